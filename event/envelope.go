@@ -1,0 +1,71 @@
+package event
+
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"time"
+)
+
+// Notice is one event on its way out: the final body and what its delivery
+// needs. Instance events are handed over as notices by package instance; the
+// outbox builds them from its entries for batch events.
+type Notice struct {
+	Kind Kind
+	Body []byte // the envelope; shared by all destinations, never modified
+
+	// Instance events only.
+	InstanceID   int64
+	InstanceName string
+	OwnerJID     string   // empty when not connected
+	RequestID    string   // becomes x-request-id; empty: a fresh UUID per delivery
+	URLs         []string // destinations, none is valid (only WebSocket clients see it then)
+}
+
+type instanceEnvelope struct {
+	Event     Kind     `json:"event"`
+	Instance  Snapshot `json:"instance"`
+	Data      any      `json:"data"`
+	Timestamp Time     `json:"timestamp"`
+}
+
+type batchEnvelope struct {
+	Event     Kind `json:"event"`
+	Data      any  `json:"data"`
+	Timestamp Time `json:"timestamp"`
+}
+
+// MarshalInstance returns the body of an instance event made at the given time.
+// It fails when kind is not an instance event or data cannot be marshalled.
+func MarshalInstance(kind Kind, instance Snapshot, data any, at time.Time) ([]byte, error) {
+	return marshal(kind, Instance, instanceEnvelope{kind, instance, data, At(at)})
+}
+
+// MarshalBatch returns the body of a batch event made at the given time.
+// It fails when kind is not a batch event or data cannot be marshalled.
+func MarshalBatch(kind Kind, data any, at time.Time) ([]byte, error) {
+	return marshal(kind, Batch, batchEnvelope{kind, data, At(at)})
+}
+
+func marshal(kind Kind, family Family, envelope any) ([]byte, error) {
+	if d, ok := Lookup(kind); !ok || d.Family != family {
+		return nil, fmt.Errorf("event: %q is not in this family of the catalogue", kind)
+	}
+	b, err := Marshal(envelope)
+	if err != nil {
+		return nil, fmt.Errorf("event: marshal %s: %w", kind, err)
+	}
+	return b, nil
+}
+
+// Marshal is json.Marshal without HTML escaping and without a final newline:
+// the form of every body that leaves the program.
+func Marshal(v any) ([]byte, error) {
+	var buf bytes.Buffer
+	enc := json.NewEncoder(&buf)
+	enc.SetEscapeHTML(false)
+	if err := enc.Encode(v); err != nil {
+		return nil, err
+	}
+	return bytes.TrimSuffix(buf.Bytes(), []byte("\n")), nil
+}

@@ -1,0 +1,39 @@
+package event
+
+import "time"
+
+// Fact is one thing that happened on an account, told by the connector in the
+// catalogue's words before anything is stored. Package instance stores what
+// the fact asks for, then makes the event. The fields work together:
+//
+//   - Status, when set, is stored as the connection state first, so that the
+//     envelope shows it.
+//   - Link, when set, records which account the instance belongs to; Unlink
+//     forgets it.
+//   - Kind may be empty: the fact then changes state and makes no event.
+//   - Data is the payload of Kind; for messages.upsert and send.message a
+//     *Message without its ID, for messages.update a Receipt.
+type Fact struct {
+	Kind      Kind
+	Data      any
+	Status    State
+	Reason    int    // WhatsApp's code behind Status, 0 when it gave none
+	Error     string // why the connection is not as wished, for the operator
+	Link      *Link
+	Unlink    bool
+	RequestID string // of the API call that caused it, else empty
+}
+
+// Link is the account behind a paired instance.
+type Link struct {
+	JID      string // the phone JID with its device number, "4915…:12@s.whatsapp.net"
+	LID      string
+	PushName string
+}
+
+// Receipt is a delivery or read report for messages that the store may know.
+type Receipt struct {
+	KeyIDs []string
+	Status UpdateStatus
+	At     time.Time
+}

@@ -1,0 +1,96 @@
+package event
+
+import "encoding/json"
+
+// QRCode is the data of qrcode.updated.
+type QRCode struct {
+	Count            int    `json:"count"`            // codes made in this attempt, from 1
+	Code             string `json:"code"`             // the raw text of the code
+	Base64           string `json:"base64"`           // the code as a PNG data URL
+	ExpiresInSeconds int    `json:"expiresInSeconds"` // real life of this code
+	ExpiresAt        Time   `json:"expiresAt"`
+}
+
+// ConnectionType is the "type" of connection.update.
+type ConnectionType string
+
+// The types of connection.update.
+const (
+	PairSuccess         ConnectionType = "pair.success"
+	PairError           ConnectionType = "pair.error"
+	TypeConnected       ConnectionType = "connected"
+	TypeDisconnected    ConnectionType = "disconnected"
+	TypeLoggedOut       ConnectionType = "logged.out"
+	TypeStreamReplaced  ConnectionType = "stream.replaced"
+	TypeKeepAliveLost   ConnectionType = "keepalive.timeout"
+	TypeKeepAliveBack   ConnectionType = "keepalive.restored"
+	TypeConnectFailure  ConnectionType = "connect.failure"
+	TypeManualReconnect ConnectionType = "manual.reconnect"
+	TypeStreamError     ConnectionType = "stream.error"
+	TypeCATRefreshError ConnectionType = "cat.refresh.error"
+)
+
+// Connection is the coarse state in connection.update.
+type Connection string
+
+// The coarse states.
+const (
+	ConnectionConnecting Connection = "connecting"
+	ConnectionOpen       Connection = "open"
+	ConnectionClose      Connection = "close"
+	ConnectionReplaced   Connection = "replaced"
+	ConnectionTimedOut   Connection = "timeout"
+)
+
+// ConnectionUpdate is the data of connection.update.
+type ConnectionUpdate struct {
+	Type           ConnectionType `json:"type"`
+	Connection     Connection     `json:"connection"`
+	StatusReason   int            `json:"statusReason,omitempty"` // the code that WhatsApp gave
+	LastConnection Time           `json:"lastConnection,omitzero"`
+	Message        string         `json:"message,omitempty"`
+}
+
+// Message is the data of messages.upsert and of send.message, and the answer
+// of the send routes.
+type Message struct {
+	ID                int64           `json:"id"`    // internal id, given by the store
+	KeyID             string          `json:"keyId"` // WhatsApp's message id
+	KeyRemoteJID      *string         `json:"keyRemoteJid"`
+	KeyLID            *string         `json:"keyLid"`
+	KeyFromMe         bool            `json:"keyFromMe"`
+	KeyParticipant    *string         `json:"keyParticipant"`
+	KeyParticipantLID *string         `json:"keyParticipantLid"`
+	PushName          *string         `json:"pushName"`
+	MessageType       string          `json:"messageType"` // name of the protobuf field
+	Content           json.RawMessage `json:"content"`     // protobuf JSON of that field
+	MessageTimestamp  int64           `json:"messageTimestamp"`
+	Device            *string         `json:"device"`
+	IsGroup           bool            `json:"isGroup"`
+	Metadata          json.RawMessage `json:"metadata"` // object or null
+
+	// Only in send.message and the answers of the send routes.
+	InstanceID         int64      `json:"instanceId,omitempty"`
+	ExternalAttributes Attributes `json:"externalAttributes,omitempty"`
+}
+
+// UpdateStatus is the "status" of messages.update.
+type UpdateStatus string
+
+// The statuses of messages.update.
+const (
+	StatusDelivered   UpdateStatus = "delivered"
+	StatusSent        UpdateStatus = "sent"
+	StatusRead        UpdateStatus = "read"
+	StatusPlayed      UpdateStatus = "played"
+	StatusServerError UpdateStatus = "server_error"
+	StatusRetry       UpdateStatus = "retry"
+	StatusUnknown     UpdateStatus = "unknown"
+)
+
+// MessageUpdate is the data of messages.update.
+type MessageUpdate struct {
+	MessageID int64        `json:"messageId"` // internal id of the stored message
+	Status    UpdateStatus `json:"status"`
+	DateTime  Time         `json:"dateTime"`
+}

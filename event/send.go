@@ -1,0 +1,93 @@
+package event
+
+import (
+	"errors"
+	"fmt"
+	"strings"
+)
+
+// What a send can end in besides success. A connector wraps exactly one of
+// them in every error of a send, so that nobody has to guess whether the
+// message may have left.
+var (
+	// ErrNotConnected: the instance is not online; nothing was sent.
+	ErrNotConnected = errors.New("instance is not connected")
+	// ErrNotOnWhatsApp: the recipient has no account; nothing was sent.
+	ErrNotOnWhatsApp = errors.New("recipient is not on WhatsApp")
+	// ErrSendRefused: the message was certainly not sent, for another reason.
+	ErrSendRefused = errors.New("message was not sent")
+	// ErrOutcomeUnknown: the message may have left and no answer came.
+	ErrOutcomeUnknown = errors.New("outcome of the send is unknown")
+)
+
+// ErrRecipient is wrapped by every error of ParseRecipient.
+var ErrRecipient = errors.New("invalid recipient")
+
+// Servers of a JID.
+const (
+	UserServer   = "s.whatsapp.net"
+	legacyServer = "c.us"
+	lidServer    = "lid"
+	groupServer  = "g.us"
+)
+
+// Recipient is whom a message goes to.
+type Recipient struct {
+	User   string // digits of the phone or LID, or the group's id
+	Server string // "s.whatsapp.net", "lid" or "g.us"
+}
+
+// JID returns the address as WhatsApp writes it.
+func (r Recipient) JID() string { return r.User + "@" + r.Server }
+
+// IsPhone reports whether the recipient is a phone number.
+func (r Recipient) IsPhone() bool { return r.Server == UserServer }
+
+// ParseRecipient reads a phone number or a JID. The characters + ( ) - . and
+// space are dropped from phone numbers, 7 to 15 digits must remain;
+// "digits@c.us" means the phone. LIDs and groups are accepted here; callers
+// that refuse them look at [Recipient.IsPhone].
+func ParseRecipient(s string) (Recipient, error) {
+	user, server, isJID := strings.Cut(s, "@")
+	switch {
+	case !isJID, server == UserServer, server == legacyServer:
+		digits, err := phoneDigits(user)
+		return Recipient{digits, UserServer}, err
+	case server == lidServer:
+		if !allDigits(user) {
+			return Recipient{}, fmt.Errorf("%w: a LID has only digits before @lid", ErrRecipient)
+		}
+		return Recipient{user, lidServer}, nil
+	case server == groupServer:
+		if !allDigits(strings.Replace(user, "-", "", 1)) {
+			return Recipient{}, fmt.Errorf("%w: a group id has digits and at most one hyphen before @g.us", ErrRecipient)
+		}
+		return Recipient{user, groupServer}, nil
+	}
+	return Recipient{}, fmt.Errorf("%w: server %q is not one of s.whatsapp.net, c.us, lid, g.us", ErrRecipient, server)
+}
+
+func phoneDigits(s string) (string, error) {
+	digits := strings.Map(func(r rune) rune {
+		if strings.ContainsRune("+()-. ", r) {
+			return -1
+		}
+		return r
+	}, s)
+	if !allDigits(digits) {
+		return "", fmt.Errorf("%w: a phone number has only digits and + ( ) - . space", ErrRecipient)
+	}
+	if len(digits) < 7 || len(digits) > 15 {
+		return "", fmt.Errorf("%w: a phone number has 7 to 15 digits, this one has %d", ErrRecipient, len(digits))
+	}
+	return digits, nil
+}
+
+func allDigits(s string) bool {
+	for i := range len(s) {
+		if s[i] < '0' || s[i] > '9' {
+			return false
+		}
+	}
+	return s != "" && len(s) <= 40
+}

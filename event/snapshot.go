@@ -1,0 +1,66 @@
+package event
+
+import (
+	"bytes"
+	"encoding/json"
+)
+
+// State is the connection state of an instance.
+type State string
+
+// The sixteen connection states.
+const (
+	Offline           State = "offline"            // never connected
+	Connecting        State = "connecting"         // dialling, or waiting for the login answer
+	QRCodeState       State = "qr_code"            // waiting for a phone to scan
+	PairingCodeState  State = "pairing_code"       // waiting for the code to be typed on a phone
+	Pairing           State = "pairing"            // paired, logging in for the first time
+	Online            State = "online"             // can send and receive
+	Reconnecting      State = "reconnecting"       // lost, trying again
+	Disconnected      State = "disconnected"       // lost, not trying again
+	ConnectionTimeout State = "connection_timeout" // no phone in time, or no answer to the dial
+	LoggedOut         State = "logged_out"         // unlinked: needs a new pairing
+	SessionMissing    State = "session_missing"    // known as paired, device record gone
+	StreamReplaced    State = "stream_replaced"    // another client uses the same device
+	KeepAliveTimeout  State = "keepalive_timeout"  // the server stopped answering pings
+	ClientOutdated    State = "client_outdated"    // WhatsApp refuses this client version
+	TemporaryBan      State = "temporary_ban"      // the account may not connect for a while
+	ConnectionError   State = "connection_error"   // refused for another reason
+)
+
+// States returns all connection states in the order of the contract.
+func States() []State {
+	return []State{
+		Offline, Connecting, QRCodeState, PairingCodeState, Pairing, Online, Reconnecting, Disconnected,
+		ConnectionTimeout, LoggedOut, SessionMissing, StreamReplaced, KeepAliveTimeout, ClientOutdated,
+		TemporaryBan, ConnectionError,
+	}
+}
+
+// Snapshot is the "instance" key of an instance event's envelope.
+type Snapshot struct {
+	ID                 int64      `json:"id"`
+	Name               string     `json:"name"`
+	ConnectionStatus   State      `json:"connectionStatus"`
+	OwnerJID           *string    `json:"ownerJid"` // null until paired
+	ExternalAttributes Attributes `json:"externalAttributes"`
+}
+
+// Attributes is a JSON object that the consumer attached to an instance or a
+// message. Whatever is missing, null or not an object marshals as {}.
+type Attributes json.RawMessage
+
+// MarshalJSON writes the object, or {}.
+func (a Attributes) MarshalJSON() ([]byte, error) {
+	t := bytes.TrimSpace(a)
+	if len(t) < 2 || t[0] != '{' || !json.Valid(t) {
+		return []byte("{}"), nil
+	}
+	return t, nil
+}
+
+// UnmarshalJSON keeps the bytes as they are.
+func (a *Attributes) UnmarshalJSON(b []byte) error {
+	*a = append((*a)[:0], b...)
+	return nil
+}

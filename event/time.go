@@ -1,0 +1,58 @@
+package event
+
+import (
+	"bytes"
+	"fmt"
+	"time"
+)
+
+// timeLayout is RFC 3339 in UTC with exactly three fractional digits, so that
+// times of one kind sort as strings.
+const timeLayout = "2006-01-02T15:04:05.000Z"
+
+// Time is an instant as it appears in JSON: RFC 3339, UTC, milliseconds. The
+// zero Time marshals to null; optional fields use omitzero or *Time.
+type Time struct{ time.Time }
+
+// At returns t as a Time in UTC, cut to milliseconds.
+func At(t time.Time) Time { return Time{t.UTC().Truncate(time.Millisecond)} }
+
+// AtPtr is At for a field that may be null or absent: nil when t is zero.
+func AtPtr(t time.Time) *Time {
+	if t.IsZero() {
+		return nil
+	}
+	v := At(t)
+	return &v
+}
+
+// String returns the JSON form without quotes.
+func (t Time) String() string { return t.UTC().Format(timeLayout) }
+
+// MarshalJSON writes the instant, or null when it is zero.
+func (t Time) MarshalJSON() ([]byte, error) {
+	if t.IsZero() {
+		return []byte("null"), nil
+	}
+	b := make([]byte, 0, len(timeLayout)+2)
+	b = append(b, '"')
+	b = t.UTC().AppendFormat(b, timeLayout)
+	return append(b, '"'), nil
+}
+
+// UnmarshalJSON reads any RFC 3339 instant, or null for the zero Time.
+func (t *Time) UnmarshalJSON(b []byte) error {
+	if bytes.Equal(b, []byte("null")) {
+		*t = Time{}
+		return nil
+	}
+	if len(b) < 2 || b[0] != '"' || b[len(b)-1] != '"' {
+		return fmt.Errorf("time %s is not an RFC 3339 string", b)
+	}
+	v, err := time.Parse(time.RFC3339, string(b[1:len(b)-1]))
+	if err != nil {
+		return fmt.Errorf("time %s is not RFC 3339: %w", b, err)
+	}
+	*t = At(v)
+	return nil
+}
