@@ -1,0 +1,40 @@
+// Package store is Postern's one data file: a bbolt database behind a small
+// transactional interface, and the outbox of batch events in it.
+//
+// # What it promises
+//
+// An Update that returned nil is on disk and survives a kill -9 or a power
+// cut. An Update that returned an error changed nothing. There is no third
+// outcome: when the operating system reports a failed write of which nobody
+// can say whether it happened, the store calls Options.Fatal, which ends the
+// process, and the next start finds one of the two states.
+//
+// # Group commit
+//
+// One goroutine writes. It takes all calls of Update that are waiting, runs
+// their closures one after the other in a single bbolt transaction and syncs
+// the file once for all of them. Nobody waits for company: a lone caller is
+// committed at once. A closure that fails is undone alone, which may mean that
+// the other closures of its group run a second time. Closures are therefore
+// pure: they read and write through their Tx and do nothing else. They must
+// not call Update or View, block, send, log or change memory that outlives
+// them; whatever follows from a change is done after Update returned.
+//
+// # Records
+//
+// Every value is stored behind a CRC-32C over its key and itself, because
+// bbolt checks its two meta pages only. A damaged record is never handed out:
+// Get returns ErrDamaged, Scan skips it, and both are counted and logged.
+// Values handed out are copies.
+//
+// Packages declare their buckets as Bucket values; Open refuses two owners of
+// one name and creates what is missing. Keys are built with Key, whose
+// big-endian integers keep bbolt's byte order equal to the numeric order.
+//
+// # The outbox
+//
+// Tx.Emit appends an event to the outbox in the caller's commit. Wake tells a
+// reader that a commit emitted something; the reader then follows the outbox
+// by sequence or by due time, so that events of a life before a crash and
+// events of this moment take the same road. See outbox.go for the layout.
+package store

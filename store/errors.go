@@ -1,0 +1,27 @@
+package store
+
+import "errors"
+
+// Errors of Open, View and Update. Those of Open say in their text what to do.
+var (
+	// ErrLocked: another process has the file open.
+	ErrLocked = errors.New("the data file is in use: another Postern is already running on it; stop that one first, or set store.path to another file")
+	// ErrForeign: the file is not a Postern data file.
+	ErrForeign = errors.New("this is not a Postern data file; set store.path to another file, or move this one away")
+	// ErrCorrupt: the file is a damaged bbolt file.
+	ErrCorrupt = errors.New("the data file is damaged; restore it from a backup, or move it away to start empty")
+	// ErrNewer: the file was written by a newer release.
+	ErrNewer = errors.New("the data file was written by a newer Postern; start that version, or restore an older backup")
+	// ErrReadOnly: the folder or the file cannot be written.
+	ErrReadOnly = errors.New("the data file cannot be written; give the user that runs Postern write access to the folder and the file")
+	// ErrClosed: the store was closed.
+	ErrClosed = errors.New("store is closed")
+	// ErrFailed: an earlier commit ended in an unknown state; see Options.Fatal.
+	ErrFailed = errors.New("store has failed: a commit may or may not have happened; restart Postern")
+	// ErrDiskFull: the disk has no room for the change, which did not happen.
+	ErrDiskFull = errors.New("disk is full or nearly full; free some space, Postern goes on by itself")
+	// ErrDamaged: the record's checksum is wrong.
+	ErrDamaged = errors.New("record is damaged")
+	// ErrUnknownBucket: no owner declared the bucket.
+	ErrUnknownBucket = errors.New("bucket is not declared")
+)

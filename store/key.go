@@ -1,0 +1,68 @@
+package store
+
+import (
+	"encoding/binary"
+	"fmt"
+	"time"
+
+	"github.com/google/uuid"
+)
+
+// Key joins parts into a key whose byte order is the order of the parts:
+// unsigned integers and times (nanoseconds since 1970) become big-endian, byte
+// arrays, byte slices and strings stay as they are. Negative integers and any
+// other type panic: they are mistakes of the caller.
+func Key(parts ...any) []byte {
+	k := make([]byte, 0, 32)
+	for _, p := range parts {
+		k = appendPart(k, p)
+	}
+	return k
+}
+
+func appendPart(k []byte, part any) []byte {
+	switch v := part.(type) {
+	case uint64:
+		return binary.BigEndian.AppendUint64(k, v)
+	case int64:
+		if v >= 0 {
+			return binary.BigEndian.AppendUint64(k, uint64(v))
+		}
+	case int:
+		if v >= 0 {
+			return binary.BigEndian.AppendUint64(k, uint64(v))
+		}
+	case uint32:
+		return binary.BigEndian.AppendUint32(k, v)
+	case uint16:
+		return binary.BigEndian.AppendUint16(k, v)
+	case byte:
+		return append(k, v)
+	case time.Time:
+		return binary.BigEndian.AppendUint64(k, uint64(max(0, v.UnixNano())))
+	case uuid.UUID:
+		return append(k, v[:]...)
+	case [16]byte:
+		return append(k, v[:]...)
+	case [32]byte:
+		return append(k, v[:]...)
+	case []byte:
+		return append(k, v...)
+	case string:
+		return append(k, v...)
+	}
+	panic(fmt.Sprintf("store: %v (%T) cannot be part of a key", part, part))
+}
+
+// after returns the smallest key that is greater than every key with the
+// prefix, or nil when there is none.
+func after(prefix []byte) []byte {
+	end := append([]byte(nil), prefix...)
+	for i := len(end) - 1; i >= 0; i-- {
+		if end[i] != 0xff {
+			end[i]++
+			return end[:i+1]
+		}
+	}
+	return nil
+}

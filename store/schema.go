@@ -1,0 +1,63 @@
+package store
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+)
+
+// schemaVersion is the version of the file's layout. It is raised when a
+// release can no longer be read by the one before it.
+const schemaVersion = 1
+
+// application marks the file as ours, so that another program's bbolt file is
+// not mistaken for an empty one of ours.
+const application = "postern"
+
+// Bucket describes one bucket: its name, the package that alone writes it, and
+// its encoding in words, as `postern schema` prints it.
+type Bucket struct {
+	Name  string // lower case and underscores
+	Owner string // package name
+	Key   string // how a key is built, for readers
+	Value string // what a value is, for readers
+	// Append tells that keys are written in rising order, so that pages are
+	// filled instead of split in halves.
+	Append bool
+}
+
+var metaBucket = Bucket{
+	Name: "meta", Owner: "store", Key: "name",
+	Value: "application, schema version, clean-shutdown mark",
+}
+
+// Buckets returns the buckets that the store itself owns.
+func Buckets() []Bucket {
+	return append([]Bucket{metaBucket}, outboxBuckets()...)
+}
+
+// schema is the set of declared buckets by name.
+type schema map[string]Bucket
+
+func newSchema(declared []Bucket) (schema, error) {
+	s := schema{}
+	for _, b := range slices.Concat(Buckets(), declared) {
+		if b.Name == "" || b.Owner == "" {
+			return nil, fmt.Errorf("store: bucket %q of owner %q needs both names", b.Name, b.Owner)
+		}
+		if other, taken := s[b.Name]; taken {
+			return nil, fmt.Errorf("store: bucket %q is declared by %s and by %s", b.Name, other.Owner, b.Owner)
+		}
+		s[b.Name] = b
+	}
+	return s, nil
+}
+
+func (s schema) sorted() []Bucket {
+	all := make([]Bucket, 0, len(s))
+	for _, b := range s {
+		all = append(all, b)
+	}
+	slices.SortFunc(all, func(a, b Bucket) int { return strings.Compare(a.Name, b.Name) })
+	return all
+}

@@ -1,0 +1,52 @@
+package store
+
+import (
+	"sync"
+	"time"
+)
+
+// spaceEvery bounds how often the free space is asked for.
+const spaceEvery = time.Second
+
+// space watches the free bytes of the disk that holds the file.
+type space struct {
+	folder string
+	min    uint64
+
+	mu      sync.Mutex
+	checked time.Time
+	free    uint64
+	known   bool
+}
+
+// Admit reports whether new work may begin: it returns ErrDiskFull while fewer
+// than Options.MinFree bytes are free, ErrFailed after an unknown commit, and
+// nil otherwise. Deliveries and deletions do not ask, so that they can make
+// room. The free space is asked for at most once a second.
+func (s *Store) Admit() error {
+	if s.failed.Load() {
+		return ErrFailed
+	}
+	if free, known := s.space.bytes(); known && free < s.opts.MinFree {
+		return ErrDiskFull
+	}
+	return nil
+}
+
+func (p *space) bytes() (free uint64, known bool) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if t := time.Now(); p.checked.IsZero() || t.Sub(p.checked) >= spaceEvery || t.Before(p.checked) {
+		p.checked = t
+		p.free, p.known = freeBytes(p.folder)
+	}
+	return p.free, p.known
+}
+
+// full notes that a write just failed for lack of space, whatever the last
+// look said.
+func (p *space) full() {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.checked, p.free, p.known = time.Now(), 0, true
+}

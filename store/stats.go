@@ -1,0 +1,39 @@
+package store
+
+import (
+	"sync/atomic"
+	"time"
+)
+
+// counters are what the store counts about itself since Open.
+type counters struct {
+	commits, updates, damaged atomic.Uint64
+	commitNanos               atomic.Int64
+}
+
+func (c *counters) commit(group int, took time.Duration) {
+	c.commits.Add(1)
+	c.updates.Add(uint64(group))
+	c.commitNanos.Add(int64(took))
+}
+
+// Stats is what the store counts since Open, for metrics.
+type Stats struct {
+	Commits    uint64        // bbolt commits, each with its fsync
+	Updates    uint64        // calls of Update that they carried
+	CommitTime time.Duration // time spent in commits, all together
+	Damaged    uint64        // damaged records met
+	FreeBytes  uint64        // on the disk, 0 when not known
+}
+
+// Stats returns the counters. It does not touch the file.
+func (s *Store) Stats() Stats {
+	free, _ := s.space.bytes()
+	return Stats{
+		Commits:    s.stats.commits.Load(),
+		Updates:    s.stats.updates.Load(),
+		CommitTime: time.Duration(s.stats.commitNanos.Load()),
+		Damaged:    s.stats.damaged.Load(),
+		FreeBytes:  free,
+	}
+}

@@ -1,0 +1,206 @@
+package store
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"os"
+	"path/filepath"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	bolt "go.etcd.io/bbolt"
+	berrors "go.etcd.io/bbolt/errors"
+)
+
+// DefaultMinFree is the default of Options.MinFree: 64 MiB.
+const DefaultMinFree = 64 << 20
+
+// Options tell Open what to open. The zero values of all but Path are usable.
+type Options struct {
+	Path    string   // the file; its folder is made when missing
+	Buckets []Bucket // of all packages but store itself
+	Logger  *slog.Logger
+
+	// Fatal is called, once, when a commit may or may not have happened. It
+	// should end the process; nil logs the reason and exits with status 3.
+	Fatal func(error)
+
+	// MinFree is how many bytes must be free on the disk for Admit to accept
+	// new work; 0 means DefaultMinFree.
+	MinFree uint64
+
+	// DisableOutboxDelivery makes Emit store entries as disabled: kept for
+	// replay, never due. Used when no global webhook is configured.
+	DisableOutboxDelivery bool
+
+	// NoSync skips every fsync, for benchmarks and tests of other packages.
+	// A power cut can then lose or damage everything.
+	NoSync bool
+}
+
+// Store is an open data file. All methods are safe for concurrent use.
+type Store struct {
+	db     *bolt.DB
+	schema schema
+	opts   Options
+	log    *slog.Logger
+	stats  counters
+	space  space
+
+	mu     sync.Mutex
+	queue  []*update     // waiting calls, drained by the writer
+	closed bool          // no further calls are taken
+	wake   chan struct{} // closed and replaced after each commit that emitted
+
+	kick   chan struct{} // size 1: the queue is not empty
+	done   chan struct{} // the writer has ended
+	failed atomic.Bool
+	clean  bool
+}
+
+// Open opens the file at o.Path, or creates it. It takes an exclusive lock
+// that is held until Close. Errors wrap one of ErrLocked, ErrForeign,
+// ErrCorrupt, ErrNewer and ErrReadOnly where one of them applies.
+func Open(o Options) (*Store, error) {
+	s, err := open(o)
+	if err != nil {
+		return nil, fmt.Errorf("open %s: %w", o.Path, err)
+	}
+	go s.write()
+	return s, nil
+}
+
+func open(o Options) (*Store, error) {
+	sch, err := newSchema(o.Buckets)
+	if err != nil {
+		return nil, err
+	}
+	if o.Logger == nil {
+		o.Logger = slog.New(slog.DiscardHandler)
+	}
+	if o.MinFree == 0 {
+		o.MinFree = DefaultMinFree
+	}
+	log := o.Logger.With("component", "store")
+	if o.Fatal == nil {
+		o.Fatal = func(err error) {
+			log.Error("the data file is in doubt, stopping; a restart recovers", "error", err)
+			os.Exit(3)
+		}
+	}
+	db, err := openFile(o.Path, sch, o.NoSync)
+	if err != nil {
+		return nil, err
+	}
+	s := &Store{
+		db: db, schema: sch, opts: o, log: log,
+		space: space{folder: filepath.Dir(o.Path), min: o.MinFree},
+		wake:  make(chan struct{}),
+		kick:  make(chan struct{}, 1),
+		done:  make(chan struct{}),
+	}
+	if s.clean, err = prepare(db, sch); err != nil {
+		return nil, errors.Join(err, db.Close())
+	}
+	return s, nil
+}
+
+// View runs fn in a read transaction: one unchanging state of the file. It
+// must be short, since pages that it can see are not reused until it ends, and
+// must copy out whatever is needed afterwards (Get and Scan already do).
+func (s *Store) View(fn func(*Tx) error) error {
+	tx := &Tx{schema: s.schema, now: now()}
+	err := s.db.View(func(b *bolt.Tx) error {
+		tx.bolt = b
+		return fn(tx)
+	})
+	s.reportDamage(tx)
+	if errors.Is(err, berrors.ErrDatabaseNotOpen) {
+		return ErrClosed
+	}
+	return err
+}
+
+// Update runs fn in a write transaction and returns once its changes are on
+// disk. See the package comment for what fn may do. Update returns fn's error,
+// or ErrClosed, ErrFailed or ErrDiskFull; in all these cases nothing was
+// changed. When ctx ends while the call still waits for its turn, Update
+// returns ctx's error and fn will not run; from then on it runs to its end. A
+// panic of fn is passed on to the caller.
+func (s *Store) Update(ctx context.Context, fn func(*Tx) error) error {
+	u := &update{fn: fn, done: make(chan struct{})}
+	if err := s.enqueue(u); err != nil {
+		return err
+	}
+	select {
+	case <-u.done:
+	case <-ctx.Done():
+		if u.state.CompareAndSwap(waiting, withdrawn) {
+			return context.Cause(ctx)
+		}
+		<-u.done
+	}
+	if u.panicked != nil {
+		panic(u.panicked)
+	}
+	return u.err
+}
+
+func (s *Store) enqueue(u *update) error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.closed {
+		return ErrClosed
+	}
+	s.queue = append(s.queue, u)
+	select {
+	case s.kick <- struct{}{}:
+	default:
+	}
+	return nil
+}
+
+// Wake returns a channel that is closed after the next commit that emitted an
+// event. Take it before reading the outbox, so that nothing is missed.
+func (s *Store) Wake() <-chan struct{} {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.wake
+}
+
+// WasClean reports whether the last process closed the file in order. It is
+// true for a new file.
+func (s *Store) WasClean() bool { return s.clean }
+
+// Close commits what is still waiting, marks the file as closed in order and
+// releases its lock. Later calls of Update and View return ErrClosed.
+func (s *Store) Close() error {
+	s.mu.Lock()
+	already := s.closed
+	s.closed = true
+	if !already {
+		close(s.kick)
+	}
+	s.mu.Unlock()
+	<-s.done
+	if already {
+		return nil
+	}
+	var err error
+	if !s.failed.Load() {
+		err = markClean(s.db, true)
+	}
+	return errors.Join(err, s.db.Close())
+}
+
+func (s *Store) reportDamage(tx *Tx) {
+	for _, record := range tx.damaged {
+		s.stats.damaged.Add(1)
+		s.log.Error("damaged record left out; restore a backup if it is needed", "record", record)
+	}
+}
+
+func now() time.Time { return time.Now().UTC().Truncate(time.Millisecond) }

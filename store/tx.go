@@ -1,0 +1,227 @@
+package store
+
+import (
+	"bytes"
+	"encoding/binary"
+	"encoding/json"
+	"fmt"
+	"hash/crc32"
+	"time"
+
+	bolt "go.etcd.io/bbolt"
+)
+
+// Tx is one transaction, valid only inside the closure it was given to and
+// only on that goroutine. All of its reads see one state of the file plus its
+// own writes.
+type Tx struct {
+	bolt    *bolt.Tx
+	schema  schema
+	now     time.Time
+	emitted bool
+	writes  int      // Puts and Deletes so far
+	damaged []string // records found damaged, "bucket/key in hex"
+	disable bool     // new outbox entries are not for delivery
+}
+
+// Range selects the keys of a Scan. The zero value selects all.
+type Range struct {
+	Prefix  []byte // only keys that begin with it
+	From    []byte // first key, inclusive; nil = the beginning
+	Before  []byte // first key not included; nil = the end
+	Reverse bool   // from the last key to the first
+	Limit   int    // at most so many records; 0 = no limit
+}
+
+const checksumSize = 4
+
+// Now is the transaction's one timestamp, in UTC, cut to milliseconds. All
+// records and events of one commit carry it.
+func (tx *Tx) Now() time.Time { return tx.now }
+
+// Get returns a copy of the value of key, or nil when there is none. It
+// returns ErrDamaged when the checksum does not match.
+func (tx *Tx) Get(bucket string, key []byte) ([]byte, error) {
+	b, err := tx.bucket(bucket)
+	if err != nil {
+		return nil, err
+	}
+	raw := b.Get(key)
+	if raw == nil {
+		return nil, nil
+	}
+	value, ok := verify(key, raw)
+	if !ok {
+		tx.damage(bucket, key)
+		return nil, fmt.Errorf("store: %s key %x: %w", bucket, key, ErrDamaged)
+	}
+	return append(make([]byte, 0, len(value)), value...), nil
+}
+
+// Has reports whether key exists, damaged or not.
+func (tx *Tx) Has(bucket string, key []byte) bool {
+	b, err := tx.bucket(bucket)
+	return err == nil && b.Get(key) != nil
+}
+
+// Put stores value under key. Neither is kept by the store.
+func (tx *Tx) Put(bucket string, key, value []byte) error {
+	b, err := tx.bucket(bucket)
+	if err != nil {
+		return err
+	}
+	if tx.schema[bucket].Append {
+		b.FillPercent = 0.95
+	}
+	tx.writes++
+	if err := b.Put(key, seal(key, value)); err != nil {
+		return fmt.Errorf("store: put %s key %x: %w", bucket, key, err)
+	}
+	return nil
+}
+
+// Delete removes key; a missing one is no error.
+func (tx *Tx) Delete(bucket string, key []byte) error {
+	b, err := tx.bucket(bucket)
+	if err != nil {
+		return err
+	}
+	tx.writes++
+	if err := b.Delete(key); err != nil {
+		return fmt.Errorf("store: delete %s key %x: %w", bucket, key, err)
+	}
+	return nil
+}
+
+// NextID returns the bucket's next number, from 1. Numbers are not reused, not
+// even when all records were deleted; those of a failed Update are.
+func (tx *Tx) NextID(bucket string) (uint64, error) {
+	b, err := tx.bucket(bucket)
+	if err != nil {
+		return 0, err
+	}
+	tx.writes++
+	id, err := b.NextSequence()
+	if err != nil {
+		return 0, fmt.Errorf("store: next id of %s: %w", bucket, err)
+	}
+	return id, nil
+}
+
+// Scan calls fn for each record of r in key order until fn returns false or an
+// error. key and value are copies. Damaged records are counted and left out.
+// fn must not write to the scanned bucket: collect first, then write.
+func (tx *Tx) Scan(bucket string, r Range, fn func(key, value []byte) (bool, error)) error {
+	b, err := tx.bucket(bucket)
+	if err != nil {
+		return err
+	}
+	from, before := r.bounds()
+	c := b.Cursor()
+	step := c.Next
+	if r.Reverse {
+		step = c.Prev
+	}
+	k, raw := seek(c, r.Reverse, from, before)
+	for n := 0; k != nil && inside(k, from, before) && (r.Limit == 0 || n < r.Limit); k, raw = step() {
+		value, ok := verify(k, raw)
+		if !ok {
+			tx.damage(bucket, k)
+			continue
+		}
+		n++
+		more, err := fn(bytes.Clone(k), append(make([]byte, 0, len(value)), value...))
+		if err != nil || !more {
+			return err
+		}
+	}
+	return nil
+}
+
+// bounds folds prefix, from and before into one half-open interval.
+func (r Range) bounds() (from, before []byte) {
+	from, before = r.From, r.Before
+	if r.Prefix == nil {
+		return from, before
+	}
+	if bytes.Compare(from, r.Prefix) < 0 {
+		from = r.Prefix
+	}
+	if end := after(r.Prefix); end != nil && (before == nil || bytes.Compare(before, end) > 0) {
+		before = end
+	}
+	return from, before
+}
+
+func seek(c *bolt.Cursor, reverse bool, from, before []byte) (key, raw []byte) {
+	if !reverse {
+		if from == nil {
+			return c.First()
+		}
+		return c.Seek(from)
+	}
+	if before == nil {
+		return c.Last()
+	}
+	if k, _ := c.Seek(before); k == nil {
+		return c.Last()
+	}
+	return c.Prev()
+}
+
+func inside(k, from, before []byte) bool {
+	return bytes.Compare(k, from) >= 0 && (before == nil || bytes.Compare(k, before) < 0)
+}
+
+func (tx *Tx) bucket(name string) (*bolt.Bucket, error) {
+	if _, declared := tx.schema[name]; !declared {
+		return nil, fmt.Errorf("store: %q: %w", name, ErrUnknownBucket)
+	}
+	return tx.bolt.Bucket([]byte(name)), nil
+}
+
+func (tx *Tx) damage(bucket string, key []byte) {
+	tx.damaged = append(tx.damaged, fmt.Sprintf("%s/%x", bucket, key))
+}
+
+var castagnoli = crc32.MakeTable(crc32.Castagnoli)
+
+func seal(key, value []byte) []byte {
+	sealed := make([]byte, checksumSize, checksumSize+len(value))
+	sealed = append(sealed, value...)
+	binary.BigEndian.PutUint32(sealed, checksum(key, value))
+	return sealed
+}
+
+func verify(key, raw []byte) (value []byte, ok bool) {
+	if len(raw) < checksumSize {
+		return nil, false
+	}
+	value = raw[checksumSize:]
+	return value, binary.BigEndian.Uint32(raw) == checksum(key, value)
+}
+
+func checksum(key, value []byte) uint32 {
+	return crc32.Update(crc32.Checksum(key, castagnoli), castagnoli, value)
+}
+
+// PutJSON stores v as JSON.
+func PutJSON(tx *Tx, bucket string, key []byte, v any) error {
+	raw, err := json.Marshal(v)
+	if err != nil {
+		return fmt.Errorf("store: encode %s key %x: %w", bucket, key, err)
+	}
+	return tx.Put(bucket, key, raw)
+}
+
+// GetJSON reads a value that PutJSON stored; found is false when there is none.
+func GetJSON[T any](tx *Tx, bucket string, key []byte) (v T, found bool, err error) {
+	raw, err := tx.Get(bucket, key)
+	if err != nil || raw == nil {
+		return v, false, err
+	}
+	if err := json.Unmarshal(raw, &v); err != nil {
+		return v, false, fmt.Errorf("store: decode %s key %x: %w", bucket, key, err)
+	}
+	return v, true, nil
+}
