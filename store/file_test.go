@@ -1,0 +1,246 @@
+package store
+
+import (
+	"bytes"
+	"errors"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"syscall"
+	"testing"
+
+	bolt "go.etcd.io/bbolt"
+)
+
+func TestOpenExplainsWhatIsWrongWithTheFile(t *testing.T) {
+	good := filepath.Join(t.TempDir(), "good.db")
+	s := openTest(t, good)
+	put(t, s, "a", strings.Repeat("x", 100_000))
+	if err := s.Close(); err != nil {
+		t.Fatal(err)
+	}
+	image, err := os.ReadFile(good)
+	if err != nil {
+		t.Fatal(err)
+	}
+	page := os.Getpagesize()
+	for name, c := range map[string]struct {
+		content []byte
+		want    error
+	}{
+		"empty":                 {nil, ErrForeign},
+		"text":                  {[]byte(strings.Repeat("hello\n", 5000)), ErrForeign},
+		"a few bytes":           {[]byte("hello"), ErrForeign},
+		"cut off":               {image[:5*page], ErrCorrupt},
+		"cut to the meta pages": {image[:2*page], ErrCorrupt},
+		"both metas damaged":    {damage(image, 20, page+20), ErrCorrupt},
+		"one meta damaged":      {damage(image, 60), nil},
+		"one magic damaged":     {damage(image, 16), nil},
+		"another's bbolt file":  {foreignBolt(t), ErrForeign},
+		"newer schema":          {newerSchema(t), ErrNewer},
+		"the good one":          {image, nil},
+	} {
+		path := filepath.Join(t.TempDir(), "p.db")
+		if err := os.WriteFile(path, c.content, 0o600); err != nil {
+			t.Fatal(err)
+		}
+		s, err := Open(Options{Path: path, Buckets: []Bucket{thing}})
+		if !errors.Is(err, c.want) || err != nil && !strings.Contains(err.Error(), path) {
+			t.Errorf("%s: %v, want %v", name, err, c.want)
+		}
+		if err == nil {
+			_ = s.Close()
+			continue
+		}
+		after, _ := os.ReadFile(path)
+		if !bytes.Equal(after, c.content) {
+			t.Errorf("%s: the refused file was changed", name)
+		}
+	}
+}
+
+func damage(image []byte, offsets ...int) []byte {
+	c := bytes.Clone(image)
+	for _, o := range offsets {
+		c[o] ^= 0x55
+	}
+	return c
+}
+
+func foreignBolt(t *testing.T) []byte {
+	t.Helper()
+	path := filepath.Join(t.TempDir(), "f.db")
+	db, err := bolt.Open(path, 0o600, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	_ = db.Update(func(tx *bolt.Tx) error { _, err := tx.CreateBucket([]byte("theirs")); return err })
+	_ = db.Close()
+	b, _ := os.ReadFile(path)
+	return b
+}
+
+func newerSchema(t *testing.T) []byte {
+	t.Helper()
+	path := filepath.Join(t.TempDir(), "n.db")
+	s := openTest(t, path)
+	_ = s.db.Update(func(tx *bolt.Tx) error {
+		return tx.Bucket([]byte("meta")).Put(metaVersion, seal(metaVersion, []byte{0, 0, 0, schemaVersion + 1}))
+	})
+	_ = s.Close()
+	b, _ := os.ReadFile(path)
+	return b
+}
+
+func TestASecondOpenSaysThatTheFileIsInUse(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "p.db")
+	openTest(t, path)
+	if _, err := Open(Options{Path: path, Buckets: []Bucket{thing}}); !errors.Is(err, ErrLocked) {
+		t.Errorf("second Open: %v", err)
+	}
+}
+
+func TestAReadOnlyFolderIsExplained(t *testing.T) {
+	if os.Getuid() == 0 {
+		// Root passes permission checks, so the test runs itself as nobody.
+		runAsNobody(t, t.Name())
+		return
+	}
+	folder := filepath.Join(t.TempDir(), "ro")
+	if err := os.Mkdir(folder, 0o500); err != nil {
+		t.Fatal(err)
+	}
+	_, err := Open(Options{Path: filepath.Join(folder, "p.db")})
+	if !errors.Is(err, ErrReadOnly) {
+		t.Errorf("Open: %v", err)
+	}
+}
+
+func runAsNobody(t *testing.T, test string) {
+	t.Helper()
+	dir, err := os.MkdirTemp("", "postern-nobody-")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer os.RemoveAll(dir)
+	self, err := os.Executable()
+	if err != nil {
+		t.Fatal(err)
+	}
+	bin := filepath.Join(dir, "store.test")
+	raw, err := os.ReadFile(self)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, err := range []error{os.WriteFile(bin, raw, 0o755), os.Chmod(dir, 0o777)} {
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+	cmd := exec.CommandContext(t.Context(), bin, "-test.run", "^"+test+"$", "-test.v")
+	cmd.Env = append(os.Environ(), "TMPDIR="+dir, "GOCOVERDIR=")
+	cmd.Dir = dir
+	cmd.SysProcAttr = &syscall.SysProcAttr{Credential: &syscall.Credential{Uid: 65534, Gid: 65534}}
+	out, err := cmd.CombinedOutput()
+	if err != nil || !bytes.Contains(out, []byte("--- PASS: "+test)) {
+		t.Errorf("as nobody: %v\n%s", err, out)
+	}
+}
+
+func TestACrashDuringCreationLeavesNothingInTheWay(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "p.db")
+	if err := os.WriteFile(path+leftoverSuffix+"123", []byte("half"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	openTest(t, path)
+	names, _ := filepath.Glob(path + "*")
+	if len(names) != 1 {
+		t.Errorf("left in the folder: %v", names)
+	}
+	info, _ := os.Stat(path)
+	if info.Mode().Perm() != fileMode {
+		t.Errorf("mode %v", info.Mode())
+	}
+}
+
+func TestADiskThatFillsRefusesTheCommitAndGoesOnWhenThereIsRoom(t *testing.T) {
+	s := openTest(t, filepath.Join(t.TempDir(), "p.db"), func(o *Options) {
+		o.Fatal = func(err error) { t.Errorf("fatal: %v", err) }
+	})
+	put(t, s, "a", "1")
+	s.db.MaxSize = 1 << 16 // as if the disk had no more blocks
+	big := func(tx *Tx) error { return tx.Put("thing", []byte("big"), make([]byte, 1<<20)) }
+	if err := s.Update(t.Context(), big); !errors.Is(err, ErrDiskFull) {
+		t.Errorf("Update on a full disk: %v", err)
+	}
+	if err := s.Admit(); !errors.Is(err, ErrDiskFull) {
+		t.Errorf("Admit on a full disk: %v", err)
+	}
+	if get(t, s, "a") != "1" || get(t, s, "big") != "" {
+		t.Error("the refused commit changed something")
+	}
+	s.db.MaxSize = 0
+	if err := s.Update(t.Context(), big); err != nil {
+		t.Errorf("Update when there is room again: %v", err)
+	}
+}
+
+func TestAdmitRefusesNewWorkWhenTheDiskIsNearlyFull(t *testing.T) {
+	s := openTest(t, filepath.Join(t.TempDir(), "p.db"), func(o *Options) { o.MinFree = 1 << 62 })
+	if err := s.Admit(); !errors.Is(err, ErrDiskFull) {
+		t.Errorf("Admit: %v", err)
+	}
+	put(t, s, "deletions and deliveries", "go on")
+}
+
+func TestACommitOfUnknownOutcomeStopsTheStore(t *testing.T) {
+	var fatal error
+	s := openTest(t, filepath.Join(t.TempDir(), "p.db"), func(o *Options) {
+		o.Fatal = func(err error) { fatal = err }
+	})
+	put(t, s, "a", "1")
+	s.failed.Store(false)
+	s.breakFile(t)
+	err := s.Update(t.Context(), func(tx *Tx) error { return tx.Put("thing", []byte("b"), []byte("2")) })
+	if !errors.Is(err, ErrFailed) || fatal == nil {
+		t.Errorf("Update: %v, fatal: %v", err, fatal)
+	}
+	if err := s.Update(t.Context(), func(*Tx) error { return nil }); !errors.Is(err, ErrFailed) {
+		t.Errorf("next Update: %v", err)
+	}
+	if err := s.Admit(); !errors.Is(err, ErrFailed) {
+		t.Errorf("Admit: %v", err)
+	}
+}
+
+// breakFile makes every further write to the file fail, as a dying disk does,
+// by replacing its descriptor with a read-only one.
+func (s *Store) breakFile(t *testing.T) {
+	t.Helper()
+	f, err := os.Open(s.db.Path())
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer f.Close()
+	entries, err := os.ReadDir("/proc/self/fd")
+	if err != nil {
+		t.Skip("needs /proc")
+	}
+	for _, e := range entries {
+		name, err := os.Readlink("/proc/self/fd/" + e.Name())
+		fd := atoi(e.Name())
+		if err == nil && name == s.db.Path() && fd != int(f.Fd()) {
+			if err := syscall.Dup2(int(f.Fd()), fd); err != nil {
+				t.Fatal(err)
+			}
+		}
+	}
+}
+
+func atoi(s string) (n int) {
+	for _, r := range s {
+		n = n*10 + int(r-'0')
+	}
+	return n
+}

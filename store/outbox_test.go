@@ -1,0 +1,223 @@
+package store
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"path/filepath"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	"github.com/google/uuid"
+
+	"postern/event"
+)
+
+func emit(t testing.TB, s *Store, owner, batch uuid.UUID, n int) {
+	t.Helper()
+	err := s.Update(t.Context(), func(tx *Tx) error {
+		for range n {
+			data := event.BatchItemData{BatchID: batch.String(), Recipient: "<&>"}
+			if err := tx.Emit(Emission{Kind: event.BatchItemFailed, Owner: owner, Batch: batch, Data: data}); err != nil {
+				return err
+			}
+		}
+		return nil
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+}
+
+func view[T any](t testing.TB, s *Store, fn func(tx *Tx) (T, error)) (v T) {
+	t.Helper()
+	err := s.View(func(tx *Tx) (err error) {
+		v, err = fn(tx)
+		return err
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return v
+}
+
+func change(t testing.TB, s *Store, fn func(tx *Tx) error) {
+	t.Helper()
+	if err := s.Update(t.Context(), fn); err != nil {
+		t.Fatal(err)
+	}
+}
+
+func TestAnEntryIsWrittenInTheCommitOfTheChangeWithItsFinalBytes(t *testing.T) {
+	s := openTest(t, filepath.Join(t.TempDir(), "p.db"))
+	owner, batch := uuid.New(), uuid.New()
+	wake := s.Wake()
+	var at time.Time
+	change(t, s, func(tx *Tx) error {
+		at = tx.Now()
+		return tx.Emit(Emission{Kind: event.BatchItemUnknown, Owner: owner, Batch: batch, Data: map[string]string{"k": "<é&>"}})
+	})
+	select {
+	case <-wake:
+	default:
+		t.Error("the commit did not wake the reader")
+	}
+	entries := view(t, s, func(tx *Tx) ([]OutboxEntry, error) { return tx.OutboxAfter(0, 10) })
+	body := []byte(`{"event":"message.batch.item.unknown","data":{"k":"<é&>"},"timestamp":"` + event.At(at).String() + `"}`)
+	want := []OutboxEntry{{
+		Seq: 1, Kind: event.BatchItemUnknown, Owner: owner, Batch: batch, OwnerSeq: 1, CreatedAt: at,
+		Body: body, State: OutboxPending, NextAttemptAt: at,
+	}}
+	if diff := cmp.Diff(want, entries); diff != "" {
+		t.Error(diff)
+	}
+}
+
+func TestAFailedChangeEmitsNothing(t *testing.T) {
+	s := openTest(t, filepath.Join(t.TempDir(), "p.db"))
+	wake := s.Wake()
+	err := s.Update(t.Context(), func(tx *Tx) error {
+		if err := tx.Emit(Emission{Kind: event.BatchCreated, Data: 1}); err != nil {
+			return err
+		}
+		return context.Canceled
+	})
+	if err == nil {
+		t.Fatal("no error")
+	}
+	select {
+	case <-wake:
+		t.Error("woken by a failed change")
+	default:
+	}
+	if n := view(t, s, func(tx *Tx) (uint64, error) { return tx.OutboxNewest(), nil }); n != 0 {
+		t.Errorf("newest is %d", n)
+	}
+}
+
+func TestOwnerSequencesHaveNoHoles(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "p.db")
+	s := openTest(t, path)
+	a, b := uuid.New(), uuid.New()
+	for range 3 {
+		emit(t, s, a, uuid.New(), 2)
+		emit(t, s, b, uuid.New(), 1)
+		_ = s.Update(t.Context(), func(tx *Tx) error { // fails, and must not use up a number
+			_ = tx.Emit(Emission{Kind: event.BatchCreated, Owner: a, Data: 1})
+			return context.Canceled
+		})
+	}
+	_ = s.Close()
+	s = openTest(t, path)
+	for owner, n := range map[uuid.UUID]uint64{a: 6, b: 3} {
+		entries := view(t, s, func(tx *Tx) ([]OutboxEntry, error) { return tx.OutboxReplay(owner, 0, 100) })
+		for i, e := range entries {
+			if e.OwnerSeq != uint64(i+1) || e.Owner != owner {
+				t.Errorf("entry %d of %v has owner sequence %d", i, owner, e.OwnerSeq)
+			}
+		}
+		if newest := view(t, s, func(tx *Tx) (uint64, error) { return tx.OutboxOwnerNewest(owner) }); newest != n || len(entries) != int(n) {
+			t.Errorf("newest %d, %d entries, want %d", newest, len(entries), n)
+		}
+	}
+	if got := view(t, s, func(tx *Tx) ([]OutboxEntry, error) { return tx.OutboxReplay(a, 4, 1) }); len(got) != 1 || got[0].OwnerSeq != 5 {
+		t.Errorf("after 4: %v", got)
+	}
+}
+
+func TestDueIndexFollowsAttemptsAndDeliveries(t *testing.T) {
+	s := openTest(t, filepath.Join(t.TempDir(), "p.db"))
+	batch := uuid.New()
+	emit(t, s, uuid.New(), batch, 3)
+	later := time.Now().UTC().Add(time.Hour).Truncate(time.Millisecond)
+	change(t, s, func(tx *Tx) error { return tx.OutboxRetry(1, later, 503, "busy") })
+	change(t, s, func(tx *Tx) error { return tx.OutboxDelivered(2, 204) })
+	due := view(t, s, func(tx *Tx) ([]Due, error) { return tx.OutboxDue(Due{}, 10) })
+	if len(due) != 2 || due[0].Seq != 3 || due[0].Batch != batch || due[1].Seq != 1 || !due[1].At.Equal(later) {
+		t.Errorf("due: %+v", due)
+	}
+	if rest := view(t, s, func(tx *Tx) ([]Due, error) { return tx.OutboxDue(due[0], 10) }); len(rest) != 1 || rest[0].Seq != 1 {
+		t.Errorf("after the first: %+v", rest)
+	}
+	change(t, s, func(tx *Tx) error { return tx.OutboxReschedule(1, later.Add(-time.Minute)) })
+	e := view(t, s, func(tx *Tx) (OutboxEntry, error) { e, _, err := tx.Outbox(1); return e, err })
+	if e.Attempts != 1 || e.LastStatus != 503 || e.LastError != "busy" || !e.NextAttemptAt.Equal(later.Add(-time.Minute)) {
+		t.Errorf("retried entry: %+v", e)
+	}
+	change(t, s, func(tx *Tx) error { return tx.OutboxDelivered(1, 200) })
+	change(t, s, func(tx *Tx) error { return tx.OutboxRetry(1, later, 0, "too late") }) // must not come back
+	change(t, s, func(tx *Tx) error { return tx.OutboxRetry(99, later, 0, "missing") })
+	due = view(t, s, func(tx *Tx) ([]Due, error) { return tx.OutboxDue(Due{}, 10) })
+	e = view(t, s, func(tx *Tx) (OutboxEntry, error) { e, _, err := tx.Outbox(1); return e, err })
+	if len(due) != 1 || e.State != OutboxDelivered || e.Attempts != 2 || e.LastStatus != 200 || e.DeliveredAt.IsZero() {
+		t.Errorf("due %+v, entry %+v", due, e)
+	}
+}
+
+func TestDisabledEntriesAreKeptForReplayAndNeverDue(t *testing.T) {
+	s := openTest(t, filepath.Join(t.TempDir(), "p.db"), func(o *Options) { o.DisableOutboxDelivery = true })
+	owner, batch := uuid.New(), uuid.New()
+	emit(t, s, owner, batch, 2)
+	if due := view(t, s, func(tx *Tx) ([]Due, error) { return tx.OutboxDue(Due{}, 10) }); len(due) != 0 {
+		t.Errorf("due: %+v", due)
+	}
+	entries := view(t, s, func(tx *Tx) ([]OutboxEntry, error) { return tx.OutboxOfBatch(batch, 0, 10) })
+	if len(entries) != 2 || entries[0].State != OutboxDisabled || !json.Valid(entries[0].Body) || !bytes.Contains(entries[0].Body, []byte("<&>")) {
+		t.Errorf("entries: %+v", entries)
+	}
+}
+
+func TestPruneRemovesOldFinishedEntriesWithTheirIndexesAndNothingElse(t *testing.T) {
+	s := openTest(t, filepath.Join(t.TempDir(), "p.db"))
+	owner, batch := uuid.New(), uuid.New()
+	emit(t, s, owner, batch, 5)
+	for _, seq := range []uint64{1, 2, 4} {
+		change(t, s, func(tx *Tx) error { return tx.OutboxDelivered(seq, 200) })
+	}
+	var next uint64
+	var removed int
+	prune := func(before time.Time) {
+		removed = 0
+		for next = 0; ; {
+			var n int
+			change(t, s, func(tx *Tx) (err error) { next, n, err = tx.OutboxPrune(next, before, 2); return err })
+			removed += n
+			if next == 0 {
+				return
+			}
+		}
+	}
+	if prune(time.Now().Add(-time.Hour)); removed != 0 {
+		t.Errorf("removed %d young entries", removed)
+	}
+	if prune(time.Now().Add(time.Hour)); removed != 3 {
+		t.Errorf("removed %d", removed)
+	}
+	for name, entries := range map[string][]OutboxEntry{
+		"all":   view(t, s, func(tx *Tx) ([]OutboxEntry, error) { return tx.OutboxAfter(0, 10) }),
+		"owner": view(t, s, func(tx *Tx) ([]OutboxEntry, error) { return tx.OutboxReplay(owner, 0, 10) }),
+		"batch": view(t, s, func(tx *Tx) ([]OutboxEntry, error) { return tx.OutboxOfBatch(batch, 0, 10) }),
+	} {
+		if len(entries) != 2 || entries[0].Seq != 3 || entries[1].Seq != 5 {
+			t.Errorf("%s: %+v", name, entries)
+		}
+	}
+	emit(t, s, owner, batch, 1)
+	if newest := view(t, s, func(tx *Tx) (uint64, error) { return tx.OutboxOwnerNewest(owner) }); newest != 6 {
+		t.Errorf("owner sequence after pruning: %d", newest)
+	}
+}
+
+func FuzzDecodeEntry(f *testing.F) {
+	f.Add(encodeEntry(OutboxEntry{Kind: event.BatchCreated, CreatedAt: time.UnixMilli(1), Body: []byte("{}"), State: OutboxDisabled}))
+	f.Add([]byte{})
+	f.Fuzz(func(t *testing.T, raw []byte) {
+		e, err := decodeEntry(7, raw)
+		if err == nil && e.CreatedAt.UnixMilli() >= 0 && raw[len(raw)-len(e.Body)-1] <= 1 {
+			if again := encodeEntry(e); !bytes.Equal(again, raw) {
+				t.Errorf("%x became %x", raw, again)
+			}
+		}
+	})
+}

@@ -1,0 +1,311 @@
+package store
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"path/filepath"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	bolt "go.etcd.io/bbolt"
+)
+
+var thing = Bucket{Name: "thing", Owner: "test", Key: "any", Value: "any"}
+
+func openTest(t testing.TB, path string, change ...func(*Options)) *Store {
+	t.Helper()
+	o := Options{Path: path, Buckets: []Bucket{thing}, NoSync: true, MinFree: 1}
+	for _, c := range change {
+		c(&o)
+	}
+	s, err := Open(o)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = s.Close() })
+	return s
+}
+
+func put(t testing.TB, s *Store, key, value string) {
+	t.Helper()
+	err := s.Update(t.Context(), func(tx *Tx) error { return tx.Put("thing", []byte(key), []byte(value)) })
+	if err != nil {
+		t.Fatal(err)
+	}
+}
+
+func get(t testing.TB, s *Store, key string) string {
+	t.Helper()
+	var value []byte
+	err := s.View(func(tx *Tx) (err error) {
+		value, err = tx.Get("thing", []byte(key))
+		return err
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return string(value)
+}
+
+func TestWhatWasCommittedIsThereAfterReopening(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "new", "folder", "p.db")
+	s := openTest(t, path)
+	if !s.WasClean() {
+		t.Error("a new file is not clean")
+	}
+	put(t, s, "a", "1")
+	if err := s.Close(); err != nil {
+		t.Fatal(err)
+	}
+	s = openTest(t, path)
+	if got := get(t, s, "a"); got != "1" || !s.WasClean() {
+		t.Errorf("after reopening: a = %q, clean = %t", got, s.WasClean())
+	}
+}
+
+func TestAFailedClosureIsUndoneAlone(t *testing.T) {
+	s := openTest(t, filepath.Join(t.TempDir(), "p.db"))
+	boom := errors.New("boom")
+	release := make(chan struct{})
+	started := make(chan struct{})
+	var first sync.Once
+	var wg sync.WaitGroup
+	// The first call holds the writer until the others wait, so that they share a group.
+	wg.Go(func() {
+		_ = s.Update(t.Context(), func(*Tx) error {
+			first.Do(func() { close(started) })
+			<-release
+			return nil
+		})
+	})
+	<-started
+	errs := make([]error, 20)
+	for i := range errs {
+		wg.Go(func() {
+			errs[i] = s.Update(t.Context(), func(tx *Tx) error {
+				if err := tx.Put("thing", Key(i), []byte("x")); err != nil {
+					return err
+				}
+				if i%3 == 0 {
+					return boom
+				}
+				return nil
+			})
+		})
+	}
+	waitFor(t, func() bool { s.mu.Lock(); defer s.mu.Unlock(); return len(s.queue) == len(errs) })
+	close(release)
+	wg.Wait()
+	for i, err := range errs {
+		if failed := i%3 == 0; errors.Is(err, boom) != failed || (get(t, s, string(Key(i))) == "") != failed {
+			t.Errorf("call %d: err %v, value %q", i, err, get(t, s, string(Key(i))))
+		}
+	}
+}
+
+func waitFor(t *testing.T, ok func() bool) {
+	t.Helper()
+	for deadline := time.Now().Add(10 * time.Second); !ok(); time.Sleep(time.Millisecond) {
+		if time.Now().After(deadline) {
+			t.Fatal("condition never held")
+		}
+	}
+}
+
+func TestAPanicReachesItsCallerAndNobodyElse(t *testing.T) {
+	s := openTest(t, filepath.Join(t.TempDir(), "p.db"))
+	func() {
+		defer func() {
+			if p := recover(); p == nil || !strings.Contains(fmt.Sprint(p), "oops") {
+				t.Errorf("recovered %v", p)
+			}
+		}()
+		_ = s.Update(t.Context(), func(tx *Tx) error {
+			_ = tx.Put("thing", []byte("p"), nil)
+			panic("oops")
+		})
+	}()
+	put(t, s, "after", "ok")
+	if get(t, s, "after") != "ok" {
+		t.Error("store is stuck after a panic")
+	}
+	err := s.View(func(tx *Tx) error {
+		if tx.Has("thing", []byte("p")) {
+			return errors.New("the panicking closure left a write")
+		}
+		return nil
+	})
+	if err != nil {
+		t.Error(err)
+	}
+}
+
+func TestACallWhoseContextEndsWhileItWaitsNeverRuns(t *testing.T) {
+	s := openTest(t, filepath.Join(t.TempDir(), "p.db"))
+	release, started := make(chan struct{}), make(chan struct{})
+	var wg sync.WaitGroup
+	wg.Go(func() {
+		_ = s.Update(t.Context(), func(*Tx) error { close(started); <-release; return nil })
+	})
+	<-started
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+	ran := false
+	err := s.Update(ctx, func(*Tx) error { ran = true; return nil })
+	close(release)
+	wg.Wait()
+	if !errors.Is(err, context.Canceled) || ran {
+		t.Errorf("err %v, ran %t", err, ran)
+	}
+	put(t, s, "next", "1")
+}
+
+func TestCloseCommitsWhatWaitsAndRefusesTheRest(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "p.db")
+	s := openTest(t, path)
+	var wg sync.WaitGroup
+	errs := make([]error, 50)
+	for i := range errs {
+		wg.Go(func() {
+			errs[i] = s.Update(t.Context(), func(tx *Tx) error { return tx.Put("thing", Key(i), []byte("x")) })
+		})
+	}
+	if err := s.Close(); err != nil {
+		t.Fatal(err)
+	}
+	wg.Wait()
+	if err := s.Close(); err != nil {
+		t.Errorf("second Close: %v", err)
+	}
+	if err := s.View(func(*Tx) error { return nil }); !errors.Is(err, ErrClosed) {
+		t.Errorf("View after Close: %v", err)
+	}
+	s = openTest(t, path)
+	for i, err := range errs {
+		stored := get(t, s, string(Key(i))) == "x"
+		if stored != (err == nil) || err != nil && !errors.Is(err, ErrClosed) {
+			t.Errorf("call %d: err %v, stored %t", i, err, stored)
+		}
+	}
+}
+
+func TestScanSelectsByPrefixBoundsDirectionAndLimit(t *testing.T) {
+	s := openTest(t, filepath.Join(t.TempDir(), "p.db"))
+	for _, k := range []string{"a1", "b1", "b2", "b3", "c1", "\xff\xff", "\xff\xff1"} {
+		put(t, s, k, "v"+k)
+	}
+	for name, c := range map[string]struct {
+		r    Range
+		want string
+	}{
+		"everything":             {Range{}, "a1 b1 b2 b3 c1 \xff\xff \xff\xff1"},
+		"prefix":                 {Range{Prefix: []byte("b")}, "b1 b2 b3"},
+		"prefix without an end":  {Range{Prefix: []byte("\xff\xff")}, "\xff\xff \xff\xff1"},
+		"prefix, reverse":        {Range{Prefix: []byte("b"), Reverse: true}, "b3 b2 b1"},
+		"last prefix, reverse":   {Range{Prefix: []byte("\xff\xff"), Reverse: true}, "\xff\xff1 \xff\xff"},
+		"from is inclusive":      {Range{From: []byte("b2"), Limit: 2}, "b2 b3"},
+		"before is exclusive":    {Range{Before: []byte("b2")}, "a1 b1"},
+		"before, reverse, limit": {Range{Before: []byte("b3"), Reverse: true, Limit: 2}, "b2 b1"},
+		"reverse over the end":   {Range{Before: []byte("\xff\xff\xff"), Reverse: true, Limit: 1}, "\xff\xff1"},
+		"nothing":                {Range{Prefix: []byte("bb")}, ""},
+	} {
+		var keys []string
+		err := s.View(func(tx *Tx) error {
+			return tx.Scan("thing", c.r, func(k, v []byte) (bool, error) {
+				if string(v) != "v"+string(k) {
+					return false, fmt.Errorf("value of %q is %q", k, v)
+				}
+				keys = append(keys, string(k))
+				return true, nil
+			})
+		})
+		if got := strings.Join(keys, " "); err != nil || got != c.want {
+			t.Errorf("%s: %q, %v; want %q", name, got, err, c.want)
+		}
+	}
+}
+
+func TestADamagedRecordIsReportedAndNeverHandedOut(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "p.db")
+	s := openTest(t, path)
+	put(t, s, "good", "1")
+	put(t, s, "bad", "1")
+	err := s.db.Update(func(tx *bolt.Tx) error {
+		b := tx.Bucket([]byte("thing"))
+		raw := append([]byte(nil), b.Get([]byte("bad"))...)
+		raw[len(raw)-1] ^= 4
+		return b.Put([]byte("bad"), raw)
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	err = s.View(func(tx *Tx) error {
+		_, err := tx.Get("thing", []byte("bad"))
+		return err
+	})
+	if !errors.Is(err, ErrDamaged) {
+		t.Errorf("Get: %v", err)
+	}
+	n := 0
+	err = s.View(func(tx *Tx) error {
+		return tx.Scan("thing", Range{}, func(k, _ []byte) (bool, error) { n++; return true, nil })
+	})
+	if err != nil || n != 1 {
+		t.Errorf("Scan: %d records, %v", n, err)
+	}
+	if got := s.Stats().Damaged; got != 2 {
+		t.Errorf("damaged counter is %d", got)
+	}
+}
+
+func TestNumbersAreNotReusedAfterDeletion(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "p.db")
+	next := func(s *Store) (id uint64) {
+		err := s.Update(t.Context(), func(tx *Tx) (err error) {
+			id, err = tx.NextID("thing")
+			return err
+		})
+		if err != nil {
+			t.Fatal(err)
+		}
+		return id
+	}
+	s := openTest(t, path)
+	if a, b := next(s), next(s); a != 1 || b != 2 {
+		t.Errorf("first ids %d, %d", a, b)
+	}
+	_ = s.Close()
+	if c := next(openTest(t, path)); c != 3 {
+		t.Errorf("id after reopening %d", c)
+	}
+}
+
+func TestUndeclaredBucketAndTwoOwnersAreRefused(t *testing.T) {
+	s := openTest(t, filepath.Join(t.TempDir(), "p.db"))
+	err := s.View(func(tx *Tx) error { _, err := tx.Get("nothing", []byte("k")); return err })
+	if !errors.Is(err, ErrUnknownBucket) {
+		t.Errorf("undeclared bucket: %v", err)
+	}
+	_, err = Open(Options{Path: filepath.Join(t.TempDir(), "q.db"), Buckets: []Bucket{thing, {Name: "thing", Owner: "other"}}})
+	if err == nil || !strings.Contains(err.Error(), "test") || !strings.Contains(err.Error(), "other") {
+		t.Errorf("two owners: %v", err)
+	}
+}
+
+func TestATransactionHasOneTimestamp(t *testing.T) {
+	s := openTest(t, filepath.Join(t.TempDir(), "p.db"))
+	err := s.Update(t.Context(), func(tx *Tx) error {
+		a := tx.Now()
+		time.Sleep(2 * time.Millisecond)
+		if !a.Equal(tx.Now()) || a.Location() != time.UTC || a.Nanosecond()%1e6 != 0 {
+			return fmt.Errorf("%v then %v", a, tx.Now())
+		}
+		return nil
+	})
+	if err != nil {
+		t.Error(err)
+	}
+}
