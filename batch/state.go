@@ -1,0 +1,211 @@
+package batch
+
+import (
+	"slices"
+
+	"postern/event"
+)
+
+// Trigger is what happens to a batch.
+type Trigger string
+
+// The triggers. An API call, a worker or the engine's start and stop pull them.
+const (
+	OnCreate      Trigger = "create"
+	OnDraft       Trigger = "create as draft"
+	OnWindowOpens Trigger = "window opens"
+	OnClaim       Trigger = "claim"
+	OnGive        Trigger = "give item"          // an item becomes SENDING
+	OnRegive      Trigger = "give item again"    // its instance dropped before the send, another is tried
+	OnItemEnded   Trigger = "item ended"         // while PROCESSING
+	OnNothingLeft Trigger = "nothing left"       // claimed, and every item had ended already
+	OnNoInstance  Trigger = "no instance online" //
+	OnInstance    Trigger = "instance online"    //
+	OnWindowEnds  Trigger = "window ends"        //
+	OnPause       Trigger = "pause"              // API
+	OnStart       Trigger = "start"              // API
+	OnStop        Trigger = "stop"               // API
+	OnSafePoint   Trigger = "safe point"         // the worker has no send in flight
+	OnShutdown    Trigger = "graceful shutdown"  //
+	OnLeaseLost   Trigger = "lease expired"      // a send ignored its context
+	OnFound       Trigger = "found at start"     // the process before this one crashed
+	OnRecover     Trigger = "automatic recovery" //
+)
+
+// Window is where a batch's schedule stands. No schedule is an open window.
+type Window string
+
+// The positions of a window.
+const (
+	WindowOpen  Window = "open"
+	WindowShut  Window = "shut"  // another one will open
+	WindowSpent Window = "spent" // the only one is over
+)
+
+// Move is what becomes of the item in SENDING in the same commit.
+type Move string
+
+// The moves.
+const (
+	MoveNone    Move = ""
+	MoveSuccess Move = "success"
+	MoveFailed  Move = "failed"
+	MoveSkipped Move = "skipped"
+	MoveUnknown Move = "unknown"
+	MoveBack    Move = "back to pending" // its bytes never left
+)
+
+// Input is one step of a batch.
+type Input struct {
+	On     Trigger
+	Window Window // matters to create, start and recovery
+	Item   Move
+	Give   bool // the next item becomes SENDING in this commit
+}
+
+// Counts are a batch's items by status. They always add up to Total.
+type Counts struct {
+	Total   int `json:"total"`
+	Pending int `json:"pending"`
+	Sending int `json:"sending,omitempty"`
+	Success int `json:"success,omitempty"`
+	Failed  int `json:"failed,omitempty"`
+	Skipped int `json:"skipped,omitempty"`
+	Unknown int `json:"unknown,omitempty"`
+}
+
+// Processed is how many items have ended.
+func (c Counts) Processed() int { return c.Success + c.Failed + c.Skipped + c.Unknown }
+
+// Open is how many items have not ended.
+func (c Counts) Open() int { return c.Pending + c.Sending }
+
+// Percent is the integer progress, 0 to 100.
+func (c Counts) Percent() int {
+	if c.Total == 0 {
+		return 0
+	}
+	return 100 * c.Processed() / c.Total
+}
+
+// Core is the part of a batch that the table decides on.
+type Core struct {
+	Status     event.BatchStatus `json:"status"` // empty before creation
+	Counts     Counts            `json:"counts"`
+	Started    bool              `json:"started,omitempty"`    // it was PROCESSING once
+	Told       int               `json:"told,omitempty"`       // the percentage of the last progress event
+	AutoResume bool              `json:"autoResume,omitempty"` //
+}
+
+// Decision is what a step does.
+type Decision struct {
+	Core   Core
+	Events []event.Kind // in the order of their emission
+	Row    string       // name of the row, "" when the call is accepted and changes nothing
+}
+
+// Next applies one step to a batch. It is pure. When the table has no row for
+// the step, or the step does not fit the items, it returns a *TransitionError
+// and the batch stays as it is.
+func Next(c Core, in Input) (Decision, error) {
+	if slices.Contains(accepted[in.On], c.Status) {
+		return Decision{Core: c}, nil
+	}
+	refused := &TransitionError{Status: c.Status, Trigger: in.On}
+	next := c
+	if !next.Counts.move(in.On, in.Item) {
+		return Decision{}, refused
+	}
+	r, ok := find(next, in)
+	if !ok {
+		return Decision{}, refused
+	}
+	next.Status = r.To
+	if r.To == event.BatchProcessing {
+		next.Started = true
+	}
+	if in.Give && !next.give() || (in.On == OnGive) && !in.Give {
+		return Decision{}, refused
+	}
+	if next.Counts.Sending > 0 && !busy(r.To) {
+		return Decision{}, refused
+	}
+	d := Decision{Row: r.Name, Events: itemEvents(in.Item)}
+	for _, kind := range r.Events {
+		if kind == event.BatchProgress {
+			if next.Counts.Percent() == next.Told {
+				continue
+			}
+			next.Told = next.Counts.Percent()
+		}
+		d.Events = append(d.Events, kind)
+	}
+	d.Core = next
+	return d, nil
+}
+
+// find returns the row for the step; the counts are those after the move.
+func find(c Core, in Input) (row, bool) {
+	for _, r := range table {
+		if r.On == in.On && slices.Contains(r.From, c.Status) && (r.If == nil || r.If(c, in)) {
+			return r, true
+		}
+	}
+	return row{}, false
+}
+
+// busy reports whether an item may be in SENDING.
+func busy(s event.BatchStatus) bool {
+	return s == event.BatchProcessing || s == event.BatchPauseAsked || s == event.BatchStopAsked
+}
+
+// Final reports whether a batch in status s never changes again.
+func Final(s event.BatchStatus) bool {
+	return s == event.BatchIsStopped || s == event.BatchIsCompleted || s == event.BatchIsWithErrors
+}
+
+// give turns a pending item into the one being sent.
+func (c *Core) give() bool {
+	if c.Status != event.BatchProcessing || c.Counts.Sending != 0 || c.Counts.Pending == 0 {
+		return false
+	}
+	c.Counts.Pending--
+	c.Counts.Sending++
+	return true
+}
+
+// move ends the item in SENDING or takes it back, where the trigger allows it.
+func (c *Counts) move(on Trigger, m Move) bool {
+	if m == MoveNone {
+		return on != OnItemEnded
+	}
+	if c.Sending == 0 || !slices.Contains(movers[on], m) {
+		return false
+	}
+	c.Sending--
+	switch m {
+	case MoveSuccess:
+		c.Success++
+	case MoveFailed:
+		c.Failed++
+	case MoveSkipped:
+		c.Skipped++
+	case MoveUnknown:
+		c.Unknown++
+	case MoveBack:
+		c.Pending++
+	case MoveNone:
+	}
+	return true
+}
+
+func itemEvents(m Move) []event.Kind {
+	switch m {
+	case MoveFailed:
+		return []event.Kind{event.BatchItemFailed}
+	case MoveUnknown:
+		return []event.Kind{event.BatchItemUnknown}
+	case MoveNone, MoveSuccess, MoveSkipped, MoveBack:
+	}
+	return nil
+}

@@ -1,0 +1,128 @@
+package batch
+
+import "postern/event"
+
+// row is one line of the state machine: in one of From, when the trigger comes
+// and If holds (nil: always), the batch goes To and tells Events. The first
+// row that fits counts. An item that ended FAILED or UNKNOWN in the same
+// commit tells so before them; progress is told only when the integer percent
+// is another than the one told last.
+type row struct {
+	Name   string
+	From   []event.BatchStatus
+	On     Trigger
+	If     func(Core, Input) bool
+	To     event.BatchStatus
+	Events []event.Kind
+}
+
+// Short names keep a row on a line.
+const (
+	unborn   event.BatchStatus = ""
+	draft                      = event.BatchDraft
+	queued                     = event.BatchQueued
+	schedul                    = event.BatchIsScheduled
+	process                    = event.BatchProcessing
+	waitWin                    = event.BatchWaitingForWindow
+	pausing                    = event.BatchPauseAsked
+	paused                     = event.BatchIsPaused
+	waitInst                   = event.BatchWaitingForInstance
+	stopping                   = event.BatchStopAsked
+	stopped                    = event.BatchIsStopped
+	interr                     = event.BatchIsInterrupted
+	complete                   = event.BatchIsCompleted
+	witherr                    = event.BatchIsWithErrors
+)
+
+func in(s ...event.BatchStatus) []event.BatchStatus { return s }
+
+func tell(k ...event.Kind) []event.Kind { return k }
+
+func first(c Core, _ Input) bool     { return !c.Started }
+func again(c Core, _ Input) bool     { return c.Started }
+func open(_ Core, i Input) bool      { return i.Window == WindowOpen }
+func shut(_ Core, i Input) bool      { return i.Window == WindowShut }
+func notSpent(_ Core, i Input) bool  { return i.Window != WindowSpent }
+func spent(_ Core, i Input) bool     { return i.Window == WindowSpent }
+func itemsLeft(c Core, _ Input) bool { return c.Counts.Open() > 0 }
+func waiting(c Core, _ Input) bool   { return c.Counts.Pending > 0 }
+func clean(c Core, _ Input) bool {
+	return c.Counts.Open() == 0 && c.Counts.Failed == 0 && c.Counts.Unknown == 0
+}
+func dirty(c Core, i Input) bool { return c.Counts.Open() == 0 && !clean(c, i) }
+
+func both(f, g func(Core, Input) bool) func(Core, Input) bool {
+	return func(c Core, i Input) bool { return f(c, i) && g(c, i) }
+}
+
+// table is the whole state machine. Nothing else changes a batch.
+var table = []row{
+	{"create inside the window", in(unborn), OnCreate, open, queued, tell(event.BatchCreated)},
+	{"create before its first window", in(unborn), OnCreate, shut, schedul, tell(event.BatchCreated, event.BatchScheduled)},
+	{"create as a draft", in(unborn), OnDraft, notSpent, draft, nil},
+	{"start a draft inside the window", in(draft), OnStart, open, queued, tell(event.BatchCreated)},
+	{"start a draft before its first window", in(draft), OnStart, shut, schedul, tell(event.BatchCreated, event.BatchScheduled)},
+	{"stop a draft", in(draft), OnStop, nil, stopped, nil},
+
+	{"window opens", in(schedul, waitWin), OnWindowOpens, nil, queued, tell(event.BatchWindowStarted)},
+	{"first claim", in(queued), OnClaim, first, process, tell(event.BatchStarted)},
+	{"later claim", in(queued), OnClaim, again, process, tell(event.BatchResumed)},
+	{"item given to an instance", in(process), OnGive, nil, process, nil},
+	{"item given to another instance", in(process), OnRegive, nil, process, nil},
+	{"item ended", in(process), OnItemEnded, itemsLeft, process, tell(event.BatchProgress)},
+	{"last item ended well", in(process), OnItemEnded, clean, complete, tell(event.BatchProgress, event.BatchCompleted)},
+	{"last item ended, some badly", in(process), OnItemEnded, dirty, witherr, tell(event.BatchProgress, event.BatchCompletedWithErrors)},
+	{"nothing was left, all well", in(process), OnNothingLeft, clean, complete, tell(event.BatchProgress, event.BatchCompleted)},
+	{"nothing was left, some badly", in(process), OnNothingLeft, dirty, witherr, tell(event.BatchProgress, event.BatchCompletedWithErrors)},
+
+	{"no instance online", in(queued, process), OnNoInstance, waiting, waitInst, tell(event.BatchWaitingInstance)},
+	{"an instance comes online, never ran", in(waitInst), OnInstance, first, process, tell(event.BatchStarted)},
+	{"an instance comes online", in(waitInst), OnInstance, again, process, tell(event.BatchResumed)},
+	{"window ends with items pending", in(process, waitInst), OnWindowEnds, waiting, waitWin, tell(event.BatchWaitingWindow)},
+
+	{"pause while working", in(process, waitInst), OnPause, nil, pausing, tell(event.BatchPauseRequested)},
+	{"pause while at rest", in(queued, schedul, waitWin), OnPause, nil, paused, tell(event.BatchPauseRequested, event.BatchPaused)},
+	{"safe point of a pause", in(pausing), OnSafePoint, nil, paused, tell(event.BatchPaused)},
+	{"start inside the window", in(paused, interr), OnStart, open, queued, nil},
+	{"start with the only window over", in(paused, interr), OnStart, spent, queued, nil},
+	{"start before the first window", in(paused, interr), OnStart, both(shut, first), schedul, tell(event.BatchScheduled)},
+	{"start between windows", in(paused, interr), OnStart, both(shut, again), waitWin, tell(event.BatchWaitingWindow)},
+
+	{"stop while working", in(process, pausing, waitInst), OnStop, nil, stopping, tell(event.BatchStopRequested)},
+	{"safe point of a stop", in(stopping), OnSafePoint, nil, stopped, tell(event.BatchStopped)},
+	{"stop while at rest", in(queued, schedul, waitWin, paused, interr), OnStop, nil, stopped, tell(event.BatchStopRequested, event.BatchStopped)},
+
+	{"graceful shutdown", in(queued, process, waitInst), OnShutdown, nil, interr, tell(event.BatchInterrupted)},
+	{"graceful shutdown of a pausing batch", in(pausing), OnShutdown, nil, paused, tell(event.BatchPaused)},
+	{"graceful shutdown of a stopping batch", in(stopping), OnShutdown, nil, stopped, tell(event.BatchStopped)},
+	{"lease expired", in(process), OnLeaseLost, nil, interr, tell(event.BatchInterrupted)},
+	{"lease expired while pausing", in(pausing), OnLeaseLost, nil, paused, tell(event.BatchPaused)},
+	{"lease expired while stopping", in(stopping), OnLeaseLost, nil, stopped, tell(event.BatchStopped)},
+	{"processing found at start", in(process), OnFound, nil, interr, tell(event.BatchInterrupted)},
+	{"pausing found at start", in(pausing), OnFound, nil, paused, tell(event.BatchPaused)},
+	{"stopping found at start", in(stopping), OnFound, nil, stopped, tell(event.BatchStopped)},
+	{"recovery inside the window", in(interr), OnRecover, both(resumes, open), queued, tell(event.BatchRecovered)},
+	{"recovery before the first window", in(interr), OnRecover, both(resumes, both(shut, first)), schedul, tell(event.BatchRecovered)},
+	{"recovery with the window shut", in(interr), OnRecover, resumes, waitWin, tell(event.BatchRecovered)},
+}
+
+func resumes(c Core, _ Input) bool { return c.AutoResume }
+
+// accepted are the calls that are taken and change nothing.
+var accepted = map[Trigger][]event.BatchStatus{
+	OnStart: in(queued, schedul, process, waitWin, waitInst),
+	OnPause: in(pausing, paused),
+	OnStop:  in(stopping, stopped),
+	OnFound: in(draft, queued, schedul, waitInst, waitWin, paused, interr),
+}
+
+// movers are the triggers that may end the item in SENDING or take it back.
+var movers = map[Trigger][]Move{
+	OnItemEnded:  {MoveSuccess, MoveFailed, MoveSkipped, MoveUnknown},
+	OnSafePoint:  {MoveSuccess, MoveFailed, MoveSkipped, MoveUnknown, MoveBack},
+	OnShutdown:   {MoveUnknown, MoveBack},
+	OnLeaseLost:  {MoveUnknown},
+	OnFound:      {MoveUnknown},
+	OnNoInstance: {MoveBack},
+	OnWindowEnds: {MoveBack},
+}
