@@ -1,0 +1,56 @@
+# `make` alone prints the targets.
+GO      ?= go
+VERSION ?= $(shell git describe --tags --always --dirty 2>/dev/null || echo dev)
+LINT    := $(GO) run github.com/golangci/golangci-lint/v2/cmd/golangci-lint@v2.15.0
+FUZZTIME ?= 10s
+
+export CGO_ENABLED ?= 0
+
+.DEFAULT_GOAL := help
+.PHONY: help build run demo test race bench fuzz crash lint fmt docs check
+
+help: ## print the targets
+	@awk -F':.*## ' '/^[a-z]+:.*## / { printf "  %-7s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
+
+build: ## build bin/postern, static and stripped
+	$(GO) build -trimpath -ldflags '-s -w -X main.version=$(VERSION)' -o bin/postern .
+
+run: build ## build and serve with ./config.toml or the defaults
+	./bin/postern serve
+
+demo: build ## the main job: sandbox, two paired instances, a batch, the webhooks as they arrive
+	./bin/postern demo
+
+test: ## all tests
+	$(GO) test ./...
+
+race: ## all tests under the race detector (needs a C compiler)
+	CGO_ENABLED=1 $(GO) test -race ./...
+
+bench: ## the benchmarks behind BENCHMARKS.md
+	$(GO) test -run '^$$' -bench . -count 3 ./...
+
+fuzz: ## every fuzz target for FUZZTIME each
+	@set -e; for pkg in $$($(GO) list ./...); do \
+		for target in $$($(GO) test -list '^Fuzz' $$pkg | grep '^Fuzz' || true); do \
+			echo "$$pkg $$target"; \
+			$(GO) test -run '^$$' -fuzz "^$$target\$$" -fuzztime $(FUZZTIME) $$pkg; \
+		done; \
+	done
+
+crash: build ## kill -9 the real binary in mid-batch, again and again (ROUNDS=20)
+	ROUNDS=$(or $(ROUNDS),20) $(GO) test -run '^TestKill' -count 1 -v .
+
+lint: ## golangci-lint
+	CGO_ENABLED=0 $(LINT) run ./...
+
+fmt: ## gofumpt by way of golangci-lint
+	$(LINT) fmt ./...
+
+docs: ## regenerate what is generated: config.toml.example
+	$(GO) test -run '^TestExampleConfig' -args -update .
+
+check: lint ## lint, vet, race tests, import table, short fuzz
+	$(GO) vet ./...
+	$(MAKE) race
+	$(MAKE) fuzz FUZZTIME=3s

@@ -1,0 +1,85 @@
+package main
+
+import (
+	"crypto/rand"
+	"encoding/hex"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+)
+
+// secrets are the two secrets of the program: the API key and the key that
+// signs all tokens.
+type secrets struct {
+	GlobalAuthToken string `json:"globalAuthToken"`
+	JWTSecret       string `json:"jwtSecret"`
+}
+
+const secretsFile = "secrets.json"
+
+// loadSecrets returns the secrets: the configured ones, else those kept in the
+// data folder, which are made on the first start with mode 0600. made tells
+// that the API key is new, so that it can be shown once.
+func loadSecrets(c *Config) (s secrets, made bool, err error) {
+	configured := secrets{c.Authentication.GlobalAuthToken, c.Authentication.JWTSecret}
+	if configured.GlobalAuthToken != "" && configured.JWTSecret != "" {
+		return configured, false, nil
+	}
+	path := filepath.Join(filepath.Dir(c.Store.Path), secretsFile)
+	kept, made, err := keptSecrets(path)
+	if err != nil {
+		return s, false, fmt.Errorf("secrets in %s: %w", path, err)
+	}
+	if configured.GlobalAuthToken != "" {
+		kept.GlobalAuthToken, made = configured.GlobalAuthToken, false
+	}
+	if configured.JWTSecret != "" {
+		kept.JWTSecret = configured.JWTSecret
+	}
+	return kept, made, nil
+}
+
+func keptSecrets(path string) (s secrets, made bool, err error) {
+	raw, err := os.ReadFile(path)
+	if errors.Is(err, fs.ErrNotExist) {
+		s = secrets{randomHex(), randomHex()}
+		return s, true, writeSecrets(path, s)
+	}
+	if err != nil {
+		return s, false, err
+	}
+	if err := json.Unmarshal(raw, &s); err != nil || len(s.GlobalAuthToken) < minSecret || len(s.JWTSecret) < minSecret {
+		return s, false, errors.New("the file is damaged; delete it to make new secrets, which makes all tokens invalid")
+	}
+	return s, false, nil
+}
+
+// writeSecrets writes the file aside and moves it into place, so that a crash
+// leaves no half of it.
+func writeSecrets(path string, s secrets) error {
+	if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {
+		return err
+	}
+	raw, err := json.MarshalIndent(s, "", "  ")
+	if err != nil {
+		return err
+	}
+	f, err := os.CreateTemp(filepath.Dir(path), secretsFile+".new-*") // created with mode 0600
+	if err != nil {
+		return err
+	}
+	_, err = f.Write(append(raw, '\n'))
+	if err := errors.Join(err, f.Sync(), f.Close()); err != nil {
+		return errors.Join(err, os.Remove(f.Name()))
+	}
+	return os.Rename(f.Name(), path)
+}
+
+func randomHex() string {
+	var b [32]byte
+	rand.Read(b[:])
+	return hex.EncodeToString(b[:])
+}

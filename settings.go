@@ -1,0 +1,326 @@
+package main
+
+import (
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+)
+
+// setting is one row of the configuration: a TOML path, which is also the
+// environment variable in upper case with _ for every dot, where the value
+// goes, its default and its rule.
+type setting struct {
+	path   string
+	doc    string
+	value  value
+	secret bool // never printed
+}
+
+// env is the name of the setting's environment variable.
+func (s setting) env() string { return strings.ToUpper(strings.ReplaceAll(s.path, ".", "_")) }
+
+// value is a typed place in a Config.
+type value interface {
+	// parse sets the value from the text of an environment variable.
+	parse(text string) error
+	// accept sets the value from what the TOML decoder made of it.
+	accept(v any) error
+	// toml is the current value as TOML.
+	toml() string
+}
+
+// settings returns the table, bound to c, after writing every default into c.
+func settings(c *Config) []setting {
+	const (
+		s  = time.Second
+		ms = time.Millisecond
+	)
+	return []setting{
+		text("server.listen", &c.Server.Listen, "127.0.0.1:8084", checkHostPort, "Address to listen on."),
+		number("server.port", &c.Server.Port, 0, 0, 65535, "When set, listen on all interfaces at this port instead of server.listen."),
+		text("server.base_url", &c.Server.BaseURL, "", checkURL, "Public address of this program, for links."),
+		duration("server.shutdown_timeout", &c.Server.ShutdownTimeout, 20*s, s, time.Hour, "How long a stop may take in all."),
+
+		text("store.path", &c.Store.Path, "data/postern.db", notEmpty, "The one data file. Its folder also keeps generated secrets."),
+
+		text("log.level", &c.Log.Level, "info", oneOf("debug", "info", "warn", "error"), "debug, info, warn or error."),
+		text("log.format", &c.Log.Format, "text", oneOf("text", "json"), "text or json."),
+
+		secret(text("authentication.global_auth_token", &c.Authentication.GlobalAuthToken, "", nil, "The GlobalApiKey. Generated and kept beside the data file when empty.")),
+		secret(text("authentication.jwt_secret", &c.Authentication.JWTSecret, "", nil, "HS256 secret of all tokens, 32 bytes or more. Generated and kept beside the data file when empty.")),
+		number("authentication.jwt_expires_in", &c.Authentication.JWTExpiresIn, 0, 0, 1<<40, "Seconds that an instance token lives; 0 means that it does not expire."),
+
+		text("webhook.global.url", &c.Webhook.GlobalURL, "", checkURL, "Receiver of all instance events and of all batch events."),
+		boolean("webhook.global.enabled", &c.Webhook.GlobalEnabled, false, "Whether webhook.global.url is used."),
+		number("webhook.workers", &c.Webhook.Workers, 10, 1, 1000, "Concurrent deliveries of instance events."),
+		number("webhook.queue_size", &c.Webhook.QueueSize, 1000, 1, 1_000_000, "Deliveries of instance events that may wait; more are dropped and counted."),
+		duration("webhook.timeout", &c.Webhook.Timeout, 15*s, 100*ms, time.Hour, "Time for one delivery, answer included."),
+		number("webhook.per_destination", &c.Webhook.PerDestination, 2, 1, 1000, "Deliveries in flight to one host:port while others wait."),
+		boolean("webhook.deny_private", &c.Webhook.DenyPrivate, false, "Refuse receivers at loopback, private and other non-global addresses."),
+
+		boolean("database.save_data_new_message", &c.Database.SaveNewMessage, true, "Store messages; needed for messages.upsert."),
+		boolean("database.save_message_update", &c.Database.SaveMessageUpdate, true, "Store receipts; needed for messages.update."),
+		boolean("database.save_data_contacts", &c.Database.SaveContacts, true, "Store contacts; needed for contacts.upsert and contacts.update."),
+		duration("database.message_retention", &c.Database.MessageRetention, 720*time.Hour, 0, 1<<62, "Stored messages older than this are removed; \"0s\" keeps them."),
+
+		boolean("websocket.enabled", &c.Websocket.Enabled, true, "Serve the WebSocket routes."),
+		list("websocket.allowed_origins", &c.Websocket.AllowedOrigins, "Origins that may connect; empty means the same host only."),
+		boolean("websocket.allow_empty_origin", &c.Websocket.AllowEmptyOrigin, true, "Let clients without an Origin header connect."),
+		duration("websocket.ping_interval", &c.Websocket.PingInterval, 25*s, s, time.Hour, "Pause between pings."),
+		duration("websocket.pong_timeout", &c.Websocket.PongTimeout, 60*s, s, time.Hour, "A client silent for so long is closed."),
+		duration("websocket.write_timeout", &c.Websocket.WriteTimeout, 10*s, 100*ms, time.Hour, "Time for one message to be taken."),
+		number("websocket.send_buffer", &c.Websocket.SendBuffer, 256, 1, 1_000_000, "Messages that may wait for one client before it is closed."),
+
+		boolean("message.batch.worker_enabled", &c.Batch.WorkerEnabled, true, "Work on batches; false only stores them."),
+		number("message.batch.max_delay_ms", &c.Batch.MaxDelayMs, 86_400_000, 0, 1<<40, "Largest options.delay of a batch, in milliseconds."),
+		number("message.batch.max_recipients", &c.Batch.MaxRecipients, 100_000, 1, 10_000_000, "Most recipients of one batch."),
+		number("message.batch.shutdown_timeout_ms", &c.Batch.ShutdownTimeoutMs, 15_000, 0, 3_600_000, "Time that a stop gives a send in progress, in milliseconds."),
+		text("message.batch.timezone", &c.Batch.Timezone, "UTC", checkZone, "Time zone of schedules that name none."),
+		duration("message.batch.lease", &c.Batch.Lease, 60*s, s, 24*time.Hour, "A batch whose worker is silent for so long is taken from it."),
+
+		number("message.processing.workers", &c.Processing.Workers, 4, 1, 1000, "Concurrent asynchronous sends."),
+		number("message.processing.queue_size", &c.Processing.QueueSize, 100, 1, 1_000_000, "Asynchronous sends that may wait."),
+		duration("message.processing.timeout", &c.Processing.Timeout, 60*s, s, 24*time.Hour, "Time for one asynchronous send."),
+		duration("message.send_timeout", &c.Message.SendTimeout, 30*s, s, time.Hour, "Time for WhatsApp to acknowledge one message."),
+
+		duration("outbox.retention", &c.Outbox.Retention, 72*time.Hour, 0, 1<<62, "Delivered batch events are kept so long for replay."),
+
+		boolean("media.allow_private", &c.Media.AllowPrivate, false, "Fetch media from private addresses too."),
+		number("media.max_bytes", &c.Media.MaxBytes, 104_857_600, 1, 1<<40, "Largest media file, in bytes."),
+		duration("media.timeout", &c.Media.Timeout, 60*s, s, time.Hour, "Time to fetch one media file."),
+
+		number("qrcode.limit", &c.QRCode.Limit, 5, 1, 6, "QR codes that one pairing shows before it ends."),
+		text("qrcode.light_color", &c.QRCode.LightColor, "#ffffff", checkColor, "Background of QR images."),
+		text("qrcode.dark_color", &c.QRCode.DarkColor, "#000000", checkColor, "Modules of QR images."),
+
+		boolean("whatsapp.auto_reconnect", &c.WhatsApp.AutoReconnect, true, "Reconnect by itself after a lost connection and at start."),
+		number("whatsapp.startup_reconnect_concurrency", &c.WhatsApp.StartupReconnectConcurrency, 5, 1, 1000, "Instances that reconnect at the same time at start."),
+		number("whatsapp.connect_timeout", &c.WhatsApp.ConnectTimeout, 30, 1, 3600, "Seconds for one dial and login."),
+		number("whatsapp.reconnect_initial_delay", &c.WhatsApp.ReconnectInitialDelay, 2, 1, 3600, "Seconds before the first new try; doubles with each."),
+		number("whatsapp.reconnect_max_delay", &c.WhatsApp.ReconnectMaxDelay, 60, 1, 86_400, "Most seconds between two tries."),
+		duration("whatsapp.pairing_timeout", &c.WhatsApp.PairingTimeout, 3*time.Minute, 10*s, time.Hour, "Time for a phone to scan a code."),
+		text("whatsapp.client_name", &c.WhatsApp.ClientName, "Postern", notEmpty, "What the phone shows under linked devices."),
+		text("whatsapp.client_type", &c.WhatsApp.ClientType, "DESKTOP", notEmpty, "Kind of device that the phone shows."),
+		duration("whatsapp.keepalive_interval", &c.WhatsApp.KeepaliveInterval, 25*s, s, time.Hour, "Pause between keep-alive pings to WhatsApp."),
+		duration("whatsapp.keepalive_timeout", &c.WhatsApp.KeepaliveTimeout, 10*s, s, time.Hour, "Time for WhatsApp to answer a ping."),
+		text("whatsapp.endpoint", &c.WhatsApp.Endpoint, "", checkEndpoint, "Another server that speaks the protocol, wss://host:port/path. Empty means WhatsApp."),
+		text("whatsapp.endpoint_ca", &c.WhatsApp.EndpointCA, "", nil, "PEM file with the CA of that server."),
+		text("whatsapp.endpoint_root_key", &c.WhatsApp.EndpointRootKey, "", checkHexKey, "Its 32-byte certificate root key in hex."),
+
+		boolean("sandbox.enabled", &c.Sandbox.Enabled, false, "Run the built-in local WhatsApp server and connect every instance to it."),
+		boolean("sandbox.auto_pair", &c.Sandbox.AutoPair, true, "A simulated phone scans each QR code by itself."),
+		text("sandbox.path", &c.Sandbox.Path, "data/sandbox.db", nil, "Keeps its accounts over a restart; empty keeps them in memory."),
+	}
+}
+
+type textValue struct {
+	to    *string
+	check func(string) error
+}
+
+func text(path string, to *string, def string, check func(string) error, doc string) setting {
+	*to = def
+	return setting{path: path, doc: doc, value: &textValue{to, check}}
+}
+
+func (v *textValue) parse(s string) error {
+	if v.check != nil {
+		if err := v.check(s); err != nil {
+			return err
+		}
+	}
+	*v.to = s
+	return nil
+}
+
+func (v *textValue) accept(raw any) error {
+	s, ok := raw.(string)
+	if !ok {
+		return errors.New("must be a string")
+	}
+	return v.parse(s)
+}
+
+func (v *textValue) toml() string { return strconv.Quote(*v.to) }
+
+type numberValue struct {
+	to       *int64
+	min, max int64
+}
+
+func number(path string, to *int64, def, low, high int64, doc string) setting {
+	*to = def
+	return setting{path: path, doc: doc, value: &numberValue{to, low, high}}
+}
+
+func (v *numberValue) parse(s string) error {
+	n, err := strconv.ParseInt(s, 10, 64)
+	if err != nil {
+		return errors.New("must be a whole number")
+	}
+	return v.accept(n)
+}
+
+func (v *numberValue) accept(raw any) error {
+	n, ok := raw.(int64)
+	if !ok {
+		return errors.New("must be a whole number")
+	}
+	if n < v.min || n > v.max {
+		return fmt.Errorf("must be from %d to %d", v.min, v.max)
+	}
+	*v.to = n
+	return nil
+}
+
+func (v *numberValue) toml() string { return strconv.FormatInt(*v.to, 10) }
+
+type boolValue struct{ to *bool }
+
+func boolean(path string, to *bool, def bool, doc string) setting {
+	*to = def
+	return setting{path: path, doc: doc, value: boolValue{to}}
+}
+
+func (v boolValue) parse(s string) error {
+	switch s {
+	case "true":
+		*v.to = true
+	case "false":
+		*v.to = false
+	default:
+		return errors.New("must be true or false")
+	}
+	return nil
+}
+
+func (v boolValue) accept(raw any) error {
+	b, ok := raw.(bool)
+	if !ok {
+		return errors.New("must be true or false")
+	}
+	*v.to = b
+	return nil
+}
+
+func (v boolValue) toml() string { return strconv.FormatBool(*v.to) }
+
+type durationValue struct {
+	to       *time.Duration
+	min, max time.Duration
+}
+
+func duration(path string, to *time.Duration, def, low, high time.Duration, doc string) setting {
+	*to = def
+	return setting{path: path, doc: doc, value: &durationValue{to, low, high}}
+}
+
+func (v *durationValue) parse(s string) error {
+	d, err := time.ParseDuration(s)
+	if err != nil {
+		return errors.New(`must be a duration with its unit, such as "15s" or "72h"`)
+	}
+	if d < v.min || d > v.max {
+		return fmt.Errorf("must be from %v to %v", v.min, v.max)
+	}
+	*v.to = d
+	return nil
+}
+
+func (v *durationValue) accept(raw any) error {
+	s, ok := raw.(string)
+	if !ok {
+		return errors.New(`must be a duration in quotes, such as "15s"`)
+	}
+	return v.parse(s)
+}
+
+func (v *durationValue) toml() string { return strconv.Quote(shortDuration(*v.to)) }
+
+// shortDuration is d without the zero units that String appends.
+func shortDuration(d time.Duration) string {
+	s := d.String()
+	if strings.HasSuffix(s, "m0s") {
+		s = strings.TrimSuffix(s, "0s")
+	}
+	if strings.HasSuffix(s, "h0m") {
+		s = strings.TrimSuffix(s, "0m")
+	}
+	return s
+}
+
+type listValue struct{ to *[]string }
+
+func list(path string, to *[]string, doc string) setting {
+	*to = nil
+	return setting{path: path, doc: doc, value: listValue{to}}
+}
+
+func (v listValue) parse(s string) error {
+	var items []string
+	for item := range strings.SplitSeq(s, ",") {
+		if item = strings.TrimSpace(item); item != "" {
+			items = append(items, item)
+		}
+	}
+	*v.to = items
+	return nil
+}
+
+func (v listValue) accept(raw any) error {
+	elements, ok := raw.([]any)
+	if !ok {
+		return errors.New("must be an array of strings")
+	}
+	items := make([]string, 0, len(elements))
+	for _, e := range elements {
+		s, ok := e.(string)
+		if !ok {
+			return errors.New("must be an array of strings")
+		}
+		items = append(items, s)
+	}
+	*v.to = items
+	return nil
+}
+
+func (v listValue) toml() string {
+	quoted := make([]string, len(*v.to))
+	for i, s := range *v.to {
+		quoted[i] = strconv.Quote(s)
+	}
+	return "[" + strings.Join(quoted, ", ") + "]"
+}
+
+func secret(s setting) setting {
+	s.secret = true
+	return s
+}
+
+func notEmpty(s string) error {
+	if s == "" {
+		return errors.New("must not be empty")
+	}
+	return nil
+}
+
+func oneOf(words ...string) func(string) error {
+	return func(s string) error {
+		if slices.Contains(words, s) {
+			return nil
+		}
+		return fmt.Errorf("must be one of %s", strings.Join(words, ", "))
+	}
+}
+
+func parseRootKey(s string) (key [32]byte, err error) {
+	raw, err := hex.DecodeString(s)
+	if err != nil || len(raw) != len(key) {
+		return key, errors.New("must be 32 bytes in hex (64 digits)")
+	}
+	return [32]byte(raw), nil
+}
