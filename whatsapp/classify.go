@@ -1,0 +1,58 @@
+package whatsapp
+
+import (
+	"errors"
+	"fmt"
+
+	"go.mau.fi/whatsmeow"
+	"go.mau.fi/whatsmeow/socket"
+
+	"postern/event"
+)
+
+// classify wraps the error of a SendMessage into the one sentinel of package
+// event that tells what it means for the recipient.
+//
+// SendMessage goes through three stages, and the timings that it returns along
+// with an error show the last one it reached:
+//
+//  1. Preparing: the recipient's LID, devices and keys, encryption, the retry
+//     buffer. Send is zero. Nothing of the message was written.
+//  2. Writing the frame, then waiting for the acknowledgement. Send is set
+//     when the write ended, well or not. No socket, a closed one and a frame
+//     that is too large are found before the first byte; any other error,
+//     a timeout or an ended context may come after it.
+//  3. Answered. Resp is set. Either WhatsApp refuses with a code, and the
+//     message went to nobody; or the answer is the loss of the connection,
+//     after which the library may write the frame once more, so that even
+//     "not connected" says nothing about the first write.
+func classify(resp whatsmeow.SendResponse, err error) error {
+	t := resp.DebugTimings
+	switch {
+	case err == nil:
+		return nil
+	case errors.Is(err, whatsmeow.ErrServerReturnedError):
+		return fmt.Errorf("%w: %w", event.ErrSendRefused, err)
+	case t.Send == 0 && lostConnection(err):
+		return fmt.Errorf("%w: %w", event.ErrNotConnected, err)
+	case t.Send == 0:
+		return fmt.Errorf("%w: %w", event.ErrSendRefused, err)
+	case t.Resp == 0 && noSocket(err):
+		return fmt.Errorf("%w: %w", event.ErrNotConnected, err)
+	case t.Resp == 0 && errors.Is(err, socket.ErrFrameTooLarge):
+		return fmt.Errorf("%w: %w", event.ErrSendRefused, err)
+	}
+	return fmt.Errorf("%w: %w", event.ErrOutcomeUnknown, err)
+}
+
+func noSocket(err error) bool {
+	return errors.Is(err, whatsmeow.ErrNotConnected) || errors.Is(err, socket.ErrSocketClosed)
+}
+
+// lostConnection tells whether a request that was not the message itself
+// failed because of the connection.
+func lostConnection(err error) bool {
+	var lost *whatsmeow.DisconnectedError
+	return noSocket(err) || errors.As(err, &lost) ||
+		errors.Is(err, whatsmeow.ErrNotLoggedIn) || errors.Is(err, whatsmeow.ErrIQTimedOut)
+}

@@ -1,0 +1,18 @@
+package whatsapp
+
+import (
+	"errors"
+
+	"go.mau.fi/whatsmeow/proto/waE2E"
+	"google.golang.org/protobuf/proto"
+
+	"postern/event"
+)
+
+// compose builds the WhatsApp message of validated content.
+func compose(c event.Content) (*waE2E.Message, error) {
+	if c.Text == nil {
+		return nil, errors.New("the content is of no kind that can be sent")
+	}
+	return &waE2E.Message{Conversation: proto.String(c.Text.Text)}, nil
+}

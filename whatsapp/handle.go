@@ -1,0 +1,94 @@
+package whatsapp
+
+import (
+	"context"
+	"fmt"
+	"runtime/debug"
+
+	"go.mau.fi/whatsmeow"
+	"go.mau.fi/whatsmeow/types/events"
+
+	"postern/event"
+)
+
+// handle takes one event of the library. False means that the message or
+// receipt was not stored and must come again.
+func (s *Session) handle(cli *whatsmeow.Client, evt any) (ok bool) {
+	s.gate.RLock()
+	defer s.gate.RUnlock()
+	if s.closed || s.client() != cli {
+		if won, ok := evt.(*events.PairSuccess); ok {
+			s.pair(account{jid: won.ID, lid: won.LID}) // the device is saved; told at the next login
+		}
+		return false
+	}
+	defer func() {
+		if v := recover(); v != nil {
+			s.conn.seen.panicked()
+			s.log.Error("event handler panicked", "event", fmt.Sprintf("%T", evt), "panic", fmt.Sprint(v), "stack", string(debug.Stack()))
+			ok = true // it would panic again at every delivery
+		}
+	}()
+	switch evt := evt.(type) {
+	case *events.Message:
+		return s.deliver(s.messageFact(cli, evt))
+	case *events.Receipt:
+		return s.deliver(receiptFact(evt))
+	}
+	if !s.pairingEvent(evt) && !s.connectionEvent(cli, evt) {
+		s.skip(evt)
+	}
+	return true
+}
+
+func (s *Session) skip(evt any) {
+	kind := fmt.Sprintf("%T", evt)
+	if s.conn.seen.skip(kind) {
+		s.log.Debug("event type not used", "event", kind)
+	}
+}
+
+// deliver reports what WhatsApp may forget once it is acknowledged. ok is
+// false for events that mean nothing to a consumer.
+func (s *Session) deliver(f event.Fact, ok bool) bool {
+	if !ok {
+		return true
+	}
+	err := s.report(context.Background(), f)
+	if err == nil {
+		return true
+	}
+	s.log.Warn("incoming event not stored, asking for it again", "event", string(f.Kind), "error", err)
+	s.abandon(fmt.Errorf("an incoming event could not be stored: %w", err))
+	return false
+}
+
+// abandon drops the connection and reports the loss, once per connection.
+// WhatsApp sends an unacknowledged message again at the next login only, and
+// the library does not dial by itself.
+func (s *Session) abandon(cause error) {
+	s.mu.Lock()
+	first := !s.failed
+	s.failed = true
+	cli := s.cli
+	s.mu.Unlock()
+	if !first {
+		return
+	}
+	// Not in this goroutine: closing the socket waits for the peer, and this
+	// one holds up the client's queue.
+	s.background.Go(func() {
+		s.online.Store(false)
+		cli.Disconnect()
+		f := connectionFact(event.TypeDisconnected, event.ConnectionClose, event.Reconnecting)
+		f.Error = cause.Error()
+		s.tell(f)
+	})
+}
+
+// tell reports a change that is not delivered again.
+func (s *Session) tell(f event.Fact) {
+	if err := s.report(context.Background(), f); err != nil {
+		s.log.Warn("fact not stored", "event", string(f.Kind), "status", string(f.Status), "error", err)
+	}
+}

@@ -1,0 +1,46 @@
+package whatsapp
+
+import (
+	"log/slog"
+	"sync"
+	"time"
+
+	signallog "go.mau.fi/libsignal/logger"
+	"go.mau.fi/whatsmeow"
+	"go.mau.fi/whatsmeow/proto/waCompanionReg"
+	wastore "go.mau.fi/whatsmeow/store"
+	"google.golang.org/protobuf/proto"
+)
+
+// libraryLock guards whatsmeow's package variables against two New at a time.
+// The library itself reads them unguarded, which is why they are written only
+// when the value differs.
+var libraryLock sync.Mutex
+
+func setProcessWide(cfg Config, platform waCompanionReg.DeviceProps_PlatformType, log *slog.Logger) {
+	libraryLock.Lock()
+	defer libraryLock.Unlock()
+	spread := max(cfg.KeepAliveInterval/5, time.Millisecond)
+	set(&whatsmeow.KeepAliveIntervalMin, cfg.KeepAliveInterval-spread)
+	set(&whatsmeow.KeepAliveIntervalMax, cfg.KeepAliveInterval+spread)
+	set(&whatsmeow.KeepAliveResponseDeadline, cfg.KeepAliveTimeout)
+	if cfg.Endpoint != nil {
+		set(&whatsmeow.WACertPubKey, cfg.Endpoint.RootKey)
+	}
+	if wastore.DeviceProps.GetOs() != cfg.ClientName {
+		wastore.DeviceProps.Os = proto.String(cfg.ClientName)
+	}
+	if wastore.DeviceProps.GetPlatformType() != platform {
+		wastore.DeviceProps.PlatformType = platform.Enum()
+	}
+	if signallog.Logger == nil {
+		var target signallog.Loggable = signalLog{log}
+		signallog.Setup(&target)
+	}
+}
+
+func set[T comparable](variable *T, value T) {
+	if *variable != value {
+		*variable = value
+	}
+}

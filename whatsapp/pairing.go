@@ -1,0 +1,196 @@
+package whatsapp
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	"go.mau.fi/whatsmeow"
+
+	"postern/event"
+)
+
+const (
+	firstCodeLife = 60 * time.Second // of the first of WhatsApp's six codes
+	codeLife      = 20 * time.Second // of each later one
+
+	// WhatsApp accepts only the names of common browsers and systems here.
+	codeClientName = "Chrome (Linux)"
+)
+
+// pairing is one attempt to link the instance to a phone.
+type pairing struct {
+	ctx   context.Context // ends with the attempt; carries Config.PairingTimeout
+	stop  context.CancelFunc
+	codes chan []string // WhatsApp's codes, once
+	ready chan struct{} // closed when they came
+	typed chan struct{} // closed when a code is typed instead of scanned
+}
+
+func (s *Session) pairingNow() *pairing {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.pairing
+}
+
+func (s *Session) startPairing(byCode bool) {
+	ctx, stop := context.WithTimeout(context.Background(), s.conn.cfg.PairingTimeout)
+	p := &pairing{
+		ctx: ctx, stop: stop,
+		codes: make(chan []string, 1),
+		ready: make(chan struct{}),
+		typed: make(chan struct{}),
+	}
+	if byCode {
+		close(p.typed)
+	}
+	s.mu.Lock()
+	s.pairing = p
+	s.mu.Unlock()
+	s.background.Go(func() { s.runPairing(p) })
+}
+
+// runPairing shows the codes one after the other and ends the attempt when
+// they, or the time, run out.
+func (s *Session) runPairing(p *pairing) {
+	select {
+	case codes := <-p.codes:
+		close(p.ready)
+		s.showCodes(p, codes)
+	case <-p.ctx.Done():
+	}
+	if p.ctx.Err() == context.Canceled || !s.endPairing(p) {
+		return // something else ended it and has told so
+	}
+	s.log.Info("pairing ended without a phone")
+	s.client().Disconnect()
+	s.tell(event.Fact{Status: event.ConnectionTimeout, Error: "no phone was linked in time"})
+}
+
+// showCodes reports each code for as long as it is valid. It returns when the
+// codes are used up or the attempt ends.
+func (s *Session) showCodes(p *pairing, codes []string) {
+	life := codeLife
+	if len(codes) == 6 {
+		life = firstCodeLife
+	}
+	for i, code := range codes[:min(len(codes), s.conn.cfg.QRLimit)] {
+		select {
+		case <-p.typed:
+			<-p.ctx.Done()
+			return
+		default:
+		}
+		s.tellCode(i+1, code, life)
+		timer := time.NewTimer(life)
+		select {
+		case <-timer.C:
+		case <-p.typed:
+		case <-p.ctx.Done():
+			timer.Stop()
+			return
+		}
+		timer.Stop()
+		life = codeLife
+	}
+	select {
+	case <-p.typed: // typed during the last code: the attempt goes on
+		<-p.ctx.Done()
+	default:
+	}
+}
+
+func (s *Session) tellCode(count int, code string, life time.Duration) {
+	image, err := s.conn.paint.dataURL(code)
+	if err != nil {
+		s.log.Warn("qr code not drawn", "error", err)
+		return
+	}
+	s.tell(event.Fact{
+		Kind:   event.QRCodeUpdated,
+		Status: event.QRCodeState,
+		Data: event.QRCode{
+			Count:            count,
+			Code:             code,
+			Base64:           image,
+			ExpiresInSeconds: int(life / time.Second),
+			ExpiresAt:        event.At(time.Now().Add(life)),
+		},
+	})
+}
+
+// endPairing closes the attempt p, or the current one when p is nil. It
+// reports whether there was one to close.
+func (s *Session) endPairing(p *pairing) bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.pairing == nil || p != nil && s.pairing != p {
+		return false
+	}
+	s.pairing.stop()
+	s.pairing = nil
+	return true
+}
+
+// offer hands WhatsApp's codes to the attempt.
+func (s *Session) offer(codes []string) {
+	p := s.pairingNow()
+	if p == nil || len(codes) == 0 {
+		return
+	}
+	select {
+	case p.codes <- codes:
+	default: // a second set is never sent
+	}
+}
+
+// PairCode begins a pairing by code, or turns a running QR pairing into one,
+// and returns the code to type on the phone, "ABCD-EFGH". It connects when
+// needed and waits until ctx ends. Errors wrap [ErrPaired],
+// [event.ErrRecipient] for a number that is none, or
+// [event.ErrNotConnected]. The pairing then goes on as told by facts.
+func (s *Session) PairCode(ctx context.Context, phone string) (string, error) {
+	to, err := event.ParseRecipient(phone)
+	if err != nil {
+		return "", err
+	}
+	if !to.IsPhone() || to.User[0] == '0' {
+		return "", fmt.Errorf("%w: pairing needs an international phone number", event.ErrRecipient)
+	}
+	s.dial.Lock()
+	defer s.dial.Unlock()
+	if s.Paired() {
+		return "", ErrPaired
+	}
+	if s.pairingNow() == nil {
+		if err := s.connect(ctx, true); err != nil {
+			return "", err
+		}
+	}
+	p := s.pairingNow()
+	if p == nil {
+		return "", fmt.Errorf("%w: the connection was lost", event.ErrNotConnected)
+	}
+	return s.requestCode(ctx, p, to.User)
+}
+
+func (s *Session) requestCode(ctx context.Context, p *pairing, phone string) (string, error) {
+	select {
+	case <-p.ready:
+	case <-p.ctx.Done():
+		return "", fmt.Errorf("%w: the pairing ended", event.ErrNotConnected)
+	case <-ctx.Done():
+		return "", fmt.Errorf("%w: %w", event.ErrNotConnected, ctx.Err())
+	}
+	code, err := s.client().PairPhone(ctx, phone, true, whatsmeow.PairClientChrome, codeClientName)
+	if err != nil {
+		return "", fmt.Errorf("%w: ask for a pairing code: %w", event.ErrNotConnected, err)
+	}
+	select {
+	case <-p.typed:
+	default:
+		close(p.typed)
+	}
+	s.tell(event.Fact{Status: event.PairingCodeState})
+	return code, nil
+}

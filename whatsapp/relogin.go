@@ -1,0 +1,83 @@
+package whatsapp
+
+import (
+	"context"
+	"time"
+
+	"postern/event"
+)
+
+// reloginAfter is how long WhatsApp gets to ask for the login that follows a
+// pairing. It asks within a second.
+const reloginAfter = 3 * time.Second
+
+// reloginState follows the step from paired to logged in. WhatsApp ends the
+// pairing stream with code 515, which the library turns into
+// ManualLoginReconnect, unless the connection closes first: then the node may
+// be lost. Either way exactly one manual.reconnect is reported.
+type reloginState int
+
+const (
+	reloginNone      reloginState = iota
+	reloginExpected               // paired; waiting for code 515
+	reloginAnnounced              // manual.reconnect was reported; waiting for Connect
+)
+
+// expectRelogin starts the watchdog after a pairing.
+func (s *Session) expectRelogin() {
+	ctx, stop := context.WithCancel(context.Background())
+	s.mu.Lock()
+	s.stopWatch()
+	s.relogin = reloginExpected
+	s.watch = stop
+	s.mu.Unlock()
+	s.background.Go(func() {
+		timer := time.NewTimer(reloginAfter)
+		defer timer.Stop()
+		select {
+		case <-timer.C:
+			if s.announceRelogin() {
+				s.log.Info("whatsapp did not ask for the login after pairing")
+			}
+		case <-ctx.Done():
+		}
+	})
+}
+
+// announceRelogin reports manual.reconnect, once per pairing. It reports
+// whether it did.
+func (s *Session) announceRelogin() bool {
+	s.mu.Lock()
+	due := s.relogin == reloginExpected
+	if due {
+		s.relogin = reloginAnnounced
+		s.stopWatch()
+	}
+	s.mu.Unlock()
+	if due {
+		s.tell(connectionFact(event.TypeManualReconnect, event.ConnectionConnecting, event.Connecting))
+	}
+	return due
+}
+
+// betweenLogins reports whether a closed stream belongs to the pairing.
+func (s *Session) betweenLogins() bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.relogin != reloginNone
+}
+
+func (s *Session) loggedIn() {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.relogin = reloginNone
+	s.stopWatch()
+}
+
+// stopWatch ends the watchdog. The caller holds s.mu.
+func (s *Session) stopWatch() {
+	if s.watch != nil {
+		s.watch()
+		s.watch = nil
+	}
+}

@@ -1,0 +1,246 @@
+package whatsapp
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"sync"
+	"sync/atomic"
+
+	"go.mau.fi/whatsmeow"
+	wastore "go.mau.fi/whatsmeow/store"
+	"go.mau.fi/whatsmeow/types"
+
+	"postern/event"
+)
+
+// ErrPaired is returned by PairCode for an instance that is paired already.
+var ErrPaired = errors.New("instance is paired already")
+
+// Session is one instance's connection to WhatsApp. Its methods may be called
+// from any goroutine; Connect, PairCode, Logout and Disconnect exclude each
+// other. A session that is not needed any more is left disconnected.
+type Session struct {
+	conn     *Connector
+	instance int64
+	report   ReportFunc
+	log      *slog.Logger
+
+	online atomic.Bool // between Connected and whatever ends it
+
+	dial sync.Mutex // held by Connect, PairCode, Logout and Disconnect
+
+	// gate is held for reading while an event is handled; Disconnect takes it
+	// for writing, so that nothing is reported after it returned.
+	gate   sync.RWMutex
+	closed bool
+
+	order sync.Mutex // one connection event at a time
+
+	background sync.WaitGroup // pairing, the watchdog, abandoned connections
+
+	mu      sync.Mutex
+	cli     *whatsmeow.Client // nil until the first dial of an unpaired instance
+	hangup  context.CancelFunc
+	paired  bool
+	own     account // our own copy: the library changes its device unguarded
+	pairing *pairing
+	relogin reloginState
+	watch   context.CancelFunc // stops the watchdog
+	failed  bool               // this connection was given up by us
+}
+
+// account is the identity behind a paired session.
+type account struct{ jid, lid types.JID }
+
+func (a account) link() *event.Link {
+	if a.jid.IsEmpty() {
+		return nil
+	}
+	l := &event.Link{JID: a.jid.String()}
+	if !a.lid.IsEmpty() {
+		l.LID = a.lid.String()
+	}
+	return l
+}
+
+// Paired reports whether a device record exists.
+func (s *Session) Paired() bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.paired
+}
+
+// Online reports whether the session can send and receive: logged in, on a
+// socket that is open now.
+func (s *Session) Online() bool {
+	if !s.online.Load() {
+		return false // also while dialling, when the client's lock is held long
+	}
+	cli := s.client()
+	return cli != nil && cli.IsConnected() && cli.IsLoggedIn()
+}
+
+func (s *Session) client() *whatsmeow.Client {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.cli
+}
+
+// Connect dials and does the handshake, and returns; the login, or the codes
+// of a QR pairing when the instance is not paired, follow as facts. ctx and
+// Config.ConnectTimeout bound the dial; a server that accepts the connection
+// and then keeps silent is given up after 20 s. Connect does nothing when the
+// session is online or pairing. Errors wrap [event.ErrNotConnected].
+func (s *Session) Connect(ctx context.Context) error {
+	s.dial.Lock()
+	defer s.dial.Unlock()
+	if s.Online() || s.pairingNow() != nil {
+		return nil
+	}
+	return s.connect(ctx, false)
+}
+
+// connect dials. The caller holds s.dial.
+func (s *Session) connect(ctx context.Context, byCode bool) error {
+	s.drop()
+	life, hangup := context.WithCancel(context.Background())
+	cli := s.prepare(hangup)
+	if !s.Paired() {
+		s.startPairing(byCode)
+	}
+	ctx, cancel := context.WithTimeout(ctx, s.conn.cfg.ConnectTimeout)
+	defer cancel()
+	stop := context.AfterFunc(ctx, hangup)
+	err := cli.ConnectContext(life)
+	if !stop() && err == nil {
+		err = context.Cause(ctx) // the context ended after all, and with it the connection
+	}
+	if err != nil {
+		s.drop()
+		if cause := ctx.Err(); cause != nil {
+			return fmt.Errorf("%w: dial: %w: %w", event.ErrNotConnected, cause, err)
+		}
+		return fmt.Errorf("%w: dial: %w", event.ErrNotConnected, err)
+	}
+	return nil
+}
+
+// prepare opens the gate for a new connection and returns the client for it:
+// the one of the paired device, or a new one with fresh keys.
+func (s *Session) prepare(hangup context.CancelFunc) *whatsmeow.Client {
+	s.gate.Lock()
+	s.closed = false
+	s.gate.Unlock()
+
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.hangup = hangup
+	s.failed = false
+	s.relogin = reloginNone
+	if !s.paired {
+		s.cli = s.newClient(s.conn.cfg.Devices.New(s.instance))
+	}
+	return s.cli
+}
+
+// Disconnect drops the socket and keeps the device. It waits for the events
+// being handled and for the session's own goroutines; nothing is reported
+// after it returned. It may be repeated, and Connect may follow. It must not
+// be called from within report.
+func (s *Session) Disconnect() {
+	s.dial.Lock()
+	defer s.dial.Unlock()
+	s.drop()
+}
+
+// drop is Disconnect for callers that hold s.dial.
+func (s *Session) drop() {
+	s.online.Store(false)
+	s.mu.Lock()
+	cli, hangup, p := s.cli, s.hangup, s.pairing
+	s.hangup, s.pairing = nil, nil
+	s.stopWatch()
+	s.mu.Unlock()
+
+	if p != nil {
+		p.stop()
+	}
+	if cli != nil {
+		cli.Disconnect()
+	}
+	if hangup != nil {
+		hangup()
+	}
+	s.gate.Lock()
+	s.closed = true
+	s.gate.Unlock()
+	s.background.Wait()
+}
+
+// Logout unlinks the instance at WhatsApp, disconnects and deletes the device
+// record. It reports no fact: the caller knows why it happened. When WhatsApp
+// cannot be told, the device is kept and the error wraps
+// [event.ErrNotConnected]; [Session.Forget] deletes it all the same.
+func (s *Session) Logout(ctx context.Context) error {
+	s.dial.Lock()
+	defer s.dial.Unlock()
+	if !s.Paired() {
+		s.drop()
+		return nil
+	}
+	if !s.Online() {
+		return fmt.Errorf("%w: logout of instance %d", event.ErrNotConnected, s.instance)
+	}
+	if err := s.client().Logout(ctx); err != nil {
+		return fmt.Errorf("%w: logout of instance %d: %w", event.ErrNotConnected, s.instance, err)
+	}
+	return s.forget(ctx)
+}
+
+// Forget disconnects and deletes the device record without telling WhatsApp.
+// The phone goes on listing the device until its owner removes it.
+func (s *Session) Forget(ctx context.Context) error {
+	s.dial.Lock()
+	defer s.dial.Unlock()
+	return s.forget(ctx)
+}
+
+func (s *Session) forget(ctx context.Context) error {
+	s.drop()
+	s.unpair()
+	if err := s.conn.cfg.Devices.Delete(ctx, s.instance); err != nil {
+		return fmt.Errorf("whatsapp: delete device of instance %d: %w", s.instance, err)
+	}
+	return nil
+}
+
+func (s *Session) unpair() {
+	s.online.Store(false)
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.paired = false
+	s.own = account{}
+	s.stopWatch()
+}
+
+func (s *Session) newClient(device *wastore.Device) *whatsmeow.Client {
+	cli := whatsmeow.NewClient(device, libraryLog{log: s.log})
+	cli.EnableAutoReconnect = false
+	cli.DisableLoginAutoReconnect = true
+	cli.SynchronousAck = true
+	cli.EnableDecryptedEventBuffer = true
+	cli.UseRetryMessageStore = true
+	// Without it a login refused with 413 or 414 crashes the library.
+	cli.RefreshCAT = func(context.Context) error { return errNoCAT }
+	if h := s.conn.http; h != nil {
+		cli.SetWebsocketHTTPClient(h)
+		cli.SetPreLoginHTTPClient(h)
+		cli.SetMediaHTTPClient(h)
+	}
+	cli.AddEventHandlerWithSuccessStatus(func(evt any) bool { return s.handle(cli, evt) })
+	return cli
+}
+
+var errNoCAT = errors.New("access tokens of other products are not supported")

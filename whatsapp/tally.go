@@ -1,0 +1,36 @@
+package whatsapp
+
+import (
+	"maps"
+	"sync"
+)
+
+// tally counts what sessions could not use.
+type tally struct {
+	mu        sync.Mutex
+	panics    uint64
+	unhandled map[string]uint64
+}
+
+// skip counts an event type and reports whether it is the first of its kind.
+func (t *tally) skip(kind string) bool {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if t.unhandled == nil {
+		t.unhandled = make(map[string]uint64)
+	}
+	t.unhandled[kind]++
+	return t.unhandled[kind] == 1
+}
+
+func (t *tally) panicked() {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	t.panics++
+}
+
+func (t *tally) snapshot() Stats {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	return Stats{Panics: t.panics, Unhandled: maps.Clone(t.unhandled)}
+}

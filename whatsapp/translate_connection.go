@@ -1,0 +1,174 @@
+package whatsapp
+
+import (
+	"errors"
+	"strconv"
+	"time"
+
+	"go.mau.fi/whatsmeow"
+	"go.mau.fi/whatsmeow/types/events"
+
+	"postern/event"
+)
+
+func connectionFact(t event.ConnectionType, c event.Connection, state event.State) event.Fact {
+	return event.Fact{
+		Kind:   event.ConnectionUpdated,
+		Data:   event.ConnectionUpdate{Type: t, Connection: c},
+		Status: state,
+	}
+}
+
+// because adds WhatsApp's code and words to a connection fact.
+func because(f event.Fact, code int, message string) event.Fact {
+	data := f.Data.(event.ConnectionUpdate)
+	data.StatusReason, data.Message = code, message
+	f.Data, f.Reason = data, code
+	if f.Error = message; message == "" && code != 0 {
+		f.Error = "WhatsApp answered with code " + strconv.Itoa(code)
+	}
+	return f
+}
+
+// pairingEvent takes the events of an unpaired connection. It reports whether
+// evt was one.
+func (s *Session) pairingEvent(evt any) bool {
+	switch evt := evt.(type) {
+	case *events.QR:
+		s.offer(evt.Codes)
+	case *events.PairSuccess:
+		s.endPairing(nil)
+		f := connectionFact(event.PairSuccess, event.ConnectionConnecting, event.Pairing)
+		f.Link = s.pair(account{jid: evt.ID, lid: evt.LID})
+		s.tell(f)
+		s.expectRelogin()
+	case *events.PairError:
+		s.endPairing(nil)
+		s.tell(because(connectionFact(event.PairError, event.ConnectionClose, event.ConnectionError), 0, evt.Error.Error()))
+	case *events.QRScannedWithoutMultidevice:
+		// The code stays valid; the phone's owner may try again with another.
+		s.tell(event.Fact{Error: "the phone that scanned the code has no multi-device support"})
+	default:
+		return false
+	}
+	return true
+}
+
+func (s *Session) pair(own account) *event.Link {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.paired = true
+	s.own = own
+	return own.link()
+}
+
+// connectionEvent takes the events that change the connection. They come from
+// several goroutines of the library; s.order makes what is reported last be
+// what is true. It reports whether evt was one.
+func (s *Session) connectionEvent(cli *whatsmeow.Client, evt any) bool {
+	s.order.Lock()
+	defer s.order.Unlock()
+	switch evt := evt.(type) {
+	case *events.Connected:
+		s.connected(cli)
+	case *events.Disconnected:
+		s.disconnected()
+	case *events.ManualLoginReconnect:
+		s.announceRelogin()
+	case *events.KeepAliveTimeout:
+		s.keepAliveLost(cli, evt)
+	case *events.KeepAliveRestored:
+		if s.Online() {
+			s.tell(connectionFact(event.TypeKeepAliveBack, event.ConnectionOpen, event.Online))
+		}
+	default:
+		f, ok := refusalFact(evt)
+		if !ok {
+			return false
+		}
+		s.online.Store(false)
+		if f.Unlink {
+			s.unpair()
+		}
+		s.tell(f)
+	}
+	return true
+}
+
+// connected reports a login. The library announces one more than once, or
+// after the socket is gone, when the connection is lost in the middle of it.
+func (s *Session) connected(cli *whatsmeow.Client) {
+	if s.online.Load() || !cli.IsConnected() {
+		return
+	}
+	s.loggedIn()
+	s.online.Store(true)
+	s.mu.Lock()
+	link := s.own.link()
+	s.mu.Unlock()
+	f := connectionFact(event.TypeConnected, event.ConnectionOpen, event.Online)
+	f.Data = event.ConnectionUpdate{
+		Type: event.TypeConnected, Connection: event.ConnectionOpen, LastConnection: event.At(time.Now()),
+	}
+	f.Link = link
+	s.tell(f)
+}
+
+// disconnected reports a lost connection. Whether it is dialled again is the
+// supervisor's choice, except while pairing: no phone is waited for then.
+func (s *Session) disconnected() {
+	s.online.Store(false)
+	if s.betweenLogins() {
+		s.announceRelogin()
+		return
+	}
+	state := event.Reconnecting
+	if s.endPairing(nil) {
+		state = event.ConnectionTimeout
+	}
+	s.tell(connectionFact(event.TypeDisconnected, event.ConnectionClose, state))
+}
+
+func (s *Session) keepAliveLost(cli *whatsmeow.Client, evt *events.KeepAliveTimeout) {
+	if !cli.IsConnected() {
+		return // the loss itself is told by Disconnected
+	}
+	s.tell(connectionFact(event.TypeKeepAliveLost, event.ConnectionTimedOut, event.KeepAliveTimeout))
+	if time.Since(evt.LastSuccess) > whatsmeow.KeepAliveMaxFailTime {
+		s.abandon(errors.New("WhatsApp does not answer pings"))
+	}
+}
+
+// refusalFact translates the events after which WhatsApp closes the stream and
+// a new dial alone may not help. ok is false for any other event.
+func refusalFact(evt any) (f event.Fact, ok bool) {
+	switch evt := evt.(type) {
+	case *events.LoggedOut:
+		f = connectionFact(event.TypeLoggedOut, event.ConnectionClose, event.LoggedOut)
+		f = because(f, int(evt.Reason), "")
+		f.Unlink = true
+	case *events.StreamReplaced:
+		f = connectionFact(event.TypeStreamReplaced, event.ConnectionReplaced, event.StreamReplaced)
+		f.Error = "another client logged in with the same device"
+	case *events.ConnectFailure:
+		f = connectionFact(event.TypeConnectFailure, event.ConnectionClose, event.ConnectionError)
+		f = because(f, int(evt.Reason), evt.Message)
+	case *events.StreamError:
+		code, _ := strconv.Atoi(evt.Code) // an unknown word leaves it zero
+		f = because(connectionFact(event.TypeStreamError, event.ConnectionClose, event.ConnectionError), code, "")
+	case *events.CATRefreshError:
+		f = connectionFact(event.TypeCATRefreshError, event.ConnectionClose, event.ConnectionError)
+		f = because(f, 0, evt.Error.Error())
+	case *events.ClientOutdated:
+		f = event.Fact{
+			Status: event.ClientOutdated,
+			Reason: int(events.ConnectFailureClientOutdated),
+			Error:  "WhatsApp refuses this version of the client",
+		}
+	case *events.TemporaryBan:
+		f = event.Fact{Status: event.TemporaryBan, Reason: int(evt.Code), Error: evt.String()}
+	default:
+		return event.Fact{}, false
+	}
+	return f, true
+}

@@ -1,0 +1,41 @@
+package whatsapp
+
+import (
+	"go.mau.fi/whatsmeow/types"
+	"go.mau.fi/whatsmeow/types/events"
+
+	"postern/event"
+)
+
+// receiptFact translates a receipt. ok is false for those between the
+// account's own devices, which say nothing about a chat message.
+func receiptFact(evt *events.Receipt) (f event.Fact, ok bool) {
+	status, ok := receiptStatus(evt.Type)
+	if !ok || len(evt.MessageIDs) == 0 {
+		return event.Fact{}, false
+	}
+	return event.Fact{
+		Kind: event.MessagesUpdate,
+		Data: event.Receipt{KeyIDs: evt.MessageIDs, Status: status, At: evt.Timestamp},
+	}, true
+}
+
+func receiptStatus(t types.ReceiptType) (event.UpdateStatus, bool) {
+	switch t {
+	case types.ReceiptTypeDelivered, types.ReceiptTypeInactive:
+		return event.StatusDelivered, true
+	case types.ReceiptTypeSender:
+		return event.StatusSent, true
+	case types.ReceiptTypeRead, types.ReceiptTypeReadSelf:
+		return event.StatusRead, true
+	case types.ReceiptTypePlayed, types.ReceiptTypePlayedSelf:
+		return event.StatusPlayed, true
+	case types.ReceiptTypeRetry:
+		return event.StatusRetry, true
+	case types.ReceiptTypeServerError:
+		return event.StatusServerError, true
+	case types.ReceiptTypePeerMsg, types.ReceiptTypeHistorySync:
+		return "", false
+	}
+	return event.StatusUnknown, true
+}
