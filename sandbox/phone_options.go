@@ -1,0 +1,7 @@
+package sandbox
+
+// PhoneOptions describes a phone to add.
+type PhoneOptions struct {
+	Number   string // digits with the country code; the account's phone number
+	PushName string // the name that others see; empty is allowed
+}

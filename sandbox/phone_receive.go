@@ -1,0 +1,165 @@
+package sandbox
+
+import (
+	"context"
+	"encoding/binary"
+	"errors"
+	"strings"
+	"time"
+
+	waBinary "go.mau.fi/whatsmeow/binary"
+	"go.mau.fi/whatsmeow/proto/waE2E"
+	"go.mau.fi/whatsmeow/types"
+	"google.golang.org/protobuf/proto"
+
+	"postern/sandbox/handset"
+)
+
+// maxRetries is how often a phone asks again for one message, as real ones do.
+const maxRetries = 5
+
+// echoPrefix begins a text that the phone answers with the rest.
+const echoPrefix = "echo "
+
+// handle works on one stanza. Errors of route are dropped: to a phone they are a network
+// that lost its stanza.
+func (p *Phone) handle(ctx context.Context, n waBinary.Node) {
+	switch n.Tag {
+	case "message":
+		p.onMessage(ctx, n)
+	case "receipt":
+		if kind, _ := n.Attrs["type"].(string); kind == "retry" {
+			p.onRetry(ctx, n)
+		}
+	}
+}
+
+func (p *Phone) onMessage(ctx context.Context, n waBinary.Node) {
+	enc, ok := p.encOf(n)
+	h, err := p.handset()
+	if !ok || err != nil {
+		return
+	}
+	from := p.deviceLID(n.AttrGetter().OptionalJIDOrEmpty("from"))
+	ciphertext, _ := enc.Content.([]byte)
+	plaintext, err := h.Decrypt(from, enc.AttrGetter().OptionalString("type"), ciphertext)
+	if errors.Is(err, handset.ErrDuplicate) {
+		p.acknowledge(ctx, n)
+		return
+	}
+	var message waE2E.Message
+	if err == nil {
+		p.save()
+		err = proto.Unmarshal(plaintext, &message)
+	}
+	if err != nil {
+		p.askAgain(ctx, h, n)
+		return
+	}
+	r := p.record(n, from, &message)
+	p.acknowledge(ctx, n)
+	if rest, ok := strings.CutPrefix(r.Text, echoPrefix); ok && from.User != p.lid.User {
+		_, _ = p.SendText(ctx, from.ToNonAD(), rest)
+	}
+}
+
+// encOf finds the ciphertext for device 0, either the stanza's own or among participants.
+func (p *Phone) encOf(n waBinary.Node) (waBinary.Node, bool) {
+	for _, child := range n.GetChildren() {
+		kind, _ := child.Attrs["type"].(string)
+		if child.Tag == "enc" && kind != "skmsg" {
+			return child, true
+		}
+	}
+	participants := n.GetChildByTag("participants")
+	for _, to := range participants.GetChildren() {
+		jid := to.AttrGetter().OptionalJIDOrEmpty("jid")
+		if jid == p.lid || jid == p.pn {
+			return to.GetOptionalChildByTag("enc")
+		}
+	}
+	return waBinary.Node{}, false
+}
+
+// deviceLID is the address that sessions are kept under.
+func (p *Phone) deviceLID(device types.JID) types.JID {
+	if device.Server != types.DefaultUserServer {
+		return device
+	}
+	if _, lid, ok := p.net.identityOf(device.ToNonAD()); ok {
+		lid.Device = device.Device
+		return lid
+	}
+	return device
+}
+
+func (p *Phone) record(n waBinary.Node, from types.JID, message *waE2E.Message) Received {
+	chat := from.ToNonAD()
+	if from.User == p.lid.User {
+		if to := n.AttrGetter().OptionalJIDOrEmpty("recipient"); !to.IsEmpty() {
+			chat = to
+		}
+		if inner := message.GetDeviceSentMessage().GetMessage(); inner != nil {
+			message = inner
+		}
+	}
+	id := n.AttrGetter().OptionalString("id")
+	r := Received{ID: id, From: from, Chat: chat, Text: textOf(message), Message: message, At: time.Now()}
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	delete(p.retries, id)
+	p.inbox.add(r)
+	return r
+}
+
+// receiptFor copies the address of a stanza as every receipt for it needs it.
+func receiptFor(n waBinary.Node) waBinary.Attrs {
+	attrs := waBinary.Attrs{"id": n.Attrs["id"], "to": n.Attrs["from"]}
+	for _, key := range []string{"participant", "recipient"} {
+		if value, ok := n.Attrs[key]; ok {
+			attrs[key] = value
+		}
+	}
+	return attrs
+}
+
+func (p *Phone) acknowledge(ctx context.Context, n waBinary.Node) {
+	attrs := receiptFor(n)
+	if n.AttrGetter().OptionalJIDOrEmpty("from").User == p.lid.User {
+		attrs["type"] = "sender"
+	}
+	_ = p.SendNode(ctx, waBinary.Node{Tag: "receipt", Attrs: attrs})
+}
+
+// askAgain sends a retry receipt. From the second on it carries fresh keys, because the
+// session itself may be what is broken.
+func (p *Phone) askAgain(ctx context.Context, h *handset.Handset, n waBinary.Node) {
+	id := n.AttrGetter().OptionalString("id")
+	p.mu.Lock()
+	p.retries[id]++
+	count := p.retries[id]
+	p.mu.Unlock()
+	if count > maxRetries {
+		return
+	}
+	attrs := receiptFor(n)
+	attrs["type"] = "retry"
+	retry := waBinary.Attrs{"count": count, "id": id, "v": 1}
+	if t, ok := n.Attrs["t"]; ok {
+		retry["t"] = t
+	} else {
+		retry["t"] = time.Now().Unix()
+	}
+	content := []waBinary.Node{
+		{Tag: "retry", Attrs: retry},
+		{Tag: "registration", Content: binary.BigEndian.AppendUint32(nil, h.RegistrationID())},
+	}
+	if count > 1 {
+		bundle, err := p.bundle()
+		if err != nil {
+			return
+		}
+		content = append(content, keysNode(bundle))
+	}
+	_ = p.SendNode(ctx, waBinary.Node{Tag: "receipt", Attrs: attrs, Content: content})
+}

@@ -1,0 +1,194 @@
+package sandbox
+
+import (
+	"context"
+	"crypto/rand"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	waBinary "go.mau.fi/whatsmeow/binary"
+	"go.mau.fi/whatsmeow/proto/waE2E"
+	"go.mau.fi/whatsmeow/types"
+	"google.golang.org/protobuf/proto"
+
+	"postern/sandbox/handset"
+)
+
+// maxSent is how many messages a phone can send again on a retry receipt.
+const maxSent = 256
+
+var errNoKeys = errors.New("no device of the recipient has keys")
+
+// sentMessage is kept for retry receipts.
+type sentMessage struct {
+	id      string
+	chat    types.JID
+	message *waE2E.Message
+}
+
+// sentLog holds the last maxSent messages, oldest first. Its phone's mutex guards it.
+type sentLog []sentMessage
+
+func (l *sentLog) add(m sentMessage) {
+	if len(*l) == maxSent {
+		*l = slices.Delete(*l, 0, 1)
+	}
+	*l = append(*l, m)
+}
+
+func (l sentLog) find(id string) (sentMessage, bool) {
+	i := slices.IndexFunc(l, func(m sentMessage) bool { return m.id == id })
+	if i < 0 {
+		return sentMessage{}, false
+	}
+	return l[i], true
+}
+
+// SendText sends a text to every device of an account and to the phone's own linked
+// devices, and returns the message id once the server took it. Errors: ErrNoAccount,
+// ErrPhoneClosed, or the server's.
+func (p *Phone) SendText(ctx context.Context, to types.JID, text string) (string, error) {
+	pn, lid, ok := p.net.identityOf(to.ToNonAD())
+	if !ok {
+		return "", fmt.Errorf("send from %s to %s: %w", p.Number(), to, ErrNoAccount)
+	}
+	m := sentMessage{id: messageID(), chat: lid, message: &waE2E.Message{Conversation: proto.String(text)}}
+	p.mu.Lock()
+	closed := p.closed
+	p.sent.add(m)
+	p.mu.Unlock()
+	if closed {
+		return "", fmt.Errorf("send from %s: %w", p.Number(), ErrPhoneClosed)
+	}
+	if err := p.fanOut(ctx, pn, m); err != nil {
+		return "", fmt.Errorf("send from %s to %s: %w", p.Number(), to, err)
+	}
+	return m.id, nil
+}
+
+func messageID() string {
+	var raw [9]byte
+	_, _ = rand.Read(raw[:]) // crypto/rand never fails
+	return "3A" + strings.ToUpper(hex.EncodeToString(raw[:]))
+}
+
+func (p *Phone) fanOut(ctx context.Context, pn types.JID, m sentMessage) error {
+	p.sending.Lock()
+	defer p.sending.Unlock()
+	devices := p.net.devicesOf(m.chat)
+	if m.chat != p.lid {
+		devices = slices.Concat(devices, p.net.devicesOf(p.lid))
+	}
+	var participants []waBinary.Node
+	for _, device := range devices {
+		if device == p.lid {
+			continue
+		}
+		enc, ok, err := p.encrypt(device, nil, m)
+		if err != nil {
+			return err
+		}
+		if ok {
+			to := waBinary.Node{Tag: "to", Attrs: waBinary.Attrs{"jid": device}, Content: []waBinary.Node{enc}}
+			participants = append(participants, to)
+		}
+	}
+	if len(participants) == 0 {
+		return errNoKeys
+	}
+	p.save()
+	return p.SendNode(ctx, waBinary.Node{
+		Tag:     "message",
+		Attrs:   waBinary.Attrs{"id": m.id, "type": "text", "to": m.chat, "peer_recipient_pn": pn},
+		Content: []waBinary.Node{{Tag: "participants", Content: participants}},
+	})
+}
+
+// encrypt makes one <enc>; ok is false when the device has no session and no keys. The
+// caller saves.
+func (p *Phone) encrypt(device types.JID, bundle *handset.Bundle, m sentMessage) (enc waBinary.Node, ok bool, err error) {
+	h, err := p.handset()
+	if err != nil {
+		return enc, false, err
+	}
+	if bundle == nil && !h.HasSession(device) {
+		fetched, found := p.net.bundleOf(device)
+		if !found {
+			return enc, false, nil
+		}
+		bundle = &fetched
+	}
+	message := m.message
+	if device.User == p.lid.User {
+		message = &waE2E.Message{DeviceSentMessage: &waE2E.DeviceSentMessage{
+			DestinationJID: proto.String(m.chat.String()), Message: m.message,
+		}}
+	}
+	plaintext, err := proto.Marshal(message)
+	if err != nil {
+		return enc, false, fmt.Errorf("encode message %s: %w", m.id, err)
+	}
+	kind, ciphertext, err := h.Encrypt(device, bundle, plaintext)
+	if err != nil {
+		return enc, false, err
+	}
+	return waBinary.Node{Tag: "enc", Attrs: waBinary.Attrs{"v": "2", "type": kind}, Content: ciphertext}, true, nil
+}
+
+// onRetry sends a message again to the one device that could not read it. A session that
+// failed twice is made anew even when the device sent no keys.
+func (p *Phone) onRetry(ctx context.Context, n waBinary.Node) {
+	retry := n.GetChildByTag("retry")
+	device := p.deviceLID(n.AttrGetter().OptionalJIDOrEmpty("from"))
+	p.mu.Lock()
+	m, known := p.sent.find(n.AttrGetter().OptionalString("id"))
+	p.mu.Unlock()
+	count := fmt.Sprint(retry.Attrs["count"])
+	bundle, err := bundleFrom(n)
+	if !known || err != nil || device.IsEmpty() {
+		return
+	}
+	if bundle == nil && count != "1" {
+		if fetched, ok := p.net.bundleOf(device); ok {
+			bundle = &fetched
+		}
+	}
+	p.sending.Lock()
+	defer p.sending.Unlock()
+	enc, ok, err := p.encrypt(device, bundle, m)
+	if !ok || err != nil {
+		return
+	}
+	enc.Attrs["count"] = count
+	p.save()
+	_ = p.SendNode(ctx, waBinary.Node{
+		Tag:     "message",
+		Attrs:   waBinary.Attrs{"id": m.id, "type": "text", "to": device, "device_fanout": "false"},
+		Content: []waBinary.Node{enc},
+	})
+}
+
+// SendReceipt reports messages of an account: kind is "read", "played" or another type of
+// the wire, and "" for delivery. At least one id is needed.
+func (p *Phone) SendReceipt(ctx context.Context, to types.JID, kind string, ids ...string) error {
+	_, lid, ok := p.net.identityOf(to.ToNonAD())
+	if !ok || len(ids) == 0 {
+		return fmt.Errorf("receipt from %s to %s for %d messages: %w", p.Number(), to, len(ids), ErrNoAccount)
+	}
+	receipt := waBinary.Node{Tag: "receipt", Attrs: waBinary.Attrs{"id": ids[0], "to": lid, "t": time.Now().Unix()}}
+	if kind != "" {
+		receipt.Attrs["type"] = kind
+	}
+	if len(ids) > 1 {
+		items := make([]waBinary.Node, 0, len(ids)-1)
+		for _, id := range ids[1:] {
+			items = append(items, waBinary.Node{Tag: "item", Attrs: waBinary.Attrs{"id": id}})
+		}
+		receipt.Content = []waBinary.Node{{Tag: "list", Content: items}}
+	}
+	return p.SendNode(ctx, receipt)
+}
