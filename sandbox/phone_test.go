@@ -1,0 +1,185 @@
+package sandbox
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"sync"
+	"testing"
+	"time"
+
+	waBinary "go.mau.fi/whatsmeow/binary"
+	"go.mau.fi/whatsmeow/types"
+
+	"postern/sandbox/handset"
+)
+
+// phoneNet joins phones without linked devices, as the server would.
+type phoneNet struct {
+	mu     sync.Mutex
+	phones map[types.JID]*Phone // by LID
+	routed []waBinary.Node
+	saves  map[types.JID]int
+	mangle func(n waBinary.Node, ciphertext []byte) // may change the ciphertext on its way
+}
+
+func newPhoneNet(t *testing.T, numbers ...string) (*phoneNet, []*Phone) {
+	t.Helper()
+	n := &phoneNet{phones: map[types.JID]*Phone{}, saves: map[types.JID]int{}}
+	var phones []*Phone
+	for _, number := range numbers {
+		pn, lid := types.NewJID(number, types.DefaultUserServer), types.NewJID("9"+number, types.HiddenUserServer)
+		p := newPhone(n, PhoneOptions{Number: number}, pn, lid, nil)
+		n.phones[lid] = p
+		phones = append(phones, p)
+		t.Cleanup(p.close)
+	}
+	return n, phones
+}
+
+func (n *phoneNet) route(_ context.Context, from types.JID, node waBinary.Node) error {
+	to := node.AttrGetter().OptionalJIDOrEmpty("to")
+	out := waBinary.Node{Tag: node.Tag, Attrs: waBinary.Attrs{"from": from}, Content: node.Content}
+	for _, key := range []string{"id", "type"} {
+		if v, ok := node.Attrs[key]; ok {
+			out.Attrs[key] = v
+		}
+	}
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	n.routed = append(n.routed, out)
+	peer, ok := n.phones[to]
+	if !ok {
+		return fmt.Errorf("nobody at %s", to)
+	}
+	if enc, ok := peer.encOf(out); ok && n.mangle != nil {
+		n.mangle(out, enc.Content.([]byte))
+	}
+	peer.deliver(out)
+	return nil
+}
+
+func (n *phoneNet) devicesOf(user types.JID) []types.JID { return []types.JID{user} }
+
+func (n *phoneNet) bundleOf(dev types.JID) (handset.Bundle, bool) {
+	b, err := n.phones[dev].bundle()
+	return b, err == nil
+}
+
+func (n *phoneNet) identityOf(user types.JID) (pn, lid types.JID, ok bool) {
+	for _, p := range n.phones {
+		if user == p.pn || user == p.lid {
+			return p.pn, p.lid, true
+		}
+	}
+	return pn, lid, false
+}
+
+func (n *phoneNet) linkDevice(*Phone, handset.QR) error { return nil }
+func (n *phoneNet) typeCode(*Phone, string) error       { return nil }
+
+func (n *phoneNet) save(p *Phone) {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	n.saves[p.lid]++
+}
+
+// receipts counts what a phone sent of one type; "" is delivery.
+func (n *phoneNet) receipts(from *Phone, kind string) int {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	count := 0
+	for _, node := range n.routed {
+		got, _ := node.Attrs["type"].(string)
+		if node.Tag == "receipt" && node.Attrs["from"] == from.lid && got == kind {
+			count++
+		}
+	}
+	return count
+}
+
+func receive(t *testing.T, p *Phone, text string) Received {
+	t.Helper()
+	ctx, cancel := context.WithTimeout(context.Background(), 10*time.Second)
+	defer cancel()
+	r, err := p.WaitReceived(ctx, func(r Received) bool { return r.Text == text })
+	if err != nil {
+		t.Fatal(err)
+	}
+	return r
+}
+
+func send(t *testing.T, from, to *Phone, text string) string {
+	t.Helper()
+	id, err := from.SendText(context.Background(), to.JID(), text)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return id
+}
+
+func TestPhonesTextBothWaysAndAcknowledge(t *testing.T) {
+	n, phones := newPhoneNet(t, "5511", "5522")
+	a, b := phones[0], phones[1]
+	id := send(t, a, b, "hello")
+	if r := receive(t, b, "hello"); r.ID != id || r.From != a.LID() || r.Chat != a.LID() || r.Count != 1 {
+		t.Errorf("received %+v", r)
+	}
+	send(t, b, a, "hello yourself")
+	receive(t, a, "hello yourself")
+	b.close()
+	if got := n.receipts(b, ""); got != 1 {
+		t.Errorf("%d delivery receipts, want 1", got)
+	}
+	if n.saves[a.lid] < 2 || n.saves[b.lid] < 2 {
+		t.Errorf("saves %v: sending and receiving have to be saved", n.saves)
+	}
+}
+
+func TestEchoIsAnsweredWithTheRest(t *testing.T) {
+	_, phones := newPhoneNet(t, "5511", "5522")
+	send(t, phones[0], phones[1], "echo echo echo done")
+	receive(t, phones[0], "echo echo done")
+	receive(t, phones[1], "echo done")
+	receive(t, phones[0], "done")
+}
+
+func TestUndecryptableMessageIsAskedForAgainAndDecryptedOnce(t *testing.T) {
+	for _, failures := range []int{1, 3} {
+		t.Run(fmt.Sprint(failures), func(t *testing.T) {
+			n, phones := newPhoneNet(t, "5511", "5522")
+			left := failures
+			n.mangle = func(_ waBinary.Node, ciphertext []byte) {
+				if left > 0 {
+					left--
+					ciphertext[len(ciphertext)-12] ^= 1
+				}
+			}
+			id := send(t, phones[0], phones[1], "hello")
+			receive(t, phones[1], "hello")
+			if got := n.receipts(phones[1], "retry"); got != failures {
+				t.Errorf("%d retry receipts, want %d", got, failures)
+			}
+			if got := phones[1].ReceivedCount(id); got != 1 {
+				t.Errorf("decrypted %d times, want 1", got)
+			}
+		})
+	}
+}
+
+func TestConcurrentSendsAllArrive(t *testing.T) {
+	_, phones := newPhoneNet(t, "5511", "5522")
+	var sends sync.WaitGroup
+	for i := range 40 {
+		sends.Go(func() { send(t, phones[i%2], phones[(i+1)%2], fmt.Sprint(i)) })
+	}
+	sends.Wait()
+	for i := range 40 {
+		receive(t, phones[(i+1)%2], fmt.Sprint(i))
+	}
+	for _, p := range phones {
+		if slices.ContainsFunc(p.Received(), func(r Received) bool { return r.Count != 1 }) {
+			t.Errorf("%s decrypted a message twice", p.Number())
+		}
+	}
+}
