@@ -2,6 +2,11 @@ package batch
 
 import (
 	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"sync"
+	"time"
 
 	"github.com/google/uuid"
 
@@ -9,61 +14,222 @@ import (
 	"postern/store"
 )
 
-// Buckets declares what this package keeps in the data file.
-func Buckets() []store.Bucket { return nil }
+// diskRetry is how long a worker waits before it tries again to commit on a
+// full disk.
+const diskRetry = time.Second
 
 // Engine runs the batches. Its methods are safe for concurrent use.
-type Engine struct{ cfg Config }
+type Engine struct {
+	cfg  Config
+	stop chan struct{} // closed when Stop begins
+	hard chan struct{} // closed when Stop waits for sends no longer
 
-// New returns an engine that does nothing until Start.
-func New(cfg Config) (*Engine, error) { return nil, nil }
+	work  sync.WaitGroup // workers and the sweep
+	sends sync.WaitGroup // calls of Fleet.Send
 
-// Start recovers what the last process left behind, then lets workers run.
-func (e *Engine) Start(ctx context.Context) error { return nil }
-
-// Stop brings every batch to a safe point and waits for the workers.
-func (e *Engine) Stop(ctx context.Context) error { return nil }
-
-// InstanceChanged tells that an instance has a new state. Never blocks.
-func (e *Engine) InstanceChanged(id int64, s event.State) {}
-
-// Create stores a batch.
-func (e *Engine) Create(ctx context.Context, owner uuid.UUID, r CreateRequest) (View, error) {
-	return View{}, nil
+	mu      sync.Mutex
+	workers map[uuid.UUID]*worker // batches that run or wait for something
+	running bool                  // between Start and Stop
 }
 
-// Batch returns one batch.
-func (e *Engine) Batch(owner, id uuid.UUID) (View, error) { return View{}, nil }
-
-// Batches lists.
-func (e *Engine) Batches(owner uuid.UUID, f Filter, p Page) (List[View], error) {
-	return List[View]{}, nil
+// New returns an engine that takes API calls; its workers begin with Start.
+func New(cfg Config) (*Engine, error) {
+	cfg, err := cfg.withDefaults()
+	if err != nil {
+		return nil, err
+	}
+	return &Engine{
+		cfg: cfg, workers: map[uuid.UUID]*worker{},
+		stop: make(chan struct{}), hard: make(chan struct{}),
+	}, nil
 }
 
-// Items lists.
-func (e *Engine) Items(owner, id uuid.UUID, f ItemFilter, p Page) (List[Item], error) {
-	return List[Item]{}, nil
+// Start recovers what the last process left behind, one commit per batch that
+// was under way, and lets workers run. It is called once. Finished batches
+// cost it nothing.
+func (e *Engine) Start(ctx context.Context) error {
+	var openBatches, unfinished []uuid.UUID
+	err := e.cfg.Store.View(func(tx *store.Tx) (err error) {
+		if openBatches, err = ids(tx, bucketOpen); err != nil {
+			return err
+		}
+		unfinished, err = ids(tx, bucketCreating)
+		return err
+	})
+	if err != nil {
+		return fmt.Errorf("batch: read open batches: %w", err)
+	}
+	for _, id := range openBatches {
+		err := e.found(ctx, id)
+		if errors.Is(err, store.ErrDamaged) || errors.Is(err, ErrNotFound) {
+			e.cfg.Logger.Error("a damaged batch is left alone; restore a backup if it is needed", "batch", id, "error", err)
+			continue
+		}
+		if err != nil {
+			return fmt.Errorf("batch %s: recover: %w", id, err)
+		}
+	}
+	e.mu.Lock()
+	e.running = true
+	e.mu.Unlock()
+	for _, id := range openBatches {
+		e.wake(id)
+	}
+	e.work.Go(func() { e.sweepAll(unfinished) })
+	return nil
 }
 
-// Item returns one item.
-func (e *Engine) Item(owner, id, item uuid.UUID) (ItemWithAttempts, error) {
-	return ItemWithAttempts{}, nil
+func (e *Engine) sweepAll(unfinished []uuid.UUID) {
+	for _, id := range unfinished {
+		if e.stopping() {
+			return
+		}
+		if err := e.sweep(id); err != nil {
+			e.cfg.Logger.Warn("an unfinished creation could not be swept, the next start tries again", "batch", id, "error", err)
+		}
+	}
 }
 
-// Attempts lists.
-func (e *Engine) Attempts(owner, id uuid.UUID, f ItemFilter, p Page) (List[Attempt], error) {
-	return List[Attempt]{}, nil
+// found settles a batch that was under way when its process ended. Whether the
+// item in SENDING arrived nobody knows, so it becomes UNKNOWN.
+func (e *Engine) found(ctx context.Context, id uuid.UUID) error {
+	var b *full
+	err := e.cfg.Store.View(func(tx *store.Tx) (err error) {
+		b, err = load(tx, id)
+		return err
+	})
+	if err != nil || !busy(b.Status) {
+		return err
+	}
+	states := e.states(b.spec)
+	return e.cfg.Store.Update(ctx, func(tx *store.Tx) error {
+		c := *b
+		c.Shares = slices.Clone(b.Shares)
+		c.Fence++
+		in := Input{On: OnFound}
+		var item *told
+		if c.Counts.Sending > 0 {
+			r, err := loadItem(tx, id, c.Current)
+			if err != nil {
+				return err
+			}
+			in.Item = MoveUnknown
+			if err := c.end(tx, &r, unknown("the process ended before the result was stored")); err != nil {
+				return err
+			}
+			item = &told{c.Current, r}
+		}
+		return step(tx, &c, in, states, item)
+	})
 }
 
-// StartBatch starts.
-func (e *Engine) StartBatch(ctx context.Context, owner, id uuid.UUID) (View, error) {
-	return View{}, nil
+// Stop brings every batch to a safe point: it waits ShutdownTimeout for sends
+// in flight, then lets their items end UNKNOWN, and interrupts what was under
+// way. It returns ctx's error when a worker, or a send that ignores its
+// context, does not end in time.
+func (e *Engine) Stop(ctx context.Context) error {
+	e.mu.Lock()
+	if !e.running {
+		e.mu.Unlock()
+		return nil
+	}
+	close(e.stop)
+	for _, w := range e.workers {
+		w.launch()
+	}
+	e.running = false
+	e.mu.Unlock()
+
+	patience := time.AfterFunc(e.cfg.ShutdownTimeout, func() { close(e.hard) })
+	defer patience.Stop()
+	done := make(chan struct{})
+	go func() {
+		defer close(done)
+		e.work.Wait()
+		e.sends.Wait()
+	}()
+	select {
+	case <-done:
+		return nil
+	case <-ctx.Done():
+		return fmt.Errorf("batch: stop: %w", context.Cause(ctx))
+	}
 }
 
-// Pause pauses.
-func (e *Engine) Pause(ctx context.Context, owner, id uuid.UUID) (View, error) { return View{}, nil }
+func (e *Engine) stopping() bool {
+	select {
+	case <-e.stop:
+		return true
+	default:
+		return false
+	}
+}
 
-// StopBatch stops.
-func (e *Engine) StopBatch(ctx context.Context, owner, id uuid.UUID) (View, error) {
-	return View{}, nil
+// InstanceChanged tells that an instance has a new state, after that was
+// stored. It wakes the batches that wait for it, and never blocks.
+func (e *Engine) InstanceChanged(id int64, s event.State) {
+	if s != event.Online {
+		return
+	}
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	if !e.running {
+		return
+	}
+	for _, w := range e.workers {
+		if w.running || w.waiting && slices.Contains(w.instances, id) {
+			w.launch()
+		}
+	}
+}
+
+// wake has a worker look at the batch, now or as soon as it is done with what
+// it does. Before Start and after Stop it does nothing.
+func (e *Engine) wake(id uuid.UUID) {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	if !e.running {
+		return
+	}
+	w := e.workers[id]
+	if w == nil {
+		w = &worker{e: e, id: id, nudge: make(chan struct{}, 1)}
+		e.workers[id] = w
+	}
+	w.launch()
+	select {
+	case w.nudge <- struct{}{}:
+	default:
+	}
+}
+
+// states are the connection states of a batch's instances, in their order.
+func (e *Engine) states(s *spec) []event.State {
+	all := make([]event.State, len(s.Instances))
+	for i, ref := range s.Instances {
+		_, state, ok := e.cfg.Fleet.Instance(ref.ID)
+		if !ok {
+			state = event.Offline
+		}
+		all[i] = state
+	}
+	return all
+}
+
+// update commits, and on a full disk tries again until Stop gives up.
+func (e *Engine) update(fn func(*store.Tx) error) error {
+	for {
+		err := e.cfg.Store.Update(context.Background(), fn)
+		if !errors.Is(err, store.ErrDiskFull) {
+			return err
+		}
+		e.cfg.Logger.Warn("no room for a batch's progress, trying again", "error", err)
+		retry := time.NewTimer(diskRetry)
+		select {
+		case <-retry.C:
+		case <-e.hard:
+			retry.Stop()
+			return err
+		}
+	}
 }

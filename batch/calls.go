@@ -1,0 +1,176 @@
+package batch
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+
+	"github.com/google/uuid"
+
+	"postern/event"
+	"postern/store"
+)
+
+// StartBatch starts a batch that is a draft, paused or interrupted. It accepts
+// and changes nothing while the batch runs or waits. Errors are ErrNotFound,
+// *TransitionError, and *InvalidError for a draft whose only window is over.
+func (e *Engine) StartBatch(ctx context.Context, owner, id uuid.UUID) (View, error) {
+	return e.call(ctx, owner, id, OnStart)
+}
+
+// Pause has the batch pause at its next safe point. Errors are ErrNotFound and
+// *TransitionError.
+func (e *Engine) Pause(ctx context.Context, owner, id uuid.UUID) (View, error) {
+	return e.call(ctx, owner, id, OnPause)
+}
+
+// StopBatch ends the batch at its next safe point, for good. Errors are
+// ErrNotFound and *TransitionError.
+func (e *Engine) StopBatch(ctx context.Context, owner, id uuid.UUID) (View, error) {
+	return e.call(ctx, owner, id, OnStop)
+}
+
+// call commits what an API call asks for and wakes the worker.
+func (e *Engine) call(ctx context.Context, owner, id uuid.UUID, on Trigger) (View, error) {
+	b, err := e.read(owner, id)
+	if err != nil {
+		return View{}, err
+	}
+	states := e.states(b.spec)
+	var done full
+	err = e.cfg.Store.Update(ctx, func(tx *store.Tx) error {
+		h, err := loadHeader(tx, id)
+		if err != nil {
+			return err
+		}
+		done = full{id: id, header: h, spec: b.spec, message: b.message}
+		window, _ := done.windowAt(tx.Now())
+		if h.Status == event.BatchDraft && on == OnStart && window == WindowSpent {
+			return invalid(InvalidSchedule, "schedule: the window is wholly in the past")
+		}
+		return step(tx, &done, Input{On: on}, states, nil)
+	})
+	var bad *InvalidError
+	if errors.Is(err, ErrInvalidTransition) || errors.As(err, &bad) {
+		return View{}, err
+	}
+	if err != nil {
+		return View{}, fmt.Errorf("batch %s: %s: %w", id, on, err)
+	}
+	e.wake(id)
+	return done.view(states), nil
+}
+
+// read returns a batch of the owner.
+func (e *Engine) read(owner, id uuid.UUID) (b *full, err error) {
+	err = e.cfg.Store.View(func(tx *store.Tx) error {
+		if !tx.Has(bucketOwner, store.Key(owner, id)) {
+			return ErrNotFound
+		}
+		b, err = load(tx, id)
+		return err
+	})
+	return b, err
+}
+
+// Batch returns one batch of the owner. Its error is ErrNotFound when there is
+// none, or it belongs to somebody else.
+func (e *Engine) Batch(owner, id uuid.UUID) (View, error) {
+	b, err := e.read(owner, id)
+	if err != nil {
+		return View{}, err
+	}
+	return b.view(e.states(b.spec)), nil
+}
+
+// Batches lists the owner's batches, newest first. Its error is
+// ErrInvalidCursor, or one of the store.
+func (e *Engine) Batches(owner uuid.UUID, f Filter, p Page) (List[View], error) {
+	var found List[*full]
+	err := e.cfg.Store.View(func(tx *store.Tx) (err error) {
+		q := query[*full]{bucket: bucketOwner, prefix: owner[:], newestFirst: true}
+		q.match = func(key, _ []byte) (*full, bool, error) {
+			id, err := uuid.FromBytes(key[16:])
+			if err != nil {
+				return nil, false, err
+			}
+			return matchBatch(tx, id, f)
+		}
+		found, err = q.page(tx, p)
+		return err
+	})
+	list := List[View]{found.NextCursor, found.PreviousCursor, found.TotalRecords, []View{}}
+	for _, b := range found.Records {
+		list.Records = append(list.Records, b.view(e.states(b.spec)))
+	}
+	return list, err
+}
+
+// Items lists the items of a batch by position. Its error is ErrNotFound,
+// ErrInvalidCursor, or one of the store.
+func (e *Engine) Items(owner, id uuid.UUID, f ItemFilter, p Page) (List[Item], error) {
+	b, err := e.read(owner, id)
+	if err != nil {
+		return List[Item]{}, err
+	}
+	var list List[Item]
+	err = e.cfg.Store.View(func(tx *store.Tx) error {
+		q := query[Item]{bucket: bucketItem, prefix: id[:], match: func(key, value []byte) (Item, bool, error) {
+			return b.matchItem(key, value, f)
+		}}
+		if f.empty() {
+			q.total = b.Counts.Total
+		}
+		list, err = q.page(tx, p)
+		return err
+	})
+	return list, err
+}
+
+// Attempts lists the attempts of a batch by position and number. Its error is
+// ErrNotFound, ErrInvalidCursor, or one of the store.
+func (e *Engine) Attempts(owner, id uuid.UUID, f ItemFilter, p Page) (List[Attempt], error) {
+	b, err := e.read(owner, id)
+	if err != nil {
+		return List[Attempt]{}, err
+	}
+	var list List[Attempt]
+	err = e.cfg.Store.View(func(tx *store.Tx) error {
+		q := query[Attempt]{bucket: bucketAttempt, prefix: id[:], match: func(key, value []byte) (Attempt, bool, error) {
+			return b.matchAttempt(tx, key, value, f)
+		}}
+		list, err = q.page(tx, p)
+		return err
+	})
+	return list, err
+}
+
+// Item returns one item with its attempts. Its error is ErrNotFound, or one of
+// the store.
+func (e *Engine) Item(owner, id, item uuid.UUID) (ItemWithAttempts, error) {
+	b, err := e.read(owner, id)
+	if err != nil {
+		return ItemWithAttempts{}, err
+	}
+	position, ok := itemPosition(id, item)
+	if !ok {
+		return ItemWithAttempts{}, ErrNotFound
+	}
+	var found ItemWithAttempts
+	err = e.cfg.Store.View(func(tx *store.Tx) error {
+		key := itemKey(id, position)
+		r, err := loadItem(tx, id, position)
+		if err != nil {
+			return err
+		}
+		found = ItemWithAttempts{Item: b.item(position, r), Attempts: []Attempt{}}
+		q := query[Attempt]{bucket: bucketAttempt, prefix: key, match: func(key, value []byte) (Attempt, bool, error) {
+			return b.matchAttempt(tx, key, value, ItemFilter{})
+		}}
+		list, err := q.page(tx, Page{Limit: 1 << 20})
+		found.Attempts = slices.Concat(found.Attempts, list.Records)
+		return err
+	})
+	return found, err
+}

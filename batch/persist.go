@@ -1,0 +1,252 @@
+package batch
+
+import (
+	"encoding/binary"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/google/uuid"
+
+	"postern/event"
+	"postern/store"
+)
+
+// The buckets. What never changes is kept apart from what every item changes,
+// so that the record written per item stays small whatever the message is.
+const (
+	bucketHeader   = "batch"
+	bucketSpec     = "batch_spec"
+	bucketMessage  = "batch_message"
+	bucketItem     = "batch_item"
+	bucketAttempt  = "batch_attempt"
+	bucketOwner    = "batch_owner"
+	bucketOpen     = "batch_open"
+	bucketCreating = "batch_creating"
+)
+
+// Buckets declares what this package keeps in the data file.
+func Buckets() []store.Bucket {
+	const owner = "batch"
+	return []store.Bucket{
+		{Name: bucketHeader, Owner: owner, Key: "batch", Value: "JSON: status, counts, times, fencing number"},
+		{Name: bucketSpec, Owner: owner, Key: "batch", Value: "JSON: owner, name, instances, options, schedule", Append: true},
+		{Name: bucketMessage, Owner: owner, Key: "batch", Value: "JSON: message and external attributes", Append: true},
+		{Name: bucketItem, Owner: owner, Key: "batch + position", Value: "JSON: recipient, status, outcome"},
+		{Name: bucketAttempt, Owner: owner, Key: "batch + position + attempt number", Value: "JSON: instance, outcome", Append: true},
+		{Name: bucketOwner, Owner: owner, Key: "owner + batch", Value: "nothing"},
+		{Name: bucketOpen, Owner: owner, Key: "batch", Value: "nothing; absent once the batch is final", Append: true},
+		{Name: bucketCreating, Owner: owner, Key: "batch", Value: "nothing; a creation under way, swept at start"},
+	}
+}
+
+// header is what changes about a batch. Times are Unix milliseconds, 0 unset.
+type header struct {
+	Core
+	Fence         uint64  `json:"fence,omitempty"`
+	Cursor        int     `json:"cursor"`  // position of the next item to give
+	Current       int     `json:"current"` // position of the item given last
+	UpdatedAt     int64   `json:"updatedAt"`
+	StartedAt     int64   `json:"startedAt,omitempty"`
+	CompletedAt   int64   `json:"completedAt,omitempty"`
+	PausedAt      int64   `json:"pausedAt,omitempty"`
+	StoppedAt     int64   `json:"stoppedAt,omitempty"`
+	InterruptedAt int64   `json:"interruptedAt,omitempty"`
+	RecoveredAt   int64   `json:"recoveredAt,omitempty"`
+	NextRunAt     int64   `json:"nextRunAt,omitempty"`
+	Reason        string  `json:"reason,omitempty"`
+	WindowOff     bool    `json:"windowOff,omitempty"` // started after its only window
+	Shares        []share `json:"shares"`              // by the order of spec.Instances
+}
+
+// share is one instance's part of the items.
+type share struct {
+	Selected int `json:"n,omitempty"`
+	Failed   int `json:"f,omitempty"`
+	Success  int `json:"s,omitempty"`
+}
+
+// spec is what never changes about a batch but its message.
+type spec struct {
+	Owner      uuid.UUID          `json:"owner"`
+	Name       string             `json:"name"`
+	Instances  []InstanceRef      `json:"instances"`
+	Options    event.BatchOptions `json:"options"`
+	Schedule   json.RawMessage    `json:"schedule,omitempty"`
+	Zone       string             `json:"zone,omitempty"` // of a schedule that names none
+	CreatedAt  int64              `json:"createdAt"`
+	Received   int                `json:"received"`
+	Duplicates int                `json:"duplicates,omitempty"`
+
+	window *Schedule // parsed from Schedule, nil when there is none
+}
+
+type messageRecord struct {
+	Message    event.BatchMessage `json:"message"`
+	Attributes json.RawMessage    `json:"attributes,omitempty"`
+}
+
+type itemRecord struct {
+	Input     string     `json:"in"`
+	To        string     `json:"to,omitempty"` // digits; empty when Input is them
+	Status    ItemStatus `json:"st,omitempty"` // empty means PENDING
+	JID       string     `json:"jid,omitempty"`
+	Instance  int64      `json:"inst,omitempty"`
+	ClientID  string     `json:"cid,omitempty"`
+	WhatsApp  string     `json:"wa,omitempty"`
+	MessageID int64      `json:"msg,omitempty"`
+	Attempts  int        `json:"n,omitempty"`
+	DelayMs   *int64     `json:"delay,omitempty"`
+	Code      string     `json:"code,omitempty"`
+	Error     string     `json:"err,omitempty"`
+	UpdatedAt int64      `json:"upd,omitempty"`
+	StartedAt int64      `json:"began,omitempty"`
+	EndedAt   int64      `json:"ended,omitempty"`
+}
+
+func (r itemRecord) recipient() string {
+	if r.To != "" {
+		return r.To
+	}
+	return r.Input
+}
+
+type attemptRecord struct {
+	Instance  int64         `json:"inst"`
+	ClientID  string        `json:"cid"`
+	Status    AttemptStatus `json:"st"`
+	Code      string        `json:"code,omitempty"`
+	Error     string        `json:"err,omitempty"`
+	StartedAt int64         `json:"began"`
+	EndedAt   int64         `json:"ended"`
+}
+
+// full is a batch as it is in the file.
+type full struct {
+	id uuid.UUID
+	header
+	spec    *spec
+	message *messageRecord
+}
+
+func itemKey(id uuid.UUID, position int) []byte {
+	return binary.BigEndian.AppendUint64(append(make([]byte, 0, 24), id[:]...), uint64(position))
+}
+
+func attemptKey(id uuid.UUID, position, number int) []byte {
+	return binary.BigEndian.AppendUint32(itemKey(id, position), uint32(number))
+}
+
+// itemID derives an item's UUID (version 7) from its batch's: the same instant
+// and random bits, the position in the last four bytes. So an id leads to its
+// item without an index.
+func itemID(batch uuid.UUID, position int) uuid.UUID {
+	id := batch
+	for i := range 4 { // keep the random bits of the bytes that the position takes
+		id[8+i] ^= batch[12+i]
+	}
+	id[8] = id[8]&0x3f | 0x80
+	binary.BigEndian.PutUint32(id[12:], uint32(position))
+	return id
+}
+
+func itemPosition(batch, item uuid.UUID) (int, bool) {
+	position := int(binary.BigEndian.Uint32(item[12:]))
+	return position, itemID(batch, position) == item
+}
+
+// attemptID derives an attempt's UUID (version 7) from its item's.
+func attemptID(item uuid.UUID, number int) uuid.UUID {
+	id := item
+	mixed := binary.BigEndian.Uint16(id[6:])&0x0fff ^ uint16(number)&0x0fff
+	binary.BigEndian.PutUint16(id[6:], 0x7000|mixed)
+	return id
+}
+
+func loadHeader(tx *store.Tx, id uuid.UUID) (header, error) {
+	h, found, err := store.GetJSON[header](tx, bucketHeader, id[:])
+	if err == nil && !found {
+		err = ErrNotFound
+	}
+	return h, err
+}
+
+func loadSpec(tx *store.Tx, id uuid.UUID) (*spec, error) {
+	s, found, err := store.GetJSON[spec](tx, bucketSpec, id[:])
+	if err != nil {
+		return nil, err
+	}
+	if !found {
+		return nil, ErrNotFound
+	}
+	if len(s.Schedule) > 0 {
+		zone, err := time.LoadLocation(s.Zone)
+		if err != nil {
+			return nil, fmt.Errorf("batch %s: stored zone: %w", id, err)
+		}
+		if s.window, err = ParseSchedule(s.Schedule, zone); err != nil {
+			return nil, fmt.Errorf("batch %s: stored schedule: %w", id, err)
+		}
+	}
+	return &s, nil
+}
+
+func load(tx *store.Tx, id uuid.UUID) (*full, error) {
+	h, err := loadHeader(tx, id)
+	if err != nil {
+		return nil, err
+	}
+	s, err := loadSpec(tx, id)
+	if err != nil {
+		return nil, err
+	}
+	m, _, err := store.GetJSON[messageRecord](tx, bucketMessage, id[:])
+	if err != nil {
+		return nil, err
+	}
+	return &full{id: id, header: h, spec: s, message: &m}, nil
+}
+
+func loadItem(tx *store.Tx, id uuid.UUID, position int) (itemRecord, error) {
+	r, found, err := store.GetJSON[itemRecord](tx, bucketItem, itemKey(id, position))
+	if err == nil && !found {
+		err = fmt.Errorf("batch %s: item %d: %w", id, position, ErrNotFound)
+	}
+	return r, err
+}
+
+func ids(tx *store.Tx, bucket string) ([]uuid.UUID, error) {
+	var all []uuid.UUID
+	err := tx.Scan(bucket, store.Range{}, func(k, _ []byte) (bool, error) {
+		id, err := uuid.FromBytes(k)
+		all = append(all, id)
+		return true, err
+	})
+	return all, err
+}
+
+// sweep removes the items of creations that never finished, in small commits.
+func (e *Engine) sweep(id uuid.UUID) error {
+	const step = 1000
+	for {
+		var left bool
+		err := e.update(func(tx *store.Tx) error {
+			var keys [][]byte
+			err := tx.Scan(bucketItem, store.Range{Prefix: id[:], Limit: step}, func(k, _ []byte) (bool, error) {
+				keys = append(keys, k)
+				return true, nil
+			})
+			for _, k := range keys {
+				err = errors.Join(err, tx.Delete(bucketItem, k))
+			}
+			if left = len(keys) == step; !left {
+				err = errors.Join(err, tx.Delete(bucketCreating, id[:]))
+			}
+			return err
+		})
+		if err != nil || !left {
+			return err
+		}
+	}
+}

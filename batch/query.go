@@ -1,0 +1,189 @@
+package batch
+
+import (
+	"bytes"
+	"encoding/base64"
+	"encoding/binary"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/google/uuid"
+
+	"postern/store"
+)
+
+const defaultLimit = 50
+
+// query reads one page of the records under a prefix.
+type query[T any] struct {
+	bucket      string
+	prefix      []byte
+	newestFirst bool
+	total       int // 0: count the matching records
+	match       func(key, value []byte) (T, bool, error)
+}
+
+func (q query[T]) page(tx *store.Tx, p Page) (List[T], error) {
+	list := List[T]{Records: []T{}}
+	cursor, err := p.cursor()
+	if err != nil {
+		return list, err
+	}
+	back := p.Previous != ""
+	limit := p.Limit
+	if limit <= 0 {
+		limit = defaultLimit
+	}
+	var keys [][]byte
+	err = q.scan(tx, cursor, back, func(key []byte, record T) bool {
+		keys, list.Records = append(keys, key), append(list.Records, record)
+		return len(keys) <= limit
+	})
+	if err != nil {
+		return list, err
+	}
+	more := len(keys) > limit
+	if more {
+		keys, list.Records = keys[:limit], list.Records[:limit]
+	}
+	if back {
+		slices.Reverse(keys)
+		slices.Reverse(list.Records)
+	}
+	if n := len(keys); n > 0 {
+		if back || more {
+			list.NextCursor = q.cursor(keys[n-1])
+		}
+		if back && more || p.Next != "" {
+			list.PreviousCursor = q.cursor(keys[0])
+		}
+	}
+	if list.TotalRecords = q.total; q.total == 0 {
+		err = q.scan(tx, nil, false, func([]byte, T) bool { list.TotalRecords++; return true })
+	}
+	return list, err
+}
+
+// scan calls fn for the matching records after cursor in the list's order, or
+// before it, going backwards.
+func (q query[T]) scan(tx *store.Tx, cursor []byte, back bool, fn func(key []byte, record T) bool) error {
+	r := store.Range{Prefix: q.prefix, Reverse: q.newestFirst != back}
+	if cursor != nil {
+		at := append(bytes.Clone(q.prefix), cursor...)
+		if r.Reverse {
+			r.Before = at
+		} else {
+			r.From = append(at, 0)
+		}
+	}
+	return tx.Scan(q.bucket, r, func(key, value []byte) (bool, error) {
+		record, ok, err := q.match(key, value)
+		if err != nil || !ok {
+			return true, err
+		}
+		return fn(key, record), nil
+	})
+}
+
+func (q query[T]) cursor(key []byte) *string {
+	s := base64.RawURLEncoding.EncodeToString(key[len(q.prefix):])
+	return &s
+}
+
+func (p Page) cursor() ([]byte, error) {
+	if p.Next == "" && p.Previous == "" {
+		return nil, nil
+	}
+	raw, err := base64.RawURLEncoding.DecodeString(p.Next + p.Previous)
+	if err != nil || len(raw) > 32 || p.Next != "" && p.Previous != "" {
+		return nil, ErrInvalidCursor
+	}
+	return raw, nil
+}
+
+func (f ItemFilter) empty() bool {
+	return len(f.Status) == 0 && f.Recipient == "" && f.InstanceName == ""
+}
+
+func (f ItemFilter) holds(status, instance string, r itemRecord) bool {
+	return (len(f.Status) == 0 || slices.Contains(f.Status, status)) &&
+		(f.InstanceName == "" || f.InstanceName == instance) &&
+		(f.Recipient == "" || strings.Contains(r.Input, f.Recipient) || strings.Contains(r.To, f.Recipient))
+}
+
+func matchBatch(tx *store.Tx, id uuid.UUID, f Filter) (*full, bool, error) {
+	b, err := load(tx, id)
+	if errors.Is(err, store.ErrDamaged) {
+		return nil, false, nil
+	}
+	if err != nil {
+		return nil, false, err
+	}
+	named := func(ref InstanceRef) bool { return ref.Name == f.InstanceName }
+	created := milli(b.spec.CreatedAt)
+	ok := (len(f.Status) == 0 || slices.Contains(f.Status, b.Status)) &&
+		(f.InstanceName == "" || slices.ContainsFunc(b.spec.Instances, named)) &&
+		(f.CreatedFrom.IsZero() || !created.Before(f.CreatedFrom)) &&
+		(f.CreatedTo.IsZero() || !created.After(f.CreatedTo)) &&
+		(f.Name == "" || b.spec.Name == f.Name) &&
+		(f.Query == "" || strings.Contains(strings.ToLower(b.spec.Name), strings.ToLower(f.Query)))
+	return b, ok, nil
+}
+
+func (b *full) matchItem(key, value []byte, f ItemFilter) (Item, bool, error) {
+	var r itemRecord
+	position := int(binary.BigEndian.Uint64(key[16:]))
+	if err := json.Unmarshal(value, &r); err != nil {
+		return Item{}, false, fmt.Errorf("batch %s: item %d: %w", b.id, position, err)
+	}
+	item := b.item(position, r)
+	return item, f.holds(string(item.Status), b.spec.instanceName(r.Instance), r), nil
+}
+
+func (b *full) matchAttempt(tx *store.Tx, key, value []byte, f ItemFilter) (Attempt, bool, error) {
+	var a attemptRecord
+	position, number := int(binary.BigEndian.Uint64(key[16:])), int(binary.BigEndian.Uint32(key[24:]))
+	if err := json.Unmarshal(value, &a); err != nil {
+		return Attempt{}, false, fmt.Errorf("batch %s: attempt %d of item %d: %w", b.id, number, position, err)
+	}
+	var r itemRecord
+	if f.Recipient != "" {
+		var err error
+		if r, err = loadItem(tx, b.id, position); err != nil {
+			return Attempt{}, false, err
+		}
+	}
+	name := b.spec.instanceName(a.Instance)
+	item := itemID(b.id, position)
+	return Attempt{
+		ID: attemptID(item, number), BatchID: b.id, BatchItemID: item, AttemptNumber: number,
+		InstanceID: a.Instance, InstanceName: name, ClientMessageID: a.ClientID, Status: a.Status,
+		ErrorCode: stringPtr(a.Code), ErrorMessage: stringPtr(a.Error),
+		StartedAt: milli(a.StartedAt), FinishedAt: milliPtr(a.EndedAt),
+	}, f.holds(string(a.Status), name, r), nil
+}
+
+func (b *full) item(position int, r itemRecord) Item {
+	item := Item{
+		ID: itemID(b.id, position), BatchID: b.id, Position: position,
+		RecipientInput: r.Input, NormalizedRecipient: r.recipient(), RecipientJID: stringPtr(r.JID),
+		Status: r.Status, ClientMessageID: stringPtr(r.ClientID), WhatsAppMessageID: stringPtr(r.WhatsApp),
+		AttemptCount: r.Attempts, SelectedDelayMs: r.DelayMs,
+		LastErrorCode: stringPtr(r.Code), LastErrorMessage: stringPtr(r.Error),
+		CreatedAt: milli(b.spec.CreatedAt), UpdatedAt: milli(max(r.UpdatedAt, b.spec.CreatedAt)),
+		ProcessingStartedAt: milliPtr(r.StartedAt), FinishedAt: milliPtr(r.EndedAt),
+	}
+	if r.Status == "" {
+		item.Status = ItemPending
+	}
+	if r.Instance != 0 {
+		item.SelectedInstanceID, item.SelectedInstanceName = &r.Instance, stringPtr(b.spec.instanceName(r.Instance))
+	}
+	if r.MessageID != 0 {
+		item.MessageID = &r.MessageID
+	}
+	return item
+}

@@ -1,0 +1,252 @@
+package batch
+
+import (
+	"context"
+	"errors"
+	"math/rand/v2"
+	"time"
+
+	"postern/event"
+	"postern/store"
+)
+
+// outcome is how one send ended.
+type outcome struct {
+	attempt AttemptStatus
+	status  ItemStatus
+	move    Move
+	code    string
+	reason  string
+	receipt Receipt
+	on      Trigger // set when the send was given up: OnLeaseLost or OnShutdown
+}
+
+func unknown(reason string) outcome {
+	return outcome{attempt: AttemptUnknown, status: ItemUnknown, move: MoveUnknown, code: event.SendResultUnknown, reason: reason}
+}
+
+// recordError tells that the message left and its record cannot be stored.
+type recordError struct{ error }
+
+// process sends items until the batch leaves PROCESSING.
+func (w *worker) process() error {
+	content, err := event.ParseContent(w.b.message.Message.Type, w.b.message.Message.Payload)
+	if err != nil {
+		return err
+	}
+	w.content = content
+	w.tried = nil
+	item, err := w.begin()
+	for err == nil && item != nil {
+		var delay time.Duration
+		item, delay, err = w.finish(*item, w.send(*item))
+		if err == nil && item == nil && w.b.Status == event.BatchProcessing {
+			w.wait(delay)
+			item, err = w.begin()
+		}
+	}
+	return ignoreRefused(err)
+}
+
+// begin gives the next item, or takes the row that stands in its way; then it
+// returns nil.
+func (w *worker) begin() (item *itemRecord, err error) {
+	c, online := w.pick()
+	stopping := w.e.stopping()
+	states := w.e.states(w.b.spec)
+	err = w.commit(func(tx *store.Tx, b *full) error {
+		item = nil
+		window, _ := b.windowAt(tx.Now())
+		switch {
+		case b.Status != event.BatchProcessing:
+			return nil
+		case stopping:
+			return step(tx, b, Input{On: OnShutdown}, states, nil)
+		case b.Counts.Open() == 0:
+			last, err := loadItem(tx, b.id, b.Current)
+			if err != nil {
+				return err
+			}
+			return step(tx, b, Input{On: OnNothingLeft}, states, &told{b.Current, last})
+		case window != WindowOpen:
+			return step(tx, b, Input{On: OnWindowEnds}, states, nil)
+		case !online:
+			return step(tx, b, Input{On: OnNoInstance}, states, nil)
+		}
+		r, err := b.give(tx, b.Cursor, c)
+		item = &r
+		if err != nil {
+			return err
+		}
+		return step(tx, b, Input{On: OnGive, Give: true}, states, nil)
+	})
+	return item, err
+}
+
+// send sends the item that was committed as SENDING. It comes back at the
+// latest when the lease is over, or when Stop has waited long enough.
+func (w *worker) send(r itemRecord) outcome {
+	ctx, cancel := context.WithTimeout(context.Background(), w.e.cfg.SendTimeout)
+	defer cancel()
+	type result struct {
+		receipt Receipt
+		err     error
+	}
+	results := make(chan result, 1)
+	out := event.Outgoing{ID: r.ClientID, To: r.recipient() + "@" + event.UserServer, Content: w.content}
+	w.e.sends.Go(func() {
+		receipt, err := w.e.cfg.Fleet.Send(ctx, r.Instance, out)
+		results <- result{receipt, err}
+	})
+	lease := time.NewTimer(w.e.cfg.Lease)
+	defer lease.Stop()
+	select {
+	case res := <-results:
+		return w.outcomeOf(res.receipt, res.err)
+	case <-lease.C:
+		o := unknown("the send did not come back within its lease")
+		o.on = OnLeaseLost
+		return o
+	case <-w.e.hard:
+		o := unknown("the program stopped before the send came back")
+		o.on = OnShutdown
+		return o
+	}
+}
+
+func (w *worker) outcomeOf(receipt Receipt, err error) outcome {
+	failed := outcome{attempt: AttemptFailed, status: ItemFailed, move: MoveFailed, code: event.SendMessageFailed}
+	switch {
+	case err == nil:
+		return outcome{attempt: AttemptSuccess, status: ItemSuccess, move: MoveSuccess, receipt: receipt}
+	case errors.Is(err, event.ErrOutcomeUnknown):
+		return unknown(err.Error())
+	case errors.Is(err, event.ErrNotConnected):
+		return outcome{attempt: AttemptUnavailable, status: ItemPending, move: MoveBack, reason: err.Error()}
+	case errors.Is(err, event.ErrNotOnWhatsApp) && w.b.spec.Options.SkipUnregistered:
+		return outcome{attempt: AttemptFailed, status: ItemSkipped, move: MoveSkipped, code: "RECIPIENT_NOT_ON_WHATSAPP", reason: err.Error()}
+	case errors.Is(err, event.ErrNotOnWhatsApp), errors.Is(err, event.ErrSendRefused):
+		failed.reason = err.Error()
+		return failed
+	}
+	return unknown(err.Error())
+}
+
+// finish commits the outcome, and in the same commit the SENDING of the item
+// that comes next when it may go at once; that one is returned.
+func (w *worker) finish(r itemRecord, o outcome) (next *itemRecord, delay time.Duration, err error) {
+	select { // a nudge from before this commit is answered by it
+	case <-w.nudge:
+	default:
+	}
+	w.tried = w.tried[:0:0]
+	if o.move == MoveBack {
+		w.tried = append(w.tried, r.Instance)
+	}
+	f := finishing{item: r, outcome: o, delay: w.delay(), stopping: w.e.stopping(), states: w.e.states(w.b.spec)}
+	f.next, f.online = w.pick()
+	err = w.commit(func(tx *store.Tx, b *full) (err error) {
+		next, err = f.apply(tx, b)
+		return err
+	})
+	var lost recordError
+	if errors.As(err, &lost) {
+		return w.finish(r, unknown("the message was sent and could not be stored: "+lost.Error()))
+	}
+	if err == nil && o.receipt.Committed != nil {
+		o.receipt.Committed()
+	}
+	if w.b.Status == event.BatchWaitingForInstance && o.move == MoveBack {
+		w.retryAt = time.Now().Add(dropRetry)
+	}
+	return next, f.delay, err
+}
+
+// finishing is all that the commit of an outcome needs, settled before its
+// transaction so that the closure is pure.
+type finishing struct {
+	item     itemRecord
+	outcome  outcome
+	delay    time.Duration
+	next     choice
+	online   bool
+	stopping bool
+	states   []event.State
+}
+
+func (f finishing) apply(tx *store.Tx, b *full) (next *itemRecord, err error) {
+	in := f.input(b, tx.Now())
+	item, o := f.item, f.outcome
+	if o.receipt.Record != nil && o.move == MoveSuccess {
+		if item.MessageID, err = o.receipt.Record(tx); err != nil {
+			return nil, recordError{err}
+		}
+	}
+	item.WhatsApp, item.JID = o.receipt.WhatsAppID, o.receipt.RecipientJID
+	if in.On == OnLeaseLost {
+		b.Fence++
+	}
+	if o.move != MoveBack && b.Counts.Pending > 0 {
+		ms := f.delay.Milliseconds()
+		item.DelayMs = &ms
+	}
+	ended := told{b.Current, item}
+	if err := b.end(tx, &ended.record, o); err != nil {
+		return nil, err
+	}
+	position := b.Cursor
+	if in.Give || in.On == OnRegive {
+		given, err := b.give(tx, position, f.next)
+		if err != nil {
+			return nil, err
+		}
+		next = &given
+	}
+	return next, step(tx, b, in, f.states, &ended)
+}
+
+// input chooses the row that the outcome takes.
+func (f finishing) input(b *full, now time.Time) Input {
+	window, _ := b.windowAt(now)
+	in := Input{On: OnItemEnded, Item: f.outcome.move}
+	switch {
+	case f.outcome.on != "":
+		in.On = f.outcome.on
+	case b.Status != event.BatchProcessing:
+		in.On = OnSafePoint
+	case f.outcome.move != MoveBack:
+		in.Give = f.delay == 0 && f.online && !f.stopping && window == WindowOpen && b.Counts.Pending > 0
+	case f.stopping:
+		in.On = OnShutdown
+	case window != WindowOpen:
+		in.On = OnWindowEnds
+	case f.online:
+		in.On, in.Item = OnRegive, MoveNone
+	default:
+		in.On = OnNoInstance
+	}
+	return in
+}
+
+// delay draws the pause that follows an item.
+func (w *worker) delay() time.Duration {
+	d := w.b.spec.Options.Delay
+	return time.Duration(d.MinMs+rand.Int64N(d.MaxMs-d.MinMs+1)) * time.Millisecond
+}
+
+// wait waits for d, or until pause, stop, the window's end or Stop.
+func (w *worker) wait(d time.Duration) {
+	if _, ends := w.b.windowAt(time.Now()); !ends.IsZero() {
+		d = min(d, time.Until(ends))
+	}
+	if d <= 0 {
+		return
+	}
+	t := time.NewTimer(d)
+	defer t.Stop()
+	select {
+	case <-t.C:
+	case <-w.nudge:
+	case <-w.e.stop:
+	}
+}

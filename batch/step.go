@@ -1,0 +1,168 @@
+package batch
+
+import (
+	"time"
+
+	"github.com/google/uuid"
+
+	"postern/event"
+	"postern/store"
+)
+
+// The reasons of an interruption.
+const (
+	reasonLease    = "LEASE_EXPIRED"
+	reasonShutdown = "GRACEFUL_SHUTDOWN"
+)
+
+// told is the item that the events of a step speak of.
+type told struct {
+	position int
+	record   itemRecord
+}
+
+// step applies one row of the table inside a transaction: the header, the
+// index of open batches and the events. The item and its attempt are the
+// caller's. A call that changes nothing writes nothing.
+func step(tx *store.Tx, b *full, in Input, states []event.State, item *told) error {
+	in.Window, _ = b.windowAt(tx.Now())
+	d, err := Next(b.Core, in)
+	if err != nil || d.Row == "" {
+		return err
+	}
+	b.advance(d, in, tx.Now())
+	if err := store.PutJSON(tx, bucketHeader, b.id[:], b.header); err != nil {
+		return err
+	}
+	if Final(b.Status) {
+		if err := tx.Delete(bucketOpen, b.id[:]); err != nil {
+			return err
+		}
+	}
+	for _, kind := range d.Events {
+		e := store.Emission{Kind: kind, Owner: b.spec.Owner, Batch: b.id, Data: b.payload(kind, states, item)}
+		if err := tx.Emit(e); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (b *full) windowAt(now time.Time) (Window, time.Time) {
+	if b.WindowOff {
+		return WindowOpen, time.Time{}
+	}
+	return b.spec.window.At(now)
+}
+
+// advance takes over a decision and keeps the times that belong to it.
+func (b *full) advance(d Decision, in Input, at time.Time) {
+	from, now := b.Status, at.UnixMilli()
+	b.Core = d.Core
+	b.UpdatedAt = now
+	if in.On == OnStart || in.On == OnRecover {
+		b.Reason = ""
+		b.WindowOff = b.WindowOff || in.On == OnStart && in.Window == WindowSpent
+	}
+	if from == b.Status {
+		return
+	}
+	b.NextRunAt = 0
+	switch b.Status {
+	case event.BatchProcessing:
+		if b.StartedAt == 0 {
+			b.StartedAt = now
+		}
+	case event.BatchIsPaused:
+		b.PausedAt = now
+	case event.BatchIsStopped:
+		b.StoppedAt = now
+	case event.BatchIsInterrupted:
+		b.InterruptedAt, b.Reason = now, reasonLease
+		if in.On == OnShutdown {
+			b.Reason = reasonShutdown
+		}
+	case event.BatchIsCompleted, event.BatchIsWithErrors:
+		b.CompletedAt = now
+	case event.BatchIsScheduled, event.BatchWaitingForWindow:
+		if w, until := b.windowAt(at); w == WindowShut {
+			b.NextRunAt = until.UnixMilli()
+		}
+	default:
+	}
+	if in.On == OnRecover {
+		b.RecoveredAt = now
+	}
+}
+
+// share returns the counts of one of the batch's instances.
+func (b *full) share(instance int64) *share {
+	for i, ref := range b.spec.Instances {
+		if ref.ID == instance {
+			return &b.Shares[i]
+		}
+	}
+	return &share{}
+}
+
+func (s *spec) instanceName(id int64) string {
+	for _, ref := range s.Instances {
+		if ref.ID == id {
+			return ref.Name
+		}
+	}
+	return ""
+}
+
+func putItem(tx *store.Tx, id uuid.UUID, position int, r *itemRecord) error {
+	r.UpdatedAt = tx.Now().UnixMilli()
+	return store.PutJSON(tx, bucketItem, itemKey(id, position), r)
+}
+
+// give turns the item at the cursor, or the current one again, into SENDING.
+func (b *full) give(tx *store.Tx, position int, c choice) (itemRecord, error) {
+	r, err := loadItem(tx, b.id, position)
+	if err != nil {
+		return r, err
+	}
+	r.Status, r.Instance, r.ClientID = ItemSending, c.instance, c.messageID
+	r.Attempts++
+	r.StartedAt, r.EndedAt = tx.Now().UnixMilli(), 0
+	b.share(c.instance).Selected++
+	b.Current, b.Cursor = position, position+1
+	a := attemptRecord{Instance: r.Instance, ClientID: r.ClientID, Status: AttemptSending, StartedAt: r.StartedAt}
+	if err := store.PutJSON(tx, bucketAttempt, attemptKey(b.id, position, r.Attempts), a); err != nil {
+		return r, err
+	}
+	return r, putItem(tx, b.id, position, &r)
+}
+
+// end stores the outcome of the current item and its attempt. An item that
+// goes back to PENDING is the next one to be given.
+func (b *full) end(tx *store.Tx, r *itemRecord, o outcome) error {
+	now := tx.Now().UnixMilli()
+	a := attemptRecord{
+		Instance: r.Instance, ClientID: r.ClientID, Status: o.attempt,
+		Code: o.code, Error: o.reason, StartedAt: r.StartedAt, EndedAt: now,
+	}
+	r.Code, r.Error = o.code, o.reason
+	s := b.share(r.Instance)
+	switch o.move {
+	case MoveSuccess:
+		s.Success++
+	case MoveFailed:
+		s.Failed++
+	default:
+	}
+	if o.attempt == AttemptUnavailable {
+		s.Selected--
+		b.Cursor = b.Current
+		r.Status, r.Instance, r.ClientID, r.StartedAt = "", 0, "", 0
+	} else {
+		r.Status, r.EndedAt = o.status, now
+	}
+	if err := store.PutJSON(tx, bucketAttempt, attemptKey(b.id, b.Current, r.Attempts), a); err != nil {
+		return err
+	}
+	return putItem(tx, b.id, b.Current, r)
+}

@@ -1,0 +1,239 @@
+package batch
+
+import (
+	"errors"
+	"math/rand/v2"
+	"slices"
+	"time"
+
+	"github.com/google/uuid"
+
+	"postern/event"
+	"postern/store"
+)
+
+// dropRetry is how long a batch rests when all its instances refused a send
+// although they are said to be online.
+const dropRetry = time.Second
+
+// errFenced ends a worker whose batch was claimed by another.
+var errFenced = errors.New("batch: the lease was taken")
+
+// worker looks after one batch. It has a goroutine only while there is
+// something to do.
+type worker struct {
+	e     *Engine
+	id    uuid.UUID
+	nudge chan struct{} // size 1: an API call changed the batch, end the delay
+
+	// Guarded by Engine.mu.
+	running, again, waiting bool
+	timer                   *time.Timer
+	instances               []int64
+
+	// Of the goroutine.
+	b       *full
+	content event.Content
+	retryAt time.Time
+	tried   []int64 // instances that dropped before the send of this item
+}
+
+// rest is what a batch waits for when there is nothing to do.
+type rest struct {
+	keep     bool      // false: only an API call can wake it
+	until    time.Time // zero: no timer
+	instance bool      // one of its instances may wake it
+}
+
+// launch starts the goroutine, or has it look once more. Engine.mu is held.
+func (w *worker) launch() {
+	if w.running {
+		w.again = true
+		return
+	}
+	w.running, w.waiting = true, false
+	if w.timer != nil {
+		w.timer.Stop()
+	}
+	w.e.work.Go(w.run)
+}
+
+func (w *worker) run() {
+	for {
+		r, settled, err := w.look()
+		if err != nil {
+			w.report(err)
+		}
+		if (settled || err != nil) && w.park(r, err) {
+			return
+		}
+	}
+}
+
+func (w *worker) report(err error) {
+	if errors.Is(err, store.ErrClosed) || errors.Is(err, store.ErrFailed) || errors.Is(err, errFenced) {
+		return
+	}
+	w.e.cfg.Logger.Error("a batch cannot go on; restart Postern once the cause is removed", "batch", w.id, "error", err)
+}
+
+// park ends the goroutine, unless somebody asked for another look meanwhile.
+func (w *worker) park(r rest, err error) bool {
+	w.e.mu.Lock()
+	defer w.e.mu.Unlock()
+	if w.again && err == nil {
+		w.again = false
+		return false
+	}
+	w.running, w.again, w.waiting = false, false, r.instance
+	if !r.keep || !w.e.running {
+		delete(w.e.workers, w.id)
+		return true
+	}
+	w.instances = w.instances[:0]
+	for _, ref := range w.b.spec.Instances {
+		w.instances = append(w.instances, ref.ID)
+	}
+	w.b, w.content = nil, event.Content{}
+	if !r.until.IsZero() {
+		w.timer = time.AfterFunc(time.Until(r.until), func() { w.e.wake(w.id) })
+	}
+	return true
+}
+
+// look does the next thing that the batch's status asks for. settled tells
+// that there is nothing more to do for now.
+func (w *worker) look() (r rest, settled bool, err error) {
+	if err := w.read(); err != nil {
+		return rest{}, true, err
+	}
+	if w.e.stopping() {
+		return rest{}, true, ignoreRefused(w.row(OnShutdown))
+	}
+	now := time.Now()
+	window, until := w.b.windowAt(now)
+	switch w.b.Status {
+	case event.BatchIsScheduled, event.BatchWaitingForWindow:
+		if window != WindowOpen {
+			return rest{keep: true, until: until}, true, nil
+		}
+		return r, false, ignoreRefused(w.row(OnWindowOpens))
+	case event.BatchQueued:
+		if !w.e.cfg.Enabled {
+			return rest{keep: true}, true, nil
+		}
+		return r, false, ignoreRefused(w.row(w.claimOr(OnClaim)))
+	case event.BatchWaitingForInstance:
+		if window != WindowOpen {
+			return r, false, ignoreRefused(w.row(OnWindowEnds))
+		}
+		if now.Before(w.retryAt) {
+			return rest{keep: true, until: w.retryAt}, true, nil
+		}
+		if _, online := w.pick(); !online || !w.e.cfg.Enabled {
+			return rest{keep: true, until: until, instance: true}, true, nil
+		}
+		return r, false, ignoreRefused(w.row(OnInstance))
+	case event.BatchProcessing:
+		return r, false, w.process()
+	case event.BatchPauseAsked, event.BatchStopAsked:
+		return r, false, ignoreRefused(w.row(OnSafePoint))
+	case event.BatchIsInterrupted:
+		if w.b.AutoResume {
+			return r, false, ignoreRefused(w.row(OnRecover))
+		}
+	default:
+	}
+	return rest{}, true, nil
+}
+
+// claimOr returns on, or OnNoInstance when an item waits and nobody could send
+// it.
+func (w *worker) claimOr(on Trigger) Trigger {
+	if _, online := w.pick(); !online && w.b.Counts.Pending > 0 {
+		return OnNoInstance
+	}
+	return on
+}
+
+// ignoreRefused drops the error of a row that an API call made impossible
+// since the worker looked: it looks again.
+func ignoreRefused(err error) error {
+	if errors.Is(err, ErrInvalidTransition) {
+		return nil
+	}
+	return err
+}
+
+// read loads the header, and what never changes once per run.
+func (w *worker) read() error {
+	return w.e.cfg.Store.View(func(tx *store.Tx) (err error) {
+		if w.b == nil {
+			w.b, err = load(tx, w.id)
+			return err
+		}
+		w.b.header, err = loadHeader(tx, w.id)
+		return err
+	})
+}
+
+// row commits a row that concerns no item. Entering PROCESSING raises the
+// fencing number.
+func (w *worker) row(on Trigger) error {
+	states := w.e.states(w.b.spec)
+	return w.commit(func(tx *store.Tx, b *full) error {
+		if on == OnClaim || on == OnInstance {
+			b.Fence++
+		}
+		return step(tx, b, Input{On: on}, states, nil)
+	})
+}
+
+// commit runs fn on the batch as it is in the file and keeps what fn made of
+// it, unless the lease is another's by now.
+func (w *worker) commit(fn func(*store.Tx, *full) error) error {
+	var done header
+	err := w.e.update(func(tx *store.Tx) error {
+		h, err := loadHeader(tx, w.id)
+		if err != nil {
+			return err
+		}
+		if h.Fence != w.b.Fence {
+			return errFenced
+		}
+		b := full{id: w.id, header: h, spec: w.b.spec, message: w.b.message}
+		err = fn(tx, &b)
+		done = b.header
+		return err
+	})
+	if err == nil {
+		w.b.header = done
+	}
+	return err
+}
+
+// choice is who sends the next item, under which message id.
+type choice struct {
+	instance  int64
+	messageID string
+}
+
+// pick chooses at random among the online instances that have not just dropped
+// this item.
+func (w *worker) pick() (choice, bool) {
+	var chosen int64
+	n := 0
+	for _, ref := range w.b.spec.Instances {
+		_, state, ok := w.e.cfg.Fleet.Instance(ref.ID)
+		if !ok || state != event.Online || slices.Contains(w.tried, ref.ID) {
+			continue
+		}
+		if n++; n == 1 || rand.IntN(n) == 0 {
+			chosen = ref.ID
+		}
+	}
+	if n == 0 {
+		return choice{}, false
+	}
+	return choice{chosen, w.e.cfg.NewMessageID()}, true
+}
