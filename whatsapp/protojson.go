@@ -150,6 +150,7 @@ func (w *jsonWriter) number(f float64, bits int) {
 // remoteJid, fileSHA256 fileSha256, mentionedJIDs mentionedJids.
 func lowerCamel(name string) string {
 	var b strings.Builder
+	name = strings.ReplaceAll(name, "CDNURL", "CdnURL") // two words that nothing separates
 	for i, word := range words(name) {
 		word = strings.ToLower(word)
 		if i > 0 {
