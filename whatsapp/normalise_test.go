@@ -15,7 +15,9 @@ import (
 
 func text(s string) *waE2E.Message { return &waE2E.Message{Conversation: proto.String(s)} }
 
-func wrapped(m *waE2E.Message) *waE2E.FutureProofMessage { return &waE2E.FutureProofMessage{Message: m} }
+func wrapped(m *waE2E.Message) *waE2E.FutureProofMessage {
+	return &waE2E.FutureProofMessage{Message: m}
+}
 
 func TestTheFieldThatMakesAMessageGivesItsTypeAndContent(t *testing.T) {
 	skdm := &waE2E.SenderKeyDistributionMessage{GroupID: proto.String("1@g.us")}

@@ -1,0 +1,148 @@
+package whatsapp
+
+import (
+	"bytes"
+	"crypto/ecdsa"
+	"crypto/elliptic"
+	"crypto/rand"
+	"crypto/tls"
+	"crypto/x509"
+	"encoding/base64"
+	"encoding/pem"
+	"image/color"
+	"image/png"
+	"math/big"
+	"net/http"
+	"net/http/httptest"
+	"regexp"
+	"strings"
+	"testing"
+	"time"
+)
+
+// authority makes a self-signed certificate for the given names.
+func authority(t *testing.T, names ...string) (tls.Certificate, []byte) {
+	t.Helper()
+	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
+	if err != nil {
+		t.Fatal(err)
+	}
+	template := &x509.Certificate{
+		SerialNumber: big.NewInt(1), DNSNames: names, IsCA: true, BasicConstraintsValid: true,
+		NotBefore: time.Now().Add(-time.Hour), NotAfter: time.Now().Add(time.Hour),
+	}
+	der, err := x509.CreateCertificate(rand.Reader, template, template, &key.PublicKey, key)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return tls.Certificate{Certificate: [][]byte{der}, PrivateKey: key}, pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: der})
+}
+
+func TestEveryHostIsDialledAtTheEndpointAndVerified(t *testing.T) {
+	_, otherCA := authority(t, "web.whatsapp.com")
+	for name, tc := range map[string]struct {
+		names    []string
+		ca       []byte
+		endpoint string // host, else the server's address
+		ok       bool
+	}{
+		"certificate for the client's host":     {names: []string{"web.whatsapp.com"}, ok: true},
+		"certificate for the endpoint's host":   {names: []string{"localhost"}, endpoint: "localhost", ok: true},
+		"certificate for another host":          {names: []string{"example.org"}},
+		"certificate from an unknown authority": {names: []string{"web.whatsapp.com"}, ca: otherCA},
+	} {
+		t.Run(name, func(t *testing.T) {
+			cert, ca := authority(t, tc.names...)
+			server := httptest.NewUnstartedServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+				w.Header().Set("seen-host", r.Host)
+			}))
+			server.TLS = &tls.Config{Certificates: []tls.Certificate{cert}}
+			server.Config.ErrorLog = nil
+			server.StartTLS()
+			defer server.Close()
+			if tc.ca == nil {
+				tc.ca = ca
+			}
+			address := strings.TrimPrefix(server.URL, "https://")
+			if tc.endpoint != "" {
+				address = strings.Replace(address, "127.0.0.1", tc.endpoint, 1)
+			}
+			e := Endpoint{URL: "wss://" + address + "/ws/chat", CA: tc.ca, RootKey: [32]byte{1}}
+			client, err := e.client()
+			if err != nil {
+				t.Fatal(err)
+			}
+			defer client.CloseIdleConnections()
+			resp, err := client.Get("https://web.whatsapp.com/x")
+			if (err == nil) != tc.ok {
+				t.Fatalf("got %v", err)
+			}
+			if err == nil {
+				defer resp.Body.Close()
+				if got := resp.Header.Get("seen-host"); got != "web.whatsapp.com" {
+					t.Errorf("host %q", got)
+				}
+			}
+		})
+	}
+}
+
+func TestAnEndpointThatCannotWorkIsRefused(t *testing.T) {
+	_, ca := authority(t, "localhost")
+	root := [32]byte{1}
+	for name, e := range map[string]Endpoint{
+		"not wss":     {"https://localhost:1/", ca, root},
+		"no port":     {"wss://localhost/", ca, root},
+		"no CA":       {"wss://localhost:1/", []byte("x"), root},
+		"no root key": {"wss://localhost:1/", ca, [32]byte{}},
+	} {
+		if _, err := New(Config{Devices: noDevices{}, Endpoint: &e}); err == nil {
+			t.Errorf("%s is accepted", name)
+		}
+	}
+	for name, cfg := range map[string]Config{
+		"no devices":  {},
+		"colour":      {Devices: noDevices{}, QRDark: "black"},
+		"client type": {Devices: noDevices{}, ClientType: "TOASTER"},
+	} {
+		if _, err := New(cfg); err == nil {
+			t.Errorf("%s is accepted", name)
+		}
+	}
+}
+
+func TestTheCodeIsAnImageInTheConfiguredColours(t *testing.T) {
+	p, err := newPalette("#fffefd", "#010203")
+	if err != nil {
+		t.Fatal(err)
+	}
+	url, err := p.dataURL("https://wa.me/settings/linked_devices#" + strings.Repeat("x", 180))
+	if err != nil {
+		t.Fatal(err)
+	}
+	b, err := base64.StdEncoding.DecodeString(strings.TrimPrefix(url, "data:image/png;base64,"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	img, err := png.Decode(bytes.NewReader(b))
+	if err != nil {
+		t.Fatal(err)
+	}
+	at := func(module int) color.RGBA {
+		return color.RGBAModel.Convert(img.At(module*qrScale, module*qrScale)).(color.RGBA)
+	}
+	if got, want := at(0), (color.RGBA{0xff, 0xfe, 0xfd, 0xff}); got != want {
+		t.Errorf("border is %v", got)
+	}
+	if got, want := at(qrQuiet), (color.RGBA{1, 2, 3, 0xff}); got != want { // the finder pattern's corner
+		t.Errorf("first module is %v", got)
+	}
+}
+
+func TestMessageIDsHaveTheShapeOfTheWebClientAndDiffer(t *testing.T) {
+	shape := regexp.MustCompile(`^3EB0[0-9A-F]{18}$`)
+	a, b := NewMessageID(), NewMessageID()
+	if !shape.MatchString(a) || a == b {
+		t.Errorf("got %s and %s", a, b)
+	}
+}

@@ -1,0 +1,322 @@
+package whatsapp
+
+import (
+	"context"
+	"errors"
+	"sync"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	"go.mau.fi/whatsmeow"
+	"go.mau.fi/whatsmeow/proto/waE2E"
+	wastore "go.mau.fi/whatsmeow/store"
+	"go.mau.fi/whatsmeow/types"
+	"go.mau.fi/whatsmeow/types/events"
+
+	"postern/event"
+)
+
+// noDevices is for tests that never reach a server: no device is ever saved.
+type noDevices struct{}
+
+func (noDevices) New(int64) *wastore.Device                            { return &wastore.Device{} }
+func (noDevices) Load(context.Context, int64) (*wastore.Device, error) { return nil, nil }
+func (noDevices) Delete(context.Context, int64) error                  { return nil }
+
+// journal keeps what a session reported.
+type journal struct {
+	mu    sync.Mutex
+	facts []event.Fact
+	err   error // what report answers
+}
+
+func (j *journal) report(_ context.Context, f event.Fact) error {
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	j.facts = append(j.facts, f)
+	return j.err
+}
+
+// take returns the facts since the last take, as "kind/type/status".
+func (j *journal) take() []string {
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	var out []string
+	for _, f := range j.facts {
+		line := string(f.Kind)
+		if u, ok := f.Data.(event.ConnectionUpdate); ok {
+			line += " " + string(u.Type) + " " + string(u.Connection)
+		}
+		out = append(out, line+" "+string(f.Status))
+	}
+	j.facts = nil
+	return out
+}
+
+// offline returns a session with a client that has no socket.
+func offline(t *testing.T, cfg Config) (*Session, *whatsmeow.Client, *journal) {
+	t.Helper()
+	cfg.Devices = noDevices{}
+	c, err := New(cfg)
+	if err != nil {
+		t.Fatal(err)
+	}
+	j := &journal{}
+	s, err := c.Open(t.Context(), 1, j.report)
+	if err != nil {
+		t.Fatal(err)
+	}
+	cli := s.prepare(func() {})
+	t.Cleanup(s.Disconnect)
+	return s, cli, j
+}
+
+func wantFacts(t *testing.T, j *journal, want ...string) {
+	t.Helper()
+	if diff := cmp.Diff(want, j.take()); diff != "" {
+		t.Error("facts (-want +got):\n" + diff)
+	}
+}
+
+func TestEachCodeIsShownForItsRealLifeAndTheLimitEndsThePairing(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s, cli, j := offline(t, Config{QRLimit: 3})
+		s.startPairing(false)
+		s.handle(cli, &events.QR{Codes: []string{"a", "b", "c", "d", "e", "f"}})
+		synctest.Wait()
+		start := time.Now()
+		for i, life := range []int{60, 20, 20} {
+			j.mu.Lock()
+			facts := j.facts
+			j.facts = nil
+			j.mu.Unlock()
+			if len(facts) != 1 {
+				t.Fatalf("code %d: %d facts", i+1, len(facts))
+			}
+			qr := facts[0].Data.(event.QRCode)
+			if facts[0].Status != event.QRCodeState || qr.Count != i+1 || qr.ExpiresInSeconds != life || qr.Code != string(rune('a'+i)) {
+				t.Errorf("code %d: %+v", i+1, facts[0])
+			}
+			if want := event.At(time.Now().Add(time.Duration(life) * time.Second)); qr.ExpiresAt != want {
+				t.Errorf("code %d expires at %v, want %v", i+1, qr.ExpiresAt, want)
+			}
+			time.Sleep(time.Duration(life) * time.Second)
+			synctest.Wait()
+		}
+		if got := time.Since(start); got != 100*time.Second {
+			t.Errorf("pairing took %v", got)
+		}
+		wantFacts(t, j, " connection_timeout")
+	})
+}
+
+func TestAPairingEndsAtItsTimeout(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s, _, j := offline(t, Config{PairingTimeout: 30 * time.Second})
+		s.startPairing(false)
+		time.Sleep(30 * time.Second)
+		synctest.Wait()
+		wantFacts(t, j, " connection_timeout")
+		if s.pairingNow() != nil {
+			t.Error("still pairing")
+		}
+	})
+}
+
+func TestThePairedSessionAsksForALoginWhenWhatsAppDoesNot(t *testing.T) {
+	paired := "connection.update pair.success connecting pairing"
+	manual := "connection.update manual.reconnect connecting connecting"
+	synctest.Test(t, func(t *testing.T) {
+		s, cli, j := offline(t, Config{})
+		s.handle(cli, &events.PairSuccess{ID: types.NewJID("49151", types.DefaultUserServer)})
+		wantFacts(t, j, paired)
+		if !s.Paired() {
+			t.Error("not paired")
+		}
+		time.Sleep(reloginAfter - time.Millisecond)
+		synctest.Wait()
+		wantFacts(t, j)
+		time.Sleep(time.Millisecond)
+		synctest.Wait()
+		wantFacts(t, j, manual)
+
+		s.handle(cli, &events.ManualLoginReconnect{}) // late after all
+		s.handle(cli, &events.Disconnected{})
+		wantFacts(t, j)
+	})
+	synctest.Test(t, func(t *testing.T) { // the connection closes, the node is lost
+		s, cli, j := offline(t, Config{})
+		s.handle(cli, &events.PairSuccess{ID: types.NewJID("49151", types.DefaultUserServer)})
+		s.handle(cli, &events.Disconnected{})
+		time.Sleep(2 * reloginAfter)
+		synctest.Wait()
+		wantFacts(t, j, paired, manual)
+	})
+}
+
+func TestAMessageThatCannotBeStoredIsNotAcknowledgedAndTheConnectionIsDropped(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s, cli, j := offline(t, Config{})
+		j.err = errors.New("disk on fire")
+		for range 2 {
+			if s.handle(cli, &events.Receipt{MessageIDs: []string{"A"}}) {
+				t.Error("acknowledged")
+			}
+		}
+		synctest.Wait()
+		wantFacts(t, j, "messages.update ", "messages.update ", "connection.update disconnected close reconnecting")
+	})
+}
+
+func TestAHandlerThatPanicsIsCountedAndTheEventTaken(t *testing.T) {
+	s, cli, j := offline(t, Config{})
+	if !s.handle(cli, (*events.Receipt)(nil)) {
+		t.Error("asked for the event again")
+	}
+	if n := s.conn.Stats().Panics; n != 1 {
+		t.Errorf("%d panics counted", n)
+	}
+	wantFacts(t, j)
+}
+
+func TestEventsOfNoUseAreCountedByType(t *testing.T) {
+	s, cli, j := offline(t, Config{})
+	for range 3 {
+		s.handle(cli, &events.UserAbout{})
+	}
+	if diff := cmp.Diff(map[string]uint64{"*events.UserAbout": 3}, s.conn.Stats().Unhandled); diff != "" {
+		t.Error(diff)
+	}
+	wantFacts(t, j)
+}
+
+func TestNothingIsReportedAfterDisconnect(t *testing.T) {
+	s, cli, j := offline(t, Config{})
+	s.Disconnect()
+	s.Disconnect()
+	if s.handle(cli, &events.Receipt{MessageIDs: []string{"A"}}) {
+		t.Error("acknowledged")
+	}
+	s.handle(cli, &events.Disconnected{})
+	wantFacts(t, j)
+
+	s.handle(cli, &events.PairSuccess{ID: types.NewJID("49151", types.DefaultUserServer)})
+	if !s.Paired() {
+		t.Error("a pairing that was saved is forgotten")
+	}
+	wantFacts(t, j)
+}
+
+func TestEveryRefusalIsReportedWithItsStateAndCode(t *testing.T) {
+	for name, tc := range map[string]struct {
+		evt    any
+		want   string
+		reason int
+		unlink bool
+	}{
+		"unlinked":        {&events.LoggedOut{Reason: 401}, "connection.update logged.out close logged_out", 401, true},
+		"replaced":        {&events.StreamReplaced{}, "connection.update stream.replaced replaced stream_replaced", 0, false},
+		"connect failure": {&events.ConnectFailure{Reason: 418}, "connection.update connect.failure close connection_error", 418, false},
+		"stream error":    {&events.StreamError{Code: "516"}, "connection.update stream.error close connection_error", 516, false},
+		"cat":             {&events.CATRefreshError{Error: errNoCAT}, "connection.update cat.refresh.error close connection_error", 0, false},
+		"outdated":        {&events.ClientOutdated{}, " client_outdated", 405, false},
+		"ban":             {&events.TemporaryBan{Code: 102, Expire: time.Hour}, " temporary_ban", 102, false},
+		"pair error":      {&events.PairError{Error: whatsmeow.ErrPairInvalidDeviceSignature}, "connection.update pair.error close connection_error", 0, false},
+	} {
+		t.Run(name, func(t *testing.T) {
+			s, cli, j := offline(t, Config{})
+			s.pair(account{jid: types.NewJID("49151", types.DefaultUserServer)})
+			s.handle(cli, tc.evt)
+			f := j.facts[0]
+			if f.Reason != tc.reason || f.Unlink != tc.unlink || s.Paired() == tc.unlink || f.Error == "" {
+				t.Errorf("got %+v", f)
+			}
+			if u, ok := f.Data.(event.ConnectionUpdate); ok && u.StatusReason != tc.reason {
+				t.Errorf("statusReason %d, want %d", u.StatusReason, tc.reason)
+			}
+			wantFacts(t, j, tc.want)
+		})
+	}
+}
+
+func TestReceiptsMapToTheStatusesOfTheContract(t *testing.T) {
+	at := time.Unix(1700000000, 0)
+	for in, want := range map[types.ReceiptType]event.UpdateStatus{
+		"": "delivered", "inactive": "delivered", "sender": "sent", "read": "read", "read-self": "read",
+		"played": "played", "played-self": "played", "retry": "retry", "server-error": "server_error", "odd": "unknown",
+	} {
+		f, ok := receiptFact(&events.Receipt{MessageIDs: []string{"A", "B"}, Type: in, Timestamp: at})
+		wantData := event.Receipt{KeyIDs: []string{"A", "B"}, Status: want, At: at}
+		if diff := cmp.Diff(event.Fact{Kind: event.MessagesUpdate, Data: wantData}, f); !ok || diff != "" {
+			t.Errorf("%q: %s", in, diff)
+		}
+	}
+	for _, in := range []types.ReceiptType{"peer_msg", "hist_sync"} {
+		if _, ok := receiptFact(&events.Receipt{MessageIDs: []string{"A"}, Type: in}); ok {
+			t.Errorf("%q is reported", in)
+		}
+	}
+}
+
+func TestMessagesCarryThePhoneJIDWhenItIsKnownAndTheLID(t *testing.T) {
+	pn, lid := types.NewJID("49151", types.DefaultUserServer), types.NewJID("777", types.HiddenUserServer)
+	group, spokes := types.NewJID("120-1", types.GroupServer), types.JID{User: "777", Server: types.HiddenUserServer, Device: 3}
+	str := func(s string) *string { return &s }
+	s, cli, _ := offline(t, Config{})
+	for name, tc := range map[string]struct {
+		src  types.MessageSource
+		want event.Message
+	}{
+		"from a contact": {
+			types.MessageSource{Chat: lid, Sender: spokes, SenderAlt: pn},
+			event.Message{KeyRemoteJID: str("49151@s.whatsapp.net"), KeyLID: str("777@lid")},
+		},
+		"from a contact whose phone is unknown": {
+			types.MessageSource{Chat: lid, Sender: spokes},
+			event.Message{KeyRemoteJID: str("777@lid"), KeyLID: str("777@lid")},
+		},
+		"from the own phone": {
+			types.MessageSource{Chat: lid, Sender: types.NewJID("1", types.HiddenUserServer), RecipientAlt: pn, IsFromMe: true},
+			event.Message{KeyFromMe: true, KeyRemoteJID: str("49151@s.whatsapp.net"), KeyLID: str("777@lid")},
+		},
+		"in a group": {
+			types.MessageSource{Chat: group, Sender: spokes, SenderAlt: pn, IsGroup: true},
+			event.Message{
+				KeyRemoteJID: str("120-1@g.us"), IsGroup: true,
+				KeyParticipant: str("49151@s.whatsapp.net"), KeyParticipantLID: str("777@lid"),
+			},
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			evt := &events.Message{Info: types.MessageInfo{MessageSource: tc.src, ID: "K", Timestamp: time.Unix(9, 0)}, RawMessage: text("x")}
+			f, ok := s.messageFact(cli, evt.UnwrapRaw())
+			tc.want.KeyID, tc.want.MessageType, tc.want.MessageTimestamp = "K", "conversation", 9
+			tc.want.Content = []byte(`{"text":"x"}`)
+			if diff := cmp.Diff(&tc.want, f.Data); !ok || diff != "" {
+				t.Error(diff)
+			}
+		})
+	}
+}
+
+func TestHousekeepingOfOwnDevicesIsNotReported(t *testing.T) {
+	s, cli, _ := offline(t, Config{})
+	share := &waE2E.Message{ProtocolMessage: &waE2E.ProtocolMessage{Type: waE2E.ProtocolMessage_APP_STATE_SYNC_KEY_SHARE.Enum()}}
+	revoke := &waE2E.Message{ProtocolMessage: &waE2E.ProtocolMessage{Type: waE2E.ProtocolMessage_REVOKE.Enum()}}
+	for _, tc := range []struct {
+		m    *waE2E.Message
+		info types.MessageInfo
+		want bool
+	}{
+		{share, types.MessageInfo{}, false},
+		{text("x"), types.MessageInfo{Category: "peer"}, false},
+		{revoke, types.MessageInfo{}, true},
+	} {
+		evt := &events.Message{Info: tc.info, RawMessage: tc.m}
+		if _, ok := s.messageFact(cli, evt.UnwrapRaw()); ok != tc.want {
+			t.Errorf("%v in category %q: reported %v", tc.m, tc.info.Category, ok)
+		}
+	}
+}
