@@ -1,0 +1,98 @@
+package httpapi
+
+import (
+	"slices"
+	"strings"
+)
+
+// alias is one row of the table of older paths that stay in use. In from and
+// to, a segment in braces stands for any one segment; a name that occurs twice
+// must match the same text both times.
+type alias struct {
+	methods []string
+	from    string
+	to      string
+}
+
+// aliases is applied before routing, at most once per request, so a legacy
+// path can only mean what its current path means. Its words stand where the
+// current paths have an instance name, which is why no instance may have one
+// of them as its name, and why the router alone could not hold both.
+//
+// The row of refreshToken is not older than its target: it is the documented
+// path, moved to where the router can hold it.
+func aliases() []alias {
+	return []alias{
+		{[]string{"POST"}, "/instance/create", "/instance"},
+		{[]string{"GET"}, "/instance/fetchInstances", "/instance"},
+		{[]string{"GET"}, "/instance/fetchInstance/{i}", "/instance/{i}"},
+		{[]string{"DELETE"}, "/instance/delete/{i}", "/instance/{i}"},
+		{[]string{"PUT"}, "/instance/refreshToken/{i}", "/instance/{i}/refreshToken"},
+		{[]string{"GET", "POST"}, "/instance/connect/{i}", "/instance/{i}/connect"},
+		{[]string{"GET"}, "/instance/connect/{i}/code/{phone}", "/instance/{i}/connect/code/{phone}"},
+		{[]string{"POST"}, "/instance/connect/{i}/code", "/instance/{i}/connect/code"},
+		{[]string{"GET"}, "/instance/connectionState/{i}", "/instance/{i}/connection/status"},
+		{[]string{"DELETE"}, "/instance/logout/{i}", "/instance/{i}/logout"},
+		{[]string{"DELETE"}, "/instance/{i}/logout/{i}", "/instance/{i}/logout"},
+		{[]string{"PUT"}, "/webhook/set/{i}", "/instance/{i}/webhook"},
+		{[]string{"GET"}, "/webhook/find/{i}", "/instance/{i}/webhook"},
+		{[]string{"POST"}, "/message/sendText/{i}", "/instance/{i}/send/text"},
+		{[]string{"POST"}, "/message/batches/{id}/resume", "/message/batches/{id}/start"},
+	}
+}
+
+// rewrite returns the current path of a legacy one, or path itself. When path
+// is a legacy path but not for this method, ok is false and allowed lists its
+// methods.
+func rewrite(table []alias, method, path string) (current string, allowed []string, ok bool) {
+	segments := strings.Split(path, "/")
+	for _, a := range table {
+		values, match := matchSegments(a.from, segments)
+		if !match {
+			continue
+		}
+		if !slices.Contains(a.methods, method) {
+			allowed = append(allowed, a.methods...)
+			continue
+		}
+		return fill(a.to, values), nil, true
+	}
+	return path, allowed, len(allowed) == 0
+}
+
+// matchSegments reports whether the segments of a path fit pattern, and what
+// stands for each of its names. An empty segment never fits.
+func matchSegments(pattern string, segments []string) (map[string]string, bool) {
+	want := strings.Split(pattern, "/")
+	if len(want) != len(segments) {
+		return nil, false
+	}
+	values := map[string]string{}
+	for i, w := range want {
+		if w != segments[i] && !bind(values, w, segments[i]) {
+			return nil, false
+		}
+	}
+	return values, true
+}
+
+func bind(values map[string]string, name, got string) bool {
+	if !strings.HasPrefix(name, "{") || got == "" {
+		return false
+	}
+	if earlier, bound := values[name]; bound {
+		return earlier == got
+	}
+	values[name] = got
+	return true
+}
+
+func fill(pattern string, values map[string]string) string {
+	segments := strings.Split(pattern, "/")
+	for i, s := range segments {
+		if v, ok := values[s]; ok {
+			segments[i] = v
+		}
+	}
+	return strings.Join(segments, "/")
+}

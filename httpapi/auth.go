@@ -1,0 +1,93 @@
+package httpapi
+
+import (
+	"crypto/sha256"
+	"crypto/subtle"
+	"net/http"
+	"strings"
+
+	"github.com/google/uuid"
+)
+
+// scheme is the credential that a route asks for.
+type scheme int
+
+const (
+	public         scheme = iota // none
+	globalKey                    // the GlobalApiKey in apikey or x-api-key
+	instanceBearer               // the token of the instance in the path
+	userBearer                   // a user's token
+	handshake                    // a WebSocket path, which checks its token itself
+)
+
+// errUnauthorized is the one answer to every credential that does not do, so
+// that nobody learns from it what was wrong.
+func errUnauthorized() error {
+	return refuse(http.StatusUnauthorized, codeUnauthorized, "the credential is missing, malformed, expired or wrong")
+}
+
+// authorize checks the credential of c for s, and puts whom it speaks for
+// into c.
+func (a *api) authorize(c *call, s scheme) (err error) {
+	switch s {
+	case globalKey:
+		return a.checkKey(c.r.Header)
+	case instanceBearer:
+		err = errUnauthorized()
+	case userBearer:
+		c.user, err = a.bearerUser(bearer(c.r.Header))
+	case public, handshake:
+	}
+	return err
+}
+
+// checkKey compares every value of both headers with the key, in constant
+// time. HTTP does not tell apikey from apiKey.
+func (a *api) checkKey(h http.Header) error {
+	given := append(h.Values("Apikey"), h.Values("X-Api-Key")...)
+	if len(given) == 0 {
+		return errUnauthorized()
+	}
+	for _, v := range given[1:] {
+		if v != given[0] {
+			return refuse(http.StatusBadRequest, codeKeyMismatch, "apikey and x-api-key have different values")
+		}
+	}
+	if !sameSecret(given[0], a.APIKey) {
+		return errUnauthorized()
+	}
+	return nil
+}
+
+// sameSecret hashes first, so that not even the length can be measured.
+func sameSecret(got, want string) bool {
+	g, w := sha256.Sum256([]byte(got)), sha256.Sum256([]byte(want))
+	return want != "" && subtle.ConstantTimeCompare(g[:], w[:]) == 1
+}
+
+// bearer returns the token of the Authorization header, empty when there is
+// none, more than one, or another scheme.
+func bearer(h http.Header) string {
+	values := h.Values("Authorization")
+	if len(values) != 1 {
+		return ""
+	}
+	scheme, token, _ := strings.Cut(values[0], " ")
+	if !strings.EqualFold(scheme, "Bearer") {
+		return ""
+	}
+	return strings.TrimSpace(token)
+}
+
+// bearerUser returns the user of a token.
+func (a *api) bearerUser(token string) (uuid.UUID, error) {
+	c, err := readToken(a.JWTSecret, token)
+	if err != nil {
+		return uuid.UUID{}, errUnauthorized()
+	}
+	id, err := c.userID()
+	if err != nil {
+		return uuid.UUID{}, errUnauthorized()
+	}
+	return id, nil
+}

@@ -1,0 +1,224 @@
+package httpapi
+
+import (
+	"encoding/json"
+	"net/http"
+	"net/url"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/google/uuid"
+
+	"postern/batch"
+	"postern/event"
+)
+
+// Bounds of the length of a page.
+const (
+	defaultLimit = 50
+	maxLimit     = 200
+)
+
+// pageRequest is the part that the filters of all lists share.
+type pageRequest struct {
+	limit          *int64
+	next, previous string
+}
+
+// page checks the bounds; the cursors are the engine's to read.
+func (p pageRequest) page() (batch.Page, error) {
+	limit := int64(defaultLimit)
+	if p.limit != nil {
+		limit = *p.limit
+	}
+	if limit < 1 || limit > maxLimit {
+		return batch.Page{}, invalidQuery("limit must be between 1 and 200")
+	}
+	if p.next != "" && p.previous != "" {
+		return batch.Page{}, invalidQuery("nextCursor and previousCursor exclude each other")
+	}
+	return batch.Page{Limit: int(limit), Next: p.next, Previous: p.previous}, nil
+}
+
+// batchFilter is the body of POST /message/batches/list, and as query
+// parameters of the same names that of GET /message/batches.
+type batchFilter struct {
+	Status         oneOrMore `json:"status"`
+	InstanceName   string    `json:"instanceName"`
+	CreatedFrom    string    `json:"createdFrom"`
+	CreatedTo      string    `json:"createdTo"`
+	Name           string    `json:"name"`
+	Query          string    `json:"query"`
+	Limit          *int64    `json:"limit"`
+	NextCursor     string    `json:"nextCursor" strict:"null"`
+	PreviousCursor string    `json:"previousCursor" strict:"null"`
+}
+
+// oneOrMore is a string or an array of strings.
+type oneOrMore []string
+
+// UnmarshalJSON implements json.Unmarshaler.
+func (o *oneOrMore) UnmarshalJSON(raw []byte) error {
+	if raw[0] != '"' {
+		return json.Unmarshal(raw, (*[]string)(o))
+	}
+	*o = make(oneOrMore, 1)
+	return json.Unmarshal(raw, &(*o)[0])
+}
+
+func (a *api) listBatchesByBody(c *call) error {
+	var f batchFilter
+	if err := c.decode(&f, maxBody); err != nil {
+		return err
+	}
+	return a.listBatches(c, f)
+}
+
+func (a *api) listBatchesByQuery(c *call) error {
+	q, err := c.query([]string{
+		"instanceName", "createdFrom", "createdTo", "name", "query", "limit", "nextCursor", "previousCursor",
+	}, "status")
+	if err != nil {
+		return err
+	}
+	limit, err := queryLimit(q)
+	if err != nil {
+		return err
+	}
+	return a.listBatches(c, batchFilter{
+		Status:         manyOf(q, "status"),
+		InstanceName:   q.Get("instanceName"),
+		CreatedFrom:    q.Get("createdFrom"),
+		CreatedTo:      q.Get("createdTo"),
+		Name:           q.Get("name"),
+		Query:          q.Get("query"),
+		Limit:          limit,
+		NextCursor:     q.Get("nextCursor"),
+		PreviousCursor: q.Get("previousCursor"),
+	})
+}
+
+func (a *api) listBatches(c *call, in batchFilter) error {
+	page, err := pageRequest{in.Limit, in.NextCursor, in.PreviousCursor}.page()
+	if err != nil {
+		return err
+	}
+	f := batch.Filter{InstanceName: in.InstanceName, Name: in.Name, Query: in.Query}
+	for _, s := range in.Status {
+		if !slices.Contains(batchStatuses(), event.BatchStatus(s)) {
+			return invalidQuery("status " + strconv.Quote(s) + " is not a status of a batch")
+		}
+		f.Status = append(f.Status, event.BatchStatus(s))
+	}
+	if f.CreatedFrom, err = instant("createdFrom", in.CreatedFrom); err != nil {
+		return err
+	}
+	if f.CreatedTo, err = instant("createdTo", in.CreatedTo); err != nil {
+		return err
+	}
+	list, err := a.Engine.Batches(c.user, f, page)
+	if err != nil {
+		return err
+	}
+	return c.w.json(http.StatusOK, list)
+}
+
+func batchStatuses() []event.BatchStatus {
+	return []event.BatchStatus{
+		event.BatchDraft, event.BatchQueued, event.BatchIsScheduled, event.BatchProcessing,
+		event.BatchWaitingForWindow, event.BatchPauseAsked, event.BatchIsPaused, event.BatchWaitingForInstance,
+		event.BatchStopAsked, event.BatchIsStopped, event.BatchIsInterrupted, event.BatchIsCompleted,
+		event.BatchIsWithErrors,
+	}
+}
+
+func (a *api) listItems(c *call) error {
+	statuses := []string{
+		string(batch.ItemPending), string(batch.ItemSending), string(batch.ItemSuccess),
+		string(batch.ItemFailed), string(batch.ItemSkipped), string(batch.ItemUnknown),
+	}
+	return listRecords(c, statuses, a.Engine.Items)
+}
+
+func (a *api) listAttempts(c *call) error {
+	statuses := []string{
+		string(batch.AttemptSending), string(batch.AttemptSuccess), string(batch.AttemptFailed),
+		string(batch.AttemptUnavailable), string(batch.AttemptUnknown),
+	}
+	return listRecords(c, statuses, a.Engine.Attempts)
+}
+
+// listRecords answers with one page of the items or attempts of a batch.
+func listRecords[T any](
+	c *call, statuses []string,
+	list func(owner, id uuid.UUID, f batch.ItemFilter, p batch.Page) (batch.List[T], error),
+) error {
+	f, page, err := c.itemFilter(statuses)
+	if err != nil {
+		return err
+	}
+	id, err := c.uuid("id")
+	if err != nil {
+		return err
+	}
+	records, err := list(c.user, id, f, page)
+	if err != nil {
+		return err
+	}
+	return c.w.json(http.StatusOK, records)
+}
+
+// itemFilter reads the query of the lists of items and attempts.
+func (c *call) itemFilter(statuses []string) (batch.ItemFilter, batch.Page, error) {
+	var f batch.ItemFilter
+	q, err := c.query([]string{"recipient", "instanceName", "limit", "nextCursor", "previousCursor"}, "status")
+	if err != nil {
+		return f, batch.Page{}, err
+	}
+	f = batch.ItemFilter{Status: manyOf(q, "status"), Recipient: q.Get("recipient"), InstanceName: q.Get("instanceName")}
+	for _, s := range f.Status {
+		if !slices.Contains(statuses, s) {
+			return f, batch.Page{}, invalidQuery("status " + strconv.Quote(s) + " is not one of " + strings.Join(statuses, ", "))
+		}
+	}
+	limit, err := queryLimit(q)
+	if err != nil {
+		return f, batch.Page{}, err
+	}
+	page, err := pageRequest{limit, q.Get("nextCursor"), q.Get("previousCursor")}.page()
+	return f, page, err
+}
+
+// manyOf reads a query parameter that may be repeated or hold a list with
+// commas.
+func manyOf(q url.Values, name string) []string {
+	var all []string
+	for _, v := range q[name] {
+		all = append(all, strings.Split(v, ",")...)
+	}
+	return all
+}
+
+func queryLimit(q url.Values) (*int64, error) {
+	if !q.Has("limit") {
+		return nil, nil
+	}
+	n, err := strconv.ParseInt(q.Get("limit"), 10, 64)
+	if err != nil {
+		return nil, invalidQuery("limit must be an integer")
+	}
+	return &n, nil
+}
+
+func instant(name, text string) (time.Time, error) {
+	if text == "" {
+		return time.Time{}, nil
+	}
+	t, err := time.Parse(time.RFC3339, text)
+	if err != nil {
+		return time.Time{}, invalidQuery(name + " must be an RFC 3339 time")
+	}
+	return t, nil
+}

@@ -1,0 +1,157 @@
+package httpapi
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"net/http"
+
+	"github.com/google/uuid"
+
+	"postern/batch"
+	"postern/event"
+)
+
+// Room in the body of a batch creation: for the message and everything else,
+// and for each recipient.
+const (
+	batchBodyBase      = 2 << 20
+	batchBodyRecipient = 128
+)
+
+// batchRequest is the body that creates a batch.
+type batchRequest struct {
+	Name               string           `json:"name" strict:"required"`
+	Instances          []string         `json:"instances" strict:"required"`
+	Recipients         []string         `json:"recipients" strict:"required"`
+	Message            batchMessage     `json:"message" strict:"required"`
+	Options            batchOptions     `json:"options"`
+	AutoStart          *bool            `json:"autoStart"`
+	AutoResume         *bool            `json:"autoResume"`
+	Schedule           *json.RawMessage `json:"schedule" strict:"null"`
+	ExternalAttributes *jsonObject      `json:"externalAttributes" strict:"null"`
+}
+
+type batchMessage struct {
+	Type    string     `json:"type" strict:"required"`
+	Payload jsonObject `json:"payload" strict:"required"`
+}
+
+type batchOptions struct {
+	Delay            event.BatchDelay `json:"delay"`
+	Presence         string           `json:"presence"`
+	SkipUnregistered bool             `json:"skipUnregistered"`
+}
+
+// batchSchedule is the shape of a schedule. The engine reads its values.
+type batchSchedule struct {
+	WindowStartAt string `json:"windowStartAt" strict:"required"`
+	WindowEndAt   string `json:"windowEndAt" strict:"required"`
+	Recurrence    string `json:"recurrence" strict:"required"`
+	Timezone      string `json:"timezone"`
+}
+
+// checkShapes decodes the parts that are kept as they were given.
+func (in *batchRequest) checkShapes() error {
+	if in.Schedule != nil {
+		if err := decodeStrict(bytes.NewReader(*in.Schedule), &batchSchedule{}); err != nil {
+			return under(err, "schedule")
+		}
+	}
+	if in.Message.Type == "text" {
+		if err := decodeStrict(bytes.NewReader(in.Message.Payload), &textMessage{}); err != nil {
+			return under(under(err, "payload"), "message")
+		}
+	}
+	return nil
+}
+
+func (in *batchRequest) request(refs []batch.InstanceRef) batch.CreateRequest {
+	r := batch.CreateRequest{
+		Name:       in.Name,
+		Instances:  refs,
+		Recipients: in.Recipients,
+		Message:    event.BatchMessage{Type: in.Message.Type, Payload: json.RawMessage(in.Message.Payload)},
+		Options: event.BatchOptions{
+			Delay:            in.Options.Delay,
+			Presence:         in.Options.Presence,
+			SkipUnregistered: in.Options.SkipUnregistered,
+		},
+		AutoStart:  in.AutoStart,
+		AutoResume: in.AutoResume,
+	}
+	if in.Schedule != nil {
+		r.Schedule = *in.Schedule
+	}
+	if in.ExternalAttributes != nil {
+		r.ExternalAttributes = json.RawMessage(*in.ExternalAttributes)
+	}
+	return r
+}
+
+// maxMessages bounds the list of what is wrong with one request.
+const maxMessages = 100
+
+func (a *api) showBatch(c *call) error {
+	id, err := c.uuid("id")
+	if err != nil {
+		return err
+	}
+	view, err := a.Engine.Batch(c.user, id)
+	if err != nil {
+		return err
+	}
+	return c.w.json(http.StatusOK, view)
+}
+
+func (a *api) showItem(c *call) error {
+	id, err := c.uuid("id")
+	if err != nil {
+		return err
+	}
+	item, err := c.uuid("item")
+	if err != nil {
+		return err
+	}
+	view, err := a.Engine.Item(c.user, id, item)
+	if err != nil {
+		return err
+	}
+	return c.w.json(http.StatusOK, view)
+}
+
+func (a *api) startBatch(c *call) error { return c.control(a.Engine.StartBatch) }
+func (a *api) pauseBatch(c *call) error { return c.control(a.Engine.Pause) }
+func (a *api) stopBatch(c *call) error  { return c.control(a.Engine.StopBatch) }
+
+// control answers with the batch as act left it.
+func (c *call) control(act func(ctx context.Context, owner, id uuid.UUID) (batch.View, error)) error {
+	if err := c.noBody(); err != nil {
+		return err
+	}
+	id, err := c.uuid("id")
+	if err != nil {
+		return err
+	}
+	view, err := act(c.r.Context(), c.user, id)
+	if err != nil {
+		return err
+	}
+	return c.w.json(http.StatusOK, view)
+}
+
+// uuid returns a path parameter that names a batch or an item. What is not a
+// UUID names nothing.
+func (c *call) uuid(param string) (uuid.UUID, error) {
+	text := c.params.ByName(param)
+	id, err := uuid.Parse(text)
+	if err != nil || len(text) != len(id.String()) {
+		return uuid.UUID{}, batch.ErrNotFound
+	}
+	return id, nil
+}
+
+// textMessage is the content of a text message.
+type textMessage struct {
+	Text string `json:"text" strict:"required"`
+}

@@ -1,0 +1,69 @@
+package httpapi
+
+import (
+	"mime"
+	"net/http"
+	"net/url"
+	"slices"
+	"strings"
+	"time"
+)
+
+const (
+	maxBody     = 1 << 20
+	bodyTimeout = time.Minute // for the whole body to arrive
+)
+
+// decode reads the body of c into v, a pointer to a struct, with the rules of
+// decodeStrict and at most limit bytes.
+func (c *call) decode(v any, limit int64) error {
+	if err := checkContentType(c.r.Header); err != nil {
+		return err
+	}
+	control := http.NewResponseController(c.w)
+	// A writer without deadlines is a test's; the server's own has them.
+	if control.SetReadDeadline(time.Now().Add(bodyTimeout)) == nil {
+		defer func() { _ = control.SetReadDeadline(time.Time{}) }()
+	}
+	return decodeStrict(http.MaxBytesReader(c.w, c.r.Body, limit), v)
+}
+
+// noBody reads the body of a route that takes none: empty or {}.
+func (c *call) noBody() error {
+	var nothing struct{}
+	return c.decode(&nothing, maxBody)
+}
+
+func checkContentType(h http.Header) error {
+	values := h.Values("Content-Type")
+	if len(values) == 0 {
+		return nil
+	}
+	kind, params, err := mime.ParseMediaType(values[0])
+	charset := params["charset"]
+	if err != nil || len(values) > 1 || kind != "application/json" || (charset != "" && !strings.EqualFold(charset, "utf-8")) {
+		return refuse(http.StatusUnsupportedMediaType, codeContentType, "the Content-Type must be application/json in UTF-8")
+	}
+	return nil
+}
+
+// query returns the query parameters of c. Malformed ones, ones that the route
+// does not know, and repeated ones not in repeatable are refused.
+func (c *call) query(known []string, repeatable ...string) (url.Values, error) {
+	q, err := url.ParseQuery(c.r.URL.RawQuery)
+	if err != nil {
+		return nil, invalidQuery("the query is malformed")
+	}
+	for name, values := range q {
+		switch {
+		case slices.Contains(repeatable, name):
+		case !slices.Contains(known, name):
+			return nil, invalidQuery(name + " is not a known query parameter")
+		case len(values) > 1:
+			return nil, invalidQuery(name + " is given twice")
+		}
+	}
+	return q, nil
+}
+
+func invalidQuery(text string) error { return refuse(http.StatusBadRequest, codeInvalidQuery, text) }

@@ -1,0 +1,135 @@
+package httpapi
+
+import (
+	"errors"
+	"net/http"
+	"strings"
+
+	"postern/batch"
+	"postern/event"
+	"postern/store"
+)
+
+// The codes of refusals that this package makes itself.
+const (
+	codeNotFound         = "NOT_FOUND"
+	codeMethodNotAllowed = "METHOD_NOT_ALLOWED"
+	codeUnauthorized     = "UNAUTHORIZED"
+	codeKeyMismatch      = "API_KEY_MISMATCH"
+	codeForbidden        = "FORBIDDEN"
+	codeMalformedJSON    = "MALFORMED_JSON"
+	codeUnknownField     = "UNKNOWN_FIELD"
+	codeDuplicateField   = "DUPLICATE_FIELD"
+	codeMissingField     = "MISSING_FIELD"
+	codeInvalidType      = "INVALID_TYPE"
+	codeInvalidQuery     = "INVALID_QUERY"
+	codeInvalidValue     = "INVALID_VALUE"
+	codeBodyTooLarge     = "BODY_TOO_LARGE"
+	codeBodyTimeout      = "BODY_TIMEOUT"
+	codeContentType      = "UNSUPPORTED_CONTENT_TYPE"
+	codeUpgradeRequired  = "UPGRADE_REQUIRED"
+	codeInternal         = "INTERNAL_ERROR"
+)
+
+// refusal is an answer that is not a success.
+type refusal struct {
+	status   int
+	code     string
+	messages []string
+}
+
+// Error implements error.
+func (r *refusal) Error() string { return r.code + ": " + strings.Join(r.messages, "; ") }
+
+func refuse(status int, code string, messages ...string) error {
+	return &refusal{status, code, messages}
+}
+
+// mapping is one row of the error table: errors that wrap err are answered
+// with status and code. The text is the error's own, unless the row has one.
+type mapping struct {
+	err    error
+	status int
+	code   string
+	text   string
+}
+
+// errorTable maps the errors of the packages below to answers. The first row
+// that fits counts. What fits none is a fault of ours: 500, with the error in
+// the log and not in the answer.
+func errorTable() []mapping {
+	return []mapping{
+		{store.ErrDiskFull, http.StatusServiceUnavailable, "DISK_FULL", "the disk is full or nearly full; nothing was changed"},
+		{store.ErrClosed, http.StatusServiceUnavailable, "SHUTTING_DOWN", "the program is stopping"},
+		{batch.ErrNotFound, http.StatusNotFound, "BATCH_NOT_FOUND", "there is no such batch or item"},
+		{batch.ErrInvalidTransition, http.StatusConflict, "INVALID_BATCH_TRANSITION", ""},
+		{batch.ErrInvalidCursor, http.StatusBadRequest, "INVALID_CURSOR", ""},
+		{event.ErrRecipient, http.StatusUnprocessableEntity, "INVALID_RECIPIENT", ""},
+		{event.ErrContent, http.StatusUnprocessableEntity, "INVALID_MESSAGE", ""},
+		{event.ErrNotOnWhatsApp, http.StatusUnprocessableEntity, "RECIPIENT_NOT_ON_WHATSAPP", ""},
+		{event.ErrSendRefused, http.StatusUnprocessableEntity, event.SendMessageFailed, ""},
+		{event.ErrNotConnected, http.StatusServiceUnavailable, "INSTANCE_NOT_CONNECTED", ""},
+		{event.ErrOutcomeUnknown, http.StatusRequestTimeout, event.SendResultUnknown, ""},
+	}
+}
+
+// answerTo turns any error of a handler into the answer to give. known is
+// false for an error that nothing maps.
+func answerTo(err error) (r refusal, known bool) {
+	var own *refusal
+	if errors.As(err, &own) {
+		return *own, true
+	}
+	var body *decodeError
+	if errors.As(err, &body) {
+		return bodyRefusal(body), true
+	}
+	var invalid *batch.InvalidError
+	if errors.As(err, &invalid) {
+		return refusal{http.StatusUnprocessableEntity, invalid.Code, invalid.Messages}, true
+	}
+	for _, m := range errorTable() {
+		if !errors.Is(err, m.err) {
+			continue
+		}
+		text := m.text
+		if text == "" {
+			text = err.Error()
+		}
+		return refusal{m.status, m.code, []string{text}}, true
+	}
+	return refusal{http.StatusInternalServerError, codeInternal, []string{"internal error"}}, false
+}
+
+// bodyRefusal is 400, or what the reader of the body says.
+func bodyRefusal(e *decodeError) refusal {
+	var tooLarge *http.MaxBytesError
+	if errors.As(e, &tooLarge) {
+		return refusal{http.StatusRequestEntityTooLarge, codeBodyTooLarge, []string{"the body is larger than this route takes"}}
+	}
+	if isTimeout(e) {
+		return refusal{http.StatusRequestTimeout, codeBodyTimeout, []string{"the body did not arrive in time"}}
+	}
+	return refusal{http.StatusBadRequest, e.code, []string{e.Error()}}
+}
+
+func isTimeout(err error) bool {
+	var t interface{ Timeout() bool }
+	return errors.As(err, &t) && t.Timeout()
+}
+
+// errorBody is the one body of every refusal. The messages are there twice
+// because clients of both spellings exist.
+type errorBody struct {
+	StatusCode int      `json:"statusCode"`
+	Error      string   `json:"error"` // the status text in kebab case
+	Code       string   `json:"code"`
+	Messages   []string `json:"messages"`
+	Message    []string `json:"message"`
+	RequestID  string   `json:"requestId"`
+}
+
+func (r refusal) body(requestID string) errorBody {
+	text := strings.ReplaceAll(strings.ToLower(http.StatusText(r.status)), " ", "-")
+	return errorBody{r.status, text, r.code, r.messages, r.messages, requestID}
+}

@@ -1,0 +1,102 @@
+package httpapi
+
+import (
+	"errors"
+	"log/slog"
+	"net/http"
+	"time"
+
+	"postern/batch"
+	"postern/store"
+)
+
+// Config is what the interface needs. All fields are required but those that
+// say otherwise.
+type Config struct {
+	Engine *batch.Engine
+	Store  *store.Store
+
+	APIKey    string        // the GlobalApiKey
+	JWTSecret []byte        // HS256, 32 bytes or more
+	TokenTTL  time.Duration // life of an instance token; 0: it does not expire
+
+	// MaxRecipients of a batch; it sizes the body that batch creation takes.
+	// 0 means 100 000.
+	MaxRecipients int
+
+	// Ready returns why the program is not ready, nothing when it is. nil:
+	// always ready.
+	Ready func() []string
+	// Sandbox owns every path under /sandbox/, behind the GlobalApiKey. nil:
+	// these paths answer 404.
+	Sandbox http.Handler
+
+	Logger *slog.Logger // nil: silent
+}
+
+// minSecret is the length in bytes under which an HS256 secret is too weak
+// (RFC 7518, 3.2).
+const minSecret = 32
+
+const defaultMaxRecipients = 100_000
+
+type api struct {
+	Config
+	router *router
+	log    *slog.Logger
+}
+
+// New returns the handler of every path. It fails when a required field of c
+// is missing or too weak.
+func New(c Config) (http.Handler, error) {
+	switch {
+	case c.Engine == nil || c.Store == nil:
+		return nil, errors.New("httpapi: Engine and Store are required")
+	case c.APIKey == "":
+		return nil, errors.New("httpapi: the global API key is empty")
+	case len(c.JWTSecret) < minSecret:
+		return nil, errors.New("httpapi: the JWT secret is shorter than 32 bytes")
+	}
+	if c.MaxRecipients == 0 {
+		c.MaxRecipients = defaultMaxRecipients
+	}
+	if c.Logger == nil {
+		c.Logger = slog.New(slog.DiscardHandler)
+	}
+	a := &api{Config: c, router: newRouter(aliases()), log: c.Logger.With("component", "httpapi")}
+	for _, r := range routes() {
+		a.router.add(r.method, r.path, a.handler(r))
+	}
+	if c.Sandbox != nil {
+		a.mount("/sandbox/", globalKey, c.Sandbox)
+	}
+	return a, nil
+}
+
+// mount gives every path below prefix to h, behind the credential s.
+func (a *api) mount(prefix string, s scheme, h http.Handler) {
+	r := route{path: prefix, auth: s, handle: func(_ *api, c *call) error {
+		h.ServeHTTP(c.w, c.r)
+		return nil
+	}}
+	a.router.mounts = append(a.router.mounts, mount{prefix, a.handler(r)})
+}
+
+// Limits of the server against clients that send slowly or too much.
+const (
+	readHeaderTimeout = 10 * time.Second
+	idleTimeout       = 2 * time.Minute
+	maxHeaderBytes    = 32 << 10
+)
+
+// NewServer returns a server for h with its limits set. It has no overall read
+// or write timeout, for WebSockets and long sends; bodies have their own.
+func NewServer(h http.Handler, logger *slog.Logger) *http.Server {
+	return &http.Server{
+		Handler:           h,
+		ReadHeaderTimeout: readHeaderTimeout,
+		IdleTimeout:       idleTimeout,
+		MaxHeaderBytes:    maxHeaderBytes,
+		ErrorLog:          slog.NewLogLogger(logger.With("component", "httpapi").Handler(), slog.LevelDebug),
+	}
+}

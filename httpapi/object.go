@@ -1,0 +1,15 @@
+package httpapi
+
+import "errors"
+
+// jsonObject is a JSON object that is kept as it was written.
+type jsonObject []byte
+
+// UnmarshalJSON implements json.Unmarshaler. Anything but an object fails.
+func (o *jsonObject) UnmarshalJSON(raw []byte) error {
+	if len(raw) == 0 || raw[0] != '{' {
+		return errors.New("it must be an object")
+	}
+	*o = append((*o)[:0], raw...)
+	return nil
+}

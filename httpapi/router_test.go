@@ -1,0 +1,88 @@
+package httpapi
+
+import (
+	"net/http"
+	"net/http/httptest"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/julienschmidt/httprouter"
+)
+
+func TestLegacyPathsAreRewrittenToTheCurrentOnes(t *testing.T) {
+	cases := []struct{ method, path, want string }{
+		{"POST", "/instance/create", "/instance"},
+		{"GET", "/instance/fetchInstances", "/instance"},
+		{"GET", "/instance/fetchInstance/a", "/instance/a"},
+		{"DELETE", "/instance/delete/a", "/instance/a"},
+		{"PUT", "/instance/refreshToken/a", "/instance/a/refreshToken"},
+		{"GET", "/instance/connect/a", "/instance/a/connect"},
+		{"POST", "/instance/connect/a", "/instance/a/connect"},
+		{"GET", "/instance/connect/a/code/4915", "/instance/a/connect/code/4915"},
+		{"POST", "/instance/connect/a/code", "/instance/a/connect/code"},
+		{"GET", "/instance/connectionState/a", "/instance/a/connection/status"},
+		{"DELETE", "/instance/logout/a", "/instance/a/logout"},
+		{"DELETE", "/instance/a/logout/a", "/instance/a/logout"},
+		{"PUT", "/webhook/set/a", "/instance/a/webhook"},
+		{"GET", "/webhook/find/a", "/instance/a/webhook"},
+		{"POST", "/message/sendText/a", "/instance/a/send/text"},
+		{"POST", "/message/batches/x/resume", "/message/batches/x/start"},
+		{"GET", "/instance/a", "/instance/a"},
+		{"DELETE", "/instance/a/logout/b", "/instance/a/logout/b"},
+		{"PUT", "/webhook/set/", "/webhook/set/"},
+	}
+	for _, c := range cases {
+		if got, _, ok := rewrite(aliases(), c.method, c.path); !ok || got != c.want {
+			t.Errorf("%s %s: got %q, %v, want %q", c.method, c.path, got, ok, c.want)
+		}
+	}
+}
+
+func TestLegacyPathHasOnlyItsOwnMethods(t *testing.T) {
+	_, allowed, ok := rewrite(aliases(), "PATCH", "/instance/connect/a")
+	if ok || !slices.Equal(allowed, []string{"GET", "POST"}) {
+		t.Errorf("got %v, %v", allowed, ok)
+	}
+}
+
+func TestRouterFindsRouteThenMethod(t *testing.T) {
+	rt := newRouter([]alias{{[]string{"POST"}, "/old/{i}", "/a/{i}/x"}})
+	var hit string
+	for _, r := range []string{"GET /a/{i}", "POST /a/{i}/x", "GET /l", "POST /l", "POST /l/list", "GET /l/{id}", "POST /l/{id}/go"} {
+		method, path, _ := strings.Cut(r, " ")
+		rt.add(method, path, func(http.ResponseWriter, *http.Request, httprouter.Params) { hit = r })
+	}
+	cases := []struct{ method, target, want, allowed string }{
+		{"GET", "/a/one", "GET /a/{i}", ""},
+		{"POST", "/old/one", "POST /a/{i}/x", ""},
+		{"POST", "/l/list", "POST /l/list", ""},
+		{"GET", "/l/list", "", "POST"},
+		{"GET", "/l/other", "GET /l/{id}", ""},
+		{"POST", "/l/other/go", "POST /l/{id}/go", ""},
+		{"PUT", "/l", "", "GET,POST"},
+		{"GET", "/old/one", "", "POST"},
+		{"DELETE", "/a/one", "", "GET"},
+		{"GET", "/a/", "", ""},
+		{"GET", "/a//", "", ""},
+		{"POST", "/a//x", "", ""},
+		{"GET", "/a/one/", "", ""},
+		{"GET", "/A/one", "", ""},
+		{"GET", "/a/o%2Fx", "", ""},
+		{"POST", "/a/o%2Fx", "", ""},
+		{"GET", "/%61/one", "GET /a/{i}", ""},
+		{"GET", "/a/../l", "", ""},
+		{"GET", "//l", "", ""},
+		{"GET", "/", "", ""},
+	}
+	for _, c := range cases {
+		hit = ""
+		f := rt.find(httptest.NewRequest(c.method, c.target, nil))
+		if f.handle != nil {
+			f.handle(nil, nil, f.params)
+		}
+		if hit != c.want || strings.Join(f.allowed, ",") != c.allowed {
+			t.Errorf("%s %s: got %q, allowed %v; want %q, %q", c.method, c.target, hit, f.allowed, c.want, c.allowed)
+		}
+	}
+}

@@ -1,0 +1,180 @@
+package httpapi
+
+import (
+	"bufio"
+	"context"
+	"errors"
+	"log/slog"
+	"net"
+	"net/http"
+	"runtime/debug"
+	"strings"
+	"time"
+
+	"github.com/google/uuid"
+	"github.com/julienschmidt/httprouter"
+
+	"postern/event"
+)
+
+const requestIDHeader = "X-Request-Id"
+
+// call is one request on its way, and whom its credential speaks for.
+type call struct {
+	w         *response
+	r         *http.Request
+	params    httprouter.Params
+	requestID string
+	user      uuid.UUID // set for userBearer
+}
+
+// ServeHTTP implements http.Handler.
+func (a *api) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	start := time.Now()
+	res := &response{ResponseWriter: w, requestID: requestID(r.Header)}
+	res.Header().Set(requestIDHeader, res.requestID)
+	res.Header().Set("Cache-Control", "no-store") // answers carry tokens
+	res.Header().Set("X-Content-Type-Options", "nosniff")
+	defer func() {
+		if cause := recover(); cause != nil {
+			a.panicked(res, cause)
+		}
+		a.logRequest(res, r, time.Since(start))
+	}()
+	f := a.router.find(r)
+	switch {
+	case f.handle != nil:
+		f.handle(res, r, f.params)
+	case len(f.allowed) > 0:
+		res.Header().Set("Allow", strings.Join(f.allowed, ", "))
+		a.fail(res, refuse(http.StatusMethodNotAllowed, codeMethodNotAllowed, "this path has no "+printable(r.Method)))
+	default:
+		a.fail(res, refuse(http.StatusNotFound, codeNotFound, "there is no such path"))
+	}
+}
+
+// handler is the way of every request to a route: credential, then handler,
+// which reads the body.
+func (a *api) handler(r route) httprouter.Handle {
+	return func(w http.ResponseWriter, req *http.Request, params httprouter.Params) {
+		res := w.(*response)
+		res.pattern = r.path
+		c := &call{w: res, r: req, params: params, requestID: res.requestID}
+		err := a.authorize(c, r.auth)
+		if err == nil {
+			err = r.handle(a, c)
+		}
+		if err != nil {
+			a.fail(res, err)
+		}
+	}
+}
+
+// fail answers with the error body for err. It logs what nothing maps, for
+// that is a fault of ours.
+func (a *api) fail(w *response, err error) {
+	r, known := answerTo(err)
+	if !known && !errors.Is(err, context.Canceled) {
+		a.log.Error("request failed", "route", w.pattern, "request_id", w.requestID, "error", err)
+	}
+	if w.status != 0 {
+		return // too late for another answer
+	}
+	if r.status == http.StatusUnauthorized {
+		w.Header().Set("Www-Authenticate", "Bearer")
+	}
+	if err := w.json(r.status, r.body(w.requestID)); err != nil {
+		a.log.Debug("answer not written", "request_id", w.requestID, "error", err)
+	}
+}
+
+func (a *api) panicked(w *response, cause any) {
+	if cause == http.ErrAbortHandler {
+		panic(cause)
+	}
+	a.log.Error("handler panicked", "route", w.pattern, "request_id", w.requestID, "panic", cause, "stack", string(debug.Stack()))
+	if w.status != 0 {
+		panic(http.ErrAbortHandler) // half an answer must not look like a whole one
+	}
+	a.fail(w, refuse(http.StatusInternalServerError, codeInternal, "internal error"))
+}
+
+// logRequest names the pattern and not the path, and never the query: tokens
+// travel there on WebSocket paths.
+func (a *api) logRequest(w *response, r *http.Request, took time.Duration) {
+	level := slog.LevelInfo
+	if w.pattern == "/health" || w.pattern == "/ready" {
+		level = slog.LevelDebug
+	}
+	a.log.Log(r.Context(), level, "request", "method", printable(r.Method), "route", w.pattern,
+		"status", w.status, "duration", took, "request_id", w.requestID)
+}
+
+// printable cuts a method of the caller's invention to something to print.
+func printable(method string) string { return method[:min(len(method), 16)] }
+
+// maxRequestID is the longest request id that is taken over from a caller.
+const maxRequestID = 128
+
+// requestID is the caller's, when it is one value of visible ASCII characters,
+// else a new one.
+func requestID(h http.Header) string {
+	values := h.Values(requestIDHeader)
+	if len(values) != 1 || values[0] == "" || len(values[0]) > maxRequestID {
+		return uuid.NewString()
+	}
+	for _, b := range []byte(values[0]) {
+		if b <= ' ' || b > '~' {
+			return uuid.NewString()
+		}
+	}
+	return values[0]
+}
+
+// response remembers what was answered.
+type response struct {
+	http.ResponseWriter
+	requestID string
+	pattern   string // of the route, empty when none was found
+	status    int    // 0 until the answer began
+}
+
+// WriteHeader implements http.ResponseWriter.
+func (w *response) WriteHeader(status int) {
+	if w.status == 0 {
+		w.status = status
+	}
+	w.ResponseWriter.WriteHeader(status)
+}
+
+// Write implements http.ResponseWriter.
+func (w *response) Write(p []byte) (int, error) {
+	if w.status == 0 {
+		w.status = http.StatusOK
+	}
+	return w.ResponseWriter.Write(p)
+}
+
+// Unwrap lets http.ResponseController reach the server's own writer.
+func (w *response) Unwrap() http.ResponseWriter { return w.ResponseWriter }
+
+// Hijack implements http.Hijacker, for WebSocket upgrades.
+func (w *response) Hijack() (net.Conn, *bufio.ReadWriter, error) {
+	conn, rw, err := http.NewResponseController(w.ResponseWriter).Hijack()
+	if err == nil && w.status == 0 {
+		w.status = http.StatusSwitchingProtocols
+	}
+	return conn, rw, err
+}
+
+// json writes v as the answer.
+func (w *response) json(status int, v any) error {
+	body, err := event.Marshal(v)
+	if err != nil {
+		return err
+	}
+	w.Header().Set("Content-Type", "application/json")
+	w.WriteHeader(status)
+	_, err = w.Write(body)
+	return err
+}

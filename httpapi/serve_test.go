@@ -1,0 +1,318 @@
+package httpapi
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"log/slog"
+	"net/http"
+	"net/http/httptest"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/google/uuid"
+
+	"postern/event"
+	"postern/store"
+)
+
+const testKey = "the-global-key"
+
+// bare returns the interface with routes of the test's own and nothing below.
+func bare(logs io.Writer, rows ...route) *api {
+	a := &api{
+		Config: Config{APIKey: testKey, JWTSecret: testSecret},
+		router: newRouter(aliases()),
+		log:    slog.New(slog.NewTextHandler(logs, &slog.HandlerOptions{Level: slog.LevelDebug})),
+	}
+	for _, r := range rows {
+		a.router.add(r.method, r.path, a.handler(r))
+	}
+	return a
+}
+
+func ok(_ *api, c *call) error { return c.w.json(http.StatusOK, struct{}{}) }
+
+func fails(err error) func(*api, *call) error { return func(*api, *call) error { return err } }
+
+// do sends one request and returns the answer.
+func do(h http.Handler, r *http.Request) *http.Response {
+	w := httptest.NewRecorder()
+	h.ServeHTTP(w, r)
+	return w.Result()
+}
+
+// wantError checks the whole shape of the error body.
+func wantError(t *testing.T, res *http.Response, status int, code string) errorBody {
+	t.Helper()
+	raw, err := io.ReadAll(res.Body)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if res.StatusCode != status {
+		t.Fatalf("status %d, want %d: %s", res.StatusCode, status, raw)
+	}
+	var b errorBody
+	dec := json.NewDecoder(bytes.NewReader(raw))
+	dec.DisallowUnknownFields()
+	if err := dec.Decode(&b); err != nil {
+		t.Fatalf("%v in %s", err, raw)
+	}
+	text := strings.ReplaceAll(strings.ToLower(http.StatusText(status)), " ", "-")
+	if b.StatusCode != status || b.Code != code || b.Error != text {
+		t.Errorf("got %+v, want %d %s %s", b, status, text, code)
+	}
+	if len(b.Messages) == 0 || !slices.Equal(b.Messages, b.Message) {
+		t.Errorf("messages %q, message %q", b.Messages, b.Message)
+	}
+	if id := res.Header.Get("x-request-id"); id == "" || b.RequestID != id {
+		t.Errorf("requestId %q, x-request-id %q", b.RequestID, id)
+	}
+	if got := res.Header.Get("Content-Type"); got != "application/json" {
+		t.Errorf("Content-Type %q", got)
+	}
+	return b
+}
+
+func TestRequestIDIsTheCallersWhenVisibleASCIIElseANewUUID(t *testing.T) {
+	a := bare(io.Discard, route{"GET", "/x", public, ok})
+	cases := []struct {
+		given []string
+		kept  bool
+	}{
+		{[]string{"abc-1"}, true},
+		{[]string{"!~"}, true},
+		{[]string{strings.Repeat("x", 128)}, true},
+		{[]string{strings.Repeat("x", 129)}, false},
+		{[]string{"a b"}, false},
+		{[]string{"é"}, false},
+		{[]string{""}, false},
+		{[]string{"a", "b"}, false},
+		{nil, false},
+	}
+	for _, c := range cases {
+		r := httptest.NewRequest("GET", "/x", nil)
+		r.Header["X-Request-Id"] = c.given
+		got := do(a, r).Header.Get("x-request-id")
+		if c.kept && got != c.given[0] {
+			t.Errorf("%q: got %q", c.given, got)
+		}
+		if _, err := uuid.Parse(got); !c.kept && err != nil {
+			t.Errorf("%q: got %q, want a UUID", c.given, got)
+		}
+	}
+}
+
+func TestEveryRefusalHasTheOneErrorBody(t *testing.T) {
+	var logs bytes.Buffer
+	a := bare(&logs,
+		route{"GET", "/x", public, ok},
+		route{"PUT", "/x", public, ok},
+		route{"GET", "/panics", public, func(*api, *call) error { panic("boom") }},
+		route{"GET", "/breaks", public, fails(errors.New("a secret of the inside"))},
+		route{"GET", "/key", globalKey, ok},
+	)
+	wantError(t, do(a, httptest.NewRequest("GET", "/nowhere", nil)), 404, "NOT_FOUND")
+
+	res := do(a, httptest.NewRequest("POST", "/x", nil))
+	if allow := res.Header.Get("Allow"); allow != "GET, PUT" {
+		t.Errorf("Allow %q", allow)
+	}
+	wantError(t, res, 405, "METHOD_NOT_ALLOWED")
+	wantError(t, do(a, httptest.NewRequest("GET", "/panics", nil)), 500, "INTERNAL_ERROR")
+	b := wantError(t, do(a, httptest.NewRequest("GET", "/breaks", nil)), 500, "INTERNAL_ERROR")
+	if strings.Contains(b.Messages[0], "secret") {
+		t.Error("an inner error reached the caller")
+	}
+	if !strings.Contains(logs.String(), "a secret of the inside") || !strings.Contains(logs.String(), "boom") {
+		t.Errorf("a fault of ours is not in the log: %s", logs.String())
+	}
+	wantError(t, do(a, httptest.NewRequest("GET", "/key", nil)), 401, "UNAUTHORIZED")
+}
+
+func TestNothingIsRedirected(t *testing.T) {
+	a := bare(io.Discard, route{"GET", "/x", public, ok}, route{"GET", "/y/{id}", public, ok})
+	for _, path := range []string{"/x/", "//x", "/X", "/y/", "/y/1/", "/./x", "/a/../x"} {
+		if got := do(a, httptest.NewRequest("GET", path, nil)).StatusCode; got != 404 {
+			t.Errorf("%s: status %d", path, got)
+		}
+	}
+}
+
+func TestGlobalKeyInEitherHeaderAndAllValuesEqual(t *testing.T) {
+	a := bare(io.Discard, route{"GET", "/x", globalKey, ok})
+	cases := []struct {
+		name   string
+		header http.Header
+		status int
+	}{
+		{"apikey", http.Header{"Apikey": {testKey}}, 200},
+		{"x-api-key", http.Header{"X-Api-Key": {testKey}}, 200},
+		{"both", http.Header{"Apikey": {testKey}, "X-Api-Key": {testKey}}, 200},
+		{"twice the same", http.Header{"Apikey": {testKey, testKey}}, 200},
+		{"none", http.Header{}, 401},
+		{"empty", http.Header{"Apikey": {""}}, 401},
+		{"wrong", http.Header{"Apikey": {"other"}}, 401},
+		{"longer", http.Header{"Apikey": {testKey + "x"}}, 401},
+		{"another case", http.Header{"Apikey": {strings.ToUpper(testKey)}}, 401},
+		{"both wrong", http.Header{"Apikey": {"other"}, "X-Api-Key": {"other"}}, 401},
+		{"as a bearer", http.Header{"Authorization": {"Bearer " + testKey}}, 401},
+		{"different", http.Header{"Apikey": {testKey}, "X-Api-Key": {"other"}}, 400},
+		{"different in one", http.Header{"Apikey": {testKey, "other"}}, 400},
+		{"one empty", http.Header{"Apikey": {testKey}, "X-Api-Key": {""}}, 400},
+	}
+	for _, c := range cases {
+		r := httptest.NewRequest("GET", "/x", nil)
+		r.Header = c.header
+		if got := do(a, r).StatusCode; got != c.status {
+			t.Errorf("%s: status %d, want %d", c.name, got, c.status)
+		}
+	}
+}
+
+func TestUserBearerTakesOnlyGoodUserTokens(t *testing.T) {
+	a := bare(io.Discard, route{"GET", "/x", userBearer, ok})
+	good := map[string]any{"userId": uuid.NewString(), "exp": 32503680000}
+	token := signed(t, algorithm, testSecret, good, nil)
+	for header, status := range map[string]int{
+		"Bearer " + token:  200,
+		"bearer " + token:  200,
+		"Bearer  " + token: 200,
+		token:              401,
+		"Basic " + token:   401,
+		"Bearer":           401,
+		"":                 401,
+	} {
+		r := httptest.NewRequest("GET", "/x", nil)
+		r.Header.Set("Authorization", header)
+		if got := do(a, r).StatusCode; got != status {
+			t.Errorf("%.12q: status %d, want %d", header, got, status)
+		}
+	}
+	var texts []string
+	for name, token := range forged(t, good) {
+		r := httptest.NewRequest("GET", "/x", nil)
+		r.Header.Set("Authorization", "Bearer "+token)
+		res := do(a, r)
+		if res.StatusCode != 401 {
+			t.Errorf("%s: status %d", name, res.StatusCode)
+			continue
+		}
+		texts = append(texts, wantError(t, res, 401, "UNAUTHORIZED").Messages...)
+	}
+	if slices.Sort(texts); len(slices.Compact(texts)) != 1 {
+		t.Errorf("401 has more than one text: %q", slices.Compact(texts))
+	}
+}
+
+func TestBodyOverItsLimitIs413AndAWrongTypeIs415(t *testing.T) {
+	a := bare(io.Discard, route{"POST", "/x", public, func(_ *api, c *call) error {
+		var v struct {
+			A string `json:"a"`
+		}
+		if err := c.decode(&v, 32); err != nil {
+			return err
+		}
+		return c.w.json(200, v)
+	}})
+	cases := []struct {
+		name, contentType, body string
+		status                  int
+		code                    string
+	}{
+		{"JSON", "application/json", `{"a":"b"}`, 200, ""},
+		{"no Content-Type", "", `{"a":"b"}`, 200, ""},
+		{"a charset", "application/json; charset=UTF-8", `{"a":"b"}`, 200, ""},
+		{"exactly the limit", "", `{"a":"` + strings.Repeat("x", 24) + `"}`, 200, ""},
+		{"one byte more", "", `{"a":"` + strings.Repeat("x", 25) + `"}`, 413, "BODY_TOO_LARGE"},
+		{"more white space after", "", `{}` + strings.Repeat(" ", 31), 413, "BODY_TOO_LARGE"},
+		{"text", "text/plain", `{"a":"b"}`, 415, "UNSUPPORTED_CONTENT_TYPE"},
+		{"another charset", "application/json; charset=latin1", `{}`, 415, "UNSUPPORTED_CONTENT_TYPE"},
+		{"a form", "application/x-www-form-urlencoded", ``, 415, "UNSUPPORTED_CONTENT_TYPE"},
+		{"broken", "", `{"a"`, 400, "MALFORMED_JSON"},
+		{"unknown", "", `{"b":1}`, 400, "UNKNOWN_FIELD"},
+	}
+	for _, c := range cases {
+		t.Run(c.name, func(t *testing.T) {
+			r := httptest.NewRequest("POST", "/x", strings.NewReader(c.body))
+			if c.contentType != "" {
+				r.Header.Set("Content-Type", c.contentType)
+			}
+			res := do(a, r)
+			if c.status != 200 {
+				wantError(t, res, c.status, c.code)
+			} else if res.StatusCode != 200 {
+				t.Errorf("status %d", res.StatusCode)
+			}
+		})
+	}
+}
+
+func TestErrorTableMapsEachSentinelAlsoWhenWrapped(t *testing.T) {
+	for _, m := range errorTable() {
+		a := bare(io.Discard, route{"GET", "/x", public, fails(fmt.Errorf("some operation: %w", m.err))})
+		wantError(t, do(a, httptest.NewRequest("GET", "/x", nil)), m.status, m.code)
+	}
+}
+
+func TestErrorTableHasNoErrorThatAnEarlierRowHides(t *testing.T) {
+	table := errorTable()
+	for i, m := range table {
+		for _, earlier := range table[:i] {
+			if errors.Is(m.err, earlier.err) && (m.status != earlier.status || m.code != earlier.code) {
+				t.Errorf("%v is hidden by %v", m.err, earlier.err)
+			}
+		}
+	}
+}
+
+func TestErrorTableSaysWhatTheContractSays(t *testing.T) {
+	want := map[error]string{
+		store.ErrDiskFull:       "503 DISK_FULL",
+		event.ErrNotOnWhatsApp:  "422 RECIPIENT_NOT_ON_WHATSAPP",
+		event.ErrSendRefused:    "422 SEND_MESSAGE_FAILED",
+		event.ErrOutcomeUnknown: "408 SEND_RESULT_UNKNOWN",
+		event.ErrRecipient:      "422 INVALID_RECIPIENT",
+	}
+	for err, w := range want {
+		r, known := answerTo(err)
+		if got := fmt.Sprint(r.status, " ", r.code); !known || got != w {
+			t.Errorf("%v: got %s, want %s", err, got, w)
+		}
+	}
+}
+
+func TestLogHasTheRouteAndNeverTheQueryOrAToken(t *testing.T) {
+	var logs bytes.Buffer
+	a := bare(&logs, route{"GET", "/y/{id}", public, ok})
+	r := httptest.NewRequest("GET", "/y/hidden-name?token=hidden-token", nil)
+	r.Header.Set("Authorization", "Bearer hidden-bearer")
+	r.Header.Set("X-Request-Id", "rid-1")
+	do(a, r)
+	for _, want := range []string{"method=GET", "route=/y/{id}", "status=200", "request_id=rid-1", "duration="} {
+		if !strings.Contains(logs.String(), want) {
+			t.Errorf("no %q in %s", want, logs.String())
+		}
+	}
+	if strings.Contains(logs.String(), "hidden") {
+		t.Errorf("too much in the log: %s", logs.String())
+	}
+}
+
+func TestAMountedHandlerHasAllPathsBelowItsPrefixBehindTheKey(t *testing.T) {
+	a := bare(io.Discard)
+	a.mount("/sandbox/", globalKey, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		_, _ = io.WriteString(w, r.Method+" "+r.URL.Path)
+	}))
+	r := httptest.NewRequest("POST", "/sandbox/phones/1/act", nil)
+	wantError(t, do(a, r), 401, "UNAUTHORIZED")
+	r.Header.Set("apikey", testKey)
+	body, _ := io.ReadAll(do(a, r).Body)
+	if string(body) != "POST /sandbox/phones/1/act" {
+		t.Errorf("got %q", body)
+	}
+	wantError(t, do(bare(io.Discard), r), 404, "NOT_FOUND")
+}
