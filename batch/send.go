@@ -35,7 +35,6 @@ func (w *worker) process() error {
 		return err
 	}
 	w.content = content
-	w.tried = nil
 	item, err := w.begin()
 	for err == nil && item != nil {
 		var delay time.Duration

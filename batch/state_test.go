@@ -52,7 +52,9 @@ func TestEveryRowOfTheTable(t *testing.T) {
 	on := func(tr Trigger) Input { return Input{On: tr, Window: WindowOpen} }
 	shutAt := func(tr Trigger) Input { return Input{On: tr, Window: WindowShut} }
 	item := func(tr Trigger, m Move) Input { return Input{On: tr, Window: WindowOpen, Item: m} }
-	ran := func(s event.BatchStatus, c Counts) Core { return Core{Status: s, Counts: c, Started: true, AutoResume: true} }
+	ran := func(s event.BatchStatus, c Counts) Core {
+		return Core{Status: s, Counts: c, Started: true, AutoResume: true}
+	}
 	fresh := func(s event.BatchStatus, c Counts) Core { return Core{Status: s, Counts: c, AutoResume: true} }
 	told := ran(process, many)
 	told.Told = 10

@@ -107,6 +107,7 @@ func (w *worker) look() (r rest, settled bool, err error) {
 	if err := w.read(); err != nil {
 		return rest{}, true, err
 	}
+	w.tried = nil
 	if w.e.stopping() {
 		return rest{}, true, ignoreRefused(w.row(OnShutdown))
 	}

@@ -1,0 +1,239 @@
+package batch
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"path/filepath"
+	"strings"
+	"sync"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/google/uuid"
+
+	"postern/event"
+	"postern/store"
+)
+
+// scripted is a fleet whose sends do what a test says. It is a real second
+// implementation of Fleet, not a mock: it keeps what was sent.
+type scripted struct {
+	mu     sync.Mutex
+	states map[int64]event.State
+	sent   map[string]int // sends that left, by recipient
+	send   func(ctx context.Context, instance int64, out event.Outgoing) error
+	ids    int
+}
+
+func newFleet(instances ...int64) *scripted {
+	f := &scripted{states: map[int64]event.State{}, sent: map[string]int{}}
+	for _, id := range instances {
+		f.states[id] = event.Online
+	}
+	return f
+}
+
+func (f *scripted) Instance(id int64) (string, event.State, bool) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	s, ok := f.states[id]
+	return fmt.Sprint("i", id), s, ok
+}
+
+func (f *scripted) Send(ctx context.Context, instance int64, out event.Outgoing) (Receipt, error) {
+	if f.send != nil {
+		if err := f.send(ctx, instance, out); err != nil {
+			return Receipt{}, err
+		}
+	}
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	f.sent[out.To]++
+	return Receipt{WhatsAppID: out.ID, RecipientJID: out.To}, nil
+}
+
+func (f *scripted) set(e *Engine, id int64, s event.State) {
+	f.mu.Lock()
+	f.states[id] = s
+	f.mu.Unlock()
+	e.InstanceChanged(id, s)
+}
+
+func (f *scripted) messageID() string {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	f.ids++
+	return fmt.Sprint("MSG", f.ids)
+}
+
+func (f *scripted) leftOnce(t *testing.T) {
+	t.Helper()
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	for to, n := range f.sent {
+		if n > 1 {
+			t.Errorf("%s was sent %d times", to, n)
+		}
+	}
+}
+
+var owner = uuid.MustParse("0190a1b2-0000-7000-8000-00000000000a")
+
+type rig struct {
+	*testing.T
+	s     *store.Store
+	f     *scripted
+	e     *Engine
+	path  string
+	batch uuid.UUID
+	adapt func(*Config)
+}
+
+func openStore(t testing.TB, path string) *store.Store {
+	t.Helper()
+	s, err := store.Open(store.Options{Path: path, Buckets: Buckets(), NoSync: true, MinFree: 1})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return s
+}
+
+func newRig(t *testing.T, f *scripted, adapt func(*Config)) *rig {
+	t.Helper()
+	r := &rig{T: t, f: f, path: filepath.Join(t.TempDir(), "b.db"), adapt: adapt}
+	r.boot()
+	return r
+}
+
+// boot opens the file and starts an engine on it, as a process does.
+func (r *rig) boot() {
+	r.Helper()
+	r.s = openStore(r, r.path)
+	cfg := Config{Store: r.s, Fleet: r.f, Enabled: true, NewMessageID: r.f.messageID}
+	if r.adapt != nil {
+		r.adapt(&cfg)
+	}
+	e, err := New(cfg)
+	if err != nil {
+		r.Fatal(err)
+	}
+	if err := e.Start(r.Context()); err != nil {
+		r.Fatal(err)
+	}
+	r.e = e
+}
+
+func (r *rig) stop() {
+	r.Helper()
+	if err := r.e.Stop(context.Background()); err != nil {
+		r.Error(err)
+	}
+	if err := r.s.Close(); err != nil {
+		r.Error(err)
+	}
+}
+
+// crash takes the file away from under the engine, without any goodbye.
+func (r *rig) crash() {
+	r.Helper()
+	if err := r.s.Close(); err != nil {
+		r.Fatal(err)
+	}
+	synctest.Wait()
+	// Let what is left of the engine end; it cannot reach the file any more.
+	if err := r.e.Stop(context.Background()); err != nil {
+		r.Error(err)
+	}
+}
+
+func request(n int) CreateRequest {
+	r := CreateRequest{
+		Name:      "spring",
+		Instances: []InstanceRef{{1, "i1"}, {2, "i2"}},
+		Message:   event.BatchMessage{Type: "text", Payload: json.RawMessage(`{"text":"hello"}`)},
+	}
+	for i := range n {
+		r.Recipients = append(r.Recipients, fmt.Sprintf("49151%08d", i))
+	}
+	return r
+}
+
+func (r *rig) create(req CreateRequest) View {
+	r.Helper()
+	v, err := r.e.Create(r.Context(), owner, req)
+	if err != nil {
+		r.Fatal(err)
+	}
+	r.batch = v.ID
+	return v
+}
+
+func (r *rig) do(call func(context.Context, uuid.UUID, uuid.UUID) (View, error)) View {
+	r.Helper()
+	v, err := call(r.Context(), owner, r.batch)
+	if err != nil {
+		r.Fatal(err)
+	}
+	return v
+}
+
+func (r *rig) view() View {
+	r.Helper()
+	v, err := r.e.Batch(owner, r.batch)
+	if err != nil {
+		r.Fatal(err)
+	}
+	return v
+}
+
+func (r *rig) status(want event.BatchStatus) View {
+	r.Helper()
+	synctest.Wait()
+	v := r.view()
+	if v.Status != want {
+		r.Fatalf("status %s, want %s", v.Status, want)
+	}
+	return v
+}
+
+func (r *rig) entries() []store.OutboxEntry {
+	r.Helper()
+	var all []store.OutboxEntry
+	err := r.s.View(func(tx *store.Tx) (err error) {
+		all, err = tx.OutboxOfBatch(r.batch, 0, 1<<20)
+		return err
+	})
+	if err != nil {
+		r.Fatal(err)
+	}
+	return all
+}
+
+func (r *rig) told(want string) {
+	r.Helper()
+	synctest.Wait()
+	var kinds []event.Kind
+	for _, e := range r.entries() {
+		kinds = append(kinds, e.Kind)
+	}
+	if got := names(kinds); got != strings.TrimSpace(want) {
+		r.Errorf("events\n got %s\nwant %s", got, want)
+	}
+}
+
+func (r *rig) items() []Item {
+	r.Helper()
+	l, err := r.e.Items(owner, r.batch, ItemFilter{}, Page{Limit: 1000})
+	if err != nil {
+		r.Fatal(err)
+	}
+	return l.Records
+}
+
+func delayed(n int, d time.Duration) CreateRequest {
+	req := request(n)
+	req.Options.Delay = event.BatchDelay{MinMs: d.Milliseconds(), MaxMs: d.Milliseconds()}
+	return req
+}
