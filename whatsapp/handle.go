@@ -35,6 +35,8 @@ func (s *Session) handle(cli *whatsmeow.Client, evt any) (ok bool) {
 	case *events.Receipt:
 		return s.deliver(receiptFact(evt))
 	}
+	s.order.Lock()
+	defer s.order.Unlock()
 	if !s.pairingEvent(evt) && !s.connectionEvent(cli, evt) {
 		s.skip(evt)
 	}
@@ -80,6 +82,8 @@ func (s *Session) abandon(cause error) {
 	s.background.Go(func() {
 		s.online.Store(false)
 		cli.Disconnect()
+		s.order.Lock()
+		defer s.order.Unlock()
 		f := connectionFact(event.TypeDisconnected, event.ConnectionClose, event.Reconnecting)
 		f.Error = cause.Error()
 		s.tell(f)

@@ -64,6 +64,8 @@ func (s *Session) runPairing(p *pairing) {
 	}
 	s.log.Info("pairing ended without a phone")
 	s.client().Disconnect()
+	s.order.Lock()
+	defer s.order.Unlock()
 	s.tell(event.Fact{Status: event.ConnectionTimeout, Error: "no phone was linked in time"})
 }
 
@@ -75,13 +77,9 @@ func (s *Session) showCodes(p *pairing, codes []string) {
 		life = firstCodeLife
 	}
 	for i, code := range codes[:min(len(codes), s.conn.cfg.QRLimit)] {
-		select {
-		case <-p.typed:
-			<-p.ctx.Done()
-			return
-		default:
+		if !s.tellCode(p, i+1, code, life) {
+			break
 		}
-		s.tellCode(i+1, code, life)
 		timer := time.NewTimer(life)
 		select {
 		case <-timer.C:
@@ -94,17 +92,27 @@ func (s *Session) showCodes(p *pairing, codes []string) {
 		life = codeLife
 	}
 	select {
-	case <-p.typed: // typed during the last code: the attempt goes on
+	case <-p.typed: // the attempt goes on until its timeout
 		<-p.ctx.Done()
 	default:
 	}
 }
 
-func (s *Session) tellCode(count int, code string, life time.Duration) {
+// tellCode reports a code, unless the pairing goes on without them.
+func (s *Session) tellCode(p *pairing, count int, code string, life time.Duration) bool {
+	s.order.Lock()
+	defer s.order.Unlock()
+	select {
+	case <-p.typed:
+		return false
+	case <-p.ctx.Done():
+		return false
+	default:
+	}
 	image, err := s.conn.paint.dataURL(code)
 	if err != nil {
 		s.log.Warn("qr code not drawn", "error", err)
-		return
+		return true
 	}
 	s.tell(event.Fact{
 		Kind:   event.QRCodeUpdated,
@@ -117,6 +125,7 @@ func (s *Session) tellCode(count int, code string, life time.Duration) {
 			ExpiresAt:        event.At(time.Now().Add(life)),
 		},
 	})
+	return true
 }
 
 // endPairing closes the attempt p, or the current one when p is nil. It
@@ -186,6 +195,8 @@ func (s *Session) requestCode(ctx context.Context, p *pairing, phone string) (st
 	if err != nil {
 		return "", fmt.Errorf("%w: ask for a pairing code: %w", event.ErrNotConnected, err)
 	}
+	s.order.Lock()
+	defer s.order.Unlock()
 	select {
 	case <-p.typed:
 	default:

@@ -36,6 +36,8 @@ func (s *Session) expectRelogin() {
 		defer timer.Stop()
 		select {
 		case <-timer.C:
+			s.order.Lock()
+			defer s.order.Unlock()
 			if s.announceRelogin() {
 				s.log.Info("whatsapp did not ask for the login after pairing")
 			}
@@ -44,8 +46,8 @@ func (s *Session) expectRelogin() {
 	})
 }
 
-// announceRelogin reports manual.reconnect, once per pairing. It reports
-// whether it did.
+// announceRelogin reports manual.reconnect, once per pairing, and tells
+// whether it did. The caller holds s.order.
 func (s *Session) announceRelogin() bool {
 	s.mu.Lock()
 	due := s.relogin == reloginExpected

@@ -36,7 +36,9 @@ type Session struct {
 	gate   sync.RWMutex
 	closed bool
 
-	order sync.Mutex // one connection event at a time
+	// order is held while the connection's state changes and is reported. The
+	// library tells from several goroutines; this makes the last report true.
+	order sync.Mutex
 
 	background sync.WaitGroup // pairing, the watchdog, abandoned connections
 
@@ -104,7 +106,7 @@ func (s *Session) Connect(ctx context.Context) error {
 
 // connect dials. The caller holds s.dial.
 func (s *Session) connect(ctx context.Context, byCode bool) error {
-	s.drop()
+	s.release(false)
 	life, hangup := context.WithCancel(context.Background())
 	cli := s.prepare(hangup)
 	if !s.Paired() {
@@ -156,7 +158,13 @@ func (s *Session) Disconnect() {
 }
 
 // drop is Disconnect for callers that hold s.dial.
-func (s *Session) drop() {
+func (s *Session) drop() { s.release(true) }
+
+// release ends whatever the last connection left behind. With final unset, a
+// connection that is lost already is not also marked as wished for: a send
+// that waits for its acknowledgement then outlives the redial, and the library
+// repeats its frame.
+func (s *Session) release(final bool) {
 	s.online.Store(false)
 	s.mu.Lock()
 	cli, hangup, p := s.cli, s.hangup, s.pairing
@@ -167,7 +175,7 @@ func (s *Session) drop() {
 	if p != nil {
 		p.stop()
 	}
-	if cli != nil {
+	if cli != nil && (final || cli.IsConnected()) {
 		cli.Disconnect()
 	}
 	if hangup != nil {

@@ -62,12 +62,9 @@ func (s *Session) pair(own account) *event.Link {
 	return own.link()
 }
 
-// connectionEvent takes the events that change the connection. They come from
-// several goroutines of the library; s.order makes what is reported last be
-// what is true. It reports whether evt was one.
+// connectionEvent takes the events that change the connection. It reports
+// whether evt was one.
 func (s *Session) connectionEvent(cli *whatsmeow.Client, evt any) bool {
-	s.order.Lock()
-	defer s.order.Unlock()
 	switch evt := evt.(type) {
 	case *events.Connected:
 		s.connected(cli)
