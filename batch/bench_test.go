@@ -1,0 +1,122 @@
+package batch
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"path/filepath"
+	"testing"
+	"time"
+
+	"github.com/google/uuid"
+
+	"postern/event"
+	"postern/store"
+)
+
+// BenchmarkOneBatch reports a batch's items per second as a share of the bare
+// commits per second that one caller gets from the same file.
+func BenchmarkOneBatch(b *testing.B) {
+	const items = 3000
+	var ratio, rate float64
+	for b.Loop() {
+		s, e := benchEngine(b)
+		before := bareRate(b, s)
+		rate = batchRate(b, s, e, 1, items)
+		ratio = rate / ((before + bareRate(b, s)) / 2)
+	}
+	b.ReportMetric(rate, "items/s")
+	b.ReportMetric(ratio, "of-bare-commits")
+}
+
+// BenchmarkEightBatches reports the items per second of eight batches as a
+// multiple of those of one.
+func BenchmarkEightBatches(b *testing.B) {
+	var ratio, rate float64
+	for b.Loop() {
+		s, e := benchEngine(b)
+		one := batchRate(b, s, e, 1, 2000)
+		rate = batchRate(b, s, e, 8, 2000)
+		ratio = rate / one
+	}
+	b.ReportMetric(rate, "items/s")
+	b.ReportMetric(ratio, "of-one-batch")
+}
+
+func benchEngine(b *testing.B) (*store.Store, *Engine) {
+	b.Helper()
+	s, err := store.Open(store.Options{Path: filepath.Join(b.TempDir(), "b.db"), Buckets: Buckets(), DisableOutboxDelivery: true})
+	if err != nil {
+		b.Fatal(err)
+	}
+	f := newFleet(1, 2)
+	e, err := New(Config{Store: s, Fleet: f, Enabled: true, NewMessageID: f.messageID})
+	if err != nil {
+		b.Fatal(err)
+	}
+	if err := e.Start(b.Context()); err != nil {
+		b.Fatal(err)
+	}
+	b.Cleanup(func() {
+		if err := e.Stop(context.Background()); err != nil {
+			b.Error(err)
+		}
+		if err := s.Close(); err != nil {
+			b.Error(err)
+		}
+	})
+	return s, e
+}
+
+// bareRate is how many one-record commits a second one caller gets.
+func bareRate(b *testing.B, s *store.Store) float64 {
+	b.Helper()
+	const n = 1000
+	value := make([]byte, 200)
+	begin := time.Now()
+	for i := range n {
+		err := s.Update(b.Context(), func(tx *store.Tx) error {
+			return tx.Put(bucketOwner, store.Key("bench", i), value)
+		})
+		if err != nil {
+			b.Fatal(err)
+		}
+	}
+	return n / time.Since(begin).Seconds()
+}
+
+func batchRate(b *testing.B, s *store.Store, e *Engine, batches, items int) float64 {
+	b.Helper()
+	var made []uuid.UUID
+	for n := range batches {
+		req, no := request(items), false
+		req.AutoStart, req.Name = &no, fmt.Sprint("bench ", n)
+		req.Message = event.BatchMessage{Type: "text", Payload: json.RawMessage(`{"text":"hello"}`)}
+		v, err := e.Create(b.Context(), owner, req)
+		if err != nil {
+			b.Fatal(err)
+		}
+		made = append(made, v.ID)
+	}
+	begin := time.Now()
+	for _, id := range made {
+		if _, err := e.StartBatch(b.Context(), owner, id); err != nil {
+			b.Fatal(err)
+		}
+	}
+	for open := true; open; {
+		wake := s.Wake()
+		open = false
+		for _, id := range made {
+			v, err := e.Batch(owner, id)
+			if err != nil {
+				b.Fatal(err)
+			}
+			open = open || !Final(v.Status)
+		}
+		if open {
+			<-wake
+		}
+	}
+	return float64(batches*items) / time.Since(begin).Seconds()
+}
