@@ -4,4 +4,5 @@ package sandbox
 type PhoneOptions struct {
 	Number   string // digits with the country code; the account's phone number
 	PushName string // the name that others see; empty is allowed
+	LID      string // user part of the hidden address, digits; empty derives one from the number
 }
