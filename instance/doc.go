@@ -1,0 +1,39 @@
+// Package instance keeps the instances: their records, tokens and webhook
+// configurations, the messages that were stored for them, and their
+// connections to WhatsApp.
+//
+// # Registry
+//
+// A [Registry] owns the buckets below and holds all records and webhook
+// configurations in memory, filled at Open and replaced after each commit, so
+// that no event and no status request reads the file.
+//
+// Report is the one way in for what happens on an account. It stores what the
+// fact asks for in one commit, then makes the envelope from the new state and
+// hands a notice with its destinations to Config.Publish. When the commit
+// fails there is no event, and the error tells the connector not to
+// acknowledge, so that the network sends a message again. An event made twice
+// for one message carries the same stored record. A crash between the commit
+// and the delivery loses the delivery, not the record: deliveries of instance
+// events are not retried.
+//
+// # Supervisor
+//
+// A [Supervisor] owns the connections. The connector behind it dials when told
+// and reports facts; the supervisor decides when to dial again, with
+// exponential backoff and jitter, and keeps the stored status true: what a
+// former life of the process stored is corrected before anything is served.
+// Each instance has a keeper with one mutex and at most one goroutine that
+// dials.
+//
+// # Buckets
+//
+//	instance        id                       -> JSON Record
+//	instance_name   name                     -> id
+//	webhook         id                       -> JSON Webhook
+//	message         instance + message id    -> JSON of the message and when it was stored
+//	message_key     instance + key id, 0, chat -> message id
+//	message_update  instance + message id + n -> JSON of one update
+//
+// Ids are big-endian 64-bit numbers that count from 1 and are never reused.
+package instance

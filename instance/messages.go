@@ -1,0 +1,187 @@
+package instance
+
+import (
+	"context"
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"time"
+
+	"postern/event"
+	"postern/store"
+)
+
+const (
+	messages       = "message"
+	messageKeys    = "message_key"
+	messageUpdates = "message_update"
+)
+
+// storedMessage is the record in the message bucket.
+type storedMessage struct {
+	StoredAt int64         `json:"storedAt"` // Unix milliseconds; what retention counts from
+	Message  event.Message `json:"message"`
+}
+
+// storedUpdate is the record in the message_update bucket.
+type storedUpdate struct {
+	Status event.UpdateStatus `json:"status"`
+	At     event.Time         `json:"dateTime"`
+}
+
+// StoreMessage stores m for an instance in the caller's transaction, unless a
+// message with that key is stored already, and returns the id of the one that
+// is stored.
+func (r *Registry) StoreMessage(tx *store.Tx, instance int64, m *event.Message) (id int64, err error) {
+	key := messageKey(instance, m)
+	known, err := tx.Get(messageKeys, key)
+	if err != nil && !errors.Is(err, store.ErrDamaged) {
+		return 0, err
+	}
+	if known != nil {
+		return number(known), nil
+	}
+	n, err := tx.NextID(messages)
+	if err != nil {
+		return 0, err
+	}
+	stored := storedMessage{tx.Now().UnixMilli(), *m}
+	stored.Message.ID = int64(n)
+	err = errors.Join(
+		store.PutJSON(tx, messages, store.Key(instance, n), stored),
+		tx.Put(messageKeys, key, store.Key(n)),
+	)
+	return int64(n), err
+}
+
+// message reads a stored message.
+func message(tx *store.Tx, instance, id int64) (event.Message, error) {
+	stored, found, err := store.GetJSON[storedMessage](tx, messages, store.Key(instance, id))
+	if err != nil {
+		return event.Message{}, err
+	}
+	if !found {
+		return event.Message{}, fmt.Errorf("message %d: %w", id, ErrNotFound)
+	}
+	return stored.Message, nil
+}
+
+// messageKey is instance, key id and chat: a stranger cannot hide a message by
+// reusing the id of another chat's.
+func messageKey(instance int64, m *event.Message) []byte {
+	chat := ""
+	if m.KeyLID != nil {
+		chat = *m.KeyLID
+	} else if m.KeyRemoteJID != nil {
+		chat = *m.KeyRemoteJID
+	}
+	return store.Key(instance, m.KeyID, byte(0), chat)
+}
+
+// addUpdate stores an update of the message with that key id and returns the
+// message's internal id, 0 when no such message is stored.
+func addUpdate(tx *store.Tx, instance int64, keyID string, u storedUpdate) (int64, error) {
+	id, err := findMessage(tx, instance, keyID)
+	if err != nil || id == 0 {
+		return 0, err
+	}
+	n, err := tx.NextID(messageUpdates)
+	if err != nil {
+		return 0, err
+	}
+	return id, store.PutJSON(tx, messageUpdates, store.Key(instance, id, n), u)
+}
+
+// findMessage looks a message up by its key id alone, as receipts do. Of
+// several chats with that id the account's own message counts.
+func findMessage(tx *store.Tx, instance int64, keyID string) (found int64, err error) {
+	var ids []int64
+	prefix := store.Key(instance, keyID, byte(0))
+	err = tx.Scan(messageKeys, store.Range{Prefix: prefix, Limit: 8}, func(_, v []byte) (bool, error) {
+		ids = append(ids, number(v))
+		return true, nil
+	})
+	if err != nil || len(ids) == 0 {
+		return 0, err
+	}
+	if len(ids) == 1 {
+		return ids[0], nil
+	}
+	for _, id := range ids {
+		if m, err := message(tx, instance, id); err == nil && m.KeyFromMe {
+			return id, nil
+		}
+	}
+	return ids[0], nil
+}
+
+// pruneStep is how many messages one commit of Prune removes at most.
+const pruneStep = 200
+
+// Prune removes the messages of all instances that were stored before the
+// given time, in small commits. It returns how many it removed.
+func (r *Registry) Prune(ctx context.Context, before time.Time) (removed int, err error) {
+	for _, rec := range r.List() {
+		for {
+			n, err := r.pruneSome(ctx, rec.ID, before)
+			removed += n
+			if err != nil {
+				return removed, fmt.Errorf("prune messages of instance %d: %w", rec.ID, err)
+			}
+			if n < pruneStep {
+				break
+			}
+		}
+	}
+	return removed, nil
+}
+
+func (r *Registry) pruneSome(ctx context.Context, instance int64, before time.Time) (n int, err error) {
+	err = r.cfg.Store.Update(ctx, func(tx *store.Tx) error {
+		old, err := oldMessages(tx, instance, before)
+		if err != nil {
+			return err
+		}
+		n = len(old)
+		for _, m := range old {
+			if err := deleteMessage(tx, instance, &m); err != nil {
+				return err
+			}
+		}
+		return nil
+	})
+	return n, err
+}
+
+// oldMessages returns the oldest messages. Ids rise with the time of storing,
+// so the scan ends at the first young one.
+func oldMessages(tx *store.Tx, instance int64, before time.Time) (old []event.Message, err error) {
+	r := store.Range{Prefix: store.Key(instance), Limit: pruneStep}
+	err = tx.Scan(messages, r, func(k, _ []byte) (bool, error) {
+		stored, _, err := store.GetJSON[storedMessage](tx, messages, k)
+		if err != nil || stored.StoredAt >= before.UnixMilli() {
+			return false, err
+		}
+		old = append(old, stored.Message)
+		return true, nil
+	})
+	return old, err
+}
+
+func deleteMessage(tx *store.Tx, instance int64, m *event.Message) error {
+	var updates [][]byte
+	err := tx.Scan(messageUpdates, store.Range{Prefix: store.Key(instance, m.ID)}, func(k, _ []byte) (bool, error) {
+		updates = append(updates, k)
+		return true, nil
+	})
+	if err != nil {
+		return err
+	}
+	for _, k := range updates {
+		if err := tx.Delete(messageUpdates, k); err != nil {
+			return err
+		}
+	}
+	id := binary.BigEndian.AppendUint64(nil, uint64(m.ID))
+	return errors.Join(tx.Delete(messageKeys, messageKey(instance, m)), tx.Delete(messages, store.Key(instance, id)))
+}

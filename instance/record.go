@@ -1,0 +1,136 @@
+package instance
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"regexp"
+	"slices"
+	"unicode/utf8"
+
+	"github.com/google/uuid"
+
+	"postern/event"
+)
+
+// Limits of a record.
+const (
+	MaxName        = 255      // characters
+	MaxDescription = 255      // characters
+	MaxAttributes  = 64 << 10 // bytes of JSON
+)
+
+// Errors of the registry.
+var (
+	// ErrNotFound: there is no such instance, or it has no webhook.
+	ErrNotFound = errors.New("instance not found")
+	// ErrNoWebhook: the instance has no webhook configuration.
+	ErrNoWebhook = errors.New("instance has no webhook")
+	// ErrExists: the name is taken.
+	ErrExists = errors.New("an instance with this name exists")
+	// ErrInvalid is wrapped by RuleErrors about a record.
+	ErrInvalid = errors.New("invalid instance")
+	// ErrInvalidWebhook is wrapped by RuleErrors about a webhook.
+	ErrInvalidWebhook = errors.New("invalid webhook configuration")
+)
+
+// RuleError is a value that breaks a rule. It wraps ErrInvalid or
+// ErrInvalidWebhook.
+type RuleError struct {
+	Field string // as in the request, for example "url"
+	Rule  string // what must hold
+	kind  error
+}
+
+// Error names the field and the rule.
+func (e *RuleError) Error() string { return e.Field + " " + e.Rule }
+
+// Unwrap returns ErrInvalid or ErrInvalidWebhook.
+func (e *RuleError) Unwrap() error { return e.kind }
+
+// Record is one instance as it is stored.
+type Record struct {
+	ID                 int64            `json:"id"`
+	Name               string           `json:"name"`
+	Description        string           `json:"description"`
+	Status             event.State      `json:"status"`
+	Reason             int              `json:"reason,omitempty"` // WhatsApp's code behind Status
+	LastError          string           `json:"lastError,omitempty"`
+	OwnerJID           string           `json:"ownerJid,omitempty"` // empty until paired
+	OwnerLID           string           `json:"ownerLid,omitempty"`
+	PushName           string           `json:"pushName,omitempty"`
+	ProfilePicURL      string           `json:"profilePicUrl,omitempty"`
+	ExternalAttributes event.Attributes `json:"externalAttributes"`
+	LastConnectedAt    event.Time       `json:"lastConnectedAt,omitzero"`
+	CreatedAt          event.Time       `json:"createdAt"`
+	UpdatedAt          event.Time       `json:"updatedAt"`
+	Token              Token            `json:"token"`
+}
+
+// Token is an instance's credential, as it was last issued.
+type Token struct {
+	Value     string     `json:"value"`
+	CreatedAt event.Time `json:"createdAt"`
+	UpdatedAt event.Time `json:"updatedAt"`
+}
+
+// Snapshot is the record's part of an envelope.
+func (r Record) Snapshot() event.Snapshot {
+	s := event.Snapshot{ID: r.ID, Name: r.Name, ConnectionStatus: r.Status, ExternalAttributes: r.ExternalAttributes}
+	if r.OwnerJID != "" {
+		s.OwnerJID = &r.OwnerJID
+	}
+	return s
+}
+
+// New is what an instance is created from.
+type New struct {
+	Name               string // empty: "instance-" and a UUID
+	Description        string
+	ExternalAttributes json.RawMessage // a JSON object, or empty
+	// Mint returns the token for the name; it is called once, before the
+	// transaction.
+	Mint func(name string) (string, error)
+}
+
+var namePattern = regexp.MustCompile(`^[A-Za-z0-9_-][A-Za-z0-9._-]*$`)
+
+// reservedNames are the words that stand for something else in a route.
+var reservedNames = []string{
+	"create", "fetchInstances", "fetchInstance", "delete", "refreshToken", "connect", "connectionState", "logout", "events",
+}
+
+// CheckName returns a RuleError when name cannot be the name of an instance.
+func CheckName(name string) error {
+	switch {
+	case len(name) > MaxName:
+		return invalid("instanceName", "must have at most 255 characters")
+	case !namePattern.MatchString(name):
+		return invalid("instanceName", "must have 1 to 255 characters of A-Z a-z 0-9 . _ - and must not begin with a dot")
+	case slices.Contains(reservedNames, name):
+		return invalid("instanceName", "must not be the reserved word "+name)
+	}
+	return nil
+}
+
+// check validates n and fills in its defaults.
+func (n *New) check() error {
+	if n.Name == "" {
+		n.Name = "instance-" + uuid.NewString()
+	}
+	if err := CheckName(n.Name); err != nil {
+		return err
+	}
+	if utf8.RuneCountInString(n.Description) > MaxDescription {
+		return invalid("description", "must have at most 255 characters")
+	}
+	if len(n.ExternalAttributes) > MaxAttributes {
+		return invalid("externalAttributes", "must have at most 65536 bytes")
+	}
+	if t := bytes.TrimSpace(n.ExternalAttributes); len(t) > 0 && (t[0] != '{' || !json.Valid(t)) {
+		return invalid("externalAttributes", "must be a JSON object")
+	}
+	return nil
+}
+
+func invalid(field, rule string) error { return &RuleError{field, rule, ErrInvalid} }

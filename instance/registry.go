@@ -1,0 +1,285 @@
+package instance
+
+import (
+	"context"
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"log/slog"
+	"net/url"
+	"slices"
+	"sync"
+	"sync/atomic"
+
+	"postern/event"
+	"postern/store"
+)
+
+const (
+	instances    = "instance"
+	instanceName = "instance_name"
+	webhooks     = "webhook"
+)
+
+// Buckets returns the buckets of this package.
+func Buckets() []store.Bucket {
+	return []store.Bucket{
+		{Name: instances, Owner: "instance", Key: "id", Value: "JSON: name, status, owner, token, attributes"},
+		{Name: instanceName, Owner: "instance", Key: "name", Value: "id"},
+		{Name: webhooks, Owner: "instance", Key: "instance id", Value: "JSON: url, enabled, events"},
+		{Name: messages, Owner: "instance", Key: "instance id + message id", Value: "JSON: the message and when it was stored"},
+		{Name: messageKeys, Owner: "instance", Key: "instance id + key id, 0, chat", Value: "message id"},
+		{Name: messageUpdates, Owner: "instance", Key: "instance id + message id + n", Value: "JSON: status and time"},
+	}
+}
+
+// Config is what a Registry needs.
+type Config struct {
+	Store *store.Store
+
+	// Publish takes each event after its commit. It must not block.
+	Publish func(event.Notice)
+	// OnStatus is told every change of a connection state after its commit; it
+	// must not block. nil: nobody is told.
+	OnStatus func(id int64, s event.State)
+	// CheckURL refuses webhook hosts that are never allowed; nil allows all.
+	CheckURL func(*url.URL) error
+
+	SaveMessages bool   // gate of messages.upsert
+	SaveUpdates  bool   // gate of messages.update
+	GlobalURL    string // the global webhook; empty when it is disabled
+
+	Logger *slog.Logger // nil discards
+}
+
+// Registry holds the instances. Its methods may be called from any goroutine;
+// what they return is the caller's own.
+type Registry struct {
+	cfg Config
+	log *slog.Logger
+
+	life       context.Context // ends with Close
+	end        context.CancelFunc
+	background sync.WaitGroup
+	looking    chan struct{} // a slot per receipt that waits for its message
+
+	mu     sync.RWMutex
+	byID   map[int64]*entry
+	byName map[string]*entry
+}
+
+// entry is the cached state of one instance. change is held from reading the
+// record to replacing it after the commit, so that the cache never goes back.
+type entry struct {
+	change  sync.Mutex
+	record  atomic.Pointer[Record]
+	webhook atomic.Pointer[Webhook]
+}
+
+// Open reads all instances and webhooks. Connection states that only a running
+// connection can have are corrected first: a paired instance is disconnected
+// now, one that never was is offline.
+func Open(ctx context.Context, cfg Config) (*Registry, error) {
+	if cfg.Logger == nil {
+		cfg.Logger = slog.New(slog.DiscardHandler)
+	}
+	r := &Registry{
+		cfg: cfg, log: cfg.Logger.With("component", "instance"),
+		looking: make(chan struct{}, receiptsWaiting),
+		byID:    map[int64]*entry{}, byName: map[string]*entry{},
+	}
+	r.life, r.end = context.WithCancel(context.WithoutCancel(ctx))
+	if err := cfg.Store.View(r.load); err != nil {
+		return nil, fmt.Errorf("instance: load: %w", err)
+	}
+	return r, r.correct(ctx)
+}
+
+// Close ends the registry's own goroutines and waits for them.
+func (r *Registry) Close() {
+	r.end()
+	r.background.Wait()
+}
+
+func (r *Registry) load(tx *store.Tx) error {
+	err := tx.Scan(instances, store.Range{}, func(k, _ []byte) (bool, error) {
+		rec, found, err := store.GetJSON[Record](tx, instances, k)
+		if err == nil && found {
+			r.add(rec)
+		}
+		return true, err
+	})
+	if err != nil {
+		return err
+	}
+	for id, e := range r.byID {
+		hook, found, err := store.GetJSON[Webhook](tx, webhooks, store.Key(id))
+		if errors.Is(err, store.ErrDamaged) {
+			continue // counted and logged by the store; the instance works without
+		}
+		if err != nil {
+			return err
+		}
+		if found {
+			e.webhook.Store(&hook)
+		}
+	}
+	return nil
+}
+
+func (r *Registry) add(rec Record) *entry {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	e := &entry{}
+	e.record.Store(&rec)
+	r.byID[rec.ID], r.byName[rec.Name] = e, e
+	return e
+}
+
+// correct replaces states that tell of a connection, since there is none yet.
+func (r *Registry) correct(ctx context.Context) error {
+	for _, rec := range r.List() {
+		want := event.Disconnected
+		if rec.OwnerJID == "" {
+			want = event.Offline
+		}
+		switch rec.Status {
+		case event.Online, event.Connecting, event.Reconnecting, event.KeepAliveTimeout, event.Pairing,
+			event.QRCodeState, event.PairingCodeState:
+		default:
+			continue // why it is not connected is still true
+		}
+		_, _, err := r.change(ctx, rec.ID, func(rec *Record) bool {
+			rec.Status = want
+			return true
+		})
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// Create stores a new instance. Errors: a RuleError wrapping ErrInvalid, or
+// ErrExists.
+func (r *Registry) Create(ctx context.Context, n New) (Record, error) {
+	if err := n.check(); err != nil {
+		return Record{}, err
+	}
+	token, err := n.Mint(n.Name)
+	if err != nil {
+		return Record{}, fmt.Errorf("instance: mint token: %w", err)
+	}
+	var rec Record
+	err = r.cfg.Store.Update(ctx, func(tx *store.Tx) error {
+		if tx.Has(instanceName, []byte(n.Name)) {
+			return ErrExists
+		}
+		id, err := tx.NextID(instances)
+		if err != nil {
+			return err
+		}
+		now := event.At(tx.Now())
+		rec = Record{
+			ID: int64(id), Name: n.Name, Description: n.Description, Status: event.Offline,
+			ExternalAttributes: event.Attributes(n.ExternalAttributes), CreatedAt: now, UpdatedAt: now,
+			Token: Token{token, now, now},
+		}
+		return errors.Join(store.PutJSON(tx, instances, store.Key(id), rec), tx.Put(instanceName, []byte(n.Name), store.Key(id)))
+	})
+	if err != nil {
+		return Record{}, fmt.Errorf("create instance %q: %w", n.Name, err)
+	}
+	r.add(rec)
+	r.log.Info("instance created", "instance", rec.Name, "instance_id", rec.ID)
+	return rec, nil
+}
+
+// ByName returns the instance with that name, or ErrNotFound.
+func (r *Registry) ByName(name string) (Record, error) {
+	r.mu.RLock()
+	e := r.byName[name]
+	r.mu.RUnlock()
+	if e == nil {
+		return Record{}, ErrNotFound
+	}
+	return *e.record.Load(), nil
+}
+
+// ByID returns the instance with that id, or ErrNotFound.
+func (r *Registry) ByID(id int64) (Record, error) {
+	e := r.entry(id)
+	if e == nil {
+		return Record{}, ErrNotFound
+	}
+	return *e.record.Load(), nil
+}
+
+// List returns all instances by id.
+func (r *Registry) List() []Record {
+	r.mu.RLock()
+	all := make([]Record, 0, len(r.byID))
+	for _, e := range r.byID {
+		all = append(all, *e.record.Load())
+	}
+	r.mu.RUnlock()
+	slices.SortFunc(all, func(a, b Record) int { return int(a.ID - b.ID) })
+	return all
+}
+
+// SetToken replaces the token of an instance: the former one is no longer
+// valid. With a non-empty old, the stored token must still equal it, so that
+// of two renewals at once only one succeeds; otherwise ErrNotFound.
+func (r *Registry) SetToken(ctx context.Context, id int64, old, token string) (Record, error) {
+	rec, changed, err := r.change(ctx, id, func(rec *Record) bool {
+		if old != "" && rec.Token.Value != old {
+			return false
+		}
+		rec.Token.Value = token
+		rec.Token.UpdatedAt = rec.UpdatedAt
+		return true
+	})
+	if err == nil && !changed {
+		err = ErrNotFound
+	}
+	return rec, err
+}
+
+func (r *Registry) entry(id int64) *entry {
+	r.mu.RLock()
+	defer r.mu.RUnlock()
+	return r.byID[id]
+}
+
+// change applies fn to the record of id and stores it, unless fn reports that
+// nothing changed. fn sees UpdatedAt as it will be stored, and may run twice.
+func (r *Registry) change(ctx context.Context, id int64, fn func(*Record) bool) (rec Record, changed bool, err error) {
+	e := r.entry(id)
+	if e == nil {
+		return rec, false, ErrNotFound
+	}
+	e.change.Lock()
+	defer e.change.Unlock()
+	before := *e.record.Load()
+	if rec = before; !fn(&rec) {
+		return before, false, nil
+	}
+	err = r.cfg.Store.Update(ctx, func(tx *store.Tx) error {
+		rec = before
+		rec.UpdatedAt = event.At(tx.Now())
+		fn(&rec)
+		return store.PutJSON(tx, instances, store.Key(id), rec)
+	})
+	if err != nil {
+		return before, false, fmt.Errorf("change instance %d: %w", id, err)
+	}
+	e.record.Store(&rec)
+	return rec, true, nil
+}
+
+func number(b []byte) int64 {
+	if len(b) != 8 {
+		return 0
+	}
+	return int64(binary.BigEndian.Uint64(b))
+}

@@ -1,0 +1,262 @@
+package instance
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	"postern/event"
+	"postern/store"
+)
+
+// A receipt can overtake the message it is about. It is looked for this often,
+// with a pause that doubles; receiptsWaiting bounds how many are looked for at
+// the same time.
+const (
+	receiptLooks    = 3
+	receiptPause    = 100 * time.Millisecond
+	receiptsWaiting = 256
+)
+
+// Report stores what a fact asks for, then publishes its event. An error means
+// that nothing was stored and nothing published; the connector must not
+// acknowledge the fact's origin. A fact about an instance that no longer
+// exists is ErrNotFound.
+func (r *Registry) Report(ctx context.Context, id int64, f event.Fact) error {
+	if err := r.reportState(ctx, id, f); err != nil {
+		return err
+	}
+	switch data := f.Data.(type) {
+	case *event.Message:
+		return r.reportMessage(ctx, id, f, data)
+	case event.Receipt:
+		return r.reportReceipt(ctx, id, f, data)
+	}
+	if f.Kind == "" {
+		return nil
+	}
+	return r.Announce(id, f.Kind, f.Data, f.RequestID)
+}
+
+// reportState stores the connection state and the link of a fact.
+func (r *Registry) reportState(ctx context.Context, id int64, f event.Fact) error {
+	if f.Status == "" && f.Link == nil && !f.Unlink && f.Error == "" {
+		return nil
+	}
+	var was event.State
+	rec, changed, err := r.change(ctx, id, func(rec *Record) bool {
+		was = rec.Status
+		return applyFact(rec, f)
+	})
+	if err != nil {
+		return err
+	}
+	if !changed || rec.Status == was {
+		return nil
+	}
+	r.log.Info("connection state", "instance", rec.Name, "instance_id", id, "status", string(rec.Status), "reason", rec.Reason, "error", f.Error)
+	if r.cfg.OnStatus != nil {
+		r.cfg.OnStatus(id, rec.Status)
+	}
+	return nil
+}
+
+// applyFact changes the record as the fact says and reports whether anything
+// but its times is different.
+func applyFact(rec *Record, f event.Fact) bool {
+	type state struct {
+		status                event.State
+		reason                int
+		err, jid, lid, pushed string
+	}
+	now := func() state {
+		return state{rec.Status, rec.Reason, rec.LastError, rec.OwnerJID, rec.OwnerLID, rec.PushName}
+	}
+	before := now()
+	if f.Status != "" {
+		rec.Status, rec.Reason = f.Status, f.Reason
+	}
+	switch {
+	case f.Error != "":
+		rec.LastError = f.Error
+	case f.Status == event.Online:
+		rec.LastError = ""
+	}
+	if f.Link != nil {
+		rec.OwnerJID, rec.OwnerLID = f.Link.JID, f.Link.LID
+		if f.Link.PushName != "" {
+			rec.PushName = f.Link.PushName
+		}
+	}
+	if f.Unlink {
+		rec.OwnerJID, rec.OwnerLID, rec.PushName = "", "", ""
+	}
+	if f.Status == event.Online && before.status != event.Online {
+		rec.LastConnectedAt = rec.UpdatedAt
+	}
+	return now() != before
+}
+
+// reportMessage stores the message with create-or-ignore, reads it again and
+// publishes what is stored.
+func (r *Registry) reportMessage(ctx context.Context, id int64, f event.Fact, m *event.Message) error {
+	if f.Kind == event.MessagesUpsert && !r.cfg.SaveMessages {
+		return nil
+	}
+	stored, err := r.saveMessage(ctx, id, m)
+	if err != nil {
+		return err
+	}
+	return r.Announce(id, f.Kind, stored, f.RequestID)
+}
+
+func (r *Registry) saveMessage(ctx context.Context, id int64, m *event.Message) (stored event.Message, err error) {
+	if r.entry(id) == nil {
+		return stored, ErrNotFound
+	}
+	err = r.cfg.Store.Update(ctx, func(tx *store.Tx) error {
+		n, err := r.StoreMessage(tx, id, m)
+		if err != nil {
+			return err
+		}
+		stored, err = message(tx, id, n)
+		return err
+	})
+	if err != nil {
+		return stored, fmt.Errorf("store message %q of instance %d: %w", m.KeyID, id, err)
+	}
+	return stored, nil
+}
+
+// reportReceipt publishes one update for each message that is stored. Those
+// that are not yet are looked for again in the background, so that receipts
+// for messages that never were ours hold nothing up.
+func (r *Registry) reportReceipt(ctx context.Context, id int64, f event.Fact, receipt event.Receipt) error {
+	if !r.cfg.SaveUpdates {
+		return nil
+	}
+	missing, err := r.updateMessages(ctx, id, f, receipt, receipt.KeyIDs)
+	if err != nil || len(missing) == 0 {
+		return err
+	}
+	select {
+	case r.looking <- struct{}{}:
+	default:
+		r.log.Debug("receipt dropped, too many wait for their message", "instance_id", id)
+		return nil
+	}
+	r.background.Go(func() {
+		defer func() { <-r.looking }()
+		r.lookAgain(id, f, receipt, missing)
+	})
+	return nil
+}
+
+// lookAgain makes the remaining looks.
+func (r *Registry) lookAgain(id int64, f event.Fact, receipt event.Receipt, missing []string) {
+	pause := receiptPause
+	for range receiptLooks - 1 {
+		select {
+		case <-time.After(pause):
+			pause *= 2
+		case <-r.life.Done():
+			return
+		}
+		var err error
+		if missing, err = r.updateMessages(r.life, id, f, receipt, missing); err != nil {
+			r.log.Warn("receipt not stored", "instance_id", id, "error", err)
+			return
+		}
+		if len(missing) == 0 {
+			return
+		}
+	}
+	r.log.Debug("receipt of an unknown message dropped", "instance_id", id)
+}
+
+// updateMessages stores and publishes the receipt for those messages that are
+// stored, and returns the key ids of the others.
+func (r *Registry) updateMessages(ctx context.Context, id int64, f event.Fact, receipt event.Receipt, keyIDs []string) (missing []string, err error) {
+	found, missing, err := r.saveUpdates(ctx, id, keyIDs, receipt)
+	if err != nil {
+		return nil, err
+	}
+	for _, update := range found {
+		if err := r.Announce(id, f.Kind, update, f.RequestID); err != nil {
+			return nil, err
+		}
+	}
+	return missing, nil
+}
+
+func (r *Registry) saveUpdates(ctx context.Context, id int64, keyIDs []string, receipt event.Receipt) (found []event.MessageUpdate, missing []string, err error) {
+	known, err := r.anyStored(id, keyIDs)
+	if err != nil || !known {
+		return nil, keyIDs, err
+	}
+	err = r.cfg.Store.Update(ctx, func(tx *store.Tx) error {
+		found, missing = nil, nil
+		at := receipt.At
+		if at.IsZero() {
+			at = tx.Now()
+		}
+		for _, keyID := range keyIDs {
+			n, err := addUpdate(tx, id, keyID, storedUpdate{receipt.Status, event.At(at)})
+			if err != nil {
+				return err
+			}
+			if n == 0 {
+				missing = append(missing, keyID)
+				continue
+			}
+			found = append(found, event.MessageUpdate{MessageID: n, Status: receipt.Status, DateTime: event.At(at)})
+		}
+		return nil
+	})
+	if err != nil {
+		return nil, nil, fmt.Errorf("store receipts of instance %d: %w", id, err)
+	}
+	return found, missing, nil
+}
+
+// anyStored saves a commit for receipts of messages that are not ours.
+func (r *Registry) anyStored(id int64, keyIDs []string) (known bool, err error) {
+	err = r.cfg.Store.View(func(tx *store.Tx) error {
+		for _, keyID := range keyIDs {
+			n, err := findMessage(tx, id, keyID)
+			if err != nil || n != 0 {
+				known = n != 0
+				return err
+			}
+		}
+		return nil
+	})
+	return known, err
+}
+
+// Announce publishes an event of an instance to its destinations: its webhook
+// when that is enabled and wants the event, and the global webhook. With no
+// destination the notice still goes to WebSocket clients.
+func (r *Registry) Announce(id int64, kind event.Kind, data any, requestID string) error {
+	e := r.entry(id)
+	if e == nil {
+		return ErrNotFound
+	}
+	rec := e.record.Load()
+	body, err := event.MarshalInstance(kind, rec.Snapshot(), data, time.Now())
+	if err != nil {
+		return err
+	}
+	notice := event.Notice{
+		Kind: kind, Body: body, InstanceID: id, InstanceName: rec.Name, OwnerJID: rec.OwnerJID, RequestID: requestID,
+	}
+	d, _ := event.Lookup(kind)
+	if hook := e.webhook.Load(); hook.wants(d.Flag) {
+		notice.URLs = append(notice.URLs, hook.URL)
+	}
+	if r.cfg.GlobalURL != "" {
+		notice.URLs = append(notice.URLs, r.cfg.GlobalURL)
+	}
+	r.cfg.Publish(notice)
+	return nil
+}

@@ -1,0 +1,239 @@
+package instance
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"sync"
+	"time"
+
+	"postern/event"
+)
+
+// Connector opens sessions with WhatsApp. Open does not dial. report takes
+// what happens, see Registry.Report; it must not be called after Disconnect
+// returned.
+type Connector interface {
+	Open(ctx context.Context, instance int64, report func(context.Context, event.Fact) error) (Session, error)
+}
+
+// Session is one instance's connection. It never dials by itself.
+type Session interface {
+	Paired() bool
+	Online() bool
+	// Connect dials, and begins a pairing by QR when not paired; facts follow.
+	Connect(ctx context.Context) error
+	// PairCode begins a pairing by code and returns the code.
+	PairCode(ctx context.Context, phone string) (string, error)
+	// Send's errors wrap one of the send errors of package event.
+	Send(ctx context.Context, out event.Outgoing) (event.Sent, error)
+	// Logout unlinks at WhatsApp; it fails with event.ErrNotConnected when
+	// WhatsApp cannot be told, and changes nothing then.
+	Logout(ctx context.Context) error
+	// Forget unlinks on this side only.
+	Forget(ctx context.Context) error
+	Disconnect()
+}
+
+// Errors of the supervisor.
+var (
+	// ErrNoCode: no QR code and no connection came in time.
+	ErrNoCode = errors.New("WhatsApp did not answer in time")
+	// ErrAlreadyPaired: the instance is linked to a phone; log it out first.
+	ErrAlreadyPaired = errors.New("the instance is linked to a phone already; log it out first")
+	// ErrNeverPaired: the instance was never linked to a phone.
+	ErrNeverPaired = errors.New("the instance is not linked to a phone; connect it first")
+	// ErrNotStored: WhatsApp took the message, and it could not be stored.
+	ErrNotStored = errors.New("the message was sent and could not be stored")
+)
+
+// SupervisorConfig is what a Supervisor needs.
+type SupervisorConfig struct {
+	Registry  *Registry
+	Connector Connector
+
+	AutoReconnect      bool          // dial again after a loss and at start
+	StartupConcurrency int           // instances that reconnect at once at start
+	ConnectTimeout     time.Duration // one dial with its login, and the wait of Connect for a code
+	InitialDelay       time.Duration // before the first new try
+	MaxDelay           time.Duration // between two tries
+	Retention          time.Duration // of stored messages; 0 keeps them
+
+	// OnCode is told each code that waits for a phone, QR text or typed code;
+	// the sandbox's phones use it. nil: nobody is told.
+	OnCode func(id int64, code string)
+
+	Logger *slog.Logger // nil discards
+}
+
+// Supervisor keeps the connections of all instances. Its methods may be called
+// from any goroutine.
+type Supervisor struct {
+	cfg SupervisorConfig
+	reg *Registry
+	log *slog.Logger
+
+	life context.Context // ends when Stop is called
+	end  context.CancelFunc
+	work sync.WaitGroup
+
+	mu      sync.Mutex
+	keepers map[int64]*keeper
+}
+
+// NewSupervisor returns a supervisor that does nothing yet.
+func NewSupervisor(cfg SupervisorConfig) *Supervisor {
+	if cfg.Logger == nil {
+		cfg.Logger = slog.New(slog.DiscardHandler)
+	}
+	s := &Supervisor{cfg: cfg, reg: cfg.Registry, log: cfg.Logger.With("component", "supervisor"), keepers: map[int64]*keeper{}}
+	s.life, s.end = context.WithCancel(context.Background())
+	return s
+}
+
+// Start begins to reconnect the paired instances, some at a time, and to prune
+// stored messages. It does not wait for either.
+func (s *Supervisor) Start() {
+	if s.cfg.AutoReconnect {
+		s.restore()
+	}
+	if s.cfg.Retention > 0 {
+		s.work.Go(s.prune)
+	}
+}
+
+// Stop disconnects all instances and waits for everything that the supervisor
+// started, until ctx ends. The stored states stay: the next start corrects
+// them.
+func (s *Supervisor) Stop(ctx context.Context) error {
+	s.end()
+	done := make(chan struct{})
+	go func() {
+		defer close(done)
+		for _, k := range s.all() {
+			s.work.Go(k.close)
+		}
+		s.work.Wait()
+	}()
+	select {
+	case <-done:
+		return nil
+	case <-ctx.Done():
+		return fmt.Errorf("instances still disconnecting: %w", context.Cause(ctx))
+	}
+}
+
+func (s *Supervisor) all() []*keeper {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	all := make([]*keeper, 0, len(s.keepers))
+	for _, k := range s.keepers {
+		all = append(all, k)
+	}
+	return all
+}
+
+// keeper returns the keeper of an instance, made on first use.
+func (s *Supervisor) keeper(ctx context.Context, id int64) (*keeper, error) {
+	if _, err := s.reg.ByID(id); err != nil {
+		return nil, err
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if k := s.keepers[id]; k != nil {
+		return k, nil
+	}
+	if s.life.Err() != nil {
+		return nil, fmt.Errorf("%w: the program is stopping", event.ErrNotConnected)
+	}
+	k := &keeper{sup: s, id: id, changed: make(chan struct{})}
+	session, err := s.cfg.Connector.Open(ctx, id, k.report)
+	if err != nil {
+		return nil, fmt.Errorf("open session of instance %d: %w", id, err)
+	}
+	k.session = session
+	s.keepers[id] = k
+	return k, nil
+}
+
+// restore reconnects every paired instance.
+func (s *Supervisor) restore() {
+	var linked []Record
+	for _, rec := range s.reg.List() {
+		if rec.OwnerJID != "" && retries(rec.Status) {
+			linked = append(linked, rec)
+		}
+	}
+	slots := make(chan struct{}, max(1, s.cfg.StartupConcurrency))
+	s.work.Go(func() {
+		for _, rec := range linked {
+			select {
+			case slots <- struct{}{}:
+			case <-s.life.Done():
+				return
+			}
+			s.work.Go(func() {
+				defer func() { <-slots }()
+				s.restoreOne(rec)
+			})
+		}
+	})
+}
+
+// retries reports whether an instance that stopped in this state is dialled
+// again at the next start. The others wait for somebody to act.
+func retries(state event.State) bool {
+	switch state {
+	case event.LoggedOut, event.ClientOutdated, event.TemporaryBan, event.StreamReplaced:
+		return false
+	default:
+		return true
+	}
+}
+
+func (s *Supervisor) restoreOne(rec Record) {
+	k, err := s.keeper(s.life, rec.ID)
+	if err != nil {
+		s.log.Error("instance not restored; its WhatsApp session cannot be read, log it out and pair it again", "instance", rec.Name, "error", err)
+		s.set(rec.ID, event.Fact{Status: event.SessionMissing, Error: "the WhatsApp session cannot be read"})
+		return
+	}
+	if !k.session.Paired() {
+		s.set(rec.ID, event.Fact{Status: event.SessionMissing, Error: "the WhatsApp session is gone; pair again"})
+		return
+	}
+	s.set(rec.ID, event.Fact{Status: event.Reconnecting})
+	k.startDial(0)
+	ctx, cancel := context.WithTimeout(s.life, s.cfg.ConnectTimeout)
+	defer cancel()
+	_ = k.await(ctx, func() bool { return k.settled() }) // its end frees the slot, whatever it is
+}
+
+// set stores a state that the supervisor itself found.
+func (s *Supervisor) set(id int64, f event.Fact) {
+	if err := s.reg.Report(s.life, id, f); err != nil && s.life.Err() == nil {
+		s.log.Warn("connection state not stored", "instance_id", id, "status", string(f.Status), "error", err)
+	}
+}
+
+const pruneEvery = time.Hour
+
+// prune removes old messages now and then.
+func (s *Supervisor) prune() {
+	tick := time.NewTicker(pruneEvery)
+	defer tick.Stop()
+	for {
+		removed, err := s.reg.Prune(s.life, time.Now().Add(-s.cfg.Retention))
+		if err != nil && s.life.Err() == nil {
+			s.log.Warn("messages not pruned", "error", err)
+		} else if removed > 0 {
+			s.log.Info("old messages removed", "count", removed)
+		}
+		select {
+		case <-tick.C:
+		case <-s.life.Done():
+			return
+		}
+	}
+}

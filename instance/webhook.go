@@ -1,0 +1,148 @@
+package instance
+
+import (
+	"context"
+	"fmt"
+	"maps"
+	"net/url"
+	"unicode/utf8"
+
+	"postern/event"
+	"postern/store"
+)
+
+// MaxURL is the longest webhook URL, in characters.
+const MaxURL = 500
+
+// Webhook is the webhook configuration of an instance.
+type Webhook struct {
+	ID         int64               `json:"id"`
+	URL        string              `json:"url"`
+	Enabled    bool                `json:"enabled"`
+	Events     map[event.Flag]bool `json:"events"` // the flags that were set, true or false
+	CreatedAt  event.Time          `json:"createdAt"`
+	UpdatedAt  event.Time          `json:"updatedAt"`
+	InstanceID int64               `json:"instanceId"`
+}
+
+// WebhookChange is a request to create or change a webhook. A nil field was
+// absent.
+type WebhookChange struct {
+	URL     *string             // required to create, else kept
+	Enabled *bool               // absent means true
+	Events  map[event.Flag]bool // absent keeps the flags, an empty map removes all
+}
+
+// PutWebhook creates or changes the webhook of an instance; events use it as
+// soon as PutWebhook returns. Errors: ErrNotFound, or a RuleError wrapping
+// ErrInvalidWebhook, with nothing changed.
+func (r *Registry) PutWebhook(ctx context.Context, id int64, c WebhookChange) (Webhook, error) {
+	e := r.entry(id)
+	if e == nil {
+		return Webhook{}, ErrNotFound
+	}
+	if err := r.checkChange(c); err != nil {
+		return Webhook{}, err
+	}
+	e.change.Lock()
+	defer e.change.Unlock()
+	before := e.webhook.Load()
+	if before == nil && c.URL == nil {
+		return Webhook{}, badWebhook("url", "is required when the webhook is created")
+	}
+	var hook Webhook
+	err := r.cfg.Store.Update(ctx, func(tx *store.Tx) (err error) {
+		if hook, err = c.apply(tx, id, before); err != nil {
+			return err
+		}
+		return store.PutJSON(tx, webhooks, store.Key(id), hook)
+	})
+	if err != nil {
+		return Webhook{}, fmt.Errorf("webhook of instance %d: %w", id, err)
+	}
+	e.webhook.Store(&hook)
+	return hook.clone(), nil
+}
+
+// Webhook returns the configuration of an instance. Errors: ErrNotFound,
+// ErrNoWebhook.
+func (r *Registry) Webhook(id int64) (Webhook, error) {
+	e := r.entry(id)
+	if e == nil {
+		return Webhook{}, ErrNotFound
+	}
+	hook := e.webhook.Load()
+	if hook == nil {
+		return Webhook{}, ErrNoWebhook
+	}
+	return hook.clone(), nil
+}
+
+func (h Webhook) clone() Webhook {
+	h.Events = maps.Clone(h.Events)
+	return h
+}
+
+// wants reports whether the webhook receives events of that flag.
+func (h *Webhook) wants(f event.Flag) bool { return h != nil && h.Enabled && h.Events[f] }
+
+func (c WebhookChange) apply(tx *store.Tx, id int64, before *Webhook) (Webhook, error) {
+	now := event.At(tx.Now())
+	hook := Webhook{InstanceID: id, Events: map[event.Flag]bool{}, CreatedAt: now}
+	if before != nil {
+		hook = before.clone()
+	} else {
+		n, err := tx.NextID(webhooks)
+		if err != nil {
+			return hook, err
+		}
+		hook.ID = int64(n)
+	}
+	hook.UpdatedAt = now
+	hook.Enabled = c.Enabled == nil || *c.Enabled
+	if c.URL != nil {
+		hook.URL = *c.URL
+	}
+	if c.Events != nil {
+		hook.Events = maps.Clone(c.Events)
+	}
+	return hook, nil
+}
+
+func (r *Registry) checkChange(c WebhookChange) error {
+	for flag := range c.Events {
+		if !event.KnownFlag(flag) {
+			return badWebhook("events."+string(flag), "is not a known event flag")
+		}
+	}
+	if c.URL == nil {
+		return nil
+	}
+	return r.checkURL(*c.URL)
+}
+
+func (r *Registry) checkURL(raw string) error {
+	if utf8.RuneCountInString(raw) > MaxURL {
+		return badWebhook("url", fmt.Sprintf("must have at most %d characters", MaxURL))
+	}
+	u, err := url.Parse(raw)
+	switch {
+	case err != nil:
+		return badWebhook("url", "must be a valid URL")
+	case u.Scheme != "http" && u.Scheme != "https":
+		return badWebhook("url", "must have the scheme http or https")
+	case u.Hostname() == "":
+		return badWebhook("url", "must name a host")
+	case u.User != nil:
+		return badWebhook("url", "must not contain a user or password; deliveries carry no Authorization header")
+	}
+	if r.cfg.CheckURL == nil {
+		return nil
+	}
+	if err := r.cfg.CheckURL(u); err != nil {
+		return badWebhook("url", err.Error())
+	}
+	return nil
+}
+
+func badWebhook(field, rule string) error { return &RuleError{field, rule, ErrInvalidWebhook} }
