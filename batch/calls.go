@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"slices"
 
 	"github.com/google/uuid"
 
@@ -90,13 +89,13 @@ func (e *Engine) Batches(owner uuid.UUID, f Filter, p Page) (List[View], error) 
 	var found List[*full]
 	err := e.cfg.Store.View(func(tx *store.Tx) (err error) {
 		q := query[*full]{bucket: bucketOwner, prefix: owner[:], newestFirst: true}
-		q.match = func(key, _ []byte) (*full, bool, error) {
+		q.match = one(func(key, _ []byte) (*full, bool, error) {
 			id, err := uuid.FromBytes(key[16:])
 			if err != nil {
 				return nil, false, err
 			}
 			return matchBatch(tx, id, f)
-		}
+		})
 		found, err = q.page(tx, p)
 		return err
 	})
@@ -116,9 +115,9 @@ func (e *Engine) Items(owner, id uuid.UUID, f ItemFilter, p Page) (List[Item], e
 	}
 	var list List[Item]
 	err = e.cfg.Store.View(func(tx *store.Tx) error {
-		q := query[Item]{bucket: bucketItem, prefix: id[:], match: func(key, value []byte) (Item, bool, error) {
+		q := query[Item]{bucket: bucketItem, prefix: id[:], match: one(func(key, value []byte) (Item, bool, error) {
 			return b.matchItem(key, value, f)
-		}}
+		})}
 		if f.empty() {
 			q.total = b.Counts.Total
 		}
@@ -137,9 +136,10 @@ func (e *Engine) Attempts(owner, id uuid.UUID, f ItemFilter, p Page) (List[Attem
 	}
 	var list List[Attempt]
 	err = e.cfg.Store.View(func(tx *store.Tx) error {
-		q := query[Attempt]{bucket: bucketAttempt, prefix: id[:], match: func(key, value []byte) (Attempt, bool, error) {
-			return b.matchAttempt(tx, key, value, f)
-		}}
+		q := query[Attempt]{bucket: bucketItem, prefix: id[:], keySize: len(itemKey(id, 0))}
+		q.match = func(key, value []byte) ([]entry[Attempt], error) {
+			return b.matchAttempts(tx, key, value, f)
+		}
 		list, err = q.page(tx, p)
 		return err
 	})
@@ -159,17 +159,15 @@ func (e *Engine) Item(owner, id, item uuid.UUID) (ItemWithAttempts, error) {
 	}
 	var found ItemWithAttempts
 	err = e.cfg.Store.View(func(tx *store.Tx) error {
-		key := itemKey(id, position)
 		r, err := loadItem(tx, id, position)
 		if err != nil {
 			return err
 		}
 		found = ItemWithAttempts{Item: b.item(position, r), Attempts: []Attempt{}}
-		q := query[Attempt]{bucket: bucketAttempt, prefix: key, match: func(key, value []byte) (Attempt, bool, error) {
-			return b.matchAttempt(tx, key, value, ItemFilter{})
-		}}
-		list, err := q.page(tx, Page{Limit: 1 << 20})
-		found.Attempts = slices.Concat(found.Attempts, list.Records)
+		attempts, err := b.attempts(tx, position, r)
+		for _, a := range attempts {
+			found.Attempts = append(found.Attempts, a.value)
+		}
 		return err
 	})
 	return found, err

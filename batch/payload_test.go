@@ -210,3 +210,43 @@ func TestListsPageForwardAndBack(t *testing.T) {
 		}
 	})
 }
+
+func TestAttemptsPageAcrossItems(t *testing.T) {
+	f := newFleet(1, 2)
+	f.send = func(_ context.Context, instance int64, _ event.Outgoing) error {
+		if instance == 1 {
+			return event.ErrNotConnected
+		}
+		return nil
+	}
+	bubble(t, f, func(r *rig) {
+		r.create(request(30))
+		r.status(complete)
+		all, err := r.e.Attempts(owner, r.batch, ItemFilter{}, Page{Limit: 200})
+		if err != nil || all.TotalRecords != len(all.Records) || len(all.Records) <= 30 {
+			t.Fatalf("%d attempts of %d, %v", len(all.Records), all.TotalRecords, err)
+		}
+		var forward []Attempt
+		var last string
+		for p := (Page{Limit: 3}); ; {
+			l, err := r.e.Attempts(owner, r.batch, ItemFilter{}, p)
+			if err != nil {
+				t.Fatal(err)
+			}
+			forward = append(forward, l.Records...)
+			if l.NextCursor == nil {
+				last = *l.PreviousCursor
+				n := len(l.Records)
+				back, err := r.e.Attempts(owner, r.batch, ItemFilter{}, Page{Limit: 3, Previous: last})
+				if want := all.Records[len(all.Records)-n-3:][:3]; err != nil || back.Records[0].ID != want[0].ID || back.Records[2].ID != want[2].ID {
+					t.Errorf("backwards: %+v, %v", back.Records, err)
+				}
+				break
+			}
+			p.Next = *l.NextCursor
+		}
+		if !slices.EqualFunc(forward, all.Records, func(a, b Attempt) bool { return a.ID == b.ID }) {
+			t.Errorf("pages hold %d attempts, the list %d", len(forward), len(all.Records))
+		}
+	})
+}

@@ -34,7 +34,7 @@ func Buckets() []store.Bucket {
 		{Name: bucketSpec, Owner: owner, Key: "batch", Value: "JSON: owner, name, instances, options, schedule", Append: true},
 		{Name: bucketMessage, Owner: owner, Key: "batch", Value: "JSON: message and external attributes", Append: true},
 		{Name: bucketItem, Owner: owner, Key: "batch + position", Value: "JSON: recipient, status, outcome"},
-		{Name: bucketAttempt, Owner: owner, Key: "batch + position + attempt number", Value: "JSON: instance, outcome", Append: true},
+		{Name: bucketAttempt, Owner: owner, Key: "batch + position + attempt number", Value: "JSON: instance, outcome, of attempts that found no instance; the last attempt is in the item", Append: true},
 		{Name: bucketOwner, Owner: owner, Key: "owner + batch", Value: "nothing"},
 		{Name: bucketOpen, Owner: owner, Key: "batch", Value: "nothing; absent once the batch is final", Append: true},
 		{Name: bucketCreating, Owner: owner, Key: "batch", Value: "nothing; a creation under way, swept at start"},
@@ -110,6 +110,18 @@ func (r itemRecord) recipient() string {
 		return r.To
 	}
 	return r.Input
+}
+
+// lastAttempt is the attempt that the item's own record tells of.
+func (r itemRecord) lastAttempt() attemptRecord {
+	a := attemptRecord{
+		Instance: r.Instance, ClientID: r.ClientID, Status: AttemptStatus(r.Status),
+		Code: r.Code, Error: r.Error, StartedAt: r.StartedAt, EndedAt: r.EndedAt,
+	}
+	if r.Status == ItemSkipped {
+		a.Status = AttemptFailed
+	}
+	return a
 }
 
 type attemptRecord struct {

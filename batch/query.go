@@ -23,7 +23,25 @@ type query[T any] struct {
 	prefix      []byte
 	newestFirst bool
 	total       int // 0: count the matching records
-	match       func(key, value []byte) (T, bool, error)
+	keySize     int // 0, or the size of a record's key where entries have longer ones
+	match       func(key, value []byte) ([]entry[T], error)
+}
+
+// entry is one line of a list. A record may give several, in order.
+type entry[T any] struct {
+	key   []byte
+	value T
+}
+
+// one is the match of a query whose records give one entry, or none.
+func one[T any](fn func(key, value []byte) (T, bool, error)) func(key, value []byte) ([]entry[T], error) {
+	return func(key, value []byte) ([]entry[T], error) {
+		v, ok, err := fn(key, value)
+		if err != nil || !ok {
+			return nil, err
+		}
+		return []entry[T]{{key, v}}, nil
+	}
 }
 
 func (q query[T]) page(tx *store.Tx, p Page) (List[T], error) {
@@ -71,20 +89,31 @@ func (q query[T]) page(tx *store.Tx, p Page) (List[T], error) {
 // before it, going backwards.
 func (q query[T]) scan(tx *store.Tx, cursor []byte, back bool, fn func(key []byte, record T) bool) error {
 	r := store.Range{Prefix: q.prefix, Reverse: q.newestFirst != back}
-	if cursor != nil {
-		at := append(bytes.Clone(q.prefix), cursor...)
-		if r.Reverse {
-			r.Before = at
-		} else {
-			r.From = append(at, 0)
-		}
+	at := append(bytes.Clone(q.prefix), cursor...)
+	switch {
+	case cursor == nil:
+	case r.Reverse:
+		r.Before = at
+	case q.keySize > 0:
+		r.From = at[:min(len(at), q.keySize)]
+	default:
+		r.From = at
+	}
+	beyond := func(key []byte) bool {
+		c := bytes.Compare(key, at)
+		return cursor == nil || r.Reverse && c < 0 || !r.Reverse && c > 0
 	}
 	return tx.Scan(q.bucket, r, func(key, value []byte) (bool, error) {
-		record, ok, err := q.match(key, value)
-		if err != nil || !ok {
-			return true, err
+		entries, err := q.match(key, value)
+		if back {
+			slices.Reverse(entries)
 		}
-		return fn(key, record), nil
+		for _, e := range entries {
+			if beyond(e.key) && !fn(e.key, e.value) {
+				return false, err
+			}
+		}
+		return true, err
 	})
 }
 
@@ -143,27 +172,48 @@ func (b *full) matchItem(key, value []byte, f ItemFilter) (Item, bool, error) {
 	return item, f.holds(string(item.Status), b.spec.instanceName(r.Instance), r), nil
 }
 
-func (b *full) matchAttempt(tx *store.Tx, key, value []byte, f ItemFilter) (Attempt, bool, error) {
-	var a attemptRecord
-	position, number := int(binary.BigEndian.Uint64(key[16:])), int(binary.BigEndian.Uint32(key[24:]))
-	if err := json.Unmarshal(value, &a); err != nil {
-		return Attempt{}, false, fmt.Errorf("batch %s: attempt %d of item %d: %w", b.id, number, position, err)
+// attempts are those of one item, oldest first.
+func (b *full) attempts(tx *store.Tx, position int, r itemRecord) (all []entry[Attempt], err error) {
+	if r.Attempts > 1 || r.Attempts == 1 && r.Instance == 0 {
+		prefix := itemKey(b.id, position)
+		err = tx.Scan(bucketAttempt, store.Range{Prefix: prefix}, func(key, value []byte) (bool, error) {
+			var a attemptRecord
+			if err := json.Unmarshal(value, &a); err != nil {
+				return false, fmt.Errorf("batch %s: attempts of item %d: %w", b.id, position, err)
+			}
+			number := int(binary.BigEndian.Uint32(key[len(prefix):]))
+			all = append(all, entry[Attempt]{key, b.attempt(position, number, a)})
+			return true, nil
+		})
 	}
-	var r itemRecord
-	if f.Recipient != "" {
-		var err error
-		if r, err = loadItem(tx, b.id, position); err != nil {
-			return Attempt{}, false, err
-		}
+	if r.Instance != 0 {
+		key := attemptKey(b.id, position, r.Attempts)
+		all = append(all, entry[Attempt]{key, b.attempt(position, r.Attempts, r.lastAttempt())})
 	}
-	name := b.spec.instanceName(a.Instance)
+	return all, err
+}
+
+func (b *full) attempt(position, number int, a attemptRecord) Attempt {
 	item := itemID(b.id, position)
 	return Attempt{
 		ID: attemptID(item, number), BatchID: b.id, BatchItemID: item, AttemptNumber: number,
-		InstanceID: a.Instance, InstanceName: name, ClientMessageID: a.ClientID, Status: a.Status,
-		ErrorCode: stringPtr(a.Code), ErrorMessage: stringPtr(a.Error),
+		InstanceID: a.Instance, InstanceName: b.spec.instanceName(a.Instance), ClientMessageID: a.ClientID,
+		Status: a.Status, ErrorCode: stringPtr(a.Code), ErrorMessage: stringPtr(a.Error),
 		StartedAt: milli(a.StartedAt), FinishedAt: milliPtr(a.EndedAt),
-	}, f.holds(string(a.Status), name, r), nil
+	}
+}
+
+// matchAttempts returns the attempts of the item in a record that f selects.
+func (b *full) matchAttempts(tx *store.Tx, key, value []byte, f ItemFilter) ([]entry[Attempt], error) {
+	var r itemRecord
+	position := int(binary.BigEndian.Uint64(key[16:]))
+	if err := json.Unmarshal(value, &r); err != nil {
+		return nil, fmt.Errorf("batch %s: item %d: %w", b.id, position, err)
+	}
+	all, err := b.attempts(tx, position, r)
+	return slices.DeleteFunc(all, func(e entry[Attempt]) bool {
+		return !f.holds(string(e.value.Status), e.value.InstanceName, r)
+	}), err
 }
 
 func (b *full) item(position int, r itemRecord) Item {

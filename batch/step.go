@@ -126,25 +126,19 @@ func (b *full) give(tx *store.Tx, position int, c choice) (itemRecord, error) {
 		return r, err
 	}
 	r.Status, r.Instance, r.ClientID = ItemSending, c.instance, c.messageID
+	r.Code, r.Error = "", ""
 	r.Attempts++
 	r.StartedAt, r.EndedAt = tx.Now().UnixMilli(), 0
 	b.share(c.instance).Selected++
 	b.Current, b.Cursor = position, position+1
-	a := attemptRecord{Instance: r.Instance, ClientID: r.ClientID, Status: AttemptSending, StartedAt: r.StartedAt}
-	if err := store.PutJSON(tx, bucketAttempt, attemptKey(b.id, position, r.Attempts), a); err != nil {
-		return r, err
-	}
 	return r, putItem(tx, b.id, position, &r)
 }
 
-// end stores the outcome of the current item and its attempt. An item that
-// goes back to PENDING is the next one to be given.
+// end stores the outcome of the current item. An attempt that found no instance
+// gets its own record, since the item forgets it; the item goes back to PENDING
+// and is the next one to be given.
 func (b *full) end(tx *store.Tx, r *itemRecord, o outcome) error {
 	now := tx.Now().UnixMilli()
-	a := attemptRecord{
-		Instance: r.Instance, ClientID: r.ClientID, Status: o.attempt,
-		Code: o.code, Error: o.reason, StartedAt: r.StartedAt, EndedAt: now,
-	}
 	r.Code, r.Error = o.code, o.reason
 	s := b.share(r.Instance)
 	switch o.move {
@@ -154,15 +148,19 @@ func (b *full) end(tx *store.Tx, r *itemRecord, o outcome) error {
 		s.Failed++
 	default:
 	}
-	if o.attempt == AttemptUnavailable {
-		s.Selected--
-		b.Cursor = b.Current
-		r.Status, r.Instance, r.ClientID, r.StartedAt = "", 0, "", 0
-	} else {
+	if o.attempt != AttemptUnavailable {
 		r.Status, r.EndedAt = o.status, now
+		return putItem(tx, b.id, b.Current, r)
+	}
+	a := attemptRecord{
+		Instance: r.Instance, ClientID: r.ClientID, Status: o.attempt,
+		Code: o.code, Error: o.reason, StartedAt: r.StartedAt, EndedAt: now,
 	}
 	if err := store.PutJSON(tx, bucketAttempt, attemptKey(b.id, b.Current, r.Attempts), a); err != nil {
 		return err
 	}
+	s.Selected--
+	b.Cursor = b.Current
+	r.Status, r.Instance, r.ClientID, r.StartedAt = "", 0, "", 0
 	return putItem(tx, b.id, b.Current, r)
 }
