@@ -2,6 +2,7 @@ package whatsapp
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"time"
 
@@ -59,7 +60,7 @@ func (s *Session) runPairing(p *pairing) {
 		s.showCodes(p, codes)
 	case <-p.ctx.Done():
 	}
-	if p.ctx.Err() == context.Canceled || !s.endPairing(p) {
+	if errors.Is(p.ctx.Err(), context.Canceled) || !s.endPairing(p) {
 		return // something else ended it and has told so
 	}
 	s.log.Info("pairing ended without a phone")

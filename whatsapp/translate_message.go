@@ -123,8 +123,9 @@ func betweenOwnDevices(evt *events.Message) bool {
 		waE2E.ProtocolMessage_LID_MIGRATION_MAPPING_SYNC,
 		waE2E.ProtocolMessage_COEX_STATE_SYNC:
 		return true
+	default:
+		return false
 	}
-	return false
 }
 
 // metadata tells which wrappers were taken off, or is null.

@@ -36,6 +36,7 @@ func receiptStatus(t types.ReceiptType) (event.UpdateStatus, bool) {
 		return event.StatusServerError, true
 	case types.ReceiptTypePeerMsg, types.ReceiptTypeHistorySync:
 		return "", false
+	default:
+		return event.StatusUnknown, true
 	}
-	return event.StatusUnknown, true
 }
