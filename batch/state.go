@@ -15,21 +15,21 @@ const (
 	OnDraft       Trigger = "create as draft"
 	OnWindowOpens Trigger = "window opens"
 	OnClaim       Trigger = "claim"
-	OnGive        Trigger = "give item"          // an item becomes SENDING
-	OnRegive      Trigger = "give item again"    // its instance dropped before the send, another is tried
-	OnItemEnded   Trigger = "item ended"         // while PROCESSING
-	OnNothingLeft Trigger = "nothing left"       // claimed, and every item had ended already
-	OnNoInstance  Trigger = "no instance online" //
-	OnInstance    Trigger = "instance online"    //
-	OnWindowEnds  Trigger = "window ends"        //
-	OnPause       Trigger = "pause"              // API
-	OnStart       Trigger = "start"              // API
-	OnStop        Trigger = "stop"               // API
-	OnSafePoint   Trigger = "safe point"         // the worker has no send in flight
-	OnShutdown    Trigger = "graceful shutdown"  //
-	OnLeaseLost   Trigger = "lease expired"      // a send ignored its context
-	OnFound       Trigger = "found at start"     // the process before this one crashed
-	OnRecover     Trigger = "automatic recovery" //
+	OnGive        Trigger = "give item"       // an item becomes SENDING
+	OnRegive      Trigger = "give item again" // its instance dropped before the send, another is tried
+	OnItemEnded   Trigger = "item ended"      // while PROCESSING
+	OnNothingLeft Trigger = "nothing left"    // claimed, and every item had ended already
+	OnNoInstance  Trigger = "no instance online"
+	OnInstance    Trigger = "instance online"
+	OnWindowEnds  Trigger = "window ends"
+	OnPause       Trigger = "pause" // API call; so are start and stop
+	OnStart       Trigger = "start"
+	OnStop        Trigger = "stop"
+	OnSafePoint   Trigger = "safe point" // the worker has no send in flight
+	OnShutdown    Trigger = "graceful shutdown"
+	OnLeaseLost   Trigger = "lease expired"  // a send ignored its context
+	OnFound       Trigger = "found at start" // the process before this one crashed
+	OnRecover     Trigger = "automatic recovery"
 )
 
 // Window is where a batch's schedule stands. No schedule is an open window.
@@ -92,9 +92,9 @@ func (c Counts) Percent() int {
 type Core struct {
 	Status     event.BatchStatus `json:"status"` // empty before creation
 	Counts     Counts            `json:"counts"`
-	Started    bool              `json:"started,omitempty"`    // it was PROCESSING once
-	Told       int               `json:"told,omitempty"`       // the percentage of the last progress event
-	AutoResume bool              `json:"autoResume,omitempty"` //
+	Started    bool              `json:"started,omitempty"` // it was PROCESSING once
+	Told       int               `json:"told,omitempty"`    // the percentage of the last progress event
+	AutoResume bool              `json:"autoResume,omitempty"`
 }
 
 // Decision is what a step does.
