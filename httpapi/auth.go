@@ -7,6 +7,8 @@ import (
 	"strings"
 
 	"github.com/google/uuid"
+
+	"postern/instance"
 )
 
 // scheme is the credential that a route asks for.
@@ -33,7 +35,7 @@ func (a *api) authorize(c *call, s scheme) (err error) {
 	case globalKey:
 		return a.checkKey(c.r.Header)
 	case instanceBearer:
-		err = errUnauthorized()
+		c.instance, err = a.bearerInstance(bearer(c.r.Header), c.params.ByName("i"))
 	case userBearer:
 		c.user, err = a.bearerUser(bearer(c.r.Header))
 	case public, handshake:
@@ -90,4 +92,34 @@ func (a *api) bearerUser(token string) (uuid.UUID, error) {
 		return uuid.UUID{}, errUnauthorized()
 	}
 	return id, nil
+}
+
+// bearerInstance returns the instance called name when token is its stored
+// token. The order of the checks is the contract's: 401, 403, 404, 401.
+func (a *api) bearerInstance(token, name string) (instance.Record, error) {
+	c, err := readToken(a.JWTSecret, token)
+	if err != nil {
+		return instance.Record{}, errUnauthorized()
+	}
+	claimed, err := c.instanceName()
+	if err != nil {
+		return instance.Record{}, errUnauthorized()
+	}
+	if claimed != name {
+		return instance.Record{}, refuse(http.StatusForbidden, codeForbidden, "this token is for another instance")
+	}
+	return a.holder(token, name)
+}
+
+// holder returns the instance called name when token is the one that was last
+// issued for it: an older one was revoked by that issue.
+func (a *api) holder(token, name string) (instance.Record, error) {
+	in, err := a.Registry.ByName(name)
+	if err != nil {
+		return instance.Record{}, err
+	}
+	if !sameSecret(token, in.Token.Value) {
+		return instance.Record{}, errUnauthorized()
+	}
+	return in, nil
 }

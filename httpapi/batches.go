@@ -4,12 +4,15 @@ import (
 	"bytes"
 	"context"
 	"encoding/json"
+	"errors"
+	"fmt"
 	"net/http"
 
 	"github.com/google/uuid"
 
 	"postern/batch"
 	"postern/event"
+	"postern/instance"
 )
 
 // Room in the body of a batch creation: for the message and everything else,
@@ -51,6 +54,31 @@ type batchSchedule struct {
 	Timezone      string `json:"timezone"`
 }
 
+// createBatch decodes as it reads: the recipients of a large batch are in
+// memory once.
+func (a *api) createBatch(c *call) error {
+	var in batchRequest
+	limit := int64(batchBodyBase + batchBodyRecipient*a.MaxRecipients)
+	if err := c.decode(&in, limit); err != nil {
+		return err
+	}
+	if err := in.checkShapes(); err != nil {
+		return err
+	}
+	if err := a.Store.Admit(); err != nil {
+		return err
+	}
+	refs, err := a.instanceRefs(in.Instances)
+	if err != nil {
+		return err
+	}
+	view, err := a.Engine.Create(c.r.Context(), c.user, in.request(refs))
+	if err != nil {
+		return err
+	}
+	return c.w.json(http.StatusCreated, view)
+}
+
 // checkShapes decodes the parts that are kept as they were given.
 func (in *batchRequest) checkShapes() error {
 	if in.Schedule != nil {
@@ -87,6 +115,29 @@ func (in *batchRequest) request(refs []batch.InstanceRef) batch.CreateRequest {
 		r.ExternalAttributes = json.RawMessage(*in.ExternalAttributes)
 	}
 	return r
+}
+
+// instanceRefs resolves the names; each unknown one is named in the refusal.
+func (a *api) instanceRefs(names []string) ([]batch.InstanceRef, error) {
+	var refs []batch.InstanceRef
+	var unknown []string
+	for i, name := range names {
+		rec, err := a.Registry.ByName(name)
+		switch {
+		case err == nil:
+			refs = append(refs, batch.InstanceRef{ID: rec.ID, Name: rec.Name})
+		case errors.Is(err, instance.ErrNotFound):
+			if len(unknown) < maxMessages {
+				unknown = append(unknown, fmt.Sprintf("instances[%d] is not a known instance", i))
+			}
+		default:
+			return nil, err
+		}
+	}
+	if len(unknown) > 0 {
+		return nil, refuse(http.StatusUnprocessableEntity, batch.InvalidInstances, unknown...)
+	}
+	return refs, nil
 }
 
 // maxMessages bounds the list of what is wrong with one request.
@@ -149,9 +200,4 @@ func (c *call) uuid(param string) (uuid.UUID, error) {
 		return uuid.UUID{}, batch.ErrNotFound
 	}
 	return id, nil
-}
-
-// textMessage is the content of a text message.
-type textMessage struct {
-	Text string `json:"text" strict:"required"`
 }

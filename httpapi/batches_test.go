@@ -6,7 +6,6 @@ import (
 	"errors"
 	"net/http"
 	"net/http/httptest"
-	"path/filepath"
 	"strings"
 	"testing"
 	"time"
@@ -15,7 +14,6 @@ import (
 
 	"postern/batch"
 	"postern/event"
-	"postern/store"
 )
 
 // noFleet has instances that never send.
@@ -27,36 +25,7 @@ func (noFleet) Send(context.Context, int64, event.Outgoing) (batch.Receipt, erro
 	return batch.Receipt{}, errors.New("this fleet does not send")
 }
 
-// batchRig is the interface over a real engine and file.
-type batchRig struct {
-	t      *testing.T
-	h      http.Handler
-	engine *batch.Engine
-	user   uuid.UUID
-	token  string
-}
-
-func newBatchRig(t *testing.T) *batchRig {
-	t.Helper()
-	st, err := store.Open(store.Options{Path: filepath.Join(t.TempDir(), "t.db"), Buckets: batch.Buckets(), NoSync: true})
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() { _ = st.Close() })
-	e, err := batch.New(batch.Config{Store: st, Fleet: noFleet{}, NewMessageID: uuid.NewString})
-	if err != nil {
-		t.Fatal(err)
-	}
-	h, err := New(Config{Engine: e, Store: st, APIKey: testKey, JWTSecret: testSecret})
-	if err != nil {
-		t.Fatal(err)
-	}
-	r := &batchRig{t: t, h: h, engine: e}
-	r.user, r.token = r.newUser()
-	return r
-}
-
-func (r *batchRig) newUser() (uuid.UUID, string) {
+func (r *rig) newUser() (uuid.UUID, string) {
 	id := uuid.New()
 	token, err := MintUserToken(testSecret, id, time.Hour, time.Now())
 	if err != nil {
@@ -66,7 +35,7 @@ func (r *batchRig) newUser() (uuid.UUID, string) {
 }
 
 // create puts a draft into the file.
-func (r *batchRig) create(name string) batch.View {
+func (r *rig) create(name string) batch.View {
 	r.t.Helper()
 	draft := false
 	v, err := r.engine.Create(context.Background(), r.user, batch.CreateRequest{
@@ -82,13 +51,13 @@ func (r *batchRig) create(name string) batch.View {
 	return v
 }
 
-func (r *batchRig) as(token, method, path, body string) *http.Response {
+func (r *rig) as(token, method, path, body string) *http.Response {
 	req := httptest.NewRequest(method, path, strings.NewReader(body))
 	req.Header.Set("Authorization", "Bearer "+token)
 	return do(r.h, req)
 }
 
-func (r *batchRig) do(method, path, body string) *http.Response {
+func (r *rig) do(method, path, body string) *http.Response {
 	return r.as(r.token, method, path, body)
 }
 
@@ -106,7 +75,7 @@ func decoded[T any](t *testing.T, res *http.Response) T {
 }
 
 func TestABatchIsReadByItsOwnerAndUnknownToOthers(t *testing.T) {
-	r := newBatchRig(t)
+	r := newRig(t)
 	b := r.create("one")
 	path := "/message/batches/" + b.ID.String()
 	items := decoded[batch.List[batch.Item]](t, r.do("GET", path+"/items", ""))
@@ -126,7 +95,7 @@ func TestABatchIsReadByItsOwnerAndUnknownToOthers(t *testing.T) {
 }
 
 func TestWhatIsNoUUIDNamesNoBatchAndNoItem(t *testing.T) {
-	r := newBatchRig(t)
+	r := newRig(t)
 	b := r.create("one")
 	for _, p := range []string{"x", "x/items", "x/items/y", "x/attempts", b.ID.String() + "/items/y", "urn:uuid:" + b.ID.String()} {
 		wantError(t, r.do("GET", "/message/batches/"+p, ""), 404, "BATCH_NOT_FOUND")
@@ -134,7 +103,7 @@ func TestWhatIsNoUUIDNamesNoBatchAndNoItem(t *testing.T) {
 }
 
 func TestEveryBatchFieldIsPresentOverREST(t *testing.T) {
-	r := newBatchRig(t)
+	r := newRig(t)
 	b := r.create("one")
 	got := decoded[map[string]json.RawMessage](t, r.do("GET", "/message/batches/"+b.ID.String(), ""))
 	for _, f := range []string{
@@ -152,7 +121,7 @@ func TestEveryBatchFieldIsPresentOverREST(t *testing.T) {
 }
 
 func TestBatchesAreListedByQueryAndByBodyAlike(t *testing.T) {
-	r := newBatchRig(t)
+	r := newRig(t)
 	for _, name := range []string{"one", "two", "three"} {
 		r.create(name)
 	}
@@ -177,7 +146,7 @@ func TestBatchesAreListedByQueryAndByBodyAlike(t *testing.T) {
 }
 
 func TestBadListFiltersAre400(t *testing.T) {
-	r := newBatchRig(t)
+	r := newRig(t)
 	items := "/message/batches/" + r.create("one").ID.String() + "/items"
 	for _, c := range []struct{ method, path, body, code string }{
 		{"GET", "/message/batches?limit=0", "", "INVALID_QUERY"},
@@ -206,7 +175,7 @@ func TestBadListFiltersAre400(t *testing.T) {
 }
 
 func TestBatchControlsFollowTheStateMachine(t *testing.T) {
-	r := newBatchRig(t)
+	r := newRig(t)
 	path := "/message/batches/" + r.create("one").ID.String()
 	wantError(t, r.do("POST", path+"/pause", ""), 409, "INVALID_BATCH_TRANSITION")
 	wantError(t, r.do("POST", path+"/start", `{"x":1}`), 400, "UNKNOWN_FIELD")
@@ -228,7 +197,7 @@ func TestBatchControlsFollowTheStateMachine(t *testing.T) {
 }
 
 func TestUserTokensAreIssuedToTheHolderOfTheKey(t *testing.T) {
-	r := newBatchRig(t)
+	r := newRig(t)
 	issue := func(body string) *http.Response {
 		req := httptest.NewRequest("POST", "/auth/user-token", strings.NewReader(body))
 		req.Header.Set("apikey", testKey)

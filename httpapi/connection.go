@@ -1,6 +1,7 @@
 package httpapi
 
 import (
+	"net/http"
 	"strings"
 
 	"postern/event"
@@ -66,4 +67,92 @@ func orNull(s string) *string {
 		return nil
 	}
 	return &s
+}
+
+func (a *api) connect(c *call) error {
+	if c.r.Method == http.MethodPost {
+		if err := c.noBody(); err != nil {
+			return err
+		}
+	}
+	got, err := a.Connections.Connect(c.r.Context(), c.instance.ID, c.requestID)
+	if err != nil {
+		return err
+	}
+	return c.w.json(http.StatusOK, connectAnswer{
+		Count: got.Count, Code: orNull(got.Code), Base64: orNull(got.Base64),
+		InstanceName: c.instance.Name, ConnectionStatus: upper(got.State),
+		AlreadyConnected: got.AlreadyConnected, AlreadyConnecting: got.AlreadyConnecting,
+		OwnerJID: orNull(got.OwnerJID),
+	})
+}
+
+func (a *api) pairByPath(c *call) error { return a.pair(c, c.params.ByName("phone")) }
+
+func (a *api) pairByBody(c *call) error {
+	var in phoneRequest
+	if err := c.decode(&in, maxBody); err != nil {
+		return err
+	}
+	return a.pair(c, in.PhoneNumber)
+}
+
+func (a *api) pair(c *call, phone string) error {
+	to, err := event.ParseRecipient(phone)
+	if err != nil {
+		return err
+	}
+	if !to.IsPhone() {
+		return refuse(http.StatusUnprocessableEntity, "INVALID_RECIPIENT", "phoneNumber must be a phone number")
+	}
+	code, err := a.Connections.PairingCode(c.r.Context(), c.instance.ID, to.User, c.requestID)
+	if err != nil {
+		return err
+	}
+	return c.w.json(http.StatusOK, pairingCode{code})
+}
+
+type pairingCode struct {
+	Code string `json:"code"`
+}
+
+func (a *api) connectionStatus(c *call) error {
+	got, err := a.Connections.Status(c.instance.ID)
+	if err != nil {
+		return err
+	}
+	var reason *int
+	if got.Reason != 0 {
+		reason = &got.Reason
+	}
+	return c.w.json(http.StatusOK, statusAnswer{
+		State: socketState(got.State), StatusReason: reason,
+		InstanceName: c.instance.Name, ConnectionStatus: upper(got.State),
+		Connected: got.Connected, LoggedIn: got.LoggedIn, OwnerJID: orNull(got.OwnerJID),
+		LastConnectedAt: event.AtPtr(got.LastConnectedAt),
+		LastReceivedAt:  event.AtPtr(got.LastReceivedAt),
+		LastSentAt:      event.AtPtr(got.LastSentAt),
+		LastError:       orNull(got.LastError),
+	})
+}
+
+func (a *api) logout(c *call) error {
+	if err := a.Connections.Logout(c.r.Context(), c.instance.ID, c.requestID); err != nil {
+		return err
+	}
+	return c.w.json(http.StatusOK, logoutAnswer{
+		InstanceName: c.instance.Name, State: string(event.LoggedOut), ConnectionStatus: upper(event.LoggedOut),
+		Message: "the instance was logged out",
+	})
+}
+
+// restart drops and reopens the socket, and answers with the state then.
+func (a *api) restart(c *call) error {
+	if err := c.noBody(); err != nil {
+		return err
+	}
+	if err := a.Connections.Restart(c.r.Context(), c.instance.ID, c.requestID); err != nil {
+		return err
+	}
+	return a.connectionStatus(c)
 }

@@ -7,6 +7,7 @@ import (
 
 	"postern/batch"
 	"postern/event"
+	"postern/instance"
 	"postern/store"
 )
 
@@ -61,6 +62,18 @@ func errorTable() []mapping {
 	return []mapping{
 		{store.ErrDiskFull, http.StatusServiceUnavailable, "DISK_FULL", "the disk is full or nearly full; nothing was changed"},
 		{store.ErrClosed, http.StatusServiceUnavailable, "SHUTTING_DOWN", "the program is stopping"},
+		{instance.ErrNotFound, http.StatusNotFound, "INSTANCE_NOT_FOUND", "there is no such instance"},
+		{instance.ErrExists, http.StatusConflict, "INSTANCE_EXISTS", ""},
+		{instance.ErrInvalid, http.StatusUnprocessableEntity, "INVALID_INSTANCE", ""},
+		{instance.ErrNoWebhook, http.StatusNotFound, "WEBHOOK_NOT_FOUND", "the instance has no webhook"},
+		{instance.ErrInvalidWebhook, http.StatusBadRequest, "INVALID_WEBHOOK", ""},
+		{ErrNoCode, http.StatusRequestTimeout, "CONNECT_TIMEOUT", ""},
+		{ErrOnline, http.StatusConflict, "ALREADY_CONNECTED", ""},
+		{ErrNeverPaired, http.StatusConflict, "NOT_PAIRED", ""},
+		{ErrNotStored, http.StatusNotAcceptable, "SENT_BUT_NOT_STORED", ""},
+		{ErrOrigin, http.StatusForbidden, "ORIGIN_REFUSED", ""},
+		{ErrAhead, http.StatusBadRequest, codeInvalidSubscription, ""},
+		{ErrGone, http.StatusGone, "EVENTS_GONE", ""},
 		{batch.ErrNotFound, http.StatusNotFound, "BATCH_NOT_FOUND", "there is no such batch or item"},
 		{batch.ErrInvalidTransition, http.StatusConflict, "INVALID_BATCH_TRANSITION", ""},
 		{batch.ErrInvalidCursor, http.StatusBadRequest, "INVALID_CURSOR", ""},

@@ -7,14 +7,18 @@ import (
 	"time"
 
 	"postern/batch"
+	"postern/instance"
 	"postern/store"
 )
 
 // Config is what the interface needs. All fields are required but those that
 // say otherwise.
 type Config struct {
-	Engine *batch.Engine
-	Store  *store.Store
+	Registry    *instance.Registry
+	Connections Connections
+	Engine      *batch.Engine
+	Hub         Hub // nil: the WebSocket paths answer 404
+	Store       *store.Store
 
 	APIKey    string        // the GlobalApiKey
 	JWTSecret []byte        // HS256, 32 bytes or more
@@ -50,8 +54,8 @@ type api struct {
 // is missing or too weak.
 func New(c Config) (http.Handler, error) {
 	switch {
-	case c.Engine == nil || c.Store == nil:
-		return nil, errors.New("httpapi: Engine and Store are required")
+	case c.Registry == nil || c.Connections == nil || c.Engine == nil || c.Store == nil:
+		return nil, errors.New("httpapi: Registry, Connections, Engine and Store are required")
 	case c.APIKey == "":
 		return nil, errors.New("httpapi: the global API key is empty")
 	case len(c.JWTSecret) < minSecret:
@@ -65,6 +69,9 @@ func New(c Config) (http.Handler, error) {
 	}
 	a := &api{Config: c, router: newRouter(aliases()), log: c.Logger.With("component", "httpapi")}
 	for _, r := range routes() {
+		if r.auth == handshake && c.Hub == nil {
+			continue
+		}
 		a.router.add(r.method, r.path, a.handler(r))
 	}
 	if c.Sandbox != nil {

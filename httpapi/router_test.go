@@ -15,7 +15,6 @@ func TestLegacyPathsAreRewrittenToTheCurrentOnes(t *testing.T) {
 		{"POST", "/instance/create", "/instance"},
 		{"GET", "/instance/fetchInstances", "/instance"},
 		{"GET", "/instance/fetchInstance/a", "/instance/a"},
-		{"DELETE", "/instance/delete/a", "/instance/a"},
 		{"PUT", "/instance/refreshToken/a", "/instance/a/refreshToken"},
 		{"GET", "/instance/connect/a", "/instance/a/connect"},
 		{"POST", "/instance/connect/a", "/instance/a/connect"},

@@ -18,6 +18,26 @@ func routes() []route {
 
 		{"POST", "/auth/user-token", globalKey, (*api).issueUserToken},
 
+		{"POST", "/instance", globalKey, (*api).createInstance},
+		{"GET", "/instance", globalKey, (*api).listInstances},
+		{"GET", "/instance/{i}", instanceBearer, (*api).showInstance},
+		{"PUT", "/instance/{i}/refreshToken", instanceBearer, (*api).refreshToken},
+		{"PUT", "/instance/{i}/token", globalKey, (*api).issueInstanceToken},
+
+		{"GET", "/instance/{i}/connect", instanceBearer, (*api).connect},
+		{"POST", "/instance/{i}/connect", instanceBearer, (*api).connect},
+		{"GET", "/instance/{i}/connect/code/{phone}", instanceBearer, (*api).pairByPath},
+		{"POST", "/instance/{i}/connect/code", instanceBearer, (*api).pairByBody},
+		{"GET", "/instance/{i}/connection/status", instanceBearer, (*api).connectionStatus},
+		{"DELETE", "/instance/{i}/logout", instanceBearer, (*api).logout},
+		{"POST", "/instance/{i}/restart", instanceBearer, (*api).restart},
+
+		{"PUT", "/instance/{i}/webhook", instanceBearer, (*api).putWebhook},
+		{"GET", "/instance/{i}/webhook", instanceBearer, (*api).showWebhook},
+
+		{"POST", "/instance/{i}/send/text", instanceBearer, (*api).sendText},
+
+		{"POST", "/message/batches", userBearer, (*api).createBatch},
 		{"GET", "/message/batches", userBearer, (*api).listBatchesByQuery},
 		{"POST", "/message/batches/list", userBearer, (*api).listBatchesByBody},
 		{"GET", "/message/batches/{id}", userBearer, (*api).showBatch},
@@ -27,5 +47,8 @@ func routes() []route {
 		{"POST", "/message/batches/{id}/start", userBearer, (*api).startBatch},
 		{"POST", "/message/batches/{id}/pause", userBearer, (*api).pauseBatch},
 		{"POST", "/message/batches/{id}/stop", userBearer, (*api).stopBatch},
+
+		{"GET", "/ws/global/events", handshake, (*api).globalEvents},
+		{"GET", "/ws/instance/events", handshake, (*api).instanceEvents},
 	}
 }

@@ -15,6 +15,7 @@ import (
 	"github.com/julienschmidt/httprouter"
 
 	"postern/event"
+	"postern/instance"
 )
 
 const requestIDHeader = "X-Request-Id"
@@ -25,7 +26,8 @@ type call struct {
 	r         *http.Request
 	params    httprouter.Params
 	requestID string
-	user      uuid.UUID // set for userBearer
+	instance  instance.Record // set for instanceBearer
+	user      uuid.UUID       // set for userBearer
 }
 
 // ServeHTTP implements http.Handler.

@@ -6,6 +6,7 @@ import (
 	"strconv"
 
 	"postern/event"
+	"postern/instance"
 )
 
 // webhookRequest is the body that sets an instance's webhook.
@@ -72,4 +73,28 @@ func distance(a, b string) int {
 		}
 	}
 	return row[len(b)]
+}
+
+func (a *api) putWebhook(c *call) error {
+	var in webhookRequest
+	if err := c.decode(&in, maxBody); err != nil {
+		return err
+	}
+	flags, err := in.flags()
+	if err != nil {
+		return err
+	}
+	w, err := a.Registry.PutWebhook(c.r.Context(), c.instance.ID, instance.WebhookChange{URL: in.URL, Enabled: in.Enabled, Events: flags})
+	if err != nil {
+		return err
+	}
+	return c.w.json(http.StatusOK, w)
+}
+
+func (a *api) showWebhook(c *call) error {
+	w, err := a.Registry.Webhook(c.instance.ID)
+	if err != nil {
+		return err
+	}
+	return c.w.json(http.StatusOK, w)
 }

@@ -1,0 +1,302 @@
+package httpapi
+
+import (
+	"encoding/json"
+	"errors"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/golang-jwt/jwt/v5"
+	"github.com/google/go-cmp/cmp"
+
+	"postern/event"
+	"postern/instance"
+)
+
+// keys returns the sorted keys of a JSON object.
+func keys(m map[string]json.RawMessage) []string {
+	var all []string
+	for k := range m {
+		all = append(all, k)
+	}
+	slices.Sort(all)
+	return all
+}
+
+func TestCreatedInstanceHasExactlyItsFieldsAndAWorkingToken(t *testing.T) {
+	r := newRig(t)
+	body := `{"instanceName":"shop","description":null,"externalAttributes":{"a":1}}`
+	got := decoded[map[string]json.RawMessage](t, r.admin("POST", "/instance/create", body))
+	want := []string{"Auth", "createdAt", "description", "id", "name", "updatedAt"}
+	if diff := cmp.Diff(want, keys(got)); diff != "" {
+		t.Error(diff)
+	}
+	var auth issuedToken
+	if err := json.Unmarshal(got["Auth"], &auth); err != nil {
+		t.Fatal(err)
+	}
+	shown := decoded[map[string]json.RawMessage](t, r.as(auth.Token, "GET", "/instance/shop", ""))
+	if _, there := shown["Auth"]; there {
+		t.Error("an instance shows its token")
+	}
+	for field, want := range map[string]string{
+		"status": `"OFFLINE"`, "connectionStatus": `"offline"`, "ownerJid": "null", "Webhook": "null",
+		"description": "null", "externalAttributes": `{"a":1}`, "profilePicUrl": "null", "id": "1", "name": `"shop"`,
+	} {
+		if string(shown[field]) != want {
+			t.Errorf("%s is %s, want %s", field, shown[field], want)
+		}
+	}
+}
+
+func TestInstanceNamesAreHeldToTheirRule(t *testing.T) {
+	r := newRig(t)
+	r.instance("taken")
+	wantError(t, r.admin("POST", "/instance", `{"instanceName":"taken"}`), 409, "INSTANCE_EXISTS")
+	for _, name := range []string{"", ".a", "a b", "a/b", "ü", "create", "events", strings.Repeat("x", 256)} {
+		wantError(t, r.admin("POST", "/instance", `{"instanceName":"`+name+`"}`), 422, "INVALID_INSTANCE")
+	}
+	wantError(t, r.admin("POST", "/instance", `{"description":"`+strings.Repeat("x", 256)+`"}`), 422, "INVALID_INSTANCE")
+	wantError(t, r.admin("POST", "/instance", `{"instanceName":null}`), 400, "INVALID_TYPE")
+	wantError(t, r.admin("POST", "/instance", `{"externalAttributes":[]}`), 400, "INVALID_TYPE")
+	wantError(t, r.admin("POST", "/instance", `{"instancename":"x"}`), 400, "UNKNOWN_FIELD")
+	made := decoded[createdInstance](t, r.admin("POST", "/instance", ""))
+	if !strings.HasPrefix(made.Name, "instance-") || made.ID != 2 {
+		t.Errorf("got %+v", made)
+	}
+}
+
+func TestInstancesAreListedWithTheirTokens(t *testing.T) {
+	r := newRig(t)
+	token := r.instance("a")
+	r.instance("b")
+	all := decoded[[]listedInstance](t, r.admin("GET", "/instance", ""))
+	if len(all) != 2 || all[0].Auth.Token != token {
+		t.Fatalf("got %+v", all)
+	}
+	one := decoded[[]listedInstance](t, r.admin("GET", "/instance/fetchInstances?instanceName=b", ""))
+	if len(one) != 1 || one[0].Name != "b" {
+		t.Errorf("got %+v", one)
+	}
+	if none := decoded[json.RawMessage](t, r.admin("GET", "/instance?instanceName=c", "")); string(none) != "[]" {
+		t.Errorf("an unknown name lists %s", none)
+	}
+	wantError(t, r.admin("GET", "/instance?name=c", ""), 400, "INVALID_QUERY")
+}
+
+func TestInstanceTokenIsJudgedInTheOrderOfTheContract(t *testing.T) {
+	r := newRig(t)
+	a := r.instance("a")
+	r.instance("b")
+	good := jwt.MapClaims{"instanceName": "a"}
+	for name, token := range forged(t, good) {
+		if status := r.as(token, "GET", "/instance/a", "").StatusCode; status != 401 {
+			t.Errorf("%s: status %d", name, status)
+		}
+	}
+	wantError(t, r.as(a, "GET", "/instance/b", ""), 403, "FORBIDDEN")
+	wantError(t, r.as(a, "GET", "/instance/unknown", ""), 403, "FORBIDDEN")
+	wantError(t, r.as(a, "GET", "/instance/A", ""), 403, "FORBIDDEN")
+	ghost, err := MintInstanceToken(testSecret, "ghost", 0, time.Now())
+	if err != nil {
+		t.Fatal(err)
+	}
+	wantError(t, r.as(ghost, "GET", "/instance/ghost", ""), 404, "INSTANCE_NOT_FOUND")
+	other, err := MintInstanceToken(testSecret, "a", 0, time.Now())
+	if err != nil {
+		t.Fatal(err)
+	}
+	wantError(t, r.as(other, "GET", "/instance/a", ""), 401, "UNAUTHORIZED")
+	wantError(t, r.as(r.token, "GET", "/instance/a", ""), 401, "UNAUTHORIZED")
+	wantError(t, r.as(a, "GET", "/message/batches", ""), 401, "UNAUTHORIZED")
+}
+
+func TestANewTokenRevokesTheOld(t *testing.T) {
+	r := newRig(t)
+	first := r.instance("a")
+	second := decoded[rotatedToken](t, r.admin("PUT", "/instance/a/token", ""))
+	if second.Token == first || second.InstanceID != 1 {
+		t.Fatalf("got %+v", second)
+	}
+	wantError(t, r.as(first, "GET", "/instance/a", ""), 401, "UNAUTHORIZED")
+	wantError(t, r.as(second.Token, "PUT", "/instance/refreshToken/a", `{"oldToken":"`+first+`"}`), 401, "UNAUTHORIZED")
+	wantError(t, r.as(second.Token, "PUT", "/instance/refreshToken/a", `{}`), 400, "MISSING_FIELD")
+	third := decoded[rotatedToken](t, r.as(second.Token, "PUT", "/instance/refreshToken/a", `{"oldToken":"`+second.Token+`"}`))
+	wantError(t, r.as(second.Token, "GET", "/instance/a", ""), 401, "UNAUTHORIZED")
+	if status := r.as(third.Token, "GET", "/instance/a", "").StatusCode; status != 200 {
+		t.Errorf("the newest token answers %d", status)
+	}
+	wantError(t, r.admin("PUT", "/instance/unknown/token", ""), 404, "INSTANCE_NOT_FOUND")
+}
+
+func TestWebhookIsAnUpsertOnBothPaths(t *testing.T) {
+	r := newRig(t)
+	token := r.instance("a")
+	wantError(t, r.as(token, "GET", "/instance/a/webhook", ""), 404, "WEBHOOK_NOT_FOUND")
+	wantError(t, r.as(token, "PUT", "/instance/a/webhook", `{"enabled":true}`), 400, "INVALID_WEBHOOK")
+	put := func(path, body string) instance.Webhook {
+		return decoded[instance.Webhook](t, r.as(token, "PUT", path, body))
+	}
+	w := put("/webhook/set/a", `{"url":"https://example.org/x","events":{"qrcodeUpdated":true,"messagesUpsert":false}}`)
+	flags := map[event.Flag]bool{"qrcodeUpdated": true, "messagesUpsert": false}
+	if !w.Enabled || w.URL != "https://example.org/x" || !cmp.Equal(w.Events, flags) {
+		t.Errorf("got %+v", w)
+	}
+	if w = put("/instance/a/webhook", `{"enabled":false}`); w.Enabled || !cmp.Equal(w.Events, flags) || w.URL == "" {
+		t.Errorf("absent url and events: got %+v", w)
+	}
+	if w = put("/instance/a/webhook", `{"events":{}}`); !w.Enabled || len(w.Events) != 0 {
+		t.Errorf("absent enabled and empty events: got %+v", w)
+	}
+	shown := decoded[map[string]json.RawMessage](t, r.as(token, "GET", "/webhook/find/a", ""))
+	want := []string{"createdAt", "enabled", "events", "id", "instanceId", "updatedAt", "url"}
+	if diff := cmp.Diff(want, keys(shown)); diff != "" || string(shown["events"]) != "{}" {
+		t.Errorf("%s events %s", diff, shown["events"])
+	}
+}
+
+func TestEveryWebhookConfigurationErrorIs400(t *testing.T) {
+	r := newRig(t)
+	token := r.instance("a")
+	for body, want := range map[string]string{
+		`{"url":"ftp://example.org"}`:                                    "INVALID_WEBHOOK",
+		`{"url":"https://u:p@example.org"}`:                              "INVALID_WEBHOOK",
+		`{"url":"https://example.org/` + strings.Repeat("x", 500) + `"}`: "INVALID_WEBHOOK",
+		`{"url":"https://example.org","events":null}`:                    "INVALID_TYPE",
+		`{"url":"https://example.org","events":{"qrcodeUpdated":1}}`:     "INVALID_TYPE",
+		`{"url":"https://example.org","events":{"qrcodeUpdate":true}}`:   "UNKNOWN_FIELD",
+		`{"url":"https://example.org","events":{"a":true,"a":true}}`:     "DUPLICATE_FIELD",
+		`{"URL":"https://example.org"}`:                                  "UNKNOWN_FIELD",
+		`{"url":null}`:                                                   "INVALID_TYPE",
+	} {
+		b := wantError(t, r.as(token, "PUT", "/instance/a/webhook", body), 400, want)
+		if strings.Contains(body, "qrcodeUpdate\"") && !strings.Contains(b.Messages[0], `"qrcodeUpdated"`) {
+			t.Errorf("the nearest flag is not named: %q", b.Messages)
+		}
+	}
+}
+
+func TestConnectTellsTheCodeOrThatThereIsNone(t *testing.T) {
+	r := newRig(t)
+	token := r.instance("a")
+	r.sockets.connect = Connect{Count: 1, Code: "2@x", Base64: "data:", State: event.QRCodeState}
+	for _, path := range []string{"/instance/a/connect", "/instance/connect/a"} {
+		for _, method := range []string{"GET", "POST"} {
+			got := decoded[connectAnswer](t, r.as(token, method, path, ""))
+			if got.Count != 1 || got.Code == nil || *got.Code != "2@x" || got.ConnectionStatus != "QR_CODE" || got.InstanceName != "a" {
+				t.Errorf("%s %s: got %+v", method, path, got)
+			}
+		}
+	}
+	r.sockets.connect = Connect{State: event.Online, AlreadyConnected: true, OwnerJID: "1@s.whatsapp.net"}
+	got := decoded[map[string]json.RawMessage](t, r.as(token, "GET", "/instance/a/connect", ""))
+	if string(got["code"]) != "null" || string(got["base64"]) != "null" || string(got["count"]) != "0" || string(got["alreadyConnected"]) != "true" {
+		t.Errorf("online: got %s", got)
+	}
+	r.sockets.err = ErrNoCode
+	wantError(t, r.as(token, "GET", "/instance/a/connect", ""), 408, "CONNECT_TIMEOUT")
+}
+
+func TestPairingCodeByPathAndByBody(t *testing.T) {
+	r := newRig(t)
+	token := r.instance("a")
+	for _, c := range [][3]string{
+		{"GET", "/instance/a/connect/code/4915112345678", ""},
+		{"GET", "/instance/connect/a/code/+49%20151-12345678", ""},
+		{"POST", "/instance/a/connect/code", `{"phoneNumber":"+49 151 12345678"}`},
+		{"POST", "/instance/connect/a/code", `{"phoneNumber":"4915112345678"}`},
+	} {
+		r.sockets.phone = ""
+		got := decoded[map[string]string](t, r.as(token, c[0], c[1], c[2]))
+		if got["code"] != "ABCD-EFGH" || r.sockets.phone != "4915112345678" {
+			t.Errorf("%s: got %v for %q", c[1], got, r.sockets.phone)
+		}
+	}
+	wantError(t, r.as(token, "POST", "/instance/a/connect/code", `{"phoneNumber":"12"}`), 422, "INVALID_RECIPIENT")
+	wantError(t, r.as(token, "POST", "/instance/a/connect/code", `{}`), 400, "MISSING_FIELD")
+	r.sockets.err = ErrOnline
+	wantError(t, r.as(token, "GET", "/instance/a/connect/code/4915112345678", ""), 409, "ALREADY_CONNECTED")
+}
+
+func TestStatusTellsTheSocketsTruth(t *testing.T) {
+	r := newRig(t)
+	token := r.instance("a")
+	for state, want := range map[event.State]string{
+		event.Online: "open", event.Reconnecting: "connecting", event.Offline: "close", event.LoggedOut: "close",
+	} {
+		r.sockets.status = Connection{State: state}
+		got := decoded[statusAnswer](t, r.as(token, "GET", "/instance/connectionState/a", ""))
+		if got.State != want || got.ConnectionStatus != strings.ToUpper(string(state)) || got.StatusReason != nil {
+			t.Errorf("%s: got %+v", state, got)
+		}
+	}
+	r.sockets.status = Connection{State: event.LoggedOut, Reason: 401}
+	if got := decoded[statusAnswer](t, r.as(token, "GET", "/instance/a/connection/status", "")); *got.StatusReason != 401 {
+		t.Errorf("got %+v", got)
+	}
+}
+
+func TestLogoutHasThreePathsAndRestartOne(t *testing.T) {
+	r := newRig(t)
+	token := r.instance("a")
+	for _, path := range []string{"/instance/a/logout", "/instance/a/logout/a", "/instance/logout/a"} {
+		got := decoded[logoutAnswer](t, r.as(token, "DELETE", path, ""))
+		if got.State != "logged_out" || got.ConnectionStatus != "LOGGED_OUT" || got.InstanceName != "a" || got.Message == "" {
+			t.Errorf("%s: got %+v", path, got)
+		}
+	}
+	wantError(t, r.as(token, "DELETE", "/instance/a/logout/b", ""), 404, "NOT_FOUND")
+	r.sockets.err = ErrNeverPaired
+	wantError(t, r.as(token, "DELETE", "/instance/a/logout", ""), 409, "NOT_PAIRED")
+	r.sockets.err = event.ErrNotConnected
+	wantError(t, r.as(token, "POST", "/instance/a/restart", ""), 503, "INSTANCE_NOT_CONNECTED")
+}
+
+func TestSendTextNamesExactlyOneRecipient(t *testing.T) {
+	r := newRig(t)
+	token := r.instance("a")
+	send := func(path, body string) event.Message {
+		return decoded[event.Message](t, r.as(token, "POST", path, body))
+	}
+	for _, field := range []string{"number", "chat", "recipient"} {
+		got := send("/instance/a/send/text", `{"`+field+`":"+49 151 12345678","textMessage":{"text":"hi"},"options":{"externalAttributes":{"o":1}}}`)
+		if got.ID != 7 || r.sockets.sent.To.JID() != "4915112345678@s.whatsapp.net" || r.sockets.sent.Content.Text.Text != "hi" {
+			t.Errorf("%s: got %+v from %+v", field, got, r.sockets.sent)
+		}
+		if string(r.sockets.sent.ExternalAttributes) != `{"o":1}` {
+			t.Errorf("attributes %s", r.sockets.sent.ExternalAttributes)
+		}
+	}
+	send("/message/sendText/a", `{"number":"1-2@g.us","textMessage":{"text":"hi"}}`)
+	text := func(n int) string {
+		return `{"number":"4915112345678","textMessage":{"text":"` + strings.Repeat("é", n) + `"}}`
+	}
+	send("/instance/a/send/text", text(event.MaxText))
+	for _, c := range []struct {
+		body   string
+		status int
+		code   string
+	}{
+		{text(event.MaxText + 1), 422, "INVALID_MESSAGE"},
+		{text(0), 422, "INVALID_MESSAGE"},
+		{`{"number":"12","textMessage":{"text":"x"}}`, 422, "INVALID_RECIPIENT"},
+		{`{"number":"4915112345678","chat":"4915112345678","textMessage":{"text":"x"}}`, 400, "ONE_RECIPIENT"},
+		{`{"textMessage":{"text":"x"}}`, 400, "ONE_RECIPIENT"},
+		{`{"number":"4915112345678"}`, 400, "MISSING_FIELD"},
+		{`{"number":"4915112345678","textMessage":{"Text":"x"}}`, 400, "UNKNOWN_FIELD"},
+		{`{"number":4915112345678,"textMessage":{"text":"x"}}`, 400, "INVALID_TYPE"},
+	} {
+		wantError(t, r.as(token, "POST", "/instance/a/send/text", c.body), c.status, c.code)
+	}
+	for err, want := range map[error]int{
+		event.ErrNotConnected: 503, event.ErrNotOnWhatsApp: 422, event.ErrSendRefused: 422, event.ErrOutcomeUnknown: 408,
+		ErrNotStored: 406, errors.New("else"): 500,
+	} {
+		r.sockets.err = err
+		if got := r.as(token, "POST", "/instance/a/send/text", text(1)).StatusCode; got != want {
+			t.Errorf("%v: status %d, want %d", err, got, want)
+		}
+	}
+}

@@ -1,0 +1,94 @@
+package httpapi
+
+import (
+	"net/http/httptest"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/google/uuid"
+)
+
+// concrete fills the parameters of a path of the route table.
+func concrete(path string) string {
+	return strings.NewReplacer(
+		"{i}", "some-instance", "{id}", uuid.NewString(), "{item}", uuid.NewString(), "{phone}", "4915112345678",
+	).Replace(path)
+}
+
+func TestEveryRouteAnswers405ToAMethodItHasNotAndNamesThoseItHas(t *testing.T) {
+	r := newRig(t)
+	for _, row := range routes() {
+		for _, method := range []string{"PATCH", "OPTIONS", "HEAD", "BREW"} {
+			res := do(r.h, httptest.NewRequest(method, concrete(row.path), nil))
+			if !slices.Contains(strings.Split(res.Header.Get("Allow"), ", "), row.method) {
+				t.Errorf("%s %s: Allow %q", method, row.path, res.Header.Get("Allow"))
+			}
+			wantError(t, res, 405, "METHOD_NOT_ALLOWED")
+		}
+	}
+}
+
+func TestEveryRouteWithACredentialAnswers401WithoutAGoodOneBeforeItReadsTheBody(t *testing.T) {
+	r := newRig(t)
+	for _, row := range routes() {
+		if row.auth == public || row.auth == handshake {
+			continue
+		}
+		for name, set := range map[string][2]string{
+			"none":          {"X-Nothing", ""},
+			"a wrong key":   {"Apikey", "wrong"},
+			"a wrong token": {"Authorization", "Bearer wrong"},
+		} {
+			req := httptest.NewRequest(row.method, concrete(row.path), strings.NewReader("{malformed"))
+			req.Header.Set(set[0], set[1])
+			res := do(r.h, req)
+			if res.StatusCode != 401 {
+				t.Errorf("%s %s with %s: status %d", row.method, row.path, name, res.StatusCode)
+				continue
+			}
+			wantError(t, res, 401, "UNAUTHORIZED")
+		}
+	}
+}
+
+func TestNoCredentialOpensARouteOfAnotherScheme(t *testing.T) {
+	r := newRig(t)
+	for _, row := range routes() {
+		req := httptest.NewRequest(row.method, concrete(row.path), nil)
+		switch row.auth {
+		case userBearer, instanceBearer:
+			req.Header.Set("apikey", testKey)
+		case globalKey:
+			req.Header.Set("Authorization", "Bearer "+r.token)
+		case public, handshake:
+			continue
+		}
+		if res := do(r.h, req); res.StatusCode != 401 {
+			t.Errorf("%s %s: status %d", row.method, row.path, res.StatusCode)
+		}
+	}
+}
+
+func TestARouteIsInTheTableOnce(t *testing.T) {
+	seen := map[string]bool{}
+	for _, row := range routes() {
+		key := row.method + " " + row.path
+		if seen[key] {
+			t.Errorf("%s is there twice", key)
+		}
+		seen[key] = true
+	}
+}
+
+func TestEveryAliasLeadsToARoute(t *testing.T) {
+	r := newRig(t)
+	for _, a := range aliases() {
+		for _, method := range a.methods {
+			if !slices.ContainsFunc(routes(), func(row route) bool { return row.method == method && row.path == a.to }) {
+				t.Errorf("%s %s leads to %s, which is no route", method, a.from, a.to)
+			}
+		}
+		wantError(t, do(r.h, httptest.NewRequest("PATCH", concrete(a.from), nil)), 405, "METHOD_NOT_ALLOWED")
+	}
+}
