@@ -1,0 +1,102 @@
+package httpapi
+
+import (
+	"net/http"
+	"net/http/httptest"
+	"slices"
+	"testing"
+	"time"
+
+	"postern/event"
+)
+
+// handshakeOf is a WebSocket handshake for target, changed by edit.
+func handshakeOf(target string, edit func(h http.Header)) *http.Request {
+	r := httptest.NewRequest("GET", target, nil)
+	r.Header = http.Header{
+		"Connection": {"keep-alive, Upgrade"}, "Upgrade": {"websocket"}, "Sec-Websocket-Version": {"13"},
+		"Sec-Websocket-Key": {"dGhlIHNhbXBsZSBub25jZQ=="},
+	}
+	if edit != nil {
+		edit(r.Header)
+	}
+	return r
+}
+
+func TestHandshakeIsCheckedInTheOrder426Then400Then401Then403Then404(t *testing.T) {
+	r := newRig(t)
+	instanceToken := r.instance("a")
+	ghost, err := MintInstanceToken(testSecret, "ghost", 0, time.Now())
+	if err != nil {
+		t.Fatal(err)
+	}
+	old, err := MintInstanceToken(testSecret, "a", 0, time.Now())
+	if err != nil {
+		t.Fatal(err)
+	}
+	without := func(name string) func(http.Header) { return func(h http.Header) { h.Del(name) } }
+	const g, i = "/ws/global/events", "/ws/instance/events"
+	cases := []struct {
+		name, target string
+		edit         func(http.Header)
+		status       int
+		code         string
+	}{
+		{"no upgrade and nothing else right", g, without("Upgrade"), 426, "UPGRADE_REQUIRED"},
+		{"no connection header", g, without("Connection"), 426, "UPGRADE_REQUIRED"},
+		{"no version", g, without("Sec-Websocket-Version"), 426, "UPGRADE_REQUIRED"},
+		{"no event and a bad token", g + "?token=x", nil, 400, "INVALID_SUBSCRIPTION"},
+		{"no token", g + "?event=*", nil, 400, "INVALID_SUBSCRIPTION"},
+		{"an empty event", g + "?event=&token=x", nil, 400, "INVALID_SUBSCRIPTION"},
+		{"an unknown event", g + "?event=message.batch.done&token=x", nil, 400, "INVALID_SUBSCRIPTION"},
+		{"an event of the other family", g + "?event=messages.upsert&token=x", nil, 400, "INVALID_SUBSCRIPTION"},
+		{"a known and an unknown event", g + "?event=message.batch.created,x&token=x", nil, 400, "INVALID_SUBSCRIPTION"},
+		{"an unknown event beside *", g + "?event=*,x&token=x", nil, 400, "INVALID_SUBSCRIPTION"},
+		{"since that is no number", g + "?event=*&since=-1&token=x", nil, 400, "INVALID_SUBSCRIPTION"},
+		{"since of an instance", i + "?event=*&since=1&token=x", nil, 400, "INVALID_QUERY"},
+		{"an unknown parameter", g + "?events=*&token=x", nil, 400, "INVALID_QUERY"},
+		{"a bad token", g + "?event=*&token=x", nil, 401, "UNAUTHORIZED"},
+		{"a bad token of an instance", i + "?event=*&token=x", nil, 401, "UNAUTHORIZED"},
+		{"an instance's token for the global path", g + "?event=*&token=" + instanceToken, nil, 403, "FORBIDDEN"},
+		{"a user's token for the instance path", i + "?event=*&token=" + r.token, nil, 403, "FORBIDDEN"},
+		{"an instance that is gone", i + "?event=*&token=" + ghost, nil, 404, "INSTANCE_NOT_FOUND"},
+		{"a token that was not issued", i + "?event=*&token=" + old, nil, 401, "UNAUTHORIZED"},
+	}
+	for _, c := range cases {
+		t.Run(c.name, func(t *testing.T) {
+			wantError(t, do(r.h, handshakeOf(c.target, c.edit)), c.status, c.code)
+		})
+	}
+}
+
+func TestHandshakeServesWhomTheTokenNames(t *testing.T) {
+	r := newRig(t)
+	token := r.instance("a")
+	asBearer := func(token string) func(http.Header) {
+		return func(h http.Header) { h.Set("Authorization", "Bearer "+token) }
+	}
+	do(r.h, handshakeOf("/ws/global/events?event=message.batch.created,message.batch.stopped&event=message.batch.paused&since=5", asBearer(r.token)))
+	want := []event.Kind{event.BatchCreated, event.BatchStopped, event.BatchPaused}
+	if s := r.hub.stream; r.hub.user != r.user || !slices.Equal(s.Kinds, want) || s.Since == nil || *s.Since != 5 || s.ExpiresAt.IsZero() {
+		t.Errorf("got %+v for %s", s, r.hub.user)
+	}
+	do(r.h, handshakeOf("/ws/instance/events?event=*&token="+token, nil))
+	if s := r.hub.stream; r.hub.instance != 1 || s.Kinds != nil || s.Since != nil || !s.ExpiresAt.IsZero() {
+		t.Errorf("got %+v for %d", s, r.hub.instance)
+	}
+}
+
+func TestWhatTheHubRefusesIsAnsweredWithTheErrorBody(t *testing.T) {
+	r := newRig(t)
+	for err, want := range map[error]struct {
+		status int
+		code   string
+	}{
+		ErrOrigin: {403, "ORIGIN_REFUSED"},
+		ErrAhead:  {400, "INVALID_SUBSCRIPTION"},
+		ErrGone:   {410, "EVENTS_GONE"},
+	} {
+		r.hub.err = err
+		wantError(t, do(r.h, handshakeOf("/ws/global/events?event=*&token="+r.token, nil)), want.status, want.code)
+	}
+}
