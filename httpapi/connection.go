@@ -75,16 +75,21 @@ func (a *api) connect(c *call) error {
 			return err
 		}
 	}
-	got, err := a.Connections.Connect(c.r.Context(), c.instance.ID, c.requestID)
+	got, err := a.Supervisor.Connect(c.r.Context(), c.instance.ID, c.requestID)
 	if err != nil {
 		return err
 	}
-	return c.w.json(http.StatusOK, connectAnswer{
-		Count: got.Count, Code: orNull(got.Code), Base64: orNull(got.Base64),
-		InstanceName: c.instance.Name, ConnectionStatus: upper(got.State),
-		AlreadyConnected: got.AlreadyConnected, AlreadyConnecting: got.AlreadyConnecting,
-		OwnerJID: orNull(got.OwnerJID),
-	})
+	answer := connectAnswer{
+		InstanceName:      got.Record.Name,
+		ConnectionStatus:  upper(got.Record.Status),
+		AlreadyConnected:  got.AlreadyConnected,
+		AlreadyConnecting: got.AlreadyConnecting,
+		OwnerJID:          orNull(got.Record.OwnerJID),
+	}
+	if got.Code != nil {
+		answer.Count, answer.Code, answer.Base64 = got.Code.Count, &got.Code.Code, &got.Code.Base64
+	}
+	return c.w.json(http.StatusOK, answer)
 }
 
 func (a *api) pairByPath(c *call) error { return a.pair(c, c.params.ByName("phone")) }
@@ -105,7 +110,7 @@ func (a *api) pair(c *call, phone string) error {
 	if !to.IsPhone() {
 		return refuse(http.StatusUnprocessableEntity, "INVALID_RECIPIENT", "phoneNumber must be a phone number")
 	}
-	code, err := a.Connections.PairingCode(c.r.Context(), c.instance.ID, to.User, c.requestID)
+	code, err := a.Supervisor.PairCode(c.r.Context(), c.instance.ID, to.User, c.requestID)
 	if err != nil {
 		return err
 	}
@@ -117,32 +122,40 @@ type pairingCode struct {
 }
 
 func (a *api) connectionStatus(c *call) error {
-	got, err := a.Connections.Status(c.instance.ID)
+	got, err := a.Supervisor.Status(c.instance.ID)
 	if err != nil {
 		return err
 	}
-	var reason *int
-	if got.Reason != 0 {
-		reason = &got.Reason
+	rec := got.Record
+	answer := statusAnswer{
+		State:            socketState(rec.Status),
+		InstanceName:     rec.Name,
+		ConnectionStatus: upper(rec.Status),
+		Connected:        got.Connected,
+		LoggedIn:         got.LoggedIn,
+		OwnerJID:         orNull(rec.OwnerJID),
+		LastConnectedAt:  event.AtPtr(rec.LastConnectedAt.Time),
+		LastReceivedAt:   event.AtPtr(got.LastReceivedAt),
+		LastSentAt:       event.AtPtr(got.LastSentAt),
+		LastError:        orNull(rec.LastError),
 	}
-	return c.w.json(http.StatusOK, statusAnswer{
-		State: socketState(got.State), StatusReason: reason,
-		InstanceName: c.instance.Name, ConnectionStatus: upper(got.State),
-		Connected: got.Connected, LoggedIn: got.LoggedIn, OwnerJID: orNull(got.OwnerJID),
-		LastConnectedAt: event.AtPtr(got.LastConnectedAt),
-		LastReceivedAt:  event.AtPtr(got.LastReceivedAt),
-		LastSentAt:      event.AtPtr(got.LastSentAt),
-		LastError:       orNull(got.LastError),
-	})
+	if rec.Reason != 0 {
+		answer.StatusReason = &rec.Reason
+	}
+	return c.w.json(http.StatusOK, answer)
 }
 
 func (a *api) logout(c *call) error {
-	if err := a.Connections.Logout(c.r.Context(), c.instance.ID, c.requestID); err != nil {
+	told, err := a.Supervisor.Logout(c.r.Context(), c.instance.ID, c.requestID)
+	if err != nil {
 		return err
 	}
+	message := "the instance was logged out"
+	if !told {
+		message += "; WhatsApp could not be told, so remove the linked device on the phone too"
+	}
 	return c.w.json(http.StatusOK, logoutAnswer{
-		InstanceName: c.instance.Name, State: string(event.LoggedOut), ConnectionStatus: upper(event.LoggedOut),
-		Message: "the instance was logged out",
+		InstanceName: c.instance.Name, State: string(event.LoggedOut), ConnectionStatus: upper(event.LoggedOut), Message: message,
 	})
 }
 
@@ -151,7 +164,7 @@ func (a *api) restart(c *call) error {
 	if err := c.noBody(); err != nil {
 		return err
 	}
-	if err := a.Connections.Restart(c.r.Context(), c.instance.ID, c.requestID); err != nil {
+	if err := a.Supervisor.Restart(c.r.Context(), c.instance.ID, c.requestID); err != nil {
 		return err
 	}
 	return a.connectionStatus(c)

@@ -60,6 +60,9 @@ type mapping struct {
 // the log and not in the answer.
 func errorTable() []mapping {
 	return []mapping{
+		// These two may wrap a second error of the table, and count before it.
+		{instance.ErrNotStored, http.StatusNotAcceptable, "SENT_BUT_NOT_STORED", "the message was sent, but could not be stored"},
+		{event.ErrNotConnected, http.StatusServiceUnavailable, "INSTANCE_NOT_CONNECTED", ""},
 		{store.ErrDiskFull, http.StatusServiceUnavailable, "DISK_FULL", "the disk is full or nearly full; nothing was changed"},
 		{store.ErrClosed, http.StatusServiceUnavailable, "SHUTTING_DOWN", "the program is stopping"},
 		{instance.ErrNotFound, http.StatusNotFound, "INSTANCE_NOT_FOUND", "there is no such instance"},
@@ -67,10 +70,9 @@ func errorTable() []mapping {
 		{instance.ErrInvalid, http.StatusUnprocessableEntity, "INVALID_INSTANCE", ""},
 		{instance.ErrNoWebhook, http.StatusNotFound, "WEBHOOK_NOT_FOUND", "the instance has no webhook"},
 		{instance.ErrInvalidWebhook, http.StatusBadRequest, "INVALID_WEBHOOK", ""},
-		{ErrNoCode, http.StatusRequestTimeout, "CONNECT_TIMEOUT", ""},
-		{ErrOnline, http.StatusConflict, "ALREADY_CONNECTED", ""},
-		{ErrNeverPaired, http.StatusConflict, "NOT_PAIRED", ""},
-		{ErrNotStored, http.StatusNotAcceptable, "SENT_BUT_NOT_STORED", ""},
+		{instance.ErrNoCode, http.StatusRequestTimeout, "CONNECT_TIMEOUT", ""},
+		{instance.ErrAlreadyPaired, http.StatusConflict, "ALREADY_CONNECTED", ""},
+		{instance.ErrNeverPaired, http.StatusConflict, "NOT_PAIRED", ""},
 		{ErrOrigin, http.StatusForbidden, "ORIGIN_REFUSED", ""},
 		{ErrAhead, http.StatusBadRequest, codeInvalidSubscription, ""},
 		{ErrGone, http.StatusGone, "EVENTS_GONE", ""},
@@ -81,7 +83,6 @@ func errorTable() []mapping {
 		{event.ErrContent, http.StatusUnprocessableEntity, "INVALID_MESSAGE", ""},
 		{event.ErrNotOnWhatsApp, http.StatusUnprocessableEntity, "RECIPIENT_NOT_ON_WHATSAPP", ""},
 		{event.ErrSendRefused, http.StatusUnprocessableEntity, event.SendMessageFailed, ""},
-		{event.ErrNotConnected, http.StatusServiceUnavailable, "INSTANCE_NOT_CONNECTED", ""},
 		{event.ErrOutcomeUnknown, http.StatusRequestTimeout, event.SendResultUnknown, ""},
 	}
 }

@@ -14,11 +14,14 @@ import (
 // Config is what the interface needs. All fields are required but those that
 // say otherwise.
 type Config struct {
-	Registry    *instance.Registry
-	Connections Connections
-	Engine      *batch.Engine
-	Hub         Hub // nil: the WebSocket paths answer 404
-	Store       *store.Store
+	Registry   *instance.Registry
+	Supervisor *instance.Supervisor
+	Engine     *batch.Engine
+	Hub        Hub // nil: the WebSocket paths answer 404
+	Store      *store.Store
+
+	// NewMessageID makes the WhatsApp id of one send.
+	NewMessageID func() string
 
 	APIKey    string        // the GlobalApiKey
 	JWTSecret []byte        // HS256, 32 bytes or more
@@ -54,8 +57,8 @@ type api struct {
 // is missing or too weak.
 func New(c Config) (http.Handler, error) {
 	switch {
-	case c.Registry == nil || c.Connections == nil || c.Engine == nil || c.Store == nil:
-		return nil, errors.New("httpapi: Registry, Connections, Engine and Store are required")
+	case c.Registry == nil || c.Supervisor == nil || c.Engine == nil || c.Store == nil || c.NewMessageID == nil:
+		return nil, errors.New("httpapi: Registry, Supervisor, Engine, Store and NewMessageID are required")
 	case c.APIKey == "":
 		return nil, errors.New("httpapi: the global API key is empty")
 	case len(c.JWTSecret) < minSecret:

@@ -2,7 +2,6 @@ package httpapi
 
 import (
 	"encoding/json"
-	"errors"
 	"slices"
 	"strings"
 	"testing"
@@ -174,129 +173,6 @@ func TestEveryWebhookConfigurationErrorIs400(t *testing.T) {
 		b := wantError(t, r.as(token, "PUT", "/instance/a/webhook", body), 400, want)
 		if strings.Contains(body, "qrcodeUpdate\"") && !strings.Contains(b.Messages[0], `"qrcodeUpdated"`) {
 			t.Errorf("the nearest flag is not named: %q", b.Messages)
-		}
-	}
-}
-
-func TestConnectTellsTheCodeOrThatThereIsNone(t *testing.T) {
-	r := newRig(t)
-	token := r.instance("a")
-	r.sockets.connect = Connect{Count: 1, Code: "2@x", Base64: "data:", State: event.QRCodeState}
-	for _, path := range []string{"/instance/a/connect", "/instance/connect/a"} {
-		for _, method := range []string{"GET", "POST"} {
-			got := decoded[connectAnswer](t, r.as(token, method, path, ""))
-			if got.Count != 1 || got.Code == nil || *got.Code != "2@x" || got.ConnectionStatus != "QR_CODE" || got.InstanceName != "a" {
-				t.Errorf("%s %s: got %+v", method, path, got)
-			}
-		}
-	}
-	r.sockets.connect = Connect{State: event.Online, AlreadyConnected: true, OwnerJID: "1@s.whatsapp.net"}
-	got := decoded[map[string]json.RawMessage](t, r.as(token, "GET", "/instance/a/connect", ""))
-	if string(got["code"]) != "null" || string(got["base64"]) != "null" || string(got["count"]) != "0" || string(got["alreadyConnected"]) != "true" {
-		t.Errorf("online: got %s", got)
-	}
-	r.sockets.err = ErrNoCode
-	wantError(t, r.as(token, "GET", "/instance/a/connect", ""), 408, "CONNECT_TIMEOUT")
-}
-
-func TestPairingCodeByPathAndByBody(t *testing.T) {
-	r := newRig(t)
-	token := r.instance("a")
-	for _, c := range [][3]string{
-		{"GET", "/instance/a/connect/code/4915112345678", ""},
-		{"GET", "/instance/connect/a/code/+49%20151-12345678", ""},
-		{"POST", "/instance/a/connect/code", `{"phoneNumber":"+49 151 12345678"}`},
-		{"POST", "/instance/connect/a/code", `{"phoneNumber":"4915112345678"}`},
-	} {
-		r.sockets.phone = ""
-		got := decoded[map[string]string](t, r.as(token, c[0], c[1], c[2]))
-		if got["code"] != "ABCD-EFGH" || r.sockets.phone != "4915112345678" {
-			t.Errorf("%s: got %v for %q", c[1], got, r.sockets.phone)
-		}
-	}
-	wantError(t, r.as(token, "POST", "/instance/a/connect/code", `{"phoneNumber":"12"}`), 422, "INVALID_RECIPIENT")
-	wantError(t, r.as(token, "POST", "/instance/a/connect/code", `{}`), 400, "MISSING_FIELD")
-	r.sockets.err = ErrOnline
-	wantError(t, r.as(token, "GET", "/instance/a/connect/code/4915112345678", ""), 409, "ALREADY_CONNECTED")
-}
-
-func TestStatusTellsTheSocketsTruth(t *testing.T) {
-	r := newRig(t)
-	token := r.instance("a")
-	for state, want := range map[event.State]string{
-		event.Online: "open", event.Reconnecting: "connecting", event.Offline: "close", event.LoggedOut: "close",
-	} {
-		r.sockets.status = Connection{State: state}
-		got := decoded[statusAnswer](t, r.as(token, "GET", "/instance/connectionState/a", ""))
-		if got.State != want || got.ConnectionStatus != strings.ToUpper(string(state)) || got.StatusReason != nil {
-			t.Errorf("%s: got %+v", state, got)
-		}
-	}
-	r.sockets.status = Connection{State: event.LoggedOut, Reason: 401}
-	if got := decoded[statusAnswer](t, r.as(token, "GET", "/instance/a/connection/status", "")); *got.StatusReason != 401 {
-		t.Errorf("got %+v", got)
-	}
-}
-
-func TestLogoutHasThreePathsAndRestartOne(t *testing.T) {
-	r := newRig(t)
-	token := r.instance("a")
-	for _, path := range []string{"/instance/a/logout", "/instance/a/logout/a", "/instance/logout/a"} {
-		got := decoded[logoutAnswer](t, r.as(token, "DELETE", path, ""))
-		if got.State != "logged_out" || got.ConnectionStatus != "LOGGED_OUT" || got.InstanceName != "a" || got.Message == "" {
-			t.Errorf("%s: got %+v", path, got)
-		}
-	}
-	wantError(t, r.as(token, "DELETE", "/instance/a/logout/b", ""), 404, "NOT_FOUND")
-	r.sockets.err = ErrNeverPaired
-	wantError(t, r.as(token, "DELETE", "/instance/a/logout", ""), 409, "NOT_PAIRED")
-	r.sockets.err = event.ErrNotConnected
-	wantError(t, r.as(token, "POST", "/instance/a/restart", ""), 503, "INSTANCE_NOT_CONNECTED")
-}
-
-func TestSendTextNamesExactlyOneRecipient(t *testing.T) {
-	r := newRig(t)
-	token := r.instance("a")
-	send := func(path, body string) event.Message {
-		return decoded[event.Message](t, r.as(token, "POST", path, body))
-	}
-	for _, field := range []string{"number", "chat", "recipient"} {
-		got := send("/instance/a/send/text", `{"`+field+`":"+49 151 12345678","textMessage":{"text":"hi"},"options":{"externalAttributes":{"o":1}}}`)
-		if got.ID != 7 || r.sockets.sent.To.JID() != "4915112345678@s.whatsapp.net" || r.sockets.sent.Content.Text.Text != "hi" {
-			t.Errorf("%s: got %+v from %+v", field, got, r.sockets.sent)
-		}
-		if string(r.sockets.sent.ExternalAttributes) != `{"o":1}` {
-			t.Errorf("attributes %s", r.sockets.sent.ExternalAttributes)
-		}
-	}
-	send("/message/sendText/a", `{"number":"1-2@g.us","textMessage":{"text":"hi"}}`)
-	text := func(n int) string {
-		return `{"number":"4915112345678","textMessage":{"text":"` + strings.Repeat("é", n) + `"}}`
-	}
-	send("/instance/a/send/text", text(event.MaxText))
-	for _, c := range []struct {
-		body   string
-		status int
-		code   string
-	}{
-		{text(event.MaxText + 1), 422, "INVALID_MESSAGE"},
-		{text(0), 422, "INVALID_MESSAGE"},
-		{`{"number":"12","textMessage":{"text":"x"}}`, 422, "INVALID_RECIPIENT"},
-		{`{"number":"4915112345678","chat":"4915112345678","textMessage":{"text":"x"}}`, 400, "ONE_RECIPIENT"},
-		{`{"textMessage":{"text":"x"}}`, 400, "ONE_RECIPIENT"},
-		{`{"number":"4915112345678"}`, 400, "MISSING_FIELD"},
-		{`{"number":"4915112345678","textMessage":{"Text":"x"}}`, 400, "UNKNOWN_FIELD"},
-		{`{"number":4915112345678,"textMessage":{"text":"x"}}`, 400, "INVALID_TYPE"},
-	} {
-		wantError(t, r.as(token, "POST", "/instance/a/send/text", c.body), c.status, c.code)
-	}
-	for err, want := range map[error]int{
-		event.ErrNotConnected: 503, event.ErrNotOnWhatsApp: 422, event.ErrSendRefused: 422, event.ErrOutcomeUnknown: 408,
-		ErrNotStored: 406, errors.New("else"): 500,
-	} {
-		r.sockets.err = err
-		if got := r.as(token, "POST", "/instance/a/send/text", text(1)).StatusCode; got != want {
-			t.Errorf("%v: status %d, want %d", err, got, want)
 		}
 	}
 }

@@ -2,11 +2,14 @@ package httpapi
 
 import (
 	"context"
+	"encoding/json"
 	"net/http"
 	"net/http/httptest"
 	"path/filepath"
 	"strings"
+	"sync/atomic"
 	"testing"
+	"time"
 
 	"github.com/google/uuid"
 
@@ -16,7 +19,10 @@ import (
 	"postern/store"
 )
 
-// rig is the interface over a real registry, engine and file. Only the sockets
+// connectTimeout is what a test of an unanswered connect waits for.
+const connectTimeout = 300 * time.Millisecond
+
+// rig is the interface over a real registry, engine and file. Only WhatsApp
 // and the hub are the test's own.
 type rig struct {
 	t        *testing.T
@@ -24,7 +30,7 @@ type rig struct {
 	store    *store.Store
 	registry *instance.Registry
 	engine   *batch.Engine
-	sockets  *scripted
+	line     *line
 	hub      *recordingHub
 	user     uuid.UUID
 	token    string
@@ -39,7 +45,7 @@ func newRig(t *testing.T) *rig {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { _ = st.Close() })
-	r := &rig{t: t, store: st, sockets: &scripted{}, hub: &recordingHub{}}
+	r := &rig{t: t, store: st, line: &line{}, hub: &recordingHub{}}
 	r.registry, err = instance.Open(t.Context(), instance.Config{Store: st, Publish: func(event.Notice) {}})
 	if err != nil {
 		t.Fatal(err)
@@ -48,9 +54,13 @@ func newRig(t *testing.T) *rig {
 	if err != nil {
 		t.Fatal(err)
 	}
+	sup := instance.NewSupervisor(instance.SupervisorConfig{
+		Registry: r.registry, Connector: r.line, ConnectTimeout: connectTimeout, InitialDelay: time.Hour, MaxDelay: time.Hour,
+	})
+	t.Cleanup(func() { _ = sup.Stop(context.Background()) })
 	r.h, err = New(Config{
-		Registry: r.registry, Connections: r.sockets, Engine: r.engine, Hub: r.hub, Store: st,
-		APIKey: testKey, JWTSecret: testSecret,
+		Registry: r.registry, Supervisor: sup, Engine: r.engine, Hub: r.hub, Store: st,
+		NewMessageID: uuid.NewString, APIKey: testKey, JWTSecret: testSecret,
 	})
 	if err != nil {
 		t.Fatal(err)
@@ -73,37 +83,75 @@ func (r *rig) instance(name string) (token string) {
 	return created.Auth.Token
 }
 
-// scripted answers for the sockets, with err when it is set, and remembers the
-// last call.
-type scripted struct {
-	err       error
-	connect   Connect
-	status    Connection
-	phone     string
-	sent      Text
-	requestID string
+// line is the one scripted session of a rig: WhatsApp as far as the API sees it.
+type line struct {
+	report  func(context.Context, event.Fact) error
+	paired  atomic.Bool
+	online  atomic.Bool
+	silent  atomic.Bool // dials and tells nothing
+	phone   string
+	sent    event.Outgoing
+	sendErr error
 }
 
-func (s *scripted) Connect(_ context.Context, _ int64, requestID string) (Connect, error) {
-	s.requestID = requestID
-	return s.connect, s.err
+func (l *line) Open(_ context.Context, _ int64, report func(context.Context, event.Fact) error) (instance.Session, error) {
+	l.report = report
+	return l, nil
 }
 
-func (s *scripted) PairingCode(_ context.Context, _ int64, phone, _ string) (string, error) {
-	s.phone = phone
-	return "ABCD-EFGH", s.err
+func (l *line) Paired() bool { return l.paired.Load() }
+
+func (l *line) Online() bool { return l.online.Load() }
+
+// Connect shows a QR code, or logs in when a phone is linked.
+func (l *line) Connect(ctx context.Context) error {
+	switch {
+	case l.silent.Load():
+		return nil
+	case l.paired.Load():
+		return l.logIn(ctx)
+	}
+	return l.report(ctx, event.Fact{
+		Kind: event.QRCodeUpdated, Status: event.QRCodeState,
+		Data: event.QRCode{Count: 1, Code: "2@x", Base64: "data:image/png;base64,", ExpiresInSeconds: 60},
+	})
 }
 
-func (s *scripted) Status(int64) (Connection, error) { return s.status, s.err }
-
-func (s *scripted) Logout(context.Context, int64, string) error { return s.err }
-
-func (s *scripted) Restart(context.Context, int64, string) error { return s.err }
-
-func (s *scripted) SendText(_ context.Context, id int64, m Text, requestID string) (*event.Message, error) {
-	s.sent, s.requestID = m, requestID
-	return &event.Message{ID: 7, KeyID: "K", InstanceID: id, ExternalAttributes: m.ExternalAttributes}, s.err
+func (l *line) logIn(ctx context.Context) error {
+	l.paired.Store(true)
+	l.online.Store(true)
+	return l.report(ctx, event.Fact{
+		Kind: event.ConnectionUpdated, Status: event.Online, Link: &event.Link{JID: "4915100000000:1@s.whatsapp.net"},
+		Data: event.ConnectionUpdate{Type: event.TypeConnected, Connection: event.ConnectionOpen},
+	})
 }
+
+func (l *line) PairCode(_ context.Context, phone string) (string, error) {
+	l.phone = phone
+	return "ABCD-EFGH", nil
+}
+
+func (l *line) Send(_ context.Context, out event.Outgoing) (event.Sent, error) {
+	l.sent = out
+	if l.sendErr != nil {
+		return event.Sent{}, l.sendErr
+	}
+	to := out.To
+	return event.Sent{Message: &event.Message{
+		KeyID: out.ID, KeyRemoteJID: &to, KeyFromMe: true, MessageType: "conversation",
+		Content: json.RawMessage(`{"text":"hi"}`), MessageTimestamp: 1,
+	}}, nil
+}
+
+func (l *line) Logout(context.Context) error {
+	l.paired.Store(false)
+	l.online.Store(false)
+	return nil
+}
+
+func (l *line) Forget(ctx context.Context) error { return l.Logout(ctx) }
+
+func (l *line) Disconnect() { l.online.Store(false) }
 
 // recordingHub remembers whom it served.
 type recordingHub struct {

@@ -44,11 +44,12 @@ func (a *api) sendText(c *call) error {
 	if err := a.Store.Admit(); err != nil {
 		return err
 	}
-	text := Text{To: to, Content: content}
+	var attributes event.Attributes
 	if in.Options.ExternalAttributes != nil {
-		text.ExternalAttributes = event.Attributes(*in.Options.ExternalAttributes)
+		attributes = event.Attributes(*in.Options.ExternalAttributes)
 	}
-	sent, err := a.Connections.SendText(c.r.Context(), c.instance.ID, text, c.requestID)
+	out := event.Outgoing{ID: a.NewMessageID(), To: to.JID(), Content: content}
+	sent, err := a.Supervisor.SendAndStore(c.r.Context(), c.instance.ID, out, attributes, c.requestID)
 	if err != nil {
 		return err
 	}
