@@ -38,8 +38,15 @@ type rig struct {
 
 func newRig(t *testing.T) *rig {
 	t.Helper()
+	return newRigOnDisk(t, 1)
+}
+
+// newRigOnDisk is a rig whose disk counts as full below minFree bytes.
+func newRigOnDisk(t *testing.T, minFree uint64) *rig {
+	t.Helper()
 	st, err := store.Open(store.Options{
 		Path: filepath.Join(t.TempDir(), "t.db"), Buckets: append(batch.Buckets(), instance.Buckets()...), NoSync: true,
+		MinFree: minFree,
 	})
 	if err != nil {
 		t.Fatal(err)

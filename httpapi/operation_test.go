@@ -1,0 +1,105 @@
+package httpapi
+
+import (
+	"context"
+	"encoding/json"
+	"io"
+	"log/slog"
+	"math"
+	"net"
+	"net/http"
+	"net/http/httptest"
+	"strings"
+	"testing"
+	"time"
+)
+
+func TestAFullDiskRefusesNewWorkAndReadyTellsWhy(t *testing.T) {
+	r := newRigOnDisk(t, math.MaxUint64)
+	wantError(t, r.admin("POST", "/instance", `{"instanceName":"a"}`), 503, "DISK_FULL")
+	wantError(t, r.do("POST", "/message/batches", batchBody("instances", `["a"]`)), 503, "DISK_FULL")
+
+	res := do(r.h, httptest.NewRequest("GET", "/ready", nil))
+	var body health
+	if err := json.NewDecoder(res.Body).Decode(&body); err != nil || res.StatusCode != 503 || len(body.Reasons) != 1 {
+		t.Errorf("ready: %d %+v %v", res.StatusCode, body, err)
+	}
+	if res := do(r.h, httptest.NewRequest("GET", "/health", nil)); res.StatusCode != 200 {
+		t.Errorf("health: %d", res.StatusCode)
+	}
+}
+
+func TestHealthAndReadyNeedNoCredential(t *testing.T) {
+	r := newRig(t)
+	for _, path := range []string{"/health", "/ready"} {
+		res := do(r.h, httptest.NewRequest("GET", path, nil))
+		body, _ := io.ReadAll(res.Body)
+		if res.StatusCode != 200 || string(body) != `{"status":"ok"}` {
+			t.Errorf("%s: %d %s", path, res.StatusCode, body)
+		}
+	}
+}
+
+// dial starts the server as the program does and returns a connection to it.
+func dial(t *testing.T, h http.Handler) net.Conn {
+	t.Helper()
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	srv := NewServer(h, slog.New(slog.DiscardHandler))
+	done := make(chan struct{})
+	go func() { defer close(done); _ = srv.Serve(l) }()
+	t.Cleanup(func() { _ = srv.Close(); <-done })
+	var d net.Dialer
+	ctx, cancel := context.WithTimeout(t.Context(), 5*time.Second)
+	defer cancel()
+	c, err := d.DialContext(ctx, "tcp", l.Addr().String())
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = c.Close() })
+	_ = c.SetDeadline(time.Now().Add(10 * time.Second))
+	return c
+}
+
+func TestHeadersOverTheirLimitAreRefused(t *testing.T) {
+	c := dial(t, newRig(t).h)
+	_, _ = io.WriteString(c, "GET /health HTTP/1.1\r\nHost: x\r\nX-Big: "+strings.Repeat("x", 2*maxHeaderBytes)+"\r\n\r\n")
+	answer, _ := io.ReadAll(c)
+	if !strings.HasPrefix(string(answer), "HTTP/1.1 431 ") {
+		t.Errorf("got %.60q", answer)
+	}
+}
+
+func TestAnAnswerThatPanicsHalfwayIsNotTakenForAWholeOne(t *testing.T) {
+	a := bare(io.Discard, route{"GET", "/x", public, func(_ *api, c *call) error {
+		c.w.Header().Set("Content-Length", "10")
+		_, _ = io.WriteString(c.w, "half")
+		panic("boom")
+	}})
+	c := dial(t, a)
+	_, _ = io.WriteString(c, "GET /x HTTP/1.1\r\nHost: x\r\n\r\n")
+	answer, _ := io.ReadAll(c) // ends only because the server closes
+	if strings.Contains(string(answer), "INTERNAL_ERROR") {
+		t.Errorf("a second answer was appended: %q", answer)
+	}
+}
+
+func TestAHandlerBehindTheInterfaceCanTakeTheConnectionOver(t *testing.T) {
+	a := bare(io.Discard)
+	a.mount("/sandbox/", public, http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+		conn, _, err := http.NewResponseController(w).Hijack()
+		if err != nil {
+			t.Error(err)
+			return
+		}
+		_, _ = io.WriteString(conn, "taken")
+		_ = conn.Close()
+	}))
+	c := dial(t, a)
+	_, _ = io.WriteString(c, "GET /sandbox/x HTTP/1.1\r\nHost: x\r\n\r\n")
+	if answer, _ := io.ReadAll(c); string(answer) != "taken" {
+		t.Errorf("got %q", answer)
+	}
+}
