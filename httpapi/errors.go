@@ -24,7 +24,6 @@ const (
 	codeMissingField     = "MISSING_FIELD"
 	codeInvalidType      = "INVALID_TYPE"
 	codeInvalidQuery     = "INVALID_QUERY"
-	codeInvalidValue     = "INVALID_VALUE"
 	codeBodyTooLarge     = "BODY_TOO_LARGE"
 	codeBodyTimeout      = "BODY_TIMEOUT"
 	codeContentType      = "UNSUPPORTED_CONTENT_TYPE"

@@ -121,6 +121,7 @@ func TestANewTokenRevokesTheOld(t *testing.T) {
 	}
 	wantError(t, r.as(first, "GET", "/instance/a", ""), 401, "UNAUTHORIZED")
 	wantError(t, r.as(second.Token, "PUT", "/instance/refreshToken/a", `{"oldToken":"`+first+`"}`), 401, "UNAUTHORIZED")
+	wantError(t, r.as(second.Token, "PUT", "/instance/refreshToken/a", `{"oldToken":""}`), 401, "UNAUTHORIZED")
 	wantError(t, r.as(second.Token, "PUT", "/instance/refreshToken/a", `{}`), 400, "MISSING_FIELD")
 	third := decoded[rotatedToken](t, r.as(second.Token, "PUT", "/instance/refreshToken/a", `{"oldToken":"`+second.Token+`"}`))
 	wantError(t, r.as(second.Token, "GET", "/instance/a", ""), 401, "UNAUTHORIZED")
