@@ -57,7 +57,7 @@ func (s *Supervisor) Connect(ctx context.Context, id int64, requestID string) (C
 func (k *keeper) begin(requestID string) (already bool) {
 	k.mu.Lock()
 	defer k.mu.Unlock()
-	if k.dialing && k.session.Paired() || k.code != nil || k.dialing {
+	if k.dialing || k.code != nil {
 		return true
 	}
 	k.request, k.failure = requestID, nil

@@ -40,9 +40,15 @@ func (k *keeper) report(ctx context.Context, f event.Fact) error {
 	k.mu.Unlock()
 
 	if err := k.sup.reg.Report(ctx, k.id, f); err != nil {
+		if f.Status != "" {
+			k.note(f) // the connection is what it is, stored or not
+		}
 		return err
 	}
 	k.note(f)
+	if code, ok := f.Data.(event.QRCode); ok && k.sup.cfg.OnCode != nil {
+		k.sup.cfg.OnCode(k.id, code.Code)
+	}
 	return nil
 }
 
@@ -59,9 +65,6 @@ func (k *keeper) note(f event.Fact) {
 	switch data := f.Data.(type) {
 	case event.QRCode:
 		k.code = &data
-		if k.sup.cfg.OnCode != nil {
-			k.sup.cfg.OnCode(k.id, data.Code)
-		}
 	case *event.Message, event.Receipt:
 		k.lastReceived = time.Now()
 	}

@@ -61,7 +61,7 @@ type SupervisorConfig struct {
 	Retention          time.Duration // of stored messages; 0 keeps them
 
 	// OnCode is told each code that waits for a phone, QR text or typed code;
-	// the sandbox's phones use it. nil: nobody is told.
+	// the sandbox's phones use it. It must not block. nil: nobody is told.
 	OnCode func(id int64, code string)
 
 	Logger *slog.Logger // nil discards

@@ -1,0 +1,35 @@
+// Package dispatch delivers webhooks. It moves finished bodies to URLs and
+// knows neither what an instance nor what a batch is.
+//
+// # Instance events
+//
+// A [Queue] holds them in memory: 1000 slots, 10 workers, one POST each, no
+// retry. A slot is one delivery, an event for one destination. Destinations
+// are lanes: while deliveries to others wait, one host:port has at most
+// PerDestination in flight, and lanes take turns. A destination may use more
+// workers only when it is alone and its last delivery was accepted, so that a
+// receiver that hangs never holds more than its share. When the queue is full
+// the delivery is dropped, counted and reported as ErrQueueFull. Nothing is
+// promised about order. A crash loses what was queued.
+//
+// # Batch events
+//
+// A [Relay] delivers the outbox at least once. Entries commit with the change
+// that they tell of; the relay hears of the commit, reads them by sequence,
+// and marks each as delivered in a later commit. An entry whose mark was lost
+// in a crash is delivered again with the same bytes. While the receiver
+// accepts, the events of one batch arrive in order, since one batch has one
+// delivery in flight at most; an entry in backoff does not hold back the
+// others. Attempts, the last outcome and the next time live in the file, so a
+// restart changes nothing about them. Nothing is given up.
+//
+// A breaker stands before the URL: after five failures in a row that say the
+// receiver is down, one probe at a time goes out at the backoff's pace, so
+// that a backlog costs nothing while it lasts.
+//
+// # The sender
+//
+// Both use a [Sender]: one POST without redirects, proxies, compression or
+// credentials, through a dialer whose [Guard] looks at the address that was
+// really resolved.
+package dispatch

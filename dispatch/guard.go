@@ -1,0 +1,154 @@
+package dispatch
+
+import (
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"net/netip"
+	"net/url"
+	"strconv"
+	"strings"
+	"syscall"
+)
+
+// ErrAddress is wrapped when the guard refuses an address.
+var ErrAddress = errors.New("address is not allowed")
+
+// Guard decides which addresses may be dialled. Link-local addresses and the
+// metadata services of cloud providers are always refused, whatever form they
+// are written in or embedded in.
+type Guard struct {
+	DenyPrivate bool // refuse loopback, private and other non-global addresses too
+}
+
+// Control is for net.Dialer.Control: it looks at the address after the name
+// was resolved, so that a name cannot lead around it.
+func (g Guard) Control(_, address string, _ syscall.RawConn) error {
+	ap, err := netip.ParseAddrPort(address)
+	if err != nil {
+		return fmt.Errorf("%w: %q cannot be read", ErrAddress, address)
+	}
+	return g.Check(ap.Addr())
+}
+
+// Check returns an error wrapping ErrAddress when a may not be dialled.
+func (g Guard) Check(a netip.Addr) error {
+	a = a.WithZone("").Unmap()
+	for _, form := range append(embedded(a), a) {
+		if alwaysRefused(form) {
+			return fmt.Errorf("%w: %s is a link-local or metadata address", ErrAddress, a)
+		}
+		if g.DenyPrivate && !global(form) {
+			return fmt.Errorf("%w: %s is not a public address", ErrAddress, a)
+		}
+	}
+	return nil
+}
+
+// CheckURL refuses a URL whose host is a literal address that is not allowed.
+// Names pass; Control judges what they resolve to.
+func (g Guard) CheckURL(u *url.URL) error {
+	a, ok := literal(u.Hostname())
+	if !ok {
+		return nil
+	}
+	return g.Check(a)
+}
+
+var (
+	metadata = []netip.Addr{
+		netip.MustParseAddr("100.100.100.200"), // Alibaba Cloud
+		netip.MustParseAddr("192.0.0.192"),     // Oracle Cloud
+		netip.MustParseAddr("168.63.129.16"),   // Azure
+		netip.MustParseAddr("fd00:ec2::254"),   // Amazon
+		netip.MustParseAddr("fd20:ce::254"),    // Google
+	}
+	notGlobal = []netip.Prefix{
+		netip.MustParsePrefix("0.0.0.0/8"), netip.MustParsePrefix("100.64.0.0/10"), netip.MustParsePrefix("192.0.0.0/24"),
+		netip.MustParsePrefix("192.0.2.0/24"), netip.MustParsePrefix("198.18.0.0/15"), netip.MustParsePrefix("198.51.100.0/24"),
+		netip.MustParsePrefix("203.0.113.0/24"), netip.MustParsePrefix("240.0.0.0/4"), netip.MustParsePrefix("100::/64"),
+		netip.MustParsePrefix("2001:db8::/32"), netip.MustParsePrefix("fec0::/10"),
+	}
+)
+
+func alwaysRefused(a netip.Addr) bool {
+	if a.IsLinkLocalUnicast() || a.IsMulticast() {
+		return true
+	}
+	for _, m := range metadata {
+		if a == m {
+			return true
+		}
+	}
+	return false
+}
+
+func global(a netip.Addr) bool {
+	if !a.IsGlobalUnicast() || a.IsPrivate() || a.IsLoopback() {
+		return false
+	}
+	for _, p := range notGlobal {
+		if p.Contains(a) {
+			return false
+		}
+	}
+	return true
+}
+
+// embedded returns the IPv4 addresses that an IPv6 address stands for in the
+// transition mechanisms: NAT64, 6to4, Teredo, ISATAP and IPv4-compatible.
+func embedded(a netip.Addr) []netip.Addr {
+	if !a.Is6() {
+		return nil
+	}
+	b := a.As16()
+	v4 := func(i int) netip.Addr { return netip.AddrFrom4([4]byte(b[i : i+4])) }
+	first := binary.BigEndian.Uint32(b[:4])
+	switch {
+	case first == 0x0064ff9b && b[4] == 0 && b[5] == 1: // local-use NAT64: the prefix may have several lengths
+		return []netip.Addr{v4(12), netip.AddrFrom4([4]byte{b[6], b[7], b[9], b[10]})}
+	case first == 0x0064ff9b:
+		return []netip.Addr{v4(12)}
+	case first>>16 == 0x2002:
+		return []netip.Addr{v4(2)}
+	case first == 0x20010000:
+		client := netip.AddrFrom4([4]byte{^b[12], ^b[13], ^b[14], ^b[15]})
+		return []netip.Addr{v4(4), client}
+	case binary.BigEndian.Uint64(b[:8]) == 0 && binary.BigEndian.Uint32(b[8:]) == 0 && !a.IsLoopback() && !a.IsUnspecified():
+		return []netip.Addr{v4(12)}
+	case b[10] == 0x5e && b[11] == 0xfe && b[9] == 0:
+		return []netip.Addr{v4(12)}
+	}
+	return nil
+}
+
+// literal reads a host that is an address, in any spelling that some resolver
+// accepts: also the old ones with one to four parts in decimal, octal or hex.
+func literal(host string) (netip.Addr, bool) {
+	if a, err := netip.ParseAddr(host); err == nil {
+		return a, true
+	}
+	parts := strings.Split(strings.TrimSuffix(host, "."), ".")
+	if len(parts) > 4 {
+		return netip.Addr{}, false
+	}
+	var value uint64
+	for i, part := range parts {
+		n, err := strconv.ParseUint(part, 0, 64)
+		if err != nil || strings.ContainsAny(part, "_+-bBoO") && !isHex(part) {
+			return netip.Addr{}, false
+		}
+		last := i == len(parts)-1
+		if !last && n > 255 || last && n >= 1<<(8*uint(4-i)) {
+			return netip.Addr{}, false
+		}
+		if last {
+			value |= n
+		} else {
+			value |= n << (8 * uint(3-i))
+		}
+	}
+	return netip.AddrFrom4([4]byte(binary.BigEndian.AppendUint32(nil, uint32(value)))), true
+}
+
+func isHex(s string) bool { return strings.HasPrefix(s, "0x") || strings.HasPrefix(s, "0X") }
