@@ -1,4 +1,3 @@
-// Package sandbox is a local WhatsApp server and its simulated phones.
 package sandbox
 
 import (
@@ -84,7 +83,17 @@ func (p *Phone) JID() types.JID { return p.pn }
 func (p *Phone) LID() types.JID { return p.lid }
 
 // PushName is the name that others see.
-func (p *Phone) PushName() string { return p.options.PushName }
+func (p *Phone) PushName() string {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return p.options.PushName
+}
+
+func (p *Phone) rename(name string) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.options.PushName = name
+}
 
 // Scan links a companion device: code is a QR code's text or an 8-character link code,
 // with or without its dash. Errors are handset.ErrQR, handset.ErrCode or the server's.

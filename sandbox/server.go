@@ -1,23 +1,23 @@
 package sandbox
 
 import (
+	"crypto/tls"
 	"errors"
 	"fmt"
 	"log/slog"
 	"net"
 	"net/http"
 	"sync"
-
-	"go.mau.fi/whatsmeow/types"
+	"sync/atomic"
 )
 
 // Sentinels of the server. Phone's are in phone.go, those of the codes in package handset.
 var (
-	ErrNumber    = errors.New("not a number of the sandbox's network")       // AddPhone, Drop and the like
-	ErrExists    = errors.New("the phone already exists")                    // AddPhone
-	ErrLID       = errors.New("not a free LID")                              // AddPhone
+	ErrNumber    = errors.New("not a number of the sandbox's network")         // AddPhone, Drop and the like
+	ErrExists    = errors.New("the phone already exists")                      // AddPhone
+	ErrLID       = errors.New("not a free LID")                                // AddPhone
 	ErrNoPairing = errors.New("no connection waits to be paired by this code") // Scan, AutoScan
-	ErrPairing   = errors.New("the client did not complete the pairing")     // Scan, AutoScan
+	ErrPairing   = errors.New("the client did not complete the pairing")       // Scan, AutoScan
 	ErrClosed    = errors.New("the sandbox is closed")
 )
 
@@ -44,24 +44,141 @@ type Endpoint struct {
 // Server is one running network: the WebSocket and media listener, its accounts and their
 // phones. Its methods are safe for concurrent use.
 type Server struct {
-	log       *slog.Logger
-	authority *authority
-	persist   *persistence
-	listener  net.Listener
-	http      *http.Server
-	media     *mediaStore
-	tasks     sync.WaitGroup // everything that Close waits for
+	log         *slog.Logger
+	authority   *authority
+	certificate []byte // the Noise certificate chain
+	persist     *persistence
+	listener    net.Listener
+	http        *http.Server
+	media       *mediaStore
+	requests    atomic.Uint64 // ids of the server's own requests
+	tasks       sync.WaitGroup
 
 	mu       sync.Mutex // guards everything below, and the accounts and devices in it
 	closed   bool
 	byPN     map[string]*account
 	byLID    map[string]*account
-	pending  map[string]*conn       // unpaired connections by ref
-	hellos   []*companionHello      // waiting link codes, oldest first
-	conns    map[*conn]struct{}     // open connections
-	watchers map[types.JID]watchSet // who subscribed to an account's presence, by LID
+	conns    map[*conn]struct{}
+	pending  map[string]*conn      // unpaired connections by ref
+	hellos   []*companionHello     // waiting link codes, oldest first
+	watchers map[*account]watchSet // who subscribed to an account's presence
+	refusals map[string]refusal    // of the next login, by number
 	faults   Faults
 	nextAuto int // the next number that AutoScan tries
+}
+
+// Open starts a server. The caller closes it. Errors of the data file are the store's.
+func Open(cfg Config) (*Server, error) {
+	if cfg.Logger == nil {
+		cfg.Logger = slog.New(slog.DiscardHandler)
+	}
+	if cfg.Listen == "" {
+		cfg.Listen = "127.0.0.1:0"
+	}
+	log := cfg.Logger.With("component", "sandbox")
+	persist, err := openPersistence(cfg.Path, log)
+	if err != nil {
+		return nil, fmt.Errorf("open sandbox: %w", err)
+	}
+	s := &Server{
+		log: log, persist: persist, media: newMediaStore(), authority: cfg.authority,
+		byPN: map[string]*account{}, byLID: map[string]*account{}, conns: map[*conn]struct{}{},
+		pending: map[string]*conn{}, watchers: map[*account]watchSet{}, refusals: map[string]refusal{},
+	}
+	if err := s.open(cfg.Listen); err != nil {
+		return nil, errors.Join(fmt.Errorf("open sandbox: %w", err), persist.close())
+	}
+	return s, nil
+}
+
+func (s *Server) open(listen string) (err error) {
+	if s.authority == nil {
+		if s.authority, err = s.persist.loadAuthority(); err != nil {
+			return err
+		}
+	}
+	if s.certificate, err = s.authority.noiseCertificate(); err != nil {
+		return err
+	}
+	if err := s.load(); err != nil {
+		return err
+	}
+	host, _, err := net.SplitHostPort(listen)
+	if err != nil {
+		return fmt.Errorf("listen on %q: %w", listen, err)
+	}
+	config, err := s.authority.tlsConfig(host)
+	if err != nil {
+		return err
+	}
+	if s.listener, err = tls.Listen("tcp", listen, config); err != nil {
+		return err
+	}
+	s.http = &http.Server{
+		Handler: s.routes(), ReadHeaderTimeout: handshakeTimeout,
+		ErrorLog: slog.NewLogLogger(s.log.Handler(), slog.LevelDebug),
+	}
+	s.tasks.Go(func() {
+		if err := s.http.Serve(s.listener); !errors.Is(err, http.ErrServerClosed) {
+			s.log.Error("the sandbox does not accept connections any more", "error", err)
+		}
+	})
+	s.log.Info("sandbox open", "url", s.url(), "accounts", len(s.byPN))
+	return nil
+}
+
+func (s *Server) routes() http.Handler {
+	mux := http.NewServeMux()
+	mux.HandleFunc("GET /ws/chat", func(w http.ResponseWriter, r *http.Request) {
+		if !s.begin() {
+			http.Error(w, ErrClosed.Error(), http.StatusServiceUnavailable)
+			return
+		}
+		defer s.tasks.Done()
+		s.accept(w, r)
+	})
+	mux.HandleFunc("POST /mms/{type}/{token}", s.media.upload)
+	mux.HandleFunc("DELETE /mms/{type}/{token}", func(http.ResponseWriter, *http.Request) {})
+	mux.HandleFunc("GET /v/{id}", s.media.download)
+	return mux
+}
+
+// begin counts a connection among the tasks that Close waits for.
+func (s *Server) begin() bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.closed {
+		return false
+	}
+	s.tasks.Add(1)
+	return true
+}
+
+// Close cuts all connections, switches the phones off and saves everything. Later calls do
+// nothing.
+func (s *Server) Close() error {
+	s.mu.Lock()
+	already := s.closed
+	s.closed = true
+	var phones []*Phone
+	for _, a := range s.byPN {
+		if a.phone != nil {
+			phones = append(phones, a.phone)
+		}
+	}
+	for c := range s.conns {
+		c.cancel(ErrClosed)
+	}
+	s.mu.Unlock()
+	if already {
+		return nil
+	}
+	err := s.http.Close()
+	s.tasks.Wait()
+	for _, p := range phones {
+		p.close()
+	}
+	return errors.Join(err, s.persist.close())
 }
 
 // Endpoint returns the address and the trust anchors of the server.

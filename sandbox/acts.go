@@ -1,0 +1,193 @@
+package sandbox
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"fmt"
+	"net/http"
+	"reflect"
+	"slices"
+	"strings"
+
+	"go.mau.fi/whatsmeow/types"
+)
+
+// actHelp describes one act.
+type actHelp struct {
+	Do     string            `json:"do"`
+	Does   string            `json:"does"`
+	Fields map[string]string `json:"fields"`
+}
+
+// act is one row of the table: a later act needs nothing else.
+type act struct {
+	actHelp
+	run func(ctx context.Context, s *Server, p *Phone, fields json.RawMessage) (any, error)
+}
+
+// row makes an act whose fields are those of T, with the tags json and help.
+func row[T any](do, does string, run func(ctx context.Context, s *Server, p *Phone, fields T) (any, error)) act {
+	return act{
+		actHelp: actHelp{do, does, fieldHelp(reflect.TypeFor[T]())},
+		run: func(ctx context.Context, s *Server, p *Phone, raw json.RawMessage) (any, error) {
+			var fields T
+			if err := decodeStrict(raw, &fields); err != nil {
+				return nil, err
+			}
+			return run(ctx, s, p, fields)
+		},
+	}
+}
+
+func fieldHelp(t reflect.Type) map[string]string {
+	fields := map[string]string{}
+	for i := range t.NumField() {
+		name, _, _ := strings.Cut(t.Field(i).Tag.Get("json"), ",")
+		fields[name] = t.Field(i).Tag.Get("help")
+	}
+	return fields
+}
+
+// acts is the table of what POST /sandbox/phones/{phone}/act can do.
+func acts() []act {
+	return []act{
+		row("text", "the phone sends a text", actText),
+		row("receipt", "the phone tells an account that its messages were delivered, read or played", actReceipt),
+		row("drop", "the network cuts the connections of the phone's linked devices", actDrop),
+		row("logout", "the phone removes its linked devices", actLogout),
+	}
+}
+
+type textFields struct {
+	To   string `json:"to" help:"the account to write to: a number or an address"`
+	Text string `json:"text" help:"the text"`
+}
+
+func actText(ctx context.Context, _ *Server, p *Phone, f textFields) (any, error) {
+	to, err := address("to", f.To)
+	if err != nil {
+		return nil, err
+	}
+	if f.Text == "" {
+		return nil, invalidField("text", "is missing")
+	}
+	id, err := p.SendText(ctx, to, f.Text)
+	return map[string]string{"id": id}, err
+}
+
+type receiptFields struct {
+	To   string   `json:"to" help:"the account that sent the messages: a number or an address"`
+	IDs  []string `json:"ids" help:"the message ids"`
+	Type string   `json:"type" help:"delivery (default), read, played, inactive or server-error"`
+}
+
+func actReceipt(ctx context.Context, _ *Server, p *Phone, f receiptFields) (any, error) {
+	to, err := address("to", f.To)
+	if err != nil {
+		return nil, err
+	}
+	if len(f.IDs) == 0 || slices.Contains(f.IDs, "") {
+		return nil, invalidField("ids", "has to name messages")
+	}
+	kind := f.Type
+	switch kind {
+	case "", "delivery":
+		kind = ""
+	case "read", "played", "inactive", "server-error":
+	default:
+		return nil, invalidField("type", "is not one of delivery, read, played, inactive, server-error")
+	}
+	return nil, p.SendReceipt(ctx, to, kind, f.IDs...)
+}
+
+func actDrop(_ context.Context, s *Server, p *Phone, _ struct{}) (any, error) {
+	s.Drop(p.Number())
+	return nil, nil
+}
+
+func actLogout(_ context.Context, s *Server, p *Phone, _ struct{}) (any, error) {
+	s.Unlink(p.Number())
+	return nil, nil
+}
+
+func invalidField(field, problem string) error {
+	return refusef(http.StatusUnprocessableEntity, "INVALID_VALUE", "%s %s", field, problem)
+}
+
+// address reads a number or an address of a user.
+func address(field, text string) (types.JID, error) {
+	if text == "" {
+		return types.JID{}, invalidField(field, "is missing")
+	}
+	if lid, ok := strings.CutSuffix(text, "@"+types.HiddenUserServer); ok {
+		return types.NewJID(lid, types.HiddenUserServer), nil
+	}
+	if !digits(number(text)) {
+		return types.JID{}, invalidField(field, "is not a number or an address")
+	}
+	return types.NewJID(number(text), types.DefaultUserServer), nil
+}
+
+func (s *Server) act(r *http.Request) (int, any, error) {
+	p, ok := s.Phone(number(r.PathValue("phone")))
+	if !ok {
+		return 0, nil, refusef(http.StatusNotFound, "PHONE_NOT_FOUND", "the sandbox's network has no such number")
+	}
+	var fields map[string]json.RawMessage
+	if err := decode(r, &fields); err != nil {
+		return 0, nil, err
+	}
+	var do string
+	if raw, ok := fields["do"]; ok {
+		if err := json.Unmarshal(raw, &do); err != nil {
+			return 0, nil, refusef(http.StatusBadRequest, "INVALID_TYPE", "do has to be a string")
+		}
+	}
+	delete(fields, "do")
+	table := acts()
+	i := slices.IndexFunc(table, func(a act) bool { return a.Do == do })
+	if i < 0 {
+		return 0, nil, refusef(http.StatusUnprocessableEntity, "UNKNOWN_ACT", "do is %q; known are %s", do, strings.Join(names(table), ", "))
+	}
+	rest, err := json.Marshal(fields)
+	if err != nil {
+		return 0, nil, fmt.Errorf("act %s: %w", do, err)
+	}
+	result, err := table[i].run(r.Context(), s, p, bytes.TrimSpace(rest))
+	if err != nil {
+		return 0, nil, err
+	}
+	if result == nil {
+		result = struct{}{}
+	}
+	return http.StatusOK, result, nil
+}
+
+func names(table []act) []string {
+	all := make([]string, 0, len(table))
+	for _, a := range table {
+		all = append(all, a.Do)
+	}
+	return all
+}
+
+// help describes every route and act.
+func (s *Server) help(*http.Request) (int, any, error) {
+	var described []actHelp
+	for _, a := range acts() {
+		described = append(described, a.actHelp)
+	}
+	return http.StatusOK, map[string]any{
+		"about": "A local network that speaks WhatsApp's multi-device protocol. Any number is an account of it, except those that end in " +
+			notOnWhatsApp + ". Contacts answer a text that begins with \"" + echoPrefix + "\" with its rest.",
+		"routes": map[string]string{
+			"GET /sandbox/phones":              "list the phones that were added or have linked a device",
+			"POST /sandbox/phones":             "add a phone: phone (a free number when missing), pushName, lid",
+			"POST /sandbox/scan":               "scan the QR text or type the link code `code` on `phone`; without phone a fresh one scans, and a link code is typed on the phone it was asked for",
+			"POST /sandbox/phones/{phone}/act": "let the phone or the network do something: do, and the act's fields",
+			"POST /sandbox/faults":             "disturb clients' messages: ackDelayMs, sendError (a code), dropAfter (the nth message is lost with its connection); {} heals",
+		},
+		"acts": described,
+	}, nil
+}
