@@ -15,6 +15,7 @@ import (
 	"time"
 
 	"go.mau.fi/whatsmeow"
+	waBinary "go.mau.fi/whatsmeow/binary"
 	"go.mau.fi/whatsmeow/proto/waE2E"
 	"go.mau.fi/whatsmeow/store"
 	"go.mau.fi/whatsmeow/types"
@@ -188,6 +189,31 @@ func (c *client) sendText(to types.JID, text string) whatsmeow.SendResponse {
 
 func isText(text string) func(*events.Message) bool {
 	return func(m *events.Message) bool { return m.Message.GetConversation() == text }
+}
+
+// node is a stanza with attributes given as pairs.
+func node(tag string, pairs ...any) waBinary.Node {
+	n := waBinary.Node{Tag: tag, Attrs: waBinary.Attrs{}}
+	for i := 0; i < len(pairs); i += 2 {
+		n.Attrs[pairs[i].(string)] = pairs[i+1]
+	}
+	return n
+}
+
+func text(s string) *waE2E.Message { return &waE2E.Message{Conversation: proto.String(s)} }
+
+// online tells whether a linked device of the phone has a session.
+func online(s *Server, p *Phone) bool {
+	return slices.ContainsFunc(s.view(p).Devices, func(d deviceView) bool { return d.Online })
+}
+
+// queuedFor counts what waits for the phone's linked devices.
+func queuedFor(s *Server, p *Phone) int {
+	n := 0
+	for _, d := range s.view(p).Devices {
+		n += d.Queued
+	}
+	return n
 }
 
 // paired is a server with one phone and its linked client.
