@@ -74,6 +74,7 @@ func errorTable() []mapping {
 		{instance.ErrNeverPaired, http.StatusConflict, "NOT_PAIRED", ""},
 		{ErrOrigin, http.StatusForbidden, "ORIGIN_REFUSED", ""},
 		{ErrAhead, http.StatusBadRequest, codeInvalidSubscription, ""},
+		{ErrNoReplay, http.StatusBadRequest, codeInvalidSubscription, ""},
 		{ErrGone, http.StatusGone, "EVENTS_GONE", ""},
 		{batch.ErrNotFound, http.StatusNotFound, "BATCH_NOT_FOUND", "there is no such batch or item"},
 		{batch.ErrInvalidTransition, http.StatusConflict, "INVALID_BATCH_TRANSITION", ""},

@@ -30,6 +30,8 @@ var (
 	ErrOrigin = errors.New("this origin is not allowed")
 	// ErrAhead: since is newer than the newest event.
 	ErrAhead = errors.New("since is ahead of the newest event")
+	// ErrNoReplay: this hub sends live events only.
+	ErrNoReplay = errors.New("since is not available; leave it out to get live events")
 	// ErrGone: the events after since are not kept any more.
 	ErrGone = errors.New("the events after since are older than the retention")
 )

@@ -1,0 +1,256 @@
+package device
+
+import (
+	"bytes"
+	"context"
+	"fmt"
+	"sync"
+
+	wastore "go.mau.fi/whatsmeow/store"
+	"go.mau.fi/whatsmeow/types"
+
+	"postern/store"
+)
+
+// account is the stores of one instance's device.
+type account struct {
+	c        *Container
+	instance int64
+
+	preKeys sync.Mutex // one generation of pre-keys at a time
+
+	mu       sync.Mutex
+	migrated map[[2]string]bool // phone and LID whose sessions were moved
+}
+
+var _ wastore.AllSessionSpecificStores = (*account)(nil)
+
+func newAccount(c *Container, instance int64) *account {
+	return &account{c: c, instance: instance, migrated: map[[2]string]bool{}}
+}
+
+// file reads from the file.
+func (a *account) file(fn func(direct) error) error {
+	return a.c.store.View(func(tx *store.Tx) error { return fn(direct{tx, a.instance}) })
+}
+
+// read runs fn on the overlay in ctx, or on the file.
+func (a *account) read(ctx context.Context, fn func(access) error) error {
+	if o := a.overlayOf(ctx); o != nil {
+		return fn(o)
+	}
+	return a.file(func(d direct) error { return fn(d) })
+}
+
+// write runs fn on the overlay in ctx, or in a commit of its own. fn may run
+// twice.
+func (a *account) write(ctx context.Context, fn func(access) error) error {
+	if o := a.overlayOf(ctx); o != nil {
+		return fn(o)
+	}
+	err := a.c.store.Update(ctx, func(tx *store.Tx) error { return fn(direct{tx, a.instance}) })
+	if err != nil {
+		return fmt.Errorf("device of instance %d: %w", a.instance, err)
+	}
+	return nil
+}
+
+func (a *account) get(ctx context.Context, key []byte) (v []byte, err error) {
+	err = a.read(ctx, func(x access) (err error) {
+		v, err = x.get(key)
+		return err
+	})
+	return v, err
+}
+
+// putChanged writes the value unless it is stored already.
+func (a *account) putChanged(ctx context.Context, key, value []byte) error {
+	known, err := a.get(ctx, key)
+	if err == nil && known != nil && bytes.Equal(known, value) {
+		return nil
+	}
+	return a.write(ctx, func(x access) error { return x.put(key, value) })
+}
+
+func (a *account) remove(ctx context.Context, key []byte) error {
+	known, err := a.get(ctx, key)
+	if err == nil && known == nil {
+		return nil
+	}
+	return a.write(ctx, func(x access) error { return x.remove(key) })
+}
+
+func identityKey(address string) []byte { return store.Key(byte('I'), address) }
+func sessionKey(address string) []byte  { return store.Key(byte('S'), address) }
+
+// PutIdentity implements [wastore.IdentityStore].
+func (a *account) PutIdentity(ctx context.Context, address string, key [32]byte) error {
+	return a.putChanged(ctx, identityKey(address), key[:])
+}
+
+// IsTrustedIdentity trusts the first key of an address, and then only that.
+func (a *account) IsTrustedIdentity(ctx context.Context, address string, key [32]byte) (bool, error) {
+	known, err := a.get(ctx, identityKey(address))
+	if err != nil {
+		return false, err
+	}
+	return known == nil || bytes.Equal(known, key[:]), nil
+}
+
+// DeleteIdentity implements [wastore.IdentityStore].
+func (a *account) DeleteIdentity(ctx context.Context, address string) error {
+	return a.remove(ctx, identityKey(address))
+}
+
+// DeleteAllIdentities removes the identities of all devices of a user, in both
+// forms of the address.
+func (a *account) DeleteAllIdentities(ctx context.Context, phone string) error {
+	return a.deleteUser(ctx, 'I', phone)
+}
+
+// GetSession implements [wastore.SessionStore].
+func (a *account) GetSession(ctx context.Context, address string) ([]byte, error) {
+	return a.get(ctx, sessionKey(address))
+}
+
+// HasSession implements [wastore.SessionStore].
+func (a *account) HasSession(ctx context.Context, address string) (bool, error) {
+	v, err := a.get(ctx, sessionKey(address))
+	return v != nil, err
+}
+
+// GetManySessions has an entry for every address, nil when there is no
+// session: the library asks for keys of those that are nil.
+func (a *account) GetManySessions(ctx context.Context, addresses []string) (map[string][]byte, error) {
+	sessions := make(map[string][]byte, len(addresses))
+	err := a.read(ctx, func(x access) error {
+		for _, address := range addresses {
+			v, err := x.get(sessionKey(address))
+			if err != nil {
+				return err
+			}
+			sessions[address] = v
+		}
+		return nil
+	})
+	return sessions, err
+}
+
+// PutSession implements [wastore.SessionStore].
+func (a *account) PutSession(ctx context.Context, address string, session []byte) error {
+	return a.putChanged(ctx, sessionKey(address), session)
+}
+
+// PutManySessions returns when the sessions are on disk: it is called before
+// the messages that they encrypted are sent, and a ratchet must not be used
+// twice.
+func (a *account) PutManySessions(ctx context.Context, sessions map[string][]byte) error {
+	if len(sessions) == 0 {
+		return nil
+	}
+	return a.write(ctx, func(x access) error {
+		for address, session := range sessions {
+			if err := x.put(sessionKey(address), session); err != nil {
+				return err
+			}
+		}
+		return nil
+	})
+}
+
+// DeleteSession implements [wastore.SessionStore].
+func (a *account) DeleteSession(ctx context.Context, address string) error {
+	return a.remove(ctx, sessionKey(address))
+}
+
+// DeleteAllSessions removes the sessions with all devices of a user, in both
+// forms of the address.
+func (a *account) DeleteAllSessions(ctx context.Context, phone string) error {
+	return a.deleteUser(ctx, 'S', phone)
+}
+
+func (a *account) deleteUser(ctx context.Context, kind byte, user string) error {
+	return a.write(ctx, func(x access) error {
+		for _, prefix := range []string{user + ":", user + "_1:"} {
+			pairs, err := x.list(store.Key(kind, prefix), 0)
+			if err != nil {
+				return err
+			}
+			for _, p := range pairs {
+				if err := x.remove(p.key); err != nil {
+					return err
+				}
+			}
+		}
+		return nil
+	})
+}
+
+// MigratePNToLID moves what is stored under a phone number to its LID:
+// sessions, identities and sender keys. The library calls it with nearly every
+// message, so the answer "nothing to move" is remembered.
+func (a *account) MigratePNToLID(ctx context.Context, pn, lid types.JID) error {
+	from, to := pn.SignalAddressUser()+":", lid.SignalAddressUser()+":"
+	done := [2]string{from, to}
+	a.mu.Lock()
+	known := a.migrated[done]
+	a.mu.Unlock()
+	if known {
+		return nil
+	}
+	found := false
+	err := a.read(ctx, func(x access) error {
+		for _, kind := range []byte{'S', 'I', 'g'} {
+			pairs, err := x.list(store.Key(kind, from), 1)
+			if err != nil {
+				return err
+			}
+			found = found || len(pairs) > 0
+		}
+		return nil
+	})
+	if err == nil && found {
+		err = a.write(ctx, func(x access) error { return migrate(x, from, to) })
+	}
+	if err != nil || a.overlayOf(ctx) != nil && found {
+		return err // in an overlay it is done only when that is committed
+	}
+	a.mu.Lock()
+	a.migrated[done] = true
+	a.mu.Unlock()
+	return nil
+}
+
+func migrate(x access, from, to string) error {
+	for _, kind := range []byte{'S', 'I'} {
+		pairs, err := x.list(store.Key(kind, from), 0)
+		if err != nil {
+			return err
+		}
+		for _, p := range pairs {
+			device := p.key[1+len(from):]
+			if err := move(x, p, store.Key(kind, to, device)); err != nil {
+				return err
+			}
+		}
+	}
+	pairs, err := x.list(store.Key(byte('g'), from), 0)
+	if err != nil {
+		return err
+	}
+	for _, p := range pairs {
+		user, group, _ := bytes.Cut(p.key[1:], []byte{0})
+		moved := append([]byte(to), user[len(from):]...)
+		if err := moveSenderKey(x, string(group), string(user), string(moved)); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func move(x access, p pair, to []byte) error {
+	if err := x.put(to, p.value); err != nil {
+		return err
+	}
+	return x.remove(p.key)
+}

@@ -1,0 +1,43 @@
+// Package device keeps the WhatsApp devices: for every paired instance its
+// keys, Signal sessions and everything else that the whatsmeow library wants
+// kept between two connections. It implements the library's store interfaces
+// on package store.
+//
+// # What is promised
+//
+// A write that returned is on disk. The writes of one received message, made
+// inside DoDecryptionTxn, are committed together or not at all: they gather in
+// an overlay that travels in the context, reads through that context see it
+// first, and one commit at the end stores it. No transaction is open while a
+// message is decrypted, so that devices do not wait for each other.
+//
+// Values that did not change are not written again. The library stores the
+// same identity with every message, which would cost a commit each.
+//
+// # Buckets
+//
+// All that belongs to one device has keys that begin with its instance's id and
+// one byte for the kind, so that deleting it is one range:
+//
+//	device  instance + 'D'                         -> JSON of the device record
+//	        instance + 'I' + address               -> identity key
+//	        instance + 'S' + address               -> session
+//	        instance + 'P' + pre-key id            -> 1 when uploaded, private key
+//	        instance + 'p'                         -> next pre-key id
+//	        instance + 'G' + group, 0, user        -> sender key
+//	        instance + 'g' + user, 0, group        -> nothing (index of 'G')
+//	        instance + 'K' + key id                -> JSON of an app state key
+//	        instance + 'V' + name                  -> app state version and hash
+//	        instance + 'M' + name, 0, MAC, version -> value MAC
+//	        instance + 'C' + JID                   -> JSON of a contact
+//	        instance + 'H' + JID                   -> JSON of chat settings
+//	        instance + 'X' + chat, 0, id, 0, sender -> time, message secret
+//	        instance + 'T' + JID                   -> JSON of a privacy token
+//	        instance + 'N'                         -> NCT salt
+//	        instance + 'B' + hash                  -> times, plaintext of a received message
+//	        instance + 'O' + chat, 0, id           -> time, format, plaintext of a sent message
+//	lid_map 'l' + LID -> phone; 'p' + phone -> LID
+//
+// An address is a Signal address, "user:device", with "_1" after the user of a
+// LID. The LID map is shared by all devices and held in memory.
+package device

@@ -1,0 +1,133 @@
+package device
+
+import (
+	"bytes"
+	"context"
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"time"
+
+	wastore "go.mau.fi/whatsmeow/store"
+	"go.mau.fi/whatsmeow/types"
+
+	"postern/store"
+)
+
+// How long things are kept. WhatsApp itself keeps undelivered messages for 14
+// days; nobody asks for a message again after a week.
+const (
+	keepBuffered = 14 * 24 * time.Hour
+	keepOutgoing = 7 * 24 * time.Hour
+	keepSecrets  = 90 * 24 * time.Hour
+)
+
+// ErrNoOutgoing is returned by GetOutgoingEvent for a message that is not, or
+// no longer, in the retry buffer.
+var ErrNoOutgoing = errors.New("device: the message is not in the retry buffer")
+
+func bufferedKey(hash [32]byte) []byte { return store.Key(byte('B'), hash) }
+
+// A buffered event is the time of storing in Unix milliseconds, the server's
+// in Unix seconds, 1 when there is a plaintext, and that.
+const bufferedHead = 8 + 8 + 1
+
+// GetBufferedEvent returns nil when there is none.
+func (a *account) GetBufferedEvent(ctx context.Context, hash [32]byte) (*wastore.BufferedEvent, error) {
+	raw, err := a.get(ctx, bufferedKey(hash))
+	if err != nil || raw == nil {
+		return nil, err
+	}
+	if len(raw) < bufferedHead {
+		return nil, fmt.Errorf("device: buffered event has %d bytes", len(raw))
+	}
+	e := &wastore.BufferedEvent{
+		InsertTime: time.UnixMilli(int64(binary.BigEndian.Uint64(raw))),
+		ServerTime: time.Unix(int64(binary.BigEndian.Uint64(raw[8:])), 0),
+	}
+	if raw[16] == 1 {
+		e.Plaintext = raw[bufferedHead:]
+	}
+	return e, nil
+}
+
+// PutBufferedEvent implements [wastore.EventBuffer].
+func (a *account) PutBufferedEvent(ctx context.Context, hash [32]byte, plaintext []byte, serverTimestamp time.Time) error {
+	value := encodeBuffered(time.Now(), serverTimestamp, plaintext)
+	return a.write(ctx, func(x access) error { return x.put(bufferedKey(hash), value) })
+}
+
+func encodeBuffered(at, server time.Time, plaintext []byte) []byte {
+	has := byte(0)
+	if plaintext != nil {
+		has = 1
+	}
+	return store.Key(at.UnixMilli(), uint64(max(0, server.Unix())), has, plaintext)
+}
+
+// ClearBufferedEventPlaintext forgets the text and keeps the hash, so that a
+// repeated message is still recognised.
+func (a *account) ClearBufferedEventPlaintext(ctx context.Context, hash [32]byte) error {
+	return a.write(ctx, func(x access) error {
+		raw, err := x.get(bufferedKey(hash))
+		if err != nil || len(raw) < bufferedHead {
+			return err
+		}
+		raw[16] = 0
+		return x.put(bufferedKey(hash), raw[:bufferedHead])
+	})
+}
+
+// DeleteOldBufferedHashes implements [wastore.EventBuffer].
+func (a *account) DeleteOldBufferedHashes(ctx context.Context) error {
+	_, err := a.prune(ctx, []byte{'B'}, olderThan(time.Now().Add(-keepBuffered).UnixMilli()))
+	return err
+}
+
+func outgoingKey(chat types.JID, id types.MessageID) []byte {
+	return store.Key(byte('O'), chat.String(), byte(0), id)
+}
+
+// AddOutgoingEvent implements [wastore.EventBuffer].
+func (a *account) AddOutgoingEvent(ctx context.Context, chat types.JID, id types.MessageID, format string, plaintext []byte) error {
+	value := store.Key(time.Now().UnixMilli(), format, byte(0), plaintext)
+	return a.write(ctx, func(x access) error { return x.put(outgoingKey(chat, id), value) })
+}
+
+// GetOutgoingEvent returns ErrNoOutgoing when there is none: to the library, no
+// error means that it has the message.
+func (a *account) GetOutgoingEvent(ctx context.Context, chat, altChat types.JID, id types.MessageID) (format string, plaintext []byte, err error) {
+	err = a.read(ctx, func(x access) error {
+		for _, c := range []types.JID{chat, altChat} {
+			raw, err := x.get(outgoingKey(c, id))
+			if err != nil {
+				return err
+			}
+			if len(raw) < 8 {
+				continue
+			}
+			name, text, ok := bytes.Cut(raw[8:], []byte{0})
+			if ok {
+				format, plaintext = string(name), text
+				return nil
+			}
+		}
+		return fmt.Errorf("%w: %s", ErrNoOutgoing, id)
+	})
+	return format, plaintext, err
+}
+
+// DeleteOldOutgoingEvents implements [wastore.EventBuffer].
+func (a *account) DeleteOldOutgoingEvents(ctx context.Context) error {
+	_, err := a.prune(ctx, []byte{'O'}, olderThan(time.Now().Add(-keepOutgoing).UnixMilli()))
+	return err
+}
+
+// Prune removes what is past its time from the device of an instance: message
+// secrets, which nothing else removes, and both event buffers, which the
+// library prunes only while messages come in.
+func (c *Container) Prune(ctx context.Context, instance int64) error {
+	a := newAccount(c, instance)
+	_, err := a.prune(ctx, []byte{'X'}, olderThan(time.Now().Add(-keepSecrets).Unix()))
+	return errors.Join(err, a.DeleteOldBufferedHashes(ctx), a.DeleteOldOutgoingEvents(ctx))
+}

@@ -1,0 +1,187 @@
+package device
+
+import (
+	"context"
+	"fmt"
+	"sync"
+
+	wastore "go.mau.fi/whatsmeow/store"
+	"go.mau.fi/whatsmeow/types"
+
+	"postern/store"
+)
+
+// lidMap maps phone numbers to LIDs and back, one to one. All of it is in
+// memory, so that an unknown number costs nothing either.
+type lidMap struct {
+	store *store.Store
+
+	change sync.Mutex // held over a commit and the change of the maps
+
+	mu   sync.RWMutex
+	lids map[string]string // by phone
+	pns  map[string]string // by LID
+}
+
+var _ wastore.LIDStore = (*lidMap)(nil)
+
+func lidKey(lid string) []byte { return store.Key(byte('l'), lid) }
+func pnKey(pn string) []byte   { return store.Key(byte('p'), pn) }
+
+func openLIDMap(st *store.Store) (*lidMap, error) {
+	m := &lidMap{store: st, lids: map[string]string{}, pns: map[string]string{}}
+	err := st.View(func(tx *store.Tx) error {
+		return tx.Scan(lidBucket, store.Range{Prefix: []byte("l")}, func(k, v []byte) (bool, error) {
+			lid, pn := string(k[1:]), string(v)
+			m.lids[pn], m.pns[lid] = lid, pn
+			return true, nil
+		})
+	})
+	return m, err
+}
+
+// PutLIDMapping implements [wastore.LIDStore].
+func (m *lidMap) PutLIDMapping(ctx context.Context, lid, pn types.JID) error {
+	if lid.Server != types.HiddenUserServer || pn.Server != types.DefaultUserServer {
+		return fmt.Errorf("device: %s and %s are not a LID and a phone number", lid, pn)
+	}
+	return m.PutManyLIDMappings(ctx, []wastore.LIDMapping{{LID: lid, PN: pn}})
+}
+
+// PutManyLIDMappings implements [wastore.LIDStore]. Pairs that are none are
+// left out.
+func (m *lidMap) PutManyLIDMappings(ctx context.Context, mappings []wastore.LIDMapping) error {
+	m.change.Lock()
+	defer m.change.Unlock()
+	fresh := m.unknown(mappings)
+	if len(fresh) == 0 {
+		return nil
+	}
+	err := m.store.Update(ctx, func(tx *store.Tx) error {
+		for _, p := range fresh {
+			if err := putMapping(tx, p.LID.User, p.PN.User); err != nil {
+				return err
+			}
+		}
+		return nil
+	})
+	if err != nil {
+		return fmt.Errorf("device: store LID mappings: %w", err)
+	}
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	for _, p := range fresh {
+		m.set(p.LID.User, p.PN.User)
+	}
+	return nil
+}
+
+func (m *lidMap) unknown(mappings []wastore.LIDMapping) (fresh []wastore.LIDMapping) {
+	m.mu.RLock()
+	defer m.mu.RUnlock()
+	for _, p := range mappings {
+		valid := p.LID.Server == types.HiddenUserServer && p.PN.Server == types.DefaultUserServer
+		if valid && m.lids[p.PN.User] != p.LID.User {
+			fresh = append(fresh, p)
+		}
+	}
+	return fresh
+}
+
+// putMapping stores a pair and removes what either of them was paired with.
+func putMapping(tx *store.Tx, lid, pn string) error {
+	oldLID, err := tx.Get(lidBucket, pnKey(pn))
+	if err != nil {
+		return err
+	}
+	oldPN, err := tx.Get(lidBucket, lidKey(lid))
+	if err != nil {
+		return err
+	}
+	if oldLID != nil {
+		err = tx.Delete(lidBucket, lidKey(string(oldLID)))
+	}
+	if oldPN != nil && err == nil {
+		err = tx.Delete(lidBucket, pnKey(string(oldPN)))
+	}
+	if err == nil {
+		err = tx.Put(lidBucket, lidKey(lid), []byte(pn))
+	}
+	if err == nil {
+		err = tx.Put(lidBucket, pnKey(pn), []byte(lid))
+	}
+	return err
+}
+
+// set is putMapping for the maps. The caller holds m.mu.
+func (m *lidMap) set(lid, pn string) {
+	if old, ok := m.lids[pn]; ok {
+		delete(m.pns, old)
+	}
+	if old, ok := m.pns[lid]; ok {
+		delete(m.lids, old)
+	}
+	m.lids[pn], m.pns[lid] = lid, pn
+}
+
+// GetPNForLID returns the empty JID when the number is not known. The answer
+// has the device of the question.
+func (m *lidMap) GetPNForLID(_ context.Context, lid types.JID) (types.JID, error) {
+	if lid.Server != types.HiddenUserServer {
+		return types.JID{}, fmt.Errorf("device: %s is not a LID", lid)
+	}
+	m.mu.RLock()
+	defer m.mu.RUnlock()
+	return other(m.pns[lid.User], types.DefaultUserServer, lid), nil
+}
+
+// GetLIDForPN returns the empty JID when the LID is not known. The answer has
+// the device of the question.
+func (m *lidMap) GetLIDForPN(_ context.Context, pn types.JID) (types.JID, error) {
+	if pn.Server != types.DefaultUserServer {
+		return types.JID{}, fmt.Errorf("device: %s is not a phone number", pn)
+	}
+	m.mu.RLock()
+	defer m.mu.RUnlock()
+	return other(m.lids[pn.User], types.HiddenUserServer, pn), nil
+}
+
+// GetManyLIDsForPNs has an entry for each number whose LID is known.
+func (m *lidMap) GetManyLIDsForPNs(_ context.Context, pns []types.JID) (map[types.JID]types.JID, error) {
+	m.mu.RLock()
+	defer m.mu.RUnlock()
+	found := make(map[types.JID]types.JID, len(pns))
+	for _, pn := range pns {
+		if pn.Server != types.DefaultUserServer {
+			continue
+		}
+		if lid := m.lids[pn.User]; lid != "" {
+			found[pn] = other(lid, types.HiddenUserServer, pn)
+		}
+	}
+	return found, nil
+}
+
+func other(user, server string, asked types.JID) types.JID {
+	if user == "" {
+		return types.JID{}
+	}
+	return types.JID{User: user, Server: server, Device: asked.Device}
+}
+
+// forms returns jid and, when it is known, its other form.
+func (m *lidMap) forms(jid types.JID) []types.JID {
+	m.mu.RLock()
+	defer m.mu.RUnlock()
+	var alt types.JID
+	switch jid.Server {
+	case types.HiddenUserServer:
+		alt = other(m.pns[jid.User], types.DefaultUserServer, jid)
+	case types.DefaultUserServer:
+		alt = other(m.lids[jid.User], types.HiddenUserServer, jid)
+	}
+	if alt.IsEmpty() {
+		return []types.JID{jid}
+	}
+	return []types.JID{jid, alt}
+}

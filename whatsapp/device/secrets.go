@@ -1,0 +1,225 @@
+package device
+
+import (
+	"bytes"
+	"context"
+	"encoding/binary"
+	"encoding/json"
+	"time"
+
+	wastore "go.mau.fi/whatsmeow/store"
+	"go.mau.fi/whatsmeow/types"
+
+	"postern/store"
+)
+
+func secretPrefix(chat types.JID, id types.MessageID) []byte {
+	return store.Key(byte('X'), chat.ToNonAD().String(), byte(0), id, byte(0))
+}
+
+// PutMessageSecret implements [wastore.MsgSecretStore]. The first secret of a
+// message stays.
+func (a *account) PutMessageSecret(ctx context.Context, chat, sender types.JID, id types.MessageID, secret []byte) error {
+	return a.PutMessageSecrets(ctx, []wastore.MessageSecretInsert{{Chat: chat, Sender: sender, ID: id, Secret: secret}})
+}
+
+// PutMessageSecrets implements [wastore.MsgSecretStore].
+func (a *account) PutMessageSecrets(ctx context.Context, inserts []wastore.MessageSecretInsert) error {
+	if len(inserts) == 0 {
+		return nil
+	}
+	now := uint64(time.Now().Unix())
+	return a.write(ctx, func(x access) error {
+		for _, in := range inserts {
+			key := store.Key(secretPrefix(in.Chat, in.ID), in.Sender.ToNonAD().String())
+			known, err := x.get(key)
+			if err != nil {
+				return err
+			}
+			if known != nil {
+				continue
+			}
+			if err := x.put(key, store.Key(now, in.Secret)); err != nil {
+				return err
+			}
+		}
+		return nil
+	})
+}
+
+// GetMessageSecret looks under the phone number and the LID of chat and
+// sender, and returns the sender under which the secret is stored.
+func (a *account) GetMessageSecret(ctx context.Context, chat, sender types.JID, id types.MessageID) (secret []byte, stored types.JID, err error) {
+	err = a.read(ctx, func(x access) error {
+		for _, c := range a.c.lids.forms(chat.ToNonAD()) {
+			for _, s := range a.c.lids.forms(sender.ToNonAD()) {
+				raw, err := x.get(store.Key(secretPrefix(c, id), s.String()))
+				if err != nil {
+					return err
+				}
+				if len(raw) >= 8 {
+					secret, stored = raw[8:], s
+					return nil
+				}
+			}
+		}
+		return nil
+	})
+	return secret, stored, err
+}
+
+// privacyToken is the stored form of wastore.PrivacyToken.
+type privacyToken struct {
+	Token  []byte `json:"token"`
+	At     int64  `json:"at"` // Unix seconds
+	SentAt int64  `json:"sentAt,omitempty"`
+}
+
+func tokenKey(user types.JID) []byte { return store.Key(byte('T'), user.ToNonAD().String()) }
+
+// PutPrivacyTokens stores tokens that are not older than the stored ones. A
+// token without a sender's time keeps the stored time.
+func (a *account) PutPrivacyTokens(ctx context.Context, tokens ...wastore.PrivacyToken) error {
+	if len(tokens) == 0 {
+		return nil
+	}
+	return a.write(ctx, func(x access) error {
+		for _, t := range tokens {
+			if err := putToken(x, t); err != nil {
+				return err
+			}
+		}
+		return nil
+	})
+}
+
+func putToken(x access, t wastore.PrivacyToken) error {
+	known, found, err := storedToken(x, t.User)
+	if err != nil || found && t.Timestamp.Unix() < known.At {
+		return err
+	}
+	fresh := privacyToken{Token: t.Token, At: t.Timestamp.Unix(), SentAt: known.SentAt}
+	if !t.SenderTimestamp.IsZero() {
+		fresh.SentAt = t.SenderTimestamp.Unix()
+	}
+	raw, err := json.Marshal(fresh)
+	if err != nil {
+		return err
+	}
+	return x.put(tokenKey(t.User), raw)
+}
+
+func storedToken(x access, user types.JID) (t privacyToken, found bool, err error) {
+	raw, err := x.get(tokenKey(user))
+	if err != nil || raw == nil {
+		return t, false, err
+	}
+	return t, true, decode(raw, &t)
+}
+
+// GetPrivacyToken looks under the phone number and the LID of the user; of
+// both the newer counts. It returns nil when there is none.
+func (a *account) GetPrivacyToken(ctx context.Context, user types.JID) (token *wastore.PrivacyToken, err error) {
+	var newest privacyToken
+	err = a.read(ctx, func(x access) error {
+		for _, form := range a.c.lids.forms(user.ToNonAD()) {
+			t, found, err := storedToken(x, form)
+			if err != nil {
+				return err
+			}
+			if !found || token != nil && t.At <= newest.At {
+				continue
+			}
+			newest = t
+			token = &wastore.PrivacyToken{User: user.ToNonAD(), Token: t.Token, Timestamp: time.Unix(t.At, 0)}
+			if t.SentAt != 0 {
+				token.SenderTimestamp = time.Unix(t.SentAt, 0)
+			}
+		}
+		return nil
+	})
+	return token, err
+}
+
+// DeleteExpiredPrivacyTokens removes the tokens that are older than cutoff.
+func (a *account) DeleteExpiredPrivacyTokens(ctx context.Context, cutoff time.Time) (int64, error) {
+	return a.prune(ctx, []byte{'T'}, func(raw []byte) bool {
+		var t privacyToken
+		return decode(raw, &t) == nil && t.At < cutoff.Unix()
+	})
+}
+
+var saltKey = []byte{'N'}
+
+// PutNCTSalt implements [wastore.NCTSaltStore].
+func (a *account) PutNCTSalt(ctx context.Context, salt []byte) error {
+	return a.putChanged(ctx, saltKey, salt)
+}
+
+// GetNCTSalt implements [wastore.NCTSaltStore].
+func (a *account) GetNCTSalt(ctx context.Context) ([]byte, error) { return a.get(ctx, saltKey) }
+
+// DeleteNCTSalt implements [wastore.NCTSaltStore].
+func (a *account) DeleteNCTSalt(ctx context.Context) error { return a.remove(ctx, saltKey) }
+
+// pruneStep is how many records one commit of prune removes at most.
+const pruneStep = 500
+
+// prune removes the records of a kind whose value is old, in small commits.
+func (a *account) prune(ctx context.Context, prefix []byte, old func(value []byte) bool) (removed int64, err error) {
+	var after []byte
+	for {
+		var keys [][]byte
+		last, err := a.oldKeys(prefix, after, old, &keys)
+		if err != nil {
+			return removed, err
+		}
+		if len(keys) > 0 {
+			err := a.c.store.Update(ctx, func(tx *store.Tx) error {
+				for _, k := range keys {
+					if err := tx.Delete(deviceBucket, k); err != nil {
+						return err
+					}
+				}
+				return nil
+			})
+			if err != nil {
+				return removed, err
+			}
+			removed += int64(len(keys))
+		}
+		if last == nil {
+			return removed, nil
+		}
+		after = last
+	}
+}
+
+// oldKeys looks at some records after the given key and collects those that
+// are old. It returns the last key that it saw, nil at the end.
+func (a *account) oldKeys(prefix, after []byte, old func(value []byte) bool, keys *[][]byte) (last []byte, err error) {
+	r := store.Range{Prefix: store.Key(a.instance, prefix), Limit: pruneStep}
+	if after != nil {
+		r.From = append(bytes.Clone(after), 0)
+	}
+	seen := 0
+	err = a.c.store.View(func(tx *store.Tx) error {
+		return tx.Scan(deviceBucket, r, func(k, v []byte) (bool, error) {
+			seen++
+			last = k
+			if old(v) {
+				*keys = append(*keys, k)
+			}
+			return true, nil
+		})
+	})
+	if seen < pruneStep {
+		last = nil
+	}
+	return last, err
+}
+
+// olderThan is for values that begin with a time as a big-endian number.
+func olderThan(limit int64) func([]byte) bool {
+	return func(v []byte) bool { return len(v) >= 8 && int64(binary.BigEndian.Uint64(v)) < limit }
+}
