@@ -176,6 +176,15 @@ func (c *client) pairByQR(p *Phone) {
 		c.t.Fatal(err)
 	}
 	wait(c, 1, every[*events.Connected])
+	c.settle()
+}
+
+// settle waits for the library's tidying after a login, which reads its device without a
+// lock while a logout may be writing it.
+func (c *client) settle() {
+	c.t.Helper()
+	m, ok := c.Store.Container.(*memoryStore)
+	eventually(c.t, "tidying after the login", func() bool { return ok && m.hasTidied() })
 }
 
 func (c *client) sendText(to types.JID, text string) whatsmeow.SendResponse {
@@ -246,6 +255,7 @@ type memoryStore struct {
 	preKeys  map[uint32]*keys.PreKey
 	uploaded uint32 // highest id
 	lids     map[types.JID]types.JID
+	tidied   bool
 }
 
 func newMemoryDevice() *store.Device {
@@ -314,6 +324,19 @@ func (m *memoryStore) DeleteSession(_ context.Context, address string) error {
 	defer m.mu.Unlock()
 	delete(m.sessions, address)
 	return nil
+}
+
+func (m *memoryStore) DeleteExpiredPrivacyTokens(context.Context, time.Time) (int64, error) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	m.tidied = true
+	return 0, nil
+}
+
+func (m *memoryStore) hasTidied() bool {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	return m.tidied
 }
 
 func (m *memoryStore) generate(count uint32) []*keys.PreKey {

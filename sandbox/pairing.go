@@ -1,7 +1,6 @@
 package sandbox
 
 import (
-	"context"
 	"crypto/rand"
 	"encoding/base64"
 	"encoding/binary"
@@ -323,13 +322,8 @@ func (s *Server) tryCode(p *Phone, hello *companionHello, code string) error {
 // AutoScan links the client that shows code. A QR code's text is scanned by a fresh phone;
 // a link code is typed on the phone for which a client asked for it.
 func (s *Server) AutoScan(code string) (*Phone, error) {
-	ctx := context.Background()
 	if strings.Contains(code, "://") {
-		p, err := s.freshPhone("")
-		if err != nil {
-			return nil, err
-		}
-		return p, p.Scan(ctx, code)
+		return s.autoScanQR(code)
 	}
 	typed, err := handset.NormaliseCode(code)
 	if err != nil {
@@ -346,6 +340,24 @@ func (s *Server) AutoScan(code string) (*Phone, error) {
 		}
 	}
 	return nil, err
+}
+
+func (s *Server) autoScanQR(code string) (*Phone, error) {
+	qr, err := handset.ParseQR(code)
+	if err != nil {
+		return nil, fmt.Errorf("scan: %w", err)
+	}
+	s.mu.Lock()
+	_, waits := s.pending[qr.Ref]
+	s.mu.Unlock()
+	if !waits {
+		return nil, fmt.Errorf("scan: %w", ErrNoPairing)
+	}
+	p, err := s.freshPhone("")
+	if err != nil {
+		return nil, err
+	}
+	return p, s.linkDevice(p, qr)
 }
 
 // freshPhone adds a phone with a number that nobody had.

@@ -69,6 +69,9 @@ func TestCodeOfNoConnectionIsNotFound(t *testing.T) {
 			t.Errorf("%s: AutoScan: %v, want ErrNoPairing", name, err)
 		}
 	}
+	if n := len(s.Phones()); n != 1 {
+		t.Errorf("%d phones: a scan in vain must not add one", n)
+	}
 }
 
 func TestRecipientDecryptsExactlyWhatWasSent(t *testing.T) {
