@@ -1,0 +1,325 @@
+package main
+
+import (
+	"context"
+	"encoding/pem"
+	"errors"
+	"fmt"
+	"log/slog"
+	"net"
+	"net/http"
+	"os"
+	"slices"
+	"time"
+	_ "time/tzdata" // schedules name time zones, and the machine may have no database of them
+
+	"postern/batch"
+	"postern/dispatch"
+	"postern/event"
+	"postern/httpapi"
+	"postern/instance"
+	"postern/sandbox"
+	"postern/store"
+	"postern/whatsapp"
+	"postern/whatsapp/device"
+	"postern/wsbus"
+)
+
+// app is a running Postern. Its parts are started in the order of start and
+// stopped in the opposite one.
+type app struct {
+	cfg *Config
+	sec secrets
+	log *slog.Logger
+
+	url     string          // where the API is served
+	sandbox *sandbox.Server // nil unless enabled
+	failed  chan error      // size 1: the listener ended by itself
+	stops   *stopStack
+
+	store      *store.Store
+	hub        *wsbus.Hub
+	queue      *dispatch.Queue
+	relay      *dispatch.Relay
+	registry   *instance.Registry
+	supervisor *instance.Supervisor
+	engine     *batch.Engine
+	pairing    pairer
+}
+
+// buckets are the buckets of the data file, but for the store's own.
+func buckets() []store.Bucket {
+	return slices.Concat(instance.Buckets(), device.Buckets(), batch.Buckets())
+}
+
+// start brings everything up, from the file to the listener, and returns when
+// requests are answered. When a part cannot start, those before it are stopped
+// again.
+func start(ctx context.Context, cfg *Config, sec secrets, log *slog.Logger) (*app, error) {
+	a := &app{cfg: cfg, sec: sec, log: log, failed: make(chan error, 1), stops: &stopStack{log: log}}
+	// The port first: when it is taken, nothing has happened yet.
+	listener, err := listenTCP(ctx, cfg.listenAddress())
+	if err != nil {
+		return nil, fmt.Errorf("%w; set server.listen to a free address", err)
+	}
+	for _, part := range []func(context.Context) error{
+		a.startStore, a.startHub, a.startDispatch, a.startSandbox, a.startInstances, a.startBatches,
+	} {
+		if err = part(ctx); err != nil {
+			break
+		}
+	}
+	if err == nil {
+		err = a.serve(listener)
+	}
+	if err != nil {
+		stopping, cancel := context.WithTimeout(context.WithoutCancel(ctx), cfg.Server.ShutdownTimeout)
+		defer cancel()
+		return nil, errors.Join(err, listener.Close(), a.stop(stopping))
+	}
+	return a, nil
+}
+
+// stop takes everything down until ctx ends; what is left then is cut off.
+func (a *app) stop(ctx context.Context) error { return a.stops.stop(ctx) }
+
+func (a *app) startStore(context.Context) (err error) {
+	a.store, err = store.Open(store.Options{
+		Path: a.cfg.Store.Path, Buckets: buckets(), Logger: a.log, DisableOutboxDelivery: !a.cfg.Webhook.GlobalEnabled,
+	})
+	if err != nil {
+		return err
+	}
+	if !a.store.WasClean() {
+		a.log.Info("the last run did not end in order; recovering")
+	}
+	a.stops.push("store", func(context.Context) error { return a.store.Close() })
+	return nil
+}
+
+func (a *app) startHub(context.Context) error {
+	ws := a.cfg.Websocket
+	a.hub = wsbus.New(wsbus.Config{
+		SendBuffer: int(ws.SendBuffer), PingInterval: ws.PingInterval, PongTimeout: ws.PongTimeout, WriteTimeout: ws.WriteTimeout,
+		AllowedOrigins: ws.AllowedOrigins, AllowEmptyOrigin: ws.AllowEmptyOrigin, Logger: a.log,
+	})
+	a.stops.push("websocket hub", a.hub.Close)
+	return nil
+}
+
+func (a *app) startDispatch(context.Context) error {
+	hook := a.cfg.Webhook
+	sender := dispatch.NewSender(dispatch.SenderConfig{
+		Timeout: hook.Timeout, Connections: int(hook.Workers), Guard: dispatch.Guard{DenyPrivate: hook.DenyPrivate},
+	})
+	a.stops.push("webhook connections", func(context.Context) error {
+		sender.Close()
+		return nil
+	})
+	a.queue = dispatch.NewQueue(dispatch.QueueConfig{
+		Sender: sender, Workers: int(hook.Workers), Size: int(hook.QueueSize), PerDestination: int(hook.PerDestination), Logger: a.log,
+	})
+	a.stops.push("webhook queue", a.queue.Close)
+	a.relay = dispatch.NewRelay(dispatch.RelayConfig{
+		Store: a.store, Sender: sender, URL: a.globalURL(), Publisher: a.hub, Retention: a.cfg.Outbox.Retention, Logger: a.log,
+	})
+	if err := a.relay.Start(); err != nil {
+		return fmt.Errorf("outbox relay: %w", err)
+	}
+	a.stops.push("outbox relay", a.relay.Stop)
+	return nil
+}
+
+// globalURL is the global webhook, empty when it is disabled.
+func (a *app) globalURL() string {
+	if !a.cfg.Webhook.GlobalEnabled {
+		return ""
+	}
+	return a.cfg.Webhook.GlobalURL
+}
+
+func (a *app) startSandbox(context.Context) (err error) {
+	if !a.cfg.Sandbox.Enabled {
+		return nil
+	}
+	if a.sandbox, err = sandbox.Open(sandbox.Config{Path: a.cfg.Sandbox.Path, Logger: a.log}); err != nil {
+		return fmt.Errorf("sandbox: %w", err)
+	}
+	a.stops.push("sandbox", func(context.Context) error { return a.sandbox.Close() })
+	if a.cfg.Sandbox.AutoPair {
+		a.pairing.server = a.sandbox
+		a.pairing.log = a.log
+		a.stops.push("automatic pairing", func(context.Context) error {
+			a.pairing.work.Wait()
+			return nil
+		})
+	}
+	return nil
+}
+
+func (a *app) startInstances(ctx context.Context) error {
+	connector, err := a.connector()
+	if err != nil {
+		return err
+	}
+	a.registry, err = instance.Open(ctx, instance.Config{
+		Store: a.store, Publish: a.publish, OnStatus: a.statusChanged,
+		CheckURL:     dispatch.Guard{DenyPrivate: a.cfg.Webhook.DenyPrivate}.CheckURL,
+		SaveMessages: a.cfg.Database.SaveNewMessage, SaveUpdates: a.cfg.Database.SaveMessageUpdate,
+		GlobalURL: a.globalURL(), Logger: a.log,
+	})
+	if err != nil {
+		return err
+	}
+	a.stops.push("instance registry", func(context.Context) error {
+		a.registry.Close()
+		return nil
+	})
+	wa := a.cfg.WhatsApp
+	a.supervisor = instance.NewSupervisor(instance.SupervisorConfig{
+		Registry: a.registry, Connector: connector, AutoReconnect: wa.AutoReconnect,
+		StartupConcurrency: int(wa.StartupReconnectConcurrency), ConnectTimeout: seconds(wa.ConnectTimeout),
+		InitialDelay: seconds(wa.ReconnectInitialDelay), MaxDelay: seconds(wa.ReconnectMaxDelay),
+		Retention: a.cfg.Database.MessageRetention, OnCode: a.pairing.scan, Logger: a.log,
+	})
+	return nil
+}
+
+func seconds(n int64) time.Duration { return time.Duration(n) * time.Second }
+
+func (a *app) connector() (instance.Connector, error) {
+	devices, err := device.Open(a.store, a.log)
+	if err != nil {
+		return nil, err
+	}
+	endpoint, err := a.endpoint()
+	if err != nil {
+		return nil, err
+	}
+	if endpoint != nil {
+		a.log.Warn("NOT connected to WhatsApp: every instance talks to another server", "endpoint", endpoint.URL)
+	}
+	wa := a.cfg.WhatsApp
+	c, err := whatsapp.New(whatsapp.Config{
+		Devices: devices, Endpoint: endpoint, ClientName: wa.ClientName, ClientType: wa.ClientType,
+		ConnectTimeout: seconds(wa.ConnectTimeout), SendTimeout: a.cfg.Message.SendTimeout, PairingTimeout: wa.PairingTimeout,
+		KeepAliveInterval: wa.KeepaliveInterval, KeepAliveTimeout: wa.KeepaliveTimeout,
+		QRLight: a.cfg.QRCode.LightColor, QRDark: a.cfg.QRCode.DarkColor, QRLimit: int(a.cfg.QRCode.Limit), Logger: a.log,
+	})
+	if err != nil {
+		return nil, err
+	}
+	return connector{c}, nil
+}
+
+// endpoint is the server that clients talk to in place of WhatsApp, or nil.
+func (a *app) endpoint() (*whatsapp.Endpoint, error) {
+	if a.sandbox != nil {
+		e := a.sandbox.Endpoint()
+		return &whatsapp.Endpoint{URL: e.URL, CA: e.CA, RootKey: e.RootKey}, nil
+	}
+	wa := a.cfg.WhatsApp
+	if wa.Endpoint == "" {
+		return nil, nil
+	}
+	e := &whatsapp.Endpoint{URL: wa.Endpoint}
+	var err error
+	if e.CA, err = os.ReadFile(wa.EndpointCA); err != nil {
+		return nil, fmt.Errorf("whatsapp.endpoint_ca: %w", err)
+	}
+	if block, _ := pem.Decode(e.CA); block == nil {
+		return nil, fmt.Errorf("whatsapp.endpoint_ca: %s holds no PEM certificate", wa.EndpointCA)
+	}
+	if e.RootKey, err = parseRootKey(wa.EndpointRootKey); err != nil {
+		return nil, fmt.Errorf("whatsapp.endpoint_root_key: %w", err)
+	}
+	return e, nil
+}
+
+func (a *app) startBatches(ctx context.Context) error {
+	zone, err := time.LoadLocation(a.cfg.Batch.Timezone)
+	if err != nil {
+		return fmt.Errorf("message.batch.timezone: %w", err)
+	}
+	a.engine, err = batch.New(batch.Config{
+		Store: a.store, Fleet: fleet{a.registry, a.supervisor}, NewMessageID: whatsapp.NewMessageID, Enabled: a.cfg.Batch.WorkerEnabled,
+		MaxDelay:        time.Duration(a.cfg.Batch.MaxDelayMs) * time.Millisecond,
+		MaxRecipients:   int(a.cfg.Batch.MaxRecipients),
+		ShutdownTimeout: time.Duration(a.cfg.Batch.ShutdownTimeoutMs) * time.Millisecond,
+		SendTimeout:     a.cfg.Message.SendTimeout, Lease: a.cfg.Batch.Lease, Location: zone, Logger: a.log,
+	})
+	if err != nil {
+		return err
+	}
+	// Connections only now: their first states already concern the engine.
+	a.supervisor.Start()
+	a.stops.push("instances", a.supervisor.Stop)
+	if err := a.engine.Start(ctx); err != nil {
+		return fmt.Errorf("batch engine: %w", err)
+	}
+	a.stops.push("batch engine", a.engine.Stop)
+	return nil
+}
+
+func (a *app) serve(listener net.Listener) error {
+	api := httpapi.Config{
+		Registry: a.registry, Supervisor: a.supervisor, Engine: a.engine, Store: a.store, NewMessageID: whatsapp.NewMessageID,
+		APIKey: a.sec.GlobalAuthToken, JWTSecret: []byte(a.sec.JWTSecret), TokenTTL: seconds(a.cfg.Authentication.JWTExpiresIn),
+		MaxRecipients: int(a.cfg.Batch.MaxRecipients), Ready: a.notReady, Logger: a.log,
+	}
+	if a.cfg.Websocket.Enabled {
+		api.Hub = hubAdapter{a.hub}
+	}
+	if a.sandbox != nil {
+		api.Sandbox = a.sandbox.Control()
+	}
+	handler, err := httpapi.New(api)
+	if err != nil {
+		return err
+	}
+	srv := httpapi.NewServer(handler, a.log)
+	a.url = "http://" + listener.Addr().String()
+	go func() {
+		if err := srv.Serve(listener); !errors.Is(err, http.ErrServerClosed) {
+			a.failed <- fmt.Errorf("listener: %w", err)
+		}
+	}()
+	a.stops.push("listener", func(ctx context.Context) error {
+		err := srv.Shutdown(ctx)
+		if err != nil {
+			err = errors.Join(err, srv.Close())
+		}
+		return err
+	})
+	return nil
+}
+
+// stalled is how long the relay's loop may be silent before the program is not
+// ready.
+const stalled = time.Minute
+
+// notReady says why requests should go elsewhere, nothing when all is well.
+func (a *app) notReady() (reasons []string) {
+	if err := a.store.Admit(); err != nil {
+		reasons = append(reasons, err.Error())
+	}
+	if a.globalURL() != "" && time.Since(a.relay.Stats().LastTurn) > stalled {
+		reasons = append(reasons, "the outbox relay is stalled")
+	}
+	return reasons
+}
+
+// publish hands an instance event to its webhooks and WebSocket clients.
+func (a *app) publish(n event.Notice) {
+	a.hub.PublishInstance(n)
+	if err := a.queue.Enqueue(n); err != nil {
+		a.log.Warn("webhook dropped", "event", string(n.Kind), "instance", n.InstanceName, "error", err)
+	}
+}
+
+// statusChanged tells the batches of an instance's new state.
+func (a *app) statusChanged(id int64, s event.State) {
+	if a.engine != nil {
+		a.engine.InstanceChanged(id, s)
+	}
+}

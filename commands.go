@@ -1,0 +1,173 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"flag"
+	"fmt"
+	"io"
+	"log/slog"
+	"os"
+	"time"
+
+	"github.com/google/uuid"
+
+	"postern/httpapi"
+	"postern/sandbox"
+	"postern/store"
+)
+
+// serve is `postern serve`: it runs until ctx ends, then stops in order.
+func serve(ctx context.Context, args []string, out io.Writer) error {
+	var path string
+	err := parseFlags("serve", args, out, func(fs *flag.FlagSet) { configFlag(fs, &path) })
+	if err != nil {
+		return err
+	}
+	cfg, log, err := prepare(path)
+	if err != nil {
+		return err
+	}
+	sec, made, err := loadSecrets(cfg)
+	if err != nil {
+		return err
+	}
+	a, err := start(ctx, cfg, sec, log)
+	if err != nil {
+		return err
+	}
+	if made {
+		fmt.Fprintf(out, "\nThis is the first start. The API key is\n\n  %s\n\nIt is kept in the data folder and not shown again. The API is at %s\n\n", sec.GlobalAuthToken, a.url)
+	}
+	log.Info("ready", "url", a.url, "version", version)
+	select {
+	case <-ctx.Done():
+		log.Info("stopping; a second signal ends at once")
+	case err = <-a.failed:
+	}
+	stopping, cancel := context.WithTimeout(context.WithoutCancel(ctx), cfg.Server.ShutdownTimeout)
+	defer cancel()
+	return errors.Join(err, a.stop(stopping))
+}
+
+func configFlag(fs *flag.FlagSet, path *string) {
+	fs.StringVar(path, "config", "", "configuration file (default ./config.toml when it exists)")
+}
+
+// prepare reads the configuration and makes the logger that it asks for.
+func prepare(path string) (*Config, *slog.Logger, error) {
+	cfg, warnings, err := loadConfig(path, os.Environ())
+	if err != nil {
+		return nil, nil, err
+	}
+	log := newLogger(cfg, os.Stderr)
+	for _, w := range warnings {
+		log.Warn("configuration", "warning", w)
+	}
+	return cfg, log, nil
+}
+
+func newLogger(cfg *Config, w io.Writer) *slog.Logger {
+	var level slog.Level
+	if err := level.UnmarshalText([]byte(cfg.Log.Level)); err != nil {
+		level = slog.LevelInfo // validated before; cannot happen
+	}
+	options := &slog.HandlerOptions{Level: level}
+	if cfg.Log.Format == "json" {
+		return slog.New(slog.NewJSONHandler(w, options))
+	}
+	return slog.New(slog.NewTextHandler(w, options))
+}
+
+// runSandbox is `postern sandbox`: the local server alone, with its control
+// routes on the same listener as nothing else.
+func runSandbox(ctx context.Context, args []string, out io.Writer) error {
+	var listenAddr, control, path string
+	err := parseFlags("sandbox", args, out, func(fs *flag.FlagSet) {
+		fs.StringVar(&listenAddr, "listen", "127.0.0.1:8443", "address of the server that clients connect to")
+		fs.StringVar(&control, "control", "127.0.0.1:8085", "address of its control routes, which need no credential")
+		fs.StringVar(&path, "path", "data/sandbox.db", "data file; empty keeps everything in memory")
+	})
+	if err != nil {
+		return err
+	}
+	log := slog.New(slog.NewTextHandler(os.Stderr, nil))
+	server, err := sandbox.Open(sandbox.Config{Listen: listenAddr, Path: path, Logger: log})
+	if err != nil {
+		return err
+	}
+	defer server.Close()
+	l, err := listenTCP(ctx, control)
+	if err != nil {
+		return fmt.Errorf("%w; choose another --control", err)
+	}
+	endpoint := server.Endpoint()
+	ca, err := os.CreateTemp("", "postern-sandbox-ca-*.pem")
+	if err != nil {
+		return err
+	}
+	defer os.Remove(ca.Name())
+	if _, err := ca.Write(endpoint.CA); err != nil {
+		return errors.Join(err, ca.Close())
+	}
+	if err := ca.Close(); err != nil {
+		return err
+	}
+	fmt.Fprintf(out, "A local WhatsApp network. Point Postern at it with\n\n  WHATSAPP_ENDPOINT=%s\n  WHATSAPP_ENDPOINT_CA=%s\n  WHATSAPP_ENDPOINT_ROOT_KEY=%x\n\nIts control routes are at http://%s/sandbox/help; stop with Ctrl-C\n",
+		endpoint.URL, ca.Name(), endpoint.RootKey[:], l.Addr())
+	return serveUntil(ctx, l, server.Control())
+}
+
+// issueToken is `postern token user`: it prints a user token.
+func issueToken(_ context.Context, args []string, out io.Writer) error {
+	if len(args) == 0 || args[0] != "user" {
+		return usageError{errors.New("the kind of token is missing; only user is known")}
+	}
+	var id, path string
+	var ttl time.Duration
+	err := parseFlags("token user", args[1:], out, func(fs *flag.FlagSet) {
+		fs.StringVar(&id, "id", "", "the user's UUID; empty makes a new one")
+		fs.DurationVar(&ttl, "ttl", 24*time.Hour, "how long the token lives")
+		configFlag(fs, &path)
+	})
+	if err != nil {
+		return err
+	}
+	user := uuid.New()
+	if id != "" {
+		if user, err = uuid.Parse(id); err != nil {
+			return usageError{fmt.Errorf("--id must be a UUID: %w", err)}
+		}
+	}
+	if ttl < time.Second || ttl > maxUserTTL {
+		return usageError{fmt.Errorf("--ttl must be from 1s to %v", maxUserTTL)}
+	}
+	cfg, _, err := prepare(path)
+	if err != nil {
+		return err
+	}
+	sec, _, err := loadSecrets(cfg)
+	if err != nil {
+		return err
+	}
+	t, err := httpapi.MintUserToken([]byte(sec.JWTSecret), user, ttl, time.Now())
+	if err != nil {
+		return err
+	}
+	fmt.Fprintln(out, t)
+	return nil
+}
+
+// maxUserTTL is the longest life of a user token, as the API has it.
+const maxUserTTL = 365 * 24 * time.Hour
+
+// schema is `postern schema`: the buckets of the data file with their owners.
+func schema(_ context.Context, args []string, out io.Writer) error {
+	if err := parseFlags("schema", args, out, func(*flag.FlagSet) {}); err != nil {
+		return err
+	}
+	for _, b := range append(store.Buckets(), buckets()...) {
+		fmt.Fprintf(out, "%-15s %-16s %s -> %s\n", b.Name, b.Owner, b.Key, b.Value)
+	}
+	return nil
+}
