@@ -73,20 +73,25 @@ func (s *Server) accept(w http.ResponseWriter, r *http.Request) {
 		ctx: ctx, cancel: cancel, ws: ws, reader: frameReader{next: webSocketSource(ws)},
 		log: s.log.With("remote", r.RemoteAddr), wake: make(chan struct{}, 1), waiting: map[string]chan waBinary.Node{},
 	}
-	if err := c.handshake(s.authority, s.certificate); err != nil {
-		c.log.Info("handshake failed", "error", err)
-		return
-	}
 	if !s.join(c) {
 		return
 	}
-	c.tasks.Go(c.write)
-	s.start(c)
-	err = s.serve(c)
+	err = s.session(c)
 	c.cancel(err)
 	s.leave(c)
 	c.finish()
 	c.log.Debug("connection ended", "reason", context.Cause(ctx))
+}
+
+// session runs a connection from the handshake to its end.
+func (s *Server) session(c *conn) error {
+	if err := c.handshake(s.authority, s.certificate); err != nil {
+		c.log.Info("handshake failed", "error", err)
+		return err
+	}
+	c.tasks.Go(c.write)
+	s.start(c)
+	return s.serve(c)
 }
 
 func (c *conn) handshake(a *authority, certificate []byte) error {

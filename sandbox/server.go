@@ -9,6 +9,7 @@ import (
 	"net/http"
 	"sync"
 	"sync/atomic"
+	"time"
 )
 
 // Sentinels of the server. Phone's are in phone.go, those of the codes in package handset.
@@ -115,7 +116,7 @@ func (s *Server) open(listen string) (err error) {
 		return err
 	}
 	s.http = &http.Server{
-		Handler: s.routes(), ReadHeaderTimeout: handshakeTimeout,
+		Handler: s.routes(), ReadHeaderTimeout: handshakeTimeout, IdleTimeout: time.Minute,
 		ErrorLog: slog.NewLogLogger(s.log.Handler(), slog.LevelDebug),
 	}
 	s.tasks.Go(func() {

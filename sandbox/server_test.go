@@ -125,3 +125,58 @@ func TestNumbersOnTheNetwork(t *testing.T) {
 		}
 	}
 }
+
+func TestAddPhoneRefusesWhatIsNotAFreeNumberOrLID(t *testing.T) {
+	s := openServer(t, Config{})
+	known := addPhone(t, s, "5511911111111")
+	for _, test := range []struct {
+		number, lid string
+		want        error
+	}{
+		{"5511911111111", "", ErrExists},
+		{"5511911110000", "", ErrNumber},
+		{"+5511922222222", "", ErrNumber},
+		{"0511922222222", "", ErrNumber},
+		{"1234", "", ErrNumber},
+		{"5511922222222", "abc", ErrLID},
+		{"5511922222222", known.LID().User, ErrLID},
+	} {
+		if _, err := s.AddPhone(PhoneOptions{Number: test.number, LID: test.lid}); !errors.Is(err, test.want) {
+			t.Errorf("%q with LID %q: %v, want %v", test.number, test.lid, err, test.want)
+		}
+	}
+}
+
+func TestContactThatIsAddedLaterKeepsItsAccount(t *testing.T) {
+	s := openServer(t, Config{})
+	contact, _ := s.Phone("5511922222222")
+	if n := len(s.Phones()); n != 0 {
+		t.Errorf("%d phones are listed, a contact is not one of them", n)
+	}
+	added, err := s.AddPhone(PhoneOptions{Number: contact.Number(), PushName: "Rui"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if added != contact || contact.PushName() != "Rui" {
+		t.Errorf("added %p named %q, the contact was %p", added, added.PushName(), contact)
+	}
+}
+
+func TestDeviceIdsAreReusedOnlyWhenAllWereGiven(t *testing.T) {
+	a := newAccount("5511911111111", "77")
+	first, _ := a.freeDevice()
+	second, _ := a.freeDevice()
+	if first != 1 || second != 2 {
+		t.Errorf("first ids %d and %d", first, second)
+	}
+	a.last, a.devices[1] = maxDevice, &device{}
+	if id, ok := a.freeDevice(); !ok || id != 2 {
+		t.Errorf("after the last id came %d, %v; 1 is still linked", id, ok)
+	}
+	for id := range uint16(maxDevice) {
+		a.devices[id+1] = &device{}
+	}
+	if id, ok := a.freeDevice(); ok {
+		t.Errorf("id %d was given twice", id)
+	}
+}

@@ -9,7 +9,7 @@ import (
 	waBinary "go.mau.fi/whatsmeow/binary"
 )
 
-// maxConns bounds the connections, paired and waiting ones together.
+// maxConns bounds the connections, those in the handshake or waiting to be paired included.
 const maxConns = 4096
 
 // Failure reasons of a refused login that the server itself gives; RefuseLogin takes any.

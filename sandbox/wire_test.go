@@ -148,6 +148,25 @@ func TestGarbageEndsOnlyItsOwnConnection(t *testing.T) {
 	receive(t, contact, "unharmed")
 }
 
+func TestCloseDoesNotWaitForASilentClient(t *testing.T) {
+	s := openServer(t, Config{})
+	if _, err := dial(t, s, "https://web.whatsapp.com"); err != nil {
+		t.Fatal(err)
+	}
+	eventually(t, "connection", func() bool {
+		s.mu.Lock()
+		defer s.mu.Unlock()
+		return len(s.conns) == 1
+	})
+	start := time.Now()
+	if err := s.Close(); err != nil {
+		t.Fatal(err)
+	}
+	if waited := time.Since(start); waited > handshakeTimeout/2 {
+		t.Errorf("closing took %s", waited)
+	}
+}
+
 func TestHandshakeHasToEndInTime(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		ctx, cancel := context.WithTimeout(t.Context(), handshakeTimeout)
