@@ -20,7 +20,7 @@ func newAPIClient(base string) *apiClient {
 	return &apiClient{base: base, http: http.Client{Timeout: time.Minute}}
 }
 
-// credential is one header of authentication.
+// credential is one header of authentication; the zero value is none.
 type credential struct{ name, value string }
 
 func apiKey(key string) credential   { return credential{"apikey", key} }
@@ -41,7 +41,9 @@ func (c *apiClient) call(ctx context.Context, cred credential, method, path stri
 	if err != nil {
 		return err
 	}
-	req.Header.Set(cred.name, cred.value)
+	if cred.name != "" {
+		req.Header.Set(cred.name, cred.value)
+	}
 	req.Header.Set("Content-Type", "application/json")
 	resp, err := c.http.Do(req)
 	if err != nil {
