@@ -26,7 +26,7 @@ import (
 )
 
 // patience is how long a test waits for what has to happen.
-const patience = 3 * time.Second
+const patience = 15 * time.Second
 
 // testAuthority signs for every server of this process: the client library knows one root
 // key, in a global.

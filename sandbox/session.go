@@ -77,7 +77,7 @@ func (s *Server) start(c *conn) {
 		return
 	}
 	if d.conn != nil {
-		_ = d
+		d.conn.goodbye(conflict("replaced"))
 	}
 	c.device, d.conn, d.active = d, c, false
 	c.log.Info("device logged in", "queued", len(d.queue))
