@@ -10,6 +10,7 @@ import (
 	"go.mau.fi/whatsmeow"
 	"go.mau.fi/whatsmeow/types"
 	"go.mau.fi/whatsmeow/types/events"
+	"go.mau.fi/whatsmeow/util/keys"
 )
 
 func TestReceiptsOfTheContactReachTheClient(t *testing.T) {
@@ -149,6 +150,18 @@ func TestRefusalIsForOneLogin(t *testing.T) {
 	c.Disconnect()
 	c.connect()
 	wait(c, 2, every[*events.Connected])
+}
+
+func TestLoginWithAnotherNoiseKeyIsRefused(t *testing.T) {
+	s, _, c := paired(t)
+	stolen := copyDevice(c.Store)
+	stolen.NoiseKey = keys.NewKeyPair()
+	thief := newClient(t, s, stolen)
+	thief.connect()
+	wait(thief, 1, func(e *events.LoggedOut) bool { return e.OnConnect })
+	if n := count(c, every[*events.StreamReplaced]); n != 0 || !c.IsLoggedIn() {
+		t.Error("the owner's session was ended")
+	}
 }
 
 func TestSecondLoginReplacesTheFirst(t *testing.T) {

@@ -82,6 +82,24 @@ func TestHostileStanzasAreRefused(t *testing.T) {
 	}
 }
 
+func TestDeepAndOverlongStanzasAreRefusedBeforeTheyAreBuilt(t *testing.T) {
+	deep := node("iq", "id", "1")
+	for range maxDepth {
+		deep = waBinary.Node{Tag: "iq", Content: []waBinary.Node{deep}}
+	}
+	raw, err := encodeStanza(deep)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for want, frame := range map[string][]byte{
+		"nested too deep": raw, "list of 65535 in 2 bytes": {0, 248, 2, 3, 249, 255, 255, 248, 1},
+	} {
+		if _, err := decodeStanza(frame); err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("%v, want %q", err, want)
+		}
+	}
+}
+
 func TestStanzasSurviveTheWire(t *testing.T) {
 	jid := types.JID{User: "123", Server: types.HiddenUserServer, Device: 7}
 	n := node("message", "id", "3A00", "to", jid)
