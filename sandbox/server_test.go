@@ -7,6 +7,8 @@ import (
 
 	"go.mau.fi/whatsmeow"
 	"go.mau.fi/whatsmeow/types/events"
+
+	"postern/sandbox/handset"
 )
 
 func TestClientPairsByQRAndLogsIn(t *testing.T) {
@@ -71,6 +73,32 @@ func TestCodeOfNoConnectionIsNotFound(t *testing.T) {
 	}
 	if n := len(s.Phones()); n != 1 {
 		t.Errorf("%d phones: a scan in vain must not add one", n)
+	}
+}
+
+func TestCodeWithForeignKeysLinksNothing(t *testing.T) {
+	s := openServer(t, Config{})
+	p := addPhone(t, s, "5511911111111")
+	c := newClient(t, s, nil)
+	c.connect()
+	shown, err := handset.ParseQR(wait(c, 1, every[*events.QR]).Codes[0])
+	if err != nil {
+		t.Fatal(err)
+	}
+	identity, noise, secret := shown, shown, shown
+	identity.IdentityPub[0] ^= 1
+	noise.NoisePub[0] ^= 1
+	secret.AdvSecret = make([]byte, 32)
+	for name, qr := range map[string]handset.QR{"identity": identity, "noise": noise} {
+		if err := p.Scan(context.Background(), qr.String()); !errors.Is(err, ErrPairing) {
+			t.Errorf("%s changed: %v, want ErrPairing", name, err)
+		}
+	}
+	if err := p.Scan(context.Background(), secret.String()); !errors.Is(err, ErrPairing) {
+		t.Errorf("the client did not refuse a wrong secret: %v", err)
+	}
+	if devices := s.devicesOf(p.LID()); len(devices) != 1 {
+		t.Errorf("linked %v", devices)
 	}
 }
 

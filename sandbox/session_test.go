@@ -221,6 +221,36 @@ func TestRestartKeepsLinksSessionsAndQueues(t *testing.T) {
 	}
 }
 
+func TestRestartKeepsUnlinkingsAndGivesNoPreKeyTwice(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "sandbox.db")
+	s := openServer(t, Config{Path: path})
+	own, gone := addPhone(t, s, "5511911111111"), addPhone(t, s, "5511922222222")
+	c := newClient(t, s, nil)
+	c.pairByQR(own)
+	newClient(t, s, nil).pairByQR(gone)
+	s.Unlink(gone.Number())
+	given := map[uint32]bool{}
+	take := func(s *Server) {
+		t.Helper()
+		for range 3 {
+			b, ok := s.bundleOf(s.devicesOf(own.LID())[1])
+			if !ok || b.OneTime == nil || given[b.OneTime.ID] {
+				t.Fatalf("bundle %v with the pre-key %v, given before are %v", ok, b.OneTime, given)
+			}
+			given[b.OneTime.ID] = true
+		}
+	}
+	take(s)
+	if err := s.Close(); err != nil {
+		t.Fatal(err)
+	}
+	s = openServer(t, Config{Path: path})
+	take(s)
+	if devices := s.devicesOf(gone.LID()); len(devices) != 1 {
+		t.Errorf("devices of the unlinked account: %v", devices)
+	}
+}
+
 func TestRestartKeepsTheTrustAnchors(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "sandbox.db")
 	var seen []Endpoint
