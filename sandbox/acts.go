@@ -42,9 +42,9 @@ func row[T any](do, does string, run func(ctx context.Context, s *Server, p *Pho
 
 func fieldHelp(t reflect.Type) map[string]string {
 	fields := map[string]string{}
-	for i := range t.NumField() {
-		name, _, _ := strings.Cut(t.Field(i).Tag.Get("json"), ",")
-		fields[name] = t.Field(i).Tag.Get("help")
+	for field := range t.Fields() {
+		name, _, _ := strings.Cut(field.Tag.Get("json"), ",")
+		fields[name] = field.Tag.Get("help")
 	}
 	return fields
 }

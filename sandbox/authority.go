@@ -153,9 +153,9 @@ func (a *authority) noiseCertificate() ([]byte, error) {
 
 func noiseCertificate(issuer *keys.KeyPair, subject *[32]byte, serial, issuerSerial uint32) (*waCert.CertChain_NoiseCertificate, error) {
 	details, err := proto.Marshal(&waCert.CertChain_NoiseCertificate_Details{
-		Serial: proto.Uint32(serial), IssuerSerial: proto.Uint32(issuerSerial), Key: subject[:],
-		NotBefore: proto.Uint64(uint64(time.Now().Add(-time.Hour).Unix())),
-		NotAfter:  proto.Uint64(uint64(time.Now().Add(leafLifetime).Unix())),
+		Serial: new(serial), IssuerSerial: new(issuerSerial), Key: subject[:],
+		NotBefore: new(uint64(time.Now().Add(-time.Hour).Unix())),
+		NotAfter:  new(uint64(time.Now().Add(leafLifetime).Unix())),
 	})
 	if err != nil {
 		return nil, fmt.Errorf("encode Noise certificate %d: %w", serial, err)

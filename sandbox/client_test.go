@@ -22,7 +22,6 @@ import (
 	"go.mau.fi/whatsmeow/types/events"
 	"go.mau.fi/whatsmeow/util/keys"
 	waLog "go.mau.fi/whatsmeow/util/log"
-	"google.golang.org/protobuf/proto"
 )
 
 // patience is how long a test waits for what has to happen.
@@ -189,7 +188,7 @@ func (c *client) settle() {
 
 func (c *client) sendText(to types.JID, text string) whatsmeow.SendResponse {
 	c.t.Helper()
-	r, err := c.SendMessage(context.Background(), to, &waE2E.Message{Conversation: proto.String(text)})
+	r, err := c.SendMessage(context.Background(), to, &waE2E.Message{Conversation: new(text)})
 	if err != nil {
 		c.t.Fatal(err)
 	}
@@ -209,7 +208,7 @@ func node(tag string, pairs ...any) waBinary.Node {
 	return n
 }
 
-func text(s string) *waE2E.Message { return &waE2E.Message{Conversation: proto.String(s)} }
+func text(s string) *waE2E.Message { return &waE2E.Message{Conversation: new(s)} }
 
 // online tells whether a linked device of the phone has a session.
 func online(s *Server, p *Phone) bool {

@@ -2,6 +2,7 @@ package sandbox
 
 import (
 	"encoding/binary"
+	"maps"
 	"slices"
 	"time"
 
@@ -89,13 +90,10 @@ func (s *Server) enqueue(d *device, n waBinary.Node) {
 }
 
 // acknowledge removes the stanza that the device has taken, if it waits.
-func (s *Server) acknowledge(d *device, key ackKey) bool {
-	i := slices.IndexFunc(d.queue, func(q *queued) bool { return q.key == key })
-	if i < 0 {
-		return false
+func (s *Server) acknowledge(d *device, key ackKey) {
+	if i := slices.IndexFunc(d.queue, func(q *queued) bool { return q.key == key }); i >= 0 {
+		s.unqueue(d, i)
 	}
-	s.unqueue(d, i)
-	return true
 }
 
 func (s *Server) unqueue(d *device, i int) {
@@ -135,9 +133,7 @@ func (s *Server) activate(d *device) {
 // offline marks a stanza that waited.
 func offline(n waBinary.Node) waBinary.Node {
 	attrs := make(waBinary.Attrs, len(n.Attrs)+1)
-	for key, value := range n.Attrs {
-		attrs[key] = value
-	}
+	maps.Copy(attrs, n.Attrs)
 	attrs["offline"] = "0"
 	n.Attrs = attrs
 	return n
