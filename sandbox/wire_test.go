@@ -264,8 +264,11 @@ func FuzzRequests(f *testing.F) {
 		f.Fatal(err)
 	}
 	for _, key := range []iqKey{
-		{"encrypt", "get", "key"}, {"encrypt", "set", "registration"}, {"usync", "get", "usync"},
-		{"md", "set", "link_code_companion_reg"}, {"md", "set", "remove-companion-device"},
+		{"encrypt", "get", "key"},
+		{"encrypt", "set", "registration"},
+		{"usync", "get", "usync"},
+		{"md", "set", "link_code_companion_reg"},
+		{"md", "set", "remove-companion-device"},
 	} {
 		n := node("iq", "id", "1", "xmlns", key.xmlns, "type", key.kind)
 		n.Content = []waBinary.Node{{Tag: key.child, Content: []waBinary.Node{{Tag: "user"}}}}
