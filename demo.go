@@ -99,6 +99,7 @@ func (d *demoRun) run(ctx context.Context, folder string, keep bool) (err error)
 	if err != nil {
 		return err
 	}
+	d.settle(ctx)
 	if err := d.summary(recipients); err != nil {
 		return err
 	}
@@ -199,6 +200,24 @@ func (d *demoRun) until(ctx context.Context, what string, ok func() bool) error 
 		case <-changed:
 		case <-ctx.Done():
 			return context.Cause(ctx)
+		}
+	}
+}
+
+// settle waits until no webhook has come for a moment: the last receipts are
+// still on their way when the batch is done.
+func (d *demoRun) settle(ctx context.Context) {
+	const quiet = 300 * time.Millisecond
+	for {
+		d.mu.Lock()
+		changed := d.changed
+		d.mu.Unlock()
+		select {
+		case <-changed:
+		case <-time.After(quiet):
+			return
+		case <-ctx.Done():
+			return
 		}
 	}
 }

@@ -1,7 +1,6 @@
 package main
 
 import (
-	"bytes"
 	"encoding/json"
 	"fmt"
 	"math/rand/v2"
@@ -48,7 +47,7 @@ type world struct {
 	owner   uuid.UUID
 
 	cmd    *exec.Cmd
-	output *bytes.Buffer
+	output *lockedBuffer
 	api    *apiClient
 
 	mu     sync.Mutex
@@ -100,7 +99,7 @@ func (w *world) start() {
 	if err != nil {
 		w.t.Fatal(err)
 	}
-	w.output = &bytes.Buffer{}
+	w.output = &lockedBuffer{}
 	w.cmd = exec.Command(self, "serve")
 	w.cmd.Dir = w.folder
 	w.cmd.Stdout, w.cmd.Stderr = w.output, w.output
