@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"path/filepath"
+	"sync"
 	"testing"
 	"time"
 
@@ -284,7 +285,15 @@ func TestFaultsRefuseDelayAndLoseMessages(t *testing.T) {
 	}
 	receive(t, contact, "slow")
 	s.SetFaults(Faults{DropAfter: 1})
+	// The library's own reconnect and its waiting send race inside exsync.Event.
+	c.EnableAutoReconnect = false
+	var reconnect sync.WaitGroup
+	reconnect.Go(func() {
+		wait(c, 1, every[*events.Disconnected])
+		c.connect()
+	})
 	c.sendText(contact.JID(), "lost and sent again") // the library repeats it after the reconnect
+	reconnect.Wait()
 	wait(c, 2, every[*events.Connected])
 	if got := receive(t, contact, "lost and sent again"); got.Count != 1 {
 		t.Errorf("received %d times", got.Count)
