@@ -144,7 +144,6 @@ func residentMB(b *testing.B, pid int) float64 {
 type network struct {
 	control *apiClient
 	env     map[string]string
-	next    int
 }
 
 func startNetwork(b *testing.B) *network {

@@ -14,6 +14,7 @@ import (
 
 	"postern/httpapi"
 	"postern/sandbox"
+	"postern/sandbox/handset"
 	"postern/store"
 )
 
@@ -80,10 +81,10 @@ func newLogger(cfg *Config, w io.Writer) *slog.Logger {
 }
 
 // runSandbox is `postern sandbox`: the local server alone, with its control
-// routes on the same listener as nothing else.
-func runSandbox(ctx context.Context, args []string, out io.Writer) error {
+// routes on a listener of their own.
+func runSandbox(ctx context.Context, args []string, out io.Writer) (err error) {
 	var listenAddr, control, path string
-	err := parseFlags("sandbox", args, out, func(fs *flag.FlagSet) {
+	err = parseFlags("sandbox", args, out, func(fs *flag.FlagSet) {
 		fs.StringVar(&listenAddr, "listen", "127.0.0.1:8443", "address of the server that clients connect to")
 		fs.StringVar(&control, "control", "127.0.0.1:8085", "address of its control routes, which need no credential")
 		fs.StringVar(&path, "path", "data/sandbox.db", "data file; empty keeps everything in memory")
@@ -92,11 +93,12 @@ func runSandbox(ctx context.Context, args []string, out io.Writer) error {
 		return err
 	}
 	log := slog.New(slog.NewTextHandler(os.Stderr, nil))
+	handset.SetLogger(log)
 	server, err := sandbox.Open(sandbox.Config{Listen: listenAddr, Path: path, Logger: log})
 	if err != nil {
 		return err
 	}
-	defer server.Close()
+	defer func() { err = errors.Join(err, server.Close()) }()
 	l, err := listenTCP(ctx, control)
 	if err != nil {
 		return fmt.Errorf("%w; choose another --control", err)

@@ -57,8 +57,9 @@ func socketState(s event.State) string {
 		return "open"
 	case event.Connecting, event.QRCodeState, event.PairingCodeState, event.Pairing, event.Reconnecting:
 		return "connecting"
+	default:
+		return "close"
 	}
-	return "close"
 }
 
 // orNull is nil for the empty string.

@@ -90,16 +90,13 @@ func errorTable() []mapping {
 // answerTo turns any error of a handler into the answer to give. known is
 // false for an error that nothing maps.
 func answerTo(err error) (r refusal, known bool) {
-	var own *refusal
-	if errors.As(err, &own) {
+	if own, ok := errors.AsType[*refusal](err); ok {
 		return *own, true
 	}
-	var body *decodeError
-	if errors.As(err, &body) {
+	if body, ok := errors.AsType[*decodeError](err); ok {
 		return bodyRefusal(body), true
 	}
-	var invalid *batch.InvalidError
-	if errors.As(err, &invalid) {
+	if invalid, ok := errors.AsType[*batch.InvalidError](err); ok {
 		return refusal{http.StatusUnprocessableEntity, invalid.Code, invalid.Messages}, true
 	}
 	for _, m := range errorTable() {
@@ -117,8 +114,7 @@ func answerTo(err error) (r refusal, known bool) {
 
 // bodyRefusal is 400, or what the reader of the body says.
 func bodyRefusal(e *decodeError) refusal {
-	var tooLarge *http.MaxBytesError
-	if errors.As(e, &tooLarge) {
+	if _, ok := errors.AsType[*http.MaxBytesError](e); ok {
 		return refusal{http.StatusRequestEntityTooLarge, codeBodyTooLarge, []string{"the body is larger than this route takes"}}
 	}
 	if isTimeout(e) {

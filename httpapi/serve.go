@@ -91,7 +91,7 @@ func (a *api) fail(w *response, err error) {
 }
 
 func (a *api) panicked(w *response, cause any) {
-	if cause == http.ErrAbortHandler {
+	if err, ok := cause.(error); ok && errors.Is(err, http.ErrAbortHandler) {
 		panic(cause)
 	}
 	a.log.Error("handler panicked", "route", w.pattern, "request_id", w.requestID, "panic", cause, "stack", string(debug.Stack()))

@@ -173,8 +173,9 @@ func (d *strictDecoder) token(tok json.Token, v reflect.Value, nullable bool) er
 		return d.mapping(tok, v)
 	case reflect.Slice:
 		return d.list(tok, v)
+	default:
+		return scalar(tok, v)
 	}
-	return scalar(tok, v)
 }
 
 func scalar(tok json.Token, v reflect.Value) error {

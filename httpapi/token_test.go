@@ -5,6 +5,7 @@ import (
 	"crypto/rsa"
 	"encoding/base64"
 	"errors"
+	"maps"
 	"strings"
 	"testing"
 	"time"
@@ -19,9 +20,7 @@ var testSecret = []byte("0123456789abcdef0123456789abcdef")
 func signed(t *testing.T, method jwt.SigningMethod, key any, c jwt.MapClaims, header map[string]any) string {
 	t.Helper()
 	tok := jwt.NewWithClaims(method, c)
-	for k, v := range header {
-		tok.Header[k] = v
-	}
+	maps.Copy(tok.Header, header)
 	s, err := tok.SignedString(key)
 	if err != nil {
 		t.Fatal(err)
@@ -38,9 +37,7 @@ func forged(t *testing.T, good jwt.MapClaims) map[string]string {
 	}
 	with := func(name string, v any) jwt.MapClaims {
 		c := jwt.MapClaims{}
-		for k, v := range good {
-			c[k] = v
-		}
+		maps.Copy(c, good)
 		c[name] = v
 		return c
 	}

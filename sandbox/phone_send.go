@@ -56,7 +56,7 @@ func (p *Phone) SendText(ctx context.Context, to types.JID, text string) (string
 	if !ok {
 		return "", fmt.Errorf("send from %s to %s: %w", p.Number(), to, ErrNoAccount)
 	}
-	m := sentMessage{id: messageID(), chat: lid, message: &waE2E.Message{Conversation: proto.String(text)}}
+	m := sentMessage{id: messageID(), chat: lid, message: &waE2E.Message{Conversation: new(text)}}
 	p.mu.Lock()
 	closed := p.closed
 	p.sent.add(m)
@@ -125,7 +125,7 @@ func (p *Phone) encrypt(device types.JID, bundle *handset.Bundle, m sentMessage)
 	message := m.message
 	if device.User == p.lid.User {
 		message = &waE2E.Message{DeviceSentMessage: &waE2E.DeviceSentMessage{
-			DestinationJID: proto.String(m.chat.String()), Message: m.message,
+			DestinationJID: new(m.chat.String()), Message: m.message,
 		}}
 	}
 	plaintext, err := proto.Marshal(message)

@@ -6,6 +6,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"maps"
 	"sync"
 
 	"go.mau.fi/whatsmeow/types"
@@ -121,12 +122,8 @@ func Restore(state []byte) (*Handset, error) {
 	signed.Signature = identity.Sign(&signed.KeyPair)
 	h := assemble(saved.PN, saved.LID, identity, signed, saved.Registration)
 	h.signal.nextPreKey = saved.NextPreKey
-	for id, key := range saved.PreKeys {
-		h.signal.preKeys[id] = key
-	}
-	for address, record := range saved.Sessions {
-		h.signal.sessions[address] = record
-	}
+	maps.Copy(h.signal.preKeys, saved.PreKeys)
+	maps.Copy(h.signal.sessions, saved.Sessions)
 	return h, nil
 }
 

@@ -75,9 +75,9 @@ func (h *Handset) SignDevice(identityPub [32]byte, advSecret []byte, keyIndex ui
 		return nil, fmt.Errorf("sign device: ADV secret has %d bytes: %w", len(advSecret), ErrIdentity)
 	}
 	details, err := proto.Marshal(&waAdv.ADVDeviceIdentity{
-		RawID:       proto.Uint32(h.registrationID),
-		Timestamp:   proto.Uint64(uint64(time.Now().Unix())),
-		KeyIndex:    proto.Uint32(keyIndex),
+		RawID:       new(h.registrationID),
+		Timestamp:   new(uint64(time.Now().Unix())),
+		KeyIndex:    new(keyIndex),
 		AccountType: waAdv.ADVEncryptionType_E2EE.Enum(),
 		DeviceType:  waAdv.ADVEncryptionType_E2EE.Enum(),
 	})
