@@ -330,7 +330,7 @@ func (d *demoRun) invite(key, instanceToken, user string) {
   curl -s $API/instance -H "apikey: $KEY"
   curl -s $API/instance/red/connection/status -H "Authorization: Bearer $TOKEN"
   curl -s -X POST $API/instance/red/send/text -H "Authorization: Bearer $TOKEN" \
-    -d '{"number":"%s","textMessage":{"text":"echo hello"}}'
+    --json '{"number":"%s","textMessage":{"text":"echo hello"}}'
   curl -s $API/message/batches -H "Authorization: Bearer $USER_TOKEN"
   curl -s $API/sandbox/phones -H "apikey: $KEY"
 `, d.app.url, key, instanceToken, user, demoContact)

@@ -42,7 +42,7 @@ func checkContentType(h http.Header) error {
 	kind, params, err := mime.ParseMediaType(values[0])
 	charset := params["charset"]
 	if err != nil || len(values) > 1 || kind != "application/json" || (charset != "" && !strings.EqualFold(charset, "utf-8")) {
-		return refuse(http.StatusUnsupportedMediaType, codeContentType, "the Content-Type must be application/json in UTF-8")
+		return refuse(http.StatusUnsupportedMediaType, codeContentType, "the Content-Type must be application/json in UTF-8, or absent; curl sends it with --json")
 	}
 	return nil
 }
