@@ -9,6 +9,8 @@ import (
 	"strings"
 
 	"github.com/BurntSushi/toml"
+
+	"postern/event"
 )
 
 // defaultConfigFile is read when it exists and no other was named.
@@ -72,7 +74,7 @@ func applyTree(tree map[string]any, above string, table []setting) error {
 			errs = append(errs, applyTree(sub, path+".", table))
 			continue
 		}
-		errs = append(errs, fmt.Errorf("%s: unknown key; did you mean %s?", path, nearest(path, paths(table))))
+		errs = append(errs, fmt.Errorf("%s: unknown key; did you mean %s?", path, event.Nearest(path, paths(table))))
 	}
 	return errors.Join(errs...)
 }
@@ -84,7 +86,7 @@ func loadEnvironment(environ []string, table []setting) (warnings []string, err 
 		i := slices.IndexFunc(table, func(s setting) bool { return s.env() == name })
 		switch {
 		case i < 0 && ours(name, table):
-			warnings = append(warnings, fmt.Sprintf("environment variable %s is not a setting and is ignored; did you mean %s?", name, nearest(name, envNames(table))))
+			warnings = append(warnings, fmt.Sprintf("environment variable %s is not a setting and is ignored; did you mean %s?", name, event.Nearest(name, envNames(table))))
 		case i >= 0 && text != "":
 			if err := table[i].value.parse(text); err != nil {
 				errs = append(errs, fmt.Errorf("environment: %s: %w", name, err))
@@ -128,38 +130,6 @@ func envNames(table []setting) []string {
 		all[i] = s.env()
 	}
 	return all
-}
-
-// nearest returns the candidate with the fewest edits to s.
-func nearest(s string, candidates []string) string {
-	best, distance := "", 1<<30
-	for _, c := range candidates {
-		if d := editDistance(s, c); d < distance {
-			best, distance = c, d
-		}
-	}
-	return best
-}
-
-// editDistance is the Levenshtein distance in bytes.
-func editDistance(a, b string) int {
-	row := make([]int, len(b)+1)
-	for j := range row {
-		row[j] = j
-	}
-	for i := range len(a) {
-		diagonal := row[0]
-		row[0] = i + 1
-		for j := range len(b) {
-			cost := diagonal
-			if a[i] != b[j] {
-				cost++
-			}
-			diagonal = row[j+1]
-			row[j+1] = min(cost, row[j]+1, row[j+1]+1)
-		}
-	}
-	return row[len(b)]
 }
 
 // prefixEach puts the file's name before each of the joined errors.

@@ -37,42 +37,15 @@ func (in webhookRequest) flags() (map[event.Flag]bool, error) {
 	return flags, nil
 }
 
-// nearestFlag returns the known flag with the smallest edit distance to key.
+// nearestFlag is the flag that key was probably meant to be.
 func nearestFlag(key string) string {
-	best, least := "", -1
+	var flags []string
 	for _, d := range event.Catalogue() {
-		if d.Flag == "" {
-			continue
-		}
-		if n := distance(key, string(d.Flag)); least < 0 || n < least {
-			best, least = string(d.Flag), n
+		if d.Flag != "" {
+			flags = append(flags, string(d.Flag))
 		}
 	}
-	return best
-}
-
-// maxKey bounds the work of distance: no flag is near a longer key.
-const maxKey = 64
-
-// distance is the Levenshtein distance of the first maxKey bytes.
-func distance(a, b string) int {
-	a, b = a[:min(len(a), maxKey)], b[:min(len(b), maxKey)]
-	row := make([]int, len(b)+1)
-	for j := range row {
-		row[j] = j
-	}
-	for i := range len(a) {
-		diagonal := row[0]
-		row[0] = i + 1
-		for j := range len(b) {
-			cost := diagonal
-			if a[i] != b[j] {
-				cost = 1 + min(diagonal, row[j], row[j+1])
-			}
-			diagonal, row[j+1] = row[j+1], cost
-		}
-	}
-	return row[len(b)]
+	return event.Nearest(key, flags)
 }
 
 func (a *api) putWebhook(c *call) error {

@@ -1,0 +1,36 @@
+package event
+
+// Nearest returns the candidate that is closest to word, for error messages
+// that answer a misspelt name with the right one. It is the first of those
+// with the fewest edits (Levenshtein distance in bytes), empty when there are
+// no candidates. Only the first 64 bytes count, which bounds the work.
+func Nearest(word string, candidates []string) string {
+	best, least := "", -1
+	for _, c := range candidates {
+		if n := edits(word, c); least < 0 || n < least {
+			best, least = c, n
+		}
+	}
+	return best
+}
+
+func edits(a, b string) int {
+	const most = 64
+	a, b = a[:min(len(a), most)], b[:min(len(b), most)]
+	row := make([]int, len(b)+1)
+	for j := range row {
+		row[j] = j
+	}
+	for i := range len(a) {
+		diagonal := row[0]
+		row[0] = i + 1
+		for j := range len(b) {
+			cost := diagonal
+			if a[i] != b[j] {
+				cost = 1 + min(diagonal, row[j], row[j+1])
+			}
+			diagonal, row[j+1] = row[j+1], cost
+		}
+	}
+	return row[len(b)]
+}
