@@ -1,0 +1,56 @@
+package event
+
+// LabelTarget is the "type" of labels.association.
+type LabelTarget string
+
+// The targets of a label.
+const (
+	LabelOnChat    LabelTarget = "chat"
+	LabelOnMessage LabelTarget = "message"
+)
+
+func (LabelTarget) values() []string { return list(LabelOnChat, LabelOnMessage) }
+
+// LabelAction is the "action" of labels.association.
+type LabelAction string
+
+// The actions of labels.association.
+const (
+	LabelAdd    LabelAction = "add"
+	LabelRemove LabelAction = "remove"
+)
+
+func (LabelAction) values() []string { return list(LabelAdd, LabelRemove) }
+
+// LabelAssociation is the data of labels.association.
+type LabelAssociation struct {
+	Type      LabelTarget `json:"type"`
+	ChatJID   string      `json:"chatJid"`
+	MessageID string      `json:"messageId,omitempty"` // with LabelOnMessage
+	LabelID   string      `json:"labelId"`
+	Action    LabelAction `json:"action,omitempty"` // empty when the source does not tell
+	DateTime  Time        `json:"dateTime"`
+	Extra     Extra       `json:"-"`
+}
+
+// MarshalJSON puts the extra keys behind the declared ones.
+func (l LabelAssociation) MarshalJSON() ([]byte, error) {
+	type plain LabelAssociation
+	return flatten(plain(l), l.Extra)
+}
+
+// LabelEdit is the data of labels.edit, which has neither type nor time. Color
+// is an index into WhatsApp's palette, where 0 is a colour too.
+type LabelEdit struct {
+	ID      string `json:"id"`
+	Name    string `json:"name,omitempty"`
+	Color   *int   `json:"color,omitempty"`
+	Deleted *bool  `json:"deleted,omitempty"`
+	Extra   Extra  `json:"-"`
+}
+
+// MarshalJSON puts the extra keys behind the declared ones.
+func (l LabelEdit) MarshalJSON() ([]byte, error) {
+	type plain LabelEdit
+	return flatten(plain(l), l.Extra)
+}

@@ -1,0 +1,59 @@
+package event
+
+// PresenceOfUser is the fixed "type" of a presence.updated that is about a
+// person being online, and not about typing in a chat.
+const PresenceOfUser = "presence"
+
+// The typing states and media as WhatsApp names them. Others may come.
+const (
+	ChatComposing  = "composing"
+	ChatPaused     = "paused"
+	ChatMediaAudio = "audio" // recording a voice message
+)
+
+// PresenceUpdate is the data of presence.updated, which has two shapes: typing
+// in a chat sets ChatJID, SenderJID, State and Media; a person coming or going
+// sets Type, JID, Unavailable and, when shown, LastSeen.
+type PresenceUpdate struct {
+	Type        string `json:"type,omitempty" schema:"const=presence"`
+	ChatJID     string `json:"chatJid,omitempty"`
+	SenderJID   string `json:"senderJid,omitempty"`
+	State       string `json:"state,omitempty"`
+	Media       string `json:"media,omitempty"`
+	JID         string `json:"jid,omitempty"`
+	Unavailable *bool  `json:"unavailable,omitempty"` // false: came online
+	LastSeen    Time   `json:"lastSeen,omitzero"`
+	DateTime    Time   `json:"dateTime"`
+	Extra       Extra  `json:"-"`
+}
+
+// MarshalJSON puts the extra keys behind the declared ones.
+func (p PresenceUpdate) MarshalJSON() ([]byte, error) {
+	type plain PresenceUpdate
+	return flatten(plain(p), p.Extra)
+}
+
+// PictureUpdate is the data of profile.picture.update.
+type PictureUpdate struct {
+	JID       string `json:"jid"`
+	Author    string `json:"author,omitempty"`
+	DateTime  Time   `json:"dateTime"`
+	Remove    bool   `json:"remove"`
+	PictureID string `json:"pictureId,omitempty"`
+	IsGroup   bool   `json:"isGroup"`
+}
+
+// AboutUpdate is the data of user.about.update.
+type AboutUpdate struct {
+	JID      string `json:"jid"`
+	Status   string `json:"status,omitempty"` // the about text, absent when it was removed
+	DateTime Time   `json:"dateTime"`
+}
+
+// IdentityChange is the data of identity.update: a contact has a new identity
+// key, usually because of a new phone.
+type IdentityChange struct {
+	JID      string `json:"jid"`
+	DateTime Time   `json:"dateTime"`
+	Implicit bool   `json:"implicit"` // noticed from a message, not announced by the server
+}

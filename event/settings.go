@@ -1,0 +1,22 @@
+package event
+
+// SettingsType is the "type" of settings.update.
+type SettingsType string
+
+// The types of settings.update.
+const (
+	SettingPushName       SettingsType = "push.name"
+	SettingUserStatusMute SettingsType = "user.status.mute"
+)
+
+func (SettingsType) values() []string { return list(SettingPushName, SettingUserStatusMute) }
+
+// SettingsChange is the data of settings.update.
+type SettingsChange struct {
+	Type         SettingsType `json:"type"`
+	JID          string       `json:"jid,omitempty"`
+	Name         string       `json:"name,omitempty"`  // with SettingPushName
+	Muted        *bool        `json:"muted,omitempty"` // with SettingUserStatusMute
+	FromFullSync bool         `json:"fromFullSync"`
+	DateTime     Time         `json:"dateTime"`
+}

@@ -1,0 +1,38 @@
+package event
+
+// InstanceStatusType is the "type" of status.instance.
+type InstanceStatusType string
+
+// The types of status.instance.
+const (
+	StatusClientOutdated          InstanceStatusType = "client.outdated"
+	StatusTemporaryBan            InstanceStatusType = "temporary.ban"
+	StatusOfflineSyncPreview      InstanceStatusType = "offline.sync.preview"
+	StatusOfflineSyncCompleted    InstanceStatusType = "offline.sync.completed"
+	StatusPrivacySettings         InstanceStatusType = "privacy.settings"
+	StatusAppState                InstanceStatusType = "app.state"
+	StatusAppStateSyncCompleted   InstanceStatusType = "app.state.sync.completed"
+	StatusAppStateSyncError       InstanceStatusType = "app.state.sync.error"
+	StatusAccountReachoutTimelock InstanceStatusType = "account.reachout.timelock"
+)
+
+func (InstanceStatusType) values() []string {
+	return list(StatusClientOutdated, StatusTemporaryBan, StatusOfflineSyncPreview, StatusOfflineSyncCompleted,
+		StatusPrivacySettings, StatusAppState, StatusAppStateSyncCompleted, StatusAppStateSyncError,
+		StatusAccountReachoutTimelock)
+}
+
+// InstanceStatus is the data of status.instance.
+type InstanceStatus struct {
+	Type    InstanceStatusType `json:"type"`
+	Status  string             `json:"status,omitempty"`
+	Message string             `json:"message,omitempty"`
+	Data    Extra              `json:"data,omitempty"` // what else the source told
+	Extra   Extra              `json:"-"`
+}
+
+// MarshalJSON puts the extra keys behind the declared ones.
+func (s InstanceStatus) MarshalJSON() ([]byte, error) {
+	type plain InstanceStatus
+	return flatten(plain(s), s.Extra)
+}
