@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"fmt"
+	"maps"
 	"sync"
 
 	wastore "go.mau.fi/whatsmeow/store"
@@ -192,10 +193,7 @@ func (a *account) deleteUser(ctx context.Context, kind byte, user string) error 
 func (a *account) MigratePNToLID(ctx context.Context, pn, lid types.JID) error {
 	from, to := pn.SignalAddressUser()+":", lid.SignalAddressUser()+":"
 	done := [2]string{from, to}
-	a.mu.Lock()
-	known := a.migrated[done]
-	a.mu.Unlock()
-	if known {
+	if from == to || a.isMigrated(ctx, done) {
 		return nil
 	}
 	found := false
@@ -212,13 +210,30 @@ func (a *account) MigratePNToLID(ctx context.Context, pn, lid types.JID) error {
 	if err == nil && found {
 		err = a.write(ctx, func(x access) error { return migrate(x, from, to) })
 	}
-	if err != nil || a.overlayOf(ctx) != nil && found {
-		return err // in an overlay it is done only when that is committed
+	if err != nil {
+		return err
+	}
+	if o := a.overlayOf(ctx); o != nil {
+		o.migrated[done] = true // an overlay that is dropped moves nothing
+		return nil
+	}
+	a.markMigrated(map[[2]string]bool{done: true})
+	return nil
+}
+
+func (a *account) isMigrated(ctx context.Context, done [2]string) bool {
+	if o := a.overlayOf(ctx); o != nil && o.migrated[done] {
+		return true
 	}
 	a.mu.Lock()
-	a.migrated[done] = true
-	a.mu.Unlock()
-	return nil
+	defer a.mu.Unlock()
+	return a.migrated[done]
+}
+
+func (a *account) markMigrated(done map[[2]string]bool) {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	maps.Copy(a.migrated, done)
 }
 
 func migrate(x access, from, to string) error {

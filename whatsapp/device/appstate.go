@@ -1,10 +1,12 @@
 package device
 
 import (
+	"cmp"
 	"context"
 	"encoding/binary"
 	"encoding/json"
 	"fmt"
+	"slices"
 
 	wastore "go.mau.fi/whatsmeow/store"
 
@@ -48,7 +50,7 @@ func (a *account) GetAppStateSyncKey(ctx context.Context, id []byte) (key *wasto
 
 // GetLatestAppStateSyncKeyID implements [wastore.AppStateSyncKeyStore].
 func (a *account) GetLatestAppStateSyncKeyID(ctx context.Context) (id []byte, err error) {
-	newest := int64(-1 << 63)
+	var newest int64
 	err = a.eachAppStateKey(ctx, func(i []byte, k *wastore.AppStateSyncKey) {
 		if id == nil || k.Timestamp > newest {
 			id, newest = i, k.Timestamp
@@ -57,9 +59,10 @@ func (a *account) GetLatestAppStateSyncKeyID(ctx context.Context) (id []byte, er
 	return id, err
 }
 
-// GetAllAppStateSyncKeys implements [wastore.AppStateSyncKeyStore].
+// GetAllAppStateSyncKeys returns the keys, the newest first.
 func (a *account) GetAllAppStateSyncKeys(ctx context.Context) (all []*wastore.AppStateSyncKey, err error) {
 	err = a.eachAppStateKey(ctx, func(_ []byte, k *wastore.AppStateSyncKey) { all = append(all, k) })
+	slices.SortStableFunc(all, func(a, b *wastore.AppStateSyncKey) int { return cmp.Compare(b.Timestamp, a.Timestamp) })
 	return all, err
 }
 
@@ -81,7 +84,8 @@ func (a *account) eachAppStateKey(ctx context.Context, fn func(id []byte, k *was
 }
 
 func versionKey(name string) []byte            { return store.Key(byte('V'), name) }
-func macPrefix(name string, mac []byte) []byte { return store.Key(byte('M'), name, byte(0), mac) }
+func macsOf(name string) []byte                { return store.Key(byte('M'), sized(name)) }
+func macPrefix(name string, mac []byte) []byte { return store.Key(macsOf(name), sized(string(mac))) }
 
 // PutAppStateVersion implements [wastore.AppStateStore]. Version 0 means that
 // nothing is known and is not stored.
@@ -110,7 +114,7 @@ func (a *account) DeleteAppStateVersion(ctx context.Context, name string) error 
 		if err := x.remove(versionKey(name)); err != nil {
 			return err
 		}
-		return removeAll(x, macPrefix(name, nil))
+		return removeAll(x, macsOf(name))
 	})
 }
 

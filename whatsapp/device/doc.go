@@ -24,20 +24,21 @@
 //	        instance + 'S' + address               -> session
 //	        instance + 'P' + pre-key id            -> 1 when uploaded, private key
 //	        instance + 'p'                         -> next pre-key id
-//	        instance + 'G' + group, 0, user        -> sender key
+//	        instance + 'G' + [group] + user        -> sender key
 //	        instance + 'g' + user, 0, group        -> nothing (index of 'G')
 //	        instance + 'K' + key id                -> JSON of an app state key
 //	        instance + 'V' + name                  -> app state version and hash
-//	        instance + 'M' + name, 0, MAC, version -> value MAC
+//	        instance + 'M' + [name] + [MAC] + version -> value MAC
 //	        instance + 'C' + JID                   -> JSON of a contact
 //	        instance + 'H' + JID                   -> JSON of chat settings
-//	        instance + 'X' + chat, 0, id, 0, sender -> time, message secret
+//	        instance + 'X' + [chat] + [id] + sender -> time, message secret
 //	        instance + 'T' + JID                   -> JSON of a privacy token
 //	        instance + 'N'                         -> NCT salt
 //	        instance + 'B' + hash                  -> times, plaintext of a received message
-//	        instance + 'O' + chat, 0, id           -> time, format, plaintext of a sent message
+//	        instance + 'O' + [chat] + id           -> time, format, plaintext of a sent message
 //	lid_map 'l' + LID -> phone; 'p' + phone -> LID
 //
-// An address is a Signal address, "user:device", with "_1" after the user of a
+// Parts in brackets have their length before them, in two bytes. An address is
+// a Signal address, "user:device", with "_1" after the user of a
 // LID. The LID map is shared by all devices and held in memory.
 package device

@@ -85,7 +85,7 @@ func (a *account) DeleteOldBufferedHashes(ctx context.Context) error {
 }
 
 func outgoingKey(chat types.JID, id types.MessageID) []byte {
-	return store.Key(byte('O'), chat.String(), byte(0), id)
+	return store.Key(byte('O'), sized(chat.String()), id)
 }
 
 // AddOutgoingEvent implements [wastore.EventBuffer].

@@ -1,10 +1,12 @@
 package device
 
 import (
+	"cmp"
 	"context"
 	"encoding/binary"
 	"errors"
 	"fmt"
+	"slices"
 
 	"go.mau.fi/whatsmeow/util/keys"
 
@@ -26,31 +28,46 @@ func encodePreKey(k *keys.PreKey, uploaded bool) []byte {
 	return append(b, k.Priv[:]...)
 }
 
-func decodePreKey(id uint32, raw []byte) (k *keys.PreKey, uploaded bool, err error) {
+func isUploaded(raw []byte) bool { return len(raw) > 0 && raw[0] == 1 }
+
+func decodePreKey(id uint32, raw []byte) (*keys.PreKey, error) {
 	if len(raw) != 33 {
-		return nil, false, fmt.Errorf("device: pre-key %d has %d bytes", id, len(raw))
+		return nil, fmt.Errorf("device: pre-key %d has %d bytes", id, len(raw))
 	}
 	pair := keys.NewKeyPairFromPrivateKey([32]byte(raw[1:]))
-	return &keys.PreKey{KeyPair: *pair, KeyID: id}, raw[0] == 1, nil
+	return &keys.PreKey{KeyPair: *pair, KeyID: id}, nil
 }
 
 // GetOrGenPreKeys returns count pre-keys that were not uploaded, making what is
-// missing in one commit.
+// missing in one commit. They are in the order of their ids: the library marks
+// all up to the last one as uploaded, also when the ids begin anew in between.
 func (a *account) GetOrGenPreKeys(ctx context.Context, count uint32) ([]*keys.PreKey, error) {
 	a.preKeys.Lock()
 	defer a.preKeys.Unlock()
-	var waiting []*keys.PreKey
-	err := a.eachPreKey(ctx, func(k *keys.PreKey, uploaded bool) bool {
-		if !uploaded {
-			waiting = append(waiting, k)
-		}
-		return len(waiting) < int(count)
-	})
-	if err != nil || len(waiting) >= int(count) {
+	waiting, err := a.waitingPreKeys(ctx, int(count))
+	if err != nil || len(waiting) == int(count) {
 		return waiting, err
 	}
 	fresh, err := a.generate(ctx, int(count)-len(waiting), false)
-	return append(waiting, fresh...), err
+	if err != nil {
+		return nil, err
+	}
+	all := append(waiting, fresh...)
+	slices.SortFunc(all, func(a, b *keys.PreKey) int { return cmp.Compare(a.KeyID, b.KeyID) })
+	return all, nil
+}
+
+// waitingPreKeys returns the first pre-keys that were not uploaded, up to limit.
+func (a *account) waitingPreKeys(ctx context.Context, limit int) (waiting []*keys.PreKey, err error) {
+	err = a.eachPreKey(ctx, func(id uint32, raw []byte) error {
+		if len(waiting) == limit || isUploaded(raw) {
+			return nil
+		}
+		k, err := decodePreKey(id, raw)
+		waiting = append(waiting, k)
+		return err
+	})
+	return waiting, err
 }
 
 // GenOnePreKey makes a pre-key that counts as uploaded: the library sends it
@@ -108,8 +125,7 @@ func (a *account) GetPreKey(ctx context.Context, id uint32) (*keys.PreKey, error
 	if err != nil || raw == nil {
 		return nil, err
 	}
-	k, _, err := decodePreKey(id, raw)
-	return k, err
+	return decodePreKey(id, raw)
 }
 
 // RemovePreKey implements [wastore.PreKeyStore].
@@ -120,54 +136,47 @@ func (a *account) RemovePreKey(ctx context.Context, id uint32) error {
 // MarkPreKeysAsUploaded implements [wastore.PreKeyStore].
 func (a *account) MarkPreKeysAsUploaded(ctx context.Context, upToID uint32) error {
 	return a.write(ctx, func(x access) error {
-		pairs, err := x.list([]byte{'P'}, 0)
-		if err != nil {
-			return err
-		}
-		for _, p := range pairs {
-			if binary.BigEndian.Uint32(p.key[1:]) > upToID || p.value[0] == 1 {
-				continue
+		return eachPreKey(x, func(id uint32, raw []byte) error {
+			if id > upToID || len(raw) == 0 || isUploaded(raw) {
+				return nil
 			}
-			p.value[0] = 1
-			if err := x.put(p.key, p.value); err != nil {
-				return err
-			}
-		}
-		return nil
+			raw[0] = 1
+			return x.put(preKeyKey(id), raw)
+		})
 	})
 }
 
 // UploadedPreKeyCount counts the pre-keys that were uploaded and not used yet.
 func (a *account) UploadedPreKeyCount(ctx context.Context) (n int, err error) {
-	err = a.eachPreKey(ctx, func(_ *keys.PreKey, uploaded bool) bool {
-		if uploaded {
+	err = a.eachPreKey(ctx, func(_ uint32, raw []byte) error {
+		if isUploaded(raw) {
 			n++
 		}
-		return true
+		return nil
 	})
 	return n, err
 }
 
-func (a *account) eachPreKey(ctx context.Context, fn func(k *keys.PreKey, uploaded bool) bool) error {
-	return a.read(ctx, func(x access) error {
-		pairs, err := x.list([]byte{'P'}, 0)
-		if err != nil {
-			return err
-		}
-		for _, p := range pairs {
-			k, uploaded, err := decodePreKey(binary.BigEndian.Uint32(p.key[1:]), p.value)
-			if err != nil {
-				return err
-			}
-			if !fn(k, uploaded) {
-				return nil
-			}
-		}
-		return nil
-	})
+func (a *account) eachPreKey(ctx context.Context, fn func(id uint32, raw []byte) error) error {
+	return a.read(ctx, func(x access) error { return eachPreKey(x, fn) })
 }
 
-func senderKeyKey(group, user string) []byte { return store.Key(byte('G'), group, byte(0), user) }
+// eachPreKey leaves the decoding to fn: computing a public key costs more than
+// reading hundreds of records.
+func eachPreKey(x access, fn func(id uint32, raw []byte) error) error {
+	pairs, err := x.list([]byte{'P'}, 0)
+	if err != nil {
+		return err
+	}
+	for _, p := range pairs {
+		if err := fn(binary.BigEndian.Uint32(p.key[1:]), p.value); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func senderKeyKey(group, user string) []byte { return store.Key(byte('G'), sized(group), user) }
 func senderKeyUser(group, user string) []byte {
 	return store.Key(byte('g'), user, byte(0), group)
 }

@@ -76,12 +76,14 @@ func (m *lidMap) PutManyLIDMappings(ctx context.Context, mappings []wastore.LIDM
 	return nil
 }
 
+// unknown returns the pairs from the first one on that changes something: what
+// comes after it may undo what that does.
 func (m *lidMap) unknown(mappings []wastore.LIDMapping) (fresh []wastore.LIDMapping) {
 	m.mu.RLock()
 	defer m.mu.RUnlock()
 	for _, p := range mappings {
 		valid := p.LID.Server == types.HiddenUserServer && p.PN.Server == types.DefaultUserServer
-		if valid && m.lids[p.PN.User] != p.LID.User {
+		if valid && (len(fresh) > 0 || m.lids[p.PN.User] != p.LID.User) {
 			fresh = append(fresh, p)
 		}
 	}

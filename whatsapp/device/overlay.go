@@ -3,7 +3,9 @@ package device
 import (
 	"bytes"
 	"context"
+	"fmt"
 	"slices"
+	"sync/atomic"
 
 	"postern/store"
 )
@@ -20,6 +22,10 @@ type access interface {
 }
 
 type pair struct{ key, value []byte }
+
+// sized is a part of a key with its length before it, so that no part can be
+// taken for another's beginning whatever bytes it has.
+func sized(part string) []byte { return store.Key(uint16(len(part)), part) }
 
 // direct is access to the file in a transaction.
 type direct struct {
@@ -44,16 +50,20 @@ func (d direct) list(prefix []byte, limit int) (pairs []pair, err error) {
 // overlay holds the writes of one decryption until they are committed. It is
 // used by one goroutine.
 type overlay struct {
-	account *account
-	writes  map[string][]byte // nil: removed
+	account  *account
+	writes   map[string][]byte  // nil: removed
+	migrated map[[2]string]bool // becomes the account's with the commit
+	ended    atomic.Bool        // its context says nothing any more
 }
 
 type overlayKey struct{}
 
 // overlayOf returns the overlay that travels in ctx for this account, or nil.
+// A context that outlived its decryption writes to the file: what went into a
+// finished overlay would be lost.
 func (a *account) overlayOf(ctx context.Context) *overlay {
 	o, _ := ctx.Value(overlayKey{}).(*overlay)
-	if o == nil || o.account != a {
+	if o == nil || o.account != a || o.ended.Load() {
 		return nil
 	}
 	return o
@@ -133,9 +143,14 @@ func (a *account) DoDecryptionTxn(ctx context.Context, fn func(context.Context) 
 	if a.overlayOf(ctx) != nil {
 		return fn(ctx)
 	}
-	o := &overlay{account: a, writes: map[string][]byte{}}
+	o := &overlay{account: a, writes: map[string][]byte{}, migrated: map[[2]string]bool{}}
+	defer o.ended.Store(true)
 	if err := fn(context.WithValue(ctx, overlayKey{}, o)); err != nil {
 		return err
 	}
-	return o.commit(ctx)
+	if err := o.commit(ctx); err != nil {
+		return fmt.Errorf("device of instance %d: commit a decryption: %w", a.instance, err)
+	}
+	a.markMigrated(o.migrated)
+	return nil
 }

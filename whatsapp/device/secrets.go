@@ -14,7 +14,7 @@ import (
 )
 
 func secretPrefix(chat types.JID, id types.MessageID) []byte {
-	return store.Key(byte('X'), chat.ToNonAD().String(), byte(0), id, byte(0))
+	return store.Key(byte('X'), sized(chat.ToNonAD().String()), sized(id))
 }
 
 // PutMessageSecret implements [wastore.MsgSecretStore]. The first secret of a
@@ -175,24 +175,40 @@ func (a *account) prune(ctx context.Context, prefix []byte, old func(value []byt
 			return removed, err
 		}
 		if len(keys) > 0 {
-			err := a.c.store.Update(ctx, func(tx *store.Tx) error {
-				for _, k := range keys {
-					if err := tx.Delete(deviceBucket, k); err != nil {
-						return err
-					}
-				}
-				return nil
-			})
+			n, err := a.removeOld(ctx, keys, old)
 			if err != nil {
 				return removed, err
 			}
-			removed += int64(len(keys))
+			removed += n
 		}
 		if last == nil {
 			return removed, nil
 		}
 		after = last
 	}
+}
+
+// removeOld removes those that are still old: one may have been renewed since
+// it was looked at.
+func (a *account) removeOld(ctx context.Context, keys [][]byte, old func(value []byte) bool) (n int64, err error) {
+	err = a.c.store.Update(ctx, func(tx *store.Tx) error {
+		n = 0
+		for _, k := range keys {
+			v, err := tx.Get(deviceBucket, k)
+			if err != nil {
+				return err
+			}
+			if v == nil || !old(v) {
+				continue
+			}
+			if err := tx.Delete(deviceBucket, k); err != nil {
+				return err
+			}
+			n++
+		}
+		return nil
+	})
+	return n, err
 }
 
 // oldKeys looks at some records after the given key and collects those that
