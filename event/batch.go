@@ -58,7 +58,7 @@ type BatchOptions struct {
 // BatchMessage is what a batch sends.
 type BatchMessage struct {
 	Type    string          `json:"type"`
-	Payload json.RawMessage `json:"payload"`
+	Payload json.RawMessage `json:"payload" schema:"object"`
 }
 
 // BatchInstance is one instance of a batch and its share of the items.
@@ -73,7 +73,7 @@ type BatchInstance struct {
 
 // BatchItemRef is the item that a progress event speaks of.
 type BatchItemRef struct {
-	ID           string `json:"id"`
+	ID           string `json:"id" schema:"uuid"`
 	InstanceName string `json:"instanceName"`
 	Position     int    `json:"position"`
 	Recipient    string `json:"recipient"`
@@ -83,10 +83,10 @@ type BatchItemRef struct {
 // present only in the events that announce their phase (StartedAt also in
 // progress and resumed); nullable fields are always there.
 type BatchView struct {
-	ID                 string          `json:"id"`
+	ID                 string          `json:"id" schema:"uuid"`
 	Name               string          `json:"name"`
 	Status             BatchStatus     `json:"status"`
-	Progress           int             `json:"progress"` // percent, 0 to 100
+	Progress           int             `json:"progress" schema:"percent"` // percent, 0 to 100
 	Counts             BatchCounts     `json:"counts"`
 	CreatedAt          Time            `json:"createdAt"`
 	UpdatedAt          Time            `json:"updatedAt"`
@@ -96,11 +96,11 @@ type BatchView struct {
 	StoppedAt          Time            `json:"stoppedAt,omitzero"`
 	InterruptedAt      Time            `json:"interruptedAt,omitzero"`
 	NextRunAt          *Time           `json:"nextRunAt"`
-	Schedule           json.RawMessage `json:"schedule"` // as it was given, or null
+	Schedule           json.RawMessage `json:"schedule" schema:"object,null"` // as it was given
 	AutoResume         bool            `json:"autoResume"`
 	Options            BatchOptions    `json:"options"`
 	Message            BatchMessage    `json:"message"`
-	OwnerUserID        string          `json:"ownerUserId"`
+	OwnerUserID        string          `json:"ownerUserId" schema:"uuid"`
 	Instances          []BatchInstance `json:"instances"`
 	InterruptionReason *string         `json:"interruptionReason"`
 	LastInterruptedAt  *Time           `json:"lastInterruptedAt"`
@@ -122,10 +122,10 @@ type BatchProgressReduced struct {
 	Counts      BatchCounts            `json:"counts"`
 	CreatedAt   Time                   `json:"createdAt"`
 	CurrentItem *BatchItemRef          `json:"currentItem"`
-	ID          string                 `json:"id"`
+	ID          string                 `json:"id" schema:"uuid"`
 	Instances   []BatchInstanceReduced `json:"instances"`
 	Name        string                 `json:"name"`
-	Progress    int                    `json:"progress"`
+	Progress    int                    `json:"progress" schema:"percent"`
 	StartedAt   Time                   `json:"startedAt"`
 	Status      BatchStatus            `json:"status"`
 	UpdatedAt   Time                   `json:"updatedAt"`
@@ -136,9 +136,9 @@ type BatchProgressReduced struct {
 type BatchCompletedReduced struct {
 	CompletedAt Time        `json:"completedAt"`
 	Counts      BatchCounts `json:"counts"`
-	ID          string      `json:"id"`
+	ID          string      `json:"id" schema:"uuid"`
 	Name        string      `json:"name"`
-	Progress    int         `json:"progress"`
+	Progress    int         `json:"progress" schema:"percent"`
 	Status      BatchStatus `json:"status"`
 	UpdatedAt   Time        `json:"updatedAt"`
 }
@@ -146,8 +146,8 @@ type BatchCompletedReduced struct {
 // BatchItemData is the data of message.batch.item.failed and
 // message.batch.item.unknown.
 type BatchItemData struct {
-	BatchID   string          `json:"batchId"`
-	ItemID    string          `json:"itemId"`
+	BatchID   string          `json:"batchId" schema:"uuid"`
+	ItemID    string          `json:"itemId" schema:"uuid"`
 	Recipient string          `json:"recipient"`
 	Instance  BatchItemSender `json:"instance"`
 	Error     BatchItemError  `json:"error"`

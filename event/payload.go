@@ -62,12 +62,12 @@ type Message struct {
 	KeyParticipant    *string         `json:"keyParticipant"`
 	KeyParticipantLID *string         `json:"keyParticipantLid"`
 	PushName          *string         `json:"pushName"`
-	MessageType       string          `json:"messageType"` // name of the protobuf field
-	Content           json.RawMessage `json:"content"`     // protobuf JSON of that field
+	MessageType       string          `json:"messageType"`             // name of the protobuf field
+	Content           json.RawMessage `json:"content" schema:"object"` // protobuf JSON of that field
 	MessageTimestamp  int64           `json:"messageTimestamp"`
 	Device            *string         `json:"device"`
 	IsGroup           bool            `json:"isGroup"`
-	Metadata          json.RawMessage `json:"metadata"` // object or null
+	Metadata          json.RawMessage `json:"metadata" schema:"object,null"`
 
 	// Only in send.message and the answers of the send routes.
 	InstanceID         int64      `json:"instanceId,omitempty"`

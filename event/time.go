@@ -14,8 +14,26 @@ const timeLayout = "2006-01-02T15:04:05.000Z"
 // zero Time marshals to null; optional fields use omitzero or *Time.
 type Time struct{ time.Time }
 
-// At returns t as a Time in UTC, cut to milliseconds.
-func At(t time.Time) Time { return Time{t.UTC().Truncate(time.Millisecond)} }
+// The instants between which RFC 3339 has four digits for the year.
+var (
+	earliest = time.Date(1, 1, 1, 0, 0, 0, int(time.Millisecond), time.UTC) // the zero time means none
+	latest   = time.Date(9999, 12, 31, 23, 59, 59, 999_000_000, time.UTC)
+)
+
+// At returns t as a Time in UTC, cut to milliseconds. The network can send any
+// number as a time: what lies outside of the years 1 to 9999 becomes the
+// nearest instant inside.
+func At(t time.Time) Time {
+	t = t.UTC().Truncate(time.Millisecond)
+	switch {
+	case t.IsZero():
+	case t.Before(earliest):
+		t = earliest
+	case t.After(latest):
+		t = latest
+	}
+	return Time{t}
+}
 
 // AtPtr is At for a field that may be null or absent: nil when t is zero.
 func AtPtr(t time.Time) *Time {

@@ -1,0 +1,110 @@
+package event
+
+func callExamples(kind Kind) []Example {
+	if kind != CallUpsert {
+		return nil
+	}
+	call := func(s CallStatus) any {
+		return Call{
+			ChatID: exampleContact, From: exampleContact, CallerPN: of(exampleContact), IsGroup: of(false),
+			ID: "A1B2C3D4E5F6", Date: At(exampleTime), IsVideo: of(true), Status: s,
+		}
+	}
+	return examples(
+		Call{
+			ChatID: exampleGroup, From: exampleContact, CallerPN: of(exampleContact), IsGroup: of(true), GroupJID: of(exampleGroup),
+			ID: "A1B2C3D4E5F6", Date: At(exampleTime), IsVideo: of(true), Status: CallOffer, Offline: true, LatencyMs: of(int64(84)),
+		},
+		Call{ChatID: exampleLID, From: exampleLID, ID: "A1B2C3D4E5F6", Date: At(exampleTime), Status: CallUnknown},
+		typed(CallStatus.values(""), call),
+	)
+}
+
+func chatExamples(kind Kind) []Example {
+	switch kind {
+	case ChatsDelete:
+		return examples(
+			ChatDelete{ChatJID: exampleContact, DateTime: At(exampleTime), DeleteMedia: of(true), Extra: Extra{"fromFullSync": false}},
+			ChatDelete{ChatJID: exampleContact, DateTime: At(exampleTime)},
+		)
+	case ChatsUpdated:
+		return examples(
+			ChatUpdate{ChatMute, At(exampleTime), exampleContact, of(true), Extra{"muted": true, "muteEndTimestamp": exampleTime.Unix()}},
+			ChatUpdate{Type: ChatBlocklist, DateTime: At(exampleTime)},
+			typed(ChatUpdateType.values(""), chatUpdateExample),
+		)
+	default:
+		return nil
+	}
+}
+
+func chatUpdateExample(t ChatUpdateType) any {
+	u := ChatUpdate{Type: t, DateTime: At(exampleTime), ChatJID: exampleContact, FromFullSync: of(false)}
+	switch t {
+	case ChatBlocklist:
+		u.ChatJID, u.FromFullSync = "", nil
+		u.Extra = Extra{"action": "modify", "changes": []any{map[string]any{"jid": exampleContact, "action": "block"}}}
+	case ChatBlocklistChange:
+		u.FromFullSync = nil
+		u.Extra = Extra{"action": "block"}
+	case ChatArchive:
+		u.Extra = Extra{"archived": true}
+	case ChatUnarchiveSetting:
+		u.ChatJID, u.Extra = "", Extra{"unarchiveChats": true}
+	case ChatClear:
+		u.Extra = Extra{"deleteMedia": true}
+	case ChatPin:
+		u.Extra = Extra{"pinned": true}
+	case ChatMute:
+		u.Extra = Extra{"muted": true}
+	case ChatMarkRead:
+		u.Extra = Extra{"read": true}
+	}
+	return u
+}
+
+func labelExamples(kind Kind) []Example {
+	switch kind {
+	case LabelsAssociation:
+		onMessage := LabelAssociation{
+			Type: LabelOnMessage, ChatJID: exampleContact, MessageID: exampleKeyID, LabelID: "4",
+			Action: LabelAdd, DateTime: At(exampleTime), Extra: Extra{"fromFullSync": false},
+		}
+		onChat := LabelAssociation{Type: LabelOnChat, ChatJID: exampleContact, LabelID: "4", DateTime: At(exampleTime)}
+		action := func(a LabelAction) any { l := onChat; l.Action = a; return l }
+		return examples(onMessage, onChat, []Example{{"chat", action(LabelAdd)}, {"message", onMessage}}, typed(LabelAction.values(""), action))
+	case LabelsEdit:
+		return examples(
+			LabelEdit{"4", "Paid", of(0), of(false), Extra{"orderIndex": 2}},
+			LabelEdit{ID: "4"},
+			[]Example{{"deleted", LabelEdit{ID: "4", Deleted: of(true)}}},
+		)
+	default:
+		return nil
+	}
+}
+
+func contactExamples(kind Kind) []Example {
+	switch kind {
+	case ContactsUpdate:
+		named := ContactUpdate{
+			ID: 12, RemoteJID: exampleContact, LID: of(exampleLID), PushName: of("Ada"), Action: ContactUpdated, Source: SourcePushName,
+		}
+		full := named
+		full.BusinessName = of("Ada's Bakery")
+		business := full
+		business.PushName, business.Source = nil, SourceBusinessName
+		least := ContactUpdate{ID: 12, RemoteJID: exampleContact, Action: ContactUpdated, Source: SourcePushName}
+		return examples([]ContactUpdate{full}, []ContactUpdate{least}, []Example{
+			{string(SourcePushName), []ContactUpdate{named}},
+			{string(SourceBusinessName), []ContactUpdate{business}},
+		})
+	case ContactsUpsert:
+		return examples(
+			ContactUpsert{12, exampleContact, of(exampleLID), of("Ada"), of("https://pps.whatsapp.net/v/t61/1.jpg"), ContactUpserted},
+			ContactUpsert{ID: 12, RemoteJID: exampleContact, Action: ContactUpserted},
+		)
+	default:
+		return nil
+	}
+}

@@ -1,0 +1,69 @@
+package event
+
+func peopleExamples(kind Kind) []Example {
+	switch kind {
+	case PresenceUpdated:
+		return presenceExamples()
+	case ProfilePictureUpdate:
+		return examples(
+			PictureUpdate{exampleGroup, exampleContact, At(exampleTime), true, "1714812600", true},
+			PictureUpdate{JID: exampleContact, DateTime: At(exampleTime)},
+		)
+	case UserAboutUpdate:
+		return examples(AboutUpdate{exampleContact, "At the oven", At(exampleTime)}, AboutUpdate{JID: exampleContact, DateTime: At(exampleTime)})
+	case IdentityUpdate:
+		return examples(IdentityChange{exampleContact, At(exampleTime), true}, IdentityChange{JID: exampleContact, DateTime: At(exampleTime)})
+	case SettingsUpdate:
+		name := SettingsChange{Type: SettingPushName, Name: "The Shop", DateTime: At(exampleTime)}
+		mute := SettingsChange{Type: SettingUserStatusMute, JID: exampleContact, Muted: of(false), DateTime: At(exampleTime)}
+		return examples(
+			SettingsChange{SettingUserStatusMute, exampleContact, "Ada", of(true), true, At(exampleTime)},
+			SettingsChange{Type: SettingPushName, DateTime: At(exampleTime)},
+			[]Example{{string(SettingPushName), name}, {string(SettingUserStatusMute), mute}},
+		)
+	case NewsLetter:
+		return examples(
+			NewsletterUpdate{NewsletterMuteChange, exampleChannel, At(exampleTime), Extra{"muted": true}},
+			NewsletterUpdate{Type: NewsletterLiveUpdate, DateTime: At(exampleTime)},
+			typed(NewsletterType.values(""), newsletterExample),
+		)
+	default:
+		return nil
+	}
+}
+
+// presenceExamples has no real event with every field: the two shapes differ.
+func presenceExamples() []Example {
+	full := PresenceUpdate{
+		PresenceOfUser, exampleContact, exampleContact, ChatComposing, ChatMediaAudio, exampleContact,
+		of(true), At(exampleBefore), At(exampleTime), Extra{"isGroup": false},
+	}
+	gone := PresenceUpdate{Type: PresenceOfUser, JID: exampleContact, Unavailable: of(true), LastSeen: At(exampleBefore), DateTime: At(exampleTime)}
+	came := PresenceUpdate{Type: PresenceOfUser, JID: exampleContact, Unavailable: of(false), DateTime: At(exampleTime)}
+	types := PresenceUpdate{ChatJID: exampleContact, SenderJID: exampleContact, State: ChatComposing, DateTime: At(exampleTime)}
+	stops := types
+	stops.State = ChatPaused
+	records := types
+	records.Media = ChatMediaAudio
+	return examples(full, PresenceUpdate{DateTime: At(exampleTime)}, []Example{
+		{"presence", came}, {"presence.unavailable", gone},
+		{"composing", types}, {"composing.audio", records}, {"paused", stops},
+	})
+}
+
+func newsletterExample(t NewsletterType) any {
+	u := NewsletterUpdate{Type: t, NewsletterJID: exampleChannel, DateTime: At(exampleTime)}
+	switch t {
+	case NewsletterJoin:
+		u.Extra = Extra{"name": "Bread news", "subscribers": 1200}
+	case NewsletterLeave:
+		u.Extra = Extra{"role": "guest"}
+	case NewsletterLiveUpdate:
+		u.Extra = Extra{"messages": []any{map[string]any{"serverId": 7, "views": 300, "reactions": map[string]any{"👍": 12}}}}
+	case NewsletterMessageMeta:
+		u.Extra = Extra{"messageId": exampleKeyID, "edited": true}
+	case NewsletterMuteChange:
+		u.Extra = Extra{"muted": true}
+	}
+	return u
+}

@@ -1,0 +1,80 @@
+package event
+
+func statusExamples(kind Kind) []Example {
+	switch kind {
+	case QRCodeUpdated:
+		code := QRCode{
+			1, "https://wa.me/settings/linked_devices#2@abc,def,ghi,jkl,1", "data:image/png;base64,iVBORw0KGgo=", 20,
+			At(exampleTime.Add(20e9)),
+		}
+		return examples(code, code)
+	case ConnectionUpdated:
+		return examples(
+			ConnectionUpdate{TypeLoggedOut, ConnectionClose, 401, At(exampleBefore), "unlinked on the phone"},
+			ConnectionUpdate{Type: TypeConnected, Connection: ConnectionOpen},
+			typed(ConnectionType.values(""), connectionExample),
+		)
+	case StatusInstance:
+		return examples(
+			InstanceStatus{StatusTemporaryBan, "banned", "too many new chats", Extra{"code": 101, "expire": 3600}, Extra{"expiresAt": At(exampleTime)}},
+			InstanceStatus{Type: StatusClientOutdated},
+			typed(InstanceStatusType.values(""), instanceStatusExample),
+		)
+	case HistorySync:
+		return examples(
+			HistoryUpdate{HistorySyncType, At(exampleTime), &HistoryContent{
+				SyncType: "RECENT", Progress: of(40), ChunkOrder: of(0), Conversations: of(12), Messages: of(480), PushNames: of(9),
+				Extra: Extra{"statusMessages": 3},
+			}},
+			HistoryUpdate{Type: HistorySyncType, DateTime: At(exampleTime)},
+		)
+	default:
+		return nil
+	}
+}
+
+func connectionExample(t ConnectionType) any {
+	u := ConnectionUpdate{Type: t, Connection: ConnectionClose}
+	switch t {
+	case PairSuccess, TypeManualReconnect:
+		u.Connection = ConnectionConnecting
+	case TypeConnected, TypeKeepAliveBack:
+		u.Connection, u.LastConnection = ConnectionOpen, At(exampleTime)
+	case TypeStreamReplaced:
+		u.Connection = ConnectionReplaced
+	case TypeKeepAliveLost:
+		u.Connection = ConnectionTimedOut
+	case TypeLoggedOut:
+		u.StatusReason = 401
+	case TypeConnectFailure, TypeStreamError:
+		u.StatusReason, u.Message = 503, "service unavailable"
+	default:
+		u.Message = "refused"
+	}
+	return u
+}
+
+func instanceStatusExample(t InstanceStatusType) any {
+	s := InstanceStatus{Type: t}
+	switch t {
+	case StatusTemporaryBan:
+		s.Message, s.Data = "too many new chats", Extra{"code": 101, "expire": 3600}
+	case StatusOfflineSyncPreview:
+		s.Data = Extra{"total": 5, "messages": 3, "receipts": 1, "notifications": 1, "appDataChanges": 0}
+	case StatusOfflineSyncCompleted:
+		s.Data = Extra{"count": 5}
+	case StatusPrivacySettings:
+		s.Data = Extra{"readReceipts": "all", "lastSeen": "contacts"}
+	case StatusAppState:
+		s.Data = Extra{"index": []string{"mute", exampleContact}}
+	case StatusAppStateSyncCompleted:
+		s.Status, s.Data = "completed", Extra{"name": "regular", "version": 12}
+	case StatusAppStateSyncError:
+		s.Status, s.Message = "error", "missing key"
+	case StatusAccountReachoutTimelock:
+		s.Status, s.Data = "active", Extra{"until": At(exampleTime.Add(24 * 3600e9))}
+	case StatusClientOutdated:
+		s.Message = "the client version is too old"
+	}
+	return s
+}
