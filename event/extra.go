@@ -15,7 +15,8 @@ import (
 //
 // Nothing in it can spoil the payload: a key that differs from a declared one
 // in nothing but capitals is left out, whether or not the declared one is
-// present, and so are empty keys, null values and values that have no JSON form.
+// present, and so are empty keys, null values and values that have no JSON form
+// or hold a number too large for a float64, which receivers could not read.
 type Extra map[string]any
 
 // MarshalJSON writes the object with what the rules above leave of it.
@@ -59,23 +60,27 @@ func flatten(declared any, extra Extra) ([]byte, error) {
 }
 
 // plainJSON marshals v without duplicate keys anywhere in it; it reports false
-// for null and for what cannot be marshalled.
+// for null, for what cannot be marshalled and for what cannot be read back.
 func plainJSON(v any) ([]byte, bool) {
 	b, err := Marshal(v)
 	if err != nil || bytes.Equal(b, []byte("null")) {
 		return nil, false
 	}
+	var probe any
+	if json.Unmarshal(b, &probe) != nil {
+		return nil, false
+	}
 	if b[0] != '{' && b[0] != '[' {
 		return b, true
 	}
-	// Reading an object keeps one value of a repeated key.
+	// Reading an object keeps one value of a repeated key, and reading numbers
+	// as text keeps all their digits.
 	dec := json.NewDecoder(bytes.NewReader(b))
 	dec.UseNumber()
-	var once any
-	if err := dec.Decode(&once); err != nil {
+	if dec.Decode(&probe) != nil {
 		return nil, false
 	}
-	b, err = Marshal(once)
+	b, err = Marshal(probe)
 	return b, err == nil
 }
 
