@@ -27,18 +27,19 @@ const breakerLimit = 5
 // breaker tells whether the receiver is worth trying. It is guarded by its
 // owner's lock.
 type breaker struct {
-	failures int       // in a row
-	probeAt  time.Time // when open: not before then
-	probing  bool      // when open: one is on its way
+	failures int       // in a row, while closed
+	open     bool      //
+	probes   int       // failed probes since it opened
+	probeAt  time.Time // when open: the next probe not before then
+	probing  bool      // when open: a probe is on its way
 }
 
-func (b *breaker) open() bool { return b.failures >= breakerLimit }
-
-// allows reports whether a delivery may go out now, and if not because of the
-// pause, when to ask again; a zero time means that a probe is on its way.
+// allows reports whether a delivery may go out now. When it may not because of
+// the pause, again is when to ask once more; it is zero while a probe is on
+// its way.
 func (b *breaker) allows(now time.Time) (ok bool, again time.Time) {
 	switch {
-	case !b.open():
+	case !b.open:
 		return true, time.Time{}
 	case b.probing:
 		return false, time.Time{}
@@ -47,22 +48,33 @@ func (b *breaker) allows(now time.Time) (ok bool, again time.Time) {
 	}
 }
 
-// sent notes that a delivery goes out.
-func (b *breaker) sent() { b.probing = b.open() }
+// sent notes that a delivery goes out and reports whether it is the probe.
+func (b *breaker) sent() (probe bool) {
+	b.probing = b.open
+	return b.open
+}
 
-// result notes how a delivery ended. An answer that blames the event alone is
-// no failure of the receiver, but no proof of its health either.
-func (b *breaker) result(o Outcome, now time.Time) {
-	b.probing = false
+// withdrawn notes that a delivery was not attempted after all.
+func (b *breaker) withdrawn(probe bool) {
+	if probe {
+		b.probing = false
+	}
+}
+
+// result notes how a delivery ended. Those that were on their way when the
+// breaker opened say nothing new by failing; any answer that is not a failure
+// of the receiver closes it.
+func (b *breaker) result(o Outcome, probe bool, now time.Time) {
+	b.withdrawn(probe)
 	switch {
-	case o.Delivered():
-		b.failures = 0
-	case o.Down():
-		b.failures++
-		if b.open() {
-			b.probeAt = now.Add(max(backoff(b.failures-breakerLimit+1), o.RetryAfter))
+	case !o.Down():
+		*b = breaker{}
+	case probe:
+		b.probes++
+		b.probeAt = now.Add(max(backoff(b.probes+1), o.RetryAfter))
+	case !b.open:
+		if b.failures++; b.failures >= breakerLimit {
+			*b = breaker{open: true, probeAt: now.Add(max(backoff(1), o.RetryAfter))}
 		}
-	case b.open():
-		b.failures = breakerLimit - 1 // it answers; the next failure opens again
 	}
 }

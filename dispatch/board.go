@@ -6,12 +6,14 @@ import (
 	"time"
 
 	"github.com/google/uuid"
-
-	"postern/store"
 )
 
-// boardSize is how many outbox entries the relay keeps in memory as due.
-const boardSize = 2048
+// Bounds of what the relay keeps in memory: entries in all, and of one batch,
+// so that a batch with very many leaves room for the others.
+const (
+	boardSize = 2048
+	lineSize  = 64
+)
 
 // board is the relay's memory: entries that are due, in a line per batch, so
 // that the events of one batch go out one after the other. It holds numbers
@@ -21,17 +23,27 @@ type board struct {
 	change  *sync.Cond
 	lines   map[uuid.UUID]*line
 	ready   []*line         // with something waiting and nothing in flight
-	known   map[uint64]bool // sequences on the board or in flight
+	known   map[uint64]bool // on the board, in flight, or damaged
 	flying  int             // deliveries in flight
 	breaker breaker
 	timer   *time.Timer // wakes for the breaker's next probe
 	closed  bool
 }
 
+// line is the due entries of one batch.
 type line struct {
 	batch   uuid.UUID
 	waiting []uint64
-	busy    bool // one is in flight, or its outcome is being written
+	last    uint64 // highest sequence that was put here
+	more    bool   // entries after last are due that found no room
+	busy    bool   // one is in flight, or its outcome is being written
+}
+
+// flight is one entry on its way.
+type flight struct {
+	line  *line
+	seq   uint64
+	probe bool
 }
 
 func newBoard() *board {
@@ -40,31 +52,72 @@ func newBoard() *board {
 	return b
 }
 
-// offer puts entries on the board, those of one batch in the order given, and
-// leaves out what it knows. It reports whether all found room.
-func (b *board) offer(rows []store.Due) (all bool) {
+// offer puts a due entry on the board. It reports false when the board is
+// full. An entry whose line is full is left out and the line marked, to be
+// filled up from the batch's own index; one that is tried again goes to the
+// line all the same, since it stands before what the mark speaks of.
+func (b *board) offer(batch uuid.UUID, seq uint64) bool {
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	for _, row := range rows {
-		if b.known[row.Seq] {
-			continue
-		}
-		if len(b.known) >= boardSize {
-			return false
-		}
-		b.known[row.Seq] = true
-		l := b.lines[row.Batch]
-		if l == nil {
-			l = &line{batch: row.Batch}
-			b.lines[row.Batch] = l
-		}
-		l.waiting = append(l.waiting, row.Seq)
-		if len(l.waiting) == 1 && !l.busy {
-			b.ready = append(b.ready, l)
-			b.change.Signal()
+	if b.known[seq] {
+		return true
+	}
+	l := b.lines[batch]
+	if l != nil && seq > l.last && (l.more || len(l.waiting) >= lineSize) {
+		l.more = true
+		return true
+	}
+	if len(b.known) >= boardSize {
+		return false
+	}
+	b.put(batch, seq)
+	return true
+}
+
+// put adds an entry to its line. The caller holds b.mu.
+func (b *board) put(batch uuid.UUID, seq uint64) {
+	l := b.lines[batch]
+	if l == nil {
+		l = &line{batch: batch}
+		b.lines[batch] = l
+	}
+	b.known[seq] = true
+	l.last = max(l.last, seq)
+	l.waiting = append(l.waiting, seq)
+	if len(l.waiting) == 1 && !l.busy {
+		b.ready = append(b.ready, l)
+	}
+	b.change.Signal()
+}
+
+// fill puts a batch's next entries, in order, on its marked line. more tells
+// that there are further ones.
+func (b *board) fill(batch uuid.UUID, seqs []uint64, last uint64, more bool) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	l := b.lines[batch]
+	if l == nil || !l.more {
+		return
+	}
+	for _, seq := range seqs {
+		if !b.known[seq] {
+			b.put(batch, seq)
 		}
 	}
-	return true
+	l.last, l.more = max(l.last, last), more
+	b.tidy(l)
+}
+
+// thin returns a marked line that runs low, with its last sequence.
+func (b *board) thin() (batch uuid.UUID, last uint64, found bool) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	for _, l := range b.lines {
+		if l.more && len(l.waiting) <= lineSize/4 {
+			return l.batch, l.last, true
+		}
+	}
+	return batch, 0, false
 }
 
 // room reports how many entries fit.
@@ -76,26 +129,22 @@ func (b *board) room() int {
 
 // next blocks until an entry may be sent; ok is false when the board is
 // closed.
-func (b *board) next() (l *line, seq uint64, ok bool) {
+func (b *board) next() (f flight, ok bool) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	for {
-		if b.closed {
-			return nil, 0, false
-		}
-		if len(b.ready) > 0 && b.allowed() {
-			break
-		}
+	for !b.closed && (len(b.ready) == 0 || !b.allowed()) {
 		b.change.Wait()
 	}
-	l = b.ready[0]
+	if b.closed {
+		return flight{}, false
+	}
+	l := b.ready[0]
 	b.ready = b.ready[1:]
-	seq = l.waiting[0]
+	f = flight{l, l.waiting[0], b.breaker.sent()}
 	l.waiting = l.waiting[1:]
 	l.busy = true
 	b.flying++
-	b.breaker.sent()
-	return l, seq, true
+	return f, true
 }
 
 // allowed asks the breaker, and arms the timer when it says later.
@@ -107,62 +156,72 @@ func (b *board) allowed() bool {
 	if b.timer != nil {
 		b.timer.Stop()
 	}
-	b.timer = time.AfterFunc(time.Until(again), func() {
-		b.mu.Lock()
-		defer b.mu.Unlock()
-		b.change.Broadcast()
-	})
+	b.timer = time.AfterFunc(time.Until(again), b.wake)
 	return false
 }
 
-// answered notes the receiver's answer. The line stays busy until settled.
-func (b *board) answered(o Outcome) (opened bool) {
+func (b *board) wake() {
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	was := b.breaker.open()
-	b.flying--
-	b.breaker.result(o, time.Now())
 	b.change.Broadcast()
-	return !was && b.breaker.open()
 }
 
-// skipped takes back a delivery that was not attempted.
-func (b *board) skipped() {
+// answered notes the receiver's answer; the line stays busy until settled. It
+// reports whether the breaker opened, or closed, by it.
+func (b *board) answered(f flight, o Outcome) (opened, closed bool) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
+	was := b.breaker.open
 	b.flying--
-	b.breaker.probing = false
+	b.breaker.result(o, f.probe, time.Now())
 	b.change.Broadcast()
+	return !was && b.breaker.open, was && !b.breaker.open
+}
+
+// skipped takes back an entry that was not attempted. A damaged one stays
+// known, so that it is not offered again.
+func (b *board) skipped(f flight, damaged bool) {
+	b.mu.Lock()
+	b.flying--
+	b.breaker.withdrawn(f.probe)
+	b.change.Broadcast()
+	b.mu.Unlock()
+	b.settled(f)
+	if damaged {
+		b.mu.Lock()
+		defer b.mu.Unlock()
+		b.known[f.seq] = true
+	}
 }
 
 // settled frees the line after the outcome was written.
-func (b *board) settled(l *line, seq uint64) {
+func (b *board) settled(f flight) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	delete(b.known, seq)
-	if len(b.known) == 0 {
-		b.change.Broadcast() // drain waits for this
-	}
+	delete(b.known, f.seq)
+	l := f.line
 	l.busy = false
-	if len(l.waiting) == 0 {
-		delete(b.lines, l.batch)
-		return
+	if len(l.waiting) > 0 {
+		b.ready = append(b.ready, l)
 	}
-	b.ready = append(b.ready, l)
-	b.change.Signal()
+	b.tidy(l)
+	b.change.Broadcast()
 }
 
-// drain waits until the board is empty, the breaker opens, or ctx ends.
+// tidy forgets a line with nothing on it. The caller holds b.mu.
+func (b *board) tidy(l *line) {
+	if len(l.waiting) == 0 && !l.busy && !l.more {
+		delete(b.lines, l.batch)
+	}
+}
+
+// drain waits until no line is left, the breaker opens, or ctx ends.
 func (b *board) drain(ctx context.Context) {
-	stop := context.AfterFunc(ctx, func() {
-		b.mu.Lock()
-		defer b.mu.Unlock()
-		b.change.Broadcast()
-	})
+	stop := context.AfterFunc(ctx, b.wake)
 	defer stop()
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	for len(b.known) > 0 && !b.breaker.open() && ctx.Err() == nil {
+	for len(b.lines) > 0 && !b.breaker.open && ctx.Err() == nil {
 		b.change.Wait()
 	}
 }

@@ -10,6 +10,7 @@ import (
 	"net/http"
 	"net/url"
 	"strconv"
+	"strings"
 	"time"
 )
 
@@ -111,17 +112,24 @@ func (s *Sender) post(ctx context.Context, target string, headers http.Header, b
 		return Outcome{Err: withoutURL(err)}
 	}
 	defer resp.Body.Close()
-	// The answer's text means nothing; reading it frees the connection. That it
-	// ends in an error changes nothing about the status.
-	_, _ = io.CopyN(io.Discard, resp.Body, maxAnswer)
+	// The answer's text means nothing, but it belongs to the answer: one that
+	// does not end in time is none. A long one is left, with its connection.
+	if _, err := io.CopyN(io.Discard, resp.Body, maxAnswer); err != nil && !errors.Is(err, io.EOF) {
+		if ctx.Err() != nil {
+			err = errNoAnswer
+		}
+		return Outcome{Err: err}
+	}
 	return Outcome{Status: resp.StatusCode, RetryAfter: retryAfter(resp.Header.Get("Retry-After"), time.Now())}
 }
+
+var errNoAnswer = errors.New("no answer in time")
 
 // withoutURL takes the URL out of an error: its path or query may be secret.
 func withoutURL(err error) error {
 	if u, ok := errors.AsType[*url.Error](err); ok {
 		if u.Timeout() {
-			return errors.New("no answer in time")
+			return errNoAnswer
 		}
 		return fmt.Errorf("post: %w", u.Err)
 	}
@@ -133,7 +141,11 @@ const maxRetryAfter = time.Hour
 
 // retryAfter reads a Retry-After header, seconds or a date.
 func retryAfter(value string, now time.Time) time.Duration {
-	if seconds, err := strconv.ParseUint(value, 10, 32); err == nil {
+	if digits(value) {
+		seconds, err := strconv.ParseUint(value, 10, 31)
+		if err != nil {
+			return maxRetryAfter // more digits than any number that matters
+		}
 		return min(time.Duration(seconds)*time.Second, maxRetryAfter)
 	}
 	at, err := http.ParseTime(value)
@@ -141,4 +153,8 @@ func retryAfter(value string, now time.Time) time.Duration {
 		return 0
 	}
 	return max(0, min(at.Sub(now), maxRetryAfter))
+}
+
+func digits(s string) bool {
+	return s != "" && strings.Trim(s, "0123456789") == ""
 }

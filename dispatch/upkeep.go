@@ -49,7 +49,7 @@ func (r *Relay) RetryNow(ctx context.Context, seq uint64) error {
 		return fmt.Errorf("retry outbox entry %d: %w", seq, err)
 	}
 	r.board.hurry()
-	r.nudge()
+	r.askForPass()
 	return nil
 }
 
@@ -77,6 +77,6 @@ func (r *Relay) RetryAll(ctx context.Context) error {
 		after = rows[len(rows)-1]
 	}
 	r.board.hurry()
-	r.nudge()
+	r.askForPass()
 	return nil
 }

@@ -1,0 +1,273 @@
+package dispatch
+
+import (
+	"container/heap"
+	"errors"
+	"time"
+
+	"github.com/google/uuid"
+
+	"postern/store"
+)
+
+// Steps of reading the outbox: rows or entries in one read transaction.
+const (
+	tailStep = 256
+	passStep = 512
+)
+
+// laterSize bounds how many entries in backoff are kept in memory. The others
+// are found by another pass.
+const laterSize = 4096
+
+// tail follows the outbox by sequence: every new entry is published, and
+// handed to the feeder when it is to be delivered.
+func (r *Relay) tail(after uint64) {
+	for {
+		wake := r.cfg.Store.Wake()
+		entries, err := r.newEntries(after)
+		if err != nil {
+			r.log.Error("outbox cannot be read", "error", err)
+		}
+		for _, e := range entries {
+			after = e.Seq
+			if r.cfg.Publisher != nil {
+				r.cfg.Publisher.PublishBatch(e.Kind, e.Owner, e.OwnerSeq, e.Body)
+			}
+		}
+		if !r.handOver(entries) {
+			return
+		}
+		if len(entries) == tailStep {
+			continue
+		}
+		select {
+		case <-wake:
+		case <-r.reading.Done():
+			return
+		}
+	}
+}
+
+// handOver gives new entries to the feeder. It reports false when the relay
+// stops.
+func (r *Relay) handOver(entries []store.OutboxEntry) bool {
+	if r.cfg.URL == "" || len(entries) == 0 {
+		return true
+	}
+	rows := make([]store.Due, 0, len(entries))
+	for _, e := range entries {
+		if e.State == store.OutboxPending {
+			rows = append(rows, store.Due{At: e.NextAttemptAt, Seq: e.Seq, Batch: e.Batch})
+		}
+	}
+	select {
+	case r.fresh <- rows:
+		return true
+	case <-r.reading.Done():
+		return false
+	}
+}
+
+func (r *Relay) newEntries(after uint64) (entries []store.OutboxEntry, err error) {
+	err = r.cfg.Store.View(func(tx *store.Tx) error {
+		entries, err = tx.OutboxAfter(after, tailStep)
+		return err
+	})
+	return entries, err
+}
+
+// feeder fills the board: with new entries as tail hands them over, and with
+// what tail does not see, entries of earlier lives, entries whose backoff is
+// over, and those that found no room. For these it reads the due index from
+// front to end, a pass: once at the start, and again only when something was
+// left out. During a pass new entries are not taken from tail, since the pass
+// comes to them after the older ones of their batch. What is due later is kept
+// in a heap.
+type feeder struct {
+	r      *Relay
+	cursor store.Due // how far the pass has come
+	active bool      // a pass is under way, perhaps waiting for room
+	again  bool      // another pass is needed: something was left out
+	later  laterHeap
+}
+
+// idle is how long the feeder sleeps at most, so that its turns can be watched
+// and a changed clock is noticed.
+const idle = 10 * time.Second
+
+func (r *Relay) feed() {
+	f := &feeder{r: r, active: true}
+	for {
+		r.ticks.Store(time.Now().UnixNano())
+		pause := f.turn()
+		timer := time.NewTimer(pause)
+		select {
+		case <-r.nudges:
+		case row := <-r.retries:
+			f.keep(row)
+		case rows := <-r.fresh:
+			f.take(rows)
+		case <-timer.C:
+		case <-r.reading.Done():
+			timer.Stop()
+			return
+		}
+		timer.Stop()
+	}
+}
+
+// turn does what can be done now and returns when to look again.
+func (f *feeder) turn() time.Duration {
+	if f.r.passWanted.Swap(false) {
+		f.again = true
+	}
+	for f.fillThin() {
+	}
+	f.offerLater(time.Now())
+	for f.active && f.step() {
+	}
+	if !f.active && f.again && len(f.later) < laterSize/2 && f.r.board.room() >= boardSize/2 {
+		f.active, f.again, f.cursor = true, false, store.Due{}
+		return 0
+	}
+	if len(f.later) == 0 {
+		return idle
+	}
+	return max(0, min(idle, time.Until(f.later[0].At)))
+}
+
+// take puts new entries on the board. When one finds no room, a pass brings it
+// and those after it.
+func (f *feeder) take(rows []store.Due) {
+	for _, row := range rows {
+		if f.active {
+			return
+		}
+		if !f.r.board.offer(row.Batch, row.Seq) {
+			f.active, f.cursor = true, store.Due{}
+		}
+	}
+}
+
+// step reads one page of the pass. It reports false when the pass ended or has
+// to wait for room.
+func (f *feeder) step() bool {
+	if f.r.board.room() < boardSize/4 {
+		return false // settled entries nudge
+	}
+	rows, err := f.r.dueRows(f.cursor, passStep)
+	if err != nil {
+		f.r.log.Error("outbox cannot be read", "error", err)
+		return false
+	}
+	now := time.Now()
+	for _, row := range rows {
+		switch ahead := row.At.Sub(now); {
+		case ahead > 0 && ahead <= longestPause:
+			f.keep(row)
+		case !f.r.board.offer(row.Batch, row.Seq):
+			return false
+		}
+		f.cursor = row
+	}
+	f.active = len(rows) == passStep
+	return f.active
+}
+
+// keep remembers an entry for when its time has come.
+func (f *feeder) keep(row store.Due) {
+	if len(f.later) >= laterSize {
+		f.again = true
+		return
+	}
+	heap.Push(&f.later, row)
+}
+
+// offerLater puts on the board what is due by now. A time further away than
+// any pause was set under a clock that was ahead, and counts as due.
+func (f *feeder) offerLater(now time.Time) {
+	for len(f.later) > 0 {
+		row := f.later[0]
+		if ahead := row.At.Sub(now); ahead > 0 && ahead <= longestPause {
+			return
+		}
+		if !f.r.board.offer(row.Batch, row.Seq) {
+			return
+		}
+		heap.Pop(&f.later)
+	}
+}
+
+// fillThin fills up one line that runs low from its batch's own index.
+func (f *feeder) fillThin() bool {
+	batch, last, found := f.r.board.thin()
+	if !found {
+		return false
+	}
+	seqs, newest, more, err := f.r.pendingOf(batch, last)
+	if err != nil {
+		f.r.log.Error("outbox cannot be read", "batch", batch, "error", err)
+		return false
+	}
+	f.r.board.fill(batch, seqs, newest, more)
+	return true
+}
+
+// pendingOf returns the batch's entries after a sequence that wait for their
+// first attempt; those in backoff come by the heap or a pass.
+func (r *Relay) pendingOf(batch uuid.UUID, after uint64) (seqs []uint64, last uint64, more bool, err error) {
+	err = r.cfg.Store.View(func(tx *store.Tx) error {
+		entries, err := tx.OutboxOfBatch(batch, after, lineSize)
+		for _, e := range entries {
+			last = e.Seq
+			if e.State == store.OutboxPending && e.Attempts == 0 {
+				seqs = append(seqs, e.Seq)
+			}
+		}
+		more = len(entries) == lineSize
+		return err
+	})
+	return seqs, last, more, err
+}
+
+func (r *Relay) dueRows(after store.Due, limit int) (rows []store.Due, err error) {
+	err = r.cfg.Store.View(func(tx *store.Tx) error {
+		rows, err = tx.OutboxDue(after, limit)
+		return err
+	})
+	return rows, err
+}
+
+// askForPass has the feeder read the due index again.
+func (r *Relay) askForPass() {
+	r.passWanted.Store(true)
+	r.nudge()
+}
+
+func (r *Relay) nudge() {
+	select {
+	case r.nudges <- struct{}{}:
+	default:
+	}
+}
+
+// laterHeap is entries by due time.
+type laterHeap []store.Due
+
+func (h laterHeap) Len() int           { return len(h) }
+func (h laterHeap) Less(i, j int) bool { return h[i].At.Before(h[j].At) }
+func (h laterHeap) Swap(i, j int)      { h[i], h[j] = h[j], h[i] }
+
+// Push implements [heap.Interface].
+func (h *laterHeap) Push(x any) { *h = append(*h, x.(store.Due)) }
+
+// Pop implements [heap.Interface].
+func (h *laterHeap) Pop() any {
+	last := (*h)[len(*h)-1]
+	*h = (*h)[:len(*h)-1]
+	return last
+}
+
+// isDamaged reports whether an entry can never be read.
+func isDamaged(err error) bool { return errors.Is(err, store.ErrDamaged) }
