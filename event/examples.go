@@ -70,8 +70,6 @@ const (
 	exampleKeyID   = "3EB0C767D097B7C7A1B2"
 )
 
-func of[T any](v T) *T { return &v }
-
 // typed makes an example for every value, named after it.
 func typed[T ~string](values []string, payload func(T) any) []Example {
 	all := make([]Example, len(values))
@@ -88,7 +86,7 @@ func examples(full, least any, others ...[]Example) []Example {
 // exampleInstance is a snapshot in the state that goes with the payload.
 func exampleInstance(data any) Snapshot {
 	s := Snapshot{
-		ID: 1, Name: "shop", ConnectionStatus: Online, OwnerJID: of(exampleOwner),
+		ID: 1, Name: "shop", ConnectionStatus: Online, OwnerJID: new(exampleOwner),
 		ExternalAttributes: Attributes(`{"tenant":"north"}`),
 	}
 	switch data := data.(type) {

@@ -51,7 +51,7 @@ func exampleBatch(kind Kind) BatchView {
 		Options:    BatchOptions{Delay: BatchDelay{1000, 3000}, Presence: "composing", SkipUnregistered: true},
 		Message:    BatchMessage{"text", json.RawMessage(`{"text":"fresh bread today"}`)}, OwnerUserID: "0196a000-0000-7000-8000-0000000000a1",
 		Instances:          []BatchInstance{{ID: 1, Name: "shop", ConnectionStatus: Online}},
-		InterruptionReason: of("LEASE_EXPIRED"), LastInterruptedAt: AtPtr(exampleBefore), LastRecoveredAt: AtPtr(exampleBefore),
+		InterruptionReason: new("LEASE_EXPIRED"), LastInterruptedAt: AtPtr(exampleBefore), LastRecoveredAt: AtPtr(exampleBefore),
 	}
 	switch kind {
 	case BatchStarted, BatchResumed:

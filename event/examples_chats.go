@@ -6,14 +6,14 @@ func callExamples(kind Kind) []Example {
 	}
 	call := func(s CallStatus) any {
 		return Call{
-			ChatID: exampleContact, From: exampleContact, CallerPN: of(exampleContact), IsGroup: of(false),
-			ID: "A1B2C3D4E5F6", Date: At(exampleTime), IsVideo: of(true), Status: s,
+			ChatID: exampleContact, From: exampleContact, CallerPN: new(exampleContact), IsGroup: new(false),
+			ID: "A1B2C3D4E5F6", Date: At(exampleTime), IsVideo: new(true), Status: s,
 		}
 	}
 	return examples(
 		Call{
-			ChatID: exampleGroup, From: exampleContact, CallerPN: of(exampleContact), IsGroup: of(true), GroupJID: of(exampleGroup),
-			ID: "A1B2C3D4E5F6", Date: At(exampleTime), IsVideo: of(true), Status: CallOffer, Offline: true, LatencyMs: of(int64(84)),
+			ChatID: exampleGroup, From: exampleContact, CallerPN: new(exampleContact), IsGroup: new(true), GroupJID: new(exampleGroup),
+			ID: "A1B2C3D4E5F6", Date: At(exampleTime), IsVideo: new(true), Status: CallOffer, Offline: true, LatencyMs: new(int64(84)),
 		},
 		Call{ChatID: exampleLID, From: exampleLID, ID: "A1B2C3D4E5F6", Date: At(exampleTime), Status: CallUnknown},
 		typed(CallStatus.values(""), call),
@@ -24,12 +24,12 @@ func chatExamples(kind Kind) []Example {
 	switch kind {
 	case ChatsDelete:
 		return examples(
-			ChatDelete{ChatJID: exampleContact, DateTime: At(exampleTime), DeleteMedia: of(true), Extra: Extra{"fromFullSync": false}},
+			ChatDelete{ChatJID: exampleContact, DateTime: At(exampleTime), DeleteMedia: new(true), Extra: Extra{"fromFullSync": false}},
 			ChatDelete{ChatJID: exampleContact, DateTime: At(exampleTime)},
 		)
 	case ChatsUpdated:
 		return examples(
-			ChatUpdate{ChatMute, At(exampleTime), exampleContact, of(true), Extra{"muted": true, "muteEndTimestamp": exampleTime.Unix()}},
+			ChatUpdate{ChatMute, At(exampleTime), exampleContact, new(true), Extra{"muted": true, "muteEndTimestamp": exampleTime.Unix()}},
 			ChatUpdate{Type: ChatBlocklist, DateTime: At(exampleTime)},
 			typed(ChatUpdateType.values(""), chatUpdateExample),
 		)
@@ -39,7 +39,7 @@ func chatExamples(kind Kind) []Example {
 }
 
 func chatUpdateExample(t ChatUpdateType) any {
-	u := ChatUpdate{Type: t, DateTime: At(exampleTime), ChatJID: exampleContact, FromFullSync: of(false)}
+	u := ChatUpdate{Type: t, DateTime: At(exampleTime), ChatJID: exampleContact, FromFullSync: new(false)}
 	switch t {
 	case ChatBlocklist:
 		u.ChatJID, u.FromFullSync = "", nil
@@ -75,9 +75,9 @@ func labelExamples(kind Kind) []Example {
 		return examples(onMessage, onChat, []Example{{"chat", action(LabelAdd)}, {"message", onMessage}}, typed(LabelAction.values(""), action))
 	case LabelsEdit:
 		return examples(
-			LabelEdit{"4", "Paid", of(0), of(false), Extra{"orderIndex": 2}},
+			LabelEdit{"4", "Paid", new(0), new(false), Extra{"orderIndex": 2}},
 			LabelEdit{ID: "4"},
-			[]Example{{"deleted", LabelEdit{ID: "4", Deleted: of(true)}}},
+			[]Example{{"deleted", LabelEdit{ID: "4", Deleted: new(true)}}},
 		)
 	default:
 		return nil
@@ -88,10 +88,10 @@ func contactExamples(kind Kind) []Example {
 	switch kind {
 	case ContactsUpdate:
 		named := ContactUpdate{
-			ID: 12, RemoteJID: exampleContact, LID: of(exampleLID), PushName: of("Ada"), Action: ContactUpdated, Source: SourcePushName,
+			ID: 12, RemoteJID: exampleContact, LID: new(exampleLID), PushName: new("Ada"), Action: ContactUpdated, Source: SourcePushName,
 		}
 		full := named
-		full.BusinessName = of("Ada's Bakery")
+		full.BusinessName = new("Ada's Bakery")
 		business := full
 		business.PushName, business.Source = nil, SourceBusinessName
 		least := ContactUpdate{ID: 12, RemoteJID: exampleContact, Action: ContactUpdated, Source: SourcePushName}
@@ -101,7 +101,7 @@ func contactExamples(kind Kind) []Example {
 		})
 	case ContactsUpsert:
 		return examples(
-			ContactUpsert{12, exampleContact, of(exampleLID), of("Ada"), of("https://pps.whatsapp.net/v/t61/1.jpg"), ContactUpserted},
+			ContactUpsert{12, exampleContact, new(exampleLID), new("Ada"), new("https://pps.whatsapp.net/v/t61/1.jpg"), ContactUpserted},
 			ContactUpsert{ID: 12, RemoteJID: exampleContact, Action: ContactUpserted},
 		)
 	default:

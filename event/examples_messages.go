@@ -4,10 +4,10 @@ import "encoding/json"
 
 func messageExamples(kind Kind) []Example {
 	full := Message{
-		ID: 345, KeyID: exampleKeyID, KeyRemoteJID: of(exampleGroup), KeyLID: of(exampleLID),
-		KeyParticipant: of(exampleContact), KeyParticipantLID: of(exampleLID), PushName: of("Ada"),
+		ID: 345, KeyID: exampleKeyID, KeyRemoteJID: new(exampleGroup), KeyLID: new(exampleLID),
+		KeyParticipant: new(exampleContact), KeyParticipantLID: new(exampleLID), PushName: new("Ada"),
 		MessageType: "extendedTextMessage", Content: json.RawMessage(`{"text":"two loaves, please","matchedText":"https://example.com"}`),
-		MessageTimestamp: exampleTime.Unix(), Device: of("android"), IsGroup: true, Metadata: json.RawMessage(`{"edited":true}`),
+		MessageTimestamp: exampleTime.Unix(), Device: new("android"), IsGroup: true, Metadata: json.RawMessage(`{"edited":true}`),
 	}
 	least := Message{
 		ID: 345, KeyID: exampleKeyID, MessageType: "conversation", Content: json.RawMessage(`{"text":"two loaves, please"}`),

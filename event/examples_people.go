@@ -15,9 +15,9 @@ func peopleExamples(kind Kind) []Example {
 		return examples(IdentityChange{exampleContact, At(exampleTime), true}, IdentityChange{JID: exampleContact, DateTime: At(exampleTime)})
 	case SettingsUpdate:
 		name := SettingsChange{Type: SettingPushName, Name: "The Shop", DateTime: At(exampleTime)}
-		mute := SettingsChange{Type: SettingUserStatusMute, JID: exampleContact, Muted: of(false), DateTime: At(exampleTime)}
+		mute := SettingsChange{Type: SettingUserStatusMute, JID: exampleContact, Muted: new(false), DateTime: At(exampleTime)}
 		return examples(
-			SettingsChange{SettingUserStatusMute, exampleContact, "Ada", of(true), true, At(exampleTime)},
+			SettingsChange{SettingUserStatusMute, exampleContact, "Ada", new(true), true, At(exampleTime)},
 			SettingsChange{Type: SettingPushName, DateTime: At(exampleTime)},
 			[]Example{{string(SettingPushName), name}, {string(SettingUserStatusMute), mute}},
 		)
@@ -36,18 +36,22 @@ func peopleExamples(kind Kind) []Example {
 func presenceExamples() []Example {
 	full := PresenceUpdate{
 		PresenceOfUser, exampleContact, exampleContact, ChatComposing, ChatMediaAudio, exampleContact,
-		of(true), At(exampleBefore), At(exampleTime), Extra{"isGroup": false},
+		new(true), At(exampleBefore), At(exampleTime),
+		Extra{"isGroup": false},
 	}
-	gone := PresenceUpdate{Type: PresenceOfUser, JID: exampleContact, Unavailable: of(true), LastSeen: At(exampleBefore), DateTime: At(exampleTime)}
-	came := PresenceUpdate{Type: PresenceOfUser, JID: exampleContact, Unavailable: of(false), DateTime: At(exampleTime)}
+	gone := PresenceUpdate{Type: PresenceOfUser, JID: exampleContact, Unavailable: new(true), LastSeen: At(exampleBefore), DateTime: At(exampleTime)}
+	came := PresenceUpdate{Type: PresenceOfUser, JID: exampleContact, Unavailable: new(false), DateTime: At(exampleTime)}
 	types := PresenceUpdate{ChatJID: exampleContact, SenderJID: exampleContact, State: ChatComposing, DateTime: At(exampleTime)}
 	stops := types
 	stops.State = ChatPaused
 	records := types
 	records.Media = ChatMediaAudio
 	return examples(full, PresenceUpdate{DateTime: At(exampleTime)}, []Example{
-		{"presence", came}, {"presence.unavailable", gone},
-		{"composing", types}, {"composing.audio", records}, {"paused", stops},
+		{"presence", came},
+		{"presence.unavailable", gone},
+		{"composing", types},
+		{"composing.audio", records},
+		{"paused", stops},
 	})
 }
 

@@ -23,7 +23,7 @@ func statusExamples(kind Kind) []Example {
 	case HistorySync:
 		return examples(
 			HistoryUpdate{HistorySyncType, At(exampleTime), &HistoryContent{
-				SyncType: "RECENT", Progress: of(40), ChunkOrder: of(0), Conversations: of(12), Messages: of(480), PushNames: of(9),
+				SyncType: "RECENT", Progress: new(40), ChunkOrder: new(0), Conversations: new(12), Messages: new(480), PushNames: new(9),
 				Extra: Extra{"statusMessages": 3},
 			}},
 			HistoryUpdate{Type: HistorySyncType, DateTime: At(exampleTime)},

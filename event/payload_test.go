@@ -10,8 +10,6 @@ import (
 
 var at = time.Date(2026, 3, 4, 5, 6, 7, 89_999_999, time.FixedZone("x", 3600))
 
-func ptr[T any](v T) *T { return &v }
-
 // Each case is the smallest and the fullest form of a payload, byte for byte:
 // what is required is there, what may be null is null, what is optional is
 // absent when empty.
@@ -39,7 +37,7 @@ func TestPayloadsHaveExactlyTheFieldsOfTheCatalogue(t *testing.T) {
 		},
 		"send.message, all": {
 			Message{
-				1, "K", ptr("r"), ptr("l"), true, ptr("p"), ptr("pl"), ptr("n"), "conversation", json.RawMessage(`{}`), 7, ptr("web"), true,
+				1, "K", new("r"), new("l"), true, new("p"), new("pl"), new("n"), "conversation", json.RawMessage(`{}`), 7, new("web"), true,
 				json.RawMessage(`{"a":1}`), 3, Attributes(`{"b":2}`),
 			},
 			`{"id":1,"keyId":"K","keyRemoteJid":"r","keyLid":"l","keyFromMe":true,"keyParticipant":"p","keyParticipantLid":"pl",` +

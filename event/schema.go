@@ -89,7 +89,7 @@ func schemaOf(t reflect.Type) object {
 	case reflect.TypeFor[Extra]():
 		return object{"type": "object", "additionalProperties": notNull()}
 	}
-	if e, ok := reflect.Zero(t).Interface().(enumerated); ok && t.Kind() == reflect.String {
+	if e, ok := reflect.TypeAssert[enumerated](reflect.Zero(t)); ok && t.Kind() == reflect.String {
 		return object{"type": "string", "enum": e.values()}
 	}
 	switch t.Kind() {

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"maps"
 	"slices"
 	"strconv"
 	"time"
@@ -231,7 +232,7 @@ func checkObject(rules, o object, at string) error {
 		}
 	}
 	properties, _ := rules["properties"].(object)
-	for key, v := range o {
+	for _, key := range slices.Sorted(maps.Keys(o)) { // the same error every time
 		one, ok := properties[key].(object)
 		if !ok {
 			one, ok = rules["additionalProperties"].(object)
@@ -239,7 +240,7 @@ func checkObject(rules, o object, at string) error {
 		if !ok && rules["additionalProperties"] == false {
 			return fmt.Errorf("%s is not in the schema", join(at, key))
 		}
-		if err := check(one, v, join(at, key)); err != nil {
+		if err := check(one, o[key], join(at, key)); err != nil {
 			return err
 		}
 	}
