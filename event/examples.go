@@ -16,8 +16,9 @@ type Example struct {
 	Data any
 }
 
-// Examples returns the examples of an event, "full" first, then "least", then
-// one for every value of its type or status; nil when there is no such event.
+// Examples returns the examples of an event, among them "full", "least" and one
+// for every value of its type or status; nil when there is no such event. The
+// first is the one to show when one is enough.
 func Examples(kind Kind) []Example {
 	d, ok := Lookup(kind)
 	if !ok {
@@ -37,8 +38,8 @@ func Examples(kind Kind) []Example {
 	return nil
 }
 
-// ExampleData returns the data of an event with every field that it can have,
-// nil when there is no such event.
+// ExampleData returns the data of an event's first example, nil when there is
+// no such event.
 func ExampleData(kind Kind) any {
 	if all := Examples(kind); len(all) > 0 {
 		return all[0].Data

@@ -16,11 +16,12 @@ func peopleExamples(kind Kind) []Example {
 	case SettingsUpdate:
 		name := SettingsChange{Type: SettingPushName, Name: "The Shop", DateTime: At(exampleTime)}
 		mute := SettingsChange{Type: SettingUserStatusMute, JID: exampleContact, Muted: new(false), DateTime: At(exampleTime)}
-		return examples(
-			SettingsChange{SettingUserStatusMute, exampleContact, "Ada", new(true), true, At(exampleTime)},
-			SettingsChange{Type: SettingPushName, DateTime: At(exampleTime)},
-			[]Example{{string(SettingPushName), name}, {string(SettingUserStatusMute), mute}},
-		)
+		return []Example{
+			{string(SettingPushName), name},
+			{string(SettingUserStatusMute), mute},
+			{"full", SettingsChange{SettingUserStatusMute, exampleContact, "Ada", new(true), true, At(exampleTime)}},
+			{"least", SettingsChange{Type: SettingPushName, DateTime: At(exampleTime)}},
+		}
 	case NewsLetter:
 		return examples(
 			NewsletterUpdate{NewsletterMuteChange, exampleChannel, At(exampleTime), Extra{"muted": true}},
@@ -32,7 +33,8 @@ func peopleExamples(kind Kind) []Example {
 	}
 }
 
-// presenceExamples has no real event with every field: the two shapes differ.
+// presenceExamples begins with real ones: no event has every field, because
+// the two shapes differ.
 func presenceExamples() []Example {
 	full := PresenceUpdate{
 		PresenceOfUser, exampleContact, exampleContact, ChatComposing, ChatMediaAudio, exampleContact,
@@ -46,13 +48,15 @@ func presenceExamples() []Example {
 	stops.State = ChatPaused
 	records := types
 	records.Media = ChatMediaAudio
-	return examples(full, PresenceUpdate{DateTime: At(exampleTime)}, []Example{
-		{"presence", came},
+	return []Example{
 		{"presence.unavailable", gone},
+		{"presence", came},
 		{"composing", types},
 		{"composing.audio", records},
 		{"paused", stops},
-	})
+		{"full", full},
+		{"least", PresenceUpdate{DateTime: At(exampleTime)}},
+	}
 }
 
 func newsletterExample(t NewsletterType) any {
