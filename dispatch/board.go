@@ -25,6 +25,7 @@ type board struct {
 	ready   []*line         // with something waiting and nothing in flight
 	known   map[uint64]bool // on the board, in flight, or damaged
 	flying  int             // deliveries in flight
+	reached uint64          // newest sequence that the feeder has seen
 	breaker breaker
 	timer   *time.Timer // wakes for the breaker's next probe
 	closed  bool
@@ -215,13 +216,22 @@ func (b *board) tidy(l *line) {
 	}
 }
 
-// drain waits until no line is left, the breaker opens, or ctx ends.
-func (b *board) drain(ctx context.Context) {
+// reach notes that the feeder has seen all entries up to seq.
+func (b *board) reach(seq uint64) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	b.reached = max(b.reached, seq)
+	b.change.Broadcast()
+}
+
+// drain waits until the entries up to newest were seen and no line is left,
+// the breaker opens, or ctx ends.
+func (b *board) drain(ctx context.Context, newest uint64) {
 	stop := context.AfterFunc(ctx, b.wake)
 	defer stop()
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	for len(b.lines) > 0 && !b.breaker.open && ctx.Err() == nil {
+	for (b.reached < newest || len(b.lines) > 0) && !b.breaker.open && ctx.Err() == nil {
 		b.change.Wait()
 	}
 }

@@ -141,8 +141,9 @@ func (f *feeder) turn() time.Duration {
 // and those after it.
 func (f *feeder) take(rows []store.Due) {
 	for _, row := range rows {
+		f.r.board.reach(row.Seq)
 		if f.active {
-			return
+			continue
 		}
 		if !f.r.board.offer(row.Batch, row.Seq) {
 			f.active, f.cursor = true, store.Due{}

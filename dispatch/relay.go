@@ -92,14 +92,11 @@ func NewRelay(cfg RelayConfig) *Relay {
 // Start begins to publish and to deliver, with everything that is due from
 // earlier lives of the file.
 func (r *Relay) Start() error {
-	var newest uint64
-	err := r.cfg.Store.View(func(tx *store.Tx) error {
-		newest = tx.OutboxNewest()
-		return nil
-	})
+	newest, err := r.newest()
 	if err != nil {
 		return err
 	}
+	r.board.reach(newest)
 	r.ticks.Store(time.Now().UnixNano())
 	r.work.Go(func() { r.tail(newest) })
 	if r.cfg.Retention > 0 {
@@ -129,9 +126,11 @@ const lastWords = 2 * time.Second
 // for those in flight. When ctx ends they are cut off. Whatever was not
 // delivered stays pending in the file.
 func (r *Relay) Stop(ctx context.Context) error {
-	last, cancel := context.WithTimeout(ctx, lastWords)
-	defer cancel()
-	r.board.drain(last)
+	if newest, err := r.newest(); err == nil && r.cfg.URL != "" {
+		last, cancel := context.WithTimeout(ctx, lastWords)
+		r.board.drain(last, newest)
+		cancel()
+	}
 	r.stop()
 	r.board.close()
 	cut := context.AfterFunc(ctx, r.abort)
@@ -139,6 +138,14 @@ func (r *Relay) Stop(ctx context.Context) error {
 	r.work.Wait()
 	r.abort()
 	return nil
+}
+
+func (r *Relay) newest() (seq uint64, err error) {
+	err = r.cfg.Store.View(func(tx *store.Tx) error {
+		seq = tx.OutboxNewest()
+		return nil
+	})
+	return seq, err
 }
 
 // Stats returns the counters.

@@ -1,0 +1,600 @@
+package dispatch
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"net/http"
+	"net/http/httptest"
+	"path/filepath"
+	"slices"
+	"sync"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/google/uuid"
+
+	"postern/event"
+	"postern/store"
+)
+
+// receiver is a global webhook whose answers a test decides.
+type receiver struct {
+	*httptest.Server
+	mu     sync.Mutex
+	answer func(e emitted) int // nil: 200
+	header http.Header
+	got    []emitted
+}
+
+// emitted is an event of these tests: batch and number.
+type emitted struct {
+	Batch string
+	N     int
+}
+
+func newReceiver(t testing.TB) *receiver {
+	r := &receiver{}
+	r.Server = httptest.NewServer(http.HandlerFunc(r.handle))
+	t.Cleanup(r.Close)
+	return r
+}
+
+func (r *receiver) handle(w http.ResponseWriter, req *http.Request) {
+	var body struct{ Data emitted }
+	if err := json.NewDecoder(req.Body).Decode(&body); err != nil {
+		w.WriteHeader(http.StatusBadRequest)
+		return
+	}
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.got = append(r.got, body.Data)
+	for k, v := range r.header {
+		w.Header()[k] = v
+	}
+	if r.answer != nil {
+		w.WriteHeader(r.answer(body.Data))
+	}
+}
+
+func (r *receiver) received() []emitted {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return slices.Clone(r.got)
+}
+
+func (r *receiver) set(answer func(emitted) int) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.answer = answer
+}
+
+func openStore(t testing.TB, path string, change ...func(*store.Options)) *store.Store {
+	t.Helper()
+	o := store.Options{Path: path, NoSync: true, MinFree: 1}
+	for _, c := range change {
+		c(&o)
+	}
+	s, err := store.Open(o)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = s.Close() })
+	return s
+}
+
+func emit(t testing.TB, s *store.Store, batch uuid.UUID, numbers ...int) {
+	t.Helper()
+	err := s.Update(t.Context(), func(tx *store.Tx) error {
+		for _, n := range numbers {
+			e := store.Emission{Kind: event.BatchProgress, Owner: owner, Batch: batch, Data: emitted{batch.String(), n}}
+			if err := tx.Emit(e); err != nil {
+				return err
+			}
+		}
+		return nil
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+}
+
+var owner = uuid.MustParse("0196f0a0-0000-7000-8000-000000000001")
+
+func startRelay(t testing.TB, cfg RelayConfig) *Relay {
+	t.Helper()
+	if cfg.Sender == nil {
+		cfg.Sender = NewSender(SenderConfig{})
+	}
+	r := NewRelay(cfg)
+	if err := r.Start(); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { stopRelay(t, r) })
+	return r
+}
+
+func stopRelay(t testing.TB, r *Relay) {
+	t.Helper()
+	ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
+	defer cancel()
+	if err := r.Stop(ctx); err != nil {
+		t.Error(err)
+	}
+}
+
+func entry(t testing.TB, s *store.Store, seq uint64) (e store.OutboxEntry) {
+	t.Helper()
+	err := s.View(func(tx *store.Tx) (err error) {
+		e, _, err = tx.Outbox(seq)
+		return err
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return e
+}
+
+func delivered(t testing.TB, s *store.Store, n int) bool {
+	t.Helper()
+	done := 0
+	err := s.View(func(tx *store.Tx) error {
+		entries, err := tx.OutboxAfter(0, n+1)
+		for _, e := range entries {
+			if e.State == store.OutboxDelivered {
+				done++
+			}
+		}
+		return err
+	})
+	return err == nil && done == n
+}
+
+func TestABatchsEventsArriveInOrderWhileTheReceiverAccepts(t *testing.T) {
+	hook := newReceiver(t)
+	s := openStore(t, filepath.Join(t.TempDir(), "p.db"))
+	old := uuid.New()
+	for n := range 150 { // more than a line holds, from before the relay starts
+		emit(t, s, old, n)
+	}
+	startRelay(t, RelayConfig{Store: s, URL: hook.URL})
+	batches := []uuid.UUID{old}
+	for range 20 {
+		batches = append(batches, uuid.New())
+	}
+	for n := range 20 {
+		for _, b := range batches {
+			emit(t, s, b, 1000+n)
+		}
+	}
+	total := 150 + 20*len(batches)
+	eventually(t, "all delivered", func() bool { return delivered(t, s, total) })
+	last := map[string]int{}
+	got := hook.received()
+	for _, e := range got {
+		if before, seen := last[e.Batch]; seen && e.N <= before {
+			t.Errorf("batch %s: %d after %d", e.Batch, e.N, before)
+		}
+		last[e.Batch] = e.N
+	}
+	if len(got) != total {
+		t.Errorf("%d deliveries of %d events", len(got), total)
+	}
+}
+
+func TestABatchWithVeryManyEventsLeavesRoomForTheOthers(t *testing.T) {
+	hook := newReceiver(t)
+	s := openStore(t, filepath.Join(t.TempDir(), "p.db"))
+	giant, small := uuid.New(), uuid.New()
+	numbers := make([]int, 3*boardSize)
+	for i := range numbers {
+		numbers[i] = i
+	}
+	emit(t, s, giant, numbers...)
+	emit(t, s, small, 1, 2, 3)
+	var mu sync.Mutex
+	giantDone, position := 0, 0
+	hook.set(func(e emitted) int {
+		mu.Lock()
+		defer mu.Unlock()
+		if e.Batch == giant.String() {
+			giantDone++
+		} else if e.N == 3 {
+			position = giantDone
+		}
+		return 200
+	})
+	startRelay(t, RelayConfig{Store: s, URL: hook.URL})
+	eventually(t, "all delivered", func() bool { return delivered(t, s, len(numbers)+3) })
+	mu.Lock()
+	defer mu.Unlock()
+	if position > 200 {
+		t.Errorf("the small batch was through after %d events of the giant one", position)
+	}
+	if got := hook.received(); len(got) != len(numbers)+3 {
+		t.Errorf("%d deliveries", len(got))
+	}
+}
+
+// inBubble runs a test in a synctest bubble with a sender whose receiver is a
+// function, since a bubble's time stands still while a socket is waited for.
+func inBubble(t *testing.T, name string, fn func(t *testing.T, s *store.Store, hook *scripted)) {
+	t.Helper()
+	dir := t.TempDir()
+	synctest.Test(t, func(t *testing.T) {
+		s, err := store.Open(store.Options{Path: filepath.Join(dir, name), NoSync: true, MinFree: 1})
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer s.Close()
+		fn(t, s, &scripted{status: func(emitted, int) (int, string) { return 200, "" }})
+	})
+}
+
+// scripted is a RoundTripper in place of a receiver.
+type scripted struct {
+	mu     sync.Mutex
+	status func(e emitted, try int) (status int, retryAfter string)
+	tries  map[emitted][]time.Time
+	flying int
+	most   int
+}
+
+func (h *scripted) sender() *Sender {
+	return &Sender{timeout: DefaultTimeout, client: &http.Client{Transport: h}}
+}
+
+func (h *scripted) RoundTrip(req *http.Request) (*http.Response, error) {
+	var body struct{ Data emitted }
+	if err := json.NewDecoder(req.Body).Decode(&body); err != nil {
+		return nil, err
+	}
+	h.mu.Lock()
+	if h.tries == nil {
+		h.tries = map[emitted][]time.Time{}
+	}
+	h.tries[body.Data] = append(h.tries[body.Data], time.Now())
+	status, retryAfter := h.status(body.Data, len(h.tries[body.Data]))
+	h.flying++
+	h.most = max(h.most, h.flying)
+	h.mu.Unlock()
+	time.Sleep(10 * time.Millisecond)
+	h.mu.Lock()
+	h.flying--
+	h.mu.Unlock()
+	if status == 0 {
+		return nil, fmt.Errorf("connection refused")
+	}
+	resp := httptest.NewRecorder()
+	if retryAfter != "" {
+		resp.Header().Set("Retry-After", retryAfter)
+	}
+	resp.WriteHeader(status)
+	return resp.Result(), nil
+}
+
+func (h *scripted) at(batch uuid.UUID, n int) []time.Time {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	return slices.Clone(h.tries[emitted{batch.String(), n}])
+}
+
+func (h *scripted) count() (n int) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	for _, tries := range h.tries {
+		n += len(tries)
+	}
+	return n
+}
+
+func TestTheBackoffIs1s5s15s1m5m15mThenHourlyPlusUpToATenth(t *testing.T) {
+	inBubble(t, "b.db", func(t *testing.T, s *store.Store, hook *scripted) {
+		hook.status = func(emitted, int) (int, string) { return 404, "" } // no failure of the receiver: no breaker
+		r := startRelay(t, RelayConfig{Store: s, URL: "http://hook/", Sender: hook.sender()})
+		defer stopRelay(t, r)
+		batch := uuid.New()
+		emit(t, s, batch, 1)
+		time.Sleep(5 * time.Hour)
+		tries := hook.at(batch, 1)
+		want := []time.Duration{time.Second, 5 * time.Second, 15 * time.Second, time.Minute, 5 * time.Minute, 15 * time.Minute, time.Hour, time.Hour, time.Hour}
+		if len(tries) <= len(want) {
+			t.Fatalf("%d tries", len(tries))
+		}
+		for i, base := range want {
+			pause := tries[i+1].Sub(tries[i])
+			if pause < base || pause > base+base/10+50*time.Millisecond {
+				t.Errorf("pause %d is %v, want %v plus up to a tenth", i+1, pause, base)
+			}
+		}
+		if e := entry(t, s, 1); e.Attempts != len(tries) || e.LastStatus != 404 || e.State != store.OutboxPending || e.LastError == "" {
+			t.Errorf("%+v", e)
+		}
+	})
+}
+
+func TestRetryAfterIsKept(t *testing.T) {
+	inBubble(t, "r.db", func(t *testing.T, s *store.Store, hook *scripted) {
+		hook.status = func(_ emitted, try int) (int, string) {
+			if try == 1 {
+				return 503, "600"
+			}
+			return 200, ""
+		}
+		r := startRelay(t, RelayConfig{Store: s, URL: "http://hook/", Sender: hook.sender()})
+		defer stopRelay(t, r)
+		batch := uuid.New()
+		emit(t, s, batch, 1)
+		time.Sleep(time.Hour)
+		tries := hook.at(batch, 1)
+		if len(tries) != 2 || tries[1].Sub(tries[0]) < 10*time.Minute || tries[1].Sub(tries[0]) > 11*time.Minute {
+			t.Errorf("tries at %v", tries)
+		}
+	})
+}
+
+func TestAnEntryInBackoffDoesNotHoldBackLaterOnesOfItsBatch(t *testing.T) {
+	inBubble(t, "h.db", func(t *testing.T, s *store.Store, hook *scripted) {
+		hook.status = func(e emitted, try int) (int, string) {
+			if e.N == 1 && try < 4 {
+				return 422, ""
+			}
+			return 200, ""
+		}
+		r := startRelay(t, RelayConfig{Store: s, URL: "http://hook/", Sender: hook.sender()})
+		defer stopRelay(t, r)
+		batch := uuid.New()
+		emit(t, s, batch, 1, 2, 3)
+		time.Sleep(time.Minute)
+		first, third := hook.at(batch, 1), hook.at(batch, 3)
+		if len(first) != 4 || len(third) != 1 || third[0].Sub(first[0]) > time.Second {
+			t.Errorf("first at %v, third at %v", first, third)
+		}
+	})
+}
+
+func TestAtMostTenAreInFlightAndOnePerBatch(t *testing.T) {
+	inBubble(t, "f.db", func(t *testing.T, s *store.Store, hook *scripted) {
+		for range 30 {
+			emit(t, s, uuid.New(), 1, 2, 3)
+		}
+		r := startRelay(t, RelayConfig{Store: s, URL: "http://hook/", Sender: hook.sender()})
+		defer stopRelay(t, r)
+		time.Sleep(time.Minute)
+		if hook.most != 10 || hook.count() != 90 {
+			t.Errorf("%d in flight, %d deliveries", hook.most, hook.count())
+		}
+		hook.most = 0
+		emit(t, s, uuid.New(), 1, 2, 3, 4, 5)
+		time.Sleep(time.Minute)
+		if hook.most != 1 {
+			t.Errorf("%d in flight for one batch", hook.most)
+		}
+	})
+}
+
+func TestFiveFailuresOpenTheBreakerAndOneProbeAtATimeGoesOut(t *testing.T) {
+	inBubble(t, "k.db", func(t *testing.T, s *store.Store, hook *scripted) {
+		down := true
+		hook.status = func(emitted, int) (int, string) {
+			if down {
+				return 0, ""
+			}
+			return 200, ""
+		}
+		r := startRelay(t, RelayConfig{Store: s, URL: "http://hook/", Sender: hook.sender()})
+		defer stopRelay(t, r)
+		for n := range 500 {
+			emit(t, s, uuid.New(), n)
+		}
+		time.Sleep(900 * time.Millisecond)
+		if n := hook.count(); n > 20 || !r.Stats().Open { // five, and what was in flight
+			t.Errorf("%d tries before the first probe, %+v", n, r.Stats())
+		}
+		start := hook.count()
+		hook.most = 0
+		time.Sleep(time.Hour)
+		// Probes after 1 s, 5 s, 15 s, 1, 5, 15 min.
+		if n := hook.count() - start; n < 5 || n > 7 || hook.most != 1 {
+			t.Errorf("%d probes in an hour, %d at a time", n, hook.most)
+		}
+		hook.mu.Lock()
+		down = false
+		hook.mu.Unlock()
+		time.Sleep(3 * time.Hour) // the next probe, then everything due, then what is in backoff
+		if !delivered(t, s, 500) || r.Stats().Open {
+			t.Errorf("not all delivered: %+v", r.Stats())
+		}
+	})
+}
+
+func TestOther4xxDoNotOpenTheBreaker(t *testing.T) {
+	inBubble(t, "4.db", func(t *testing.T, s *store.Store, hook *scripted) {
+		hook.status = func(emitted, int) (int, string) { return 410, "" }
+		r := startRelay(t, RelayConfig{Store: s, URL: "http://hook/", Sender: hook.sender()})
+		defer stopRelay(t, r)
+		for n := range 50 {
+			emit(t, s, uuid.New(), n)
+		}
+		time.Sleep(500 * time.Millisecond)
+		if hook.count() != 50 || r.Stats().Open {
+			t.Errorf("%d tries, %+v", hook.count(), r.Stats())
+		}
+	})
+}
+
+func TestAttemptsAndDueTimesSurviveARestart(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "p.db")
+	synctest.Test(t, func(t *testing.T) {
+		hook := &scripted{status: func(_ emitted, try int) (int, string) {
+			if try < 3 {
+				return 400, ""
+			}
+			return 200, ""
+		}}
+		batch := uuid.New()
+		s, err := store.Open(store.Options{Path: path, NoSync: true, MinFree: 1})
+		if err != nil {
+			t.Fatal(err)
+		}
+		r := startRelay(t, RelayConfig{Store: s, URL: "http://hook/", Sender: hook.sender()})
+		emit(t, s, batch, 1)
+		time.Sleep(2 * time.Second) // two tries: now and after a second
+		stopRelay(t, r)
+		if err := s.Close(); err != nil {
+			t.Fatal(err)
+		}
+		if s, err = store.Open(store.Options{Path: path, NoSync: true, MinFree: 1}); err != nil {
+			t.Fatal(err)
+		}
+		defer s.Close()
+		r = startRelay(t, RelayConfig{Store: s, URL: "http://hook/", Sender: hook.sender()})
+		defer stopRelay(t, r)
+		time.Sleep(2 * time.Second)
+		if n := len(hook.at(batch, 1)); n != 2 {
+			t.Errorf("%d tries: the restart forgot the backoff", n)
+		}
+		time.Sleep(10 * time.Second)
+		if e := entry(t, s, 1); len(hook.at(batch, 1)) != 3 || e.State != store.OutboxDelivered || e.Attempts != 3 {
+			t.Errorf("%v, %+v", hook.at(batch, 1), e)
+		}
+	})
+}
+
+func TestAClockThatJumpedBackDoesNotStrandEntries(t *testing.T) {
+	inBubble(t, "c.db", func(t *testing.T, s *store.Store, hook *scripted) {
+		batch := uuid.New()
+		emit(t, s, batch, 1, 2)
+		err := s.Update(t.Context(), func(tx *store.Tx) error {
+			return tx.OutboxRetry(1, time.Now().Add(1000*time.Hour), 500, "under another clock")
+		})
+		if err != nil {
+			t.Fatal(err)
+		}
+		r := startRelay(t, RelayConfig{Store: s, URL: "http://hook/", Sender: hook.sender()})
+		defer stopRelay(t, r)
+		time.Sleep(time.Minute)
+		if !delivered(t, s, 2) {
+			t.Error("an entry is stranded in the future")
+		}
+	})
+}
+
+func TestDisabledEntriesAreNeverSentAndStillPublished(t *testing.T) {
+	hook := newReceiver(t)
+	s := openStore(t, filepath.Join(t.TempDir(), "p.db"), func(o *store.Options) { o.DisableOutboxDelivery = true })
+	p := &published{}
+	r := startRelay(t, RelayConfig{Store: s, URL: hook.URL, Publisher: p})
+	emit(t, s, uuid.New(), 1, 2, 3)
+	eventually(t, "published", func() bool { return p.count() == 3 })
+	stopRelay(t, r)
+	if n := len(hook.received()); n != 0 {
+		t.Errorf("%d disabled entries were sent", n)
+	}
+}
+
+type published struct {
+	mu   sync.Mutex
+	seqs []uint64
+}
+
+func (p *published) PublishBatch(_ event.Kind, _ uuid.UUID, seq uint64, _ []byte) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.seqs = append(p.seqs, seq)
+}
+
+func (p *published) count() int {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return len(p.seqs)
+}
+
+func TestEventsArePublishedOnceInTheOrderOfTheCommits(t *testing.T) {
+	s := openStore(t, filepath.Join(t.TempDir(), "p.db"))
+	emit(t, s, uuid.New(), 1, 2) // before the relay: not live any more
+	p := &published{}
+	startRelay(t, RelayConfig{Store: s, Publisher: p})
+	var wg sync.WaitGroup
+	for range 8 {
+		wg.Go(func() {
+			for n := range 50 {
+				emit(t, s, uuid.New(), n)
+			}
+		})
+	}
+	wg.Wait()
+	eventually(t, "all published", func() bool { return p.count() == 400 })
+	for i, seq := range p.seqs {
+		if seq != uint64(i+3) {
+			t.Fatalf("event %d has sequence %d", i, seq)
+		}
+	}
+}
+
+func TestRetryNowAndRetryAllDoNotWaitForTheBackoff(t *testing.T) {
+	inBubble(t, "n.db", func(t *testing.T, s *store.Store, hook *scripted) {
+		hook.status = func(_ emitted, try int) (int, string) {
+			if try == 1 {
+				return 500, "3600"
+			}
+			return 200, ""
+		}
+		r := startRelay(t, RelayConfig{Store: s, URL: "http://hook/", Sender: hook.sender()})
+		defer stopRelay(t, r)
+		for n := range 12 { // opens the breaker too
+			emit(t, s, uuid.New(), n)
+		}
+		time.Sleep(time.Second)
+		if err := r.RetryNow(t.Context(), 1); err != nil {
+			t.Fatal(err)
+		}
+		time.Sleep(30 * time.Second)
+		if e := entry(t, s, 1); e.State != store.OutboxDelivered {
+			t.Errorf("after RetryNow: %+v, %+v", e, r.Stats())
+		}
+		if err := r.RetryAll(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+		time.Sleep(30 * time.Second)
+		if !delivered(t, s, 12) {
+			t.Errorf("after RetryAll: %+v", r.Stats())
+		}
+	})
+}
+
+func TestDeliveredEntriesArePrunedAfterTheRetention(t *testing.T) {
+	inBubble(t, "x.db", func(t *testing.T, s *store.Store, hook *scripted) {
+		r := startRelay(t, RelayConfig{Store: s, URL: "http://hook/", Sender: hook.sender(), Retention: time.Hour})
+		defer stopRelay(t, r)
+		emit(t, s, uuid.New(), 1, 2, 3)
+		time.Sleep(30 * time.Minute)
+		if !delivered(t, s, 3) {
+			t.Fatal("not delivered")
+		}
+		time.Sleep(time.Hour)
+		if !delivered(t, s, 0) {
+			t.Error("not pruned")
+		}
+	})
+}
+
+func TestStopCutsOffWhatIsInFlightAndKeepsItPending(t *testing.T) {
+	g := newGate(t)
+	s := openStore(t, filepath.Join(t.TempDir(), "p.db"))
+	r := NewRelay(RelayConfig{Store: s, URL: g.URL, Sender: NewSender(SenderConfig{})})
+	if err := r.Start(); err != nil {
+		t.Fatal(err)
+	}
+	emit(t, s, uuid.New(), 1)
+	eventually(t, "in flight", func() bool { return g.flying.Load() == 1 })
+	ctx, cancel := context.WithTimeout(t.Context(), 50*time.Millisecond)
+	defer cancel()
+	if err := r.Stop(ctx); err != nil {
+		t.Fatal(err)
+	}
+	if e := entry(t, s, 1); e.State != store.OutboxPending || e.Attempts != 0 {
+		t.Errorf("%+v", e)
+	}
+}

@@ -1,0 +1,214 @@
+package dispatch
+
+import (
+	"bufio"
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"net/http"
+	"net/http/httptest"
+	"slices"
+	"strings"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"postern/event"
+)
+
+// rawReceiver answers each request with the given bytes and hands over what it
+// read, header lines as they were on the wire.
+func rawReceiver(t *testing.T, answer string) (url string, requests <-chan []string) {
+	t.Helper()
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { l.Close() })
+	got := make(chan []string, 10)
+	go func() {
+		for {
+			conn, err := l.Accept()
+			if err != nil {
+				return
+			}
+			go func() {
+				defer conn.Close()
+				for r := bufio.NewReader(conn); ; {
+					lines, ok := readRequest(r)
+					if !ok {
+						return
+					}
+					got <- lines
+					if _, err := io.WriteString(conn, answer); err != nil {
+						return
+					}
+				}
+			}()
+		}
+	}()
+	return "http://" + l.Addr().String() + "/hook?token=s3cret", got
+}
+
+func readRequest(r *bufio.Reader) (lines []string, ok bool) {
+	length := 0
+	for {
+		line, err := r.ReadString('\n')
+		if err != nil {
+			return nil, false
+		}
+		line = strings.TrimRight(line, "\r\n")
+		if line == "" {
+			break
+		}
+		fmt.Sscanf(line, "Content-Length: %d", &length)
+		lines = append(lines, line)
+	}
+	body := make([]byte, length)
+	if _, err := io.ReadFull(r, body); err != nil {
+		return nil, false
+	}
+	return append(lines, "body: "+string(body)), true
+}
+
+const okAnswer = "HTTP/1.1 200 OK\r\nContent-Length: 0\r\n\r\n"
+
+func TestAnInstanceDeliveryHasTheListedHeadersAndNothingElse(t *testing.T) {
+	url, requests := rawReceiver(t, okAnswer)
+	q := NewQueue(QueueConfig{Sender: NewSender(SenderConfig{})})
+	n := event.Notice{Kind: event.MessagesUpsert, Body: []byte(`{"a":1}`), InstanceID: 7, InstanceName: "shop", RequestID: "req-1", URLs: []string{url}}
+	if err := q.Enqueue(n); err != nil {
+		t.Fatal(err)
+	}
+	if err := q.Close(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	got := <-requests
+	slices.Sort(got)
+	host := strings.Split(url, "/")[2]
+	want := []string{
+		"Content-Length: 7", "Content-Type: application/json", "Host: " + host, "POST /hook?token=s3cret HTTP/1.1",
+		"User-Agent: Service-Webhook/1.0", `body: {"a":1}`, "x-instance-id: 7", "x-instance-name: shop", "x-owner-jid: ",
+		"x-request-id: req-1", "x-webhook-event: messages.upsert",
+	}
+	if !slices.Equal(got, want) {
+		t.Errorf("got\n%s\nwant\n%s", strings.Join(got, "\n"), strings.Join(want, "\n"))
+	}
+}
+
+func TestABatchDeliveryHasNoInstanceHeadersAndAFreshRequestID(t *testing.T) {
+	url, requests := rawReceiver(t, okAnswer)
+	s := NewSender(SenderConfig{})
+	var ids []string
+	for range 2 {
+		if o := s.Post(t.Context(), url, batchHeaders(event.BatchCreated), []byte("{}")); !o.Delivered() {
+			t.Fatal(o)
+		}
+		var names []string
+		for _, line := range <-requests {
+			name, value, _ := strings.Cut(line, ": ")
+			names = append(names, name)
+			if name == "x-request-id" {
+				ids = append(ids, value)
+			}
+		}
+		slices.Sort(names)
+		want := "Content-Length Content-Type Host POST /hook?token=s3cret HTTP/1.1 User-Agent body x-request-id x-webhook-event"
+		if got := strings.Join(names, " "); got != want {
+			t.Errorf("headers %q, want %q", got, want)
+		}
+	}
+	if len(ids) != 2 || ids[0] == ids[1] || len(ids[0]) != 36 {
+		t.Errorf("request ids %q", ids)
+	}
+}
+
+func TestOnly2xxCountsAsSuccessAndRedirectsAreNotFollowed(t *testing.T) {
+	var second atomic.Int32
+	target := httptest.NewServer(http.HandlerFunc(func(http.ResponseWriter, *http.Request) { second.Add(1) }))
+	defer target.Close()
+	status := 0
+	srv := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+		w.Header().Set("Location", target.URL)
+		w.WriteHeader(status)
+	}))
+	defer srv.Close()
+	s := NewSender(SenderConfig{})
+	for code, want := range map[int][2]bool{ // delivered, down
+		200: {true, false}, 201: {true, false}, 204: {true, false}, 299: {true, false}, 301: {false, false}, 302: {false, false},
+		307: {false, false}, 400: {false, false}, 404: {false, false}, 410: {false, false}, 429: {false, true}, 500: {false, true}, 503: {false, true},
+	} {
+		status = code
+		o := s.Post(t.Context(), srv.URL, batchHeaders(event.BatchCreated), nil)
+		if o.Status != code || o.Delivered() != want[0] || o.Down() != want[1] {
+			t.Errorf("%d: %+v, delivered %t, down %t", code, o, o.Delivered(), o.Down())
+		}
+	}
+	if second.Load() != 0 {
+		t.Error("a redirect was followed")
+	}
+}
+
+func TestTheTimeoutCoversTheAnswersBody(t *testing.T) {
+	url, _ := rawReceiver(t, "HTTP/1.1 200 OK\r\nContent-Length: 100\r\n\r\nhalf")
+	o := NewSender(SenderConfig{Timeout: 100 * time.Millisecond}).Post(t.Context(), url, batchHeaders(event.BatchCreated), nil)
+	if o.Delivered() || !o.Down() || o.Reason() != "no answer in time" {
+		t.Errorf("%+v: %s", o, o.Reason())
+	}
+}
+
+func TestALongAnswerIsNotReadToItsEnd(t *testing.T) {
+	srv := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+		block := bytes.Repeat([]byte("x"), 32<<10)
+		for {
+			if _, err := w.Write(block); err != nil {
+				return
+			}
+		}
+	}))
+	defer srv.Close()
+	if o := NewSender(SenderConfig{Timeout: 10 * time.Second}).Post(t.Context(), srv.URL, batchHeaders(event.BatchCreated), nil); !o.Delivered() {
+		t.Errorf("%+v", o)
+	}
+}
+
+func TestAnErrorNamesNoURL(t *testing.T) {
+	s := NewSender(SenderConfig{})
+	for _, target := range []string{"http://127.0.0.1:1/x?token=s3cret", "http://user:s3cret@%zz/", "http://nowhere.invalid/s3cret"} {
+		ctx, cancel := context.WithTimeout(t.Context(), 5*time.Second)
+		o := s.Post(ctx, target, batchHeaders(event.BatchCreated), nil)
+		cancel()
+		if o.Err == nil || !o.Down() || strings.Contains(o.Reason(), "token=") || strings.Contains(o.Reason(), "/s3cret") {
+			t.Errorf("%s: %q", target, o.Reason())
+		}
+	}
+}
+
+func TestRetryAfterCountsAsSecondsOrDateUpToAnHour(t *testing.T) {
+	now := time.Date(2026, 3, 4, 5, 6, 7, 0, time.UTC)
+	for in, want := range map[string]time.Duration{
+		"": 0, "0": 0, "7": 7 * time.Second, "3600": time.Hour, "7200": time.Hour, "99999999999999999999999": time.Hour,
+		"-5": 0, "1.5": 0, "soon": 0, "Wed, 04 Mar 2026 05:07:07 GMT": time.Minute, "Wed, 04 Mar 2026 09:00:00 GMT": time.Hour,
+		"Wed, 04 Mar 2026 05:00:00 GMT": 0,
+	} {
+		if got := retryAfter(in, now); got != want {
+			t.Errorf("%q: %v, want %v", in, got, want)
+		}
+	}
+}
+
+func TestTheGuardLooksAtTheResolvedAddress(t *testing.T) {
+	srv := httptest.NewServer(http.HandlerFunc(func(http.ResponseWriter, *http.Request) { t.Error("the guarded receiver was reached") }))
+	defer srv.Close()
+	_, port, _ := net.SplitHostPort(srv.Listener.Addr().String())
+	s := NewSender(SenderConfig{Guard: Guard{DenyPrivate: true}})
+	for _, host := range []string{"127.0.0.1", "localhost", "[::ffff:127.0.0.1]", "0.0.0.0"} {
+		o := s.Post(t.Context(), "http://"+host+":"+port+"/", batchHeaders(event.BatchCreated), nil)
+		if !errors.Is(o.Err, ErrAddress) && o.Err == nil {
+			t.Errorf("%s: %+v", host, o)
+		}
+	}
+}
