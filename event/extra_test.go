@@ -2,8 +2,10 @@ package event
 
 import (
 	"encoding/json"
+	"maps"
 	"math"
 	"reflect"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -106,25 +108,34 @@ func TestTimesOutsideOfTheCalendarBecomeTheNearestInside(t *testing.T) {
 }
 
 func FuzzHostileExtraKeysNeverBreakAPayload(f *testing.F) {
-	f.Add("chatJid", "CHATJID", "x", []byte(`{"a":1,"a":2}`))
-	f.Add("a\xff", "a\xfe", "\xff", []byte(`[{"b":null}]`))
-	f.Add("\u212aey", "ſtate", "\"},{", []byte(`null`))
-	f.Add("type", "type\x00", "\u2028", []byte(`1e999`))
-	f.Fuzz(func(t *testing.T, k1, k2, value string, raw []byte) {
-		x := Extra{
+	schemas := map[Kind]ruleset{}
+	for kind := range extended(nil) {
+		var err error
+		if schemas[kind], err = rulesOf(kind); err != nil {
+			f.Fatal(err)
+		}
+	}
+	kinds := slices.Sorted(maps.Keys(schemas))
+	for i := range kinds {
+		f.Add(uint8(i), "chatJid", "CHATJID", "x", []byte(`{"a":1,"a":2}`))
+		f.Add(uint8(i), "a\xff", "a\xfe", "\xff", []byte(`[{"b":null}]`))
+		f.Add(uint8(i), "\u212aey", "ſtate", "\"},{", []byte(`null`))
+		f.Add(uint8(i), "type", "type\x00", "\u2028", []byte(`1e999`))
+	}
+	f.Fuzz(func(t *testing.T, pick uint8, k1, k2, value string, raw []byte) {
+		kind := kinds[int(pick)%len(kinds)]
+		data := extended(Extra{
 			k1: value, k2: map[string]any{k1: raw, k2: value, value: json.RawMessage(raw)},
 			k1 + k2: json.RawMessage(raw), k2 + k1: json.Number(value), value: []string{k1, k2},
+		})[kind]
+		body, err := MarshalInstance(kind, exampleInstance(data), data, exampleTime)
+		if err != nil {
+			t.Fatalf("%s: %v", kind, err)
 		}
-		for kind, data := range extended(x) {
-			body, err := MarshalInstance(kind, exampleInstance(data), data, exampleTime)
-			if err != nil {
-				t.Fatalf("%s: %v", kind, err)
-			}
-			if err := Validate(kind, body); err != nil {
-				t.Fatalf("%v\n%s", err, body)
-			}
-			declaredSurvive(t, kind, body)
+		if err := schemas[kind].fit(body); err != nil {
+			t.Fatalf("%s: %v\n%s", kind, err, body)
 		}
+		declaredSurvive(t, kind, body)
 	})
 }
 

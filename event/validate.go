@@ -22,31 +22,42 @@ var ErrInvalid = errors.New("event body breaks its schema")
 // "data.counts.total". It is for tests and for those who receive events; the
 // program does not check its own types with it at run time.
 func Validate(kind Kind, body []byte) error {
-	text, err := SchemaJSON(kind)
+	rules, err := rulesOf(kind)
 	if err != nil {
 		return err
 	}
-	var schema any
-	if err := json.Unmarshal(text, &schema); err != nil {
-		return err
-	}
-	rules, ok := schema.(object)
-	if !ok {
-		return fmt.Errorf("%w: there is no event %q", ErrInvalid, kind)
-	}
-	dec := json.NewDecoder(bytes.NewReader(body))
-	dec.UseNumber()
-	value, err := readOnce(dec, "")
-	if err == nil {
-		err = check(rules, value, "")
-	}
-	if err == nil {
-		err = atEnd(dec)
-	}
-	if err != nil {
+	if err := rules.fit(body); err != nil {
 		return fmt.Errorf("%w: %s: %w", ErrInvalid, kind, err)
 	}
 	return nil
+}
+
+// ruleset is a schema as a reader of its JSON has it.
+type ruleset object
+
+func rulesOf(kind Kind) (ruleset, error) {
+	if _, ok := Lookup(kind); !ok {
+		return nil, fmt.Errorf("%w: there is no event %q", ErrInvalid, kind)
+	}
+	text, err := SchemaJSON(kind)
+	if err != nil {
+		return nil, err
+	}
+	var r ruleset
+	return r, json.Unmarshal(text, &r)
+}
+
+func (r ruleset) fit(body []byte) error {
+	dec := json.NewDecoder(bytes.NewReader(body))
+	dec.UseNumber()
+	value, err := readOnce(dec, "")
+	if err != nil {
+		return err
+	}
+	if err := atEnd(dec); err != nil {
+		return err
+	}
+	return check(object(r), value, "")
 }
 
 // readOnce reads one JSON value and refuses repeated keys.
