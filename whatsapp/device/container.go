@@ -8,11 +8,8 @@ import (
 	"log/slog"
 	"math/rand/v2"
 
-	"github.com/google/uuid"
 	"go.mau.fi/util/random"
-	"go.mau.fi/whatsmeow/proto/waAdv"
 	wastore "go.mau.fi/whatsmeow/store"
-	"go.mau.fi/whatsmeow/types"
 	"go.mau.fi/whatsmeow/util/keys"
 
 	"postern/store"
@@ -103,7 +100,7 @@ func (c *Container) Delete(ctx context.Context, instance int64) error {
 
 // DeleteTx is Delete as part of the caller's commit.
 func (c *Container) DeleteTx(tx *store.Tx, instance int64) error {
-	var all [][]byte
+	all := [][]byte{recordKey(instance)} // also a damaged one, which Scan leaves out
 	err := tx.Scan(deviceBucket, store.Range{Prefix: store.Key(instance)}, func(k, _ []byte) (bool, error) {
 		all = append(all, k)
 		return true, nil
@@ -136,33 +133,66 @@ var _ wastore.DeviceContainer = view{}
 
 // PutDevice stores a device after pairing, and later its changed names and
 // settings: keys never change. A device that was paired anew replaces the
-// former one with everything that belonged to it.
+// former one with everything that belonged to it. For a device that was
+// deleted or replaced meanwhile it returns the library's ErrDeviceDeleted.
 func (v view) PutDevice(ctx context.Context, d *wastore.Device) error {
 	if d.ID == nil {
 		return errors.New("device: a device without JID cannot be stored")
 	}
-	fresh := newRecord(d)
+	fresh, stored := newRecord(d), d.Initialized
 	err := v.c.store.Update(ctx, func(tx *store.Tx) error {
-		known, found, err := store.GetJSON[record](tx, deviceBucket, recordKey(v.instance))
-		if err != nil && !errors.Is(err, store.ErrDamaged) {
+		if stored {
+			return v.change(tx, fresh)
+		}
+		known, found, err := v.record(tx)
+		if err != nil {
 			return err
 		}
-		if found && known.JID == fresh.JID {
-			known.update(fresh)
-			return store.PutJSON(tx, deviceBucket, recordKey(v.instance), known)
+		if !found || !known.same(fresh) {
+			known = fresh
+			err = v.c.DeleteTx(tx, v.instance)
 		}
-		if err := v.c.DeleteTx(tx, v.instance); err != nil {
+		if err != nil {
 			return err
 		}
-		return store.PutJSON(tx, deviceBucket, recordKey(v.instance), fresh)
+		known.update(fresh)
+		return store.PutJSON(tx, deviceBucket, recordKey(v.instance), known)
 	})
 	if err != nil {
 		return fmt.Errorf("store device of instance %d: %w", v.instance, err)
 	}
-	if !d.Initialized {
+	if !stored {
 		v.c.initialise(d, v.instance)
 	}
 	return nil
+}
+
+// change stores the changes of a device that is stored already.
+func (v view) change(tx *store.Tx, fresh record) error {
+	if !tx.Has(deviceBucket, recordKey(v.instance)) {
+		return wastore.ErrDeviceDeleted
+	}
+	known, found, err := v.record(tx)
+	if err != nil {
+		return err
+	}
+	if !found { // damaged: the device in memory repairs it
+		known = fresh
+	}
+	if !known.same(fresh) {
+		return wastore.ErrDeviceDeleted
+	}
+	known.update(fresh)
+	return store.PutJSON(tx, deviceBucket, recordKey(v.instance), known)
+}
+
+// record reads the instance's record; one that is damaged is not found.
+func (v view) record(tx *store.Tx) (known record, found bool, err error) {
+	known, found, err = store.GetJSON[record](tx, deviceBucket, recordKey(v.instance))
+	if errors.Is(err, store.ErrDamaged) {
+		err = nil
+	}
+	return known, found, err
 }
 
 // DeleteDevice removes a device with everything of it, unless the instance was
@@ -171,14 +201,12 @@ func (v view) DeleteDevice(ctx context.Context, d *wastore.Device) error {
 	if d.ID == nil {
 		return errors.New("device: a device without JID cannot be deleted")
 	}
-	jid := *d.ID
+	// Only what never changes: the library deletes while others may set names.
+	gone := record{JID: *d.ID, Identity: d.IdentityKey.Priv[:]}
 	err := v.c.store.Update(ctx, func(tx *store.Tx) error {
-		known, found, err := store.GetJSON[record](tx, deviceBucket, recordKey(v.instance))
-		if err != nil && !errors.Is(err, store.ErrDamaged) {
+		known, found, err := v.record(tx)
+		if err != nil || found && !known.same(gone) {
 			return err
-		}
-		if found && known.JID != jid {
-			return nil
 		}
 		return v.c.DeleteTx(tx, v.instance)
 	})
@@ -187,81 +215,6 @@ func (v view) DeleteDevice(ctx context.Context, d *wastore.Device) error {
 	}
 	return nil
 }
-
-// record is a device as it is stored.
-type record struct {
-	JID            types.JID `json:"jid"`
-	LID            types.JID `json:"lid"`
-	RegistrationID uint32    `json:"registrationId"`
-	Noise          []byte    `json:"noise"`    // private keys
-	Identity       []byte    `json:"identity"` //
-	SignedPreKey   []byte    `json:"signedPreKey"`
-	SignedPreKeyID uint32    `json:"signedPreKeyId"`
-	Signature      []byte    `json:"signature"`
-	AdvSecret      []byte    `json:"advSecret"`
-
-	Details             []byte `json:"details"` // of the account's signature over this device
-	AccountSignature    []byte `json:"accountSignature"`
-	AccountSignatureKey []byte `json:"accountSignatureKey"`
-	DeviceSignature     []byte `json:"deviceSignature"`
-
-	Platform              string    `json:"platform"`
-	BusinessName          string    `json:"businessName"`
-	PushName              string    `json:"pushName"`
-	FacebookUUID          uuid.UUID `json:"facebookUuid"`
-	LIDMigrationTimestamp int64     `json:"lidMigrationTimestamp"`
-	CompanionMetaNonce    string    `json:"companionMetaNonce"`
-}
-
-func newRecord(d *wastore.Device) record {
-	r := record{
-		JID: *d.ID, LID: d.LID, RegistrationID: d.RegistrationID,
-		Noise: d.NoiseKey.Priv[:], Identity: d.IdentityKey.Priv[:],
-		SignedPreKey: d.SignedPreKey.Priv[:], SignedPreKeyID: d.SignedPreKey.KeyID,
-		AdvSecret: d.AdvSecretKey,
-		Platform:  d.Platform, BusinessName: d.BusinessName, PushName: d.PushName, FacebookUUID: d.FacebookUUID,
-		LIDMigrationTimestamp: d.LIDMigrationTimestamp, CompanionMetaNonce: d.CompanionMetaNonce,
-	}
-	if d.SignedPreKey.Signature != nil {
-		r.Signature = d.SignedPreKey.Signature[:]
-	}
-	if a := d.Account; a != nil {
-		r.Details, r.AccountSignature, r.AccountSignatureKey, r.DeviceSignature =
-			a.Details, a.AccountSignature, a.AccountSignatureKey, a.DeviceSignature
-	}
-	return r
-}
-
-// update takes over what may change in the life of a device.
-func (r *record) update(from record) {
-	r.LID, r.Platform, r.BusinessName, r.PushName = from.LID, from.Platform, from.BusinessName, from.PushName
-	r.LIDMigrationTimestamp, r.CompanionMetaNonce = from.LIDMigrationTimestamp, from.CompanionMetaNonce
-}
-
-func (r record) device() (*wastore.Device, error) {
-	if len(r.Noise) != 32 || len(r.Identity) != 32 || len(r.SignedPreKey) != 32 || len(r.Signature) != 64 || r.JID.IsEmpty() {
-		return nil, errors.New("the record is incomplete")
-	}
-	signature := [64]byte(r.Signature)
-	jid := r.JID
-	return &wastore.Device{
-		ID: &jid, LID: r.LID, RegistrationID: r.RegistrationID,
-		NoiseKey:    keys.NewKeyPairFromPrivateKey([32]byte(r.Noise)),
-		IdentityKey: keys.NewKeyPairFromPrivateKey([32]byte(r.Identity)),
-		SignedPreKey: &keys.PreKey{
-			KeyPair: *keys.NewKeyPairFromPrivateKey([32]byte(r.SignedPreKey)), KeyID: r.SignedPreKeyID, Signature: &signature,
-		},
-		AdvSecretKey: r.AdvSecret,
-		Account: &waAdv.ADVSignedDeviceIdentity{
-			Details: r.Details, AccountSignature: r.AccountSignature,
-			AccountSignatureKey: r.AccountSignatureKey, DeviceSignature: r.DeviceSignature,
-		},
-		Platform: r.Platform, BusinessName: r.BusinessName, PushName: r.PushName, FacebookUUID: r.FacebookUUID,
-		LIDMigrationTimestamp: r.LIDMigrationTimestamp, CompanionMetaNonce: r.CompanionMetaNonce,
-	}, nil
-}
-
-func recordKey(instance int64) []byte { return store.Key(instance, byte('D')) }
 
 // decode reads JSON that this package wrote.
 func decode(raw []byte, v any) error {

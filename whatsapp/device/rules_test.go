@@ -1,0 +1,138 @@
+package device
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"testing"
+	"time"
+
+	wastore "go.mau.fi/whatsmeow/store"
+	"go.mau.fi/whatsmeow/types"
+
+	"postern/store"
+)
+
+func TestPreKeyIDsBeginAnewAfter24BitsAndUploadMarksThemAll(t *testing.T) {
+	f := newFile(t)
+	s := f.stores(t, 1)
+	check(t, f.Update(t.Context(), func(tx *store.Tx) error {
+		return direct{tx, 1}.put(nextPreKeyKey, store.Key(uint32(maxPreKeyID-1)))
+	}))
+	ks, err := s.GetOrGenPreKeys(t.Context(), 4)
+	check(t, err)
+	for i, want := range []uint32{1, 2, maxPreKeyID - 1, maxPreKeyID} {
+		if ks[i].KeyID != want {
+			t.Errorf("key %d has id %d, want %d", i, ks[i].KeyID, want)
+		}
+	}
+	check(t, s.MarkPreKeysAsUploaded(t.Context(), ks[len(ks)-1].KeyID))
+	if n, _ := s.UploadedPreKeyCount(t.Context()); n != 4 {
+		t.Errorf("%d uploaded, want 4", n)
+	}
+}
+
+func TestTheLIDMapIsSharedByAllDevicesAndSurvivesARestart(t *testing.T) {
+	f := newFile(t)
+	check(t, f.stores(t, 1).PutLIDMapping(t.Context(), lid, phone))
+	f.reopen(t)
+	if got, err := f.stores(t, 2).GetPNForLID(t.Context(), lid); got != phone || err != nil {
+		t.Errorf("%v, %v", got, err)
+	}
+}
+
+func TestWhatIsPastItsTimeIsRemovedAndNothingElse(t *testing.T) {
+	f := newFile(t)
+	ctx, s := t.Context(), f.stores(t, 1)
+	write := func(instance int64, n byte, age time.Duration) {
+		at, id := time.Now().Add(-age), fmt.Sprint(n)
+		check(t, f.Update(ctx, func(tx *store.Tx) error {
+			d := direct{tx, instance}
+			return errors.Join(d.put(bufferedKey([32]byte{n}), encodeBuffered(at, at, []byte("v"))),
+				d.put(outgoingKey(group, id), store.Key(at.UnixMilli(), "f", byte(0), "v")),
+				d.put(store.Key(secretPrefix(group, id), phone.String()), store.Key(at.Unix(), "v")))
+		}))
+	}
+	ages := []time.Duration{0, keepOutgoing - time.Hour, keepOutgoing + time.Hour, keepBuffered + time.Hour, keepSecrets + time.Hour}
+	for n, age := range ages {
+		write(1, byte(n), age)
+	}
+	write(256, 9, keepSecrets+time.Hour)
+	check(t, f.container.Prune(ctx, 1))
+	for n, age := range ages {
+		e, err := s.GetBufferedEvent(ctx, [32]byte{byte(n)})
+		check(t, err)
+		_, _, noText := s.GetOutgoingEvent(ctx, group, group, fmt.Sprint(n))
+		secret, _, err := s.GetMessageSecret(ctx, group, phone, fmt.Sprint(n))
+		check(t, err)
+		if (e != nil) != (age < keepBuffered) || (noText == nil) != (age < keepOutgoing) || (secret != nil) != (age < keepSecrets) {
+			t.Errorf("age %v: buffered %v, outgoing %v, secret %v", age, e != nil, noText == nil, secret != nil)
+		}
+	}
+	if n := f.records(t, 256); n != 3 {
+		t.Errorf("another instance has %d records, want 3", n)
+	}
+}
+
+func TestPruneGoesThroughMoreThanOneStep(t *testing.T) {
+	f := newFile(t)
+	s := f.stores(t, 1)
+	tokens := make([]wastore.PrivacyToken, 2*pruneStep+1)
+	for i := range tokens {
+		tokens[i] = wastore.PrivacyToken{User: types.JID{User: fmt.Sprint(i), Server: types.DefaultUserServer}, Timestamp: time.Unix(int64(i), 0)}
+	}
+	check(t, s.PutPrivacyTokens(t.Context(), tokens...))
+	if n, err := s.DeleteExpiredPrivacyTokens(t.Context(), time.Unix(2*pruneStep, 0)); n != 2*pruneStep || err != nil {
+		t.Errorf("%d removed, %v; want %d", n, err, 2*pruneStep)
+	}
+	if n := f.records(t, 1); n != 1 {
+		t.Errorf("%d are left, want 1", n)
+	}
+}
+
+func TestAContextThatOutlivesItsDecryptionWritesToTheFile(t *testing.T) {
+	s := newFile(t).stores(t, 1)
+	var late context.Context
+	check(t, s.DoDecryptionTxn(t.Context(), func(ctx context.Context) error { late = ctx; return nil }))
+	check(t, s.PutSession(late, "1:0", []byte("late")))
+	got, err := s.GetSession(t.Context(), "1:0")
+	wantBytes(t, "session", got, err, []byte("late"))
+}
+
+func TestADecryptionInsideAnotherJoinsIt(t *testing.T) {
+	f := newFile(t)
+	s := f.stores(t, 1)
+	failed := errors.New("outer")
+	err := s.DoDecryptionTxn(t.Context(), func(ctx context.Context) error {
+		check(t, s.DoDecryptionTxn(ctx, func(ctx context.Context) error { return s.PutSession(ctx, "1:0", []byte("x")) }))
+		return failed
+	})
+	if has, _ := s.HasSession(t.Context(), "1:0"); has || !errors.Is(err, failed) {
+		t.Errorf("the inner one was stored: %v, %v", has, err)
+	}
+}
+
+func TestAnotherInstanceDoesNotSeeADecryption(t *testing.T) {
+	f := newFile(t)
+	one, two := f.stores(t, 1), f.stores(t, 2)
+	check(t, one.DoDecryptionTxn(t.Context(), func(ctx context.Context) error {
+		check(t, one.PutSession(ctx, "1:0", []byte("one")))
+		got, err := two.GetSession(ctx, "1:0")
+		wantBytes(t, "instance 2", got, err, nil)
+		return two.PutSession(ctx, "1:0", []byte("two"))
+	}))
+	got, err := two.GetSession(t.Context(), "1:0")
+	wantBytes(t, "instance 2 after", got, err, []byte("two"))
+}
+
+func TestAMigrationInADroppedDecryptionIsDoneLater(t *testing.T) {
+	s := newFile(t).stores(t, 1)
+	check(t, s.PutSession(t.Context(), "49151:0", []byte("x")))
+	_ = s.DoDecryptionTxn(t.Context(), func(ctx context.Context) error {
+		check(t, errors.Join(s.MigratePNToLID(ctx, phone, lid), s.MigratePNToLID(ctx, phone, lid)))
+		return errDecrypt
+	})
+	check(t, s.MigratePNToLID(t.Context(), phone, lid))
+	got, err := s.GetSession(t.Context(), "77_1:0")
+	wantBytes(t, "session", got, err, []byte("x"))
+}
