@@ -16,11 +16,20 @@ type keeper struct {
 	id      int64
 	session Session
 
+	// turn, of size 1, is full while a call connects, pairs, restarts or logs
+	// out: what one of them stores must not be overtaken by another.
+	turn chan struct{}
+
 	mu      sync.Mutex
 	changed chan struct{} // closed and replaced after each fact and each dial
+	state   event.State   // what the connection is, as last told
+	unsaved event.State   // that state when it could not be stored, else empty
 	dialing bool          // a goroutine is waiting to dial, or dialling
-	calm    bool          // dial no more: logged out, restarting or stopping
-	tries   int           // dials since the last time online
+	hangup  context.CancelFunc
+	redial  bool          // a loss was told while the dial still ran; dial again
+	pause   time.Duration // before that
+	calm    bool          // dial no more: logging out, restarting or stopping
+	tries   int           // pauses since the last time online
 	failure error         // why the last dial failed, nil after a good one
 	code    *event.QRCode // the code that waits for a phone
 	request string        // id of the API call that wants the connection
@@ -28,10 +37,22 @@ type keeper struct {
 	lastReceived, lastSent time.Time
 }
 
+// take waits for the turn.
+func (k *keeper) take(ctx context.Context) error {
+	select {
+	case k.turn <- struct{}{}:
+		return nil
+	case <-ctx.Done():
+		return context.Cause(ctx)
+	}
+}
+
+func (k *keeper) release() { <-k.turn }
+
 // report is the session's report function.
 func (k *keeper) report(ctx context.Context, f event.Fact) error {
 	k.mu.Lock()
-	if f.RequestID == "" {
+	if f.RequestID == "" && f.Status != "" {
 		f.RequestID = k.request
 	}
 	if f.Status == event.Reconnecting && !k.mayRetry() {
@@ -39,13 +60,13 @@ func (k *keeper) report(ctx context.Context, f event.Fact) error {
 	}
 	k.mu.Unlock()
 
-	if err := k.sup.reg.Report(ctx, k.id, f); err != nil {
-		if f.Status != "" {
-			k.note(f) // the connection is what it is, stored or not
-		}
+	err := k.sup.reg.Report(ctx, k.id, f)
+	if err == nil || f.Status != "" {
+		k.note(f, err) // the connection is what it is, stored or not
+	}
+	if err != nil {
 		return err
 	}
-	k.note(f)
 	if code, ok := f.Data.(event.QRCode); ok && k.sup.cfg.OnCode != nil {
 		k.sup.cfg.OnCode(k.id, code.Code)
 	}
@@ -58,8 +79,8 @@ func (k *keeper) mayRetry() bool {
 	return k.sup.cfg.AutoReconnect && !k.calm && k.sup.life.Err() == nil && k.session.Paired()
 }
 
-// note draws the consequences of a stored fact.
-func (k *keeper) note(f event.Fact) {
+// note draws the consequences of a fact; failed is why it was not stored.
+func (k *keeper) note(f event.Fact, failed error) {
 	k.mu.Lock()
 	defer k.mu.Unlock()
 	switch data := f.Data.(type) {
@@ -68,24 +89,56 @@ func (k *keeper) note(f event.Fact) {
 	case *event.Message, event.Receipt:
 		k.lastReceived = time.Now()
 	}
+	if f.Status != "" {
+		k.become(f.Status, failed)
+		k.follow(f)
+	}
+	k.broadcast()
+}
+
+// become notes the state of the connection. The caller holds k.mu.
+func (k *keeper) become(s event.State, failed error) {
+	k.state, k.unsaved = s, ""
+	if failed != nil {
+		k.unsaved = s
+	}
+}
+
+// follow dials, or ceases to, as a new state asks for. The caller holds k.mu.
+func (k *keeper) follow(f event.Fact) {
+	update, _ := f.Data.(event.ConnectionUpdate)
+	k.redial = false
+	if f.Status != event.QRCodeState {
+		k.code = nil
+	}
 	switch f.Status {
-	case "", event.QRCodeState:
 	case event.Online:
-		k.tries, k.code, k.request = 0, nil, ""
+		k.tries, k.request = 0, ""
 	case event.Reconnecting:
 		k.dialAfter(k.delay())
 	case event.Connecting:
-		if u, ok := f.Data.(event.ConnectionUpdate); ok && u.Type == event.TypeManualReconnect {
+		if update.Type == event.TypeManualReconnect {
 			k.dialAfter(0) // paired: the login is due at once
 		}
 	case event.ConnectionError:
-		k.code = nil
-		if u, ok := f.Data.(event.ConnectionUpdate); ok && u.Type == event.TypeStreamError && k.mayRetry() {
+		if update.Type == event.TypeStreamError && k.mayRetry() {
 			k.dialAfter(k.delay())
 		}
+	case event.LoggedOut, event.StreamReplaced, event.ClientOutdated, event.TemporaryBan:
+		k.request = ""
+		if k.hangup != nil {
+			k.hangup() // a dial that waits would undo it
+		}
 	default:
-		k.code = nil
 	}
+}
+
+// set stores a state that this side found, not the session.
+func (k *keeper) set(f event.Fact) {
+	err := k.sup.set(k.id, f)
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	k.become(f.Status, err)
 	k.broadcast()
 }
 
@@ -115,24 +168,17 @@ func (k *keeper) await(ctx context.Context, ok func() bool) error {
 // settled reports whether the attempt to connect came to some end. The caller
 // holds k.mu.
 func (k *keeper) settled() bool {
-	return k.session.Online() || k.code != nil || !k.dialing && k.failure != nil || k.ended()
+	return k.state == event.Online || k.state == event.PairingCodeState || k.code != nil || !k.dialing && (k.failure != nil || !k.underWay())
 }
 
-// ended reports whether the stored state says that nothing more will come by
-// itself. The caller holds k.mu.
-func (k *keeper) ended() bool {
-	if k.dialing {
-		return false
-	}
-	rec, err := k.sup.reg.ByID(k.id)
-	if err != nil {
-		return true
-	}
-	switch rec.Status {
+// underWay reports whether more is to come by itself, without another dial or
+// call. The caller holds k.mu.
+func (k *keeper) underWay() bool {
+	switch k.state {
 	case event.Connecting, event.Reconnecting, event.Pairing, event.QRCodeState, event.PairingCodeState:
-		return false
-	default:
 		return true
+	default:
+		return false
 	}
 }
 
@@ -145,76 +191,6 @@ func (k *keeper) delay() time.Duration {
 	if k.tries < 16 {
 		d = min(d, cfg.InitialDelay<<k.tries)
 	}
+	k.tries++
 	return d - time.Duration(rand.Int64N(int64(d)/4+1))
 }
-
-// startDial dials after the delay unless a dial is under way.
-func (k *keeper) startDial(delay time.Duration) {
-	k.mu.Lock()
-	defer k.mu.Unlock()
-	k.calm = false
-	k.dialAfter(delay)
-}
-
-// dialAfter starts the goroutine that dials. The caller holds k.mu.
-func (k *keeper) dialAfter(delay time.Duration) {
-	if k.dialing || k.calm || k.sup.life.Err() != nil {
-		return
-	}
-	k.dialing = true
-	k.sup.work.Go(func() { k.dial(delay) })
-}
-
-// dial waits and dials until one dial succeeds; what follows a good one is
-// reported by the session.
-func (k *keeper) dial(delay time.Duration) {
-	for {
-		select {
-		case <-time.After(delay):
-		case <-k.sup.life.Done():
-		}
-		err := k.dialOnce()
-		k.mu.Lock()
-		k.failure = err
-		again := err != nil && k.mayRetry()
-		if !again {
-			k.dialing = false
-			k.broadcast()
-			k.mu.Unlock()
-			if err != nil && k.sup.life.Err() == nil {
-				k.sup.set(k.id, event.Fact{Status: event.ConnectionTimeout, Error: err.Error()})
-			}
-			return
-		}
-		delay = k.delay()
-		k.broadcast()
-		k.mu.Unlock()
-		k.sup.set(k.id, event.Fact{Status: event.Reconnecting, Error: err.Error()})
-	}
-}
-
-func (k *keeper) dialOnce() error {
-	k.mu.Lock()
-	stopped := k.calm || k.sup.life.Err() != nil
-	k.tries++
-	k.mu.Unlock()
-	if stopped {
-		return context.Canceled
-	}
-	ctx, cancel := context.WithTimeout(k.sup.life, k.sup.cfg.ConnectTimeout)
-	defer cancel()
-	return k.session.Connect(ctx)
-}
-
-// quiet ends all dialling and drops the socket.
-func (k *keeper) quiet(ctx context.Context) error {
-	k.mu.Lock()
-	k.calm = true
-	k.code = nil
-	k.mu.Unlock()
-	k.session.Disconnect()
-	return k.await(ctx, func() bool { return !k.dialing })
-}
-
-// close is quiet for the end of the program, when life is over already.
-func (k *keeper) close() { _ = k.quiet(context.Background()) }

@@ -46,6 +46,8 @@ var (
 	ErrNeverPaired = errors.New("the instance is not linked to a phone; connect it first")
 	// ErrNotStored: WhatsApp took the message, and it could not be stored.
 	ErrNotStored = errors.New("the message was sent and could not be stored")
+
+	errStopping = fmt.Errorf("%w: the program is stopping", event.ErrNotConnected)
 )
 
 // SupervisorConfig is what a Supervisor needs.
@@ -99,7 +101,7 @@ func (s *Supervisor) Start() {
 		s.restore()
 	}
 	if s.cfg.Retention > 0 {
-		s.work.Go(s.prune)
+		s.spawn(s.prune)
 	}
 }
 
@@ -107,13 +109,17 @@ func (s *Supervisor) Start() {
 // started, until ctx ends. The stored states stay: the next start corrects
 // them.
 func (s *Supervisor) Stop(ctx context.Context) error {
-	s.end()
+	s.mu.Lock()
+	s.end() // nothing is spawned from here on
+	s.mu.Unlock()
 	done := make(chan struct{})
 	go func() {
 		defer close(done)
+		var closing sync.WaitGroup
 		for _, k := range s.all() {
-			s.work.Go(k.close)
+			closing.Go(k.quiet)
 		}
+		closing.Wait()
 		s.work.Wait()
 	}()
 	select {
@@ -122,6 +128,18 @@ func (s *Supervisor) Stop(ctx context.Context) error {
 	case <-ctx.Done():
 		return fmt.Errorf("instances still disconnecting: %w", context.Cause(ctx))
 	}
+}
+
+// spawn runs fn in a goroutine that Stop waits for. It reports false, and does
+// nothing, once Stop was called.
+func (s *Supervisor) spawn(fn func()) bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.life.Err() != nil {
+		return false
+	}
+	s.work.Go(fn)
+	return true
 }
 
 func (s *Supervisor) all() []*keeper {
@@ -136,18 +154,19 @@ func (s *Supervisor) all() []*keeper {
 
 // keeper returns the keeper of an instance, made on first use.
 func (s *Supervisor) keeper(ctx context.Context, id int64) (*keeper, error) {
-	if _, err := s.reg.ByID(id); err != nil {
-		return nil, err
-	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
+	rec, err := s.reg.ByID(id)
+	if err != nil {
+		return nil, err
+	}
+	if s.life.Err() != nil {
+		return nil, errStopping
+	}
 	if k := s.keepers[id]; k != nil {
 		return k, nil
 	}
-	if s.life.Err() != nil {
-		return nil, fmt.Errorf("%w: the program is stopping", event.ErrNotConnected)
-	}
-	k := &keeper{sup: s, id: id, changed: make(chan struct{})}
+	k := &keeper{sup: s, id: id, turn: make(chan struct{}, 1), changed: make(chan struct{}), state: rec.Status}
 	session, err := s.cfg.Connector.Open(ctx, id, k.report)
 	if err != nil {
 		return nil, fmt.Errorf("open session of instance %d: %w", id, err)
@@ -166,55 +185,79 @@ func (s *Supervisor) restore() {
 		}
 	}
 	slots := make(chan struct{}, max(1, s.cfg.StartupConcurrency))
-	s.work.Go(func() {
+	s.spawn(func() {
 		for _, rec := range linked {
 			select {
 			case slots <- struct{}{}:
 			case <-s.life.Done():
 				return
 			}
-			s.work.Go(func() {
+			s.spawn(func() {
 				defer func() { <-slots }()
-				s.restoreOne(rec)
+				s.restoreOne(rec.ID)
 			})
 		}
 	})
 }
 
 // retries reports whether an instance that stopped in this state is dialled
-// again at the next start. The others wait for somebody to act.
+// again at the next start. The others wait for somebody to act; a client that
+// was outdated may have been replaced by this one.
 func retries(state event.State) bool {
 	switch state {
-	case event.LoggedOut, event.ClientOutdated, event.TemporaryBan, event.StreamReplaced:
+	case event.LoggedOut, event.TemporaryBan, event.StreamReplaced:
 		return false
 	default:
 		return true
 	}
 }
 
-func (s *Supervisor) restoreOne(rec Record) {
-	k, err := s.keeper(s.life, rec.ID)
+func (s *Supervisor) restoreOne(id int64) {
+	k, err := s.keeper(s.life, id)
 	if err != nil {
-		s.log.Error("instance not restored; its WhatsApp session cannot be read, log it out and pair it again", "instance", rec.Name, "error", err)
-		s.set(rec.ID, event.Fact{Status: event.SessionMissing, Error: "the WhatsApp session cannot be read"})
+		if s.life.Err() == nil {
+			s.log.Error("instance not restored; its WhatsApp session cannot be read, log it out and pair it again", "instance_id", id, "error", err)
+			_ = s.set(id, event.Fact{Status: event.SessionMissing, Error: "the WhatsApp session cannot be read"})
+		}
 		return
 	}
-	if !k.session.Paired() {
-		s.set(rec.ID, event.Fact{Status: event.SessionMissing, Error: "the WhatsApp session is gone; pair again"})
+	if !k.resume() {
 		return
 	}
-	s.set(rec.ID, event.Fact{Status: event.Reconnecting})
-	k.startDial(0)
 	ctx, cancel := context.WithTimeout(s.life, s.cfg.ConnectTimeout)
 	defer cancel()
-	_ = k.await(ctx, func() bool { return k.settled() }) // its end frees the slot, whatever it is
+	_ = k.await(ctx, k.settled) // its end frees the slot, whatever it is
 }
 
-// set stores a state that the supervisor itself found.
-func (s *Supervisor) set(id int64, f event.Fact) {
-	if err := s.reg.Report(s.life, id, f); err != nil && s.life.Err() == nil {
+// resume begins to reconnect an instance, unless a call has changed it since
+// the start. It reports whether there is something to wait for.
+func (k *keeper) resume() bool {
+	if k.take(k.sup.life) != nil {
+		return false
+	}
+	defer k.release()
+	rec, err := k.sup.reg.ByID(k.id)
+	if err != nil || rec.OwnerJID == "" || !retries(rec.Status) {
+		return false
+	}
+	if !k.session.Paired() {
+		k.set(event.Fact{Status: event.SessionMissing, Error: "the WhatsApp session is gone; pair again"})
+		return false
+	}
+	if !k.session.Online() {
+		k.begin(event.Reconnecting, "")
+	}
+	return true
+}
+
+// set stores a state that the supervisor itself found. A failure is logged and
+// returned.
+func (s *Supervisor) set(id int64, f event.Fact) error {
+	err := s.reg.Report(context.WithoutCancel(s.life), id, f)
+	if err != nil && s.life.Err() == nil {
 		s.log.Warn("connection state not stored", "instance_id", id, "status", string(f.Status), "error", err)
 	}
+	return err
 }
 
 const pruneEvery = time.Hour

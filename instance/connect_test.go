@@ -1,0 +1,339 @@
+package instance
+
+import (
+	"context"
+	"errors"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"postern/event"
+)
+
+// inBubble runs fn on a fresh rig under fake time and stops the rig after it.
+func inBubble(t *testing.T, adapt func(*SupervisorConfig), fn func(r *rig)) {
+	t.Helper()
+	synctest.Test(t, func(t *testing.T) {
+		r := newRig(t, nil, adapt)
+		defer r.stop()
+		fn(r)
+	})
+}
+
+var bg = context.Background()
+
+func TestConnectWaitsForTheFirstQRCode(t *testing.T) {
+	inBubble(t, nil, func(r *rig) {
+		id := r.create("a").ID
+		r.net.dial = func(_ context.Context, s *session) error {
+			time.AfterFunc(time.Second, func() { s.qr("2@x") })
+			return nil
+		}
+		got, err := r.sup.Connect(bg, id, "req-1")
+		if err != nil || got.Code == nil || got.Code.Code != "2@x" || got.AlreadyConnected || got.AlreadyConnecting {
+			t.Fatalf("%+v, %v", got, err)
+		}
+		if got.Record.Status != event.QRCodeState {
+			t.Errorf("the answer says %s", got.Record.Status)
+		}
+		if n := r.one(); n.Kind != event.QRCodeUpdated || n.RequestID != "req-1" {
+			t.Errorf("%s carries request id %q", n.Kind, n.RequestID)
+		}
+		if len(r.codes) != 1 || r.codes[0] != "2@x" {
+			t.Errorf("OnCode was told %q", r.codes)
+		}
+		again, err := r.sup.Connect(bg, id, "req-2")
+		if err != nil || again.Code == nil || !again.AlreadyConnecting {
+			t.Errorf("a second call: %+v, %v", again, err)
+		}
+	})
+}
+
+func TestConnectEndsWithErrNoCodeWhenNoCodeComes(t *testing.T) {
+	inBubble(t, nil, func(r *rig) {
+		id := r.create("a").ID
+		r.net.dial = func(context.Context, *session) error { return nil }
+		began := time.Now()
+		if _, err := r.sup.Connect(bg, id, ""); !errors.Is(err, ErrNoCode) || time.Since(began) != 30*time.Second {
+			t.Errorf("after %v: %v", time.Since(began), err)
+		}
+	})
+}
+
+func TestConnectWhenOnlineSaysAlreadyConnected(t *testing.T) {
+	inBubble(t, nil, func(r *rig) {
+		id := r.linked("a", event.Disconnected).ID
+		if got, err := r.sup.Connect(bg, id, ""); err != nil || got.AlreadyConnected || got.Code != nil || got.Record.Status != event.Online {
+			t.Fatalf("first: %+v, %v", got, err)
+		}
+		got, err := r.sup.Connect(bg, id, "")
+		if err != nil || !got.AlreadyConnected || got.Code != nil {
+			t.Errorf("second: %+v, %v", got, err)
+		}
+		if n := len(r.net.session(id).dials); n != 1 {
+			t.Errorf("dialled %d times", n)
+		}
+	})
+}
+
+func TestASecondConnectDuringALoginJoinsTheFirst(t *testing.T) {
+	inBubble(t, nil, func(r *rig) {
+		id := r.linked("a", event.Disconnected).ID
+		r.net.dial = func(_ context.Context, s *session) error {
+			time.AfterFunc(5*time.Second, s.login)
+			return nil
+		}
+		go func() { _, _ = r.sup.Connect(bg, id, "") }()
+		time.Sleep(time.Second)
+		got, err := r.sup.Connect(bg, id, "")
+		if err != nil || !got.AlreadyConnecting || got.Record.Status != event.Online {
+			t.Errorf("%+v, %v", got, err)
+		}
+		if n := len(r.net.session(id).dials); n != 1 {
+			t.Errorf("dialled %d times: the second call cut the first one's login off", n)
+		}
+	})
+}
+
+func TestAFailedDialIsToldAndStoredAsConnectionTimeout(t *testing.T) {
+	inBubble(t, nil, func(r *rig) {
+		id := r.create("a").ID
+		r.net.dial = func(context.Context, *session) error { return errors.New("no route to host") }
+		_, err := r.sup.Connect(bg, id, "")
+		if !errors.Is(err, event.ErrNotConnected) || err.Error() != "instance is not connected: connection_timeout (no route to host)" {
+			t.Errorf("error: %v", err)
+		}
+		r.wantStatus(id, event.ConnectionTimeout)
+		if got := r.record(id).LastError; got != "no route to host" {
+			t.Errorf("lastError %q", got)
+		}
+	})
+}
+
+func TestConnectDuringAPairingByCodeLeavesItAlone(t *testing.T) {
+	inBubble(t, nil, func(r *rig) {
+		id := r.create("a").ID
+		if code, err := r.sup.PairCode(bg, id, "4915123456", ""); err != nil || code != "ABCD-EFGH" {
+			t.Fatal(code, err)
+		}
+		r.wantStatus(id, event.PairingCodeState)
+		began := time.Now()
+		got, err := r.sup.Connect(bg, id, "")
+		if err != nil || !got.AlreadyConnecting || got.Code != nil || time.Since(began) != 0 {
+			t.Errorf("%+v, %v after %v", got, err, time.Since(began))
+		}
+		r.wantStatus(id, event.PairingCodeState)
+	})
+}
+
+func TestPairCodeWhenPairedIsErrAlreadyPaired(t *testing.T) {
+	inBubble(t, nil, func(r *rig) {
+		id := r.linked("a", event.Disconnected).ID
+		if _, err := r.sup.PairCode(bg, id, "4915123456", ""); !errors.Is(err, ErrAlreadyPaired) {
+			t.Error(err)
+		}
+	})
+}
+
+func TestPairCodeEndsWithErrNoCodeWhenWhatsAppIsSilent(t *testing.T) {
+	inBubble(t, nil, func(r *rig) {
+		id := r.create("a").ID
+		if _, err := r.sup.PairCode(bg, id, "4915123456", ""); err != nil { // opens the session
+			t.Fatal(err)
+		}
+		r.net.session(id).pairCode = func(ctx context.Context) (string, error) {
+			<-ctx.Done()
+			return "", ctx.Err()
+		}
+		began := time.Now()
+		ctx, cancel := context.WithTimeout(bg, time.Hour)
+		defer cancel()
+		if _, err := r.sup.PairCode(ctx, id, "4915123456", ""); !errors.Is(err, ErrNoCode) || time.Since(began) != 30*time.Second {
+			t.Errorf("after %v: %v", time.Since(began), err)
+		}
+	})
+}
+
+func TestLogoutStoresLoggedOutAndTellsTheOwnerIsGone(t *testing.T) {
+	inBubble(t, nil, func(r *rig) {
+		id := r.linked("a", event.Disconnected).ID
+		if _, err := r.sup.Connect(bg, id, ""); err != nil {
+			t.Fatal(err)
+		}
+		r.told()
+		told, err := r.sup.Logout(bg, id, "req-9")
+		if err != nil || !told {
+			t.Fatal(told, err)
+		}
+		r.wantStatus(id, event.LoggedOut)
+		n := r.one()
+		body := fields(t, n.Body)
+		snapshot, data := body["instance"].(map[string]any), body["data"].(map[string]any)
+		if n.RequestID != "req-9" || n.OwnerJID != "" || snapshot["ownerJid"] != nil || snapshot["connectionStatus"] != "logged_out" ||
+			data["type"] != "logged.out" || data["connection"] != "close" {
+			t.Errorf("%+v\n%s", n, n.Body)
+		}
+		if told, err := r.sup.Logout(bg, id, ""); err != nil || !told || len(r.told()) != 0 {
+			t.Errorf("a second logout must change nothing: %t, %v", told, err)
+		}
+	})
+}
+
+func TestLogoutWhenNeverPairedIsErrNeverPaired(t *testing.T) {
+	inBubble(t, nil, func(r *rig) {
+		if _, err := r.sup.Logout(bg, r.create("a").ID, ""); !errors.Is(err, ErrNeverPaired) {
+			t.Error(err)
+		}
+	})
+}
+
+func TestLogoutForgetsTheLinkWhenWhatsAppCannotBeTold(t *testing.T) {
+	inBubble(t, nil, func(r *rig) {
+		id := r.linked("a", event.Disconnected).ID
+		ctx, cancel := context.WithCancel(bg)
+		cancel() // the caller is gone: the link must not stay half cut
+		told, err := r.sup.Logout(ctx, id, "")
+		if err != nil || told || r.net.session(id).Paired() {
+			t.Errorf("%t, %v", told, err)
+		}
+		r.wantStatus(id, event.LoggedOut)
+	})
+}
+
+func TestLogoutDuringBackoffIsImmediateAndFinal(t *testing.T) {
+	inBubble(t, nil, func(r *rig) {
+		id := r.linked("a", event.Disconnected).ID
+		r.net.dial = func(context.Context, *session) error { return errors.New("no route to host") }
+		r.sup.Start()
+		time.Sleep(time.Minute)
+		began := time.Now()
+		if _, err := r.sup.Logout(bg, id, ""); err != nil || time.Since(began) != 0 {
+			t.Fatalf("after %v: %v", time.Since(began), err)
+		}
+		dials := len(r.net.session(id).dials)
+		time.Sleep(time.Hour)
+		r.wantStatus(id, event.LoggedOut)
+		if n := len(r.net.session(id).dials); n != dials {
+			t.Errorf("dialled %d times more", n-dials)
+		}
+	})
+}
+
+func TestTwoLogoutsAtOnceTellOneEvent(t *testing.T) {
+	inBubble(t, nil, func(r *rig) {
+		id := r.linked("a", event.Disconnected).ID
+		if _, err := r.sup.Connect(bg, id, ""); err != nil {
+			t.Fatal(err)
+		}
+		r.told()
+		for range 2 {
+			go func() {
+				if _, err := r.sup.Logout(bg, id, ""); err != nil {
+					t.Error(err)
+				}
+			}()
+		}
+		synctest.Wait()
+		time.Sleep(time.Second)
+		r.one()
+	})
+}
+
+func TestAFailedLogoutLeavesATrueStatusAndCanBeRepeated(t *testing.T) {
+	inBubble(t, nil, func(r *rig) {
+		id := r.linked("a", event.Disconnected).ID
+		if _, err := r.sup.Connect(bg, id, ""); err != nil {
+			t.Fatal(err)
+		}
+		s := r.net.session(id)
+		s.logout, s.forget = event.ErrNotConnected, errors.New("disk")
+		if _, err := r.sup.Logout(bg, id, ""); err == nil {
+			t.Fatal("the logout succeeded")
+		}
+		r.wantStatus(id, event.Disconnected)
+		s.forget = nil
+		if _, err := r.sup.Logout(bg, id, ""); err != nil {
+			t.Fatal(err)
+		}
+		r.wantStatus(id, event.LoggedOut)
+	})
+}
+
+func TestRestartDropsAndReopensTheSocket(t *testing.T) {
+	inBubble(t, nil, func(r *rig) {
+		id := r.linked("a", event.Disconnected).ID
+		if _, err := r.sup.Connect(bg, id, ""); err != nil {
+			t.Fatal(err)
+		}
+		r.told()
+		if err := r.sup.Restart(bg, id, "req-3"); err != nil {
+			t.Fatal(err)
+		}
+		time.Sleep(time.Second)
+		s := r.net.session(id)
+		if s.drops != 1 || len(s.dials) != 2 {
+			t.Errorf("%d drops, %d dials", s.drops, len(s.dials))
+		}
+		r.wantStatus(id, event.Online)
+		if n := r.one(); n.RequestID != "req-3" {
+			t.Errorf("connected carries request id %q", n.RequestID)
+		}
+	})
+}
+
+func TestRestartDuringBackoffOrADialDoesNotWaitForIt(t *testing.T) {
+	inBubble(t, nil, func(r *rig) {
+		id := r.linked("a", event.Disconnected).ID
+		r.net.dial = func(ctx context.Context, _ *session) error { // 30 s per dial, 2 s and more between
+			<-ctx.Done()
+			return ctx.Err()
+		}
+		r.sup.Start()
+		for _, at := range []time.Duration{5 * time.Second, 31 * time.Second} {
+			time.Sleep(at)
+			began := time.Now()
+			if err := r.sup.Restart(bg, id, ""); err != nil || time.Since(began) != 0 {
+				t.Errorf("after %v: %v", time.Since(began), err)
+			}
+			synctest.Wait()
+			r.wantStatus(id, event.Connecting)
+		}
+	})
+}
+
+func TestRestartWhenNeverPairedIsNotConnected(t *testing.T) {
+	inBubble(t, nil, func(r *rig) {
+		if err := r.sup.Restart(bg, r.create("a").ID, ""); !errors.Is(err, event.ErrNotConnected) {
+			t.Error(err)
+		}
+	})
+}
+
+func TestARestartGoesOnWhenItsCallerLeaves(t *testing.T) {
+	inBubble(t, nil, func(r *rig) {
+		id := r.linked("a", event.Disconnected).ID
+		if _, err := r.sup.Connect(bg, id, ""); err != nil {
+			t.Fatal(err)
+		}
+		ctx, cancel := context.WithCancel(bg)
+		cancel()
+		_ = r.sup.Restart(ctx, id, "")
+		time.Sleep(time.Second)
+		r.wantStatus(id, event.Online)
+	})
+}
+
+func TestTheCallsOfAnUnknownInstanceAreErrNotFound(t *testing.T) {
+	inBubble(t, nil, func(r *rig) {
+		_, connect := r.sup.Connect(bg, 7, "")
+		_, code := r.sup.PairCode(bg, 7, "4915123456", "")
+		_, logout := r.sup.Logout(bg, 7, "")
+		_, status := r.sup.Status(7)
+		_, send := r.sup.Send(bg, 7, event.Outgoing{})
+		for name, err := range map[string]error{"connect": connect, "code": code, "logout": logout, "status": status, "send": send, "restart": r.sup.Restart(bg, 7, "")} {
+			if !errors.Is(err, ErrNotFound) {
+				t.Errorf("%s: %v", name, err)
+			}
+		}
+	})
+}

@@ -1,0 +1,103 @@
+package instance
+
+import (
+	"context"
+	"time"
+
+	"postern/event"
+)
+
+// startDial dials at once, with the backoff as new, unless a dial is under way.
+func (k *keeper) startDial() {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	k.calm, k.tries = false, 0
+	k.dialAfter(0)
+}
+
+// dialAfter starts the goroutine that dials. When it runs already, it is told
+// to go on: the loss may be that of the connection which it just made. The
+// caller holds k.mu.
+func (k *keeper) dialAfter(delay time.Duration) {
+	switch {
+	case k.calm:
+	case k.dialing:
+		k.redial, k.pause = true, delay
+	default:
+		ctx, hangup := context.WithCancel(k.sup.life)
+		k.hangup = hangup
+		k.dialing = k.sup.spawn(func() {
+			defer hangup()
+			k.dial(ctx, delay)
+		})
+		if !k.dialing {
+			hangup() // stopping
+		}
+	}
+}
+
+// dial waits and dials until one dial succeeds or ctx ends; what follows a
+// good one is reported by the session.
+func (k *keeper) dial(ctx context.Context, delay time.Duration) {
+	for again := true; again; {
+		err := k.dialOnce(ctx, delay)
+		again = false
+		if err != nil && ctx.Err() == nil {
+			again, delay = k.dialFailed(err)
+		}
+		k.mu.Lock()
+		if err == nil {
+			k.failure = nil
+			again, delay = k.redial && !k.calm, k.pause
+		}
+		k.dialing = again
+		k.broadcast()
+		k.mu.Unlock()
+	}
+}
+
+func (k *keeper) dialOnce(ctx context.Context, delay time.Duration) error {
+	select {
+	case <-time.After(delay):
+	case <-ctx.Done():
+		return context.Cause(ctx)
+	}
+	k.mu.Lock()
+	k.redial = false
+	k.mu.Unlock()
+	ctx, cancel := context.WithTimeout(ctx, k.sup.cfg.ConnectTimeout)
+	defer cancel()
+	return k.session.Connect(ctx)
+}
+
+// dialFailed stores what became of the connection. It runs while the dial
+// still counts as under way, so that who waits for its end finds the state.
+func (k *keeper) dialFailed(err error) (again bool, delay time.Duration) {
+	k.mu.Lock()
+	k.failure = err
+	state := event.ConnectionTimeout
+	if again = k.mayRetry(); again {
+		state, delay = event.Reconnecting, k.delay()
+	}
+	k.mu.Unlock()
+	k.set(event.Fact{Status: state, Error: err.Error()})
+	return again, delay
+}
+
+// halt ends all dialling, at once, and waits for its end.
+func (k *keeper) halt() {
+	k.mu.Lock()
+	k.calm, k.redial, k.code = true, false, nil
+	if k.hangup != nil {
+		k.hangup()
+	}
+	k.broadcast()
+	k.mu.Unlock()
+	_ = k.await(context.Background(), func() bool { return !k.dialing }) // Connect returns when its context ends
+}
+
+// quiet ends all dialling and drops the socket.
+func (k *keeper) quiet() {
+	k.halt()
+	k.session.Disconnect()
+}

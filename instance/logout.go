@@ -1,0 +1,62 @@
+package instance
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	"postern/event"
+)
+
+// Logout unlinks an instance from its phone. When WhatsApp cannot be told, the
+// link is forgotten on this side, and told is false: the phone's owner should
+// remove the device there. It goes on when ctx ends, for a link that is half
+// cut helps nobody. Errors: ErrNotFound, ErrNeverPaired.
+func (s *Supervisor) Logout(ctx context.Context, id int64, requestID string) (told bool, err error) {
+	k, err := s.keeper(context.WithoutCancel(ctx), id)
+	if err != nil {
+		return false, err
+	}
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), s.cfg.ConnectTimeout)
+	defer cancel()
+	if err := k.take(ctx); err != nil {
+		return false, fmt.Errorf("logout: %w", err)
+	}
+	defer k.release()
+	rec, err := s.reg.ByID(id)
+	if err != nil {
+		return false, err
+	}
+	if !k.session.Paired() && rec.OwnerJID == "" {
+		if rec.Status == event.LoggedOut {
+			return true, nil
+		}
+		return false, ErrNeverPaired
+	}
+	k.halt()
+	if told, err = k.unlink(ctx); err != nil {
+		if !k.session.Online() {
+			k.set(event.Fact{Status: event.Disconnected, Error: err.Error()})
+		}
+		return false, fmt.Errorf("logout: %w", err)
+	}
+	f := event.Fact{
+		Kind: event.ConnectionUpdated, Status: event.LoggedOut, Unlink: true, RequestID: requestID,
+		Data: event.ConnectionUpdate{Type: event.TypeLoggedOut, Connection: event.ConnectionClose, LastConnection: rec.LastConnectedAt},
+	}
+	err = s.reg.Report(ctx, id, f)
+	k.note(f, err)
+	return told, err
+}
+
+// unlink cuts the link, at WhatsApp when it can be told, else here alone.
+func (k *keeper) unlink(ctx context.Context) (told bool, err error) {
+	err = event.ErrNotConnected
+	if k.session.Paired() {
+		err = k.session.Logout(ctx)
+	}
+	if !errors.Is(err, event.ErrNotConnected) {
+		return err == nil, err
+	}
+	return false, k.session.Forget(context.WithoutCancel(ctx))
+}

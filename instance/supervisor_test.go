@@ -1,0 +1,301 @@
+package instance
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"postern/event"
+)
+
+func TestInstancesThatWereLoggedInReconnectAtStart(t *testing.T) {
+	inBubble(t, nil, func(r *rig) {
+		online, never := r.linked("online", event.Online).ID, r.create("never").ID
+		gone := r.linked("gone", event.Online).ID
+		r.net.paired[gone] = false
+		broken := r.linked("broken", event.Disconnected).ID
+		out, replaced := r.linked("out", event.LoggedOut).ID, r.linked("replaced", event.StreamReplaced).ID
+		outdated := r.linked("outdated", event.ClientOutdated).ID
+		r.net.refuse = map[int64]error{broken: errors.New("damaged")}
+		r.reboot()
+		r.wantStatus(online, event.Disconnected) // true before anything is dialled
+		r.sup.Start()
+		time.Sleep(time.Second)
+		for id, want := range map[int64]event.State{
+			online: event.Online, never: event.Offline, gone: event.SessionMissing, broken: event.SessionMissing,
+			out: event.LoggedOut, replaced: event.StreamReplaced, outdated: event.Online,
+		} {
+			r.wantStatus(id, want)
+		}
+	})
+}
+
+func TestStatesThatOnlyARunningConnectionHasAreCorrectedAtOpen(t *testing.T) {
+	inBubble(t, nil, func(r *rig) {
+		want := map[int64]event.State{}
+		for _, s := range event.States() {
+			expect := s
+			switch s {
+			case event.Online, event.Connecting, event.Reconnecting, event.KeepAliveTimeout, event.Pairing, event.QRCodeState, event.PairingCodeState:
+				expect = event.Disconnected
+			}
+			want[r.linked("linked-"+string(s), s).ID] = expect
+			if expect != s {
+				expect = event.Offline
+			}
+			rec := r.create("new-" + string(s))
+			if s != event.Offline {
+				r.report(rec.ID, event.Fact{Status: s})
+			}
+			want[rec.ID] = expect
+		}
+		r.seen()
+		r.reboot()
+		for id, s := range want {
+			if got := r.record(id); got.Status != s {
+				t.Errorf("%s: %s, want %s", got.Name, got.Status, s)
+			}
+		}
+		if s := r.seen(); len(s) != 0 {
+			t.Errorf("OnStatus was called while Open ran: %v", s)
+		}
+	})
+}
+
+func TestAtMostStartupConcurrencyInstancesReconnectAtATime(t *testing.T) {
+	inBubble(t, func(c *SupervisorConfig) { c.StartupConcurrency = 3 }, func(r *rig) {
+		for i := range 10 {
+			r.linked(fmt.Sprint("i", i), event.Disconnected)
+		}
+		r.net.dial = func(_ context.Context, s *session) error {
+			time.Sleep(time.Second)
+			s.login()
+			return nil
+		}
+		began := time.Now()
+		r.sup.Start()
+		time.Sleep(4500 * time.Millisecond)
+		for _, rec := range r.reg.List() {
+			r.wantStatus(rec.ID, event.Online)
+		}
+		if r.net.most != 3 {
+			t.Errorf("%d at a time after %v", r.net.most, time.Since(began))
+		}
+	})
+}
+
+func TestWithoutAutoReconnectNothingIsDialledAndALossIsDisconnected(t *testing.T) {
+	inBubble(t, func(c *SupervisorConfig) { c.AutoReconnect = false }, func(r *rig) {
+		id := r.linked("a", event.Disconnected).ID
+		r.sup.Start()
+		time.Sleep(time.Hour)
+		if r.net.session(id) != nil {
+			t.Fatal("dialled at start")
+		}
+		if _, err := r.sup.Connect(bg, id, ""); err != nil {
+			t.Fatal(err)
+		}
+		r.net.session(id).lose()
+		time.Sleep(time.Hour)
+		r.wantStatus(id, event.Disconnected)
+		if n := len(r.net.session(id).dials); n != 1 {
+			t.Errorf("dialled %d times", n)
+		}
+	})
+}
+
+func TestBackoffDoublesFromTheInitialToTheMaximalDelayWithJitter(t *testing.T) {
+	inBubble(t, nil, func(r *rig) {
+		id := r.linked("a", event.Disconnected).ID
+		if _, err := r.sup.Connect(bg, id, ""); err != nil {
+			t.Fatal(err)
+		}
+		r.net.dial = func(context.Context, *session) error { return errors.New("no route") }
+		s := r.net.session(id)
+		s.dials = nil
+		lost := time.Now()
+		s.lose()
+		time.Sleep(10 * time.Minute)
+		r.wantStatus(id, event.Reconnecting)
+		if got := r.record(id).LastError; got != "no route" {
+			t.Errorf("lastError %q", got)
+		}
+		before, exact := lost, 0
+		for i, want := range []time.Duration{2, 4, 8, 16, 32, 60, 60, 60} {
+			want *= time.Second
+			got := s.dials[i].Sub(before)
+			before = s.dials[i]
+			if got > want || got < want*3/4 {
+				t.Errorf("pause %d is %v, want %v less up to a quarter", i, got, want)
+			}
+			if got == want {
+				exact++
+			}
+		}
+		if exact == 8 {
+			t.Error("no jitter")
+		}
+		r.net.dial = nil
+		time.Sleep(time.Minute)
+		r.wantStatus(id, event.Online)
+		s.dials = nil
+		lost = time.Now()
+		s.lose()
+		time.Sleep(time.Minute)
+		if got := s.dials[0].Sub(lost); got > 2*time.Second {
+			t.Errorf("after a good time online the first pause is %v", got)
+		}
+	})
+}
+
+func TestALossToldBeforeTheDialReturnedIsDialledAgain(t *testing.T) {
+	inBubble(t, nil, func(r *rig) {
+		id := r.linked("a", event.Disconnected).ID
+		first := true
+		r.net.dial = func(_ context.Context, s *session) error {
+			if first {
+				first = false
+				s.lose() // accepted and closed at once
+			} else {
+				s.login()
+			}
+			return nil
+		}
+		r.sup.Start()
+		time.Sleep(time.Minute)
+		r.wantStatus(id, event.Online)
+	})
+}
+
+func TestOnlyLossesAndStreamErrorsAreDialledAgain(t *testing.T) {
+	for state, c := range map[event.State]struct {
+		fact event.Fact
+		want event.State
+	}{
+		"lost":         {connection(event.TypeDisconnected, event.ConnectionClose, event.Reconnecting), event.Online},
+		"stream error": {connection(event.TypeStreamError, event.ConnectionClose, event.ConnectionError), event.Online},
+		"after pair":   {connection(event.TypeManualReconnect, event.ConnectionConnecting, event.Connecting), event.Online},
+		"refused":      {connection(event.TypeConnectFailure, event.ConnectionClose, event.ConnectionError), event.ConnectionError},
+		"cat":          {connection(event.TypeCATRefreshError, event.ConnectionClose, event.ConnectionError), event.ConnectionError},
+		"replaced":     {connection(event.TypeStreamReplaced, event.ConnectionReplaced, event.StreamReplaced), event.StreamReplaced},
+		"outdated":     {event.Fact{Status: event.ClientOutdated}, event.ClientOutdated},
+		"banned":       {event.Fact{Status: event.TemporaryBan}, event.TemporaryBan},
+		"unlinked":     {event.Fact{Status: event.LoggedOut, Unlink: true}, event.LoggedOut},
+	} {
+		t.Run(string(state), func(t *testing.T) {
+			inBubble(t, nil, func(r *rig) {
+				id := r.linked("a", event.Disconnected).ID
+				if _, err := r.sup.Connect(bg, id, ""); err != nil {
+					t.Fatal(err)
+				}
+				s := r.net.session(id)
+				s.be(!c.fact.Unlink, false)
+				if err := s.tell(c.fact); err != nil {
+					t.Fatal(err)
+				}
+				r.wantStatus(id, c.fact.Status)
+				time.Sleep(time.Hour)
+				r.wantStatus(id, c.want)
+			})
+		})
+	}
+}
+
+func TestStopEndsDialsBackoffAndWaitersAndNothingIsLeft(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) { // the bubble fails when a goroutine stays
+		r := newRig(t, nil, func(c *SupervisorConfig) { c.Retention = time.Hour })
+		dialling, waiting := r.linked("dialling", event.Disconnected).ID, r.linked("waiting", event.Disconnected).ID
+		r.net.dial = func(ctx context.Context, s *session) error {
+			if s.id == waiting {
+				return errors.New("no route")
+			}
+			<-ctx.Done()
+			return ctx.Err()
+		}
+		unpaired := r.create("unpaired").ID
+		r.sup.Start()
+		answered := make(chan error, 1)
+		go func() {
+			_, err := r.sup.Connect(bg, unpaired, "")
+			answered <- err
+		}()
+		time.Sleep(3 * time.Second)
+		began := time.Now()
+		if err := r.sup.Stop(bg); err != nil || time.Since(began) != 0 {
+			t.Errorf("after %v: %v", time.Since(began), err)
+		}
+		if err := <-answered; !errors.Is(err, event.ErrNotConnected) || time.Since(began) != 0 {
+			t.Errorf("the waiter got %v after %v", err, time.Since(began))
+		}
+		if _, err := r.sup.Connect(bg, dialling, ""); !errors.Is(err, event.ErrNotConnected) {
+			t.Errorf("connect after Stop: %v", err)
+		}
+		r.stop()
+	})
+}
+
+func TestStopWaitsForAReportAndDoesNotLockWithIt(t *testing.T) {
+	inBubble(t, nil, func(r *rig) {
+		id := r.linked("a", event.Disconnected).ID
+		if _, err := r.sup.Connect(bg, id, ""); err != nil {
+			t.Fatal(err)
+		}
+		s := r.net.session(id)
+		for i := range 50 {
+			go func() {
+				_ = s.tell(event.Fact{Kind: event.MessagesUpsert, Data: text(fmt.Sprint(i), "1@s.whatsapp.net", false)})
+				s.lose()
+			}()
+		}
+		if err := r.sup.Stop(bg); err != nil {
+			t.Error(err)
+		}
+		dials := len(s.dials)
+		time.Sleep(time.Hour)
+		if len(s.dials) != dials {
+			t.Error("dialled after Stop")
+		}
+	})
+}
+
+func TestStatusTellsTheSocketsTruthNotAStoredWish(t *testing.T) {
+	inBubble(t, nil, func(r *rig) {
+		id := r.linked("a", event.Disconnected).ID
+		if _, err := r.sup.Connect(bg, id, ""); err != nil {
+			t.Fatal(err)
+		}
+		st, err := r.sup.Status(id)
+		if err != nil || !st.Connected || !st.LoggedIn || st.Record.Status != event.Online {
+			t.Errorf("online: %+v, %v", st, err)
+		}
+		r.net.session(id).be(true, false) // closed, and nothing told yet
+		if st, _ = r.sup.Status(id); st.Connected || st.Record.Status != event.Reconnecting {
+			t.Errorf("socket gone: %+v", st)
+		}
+	})
+}
+
+func TestLastReceivedAndLastSentAreKept(t *testing.T) {
+	inBubble(t, nil, func(r *rig) {
+		id := r.linked("a", event.Disconnected).ID
+		if _, err := r.sup.Connect(bg, id, ""); err != nil {
+			t.Fatal(err)
+		}
+		time.Sleep(time.Minute)
+		received := time.Now()
+		if err := r.net.session(id).tell(event.Fact{Kind: event.MessagesUpsert, Data: text("A", "1@s.whatsapp.net", false)}); err != nil {
+			t.Fatal(err)
+		}
+		time.Sleep(time.Minute)
+		if _, err := r.sup.Send(bg, id, event.Outgoing{ID: "B", To: "1@s.whatsapp.net"}); err != nil {
+			t.Fatal(err)
+		}
+		st, err := r.sup.Status(id)
+		if err != nil || !st.LastReceivedAt.Equal(received) || !st.LastSentAt.Equal(time.Now()) {
+			t.Errorf("%+v, %v", st, err)
+		}
+	})
+}
