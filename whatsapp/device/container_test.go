@@ -1,8 +1,10 @@
 package device
 
 import (
+	"bytes"
 	"context"
 	"errors"
+	"os"
 	"testing"
 
 	wastore "go.mau.fi/whatsmeow/store"
@@ -202,21 +204,36 @@ func TestDeleteRemovesAllOfItsInstanceAndNothingOfAnother(t *testing.T) {
 	check(t, f.container.Delete(t.Context(), 99))
 }
 
-func TestADamagedRecordIsAnErrorUntilItIsDeletedOrPairedAnew(t *testing.T) {
-	for name, repair := range map[string]func(t *testing.T, f *file){
-		"deleted":     func(t *testing.T, f *file) { check(t, f.container.Delete(t.Context(), 1)) },
-		"paired anew": func(t *testing.T, f *file) { f.pair(t, 1, jidTwo) },
+// damage changes bytes of the closed file, so that a checksum is wrong.
+func (f *file) damage(t *testing.T, old, changed string) {
+	t.Helper()
+	check(t, f.Close())
+	raw, err := os.ReadFile(f.path)
+	check(t, err)
+	if !bytes.Contains(raw, []byte(old)) {
+		t.Fatalf("the file does not have %q", old)
+	}
+	check(t, os.WriteFile(f.path, bytes.ReplaceAll(raw, []byte(old), []byte(changed)), 0o600))
+	f.open(t)
+}
+
+func TestADamagedRecordIsAnErrorUntilItIsDeletedPairedAnewOrSaved(t *testing.T) {
+	for name, repair := range map[string]func(t *testing.T, f *file, d *wastore.Device){
+		"deleted":     func(t *testing.T, f *file, _ *wastore.Device) { check(t, f.container.Delete(t.Context(), 1)) },
+		"paired anew": func(t *testing.T, f *file, _ *wastore.Device) { f.pair(t, 1, jidTwo) },
+		"saved": func(t *testing.T, f *file, d *wastore.Device) {
+			d.Container = view{f.container, 1}
+			check(t, d.Save(t.Context()))
+		},
 	} {
 		t.Run(name, func(t *testing.T) {
 			f := newFile(t)
-			f.pair(t, 1, jidOne)
-			check(t, f.Update(t.Context(), func(tx *store.Tx) error {
-				return tx.Put(deviceBucket, recordKey(1), []byte("{}"))
-			}))
-			if _, err := f.container.Load(t.Context(), 1); err == nil {
-				t.Fatal("loaded an incomplete record")
+			d := f.pair(t, 1, jidOne)
+			f.damage(t, jidOne.String(), jidTwo.String())
+			if _, err := f.container.Load(t.Context(), 1); !errors.Is(err, store.ErrDamaged) {
+				t.Fatalf("loaded a damaged record: %v, want ErrDamaged", err)
 			}
-			repair(t, f)
+			repair(t, f, d)
 			if _, err := f.container.Load(t.Context(), 1); err != nil {
 				t.Error(err)
 			}

@@ -136,3 +136,18 @@ func TestAMigrationInADroppedDecryptionIsDoneLater(t *testing.T) {
 	got, err := s.GetSession(t.Context(), "77_1:0")
 	wantBytes(t, "session", got, err, []byte("x"))
 }
+
+func TestARecordRenewedSincePruneLookedAtItStays(t *testing.T) {
+	f := newFile(t)
+	s := f.stores(t, 1).(both)
+	token := wastore.PrivacyToken{User: phone, Token: []byte("t"), Timestamp: time.Unix(10, 0)}
+	check(t, s.PutPrivacyTokens(t.Context(), token))
+	seen := [][]byte{store.Key(int64(1), tokenKey(phone))}
+	renewed := func([]byte) bool { return false }
+	if n, err := s.removeOld(t.Context(), seen, renewed); n != 0 || err != nil {
+		t.Errorf("%d removed, %v; want none", n, err)
+	}
+	if got, err := s.GetPrivacyToken(t.Context(), phone); got == nil || err != nil {
+		t.Errorf("token %v, %v", got, err)
+	}
+}
