@@ -86,7 +86,15 @@ func BenchmarkQueue(b *testing.B) {
 	compare(b, url, queued)
 }
 
-func BenchmarkOutbox(b *testing.B) {
+// BenchmarkOutbox takes entries that are committed and ends when all are
+// acknowledged in the file.
+func BenchmarkOutbox(b *testing.B) { benchmarkOutbox(b, false) }
+
+// BenchmarkOutboxLive has 200 batches commit one entry at a time meanwhile, so
+// that their commits are part of the time.
+func BenchmarkOutboxLive(b *testing.B) { benchmarkOutbox(b, true) }
+
+func benchmarkOutbox(b *testing.B, live bool) {
 	url, _ := sink(b)
 	run := 0
 	relayed := func() float64 {
@@ -97,27 +105,38 @@ func BenchmarkOutbox(b *testing.B) {
 		}
 		defer s.Close()
 		r := NewRelay(RelayConfig{Store: s, URL: url, Workers: benchWorkers, Sender: NewSender(SenderConfig{Connections: benchWorkers})})
+		if !live {
+			emitAll(b, s)
+		}
 		if err := r.Start(); err != nil {
 			b.Fatal(err)
 		}
 		defer stopRelay(b, r)
 		begin := time.Now()
-		var wg sync.WaitGroup
-		for range 200 { // batches that emit on their own
-			wg.Go(func() {
-				batch := uuid.New()
-				for range benchDeliveries / 200 {
-					emitBench(b, s, batch)
-				}
-			})
+		if live {
+			emitAll(b, s)
 		}
-		wg.Wait()
 		for r.delivered.Load() < benchDeliveries {
 			time.Sleep(100 * time.Microsecond)
 		}
 		return benchDeliveries / time.Since(begin).Seconds()
 	}
 	compare(b, url, relayed)
+}
+
+// emitAll commits the entries of 200 batches, one at a time each.
+func emitAll(b *testing.B, s *store.Store) {
+	const batches = 200
+	var wg sync.WaitGroup
+	for range batches {
+		wg.Go(func() {
+			batch := uuid.New()
+			for range benchDeliveries / batches {
+				emitBench(b, s, batch)
+			}
+		})
+	}
+	wg.Wait()
 }
 
 func emitBench(b *testing.B, s *store.Store, batch uuid.UUID) {

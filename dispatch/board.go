@@ -23,7 +23,8 @@ type board struct {
 	change  *sync.Cond
 	lines   map[uuid.UUID]*line
 	ready   []*line         // with something waiting and nothing in flight
-	known   map[uint64]bool // on the board, in flight, or damaged
+	known   map[uint64]bool // on the board, in flight, or answered and not yet stored
+	damaged map[uint64]bool // entries that can never be read
 	flying  int             // deliveries in flight
 	reached uint64          // newest sequence that the feeder has seen
 	breaker breaker
@@ -37,7 +38,7 @@ type line struct {
 	waiting []uint64
 	last    uint64 // highest sequence that was put here
 	more    bool   // entries after last are due that found no room
-	busy    bool   // one is in flight, or its outcome is being written
+	busy    bool   // one is in flight
 }
 
 // flight is one entry on its way.
@@ -48,7 +49,7 @@ type flight struct {
 }
 
 func newBoard() *board {
-	b := &board{lines: map[uuid.UUID]*line{}, known: map[uint64]bool{}}
+	b := &board{lines: map[uuid.UUID]*line{}, known: map[uint64]bool{}, damaged: map[uint64]bool{}}
 	b.change = sync.NewCond(&b.mu)
 	return b
 }
@@ -60,7 +61,7 @@ func newBoard() *board {
 func (b *board) offer(batch uuid.UUID, seq uint64) bool {
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	if b.known[seq] {
+	if b.known[seq] || b.damaged[seq] {
 		return true
 	}
 	l := b.lines[batch]
@@ -167,39 +168,34 @@ func (b *board) wake() {
 	b.change.Broadcast()
 }
 
-// answered notes the receiver's answer; the line stays busy until settled. It
-// reports whether the breaker opened, or closed, by it.
+// answered notes the receiver's answer and frees the line: the batch's next
+// entry need not wait until the outcome is stored. It reports whether the
+// breaker opened, or closed, by it.
 func (b *board) answered(f flight, o Outcome) (opened, closed bool) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	was := b.breaker.open
-	b.flying--
 	b.breaker.result(o, f.probe, time.Now())
-	b.change.Broadcast()
+	b.land(f)
 	return !was && b.breaker.open, was && !b.breaker.open
 }
 
-// skipped takes back an entry that was not attempted. A damaged one stays
-// known, so that it is not offered again.
+// skipped takes back an entry that was not attempted. A damaged one is not
+// offered again.
 func (b *board) skipped(f flight, damaged bool) {
 	b.mu.Lock()
-	b.flying--
+	defer b.mu.Unlock()
 	b.breaker.withdrawn(f.probe)
-	b.change.Broadcast()
-	b.mu.Unlock()
-	b.settled(f)
+	delete(b.known, f.seq)
 	if damaged {
-		b.mu.Lock()
-		defer b.mu.Unlock()
-		b.known[f.seq] = true
+		b.damaged[f.seq] = true
 	}
+	b.land(f)
 }
 
-// settled frees the line after the outcome was written.
-func (b *board) settled(f flight) {
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	delete(b.known, f.seq)
+// land ends a flight. The caller holds b.mu.
+func (b *board) land(f flight) {
+	b.flying--
 	l := f.line
 	l.busy = false
 	if len(l.waiting) > 0 {
@@ -207,6 +203,16 @@ func (b *board) settled(f flight) {
 	}
 	b.tidy(l)
 	b.change.Broadcast()
+}
+
+// settled forgets an entry whose outcome is stored.
+func (b *board) settled(seq uint64) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	delete(b.known, seq)
+	if len(b.known) == 0 {
+		b.change.Broadcast() // drain waits for this
+	}
 }
 
 // tidy forgets a line with nothing on it. The caller holds b.mu.
@@ -224,14 +230,14 @@ func (b *board) reach(seq uint64) {
 	b.change.Broadcast()
 }
 
-// drain waits until the entries up to newest were seen and no line is left,
-// the breaker opens, or ctx ends.
+// drain waits until the entries up to newest were seen and nothing is left on
+// the board, the breaker opens, or ctx ends.
 func (b *board) drain(ctx context.Context, newest uint64) {
 	stop := context.AfterFunc(ctx, b.wake)
 	defer stop()
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	for (b.reached < newest || len(b.lines) > 0) && !b.breaker.open && ctx.Err() == nil {
+	for (b.reached < newest || len(b.known) > 0) && !b.breaker.open && ctx.Err() == nil {
 		b.change.Wait()
 	}
 }

@@ -17,9 +17,9 @@
 // A [Relay] delivers the outbox at least once. Entries commit with the change
 // that they tell of; the relay hears of the commit, reads them by sequence,
 // and marks each as delivered in a later commit. An entry whose mark was lost
-// in a crash is delivered again with the same bytes. While the receiver
-// accepts, the events of one batch arrive in order, since one batch has one
-// delivery in flight at most; an entry in backoff does not hold back the
+// in a crash is delivered again with the same bytes; that concerns at most the
+// some hundred last ones. While the receiver accepts, the events of one batch
+// arrive in order, since one batch has one delivery in flight at most; an entry in backoff does not hold back the
 // others. Attempts, the last outcome and the next time live in the file, so a
 // restart changes nothing about them. Nothing is given up.
 //

@@ -71,6 +71,11 @@ type result struct {
 	outcome Outcome
 }
 
+// resultsSize is how many outcomes may wait to be stored while workers send on.
+// It bounds what a crash can make the relay deliver a second time, and how many
+// outcomes share a commit.
+const resultsSize = 128
+
 // NewRelay returns a relay that does nothing yet.
 func NewRelay(cfg RelayConfig) *Relay {
 	cfg.Workers = orDefault(cfg.Workers, 10)
@@ -82,7 +87,7 @@ func NewRelay(cfg RelayConfig) *Relay {
 		nudges:  make(chan struct{}, 1),
 		retries: make(chan store.Due),
 		fresh:   make(chan []store.Due),
-		results: make(chan result, cfg.Workers), // a worker does not wait for a commit to send the next
+		results: make(chan result, resultsSize),
 	}
 	r.reading, r.stop = context.WithCancel(context.Background())
 	r.sending, r.abort = context.WithCancel(context.Background())
@@ -245,7 +250,7 @@ func (r *Relay) record(group []result) {
 		}
 	}
 	for i, g := range group {
-		r.board.settled(g.flight)
+		r.board.settled(g.flight.seq)
 		if g.outcome.Delivered() {
 			r.delivered.Add(1)
 			continue
