@@ -24,7 +24,8 @@
 // exponential backoff and jitter, and keeps the stored status true: what a
 // former life of the process stored is corrected before anything is served.
 // Each instance has a keeper with one mutex and at most one goroutine that
-// dials.
+// dials. Calls that connect, pair, restart, log out or delete take turns on it;
+// those that end a connection cut a dial or its pause off rather than wait.
 //
 // # Buckets
 //

@@ -19,6 +19,7 @@ type keeper struct {
 	// turn, of size 1, is full while a call connects, pairs, restarts or logs
 	// out: what one of them stores must not be overtaken by another.
 	turn chan struct{}
+	gone bool // the instance was deleted; belongs to who has the turn
 
 	mu      sync.Mutex
 	changed chan struct{} // closed and replaced after each fact and each dial
@@ -37,10 +38,15 @@ type keeper struct {
 	lastReceived, lastSent time.Time
 }
 
-// take waits for the turn.
+// take waits for the turn. It fails with ErrNotFound when the instance was
+// deleted meanwhile.
 func (k *keeper) take(ctx context.Context) error {
 	select {
 	case k.turn <- struct{}{}:
+		if k.gone {
+			k.release()
+			return ErrNotFound
+		}
 		return nil
 	case <-ctx.Done():
 		return context.Cause(ctx)

@@ -31,7 +31,7 @@ type storedUpdate struct {
 
 // StoreMessage stores m for an instance in the caller's transaction, unless a
 // message with that key is stored already, and returns the id of the one that
-// is stored.
+// is stored. One that is damaged counts as not stored.
 func (r *Registry) StoreMessage(tx *store.Tx, instance int64, m *event.Message) (id int64, err error) {
 	key := messageKey(instance, m)
 	known, err := tx.Get(messageKeys, key)
@@ -39,7 +39,12 @@ func (r *Registry) StoreMessage(tx *store.Tx, instance int64, m *event.Message) 
 		return 0, err
 	}
 	if known != nil {
-		return number(known), nil
+		if _, err := message(tx, instance, number(known)); err == nil {
+			return number(known), nil
+		}
+	}
+	if !tx.Has(instances, store.Key(instance)) {
+		return 0, ErrNotFound // deleted meanwhile
 	}
 	n, err := tx.NextID(messages)
 	if err != nil {
@@ -137,6 +142,14 @@ func (r *Registry) Prune(ctx context.Context, before time.Time) (removed int, er
 }
 
 func (r *Registry) pruneSome(ctx context.Context, instance int64, before time.Time) (n int, err error) {
+	err = r.cfg.Store.View(func(tx *store.Tx) error {
+		old, err := oldMessages(tx, instance, before)
+		n = len(old)
+		return err
+	})
+	if n == 0 || err != nil {
+		return 0, err // nothing to do costs no commit
+	}
 	err = r.cfg.Store.Update(ctx, func(tx *store.Tx) error {
 		old, err := oldMessages(tx, instance, before)
 		if err != nil {

@@ -28,6 +28,8 @@ var (
 	ErrNoWebhook = errors.New("instance has no webhook")
 	// ErrExists: the name is taken.
 	ErrExists = errors.New("an instance with this name exists")
+	// ErrHasData: the instance has stored messages and is not deleted unless forced.
+	ErrHasData = errors.New("the instance has stored messages; delete it with force=true")
 	// ErrInvalid is wrapped by RuleErrors about a record.
 	ErrInvalid = errors.New("invalid instance")
 	// ErrInvalidWebhook is wrapped by RuleErrors about a webhook.

@@ -40,10 +40,14 @@ type Config struct {
 	// Publish takes each event after its commit. It must not block.
 	Publish func(event.Notice)
 	// OnStatus is told every change of a connection state after its commit; it
-	// must not block. nil: nobody is told.
+	// must not block nor change the instance. nil: nobody is told.
 	OnStatus func(id int64, s event.State)
 	// CheckURL refuses webhook hosts that are never allowed; nil allows all.
 	CheckURL func(*url.URL) error
+
+	// Forget deletes what the connector keeps of an instance, in the commit
+	// that deletes the instance. nil: it keeps nothing.
+	Forget func(tx *store.Tx, id int64) error
 
 	SaveMessages bool   // gate of messages.upsert
 	SaveUpdates  bool   // gate of messages.update
@@ -66,12 +70,14 @@ type Registry struct {
 	mu     sync.RWMutex
 	byID   map[int64]*entry
 	byName map[string]*entry
+	open   bool // Open is done: changes are told
 }
 
 // entry is the cached state of one instance. change is held from reading the
 // record to replacing it after the commit, so that the cache never goes back.
 type entry struct {
 	change  sync.Mutex
+	gone    bool // deleted; guarded by change
 	record  atomic.Pointer[Record]
 	webhook atomic.Pointer[Webhook]
 }
@@ -92,13 +98,29 @@ func Open(ctx context.Context, cfg Config) (*Registry, error) {
 	if err := cfg.Store.View(r.load); err != nil {
 		return nil, fmt.Errorf("instance: load: %w", err)
 	}
-	return r, r.correct(ctx)
+	if err := r.correct(ctx); err != nil {
+		return nil, err
+	}
+	r.open = true
+	return r, nil
 }
 
 // Close ends the registry's own goroutines and waits for them.
 func (r *Registry) Close() {
+	r.mu.Lock()
 	r.end()
+	r.mu.Unlock()
 	r.background.Wait()
+}
+
+// spawn runs fn in a goroutine that Close waits for; it does nothing once
+// Close was called.
+func (r *Registry) spawn(fn func()) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if r.life.Err() == nil {
+		r.background.Go(fn)
+	}
 }
 
 func (r *Registry) load(tx *store.Tx) error {
@@ -260,6 +282,9 @@ func (r *Registry) change(ctx context.Context, id int64, fn func(*Record) bool) 
 	}
 	e.change.Lock()
 	defer e.change.Unlock()
+	if e.gone {
+		return rec, false, ErrNotFound
+	}
 	before := *e.record.Load()
 	if rec = before; !fn(&rec) {
 		return before, false, nil
@@ -274,7 +299,22 @@ func (r *Registry) change(ctx context.Context, id int64, fn func(*Record) bool) 
 		return before, false, fmt.Errorf("change instance %d: %w", id, err)
 	}
 	e.record.Store(&rec)
+	if rec.Status != before.Status {
+		r.tellStatus(rec)
+	}
 	return rec, true, nil
+}
+
+// tellStatus runs under the entry's lock, so that states are told in the order
+// of their commits.
+func (r *Registry) tellStatus(rec Record) {
+	if !r.open {
+		return
+	}
+	r.log.Info("connection state", "instance", rec.Name, "instance_id", rec.ID, "status", string(rec.Status), "reason", rec.Reason, "error", rec.LastError)
+	if r.cfg.OnStatus != nil {
+		r.cfg.OnStatus(rec.ID, rec.Status)
+	}
 }
 
 func number(b []byte) int64 {

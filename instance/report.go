@@ -43,22 +43,8 @@ func (r *Registry) reportState(ctx context.Context, id int64, f event.Fact) erro
 	if f.Status == "" && f.Link == nil && !f.Unlink && f.Error == "" {
 		return nil
 	}
-	var was event.State
-	rec, changed, err := r.change(ctx, id, func(rec *Record) bool {
-		was = rec.Status
-		return applyFact(rec, f)
-	})
-	if err != nil {
-		return err
-	}
-	if !changed || rec.Status == was {
-		return nil
-	}
-	r.log.Info("connection state", "instance", rec.Name, "instance_id", id, "status", string(rec.Status), "reason", rec.Reason, "error", f.Error)
-	if r.cfg.OnStatus != nil {
-		r.cfg.OnStatus(id, rec.Status)
-	}
-	return nil
+	_, _, err := r.change(ctx, id, func(rec *Record) bool { return applyFact(rec, f) })
+	return err
 }
 
 // applyFact changes the record as the fact says and reports whether anything
@@ -89,7 +75,7 @@ func applyFact(rec *Record, f event.Fact) bool {
 		}
 	}
 	if f.Unlink {
-		rec.OwnerJID, rec.OwnerLID, rec.PushName = "", "", ""
+		rec.OwnerJID, rec.OwnerLID, rec.PushName, rec.ProfilePicURL = "", "", "", ""
 	}
 	if f.Status == event.Online && before.status != event.Online {
 		rec.LastConnectedAt = rec.UpdatedAt
@@ -107,7 +93,8 @@ func (r *Registry) reportMessage(ctx context.Context, id int64, f event.Fact, m 
 	if err != nil {
 		return err
 	}
-	return r.Announce(id, f.Kind, stored, f.RequestID)
+	r.announce(id, f.Kind, stored, f.RequestID)
+	return nil
 }
 
 func (r *Registry) saveMessage(ctx context.Context, id int64, m *event.Message) (stored event.Message, err error) {
@@ -145,7 +132,7 @@ func (r *Registry) reportReceipt(ctx context.Context, id int64, f event.Fact, re
 		r.log.Debug("receipt dropped, too many wait for their message", "instance_id", id)
 		return nil
 	}
-	r.background.Go(func() {
+	r.spawn(func() {
 		defer func() { <-r.looking }()
 		r.lookAgain(id, f, receipt, missing)
 	})
@@ -182,9 +169,7 @@ func (r *Registry) updateMessages(ctx context.Context, id int64, f event.Fact, r
 		return nil, err
 	}
 	for _, update := range found {
-		if err := r.Announce(id, f.Kind, update, f.RequestID); err != nil {
-			return nil, err
-		}
+		r.announce(id, f.Kind, update, f.RequestID)
 	}
 	return missing, nil
 }
@@ -232,6 +217,14 @@ func (r *Registry) anyStored(id int64, keyIDs []string) (known bool, err error) 
 		return nil
 	})
 	return known, err
+}
+
+// announce publishes what is stored already: a failure is no reason for the
+// network to send it again.
+func (r *Registry) announce(id int64, kind event.Kind, data any, requestID string) {
+	if err := r.Announce(id, kind, data, requestID); err != nil {
+		r.log.Warn("event not published", "event", string(kind), "instance_id", id, "error", err)
+	}
 }
 
 // Announce publishes an event of an instance to its destinations: its webhook

@@ -41,8 +41,6 @@ func (s *Supervisor) SendAndStore(ctx context.Context, id int64, out event.Outgo
 	if err != nil {
 		return *sent.Message, fmt.Errorf("%w: %w", ErrNotStored, err)
 	}
-	if err := s.reg.Announce(id, event.SendMessage, stored, requestID); err != nil {
-		s.log.Warn("send.message not published", "instance_id", id, "message_id", stored.ID, "error", err)
-	}
+	s.reg.announce(id, event.SendMessage, stored, requestID)
 	return stored, nil
 }

@@ -46,6 +46,9 @@ func (r *Registry) PutWebhook(ctx context.Context, id int64, c WebhookChange) (W
 	}
 	e.change.Lock()
 	defer e.change.Unlock()
+	if e.gone {
+		return Webhook{}, ErrNotFound
+	}
 	before := e.webhook.Load()
 	if before == nil && c.URL == nil {
 		return Webhook{}, badWebhook("url", "is required when the webhook is created")

@@ -1,0 +1,123 @@
+package instance
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	"postern/store"
+)
+
+// Delete removes an instance with its name, webhook, messages and what the
+// connector keeps of it, in one commit. Its id is not used again. Errors:
+// ErrNotFound, or ErrHasData when messages are stored and force is false.
+func (r *Registry) Delete(ctx context.Context, id int64, force bool) error {
+	e := r.entry(id)
+	if e == nil {
+		return ErrNotFound
+	}
+	e.change.Lock()
+	defer e.change.Unlock()
+	if e.gone {
+		return ErrNotFound
+	}
+	name := e.record.Load().Name
+	err := r.cfg.Store.Update(ctx, func(tx *store.Tx) error {
+		if !force {
+			if err := noMessages(tx, id); err != nil {
+				return err
+			}
+		}
+		return r.erase(tx, id, name)
+	})
+	if err != nil {
+		return fmt.Errorf("delete instance %q: %w", name, err)
+	}
+	e.gone = true
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	delete(r.byID, id)
+	if r.byName[name] == e { // not one that was created since the commit
+		delete(r.byName, name)
+	}
+	r.log.Info("instance deleted", "instance", name, "instance_id", id)
+	return nil
+}
+
+// noMessages returns ErrHasData when messages of the instance are stored.
+func noMessages(tx *store.Tx, id int64) (err error) {
+	scan := tx.Scan(messages, store.Range{Prefix: store.Key(id), Limit: 1}, func(_, _ []byte) (bool, error) {
+		err = ErrHasData
+		return false, nil
+	})
+	return errors.Join(scan, err)
+}
+
+func (r *Registry) erase(tx *store.Tx, id int64, name string) error {
+	for _, bucket := range []string{messages, messageKeys, messageUpdates} {
+		if err := erasePrefix(tx, bucket, store.Key(id)); err != nil {
+			return err
+		}
+	}
+	if r.cfg.Forget != nil {
+		if err := r.cfg.Forget(tx, id); err != nil {
+			return err
+		}
+	}
+	return errors.Join(
+		tx.Delete(webhooks, store.Key(id)),
+		tx.Delete(instanceName, []byte(name)),
+		tx.Delete(instances, store.Key(id)),
+	)
+}
+
+// erasePrefix deletes all records under a prefix.
+func erasePrefix(tx *store.Tx, bucket string, prefix []byte) error {
+	var keys [][]byte
+	err := tx.Scan(bucket, store.Range{Prefix: prefix}, func(k, _ []byte) (bool, error) {
+		keys = append(keys, k)
+		return true, nil
+	})
+	for _, k := range keys {
+		err = errors.Join(err, tx.Delete(bucket, k))
+	}
+	return err
+}
+
+// Delete logs an instance out, as far as WhatsApp can be told, and removes it
+// with all that is stored of it. Errors: ErrNotFound, or ErrHasData when
+// messages are stored and force is false; nothing has changed then.
+func (s *Supervisor) Delete(ctx context.Context, id int64, force bool) error {
+	ctx = context.WithoutCancel(ctx) // half deleted helps nobody
+	if !force {
+		if err := s.reg.cfg.Store.View(func(tx *store.Tx) error { return noMessages(tx, id) }); err != nil {
+			return fmt.Errorf("delete instance %d: %w", id, err)
+		}
+	}
+	k, err := s.keeper(ctx, id)
+	switch {
+	case errors.Is(err, ErrNotFound), errors.Is(err, errStopping):
+		return err
+	case err != nil: // its session cannot be read: all the more reason to delete it
+		return s.reg.Delete(ctx, id, force)
+	}
+	if err := k.take(ctx); err != nil {
+		return err
+	}
+	defer k.release()
+	k.halt()
+	bounded, cancel := context.WithTimeout(ctx, s.cfg.ConnectTimeout)
+	defer cancel()
+	if _, err := k.unlink(bounded); err != nil {
+		s.log.Warn("instance deleted without logout; remove the device on the phone", "instance_id", id, "error", err)
+	}
+	k.session.Disconnect()
+	if err := s.reg.Delete(ctx, id, force); err != nil {
+		return err
+	}
+	k.gone = true
+	s.mu.Lock()
+	delete(s.keepers, id)
+	s.mu.Unlock()
+	return nil
+}

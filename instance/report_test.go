@@ -1,0 +1,386 @@
+package instance
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"reflect"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"postern/event"
+	"postern/store"
+)
+
+// forget returns a Config.Forget that keeps who was forgotten.
+func forget(ids *[]int64) func(*store.Tx, int64) error {
+	return func(_ *store.Tx, id int64) error {
+		*ids = append(*ids, id)
+		return nil
+	}
+}
+
+// count returns how many records of a bucket belong to an instance.
+func (r *rig) count(bucket string, id int64) (n int) {
+	r.Helper()
+	err := r.s.View(func(tx *store.Tx) error {
+		return tx.Scan(bucket, store.Range{Prefix: store.Key(id)}, func(_, _ []byte) (bool, error) {
+			n++
+			return true, nil
+		})
+	})
+	if err != nil {
+		r.Fatal(err)
+	}
+	return n
+}
+
+// The table of triggers: what each tells, and the status its envelope shows.
+func TestTheStatusIsStoredBeforeTheEventIsMadeSoTheEnvelopeShowsIt(t *testing.T) {
+	for kind, c := range map[event.ConnectionType]struct {
+		connection event.Connection
+		status     event.State
+	}{
+		event.PairSuccess:         {event.ConnectionConnecting, event.Pairing},
+		event.PairError:           {event.ConnectionClose, event.ConnectionError},
+		event.TypeConnected:       {event.ConnectionOpen, event.Online},
+		event.TypeDisconnected:    {event.ConnectionClose, event.Reconnecting},
+		event.TypeLoggedOut:       {event.ConnectionClose, event.LoggedOut},
+		event.TypeStreamReplaced:  {event.ConnectionReplaced, event.StreamReplaced},
+		event.TypeKeepAliveLost:   {event.ConnectionTimedOut, event.KeepAliveTimeout},
+		event.TypeKeepAliveBack:   {event.ConnectionOpen, event.Online},
+		event.TypeConnectFailure:  {event.ConnectionClose, event.ConnectionError},
+		event.TypeManualReconnect: {event.ConnectionConnecting, event.Connecting},
+		event.TypeStreamError:     {event.ConnectionClose, event.ConnectionError},
+		event.TypeCATRefreshError: {event.ConnectionClose, event.ConnectionError},
+	} {
+		t.Run(string(kind), func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				r := newRig(t, nil, nil)
+				defer r.stop()
+				rec, err := r.reg.Create(bg, New{Name: "a", ExternalAttributes: []byte(`{"tenant":7}`), Mint: mint})
+				if err != nil {
+					t.Fatal(err)
+				}
+				f := connection(kind, c.connection, c.status)
+				f.Link = &event.Link{JID: "49:1@s.whatsapp.net"}
+				f.Reason, f.RequestID = 401, "req"
+				f.Data = event.ConnectionUpdate{Type: kind, Connection: c.connection, StatusReason: 401}
+				r.report(rec.ID, f)
+				n := r.one()
+				want := map[string]any{
+					"event":     "connection.update",
+					"instance":  map[string]any{"id": 1.0, "name": "a", "connectionStatus": string(c.status), "ownerJid": "49:1@s.whatsapp.net", "externalAttributes": map[string]any{"tenant": 7.0}},
+					"data":      map[string]any{"type": string(kind), "connection": string(c.connection), "statusReason": 401.0},
+					"timestamp": "2000-01-01T00:00:00.000Z",
+				}
+				if got := fields(t, n.Body); !reflect.DeepEqual(got, want) {
+					t.Errorf("\n got %v\nwant %v", got, want)
+				}
+				if n.Kind != event.ConnectionUpdated || n.InstanceID != 1 || n.InstanceName != "a" || n.OwnerJID != "49:1@s.whatsapp.net" || n.RequestID != "req" {
+					t.Errorf("notice: %+v", n)
+				}
+				if got := r.record(1); got.Status != c.status || got.Reason != 401 {
+					t.Errorf("stored %s with reason %d", got.Status, got.Reason)
+				}
+				if s := r.seen(); len(s) != 1 || s[0] != c.status {
+					t.Errorf("OnStatus was told %v", s)
+				}
+			})
+		})
+	}
+}
+
+func TestClientOutdatedAndTemporaryBanChangeTheStatusWithoutConnectionUpdate(t *testing.T) {
+	r := newRig(t, nil, nil)
+	defer r.stop()
+	id := r.create("a").ID
+	for _, s := range []event.State{event.ClientOutdated, event.TemporaryBan} {
+		r.report(id, event.Fact{Status: s, Reason: 405, Error: "refused"})
+		if got := r.record(id); got.Status != s || got.LastError != "refused" || got.Reason != 405 {
+			t.Errorf("%+v", got)
+		}
+	}
+	if n := r.told(); len(n) != 0 {
+		t.Errorf("published %v", kinds(n))
+	}
+}
+
+func TestLinkAndUnlinkRecordTheOwnerAndOnlineItsTime(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		r := newRig(t, nil, nil)
+		defer r.stop()
+		id := r.create("a").ID
+		r.report(id, event.Fact{Status: event.ConnectionError, Error: "before", Reason: 500})
+		time.Sleep(time.Minute)
+		r.report(id, event.Fact{Status: event.Online, Link: &event.Link{JID: "49:1@s.whatsapp.net", LID: "7@lid", PushName: "Ann"}})
+		got := r.record(id)
+		if got.OwnerJID != "49:1@s.whatsapp.net" || got.OwnerLID != "7@lid" || got.PushName != "Ann" || got.LastError != "" || got.Reason != 0 || !got.LastConnectedAt.Equal(time.Now()) {
+			t.Errorf("linked: %+v", got)
+		}
+		since := got.LastConnectedAt
+		time.Sleep(time.Minute)
+		r.report(id, event.Fact{Status: event.Online, Link: &event.Link{JID: "49:1@s.whatsapp.net", LID: "7@lid"}})
+		if got := r.record(id); got.LastConnectedAt != since || got.PushName != "Ann" || got.UpdatedAt != since {
+			t.Errorf("online again changes nothing: %+v", got)
+		}
+		r.report(id, event.Fact{Status: event.LoggedOut, Unlink: true})
+		if got := r.record(id); got.OwnerJID != "" || got.OwnerLID != "" || got.PushName != "" || got.LastConnectedAt != since {
+			t.Errorf("unlinked: %+v", got)
+		}
+	})
+}
+
+func TestStatesAreToldToOnStatusInTheOrderOfTheirCommits(t *testing.T) {
+	r := newRig(t, nil, nil)
+	defer r.stop()
+	id := r.create("a").ID
+	done := make(chan error)
+	for i := range 40 {
+		go func() {
+			done <- r.reg.Report(bg, id, event.Fact{Status: []event.State{event.Online, event.Reconnecting}[i%2]})
+		}()
+	}
+	for range 40 {
+		if err := <-done; err != nil {
+			t.Error(err)
+		}
+	}
+	seen := r.seen()
+	if last := seen[len(seen)-1]; last != r.record(id).Status {
+		t.Errorf("last told %s, stored %s", last, r.record(id).Status)
+	}
+	for i := 1; i < len(seen); i++ {
+		if seen[i] == seen[i-1] {
+			t.Fatalf("told %s twice: %v", seen[i], seen)
+		}
+	}
+}
+
+func TestAMessageIsStoredOnceAndReadAgainForItsEvent(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		r := newRig(t, nil, nil)
+		defer r.stop()
+		id := r.create("a").ID
+		first, chat := text("K", "1@s.whatsapp.net", false), "1@s.whatsapp.net"
+		first.PushName, first.KeyLID = ptr("Ann"), ptr("9@lid")
+		r.report(id, event.Fact{Kind: event.MessagesUpsert, Data: first})
+		n := r.one()
+		want := map[string]any{
+			"id": 1.0, "keyId": "K", "keyRemoteJid": chat, "keyLid": "9@lid", "keyFromMe": false, "keyParticipant": nil, "keyParticipantLid": nil,
+			"pushName": "Ann", "messageType": "conversation", "content": map[string]any{"text": "hello"}, "messageTimestamp": 1.7e9,
+			"device": nil, "isGroup": false, "metadata": nil,
+		}
+		if got := fields(t, n.Body)["data"]; !reflect.DeepEqual(got, want) {
+			t.Errorf("\n got %v\nwant %v", got, want)
+		}
+		second := *first
+		second.Content = json.RawMessage(`{"text":"forged"}`)
+		r.report(id, event.Fact{Kind: event.MessagesUpsert, Data: &second})
+		if got := fields(t, r.one().Body)["data"]; !reflect.DeepEqual(got, want) {
+			t.Errorf("a second time:\n got %v\nwant %v", got, want)
+		}
+		if first.ID != 0 || r.count(messages, id) != 1 {
+			t.Errorf("the caller's message has id %d, %d are stored", first.ID, r.count(messages, id))
+		}
+		r.report(id, event.Fact{Kind: event.MessagesUpsert, Data: text("K", "2@s.whatsapp.net", false)})
+		if got := fields(t, r.one().Body)["data"].(map[string]any)["id"]; got != 2.0 {
+			t.Errorf("the same key id in another chat got id %v", got)
+		}
+	})
+}
+
+func TestAStoredMessageThatIsDamagedIsStoredAnew(t *testing.T) {
+	r := newRig(t, nil, nil)
+	defer r.stop()
+	id := r.create("a").ID
+	m := text("K", "1@s.whatsapp.net", false)
+	m.Content = json.RawMessage(`{"text":"damage-this-text"}`)
+	r.report(id, event.Fact{Kind: event.MessagesUpsert, Data: m})
+	r.damage("damage-this-text")
+	r.told()
+	r.report(id, event.Fact{Kind: event.MessagesUpsert, Data: m})
+	if got := fields(t, r.one().Body)["data"].(map[string]any); got["id"] != 2.0 || got["content"].(map[string]any)["text"] != "damage-this-text" {
+		t.Errorf("%v", got)
+	}
+}
+
+func TestWithoutItsGateAMessageOrReceiptIsNeitherStoredNorTold(t *testing.T) {
+	r := newRig(t, func(c *Config) { c.SaveMessages, c.SaveUpdates = false, false }, nil)
+	defer r.stop()
+	id := r.create("a").ID
+	r.report(id, event.Fact{Kind: event.MessagesUpsert, Data: text("K", "1@s.whatsapp.net", false)})
+	if r.count(messages, id) != 0 {
+		t.Error("stored")
+	}
+	r.report(id, event.Fact{Kind: event.SendMessage, Data: text("S", "1@s.whatsapp.net", true)}) // has no gate
+	if n := r.one(); n.Kind != event.SendMessage || r.count(messages, id) != 1 {
+		t.Errorf("%s, %d stored", n.Kind, r.count(messages, id))
+	}
+	r.report(id, event.Fact{Kind: event.MessagesUpdate, Data: event.Receipt{KeyIDs: []string{"S"}, Status: event.StatusRead}})
+	if n := r.told(); len(n) != 0 || r.count(messageUpdates, id) != 0 {
+		t.Errorf("published %v", kinds(n))
+	}
+}
+
+func TestWhenPersistenceFailsThereIsNoEventAndTheConnectorHearsOfIt(t *testing.T) {
+	r := newRig(t, nil, nil)
+	defer r.stop()
+	id := r.create("a").ID
+	if err := r.s.Close(); err != nil {
+		t.Fatal(err)
+	}
+	for _, f := range []event.Fact{
+		{Kind: event.MessagesUpsert, Data: text("K", "1@s.whatsapp.net", false)},
+		connection(event.TypeConnected, event.ConnectionOpen, event.Online),
+		{Kind: event.MessagesUpdate, Data: event.Receipt{KeyIDs: []string{"K"}}},
+	} {
+		if err := r.reg.Report(bg, id, f); !errors.Is(err, store.ErrClosed) {
+			t.Errorf("%s: %v", f.Kind, err)
+		}
+	}
+	if n := r.told(); len(n) != 0 || len(r.seen()) != 0 || r.record(id).Status != event.Offline {
+		t.Errorf("published %v, state %s", kinds(n), r.record(id).Status)
+	}
+}
+
+func TestAReceiptMakesOneUpdatePerStoredMessage(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		r := newRig(t, nil, nil)
+		defer r.stop()
+		id := r.create("a").ID
+		for _, k := range []string{"A", "B"} {
+			r.report(id, event.Fact{Kind: event.MessagesUpsert, Data: text(k, "1@s.whatsapp.net", true)})
+		}
+		r.told()
+		at := time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC)
+		r.report(id, event.Fact{Kind: event.MessagesUpdate, RequestID: "q", Data: event.Receipt{KeyIDs: []string{"A", "unknown", "B"}, Status: event.StatusDelivered, At: at}})
+		notices := r.told()
+		if len(notices) != 2 {
+			t.Fatalf("%d events", len(notices))
+		}
+		for i, n := range notices {
+			want := map[string]any{"messageId": float64(i + 1), "status": "delivered", "dateTime": "2026-01-02T03:04:05.000Z"}
+			if got := fields(t, n.Body)["data"]; !reflect.DeepEqual(got, want) || n.Kind != event.MessagesUpdate {
+				t.Errorf("%s: %v", n.Kind, got)
+			}
+		}
+		if n := r.count(messageUpdates, id); n != 2 {
+			t.Errorf("%d updates stored", n)
+		}
+	})
+}
+
+func TestAReceiptThatOvertakesItsMessageIsLookedForThreeTimes100msDoubling(t *testing.T) {
+	for _, c := range []struct {
+		after time.Duration
+		found bool
+	}{{0, true}, {99 * time.Millisecond, true}, {299 * time.Millisecond, true}, {301 * time.Millisecond, false}} {
+		t.Run(c.after.String(), func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				r := newRig(t, nil, nil)
+				defer r.stop()
+				id := r.create("a").ID
+				began := time.Now()
+				r.report(id, event.Fact{Kind: event.MessagesUpdate, Data: event.Receipt{KeyIDs: []string{"K"}, Status: event.StatusRead}})
+				if time.Since(began) != 0 {
+					t.Errorf("the connector waited %v", time.Since(began))
+				}
+				time.Sleep(c.after)
+				r.report(id, event.Fact{Kind: event.MessagesUpsert, Data: text("K", "1@s.whatsapp.net", true)})
+				r.told()
+				time.Sleep(time.Second)
+				if n := r.told(); (len(n) == 1) != c.found {
+					t.Errorf("%d updates", len(n))
+				}
+			})
+		})
+	}
+}
+
+func TestCloseEndsTheSearchForReceiptsMessages(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		r := newRig(t, nil, nil)
+		id := r.create("a").ID
+		r.report(id, event.Fact{Kind: event.MessagesUpdate, Data: event.Receipt{KeyIDs: []string{"K"}}})
+		began := time.Now()
+		r.reg.Close()
+		if time.Since(began) != 0 {
+			t.Errorf("waited %v", time.Since(began))
+		}
+		r.report(id, event.Fact{Kind: event.MessagesUpdate, Data: event.Receipt{KeyIDs: []string{"K"}}})
+		r.stop()
+	})
+}
+
+func TestAReceiptIsForTheAccountsOwnMessageWhenChatsShareAnID(t *testing.T) {
+	r := newRig(t, nil, nil)
+	defer r.stop()
+	id := r.create("a").ID
+	r.report(id, event.Fact{Kind: event.MessagesUpsert, Data: text("K", "1@s.whatsapp.net", false)})
+	r.report(id, event.Fact{Kind: event.MessagesUpsert, Data: text("K", "2@s.whatsapp.net", true)})
+	r.told()
+	r.report(id, event.Fact{Kind: event.MessagesUpdate, Data: event.Receipt{KeyIDs: []string{"K"}, Status: event.StatusRead}})
+	if got := fields(t, r.one().Body)["data"].(map[string]any)["messageId"]; got != 2.0 {
+		t.Errorf("message %v", got)
+	}
+}
+
+func TestAFactOfAnUnknownInstanceIsErrNotFound(t *testing.T) {
+	r := newRig(t, nil, nil)
+	defer r.stop()
+	for _, f := range []event.Fact{
+		{Status: event.Online},
+		{Kind: event.MessagesUpsert, Data: text("K", "1@s.whatsapp.net", false)},
+		{Kind: event.PresenceUpdated, Data: map[string]any{}},
+	} {
+		if err := r.reg.Report(bg, 9, f); !errors.Is(err, ErrNotFound) {
+			t.Errorf("%s: %v", f.Kind, err)
+		}
+	}
+}
+
+func TestPruneRemovesWhatWasStoredBeforeAndItsUpdates(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		r := newRig(t, nil, nil)
+		defer r.stop()
+		one, other := r.create("a").ID, r.create("b").ID
+		store := func(prefix string, n int) {
+			for i := range n {
+				key := fmt.Sprint(prefix, i)
+				r.report(one, event.Fact{Kind: event.MessagesUpsert, Data: text(key, "1@s.whatsapp.net", true)})
+				r.report(one, event.Fact{Kind: event.MessagesUpdate, Data: event.Receipt{KeyIDs: []string{key}}})
+			}
+		}
+		store("old", 2*pruneStep+1)
+		r.report(other, event.Fact{Kind: event.MessagesUpsert, Data: text("old", "1@s.whatsapp.net", true)})
+		time.Sleep(time.Hour)
+		limit := time.Now()
+		store("young", 3)
+		if n, err := r.reg.Prune(bg, limit); n != 2*pruneStep+2 || err != nil {
+			t.Errorf("removed %d, %v", n, err)
+		}
+		for _, bucket := range []string{messages, messageKeys, messageUpdates} {
+			if n := r.count(bucket, one) + r.count(bucket, other); n != 3 {
+				t.Errorf("%s keeps %d", bucket, n)
+			}
+		}
+	})
+}
+
+func TestTheSupervisorPrunesByRetention(t *testing.T) {
+	inBubble(t, func(c *SupervisorConfig) { c.Retention = 24 * time.Hour }, func(r *rig) {
+		id := r.create("a").ID
+		r.report(id, event.Fact{Kind: event.MessagesUpsert, Data: text("K", "1@s.whatsapp.net", true)})
+		r.sup.Start()
+		time.Sleep(24 * time.Hour)
+		if r.count(messages, id) != 1 {
+			t.Error("pruned too early")
+		}
+		time.Sleep(time.Hour + time.Second)
+		if r.count(messages, id) != 0 {
+			t.Error("not pruned")
+		}
+	})
+}

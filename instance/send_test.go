@@ -1,0 +1,79 @@
+package instance
+
+import (
+	"context"
+	"errors"
+	"reflect"
+	"testing"
+
+	"postern/event"
+)
+
+// connected is a rig with one instance online.
+func connected(t *testing.T, fn func(r *rig, id int64, s *session)) {
+	t.Helper()
+	inBubble(t, nil, func(r *rig) {
+		id := r.linked("a", event.Disconnected).ID
+		if _, err := r.sup.Connect(bg, id, ""); err != nil {
+			t.Fatal(err)
+		}
+		r.told()
+		fn(r, id, r.net.session(id))
+	})
+}
+
+var hello = event.Outgoing{ID: "OUT", To: "1@s.whatsapp.net"}
+
+func TestASentMessageIsStoredAndToldAsSendMessageWithTheCallsRequestID(t *testing.T) {
+	connected(t, func(r *rig, id int64, s *session) {
+		ctx, cancel := context.WithCancel(bg)
+		s.send = func() error { cancel(); return nil } // the caller leaves: the record stays
+		m, err := r.sup.SendAndStore(ctx, id, hello, event.Attributes(`{"order":5}`), "req-5")
+		if err != nil || m.ID != 1 {
+			t.Fatal(m, err)
+		}
+		n := r.one()
+		body, err := event.Marshal(m)
+		if err != nil || n.Kind != event.SendMessage || n.RequestID != "req-5" {
+			t.Errorf("%s, %q, %v", n.Kind, n.RequestID, err)
+		}
+		data := fields(t, n.Body)["data"].(map[string]any)
+		if !reflect.DeepEqual(data, fields(t, body)) {
+			t.Errorf("told %v\nanswered %s", data, body)
+		}
+		if data["instanceId"] != 1.0 || data["externalAttributes"].(map[string]any)["order"] != 5.0 || data["keyId"] != "OUT" {
+			t.Errorf("%v", data)
+		}
+	})
+}
+
+func TestASentMessageThatCannotBeStoredIsErrNotStored(t *testing.T) {
+	connected(t, func(r *rig, id int64, s *session) {
+		s.send = func() error { return r.s.Close() }
+		m, err := r.sup.SendAndStore(bg, id, hello, nil, "")
+		if !errors.Is(err, ErrNotStored) || m.KeyID != "OUT" || len(r.told()) != 0 {
+			t.Errorf("%+v, %v", m, err)
+		}
+	})
+}
+
+func TestASendThatFailsKeepsItsErrorAndTellsNothing(t *testing.T) {
+	for _, want := range []error{event.ErrNotOnWhatsApp, event.ErrSendRefused, event.ErrOutcomeUnknown, event.ErrNotConnected} {
+		connected(t, func(r *rig, id int64, s *session) {
+			s.send = func() error { return want }
+			if _, err := r.sup.SendAndStore(bg, id, hello, nil, ""); !errors.Is(err, want) || len(r.told()) != 0 || r.count(messages, id) != 0 {
+				t.Errorf("%v: %v", want, err)
+			}
+		})
+	}
+}
+
+func TestASendOfAnInstanceThatIsNotOnlineIsErrNotConnected(t *testing.T) {
+	connected(t, func(r *rig, id int64, s *session) {
+		s.be(true, false)
+		s.send = func() error { t.Error("sent"); return nil }
+		if _, err := r.sup.Send(bg, id, hello); !errors.Is(err, event.ErrNotConnected) {
+			t.Error(err)
+		}
+	})
+}
