@@ -25,10 +25,10 @@ var bg = context.Background()
 func TestConnectWaitsForTheFirstQRCode(t *testing.T) {
 	inBubble(t, nil, func(r *rig) {
 		id := r.create("a").ID
-		r.net.dial = func(_ context.Context, s *session) error {
+		r.net.onDial(func(_ context.Context, s *session) error {
 			time.AfterFunc(time.Second, func() { s.qr("2@x") })
 			return nil
-		}
+		})
 		got, err := r.sup.Connect(bg, id, "req-1")
 		if err != nil || got.Code == nil || got.Code.Code != "2@x" || got.AlreadyConnected || got.AlreadyConnecting {
 			t.Fatalf("%+v, %v", got, err)
@@ -52,7 +52,7 @@ func TestConnectWaitsForTheFirstQRCode(t *testing.T) {
 func TestConnectEndsWithErrNoCodeWhenNoCodeComes(t *testing.T) {
 	inBubble(t, nil, func(r *rig) {
 		id := r.create("a").ID
-		r.net.dial = func(context.Context, *session) error { return nil }
+		r.net.onDial(func(context.Context, *session) error { return nil })
 		began := time.Now()
 		if _, err := r.sup.Connect(bg, id, ""); !errors.Is(err, ErrNoCode) || time.Since(began) != 30*time.Second {
 			t.Errorf("after %v: %v", time.Since(began), err)
@@ -70,7 +70,7 @@ func TestConnectWhenOnlineSaysAlreadyConnected(t *testing.T) {
 		if err != nil || !got.AlreadyConnected || got.Code != nil {
 			t.Errorf("second: %+v, %v", got, err)
 		}
-		if n := len(r.net.session(id).dials); n != 1 {
+		if n := len(r.net.session(id).dialled()); n != 1 {
 			t.Errorf("dialled %d times", n)
 		}
 	})
@@ -79,17 +79,17 @@ func TestConnectWhenOnlineSaysAlreadyConnected(t *testing.T) {
 func TestASecondConnectDuringALoginJoinsTheFirst(t *testing.T) {
 	inBubble(t, nil, func(r *rig) {
 		id := r.linked("a", event.Disconnected).ID
-		r.net.dial = func(_ context.Context, s *session) error {
+		r.net.onDial(func(_ context.Context, s *session) error {
 			time.AfterFunc(5*time.Second, s.login)
 			return nil
-		}
+		})
 		go func() { _, _ = r.sup.Connect(bg, id, "") }()
 		time.Sleep(time.Second)
 		got, err := r.sup.Connect(bg, id, "")
 		if err != nil || !got.AlreadyConnecting || got.Record.Status != event.Online {
 			t.Errorf("%+v, %v", got, err)
 		}
-		if n := len(r.net.session(id).dials); n != 1 {
+		if n := len(r.net.session(id).dialled()); n != 1 {
 			t.Errorf("dialled %d times: the second call cut the first one's login off", n)
 		}
 	})
@@ -98,7 +98,7 @@ func TestASecondConnectDuringALoginJoinsTheFirst(t *testing.T) {
 func TestAFailedDialIsToldAndStoredAsConnectionTimeout(t *testing.T) {
 	inBubble(t, nil, func(r *rig) {
 		id := r.create("a").ID
-		r.net.dial = func(context.Context, *session) error { return errors.New("no route to host") }
+		r.net.onDial(func(context.Context, *session) error { return errors.New("no route to host") })
 		_, err := r.sup.Connect(bg, id, "")
 		if !errors.Is(err, event.ErrNotConnected) || err.Error() != "instance is not connected: connection_timeout (no route to host)" {
 			t.Errorf("error: %v", err)
@@ -203,17 +203,17 @@ func TestLogoutForgetsTheLinkWhenWhatsAppCannotBeTold(t *testing.T) {
 func TestLogoutDuringBackoffIsImmediateAndFinal(t *testing.T) {
 	inBubble(t, nil, func(r *rig) {
 		id := r.linked("a", event.Disconnected).ID
-		r.net.dial = func(context.Context, *session) error { return errors.New("no route to host") }
+		r.net.onDial(func(context.Context, *session) error { return errors.New("no route to host") })
 		r.sup.Start()
 		time.Sleep(time.Minute)
 		began := time.Now()
 		if _, err := r.sup.Logout(bg, id, ""); err != nil || time.Since(began) != 0 {
 			t.Fatalf("after %v: %v", time.Since(began), err)
 		}
-		dials := len(r.net.session(id).dials)
+		dials := len(r.net.session(id).dialled())
 		time.Sleep(time.Hour)
 		r.wantStatus(id, event.LoggedOut)
-		if n := len(r.net.session(id).dials); n != dials {
+		if n := len(r.net.session(id).dialled()); n != dials {
 			t.Errorf("dialled %d times more", n-dials)
 		}
 	})
@@ -271,8 +271,8 @@ func TestRestartDropsAndReopensTheSocket(t *testing.T) {
 		}
 		time.Sleep(time.Second)
 		s := r.net.session(id)
-		if s.drops != 1 || len(s.dials) != 2 {
-			t.Errorf("%d drops, %d dials", s.drops, len(s.dials))
+		if s.drops != 1 || len(s.dialled()) != 2 {
+			t.Errorf("%d drops, %d dials", s.drops, len(s.dialled()))
 		}
 		r.wantStatus(id, event.Online)
 		if n := r.one(); n.RequestID != "req-3" {
@@ -284,10 +284,10 @@ func TestRestartDropsAndReopensTheSocket(t *testing.T) {
 func TestRestartDuringBackoffOrADialDoesNotWaitForIt(t *testing.T) {
 	inBubble(t, nil, func(r *rig) {
 		id := r.linked("a", event.Disconnected).ID
-		r.net.dial = func(ctx context.Context, _ *session) error { // 30 s per dial, 2 s and more between
+		r.net.onDial(func(ctx context.Context, _ *session) error { // 30 s per dial, 2 s and more between
 			<-ctx.Done()
 			return ctx.Err()
-		}
+		})
 		r.sup.Start()
 		for _, at := range []time.Duration{5 * time.Second, 31 * time.Second} {
 			time.Sleep(at)
@@ -346,7 +346,7 @@ func TestDeletingLogsOutAndWhoWaitedFindsNothing(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			inBubble(t, nil, func(r *rig) {
 				id := r.linked("a", event.Disconnected).ID
-				r.net.dial = dial
+				r.net.onDial(dial)
 				r.sup.Start()
 				time.Sleep(time.Second)
 				s := r.net.session(id)
@@ -357,10 +357,10 @@ func TestDeletingLogsOutAndWhoWaitedFindsNothing(t *testing.T) {
 				if err := r.sup.Delete(bg, id, false); err != nil {
 					t.Fatal(err)
 				}
-				dials := len(s.dials)
+				dials := len(s.dialled())
 				time.Sleep(time.Hour)
-				if s.Paired() || s.Online() || len(s.dials) != dials {
-					t.Errorf("paired %t, online %t, %d dials more", s.Paired(), s.Online(), len(s.dials)-dials)
+				if s.Paired() || s.Online() || len(s.dialled()) != dials {
+					t.Errorf("paired %t, online %t, %d dials more", s.Paired(), s.Online(), len(s.dialled())-dials)
 				}
 				if err := k.take(bg); !errors.Is(err, ErrNotFound) {
 					t.Errorf("a call that waited: %v", err)

@@ -22,9 +22,11 @@ type rig struct {
 	testing.TB
 	path string
 	s    *store.Store
-	reg  *Registry
-	sup  *Supervisor
-	net  *network
+
+	durable bool // commits reach the disk, as in production
+	reg     *Registry
+	sup     *Supervisor
+	net     *network
 
 	adapt    func(*Config)
 	adaptSup func(*SupervisorConfig)
@@ -37,7 +39,8 @@ type rig struct {
 
 func newRig(t testing.TB, adapt func(*Config), adaptSup func(*SupervisorConfig)) *rig {
 	t.Helper()
-	r := &rig{TB: t, path: filepath.Join(t.TempDir(), "i.db"), adapt: adapt, adaptSup: adaptSup, net: &network{paired: map[int64]bool{}, sessions: map[int64]*session{}}}
+	_, durable := t.(*testing.B)
+	r := &rig{TB: t, durable: durable, path: filepath.Join(t.TempDir(), "i.db"), adapt: adapt, adaptSup: adaptSup, net: &network{paired: map[int64]bool{}, sessions: map[int64]*session{}}}
 	r.boot()
 	return r
 }
@@ -46,7 +49,7 @@ func newRig(t testing.TB, adapt func(*Config), adaptSup func(*SupervisorConfig))
 func (r *rig) boot() {
 	r.Helper()
 	var err error
-	r.s, err = store.Open(store.Options{Path: r.path, Buckets: Buckets(), NoSync: true, MinFree: 1})
+	r.s, err = store.Open(store.Options{Path: r.path, Buckets: Buckets(), NoSync: !r.durable, MinFree: 1})
 	if err != nil {
 		r.Fatal(err)
 	}
@@ -222,8 +225,6 @@ func fields(t testing.TB, b []byte) map[string]any {
 	return m
 }
 
-func ptr[T any](v T) *T { return &v }
-
 // network is a second implementation of Connector.
 type network struct {
 	mu       sync.Mutex
@@ -300,10 +301,10 @@ func (s *session) Connect(ctx context.Context) error {
 	s.mu.Lock()
 	s.dials = append(s.dials, time.Now())
 	s.mu.Unlock()
-	s.net.count(1)
-	defer s.net.count(-1)
-	if s.net.dial != nil {
-		return s.net.dial(ctx, s)
+	dial := s.net.count(1)
+	defer func() { s.net.count(-1) }()
+	if dial != nil {
+		return dial(ctx, s)
 	}
 	if s.Paired() {
 		s.login()
@@ -313,11 +314,13 @@ func (s *session) Connect(ctx context.Context) error {
 	return nil
 }
 
-func (n *network) count(d int) {
+// count counts the dials that run and returns what one does.
+func (n *network) count(d int) func(context.Context, *session) error {
 	n.mu.Lock()
 	defer n.mu.Unlock()
 	n.dialling += d
 	n.most = max(n.most, n.dialling)
+	return n.dial
 }
 
 // tell reports a fact as the library's goroutine does.
@@ -400,14 +403,24 @@ func (s *session) drop(paired bool) {
 	s.gate.Unlock()
 }
 
-// dialled returns when Connect was called, since the first time.
-func (s *session) dialled() (after []time.Duration) {
+// dialled returns when Connect was called since the last forget.
+func (s *session) dialled() []time.Time {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	for _, at := range s.dials {
-		after = append(after, at.Sub(s.dials[0]))
-	}
-	return slices.Clone(after)
+	return slices.Clone(s.dials)
+}
+
+func (s *session) forgetDials() {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.dials = nil
+}
+
+// onDial replaces what Connect does.
+func (n *network) onDial(dial func(ctx context.Context, s *session) error) {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	n.dial = dial
 }
 
 func connection(t event.ConnectionType, c event.Connection, state event.State) event.Fact {

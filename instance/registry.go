@@ -149,13 +149,12 @@ func (r *Registry) load(tx *store.Tx) error {
 	return nil
 }
 
-func (r *Registry) add(rec Record) *entry {
+func (r *Registry) add(rec Record) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	e := &entry{}
 	e.record.Store(&rec)
 	r.byID[rec.ID], r.byName[rec.Name] = e, e
-	return e
 }
 
 // correct replaces states that tell of a connection, since there is none yet.

@@ -164,7 +164,7 @@ func TestAMessageIsStoredOnceAndReadAgainForItsEvent(t *testing.T) {
 		defer r.stop()
 		id := r.create("a").ID
 		first, chat := text("K", "1@s.whatsapp.net", false), "1@s.whatsapp.net"
-		first.PushName, first.KeyLID = ptr("Ann"), ptr("9@lid")
+		first.PushName, first.KeyLID = new("Ann"), new("9@lid")
 		r.report(id, event.Fact{Kind: event.MessagesUpsert, Data: first})
 		n := r.one()
 		want := map[string]any{

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -41,6 +42,7 @@ func TestStatesThatOnlyARunningConnectionHasAreCorrectedAtOpen(t *testing.T) {
 			switch s {
 			case event.Online, event.Connecting, event.Reconnecting, event.KeepAliveTimeout, event.Pairing, event.QRCodeState, event.PairingCodeState:
 				expect = event.Disconnected
+			default:
 			}
 			want[r.linked("linked-"+string(s), s).ID] = expect
 			if expect != s {
@@ -70,11 +72,11 @@ func TestAtMostStartupConcurrencyInstancesReconnectAtATime(t *testing.T) {
 		for i := range 10 {
 			r.linked(fmt.Sprint("i", i), event.Disconnected)
 		}
-		r.net.dial = func(_ context.Context, s *session) error {
+		r.net.onDial(func(_ context.Context, s *session) error {
 			time.Sleep(time.Second)
 			s.login()
 			return nil
-		}
+		})
 		began := time.Now()
 		r.sup.Start()
 		time.Sleep(4500 * time.Millisecond)
@@ -101,7 +103,7 @@ func TestWithoutAutoReconnectNothingIsDialledAndALossIsDisconnected(t *testing.T
 		r.net.session(id).lose()
 		time.Sleep(time.Hour)
 		r.wantStatus(id, event.Disconnected)
-		if n := len(r.net.session(id).dials); n != 1 {
+		if n := len(r.net.session(id).dialled()); n != 1 {
 			t.Errorf("dialled %d times", n)
 		}
 	})
@@ -113,9 +115,9 @@ func TestBackoffDoublesFromTheInitialToTheMaximalDelayWithJitter(t *testing.T) {
 		if _, err := r.sup.Connect(bg, id, ""); err != nil {
 			t.Fatal(err)
 		}
-		r.net.dial = func(context.Context, *session) error { return errors.New("no route") }
+		r.net.onDial(func(context.Context, *session) error { return errors.New("no route") })
 		s := r.net.session(id)
-		s.dials = nil
+		s.forgetDials()
 		lost := time.Now()
 		s.lose()
 		time.Sleep(10 * time.Minute)
@@ -126,8 +128,8 @@ func TestBackoffDoublesFromTheInitialToTheMaximalDelayWithJitter(t *testing.T) {
 		before, exact := lost, 0
 		for i, want := range []time.Duration{2, 4, 8, 16, 32, 60, 60, 60} {
 			want *= time.Second
-			got := s.dials[i].Sub(before)
-			before = s.dials[i]
+			got := s.dialled()[i].Sub(before)
+			before = s.dialled()[i]
 			if got > want || got < want*3/4 {
 				t.Errorf("pause %d is %v, want %v less up to a quarter", i, got, want)
 			}
@@ -138,14 +140,14 @@ func TestBackoffDoublesFromTheInitialToTheMaximalDelayWithJitter(t *testing.T) {
 		if exact == 8 {
 			t.Error("no jitter")
 		}
-		r.net.dial = nil
+		r.net.onDial(nil)
 		time.Sleep(time.Minute)
 		r.wantStatus(id, event.Online)
-		s.dials = nil
+		s.forgetDials()
 		lost = time.Now()
 		s.lose()
 		time.Sleep(time.Minute)
-		if got := s.dials[0].Sub(lost); got > 2*time.Second {
+		if got := s.dialled()[0].Sub(lost); got > 2*time.Second {
 			t.Errorf("after a good time online the first pause is %v", got)
 		}
 	})
@@ -154,16 +156,16 @@ func TestBackoffDoublesFromTheInitialToTheMaximalDelayWithJitter(t *testing.T) {
 func TestALossToldBeforeTheDialReturnedIsDialledAgain(t *testing.T) {
 	inBubble(t, nil, func(r *rig) {
 		id := r.linked("a", event.Disconnected).ID
-		first := true
-		r.net.dial = func(_ context.Context, s *session) error {
-			if first {
-				first = false
+		var first atomic.Bool
+		first.Store(true)
+		r.net.onDial(func(_ context.Context, s *session) error {
+			if first.Swap(false) {
 				s.lose() // accepted and closed at once
 			} else {
 				s.login()
 			}
 			return nil
-		}
+		})
 		r.sup.Start()
 		time.Sleep(time.Minute)
 		r.wantStatus(id, event.Online)
@@ -208,13 +210,13 @@ func TestStopEndsDialsBackoffAndWaitersAndNothingIsLeft(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) { // the bubble fails when a goroutine stays
 		r := newRig(t, nil, func(c *SupervisorConfig) { c.Retention = time.Hour })
 		dialling, waiting := r.linked("dialling", event.Disconnected).ID, r.linked("waiting", event.Disconnected).ID
-		r.net.dial = func(ctx context.Context, s *session) error {
+		r.net.onDial(func(ctx context.Context, s *session) error {
 			if s.id == waiting {
 				return errors.New("no route")
 			}
 			<-ctx.Done()
 			return ctx.Err()
-		}
+		})
 		unpaired := r.create("unpaired").ID
 		r.sup.Start()
 		answered := make(chan error, 1)
@@ -253,9 +255,9 @@ func TestStopWaitsForAReportAndDoesNotLockWithIt(t *testing.T) {
 		if err := r.sup.Stop(bg); err != nil {
 			t.Error(err)
 		}
-		dials := len(s.dials)
+		dials := len(s.dialled())
 		time.Sleep(time.Hour)
-		if len(s.dials) != dials {
+		if len(s.dialled()) != dials {
 			t.Error("dialled after Stop")
 		}
 	})

@@ -25,13 +25,13 @@ func TestAWebhookIsCreatedAndChangedByItsRules(t *testing.T) {
 		enabled bool
 		events  map[event.Flag]bool
 	}{
-		{"absent enabled is true", WebhookChange{URL: ptr("http://a"), Events: flags}, "http://a", true, flags},
-		{"disabled", WebhookChange{Enabled: ptr(false)}, "http://a", false, flags},
+		{"absent enabled is true", WebhookChange{URL: new("http://a"), Events: flags}, "http://a", true, flags},
+		{"disabled", WebhookChange{Enabled: new(false)}, "http://a", false, flags},
 		{"absent enabled is true on update too", WebhookChange{}, "http://a", true, flags},
-		{"absent url and events are kept", WebhookChange{Enabled: ptr(true)}, "http://a", true, flags},
+		{"absent url and events are kept", WebhookChange{Enabled: new(true)}, "http://a", true, flags},
 		{"events replace the flags", WebhookChange{Events: map[event.Flag]bool{"sendMessage": true}}, "http://a", true, map[event.Flag]bool{"sendMessage": true}},
 		{"{} removes all flags", WebhookChange{Events: map[event.Flag]bool{}}, "http://a", true, map[event.Flag]bool{}},
-		{"the url changes", WebhookChange{URL: ptr("HTTPS://b/c?d=e")}, "HTTPS://b/c?d=e", true, map[event.Flag]bool{}},
+		{"the url changes", WebhookChange{URL: new("HTTPS://b/c?d=e")}, "HTTPS://b/c?d=e", true, map[event.Flag]bool{}},
 	} {
 		got, err := r.reg.PutWebhook(bg, id, step.change)
 		if err != nil || got.URL != step.url || got.Enabled != step.enabled || got.Events == nil || !maps.Equal(got.Events, step.events) || got.ID != 1 || got.InstanceID != id {
@@ -67,20 +67,20 @@ func TestABadWebhookIsRefusedAndChangesNothing(t *testing.T) {
 		change WebhookChange
 		field  string
 	}{
-		"unknown flag":    {WebhookChange{URL: ptr("http://x"), Events: map[event.Flag]bool{"messageUpsert": true}}, "events.messageUpsert"},
+		"unknown flag":    {WebhookChange{URL: new("http://x"), Events: map[event.Flag]bool{"messageUpsert": true}}, "events.messageUpsert"},
 		"flag by case":    {WebhookChange{Events: map[event.Flag]bool{"MessagesUpsert": true}}, "events.MessagesUpsert"},
 		"event name":      {WebhookChange{Events: map[event.Flag]bool{"messages.upsert": true}}, "events.messages.upsert"},
 		"empty flag":      {WebhookChange{Events: map[event.Flag]bool{"": true}}, "events."},
-		"scheme":          {WebhookChange{URL: ptr("ftp://x/")}, "url"},
-		"no scheme":       {WebhookChange{URL: ptr("example.com/x")}, "url"},
-		"no host":         {WebhookChange{URL: ptr("http:///x")}, "url"},
-		"port only":       {WebhookChange{URL: ptr("http://:80/x")}, "url"},
-		"empty":           {WebhookChange{URL: ptr("")}, "url"},
-		"not a url":       {WebhookChange{URL: ptr("http://x\x00")}, "url"},
-		"user":            {WebhookChange{URL: ptr("http://u@x/")}, "url"},
-		"password":        {WebhookChange{URL: ptr("http://u:p@x/")}, "url"},
-		"501 characters":  {WebhookChange{URL: ptr("http://x/" + strings.Repeat("é", 492))}, "url"},
-		"refused address": {WebhookChange{URL: ptr("http://169.254.169.254/")}, "url"},
+		"scheme":          {WebhookChange{URL: new("ftp://x/")}, "url"},
+		"no scheme":       {WebhookChange{URL: new("example.com/x")}, "url"},
+		"no host":         {WebhookChange{URL: new("http:///x")}, "url"},
+		"port only":       {WebhookChange{URL: new("http://:80/x")}, "url"},
+		"empty":           {WebhookChange{URL: new("")}, "url"},
+		"not a url":       {WebhookChange{URL: new("http://x\x00")}, "url"},
+		"user":            {WebhookChange{URL: new("http://u@x/")}, "url"},
+		"password":        {WebhookChange{URL: new("http://u:p@x/")}, "url"},
+		"501 characters":  {WebhookChange{URL: new("http://x/" + strings.Repeat("é", 492))}, "url"},
+		"refused address": {WebhookChange{URL: new("http://169.254.169.254/")}, "url"},
 	} {
 		_, err := r.reg.PutWebhook(bg, id, c.change)
 		var rule *RuleError
@@ -91,7 +91,7 @@ func TestABadWebhookIsRefusedAndChangesNothing(t *testing.T) {
 	if got, err := r.reg.Webhook(id); err != nil || got.URL != "http://kept" || len(got.Events) != 1 {
 		t.Errorf("kept: %+v, %v", got, err)
 	}
-	if _, err := r.reg.PutWebhook(bg, 9, WebhookChange{URL: ptr("http://x")}); !errors.Is(err, ErrNotFound) {
+	if _, err := r.reg.PutWebhook(bg, 9, WebhookChange{URL: new("http://x")}); !errors.Is(err, ErrNotFound) {
 		t.Errorf("unknown instance: %v", err)
 	}
 }
@@ -114,7 +114,7 @@ func TestAllTwentySevenFlagsAreKnown(t *testing.T) {
 			all[d.Flag] = true
 		}
 	}
-	got, err := r.reg.PutWebhook(bg, r.create("a").ID, WebhookChange{URL: ptr("http://x"), Events: all})
+	got, err := r.reg.PutWebhook(bg, r.create("a").ID, WebhookChange{URL: new("http://x"), Events: all})
 	if err != nil || len(got.Events) != 27 {
 		t.Errorf("%d flags, %v", len(got.Events), err)
 	}
@@ -130,15 +130,15 @@ func TestAnEventGoesToTheEnabledWebhookThatWantsItAndToTheGlobalOne(t *testing.T
 		"both":                          {"http://global", nil, "connectionUpdated", "http://own http://global"},
 		"own only":                      {"", nil, "connectionUpdated", "http://own"},
 		"the global ignores the flags":  {"http://global", nil, "sendMessage", "http://global"},
-		"the global ignores enabled":    {"http://global", ptr(false), "connectionUpdated", "http://global"},
-		"no destination drops silently": {"", ptr(false), "connectionUpdated", ""},
+		"the global ignores enabled":    {"http://global", new(false), "connectionUpdated", "http://global"},
+		"no destination drops silently": {"", new(false), "connectionUpdated", ""},
 		"unset flag":                    {"", nil, "sendMessage", ""},
 	} {
 		t.Run(name, func(t *testing.T) {
 			r := newRig(t, func(cfg *Config) { cfg.GlobalURL = c.global }, nil)
 			defer r.stop()
 			id := r.create("a").ID
-			if _, err := r.reg.PutWebhook(bg, id, WebhookChange{URL: ptr("http://own"), Enabled: c.enabled, Events: map[event.Flag]bool{c.flag: true}}); err != nil {
+			if _, err := r.reg.PutWebhook(bg, id, WebhookChange{URL: new("http://own"), Enabled: c.enabled, Events: map[event.Flag]bool{c.flag: true}}); err != nil {
 				t.Fatal(err)
 			}
 			r.report(id, connection(event.TypeConnected, event.ConnectionOpen, event.Online))
@@ -160,7 +160,7 @@ func TestAChangedWebhookCountsFromTheNextEventOn(t *testing.T) {
 			t.Errorf("%s: went to %v", u, n.URLs)
 		}
 	}
-	if _, err := r.reg.PutWebhook(bg, id, WebhookChange{Enabled: ptr(false)}); err != nil {
+	if _, err := r.reg.PutWebhook(bg, id, WebhookChange{Enabled: new(false)}); err != nil {
 		t.Fatal(err)
 	}
 	r.report(id, event.Fact{Kind: event.MessagesUpsert, Data: text("three", "1@s.whatsapp.net", false)})
