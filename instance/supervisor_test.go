@@ -301,3 +301,44 @@ func TestLastReceivedAndLastSentAreKept(t *testing.T) {
 		}
 	})
 }
+
+func TestARefusalEndsADialThatWaits(t *testing.T) {
+	inBubble(t, nil, func(r *rig) {
+		id := r.linked("a", event.Disconnected).ID
+		if _, err := r.sup.Connect(bg, id, ""); err != nil {
+			t.Fatal(err)
+		}
+		s := r.net.session(id)
+		s.be(true, false)
+		_ = s.tell(connection(event.TypeStreamError, event.ConnectionClose, event.ConnectionError)) // a dial is due
+		s.be(false, false)
+		_ = s.tell(event.Fact{Status: event.LoggedOut, Unlink: true})
+		time.Sleep(time.Hour)
+		r.wantStatus(id, event.LoggedOut)
+		if n := len(s.dialled()); n != 1 {
+			t.Errorf("%d dials: an unlinked instance began to pair by itself", n)
+		}
+	})
+}
+
+func TestARestoreLeavesAloneWhatACallChangedBeforeItsTurn(t *testing.T) {
+	inBubble(t, func(c *SupervisorConfig) { c.StartupConcurrency = 1 }, func(r *rig) {
+		slow, out := r.linked("slow", event.Disconnected).ID, r.linked("out", event.Disconnected).ID
+		r.net.onDial(func(ctx context.Context, s *session) error {
+			if s.id == slow {
+				<-ctx.Done()
+			}
+			return errors.New("no route")
+		})
+		r.sup.Start()
+		time.Sleep(time.Second)
+		if _, err := r.sup.Logout(bg, out, ""); err != nil {
+			t.Fatal(err)
+		}
+		if _, err := r.sup.Connect(bg, out, ""); err == nil {
+			t.Fatal("connected")
+		}
+		time.Sleep(time.Hour)
+		r.wantStatus(out, event.ConnectionTimeout)
+	})
+}
