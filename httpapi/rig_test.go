@@ -62,7 +62,7 @@ func newRigOnDisk(t *testing.T, minFree uint64) *rig {
 		t.Fatal(err)
 	}
 	sup := instance.NewSupervisor(instance.SupervisorConfig{
-		Registry: r.registry, Connector: r.line, ConnectTimeout: connectTimeout, InitialDelay: time.Hour, MaxDelay: time.Hour,
+		Registry: r.registry, Connector: r.line, AutoReconnect: true, ConnectTimeout: connectTimeout, InitialDelay: time.Hour, MaxDelay: time.Hour,
 	})
 	t.Cleanup(func() { _ = sup.Stop(context.Background()) })
 	r.h, err = New(Config{
