@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"net/netip"
 	"net/url"
+	"slices"
 	"strconv"
 	"strings"
 	"syscall"
@@ -72,15 +73,7 @@ var (
 )
 
 func alwaysRefused(a netip.Addr) bool {
-	if a.IsLinkLocalUnicast() || a.IsMulticast() {
-		return true
-	}
-	for _, m := range metadata {
-		if a == m {
-			return true
-		}
-	}
-	return false
+	return a.IsLinkLocalUnicast() || a.IsMulticast() || slices.Contains(metadata, a)
 }
 
 func global(a netip.Addr) bool {

@@ -60,25 +60,42 @@ func (c *client) kick(code websocket.StatusCode, why string) {
 
 // serve writes until the client goes or is kicked.
 func (c *client) serve(conn *websocket.Conn) {
-	defer conn.CloseNow()
-	// CloseRead answers pings and closes with 1008 when the client sends data.
-	gone := conn.CloseRead(context.Background())
-	ctx, cancel := context.WithCancel(gone)
-	defer cancel()
+	var work sync.WaitGroup
+	defer work.Wait()
+	// The library closes a connection at once when the context of a read ends.
+	reading, cut := context.WithCancel(context.Background())
+	defer cut()
+	ctx, gone := context.WithCancel(reading)
+	defer gone()
+	work.Go(func() {
+		defer gone()
+		c.read(reading, conn)
+	})
+	work.Go(func() { c.ping(ctx, conn) })
 	if !c.expires.IsZero() {
 		timer := time.AfterFunc(time.Until(c.expires), func() { c.kick(CodeExpired, "token expired") })
 		defer timer.Stop()
 	}
-	var pings sync.WaitGroup
-	defer pings.Wait()
-	pings.Go(func() { c.ping(ctx, conn) })
-	defer cancel()
-
 	if c.write(ctx, conn) {
-		// The code reaches a client that still reads; nobody waits for others.
+		// The code reaches a client that still reads; nobody waits long for
+		// the others.
+		timer := time.AfterFunc(closeGrace, cut)
+		defer timer.Stop()
 		_ = conn.Close(c.code, c.why)
 	}
 }
+
+// read takes the client's control frames. Data is not expected and ends the
+// connection.
+func (c *client) read(ctx context.Context, conn *websocket.Conn) {
+	if _, _, err := conn.Reader(ctx); err == nil {
+		c.kick(websocket.StatusPolicyViolation, "this socket takes no data")
+		<-ctx.Done() // the close frame goes out first
+	}
+}
+
+// closeGrace is how long a client may take to answer a close frame.
+const closeGrace = time.Second
 
 // write sends what is queued. It reports whether the client was kicked and a
 // close frame can still be sent.
@@ -138,7 +155,7 @@ func (c *client) ping(ctx context.Context, conn *websocket.Conn) {
 		err := conn.Ping(answer)
 		cancel()
 		if err != nil {
-			conn.CloseNow()
+			c.kick(websocket.StatusGoingAway, "no answer to a ping")
 			return
 		}
 	}
