@@ -158,7 +158,11 @@ func (a *app) startSandbox(context.Context) (err error) {
 }
 
 func (a *app) startInstances(ctx context.Context) error {
-	connector, err := a.connector()
+	devices, err := device.Open(a.store, a.log)
+	if err != nil {
+		return err
+	}
+	connector, err := a.connector(devices)
 	if err != nil {
 		return err
 	}
@@ -166,7 +170,7 @@ func (a *app) startInstances(ctx context.Context) error {
 		Store: a.store, Publish: a.publish, OnStatus: a.statusChanged,
 		CheckURL:     dispatch.Guard{DenyPrivate: a.cfg.Webhook.DenyPrivate}.CheckURL,
 		SaveMessages: a.cfg.Database.SaveNewMessage, SaveUpdates: a.cfg.Database.SaveMessageUpdate,
-		GlobalURL: a.globalURL(), Logger: a.log,
+		GlobalURL: a.globalURL(), Forget: devices.DeleteTx, Logger: a.log,
 	})
 	if err != nil {
 		return err
@@ -187,11 +191,7 @@ func (a *app) startInstances(ctx context.Context) error {
 
 func seconds(n int64) time.Duration { return time.Duration(n) * time.Second }
 
-func (a *app) connector() (instance.Connector, error) {
-	devices, err := device.Open(a.store, a.log)
-	if err != nil {
-		return nil, err
-	}
+func (a *app) connector(devices *device.Container) (instance.Connector, error) {
 	endpoint, err := a.endpoint()
 	if err != nil {
 		return nil, err

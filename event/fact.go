@@ -26,7 +26,7 @@ type Fact struct {
 
 // Link is the account behind a paired instance.
 type Link struct {
-	JID      string // the phone JID with its device number, "4915…:12@s.whatsapp.net"
+	JID      string // the account's phone JID, without a device number
 	LID      string
 	PushName string
 }

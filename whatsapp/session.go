@@ -60,9 +60,9 @@ func (a account) link() *event.Link {
 	if a.jid.IsEmpty() {
 		return nil
 	}
-	l := &event.Link{JID: a.jid.String()}
+	l := &event.Link{JID: a.jid.ToNonAD().String()}
 	if !a.lid.IsEmpty() {
-		l.LID = a.lid.String()
+		l.LID = a.lid.ToNonAD().String()
 	}
 	return l
 }
