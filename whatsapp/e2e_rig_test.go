@@ -1,0 +1,195 @@
+package whatsapp
+
+import (
+	"context"
+	"fmt"
+	"path/filepath"
+	"slices"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"go.mau.fi/whatsmeow/types"
+
+	"postern/event"
+	"postern/sandbox"
+	"postern/store"
+	"postern/whatsapp/device"
+)
+
+// network is the one sandbox of this test process: the certificate root of
+// whatsmeow is a package variable.
+var network = sync.OnceValues(func() (*sandbox.Server, error) { return sandbox.Open(sandbox.Config{}) })
+
+// numbers counts the phones of this test process.
+var numbers atomic.Int64
+
+// rig is one instance on the sandbox, with as much of a supervisor as a test
+// needs: it dials again when a fact asks for it.
+type rig struct {
+	t       *testing.T
+	net     *sandbox.Server
+	cfg     Config
+	store   *store.Store
+	conn    *Connector
+	session *Session
+	dials   sync.WaitGroup
+
+	mu      sync.Mutex
+	facts   []event.Fact
+	changed chan struct{}
+	refuse  func(event.Fact) error // what report answers, nil for nil
+	redial  bool
+}
+
+func newRig(t *testing.T) *rig {
+	t.Helper()
+	net, err := network()
+	if err != nil {
+		t.Fatal(err)
+	}
+	at := net.Endpoint()
+	st, err := store.Open(store.Options{Path: filepath.Join(t.TempDir(), "p.db"), Buckets: device.Buckets()})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = st.Close() })
+	r := &rig{t: t, net: net, changed: make(chan struct{}), redial: true}
+	r.cfg = Config{Endpoint: &Endpoint{URL: at.URL, CA: at.CA, RootKey: at.RootKey}, SendTimeout: 2 * time.Second}
+	r.restart(st)
+	return r
+}
+
+// restart is a new life of the program over the same file.
+func (r *rig) restart(st *store.Store) {
+	r.t.Helper()
+	if r.session != nil {
+		r.session.Disconnect()
+		r.dials.Wait()
+	}
+	r.store = st
+	devices, err := device.Open(st, nil)
+	if err != nil {
+		r.t.Fatal(err)
+	}
+	cfg := r.cfg
+	cfg.Devices = devices
+	if r.conn, err = New(cfg); err != nil {
+		r.t.Fatal(err)
+	}
+	r.open()
+}
+
+// open opens the session as a start of the program does.
+func (r *rig) open() {
+	r.t.Helper()
+	s, err := r.conn.Open(r.t.Context(), 1, r.report)
+	if err != nil {
+		r.t.Fatal(err)
+	}
+	r.session = s
+	r.t.Cleanup(func() { s.Disconnect(); r.dials.Wait(); s.Disconnect() })
+}
+
+func (r *rig) report(_ context.Context, f event.Fact) error {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if r.refuse != nil {
+		if err := r.refuse(f); err != nil {
+			return err
+		}
+	}
+	r.facts = append(r.facts, f)
+	close(r.changed)
+	r.changed = make(chan struct{})
+	u, _ := f.Data.(event.ConnectionUpdate)
+	if r.redial && (u.Type == event.TypeManualReconnect || f.Status == event.Reconnecting) {
+		s := r.session
+		r.dials.Go(func() { _ = s.Connect(r.t.Context()) })
+	}
+	return nil
+}
+
+// await returns the first fact, from the earliest on, that match accepts.
+func (r *rig) await(what string, match func(event.Fact) bool) event.Fact {
+	r.t.Helper()
+	ctx, cancel := context.WithTimeout(r.t.Context(), 15*time.Second)
+	defer cancel()
+	for {
+		r.mu.Lock()
+		i := slices.IndexFunc(r.facts, match)
+		changed := r.changed
+		if i >= 0 {
+			f := r.facts[i]
+			r.facts = slices.Delete(r.facts, i, i+1)
+			r.mu.Unlock()
+			return f
+		}
+		r.mu.Unlock()
+		select {
+		case <-changed:
+		case <-ctx.Done():
+			r.t.Fatalf("no %s; told: %+v", what, r.facts)
+		}
+	}
+}
+
+func (r *rig) state(want event.State) event.Fact {
+	r.t.Helper()
+	return r.await(string(want), func(f event.Fact) bool { return f.Status == want })
+}
+
+func (r *rig) connect() {
+	r.t.Helper()
+	if err := r.session.Connect(r.t.Context()); err != nil {
+		r.t.Fatal(err)
+	}
+}
+
+// pair pairs by QR and returns the account's phone.
+func (r *rig) pair() *sandbox.Phone {
+	r.t.Helper()
+	r.connect()
+	code := r.state(event.QRCodeState).Data.(event.QRCode).Code
+	phone, err := r.net.AutoScan(code)
+	if err != nil {
+		r.t.Fatal(err)
+	}
+	r.state(event.Pairing)
+	r.state(event.Online)
+	return phone
+}
+
+func (r *rig) contact() *sandbox.Phone {
+	r.t.Helper()
+	phone, err := r.net.AddPhone(sandbox.PhoneOptions{Number: fmt.Sprint(4915730000000 + numbers.Add(1)*10 + 1)})
+	if err != nil {
+		r.t.Fatal(err)
+	}
+	return phone
+}
+
+func (r *rig) send(to types.JID, text string) (event.Sent, error) {
+	out := event.Outgoing{ID: NewMessageID(), To: to.String(), Content: event.Content{Text: &event.TextContent{Text: text}}}
+	return r.session.Send(r.t.Context(), out)
+}
+
+func message(text string) func(event.Fact) bool {
+	return func(f event.Fact) bool {
+		m, ok := f.Data.(*event.Message)
+		return ok && f.Kind == event.MessagesUpsert && strings.Contains(string(m.Content), text)
+	}
+}
+
+func reads(t *testing.T, p *sandbox.Phone, text string) sandbox.Received {
+	t.Helper()
+	ctx, cancel := context.WithTimeout(t.Context(), 15*time.Second)
+	defer cancel()
+	got, err := p.WaitReceived(ctx, func(r sandbox.Received) bool { return r.Text == text })
+	if err != nil {
+		t.Fatal(err)
+	}
+	return got
+}

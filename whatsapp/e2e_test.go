@@ -1,0 +1,327 @@
+package whatsapp
+
+import (
+	"context"
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	waBinary "go.mau.fi/whatsmeow/binary"
+	"go.mau.fi/whatsmeow/types"
+
+	"postern/event"
+	"postern/sandbox"
+)
+
+func TestAnInstancePairsByQRAndExchangesTexts(t *testing.T) {
+	r := newRig(t)
+	own, contact := r.pair(), r.contact()
+	if !r.session.Online() || !r.session.Paired() {
+		t.Fatal("not online")
+	}
+	sent, err := r.send(contact.JID(), "hello")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if got := reads(t, contact, "hello"); got.ID != sent.Message.KeyID || got.From.User != own.LID().User {
+		t.Errorf("the contact read %+v", got)
+	}
+	if m := sent.Message; *m.KeyRemoteJID != contact.JID().String() || m.KeyLID == nil || *m.KeyLID != contact.LID().String() || !m.KeyFromMe {
+		t.Errorf("sent %+v", m)
+	}
+	r.await("delivery receipt", func(f event.Fact) bool {
+		d, ok := f.Data.(event.Receipt)
+		return ok && slices.Contains(d.KeyIDs, sent.Message.KeyID) && d.Status == event.StatusDelivered
+	})
+	if _, err := contact.SendText(t.Context(), own.JID(), "hello back"); err != nil {
+		t.Fatal(err)
+	}
+	m := r.await("message", message("hello back")).Data.(*event.Message)
+	if *m.KeyRemoteJID != contact.JID().String() || m.KeyFromMe || m.MessageType != "conversation" {
+		t.Errorf("got %+v", m)
+	}
+}
+
+func TestAnInstancePairsByCode(t *testing.T) {
+	r := newRig(t)
+	phone := r.contact()
+	code, err := r.session.PairCode(t.Context(), phone.Number())
+	if err != nil {
+		t.Fatal(err)
+	}
+	r.state(event.PairingCodeState)
+	if err := phone.Scan(t.Context(), code); err != nil {
+		t.Fatal(err)
+	}
+	r.state(event.Online)
+	for _, f := range r.facts {
+		if f.Kind == event.QRCodeUpdated {
+			t.Error("a QR code was shown")
+		}
+	}
+	if _, err := r.session.PairCode(t.Context(), phone.Number()); !errors.Is(err, ErrPaired) {
+		t.Errorf("a second pairing: %v", err)
+	}
+}
+
+func TestASessionComesBackAfterADropAndAfterARestart(t *testing.T) {
+	r := newRig(t)
+	own, contact := r.pair(), r.contact()
+	r.net.Drop(own.Number())
+	r.state(event.Reconnecting)
+	r.state(event.Online)
+
+	r.session.Disconnect()
+	if r.session.Online() || !r.session.Paired() {
+		t.Error("not offline and paired")
+	}
+	if _, err := r.send(contact.JID(), "x"); !errors.Is(err, event.ErrNotConnected) {
+		t.Errorf("a send while offline: %v", err)
+	}
+	r.restart(r.store)
+	r.connect()
+	r.state(event.Online)
+	if _, err := r.send(contact.JID(), "after the restart"); err != nil {
+		t.Fatal(err)
+	}
+	reads(t, contact, "after the restart")
+}
+
+func TestAMessageWhoseReportFailedIsDeliveredAgain(t *testing.T) {
+	r := newRig(t)
+	own, contact := r.pair(), r.contact()
+	failures := 0
+	r.mu.Lock()
+	r.refuse = func(f event.Fact) error {
+		if f.Kind == event.MessagesUpsert && failures == 0 {
+			failures++
+			return errors.New("not now")
+		}
+		return nil
+	}
+	r.mu.Unlock()
+	if _, err := contact.SendText(t.Context(), own.JID(), "keep me"); err != nil {
+		t.Fatal(err)
+	}
+	r.state(event.Reconnecting)
+	r.await("message", message("keep me"))
+	if failures != 1 {
+		t.Errorf("%d failures", failures)
+	}
+}
+
+func TestANumberWithoutAnAccountIsNotOnWhatsApp(t *testing.T) {
+	r := newRig(t)
+	r.pair()
+	if _, err := r.send(types.NewJID("4915550000", types.DefaultUserServer), "x"); !errors.Is(err, event.ErrNotOnWhatsApp) {
+		t.Errorf("got %v", err)
+	}
+}
+
+func TestLogoutUnlinksAndTheInstanceCanPairAgain(t *testing.T) {
+	r := newRig(t)
+	r.pair()
+	if err := r.session.Logout(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	if r.session.Paired() || r.session.Online() {
+		t.Error("still paired")
+	}
+	r.pair()
+}
+
+func TestUnlinkingOnThePhoneLogsTheInstanceOut(t *testing.T) {
+	r := newRig(t)
+	own := r.pair()
+	r.net.Unlink(own.Number())
+	if f := r.state(event.LoggedOut); !f.Unlink || r.session.Paired() {
+		t.Errorf("got %+v", f)
+	}
+}
+
+func TestTheFactsOfAPairingComeInOrderAndAreComplete(t *testing.T) {
+	r := newRig(t)
+	r.connect()
+	qr := r.state(event.QRCodeState)
+	code := qr.Data.(event.QRCode)
+	if qr.Kind != event.QRCodeUpdated || code.Count != 1 || code.ExpiresInSeconds != 60 || !strings.HasPrefix(code.Base64, "data:image/png;base64,") ||
+		time.Until(code.ExpiresAt.Time) > time.Minute || time.Until(code.ExpiresAt.Time) < 50*time.Second {
+		t.Errorf("%+v", code)
+	}
+	phone, err := r.net.AutoScan(code.Code)
+	if err != nil {
+		t.Fatal(err)
+	}
+	r.await("login", func(f event.Fact) bool { return f.Status == event.Online })
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	var order []string
+	for _, f := range r.facts {
+		u, _ := f.Data.(event.ConnectionUpdate)
+		order = append(order, string(u.Type)+"/"+string(u.Connection)+"/"+string(f.Status))
+		if u.Type == event.PairSuccess && (f.Link == nil || f.Link.JID != phone.JID().String() || f.Link.LID != phone.LID().String()) {
+			t.Errorf("link %+v", f.Link)
+		}
+	}
+	want := "pair.success/connecting/pairing manual.reconnect/connecting/connecting"
+	if got := strings.Join(order, " "); !strings.HasPrefix(got, want) {
+		t.Errorf("facts %s", got)
+	}
+}
+
+func TestAReadReceiptOfTheContactIsReported(t *testing.T) {
+	r := newRig(t)
+	own, contact := r.pair(), r.contact()
+	sent, err := r.send(contact.JID(), "read me")
+	if err != nil {
+		t.Fatal(err)
+	}
+	reads(t, contact, "read me")
+	if err := contact.SendReceipt(t.Context(), own.JID(), "read", sent.Message.KeyID); err != nil {
+		t.Fatal(err)
+	}
+	r.await("read receipt", func(f event.Fact) bool {
+		d, ok := f.Data.(event.Receipt)
+		return ok && f.Kind == event.MessagesUpdate && slices.Contains(d.KeyIDs, sent.Message.KeyID) && d.Status == event.StatusRead && !d.At.IsZero()
+	})
+}
+
+func TestWhatTheOwnPhoneSendsArrivesAsFromMe(t *testing.T) {
+	r := newRig(t)
+	own, contact := r.pair(), r.contact()
+	if _, err := own.SendText(t.Context(), contact.JID(), "typed on the phone"); err != nil {
+		t.Fatal(err)
+	}
+	m := r.await("own message", message("typed on the phone")).Data.(*event.Message)
+	if !m.KeyFromMe || *m.KeyRemoteJID != contact.JID().String() || *m.KeyLID != contact.LID().String() {
+		t.Errorf("%+v", m)
+	}
+}
+
+func TestARefusedSendIsCertainlyNotSent(t *testing.T) {
+	r := newRig(t)
+	r.pair()
+	contact := r.contact()
+	r.net.SetFaults(sandbox.Faults{SendError: 463})
+	defer r.net.SetFaults(sandbox.Faults{})
+	if _, err := r.send(contact.JID(), "no"); !errors.Is(err, event.ErrSendRefused) {
+		t.Errorf("%v", err)
+	}
+	if got := contact.Received(); len(got) != 0 {
+		t.Errorf("the contact read %+v", got)
+	}
+}
+
+func TestASendWithoutItsAckIsUnknownAndSendingItAgainDoesNotDoubleIt(t *testing.T) {
+	r := newRig(t)
+	r.pair()
+	contact := r.contact()
+	r.net.SetFaults(sandbox.Faults{AckDelay: 10 * time.Second})
+	out := event.Outgoing{ID: NewMessageID(), To: contact.JID().String(), Content: event.Content{Text: &event.TextContent{Text: "once"}}}
+	_, err := r.session.Send(t.Context(), out)
+	r.net.SetFaults(sandbox.Faults{})
+	if !errors.Is(err, event.ErrOutcomeUnknown) {
+		t.Errorf("%v", err)
+	}
+	if got := reads(t, contact, "once"); got.ID != out.ID {
+		t.Errorf("%+v", got)
+	}
+}
+
+func TestARetryReceiptIsAnsweredAfterARestart(t *testing.T) {
+	r := newRig(t)
+	r.pair()
+	contact := r.contact()
+	sent, err := r.send(contact.JID(), "for later")
+	if err != nil {
+		t.Fatal(err)
+	}
+	reads(t, contact, "for later")
+	r.restart(r.store)
+	r.connect()
+	r.state(event.Online)
+	device := r.device()
+	registration := binary.BigEndian.AppendUint32(nil, 1)
+	err = contact.SendNode(t.Context(), waBinary.Node{
+		Tag:   "receipt",
+		Attrs: waBinary.Attrs{"id": sent.Message.KeyID, "to": device, "type": "retry", "t": time.Now().Unix()},
+		Content: []waBinary.Node{
+			{Tag: "retry", Attrs: waBinary.Attrs{"count": "1", "id": sent.Message.KeyID, "t": time.Now().Unix(), "v": "1"}},
+			{Tag: "registration", Content: registration},
+		},
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	eventually(t, "the text is sent again", func() bool { return contact.ReceivedCount(sent.Message.KeyID) >= 2 })
+}
+
+// device is the linked device's own address.
+func (r *rig) device() types.JID {
+	d, err := r.conn.cfg.Devices.Load(r.t.Context(), 1)
+	if err != nil || d == nil {
+		r.t.Fatal(d, err)
+	}
+	return d.LID
+}
+
+func eventually(t *testing.T, what string, ok func() bool) {
+	t.Helper()
+	for deadline := time.Now().Add(15 * time.Second); !ok(); time.Sleep(2 * time.Millisecond) {
+		if time.Now().After(deadline) {
+			t.Fatalf("%s: never", what)
+		}
+	}
+}
+
+func TestEachRefusalOfALoginHasItsState(t *testing.T) {
+	for reason, want := range map[int]event.State{
+		400: event.ConnectionError, 401: event.LoggedOut, 402: event.TemporaryBan, 403: event.LoggedOut, 405: event.ClientOutdated,
+		406: event.LoggedOut, 409: event.ConnectionError, 413: event.ConnectionError, 414: event.ConnectionError, 418: event.ConnectionError,
+		501: event.ConnectionError,
+	} {
+		t.Run(fmt.Sprint(reason), func(t *testing.T) {
+			t.Parallel()
+			r := newRig(t)
+			own := r.pair()
+			r.session.Disconnect()
+			r.mu.Lock()
+			r.facts, r.redial = nil, false
+			r.mu.Unlock()
+			r.net.RefuseLogin(own.Number(), reason)
+			_ = r.session.Connect(t.Context())
+			f := r.state(want)
+			if f.Unlink != (want == event.LoggedOut) {
+				t.Errorf("%+v", f)
+			}
+			u, _ := f.Data.(event.ConnectionUpdate)
+			if wantReason := reason; u.Type == event.TypeConnectFailure && u.StatusReason != wantReason {
+				t.Errorf("status reason %d", u.StatusReason)
+			}
+		})
+	}
+}
+
+func TestASecondLoginOfTheSameDeviceReplacesTheFirst(t *testing.T) {
+	r := newRig(t)
+	r.pair()
+	r.mu.Lock()
+	r.redial = false
+	r.mu.Unlock()
+	other, err := r.conn.Open(t.Context(), 1, func(context.Context, event.Fact) error { return nil })
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer other.Disconnect()
+	if err := other.Connect(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	f := r.state(event.StreamReplaced)
+	if u := f.Data.(event.ConnectionUpdate); u.Type != event.TypeStreamReplaced || u.Connection != event.ConnectionReplaced {
+		t.Errorf("%+v", u)
+	}
+}
