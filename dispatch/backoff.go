@@ -28,10 +28,11 @@ const breakerLimit = 5
 // owner's lock.
 type breaker struct {
 	failures int       // in a row, while closed
-	open     bool      //
+	open     bool      // deliveries are held back
 	probes   int       // failed probes since it opened
 	probeAt  time.Time // when open: the next probe not before then
-	probing  bool      // when open: a probe is on its way
+	probing  uint64    // when open: the probe on its way, 0 for none
+	number   uint64    // of the last probe
 }
 
 // allows reports whether a delivery may go out now. When it may not because of
@@ -41,40 +42,48 @@ func (b *breaker) allows(now time.Time) (ok bool, again time.Time) {
 	switch {
 	case !b.open:
 		return true, time.Time{}
-	case b.probing:
+	case b.probing != 0:
 		return false, time.Time{}
 	default:
 		return !now.Before(b.probeAt), b.probeAt
 	}
 }
 
-// sent notes that a delivery goes out and reports whether it is the probe.
-func (b *breaker) sent() (probe bool) {
-	b.probing = b.open
-	return b.open
+// sent notes that a delivery goes out. It returns the probe's number, or 0
+// when the delivery is not a probe.
+func (b *breaker) sent() (probe uint64) {
+	if !b.open {
+		return 0
+	}
+	b.number++
+	b.probing = b.number
+	return b.probing
 }
 
-// withdrawn notes that a delivery was not attempted after all.
-func (b *breaker) withdrawn(probe bool) {
-	if probe {
-		b.probing = false
+// withdrawn notes that a delivery was not attempted after all, and reports
+// whether it was the probe that is waited for.
+func (b *breaker) withdrawn(probe uint64) bool {
+	if probe == 0 || probe != b.probing {
+		return false
 	}
+	b.probing = 0
+	return true
 }
 
 // result notes how a delivery ended. Those that were on their way when the
 // breaker opened say nothing new by failing; any answer that is not a failure
 // of the receiver closes it.
-func (b *breaker) result(o Outcome, probe bool, now time.Time) {
-	b.withdrawn(probe)
+func (b *breaker) result(o Outcome, probe uint64, now time.Time) {
+	awaited := b.withdrawn(probe)
 	switch {
 	case !o.Down():
-		*b = breaker{}
-	case probe:
+		*b = breaker{number: b.number}
+	case awaited:
 		b.probes++
 		b.probeAt = now.Add(max(backoff(b.probes+1), o.RetryAfter))
 	case !b.open:
 		if b.failures++; b.failures >= breakerLimit {
-			*b = breaker{open: true, probeAt: now.Add(max(backoff(1), o.RetryAfter))}
+			*b = breaker{open: true, number: b.number, probeAt: now.Add(max(backoff(1), o.RetryAfter))}
 		}
 	}
 }

@@ -2,6 +2,7 @@ package dispatch
 
 import (
 	"context"
+	"slices"
 	"sync"
 	"time"
 
@@ -45,7 +46,7 @@ type line struct {
 type flight struct {
 	line  *line
 	seq   uint64
-	probe bool
+	probe uint64 // the breaker's number for it, 0 when it is none
 }
 
 func newBoard() *board {
@@ -76,7 +77,8 @@ func (b *board) offer(batch uuid.UUID, seq uint64) bool {
 	return true
 }
 
-// put adds an entry to its line. The caller holds b.mu.
+// put adds an entry to its line, before those of the batch that were emitted
+// later. The caller holds b.mu.
 func (b *board) put(batch uuid.UUID, seq uint64) {
 	l := b.lines[batch]
 	if l == nil {
@@ -85,7 +87,8 @@ func (b *board) put(batch uuid.UUID, seq uint64) {
 	}
 	b.known[seq] = true
 	l.last = max(l.last, seq)
-	l.waiting = append(l.waiting, seq)
+	at, _ := slices.BinarySearch(l.waiting, seq)
+	l.waiting = slices.Insert(l.waiting, at, seq)
 	if len(l.waiting) == 1 && !l.busy {
 		b.ready = append(b.ready, l)
 	}
@@ -102,7 +105,7 @@ func (b *board) fill(batch uuid.UUID, seqs []uint64, last uint64, more bool) {
 		return
 	}
 	for _, seq := range seqs {
-		if !b.known[seq] {
+		if !b.known[seq] && !b.damaged[seq] {
 			b.put(batch, seq)
 		}
 	}

@@ -31,5 +31,7 @@
 //
 // Both use a [Sender]: one POST without redirects, proxies, compression or
 // credentials, through a dialer whose [Guard] looks at the address that was
-// really resolved.
+// really resolved. The timeout covers the whole answer: a 2xx counts once its
+// body has ended, or has gone past 64 KiB, in time. One that trickles on until
+// the timeout is a failure, and so is one that breaks off.
 package dispatch

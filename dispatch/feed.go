@@ -2,7 +2,6 @@ package dispatch
 
 import (
 	"container/heap"
-	"errors"
 	"time"
 
 	"github.com/google/uuid"
@@ -25,9 +24,11 @@ const laterSize = 4096
 func (r *Relay) tail(after uint64) {
 	for {
 		wake := r.cfg.Store.Wake()
+		stopping := r.reading.Err() != nil
 		entries, err := r.newEntries(after)
 		if err != nil {
 			r.log.Error("outbox cannot be read", "error", err)
+			entries = nil
 		}
 		for _, e := range entries {
 			after = e.Seq
@@ -35,25 +36,24 @@ func (r *Relay) tail(after uint64) {
 				r.cfg.Publisher.PublishBatch(e.Kind, e.Owner, e.OwnerSeq, e.Body)
 			}
 		}
-		if !r.handOver(entries) {
-			return
-		}
-		if len(entries) == tailStep {
+		r.handOver(entries)
+		switch {
+		case len(entries) == tailStep:
 			continue
+		case stopping:
+			return
 		}
 		select {
 		case <-wake:
-		case <-r.reading.Done():
-			return
+		case <-r.reading.Done(): // one last look
 		}
 	}
 }
 
-// handOver gives new entries to the feeder. It reports false when the relay
-// stops.
-func (r *Relay) handOver(entries []store.OutboxEntry) bool {
+// handOver gives new entries to the feeder, unless the relay stops.
+func (r *Relay) handOver(entries []store.OutboxEntry) {
 	if r.cfg.URL == "" || len(entries) == 0 {
-		return true
+		return
 	}
 	rows := make([]store.Due, 0, len(entries))
 	for _, e := range entries {
@@ -63,9 +63,7 @@ func (r *Relay) handOver(entries []store.OutboxEntry) bool {
 	}
 	select {
 	case r.fresh <- rows:
-		return true
 	case <-r.reading.Done():
-		return false
 	}
 }
 
@@ -83,7 +81,8 @@ func (r *Relay) newEntries(after uint64) (entries []store.OutboxEntry, err error
 // front to end, a pass: once at the start, and again only when something was
 // left out. During a pass new entries are not taken from tail, since the pass
 // comes to them after the older ones of their batch. What is due later is kept
-// in a heap.
+// in a heap, as long as there is room; every row of the heap is in the index
+// too, or stale.
 type feeder struct {
 	r      *Relay
 	cursor store.Due // how far the pass has come
@@ -128,13 +127,18 @@ func (f *feeder) turn() time.Duration {
 	for f.active && f.step() {
 	}
 	if !f.active && f.again && len(f.later) < laterSize/2 && f.r.board.room() >= boardSize/2 {
-		f.active, f.again, f.cursor = true, false, store.Due{}
+		f.begin()
 		return 0
 	}
-	if len(f.later) == 0 {
+	if len(f.later) == 0 || isDue(f.later[0].At, time.Now()) { // that one waits for room
 		return idle
 	}
-	return max(0, min(idle, time.Until(f.later[0].At)))
+	return min(idle, time.Until(f.later[0].At))
+}
+
+// begin starts a pass. It comes to everything that the heap holds.
+func (f *feeder) begin() {
+	f.active, f.again, f.cursor, f.later = true, false, store.Due{}, nil
 }
 
 // take puts new entries on the board. When one finds no room, a pass brings it
@@ -142,11 +146,12 @@ func (f *feeder) turn() time.Duration {
 func (f *feeder) take(rows []store.Due) {
 	for _, row := range rows {
 		f.r.board.reach(row.Seq)
-		if f.active {
-			continue
-		}
-		if !f.r.board.offer(row.Batch, row.Seq) {
-			f.active, f.cursor = true, store.Due{}
+		switch {
+		case f.active && row.At.Before(f.cursor.At):
+			f.again = true // the clock went back; the pass is past it
+		case f.active:
+		case !f.r.board.offer(row.Batch, row.Seq):
+			f.begin()
 		}
 	}
 }
@@ -164,9 +169,12 @@ func (f *feeder) step() bool {
 	}
 	now := time.Now()
 	for _, row := range rows {
-		switch ahead := row.At.Sub(now); {
-		case ahead > 0 && ahead <= longestPause:
-			f.keep(row)
+		switch {
+		case !isDue(row.At, now):
+			if !f.keep(row) { // nor will there be room for those that come after it
+				f.cursor = store.Due{At: now.Add(longestPause)}
+				return true
+			}
 		case !f.r.board.offer(row.Batch, row.Seq):
 			return false
 		}
@@ -176,24 +184,29 @@ func (f *feeder) step() bool {
 	return f.active
 }
 
-// keep remembers an entry for when its time has come.
-func (f *feeder) keep(row store.Due) {
-	if len(f.later) >= laterSize {
-		f.again = true
-		return
-	}
-	heap.Push(&f.later, row)
+// isDue reports whether a due time has come. One further away than any pause
+// was set under a clock that was ahead, and counts as due.
+func isDue(at, now time.Time) bool {
+	ahead := at.Sub(now)
+	return ahead <= 0 || ahead > longestPause
 }
 
-// offerLater puts on the board what is due by now. A time further away than
-// any pause was set under a clock that was ahead, and counts as due.
+// keep remembers an entry for when its time has come. Without room for it,
+// another pass will find it.
+func (f *feeder) keep(row store.Due) bool {
+	if len(f.later) >= laterSize {
+		f.again = true
+		return false
+	}
+	heap.Push(&f.later, row)
+	return true
+}
+
+// offerLater puts on the board what is due by now.
 func (f *feeder) offerLater(now time.Time) {
 	for len(f.later) > 0 {
 		row := f.later[0]
-		if ahead := row.At.Sub(now); ahead > 0 && ahead <= longestPause {
-			return
-		}
-		if !f.r.board.offer(row.Batch, row.Seq) {
+		if !isDue(row.At, now) || !f.r.board.offer(row.Batch, row.Seq) {
 			return
 		}
 		heap.Pop(&f.later)
@@ -215,14 +228,14 @@ func (f *feeder) fillThin() bool {
 	return true
 }
 
-// pendingOf returns the batch's entries after a sequence that wait for their
-// first attempt; those in backoff come by the heap or a pass.
+// pendingOf returns the batch's entries after a sequence that are due; those
+// in backoff come by the heap or a pass.
 func (r *Relay) pendingOf(batch uuid.UUID, after uint64) (seqs []uint64, last uint64, more bool, err error) {
 	err = r.cfg.Store.View(func(tx *store.Tx) error {
 		entries, err := tx.OutboxOfBatch(batch, after, lineSize)
 		for _, e := range entries {
 			last = e.Seq
-			if e.State == store.OutboxPending && e.Attempts == 0 {
+			if e.State == store.OutboxPending && isDue(e.NextAttemptAt, time.Now()) {
 				seqs = append(seqs, e.Seq)
 			}
 		}
@@ -269,6 +282,3 @@ func (h *laterHeap) Pop() any {
 	*h = (*h)[:len(*h)-1]
 	return last
 }
-
-// isDamaged reports whether an entry can never be read.
-func isDamaged(err error) bool { return errors.Is(err, store.ErrDamaged) }

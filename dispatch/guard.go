@@ -89,30 +89,34 @@ func global(a netip.Addr) bool {
 }
 
 // embedded returns the IPv4 addresses that an IPv6 address stands for in the
-// transition mechanisms: NAT64, 6to4, Teredo, ISATAP and IPv4-compatible.
+// transition mechanisms: NAT64, 6to4, Teredo, ISATAP, IPv4-compatible and
+// IPv4-translated.
 func embedded(a netip.Addr) []netip.Addr {
 	if !a.Is6() {
 		return nil
 	}
 	b := a.As16()
-	v4 := func(i int) netip.Addr { return netip.AddrFrom4([4]byte(b[i : i+4])) }
-	first := binary.BigEndian.Uint32(b[:4])
+	pick := func(i, j, k, l int) netip.Addr { return netip.AddrFrom4([4]byte{b[i], b[j], b[k], b[l]}) }
+	tail := pick(12, 13, 14, 15)
+	word := func(i int) uint32 { return binary.BigEndian.Uint32(b[i:]) }
+	var forms []netip.Addr
 	switch {
-	case first == 0x0064ff9b && b[4] == 0 && b[5] == 1: // local-use NAT64: the prefix may have several lengths
-		return []netip.Addr{v4(12), netip.AddrFrom4([4]byte{b[6], b[7], b[9], b[10]})}
-	case first == 0x0064ff9b:
-		return []netip.Addr{v4(12)}
-	case first>>16 == 0x2002:
-		return []netip.Addr{v4(2)}
-	case first == 0x20010000:
+	case word(0) == 0x0064ff9b && word(4)>>16 == 1: // local-use NAT64, where the prefix may have several lengths
+		forms = append(forms, tail, pick(6, 7, 9, 10), pick(7, 9, 10, 11), pick(9, 10, 11, 12))
+	case word(0) == 0x0064ff9b:
+		forms = append(forms, tail)
+	case word(0)>>16 == 0x2002:
+		forms = append(forms, pick(2, 3, 4, 5))
+	case word(0) == 0x20010000:
 		client := netip.AddrFrom4([4]byte{^b[12], ^b[13], ^b[14], ^b[15]})
-		return []netip.Addr{v4(4), client}
-	case binary.BigEndian.Uint64(b[:8]) == 0 && binary.BigEndian.Uint32(b[8:]) == 0 && !a.IsLoopback() && !a.IsUnspecified():
-		return []netip.Addr{v4(12)}
-	case b[10] == 0x5e && b[11] == 0xfe && b[9] == 0:
-		return []netip.Addr{v4(12)}
+		forms = append(forms, pick(4, 5, 6, 7), client)
+	case word(0) == 0 && word(4) == 0 && (word(8) == 0 || word(8) == 0xffff0000) && !a.IsLoopback() && !a.IsUnspecified():
+		forms = append(forms, tail)
 	}
-	return nil
+	if word(8)&^0x02000000 == 0x00005efe { // ISATAP, under any prefix
+		forms = append(forms, tail)
+	}
+	return forms
 }
 
 // literal reads a host that is an address, in any spelling that some resolver

@@ -22,6 +22,8 @@ func spellings(v4 string) []string {
 		v4 + ".", "::ffff:" + v4, "::ffff:" + hex, "0:0:0:0:0:ffff:" + hex, "::" + v4, "64:ff9b::" + v4, "64:ff9b::" + hex,
 		"64:ff9b:1::" + hex, fmt.Sprintf("64:ff9b:1:%02x%02x:%02x:%02x00::", a[0], a[1], a[2], a[3]), "2002:" + hex + "::", "2002:" + hex + ":1:2:3:4:5",
 		"2001:0:" + hex + "::1", "2001::" + inverted, "2001:0:1234:5678:0:0:" + inverted, "fe80::5efe:" + hex, "2a00::5efe:" + hex, "2a00::0200:5efe:" + hex,
+		"2002:102:304::5efe:" + hex, "::ffff:0:" + hex, fmt.Sprintf("64:ff9b:1:%x:%x:%x::", a[0], a[1], uint16(a[2])<<8|uint16(a[3])),
+		fmt.Sprintf("64:ff9b:1:0:%x:%x:%x00::", a[0], uint16(a[1])<<8|uint16(a[2]), a[3]),
 	}
 }
 

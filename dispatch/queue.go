@@ -247,7 +247,7 @@ func (q *Queue) maySend(l *lane) bool {
 	if l.flying < q.cfg.PerDestination {
 		return true
 	}
-	alone := len(q.turn) == 1 && l.flying == q.flying
+	alone := len(q.turn) == 1
 	return alone && l.good
 }
 

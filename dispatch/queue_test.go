@@ -230,3 +230,29 @@ func TestEnqueueIsSafeFromManyGoroutines(t *testing.T) {
 		t.Errorf("%v, %d delivered", err, count.Load())
 	}
 }
+
+func TestADestinationMayUseAllWorkersWhenTheOthersOnlyHaveDeliveriesInFlight(t *testing.T) {
+	dead := newGate(t)
+	defer dead.release()
+	healthy := newGate(t)
+	defer healthy.release()
+	q := NewQueue(QueueConfig{Sender: NewSender(SenderConfig{})})
+	for range 2 {
+		if err := q.Enqueue(notice(dead.URL)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	eventually(t, "two hang", func() bool { return dead.arrived.Load() == 2 })
+	for range 20 {
+		if err := q.Enqueue(notice(healthy.URL)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	healthy.open <- struct{}{} // accepted once: it may have more than its share
+	eventually(t, "the other eight work", func() bool { return q.Stats().InFlight == 10 })
+	healthy.release()
+	dead.release()
+	if err := q.Close(t.Context()); err != nil || q.Stats().Delivered != 22 {
+		t.Errorf("%v, %+v", err, q.Stats())
+	}
+}

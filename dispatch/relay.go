@@ -174,7 +174,8 @@ func (r *Relay) send() {
 		}
 		entry, pending, err := r.load(f.seq)
 		if !pending {
-			r.board.skipped(f, isDamaged(err))
+			r.board.skipped(f, errors.Is(err, store.ErrDamaged))
+			r.nudge()
 			continue
 		}
 		o := r.cfg.Sender.Post(r.sending, r.cfg.URL, batchHeaders(entry.Kind), entry.Body)
@@ -193,11 +194,13 @@ func (r *Relay) send() {
 	}
 }
 
+// load reads an entry. pending is false when it is not to be sent now: it was
+// delivered meanwhile, or rescheduled since it was put on the board.
 func (r *Relay) load(seq uint64) (entry store.OutboxEntry, pending bool, err error) {
 	err = r.cfg.Store.View(func(tx *store.Tx) (err error) {
 		var found bool
 		entry, found, err = tx.Outbox(seq)
-		pending = found && entry.State == store.OutboxPending
+		pending = found && entry.State == store.OutboxPending && isDue(entry.NextAttemptAt, time.Now())
 		return err
 	})
 	if err != nil {
@@ -269,20 +272,25 @@ func (r *Relay) record(group []result) {
 func (r *Relay) store(group []result, next []time.Time) error {
 	// The outcome is known and must be written even while stopping.
 	err := r.cfg.Store.Update(context.Background(), func(tx *store.Tx) error {
-		var err error
 		for i, g := range group {
-			if g.outcome.Delivered() {
-				err = errors.Join(err, tx.OutboxDelivered(g.entry.Seq, g.outcome.Status))
-			} else {
-				err = errors.Join(err, tx.OutboxRetry(g.entry.Seq, next[i], g.outcome.Status, g.outcome.Reason()))
+			// A damaged entry can be neither marked nor sent again; the store reports it.
+			if err := note(tx, g, next[i]); err != nil && !errors.Is(err, store.ErrDamaged) {
+				return err
 			}
 		}
-		return err
+		return nil
 	})
 	if err != nil {
 		r.log.Error("outcomes of deliveries not stored, trying again", "count", len(group), "error", err)
 	}
 	return err
+}
+
+func note(tx *store.Tx, g result, next time.Time) error {
+	if g.outcome.Delivered() {
+		return tx.OutboxDelivered(g.entry.Seq, g.outcome.Status)
+	}
+	return tx.OutboxRetry(g.entry.Seq, next, g.outcome.Status, g.outcome.Reason())
 }
 
 // batchHeaders are the headers of a batch event.

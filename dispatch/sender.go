@@ -51,6 +51,8 @@ func NewSender(cfg SenderConfig) *Sender {
 				MaxIdleConnsPerHost: cfg.Connections,
 				IdleConnTimeout:     90 * time.Second,
 				DisableCompression:  true,
+				// No receiver has reason to answer with more.
+				MaxResponseHeaderBytes: maxAnswer,
 			},
 			// A redirect could lead anywhere, and would turn the POST into a GET.
 			CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse },
@@ -69,7 +71,8 @@ type Outcome struct {
 	Duration   time.Duration
 }
 
-// Delivered reports whether the receiver accepted: any 2xx.
+// Delivered reports whether the receiver accepted: any 2xx whose body ended,
+// or went past 64 KiB, in time.
 func (o Outcome) Delivered() bool { return o.Err == nil && o.Status >= 200 && o.Status < 300 }
 
 // Down reports whether the outcome says that the receiver is not there or
@@ -106,6 +109,7 @@ func (s *Sender) post(ctx context.Context, target string, headers http.Header, b
 	if err != nil {
 		return Outcome{Err: withoutURL(err)}
 	}
+	req.URL.User = nil // else it would be sent as an Authorization header
 	req.Header = headers
 	resp, err := s.client.Do(req)
 	if err != nil {

@@ -212,3 +212,23 @@ func TestTheGuardLooksAtTheResolvedAddress(t *testing.T) {
 		}
 	}
 }
+
+func TestAUserInTheURLIsNotSentAsACredential(t *testing.T) {
+	url, requests := rawReceiver(t, okAnswer)
+	o := NewSender(SenderConfig{}).Post(t.Context(), strings.Replace(url, "http://", "http://user:secret@", 1), batchHeaders(event.BatchCreated), nil)
+	if !o.Delivered() {
+		t.Fatal(o.Reason())
+	}
+	for _, line := range <-requests {
+		if strings.HasPrefix(line, "Authorization:") {
+			t.Error("an Authorization header was sent")
+		}
+	}
+}
+
+func TestEndlessHeadersAreAFailure(t *testing.T) {
+	url, _ := rawReceiver(t, "HTTP/1.1 200 OK\r\nx: "+strings.Repeat("a", 2*maxAnswer)+"\r\nContent-Length: 0\r\n\r\n")
+	if o := NewSender(SenderConfig{}).Post(t.Context(), url, batchHeaders(event.BatchCreated), nil); o.Delivered() {
+		t.Error("accepted")
+	}
+}
