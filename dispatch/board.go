@@ -21,7 +21,8 @@ const (
 // only; bodies are read when they are sent.
 type board struct {
 	mu      sync.Mutex
-	change  *sync.Cond
+	work    *sync.Cond // for workers: a line is ready, or the breaker thinks otherwise
+	calm    *sync.Cond // for drain: there is less to do
 	lines   map[uuid.UUID]*line
 	ready   []*line         // with something waiting and nothing in flight
 	known   map[uint64]bool // on the board, in flight, or answered and not yet stored
@@ -51,7 +52,7 @@ type flight struct {
 
 func newBoard() *board {
 	b := &board{lines: map[uuid.UUID]*line{}, known: map[uint64]bool{}, damaged: map[uint64]bool{}}
-	b.change = sync.NewCond(&b.mu)
+	b.work, b.calm = sync.NewCond(&b.mu), sync.NewCond(&b.mu)
 	return b
 }
 
@@ -91,8 +92,8 @@ func (b *board) put(batch uuid.UUID, seq uint64) {
 	l.waiting = slices.Insert(l.waiting, at, seq)
 	if len(l.waiting) == 1 && !l.busy {
 		b.ready = append(b.ready, l)
+		b.work.Signal()
 	}
-	b.change.Signal()
 }
 
 // fill puts a batch's next entries, in order, on its marked line. more tells
@@ -138,7 +139,7 @@ func (b *board) next() (f flight, ok bool) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	for !b.closed && (len(b.ready) == 0 || !b.allowed()) {
-		b.change.Wait()
+		b.work.Wait()
 	}
 	if b.closed {
 		return flight{}, false
@@ -168,7 +169,8 @@ func (b *board) allowed() bool {
 func (b *board) wake() {
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	b.change.Broadcast()
+	b.work.Broadcast()
+	b.calm.Broadcast()
 }
 
 // answered notes the receiver's answer and frees the line: the batch's next
@@ -180,7 +182,14 @@ func (b *board) answered(f flight, o Outcome) (opened, closed bool) {
 	was := b.breaker.open
 	b.breaker.result(o, f.probe, time.Now())
 	b.land(f)
-	return !was && b.breaker.open, was && !b.breaker.open
+	opened, closed = !was && b.breaker.open, was && !b.breaker.open
+	if closed {
+		b.work.Broadcast()
+	}
+	if opened {
+		b.calm.Broadcast()
+	}
+	return opened, closed
 }
 
 // skipped takes back an entry that was not attempted. A damaged one is not
@@ -189,7 +198,7 @@ func (b *board) skipped(f flight, damaged bool) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	b.breaker.withdrawn(f.probe)
-	delete(b.known, f.seq)
+	b.forget(f.seq)
 	if damaged {
 		b.damaged[f.seq] = true
 	}
@@ -205,16 +214,23 @@ func (b *board) land(f flight) {
 		b.ready = append(b.ready, l)
 	}
 	b.tidy(l)
-	b.change.Broadcast()
+	// The worker that landed it comes back itself; one more is enough for what
+	// its landing allows, a next entry of the line or a next probe.
+	b.work.Signal()
 }
 
 // settled forgets an entry whose outcome is stored.
 func (b *board) settled(seq uint64) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
+	b.forget(seq)
+}
+
+// forget takes an entry off the board. The caller holds b.mu.
+func (b *board) forget(seq uint64) {
 	delete(b.known, seq)
 	if len(b.known) == 0 {
-		b.change.Broadcast() // drain waits for this
+		b.calm.Broadcast()
 	}
 }
 
@@ -230,7 +246,7 @@ func (b *board) reach(seq uint64) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	b.reached = max(b.reached, seq)
-	b.change.Broadcast()
+	b.calm.Broadcast()
 }
 
 // drain waits until the entries up to newest were seen and nothing is left on
@@ -241,7 +257,7 @@ func (b *board) drain(ctx context.Context, newest uint64) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	for (b.reached < newest || len(b.known) > 0) && !b.breaker.open && ctx.Err() == nil {
-		b.change.Wait()
+		b.calm.Wait()
 	}
 }
 
@@ -250,7 +266,7 @@ func (b *board) hurry() {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	b.breaker.probeAt = time.Time{}
-	b.change.Broadcast()
+	b.work.Broadcast()
 }
 
 func (b *board) close() {
@@ -260,5 +276,5 @@ func (b *board) close() {
 	if b.timer != nil {
 		b.timer.Stop()
 	}
-	b.change.Broadcast()
+	b.work.Broadcast()
 }

@@ -1,8 +1,10 @@
 package dispatch
 
 import (
+	"context"
 	"slices"
 	"testing"
+	"testing/synctest"
 
 	"github.com/google/uuid"
 )
@@ -70,4 +72,26 @@ func TestAFullBoardTakesNothing(t *testing.T) {
 	if !b.offer(uuid.New(), boardSize+1) {
 		t.Error("it has a place and took nothing")
 	}
+}
+
+func TestAnEntryThatComesWhileStopDrainsFindsAWorker(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		b := newBoard()
+		ctx, cancel := context.WithCancel(t.Context())
+		defer cancel()
+		go b.drain(ctx, 1)
+		synctest.Wait()
+		taken := make(chan flight, 1)
+		go func() {
+			f, _ := b.next()
+			taken <- f
+		}()
+		synctest.Wait()
+		b.offer(uuid.New(), 1)
+		synctest.Wait()
+		if len(taken) != 1 {
+			t.Error("drain was woken in place of the worker")
+			b.close()
+		}
+	})
 }

@@ -19,9 +19,10 @@
 // and marks each as delivered in a later commit. An entry whose mark was lost
 // in a crash is delivered again with the same bytes; that concerns at most the
 // some hundred last ones. While the receiver accepts, the events of one batch
-// arrive in order, since one batch has one delivery in flight at most; an entry in backoff does not hold back the
-// others. Attempts, the last outcome and the next time live in the file, so a
-// restart changes nothing about them. Nothing is given up.
+// arrive in order, since one batch has one delivery in flight at most; an
+// entry in backoff does not hold back the others. Attempts, the last outcome
+// and the next time live in the file, so a restart changes nothing about them.
+// Nothing is given up.
 //
 // A breaker stands before the URL: after five failures in a row that say the
 // receiver is down, one probe at a time goes out at the backoff's pace, so
