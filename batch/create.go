@@ -90,7 +90,7 @@ func (e *Engine) writeItems(ctx context.Context, id uuid.UUID, all []itemRecord)
 
 func putItems(tx *store.Tx, id uuid.UUID, from int, items []itemRecord) error {
 	for i, r := range items {
-		if err := store.PutJSON(tx, bucketItem, itemKey(id, from+i), r); err != nil {
+		if err := tx.Put(bucketItem, itemKey(id, from+i), r.encode()); err != nil {
 			return err
 		}
 	}

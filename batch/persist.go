@@ -30,10 +30,10 @@ const (
 func Buckets() []store.Bucket {
 	const owner = "batch"
 	return []store.Bucket{
-		{Name: bucketHeader, Owner: owner, Key: "batch", Value: "JSON: status, counts, times, fencing number"},
+		{Name: bucketHeader, Owner: owner, Key: "batch", Value: "binary, version 1: status, counts, times, fencing number"},
 		{Name: bucketSpec, Owner: owner, Key: "batch", Value: "JSON: owner, name, instances, options, schedule", Append: true},
 		{Name: bucketMessage, Owner: owner, Key: "batch", Value: "JSON: message and external attributes", Append: true},
-		{Name: bucketItem, Owner: owner, Key: "batch + position", Value: "JSON: recipient, status, outcome"},
+		{Name: bucketItem, Owner: owner, Key: "batch + position", Value: "binary, version 1: recipient, status, outcome"},
 		{Name: bucketAttempt, Owner: owner, Key: "batch + position + attempt number", Value: "JSON: instance, outcome, of attempts that found no instance; the last attempt is in the item", Append: true},
 		{Name: bucketOwner, Owner: owner, Key: "owner + batch", Value: "nothing"},
 		{Name: bucketOpen, Owner: owner, Key: "batch", Value: "nothing; absent once the batch is final", Append: true},
@@ -44,27 +44,27 @@ func Buckets() []store.Bucket {
 // header is what changes about a batch. Times are Unix milliseconds, 0 unset.
 type header struct {
 	Core
-	Fence         uint64  `json:"fence,omitempty"`
-	Cursor        int     `json:"cursor"`  // position of the next item to give
-	Current       int     `json:"current"` // position of the item given last
-	UpdatedAt     int64   `json:"updatedAt"`
-	StartedAt     int64   `json:"startedAt,omitempty"`
-	CompletedAt   int64   `json:"completedAt,omitempty"`
-	PausedAt      int64   `json:"pausedAt,omitempty"`
-	StoppedAt     int64   `json:"stoppedAt,omitempty"`
-	InterruptedAt int64   `json:"interruptedAt,omitempty"`
-	RecoveredAt   int64   `json:"recoveredAt,omitempty"`
-	NextRunAt     int64   `json:"nextRunAt,omitempty"`
-	Reason        string  `json:"reason,omitempty"`
-	WindowOff     bool    `json:"windowOff,omitempty"` // started after its only window
-	Shares        []share `json:"shares"`              // by the order of spec.Instances
+	Fence         uint64
+	Cursor        int // position of the next item to give
+	Current       int // position of the item given last
+	UpdatedAt     int64
+	StartedAt     int64
+	CompletedAt   int64
+	PausedAt      int64
+	StoppedAt     int64
+	InterruptedAt int64
+	RecoveredAt   int64
+	NextRunAt     int64
+	Reason        string
+	WindowOff     bool    // started after its only window
+	Shares        []share // by the order of spec.Instances
 }
 
 // share is one instance's part of the items.
 type share struct {
-	Selected int `json:"n,omitempty"`
-	Failed   int `json:"f,omitempty"`
-	Success  int `json:"s,omitempty"`
+	Selected int
+	Failed   int
+	Success  int
 }
 
 // spec is what never changes about a batch but its message.
@@ -88,21 +88,21 @@ type messageRecord struct {
 }
 
 type itemRecord struct {
-	Input     string     `json:"in"`
-	To        string     `json:"to,omitempty"` // digits; empty when Input is them
-	Status    ItemStatus `json:"st,omitempty"` // empty means PENDING
-	JID       string     `json:"jid,omitempty"`
-	Instance  int64      `json:"inst,omitempty"`
-	ClientID  string     `json:"cid,omitempty"`
-	WhatsApp  string     `json:"wa,omitempty"`
-	MessageID int64      `json:"msg,omitempty"`
-	Attempts  int        `json:"n,omitempty"`
-	DelayMs   *int64     `json:"delay,omitempty"`
-	Code      string     `json:"code,omitempty"`
-	Error     string     `json:"err,omitempty"`
-	UpdatedAt int64      `json:"upd,omitempty"`
-	StartedAt int64      `json:"began,omitempty"`
-	EndedAt   int64      `json:"ended,omitempty"`
+	Input     string
+	To        string     // digits; empty when Input is them
+	Status    ItemStatus // empty means PENDING
+	JID       string
+	Instance  int64
+	ClientID  string
+	WhatsApp  string
+	MessageID int64
+	Attempts  int
+	DelayMs   *int64
+	Code      string
+	Error     string
+	UpdatedAt int64
+	StartedAt int64
+	EndedAt   int64
 }
 
 func (r itemRecord) recipient() string {
@@ -177,11 +177,22 @@ func attemptID(item uuid.UUID, number int) uuid.UUID {
 }
 
 func loadHeader(tx *store.Tx, id uuid.UUID) (header, error) {
-	h, found, err := store.GetJSON[header](tx, bucketHeader, id[:])
-	if err == nil && !found {
-		err = ErrNotFound
+	raw, err := tx.Get(bucketHeader, id[:])
+	if err != nil {
+		return header{}, err
+	}
+	if raw == nil {
+		return header{}, ErrNotFound
+	}
+	h, err := decodeHeader(raw)
+	if err != nil {
+		err = fmt.Errorf("batch %s: %w", id, err)
 	}
 	return h, err
+}
+
+func putHeader(tx *store.Tx, id uuid.UUID, h *header) error {
+	return tx.Put(bucketHeader, id[:], h.encode())
 }
 
 func loadSpec(tx *store.Tx, id uuid.UUID) (*spec, error) {
@@ -221,11 +232,25 @@ func load(tx *store.Tx, id uuid.UUID) (*full, error) {
 }
 
 func loadItem(tx *store.Tx, id uuid.UUID, position int) (itemRecord, error) {
-	r, found, err := store.GetJSON[itemRecord](tx, bucketItem, itemKey(id, position))
-	if err == nil && !found {
+	key := itemKey(id, position)
+	raw, err := tx.Get(bucketItem, key)
+	if err == nil && raw == nil {
 		err = fmt.Errorf("batch %s: item %d: %w", id, position, ErrNotFound)
 	}
+	if err != nil {
+		return itemRecord{}, err
+	}
+	_, r, err := readItem(key, raw)
 	return r, err
+}
+
+// readItem decodes an item with its position, which is in its key.
+func readItem(key, raw []byte) (position int, r itemRecord, err error) {
+	position = int(binary.BigEndian.Uint64(key[16:]))
+	if r, err = decodeItem(raw); err != nil {
+		err = fmt.Errorf("batch %x: item %d: %w", key[:16], position, err)
+	}
+	return position, r, err
 }
 
 func ids(tx *store.Tx, bucket string) ([]uuid.UUID, error) {

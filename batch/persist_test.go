@@ -44,7 +44,7 @@ func TestAWorkerWhoseLeaseWasTakenChangesNothing(t *testing.T) {
 		err := r.s.Update(t.Context(), func(tx *store.Tx) error {
 			h, err := loadHeader(tx, r.batch)
 			h.Fence++
-			return errors.Join(err, store.PutJSON(tx, bucketHeader, r.batch[:], h))
+			return errors.Join(err, putHeader(tx, r.batch, &h))
 		})
 		if err != nil {
 			t.Fatal(err)

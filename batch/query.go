@@ -163,10 +163,9 @@ func matchBatch(tx *store.Tx, id uuid.UUID, f Filter) (*full, bool, error) {
 }
 
 func (b *full) matchItem(key, value []byte, f ItemFilter) (Item, bool, error) {
-	var r itemRecord
-	position := int(binary.BigEndian.Uint64(key[16:]))
-	if err := json.Unmarshal(value, &r); err != nil {
-		return Item{}, false, fmt.Errorf("batch %s: item %d: %w", b.id, position, err)
+	position, r, err := readItem(key, value)
+	if err != nil {
+		return Item{}, false, err
 	}
 	item := b.item(position, r)
 	return item, f.holds(string(item.Status), b.spec.instanceName(r.Instance), r), nil
@@ -205,10 +204,9 @@ func (b *full) attempt(position, number int, a attemptRecord) Attempt {
 
 // matchAttempts returns the attempts of the item in a record that f selects.
 func (b *full) matchAttempts(tx *store.Tx, key, value []byte, f ItemFilter) ([]entry[Attempt], error) {
-	var r itemRecord
-	position := int(binary.BigEndian.Uint64(key[16:]))
-	if err := json.Unmarshal(value, &r); err != nil {
-		return nil, fmt.Errorf("batch %s: item %d: %w", b.id, position, err)
+	position, r, err := readItem(key, value)
+	if err != nil {
+		return nil, err
 	}
 	all, err := b.attempts(tx, position, r)
 	return slices.DeleteFunc(all, func(e entry[Attempt]) bool {

@@ -65,13 +65,13 @@ type Input struct {
 
 // Counts are a batch's items by status. They always add up to Total.
 type Counts struct {
-	Total   int `json:"total"`
-	Pending int `json:"pending"`
-	Sending int `json:"sending,omitempty"`
-	Success int `json:"success,omitempty"`
-	Failed  int `json:"failed,omitempty"`
-	Skipped int `json:"skipped,omitempty"`
-	Unknown int `json:"unknown,omitempty"`
+	Total   int
+	Pending int
+	Sending int
+	Success int
+	Failed  int
+	Skipped int
+	Unknown int
 }
 
 // Processed is how many items have ended.
@@ -90,11 +90,11 @@ func (c Counts) Percent() int {
 
 // Core is the part of a batch that the table decides on.
 type Core struct {
-	Status     event.BatchStatus `json:"status"` // empty before creation
-	Counts     Counts            `json:"counts"`
-	Started    bool              `json:"started,omitempty"` // it was PROCESSING once
-	Told       int               `json:"told,omitempty"`    // the percentage of the last progress event
-	AutoResume bool              `json:"autoResume,omitempty"`
+	Status     event.BatchStatus // empty before creation
+	Counts     Counts
+	Started    bool // it was PROCESSING once
+	Told       int  // the percentage of the last progress event
+	AutoResume bool
 }
 
 // Decision is what a step does.

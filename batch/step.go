@@ -31,7 +31,7 @@ func step(tx *store.Tx, b *full, in Input, states []event.State, item *told) err
 		return err
 	}
 	b.advance(d, in, tx.Now())
-	if err := store.PutJSON(tx, bucketHeader, b.id[:], b.header); err != nil {
+	if err := putHeader(tx, b.id, &b.header); err != nil {
 		return err
 	}
 	if Final(b.Status) {
@@ -116,7 +116,7 @@ func (s *spec) instanceName(id int64) string {
 
 func putItem(tx *store.Tx, id uuid.UUID, position int, r *itemRecord) error {
 	r.UpdatedAt = tx.Now().UnixMilli()
-	return store.PutJSON(tx, bucketItem, itemKey(id, position), r)
+	return tx.Put(bucketItem, itemKey(id, position), r.encode())
 }
 
 // give turns the item at the cursor, or the current one again, into SENDING.

@@ -1,0 +1,236 @@
+package batch
+
+import (
+	"encoding/binary"
+	"fmt"
+
+	"postern/event"
+	"postern/store"
+)
+
+// recordVersion is the first byte of a header and of an item's record. These
+// two are written for every item that is sent, so they are compact and not
+// JSON: numbers are zigzag varints, texts have their length in front, the
+// fields follow each other in the order of the code below.
+const recordVersion = 1
+
+// Flags of a header.
+const (
+	flagStarted = 1 << iota
+	flagAutoResume
+	flagWindowOff
+)
+
+// Flags of an item's record.
+const (
+	flagUsualJID = 1 << iota // the JID is the recipient on event.UserServer, left out
+	flagOwnID                // the WhatsApp id is the client's, left out
+	flagDelay                // a delay is set
+)
+
+// itemCodes gives each status its number in the file: append only.
+var itemCodes = [...]ItemStatus{"", ItemPending, ItemSending, ItemSuccess, ItemFailed, ItemSkipped, ItemUnknown}
+
+func (h *header) encode() []byte {
+	raw := make([]byte, 0, 128)
+	raw = append(raw, recordVersion, flags(h.Started, h.AutoResume, h.WindowOff))
+	raw = appendText(raw, string(h.Status), h.Reason)
+	c := h.Counts
+	raw = appendNumbers(raw, c.Total, c.Pending, c.Sending, c.Success, c.Failed, c.Skipped, c.Unknown)
+	raw = appendNumbers(raw, h.Told, h.Cursor, h.Current)
+	raw = binary.AppendUvarint(raw, h.Fence)
+	raw = appendNumbers(raw, h.UpdatedAt, h.StartedAt, h.CompletedAt, h.PausedAt, h.StoppedAt,
+		h.InterruptedAt, h.RecoveredAt, h.NextRunAt)
+	raw = appendNumbers(raw, len(h.Shares))
+	for _, s := range h.Shares {
+		raw = appendNumbers(raw, s.Selected, s.Failed, s.Success)
+	}
+	return raw
+}
+
+func decodeHeader(raw []byte) (h header, err error) {
+	d := decoder{rest: raw}
+	d.version()
+	set := d.byte()
+	h.Started, h.AutoResume, h.WindowOff = set&flagStarted != 0, set&flagAutoResume != 0, set&flagWindowOff != 0
+	h.Status, h.Reason = event.BatchStatus(d.text()), d.text()
+	c := &h.Counts
+	for _, n := range []*int{
+		&c.Total, &c.Pending, &c.Sending, &c.Success, &c.Failed, &c.Skipped, &c.Unknown,
+		&h.Told, &h.Cursor, &h.Current,
+	} {
+		*n = int(d.number())
+	}
+	h.Fence = d.natural()
+	for _, at := range []*int64{
+		&h.UpdatedAt, &h.StartedAt, &h.CompletedAt, &h.PausedAt, &h.StoppedAt,
+		&h.InterruptedAt, &h.RecoveredAt, &h.NextRunAt,
+	} {
+		*at = d.number()
+	}
+	n := d.number()
+	if n < 0 || n > int64(len(d.rest)) {
+		return h, d.damaged("header")
+	}
+	h.Shares = make([]share, n)
+	for i := range h.Shares {
+		h.Shares[i] = share{Selected: int(d.number()), Failed: int(d.number()), Success: int(d.number())}
+	}
+	return h, d.end("header")
+}
+
+// encode leaves out what the recipient and the client's id tell anyway. Of an
+// item that nobody touched yet there is the recipient only; a record about
+// doubles when it is sent, which is what half-filled pages have room for.
+func (r *itemRecord) encode() []byte {
+	raw := make([]byte, 0, 128)
+	raw = append(raw, recordVersion)
+	raw = appendText(raw, r.Input, r.To)
+	if *r == (itemRecord{Input: r.Input, To: r.To}) {
+		return raw
+	}
+	usual, own := r.JID == r.usualJID(), r.WhatsApp == r.ClientID
+	raw = append(raw, flags(usual, own, r.DelayMs != nil), itemCode(r.Status))
+	if !usual {
+		raw = appendText(raw, r.JID)
+	}
+	raw = appendText(raw, r.ClientID)
+	if !own {
+		raw = appendText(raw, r.WhatsApp)
+	}
+	raw = appendText(raw, r.Code, r.Error)
+	if r.DelayMs != nil {
+		raw = appendNumbers(raw, *r.DelayMs)
+	}
+	raw = appendNumbers(raw, r.Instance, r.MessageID, int64(r.Attempts))
+	return appendNumbers(raw, r.UpdatedAt, r.StartedAt-r.UpdatedAt, r.EndedAt-r.UpdatedAt)
+}
+
+func decodeItem(raw []byte) (r itemRecord, err error) {
+	d := decoder{rest: raw}
+	d.version()
+	r.Input, r.To = d.text(), d.text()
+	if len(d.rest) == 0 {
+		return r, d.end("item")
+	}
+	set, code := d.byte(), d.byte()
+	if int(code) >= len(itemCodes) {
+		return r, d.damaged("item")
+	}
+	r.Status = itemCodes[code]
+	r.JID = r.usualJID()
+	if set&flagUsualJID == 0 {
+		r.JID = d.text()
+	}
+	r.ClientID = d.text()
+	r.WhatsApp = r.ClientID
+	if set&flagOwnID == 0 {
+		r.WhatsApp = d.text()
+	}
+	r.Code, r.Error = d.text(), d.text()
+	if set&flagDelay != 0 {
+		ms := d.number()
+		r.DelayMs = &ms
+	}
+	r.Instance, r.MessageID, r.Attempts = d.number(), d.number(), int(d.number())
+	r.UpdatedAt = d.number()
+	r.StartedAt, r.EndedAt = r.UpdatedAt+d.number(), r.UpdatedAt+d.number()
+	return r, d.end("item")
+}
+
+func (r *itemRecord) usualJID() string { return r.recipient() + "@" + event.UserServer }
+
+// itemCode panics on a status without a number: only this package makes them.
+func itemCode(s ItemStatus) byte {
+	for code, known := range itemCodes {
+		if known == s {
+			return byte(code)
+		}
+	}
+	panic(fmt.Sprintf("batch: item status %q has no number in the file", s))
+}
+
+func flags(set ...bool) byte {
+	var all byte
+	for i, on := range set {
+		if on {
+			all |= 1 << i
+		}
+	}
+	return all
+}
+
+func appendText(raw []byte, texts ...string) []byte {
+	for _, s := range texts {
+		raw = append(binary.AppendUvarint(raw, uint64(len(s))), s...)
+	}
+	return raw
+}
+
+func appendNumbers[T int | int64](raw []byte, numbers ...T) []byte {
+	for _, n := range numbers {
+		raw = binary.AppendVarint(raw, int64(n))
+	}
+	return raw
+}
+
+// decoder reads a record. After the first field that is not there it gives
+// zeros, and end reports it.
+type decoder struct {
+	rest []byte
+	bad  bool
+}
+
+func (d *decoder) version() { d.bad = d.byte() != recordVersion }
+
+func (d *decoder) byte() byte {
+	if len(d.rest) == 0 {
+		d.bad = true
+		return 0
+	}
+	b := d.rest[0]
+	d.rest = d.rest[1:]
+	return b
+}
+
+func (d *decoder) number() int64 {
+	n, size := binary.Varint(d.rest)
+	return int64(advance(d, uint64(n), size))
+}
+
+func (d *decoder) natural() uint64 {
+	n, size := binary.Uvarint(d.rest)
+	return advance(d, n, size)
+}
+
+func advance(d *decoder, n uint64, size int) uint64 {
+	if size <= 0 {
+		d.bad = true
+		return 0
+	}
+	d.rest = d.rest[size:]
+	return n
+}
+
+func (d *decoder) text() string {
+	n := d.natural()
+	if n > uint64(len(d.rest)) {
+		d.bad = true
+		return ""
+	}
+	s := string(d.rest[:n])
+	d.rest = d.rest[n:]
+	return s
+}
+
+// end reports a record that was too short, too long or of another version.
+func (d *decoder) end(what string) error {
+	if d.bad || len(d.rest) > 0 {
+		return d.damaged(what)
+	}
+	return nil
+}
+
+func (d *decoder) damaged(what string) error {
+	return fmt.Errorf("%s that is not a record of version %d: %w", what, recordVersion, store.ErrDamaged)
+}

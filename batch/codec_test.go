@@ -1,0 +1,135 @@
+package batch
+
+import (
+	"encoding/hex"
+	"errors"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	"github.com/google/go-cmp/cmp/cmpopts"
+
+	"postern/event"
+	"postern/store"
+)
+
+func sampleHeader() header {
+	return header{
+		Core: Core{
+			Status: event.BatchIsInterrupted, Started: true, Told: 42, AutoResume: true,
+			Counts: Counts{Total: 28, Pending: 1, Sending: 2, Success: 3, Failed: 4, Skipped: 5, Unknown: 6},
+		},
+		Fence: 1<<64 - 1, Cursor: 8, Current: 7, Reason: reasonLease, WindowOff: true,
+		UpdatedAt: 1, StartedAt: 2, CompletedAt: 3, PausedAt: 4, StoppedAt: 5, InterruptedAt: 6, RecoveredAt: 7, NextRunAt: -8,
+		Shares: []share{{1, 2, 3}, {}, {4, 5, 6}},
+	}
+}
+
+func sampleItems() map[string]itemRecord {
+	delay := int64(1500)
+	return map[string]itemRecord{
+		"untouched":               {Input: "4915112345678"},
+		"untouched, reformatted":  {Input: "+49 151 12345678", To: "4915112345678"},
+		"being sent":              {Input: "49151", Status: ItemSending, Instance: 3, ClientID: "3EB0A1", Attempts: 1, UpdatedAt: 9, StartedAt: 9},
+		"back to pending":         {Input: "49151", Attempts: 2, UpdatedAt: 9},
+		"sent as usual":           {Input: "49151", Status: ItemSuccess, JID: "49151@s.whatsapp.net", Instance: 3, ClientID: "3EB0A1", WhatsApp: "3EB0A1", Attempts: 1, UpdatedAt: 9, StartedAt: 8, EndedAt: 9},
+		"another JID, another id": {Input: "49151", To: "4915", Status: ItemSuccess, JID: "1@lid", Instance: 3, ClientID: "3EB0A1", WhatsApp: "3EB0A2", MessageID: 77, Attempts: 1, DelayMs: &delay, UpdatedAt: 9, StartedAt: 8, EndedAt: 9},
+		"failed":                  {Input: "49151", Status: ItemFailed, Instance: 1 << 40, ClientID: "x", Attempts: 3, DelayMs: new(int64), Code: event.SendMessageFailed, Error: "nö", UpdatedAt: 1 << 41, StartedAt: 1 << 40, EndedAt: 1 << 42},
+	}
+}
+
+func TestRecordsComeBackAsTheyWere(t *testing.T) {
+	h := sampleHeader()
+	got, err := decodeHeader(h.encode())
+	if diff := cmp.Diff(h, got); err != nil || diff != "" {
+		t.Errorf("header: %v\n%s", err, diff)
+	}
+	for name, want := range sampleItems() {
+		got, err := decodeItem(want.encode())
+		if diff := cmp.Diff(want, got); err != nil || diff != "" {
+			t.Errorf("%s: %v\n%s", name, err, diff)
+		}
+	}
+	for _, status := range itemCodes {
+		want := itemRecord{Status: status, Attempts: 1}
+		if got, err := decodeItem(want.encode()); err != nil || got.Status != status {
+			t.Errorf("status %q came back as %q, %v", status, got.Status, err)
+		}
+	}
+}
+
+// The bytes are in users' files: a change of the format needs a new version.
+func TestTheFormatOfVersion1Stays(t *testing.T) {
+	h := sampleHeader()
+	items := sampleItems()
+	usual, other := items["sent as usual"], items["another JID, another id"]
+	for name, c := range map[string]struct {
+		raw  []byte
+		want string
+	}{
+		"header":                  {h.encode(), "01070b494e5445525255505445440d4c454153455f4558504952454438020406080a0c54100effffffffffffffffff01020406080a0c0e0f06020406000000080a0c"},
+		"sent as usual":           {usual.encode(), "01053439313531000303063345423041310000060002120100"},
+		"another JID, another id": {other.encode(), "01053439313531043439313504030531406c696406334542304131063345423041320000b817069a0102120100"},
+	} {
+		if got := hex.EncodeToString(c.raw); got != c.want {
+			t.Errorf("%s\n got %s\nwant %s", name, got, c.want)
+		}
+	}
+}
+
+func TestARecordThatIsCutTooLongOrOfAnotherVersionIsDamaged(t *testing.T) {
+	h := sampleHeader()
+	whole := h.encode()
+	for n := range whole {
+		if _, err := decodeHeader(whole[:n]); !errors.Is(err, store.ErrDamaged) {
+			t.Fatalf("header cut to %d bytes: %v", n, err)
+		}
+	}
+	r := sampleItems()["another JID, another id"]
+	whole = r.encode()
+	untouched := len((&itemRecord{Input: r.Input, To: r.To}).encode())
+	for n := range whole {
+		if _, err := decodeItem(whole[:n]); n != untouched && !errors.Is(err, store.ErrDamaged) {
+			t.Fatalf("item cut to %d bytes: %v", n, err)
+		}
+	}
+	_, long := decodeItem(append(whole, 0))
+	whole[0]++
+	_, newer := decodeItem(whole)
+	_, code := decodeItem([]byte{recordVersion, 0, 0, 0, byte(len(itemCodes))})
+	for _, err := range []error{long, newer, code} {
+		if !errors.Is(err, store.ErrDamaged) {
+			t.Errorf("got %v", err)
+		}
+	}
+}
+
+func FuzzItemRecord(f *testing.F) {
+	for _, r := range sampleItems() {
+		f.Add(r.encode())
+	}
+	f.Fuzz(func(t *testing.T, raw []byte) {
+		first, err := decodeItem(raw)
+		if err != nil {
+			return
+		}
+		again, err := decodeItem(first.encode())
+		if diff := cmp.Diff(first, again); err != nil || diff != "" {
+			t.Fatalf("%v\n%s", err, diff)
+		}
+	})
+}
+
+func FuzzHeader(f *testing.F) {
+	h := sampleHeader()
+	f.Add(h.encode())
+	f.Fuzz(func(t *testing.T, raw []byte) {
+		first, err := decodeHeader(raw)
+		if err != nil {
+			return
+		}
+		again, err := decodeHeader(first.encode())
+		if diff := cmp.Diff(first, again, cmpopts.EquateEmpty()); err != nil || diff != "" {
+			t.Fatalf("%v\n%s", err, diff)
+		}
+	})
+}
