@@ -19,15 +19,18 @@ type reloginState int
 
 const (
 	reloginNone      reloginState = iota
+	reloginEarly                  // code 515 was handled before the pairing that it follows
 	reloginExpected               // paired; waiting for code 515
 	reloginAnnounced              // manual.reconnect was reported; waiting for Connect
 )
 
-// expectRelogin starts the watchdog after a pairing.
-func (s *Session) expectRelogin() {
+// expectRelogin starts the watchdog after a pairing. It reports whether the
+// request to log in has come already.
+func (s *Session) expectRelogin() (early bool) {
 	ctx, stop := context.WithCancel(context.Background())
 	s.mu.Lock()
 	s.stopWatch()
+	early = s.relogin == reloginEarly
 	s.relogin = reloginExpected
 	s.watch = stop
 	s.mu.Unlock()
@@ -44,13 +47,19 @@ func (s *Session) expectRelogin() {
 		case <-ctx.Done():
 		}
 	})
+	return early
 }
 
 // announceRelogin reports manual.reconnect, once per pairing, and tells
-// whether it did. The caller holds s.order.
+// whether it did. The library handles a pairing and the code 515 after it in
+// two goroutines; when the code comes first it is kept for the pairing. The
+// caller holds s.order.
 func (s *Session) announceRelogin() bool {
 	s.mu.Lock()
 	due := s.relogin == reloginExpected
+	if s.relogin == reloginNone && !s.paired {
+		s.relogin = reloginEarly
+	}
 	if due {
 		s.relogin = reloginAnnounced
 		s.stopWatch()

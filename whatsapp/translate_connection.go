@@ -38,10 +38,7 @@ func (s *Session) pairingEvent(evt any) bool {
 		s.offer(evt.Codes)
 	case *events.PairSuccess:
 		s.endPairing(nil)
-		f := connectionFact(event.PairSuccess, event.ConnectionConnecting, event.Pairing)
-		f.Link = s.pair(account{jid: evt.ID, lid: evt.LID})
-		s.tell(f)
-		s.expectRelogin()
+		s.linked(account{jid: evt.ID, lid: evt.LID})
 	case *events.PairError:
 		s.endPairing(nil)
 		s.tell(because(connectionFact(event.PairError, event.ConnectionClose, event.ConnectionError), 0, evt.Error.Error()))
@@ -52,6 +49,16 @@ func (s *Session) pairingEvent(evt any) bool {
 		return false
 	}
 	return true
+}
+
+// linked reports a pairing. The caller holds s.order.
+func (s *Session) linked(own account) {
+	f := connectionFact(event.PairSuccess, event.ConnectionConnecting, event.Pairing)
+	f.Link = s.pair(own)
+	s.tell(f)
+	if s.expectRelogin() {
+		s.announceRelogin()
+	}
 }
 
 func (s *Session) pair(own account) *event.Link {
