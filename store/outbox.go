@@ -170,6 +170,10 @@ func (tx *Tx) OutboxAfter(seq uint64, limit int) ([]OutboxEntry, error) {
 	var entries []OutboxEntry
 	err := tx.Scan(outboxEntries, Range{From: Key(seq + 1), Limit: limit}, func(k, v []byte) (bool, error) {
 		e, err := tx.entry(binary.BigEndian.Uint64(k), v)
+		if errors.Is(err, ErrDamaged) {
+			tx.damage(outboxEntries, k)
+			return true, nil
+		}
 		entries = append(entries, e)
 		return true, err
 	})
