@@ -148,8 +148,7 @@ func (w *worker) finish(r itemRecord, o outcome) (next *itemRecord, delay time.D
 		next, err = f.apply(tx, b)
 		return err
 	})
-	var lost recordError
-	if errors.As(err, &lost) {
+	if lost, ok := errors.AsType[recordError](err); ok {
 		return w.finish(r, unknown("the message was sent and could not be stored: "+lost.Error()))
 	}
 	if err == nil && o.receipt.Committed != nil {

@@ -52,7 +52,7 @@ func TestEverySendErrorTellsWhetherTheMessageMayHaveLeft(t *testing.T) {
 					matches = append(matches, e)
 				}
 			}
-			if len(matches) != 1 || matches[0] != tc.want || !errors.Is(got, tc.err) {
+			if len(matches) != 1 || !errors.Is(matches[0], tc.want) || !errors.Is(got, tc.err) {
 				t.Errorf("got %v, want %v", got, tc.want)
 			}
 		})

@@ -4,7 +4,6 @@ import (
 	"errors"
 
 	"go.mau.fi/whatsmeow/proto/waE2E"
-	"google.golang.org/protobuf/proto"
 
 	"postern/event"
 )
@@ -14,5 +13,5 @@ func compose(c event.Content) (*waE2E.Message, error) {
 	if c.Text == nil {
 		return nil, errors.New("the content is of no kind that can be sent")
 	}
-	return &waE2E.Message{Conversation: proto.String(c.Text.Text)}, nil
+	return &waE2E.Message{Conversation: new(c.Text.Text)}, nil
 }

@@ -9,7 +9,6 @@ import (
 	"go.mau.fi/whatsmeow"
 	"go.mau.fi/whatsmeow/proto/waCompanionReg"
 	wastore "go.mau.fi/whatsmeow/store"
-	"google.golang.org/protobuf/proto"
 )
 
 // libraryLock guards whatsmeow's package variables against two New at a time.
@@ -28,7 +27,7 @@ func setProcessWide(cfg Config, platform waCompanionReg.DeviceProps_PlatformType
 		set(&whatsmeow.WACertPubKey, cfg.Endpoint.RootKey)
 	}
 	if wastore.DeviceProps.GetOs() != cfg.ClientName {
-		wastore.DeviceProps.Os = proto.String(cfg.ClientName)
+		wastore.DeviceProps.Os = new(cfg.ClientName)
 	}
 	if wastore.DeviceProps.GetPlatformType() != platform {
 		wastore.DeviceProps.PlatformType = platform.Enum()

@@ -13,14 +13,14 @@ import (
 	"google.golang.org/protobuf/reflect/protoreflect"
 )
 
-func text(s string) *waE2E.Message { return &waE2E.Message{Conversation: proto.String(s)} }
+func text(s string) *waE2E.Message { return &waE2E.Message{Conversation: new(s)} }
 
 func wrapped(m *waE2E.Message) *waE2E.FutureProofMessage {
 	return &waE2E.FutureProofMessage{Message: m}
 }
 
 func TestTheFieldThatMakesAMessageGivesItsTypeAndContent(t *testing.T) {
-	skdm := &waE2E.SenderKeyDistributionMessage{GroupID: proto.String("1@g.us")}
+	skdm := &waE2E.SenderKeyDistributionMessage{GroupID: new("1@g.us")}
 	for name, tc := range map[string]struct {
 		in            *waE2E.Message
 		kind, content string
@@ -29,7 +29,7 @@ func TestTheFieldThatMakesAMessageGivesItsTypeAndContent(t *testing.T) {
 		"empty text": {text(""), "conversation", `{"text":""}`},
 		"capitals, bytes, enums and 64 bits": {
 			&waE2E.Message{ImageMessage: &waE2E.ImageMessage{
-				URL: proto.String("https://h/x"), FileSHA256: []byte{0xff, 1}, FileLength: proto.Uint64(1 << 60),
+				URL: new("https://h/x"), FileSHA256: []byte{0xff, 1}, FileLength: proto.Uint64(1 << 60),
 				Height: proto.Uint32(7), JPEGThumbnail: []byte("j"),
 			}},
 			"imageMessage",
@@ -37,15 +37,15 @@ func TestTheFieldThatMakesAMessageGivesItsTypeAndContent(t *testing.T) {
 		},
 		"nested keys": {
 			&waE2E.Message{ReactionMessage: &waE2E.ReactionMessage{
-				Key:  &waCommon.MessageKey{RemoteJID: proto.String("1@lid"), FromMe: proto.Bool(false), ID: proto.String("A")},
-				Text: proto.String("👍"), SenderTimestampMS: proto.Int64(5),
+				Key:  &waCommon.MessageKey{RemoteJID: new("1@lid"), FromMe: new(false), ID: new("A")},
+				Text: new("👍"), SenderTimestampMS: proto.Int64(5),
 			}},
 			"reactionMessage",
 			`{"key":{"remoteJid":"1@lid","fromMe":false,"id":"A"},"text":"👍","senderTimestampMs":"5"}`,
 		},
 		"numbers that JSON lacks": {
 			&waE2E.Message{LocationMessage: &waE2E.LocationMessage{
-				DegreesLatitude: proto.Float64(math.NaN()), DegreesLongitude: proto.Float64(-1.5),
+				DegreesLatitude: new(math.NaN()), DegreesLongitude: new(-1.5),
 			}},
 			"locationMessage", `{"degreesLatitude":"NaN","degreesLongitude":-1.5}`,
 		},
@@ -59,7 +59,7 @@ func TestTheFieldThatMakesAMessageGivesItsTypeAndContent(t *testing.T) {
 		},
 		"lists": {
 			&waE2E.Message{ExtendedTextMessage: &waE2E.ExtendedTextMessage{
-				Text: proto.String("t"), ContextInfo: &waE2E.ContextInfo{MentionedJID: []string{"1@lid", "2@lid"}},
+				Text: new("t"), ContextInfo: &waE2E.ContextInfo{MentionedJID: []string{"1@lid", "2@lid"}},
 			}},
 			"extendedTextMessage", `{"text":"t","contextInfo":{"mentionedJid":["1@lid","2@lid"]}}`,
 		},
@@ -180,7 +180,7 @@ func TestContentThatNestsWithoutEndIsCutNotRefused(t *testing.T) {
 }
 
 func FuzzAnyMessageBecomesAnObject(f *testing.F) {
-	for _, m := range []*waE2E.Message{text("x"), {EphemeralMessage: wrapped(text("\xff"))}, {ImageMessage: &waE2E.ImageMessage{URL: proto.String("u")}}} {
+	for _, m := range []*waE2E.Message{text("x"), {EphemeralMessage: wrapped(text("\xff"))}, {ImageMessage: &waE2E.ImageMessage{URL: new("u")}}} {
 		b, err := proto.Marshal(m)
 		if err != nil {
 			f.Fatal(err)
