@@ -71,11 +71,12 @@ func (s *Session) announceRelogin() bool {
 	return due
 }
 
-// betweenLogins reports whether a closed stream belongs to the pairing.
+// betweenLogins reports whether a closed stream belongs to the pairing. A code
+// 515 alone does not make it so: no pairing may follow.
 func (s *Session) betweenLogins() bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	return s.relogin != reloginNone
+	return s.relogin == reloginExpected || s.relogin == reloginAnnounced
 }
 
 func (s *Session) loggedIn() {

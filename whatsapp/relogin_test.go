@@ -1,0 +1,32 @@
+package whatsapp
+
+import (
+	"testing"
+	"testing/synctest"
+
+	"go.mau.fi/whatsmeow/types"
+	"go.mau.fi/whatsmeow/types/events"
+)
+
+func TestALoginRequestThatOvertakesItsPairingIsAnnouncedAfterIt(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s, cli, j := offline(t, Config{})
+		s.handle(cli, &events.ManualLoginReconnect{})
+		wantFacts(t, j)
+		s.handle(cli, &events.PairSuccess{ID: types.NewJID("49151", types.DefaultUserServer)})
+		wantFacts(t, j, "connection.update pair.success connecting pairing", "connection.update manual.reconnect connecting connecting")
+	})
+}
+
+func TestALoginRequestWithoutAPairingDoesNotHideTheLoss(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s, cli, j := offline(t, Config{})
+		s.startPairing(false)
+		s.handle(cli, &events.ManualLoginReconnect{})
+		s.handle(cli, &events.Disconnected{})
+		wantFacts(t, j, "connection.update disconnected close connection_timeout")
+		if s.pairingNow() != nil {
+			t.Error("still pairing")
+		}
+	})
+}
