@@ -13,6 +13,11 @@ type Faults struct {
 	// DropAfter, when not 0, counts messages down: the one that makes it 0 is lost, neither
 	// delivered nor acknowledged, and its connection is cut. Then the network is healthy.
 	DropAfter int
+	// SwallowPings leaves keep-alive pings without an answer.
+	SwallowPings bool
+	// LosePairingEnd closes the connection of a pairing without the code 515 that asks the
+	// client to log in.
+	LosePairingEnd bool
 }
 
 // SetFaults replaces the faults for all later messages of clients.

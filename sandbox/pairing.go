@@ -133,6 +133,13 @@ func (s *Server) pair(p *Phone, c *conn, advSecret []byte) error {
 	if err := s.record(p, d); err != nil {
 		return fmt.Errorf("link to %s: %w", p.Number(), err)
 	}
+	s.mu.Lock()
+	lost := s.faults.LosePairingEnd
+	s.mu.Unlock()
+	if lost {
+		c.cancel(fmt.Errorf("fault: the end of a pairing was lost: %w", errDropped))
+		return nil
+	}
 	c.goodbye(waBinary.Node{Tag: "stream:error", Attrs: waBinary.Attrs{"code": "515"}})
 	return nil
 }

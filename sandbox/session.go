@@ -190,13 +190,15 @@ func (s *Server) handle(c *conn, n *waBinary.Node) {
 		c.answered(id, *n)
 		return
 	}
+	s.mu.Lock()
+	d, f := c.device, s.faults
+	s.mu.Unlock()
 	if n.Tag == "iq" {
-		c.send(s.answer(c, n))
+		if attr(n, "xmlns") != "w:p" || !f.SwallowPings {
+			c.send(s.answer(c, n))
+		}
 		return
 	}
-	s.mu.Lock()
-	d := c.device
-	s.mu.Unlock()
 	if d == nil {
 		c.log.Debug("stanza of an unpaired client ignored", "tag", n.Tag)
 		return
