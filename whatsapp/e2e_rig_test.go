@@ -32,6 +32,7 @@ type rig struct {
 	t       *testing.T
 	net     *sandbox.Server
 	cfg     Config
+	path    string
 	store   *store.Store
 	conn    *Connector
 	session *Session
@@ -46,51 +47,61 @@ type rig struct {
 
 func newRig(t *testing.T) *rig {
 	t.Helper()
+	return newRigWith(t, Config{})
+}
+
+func newRigWith(t *testing.T, cfg Config) *rig {
+	t.Helper()
 	net, err := network()
 	if err != nil {
 		t.Fatal(err)
 	}
 	at := net.Endpoint()
-	st, err := store.Open(store.Options{Path: filepath.Join(t.TempDir(), "p.db"), Buckets: device.Buckets()})
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() { _ = st.Close() })
-	r := &rig{t: t, net: net, changed: make(chan struct{}), redial: true}
-	r.cfg = Config{Endpoint: &Endpoint{URL: at.URL, CA: at.CA, RootKey: at.RootKey}, SendTimeout: 2 * time.Second}
-	r.restart(st)
+	r := &rig{t: t, net: net, path: filepath.Join(t.TempDir(), "p.db"), changed: make(chan struct{}), redial: true}
+	t.Cleanup(r.stop)
+	cfg.Endpoint, cfg.SendTimeout = &Endpoint{URL: at.URL, CA: at.CA, RootKey: at.RootKey}, 2*time.Second
+	r.cfg = cfg
+	r.start()
 	return r
 }
 
-// restart is a new life of the program over the same file.
-func (r *rig) restart(st *store.Store) {
+// start is a new life of the program over the same file.
+func (r *rig) start() {
 	r.t.Helper()
-	if r.session != nil {
-		r.session.Disconnect()
-		r.dials.Wait()
-	}
-	r.store = st
-	devices, err := device.Open(st, nil)
-	if err != nil {
+	var err error
+	if r.store, err = store.Open(store.Options{Path: r.path, Buckets: device.Buckets()}); err != nil {
 		r.t.Fatal(err)
 	}
 	cfg := r.cfg
-	cfg.Devices = devices
+	if cfg.Devices, err = device.Open(r.store, nil); err != nil {
+		r.t.Fatal(err)
+	}
 	if r.conn, err = New(cfg); err != nil {
 		r.t.Fatal(err)
 	}
-	r.open()
-}
-
-// open opens the session as a start of the program does.
-func (r *rig) open() {
-	r.t.Helper()
-	s, err := r.conn.Open(r.t.Context(), 1, r.report)
-	if err != nil {
+	if r.session, err = r.conn.Open(r.t.Context(), 1, r.report); err != nil {
 		r.t.Fatal(err)
 	}
-	r.session = s
-	r.t.Cleanup(func() { s.Disconnect(); r.dials.Wait(); s.Disconnect() })
+}
+
+// stop is the end of a life. A dial under way may outlast the first Disconnect.
+func (r *rig) stop() {
+	if r.session != nil {
+		r.session.Disconnect()
+		r.dials.Wait()
+		r.session.Disconnect()
+	}
+	if r.store != nil {
+		if err := r.store.Close(); err != nil {
+			r.t.Error(err)
+		}
+	}
+}
+
+func (r *rig) restart() {
+	r.t.Helper()
+	r.stop()
+	r.start()
 }
 
 func (r *rig) report(_ context.Context, f event.Fact) error {
@@ -164,7 +175,7 @@ func (r *rig) pair() *sandbox.Phone {
 
 func (r *rig) contact() *sandbox.Phone {
 	r.t.Helper()
-	phone, err := r.net.AddPhone(sandbox.PhoneOptions{Number: fmt.Sprint(4915730000000 + numbers.Add(1)*10 + 1)})
+	phone, err := r.net.AddPhone(sandbox.PhoneOptions{Number: fmt.Sprint(4915730000000 + numbers.Add(1)*10 + 1), PushName: "Ada"})
 	if err != nil {
 		r.t.Fatal(err)
 	}

@@ -1,0 +1,109 @@
+package whatsapp
+
+import (
+	"os"
+	"os/exec"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	"go.mau.fi/whatsmeow"
+
+	"postern/event"
+	"postern/sandbox"
+)
+
+func TestAnIncomingTextIsReportedWithEveryField(t *testing.T) {
+	r := newRig(t)
+	own, contact := r.pair(), r.contact()
+	before := time.Now().Unix()
+	id, err := contact.SendText(t.Context(), own.JID(), "all of it")
+	if err != nil {
+		t.Fatal(err)
+	}
+	f := r.await("message", message("all of it"))
+	got := f.Data.(*event.Message)
+	if got.MessageTimestamp < before || got.MessageTimestamp > time.Now().Unix() {
+		t.Errorf("timestamp %d", got.MessageTimestamp)
+	}
+	f.Data = nil
+	if diff := cmp.Diff(event.Fact{Kind: event.MessagesUpsert}, f); diff != "" {
+		t.Error(diff)
+	}
+	want := &event.Message{
+		KeyID: id, KeyRemoteJID: new(contact.JID().String()), KeyLID: new(contact.LID().String()), PushName: new(contact.PushName()),
+		MessageType: "conversation", Content: []byte(`{"text":"all of it"}`), MessageTimestamp: got.MessageTimestamp,
+	}
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Error(diff)
+	}
+}
+
+func TestASendWhoseFrameIsLostWithTheConnectionIsReadOnceAfterTheRedial(t *testing.T) {
+	r := newRig(t)
+	r.pair()
+	contact := r.contact()
+	r.net.SetFaults(sandbox.Faults{DropAfter: 1})
+	defer r.net.SetFaults(sandbox.Faults{})
+	sent, err := r.send(contact.JID(), "despite the drop")
+	if err != nil {
+		t.Fatal(err)
+	}
+	reads(t, contact, "despite the drop")
+	if f := r.state(event.Reconnecting); f.Data.(event.ConnectionUpdate).Type != event.TypeDisconnected {
+		t.Errorf("%+v", f)
+	}
+	if n := contact.ReceivedCount(sent.Message.KeyID); n != 1 {
+		t.Errorf("read %d times", n)
+	}
+}
+
+func TestAPairingLogsInThoughItsEndWasLost(t *testing.T) {
+	r := newRig(t)
+	r.net.SetFaults(sandbox.Faults{LosePairingEnd: true})
+	defer r.net.SetFaults(sandbox.Faults{})
+	r.pair()
+	announced := 0
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	for _, f := range r.facts {
+		if u, ok := f.Data.(event.ConnectionUpdate); ok && u.Type == event.TypeManualReconnect {
+			announced++
+		}
+	}
+	if announced != 1 {
+		t.Errorf("manual.reconnect was reported %d times", announced)
+	}
+}
+
+// The library's keep-alive times are package variables, so a process of its
+// own sets them.
+func TestAConnectionThatAnswersNoPingsIsReportedAndGivenUp(t *testing.T) {
+	const child = "POSTERN_TEST_KEEPALIVE"
+	if os.Getenv(child) == "" {
+		cmd := exec.CommandContext(t.Context(), os.Args[0], "-test.run=^"+t.Name()+"$", "-test.v")
+		cmd.Env = append(os.Environ(), child+"=1")
+		if out, err := cmd.CombinedOutput(); err != nil {
+			t.Fatalf("%v\n%s", err, out)
+		}
+		return
+	}
+	whatsmeow.KeepAliveMaxFailTime = time.Second
+	r := newRigWith(t, Config{KeepAliveInterval: 100 * time.Millisecond, KeepAliveTimeout: 100 * time.Millisecond})
+	r.pair()
+
+	r.net.SetFaults(sandbox.Faults{SwallowPings: true})
+	r.state(event.KeepAliveTimeout)
+	r.net.SetFaults(sandbox.Faults{})
+	r.await("restored", func(f event.Fact) bool {
+		u, _ := f.Data.(event.ConnectionUpdate)
+		return u.Type == event.TypeKeepAliveBack && f.Status == event.Online
+	})
+
+	r.net.SetFaults(sandbox.Faults{SwallowPings: true})
+	if f := r.state(event.Reconnecting); f.Error == "" {
+		t.Errorf("%+v", f)
+	}
+	r.net.SetFaults(sandbox.Faults{})
+	r.state(event.Online)
+}
