@@ -29,10 +29,11 @@ var numbers atomic.Int64
 // rig is one instance on the sandbox, with as much of a supervisor as a test
 // needs: it dials again when a fact asks for it.
 type rig struct {
-	t       *testing.T
+	t       testing.TB
 	net     *sandbox.Server
 	cfg     Config
 	path    string
+	owner   int64
 	store   *store.Store
 	conn    *Connector
 	session *Session
@@ -45,19 +46,19 @@ type rig struct {
 	redial  bool
 }
 
-func newRig(t *testing.T) *rig {
+func newRig(t testing.TB) *rig {
 	t.Helper()
 	return newRigWith(t, Config{})
 }
 
-func newRigWith(t *testing.T, cfg Config) *rig {
+func newRigWith(t testing.TB, cfg Config) *rig {
 	t.Helper()
 	net, err := network()
 	if err != nil {
 		t.Fatal(err)
 	}
 	at := net.Endpoint()
-	r := &rig{t: t, net: net, path: filepath.Join(t.TempDir(), "p.db"), changed: make(chan struct{}), redial: true}
+	r := &rig{t: t, net: net, owner: 1, path: filepath.Join(t.TempDir(), "p.db"), changed: make(chan struct{}), redial: true}
 	t.Cleanup(r.stop)
 	cfg.Endpoint, cfg.SendTimeout = &Endpoint{URL: at.URL, CA: at.CA, RootKey: at.RootKey}, 2*time.Second
 	r.cfg = cfg
@@ -79,7 +80,7 @@ func (r *rig) start() {
 	if r.conn, err = New(cfg); err != nil {
 		r.t.Fatal(err)
 	}
-	if r.session, err = r.conn.Open(r.t.Context(), 1, r.report); err != nil {
+	if r.session, err = r.conn.Open(r.t.Context(), r.owner, r.report); err != nil {
 		r.t.Fatal(err)
 	}
 }
@@ -96,6 +97,19 @@ func (r *rig) stop() {
 			r.t.Error(err)
 		}
 	}
+}
+
+// neighbour is another instance of the same program. The rig that it came from
+// closes the file.
+func (r *rig) neighbour(id int64) *rig {
+	r.t.Helper()
+	n := &rig{t: r.t, net: r.net, owner: id, conn: r.conn, changed: make(chan struct{}), redial: true}
+	var err error
+	if n.session, err = n.conn.Open(n.t.Context(), n.owner, n.report); err != nil {
+		n.t.Fatal(err)
+	}
+	n.t.Cleanup(n.stop)
+	return n
 }
 
 func (r *rig) restart() {
