@@ -40,7 +40,8 @@ type rig struct {
 	dials   sync.WaitGroup
 
 	mu      sync.Mutex
-	facts   []event.Fact
+	history []event.Fact // all that was told
+	facts   []event.Fact // those that no await took
 	changed chan struct{}
 	refuse  func(event.Fact) error // what report answers, nil for nil
 	redial  bool
@@ -126,6 +127,7 @@ func (r *rig) report(_ context.Context, f event.Fact) error {
 			return err
 		}
 	}
+	r.history = append(r.history, f)
 	r.facts = append(r.facts, f)
 	close(r.changed)
 	r.changed = make(chan struct{})
