@@ -64,13 +64,17 @@ func (e *Engine) call(ctx context.Context, owner, id uuid.UUID, on Trigger) (Vie
 // read returns a batch of the owner.
 func (e *Engine) read(owner, id uuid.UUID) (b *full, err error) {
 	err = e.cfg.Store.View(func(tx *store.Tx) error {
-		if !tx.Has(bucketOwner, store.Key(owner, id)) {
-			return ErrNotFound
-		}
-		b, err = load(tx, id)
+		b, err = loadOf(tx, owner, id)
 		return err
 	})
 	return b, err
+}
+
+func loadOf(tx *store.Tx, owner, id uuid.UUID) (*full, error) {
+	if !tx.Has(bucketOwner, store.Key(owner, id)) {
+		return nil, ErrNotFound
+	}
+	return load(tx, id)
 }
 
 // Batch returns one batch of the owner. Its error is ErrNotFound when there is
@@ -109,12 +113,12 @@ func (e *Engine) Batches(owner uuid.UUID, f Filter, p Page) (List[View], error) 
 // Items lists the items of a batch by position. Its error is ErrNotFound,
 // ErrInvalidCursor, or one of the store.
 func (e *Engine) Items(owner, id uuid.UUID, f ItemFilter, p Page) (List[Item], error) {
-	b, err := e.read(owner, id)
-	if err != nil {
-		return List[Item]{}, err
-	}
 	var list List[Item]
-	err = e.cfg.Store.View(func(tx *store.Tx) error {
+	err := e.cfg.Store.View(func(tx *store.Tx) error {
+		b, err := loadOf(tx, owner, id)
+		if err != nil {
+			return err
+		}
 		q := query[Item]{bucket: bucketItem, prefix: id[:], match: one(func(key, value []byte) (Item, bool, error) {
 			return b.matchItem(key, value, f)
 		})}
@@ -130,12 +134,12 @@ func (e *Engine) Items(owner, id uuid.UUID, f ItemFilter, p Page) (List[Item], e
 // Attempts lists the attempts of a batch by position and number. Its error is
 // ErrNotFound, ErrInvalidCursor, or one of the store.
 func (e *Engine) Attempts(owner, id uuid.UUID, f ItemFilter, p Page) (List[Attempt], error) {
-	b, err := e.read(owner, id)
-	if err != nil {
-		return List[Attempt]{}, err
-	}
 	var list List[Attempt]
-	err = e.cfg.Store.View(func(tx *store.Tx) error {
+	err := e.cfg.Store.View(func(tx *store.Tx) error {
+		b, err := loadOf(tx, owner, id)
+		if err != nil {
+			return err
+		}
 		q := query[Attempt]{bucket: bucketItem, prefix: id[:], keySize: len(itemKey(id, 0))}
 		q.match = func(key, value []byte) ([]entry[Attempt], error) {
 			return b.matchAttempts(tx, key, value, f)
@@ -149,17 +153,17 @@ func (e *Engine) Attempts(owner, id uuid.UUID, f ItemFilter, p Page) (List[Attem
 // Item returns one item with its attempts. Its error is ErrNotFound, or one of
 // the store.
 func (e *Engine) Item(owner, id, item uuid.UUID) (ItemWithAttempts, error) {
-	b, err := e.read(owner, id)
-	if err != nil {
-		return ItemWithAttempts{}, err
-	}
 	position, ok := itemPosition(id, item)
 	if !ok {
 		return ItemWithAttempts{}, ErrNotFound
 	}
 	var found ItemWithAttempts
-	err = e.cfg.Store.View(func(tx *store.Tx) error {
-		r, err := loadItem(tx, id, position)
+	err := e.cfg.Store.View(func(tx *store.Tx) error {
+		b, err := loadOf(tx, owner, id)
+		if err != nil {
+			return err
+		}
+		r, err := b.loadItem(tx, position)
 		if err != nil {
 			return err
 		}

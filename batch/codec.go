@@ -32,7 +32,7 @@ const (
 var itemCodes = [...]ItemStatus{"", ItemPending, ItemSending, ItemSuccess, ItemFailed, ItemSkipped, ItemUnknown}
 
 func (h *header) encode() []byte {
-	raw := make([]byte, 0, 128)
+	raw := make([]byte, 0, 1024)
 	raw = append(raw, recordVersion, flags(h.Started, h.AutoResume, h.WindowOff))
 	raw = appendText(raw, string(h.Status), h.Reason)
 	c := h.Counts
@@ -44,6 +44,11 @@ func (h *header) encode() []byte {
 	raw = appendNumbers(raw, len(h.Shares))
 	for _, s := range h.Shares {
 		raw = appendNumbers(raw, s.Selected, s.Failed, s.Success)
+	}
+	raw = appendNumbers(raw, len(h.Recent))
+	for _, i := range h.Recent {
+		raw = appendNumbers(raw, i.position)
+		raw = append(binary.AppendUvarint(raw, uint64(len(i.raw))), i.raw...)
 	}
 	return raw
 }
@@ -68,13 +73,17 @@ func decodeHeader(raw []byte) (h header, err error) {
 	} {
 		*at = d.number()
 	}
-	n := d.number()
-	if n < 0 || n > int64(len(d.rest)) {
-		return h, d.damaged("header")
+	if n := d.length(); n > 0 {
+		h.Shares = make([]share, n)
 	}
-	h.Shares = make([]share, n)
 	for i := range h.Shares {
 		h.Shares[i] = share{Selected: int(d.number()), Failed: int(d.number()), Success: int(d.number())}
+	}
+	if n := d.length(); n > 0 {
+		h.Recent = make([]recentItem, n, n+1)
+	}
+	for i := range h.Recent {
+		h.Recent[i] = recentItem{position: int(d.number()), raw: d.bytes()}
 	}
 	return h, d.end("header")
 }
@@ -212,15 +221,28 @@ func advance(d *decoder, n uint64, size int) uint64 {
 	return n
 }
 
-func (d *decoder) text() string {
+func (d *decoder) text() string { return string(d.bytes()) }
+
+// bytes returns a part of the record itself.
+func (d *decoder) bytes() []byte {
 	n := d.natural()
 	if n > uint64(len(d.rest)) {
 		d.bad = true
-		return ""
+		return nil
 	}
-	s := string(d.rest[:n])
+	b := d.rest[:n:n]
 	d.rest = d.rest[n:]
-	return s
+	return b
+}
+
+// length is how many fields or records follow, each of a byte at least.
+func (d *decoder) length() int {
+	n := d.number()
+	if n < 0 || n > int64(len(d.rest)) {
+		d.bad = true
+		return 0
+	}
+	return int(n)
 }
 
 // end reports a record that was too short, too long or of another version.

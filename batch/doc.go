@@ -22,6 +22,10 @@
 // costs one. With a delay SENDING is committed after it, so that nothing that
 // was never sent is ever in doubt.
 //
+// The last few items of a batch at work are kept in its header, which every
+// commit writes anyway, and move to their own place together. Readers see no
+// difference: they take the newer of the two.
+//
 // # What a crash loses
 //
 // Nothing that a caller was told. The one item of each batch that was on its

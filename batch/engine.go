@@ -104,12 +104,12 @@ func (e *Engine) found(ctx context.Context, id uuid.UUID) error {
 	states := e.states(b.spec)
 	return e.cfg.Store.Update(ctx, func(tx *store.Tx) error {
 		c := *b
-		c.Shares = slices.Clone(b.Shares)
+		c.Shares, c.Recent = slices.Clone(b.Shares), slices.Clone(b.Recent)
 		c.Fence++
 		in := Input{On: OnFound}
 		var item *told
 		if c.Counts.Sending > 0 {
-			r, err := loadItem(tx, id, c.Current)
+			r, err := c.loadItem(tx, c.Current)
 			if err != nil {
 				return err
 			}

@@ -30,10 +30,10 @@ const (
 func Buckets() []store.Bucket {
 	const owner = "batch"
 	return []store.Bucket{
-		{Name: bucketHeader, Owner: owner, Key: "batch", Value: "binary, version 1: status, counts, times, fencing number"},
+		{Name: bucketHeader, Owner: owner, Key: "batch", Value: "binary, version 1: status, counts, times, fencing number, the last items"},
 		{Name: bucketSpec, Owner: owner, Key: "batch", Value: "JSON: owner, name, instances, options, schedule", Append: true},
 		{Name: bucketMessage, Owner: owner, Key: "batch", Value: "JSON: message and external attributes", Append: true},
-		{Name: bucketItem, Owner: owner, Key: "batch + position", Value: "binary, version 1: recipient, status, outcome"},
+		{Name: bucketItem, Owner: owner, Key: "batch + position", Value: "binary, version 1: recipient, status, outcome; the header may hold a newer one"},
 		{Name: bucketAttempt, Owner: owner, Key: "batch + position + attempt number", Value: "JSON: instance, outcome, of attempts that found no instance; the last attempt is in the item", Append: true},
 		{Name: bucketOwner, Owner: owner, Key: "owner + batch", Value: "nothing"},
 		{Name: bucketOpen, Owner: owner, Key: "batch", Value: "nothing; absent once the batch is final", Append: true},
@@ -56,8 +56,9 @@ type header struct {
 	RecoveredAt   int64
 	NextRunAt     int64
 	Reason        string
-	WindowOff     bool    // started after its only window
-	Shares        []share // by the order of spec.Instances
+	WindowOff     bool         // started after its only window
+	Shares        []share      // by the order of spec.Instances
+	Recent        []recentItem // items that are newer here than in their bucket
 }
 
 // share is one instance's part of the items.
@@ -146,6 +147,8 @@ func itemKey(id uuid.UUID, position int) []byte {
 	return binary.BigEndian.AppendUint64(append(make([]byte, 0, 24), id[:]...), uint64(position))
 }
 
+func itemKeyPosition(key []byte) int { return int(binary.BigEndian.Uint64(key[16:])) }
+
 func attemptKey(id uuid.UUID, position, number int) []byte {
 	return binary.BigEndian.AppendUint32(itemKey(id, position), uint32(number))
 }
@@ -229,28 +232,6 @@ func load(tx *store.Tx, id uuid.UUID) (*full, error) {
 		return nil, err
 	}
 	return &full{id: id, header: h, spec: s, message: &m}, nil
-}
-
-func loadItem(tx *store.Tx, id uuid.UUID, position int) (itemRecord, error) {
-	key := itemKey(id, position)
-	raw, err := tx.Get(bucketItem, key)
-	if err == nil && raw == nil {
-		err = fmt.Errorf("batch %s: item %d: %w", id, position, ErrNotFound)
-	}
-	if err != nil {
-		return itemRecord{}, err
-	}
-	_, r, err := readItem(key, raw)
-	return r, err
-}
-
-// readItem decodes an item with its position, which is in its key.
-func readItem(key, raw []byte) (position int, r itemRecord, err error) {
-	position = int(binary.BigEndian.Uint64(key[16:]))
-	if r, err = decodeItem(raw); err != nil {
-		err = fmt.Errorf("batch %x: item %d: %w", key[:16], position, err)
-	}
-	return position, r, err
 }
 
 func ids(tx *store.Tx, bucket string) ([]uuid.UUID, error) {

@@ -163,7 +163,7 @@ func matchBatch(tx *store.Tx, id uuid.UUID, f Filter) (*full, bool, error) {
 }
 
 func (b *full) matchItem(key, value []byte, f ItemFilter) (Item, bool, error) {
-	position, r, err := readItem(key, value)
+	position, r, err := b.readItem(key, value)
 	if err != nil {
 		return Item{}, false, err
 	}
@@ -204,7 +204,7 @@ func (b *full) attempt(position, number int, a attemptRecord) Attempt {
 
 // matchAttempts returns the attempts of the item in a record that f selects.
 func (b *full) matchAttempts(tx *store.Tx, key, value []byte, f ItemFilter) ([]entry[Attempt], error) {
-	position, r, err := readItem(key, value)
+	position, r, err := b.readItem(key, value)
 	if err != nil {
 		return nil, err
 	}

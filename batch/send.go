@@ -62,7 +62,7 @@ func (w *worker) begin() (item *itemRecord, err error) {
 		case stopping:
 			return step(tx, b, Input{On: OnShutdown}, states, nil)
 		case b.Counts.Open() == 0:
-			last, err := loadItem(tx, b.id, b.Current)
+			last, err := b.loadItem(tx, b.Current)
 			if err != nil {
 				return err
 			}

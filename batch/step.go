@@ -3,8 +3,6 @@ package batch
 import (
 	"time"
 
-	"github.com/google/uuid"
-
 	"postern/event"
 	"postern/store"
 )
@@ -31,6 +29,9 @@ func step(tx *store.Tx, b *full, in Input, states []event.State, item *told) err
 		return err
 	}
 	b.advance(d, in, tx.Now())
+	if err := b.settle(tx); err != nil {
+		return err
+	}
 	if err := putHeader(tx, b.id, &b.header); err != nil {
 		return err
 	}
@@ -114,14 +115,9 @@ func (s *spec) instanceName(id int64) string {
 	return ""
 }
 
-func putItem(tx *store.Tx, id uuid.UUID, position int, r *itemRecord) error {
-	r.UpdatedAt = tx.Now().UnixMilli()
-	return tx.Put(bucketItem, itemKey(id, position), r.encode())
-}
-
 // give turns the item at the cursor, or the current one again, into SENDING.
 func (b *full) give(tx *store.Tx, position int, c choice) (itemRecord, error) {
-	r, err := loadItem(tx, b.id, position)
+	r, err := b.loadItem(tx, position)
 	if err != nil {
 		return r, err
 	}
@@ -131,7 +127,8 @@ func (b *full) give(tx *store.Tx, position int, c choice) (itemRecord, error) {
 	r.StartedAt, r.EndedAt = tx.Now().UnixMilli(), 0
 	b.share(c.instance).Selected++
 	b.Current, b.Cursor = position, position+1
-	return r, putItem(tx, b.id, position, &r)
+	b.putItem(tx, position, &r)
+	return r, nil
 }
 
 // end stores the outcome of the current item. An attempt that found no instance
@@ -150,7 +147,8 @@ func (b *full) end(tx *store.Tx, r *itemRecord, o outcome) error {
 	}
 	if o.attempt != AttemptUnavailable {
 		r.Status, r.EndedAt = o.status, now
-		return putItem(tx, b.id, b.Current, r)
+		b.putItem(tx, b.Current, r)
+		return nil
 	}
 	a := attemptRecord{
 		Instance: r.Instance, ClientID: r.ClientID, Status: o.attempt,
@@ -162,5 +160,6 @@ func (b *full) end(tx *store.Tx, r *itemRecord, o outcome) error {
 	s.Selected--
 	b.Cursor = b.Current
 	r.Status, r.Instance, r.ClientID, r.StartedAt = "", 0, "", 0
-	return putItem(tx, b.id, b.Current, r)
+	b.putItem(tx, b.Current, r)
+	return nil
 }

@@ -1,0 +1,93 @@
+package batch
+
+import (
+	"fmt"
+	"slices"
+
+	"postern/store"
+)
+
+// maxRecent is how many items that ended wait in the header of a batch for
+// their own place in the file. The header is written with every item anyway,
+// and those of all batches at work lie next to each other; so most commits
+// leave the pages of the items alone. More would make the header the larger
+// part of a commit.
+const maxRecent = 8
+
+// recentItem is an item whose record in its header is newer than the one in
+// its own bucket.
+type recentItem struct {
+	position int
+	raw      []byte // encoded
+}
+
+// recent returns the record that the header holds of an item, or nil.
+func (h *header) recent(position int) []byte {
+	for _, i := range h.Recent {
+		if i.position == position {
+			return i.raw
+		}
+	}
+	return nil
+}
+
+// loadItem reads an item as this transaction sees it.
+func (b *full) loadItem(tx *store.Tx, position int) (itemRecord, error) {
+	key := itemKey(b.id, position)
+	raw := b.recent(position)
+	if raw == nil {
+		var err error
+		if raw, err = tx.Get(bucketItem, key); err != nil {
+			return itemRecord{}, err
+		}
+	}
+	if raw == nil {
+		return itemRecord{}, fmt.Errorf("batch %s: item %d: %w", b.id, position, ErrNotFound)
+	}
+	_, r, err := b.readItem(key, raw)
+	return r, err
+}
+
+// readItem returns the item that a key and a value of the items' bucket tell
+// of, in its newest form.
+func (b *full) readItem(key, raw []byte) (position int, r itemRecord, err error) {
+	position = itemKeyPosition(key)
+	if newer := b.recent(position); newer != nil {
+		raw = newer
+	}
+	if r, err = decodeItem(raw); err != nil {
+		err = fmt.Errorf("batch %s: item %d: %w", b.id, position, err)
+	}
+	return position, r, err
+}
+
+// putItem keeps the item in the header, which step stores.
+func (b *full) putItem(tx *store.Tx, position int, r *itemRecord) {
+	r.UpdatedAt = tx.Now().UnixMilli()
+	for i := range b.Recent {
+		if b.Recent[i].position == position {
+			b.Recent[i].raw = r.encode()
+			return
+		}
+	}
+	b.Recent = append(b.Recent, recentItem{position, r.encode()})
+}
+
+// settle moves the items to their own place, all but the one being sent, once
+// there are enough of them or the batch comes to rest.
+func (b *full) settle(tx *store.Tx) error {
+	if len(b.Recent) <= maxRecent && busy(b.Status) {
+		return nil
+	}
+	sending := func(i recentItem) bool { return b.Counts.Sending > 0 && i.position == b.Current }
+	for _, i := range b.Recent {
+		if sending(i) {
+			continue
+		}
+		if err := tx.Put(bucketItem, itemKey(b.id, i.position), i.raw); err != nil {
+			return err
+		}
+	}
+	b.Recent = slices.DeleteFunc(b.Recent, func(i recentItem) bool { return !sending(i) })
+	return nil
+}
