@@ -92,7 +92,7 @@ func (e *Engine) Batch(owner, id uuid.UUID) (View, error) {
 func (e *Engine) Batches(owner uuid.UUID, f Filter, p Page) (List[View], error) {
 	var found List[*full]
 	err := e.cfg.Store.View(func(tx *store.Tx) (err error) {
-		q := query[*full]{bucket: bucketOwner, prefix: owner[:], newestFirst: true}
+		q := query[*full]{list: "batches", bucket: bucketOwner, prefix: owner[:], newestFirst: true}
 		q.match = one(func(key, _ []byte) (*full, bool, error) {
 			id, err := uuid.FromBytes(key[16:])
 			if err != nil {
@@ -119,7 +119,7 @@ func (e *Engine) Items(owner, id uuid.UUID, f ItemFilter, p Page) (List[Item], e
 		if err != nil {
 			return err
 		}
-		q := query[Item]{bucket: bucketItem, prefix: id[:], match: one(func(key, value []byte) (Item, bool, error) {
+		q := query[Item]{list: "items", bucket: bucketItem, prefix: id[:], match: one(func(key, value []byte) (Item, bool, error) {
 			return b.matchItem(key, value, f)
 		})}
 		if f.empty() {
@@ -140,7 +140,7 @@ func (e *Engine) Attempts(owner, id uuid.UUID, f ItemFilter, p Page) (List[Attem
 		if err != nil {
 			return err
 		}
-		q := query[Attempt]{bucket: bucketItem, prefix: id[:], keySize: len(itemKey(id, 0))}
+		q := query[Attempt]{list: "attempts", bucket: bucketItem, prefix: id[:], keySize: len(itemKey(id, 0))}
 		q.match = func(key, value []byte) ([]entry[Attempt], error) {
 			return b.matchAttempts(tx, key, value, f)
 		}

@@ -7,6 +7,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"hash/crc32"
 	"slices"
 	"strings"
 
@@ -19,6 +20,7 @@ const defaultLimit = 50
 
 // query reads one page of the records under a prefix.
 type query[T any] struct {
+	list        string // what it lists, so that no other list takes its cursors
 	bucket      string
 	prefix      []byte
 	newestFirst bool
@@ -46,7 +48,7 @@ func one[T any](fn func(key, value []byte) (T, bool, error)) func(key, value []b
 
 func (q query[T]) page(tx *store.Tx, p Page) (List[T], error) {
 	list := List[T]{Records: []T{}}
-	cursor, err := p.cursor()
+	cursor, err := q.position(p)
 	if err != nil {
 		return list, err
 	}
@@ -117,20 +119,33 @@ func (q query[T]) scan(tx *store.Tx, cursor []byte, back bool, fn func(key []byt
 	})
 }
 
+// cursor makes the opaque form of a position: the part of the key that is not
+// the prefix, after a checksum that ties it to this list.
 func (q query[T]) cursor(key []byte) *string {
-	s := base64.RawURLEncoding.EncodeToString(key[len(q.prefix):])
+	at := key[len(q.prefix):]
+	s := base64.RawURLEncoding.EncodeToString(append(q.sum(at), at...))
 	return &s
 }
 
-func (p Page) cursor() ([]byte, error) {
+func (q query[T]) sum(at []byte) []byte {
+	sum := crc32.ChecksumIEEE(slices.Concat([]byte(q.list), q.prefix, at))
+	return binary.BigEndian.AppendUint32(nil, sum)
+}
+
+// position returns where the page begins or ends, nil when p has no cursor.
+func (q query[T]) position(p Page) ([]byte, error) {
 	if p.Next == "" && p.Previous == "" {
 		return nil, nil
 	}
+	const sumSize = 4
 	raw, err := base64.RawURLEncoding.DecodeString(p.Next + p.Previous)
-	if err != nil || len(raw) > 32 || p.Next != "" && p.Previous != "" {
+	if err != nil || len(raw) <= sumSize || p.Next != "" && p.Previous != "" {
 		return nil, ErrInvalidCursor
 	}
-	return raw, nil
+	if at := raw[sumSize:]; bytes.Equal(raw[:sumSize], q.sum(at)) {
+		return at, nil
+	}
+	return nil, ErrInvalidCursor
 }
 
 func (f ItemFilter) empty() bool {
