@@ -1,7 +1,6 @@
 package batch
 
 import (
-	"context"
 	"encoding/json"
 	"fmt"
 	"path/filepath"
@@ -52,22 +51,8 @@ func benchEngine(b *testing.B) (*store.Store, *Engine) {
 	if err != nil {
 		b.Fatal(err)
 	}
-	f := newFleet(1, 2)
-	e, err := New(Config{Store: s, Fleet: f, Enabled: true, NewMessageID: f.messageID})
-	if err != nil {
-		b.Fatal(err)
-	}
-	if err := e.Start(b.Context()); err != nil {
-		b.Fatal(err)
-	}
-	b.Cleanup(func() {
-		if err := e.Stop(context.Background()); err != nil {
-			b.Error(err)
-		}
-		if err := s.Close(); err != nil {
-			b.Error(err)
-		}
-	})
+	e := startEngine(b, s)
+	b.Cleanup(func() { stopEngine(b, s, e) })
 	return s, e
 }
 

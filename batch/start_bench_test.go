@@ -1,0 +1,88 @@
+package batch
+
+import (
+	"context"
+	"errors"
+	"path/filepath"
+	"testing"
+
+	"postern/event"
+	"postern/store"
+)
+
+// BenchmarkStart reports how long a process waits for its file and for the
+// engine when 100 000 finished items and as many undelivered events are in it.
+func BenchmarkStart(b *testing.B) {
+	const batches, itemsEach, eventsEach = 100, 1000, 1000
+	path := filepath.Join(b.TempDir(), "b.db")
+	s := openStore(b, path)
+	e := startEngine(b, s)
+	for range batches {
+		finishedBatch(b, s, e, itemsEach, eventsEach)
+	}
+	stopEngine(b, s, e)
+
+	for b.Loop() {
+		s := openStore(b, path)
+		e := startEngine(b, s)
+		b.StopTimer()
+		stopEngine(b, s, e)
+		b.StartTimer()
+	}
+	b.ReportMetric(float64(b.Elapsed().Milliseconds())/float64(b.N), "ms/start")
+}
+
+// finishedBatch writes what is left of a batch whose items were all sent.
+func finishedBatch(b *testing.B, s *store.Store, e *Engine, items, events int) {
+	b.Helper()
+	made, records, err := e.prepare(owner, request(items))
+	if err != nil {
+		b.Fatal(err)
+	}
+	made.Status, made.Counts = event.BatchIsCompleted, Counts{Total: items, Success: items}
+	states := e.states(made.spec)
+	err = s.Update(b.Context(), func(tx *store.Tx) error {
+		err := errors.Join(
+			putHeader(tx, made.id, &made.header),
+			store.PutJSON(tx, bucketSpec, made.id[:], made.spec),
+			store.PutJSON(tx, bucketMessage, made.id[:], made.message),
+			tx.Put(bucketOwner, store.Key(owner, made.id), nil),
+		)
+		for i, r := range records {
+			r.Status, r.Instance, r.ClientID, r.Attempts = ItemSuccess, 1, "3EB0C7A1D2E3F4051627", 1
+			r.WhatsApp, r.JID = r.ClientID, r.usualJID()
+			err = errors.Join(err, tx.Put(bucketItem, itemKey(made.id, i), r.encode()))
+		}
+		for range events {
+			progress := made.payload(event.BatchProgress, states, &told{0, records[0]})
+			err = errors.Join(err, tx.Emit(store.Emission{Kind: event.BatchProgress, Owner: owner, Batch: made.id, Data: progress}))
+		}
+		return err
+	})
+	if err != nil {
+		b.Fatal(err)
+	}
+}
+
+func startEngine(b *testing.B, s *store.Store) *Engine {
+	b.Helper()
+	f := newFleet(1, 2)
+	e, err := New(Config{Store: s, Fleet: f, Enabled: true, NewMessageID: f.messageID})
+	if err != nil {
+		b.Fatal(err)
+	}
+	if err := e.Start(b.Context()); err != nil {
+		b.Fatal(err)
+	}
+	return e
+}
+
+func stopEngine(b *testing.B, s *store.Store, e *Engine) {
+	b.Helper()
+	if err := e.Stop(context.Background()); err != nil {
+		b.Error(err)
+	}
+	if err := s.Close(); err != nil {
+		b.Error(err)
+	}
+}
