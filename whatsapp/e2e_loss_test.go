@@ -1,8 +1,10 @@
 package whatsapp
 
 import (
+	"errors"
 	"os"
 	"os/exec"
+	"sync"
 	"testing"
 	"time"
 
@@ -56,6 +58,34 @@ func TestASendWhoseFrameIsLostWithTheConnectionIsReadOnceAfterTheRedial(t *testi
 	if n := contact.ReceivedCount(sent.Message.KeyID); n != 1 {
 		t.Errorf("read %d times", n)
 	}
+}
+
+func TestAMessageIsNotAcknowledgedBeforeItsReportReturned(t *testing.T) {
+	r := newRig(t)
+	own, contact := r.pair(), r.contact()
+	entered, leave := make(chan struct{}), make(chan error)
+	var once sync.Once
+	r.mu.Lock()
+	r.refuse = func(f event.Fact) (err error) {
+		if f.Kind == event.MessagesUpsert {
+			once.Do(func() { close(entered); err = <-leave })
+		}
+		return err
+	}
+	r.mu.Unlock()
+	if _, err := contact.SendText(t.Context(), own.JID(), "not yet"); err != nil {
+		t.Fatal(err)
+	}
+	<-entered
+	// A whole exchange on the same connection: an early acknowledgement would
+	// be there by its end.
+	if _, err := r.send(contact.JID(), "meanwhile"); err != nil {
+		t.Error(err)
+	}
+	r.net.Drop(own.Number())
+	r.state(event.Reconnecting)
+	leave <- errors.New("the program ended here")
+	r.await("message", message("not yet"))
 }
 
 func TestAPairingLogsInThoughItsEndWasLost(t *testing.T) {

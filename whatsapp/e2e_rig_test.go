@@ -43,7 +43,7 @@ type rig struct {
 	history []event.Fact // all that was told
 	facts   []event.Fact // those that no await took
 	changed chan struct{}
-	refuse  func(event.Fact) error // what report answers, nil for nil
+	refuse  func(event.Fact) error // what report answers, nil for nil; called without mu
 	redial  bool
 }
 
@@ -121,12 +121,15 @@ func (r *rig) restart() {
 
 func (r *rig) report(_ context.Context, f event.Fact) error {
 	r.mu.Lock()
-	defer r.mu.Unlock()
-	if r.refuse != nil {
-		if err := r.refuse(f); err != nil {
+	refuse := r.refuse
+	r.mu.Unlock()
+	if refuse != nil {
+		if err := refuse(f); err != nil {
 			return err
 		}
 	}
+	r.mu.Lock()
+	defer r.mu.Unlock()
 	r.history = append(r.history, f)
 	r.facts = append(r.facts, f)
 	close(r.changed)
