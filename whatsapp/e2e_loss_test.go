@@ -88,6 +88,35 @@ func TestAMessageIsNotAcknowledgedBeforeItsReportReturned(t *testing.T) {
 	r.await("message", message("not yet"))
 }
 
+func TestAReceiptIsNotAcknowledgedBeforeItsReportReturned(t *testing.T) {
+	r := newRig(t)
+	own, contact := r.pair(), r.contact()
+	entered, leave := make(chan struct{}), make(chan error)
+	var once sync.Once
+	r.mu.Lock()
+	r.refuse = func(f event.Fact) (err error) {
+		if d, ok := f.Data.(event.Receipt); ok && d.Status == event.StatusRead {
+			once.Do(func() { close(entered); err = <-leave })
+		}
+		return err
+	}
+	r.mu.Unlock()
+	if err := contact.SendReceipt(t.Context(), own.JID(), "read", "SOME-ID"); err != nil {
+		t.Fatal(err)
+	}
+	<-entered
+	if _, err := r.send(contact.JID(), "meanwhile"); err != nil {
+		t.Error(err)
+	}
+	r.net.Drop(own.Number())
+	r.state(event.Reconnecting)
+	leave <- errors.New("the program ended here")
+	r.await("read receipt", func(f event.Fact) bool {
+		d, ok := f.Data.(event.Receipt)
+		return ok && d.Status == event.StatusRead
+	})
+}
+
 func TestAPairingLogsInThoughItsEndWasLost(t *testing.T) {
 	r := newRig(t)
 	r.net.SetFaults(sandbox.Faults{LosePairingEnd: true})
