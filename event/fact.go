@@ -10,9 +10,12 @@ import "time"
 //     envelope shows it.
 //   - Link, when set, records which account the instance belongs to; Unlink
 //     forgets it.
+//   - Picture, when set, is stored as the account's own profile picture first.
 //   - Kind may be empty: the fact then changes state and makes no event.
-//   - Data is the payload of Kind; for messages.upsert and send.message a
-//     *Message without its ID, for messages.update a Receipt.
+//   - Data is the payload of Kind, with these exceptions: a *Message without
+//     its ID for messages.upsert and send.message, a Receipt for
+//     messages.update, a ContactChange for contacts.update and
+//     contacts.upsert, and a MessageDelete without its ID.
 type Fact struct {
 	Kind      Kind
 	Data      any
@@ -21,6 +24,7 @@ type Fact struct {
 	Error     string // why the connection is not as wished, for the operator
 	Link      *Link
 	Unlink    bool
+	Picture   *string // URL of the own profile picture, "" when it has none
 	RequestID string // of the API call that caused it, else empty
 }
 
@@ -36,4 +40,15 @@ type Receipt struct {
 	KeyIDs []string
 	Status UpdateStatus
 	At     time.Time
+}
+
+// ContactChange is what was learned about a contact. What is nil is not told,
+// and what is stored of it stays.
+type ContactChange struct {
+	JID          string // the phone's when it is known, else the LID
+	LID          string // empty when unknown
+	PushName     *string
+	BusinessName *string
+	FullName     *string       // as the account's own address book has it
+	Source       ContactSource // which name changed, for contacts.update
 }

@@ -53,15 +53,13 @@ func handlerOf(key iqKey) (iqHandler, bool) {
 		return mediaConn, true
 	case iqKey{"md", "set", "remove-companion-device"}:
 		return removeCompanion, true
-	case iqKey{"blocklist", "get", ""}:
-		return blockList, true
-	case iqKey{"w:profile:picture", "get", "picture"}:
-		return noPicture, true
-	case iqKey{"w:g2", "get", "participating"}:
-		return noGroups, true
-	default:
-		return nil, false
 	}
+	for _, more := range []func(iqKey) (iqHandler, bool){groupIQ, syncIQ, newsletterIQ, peopleIQ} {
+		if handler, ok := more(key); ok {
+			return handler, true
+		}
+	}
+	return nil, false
 }
 
 // answer is the response to a client's request.
@@ -168,16 +166,4 @@ func removeCompanion(s *Server, _ *conn, d *device, n *waBinary.Node) (waBinary.
 		target.conn.goodbye(conflict("device_removed"))
 	}
 	return waBinary.Node{}, nil
-}
-
-func blockList(*Server, *conn, *device, *waBinary.Node) (waBinary.Node, error) {
-	return waBinary.Node{Tag: "list", Attrs: waBinary.Attrs{"dhash": "0"}}, nil
-}
-
-func noPicture(*Server, *conn, *device, *waBinary.Node) (waBinary.Node, error) {
-	return waBinary.Node{}, errIQ{404, "item-not-found"}
-}
-
-func noGroups(*Server, *conn, *device, *waBinary.Node) (waBinary.Node, error) {
-	return waBinary.Node{Tag: "groups"}, nil
 }

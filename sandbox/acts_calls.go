@@ -1,0 +1,4 @@
+package sandbox
+
+// callActs ring and hang up.
+func callActs() []act { return nil }

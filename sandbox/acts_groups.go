@@ -1,0 +1,4 @@
+package sandbox
+
+// groupActs make and change groups.
+func groupActs() []act { return nil }

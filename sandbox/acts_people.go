@@ -1,0 +1,4 @@
+package sandbox
+
+// peopleActs are what people change about themselves and show of themselves.
+func peopleActs() []act { return nil }
