@@ -25,7 +25,7 @@ type Fact struct {
 	Link      *Link
 	Unlink    bool
 	Picture   *string // URL of the own profile picture, "" when it has none
-	RequestID string // of the API call that caused it, else empty
+	RequestID string  // of the API call that caused it, else empty
 }
 
 // Link is the account behind a paired instance.
