@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"runtime/debug"
+	"time"
 
 	"go.mau.fi/whatsmeow"
 	"go.mau.fi/whatsmeow/types/events"
@@ -31,22 +32,93 @@ func (s *Session) handle(cli *whatsmeow.Client, evt any) (ok bool) {
 	}()
 	switch evt := evt.(type) {
 	case *events.Message:
-		return s.deliver(s.messageFact(cli, evt))
+		return s.deliver(s.messageFact(cli, evt)) && s.tellMeta(cli, evt)
 	case *events.Receipt:
 		return s.deliver(receiptFact(evt))
 	}
+	if s.connectionChange(cli, evt) || s.accountEvent(cli, evt) {
+		return true
+	}
+	s.skip(evt)
+	return true
+}
+
+// connectionChange takes the events of pairing and connection, in order.
+func (s *Session) connectionChange(cli *whatsmeow.Client, evt any) bool {
 	s.order.Lock()
 	defer s.order.Unlock()
-	if !s.pairingEvent(evt) && !s.connectionEvent(cli, evt) {
-		s.skip(evt)
+	return s.pairingEvent(evt) || s.connectionEvent(cli, evt)
+}
+
+// accountEvent takes what happens on the account. It reports whether evt was
+// such an event.
+func (s *Session) accountEvent(cli *whatsmeow.Client, evt any) bool {
+	switch evt := evt.(type) {
+	case *events.OfflineSyncPreview:
+		s.catchingUp.Store(evt.Total > 0)
+	case *events.OfflineSyncCompleted:
+		s.catchingUp.Store(false)
+	}
+	t := s.translator(cli)
+	facts, ok := t.facts(evt)
+	if picture, own := evt.(*events.Picture); own && t.isOwn(picture.JID) {
+		s.ownPicture(cli, facts[0], picture.Remove)
+		return true
+	}
+	for _, f := range facts {
+		s.tell(f)
+	}
+	return ok
+}
+
+func (s *Session) tellMeta(cli *whatsmeow.Client, evt *events.Message) bool {
+	if f, ok := s.translator(cli).newsletterMeta(evt); ok {
+		s.tell(f)
 	}
 	return true
+}
+
+func (s *Session) translator(cli *whatsmeow.Client) translator {
+	s.mu.Lock()
+	own := s.own
+	s.mu.Unlock()
+	return translator{other: addressBook(cli.Store), own: own, now: time.Now(), offline: s.catchingUp.Load()}
+}
+
+// pictureTimeout bounds the question for the address of the own picture.
+const pictureTimeout = 20 * time.Second
+
+// ownPicture tells of a new picture of the account's own with the address that
+// is stored first. The address has to be asked for, and no event may wait for
+// an answer of the network meanwhile. When it cannot be had, none is stored:
+// the old one shows the wrong picture.
+func (s *Session) ownPicture(cli *whatsmeow.Client, f event.Fact, removed bool) {
+	f.Picture = new("")
+	if removed {
+		s.tell(f)
+		return
+	}
+	s.mu.Lock()
+	own := s.own.jid.ToNonAD()
+	s.mu.Unlock()
+	s.background.Go(func() {
+		ctx, cancel := context.WithTimeout(context.Background(), pictureTimeout)
+		defer cancel()
+		info, err := cli.GetProfilePictureInfo(ctx, own, nil)
+		switch {
+		case err != nil:
+			s.log.Warn("address of the own profile picture not received", "error", err)
+		case info != nil:
+			f.Picture = &info.URL
+		}
+		s.tell(f)
+	})
 }
 
 func (s *Session) skip(evt any) {
 	kind := fmt.Sprintf("%T", evt)
 	if s.conn.seen.skip(kind) {
-		s.log.Debug("event type not used", "event", kind)
+		s.log.Info("event type not used", "event", kind)
 	}
 }
 

@@ -27,7 +27,8 @@ type Session struct {
 	report   ReportFunc
 	log      *slog.Logger
 
-	online atomic.Bool // between Connected and whatever ends it
+	online     atomic.Bool // between Connected and whatever ends it
+	catchingUp atomic.Bool // what waited while the instance was away is being received
 
 	dial sync.Mutex // held by Connect, PairCode, Logout and Disconnect
 
@@ -166,6 +167,7 @@ func (s *Session) drop() { s.release(true) }
 // repeats its frame.
 func (s *Session) release(final bool) {
 	s.online.Store(false)
+	s.catchingUp.Store(false)
 	s.mu.Lock()
 	cli, hangup, p := s.cli, s.hangup, s.pairing
 	s.hangup, s.pairing = nil, nil

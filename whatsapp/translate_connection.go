@@ -41,7 +41,7 @@ func (s *Session) pairingEvent(evt any) bool {
 		s.linked(account{jid: evt.ID, lid: evt.LID})
 	case *events.PairError:
 		s.endPairing(nil)
-		s.tell(because(connectionFact(event.PairError, event.ConnectionClose, event.ConnectionError), 0, evt.Error.Error()))
+		s.tell(because(connectionFact(event.PairError, event.ConnectionClose, event.ConnectionError), 0, errorText(evt.Error)))
 	case *events.QRScannedWithoutMultidevice:
 		// The code stays valid; the phone's owner may try again with another.
 		s.tell(event.Fact{Error: "the phone that scanned the code has no multi-device support"})
@@ -162,17 +162,35 @@ func refusalFact(evt any) (f event.Fact, ok bool) {
 		f = because(connectionFact(event.TypeStreamError, event.ConnectionClose, event.ConnectionError), code, "")
 	case *events.CATRefreshError:
 		f = connectionFact(event.TypeCATRefreshError, event.ConnectionClose, event.ConnectionError)
-		f = because(f, 0, evt.Error.Error())
+		f = because(f, 0, errorText(evt.Error))
 	case *events.ClientOutdated:
-		f = event.Fact{
-			Status: event.ClientOutdated,
-			Reason: int(events.ConnectFailureClientOutdated),
-			Error:  "WhatsApp refuses this version of the client",
-		}
+		f = refusedAccount(event.ClientOutdated, event.InstanceStatus{
+			Type: event.StatusClientOutdated, Message: "WhatsApp refuses this version of the client",
+		})
+		f.Reason = int(events.ConnectFailureClientOutdated)
 	case *events.TemporaryBan:
-		f = event.Fact{Status: event.TemporaryBan, Reason: int(evt.Code), Error: evt.String()}
+		f = refusedAccount(event.TemporaryBan, ban(evt, time.Now()))
+		f.Reason = int(evt.Code)
 	default:
 		return event.Fact{}, false
 	}
 	return f, true
+}
+
+// refusedAccount is a refusal that status.instance tells of, instead of
+// connection.update.
+func refusedAccount(state event.State, s event.InstanceStatus) event.Fact {
+	s.Status = string(state)
+	return event.Fact{Kind: event.StatusInstance, Data: s, Status: state, Error: s.Message}
+}
+
+func ban(evt *events.TemporaryBan, now time.Time) event.InstanceStatus {
+	s := event.InstanceStatus{
+		Type: event.StatusTemporaryBan, Message: evt.String(), Data: event.Extra{"code": int(evt.Code)},
+	}
+	if evt.Expire > 0 {
+		s.Data["expireSeconds"] = int64(evt.Expire / time.Second)
+		s.Data["until"] = event.At(now.Add(evt.Expire))
+	}
+	return s
 }

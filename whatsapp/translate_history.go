@@ -1,0 +1,43 @@
+package whatsapp
+
+import (
+	"go.mau.fi/whatsmeow/types/events"
+
+	"postern/event"
+)
+
+// history tells how much of what a piece of history holds. The conversations
+// are not passed on: they are whatever the phone has, megabytes of it.
+func (t translator) history(evt *events.HistorySync) event.HistoryUpdate {
+	up := event.HistoryUpdate{Type: event.HistorySyncType, DateTime: t.at(t.now)}
+	d := evt.Data
+	if d == nil {
+		return up
+	}
+	messages := 0
+	for _, c := range d.GetConversations() {
+		messages += len(c.GetMessages())
+	}
+	up.Data = &event.HistoryContent{
+		SyncType:      d.GetSyncType().String(),
+		Conversations: new(len(d.GetConversations())),
+		Messages:      &messages,
+		PushNames:     new(len(d.GetPushnames())),
+		Extra:         event.Extra{},
+	}
+	if d.Progress != nil {
+		up.Data.Progress = new(int(d.GetProgress()))
+	}
+	if d.ChunkOrder != nil {
+		up.Data.ChunkOrder = new(int(d.GetChunkOrder()))
+	}
+	for name, n := range map[string]int{
+		"statusMessages": len(d.GetStatusV3Messages()), "pastParticipants": len(d.GetPastParticipants()),
+		"callLogRecords": len(d.GetCallLogRecords()), "recentStickers": len(d.GetRecentStickers()),
+	} {
+		if n > 0 {
+			up.Data.Extra[name] = n
+		}
+	}
+	return up
+}

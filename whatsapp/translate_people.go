@@ -1,0 +1,89 @@
+package whatsapp
+
+import (
+	"go.mau.fi/whatsmeow/types"
+	"go.mau.fi/whatsmeow/types/events"
+
+	"postern/event"
+)
+
+// peopleFacts takes what is learned about people: names, pictures, presence.
+func (t translator) peopleFacts(evt any) ([]event.Fact, bool) {
+	switch evt := evt.(type) {
+	case *events.PushName:
+		return t.contactChange(event.ContactsUpdate, evt.JID, evt.JIDAlt, event.ContactChange{
+			PushName: &evt.NewPushName, Source: event.SourcePushName,
+		})
+	case *events.BusinessName:
+		return t.contactChange(event.ContactsUpdate, evt.JID, businessAlt(evt), event.ContactChange{
+			BusinessName: &evt.NewBusinessName, Source: event.SourceBusinessName,
+		})
+	case *events.Contact:
+		return t.contactChange(event.ContactsUpsert, evt.JID, types.EmptyJID, addressBookEntry(evt))
+	case *events.Picture:
+		return one(event.ProfilePictureUpdate, event.PictureUpdate{
+			JID: t.jid(evt.JID), Author: t.jid(evt.Author), DateTime: t.at(evt.Timestamp),
+			Remove: evt.Remove, PictureID: evt.PictureID, IsGroup: evt.JID.Server == types.GroupServer,
+		})
+	case *events.UserAbout:
+		return one(event.UserAboutUpdate, event.AboutUpdate{
+			JID: t.jid(evt.JID), Status: evt.Status, DateTime: t.at(evt.Timestamp),
+		})
+	case *events.IdentityChange:
+		return one(event.IdentityUpdate, event.IdentityChange{
+			JID: t.jid(evt.JID), DateTime: t.at(evt.Timestamp), Implicit: evt.Implicit,
+		})
+	case *events.Presence:
+		return one(event.PresenceUpdated, t.presence(evt))
+	case *events.ChatPresence:
+		return one(event.PresenceUpdated, t.typing(evt))
+	default:
+		return nil, false
+	}
+}
+
+// contactChange fills in whom a change is about. A change about nobody tells
+// nothing.
+func (t translator) contactChange(kind event.Kind, jid, alt types.JID, c event.ContactChange) ([]event.Fact, bool) {
+	c.JID, c.LID = t.both(jid, alt)
+	if c.JID == "" {
+		return nil, true
+	}
+	return one(kind, c)
+}
+
+// businessAlt is the other address of a business that named itself in a
+// message.
+func businessAlt(evt *events.BusinessName) types.JID {
+	if evt.Message == nil || evt.Message.Sender.ToNonAD() != evt.JID.ToNonAD() {
+		return types.EmptyJID
+	}
+	return evt.Message.SenderAlt
+}
+
+// addressBookEntry reads an entry of the account's own address book, where the
+// names are what its owner calls people.
+func addressBookEntry(evt *events.Contact) event.ContactChange {
+	name := evt.Action.GetFullName()
+	if name == "" {
+		name = evt.Action.GetFirstName()
+	}
+	return event.ContactChange{FullName: &name}
+}
+
+func (t translator) presence(evt *events.Presence) event.PresenceUpdate {
+	p := event.PresenceUpdate{
+		Type: event.PresenceOfUser, JID: t.jid(evt.From), Unavailable: &evt.Unavailable, DateTime: t.at(t.now),
+	}
+	if evt.LastSeen.Unix() > 0 {
+		p.LastSeen = event.At(evt.LastSeen)
+	}
+	return p
+}
+
+func (t translator) typing(evt *events.ChatPresence) event.PresenceUpdate {
+	p := event.PresenceUpdate{State: string(evt.State), Media: string(evt.Media), DateTime: t.at(t.now)}
+	p.ChatJID, _ = t.both(evt.Chat, chatAlt(evt.MessageSource))
+	p.SenderJID, _ = t.both(evt.Sender, evt.SenderAlt)
+	return p
+}

@@ -1,0 +1,32 @@
+package whatsapp
+
+import (
+	"go.mau.fi/whatsmeow/types/events"
+
+	"postern/event"
+)
+
+// settingFacts takes settings of the account that were changed on another
+// device. The account's own name is stored first.
+func (t translator) settingFacts(evt any) ([]event.Fact, bool) {
+	switch evt := evt.(type) {
+	case *events.PushNameSetting:
+		change := event.SettingsChange{
+			Type: event.SettingPushName, JID: t.jid(t.own.jid), Name: evt.Action.GetName(),
+			FromFullSync: evt.FromFullSync, DateTime: t.at(evt.Timestamp),
+		}
+		f := event.Fact{Kind: event.SettingsUpdate, Data: change}
+		if f.Link = t.own.link(); f.Link != nil {
+			f.Link.PushName = change.Name
+		}
+		return []event.Fact{f}, true
+	case *events.UserStatusMute:
+		muted := evt.Action.GetMuted()
+		return one(event.SettingsUpdate, event.SettingsChange{
+			Type: event.SettingUserStatusMute, JID: t.jid(evt.JID), Muted: &muted,
+			FromFullSync: evt.FromFullSync, DateTime: t.at(evt.Timestamp),
+		})
+	default:
+		return nil, false
+	}
+}
