@@ -8,8 +8,8 @@ import (
 	"postern/store"
 )
 
-// Delete removes an instance with its name, webhook, messages and what the
-// connector keeps of it, in one commit. Its id is not used again. Errors:
+// Delete removes an instance with its name, webhook, messages, contacts and
+// what the connector keeps of it, in one commit. Its id is not used again. Errors:
 // ErrNotFound, or ErrHasData when messages are stored and force is false.
 func (r *Registry) Delete(ctx context.Context, id int64, force bool) error {
 	e := r.entry(id)
@@ -54,7 +54,7 @@ func noMessages(tx *store.Tx, id int64) (err error) {
 }
 
 func (r *Registry) erase(tx *store.Tx, id int64, name string) error {
-	for _, bucket := range []string{messages, messageKeys, messageUpdates} {
+	for _, bucket := range []string{messages, messageKeys, messageUpdates, contacts, contactJIDs} {
 		if err := erasePrefix(tx, bucket, store.Key(id)); err != nil {
 			return err
 		}

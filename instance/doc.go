@@ -1,5 +1,5 @@
 // Package instance keeps the instances: their records, tokens and webhook
-// configurations, the messages that were stored for them, and their
+// configurations, the messages and contacts that were stored for them, and their
 // connections to WhatsApp.
 //
 // # Registry
@@ -35,6 +35,8 @@
 //	message         instance + message id    -> JSON of the message and when it was stored
 //	message_key     instance + key id, 0, chat -> message id
 //	message_update  instance + message id + n -> JSON of one update
+//	contact         instance + contact id    -> JSON of the contact
+//	contact_jid     instance + JID           -> contact id; phone JID and LID each
 //
 // Ids are big-endian 64-bit numbers that count from 1 and are never reused.
 package instance

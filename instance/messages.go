@@ -120,6 +120,26 @@ func findMessage(tx *store.Tx, instance int64, keyID string) (found int64, err e
 	return ids[0], nil
 }
 
+// sharedID bounds how many chats with a message of one key id are looked at.
+const sharedID = 64
+
+// findInChat returns the id of the message with that key id in a chat, which
+// may be named by its phone JID or its LID, or 0 when there is none.
+func findInChat(tx *store.Tx, instance int64, keyID, chat string) (id int64, err error) {
+	r := store.Range{Prefix: store.Key(instance, keyID, byte(0)), Limit: sharedID}
+	err = tx.Scan(messageKeys, r, func(_, v []byte) (bool, error) {
+		m, err := message(tx, instance, number(v))
+		if err != nil {
+			return true, nil //nolint:nilerr // a damaged message counts as not stored
+		}
+		if m.KeyRemoteJID != nil && *m.KeyRemoteJID == chat || m.KeyLID != nil && *m.KeyLID == chat {
+			id = m.ID
+		}
+		return id == 0, nil
+	})
+	return id, err
+}
+
 // pruneStep is how many messages one commit of Prune removes at most.
 const pruneStep = 200
 

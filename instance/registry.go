@@ -30,6 +30,8 @@ func Buckets() []store.Bucket {
 		{Name: messages, Owner: "instance", Key: "instance id + message id", Value: "JSON: the message and when it was stored"},
 		{Name: messageKeys, Owner: "instance", Key: "instance id + key id, 0, chat", Value: "message id"},
 		{Name: messageUpdates, Owner: "instance", Key: "instance id + message id + n", Value: "JSON: status and time"},
+		{Name: contacts, Owner: "instance", Key: "instance id + contact id", Value: "JSON: JIDs and names"},
+		{Name: contactJIDs, Owner: "instance", Key: "instance id + phone JID or LID", Value: "contact id"},
 	}
 }
 
@@ -51,6 +53,7 @@ type Config struct {
 
 	SaveMessages bool   // gate of messages.upsert
 	SaveUpdates  bool   // gate of messages.update
+	SaveContacts bool   // gate of contacts.upsert and contacts.update
 	GlobalURL    string // the global webhook; empty when it is disabled
 
 	Logger *slog.Logger // nil discards

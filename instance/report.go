@@ -31,6 +31,10 @@ func (r *Registry) Report(ctx context.Context, id int64, f event.Fact) error {
 		return r.reportMessage(ctx, id, f, data)
 	case event.Receipt:
 		return r.reportReceipt(ctx, id, f, data)
+	case event.ContactChange:
+		return r.reportContact(ctx, id, f, &data)
+	case event.MessageDelete:
+		f.Data = r.withID(id, data)
 	}
 	if f.Kind == "" {
 		return nil
@@ -38,9 +42,10 @@ func (r *Registry) Report(ctx context.Context, id int64, f event.Fact) error {
 	return r.Announce(id, f.Kind, f.Data, f.RequestID)
 }
 
-// reportState stores the connection state and the link of a fact.
+// reportState stores the connection state, the link and the own picture of a
+// fact.
 func (r *Registry) reportState(ctx context.Context, id int64, f event.Fact) error {
-	if f.Status == "" && f.Link == nil && !f.Unlink && f.Error == "" {
+	if f.Status == "" && f.Link == nil && !f.Unlink && f.Picture == nil && f.Error == "" {
 		return nil
 	}
 	_, _, err := r.change(ctx, id, func(rec *Record) bool { return applyFact(rec, f) })
@@ -51,12 +56,12 @@ func (r *Registry) reportState(ctx context.Context, id int64, f event.Fact) erro
 // but its times is different.
 func applyFact(rec *Record, f event.Fact) bool {
 	type state struct {
-		status                event.State
-		reason                int
-		err, jid, lid, pushed string
+		status                         event.State
+		reason                         int
+		err, jid, lid, pushed, picture string
 	}
 	now := func() state {
-		return state{rec.Status, rec.Reason, rec.LastError, rec.OwnerJID, rec.OwnerLID, rec.PushName}
+		return state{rec.Status, rec.Reason, rec.LastError, rec.OwnerJID, rec.OwnerLID, rec.PushName, rec.ProfilePicURL}
 	}
 	before := now()
 	if f.Status != "" {
@@ -76,6 +81,9 @@ func applyFact(rec *Record, f event.Fact) bool {
 	}
 	if f.Unlink {
 		rec.OwnerJID, rec.OwnerLID, rec.PushName, rec.ProfilePicURL = "", "", "", ""
+	}
+	if f.Picture != nil {
+		rec.ProfilePicURL = *f.Picture
 	}
 	if f.Status == event.Online && before.status != event.Online {
 		rec.LastConnectedAt = rec.UpdatedAt
@@ -217,6 +225,19 @@ func (r *Registry) anyStored(id int64, keyIDs []string) (known bool, err error) 
 		return nil
 	})
 	return known, err
+}
+
+// withID adds the id of the deleted message, which itself stays. A look-up that
+// fails does not hold the event up: the id is optional.
+func (r *Registry) withID(id int64, d event.MessageDelete) event.MessageDelete {
+	err := r.cfg.Store.View(func(tx *store.Tx) (err error) {
+		d.ID, err = findInChat(tx, id, d.MessageID, d.ChatJID)
+		return err
+	})
+	if err != nil {
+		r.log.Warn("deleted message not looked up", "instance_id", id, "error", err)
+	}
+	return d
 }
 
 // announce publishes what is stored already: a failure is no reason for the

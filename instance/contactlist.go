@@ -1,0 +1,122 @@
+package instance
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"strings"
+
+	"postern/store"
+)
+
+// ErrNoContact: no contact with that JID is stored.
+var ErrNoContact = errors.New("contact not found")
+
+// ContactQuery selects contacts. The zero value selects the first ones.
+type ContactQuery struct {
+	After int64  // only ids above it: the Next of the page before
+	Limit int    // at most so many contacts; 0 = 50
+	JID   string // only the one with this phone JID or LID
+	Name  string // only those with this in one of their names, in any case of letters
+}
+
+const contactsPage = 50
+
+// ContactPage is a part of the contacts of an instance, by id.
+type ContactPage struct {
+	Contacts []Contact
+	Next     int64 // After for the next page, 0 when there is none
+}
+
+// Contact returns the contact with that phone JID or LID. Errors: ErrNotFound,
+// ErrNoContact.
+func (r *Registry) Contact(instance int64, jid string) (Contact, error) {
+	if r.entry(instance) == nil {
+		return Contact{}, ErrNotFound
+	}
+	var found *Contact
+	err := r.cfg.Store.View(func(tx *store.Tx) (err error) {
+		found, err = contactByJID(tx, instance, jid)
+		return err
+	})
+	switch {
+	case err != nil:
+		return Contact{}, fmt.Errorf("read a contact of instance %d: %w", instance, err)
+	case found == nil || found.JID == "": // unknown, or damaged
+		return Contact{}, ErrNoContact
+	}
+	return *found, nil
+}
+
+// Contacts returns a page of an instance's contacts. Ids do not change and are
+// not used again, so paging neither repeats nor misses a contact that stays.
+// Only the page is kept in memory, however many contacts a Name passes over.
+// Errors: ErrNotFound, or the cause of ctx's end.
+func (r *Registry) Contacts(ctx context.Context, instance int64, q ContactQuery) (ContactPage, error) {
+	if r.entry(instance) == nil {
+		return ContactPage{}, ErrNotFound
+	}
+	if q.JID != "" {
+		return r.contactAsPage(instance, q)
+	}
+	if q.Limit <= 0 {
+		q.Limit = contactsPage
+	}
+	var page ContactPage
+	err := r.cfg.Store.View(func(tx *store.Tx) error {
+		all := store.Range{Prefix: store.Key(instance), From: store.Key(instance, q.After+1)}
+		return tx.Scan(contacts, all, func(_, raw []byte) (bool, error) {
+			if ctx.Err() != nil {
+				return false, context.Cause(ctx)
+			}
+			return page.add(raw, &q)
+		})
+	})
+	if err != nil {
+		return ContactPage{}, fmt.Errorf("list contacts of instance %d: %w", instance, err)
+	}
+	return page, nil
+}
+
+// add takes the next record and reports whether the page wants another one.
+func (p *ContactPage) add(raw []byte, q *ContactQuery) (more bool, err error) {
+	var c Contact
+	if err := json.Unmarshal(raw, &c); err != nil {
+		return false, err
+	}
+	if !c.matches(q) {
+		return true, nil
+	}
+	if len(p.Contacts) == q.Limit { // one more than the page holds: there is a next one
+		p.Next = p.Contacts[q.Limit-1].ID
+		return false, nil
+	}
+	p.Contacts = append(p.Contacts, c)
+	return true, nil
+}
+
+func (c *Contact) matches(q *ContactQuery) bool {
+	if q.Name == "" {
+		return true
+	}
+	want := strings.ToLower(q.Name)
+	for _, name := range []string{c.PushName, c.BusinessName, c.FullName} {
+		if strings.Contains(strings.ToLower(name), want) {
+			return true
+		}
+	}
+	return false
+}
+
+// contactAsPage answers a query by JID, of which there is one at most.
+func (r *Registry) contactAsPage(instance int64, q ContactQuery) (ContactPage, error) {
+	c, err := r.Contact(instance, q.JID)
+	switch {
+	case errors.Is(err, ErrNoContact), err == nil && (c.ID <= q.After || !c.matches(&q)):
+		return ContactPage{}, nil
+	case err != nil:
+		return ContactPage{}, err
+	}
+	return ContactPage{Contacts: []Contact{c}}, nil
+}
