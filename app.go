@@ -170,7 +170,8 @@ func (a *app) startInstances(ctx context.Context) error {
 		Store: a.store, Publish: a.publish, OnStatus: a.statusChanged,
 		CheckURL:     dispatch.Guard{DenyPrivate: a.cfg.Webhook.DenyPrivate}.CheckURL,
 		SaveMessages: a.cfg.Database.SaveNewMessage, SaveUpdates: a.cfg.Database.SaveMessageUpdate,
-		GlobalURL: a.globalURL(), Forget: devices.DeleteTx, Logger: a.log,
+		SaveContacts: a.cfg.Database.SaveContacts, GlobalURL: a.globalURL(),
+		Forget: devices.DeleteTx, Logger: a.log,
 	})
 	if err != nil {
 		return err
@@ -285,6 +286,7 @@ func (a *app) serve(listener net.Listener) error {
 		}
 	}()
 	a.stops.push("listener", func(ctx context.Context) error {
+		a.supervisor.Interrupt() // who waits for a phone would hold the shutdown up
 		err := srv.Shutdown(ctx)
 		if err != nil {
 			err = errors.Join(err, srv.Close())

@@ -26,7 +26,7 @@ func (s *Supervisor) Connect(ctx context.Context, id int64, requestID string) (C
 	if err != nil {
 		return Connection{}, err
 	}
-	ctx, cancel := context.WithTimeoutCause(ctx, s.cfg.ConnectTimeout, ErrNoCode)
+	ctx, cancel := s.patience(ctx)
 	defer cancel()
 	if err := k.take(ctx); err != nil {
 		return Connection{}, fmt.Errorf("connect: %w", err)
@@ -40,10 +40,6 @@ func (s *Supervisor) Connect(ctx context.Context, id int64, requestID string) (C
 		rec, err := s.reg.ByID(id)
 		return Connection{Record: rec, AlreadyConnected: true}, err
 	}
-	// A program that stops does not wait for a phone.
-	ctx, stop := context.WithCancelCause(ctx)
-	defer stop(nil)
-	defer context.AfterFunc(s.life, func() { stop(errStopping) })()
 	if err := k.await(ctx, k.settled); err != nil {
 		return Connection{}, fmt.Errorf("connect: %w", err)
 	}
@@ -93,7 +89,7 @@ func (s *Supervisor) PairCode(ctx context.Context, id int64, phone, requestID st
 	if err != nil {
 		return "", err
 	}
-	ctx, cancel := context.WithTimeoutCause(ctx, s.cfg.ConnectTimeout, ErrNoCode)
+	ctx, cancel := s.patience(ctx)
 	defer cancel()
 	if err := k.take(ctx); err != nil {
 		return "", fmt.Errorf("pairing code: %w", err)
@@ -110,8 +106,8 @@ func (s *Supervisor) PairCode(ctx context.Context, id int64, phone, requestID st
 	case err == nil:
 	case k.session.Paired():
 		return "", ErrAlreadyPaired // by a scan meanwhile
-	case errors.Is(context.Cause(ctx), ErrNoCode):
-		return "", fmt.Errorf("pairing code: %w", ErrNoCode)
+	case gaveUp(ctx):
+		return "", fmt.Errorf("pairing code: %w", context.Cause(ctx))
 	default:
 		return "", fmt.Errorf("pairing code: %w", err)
 	}
@@ -119,6 +115,12 @@ func (s *Supervisor) PairCode(ctx context.Context, id int64, phone, requestID st
 		s.cfg.OnCode(id, code)
 	}
 	return code, nil
+}
+
+// gaveUp reports whether this side ended the wait, not the caller.
+func gaveUp(ctx context.Context) bool {
+	cause := context.Cause(ctx)
+	return errors.Is(cause, ErrNoCode) || errors.Is(cause, errStopping)
 }
 
 // Restart drops the socket of a paired instance and dials anew. It does not

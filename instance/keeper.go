@@ -41,6 +41,9 @@ type keeper struct {
 // take waits for the turn. It fails with ErrNotFound when the instance was
 // deleted meanwhile.
 func (k *keeper) take(ctx context.Context) error {
+	if ctx.Err() != nil {
+		return context.Cause(ctx)
+	}
 	select {
 	case k.turn <- struct{}{}:
 		if k.gone {

@@ -80,6 +80,9 @@ type Supervisor struct {
 	end  context.CancelFunc
 	work sync.WaitGroup
 
+	calls     context.Context // ends with Interrupt and with life: nobody waits for a phone from then on
+	interrupt context.CancelFunc
+
 	mu      sync.Mutex
 	keepers map[int64]*keeper
 }
@@ -91,6 +94,7 @@ func NewSupervisor(cfg SupervisorConfig) *Supervisor {
 	}
 	s := &Supervisor{cfg: cfg, reg: cfg.Registry, log: cfg.Logger.With("component", "supervisor"), keepers: map[int64]*keeper{}}
 	s.life, s.end = context.WithCancel(context.Background())
+	s.calls, s.interrupt = context.WithCancel(s.life)
 	return s
 }
 
@@ -102,6 +106,28 @@ func (s *Supervisor) Start() {
 	}
 	if s.cfg.Retention > 0 {
 		s.spawn(s.prune)
+	}
+}
+
+// Interrupt ends the calls of Connect and PairCode that wait, and those to
+// come, with an error that wraps event.ErrNotConnected and says that the
+// program stops. Everything else goes on until Stop. A program calls it before
+// it waits for its requests to end.
+func (s *Supervisor) Interrupt() { s.interrupt() }
+
+// patience bounds how long a call waits for WhatsApp: until ConnectTimeout is
+// over, with the cause ErrNoCode, or the program stops.
+func (s *Supervisor) patience(ctx context.Context) (context.Context, context.CancelFunc) {
+	ctx, cancel := context.WithTimeoutCause(ctx, s.cfg.ConnectTimeout, ErrNoCode)
+	ctx, stop := context.WithCancelCause(ctx)
+	if s.calls.Err() != nil {
+		stop(errStopping)
+	}
+	unhook := context.AfterFunc(s.calls, func() { stop(errStopping) })
+	return ctx, func() {
+		unhook()
+		stop(nil)
+		cancel()
 	}
 }
 
