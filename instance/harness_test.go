@@ -54,7 +54,7 @@ func (r *rig) boot() {
 		r.Fatal(err)
 	}
 	cfg := Config{
-		Store: r.s, SaveMessages: true, SaveUpdates: true,
+		Store: r.s, SaveMessages: true, SaveUpdates: true, SaveContacts: true,
 		Publish: func(n event.Notice) {
 			r.mu.Lock()
 			defer r.mu.Unlock()
