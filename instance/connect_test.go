@@ -154,6 +154,58 @@ func TestPairCodeEndsWithErrNoCodeWhenWhatsAppIsSilent(t *testing.T) {
 	})
 }
 
+func TestInterruptEndsWhoWaitsForAPhoneAndNothingElse(t *testing.T) {
+	inBubble(t, nil, func(r *rig) {
+		online := r.linked("online", event.Disconnected).ID
+		if _, err := r.sup.Connect(bg, online, ""); err != nil {
+			t.Fatal(err)
+		}
+		coded, scanned := r.create("coded").ID, r.create("scanned").ID
+		if _, err := r.sup.PairCode(bg, coded, "4915123456", ""); err != nil { // opens the session
+			t.Fatal(err)
+		}
+		r.net.session(coded).pairCode = func(ctx context.Context) (string, error) {
+			<-ctx.Done()
+			return "", ctx.Err()
+		}
+		r.net.onDial(func(context.Context, *session) error { return nil })
+		connect := func(id int64) error {
+			_, err := r.sup.Connect(bg, id, "")
+			return err
+		}
+		answers := make(chan error)
+		for _, call := range []func() error{
+			func() error { return connect(scanned) }, // waits for a code
+			func() error { // waits for the typed code
+				_, err := r.sup.PairCode(bg, coded, "4915123456", "")
+				return err
+			},
+			func() error { // waits for its turn
+				time.Sleep(time.Second)
+				return connect(coded)
+			},
+		} {
+			go func() { answers <- call() }()
+		}
+		time.Sleep(2 * time.Second)
+		began := time.Now()
+		r.sup.Interrupt()
+		for range 3 {
+			if err := <-answers; !errors.Is(err, errStopping) || !errors.Is(err, event.ErrNotConnected) || time.Since(began) != 0 {
+				t.Errorf("a waiter got %v after %v", err, time.Since(began))
+			}
+		}
+		dials := len(r.net.session(scanned).dialled())
+		if err := connect(scanned); !errors.Is(err, errStopping) || len(r.net.session(scanned).dialled()) != dials {
+			t.Errorf("a later call got %v after %d dials", err, len(r.net.session(scanned).dialled())-dials)
+		}
+		if _, err := r.sup.Send(bg, online, event.Outgoing{ID: "K", To: annPhone}); err != nil {
+			t.Errorf("a send: %v", err)
+		}
+		r.wantStatus(online, event.Online)
+	})
+}
+
 func TestLogoutStoresLoggedOutAndTellsTheOwnerIsGone(t *testing.T) {
 	inBubble(t, nil, func(r *rig) {
 		id := r.linked("a", event.Disconnected).ID

@@ -203,6 +203,7 @@ func TestDeleteRemovesEverythingOfTheInstanceAndNothingElse(t *testing.T) {
 		r.hook(id, "http://example.com", "sendMessage")
 		r.report(id, event.Fact{Kind: event.MessagesUpsert, Data: text("K", "1@s.whatsapp.net", true)})
 		r.report(id, event.Fact{Kind: event.MessagesUpdate, Data: event.Receipt{KeyIDs: []string{"K"}, Status: event.StatusRead}})
+		r.report(id, event.Fact{Kind: event.ContactsUpsert, Data: met(annPhone, "", "Ann")})
 	}
 	if err := r.reg.Delete(bg, gone, false); !errors.Is(err, ErrHasData) || r.count(instances, gone) != 1 {
 		t.Fatalf("without force: %v", err)
@@ -213,7 +214,7 @@ func TestDeleteRemovesEverythingOfTheInstanceAndNothingElse(t *testing.T) {
 	if len(forgotten) == 0 || forgotten[0] != gone {
 		t.Errorf("the connector was asked to forget %v", forgotten)
 	}
-	for _, bucket := range []string{instances, webhooks, messages, messageKeys, messageUpdates} {
+	for _, bucket := range []string{instances, webhooks, messages, messageKeys, messageUpdates, contacts, contactJIDs} {
 		if r.count(bucket, gone) != 0 || r.count(bucket, stays) != 1 {
 			t.Errorf("%s: %d records of the deleted, %d of the other", bucket, r.count(bucket, gone), r.count(bucket, stays))
 		}
