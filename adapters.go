@@ -93,6 +93,8 @@ func (h hubAdapter) ServeInstance(w http.ResponseWriter, r *http.Request, id int
 	return nil
 }
 
+func (h hubAdapter) RevokeInstance(id int64) { h.hub.RevokeInstance(id) }
+
 // pairer lets the sandbox's phones scan the codes of instances. Without a
 // server it does nothing.
 type pairer struct {

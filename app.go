@@ -264,7 +264,7 @@ func (a *app) startBatches(ctx context.Context) error {
 
 func (a *app) serve(listener net.Listener) error {
 	api := httpapi.Config{
-		Registry: a.registry, Supervisor: a.supervisor, Engine: a.engine, Store: a.store, NewMessageID: whatsapp.NewMessageID,
+		Registry: a.registry, Supervisor: a.supervisor, Engine: a.engine, Store: a.store, NewMessageID: whatsapp.NewMessageID, Post: a.postNow,
 		APIKey: a.sec.GlobalAuthToken, JWTSecret: []byte(a.sec.JWTSecret), TokenTTL: seconds(a.cfg.Authentication.JWTExpiresIn),
 		MaxRecipients: int(a.cfg.Batch.MaxRecipients), Ready: a.notReady, Logger: a.log,
 	}
@@ -317,6 +317,15 @@ func (a *app) publish(n event.Notice) {
 	if err := a.queue.Enqueue(n); err != nil {
 		a.log.Warn("webhook dropped", "event", string(n.Kind), "instance", n.InstanceName, "error", err)
 	}
+}
+
+// postNow delivers a notice that somebody waits for.
+func (a *app) postNow(ctx context.Context, n event.Notice) (status int, err error) {
+	o := a.queue.PostNow(ctx, n)
+	if !o.Delivered() {
+		err = errors.New(o.Reason())
+	}
+	return o.Status, err
 }
 
 // statusChanged tells the batches of an instance's new state.

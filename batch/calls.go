@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 
 	"github.com/google/uuid"
 
@@ -175,4 +176,28 @@ func (e *Engine) Item(owner, id, item uuid.UUID) (ItemWithAttempts, error) {
 		return err
 	})
 	return found, err
+}
+
+// InUse reports whether an unfinished batch may send through the instance.
+func (e *Engine) InUse(instance int64) (used bool, err error) {
+	err = e.cfg.Store.View(func(tx *store.Tx) error {
+		unfinished, err := ids(tx, bucketOpen)
+		if err != nil {
+			return err
+		}
+		for _, id := range unfinished {
+			s, err := loadSpec(tx, id)
+			if errors.Is(err, store.ErrDamaged) || errors.Is(err, ErrNotFound) {
+				continue // it will never send again
+			}
+			if err != nil {
+				return err
+			}
+			if used = slices.ContainsFunc(s.Instances, func(ref InstanceRef) bool { return ref.ID == instance }); used {
+				return nil
+			}
+		}
+		return nil
+	})
+	return used, err
 }

@@ -293,3 +293,9 @@ func instanceHeaders(n event.Notice) http.Header {
 		"x-webhook-event": {string(n.Kind)},
 	}
 }
+
+// PostNow sends a notice to its first address at once, past the queue and its
+// workers, and waits for the answer: for a test that somebody asked for.
+func (q *Queue) PostNow(ctx context.Context, n event.Notice) Outcome {
+	return q.cfg.Sender.Post(ctx, n.URLs[0], instanceHeaders(n), n.Body)
+}

@@ -26,6 +26,7 @@ func aliases() []alias {
 		{[]string{"POST"}, "/instance/create", "/instance"},
 		{[]string{"GET"}, "/instance/fetchInstances", "/instance"},
 		{[]string{"GET"}, "/instance/fetchInstance/{i}", "/instance/{i}"},
+		{[]string{"DELETE"}, "/instance/delete/{i}", "/instance/{i}"},
 		{[]string{"PUT"}, "/instance/refreshToken/{i}", "/instance/{i}/refreshToken"},
 		{[]string{"GET", "POST"}, "/instance/connect/{i}", "/instance/{i}/connect"},
 		{[]string{"GET"}, "/instance/connect/{i}/code/{phone}", "/instance/{i}/connect/code/{phone}"},

@@ -1,10 +1,13 @@
 package httpapi
 
 import (
+	"encoding/base64"
+	"fmt"
 	"net/http"
 	"strings"
 
 	"postern/event"
+	"postern/instance"
 )
 
 // connectAnswer tells where a connect stands. Code and Base64 are null when
@@ -91,6 +94,26 @@ func (a *api) connect(c *call) error {
 		answer.Count, answer.Code, answer.Base64 = got.Code.Count, &got.Code.Code, &got.Code.Base64
 	}
 	return c.w.json(http.StatusOK, answer)
+}
+
+// showCode is connect for people who only want to look: the code to scan as a
+// picture. The codes change; a picture is good until the next.
+func (a *api) showCode(c *call) error {
+	got, err := a.Supervisor.Connect(c.r.Context(), c.instance.ID, c.requestID)
+	if err != nil {
+		return err
+	}
+	if got.Code == nil {
+		return fmt.Errorf("no code to show: %w", instance.ErrAlreadyPaired)
+	}
+	_, encoded, _ := strings.Cut(got.Code.Base64, ",")
+	picture, err := base64.StdEncoding.DecodeString(encoded)
+	if err != nil {
+		return fmt.Errorf("decode the code's picture: %w", err)
+	}
+	c.w.Header().Set("Content-Type", "image/png")
+	_, err = c.w.Write(picture)
+	return err
 }
 
 func (a *api) pairByPath(c *call) error { return a.pair(c, c.params.ByName("phone")) }

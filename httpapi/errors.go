@@ -28,6 +28,8 @@ const (
 	codeBodyTimeout      = "BODY_TIMEOUT"
 	codeContentType      = "UNSUPPORTED_CONTENT_TYPE"
 	codeUpgradeRequired  = "UPGRADE_REQUIRED"
+	codeInstanceInUse    = "INSTANCE_IN_USE"
+	codeUnknownEvent     = "UNKNOWN_EVENT"
 	codeInternal         = "INTERNAL_ERROR"
 )
 
@@ -66,6 +68,7 @@ func errorTable() []mapping {
 		{store.ErrClosed, http.StatusServiceUnavailable, "SHUTTING_DOWN", "the program is stopping"},
 		{instance.ErrNotFound, http.StatusNotFound, "INSTANCE_NOT_FOUND", "there is no such instance"},
 		{instance.ErrExists, http.StatusConflict, "INSTANCE_EXISTS", ""},
+		{instance.ErrHasData, http.StatusConflict, codeInstanceInUse, "the instance has stored messages; delete with force=true to remove them too"},
 		{instance.ErrInvalid, http.StatusUnprocessableEntity, "INVALID_INSTANCE", ""},
 		{instance.ErrNoWebhook, http.StatusNotFound, "WEBHOOK_NOT_FOUND", "the instance has no webhook"},
 		{instance.ErrInvalidWebhook, http.StatusBadRequest, "INVALID_WEBHOOK", ""},

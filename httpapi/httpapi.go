@@ -1,12 +1,14 @@
 package httpapi
 
 import (
+	"context"
 	"errors"
 	"log/slog"
 	"net/http"
 	"time"
 
 	"postern/batch"
+	"postern/event"
 	"postern/instance"
 	"postern/store"
 )
@@ -19,6 +21,11 @@ type Config struct {
 	Engine     *batch.Engine
 	Hub        Hub // nil: the WebSocket paths answer 404
 	Store      *store.Store
+
+	// Post sends a notice to its first address, at once, and returns the
+	// status of the answer, 0 when there was none; the error says why the
+	// receiver did not accept.
+	Post func(context.Context, event.Notice) (status int, err error)
 
 	// NewMessageID makes the WhatsApp id of one send.
 	NewMessageID func() string
@@ -57,8 +64,8 @@ type api struct {
 // is missing or too weak.
 func New(c Config) (http.Handler, error) {
 	switch {
-	case c.Registry == nil || c.Supervisor == nil || c.Engine == nil || c.Store == nil || c.NewMessageID == nil:
-		return nil, errors.New("httpapi: Registry, Supervisor, Engine, Store and NewMessageID are required")
+	case c.Registry == nil || c.Supervisor == nil || c.Engine == nil || c.Store == nil || c.NewMessageID == nil || c.Post == nil:
+		return nil, errors.New("httpapi: Registry, Supervisor, Engine, Store, Post and NewMessageID are required")
 	case c.APIKey == "":
 		return nil, errors.New("httpapi: the global API key is empty")
 	case len(c.JWTSecret) < minSecret:

@@ -22,6 +22,9 @@ type Stream struct {
 type Hub interface {
 	ServeGlobal(w http.ResponseWriter, r *http.Request, user uuid.UUID, s Stream) error
 	ServeInstance(w http.ResponseWriter, r *http.Request, instance int64, s Stream) error
+	// RevokeInstance closes the clients of an instance whose token is worth
+	// nothing any more.
+	RevokeInstance(instance int64)
 }
 
 // Errors of a Hub.

@@ -129,6 +129,15 @@ func (a *api) rotate(c *call, rec instance.Record, old string) error {
 	if err != nil {
 		return err
 	}
+	a.revoke(rec.ID)
 	t := rec.Token
 	return c.w.json(http.StatusOK, rotatedToken{rec.ID, t.CreatedAt, t.UpdatedAt, t.Value, rec.ID})
+}
+
+// revoke closes the WebSockets that were opened with a token that is worth
+// nothing any more.
+func (a *api) revoke(id int64) {
+	if a.Hub != nil {
+		a.Hub.RevokeInstance(id)
+	}
 }

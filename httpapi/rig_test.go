@@ -3,6 +3,7 @@ package httpapi
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"net/http"
 	"net/http/httptest"
 	"path/filepath"
@@ -34,6 +35,17 @@ type rig struct {
 	hub      *recordingHub
 	user     uuid.UUID
 	token    string
+
+	posted  event.Notice // by webhook/test
+	answers int          // what the receiver answers to it
+}
+
+func (r *rig) post(_ context.Context, n event.Notice) (int, error) {
+	r.posted = n
+	if r.answers != http.StatusOK {
+		return r.answers, errors.New("receiver answered otherwise")
+	}
+	return r.answers, nil
 }
 
 func newRig(t *testing.T) *rig {
@@ -67,7 +79,7 @@ func newRigOnDisk(t *testing.T, minFree uint64) *rig {
 	t.Cleanup(func() { _ = sup.Stop(context.Background()) })
 	r.h, err = New(Config{
 		Registry: r.registry, Supervisor: sup, Engine: r.engine, Hub: r.hub, Store: st,
-		NewMessageID: uuid.NewString, APIKey: testKey, JWTSecret: testSecret,
+		NewMessageID: uuid.NewString, Post: r.post, APIKey: testKey, JWTSecret: testSecret,
 	})
 	if err != nil {
 		t.Fatal(err)
@@ -120,7 +132,7 @@ func (l *line) Connect(ctx context.Context) error {
 	}
 	return l.report(ctx, event.Fact{
 		Kind: event.QRCodeUpdated, Status: event.QRCodeState,
-		Data: event.QRCode{Count: 1, Code: "2@x", Base64: "data:image/png;base64,", ExpiresInSeconds: 60},
+		Data: event.QRCode{Count: 1, Code: "2@x", Base64: "data:image/png;base64,iVBORw==", ExpiresInSeconds: 60},
 	})
 }
 
@@ -166,7 +178,10 @@ type recordingHub struct {
 	user     uuid.UUID
 	instance int64
 	stream   Stream
+	revoked  []int64
 }
+
+func (h *recordingHub) RevokeInstance(id int64) { h.revoked = append(h.revoked, id) }
 
 func (h *recordingHub) ServeGlobal(w http.ResponseWriter, _ *http.Request, user uuid.UUID, s Stream) error {
 	h.user, h.stream = user, s

@@ -21,6 +21,7 @@ func routes() []route {
 		{"POST", "/instance", globalKey, (*api).createInstance},
 		{"GET", "/instance", globalKey, (*api).listInstances},
 		{"GET", "/instance/{i}", instanceBearer, (*api).showInstance},
+		{"DELETE", "/instance/{i}", instanceBearer, (*api).deleteInstance},
 		{"PUT", "/instance/{i}/refreshToken", instanceBearer, (*api).refreshToken},
 		{"PUT", "/instance/{i}/token", globalKey, (*api).issueInstanceToken},
 
@@ -28,12 +29,14 @@ func routes() []route {
 		{"POST", "/instance/{i}/connect", instanceBearer, (*api).connect},
 		{"GET", "/instance/{i}/connect/code/{phone}", instanceBearer, (*api).pairByPath},
 		{"POST", "/instance/{i}/connect/code", instanceBearer, (*api).pairByBody},
+		{"GET", "/instance/{i}/qr.png", instanceBearer, (*api).showCode},
 		{"GET", "/instance/{i}/connection/status", instanceBearer, (*api).connectionStatus},
 		{"DELETE", "/instance/{i}/logout", instanceBearer, (*api).logout},
 		{"POST", "/instance/{i}/restart", instanceBearer, (*api).restart},
 
 		{"PUT", "/instance/{i}/webhook", instanceBearer, (*api).putWebhook},
 		{"GET", "/instance/{i}/webhook", instanceBearer, (*api).showWebhook},
+		{"POST", "/instance/{i}/webhook/test", instanceBearer, (*api).tryWebhook},
 
 		{"POST", "/instance/{i}/send/text", instanceBearer, (*api).sendText},
 
