@@ -25,7 +25,15 @@
 // former life of the process stored is corrected before anything is served.
 // Each instance has a keeper with one mutex and at most one goroutine that
 // dials. Calls that connect, pair, restart, log out or delete take turns on it;
-// those that end a connection cut a dial or its pause off rather than wait.
+// those that end a connection cut a dial or its pause off rather than wait, and
+// Interrupt ends those that wait for a phone.
+//
+// # Contacts
+//
+// A contact has one id, whether it is known by its phone JID, its LID or both.
+// When two records turn out to be one person, the lower id stays. The LID is
+// the account: a number that comes with another LID has passed to somebody
+// else, who is another contact.
 //
 // # Buckets
 //
