@@ -28,7 +28,7 @@ func (s *Supervisor) Connect(ctx context.Context, id int64, requestID string) (C
 	}
 	ctx, cancel := s.patience(ctx)
 	defer cancel()
-	if err := k.take(ctx); err != nil {
+	if err := k.takeUnlessStopping(ctx); err != nil {
 		return Connection{}, fmt.Errorf("connect: %w", err)
 	}
 	online, already := k.session.Online(), false
@@ -91,7 +91,7 @@ func (s *Supervisor) PairCode(ctx context.Context, id int64, phone, requestID st
 	}
 	ctx, cancel := s.patience(ctx)
 	defer cancel()
-	if err := k.take(ctx); err != nil {
+	if err := k.takeUnlessStopping(ctx); err != nil {
 		return "", fmt.Errorf("pairing code: %w", err)
 	}
 	defer k.release()

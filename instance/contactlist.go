@@ -10,7 +10,7 @@ import (
 	"postern/store"
 )
 
-// ErrNoContact: no contact with that JID is stored.
+// ErrNoContact says that no contact with that JID is stored.
 var ErrNoContact = errors.New("contact not found")
 
 // ContactQuery selects contacts. The zero value selects the first ones.

@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"maps"
 	"reflect"
 	"strings"
 	"testing"
@@ -86,9 +87,7 @@ func TestAContactUpdateIsAnArrayOfOneWithTheNameThatChanged(t *testing.T) {
 	id := r.create("a").ID
 	item := func(more map[string]any) []any {
 		all := map[string]any{"id": 1.0, "remoteJid": annPhone, "lid": annLID, "action": "updated"}
-		for k, v := range more {
-			all[k] = v
-		}
+		maps.Copy(all, more)
 		return []any{all}
 	}
 	for _, step := range []struct {
@@ -118,27 +117,33 @@ func TestAContactKeepsOneIdHoweverItsTwoJIDsBecomeKnown(t *testing.T) {
 	}{
 		"phone, then both": {
 			[]event.ContactChange{met(annPhone, "", "Ann"), met(annPhone, annLID, "")},
-			[]float64{1, 1}, []Contact{ann},
+			[]float64{1, 1},
+			[]Contact{ann},
 		},
 		"LID, then both": {
 			[]event.ContactChange{met(annLID, "", "Ann"), met(annPhone, annLID, ""), met(annLID, "", ""), met(annLID, annLID, "")},
-			[]float64{1, 1, 1, 1}, []Contact{ann},
+			[]float64{1, 1, 1, 1},
+			[]Contact{ann},
 		},
 		"two records turn out to be one: the lower id wins": {
 			[]event.ContactChange{met(annPhone, "", "Ann"), met(bobPhone, "", "Bob"), met(annLID, "", ""), met(annPhone, annLID, ""), met(annLID, "", "")},
-			[]float64{1, 2, 3, 1, 1}, []Contact{ann, {ID: 2, JID: bobPhone, PushName: "Bob"}},
+			[]float64{1, 2, 3, 1, 1},
+			[]Contact{ann, {ID: 2, JID: bobPhone, PushName: "Bob"}},
 		},
 		"of two names the later stays, the LID's": {
 			[]event.ContactChange{met(annPhone, "", "Anna"), met(annLID, "", "Ann"), met(annPhone, annLID, "")},
-			[]float64{1, 2, 1}, []Contact{ann},
+			[]float64{1, 2, 1},
+			[]Contact{ann},
 		},
 		"of two names the later stays, the phone's": {
 			[]event.ContactChange{met(annLID, "", "Anna"), met(annPhone, "", "Ann"), met(annPhone, annLID, "")},
-			[]float64{1, 2, 1}, []Contact{ann},
+			[]float64{1, 2, 1},
+			[]Contact{ann},
 		},
 		"an account with a new number": {
 			[]event.ContactChange{met(bobPhone, annLID, "Ann"), met(annPhone, annLID, "")},
-			[]float64{1, 1}, []Contact{ann},
+			[]float64{1, 1},
+			[]Contact{ann},
 		},
 		"a number that passes to a new account is another contact": {
 			[]event.ContactChange{met(annPhone, annLID, "Ann"), met(annPhone, bobLID, "Bob"), met(annLID, "", "")},

@@ -41,9 +41,6 @@ type keeper struct {
 // take waits for the turn. It fails with ErrNotFound when the instance was
 // deleted meanwhile.
 func (k *keeper) take(ctx context.Context) error {
-	if ctx.Err() != nil {
-		return context.Cause(ctx)
-	}
 	select {
 	case k.turn <- struct{}{}:
 		if k.gone {
@@ -54,6 +51,19 @@ func (k *keeper) take(ctx context.Context) error {
 	case <-ctx.Done():
 		return context.Cause(ctx)
 	}
+}
+
+// takeUnlessStopping is take for calls that begin something to wait for. Once
+// Interrupt was called it fails, for it would be the wrong time to begin.
+func (k *keeper) takeUnlessStopping(ctx context.Context) error {
+	if err := k.take(ctx); err != nil {
+		return err
+	}
+	if k.sup.calls.Err() != nil {
+		k.release()
+		return errStopping
+	}
+	return nil
 }
 
 func (k *keeper) release() { <-k.turn }

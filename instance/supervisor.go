@@ -120,9 +120,6 @@ func (s *Supervisor) Interrupt() { s.interrupt() }
 func (s *Supervisor) patience(ctx context.Context) (context.Context, context.CancelFunc) {
 	ctx, cancel := context.WithTimeoutCause(ctx, s.cfg.ConnectTimeout, ErrNoCode)
 	ctx, stop := context.WithCancelCause(ctx)
-	if s.calls.Err() != nil {
-		stop(errStopping)
-	}
 	unhook := context.AfterFunc(s.calls, func() { stop(errStopping) })
 	return ctx, func() {
 		unhook()
