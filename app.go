@@ -44,7 +44,9 @@ type app struct {
 	registry   *instance.Registry
 	supervisor *instance.Supervisor
 	engine     *batch.Engine
+	whatsapp   *whatsapp.Connector
 	pairing    pairer
+	metrics    *metrics
 }
 
 // buckets are the buckets of the data file, but for the store's own.
@@ -57,13 +59,14 @@ func buckets() []store.Bucket {
 // again.
 func start(ctx context.Context, cfg *Config, sec secrets, log *slog.Logger) (*app, error) {
 	a := &app{cfg: cfg, sec: sec, log: log, failed: make(chan error, 1), stops: &stopStack{log: log}}
+	a.metrics = newMetrics(a)
 	// The port first: when it is taken, nothing has happened yet.
 	listener, err := listenTCP(ctx, cfg.listenAddress())
 	if err != nil {
 		return nil, fmt.Errorf("%w; set server.listen to a free address", err)
 	}
 	for _, part := range []func(context.Context) error{
-		a.startStore, a.startHub, a.startDispatch, a.startSandbox, a.startInstances, a.startBatches,
+		a.startStore, a.startHub, a.startDispatch, a.startSandbox, a.startInstances, a.startBatches, a.startMetrics,
 	} {
 		if err = part(ctx); err != nil {
 			break
@@ -85,7 +88,7 @@ func (a *app) stop(ctx context.Context) error { return a.stops.stop(ctx) }
 
 func (a *app) startStore(context.Context) (err error) {
 	a.store, err = store.Open(store.Options{
-		Path: a.cfg.Store.Path, Buckets: buckets(), Logger: a.log, DisableOutboxDelivery: !a.cfg.Webhook.GlobalEnabled,
+		Path: a.cfg.Store.Path, Buckets: buckets(), Logger: a.log, OnCommit: a.metrics.committed, DisableOutboxDelivery: !a.cfg.Webhook.GlobalEnabled,
 	})
 	if err != nil {
 		return err
@@ -117,11 +120,13 @@ func (a *app) startDispatch(context.Context) error {
 		return nil
 	})
 	a.queue = dispatch.NewQueue(dispatch.QueueConfig{
-		Sender: sender, Workers: int(hook.Workers), Size: int(hook.QueueSize), PerDestination: int(hook.PerDestination), Logger: a.log,
+		Sender: sender, Workers: int(hook.Workers), Size: int(hook.QueueSize), PerDestination: int(hook.PerDestination),
+		Observe: a.metrics.delivered(flowInstance), Logger: a.log,
 	})
 	a.stops.push("webhook queue", a.queue.Close)
 	a.relay = dispatch.NewRelay(dispatch.RelayConfig{
-		Store: a.store, Sender: sender, URL: a.globalURL(), Publisher: a.hub, Retention: a.cfg.Outbox.Retention, Logger: a.log,
+		Store: a.store, Sender: sender, URL: a.globalURL(), Publisher: a.hub, Retention: a.cfg.Outbox.Retention,
+		Observe: a.metrics.delivered(flowBatch), Logger: a.log,
 	})
 	if err := a.relay.Start(); err != nil {
 		return fmt.Errorf("outbox relay: %w", err)
@@ -210,6 +215,7 @@ func (a *app) connector(devices *device.Container) (instance.Connector, error) {
 	if err != nil {
 		return nil, err
 	}
+	a.whatsapp = c
 	return connector{c}, nil
 }
 
@@ -266,7 +272,7 @@ func (a *app) serve(listener net.Listener) error {
 	api := httpapi.Config{
 		Registry: a.registry, Supervisor: a.supervisor, Engine: a.engine, Store: a.store, NewMessageID: whatsapp.NewMessageID, Post: a.postNow,
 		APIKey: a.sec.GlobalAuthToken, JWTSecret: []byte(a.sec.JWTSecret), TokenTTL: seconds(a.cfg.Authentication.JWTExpiresIn),
-		MaxRecipients: int(a.cfg.Batch.MaxRecipients), Ready: a.notReady, Logger: a.log,
+		MaxRecipients: int(a.cfg.Batch.MaxRecipients), Ready: a.notReady, Metrics: a.metrics.handler(), Logger: a.log,
 	}
 	if a.cfg.Websocket.Enabled {
 		api.Hub = hubAdapter{a.hub}
@@ -280,11 +286,7 @@ func (a *app) serve(listener net.Listener) error {
 	}
 	srv := httpapi.NewServer(handler, a.log)
 	a.url = "http://" + listener.Addr().String()
-	go func() {
-		if err := srv.Serve(listener); !errors.Is(err, http.ErrServerClosed) {
-			a.failed <- fmt.Errorf("listener: %w", err)
-		}
-	}()
+	a.listen("listener", srv, listener)
 	a.stops.push("listener", func(ctx context.Context) error {
 		a.supervisor.Interrupt() // who waits for a phone would hold the shutdown up
 		err := srv.Shutdown(ctx)
@@ -293,6 +295,37 @@ func (a *app) serve(listener net.Listener) error {
 		}
 		return err
 	})
+	return nil
+}
+
+// listen serves until the server is shut down. A listener that ends by itself
+// ends the program.
+func (a *app) listen(name string, srv *http.Server, l net.Listener) {
+	go func() {
+		if err := srv.Serve(l); !errors.Is(err, http.ErrServerClosed) {
+			select {
+			case a.failed <- fmt.Errorf("%s: %w", name, err):
+			default: // another one has ended before
+			}
+		}
+	}()
+}
+
+// startMetrics serves the metrics at their own address too, without a
+// credential, when there is one.
+func (a *app) startMetrics(ctx context.Context) error {
+	if a.cfg.Metrics.Listen == "" {
+		return nil
+	}
+	listener, err := listenTCP(ctx, a.cfg.Metrics.Listen)
+	if err != nil {
+		return fmt.Errorf("%w; set metrics.listen to a free address", err)
+	}
+	mux := http.NewServeMux()
+	mux.Handle("GET /metrics", a.metrics.handler())
+	srv := httpapi.NewServer(mux, a.log)
+	a.listen("metrics listener", srv, listener)
+	a.stops.push("metrics listener", srv.Shutdown)
 	return nil
 }
 

@@ -18,7 +18,8 @@ type Config struct {
 		BaseURL         string
 		ShutdownTimeout time.Duration
 	}
-	Store struct{ Path string }
+	Metrics struct{ Listen string }
+	Store   struct{ Path string }
 	Log   struct{ Level, Format string }
 
 	Authentication struct {

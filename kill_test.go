@@ -53,6 +53,9 @@ type world struct {
 	mu     sync.Mutex
 	bodies map[string]int // received webhooks by body
 	kinds  map[string]int // and by event
+	log    []received     // all of them, when keep is set
+	keep   bool
+	env    []string // more variables of the program
 }
 
 func newWorld(t *testing.T) *world {
@@ -76,6 +79,9 @@ func (w *world) got(r received) {
 	defer w.mu.Unlock()
 	w.bodies[string(r.body)]++
 	w.kinds[r.event]++
+	if w.keep {
+		w.log = append(w.log, r)
+	}
 }
 
 func (w *world) seen(kind string) int {
@@ -110,6 +116,7 @@ func (w *world) start() {
 		"WHATSAPP_ENDPOINT="+endpoint.URL, "WHATSAPP_ENDPOINT_CA="+ca, "WHATSAPP_ENDPOINT_ROOT_KEY="+fmt.Sprintf("%x", endpoint.RootKey[:]),
 		"WHATSAPP_RECONNECT_INITIAL_DELAY=1",
 	)
+	w.cmd.Env = append(w.cmd.Env, w.env...)
 	if err := w.cmd.Start(); err != nil {
 		w.t.Fatal(err)
 	}

@@ -47,6 +47,8 @@ func settings(c *Config) []setting {
 
 		text("store.path", &c.Store.Path, "data/postern.db", notEmpty, "The one data file. Its folder also keeps generated secrets."),
 
+		text("metrics.listen", &c.Metrics.Listen, "", orEmpty(checkHostPort), "Address that also serves GET /metrics, without a credential; empty: only behind the GlobalApiKey."),
+
 		text("log.level", &c.Log.Level, "info", oneOf("debug", "info", "warn", "error"), "debug, info, warn or error."),
 		text("log.format", &c.Log.Format, "text", oneOf("text", "json"), "text or json."),
 
@@ -323,4 +325,14 @@ func parseRootKey(s string) (key [32]byte, err error) {
 		return key, errors.New("must be 32 bytes in hex (64 digits)")
 	}
 	return [32]byte(raw), nil
+}
+
+// orEmpty lets a text be empty, and holds any other to the rule.
+func orEmpty(check func(string) error) func(string) error {
+	return func(s string) error {
+		if s == "" {
+			return nil
+		}
+		return check(s)
+	}
 }

@@ -201,3 +201,22 @@ func (e *Engine) InUse(instance int64) (used bool, err error) {
 	})
 	return used, err
 }
+
+// States counts the unfinished batches by their status.
+func (e *Engine) States() (map[event.BatchStatus]int, error) {
+	counts := map[event.BatchStatus]int{}
+	err := e.cfg.Store.View(func(tx *store.Tx) error {
+		unfinished, err := ids(tx, bucketOpen)
+		if err != nil {
+			return err
+		}
+		for _, id := range unfinished {
+			h, err := loadHeader(tx, id)
+			if err == nil {
+				counts[h.Status]++
+			}
+		}
+		return nil
+	})
+	return counts, err
+}

@@ -26,9 +26,10 @@ var (
 // QueueConfig is what a Queue needs. Zero values mean the defaults.
 type QueueConfig struct {
 	Sender         *Sender
-	Workers        int // concurrent deliveries, default 10
-	Size           int // deliveries that may wait, default 1000
-	PerDestination int // in flight to one host:port while others wait, default 2
+	Workers        int           // concurrent deliveries, default 10
+	Size           int           // deliveries that may wait, default 1000
+	PerDestination int           // in flight to one host:port while others wait, default 2
+	Observe        func(Outcome) // called after each delivery; nil: nobody
 	Logger         *slog.Logger
 }
 
@@ -199,6 +200,9 @@ func (q *Queue) worker() {
 			return
 		}
 		o := q.cfg.Sender.Post(q.life, d.url, instanceHeaders(d.notice), d.notice.Body)
+		if q.cfg.Observe != nil {
+			q.cfg.Observe(o)
+		}
 		q.done(d, o)
 	}
 }

@@ -29,6 +29,7 @@ type RelayConfig struct {
 	Workers   int           // deliveries in flight at most; 0 means 10
 	Publisher Publisher     // nil: nobody
 	Retention time.Duration // of delivered entries; 0 keeps them
+	Observe   func(Outcome) // called after each attempt; nil: nobody
 	Logger    *slog.Logger  // nil discards
 }
 
@@ -179,6 +180,9 @@ func (r *Relay) send() {
 			continue
 		}
 		o := r.cfg.Sender.Post(r.sending, r.cfg.URL, batchHeaders(entry.Kind), entry.Body)
+		if r.cfg.Observe != nil {
+			r.cfg.Observe(o)
+		}
 		if r.sending.Err() != nil && !o.Delivered() {
 			r.board.skipped(f, false)
 			continue // cut off by Stop: the entry stays as it was

@@ -41,6 +41,9 @@ type Config struct {
 	// Ready returns why the program is not ready, nothing when it is. nil:
 	// always ready.
 	Ready func() []string
+	// Metrics answers GET /metrics, behind the GlobalApiKey. nil: that path
+	// answers 404.
+	Metrics http.Handler
 	// Sandbox owns every path under /sandbox/, behind the GlobalApiKey. nil:
 	// these paths answer 404.
 	Sandbox http.Handler
@@ -84,6 +87,10 @@ func New(c Config) (http.Handler, error) {
 		}
 		a.router.add(r.method, r.path, a.handler(r))
 	}
+	if c.Metrics != nil {
+		r := route{method: "GET", path: "/metrics", auth: globalKey, handle: serveWith(c.Metrics)}
+		a.router.add(r.method, r.path, a.handler(r))
+	}
 	if c.Sandbox != nil {
 		a.mount("/sandbox/", globalKey, c.Sandbox)
 	}
@@ -92,11 +99,15 @@ func New(c Config) (http.Handler, error) {
 
 // mount gives every path below prefix to h, behind the credential s.
 func (a *api) mount(prefix string, s scheme, h http.Handler) {
-	r := route{path: prefix, auth: s, handle: func(_ *api, c *call) error {
+	r := route{path: prefix, auth: s, handle: serveWith(h)}
+	a.router.mounts = append(a.router.mounts, mount{prefix, a.handler(r)})
+}
+
+func serveWith(h http.Handler) func(*api, *call) error {
+	return func(_ *api, c *call) error {
 		h.ServeHTTP(c.w, c.r)
 		return nil
-	}}
-	a.router.mounts = append(a.router.mounts, mount{prefix, a.handler(r)})
+	}
 }
 
 // Limits of the server against clients that send slowly or too much.

@@ -123,7 +123,8 @@ func (s *Store) attempt(group []*update) (rest []*update, again bool) {
 	}
 	at := now()
 	good := make([]*update, 0, len(group))
-	emitted := false
+	var emitted bool
+	var pending int64
 	for i, u := range group {
 		tx := &Tx{bolt: btx, schema: s.schema, now: at, disable: s.opts.DisableOutboxDelivery}
 		u.run(tx)
@@ -131,6 +132,7 @@ func (s *Store) attempt(group []*update) (rest []*update, again bool) {
 		if u.err == nil && u.panicked == nil {
 			good = append(good, u)
 			emitted = emitted || tx.emitted
+			pending += tx.pending
 			continue
 		}
 		close(u.done)
@@ -143,16 +145,21 @@ func (s *Store) attempt(group []*update) (rest []*update, again bool) {
 		rollback(btx)
 		return nil, false
 	}
-	s.finishCommit(btx, good, emitted)
+	s.finishCommit(btx, good, emitted, pending)
 	return nil, false
 }
 
-func (s *Store) finishCommit(btx *bolt.Tx, group []*update, emitted bool) {
+func (s *Store) finishCommit(btx *bolt.Tx, group []*update, emitted bool, pending int64) {
 	id := btx.ID()
 	start := time.Now()
 	err := btx.Commit()
-	s.stats.commit(len(group), time.Since(start))
+	took := time.Since(start)
+	s.stats.commit(len(group), took)
 	if err == nil {
+		s.backlog.pending.Add(pending)
+		if s.opts.OnCommit != nil {
+			s.opts.OnCommit(len(group), took)
+		}
 		if emitted {
 			s.broadcast()
 		}

@@ -120,6 +120,7 @@ func (tx *Tx) putEntry(e OutboxEntry) error {
 		tx.Put(outboxBatch, Key(e.Batch, e.Seq), nil),
 	)
 	if e.State == OutboxPending {
+		tx.pending++
 		err = errors.Join(err, tx.Put(outboxDue, dueKey(e.CreatedAt, e.Seq), e.Batch[:]))
 	}
 	return err
@@ -264,7 +265,9 @@ func (tx *Tx) settle(seq uint64, change func(OutboxEntry) outboxStatus) error {
 		tx.Delete(outboxDue, dueKey(e.NextAttemptAt, seq)),
 		PutJSON(tx, outboxStates, Key(seq), status),
 	)
-	if status.State == OutboxPending {
+	if status.State != OutboxPending {
+		tx.pending--
+	} else {
 		err = errors.Join(err, tx.Put(outboxDue, dueKey(time.UnixMilli(status.Next), seq), e.Batch[:]))
 	}
 	return err

@@ -1,6 +1,7 @@
 package store
 
 import (
+	"os"
 	"sync/atomic"
 	"time"
 )
@@ -24,9 +25,12 @@ type Stats struct {
 	CommitTime time.Duration // time spent in commits, all together
 	Damaged    uint64        // damaged records met
 	FreeBytes  uint64        // on the disk, 0 when not known
+	FileBytes  int64         // size of the data file, 0 when not known
+	FreePages  int           // of the file, to be used again
+	PageSize   int
 }
 
-// Stats returns the counters. It does not touch the file.
+// Stats returns the counters. It reads nothing of the file but its size.
 func (s *Store) Stats() Stats {
 	free, _ := s.space.bytes()
 	return Stats{
@@ -35,5 +39,16 @@ func (s *Store) Stats() Stats {
 		CommitTime: time.Duration(s.stats.commitNanos.Load()),
 		Damaged:    s.stats.damaged.Load(),
 		FreeBytes:  free,
+		FileBytes:  fileSize(s.opts.Path),
+		FreePages:  s.db.Stats().FreePageN,
+		PageSize:   s.db.Info().PageSize,
 	}
+}
+
+func fileSize(path string) int64 {
+	info, err := os.Stat(path)
+	if err != nil {
+		return 0
+	}
+	return info.Size()
 }

@@ -32,6 +32,11 @@ type Options struct {
 	// new work; 0 means DefaultMinFree.
 	MinFree uint64
 
+	// OnCommit is called by the writer after each commit with the number of
+	// calls of Update that it carried and the time it took, its fsync
+	// included. It must not block. nil: nobody.
+	OnCommit func(calls int, took time.Duration)
+
 	// DisableOutboxDelivery makes Emit store entries as disabled: kept for
 	// replay, never due. Used when no global webhook is configured.
 	DisableOutboxDelivery bool
@@ -49,6 +54,8 @@ type Store struct {
 	log    *slog.Logger
 	stats  counters
 	space  space
+
+	backlog backlog
 
 	mu     sync.Mutex
 	queue  []*update     // waiting calls, drained by the writer
@@ -105,6 +112,11 @@ func open(o Options) (*Store, error) {
 	if s.clean, err = prepare(db, sch); err != nil {
 		return nil, errors.Join(err, db.Close())
 	}
+	pending, err := countPending(db)
+	if err != nil {
+		return nil, errors.Join(err, db.Close())
+	}
+	s.backlog.pending.Store(pending)
 	return s, nil
 }
 

@@ -1,0 +1,66 @@
+package main
+
+import (
+	"io"
+	"net/http"
+	"strings"
+	"testing"
+)
+
+// TestMetricsTellWhatAnOperatorAsks scrapes a program that has paired an
+// instance and sent a batch.
+func TestMetricsTellWhatAnOperatorAsks(t *testing.T) {
+	if testing.Short() {
+		t.Skip("starts the program")
+	}
+	w := newWorld(t)
+	addr := freeAddress(t)
+	w.env = []string{"METRICS_LISTEN=" + addr}
+	w.start()
+	w.pair("red")
+	b := w.createBatch("metered", []string{"red"}, []string{"4917400000001", "4917400000002"})
+	w.await("the end of the batch", func() bool { return w.batch(b.ID).Status == "COMPLETED" })
+	w.awaitOutbox()
+	for name, get := range map[string]func() *http.Response{
+		"with the key":       func() *http.Response { return scrape(t, w.api.base, w.sec.GlobalAuthToken) },
+		"at its own address": func() *http.Response { return scrape(t, "http://"+addr, "") },
+	} {
+		res := get()
+		raw, err := io.ReadAll(res.Body)
+		if err != nil || res.StatusCode != http.StatusOK {
+			t.Fatalf("%s: %s %v", name, res.Status, err)
+		}
+		for _, want := range []string{
+			`postern_build_info{`, `postern_instances{state="online"} 1`, "postern_outbox_pending 0", "postern_outbox_oldest_age_seconds 0",
+			`postern_webhook_dropped_total{reason="queue_full"} 0`, `postern_webhook_delivery_duration_seconds_count{flow="batch",outcome="accepted"}`,
+			`postern_webhook_delivery_duration_seconds_count{flow="instance",outcome="accepted"}`, "postern_store_commit_duration_seconds_bucket",
+			"postern_store_commit_group_size_sum", "postern_store_file_bytes", "postern_store_disk_free_bytes", "postern_websocket_clients 0",
+			"postern_webhook_queue_waiting 0", "process_resident_memory_bytes", "go_goroutines",
+		} {
+			if !strings.Contains(string(raw), "\n"+want) {
+				t.Errorf("%s: no %s", name, want)
+			}
+		}
+	}
+	if res := scrape(t, w.api.base, ""); res.StatusCode != http.StatusUnauthorized {
+		t.Errorf("without the key: %s", res.Status)
+	}
+	w.stop()
+}
+
+func scrape(t *testing.T, base, key string) *http.Response {
+	t.Helper()
+	req, err := http.NewRequestWithContext(t.Context(), http.MethodGet, base+"/metrics", nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if key != "" {
+		req.Header.Set("apikey", key)
+	}
+	res, err := http.DefaultClient.Do(req)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = res.Body.Close() })
+	return res
+}
