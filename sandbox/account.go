@@ -33,6 +33,7 @@ type account struct {
 	devices  map[uint16]*device
 	last     uint16 // the device id given last
 	presence presence
+	profile  profile
 }
 
 // presence is what an account last said of itself; zero when it never did.

@@ -45,8 +45,6 @@ func handlerOf(key iqKey) (iqHandler, bool) {
 		return goPassive, true
 	case iqKey{"usync", "get", "usync"}:
 		return userSync, true
-	case iqKey{"privacy", "get", "privacy"}:
-		return privacySettings, true
 	case iqKey{"privacy", "set", "tokens"}, iqKey{"urn:xmpp:whatsapp:dirty", "set", "clean"}:
 		return emptyResult, true
 	case iqKey{"w:m", "set", "media_conn"}:
@@ -127,16 +125,6 @@ func goPassive(s *Server, c *conn, d *device, _ *waBinary.Node) (waBinary.Node, 
 		d.active = false
 	}
 	return waBinary.Node{}, nil
-}
-
-func privacySettings(*Server, *conn, *device, *waBinary.Node) (waBinary.Node, error) {
-	var categories []waBinary.Node
-	for _, name := range []string{"groupadd", "last", "status", "profile", "readreceipts", "online", "calladd"} {
-		categories = append(categories, waBinary.Node{
-			Tag: "category", Attrs: waBinary.Attrs{"name": name, "value": "all"},
-		})
-	}
-	return waBinary.Node{Tag: "privacy", Content: categories}, nil
 }
 
 func mediaConn(*Server, *conn, *device, *waBinary.Node) (waBinary.Node, error) {

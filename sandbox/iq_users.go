@@ -65,7 +65,15 @@ func (s *Server) user(jid types.JID, query waBinary.Node) waBinary.Node {
 		case "lid":
 			parts = append(parts, waBinary.Node{Tag: "lid", Attrs: waBinary.Attrs{"val": a.lid}})
 		case "status":
-			parts = append(parts, waBinary.Node{Tag: "status", Attrs: waBinary.Attrs{"t": 0}, Content: []byte("In the sandbox")})
+			parts = append(parts, waBinary.Node{Tag: "status", Attrs: waBinary.Attrs{"t": 0}, Content: []byte(a.profile.about())})
+		case "picture":
+			if a.profile.Picture != "" {
+				parts = append(parts, waBinary.Node{Tag: "picture", Attrs: waBinary.Attrs{"id": a.profile.Picture}})
+			}
+		case "business":
+			if v := a.profile.businessNode(); v != nil {
+				parts = append(parts, waBinary.Node{Tag: "business", Content: []waBinary.Node{*v}})
+			}
 		}
 	}
 	user.Content = parts

@@ -181,6 +181,7 @@ type savedAccount struct {
 	PushName string `json:"push_name,omitempty"`
 	Added    bool   `json:"added,omitempty"`
 	Last     uint16 `json:"last_device,omitempty"`
+	profile
 }
 
 // savedDevice is a linked device as it is stored.
@@ -207,7 +208,7 @@ func (p *persistence) putJSON(bucket string, key []byte, v any) {
 
 func (p *persistence) account(a *account) {
 	if p.file != nil {
-		p.putJSON(bucketAccount, []byte(a.pn.User), savedAccount{a.lid.User, a.pushName, a.added, a.last})
+		p.putJSON(bucketAccount, []byte(a.pn.User), savedAccount{a.lid.User, a.pushName, a.added, a.last, a.profile})
 	}
 }
 

@@ -90,7 +90,7 @@ func (s *Server) loadAccount(k, v []byte) error {
 		return fmt.Errorf("account: %w", err)
 	}
 	a := newAccount(string(k), saved.LID)
-	a.pushName, a.added, a.last = saved.PushName, saved.Added, saved.Last
+	a.pushName, a.added, a.last, a.profile = saved.PushName, saved.Added, saved.Last, saved.profile
 	s.byPN[a.pn.User], s.byLID[a.lid.User] = a, a
 	return nil
 }

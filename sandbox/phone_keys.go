@@ -12,6 +12,21 @@ import (
 
 var errKeys = errors.New("malformed keys in a retry receipt")
 
+// replaceKeys is a new phone with the same number: fresh keys, no sessions.
+func (p *Phone) replaceKeys() error {
+	h, err := handset.New(p.pn, p.lid)
+	if err != nil {
+		return err
+	}
+	p.sending.Lock()
+	p.mu.Lock()
+	p.keys = h
+	p.mu.Unlock()
+	p.sending.Unlock()
+	p.save()
+	return nil
+}
+
 // keysNode is a bundle as a retry receipt carries it.
 func keysNode(b handset.Bundle) waBinary.Node {
 	content := []waBinary.Node{

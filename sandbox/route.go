@@ -127,6 +127,9 @@ func (s *Server) messageFor(sender *account, from types.JID, chat, target *accou
 			attrs[key] = value
 		}
 	}
+	if v := sender.profile.businessNode(); v != nil {
+		inner = append(slices.Clone(inner), *v)
+	}
 	if target != sender {
 		attrs["sender_pn"] = sender.pn
 	} else if attrs["category"] == nil {

@@ -10,6 +10,8 @@ import (
 	"sync"
 	"sync/atomic"
 	"time"
+
+	"go.mau.fi/whatsmeow/types"
 )
 
 // Sentinels of the server. Phone's are in phone.go, those of the codes in package handset.
@@ -65,7 +67,10 @@ type Server struct {
 	watchers map[*account]watchSet // who subscribed to an account's presence
 	refusals map[string]refusal    // of the next login, by number
 	faults   Faults
-	nextAuto int // the next number that AutoScan tries
+	// groupPictures are the media ids of groups' pictures; they do not survive
+	// a restart, as media do not.
+	groupPictures map[types.JID]string
+	nextAuto      int // the next number that AutoScan tries
 }
 
 // Open starts a server. The caller closes it. Errors of the data file are the store's.
@@ -84,7 +89,7 @@ func Open(cfg Config) (*Server, error) {
 	s := &Server{
 		log: log, persist: persist, media: newMediaStore(), authority: cfg.authority,
 		byPN: map[string]*account{}, byLID: map[string]*account{}, conns: map[*conn]struct{}{},
-		pending: map[string]*conn{}, watchers: map[*account]watchSet{}, refusals: map[string]refusal{},
+		pending: map[string]*conn{}, watchers: map[*account]watchSet{}, refusals: map[string]refusal{}, groupPictures: map[types.JID]string{},
 	}
 	if err := s.open(cfg.Listen); err != nil {
 		return nil, errors.Join(fmt.Errorf("open sandbox: %w", err), persist.close())
