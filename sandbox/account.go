@@ -34,6 +34,9 @@ type account struct {
 	last     uint16 // the device id given last
 	presence presence
 	profile  profile
+
+	deafUntil    time.Time // keep-alive pings of its devices get no answer before
+	breakPairing bool      // the next link is signed with a wrong secret
 }
 
 // presence is what an account last said of itself; zero when it never did.

@@ -114,6 +114,9 @@ func (s *Server) pair(p *Phone, c *conn, advSecret []byte) error {
 	if err != nil {
 		return fmt.Errorf("link to %s: %w", p.Number(), err)
 	}
+	if s.takeBrokenPairing(d.account) {
+		advSecret = []byte("not the secret of the code")
+	}
 	signed, err := h.SignDevice(d.keys.Identity, advSecret, uint32(d.id))
 	if err != nil {
 		return fmt.Errorf("link to %s: %w", p.Number(), err)
@@ -142,6 +145,13 @@ func (s *Server) pair(p *Phone, c *conn, advSecret []byte) error {
 	}
 	c.goodbye(waBinary.Node{Tag: "stream:error", Attrs: waBinary.Attrs{"code": "515"}})
 	return nil
+}
+
+func (s *Server) takeBrokenPairing(a *account) (broken bool) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	broken, a.breakPairing = a.breakPairing, false
+	return broken
 }
 
 // reserve takes the connection out of the waiting ones and picks a device id.

@@ -147,13 +147,27 @@ func (s *Server) RefuseLogin(number string, reason int) {
 func (s *Server) Drop(number string) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	a, ok := s.byPN[number]
-	if !ok {
-		return
+	if a, ok := s.byPN[number]; ok {
+		a.cut()
 	}
+}
+
+// cut drops the connections of the account's devices. The caller holds the
+// server's mutex.
+func (a *account) cut() {
 	for _, d := range a.devices {
 		if d.conn != nil {
 			d.conn.cancel(errDropped)
+		}
+	}
+}
+
+// endSessions says a last word to each device of the account that is there.
+// The caller holds the server's mutex.
+func (a *account) endSessions(last waBinary.Node) {
+	for _, d := range a.sorted() {
+		if d.conn != nil {
+			d.conn.goodbye(last)
 		}
 	}
 }
@@ -191,10 +205,11 @@ func (s *Server) handle(c *conn, n *waBinary.Node) {
 		return
 	}
 	s.mu.Lock()
-	d, f := c.device, s.faults
+	d := c.device
+	deaf := s.faults.SwallowPings || d != nil && time.Now().Before(d.account.deafUntil)
 	s.mu.Unlock()
 	if n.Tag == "iq" {
-		if attr(n, "xmlns") != "w:p" || !f.SwallowPings {
+		if attr(n, "xmlns") != "w:p" || !deaf {
 			c.send(s.answer(c, n))
 		}
 		return
