@@ -35,6 +35,7 @@ func TestAnIncomingTextIsReportedWithEveryField(t *testing.T) {
 	want := &event.Message{
 		KeyID: id, KeyRemoteJID: new(contact.JID().String()), KeyLID: new(contact.LID().String()), PushName: new(contact.PushName()),
 		MessageType: "conversation", Content: []byte(`{"text":"all of it"}`), MessageTimestamp: got.MessageTimestamp,
+		Device: new("ios"),
 	}
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Error(diff)

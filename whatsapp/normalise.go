@@ -2,8 +2,10 @@ package whatsapp
 
 import (
 	"encoding/json"
+	"slices"
 
 	"go.mau.fi/whatsmeow/proto/waE2E"
+	"google.golang.org/protobuf/encoding/protowire"
 	"google.golang.org/protobuf/reflect/protoreflect"
 )
 
@@ -11,80 +13,143 @@ import (
 // two or three; a hostile one could have thousands.
 const maxWrappers = 8
 
-// normalise returns the name of the field that makes a message what it is,
-// in lower camel case, and that field as JSON: always an object. ok is false
-// for a message without content, such as a bare sender-key distribution.
-func normalise(m *waE2E.Message) (name string, content json.RawMessage, ok bool) {
-	m = unwrap(m)
-	if m == nil {
-		return "", nil, false
-	}
-	r := m.ProtoReflect()
-	fields := r.Descriptor().Fields()
-	for i := range fields.Len() {
-		f := fields.Get(i)
-		if !r.Has(f) || carriesNoContent(f.Name()) {
-			continue
-		}
-		name = lowerCamel(string(f.Name()))
-		w := jsonWriter{}
-		if f.Message() != nil && f.Cardinality() != protoreflect.Repeated {
-			w.message(r.Get(f).Message(), 0)
-			return name, w.buf, true
-		}
-		key := "value"
-		if name == "conversation" {
-			key = "text"
-		}
-		w.raw("{")
-		w.text(key)
-		w.raw(":")
-		w.field(f, r.Get(f), 0)
-		w.raw("}")
-		return name, w.buf, true
-	}
-	return "", nil, false
+// unknownType is the messageType of a message that only a later version of
+// the schema can name.
+const unknownType = "unknown"
+
+// unwrapped is a message without what it was wrapped in.
+type unwrapped struct {
+	message  *waE2E.Message
+	wrappers []string // names of the fields taken off, the outermost first
+	edited   bool     // it replaces an earlier message
+	editOf   string   // the key id of that one
+	parent   *waE2E.MessageAssociation
 }
 
-// carriesNoContent names the fields that ride along with any message.
-func carriesNoContent(f protoreflect.Name) bool {
-	switch f {
-	case "senderKeyDistributionMessage", "fastRatchetKeySenderKeyDistributionMessage", "messageContextInfo":
+// normalise returns the name of the field that makes a message what it is,
+// in lower camel case, and that field as JSON: always an object. A field that
+// is not a message by itself becomes one with the key "value", plain text one
+// with the key "text". ok is false for a message without content, such as a
+// bare sender-key distribution.
+func normalise(m *waE2E.Message) (name string, content json.RawMessage, ok bool) {
+	name, w, ok := contentOf(unwrap(m).message)
+	return name, w.buf, ok
+}
+
+// contentOf is normalise for a message without wrappers.
+func contentOf(m *waE2E.Message) (name string, w jsonWriter, ok bool) {
+	if m == nil {
+		return "", w, false
+	}
+	r := m.ProtoReflect()
+	fields := contentFields(r.Descriptor())
+	for i := range fields {
+		f := &fields[i]
+		if f.rider || !r.Has(f.FieldDescriptor) {
+			continue
+		}
+		w.object(f, r.Get(f.FieldDescriptor))
+		return f.name, w, true
+	}
+	if unknown := r.GetUnknown(); len(unknown) > 0 {
+		w.unknown(unknown)
+		return unknownType, w, true
+	}
+	return "", w, false
+}
+
+// object writes a field's value as an object.
+func (w *jsonWriter) object(f *contentField, v protoreflect.Value) {
+	if f.Message() != nil && f.Cardinality() != protoreflect.Repeated {
+		w.message(v.Message(), 0)
+		return
+	}
+	key := "value"
+	if f.name == "conversation" {
+		key = "text"
+		w.buf = make([]byte, 0, len(v.String())+len(`{"text":""}`))
+	}
+	w.raw(`{"`)
+	w.raw(key)
+	w.raw(`":`)
+	w.field(f.FieldDescriptor, v, 0)
+	w.raw("}")
+}
+
+// unknown writes fields that the schema does not have: their numbers, for
+// whoever wonders what arrived, and their bytes, for whoever has the schema.
+func (w *jsonWriter) unknown(fields protoreflect.RawFields) {
+	var numbers []int
+	for rest := fields; len(rest) > 0 && len(numbers) < maxDepth; {
+		number, _, n := protowire.ConsumeField(rest)
+		if n < 0 {
+			break
+		}
+		if !slices.Contains(numbers, int(number)) {
+			numbers = append(numbers, int(number))
+		}
+		rest = rest[n:]
+	}
+	slices.Sort(numbers)
+	w.raw(`{"fields":`)
+	list, err := json.Marshal(numbers)
+	if err != nil || numbers == nil {
+		list = []byte("[]")
+	}
+	w.buf = append(w.buf, list...)
+	w.raw(`,"protobuf":`)
+	w.bytes(fields)
+	w.raw("}")
+}
+
+// unwrap takes off the wrappers that say how a message is shown or sent, and
+// the envelope of an edit, which is the new message inside a protocol message.
+func unwrap(m *waE2E.Message) unwrapped {
+	u := unwrapped{message: m}
+	for range maxWrappers {
+		if a := u.message.GetMessageContextInfo().GetMessageAssociation(); u.parent == nil {
+			u.parent = a
+		}
+		if !u.takeOff() {
+			break
+		}
+	}
+	return u
+}
+
+// takeOff goes one step inwards, if there is one.
+func (u *unwrapped) takeOff() bool {
+	if u.message == nil {
+		return false
+	}
+	if p := u.message.GetProtocolMessage(); p.GetType() == waE2E.ProtocolMessage_MESSAGE_EDIT && p.GetEditedMessage() != nil {
+		u.message, u.edited, u.editOf = p.GetEditedMessage(), true, p.GetKey().GetID()
+		return true
+	}
+	r := u.message.ProtoReflect()
+	fields := contentFields(r.Descriptor())
+	for i := range fields {
+		f := &fields[i]
+		if !f.wrapper || !r.Has(f.FieldDescriptor) {
+			continue
+		}
+		inner := wrappedIn(r.Get(f.FieldDescriptor).Message())
+		if inner == nil {
+			continue // an empty wrapper is all that there is to tell
+		}
+		u.message = inner
+		u.wrappers = append(u.wrappers, f.name)
 		return true
 	}
 	return false
 }
 
-// unwrap takes off the wrappers that say how a message is shown or sent.
-func unwrap(m *waE2E.Message) *waE2E.Message {
-	for range maxWrappers {
-		inner := inside(m)
-		if inner == nil {
-			return m
-		}
-		m = inner
-	}
-	return m
-}
-
-func inside(m *waE2E.Message) *waE2E.Message {
-	if inner := m.GetDeviceSentMessage().GetMessage(); inner != nil {
-		return inner
-	}
-	for _, w := range []*waE2E.FutureProofMessage{
-		m.GetEphemeralMessage(),
-		m.GetViewOnceMessage(),
-		m.GetViewOnceMessageV2(),
-		m.GetViewOnceMessageV2Extension(),
-		m.GetDocumentWithCaptionMessage(),
-		m.GetEditedMessage(),
-		m.GetBotInvokeMessage(),
-		m.GetLottieStickerMessage(),
-		m.GetGroupMentionedMessage(),
-	} {
-		if inner := w.GetMessage(); inner != nil {
-			return inner
-		}
+func wrappedIn(wrapper protoreflect.Message) *waE2E.Message {
+	switch w := wrapper.Interface().(type) {
+	case *waE2E.FutureProofMessage:
+		return w.GetMessage()
+	case *waE2E.DeviceSentMessage:
+		return w.GetMessage()
 	}
 	return nil
 }

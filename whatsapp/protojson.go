@@ -6,7 +6,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
-	"unicode"
+	"unicode/utf8"
 
 	"google.golang.org/protobuf/reflect/protoreflect"
 
@@ -17,37 +17,115 @@ import (
 // nest, and the JSON readers of receivers have limits too.
 const maxDepth = 64
 
-// jsonWriter writes protobuf messages in protobuf's JSON mapping, with two
-// differences: every key is in lower camel case, and text that is not UTF-8 is
-// mended instead of refused. Unknown fields are left out.
-type jsonWriter struct{ buf []byte }
+// maxContent is how large the JSON of one content grows, in bytes. WhatsApp's
+// own limit for a text is 65 536 characters and its thumbnails are small, so
+// that no honest message comes near; without a limit, a stranger could fill
+// the queue of a webhook with frames of 16 MB each, which escaping makes
+// larger still.
+const maxContent = 4 << 20
+
+// jsonWriter writes protobuf messages in protobuf's JSON mapping, with three
+// differences: every key is in lower camel case, text that is not UTF-8 is
+// mended instead of refused, and what would pass maxContent is left out: a
+// text is cut at its end, bytes become empty, fields and elements that would
+// follow are absent. Unknown fields are left out.
+type jsonWriter struct {
+	buf []byte
+	cut bool // something was left out for its size
+}
 
 func (w *jsonWriter) raw(s string) { w.buf = append(w.buf, s...) }
 
+func (w *jsonWriter) room() int { return max(0, maxContent-len(w.buf)) }
+
+// full tells whether nothing more may follow, and then notes that it does not.
+func (w *jsonWriter) full() bool {
+	if w.room() > 0 {
+		return false
+	}
+	w.cut = true
+	return true
+}
+
+// shorten cuts a text to n bytes, not within a character.
+func (w *jsonWriter) shorten(s string, n int) string {
+	if len(s) <= n {
+		return s
+	}
+	w.cut = true
+	for n > 0 && !utf8.RuneStart(s[n]) {
+		n--
+	}
+	return s[:n]
+}
+
 func (w *jsonWriter) text(s string) {
-	b, err := event.Marshal(s) // replaces what is not UTF-8
-	if err != nil {            // a string always marshals
-		b = []byte(`""`)
+	const longestEscape = 6 // one byte as \u0001
+	s = w.shorten(s, w.room())
+	if !needsEscape(s) {
+		w.raw(`"`)
+		w.raw(s)
+		w.raw(`"`)
+		return
+	}
+	b := quote(s)
+	if len(b) > w.room()+2 {
+		b = quote(w.shorten(s, w.room()/longestEscape))
 	}
 	w.buf = append(w.buf, b...)
+}
+
+// quote is a string in JSON; what is not UTF-8 in it is replaced.
+func quote(s string) []byte {
+	b, err := event.Marshal(s)
+	if err != nil { // a string always marshals
+		return []byte(`""`)
+	}
+	return b
+}
+
+// needsEscape tells whether a text can not stand between quotes as it is.
+func needsEscape(s string) bool {
+	ascii := true
+	for i := range len(s) {
+		switch c := s[i]; {
+		case c < ' ', c == '"', c == '\\':
+			return true
+		case c >= utf8.RuneSelf:
+			ascii = false
+		}
+	}
+	return !ascii && (!utf8.ValidString(s) || strings.ContainsAny(s, "\u2028\u2029"))
+}
+
+func (w *jsonWriter) bytes(b []byte) {
+	w.raw(`"`)
+	if base64.StdEncoding.EncodedLen(len(b)) <= w.room() {
+		w.buf = base64.StdEncoding.AppendEncode(w.buf, b)
+	} else {
+		w.cut = true
+	}
+	w.raw(`"`)
 }
 
 func (w *jsonWriter) message(m protoreflect.Message, depth int) {
 	w.raw("{")
 	first := true
-	fields := m.Descriptor().Fields()
-	for i := range fields.Len() {
-		f := fields.Get(i)
-		if depth >= maxDepth || !m.Has(f) {
+	fields := contentFields(m.Descriptor())
+	for i := range fields {
+		f := &fields[i]
+		if depth >= maxDepth || !m.Has(f.FieldDescriptor) {
 			continue
+		}
+		if w.full() {
+			break
 		}
 		if !first {
 			w.raw(",")
 		}
 		first = false
-		w.text(lowerCamel(string(f.Name())))
-		w.raw(":")
-		w.field(f, m.Get(f), depth+1)
+		w.raw(f.key)
+		w.field(f.FieldDescriptor, m.Get(f.FieldDescriptor), depth+1)
 	}
 	w.raw("}")
 }
@@ -66,6 +144,9 @@ func (w *jsonWriter) field(f protoreflect.FieldDescriptor, v protoreflect.Value,
 func (w *jsonWriter) list(f protoreflect.FieldDescriptor, l protoreflect.List, depth int) {
 	w.raw("[")
 	for i := range l.Len() {
+		if w.full() {
+			break
+		}
 		if i > 0 {
 			w.raw(",")
 		}
@@ -83,6 +164,9 @@ func (w *jsonWriter) dictionary(f protoreflect.FieldDescriptor, m protoreflect.M
 	slices.SortFunc(keys, func(a, b protoreflect.MapKey) int { return strings.Compare(a.String(), b.String()) })
 	w.raw("{")
 	for i, k := range keys {
+		if w.full() {
+			break
+		}
 		if i > 0 {
 			w.raw(",")
 		}
@@ -102,7 +186,7 @@ func (w *jsonWriter) scalar(f protoreflect.FieldDescriptor, v protoreflect.Value
 	case protoreflect.StringKind:
 		w.text(v.String())
 	case protoreflect.BytesKind:
-		w.text(base64.StdEncoding.EncodeToString(v.Bytes()))
+		w.bytes(v.Bytes())
 	case protoreflect.EnumKind:
 		w.enum(f.Enum(), v.Enum())
 	case protoreflect.FloatKind:
@@ -110,9 +194,13 @@ func (w *jsonWriter) scalar(f protoreflect.FieldDescriptor, v protoreflect.Value
 	case protoreflect.DoubleKind:
 		w.number(v.Float(), 64)
 	case protoreflect.Int64Kind, protoreflect.Sint64Kind, protoreflect.Sfixed64Kind:
-		w.text(strconv.FormatInt(v.Int(), 10))
+		w.raw(`"`)
+		w.buf = strconv.AppendInt(w.buf, v.Int(), 10)
+		w.raw(`"`)
 	case protoreflect.Uint64Kind, protoreflect.Fixed64Kind:
-		w.text(strconv.FormatUint(v.Uint(), 10))
+		w.raw(`"`)
+		w.buf = strconv.AppendUint(w.buf, v.Uint(), 10)
+		w.raw(`"`)
 	case protoreflect.Int32Kind, protoreflect.Sint32Kind, protoreflect.Sfixed32Kind:
 		w.buf = strconv.AppendInt(w.buf, v.Int(), 10)
 	case protoreflect.Uint32Kind, protoreflect.Fixed32Kind:
@@ -143,54 +231,4 @@ func (w *jsonWriter) number(f float64, bits int) {
 	default:
 		w.buf = strconv.AppendFloat(w.buf, f, 'g', -1, bits)
 	}
-}
-
-// lowerCamel turns a field name of the schema into lower camel case, whatever
-// capitals the schema uses: URL url, JPEGThumbnail jpegThumbnail, remoteJID
-// remoteJid, fileSHA256 fileSha256, mentionedJIDs mentionedJids.
-func lowerCamel(name string) string {
-	var b strings.Builder
-	name = strings.ReplaceAll(name, "CDNURL", "CdnURL") // two words that nothing separates
-	for i, word := range words(name) {
-		word = strings.ToLower(word)
-		if i > 0 {
-			word = strings.ToUpper(word[:1]) + word[1:]
-		}
-		b.WriteString(word)
-	}
-	return b.String()
-}
-
-// words splits a name at underscores, before a capital that follows a small
-// letter or digit, and before the last capital of a run that a small letter
-// follows ("JPEGThumbnail"), unless that letter is only a plural s.
-func words(name string) []string {
-	var out []string
-	start := 0
-	cut := func(end int) {
-		if end > start {
-			out = append(out, name[start:end])
-		}
-		start = end
-	}
-	for i := range len(name) {
-		if name[i] == '_' {
-			cut(i)
-			start = i + 1
-			continue
-		}
-		if i > start && capital(name, i) && (!capital(name, i-1) || startsWord(name, i)) {
-			cut(i)
-		}
-	}
-	cut(len(name))
-	return out
-}
-
-func capital(s string, i int) bool { return i < len(s) && unicode.IsUpper(rune(s[i])) }
-
-func startsWord(s string, i int) bool {
-	small := func(i int) bool { return i < len(s) && unicode.IsLower(rune(s[i])) }
-	plural := i+1 < len(s) && s[i+1] == 's' && !small(i+2)
-	return small(i+1) && !plural
 }

@@ -2,7 +2,6 @@ package whatsapp
 
 import (
 	"context"
-	"encoding/json"
 
 	"go.mau.fi/whatsmeow"
 	"go.mau.fi/whatsmeow/proto/waE2E"
@@ -16,46 +15,96 @@ import (
 // messageFact translates an incoming message, or one that the account's own
 // phone sent. ok is false for what is not a chat message.
 func (s *Session) messageFact(cli *whatsmeow.Client, evt *events.Message) (event.Fact, bool) {
+	return s.translator(cli).message(cli, evt)
+}
+
+// message translates with cli's secrets, or without any when cli is nil.
+func (t translator) message(cli *whatsmeow.Client, evt *events.Message) (event.Fact, bool) {
 	raw := evt.RawMessage
 	if raw == nil {
 		raw = evt.Message
 	}
-	name, content, ok := normalise(raw)
-	if !ok || betweenOwnDevices(evt) {
+	u := unwrap(raw)
+	if evt.Info.Category == "peer" || betweenOwnDevices(u.message) {
 		return event.Fact{}, false
 	}
-	m := &event.Message{
-		KeyID:            evt.Info.ID,
-		KeyFromMe:        evt.Info.IsFromMe,
-		MessageType:      name,
-		Content:          content,
-		MessageTimestamp: evt.Info.Timestamp.Unix(),
-		Metadata:         metadata(evt),
+	var md metadata
+	u = reveal(cli, evt, u, &md)
+	kind, content, ok := contentOf(u.message)
+	if !ok {
+		return event.Fact{}, false
 	}
-	if evt.Info.PushName != "" {
-		m.PushName = &evt.Info.PushName
-	}
-	s.address(m, evt.Info.MessageSource, addressBook(cli.Store))
-	return event.Fact{Kind: event.MessagesUpsert, Data: m}, true
+	md.describe(evt, u)
+	return t.messageOf(&evt.Info, kind, content, md), true
 }
 
-// address fills in the JIDs of m: the chat, and in a group who spoke.
-func (s *Session) address(m *event.Message, src types.MessageSource, other func(types.JID) types.JID) {
+// messageOf adds to a content where it came from.
+func (t translator) messageOf(info *types.MessageInfo, kind string, content jsonWriter, md metadata) event.Fact {
+	m := &event.Message{
+		KeyID:            info.ID,
+		KeyFromMe:        info.IsFromMe,
+		MessageType:      kind,
+		Content:          content.buf,
+		MessageTimestamp: t.at(info.Timestamp).Unix(),
+		Device:           deviceName(info.ID),
+	}
+	if name := info.PushName; name != "" && name != "-" { // a dash stands for none
+		m.PushName = &name
+	}
+	t.address(m, info.MessageSource)
+	if info.IsIncomingBroadcast() && !info.IsFromMe {
+		md.Broadcast = info.Chat.String()
+	}
+	md.Truncated = content.cut
+	m.Metadata = md.json()
+	return event.Fact{Kind: event.MessagesUpsert, Data: m}
+}
+
+// address fills in the JIDs of m: the chat, and who spoke where several can.
+// What somebody sent to a broadcast list is shown in the direct chat with that
+// person, and that is its chat here.
+func (t translator) address(m *event.Message, src types.MessageSource) {
+	switch {
+	case src.Chat.User == "":
+	case src.IsIncomingBroadcast() && !src.IsFromMe:
+		m.KeyRemoteJID, m.KeyLID = phoneAndLID(src.Sender, src.SenderAlt, t.twin)
+	case src.Chat.Server == types.GroupServer, src.Chat.Server == types.BroadcastServer:
+		m.IsGroup = src.Chat.Server == types.GroupServer
+		m.KeyRemoteJID = new(src.Chat.String())
+		m.KeyParticipant, m.KeyParticipantLID = phoneAndLID(src.Sender, src.SenderAlt, t.twin)
+	case src.Chat.Server == types.NewsletterServer:
+		m.KeyRemoteJID = new(src.Chat.String())
+	default:
+		t.addressDirect(m, src)
+	}
+}
+
+// addressDirect is address for a chat with one person, who may be oneself. A
+// bot can speak in the chat with somebody else, and is its participant then.
+func (t translator) addressDirect(m *event.Message, src types.MessageSource) {
 	alt := src.SenderAlt
-	if src.IsFromMe {
+	guest := !src.IsFromMe && src.Sender.IsBot() && src.Sender.User != src.Chat.User
+	switch {
+	case src.IsFromMe:
 		alt = src.RecipientAlt
+	case guest:
+		alt = types.EmptyJID
+		m.KeyParticipant, m.KeyParticipantLID = phoneAndLID(src.Sender, src.SenderAlt, t.twin)
 	}
-	switch src.Chat.Server {
-	case types.DefaultUserServer, types.HiddenUserServer:
-		m.KeyRemoteJID, m.KeyLID = phoneAndLID(src.Chat, alt, other)
-		return
-	case types.GroupServer:
-		m.IsGroup = true
-	}
-	chat := src.Chat.String()
-	m.KeyRemoteJID = &chat
-	if !src.Sender.IsEmpty() {
-		m.KeyParticipant, m.KeyParticipantLID = phoneAndLID(src.Sender, src.SenderAlt, other)
+	m.KeyRemoteJID, m.KeyLID = phoneAndLID(src.Chat, alt, t.twin)
+}
+
+// twin is the other address of a person, empty when it is unknown.
+func (t translator) twin(jid types.JID) types.JID {
+	switch {
+	case jid.User == "":
+		return types.EmptyJID
+	case jid == t.own.jid.ToNonAD():
+		return t.own.lid.ToNonAD()
+	case jid == t.own.lid.ToNonAD():
+		return t.own.jid.ToNonAD()
+	default:
+		return t.other(jid)
 	}
 }
 
@@ -63,24 +112,41 @@ func (s *Session) address(m *event.Message, src types.MessageSource, other func(
 // known, and the LID, or nil. alt is the other form of jid, if WhatsApp told
 // it; else other is asked.
 func phoneAndLID(jid, alt types.JID, other func(types.JID) types.JID) (preferred, lid *string) {
-	jid, alt = jid.ToNonAD(), alt.ToNonAD()
-	if alt.User == "" {
+	jid, alt = person(jid), person(alt)
+	if !isPerson(alt) || alt.Server == jid.Server {
 		alt = other(jid)
 	}
 	for _, j := range []types.JID{jid, alt} {
-		text := j.String()
 		switch {
 		case j.User == "":
 		case j.Server == types.HiddenUserServer:
-			lid = &text
+			lid = new(j.String())
 		case preferred == nil:
-			preferred = &text
+			preferred = new(j.String())
 		}
 	}
 	if preferred == nil {
 		preferred = lid
 	}
 	return preferred, lid
+}
+
+// person is the address of an account, whichever of its devices is meant and
+// whoever hosts them.
+func person(j types.JID) types.JID {
+	j = j.ToNonAD()
+	switch j.Server {
+	case types.HostedServer, types.LegacyUserServer:
+		j.Server = types.DefaultUserServer
+	case types.HostedLIDServer:
+		j.Server = types.HiddenUserServer
+	}
+	return j
+}
+
+// isPerson tells whether an address is one of the two that a person has.
+func isPerson(j types.JID) bool {
+	return j.User != "" && (j.Server == types.DefaultUserServer || j.Server == types.HiddenUserServer)
 }
 
 // addressBook returns the look-up from a phone JID to its LID and back. An
@@ -102,11 +168,8 @@ func addressBook(device *wastore.Device) func(types.JID) types.JID {
 
 // betweenOwnDevices tells whether a message is housekeeping of the account's
 // own devices, such as keys and history notices.
-func betweenOwnDevices(evt *events.Message) bool {
-	if evt.Info.Category == "peer" {
-		return true
-	}
-	p := evt.Message.GetProtocolMessage()
+func betweenOwnDevices(m *waE2E.Message) bool {
+	p := m.GetProtocolMessage()
 	if p == nil {
 		return false
 	}
@@ -126,18 +189,4 @@ func betweenOwnDevices(evt *events.Message) bool {
 	default:
 		return false
 	}
-}
-
-// metadata tells which wrappers were taken off, or is null.
-func metadata(evt *events.Message) json.RawMessage {
-	flags := struct {
-		Ephemeral bool `json:"ephemeral,omitempty"`
-		ViewOnce  bool `json:"viewOnce,omitempty"`
-		Edit      bool `json:"edit,omitempty"`
-	}{evt.IsEphemeral, evt.IsViewOnce, evt.IsEdit}
-	b, err := event.Marshal(flags)
-	if err != nil || string(b) == "{}" {
-		return nil
-	}
-	return b
 }

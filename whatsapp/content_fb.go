@@ -1,0 +1,121 @@
+package whatsapp
+
+import (
+	"go.mau.fi/whatsmeow"
+	armadillo "go.mau.fi/whatsmeow/proto"
+	"go.mau.fi/whatsmeow/proto/instamadilloAddMessage"
+	"go.mau.fi/whatsmeow/proto/instamadilloDeleteMessage"
+	"go.mau.fi/whatsmeow/proto/instamadilloSupplementMessage"
+	"go.mau.fi/whatsmeow/proto/waArmadilloApplication"
+	"go.mau.fi/whatsmeow/proto/waCommon"
+	"go.mau.fi/whatsmeow/proto/waConsumerApplication"
+	"go.mau.fi/whatsmeow/proto/waE2E"
+	"go.mau.fi/whatsmeow/types/events"
+	"google.golang.org/protobuf/proto"
+	"google.golang.org/protobuf/reflect/protoreflect"
+
+	"postern/event"
+)
+
+// fbMessageFact translates a message in the newer form that Messenger and
+// Instagram write, into the shape of any other message. ok is false for what
+// is not a chat message.
+func (s *Session) fbMessageFact(cli *whatsmeow.Client, evt *events.FBMessage) (event.Fact, bool) {
+	return s.translator(cli).fbMessage(evt)
+}
+
+func (t translator) fbMessage(evt *events.FBMessage) (event.Fact, bool) {
+	if evt.Info.Category == "peer" {
+		return event.Fact{}, false
+	}
+	c, ok := fbContentOf(evt.Message)
+	if !ok {
+		return event.Fact{}, false
+	}
+	return t.messageOf(&evt.Info, c.kind, c.json, c.metadata), true
+}
+
+// fbContent is the content of such a message and what it tells beside that.
+type fbContent struct {
+	kind     string
+	json     jsonWriter
+	metadata metadata
+}
+
+// fbContentOf gives the content the type that the same thing has in an
+// ordinary message: plain text is "conversation", a revocation a
+// "protocolMessage", an edit the text that it brings. Other content is told
+// by the name of its field. Media are a protobuf of their own inside, which
+// stays in base64. Signals and keys between devices are no content.
+func fbContentOf(m armadillo.MessageApplicationSub) (c fbContent, ok bool) {
+	switch m := m.(type) {
+	case *waConsumerApplication.ConsumerApplication:
+		return consumerContent(m)
+	case *waArmadilloApplication.Armadillo:
+		return fbField(m.GetPayload().GetContent())
+	case *instamadilloAddMessage.AddMessagePayload:
+		return fbNamed("addMessagePayload", m)
+	case *instamadilloSupplementMessage.SupplementMessagePayload:
+		return fbNamed("supplementMessagePayload", m)
+	case *instamadilloDeleteMessage.DeleteMessagePayload:
+		return fbNamed("deleteMessagePayload", m)
+	case *armadillo.Unsupported_BusinessApplication:
+		return fbNamed(unknownType, (*waCommon.SubProtocol)(m))
+	case *armadillo.Unsupported_PaymentApplication:
+		return fbNamed(unknownType, (*waCommon.SubProtocol)(m))
+	default:
+		return c, false
+	}
+}
+
+func consumerContent(m *waConsumerApplication.ConsumerApplication) (c fbContent, ok bool) {
+	if revoke := m.GetPayload().GetApplicationData().GetRevoke(); revoke != nil {
+		c, ok = fbNamed("protocolMessage", &waE2E.ProtocolMessage{
+			Key: revoke.GetKey(), Type: waE2E.ProtocolMessage_REVOKE.Enum(),
+		})
+		c.metadata.Revoked = revoke.GetKey().GetID()
+		return c, ok
+	}
+	content := m.GetPayload().GetContent()
+	switch {
+	case content.GetMessageText() != nil:
+		return fbNamed("conversation", content.GetMessageText())
+	case content.GetEditMessage().GetMessage() != nil:
+		c, ok = fbNamed("conversation", content.GetEditMessage().GetMessage())
+		c.metadata.Edited, c.metadata.EditOf = true, content.GetEditMessage().GetKey().GetID()
+		return c, ok
+	case content.GetViewOnceMessage() != nil:
+		if c, ok = fbField(content.GetViewOnceMessage()); ok {
+			c.metadata.Wrappers, c.metadata.ViewOnce = []string{"viewOnceMessage"}, true
+			return c, true
+		}
+	}
+	return fbField(content)
+}
+
+// fbField is the one field of a message that holds one of many.
+func fbField(m proto.Message) (c fbContent, ok bool) {
+	r := m.ProtoReflect()
+	fields := contentFields(r.Descriptor())
+	for i := range fields {
+		if f := &fields[i]; r.Has(f.FieldDescriptor) {
+			c.kind = f.name
+			c.json.object(f, r.Get(f.FieldDescriptor))
+			return c, true
+		}
+	}
+	if unknown := r.GetUnknown(); len(unknown) > 0 {
+		c.kind = unknownType
+		c.json.unknown(unknown)
+		return c, true
+	}
+	return c, false
+}
+
+// fbNamed is a whole message under a name.
+func fbNamed(kind string, m interface{ ProtoReflect() protoreflect.Message }) (c fbContent, ok bool) {
+	r := m.ProtoReflect()
+	c.kind = kind
+	c.json.message(r, 0)
+	return c, r.IsValid()
+}
