@@ -28,6 +28,16 @@ type sentMessage struct {
 	id      string
 	chat    types.JID
 	message *waE2E.Message
+	options SendOptions
+}
+
+// SendOptions are what a stanza says about its message besides the content.
+type SendOptions struct {
+	ID          string // empty makes one
+	Edit        string // the edit attribute: "1" edits, "7" revokes
+	Type        string // of the stanza; empty is text, or media for what was uploaded
+	DecryptFail string // "hide" asks for no placeholder when it cannot be read
+	Corrupt     bool   // the first ciphertext cannot be decrypted; one sent again can
 }
 
 // sentLog holds the last maxSent messages, oldest first. Its phone's mutex guards it.
@@ -52,11 +62,19 @@ func (l sentLog) find(id string) (sentMessage, bool) {
 // devices, and returns the message id once the server took it. Errors: ErrNoAccount,
 // ErrPhoneClosed, or the server's.
 func (p *Phone) SendText(ctx context.Context, to types.JID, text string) (string, error) {
+	return p.Send(ctx, to, &waE2E.Message{Conversation: &text}, SendOptions{})
+}
+
+// Send is SendText for any message.
+func (p *Phone) Send(ctx context.Context, to types.JID, message *waE2E.Message, o SendOptions) (string, error) {
 	pn, lid, ok := p.net.identityOf(to.ToNonAD())
 	if !ok {
 		return "", fmt.Errorf("send from %s to %s: %w", p.Number(), to, ErrNoAccount)
 	}
-	m := sentMessage{id: messageID(), chat: lid, message: &waE2E.Message{Conversation: new(text)}}
+	m := sentMessage{id: o.ID, chat: lid, message: message, options: o}
+	if m.id == "" {
+		m.id = messageID()
+	}
 	p.mu.Lock()
 	closed := p.closed
 	p.sent.add(m)
@@ -92,6 +110,9 @@ func (p *Phone) fanOut(ctx context.Context, pn types.JID, m sentMessage) error {
 		if err != nil {
 			return err
 		}
+		if ciphertext, isBytes := enc.Content.([]byte); m.options.Corrupt && isBytes && len(ciphertext) > 0 {
+			ciphertext[len(ciphertext)-1] ^= 0xFF
+		}
 		if ok {
 			to := waBinary.Node{Tag: "to", Attrs: waBinary.Attrs{"jid": device}, Content: []waBinary.Node{enc}}
 			participants = append(participants, to)
@@ -101,11 +122,23 @@ func (p *Phone) fanOut(ctx context.Context, pn types.JID, m sentMessage) error {
 		return errNoKeys
 	}
 	p.save()
+	attrs := m.attrs()
+	attrs["to"], attrs["peer_recipient_pn"] = m.chat, pn
 	return p.SendNode(ctx, waBinary.Node{
-		Tag:     "message",
-		Attrs:   waBinary.Attrs{"id": m.id, "type": "text", "to": m.chat, "peer_recipient_pn": pn},
-		Content: []waBinary.Node{{Tag: "participants", Content: participants}},
+		Tag: "message", Attrs: attrs, Content: []waBinary.Node{{Tag: "participants", Content: participants}},
 	})
+}
+
+// attrs are what every stanza of the message says.
+func (m *sentMessage) attrs() waBinary.Attrs {
+	attrs := waBinary.Attrs{"id": m.id, "type": m.options.Type}
+	if m.options.Type == "" {
+		attrs["type"] = "text"
+	}
+	if m.options.Edit != "" {
+		attrs["edit"] = m.options.Edit
+	}
+	return attrs
 }
 
 // encrypt makes one <enc>; ok is false when the device has no session and no keys. The
@@ -136,7 +169,11 @@ func (p *Phone) encrypt(device types.JID, bundle *handset.Bundle, m sentMessage)
 	if err != nil {
 		return enc, false, err
 	}
-	return waBinary.Node{Tag: "enc", Attrs: waBinary.Attrs{"v": "2", "type": kind}, Content: ciphertext}, true, nil
+	attrs := waBinary.Attrs{"v": "2", "type": kind}
+	if m.options.DecryptFail != "" {
+		attrs["decrypt-fail"] = m.options.DecryptFail
+	}
+	return waBinary.Node{Tag: "enc", Attrs: attrs, Content: ciphertext}, true, nil
 }
 
 // onRetry sends a message again to the one device that could not read it. A session that
@@ -165,11 +202,9 @@ func (p *Phone) onRetry(ctx context.Context, n waBinary.Node) {
 	}
 	enc.Attrs["count"] = count
 	p.save()
-	_ = p.SendNode(ctx, waBinary.Node{
-		Tag:     "message",
-		Attrs:   waBinary.Attrs{"id": m.id, "type": "text", "to": device, "device_fanout": "false"},
-		Content: []waBinary.Node{enc},
-	})
+	attrs := m.attrs()
+	attrs["to"], attrs["device_fanout"] = device, "false"
+	_ = p.SendNode(ctx, waBinary.Node{Tag: "message", Attrs: attrs, Content: []waBinary.Node{enc}})
 }
 
 // SendReceipt reports messages of an account: kind is "read", "played" or another type of
