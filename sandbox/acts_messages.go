@@ -5,6 +5,7 @@ import (
 	"encoding/base64"
 	"encoding/json"
 	"slices"
+	"strings"
 	"time"
 
 	waBinary "go.mau.fi/whatsmeow/binary"
@@ -236,7 +237,7 @@ func actRevoke(ctx context.Context, _ *Server, p *Phone, f revokeFields) (any, e
 type receiptFields struct {
 	To   string   `json:"to" help:"the account that is told: a number or an address"`
 	IDs  []string `json:"ids" help:"the message ids"`
-	Type string   `json:"type" help:"delivery (default), inactive, read, read-self, played, played-self, sender, server-error, retry, or any other word"`
+	Type string   `json:"type" help:"delivery (default), inactive, read, read-self, played, played-self, sender, server-error, retry, or unknown: a type that clients do not know"`
 }
 
 func actReceipt(_ context.Context, s *Server, p *Phone, f receiptFields) (any, error) {
@@ -245,6 +246,10 @@ func actReceipt(_ context.Context, s *Server, p *Phone, f receiptFields) (any, e
 	}
 	if f.To == "" {
 		return nil, invalidField("to", "is missing")
+	}
+	kinds := []string{"", "delivery", "inactive", "read", "read-self", "played", "played-self", "sender", "server-error", "retry", "unknown"}
+	if !slices.Contains(kinds, f.Type) {
+		return nil, invalidField("type", "is not one of "+strings.Join(kinds[1:], ", "))
 	}
 	return nil, s.between(p, "to", f.To, func(from, to *account) {
 		s.queueForAll(to, receiptNode(from, f))
