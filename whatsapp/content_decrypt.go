@@ -82,13 +82,11 @@ func (u unwrapped) replace(wrapper string, inner *waE2E.Message) unwrapped {
 
 func (u unwrapped) replaceSecret(outer *waE2E.SecretEncryptedMessage, inner *waE2E.Message) unwrapped {
 	u = u.replace("secretEncryptedMessage", inner)
-	switch outer.GetSecretEncType() {
-	case waE2E.SecretEncryptedMessage_MESSAGE_EDIT, waE2E.SecretEncryptedMessage_EVENT_EDIT, waE2E.SecretEncryptedMessage_POLL_EDIT:
+	if isEdit(outer) {
 		u.edited = true
 		if u.editOf == "" {
 			u.editOf = outer.GetTargetMessageKey().GetID()
 		}
-	default:
 	}
 	return u
 }

@@ -76,9 +76,7 @@ func (md *metadata) describe(evt *events.Message, u unwrapped) {
 	if n := evt.NewsletterMeta; n != nil && n.EditTS.Unix() > 0 {
 		md.Edited, md.EditOf = true, evt.Info.ID
 	}
-	if p := u.message.GetProtocolMessage(); p != nil && p.GetType() == waE2E.ProtocolMessage_REVOKE {
-		md.Revoked = p.GetKey().GetID()
-	}
+	md.target(u.message)
 	if u.parent.GetParentMessageKey().GetID() != "" {
 		md.Parent = &parent{u.parent.GetAssociationType().String(), u.parent.GetParentMessageKey().GetID()}
 	}
@@ -86,6 +84,33 @@ func (md *metadata) describe(evt *events.Message, u unwrapped) {
 		md.BusinessName = v.Details.GetVerifiedName()
 	}
 	md.ServerID = int(max(0, evt.Info.ServerID))
+}
+
+// target names the message that a revocation, or an edit whose new form is
+// missing or sealed, is about.
+func (md *metadata) target(m *waE2E.Message) {
+	if p := m.GetProtocolMessage(); p != nil {
+		switch p.GetType() {
+		case waE2E.ProtocolMessage_REVOKE:
+			md.Revoked = p.GetKey().GetID()
+		case waE2E.ProtocolMessage_MESSAGE_EDIT:
+			md.Edited, md.EditOf = true, p.GetKey().GetID()
+		default:
+		}
+	}
+	if s := m.GetSecretEncryptedMessage(); isEdit(s) {
+		md.Edited, md.EditOf = true, s.GetTargetMessageKey().GetID()
+	}
+}
+
+// isEdit tells whether what is sealed is the new form of a message.
+func isEdit(s *waE2E.SecretEncryptedMessage) bool {
+	switch s.GetSecretEncType() {
+	case waE2E.SecretEncryptedMessage_MESSAGE_EDIT, waE2E.SecretEncryptedMessage_EVENT_EDIT, waE2E.SecretEncryptedMessage_POLL_EDIT:
+		return true
+	default:
+		return false
+	}
 }
 
 // json is nil, for null, when there is nothing to tell.
