@@ -42,7 +42,7 @@ type account struct {
 // presence is what an account last said of itself; zero when it never did.
 type presence struct {
 	known, online bool
-	last          time.Time
+	last          time.Time // zero: not shown
 }
 
 // deviceLID is the address of one of the account's devices.

@@ -2,10 +2,9 @@ package sandbox
 
 import (
 	"context"
-	"crypto/sha256"
-	"encoding/binary"
 	"fmt"
-	"strconv"
+	"maps"
+	"slices"
 	"time"
 
 	waBinary "go.mau.fi/whatsmeow/binary"
@@ -14,8 +13,11 @@ import (
 	"google.golang.org/protobuf/proto"
 )
 
-// newsletterActs are about channels. A channel is nothing but its address
-// here: the acts tell the phone's linked devices what happened to it.
+// defaultServerID is the number of a channel's message that was given none.
+const defaultServerID = 100
+
+// newsletterActs are about channels: they tell the phone's linked devices what
+// happened to one.
 func newsletterActs() []act {
 	return []act{
 		row("newsletter-join", "the phone's user follows a channel", actNewsletterJoin),
@@ -37,51 +39,42 @@ type newsletterResult struct {
 	ID         string `json:"id,omitempty"`
 }
 
-// newsletterAddress reads the address of a channel, or makes one of a name.
-func newsletterAddress(text, name string) (types.JID, error) {
-	if text == "" {
-		sum := sha256.Sum256([]byte("sandbox newsletter " + name))
-		return types.NewJID(fmt.Sprintf("120363%012d", binary.BigEndian.Uint64(sum[:])%1e12), types.NewsletterServer), nil
+// onNewsletter runs fn for the phone's account and the channel of an act, with
+// s.mu held.
+func (s *Server) onNewsletter(p *Phone, text string, fn func(a *account, jid types.JID)) (newsletterResult, error) {
+	jid, err := newsletterAddress("newsletter", text)
+	if err != nil {
+		return newsletterResult{}, err
 	}
-	jid, err := types.ParseJID(text)
-	if err != nil || jid.Server != types.NewsletterServer || jid.User == "" {
-		return types.EmptyJID, invalidField("newsletter", "is not the address of a channel, such as 1203630000@newsletter")
-	}
-	return jid, nil
-}
-
-// tellNewsletter sends the JSON of one change to the phone's linked devices.
-func (s *Server) tellNewsletter(p *Phone, jid types.JID, operation, key string, data map[string]any) (any, error) {
-	data["id"] = jid.String()
-	err := s.between(p, "to", "", func(a, _ *account) { s.mex(a, operation, key, data) })
+	err = s.between(p, "to", "", func(a, _ *account) { fn(a, jid) })
 	return newsletterResult{Newsletter: jid.String()}, err
 }
 
 func actNewsletterJoin(_ context.Context, s *Server, p *Phone, f newsletterFields) (any, error) {
-	jid, err := newsletterAddress(f.Newsletter, f.Name)
-	if err != nil {
-		return nil, err
+	if f.Newsletter == "" {
+		if f.Name == "" {
+			return nil, invalidField("newsletter", "and name are missing")
+		}
+		f.Newsletter = madeAddress(f.Name).String()
 	}
-	now := strconv.FormatInt(time.Now().Unix(), 10)
-	text := func(s string) map[string]any {
-		return map[string]any{"text": s, "id": "1", "update_time": now + "000000"}
-	}
-	return s.tellNewsletter(p, jid, "NotificationNewsletterJoin", "xwa2_notify_newsletter_on_join", map[string]any{
-		"state": map[string]any{"type": "active"},
-		"thread_metadata": map[string]any{
-			"creation_time": now, "invite": "SandboxInvite", "name": text(f.Name), "description": text(f.Description),
-			"subscribers_count": "1", "verification": "unverified",
-		},
-		"viewer_metadata": map[string]any{"mute": "off", "role": "subscriber"},
+	return s.onNewsletter(p, f.Newsletter, func(a *account, jid types.JID) {
+		c, _ := s.channelFor(a, jid)
+		if f.Name != "" {
+			c.Name = f.Name
+		}
+		if f.Description != "" {
+			c.Description = f.Description
+		}
+		s.follow(a, nil, jid, c)
 	})
 }
 
-func actNewsletterLeave(_ context.Context, s *Server, p *Phone, f newsletterFields) (any, error) {
-	jid, err := newsletterAddress(f.Newsletter, f.Name)
-	if err != nil {
-		return nil, err
-	}
-	return s.tellNewsletter(p, jid, "NotificationNewsletterLeave", "xwa2_notify_newsletter_on_leave", map[string]any{"role": "guest"})
+type newsletterLeaveFields struct {
+	Newsletter string `json:"newsletter" help:"the channel's address, …@newsletter"`
+}
+
+func actNewsletterLeave(_ context.Context, s *Server, p *Phone, f newsletterLeaveFields) (any, error) {
+	return s.onNewsletter(p, f.Newsletter, func(a *account, jid types.JID) { s.unfollow(a, nil, jid) })
 }
 
 type newsletterMuteFields struct {
@@ -90,15 +83,7 @@ type newsletterMuteFields struct {
 }
 
 func actNewsletterMute(_ context.Context, s *Server, p *Phone, f newsletterMuteFields) (any, error) {
-	jid, err := newsletterAddress(f.Newsletter, "")
-	if err != nil {
-		return nil, err
-	}
-	mute := "OFF"
-	if f.Muted {
-		mute = "ON"
-	}
-	return s.tellNewsletter(p, jid, "NotificationNewsletterMuteChange", "xwa2_notify_newsletter_on_mute_change", map[string]any{"mute": mute})
+	return s.onNewsletter(p, f.Newsletter, func(a *account, jid types.JID) { s.muteChannel(a, nil, jid, f.Muted) })
 }
 
 type newsletterLiveFields struct {
@@ -109,16 +94,18 @@ type newsletterLiveFields struct {
 }
 
 func actNewsletterLive(_ context.Context, s *Server, p *Phone, f newsletterLiveFields) (any, error) {
-	jid, err := newsletterAddress(f.Newsletter, "")
-	if err != nil {
-		return nil, err
+	if f.Views < 0 || f.ServerID < 0 {
+		return nil, invalidField("serverId and views", "cannot be negative")
 	}
 	if f.ServerID == 0 {
-		f.ServerID = 100
+		f.ServerID = defaultServerID
 	}
 	var reactions []waBinary.Node
-	for code, n := range f.Reactions {
-		reactions = append(reactions, waBinary.Node{Tag: "reaction", Attrs: waBinary.Attrs{"code": code, "count": n}})
+	for _, code := range slices.Sorted(maps.Keys(f.Reactions)) {
+		if code == "" || f.Reactions[code] < 0 {
+			return nil, invalidField("reactions", "has to map emojis to counts")
+		}
+		reactions = append(reactions, waBinary.Node{Tag: "reaction", Attrs: waBinary.Attrs{"code": code, "count": f.Reactions[code]}})
 	}
 	message := waBinary.Node{
 		Tag:   "message",
@@ -128,10 +115,9 @@ func actNewsletterLive(_ context.Context, s *Server, p *Phone, f newsletterLiveF
 			{Tag: "reactions", Content: reactions},
 		},
 	}
-	err = s.between(p, "to", "", func(a, _ *account) {
+	return s.onNewsletter(p, f.Newsletter, func(a *account, jid types.JID) {
 		s.notify(a, "newsletter", jid, nil, waBinary.Node{Tag: "live_updates", Content: []waBinary.Node{message}})
 	})
-	return newsletterResult{Newsletter: jid.String()}, err
 }
 
 type newsletterMessageFields struct {
@@ -141,10 +127,6 @@ type newsletterMessageFields struct {
 }
 
 func actNewsletterMessage(_ context.Context, s *Server, p *Phone, f newsletterMessageFields) (any, error) {
-	jid, err := newsletterAddress(f.Newsletter, "")
-	if err != nil {
-		return nil, err
-	}
 	if f.Text == "" {
 		return nil, invalidField("text", "is missing")
 	}
@@ -153,18 +135,23 @@ func actNewsletterMessage(_ context.Context, s *Server, p *Phone, f newsletterMe
 		return nil, fmt.Errorf("encode a channel's message: %w", err)
 	}
 	now := time.Now()
+	message := waBinary.Node{Tag: "message", Attrs: waBinary.Attrs{"type": "text", "t": now.Unix(), "server_id": defaultServerID}}
 	content := []waBinary.Node{{Tag: "plaintext", Content: plaintext}}
-	attrs := waBinary.Attrs{"from": jid, "type": "text", "t": now.Unix(), "server_id": 100, "id": f.ID}
 	if f.ID == "" {
-		attrs["id"] = messageID()
+		f.ID = messageID()
 	} else {
-		attrs["edit"] = string(types.EditAttributeAdminEdit)
+		message.Attrs["edit"] = string(types.EditAttributeAdminEdit)
 		content = append(content, waBinary.Node{Tag: "meta", Attrs: waBinary.Attrs{
 			"msg_edit_t": now.UnixMilli(), "original_msg_t": now.Add(-time.Minute).Unix(),
 		}})
 	}
-	err = s.between(p, "to", "", func(a, _ *account) {
-		s.queueForAll(a, waBinary.Node{Tag: "message", Attrs: attrs, Content: content})
+	message.Attrs["id"], message.Content = f.ID, content
+	result, err := s.onNewsletter(p, f.Newsletter, func(a *account, jid types.JID) {
+		message.Attrs["from"] = jid
+		s.queueForAll(a, message)
 	})
-	return newsletterResult{jid.String(), attr(&waBinary.Node{Attrs: attrs}, "id")}, err
+	if err != nil {
+		return nil, err
+	}
+	return newsletterResult{result.Newsletter, f.ID}, nil
 }

@@ -3,13 +3,11 @@ package sandbox
 import (
 	"context"
 	"encoding/base64"
-	"encoding/json"
 	"slices"
 	"strings"
 	"time"
 
 	waBinary "go.mau.fi/whatsmeow/binary"
-	"go.mau.fi/whatsmeow/types"
 )
 
 // peopleActs are what people change about themselves and show of themselves.
@@ -19,7 +17,7 @@ func peopleActs() []act {
 		row("chat-presence", "the phone's user types, records or stops", actChatPresence),
 		row("picture", "the phone's user changes the own picture or a group's", actPicture),
 		row("about", "the phone's user changes the about text", actAbout),
-		row("identity-change", "the phone's user moves to a new phone, with new keys", actIdentityChange),
+		row("identity-change", "the phone's user moves to a new phone, with new keys; the linked devices are removed", actIdentityChange),
 		row("push-name", "the phone's user takes another name; with to, a message shows it", actPushName),
 		row("business-name", "the phone becomes a business of this name; with to, a message shows it", actBusinessName),
 		row("blocklist", "the phone's user blocks or unblocks somebody", actBlocklist),
@@ -31,21 +29,38 @@ func peopleActs() []act {
 type presenceFields struct {
 	To       string `json:"to" help:"an account that is told even when it did not ask: a number or an address"`
 	Online   bool   `json:"online" help:"true: comes online; false: goes"`
-	LastSeen bool   `json:"lastSeen" help:"when going, whether the time is shown"`
+	LastSeen string `json:"lastSeen" help:"when going, the time that is shown, RFC 3339, or hidden; missing: now"`
 }
 
 func actPresence(_ context.Context, s *Server, p *Phone, f presenceFields) (any, error) {
+	shown := presence{known: true, online: f.Online, last: time.Now()}
+	switch f.LastSeen {
+	case "":
+	case "hidden":
+		shown.last = time.Time{}
+	default:
+		last, err := time.Parse(time.RFC3339, f.LastSeen)
+		if err != nil {
+			return nil, invalidField("lastSeen", "is neither a time such as 2026-01-31T12:00:00Z nor hidden")
+		}
+		shown.last = last
+	}
 	return nil, s.between(p, "to", f.To, func(from, to *account) {
-		s.setPresence(from, f.Online)
-		if f.To == "" {
-			return
+		s.showPresence(from, shown)
+		if f.To != "" {
+			s.presenceTo(to, from)
 		}
-		n := presenceNode(from.lid, from.presence)
-		if !f.LastSeen {
-			delete(n.Attrs, "last")
-		}
-		s.sendNow(to, n)
 	})
+}
+
+// presenceTo shows a presence to the devices that did not ask for it; those
+// that did have it already.
+func (s *Server) presenceTo(to, of *account) {
+	for _, d := range to.sorted() {
+		if _, asked := s.watchers[of][d]; !asked && d.conn != nil && d.active {
+			d.conn.send(presenceNode(of.lid, of.presence))
+		}
+	}
 }
 
 type chatPresenceFields struct {
@@ -130,14 +145,9 @@ type aboutFields struct {
 
 func actAbout(_ context.Context, s *Server, p *Phone, f aboutFields) (any, error) {
 	return nil, s.between(p, "to", f.To, func(from, to *account) {
-		from.profile.About = &f.Text
-		s.persist.account(from)
-		told := []*account{from}
+		s.changeAbout(from, nil, f.Text)
 		if to != from {
-			told = append(told, to)
-		}
-		for _, a := range told {
-			s.notify(a, "status", from.lid, nil, waBinary.Node{Tag: "set", Content: []byte(f.Text)})
+			s.notify(to, "status", from.lid, nil, waBinary.Node{Tag: "set", Content: []byte(f.Text)})
 		}
 	})
 }
@@ -150,9 +160,13 @@ func actIdentityChange(_ context.Context, s *Server, p *Phone, f toFields) (any,
 	if f.To == "" {
 		return nil, invalidField("to", "is missing")
 	}
+	if err := s.between(p, "to", f.To, func(_, _ *account) {}); err != nil {
+		return nil, err
+	}
 	if err := p.replaceKeys(); err != nil {
 		return nil, err
 	}
+	s.Unlink(p.Number())
 	return nil, s.between(p, "to", f.To, func(from, to *account) {
 		s.notify(to, "encrypt", from.lid, nil, waBinary.Node{Tag: "identity"})
 	})
@@ -206,7 +220,7 @@ func actBlocklist(_ context.Context, s *Server, p *Phone, f blocklistFields) (an
 		if f.Target == "" {
 			return nil, invalidField("target", "is missing")
 		}
-		return nil, s.between(p, "target", f.Target, func(a, target *account) { s.changeBlocked(a, target, f.Action == "block") })
+		return nil, s.between(p, "target", f.Target, func(a, target *account) { s.changeBlocked(a, target, nil, f.Action == "block") })
 	default:
 		return nil, invalidField("action", "is not block or unblock")
 	}
@@ -214,24 +228,18 @@ func actBlocklist(_ context.Context, s *Server, p *Phone, f blocklistFields) (an
 
 type privacyFields struct {
 	Name  string `json:"name" help:"groupadd, last, status, profile, readreceipts, online, calladd, messages, defense or stickers"`
-	Value string `json:"value" help:"all, contacts, contact_blacklist, match_last_seen, known or none"`
+	Value string `json:"value" help:"what the setting allows: all, contacts, contact_blacklist, contact_allowlist, match_last_seen, known, on_standard, off or none"`
 }
 
 func actPrivacy(_ context.Context, s *Server, p *Phone, f privacyFields) (any, error) {
-	if !slices.Contains(privacyNames(), f.Name) {
+	values := privacyValues(f.Name)
+	if values == nil {
 		return nil, invalidField("name", "is not one of "+strings.Join(privacyNames(), ", "))
 	}
-	values := []string{"all", "contacts", "contact_blacklist", "match_last_seen", "known", "none"}
 	if !slices.Contains(values, f.Value) {
 		return nil, invalidField("value", "is not one of "+strings.Join(values, ", "))
 	}
-	return nil, s.between(p, "to", "", func(a, _ *account) {
-		a.profile.setPrivacy(f.Name, f.Value)
-		s.persist.account(a)
-		s.notify(a, "account_sync", a.pn, nil, waBinary.Node{Tag: "privacy", Content: []waBinary.Node{
-			{Tag: "category", Attrs: waBinary.Attrs{"name": f.Name, "value": f.Value}},
-		}})
-	})
+	return nil, s.between(p, "to", "", func(a, _ *account) { s.changePrivacy(a, nil, f.Name, f.Value) })
 }
 
 type timelockFields struct {
@@ -256,17 +264,6 @@ func actTimelock(_ context.Context, s *Server, p *Phone, f timelockFields) (any,
 		l.Ends = time.Now().Add(time.Duration(f.Seconds) * time.Second).Unix()
 	}
 	return nil, s.between(p, "to", "", func(a, _ *account) {
-		s.mex(a, "NotificationAccountReachoutTimelockUpdate", "xwa2_notify_account_reachout_timelock", l)
+		s.mex(a, nil, "NotificationAccountReachoutTimelockUpdate", "xwa2_notify_account_reachout_timelock", l)
 	})
-}
-
-// mex sends a notification of the kind whose content is JSON. The caller holds
-// s.mu.
-func (s *Server) mex(a *account, operation, key string, data any) {
-	raw, err := json.Marshal(map[string]any{"data": map[string]any{key: data}})
-	if err != nil {
-		s.log.Error("a notification cannot be encoded", "operation", operation, "error", err)
-		return
-	}
-	s.notify(a, "mex", types.ServerJID, nil, waBinary.Node{Tag: "update", Attrs: waBinary.Attrs{"op_name": operation}, Content: raw})
 }

@@ -20,11 +20,11 @@ func peopleIQ(key iqKey) (iqHandler, bool) {
 	case iqKey{"w:profile:picture", "set", "picture"}, iqKey{"w:profile:picture", "set", ""}:
 		return changePicture, true
 	case iqKey{"privacy", "get", "privacy"}:
-		return privacySettings, true
+		return listPrivacy, true
 	case iqKey{"privacy", "set", "privacy"}:
-		return changePrivacy, true
+		return setPrivacy, true
 	case iqKey{"status", "set", "status"}:
-		return changeAbout, true
+		return setAbout, true
 	default:
 		return nil, false
 	}
@@ -55,13 +55,13 @@ func changeBlockList(s *Server, _ *conn, d *device, n *waBinary.Node) (waBinary.
 	if target == nil || action != "block" && action != "unblock" {
 		return waBinary.Node{}, errIQ{400, "bad-request"}
 	}
-	s.changeBlocked(d.account, target, action == "block")
+	s.changeBlocked(d.account, target, d, action == "block")
 	return s.blockListOf(d.account), nil
 }
 
-// changeBlocked blocks or unblocks and tells the account's devices. The caller
-// holds s.mu.
-func (s *Server) changeBlocked(a, target *account, blocked bool) {
+// changeBlocked blocks or unblocks and tells the account's other devices. The
+// caller holds s.mu.
+func (s *Server) changeBlocked(a, target *account, by *device, blocked bool) {
 	before := a.profile.blockHash()
 	a.profile.block(target.pn.User, blocked)
 	s.persist.account(a)
@@ -69,7 +69,7 @@ func (s *Server) changeBlocked(a, target *account, blocked bool) {
 	if blocked {
 		action = "block"
 	}
-	s.notify(a, "account_sync", a.pn, nil, waBinary.Node{
+	s.notifyOthers(a, by, "account_sync", a.pn, waBinary.Node{
 		Tag:     "blocklist",
 		Attrs:   waBinary.Attrs{"dhash": a.profile.blockHash(), "prev_dhash": before},
 		Content: []waBinary.Node{{Tag: "item", Attrs: waBinary.Attrs{"jid": target.lid, "action": action}}},
@@ -153,38 +153,57 @@ func pictureChange(of, author types.JID, id string) waBinary.Node {
 	return n
 }
 
-func privacySettings(s *Server, _ *conn, d *device, _ *waBinary.Node) (waBinary.Node, error) {
+func listPrivacy(s *Server, _ *conn, d *device, _ *waBinary.Node) (waBinary.Node, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	var categories []waBinary.Node
-	for _, name := range privacyNames() {
+	for _, setting := range privacySettings() {
 		categories = append(categories, waBinary.Node{
-			Tag: "category", Attrs: waBinary.Attrs{"name": name, "value": d.account.profile.privacy(name)},
+			Tag: "category", Attrs: waBinary.Attrs{"name": setting.name, "value": d.account.profile.privacy(setting)},
 		})
 	}
 	return waBinary.Node{Tag: "privacy", Content: categories}, nil
 }
 
-func changePrivacy(s *Server, _ *conn, d *device, n *waBinary.Node) (waBinary.Node, error) {
+func setPrivacy(s *Server, _ *conn, d *device, n *waBinary.Node) (waBinary.Node, error) {
 	child := firstChild(n)
 	category := firstChild(&child)
 	name, value := attr(&category, "name"), attr(&category, "value")
-	if !slices.Contains(privacyNames(), name) || value == "" {
+	if !slices.Contains(privacyValues(name), value) {
 		return waBinary.Node{}, errIQ{400, "bad-request"}
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	d.account.profile.setPrivacy(name, value)
-	s.persist.account(d.account)
+	s.changePrivacy(d.account, d, name, value)
 	return waBinary.Node{}, nil
 }
 
-func changeAbout(s *Server, _ *conn, d *device, n *waBinary.Node) (waBinary.Node, error) {
+// changePrivacy sets a setting and tells the account's other devices. The
+// caller holds s.mu.
+func (s *Server) changePrivacy(a *account, by *device, name, value string) {
+	if a.profile.Privacy == nil {
+		a.profile.Privacy = map[string]string{}
+	}
+	a.profile.Privacy[name] = value
+	s.persist.account(a)
+	s.notifyOthers(a, by, "account_sync", a.pn, waBinary.Node{Tag: "privacy", Content: []waBinary.Node{
+		{Tag: "category", Attrs: waBinary.Attrs{"name": name, "value": value}},
+	}})
+}
+
+func setAbout(s *Server, _ *conn, d *device, n *waBinary.Node) (waBinary.Node, error) {
 	child := firstChild(n)
 	text := string(content(child))
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	d.account.profile.About = &text
-	s.persist.account(d.account)
+	s.changeAbout(d.account, d, text)
 	return waBinary.Node{}, nil
+}
+
+// changeAbout sets the text and tells the account's other devices. The caller
+// holds s.mu.
+func (s *Server) changeAbout(a *account, by *device, text string) {
+	a.profile.About = &text
+	s.persist.account(a)
+	s.notifyOthers(a, by, "status", a.lid, waBinary.Node{Tag: "set", Content: []byte(text)})
 }

@@ -1,7 +1,9 @@
 package sandbox
 
 import (
+	"encoding/json"
 	"fmt"
+	"maps"
 	"time"
 
 	waBinary "go.mau.fi/whatsmeow/binary"
@@ -11,13 +13,26 @@ import (
 // notify queues a notification for every linked device of an account, until
 // each has acknowledged it. The caller holds s.mu.
 func (s *Server) notify(a *account, kind string, from types.JID, attrs waBinary.Attrs, children ...waBinary.Node) {
-	n := waBinary.Node{Tag: "notification", Content: children, Attrs: waBinary.Attrs{
+	n := notification(kind, from, children...)
+	maps.Copy(n.Attrs, attrs)
+	s.queueForAll(a, n)
+}
+
+// notifyOthers tells what one device changed to the account's other devices.
+// The device is nil when the phone itself made the change.
+func (s *Server) notifyOthers(a *account, by *device, kind string, from types.JID, children ...waBinary.Node) {
+	n := notification(kind, from, children...)
+	for _, d := range a.sorted() {
+		if d != by {
+			s.enqueue(d, n)
+		}
+	}
+}
+
+func notification(kind string, from types.JID, children ...waBinary.Node) waBinary.Node {
+	return waBinary.Node{Tag: "notification", Content: children, Attrs: waBinary.Attrs{
 		"from": from, "type": kind, "id": messageID(), "t": time.Now().Unix(),
 	}}
-	for key, value := range attrs {
-		n.Attrs[key] = value
-	}
-	s.queueForAll(a, n)
 }
 
 // queueForAll queues a stanza for every linked device of an account.
@@ -57,4 +72,16 @@ func (s *Server) between(p *Phone, field, to string, fn func(from, to *account))
 	}
 	fn(from, other)
 	return nil
+}
+
+// mex is notifyOthers of the kind whose content is JSON.
+func (s *Server) mex(a *account, by *device, operation, key string, data any) {
+	raw, err := json.Marshal(map[string]any{"data": map[string]any{key: data}})
+	if err != nil {
+		s.log.Error("a notification cannot be encoded", "operation", operation, "error", err)
+		return
+	}
+	s.notifyOthers(a, by, "mex", types.ServerJID, waBinary.Node{
+		Tag: "update", Attrs: waBinary.Attrs{"op_name": operation}, Content: raw,
+	})
 }

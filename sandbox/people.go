@@ -3,7 +3,6 @@ package sandbox
 import (
 	"crypto/sha256"
 	"encoding/base64"
-	"maps"
 	"slices"
 	"strings"
 
@@ -15,11 +14,12 @@ import (
 // profile is what an account shows of itself and has set for itself. The
 // server's mutex guards it; it is saved with the account.
 type profile struct {
-	About    *string           `json:"about,omitempty"` // nil: never set
-	Picture  string            `json:"picture,omitempty"`
-	Business string            `json:"business,omitempty"`
-	Blocked  []string          `json:"blocked,omitempty"` // numbers
-	Privacy  map[string]string `json:"privacy,omitempty"` // what differs from "all"
+	About    *string            `json:"about,omitempty"` // nil: never set
+	Picture  string             `json:"picture,omitempty"`
+	Business string             `json:"business,omitempty"`
+	Blocked  []string           `json:"blocked,omitempty"`  // numbers
+	Privacy  map[string]string  `json:"privacy,omitempty"`  // what was chosen, by the setting's name
+	Channels map[string]channel `json:"channels,omitempty"` // what is followed, by number
 }
 
 func (p *profile) about() string {
@@ -50,27 +50,52 @@ func (p *profile) businessNode() *waBinary.Node {
 	}}
 }
 
-// privacyNames are the settings that clients know, by their name on the wire.
-func privacyNames() []string {
-	return []string{
-		"groupadd", "last", "status", "profile", "readreceipts", "online", "calladd", "messages", "defense", "stickers",
+// privacySetting is one setting by its name on the wire. The first value is
+// what an account has that never chose.
+type privacySetting struct {
+	name   string
+	values []string
+}
+
+func privacySettings() []privacySetting {
+	shown := []string{"all", "contacts", "contact_blacklist", "none"}
+	return []privacySetting{
+		{"groupadd", shown},
+		{"last", shown},
+		{"status", shown},
+		{"profile", shown},
+		{"readreceipts", []string{"all", "none"}},
+		{"online", []string{"all", "match_last_seen"}},
+		{"calladd", []string{"all", "known"}},
+		{"messages", []string{"all", "contacts"}},
+		{"defense", []string{"off", "on_standard"}},
+		{"stickers", []string{"contacts", "contact_allowlist", "none"}},
 	}
 }
 
-func (p *profile) privacy(name string) string {
-	if value, ok := p.Privacy[name]; ok {
+func privacyNames() []string {
+	var names []string
+	for _, setting := range privacySettings() {
+		names = append(names, setting.name)
+	}
+	return names
+}
+
+// privacyValues lists what a setting may be; nothing for one that is unknown.
+func privacyValues(name string) []string {
+	for _, setting := range privacySettings() {
+		if setting.name == name {
+			return setting.values
+		}
+	}
+	return nil
+}
+
+func (p *profile) privacy(setting privacySetting) string {
+	if value, ok := p.Privacy[setting.name]; ok {
 		return value
 	}
-	return "all"
-}
-
-func (p *profile) setPrivacy(name, value string) {
-	changed := maps.Clone(p.Privacy)
-	if changed == nil {
-		changed = map[string]string{}
-	}
-	changed[name] = value
-	p.Privacy = changed
+	return setting.values[0]
 }
 
 // block changes the list of blocked numbers.

@@ -32,7 +32,11 @@ func (s *Server) dropWatches(d *device) {
 }
 
 func (s *Server) setPresence(a *account, online bool) {
-	a.presence = presence{known: true, online: online, last: time.Now()}
+	s.showPresence(a, presence{known: true, online: online, last: time.Now()})
+}
+
+func (s *Server) showPresence(a *account, p presence) {
+	a.presence = p
 	for d, as := range s.watchers[a] {
 		if d.conn != nil && d.active {
 			d.conn.send(presenceNode(as, a.presence))
@@ -44,7 +48,10 @@ func presenceNode(from types.JID, p presence) waBinary.Node {
 	n := waBinary.Node{Tag: "presence", Attrs: waBinary.Attrs{"from": from}}
 	if !p.online {
 		n.Attrs["type"] = "unavailable"
-		n.Attrs["last"] = p.last.Unix()
+		n.Attrs["last"] = "deny"
+		if !p.last.IsZero() {
+			n.Attrs["last"] = p.last.Unix()
+		}
 	}
 	return n
 }
