@@ -34,3 +34,15 @@ func BenchmarkNormalise(b *testing.B) {
 		})
 	}
 }
+
+// BenchmarkMessageFact is the whole translation of one text in a direct chat.
+func BenchmarkMessageFact(b *testing.B) {
+	translator := testTranslator()
+	evt := fromAnne(text("hello, two loaves please"))
+	b.ReportAllocs()
+	for b.Loop() {
+		if _, ok := translator.message(nil, evt); !ok {
+			b.Fatal("not told")
+		}
+	}
+}

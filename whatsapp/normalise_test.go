@@ -178,27 +178,3 @@ func TestContentThatNestsWithoutEndIsCutNotRefused(t *testing.T) {
 		t.Errorf("a hundred wrappers gave %q", kind)
 	}
 }
-
-func FuzzAnyMessageBecomesAnObject(f *testing.F) {
-	for _, m := range []*waE2E.Message{text("x"), {EphemeralMessage: wrapped(text("\xff"))}, {ImageMessage: &waE2E.ImageMessage{URL: new("u")}}} {
-		b, err := proto.Marshal(m)
-		if err != nil {
-			f.Fatal(err)
-		}
-		f.Add(b)
-	}
-	f.Fuzz(func(t *testing.T, b []byte) {
-		var m waE2E.Message
-		if proto.Unmarshal(b, &m) != nil {
-			return
-		}
-		kind, content, ok := normalise(&m)
-		if !ok {
-			return
-		}
-		var object map[string]any
-		if err := json.Unmarshal(content, &object); err != nil || kind == "" {
-			t.Fatalf("type %q, content %s: %v", kind, content, err)
-		}
-	})
-}

@@ -60,7 +60,6 @@ func (w *jsonWriter) shorten(s string, n int) string {
 }
 
 func (w *jsonWriter) text(s string) {
-	const longestEscape = 6 // one byte as \u0001
 	s = w.shorten(s, w.room())
 	if !needsEscape(s) {
 		w.raw(`"`)
@@ -70,9 +69,27 @@ func (w *jsonWriter) text(s string) {
 	}
 	b := quote(s)
 	if len(b) > w.room()+2 {
-		b = quote(w.shorten(s, w.room()/longestEscape))
+		b = quote(w.shorten(s, fitting(s, w.room())))
 	}
 	w.buf = append(w.buf, b...)
+}
+
+// fitting is how much of a text has room once it is escaped.
+func fitting(s string, room int) int {
+	for i, r := range s {
+		switch {
+		case r == '"', r == '\\', r == '\n', r == '\r', r == '\t':
+			room -= 2
+		case r < ' ', r == utf8.RuneError, r == '\u2028', r == '\u2029':
+			room -= 6
+		default:
+			room -= utf8.RuneLen(r)
+		}
+		if room < 0 {
+			return i
+		}
+	}
+	return len(s)
 }
 
 // quote is a string in JSON; what is not UTF-8 in it is replaced.
