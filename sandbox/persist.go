@@ -29,6 +29,7 @@ func Buckets() []store.Bucket {
 		{Name: bucketHandset, Owner: "sandbox", Key: "phone number", Value: "keys and sessions of the phone"},
 		{Name: bucketDevice, Owner: "sandbox", Key: "device", Value: "public keys of a linked device, JSON"},
 		{Name: bucketPreKey, Owner: "sandbox", Key: "device, uint32 id", Value: "unused one-time pre-key, 32 bytes"},
+		{Name: bucketAppState, Owner: "sandbox", Key: "phone number, zero byte, kind, rest by kind", Value: "synchronised settings and their key"},
 		{Name: bucketQueue, Owner: "sandbox", Key: "device, uint64 sequence", Value: "unacknowledged stanza, as on the wire"},
 	}
 }

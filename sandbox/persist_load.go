@@ -68,6 +68,7 @@ func (s *Server) load() error {
 			{bucketDevice, s.loadDevice},
 			{bucketPreKey, s.loadPreKey},
 			{bucketQueue, s.loadQueued},
+			{bucketAppState, s.loadAppState},
 		}
 		for _, step := range steps {
 			err := tx.Scan(step.bucket, store.Range{}, func(k, v []byte) (bool, error) {

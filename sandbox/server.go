@@ -55,6 +55,7 @@ type Server struct {
 	http        *http.Server
 	media       *mediaStore
 	requests    atomic.Uint64 // ids of the server's own requests
+	appStates   appStates     // guards itself
 	tasks       sync.WaitGroup
 
 	mu       sync.Mutex // guards everything below, and the accounts and devices in it
@@ -144,7 +145,7 @@ func (s *Server) routes() http.Handler {
 		s.accept(w, r)
 	})
 	mux.HandleFunc("POST /mms/{type}/{token}", s.media.upload)
-	mux.HandleFunc("DELETE /mms/{type}/{token}", func(http.ResponseWriter, *http.Request) {})
+	mux.HandleFunc("DELETE /mms/{type}/{token}", s.media.remove)
 	mux.HandleFunc("GET /v/{id}", s.media.download)
 	return mux
 }
