@@ -89,7 +89,7 @@ func actChatPresence(_ context.Context, s *Server, p *Phone, f chatPresenceField
 	return nil, s.between(p, "to", f.To, func(from, to *account) {
 		attrs := waBinary.Attrs{"from": from.lid, "sender_pn": from.pn}
 		if !group.IsEmpty() {
-			attrs = waBinary.Attrs{"from": group, "participant": from.lid, "participant_pn": from.pn}
+			attrs = waBinary.Attrs{"from": group, "participant": from.lid, "participant_pn": from.pn, "addressing_mode": "lid"}
 		}
 		s.sendNow(to, waBinary.Node{Tag: "chatstate", Attrs: attrs, Content: []waBinary.Node{state}})
 	})

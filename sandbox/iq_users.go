@@ -40,13 +40,18 @@ func (s *Server) contact(asked string) waBinary.Node {
 	number = strings.TrimPrefix(number, "+")
 	found := waBinary.Node{Tag: "contact", Attrs: waBinary.Attrs{"type": "out"}, Content: []byte(asked)}
 	user := waBinary.Node{Tag: "user", Attrs: waBinary.Attrs{}}
-	if a := s.accountByNumber(number); a != nil {
+	a := s.accountByNumber(number)
+	if a != nil {
 		found.Attrs["type"] = "in"
 		user.Attrs["jid"], user.Attrs["pn_jid"] = a.lid, a.pn
 	} else if digits(number) {
 		user.Attrs["pn_jid"] = types.NewJID(number, types.DefaultUserServer)
 	}
-	user.Content = []waBinary.Node{found}
+	parts := []waBinary.Node{found}
+	if a != nil {
+		parts = append(parts, a.profile.business()...)
+	}
+	user.Content = parts
 	return user
 }
 
@@ -71,9 +76,7 @@ func (s *Server) user(jid types.JID, query waBinary.Node) waBinary.Node {
 				parts = append(parts, waBinary.Node{Tag: "picture", Attrs: waBinary.Attrs{"id": a.profile.Picture}})
 			}
 		case "business":
-			if v := a.profile.businessNode(); v != nil {
-				parts = append(parts, waBinary.Node{Tag: "business", Content: []waBinary.Node{*v}})
-			}
+			parts = append(parts, a.profile.business()...)
 		}
 	}
 	user.Content = parts

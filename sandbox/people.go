@@ -50,6 +50,16 @@ func (p *profile) businessNode() *waBinary.Node {
 	}}
 }
 
+// business is the answer to a look-up; nothing for an account that is no
+// business.
+func (p *profile) business() []waBinary.Node {
+	name := p.businessNode()
+	if name == nil {
+		return nil
+	}
+	return []waBinary.Node{{Tag: "business", Content: []waBinary.Node{*name}}}
+}
+
 // privacySetting is one setting by its name on the wire. The first value is
 // what an account has that never chose.
 type privacySetting struct {
