@@ -3,6 +3,7 @@ package whatsapp
 import (
 	"bytes"
 	"encoding/json"
+	"errors"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -26,11 +27,17 @@ func secretOfTarget() []byte { return bytes.Repeat([]byte{7}, 32) }
 // seal encrypts an addition by Anne to her own message, as phones do.
 func seal(t *testing.T, purpose whatsmeow.MsgSecretType, bound bool, m proto.Message) (payload, iv []byte) {
 	t.Helper()
+	return sealFor(t, anneLID, purpose, bound, m)
+}
+
+// sealFor is seal with one of the two addresses of the target's author.
+func sealFor(t *testing.T, author types.JID, purpose whatsmeow.MsgSecretType, bound bool, m proto.Message) (payload, iv []byte) {
+	t.Helper()
 	plain, err := proto.Marshal(m)
 	if err != nil {
 		t.Fatal(err)
 	}
-	key := hkdfutil.SHA256(secretOfTarget(), nil, []byte(targetID+anneLID.String()+anneLID.String()+string(purpose)), 32)
+	key := hkdfutil.SHA256(secretOfTarget(), nil, []byte(targetID+author.String()+anneLID.String()+string(purpose)), 32)
 	var bond []byte
 	if bound {
 		bond = []byte(targetID + "\x00" + anneLID.String())
@@ -120,6 +127,31 @@ func TestAdditionsAreOpenedWithTheSecretOfTheirMessage(t *testing.T) {
 				t.Error(diff)
 			}
 		})
+	}
+}
+
+func TestAnAnswerIsOpenedWhicheverAddressOfTheAuthorItIsSealedFor(t *testing.T) {
+	r := newRig(t)
+	r.pair()
+	cli := r.session.client()
+	if err := errors.Join(
+		cli.Store.LIDs.PutLIDMapping(t.Context(), anneLID, annePN),
+		cli.Store.MsgSecrets.PutMessageSecret(t.Context(), anneLID, anneLID, targetID, secretOfTarget()),
+	); err != nil {
+		t.Fatal(err)
+	}
+	for _, sealedFor := range []types.JID{anneLID, annePN} {
+		payload, iv := sealFor(t, sealedFor, whatsmeow.EncSecretEventResponse, true, &waE2E.EventResponseMessage{
+			Response: waE2E.EventResponseMessage_MAYBE.Enum(),
+		})
+		key := targetKey()
+		key.RemoteJID = new(annePN.String()) // the secret is stored under the LID
+		m := tellWith(t, cli, fromAnne(&waE2E.Message{EncEventResponseMessage: &waE2E.EncEventResponseMessage{
+			EventCreationMessageKey: key, EncPayload: payload, EncIV: iv,
+		}}))
+		if got, want := string(m.Metadata), `{"eventResponse":{"response":"MAYBE"}}`; got != want {
+			t.Errorf("sealed for %s: got %s, want %s", sealedFor, got, want)
+		}
 	}
 }
 
