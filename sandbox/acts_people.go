@@ -107,35 +107,38 @@ func actPicture(_ context.Context, s *Server, p *Phone, f pictureFields) (any, e
 	if err != nil {
 		return nil, err
 	}
-	id, err := s.newPicture(f)
+	data, err := f.data()
 	if err != nil {
 		return nil, err
 	}
+	var id string
 	err = s.between(p, "to", f.To, func(from, to *account) {
 		var shown []*account
 		if to != from {
 			shown = append(shown, to)
 		}
 		if group.IsEmpty() {
-			s.changeOwnPicture(from, id, shown)
+			id = s.changeOwnPicture(from, data, shown)
 		} else {
-			s.changeGroupPicture(from, group, id, shown)
+			id = s.changeGroupPicture(from, group, data, shown)
 		}
 	})
 	return map[string]string{"pictureId": id}, err
 }
 
-func (s *Server) newPicture(f pictureFields) (id string, err error) {
+// data is the picture; none when it is to be removed.
+func (f pictureFields) data() ([]byte, error) {
 	if f.Remove {
-		return "", nil
+		return nil, nil
 	}
-	image := greyJPEG()
-	if f.Image != "" {
-		if image, err = base64.StdEncoding.DecodeString(f.Image); err != nil {
-			return "", invalidField("image", "is not base64")
-		}
+	if f.Image == "" {
+		return greyJPEG(), nil
 	}
-	return s.media.put(image), nil
+	data, err := base64.StdEncoding.DecodeString(f.Image)
+	if err != nil || !isPicture(data) {
+		return nil, invalidField("image", "is not a JPEG in base64")
+	}
+	return data, nil
 }
 
 type aboutFields struct {

@@ -4,7 +4,6 @@ import (
 	"slices"
 
 	waBinary "go.mau.fi/whatsmeow/binary"
-	"go.mau.fi/whatsmeow/types"
 )
 
 // peopleIQ answers requests about people: pictures, abouts, blocked contacts,
@@ -74,83 +73,6 @@ func (s *Server) changeBlocked(a, target *account, by *device, blocked bool) {
 		Attrs:   waBinary.Attrs{"dhash": a.profile.blockHash(), "prev_dhash": before},
 		Content: []waBinary.Node{{Tag: "item", Attrs: waBinary.Attrs{"jid": target.lid, "action": action}}},
 	})
-}
-
-// picture answers with the address of a picture: of the target, else the
-// client's own.
-func picture(s *Server, _ *conn, d *device, n *waBinary.Node) (waBinary.Node, error) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	target := attrJID(n, "target")
-	id := ""
-	if target.Server == types.GroupServer {
-		id = s.groupPictures[target]
-	} else if a := s.accountOf(target.ToNonAD()); a != nil {
-		id = a.profile.Picture
-	} else if target.IsEmpty() {
-		id = d.account.profile.Picture
-	}
-	if id == "" {
-		return waBinary.Node{}, errIQ{404, "item-not-found"}
-	}
-	asked := firstChild(n)
-	if attr(&asked, "id") == id {
-		return waBinary.Node{}, nil // the client has it
-	}
-	path := mediaPath(id)
-	return waBinary.Node{Tag: "picture", Attrs: waBinary.Attrs{
-		"id": id, "type": attr(&asked, "type"), "url": "https://" + mediaHost + path, "direct_path": path,
-	}}, nil
-}
-
-// changePicture sets a picture of the client's account or of a group, or
-// removes it when there is none in the request.
-func changePicture(s *Server, _ *conn, d *device, n *waBinary.Node) (waBinary.Node, error) {
-	child := firstChild(n)
-	data := content(child)
-	id := ""
-	if len(data) > 0 {
-		id = s.media.put(slices.Clone(data))
-	}
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	if target := attrJID(n, "target"); target.Server == types.GroupServer {
-		s.changeGroupPicture(d.account, target, id, nil)
-	} else {
-		s.changeOwnPicture(d.account, id, nil)
-	}
-	if id == "" {
-		return waBinary.Node{}, nil
-	}
-	return waBinary.Node{Tag: "picture", Attrs: waBinary.Attrs{"id": id}}, nil
-}
-
-// changeOwnPicture tells the account's devices, and those of whom it is shown
-// to. The caller holds s.mu.
-func (s *Server) changeOwnPicture(a *account, id string, shown []*account) {
-	a.profile.Picture = id
-	s.persist.account(a)
-	for _, to := range append([]*account{a}, shown...) {
-		s.notify(to, "picture", a.lid, nil, pictureChange(a.lid, types.EmptyJID, id))
-	}
-}
-
-func (s *Server) changeGroupPicture(by *account, group types.JID, id string, shown []*account) {
-	s.groupPictures[group] = id
-	for _, to := range append([]*account{by}, shown...) {
-		s.notify(to, "picture", group, nil, pictureChange(group, by.lid, id))
-	}
-}
-
-func pictureChange(of, author types.JID, id string) waBinary.Node {
-	n := waBinary.Node{Tag: "set", Attrs: waBinary.Attrs{"jid": of, "id": id}}
-	if id == "" {
-		n = waBinary.Node{Tag: "delete", Attrs: waBinary.Attrs{"jid": of}}
-	}
-	if !author.IsEmpty() {
-		n.Attrs["author"] = author
-	}
-	return n
 }
 
 func listPrivacy(s *Server, _ *conn, d *device, _ *waBinary.Node) (waBinary.Node, error) {

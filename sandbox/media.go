@@ -34,6 +34,12 @@ func (m *mediaStore) put(data []byte) (id string) {
 	var raw [16]byte
 	_, _ = rand.Read(raw[:]) // crypto/rand never fails
 	id = hex.EncodeToString(raw[:])
+	m.keep(id, data)
+	return id
+}
+
+// keep stores a file under an id that nothing else has.
+func (m *mediaStore) keep(id string, data []byte) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	m.files[id] = data
@@ -45,7 +51,6 @@ func (m *mediaStore) put(data []byte) (id string) {
 		m.total -= len(m.files[oldest])
 		delete(m.files, oldest)
 	}
-	return id
 }
 
 func (m *mediaStore) get(id string) ([]byte, bool) {

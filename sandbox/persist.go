@@ -19,17 +19,19 @@ const (
 	bucketDevice    = "sandbox_device"
 	bucketPreKey    = "sandbox_prekey"
 	bucketQueue     = "sandbox_queue"
+	bucketPicture   = "sandbox_picture"
 )
 
 // Buckets describes the data file. A device's key is its LID, a zero byte and its id.
 func Buckets() []store.Bucket {
 	return []store.Bucket{
 		{Name: bucketAuthority, Owner: "sandbox", Key: "\"authority\"", Value: "CA, root key and Noise identity, JSON"},
-		{Name: bucketAccount, Owner: "sandbox", Key: "phone number", Value: "LID, name and device counter, JSON"},
+		{Name: bucketAccount, Owner: "sandbox", Key: "phone number", Value: "LID, names, device counter, profile and settings, JSON"},
 		{Name: bucketHandset, Owner: "sandbox", Key: "phone number", Value: "keys and sessions of the phone"},
 		{Name: bucketDevice, Owner: "sandbox", Key: "device", Value: "public keys of a linked device, JSON"},
 		{Name: bucketPreKey, Owner: "sandbox", Key: "device, uint32 id", Value: "unused one-time pre-key, 32 bytes"},
 		{Name: bucketAppState, Owner: "sandbox", Key: "phone number, zero byte, kind, rest by kind", Value: "synchronised settings and their key"},
+		{Name: bucketPicture, Owner: "sandbox", Key: "phone number", Value: "the account's picture, a JPEG"},
 		{Name: bucketQueue, Owner: "sandbox", Key: "device, uint64 sequence", Value: "unacknowledged stanza, as on the wire"},
 	}
 }

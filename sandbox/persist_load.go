@@ -65,6 +65,7 @@ func (s *Server) load() error {
 			add    func(k, v []byte) error
 		}{
 			{bucketAccount, s.loadAccount},
+			{bucketPicture, s.loadPicture},
 			{bucketDevice, s.loadDevice},
 			{bucketPreKey, s.loadPreKey},
 			{bucketQueue, s.loadQueued},
