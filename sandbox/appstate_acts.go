@@ -8,7 +8,6 @@ import (
 	"go.mau.fi/whatsmeow/appstate"
 	"go.mau.fi/whatsmeow/proto/waSyncAction"
 	"go.mau.fi/whatsmeow/types"
-	"google.golang.org/protobuf/proto"
 )
 
 // mutate applies a change of the phone and tells the linked devices.
@@ -153,7 +152,7 @@ func actClearChat(ctx context.Context, s *Server, p *Phone, f removeChatFields) 
 		return nil, err
 	}
 	value := &waSyncAction.SyncActionValue{ClearChatAction: &waSyncAction.ClearChatAction{
-		MessageRange: &waSyncAction.SyncActionMessageRange{LastMessageTimestamp: proto.Int64(time.Now().Unix())},
+		MessageRange: &waSyncAction.SyncActionMessageRange{LastMessageTimestamp: new(time.Now().Unix())},
 	}}
 	return s.mutate(ctx, p, one(appstate.WAPatchRegularHigh, 6, value, appstate.IndexClearChat, chat.String(), "1", flag(f.DeleteMedia)))
 }

@@ -6,7 +6,6 @@ import (
 
 	"go.mau.fi/whatsmeow/appstate"
 	"go.mau.fi/whatsmeow/proto/waSyncAction"
-	"google.golang.org/protobuf/proto"
 )
 
 // messageStateActs are about one message.
@@ -80,7 +79,7 @@ func actDeleteForMe(ctx context.Context, s *Server, p *Phone, f deleteForMeField
 		return nil, err
 	}
 	value := &waSyncAction.SyncActionValue{DeleteMessageForMeAction: &waSyncAction.DeleteMessageForMeAction{
-		DeleteMedia: new(f.DeleteMedia), MessageTimestamp: proto.Int64(time.Now().Unix()),
+		DeleteMedia: new(f.DeleteMedia), MessageTimestamp: new(time.Now().Unix()),
 	}}
 	return s.mutate(ctx, p, one(appstate.WAPatchRegularHigh, 3, value, m.index(appstate.IndexDeleteMessageForMe, named)...))
 }

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"encoding/json"
 	"fmt"
+	"maps"
 	"slices"
 
 	"go.mau.fi/whatsmeow/appstate"
@@ -98,9 +99,7 @@ func (r *appStateRecords) commit() {
 	}
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	for key, value := range r.changes {
-		p.changes[key] = value
-	}
+	maps.Copy(p.changes, r.changes)
 	p.kick()
 }
 

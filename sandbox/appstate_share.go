@@ -35,7 +35,7 @@ func (s *Server) linkedDevices(p *Phone) []linkedDevice {
 }
 
 // changeState lets a phone change its account's state: devices that never saw any get the
-// key first, then fn runs with the state locked, then all devices but except are told.
+// key first, then fn runs with the state locked, then the devices but except are told.
 func (s *Server) changeState(ctx context.Context, p *Phone, name appstate.WAPatchName, except uint16, fn func(*appState, []linkedDevice) error) error {
 	a := s.appStates.account(p.Number(), s.persist)
 	a.acting.Lock()
@@ -47,11 +47,17 @@ func (s *Server) changeState(ctx context.Context, p *Phone, name appstate.WAPatc
 	a.mu.Lock()
 	err := fn(a, linked)
 	version := a.collections[name].version
+	// Who has not read the collection yet is told by that read: a client that is told before
+	// it stored the key reads in vain, and takes the change for a part of its first read.
+	told := slices.DeleteFunc(linked, func(d linkedDevice) bool {
+		_, held := a.shares[d.lid.Device].Base[name]
+		return held
+	})
 	a.mu.Unlock()
 	if err != nil {
 		return err
 	}
-	for _, d := range linked {
+	for _, d := range told {
 		if d.lid.Device != except {
 			s.announce(d.lid, name, version)
 		}
@@ -69,7 +75,7 @@ func (s *Server) shareKey(ctx context.Context, p *Phone, a *appState, linked []l
 		return err
 	}
 	for _, d := range unshared {
-		if _, err := p.sendPeer(ctx, d.lid, message); err != nil {
+		if err := p.sendPeer(ctx, d.lid, message); err != nil {
 			return fmt.Errorf("share app state key with %s: %w", d.lid, err)
 		}
 		a.mu.Lock()
@@ -163,32 +169,32 @@ func (p *Phone) sealFor(h *handset.Handset, device types.JID, plaintext []byte) 
 
 // sendPeer sends one of the phone's own linked devices what only devices of one account
 // tell each other. Errors: ErrPhoneClosed, errNoKeys, or the server's.
-func (p *Phone) sendPeer(ctx context.Context, device types.JID, m *waE2E.ProtocolMessage) (id string, err error) {
+func (p *Phone) sendPeer(ctx context.Context, device types.JID, m *waE2E.ProtocolMessage) error {
 	h, err := p.handset()
 	if err != nil {
-		return "", err
+		return err
 	}
 	message := &waE2E.Message{ProtocolMessage: m}
 	plaintext, err := proto.Marshal(message)
 	if err != nil {
-		return "", fmt.Errorf("encode protocol message: %w", err)
+		return fmt.Errorf("encode protocol message: %w", err)
 	}
 	p.sending.Lock()
 	defer p.sending.Unlock()
-	id = messageID()
+	id := messageID()
 	p.mu.Lock()
 	closed := p.closed
 	p.sent.add(sentMessage{id: id, chat: p.lid, message: message})
 	p.mu.Unlock()
 	if closed {
-		return "", ErrPhoneClosed
+		return ErrPhoneClosed
 	}
 	enc, err := p.sealFor(h, device, plaintext)
 	if err != nil {
-		return "", err
+		return err
 	}
 	p.save()
-	return id, p.SendNode(ctx, waBinary.Node{
+	return p.SendNode(ctx, waBinary.Node{
 		Tag: "message", Content: []waBinary.Node{enc},
 		Attrs: waBinary.Attrs{"id": id, "type": "text", "category": "peer", "to": device},
 	})

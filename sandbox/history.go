@@ -166,7 +166,7 @@ func (s *Server) sendHistory(ctx context.Context, p *Phone, h pastMessages) erro
 		if err != nil {
 			return err
 		}
-		_, err = p.sendPeer(ctx, d.lid, &waE2E.ProtocolMessage{
+		err = p.sendPeer(ctx, d.lid, &waE2E.ProtocolMessage{
 			Type: waE2E.ProtocolMessage_HISTORY_SYNC_NOTIFICATION.Enum(), HistorySyncNotification: n,
 		})
 		if err != nil {

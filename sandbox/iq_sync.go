@@ -84,7 +84,7 @@ func (s *Server) givePatches(d *device, a *appState, name appstate.WAPatchName, 
 	for version := from + 1; version <= until; version++ {
 		patches = append(patches, waBinary.Node{Tag: "patch", Content: c.patches[version-c.first()]})
 	}
-	if broken, ok := a.damaged[damage{d.id, name}]; ok && until == c.version {
+	if broken, ok := a.damaged[damage{d.id, name}]; ok && !held && until == c.version {
 		delete(a.damaged, damage{d.id, name})
 		patches = append(patches, waBinary.Node{Tag: "patch", Content: broken})
 	}

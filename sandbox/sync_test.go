@@ -16,9 +16,11 @@ import (
 	"go.mau.fi/whatsmeow"
 	"go.mau.fi/whatsmeow/appstate"
 	"go.mau.fi/whatsmeow/proto/waMmsRetry"
+	"go.mau.fi/whatsmeow/proto/waServerSync"
 	"go.mau.fi/whatsmeow/store"
 	"go.mau.fi/whatsmeow/types"
 	"go.mau.fi/whatsmeow/types/events"
+	"google.golang.org/protobuf/proto"
 )
 
 // stateMemory is the part of a device's store that app state needs.
@@ -296,6 +298,65 @@ func TestADamagedPatchIsAnErrorOnceAndTheNextActHeals(t *testing.T) {
 	wait(c, 1, every[*events.Pin])
 	if n := count(c, every[*events.AppStateSyncError]); n != 1 {
 		t.Errorf("%d errors, want 1", n)
+	}
+}
+
+func TestADamagedPatchComesAfterTheFirstReadOfACollection(t *testing.T) {
+	s, p, c := synced(t, Config{})
+	mustDo(t, s, p, "app-state-error", fields{"collection": "regular"})
+	if failed := wait(c, 1, every[*events.AppStateSyncError]); failed.FullSync || failed.Name != appstate.WAPatchRegular {
+		t.Errorf("error %+v", failed)
+	}
+}
+
+func TestAClientThatIsBehindGetsTheConflictAndTriesAgain(t *testing.T) {
+	s, p, c := synced(t, Config{})
+	mustDo(t, s, p, "app-state-keys", fields{})
+	wait(c, len(appstate.AllPatchNames), every[*events.AppStateSyncComplete])
+	a := s.appStates.account(p.Number(), s.persist)
+	a.mu.Lock()
+	err := a.change(context.Background(), appstate.BuildPin(otherJID, true)) // without telling anybody
+	a.mu.Unlock()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := c.SendAppState(context.Background(), appstate.BuildMarkChatAsRead(otherJID, true, time.Time{}, nil)); err != nil {
+		t.Fatal(err)
+	}
+	wait(c, 1, every[*events.Pin])
+	wait(c, 1, every[*events.MarkChatAsRead])
+}
+
+func TestPatchesThatWouldBreakTheDecoderAreRefusedAndChangeNothing(t *testing.T) {
+	a := newAppState("5511911111111", &persistence{})
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	if err := a.begin(context.Background()); err != nil {
+		t.Fatal(err)
+	}
+	good, err := a.encode(context.Background(), appstate.BuildPin(otherJID, true))
+	if err != nil {
+		t.Fatal(err)
+	}
+	short := &waServerSync.SyncdPatch{Mutations: []*waServerSync.SyncdMutation{{
+		Record: &waServerSync.SyncdRecord{Index: &waServerSync.SyncdIndex{Blob: make([]byte, 32)}, Value: &waServerSync.SyncdValue{Blob: []byte{1}}},
+	}}}
+	raw, err := proto.Marshal(short)
+	if err != nil {
+		t.Fatal(err)
+	}
+	flipped := slices.Clone(good)
+	flipped[len(flipped)/2] ^= 1
+	for name, bad := range map[string][]byte{"empty": nil, "noise": {1, 2, 3}, "short value": raw, "flipped": flipped, "large": make([]byte, maxPatchBytes+1)} {
+		if _, err := a.apply(context.Background(), appstate.WAPatchRegularLow, bad); !errors.Is(err, errPatch) {
+			t.Errorf("%s: error %v", name, err)
+		}
+	}
+	if c := a.collections[appstate.WAPatchRegularLow]; c.version != 1 || len(c.records) != 1 || len(c.patches) != 1 {
+		t.Errorf("the collection changed: version %d", c.version)
+	}
+	if _, err := a.apply(context.Background(), appstate.WAPatchRegularLow, good); err != nil {
+		t.Errorf("the good one: %v", err)
 	}
 }
 
