@@ -86,6 +86,7 @@ type savedState struct {
 	NextPreKey   uint32            `json:"next_pre_key"`
 	PreKeys      map[uint32][]byte `json:"pre_keys,omitempty"`
 	Sessions     map[string][]byte `json:"sessions,omitempty"`
+	SenderKeys   map[string][]byte `json:"sender_keys,omitempty"`
 }
 
 const stateVersion = 1
@@ -99,7 +100,7 @@ func (h *Handset) State() ([]byte, error) {
 		Version: stateVersion, PN: h.pn, LID: h.lid,
 		Identity: h.identity.Priv[:], SignedPreKey: h.signedPreKey.Priv[:],
 		Registration: h.registrationID, NextPreKey: h.signal.nextPreKey,
-		PreKeys: h.signal.preKeys, Sessions: h.signal.sessions,
+		PreKeys: h.signal.preKeys, Sessions: h.signal.sessions, SenderKeys: h.signal.senderKeys,
 	})
 	if err != nil {
 		return nil, fmt.Errorf("encode state of handset %s: %w", h.pn, err)
@@ -124,6 +125,7 @@ func Restore(state []byte) (*Handset, error) {
 	h.signal.nextPreKey = saved.NextPreKey
 	maps.Copy(h.signal.preKeys, saved.PreKeys)
 	maps.Copy(h.signal.sessions, saved.Sessions)
+	maps.Copy(h.signal.senderKeys, saved.SenderKeys)
 	return h, nil
 }
 
@@ -148,6 +150,11 @@ func (s *savedState) check() error {
 	for address, raw := range s.Sessions {
 		if _, err := decodeSession(raw); err != nil {
 			return fmt.Errorf("session %q: %w", address, err)
+		}
+	}
+	for name, raw := range s.SenderKeys {
+		if _, err := decodeSenderKey(raw); err != nil {
+			return fmt.Errorf("sender key %q: %w", name, err)
 		}
 	}
 	return nil

@@ -6,7 +6,6 @@ import (
 	"fmt"
 
 	"go.mau.fi/libsignal/ecc"
-	grouprecord "go.mau.fi/libsignal/groups/state/record"
 	"go.mau.fi/libsignal/keys/identity"
 	"go.mau.fi/libsignal/protocol"
 	"go.mau.fi/libsignal/serialize"
@@ -31,12 +30,16 @@ type signalStore struct {
 	nextPreKey uint32
 	preKeys    map[uint32][]byte // private keys
 	sessions   map[string][]byte // by Signal address; serialised, so a failed step changes nothing
+	senderKeys map[string][]byte // by group and Signal address, serialised
 }
 
 var _ store.SignalProtocol = (*signalStore)(nil)
 
 func newSignalStore(h *Handset) *signalStore {
-	return &signalStore{handset: h, nextPreKey: 1, preKeys: map[uint32][]byte{}, sessions: map[string][]byte{}}
+	return &signalStore{
+		handset: h, nextPreKey: 1,
+		preKeys: map[uint32][]byte{}, sessions: map[string][]byte{}, senderKeys: map[string][]byte{},
+	}
 }
 
 func serializer() *serialize.Serializer { return serialize.NewProtoBufSerializer() }
@@ -138,7 +141,7 @@ func eccPair(pair *keys.KeyPair) *ecc.ECKeyPair {
 	return ecc.NewECKeyPair(ecc.NewDjbECPublicKey(*pair.Pub), ecc.NewDjbECPrivateKey(*pair.Priv))
 }
 
-// The rest of the interface is never called on a one-to-one session.
+// The rest of the interface is never called.
 
 func (s *signalStore) StorePreKey(context.Context, uint32, *record.PreKey) error { return errUnused }
 
@@ -164,11 +167,3 @@ func (s *signalStore) ContainsSignedPreKey(_ context.Context, id uint32) (bool, 
 }
 
 func (s *signalStore) RemoveSignedPreKey(context.Context, uint32) error { return errUnused }
-
-func (s *signalStore) StoreSenderKey(context.Context, *protocol.SenderKeyName, *grouprecord.SenderKey) error {
-	return errUnused
-}
-
-func (s *signalStore) LoadSenderKey(context.Context, *protocol.SenderKeyName) (*grouprecord.SenderKey, error) {
-	return nil, errUnused
-}

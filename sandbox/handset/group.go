@@ -1,0 +1,127 @@
+package handset
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	"go.mau.fi/libsignal/groups"
+	grouprecord "go.mau.fi/libsignal/groups/state/record"
+	"go.mau.fi/libsignal/protocol"
+	"go.mau.fi/libsignal/signalerror"
+	"go.mau.fi/whatsmeow/types"
+)
+
+// EncSenderKey is the encryption type of an <enc> node that all devices of a group read
+// with the sender's key.
+const EncSenderKey = "skmsg"
+
+// senderKeyName says whose key for which group is meant. Both the handset's own key and
+// those of others are kept under it.
+func senderKeyName(group, device types.JID) *protocol.SenderKeyName {
+	return protocol.NewSenderKeyName(group.String(), device.SignalAddress())
+}
+
+// SenderKey returns the distribution message of the handset's own key for a group, made
+// when there is none. Whoever gets it can read what EncryptGroup makes from now on, and
+// nothing older. It changes the state.
+func (h *Handset) SenderKey(group types.JID) (distribution []byte, err error) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	defer recoverAs(&err)
+	builder := groups.NewGroupSessionBuilder(h.signal, serializer())
+	message, err := builder.Create(context.Background(), senderKeyName(group, h.lid))
+	if err != nil {
+		return nil, fmt.Errorf("sender key for %s: %w", group, err)
+	}
+	return message.Serialize(), nil
+}
+
+// AcceptSenderKey keeps the key that a device distributed for a group. It changes the
+// state, except when the distribution message is malformed.
+func (h *Handset) AcceptSenderKey(group, from types.JID, distribution []byte) (err error) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	defer recoverAs(&err)
+	s := serializer()
+	message, err := protocol.NewSenderKeyDistributionMessageFromBytes(distribution, s.SenderKeyDistributionMessage)
+	if err == nil {
+		err = groups.NewGroupSessionBuilder(h.signal, s).Process(context.Background(), senderKeyName(group, from), message)
+	}
+	if err != nil {
+		return fmt.Errorf("accept the sender key of %s for %s: %w", from, group, err)
+	}
+	return nil
+}
+
+// EncryptGroup pads a marshalled message and encrypts it for everybody who has the
+// handset's SenderKey. It changes the state.
+func (h *Handset) EncryptGroup(group types.JID, plaintext []byte) (ciphertext []byte, err error) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	defer recoverAs(&err)
+	message, err := h.groupCipher(group, h.lid).Encrypt(context.Background(), pad(plaintext))
+	if err != nil {
+		return nil, fmt.Errorf("encrypt for %s: %w", group, err)
+	}
+	return message.SignedSerialize(), nil
+}
+
+// DecryptGroup opens a message that a device encrypted for a group and removes the
+// padding. ErrDuplicate means that it was opened before, or is older than the key that
+// was distributed; any other error is answered with a retry receipt by a real phone.
+func (h *Handset) DecryptGroup(group, from types.JID, ciphertext []byte) (plaintext []byte, err error) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	padded, err := h.openGroup(group, from, ciphertext)
+	if errors.Is(err, signalerror.ErrOldCounter) {
+		err = ErrDuplicate
+	}
+	if err == nil {
+		plaintext, err = unpad(padded)
+	}
+	if err != nil {
+		return nil, fmt.Errorf("decrypt what %s wrote in %s: %w", from, group, err)
+	}
+	return plaintext, nil
+}
+
+func (h *Handset) openGroup(group, from types.JID, ciphertext []byte) (padded []byte, err error) {
+	defer recoverAs(&err)
+	message, err := protocol.NewSenderKeyMessageFromBytes(ciphertext, serializer().SenderKeyMessage)
+	if err != nil {
+		return nil, err
+	}
+	return h.groupCipher(group, from).Decrypt(context.Background(), message)
+}
+
+func (h *Handset) groupCipher(group, device types.JID) *groups.GroupCipher {
+	return groups.NewGroupCipher(groups.NewGroupSessionBuilder(h.signal, serializer()), senderKeyName(group, device), h.signal)
+}
+
+func senderKeyID(name *protocol.SenderKeyName) string {
+	return name.GroupID() + " " + name.Sender().String()
+}
+
+// StoreSenderKey implements libsignal's store.
+func (s *signalStore) StoreSenderKey(_ context.Context, name *protocol.SenderKeyName, key *grouprecord.SenderKey) error {
+	s.senderKeys[senderKeyID(name)] = key.Serialize()
+	return nil
+}
+
+// LoadSenderKey implements libsignal's store: an empty record stands for none.
+func (s *signalStore) LoadSenderKey(_ context.Context, name *protocol.SenderKeyName) (*grouprecord.SenderKey, error) {
+	raw, ok := s.senderKeys[senderKeyID(name)]
+	if !ok {
+		ser := serializer()
+		return grouprecord.NewSenderKey(ser.SenderKeyRecord, ser.SenderKeyState), nil
+	}
+	return decodeSenderKey(raw)
+}
+
+// decodeSenderKey turns libsignal's panics on malformed records into errors.
+func decodeSenderKey(raw []byte) (key *grouprecord.SenderKey, err error) {
+	defer recoverAs(&err)
+	s := serializer()
+	return grouprecord.NewSenderKeyFromBytes(raw, s.SenderKeyRecord, s.SenderKeyState)
+}
