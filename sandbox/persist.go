@@ -32,6 +32,7 @@ func Buckets() []store.Bucket {
 		{Name: bucketPreKey, Owner: "sandbox", Key: "device, uint32 id", Value: "unused one-time pre-key, 32 bytes"},
 		{Name: bucketAppState, Owner: "sandbox", Key: "phone number, zero byte, kind, rest by kind", Value: "synchronised settings and their key"},
 		{Name: bucketPicture, Owner: "sandbox", Key: "phone number", Value: "the account's picture, a JPEG"},
+		{Name: bucketGroup, Owner: "sandbox", Key: "user part of the group's address", Value: "the group, JSON"},
 		{Name: bucketQueue, Owner: "sandbox", Key: "device, uint64 sequence", Value: "unacknowledged stanza, as on the wire"},
 	}
 }

@@ -66,6 +66,7 @@ func (s *Server) load() error {
 		}{
 			{bucketAccount, s.loadAccount},
 			{bucketPicture, s.loadPicture},
+			{bucketGroup, s.loadGroup},
 			{bucketDevice, s.loadDevice},
 			{bucketPreKey, s.loadPreKey},
 			{bucketQueue, s.loadQueued},

@@ -14,17 +14,14 @@ import (
 	"go.mau.fi/whatsmeow/types"
 )
 
-var (
-	errNoGroup   = errors.New("the sandbox has no such group")
-	errNotRouted = errors.New("no device is at this address")
-)
+var errNotRouted = errors.New("no device is at this address")
 
 // ackErrorOf is the code that refuses a message.
 func ackErrorOf(err error) int {
 	switch {
-	case errors.Is(err, errNoGroup):
+	case errors.Is(err, errNotInGroup), errors.Is(err, errAdminsOnly):
 		return 403
-	case errors.Is(err, ErrNoAccount):
+	case errors.Is(err, ErrNoAccount), errors.Is(err, errNoGroup):
 		return 404
 	default:
 		return 500

@@ -62,6 +62,7 @@ type Server struct {
 	closed   bool
 	byPN     map[string]*account
 	byLID    map[string]*account
+	groups   map[string]*group // by the user part of the address
 	conns    map[*conn]struct{}
 	pending  map[string]*conn      // unpaired connections by ref
 	hellos   []*companionHello     // waiting link codes, oldest first
@@ -89,7 +90,7 @@ func Open(cfg Config) (*Server, error) {
 	}
 	s := &Server{
 		log: log, persist: persist, media: newMediaStore(), authority: cfg.authority,
-		byPN: map[string]*account{}, byLID: map[string]*account{}, conns: map[*conn]struct{}{},
+		byPN: map[string]*account{}, byLID: map[string]*account{}, groups: map[string]*group{}, conns: map[*conn]struct{}{},
 		pending: map[string]*conn{}, watchers: map[*account]watchSet{}, refusals: map[string]refusal{}, groupPictures: map[types.JID]string{},
 	}
 	if err := s.open(cfg.Listen); err != nil {
