@@ -25,8 +25,9 @@
 //
 // # What a restart and a crash lose
 //
-// With a Path, everything but media, presence and the messages that phones remember is kept:
-// certificates, accounts, keys, sessions, links, pre-keys and queues. Closing loses nothing.
+// With a Path, everything but media, groups' pictures, presence and the messages that phones
+// remember is kept: certificates, accounts with what they show and have set, keys, sessions,
+// links, pre-keys and queues. Closing loses nothing.
 // Changes are written behind in groups, so a crash may lose those of the last moments (a
 // completed pairing never): a phone then behaves as if restored from a backup, and the retry
 // receipts of the protocol repair its sessions. Without a Path everything ends with the process.

@@ -22,8 +22,6 @@ func peopleIQ(key iqKey) (iqHandler, bool) {
 		return listPrivacy, true
 	case iqKey{"privacy", "set", "privacy"}:
 		return setPrivacy, true
-	case iqKey{"status", "set", "status"}:
-		return setAbout, true
 	default:
 		return nil, false
 	}
@@ -111,15 +109,6 @@ func (s *Server) changePrivacy(a *account, by *device, name, value string) {
 	s.notifyOthers(a, by, "account_sync", a.pn, waBinary.Node{Tag: "privacy", Content: []waBinary.Node{
 		{Tag: "category", Attrs: waBinary.Attrs{"name": name, "value": value}},
 	}})
-}
-
-func setAbout(s *Server, _ *conn, d *device, n *waBinary.Node) (waBinary.Node, error) {
-	child := firstChild(n)
-	text := string(content(child))
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	s.changeAbout(d.account, d, text)
-	return waBinary.Node{}, nil
 }
 
 // changeAbout sets the text and tells the account's other devices. The caller

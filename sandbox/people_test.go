@@ -197,6 +197,12 @@ func TestGroupPictureIsSetByActAndByClient(t *testing.T) {
 	if e := wait(c, 3, every[*events.Picture]); !e.Remove || e.JID != group {
 		t.Errorf("removed by client: %+v", e)
 	}
+	if _, err := c.GetProfilePictureInfo(t.Context(), group, nil); !errors.Is(err, whatsmeow.ErrProfilePictureNotSet) {
+		t.Errorf("after the removal: %v", err)
+	}
+	if _, err := c.SetGroupPhoto(t.Context(), group, []byte("a text")); !errors.Is(err, whatsmeow.ErrInvalidImageFormat) {
+		t.Errorf("a picture that is no JPEG: %v", err)
+	}
 }
 
 func TestAboutIsToldAndAnswered(t *testing.T) {
