@@ -205,6 +205,24 @@ func TestGroupPictureIsSetByActAndByClient(t *testing.T) {
 	}
 }
 
+func TestGroupPictureIsToldToEveryMemberOnce(t *testing.T) {
+	s, own, anne, c := withContacts(t)
+	jid := types.NewJID("120363000000000001", types.GroupServer)
+	s.mu.Lock()
+	s.groups[jid.User] = &group{jid: jid, Members: []member{{LID: anne.LID().User}, {LID: own.LID().User}}}
+	s.mu.Unlock()
+	id := does(t, s, anneNumber, `{"do":"picture","group":"`+jid.String()+`"}`)["pictureId"]
+	if e := wait(c, 1, every[*events.Picture]); e.JID != jid || e.PictureID != id {
+		t.Errorf("told %+v, want picture %s", e, id)
+	}
+	does(t, s, anneNumber, `{"do":"picture","group":"`+jid.String()+`","to":"`+ownNumber+`"}`)
+	does(t, s, anneNumber, `{"do":"about","to":"`+ownNumber+`"}`)
+	wait(c, 1, every[*events.UserAbout]) // behind all pictures
+	if n := count(c, every[*events.Picture]); n != 2 {
+		t.Errorf("%d pictures, want each once", n)
+	}
+}
+
 func TestAboutIsToldAndAnswered(t *testing.T) {
 	s, own, anne, c := withContacts(t)
 	does(t, s, anneNumber, `{"do":"about","text":"baking","to":"`+ownNumber+`"}`)

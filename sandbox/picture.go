@@ -85,14 +85,20 @@ func (s *Server) changeOwnPicture(a *account, data []byte, shown []*account) (id
 	return id
 }
 
-// changeGroupPicture does the same for a group. The caller holds s.mu.
+// changeGroupPicture does the same for a group, whose members are told too. The
+// group need not exist. The caller holds s.mu.
 func (s *Server) changeGroupPicture(by *account, group types.JID, data []byte, shown []*account) (id string) {
 	delete(s.groupPictures, group)
 	if len(data) > 0 {
 		id = s.media.put(data)
 		s.groupPictures[group] = id
 	}
-	for _, to := range append([]*account{by}, shown...) {
+	told := map[*account]bool{}
+	for _, to := range slices.Concat([]*account{by}, shown, s.membersOf(group)) {
+		if told[to] {
+			continue
+		}
+		told[to] = true
 		s.notify(to, "picture", group, nil, pictureChange(group, by.lid, id))
 	}
 	return id
