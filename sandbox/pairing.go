@@ -115,7 +115,7 @@ func (s *Server) pair(p *Phone, c *conn, advSecret []byte) error {
 		return fmt.Errorf("link to %s: %w", p.Number(), err)
 	}
 	if s.takeBrokenPairing(d.account) {
-		advSecret = []byte("not the secret of the code")
+		advSecret = make([]byte, len(advSecret))
 	}
 	signed, err := h.SignDevice(d.keys.Identity, advSecret, uint32(d.id))
 	if err != nil {
