@@ -49,6 +49,8 @@ func refusedBy(err error) refused {
 		return r
 	case errors.Is(err, ErrNumber), errors.Is(err, ErrLID), errors.Is(err, ErrNoAccount):
 		return refused{http.StatusUnprocessableEntity, "INVALID_PHONE", err.Error()}
+	case errors.Is(err, errNoGroup), errors.Is(err, errNotInGroup), errors.Is(err, errAdminsOnly):
+		return refused{http.StatusUnprocessableEntity, "INVALID_GROUP", err.Error()}
 	case errors.Is(err, handset.ErrQR), errors.Is(err, handset.ErrCode):
 		return refused{http.StatusUnprocessableEntity, "INVALID_CODE", err.Error()}
 	case errors.Is(err, ErrExists):

@@ -99,6 +99,33 @@ func (s *Server) groupOf(a *account, jid types.JID) (*group, error) {
 	return g, nil
 }
 
+// rule says who may do something in a group.
+type rule func(g *group, a *account) bool
+
+func anyMember(*group, *account) bool { return true }
+
+func adminOnly(g *group, a *account) bool { return g.isAdmin(a) }
+
+// mayEdit is for what is said about the group: a locked one leaves it to admins.
+func mayEdit(g *group, a *account) bool { return !g.Locked || g.isAdmin(a) }
+
+func mayAdd(g *group, a *account) bool {
+	return g.MemberAdd != string(types.GroupMemberAddModeAdmin) || g.isAdmin(a)
+}
+
+// allowed is groupOf for somebody who wants to do what the rule is for. Errors: those of
+// groupOf, errAdminsOnly.
+func (s *Server) allowed(a *account, jid types.JID, may rule) (*group, error) {
+	g, err := s.groupOf(a, jid)
+	if err == nil && !may(g, a) {
+		err = fmt.Errorf("%s in %s: %w", a.pn, jid, errAdminsOnly)
+	}
+	if err != nil {
+		return nil, err
+	}
+	return g, nil
+}
+
 // membersOf lists the accounts in a group, in the order in which they joined; none when
 // there is no such group. The caller holds s.mu.
 func (s *Server) membersOf(jid types.JID) []*account {

@@ -91,10 +91,14 @@ func devicesNode(a *account) waBinary.Node {
 	return waBinary.Node{Tag: "devices", Content: []waBinary.Node{{Tag: "device-list", Content: devices}}}
 }
 
-// devicesOf lists an account's devices in LID form; nil when there is no such account.
+// devicesOf lists the devices of an account, or of all members of a group, in LID form; nil
+// when there is no such account or group.
 func (s *Server) devicesOf(user types.JID) []types.JID {
 	s.mu.Lock()
 	defer s.mu.Unlock()
+	if user.Server == types.GroupServer {
+		return s.groupDevices(user)
+	}
 	a := s.accountOf(user.ToNonAD())
 	if a == nil {
 		return nil

@@ -19,7 +19,8 @@ import (
 type network interface {
 	// route takes a stanza as a client at from would send it.
 	route(ctx context.Context, from types.JID, n waBinary.Node) error
-	// devicesOf lists an account's devices in LID form, device 0 included.
+	// devicesOf lists the devices of an account, or of all members of a group, in LID form,
+	// each device 0 included.
 	devicesOf(user types.JID) []types.JID
 	bundleOf(dev types.JID) (handset.Bundle, bool)
 	// identityOf accepts either form of address.

@@ -18,7 +18,7 @@ const maxReceived = 10_000
 type Received struct {
 	ID      string
 	From    types.JID // the sending device
-	Chat    types.JID // the other account, also for messages of the phone's own devices
+	Chat    types.JID // the group, or the other account, also for messages of the phone's own devices
 	Text    string    // empty for anything but a text
 	Message *waE2E.Message
 	At      time.Time

@@ -37,7 +37,14 @@ func (p *Phone) handle(ctx context.Context, n waBinary.Node) {
 func (p *Phone) onMessage(ctx context.Context, n waBinary.Node) {
 	enc, ok := p.encOf(n)
 	h, err := p.handset()
-	if !ok || err != nil {
+	if err != nil {
+		return
+	}
+	if group := n.AttrGetter().OptionalJIDOrEmpty("from"); group.Server == types.GroupServer {
+		p.onGroupMessage(ctx, h, group, n)
+		return
+	}
+	if !ok {
 		return
 	}
 	from := p.deviceLID(n.AttrGetter().OptionalJIDOrEmpty("from"))
@@ -95,7 +102,9 @@ func (p *Phone) deviceLID(device types.JID) types.JID {
 
 func (p *Phone) record(n waBinary.Node, from types.JID, message *waE2E.Message) Received {
 	chat := from.ToNonAD()
-	if from.User == p.lid.User {
+	if group := n.AttrGetter().OptionalJIDOrEmpty("from"); group.Server == types.GroupServer {
+		chat = group
+	} else if from.User == p.lid.User {
 		if to := n.AttrGetter().OptionalJIDOrEmpty("recipient"); !to.IsEmpty() {
 			chat = to
 		}
@@ -125,7 +134,7 @@ func receiptFor(n waBinary.Node) waBinary.Attrs {
 
 func (p *Phone) acknowledge(ctx context.Context, n waBinary.Node) {
 	attrs := receiptFor(n)
-	if n.AttrGetter().OptionalJIDOrEmpty("from").User == p.lid.User {
+	if authorOf(n).User == p.lid.User {
 		attrs["type"] = "sender"
 	}
 	_ = p.SendNode(ctx, waBinary.Node{Tag: "receipt", Attrs: attrs})

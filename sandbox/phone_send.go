@@ -58,20 +58,25 @@ func (l sentLog) find(id string) (sentMessage, bool) {
 	return l[i], true
 }
 
-// SendText sends a text to every device of an account and to the phone's own linked
-// devices, and returns the message id once the server took it. Errors: ErrNoAccount,
-// ErrPhoneClosed, or the server's.
+// SendText sends a text to every device of an account, or of all members of a group, and to
+// the phone's own linked devices, and returns the message id once the server took it.
+// Errors: ErrNoAccount, ErrPhoneClosed, or the server's.
 func (p *Phone) SendText(ctx context.Context, to types.JID, text string) (string, error) {
 	return p.Send(ctx, to, &waE2E.Message{Conversation: &text}, SendOptions{})
 }
 
 // Send is SendText for any message.
 func (p *Phone) Send(ctx context.Context, to types.JID, message *waE2E.Message, o SendOptions) (string, error) {
-	pn, lid, ok := p.net.identityOf(to.ToNonAD())
-	if !ok {
-		return "", fmt.Errorf("send from %s to %s: %w", p.Number(), to, ErrNoAccount)
+	fanOut := p.fanOutGroup
+	chat := to
+	if to.Server != types.GroupServer {
+		pn, lid, ok := p.net.identityOf(to.ToNonAD())
+		if !ok {
+			return "", fmt.Errorf("send from %s to %s: %w", p.Number(), to, ErrNoAccount)
+		}
+		chat, fanOut = lid, func(ctx context.Context, m sentMessage) error { return p.fanOut(ctx, pn, m) }
 	}
-	m := sentMessage{id: o.ID, chat: lid, message: message, options: o}
+	m := sentMessage{id: o.ID, chat: chat, message: message, options: o}
 	if m.id == "" {
 		m.id = messageID()
 	}
@@ -82,7 +87,7 @@ func (p *Phone) Send(ctx context.Context, to types.JID, message *waE2E.Message, 
 	if closed {
 		return "", fmt.Errorf("send from %s: %w", p.Number(), ErrPhoneClosed)
 	}
-	if err := p.fanOut(ctx, pn, m); err != nil {
+	if err := fanOut(ctx, m); err != nil {
 		return "", fmt.Errorf("send from %s to %s: %w", p.Number(), to, err)
 	}
 	return m.id, nil
@@ -156,7 +161,7 @@ func (p *Phone) encrypt(device types.JID, bundle *handset.Bundle, m sentMessage)
 		bundle = &fetched
 	}
 	message := m.message
-	if device.User == p.lid.User {
+	if device.User == p.lid.User && m.chat.Server != types.GroupServer {
 		message = &waE2E.Message{DeviceSentMessage: &waE2E.DeviceSentMessage{
 			DestinationJID: new(m.chat.String()), Message: m.message,
 		}}
@@ -180,7 +185,7 @@ func (p *Phone) encrypt(device types.JID, bundle *handset.Bundle, m sentMessage)
 // failed twice is made anew even when the device sent no keys.
 func (p *Phone) onRetry(ctx context.Context, n waBinary.Node) {
 	retry := n.GetChildByTag("retry")
-	device := p.deviceLID(n.AttrGetter().OptionalJIDOrEmpty("from"))
+	device := p.deviceLID(authorOf(n))
 	p.mu.Lock()
 	m, known := p.sent.find(n.AttrGetter().OptionalString("id"))
 	p.mu.Unlock()
@@ -196,14 +201,21 @@ func (p *Phone) onRetry(ctx context.Context, n waBinary.Node) {
 	}
 	p.sending.Lock()
 	defer p.sending.Unlock()
+	attrs := m.attrs()
+	attrs["to"], attrs["device_fanout"] = device, "false"
+	if m.chat.Server == types.GroupServer {
+		delete(attrs, "device_fanout")
+		attrs["to"], attrs["participant"] = m.chat, device
+		if m, err = p.withSenderKey(m); err != nil {
+			return
+		}
+	}
 	enc, ok, err := p.encrypt(device, bundle, m)
 	if !ok || err != nil {
 		return
 	}
 	enc.Attrs["count"] = count
 	p.save()
-	attrs := m.attrs()
-	attrs["to"], attrs["device_fanout"] = device, "false"
 	_ = p.SendNode(ctx, waBinary.Node{Tag: "message", Attrs: attrs, Content: []waBinary.Node{enc}})
 }
 

@@ -79,7 +79,7 @@ func (s *Server) dispatch(from types.JID, n waBinary.Node) ([]delivery, error) {
 func (s *Server) dispatchMessage(sender *account, from types.JID, n waBinary.Node) ([]delivery, error) {
 	to := attrJID(&n, "to")
 	if to.Server == types.GroupServer {
-		return nil, errNoGroup
+		return s.dispatchGroupMessage(sender, from, n)
 	}
 	chat := s.accountOf(to.ToNonAD())
 	if chat == nil {
@@ -151,13 +151,16 @@ func (s *Server) deliverTo(deliveries []delivery, a *account, id uint16, n waBin
 // a retry receipt goes only to the device that has to send again.
 func (s *Server) dispatchReceipt(sender *account, from types.JID, n waBinary.Node) ([]delivery, error) {
 	to := attrJID(&n, "to")
-	target := s.accountOf(to.ToNonAD())
-	if target == nil {
-		return nil, fmt.Errorf("receipt to %s: %w", to, ErrNoAccount)
-	}
 	kind := attr(&n, "type")
 	if kind == "sender" || kind == "peer_msg" || kind == "hist_sync" {
 		return nil, nil
+	}
+	if to.Server == types.GroupServer {
+		return s.dispatchGroupReceipt(sender, from, n)
+	}
+	target := s.accountOf(to.ToNonAD())
+	if target == nil {
+		return nil, fmt.Errorf("receipt to %s: %w", to, ErrNoAccount)
 	}
 	out := waBinary.Node{Tag: "receipt", Content: n.Content, Attrs: waBinary.Attrs{
 		"id": n.Attrs["id"], "from": sender.deviceLID(from.Device), "t": time.Now().Unix(),
@@ -209,6 +212,9 @@ func (s *Server) dispatchPresence(sender *account, from types.JID, n waBinary.No
 // dispatchChatState reaches only sessions that are there now, as in the real network.
 func (s *Server) dispatchChatState(sender *account, n waBinary.Node) error {
 	to := attrJID(&n, "to")
+	if to.Server == types.GroupServer {
+		return s.dispatchGroupState(sender, n)
+	}
 	target := s.accountOf(to.ToNonAD())
 	if target == nil {
 		return fmt.Errorf("chat state to %s: %w", to, ErrNoAccount)
@@ -230,6 +236,9 @@ func (s *Server) staleHash(d *device, n waBinary.Node) string {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	participants, ok := n.GetOptionalChildByTag("participants")
+	if to := attrJID(&n, "to"); ok && to.Server == types.GroupServer {
+		return s.staleGroupHash(to, n)
+	}
 	chat := s.accountOf(attrJID(&n, "to").ToNonAD())
 	if !ok || chat == nil {
 		return ""
