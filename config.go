@@ -20,7 +20,7 @@ type Config struct {
 	}
 	Metrics struct{ Listen string }
 	Store   struct{ Path string }
-	Log   struct{ Level, Format string }
+	Log     struct{ Level, Format string }
 
 	Authentication struct {
 		GlobalAuthToken string

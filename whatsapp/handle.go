@@ -33,6 +33,8 @@ func (s *Session) handle(cli *whatsmeow.Client, evt any) (ok bool) {
 	switch evt := evt.(type) {
 	case *events.Message:
 		return s.deliver(s.messageFact(cli, evt)) && s.tellMeta(cli, evt)
+	case *events.FBMessage:
+		return s.deliver(s.fbMessageFact(cli, evt))
 	case *events.Receipt:
 		return s.deliver(receiptFact(evt))
 	}
@@ -58,6 +60,9 @@ func (s *Session) accountEvent(cli *whatsmeow.Client, evt any) bool {
 		s.catchingUp.Store(evt.Total > 0)
 	case *events.OfflineSyncCompleted:
 		s.catchingUp.Store(false)
+	case *events.PrivacySettings:
+		// The library has stored the new values, but leaves them out here.
+		evt.NewSettings = cli.GetPrivacySettings(context.Background())
 	}
 	t := s.translator(cli)
 	facts, ok := t.facts(evt)

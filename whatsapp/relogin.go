@@ -21,7 +21,7 @@ const (
 	reloginNone      reloginState = iota
 	reloginEarly                  // code 515 was handled before the pairing that it follows
 	reloginExpected               // paired; waiting for code 515
-	reloginAnnounced              // manual.reconnect was reported; waiting for Connect
+	reloginAnnounced              // manual.reconnect was reported; waiting for Connect and its login
 )
 
 // expectRelogin starts the watchdog after a pairing. It reports whether the
@@ -50,13 +50,13 @@ func (s *Session) expectRelogin() (early bool) {
 	return early
 }
 
-// announceRelogin reports manual.reconnect, once per pairing, and tells
-// whether it did. The library handles a pairing and the code 515 after it in
-// two goroutines; when the code comes first it is kept for the pairing. The
-// caller holds s.order.
+// announceRelogin reports manual.reconnect, once per pairing or request of
+// WhatsApp, and tells whether it did. The library handles a pairing and the
+// code 515 after it in two goroutines; when the code comes first it is kept
+// for the pairing. The caller holds s.order.
 func (s *Session) announceRelogin() bool {
 	s.mu.Lock()
-	due := s.relogin == reloginExpected
+	due := s.relogin == reloginExpected || s.relogin == reloginNone && s.paired
 	if s.relogin == reloginNone && !s.paired {
 		s.relogin = reloginEarly
 	}
