@@ -37,7 +37,7 @@ func (k *senderKeys) GetSenderKey(_ context.Context, group, user string) ([]byte
 	return k.keys[group+" "+user], nil
 }
 
-// member links a client that can read and write in groups.
+// groupClient links a client that can read and write in groups.
 func groupClient(t *testing.T, s *Server, number string) *client {
 	t.Helper()
 	p, ok := s.Phone(number)
@@ -401,7 +401,7 @@ func TestGroupsRefuseWhatIsNotAllowed(t *testing.T) {
 }
 
 func TestCommunitiesLinkTheirGroups(t *testing.T) {
-	s, own, anne, _, c := groupNet(t, Config{})
+	_, own, anne, _, c := groupNet(t, Config{})
 	ctx := t.Context()
 	community, err := c.CreateGroup(ctx, whatsmeow.ReqCreateGroup{Name: "Town", GroupParent: types.GroupParent{IsParent: true}})
 	if err != nil || !community.IsParent {
@@ -435,7 +435,6 @@ func TestCommunitiesLinkTheirGroups(t *testing.T) {
 	if e := wait(c, 1, func(e *events.GroupInfo) bool { return e.JID == jid && e.Unlink != nil }); e.Unlink.UnlinkReason != types.GroupUnlinkReasonDefault {
 		t.Errorf("unlinked %+v", e.Unlink)
 	}
-	_ = s
 }
 
 func TestRestartKeepsGroupsAndTheirKeys(t *testing.T) {
