@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"go.mau.fi/whatsmeow"
+	waBinary "go.mau.fi/whatsmeow/binary"
 	"go.mau.fi/whatsmeow/proto/waE2E"
 	"go.mau.fi/whatsmeow/types"
 	"go.mau.fi/whatsmeow/types/events"
@@ -120,17 +121,23 @@ func TestGroupTextThatAPhoneCannotReadIsSentAgainByTheClient(t *testing.T) {
 }
 
 func TestGroupReceiptsReachTheAuthorOnly(t *testing.T) {
-	s, _, anne, bob, c := groupNet(t, Config{})
+	s, own, anne, bob, c := groupNet(t, Config{})
 	other := groupClient(t, s, anneNumber)
 	jid := groupOfAll(c, anne, bob)
 	id := c.sendText(jid, "hello").ID
 	wait(other, 1, isText("hello"))
+	if err := own.SendGroupReceipt(t.Context(), jid, own.LID(), "read", id); err != nil {
+		t.Fatal(err)
+	}
 	if err := bob.SendGroupReceipt(t.Context(), jid, c.Store.GetLID(), "read", id, "another"); err != nil {
 		t.Fatal(err)
 	}
 	r := wait(c, 1, func(r *events.Receipt) bool { return r.Type == types.ReceiptTypeRead })
 	if r.Chat != jid || r.Sender != bob.LID() || r.SenderAlt != bob.JID() || !slices.Equal(r.MessageIDs, []string{id, "another"}) {
 		t.Errorf("read %+v", r)
+	}
+	if n := count(c, func(r *events.Receipt) bool { return r.Sender.User == own.LID().User }); n != 0 {
+		t.Errorf("%d receipts of the own account", n)
 	}
 	answer, err := bob.SendText(t.Context(), jid, "answer")
 	if err != nil {
@@ -207,21 +214,43 @@ func TestWhoMayNotWriteInAGroupIsRefused(t *testing.T) {
 	}
 	c.sendText(jid, "the admin")
 	receive(t, anne, "the admin")
+	does(t, s, ownNumber, `{"do":"group-update","group":"`+jid.String()+`","suspended":true}`)
+	if _, err := c.SendMessage(t.Context(), jid, text("the admin")); !errors.Is(err, whatsmeow.ErrServerReturnedError) {
+		t.Errorf("in a suspended group: %v", err)
+	}
 }
 
-func TestAClientLearnsOfNewDevicesOfMembers(t *testing.T) {
+// The client library keeps its lists of devices whatever hash the server tells, so a new
+// device gets its first message by asking again, and with it the sender's key.
+func TestNewDevicesOfMembersReadByAskingAgain(t *testing.T) {
 	s, _, anne, bob, c := groupNet(t, Config{})
 	jid := groupOfAll(c, anne, bob)
 	c.sendText(jid, "one")
 	receive(t, anne, "one")
 	late := groupClient(t, s, anneNumber)
-	// The first text after it brings the hash that differs; the key comes on asking again.
-	c.sendText(jid, "two")
-	wait(late, 1, isText("two"))
-	c.sendText(jid, "three")
-	wait(late, 1, isText("three"))
+	for _, text := range []string{"two", "three"} {
+		c.sendText(jid, text)
+		wait(late, 1, isText(text))
+	}
 	if n := count(late, every[*events.UndecryptableMessage]); n != 1 {
-		t.Errorf("%d messages were not readable at first, want only the one before the hash", n)
+		t.Errorf("%d messages were not readable at first, want only the first", n)
+	}
+}
+
+func TestSendersWithAnotherListOfDevicesAreToldTheHash(t *testing.T) {
+	s, own, anne, bob, c := groupNet(t, Config{})
+	jid := groupOfAll(c, anne, bob)
+	right := deviceHash([]types.JID{own.LID(), c.Store.GetLID(), anne.LID(), bob.LID()})
+	message := node("message", "to", jid)
+	message.Content = []waBinary.Node{{Tag: "participants"}}
+	s.mu.Lock()
+	d := s.byPN[ownNumber].sorted()[0]
+	s.mu.Unlock()
+	for used, want := range map[string]string{right: "", "2:other": right} {
+		message.Attrs["phash"] = used
+		if got := s.staleHash(d, message); got != want {
+			t.Errorf("used %s: told %q, want %q", used, got, want)
+		}
 	}
 }
 

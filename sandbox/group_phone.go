@@ -89,23 +89,6 @@ func (p *Phone) encryptGroup(h *handset.Handset, m sentMessage) (waBinary.Node, 
 	return waBinary.Node{Tag: "enc", Attrs: attrs, Content: ciphertext}, nil
 }
 
-// withSenderKey is the message as it is sent again to one device, which may have missed
-// the key. The kept one is not changed.
-func (p *Phone) withSenderKey(m sentMessage) (sentMessage, error) {
-	h, err := p.handset()
-	if err != nil {
-		return m, err
-	}
-	key, err := p.senderKey(h, m.chat)
-	if err != nil {
-		return m, err
-	}
-	message := proto.CloneOf(m.message)
-	message.SenderKeyDistributionMessage = key
-	m.message = message
-	return m, nil
-}
-
 // onGroupMessage takes the sender's key and reads the message, which comes encrypted with
 // that key, or directly when it is sent again. Nobody echoes in a group: all would answer
 // each other.

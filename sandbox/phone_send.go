@@ -206,9 +206,6 @@ func (p *Phone) onRetry(ctx context.Context, n waBinary.Node) {
 	if m.chat.Server == types.GroupServer {
 		delete(attrs, "device_fanout")
 		attrs["to"], attrs["participant"] = m.chat, device
-		if m, err = p.withSenderKey(m); err != nil {
-			return
-		}
 	}
 	enc, ok, err := p.encrypt(device, bundle, m)
 	if !ok || err != nil {
