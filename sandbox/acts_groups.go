@@ -192,6 +192,9 @@ func actGroupJoin(_ context.Context, s *Server, p *Phone, f groupJoinFields) (an
 		if err != nil {
 			return err
 		}
+		if !g.has(a) && len(g.Members) >= maxMembers {
+			return invalidField("group", fmt.Sprintf("has %d members already", maxMembers))
+		}
 		result = groupResult{Group: g.jid.String(), Waiting: s.joinByLink(g, a)}
 		return nil
 	})

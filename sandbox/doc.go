@@ -17,6 +17,14 @@
 // a few hundred bytes; its keys are made when somebody needs them. Every account has a
 // phone number and a LID, both of which address it.
 //
+// # Groups
+//
+// A group's members and settings are the server's; it refuses what the real one refuses to
+// those who are no admins. Each change is one notification to every member's linked devices,
+// queued like messages. Phones are not told, they look. Messages come encrypted with their
+// sender's key, which is distributed with each of them, and every device of every member
+// gets them. Phones do not echo in groups: all would answer each other.
+//
 // # Guarantees
 //
 // What a device must acknowledge stays in its queue until it does, and comes again at each
@@ -27,7 +35,7 @@
 //
 // With a Path, everything but media, groups' pictures, presence and the messages that phones
 // remember is kept: certificates, accounts with what they show and have set, keys, sessions,
-// links, pre-keys and queues. Closing loses nothing.
+// links, groups, pre-keys and queues. Closing loses nothing.
 // Changes are written behind in groups, so a crash may lose those of the last moments (a
 // completed pairing never): a phone then behaves as if restored from a backup, and the retry
 // receipts of the protocol repair its sessions. Without a Path everything ends with the process.
@@ -41,7 +49,7 @@
 //
 // # Who owns what
 //
-// The server's mutex guards accounts, devices and queues; nothing waits while holding it.
+// The server's mutex guards accounts, devices, groups and queues; nothing waits while holding it.
 // Each Phone guards its own state and is never called with that mutex held, except to hand
 // it a name. A connection's reading belongs to the goroutine of its request, its writing to
 // one other. Close waits for all of them.

@@ -48,6 +48,9 @@ func changeLink(s *Server, community *group, by *account, request waBinary.Node)
 		if err != nil {
 			return waBinary.Node{}, groupError(err)
 		}
+		if g.Community {
+			return waBinary.Node{}, errIQ{400, "bad-request"}
+		}
 		linked = append(linked, g)
 	}
 	if !community.Community || len(linked) == 0 {

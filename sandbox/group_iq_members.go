@@ -160,14 +160,18 @@ func inviteSet(s *Server, _ *conn, d *device, n *waBinary.Node) (waBinary.Node, 
 	if err != nil {
 		return waBinary.Node{}, err
 	}
-	return s.joined(g, d.account), nil
+	return s.joined(g, d.account)
 }
 
-func (s *Server) joined(g *group, a *account) waBinary.Node {
-	if s.joinByLink(g, a) {
-		return waBinary.Node{Tag: "membership_approval_request", Attrs: waBinary.Attrs{"jid": g.jid}}
+// joined is the answer to a request to join.
+func (s *Server) joined(g *group, a *account) (waBinary.Node, error) {
+	if !g.has(a) && len(g.Members) >= maxMembers {
+		return waBinary.Node{}, errIQ{419, "resource-limit"}
 	}
-	return waBinary.Node{Tag: "group", Attrs: waBinary.Attrs{"jid": g.jid, "id": g.jid.User}}
+	if s.joinByLink(g, a) {
+		return waBinary.Node{Tag: "membership_approval_request", Attrs: waBinary.Attrs{"jid": g.jid}}, nil
+	}
+	return waBinary.Node{Tag: "group", Attrs: waBinary.Attrs{"jid": g.jid, "id": g.jid.User}}, nil
 }
 
 // inviteCodeOf is refused to members who are not admins with 401: clients tell it from the
@@ -200,5 +204,5 @@ func acceptInvitation(s *Server, _ *conn, d *device, n *waBinary.Node) (waBinary
 	if g.jid != attrJID(n, "to") {
 		return waBinary.Node{}, errIQ{406, "not-acceptable"}
 	}
-	return s.joined(g, d.account), nil
+	return s.joined(g, d.account)
 }

@@ -39,7 +39,8 @@ var (
 
 // Phone is one simulated primary phone, device 0 of its account. It decrypts what reaches
 // it, answers with delivery receipts, asks again for what it cannot read, and returns the
-// rest of a text that begins with "echo ". Its methods are safe for concurrent use.
+// rest of a text that begins with "echo ", though not in groups. Its methods are safe for
+// concurrent use.
 //
 // Stanzas wait in an unbounded queue in memory and are handled in order by one goroutine
 // that lives only while there is work. What was received is remembered until the process
