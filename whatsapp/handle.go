@@ -32,6 +32,10 @@ func (s *Session) handle(cli *whatsmeow.Client, evt any) (ok bool) {
 	}()
 	switch evt := evt.(type) {
 	case *events.Message:
+		if notice := historyNotice(evt); notice != nil {
+			s.takeHistory(cli, notice)
+			return true
+		}
 		return s.deliver(s.messageFact(cli, evt)) && s.tellMeta(cli, evt)
 	case *events.FBMessage:
 		return s.deliver(s.fbMessageFact(cli, evt))

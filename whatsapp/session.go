@@ -43,8 +43,11 @@ type Session struct {
 
 	background sync.WaitGroup // pairing, the watchdog, abandoned connections
 
+	reading sync.Mutex // held while a piece of history is read
+
 	mu      sync.Mutex
 	cli     *whatsmeow.Client // nil until the first dial of an unpaired instance
+	life    context.Context   // of the connection
 	hangup  context.CancelFunc
 	paired  bool
 	own     account // our own copy: the library changes its device unguarded
@@ -109,7 +112,7 @@ func (s *Session) Connect(ctx context.Context) error {
 func (s *Session) connect(ctx context.Context, byCode bool) error {
 	s.release(false)
 	life, hangup := context.WithCancel(context.Background())
-	cli := s.prepare(hangup)
+	cli := s.prepare(life, hangup)
 	if !s.Paired() {
 		s.startPairing(byCode)
 	}
@@ -132,14 +135,14 @@ func (s *Session) connect(ctx context.Context, byCode bool) error {
 
 // prepare opens the gate for a new connection and returns the client for it:
 // the one of the paired device, or a new one with fresh keys.
-func (s *Session) prepare(hangup context.CancelFunc) *whatsmeow.Client {
+func (s *Session) prepare(life context.Context, hangup context.CancelFunc) *whatsmeow.Client {
 	s.gate.Lock()
 	s.closed = false
 	s.gate.Unlock()
 
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.hangup = hangup
+	s.life, s.hangup = life, hangup
 	s.failed = false
 	s.relogin = reloginNone
 	if !s.paired {
@@ -170,7 +173,7 @@ func (s *Session) release(final bool) {
 	s.catchingUp.Store(false)
 	s.mu.Lock()
 	cli, hangup, p := s.cli, s.hangup, s.pairing
-	s.hangup, s.pairing = nil, nil
+	s.life, s.hangup, s.pairing = nil, nil, nil
 	s.stopWatch()
 	s.mu.Unlock()
 
@@ -242,6 +245,7 @@ func (s *Session) newClient(device *wastore.Device) *whatsmeow.Client {
 	cli.SynchronousAck = true
 	cli.EnableDecryptedEventBuffer = true
 	cli.UseRetryMessageStore = true
+	cli.ManualHistorySyncDownload = true
 	// Without it a login refused with 413 or 414 crashes the library.
 	cli.RefreshCAT = func(context.Context) error { return errNoCAT }
 	if h := s.conn.http; h != nil {

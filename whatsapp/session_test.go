@@ -68,7 +68,7 @@ func offline(t *testing.T, cfg Config) (*Session, *whatsmeow.Client, *journal) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	cli := s.prepare(func() {})
+	cli := s.prepare(t.Context(), func() {})
 	t.Cleanup(s.Disconnect)
 	return s, cli, j
 }

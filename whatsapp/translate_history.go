@@ -1,27 +1,23 @@
 package whatsapp
 
 import (
-	"go.mau.fi/whatsmeow/types/events"
+	"go.mau.fi/whatsmeow/proto/waHistorySync"
 
 	"postern/event"
 )
 
 // history tells how much of what a piece of history holds. The conversations
 // are not passed on: they are whatever the phone has, megabytes of it.
-func (t translator) history(evt *events.HistorySync) event.HistoryUpdate {
+func (t translator) history(h history) event.HistoryUpdate {
 	up := event.HistoryUpdate{Type: event.HistorySyncType, DateTime: t.at(t.now)}
-	d := evt.Data
+	d := h.rest
 	if d == nil {
 		return up
 	}
-	messages := 0
-	for _, c := range d.GetConversations() {
-		messages += len(c.GetMessages())
-	}
 	up.Data = &event.HistoryContent{
 		SyncType:      d.GetSyncType().String(),
-		Conversations: new(len(d.GetConversations())),
-		Messages:      &messages,
+		Conversations: &h.conversations,
+		Messages:      &h.messages,
 		PushNames:     new(len(d.GetPushnames())),
 		Extra:         event.Extra{},
 	}
@@ -40,4 +36,13 @@ func (t translator) history(evt *events.HistorySync) event.HistoryUpdate {
 		}
 	}
 	return up
+}
+
+// wholeHistory is a piece of history that is in memory already.
+func wholeHistory(d *waHistorySync.HistorySync) history {
+	h := history{rest: d, conversations: len(d.GetConversations())}
+	for _, c := range d.GetConversations() {
+		h.messages += len(c.GetMessages())
+	}
+	return h
 }

@@ -39,7 +39,7 @@ func (t translator) statusFacts(evt any) ([]event.Fact, bool) {
 	case *events.NotifyAccountReachoutTimelock:
 		return status(t.timelock(evt))
 	case *events.HistorySync:
-		return one(event.HistorySync, t.history(evt))
+		return one(event.HistorySync, t.history(wholeHistory(evt.Data)))
 	default:
 		return nil, false
 	}

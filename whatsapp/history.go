@@ -1,0 +1,245 @@
+package whatsapp
+
+import (
+	"bufio"
+	"compress/zlib"
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"io"
+
+	"go.mau.fi/whatsmeow/proto/waHistorySync"
+	"google.golang.org/protobuf/encoding/protowire"
+	"google.golang.org/protobuf/proto"
+)
+
+// Bounds of one piece of history. A phone sends some megabytes; a hostile one
+// could send bytes that inflate without end.
+const (
+	maxHistory      = 4 << 30  // decompressed bytes
+	maxHistoryField = 64 << 20 // one field that is read whole
+	historyStep     = 200      // messages that are handed on together
+)
+
+var errHistory = errors.New("malformed history")
+
+// fields of HistorySync and Conversation that are read one element at a time.
+var (
+	conversationsField = fieldNumber(&waHistorySync.HistorySync{}, "conversations")
+	messagesField      = fieldNumber(&waHistorySync.Conversation{}, "messages")
+)
+
+func fieldNumber(m proto.Message, name string) protowire.Number {
+	for f := range m.ProtoReflect().Descriptor().Fields().Len() {
+		if d := m.ProtoReflect().Descriptor().Fields().Get(f); string(d.Name()) == name {
+			return d.Number()
+		}
+	}
+	return 0
+}
+
+// history is what one piece of history held, without its conversations.
+type history struct {
+	rest          *waHistorySync.HistorySync
+	conversations int
+	messages      int
+}
+
+// readHistory reads a piece of history as it is compressed. Conversations are
+// handed to some in parts of at most historyStep messages, each part with the
+// fields of its conversation that came before it, so that memory does not grow
+// with the history.
+func readHistory(compressed io.Reader, some func(*waHistorySync.Conversation)) (h history, err error) {
+	z, err := zlib.NewReader(compressed)
+	if err != nil {
+		return h, fmt.Errorf("history: %w", err)
+	}
+	r := historyReader{in: bufio.NewReader(io.LimitReader(z, maxHistory)), some: some}
+	if err := r.read(); err != nil {
+		return r.history, fmt.Errorf("history: %w", err)
+	}
+	r.history.rest = &waHistorySync.HistorySync{}
+	if err := lenient.Unmarshal(r.other, r.history.rest); err != nil {
+		return r.history, fmt.Errorf("history: %w", err)
+	}
+	return r.history, nil
+}
+
+// lenient takes messages that lack a required field: one of them must not cost
+// the others.
+var lenient = proto.UnmarshalOptions{AllowPartial: true}
+
+type historyReader struct {
+	in    *bufio.Reader
+	some  func(*waHistorySync.Conversation)
+	other []byte // the fields that are not conversations, as they came
+	history
+}
+
+func (r *historyReader) read() error {
+	for {
+		number, kind, err := readTag(r.in)
+		if errors.Is(err, io.EOF) {
+			return nil
+		}
+		if err != nil {
+			return err
+		}
+		if number != conversationsField || kind != protowire.BytesType {
+			if r.other, err = appendField(r.other, r.in, number, kind); err != nil {
+				return err
+			}
+			continue
+		}
+		size, err := binary.ReadUvarint(r.in)
+		if err != nil {
+			return unexpected(err)
+		}
+		if size > maxHistory {
+			return errHistory
+		}
+		if err := r.conversation(int64(size)); err != nil {
+			return err
+		}
+	}
+}
+
+// conversation reads one conversation of that many bytes.
+func (r *historyReader) conversation(size int64) error {
+	in := &limited{r: r.in, left: size}
+	var head []byte
+	var batch []*waHistorySync.HistorySyncMsg
+	r.conversations++
+	flush := func() error {
+		c := &waHistorySync.Conversation{}
+		if err := lenient.Unmarshal(head, c); err != nil {
+			return err
+		}
+		c.Messages = batch
+		r.some(c)
+		batch = nil
+		return nil
+	}
+	for in.left > 0 {
+		number, kind, err := readTag(in)
+		if err != nil {
+			return unexpected(err)
+		}
+		if number != messagesField || kind != protowire.BytesType {
+			if head, err = appendField(head, in, number, kind); err != nil {
+				return err
+			}
+			continue
+		}
+		raw, err := readBytes(in)
+		if err != nil {
+			return err
+		}
+		m := &waHistorySync.HistorySyncMsg{}
+		if err := lenient.Unmarshal(raw, m); err != nil {
+			return err
+		}
+		r.messages++
+		if batch = append(batch, m); len(batch) == historyStep {
+			if err := flush(); err != nil {
+				return err
+			}
+		}
+	}
+	return flush()
+}
+
+// byteReader is what fields are read from.
+type byteReader interface {
+	io.Reader
+	io.ByteReader
+}
+
+// limited is the next bytes of a reader, as a reader.
+type limited struct {
+	r    *bufio.Reader
+	left int64
+}
+
+// Read implements io.Reader.
+func (l *limited) Read(p []byte) (int, error) {
+	if l.left <= 0 {
+		return 0, io.EOF
+	}
+	n, err := l.r.Read(p[:min(int64(len(p)), l.left)])
+	l.left -= int64(n)
+	return n, err
+}
+
+// ReadByte implements io.ByteReader.
+func (l *limited) ReadByte() (byte, error) {
+	if l.left <= 0 {
+		return 0, io.EOF
+	}
+	l.left--
+	return l.r.ReadByte()
+}
+
+func readTag(r byteReader) (protowire.Number, protowire.Type, error) {
+	tag, err := binary.ReadUvarint(r)
+	if err != nil {
+		return 0, 0, err
+	}
+	number, kind := protowire.DecodeTag(tag)
+	if number < protowire.MinValidNumber {
+		return 0, 0, errHistory
+	}
+	return number, kind, nil
+}
+
+// readBytes reads a length and that many bytes.
+func readBytes(r byteReader) ([]byte, error) {
+	size, err := binary.ReadUvarint(r)
+	if err != nil {
+		return nil, unexpected(err)
+	}
+	if size > maxHistoryField {
+		return nil, errHistory
+	}
+	raw, err := io.ReadAll(io.LimitReader(r, int64(size)))
+	if err == nil && uint64(len(raw)) < size {
+		err = io.ErrUnexpectedEOF
+	}
+	return raw, err
+}
+
+// appendField copies one field as it is on the wire.
+func appendField(to []byte, r byteReader, number protowire.Number, kind protowire.Type) ([]byte, error) {
+	to = protowire.AppendTag(to, number, kind)
+	switch kind {
+	case protowire.VarintType:
+		v, err := binary.ReadUvarint(r)
+		return protowire.AppendVarint(to, v), unexpected(err)
+	case protowire.BytesType:
+		raw, err := readBytes(r)
+		if len(to)+len(raw) > maxHistoryField {
+			return to, errHistory
+		}
+		return protowire.AppendBytes(to, raw), err
+	case protowire.Fixed32Type:
+		return appendFixed(to, r, 4)
+	case protowire.Fixed64Type:
+		return appendFixed(to, r, 8)
+	default:
+		return to, errHistory
+	}
+}
+
+func appendFixed(to []byte, r io.Reader, size int) ([]byte, error) {
+	var raw [8]byte
+	_, err := io.ReadFull(r, raw[:size])
+	return append(to, raw[:size]...), err
+}
+
+// unexpected is the end of the input in the middle of something.
+func unexpected(err error) error {
+	if errors.Is(err, io.EOF) {
+		return io.ErrUnexpectedEOF
+	}
+	return err
+}

@@ -1,0 +1,180 @@
+package whatsapp
+
+import (
+	"context"
+	"io"
+	"net/http"
+	"net/http/httptest"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"go.mau.fi/whatsmeow"
+	"go.mau.fi/whatsmeow/types/events"
+
+	"postern/dispatch"
+	"postern/event"
+	"postern/instance"
+	"postern/store"
+	"postern/whatsapp/device"
+)
+
+// backlog is how many texts wait for the instance in each round.
+const backlog = 2000
+
+// BenchmarkInbound takes in texts that waited while the instance was away: as
+// the program does, stored and delivered to a receiver over HTTP, and with the
+// same client, device store and acknowledgements but without any of our
+// handlers. Both times are from the first message to the last.
+func BenchmarkInbound(b *testing.B) {
+	r := newRig(b)
+	own := r.pair()
+	contact := r.contact()
+	r.stop()
+	r.session, r.store = nil, nil
+	var bare, ours time.Duration
+	rounds := 0
+	for b.Loop() {
+		for _, measure := range []struct {
+			run  func(*testing.B, *rig) time.Duration
+			into *time.Duration
+		}{{receiveBare, &bare}, {receiveOurs, &ours}} {
+			for range backlog {
+				if _, err := contact.SendText(b.Context(), own.JID(), "hello"); err != nil {
+					b.Fatal(err)
+				}
+			}
+			*measure.into += measure.run(b, r)
+		}
+		rounds++
+	}
+	perSecond := func(d time.Duration) float64 { return float64(rounds*(backlog-1)) / d.Seconds() }
+	b.ReportMetric(perSecond(ours), "events/s")
+	b.ReportMetric(perSecond(bare), "bare-events/s")
+	b.ReportMetric(bare.Seconds()/ours.Seconds(), "x-bare")
+	b.ReportMetric(0, "ns/op")
+}
+
+// stopwatch is the time from the first to the last of the round's messages.
+type stopwatch struct {
+	mu    sync.Mutex
+	n     int
+	first time.Time
+	took  time.Duration
+	done  chan struct{}
+}
+
+func newStopwatch() *stopwatch { return &stopwatch{done: make(chan struct{})} }
+
+func (s *stopwatch) tick() {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.n++; s.n == 1 {
+		s.first = time.Now()
+	}
+	if s.n == backlog {
+		s.took = time.Since(s.first)
+		close(s.done)
+	}
+}
+
+func (s *stopwatch) wait(b *testing.B) time.Duration {
+	b.Helper()
+	select {
+	case <-s.done:
+	case <-time.After(time.Minute):
+		b.Fatalf("%d of %d messages came", s.n, backlog)
+	}
+	return s.took
+}
+
+func openAll(b *testing.B, r *rig) (*store.Store, *device.Container) {
+	b.Helper()
+	st, err := store.Open(store.Options{Path: r.path, Buckets: append(device.Buckets(), instance.Buckets()...)})
+	if err != nil {
+		b.Fatal(err)
+	}
+	devices, err := device.Open(st, nil)
+	if err != nil {
+		b.Fatal(err)
+	}
+	return st, devices
+}
+
+func receiveBare(b *testing.B, r *rig) time.Duration {
+	b.Helper()
+	st, devices := openAll(b, r)
+	defer st.Close()
+	d, err := devices.Load(b.Context(), r.owner)
+	if err != nil {
+		b.Fatal(err)
+	}
+	cli := whatsmeow.NewClient(d, libraryLog{log: r.conn.log})
+	cli.SynchronousAck, cli.EnableDecryptedEventBuffer = true, true
+	cli.SetWebsocketHTTPClient(r.conn.http)
+	watch := newStopwatch()
+	cli.AddEventHandlerWithSuccessStatus(func(evt any) bool {
+		if _, ok := evt.(*events.Message); ok {
+			watch.tick()
+		}
+		return true
+	})
+	if err := cli.Connect(); err != nil {
+		b.Fatal(err)
+	}
+	defer cli.Disconnect()
+	took := watch.wait(b)
+	time.Sleep(200 * time.Millisecond) // the last acknowledgements
+	return took
+}
+
+func receiveOurs(b *testing.B, r *rig) time.Duration {
+	b.Helper()
+	watch := newStopwatch()
+	hook := httptest.NewServer(http.HandlerFunc(func(_ http.ResponseWriter, req *http.Request) {
+		_, _ = io.Copy(io.Discard, req.Body)
+		if strings.HasPrefix(req.Header.Get("x-webhook-event"), "messages.upsert") {
+			watch.tick()
+		}
+	}))
+	defer hook.Close()
+	st, devices := openAll(b, r)
+	defer st.Close()
+	queue := dispatch.NewQueue(dispatch.QueueConfig{Sender: dispatch.NewSender(dispatch.SenderConfig{}), Size: 2 * backlog, Logger: r.conn.log})
+	defer func() { _ = queue.Close(context.Background()) }()
+	registry, err := instance.Open(b.Context(), instance.Config{
+		Store: st, GlobalURL: hook.URL, SaveMessages: true, SaveUpdates: true, SaveContacts: true,
+		Publish: func(n event.Notice) {
+			if err := queue.Enqueue(n); err != nil {
+				b.Error(err)
+			}
+		},
+	})
+	if err != nil {
+		b.Fatal(err)
+	}
+	defer registry.Close()
+	if _, err := registry.ByID(r.owner); err != nil {
+		if _, err := registry.Create(b.Context(), instance.New{Name: "bench", Mint: func(string) (string, error) { return "t", nil }}); err != nil {
+			b.Fatal(err)
+		}
+	}
+	cfg := r.cfg
+	cfg.Devices = devices
+	conn, err := New(cfg)
+	if err != nil {
+		b.Fatal(err)
+	}
+	session, err := conn.Open(b.Context(), r.owner, func(ctx context.Context, f event.Fact) error { return registry.Report(ctx, r.owner, f) })
+	if err != nil {
+		b.Fatal(err)
+	}
+	if err := session.Connect(b.Context()); err != nil {
+		b.Fatal(err)
+	}
+	defer session.Disconnect()
+	took := watch.wait(b)
+	time.Sleep(200 * time.Millisecond) // the last acknowledgements
+	return took
+}
