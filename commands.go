@@ -89,6 +89,10 @@ func runSandbox(ctx context.Context, args []string, out io.Writer) (err error) {
 		fs.StringVar(&control, "control", "127.0.0.1:8085", "address of its control routes, which need no credential")
 		fs.StringVar(&path, "path", "data/sandbox.db", "data file; empty keeps everything in memory")
 	})
+	if errors.Is(err, flag.ErrHelp) {
+		fmt.Fprintln(out)
+		return errors.Join(err, sandbox.WriteHelp(out))
+	}
 	if err != nil {
 		return err
 	}

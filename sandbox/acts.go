@@ -124,13 +124,7 @@ func (s *Server) help(*http.Request) (int, any, error) {
 	return http.StatusOK, map[string]any{
 		"about": "A local network that speaks WhatsApp's multi-device protocol. Any number is an account of it, except those that end in " +
 			notOnWhatsApp + ". Contacts answer a text that begins with \"" + echoPrefix + "\" with its rest.",
-		"routes": map[string]string{
-			"GET /sandbox/phones":              "list the phones that were added or have linked a device",
-			"POST /sandbox/phones":             "add a phone: phone (a free number when missing), pushName, lid",
-			"POST /sandbox/scan":               "scan the QR text or type the link code `code` on `phone`; without phone a fresh one scans, and a link code is typed on the phone it was asked for",
-			"POST /sandbox/phones/{phone}/act": "let the phone or the network do something: do, and the act's fields",
-			"POST /sandbox/faults":             "disturb clients' messages: ackDelayMs, sendError (a code), dropAfter (the nth message is lost with its connection); {} heals",
-		},
-		"acts": described,
+		"routes": controlRoutes(),
+		"acts":   described,
 	}, nil
 }

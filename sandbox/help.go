@@ -1,0 +1,40 @@
+package sandbox
+
+import (
+	"fmt"
+	"io"
+	"maps"
+	"slices"
+	"strings"
+)
+
+// WriteHelp writes the control routes and every act with its fields for
+// people to read; GET /sandbox/help tells the same to programs.
+func WriteHelp(w io.Writer) error {
+	var b strings.Builder
+	b.WriteString("Control routes:\n")
+	about := controlRoutes()
+	for _, route := range slices.Sorted(maps.Keys(about)) {
+		fmt.Fprintf(&b, "  %s\n      %s\n", route, about[route])
+	}
+	b.WriteString("\nActs, the values of \"do\":\n")
+	for _, a := range acts() {
+		fmt.Fprintf(&b, "  %-22s %s\n", a.Do, a.Does)
+		for _, field := range slices.Sorted(maps.Keys(a.Fields)) {
+			fmt.Fprintf(&b, "      %-18s %s\n", field, a.Fields[field])
+		}
+	}
+	_, err := io.WriteString(w, b.String())
+	return err
+}
+
+// controlRoutes says what each control route does.
+func controlRoutes() map[string]string {
+	return map[string]string{
+		"GET /sandbox/phones":              "list the phones that were added or have linked a device",
+		"POST /sandbox/phones":             "add a phone: phone (a free number when missing), pushName, lid",
+		"POST /sandbox/scan":               "scan the QR text or type the link code `code` on `phone`; without phone a fresh one scans, and a link code is typed on the phone it was asked for",
+		"POST /sandbox/phones/{phone}/act": "let the phone or the network do something: do, and the act's fields",
+		"POST /sandbox/faults":             "disturb clients' messages: ackDelayMs, sendError (a code), dropAfter (the nth message is lost with its connection); {} heals",
+	}
+}
