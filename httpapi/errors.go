@@ -31,6 +31,7 @@ const (
 	codeInstanceInUse    = "INSTANCE_IN_USE"
 	codeUnknownEvent     = "UNKNOWN_EVENT"
 	codeInternal         = "INTERNAL_ERROR"
+	codeShuttingDown     = "SHUTTING_DOWN"
 )
 
 // refusal is an answer that is not a success.
@@ -65,7 +66,7 @@ func errorTable() []mapping {
 		{instance.ErrNotStored, http.StatusNotAcceptable, "SENT_BUT_NOT_STORED", "the message was sent, but could not be stored"},
 		{event.ErrNotConnected, http.StatusServiceUnavailable, "INSTANCE_NOT_CONNECTED", ""},
 		{store.ErrDiskFull, http.StatusServiceUnavailable, "DISK_FULL", "the disk is full or nearly full; nothing was changed"},
-		{store.ErrClosed, http.StatusServiceUnavailable, "SHUTTING_DOWN", "the program is stopping"},
+		{store.ErrClosed, http.StatusServiceUnavailable, codeShuttingDown, "the program is stopping"},
 		{instance.ErrNotFound, http.StatusNotFound, "INSTANCE_NOT_FOUND", "there is no such instance"},
 		{instance.ErrExists, http.StatusConflict, "INSTANCE_EXISTS", ""},
 		{instance.ErrHasData, http.StatusConflict, codeInstanceInUse, "the instance has stored messages; delete with force=true to remove them too"},

@@ -1,6 +1,9 @@
 package httpapi
 
-import "net/http"
+import (
+	"net/http"
+	"strconv"
+)
 
 type health struct {
 	Status  string   `json:"status"`
@@ -20,6 +23,7 @@ func (a *api) ready(c *call) error {
 		reasons = append(reasons, err.Error())
 	}
 	if len(reasons) > 0 {
+		c.w.Header().Set("Retry-After", strconv.Itoa(retryRestart))
 		return c.w.json(http.StatusServiceUnavailable, health{"not ready", reasons})
 	}
 	return c.w.json(http.StatusOK, health{Status: "ok"})

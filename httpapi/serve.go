@@ -8,6 +8,7 @@ import (
 	"net"
 	"net/http"
 	"runtime/debug"
+	"strconv"
 	"strings"
 	"time"
 
@@ -84,6 +85,9 @@ func (a *api) fail(w *response, err error) {
 	}
 	if r.status == http.StatusUnauthorized {
 		w.Header().Set("Www-Authenticate", "Bearer")
+	}
+	if seconds := retryAfter(r.code); seconds > 0 {
+		w.Header().Set("Retry-After", strconv.Itoa(seconds))
 	}
 	if err := w.json(r.status, r.body(w.requestID)); err != nil {
 		a.log.Debug("answer not written", "request_id", w.requestID, "error", err)

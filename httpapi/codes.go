@@ -1,0 +1,147 @@
+package httpapi
+
+import (
+	"net/http"
+
+	"postern/batch"
+	"postern/event"
+)
+
+// Code describes one machine code of the error body, for people.
+type Code struct {
+	Code    string
+	Status  int    // of the answer
+	Meaning string // what happened
+	Next    string // what the caller does about it
+
+	// RetryAfter is sent with the answer as the header of that name, in
+	// seconds; 0: the answer has none, for waiting alone would not help.
+	RetryAfter int
+
+	Sandbox bool // only the paths under /sandbox/ answer with it
+}
+
+// Seconds that a caller waits for what passes by itself. The first is a
+// reconnect's usual length, the second that of a restart, the third gives an
+// operator the time to make room.
+const (
+	retryConnection = 5
+	retryRestart    = 10
+	retryDisk       = 60
+)
+
+// Codes returns every code that the interface answers with, by status.
+func Codes() []Code {
+	var all []Code
+	for _, part := range [][]Code{inputCodes(), credentialCodes(), stateCodes(), ruleCodes(), faultCodes(), sandboxCodes()} {
+		all = append(all, part...)
+	}
+	return all
+}
+
+// retryAfter returns the seconds to name with a code, 0 for none.
+func retryAfter(code string) int {
+	for _, c := range faultCodes() {
+		if c.Code == code {
+			return c.RetryAfter
+		}
+	}
+	return 0
+}
+
+// inputCodes are about requests that are not what the route takes.
+func inputCodes() []Code {
+	return []Code{
+		{Code: codeMalformedJSON, Status: http.StatusBadRequest, Meaning: "The body is not one JSON object in UTF-8, or something follows it.", Next: "Correct the body; the message says where the reader stopped."},
+		{Code: codeUnknownField, Status: http.StatusBadRequest, Meaning: "The body has a field that the route does not know. Names are case-sensitive.", Next: "Remove or rename the field that the message names."},
+		{Code: codeDuplicateField, Status: http.StatusBadRequest, Meaning: "An object of the body has the same key twice.", Next: "Keep one of the two."},
+		{Code: codeMissingField, Status: http.StatusBadRequest, Meaning: "A required field is not there.", Next: "Add the field that the message names."},
+		{Code: codeInvalidType, Status: http.StatusBadRequest, Meaning: "A field has a value of another type, or null where null is not taken.", Next: "Send the type that the message names."},
+		{Code: codeInvalidQuery, Status: http.StatusBadRequest, Meaning: "A query parameter is unknown, repeated or outside its rule.", Next: "Correct the parameter that the message names."},
+		{Code: "INVALID_CURSOR", Status: http.StatusBadRequest, Meaning: "A cursor was not made by this list.", Next: "Pass nextCursor or previousCursor on unchanged, or start from the first page."},
+		{Code: codeInvalidSubscription, Status: http.StatusBadRequest, Meaning: "A WebSocket path was asked for no event, an unknown one, without a token, or from a position that does not exist.", Next: "Correct the query parameter that the message names."},
+		{Code: "INVALID_WEBHOOK", Status: http.StatusBadRequest, Meaning: "The webhook's url breaks its rule, or is missing when the webhook is created.", Next: "Send an http or https URL of at most 500 characters without user and password."},
+		{Code: codeUnknownEvent, Status: http.StatusBadRequest, Meaning: "There is no instance event of that name.", Next: "Use a name of the event catalogue; the message has the nearest."},
+		{Code: "ONE_RECIPIENT", Status: http.StatusBadRequest, Meaning: "The body names no recipient, or more than one.", Next: "Give exactly one of number, chat and recipient."},
+		{Code: codeKeyMismatch, Status: http.StatusBadRequest, Meaning: "The headers apikey and x-api-key carry different values.", Next: "Send the key once."},
+		{Code: codeBodyTooLarge, Status: http.StatusRequestEntityTooLarge, Meaning: "The body is longer than the route takes.", Next: "Send less: 1 MiB is taken, and more when a batch is created."},
+		{Code: codeContentType, Status: http.StatusUnsupportedMediaType, Meaning: "The Content-Type is not JSON in UTF-8.", Next: "Send application/json, or no Content-Type."},
+		{Code: codeUpgradeRequired, Status: http.StatusUpgradeRequired, Meaning: "The path is a WebSocket and the request no handshake.", Next: "Use a WebSocket client."},
+	}
+}
+
+// credentialCodes are about who asks.
+func credentialCodes() []Code {
+	return []Code{
+		{Code: codeUnauthorized, Status: http.StatusUnauthorized, Meaning: "The credential is missing, malformed, expired, revoked or wrong. The answer does not tell which.", Next: "Check that the route takes this kind of credential; get a new token when it may have expired or been replaced."},
+		{Code: codeForbidden, Status: http.StatusForbidden, Meaning: "The token is good, but for another instance or, on a WebSocket, of the other kind.", Next: "Use the token of the instance in the path."},
+		{Code: "ORIGIN_REFUSED", Status: http.StatusForbidden, Meaning: "A browser page of this origin may not open the WebSocket.", Next: "Add the origin to websocket.allowed_origins."},
+	}
+}
+
+// stateCodes are about what is there and what it is doing.
+func stateCodes() []Code {
+	return []Code{
+		{Code: codeNotFound, Status: http.StatusNotFound, Meaning: "There is no such path.", Next: "Compare the path with the documentation; nothing is redirected, and a slash at the end counts."},
+		{Code: "INSTANCE_NOT_FOUND", Status: http.StatusNotFound, Meaning: "There is no instance of that name.", Next: "Create it, or list the instances to see their names."},
+		{Code: "WEBHOOK_NOT_FOUND", Status: http.StatusNotFound, Meaning: "The instance has no webhook.", Next: "Set one with PUT."},
+		{Code: "BATCH_NOT_FOUND", Status: http.StatusNotFound, Meaning: "There is no such batch or item, or it belongs to another user.", Next: "Check the id and whose token is used."},
+		{Code: codeMethodNotAllowed, Status: http.StatusMethodNotAllowed, Meaning: "The path exists, but not with this method.", Next: "Use a method of the Allow header."},
+		{Code: "SENT_BUT_NOT_STORED", Status: http.StatusNotAcceptable, Meaning: "WhatsApp took the message, and it could not be stored here.", Next: "Do not send it again; see the log for the fault of the store."},
+		{Code: codeBodyTimeout, Status: http.StatusRequestTimeout, Meaning: "The body did not arrive within a minute.", Next: "Send it again over a better connection."},
+		{Code: "CONNECT_TIMEOUT", Status: http.StatusRequestTimeout, Meaning: "WhatsApp did not answer in time with a code.", Next: "Ask again; if it stays, look at lastError of the connection status."},
+		{Code: event.SendResultUnknown, Status: http.StatusRequestTimeout, Meaning: "The connection was lost, or no acknowledgement came, after the message left: it may have arrived.", Next: "Look at the phone or for receipts before sending again."},
+		{Code: "INSTANCE_EXISTS", Status: http.StatusConflict, Meaning: "The name is taken.", Next: "Choose another name, or use the instance that has it."},
+		{Code: codeInstanceInUse, Status: http.StatusConflict, Meaning: "The instance has stored messages or an unfinished batch.", Next: "Delete with force=true, or stop the batch first."},
+		{Code: "ALREADY_CONNECTED", Status: http.StatusConflict, Meaning: "A phone is linked already, so there is no code to show.", Next: "Nothing, or log out first to link another phone."},
+		{Code: "NOT_PAIRED", Status: http.StatusConflict, Meaning: "No phone is linked.", Next: "Connect the instance and scan its code."},
+		{Code: "INVALID_BATCH_TRANSITION", Status: http.StatusConflict, Meaning: "The batch cannot take this command in its status.", Next: "Read the batch and act on its status."},
+		{Code: "EVENTS_GONE", Status: http.StatusGone, Meaning: "The events after since are not kept any more.", Next: "Read the batches anew, then subscribe without since."},
+	}
+}
+
+// ruleCodes are about values that are well-formed and break a rule.
+func ruleCodes() []Code {
+	const status = http.StatusUnprocessableEntity
+	return []Code{
+		{Code: "INVALID_INSTANCE", Status: status, Meaning: "The name, description or attributes of an instance break their rule.", Next: "Correct the field that the message names."},
+		{Code: "INVALID_USER_ID", Status: status, Meaning: "userId is no UUID.", Next: "Send one in its usual form of 36 characters, or leave it out to get a new one."},
+		{Code: "INVALID_EXPIRES_IN", Status: status, Meaning: "expiresIn is out of range.", Next: "Send 1 to 31536000 seconds."},
+		{Code: batch.InvalidRecipient, Status: status, Meaning: "A recipient is no phone number or address that the route takes.", Next: "Correct it: 7 to 15 digits with country code. A batch names each bad one by its index."},
+		{Code: batch.InvalidMessage, Status: status, Meaning: "The content of the message breaks a rule.", Next: "Correct the field that the message names."},
+		{Code: "RECIPIENT_NOT_ON_WHATSAPP", Status: status, Meaning: "The number has no WhatsApp account.", Next: "Do not try this number again."},
+		{Code: event.SendMessageFailed, Status: status, Meaning: "WhatsApp refused the message; it was not sent.", Next: "Look at the message's reason; trying again is safe."},
+		{Code: batch.InvalidName, Status: status, Meaning: "The name of a batch is empty or longer than 255 characters.", Next: "Give it a name of 1 to 255 characters."},
+		{Code: batch.InvalidInstances, Status: status, Meaning: "A batch names no instance, or one that does not exist.", Next: "Correct the entries that the messages name."},
+		{Code: batch.InvalidOptions, Status: status, Meaning: "delay or presence of a batch is out of range.", Next: "Correct the option that the message names."},
+		{Code: batch.InvalidSchedule, Status: status, Meaning: "The schedule has no usable window.", Next: "Correct it: end after start, a known time zone, DAILY at most 24 hours, NONE not in the past."},
+		{Code: batch.InvalidAttributes, Status: status, Meaning: "externalAttributes of a batch is no object or too large.", Next: "Send an object of at most 64 KiB."},
+	}
+}
+
+// faultCodes are about us. They are the ones with a time to try again.
+func faultCodes() []Code {
+	return []Code{
+		{Code: codeInternal, Status: http.StatusInternalServerError, Meaning: "A fault of the program.", Next: "Find the request id in the log and report it."},
+		{Code: "INSTANCE_NOT_CONNECTED", Status: http.StatusServiceUnavailable, Meaning: "The instance has no connection to WhatsApp now.", Next: "Wait and try again; when no phone is linked, connect it.", RetryAfter: retryConnection},
+		{Code: "DISK_FULL", Status: http.StatusServiceUnavailable, Meaning: "The disk is full or nearly so; nothing was changed.", Next: "Make room; the program goes on by itself.", RetryAfter: retryDisk},
+		{Code: codeShuttingDown, Status: http.StatusServiceUnavailable, Meaning: "The program is stopping.", Next: "Try again when it has been started anew.", RetryAfter: retryRestart},
+	}
+}
+
+// sandboxCodes are those that only the sandbox's own paths have.
+func sandboxCodes() []Code {
+	const status = http.StatusUnprocessableEntity
+	return []Code{
+		{Sandbox: true, Code: "PHONE_NOT_FOUND", Status: http.StatusNotFound, Meaning: "No simulated phone has that number.", Next: "Add it with POST /sandbox/phones."},
+		{Sandbox: true, Code: "PAIRING_NOT_FOUND", Status: http.StatusNotFound, Meaning: "Nothing waits for this code; codes change.", Next: "Ask connect for the code of now."},
+		{Sandbox: true, Code: "TIMEOUT", Status: http.StatusRequestTimeout, Meaning: "The simulated phone did not finish in time.", Next: "Try again."},
+		{Sandbox: true, Code: "PHONE_EXISTS", Status: http.StatusConflict, Meaning: "A phone with this number or LID exists.", Next: "Use it, or choose another."},
+		{Sandbox: true, Code: "PAIRING_FAILED", Status: http.StatusConflict, Meaning: "The client did not accept the phone.", Next: "Connect anew and scan the new code."},
+		{Sandbox: true, Code: "INVALID_PHONE", Status: status, Meaning: "A number or LID is malformed, or no account of the network.", Next: "Send 7 to 15 digits that do not end in 0000."},
+		{Sandbox: true, Code: "INVALID_CODE", Status: status, Meaning: "code is no QR text or link code.", Next: "Send the code of the connect answer, unchanged."},
+		{Sandbox: true, Code: "INVALID_GROUP", Status: status, Meaning: "There is no such group, or the phone may not do this in it.", Next: "Create the group first, or act with an admin's phone."},
+		{Sandbox: true, Code: "INVALID_VALUE", Status: status, Meaning: "A field of an act or fault breaks its rule.", Next: "Correct the field that the message names."},
+		{Sandbox: true, Code: "UNKNOWN_ACT", Status: status, Meaning: "There is no act of that name.", Next: "GET /sandbox/help lists them."},
+	}
+}

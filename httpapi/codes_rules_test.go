@@ -1,0 +1,165 @@
+package httpapi
+
+import (
+	"go/ast"
+	"go/parser"
+	"go/token"
+	"io"
+	"net/http/httptest"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+	"testing"
+)
+
+// sources parses the files of a package folder without its tests.
+func sources(t *testing.T, folder string) []*ast.File {
+	t.Helper()
+	names, err := filepath.Glob(filepath.Join(folder, "*.go"))
+	if err != nil || len(names) == 0 {
+		t.Fatalf("%s: %v", folder, err)
+	}
+	var files []*ast.File
+	for _, name := range names {
+		if strings.HasSuffix(name, "_test.go") {
+			continue
+		}
+		f, err := parser.ParseFile(token.NewFileSet(), name, nil, 0)
+		if err != nil {
+			t.Fatal(err)
+		}
+		files = append(files, f)
+	}
+	return files
+}
+
+// literal returns the text of a string literal, "" for anything else.
+func literal(e ast.Expr) string {
+	lit, ok := e.(*ast.BasicLit)
+	if !ok || lit.Kind != token.STRING {
+		return ""
+	}
+	text, _ := strconv.Unquote(lit.Value)
+	return text
+}
+
+// constants returns the string constants of files whose name begins with
+// prefix.
+func constants(files []*ast.File, prefix string) []string {
+	var found []string
+	each(files, func(n ast.Node) {
+		spec, ok := n.(*ast.ValueSpec)
+		if !ok || len(spec.Values) != len(spec.Names) {
+			return
+		}
+		for i, name := range spec.Names {
+			if text := literal(spec.Values[i]); strings.HasPrefix(name.Name, prefix) && text != "" {
+				found = append(found, text)
+			}
+		}
+	})
+	return found
+}
+
+// arguments returns the literals given as argument number arg to the function
+// or struct called name.
+func arguments(files []*ast.File, name string, arg int) []string {
+	var found []string
+	add := func(called ast.Expr, args []ast.Expr) {
+		id, ok := called.(*ast.Ident)
+		if ok && id.Name == name && arg < len(args) && literal(args[arg]) != "" {
+			found = append(found, literal(args[arg]))
+		}
+	}
+	each(files, func(n ast.Node) {
+		switch n := n.(type) {
+		case *ast.CallExpr:
+			add(n.Fun, n.Args)
+		case *ast.CompositeLit:
+			if n.Type != nil {
+				add(n.Type, n.Elts)
+			}
+		}
+	})
+	return found
+}
+
+func each(files []*ast.File, visit func(ast.Node)) {
+	for _, f := range files {
+		ast.Inspect(f, func(n ast.Node) bool {
+			visit(n)
+			return true
+		})
+	}
+}
+
+// TestEveryCodeIsDescribed reads the sources, so that a code cannot be
+// forgotten where it is made.
+func TestEveryCodeIsDescribed(t *testing.T) {
+	own, sandbox := sources(t, "."), sources(t, filepath.Join("..", "sandbox"))
+	used := map[string][]string{
+		"a constant code…":      constants(own, "code"),
+		"an argument of refuse": arguments(own, "refuse", 1),
+		"batch.Invalid…":        constants(sources(t, filepath.Join("..", "batch")), "Invalid"),
+		"the sandbox's refusef": arguments(sandbox, "refusef", 1),
+		"the sandbox's refused": arguments(sandbox, "refused", 1),
+	}
+	for _, m := range errorTable() {
+		used["the error table"] = append(used["the error table"], m.code)
+	}
+	for where, codes := range used {
+		if len(codes) == 0 {
+			t.Errorf("%s: none found; does the test still look at the right place?", where)
+		}
+		for _, code := range codes {
+			if !slices.ContainsFunc(Codes(), func(c Code) bool { return c.Code == code }) {
+				t.Errorf("%s (%s) has no row in Codes", code, where)
+			}
+		}
+	}
+}
+
+func TestACodeIsDescribedOnceAndInWholeSentences(t *testing.T) {
+	seen := map[string]bool{}
+	for _, c := range Codes() {
+		if seen[c.Code] {
+			t.Errorf("%s is there twice", c.Code)
+		}
+		seen[c.Code] = true
+		if c.Status < 400 || !strings.HasSuffix(c.Meaning, ".") || !strings.HasSuffix(c.Next, ".") {
+			t.Errorf("%+v is not complete", c)
+		}
+	}
+}
+
+func TestTheDescribedStatusIsTheAnsweredOne(t *testing.T) {
+	for _, m := range errorTable() {
+		for _, c := range Codes() {
+			if c.Code == m.code && c.Status != m.status {
+				t.Errorf("%s is described with %d and answered with %d", c.Code, c.Status, m.status)
+			}
+		}
+	}
+}
+
+func TestEvery503AndEvery429NamesATimeToTryAgain(t *testing.T) {
+	for _, c := range Codes() {
+		if (c.Status == 503 || c.Status == 429) != (c.RetryAfter > 0) {
+			t.Errorf("%s: status %d with RetryAfter %d", c.Code, c.Status, c.RetryAfter)
+		}
+	}
+	for _, m := range errorTable() {
+		a := bare(io.Discard, route{"GET", "/x", public, fails(m.err)})
+		got := do(a, httptest.NewRequest("GET", "/x", nil)).Header.Get("Retry-After")
+		if m.status != 503 && m.status != 429 {
+			if got != "" {
+				t.Errorf("%v: Retry-After %q", m.err, got)
+			}
+			continue
+		}
+		if n, err := strconv.Atoi(got); err != nil || n < 1 || n > 3600 {
+			t.Errorf("%v: Retry-After %q", m.err, got)
+		}
+	}
+}
