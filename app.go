@@ -333,11 +333,9 @@ func (a *app) startMetrics(ctx context.Context) error {
 // ready.
 const stalled = time.Minute
 
-// notReady says why requests should go elsewhere, nothing when all is well.
+// notReady says why requests should go elsewhere, nothing when all is well. The
+// interface asks the store by itself.
 func (a *app) notReady() (reasons []string) {
-	if err := a.store.Admit(); err != nil {
-		reasons = append(reasons, err.Error())
-	}
 	if a.globalURL() != "" && time.Since(a.relay.Stats().LastTurn) > stalled {
 		reasons = append(reasons, "the outbox relay is stalled")
 	}

@@ -44,32 +44,38 @@ func literal(e ast.Expr) string {
 	return text
 }
 
-// constants returns the string constants of files whose name begins with
-// prefix.
-func constants(files []*ast.File, prefix string) []string {
-	var found []string
+// constants returns the string constants of files by name.
+func constants(files []*ast.File) map[string]string {
+	found := map[string]string{}
 	each(files, func(n ast.Node) {
 		spec, ok := n.(*ast.ValueSpec)
 		if !ok || len(spec.Values) != len(spec.Names) {
 			return
 		}
 		for i, name := range spec.Names {
-			if text := literal(spec.Values[i]); strings.HasPrefix(name.Name, prefix) && text != "" {
-				found = append(found, text)
+			if text := literal(spec.Values[i]); text != "" {
+				found[name.Name] = text
 			}
 		}
 	})
 	return found
 }
 
-// arguments returns the literals given as argument number arg to the function
-// or struct called name.
+// arguments returns the literals and constants given as argument number arg to
+// the function or struct called name.
 func arguments(files []*ast.File, name string, arg int) []string {
+	named := constants(files)
 	var found []string
 	add := func(called ast.Expr, args []ast.Expr) {
-		id, ok := called.(*ast.Ident)
-		if ok && id.Name == name && arg < len(args) && literal(args[arg]) != "" {
-			found = append(found, literal(args[arg]))
+		if id, ok := called.(*ast.Ident); !ok || id.Name != name || arg >= len(args) {
+			return
+		}
+		text := literal(args[arg])
+		if id, ok := args[arg].(*ast.Ident); ok {
+			text = named[id.Name]
+		}
+		if text != "" {
+			found = append(found, text)
 		}
 	}
 	each(files, func(n ast.Node) {
@@ -79,6 +85,33 @@ func arguments(files []*ast.File, name string, arg int) []string {
 		case *ast.CompositeLit:
 			if n.Type != nil {
 				add(n.Type, n.Elts)
+			}
+		}
+	})
+	return found
+}
+
+// fields returns the literals and constants given to a field of the struct
+// called name.
+func fields(files []*ast.File, name, field string) []string {
+	named := constants(files)
+	var found []string
+	each(files, func(n ast.Node) {
+		lit, ok := n.(*ast.CompositeLit)
+		if !ok {
+			return
+		}
+		if id, ok := lit.Type.(*ast.Ident); !ok || id.Name != name {
+			return
+		}
+		for _, e := range lit.Elts {
+			kv, ok := e.(*ast.KeyValueExpr)
+			if !ok {
+				continue
+			}
+			key, value := kv.Key.(*ast.Ident), kv.Value
+			if id, ok := value.(*ast.Ident); ok && key.Name == field {
+				found = append(found, named[id.Name])
 			}
 		}
 	})
@@ -99,11 +132,11 @@ func each(files []*ast.File, visit func(ast.Node)) {
 func TestEveryCodeIsDescribed(t *testing.T) {
 	own, sandbox := sources(t, "."), sources(t, filepath.Join("..", "sandbox"))
 	used := map[string][]string{
-		"a constant code…":      constants(own, "code"),
-		"an argument of refuse": arguments(own, "refuse", 1),
-		"batch.Invalid…":        constants(sources(t, filepath.Join("..", "batch")), "Invalid"),
-		"the sandbox's refusef": arguments(sandbox, "refusef", 1),
-		"the sandbox's refused": arguments(sandbox, "refused", 1),
+		"an argument of refuse":  arguments(own, "refuse", 1),
+		"a field of decodeError": fields(own, "decodeError", "code"),
+		"the batch's invalid":    arguments(sources(t, filepath.Join("..", "batch")), "invalid", 0),
+		"the sandbox's refusef":  arguments(sandbox, "refusef", 1),
+		"the sandbox's refused":  arguments(sandbox, "refused", 1),
 	}
 	for _, m := range errorTable() {
 		used["the error table"] = append(used["the error table"], m.code)

@@ -1,0 +1,57 @@
+package httpapi
+
+import "slices"
+
+// Route describes one path of the interface, for documents and tests.
+type Route struct {
+	Method string
+	Path   string // with its parameters in braces
+	Auth   Auth
+	// Aliases are the other paths with the same meaning, for this method.
+	Aliases []string
+}
+
+// Auth names the credential that a route asks for.
+type Auth string
+
+// The credentials.
+const (
+	AuthNone     Auth = "none"
+	AuthKey      Auth = "GlobalApiKey"
+	AuthInstance Auth = "InstanceBearer"
+	AuthUser     Auth = "UserBearer"
+	// AuthHandshake is the token of a WebSocket, which may also stand in the
+	// query.
+	AuthHandshake Auth = "token"
+)
+
+// Routes returns every path of the interface, with those that depend on the
+// configuration. The sandbox's own paths are not in it.
+func Routes() []Route {
+	var all []Route
+	for _, r := range append(routes(), route{method: "GET", path: "/metrics", auth: globalKey}) {
+		listed := Route{Method: r.method, Path: r.path, Auth: r.auth.name()}
+		for _, a := range aliases() {
+			if a.to == r.path && slices.Contains(a.methods, r.method) {
+				listed.Aliases = append(listed.Aliases, a.from)
+			}
+		}
+		all = append(all, listed)
+	}
+	return all
+}
+
+func (s scheme) name() Auth {
+	switch s {
+	case globalKey:
+		return AuthKey
+	case instanceBearer:
+		return AuthInstance
+	case userBearer:
+		return AuthUser
+	case handshake:
+		return AuthHandshake
+	default:
+		return AuthNone
+	}
+}
