@@ -72,11 +72,6 @@ func act(phone, body string) step { return step{phone: phone, body: body} }
 // api calls the program.
 func api(method, path, body string) step { return step{method: method, path: path, body: body} }
 
-// faults disturbs the sandbox's network.
-func faults(body string) step {
-	return step{method: http.MethodPost, path: "/sandbox/faults", body: body}
-}
-
 func (s step) as(prefix string) step { s.keep = prefix; return s }
 
 func (s step) failing() step { s.fails = true; return s }
@@ -230,7 +225,7 @@ func TestEveryTrigger(t *testing.T) {
 	}
 	s := newScene(t)
 	for _, row := range triggerTable() {
-		if row.struct_ != "" {
+		if row.offWire != "" {
 			continue
 		}
 		t.Run(row.name(), func(t *testing.T) {

@@ -58,8 +58,8 @@ func readHistory(compressed io.Reader, some func(*waHistorySync.Conversation)) (
 	if err := r.read(); err != nil {
 		return r.history, fmt.Errorf("history: %w", err)
 	}
-	r.history.rest = &waHistorySync.HistorySync{}
-	if err := lenient.Unmarshal(r.other, r.history.rest); err != nil {
+	r.rest = &waHistorySync.HistorySync{}
+	if err := lenient.Unmarshal(r.other, r.rest); err != nil {
 		return r.history, fmt.Errorf("history: %w", err)
 	}
 	return r.history, nil

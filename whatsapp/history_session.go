@@ -49,7 +49,9 @@ func (s *Session) takeHistory(cli *whatsmeow.Client, notice *waE2E.HistorySyncNo
 }
 
 func (s *Session) readPiece(ctx context.Context, cli *whatsmeow.Client, notice *waE2E.HistorySyncNotification) (history, error) {
-	inside := cli.DangerousInternals() // the library stores its part of a history in functions of its own
+	// The library keeps parts of a history for itself, in functions that it
+	// offers only so.
+	inside := cli.DangerousInternals() //nolint:staticcheck // "deprecated" warns of changes; the version is pinned
 	data := notice.GetInitialHistBootstrapInlinePayload()
 	inline := data != nil
 	if !inline {

@@ -107,7 +107,7 @@ func (f *filler) fill(v reflect.Value, depth int) {
 }
 
 func (f *filler) fillKind(v reflect.Value, depth int) {
-	switch v.Kind() {
+	switch v.Kind() { //nolint:exhaustive // the library's events have no others
 	case reflect.Bool:
 		v.SetBool(f.byte()&1 == 1)
 	case reflect.Int, reflect.Int8, reflect.Int16, reflect.Int32, reflect.Int64:
@@ -130,8 +130,8 @@ func (f *filler) fillKind(v reflect.Value, depth int) {
 	case reflect.Map:
 		f.fillMap(v, depth)
 	case reflect.Struct:
-		for i := range v.NumField() {
-			f.fill(v.Field(i), depth+1)
+		for _, field := range v.Fields() {
+			f.fill(field, depth+1)
 		}
 	case reflect.Interface:
 		f.fillInterface(v)

@@ -113,7 +113,7 @@ func mutation(evt *events.AppState) event.Extra {
 	data := event.Extra{"index": index}
 	if evt.SyncActionValue != nil {
 		w := jsonWriter{}
-		w.message(evt.SyncActionValue.ProtoReflect(), 0)
+		w.message(evt.ProtoReflect(), 0)
 		data["value"] = json.RawMessage(w.buf)
 	}
 	return data
