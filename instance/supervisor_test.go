@@ -198,7 +198,9 @@ func TestOnlyLossesAndStreamErrorsAreDialledAgain(t *testing.T) {
 				if err := s.tell(c.fact); err != nil {
 					t.Fatal(err)
 				}
-				r.wantStatus(id, c.fact.Status)
+				if c.fact.Status != event.Connecting { // that one is dialled at once
+					r.wantStatus(id, c.fact.Status)
+				}
 				time.Sleep(time.Hour)
 				r.wantStatus(id, c.want)
 			})
