@@ -3,6 +3,7 @@ package httpapi
 import (
 	"errors"
 	"fmt"
+	"strings"
 	"time"
 
 	"github.com/golang-jwt/jwt/v5"
@@ -56,6 +57,11 @@ var errToken = errors.New("token is not valid")
 // readToken checks signature, algorithm and times of a token of either kind.
 func readToken(secret []byte, token string) (claims, error) {
 	var c claims
+	// The base64 decoder skips line breaks, even a strict one, so that a token
+	// would have more than one spelling.
+	if strings.ContainsAny(token, "\r\n") {
+		return claims{}, fmt.Errorf("%w: line break", errToken)
+	}
 	t, err := jwt.ParseWithClaims(token, &c,
 		func(*jwt.Token) (any, error) { return secret, nil },
 		jwt.WithValidMethods([]string{algorithm.Alg()}), jwt.WithStrictDecoding())

@@ -17,7 +17,7 @@ import (
 var testSecret = []byte("0123456789abcdef0123456789abcdef")
 
 // signed makes a token that Mint… would not make.
-func signed(t *testing.T, method jwt.SigningMethod, key any, c jwt.MapClaims, header map[string]any) string {
+func signed(t testing.TB, method jwt.SigningMethod, key any, c jwt.MapClaims, header map[string]any) string {
 	t.Helper()
 	tok := jwt.NewWithClaims(method, c)
 	maps.Copy(tok.Header, header)
