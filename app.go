@@ -270,7 +270,7 @@ func (a *app) startBatches(ctx context.Context) error {
 
 func (a *app) serve(listener net.Listener) error {
 	api := httpapi.Config{
-		Registry: a.registry, Supervisor: a.supervisor, Engine: a.engine, Store: a.store, NewMessageID: whatsapp.NewMessageID, Post: a.postNow,
+		Registry: a.registry, Supervisor: a.supervisor, Engine: a.engine, Store: a.store, NewMessageID: whatsapp.NewMessageID, Post: a.postNow, Version: version, BaseURL: a.cfg.Server.BaseURL,
 		APIKey: a.sec.GlobalAuthToken, JWTSecret: []byte(a.sec.JWTSecret), TokenTTL: seconds(a.cfg.Authentication.JWTExpiresIn),
 		MaxRecipients: int(a.cfg.Batch.MaxRecipients), Ready: a.notReady, Metrics: a.metrics.handler(), Logger: a.log,
 	}

@@ -1,6 +1,7 @@
 package event
 
 import (
+	"encoding"
 	"encoding/json"
 	"reflect"
 	"slices"
@@ -50,6 +51,10 @@ func SchemaJSON(kind Kind) ([]byte, error) {
 	return json.MarshalIndent(Schema(kind), "", "  ")
 }
 
+// TypeSchema returns the JSON Schema of a Go type by the same rules, for
+// interfaces that describe more than events. The result is the caller's own.
+func TypeSchema(t reflect.Type) map[string]any { return schemaOf(t) }
+
 // object is a schema, or a part of one.
 type object = map[string]any
 
@@ -89,6 +94,12 @@ func schemaOf(t reflect.Type) object {
 	case reflect.TypeFor[Extra]():
 		return object{"type": "object", "additionalProperties": notNull()}
 	}
+	if t == reflect.TypeFor[json.RawMessage]() {
+		return object{}
+	}
+	if t.Implements(reflect.TypeFor[encoding.TextMarshaler]()) && t.Kind() == reflect.Array {
+		return object{"type": "string", "format": "uuid"}
+	}
 	if e, ok := reflect.TypeAssert[enumerated](reflect.Zero(t)); ok && t.Kind() == reflect.String {
 		return object{"type": "string", "enum": e.values()}
 	}
@@ -101,6 +112,8 @@ func schemaOf(t reflect.Type) object {
 		return object{"type": "boolean"}
 	case reflect.Int, reflect.Int64:
 		return object{"type": "integer"}
+	case reflect.Map:
+		return object{"type": "object", "additionalProperties": schemaOf(t.Elem())}
 	case reflect.Slice:
 		return object{"type": "array", "items": schemaOf(t.Elem())}
 	case reflect.Struct:

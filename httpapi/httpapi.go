@@ -3,6 +3,7 @@ package httpapi
 import (
 	"context"
 	"errors"
+	"fmt"
 	"log/slog"
 	"net/http"
 	"time"
@@ -37,6 +38,9 @@ type Config struct {
 	// MaxRecipients of a batch; it sizes the body that batch creation takes.
 	// 0 means 100 000.
 	MaxRecipients int
+
+	Version string // of the program, shown in the documents
+	BaseURL string // public address, for the OpenAPI document; empty: where it came from
 
 	// Ready returns why the program is not ready, nothing when it is. nil:
 	// always ready.
@@ -87,14 +91,36 @@ func New(c Config) (http.Handler, error) {
 		}
 		a.router.add(r.method, r.path, a.handler(r))
 	}
+	if err := a.addDocuments(); err != nil {
+		return nil, err
+	}
 	if c.Metrics != nil {
-		r := route{method: "GET", path: "/metrics", auth: globalKey, handle: serveWith(c.Metrics)}
+		r := route{method: "GET", path: pathMetrics, auth: globalKey, handle: serveWith(c.Metrics)}
 		a.router.add(r.method, r.path, a.handler(r))
 	}
 	if c.Sandbox != nil {
 		a.mount("/sandbox/", globalKey, c.Sandbox)
 	}
 	return a, nil
+}
+
+// addDocuments adds the paths that describe the interface itself.
+func (a *api) addDocuments() error {
+	spec, err := OpenAPI(a.BaseURL, a.Version)
+	if err != nil {
+		return fmt.Errorf("httpapi: OpenAPI document: %w", err)
+	}
+	page, err := docsHTML(a.Version)
+	if err != nil {
+		return fmt.Errorf("httpapi: %w", err)
+	}
+	for path, handle := range map[string]func(*api, *call) error{
+		pathOpenAPI: document("application/json", spec), pathDocs: document("text/html; charset=utf-8", page),
+	} {
+		r := route{method: http.MethodGet, path: path, auth: public, handle: handle}
+		a.router.add(r.method, r.path, a.handler(r))
+	}
+	return nil
 }
 
 // mount gives every path below prefix to h, behind the credential s.

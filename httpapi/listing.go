@@ -29,7 +29,7 @@ const (
 // configuration. The sandbox's own paths are not in it.
 func Routes() []Route {
 	var all []Route
-	for _, r := range append(routes(), route{method: "GET", path: "/metrics", auth: globalKey}) {
+	for _, r := range append(routes(), unlisted()...) {
 		listed := Route{Method: r.method, Path: r.path, Auth: r.auth.name()}
 		for _, a := range aliases() {
 			if a.to == r.path && slices.Contains(a.methods, r.method) {
@@ -53,5 +53,21 @@ func (s scheme) name() Auth {
 		return AuthHandshake
 	default:
 		return AuthNone
+	}
+}
+
+// Paths whose handlers are made from the configuration.
+const (
+	pathMetrics = "/metrics"
+	pathOpenAPI = "/openapi.json"
+	pathDocs    = "/docs"
+)
+
+// unlisted are the routes that New adds to those of the table.
+func unlisted() []route {
+	return []route{
+		{method: "GET", path: pathMetrics, auth: globalKey},
+		{method: "GET", path: pathOpenAPI, auth: public},
+		{method: "GET", path: pathDocs, auth: public},
 	}
 }
