@@ -20,12 +20,21 @@ func (c *call) decode(v any, limit int64) error {
 	if err := checkContentType(c.r.Header); err != nil {
 		return err
 	}
-	control := http.NewResponseController(c.w)
-	// A writer without deadlines is a test's; the server's own has them.
-	if control.SetReadDeadline(time.Now().Add(bodyTimeout)) == nil {
-		defer func() { _ = control.SetReadDeadline(time.Time{}) }()
+	if err := decodeStrict(http.MaxBytesReader(c.w, c.r.Body, limit), v); err != nil {
+		return err
 	}
-	return decodeStrict(http.MaxBytesReader(c.w, c.r.Body, limit), v)
+	// From here on the handler may take its time.
+	_ = http.NewResponseController(c.w).SetReadDeadline(time.Time{})
+	return nil
+}
+
+// limitBody starts the time in which the body of r has to arrive. It holds for
+// bodies that nobody reads too: the server swallows them before it answers, and
+// would wait for one that never comes. A writer without deadlines is a test's.
+func limitBody(w http.ResponseWriter, r *http.Request) {
+	if r.ContentLength != 0 {
+		_ = http.NewResponseController(w).SetReadDeadline(time.Now().Add(bodyTimeout))
+	}
 }
 
 // noBody reads the body of a route that takes none: empty or {}.

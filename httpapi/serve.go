@@ -44,6 +44,7 @@ func (a *api) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		}
 		a.logRequest(res, r, time.Since(start))
 	}()
+	limitBody(w, r)
 	f := a.router.find(r)
 	switch {
 	case f.handle != nil:

@@ -1,0 +1,155 @@
+package httpapi
+
+import (
+	"bufio"
+	"errors"
+	"io"
+	"log/slog"
+	"net"
+	"net/http"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+)
+
+// pipes is a listener of connections in memory, whose deadlines follow the
+// clock of a bubble.
+type pipes struct {
+	conns  chan net.Conn
+	closed chan struct{}
+}
+
+func (p pipes) Accept() (net.Conn, error) {
+	select {
+	case c := <-p.conns:
+		return c, nil
+	case <-p.closed:
+		return nil, net.ErrClosed
+	}
+}
+
+func (p pipes) Close() error {
+	close(p.closed)
+	return nil
+}
+
+func (p pipes) Addr() net.Addr { return &net.TCPAddr{IP: net.IPv4(127, 0, 0, 1)} }
+
+// slowly gives script a connection to the program's server, with the
+// program's own limits, in a bubble where waiting costs nothing.
+func slowly(t *testing.T, script func(t *testing.T, c net.Conn)) {
+	synctest.Test(t, func(t *testing.T) {
+		read := func(_ *api, c *call) error {
+			if err := c.noBody(); err != nil {
+				return err
+			}
+			return c.w.json(http.StatusOK, struct{}{})
+		}
+		srv := NewServer(bare(io.Discard, route{"POST", "/x", public, read}), slog.New(slog.DiscardHandler))
+		l := pipes{make(chan net.Conn), make(chan struct{})}
+		done := make(chan error)
+		go func() { done <- srv.Serve(l) }()
+		client, server := net.Pipe()
+		l.conns <- server
+		script(t, client)
+		client.Close()
+		if err := srv.Close(); err != nil {
+			t.Error(err)
+		}
+		if err := <-done; !errors.Is(err, http.ErrServerClosed) {
+			t.Error(err)
+		}
+	})
+}
+
+// cut returns what arrives until the server closes, and after how long.
+func cut(t *testing.T, c net.Conn) (answer string, after time.Duration) {
+	t.Helper()
+	start := time.Now()
+	raw, err := io.ReadAll(c)
+	if err != nil {
+		t.Error(err)
+	}
+	return string(raw), time.Since(start)
+}
+
+func TestAClientThatTakesTooLongForItsHeadersIsCutOff(t *testing.T) {
+	slowly(t, func(t *testing.T, c net.Conn) {
+		_, _ = io.WriteString(c, "POST /x HTTP/1.1\r\nHost: x\r\nX-Slow: ")
+		if _, after := cut(t, c); after > readHeaderTimeout {
+			t.Errorf("after %v, want %v", after, readHeaderTimeout)
+		}
+	})
+}
+
+func TestABodyThatDoesNotArriveIn60SecondsIs408(t *testing.T) {
+	slowly(t, func(t *testing.T, c net.Conn) {
+		_, _ = io.WriteString(c, "POST /x HTTP/1.1\r\nHost: x\r\nContent-Length: 10\r\n\r\n{")
+		answer, after := cut(t, c)
+		if !strings.HasPrefix(answer, "HTTP/1.1 408 ") || !strings.Contains(answer, `"code":"BODY_TIMEOUT"`) {
+			t.Errorf("got %q", answer)
+		}
+		if after < bodyTimeout || after > bodyTimeout+5*time.Second {
+			t.Errorf("after %v, want %v", after, bodyTimeout)
+		}
+	})
+}
+
+// TestABodyThatNobodyReadsHoldsNothing: the server swallows what is left of a
+// body before it answers.
+func TestABodyThatNobodyReadsHoldsNothing(t *testing.T) {
+	slowly(t, func(t *testing.T, c net.Conn) {
+		_, _ = io.WriteString(c, "POST /nowhere HTTP/1.1\r\nHost: x\r\nContent-Length: 10\r\n\r\n{")
+		answer, after := cut(t, c)
+		if !strings.HasPrefix(answer, "HTTP/1.1 404 ") || after > bodyTimeout+5*time.Second {
+			t.Errorf("after %v: %q", after, answer)
+		}
+	})
+}
+
+// TestABodyThatDripsIsCutOffToo: a byte now and then does not win time.
+func TestABodyThatDripsIsCutOffToo(t *testing.T) {
+	slowly(t, func(t *testing.T, c net.Conn) {
+		_, _ = io.WriteString(c, "POST /x HTTP/1.1\r\nHost: x\r\nContent-Length: 1000\r\n\r\n")
+		stop := make(chan struct{})
+		dripped := make(chan struct{})
+		go func() {
+			defer close(dripped)
+			for {
+				select {
+				case <-stop:
+					return
+				case <-time.After(5 * time.Second):
+					_ = c.SetWriteDeadline(time.Now().Add(time.Second))
+					_, _ = io.WriteString(c, " ")
+				}
+			}
+		}()
+		answer, after := cut(t, c)
+		close(stop)
+		<-dripped
+		if !strings.HasPrefix(answer, "HTTP/1.1 408 ") || after > bodyTimeout+10*time.Second {
+			t.Errorf("after %v: %q", after, answer)
+		}
+	})
+}
+
+func TestAnIdleConnectionIsClosedAndUsableUntilThen(t *testing.T) {
+	slowly(t, func(t *testing.T, c net.Conn) {
+		r := bufio.NewReader(c)
+		for range 2 {
+			_, _ = io.WriteString(c, "POST /x HTTP/1.1\r\nHost: x\r\nContent-Length: 2\r\n\r\n{}")
+			res, err := http.ReadResponse(r, nil)
+			if err != nil || res.StatusCode != http.StatusOK {
+				t.Fatalf("got %v, %v", res, err)
+			}
+			_, _ = io.Copy(io.Discard, res.Body)
+			time.Sleep(idleTimeout - time.Second) // costs nothing in a bubble
+		}
+		start := time.Now()
+		if _, err := r.ReadByte(); !errors.Is(err, io.EOF) || time.Since(start) > time.Second {
+			t.Errorf("after %v: %v", time.Since(start), err)
+		}
+	})
+}
