@@ -21,19 +21,26 @@ const defaultConfigFile = "config.toml"
 // at once, each with where it stands, its key and its rule. Warnings are about
 // variables that look like ours and are not.
 func loadConfig(path string, environ []string) (c *Config, warnings []string, err error) {
+	c, _, warnings, err = loadSettings(path, environ)
+	return c, warnings, err
+}
+
+// loadSettings is loadConfig that also returns the table, which tells where
+// each value came from.
+func loadSettings(path string, environ []string) (c *Config, table []setting, warnings []string, err error) {
 	c = &Config{}
-	table := settings(c)
+	table = settings(c)
 	if err := loadFile(path, table); err != nil {
-		return nil, nil, err
+		return nil, nil, nil, err
 	}
 	warnings, err = loadEnvironment(environ, table)
 	if err != nil {
-		return nil, nil, err
+		return nil, nil, nil, err
 	}
 	if err := c.validate(); err != nil {
-		return nil, nil, fmt.Errorf("configuration: %w", err)
+		return nil, nil, nil, fmt.Errorf("configuration: %w", err)
 	}
-	return c, warnings, nil
+	return c, table, warnings, nil
 }
 
 func loadFile(path string, table []setting) error {
@@ -52,14 +59,14 @@ func loadFile(path string, table []setting) error {
 	if _, err := toml.Decode(string(raw), &tree); err != nil {
 		return fmt.Errorf("%s: %w", path, err)
 	}
-	if err := applyTree(tree, "", table); err != nil {
+	if err := applyTree(tree, "", path, table); err != nil {
 		return prefixEach(path, err)
 	}
 	return nil
 }
 
 // applyTree walks the decoded TOML and sets each leaf by its path.
-func applyTree(tree map[string]any, above string, table []setting) error {
+func applyTree(tree map[string]any, above, file string, table []setting) error {
 	var errs []error
 	for key, v := range tree {
 		path := above + key
@@ -67,11 +74,12 @@ func applyTree(tree map[string]any, above string, table []setting) error {
 			if err := s.value.accept(v); err != nil {
 				errs = append(errs, fmt.Errorf("%s: %w", path, err))
 			}
+			s.source = file
 			continue
 		}
 		sub, isTable := v.(map[string]any)
 		if isTable && hasSection(table, path+".") {
-			errs = append(errs, applyTree(sub, path+".", table))
+			errs = append(errs, applyTree(sub, path+".", file, table))
 			continue
 		}
 		errs = append(errs, fmt.Errorf("%s: unknown key; did you mean %s?", path, event.Nearest(path, paths(table))))
@@ -79,22 +87,85 @@ func applyTree(tree map[string]any, above string, table []setting) error {
 	return errors.Join(errs...)
 }
 
+// fileSuffix makes a variable name a file that holds the value, as systemd and
+// container engines hand secrets over.
+const fileSuffix = "_FILE"
+
 func loadEnvironment(environ []string, table []setting) (warnings []string, err error) {
 	var errs []error
 	for _, entry := range environ {
 		name, text, _ := strings.Cut(entry, "=")
-		i := slices.IndexFunc(table, func(s setting) bool { return s.env() == name })
-		switch {
-		case i < 0 && ours(name, table):
+		switch s, fromFile := lookUp(table, name); {
+		case s == nil && ours(name, table):
 			warnings = append(warnings, fmt.Sprintf("environment variable %s is not a setting and is ignored; did you mean %s?", name, event.Nearest(name, envNames(table))))
-		case i >= 0 && text != "":
-			if err := table[i].value.parse(text); err != nil {
-				errs = append(errs, fmt.Errorf("environment: %s: %w", name, err))
+		case s == nil || text == "":
+		case fromFile:
+			warning, err := s.readFile(text)
+			if warning != "" {
+				warnings = append(warnings, warning)
 			}
+			errs = append(errs, err)
+		default:
+			errs = append(errs, s.take(text, "environment "+name))
 		}
 	}
 	slices.Sort(warnings)
 	return warnings, errors.Join(errs...)
+}
+
+// lookUp returns the setting that a variable is for, nil when it is none of
+// ours, and whether the variable names a file.
+func lookUp(table []setting, name string) (s *setting, fromFile bool) {
+	for i := range table {
+		switch {
+		case table[i].env() == name:
+			return &table[i], false
+		case table[i].secret && table[i].env()+fileSuffix == name:
+			return &table[i], true
+		}
+	}
+	return nil, false
+}
+
+// take sets the value from a text of the environment. The same setting by two
+// variables is a mistake: nobody could tell which one counts.
+func (s *setting) take(text, source string) error {
+	if strings.HasPrefix(s.source, "environment ") || strings.HasPrefix(s.source, "file ") {
+		return fmt.Errorf("environment: %s and %s are both set; keep one of them", s.env(), s.env()+fileSuffix)
+	}
+	if err := s.value.parse(text); err != nil {
+		return fmt.Errorf("%s: %w", source, err)
+	}
+	s.source = source
+	return nil
+}
+
+// maxSecretFile bounds a file that holds a secret; a larger one is none.
+const maxSecretFile = 64 << 10
+
+// readFile sets the value from the file that a variable names, without the
+// line break at its end.
+func (s *setting) readFile(path string) (warning string, err error) {
+	name := s.env() + fileSuffix
+	info, err := os.Stat(path)
+	if err != nil {
+		return "", fmt.Errorf("environment: %s: %w", name, err)
+	}
+	if info.Size() > maxSecretFile {
+		return "", fmt.Errorf("environment: %s: %s has %d bytes; a secret has less", name, path, info.Size())
+	}
+	raw, err := os.ReadFile(path)
+	if err != nil {
+		return "", fmt.Errorf("environment: %s: %w", name, err)
+	}
+	text := strings.TrimSuffix(strings.TrimSuffix(string(raw), "\n"), "\r")
+	if text == "" {
+		return "", fmt.Errorf("environment: %s: %s is empty", name, path)
+	}
+	if info.Mode().Perm()&0o007 != 0 {
+		warning = fmt.Sprintf("%s: %s can be read by everybody; chmod 600 it", name, path)
+	}
+	return warning, s.take(text, "file "+path)
 }
 
 // ours reports whether name begins with the first word of one of our settings.

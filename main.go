@@ -16,6 +16,8 @@ import (
 	"slices"
 	"strings"
 	"syscall"
+
+	"postern/event"
 )
 
 // version is set by the linker, see the Makefile.
@@ -35,6 +37,7 @@ func commands() []command {
 		{"demo", "[--keep]", "show the main job: sandbox, two paired instances, a batch, the webhooks as they arrive", demo},
 		{"sandbox", "[--listen ADDR] [--path FILE]", "run only the local WhatsApp server", runSandbox},
 		{"token", "user --id UUID --ttl 24h [--config FILE]", "issue a user token", issueToken},
+		{"config", "[--config FILE] | check FILE", "print the configuration with where each value came from, or check a file", showConfig},
 		{"listen", "[--addr ADDR] [--status CODE]", "receive webhooks and print them as they come", listen},
 		{"schema", "", "print the buckets of the data file", schema},
 		{"version", "", "print the version", printVersion},
@@ -62,7 +65,7 @@ func run(ctx context.Context, args []string, out, errOut io.Writer) int {
 	all := commands()
 	i := slices.IndexFunc(all, func(c command) bool { return c.name == name })
 	if i < 0 {
-		fmt.Fprintf(errOut, "postern: unknown command %q\n\n", name)
+		fmt.Fprintf(errOut, "postern: unknown command %q; did you mean %s?\n\n", name, event.Nearest(name, commandNames(all)))
 		usage(errOut)
 		return 2
 	}
@@ -77,6 +80,14 @@ func run(ctx context.Context, args []string, out, errOut io.Writer) int {
 		fmt.Fprintf(errOut, "postern %s: %v\n", name, err)
 		return 1
 	}
+}
+
+func commandNames(all []command) []string {
+	names := make([]string, len(all))
+	for i, c := range all {
+		names[i] = c.name
+	}
+	return names
 }
 
 func isHelp(arg string) bool { return arg == "-h" || arg == "-help" || arg == "--help" }

@@ -17,7 +17,8 @@ type setting struct {
 	path   string
 	doc    string
 	value  value
-	secret bool // never printed
+	secret bool   // never printed
+	source string // where the value came from; empty: the default
 }
 
 // env is the name of the setting's environment variable.
