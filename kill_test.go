@@ -200,10 +200,15 @@ type batchAnswer struct {
 
 func (w *world) createBatch(name string, instances, recipients []string) batchAnswer {
 	w.t.Helper()
+	return w.createBatchWith(name, instances, recipients, "for "+name)
+}
+
+func (w *world) createBatchWith(name string, instances, recipients []string, text string) batchAnswer {
+	w.t.Helper()
 	var b batchAnswer
 	w.call(bearer(w.user), http.MethodPost, "/message/batches", map[string]any{
 		"name": name, "instances": instances, "recipients": recipients,
-		"message": map[string]any{"type": "text", "payload": map[string]any{"text": "for " + name}},
+		"message": map[string]any{"type": "text", "payload": map[string]any{"text": text}},
 	}, &b)
 	return b
 }
