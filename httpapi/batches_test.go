@@ -62,7 +62,7 @@ func (r *rig) do(method, path, body string) *http.Response {
 }
 
 // decoded reads an answer of 200 or 201 into a T.
-func decoded[T any](t *testing.T, res *http.Response) T {
+func decoded[T any](t testing.TB, res *http.Response) T {
 	t.Helper()
 	var v T
 	if res.StatusCode != 200 && res.StatusCode != 201 {

@@ -26,7 +26,7 @@ const connectTimeout = 300 * time.Millisecond
 // rig is the interface over a real registry, engine and file. Only WhatsApp
 // and the hub are the test's own.
 type rig struct {
-	t        *testing.T
+	t        testing.TB
 	h        http.Handler
 	store    *store.Store
 	registry *instance.Registry
@@ -48,18 +48,22 @@ func (r *rig) post(_ context.Context, n event.Notice) (int, error) {
 	return r.answers, nil
 }
 
-func newRig(t *testing.T) *rig {
+func newRig(t testing.TB) *rig {
 	t.Helper()
-	return newRigOnDisk(t, 1)
+	return newRigWith(t, store.Options{NoSync: true, MinFree: 1})
 }
 
 // newRigOnDisk is a rig whose disk counts as full below minFree bytes.
-func newRigOnDisk(t *testing.T, minFree uint64) *rig {
+func newRigOnDisk(t testing.TB, minFree uint64) *rig {
 	t.Helper()
-	st, err := store.Open(store.Options{
-		Path: filepath.Join(t.TempDir(), "t.db"), Buckets: append(batch.Buckets(), instance.Buckets()...), NoSync: true,
-		MinFree: minFree,
-	})
+	return newRigWith(t, store.Options{NoSync: true, MinFree: minFree})
+}
+
+// newRigWith is a rig whose file is opened with these options.
+func newRigWith(t testing.TB, o store.Options) *rig {
+	t.Helper()
+	o.Path, o.Buckets = filepath.Join(t.TempDir(), "t.db"), append(batch.Buckets(), instance.Buckets()...)
+	st, err := store.Open(o)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -46,7 +46,7 @@ func do(h http.Handler, r *http.Request) *http.Response {
 }
 
 // wantError checks the whole shape of the error body.
-func wantError(t *testing.T, res *http.Response, status int, code string) errorBody {
+func wantError(t testing.TB, res *http.Response, status int, code string) errorBody {
 	t.Helper()
 	raw, err := io.ReadAll(res.Body)
 	if err != nil {
