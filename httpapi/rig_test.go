@@ -115,6 +115,27 @@ type line struct {
 	phone   string
 	sent    event.Outgoing
 	sendErr error
+
+	passkey  *event.PasskeyChallenge
+	asserted *event.PasskeyAssertion
+}
+
+func (l *line) Passkey() *event.PasskeyChallenge { return l.passkey }
+
+func (l *line) AssertPasskey(_ context.Context, a event.PasskeyAssertion) error {
+	if l.passkey == nil || l.passkey.PublicKey == nil {
+		return event.ErrNoPasskey
+	}
+	l.asserted = &a
+	return nil
+}
+
+func (l *line) ConfirmPasskey(context.Context) error {
+	if l.passkey == nil || l.passkey.Code == "" {
+		return event.ErrNoPasskey
+	}
+	l.passkey = nil
+	return nil
 }
 
 func (l *line) Open(_ context.Context, _ int64, report func(context.Context, event.Fact) error) (instance.Session, error) {

@@ -266,6 +266,8 @@ type session struct {
 	gate  sync.RWMutex // read by what reports
 
 	mu             sync.Mutex
+	passkey        *event.PasskeyChallenge
+	asserted       event.PasskeyAssertion
 	paired, online bool
 	dials          []time.Time
 	drops          int
@@ -432,4 +434,31 @@ func text(keyID, chat string, mine bool) *event.Message {
 		KeyID: keyID, KeyRemoteJID: &chat, KeyFromMe: mine, MessageType: "conversation",
 		Content: json.RawMessage(`{"text":"hello"}`), MessageTimestamp: 1_700_000_000,
 	}
+}
+
+func (s *session) Passkey() *event.PasskeyChallenge {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.passkey
+}
+
+func (s *session) AssertPasskey(_ context.Context, a event.PasskeyAssertion) error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.passkey == nil || s.passkey.PublicKey == nil {
+		return event.ErrNoPasskey
+	}
+	s.asserted = a
+	s.passkey = &event.PasskeyChallenge{Code: "ABCD-EFGH"}
+	return nil
+}
+
+func (s *session) ConfirmPasskey(context.Context) error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.passkey == nil || s.passkey.Code == "" {
+		return event.ErrNoPasskey
+	}
+	s.passkey = nil
+	return nil
 }

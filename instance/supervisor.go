@@ -26,6 +26,13 @@ type Session interface {
 	Connect(ctx context.Context) error
 	// PairCode begins a pairing by code and returns the code.
 	PairCode(ctx context.Context, phone string) (string, error)
+	// Passkey is what the pairing waits for, nil when that is no passkey.
+	Passkey() *event.PasskeyChallenge
+	// AssertPasskey and ConfirmPasskey answer it; facts follow. Their errors
+	// are event.ErrNoPasskey, event.ErrPasskeyRefused and
+	// event.ErrNotConnected.
+	AssertPasskey(ctx context.Context, a event.PasskeyAssertion) error
+	ConfirmPasskey(ctx context.Context) error
 	// Send's errors wrap one of the send errors of package event.
 	Send(ctx context.Context, out event.Outgoing) (event.Sent, error)
 	// Logout unlinks at WhatsApp; it fails with event.ErrNotConnected when

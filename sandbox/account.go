@@ -36,6 +36,7 @@ type account struct {
 	profile  profile
 
 	deafUntil    time.Time // keep-alive pings of its devices get no answer before
+	passkey      *passkey  // nil: links need none
 	breakPairing bool      // the next link is signed with a wrong secret
 }
 

@@ -25,6 +25,8 @@ func connectionActs() []act {
 		row("keepalive-timeout", "the network swallows the pings of the linked devices for a while", actKeepAlive),
 		row("offline-preview", "the linked devices are cut off while notifications come; they get them when they are back", actOfflinePreview),
 		row("pair-error", "the phone's next link is signed wrongly, so that the client refuses it", actPairError),
+		row("passkey", "the phone's account is protected by a passkey: linking a device needs its signature", actPasskey),
+		row("passkey-assert", "the phone's authenticator signs a challenge; the answer is what the assertion route takes", actPasskeyAssert),
 		row("downgrade", "clients that wait to be linked are told that a phone without multi-device scanned their code", actDowngrade),
 	}
 }

@@ -40,6 +40,7 @@ type conn struct {
 	registered *deviceKeys // of an unpaired client, set before it is offered to phones
 	device     *device     // of a login; nil while unpaired. The server's mutex guards it and refs
 	refs       []string    // shown to scan; none after the pairing began
+	passkey    *passkeyLink
 
 	mu      sync.Mutex // guards everything below
 	unsent  []waBinary.Node

@@ -94,6 +94,11 @@ func (s *Server) perform(c *conn, d *device, n *waBinary.Node) (waBinary.Node, e
 	if key == (iqKey{"md", "set", "link_code_companion_reg"}) {
 		return s.linkCode(c, n)
 	}
+	if d == nil {
+		if result, ok, err := s.passkeyRequest(c, n); ok {
+			return result, err
+		}
+	}
 	handler, ok := handlerOf(key)
 	if !ok {
 		c.log.Debug("request not implemented", "xmlns", key.xmlns, "type", key.kind, "child", key.child)

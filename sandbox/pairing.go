@@ -101,6 +101,16 @@ func (s *Server) linkDevice(p *Phone, qr handset.QR) error {
 	if c.noise != qr.NoisePub || c.registered.Identity != qr.IdentityPub {
 		return fmt.Errorf("link to %s: the code's keys are not those of its connection: %w", p.Number(), ErrPairing)
 	}
+	s.mu.Lock()
+	a := s.accountOf(p.LID())
+	protected := a != nil && a.passkey != nil
+	if protected {
+		s.askPasskey(p, c, a, qr.AdvSecret)
+	}
+	s.mu.Unlock()
+	if protected {
+		return nil
+	}
 	return s.pair(p, c, qr.AdvSecret)
 }
 

@@ -53,7 +53,7 @@ func (s *Session) handle(cli *whatsmeow.Client, evt any) (ok bool) {
 func (s *Session) connectionChange(cli *whatsmeow.Client, evt any) bool {
 	s.order.Lock()
 	defer s.order.Unlock()
-	return s.pairingEvent(evt) || s.connectionEvent(cli, evt)
+	return s.pairingEvent(evt) || s.passkeyEvent(cli, evt) || s.connectionEvent(cli, evt)
 }
 
 // accountEvent takes what happens on the account. It reports whether evt was

@@ -26,6 +26,17 @@ type pairing struct {
 	codes chan []string // WhatsApp's codes, once
 	ready chan struct{} // closed when they came
 	typed chan struct{} // closed when a code is typed instead of scanned
+
+	passkey *event.PasskeyChallenge // what the attempt waits for; Session.mu guards it
+}
+
+// stopCodes ends the showing of codes to scan. The caller holds Session.order.
+func (p *pairing) stopCodes() {
+	select {
+	case <-p.typed:
+	default:
+		close(p.typed)
+	}
 }
 
 func (s *Session) pairingNow() *pairing {
@@ -198,11 +209,7 @@ func (s *Session) requestCode(ctx context.Context, p *pairing, phone string) (st
 	}
 	s.order.Lock()
 	defer s.order.Unlock()
-	select {
-	case <-p.typed:
-	default:
-		close(p.typed)
-	}
+	p.stopCodes()
 	s.tell(event.Fact{Status: event.PairingCodeState})
 	return code, nil
 }

@@ -1,0 +1,74 @@
+package instance
+
+import (
+	"context"
+	"fmt"
+
+	"postern/event"
+)
+
+// Passkey waits until the pairing of an instance asks for a passkey, and
+// returns what it asks for. It begins to connect when nothing is under way.
+// Errors: ErrNotFound, ErrAlreadyPaired, ErrNoCode when it was not asked for
+// within ConnectTimeout, or one that wraps event.ErrNotConnected.
+func (s *Supervisor) Passkey(ctx context.Context, id int64, requestID string) (event.PasskeyChallenge, error) {
+	k, err := s.keeper(ctx, id)
+	if err != nil {
+		return event.PasskeyChallenge{}, err
+	}
+	ctx, cancel := s.patience(ctx)
+	defer cancel()
+	if err := k.takeUnlessStopping(ctx); err != nil {
+		return event.PasskeyChallenge{}, fmt.Errorf("passkey: %w", err)
+	}
+	paired := k.session.Paired()
+	if !paired {
+		k.begin(event.Connecting, requestID)
+	}
+	k.release()
+	if paired {
+		return event.PasskeyChallenge{}, ErrAlreadyPaired
+	}
+	var waits *event.PasskeyChallenge
+	asked := func() bool {
+		waits = k.session.Passkey()
+		return waits != nil || k.session.Paired() || !k.dialing && !k.underWay()
+	}
+	if err := k.await(ctx, asked); err != nil {
+		return event.PasskeyChallenge{}, fmt.Errorf("passkey: %w", err)
+	}
+	switch {
+	case waits != nil:
+		return *waits, nil
+	case k.session.Paired():
+		return event.PasskeyChallenge{}, ErrAlreadyPaired
+	default:
+		return event.PasskeyChallenge{}, fmt.Errorf("%w: the pairing ended", event.ErrNotConnected)
+	}
+}
+
+// AssertPasskey hands an authenticator's answer on. The pairing goes on after
+// it returned. Errors: ErrNotFound, event.ErrNoPasskey,
+// event.ErrPasskeyRefused, or one that wraps event.ErrNotConnected.
+func (s *Supervisor) AssertPasskey(ctx context.Context, id int64, a event.PasskeyAssertion) error {
+	return s.onSession(ctx, id, func(ctx context.Context, session Session) error { return session.AssertPasskey(ctx, a) })
+}
+
+// ConfirmPasskey says that the code of the challenge is the one on the phone.
+// Errors are those of AssertPasskey.
+func (s *Supervisor) ConfirmPasskey(ctx context.Context, id int64) error {
+	return s.onSession(ctx, id, func(ctx context.Context, session Session) error { return session.ConfirmPasskey(ctx) })
+}
+
+func (s *Supervisor) onSession(ctx context.Context, id int64, do func(context.Context, Session) error) error {
+	k, err := s.keeper(ctx, id)
+	if err != nil {
+		return err
+	}
+	ctx, cancel := s.patience(ctx)
+	defer cancel()
+	if err := do(ctx, k.session); err != nil {
+		return fmt.Errorf("passkey: %w", err)
+	}
+	return nil
+}

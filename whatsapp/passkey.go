@@ -1,0 +1,124 @@
+package whatsapp
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+
+	"go.mau.fi/util/jsonbytes"
+	"go.mau.fi/whatsmeow"
+	"go.mau.fi/whatsmeow/types"
+	"go.mau.fi/whatsmeow/types/events"
+
+	"postern/event"
+)
+
+// passkeyEvent takes the steps of a pairing that a passkey protects. It
+// reports whether evt was one. The caller holds s.order.
+func (s *Session) passkeyEvent(cli *whatsmeow.Client, evt any) bool {
+	switch evt := evt.(type) {
+	case *events.PairPasskeyRequest:
+		s.askPasskey(evt.PublicKey)
+	case *events.PairPasskeyConfirmation:
+		s.confirmPasskey(cli, evt)
+	case *events.PairPasskeyError:
+		s.tell(event.Fact{Error: "passkey: " + errorText(evt.Error)})
+	default:
+		return false
+	}
+	return true
+}
+
+// askPasskey keeps the challenge. The codes have done their work; the attempt
+// goes on until its timeout.
+func (s *Session) askPasskey(options *types.WebAuthnPublicKey) {
+	raw, err := json.Marshal(options)
+	if err != nil || options == nil {
+		s.tell(event.Fact{Error: "passkey: WhatsApp's challenge cannot be read"})
+		return
+	}
+	s.mu.Lock()
+	p := s.pairing
+	if p != nil {
+		p.passkey = &event.PasskeyChallenge{PublicKey: raw}
+	}
+	s.mu.Unlock()
+	if p != nil {
+		p.stopCodes()
+		s.tell(event.Fact{Status: event.Pairing})
+	}
+}
+
+// confirmPasskey goes on by itself when the phone scanned our code a moment
+// ago; else somebody has to compare the code first.
+func (s *Session) confirmPasskey(cli *whatsmeow.Client, evt *events.PairPasskeyConfirmation) {
+	s.mu.Lock()
+	p := s.pairing
+	if p != nil && !evt.SkipHandoffUX {
+		p.passkey = &event.PasskeyChallenge{Code: evt.Code}
+	}
+	s.mu.Unlock()
+	switch {
+	case p == nil:
+	case evt.SkipHandoffUX:
+		s.background.Go(func() {
+			if err := cli.SendPasskeyConfirmation(p.ctx); err != nil {
+				s.tell(event.Fact{Error: "passkey: " + err.Error()})
+			}
+		})
+	default:
+		s.tell(event.Fact{Status: event.Pairing})
+	}
+}
+
+// Passkey returns what the pairing waits for, nil when that is no passkey.
+func (s *Session) Passkey() *event.PasskeyChallenge {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.pairing == nil {
+		return nil
+	}
+	return s.pairing.passkey
+}
+
+// AssertPasskey hands the authenticator's answer to WhatsApp; the pairing then
+// goes on as told by facts. Errors: [event.ErrNoPasskey],
+// [event.ErrPasskeyRefused], or one that wraps [event.ErrNotConnected].
+func (s *Session) AssertPasskey(ctx context.Context, a event.PasskeyAssertion) error {
+	if waits := s.Passkey(); waits == nil || waits.PublicKey == nil {
+		return event.ErrNoPasskey
+	}
+	answer := &types.WebAuthnResponse{
+		ID: a.ID, RawID: a.RawID, Type: "public-key",
+		Response: types.WebAuthnResponseData{
+			ClientDataJSON: a.ClientDataJSON, AuthenticatorData: a.AuthenticatorData, Signature: a.Signature,
+		},
+	}
+	if a.UserHandle != nil {
+		handle := jsonbytes.UnpaddedURLBytes(a.UserHandle)
+		answer.Response.UserHandle = &handle
+	}
+	return passkeyError(s.client().SendPasskeyResponse(ctx, answer))
+}
+
+// ConfirmPasskey says that the code is the one that the phone shows. Errors
+// are those of AssertPasskey.
+func (s *Session) ConfirmPasskey(ctx context.Context) error {
+	if waits := s.Passkey(); waits == nil || waits.Code == "" {
+		return event.ErrNoPasskey
+	}
+	return passkeyError(s.client().SendPasskeyConfirmation(ctx))
+}
+
+func passkeyError(err error) error {
+	var refused *whatsmeow.IQError
+	switch {
+	case err == nil:
+		return nil
+	case errors.As(err, &refused):
+		return fmt.Errorf("%w: %w", event.ErrPasskeyRefused, err)
+	default:
+		return fmt.Errorf("%w: %w", event.ErrNotConnected, err)
+	}
+}
