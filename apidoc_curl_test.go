@@ -63,8 +63,11 @@ func newDocCommand(line int, m []string) docCommand {
 }
 
 // pick returns a field of a JSON answer as jq -r prints it; field is a path
-// like ".records[0].id".
+// like ".records[0].id", or "." for all of it.
 func pick(answer []byte, field string) (string, error) {
+	if field == "." {
+		return string(answer), nil
+	}
 	var v any
 	if err := json.Unmarshal(answer, &v); err != nil {
 		return "", err

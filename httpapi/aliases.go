@@ -31,6 +31,8 @@ func aliases() []alias {
 		{[]string{"GET", "POST"}, "/instance/connect/{i}", "/instance/{i}/connect"},
 		{[]string{"GET"}, "/instance/connect/{i}/code/{phone}", "/instance/{i}/connect/code/{phone}"},
 		{[]string{"POST"}, "/instance/connect/{i}/code", "/instance/{i}/connect/code"},
+		{[]string{"POST"}, "/instance/connect/{i}/passkey/challenge", "/instance/{i}/connect/passkey/challenge"},
+		{[]string{"POST"}, "/instance/connect/{i}/passkey/assertion", "/instance/{i}/connect/passkey/assertion"},
 		{[]string{"GET"}, "/instance/connectionState/{i}", "/instance/{i}/connection/status"},
 		{[]string{"DELETE"}, "/instance/logout/{i}", "/instance/{i}/logout"},
 		{[]string{"DELETE"}, "/instance/{i}/logout/{i}", "/instance/{i}/logout"},

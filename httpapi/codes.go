@@ -95,6 +95,7 @@ func stateCodes() []Code {
 		{Code: codeInstanceInUse, Status: http.StatusConflict, Meaning: "The instance has stored messages or an unfinished batch.", Next: "Delete with force=true, or stop the batch first."},
 		{Code: "ALREADY_CONNECTED", Status: http.StatusConflict, Meaning: "A phone is linked already, so there is no code to show.", Next: "Nothing, or log out first to link another phone."},
 		{Code: "NOT_PAIRED", Status: http.StatusConflict, Meaning: "No phone is linked.", Next: "Connect the instance and scan its code."},
+		{Code: "PASSKEY_NOT_EXPECTED", Status: http.StatusConflict, Meaning: "The pairing does not wait for this step.", Next: "Scan the code with the phone, then ask for the challenge and do what it says."},
 		{Code: "INVALID_BATCH_TRANSITION", Status: http.StatusConflict, Meaning: "The batch cannot take this command in its status.", Next: "Read the batch and act on its status."},
 		{Code: "EVENTS_GONE", Status: http.StatusGone, Meaning: "The events after since are not kept any more.", Next: "Read the batches anew, then subscribe without since."},
 	}
@@ -105,6 +106,8 @@ func ruleCodes() []Code {
 	const status = http.StatusUnprocessableEntity
 	return []Code{
 		{Code: "INVALID_INSTANCE", Status: status, Meaning: "The name, description or attributes of an instance break their rule.", Next: "Correct the field that the message names."},
+		{Code: codeInvalidAssertion, Status: status, Meaning: "A part of the authenticator's answer is empty or no base64url.", Next: "Send what navigator.credentials.get() gave, as its toJSON() writes it."},
+		{Code: "PASSKEY_REFUSED", Status: status, Meaning: "WhatsApp did not take the authenticator's answer.", Next: "Ask for the challenge again and sign it with the account's own passkey."},
 		{Code: "INVALID_USER_ID", Status: status, Meaning: "userId is no UUID.", Next: "Send one in its usual form of 36 characters, or leave it out to get a new one."},
 		{Code: "INVALID_EXPIRES_IN", Status: status, Meaning: "expiresIn is out of range.", Next: "Send 1 to 31536000 seconds."},
 		{Code: batch.InvalidRecipient, Status: status, Meaning: "A recipient is no phone number or address that the route takes.", Next: "Correct it: 7 to 15 digits with country code. A batch names each bad one by its index."},

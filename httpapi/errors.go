@@ -30,6 +30,7 @@ const (
 	codeUpgradeRequired  = "UPGRADE_REQUIRED"
 	codeInstanceInUse    = "INSTANCE_IN_USE"
 	codeUnknownEvent     = "UNKNOWN_EVENT"
+	codeInvalidAssertion = "INVALID_ASSERTION"
 	codeInternal         = "INTERNAL_ERROR"
 	codeShuttingDown     = "SHUTTING_DOWN"
 )
@@ -76,6 +77,8 @@ func errorTable() []mapping {
 		{instance.ErrNoCode, http.StatusRequestTimeout, "CONNECT_TIMEOUT", ""},
 		{instance.ErrAlreadyPaired, http.StatusConflict, "ALREADY_CONNECTED", ""},
 		{instance.ErrNeverPaired, http.StatusConflict, "NOT_PAIRED", ""},
+		{event.ErrNoPasskey, http.StatusConflict, "PASSKEY_NOT_EXPECTED", ""},
+		{event.ErrPasskeyRefused, http.StatusUnprocessableEntity, "PASSKEY_REFUSED", "WhatsApp refused the passkey"},
 		{ErrOrigin, http.StatusForbidden, "ORIGIN_REFUSED", ""},
 		{ErrAhead, http.StatusBadRequest, codeInvalidSubscription, ""},
 		{ErrNoReplay, http.StatusBadRequest, codeInvalidSubscription, ""},

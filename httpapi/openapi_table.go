@@ -74,11 +74,14 @@ func instanceDescriptions() map[string]description {
 
 func connectionDescriptions() map[string]description {
 	return map[string]description{
-		"GET /instance/{i}/connect":              {summary: "Connect, and wait for the first code to scan or for the login.", out: body[connectAnswer]()},
-		"POST /instance/{i}/connect":             {summary: "Connect, and wait for the first code to scan or for the login.", out: body[connectAnswer]()},
-		"GET /instance/{i}/connect/code/{phone}": {summary: "Ask for a code to type on a phone.", out: body[pairingCode]()},
-		"POST /instance/{i}/connect/code":        {summary: "Ask for a code to type on a phone.", in: body[phoneRequest](), out: body[pairingCode]()},
-		"GET /instance/{i}/connection/status":    {summary: "The truth about the connection.", out: body[statusAnswer]()},
+		"GET /instance/{i}/connect":                    {summary: "Connect, and wait for the first code to scan or for the login.", out: body[connectAnswer]()},
+		"POST /instance/{i}/connect":                   {summary: "Connect, and wait for the first code to scan or for the login.", out: body[connectAnswer]()},
+		"GET /instance/{i}/connect/code/{phone}":       {summary: "Ask for a code to type on a phone.", out: body[pairingCode]()},
+		"POST /instance/{i}/connect/code":              {summary: "Ask for a code to type on a phone.", in: body[phoneRequest](), out: body[pairingCode]()},
+		"POST /instance/{i}/connect/passkey/challenge": {summary: "Wait for the passkey challenge of a pairing.", out: body[challengeAnswer]()},
+		"POST /instance/{i}/connect/passkey/assertion": {summary: "Hand over the authenticator's answer.", in: body[assertionRequest](), status: http.StatusAccepted, out: body[passkeyAnswer]()},
+		"POST /instance/{i}/connect/passkey/confirm":   {summary: "Confirm that the code is the one on the phone.", status: http.StatusAccepted, out: body[passkeyAnswer]()},
+		"GET /instance/{i}/connection/status":          {summary: "The truth about the connection.", out: body[statusAnswer]()},
 	}
 }
 

@@ -1,0 +1,126 @@
+package httpapi
+
+import (
+	"encoding/base64"
+	"encoding/json"
+	"net/http"
+
+	"postern/event"
+)
+
+// challengeAnswer is what a pairing waits for: a signature for PublicKey, or
+// somebody who compares Code with the phone's. The other is null.
+type challengeAnswer struct {
+	InstanceName     string          `json:"instanceName"`
+	ConnectionStatus string          `json:"connectionStatus"`
+	PublicKey        json.RawMessage `json:"publicKey"`
+	Code             *string         `json:"code"`
+}
+
+// assertionRequest is an authenticator's answer as browsers write it in JSON.
+// What it says about the authenticator itself is taken and not used.
+type assertionRequest struct {
+	ID                     string            `json:"id" strict:"required"`
+	RawID                  string            `json:"rawId" strict:"required"`
+	Type                   string            `json:"type" strict:"required"`
+	Response               assertionResponse `json:"response" strict:"required"`
+	Attachment             string            `json:"authenticatorAttachment" strict:"null"`
+	ClientExtensionResults *jsonObject       `json:"clientExtensionResults" strict:"null"`
+}
+
+type assertionResponse struct {
+	ClientDataJSON    string  `json:"clientDataJSON" strict:"required"`
+	AuthenticatorData string  `json:"authenticatorData" strict:"required"`
+	Signature         string  `json:"signature" strict:"required"`
+	UserHandle        *string `json:"userHandle" strict:"null"`
+}
+
+type passkeyAnswer struct {
+	InstanceName     string `json:"instanceName"`
+	ConnectionStatus string `json:"connectionStatus"`
+	Message          string `json:"message"`
+}
+
+// passkeyChallenge waits until the pairing asks for a passkey.
+func (a *api) passkeyChallenge(c *call) error {
+	if err := c.noBody(); err != nil {
+		return err
+	}
+	waits, err := a.Supervisor.Passkey(c.r.Context(), c.instance.ID, c.requestID)
+	if err != nil {
+		return err
+	}
+	rec, err := a.Registry.ByID(c.instance.ID)
+	if err != nil {
+		return err
+	}
+	answer := challengeAnswer{rec.Name, upper(rec.Status), waits.PublicKey, orNull(waits.Code)}
+	if answer.PublicKey == nil {
+		answer.PublicKey = json.RawMessage("null")
+	}
+	return c.w.json(http.StatusOK, answer)
+}
+
+func (a *api) passkeyAssertion(c *call) error {
+	var in assertionRequest
+	if err := c.decode(&in, maxBody); err != nil {
+		return err
+	}
+	assertion, err := in.assertion()
+	if err != nil {
+		return err
+	}
+	if err := a.Supervisor.AssertPasskey(c.r.Context(), c.instance.ID, assertion); err != nil {
+		return err
+	}
+	return a.passkeyAccepted(c, "the passkey was taken; the pairing goes on")
+}
+
+// confirmPasskey says that the code of the challenge is the phone's.
+func (a *api) confirmPasskey(c *call) error {
+	if err := c.noBody(); err != nil {
+		return err
+	}
+	if err := a.Supervisor.ConfirmPasskey(c.r.Context(), c.instance.ID); err != nil {
+		return err
+	}
+	return a.passkeyAccepted(c, "the code was confirmed; the pairing goes on")
+}
+
+func (a *api) passkeyAccepted(c *call, message string) error {
+	rec, err := a.Registry.ByID(c.instance.ID)
+	if err != nil {
+		return err
+	}
+	return c.w.json(http.StatusAccepted, passkeyAnswer{rec.Name, upper(rec.Status), message})
+}
+
+// assertion decodes the parts; every fault is named at once.
+func (in *assertionRequest) assertion() (event.PasskeyAssertion, error) {
+	out := event.PasskeyAssertion{ID: in.ID}
+	var faults []string
+	decode := func(field, text string, into *[]byte) {
+		raw, err := base64.RawURLEncoding.DecodeString(text)
+		if err != nil || len(raw) == 0 {
+			faults = append(faults, field+" must be base64url without padding, and not empty")
+		}
+		*into = raw
+	}
+	if in.Type != "public-key" {
+		faults = append(faults, `type must be "public-key"`)
+	}
+	if in.ID == "" {
+		faults = append(faults, "id must not be empty")
+	}
+	decode("rawId", in.RawID, &out.RawID)
+	decode("response.clientDataJSON", in.Response.ClientDataJSON, &out.ClientDataJSON)
+	decode("response.authenticatorData", in.Response.AuthenticatorData, &out.AuthenticatorData)
+	decode("response.signature", in.Response.Signature, &out.Signature)
+	if in.Response.UserHandle != nil {
+		decode("response.userHandle", *in.Response.UserHandle, &out.UserHandle)
+	}
+	if len(faults) > 0 {
+		return out, refuse(http.StatusUnprocessableEntity, codeInvalidAssertion, faults...)
+	}
+	return out, nil
+}

@@ -1,0 +1,94 @@
+package httpapi
+
+import (
+	"encoding/json"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"postern/event"
+)
+
+const (
+	challengePath = "/instance/a/connect/passkey/challenge"
+	assertionPath = "/instance/a/connect/passkey/assertion"
+	confirmPath   = "/instance/a/connect/passkey/confirm"
+
+	signedAnswer = `{"id":"AQI","rawId":"AQI","type":"public-key","response":{"clientDataJSON":"e30","authenticatorData":"AA","signature":"AQ"}}`
+)
+
+func TestThePasskeyChallengeIsWhatThePairingWaitsFor(t *testing.T) {
+	for _, path := range []string{challengePath, "/instance/connect/a/passkey/challenge"} {
+		r := newRig(t)
+		token := r.instance("a")
+		r.line.passkey = &event.PasskeyChallenge{PublicKey: json.RawMessage(`{"challenge":"AQI"}`)}
+		got := decoded[map[string]json.RawMessage](t, r.as(token, "POST", path, ""))
+		want := map[string]json.RawMessage{
+			"instanceName": json.RawMessage(`"a"`), "connectionStatus": got["connectionStatus"], // it connects meanwhile
+			"publicKey": json.RawMessage(`{"challenge":"AQI"}`), "code": json.RawMessage("null"),
+		}
+		if diff := cmp.Diff(want, got); diff != "" {
+			t.Errorf("%s: %s", path, diff)
+		}
+	}
+}
+
+func TestAChallengeThatNobodyAsksForIs408AndOfALinkedInstance409(t *testing.T) {
+	r := newRig(t)
+	token := r.instance("a")
+	wantError(t, r.as(token, "POST", challengePath, ""), 408, "CONNECT_TIMEOUT")
+	wantError(t, r.as(token, "POST", assertionPath, signedAnswer), 409, "PASSKEY_NOT_EXPECTED")
+	wantError(t, r.as(token, "POST", confirmPath, ""), 409, "PASSKEY_NOT_EXPECTED")
+	r.line.paired.Store(true)
+	wantError(t, r.as(token, "POST", challengePath, ""), 409, "ALREADY_CONNECTED")
+}
+
+func TestAnAssertionIsDecodedAndHandedOn(t *testing.T) {
+	r := newRig(t)
+	token := r.instance("a")
+	r.line.passkey = &event.PasskeyChallenge{PublicKey: json.RawMessage(`{}`)}
+	full := strings.TrimSuffix(signedAnswer, "}}") + `,"userHandle":"Ag"},"authenticatorAttachment":null,"clientExtensionResults":{"x":1}}`
+	for _, path := range []string{assertionPath, "/instance/connect/a/passkey/assertion"} {
+		res := r.as(token, "POST", path, full)
+		if res.StatusCode != 202 {
+			t.Fatal(res.Status)
+		}
+		want := &event.PasskeyAssertion{
+			ID: "AQI", RawID: []byte{1, 2}, ClientDataJSON: []byte("{}"), AuthenticatorData: []byte{0}, Signature: []byte{1}, UserHandle: []byte{2},
+		}
+		if diff := cmp.Diff(want, r.line.asserted); diff != "" {
+			t.Error(diff)
+		}
+	}
+}
+
+func TestAMalformedAssertionNamesEachFault(t *testing.T) {
+	r := newRig(t)
+	token := r.instance("a")
+	r.line.passkey = &event.PasskeyChallenge{PublicKey: json.RawMessage(`{}`)}
+	bad := `{"id":"","rawId":"AQI=","type":"x","response":{"clientDataJSON":"","authenticatorData":"!","signature":"a/b","userHandle":""}}`
+	b := wantError(t, r.as(token, "POST", assertionPath, bad), 422, "INVALID_ASSERTION")
+	if len(b.Messages) != 7 {
+		t.Errorf("%q", b.Messages)
+	}
+	wantError(t, r.as(token, "POST", assertionPath, `{}`), 400, "MISSING_FIELD")
+	wantError(t, r.as(token, "POST", assertionPath, strings.Replace(signedAnswer, "signature", "sig", 1)), 400, "UNKNOWN_FIELD")
+	if r.line.asserted != nil {
+		t.Error("a malformed assertion was handed on")
+	}
+}
+
+func TestACodeToCompareIsConfirmed(t *testing.T) {
+	r := newRig(t)
+	token := r.instance("a")
+	r.line.passkey = &event.PasskeyChallenge{Code: "ABCD-EFGH"}
+	got := decoded[challengeAnswer](t, r.as(token, "POST", challengePath, ""))
+	if got.Code == nil || *got.Code != "ABCD-EFGH" || string(got.PublicKey) != "null" {
+		t.Errorf("%+v", got)
+	}
+	if res := r.as(token, "POST", confirmPath, ""); res.StatusCode != 202 {
+		t.Error(res.Status)
+	}
+	wantError(t, r.as(token, "POST", confirmPath, ""), 409, "PASSKEY_NOT_EXPECTED")
+}
