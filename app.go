@@ -14,6 +14,7 @@ import (
 	_ "time/tzdata" // schedules name time zones, and the machine may have no database of them
 
 	"postern/batch"
+	"postern/dashboard"
 	"postern/dispatch"
 	"postern/event"
 	"postern/httpapi"
@@ -272,7 +273,7 @@ func (a *app) serve(listener net.Listener) error {
 	api := httpapi.Config{
 		Registry: a.registry, Supervisor: a.supervisor, Engine: a.engine, Store: a.store, NewMessageID: whatsapp.NewMessageID, Post: a.postNow, Version: version, BaseURL: a.cfg.Server.BaseURL,
 		APIKey: a.sec.GlobalAuthToken, JWTSecret: []byte(a.sec.JWTSecret), TokenTTL: seconds(a.cfg.Authentication.JWTExpiresIn),
-		MaxRecipients: int(a.cfg.Batch.MaxRecipients), Ready: a.notReady, Metrics: a.metrics.handler(), Logger: a.log,
+		MaxRecipients: int(a.cfg.Batch.MaxRecipients), Ready: a.notReady, Metrics: a.metrics.handler(), Pages: dashboard.Pages(), Logger: a.log,
 	}
 	if a.cfg.Websocket.Enabled {
 		api.Hub = hubAdapter{a.hub}

@@ -38,7 +38,7 @@ func serve(ctx context.Context, args []string, out io.Writer) error {
 		return err
 	}
 	if made {
-		fmt.Fprintf(out, "\nThis is the first start. The API key is\n\n  %s\n\nIt is kept in the data folder and not shown again. The API is at %s\n\n", sec.GlobalAuthToken, a.url)
+		fmt.Fprintf(out, "\nThis is the first start. The API key is\n\n  %s\n\nIt is kept in the data folder and not shown again. The dashboard is at %s/ and the API below it.\n\n", sec.GlobalAuthToken, a.url)
 	}
 	log.Info("ready", "url", a.url, "version", version)
 	select {

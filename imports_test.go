@@ -28,20 +28,22 @@ var mayImport = map[string][]string{
 	"dispatch":        {"store", "event"},
 	"wsbus":           {"event"},
 	"httpapi":         {"batch", "instance", "dispatch", "wsbus", "store", "event"},
+	"dashboard":       {},
 	"":                {"*"}, // main wires everything
 }
 
 // why is printed when an edge is not in the table.
 var why = map[string]string{
-	"event":    "event is the vocabulary that all share; it must not know who speaks it",
-	"store":    "store keeps bytes; whoever owns a bucket knows what they mean",
-	"whatsapp": "the connector tells facts; what becomes of them is decided above it",
-	"sandbox":  "the sandbox stands in for WhatsApp; it must not know the program it is talked to by",
-	"instance": "instances hand notices to an interface; who delivers them is wired in app.go",
-	"batch":    "batches send through an interface and emit to the outbox; they do not know that webhooks exist",
-	"dispatch": "dispatch moves bytes; it does not know what a batch or an instance is",
-	"wsbus":    "the hub moves bytes to WebSockets and needs no file",
-	"httpapi":  "the API never talks to WhatsApp itself; it asks instance and batch",
+	"event":     "event is the vocabulary that all share; it must not know who speaks it",
+	"store":     "store keeps bytes; whoever owns a bucket knows what they mean",
+	"whatsapp":  "the connector tells facts; what becomes of them is decided above it",
+	"sandbox":   "the sandbox stands in for WhatsApp; it must not know the program it is talked to by",
+	"instance":  "instances hand notices to an interface; who delivers them is wired in app.go",
+	"batch":     "batches send through an interface and emit to the outbox; they do not know that webhooks exist",
+	"dispatch":  "dispatch moves bytes; it does not know what a batch or an instance is",
+	"wsbus":     "the hub moves bytes to WebSockets and needs no file",
+	"dashboard": "the page is a client of the HTTP interface like any other",
+	"httpapi":   "the API never talks to WhatsApp itself; it asks instance and batch",
 }
 
 // reserved libraries and the packages that may use them, with the reason.

@@ -48,6 +48,8 @@ type Config struct {
 	// Metrics answers GET /metrics, behind the GlobalApiKey. nil: that path
 	// answers 404.
 	Metrics http.Handler
+	// Pages are served with GET, each at its path and without a credential.
+	Pages map[string]http.Handler
 	// Sandbox owns every path under /sandbox/, behind the GlobalApiKey. nil:
 	// these paths answer 404.
 	Sandbox http.Handler
@@ -96,6 +98,10 @@ func New(c Config) (http.Handler, error) {
 	}
 	if c.Metrics != nil {
 		r := route{method: "GET", path: pathMetrics, auth: globalKey, handle: serveWith(c.Metrics)}
+		a.router.add(r.method, r.path, a.handler(r))
+	}
+	for path, page := range c.Pages {
+		r := route{method: "GET", path: path, auth: public, handle: serveWith(page)}
 		a.router.add(r.method, r.path, a.handler(r))
 	}
 	if c.Sandbox != nil {
