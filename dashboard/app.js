@@ -155,7 +155,6 @@ byId("enter").addEventListener("submit", (event) => {
   event.preventDefault();
   store.setItem("key", byId("key").value.trim());
   byId("key").value = "";
-  document.querySelector("main").hidden = false; // an error shows there
   attempt(look);
 });
 byId("create").addEventListener("submit", (event) => {
