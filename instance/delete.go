@@ -55,7 +55,7 @@ func noMessages(tx *store.Tx, id int64) (err error) {
 
 func (r *Registry) erase(tx *store.Tx, id int64, name string) error {
 	for _, bucket := range []string{messages, messageKeys, messageUpdates, contacts, contactJIDs} {
-		if err := erasePrefix(tx, bucket, store.Key(id)); err != nil {
+		if _, err := tx.DeletePrefix(bucket, store.Key(id)); err != nil {
 			return err
 		}
 	}
@@ -69,19 +69,6 @@ func (r *Registry) erase(tx *store.Tx, id int64, name string) error {
 		tx.Delete(instanceName, []byte(name)),
 		tx.Delete(instances, store.Key(id)),
 	)
-}
-
-// erasePrefix deletes all records under a prefix.
-func erasePrefix(tx *store.Tx, bucket string, prefix []byte) error {
-	var keys [][]byte
-	err := tx.Scan(bucket, store.Range{Prefix: prefix}, func(k, _ []byte) (bool, error) {
-		keys = append(keys, k)
-		return true, nil
-	})
-	for _, k := range keys {
-		err = errors.Join(err, tx.Delete(bucket, k))
-	}
-	return err
 }
 
 // Delete logs an instance out, as far as WhatsApp can be told, and removes it

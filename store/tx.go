@@ -94,6 +94,27 @@ func (tx *Tx) Delete(bucket string, key []byte) error {
 	return nil
 }
 
+// DeletePrefix removes every record whose key begins with prefix, the damaged
+// ones too, which no reader gets to see. It returns how many there were.
+func (tx *Tx) DeletePrefix(bucket string, prefix []byte) (n int, err error) {
+	b, err := tx.bucket(bucket)
+	if err != nil {
+		return 0, err
+	}
+	var keys [][]byte // deleting moves a cursor, so they are collected first
+	c := b.Cursor()
+	for k, _ := c.Seek(prefix); k != nil && bytes.HasPrefix(k, prefix); k, _ = c.Next() {
+		keys = append(keys, bytes.Clone(k))
+	}
+	for _, k := range keys {
+		if err := tx.Delete(bucket, k); err != nil {
+			return n, err
+		}
+		n++
+	}
+	return n, nil
+}
+
 // NextID returns the bucket's next number, from 1. Numbers are not reused, not
 // even when all records were deleted; those of a failed Update are.
 func (tx *Tx) NextID(bucket string) (uint64, error) {

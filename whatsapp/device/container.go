@@ -100,20 +100,8 @@ func (c *Container) Delete(ctx context.Context, instance int64) error {
 
 // DeleteTx is Delete as part of the caller's commit.
 func (c *Container) DeleteTx(tx *store.Tx, instance int64) error {
-	all := [][]byte{recordKey(instance)} // also a damaged one, which Scan leaves out
-	err := tx.Scan(deviceBucket, store.Range{Prefix: store.Key(instance)}, func(k, _ []byte) (bool, error) {
-		all = append(all, k)
-		return true, nil
-	})
-	if err != nil {
-		return err
-	}
-	for _, k := range all {
-		if err := tx.Delete(deviceBucket, k); err != nil {
-			return err
-		}
-	}
-	return nil
+	_, err := tx.DeletePrefix(deviceBucket, store.Key(instance))
+	return err
 }
 
 func (c *Container) initialise(d *wastore.Device, instance int64) {
