@@ -3,6 +3,7 @@ package httpapi
 import (
 	"encoding/base64"
 	"encoding/json"
+	"fmt"
 	"net/http"
 
 	"postern/event"
@@ -95,11 +96,20 @@ func (a *api) passkeyAccepted(c *call, message string) error {
 	return c.w.json(http.StatusAccepted, passkeyAnswer{rec.Name, upper(rec.Status), message})
 }
 
+// maxAssertionPart bounds each part of an assertion, in characters. WebAuthn
+// allows credential ids of 1023 bytes and gives no other bound; what
+// authenticators make is below 1 KiB.
+const maxAssertionPart = 16 << 10
+
 // assertion decodes the parts; every fault is named at once.
 func (in *assertionRequest) assertion() (event.PasskeyAssertion, error) {
 	out := event.PasskeyAssertion{ID: in.ID}
 	var faults []string
 	decode := func(field, text string, into *[]byte) {
+		if len(text) > maxAssertionPart {
+			faults = append(faults, fmt.Sprintf("%s has more than %d characters", field, maxAssertionPart))
+			return
+		}
 		raw, err := base64.RawURLEncoding.DecodeString(text)
 		if err != nil || len(raw) == 0 {
 			faults = append(faults, field+" must be base64url without padding, and not empty")
@@ -109,8 +119,8 @@ func (in *assertionRequest) assertion() (event.PasskeyAssertion, error) {
 	if in.Type != "public-key" {
 		faults = append(faults, `type must be "public-key"`)
 	}
-	if in.ID == "" {
-		faults = append(faults, "id must not be empty")
+	if in.ID == "" || len(in.ID) > maxAssertionPart {
+		faults = append(faults, fmt.Sprintf("id must have 1 to %d characters", maxAssertionPart))
 	}
 	decode("rawId", in.RawID, &out.RawID)
 	decode("response.clientDataJSON", in.Response.ClientDataJSON, &out.ClientDataJSON)

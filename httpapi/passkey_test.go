@@ -72,6 +72,11 @@ func TestAMalformedAssertionNamesEachFault(t *testing.T) {
 	if len(b.Messages) != 7 {
 		t.Errorf("%q", b.Messages)
 	}
+	long := strings.Repeat("A", maxAssertionPart+4)
+	b = wantError(t, r.as(token, "POST", assertionPath, strings.ReplaceAll(signedAnswer, "AQI", long)), 422, "INVALID_ASSERTION")
+	if len(b.Messages) != 2 {
+		t.Errorf("too long: %q", b.Messages)
+	}
 	wantError(t, r.as(token, "POST", assertionPath, `{}`), 400, "MISSING_FIELD")
 	wantError(t, r.as(token, "POST", assertionPath, strings.Replace(signedAnswer, "signature", "sig", 1)), 400, "UNKNOWN_FIELD")
 	if r.line.asserted != nil {

@@ -2,6 +2,7 @@ package instance
 
 import (
 	"context"
+	"errors"
 	"fmt"
 
 	"postern/event"
@@ -49,7 +50,8 @@ func (s *Supervisor) Passkey(ctx context.Context, id int64, requestID string) (e
 
 // AssertPasskey hands an authenticator's answer on. The pairing goes on after
 // it returned. Errors: ErrNotFound, event.ErrNoPasskey,
-// event.ErrPasskeyRefused, or one that wraps event.ErrNotConnected.
+// event.ErrPasskeyRefused, ErrNoCode when WhatsApp did not take it within
+// ConnectTimeout, or one that wraps event.ErrNotConnected.
 func (s *Supervisor) AssertPasskey(ctx context.Context, id int64, a event.PasskeyAssertion) error {
 	return s.onSession(ctx, id, func(ctx context.Context, session Session) error { return session.AssertPasskey(ctx, a) })
 }
@@ -67,7 +69,11 @@ func (s *Supervisor) onSession(ctx context.Context, id int64, do func(context.Co
 	}
 	ctx, cancel := s.patience(ctx)
 	defer cancel()
-	if err := do(ctx, k.session); err != nil {
+	err = do(ctx, k.session)
+	if err != nil && errors.Is(context.Cause(ctx), ErrNoCode) {
+		return fmt.Errorf("passkey: %w", ErrNoCode)
+	}
+	if err != nil {
 		return fmt.Errorf("passkey: %w", err)
 	}
 	return nil

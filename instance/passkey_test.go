@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"fmt"
 	"testing"
 	"time"
 
@@ -54,6 +55,19 @@ func TestPasskeyThatNobodyAsksForEndsInTime(t *testing.T) {
 		}
 		if _, err := r.sup.Passkey(bg, 99, ""); !errors.Is(err, ErrNotFound) {
 			t.Errorf("of none: %v", err)
+		}
+	})
+}
+
+func TestAPasskeyThatWhatsAppDoesNotTakeInTimeIsATimeout(t *testing.T) {
+	inBubble(t, nil, func(r *rig) {
+		id := r.create("a").ID
+		err := r.sup.onSession(bg, id, func(ctx context.Context, _ Session) error {
+			<-ctx.Done()
+			return fmt.Errorf("%w: %w", event.ErrNotConnected, ctx.Err())
+		})
+		if !errors.Is(err, ErrNoCode) || errors.Is(err, event.ErrNotConnected) {
+			t.Errorf("got %v", err)
 		}
 	})
 }

@@ -27,6 +27,7 @@ func connectionActs() []act {
 		row("pair-error", "the phone's next link is signed wrongly, so that the client refuses it", actPairError),
 		row("passkey", "the phone's account is protected by a passkey: linking a device needs its signature", actPasskey),
 		row("passkey-assert", "the phone's authenticator signs a challenge; the answer is what the assertion route takes", actPasskeyAssert),
+		row("passkey-code", "the code that the phone shows while it is linked by passkey; the answer has it as code", actPasskeyCode),
 		row("downgrade", "clients that wait to be linked are told that a phone without multi-device scanned their code", actDowngrade),
 	}
 }

@@ -2,17 +2,14 @@ package sandbox
 
 import (
 	"bytes"
-	"context"
 	"crypto/ecdh"
 	"crypto/ecdsa"
-	"crypto/elliptic"
 	"crypto/hmac"
 	"crypto/rand"
 	"crypto/sha256"
+	"encoding/base32"
 	"encoding/base64"
-	"encoding/binary"
 	"encoding/json"
-	"errors"
 	"fmt"
 	"slices"
 	"time"
@@ -31,8 +28,11 @@ const relyingParty = "whatsapp.com"
 // passkey protects an account: linking a device needs its signature. It does
 // not survive a restart.
 type passkey struct {
-	id  []byte
-	key *ecdsa.PrivateKey
+	id      []byte
+	key     *ecdsa.PrivateKey
+	refuse  bool   // no signature is good enough
+	compare bool   // a link ends with a code that has to be compared
+	code    string // what the phone shows for that, empty before
 }
 
 // passkeyLink is a link that waits for the passkey's signature and what
@@ -46,6 +46,7 @@ type passkeyLink struct {
 	identity   []byte // companion, encoded, as the commitment covers it
 	commitment []byte
 	ephemeral  *ecdh.PrivateKey
+	nonce      []byte
 	committed  bool // the companion's nonce fits its commitment
 }
 
@@ -93,7 +94,7 @@ func (s *Server) passkeyRequest(c *conn, n *waBinary.Node) (answer waBinary.Node
 	case "passkey_prologue":
 		return answer, true, s.prologue(c, link, child)
 	case "companion_nonce":
-		return answer, true, link.checkNonce(content(child))
+		return answer, true, s.companionNonce(link, content(child))
 	case "encrypted_pairing_request":
 		return answer, true, s.finishPasskey(c, link, content(child))
 	default:
@@ -105,7 +106,7 @@ func (s *Server) passkeyRequest(c *conn, n *waBinary.Node) (answer waBinary.Node
 // code was scanned, and hands out the phone's ephemeral key.
 func (s *Server) prologue(c *conn, link *passkeyLink, n waBinary.Node) error {
 	a := s.accountOf(link.phone.LID())
-	if a == nil || a.passkey == nil {
+	if a == nil || a.passkey == nil || a.passkey.refuse {
 		return errPasskey
 	}
 	assertion := n.GetChildByTag("webauthn_assertion")
@@ -115,30 +116,63 @@ func (s *Server) prologue(c *conn, link *passkeyLink, n waBinary.Node) error {
 	}
 	raw := n.GetChildByTag("prologue_payload")
 	proof := n.GetChildByTag("pairing_handoff_proof")
-	handoff := hmac.New(sha256.New, hkdfutil.SHA256(link.scanned, nil, []byte("shortcake-passkey-handoff-v1"), 32))
-	handoff.Write(content(raw))
-	if len(content(proof)) > 0 && !hmac.Equal(handoff.Sum(nil), content(proof)) {
+	if len(content(proof)) > 0 && !link.scannedBy(content(raw), content(proof)) {
 		return errPasskey
 	}
+	if err := link.begin(content(raw)); err != nil {
+		return err
+	}
+	if a.passkey.compare && len(content(proof)) > 0 {
+		// The client leaves the proof out of a second answer, and then has
+		// its user compare a code; so this one leads nowhere.
+		return nil
+	}
+	return link.proceed(c)
+}
+
+// scannedBy reports whether payload comes from the client whose code was scanned.
+func (l *passkeyLink) scannedBy(payload, proof []byte) bool {
+	handoff := hmac.New(sha256.New, hkdfutil.SHA256(l.scanned, nil, []byte("shortcake-passkey-handoff-v1"), 32))
+	handoff.Write(payload)
+	return hmac.Equal(handoff.Sum(nil), proof)
+}
+
+// begin keeps the client's ephemeral identity and its commitment to it.
+func (l *passkeyLink) begin(raw []byte) error {
 	var payload waCompanionReg.ProloguePayload
-	link.companion = &waCompanionReg.CompanionEphemeralIdentity{}
-	if proto.Unmarshal(content(raw), &payload) != nil || proto.Unmarshal(payload.GetCompanionEphemeralIdentity(), link.companion) != nil ||
-		link.companion.GetRef() != link.ref || len(link.companion.GetPublicKey()) != 32 {
+	var companion waCompanionReg.CompanionEphemeralIdentity
+	if proto.Unmarshal(raw, &payload) != nil || proto.Unmarshal(payload.GetCompanionEphemeralIdentity(), &companion) != nil ||
+		companion.GetRef() != l.ref || len(companion.GetPublicKey()) != 32 {
 		return errIQ{400, "bad-request"}
 	}
-	link.identity, link.commitment = payload.GetCompanionEphemeralIdentity(), payload.GetCommitment().GetHash()
+	l.companion, l.committed = &companion, false
+	l.identity, l.commitment = payload.GetCompanionEphemeralIdentity(), payload.GetCommitment().GetHash()
+	return nil
+}
+
+// proceed answers it with the phone's ephemeral identity.
+func (l *passkeyLink) proceed(c *conn) error {
 	ephemeral, err := ecdh.X25519().GenerateKey(rand.Reader)
 	if err != nil {
 		return fmt.Errorf("passkey: %w", err)
 	}
-	link.ephemeral = ephemeral
-	nonce := make([]byte, 32)
-	_, _ = rand.Read(nonce) // crypto/rand never fails
-	ours, err := proto.Marshal(&waCompanionReg.PrimaryEphemeralIdentity{PublicKey: ephemeral.PublicKey().Bytes(), Nonce: nonce})
+	l.ephemeral, l.nonce = ephemeral, make([]byte, 32)
+	_, _ = rand.Read(l.nonce) // crypto/rand never fails
+	ours, err := proto.Marshal(&waCompanionReg.PrimaryEphemeralIdentity{PublicKey: ephemeral.PublicKey().Bytes(), Nonce: l.nonce})
 	if err != nil {
 		return fmt.Errorf("passkey: %w", err)
 	}
 	c.send(unpairedNotification("crsc_continuation", waBinary.Node{Tag: "primary_ephemeral_identity", Content: ours}))
+	return nil
+}
+
+func (s *Server) companionNonce(link *passkeyLink, nonce []byte) error {
+	if err := link.checkNonce(nonce); err != nil {
+		return err
+	}
+	if a := s.accountOf(link.phone.LID()); a != nil && a.passkey != nil {
+		a.passkey.code = link.code(nonce)
+	}
 	return nil
 }
 
@@ -149,6 +183,18 @@ func (l *passkeyLink) checkNonce(nonce []byte) error {
 	}
 	l.committed = true
 	return nil
+}
+
+// code is what both sides show to their user: five bytes that neither could
+// choose alone. nonce is the client's.
+func (l *passkeyLink) code(nonce []byte) string {
+	digest := sha256.Sum256(append(slices.Clone(nonce), l.ephemeral.PublicKey().Bytes()...))
+	raw := make([]byte, 5)
+	for i := range raw {
+		raw[i] = l.nonce[i] ^ digest[i]
+	}
+	text := base32.NewEncoding("123456789ABCDEFGHJKLMNPQRSTVWXYZ").EncodeToString(raw)
+	return text[:4] + "-" + text[4:]
 }
 
 // finishPasskey reads the client's keys and completes the link with them.
@@ -186,109 +232,4 @@ func (s *Server) finishPasskey(c *conn, link *passkeyLink, raw []byte) error {
 		}
 	})
 	return nil
-}
-
-// assertion is an authenticator's answer, as WebAuthn's JSON has it.
-type assertion struct {
-	ID       string            `json:"id"`
-	RawID    string            `json:"rawId"`
-	Type     string            `json:"type"`
-	Response assertionResponse `json:"response"`
-}
-
-type assertionResponse struct {
-	ClientDataJSON    string  `json:"clientDataJSON"`
-	AuthenticatorData string  `json:"authenticatorData"`
-	Signature         string  `json:"signature"`
-	UserHandle        *string `json:"userHandle"`
-}
-
-var errAssertion = errors.New("the assertion is not the passkey's")
-
-// verify checks an assertion as a relying party does.
-func (k *passkey) verify(raw, challenge []byte) error {
-	var a assertion
-	if err := json.Unmarshal(raw, &a); err != nil {
-		return fmt.Errorf("assertion: %w", err)
-	}
-	decode := base64.RawURLEncoding.DecodeString
-	id, err1 := decode(a.RawID)
-	client, err2 := decode(a.Response.ClientDataJSON)
-	data, err3 := decode(a.Response.AuthenticatorData)
-	signature, err4 := decode(a.Response.Signature)
-	if err := errors.Join(err1, err2, err3, err4); err != nil {
-		return fmt.Errorf("assertion: %w", err)
-	}
-	var said struct{ Type, Challenge string }
-	if err := json.Unmarshal(client, &said); err != nil {
-		return fmt.Errorf("client data: %w", err)
-	}
-	party := sha256.Sum256([]byte(relyingParty))
-	signed := sha256.Sum256(append(slices.Clone(data), sum(client)...))
-	if !bytes.Equal(id, k.id) || said.Type != "webauthn.get" || said.Challenge != base64.RawURLEncoding.EncodeToString(challenge) ||
-		!bytes.HasPrefix(data, party[:]) || !ecdsa.VerifyASN1(&k.key.PublicKey, signed[:], signature) {
-		return errAssertion
-	}
-	return nil
-}
-
-func sum(raw []byte) []byte {
-	s := sha256.Sum256(raw)
-	return s[:]
-}
-
-// assert is what the authenticator of the phone's user answers.
-func (k *passkey) assert(challenge string) (assertion, error) {
-	client, err := json.Marshal(map[string]any{
-		"type": "webauthn.get", "challenge": challenge, "origin": "https://web." + relyingParty, "crossOrigin": false,
-	})
-	if err != nil {
-		return assertion{}, err
-	}
-	data := binary.BigEndian.AppendUint32(append(sum([]byte(relyingParty)), 0x05), uint32(time.Now().Unix())) // user present and verified
-	signed := sha256.Sum256(append(slices.Clone(data), sum(client)...))
-	signature, err := ecdsa.SignASN1(rand.Reader, k.key, signed[:])
-	if err != nil {
-		return assertion{}, err
-	}
-	encode := base64.RawURLEncoding.EncodeToString
-	return assertion{
-		ID: encode(k.id), RawID: encode(k.id), Type: "public-key",
-		Response: assertionResponse{ClientDataJSON: encode(client), AuthenticatorData: encode(data), Signature: encode(signature)},
-	}, nil
-}
-
-type passkeyFields struct {
-	Remove bool `json:"remove" help:"the account needs no passkey any more"`
-}
-
-func actPasskey(_ context.Context, s *Server, p *Phone, f passkeyFields) (any, error) {
-	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
-	if err != nil {
-		return nil, fmt.Errorf("make a passkey: %w", err)
-	}
-	return nil, s.onSessions(p, func(a *account) {
-		a.passkey = nil
-		if !f.Remove {
-			a.passkey = &passkey{id: sum([]byte(p.Number() + time.Now().String()))[:16], key: key}
-		}
-	})
-}
-
-type assertFields struct {
-	Challenge string `json:"challenge" help:"the challenge, as the publicKey of the passkey challenge has it"`
-}
-
-func actPasskeyAssert(_ context.Context, s *Server, p *Phone, f assertFields) (any, error) {
-	var key *passkey
-	if err := s.onSessions(p, func(a *account) { key = a.passkey }); err != nil {
-		return nil, err
-	}
-	if key == nil {
-		return nil, invalidField("do", "needs a passkey; the act passkey makes one")
-	}
-	if _, err := base64.RawURLEncoding.DecodeString(f.Challenge); err != nil || f.Challenge == "" {
-		return nil, invalidField("challenge", "is not base64url without padding")
-	}
-	return key.assert(f.Challenge)
 }

@@ -27,7 +27,8 @@ type pairing struct {
 	ready chan struct{} // closed when they came
 	typed chan struct{} // closed when a code is typed instead of scanned
 
-	passkey *event.PasskeyChallenge // what the attempt waits for; Session.mu guards it
+	passkey  *event.PasskeyChallenge // what the attempt waits for; Session.mu guards it and answered
+	answered bool                    // it was answered; what follows is not known yet
 }
 
 // stopCodes ends the showing of codes to scan. The caller holds Session.order.

@@ -41,7 +41,7 @@ func (s *Session) askPasskey(options *types.WebAuthnPublicKey) {
 	s.mu.Lock()
 	p := s.pairing
 	if p != nil {
-		p.passkey = &event.PasskeyChallenge{PublicKey: raw}
+		p.passkey, p.answered = &event.PasskeyChallenge{PublicKey: raw}, false
 	}
 	s.mu.Unlock()
 	if p != nil {
@@ -56,7 +56,7 @@ func (s *Session) confirmPasskey(cli *whatsmeow.Client, evt *events.PairPasskeyC
 	s.mu.Lock()
 	p := s.pairing
 	if p != nil && !evt.SkipHandoffUX {
-		p.passkey = &event.PasskeyChallenge{Code: evt.Code}
+		p.passkey, p.answered = &event.PasskeyChallenge{Code: evt.Code}, false
 	}
 	s.mu.Unlock()
 	switch {
@@ -72,23 +72,30 @@ func (s *Session) confirmPasskey(cli *whatsmeow.Client, evt *events.PairPasskeyC
 	}
 }
 
-// Passkey returns what the pairing waits for, nil when that is no passkey.
+// Passkey returns what the pairing waits for, nil when that is no passkey or
+// it was answered and nothing followed yet.
 func (s *Session) Passkey() *event.PasskeyChallenge {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if s.pairing == nil {
+	if s.pairing == nil || s.pairing.answered {
 		return nil
 	}
 	return s.pairing.passkey
 }
 
 // AssertPasskey hands the authenticator's answer to WhatsApp; the pairing then
-// goes on as told by facts. Errors: [event.ErrNoPasskey],
-// [event.ErrPasskeyRefused], or one that wraps [event.ErrNotConnected].
+// goes on as told by facts. It may be called again while nothing follows.
+// Errors: [event.ErrNoPasskey], [event.ErrPasskeyRefused], or one that wraps
+// [event.ErrNotConnected].
 func (s *Session) AssertPasskey(ctx context.Context, a event.PasskeyAssertion) error {
-	if waits := s.Passkey(); waits == nil || waits.PublicKey == nil {
+	s.mu.Lock()
+	p := s.pairing
+	if p == nil || p.passkey == nil || p.passkey.PublicKey == nil {
+		s.mu.Unlock()
 		return event.ErrNoPasskey
 	}
+	waits := p.passkey
+	s.mu.Unlock()
 	answer := &types.WebAuthnResponse{
 		ID: a.ID, RawID: a.RawID, Type: "public-key",
 		Response: types.WebAuthnResponseData{
@@ -99,26 +106,40 @@ func (s *Session) AssertPasskey(ctx context.Context, a event.PasskeyAssertion) e
 		handle := jsonbytes.UnpaddedURLBytes(a.UserHandle)
 		answer.Response.UserHandle = &handle
 	}
-	return passkeyError(s.client().SendPasskeyResponse(ctx, answer))
+	return s.passkeyAnswered(p, waits, s.client().SendPasskeyResponse(ctx, answer))
 }
 
 // ConfirmPasskey says that the code is the one that the phone shows. Errors
 // are those of AssertPasskey.
 func (s *Session) ConfirmPasskey(ctx context.Context) error {
-	if waits := s.Passkey(); waits == nil || waits.Code == "" {
+	s.mu.Lock()
+	p := s.pairing
+	if p == nil || p.answered || p.passkey == nil || p.passkey.Code == "" {
+		s.mu.Unlock()
 		return event.ErrNoPasskey
 	}
-	return passkeyError(s.client().SendPasskeyConfirmation(ctx))
+	waits := p.passkey
+	s.mu.Unlock()
+	return s.passkeyAnswered(p, waits, s.client().SendPasskeyConfirmation(ctx))
+}
+
+// passkeyAnswered marks what an answer was for, unless the next step came
+// while it was sent, and tells what err means.
+func (s *Session) passkeyAnswered(p *pairing, waits *event.PasskeyChallenge, err error) error {
+	if err != nil {
+		return passkeyError(err)
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if p.passkey == waits {
+		p.answered = true
+	}
+	return nil
 }
 
 func passkeyError(err error) error {
-	var refused *whatsmeow.IQError
-	switch {
-	case err == nil:
-		return nil
-	case errors.As(err, &refused):
-		return fmt.Errorf("%w: %w", event.ErrPasskeyRefused, err)
-	default:
-		return fmt.Errorf("%w: %w", event.ErrNotConnected, err)
+	if refused, ok := errors.AsType[*whatsmeow.IQError](err); ok {
+		return fmt.Errorf("%w: %w", event.ErrPasskeyRefused, refused)
 	}
+	return fmt.Errorf("%w: %w", event.ErrNotConnected, err)
 }

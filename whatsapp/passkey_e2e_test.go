@@ -29,10 +29,10 @@ func (r *rig) ask(p *sandbox.Phone, body string) []byte {
 
 // challenged scans with a phone whose account a passkey protects, and returns
 // the challenge that reaches the session.
-func (r *rig) challenged() (phone *sandbox.Phone, challenge string) {
+func (r *rig) challenged(act string) (phone *sandbox.Phone, challenge string) {
 	r.t.Helper()
 	phone = r.contact()
-	r.ask(phone, `{"do":"passkey"}`)
+	r.ask(phone, act)
 	r.connect()
 	code := r.state(event.QRCodeState).Data.(event.QRCode).Code
 	if err := phone.Scan(r.t.Context(), code); err != nil {
@@ -77,7 +77,7 @@ func TestAnAccountWithAPasskeyIsLinkedByItsSignature(t *testing.T) {
 	if err := r.session.AssertPasskey(t.Context(), event.PasskeyAssertion{}); !errors.Is(err, event.ErrNoPasskey) {
 		t.Errorf("before it was asked for: %v", err)
 	}
-	phone, challenge := r.challenged()
+	phone, challenge := r.challenged(`{"do":"passkey"}`)
 	if err := r.session.AssertPasskey(t.Context(), r.assertion(phone, challenge)); err != nil {
 		t.Fatal(err)
 	}
@@ -92,7 +92,7 @@ func TestAnAccountWithAPasskeyIsLinkedByItsSignature(t *testing.T) {
 
 func TestAWrongSignatureIsRefusedAndARightOneIsTakenAfterIt(t *testing.T) {
 	r := newRig(t)
-	phone, challenge := r.challenged()
+	phone, challenge := r.challenged(`{"do":"passkey"}`)
 	for name, spoil := range map[string]func(*event.PasskeyAssertion){
 		"signature":     func(a *event.PasskeyAssertion) { a.Signature[len(a.Signature)-1] ^= 1 },
 		"credential":    func(a *event.PasskeyAssertion) { a.RawID[0] ^= 1 },
@@ -109,6 +109,46 @@ func TestAWrongSignatureIsRefusedAndARightOneIsTakenAfterIt(t *testing.T) {
 		t.Fatal(err)
 	}
 	r.state(event.Online)
+}
+
+func TestACodeIsComparedWhenTheAnswerDoesNotProveTheScan(t *testing.T) {
+	r := newRig(t)
+	phone, challenge := r.challenged(`{"do":"passkey","compare":true}`)
+	if err := r.session.AssertPasskey(t.Context(), r.assertion(phone, challenge)); err != nil {
+		t.Fatal(err)
+	}
+	if waits := r.session.Passkey(); waits != nil {
+		t.Errorf("waits for %+v although it was answered", waits)
+	}
+	if err := r.session.AssertPasskey(t.Context(), r.assertion(phone, challenge)); err != nil {
+		t.Fatal(err)
+	}
+	r.state(event.Pairing)
+	var shown struct{ Code string }
+	if err := json.Unmarshal(r.ask(phone, `{"do":"passkey-code"}`), &shown); err != nil {
+		t.Fatal(err)
+	}
+	if waits := r.session.Passkey(); waits == nil || waits.Code != shown.Code || len(shown.Code) != len("ABCD-EFGH") {
+		t.Fatalf("waits for %+v, the phone shows %q", waits, shown.Code)
+	}
+	if err := r.session.ConfirmPasskey(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	if err := r.session.ConfirmPasskey(t.Context()); !errors.Is(err, event.ErrNoPasskey) {
+		t.Errorf("confirmed twice: %v", err)
+	}
+	r.state(event.Online)
+}
+
+func TestARefusedPasskeyLinksNothing(t *testing.T) {
+	r := newRig(t)
+	phone, challenge := r.challenged(`{"do":"passkey","refuse":true}`)
+	if err := r.session.AssertPasskey(t.Context(), r.assertion(phone, challenge)); !errors.Is(err, event.ErrPasskeyRefused) {
+		t.Errorf("got %v", err)
+	}
+	if waits := r.session.Passkey(); waits == nil || waits.PublicKey == nil || r.session.Paired() {
+		t.Errorf("waits for %+v, paired %v", waits, r.session.Paired())
+	}
 }
 
 func TestACodeThatMustBeComparedWaitsForItsConfirmation(t *testing.T) {
