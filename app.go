@@ -286,6 +286,7 @@ func (a *app) serve(listener net.Listener) error {
 		return err
 	}
 	srv := httpapi.NewServer(handler, a.log)
+	listener = netutil.LimitListener(listener, maxConnections)
 	a.url = "http://" + listener.Addr().String()
 	a.listen("listener", srv, listener)
 	a.stops.push("listener", func(ctx context.Context) error {
@@ -298,6 +299,10 @@ func (a *app) serve(listener net.Listener) error {
 	})
 	return nil
 }
+
+// maxConnections bounds the connections of clients, WebSockets included; more
+// wait until one ends. Each costs some kilobytes and a file of the system.
+const maxConnections = 20_000
 
 // listen serves until the server is shut down. A listener that ends by itself
 // ends the program.
