@@ -13,6 +13,8 @@ import (
 	"time"
 	_ "time/tzdata" // schedules name time zones, and the machine may have no database of them
 
+	"golang.org/x/net/netutil"
+
 	"postern/batch"
 	"postern/dashboard"
 	"postern/dispatch"
@@ -271,7 +273,8 @@ func (a *app) startBatches(ctx context.Context) error {
 
 func (a *app) serve(listener net.Listener) error {
 	api := httpapi.Config{
-		Registry: a.registry, Supervisor: a.supervisor, Engine: a.engine, Store: a.store, NewMessageID: whatsapp.NewMessageID, Post: a.postNow, Version: version, BaseURL: a.cfg.Server.BaseURL,
+		Registry: a.registry, Supervisor: a.supervisor, Engine: a.engine, Store: a.store,
+		NewMessageID: whatsapp.NewMessageID, Post: a.postNow, Version: version, BaseURL: a.cfg.Server.BaseURL,
 		APIKey: a.sec.GlobalAuthToken, JWTSecret: []byte(a.sec.JWTSecret), TokenTTL: seconds(a.cfg.Authentication.JWTExpiresIn),
 		MaxRecipients: int(a.cfg.Batch.MaxRecipients), Ready: a.notReady, Metrics: a.metrics.handler(), Pages: dashboard.Pages(), Logger: a.log,
 	}
