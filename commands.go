@@ -52,7 +52,7 @@ func serve(ctx context.Context, args []string, out io.Writer) error {
 }
 
 func configFlag(fs *flag.FlagSet, path *string) {
-	fs.StringVar(path, "config", "", "configuration file (default ./config.toml when it exists)")
+	fs.StringVar(path, "config", "", "configuration `FILE` (default ./config.toml when it exists)")
 }
 
 // prepare reads the configuration and makes the logger that it asks for.
@@ -85,9 +85,9 @@ func newLogger(cfg *Config, w io.Writer) *slog.Logger {
 func runSandbox(ctx context.Context, args []string, out io.Writer) (err error) {
 	var listenAddr, control, path string
 	err = parseFlags("sandbox", args, out, func(fs *flag.FlagSet) {
-		fs.StringVar(&listenAddr, "listen", "127.0.0.1:8443", "address of the server that clients connect to")
-		fs.StringVar(&control, "control", "127.0.0.1:8085", "address of its control routes, which need no credential")
-		fs.StringVar(&path, "path", "data/sandbox.db", "data file; empty keeps everything in memory")
+		fs.StringVar(&listenAddr, "listen", "127.0.0.1:8443", "`ADDR` of the server that clients connect to")
+		fs.StringVar(&control, "control", "127.0.0.1:8085", "`ADDR` of its control routes, which need no credential")
+		fs.StringVar(&path, "path", "data/sandbox.db", "data `FILE`; empty keeps everything in memory")
 	})
 	if errors.Is(err, flag.ErrHelp) {
 		fmt.Fprintln(out)
@@ -126,14 +126,17 @@ func runSandbox(ctx context.Context, args []string, out io.Writer) (err error) {
 
 // issueToken is `postern token user`: it prints a user token.
 func issueToken(_ context.Context, args []string, out io.Writer) error {
-	if len(args) == 0 || args[0] != "user" {
+	switch {
+	case len(args) > 0 && args[0] == "user":
+		args = args[1:]
+	case len(args) == 0 || !isHelp(args[0]):
 		return usageError{errors.New("the kind of token is missing; only user is known")}
 	}
 	var id, path string
 	var ttl time.Duration
-	err := parseFlags("token user", args[1:], out, func(fs *flag.FlagSet) {
-		fs.StringVar(&id, "id", "", "the user's UUID; empty makes a new one")
-		fs.DurationVar(&ttl, "ttl", 24*time.Hour, "how long the token lives")
+	err := parseFlags("token user", args, out, func(fs *flag.FlagSet) {
+		fs.StringVar(&id, "id", "", "the user's `UUID`; empty makes a new one")
+		fs.DurationVar(&ttl, "ttl", 24*time.Hour, "how `LONG` the token lives")
 		configFlag(fs, &path)
 	})
 	if err != nil {
@@ -152,11 +155,11 @@ func issueToken(_ context.Context, args []string, out io.Writer) error {
 	if err != nil {
 		return err
 	}
-	sec, _, err := loadSecrets(cfg)
+	secret, err := jwtSecret(cfg)
 	if err != nil {
 		return err
 	}
-	t, err := httpapi.MintUserToken([]byte(sec.JWTSecret), user, ttl, time.Now())
+	t, err := httpapi.MintUserToken([]byte(secret), user, ttl, time.Now())
 	if err != nil {
 		return err
 	}

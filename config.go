@@ -1,10 +1,7 @@
 package main
 
 import (
-	"errors"
-	"fmt"
 	"net"
-	"net/url"
 	"strconv"
 	"time"
 )
@@ -96,32 +93,46 @@ type Config struct {
 	}
 }
 
-// validate checks the rules that concern more than one setting.
-func (c *Config) validate() error {
-	var errs []error
-	if c.Webhook.GlobalEnabled && c.Webhook.GlobalURL == "" {
-		errs = append(errs, errors.New("webhook.global.url: required when webhook.global.enabled is true"))
-	}
-	if n := len(c.Authentication.JWTSecret); n > 0 && n < minSecret {
-		errs = append(errs, fmt.Errorf("authentication.jwt_secret: has %d bytes, needs %d or more", n, minSecret))
-	}
-	if c.WhatsApp.ReconnectMaxDelay < c.WhatsApp.ReconnectInitialDelay {
-		errs = append(errs, errors.New("whatsapp.reconnect_max_delay: must not be below whatsapp.reconnect_initial_delay"))
-	}
-	if c.Websocket.PongTimeout < c.Websocket.PingInterval {
-		errs = append(errs, errors.New("websocket.pong_timeout: must not be below websocket.ping_interval"))
-	}
-	if e := c.WhatsApp; e.Endpoint == "" && (e.EndpointCA != "" || e.EndpointRootKey != "") {
-		errs = append(errs, errors.New("whatsapp.endpoint: required when whatsapp.endpoint_ca or whatsapp.endpoint_root_key is set"))
-	}
-	if c.Sandbox.Enabled && c.WhatsApp.Endpoint != "" {
-		errs = append(errs, errors.New("sandbox.enabled: cannot be true together with whatsapp.endpoint; choose one of them"))
-	}
-	return errors.Join(errs...)
+// rule is a condition on more than one setting.
+type rule struct {
+	broken bool
+	text   string
+	keys   []string // the first is the one to change
 }
 
-// minSecret is the shortest JWT secret: HS256 is as strong as its key is long.
-const minSecret = 32
+// rules are those that no setting can check alone.
+func (c *Config) rules() []rule {
+	e := c.WhatsApp
+	all := e.Endpoint != "" && e.EndpointCA != "" && e.EndpointRootKey != ""
+	none := e.Endpoint == "" && e.EndpointCA == "" && e.EndpointRootKey == ""
+	return []rule{
+		{
+			c.Webhook.GlobalEnabled && c.Webhook.GlobalURL == "",
+			"required when webhook.global.enabled is true",
+			[]string{"webhook.global.url", "webhook.global.enabled"},
+		},
+		{
+			e.ReconnectMaxDelay < e.ReconnectInitialDelay,
+			"must not be below whatsapp.reconnect_initial_delay",
+			[]string{"whatsapp.reconnect_max_delay", "whatsapp.reconnect_initial_delay"},
+		},
+		{
+			c.Websocket.PongTimeout < c.Websocket.PingInterval,
+			"must not be below websocket.ping_interval",
+			[]string{"websocket.pong_timeout", "websocket.ping_interval"},
+		},
+		{
+			!all && !none,
+			"must be set together with whatsapp.endpoint_ca and whatsapp.endpoint_root_key, or none of them",
+			[]string{"whatsapp.endpoint", "whatsapp.endpoint_ca", "whatsapp.endpoint_root_key"},
+		},
+		{
+			c.Sandbox.Enabled && e.Endpoint != "",
+			"cannot be true together with whatsapp.endpoint; choose one of them",
+			[]string{"sandbox.enabled", "whatsapp.endpoint"},
+		},
+	}
+}
 
 // listenAddress is where the API is served.
 func (c *Config) listenAddress() string {
@@ -129,64 +140,4 @@ func (c *Config) listenAddress() string {
 		return net.JoinHostPort("", strconv.FormatInt(c.Server.Port, 10))
 	}
 	return c.Server.Listen
-}
-
-func checkURL(s string) error {
-	if s == "" {
-		return nil
-	}
-	u, err := url.Parse(s)
-	if err != nil || u.Scheme != "http" && u.Scheme != "https" || u.Host == "" {
-		return errors.New("must be an http or https URL")
-	}
-	return nil
-}
-
-func checkHostPort(s string) error {
-	_, port, err := net.SplitHostPort(s)
-	if err != nil {
-		return errors.New("must be host:port")
-	}
-	if n, err := strconv.ParseUint(port, 10, 16); err != nil || n > 65535 {
-		return errors.New("the port must be a number from 0 to 65535")
-	}
-	return nil
-}
-
-func checkZone(s string) error {
-	if _, err := time.LoadLocation(s); err != nil || s == "" || s == "Local" {
-		return errors.New("must be a time zone of the IANA database, such as Europe/Berlin")
-	}
-	return nil
-}
-
-func checkColor(s string) error {
-	if len(s) != 7 || s[0] != '#' {
-		return errors.New("must be a colour such as #1a2b3c")
-	}
-	if _, err := strconv.ParseUint(s[1:], 16, 32); err != nil {
-		return errors.New("must be a colour such as #1a2b3c")
-	}
-	return nil
-}
-
-func checkEndpoint(s string) error {
-	if s == "" {
-		return nil
-	}
-	u, err := url.Parse(s)
-	if err != nil || u.Scheme != "wss" || u.Hostname() == "" || u.Port() == "" {
-		return errors.New("must be a wss://host:port/path URL")
-	}
-	return nil
-}
-
-func checkHexKey(s string) error {
-	if s == "" {
-		return nil
-	}
-	if _, err := parseRootKey(s); err != nil {
-		return err
-	}
-	return nil
 }

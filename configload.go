@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"maps"
 	"os"
 	"slices"
 	"strings"
@@ -19,7 +20,8 @@ const defaultConfigFile = "config.toml"
 // loadConfig reads the file at path, or ./config.toml when path is empty and
 // that exists, and lets the environment win over it. All faults are reported
 // at once, each with where it stands, its key and its rule. Warnings are about
-// variables that look like ours and are not.
+// variables that look like ours and are not, and about secrets that others can
+// read.
 func loadConfig(path string, environ []string) (c *Config, warnings []string, err error) {
 	c, _, warnings, err = loadSettings(path, environ)
 	return c, warnings, err
@@ -30,87 +32,139 @@ func loadConfig(path string, environ []string) (c *Config, warnings []string, er
 func loadSettings(path string, environ []string) (c *Config, table []setting, warnings []string, err error) {
 	c = &Config{}
 	table = settings(c)
-	if err := loadFile(path, table); err != nil {
-		return nil, nil, nil, err
-	}
-	warnings, err = loadEnvironment(environ, table)
+	faults, err := loadFile(path, table)
 	if err != nil {
 		return nil, nil, nil, err
 	}
-	if err := c.validate(); err != nil {
-		return nil, nil, nil, fmt.Errorf("configuration: %w", err)
+	warnings, more := loadEnvironment(environ, table)
+	faults = slices.Concat(faults, more, brokenRules(c, table))
+	if len(faults) > 0 {
+		return nil, nil, nil, errors.Join(faults...)
 	}
 	return c, table, warnings, nil
 }
 
-func loadFile(path string, table []setting) error {
+// brokenRules checks the rules over more than one setting, leaving out those
+// that look broken only because a value was refused before.
+func brokenRules(c *Config, table []setting) (faults []error) {
+	for _, r := range c.rules() {
+		refused := slices.ContainsFunc(r.keys, func(key string) bool { return find(table, key).faulty })
+		if r.broken && !refused {
+			faults = append(faults, fmt.Errorf("%s: %s: %s", blame(r.keys, table), r.keys[0], r.text))
+		}
+	}
+	return faults
+}
+
+// blame is where the first of the keys was set that was set at all.
+func blame(keys []string, table []setting) string {
+	for _, key := range keys {
+		if s := find(table, key); s.source != "" {
+			return s.source
+		}
+	}
+	return "configuration"
+}
+
+// loadFile sets what the file says. faults are about its content; err means
+// that nothing of it could be used.
+func loadFile(path string, table []setting) (faults []error, err error) {
 	named := path != ""
 	if !named {
 		path = defaultConfigFile
 	}
 	raw, err := os.ReadFile(path)
 	if errors.Is(err, fs.ErrNotExist) && !named {
-		return nil
+		return nil, nil
 	}
 	if err != nil {
-		return fmt.Errorf("configuration: %w", err)
+		return nil, fmt.Errorf("configuration: %w", err)
 	}
 	var tree map[string]any
 	if _, err := toml.Decode(string(raw), &tree); err != nil {
-		return fmt.Errorf("%s: %w", path, err)
+		return nil, fmt.Errorf("%s: %s", path, syntaxFault(err))
 	}
-	if err := applyTree(tree, "", path, table); err != nil {
-		return prefixEach(path, err)
+	return applyTree(tree, "", path, table), nil
+}
+
+// syntaxFault describes what the TOML decoder found, without the part of its
+// message that quotes the file: that may be a secret with a quote missing.
+func syntaxFault(err error) string {
+	var parse toml.ParseError
+	if !errors.As(err, &parse) {
+		return "not valid TOML"
 	}
-	return nil
+	message := parse.Message
+	for _, quoting := range []string{", but got ", " but got ", " but found "} {
+		message, _, _ = strings.Cut(message, quoting)
+	}
+	if !slices.ContainsFunc([]string{"expected ", "unexpected ", "Key "}, func(p string) bool { return strings.HasPrefix(message, p) }) {
+		message = "not a value of TOML; a text needs quotes"
+	}
+	if parse.LastKey != "" {
+		return fmt.Sprintf("line %d, at or after %s: %s", parse.Position.Line, parse.LastKey, message)
+	}
+	return fmt.Sprintf("line %d: %s", parse.Position.Line, message)
 }
 
 // applyTree walks the decoded TOML and sets each leaf by its path.
-func applyTree(tree map[string]any, above, file string, table []setting) error {
-	var errs []error
-	for key, v := range tree {
-		path := above + key
+func applyTree(tree map[string]any, above, file string, table []setting) (faults []error) {
+	for _, key := range slices.Sorted(maps.Keys(tree)) {
+		v, path := tree[key], above+key
 		if s := find(table, path); s != nil {
-			if err := s.value.accept(v); err != nil {
-				errs = append(errs, fmt.Errorf("%s: %w", path, err))
-			}
 			s.source = file
+			if err := s.value.accept(v); err != nil {
+				s.faulty = true
+				faults = append(faults, fmt.Errorf("%s: %s: %w", file, path, err))
+			}
 			continue
 		}
 		sub, isTable := v.(map[string]any)
-		if isTable && hasSection(table, path+".") {
-			errs = append(errs, applyTree(sub, path+".", file, table))
-			continue
+		switch {
+		case isTable && hasSection(table, path+"."):
+			faults = append(faults, applyTree(sub, path+".", file, table)...)
+		case hasSection(table, path+"."):
+			faults = append(faults, fmt.Errorf("%s: %s: must be a table", file, path))
+		default:
+			faults = append(faults, fmt.Errorf("%s: %s: unknown key; did you mean %s?", file, path, nearestKey(path, isTable, table)))
 		}
-		errs = append(errs, fmt.Errorf("%s: unknown key; did you mean %s?", path, event.Nearest(path, paths(table))))
 	}
-	return errors.Join(errs...)
+	return faults
 }
 
-// fileSuffix makes a variable name a file that holds the value, as systemd and
-// container engines hand secrets over.
-const fileSuffix = "_FILE"
+// nearestKey is the known key, or the known section for a table, whose name is
+// closest to path.
+func nearestKey(path string, isTable bool, table []setting) string {
+	var known []string
+	for _, s := range table {
+		name := s.path
+		if isTable {
+			name = name[:strings.LastIndexByte(name, '.')]
+		}
+		known = append(known, name)
+	}
+	return event.Nearest(path, known)
+}
 
-func loadEnvironment(environ []string, table []setting) (warnings []string, err error) {
-	var errs []error
+func loadEnvironment(environ []string, table []setting) (warnings []string, faults []error) {
 	for _, entry := range environ {
 		name, text, _ := strings.Cut(entry, "=")
-		switch s, fromFile := lookUp(table, name); {
-		case s == nil && ours(name, table):
-			warnings = append(warnings, fmt.Sprintf("environment variable %s is not a setting and is ignored; did you mean %s?", name, event.Nearest(name, envNames(table))))
-		case s == nil || text == "":
-		case fromFile:
-			warning, err := s.readFile(text)
-			if warning != "" {
-				warnings = append(warnings, warning)
+		s, fromFile := lookUp(table, name)
+		switch {
+		case s == nil:
+			if ours(name, table) {
+				warnings = append(warnings, unknownVariable(name, table))
 			}
-			errs = append(errs, err)
+		case text == "":
+		case fromFile:
+			warning, err := s.takeFile(text, environ)
+			warnings, faults = append(warnings, warning...), append(faults, err...)
 		default:
-			errs = append(errs, s.take(text, "environment "+name))
+			faults = append(faults, s.take(text, "environment "+name)...)
 		}
 	}
 	slices.Sort(warnings)
-	return warnings, errors.Join(errs...)
+	return warnings, faults
 }
 
 // lookUp returns the setting that a variable is for, nil when it is none of
@@ -120,7 +174,7 @@ func lookUp(table []setting, name string) (s *setting, fromFile bool) {
 		switch {
 		case table[i].env() == name:
 			return &table[i], false
-		case table[i].secret && table[i].env()+fileSuffix == name:
+		case table[i].kind != public && table[i].fileEnv() == name:
 			return &table[i], true
 		}
 	}
@@ -129,43 +183,31 @@ func lookUp(table []setting, name string) (s *setting, fromFile bool) {
 
 // take sets the value from a text of the environment. The same setting by two
 // variables is a mistake: nobody could tell which one counts.
-func (s *setting) take(text, source string) error {
-	if strings.HasPrefix(s.source, "environment ") || strings.HasPrefix(s.source, "file ") {
-		return fmt.Errorf("environment: %s and %s are both set; keep one of them", s.env(), s.env()+fileSuffix)
+func (s *setting) take(text, source string) []error {
+	if s.inEnvironment {
+		s.faulty = true
+		return []error{fmt.Errorf("environment: %s and %s are both set; keep one of them", s.env(), s.fileEnv())}
 	}
+	s.source, s.inEnvironment = source, true
 	if err := s.value.parse(text); err != nil {
-		return fmt.Errorf("%s: %w", source, err)
+		s.faulty = true
+		return []error{fmt.Errorf("%s: %w", source, err)}
 	}
-	s.source = source
 	return nil
 }
 
-// maxSecretFile bounds a file that holds a secret; a larger one is none.
-const maxSecretFile = 64 << 10
-
-// readFile sets the value from the file that a variable names, without the
-// line break at its end.
-func (s *setting) readFile(path string) (warning string, err error) {
-	name := s.env() + fileSuffix
-	info, err := os.Stat(path)
-	if err != nil {
-		return "", fmt.Errorf("environment: %s: %w", name, err)
+func unknownVariable(name string, table []setting) string {
+	var known []string
+	for _, s := range table {
+		known = append(known, s.env())
+		if s.kind != public {
+			known = append(known, s.fileEnv())
+		}
 	}
-	if info.Size() > maxSecretFile {
-		return "", fmt.Errorf("environment: %s: %s has %d bytes; a secret has less", name, path, info.Size())
+	if i := slices.IndexFunc(table, func(s setting) bool { return s.fileEnv() == name }); i >= 0 {
+		return fmt.Sprintf("environment variable %s is not a setting and is ignored; %s is not read from a file, set %s", name, table[i].path, table[i].env())
 	}
-	raw, err := os.ReadFile(path)
-	if err != nil {
-		return "", fmt.Errorf("environment: %s: %w", name, err)
-	}
-	text := strings.TrimSuffix(strings.TrimSuffix(string(raw), "\n"), "\r")
-	if text == "" {
-		return "", fmt.Errorf("environment: %s: %s is empty", name, path)
-	}
-	if info.Mode().Perm()&0o007 != 0 {
-		warning = fmt.Sprintf("%s: %s can be read by everybody; chmod 600 it", name, path)
-	}
-	return warning, s.take(text, "file "+path)
+	return fmt.Sprintf("environment variable %s is not a setting and is ignored; did you mean %s?", name, event.Nearest(name, known))
 }
 
 // ours reports whether name begins with the first word of one of our settings.
@@ -185,49 +227,4 @@ func find(table []setting, path string) *setting {
 
 func hasSection(table []setting, prefix string) bool {
 	return slices.ContainsFunc(table, func(s setting) bool { return strings.HasPrefix(s.path, prefix) })
-}
-
-func paths(table []setting) []string {
-	all := make([]string, len(table))
-	for i, s := range table {
-		all[i] = s.path
-	}
-	return all
-}
-
-func envNames(table []setting) []string {
-	all := make([]string, len(table))
-	for i, s := range table {
-		all[i] = s.env()
-	}
-	return all
-}
-
-// prefixEach puts the file's name before each of the joined errors.
-func prefixEach(path string, err error) error {
-	var all []error
-	for line := range strings.SplitSeq(err.Error(), "\n") {
-		all = append(all, fmt.Errorf("%s: %s", path, line))
-	}
-	slices.SortFunc(all, func(a, b error) int { return strings.Compare(a.Error(), b.Error()) })
-	return errors.Join(all...)
-}
-
-// exampleConfig is config.toml.example: every setting with its meaning, its
-// variable and its default.
-func exampleConfig() string {
-	var b strings.Builder
-	b.WriteString("# Postern's configuration. Every line shows the default; nothing needs to be set.\n" +
-		"# The environment wins over this file: the variable is the path in upper case with\n" +
-		"# _ for every dot, so server.listen is SERVER_LISTEN.\n")
-	section := ""
-	for _, s := range settings(&Config{}) {
-		dot := strings.LastIndexByte(s.path, '.')
-		if s.path[:dot] != section {
-			section = s.path[:dot]
-			fmt.Fprintf(&b, "\n[%s]\n", section)
-		}
-		fmt.Fprintf(&b, "# %s\n%s = %s\n", s.doc, s.path[dot+1:], s.value.toml())
-	}
-	return b.String()
 }

@@ -6,13 +6,17 @@ import (
 	"flag"
 	"fmt"
 	"io"
+	"net/url"
 	"os"
+	"strconv"
 	"strings"
+	"unicode"
 )
 
 // showConfig is `postern config`: it prints the configuration as the program
 // would use it, each value with where it came from, and `postern config check
-// FILE`, which only says whether a file is right.
+// FILE`, which only says whether a file is right. Neither changes anything on
+// the disk.
 func showConfig(_ context.Context, args []string, out io.Writer) error {
 	if len(args) > 0 && args[0] == "check" {
 		return checkConfig(args[1:], out)
@@ -21,32 +25,36 @@ func showConfig(_ context.Context, args []string, out io.Writer) error {
 	if err := parseFlags("config", args, out, func(fs *flag.FlagSet) { configFlag(fs, &path) }); err != nil {
 		return err
 	}
-	_, table, warnings, err := loadSettings(path, os.Environ())
+	c, table, warnings, err := loadSettings(path, os.Environ())
 	if err != nil {
 		return err
 	}
 	for _, w := range warnings {
-		fmt.Fprintln(out, "# warning:", w)
+		fmt.Fprintln(out, "# warning:", oneLine(w))
 	}
-	_, err = io.WriteString(out, effectiveConfig(table))
+	_, err = io.WriteString(out, effectiveConfig(c, table))
 	return err
 }
 
-// checkConfig reads one file alone, without the environment, and changes
-// nothing on the disk.
+// checkConfig reads one file alone, without the environment.
 func checkConfig(args []string, out io.Writer) error {
-	if len(args) != 1 || strings.HasPrefix(args[0], "-") {
-		return usageError{errors.New("check needs one file")}
-	}
-	if _, _, err := loadConfig(args[0], nil); err != nil {
+	var path string
+	err := parseFlags("config check", args, out, func(*flag.FlagSet) {}, &path)
+	if err != nil {
 		return err
 	}
-	fmt.Fprintln(out, args[0]+": ok")
+	if path == "" {
+		return usageError{errors.New("check needs one file")}
+	}
+	if _, _, err := loadConfig(path, nil); err != nil {
+		return faultyInput{err}
+	}
+	fmt.Fprintln(out, path+": ok")
 	return nil
 }
 
-// effectiveConfig is the table as TOML. Secrets are not shown.
-func effectiveConfig(table []setting) string {
+// effectiveConfig is the table as TOML, with no credential in it.
+func effectiveConfig(c *Config, table []setting) string {
 	var b strings.Builder
 	section := ""
 	for _, s := range table {
@@ -58,17 +66,67 @@ func effectiveConfig(table []setting) string {
 			section = s.path[:dot]
 			fmt.Fprintf(&b, "[%s]\n", section)
 		}
-		shown, source := s.value.toml(), s.source
-		if s.secret {
-			shown = `"********"`
-			if source == "" {
-				source = "generated on the first start, kept beside the data file"
-			}
-		}
-		if source == "" {
-			source = "default"
-		}
-		fmt.Fprintf(&b, "%s = %s # %s\n", s.path[dot+1:], shown, source)
+		fmt.Fprintf(&b, "%s = %s # %s\n", s.path[dot+1:], s.shown(), oneLine(s.origin(c)))
 	}
 	return b.String()
+}
+
+const mask = "********"
+
+// text is the value of a setting that is a text, else empty.
+func (s setting) text() string {
+	if v, ok := s.value.(*textValue); ok {
+		return *v.to
+	}
+	return ""
+}
+
+// shown is the value as it may be seen by others.
+func (s setting) shown() string {
+	switch s.kind {
+	case hidden:
+		return quote(mask)
+	case private:
+		return quote(maskURL(s.text()))
+	default:
+		return s.value.toml()
+	}
+}
+
+// maskURL hides what may be a credential in a URL: its query.
+func maskURL(text string) string {
+	u, err := url.Parse(text)
+	if err != nil {
+		return mask
+	}
+	if u.RawQuery != "" {
+		u.RawQuery = mask
+	}
+	return u.String()
+}
+
+// origin is where the value came from. A hidden setting without a value has
+// one that the program makes.
+func (s setting) origin(c *Config) string {
+	switch {
+	case s.kind == hidden && s.text() == "":
+		if _, err := os.Stat(secretsPath(c)); err == nil {
+			return "generated, kept in " + secretsPath(c)
+		}
+		return "generated at the first start, to be kept in " + secretsPath(c)
+	case s.source == "":
+		return "default"
+	case s.kind == hidden:
+		return "set by " + s.source
+	default:
+		return s.source
+	}
+}
+
+// oneLine keeps a comment a comment, whatever a path is made of.
+func oneLine(s string) string {
+	if strings.ContainsFunc(s, unicode.IsControl) {
+		return strconv.Quote(s)
+	}
+	return s
 }

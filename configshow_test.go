@@ -44,9 +44,9 @@ func TestABadSecretFileStopsTheStart(t *testing.T) {
 		want string
 	}{
 		"missing":              {[]string{name + "_FILE=/nowhere/at/all"}, "/nowhere/at/all"},
-		"empty":                {[]string{name + "_FILE=" + writeSecret(t, "\n", 0o600)}, "is empty"},
+		"empty":                {[]string{name + "_FILE=" + writeSecret(t, "\n", 0o600)}, "file is empty"},
 		"a folder":             {[]string{name + "_FILE=" + t.TempDir()}, name + "_FILE"},
-		"too large":            {[]string{name + "_FILE=" + writeSecret(t, strings.Repeat("x", maxSecretFile+1), 0o600)}, "has less"},
+		"too large":            {[]string{name + "_FILE=" + writeSecret(t, strings.Repeat("x", maxSecretFile+1), 0o600)}, "which no secret has"},
 		"too short":            {[]string{name + "_FILE=" + writeSecret(t, "short", 0o600)}, "needs 32"},
 		"both":                 {[]string{name + "=" + strings.Repeat("x", 32), name + "_FILE=" + good}, "both set"},
 		"both, the file first": {[]string{name + "_FILE=" + good, name + "=" + strings.Repeat("x", 32)}, "both set"},
@@ -76,7 +76,8 @@ func TestTheEffectiveConfigurationTellsEachSourceAndNoSecret(t *testing.T) {
 	}
 	for _, want := range []string{
 		`listen = "127.0.0.1:9" # environment SERVER_LISTEN`, "workers = 3 # " + file, "queue_size = 1000 # default",
-		`global_auth_token = "********" # ` + file, `jwt_secret = "********" # file ` + secret, "[whatsapp]\n",
+		`global_auth_token = "********" # set by ` + file,
+		`jwt_secret = "********" # set by file ` + secret + " of AUTHENTICATION_JWT_SECRET_FILE", "[whatsapp]\n",
 	} {
 		if !strings.Contains(out.String(), want) {
 			t.Errorf("no %q in\n%s", want, out.String())

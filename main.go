@@ -1,7 +1,7 @@
 // Postern turns WhatsApp accounts into an HTTP API: one program, one data
 // file, no other service.
 //
-// The commands are in this file; app.go wires the packages together and is the
+// The commands are listed in help.go; app.go wires the packages together and is the
 // place to begin reading; config.go and settings.go say what can be set.
 package main
 
@@ -23,27 +23,6 @@ import (
 // version is set by the linker, see the Makefile.
 var version = "dev"
 
-// command is one of the program's commands.
-type command struct {
-	name string
-	args string // what follows the name, for the usage text
-	doc  string
-	run  func(ctx context.Context, args []string, out io.Writer) error
-}
-
-func commands() []command {
-	return []command{
-		{"serve", "[--config FILE]", "run the program; what happens without a command", serve},
-		{"demo", "[--keep]", "show the main job: sandbox, two paired instances, a batch, the webhooks as they arrive", demo},
-		{"sandbox", "[--listen ADDR] [--path FILE]", "run only the local WhatsApp server", runSandbox},
-		{"token", "user --id UUID --ttl 24h [--config FILE]", "issue a user token", issueToken},
-		{"config", "[--config FILE] | check FILE", "print the configuration with where each value came from, or check a file", showConfig},
-		{"listen", "[--addr ADDR] [--status CODE]", "receive webhooks and print them as they come", listen},
-		{"schema", "", "print the buckets of the data file", schema},
-		{"version", "", "print the version", printVersion},
-	}
-}
-
 func main() {
 	// The first signal asks the command to end, the second one ends the process.
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
@@ -52,21 +31,25 @@ func main() {
 }
 
 // run executes the command that args name and returns the exit status: 0 done,
-// 1 failed, 2 wrong usage.
+// 1 failed, 2 wrong usage or a faulty file given to be checked.
 func run(ctx context.Context, args []string, out, errOut io.Writer) int {
 	name := "serve"
-	if len(args) > 0 && !strings.HasPrefix(args[0], "-") {
-		name, args = args[0], args[1:]
-	}
-	if name == "help" || len(args) > 0 && name == "serve" && isHelp(args[0]) {
+	switch {
+	case len(args) == 0:
+	case isHelp(args[0]) || args[0] == "help" && len(args) == 1:
 		usage(out)
 		return 0
+	case args[0] == "help":
+		name, args = args[1], []string{"--help"}
+	case args[0] == "--version":
+		name, args = "version", nil
+	case !strings.HasPrefix(args[0], "-"):
+		name, args = args[0], args[1:]
 	}
 	all := commands()
 	i := slices.IndexFunc(all, func(c command) bool { return c.name == name })
 	if i < 0 {
-		fmt.Fprintf(errOut, "postern: unknown command %q; did you mean %s?\n\n", name, event.Nearest(name, commandNames(all)))
-		usage(errOut)
+		fmt.Fprintf(errOut, "postern: unknown command %q; did you mean %s? postern --help lists all\n", name, event.Nearest(name, commandNames(all)))
 		return 2
 	}
 	err := all[i].run(ctx, args, out)
@@ -74,7 +57,10 @@ func run(ctx context.Context, args []string, out, errOut io.Writer) int {
 	case err == nil, errors.Is(err, flag.ErrHelp):
 		return 0
 	case errors.As(err, new(usageError)):
-		fmt.Fprintf(errOut, "postern %s: %v\nusage: postern %s %s\n", name, err, name, all[i].args)
+		fmt.Fprintf(errOut, "postern %s: %v\nusage: postern %s %s\npostern %s --help tells more\n", name, err, name, all[i].args, name)
+		return 2
+	case errors.As(err, new(faultyInput)):
+		fmt.Fprintln(errOut, err)
 		return 2
 	default:
 		fmt.Fprintf(errOut, "postern %s: %v\n", name, err)
@@ -92,31 +78,32 @@ func commandNames(all []command) []string {
 
 func isHelp(arg string) bool { return arg == "-h" || arg == "-help" || arg == "--help" }
 
-func usage(w io.Writer) {
-	fmt.Fprint(w, "Postern turns WhatsApp accounts into an HTTP API.\n\nUsage: postern [command] [flags]\n\n")
-	for _, c := range commands() {
-		fmt.Fprintf(w, "  %-8s %s\n           %s\n", c.name, c.args, c.doc)
-	}
-	fmt.Fprint(w, "\nThe settings are described in config.toml.example.\n")
-}
-
 // usageError is a mistake in the command line.
 type usageError struct{ error }
 
-// parseFlags parses args, which must be flags only.
-func parseFlags(name string, args []string, out io.Writer, define func(*flag.FlagSet)) error {
+// faultyInput tells that what the user gave to be checked has faults.
+type faultyInput struct{ error }
+
+// parseFlags parses args, which are flags and then at most as many words as
+// there are operands. When they ask for help, it is printed to out and the
+// error is flag.ErrHelp.
+func parseFlags(name string, args []string, out io.Writer, define func(*flag.FlagSet), operands ...*string) error {
 	fs := flag.NewFlagSet("postern "+name, flag.ContinueOnError)
-	fs.SetOutput(out)
+	fs.SetOutput(io.Discard) // run reports what is wrong
 	define(fs)
 	err := fs.Parse(args)
 	if errors.Is(err, flag.ErrHelp) {
+		commandHelp(out, name, fs)
 		return err
 	}
 	if err != nil {
 		return usageError{err}
 	}
-	if fs.NArg() > 0 {
-		return usageError{fmt.Errorf("unexpected argument %q", fs.Arg(0))}
+	if fs.NArg() > len(operands) {
+		return usageError{fmt.Errorf("unexpected argument %q", fs.Arg(len(operands)))}
+	}
+	for i, operand := range operands {
+		*operand = fs.Arg(i)
 	}
 	return nil
 }

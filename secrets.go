@@ -28,7 +28,7 @@ func loadSecrets(c *Config) (s secrets, made bool, err error) {
 	if configured.GlobalAuthToken != "" && configured.JWTSecret != "" {
 		return configured, false, nil
 	}
-	path := filepath.Join(filepath.Dir(c.Store.Path), secretsFile)
+	path := secretsPath(c)
 	kept, made, err := keptSecrets(path)
 	if err != nil {
 		return s, false, fmt.Errorf("secrets in %s: %w", path, err)
@@ -42,19 +42,45 @@ func loadSecrets(c *Config) (s secrets, made bool, err error) {
 	return kept, made, nil
 }
 
+// secretsPath is where secrets are kept that were not configured.
+func secretsPath(c *Config) string { return filepath.Join(filepath.Dir(c.Store.Path), secretsFile) }
+
+// jwtSecret is the secret that signs tokens, the configured one or that of an
+// earlier start. It makes none: the API key is made with it, and only serve
+// shows that.
+func jwtSecret(c *Config) (string, error) {
+	if c.Authentication.JWTSecret != "" {
+		return c.Authentication.JWTSecret, nil
+	}
+	path := secretsPath(c)
+	s, err := readSecrets(path)
+	if errors.Is(err, fs.ErrNotExist) {
+		return "", fmt.Errorf("there is no secret to sign with in %s: start the server once, or set authentication.jwt_secret: %w", path, err)
+	}
+	if err != nil {
+		return "", fmt.Errorf("secrets in %s: %w", path, err)
+	}
+	return s.JWTSecret, nil
+}
+
 func keptSecrets(path string) (s secrets, made bool, err error) {
-	raw, err := os.ReadFile(path)
+	s, err = readSecrets(path)
 	if errors.Is(err, fs.ErrNotExist) {
 		s = secrets{randomHex(), randomHex()}
 		return s, true, writeSecrets(path, s)
 	}
+	return s, false, err
+}
+
+func readSecrets(path string) (s secrets, err error) {
+	raw, err := os.ReadFile(path)
 	if err != nil {
-		return s, false, err
+		return s, err
 	}
 	if err := json.Unmarshal(raw, &s); err != nil || len(s.GlobalAuthToken) < minSecret || len(s.JWTSecret) < minSecret {
-		return s, false, errors.New("the file is damaged; delete it to make new secrets, which makes all tokens invalid")
+		return secrets{}, errors.New("the file is damaged; delete it to make new secrets, which makes all tokens invalid")
 	}
-	return s, false, nil
+	return s, nil
 }
 
 // writeSecrets writes the file aside and moves it into place, so that a crash

@@ -1,11 +1,7 @@
 package main
 
 import (
-	"encoding/hex"
-	"errors"
-	"fmt"
-	"slices"
-	"strconv"
+	"math"
 	"strings"
 	"time"
 )
@@ -17,22 +13,24 @@ type setting struct {
 	path   string
 	doc    string
 	value  value
-	secret bool   // never printed
+	kind   secrecy
 	source string // where the value came from; empty: the default
+	faulty bool   // a value was refused, so that another one stands
+
+	inEnvironment bool // the source is a variable, or a file that one names
 }
+
+// secrecy says how careful a setting is to be treated.
+type secrecy int
+
+const (
+	public  secrecy = iota
+	private         // may come from a file; printed without what may be a credential
+	hidden          // may come from a file; never printed
+)
 
 // env is the name of the setting's environment variable.
 func (s setting) env() string { return strings.ToUpper(strings.ReplaceAll(s.path, ".", "_")) }
-
-// value is a typed place in a Config.
-type value interface {
-	// parse sets the value from the text of an environment variable.
-	parse(text string) error
-	// accept sets the value from what the TOML decoder made of it.
-	accept(v any) error
-	// toml is the current value as TOML.
-	toml() string
-}
 
 // settings returns the table, bound to c, after writing every default into c.
 func settings(c *Config) []setting {
@@ -53,11 +51,11 @@ func settings(c *Config) []setting {
 		text("log.level", &c.Log.Level, "info", oneOf("debug", "info", "warn", "error"), "debug, info, warn or error."),
 		text("log.format", &c.Log.Format, "text", oneOf("text", "json"), "text or json."),
 
-		secret(text("authentication.global_auth_token", &c.Authentication.GlobalAuthToken, "", nil, "The GlobalApiKey. Generated and kept beside the data file when empty.")),
-		secret(text("authentication.jwt_secret", &c.Authentication.JWTSecret, "", nil, "HS256 secret of all tokens, 32 bytes or more. Generated and kept beside the data file when empty.")),
+		secret(hidden, text("authentication.global_auth_token", &c.Authentication.GlobalAuthToken, "", checkKey, "The GlobalApiKey. Generated and kept beside the data file when empty.")),
+		secret(hidden, text("authentication.jwt_secret", &c.Authentication.JWTSecret, "", checkSecret, "HS256 secret of all tokens, 32 bytes or more. Generated and kept beside the data file when empty.")),
 		number("authentication.jwt_expires_in", &c.Authentication.JWTExpiresIn, 0, 0, 1<<40, "Seconds that an instance token lives; 0 means that it does not expire."),
 
-		text("webhook.global.url", &c.Webhook.GlobalURL, "", checkURL, "Receiver of all instance events and of all batch events."),
+		secret(private, text("webhook.global.url", &c.Webhook.GlobalURL, "", checkURL, "Receiver of all instance events and of all batch events.")),
 		boolean("webhook.global.enabled", &c.Webhook.GlobalEnabled, false, "Whether webhook.global.url is used."),
 		number("webhook.workers", &c.Webhook.Workers, 10, 1, 1000, "Concurrent deliveries of instance events."),
 		number("webhook.queue_size", &c.Webhook.QueueSize, 1000, 1, 1_000_000, "Deliveries of instance events that may wait; more are dropped and counted."),
@@ -68,7 +66,7 @@ func settings(c *Config) []setting {
 		boolean("database.save_data_new_message", &c.Database.SaveNewMessage, true, "Store messages; needed for messages.upsert."),
 		boolean("database.save_message_update", &c.Database.SaveMessageUpdate, true, "Store receipts; needed for messages.update."),
 		boolean("database.save_data_contacts", &c.Database.SaveContacts, true, "Store contacts; needed for contacts.upsert and contacts.update."),
-		duration("database.message_retention", &c.Database.MessageRetention, 720*time.Hour, 0, 1<<62, "Stored messages older than this are removed; \"0s\" keeps them."),
+		duration("database.message_retention", &c.Database.MessageRetention, 720*time.Hour, 0, math.MaxInt64, "Stored messages older than this are removed; \"0s\" keeps them."),
 
 		boolean("websocket.enabled", &c.Websocket.Enabled, true, "Serve the WebSocket routes."),
 		list("websocket.allowed_origins", &c.Websocket.AllowedOrigins, "Origins that may connect; empty means the same host only."),
@@ -90,7 +88,7 @@ func settings(c *Config) []setting {
 		duration("message.processing.timeout", &c.Processing.Timeout, 60*s, s, 24*time.Hour, "Time for one asynchronous send."),
 		duration("message.send_timeout", &c.Message.SendTimeout, 30*s, s, time.Hour, "Time for WhatsApp to acknowledge one message."),
 
-		duration("outbox.retention", &c.Outbox.Retention, 72*time.Hour, 0, 1<<62, "Delivered batch events are kept so long for replay."),
+		duration("outbox.retention", &c.Outbox.Retention, 72*time.Hour, 0, math.MaxInt64, "Delivered batch events are kept so long for replay."),
 
 		boolean("media.allow_private", &c.Media.AllowPrivate, false, "Fetch media from private addresses too."),
 		number("media.max_bytes", &c.Media.MaxBytes, 104_857_600, 1, 1<<40, "Largest media file, in bytes."),
@@ -117,223 +115,5 @@ func settings(c *Config) []setting {
 		boolean("sandbox.enabled", &c.Sandbox.Enabled, false, "Run the built-in local WhatsApp server and connect every instance to it."),
 		boolean("sandbox.auto_pair", &c.Sandbox.AutoPair, true, "A simulated phone scans each QR code by itself."),
 		text("sandbox.path", &c.Sandbox.Path, "data/sandbox.db", nil, "Keeps its accounts over a restart; empty keeps them in memory."),
-	}
-}
-
-type textValue struct {
-	to    *string
-	check func(string) error
-}
-
-func text(path string, to *string, def string, check func(string) error, doc string) setting {
-	*to = def
-	return setting{path: path, doc: doc, value: &textValue{to, check}}
-}
-
-func (v *textValue) parse(s string) error {
-	if v.check != nil {
-		if err := v.check(s); err != nil {
-			return err
-		}
-	}
-	*v.to = s
-	return nil
-}
-
-func (v *textValue) accept(raw any) error {
-	s, ok := raw.(string)
-	if !ok {
-		return errors.New("must be a string")
-	}
-	return v.parse(s)
-}
-
-func (v *textValue) toml() string { return strconv.Quote(*v.to) }
-
-type numberValue struct {
-	to       *int64
-	min, max int64
-}
-
-func number(path string, to *int64, def, low, high int64, doc string) setting {
-	*to = def
-	return setting{path: path, doc: doc, value: &numberValue{to, low, high}}
-}
-
-func (v *numberValue) parse(s string) error {
-	n, err := strconv.ParseInt(s, 10, 64)
-	if err != nil {
-		return errors.New("must be a whole number")
-	}
-	return v.accept(n)
-}
-
-func (v *numberValue) accept(raw any) error {
-	n, ok := raw.(int64)
-	if !ok {
-		return errors.New("must be a whole number")
-	}
-	if n < v.min || n > v.max {
-		return fmt.Errorf("must be from %d to %d", v.min, v.max)
-	}
-	*v.to = n
-	return nil
-}
-
-func (v *numberValue) toml() string { return strconv.FormatInt(*v.to, 10) }
-
-type boolValue struct{ to *bool }
-
-func boolean(path string, to *bool, def bool, doc string) setting {
-	*to = def
-	return setting{path: path, doc: doc, value: boolValue{to}}
-}
-
-func (v boolValue) parse(s string) error {
-	switch s {
-	case "true":
-		*v.to = true
-	case "false":
-		*v.to = false
-	default:
-		return errors.New("must be true or false")
-	}
-	return nil
-}
-
-func (v boolValue) accept(raw any) error {
-	b, ok := raw.(bool)
-	if !ok {
-		return errors.New("must be true or false")
-	}
-	*v.to = b
-	return nil
-}
-
-func (v boolValue) toml() string { return strconv.FormatBool(*v.to) }
-
-type durationValue struct {
-	to       *time.Duration
-	min, max time.Duration
-}
-
-func duration(path string, to *time.Duration, def, low, high time.Duration, doc string) setting {
-	*to = def
-	return setting{path: path, doc: doc, value: &durationValue{to, low, high}}
-}
-
-func (v *durationValue) parse(s string) error {
-	d, err := time.ParseDuration(s)
-	if err != nil {
-		return errors.New(`must be a duration with its unit, such as "15s" or "72h"`)
-	}
-	if d < v.min || d > v.max {
-		return fmt.Errorf("must be from %v to %v", v.min, v.max)
-	}
-	*v.to = d
-	return nil
-}
-
-func (v *durationValue) accept(raw any) error {
-	s, ok := raw.(string)
-	if !ok {
-		return errors.New(`must be a duration in quotes, such as "15s"`)
-	}
-	return v.parse(s)
-}
-
-func (v *durationValue) toml() string { return strconv.Quote(shortDuration(*v.to)) }
-
-// shortDuration is d without the zero units that String appends.
-func shortDuration(d time.Duration) string {
-	s := d.String()
-	if strings.HasSuffix(s, "m0s") {
-		s = strings.TrimSuffix(s, "0s")
-	}
-	if strings.HasSuffix(s, "h0m") {
-		s = strings.TrimSuffix(s, "0m")
-	}
-	return s
-}
-
-type listValue struct{ to *[]string }
-
-func list(path string, to *[]string, doc string) setting {
-	*to = nil
-	return setting{path: path, doc: doc, value: listValue{to}}
-}
-
-func (v listValue) parse(s string) error {
-	var items []string
-	for item := range strings.SplitSeq(s, ",") {
-		if item = strings.TrimSpace(item); item != "" {
-			items = append(items, item)
-		}
-	}
-	*v.to = items
-	return nil
-}
-
-func (v listValue) accept(raw any) error {
-	elements, ok := raw.([]any)
-	if !ok {
-		return errors.New("must be an array of strings")
-	}
-	items := make([]string, 0, len(elements))
-	for _, e := range elements {
-		s, ok := e.(string)
-		if !ok {
-			return errors.New("must be an array of strings")
-		}
-		items = append(items, s)
-	}
-	*v.to = items
-	return nil
-}
-
-func (v listValue) toml() string {
-	quoted := make([]string, len(*v.to))
-	for i, s := range *v.to {
-		quoted[i] = strconv.Quote(s)
-	}
-	return "[" + strings.Join(quoted, ", ") + "]"
-}
-
-func secret(s setting) setting {
-	s.secret = true
-	return s
-}
-
-func notEmpty(s string) error {
-	if s == "" {
-		return errors.New("must not be empty")
-	}
-	return nil
-}
-
-func oneOf(words ...string) func(string) error {
-	return func(s string) error {
-		if slices.Contains(words, s) {
-			return nil
-		}
-		return fmt.Errorf("must be one of %s", strings.Join(words, ", "))
-	}
-}
-
-func parseRootKey(s string) (key [32]byte, err error) {
-	raw, err := hex.DecodeString(s)
-	if err != nil || len(raw) != len(key) {
-		return key, errors.New("must be 32 bytes in hex (64 digits)")
-	}
-	return [32]byte(raw), nil
-}
-
-// orEmpty lets a text be empty, and holds any other to the rule.
-func orEmpty(check func(string) error) func(string) error {
-	return func(s string) error {
-		if s == "" {
-			return nil
-		}
-		return check(s)
 	}
 }

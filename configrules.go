@@ -1,0 +1,128 @@
+package main
+
+import (
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"net"
+	"net/url"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+	"unicode"
+)
+
+// The rules of single settings. None of them repeats the value, which may be a
+// secret.
+
+// minSecret is the shortest JWT secret: HS256 is as strong as its key is long.
+const minSecret = 32
+
+func checkSecret(s string) error {
+	if n := len(s); n > 0 && n < minSecret {
+		return fmt.Errorf("has %d bytes, needs %d or more", n, minSecret)
+	}
+	return nil
+}
+
+// checkKey refuses keys that no HTTP header can carry, which would lock
+// everybody out.
+func checkKey(s string) error {
+	if strings.ContainsFunc(s, unicode.IsControl) || strings.TrimSpace(s) != s {
+		return errors.New("must not begin or end with a space or hold control characters: no HTTP header can carry it")
+	}
+	return nil
+}
+
+func checkURL(s string) error {
+	if s == "" {
+		return nil
+	}
+	u, err := url.Parse(s)
+	if err != nil || u.Scheme != "http" && u.Scheme != "https" || u.Host == "" {
+		return errors.New("must be an http or https URL")
+	}
+	return nil
+}
+
+func checkHostPort(s string) error {
+	_, port, err := net.SplitHostPort(s)
+	if err != nil {
+		return errors.New("must be host:port")
+	}
+	if n, err := strconv.ParseUint(port, 10, 16); err != nil || n > 65535 {
+		return errors.New("the port must be a number from 0 to 65535")
+	}
+	return nil
+}
+
+func checkZone(s string) error {
+	if _, err := time.LoadLocation(s); err != nil || s == "" || s == "Local" {
+		return errors.New("must be a time zone of the IANA database, such as Europe/Berlin")
+	}
+	return nil
+}
+
+func checkColor(s string) error {
+	if len(s) != 7 || s[0] != '#' {
+		return errors.New("must be a colour such as #1a2b3c")
+	}
+	if _, err := strconv.ParseUint(s[1:], 16, 32); err != nil {
+		return errors.New("must be a colour such as #1a2b3c")
+	}
+	return nil
+}
+
+func checkEndpoint(s string) error {
+	if s == "" {
+		return nil
+	}
+	u, err := url.Parse(s)
+	if err != nil || u.Scheme != "wss" || u.Hostname() == "" || u.Port() == "" || u.User != nil || u.Fragment != "" {
+		return errors.New("must be a wss://host:port/path URL")
+	}
+	return checkHostPort(u.Host)
+}
+
+func checkHexKey(s string) error {
+	if s == "" {
+		return nil
+	}
+	_, err := parseRootKey(s)
+	return err
+}
+
+func notEmpty(s string) error {
+	if s == "" {
+		return errors.New("must not be empty")
+	}
+	return nil
+}
+
+func oneOf(words ...string) func(string) error {
+	return func(s string) error {
+		if slices.Contains(words, s) {
+			return nil
+		}
+		return fmt.Errorf("must be one of %s", strings.Join(words, ", "))
+	}
+}
+
+func parseRootKey(s string) (key [32]byte, err error) {
+	raw, err := hex.DecodeString(s)
+	if err != nil || len(raw) != len(key) {
+		return key, errors.New("must be 32 bytes in hex (64 digits)")
+	}
+	return [32]byte(raw), nil
+}
+
+// orEmpty lets a text be empty, and holds any other to the rule.
+func orEmpty(check func(string) error) func(string) error {
+	return func(s string) error {
+		if s == "" {
+			return nil
+		}
+		return check(s)
+	}
+}
