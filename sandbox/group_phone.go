@@ -82,10 +82,8 @@ func (p *Phone) encryptGroup(h *handset.Handset, m sentMessage) (waBinary.Node, 
 	if m.options.Corrupt {
 		ciphertext[len(ciphertext)-1] ^= 0xFF
 	}
-	attrs := waBinary.Attrs{"v": "2", "type": handset.EncSenderKey}
-	if m.options.DecryptFail != "" {
-		attrs["decrypt-fail"] = m.options.DecryptFail
-	}
+	attrs := m.encAttrs()
+	attrs["type"] = handset.EncSenderKey
 	return waBinary.Node{Tag: "enc", Attrs: attrs, Content: ciphertext}, nil
 }
 

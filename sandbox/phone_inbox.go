@@ -60,6 +60,17 @@ func (p *Phone) Received() []Received {
 	return p.inbox.since(0)
 }
 
+// received finds a message of a chat that the phone keeps.
+func (p *Phone) received(chat types.JID, id string) (Received, bool) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	i := slices.IndexFunc(p.inbox.messages, func(r Received) bool { return r.ID == id && r.Chat == chat })
+	if i < 0 {
+		return Received{}, false
+	}
+	return p.inbox.messages[i], true
+}
+
 // ReceivedCount tells how often a message id was decrypted since the process started.
 func (p *Phone) ReceivedCount(id string) int {
 	p.mu.Lock()

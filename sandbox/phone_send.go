@@ -29,15 +29,24 @@ type sentMessage struct {
 	chat    types.JID
 	message *waE2E.Message
 	options SendOptions
+	// transport is a message of Messenger, in its own encoding; message is nil then.
+	transport []byte
+}
+
+// isFor tells whether a device reads the message. Those of Messenger are for linked devices
+// of the recipient only: the simulated phones know none.
+func (m *sentMessage) isFor(device, own types.JID) bool {
+	return device != own && (m.transport == nil || device.Device != 0 && device.User != own.User)
 }
 
 // SendOptions are what a stanza says about its message besides the content.
 type SendOptions struct {
 	ID          string // empty makes one
 	Edit        string // the edit attribute: "1" edits, "7" revokes
-	Type        string // of the stanza; empty is text, or media for what was uploaded
+	Type        string // of the stanza; empty is what clients say of such a message
 	DecryptFail string // "hide" asks for no placeholder when it cannot be read
 	Corrupt     bool   // the first ciphertext cannot be decrypted; one sent again can
+	NoResend    bool   // retry receipts are ignored
 }
 
 // sentLog holds the last maxSent messages, oldest first. Its phone's mutex guards it.
@@ -67,16 +76,20 @@ func (p *Phone) SendText(ctx context.Context, to types.JID, text string) (string
 
 // Send is SendText for any message.
 func (p *Phone) Send(ctx context.Context, to types.JID, message *waE2E.Message, o SendOptions) (string, error) {
+	return p.send(ctx, to, sentMessage{id: o.ID, message: message, options: o})
+}
+
+// send is Send for a message that has no chat yet.
+func (p *Phone) send(ctx context.Context, to types.JID, m sentMessage) (string, error) {
 	fanOut := p.fanOutGroup
-	chat := to
+	m.chat = to
 	if to.Server != types.GroupServer {
 		pn, lid, ok := p.net.identityOf(to.ToNonAD())
 		if !ok {
 			return "", fmt.Errorf("send from %s to %s: %w", p.Number(), to, ErrNoAccount)
 		}
-		chat, fanOut = lid, func(ctx context.Context, m sentMessage) error { return p.fanOut(ctx, pn, m) }
+		m.chat, fanOut = lid, func(ctx context.Context, m sentMessage) error { return p.fanOut(ctx, pn, m) }
 	}
-	m := sentMessage{id: o.ID, chat: chat, message: message, options: o}
 	if m.id == "" {
 		m.id = messageID()
 	}
@@ -108,7 +121,7 @@ func (p *Phone) fanOut(ctx context.Context, pn types.JID, m sentMessage) error {
 	}
 	var participants []waBinary.Node
 	for _, device := range devices {
-		if device == p.lid {
+		if !m.isFor(device, p.lid) {
 			continue
 		}
 		enc, ok, err := p.encrypt(device, nil, m)
@@ -138,7 +151,7 @@ func (p *Phone) fanOut(ctx context.Context, pn types.JID, m sentMessage) error {
 func (m *sentMessage) attrs() waBinary.Attrs {
 	attrs := waBinary.Attrs{"id": m.id, "type": m.options.Type}
 	if m.options.Type == "" {
-		attrs["type"] = "text"
+		attrs["type"] = stanzaType(m.message)
 	}
 	if m.options.Edit != "" {
 		attrs["edit"] = m.options.Edit
@@ -160,25 +173,47 @@ func (p *Phone) encrypt(device types.JID, bundle *handset.Bundle, m sentMessage)
 		}
 		bundle = &fetched
 	}
+	enc.Tag, enc.Attrs = "enc", m.encAttrs()
+	var ciphertext []byte
+	if m.transport != nil {
+		enc.Attrs["v"] = "3"
+		enc.Attrs["type"], ciphertext, err = h.EncryptBare(device, bundle, m.transport)
+	} else {
+		enc.Attrs["type"], ciphertext, err = p.encryptPadded(h, device, bundle, m)
+	}
+	if err != nil {
+		return waBinary.Node{}, false, err
+	}
+	enc.Content = ciphertext
+	return enc, true, nil
+}
+
+// encryptPadded tells the phone's own devices whom the message was for.
+func (p *Phone) encryptPadded(h *handset.Handset, device types.JID, bundle *handset.Bundle, m sentMessage) (string, []byte, error) {
 	message := m.message
 	if device.User == p.lid.User && m.chat.Server != types.GroupServer {
-		message = &waE2E.Message{DeviceSentMessage: &waE2E.DeviceSentMessage{
-			DestinationJID: new(m.chat.String()), Message: m.message,
-		}}
+		message = &waE2E.Message{
+			DeviceSentMessage:  &waE2E.DeviceSentMessage{DestinationJID: new(m.chat.String()), Message: m.message},
+			MessageContextInfo: m.message.GetMessageContextInfo(),
+		}
 	}
 	plaintext, err := proto.Marshal(message)
 	if err != nil {
-		return enc, false, fmt.Errorf("encode message %s: %w", m.id, err)
+		return "", nil, fmt.Errorf("encode message %s: %w", m.id, err)
 	}
-	kind, ciphertext, err := h.Encrypt(device, bundle, plaintext)
-	if err != nil {
-		return enc, false, err
-	}
-	attrs := waBinary.Attrs{"v": "2", "type": kind}
+	return h.Encrypt(device, bundle, plaintext)
+}
+
+// encAttrs are what every <enc> of the message says, without its type.
+func (m *sentMessage) encAttrs() waBinary.Attrs {
+	attrs := waBinary.Attrs{"v": "2"}
 	if m.options.DecryptFail != "" {
 		attrs["decrypt-fail"] = m.options.DecryptFail
 	}
-	return waBinary.Node{Tag: "enc", Attrs: attrs, Content: ciphertext}, true, nil
+	if kind := mediaType(m.message); kind != "" {
+		attrs["mediatype"] = kind
+	}
+	return attrs
 }
 
 // onRetry sends a message again to the one device that could not read it. A session that
@@ -191,7 +226,7 @@ func (p *Phone) onRetry(ctx context.Context, n waBinary.Node) {
 	p.mu.Unlock()
 	count := fmt.Sprint(retry.Attrs["count"])
 	bundle, err := bundleFrom(n)
-	if !known || err != nil || device.IsEmpty() {
+	if !known || m.options.NoResend || err != nil || device.IsEmpty() {
 		return
 	}
 	if bundle == nil && count != "1" {

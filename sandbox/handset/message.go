@@ -82,6 +82,12 @@ func (h *Handset) DropSession(device types.JID) {
 // Encrypt pads and encrypts a marshalled message for one device. A bundle that is not nil
 // starts a new session; without a bundle and without a session the error is ErrNoSession.
 func (h *Handset) Encrypt(device types.JID, bundle *Bundle, plaintext []byte) (encType string, ciphertext []byte, err error) {
+	return h.EncryptBare(device, bundle, pad(plaintext))
+}
+
+// EncryptBare is Encrypt without the padding, which version 3 of the message format does
+// not have.
+func (h *Handset) EncryptBare(device types.JID, bundle *Bundle, plaintext []byte) (encType string, ciphertext []byte, err error) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	defer recoverAs(&err)
@@ -95,7 +101,7 @@ func (h *Handset) Encrypt(device types.JID, bundle *Bundle, plaintext []byte) (e
 	} else if _, ok := h.signal.sessions[address.String()]; !ok {
 		return "", nil, fmt.Errorf("encrypt for %s: %w", device, ErrNoSession)
 	}
-	message, err := session.NewCipher(builder, address).Encrypt(ctx, pad(plaintext))
+	message, err := session.NewCipher(builder, address).Encrypt(ctx, plaintext)
 	if err != nil {
 		return "", nil, fmt.Errorf("encrypt for %s: %w", device, err)
 	}

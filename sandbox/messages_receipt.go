@@ -1,0 +1,125 @@
+package sandbox
+
+import (
+	"context"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+	"time"
+
+	waBinary "go.mau.fi/whatsmeow/binary"
+	"go.mau.fi/whatsmeow/types"
+)
+
+type receiptFields struct {
+	To    string   `json:"to" help:"the account that is told: a number or an address; the phone's own for what it did itself"`
+	IDs   []string `json:"ids" help:"the message ids"`
+	Type  string   `json:"type" help:"delivery (default), inactive, read, read-self, played, played-self, sender, server-error, retry, peer_msg, hist_sync, or unknown: a type that clients do not know"`
+	Group string   `json:"group" help:"the group of the messages, with both as members; missing: the chat of the two"`
+	Chat  string   `json:"chat" help:"when to is the phone's own account: with whom the chat is, a number or an address"`
+}
+
+func actReceipt(_ context.Context, s *Server, p *Phone, f receiptFields) (any, error) {
+	if err := f.check(); err != nil {
+		return nil, err
+	}
+	group, err := groupAddress("group", f.Group)
+	if err != nil {
+		return nil, err
+	}
+	var chat types.JID
+	if f.Chat != "" {
+		if chat, err = address("chat", f.Chat); err != nil {
+			return nil, err
+		}
+	}
+	var refused error
+	err = s.between(p, "to", f.To, func(from, to *account) {
+		n := f.node(from)
+		if refused = s.placeReceipt(&n, from, to, group, chat); refused == nil {
+			s.queueForAll(to, n)
+		}
+	})
+	if err != nil {
+		return nil, err
+	}
+	return nil, refused
+}
+
+func (f *receiptFields) check() error {
+	if len(f.IDs) == 0 || slices.Contains(f.IDs, "") {
+		return invalidField("ids", "has to name messages")
+	}
+	if f.To == "" {
+		return invalidField("to", "is missing")
+	}
+	if f.Group != "" && f.Chat != "" {
+		return invalidField("chat", "cannot be given with group")
+	}
+	kinds := []string{
+		"", "delivery", "inactive", "read", "read-self", "played", "played-self", "sender", "server-error", "retry",
+		"peer_msg", "hist_sync", "unknown",
+	}
+	if !slices.Contains(kinds, f.Type) {
+		return invalidField("type", "is not one of "+strings.Join(kinds[1:], ", "))
+	}
+	return nil
+}
+
+// placeReceipt says where the messages are: in a group, or in a chat of the account's own,
+// else in that of the two. The caller holds s.mu.
+func (s *Server) placeReceipt(n *waBinary.Node, from, to *account, group, chat types.JID) error {
+	if !group.IsEmpty() {
+		g, err := s.groupOf(from, group)
+		if err == nil {
+			_, err = s.groupOf(to, group)
+		}
+		if err != nil {
+			return fmt.Errorf("receipt: %w", err)
+		}
+		delete(n.Attrs, "sender_pn")
+		maps.Copy(n.Attrs, g.fromMember(from, 0))
+		return nil
+	}
+	if chat.IsEmpty() {
+		return nil
+	}
+	other := s.accountOf(chat)
+	if other == nil {
+		return fmt.Errorf("chat %s: %w", chat, ErrNoAccount)
+	}
+	if from != to {
+		return invalidField("chat", "is only for receipts to the phone's own account")
+	}
+	n.Attrs["recipient"], n.Attrs["peer_recipient_pn"] = other.lid, other.pn
+	return nil
+}
+
+// node is the receipt as the server passes it on. Some types never leave an account in the
+// real network; here the act may send them all.
+func (f *receiptFields) node(from *account) waBinary.Node {
+	n := waBinary.Node{Tag: "receipt", Attrs: waBinary.Attrs{
+		"id": f.IDs[0], "from": from.lid, "sender_pn": from.pn, "t": time.Now().Unix(),
+	}}
+	if f.Type != "" && f.Type != "delivery" {
+		n.Attrs["type"] = f.Type
+	}
+	var children []waBinary.Node
+	if f.Type == "retry" {
+		children = append(children, waBinary.Node{Tag: "retry", Attrs: waBinary.Attrs{
+			"count": 1, "id": f.IDs[0], "v": 1, "t": time.Now().Unix(),
+		}})
+	}
+	if len(f.IDs) > 1 {
+		var items []waBinary.Node
+		for _, id := range f.IDs[1:] {
+			items = append(items, waBinary.Node{Tag: "item", Attrs: waBinary.Attrs{"id": id}})
+		}
+		children = append(children, waBinary.Node{Tag: "list", Content: items})
+	}
+	if children != nil {
+		n.Content = children
+	}
+	return n
+}
