@@ -163,6 +163,23 @@ func TestPauseEndsTheDelayAndStartGoesOn(t *testing.T) {
 	})
 }
 
+func TestADelayIsNotCutShortByACallThatChangesNothing(t *testing.T) {
+	bubble(t, newFleet(1, 2), func(r *rig) {
+		r.create(delayed(2, time.Hour))
+		r.status(process)
+		for range 3 {
+			r.do(r.e.StartBatch)
+			r.e.wake(r.batch)
+			time.Sleep(19 * time.Minute)
+			if v := r.status(process); v.Counts.Success != 1 {
+				t.Fatalf("the next item went out within its delay: %+v", v.Counts)
+			}
+		}
+		time.Sleep(4 * time.Minute)
+		r.status(complete)
+	})
+}
+
 func TestTheDelayLiesInItsRange(t *testing.T) {
 	bubble(t, newFleet(1, 2), func(r *rig) {
 		req := request(20)

@@ -242,9 +242,27 @@ func (w *worker) wait(d time.Duration) {
 	}
 	t := time.NewTimer(d)
 	defer t.Stop()
-	select {
-	case <-t.C:
-	case <-w.nudge:
-	case <-w.e.stop:
+	for {
+		select {
+		case <-t.C:
+			return
+		case <-w.e.stop:
+			return
+		case <-w.nudge:
+			if w.changed() {
+				return
+			}
+		}
 	}
+}
+
+// changed reports whether the batch is no longer this worker's to go on with.
+// A nudge alone does not say so: a call may have changed nothing.
+func (w *worker) changed() bool {
+	var h header
+	err := w.e.cfg.Store.View(func(tx *store.Tx) (err error) {
+		h, err = loadHeader(tx, w.id)
+		return err
+	})
+	return err != nil || h.Status != event.BatchProcessing || h.Fence != w.b.Fence
 }
