@@ -34,11 +34,14 @@ func serve(ctx context.Context, args []string, out io.Writer) error {
 		return err
 	}
 	a, err := start(ctx, cfg, sec, log)
+	if made { // also when the start failed: the next one is not the first
+		fmt.Fprintf(out, "\nThis is the first start. The API key is\n\n  %s\n\nIt is kept in %s and not shown again.\n", sec.GlobalAuthToken, secretsPath(cfg))
+	}
 	if err != nil {
 		return err
 	}
 	if made {
-		fmt.Fprintf(out, "\nThis is the first start. The API key is\n\n  %s\n\nIt is kept in the data folder and not shown again. The dashboard is at %s/ and the API below it.\n\n", sec.GlobalAuthToken, a.url)
+		fmt.Fprintf(out, "The dashboard is at %s/ and the API below it.\n\n", a.url)
 	}
 	log.Info("ready", "url", a.url, "version", version)
 	select {
@@ -52,7 +55,7 @@ func serve(ctx context.Context, args []string, out io.Writer) error {
 }
 
 func configFlag(fs *flag.FlagSet, path *string) {
-	fs.StringVar(path, "config", "", "configuration `FILE` (default ./config.toml when it exists)")
+	fs.StringVar(path, "config", "", "configuration `FILE` to read (default ./config.toml when it exists)")
 }
 
 // prepare reads the configuration and makes the logger that it asks for.
@@ -136,7 +139,7 @@ func issueToken(_ context.Context, args []string, out io.Writer) error {
 	var ttl time.Duration
 	err := parseFlags("token user", args, out, func(fs *flag.FlagSet) {
 		fs.StringVar(&id, "id", "", "the user's `UUID`; empty makes a new one")
-		fs.DurationVar(&ttl, "ttl", 24*time.Hour, "how `LONG` the token lives")
+		fs.DurationVar(&ttl, "ttl", 24*time.Hour, "`TIME` that the token lives")
 		configFlag(fs, &path)
 	})
 	if err != nil {

@@ -99,7 +99,7 @@ func syntaxFault(err error) string {
 		message, _, _ = strings.Cut(message, quoting)
 	}
 	if !slices.ContainsFunc([]string{"expected ", "unexpected ", "Key "}, func(p string) bool { return strings.HasPrefix(message, p) }) {
-		message = "not a value of TOML; a text needs quotes"
+		message = "not a value of TOML; a text needs quotes on both sides"
 	}
 	if parse.LastKey != "" {
 		return fmt.Sprintf("line %d, at or after %s: %s", parse.Position.Line, parse.LastKey, message)

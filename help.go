@@ -71,7 +71,7 @@ Examples:
   postern demo                   see it work, without a phone
   SANDBOX_ENABLED=true postern   serve, with simulated phones in place of WhatsApp
 
-postern COMMAND --help shows the flags of a command, postern config all settings.
+postern COMMAND --help shows the flags of a command, postern config prints all settings.
 `)
 }
 

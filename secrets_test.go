@@ -1,0 +1,185 @@
+package main
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"io"
+	"io/fs"
+	"net"
+	"os"
+	"path/filepath"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+)
+
+// untilText is a writer that calls found when text was written.
+type untilText struct {
+	text  string
+	found func()
+
+	mu  sync.Mutex
+	all bytes.Buffer
+}
+
+func (w *untilText) Write(p []byte) (int, error) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.all.Write(p)
+	if strings.Contains(w.all.String(), w.text) {
+		w.found()
+	}
+	return len(p), nil
+}
+
+// serveOnce starts the program in the working directory and ends it when it
+// has printed where it is, or, on a later start, when its secrets were read.
+func serveOnce(t *testing.T, until string) string {
+	t.Helper()
+	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+	defer cancel()
+	out := &untilText{text: until, found: cancel}
+	if until == "" {
+		cancel() // it starts and ends in order
+	}
+	if err := serve(ctx, nil, out); err != nil {
+		t.Fatal(err)
+	}
+	return out.all.String()
+}
+
+func TestTheAPIKeyIsPrintedOnceWithTheAddress(t *testing.T) {
+	t.Chdir(t.TempDir())
+	t.Setenv("SERVER_LISTEN", "127.0.0.1:0")
+	t.Setenv("LOG_LEVEL", "error")
+	first := serveOnce(t, "the API below it")
+	kept, err := readSecrets(filepath.Join("data", secretsFile))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if strings.Count(first, kept.GlobalAuthToken) != 1 || !strings.Contains(first, "The dashboard is at http://127.0.0.1:") || strings.Contains(first, kept.JWTSecret) {
+		t.Errorf("the first start printed %q", first)
+	}
+	if again := serveOnce(t, ""); again != "" {
+		t.Errorf("the second start printed %q", again)
+	}
+}
+
+func TestTheAPIKeyIsPrintedAlsoWhenTheFirstStartFails(t *testing.T) {
+	taken, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer taken.Close()
+	t.Chdir(t.TempDir())
+	t.Setenv("SERVER_LISTEN", taken.Addr().String())
+	var out bytes.Buffer
+	if err := serve(t.Context(), nil, &out); err == nil {
+		t.Fatal("it started at an address in use")
+	}
+	kept, err := readSecrets(filepath.Join("data", secretsFile))
+	if err != nil || !strings.Contains(out.String(), kept.GlobalAuthToken) {
+		t.Errorf("%v; it printed %q", err, out.String())
+	}
+}
+
+func TestATokenBeforeTheFirstStartIsRefusedAndMakesNoSecrets(t *testing.T) {
+	folder := t.TempDir()
+	t.Chdir(folder)
+	err := issueToken(t.Context(), []string{"user"}, io.Discard)
+	if !errors.Is(err, fs.ErrNotExist) || !strings.Contains(err.Error(), "start the server once") {
+		t.Error(err)
+	}
+	if left, err := os.ReadDir(folder); err != nil || len(left) != 0 {
+		t.Errorf("it made %v (%v)", left, err)
+	}
+}
+
+func TestASecretFileThatOthersMayReadIsAWarning(t *testing.T) {
+	const name = "AUTHENTICATION_GLOBAL_AUTH_TOKEN_FILE"
+	for mode, want := range map[os.FileMode]int{0o600: 0, 0o400: 0, 0o640: 1, 0o604: 1, 0o620: 1, 0o644: 1} {
+		path := writeSecret(t, "s3cr3t", 0o600)
+		if err := os.Chmod(path, mode); err != nil {
+			t.Fatal(err)
+		}
+		_, warnings, err := loadConfig(writeConfig(t, ""), []string{name + "=" + path})
+		if err != nil || len(warnings) != want || want > 0 && (!strings.Contains(warnings[0], path) || !strings.Contains(warnings[0], "chmod 600")) {
+			t.Errorf("mode %o: %v, %v", mode, warnings, err)
+		}
+		// The engine that fills a credentials folder chooses the mode.
+		_, warnings, err = loadConfig(writeConfig(t, ""), []string{name + "=" + path, "CREDENTIALS_DIRECTORY=" + filepath.Dir(path)})
+		if err != nil || len(warnings) != 0 {
+			t.Errorf("mode %o, credentials folder: %v, %v", mode, warnings, err)
+		}
+	}
+}
+
+func TestOnlyWhatIsInACredentialsFolderIsHandedOver(t *testing.T) {
+	env := []string{"HOME=/root", "CREDENTIALS_DIRECTORY=/run/user/1/c"}
+	for path, want := range map[string]bool{
+		"/run/secrets/key": true, "/run/credentials/postern.service/key": true, "/run/user/1/c/key": true,
+		"/run/secrets": true, "/run/secrets2/key": false, "/run/secrets/../key": false, "/etc/key": false, "key": false, "run/secrets/key": false,
+	} {
+		if got := handedOver(path, env); got != want {
+			t.Errorf("%s: %v", path, got)
+		}
+	}
+	if handedOver("/etc/key", []string{"CREDENTIALS_DIRECTORY="}) || handedOver("/etc/key", []string{"CREDENTIALS_DIRECTORY=."}) {
+		t.Error("a folder without an absolute path counts")
+	}
+}
+
+func TestOneLineBreakAtTheEndOfASecretFileIsNoPartOfIt(t *testing.T) {
+	for text, want := range map[string]string{"k": "k", "k\n": "k", "k\r\n": "k"} {
+		c, _, err := loadConfig(writeConfig(t, ""), []string{"AUTHENTICATION_GLOBAL_AUTH_TOKEN_FILE=" + writeSecret(t, text, 0o600)})
+		if err != nil || c.Authentication.GlobalAuthToken != want {
+			t.Errorf("%q: %q, %v", text, c.Authentication.GlobalAuthToken, err)
+		}
+	}
+	for _, text := range []string{"k\n\n", "k \n", "k\nk\n"} {
+		refused(t, text, "", "AUTHENTICATION_GLOBAL_AUTH_TOKEN_FILE="+writeSecret(t, text, 0o600))
+	}
+}
+
+func TestTheGlobalWebhookMayComeFromAFileAndItsQueryIsNotShown(t *testing.T) {
+	path := writeSecret(t, "https://h.example/hook?token=s3cr3t\n", 0o600)
+	t.Chdir(t.TempDir())
+	t.Setenv("WEBHOOK_GLOBAL_URL_FILE", path)
+	var out bytes.Buffer
+	if err := showConfig(t.Context(), nil, &out); err != nil {
+		t.Fatal(err)
+	}
+	if want := `url = "https://h.example/hook?********" # file ` + path + " of WEBHOOK_GLOBAL_URL_FILE\n"; !strings.Contains(out.String(), want) || strings.Contains(out.String(), "s3cr3t") {
+		t.Errorf("no %q in\n%s", want, out.String())
+	}
+}
+
+func TestConfigTellsWhetherSecretsWereGeneratedAndMakesNone(t *testing.T) {
+	folder := t.TempDir()
+	t.Chdir(folder)
+	show := func() string {
+		var out bytes.Buffer
+		if err := showConfig(t.Context(), nil, &out); err != nil {
+			t.Fatal(err)
+		}
+		return out.String()
+	}
+	if text := show(); strings.Count(text, `"********" # generated at the first start, to be kept in data/secrets.json`) != 2 {
+		t.Error(text)
+	}
+	if left, err := os.ReadDir(folder); err != nil || len(left) != 0 {
+		t.Errorf("it made %v (%v)", left, err)
+	}
+	c := &Config{}
+	settings(c)
+	made, _, err := loadSecrets(c)
+	if err != nil {
+		t.Fatal(err)
+	}
+	text := show()
+	if strings.Count(text, `"********" # generated, kept in data/secrets.json`) != 2 || strings.Contains(text, made.JWTSecret) || strings.Contains(text, made.GlobalAuthToken) {
+		t.Error(text)
+	}
+}
