@@ -37,7 +37,7 @@ type account struct {
 
 	deafUntil    time.Time // keep-alive pings of its devices get no answer before
 	passkey      *passkey  // nil: links need none
-	breakPairing bool      // the next link is signed with a wrong secret
+	breakPairing string    // how the next link is signed wrongly, see pair-error; empty: it is not
 }
 
 // presence is what an account last said of itself; zero when it never did.

@@ -20,8 +20,8 @@ func connectionActs() []act {
 		row("manual-reconnect", "the linked devices are asked to log in anew, as after a pairing", actReconnect),
 		row("connect-failure", "the linked devices are cut off, and their next login is refused", actConnectFailure),
 		row("temp-ban", "the linked devices are cut off, and their next login is refused because of a ban", actTempBan),
-		row("client-outdated", "the linked devices are cut off, and their next login is refused as too old", refuseWith(405)),
-		row("cat-refresh-error", "the linked devices are cut off, and their next login asks for a token that they cannot get", refuseWith(413)),
+		row("client-outdated", "the linked devices are cut off, and their next login is refused as too old", actOutdated),
+		row("cat-refresh-error", "the linked devices are cut off, and their next login asks for a token that they cannot get", actCATRefresh),
 		row("keepalive-timeout", "the network swallows the pings of the linked devices for a while", actKeepAlive),
 		row("offline-preview", "the linked devices are cut off while notifications come; they get them when they are back", actOfflinePreview),
 		row("pair-error", "the phone's next link is signed wrongly, so that the client refuses it", actPairError),
@@ -63,7 +63,7 @@ func actStreamReplaced(_ context.Context, s *Server, p *Phone, _ struct{}) (any,
 }
 
 type codeFields struct {
-	Code int `json:"code" help:"the error's code; 515 asks for a login, 401 unlinks, 503 is a restart, others mean nothing to clients"`
+	Code int `json:"code" help:"from 1 to 999: 515 asks for a login, 503 is a restart, 413 and 414 want a token, others mean nothing to clients"`
 }
 
 func actStreamError(_ context.Context, s *Server, p *Phone, f codeFields) (any, error) {
@@ -89,22 +89,39 @@ func (s *Server) refuseNext(p *Phone, r refusal) error {
 	})
 }
 
-func refuseWith(reason int) func(context.Context, *Server, *Phone, struct{}) (any, error) {
-	return func(_ context.Context, s *Server, p *Phone, _ struct{}) (any, error) {
-		return nil, s.refuseNext(p, refusal{reason: reason})
+func actOutdated(_ context.Context, s *Server, p *Phone, _ struct{}) (any, error) {
+	return nil, s.refuseNext(p, refusal{reason: 405})
+}
+
+type catFields struct {
+	Reason int `json:"reason" help:"413: the token is invalid (default), 414: it has expired"`
+}
+
+func actCATRefresh(_ context.Context, s *Server, p *Phone, f catFields) (any, error) {
+	switch f.Reason {
+	case 0:
+		f.Reason = 413
+	case 413, 414:
+	default:
+		return nil, invalidField("reason", "is not 413 or 414")
 	}
+	return nil, s.refuseNext(p, refusal{reason: f.Reason})
 }
 
 type failureFields struct {
-	Reason int `json:"reason" help:"400, 409, 418, 500, 501 or another code of a refused login"`
+	Reason  int    `json:"reason" help:"from 400 to 599: 400, 409, 418 and 501 are failures, 500 and 503 make clients try again, 401, 402, 403, 405, 406, 413 and 414 are what other acts do"`
+	Message string `json:"message" help:"what the refusal says"`
 }
 
 func actConnectFailure(_ context.Context, s *Server, p *Phone, f failureFields) (any, error) {
 	if f.Reason < 400 || f.Reason > 599 {
 		return nil, invalidField("reason", "is not from 400 to 599")
 	}
-	return nil, s.refuseNext(p, refusal{reason: f.Reason})
+	return nil, s.refuseNext(p, refusal{reason: f.Reason, message: f.Message})
 }
+
+// maxBan is a year, in seconds.
+const maxBan = 365 * 24 * 3600
 
 type banFields struct {
 	Code   int `json:"code" help:"why: 101 too many strangers, 102 blocked by many, 103 too many groups, 104 the same message too often, 106 broadcasts; default 101"`
@@ -118,8 +135,11 @@ func actTempBan(_ context.Context, s *Server, p *Phone, f banFields) (any, error
 	if f.Expire == 0 {
 		f.Expire = 3600
 	}
-	if f.Expire < 0 || f.Code < 0 {
-		return nil, invalidField("expire and code", "cannot be negative")
+	if f.Code < 0 || f.Code > 999 {
+		return nil, invalidField("code", "is not from 1 to 999")
+	}
+	if f.Expire < 0 || f.Expire > maxBan {
+		return nil, invalidField("expire", "is not from 1 to 31536000")
 	}
 	return nil, s.refuseNext(p, refusal{reason: reasonTemporaryBan, code: f.Code, expire: time.Duration(f.Expire) * time.Second})
 }
@@ -154,8 +174,19 @@ func actOfflinePreview(_ context.Context, s *Server, p *Phone, f previewFields) 
 	})
 }
 
-func actPairError(_ context.Context, s *Server, p *Phone, _ struct{}) (any, error) {
-	return nil, s.onSessions(p, func(a *account) { a.breakPairing = true })
+type pairErrorFields struct {
+	Kind string `json:"kind" help:"what is wrong: hmac (default) or signature"`
+}
+
+func actPairError(_ context.Context, s *Server, p *Phone, f pairErrorFields) (any, error) {
+	switch f.Kind {
+	case "":
+		f.Kind = brokenHMAC
+	case brokenHMAC, brokenSignature:
+	default:
+		return nil, invalidField("kind", "is not hmac or signature")
+	}
+	return nil, s.onSessions(p, func(a *account) { a.breakPairing = f.Kind })
 }
 
 func actDowngrade(_ context.Context, s *Server, _ *Phone, _ struct{}) (any, error) {

@@ -27,8 +27,8 @@ import (
 // patience is how long a test waits for what has to happen.
 const patience = 15 * time.Second
 
-// testAuthority signs for every server of this process: the client library knows one root
-// key, in a global.
+// TestMain sets the library's globals before any client reads them. testAuthority signs for
+// every server of this process: the client library knows one root key.
 func TestMain(m *testing.M) {
 	a, err := newAuthority()
 	if err != nil {
@@ -36,6 +36,8 @@ func TestMain(m *testing.M) {
 	}
 	testAuthority = a
 	whatsmeow.WACertPubKey = a.rootPub()
+	whatsmeow.KeepAliveIntervalMin, whatsmeow.KeepAliveIntervalMax = 500*time.Millisecond, 600*time.Millisecond
+	whatsmeow.KeepAliveResponseDeadline = 500 * time.Millisecond
 	os.Exit(m.Run())
 }
 

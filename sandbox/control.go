@@ -256,19 +256,17 @@ func (s *Server) scan(r *http.Request) (int, any, error) {
 }
 
 func (s *Server) changeFaults(r *http.Request) (int, any, error) {
-	var body struct {
-		AckDelayMs int `json:"ackDelayMs"`
-		SendError  int `json:"sendError"`
-		DropAfter  int `json:"dropAfter"`
-	}
+	var body faultFields
 	if err := decode(r, &body); err != nil {
 		return 0, nil, err
 	}
-	if body.AckDelayMs < 0 || body.SendError < 0 || body.DropAfter < 0 {
-		return 0, nil, refusef(http.StatusUnprocessableEntity, "INVALID_VALUE", "faults cannot be negative")
+	if err := body.check(); err != nil {
+		return 0, nil, err
 	}
-	s.SetFaults(Faults{
-		AckDelay: time.Duration(body.AckDelayMs) * time.Millisecond, SendError: body.SendError, DropAfter: body.DropAfter,
-	})
+	if body == (faultFields{}) {
+		s.heal()
+	} else {
+		s.SetFaults(body.faults())
+	}
 	return http.StatusOK, body, nil
 }

@@ -26,3 +26,51 @@ func (s *Server) SetFaults(f Faults) {
 	defer s.mu.Unlock()
 	s.faults = f
 }
+
+// heal ends every fault, also those that acts left to single accounts: logins and links to
+// refuse, and pings to swallow.
+func (s *Server) heal() {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.faults = Faults{}
+	clear(s.refusals)
+	for _, a := range s.byPN {
+		a.deafUntil, a.breakPairing = time.Time{}, ""
+	}
+}
+
+// Limits of what a request may ask for.
+const (
+	maxAckDelay  = 3_600_000 // milliseconds
+	maxErrorCode = 999
+	maxDropAfter = 1_000_000
+)
+
+// faultFields are Faults as the control route takes them.
+type faultFields struct {
+	AckDelayMs     int  `json:"ackDelayMs"`
+	SendError      int  `json:"sendError"`
+	DropAfter      int  `json:"dropAfter"`
+	SwallowPings   bool `json:"swallowPings"`
+	LosePairingEnd bool `json:"losePairingEnd"`
+}
+
+func (f *faultFields) check() error {
+	switch {
+	case f.AckDelayMs < 0 || f.AckDelayMs > maxAckDelay:
+		return invalidField("ackDelayMs", "is not from 0 to 3600000")
+	case f.SendError < 0 || f.SendError > maxErrorCode:
+		return invalidField("sendError", "is not from 0 to 999")
+	case f.DropAfter < 0 || f.DropAfter > maxDropAfter:
+		return invalidField("dropAfter", "is not from 0 to 1000000")
+	default:
+		return nil
+	}
+}
+
+func (f *faultFields) faults() Faults {
+	return Faults{
+		AckDelay: time.Duration(f.AckDelayMs) * time.Millisecond, SendError: f.SendError, DropAfter: f.DropAfter,
+		SwallowPings: f.SwallowPings, LosePairingEnd: f.LosePairingEnd,
+	}
+}

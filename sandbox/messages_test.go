@@ -136,7 +136,9 @@ func TestMessageActSendsAnyMessage(t *testing.T) {
 		},
 		{
 			`{"buttonsResponseMessage":{"selectedButtonID":"b1"}}`, "media",
-			func(m *events.Message) bool { return m.Message.GetButtonsResponseMessage().GetSelectedButtonID() == "b1" },
+			func(m *events.Message) bool {
+				return m.Message.GetButtonsResponseMessage().GetSelectedButtonID() == "b1"
+			},
 		},
 		{
 			`{"listResponseMessage":{"title":"L"}}`, "media",
@@ -160,7 +162,9 @@ func TestMessageActSendsAnyMessage(t *testing.T) {
 		},
 		{
 			`{"viewOnceMessageV2":{"message":{"imageMessage":{"caption":"once","viewOnce":true}}}}`, "media",
-			func(m *events.Message) bool { return m.IsViewOnceV2 && m.Message.GetImageMessage().GetCaption() == "once" },
+			func(m *events.Message) bool {
+				return m.IsViewOnceV2 && m.Message.GetImageMessage().GetCaption() == "once"
+			},
 		},
 		{
 			`{"ephemeralMessage":{"message":{"extendedTextMessage":{"text":"gone soon"}}}}`, "text",

@@ -124,10 +124,14 @@ func (s *Server) pair(p *Phone, c *conn, advSecret []byte) error {
 	if err != nil {
 		return fmt.Errorf("link to %s: %w", p.Number(), err)
 	}
-	if s.takeBrokenPairing(d.account) {
+	identityPub := d.keys.Identity
+	switch s.takeBrokenPairing(d.account) {
+	case brokenHMAC:
 		advSecret = make([]byte, len(advSecret))
+	case brokenSignature:
+		identityPub = [32]byte{}
 	}
-	signed, err := h.SignDevice(d.keys.Identity, advSecret, uint32(d.id))
+	signed, err := h.SignDevice(identityPub, advSecret, uint32(d.id))
 	if err != nil {
 		return fmt.Errorf("link to %s: %w", p.Number(), err)
 	}
@@ -157,10 +161,16 @@ func (s *Server) pair(p *Phone, c *conn, advSecret []byte) error {
 	return nil
 }
 
-func (s *Server) takeBrokenPairing(a *account) (broken bool) {
+// What is wrong with a link on request.
+const (
+	brokenHMAC      = "hmac"      // made with another secret than the code's
+	brokenSignature = "signature" // of another device's key
+)
+
+func (s *Server) takeBrokenPairing(a *account) (broken string) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	broken, a.breakPairing = a.breakPairing, false
+	broken, a.breakPairing = a.breakPairing, ""
 	return broken
 }
 

@@ -110,6 +110,7 @@ func conflict(kind string) waBinary.Node {
 type refusal struct {
 	reason, code int
 	expire       time.Duration
+	message      string
 }
 
 func (r refusal) node() waBinary.Node {
@@ -119,6 +120,9 @@ func (r refusal) node() waBinary.Node {
 	}
 	if r.expire > 0 {
 		attrs["expire"] = strconv.Itoa(int(r.expire.Seconds()))
+	}
+	if r.message != "" {
+		attrs["message"] = r.message
 	}
 	return waBinary.Node{Tag: "failure", Attrs: attrs}
 }
@@ -152,11 +156,12 @@ func (s *Server) Drop(number string) {
 	}
 }
 
-// cut drops the connections of the account's devices. The caller holds the
-// server's mutex.
+// cut drops the connections of the account's devices; what comes for them from now on waits
+// for their next login. The caller holds the server's mutex.
 func (a *account) cut() {
 	for _, d := range a.devices {
 		if d.conn != nil {
+			d.active = false
 			d.conn.cancel(errDropped)
 		}
 	}
