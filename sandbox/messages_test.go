@@ -340,6 +340,7 @@ func TestContactVotesInAPollOfTheClient(t *testing.T) {
 func TestBadFieldsOfMessageActsAreRefusedAndNothingIsSent(t *testing.T) {
 	s, own, _, _ := withContacts(t)
 	poll := does(t, s, ownNumber, `{"do":"poll","to":"`+anneNumber+`","name":"Tea?","options":["a","b"]}`)["id"]
+	eventually(t, "acknowledgement of the poll", func() bool { return queuedFor(s, own) == 0 })
 	before := len(own.Received())
 	for _, body := range []string{
 		`{"do":"text","to":"#"}`,

@@ -156,12 +156,11 @@ func (s *Server) Drop(number string) {
 	}
 }
 
-// cut drops the connections of the account's devices; what comes for them from now on waits
-// for their next login. The caller holds the server's mutex.
+// cut drops the connections of the account's devices. The caller holds the
+// server's mutex.
 func (a *account) cut() {
 	for _, d := range a.devices {
 		if d.conn != nil {
-			d.active = false
 			d.conn.cancel(errDropped)
 		}
 	}
