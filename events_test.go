@@ -225,9 +225,6 @@ func TestEveryTrigger(t *testing.T) {
 	}
 	s := newScene(t)
 	for _, row := range triggerTable() {
-		if row.offWire != "" {
-			continue
-		}
 		t.Run(row.name(), func(t *testing.T) {
 			if !row.unpaired {
 				s.online(t)
