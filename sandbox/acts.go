@@ -49,9 +49,31 @@ func fieldHelp(t reflect.Type) map[string]string {
 	return fields
 }
 
+// theme is a group of acts, as the help shows them.
+type theme struct {
+	title string
+	acts  []act
+}
+
+func themes() []theme {
+	return []theme{
+		{"Messages", messageActs()},
+		{"People", peopleActs()},
+		{"Calls", callActs()},
+		{"Groups", groupActs()},
+		{"Channels", newsletterActs()},
+		{"What linked devices synchronise", syncActs()},
+		{"Connections and links", connectionActs()},
+	}
+}
+
 // acts is the table of what POST /sandbox/phones/{phone}/act can do.
 func acts() []act {
-	return slices.Concat(messageActs(), peopleActs(), callActs(), groupActs(), newsletterActs(), syncActs(), connectionActs())
+	var all []act
+	for _, t := range themes() {
+		all = append(all, t.acts...)
+	}
+	return all
 }
 
 func invalidField(field, problem string) error {

@@ -73,7 +73,7 @@ type messageFields struct {
 	To      string          `json:"to" help:"whom to write to: a number or an address, of a group too"`
 	Content json.RawMessage `json:"content" help:"the message in protobuf's JSON, such as {\"locationMessage\":{\"degreesLatitude\":52.5}}"`
 	ID      string          `json:"id" help:"the message id; missing: a new one"`
-	Edit    string          `json:"edit" help:"the stanza's edit attribute: 1 for an edit, 7 for a deletion"`
+	Edit    string          `json:"edit" help:"the stanza's edit attribute: 1 for an edit, 7 for a deletion, 8 for one by an admin"`
 }
 
 func actMessage(ctx context.Context, _ *Server, p *Phone, f messageFields) (any, error) {

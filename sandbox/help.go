@@ -17,15 +17,22 @@ func WriteHelp(w io.Writer) error {
 	for _, route := range slices.Sorted(maps.Keys(about)) {
 		fmt.Fprintf(&b, "  %s\n      %s\n", route, about[route])
 	}
-	b.WriteString("\nActs, the values of \"do\":\n")
-	for _, a := range acts() {
-		fmt.Fprintf(&b, "  %-22s %s\n", a.Do, a.Does)
-		for _, field := range slices.Sorted(maps.Keys(a.Fields)) {
-			fmt.Fprintf(&b, "      %-18s %s\n", field, a.Fields[field])
+	b.WriteString("\nActs, the values of \"do\", with their fields:\n")
+	for _, t := range themes() {
+		fmt.Fprintf(&b, "\n%s\n", t.title)
+		for _, a := range t.acts {
+			a.write(&b)
 		}
 	}
 	_, err := io.WriteString(w, b.String())
 	return err
+}
+
+func (a *actHelp) write(b *strings.Builder) {
+	fmt.Fprintf(b, "  %-22s %s\n", a.Do, a.Does)
+	for _, field := range slices.Sorted(maps.Keys(a.Fields)) {
+		fmt.Fprintf(b, "      %-18s %s\n", field, a.Fields[field])
+	}
 }
 
 // controlRoutes says what each control route does.

@@ -22,7 +22,12 @@ func TestTheHelpNamesEveryActOfTheContractWithItsFields(t *testing.T) {
 			t.Errorf("the help does not name %s", name)
 		}
 	}
+	seen := map[string]bool{}
 	for _, a := range acts() {
+		if seen[a.Do] {
+			t.Errorf("%s is two acts", a.Do)
+		}
+		seen[a.Do] = true
 		if a.Does == "" {
 			t.Errorf("%s does nothing that is told", a.Do)
 		}

@@ -1,16 +1,12 @@
 package sandbox
 
 import (
-	"bytes"
-	"context"
 	"net/http"
-	"sync"
+	"strings"
 	"testing"
 
-	"go.mau.fi/whatsmeow"
 	"go.mau.fi/whatsmeow/proto/waConsumerApplication"
 	"go.mau.fi/whatsmeow/proto/waE2E"
-	"go.mau.fi/whatsmeow/store"
 	"go.mau.fi/whatsmeow/types"
 	"go.mau.fi/whatsmeow/types/events"
 )
@@ -44,72 +40,6 @@ func TestTextsOfAContactAndOfTheOwnPhoneHaveTheirIDsAndSides(t *testing.T) {
 		t.Errorf("of the own phone: %+v", m.Info)
 	}
 	receive(t, anne, "from the phone")
-}
-
-func TestMediaOfEveryKindCanBeLoadedAndDecrypted(t *testing.T) {
-	s, _, _, c := withContacts(t)
-	for _, test := range []struct{ fields, mediaType, mimetype string }{
-		{`"do":"image"`, "image", "image/jpeg"},
-		{`"do":"media","kind":"image"`, "image", "image/jpeg"},
-		{`"do":"media","kind":"video"`, "video", "video/mp4"},
-		{`"do":"media","kind":"gif"`, "gif", "video/mp4"},
-		{`"do":"media","kind":"voice"`, "ptt", "audio/ogg; codecs=opus"},
-		{`"do":"media","kind":"audio","mimetype":"audio/aac"`, "audio", "audio/aac"},
-		{`"do":"media","kind":"document","fileName":"list.pdf"`, "document", "application/pdf"},
-		{`"do":"media","kind":"sticker"`, "sticker", "image/webp"},
-	} {
-		id := does(t, s, anneNumber, `{`+test.fields+`,"to":"`+ownNumber+`"}`)["id"]
-		m := wait(c, 1, hasID(id))
-		if m.Info.Type != "media" || m.Info.MediaType != test.mediaType {
-			t.Errorf("%s: type %q, media type %q", test.fields, m.Info.Type, m.Info.MediaType)
-		}
-		file := fileIn(m.Message)
-		if file == nil || file.GetMimetype() != test.mimetype {
-			t.Errorf("%s: %v", test.fields, m.Message)
-			continue
-		}
-		if data, err := c.Download(t.Context(), file); err != nil || !bytes.Equal(data, greyJPEG()) {
-			t.Errorf("%s: loaded %d bytes, %v", test.fields, len(data), err)
-		}
-	}
-}
-
-type mediaFile interface {
-	whatsmeow.DownloadableMessage
-	GetMimetype() string
-}
-
-// fileIn is the media of a message, nil when it has none.
-func fileIn(m *waE2E.Message) mediaFile {
-	switch {
-	case m.GetImageMessage() != nil:
-		return m.GetImageMessage()
-	case m.GetVideoMessage() != nil:
-		return m.GetVideoMessage()
-	case m.GetAudioMessage() != nil:
-		return m.GetAudioMessage()
-	case m.GetDocumentMessage() != nil:
-		return m.GetDocumentMessage()
-	case m.GetStickerMessage() != nil:
-		return m.GetStickerMessage()
-	default:
-		return nil
-	}
-}
-
-func TestMediaHasTheGivenBytesOrTheGivenSize(t *testing.T) {
-	s, _, _, c := withContacts(t)
-	id := does(t, s, anneNumber, `{"do":"media","kind":"document","to":"`+ownNumber+`","data":"aGVsbG8=","fileName":"a.txt","caption":"A","mimetype":"text/plain"}`)["id"]
-	d := wait(c, 1, hasID(id)).Message.GetDocumentMessage()
-	data, err := c.Download(t.Context(), d)
-	if err != nil || string(data) != "hello" || d.GetFileName() != "a.txt" || d.GetCaption() != "A" || d.GetMimetype() != "text/plain" || d.GetFileLength() != 5 {
-		t.Errorf("document %v with %q, %v", d, data, err)
-	}
-	id = does(t, s, anneNumber, `{"do":"media","kind":"video","to":"`+ownNumber+`","size":1000000,"caption":"B"}`)["id"]
-	v := wait(c, 1, hasID(id)).Message.GetVideoMessage()
-	if data, err = c.Download(t.Context(), v); err != nil || len(data) != 1_000_000 || v.GetCaption() != "B" || v.GetFileLength() != 1_000_000 {
-		t.Errorf("video %v with %d bytes, %v", v, len(data), err)
-	}
 }
 
 func TestMessageActSendsAnyMessage(t *testing.T) {
@@ -247,96 +177,6 @@ func TestMessengerTextComesAsFBMessage(t *testing.T) {
 	}
 }
 
-// messageSecrets is the store that votes need.
-type messageSecrets struct {
-	*store.NoopStore
-	mu      sync.Mutex
-	secrets map[string][]byte
-}
-
-func (s *messageSecrets) PutMessageSecret(_ context.Context, chat, sender types.JID, id types.MessageID, secret []byte) error {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	s.secrets[chat.String()+sender.ToNonAD().String()+id] = secret
-	return nil
-}
-
-func (s *messageSecrets) GetMessageSecret(_ context.Context, chat, sender types.JID, id types.MessageID) ([]byte, types.JID, error) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	return s.secrets[chat.String()+sender.ToNonAD().String()+id], sender, nil
-}
-
-func TestPollsAndVotesCanBeReadByTheClient(t *testing.T) {
-	s, own, anne, _, c := groupNet(t, Config{})
-	c.Store.MsgSecrets = &messageSecrets{NoopStore: &store.NoopStore{}, secrets: map[string][]byte{}}
-	group := madeByAct(t, s).String()
-	wait(c, 1, every[*events.JoinedGroup])
-	for _, test := range []struct {
-		name, asker, to string
-		voter, chat     string
-		author          types.JID
-	}{
-		{"own vote of a contact", anneNumber, ownNumber, anneNumber, ownNumber, anne.LID()},
-		{"the own phone's vote", anneNumber, ownNumber, ownNumber, anneNumber, anne.LID()},
-		{"a contact's vote for the own phone's poll", ownNumber, anneNumber, anneNumber, ownNumber, own.LID()},
-		{"a member's vote", anneNumber, group, bobNumber, group, anne.LID()},
-	} {
-		poll := does(t, s, test.asker, `{"do":"poll","to":"`+test.to+`","name":"Tea?","options":["yes","no","later"],"selectable":1}`)["id"]
-		m := wait(c, 1, hasID(poll))
-		if p := m.Message.GetPollCreationMessageV3(); p.GetName() != "Tea?" || len(p.GetOptions()) != 3 || p.GetSelectableOptionsCount() != 1 || m.Info.Type != "poll" {
-			t.Errorf("%s: poll %v", test.name, m.Message)
-		}
-		voter, _ := s.Phone(test.voter)
-		eventually(t, "the voter knows the poll", func() bool {
-			_, ok := voter.poll(mustChat(t, voter, test.chat), poll)
-			return ok
-		})
-		id := does(t, s, test.voter, `{"do":"poll-vote","to":"`+test.chat+`","id":"`+poll+`","options":["later"]}`)["id"]
-		m = wait(c, 1, hasID(id))
-		vote, err := c.DecryptPollVote(t.Context(), m)
-		if err != nil {
-			t.Errorf("%s: %v", test.name, err)
-			continue
-		}
-		if want := whatsmeow.HashPollOptions([]string{"later"}); len(vote.GetSelectedOptions()) != 1 || !bytes.Equal(vote.GetSelectedOptions()[0], want[0]) {
-			t.Errorf("%s: chose %x", test.name, vote.GetSelectedOptions())
-		}
-		if k := m.Message.GetPollUpdateMessage().GetPollCreationMessageKey(); k.GetID() != poll || k.GetFromMe() != (voter.LID() == test.author) {
-			t.Errorf("%s: vote in %v", test.name, k)
-		}
-	}
-}
-
-func mustChat(t *testing.T, p *Phone, to string) types.JID {
-	t.Helper()
-	chat, err := p.chat(to)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return chat
-}
-
-func TestContactVotesInAPollOfTheClient(t *testing.T) {
-	s, _, anne, c := withContacts(t)
-	c.Store.MsgSecrets = &messageSecrets{NoopStore: &store.NoopStore{}, secrets: map[string][]byte{}}
-	sent, err := c.SendMessage(t.Context(), anne.JID(), c.BuildPollCreation("Tea?", []string{"yes", "no"}, 1))
-	if err != nil {
-		t.Fatal(err)
-	}
-	eventually(t, "the poll's arrival", func() bool { return anne.ReceivedCount(sent.ID) == 1 })
-	id := does(t, s, anneNumber, `{"do":"poll-vote","to":"`+ownNumber+`","id":"`+sent.ID+`","options":["yes"]}`)["id"]
-	vote, err := c.DecryptPollVote(t.Context(), wait(c, 1, hasID(id)))
-	if err != nil || len(vote.GetSelectedOptions()) != 1 {
-		t.Fatalf("vote %v, %v", vote, err)
-	}
-	// No option takes the vote back.
-	id = does(t, s, anneNumber, `{"do":"poll-vote","to":"`+ownNumber+`","id":"`+sent.ID+`"}`)["id"]
-	if vote, err = c.DecryptPollVote(t.Context(), wait(c, 1, hasID(id))); err != nil || len(vote.GetSelectedOptions()) != 0 {
-		t.Fatalf("vote taken back: %v, %v", vote, err)
-	}
-}
-
 func TestBadFieldsOfMessageActsAreRefusedAndNothingIsSent(t *testing.T) {
 	s, own, _, _ := withContacts(t)
 	poll := does(t, s, ownNumber, `{"do":"poll","to":"`+anneNumber+`","name":"Tea?","options":["a","b"]}`)["id"]
@@ -381,7 +221,7 @@ func TestBadFieldsOfMessageActsAreRefusedAndNothingIsSent(t *testing.T) {
 		`{"do":"undecryptable","to":"#","kind":"view_once","hide":true}`,
 		`{"do":"undecryptable","to":"#","kind":"view_once","resend":true}`,
 	} {
-		filled := string(bytes.ReplaceAll([]byte(body), []byte("#"), []byte(ownNumber)))
+		filled := strings.ReplaceAll(body, "#", ownNumber)
 		if got := refusedAct(t, s, anneNumber, filled); got != http.StatusUnprocessableEntity {
 			t.Errorf("%s: answered %d", filled, got)
 		}
