@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"regexp"
 	"strings"
 	"testing"
 )
@@ -102,5 +103,33 @@ func TestExampleConfigurationPageHasEverySetting(t *testing.T) {
 	}
 	if err := os.WriteFile(path, []byte(before+tableBegin+settingsTable()+tableEnd+after), 0o644); err != nil {
 		t.Fatal(err)
+	}
+}
+
+func TestEveryVariableThatADocumentNamesExists(t *testing.T) {
+	pages, err := filepath.Glob(filepath.Join("docs", "*.md"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	table := settings(&Config{})
+	named := 0
+	for _, page := range append(pages, "README.md") {
+		raw, err := os.ReadFile(page)
+		if err != nil {
+			t.Fatal(err)
+		}
+		// Only what is set to something: codes of errors look like variables too.
+		for _, found := range regexp.MustCompile(`\b([A-Z]+(?:_[A-Z]+)+)(?:=|: )`).FindAllStringSubmatch(string(raw), -1) {
+			if !ours(found[1], table) {
+				continue
+			}
+			named++
+			if s, _ := lookUp(table, found[1]); s == nil {
+				t.Errorf("%s: %s is no variable", page, found[1])
+			}
+		}
+	}
+	if named < 6 {
+		t.Errorf("only %d variables were found", named)
 	}
 }
