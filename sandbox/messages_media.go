@@ -81,8 +81,7 @@ func mediaKindOf(name string) (k mediaKind, ok bool) {
 	return k, ok
 }
 
-// sendMedia puts an encrypted file on the media host and sends what opens it. Nothing is
-// stored when a field is wrong.
+// sendMedia puts an encrypted file on the media host and sends what opens it.
 func (s *Server) sendMedia(ctx context.Context, p *Phone, f mediaFields, data []byte) (any, error) {
 	kind, ok := mediaKindOf(f.Kind)
 	if !ok {
