@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io"
 	"net/http"
+	"net/http/httptest"
 	"os"
 	"strings"
 	"testing"
@@ -176,8 +177,9 @@ func (s *scan) messages(t *testing.T) {
 	b := s.createBatchWith("secret", []string{"shop"}, []string{anneNumber, "4915155510000"}, batched)
 	s.await("the end of the batch", func() bool { return strings.HasPrefix(string(s.batch(b.ID).Status), "COMPLETED") })
 	// A receiver that refuses, one that is not there, and a name that is none.
-	s.hook.Config.Handler = http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(http.StatusTeapot) })
-	for _, url := range []string{hook, "http://127.0.0.1:1/path-only-we-know?key=query-only-we-know", "http://no-such-name.invalid/path-only-we-know"} {
+	refusing := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(http.StatusTeapot) }))
+	defer refusing.Close()
+	for _, url := range []string{refusing.URL + "/path-only-we-know?key=query-only-we-know", "http://127.0.0.1:1/path-only-we-know?key=query-only-we-know", "http://no-such-name.invalid/path-only-we-know"} {
 		s.ask(bearer(s.token), http.MethodPut, "/instance/shop/webhook", `{"url":"`+url+`"}`)
 		s.ask(bearer(s.token), http.MethodPost, "/instance/shop/webhook/test", `{"event":"call.upsert"}`)
 		s.do(t, act("$anne", `{"do":"text","to":"$own","text":"what Anne told us alone"}`))
