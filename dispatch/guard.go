@@ -10,6 +10,8 @@ import (
 	"strconv"
 	"strings"
 	"syscall"
+
+	"golang.org/x/net/idna"
 )
 
 // ErrAddress is wrapped when the guard refuses an address.
@@ -49,7 +51,11 @@ func (g Guard) Check(a netip.Addr) error {
 // CheckURL refuses a URL whose host is a literal address that is not allowed.
 // Names pass; Control judges what they resolve to.
 func (g Guard) CheckURL(u *url.URL) error {
-	a, ok := literal(u.Hostname())
+	host := u.Hostname()
+	if ascii, err := idna.Lookup.ToASCII(host); err == nil {
+		host = ascii // as the transport reads it: other digits and dots are mapped to plain ones
+	}
+	a, ok := literal(host)
 	if !ok {
 		return nil
 	}
@@ -57,35 +63,34 @@ func (g Guard) CheckURL(u *url.URL) error {
 }
 
 var (
-	metadata = []netip.Addr{
-		netip.MustParseAddr("100.100.100.200"), // Alibaba Cloud
-		netip.MustParseAddr("192.0.0.192"),     // Oracle Cloud
-		netip.MustParseAddr("168.63.129.16"),   // Azure
-		netip.MustParseAddr("fd00:ec2::254"),   // Amazon
-		netip.MustParseAddr("fd20:ce::254"),    // Google
+	metadata = []netip.Prefix{
+		netip.MustParsePrefix("100.100.100.200/32"), // Alibaba Cloud
+		netip.MustParsePrefix("192.0.0.192/32"),     // Oracle Cloud
+		netip.MustParsePrefix("168.63.129.16/32"),   // Azure
+		netip.MustParsePrefix("fd00:ec2::/32"),      // Amazon: ::254 is metadata, ::23 hands out credentials of pods
+		netip.MustParsePrefix("fd20:ce::254/128"),   // Google
+		netip.MustParsePrefix("fd00:42::42/128"),    // Scaleway
 	}
 	notGlobal = []netip.Prefix{
 		netip.MustParsePrefix("0.0.0.0/8"), netip.MustParsePrefix("100.64.0.0/10"), netip.MustParsePrefix("192.0.0.0/24"),
 		netip.MustParsePrefix("192.0.2.0/24"), netip.MustParsePrefix("198.18.0.0/15"), netip.MustParsePrefix("198.51.100.0/24"),
 		netip.MustParsePrefix("203.0.113.0/24"), netip.MustParsePrefix("240.0.0.0/4"), netip.MustParsePrefix("100::/64"),
-		netip.MustParsePrefix("2001:db8::/32"), netip.MustParsePrefix("fec0::/10"),
+		netip.MustParsePrefix("100:0:0:1::/64"), netip.MustParsePrefix("2001:db8::/32"), netip.MustParsePrefix("3fff::/20"), netip.MustParsePrefix("fec0::/10"),
+		netip.MustParsePrefix("192.88.99.0/24"), netip.MustParsePrefix("64:ff9b:1::/48"), netip.MustParsePrefix("5f00::/16"),
+		netip.MustParsePrefix("2001:2::/48"), netip.MustParsePrefix("2001:10::/28"), // benchmarking, and identifiers that are not routed
 	}
 )
 
 func alwaysRefused(a netip.Addr) bool {
-	return a.IsLinkLocalUnicast() || a.IsMulticast() || slices.Contains(metadata, a)
+	return a.IsLinkLocalUnicast() || a.IsMulticast() || within(metadata, a)
+}
+
+func within(prefixes []netip.Prefix, a netip.Addr) bool {
+	return slices.ContainsFunc(prefixes, func(p netip.Prefix) bool { return p.Contains(a) })
 }
 
 func global(a netip.Addr) bool {
-	if !a.IsGlobalUnicast() || a.IsPrivate() || a.IsLoopback() {
-		return false
-	}
-	for _, p := range notGlobal {
-		if p.Contains(a) {
-			return false
-		}
-	}
-	return true
+	return a.IsGlobalUnicast() && !a.IsPrivate() && !within(notGlobal, a)
 }
 
 // embedded returns the IPv4 addresses that an IPv6 address stands for in the

@@ -26,6 +26,7 @@ type SenderConfig struct {
 	Timeout     time.Duration // of one delivery; 0 means DefaultTimeout
 	Connections int           // kept open per host, as many as there are workers; 0 means 10
 	Guard       Guard
+	Resolver    *net.Resolver // of the receivers' names; nil means net.DefaultResolver
 }
 
 // Sender posts webhooks. It is safe for concurrent use.
@@ -42,7 +43,7 @@ func NewSender(cfg SenderConfig) *Sender {
 	if cfg.Connections == 0 {
 		cfg.Connections = 10
 	}
-	dialer := &net.Dialer{Timeout: cfg.Timeout, Control: cfg.Guard.Control}
+	dialer := &net.Dialer{Timeout: cfg.Timeout, Control: cfg.Guard.Control, Resolver: cfg.Resolver}
 	return &Sender{
 		timeout: cfg.Timeout,
 		client: &http.Client{
