@@ -11,6 +11,8 @@ import "time"
 //   - Link, when set, records which account the instance belongs to; Unlink
 //     forgets it.
 //   - Picture, when set, is stored as the account's own profile picture first.
+//   - Restriction, when set, is stored first: the account may not write to
+//     everybody for a while, or may again.
 //   - Kind may be empty: the fact then changes state and makes no event.
 //   - Data is the payload of Kind, with these exceptions: a *Message without
 //     its ID for messages.upsert and send.message, a Receipt for
@@ -26,6 +28,17 @@ type Fact struct {
 	Unlink    bool
 	Picture   *string // URL of the own profile picture, "" when it has none
 	RequestID string  // of the API call that caused it, else empty
+
+	Restriction *Restriction
+}
+
+// Restriction is what WhatsApp forbids an account for a while. One of each
+// type may be in force.
+type Restriction struct {
+	Type   InstanceStatusType // StatusAccountReachoutTimelock or StatusTemporaryBan
+	Lifted bool               // it is over: what follows says nothing
+	Until  time.Time          // zero when WhatsApp named no end
+	Reason string             // WhatsApp's word or code for it, for the operator
 }
 
 // Link is the account behind a paired instance.

@@ -169,8 +169,13 @@ func refusalFact(evt any) (f event.Fact, ok bool) {
 		})
 		f.Reason = int(events.ConnectFailureClientOutdated)
 	case *events.TemporaryBan:
-		f = refusedAccount(event.TemporaryBan, ban(evt, time.Now()))
+		now := time.Now()
+		f = refusedAccount(event.TemporaryBan, ban(evt, now))
 		f.Reason = int(evt.Code)
+		f.Restriction = &event.Restriction{Type: event.StatusTemporaryBan, Reason: strconv.Itoa(int(evt.Code))}
+		if evt.Expire > 0 {
+			f.Restriction.Until = now.Add(evt.Expire)
+		}
 	default:
 		return event.Fact{}, false
 	}

@@ -2,6 +2,7 @@ package whatsapp
 
 import (
 	"encoding/json"
+	"time"
 
 	"go.mau.fi/whatsmeow/types"
 	"go.mau.fi/whatsmeow/types/events"
@@ -37,7 +38,10 @@ func (t translator) statusFacts(evt any) ([]event.Fact, bool) {
 			Data: event.Extra{"name": string(evt.Name), "fullSync": evt.FullSync},
 		})
 	case *events.NotifyAccountReachoutTimelock:
-		return status(t.timelock(evt))
+		return []event.Fact{{Kind: event.StatusInstance, Data: timelock(evt), Restriction: &event.Restriction{
+			Type: event.StatusAccountReachoutTimelock, Lifted: !evt.IsActive,
+			Until: timelockEnd(evt), Reason: evt.EnforcementType,
+		}}}, true
 	case *events.HistorySync:
 		return one(event.HistorySync, t.history(wholeHistory(evt.Data)))
 	default:
@@ -56,7 +60,7 @@ func errorText(err error) string {
 
 // timelock tells that the account may not write to people who never wrote to
 // it, or may again.
-func (t translator) timelock(evt *events.NotifyAccountReachoutTimelock) event.InstanceStatus {
+func timelock(evt *events.NotifyAccountReachoutTimelock) event.InstanceStatus {
 	s := event.InstanceStatus{
 		Type: event.StatusAccountReachoutTimelock, Status: "inactive", Data: event.Extra{"active": evt.IsActive},
 	}
@@ -66,10 +70,18 @@ func (t translator) timelock(evt *events.NotifyAccountReachoutTimelock) event.In
 	if evt.EnforcementType != "" {
 		s.Data["enforcementType"] = evt.EnforcementType
 	}
-	if evt.TimeEnforcementEnds.Unix() > 0 {
-		s.Data["until"] = event.At(evt.TimeEnforcementEnds.Time)
+	if end := timelockEnd(evt); !end.IsZero() {
+		s.Data["until"] = event.At(end)
 	}
 	return s
+}
+
+// timelockEnd is zero when WhatsApp named no end.
+func timelockEnd(evt *events.NotifyAccountReachoutTimelock) time.Time {
+	if evt.TimeEnforcementEnds.Unix() <= 0 {
+		return time.Time{}
+	}
+	return evt.TimeEnforcementEnds.Time
 }
 
 // privacy tells every setting and which of them changed.
