@@ -5,6 +5,7 @@ import (
 	"log/slog"
 	"net/http"
 	"sync"
+	"time"
 
 	"github.com/google/uuid"
 
@@ -34,6 +35,15 @@ type fleet struct {
 func (f fleet) Instance(id int64) (name string, state event.State, ok bool) {
 	rec, err := f.registry.ByID(id)
 	return rec.Name, rec.Status, err == nil
+}
+
+func (f fleet) Benched(id int64) time.Time {
+	rec, err := f.registry.ByID(id)
+	if err != nil {
+		return time.Time{}
+	}
+	r, _ := rec.Restriction(time.Now())
+	return r.Until.Time
 }
 
 // Send sends an item's message. It is stored in the commit of the item's

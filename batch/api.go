@@ -14,12 +14,15 @@ import (
 	"postern/store"
 )
 
-// Fleet is the set of instances as a batch sees it. Both methods are called
+// Fleet is the set of instances as a batch sees it. Its methods are called
 // from many goroutines.
 type Fleet interface {
 	// Instance tells the name and the state of an instance from memory; ok is
 	// false when it was deleted.
 	Instance(id int64) (name string, state event.State, ok bool)
+	// Benched tells from memory until when a restriction of the account keeps
+	// the instance out of batches. It may send when that is zero or past.
+	Benched(id int64) time.Time
 	// Send sends one message and returns once its outcome is known. Its error
 	// wraps event.ErrNotConnected, ErrNotOnWhatsApp, ErrSendRefused or
 	// ErrOutcomeUnknown; any other error counts as the last one.

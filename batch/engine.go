@@ -29,6 +29,7 @@ type Engine struct {
 
 	mu      sync.Mutex
 	workers map[uuid.UUID]*worker // batches that run or wait for something
+	changes map[int64]uint64      // how often each instance changed since New
 	running bool                  // between Start and Stop
 }
 
@@ -39,7 +40,7 @@ func New(cfg Config) (*Engine, error) {
 		return nil, err
 	}
 	return &Engine{
-		cfg: cfg, workers: map[uuid.UUID]*worker{},
+		cfg: cfg, workers: map[uuid.UUID]*worker{}, changes: map[int64]uint64{},
 		stop: make(chan struct{}), hard: make(chan struct{}),
 	}, nil
 }
@@ -165,15 +166,14 @@ func (e *Engine) stopping() bool {
 	}
 }
 
-// InstanceChanged tells that an instance has a new state, after that was
-// stored. It wakes the batches that wait for it, and never blocks.
+// InstanceChanged tells that an instance has a new state, or that its account
+// was restricted or is so no longer, after that was stored. It wakes the
+// batches that wait for the instance, and never blocks.
 func (e *Engine) InstanceChanged(id int64, s event.State) {
-	if s != event.Online {
-		return
-	}
 	e.mu.Lock()
 	defer e.mu.Unlock()
-	if !e.running {
+	e.changes[id]++
+	if s != event.Online || !e.running {
 		return
 	}
 	for _, w := range e.workers {
@@ -181,6 +181,13 @@ func (e *Engine) InstanceChanged(id int64, s event.State) {
 			w.launch()
 		}
 	}
+}
+
+// changesOf tells how often an instance has changed.
+func (e *Engine) changesOf(id int64) uint64 {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	return e.changes[id]
 }
 
 // wake has a worker look at the batch, now or as soon as it is done with what

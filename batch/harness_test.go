@@ -22,13 +22,14 @@ import (
 type scripted struct {
 	mu     sync.Mutex
 	states map[int64]event.State
+	bench  map[int64]time.Time
 	sent   map[string]int // sends that left, by recipient
 	send   func(ctx context.Context, instance int64, out event.Outgoing) error
 	ids    int
 }
 
 func newFleet(instances ...int64) *scripted {
-	f := &scripted{states: map[int64]event.State{}, sent: map[string]int{}}
+	f := &scripted{states: map[int64]event.State{}, bench: map[int64]time.Time{}, sent: map[string]int{}}
 	for _, id := range instances {
 		f.states[id] = event.Online
 	}
@@ -40,6 +41,12 @@ func (f *scripted) Instance(id int64) (string, event.State, bool) {
 	defer f.mu.Unlock()
 	s, ok := f.states[id]
 	return fmt.Sprint("i", id), s, ok
+}
+
+func (f *scripted) Benched(id int64) time.Time {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	return f.bench[id]
 }
 
 func (f *scripted) Send(ctx context.Context, instance int64, out event.Outgoing) (Receipt, error) {
@@ -57,6 +64,15 @@ func (f *scripted) Send(ctx context.Context, instance int64, out event.Outgoing)
 func (f *scripted) set(e *Engine, id int64, s event.State) {
 	f.mu.Lock()
 	f.states[id] = s
+	f.mu.Unlock()
+	e.InstanceChanged(id, s)
+}
+
+// restrict benches an instance as the registry does, or lifts that.
+func (f *scripted) restrict(e *Engine, id int64, until time.Time) {
+	f.mu.Lock()
+	f.bench[id] = until
+	s := f.states[id]
 	f.mu.Unlock()
 	e.InstanceChanged(id, s)
 }

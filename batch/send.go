@@ -18,6 +18,7 @@ type outcome struct {
 	code    string
 	reason  string
 	receipt Receipt
+	changes uint64  // of the instance, before the send
 	on      Trigger // set when the send was given up: OnLeaseLost or OnShutdown
 }
 
@@ -50,7 +51,7 @@ func (w *worker) process() error {
 // begin gives the next item, or takes the row that stands in its way; then it
 // returns nil.
 func (w *worker) begin() (item *itemRecord, err error) {
-	c, online := w.pick()
+	c := w.pick()
 	stopping := w.e.stopping()
 	states := w.e.states(w.b.spec)
 	err = w.commit(func(tx *store.Tx, b *full) error {
@@ -69,7 +70,7 @@ func (w *worker) begin() (item *itemRecord, err error) {
 			return step(tx, b, Input{On: OnNothingLeft}, states, &told{b.Current, last})
 		case window != WindowOpen:
 			return step(tx, b, Input{On: OnWindowEnds}, states, nil)
-		case !online:
+		case c.none():
 			return step(tx, b, Input{On: OnNoInstance}, states, nil)
 		}
 		r, err := b.give(tx, b.Cursor, c)
@@ -92,6 +93,7 @@ func (w *worker) send(r itemRecord) outcome {
 		err     error
 	}
 	results := make(chan result, 1)
+	changes := w.e.changesOf(r.Instance)
 	out := event.Outgoing{ID: r.ClientID, To: r.recipient() + "@" + event.UserServer, Content: w.content}
 	w.e.sends.Go(func() {
 		receipt, err := w.e.cfg.Fleet.Send(ctx, r.Instance, out)
@@ -101,7 +103,9 @@ func (w *worker) send(r itemRecord) outcome {
 	defer lease.Stop()
 	select {
 	case res := <-results:
-		return w.outcomeOf(res.receipt, res.err)
+		o := w.outcomeOf(res.receipt, res.err)
+		o.changes = changes
+		return o
 	case <-lease.C:
 		o := unknown("the send did not come back within its lease")
 		o.on = OnLeaseLost
@@ -138,12 +142,12 @@ func (w *worker) finish(r itemRecord, o outcome) (next *itemRecord, delay time.D
 	case <-w.nudge:
 	default:
 	}
-	w.tried = w.tried[:0:0]
 	if o.move == MoveBack {
-		w.tried = append(w.tried, r.Instance)
+		w.drop(r.Instance, o.changes)
+	} else {
+		delete(w.dropped, r.Instance)
 	}
-	f := finishing{item: r, outcome: o, delay: w.delay(), stopping: w.e.stopping(), states: w.e.states(w.b.spec)}
-	f.next, f.online = w.pick()
+	f := finishing{item: r, outcome: o, delay: w.delay(), stopping: w.e.stopping(), states: w.e.states(w.b.spec), next: w.pick()}
 	err = w.commit(func(tx *store.Tx, b *full) (err error) {
 		next, err = f.apply(tx, b)
 		return err
@@ -153,9 +157,6 @@ func (w *worker) finish(r itemRecord, o outcome) (next *itemRecord, delay time.D
 	}
 	if err == nil && o.receipt.Committed != nil {
 		o.receipt.Committed()
-	}
-	if w.b.Status == event.BatchWaitingForInstance && o.move == MoveBack {
-		w.retryAt = time.Now().Add(dropRetry)
 	}
 	return next, f.delay, err
 }
@@ -167,7 +168,6 @@ type finishing struct {
 	outcome  outcome
 	delay    time.Duration
 	next     choice
-	online   bool
 	stopping bool
 	states   []event.State
 }
@@ -213,12 +213,12 @@ func (f finishing) input(b *full, now time.Time) Input {
 	case b.Status != event.BatchProcessing:
 		in.On = OnSafePoint
 	case f.outcome.move != MoveBack:
-		in.Give = f.delay == 0 && f.online && !f.stopping && window == WindowOpen && b.Counts.Pending > 0
+		in.Give = f.delay == 0 && !f.next.none() && !f.stopping && window == WindowOpen && b.Counts.Pending > 0
 	case f.stopping:
 		in.On = OnShutdown
 	case window != WindowOpen:
 		in.On = OnWindowEnds
-	case f.online:
+	case !f.next.none():
 		in.On, in.Item = OnRegive, MoveNone
 	default:
 		in.On = OnNoInstance

@@ -2,8 +2,6 @@ package batch
 
 import (
 	"errors"
-	"math/rand/v2"
-	"slices"
 	"time"
 
 	"github.com/google/uuid"
@@ -11,10 +9,6 @@ import (
 	"postern/event"
 	"postern/store"
 )
-
-// dropRetry is how long a batch rests when all its instances refused a send
-// although they are said to be online.
-const dropRetry = time.Second
 
 // errFenced ends a worker whose batch was claimed by another.
 var errFenced = errors.New("batch: the lease was taken")
@@ -34,8 +28,7 @@ type worker struct {
 	// Of the goroutine.
 	b       *full
 	content event.Content
-	retryAt time.Time
-	tried   []int64 // instances that dropped before the send of this item
+	dropped map[int64]drop
 }
 
 // rest is what a batch waits for when there is nothing to do.
@@ -107,12 +100,10 @@ func (w *worker) look() (r rest, settled bool, err error) {
 	if err := w.read(); err != nil {
 		return rest{}, true, err
 	}
-	w.tried = nil
 	if w.e.stopping() {
 		return rest{}, true, ignoreRefused(w.row(OnShutdown))
 	}
-	now := time.Now()
-	window, until := w.b.windowAt(now)
+	window, until := w.b.windowAt(time.Now())
 	switch w.b.Status {
 	case event.BatchIsScheduled, event.BatchWaitingForWindow:
 		if window != WindowOpen {
@@ -128,11 +119,8 @@ func (w *worker) look() (r rest, settled bool, err error) {
 		if window != WindowOpen {
 			return r, false, ignoreRefused(w.row(OnWindowEnds))
 		}
-		if now.Before(w.retryAt) {
-			return rest{keep: true, until: w.retryAt}, true, nil
-		}
-		if _, online := w.pick(); !online || !w.e.cfg.Enabled {
-			return rest{keep: true, until: until, instance: true}, true, nil
+		if c := w.pick(); c.none() || !w.e.cfg.Enabled {
+			return rest{keep: true, until: earlier(until, c.again), instance: true}, true, nil
 		}
 		return r, false, ignoreRefused(w.row(OnInstance))
 	case event.BatchProcessing:
@@ -151,7 +139,7 @@ func (w *worker) look() (r rest, settled bool, err error) {
 // claimOr returns on, or OnNoInstance when an item waits and nobody could send
 // it.
 func (w *worker) claimOr(on Trigger) Trigger {
-	if _, online := w.pick(); !online && w.b.Counts.Pending > 0 {
+	if w.b.Counts.Pending > 0 && w.pick().none() {
 		return OnNoInstance
 	}
 	return on
@@ -211,30 +199,4 @@ func (w *worker) commit(fn func(*store.Tx, *full) error) error {
 		w.b.header = done
 	}
 	return err
-}
-
-// choice is who sends the next item, under which message id.
-type choice struct {
-	instance  int64
-	messageID string
-}
-
-// pick chooses at random among the online instances that have not just dropped
-// this item.
-func (w *worker) pick() (choice, bool) {
-	var chosen int64
-	n := 0
-	for _, ref := range w.b.spec.Instances {
-		_, state, ok := w.e.cfg.Fleet.Instance(ref.ID)
-		if !ok || state != event.Online || slices.Contains(w.tried, ref.ID) {
-			continue
-		}
-		if n++; n == 1 || rand.IntN(n) == 0 {
-			chosen = ref.ID
-		}
-	}
-	if n == 0 {
-		return choice{}, false
-	}
-	return choice{chosen, w.e.cfg.NewMessageID()}, true
 }

@@ -21,6 +21,8 @@ type noFleet struct{}
 
 func (noFleet) Instance(int64) (string, event.State, bool) { return "", event.Offline, false }
 
+func (noFleet) Benched(int64) time.Time { return time.Time{} }
+
 func (noFleet) Send(context.Context, int64, event.Outgoing) (batch.Receipt, error) {
 	return batch.Receipt{}, errors.New("this fleet does not send")
 }

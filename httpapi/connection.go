@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"net/http"
 	"strings"
+	"time"
 
 	"postern/event"
 	"postern/instance"
@@ -36,6 +37,16 @@ type statusAnswer struct {
 	LastReceivedAt   *event.Time `json:"lastReceivedAt"`
 	LastSentAt       *event.Time `json:"lastSentAt"`
 	LastError        *string     `json:"lastError"`
+
+	Restriction *restriction `json:"restriction,omitempty"` // absent when there is none
+}
+
+// restriction is what WhatsApp forbids the account; batches leave the instance
+// out until it is over.
+type restriction struct {
+	Type   event.InstanceStatusType `json:"type"`
+	Until  event.Time               `json:"until"`
+	Reason string                   `json:"reason,omitempty"`
 }
 
 type logoutAnswer struct {
@@ -165,6 +176,9 @@ func (a *api) connectionStatus(c *call) error {
 	}
 	if rec.Reason != 0 {
 		answer.StatusReason = &rec.Reason
+	}
+	if r, ok := rec.Restriction(time.Now()); ok {
+		answer.Restriction = &restriction{r.Type, r.Until, r.Reason}
 	}
 	return c.w.json(http.StatusOK, answer)
 }

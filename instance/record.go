@@ -67,6 +67,7 @@ type Record struct {
 	CreatedAt          event.Time       `json:"createdAt"`
 	UpdatedAt          event.Time       `json:"updatedAt"`
 	Token              Token            `json:"token"`
+	Restrictions       []Restriction    `json:"restrictions,omitempty"` // also those that are over; see Record.Restriction
 }
 
 // Token is an instance's credential, as it was last issued.

@@ -41,8 +41,9 @@ type Config struct {
 
 	// Publish takes each event after its commit. It must not block.
 	Publish func(event.Notice)
-	// OnStatus is told every change of a connection state after its commit; it
-	// must not block nor change the instance. nil: nobody is told.
+	// OnStatus is told every change of a connection state, and the state again
+	// when the restrictions of the account changed, after its commit; it must
+	// not block nor change the instance. nil: nobody is told.
 	OnStatus func(id int64, s event.State)
 	// CheckURL refuses webhook hosts that are never allowed; nil allows all.
 	CheckURL func(*url.URL) error
@@ -301,19 +302,22 @@ func (r *Registry) change(ctx context.Context, id int64, fn func(*Record) bool) 
 		return before, false, fmt.Errorf("change instance %d: %w", id, err)
 	}
 	e.record.Store(&rec)
-	if rec.Status != before.Status {
-		r.tellStatus(rec)
+	if rec.Status != before.Status || !slices.Equal(rec.Restrictions, before.Restrictions) {
+		r.tellStatus(before, rec)
 	}
 	return rec, true, nil
 }
 
 // tellStatus runs under the entry's lock, so that states are told in the order
 // of their commits.
-func (r *Registry) tellStatus(rec Record) {
+func (r *Registry) tellStatus(before, rec Record) {
 	if !r.open {
 		return
 	}
-	r.log.Info("connection state", "instance", rec.Name, "instance_id", rec.ID, "status", string(rec.Status), "reason", rec.Reason, "error", rec.LastError)
+	if rec.Status != before.Status {
+		r.log.Info("connection state", "instance", rec.Name, "instance_id", rec.ID, "status", string(rec.Status), "reason", rec.Reason, "error", rec.LastError)
+	}
+	r.tellRestrictions(before, rec)
 	if r.cfg.OnStatus != nil {
 		r.cfg.OnStatus(rec.ID, rec.Status)
 	}

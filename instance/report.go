@@ -3,6 +3,7 @@ package instance
 import (
 	"context"
 	"fmt"
+	"slices"
 	"time"
 
 	"postern/event"
@@ -42,12 +43,13 @@ func (r *Registry) Report(ctx context.Context, id int64, f event.Fact) error {
 	return r.Announce(id, f.Kind, f.Data, f.RequestID)
 }
 
-// reportState stores the connection state, the link and the own picture of a
-// fact.
+// reportState stores the connection state, the link, the own picture and the
+// restriction of a fact.
 func (r *Registry) reportState(ctx context.Context, id int64, f event.Fact) error {
-	if f.Status == "" && f.Link == nil && !f.Unlink && f.Picture == nil && f.Error == "" {
+	if f.Status == "" && f.Link == nil && !f.Unlink && f.Picture == nil && f.Restriction == nil && f.Error == "" {
 		return nil
 	}
+	f.Restriction = bounded(f.Restriction)
 	_, _, err := r.change(ctx, id, func(rec *Record) bool { return applyFact(rec, f) })
 	return err
 }
@@ -63,7 +65,8 @@ func applyFact(rec *Record, f event.Fact) bool {
 	now := func() state {
 		return state{rec.Status, rec.Reason, rec.LastError, rec.OwnerJID, rec.OwnerLID, rec.PushName, rec.ProfilePicURL}
 	}
-	before := now()
+	before, restricted := now(), rec.Restrictions
+	rec.restrict(f.Restriction)
 	if f.Status != "" {
 		rec.Status, rec.Reason = f.Status, f.Reason
 	}
@@ -88,7 +91,7 @@ func applyFact(rec *Record, f event.Fact) bool {
 	if f.Status == event.Online && before.status != event.Online {
 		rec.LastConnectedAt = rec.UpdatedAt
 	}
-	return now() != before
+	return now() != before || !slices.Equal(rec.Restrictions, restricted)
 }
 
 // reportMessage stores the message with create-or-ignore, reads it again and
