@@ -5,56 +5,133 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"unicode/utf8"
+	"time"
 )
 
-// MaxText is the longest text of a message, in characters.
-const MaxText = 65536
-
-// ErrContent is wrapped by every error of ParseContent: the message content
-// breaks a rule, which the error names.
+// ErrContent is wrapped by every error about the content of an outgoing
+// message: it breaks a rule, which the error names.
 var ErrContent = errors.New("invalid message content")
 
-// Content is the content of one outgoing message, validated. Exactly one field
-// is set. Content kinds other than text are not sent yet.
+// Content is the content of one outgoing message. Exactly one field is set.
 type Content struct {
-	Text *TextContent
+	Text     *TextContent
+	Link     *LinkContent
+	Media    *Media
+	Contacts []ContactContent
+	Location *LocationContent
+	Reaction *ReactionContent
+	Poll     *PollContent
+	Status   *StatusContent
+	Edit     *EditContent
+	Delete   *MessageKey // for everyone
+	Forward  *Original
 }
 
-// TextContent is the payload of a text message: {"text": "…"}.
-type TextContent struct {
-	Text string `json:"text"`
+// Payload is the content of a message as a request carries it: JSON under
+// section names such as textMessage, or the payload of a batch.
+type Payload interface {
+	// Content checks the values and returns what they mean. Errors wrap
+	// ErrContent and name the field.
+	Content() (Content, error)
 }
 
-// ParseContent validates the payload of a message of the given type ("text").
-// Unknown fields are refused. Errors wrap ErrContent and name the field.
-func ParseContent(kind string, payload []byte) (Content, error) {
-	if kind != "text" {
-		return Content{}, fmt.Errorf("%w: type %q is not one of: text", ErrContent, kind)
+// NewPayload returns an empty payload of the given type of a batch's message,
+// to be decoded into: text, link, media, audio (with its other names),
+// contact or location. The error wraps ErrContent.
+func NewPayload(kind string) (Payload, error) {
+	switch kind {
+	case "text":
+		return &TextContent{}, nil
+	case "link":
+		return &LinkContent{}, nil
+	case "media":
+		return &MediaContent{}, nil
+	case "audio", "ptt", "whatsapp-audio", "whatsapp_audio":
+		return &AudioContent{}, nil
+	case "contact":
+		return &ContactContent{}, nil
+	case "location":
+		return &LocationContent{}, nil
 	}
-	var t TextContent
+	return nil, fmt.Errorf("%w: type %q is not one of: text, link, media, audio, ptt, whatsapp-audio, whatsapp_audio, contact, location", ErrContent, kind)
+}
+
+// ParseContent reads and checks the payload of a batch's message. Unknown
+// fields are refused. Errors wrap ErrContent and name the field.
+func ParseContent(kind string, payload []byte) (Content, error) {
+	p, err := NewPayload(kind)
+	if err != nil {
+		return Content{}, err
+	}
 	dec := json.NewDecoder(bytes.NewReader(payload))
 	dec.DisallowUnknownFields()
-	if err := dec.Decode(&t); err != nil {
+	if err := dec.Decode(p); err != nil {
 		return Content{}, fmt.Errorf("%w: payload: %w", ErrContent, err)
 	}
-	switch n := utf8.RuneCountInString(t.Text); {
-	case n == 0:
-		return Content{}, fmt.Errorf("%w: text must not be empty", ErrContent)
-	case n > MaxText:
-		return Content{}, fmt.Errorf("%w: text has %d characters, at most %d are allowed", ErrContent, n, MaxText)
-	}
-	return Content{Text: &t}, nil
+	return p.Content()
 }
+
+// Presence is what a chat shows while a message is on its way.
+type Presence string
+
+// The presences of a chat.
+const (
+	PresenceComposing Presence = "composing"
+	PresenceRecording Presence = "recording"
+	PresencePaused    Presence = "paused"
+)
 
 // Outgoing is one message to send.
 type Outgoing struct {
 	ID      string // WhatsApp message id, chosen and stored before the send
-	To      string // JID: digits@s.whatsapp.net, …@lid or …@g.us
+	To      string // JID: digits@s.whatsapp.net, …@lid, …@g.us or status@broadcast
 	Content Content
+
+	Presence   Presence      // shown in the chat before the send; empty: none
+	Delay      time.Duration // how long to wait, showing it, before the send
+	Quoted     *Original     // the message that this one answers
+	MentionAll bool          // mention every participant; groups only
 }
+
+// MessageKey names one message at WhatsApp.
+type MessageKey struct {
+	RemoteJID   string `json:"remoteJid" strict:"required"` // the chat
+	ID          string `json:"id" strict:"required"`
+	FromMe      bool   `json:"fromMe"`
+	Participant string `json:"participant"` // its sender, in groups
+}
+
+// check tells what is wrong with the key, which stands under the given name.
+func (k MessageKey) check(name string) error {
+	if k.ID == "" {
+		return fmt.Errorf("%w: %s.id must not be empty", ErrContent, name)
+	}
+	if _, err := ParseChat(k.RemoteJID); err != nil {
+		return fmt.Errorf("%w: %s.remoteJid: %w", ErrContent, name, err)
+	}
+	if k.Participant == "" {
+		return nil
+	}
+	if r, err := ParseRecipient(k.Participant); err != nil || r.Server == groupServer {
+		return fmt.Errorf("%w: %s.participant must be the JID of a person", ErrContent, name)
+	}
+	return nil
+}
+
+// Original is a message that was sent or received before, as it is stored or
+// as a caller gives it: to be quoted or forwarded.
+type Original struct {
+	Key         MessageKey
+	MessageType string          // as in [Message]
+	Content     json.RawMessage // as in [Message]
+}
+
+// Check tells what is wrong with the key of the message, which stands under the
+// given name. Errors wrap ErrContent.
+func (o *Original) Check(name string) error { return o.Key.check(name) }
 
 // Sent is what WhatsApp acknowledged.
 type Sent struct {
-	Message *Message // ready to store: everything but the internal ID
+	Message      *Message // ready to store: everything but the internal ID
+	Participants int      // whom MentionAll mentioned
 }

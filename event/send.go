@@ -67,6 +67,22 @@ func ParseRecipient(s string) (Recipient, error) {
 	return Recipient{}, fmt.Errorf("%w: server %q is not one of s.whatsapp.net, c.us, lid, g.us", ErrRecipient, server)
 }
 
+// Chats that nobody but WhatsApp itself or the account writes to.
+const (
+	newsletterServer = "newsletter"
+	StatusBroadcast  = "status@broadcast" // the account's status
+)
+
+// ParseChat reads the JID of any chat: whatever ParseRecipient takes, a
+// newsletter (@newsletter) or status@broadcast.
+func ParseChat(s string) (Recipient, error) {
+	user, server, _ := strings.Cut(s, "@")
+	if s == StatusBroadcast || server == newsletterServer && allDigits(user) {
+		return Recipient{user, server}, nil
+	}
+	return ParseRecipient(s)
+}
+
 func phoneDigits(s string) (string, error) {
 	digits := strings.Map(func(r rune) rune {
 		if strings.ContainsRune("+()-. ", r) {

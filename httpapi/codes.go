@@ -64,6 +64,7 @@ func inputCodes() []Code {
 		{Code: codeUnknownEvent, Status: http.StatusBadRequest, Meaning: "There is no instance event of that name.", Next: "Use a name of the event catalogue; the message has the nearest."},
 		{Code: "ONE_RECIPIENT", Status: http.StatusBadRequest, Meaning: "The body names no recipient, or more than one.", Next: "Give exactly one of number, chat and recipient."},
 		{Code: codeKeyMismatch, Status: http.StatusBadRequest, Meaning: "The headers apikey and x-api-key carry different values.", Next: "Send the key once."},
+		{Code: codeInvalidKey, Status: http.StatusBadRequest, Meaning: "The header Idempotency-Key is empty, too long, sent twice, or no printable ASCII.", Next: "Send one key of 1 to 255 characters, for example a UUID, or none."},
 		{Code: codeBodyTooLarge, Status: http.StatusRequestEntityTooLarge, Meaning: "The body is longer than the route takes.", Next: "Send less: 1 MiB is taken, and more when a batch is created."},
 		{Code: codeContentType, Status: http.StatusUnsupportedMediaType, Meaning: "The Content-Type is not JSON in UTF-8.", Next: "Send application/json, or no Content-Type."},
 		{Code: codeUpgradeRequired, Status: http.StatusUpgradeRequired, Meaning: "The path is a WebSocket and the request no handshake.", Next: "Use a WebSocket client."},
@@ -86,6 +87,7 @@ func stateCodes() []Code {
 		{Code: "INSTANCE_NOT_FOUND", Status: http.StatusNotFound, Meaning: "There is no instance of that name.", Next: "Create it, or list the instances to see their names."},
 		{Code: "WEBHOOK_NOT_FOUND", Status: http.StatusNotFound, Meaning: "The instance has no webhook.", Next: "Set one with PUT."},
 		{Code: "BATCH_NOT_FOUND", Status: http.StatusNotFound, Meaning: "There is no such batch or item, or it belongs to another user.", Next: "Check the id and whose token is used."},
+		{Code: "MESSAGE_NOT_FOUND", Status: http.StatusNotFound, Meaning: "No such message is stored for the instance.", Next: "Check the id; old messages are removed after database.message_retention."},
 		{Code: codeMethodNotAllowed, Status: http.StatusMethodNotAllowed, Meaning: "The path exists, but not with this method.", Next: "Use a method of the Allow header."},
 		{Code: "SENT_BUT_NOT_STORED", Status: http.StatusNotAcceptable, Meaning: "WhatsApp took the message, and it could not be stored here.", Next: "Do not send it again; see the log for the fault of the store."},
 		{Code: codeBodyTimeout, Status: http.StatusRequestTimeout, Meaning: "The body did not arrive within a minute.", Next: "Send it again over a better connection."},
@@ -97,6 +99,8 @@ func stateCodes() []Code {
 		{Code: "NOT_PAIRED", Status: http.StatusConflict, Meaning: "No phone is linked.", Next: "Connect the instance and scan its code."},
 		{Code: "PASSKEY_NOT_EXPECTED", Status: http.StatusConflict, Meaning: "The pairing does not wait for this step.", Next: "Scan the code with the phone, then ask for the challenge and do what it says."},
 		{Code: "INVALID_BATCH_TRANSITION", Status: http.StatusConflict, Meaning: "The batch cannot take this command in its status.", Next: "Read the batch and act on its status."},
+		{Code: codeKeyInUse, Status: http.StatusConflict, Meaning: "A request with this Idempotency-Key is being worked on.", Next: "Wait for its answer, or repeat the request after some seconds to get the same."},
+		{Code: codeKeyReused, Status: http.StatusConflict, Meaning: "This Idempotency-Key belongs to a request with another body, or to another route. Nothing was done.", Next: "Use a new key for a new request, and repeat a request unchanged."},
 		{Code: "EVENTS_GONE", Status: http.StatusGone, Meaning: "The events after since are not kept any more.", Next: "Read the batches anew, then subscribe without since."},
 	}
 }
@@ -105,6 +109,7 @@ func stateCodes() []Code {
 func ruleCodes() []Code {
 	const status = http.StatusUnprocessableEntity
 	return []Code{
+		{Code: codeNoQuoted, Status: status, Meaning: "options.quotedMessageId names no stored message of the instance.", Next: "Check the id, or give the message itself as options.quotedMessage."},
 		{Code: "INVALID_INSTANCE", Status: status, Meaning: "The name, description or attributes of an instance break their rule.", Next: "Correct the field that the message names."},
 		{Code: codeInvalidAssertion, Status: status, Meaning: "A part of the authenticator's answer is empty or no base64url.", Next: "Send what navigator.credentials.get() gave, as its toJSON() writes it."},
 		{Code: "PASSKEY_REFUSED", Status: status, Meaning: "WhatsApp did not take the authenticator's answer.", Next: "Ask for the challenge again and sign it with the account's own passkey."},

@@ -31,6 +31,10 @@ const (
 	codeInstanceInUse    = "INSTANCE_IN_USE"
 	codeUnknownEvent     = "UNKNOWN_EVENT"
 	codeInvalidAssertion = "INVALID_ASSERTION"
+	codeInvalidKey       = "INVALID_IDEMPOTENCY_KEY"
+	codeKeyInUse         = "IDEMPOTENCY_KEY_IN_USE"
+	codeKeyReused        = "IDEMPOTENCY_KEY_REUSED"
+	codeNoQuoted         = "QUOTED_MESSAGE_NOT_FOUND"
 	codeInternal         = "INTERNAL_ERROR"
 	codeShuttingDown     = "SHUTTING_DOWN"
 )
@@ -86,6 +90,7 @@ func errorTable() []mapping {
 		{batch.ErrNotFound, http.StatusNotFound, "BATCH_NOT_FOUND", "there is no such batch or item"},
 		{batch.ErrInvalidTransition, http.StatusConflict, "INVALID_BATCH_TRANSITION", ""},
 		{batch.ErrInvalidCursor, http.StatusBadRequest, "INVALID_CURSOR", ""},
+		{instance.ErrNoMessage, http.StatusNotFound, "MESSAGE_NOT_FOUND", ""},
 		{event.ErrRecipient, http.StatusUnprocessableEntity, "INVALID_RECIPIENT", ""},
 		{event.ErrContent, http.StatusUnprocessableEntity, "INVALID_MESSAGE", ""},
 		{event.ErrNotOnWhatsApp, http.StatusUnprocessableEntity, "RECIPIENT_NOT_ON_WHATSAPP", ""},

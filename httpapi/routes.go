@@ -41,7 +41,7 @@ func routes() []route {
 		{"GET", "/instance/{i}/webhook", instanceBearer, (*api).showWebhook},
 		{"POST", "/instance/{i}/webhook/test", instanceBearer, (*api).tryWebhook},
 
-		{"POST", "/instance/{i}/send/text", instanceBearer, (*api).sendText},
+		{"POST", "/instance/{i}/send/text", instanceBearer, send[sendTextRequest]},
 
 		{"POST", "/message/batches", userBearer, (*api).createBatch},
 		{"GET", "/message/batches", userBearer, (*api).listBatchesByQuery},

@@ -1,64 +1,146 @@
 package httpapi
 
 import (
+	"bytes"
 	"encoding/json"
+	"errors"
+	"fmt"
 	"net/http"
+	"time"
 
 	"postern/event"
+	"postern/instance"
 )
 
-// textMessage is the content of a text message.
-type textMessage struct {
-	Text string `json:"text" strict:"required"`
+// The longest delay before a send, in milliseconds.
+const (
+	maxDelay      = 120_000
+	maxVoiceDelay = 300_000
+)
+
+// sendTarget is what every send's body holds besides its content. Exactly one
+// of Number, Chat and Recipient names whom the message goes to.
+type sendTarget struct {
+	Number    *string     `json:"number"`
+	Chat      *string     `json:"chat"`
+	Recipient *string     `json:"recipient"`
+	Options   sendOptions `json:"options"`
 }
 
-// sendTextRequest is the body of send/text. Exactly one of Number, Chat and
-// Recipient names whom the message goes to.
-type sendTextRequest struct {
-	Number      *string     `json:"number"`
-	Chat        *string     `json:"chat"`
-	Recipient   *string     `json:"recipient"`
-	TextMessage textMessage `json:"textMessage" strict:"required"`
-	Options     sendOptions `json:"options"`
-}
-
-// sendOptions are the options that are carried out so far.
+// sendOptions say how a message is sent.
 type sendOptions struct {
-	ExternalAttributes *jsonObject `json:"externalAttributes" strict:"null"`
+	Delay              int64          `json:"delay"` // milliseconds before the send
+	Presence           event.Presence `json:"presence"`
+	QuotedMessageID    *messageRef    `json:"quotedMessageId"`
+	QuotedMessage      *quotedMessage `json:"quotedMessage"`
+	ExternalAttributes *jsonObject    `json:"externalAttributes" strict:"null"`
+	MentionAll         bool           `json:"mentionAll"`
 }
 
-// sendText sends a text and answers with the stored message.
-func (a *api) sendText(c *call) error {
-	var in sendTextRequest
+// messageRef names a stored message: a number is its id here, a string its id
+// at WhatsApp.
+type messageRef struct {
+	id    int64
+	keyID string
+}
+
+// UnmarshalJSON implements json.Unmarshaler.
+func (m *messageRef) UnmarshalJSON(raw []byte) error {
+	if json.Unmarshal(raw, &m.keyID) == nil && m.keyID != "" {
+		return nil
+	}
+	if json.Unmarshal(raw, &m.id) == nil && m.id > 0 {
+		return nil
+	}
+	return errors.New("it must be the id of a message: a positive integer, or the key id as a string")
+}
+
+// quotedMessage is a message that need not be stored here. Message has one
+// field, named by the messageType, that holds the content.
+type quotedMessage struct {
+	Key     event.MessageKey `json:"key" strict:"required"`
+	Message jsonObject       `json:"message" strict:"required"`
+}
+
+func (q *quotedMessage) original() (*event.Original, error) {
+	var fields map[string]json.RawMessage
+	if err := json.Unmarshal(q.Message, &fields); err != nil || len(fields) != 1 {
+		return nil, fmt.Errorf("%w: options.quotedMessage.message must have exactly one field, named by the messageType", event.ErrContent)
+	}
+	o := event.Original{Key: q.Key}
+	for name, content := range fields {
+		o.MessageType, o.Content = name, content
+	}
+	// Clients write a plain text as a string; it is stored as {"text":…}.
+	if bytes.HasPrefix(o.Content, []byte(`"`)) {
+		o.Content = append(append([]byte(`{"text":`), o.Content...), '}')
+	}
+	return &o, o.Check("options.quotedMessage.key")
+}
+
+// sendBody is the body of a send route.
+type sendBody interface {
+	target() *sendTarget
+	content() (event.Content, error)
+}
+
+func (t *sendTarget) target() *sendTarget { return t }
+
+// send is the handler of a send route whose body is JSON of type B.
+func send[B any, P interface {
+	*B
+	sendBody
+}](a *api, c *call) error {
+	var in B
 	if err := c.decode(&in, maxBody); err != nil {
 		return err
 	}
-	to, err := in.recipient()
+	content, err := P(&in).content()
 	if err != nil {
 		return err
 	}
-	content, err := textContent(in.TextMessage)
+	return a.sendContent(c, P(&in).target(), content)
+}
+
+// sendContent sends checked content and answers with the stored message.
+func (a *api) sendContent(c *call, t *sendTarget, content event.Content) error {
+	out, err := a.outgoing(c, t, content)
 	if err != nil {
 		return err
 	}
 	if err := a.Store.Admit(); err != nil {
 		return err
 	}
-	var attributes event.Attributes
-	if in.Options.ExternalAttributes != nil {
-		attributes = event.Attributes(*in.Options.ExternalAttributes)
-	}
-	out := event.Outgoing{ID: a.NewMessageID(), To: to.JID(), Content: content}
-	sent, err := a.Supervisor.SendAndStore(c.r.Context(), c.instance.ID, out, attributes, c.requestID)
+	sent, err := a.Supervisor.SendAndStore(c.r.Context(), c.instance.ID, out, t.Options.attributes(), c.requestID)
 	if err != nil {
 		return err
 	}
 	return c.w.json(http.StatusOK, sent)
 }
 
-func (in sendTextRequest) recipient() (event.Recipient, error) {
+// outgoing makes the message of a request.
+func (a *api) outgoing(c *call, t *sendTarget, content event.Content) (event.Outgoing, error) {
+	to, err := t.recipient()
+	if err != nil {
+		return event.Outgoing{}, err
+	}
+	if err := t.Options.check(content); err != nil {
+		return event.Outgoing{}, err
+	}
+	quoted, err := a.quoted(c.instance.ID, t.Options)
+	if err != nil {
+		return event.Outgoing{}, err
+	}
+	return event.Outgoing{
+		ID: a.NewMessageID(), To: to.JID(), Content: content,
+		Presence: t.Options.Presence, Delay: time.Duration(t.Options.Delay) * time.Millisecond,
+		Quoted: quoted, MentionAll: t.Options.MentionAll,
+	}, nil
+}
+
+func (t *sendTarget) recipient() (event.Recipient, error) {
 	var given []string
-	for _, f := range []*string{in.Number, in.Chat, in.Recipient} {
+	for _, f := range []*string{t.Number, t.Chat, t.Recipient} {
 		if f != nil {
 			given = append(given, *f)
 		}
@@ -69,10 +151,74 @@ func (in sendTextRequest) recipient() (event.Recipient, error) {
 	return event.ParseRecipient(given[0])
 }
 
-func textContent(m textMessage) (event.Content, error) {
-	payload, err := json.Marshal(event.TextContent{Text: m.Text})
-	if err != nil {
-		return event.Content{}, err
+func (o *sendOptions) check(content event.Content) error {
+	limit := int64(maxDelay)
+	if content.Media != nil && content.Media.Kind == event.MediaVoice {
+		limit = maxVoiceDelay
 	}
-	return event.ParseContent("text", payload)
+	if o.Delay < 0 || o.Delay > limit {
+		return fmt.Errorf("%w: options.delay must be 0 to %d milliseconds", event.ErrContent, limit)
+	}
+	switch o.Presence {
+	case "", event.PresenceComposing, event.PresenceRecording, event.PresencePaused:
+	default:
+		return fmt.Errorf("%w: options.presence %q is not one of: composing, recording, paused", event.ErrContent, o.Presence)
+	}
+	if o.QuotedMessage != nil && o.QuotedMessageID != nil {
+		return fmt.Errorf("%w: give one of options.quotedMessageId and options.quotedMessage", event.ErrContent)
+	}
+	return nil
+}
+
+func (o *sendOptions) attributes() event.Attributes {
+	if o.ExternalAttributes == nil {
+		return nil
+	}
+	return event.Attributes(*o.ExternalAttributes)
+}
+
+// quoted is the message that a send answers, nil when there is none.
+func (a *api) quoted(id int64, o sendOptions) (*event.Original, error) {
+	switch {
+	case o.QuotedMessage != nil:
+		return o.QuotedMessage.original()
+	case o.QuotedMessageID != nil:
+		m, err := a.message(id, *o.QuotedMessageID)
+		if errors.Is(err, instance.ErrNoMessage) {
+			return nil, refuse(http.StatusUnprocessableEntity, codeNoQuoted, "options.quotedMessageId names no stored message")
+		}
+		if err != nil {
+			return nil, err
+		}
+		return originalOf(m), nil
+	}
+	return nil, nil //nolint:nilnil // most messages answer none
+}
+
+// message is a stored message by either of its ids.
+func (a *api) message(id int64, ref messageRef) (event.Message, error) {
+	if ref.keyID != "" {
+		return a.Registry.MessageByKey(id, ref.keyID)
+	}
+	return a.Registry.Message(id, ref.id)
+}
+
+// originalOf is a stored message as one to be quoted, forwarded or changed. In
+// groups the LID of the sender is preferred: it is what groups know people by.
+func originalOf(m event.Message) *event.Original {
+	o := &event.Original{MessageType: m.MessageType, Content: m.Content}
+	o.Key = event.MessageKey{
+		ID: m.KeyID, FromMe: m.KeyFromMe,
+		RemoteJID: firstGiven(m.KeyRemoteJID, m.KeyLID), Participant: firstGiven(m.KeyParticipantLID, m.KeyParticipant),
+	}
+	return o
+}
+
+func firstGiven(texts ...*string) string {
+	for _, t := range texts {
+		if t != nil && *t != "" {
+			return *t
+		}
+	}
+	return ""
 }

@@ -225,7 +225,7 @@ func (d *strictDecoder) object(tok json.Token, v reflect.Value) error {
 		if err != nil {
 			return err
 		}
-		i, opts, known := fieldNamed(v.Type(), name)
+		field, known := fieldNamed(v.Type(), name)
 		switch {
 		case !known:
 			return (&decodeError{code: codeUnknownField, text: "is not a known field"}).in(name)
@@ -233,7 +233,7 @@ func (d *strictDecoder) object(tok json.Token, v reflect.Value) error {
 			return duplicate(name)
 		}
 		seen = append(seen, name)
-		if err := d.value(v.Field(i), opts == allowNull); err != nil {
+		if err := d.value(v.FieldByIndex(field.Index), field.Tag.Get("strict") == allowNull); err != nil {
 			return under(err, name)
 		}
 	}
@@ -311,14 +311,21 @@ func under(err error, name string) error {
 	return err
 }
 
-// fieldNamed finds the field of struct type t whose JSON name is exactly name.
-func fieldNamed(t reflect.Type, name string) (index int, opts string, found bool) {
+// fieldNamed finds the field of struct type t, or of one embedded in it, whose
+// JSON name is exactly name.
+func fieldNamed(t reflect.Type, name string) (f reflect.StructField, found bool) {
 	for i := range t.NumField() {
-		if f := t.Field(i); jsonName(f) == name {
-			return i, f.Tag.Get("strict"), true
+		f = t.Field(i)
+		if f.Anonymous {
+			if inner, found := fieldNamed(f.Type, name); found {
+				inner.Index = append(slices.Clone(f.Index), inner.Index...)
+				return inner, true
+			}
+		} else if jsonName(f) == name {
+			return f, true
 		}
 	}
-	return 0, "", false
+	return f, false
 }
 
 func jsonName(f reflect.StructField) string {
@@ -330,6 +337,12 @@ func jsonName(f reflect.StructField) string {
 func finishStruct(v reflect.Value, seen []string) error {
 	for i := range v.NumField() {
 		f := v.Type().Field(i)
+		if f.Anonymous {
+			if err := finishStruct(v.Field(i), seen); err != nil {
+				return err
+			}
+			continue
+		}
 		if f.Tag.Get("strict") == required && !slices.Contains(seen, jsonName(f)) {
 			return &decodeError{code: codeMissingField, path: jsonName(f), text: "is required"}
 		}

@@ -2,16 +2,283 @@ package whatsapp
 
 import (
 	"errors"
+	"fmt"
+	"strings"
 
 	"go.mau.fi/whatsmeow/proto/waE2E"
+	"go.mau.fi/whatsmeow/types"
+	"google.golang.org/protobuf/proto"
 
 	"postern/event"
 )
 
-// compose builds the WhatsApp message of validated content.
-func compose(c event.Content) (*waE2E.Message, error) {
-	if c.Text == nil {
-		return nil, errors.New("the content is of no kind that can be sent")
+// composer is what the library adds to a message that only its session knows:
+// the own account's place in a key, and the secret of a poll.
+type composer interface {
+	BuildPollCreation(name string, options []string, selectable int) *waE2E.Message
+	BuildReaction(chat, sender types.JID, id types.MessageID, reaction string) *waE2E.Message
+	BuildRevoke(chat, sender types.JID, id types.MessageID) *waE2E.Message
+	BuildEdit(chat types.JID, id types.MessageID, content *waE2E.Message) *waE2E.Message
+}
+
+// compose builds the WhatsApp message of checked content, except media, which
+// is uploaded first: see composeMedia. own are the account's addresses.
+func compose(c composer, own account, content event.Content) (*waE2E.Message, error) {
+	switch {
+	case content.Text != nil:
+		return &waE2E.Message{Conversation: new(content.Text.Text)}, nil
+	case len(content.Contacts) == 1:
+		return &waE2E.Message{ContactMessage: composeContact(content.Contacts[0])}, nil
+	case len(content.Contacts) > 1:
+		return composeContacts(content.Contacts), nil
+	case content.Location != nil:
+		return composeLocation(content.Location), nil
+	case content.Poll != nil:
+		p := content.Poll
+		return c.BuildPollCreation(p.Name, p.Options, p.SelectableCount), nil
+	case content.Status != nil:
+		return composeStatus(content.Status)
+	case content.Reaction != nil:
+		chat, sender, err := place(own, content.Reaction.Key)
+		return c.BuildReaction(chat, sender, content.Reaction.Key.ID, content.Reaction.Reaction), err
+	case content.Delete != nil:
+		chat, sender, err := place(own, *content.Delete)
+		return c.BuildRevoke(chat, sender, content.Delete.ID), err
+	case content.Edit != nil:
+		return composeEdit(c, content.Edit)
+	case content.Forward != nil:
+		return composeForward(content.Forward)
 	}
-	return &waE2E.Message{Conversation: new(c.Text.Text)}, nil
+	return nil, errors.New("the content is of no kind that can be sent")
+}
+
+// place is the chat of a message and the address of who sent it.
+func place(own account, k event.MessageKey) (chat, sender types.JID, err error) {
+	if chat, err = chatJID(k.RemoteJID); err != nil {
+		return chat, sender, fmt.Errorf("key.remoteJid: %w", err)
+	}
+	switch {
+	case k.FromMe:
+		return chat, own.in(chat), nil
+	case k.Participant != "":
+		if sender, err = chatJID(k.Participant); err != nil {
+			return chat, sender, fmt.Errorf("key.participant: %w", err)
+		}
+		return chat, sender, nil
+	}
+	return chat, chat, nil
+}
+
+// chatJID reads a phone number or a JID.
+func chatJID(s string) (types.JID, error) {
+	r, err := event.ParseChat(s)
+	if err != nil {
+		return types.JID{}, err
+	}
+	return types.NewJID(r.User, r.Server), nil
+}
+
+// in is the account's address as a chat knows it.
+func (a account) in(chat types.JID) types.JID {
+	if chat.Server == types.HiddenUserServer && !a.lid.IsEmpty() {
+		return a.lid.ToNonAD()
+	}
+	return a.jid.ToNonAD()
+}
+
+// composeLink puts the link into the text, which is what makes it one.
+func composeLink(l *event.LinkContent, preview event.MediaInfo) *waE2E.Message {
+	m := &waE2E.ExtendedTextMessage{
+		Text:        new(l.Link),
+		MatchedText: new(l.Link),
+		Title:       optionalText(l.Title),
+		Description: optionalText(l.Description),
+	}
+	if len(preview.Thumbnail) > 0 {
+		m.JPEGThumbnail = preview.Thumbnail
+		m.ThumbnailWidth, m.ThumbnailHeight = uint32Of(preview.Width), uint32Of(preview.Height)
+	}
+	return &waE2E.Message{ExtendedTextMessage: m}
+}
+
+func composeLocation(l *event.LocationContent) *waE2E.Message {
+	return &waE2E.Message{LocationMessage: &waE2E.LocationMessage{
+		DegreesLatitude:  new(l.Latitude),
+		DegreesLongitude: new(l.Longitude),
+		Name:             optionalText(l.Name),
+		Address:          optionalText(l.Address),
+		URL:              optionalText(l.URL),
+	}}
+}
+
+func composeContacts(all []event.ContactContent) *waE2E.Message {
+	m := &waE2E.ContactsArrayMessage{DisplayName: new(fmt.Sprintf("%d contacts", len(all)))}
+	for _, c := range all {
+		m.Contacts = append(m.Contacts, composeContact(c))
+	}
+	return &waE2E.Message{ContactsArrayMessage: m}
+}
+
+func composeContact(c event.ContactContent) *waE2E.ContactMessage {
+	card := c.VCard
+	if card == "" {
+		card = vCard(c)
+	}
+	return &waE2E.ContactMessage{DisplayName: new(c.FullName), Vcard: new(card)}
+}
+
+// vCard is the card of RFC 2426 that WhatsApp's clients understand: the
+// parameter waid makes the number a contact that can be written to.
+func vCard(c event.ContactContent) string {
+	number := c.WUID
+	if number == "" {
+		number = c.PhoneNumber
+	}
+	digits := ""
+	if r, err := event.ParseRecipient(number); err == nil {
+		digits = r.User
+	}
+	name := cardText(c.FullName)
+	lines := []string{"BEGIN:VCARD", "VERSION:3.0", "N:;" + name + ";;;", "FN:" + name}
+	if c.Organization != "" {
+		lines = append(lines, "ORG:"+cardText(c.Organization)+";")
+	}
+	lines = append(lines, "TEL;type=CELL;type=VOICE;waid="+digits+":+"+digits, "END:VCARD")
+	return strings.Join(lines, "\n")
+}
+
+// cardText escapes what has a meaning in a card.
+func cardText(s string) string {
+	return strings.NewReplacer(`\`, `\\`, ";", `\;`, ",", `\,`, "\r\n", `\n`, "\n", `\n`, "\r", `\n`).Replace(s)
+}
+
+func composeStatus(s *event.StatusContent) (*waE2E.Message, error) {
+	background, err := s.Background()
+	m := &waE2E.ExtendedTextMessage{
+		Text: new(s.Text),
+		Font: waE2E.ExtendedTextMessage_FontType(int32(s.Font)).Enum(),
+	}
+	if background != 0 {
+		m.BackgroundArgb = new(background)
+	}
+	return &waE2E.Message{ExtendedTextMessage: m}, err
+}
+
+// composeEdit replaces the text of a message, or the caption of a file: then
+// the file's own fields are repeated.
+func composeEdit(c composer, e *event.EditContent) (*waE2E.Message, error) {
+	chat, err := chatJID(e.Original.Key.RemoteJID)
+	if err != nil {
+		return nil, err
+	}
+	changed, err := rebuild(e.Original.MessageType, e.Original.Content)
+	if err != nil {
+		return nil, err
+	}
+	text := new(e.Text)
+	switch {
+	case changed.Conversation != nil:
+		changed.Conversation = text
+	case changed.ExtendedTextMessage != nil:
+		changed.ExtendedTextMessage.Text = text
+	case changed.ImageMessage != nil:
+		changed.ImageMessage.Caption = text
+	case changed.VideoMessage != nil:
+		changed.VideoMessage.Caption = text
+	case changed.DocumentMessage != nil:
+		changed.DocumentMessage.Caption = text
+	default:
+		return nil, fmt.Errorf("a message of type %s has no text that could be edited", e.Original.MessageType)
+	}
+	return c.BuildEdit(chat, e.Original.Key.ID, changed), nil
+}
+
+// composeForward repeats a message for another chat, marked as forwarded.
+func composeForward(o *event.Original) (*waE2E.Message, error) {
+	m, err := rebuild(o.MessageType, o.Content)
+	if err != nil {
+		return nil, err
+	}
+	old := contextOf(m)
+	score := old.GetForwardingScore() + 1
+	proto.Reset(old) // what it quoted belongs to the chat that it comes from
+	return withContext(m, &waE2E.ContextInfo{IsForwarded: new(true), ForwardingScore: new(score)})
+}
+
+// quoting is the context of an answer to a message.
+func quoting(own account, chat types.JID, o *event.Original) (*waE2E.ContextInfo, error) {
+	_, sender, err := place(own, o.Key)
+	if err != nil {
+		return nil, err
+	}
+	quoted, err := rebuild(o.MessageType, o.Content)
+	if err != nil {
+		return nil, err
+	}
+	info := &waE2E.ContextInfo{
+		StanzaID:      new(o.Key.ID),
+		Participant:   new(sender.String()),
+		QuotedMessage: quoted,
+	}
+	if quotedChat, err := chatJID(o.Key.RemoteJID); err == nil && quotedChat != chat {
+		info.RemoteJID = new(quotedChat.String())
+	}
+	return info, nil
+}
+
+// withContext gives a message a context, keeping what it does not set. A plain
+// text has no room for one and becomes an extended text.
+func withContext(m *waE2E.Message, info *waE2E.ContextInfo) (*waE2E.Message, error) {
+	if m.Conversation != nil {
+		m.ExtendedTextMessage, m.Conversation = &waE2E.ExtendedTextMessage{Text: m.Conversation}, nil
+	}
+	inner := unwrap(m).message.ProtoReflect()
+	fields := contentFields(inner.Descriptor())
+	for i := range fields {
+		f := &fields[i]
+		if f.rider || f.Message() == nil || f.IsList() || !inner.Has(f.FieldDescriptor) {
+			continue
+		}
+		body := inner.Mutable(f.FieldDescriptor).Message()
+		place := body.Descriptor().Fields().ByName("contextInfo")
+		if place == nil {
+			break
+		}
+		proto.Merge(body.Mutable(place).Message().Interface(), info)
+		return m, nil
+	}
+	return nil, errors.New("a message of this kind can neither quote nor mention nor be forwarded")
+}
+
+// contextOf is the context of a message, a new one when it has none.
+func contextOf(m *waE2E.Message) *waE2E.ContextInfo {
+	r := m.ProtoReflect()
+	fields := contentFields(r.Descriptor())
+	for i := range fields {
+		f := &fields[i]
+		if f.rider || f.Message() == nil || f.IsList() || !r.Has(f.FieldDescriptor) {
+			continue
+		}
+		body := r.Get(f.FieldDescriptor).Message()
+		if place := body.Descriptor().Fields().ByName("contextInfo"); place != nil && body.Has(place) {
+			if info, ok := body.Mutable(place).Message().Interface().(*waE2E.ContextInfo); ok {
+				return info
+			}
+		}
+	}
+	return &waE2E.ContextInfo{}
+}
+
+func optionalText(s string) *string {
+	if s == "" {
+		return nil
+	}
+	return new(s)
+}
+
+func uint32Of(n int) *uint32 {
+	if n <= 0 {
+		return nil
+	}
+	return new(uint32(n)) //nolint:gosec // pixels and seconds
 }

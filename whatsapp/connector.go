@@ -40,9 +40,12 @@ type Config struct {
 
 	ConnectTimeout    time.Duration // one dial with its handshake, default 30s
 	SendTimeout       time.Duration // one send, from preparing it to its acknowledgement, default 30s
+	UploadTimeout     time.Duration // one file to WhatsApp, default 5m
 	PairingTimeout    time.Duration // one pairing attempt, default 3m
 	KeepAliveInterval time.Duration // between pings, give or take a fifth, default 25s
 	KeepAliveTimeout  time.Duration // for the answer to a ping, default 10s
+
+	Media Media // where the files of media messages come from; nil: none can be sent
 
 	QRLight, QRDark string // "#rrggbb", default "#ffffff" and "#000000"
 	QRLimit         int    // codes shown per pairing attempt, default 5; WhatsApp hands out 6
@@ -129,6 +132,7 @@ func (cfg Config) withDefaults() Config {
 	}
 	duration(&cfg.ConnectTimeout, 30*time.Second)
 	duration(&cfg.SendTimeout, 30*time.Second)
+	duration(&cfg.UploadTimeout, 5*time.Minute)
 	duration(&cfg.PairingTimeout, 3*time.Minute)
 	duration(&cfg.KeepAliveInterval, 25*time.Second)
 	duration(&cfg.KeepAliveTimeout, 10*time.Second)

@@ -2,7 +2,9 @@ package whatsapp
 
 import (
 	"context"
+	"errors"
 	"fmt"
+	"time"
 
 	"go.mau.fi/whatsmeow"
 	"go.mau.fi/whatsmeow/proto/waE2E"
@@ -12,39 +14,156 @@ import (
 )
 
 // Send sends one message under its caller's id and waits for WhatsApp's
-// acknowledgement, at most Config.SendTimeout. Sends of one session go one
-// after the other. Every error wraps exactly one of [event.ErrNotConnected],
-// [event.ErrNotOnWhatsApp], [event.ErrSendRefused] and
-// [event.ErrOutcomeUnknown].
+// acknowledgement, at most Config.SendTimeout after its files are uploaded and
+// its delay is over. Sends of one session go one after the other. Every error
+// wraps exactly one of [event.ErrNotConnected], [event.ErrNotOnWhatsApp],
+// [event.ErrSendRefused] and [event.ErrOutcomeUnknown]; only after the last
+// one may the message have left.
 func (s *Session) Send(ctx context.Context, out event.Outgoing) (event.Sent, error) {
 	cli := s.client()
 	if !s.Online() {
 		return event.Sent{}, event.ErrNotConnected
 	}
-	message, err := compose(out.Content)
-	if err != nil {
-		return event.Sent{}, fmt.Errorf("%w: %w", event.ErrSendRefused, err)
-	}
-	to, err := types.ParseJID(out.To)
+	to, err := chatJID(out.To)
 	if err != nil || out.ID == "" {
 		return event.Sent{}, fmt.Errorf("%w: message %q to %q has no valid id or address", event.ErrSendRefused, out.ID, out.To)
 	}
-	ctx, cancel := context.WithTimeout(ctx, s.conn.cfg.SendTimeout)
-	defer cancel()
-	if err := reachable(ctx, cli, to); err != nil {
+	if err := s.reachable(ctx, cli, to); err != nil {
 		return event.Sent{}, err
 	}
-	resp, err := cli.SendMessage(ctx, to, message, whatsmeow.SendRequestExtra{ID: out.ID, Timeout: s.conn.cfg.SendTimeout})
+	message, mentioned, err := s.prepareMessage(ctx, cli, to, out)
+	if err != nil {
+		return event.Sent{}, certain(err)
+	}
+	if err := s.showPresence(ctx, cli, to, out); err != nil {
+		return event.Sent{}, certain(err)
+	}
+	extra := whatsmeow.SendRequestExtra{ID: out.ID, Timeout: s.conn.cfg.SendTimeout}
+	ctx, cancel := context.WithTimeout(ctx, s.conn.cfg.SendTimeout)
+	defer cancel()
+	resp, err := cli.SendMessage(ctx, to, message, extra)
 	if err != nil {
 		return event.Sent{}, fmt.Errorf("send %s: %w", out.ID, classify(resp, err))
 	}
-	return event.Sent{Message: sentMessage(cli, to, message, resp)}, nil
+	return event.Sent{Message: sentMessage(cli, to, message, resp), Participants: mentioned}, nil
+}
+
+// certain gives an error from before the send the sentinel that says so.
+func certain(err error) error {
+	switch {
+	case errors.Is(err, event.ErrNotConnected), errors.Is(err, event.ErrSendRefused):
+		return err
+	case lostConnection(err):
+		return fmt.Errorf("%w: %w", event.ErrNotConnected, err)
+	}
+	return fmt.Errorf("%w: %w", event.ErrSendRefused, err)
+}
+
+// prepareMessage makes the message of an order, uploading its file if it has
+// one, and tells how many participants it mentions.
+func (s *Session) prepareMessage(ctx context.Context, cli *whatsmeow.Client, to types.JID, out event.Outgoing) (*waE2E.Message, int, error) {
+	own := s.self()
+	m, err := s.composeAny(ctx, cli, own, out.Content)
+	if err != nil {
+		return nil, 0, err
+	}
+	if out.Quoted == nil && !out.MentionAll {
+		return m, 0, nil
+	}
+	info := &waE2E.ContextInfo{}
+	if out.Quoted != nil {
+		if info, err = quoting(own, to, out.Quoted); err != nil {
+			return nil, 0, fmt.Errorf("the quoted message: %w", err)
+		}
+	}
+	if out.MentionAll {
+		if info.MentionedJID, err = s.everyone(ctx, cli, to); err != nil {
+			return nil, 0, err
+		}
+	}
+	m, err = withContext(m, info)
+	return m, len(info.GetMentionedJID()), err
+}
+
+func (s *Session) composeAny(ctx context.Context, cli *whatsmeow.Client, own account, c event.Content) (*waE2E.Message, error) {
+	switch {
+	case c.Media != nil:
+		return s.composeMedia(ctx, c.Media)
+	case c.Link != nil:
+		var preview event.MediaInfo
+		if c.Link.ThumbnailURL != "" && s.conn.cfg.Media != nil {
+			var err error
+			if preview, err = s.conn.cfg.Media.Preview(ctx, c.Link.ThumbnailURL); err != nil {
+				return nil, fmt.Errorf("thumbnailUrl: %w", err)
+			}
+		}
+		return composeLink(c.Link, preview), nil
+	}
+	return compose(cli, own, c)
+}
+
+// self is the account's identity.
+func (s *Session) self() account {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.own
+}
+
+// everyone is the address of each participant of a group.
+func (s *Session) everyone(ctx context.Context, cli *whatsmeow.Client, group types.JID) ([]string, error) {
+	ctx, cancel := context.WithTimeout(ctx, s.conn.cfg.SendTimeout)
+	defer cancel()
+	info, err := cli.GetGroupInfo(ctx, group)
+	if err != nil {
+		return nil, fmt.Errorf("the participants of %s: %w", group, err)
+	}
+	all := make([]string, 0, len(info.Participants))
+	for _, p := range info.Participants {
+		all = append(all, p.JID.ToNonAD().String())
+	}
+	return all, nil
+}
+
+// showPresence shows what the caller wants seen in the chat, waits, and takes
+// it back: a message that follows ends it on the recipient's screen anyway.
+func (s *Session) showPresence(ctx context.Context, cli *whatsmeow.Client, to types.JID, out event.Outgoing) error {
+	if out.Presence != "" && to.Server != types.BroadcastServer {
+		if err := sendChatPresence(ctx, cli, to, out.Presence); err != nil {
+			return err
+		}
+	}
+	if out.Delay <= 0 {
+		return nil
+	}
+	wait := time.NewTimer(out.Delay)
+	defer wait.Stop()
+	select {
+	case <-wait.C:
+		return nil
+	case <-ctx.Done():
+		return context.Cause(ctx)
+	}
+}
+
+func sendChatPresence(ctx context.Context, cli *whatsmeow.Client, to types.JID, p event.Presence) error {
+	state, media := types.ChatPresenceComposing, types.ChatPresenceMediaText
+	switch p {
+	case event.PresenceRecording:
+		media = types.ChatPresenceMediaAudio
+	case event.PresencePaused:
+		state = types.ChatPresencePaused
+	case event.PresenceComposing:
+	}
+	if err := cli.SendChatPresence(ctx, to, state, media); err != nil {
+		return fmt.Errorf("show %s: %w", p, err)
+	}
+	return nil
 }
 
 // reachable finds out whether a phone number has an account, unless its LID
 // is known already. WhatsApp's answer brings the LID, which the send needs
 // anyway: a first contact costs one request either way.
-func reachable(ctx context.Context, cli *whatsmeow.Client, to types.JID) error {
+func (s *Session) reachable(ctx context.Context, cli *whatsmeow.Client, to types.JID) error {
 	if to.Server != types.DefaultUserServer {
 		return nil
 	}
@@ -55,6 +174,8 @@ func reachable(ctx context.Context, cli *whatsmeow.Client, to types.JID) error {
 	if !known.IsEmpty() {
 		return nil
 	}
+	ctx, cancel := context.WithTimeout(ctx, s.conn.cfg.SendTimeout)
+	defer cancel()
 	found, err := cli.IsOnWhatsApp(ctx, []string{"+" + to.User})
 	if err != nil {
 		return classify(whatsmeow.SendResponse{}, fmt.Errorf("look up %s: %w", to, err))
@@ -77,10 +198,11 @@ func sentMessage(cli *whatsmeow.Client, to types.JID, message *waE2E.Message, re
 		MessageTimestamp: resp.Timestamp.Unix(),
 		IsGroup:          to.Server == types.GroupServer,
 	}
-	if m.IsGroup {
+	switch to.Server {
+	case types.GroupServer, types.BroadcastServer, types.NewsletterServer:
 		chat := to.String()
 		m.KeyRemoteJID = &chat
-	} else {
+	default:
 		m.KeyRemoteJID, m.KeyLID = phoneAndLID(to, types.EmptyJID, addressBook(cli.Store))
 	}
 	return m

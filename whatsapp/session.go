@@ -45,6 +45,8 @@ type Session struct {
 
 	reading sync.Mutex // held while a piece of history is read
 
+	shared shared // uploads that many messages use
+
 	mu      sync.Mutex
 	cli     *whatsmeow.Client // nil until the first dial of an unpaired instance
 	life    context.Context   // of the connection

@@ -1,0 +1,250 @@
+package event
+
+import (
+	"fmt"
+	"math"
+	"net/url"
+	"strings"
+	"unicode/utf8"
+)
+
+// Limits of what a message may hold. WhatsApp's clients have the same or
+// narrower ones.
+const (
+	MaxText        = 65536 // characters of a text, a caption or a description
+	maxName        = 255   // characters of a name, a title or a question
+	maxContacts    = 100   // contacts in one message
+	minPollOptions = 2
+	maxPollOptions = 12
+	maxPollOption  = 100     // characters of an answer
+	maxVCard       = 1 << 16 // bytes
+	maxReaction    = 32      // bytes: one emoji with all its modifiers
+	maxStatusFont  = 10
+)
+
+// TextContent is a plain text.
+type TextContent struct {
+	Text string `json:"text" strict:"required"`
+}
+
+// Content implements [Payload].
+func (t *TextContent) Content() (Content, error) {
+	return Content{Text: t}, checkText("text", t.Text, 1, MaxText)
+}
+
+// LinkContent is a link with its preview.
+type LinkContent struct {
+	Link         string `json:"link" strict:"required"`
+	Title        string `json:"title"`
+	Description  string `json:"description"`
+	ThumbnailURL string `json:"thumbnailUrl"` // an image
+}
+
+// Content implements [Payload].
+func (l *LinkContent) Content() (Content, error) {
+	return Content{Link: l}, firstError(
+		checkURL("link", l.Link),
+		checkText("title", l.Title, 0, maxName),
+		checkText("description", l.Description, 0, MaxText),
+		optional(l.ThumbnailURL, checkURL("thumbnailUrl", l.ThumbnailURL)),
+	)
+}
+
+// ContactContent is one contact. VCard goes out as it is; else a card is made
+// of the other fields.
+type ContactContent struct {
+	FullName     string `json:"fullName" strict:"required"`
+	PhoneNumber  string `json:"phoneNumber"`
+	WUID         string `json:"wuid"` // the JID, where it is not the number's
+	VCard        string `json:"vcard"`
+	Organization string `json:"organization"`
+}
+
+// Content implements [Payload].
+func (c *ContactContent) Content() (Content, error) {
+	return Content{Contacts: []ContactContent{*c}}, c.check("")
+}
+
+// Contacts is the content of a message with several contacts.
+func Contacts(all []ContactContent) (Content, error) {
+	if n := len(all); n < 1 || n > maxContacts {
+		return Content{}, fmt.Errorf("%w: contactMessage must have 1 to %d contacts", ErrContent, maxContacts)
+	}
+	for i, c := range all {
+		if err := c.check(fmt.Sprintf("contactMessage[%d].", i)); err != nil {
+			return Content{}, err
+		}
+	}
+	return Content{Contacts: all}, nil
+}
+
+func (c *ContactContent) check(prefix string) error {
+	if c.PhoneNumber == "" && c.WUID == "" && c.VCard == "" {
+		return fmt.Errorf("%w: %sphoneNumber, wuid or vcard must be given", ErrContent, prefix)
+	}
+	if len(c.VCard) > maxVCard {
+		return fmt.Errorf("%w: %svcard has %d bytes, at most %d are allowed", ErrContent, prefix, len(c.VCard), maxVCard)
+	}
+	if c.VCard != "" && !strings.HasPrefix(strings.ToUpper(strings.TrimSpace(c.VCard)), "BEGIN:VCARD") {
+		return fmt.Errorf("%w: %svcard must begin with BEGIN:VCARD", ErrContent, prefix)
+	}
+	return firstError(
+		checkText(prefix+"fullName", c.FullName, 1, maxName),
+		checkText(prefix+"organization", c.Organization, 0, maxName),
+		optional(c.PhoneNumber, checkPhone(prefix+"phoneNumber", c.PhoneNumber)),
+		optional(c.WUID, checkPhone(prefix+"wuid", c.WUID)),
+	)
+}
+
+// LocationContent is a place, in degrees.
+type LocationContent struct {
+	Latitude  float64 `json:"latitude" strict:"required"`
+	Longitude float64 `json:"longitude" strict:"required"`
+	Name      string  `json:"name"`
+	Address   string  `json:"address"`
+	URL       string  `json:"url"`
+}
+
+// Content implements [Payload].
+func (l *LocationContent) Content() (Content, error) {
+	return Content{Location: l}, firstError(
+		checkDegrees("latitude", l.Latitude, 90),
+		checkDegrees("longitude", l.Longitude, 180),
+		checkText("name", l.Name, 0, maxName),
+		checkText("address", l.Address, 0, MaxText),
+		optional(l.URL, checkURL("url", l.URL)),
+	)
+}
+
+// ReactionContent is a reaction to a message; an empty one takes it back.
+type ReactionContent struct {
+	Key      MessageKey `json:"key" strict:"required"`
+	Reaction string     `json:"reaction" strict:"required"`
+}
+
+// Content implements [Payload].
+func (r *ReactionContent) Content() (Content, error) {
+	if len(r.Reaction) > maxReaction {
+		return Content{}, fmt.Errorf("%w: reaction must be one emoji, or empty to take it back", ErrContent)
+	}
+	return Content{Reaction: r}, r.Key.check("key")
+}
+
+// PollContent is a question with answers to choose from.
+type PollContent struct {
+	Name            string   `json:"name" strict:"required"`
+	Options         []string `json:"options" strict:"required"`
+	SelectableCount int      `json:"selectableCount"` // how many may be chosen; 0: any number
+}
+
+// Content implements [Payload].
+func (p *PollContent) Content() (Content, error) {
+	if n := len(p.Options); n < minPollOptions || n > maxPollOptions {
+		return Content{}, fmt.Errorf("%w: options must have %d to %d answers", ErrContent, minPollOptions, maxPollOptions)
+	}
+	seen := map[string]bool{}
+	for i, o := range p.Options {
+		name := fmt.Sprintf("options[%d]", i)
+		if err := checkText(name, o, 1, maxPollOption); err != nil {
+			return Content{}, err
+		}
+		if seen[o] {
+			return Content{}, fmt.Errorf("%w: %s is given twice", ErrContent, name)
+		}
+		seen[o] = true
+	}
+	if p.SelectableCount < 0 || p.SelectableCount > len(p.Options) {
+		return Content{}, fmt.Errorf("%w: selectableCount must be 0 to %d", ErrContent, len(p.Options))
+	}
+	return Content{Poll: p}, checkText("name", p.Name, 1, maxName)
+}
+
+// StatusContent is a text for the account's status, which its contacts see
+// for 24 hours.
+type StatusContent struct {
+	Text            string `json:"text" strict:"required"`
+	BackgroundColor string `json:"backgroundColor"` // #rrggbb; empty: the client's choice
+	Font            int    `json:"font"`            // 0 to 10, WhatsApp's fonts
+}
+
+// Content implements [Payload].
+func (s *StatusContent) Content() (Content, error) {
+	if _, err := s.Background(); err != nil {
+		return Content{}, err
+	}
+	if s.Font < 0 || s.Font > maxStatusFont {
+		return Content{}, fmt.Errorf("%w: font must be 0 to %d", ErrContent, maxStatusFont)
+	}
+	return Content{Status: s}, checkText("text", s.Text, 1, MaxText)
+}
+
+// Background is the background as 0xAARRGGBB, opaque; 0 when none was given.
+func (s *StatusContent) Background() (uint32, error) {
+	if s.BackgroundColor == "" {
+		return 0, nil
+	}
+	var argb uint32
+	if n, err := fmt.Sscanf(s.BackgroundColor, "#%06x", &argb); n != 1 || err != nil || len(s.BackgroundColor) != len("#rrggbb") {
+		return 0, fmt.Errorf("%w: backgroundColor must be like #1b5e20", ErrContent)
+	}
+	return 0xff000000 | argb, nil
+}
+
+// EditContent replaces the text, or the caption, of a message that the account
+// sent. WhatsApp allows it for about 15 minutes.
+type EditContent struct {
+	Original Original
+	Text     string
+}
+
+// Check tells what is wrong with the edit. Errors wrap ErrContent.
+func (e *EditContent) Check() error { return checkText("text", e.Text, 1, MaxText) }
+
+func checkText(name, text string, minimum, maximum int) error {
+	switch n := utf8.RuneCountInString(text); {
+	case n < minimum:
+		return fmt.Errorf("%w: %s must not be empty", ErrContent, name)
+	case n > maximum:
+		return fmt.Errorf("%w: %s has %d characters, at most %d are allowed", ErrContent, name, n, maximum)
+	}
+	return nil
+}
+
+func checkURL(name, raw string) error {
+	u, err := url.Parse(raw)
+	if err != nil || u.Scheme != "http" && u.Scheme != "https" || u.Host == "" || len(raw) > 2048 {
+		return fmt.Errorf("%w: %s must be an http or https URL of at most 2048 characters", ErrContent, name)
+	}
+	return nil
+}
+
+func checkPhone(name, text string) error {
+	if r, err := ParseRecipient(text); err != nil || !r.IsPhone() {
+		return fmt.Errorf("%w: %s must be a phone number of 7 to 15 digits", ErrContent, name)
+	}
+	return nil
+}
+
+func checkDegrees(name string, v float64, bound int) error {
+	if math.IsNaN(v) || math.Abs(v) > float64(bound) {
+		return fmt.Errorf("%w: %s must be between -%d and %d degrees", ErrContent, name, bound, bound)
+	}
+	return nil
+}
+
+// optional drops the error of a field that was not given.
+func optional(value string, err error) error {
+	if value == "" {
+		return nil
+	}
+	return err
+}
+
+func firstError(errs ...error) error {
+	for _, err := range errs {
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}

@@ -1,0 +1,156 @@
+package event
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+)
+
+// MediaKind is what a media file is sent as.
+type MediaKind string
+
+// The kinds of media.
+const (
+	MediaImage    MediaKind = "image"
+	MediaDocument MediaKind = "document"
+	MediaVideo    MediaKind = "video"
+	MediaAudio    MediaKind = "audio" // a piece of music
+	MediaPTV      MediaKind = "ptv"   // a round video note
+	MediaVoice    MediaKind = "voice" // a voice note
+	MediaSticker  MediaKind = "sticker"
+)
+
+// The kinds that mediatype names.
+func mediaTypes() []MediaKind {
+	return []MediaKind{MediaImage, MediaDocument, MediaVideo, MediaAudio, MediaPTV}
+}
+
+// Media is a media message. Exactly one of URL, UploadID and File says where
+// the bytes come from.
+type Media struct {
+	Kind     MediaKind
+	URL      string
+	UploadID string     // of a file that was uploaded before
+	File     *MediaFile // of this request
+
+	FileName string
+	Caption  string
+	MimeType string // what the caller says it is; checked against the bytes
+	ViewOnce bool
+
+	// Shared tells that many messages have this content, so that one upload
+	// may serve them all.
+	Shared bool
+}
+
+// MediaFile is a file on this machine that is about to be sent, with what was
+// found out about it.
+type MediaFile struct {
+	Path string // it is removed by whoever made it
+	MediaInfo
+}
+
+// MediaInfo is what a recipient's screen needs to know about a file before it
+// is downloaded. Zero values are unknown.
+type MediaInfo struct {
+	Kind      MediaKind `json:"kind"`
+	MimeType  string    `json:"mimetype"`
+	FileName  string    `json:"fileName,omitempty"`
+	Size      int64     `json:"size"` // bytes
+	Width     int       `json:"width,omitempty"`
+	Height    int       `json:"height,omitempty"`
+	Seconds   int       `json:"seconds,omitempty"`
+	Waveform  []byte    `json:"waveform,omitempty"`  // 64 volumes of 0 to 100
+	Thumbnail []byte    `json:"thumbnail,omitempty"` // JPEG
+	Animated  bool      `json:"animated,omitempty"`
+}
+
+// Uploaded is a file that lies encrypted at WhatsApp, and all that a message
+// needs to point to it. MediaKey opens it: it is a secret.
+type Uploaded struct {
+	MediaInfo
+	URL           string `json:"url"`
+	DirectPath    string `json:"directPath"`
+	MediaKey      []byte `json:"mediaKey"`
+	FileSHA256    []byte `json:"fileSha256"`
+	FileEncSHA256 []byte `json:"fileEncSha256"`
+	UploadedAt    Time   `json:"uploadedAt"`
+}
+
+// MediaContent is a file to be sent, given by its URL or by the id of an
+// earlier upload.
+type MediaContent struct {
+	Kind     MediaKind `json:"mediatype" strict:"required"`
+	URL      string    `json:"media"`
+	UploadID string    `json:"mediaUploadId"`
+	FileName string    `json:"fileName"`
+	Caption  string    `json:"caption"`
+	MimeType string    `json:"mimetype"`
+	ViewOnce bool      `json:"viewOnce"`
+}
+
+// Content implements [Payload].
+func (m *MediaContent) Content() (Content, error) {
+	c := Content{Media: &Media{
+		Kind: m.Kind, URL: m.URL, UploadID: m.UploadID,
+		FileName: m.FileName, Caption: m.Caption, MimeType: m.MimeType, ViewOnce: m.ViewOnce,
+	}}
+	return c, firstError(oneSource("media", m.URL, m.UploadID), c.Media.Check())
+}
+
+// AudioContent is a voice note.
+type AudioContent struct {
+	URL      string `json:"audio"`
+	UploadID string `json:"mediaUploadId"`
+	ViewOnce bool   `json:"viewOnce"`
+}
+
+// Content implements [Payload].
+func (a *AudioContent) Content() (Content, error) {
+	c := Content{Media: &Media{Kind: MediaVoice, URL: a.URL, UploadID: a.UploadID, ViewOnce: a.ViewOnce}}
+	return c, oneSource("audio", a.URL, a.UploadID)
+}
+
+// StickerContent is a sticker: a WebP image.
+type StickerContent struct {
+	URL      string `json:"sticker"`
+	UploadID string `json:"mediaUploadId"`
+}
+
+// Content implements [Payload].
+func (s *StickerContent) Content() (Content, error) {
+	return Content{Media: &Media{Kind: MediaSticker, URL: s.URL, UploadID: s.UploadID}}, oneSource("sticker", s.URL, s.UploadID)
+}
+
+// Check tells what is wrong with everything but the source of m. Errors wrap
+// ErrContent.
+func (m *Media) Check() error {
+	if !slices.Contains(mediaTypes(), m.Kind) {
+		return fmt.Errorf("%w: mediatype %q is not one of: image, document, video, audio, ptv", ErrContent, m.Kind)
+	}
+	if m.ViewOnce && m.Kind != MediaImage && m.Kind != MediaVideo {
+		return fmt.Errorf("%w: viewOnce is for images, videos and voice notes", ErrContent)
+	}
+	if m.Caption != "" && (m.Kind == MediaAudio || m.Kind == MediaPTV) {
+		return fmt.Errorf("%w: caption is for images, videos and documents", ErrContent)
+	}
+	return firstError(
+		checkText("fileName", m.FileName, 0, maxName),
+		checkText("caption", m.Caption, 0, MaxText),
+		optional(m.MimeType, checkMIME(m.MimeType)),
+	)
+}
+
+func oneSource(name, rawURL, uploadID string) error {
+	if (rawURL == "") == (uploadID == "") {
+		return fmt.Errorf("%w: exactly one of %s and mediaUploadId must be given", ErrContent, name)
+	}
+	return optional(rawURL, checkURL(name, rawURL))
+}
+
+func checkMIME(kind string) error {
+	if major, minor, ok := strings.Cut(kind, "/"); !ok || major == "" || minor == "" || len(kind) > 127 {
+		return fmt.Errorf("%w: mimetype must be like image/jpeg", ErrContent)
+	}
+	return nil
+}

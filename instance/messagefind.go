@@ -1,0 +1,45 @@
+package instance
+
+import (
+	"errors"
+	"fmt"
+
+	"postern/event"
+	"postern/store"
+)
+
+// ErrNoMessage: no such message is stored for the instance.
+var ErrNoMessage = errors.New("message not found")
+
+// Message returns a stored message by its internal id. Errors: ErrNoMessage.
+func (r *Registry) Message(instance, id int64) (m event.Message, err error) {
+	err = r.cfg.Store.View(func(tx *store.Tx) error {
+		m, err = message(tx, instance, id)
+		return err
+	})
+	return m, noMessage(err)
+}
+
+// MessageByKey returns a stored message by WhatsApp's id; when several chats
+// have one of that id, the account's own counts. Errors: ErrNoMessage.
+func (r *Registry) MessageByKey(instance int64, keyID string) (m event.Message, err error) {
+	err = r.cfg.Store.View(func(tx *store.Tx) error {
+		id, err := findMessage(tx, instance, keyID)
+		if err == nil && id == 0 {
+			err = fmt.Errorf("%w: %q", ErrNoMessage, keyID)
+		}
+		if err != nil {
+			return err
+		}
+		m, err = message(tx, instance, id)
+		return err
+	})
+	return m, noMessage(err)
+}
+
+func noMessage(err error) error {
+	if errors.Is(err, ErrNotFound) {
+		return fmt.Errorf("%w: %w", ErrNoMessage, err)
+	}
+	return err
+}

@@ -1,0 +1,218 @@
+package whatsapp
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"sync"
+	"time"
+
+	"go.mau.fi/whatsmeow"
+	"go.mau.fi/whatsmeow/proto/waE2E"
+
+	"postern/event"
+)
+
+// Media finds the bytes of media messages. Its methods may be called from any
+// goroutine, and an error of theirs is a certain failure: nothing was sent.
+type Media interface {
+	// Open returns what a message consists of: either a file that is to be
+	// uploaded, with a function that removes it, or an upload made before.
+	Open(ctx context.Context, instance int64, m *event.Media) (MediaSource, error)
+	// Preview fetches an image and makes a thumbnail of it.
+	Preview(ctx context.Context, url string) (event.MediaInfo, error)
+}
+
+// MediaSource is a file, or an upload of it. Exactly one is set.
+type MediaSource struct {
+	File     *event.MediaFile
+	Uploaded *event.Uploaded
+	Close    func() // never nil; removes what was made for this send alone
+}
+
+// Uploads of batch contents are used again for sharedFor: WhatsApp keeps files
+// for weeks, but what lies behind a URL may change.
+const (
+	sharedFor   = 30 * time.Minute
+	maxSharings = 64
+)
+
+// shared remembers the uploads of one session that many messages use.
+type shared struct {
+	mu  sync.Mutex
+	all map[event.Media]event.Uploaded
+}
+
+func (s *shared) get(m event.Media) (event.Uploaded, bool) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	u, ok := s.all[m]
+	return u, ok && time.Since(u.UploadedAt.Time) < sharedFor
+}
+
+func (s *shared) put(m event.Media, u event.Uploaded) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.all == nil || len(s.all) >= maxSharings {
+		s.all = map[event.Media]event.Uploaded{}
+	}
+	s.all[m] = u
+}
+
+// Upload encrypts a file and brings it to WhatsApp, streaming: neither the
+// file nor its encrypted form is ever in memory as a whole. Errors wrap
+// [event.ErrNotConnected] or [event.ErrSendRefused].
+func (s *Session) Upload(ctx context.Context, f event.MediaFile) (event.Uploaded, error) {
+	if !s.Online() {
+		return event.Uploaded{}, event.ErrNotConnected
+	}
+	plain, err := os.Open(f.Path)
+	if err != nil {
+		return event.Uploaded{}, fmt.Errorf("%w: %w", event.ErrSendRefused, err)
+	}
+	defer func() { _ = plain.Close() }()
+	ctx, cancel := context.WithTimeout(ctx, s.conn.cfg.UploadTimeout)
+	defer cancel()
+	resp, err := s.client().UploadReader(ctx, plain, nil, uploadType(f.Kind))
+	switch {
+	case err != nil && lostConnection(err):
+		return event.Uploaded{}, fmt.Errorf("%w: upload: %w", event.ErrNotConnected, err)
+	case err != nil:
+		return event.Uploaded{}, fmt.Errorf("%w: upload: %w", event.ErrSendRefused, err)
+	}
+	f.Size = int64(resp.FileLength) //nolint:gosec // the size of a file
+	return event.Uploaded{
+		MediaInfo: f.MediaInfo, URL: resp.URL, DirectPath: resp.DirectPath, MediaKey: resp.MediaKey,
+		FileSHA256: resp.FileSHA256, FileEncSHA256: resp.FileEncSHA256, UploadedAt: event.At(time.Now()),
+	}, nil
+}
+
+func uploadType(k event.MediaKind) whatsmeow.MediaType {
+	switch k {
+	case event.MediaImage, event.MediaSticker:
+		return whatsmeow.MediaImage
+	case event.MediaVideo, event.MediaPTV:
+		return whatsmeow.MediaVideo
+	case event.MediaAudio, event.MediaVoice:
+		return whatsmeow.MediaAudio
+	default:
+		return whatsmeow.MediaDocument
+	}
+}
+
+// composeMedia brings the file to WhatsApp, unless it is there, and builds the
+// message that points to it.
+func (s *Session) composeMedia(ctx context.Context, m *event.Media) (*waE2E.Message, error) {
+	u, err := s.uploaded(ctx, m)
+	if err != nil {
+		return nil, err
+	}
+	return mediaMessage(m, u)
+}
+
+func (s *Session) uploaded(ctx context.Context, m *event.Media) (event.Uploaded, error) {
+	if u, ok := s.shared.get(*m); m.Shared && ok {
+		return u, nil
+	}
+	if s.conn.cfg.Media == nil {
+		return event.Uploaded{}, errors.New("media cannot be sent: no source of files is configured")
+	}
+	source, err := s.conn.cfg.Media.Open(ctx, s.instance, m)
+	if err != nil {
+		return event.Uploaded{}, err
+	}
+	defer source.Close()
+	if source.Uploaded != nil {
+		return *source.Uploaded, nil
+	}
+	u, err := s.Upload(ctx, *source.File)
+	if err == nil && m.Shared {
+		s.shared.put(*m, u)
+	}
+	return u, err
+}
+
+// mediaMessage builds the message of a file that lies at WhatsApp.
+func mediaMessage(m *event.Media, u event.Uploaded) (*waE2E.Message, error) {
+	length, at := uint64(max(0, u.Size)), u.UploadedAt.Unix()
+	switch m.Kind {
+	case event.MediaImage:
+		return viewOnce(m, &waE2E.Message{ImageMessage: &waE2E.ImageMessage{
+			URL: &u.URL, DirectPath: &u.DirectPath, MediaKey: u.MediaKey, FileSHA256: u.FileSHA256,
+			FileEncSHA256: u.FileEncSHA256, FileLength: &length, MediaKeyTimestamp: &at, Mimetype: &u.MimeType,
+			Caption: optionalText(m.Caption), Width: uint32Of(u.Width), Height: uint32Of(u.Height),
+			JPEGThumbnail: u.Thumbnail, ViewOnce: onlyTrue(m.ViewOnce),
+		}}), nil
+	case event.MediaVideo:
+		v := videoMessage(u)
+		v.Caption, v.ViewOnce = optionalText(m.Caption), onlyTrue(m.ViewOnce)
+		return viewOnce(m, &waE2E.Message{VideoMessage: v}), nil
+	case event.MediaPTV:
+		return &waE2E.Message{PtvMessage: videoMessage(u)}, nil
+	case event.MediaAudio, event.MediaVoice:
+		return viewOnce(m, &waE2E.Message{AudioMessage: &waE2E.AudioMessage{
+			URL: &u.URL, DirectPath: &u.DirectPath, MediaKey: u.MediaKey, FileSHA256: u.FileSHA256,
+			FileEncSHA256: u.FileEncSHA256, FileLength: &length, MediaKeyTimestamp: &at, Mimetype: &u.MimeType,
+			Seconds: uint32Of(u.Seconds), PTT: onlyTrue(m.Kind == event.MediaVoice), Waveform: u.Waveform,
+			ViewOnce: onlyTrue(m.ViewOnce),
+		}}), nil
+	case event.MediaSticker:
+		return &waE2E.Message{StickerMessage: &waE2E.StickerMessage{
+			URL: &u.URL, DirectPath: &u.DirectPath, MediaKey: u.MediaKey, FileSHA256: u.FileSHA256,
+			FileEncSHA256: u.FileEncSHA256, FileLength: &length, MediaKeyTimestamp: &at, Mimetype: &u.MimeType,
+			Width: uint32Of(u.Width), Height: uint32Of(u.Height), IsAnimated: onlyTrue(u.Animated),
+		}}, nil
+	case event.MediaDocument:
+		return documentMessage(m, u), nil
+	}
+	return nil, fmt.Errorf("a file cannot be sent as %q", m.Kind)
+}
+
+func videoMessage(u event.Uploaded) *waE2E.VideoMessage {
+	length, at := uint64(max(0, u.Size)), u.UploadedAt.Unix()
+	return &waE2E.VideoMessage{
+		URL: &u.URL, DirectPath: &u.DirectPath, MediaKey: u.MediaKey, FileSHA256: u.FileSHA256,
+		FileEncSHA256: u.FileEncSHA256, FileLength: &length, MediaKeyTimestamp: &at, Mimetype: &u.MimeType,
+		Seconds: uint32Of(u.Seconds), Width: uint32Of(u.Width), Height: uint32Of(u.Height), JPEGThumbnail: u.Thumbnail,
+	}
+}
+
+// documentMessage wraps a document that has a caption: WhatsApp's clients show
+// none without the wrapper.
+func documentMessage(m *event.Media, u event.Uploaded) *waE2E.Message {
+	length, at := uint64(max(0, u.Size)), u.UploadedAt.Unix()
+	name := m.FileName
+	if name == "" {
+		name = u.FileName
+	}
+	doc := &waE2E.Message{DocumentMessage: &waE2E.DocumentMessage{
+		URL: &u.URL, DirectPath: &u.DirectPath, MediaKey: u.MediaKey, FileSHA256: u.FileSHA256,
+		FileEncSHA256: u.FileEncSHA256, FileLength: &length, MediaKeyTimestamp: &at, Mimetype: &u.MimeType,
+		FileName: optionalText(name), Title: optionalText(name), Caption: optionalText(m.Caption), JPEGThumbnail: u.Thumbnail,
+	}}
+	if m.Caption == "" {
+		return doc
+	}
+	return &waE2E.Message{DocumentWithCaptionMessage: &waE2E.FutureProofMessage{Message: doc}}
+}
+
+// viewOnce wraps a message that may be opened once. Voice notes have a wrapper
+// of their own.
+func viewOnce(m *event.Media, inner *waE2E.Message) *waE2E.Message {
+	switch {
+	case !m.ViewOnce:
+		return inner
+	case m.Kind == event.MediaVoice:
+		return &waE2E.Message{ViewOnceMessageV2Extension: &waE2E.FutureProofMessage{Message: inner}}
+	}
+	return &waE2E.Message{ViewOnceMessageV2: &waE2E.FutureProofMessage{Message: inner}}
+}
+
+// onlyTrue leaves out what is false.
+func onlyTrue(b bool) *bool {
+	if !b {
+		return nil
+	}
+	return &b
+}
