@@ -10,13 +10,22 @@ import (
 
 // Schedule is when a batch may send: once (NONE), or every day at the same
 // wall time (DAILY).
+//
+// A wall time that a change of the clock skips or repeats has one rule: an edge
+// of a window is the first instant at which the clock shows its time or a later
+// one. So a skipped edge lies where the clock jumps, a repeated one where its
+// time comes for the first time, and a window that lies wholly in what was
+// skipped does not exist on that day. The first window alone is given as
+// instants and keeps them.
 type Schedule struct {
 	start, end time.Time // the first window, in the schedule's zone
 	daily      bool
 }
 
 // ParseSchedule reads the schedule of a creation request; zone is used when it
-// names none. null gives nil.
+// names none. null gives nil. Edges are cut to milliseconds, as the time of
+// every commit is: else a clock read before a commit and the commit itself
+// could disagree on whether a window is open.
 func ParseSchedule(raw json.RawMessage, zone *time.Location) (*Schedule, error) {
 	if len(raw) == 0 || string(raw) == "null" {
 		return nil, nil
@@ -32,65 +41,127 @@ func ParseSchedule(raw json.RawMessage, zone *time.Location) (*Schedule, error) 
 	if err := dec.Decode(&in); err != nil {
 		return nil, fmt.Errorf("schedule: %w", err)
 	}
+	if in.WindowStartAt.IsZero() || in.WindowEndAt.IsZero() {
+		return nil, errors.New("schedule: windowStartAt and windowEndAt are required")
+	}
+	if in.Recurrence != "DAILY" && in.Recurrence != "NONE" {
+		return nil, fmt.Errorf("schedule.recurrence: %q is not one of NONE, DAILY", in.Recurrence)
+	}
 	if in.Timezone != "" {
 		var err error
-		if zone, err = time.LoadLocation(in.Timezone); err != nil {
+		// "Local" would mean another zone on another machine.
+		if zone, err = time.LoadLocation(in.Timezone); err != nil || in.Timezone == "Local" {
 			return nil, fmt.Errorf("schedule.timezone: %q is not a known zone", in.Timezone)
 		}
 	}
-	s := &Schedule{start: in.WindowStartAt.In(zone), end: in.WindowEndAt.In(zone), daily: in.Recurrence == "DAILY"}
-	switch {
-	case in.WindowStartAt.IsZero() || in.WindowEndAt.IsZero():
-		return nil, errors.New("schedule: windowStartAt and windowEndAt are required")
-	case !s.end.After(s.start):
-		return nil, errors.New("schedule.windowEndAt must be after windowStartAt")
-	case in.Recurrence != "DAILY" && in.Recurrence != "NONE":
-		return nil, fmt.Errorf("schedule.recurrence: %q is not one of NONE, DAILY", in.Recurrence)
-	case s.daily && s.end.Sub(s.start) > 24*time.Hour:
-		return nil, errors.New("schedule: a DAILY window is at most 24 hours long")
+	s := &Schedule{
+		start: in.WindowStartAt.Truncate(time.Millisecond).In(zone),
+		end:   in.WindowEndAt.Truncate(time.Millisecond).In(zone),
+		daily: in.Recurrence == "DAILY",
+	}
+	if err := s.check(); err != nil {
+		return nil, err
 	}
 	return s, nil
 }
 
-// At tells where the schedule stands at now. While open, until is when the
-// window ends; while shut, when the next one opens; spent has none. A nil
-// schedule is open without end.
-func (s *Schedule) At(now time.Time) (w Window, until time.Time) {
-	if s == nil {
-		return WindowOpen, time.Time{}
+func (s *Schedule) check() error {
+	const day = 24 * time.Hour
+	length := clock(s.end).Sub(clock(s.start))
+	switch {
+	case s.start.UTC().Year() < 1 || s.end.UTC().Year() > 9999:
+		return errors.New("schedule: windowStartAt and windowEndAt must lie in the years 1 to 9999 of UTC")
+	case !s.end.After(s.start):
+		return errors.New("schedule.windowEndAt must be after windowStartAt")
+	// A day on which the clock changes has 23 or 25 hours.
+	case s.daily && length > day && s.end.Sub(s.start) > day:
+		return errors.New("schedule: a DAILY window is at most 24 hours long")
+	case s.daily && length <= 0:
+		return fmt.Errorf("schedule: by the clock of %s the window ends at %s, not after its start at %s, and cannot repeat DAILY",
+			s.start.Location(), s.end.Format("15:04:05.999"), s.start.Format("15:04:05.999"))
 	}
-	if !s.daily {
-		return s.first(now)
-	}
-	now = now.In(s.start.Location())
-	// A window may cross midnight, and a skipped hour may swallow one.
-	for day := max(0, s.daysTo(now)-2); ; day++ {
-		opens, ends := s.window(day)
-		if ends.After(now) && ends.After(opens) {
-			if opens.After(now) {
-				return WindowShut, opens
-			}
-			return WindowOpen, ends
-		}
-	}
+	return nil
 }
 
-func (s *Schedule) first(now time.Time) (Window, time.Time) {
+// At tells where the schedule stands at now. While open, until is when the
+// window ends, and zero when it never does; while shut, when the next one
+// opens; spent has none. A window holds its start and not its end. A nil
+// schedule is open without end.
+func (s *Schedule) At(now time.Time) (w Window, until time.Time) {
 	switch {
+	case s == nil:
+		return WindowOpen, time.Time{}
 	case now.Before(s.start):
 		return WindowShut, s.start
+	case s.daily:
+		return s.dailyAt(now)
 	case now.Before(s.end):
 		return WindowOpen, s.end
 	}
 	return WindowSpent, time.Time{}
 }
 
-// window returns the occurrence so many days after the first one, at the same
-// wall times.
-func (s *Schedule) window(days int) (opens, ends time.Time) {
-	return s.start.AddDate(0, 0, days), s.end.AddDate(0, 0, days)
+// dailyAt is At once the first window has opened.
+func (s *Schedule) dailyAt(now time.Time) (Window, time.Time) {
+	if clock(s.end).Sub(clock(s.start)) >= 24*time.Hour {
+		return WindowOpen, time.Time{} // each window begins where the last one ends
+	}
+	// The window of the day before may cross midnight.
+	for day := max(0, s.daysTo(now)-2); ; day++ {
+		opens, ends := s.window(day)
+		switch {
+		case !ends.After(now) || !ends.After(opens):
+			continue // over, or skipped by the clock
+		case now.Before(opens):
+			return WindowShut, opens
+		}
+		// The first window may end in the second run of a repeated hour.
+		if next, later := s.window(day + 1); !next.After(ends) {
+			ends = later
+		}
+		return WindowOpen, ends
+	}
 }
 
+// window returns the occurrence so many days after the first one.
+func (s *Schedule) window(days int) (opens, ends time.Time) {
+	if days == 0 {
+		return s.start, s.end
+	}
+	zone := s.start.Location()
+	return shows(clock(s.start).AddDate(0, 0, days), zone), shows(clock(s.end).AddDate(0, 0, days), zone)
+}
+
+// daysTo counts the whole days between the first opening and now, in seconds: a
+// time.Duration ends after 292 years.
 func (s *Schedule) daysTo(now time.Time) int {
-	return int(now.Sub(s.start) / (24 * time.Hour))
+	const day = 24 * 60 * 60
+	return int((clock(now.In(s.start.Location())).Unix() - clock(s.start).Unix()) / day)
+}
+
+// clock returns what the clock of t's zone shows at t, as if it were UTC: there
+// a day always has 24 hours.
+func clock(t time.Time) time.Time {
+	_, offset := t.Zone()
+	return t.UTC().Add(time.Duration(offset) * time.Second)
+}
+
+// shows returns the first instant at which the clock of zone shows wall or
+// later. time.Date will not do: for a wall time that is skipped or repeated it
+// picks either side, by where on Earth the zone lies.
+func shows(wall time.Time, zone *time.Location) time.Time {
+	const farthest = 26 * time.Hour // no clock is more ahead of UTC
+	t := wall.Add(-farthest).In(zone)
+	for {
+		_, offset := t.Zone()
+		_, changes := t.ZoneBounds()
+		at := wall.Add(-time.Duration(offset) * time.Second).In(zone)
+		if changes.IsZero() || at.Before(changes) {
+			if at.Before(t) {
+				return t // the clock jumped over wall
+			}
+			return at
+		}
+		t = changes
+	}
 }
