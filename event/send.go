@@ -20,6 +20,10 @@ var (
 	ErrOutcomeUnknown = errors.New("outcome of the send is unknown")
 )
 
+// ErrRefused: WhatsApp, or a rule that it would apply, refused what was asked
+// of it; nothing changed.
+var ErrRefused = errors.New("WhatsApp refused")
+
 // ErrRecipient is wrapped by every error of ParseRecipient.
 var ErrRecipient = errors.New("invalid recipient")
 

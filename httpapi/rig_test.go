@@ -108,6 +108,8 @@ func (r *rig) instance(name string) (token string) {
 
 // line is the one scripted session of a rig: WhatsApp as far as the API sees it.
 type line struct {
+	instance.Account // nil: what no test of this package asks for
+
 	report  func(context.Context, event.Fact) error
 	paired  atomic.Bool
 	online  atomic.Bool

@@ -258,6 +258,8 @@ func (n *network) session(id int64) *session {
 // session is a second implementation of Session. Like the real one its calls
 // exclude each other, and Disconnect waits for what is being reported.
 type session struct {
+	Account // nil: what no test of this package asks for
+
 	net    *network
 	id     int64
 	report func(context.Context, event.Fact) error

@@ -41,6 +41,8 @@ type Session interface {
 	// Forget unlinks on this side only.
 	Forget(ctx context.Context) error
 	Disconnect()
+
+	Account
 }
 
 // Errors of the supervisor.

@@ -1,0 +1,52 @@
+package instance
+
+import (
+	"context"
+	"fmt"
+
+	"postern/event"
+)
+
+// Account is what a connected session can do besides connecting and sending
+// messages. Every error of its methods wraps one of [event.ErrNotConnected],
+// [event.ErrRefused] and [event.ErrOutcomeUnknown], or one that the method
+// names.
+type Account interface {
+	Files
+	Chats
+	Groups
+	Channels
+	Labels
+}
+
+// Files brings files to WhatsApp and back.
+type Files interface {
+	// Upload encrypts a file and brings it to WhatsApp.
+	Upload(ctx context.Context, f event.MediaFile) (event.Uploaded, error)
+}
+
+// Chats is what the account does to its chats and to the people in them.
+type Chats interface{}
+
+// Groups is what the account does in groups.
+type Groups interface{}
+
+// Channels is what the account does with newsletters, which WhatsApp's
+// clients call channels.
+type Channels interface{}
+
+// Labels is what a business account does with labels.
+type Labels interface{}
+
+// Account returns the session of an instance that is connected now. Errors:
+// ErrNotFound, event.ErrNotConnected.
+func (s *Supervisor) Account(ctx context.Context, id int64) (Account, error) {
+	k, err := s.keeper(ctx, id)
+	if err != nil {
+		return nil, err
+	}
+	if !k.session.Online() {
+		return nil, fmt.Errorf("instance %d: %w", id, event.ErrNotConnected)
+	}
+	return k.session, nil
+}
