@@ -39,6 +39,13 @@ func aliases() []alias {
 		{[]string{"PUT"}, "/webhook/set/{i}", "/instance/{i}/webhook"},
 		{[]string{"GET"}, "/webhook/find/{i}", "/instance/{i}/webhook"},
 		{[]string{"POST"}, "/message/sendText/{i}", "/instance/{i}/send/text"},
+		{[]string{"POST"}, "/message/sendLink/{i}", "/instance/{i}/send/link"},
+		{[]string{"POST"}, "/message/sendMedia/{i}", "/instance/{i}/send/media"},
+		{[]string{"POST"}, "/instance/{i}/send/ppt", "/instance/{i}/send/ptt"},
+		{[]string{"POST"}, "/message/sendWhatsAppAudio/{i}", "/instance/{i}/send/ptt"},
+		{[]string{"POST"}, "/message/sendContact/{i}", "/instance/{i}/send/contact"},
+		{[]string{"POST"}, "/message/sendLocation/{i}", "/instance/{i}/send/location"},
+		{[]string{"POST"}, "/message/sendReaction/{i}", "/instance/{i}/send/reaction"},
 		{[]string{"POST"}, "/message/batches/{id}/resume", "/message/batches/{id}/start"},
 	}
 }

@@ -42,6 +42,14 @@ func routes() []route {
 		{"POST", "/instance/{i}/webhook/test", instanceBearer, (*api).tryWebhook},
 
 		{"POST", "/instance/{i}/send/text", instanceBearer, send[sendTextRequest]},
+		{"POST", "/instance/{i}/send/link", instanceBearer, send[sendLinkRequest]},
+		{"POST", "/instance/{i}/send/media", instanceBearer, send[sendMediaRequest]},
+		{"POST", "/instance/{i}/send/ptt", instanceBearer, send[sendVoiceRequest]},
+		{"POST", "/instance/{i}/send/contact", instanceBearer, send[sendContactRequest]},
+		{"POST", "/instance/{i}/send/location", instanceBearer, send[sendLocationRequest]},
+		{"POST", "/instance/{i}/send/reaction", instanceBearer, send[sendReactionRequest]},
+		{"POST", "/instance/{i}/send/sticker", instanceBearer, send[sendStickerRequest]},
+		{"POST", "/instance/{i}/send/poll", instanceBearer, send[sendPollRequest]},
 
 		{"POST", "/message/batches", userBearer, (*api).createBatch},
 		{"GET", "/message/batches", userBearer, (*api).listBatchesByQuery},
