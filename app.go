@@ -54,7 +54,7 @@ type app struct {
 
 // buckets are the buckets of the data file, but for the store's own.
 func buckets() []store.Bucket {
-	return slices.Concat(instance.Buckets(), device.Buckets(), batch.Buckets())
+	return slices.Concat(instance.Buckets(), device.Buckets(), batch.Buckets(), httpapi.Buckets())
 }
 
 // start brings everything up, from the file to the listener, and returns when
@@ -179,7 +179,10 @@ func (a *app) startInstances(ctx context.Context) error {
 		CheckURL:     dispatch.Guard{DenyPrivate: a.cfg.Webhook.DenyPrivate}.CheckURL,
 		SaveMessages: a.cfg.Database.SaveNewMessage, SaveUpdates: a.cfg.Database.SaveMessageUpdate,
 		SaveContacts: a.cfg.Database.SaveContacts, GlobalURL: a.globalURL(),
-		Forget: devices.DeleteTx, Logger: a.log,
+		Forget: func(tx *store.Tx, id int64) error {
+			return errors.Join(devices.DeleteTx(tx, id), httpapi.ForgetInstance(tx, id))
+		},
+		Logger: a.log,
 	})
 	if err != nil {
 		return err
@@ -288,6 +291,9 @@ func (a *app) serve(listener net.Listener) error {
 	if err != nil {
 		return err
 	}
+	keys := httpapi.NewKeyPruner(a.store, a.log)
+	keys.Start()
+	a.stops.push("idempotency keys", keys.Stop)
 	srv := httpapi.NewServer(handler, a.log)
 	listener = netutil.LimitListener(listener, maxConnections)
 	a.url = "http://" + listener.Addr().String()

@@ -165,6 +165,11 @@ type CreateRequest struct {
 	AutoResume         *bool           // nil means true
 	Schedule           json.RawMessage // null or empty: none
 	ExternalAttributes json.RawMessage // an object; null or empty: none
+
+	// InCommit, when set, is called with the new batch in the commit that makes
+	// it visible, so that what it writes exists if and only if the batch does.
+	// Like every store closure it may run twice; its error refuses the batch.
+	InCommit func(tx *store.Tx, created View) error
 }
 
 // View is a batch as REST shows it.

@@ -64,6 +64,7 @@ func (e *Engine) Create(ctx context.Context, owner uuid.UUID, r CreateRequest) (
 			tx.Put(bucketOpen, b.id[:], nil),
 			tx.Delete(bucketCreating, b.id[:]),
 			step(tx, &made, Input{On: on}, states, nil),
+			inCommit(tx, r, &made, states),
 		)
 	})
 	if err != nil {
@@ -71,6 +72,13 @@ func (e *Engine) Create(ctx context.Context, owner uuid.UUID, r CreateRequest) (
 	}
 	e.wake(b.id)
 	return made.view(states), nil
+}
+
+func inCommit(tx *store.Tx, r CreateRequest, made *full, states []event.State) error {
+	if r.InCommit == nil {
+		return nil
+	}
+	return r.InCommit(tx, made.view(states))
 }
 
 // writeItems writes the items in chunks, under a mark that has them swept when

@@ -72,7 +72,9 @@ func (a *api) createBatch(c *call) error {
 	if err != nil {
 		return err
 	}
-	view, err := a.Engine.Create(c.r.Context(), c.user, in.request(refs))
+	create := in.request(refs)
+	create.InCommit = keepInCommit[batch.View](c, http.StatusCreated)
+	view, err := a.Engine.Create(c.r.Context(), c.user, create)
 	if err != nil {
 		return err
 	}

@@ -15,17 +15,18 @@ const (
 )
 
 // decode reads the body of c into v, a pointer to a struct, with the rules of
-// decodeStrict and at most limit bytes.
+// decodeStrict and at most limit bytes. With an Idempotency-Key it claims that
+// key for the bytes that it read.
 func (c *call) decode(v any, limit int64) error {
 	if err := checkContentType(c.r.Header); err != nil {
 		return err
 	}
-	if err := decodeStrict(http.MaxBytesReader(c.w, c.r.Body, limit), v); err != nil {
+	if err := decodeStrict(c.digested(http.MaxBytesReader(c.w, c.r.Body, limit)), v); err != nil {
 		return err
 	}
 	// From here on the handler may take its time.
 	_ = http.NewResponseController(c.w).SetReadDeadline(time.Time{})
-	return nil
+	return c.claimBody()
 }
 
 // limitBody starts the time in which the body of r has to arrive. It holds for

@@ -23,6 +23,33 @@
 // answered with 500 and logged, and the process goes on. Tokens, keys, message
 // texts and query strings are never logged.
 //
-// The package keeps no state: what it knows is in the store and in the
-// engines, so nothing is lost when it stops.
+// A request with an Idempotency-Key is carried out once, whatever happens to
+// it: see below. But for the keys in work, the package keeps no state: what it
+// knows is in the store and in the engines, so nothing is lost when it stops.
+//
+// # Idempotency keys
+//
+// A handler wrapped in once ends in one of three ways, in this order of time:
+//
+//	free        nothing is in the file; a crash leaves a free key
+//	in flight   begin committed the record; a crash, a panic or a failed commit
+//	            leaves it, and every retry is told that the outcome is unknown
+//	kept        the record has the answer, committed before the caller gets it
+//
+// Batch creation goes from free to kept in the commit that makes the batch
+// visible. A send costs two commits more with a key than without: the record
+// in flight must be on disk before the message leaves, and the answer is not
+// known before. Both share their fsync with whatever else is committed then.
+// A refusal after which a retry is safe deletes the record again.
+//
+// Nothing happens at start: in flight, without a handler in this process that
+// works on it, is what the unknown outcome looks like in the file. Keys live
+// for a day; [KeyPruner] removes them.
+//
+//	idempotency_key    i|instance|key or u|user|key -> record and answer
+//	idempotency_time   time|key of the record       -> nothing
+//
+// The first bucket is bounded by what arrives in a day, and a record by the
+// answer in it: a stored message, or a batch whose message and attributes are
+// in the file once already.
 package httpapi

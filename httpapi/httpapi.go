@@ -67,6 +67,7 @@ type api struct {
 	Config
 	router *router
 	log    *slog.Logger
+	busy   busyKeys
 }
 
 // New returns the handler of every path. It fails when a required field of c

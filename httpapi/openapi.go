@@ -78,7 +78,11 @@ func operation(r Route, d description) object {
 	if r.Auth != AuthNone {
 		o["security"] = []object{{string(r.Auth): []string{}}}
 	}
-	if parameters := parametersOf(r.Path, d.query); len(parameters) > 0 {
+	parameters := parametersOf(r.Path, d.query)
+	if d.once {
+		parameters = append(parameters, keyParameter())
+	}
+	if len(parameters) > 0 {
 		o["parameters"] = parameters
 	}
 	if d.in != nil {
@@ -140,6 +144,13 @@ func parametersOf(path string, query []string) []object {
 		all = append(all, object{"name": name, "in": "query", "schema": object{"type": "string"}})
 	}
 	return all
+}
+
+func keyParameter() object {
+	return object{
+		"name": idempotencyHeader, "in": "header", "schema": object{"type": "string", "minLength": 1, "maxLength": maxIdempotencyKey},
+		"description": "A repeated request with the same key and body gets the first answer again, for 24 hours.",
+	}
 }
 
 func parameterHelp(name string) string {

@@ -18,6 +18,7 @@ type description struct {
 	status  int          // of the success
 	out     reflect.Type // of the answer, nil when it is no JSON
 	media   string       // of an answer that is no JSON
+	once    bool         // takes an Idempotency-Key
 }
 
 func body[T any]() reflect.Type { return reflect.TypeFor[T]() }
@@ -65,15 +66,15 @@ func instanceDescriptions() map[string]description {
 		"PUT /instance/{i}/webhook":        {summary: "Set the instance's webhook, or a part of it.", in: body[webhookRequest](), out: body[instance.Webhook]()},
 		"GET /instance/{i}/webhook":        {summary: "Show the instance's webhook.", out: body[instance.Webhook]()},
 		"POST /instance/{i}/webhook/test":  {summary: "Send one example of an event to the webhook.", in: body[tryRequest](), out: body[tryAnswer]()},
-		"POST /instance/{i}/send/text":     {summary: "Send a text.", in: body[sendTextRequest](), out: body[event.Message]()},
-		"POST /instance/{i}/send/link":     {summary: "Send a link with its preview.", in: body[sendLinkRequest](), out: body[event.Message]()},
-		"POST /instance/{i}/send/media":    {summary: "Send an image, a video, a document, music or a round video note, by its URL or an earlier upload.", in: body[sendMediaRequest](), out: body[event.Message]()},
-		"POST /instance/{i}/send/ptt":      {summary: "Send a voice note, by its URL or an earlier upload.", in: body[sendVoiceRequest](), out: body[event.Message]()},
-		"POST /instance/{i}/send/contact":  {summary: "Send one contact or several.", in: body[sendContactRequest](), out: body[event.Message]()},
-		"POST /instance/{i}/send/location": {summary: "Send a place.", in: body[sendLocationRequest](), out: body[event.Message]()},
-		"POST /instance/{i}/send/reaction": {summary: "React to a message, or take the reaction back.", in: body[sendReactionRequest](), out: body[event.Message]()},
-		"POST /instance/{i}/send/sticker":  {summary: "Send a sticker, by its URL or an earlier upload.", in: body[sendStickerRequest](), out: body[event.Message]()},
-		"POST /instance/{i}/send/poll":     {summary: "Send a poll.", in: body[sendPollRequest](), out: body[event.Message]()},
+		"POST /instance/{i}/send/text":     {summary: "Send a text.", once: true, in: body[sendTextRequest](), out: body[event.Message]()},
+		"POST /instance/{i}/send/link":     {summary: "Send a link with its preview.", once: true, in: body[sendLinkRequest](), out: body[event.Message]()},
+		"POST /instance/{i}/send/media":    {summary: "Send an image, a video, a document, music or a round video note, by its URL or an earlier upload.", once: true, in: body[sendMediaRequest](), out: body[event.Message]()},
+		"POST /instance/{i}/send/ptt":      {summary: "Send a voice note, by its URL or an earlier upload.", once: true, in: body[sendVoiceRequest](), out: body[event.Message]()},
+		"POST /instance/{i}/send/contact":  {summary: "Send one contact or several.", once: true, in: body[sendContactRequest](), out: body[event.Message]()},
+		"POST /instance/{i}/send/location": {summary: "Send a place.", once: true, in: body[sendLocationRequest](), out: body[event.Message]()},
+		"POST /instance/{i}/send/reaction": {summary: "React to a message, or take the reaction back.", once: true, in: body[sendReactionRequest](), out: body[event.Message]()},
+		"POST /instance/{i}/send/sticker":  {summary: "Send a sticker, by its URL or an earlier upload.", once: true, in: body[sendStickerRequest](), out: body[event.Message]()},
+		"POST /instance/{i}/send/poll":     {summary: "Send a poll.", once: true, in: body[sendPollRequest](), out: body[event.Message]()},
 		"GET /instance/{i}/qr.png":         {summary: "The code to scan, as a picture.", media: "image/png"},
 		"DELETE /instance/{i}/logout":      {summary: "Unlink the instance from its phone.", out: body[logoutAnswer]()},
 		"POST /instance/{i}/restart":       {summary: "Drop and reopen the connection.", out: body[statusAnswer]()},
@@ -97,7 +98,7 @@ func batchDescriptions() map[string]description {
 	filters := []string{"status", "instanceName", "createdFrom", "createdTo", "name", "query", "limit", "nextCursor", "previousCursor"}
 	items := []string{"status", "recipient", "instanceName", "limit", "nextCursor", "previousCursor"}
 	return map[string]description{
-		"POST /message/batches":                  {summary: "Create a batch.", in: body[batchRequest](), status: http.StatusCreated, out: body[batch.View]()},
+		"POST /message/batches":                  {summary: "Create a batch.", once: true, in: body[batchRequest](), status: http.StatusCreated, out: body[batch.View]()},
 		"GET /message/batches":                   {summary: "List batches, newest first.", query: filters, out: body[batch.List[batch.View]]()},
 		"POST /message/batches/list":             {summary: "List batches, newest first.", in: body[batchFilter](), out: body[batch.List[batch.View]]()},
 		"GET /message/batches/{id}":              {summary: "Show a batch.", out: body[batch.View]()},

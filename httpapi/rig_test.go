@@ -7,6 +7,7 @@ import (
 	"net/http"
 	"net/http/httptest"
 	"path/filepath"
+	"slices"
 	"strings"
 	"sync/atomic"
 	"testing"
@@ -62,7 +63,7 @@ func newRigOnDisk(t testing.TB, minFree uint64) *rig {
 // newRigWith is a rig whose file is opened with these options.
 func newRigWith(t testing.TB, o store.Options) *rig {
 	t.Helper()
-	o.Path, o.Buckets = filepath.Join(t.TempDir(), "t.db"), append(batch.Buckets(), instance.Buckets()...)
+	o.Path, o.Buckets = filepath.Join(t.TempDir(), "t.db"), slices.Concat(batch.Buckets(), instance.Buckets(), Buckets())
 	st, err := store.Open(o)
 	if err != nil {
 		t.Fatal(err)
@@ -116,6 +117,7 @@ type line struct {
 	silent  atomic.Bool // dials and tells nothing
 	phone   string
 	sent    event.Outgoing
+	onSend  func(context.Context) error // before sendErr; nil: nothing
 	sendErr error
 
 	passkey  *event.PasskeyChallenge
@@ -177,8 +179,13 @@ func (l *line) PairCode(_ context.Context, phone string) (string, error) {
 	return "ABCD-EFGH", nil
 }
 
-func (l *line) Send(_ context.Context, out event.Outgoing) (event.Sent, error) {
+func (l *line) Send(ctx context.Context, out event.Outgoing) (event.Sent, error) {
 	l.sent = out
+	if l.onSend != nil {
+		if err := l.onSend(ctx); err != nil {
+			return event.Sent{}, err
+		}
+	}
 	if l.sendErr != nil {
 		return event.Sent{}, l.sendErr
 	}

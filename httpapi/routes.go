@@ -10,7 +10,8 @@ type route struct {
 }
 
 // routes is every path of the program but those of a mounted handler. Legacy
-// paths are in [aliases].
+// paths are in [aliases]. A handler in [once] takes an Idempotency-Key; its row
+// of [descriptions] says so too.
 func routes() []route {
 	return []route{
 		{"GET", "/health", public, (*api).health},
@@ -41,17 +42,17 @@ func routes() []route {
 		{"GET", "/instance/{i}/webhook", instanceBearer, (*api).showWebhook},
 		{"POST", "/instance/{i}/webhook/test", instanceBearer, (*api).tryWebhook},
 
-		{"POST", "/instance/{i}/send/text", instanceBearer, send[sendTextRequest]},
-		{"POST", "/instance/{i}/send/link", instanceBearer, send[sendLinkRequest]},
-		{"POST", "/instance/{i}/send/media", instanceBearer, send[sendMediaRequest]},
-		{"POST", "/instance/{i}/send/ptt", instanceBearer, send[sendVoiceRequest]},
-		{"POST", "/instance/{i}/send/contact", instanceBearer, send[sendContactRequest]},
-		{"POST", "/instance/{i}/send/location", instanceBearer, send[sendLocationRequest]},
-		{"POST", "/instance/{i}/send/reaction", instanceBearer, send[sendReactionRequest]},
-		{"POST", "/instance/{i}/send/sticker", instanceBearer, send[sendStickerRequest]},
-		{"POST", "/instance/{i}/send/poll", instanceBearer, send[sendPollRequest]},
+		{"POST", "/instance/{i}/send/text", instanceBearer, once(send[sendTextRequest])},
+		{"POST", "/instance/{i}/send/link", instanceBearer, once(send[sendLinkRequest])},
+		{"POST", "/instance/{i}/send/media", instanceBearer, once(send[sendMediaRequest])},
+		{"POST", "/instance/{i}/send/ptt", instanceBearer, once(send[sendVoiceRequest])},
+		{"POST", "/instance/{i}/send/contact", instanceBearer, once(send[sendContactRequest])},
+		{"POST", "/instance/{i}/send/location", instanceBearer, once(send[sendLocationRequest])},
+		{"POST", "/instance/{i}/send/reaction", instanceBearer, once(send[sendReactionRequest])},
+		{"POST", "/instance/{i}/send/sticker", instanceBearer, once(send[sendStickerRequest])},
+		{"POST", "/instance/{i}/send/poll", instanceBearer, once(send[sendPollRequest])},
 
-		{"POST", "/message/batches", userBearer, (*api).createBatch},
+		{"POST", "/message/batches", userBearer, once((*api).createBatch)},
 		{"GET", "/message/batches", userBearer, (*api).listBatchesByQuery},
 		{"POST", "/message/batches/list", userBearer, (*api).listBatchesByBody},
 		{"GET", "/message/batches/{id}", userBearer, (*api).showBatch},

@@ -102,13 +102,17 @@ func send[B any, P interface {
 	return a.sendContent(c, P(&in).target(), content)
 }
 
-// sendContent sends checked content and answers with the stored message.
+// sendContent sends checked content and answers with the stored message. It
+// begins the request's Idempotency-Key: from then on a retry does not send.
 func (a *api) sendContent(c *call, t *sendTarget, content event.Content) error {
 	out, err := a.outgoing(c, t, content)
 	if err != nil {
 		return err
 	}
 	if err := a.Store.Admit(); err != nil {
+		return err
+	}
+	if err := c.begin(); err != nil {
 		return err
 	}
 	sent, err := a.Supervisor.SendAndStore(c.r.Context(), c.instance.ID, out, t.Options.attributes(), c.requestID)

@@ -29,6 +29,7 @@ type call struct {
 	requestID string
 	instance  instance.Record // set for instanceBearer
 	user      uuid.UUID       // set for userBearer
+	once      *onceCall       // set for a request with an Idempotency-Key
 }
 
 // ServeHTTP implements http.Handler.

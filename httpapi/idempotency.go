@@ -1,0 +1,260 @@
+package httpapi
+
+import (
+	"bytes"
+	"context"
+	"crypto/sha256"
+	"errors"
+	"hash"
+	"log/slog"
+	"net/http"
+	"sync"
+
+	"postern/event"
+	"postern/store"
+)
+
+const (
+	idempotencyHeader = "Idempotency-Key"
+	replayedHeader    = "Idempotency-Replayed"
+	maxIdempotencyKey = 255
+)
+
+// once makes a route take an Idempotency-Key. A request with a key that has an
+// answer already gets that answer, and its handler goes no further than the
+// end of the body. Without the header nothing changes.
+//
+// The handler reads its body with [call.decode], or with another reader that
+// ends in [call.claim]. Then it does one of two things, or a crash in the
+// middle would let a retry do the work again: it calls [call.begin] before
+// something leaves that cannot be taken back, or it stores its answer in its
+// own commit, by [keepInCommit].
+func once(handle func(*api, *call) error) func(*api, *call) error {
+	return func(a *api, c *call) error {
+		key, given, err := idempotencyKey(c.r.Header)
+		if err != nil {
+			return err
+		}
+		if !given {
+			return handle(a, c)
+		}
+		return a.runOnce(c, key, handle)
+	}
+}
+
+// idempotencyKey returns the key of a request, as it was sent.
+func idempotencyKey(h http.Header) (key string, given bool, err error) {
+	values := h.Values(idempotencyHeader)
+	switch {
+	case len(values) == 0:
+		return "", false, nil
+	case len(values) > 1:
+		return "", false, invalidKey("is given more than once")
+	case len(values[0]) < 1 || len(values[0]) > maxIdempotencyKey:
+		return "", false, invalidKey("must have 1 to 255 characters")
+	}
+	for _, b := range []byte(values[0]) {
+		if b < ' ' || b > '~' {
+			return "", false, invalidKey("must be printable ASCII")
+		}
+	}
+	return values[0], true, nil
+}
+
+func invalidKey(rule string) error {
+	return refuse(http.StatusBadRequest, codeInvalidKey, idempotencyHeader+" "+rule)
+}
+
+// onceCall is what a request with a key knows of it.
+type onceCall struct {
+	store *store.Store
+	busy  *busyKeys
+
+	id        []byte // of the record: whose key, and the key
+	route     string
+	requestID string
+	body      hash.Hash // gets the bytes of the body while it is decoded
+	digest    [sha256.Size]byte
+
+	claimed  bool // the key is ours until release
+	begun    bool // its record is in the file
+	inCommit bool // the handler stores its answer itself
+}
+
+// runOnce runs the handler under the key. The answer is held back until it is
+// stored.
+func (a *api) runOnce(c *call, key string, handle func(*api, *call) error) error {
+	o := &onceCall{
+		store: a.Store, busy: &a.busy, id: recordID(c, key), requestID: c.requestID,
+		route: c.r.Method + " " + c.w.pattern, body: sha256.New(),
+	}
+	defer o.release() // a panic's too: what has begun then counts as unknown
+	w := c.w
+	held := &heldAnswer{ResponseWriter: w}
+	c.once, c.w = o, &response{ResponseWriter: held, requestID: w.requestID, pattern: w.pattern}
+	err := handle(a, c)
+	status := c.w.status
+	c.w = w
+	if earlier, ok := errors.AsType[*replay](err); ok {
+		o.release()
+		return earlier.write(w)
+	}
+	if serr := o.settle(held.answer(status, err, c.requestID)); serr != nil {
+		a.log.Error("the answer of an idempotency key was not stored; a retry will be told that the outcome is unknown",
+			slog.String("route", w.pattern), slog.String("request_id", c.requestID), slog.Any("error", serr))
+	}
+	o.release() // before the caller, who may come again at once, gets the answer
+	if err != nil || status == 0 {
+		return err
+	}
+	w.WriteHeader(status)
+	_, err = w.Write(held.body.Bytes())
+	return err
+}
+
+// claim takes the key of c for a body with that digest, or returns the error
+// that the handler has to return: a refusal, or the answer to give again. It
+// is called when the body was read, and before anything else about it is
+// checked, for a retry gets its answer even if its body would be refused by
+// now. Without a key it does nothing.
+func (c *call) claim(digest [sha256.Size]byte) error {
+	o := c.once
+	if o == nil {
+		return nil
+	}
+	if o.claimed = o.busy.take(string(o.id)); !o.claimed {
+		return refuse(http.StatusConflict, codeKeyInUse, "a request with this "+idempotencyHeader+" is being worked on")
+	}
+	o.digest = digest
+	known, found, err := findKey(o.store, o.id)
+	switch {
+	case err != nil || !found:
+		return err
+	case known.Route != o.route:
+		return refuse(http.StatusConflict, codeKeyReused, "this "+idempotencyHeader+" was used on another route")
+	case !bytes.Equal(known.Digest, digest[:]):
+		return refuse(http.StatusConflict, codeKeyReused, "this "+idempotencyHeader+" was used with another body")
+	}
+	return &replay{known}
+}
+
+// begin puts the key into the file as in flight. The handler calls it when
+// everything was checked, immediately before it sends. From then on the
+// request no longer depends on the patience of its client, so that a retry
+// gets the real outcome. Without a key it does nothing.
+func (c *call) begin() error {
+	o := c.once
+	if o == nil {
+		return nil
+	}
+	if !o.claimed {
+		return errors.New("httpapi: an idempotency key was begun before its body was read")
+	}
+	err := o.store.Update(c.r.Context(), func(tx *store.Tx) error {
+		return putKey(tx, o.id, o.record(tx))
+	})
+	if err != nil {
+		return err
+	}
+	o.begun = true
+	c.r = c.r.WithContext(context.WithoutCancel(c.r.Context()))
+	return nil
+}
+
+// keepInCommit returns a function that stores an answer in the commit that
+// makes it true, so that a crash leaves both or none. The handler then has to
+// answer with that status and value. It returns nil without a key.
+func keepInCommit[T any](c *call, status int) func(*store.Tx, T) error {
+	o := c.once
+	if o == nil {
+		return nil
+	}
+	o.inCommit = true
+	return func(tx *store.Tx, v T) error {
+		r := o.record(tx)
+		var err error
+		r.Status, r.ContentType = status, contentTypeJSON
+		if r.body, err = event.Marshal(v); err != nil {
+			return err
+		}
+		return putKey(tx, o.id, r)
+	}
+}
+
+// record is the record of a key in flight.
+func (o *onceCall) record(tx *store.Tx) keyRecord {
+	return keyRecord{At: tx.Now().UnixMilli(), Route: o.route, Digest: o.digest[:], RequestID: o.requestID}
+}
+
+// settle stores how the request ended: an answer to keep, or that the key is
+// free again.
+func (o *onceCall) settle(e ending) error {
+	switch {
+	case !o.claimed && e.kept:
+		return errors.New("httpapi: a handler that takes idempotency keys did not claim its key")
+	case !o.claimed || e.kept && o.inCommit:
+		return nil
+	case e.kept:
+		return o.keep(e)
+	case o.begun && e.certain:
+		return o.free()
+	default:
+		return nil // never begun; or nobody knows, which is what the record says
+	}
+}
+
+func (o *onceCall) keep(e ending) error {
+	return o.store.Update(context.Background(), func(tx *store.Tx) error {
+		r, found, err := loadKey(tx, o.id)
+		if err != nil {
+			return err
+		}
+		if o.begun && !found {
+			return nil // deleted with its instance
+		}
+		if !o.begun {
+			r = o.record(tx)
+		}
+		r.Status, r.ContentType, r.body = e.status, e.contentType, e.body
+		return putKey(tx, o.id, r)
+	})
+}
+
+func (o *onceCall) free() error {
+	return o.store.Update(context.Background(), func(tx *store.Tx) error { return deleteKey(tx, o.id) })
+}
+
+// release lets the next request have the key.
+func (o *onceCall) release() {
+	if o.claimed {
+		o.busy.release(string(o.id))
+		o.claimed = false
+	}
+}
+
+// busyKeys are the keys whose handlers run now. A record in the file that is
+// in flight, and not here, was left behind by a handler that did not live to
+// its end. The zero value is ready.
+type busyKeys struct {
+	mu   sync.Mutex
+	keys map[string]struct{}
+}
+
+func (b *busyKeys) take(id string) bool {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	if _, taken := b.keys[id]; taken {
+		return false
+	}
+	if b.keys == nil {
+		b.keys = map[string]struct{}{}
+	}
+	b.keys[id] = struct{}{}
+	return true
+}
+
+func (b *busyKeys) release(id string) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	delete(b.keys, id)
+}
