@@ -38,8 +38,8 @@ fuzz: ## every fuzz target for FUZZTIME each
 		done; \
 	done
 
-crash: build ## kill -9 the real binary in mid-batch, again and again (ROUNDS=20)
-	ROUNDS=$(or $(ROUNDS),20) $(GO) test -run '^TestKill' -count 1 -v .
+crash: ## kill -9 the real program under load, again and again (ROUNDS=200 SEED=any)
+	ROUNDS=$(or $(ROUNDS),200) SEED=$(SEED) $(GO) test -run '^TestKill' -count 1 -timeout 2h -v .
 
 lint: ## golangci-lint
 	CGO_ENABLED=0 $(LINT) run ./...

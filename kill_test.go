@@ -3,13 +3,11 @@ package main
 import (
 	"encoding/json"
 	"fmt"
-	"math/rand/v2"
 	"net/http"
 	"net/http/httptest"
 	"os"
 	"os/exec"
 	"path/filepath"
-	"strconv"
 	"strings"
 	"sync"
 	"syscall"
@@ -95,36 +93,43 @@ func (w *world) dataFile() string { return filepath.Join(w.folder, "data", "post
 // start starts the program and waits until it is ready.
 func (w *world) start() {
 	w.t.Helper()
+	addr := freeAddress(w.t)
+	w.output = &lockedBuffer{}
+	w.launch(addr)
+	w.api = newAPIClient("http://" + addr)
+	w.await("ready", func() bool {
+		return w.api.call(w.t.Context(), credential{}, http.MethodGet, "/ready", nil, nil) == nil
+	})
+}
+
+// launch starts the program at addr and does not wait for it.
+func (w *world) launch(addr string) {
+	w.t.Helper()
 	endpoint := w.sandbox.Endpoint()
 	ca := filepath.Join(w.folder, "ca.pem")
 	if err := os.WriteFile(ca, endpoint.CA, 0o600); err != nil {
 		w.t.Fatal(err)
 	}
-	addr := freeAddress(w.t)
 	self, err := os.Executable()
 	if err != nil {
 		w.t.Fatal(err)
 	}
-	w.output = &lockedBuffer{}
-	w.cmd = exec.Command(self, "serve")
-	w.cmd.Dir = w.folder
-	w.cmd.Stdout, w.cmd.Stderr = w.output, w.output
-	w.cmd.Env = append(os.Environ(), asProgram+"=1",
+	cmd := exec.Command(self, "serve")
+	cmd.Dir = w.folder
+	cmd.Stdout, cmd.Stderr = w.output, w.output
+	cmd.Env = append(os.Environ(), asProgram+"=1",
 		"SERVER_LISTEN="+addr, "STORE_PATH="+w.dataFile(),
 		"AUTHENTICATION_GLOBAL_AUTH_TOKEN="+w.sec.GlobalAuthToken, "AUTHENTICATION_JWT_SECRET="+w.sec.JWTSecret,
 		"WEBHOOK_GLOBAL_URL="+w.hook.URL, "WEBHOOK_GLOBAL_ENABLED=true",
 		"WHATSAPP_ENDPOINT="+endpoint.URL, "WHATSAPP_ENDPOINT_CA="+ca, "WHATSAPP_ENDPOINT_ROOT_KEY="+fmt.Sprintf("%x", endpoint.RootKey[:]),
 		"WHATSAPP_RECONNECT_INITIAL_DELAY=1",
 	)
-	w.cmd.Env = append(w.cmd.Env, w.env...)
-	if err := w.cmd.Start(); err != nil {
+	cmd.Env = append(cmd.Env, w.env...)
+	if err := cmd.Start(); err != nil {
 		w.t.Fatal(err)
 	}
-	w.api = newAPIClient("http://" + addr)
-	w.t.Cleanup(func() { _ = w.cmd.Process.Kill(); _ = w.cmd.Wait() })
-	w.await("ready", func() bool {
-		return w.api.call(w.t.Context(), credential{}, http.MethodGet, "/ready", nil, nil) == nil
-	})
+	w.t.Cleanup(func() { _ = cmd.Process.Kill(); _ = cmd.Wait() })
+	w.cmd = cmd
 }
 
 func freeAddress(t *testing.T) string {
@@ -226,70 +231,26 @@ type itemAnswer struct {
 	NormalizedRecipient string
 }
 
-func (w *world) items(id uuid.UUID) (items []itemAnswer) {
+func (w *world) items(id uuid.UUID) []itemAnswer {
+	w.t.Helper()
+	return w.itemsOf(w.user, id)
+}
+
+// itemsOf reads the items of a batch as the user whose token it is.
+func (w *world) itemsOf(user string, id uuid.UUID) (items []itemAnswer) {
 	w.t.Helper()
 	for cursor := ""; ; {
 		var page struct {
 			NextCursor *string
 			Records    []itemAnswer
 		}
-		w.call(bearer(w.user), http.MethodGet, "/message/batches/"+id.String()+"/items?limit=200"+cursor, nil, &page)
+		w.call(bearer(user), http.MethodGet, "/message/batches/"+id.String()+"/items?limit=200"+cursor, nil, &page)
 		items = append(items, page.Records...)
 		if page.NextCursor == nil {
 			return items
 		}
 		cursor = "&nextCursor=" + *page.NextCursor
 	}
-}
-
-func killRounds() int {
-	if n, err := strconv.Atoi(os.Getenv("ROUNDS")); err == nil && n > 0 {
-		return n
-	}
-	return 3
-}
-
-// TestKillInMidBatchLosesNothingAndSendsNothingTwice kills the real program
-// with SIGKILL at a random moment of a batch and starts it again. Afterwards
-// every recipient has decrypted the text at most once, exactly once where the
-// item says SUCCESS; no item is left in SENDING, every item in doubt ended
-// UNKNOWN with its event; and every event in the outbox reached the receiver.
-func TestKillInMidBatchLosesNothingAndSendsNothingTwice(t *testing.T) {
-	if testing.Short() {
-		t.Skip("starts and kills real processes")
-	}
-	w := newWorld(t)
-	w.start()
-	tokens := map[string]string{"red": w.pair("red"), "blue": w.pair("blue")}
-	var batches []uuid.UUID
-	for round := range killRounds() {
-		recipients := make([]string, 120)
-		for i := range recipients {
-			recipients[i] = fmt.Sprintf("4916%04d%04d", round, i+1)
-		}
-		name := fmt.Sprintf("round-%d", round)
-		b := w.createBatch(name, []string{"red", "blue"}, recipients)
-		batches = append(batches, b.ID)
-		after := 5 + rand.IntN(80)
-		w.await("some items sent", func() bool { return w.batch(b.ID).Counts.Processed >= after })
-		time.Sleep(time.Duration(rand.IntN(5000)) * time.Microsecond) // any instant between two commits
-		w.kill()
-
-		w.start()
-		for name, token := range tokens {
-			w.awaitOnline(name, token)
-		}
-		w.await("the end of the batch", func() bool {
-			return strings.HasPrefix(string(w.batch(b.ID).Status), string(event.BatchIsCompleted))
-		})
-		w.checkItems(b.ID, name)
-	}
-	w.awaitOutbox()
-	w.stop()
-	for _, id := range batches {
-		w.checkOutbox(id)
-	}
-	t.Logf("%d kills; events received: %v", len(batches), w.kinds)
 }
 
 // checkItems compares the items' results with what the phones decrypted.

@@ -1,0 +1,393 @@
+package main
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"fmt"
+	"io"
+	"math/rand/v2"
+	"net/http"
+	"slices"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/google/uuid"
+
+	"postern/event"
+	"postern/sandbox"
+)
+
+// ledger is what the program was asked, and what it answered.
+type ledger struct {
+	next atomic.Int64 // makes names and texts unique
+
+	mu       sync.Mutex
+	batches  map[string]*intent // by name, which is the text too
+	texts    []sentText
+	inbound  []inboundText
+	accepted map[string]int // batch events that the receiver took, by body
+	offered  map[string]int // all that reached it
+}
+
+func newLedger() ledger {
+	return ledger{batches: map[string]*intent{}, accepted: map[string]int{}, offered: map[string]int{}}
+}
+
+// intent is a creation that was asked for.
+type intent struct {
+	owner      *user
+	recipients int
+	large      bool
+	answered   bool // 201
+	id         uuid.UUID
+	stopped    bool // a stop was answered
+}
+
+// sentText is one send by the API.
+type sentText struct {
+	number, text string
+	status       int // 0: no answer
+}
+
+type inboundText struct {
+	line     *account
+	id, text string
+}
+
+func (l *ledger) name(prefix string) string { return fmt.Sprintf("%s-%d", prefix, l.next.Add(1)) }
+
+func (l *ledger) note(fn func()) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	fn()
+}
+
+// ask sends a request; status 0 means that no whole answer came.
+func (s *siege) ask(token, method, path string, body io.Reader) (status int, answer []byte) {
+	// Not the context of the load: it would cut off requests whose answers count.
+	req, err := http.NewRequestWithContext(context.WithoutCancel(s.ctx), method, s.api.base+path, body)
+	if err != nil {
+		s.t.Error(err)
+		return 0, nil
+	}
+	req.Header.Set("Authorization", "Bearer "+token)
+	req.Header.Set("Content-Type", "application/json")
+	status, answer = s.send(req)
+	if status >= 500 && status != http.StatusServiceUnavailable {
+		s.t.Errorf("%s %s: %d %s", method, path, status, answer)
+	}
+	return status, answer
+}
+
+func (s *siege) send(req *http.Request) (status int, answer []byte) {
+	resp, err := s.client.Do(req)
+	if err != nil {
+		return 0, nil
+	}
+	defer resp.Body.Close()
+	if answer, err = io.ReadAll(resp.Body); err != nil {
+		return 0, nil
+	}
+	return resp.StatusCode, answer
+}
+
+func jsonBody(v any) io.Reader {
+	raw, err := json.Marshal(v)
+	if err != nil {
+		panic(err)
+	}
+	return bytes.NewReader(raw)
+}
+
+// user owns batches.
+type user struct {
+	*siege
+	id    uuid.UUID
+	token string
+}
+
+// work creates batches and starts, pauses and stops them, a handful at a time.
+func (u *user) work(ctx context.Context, rng *rand.Rand) {
+	const handful = 5
+	var open []*intent
+	for rest(ctx, rng, 40*time.Millisecond) {
+		if len(open) < handful {
+			if in := u.create(rng); in != nil {
+				open = append(open, in)
+			}
+			continue
+		}
+		in := open[rng.IntN(len(open))]
+		if final := u.meddle(rng, in); final {
+			open = slices.DeleteFunc(open, func(o *intent) bool { return o == in })
+		}
+	}
+}
+
+// create asks for a batch of any kind and returns it when that was answered.
+func (u *user) create(rng *rand.Rand) *intent {
+	if rng.IntN(12) == 0 {
+		return u.createLarge(u.ctx, rng)
+	}
+	name := u.ledger.name("batch")
+	request := u.request(rng, name)
+	in := &intent{owner: u, recipients: len(request["recipients"].([]string))}
+	return u.created(name, in, func() (int, []byte) {
+		return u.ask(u.token, http.MethodPost, "/message/batches", jsonBody(request))
+	})
+}
+
+// created keeps a creation in the ledger, before it is asked for and after.
+func (u *user) created(name string, in *intent, post func() (int, []byte)) *intent {
+	u.ledger.note(func() { u.ledger.batches[name] = in })
+	status, answer := post()
+	if status == 0 || status == http.StatusServiceUnavailable {
+		return nil
+	}
+	var made batchAnswer
+	if err := json.Unmarshal(answer, &made); status != http.StatusCreated || err != nil {
+		u.t.Errorf("create %s: %d %s", name, status, answer)
+		return nil
+	}
+	u.ledger.note(func() { in.answered, in.id = true, made.ID })
+	return in
+}
+
+func (u *user) request(rng *rand.Rand, name string) map[string]any {
+	recipients := slices.Clone(u.numbers)
+	rng.Shuffle(len(recipients), func(i, j int) { recipients[i], recipients[j] = recipients[j], recipients[i] })
+	recipients = recipients[:1+rng.IntN(30)]
+	accounts := []string{u.accounts[rng.IntN(siegeAccounts)].name, u.accounts[rng.IntN(siegeAccounts)].name}
+	request := map[string]any{
+		"name": name, "instances": accounts, "recipients": recipients,
+		"message": map[string]any{"type": "text", "payload": map[string]any{"text": name}},
+	}
+	switch rng.IntN(8) {
+	case 0:
+		request["options"] = map[string]any{"delay": map[string]any{"minMs": 0, "maxMs": 25}}
+	case 1:
+		request["options"] = map[string]any{"delay": map[string]any{"minMs": 20, "maxMs": 60}}
+		request["autoResume"] = false
+	case 2:
+		request["autoStart"] = false
+	case 3:
+		begin := time.Now().Add(time.Duration(rng.IntN(1500)-500) * time.Millisecond)
+		end := begin.Add(600*time.Millisecond + time.Duration(rng.IntN(2000))*time.Millisecond)
+		request["schedule"] = map[string]any{"windowStartAt": begin.UTC(), "windowEndAt": end.UTC(), "recurrence": "NONE"}
+	case 4:
+		request["autoResume"] = false
+	case 5: // nobody has a number that ends in 0000
+		request["recipients"] = append(recipients, "491600000000")
+		request["options"] = map[string]any{"skipUnregistered": rng.IntN(2) == 0}
+	}
+	return request
+}
+
+// createLarge asks for a draft whose creation takes several commits, with a
+// body that is sent in pieces.
+func (u *user) createLarge(_ context.Context, rng *rand.Rand) *intent {
+	const size = 2500
+	name := u.ledger.name("large")
+	in := &intent{owner: u, recipients: size, large: true}
+	reader, writer := io.Pipe()
+	later := time.Duration(rng.IntN(40)) * time.Millisecond
+	u.load.Go(func() {
+		_, _ = fmt.Fprintf(writer, `{"name":%q,"instances":["line-1"],"autoStart":false,"message":{"type":"text","payload":{"text":%q}},"recipients":["4918000000"`, name, name)
+		for i := range size - 1 {
+			if i == size/2 {
+				u.trap.pass(inBody)
+			}
+			_, _ = fmt.Fprintf(writer, `,"4917%07d"`, i+1)
+		}
+		_, _ = io.WriteString(writer, "]}")
+		_ = writer.Close()
+		if u.trap.armed(afterBody) {
+			time.Sleep(later) // the commits of the creation
+			u.trap.pass(afterBody)
+		}
+	})
+	return u.created(name, in, func() (int, []byte) {
+		defer reader.Close()
+		return u.ask(u.token, http.MethodPost, "/message/batches", reader)
+	})
+}
+
+// meddle looks at a batch and may do something to it; it tells whether the
+// batch is at its end.
+func (u *user) meddle(rng *rand.Rand, in *intent) (final bool) {
+	path := "/message/batches/" + in.id.String()
+	status, answer := u.ask(u.token, http.MethodGet, path, nil)
+	if status == 0 {
+		return false
+	}
+	var b batchAnswer
+	if err := json.Unmarshal(answer, &b); status != http.StatusOK || err != nil {
+		u.t.Errorf("a batch that was answered 201: %d %s", status, answer)
+		return true
+	}
+	do := ""
+	switch n := rng.IntN(20); {
+	case ended(b.Status):
+		return true
+	case in.large || n == 0:
+		do = "stop"
+	case n < 4:
+		do = "pause"
+	case n < 12 && (b.Status == event.BatchDraft || b.Status == event.BatchIsPaused || b.Status == event.BatchIsInterrupted):
+		do = "start"
+	default:
+		return false
+	}
+	status, answer = u.ask(u.token, http.MethodPost, path+"/"+do, nil)
+	if status != 0 && status != http.StatusOK && status != http.StatusConflict {
+		u.t.Errorf("%s: %d %s", do, status, answer)
+	}
+	if do == "stop" && status == http.StatusOK {
+		u.ledger.note(func() { in.stopped = true })
+	}
+	return false
+}
+
+func ended(s event.BatchStatus) bool {
+	return s == event.BatchIsStopped || s == event.BatchIsCompleted || s == event.BatchIsWithErrors
+}
+
+// sendTexts sends by the API of one instance.
+func (s *siege) sendTexts(ctx context.Context, rng *rand.Rand, l *account) {
+	for rest(ctx, rng, 60*time.Millisecond) {
+		t := sentText{number: s.numbers[rng.IntN(len(s.numbers))], text: s.ledger.name("text")}
+		t.status, _ = s.ask(l.token, http.MethodPost, "/instance/"+l.name+"/send/text",
+			jsonBody(map[string]any{"number": t.number, "textMessage": map[string]any{"text": t.text}}))
+		s.ledger.note(func() { s.ledger.texts = append(s.ledger.texts, t) })
+	}
+}
+
+// writeTo lets strangers write to the account of an instance.
+func (s *siege) writeTo(ctx context.Context, rng *rand.Rand, l *account) {
+	from, err := s.sandbox.AddPhone(sandbox.PhoneOptions{Number: "4915550000" + l.name[len("line-"):] + "1", PushName: "Anne"})
+	if err != nil {
+		s.t.Error(err)
+		return
+	}
+	for rest(ctx, rng, 50*time.Millisecond) {
+		in := inboundText{line: l, text: s.ledger.name("inbound")}
+		if in.id, err = from.SendText(context.WithoutCancel(ctx), l.phone.JID(), in.text); err != nil {
+			s.t.Error(err)
+			return
+		}
+		s.ledger.note(func() { s.ledger.inbound = append(s.ledger.inbound, in) })
+	}
+}
+
+// configure changes an instance's webhook, and after each loss of an answer
+// looks which of the two configurations there is.
+func (s *siege) configure(ctx context.Context, rng *rand.Rand, l *account) {
+	path := "/instance/" + l.name + "/webhook"
+	possible := []string{""}
+	for rest(ctx, rng, 60*time.Millisecond) {
+		if len(possible) == 1 && rng.IntN(3) > 0 {
+			url := "http://" + s.site.addr + "/" + s.ledger.name("instance")
+			switch status, answer := s.ask(l.token, http.MethodPut, path, jsonBody(map[string]any{"url": url, "events": map[string]any{"messagesUpsert": true, "sendMessage": rng.IntN(2) == 0}})); status {
+			case http.StatusOK:
+				possible = []string{url}
+			case 0, http.StatusServiceUnavailable:
+				possible = append(possible, url)
+			default:
+				s.t.Errorf("webhook of %s: %d %s", l.name, status, answer)
+			}
+			continue
+		}
+		status, answer := s.ask(l.token, http.MethodGet, path, nil)
+		var hook struct{ URL string }
+		if status == 0 || status == http.StatusOK && json.Unmarshal(answer, &hook) != nil {
+			continue
+		}
+		if !slices.Contains(possible, hook.URL) {
+			s.t.Errorf("webhook of %s: %d %q, and it can only be one of %q", l.name, status, hook.URL, possible)
+		}
+		possible = []string{hook.URL}
+	}
+}
+
+// disturbNetwork drops connections, delays acknowledgements, refuses messages
+// and loses them.
+func (s *siege) disturbNetwork(ctx context.Context, rng *rand.Rand) {
+	for rest(ctx, rng, 500*time.Millisecond) {
+		switch rng.IntN(4) {
+		case 0:
+			s.sandbox.Drop(s.accounts[rng.IntN(len(s.accounts))].phone.Number())
+		case 1:
+			s.sandbox.SetFaults(sandbox.Faults{AckDelay: time.Duration(rng.IntN(20)) * time.Millisecond})
+		case 2:
+			s.sandbox.SetFaults(sandbox.Faults{DropAfter: 1 + rng.IntN(20)})
+		case 3:
+			s.sandbox.SetFaults(sandbox.Faults{SendError: 500})
+			rest(ctx, rng, 30*time.Millisecond)
+			s.sandbox.SetFaults(sandbox.Faults{})
+		}
+	}
+}
+
+// weather is how the receiver of the webhooks behaves.
+type weather struct{ kind atomic.Int32 }
+
+const (
+	fair    = iota
+	failing // 500
+	slow
+	cutting // no answer, though the body was read
+	kinds
+)
+
+func (w *weather) set(kind int) { w.kind.Store(int32(kind)) }
+
+func (s *siege) changeWeather(ctx context.Context, rng *rand.Rand) {
+	for rest(ctx, rng, time.Second) {
+		if kind := rng.IntN(kinds); kind != fair {
+			s.weather.set(kind)
+			rest(ctx, rng, 150*time.Millisecond)
+			s.weather.set(fair)
+			continue
+		}
+		s.site.close() // nobody listens
+		rest(ctx, rng, 150*time.Millisecond)
+		if err := s.site.open(); err != nil {
+			s.t.Error(err)
+			return
+		}
+	}
+}
+
+// receiver notes what arrives before it answers.
+func (s *siege) receiver() http.Handler {
+	return http.HandlerFunc(func(rw http.ResponseWriter, r *http.Request) {
+		body, err := io.ReadAll(r.Body)
+		if err != nil {
+			return // the program was killed while it sent
+		}
+		kind := s.weather.kind.Load()
+		global := r.URL.Path == "/global"
+		if global && strings.HasPrefix(r.Header.Get("X-Webhook-Event"), "message.batch.") {
+			s.ledger.note(func() {
+				s.ledger.offered[string(body)]++
+				if kind == fair || kind == slow {
+					s.ledger.accepted[string(body)]++
+				}
+			})
+			s.trap.pass(atDelivery)
+		} else if !global {
+			s.trap.pass(atInstance)
+		}
+		switch kind {
+		case failing:
+			rw.WriteHeader(http.StatusInternalServerError)
+		case slow:
+			time.Sleep(30 * time.Millisecond)
+		case cutting:
+			panic(http.ErrAbortHandler)
+		}
+	})
+}

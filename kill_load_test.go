@@ -1,0 +1,245 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"maps"
+	"math/rand/v2"
+	"net/http"
+	"os"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/google/uuid"
+
+	"postern/event"
+	"postern/httpapi"
+	"postern/sandbox"
+)
+
+const (
+	killsByDefault = 20 // in `go test`; `make crash ROUNDS=n` asks for more
+	killsPerSiege  = 50
+	siegeAccounts  = 3
+	siegeUsers     = 2
+	siegeNumbers   = 200
+)
+
+func killRounds() int {
+	if n, err := strconv.Atoi(os.Getenv("ROUNDS")); err == nil && n > 0 {
+		return n
+	}
+	return killsByDefault
+}
+
+// killSeed is SEED, or anything.
+func killSeed() uint64 {
+	if n, err := strconv.ParseUint(os.Getenv("SEED"), 10, 64); err == nil {
+		return n
+	}
+	return rand.Uint64N(1_000_000)
+}
+
+// TestKillUnderLoadLosesNothingAndSendsNothingTwice kills the real program
+// with SIGKILL again and again, at random and at chosen moments, while users,
+// phones, the network and the receiver of the webhooks go on as they like. The
+// checks are those of siege.verify.
+func TestKillUnderLoadLosesNothingAndSendsNothingTwice(t *testing.T) {
+	if testing.Short() {
+		t.Skip("starts and kills real processes")
+	}
+	seed, left := killSeed(), killRounds()
+	struck := map[moment]int{}
+	for ; left > 0; left -= killsPerSiege {
+		kills := min(left, killsPerSiege)
+		t.Run(fmt.Sprintf("SEED=%d ROUNDS=%d", seed, kills), func(t *testing.T) {
+			s := newSiege(t, seed)
+			s.begin()
+			for at, n := range s.hold(kills) {
+				struck[at] += n
+			}
+			s.verify()
+		})
+		seed++
+	}
+	for _, at := range slices.Sorted(maps.Keys(struck)) {
+		t.Logf("%4d kills: %s", struck[at], at)
+	}
+}
+
+// siege is a world under load: everything that happens to a program while it
+// is killed, and the ledger of what it was asked and what it promised.
+type siege struct {
+	*world
+	seed   uint64
+	addr   string
+	trap   trap
+	wire   *wire
+	site   *site
+	client http.Client
+	ctx    context.Context // of the load
+	cancel context.CancelFunc
+	load   sync.WaitGroup
+
+	startTakes time.Duration // until the program is ready
+	users      []*user
+	accounts   []*account
+	numbers    []string // the recipients
+	weather    weather
+	ledger     ledger
+
+	results map[string]int     // items by status, for the report
+	told    map[event.Kind]int // batch events
+}
+
+// account is one instance and the phone that it is linked to.
+type account struct {
+	name, token string
+	phone       *sandbox.Phone
+}
+
+func newSiege(t *testing.T, seed uint64) *siege {
+	s := &siege{world: newWorld(t), seed: seed, addr: steadyAddress(t), ledger: newLedger(), results: map[string]int{}, told: map[event.Kind]int{}}
+	s.output = &lockedBuffer{}
+	s.api = newAPIClient("http://" + s.addr)
+	s.client = http.Client{Timeout: 20 * time.Second, Transport: &http.Transport{MaxIdleConnsPerHost: 32}}
+	t.Cleanup(s.client.CloseIdleConnections)
+	direct := s.sandbox.Endpoint().URL
+	host := strings.Split(direct, "/")[2]
+	s.wire = newWire(t, host, &s.trap)
+	s.site = &site{addr: steadyAddress(t), handler: s.receiver()}
+	if err := s.site.open(); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(s.site.close)
+	s.env = []string{
+		"WHATSAPP_ENDPOINT=" + strings.Replace(direct, host, s.wire.listener.Addr().String(), 1),
+		"WEBHOOK_GLOBAL_URL=http://" + s.site.addr + "/global", "LOG_LEVEL=warn",
+		"MESSAGE_BATCH_SHUTDOWN_TIMEOUT_MS=1000",
+	}
+	s.ctx, s.cancel = context.WithCancel(context.WithoutCancel(t.Context()))
+	t.Cleanup(s.keepEvidence) // before the data folder is removed
+	t.Cleanup(func() { s.cancel(); _ = s.cmd.Process.Kill(); s.load.Wait() })
+	return s
+}
+
+// keepEvidence copies the data file and the program's output of a test that
+// failed to a folder that stays.
+func (s *siege) keepEvidence() {
+	if !s.t.Failed() {
+		return
+	}
+	folder, err := os.MkdirTemp("", fmt.Sprintf("postern-crash-seed-%d-", s.seed))
+	if err != nil {
+		s.t.Log(err)
+		return
+	}
+	if err := os.CopyFS(filepath.Join(folder, "data"), os.DirFS(filepath.Dir(s.dataFile()))); err != nil {
+		s.t.Log(err)
+	}
+	if err := os.WriteFile(filepath.Join(folder, "output.txt"), []byte(s.output.String()), 0o600); err != nil {
+		s.t.Log(err)
+	}
+	s.t.Logf("kept in %s", folder)
+}
+
+// begin pairs the instances.
+func (s *siege) begin() {
+	begun := time.Now()
+	s.launch(s.addr)
+	s.await("the first start", func() bool {
+		return s.api.call(s.t.Context(), credential{}, http.MethodGet, "/ready", nil, nil) == nil
+	})
+	s.startTakes = time.Since(begun)
+	for i := range siegeAccounts {
+		l := &account{name: fmt.Sprintf("line-%d", i+1)}
+		l.token = s.pair(l.name)
+		var status struct{ OwnerJid string }
+		s.call(bearer(l.token), http.MethodGet, "/instance/"+l.name+"/connection/status", nil, &status)
+		number, _, _ := strings.Cut(status.OwnerJid, "@")
+		number, _, _ = strings.Cut(number, ":")
+		var ok bool
+		if l.phone, ok = s.sandbox.Phone(number); !ok {
+			s.t.Fatalf("no phone %q", status.OwnerJid)
+		}
+		s.accounts = append(s.accounts, l)
+	}
+	for i := range siegeNumbers {
+		s.numbers = append(s.numbers, fmt.Sprintf("49160000%04d", i+1))
+	}
+	for range siegeUsers {
+		id := uuid.New()
+		token, err := httpapi.MintUserToken([]byte(s.sec.JWTSecret), id, 24*time.Hour, time.Now())
+		if err != nil {
+			s.t.Fatal(err)
+		}
+		s.users = append(s.users, &user{siege: s, id: id, token: token})
+	}
+	s.kill()
+}
+
+// hold keeps the load up while the program is killed so many times. It leaves
+// the program running, and everybody quiet.
+func (s *siege) hold(kills int) map[moment]int {
+	rng := rand.New(rand.NewPCG(s.seed, 0))
+	s.unleash()
+	struck := map[moment]int{}
+	var next []moment
+	for done := 0; done < kills && !s.t.Failed(); {
+		if len(next) == 0 {
+			next = moments(rng)
+		}
+		at := next[0]
+		next = next[1:]
+		p := s.run()
+		s.strike(p, at, rng)
+		switch {
+		case p.killed():
+			struck[at]++
+			done++
+		case at != inShutdown || p.state.ExitCode() != 0:
+			s.t.Errorf("the program ended by itself: %v\n%s", p.state, s.output)
+		}
+	}
+	last := s.run()
+	s.ready(last)
+	s.cancel()
+	s.weather.set(fair)
+	s.sandbox.SetFaults(sandbox.Faults{})
+	return struck
+}
+
+// unleash starts the load. Every actor has a seed of its own.
+func (s *siege) unleash() {
+	actors := []func(context.Context, *rand.Rand){s.changeWeather, s.disturbNetwork}
+	for _, u := range s.users {
+		actors = append(actors, u.work, u.work)
+	}
+	for _, l := range s.accounts {
+		actors = append(actors,
+			func(ctx context.Context, rng *rand.Rand) { s.sendTexts(ctx, rng, l) },
+			func(ctx context.Context, rng *rand.Rand) { s.writeTo(ctx, rng, l) },
+			func(ctx context.Context, rng *rand.Rand) { s.configure(ctx, rng, l) },
+		)
+	}
+	for i, act := range actors {
+		s.load.Go(func() { act(s.ctx, rand.New(rand.NewPCG(s.seed, uint64(i+1)))) })
+	}
+}
+
+// rest waits for a while at random; it reports false when the load ends.
+func rest(ctx context.Context, rng *rand.Rand, most time.Duration) bool {
+	timer := time.NewTimer(time.Duration(rng.Int64N(int64(most))))
+	defer timer.Stop()
+	select {
+	case <-timer.C:
+		return true
+	case <-ctx.Done():
+		return false
+	}
+}
