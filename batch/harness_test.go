@@ -105,11 +105,18 @@ type rig struct {
 	path  string
 	batch uuid.UUID
 	adapt func(*Config)
+
+	onCommit func(calls int, took time.Duration) // of the store; may be nil
 }
 
 func openStore(t testing.TB, path string) *store.Store {
 	t.Helper()
-	s, err := store.Open(store.Options{Path: path, Buckets: Buckets(), NoSync: true, MinFree: 1})
+	return openStoreTelling(t, path, nil)
+}
+
+func openStoreTelling(t testing.TB, path string, onCommit func(int, time.Duration)) *store.Store {
+	t.Helper()
+	s, err := store.Open(store.Options{Path: path, Buckets: Buckets(), NoSync: true, MinFree: 1, OnCommit: onCommit})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -126,7 +133,7 @@ func newRig(t *testing.T, f *scripted, adapt func(*Config)) *rig {
 // boot opens the file and starts an engine on it, as a process does.
 func (r *rig) boot() {
 	r.Helper()
-	r.s = openStore(r, r.path)
+	r.s = openStoreTelling(r, r.path, r.onCommit)
 	cfg := Config{Store: r.s, Fleet: r.f, Enabled: true, NewMessageID: r.f.messageID}
 	if r.adapt != nil {
 		r.adapt(&cfg)
