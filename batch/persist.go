@@ -209,10 +209,10 @@ func loadSpec(tx *store.Tx, id uuid.UUID) (*spec, error) {
 	if len(s.Schedule) > 0 {
 		zone, err := time.LoadLocation(s.Zone)
 		if err != nil {
-			return nil, fmt.Errorf("batch %s: stored zone: %w", id, err)
+			return nil, fmt.Errorf("batch %s: stored zone: %w: %w", id, store.ErrDamaged, err)
 		}
 		if s.window, err = ParseSchedule(s.Schedule, zone); err != nil {
-			return nil, fmt.Errorf("batch %s: stored schedule: %w", id, err)
+			return nil, fmt.Errorf("batch %s: stored schedule: %w: %w", id, store.ErrDamaged, err)
 		}
 	}
 	return &s, nil

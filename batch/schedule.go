@@ -106,8 +106,7 @@ func (s *Schedule) dailyAt(now time.Time) (Window, time.Time) {
 	if clock(s.end).Sub(clock(s.start)) >= 24*time.Hour {
 		return WindowOpen, time.Time{} // each window begins where the last one ends
 	}
-	// The window of the day before may cross midnight.
-	for day := max(0, s.daysTo(now)-2); ; day++ {
+	for day := max(0, s.daysTo(now)); ; day++ {
 		opens, ends := s.window(day)
 		switch {
 		case !ends.After(now) || !ends.After(opens):
@@ -132,8 +131,9 @@ func (s *Schedule) window(days int) (opens, ends time.Time) {
 	return shows(clock(s.start).AddDate(0, 0, days), zone), shows(clock(s.end).AddDate(0, 0, days), zone)
 }
 
-// daysTo counts the whole days between the first opening and now, in seconds: a
-// time.Duration ends after 292 years.
+// daysTo counts the whole days between the first opening and now by the clock.
+// The windows of the days before have ended, none being longer than a day. It
+// counts in seconds, since a time.Duration ends after 292 years.
 func (s *Schedule) daysTo(now time.Time) int {
 	const day = 24 * 60 * 60
 	return int((clock(now.In(s.start.Location())).Unix() - clock(s.start).Unix()) / day)

@@ -234,17 +234,21 @@ func (w *worker) delay() time.Duration {
 
 // wait waits for d, or until pause, stop, the window's end or Stop.
 func (w *worker) wait(d time.Duration) {
-	if _, ends := w.b.windowAt(time.Now()); !ends.IsZero() {
-		d = min(d, time.Until(ends))
-	}
-	if d <= 0 {
+	window, ends := w.b.windowAt(time.Now())
+	if d <= 0 || window != WindowOpen {
 		return
+	}
+	over := make(chan struct{})
+	if !ends.IsZero() {
+		defer newAlarm(ends, time.Now, func() { close(over) }).stop()
 	}
 	t := time.NewTimer(d)
 	defer t.Stop()
 	for {
 		select {
 		case <-t.C:
+			return
+		case <-over:
 			return
 		case <-w.e.stop:
 			return

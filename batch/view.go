@@ -126,12 +126,27 @@ func (b *full) view(states []event.State) View {
 		ID: b.id, Name: b.spec.Name, Status: b.Status, Progress: b.Counts.Percent(), Counts: c,
 		CreatedAt: milli(b.spec.CreatedAt), UpdatedAt: milli(b.UpdatedAt), StartedAt: milliPtr(b.StartedAt),
 		CompletedAt: milliPtr(b.CompletedAt), PausedAt: milliPtr(b.PausedAt), StoppedAt: milliPtr(b.StoppedAt),
-		InterruptedAt: milliPtr(b.InterruptedAt), NextRunAt: milliPtr(b.NextRunAt), Schedule: b.spec.Schedule,
+		InterruptedAt: milliPtr(b.InterruptedAt), NextRunAt: b.nextRun(time.Now()), Schedule: b.spec.Schedule,
 		AutoResume: b.AutoResume, Options: b.spec.Options, Message: b.message.Message, OwnerUserID: b.spec.Owner,
 		Instances: b.instances(states), InterruptionReason: stringPtr(b.Reason),
 		LastInterruptedAt: milliPtr(b.InterruptedAt), LastRecoveredAt: milliPtr(b.RecoveredAt),
 		ExternalAttributes: event.Attributes(b.message.Attributes),
 	}
+}
+
+// nextRun is when a batch that waits for a window goes on, nil when it never
+// will. The stored time may have passed while neither program nor machine ran.
+func (b *full) nextRun(now time.Time) *event.Time {
+	if b.Status == event.BatchIsScheduled || b.Status == event.BatchWaitingForWindow {
+		switch w, opens := b.windowAt(now); w {
+		case WindowShut:
+			return milliPtr(opens.UnixMilli())
+		case WindowSpent:
+			return nil
+		case WindowOpen: // the worker is about to notice
+		}
+	}
+	return milliPtr(b.NextRunAt)
 }
 
 func counts(c Counts) event.BatchCounts {

@@ -22,7 +22,7 @@ type worker struct {
 
 	// Guarded by Engine.mu.
 	running, again, waiting bool
-	timer                   *time.Timer
+	alarm                   *alarm
 	instances               []int64
 
 	// Of the goroutine.
@@ -34,7 +34,7 @@ type worker struct {
 // rest is what a batch waits for when there is nothing to do.
 type rest struct {
 	keep     bool      // false: only an API call can wake it
-	until    time.Time // zero: no timer
+	until    time.Time // zero: no alarm
 	instance bool      // one of its instances may wake it
 }
 
@@ -45,9 +45,7 @@ func (w *worker) launch() {
 		return
 	}
 	w.running, w.waiting = true, false
-	if w.timer != nil {
-		w.timer.Stop()
-	}
+	w.alarm.stop()
 	w.e.work.Go(w.run)
 }
 
@@ -89,7 +87,7 @@ func (w *worker) park(r rest, err error) bool {
 	}
 	w.b, w.content = nil, event.Content{}
 	if !r.until.IsZero() {
-		w.timer = time.AfterFunc(time.Until(r.until), func() { w.e.wake(w.id) })
+		w.alarm = newAlarm(r.until, time.Now, func() { w.e.wake(w.id) })
 	}
 	return true
 }
