@@ -7,7 +7,6 @@ import (
 	"errors"
 	"fmt"
 	"slices"
-	"strings"
 	"time"
 	"unicode/utf8"
 
@@ -28,62 +27,45 @@ const (
 )
 
 // Create stores a batch with all its items and lets a worker claim it. The
-// batch appears at once and whole, however many commits its items take. Errors
-// are *InvalidError, store.ErrDiskFull and those of the store.
+// batch appears at once and whole, however many commits its items take; what
+// an error or the end of ctx leaves behind is never visible and is removed in
+// the background. Errors are *InvalidError, store.ErrDiskFull and those of the
+// store.
 func (e *Engine) Create(ctx context.Context, owner uuid.UUID, r CreateRequest) (View, error) {
-	b, recipients, err := e.prepare(owner, r)
+	b, to, err := e.prepare(owner, r)
 	if err != nil {
 		return View{}, err
 	}
 	if err := e.cfg.Store.Admit(); err != nil {
 		return View{}, err
 	}
-	states := e.states(b.spec)
-	last := recipients
-	if len(recipients) > chunk {
-		if err := e.writeItems(ctx, b.id, recipients); err != nil {
-			err = fmt.Errorf("batch %s: create: %w", b.id, err)
-			return View{}, errors.Join(err, e.sweep(b.id))
-		}
-		last = nil
-	}
 	on := OnCreate
 	if r.AutoStart != nil && !*r.AutoStart {
 		on = OnDraft
 	}
-	var made full
-	err = e.cfg.Store.Update(ctx, func(tx *store.Tx) error {
-		s := *b.spec
-		s.CreatedAt = tx.Now().UnixMilli()
-		made = full{id: b.id, header: b.header, spec: &s, message: b.message}
-		return errors.Join(
-			putItems(tx, b.id, 0, last),
-			store.PutJSON(tx, bucketSpec, b.id[:], s),
-			store.PutJSON(tx, bucketMessage, b.id[:], b.message),
-			tx.Put(bucketOwner, store.Key(owner, b.id), nil),
-			tx.Put(bucketOpen, b.id[:], nil),
-			tx.Delete(bucketCreating, b.id[:]),
-			step(tx, &made, Input{On: on}, states, nil),
-			inCommit(tx, r, &made, states),
-		)
-	})
+	staged := len(to) > chunk
+	if staged {
+		err = e.stage(ctx, b.id, to)
+		to = nil
+	}
+	states := e.states(b.spec)
+	if err == nil {
+		err = e.appear(ctx, b, to, Input{On: on}, states, r.InCommit)
+	}
 	if err != nil {
+		if staged {
+			e.sweepLater(b.id)
+		}
 		return View{}, fmt.Errorf("batch %s: create: %w", b.id, err)
 	}
 	e.wake(b.id)
-	return made.view(states), nil
+	return b.view(states), nil
 }
 
-func inCommit(tx *store.Tx, r CreateRequest, made *full, states []event.State) error {
-	if r.InCommit == nil {
-		return nil
-	}
-	return r.InCommit(tx, made.view(states))
-}
-
-// writeItems writes the items in chunks, under a mark that has them swept when
-// the creation does not get to its end.
-func (e *Engine) writeItems(ctx context.Context, id uuid.UUID, all []itemRecord) error {
+// stage writes the items of a batch that is not there yet, in commits of one
+// chunk, under a mark that has them swept when the creation does not get to
+// its end.
+func (e *Engine) stage(ctx context.Context, id uuid.UUID, all []recipient) error {
 	for from := 0; from < len(all); from += chunk {
 		part := all[from:min(from+chunk, len(all))]
 		err := e.cfg.Store.Update(ctx, func(tx *store.Tx) error {
@@ -96,8 +78,54 @@ func (e *Engine) writeItems(ctx context.Context, id uuid.UUID, all []itemRecord)
 	return nil
 }
 
-func putItems(tx *store.Tx, id uuid.UUID, from int, items []itemRecord) error {
-	for i, r := range items {
+// appear commits the batch itself, with its items unless they are staged and
+// whatever else the caller wants in that commit, and leaves in b what was
+// committed.
+func (e *Engine) appear(
+	ctx context.Context, b *full, to []recipient, in Input, states []event.State, also func(*store.Tx, View) error,
+) error {
+	var made full
+	err := e.cfg.Store.Update(ctx, func(tx *store.Tx) error {
+		s := *b.spec
+		s.CreatedAt = tx.Now().UnixMilli()
+		made = full{id: b.id, header: b.header, spec: &s, message: b.message}
+		return errors.Join(
+			putItems(tx, b.id, 0, to),
+			store.PutJSON(tx, bucketSpec, b.id[:], s),
+			store.PutJSON(tx, bucketMessage, b.id[:], b.message),
+			tx.Put(bucketOwner, store.Key(s.Owner, b.id), nil),
+			tx.Put(bucketOpen, b.id[:], nil),
+			tx.Delete(bucketCreating, b.id[:]),
+			step(tx, &made, in, states, nil),
+			inCommit(tx, also, &made, states),
+		)
+	})
+	if err == nil {
+		*b = made
+	}
+	return err
+}
+
+func inCommit(tx *store.Tx, also func(*store.Tx, View) error, made *full, states []event.State) error {
+	if also == nil {
+		return nil
+	}
+	return also(tx, made.view(states))
+}
+
+// sweepLater removes the items of a creation that failed. While the engine
+// does not run, that is left to its next start.
+func (e *Engine) sweepLater(id uuid.UUID) {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	if e.running {
+		e.work.Go(func() { e.sweepAll([]uuid.UUID{id}) })
+	}
+}
+
+func putItems(tx *store.Tx, id uuid.UUID, from int, all []recipient) error {
+	for i, to := range all {
+		r := itemRecord{Input: to.input, To: to.digits}
 		if err := tx.Put(bucketItem, itemKey(id, from+i), r.encode()); err != nil {
 			return err
 		}
@@ -105,8 +133,8 @@ func putItems(tx *store.Tx, id uuid.UUID, from int, items []itemRecord) error {
 	return nil
 }
 
-// prepare checks the request and builds the records of the batch.
-func (e *Engine) prepare(owner uuid.UUID, r CreateRequest) (*full, []itemRecord, error) {
+// prepare checks the request and builds the batch and whom it goes to.
+func (e *Engine) prepare(owner uuid.UUID, r CreateRequest) (*full, []recipient, error) {
 	if err := e.validate(&r); err != nil {
 		return nil, nil, err
 	}
@@ -117,7 +145,7 @@ func (e *Engine) prepare(owner uuid.UUID, r CreateRequest) (*full, []itemRecord,
 	if w, _ := window.At(time.Now()); w == WindowSpent {
 		return nil, nil, invalid(InvalidSchedule, "schedule: the window is wholly in the past")
 	}
-	items, duplicates, err := e.items(r.Recipients)
+	to, duplicates, err := e.recipients(r.Recipients)
 	if err != nil {
 		return nil, nil, err
 	}
@@ -129,7 +157,7 @@ func (e *Engine) prepare(owner uuid.UUID, r CreateRequest) (*full, []itemRecord,
 		id: id,
 		header: header{
 			Core: Core{
-				Counts:     Counts{Total: len(items), Pending: len(items)},
+				Counts:     Counts{Total: len(to), Pending: len(to)},
 				AutoResume: r.AutoResume == nil || *r.AutoResume,
 			},
 			Shares: make([]share, len(r.Instances)),
@@ -143,7 +171,7 @@ func (e *Engine) prepare(owner uuid.UUID, r CreateRequest) (*full, []itemRecord,
 	if window != nil {
 		b.spec.Schedule, b.spec.Zone = r.Schedule, e.cfg.Location.String()
 	}
-	return b, items, nil
+	return b, to, nil
 }
 
 func invalid(code string, messages ...string) error {
@@ -207,44 +235,4 @@ func compact(raw json.RawMessage) json.RawMessage {
 		return raw
 	}
 	return buf.Bytes()
-}
-
-// items normalises the recipients and drops those that come again. One that is
-// wrong refuses all.
-func (e *Engine) items(recipients []string) (items []itemRecord, duplicates int, err error) {
-	if len(recipients) == 0 {
-		return nil, 0, invalid(InvalidRecipient, "recipients must not be empty")
-	}
-	if len(recipients) > e.cfg.MaxRecipients {
-		return nil, 0, invalid(TooManyRecipients, fmt.Sprintf("recipients has %d entries, at most %d are allowed", len(recipients), e.cfg.MaxRecipients))
-	}
-	seen := make(map[string]struct{}, len(recipients))
-	items = make([]itemRecord, 0, len(recipients))
-	var complaints []string
-	for i, input := range recipients {
-		to, err := event.ParseRecipient(input)
-		if err == nil && !to.IsPhone() {
-			err = errors.New("a batch sends to phone numbers only")
-		}
-		if err != nil {
-			if complaints = append(complaints, fmt.Sprintf("recipients[%d] %v", i, err)); len(complaints) == maxComplaints {
-				break
-			}
-			continue
-		}
-		if _, again := seen[to.User]; again {
-			duplicates++
-			continue
-		}
-		seen[to.User] = struct{}{}
-		r := itemRecord{Input: input}
-		if to.User != input {
-			r.To = strings.Clone(to.User)
-		}
-		items = append(items, r)
-	}
-	if complaints != nil {
-		return nil, 0, invalid(InvalidRecipient, complaints...)
-	}
-	return items, duplicates, nil
 }

@@ -2,10 +2,8 @@ package batch
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
-	"strings"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -412,79 +410,4 @@ func (u unstorable) Send(ctx context.Context, i int64, o event.Outgoing) (Receip
 	r, err := u.scripted.Send(ctx, i, o)
 	r.Record = func(*store.Tx) (int64, error) { return 0, errors.New("no room") }
 	return r, err
-}
-
-func TestALargeCreationAppearsWhole(t *testing.T) {
-	f := newFleet()
-	bubble(t, f, func(r *rig) {
-		v := r.create(request(3500))
-		if v.Counts.Total != 3500 {
-			t.Errorf("total %d", v.Counts.Total)
-		}
-		l, err := r.e.Items(owner, r.batch, ItemFilter{Recipient: "4915100003499"}, Page{})
-		if err != nil || l.TotalRecords != 1 || l.Records[0].Position != 3499 {
-			t.Errorf("last item: %+v, %v", l, err)
-		}
-	})
-}
-
-func TestACreationCutShortIsSweptAtTheNextStart(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		r := newRig(t, newFleet(1), nil)
-		b, items, err := r.e.prepare(owner, request(2500))
-		if err != nil {
-			t.Fatal(err)
-		}
-		if err := r.e.writeItems(t.Context(), b.id, items); err != nil {
-			t.Fatal(err)
-		}
-		r.crash()
-		r.boot()
-		synctest.Wait()
-		left := 0
-		err = r.s.View(func(tx *store.Tx) error {
-			count := func(_, _ []byte) (bool, error) { left++; return true, nil }
-			return errors.Join(tx.Scan(bucketItem, store.Range{}, count), tx.Scan(bucketCreating, store.Range{}, count))
-		})
-		if err != nil || left != 0 {
-			t.Errorf("%d records left, %v", left, err)
-		}
-		r.stop()
-	})
-}
-
-func TestAnInvalidBatchIsRefusedWhole(t *testing.T) {
-	for rule, tc := range map[string]struct {
-		change  func(*CreateRequest)
-		code    string
-		message string
-	}{
-		"empty name":        {func(r *CreateRequest) { r.Name = "" }, InvalidName, "name"},
-		"no instance":       {func(r *CreateRequest) { r.Instances = nil }, InvalidInstances, "instances"},
-		"group":             {func(r *CreateRequest) { r.Recipients[1] = "123-456@g.us" }, InvalidRecipient, "recipients[1]"},
-		"malformed":         {func(r *CreateRequest) { r.Recipients[0] = "abc" }, InvalidRecipient, "recipients[0]"},
-		"no recipients":     {func(r *CreateRequest) { r.Recipients = nil }, InvalidRecipient, "recipients"},
-		"empty text":        {func(r *CreateRequest) { r.Message.Payload = json.RawMessage(`{"text":""}`) }, InvalidMessage, "text"},
-		"delay upside down": {func(r *CreateRequest) { r.Options.Delay.MinMs = 5 }, InvalidOptions, "options.delay"},
-		"unknown presence":  {func(r *CreateRequest) { r.Options.Presence = "x" }, InvalidOptions, "options.presence"},
-		"attributes a list": {func(r *CreateRequest) { r.ExternalAttributes = json.RawMessage(`[]`) }, InvalidAttributes, "externalAttributes"},
-		"unknown time zone": {func(r *CreateRequest) {
-			r.Schedule = json.RawMessage(`{"windowStartAt":"2999-01-01T00:00:00Z","windowEndAt":"2999-01-01T01:00:00Z","recurrence":"NONE","timezone":"Mars"}`)
-		}, InvalidSchedule, "timezone"},
-		"window in the past": {func(r *CreateRequest) {
-			r.Schedule = json.RawMessage(`{"windowStartAt":"1999-01-01T00:00:00Z","windowEndAt":"1999-01-01T01:00:00Z","recurrence":"NONE"}`)
-		}, InvalidSchedule, "past"},
-	} {
-		t.Run(rule, func(t *testing.T) {
-			bubble(t, newFleet(1), func(r *rig) {
-				req := request(2)
-				tc.change(&req)
-				_, err := r.e.Create(t.Context(), owner, req)
-				var bad *InvalidError
-				if !errors.As(err, &bad) || bad.Code != tc.code || !strings.Contains(bad.Messages[0], tc.message) {
-					t.Errorf("got %v", err)
-				}
-			})
-		})
-	}
 }

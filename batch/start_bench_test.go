@@ -35,7 +35,7 @@ func BenchmarkStart(b *testing.B) {
 // finishedBatch writes what is left of a batch whose items were all sent.
 func finishedBatch(b *testing.B, s *store.Store, e *Engine, items, events int) {
 	b.Helper()
-	made, records, err := e.prepare(owner, request(items))
+	made, to, err := e.prepare(owner, request(items))
 	if err != nil {
 		b.Fatal(err)
 	}
@@ -48,13 +48,14 @@ func finishedBatch(b *testing.B, s *store.Store, e *Engine, items, events int) {
 			store.PutJSON(tx, bucketMessage, made.id[:], made.message),
 			tx.Put(bucketOwner, store.Key(owner, made.id), nil),
 		)
-		for i, r := range records {
+		for i := range to {
+			r := itemRecord{Input: to[i].input, To: to[i].digits}
 			r.Status, r.Instance, r.ClientID, r.Attempts = ItemSuccess, 1, "3EB0C7A1D2E3F4051627", 1
 			r.WhatsApp, r.JID = r.ClientID, r.usualJID()
 			err = errors.Join(err, tx.Put(bucketItem, itemKey(made.id, i), r.encode()))
 		}
 		for range events {
-			progress := made.payload(event.BatchProgress, states, &told{0, records[0]})
+			progress := made.payload(event.BatchProgress, states, &told{0, itemRecord{Input: to[0].input}})
 			err = errors.Join(err, tx.Emit(store.Emission{Kind: event.BatchProgress, Owner: owner, Batch: made.id, Data: progress}))
 		}
 		return err
@@ -64,7 +65,7 @@ func finishedBatch(b *testing.B, s *store.Store, e *Engine, items, events int) {
 	}
 }
 
-func startEngine(b *testing.B, s *store.Store) *Engine {
+func startEngine(b testing.TB, s *store.Store) *Engine {
 	b.Helper()
 	f := newFleet(1, 2)
 	e, err := New(Config{Store: s, Fleet: f, Enabled: true, NewMessageID: f.messageID})
@@ -77,7 +78,7 @@ func startEngine(b *testing.B, s *store.Store) *Engine {
 	return e
 }
 
-func stopEngine(b *testing.B, s *store.Store, e *Engine) {
+func stopEngine(b testing.TB, s *store.Store, e *Engine) {
 	b.Helper()
 	if err := e.Stop(context.Background()); err != nil {
 		b.Error(err)
