@@ -1,0 +1,78 @@
+package batch
+
+import (
+	"fmt"
+	"iter"
+
+	"github.com/google/uuid"
+
+	"postern/store"
+)
+
+// partSize is how many items one read transaction of Processing takes: long
+// enough to cost little per item, short enough for a writer never to notice.
+const partSize = 250
+
+// Processing returns a batch, and its items with their attempts by position,
+// part after part. Each part is a read transaction of its own that is over
+// before the caller gets it, so a caller may take its time: no page of the file
+// is kept from reuse, and no more than a part is in memory.
+//
+// The batch is as it was when Processing was called, a part as it was when it
+// was read. So while the batch is at work, items may be further than its counts
+// tell, and later parts newer than earlier ones; but every item comes exactly
+// once, and none is older than the batch. The sequence ends after its first
+// error. Errors are ErrNotFound and those of the store.
+func (e *Engine) Processing(owner, id uuid.UUID) (View, iter.Seq2[[]ItemWithAttempts, error], error) {
+	b, err := e.read(owner, id)
+	if err != nil {
+		return View{}, nil, err
+	}
+	parts := func(yield func([]ItemWithAttempts, error) bool) {
+		for from := 0; ; {
+			part, err := e.part(b, from)
+			if err != nil {
+				yield(nil, fmt.Errorf("batch %s: items from %d: %w", id, from, err))
+				return
+			}
+			if len(part) > 0 && !yield(part, nil) || len(part) < partSize {
+				return
+			}
+			from = part[len(part)-1].Position + 1
+		}
+	}
+	return b.view(e.states(b.spec)), parts, nil
+}
+
+// part reads the items from a position on. Only the header of b is read again:
+// it holds the newest records of some items.
+func (e *Engine) part(b *full, from int) (part []ItemWithAttempts, err error) {
+	err = e.cfg.Store.View(func(tx *store.Tx) error {
+		h, err := loadHeader(tx, b.id)
+		if err != nil {
+			return err
+		}
+		now := full{id: b.id, header: h, spec: b.spec, message: b.message}
+		r := store.Range{Prefix: b.id[:], From: itemKey(b.id, from), Limit: partSize}
+		part = make([]ItemWithAttempts, 0, min(partSize, h.Counts.Total))
+		return tx.Scan(bucketItem, r, func(key, value []byte) (bool, error) {
+			item, err := now.itemWithAttempts(tx, key, value)
+			part = append(part, item)
+			return true, err
+		})
+	})
+	return part, err
+}
+
+func (b *full) itemWithAttempts(tx *store.Tx, key, value []byte) (ItemWithAttempts, error) {
+	position, r, err := b.readItem(key, value)
+	if err != nil {
+		return ItemWithAttempts{}, err
+	}
+	attempts, err := b.attempts(tx, position, r)
+	item := ItemWithAttempts{Item: b.item(position, r), Attempts: make([]Attempt, len(attempts))}
+	for i, a := range attempts {
+		item.Attempts[i] = a.value
+	}
+	return item, err
+}
