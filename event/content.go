@@ -91,6 +91,11 @@ type Outgoing struct {
 	Delay      time.Duration // how long to wait, showing it, before the send
 	Quoted     *Original     // the message that this one answers
 	MentionAll bool          // mention every participant; groups only
+
+	// Leaving, when set, is called once, when all is prepared and nothing of the
+	// message has been sent. Its error, which the send returns together with
+	// ErrSendRefused, keeps it from being sent.
+	Leaving func() error
 }
 
 // MessageKey names one message at WhatsApp.

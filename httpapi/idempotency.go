@@ -26,9 +26,9 @@ const (
 //
 // The handler reads its body with [call.decode], or with another reader that
 // ends in [call.claim]. Then it does one of two things, or a crash in the
-// middle would let a retry do the work again: it calls [call.begin] before
-// something leaves that cannot be taken back, or it stores its answer in its
-// own commit, by [keepInCommit].
+// middle would let a retry do the work again: it has [call.begin] called before
+// something leaves that cannot be taken back, as [api.sendContent] does, or it
+// stores its answer in its own commit, by [keepInCommit].
 func once(handle func(*api, *call) error) func(*api, *call) error {
 	return func(a *api, c *call) error {
 		key, given, err := idempotencyKey(c.r.Header)
@@ -76,9 +76,10 @@ type onceCall struct {
 	body      hash.Hash // gets the bytes of the body while it is decoded
 	digest    [sha256.Size]byte
 
-	claimed  bool // the key is ours until release
-	begun    bool // its record is in the file
-	inCommit bool // the handler stores its answer itself
+	claimed  bool        // the key is ours until release
+	begun    bool        // its record is in the file
+	detach   func() bool // set by patience: the client's leaving ends nothing from then on
+	inCommit bool        // the handler stores its answer itself
 }
 
 // runOnce runs the handler under the key. The answer is held back until it is
@@ -138,10 +139,26 @@ func (c *call) claim(digest [sha256.Size]byte) error {
 	return &replay{known}
 }
 
-// begin puts the key into the file as in flight. The handler calls it when
-// everything was checked, immediately before it sends. From then on the
-// request no longer depends on the patience of its client, so that a retry
-// gets the real outcome. Without a key it does nothing.
+// patience returns the context for work that [call.begin] begins, and a
+// function that ends it. Until then the work ends with the request. Afterwards
+// it goes on when the client has left, so that a retry gets the real outcome.
+// Without a key it is the request's own context.
+func (c *call) patience() (context.Context, context.CancelFunc) {
+	request := c.r.Context()
+	if c.once == nil {
+		return request, func() {}
+	}
+	ctx, cancel := context.WithCancelCause(context.WithoutCancel(request))
+	c.once.detach = context.AfterFunc(request, func() { cancel(context.Cause(request)) })
+	return ctx, func() {
+		c.once.detach()
+		cancel(nil)
+	}
+}
+
+// begin puts the key into the file as in flight. It is called when everything
+// was checked and prepared, immediately before something leaves; what was
+// never sent is then never in doubt. Without a key it does nothing.
 func (c *call) begin() error {
 	o := c.once
 	if o == nil {
@@ -157,7 +174,9 @@ func (c *call) begin() error {
 		return err
 	}
 	o.begun = true
-	c.r = c.r.WithContext(context.WithoutCancel(c.r.Context()))
+	if o.detach != nil {
+		o.detach()
+	}
 	return nil
 }
 

@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"fmt"
 	"net/http"
 	"net/http/httptest"
 	"path/filepath"
@@ -180,6 +181,11 @@ func (l *line) PairCode(_ context.Context, phone string) (string, error) {
 }
 
 func (l *line) Send(ctx context.Context, out event.Outgoing) (event.Sent, error) {
+	if out.Leaving != nil {
+		if err := out.Leaving(); err != nil {
+			return event.Sent{}, fmt.Errorf("%w: %w", event.ErrSendRefused, err)
+		}
+	}
 	l.sent = out
 	if l.onSend != nil {
 		if err := l.onSend(ctx); err != nil {

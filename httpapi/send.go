@@ -102,8 +102,8 @@ func send[B any, P interface {
 	return a.sendContent(c, P(&in).target(), content)
 }
 
-// sendContent sends checked content and answers with the stored message. It
-// begins the request's Idempotency-Key: from then on a retry does not send.
+// sendContent sends checked content and answers with the stored message. The
+// request's Idempotency-Key begins when the message leaves.
 func (a *api) sendContent(c *call, t *sendTarget, content event.Content) error {
 	out, err := a.outgoing(c, t, content)
 	if err != nil {
@@ -112,10 +112,10 @@ func (a *api) sendContent(c *call, t *sendTarget, content event.Content) error {
 	if err := a.Store.Admit(); err != nil {
 		return err
 	}
-	if err := c.begin(); err != nil {
-		return err
-	}
-	sent, err := a.Supervisor.SendAndStore(c.r.Context(), c.instance.ID, out, t.Options.attributes(), c.requestID)
+	ctx, done := c.patience()
+	defer done()
+	out.Leaving = c.begin
+	sent, err := a.Supervisor.SendAndStore(ctx, c.instance.ID, out, t.Options.attributes(), c.requestID)
 	if err != nil {
 		return err
 	}

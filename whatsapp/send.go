@@ -38,6 +38,11 @@ func (s *Session) Send(ctx context.Context, out event.Outgoing) (event.Sent, err
 	if err := s.showPresence(ctx, cli, to, out); err != nil {
 		return event.Sent{}, certain(err)
 	}
+	if out.Leaving != nil {
+		if err := out.Leaving(); err != nil {
+			return event.Sent{}, fmt.Errorf("%w: %w", event.ErrSendRefused, err)
+		}
+	}
 	extra := whatsmeow.SendRequestExtra{ID: out.ID, Timeout: s.conn.cfg.SendTimeout}
 	ctx, cancel := context.WithTimeout(ctx, s.conn.cfg.SendTimeout)
 	defer cancel()
