@@ -52,13 +52,15 @@ func (e *Engine) call(ctx context.Context, owner, id uuid.UUID, on Trigger) (Vie
 		return step(tx, &done, Input{On: on}, states, nil)
 	})
 	var bad *InvalidError
-	if errors.Is(err, ErrInvalidTransition) || errors.As(err, &bad) {
+	switch {
+	case err == nil:
+		e.wake(id)
+	case errors.Is(err, errUnchanged):
+	case errors.Is(err, ErrInvalidTransition), errors.As(err, &bad):
 		return View{}, err
-	}
-	if err != nil {
+	default:
 		return View{}, fmt.Errorf("batch %s: %s: %w", id, on, err)
 	}
-	e.wake(id)
 	return done.view(states), nil
 }
 

@@ -59,7 +59,7 @@ func (w *worker) begin() (item *itemRecord, err error) {
 		window, _ := b.windowAt(tx.Now())
 		switch {
 		case b.Status != event.BatchProcessing:
-			return nil
+			return errUnchanged
 		case stopping:
 			return step(tx, b, Input{On: OnShutdown}, states, nil)
 		case b.Counts.Open() == 0:
@@ -94,7 +94,10 @@ func (w *worker) send(r itemRecord) outcome {
 	}
 	results := make(chan result, 1)
 	changes := w.e.changesOf(r.Instance)
-	out := event.Outgoing{ID: r.ClientID, To: r.recipient() + "@" + event.UserServer, Content: w.content}
+	out := event.Outgoing{
+		ID: r.ClientID, To: r.recipient() + "@" + event.UserServer, Content: w.content,
+		Presence: event.Presence(w.b.spec.Options.Presence),
+	}
 	w.e.sends.Go(func() {
 		receipt, err := w.e.cfg.Fleet.Send(ctx, r.Instance, out)
 		results <- result{receipt, err}

@@ -1,6 +1,7 @@
 package batch
 
 import (
+	"errors"
 	"time"
 
 	"postern/event"
@@ -13,6 +14,9 @@ const (
 	reasonShutdown = "GRACEFUL_SHUTDOWN"
 )
 
+// errUnchanged ends a transaction in which there is nothing to change.
+var errUnchanged = errors.New("batch: nothing to change")
+
 // told is the item that the events of a step speak of.
 type told struct {
 	position int
@@ -21,11 +25,15 @@ type told struct {
 
 // step applies one row of the table inside a transaction: the header, the
 // index of open batches and the events. The item and its attempt are the
-// caller's. A call that changes nothing writes nothing.
+// caller's. A call that changes nothing is errUnchanged, so that it costs no
+// commit.
 func step(tx *store.Tx, b *full, in Input, states []event.State, item *told) error {
 	in.Window, _ = b.windowAt(tx.Now())
 	d, err := Next(b.Core, in)
-	if err != nil || d.Row == "" {
+	if err == nil && d.Row == "" {
+		err = errUnchanged
+	}
+	if err != nil {
 		return err
 	}
 	b.advance(d, in, tx.Now())

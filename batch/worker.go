@@ -193,8 +193,9 @@ func (w *worker) commit(fn func(*store.Tx, *full) error) error {
 		done = b.header
 		return err
 	})
-	if err == nil {
+	if err == nil || errors.Is(err, errUnchanged) {
 		w.b.header = done
+		return nil
 	}
 	return err
 }
