@@ -269,6 +269,41 @@ func (b *board) hurry() {
 	b.work.Broadcast()
 }
 
+// urge puts an entry on the board whatever its size, its line before the
+// others, and makes an open breaker probe at once. It reports false when the
+// board is too full even for that.
+func (b *board) urge(batch uuid.UUID, seq uint64) bool {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	b.breaker.probeAt = time.Time{}
+	b.work.Broadcast()
+	if !b.known[seq] && !b.damaged[seq] {
+		if len(b.known) >= 2*boardSize {
+			return false
+		}
+		b.putAside(batch, seq)
+	}
+	if i := slices.IndexFunc(b.ready, func(l *line) bool { return l.batch == batch }); i > 0 {
+		l := b.ready[i]
+		b.ready = slices.Insert(slices.Delete(b.ready, i, i+1), 0, l)
+	}
+	return true
+}
+
+// putAside puts an entry on its line without a claim that those before it are
+// there: a marked line goes on to be filled up from where it was. The caller
+// holds b.mu.
+func (b *board) putAside(batch uuid.UUID, seq uint64) {
+	l := b.lines[batch]
+	if l == nil || !l.more {
+		b.put(batch, seq)
+		return
+	}
+	last := l.last
+	b.put(batch, seq)
+	l.last = last
+}
+
 func (b *board) close() {
 	b.mu.Lock()
 	defer b.mu.Unlock()

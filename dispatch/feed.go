@@ -89,6 +89,7 @@ type feeder struct {
 	active bool      // a pass is under way, perhaps waiting for room
 	again  bool      // another pass is needed: something was left out
 	later  laterHeap
+	seen   time.Time // the clock's newest reading
 }
 
 // idle is how long the feeder sleeps at most, so that its turns can be watched
@@ -121,6 +122,9 @@ func (f *feeder) turn() time.Duration {
 	if f.r.passWanted.Swap(false) {
 		f.again = true
 	}
+	if f.clockWentBack(time.Now()) {
+		f.begin()
+	}
 	for f.fillThin() {
 	}
 	f.offerLater(time.Now())
@@ -134,6 +138,17 @@ func (f *feeder) turn() time.Duration {
 		return idle
 	}
 	return min(idle, time.Until(f.later[0].At))
+}
+
+// clockWentBack reports whether the clock of the computer was set back by more
+// than a second since it was last asked. Then a time in the heap may be further
+// away than any pause, and would wait behind those that are not; a pass takes
+// such entries as due.
+func (f *feeder) clockWentBack(now time.Time) bool {
+	now = now.Round(0) // the monotonic reading does not follow the clock
+	back := now.Before(f.seen.Add(-time.Second))
+	f.seen = now
+	return back
 }
 
 // begin starts a pass. It comes to everything that the heap holds.

@@ -62,7 +62,7 @@ func TestARetryByHandLeavesNoEarlierAppointmentBehind(t *testing.T) {
 		batch := uuid.New()
 		emit(t, s, batch, 1)
 		time.Sleep(10 * time.Second) // tries at 0 s, 1 s and 6 s; the next after 15 s
-		if err := r.RetryNow(t.Context(), 1); err != nil {
+		if _, err := r.RetryNow(t.Context(), 1); err != nil {
 			t.Fatal(err)
 		}
 		time.Sleep(55 * time.Second) // the fourth try, at 10 s; the next a minute later
@@ -154,7 +154,7 @@ func TestADamagedEntryIsReportedOnceAndHoldsNothingBack(t *testing.T) {
 		r := startRelay(t, RelayConfig{Store: s, URL: "http://hook/", Sender: hook.sender(), Logger: logger})
 		defer stopRelay(t, r)
 		time.Sleep(time.Minute)
-		if err := r.RetryAll(t.Context()); err != nil {
+		if _, err := r.RetryAll(t.Context()); err != nil {
 			t.Fatal(err)
 		}
 		time.Sleep(time.Minute)

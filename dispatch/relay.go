@@ -173,10 +173,10 @@ func (r *Relay) send() {
 		if !ok {
 			return
 		}
-		entry, pending, err := r.load(f.seq)
-		if !pending {
+		entry, ready, err := r.load(f.seq)
+		if !ready {
 			r.board.skipped(f, errors.Is(err, store.ErrDamaged))
-			r.nudge()
+			r.postpone(entry)
 			continue
 		}
 		o := r.cfg.Sender.Post(r.sending, r.cfg.URL, batchHeaders(entry.Kind), entry.Body)
@@ -198,20 +198,31 @@ func (r *Relay) send() {
 	}
 }
 
-// load reads an entry. pending is false when it is not to be sent now: it was
-// delivered meanwhile, or rescheduled since it was put on the board.
-func (r *Relay) load(seq uint64) (entry store.OutboxEntry, pending bool, err error) {
-	err = r.cfg.Store.View(func(tx *store.Tx) (err error) {
-		var found bool
-		entry, found, err = tx.Outbox(seq)
-		pending = found && entry.State == store.OutboxPending && isDue(entry.NextAttemptAt, time.Now())
+// load reads an entry. ready is false when it is not to be sent now: it was
+// delivered meanwhile, or its time has not come after all.
+func (r *Relay) load(seq uint64) (entry store.OutboxEntry, ready bool, err error) {
+	err = r.cfg.Store.View(func(tx *store.Tx) error {
+		entry, _, err = tx.Outbox(seq)
 		return err
 	})
 	if err != nil {
 		r.log.Error("outbox entry cannot be read and is left out", "sequence", seq, "error", err)
 		return entry, false, err
 	}
-	return entry, pending, nil
+	return entry, entry.State == store.OutboxPending && isDue(entry.NextAttemptAt, time.Now()), nil
+}
+
+// postpone hands the feeder an entry that was on the board before its time, as
+// happens when the clock went back: nothing else would remember it.
+func (r *Relay) postpone(e store.OutboxEntry) {
+	if e.State != store.OutboxPending {
+		r.nudge()
+		return
+	}
+	select {
+	case r.retries <- store.Due{At: e.NextAttemptAt, Seq: e.Seq, Batch: e.Batch}:
+	case <-r.reading.Done():
+	}
 }
 
 // settle writes outcomes into the file, as many in one commit as there are.
@@ -247,7 +258,8 @@ func (r *Relay) record(group []result) {
 	next := make([]time.Time, len(group))
 	for i, g := range group {
 		if !g.outcome.Delivered() {
-			next[i] = time.Now().Add(max(backoff(g.entry.Attempts+1), g.outcome.RetryAfter))
+			// The file keeps whole milliseconds; the next one, so that it is never early.
+			next[i] = time.Now().Add(max(backoff(g.entry.Attempts+1), g.outcome.RetryAfter) + time.Millisecond)
 		}
 	}
 	for r.store(group, next) != nil && r.sending.Err() == nil {

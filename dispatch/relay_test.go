@@ -280,14 +280,14 @@ func TestRetryNowAndRetryAllDoNotWaitForTheBackoff(t *testing.T) {
 			emit(t, s, uuid.New(), n)
 		}
 		time.Sleep(time.Second)
-		if err := r.RetryNow(t.Context(), 1); err != nil {
+		if _, err := r.RetryNow(t.Context(), 1); err != nil {
 			t.Fatal(err)
 		}
 		time.Sleep(30 * time.Second)
 		if e := entry(t, s, 1); e.State != store.OutboxDelivered {
 			t.Errorf("after RetryNow: %+v, %+v", e, r.Stats())
 		}
-		if err := r.RetryAll(t.Context()); err != nil {
+		if _, err := r.RetryAll(t.Context()); err != nil {
 			t.Fatal(err)
 		}
 		time.Sleep(30 * time.Second)

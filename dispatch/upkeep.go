@@ -1,8 +1,7 @@
 package dispatch
 
 import (
-	"context"
-	"fmt"
+	"slices"
 	"time"
 
 	"postern/store"
@@ -10,7 +9,8 @@ import (
 
 const (
 	pruneEvery = 10 * time.Minute
-	upkeepStep = 500 // entries of one commit
+	pruneStep  = 5000 // rows of one read transaction
+	upkeepStep = 500  // entries of one commit
 )
 
 // prune removes entries that were delivered long ago, in small commits.
@@ -29,54 +29,35 @@ func (r *Relay) prune() {
 	}
 }
 
+// pruneOnce looks in read transactions and removes in small commits.
 func (r *Relay) pruneOnce(before time.Time) error {
-	for next := uint64(0); ; {
-		err := r.cfg.Store.Update(r.reading, func(tx *store.Tx) (err error) {
-			next, _, err = tx.OutboxPrune(next, before, upkeepStep)
-			return err
-		})
-		if err != nil || next == 0 {
-			return err
-		}
-	}
-}
-
-// RetryNow makes a pending entry due at once, whatever its backoff and the
-// breaker say. Entries in other states stay as they are.
-func (r *Relay) RetryNow(ctx context.Context, seq uint64) error {
-	err := r.cfg.Store.Update(ctx, func(tx *store.Tx) error { return tx.OutboxReschedule(seq, tx.Now()) })
-	if err != nil {
-		return fmt.Errorf("retry outbox entry %d: %w", seq, err)
-	}
-	r.board.hurry()
-	r.askForPass()
-	return nil
-}
-
-// RetryAll makes all pending entries due at once, in small commits.
-func (r *Relay) RetryAll(ctx context.Context) error {
-	for after := (store.Due{At: time.Now()}); ; {
-		var rows []store.Due
-		err := r.cfg.Store.Update(ctx, func(tx *store.Tx) (err error) {
-			if rows, err = tx.OutboxDue(after, upkeepStep); err != nil {
+	for _, state := range []store.OutboxState{store.OutboxDelivered, store.OutboxDisabled} {
+		for next, more := uint64(0), true; more; more = next != 0 {
+			var expired []uint64
+			err := r.cfg.Store.View(func(tx *store.Tx) (err error) {
+				expired, next, err = tx.OutboxExpired(state, next, before, pruneStep)
+				return err
+			})
+			if err == nil {
+				err = r.remove(expired)
+			}
+			if err != nil {
 				return err
 			}
-			for _, row := range rows {
-				if err := tx.OutboxReschedule(row.Seq, tx.Now()); err != nil {
-					return err
-				}
-			}
-			return nil
+		}
+	}
+	return nil
+}
+
+func (r *Relay) remove(expired []uint64) error {
+	for some := range slices.Chunk(expired, upkeepStep) {
+		err := r.cfg.Store.Update(r.reading, func(tx *store.Tx) error {
+			_, err := tx.OutboxRemove(some)
+			return err
 		})
 		if err != nil {
-			return fmt.Errorf("retry outbox: %w", err)
+			return err
 		}
-		if len(rows) < upkeepStep {
-			break
-		}
-		after = rows[len(rows)-1]
 	}
-	r.board.hurry()
-	r.askForPass()
-	return nil
+	return r.reading.Err()
 }

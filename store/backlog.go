@@ -3,41 +3,80 @@ package store
 import (
 	"fmt"
 	"sync"
-	"sync/atomic"
 	"time"
 
 	bolt "go.etcd.io/bbolt"
 )
 
-// backlog is what the outbox still has to deliver.
-type backlog struct {
-	pending atomic.Int64
-
-	mu   sync.Mutex
-	mark uint64 // every entry up to this sequence is settled
+// OutboxCounts is how many entries the outbox has in each state.
+type OutboxCounts struct {
+	Pending, Delivered, Disabled int
 }
 
-// backlogStep is how many settled entries one call of Backlog passes over.
-const backlogStep = 2000
+// Of returns the number of entries in a state, of all for the empty one.
+func (c OutboxCounts) Of(s OutboxState) int {
+	switch s {
+	case OutboxPending:
+		return c.Pending
+	case OutboxDelivered:
+		return c.Delivered
+	case OutboxDisabled:
+		return c.Disabled
+	default:
+		return c.Pending + c.Delivered + c.Disabled
+	}
+}
+
+// add counts n entries more in a state.
+func (c *OutboxCounts) add(s OutboxState, n int) {
+	switch s {
+	case OutboxPending:
+		c.Pending += n
+	case OutboxDelivered:
+		c.Delivered += n
+	case OutboxDisabled:
+		c.Disabled += n
+	}
+}
+
+func (c *OutboxCounts) sum(d OutboxCounts) {
+	c.Pending += d.Pending
+	c.Delivered += d.Delivered
+	c.Disabled += d.Disabled
+}
+
+// backlog counts the outbox. It is read from the file once, at open, and then
+// follows the commits.
+type backlog struct {
+	mu     sync.Mutex
+	counts OutboxCounts
+}
+
+func (b *backlog) add(d OutboxCounts) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	b.counts.sum(d)
+}
+
+// OutboxCounts returns how many entries are in each state. It reads nothing of
+// the file.
+func (s *Store) OutboxCounts() OutboxCounts {
+	s.backlog.mu.Lock()
+	defer s.backlog.mu.Unlock()
+	return s.backlog.counts
+}
 
 // Backlog returns how many outbox entries are pending and when the oldest of
 // them was made; zero when there is none. Its cost does not grow with the
-// backlog. After many entries were settled out of order, the oldest may be told
-// as older than it is for some calls.
+// backlog.
 func (s *Store) Backlog() (pending int64, oldest time.Time, err error) {
-	if pending = s.backlog.pending.Load(); pending <= 0 {
+	if pending = int64(s.OutboxCounts().Pending); pending <= 0 {
 		return 0, time.Time{}, nil
 	}
-	s.backlog.mu.Lock()
-	defer s.backlog.mu.Unlock()
 	err = s.View(func(tx *Tx) error {
-		entries, err := tx.OutboxAfter(s.backlog.mark, backlogStep)
-		for _, e := range entries {
-			oldest = e.CreatedAt
-			if e.State == OutboxPending {
-				return err
-			}
-			s.backlog.mark = e.Seq
+		entries, err := tx.OutboxList(OutboxQuery{State: OutboxPending, Limit: 1})
+		if len(entries) > 0 {
+			oldest = entries[0].CreatedAt
 		}
 		return err
 	})
@@ -47,18 +86,18 @@ func (s *Store) Backlog() (pending int64, oldest time.Time, err error) {
 	return pending, oldest, nil
 }
 
-// countPending counts the due index, once at open.
-func countPending(db *bolt.DB) (n int64, err error) {
+// countOutbox counts the entries of each state, once at open.
+func countOutbox(db *bolt.DB) (counts OutboxCounts, err error) {
 	err = db.View(func(tx *bolt.Tx) error {
-		b := tx.Bucket([]byte(outboxDue))
-		if b == nil {
-			return nil
-		}
-		c := b.Cursor()
+		c := tx.Bucket([]byte(outboxStates)).Cursor()
 		for k, _ := c.First(); k != nil; k, _ = c.Next() {
-			n++
+			for _, state := range []OutboxState{OutboxPending, OutboxDelivered, OutboxDisabled} {
+				if k[0] == state.prefix() {
+					counts.add(state, 1)
+				}
+			}
 		}
 		return nil
 	})
-	return n, err
+	return counts, err
 }

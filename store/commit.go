@@ -124,7 +124,7 @@ func (s *Store) attempt(group []*update) (rest []*update, again bool) {
 	at := now()
 	good := make([]*update, 0, len(group))
 	var emitted bool
-	var pending int64
+	var counts OutboxCounts
 	for i, u := range group {
 		tx := &Tx{bolt: btx, schema: s.schema, now: at, disable: s.opts.DisableOutboxDelivery}
 		u.run(tx)
@@ -132,7 +132,7 @@ func (s *Store) attempt(group []*update) (rest []*update, again bool) {
 		if u.err == nil && u.panicked == nil {
 			good = append(good, u)
 			emitted = emitted || tx.emitted
-			pending += tx.pending
+			counts.sum(tx.counts)
 			continue
 		}
 		close(u.done)
@@ -145,18 +145,18 @@ func (s *Store) attempt(group []*update) (rest []*update, again bool) {
 		rollback(btx)
 		return nil, false
 	}
-	s.finishCommit(btx, good, emitted, pending)
+	s.finishCommit(btx, good, emitted, counts)
 	return nil, false
 }
 
-func (s *Store) finishCommit(btx *bolt.Tx, group []*update, emitted bool, pending int64) {
+func (s *Store) finishCommit(btx *bolt.Tx, group []*update, emitted bool, counts OutboxCounts) {
 	id := btx.ID()
 	start := time.Now()
 	err := btx.Commit()
 	took := time.Since(start)
 	s.stats.commit(len(group), took)
 	if err == nil {
-		s.backlog.pending.Add(pending)
+		s.backlog.add(counts)
 		if s.opts.OnCommit != nil {
 			s.opts.OnCommit(len(group), took)
 		}

@@ -26,7 +26,7 @@ const (
 func outboxBuckets() []Bucket {
 	return []Bucket{
 		{Name: outboxEntries, Owner: "store", Key: "sequence", Value: "event kind, owner, batch, owner sequence, time, body", Append: true},
-		{Name: outboxStates, Owner: "store", Key: "sequence", Value: "JSON: state, attempts, last outcome; absent until the first attempt", Append: true},
+		{Name: outboxStates, Owner: "store", Key: "state + sequence", Value: "attempts, last outcome; empty until the first attempt", Append: true},
 		{Name: outboxDue, Owner: "store", Key: "due time + sequence", Value: "batch; absent when delivered or disabled", Append: true},
 		{Name: outboxOwner, Owner: "store", Key: "owner", Value: "the owner's newest sequence"},
 		{Name: outboxReplay, Owner: "store", Key: "owner + owner sequence", Value: "sequence"},
@@ -70,16 +70,6 @@ type OutboxEntry struct {
 	DeliveredAt   time.Time
 }
 
-// outboxStatus is the record in outbox_state.
-type outboxStatus struct {
-	State     OutboxState `json:"state"`
-	Attempts  int         `json:"attempts"`
-	Status    int         `json:"status,omitempty"`
-	Error     string      `json:"error,omitempty"`
-	Next      int64       `json:"next,omitempty"` // Unix milliseconds
-	Delivered int64       `json:"delivered,omitempty"`
-}
-
 // Due is one row of the due index.
 type Due struct {
 	At    time.Time
@@ -118,9 +108,10 @@ func (tx *Tx) putEntry(e OutboxEntry) error {
 		tx.Put(outboxEntries, Key(e.Seq), encodeEntry(e)),
 		tx.Put(outboxReplay, Key(e.Owner, e.OwnerSeq), Key(e.Seq)),
 		tx.Put(outboxBatch, Key(e.Batch, e.Seq), nil),
+		tx.Put(outboxStates, stateKey(e.State, e.Seq), nil),
 	)
+	tx.counts.add(e.State, 1)
 	if e.State == OutboxPending {
-		tx.pending++
 		err = errors.Join(err, tx.Put(outboxDue, dueKey(e.CreatedAt, e.Seq), e.Batch[:]))
 	}
 	return err
@@ -229,104 +220,16 @@ func (tx *Tx) OutboxDue(after Due, limit int) ([]Due, error) {
 	return rows, err
 }
 
-// OutboxDelivered notes that the entry was accepted with the given status and
-// takes it out of the due index. A missing entry is no error.
-func (tx *Tx) OutboxDelivered(seq uint64, status int) error {
-	return tx.settle(seq, func(e OutboxEntry) outboxStatus {
-		return outboxStatus{State: OutboxDelivered, Attempts: e.Attempts + 1, Status: status, Delivered: tx.now.UnixMilli()}
-	})
-}
-
-// OutboxRetry notes a failed attempt and moves the entry to the given time in
-// the due index. A missing entry is no error.
-func (tx *Tx) OutboxRetry(seq uint64, at time.Time, status int, reason string) error {
-	return tx.settle(seq, func(e OutboxEntry) outboxStatus {
-		return outboxStatus{State: OutboxPending, Attempts: e.Attempts + 1, Status: status, Error: reason, Next: at.UnixMilli()}
-	})
-}
-
-// OutboxReschedule moves a pending entry to another time without counting an
-// attempt. Entries in other states and missing ones stay as they are.
-func (tx *Tx) OutboxReschedule(seq uint64, at time.Time) error {
-	return tx.settle(seq, func(e OutboxEntry) outboxStatus {
-		return outboxStatus{State: OutboxPending, Attempts: e.Attempts, Status: e.LastStatus, Error: e.LastError, Next: at.UnixMilli()}
-	})
-}
-
-// settle replaces the status of a pending entry and keeps the due index equal
-// to it.
-func (tx *Tx) settle(seq uint64, change func(OutboxEntry) outboxStatus) error {
-	e, found, err := tx.Outbox(seq)
-	if err != nil || !found || e.State != OutboxPending {
-		return err
-	}
-	status := change(e)
-	err = errors.Join(
-		tx.Delete(outboxDue, dueKey(e.NextAttemptAt, seq)),
-		PutJSON(tx, outboxStates, Key(seq), status),
-	)
-	if status.State != OutboxPending {
-		tx.pending--
-	} else {
-		err = errors.Join(err, tx.Put(outboxDue, dueKey(time.UnixMilli(status.Next), seq), e.Batch[:]))
-	}
-	return err
-}
-
-// OutboxPrune looks at up to limit entries after the given sequence and
-// removes those that were delivered, or made as disabled, before the given
-// time. It returns the sequence to go on with, 0 after the last entry.
-func (tx *Tx) OutboxPrune(after uint64, before time.Time, limit int) (next uint64, removed int, err error) {
-	entries, err := tx.OutboxAfter(after, limit)
-	if err != nil {
-		return 0, 0, err
-	}
-	for _, e := range entries {
-		next = e.Seq
-		done := e.State == OutboxDelivered && e.DeliveredAt.Before(before) ||
-			e.State == OutboxDisabled && e.CreatedAt.Before(before)
-		if !done {
-			continue
-		}
-		removed++
-		err := errors.Join(
-			tx.Delete(outboxEntries, Key(e.Seq)),
-			tx.Delete(outboxStates, Key(e.Seq)),
-			tx.Delete(outboxReplay, Key(e.Owner, e.OwnerSeq)),
-			tx.Delete(outboxBatch, Key(e.Batch, e.Seq)),
-		)
-		if err != nil {
-			return 0, 0, err
-		}
-	}
-	if len(entries) < limit {
-		next = 0
-	}
-	return next, removed, nil
-}
-
-func dueKey(at time.Time, seq uint64) []byte { return Key(uint64(max(0, at.UnixMilli())), seq) }
-
-// entry joins an encoded entry with its status record.
+// entry joins an encoded entry with its status.
 func (tx *Tx) entry(seq uint64, raw []byte) (OutboxEntry, error) {
 	e, err := decodeEntry(seq, raw)
 	if err != nil {
 		return e, err
 	}
-	status, found, err := GetJSON[outboxStatus](tx, outboxStates, Key(seq))
-	if err != nil && !errors.Is(err, ErrDamaged) {
-		return e, err
-	}
-	if e.State == OutboxPending {
-		e.NextAttemptAt = e.CreatedAt
-	}
-	if !found {
-		return e, nil
-	}
-	e.State, e.Attempts, e.LastStatus, e.LastError = status.State, status.Attempts, status.Status, status.Error
-	e.NextAttemptAt, e.DeliveredAt = fromMilli(status.Next), fromMilli(status.Delivered)
-	return e, nil
+	return tx.withStatus(e)
 }
+
+func dueKey(at time.Time, seq uint64) []byte { return Key(uint64(max(0, at.UnixMilli())), seq) }
 
 func fromMilli(ms int64) time.Time {
 	if ms == 0 {

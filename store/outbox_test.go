@@ -175,17 +175,17 @@ func TestPruneRemovesOldFinishedEntriesWithTheirIndexesAndNothingElse(t *testing
 	for _, seq := range []uint64{1, 2, 4} {
 		change(t, s, func(tx *Tx) error { return tx.OutboxDelivered(seq, 200) })
 	}
-	var next uint64
 	var removed int
 	prune := func(before time.Time) {
 		removed = 0
-		for next = 0; ; {
-			var n int
-			change(t, s, func(tx *Tx) (err error) { next, n, err = tx.OutboxPrune(next, before, 2); return err })
-			removed += n
-			if next == 0 {
-				return
-			}
+		for next, more := uint64(0), true; more; more = next != 0 {
+			var expired []uint64
+			expired, next = expiredOf(t, s, OutboxDelivered, next, before, 2)
+			change(t, s, func(tx *Tx) error {
+				n, err := tx.OutboxRemove(expired)
+				removed += n
+				return err
+			})
 		}
 	}
 	if prune(time.Now().Add(-time.Hour)); removed != 0 {
@@ -207,6 +207,18 @@ func TestPruneRemovesOldFinishedEntriesWithTheirIndexesAndNothingElse(t *testing
 	if newest := view(t, s, func(tx *Tx) (uint64, error) { return tx.OutboxOwnerNewest(owner) }); newest != 6 {
 		t.Errorf("owner sequence after pruning: %d", newest)
 	}
+}
+
+func expiredOf(t *testing.T, s *Store, state OutboxState, after uint64, before time.Time, limit int) (expired []uint64, next uint64) {
+	t.Helper()
+	err := s.View(func(tx *Tx) (err error) {
+		expired, next, err = tx.OutboxExpired(state, after, before, limit)
+		return err
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return expired, next
 }
 
 func FuzzDecodeEntry(f *testing.F) {

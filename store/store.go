@@ -112,11 +112,9 @@ func open(o Options) (*Store, error) {
 	if s.clean, err = prepare(db, sch); err != nil {
 		return nil, errors.Join(err, db.Close())
 	}
-	pending, err := countPending(db)
-	if err != nil {
+	if s.backlog.counts, err = countOutbox(db); err != nil {
 		return nil, errors.Join(err, db.Close())
 	}
-	s.backlog.pending.Store(pending)
 	return s, nil
 }
 

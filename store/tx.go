@@ -19,10 +19,10 @@ type Tx struct {
 	schema  schema
 	now     time.Time
 	emitted bool
-	pending int64    // by how much the commit changes the number of pending outbox entries
-	writes  int      // Puts and Deletes so far
-	damaged []string // records found damaged, "bucket/key in hex"
-	disable bool     // new outbox entries are not for delivery
+	counts  OutboxCounts // by how much the commit changes the numbers of outbox entries
+	writes  int          // Puts and Deletes so far
+	damaged []string     // records found damaged, "bucket/key in hex"
+	disable bool         // new outbox entries are not for delivery
 }
 
 // Range selects the keys of a Scan. The zero value selects all.
