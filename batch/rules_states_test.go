@@ -44,7 +44,7 @@ func TestEveryEntryIntoProcessingIsAnnouncedOnceAndStartedAtIsTheFirst(t *testin
 		}
 		entries, announced := 0, 0
 		was := ""
-		for _, line := range strings.Split(j.read(), " | ") {
+		for line := range strings.SplitSeq(j.read(), " | ") {
 			words := strings.Fields(line)
 			if words[0] == string(process) && was != words[0] {
 				entries++

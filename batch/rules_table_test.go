@@ -310,7 +310,7 @@ func TestEveryRowIsOneCommit(t *testing.T) {
 // starred takes the row's commit out of the journal.
 func (tc rowTest) starred(t *testing.T) (from, to event.BatchStatus, events []string) {
 	t.Helper()
-	for _, line := range strings.Split(tc.commits, " | ") {
+	for line := range strings.SplitSeq(tc.commits, " | ") {
 		words := strings.Fields(line)
 		if status, ok := strings.CutPrefix(words[0], "*"); ok {
 			return from, event.BatchStatus(status), words[1:]
