@@ -113,13 +113,13 @@ func keyTimes(tx *store.Tx, r store.Range) (entries [][]byte, err error) {
 
 // dropKey removes an entry and its record, a damaged one too.
 func dropKey(tx *store.Tx, entry []byte) error {
-	_, id := timedID(entry)
+	id := timedID(entry)
 	return errors.Join(tx.Delete(bucketKeyTime, entry), tx.Delete(bucketKeys, id))
 }
 
 // redateKey moves a record to now. A damaged one is removed.
 func redateKey(tx *store.Tx, entry []byte) error {
-	_, id := timedID(entry)
+	id := timedID(entry)
 	r, found, err := loadKey(tx, id)
 	if err != nil || !found {
 		return dropKey(tx, entry)

@@ -2,7 +2,6 @@ package httpapi
 
 import (
 	"bytes"
-	"encoding/binary"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -119,8 +118,8 @@ func deleteKey(tx *store.Tx, id []byte) error {
 
 func timeKey(at int64, id []byte) []byte { return store.Key(uint64(max(0, at)), id) }
 
-// timedID is the inverse of timeKey.
-func timedID(key []byte) (at int64, id []byte) { return int64(binary.BigEndian.Uint64(key)), key[8:] }
+// timedID is the record that an entry of the index of times names.
+func timedID(entry []byte) []byte { return entry[8:] }
 
 // ForgetInstance deletes the keys of an instance, whose answers hold messages.
 // It is for the commit that deletes the instance.
