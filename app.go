@@ -281,6 +281,7 @@ func (a *app) serve(listener net.Listener) error {
 		APIKey: a.sec.GlobalAuthToken, JWTSecret: []byte(a.sec.JWTSecret), TokenTTL: seconds(a.cfg.Authentication.JWTExpiresIn),
 		MaxRecipients: int(a.cfg.Batch.MaxRecipients), Ready: a.notReady, Metrics: a.metrics.handler(), Pages: dashboard.Pages(), Logger: a.log,
 	}
+	api.Relay = a.relay
 	if a.cfg.Websocket.Enabled {
 		api.Hub = hubAdapter{a.hub}
 	}

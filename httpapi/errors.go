@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"postern/batch"
+	"postern/dispatch"
 	"postern/event"
 	"postern/instance"
 	"postern/store"
@@ -90,6 +91,8 @@ func errorTable() []mapping {
 		{batch.ErrNotFound, http.StatusNotFound, "BATCH_NOT_FOUND", "there is no such batch or item"},
 		{batch.ErrInvalidTransition, http.StatusConflict, "INVALID_BATCH_TRANSITION", ""},
 		{batch.ErrInvalidCursor, http.StatusBadRequest, "INVALID_CURSOR", ""},
+		{dispatch.ErrNoEntry, http.StatusNotFound, "OUTBOX_ENTRY_NOT_FOUND", "there is no such event in the outbox"},
+		{dispatch.ErrNotPending, http.StatusConflict, "OUTBOX_ENTRY_NOT_PENDING", ""},
 		{instance.ErrNoMessage, http.StatusNotFound, "MESSAGE_NOT_FOUND", ""},
 		{event.ErrRecipient, http.StatusUnprocessableEntity, "INVALID_RECIPIENT", ""},
 		{event.ErrContent, http.StatusUnprocessableEntity, "INVALID_MESSAGE", ""},

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"postern/batch"
+	"postern/dispatch"
 	"postern/event"
 	"postern/instance"
 	"postern/store"
@@ -27,6 +28,9 @@ type Config struct {
 	// status of the answer, 0 when there was none; the error says why the
 	// receiver did not accept.
 	Post func(context.Context, event.Notice) (status int, err error)
+
+	// Relay delivers the outbox of Store.
+	Relay *dispatch.Relay
 
 	// NewMessageID makes the WhatsApp id of one send.
 	NewMessageID func() string
@@ -80,6 +84,8 @@ func New(c Config) (http.Handler, error) {
 		return nil, errors.New("httpapi: the global API key is empty")
 	case len(c.JWTSecret) < minSecret:
 		return nil, errors.New("httpapi: the JWT secret is shorter than 32 bytes")
+	case c.Relay == nil:
+		return nil, errors.New("httpapi: Relay is required")
 	}
 	if c.MaxRecipients == 0 {
 		c.MaxRecipients = defaultMaxRecipients

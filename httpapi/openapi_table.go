@@ -39,13 +39,18 @@ func descriptions() map[string]description {
 }
 
 func operationDescriptions() map[string]description {
+	pages := []string{"limit", "nextCursor", "previousCursor"}
 	return map[string]description{
-		"GET /health":           {summary: "Whether the process is alive.", out: body[health]()},
-		"GET /ready":            {summary: "Whether the program can do its work, and if not, why.", out: body[health]()},
-		"GET /metrics":          {summary: "Metrics for Prometheus.", media: "text/plain"},
-		"GET /openapi.json":     {summary: "This document.", media: "application/json"},
-		"GET /docs":             {summary: "This document as a page to read.", media: "text/html"},
-		"POST /auth/user-token": {summary: "Make a token for a user.", in: body[userTokenRequest](), status: http.StatusCreated, out: body[userToken]()},
+		"GET /health":                      {summary: "Whether the process is alive.", out: body[health]()},
+		"GET /ready":                       {summary: "Whether the program can do its work, and if not, why.", out: body[health]()},
+		"GET /metrics":                     {summary: "Metrics for Prometheus.", media: "text/plain"},
+		"GET /openapi.json":                {summary: "This document.", media: "application/json"},
+		"GET /docs":                        {summary: "This document as a page to read.", media: "text/html"},
+		"POST /auth/user-token":            {summary: "Make a token for a user.", in: body[userTokenRequest](), status: http.StatusCreated, out: body[userToken]()},
+		"GET /message/batches/{id}/events": {summary: "List a batch's events with their delivery, oldest first.", query: pages, out: body[batch.List[outboxRecord]]()},
+		"GET /outbox":                      {summary: "List the events of all users with their delivery, newest first.", query: append([]string{"state"}, pages...), out: body[batch.List[outboxRecord]]()},
+		"POST /outbox/{id}/retry":          {summary: "Try a pending event now.", out: body[outboxRecord]()},
+		"POST /outbox/retry":               {summary: "Try all pending events now.", out: body[retryAnswer]()},
 		"GET /ws/global/events": {
 			summary: "A WebSocket with the batch events of the token's user.", query: []string{"event", "token", "since"}, status: http.StatusSwitchingProtocols,
 		},

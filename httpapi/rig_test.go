@@ -17,6 +17,7 @@ import (
 	"github.com/google/uuid"
 
 	"postern/batch"
+	"postern/dispatch"
 	"postern/event"
 	"postern/instance"
 	"postern/store"
@@ -86,6 +87,7 @@ func newRigWith(t testing.TB, o store.Options) *rig {
 	r.h, err = New(Config{
 		Registry: r.registry, Supervisor: sup, Engine: r.engine, Hub: r.hub, Store: st,
 		NewMessageID: uuid.NewString, Post: r.post, APIKey: testKey, JWTSecret: testSecret,
+		Relay: dispatch.NewRelay(dispatch.RelayConfig{Store: st}),
 	})
 	if err != nil {
 		t.Fatal(err)

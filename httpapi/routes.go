@@ -63,6 +63,11 @@ func routes() []route {
 		{"POST", "/message/batches/{id}/pause", userBearer, (*api).pauseBatch},
 		{"POST", "/message/batches/{id}/stop", userBearer, (*api).stopBatch},
 
+		{"GET", "/message/batches/{id}/events", userBearer, (*api).listEvents},
+		{"GET", "/outbox", globalKey, (*api).listOutbox},
+		{"POST", "/outbox/retry", globalKey, (*api).retryOutbox},
+		{"POST", "/outbox/{id}/retry", globalKey, (*api).retryEntry},
+
 		{"GET", "/ws/global/events", handshake, (*api).globalEvents},
 		{"GET", "/ws/instance/events", handshake, (*api).instanceEvents},
 	}
