@@ -41,6 +41,7 @@ type intent struct {
 	owner      *user
 	recipients int
 	large      bool
+	scheduled  bool // a window that is over refuses it
 	answered   bool // 201
 	id         uuid.UUID
 	stopped    bool // a stop was answered
@@ -67,6 +68,22 @@ func (l *ledger) note(fn func()) {
 
 // ask sends a request; status 0 means that no whole answer came.
 func (s *siege) ask(token, method, path string, body io.Reader) (status int, answer []byte) {
+	return s.askUnder("", token, method, path, body)
+}
+
+// insist posts under an Idempotency-Key until there is an answer, or the load
+// ends.
+func (s *siege) insist(ctx context.Context, rng *rand.Rand, token, path string, body any) (status int, answer []byte) {
+	key := uuid.NewString()
+	for {
+		status, answer = s.askUnder(key, token, http.MethodPost, path, jsonBody(body))
+		if unanswered := status == 0 || status == http.StatusConflict; !unanswered || !rest(ctx, rng, 20*time.Millisecond) {
+			return status, answer
+		}
+	}
+}
+
+func (s *siege) askUnder(key, token, method, path string, body io.Reader) (status int, answer []byte) {
 	// Not the context of the load: it would cut off requests whose answers count.
 	req, err := http.NewRequestWithContext(context.WithoutCancel(s.ctx), method, s.api.base+path, body)
 	if err != nil {
@@ -75,6 +92,9 @@ func (s *siege) ask(token, method, path string, body io.Reader) (status int, ans
 	}
 	req.Header.Set("Authorization", "Bearer "+token)
 	req.Header.Set("Content-Type", "application/json")
+	if key != "" {
+		req.Header.Set("Idempotency-Key", key)
+	}
 	status, answer = s.send(req)
 	if status >= 500 && status != http.StatusServiceUnavailable {
 		s.t.Errorf("%s %s: %d %s", method, path, status, answer)
@@ -115,7 +135,7 @@ func (u *user) work(ctx context.Context, rng *rand.Rand) {
 	var open []*intent
 	for rest(ctx, rng, 40*time.Millisecond) {
 		if len(open) < handful {
-			if in := u.create(rng); in != nil {
+			if in := u.create(ctx, rng); in != nil {
 				open = append(open, in)
 			}
 			continue
@@ -128,14 +148,19 @@ func (u *user) work(ctx context.Context, rng *rand.Rand) {
 }
 
 // create asks for a batch of any kind and returns it when that was answered.
-func (u *user) create(rng *rand.Rand) *intent {
+func (u *user) create(ctx context.Context, rng *rand.Rand) *intent {
 	if rng.IntN(12) == 0 {
-		return u.createLarge(u.ctx, rng)
+		return u.createLarge(rng)
 	}
 	name := u.ledger.name("batch")
 	request := u.request(rng, name)
 	in := &intent{owner: u, recipients: len(request["recipients"].([]string))}
+	_, in.scheduled = request["schedule"]
+	keyed := rng.IntN(2) == 0
 	return u.created(name, in, func() (int, []byte) {
+		if keyed {
+			return u.insist(ctx, rng, u.token, "/message/batches", request)
+		}
 		return u.ask(u.token, http.MethodPost, "/message/batches", jsonBody(request))
 	})
 }
@@ -144,7 +169,7 @@ func (u *user) create(rng *rand.Rand) *intent {
 func (u *user) created(name string, in *intent, post func() (int, []byte)) *intent {
 	u.ledger.note(func() { u.ledger.batches[name] = in })
 	status, answer := post()
-	if status == 0 || status == http.StatusServiceUnavailable {
+	if status == 0 || status == http.StatusConflict || status == http.StatusServiceUnavailable || in.scheduled && status == http.StatusUnprocessableEntity {
 		return nil
 	}
 	var made batchAnswer
@@ -188,7 +213,7 @@ func (u *user) request(rng *rand.Rand, name string) map[string]any {
 
 // createLarge asks for a draft whose creation takes several commits, with a
 // body that is sent in pieces.
-func (u *user) createLarge(_ context.Context, rng *rand.Rand) *intent {
+func (u *user) createLarge(rng *rand.Rand) *intent {
 	const size = 2500
 	name := u.ledger.name("large")
 	in := &intent{owner: u, recipients: size, large: true}
@@ -259,8 +284,12 @@ func ended(s event.BatchStatus) bool {
 func (s *siege) sendTexts(ctx context.Context, rng *rand.Rand, l *account) {
 	for rest(ctx, rng, 60*time.Millisecond) {
 		t := sentText{number: s.numbers[rng.IntN(len(s.numbers))], text: s.ledger.name("text")}
-		t.status, _ = s.ask(l.token, http.MethodPost, "/instance/"+l.name+"/send/text",
-			jsonBody(map[string]any{"number": t.number, "textMessage": map[string]any{"text": t.text}}))
+		path, body := "/instance/"+l.name+"/send/text", map[string]any{"number": t.number, "textMessage": map[string]any{"text": t.text}}
+		if rng.IntN(2) == 0 {
+			t.status, _ = s.insist(ctx, rng, l.token, path, body)
+		} else {
+			t.status, _ = s.ask(l.token, http.MethodPost, path, jsonBody(body))
+		}
 		s.ledger.note(func() { s.ledger.texts = append(s.ledger.texts, t) })
 	}
 }
@@ -272,7 +301,7 @@ func (s *siege) writeTo(ctx context.Context, rng *rand.Rand, l *account) {
 		s.t.Error(err)
 		return
 	}
-	for rest(ctx, rng, 50*time.Millisecond) {
+	for rest(ctx, rng, 25*time.Millisecond) {
 		in := inboundText{line: l, text: s.ledger.name("inbound")}
 		if in.id, err = from.SendText(context.WithoutCancel(ctx), l.phone.JID(), in.text); err != nil {
 			s.t.Error(err)

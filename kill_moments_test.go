@@ -126,7 +126,8 @@ func (s *siege) strike(p *process, at moment, rng *rand.Rand) {
 	case inBody, afterBody:
 		s.trap.set(at, 1, p.kill)
 		s.ready(p)
-		s.load.Go(func() { s.users[0].createLarge(s.ctx, rand.New(rand.NewPCG(rng.Uint64(), 0))) })
+		own := rand.New(rand.NewPCG(rng.Uint64(), 0))
+		s.load.Go(func() { s.users[0].createLarge(own) })
 		patience = momentPatience
 	case atAnyTime:
 		s.ready(p)

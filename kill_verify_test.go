@@ -213,7 +213,7 @@ func (s *siege) checkTexts(decrypted map[reading]int) {
 		switch t.status {
 		case http.StatusOK:
 			least, most = 1, 1
-		case http.StatusRequestTimeout, http.StatusNotAcceptable, 0:
+		case http.StatusRequestTimeout, http.StatusNotAcceptable, http.StatusConflict, 0:
 			most = 1
 		}
 		if n < least || n > most {
