@@ -4,8 +4,11 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"mime/multipart"
 	"net/http"
 	"net/url"
+	"os"
+	"path/filepath"
 	"regexp"
 	"strconv"
 	"strings"
@@ -142,6 +145,7 @@ var docVariable = regexp.MustCompile(`^[A-Z]+`)
 func curlRequest(ctx context.Context, words []string) (*http.Request, error) {
 	method, target, body, asQuery := "", "", "", false
 	query, header := url.Values{}, http.Header{}
+	var form []string
 	if len(words) == 0 || words[0] != "curl" {
 		return nil, fmt.Errorf("not a curl command: %q", words)
 	}
@@ -153,7 +157,7 @@ func curlRequest(ctx context.Context, words []string) (*http.Request, error) {
 		case "-G":
 			asQuery = true
 			continue
-		case "-X", "-H", "--json", "-o", "--max-time", "--data-urlencode":
+		case "-X", "-H", "--json", "-F", "-o", "--max-time", "--data-urlencode":
 			if rest = rest[1:]; len(rest) == 0 {
 				return nil, fmt.Errorf("%s has no value", option)
 			}
@@ -168,6 +172,8 @@ func curlRequest(ctx context.Context, words []string) (*http.Request, error) {
 			body = value
 			header.Set("Content-Type", "application/json")
 			header.Set("Accept", "application/json")
+		case "-F":
+			form = append(form, value)
 		case "--data-urlencode":
 			name, text, _ := strings.Cut(value, "=")
 			query.Add(name, text)
@@ -179,11 +185,17 @@ func curlRequest(ctx context.Context, words []string) (*http.Request, error) {
 			target = option
 		}
 	}
-	if method == "" && body != "" {
+	if method == "" && (body != "" || len(form) > 0) {
 		method = http.MethodPost
 	}
 	if asQuery {
 		target += "?" + query.Encode()
+	}
+	if len(form) > 0 {
+		var err error
+		if body, err = multipartBody(form, header); err != nil {
+			return nil, err
+		}
 	}
 	r, err := http.NewRequestWithContext(ctx, method, target, strings.NewReader(body))
 	if err != nil {
@@ -191,4 +203,35 @@ func curlRequest(ctx context.Context, words []string) (*http.Request, error) {
 	}
 	r.Header = header
 	return r, nil
+}
+
+// multipartBody is the body of curl's -F options. Files are those of the tests
+// of package media.
+func multipartBody(form []string, header http.Header) (string, error) {
+	var b strings.Builder
+	w := multipart.NewWriter(&b)
+	for _, f := range form {
+		name, value, _ := strings.Cut(f, "=")
+		file, isFile := strings.CutPrefix(value, "@")
+		if !isFile {
+			if err := w.WriteField(name, value); err != nil {
+				return "", err
+			}
+			continue
+		}
+		content, err := os.ReadFile(filepath.Join("media", "testdata", file))
+		if err != nil {
+			return "", err
+		}
+		part, err := w.CreateFormFile(name, file)
+		if err != nil {
+			return "", err
+		}
+		if _, err := part.Write(content); err != nil {
+			return "", err
+		}
+	}
+	header.Set("Content-Type", w.FormDataContentType())
+	err := w.Close()
+	return b.String(), err
 }

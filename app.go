@@ -9,6 +9,7 @@ import (
 	"net"
 	"net/http"
 	"os"
+	"os/exec"
 	"slices"
 	"time"
 	_ "time/tzdata" // schedules name time zones, and the machine may have no database of them
@@ -21,6 +22,7 @@ import (
 	"postern/event"
 	"postern/httpapi"
 	"postern/instance"
+	"postern/media"
 	"postern/sandbox"
 	"postern/store"
 	"postern/whatsapp"
@@ -44,6 +46,7 @@ type app struct {
 	hub        *wsbus.Hub
 	queue      *dispatch.Queue
 	relay      *dispatch.Relay
+	media      *media.Library
 	registry   *instance.Registry
 	supervisor *instance.Supervisor
 	engine     *batch.Engine
@@ -54,7 +57,7 @@ type app struct {
 
 // buckets are the buckets of the data file, but for the store's own.
 func buckets() []store.Bucket {
-	return slices.Concat(instance.Buckets(), device.Buckets(), batch.Buckets(), httpapi.Buckets())
+	return slices.Concat(instance.Buckets(), device.Buckets(), batch.Buckets(), media.Buckets(), httpapi.Buckets())
 }
 
 // start brings everything up, from the file to the listener, and returns when
@@ -69,7 +72,7 @@ func start(ctx context.Context, cfg *Config, sec secrets, log *slog.Logger) (*ap
 		return nil, fmt.Errorf("%w; set server.listen to a free address", err)
 	}
 	for _, part := range []func(context.Context) error{
-		a.startStore, a.startHub, a.startDispatch, a.startSandbox, a.startInstances, a.startBatches, a.startMetrics,
+		a.startStore, a.startHub, a.startDispatch, a.startSandbox, a.startMedia, a.startInstances, a.startBatches, a.startMetrics,
 	} {
 		if err = part(ctx); err != nil {
 			break
@@ -165,6 +168,25 @@ func (a *app) startSandbox(context.Context) (err error) {
 	return nil
 }
 
+// startMedia finds ffmpeg, which the program can do without.
+func (a *app) startMedia(context.Context) (err error) {
+	converter, err := exec.LookPath("ffmpeg")
+	if err != nil {
+		a.log.Info("no ffmpeg on the PATH: voice notes have to be OGG/Opus, and videos are sent without a thumbnail")
+	}
+	m := a.cfg.Media
+	a.media, err = media.New(media.Config{
+		Store: a.store, Dir: a.cfg.Store.Path + ".media", Control: dispatch.Guard{DenyPrivate: !m.AllowPrivate}.Control,
+		MaxBytes: m.MaxBytes, Timeout: m.Timeout, FFmpeg: converter, Logger: a.log,
+	})
+	if err != nil {
+		return err
+	}
+	a.media.Start()
+	a.stops.push("media", a.media.Stop)
+	return nil
+}
+
 func (a *app) startInstances(ctx context.Context) error {
 	devices, err := device.Open(a.store, a.log)
 	if err != nil {
@@ -180,7 +202,7 @@ func (a *app) startInstances(ctx context.Context) error {
 		SaveMessages: a.cfg.Database.SaveNewMessage, SaveUpdates: a.cfg.Database.SaveMessageUpdate,
 		SaveContacts: a.cfg.Database.SaveContacts, GlobalURL: a.globalURL(),
 		Forget: func(tx *store.Tx, id int64) error {
-			return errors.Join(devices.DeleteTx(tx, id), httpapi.ForgetInstance(tx, id))
+			return errors.Join(devices.DeleteTx(tx, id), media.Forget(tx, id), httpapi.ForgetInstance(tx, id))
 		},
 		Logger: a.log,
 	})
@@ -213,7 +235,7 @@ func (a *app) connector(devices *device.Container) (instance.Connector, error) {
 	}
 	wa := a.cfg.WhatsApp
 	c, err := whatsapp.New(whatsapp.Config{
-		Devices: devices, Endpoint: endpoint, ClientName: wa.ClientName, ClientType: wa.ClientType,
+		Devices: devices, Endpoint: endpoint, Media: a.media, ClientName: wa.ClientName, ClientType: wa.ClientType,
 		ConnectTimeout: seconds(wa.ConnectTimeout), SendTimeout: a.cfg.Message.SendTimeout, PairingTimeout: wa.PairingTimeout,
 		KeepAliveInterval: wa.KeepaliveInterval, KeepAliveTimeout: wa.KeepaliveTimeout,
 		QRLight: a.cfg.QRCode.LightColor, QRDark: a.cfg.QRCode.DarkColor, QRLimit: int(a.cfg.QRCode.Limit), Logger: a.log,
@@ -276,7 +298,7 @@ func (a *app) startBatches(ctx context.Context) error {
 
 func (a *app) serve(listener net.Listener) error {
 	api := httpapi.Config{
-		Registry: a.registry, Supervisor: a.supervisor, Engine: a.engine, Store: a.store,
+		Registry: a.registry, Supervisor: a.supervisor, Engine: a.engine, Media: a.media, MaxMedia: a.cfg.Media.MaxBytes, Store: a.store,
 		NewMessageID: whatsapp.NewMessageID, Post: a.postNow, Version: version, BaseURL: a.cfg.Server.BaseURL,
 		APIKey: a.sec.GlobalAuthToken, JWTSecret: []byte(a.sec.JWTSecret), TokenTTL: seconds(a.cfg.Authentication.JWTExpiresIn),
 		MaxRecipients: int(a.cfg.Batch.MaxRecipients), Ready: a.notReady, Metrics: a.metrics.handler(), Pages: dashboard.Pages(), Logger: a.log,

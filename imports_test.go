@@ -26,8 +26,9 @@ var mayImport = map[string][]string{
 	"instance":        {"store", "event"},
 	"batch":           {"store", "event"},
 	"dispatch":        {"store", "event"},
+	"media":           {"store", "event"},
 	"wsbus":           {"event"},
-	"httpapi":         {"batch", "instance", "dispatch", "wsbus", "store", "event"},
+	"httpapi":         {"batch", "instance", "dispatch", "media", "wsbus", "store", "event"},
 	"dashboard":       {},
 	"":                {"*"}, // main wires everything
 }
@@ -41,6 +42,7 @@ var why = map[string]string{
 	"instance":  "instances hand notices to an interface; who delivers them is wired in app.go",
 	"batch":     "batches send through an interface and emit to the outbox; they do not know that webhooks exist",
 	"dispatch":  "dispatch moves bytes; it does not know what a batch or an instance is",
+	"media":     "media finds and prepares files; who encrypts and sends them is above it",
 	"wsbus":     "the hub moves bytes to WebSockets and needs no file",
 	"dashboard": "the page is a client of the HTTP interface like any other",
 	"httpapi":   "the API never talks to WhatsApp itself; it asks instance and batch",

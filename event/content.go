@@ -68,7 +68,11 @@ func ParseContent(kind string, payload []byte) (Content, error) {
 	if err := dec.Decode(p); err != nil {
 		return Content{}, fmt.Errorf("%w: payload: %w", ErrContent, err)
 	}
-	return p.Content()
+	c, err := p.Content()
+	if c.Media != nil {
+		c.Media.Shared = true
+	}
+	return c, err
 }
 
 // Presence is what a chat shows while a message is on its way.

@@ -1,9 +1,20 @@
 package event
 
 import (
+	"errors"
 	"fmt"
 	"slices"
 	"strings"
+)
+
+// Errors about files. Both are certain: no message was sent.
+var (
+	// ErrMedia: the file could not be fetched, or breaks a rule that the error
+	// names.
+	ErrMedia = errors.New("media cannot be sent")
+	// ErrMediaType: the file is of a type that would have to be converted, and
+	// nothing here can do that.
+	ErrMediaType = errors.New("media type is not supported")
 )
 
 // MediaKind is what a media file is sent as.
@@ -77,6 +88,14 @@ type Uploaded struct {
 	UploadedAt    Time   `json:"uploadedAt"`
 }
 
+// MediaSource is what a media message consists of: a file that is still to be
+// uploaded, or an upload. Exactly one of the two is set.
+type MediaSource struct {
+	File     *MediaFile
+	Uploaded *Uploaded
+	Close    func() // removes what was made for this message alone; never nil
+}
+
 // MediaContent is a file to be sent, given by its URL or by the id of an
 // earlier upload.
 type MediaContent struct {
@@ -126,7 +145,7 @@ func (s *StickerContent) Content() (Content, error) {
 // ErrContent.
 func (m *Media) Check() error {
 	if !slices.Contains(mediaTypes(), m.Kind) {
-		return fmt.Errorf("%w: mediatype %q is not one of: image, document, video, audio, ptv", ErrContent, m.Kind)
+		return fmt.Errorf("%w: the media type %q is not one of: image, document, video, audio, ptv", ErrContent, m.Kind)
 	}
 	if m.ViewOnce && m.Kind != MediaImage && m.Kind != MediaVideo {
 		return fmt.Errorf("%w: viewOnce is for images, videos and voice notes", ErrContent)
@@ -138,6 +157,19 @@ func (m *Media) Check() error {
 		checkText("fileName", m.FileName, 0, maxName),
 		checkText("caption", m.Caption, 0, MaxText),
 		optional(m.MimeType, checkMIME(m.MimeType)),
+	)
+}
+
+// CheckUpload tells what is wrong with a file that is brought to WhatsApp
+// before a message needs it. Errors wrap ErrContent.
+func (m *Media) CheckUpload() error {
+	if !slices.Contains(append(mediaTypes(), MediaVoice, MediaSticker), m.Kind) {
+		return fmt.Errorf("%w: mediaType %q is not one of: image, document, video, audio, ptv, voice, sticker", ErrContent, m.Kind)
+	}
+	return firstError(
+		checkText("fileName", m.FileName, 0, maxName),
+		optional(m.MimeType, checkMIME(m.MimeType)),
+		optional(m.URL, checkURL("media", m.URL)),
 	)
 }
 

@@ -19,8 +19,9 @@ type alias struct {
 // current paths have an instance name, which is why no instance may have one
 // of them as its name, and why the router alone could not hold both.
 //
-// The row of refreshToken is not older than its target: it is the documented
-// path, moved to where the router can hold it.
+// The rows of refreshToken and of media/{id}/uploads are not older than their
+// targets: these are the documented paths, moved to where the router can hold
+// them.
 func aliases() []alias {
 	return []alias{
 		{[]string{"POST"}, "/instance/create", "/instance"},
@@ -43,9 +44,13 @@ func aliases() []alias {
 		{[]string{"POST"}, "/message/sendMedia/{i}", "/instance/{i}/send/media"},
 		{[]string{"POST"}, "/instance/{i}/send/ppt", "/instance/{i}/send/ptt"},
 		{[]string{"POST"}, "/message/sendWhatsAppAudio/{i}", "/instance/{i}/send/ptt"},
+		{[]string{"POST"}, "/message/sendMediaFile/{i}", "/instance/{i}/send/media-file"},
+		{[]string{"POST"}, "/instance/{i}/send/ppt-file", "/instance/{i}/send/ptt-file"},
+		{[]string{"POST"}, "/message/sendWhatsAppAudioFile/{i}", "/instance/{i}/send/ptt-file"},
 		{[]string{"POST"}, "/message/sendContact/{i}", "/instance/{i}/send/contact"},
 		{[]string{"POST"}, "/message/sendLocation/{i}", "/instance/{i}/send/location"},
 		{[]string{"POST"}, "/message/sendReaction/{i}", "/instance/{i}/send/reaction"},
+		{[]string{"GET", "DELETE"}, "/instance/{i}/media/{id}/uploads", "/instance/{i}/upload/{id}"},
 		{[]string{"POST"}, "/message/batches/{id}/resume", "/message/batches/{id}/start"},
 	}
 }

@@ -53,6 +53,7 @@ func retryAfter(code string) int {
 func inputCodes() []Code {
 	return []Code{
 		{Code: codeMalformedJSON, Status: http.StatusBadRequest, Meaning: "The body is not one JSON object in UTF-8, or something follows it.", Next: "Correct the body; the message says where the reader stopped."},
+		{Code: codeMalformedForm, Status: http.StatusBadRequest, Meaning: "The multipart body is malformed or ended early.", Next: "Send the fields and the file as one multipart/form-data body, as curl -F does."},
 		{Code: codeUnknownField, Status: http.StatusBadRequest, Meaning: "The body has a field that the route does not know. Names are case-sensitive.", Next: "Remove or rename the field that the message names."},
 		{Code: codeDuplicateField, Status: http.StatusBadRequest, Meaning: "An object of the body has the same key twice.", Next: "Keep one of the two."},
 		{Code: codeMissingField, Status: http.StatusBadRequest, Meaning: "A required field is not there.", Next: "Add the field that the message names."},
@@ -66,6 +67,7 @@ func inputCodes() []Code {
 		{Code: codeKeyMismatch, Status: http.StatusBadRequest, Meaning: "The headers apikey and x-api-key carry different values.", Next: "Send the key once."},
 		{Code: codeInvalidKey, Status: http.StatusBadRequest, Meaning: "The header Idempotency-Key is empty, too long, sent twice, or no printable ASCII.", Next: "Send one key of 1 to 255 characters, for example a UUID, or none."},
 		{Code: codeBodyTooLarge, Status: http.StatusRequestEntityTooLarge, Meaning: "The body is longer than the route takes.", Next: "Send less: 1 MiB is taken, and more when a batch is created."},
+		{Code: "MEDIA_TYPE_UNSUPPORTED", Status: http.StatusUnsupportedMediaType, Meaning: "The audio would have to be converted, and the server has no ffmpeg.", Next: "Send OGG/Opus, or install ffmpeg on the server."},
 		{Code: codeContentType, Status: http.StatusUnsupportedMediaType, Meaning: "The Content-Type is not JSON in UTF-8.", Next: "Send application/json, or no Content-Type."},
 		{Code: codeUpgradeRequired, Status: http.StatusUpgradeRequired, Meaning: "The path is a WebSocket and the request no handshake.", Next: "Use a WebSocket client."},
 	}
@@ -89,6 +91,7 @@ func stateCodes() []Code {
 		{Code: "OUTBOX_ENTRY_NOT_FOUND", Status: http.StatusNotFound, Meaning: "The outbox has no event of that id, or no longer has it.", Next: "List the outbox; delivered events are removed after outbox.retention."},
 		{Code: "BATCH_NOT_FOUND", Status: http.StatusNotFound, Meaning: "There is no such batch or item, or it belongs to another user.", Next: "Check the id and whose token is used."},
 		{Code: "MESSAGE_NOT_FOUND", Status: http.StatusNotFound, Meaning: "No such message is stored for the instance.", Next: "Check the id; old messages are removed after database.message_retention."},
+		{Code: "UPLOAD_NOT_FOUND", Status: http.StatusNotFound, Meaning: "The instance has no upload of that id, or it expired.", Next: "Upload the file again; uploads are kept for 14 days."},
 		{Code: codeMethodNotAllowed, Status: http.StatusMethodNotAllowed, Meaning: "The path exists, but not with this method.", Next: "Use a method of the Allow header."},
 		{Code: "SENT_BUT_NOT_STORED", Status: http.StatusNotAcceptable, Meaning: "WhatsApp took the message, and it could not be stored here.", Next: "Do not send it again; see the log for the fault of the store."},
 		{Code: codeBodyTimeout, Status: http.StatusRequestTimeout, Meaning: "The body did not arrive within a minute.", Next: "Send it again over a better connection."},
@@ -111,6 +114,8 @@ func stateCodes() []Code {
 func ruleCodes() []Code {
 	const status = http.StatusUnprocessableEntity
 	return []Code{
+		{Code: "INVALID_MEDIA", Status: status, Meaning: "The file could not be fetched, is too large, or is not what it is to be sent as.", Next: "Correct what the message names; files are fetched from public addresses unless media.allow_private is set."},
+		{Code: "REFUSED_BY_WHATSAPP", Status: status, Meaning: "WhatsApp refused what was asked of it, and nothing changed.", Next: "See the message; often the account lacks the right, or the target is gone."},
 		{Code: codeNoQuoted, Status: status, Meaning: "options.quotedMessageId names no stored message of the instance.", Next: "Check the id, or give the message itself as options.quotedMessage."},
 		{Code: "INVALID_INSTANCE", Status: status, Meaning: "The name, description or attributes of an instance break their rule.", Next: "Correct the field that the message names."},
 		{Code: codeInvalidAssertion, Status: status, Meaning: "A part of the authenticator's answer is empty or no base64url.", Next: "Send what navigator.credentials.get() gave, as its toJSON() writes it."},

@@ -137,6 +137,9 @@ func TestEveryBodyIsReadStrictly(t *testing.T) {
 		if row.method != "POST" && row.method != "PUT" {
 			continue
 		}
+		if d := descriptions()[row.method+" "+row.path]; d.form != nil && d.in == nil {
+			continue // a multipart body, see TestEveryFormIsReadStrictly
+		}
 		for body, code := range map[string]string{
 			`[]`:                   "INVALID_TYPE",
 			`null`:                 "INVALID_TYPE",

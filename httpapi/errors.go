@@ -9,6 +9,7 @@ import (
 	"postern/dispatch"
 	"postern/event"
 	"postern/instance"
+	"postern/media"
 	"postern/store"
 )
 
@@ -20,6 +21,7 @@ const (
 	codeKeyMismatch      = "API_KEY_MISMATCH"
 	codeForbidden        = "FORBIDDEN"
 	codeMalformedJSON    = "MALFORMED_JSON"
+	codeMalformedForm    = "MALFORMED_FORM"
 	codeUnknownField     = "UNKNOWN_FIELD"
 	codeDuplicateField   = "DUPLICATE_FIELD"
 	codeMissingField     = "MISSING_FIELD"
@@ -94,6 +96,10 @@ func errorTable() []mapping {
 		{dispatch.ErrNoEntry, http.StatusNotFound, "OUTBOX_ENTRY_NOT_FOUND", "there is no such event in the outbox"},
 		{dispatch.ErrNotPending, http.StatusConflict, "OUTBOX_ENTRY_NOT_PENDING", ""},
 		{instance.ErrNoMessage, http.StatusNotFound, "MESSAGE_NOT_FOUND", ""},
+		{media.ErrNotFound, http.StatusNotFound, "UPLOAD_NOT_FOUND", "there is no such upload, or it expired"},
+		{event.ErrMediaType, http.StatusUnsupportedMediaType, "MEDIA_TYPE_UNSUPPORTED", ""},
+		{event.ErrMedia, http.StatusUnprocessableEntity, "INVALID_MEDIA", ""},
+		{event.ErrRefused, http.StatusUnprocessableEntity, "REFUSED_BY_WHATSAPP", ""},
 		{event.ErrRecipient, http.StatusUnprocessableEntity, "INVALID_RECIPIENT", ""},
 		{event.ErrContent, http.StatusUnprocessableEntity, "INVALID_MESSAGE", ""},
 		{event.ErrNotOnWhatsApp, http.StatusUnprocessableEntity, "RECIPIENT_NOT_ON_WHATSAPP", ""},

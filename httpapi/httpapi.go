@@ -12,6 +12,7 @@ import (
 	"postern/dispatch"
 	"postern/event"
 	"postern/instance"
+	"postern/media"
 	"postern/store"
 )
 
@@ -21,6 +22,7 @@ type Config struct {
 	Registry   *instance.Registry
 	Supervisor *instance.Supervisor
 	Engine     *batch.Engine
+	Media      *media.Library
 	Hub        Hub // nil: the WebSocket paths answer 404
 	Store      *store.Store
 
@@ -42,6 +44,10 @@ type Config struct {
 	// MaxRecipients of a batch; it sizes the body that batch creation takes.
 	// 0 means 100 000.
 	MaxRecipients int
+
+	// MaxMedia bounds the file of a multipart body, in bytes; the library
+	// bounds it too. 0 means 100 MiB.
+	MaxMedia int64
 
 	Version string // of the program, shown in the documents
 	BaseURL string // public address, for the OpenAPI document; empty: where it came from
@@ -65,7 +71,10 @@ type Config struct {
 // (RFC 7518, 3.2).
 const minSecret = 32
 
-const defaultMaxRecipients = 100_000
+const (
+	defaultMaxRecipients = 100_000
+	defaultMaxMedia      = 100 << 20
+)
 
 type api struct {
 	Config
@@ -78,8 +87,8 @@ type api struct {
 // is missing or too weak.
 func New(c Config) (http.Handler, error) {
 	switch {
-	case c.Registry == nil || c.Supervisor == nil || c.Engine == nil || c.Store == nil || c.NewMessageID == nil || c.Post == nil:
-		return nil, errors.New("httpapi: Registry, Supervisor, Engine, Store, Post and NewMessageID are required")
+	case c.Registry == nil || c.Supervisor == nil || c.Engine == nil || c.Store == nil || c.NewMessageID == nil || c.Post == nil || c.Media == nil:
+		return nil, errors.New("httpapi: Registry, Supervisor, Engine, Store, Media, Post and NewMessageID are required")
 	case c.APIKey == "":
 		return nil, errors.New("httpapi: the global API key is empty")
 	case len(c.JWTSecret) < minSecret:
@@ -89,6 +98,9 @@ func New(c Config) (http.Handler, error) {
 	}
 	if c.MaxRecipients == 0 {
 		c.MaxRecipients = defaultMaxRecipients
+	}
+	if c.MaxMedia == 0 {
+		c.MaxMedia = defaultMaxMedia
 	}
 	if c.Logger == nil {
 		c.Logger = slog.New(slog.DiscardHandler)

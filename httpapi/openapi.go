@@ -85,10 +85,27 @@ func operation(r Route, d description) object {
 	if len(parameters) > 0 {
 		o["parameters"] = parameters
 	}
-	if d.in != nil {
-		o["requestBody"] = object{"required": len(requiredFields(d.in)) > 0, "content": jsonContent(requestSchema(d.in))}
+	if content := bodiesOf(d); len(content) > 0 {
+		o["requestBody"] = object{"required": d.form != nil || len(requiredFields(d.in)) > 0, "content": content}
 	}
 	return o
+}
+
+// bodiesOf are the bodies that a route takes, by content type.
+func bodiesOf(d description) object {
+	content := object{}
+	if d.in != nil {
+		content = jsonContent(requestSchema(d.in))
+	}
+	if d.form != nil {
+		fields := object{fileField: object{"type": "string", "contentMediaType": "application/octet-stream"}}
+		for _, name := range d.form {
+			fields[name] = object{"type": "string"}
+		}
+		schema := object{"type": "object", "properties": fields, "required": []string{fileField}, "additionalProperties": false}
+		content["multipart/form-data"] = object{"schema": schema}
+	}
+	return content
 }
 
 func successOf(d description) object {

@@ -5,7 +5,6 @@ import (
 	"reflect"
 
 	"postern/batch"
-	"postern/event"
 	"postern/instance"
 )
 
@@ -13,7 +12,8 @@ import (
 // method, path and credential.
 type description struct {
 	summary string
-	in      reflect.Type // of the body, nil when there is none
+	in      reflect.Type // of a JSON body, nil when there is none
+	form    []string     // fields of a multipart body, beside the file; nil when the body is none
 	query   []string
 	status  int          // of the success
 	out     reflect.Type // of the answer, nil when it is no JSON
@@ -27,7 +27,7 @@ func body[T any]() reflect.Type { return reflect.TypeFor[T]() }
 // complete.
 func descriptions() map[string]description {
 	all := map[string]description{}
-	for _, theme := range []map[string]description{operationDescriptions(), instanceDescriptions(), connectionDescriptions(), batchDescriptions()} {
+	for _, theme := range []map[string]description{operationDescriptions(), instanceDescriptions(), connectionDescriptions(), sendDescriptions(), batchDescriptions()} {
 		for key, d := range theme {
 			if d.status == 0 {
 				d.status = http.StatusOK
@@ -62,27 +62,18 @@ func operationDescriptions() map[string]description {
 
 func instanceDescriptions() map[string]description {
 	return map[string]description{
-		"POST /instance":                   {summary: "Create an instance.", in: body[createRequest](), status: http.StatusCreated, out: body[createdInstance]()},
-		"GET /instance":                    {summary: "List the instances, or the one of a name.", query: []string{"instanceName"}, out: body[[]listedInstance]()},
-		"GET /instance/{i}":                {summary: "Show an instance.", out: body[shownInstance]()},
-		"DELETE /instance/{i}":             {summary: "Delete an instance and everything stored of it.", query: []string{"force"}, out: body[deletedInstance]()},
-		"PUT /instance/{i}/refreshToken":   {summary: "Replace the instance's token by a new one.", in: body[refreshRequest](), out: body[rotatedToken]()},
-		"PUT /instance/{i}/token":          {summary: "Issue a new token for an instance whose old one expired or was lost.", out: body[rotatedToken]()},
-		"PUT /instance/{i}/webhook":        {summary: "Set the instance's webhook, or a part of it.", in: body[webhookRequest](), out: body[instance.Webhook]()},
-		"GET /instance/{i}/webhook":        {summary: "Show the instance's webhook.", out: body[instance.Webhook]()},
-		"POST /instance/{i}/webhook/test":  {summary: "Send one example of an event to the webhook.", in: body[tryRequest](), out: body[tryAnswer]()},
-		"POST /instance/{i}/send/text":     {summary: "Send a text.", once: true, in: body[sendTextRequest](), out: body[event.Message]()},
-		"POST /instance/{i}/send/link":     {summary: "Send a link with its preview.", once: true, in: body[sendLinkRequest](), out: body[event.Message]()},
-		"POST /instance/{i}/send/media":    {summary: "Send an image, a video, a document, music or a round video note, by its URL or an earlier upload.", once: true, in: body[sendMediaRequest](), out: body[event.Message]()},
-		"POST /instance/{i}/send/ptt":      {summary: "Send a voice note, by its URL or an earlier upload.", once: true, in: body[sendVoiceRequest](), out: body[event.Message]()},
-		"POST /instance/{i}/send/contact":  {summary: "Send one contact or several.", once: true, in: body[sendContactRequest](), out: body[event.Message]()},
-		"POST /instance/{i}/send/location": {summary: "Send a place.", once: true, in: body[sendLocationRequest](), out: body[event.Message]()},
-		"POST /instance/{i}/send/reaction": {summary: "React to a message, or take the reaction back.", once: true, in: body[sendReactionRequest](), out: body[event.Message]()},
-		"POST /instance/{i}/send/sticker":  {summary: "Send a sticker, by its URL or an earlier upload.", once: true, in: body[sendStickerRequest](), out: body[event.Message]()},
-		"POST /instance/{i}/send/poll":     {summary: "Send a poll.", once: true, in: body[sendPollRequest](), out: body[event.Message]()},
-		"GET /instance/{i}/qr.png":         {summary: "The code to scan, as a picture.", media: "image/png"},
-		"DELETE /instance/{i}/logout":      {summary: "Unlink the instance from its phone.", out: body[logoutAnswer]()},
-		"POST /instance/{i}/restart":       {summary: "Drop and reopen the connection.", out: body[statusAnswer]()},
+		"POST /instance":                  {summary: "Create an instance.", in: body[createRequest](), status: http.StatusCreated, out: body[createdInstance]()},
+		"GET /instance":                   {summary: "List the instances, or the one of a name.", query: []string{"instanceName"}, out: body[[]listedInstance]()},
+		"GET /instance/{i}":               {summary: "Show an instance.", out: body[shownInstance]()},
+		"DELETE /instance/{i}":            {summary: "Delete an instance and everything stored of it.", query: []string{"force"}, out: body[deletedInstance]()},
+		"PUT /instance/{i}/refreshToken":  {summary: "Replace the instance's token by a new one.", in: body[refreshRequest](), out: body[rotatedToken]()},
+		"PUT /instance/{i}/token":         {summary: "Issue a new token for an instance whose old one expired or was lost.", out: body[rotatedToken]()},
+		"PUT /instance/{i}/webhook":       {summary: "Set the instance's webhook, or a part of it.", in: body[webhookRequest](), out: body[instance.Webhook]()},
+		"GET /instance/{i}/webhook":       {summary: "Show the instance's webhook.", out: body[instance.Webhook]()},
+		"POST /instance/{i}/webhook/test": {summary: "Send one example of an event to the webhook.", in: body[tryRequest](), out: body[tryAnswer]()},
+		"GET /instance/{i}/qr.png":        {summary: "The code to scan, as a picture.", media: "image/png"},
+		"DELETE /instance/{i}/logout":     {summary: "Unlink the instance from its phone.", out: body[logoutAnswer]()},
+		"POST /instance/{i}/restart":      {summary: "Drop and reopen the connection.", out: body[statusAnswer]()},
 	}
 }
 
@@ -110,6 +101,7 @@ func batchDescriptions() map[string]description {
 		"GET /message/batches/{id}/items":        {summary: "List a batch's items by position.", query: items, out: body[batch.List[batch.Item]]()},
 		"GET /message/batches/{id}/items/{item}": {summary: "Show an item with its attempts.", out: body[batch.ItemWithAttempts]()},
 		"GET /message/batches/{id}/attempts":     {summary: "List a batch's attempts by position.", query: items, out: body[batch.List[batch.Attempt]]()},
+		"GET /message/batches/{id}/processing":   {summary: "Show a batch with all its recipients and attempts.", out: body[processing]()},
 		"POST /message/batches/{id}/start":       {summary: "Start a batch, or go on with it.", out: body[batch.View]()},
 		"POST /message/batches/{id}/pause":       {summary: "Pause a batch.", out: body[batch.View]()},
 		"POST /message/batches/{id}/stop":        {summary: "Stop a batch for good.", out: body[batch.View]()},

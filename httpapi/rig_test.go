@@ -20,6 +20,7 @@ import (
 	"postern/dispatch"
 	"postern/event"
 	"postern/instance"
+	"postern/media"
 	"postern/store"
 )
 
@@ -29,6 +30,7 @@ const connectTimeout = 300 * time.Millisecond
 // rig is the interface over a real registry, engine and file. Only WhatsApp
 // and the hub are the test's own.
 type rig struct {
+	spool    string // the folder of files on their way
 	t        testing.TB
 	h        http.Handler
 	store    *store.Store
@@ -65,7 +67,7 @@ func newRigOnDisk(t testing.TB, minFree uint64) *rig {
 // newRigWith is a rig whose file is opened with these options.
 func newRigWith(t testing.TB, o store.Options) *rig {
 	t.Helper()
-	o.Path, o.Buckets = filepath.Join(t.TempDir(), "t.db"), slices.Concat(batch.Buckets(), instance.Buckets(), Buckets())
+	o.Path, o.Buckets = filepath.Join(t.TempDir(), "t.db"), slices.Concat(batch.Buckets(), instance.Buckets(), media.Buckets(), Buckets())
 	st, err := store.Open(o)
 	if err != nil {
 		t.Fatal(err)
@@ -84,8 +86,13 @@ func newRigWith(t testing.TB, o store.Options) *rig {
 		Registry: r.registry, Connector: r.line, AutoReconnect: true, ConnectTimeout: connectTimeout, InitialDelay: time.Hour, MaxDelay: time.Hour,
 	})
 	t.Cleanup(func() { _ = sup.Stop(context.Background()) })
+	r.spool = filepath.Join(t.TempDir(), "media")
+	files, err := media.New(media.Config{Store: st, Dir: r.spool})
+	if err != nil {
+		t.Fatal(err)
+	}
 	r.h, err = New(Config{
-		Registry: r.registry, Supervisor: sup, Engine: r.engine, Hub: r.hub, Store: st,
+		Registry: r.registry, Supervisor: sup, Engine: r.engine, Media: files, Hub: r.hub, Store: st,
 		NewMessageID: uuid.NewString, Post: r.post, APIKey: testKey, JWTSecret: testSecret,
 		Relay: dispatch.NewRelay(dispatch.RelayConfig{Store: st}),
 	})
@@ -94,6 +101,16 @@ func newRigWith(t testing.TB, o store.Options) *rig {
 	}
 	r.user, r.token = r.newUser()
 	return r
+}
+
+// spooled are the files in the spool folder.
+func (r *rig) spooled() []string {
+	r.t.Helper()
+	left, err := filepath.Glob(filepath.Join(r.spool, "*"))
+	if err != nil {
+		r.t.Fatal(err)
+	}
+	return left
 }
 
 // admin sends a request with the global key.

@@ -19,16 +19,9 @@ import (
 type Media interface {
 	// Open returns what a message consists of: either a file that is to be
 	// uploaded, with a function that removes it, or an upload made before.
-	Open(ctx context.Context, instance int64, m *event.Media) (MediaSource, error)
+	Open(ctx context.Context, instance int64, m *event.Media) (event.MediaSource, error)
 	// Preview fetches an image and makes a thumbnail of it.
 	Preview(ctx context.Context, url string) (event.MediaInfo, error)
-}
-
-// MediaSource is a file, or an upload of it. Exactly one is set.
-type MediaSource struct {
-	File     *event.MediaFile
-	Uploaded *event.Uploaded
-	Close    func() // never nil; removes what was made for this send alone
 }
 
 // Uploads of batch contents are used again for sharedFor: WhatsApp keeps files

@@ -1,0 +1,160 @@
+package httpapi
+
+import (
+	"errors"
+	"io"
+	"mime"
+	"mime/multipart"
+	"net/http"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"time"
+)
+
+const (
+	maxFormField  = 64 << 10 // bytes of a field that is no file
+	formOverhead  = 2 << 20  // what a multipart body may have beside its file
+	uploadTimeout = 15 * time.Minute
+)
+
+// form is a multipart body: its fields, and its one file in the spool folder.
+type form struct {
+	fields   map[string]string
+	path     string // of the file; whoever got the form removes it
+	fileName string // as the client calls it, without a folder
+}
+
+// formReader reads a multipart body part by part; the file goes to the disk as
+// it arrives.
+type formReader struct {
+	parts  *multipart.Reader
+	known  []string
+	spool  func(io.Reader) (path string, err error)
+	digest *partsDigest
+	form   form
+}
+
+// fileField is the name of the part that is the file.
+const fileField = "attachment"
+
+// readForm reads a body with a file and the named fields, each at most once,
+// and claims the request's Idempotency-Key for it.
+func (c *call) readForm(spool func(io.Reader) (string, error), maxFile int64, known ...string) (f form, err error) {
+	boundary, err := formBoundary(c.r.Header)
+	if err != nil {
+		return form{}, err
+	}
+	_ = http.NewResponseController(c.w).SetReadDeadline(time.Now().Add(uploadTimeout))
+	body := http.MaxBytesReader(c.w, c.r.Body, maxFile+formOverhead)
+	r := &formReader{
+		parts: multipart.NewReader(body, boundary), known: known, spool: spool,
+		digest: newPartsDigest(), form: form{fields: map[string]string{}},
+	}
+	defer func() {
+		if err != nil && r.form.path != "" {
+			_ = os.Remove(r.form.path)
+		}
+	}()
+	if err := r.all(); err != nil {
+		return form{}, err
+	}
+	if r.form.path == "" {
+		return form{}, &decodeError{code: codeMissingField, path: fileField, text: "is required: it is the file"}
+	}
+	_ = http.NewResponseController(c.w).SetReadDeadline(time.Time{})
+	return r.form, c.claim(r.digest.sum())
+}
+
+func formBoundary(h http.Header) (string, error) {
+	kind, params, err := mime.ParseMediaType(h.Get("Content-Type"))
+	if err != nil || kind != "multipart/form-data" || params["boundary"] == "" || len(h.Values("Content-Type")) > 1 {
+		return "", refuse(http.StatusUnsupportedMediaType, codeContentType, "the Content-Type must be multipart/form-data; curl sends it with -F")
+	}
+	return params["boundary"], nil
+}
+
+func (r *formReader) all() error {
+	for {
+		part, err := r.parts.NextRawPart()
+		if errors.Is(err, io.EOF) {
+			return nil
+		}
+		if err != nil {
+			return malformedForm(err)
+		}
+		if err := r.part(part); err != nil {
+			return err
+		}
+	}
+}
+
+func malformedForm(err error) error {
+	return &decodeError{code: codeMalformedForm, text: "is not a valid multipart form", err: err}
+}
+
+func (r *formReader) part(p *multipart.Part) (err error) {
+	name := p.FormName()
+	_, again := r.form.fields[name]
+	switch {
+	case name != fileField && !slices.Contains(r.known, name):
+		return (&decodeError{code: codeUnknownField, text: "is not a known field"}).in(name)
+	case again || name == fileField && r.form.path != "":
+		return duplicate(name)
+	}
+	body := &failingReader{r: p}
+	content := io.TeeReader(body, r.digest.next(name, p.FileName()))
+	if name == fileField {
+		// Windows clients send a path.
+		r.form.fileName = filepath.Base(strings.ReplaceAll(p.FileName(), `\`, "/"))
+		if r.form.path, err = r.spool(content); body.err != nil {
+			err = malformedForm(body.err)
+		}
+		return err
+	}
+	text, err := io.ReadAll(io.LimitReader(content, maxFormField+1))
+	switch {
+	case err != nil:
+		return malformedForm(err)
+	case len(text) > maxFormField:
+		return refuse(http.StatusRequestEntityTooLarge, codeBodyTooLarge, name+" is larger than 64 KiB")
+	}
+	r.form.fields[name] = string(text)
+	return nil
+}
+
+// failingReader remembers why its reader failed: the spool's error is about the
+// file, this one about the request.
+type failingReader struct {
+	r   io.Reader
+	err error
+}
+
+// Read implements io.Reader.
+func (f *failingReader) Read(p []byte) (int, error) {
+	n, err := f.r.Read(p)
+	if err != nil && !errors.Is(err, io.EOF) {
+		f.err = err
+	}
+	return n, err
+}
+
+// flag reads a field that is true or false; absent is false.
+func (f form) flag(name string) (bool, error) {
+	switch f.fields[name] {
+	case "", "false":
+		return false, nil
+	case "true":
+		return true, nil
+	}
+	return false, wrongType("true or false").in(name)
+}
+
+// given is a field as an optional one of JSON.
+func (f form) given(name string) *string {
+	if text, ok := f.fields[name]; ok {
+		return &text
+	}
+	return nil
+}

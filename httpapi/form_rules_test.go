@@ -1,0 +1,128 @@
+package httpapi
+
+import (
+	"bytes"
+	"mime/multipart"
+	"net/http"
+	"net/http/httptest"
+	"strings"
+	"testing"
+)
+
+// part is one part of a multipart body; with a file name it is a file.
+type part struct{ name, fileName, text string }
+
+func formBody(t *testing.T, parts ...part) (body []byte, contentType string) {
+	t.Helper()
+	var b bytes.Buffer
+	w := multipart.NewWriter(&b)
+	for _, p := range parts {
+		var err error
+		if p.fileName != "" {
+			f, ferr := w.CreateFormFile(p.name, p.fileName)
+			if ferr != nil {
+				t.Fatal(ferr)
+			}
+			_, err = f.Write([]byte(p.text))
+		} else {
+			err = w.WriteField(p.name, p.text)
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+	_ = w.Close()
+	return b.Bytes(), w.FormDataContentType()
+}
+
+func (r *rig) form(path, token string, body []byte, contentType string) *http.Response {
+	req := httptest.NewRequest(http.MethodPost, path, bytes.NewReader(body))
+	req.Header.Set("Authorization", "Bearer "+token)
+	req.Header.Set("Content-Type", contentType)
+	return do(r.h, req)
+}
+
+// TestEveryFormIsReadStrictly sends the faults of any form to every route that
+// takes one.
+func TestEveryFormIsReadStrictly(t *testing.T) {
+	r := newRig(t)
+	token := r.instance("some-instance")
+	png := part{"attachment", "a.png", "\x89PNG\r\n\x1a\n"}
+	cases := []struct {
+		what   string
+		parts  []part
+		status int
+		code   string
+	}{
+		{"no file", []part{{name: "number", text: "4915155500003"}}, 400, codeMissingField},
+		{"an unknown field", []part{png, {name: "nummer", text: "1"}}, 400, codeUnknownField},
+		{"a field twice", []part{png, {name: "options", text: "{}"}, {name: "options", text: "{}"}}, 400, codeDuplicateField},
+		{"the file twice", []part{png, png}, 400, codeDuplicateField},
+		{"a field that is too large", []part{png, {name: "options", text: strings.Repeat("x", maxFormField+1)}}, 413, codeBodyTooLarge},
+		{"an empty file", []part{{"attachment", "a.png", ""}}, 422, "INVALID_MEDIA"},
+		{"options that are no object", []part{png, {name: "options", text: "[]"}}, 400, codeInvalidType},
+		{"an unknown option", []part{png, {name: "options", text: `{"dely":1}`}}, 400, codeUnknownField},
+	}
+	for _, row := range routes() {
+		d := descriptions()[row.method+" "+row.path]
+		if d.form == nil || d.in != nil {
+			continue
+		}
+		for _, c := range cases {
+			body, contentType := formBody(t, c.parts...)
+			t.Logf("%s with %s", row.path, c.what)
+			wantError(t, r.form(concrete(row.path), token, body, contentType), c.status, c.code)
+		}
+		body, contentType := formBody(t, png)
+		wantError(t, r.form(concrete(row.path), token, body[:len(body)-5], contentType), 400, codeMalformedForm)
+		wantError(t, r.form(concrete(row.path), token, body, "multipart/form-data"), 415, codeContentType)
+		wantError(t, r.form(concrete(row.path), token, body, "application/json"), 415, codeContentType)
+	}
+}
+
+func TestAFileOfAnotherTypeThanItIsSentAsIsRefused(t *testing.T) {
+	r := newRig(t)
+	token := r.instance("some-instance")
+	file := func(text string, fields ...part) (body []byte, contentType string) {
+		return formBody(t, append(fields, part{"attachment", "cat.png", text}, part{name: "number", text: "4915155500003"})...)
+	}
+	for name, c := range map[string]struct {
+		path, text string
+		fields     []part
+		status     int
+		code       string
+	}{
+		"a page as an image":              {"media-file", "<!doctype html><p>", []part{{name: "mediaType", text: "image"}}, 422, "INVALID_MEDIA"},
+		"another type than mimetype says": {"media-file", "\x89PNG\r\n\x1a\nxxxx", []part{{name: "mediaType", text: "image"}, {name: "mimetype", text: "image/jpeg"}}, 422, "INVALID_MEDIA"},
+		"no media type":                   {"media-file", "x", nil, 422, "INVALID_MESSAGE"},
+		"an unknown media type":           {"media-file", "x", []part{{name: "mediaType", text: "gif"}}, 422, "INVALID_MESSAGE"},
+		"a sticker that is no WebP":       {"sticker-file", "\x89PNG\r\n\x1a\nxxxx", nil, 422, "INVALID_MEDIA"},
+		"a voice note without ffmpeg":     {"ptt-file", "RIFF\x00\x00\x00\x00WAVEfmt ", nil, 415, "MEDIA_TYPE_UNSUPPORTED"},
+		"a voice note that is text":       {"ptt-file", "hello", nil, 422, "INVALID_MEDIA"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			body, contentType := file(c.text, c.fields...)
+			wantError(t, r.form("/instance/some-instance/send/"+c.path, token, body, contentType), c.status, c.code)
+		})
+	}
+}
+
+func TestNoFileIsLeftInTheSpoolFolder(t *testing.T) {
+	r := newRig(t)
+	token := r.instance("some-instance")
+	png := part{"attachment", "a.png", "\x89PNG\r\n\x1a\nxxxx"}
+	for _, parts := range [][]part{
+		{png, {name: "nummer"}},
+		{png, {name: "mediaType", text: "gif"}},
+		{png, {name: "mediaType", text: "video"}, {name: "number", text: "4915155500003"}},
+		{png, {name: "mediaType", text: "image"}, {name: "number", text: "4915155500003"}}, // not connected
+	} {
+		body, contentType := formBody(t, parts...)
+		if res := r.form("/instance/some-instance/send/media-file", token, body, contentType); res.StatusCode < 400 {
+			t.Errorf("status %d", res.StatusCode)
+		}
+	}
+	if left := r.spooled(); len(left) > 0 {
+		t.Errorf("left: %v", left)
+	}
+}

@@ -1,0 +1,184 @@
+package httpapi
+
+import (
+	"mime"
+	"net/http"
+	"net/url"
+	"os"
+	"strconv"
+
+	"github.com/google/uuid"
+
+	"postern/event"
+	"postern/media"
+)
+
+// uploadView is an upload without the keys that open it.
+type uploadView struct {
+	ID        uuid.UUID       `json:"id"`
+	Kind      event.MediaKind `json:"mediaType"`
+	FileName  string          `json:"fileName,omitempty"`
+	MimeType  string          `json:"mimetype"`
+	Size      int64           `json:"size"` // bytes
+	Width     int             `json:"width,omitempty"`
+	Height    int             `json:"height,omitempty"`
+	Seconds   int             `json:"seconds,omitempty"`
+	CreatedAt event.Time      `json:"createdAt"`
+	ExpiresAt event.Time      `json:"expiresAt"`
+}
+
+func viewUpload(u media.Upload) uploadView {
+	return uploadView{
+		ID: u.ID, Kind: u.Kind, FileName: u.FileName, MimeType: u.MimeType, Size: u.Size,
+		Width: u.Width, Height: u.Height, Seconds: u.Seconds, CreatedAt: u.UploadedAt, ExpiresAt: u.ExpiresAt,
+	}
+}
+
+// uploadRequest is an upload whose file is fetched.
+type uploadRequest struct {
+	Kind     event.MediaKind `json:"mediaType" strict:"required"`
+	URL      string          `json:"media" strict:"required"`
+	FileName string          `json:"fileName"`
+	MimeType string          `json:"mimetype"`
+}
+
+// createUpload brings a file to WhatsApp before it is needed: from the body,
+// or from a URL.
+func (a *api) createUpload(c *call) error {
+	m, f, err := a.readUpload(c)
+	if err != nil {
+		return err
+	}
+	file := event.MediaFile{}
+	if f.path == "" {
+		source, err := a.Media.Open(c.r.Context(), c.instance.ID, &m)
+		if err != nil {
+			return err
+		}
+		defer source.Close()
+		file = *source.File
+	} else {
+		if file, err = a.prepare(c.r.Context(), f, m); err != nil {
+			return err
+		}
+		defer media.Remove(file)
+	}
+	account, err := a.Supervisor.Account(c.r.Context(), c.instance.ID)
+	if err != nil {
+		return err
+	}
+	uploaded, err := account.Upload(c.r.Context(), file)
+	if err != nil {
+		return err
+	}
+	kept, err := a.Media.Keep(c.r.Context(), c.instance.ID, uploaded)
+	if err != nil {
+		return err
+	}
+	return c.w.json(http.StatusCreated, viewUpload(kept))
+}
+
+// readUpload reads either body. Of a form, the file's path is set.
+func (a *api) readUpload(c *call) (m event.Media, f form, err error) {
+	if kind, _, err := mime.ParseMediaType(c.r.Header.Get("Content-Type")); err == nil && kind == "multipart/form-data" {
+		if f, err = c.readForm(a.Media.Spool, a.MaxMedia, "mediaType", "fileName", "mimetype"); err != nil {
+			return m, form{}, err
+		}
+		m = event.Media{
+			Kind: event.MediaKind(f.fields["mediaType"]), FileName: firstGiven(f.given("fileName"), &f.fileName), MimeType: f.fields["mimetype"],
+		}
+	} else {
+		var in uploadRequest
+		if err := c.decode(&in, maxBody); err != nil {
+			return m, form{}, err
+		}
+		m = event.Media{Kind: in.Kind, URL: in.URL, FileName: in.FileName, MimeType: in.MimeType}
+	}
+	if err = m.CheckUpload(); err != nil && f.path != "" {
+		_ = os.Remove(f.path)
+	}
+	return m, f, err
+}
+
+// uploadList is one page of uploads, the newest first.
+type uploadList struct {
+	NextCursor *string      `json:"nextCursor"` // null at the end
+	Records    []uploadView `json:"records"`
+}
+
+func (a *api) listUploads(c *call) error {
+	q, err := c.query([]string{"limit", "nextCursor"})
+	if err != nil {
+		return err
+	}
+	limit, err := uploadLimit(q)
+	if err != nil {
+		return err
+	}
+	var before uuid.UUID
+	if q.Has("nextCursor") {
+		if before, err = uuid.Parse(q.Get("nextCursor")); err != nil {
+			return refuse(http.StatusBadRequest, "INVALID_CURSOR", "nextCursor was not made by this list")
+		}
+	}
+	all, err := a.Media.Uploads(c.instance.ID, before, limit+1)
+	if err != nil {
+		return err
+	}
+	list := uploadList{Records: []uploadView{}}
+	for _, u := range all[:min(limit, len(all))] {
+		list.Records = append(list.Records, viewUpload(u))
+	}
+	if len(all) > limit {
+		last := list.Records[limit-1].ID.String()
+		list.NextCursor = &last
+	}
+	return c.w.json(http.StatusOK, list)
+}
+
+func uploadLimit(q url.Values) (int, error) {
+	if !q.Has("limit") {
+		return defaultLimit, nil
+	}
+	n, err := strconv.Atoi(q.Get("limit"))
+	if err != nil || n < 1 || n > maxLimit {
+		return 0, invalidQuery("limit must be between 1 and 200")
+	}
+	return n, nil
+}
+
+func (a *api) showUpload(c *call) error {
+	id, err := c.uploadID()
+	if err != nil {
+		return err
+	}
+	u, err := a.Media.Upload(c.instance.ID, id)
+	if err != nil {
+		return err
+	}
+	return c.w.json(http.StatusOK, viewUpload(u))
+}
+
+func (a *api) deleteUpload(c *call) error {
+	if err := c.noBody(); err != nil {
+		return err
+	}
+	id, err := c.uploadID()
+	if err != nil {
+		return err
+	}
+	u, err := a.Media.Delete(c.r.Context(), c.instance.ID, id)
+	if err != nil {
+		return err
+	}
+	return c.w.json(http.StatusOK, viewUpload(u))
+}
+
+func (c *call) uploadID() (uuid.UUID, error) {
+	text := c.params.ByName("id")
+	id, err := uuid.Parse(text)
+	if err != nil || len(text) != len(id.String()) {
+		return uuid.UUID{}, media.ErrNotFound
+	}
+	return id, nil
+}

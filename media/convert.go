@@ -1,0 +1,123 @@
+package media
+
+import (
+	"bytes"
+	"context"
+	"fmt"
+	"image/jpeg"
+	"os"
+	"os/exec"
+	"strconv"
+	"strings"
+
+	"postern/event"
+)
+
+// demuxers names ffmpeg's reader for each type. It is always given: left to
+// guess, ffmpeg takes a playlist for a medium and reads the files that it
+// lists.
+func demuxer(mimeType string) string {
+	switch mimeType {
+	case mp4Type, m4aType, gp3Type, movType:
+		return "mov"
+	case webmType:
+		return "matroska"
+	case mp3Type:
+		return "mp3"
+	case aacType:
+		return "aac"
+	case amrType:
+		return "amr"
+	case flacType:
+		return "flac"
+	case wavType:
+		return "wav"
+	case aiffType:
+		return "aiff"
+	case opusType, oggOther:
+		return "ogg"
+	}
+	return ""
+}
+
+// convert makes OGG/Opus of audio that WhatsApp's clients do not play. Nothing
+// else is converted.
+func (l *Library) convert(ctx context.Context, f *event.MediaFile) error {
+	audio := f.Kind == event.MediaVoice || f.Kind == event.MediaAudio
+	reader := demuxer(f.MimeType)
+	switch {
+	case !audio || reader == "":
+		return fmt.Errorf("%w: %s cannot be sent as %s, which takes %s", event.ErrMedia, f.MimeType, f.Kind, strings.Join(accepted(f.Kind), ", "))
+	case l.cfg.FFmpeg == "":
+		return fmt.Errorf("%w: %s has to be converted to OGG/Opus for that, and there is no ffmpeg on the PATH of the server; send OGG/Opus, or install ffmpeg", event.ErrMediaType, f.MimeType)
+	}
+	out, err := l.spare()
+	if err != nil {
+		return err
+	}
+	err = l.ffmpeg(ctx, "-f", reader, "-i", f.Path, "-vn", "-map_metadata", "-1", "-map", "0:a:0",
+		"-c:a", "libopus", "-b:a", "32k", "-ac", "1", "-ar", "48000", "-f", "ogg", "-fs", strconv.FormatInt(l.cfg.MaxBytes, 10), out)
+	if err != nil {
+		_ = os.Remove(out)
+		return fmt.Errorf("%w: the audio could not be converted: %w", event.ErrMedia, err)
+	}
+	_ = os.Remove(f.Path)
+	f.Path, f.MimeType = out, opusType
+	return nil
+}
+
+// videoThumbnail takes the first picture of a video, where there is ffmpeg.
+func (l *Library) videoThumbnail(ctx context.Context, f *event.MediaFile) {
+	reader := demuxer(f.MimeType)
+	if l.cfg.FFmpeg == "" || reader == "" {
+		return
+	}
+	out, err := l.spare()
+	if err != nil {
+		return
+	}
+	defer func() { _ = os.Remove(out) }()
+	side := strconv.Itoa(thumbnailSide)
+	err = l.ffmpeg(ctx, "-f", reader, "-i", f.Path, "-an", "-frames:v", "1",
+		"-vf", "scale="+side+":"+side+":force_original_aspect_ratio=decrease", "-c:v", "mjpeg", "-f", "image2pipe", out)
+	if err != nil {
+		l.cfg.Logger.Warn("no thumbnail of a video", "error", err)
+		return
+	}
+	picture, err := os.ReadFile(out)
+	if err != nil {
+		return
+	}
+	if _, err := jpeg.DecodeConfig(bytes.NewReader(picture)); err == nil {
+		f.Thumbnail = picture
+	}
+}
+
+// spare makes an empty file for ffmpeg to write to.
+func (l *Library) spare() (string, error) {
+	f, err := os.CreateTemp(l.cfg.Dir, spoolPattern)
+	if err != nil {
+		return "", fmt.Errorf("media: %w", err)
+	}
+	return f.Name(), f.Close()
+}
+
+// ffmpeg runs the program on local files only.
+func (l *Library) ffmpeg(ctx context.Context, args ...string) error {
+	ctx, cancel := context.WithTimeout(ctx, l.cfg.Timeout)
+	defer cancel()
+	args = append([]string{"-nostdin", "-hide_banner", "-loglevel", "error", "-y", "-protocol_whitelist", "file", "-threads", "1"}, args...)
+	cmd := exec.CommandContext(ctx, l.cfg.FFmpeg, args...) //nolint:gosec // the operator's program, on a file of ours
+	var said bytes.Buffer
+	cmd.Stderr = &said
+	err := cmd.Run()
+	if err == nil {
+		return nil
+	}
+	if ctx.Err() != nil {
+		return context.Cause(ctx)
+	}
+	line, _, _ := strings.Cut(strings.TrimSpace(said.String()), "\n")
+	const longest = 200
+	return fmt.Errorf("ffmpeg: %w: %.*s", err, longest, line)
+}

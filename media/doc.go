@@ -1,0 +1,29 @@
+// Package media turns what a caller wants to send into a file that can be
+// sent, and remembers files that lie at WhatsApp already.
+//
+// # The flow
+//
+// A file comes from a URL or from the body of a request. It is written to the
+// spool folder as it arrives, at most Config.MaxBytes of it, so that neither a
+// large file nor a thousand of them are ever in memory. Then its first bytes
+// say what it is: a name or a header that says something else loses. Pictures
+// get their size and a thumbnail, voice notes their length and waveform, and
+// what is no OGG/Opus is converted by ffmpeg where there is one. The connector
+// encrypts and uploads the result, and the file is removed.
+//
+// # What it promises
+//
+// An error of this package is a certain failure: no message was sent. Errors
+// that are the caller's wrap [event.ErrMedia] or [event.ErrMediaType].
+//
+// URLs are fetched without credentials, through the address guard that the
+// configuration sets, with at most five redirects, each of them guarded too.
+// Nothing hostile in a file makes this package read another file, use more
+// memory than a picture of [maxPixels] takes, or run longer than
+// Config.Timeout.
+//
+// # What a crash loses
+//
+// Files in the spool folder, which the next start removes. Uploads are stored
+// before their id is told.
+package media

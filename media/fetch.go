@@ -1,0 +1,144 @@
+package media
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"mime"
+	"net"
+	"net/http"
+	"net/url"
+	"os"
+	"path"
+	"time"
+
+	"postern/event"
+)
+
+const (
+	spoolPattern = "file-*"
+	maxRedirects = 5
+	dialTimeout  = 10 * time.Second
+)
+
+// newClient makes the client for files: no proxy, no cookies, and every
+// address that it dials is judged.
+func newClient(cfg Config) *http.Client {
+	dialer := &net.Dialer{Timeout: dialTimeout, Control: cfg.Control}
+	return &http.Client{
+		Transport: &http.Transport{
+			DialContext:            dialer.DialContext,
+			TLSHandshakeTimeout:    dialTimeout,
+			ResponseHeaderTimeout:  cfg.Timeout,
+			MaxIdleConnsPerHost:    2,
+			IdleConnTimeout:        30 * time.Second,
+			MaxResponseHeaderBytes: 64 << 10,
+		},
+		CheckRedirect: func(r *http.Request, via []*http.Request) error {
+			if len(via) > maxRedirects {
+				return fmt.Errorf("more than %d redirects", maxRedirects)
+			}
+			if r.URL.Scheme != "http" && r.URL.Scheme != "https" {
+				return fmt.Errorf("a redirect to %s", r.URL.Scheme)
+			}
+			return nil
+		},
+	}
+}
+
+// fetch brings what lies behind a URL into the spool folder and returns its
+// path and the name that the URL or the server gives it. The URL is in no
+// error: it may be a secret by itself.
+func (l *Library) fetch(ctx context.Context, rawURL string) (file, name string, err error) {
+	ctx, cancel := context.WithTimeout(ctx, l.cfg.Timeout)
+	defer cancel()
+	req, err := http.NewRequestWithContext(ctx, http.MethodGet, rawURL, nil)
+	if err != nil {
+		return "", "", fmt.Errorf("%w: the URL cannot be read", event.ErrMedia)
+	}
+	req.Header.Set("User-Agent", "Postern")
+	resp, err := l.client.Do(req)
+	if err != nil {
+		return "", "", fmt.Errorf("%w: it could not be fetched: %w", event.ErrMedia, withoutURL(err))
+	}
+	defer func() { _ = resp.Body.Close() }()
+	if resp.StatusCode != http.StatusOK {
+		return "", "", fmt.Errorf("%w: the server answered %d", event.ErrMedia, resp.StatusCode)
+	}
+	if resp.ContentLength > l.cfg.MaxBytes {
+		return "", "", l.tooLarge()
+	}
+	file, err = l.Spool(resp.Body)
+	return file, nameOf(resp), err
+}
+
+// withoutURL is the cause of a failed request.
+func withoutURL(err error) error {
+	if failed, ok := errors.AsType[*url.Error](err); ok {
+		return failed.Err
+	}
+	return err
+}
+
+// nameOf is the file's name by the server's header, or by the URL's path.
+func nameOf(resp *http.Response) string {
+	if _, params, err := mime.ParseMediaType(resp.Header.Get("Content-Disposition")); err == nil && params["filename"] != "" {
+		return path.Base(params["filename"])
+	}
+	if name := path.Base(resp.Request.URL.Path); name != "." && name != "/" {
+		return name
+	}
+	return ""
+}
+
+func (l *Library) tooLarge() error {
+	return fmt.Errorf("%w: it is larger than %d bytes (media.max_bytes)", event.ErrMedia, l.cfg.MaxBytes)
+}
+
+// Spool writes a file to the spool folder as it arrives and returns its path.
+// It fails with event.ErrMedia when it is empty, larger than Config.MaxBytes,
+// or ends early. The caller gives the path to Prepare or removes the file.
+func (l *Library) Spool(r io.Reader) (file string, err error) {
+	f, err := os.CreateTemp(l.cfg.Dir, spoolPattern)
+	if err != nil {
+		return "", fmt.Errorf("media: %w", err)
+	}
+	defer func() {
+		if err != nil {
+			_ = f.Close()
+			_ = os.Remove(f.Name())
+		}
+	}()
+	body := &source{r: r}
+	n, err := io.Copy(f, io.LimitReader(body, l.cfg.MaxBytes+1))
+	switch {
+	case body.err != nil:
+		return "", fmt.Errorf("%w: it ended early: %w", event.ErrMedia, body.err)
+	case err != nil:
+		return "", fmt.Errorf("media: write %s: %w", f.Name(), err)
+	case n > l.cfg.MaxBytes:
+		return "", l.tooLarge()
+	case n == 0:
+		return "", fmt.Errorf("%w: it is empty", event.ErrMedia)
+	}
+	if err := f.Close(); err != nil {
+		return "", fmt.Errorf("media: write %s: %w", f.Name(), err)
+	}
+	return f.Name(), nil
+}
+
+// source tells the errors of its reader from those of the disk.
+type source struct {
+	r   io.Reader
+	err error
+}
+
+// Read implements io.Reader.
+func (s *source) Read(p []byte) (int, error) {
+	n, err := s.r.Read(p)
+	if err != nil && !errors.Is(err, io.EOF) {
+		s.err = err
+	}
+	return n, err
+}

@@ -1,0 +1,152 @@
+package media
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"net/http"
+	"os"
+	"path/filepath"
+	"sync"
+	"syscall"
+	"time"
+
+	"postern/event"
+	"postern/store"
+)
+
+// Config is what a Library needs. Store and Dir are required.
+type Config struct {
+	Store *store.Store
+	Dir   string // the spool folder; whatever lies in it is removed
+
+	// Control judges each address that a URL leads to, see
+	// net.Dialer.Control. nil: all are allowed.
+	Control func(network, address string, c syscall.RawConn) error
+
+	MaxBytes int64         // of one file; 0 means 100 MiB
+	Timeout  time.Duration // for fetching one file, and for converting it; 0 means 60 s
+	FFmpeg   string        // path of the program; empty: nothing is converted
+
+	Logger *slog.Logger // nil: silent
+}
+
+// Library finds and prepares files. Its methods may be called from any
+// goroutine.
+type Library struct {
+	cfg    Config
+	client *http.Client
+
+	decoding sync.Mutex // held while a picture is in memory
+
+	life context.Context // ends with Stop
+	end  context.CancelFunc
+	work sync.WaitGroup
+}
+
+// New makes the spool folder and removes what a crash left in it.
+func New(cfg Config) (*Library, error) {
+	if cfg.Store == nil || cfg.Dir == "" {
+		return nil, errors.New("media: Config needs Store and Dir")
+	}
+	if cfg.MaxBytes <= 0 {
+		cfg.MaxBytes = 100 << 20
+	}
+	if cfg.Timeout <= 0 {
+		cfg.Timeout = time.Minute
+	}
+	if cfg.Logger == nil {
+		cfg.Logger = slog.New(slog.DiscardHandler)
+	}
+	cfg.Logger = cfg.Logger.With("component", "media")
+	if err := os.MkdirAll(cfg.Dir, 0o700); err != nil {
+		return nil, fmt.Errorf("media: the folder for files on their way: %w", err)
+	}
+	left, err := filepath.Glob(filepath.Join(cfg.Dir, spoolPattern))
+	if err != nil {
+		return nil, fmt.Errorf("media: %w", err)
+	}
+	for _, path := range left {
+		_ = os.Remove(path)
+	}
+	l := &Library{cfg: cfg, client: newClient(cfg)}
+	l.life, l.end = context.WithCancel(context.Background())
+	return l, nil
+}
+
+// Start removes expired uploads, now and every hour.
+func (l *Library) Start() {
+	l.work.Go(func() {
+		tick := time.NewTicker(pruneInterval)
+		defer tick.Stop()
+		for {
+			if n, err := l.Prune(l.life); err != nil && l.life.Err() == nil {
+				l.cfg.Logger.Warn("expired uploads could not be removed, the next hour tries again", "error", err)
+			} else if n > 0 {
+				l.cfg.Logger.Info("expired uploads removed", "count", n)
+			}
+			select {
+			case <-tick.C:
+			case <-l.life.Done():
+				return
+			}
+		}
+	})
+}
+
+// Stop ends what Start began. Files on their way are not waited for.
+func (l *Library) Stop(context.Context) error {
+	l.end()
+	l.work.Wait()
+	l.client.CloseIdleConnections()
+	return nil
+}
+
+// Open returns what a media message consists of: the upload that it names, or
+// a file fetched and prepared for this one send. The caller calls Close.
+// Errors that are the caller's wrap event.ErrMedia or event.ErrMediaType.
+func (l *Library) Open(ctx context.Context, instance int64, m *event.Media) (event.MediaSource, error) {
+	switch {
+	case m.File != nil:
+		return event.MediaSource{File: m.File, Close: func() {}}, nil
+	case m.UploadID != "":
+		u, err := l.forSend(instance, m)
+		return event.MediaSource{Uploaded: &u, Close: func() {}}, err
+	}
+	path, name, err := l.fetch(ctx, m.URL)
+	if err != nil {
+		return event.MediaSource{}, err
+	}
+	file, err := l.Prepare(ctx, path, Wish{Kind: m.Kind, FileName: firstText(m.FileName, name), MimeType: m.MimeType})
+	if err != nil {
+		return event.MediaSource{}, err
+	}
+	return event.MediaSource{File: &file, Close: func() { Remove(file) }}, nil
+}
+
+// Preview fetches a picture and makes a thumbnail of it.
+func (l *Library) Preview(ctx context.Context, url string) (event.MediaInfo, error) {
+	path, _, err := l.fetch(ctx, url)
+	if err != nil {
+		return event.MediaInfo{}, err
+	}
+	file, err := l.Prepare(ctx, path, Wish{Kind: event.MediaImage})
+	if err != nil {
+		return event.MediaInfo{}, err
+	}
+	Remove(file)
+	return file.MediaInfo, nil
+}
+
+// Remove removes a file that Prepare returned.
+func Remove(f event.MediaFile) { _ = os.Remove(f.Path) }
+
+func firstText(texts ...string) string {
+	for _, t := range texts {
+		if t != "" {
+			return t
+		}
+	}
+	return ""
+}

@@ -1,0 +1,88 @@
+package media
+
+import (
+	"bytes"
+	"image"
+	"image/color"
+	"image/jpeg"
+	_ "image/png" // registers its decoder
+	"io"
+	"os"
+
+	"golang.org/x/image/draw"
+	_ "golang.org/x/image/webp" // registers its decoder
+
+	"postern/event"
+)
+
+const (
+	// maxPixels bounds the memory that a picture takes while its thumbnail is
+	// made: 4 bytes a pixel. A larger one is sent without.
+	maxPixels = 50_000_000
+
+	thumbnailSide    = 72 // pixels; what WhatsApp's clients send
+	thumbnailQuality = 60
+)
+
+// describePicture finds the size of a picture and makes its thumbnail.
+func (l *Library) describePicture(f *event.MediaFile) {
+	file, err := os.Open(f.Path)
+	if err != nil {
+		return
+	}
+	defer func() { _ = file.Close() }()
+	size, _, err := image.DecodeConfig(file)
+	if err != nil {
+		return
+	}
+	f.Width, f.Height = size.Width, size.Height
+	if f.Kind == event.MediaSticker {
+		f.Animated = animated(file)
+		return
+	}
+	if int64(size.Width)*int64(size.Height) > maxPixels {
+		return
+	}
+	if _, err := file.Seek(0, io.SeekStart); err != nil {
+		return
+	}
+	l.decoding.Lock() // one at a time: a hundred large pictures at once would fill the memory
+	defer l.decoding.Unlock()
+	picture, _, err := image.Decode(file)
+	if err != nil {
+		return
+	}
+	f.Thumbnail = thumbnail(picture)
+}
+
+// thumbnail is a small JPEG of a picture, on white where that is transparent.
+func thumbnail(picture image.Image) []byte {
+	b := picture.Bounds()
+	w, h := thumbnailSide, thumbnailSide
+	if b.Dx() >= b.Dy() {
+		h = max(1, thumbnailSide*b.Dy()/max(1, b.Dx()))
+	} else {
+		w = max(1, thumbnailSide*b.Dx()/max(1, b.Dy()))
+	}
+	small := image.NewRGBA(image.Rect(0, 0, w, h))
+	draw.Draw(small, small.Bounds(), image.NewUniform(color.White), image.Point{}, draw.Src)
+	draw.ApproxBiLinear.Scale(small, small.Bounds(), picture, b, draw.Over, nil)
+	var out bytes.Buffer
+	if err := jpeg.Encode(&out, small, &jpeg.Options{Quality: thumbnailQuality}); err != nil {
+		return nil
+	}
+	return out.Bytes()
+}
+
+// animated reads the flag of a WebP file's extended header.
+func animated(file io.ReadSeeker) bool {
+	var head [21]byte
+	if _, err := file.Seek(0, io.SeekStart); err != nil {
+		return false
+	}
+	if _, err := io.ReadFull(file, head[:]); err != nil {
+		return false
+	}
+	const animationFlag = 0x02
+	return string(head[12:16]) == "VP8X" && head[20]&animationFlag != 0
+}
