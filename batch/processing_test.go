@@ -3,12 +3,15 @@ package batch
 import (
 	"context"
 	"errors"
+	"path/filepath"
 	"testing"
 	"testing/synctest"
+	"time"
 
 	"github.com/google/uuid"
 
 	"postern/event"
+	"postern/store"
 )
 
 func TestProcessingGivesEveryItemWithItsAttemptsOnceInOrder(t *testing.T) {
@@ -87,6 +90,41 @@ func TestWhileABatchRunsProcessingShowsEachPartAsItIsWhenRead(t *testing.T) {
 		}
 		r.stop()
 	})
+}
+
+func TestAReaderOfProcessingWhoTakesHisTimeHoldsNoTransaction(t *testing.T) {
+	s := openStore(t, filepath.Join(t.TempDir(), "b.db"))
+	e, err := New(Config{Store: s, Fleet: newFleet(), NewMessageID: uuid.NewString})
+	if err != nil {
+		t.Fatal(err)
+	}
+	v, err := e.Create(t.Context(), owner, request(2*partSize))
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, parts, err := e.Processing(owner, v.ID)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var last error
+	for part, err := range parts {
+		if last = err; len(part) == 0 {
+			continue
+		}
+		closed := make(chan error)
+		go func() { closed <- s.Close() }() // waits for every open transaction
+		select {
+		case err := <-closed:
+			if err != nil {
+				t.Fatal(err)
+			}
+		case <-time.After(10 * time.Second):
+			t.Fatal("the file cannot be closed while a reader has a part")
+		}
+	}
+	if !errors.Is(last, store.ErrClosed) {
+		t.Errorf("the sequence ended with %v", last)
+	}
 }
 
 func TestProcessingOfAnothersBatchIsNotFound(t *testing.T) {

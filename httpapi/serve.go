@@ -79,7 +79,7 @@ func (a *api) handler(r route) httprouter.Handle {
 // that is a fault of ours.
 func (a *api) fail(w *response, err error) {
 	r, known := answerTo(err)
-	if !known && !errors.Is(err, context.Canceled) {
+	if !known && !w.lost && !errors.Is(err, context.Canceled) {
 		a.log.Error("request failed", "route", w.pattern, "request_id", w.requestID, "error", err)
 	}
 	if w.status != 0 {
@@ -145,6 +145,7 @@ type response struct {
 	requestID string
 	pattern   string // of the route, empty when none was found
 	status    int    // 0 until the answer began
+	lost      bool   // the client went away, or was cut off
 }
 
 // WriteHeader implements http.ResponseWriter.
@@ -160,7 +161,7 @@ func (w *response) Write(p []byte) (int, error) {
 	if w.status == 0 {
 		w.status = http.StatusOK
 	}
-	return w.ResponseWriter.Write(p)
+	return w.write(p)
 }
 
 // Unwrap lets http.ResponseController reach the server's own writer.

@@ -1,0 +1,82 @@
+package httpapi
+
+import (
+	"net/http"
+
+	"postern/batch"
+	"postern/event"
+)
+
+// processing is the answer of the route of that name. It is never in memory as
+// a whole: see showProcessing.
+type processing struct {
+	batch.View
+
+	Recipients []batch.ItemWithAttempts `json:"recipients"`
+}
+
+// showProcessing writes a batch with all that became of its recipients, part
+// by part as it is read. An answer that cannot be brought to its end breaks the
+// connection, so that half of it never looks like the whole.
+func (a *api) showProcessing(c *call) error {
+	id, err := c.uuid("id")
+	if err != nil {
+		return err
+	}
+	view, parts, err := a.Engine.Processing(c.user, id)
+	if err != nil {
+		return err
+	}
+	text, err := event.Marshal(view)
+	if err != nil {
+		return err
+	}
+	text = append(text[:len(text)-1], `,"recipients":`...)
+	before := byte('[') // what stands before the next record
+	for part, err := range parts {
+		if text, err = appendRecords(text, before, part, err); err != nil {
+			return a.breakOff(c, err)
+		}
+		if err := c.w.more(text); err != nil {
+			return err
+		}
+		text, before = text[:0], ','
+	}
+	if before == '[' { // all of them are damaged
+		text = append(text, before)
+	}
+	return c.w.more(append(text, "]}"...))
+}
+
+// appendRecords appends the records of a part with commas between them and
+// before in front, unless err says that they could not be read.
+func appendRecords[T any](text []byte, before byte, part []T, err error) ([]byte, error) {
+	if err != nil {
+		return text, err
+	}
+	raw, err := event.Marshal(part)
+	if err != nil {
+		return text, err
+	}
+	text = append(text, before)
+	return append(text, raw[1:len(raw)-1]...), nil
+}
+
+// breakOff ends an answer that cannot go on. Once a part of it is out, only a
+// broken connection tells the client.
+func (a *api) breakOff(c *call, err error) error {
+	if c.w.status == 0 {
+		return err
+	}
+	a.log.Error("an answer was broken off", "route", c.w.pattern, "request_id", c.requestID, "error", err)
+	panic(http.ErrAbortHandler)
+}
+
+// more writes the next part of an answer of JSON.
+func (w *response) more(text []byte) error {
+	if w.status == 0 {
+		w.Header().Set("Content-Type", "application/json")
+	}
+	_, err := w.Write(text)
+	return err
+}
