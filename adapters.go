@@ -2,6 +2,8 @@ package main
 
 import (
 	"context"
+	"errors"
+	"fmt"
 	"log/slog"
 	"net/http"
 	"sync"
@@ -50,6 +52,9 @@ func (f fleet) Benched(id int64) time.Time {
 // result, and send.message follows that commit.
 func (f fleet) Send(ctx context.Context, id int64, out event.Outgoing) (batch.Receipt, error) {
 	sent, err := f.supervisor.Send(ctx, id, out)
+	if errors.Is(err, instance.ErrNotFound) {
+		err = fmt.Errorf("%w: %w", event.ErrNotConnected, err) // deleted since it was chosen: nothing left
+	}
 	if err != nil {
 		return batch.Receipt{}, err
 	}

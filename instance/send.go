@@ -2,6 +2,7 @@ package instance
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"time"
 
@@ -12,6 +13,9 @@ import (
 // wraps a send error of package event.
 func (s *Supervisor) Send(ctx context.Context, id int64, out event.Outgoing) (event.Sent, error) {
 	k, err := s.keeper(ctx, id)
+	if err != nil && !errors.Is(err, ErrNotFound) && !errors.Is(err, event.ErrNotConnected) {
+		err = fmt.Errorf("%w: %w", event.ErrNotConnected, err) // no session, so nothing left
+	}
 	if err != nil {
 		return event.Sent{}, err
 	}

@@ -77,3 +77,14 @@ func TestASendOfAnInstanceThatIsNotOnlineIsErrNotConnected(t *testing.T) {
 		}
 	})
 }
+
+func TestASendOfAnInstanceWhoseSessionCannotBeReadIsErrNotConnected(t *testing.T) {
+	r := newRig(t, nil, nil)
+	defer r.stop()
+	id := r.create("a").ID
+	broken := errors.New("broken")
+	r.net.refuse = map[int64]error{id: broken}
+	if _, err := r.sup.Send(bg, id, hello); !errors.Is(err, event.ErrNotConnected) || !errors.Is(err, broken) {
+		t.Error(err)
+	}
+}
