@@ -26,6 +26,23 @@
 // commit writes anyway, and move to their own place together. Readers see no
 // difference: they take the newer of the two.
 //
+// # Instances
+//
+// An item goes to one of its batch's instances, chosen at random among those
+// that are online and not benched. WhatsApp benches an instance by restricting
+// its account: until the time that it names, a day when it names none, or until
+// it lifts the restriction. When no instance is left the batch waits, without
+// looking again: the change of an instance wakes it, and the end of a bench is
+// an alarm. An instance that could not send although it is said to be online is
+// not asked again by that batch until it has changed, or for a while that
+// doubles from a second to a minute, in case it never does.
+//
+// # Leases
+//
+// A send gets a context, and should it ignore that, the lease ends the wait:
+// the item is UNKNOWN, the batch INTERRUPTED, and with autoResume it goes on
+// at once. Whatever the late send brings is dropped.
+//
 // # What a crash loses
 //
 // Nothing that a caller was told. The one item of each batch that was on its

@@ -213,39 +213,59 @@ func TestAWorkerThatComesBackAfterItsLeaseChangesNothing(t *testing.T) {
 	})
 }
 
+func (j *journal) fence() (n uint64) {
+	j.Helper()
+	j.read()
+	err := j.s.View(func(tx *store.Tx) error {
+		h, err := loadHeader(tx, j.batch)
+		n = h.Fence
+		return err
+	})
+	if err != nil {
+		j.Fatal(err)
+	}
+	return n
+}
+
 func TestTheFencingNumberRisesWithEveryClaimAndOverRestarts(t *testing.T) {
 	journalled(t, newFleet(1, 2), nil, func(j *journal) {
-		fence := func() (n uint64) {
-			j.read()
-			err := j.s.View(func(tx *store.Tx) error {
-				h, err := loadHeader(tx, j.batch)
-				n = h.Fence
-				return err
-			})
-			if err != nil {
-				t.Fatal(err)
-			}
-			return n
-		}
 		j.create(request(10))
-		last := fence()
+		last := j.fence()
 		for _, again := range []struct {
 			rule string
 			do   func()
 		}{
 			{"pause and start", func() { j.pause(); j.answer(nil); j.start() }},
 			{"restart", func() { j.restart(0) }},
-			{"crash", j.crashes},
-			{"lease lost", func() { j.deaf(); j.crashes(); j.stuck() }},
+			{"instance back", func() { j.drops(1, 2); j.answer(nil); j.f.set(j.e, 1, event.Online) }},
 		} {
 			again.do()
-			if n := fence(); n <= last {
+			n := j.fence()
+			if n <= last {
 				t.Errorf("%s: fencing number %d after %d", again.rule, n, last)
-			} else {
-				last = n
 			}
+			last = n
 		}
 	})
+}
+
+func TestTheFencingNumberRisesInTheCommitThatTakesTheLease(t *testing.T) {
+	for rule, take := range map[string]func(*journal){"expired": (*journal).stuck, "found at start": (*journal).crashes} {
+		t.Run(rule, func(t *testing.T) {
+			journalled(t, newFleet(1, 2), nil, func(j *journal) {
+				if rule == "expired" {
+					j.deaf()
+				}
+				j.create(j.manual(request(2)))
+				before := j.fence()
+				take(j)
+				j.status(interr)
+				if n := j.fence(); n <= before {
+					t.Errorf("fencing number %d after %d", n, before)
+				}
+			})
+		})
+	}
 }
 
 func TestPresenceAndContentOfEveryTypeReachTheSend(t *testing.T) {
