@@ -59,11 +59,14 @@ func (h *scripted) RoundTrip(req *http.Request) (*http.Response, error) {
 	h.flying++
 	h.most = max(h.most, h.flying)
 	h.mu.Unlock()
+	if status < 0 { // no answer
+		<-req.Context().Done()
+	}
 	time.Sleep(10 * time.Millisecond)
 	h.mu.Lock()
 	h.flying--
 	h.mu.Unlock()
-	if status == 0 {
+	if status <= 0 {
 		return nil, fmt.Errorf("connection refused")
 	}
 	resp := httptest.NewRecorder()

@@ -1,0 +1,97 @@
+package dispatch
+
+import (
+	"path/filepath"
+	"testing"
+	"time"
+
+	"github.com/google/uuid"
+
+	"postern/event"
+	"postern/store"
+)
+
+// emitLater emits an entry whose time is yet to come, as one looks that was
+// made just before the clock was set back.
+func emitLater(t *testing.T, s *store.Store, batch uuid.UUID, n int, ahead time.Duration) {
+	t.Helper()
+	change(t, s, func(tx *store.Tx) error {
+		e := store.Emission{Kind: event.BatchProgress, Owner: owner, Batch: batch, Data: emitted{batch.String(), n}}
+		if err := tx.Emit(e); err != nil {
+			return err
+		}
+		return tx.OutboxReschedule(tx.OutboxNewest(), tx.Now().Add(ahead))
+	})
+}
+
+func TestAnEntryThatIsReadBeforeItsTimeIsRemembered(t *testing.T) {
+	inBubble(t, "t.db", func(t *testing.T, s *store.Store, hook *scripted) {
+		r := startRelay(t, RelayConfig{Store: s, URL: "http://hook/", Sender: hook.sender()})
+		defer stopRelay(t, r)
+		time.Sleep(time.Second)
+		batch := uuid.New()
+		emitLater(t, s, batch, 1, 30*time.Second)
+		time.Sleep(29 * time.Second)
+		if hook.count() != 0 {
+			t.Error("it was sent before its time")
+		}
+		time.Sleep(2 * time.Second)
+		if hook.count() != 1 {
+			t.Error("nobody remembers it")
+		}
+	})
+}
+
+func TestNothingWaitsLongerThanTheLongestPauseWhateverTheClockDid(t *testing.T) {
+	for name, ahead := range map[string]time.Duration{
+		"set back by a minute": time.Minute, "by an hour": time.Hour, "by two": 2 * time.Hour, "by a year": 365 * 24 * time.Hour,
+	} {
+		t.Run(name, func(t *testing.T) {
+			inBubble(t, "w.db", func(t *testing.T, s *store.Store, hook *scripted) {
+				r := startRelay(t, RelayConfig{Store: s, URL: "http://hook/", Sender: hook.sender()})
+				defer stopRelay(t, r)
+				time.Sleep(time.Second)
+				emitLater(t, s, uuid.New(), 1, ahead)
+				time.Sleep(longestPause + idle)
+				if hook.count() != 1 {
+					t.Errorf("%d deliveries, next at %v", hook.count(), entry(t, s, 1).NextAttemptAt)
+				}
+			})
+		})
+	}
+}
+
+func TestAfterTheClockWasSetBackNothingWaitsBehindNearerEntries(t *testing.T) {
+	s := openStore(t, filepath.Join(t.TempDir(), "p.db"))
+	near, far := uuid.New(), uuid.New()
+	emitLater(t, s, near, 1, 10*time.Minute)
+	emitLater(t, s, far, 2, 1000*time.Hour)
+	f := &feeder{r: NewRelay(RelayConfig{Store: s, URL: "http://hook/"})}
+	f.turn()
+	for _, e := range []uint64{1, 2} { // appointments of the time before
+		f.keep(store.Due{At: entry(t, s, e).NextAttemptAt, Seq: e, Batch: entry(t, s, e).Batch})
+	}
+	if f.turn(); f.r.board.known[2] {
+		t.Fatal("the heap does not hide the far entry; this test shows nothing")
+	}
+	f.seen = time.Now().Add(1000 * time.Hour)
+	if f.turn(); !f.r.board.known[2] || f.r.board.known[1] {
+		t.Errorf("on the board: %v", f.r.board.known)
+	}
+	if f.clockWentBack(time.Now()) {
+		t.Error("it goes on seeing the same step")
+	}
+}
+
+func TestAClockThatJumpedForwardMakesEverythingDueAtOnce(t *testing.T) {
+	s := openStore(t, filepath.Join(t.TempDir(), "p.db"))
+	emitLater(t, s, uuid.New(), 1, 30*time.Minute)
+	f := &feeder{r: NewRelay(RelayConfig{Store: s, URL: "http://hook/"}), active: true}
+	if pause := f.turn(); pause > idle || f.r.board.known[1] {
+		t.Fatalf("the clock is looked at again only in %v", pause)
+	}
+	f.offerLater(time.Now().Add(24 * time.Hour))
+	if !f.r.board.known[1] {
+		t.Error("it waits on")
+	}
+}

@@ -1,0 +1,113 @@
+package dispatch
+
+import (
+	"errors"
+	"testing"
+	"time"
+
+	"github.com/google/uuid"
+
+	"postern/store"
+)
+
+func TestRetryNowTellsWhatItCannotRetry(t *testing.T) {
+	inBubble(t, "n.db", func(t *testing.T, s *store.Store, hook *scripted) {
+		r := startRelay(t, RelayConfig{Store: s, URL: "http://hook/", Sender: hook.sender()})
+		defer stopRelay(t, r)
+		emit(t, s, uuid.New(), 1)
+		time.Sleep(time.Second)
+		if _, err := r.RetryNow(t.Context(), 1); !errors.Is(err, ErrNotPending) {
+			t.Errorf("a delivered entry: %v", err)
+		}
+		if _, err := r.RetryNow(t.Context(), 2); !errors.Is(err, ErrNoEntry) {
+			t.Errorf("a missing entry: %v", err)
+		}
+		time.Sleep(24 * time.Hour)
+		if hook.count() != 1 {
+			t.Errorf("sent %d times", hook.count())
+		}
+	})
+}
+
+func TestARetryByHandGoesOutBeforeTheBacklog(t *testing.T) {
+	inBubble(t, "u.db", func(t *testing.T, s *store.Store, hook *scripted) {
+		hook.status = always(503, "")
+		for n := range boardSize + 500 { // the last ones have no room in memory
+			emit(t, s, uuid.New(), n)
+		}
+		r := startRelay(t, RelayConfig{Store: s, URL: "http://hook/", Sender: hook.sender()})
+		defer stopRelay(t, r)
+		time.Sleep(24 * time.Hour)
+		before, begin := hook.count(), time.Now()
+		hook.answer(always(200, ""))
+		e, err := r.RetryNow(t.Context(), boardSize+400)
+		if err != nil || e.NextAttemptAt.After(time.Now()) {
+			t.Fatalf("%+v, %v", e, err)
+		}
+		time.Sleep(10 * time.Millisecond)
+		first, _ := hook.span(before)
+		if tries := hook.at(e.Batch, boardSize+399); len(tries) != 1 || !first.Equal(begin) || !tries[0].Equal(begin) {
+			t.Errorf("tried at %v, the first of all at %v, asked at %v", tries, first, begin)
+		}
+		time.Sleep(time.Minute)
+		if !delivered(t, s, boardSize+500) {
+			t.Errorf("its success let out nothing else: %+v", r.Stats())
+		}
+	})
+}
+
+func TestARetryByHandSkipsNoEntryOfItsBatch(t *testing.T) {
+	inBubble(t, "l.db", func(t *testing.T, s *store.Store, hook *scripted) {
+		hook.status = always(503, "")
+		const n = 4 * lineSize // more than a line holds
+		batch := uuid.New()
+		emit(t, s, batch, upTo(n)...)
+		for i := range 20 { // open the breaker
+			emit(t, s, uuid.New(), i)
+		}
+		r := startRelay(t, RelayConfig{Store: s, URL: "http://hook/", Sender: hook.sender()})
+		defer stopRelay(t, r)
+		time.Sleep(10 * time.Hour)
+		hook.answer(always(200, ""))
+		if _, err := r.RetryNow(t.Context(), n); err != nil {
+			t.Fatal(err)
+		}
+		time.Sleep(2 * time.Hour)
+		if !delivered(t, s, n+20) {
+			t.Errorf("left: %+v", s.OutboxCounts())
+		}
+	})
+}
+
+func TestRetryAllMovesEverythingInSmallCommitsAndTellsHowMany(t *testing.T) {
+	inBubble(t, "m.db", func(t *testing.T, s *store.Store, hook *scripted) {
+		const n = 3*upkeepStep + 100
+		emit(t, s, uuid.New(), upTo(n)...)
+		later := time.Now().Add(50 * time.Minute)
+		change(t, s, func(tx *store.Tx) error {
+			for seq := range uint64(n) {
+				if err := tx.OutboxRetry(seq+1, later, 503, "down"); err != nil {
+					return err
+				}
+			}
+			return nil
+		})
+		r := NewRelay(RelayConfig{Store: s})
+		before := s.Stats().Commits
+		got, err := r.RetryAll(t.Context())
+		if commits := s.Stats().Commits - before; got != n || err != nil || commits != 4 {
+			t.Errorf("%d retried in %d commits, %v", got, commits, err)
+		}
+		for _, e := range pendingEntries(t, s) {
+			if e.NextAttemptAt.After(time.Now()) || e.Attempts != 1 || e.LastStatus != 503 {
+				t.Fatalf("%+v", e)
+			}
+		}
+		r = startRelay(t, RelayConfig{Store: s, URL: "http://hook/", Sender: hook.sender()})
+		defer stopRelay(t, r)
+		time.Sleep(n * 11 * time.Millisecond)
+		if !delivered(t, s, n) {
+			t.Errorf("left: %+v", s.OutboxCounts())
+		}
+	})
+}
