@@ -23,7 +23,7 @@ const (
 	maxComplaints = 100
 	// chunk is how many items one commit of a creation holds, so that other
 	// writers are not held up for long.
-	chunk = 1000
+	chunk = 250
 )
 
 // Create stores a batch with all its items and lets a worker claim it. The

@@ -16,7 +16,7 @@ import (
 )
 
 func TestALargeCreationAppearsAtOnceAndWhole(t *testing.T) {
-	const n = 2*chunk + 500
+	const n = 2*chunk + chunk/2
 	bubble(t, newFleet(), func(r *rig) {
 		b, to, err := r.e.prepare(owner, request(n))
 		if err != nil {
@@ -48,7 +48,7 @@ func TestALargeCreationAppearsAtOnceAndWhole(t *testing.T) {
 // each of the commits of a creation. Either the batch is there with all its
 // items, or no record of it is left.
 func TestACreationThatIsGivenUpLeavesNothing(t *testing.T) {
-	const n, commits = 2*chunk + 500, 4
+	const n, commits = 2*chunk + chunk/2, 4
 	for after := range commits {
 		t.Run(fmt.Sprint("after commit ", after+1), func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
@@ -90,7 +90,7 @@ func TestACreationThatIsGivenUpLeavesNothing(t *testing.T) {
 func TestACreationCutShortByACrashIsSweptAtTheNextStart(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		r := newRig(t, newFleet(1), nil)
-		b, to, err := r.e.prepare(owner, request(2*chunk+500))
+		b, to, err := r.e.prepare(owner, request(2*chunk+chunk/2))
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -1,0 +1,135 @@
+package batch
+
+import (
+	"path/filepath"
+	"slices"
+	"testing"
+	"time"
+
+	"github.com/google/uuid"
+	bolt "go.etcd.io/bbolt"
+
+	"postern/store"
+)
+
+const large = 100_000
+
+// BenchmarkCreate reports how fast a batch of 100 000 is created, as a share of
+// what bbolt alone takes for the same records in as many transactions.
+func BenchmarkCreate(b *testing.B) {
+	var ratios []float64
+	var took time.Duration
+	for b.Loop() {
+		s, e := benchEngine(b)
+		req := draftOf(large)
+		before := s.Stats().Commits
+		begin := time.Now()
+		v, err := e.Create(b.Context(), owner, req)
+		if err != nil {
+			b.Fatal(err)
+		}
+		took = time.Since(begin)
+		bare := bareInserts(b, v.ID, req.Recipients, int(s.Stats().Commits-before))
+		ratios = append(ratios, bare.Seconds()/took.Seconds())
+	}
+	slices.Sort(ratios)
+	b.ReportMetric(took.Seconds()*1000, "ms/batch")
+	b.ReportMetric(ratios[len(ratios)/2], "of-bare-inserts")
+	b.ReportMetric(0, "ns/op")
+}
+
+// draftOf is a request whose batch no worker takes.
+func draftOf(n int) CreateRequest {
+	req, no := request(n), false
+	req.AutoStart = &no
+	return req
+}
+
+// bareInserts is how long bbolt takes for the records of a batch, with the
+// options of the store.
+func bareInserts(b *testing.B, id uuid.UUID, recipients []string, commits int) time.Duration {
+	b.Helper()
+	db, err := bolt.Open(filepath.Join(b.TempDir(), "bare.db"), 0o600, &bolt.Options{
+		NoFreelistSync: true, FreelistType: bolt.FreelistMapType, InitialMmapSize: 1 << 30, NoStatistics: true,
+	})
+	if err != nil {
+		b.Fatal(err)
+	}
+	defer db.Close()
+	name := []byte(bucketItem)
+	if err := db.Update(func(tx *bolt.Tx) error { _, err := tx.CreateBucket(name); return err }); err != nil {
+		b.Fatal(err)
+	}
+	var records [][]byte
+	for _, to := range recipients {
+		r := itemRecord{Input: to}
+		records = append(records, append(make([]byte, 4), r.encode()...)) // with room for a checksum
+	}
+	begin := time.Now()
+	for n := range commits {
+		err := db.Update(func(tx *bolt.Tx) error {
+			items := tx.Bucket(name)
+			for i := n * len(records) / commits; i < (n+1)*len(records)/commits; i++ {
+				if err := items.Put(itemKey(id, i), records[i]); err != nil {
+					return err
+				}
+			}
+			return nil
+		})
+		if err != nil {
+			b.Fatal(err)
+		}
+	}
+	return time.Since(begin)
+}
+
+// BenchmarkCommitsBesideACreation reports how long another writer's commits
+// take, alone and while batches of 100 000 are created.
+func BenchmarkCommitsBesideACreation(b *testing.B) {
+	var alone, beside []time.Duration
+	for b.Loop() {
+		s, e := benchEngine(b)
+		quiet := make(chan struct{})
+		time.AfterFunc(time.Second, func() { close(quiet) })
+		alone = append(alone, commitTimes(b, s, quiet)...)
+		created := make(chan struct{})
+		go func() {
+			defer close(created)
+			for range 3 {
+				if _, err := e.Create(b.Context(), owner, draftOf(large)); err != nil {
+					b.Error(err)
+				}
+			}
+		}()
+		beside = append(beside, commitTimes(b, s, created)...)
+	}
+	for name, times := range map[string][]time.Duration{"alone": alone, "beside": beside} {
+		slices.Sort(times)
+		for share, unit := range map[float64]string{0.5: "p50", 0.99: "p99", 1: "max"} {
+			at := times[int(share*float64(len(times)-1))]
+			b.ReportMetric(float64(at.Microseconds())/1000, unit+"-ms-"+name)
+		}
+	}
+	b.ReportMetric(0, "ns/op")
+}
+
+// commitTimes commits one record after the other until end is closed.
+func commitTimes(b *testing.B, s *store.Store, end <-chan struct{}) (all []time.Duration) {
+	b.Helper()
+	value := make([]byte, 200)
+	for i := 0; ; i++ {
+		select {
+		case <-end:
+			return all
+		default:
+		}
+		begin := time.Now()
+		err := s.Update(b.Context(), func(tx *store.Tx) error {
+			return tx.Put(bucketOwner, store.Key("bench", i), value)
+		})
+		if err != nil {
+			b.Fatal(err)
+		}
+		all = append(all, time.Since(begin))
+	}
+}
