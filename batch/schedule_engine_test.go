@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"strings"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -168,5 +169,45 @@ func TestAStoredScheduleThatIsRefusedTodayIsADamagedRecord(t *testing.T) {
 		r.stop()
 		r.boot()
 		r.stop()
+	})
+}
+
+func TestAnUnusableScheduleRefusesTheCreationAndLeavesNothing(t *testing.T) {
+	bubble(t, newFleet(1), func(r *rig) {
+		now := time.Now()
+		unknownZone := scheduled(1, 0, now, now.Add(time.Hour), "DAILY")
+		unknownZone.Schedule = []byte(strings.Replace(string(unknownZone.Schedule), "Berlin", "Atlantis", 1))
+		for rule, req := range map[string]CreateRequest{
+			"unknown zone":              unknownZone,
+			"NONE wholly in the past":   scheduled(1, 0, now.Add(-2*time.Hour), now.Add(-time.Hour), "NONE"),
+			"NONE that ends now":        scheduled(1, 0, now.Add(-time.Hour), now, "NONE"),
+			"DAILY over 24 hours":       scheduled(1, 0, now, now.Add(24*time.Hour+time.Second), "DAILY"),
+			"an end at the start":       scheduled(1, 0, now, now, "NONE"),
+			"an end before the start":   scheduled(1, 0, now, now.Add(-time.Second), "DAILY"),
+			"another recurrence":        scheduled(1, 0, now, now.Add(time.Hour), "WEEKLY"),
+			"a recurrence in lowercase": scheduled(1, 0, now, now.Add(time.Hour), "daily"),
+		} {
+			var refused *InvalidError
+			if _, err := r.e.Create(t.Context(), owner, req); !errors.As(err, &refused) || refused.Code != InvalidSchedule {
+				t.Errorf("%s: %v", rule, err)
+			}
+		}
+		if l, err := r.e.Batches(owner, Filter{}, Page{}); err != nil || l.TotalRecords != 0 {
+			t.Errorf("%d batches were left, %v", l.TotalRecords, err)
+		}
+	})
+}
+
+// A first window that lies in the past gives its times of day, and no more.
+func TestADailyScheduleOfLongAgoCountsFromToday(t *testing.T) {
+	bubble(t, newFleet(1), func(r *rig) {
+		now := time.Now()
+		start := now.AddDate(-20, 0, 0).Add(time.Hour)
+		v := r.create(scheduled(1, 0, start, start.Add(time.Hour), "DAILY"))
+		if v.Status != schedul || !v.NextRunAt.Equal(now.Add(time.Hour)) {
+			t.Errorf("%s, next run %v", v.Status, v.NextRunAt)
+		}
+		time.Sleep(time.Hour)
+		r.status(complete)
 	})
 }
