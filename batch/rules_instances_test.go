@@ -112,6 +112,37 @@ func TestAnInstanceThatRefusesWithoutEverChangingIsTriedAgainMoreAndMoreRarely(t
 	}
 }
 
+func TestThePauseOfAnInstanceThatRefusedBeginsAnewOnceIt(t *testing.T) {
+	for _, tc := range []struct {
+		rule string
+		then func(*journal)
+	}{
+		{"sent", func(j *journal) { j.answer(nil) }},
+		{"changed", func(j *journal) {
+			j.drops(1)
+			j.answer(event.ErrNotConnected)
+			j.f.set(j.e, 1, event.Online)
+		}},
+	} {
+		t.Run(tc.rule, func(t *testing.T) {
+			journalled(t, newFleet(1), nil, func(j *journal) {
+				j.create(request(3))
+				for _, pause := range []time.Duration{time.Second, 2 * time.Second} {
+					j.answer(event.ErrNotConnected)
+					time.Sleep(pause)
+				}
+				j.status(process)
+				tc.then(j)
+				j.answer(event.ErrNotConnected)
+				time.Sleep(time.Second - time.Nanosecond)
+				j.status(waitInst)
+				time.Sleep(time.Nanosecond)
+				j.status(process)
+			})
+		})
+	}
+}
+
 func TestARestrictionBenchesItsInstanceForEveryBatch(t *testing.T) {
 	f := newFleet(1, 2)
 	f.send = func(context.Context, int64, event.Outgoing) error { return nil }
