@@ -1,0 +1,201 @@
+package httpapi
+
+import (
+	"bufio"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"log/slog"
+	"net"
+	"net/http"
+	"os"
+	"runtime/debug"
+	"strconv"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/uuid"
+
+	"postern/batch"
+	"postern/event"
+	"postern/store"
+)
+
+// BenchmarkMemoryOfALargeBatch reports by how much the resident memory of the
+// process grows at most while a batch of 100 000 is created over HTTP, while it
+// is processed, and while all of it is read. The pages of the data file that
+// the process touched are a part of it, and given once more by themselves.
+func BenchmarkMemoryOfALargeBatch(b *testing.B) {
+	const n = 100_000
+	most := map[string]float64{}
+	for b.Loop() {
+		r := newRigWith(b, store.Options{NoSync: true, DisableOutboxDelivery: true})
+		r.instance("a")
+		base := r.listen()
+		debug.FreeOSMemory()
+		before := residentMB(b, "VmRSS")
+		watch := func(name string, fn func()) {
+			peak := watchResident(b)
+			fn()
+			most[name] = max(most[name], peak()-before)
+		}
+		file := residentMB(b, "RssFile")
+		var v batch.View
+		watch("creating", func() { v = r.postLarge(base, n) })
+		watch("processing", func() { r.process(v.ID) })
+		watch("reading", func() { r.readWhole(base+"/message/batches/"+v.ID.String()+"/processing", n) })
+		most["of-the-file"] = max(most["of-the-file"], residentMB(b, "RssFile")-file)
+	}
+	for name, mb := range most {
+		b.ReportMetric(mb, "MB-"+name)
+	}
+	b.ReportMetric(0, "ns/op")
+}
+
+// listen serves the rig's handler on loopback.
+func (r *rig) listen() (base string) {
+	r.t.Helper()
+	l, err := new(net.ListenConfig).Listen(r.t.Context(), "tcp", "127.0.0.1:0")
+	if err != nil {
+		r.t.Fatal(err)
+	}
+	srv := NewServer(r.h, slog.New(slog.DiscardHandler))
+	done := make(chan error, 1)
+	go func() { done <- srv.Serve(l) }()
+	r.t.Cleanup(func() {
+		_ = srv.Close()
+		if err := <-done; !errors.Is(err, http.ErrServerClosed) {
+			r.t.Error(err)
+		}
+	})
+	return "http://" + l.Addr().String()
+}
+
+func (r *rig) fetch(method, url string, body io.Reader) *http.Response {
+	r.t.Helper()
+	req, err := http.NewRequestWithContext(r.t.Context(), method, url, body)
+	if err != nil {
+		r.t.Fatal(err)
+	}
+	req.Header.Set("Authorization", "Bearer "+r.token)
+	res, err := http.DefaultClient.Do(req)
+	if err != nil {
+		r.t.Fatal(err)
+	}
+	return res
+}
+
+// postLarge creates a batch whose body is made as it is sent.
+func (r *rig) postLarge(base string, n int) batch.View {
+	r.t.Helper()
+	read, write := io.Pipe()
+	go func() {
+		w := bufio.NewWriter(write)
+		fmt.Fprint(w, `{"name":"large","instances":["a"],"message":{"type":"text","payload":{"text":"hello"}},"recipients":["+49 151 00000000"`)
+		for i := range n - 1 {
+			fmt.Fprintf(w, `,"+49 151 %08d"`, i+1)
+		}
+		fmt.Fprint(w, `]}`)
+		_ = write.CloseWithError(w.Flush())
+	}()
+	res := r.fetch(http.MethodPost, base+"/message/batches", read)
+	defer res.Body.Close()
+	return decoded[batch.View](r.t, res)
+}
+
+// instantFleet sends at once.
+type instantFleet struct{ noFleet }
+
+func (instantFleet) Instance(int64) (string, event.State, bool) { return "a", event.Online, true }
+
+func (instantFleet) Send(_ context.Context, _ int64, out event.Outgoing) (batch.Receipt, error) {
+	return batch.Receipt{WhatsAppID: out.ID, RecipientJID: out.To}, nil
+}
+
+// process runs an engine on the rig's file until the batch is complete.
+func (r *rig) process(id uuid.UUID) {
+	r.t.Helper()
+	e, err := batch.New(batch.Config{Store: r.store, Fleet: instantFleet{}, NewMessageID: func() string { return "3EB0C7A1D2E3F4051627" }, Enabled: true})
+	if err == nil {
+		err = e.Start(r.t.Context())
+	}
+	if err != nil {
+		r.t.Fatal(err)
+	}
+	for done := false; !done; {
+		wake := r.store.Wake()
+		v, err := r.engine.Batch(r.user, id)
+		if err != nil {
+			r.t.Fatal(err)
+		}
+		if done = batch.Final(v.Status); !done {
+			<-wake
+		}
+	}
+	if err := e.Stop(context.Background()); err != nil {
+		r.t.Fatal(err)
+	}
+}
+
+// readWhole reads the answer record by record and counts the recipients.
+func (r *rig) readWhole(url string, want int) {
+	r.t.Helper()
+	res := r.fetch(http.MethodGet, url, nil)
+	defer res.Body.Close()
+	dec := json.NewDecoder(res.Body)
+	got := 0
+	for {
+		tok, err := dec.Token()
+		if errors.Is(err, io.EOF) {
+			break
+		}
+		if err != nil {
+			r.t.Fatal(err)
+		}
+		if tok == "batchItemId" { // of each item's one attempt
+			got++
+		}
+	}
+	if got != want {
+		r.t.Errorf("%d attempts of %d were read", got, want)
+	}
+}
+
+// watchResident samples the resident memory until the returned function is
+// called, which gives the largest.
+func watchResident(b *testing.B) (peak func() float64) {
+	end, most := make(chan struct{}), make(chan float64)
+	go func() {
+		m := residentMB(b, "VmRSS")
+		for tick := time.NewTicker(2 * time.Millisecond); ; {
+			select {
+			case <-tick.C:
+				m = max(m, residentMB(b, "VmRSS"))
+			case <-end:
+				tick.Stop()
+				most <- m
+				return
+			}
+		}
+	}()
+	return func() float64 { close(end); return <-most }
+}
+
+// residentMB reads a line of the process's own status.
+func residentMB(b *testing.B, line string) float64 {
+	raw, err := os.ReadFile("/proc/self/status")
+	if err != nil {
+		b.Error(err)
+		return 0
+	}
+	for l := range strings.SplitSeq(string(raw), "\n") {
+		if rest, ok := strings.CutPrefix(l, line+":"); ok {
+			kb, _ := strconv.ParseFloat(strings.Fields(rest)[0], 64)
+			return kb / 1024
+		}
+	}
+	return 0
+}
