@@ -232,6 +232,7 @@ func (j *journal) verify() {
 		b := body.Data.Batch
 		for key, want := range map[string]bool{
 			"lastInterruptedAt": interrupted, "lastRecoveredAt": recovered, "interruptionReason": reason,
+			"nextRunAt": nextRun(e.Kind, b["nextRunAt"]),
 		} {
 			if got := b[key] != nil; got != want {
 				j.Errorf("%s: %s is %v", e.Kind, key, b[key])
@@ -246,5 +247,18 @@ func (j *journal) verify() {
 		if counts["processed"] != sum || sum+counts["pending"].(float64)+counts["sending"].(float64) != total || b["progress"] != float64(int(100*sum/total)) {
 			j.Errorf("%s: counts %v with progress %v", e.Kind, counts, b["progress"])
 		}
+	}
+}
+
+// nextRun tells whether an event has a nextRunAt; got is what it has. A batch
+// that is created or recovered may have to wait for its window or not.
+func nextRun(kind event.Kind, got any) bool {
+	switch kind {
+	case event.BatchScheduled, event.BatchWaitingWindow:
+		return true
+	case event.BatchCreated, event.BatchRecovered:
+		return got != nil
+	default:
+		return false
 	}
 }
