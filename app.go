@@ -49,6 +49,7 @@ type app struct {
 	media      *media.Library
 	registry   *instance.Registry
 	supervisor *instance.Supervisor
+	processor  *instance.Processor
 	engine     *batch.Engine
 	whatsapp   *whatsapp.Connector
 	pairing    pairer
@@ -72,7 +73,7 @@ func start(ctx context.Context, cfg *Config, sec secrets, log *slog.Logger) (*ap
 		return nil, fmt.Errorf("%w; set server.listen to a free address", err)
 	}
 	for _, part := range []func(context.Context) error{
-		a.startStore, a.startHub, a.startDispatch, a.startSandbox, a.startMedia, a.startInstances, a.startBatches, a.startMetrics,
+		a.startStore, a.startHub, a.startDispatch, a.startSandbox, a.startMedia, a.startInstances, a.startBatches, a.startProcessor, a.startMetrics,
 	} {
 		if err = part(ctx); err != nil {
 			break
@@ -109,7 +110,7 @@ func (a *app) startStore(context.Context) (err error) {
 func (a *app) startHub(context.Context) error {
 	ws := a.cfg.Websocket
 	a.hub = wsbus.New(wsbus.Config{
-		SendBuffer: int(ws.SendBuffer), PingInterval: ws.PingInterval, PongTimeout: ws.PongTimeout, WriteTimeout: ws.WriteTimeout,
+		Events: eventLog{a.store}, SendBuffer: int(ws.SendBuffer), PingInterval: ws.PingInterval, PongTimeout: ws.PongTimeout, WriteTimeout: ws.WriteTimeout,
 		AllowedOrigins: ws.AllowedOrigins, AllowEmptyOrigin: ws.AllowEmptyOrigin, Logger: a.log,
 	})
 	a.stops.push("websocket hub", a.hub.Close)
@@ -296,9 +297,23 @@ func (a *app) startBatches(ctx context.Context) error {
 	return nil
 }
 
+func (a *app) startProcessor(ctx context.Context) error {
+	p := a.cfg.Processing
+	a.processor = instance.NewProcessor(instance.ProcessorConfig{
+		Store: a.store, Registry: a.registry, Supervisor: a.supervisor,
+		Workers: int(p.Workers), QueueSize: int(p.QueueSize), Timeout: p.Timeout, Logger: a.log,
+	})
+	if err := a.processor.Start(ctx); err != nil {
+		return err
+	}
+	a.stops.push("asynchronous sends", a.processor.Stop)
+	return nil
+}
+
 func (a *app) serve(listener net.Listener) error {
 	api := httpapi.Config{
-		Registry: a.registry, Supervisor: a.supervisor, Engine: a.engine, Media: a.media, MaxMedia: a.cfg.Media.MaxBytes, Store: a.store,
+		Registry: a.registry, Supervisor: a.supervisor, Engine: a.engine, Processor: a.processor,
+		Media: a.media, MaxMedia: a.cfg.Media.MaxBytes, Store: a.store,
 		NewMessageID: whatsapp.NewMessageID, Post: a.postNow, Version: version, BaseURL: a.cfg.Server.BaseURL,
 		APIKey: a.sec.GlobalAuthToken, JWTSecret: []byte(a.sec.JWTSecret), TokenTTL: seconds(a.cfg.Authentication.JWTExpiresIn),
 		MaxRecipients: int(a.cfg.Batch.MaxRecipients), Ready: a.notReady, Metrics: a.metrics.handler(), Pages: dashboard.Pages(), Logger: a.log,

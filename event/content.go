@@ -99,7 +99,7 @@ type Outgoing struct {
 	// Leaving, when set, is called once, when all is prepared and nothing of the
 	// message has been sent. Its error, which the send returns together with
 	// ErrSendRefused, keeps it from being sent.
-	Leaving func() error
+	Leaving func() error `json:"-"`
 }
 
 // MessageKey names one message at WhatsApp.

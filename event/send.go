@@ -47,6 +47,9 @@ func (r Recipient) JID() string { return r.User + "@" + r.Server }
 // IsPhone reports whether the recipient is a phone number.
 func (r Recipient) IsPhone() bool { return r.Server == UserServer }
 
+// IsGroup reports whether the recipient is a group.
+func (r Recipient) IsGroup() bool { return r.Server == groupServer }
+
 // ParseRecipient reads a phone number or a JID. The characters + ( ) - . and
 // space are dropped from phone numbers, 7 to 15 digits must remain;
 // "digits@c.us" means the phone. LIDs and groups are accepted here; callers

@@ -22,6 +22,7 @@ type Config struct {
 	Registry   *instance.Registry
 	Supervisor *instance.Supervisor
 	Engine     *batch.Engine
+	Processor  *instance.Processor // carries out asynchronous sends
 	Media      *media.Library
 	Hub        Hub // nil: the WebSocket paths answer 404
 	Store      *store.Store
@@ -87,8 +88,8 @@ type api struct {
 // is missing or too weak.
 func New(c Config) (http.Handler, error) {
 	switch {
-	case c.Registry == nil || c.Supervisor == nil || c.Engine == nil || c.Store == nil || c.NewMessageID == nil || c.Post == nil || c.Media == nil:
-		return nil, errors.New("httpapi: Registry, Supervisor, Engine, Store, Media, Post and NewMessageID are required")
+	case c.Registry == nil || c.Supervisor == nil || c.Engine == nil || c.Store == nil || c.NewMessageID == nil || c.Post == nil || c.Media == nil || c.Processor == nil:
+		return nil, errors.New("httpapi: Registry, Supervisor, Engine, Store, Media, Processor, Post and NewMessageID are required")
 	case c.APIKey == "":
 		return nil, errors.New("httpapi: the global API key is empty")
 	case len(c.JWTSecret) < minSecret:

@@ -91,8 +91,9 @@ func newRigWith(t testing.TB, o store.Options) *rig {
 	if err != nil {
 		t.Fatal(err)
 	}
+	processor := instance.NewProcessor(instance.ProcessorConfig{Store: st, Registry: r.registry, Supervisor: sup})
 	r.h, err = New(Config{
-		Registry: r.registry, Supervisor: sup, Engine: r.engine, Media: files, Hub: r.hub, Store: st,
+		Registry: r.registry, Supervisor: sup, Engine: r.engine, Media: files, Processor: processor, Hub: r.hub, Store: st,
 		NewMessageID: uuid.NewString, Post: r.post, APIKey: testKey, JWTSecret: testSecret,
 		Relay: dispatch.NewRelay(dispatch.RelayConfig{Store: st}),
 	})
@@ -239,6 +240,8 @@ type recordingHub struct {
 	stream   Stream
 	revoked  []int64
 }
+
+func (h *recordingHub) OriginAllowed(origin, _ string) bool { return origin != "https://evil.example" }
 
 func (h *recordingHub) RevokeInstance(id int64) { h.revoked = append(h.revoked, id) }
 

@@ -10,6 +10,7 @@ import (
 
 	"postern/event"
 	"postern/instance"
+	"postern/store"
 )
 
 // The longest delay before a send, in milliseconds.
@@ -112,6 +113,9 @@ func (a *api) sendContent(c *call, t *sendTarget, content event.Content) error {
 	if err := a.Store.Admit(); err != nil {
 		return err
 	}
+	if out.MentionAll {
+		return a.sendLater(c, out, t.Options.attributes())
+	}
 	ctx, done := c.patience()
 	defer done()
 	out.Leaving = c.begin
@@ -122,6 +126,45 @@ func (a *api) sendContent(c *call, t *sendTarget, content event.Content) error {
 	return c.w.json(http.StatusOK, sent)
 }
 
+// acceptedSend is the answer to a send that is carried out later.
+type acceptedSend struct {
+	StatusCode   int    `json:"statusCode"`
+	Status       string `json:"status"`
+	Message      string `json:"message"`
+	ProcessID    string `json:"processId"`
+	InstanceName string `json:"instanceName"`
+}
+
+// sendLater accepts a send to many people; its end is told by send.message.
+func (a *api) sendLater(c *call, out event.Outgoing, attributes event.Attributes) error {
+	if m := out.Content.Media; m != nil && m.File != nil {
+		kept, err := a.keepFile(c, *m.File)
+		if err != nil {
+			return err
+		}
+		m.File, m.UploadID = nil, kept.ID.String()
+	}
+	answer := acceptedSend{
+		StatusCode: http.StatusAccepted, Status: "processing",
+		Message:      "the message is being sent; the event send.message tells the result",
+		InstanceName: c.instance.Name,
+	}
+	d := instance.Deferred{Instance: c.instance.ID, Out: out, Attributes: attributes, RequestID: c.requestID}
+	if keep := keepInCommit[acceptedSend](c, http.StatusAccepted); keep != nil {
+		d.InCommit = func(tx *store.Tx, process string) error {
+			kept := answer
+			kept.ProcessID = process
+			return keep(tx, kept)
+		}
+	}
+	process, err := a.Processor.Accept(c.r.Context(), d)
+	if err != nil {
+		return err
+	}
+	answer.ProcessID = process
+	return c.w.json(http.StatusAccepted, answer)
+}
+
 // outgoing makes the message of a request.
 func (a *api) outgoing(c *call, t *sendTarget, content event.Content) (event.Outgoing, error) {
 	to, err := t.recipient()
@@ -130,6 +173,9 @@ func (a *api) outgoing(c *call, t *sendTarget, content event.Content) (event.Out
 	}
 	if err := t.Options.check(content); err != nil {
 		return event.Outgoing{}, err
+	}
+	if t.Options.MentionAll && !to.IsGroup() {
+		return event.Outgoing{}, fmt.Errorf("%w: options.mentionAll is for groups", event.ErrContent)
 	}
 	quoted, err := a.quoted(c.instance.ID, t.Options)
 	if err != nil {

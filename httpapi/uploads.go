@@ -63,19 +63,24 @@ func (a *api) createUpload(c *call) error {
 		}
 		defer media.Remove(file)
 	}
-	account, err := a.Supervisor.Account(c.r.Context(), c.instance.ID)
-	if err != nil {
-		return err
-	}
-	uploaded, err := account.Upload(c.r.Context(), file)
-	if err != nil {
-		return err
-	}
-	kept, err := a.Media.Keep(c.r.Context(), c.instance.ID, uploaded)
+	kept, err := a.keepFile(c, file)
 	if err != nil {
 		return err
 	}
 	return c.w.json(http.StatusCreated, viewUpload(kept))
+}
+
+// keepFile brings a file to WhatsApp and stores where it lies.
+func (a *api) keepFile(c *call, file event.MediaFile) (media.Upload, error) {
+	account, err := a.Supervisor.Account(c.r.Context(), c.instance.ID)
+	if err != nil {
+		return media.Upload{}, err
+	}
+	uploaded, err := account.Upload(c.r.Context(), file)
+	if err != nil {
+		return media.Upload{}, err
+	}
+	return a.Media.Keep(c.r.Context(), c.instance.ID, uploaded)
 }
 
 // readUpload reads either body. Of a form, the file's path is set.

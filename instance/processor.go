@@ -1,0 +1,338 @@
+package instance
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"log/slog"
+	"sync"
+	"time"
+
+	"github.com/google/uuid"
+
+	"postern/event"
+	"postern/store"
+)
+
+// ErrQueueFull: as many asynchronous sends wait as may.
+var ErrQueueFull = errors.New("the queue of asynchronous sends is full")
+
+const processing = "processing"
+
+// ProcessorConfig is what a Processor needs. Store, Registry and Supervisor are
+// required.
+type ProcessorConfig struct {
+	Store      *store.Store
+	Registry   *Registry
+	Supervisor *Supervisor
+
+	Workers   int           // sends at a time; 0 means 4
+	QueueSize int           // sends that wait; 0 means 100
+	Timeout   time.Duration // for one send, waiting for its connection included; 0 means 60 s
+
+	Logger *slog.Logger // nil discards
+}
+
+// Processor carries out sends that were accepted before they were done. An
+// accepted one is in the file until its end was told by a send.message event:
+// a restart goes on with those that waited, and tells of one that was on its
+// way that its outcome is unknown. Its methods may be called from any
+// goroutine.
+type Processor struct {
+	cfg  ProcessorConfig
+	log  *slog.Logger
+	work sync.WaitGroup
+
+	life context.Context // ends with Stop: no job is begun from then on
+	end  context.CancelFunc
+
+	mu      sync.Mutex
+	waiting []job
+	more    chan struct{} // size 1: a worker may have something to do
+	kept    int           // jobs in the file
+}
+
+// job is one accepted send as it is stored.
+type job struct {
+	ID         uuid.UUID        `json:"id"` // the processId
+	Instance   int64            `json:"instance"`
+	Out        event.Outgoing   `json:"out"`
+	Attributes event.Attributes `json:"attributes,omitempty"`
+	RequestID  string           `json:"requestId"`
+	Sending    bool             `json:"sending"` // may have left
+}
+
+func (j *job) key() []byte { return store.Key(j.Instance, j.ID) }
+
+// NewProcessor returns a processor that does nothing before Start.
+func NewProcessor(cfg ProcessorConfig) *Processor {
+	if cfg.Workers <= 0 {
+		cfg.Workers = 4
+	}
+	if cfg.QueueSize <= 0 {
+		cfg.QueueSize = 100
+	}
+	if cfg.Timeout <= 0 {
+		cfg.Timeout = time.Minute
+	}
+	if cfg.Logger == nil {
+		cfg.Logger = slog.New(slog.DiscardHandler)
+	}
+	p := &Processor{cfg: cfg, log: cfg.Logger.With("component", "processor"), more: make(chan struct{}, 1)}
+	p.life, p.end = context.WithCancel(context.Background())
+	return p
+}
+
+// Start takes up what the last run left behind and begins to work.
+func (p *Processor) Start(ctx context.Context) error {
+	var left []job
+	err := p.cfg.Store.View(func(tx *store.Tx) error {
+		return tx.Scan(processing, store.Range{}, func(k, v []byte) (bool, error) {
+			var j job
+			if err := json.Unmarshal(v, &j); err != nil {
+				return false, fmt.Errorf("processing %x: %w", k, err)
+			}
+			left = append(left, j)
+			return true, nil
+		})
+	})
+	if err != nil {
+		return fmt.Errorf("asynchronous sends: %w", err)
+	}
+	p.kept = len(left)
+	for _, j := range left {
+		if !j.Sending {
+			p.waiting = append(p.waiting, j)
+			continue
+		}
+		err := fmt.Errorf("%w: the program ended while the message was on its way", event.ErrOutcomeUnknown)
+		if err := p.finish(ctx, j, nil, err); err != nil {
+			return err
+		}
+	}
+	for range p.cfg.Workers {
+		p.work.Go(p.worker)
+	}
+	p.wake()
+	return nil
+}
+
+// Stop begins no more sends and waits for those on their way, until ctx ends.
+// What waits goes on after the next start.
+func (p *Processor) Stop(ctx context.Context) error {
+	p.end()
+	done := make(chan struct{})
+	go func() {
+		defer close(done)
+		p.work.Wait()
+	}()
+	select {
+	case <-done:
+		return nil
+	case <-ctx.Done():
+		return fmt.Errorf("asynchronous sends still on their way: %w", context.Cause(ctx))
+	}
+}
+
+// Deferred is a send that is to be carried out after its call was answered.
+type Deferred struct {
+	Instance   int64
+	Out        event.Outgoing
+	Attributes event.Attributes
+	RequestID  string // of the call
+	// InCommit is called in the commit that accepts the send, maybe twice; its
+	// error refuses it. nil: nothing more is stored.
+	InCommit func(tx *store.Tx, processID string) error
+}
+
+// Accept stores a send and returns the id under which its end is told.
+// Errors: ErrNotFound, ErrQueueFull and those of the store.
+func (p *Processor) Accept(ctx context.Context, d Deferred) (processID string, err error) {
+	process, err := uuid.NewV7()
+	if err != nil {
+		return "", fmt.Errorf("asynchronous send: %w", err)
+	}
+	j := job{ID: process, Instance: d.Instance, Out: d.Out, Attributes: d.Attributes, RequestID: d.RequestID}
+	if !p.reserve() {
+		return "", ErrQueueFull
+	}
+	err = p.cfg.Store.Update(ctx, func(tx *store.Tx) error {
+		if !tx.Has(instances, store.Key(d.Instance)) {
+			return ErrNotFound
+		}
+		if d.InCommit != nil {
+			if err := d.InCommit(tx, process.String()); err != nil {
+				return err
+			}
+		}
+		return store.PutJSON(tx, processing, j.key(), j)
+	})
+	p.mu.Lock()
+	if err == nil {
+		p.waiting = append(p.waiting, j)
+	} else {
+		p.kept--
+	}
+	p.mu.Unlock()
+	if err != nil {
+		return "", fmt.Errorf("asynchronous send: %w", err)
+	}
+	p.wake()
+	return process.String(), nil
+}
+
+// reserve takes a place in the queue.
+func (p *Processor) reserve() bool {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if p.kept >= p.cfg.QueueSize+p.cfg.Workers {
+		return false
+	}
+	p.kept++
+	return true
+}
+
+func (p *Processor) wake() {
+	select {
+	case p.more <- struct{}{}:
+	default:
+	}
+}
+
+func (p *Processor) worker() {
+	for {
+		j, ok := p.take()
+		if ok {
+			p.do(j)
+			continue
+		}
+		select {
+		case <-p.more:
+		case <-p.life.Done():
+			return
+		}
+	}
+}
+
+// take returns the next job, and wakes another worker for the one after it.
+func (p *Processor) take() (job, bool) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if len(p.waiting) == 0 || p.life.Err() != nil {
+		return job{}, false
+	}
+	j := p.waiting[0]
+	p.waiting = p.waiting[1:]
+	if len(p.waiting) > 0 {
+		p.wake()
+	}
+	return j, true
+}
+
+// do carries out one job. When the program stops before the message could
+// leave, the job stays for the next start.
+func (p *Processor) do(j job) {
+	ctx, cancel := context.WithTimeout(context.Background(), p.cfg.Timeout)
+	defer cancel()
+	err := p.cfg.Supervisor.awaitOnline(ctx, p.life, j.Instance)
+	if p.life.Err() != nil {
+		return
+	}
+	var sent event.Sent
+	if err == nil {
+		j.Sending = true
+		err = p.cfg.Store.Update(context.Background(), func(tx *store.Tx) error {
+			if !tx.Has(processing, j.key()) {
+				return ErrNotFound // deleted with its instance
+			}
+			return store.PutJSON(tx, processing, j.key(), j)
+		})
+		if err != nil {
+			p.log.Error("an asynchronous send waits for the next start: it could not be stored that it begins", "instance_id", j.Instance, "error", err)
+			return
+		}
+		sent, err = p.cfg.Supervisor.Send(ctx, j.Instance, j.Out)
+	}
+	if err := p.finish(context.Background(), j, &sent, err); err != nil && !errors.Is(err, ErrNotFound) {
+		p.log.Error("the end of an asynchronous send was not stored", "instance_id", j.Instance, "error", err)
+	}
+}
+
+// awaitOnline waits until the instance is connected. The error wraps
+// event.ErrNotConnected when ctx ends first, and is nil when life does.
+func (s *Supervisor) awaitOnline(ctx, life context.Context, id int64) error {
+	k, err := s.keeper(ctx, id)
+	if err != nil {
+		return err
+	}
+	for {
+		k.mu.Lock()
+		changed := k.changed
+		k.mu.Unlock()
+		if k.session.Online() {
+			return nil
+		}
+		select {
+		case <-changed:
+		case <-life.Done():
+			return nil
+		case <-ctx.Done():
+			return fmt.Errorf("instance %d: %w", id, event.ErrNotConnected)
+		}
+	}
+}
+
+// finish removes the job in the commit that stores its message, then tells the
+// end of it.
+func (p *Processor) finish(ctx context.Context, j job, sent *event.Sent, failed error) error {
+	result := event.SendResult{
+		ProcessID: j.ID.String(), Status: event.AsyncSuccess, MentionAll: j.Out.MentionAll, ExternalAttributes: j.Attributes,
+	}
+	if result.ExternalAttributes == nil {
+		result.ExternalAttributes = event.Attributes("{}")
+	}
+	if failed == nil {
+		m := sent.Message
+		m.InstanceID, m.ExternalAttributes = j.Instance, j.Attributes
+		result.Data = &event.AsyncSent{
+			MessageID: m.KeyID, RemoteJID: *m.KeyRemoteJID, ParticipantCount: sent.Participants, Timestamp: m.MessageTimestamp,
+		}
+	} else {
+		result.Status, result.Error = event.AsyncFailed, &event.AsyncSendFail{Code: failureCode(failed), Message: failed.Error()}
+	}
+	err := p.cfg.Store.Update(ctx, func(tx *store.Tx) error {
+		if failed == nil {
+			if _, err := p.cfg.Registry.StoreMessage(tx, j.Instance, sent.Message); err != nil {
+				return err
+			}
+		}
+		return tx.Delete(processing, j.key())
+	})
+	p.mu.Lock()
+	p.kept--
+	p.mu.Unlock()
+	if err != nil {
+		return err
+	}
+	p.cfg.Registry.announce(j.Instance, event.SendMessage, result, j.RequestID)
+	return nil
+}
+
+// failureCode is the machine code of a send's error, as the API has it.
+func failureCode(err error) string {
+	for _, c := range []struct {
+		err  error
+		code string
+	}{
+		{event.ErrNotConnected, "INSTANCE_NOT_CONNECTED"},
+		{event.ErrOutcomeUnknown, event.SendResultUnknown},
+		{event.ErrNotOnWhatsApp, "RECIPIENT_NOT_ON_WHATSAPP"},
+		{event.ErrMedia, "INVALID_MEDIA"},
+	} {
+		if errors.Is(err, c.err) {
+			return c.code
+		}
+	}
+	return event.SendMessageFailed
+}

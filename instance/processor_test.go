@@ -1,0 +1,166 @@
+package instance
+
+import (
+	"errors"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"postern/event"
+)
+
+var greeting = event.Outgoing{ID: "OUT", To: "123@g.us", MentionAll: true}
+
+// processor starts one on the rig's file.
+func (r *rig) processor(adapt func(*ProcessorConfig)) *Processor {
+	r.Helper()
+	cfg := ProcessorConfig{Store: r.s, Registry: r.reg, Supervisor: r.sup}
+	if adapt != nil {
+		adapt(&cfg)
+	}
+	p := NewProcessor(cfg)
+	if err := p.Start(bg); err != nil {
+		r.Fatal(err)
+	}
+	return p
+}
+
+func (r *rig) accept(p *Processor, id int64) (process string) {
+	r.Helper()
+	process, err := p.Accept(bg, Deferred{Instance: id, Out: greeting, Attributes: event.Attributes(`{"order":5}`), RequestID: "req-7"})
+	if err != nil {
+		r.Fatal(err)
+	}
+	return process
+}
+
+// result is the one send.message that was told.
+func (r *rig) result() map[string]any {
+	r.Helper()
+	n := r.one()
+	if n.Kind != event.SendMessage || n.RequestID != "req-7" {
+		r.Errorf("told %s for %q", n.Kind, n.RequestID)
+	}
+	return fields(r, n.Body)["data"].(map[string]any)
+}
+
+func stopProcessor(t *testing.T, p *Processor) {
+	t.Helper()
+	if err := p.Stop(bg); err != nil {
+		t.Error(err)
+	}
+}
+
+func TestAnAcceptedSendEndsInOneSendMessageWithItsProcessID(t *testing.T) {
+	connected(t, func(r *rig, id int64, _ *session) {
+		p := r.processor(nil)
+		defer stopProcessor(t, p)
+		process := r.accept(p, id)
+		synctest.Wait()
+		got := r.result()
+		data, _ := got["data"].(map[string]any)
+		if got["processId"] != process || got["status"] != "success" || got["mentionAll"] != true || data["messageId"] != "OUT" {
+			t.Errorf("told %v", got)
+		}
+		if got["externalAttributes"].(map[string]any)["order"] != 5.0 {
+			t.Errorf("told %v", got)
+		}
+		if m, err := r.reg.MessageByKey(id, "OUT"); err != nil || m.ID != 1 {
+			t.Errorf("stored %+v, %v", m, err)
+		}
+	})
+}
+
+func TestAnAcceptedSendThatFailsTellsWhy(t *testing.T) {
+	connected(t, func(r *rig, id int64, s *session) {
+		p := r.processor(nil)
+		defer stopProcessor(t, p)
+		s.send = func() error { return event.ErrOutcomeUnknown }
+		r.accept(p, id)
+		synctest.Wait()
+		got := r.result()
+		failed, _ := got["error"].(map[string]any)
+		if got["status"] != "failed" || failed["code"] != event.SendResultUnknown || failed["message"] == "" {
+			t.Errorf("told %v", got)
+		}
+		if _, err := r.reg.MessageByKey(id, "OUT"); !errors.Is(err, ErrNoMessage) {
+			t.Errorf("stored all the same: %v", err)
+		}
+	})
+}
+
+func TestAnAcceptedSendWaitsForItsInstanceUntilTheTimeoutOnly(t *testing.T) {
+	inBubble(t, nil, func(r *rig) {
+		id := r.linked("a", event.Disconnected).ID
+		p := r.processor(nil)
+		defer stopProcessor(t, p)
+		r.accept(p, id)
+		time.Sleep(59 * time.Second)
+		if told := r.told(); len(told) != 0 {
+			t.Fatalf("told %v", kinds(told))
+		}
+		time.Sleep(2 * time.Second)
+		if failed := r.result()["error"].(map[string]any); failed["code"] != "INSTANCE_NOT_CONNECTED" {
+			t.Errorf("told %v", failed)
+		}
+	})
+}
+
+func TestAFullQueueTakesNoMoreSendsUntilOneEnds(t *testing.T) {
+	inBubble(t, nil, func(r *rig) {
+		id := r.linked("a", event.Disconnected).ID
+		p := r.processor(func(c *ProcessorConfig) { c.Workers, c.QueueSize = 1, 2 })
+		defer stopProcessor(t, p)
+		for range 3 { // one at work, two waiting
+			r.accept(p, id)
+		}
+		if _, err := p.Accept(bg, Deferred{Instance: id, Out: greeting}); !errors.Is(err, ErrQueueFull) {
+			t.Errorf("got %v", err)
+		}
+		time.Sleep(61 * time.Second)
+		r.accept(p, id)
+	})
+}
+
+func TestWhatWasAcceptedOutlivesARestart(t *testing.T) {
+	inBubble(t, nil, func(r *rig) {
+		id := r.linked("a", event.Disconnected).ID
+		p := r.processor(nil)
+		process := r.accept(p, id)
+		synctest.Wait()
+		stopProcessor(t, p) // it waited for the connection, nothing left
+		r.reboot()
+		r.told()
+		if _, err := r.sup.Connect(bg, id, ""); err != nil {
+			t.Fatal(err)
+		}
+		r.told()
+		p = r.processor(nil)
+		defer stopProcessor(t, p)
+		synctest.Wait()
+		if got := r.result(); got["processId"] != process || got["status"] != "success" {
+			t.Errorf("told %v", got)
+		}
+	})
+}
+
+func TestASendThatWasOnItsWayWhenTheProgramEndedIsNotRepeated(t *testing.T) {
+	connected(t, func(r *rig, id int64, s *session) {
+		p := r.processor(nil)
+		sends := 0
+		s.send = func() error { sends++; return r.s.Close() } // the end of the process
+		process := r.accept(p, id)
+		synctest.Wait()
+		stopProcessor(t, p)
+		r.reg.Close()
+		r.boot()
+		p = r.processor(nil)
+		defer stopProcessor(t, p)
+		synctest.Wait()
+		got := r.result()
+		failed, _ := got["error"].(map[string]any)
+		if got["processId"] != process || failed["code"] != event.SendResultUnknown || sends != 1 {
+			t.Errorf("told %v after %d sends", got, sends)
+		}
+	})
+}
