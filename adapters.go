@@ -5,20 +5,15 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
-	"net/http"
 	"sync"
 	"time"
 
-	"github.com/google/uuid"
-
 	"postern/batch"
 	"postern/event"
-	"postern/httpapi"
 	"postern/instance"
 	"postern/sandbox"
 	"postern/store"
 	"postern/whatsapp"
-	"postern/wsbus"
 )
 
 // connector is whatsapp.Connector as package instance wants it.
@@ -78,37 +73,6 @@ func (f fleet) Send(ctx context.Context, id int64, out event.Outgoing) (batch.Re
 	}
 	return receipt, nil
 }
-
-// hubAdapter is wsbus.Hub as package httpapi wants it.
-type hubAdapter struct{ hub *wsbus.Hub }
-
-func (h hubAdapter) check(r *http.Request, s httpapi.Stream) error {
-	if !h.hub.OriginAllowed(r.Header.Get("Origin"), r.Host) {
-		return httpapi.ErrOrigin
-	}
-	if s.Since != nil {
-		return httpapi.ErrNoReplay
-	}
-	return nil
-}
-
-func (h hubAdapter) ServeGlobal(w http.ResponseWriter, r *http.Request, user uuid.UUID, s httpapi.Stream) error {
-	if err := h.check(r, s); err != nil {
-		return err
-	}
-	h.hub.ServeGlobal(w, r, wsbus.GlobalClient{Owner: user, Kinds: s.Kinds, Expires: s.ExpiresAt})
-	return nil
-}
-
-func (h hubAdapter) ServeInstance(w http.ResponseWriter, r *http.Request, id int64, s httpapi.Stream) error {
-	if err := h.check(r, s); err != nil {
-		return err
-	}
-	h.hub.ServeInstance(w, r, wsbus.InstanceClient{Instance: id, Kinds: s.Kinds, Expires: s.ExpiresAt})
-	return nil
-}
-
-func (h hubAdapter) RevokeInstance(id int64) { h.hub.RevokeInstance(id) }
 
 // pairer lets the sandbox's phones scan the codes of instances. Without a
 // server it does nothing.

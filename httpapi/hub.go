@@ -15,11 +15,17 @@ type Stream struct {
 	Kinds     []event.Kind // nil: all
 	Since     *uint64      // global only: replay after this sequence first
 	ExpiresAt time.Time    // of the token; zero: never
+	// Check says whether the token of an instance still counts. It is to be
+	// asked once RevokeInstance would reach the client; nil for a user's token.
+	Check func() error
 }
 
-// Hub upgrades handshakes and serves them until they end. An error means that
-// nothing was upgraded or answered; ErrOrigin, ErrAhead and ErrGone say why.
+// Hub upgrades handshakes and serves their clients. An error means that nothing
+// was upgraded or answered; ErrAhead, ErrGone and ErrStopping say why.
 type Hub interface {
+	// OriginAllowed reports whether a page of this origin may connect to this
+	// host. The origin is empty when the header is absent.
+	OriginAllowed(origin, host string) bool
 	ServeGlobal(w http.ResponseWriter, r *http.Request, user uuid.UUID, s Stream) error
 	ServeInstance(w http.ResponseWriter, r *http.Request, instance int64, s Stream) error
 	// RevokeInstance closes the clients of an instance whose token is worth
@@ -27,14 +33,14 @@ type Hub interface {
 	RevokeInstance(instance int64)
 }
 
-// Errors of a Hub.
+// Reasons to refuse a handshake.
 var (
 	// ErrOrigin: the page that the request comes from is not allowed.
 	ErrOrigin = errors.New("this origin is not allowed")
 	// ErrAhead: since is newer than the newest event.
 	ErrAhead = errors.New("since is ahead of the newest event")
-	// ErrNoReplay: this hub sends live events only.
-	ErrNoReplay = errors.New("since is not available; leave it out to get live events")
 	// ErrGone: the events after since are not kept any more.
 	ErrGone = errors.New("the events after since are older than the retention")
+	// ErrStopping: the hub takes no clients any more.
+	ErrStopping = errors.New("the program is stopping")
 )

@@ -1,6 +1,8 @@
 package httpapi
 
 import (
+	"encoding/base64"
+	"errors"
 	"net/http"
 	"net/url"
 	"slices"
@@ -8,6 +10,7 @@ import (
 	"strings"
 
 	"postern/event"
+	"postern/instance"
 )
 
 const codeInvalidSubscription = "INVALID_SUBSCRIPTION"
@@ -19,17 +22,28 @@ type subscription struct {
 	since *uint64
 }
 
-// upgradeRequired answers 426 to a request that is no WebSocket handshake of
-// RFC 6455.
-func upgradeRequired(c *call) error {
+// wantsUpgrade answers 426 to a request that is no WebSocket handshake of
+// RFC 6455, and 400 to one without a proper key.
+func wantsUpgrade(c *call) error {
 	h := c.r.Header
-	if hasToken(h, "Connection", "upgrade") && hasToken(h, "Upgrade", "websocket") && h.Get("Sec-Websocket-Version") == "13" {
-		return nil
+	if !c.r.ProtoAtLeast(1, 1) || !hasToken(h, "Connection", "upgrade") || !hasToken(h, "Upgrade", "websocket") ||
+		h.Get("Sec-Websocket-Version") != "13" {
+		c.w.Header().Set("Connection", "Upgrade")
+		c.w.Header().Set("Upgrade", "websocket")
+		c.w.Header().Set("Sec-Websocket-Version", "13")
+		return refuse(http.StatusUpgradeRequired, codeUpgradeRequired, "this path is a WebSocket; ask for the upgrade, version 13")
 	}
-	c.w.Header().Set("Connection", "Upgrade")
-	c.w.Header().Set("Upgrade", "websocket")
-	c.w.Header().Set("Sec-Websocket-Version", "13")
-	return refuse(http.StatusUpgradeRequired, codeUpgradeRequired, "this path is a WebSocket; ask for the upgrade, version 13")
+	keys := h.Values("Sec-Websocket-Key")
+	if len(keys) != 1 || !isNonce(keys[0]) {
+		return invalidSubscription("Sec-WebSocket-Key must be there once, 16 bytes in base64")
+	}
+	return nil
+}
+
+// isNonce reports whether key is 16 bytes in base64.
+func isNonce(key string) bool {
+	nonce, err := base64.StdEncoding.DecodeString(strings.TrimSpace(key))
+	return err == nil && len(nonce) == 16
 }
 
 // hasToken reports whether a header that holds a list has the token.
@@ -107,56 +121,79 @@ func wrongKind() error {
 	return refuse(http.StatusForbidden, codeForbidden, "this token is not of the kind that this path takes")
 }
 
-// globalEvents serves the batch events of a user. Its checks have the order
-// 426, 400, 401, 403.
-func (a *api) globalEvents(c *call) error {
-	if err := upgradeRequired(c); err != nil {
-		return err
+// admit does the checks that both paths share: 426, 400, 401, and 403 for a
+// token of the other kind. own tells from the claims whether it is of this one.
+func (a *api) admit(c *call, family event.Family, own func(claims) bool, known ...string) (subscription, claims, error) {
+	if err := wantsUpgrade(c); err != nil {
+		return subscription{}, claims{}, err
 	}
-	s, err := c.subscribe(event.Batch, "since")
+	s, err := c.subscribe(family, known...)
 	if err != nil {
-		return err
+		return s, claims{}, err
 	}
 	token, err := readToken(a.JWTSecret, s.token)
 	if err != nil {
-		return errUnauthorized()
+		return s, token, errUnauthorized()
 	}
-	if token.InstanceName != "" {
-		return wrongKind()
+	if !own(token) {
+		return s, token, wrongKind()
+	}
+	return s, token, nil
+}
+
+// checkOrigin refuses a page that is not allowed. An Origin that is there twice
+// is none that is allowed.
+func (a *api) checkOrigin(r *http.Request) error {
+	if a.Hub.OriginAllowed(strings.Join(r.Header.Values("Origin"), ", "), r.Host) {
+		return nil
+	}
+	return ErrOrigin
+}
+
+// globalEvents serves the batch events of a user. A position that the user does
+// not have is found last, since only the owner may learn of it.
+func (a *api) globalEvents(c *call) error {
+	s, token, err := a.admit(c, event.Batch, func(t claims) bool { return t.InstanceName == "" }, "since")
+	if err != nil {
+		return err
 	}
 	user, err := token.userID()
 	if err != nil {
 		return errUnauthorized()
 	}
+	if err := a.checkOrigin(c.r); err != nil {
+		return err
+	}
 	return a.Hub.ServeGlobal(c.w, c.r, user, s.stream(token))
 }
 
-// instanceEvents serves the events of one instance, with 404 after the other
-// checks.
+// instanceEvents serves the events of one instance. An instance that is gone is
+// told after an origin that is refused, a token that was replaced before it.
 func (a *api) instanceEvents(c *call) error {
-	if err := upgradeRequired(c); err != nil {
-		return err
-	}
-	s, err := c.subscribe(event.Instance)
+	s, token, err := a.admit(c, event.Instance, func(t claims) bool { return t.InstanceName != "" || t.UserID == "" })
 	if err != nil {
 		return err
-	}
-	token, err := readToken(a.JWTSecret, s.token)
-	if err != nil {
-		return errUnauthorized()
-	}
-	if token.InstanceName == "" && token.UserID != "" {
-		return wrongKind()
 	}
 	name, err := token.instanceName()
 	if err != nil {
 		return errUnauthorized()
 	}
-	in, err := a.holder(s.token, name)
-	if err != nil {
+	in, gone := a.holder(s.token, name)
+	if gone != nil && !errors.Is(gone, instance.ErrNotFound) {
+		return gone
+	}
+	if err := a.checkOrigin(c.r); err != nil {
 		return err
 	}
-	return a.Hub.ServeInstance(c.w, c.r, in.ID, s.stream(token))
+	if gone != nil {
+		return gone
+	}
+	stream := s.stream(token)
+	stream.Check = func() error {
+		_, err := a.holder(s.token, name)
+		return err
+	}
+	return a.Hub.ServeInstance(c.w, c.r, in.ID, stream)
 }
 
 func (s subscription) stream(token claims) Stream {

@@ -2,167 +2,220 @@ package wsbus
 
 import (
 	"context"
-	"net/url"
+	"net"
 	"slices"
-	"strings"
 	"sync"
 	"time"
 
+	"github.com/google/uuid"
 	"nhooyr.io/websocket"
 
 	"postern/event"
 )
 
+// Close codes of our own, and the one that the program's end has.
+const (
+	CodeExpired websocket.StatusCode = 4001
+	CodeRevoked websocket.StatusCode = 4003
+	CodeSlow    websocket.StatusCode = 4008
+
+	codeStopping = websocket.StatusGoingAway
+	// codeLost is no code: the connection is broken and gets no close frame.
+	codeLost websocket.StatusCode = 0
+)
+
+// grace is how long a connection lives on after its end was decided: for the
+// message under way, the close frame and the client's answer to it.
+const grace = time.Second
+
 // client is one connection.
 type client struct {
-	cfg     Config
+	hub     *Hub
 	kinds   []event.Kind // nil: all
-	expires time.Time
+	expires time.Time    // zero: never
 
-	queue chan []byte // messages to write; when it is full the client is closed
-	end   chan struct{}
-	once  sync.Once
-	code  websocket.StatusCode // why end was closed; read after it
-	why   string
+	owner    uuid.UUID // of a global client
+	position uint64    // of a global client; only its writer changes it, and only until it is live
+	gaps     bool      // events that are not kept may be left out
+
+	wake chan struct{} // size 1: the state below changed
+
+	mu      sync.Mutex
+	live    bool     // published events are queued
+	newest  uint64   // newest sequence known of, until it is live
+	queue   [][]byte // messages to write, at most cfg.SendBuffer
+	wire    net.Conn // nil until the upgrade
+	ended   bool
+	code    websocket.StatusCode // why it ended
+	why     string
+	hangUp  *time.Timer // cuts the wire when the grace is over
+	expirer *time.Timer
 }
 
-func newClient(cfg Config, kinds []event.Kind, expires time.Time) *client {
-	return &client{cfg: cfg, kinds: kinds, expires: expires, queue: make(chan []byte, cfg.SendBuffer), end: make(chan struct{})}
+func newClient(h *Hub, kinds []event.Kind, expires time.Time) *client {
+	return &client{hub: h, kinds: kinds, expires: expires, wake: make(chan struct{}, 1)}
 }
 
-// offer queues a message that the client wants. It reports false, once, when
-// there is no room and the client is closed for it.
-func (c *client) offer(kind event.Kind, body []byte) bool {
-	if c.kinds != nil && !slices.Contains(c.kinds, kind) {
-		return true
-	}
-	select {
-	case <-c.end:
-		return true
+func (c *client) wants(kind event.Kind) bool { return c.kinds == nil || slices.Contains(c.kinds, kind) }
+
+// offer queues a published message that the client wants and was not told of
+// yet. Without room for it the client is closed. Events of an instance have the
+// sequence 0.
+func (c *client) offer(kind event.Kind, seq uint64, body []byte) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	switch {
+	case c.ended:
+	case !c.live:
+		c.newest = max(c.newest, seq) // the store has it
+	case seq != 0 && seq <= c.position, !c.wants(kind):
+	case len(c.queue) >= c.hub.cfg.SendBuffer:
+		c.end(CodeSlow, "too slow")
 	default:
+		c.queue = append(c.queue, body)
+		c.nudge()
 	}
-	select {
-	case c.queue <- body:
-		return true
-	default:
-		c.kick(CodeSlow, "too slow")
-		return false
+}
+
+// reach notes that events up to seq may have been published before the client
+// was registered.
+func (c *client) reach(seq uint64) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.newest = max(c.newest, seq)
+}
+
+// published is the newest sequence known of while the client is not live.
+func (c *client) published() uint64 {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.newest
+}
+
+// goLive has published events queued from now on, unless some were published
+// that the client was not told of.
+func (c *client) goLive() bool {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.live = c.live || c.newest <= c.position
+	return c.live
+}
+
+// next waits for a message to write. It reports false at the client's end; when
+// that is the program's end, what is queued comes first.
+func (c *client) next() (body []byte, ok bool) {
+	for {
+		c.mu.Lock()
+		waiting, ended := len(c.queue) > 0, c.ended
+		if waiting {
+			body = c.queue[0]
+			c.queue[0] = nil
+			if c.queue = c.queue[1:]; len(c.queue) == 0 {
+				c.queue = nil // most clients have nothing to do most of the time
+			}
+		}
+		c.mu.Unlock()
+		if waiting || ended {
+			return body, waiting
+		}
+		<-c.wake
 	}
 }
 
 // kick ends the connection with a close code. The first one counts.
 func (c *client) kick(code websocket.StatusCode, why string) {
-	c.once.Do(func() {
-		c.code, c.why = code, why
-		close(c.end)
-	})
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.end(code, why)
+}
+
+// end is kick for who holds mu.
+func (c *client) end(code websocket.StatusCode, why string) {
+	if c.ended {
+		return
+	}
+	c.ended, c.code, c.why = true, code, why
+	if code == CodeSlow {
+		c.hub.slow.Add(1)
+	}
+	if code != codeStopping {
+		c.queue = nil
+	}
+	if c.wire != nil {
+		c.hangUp = hangUpLater(c.wire)
+	}
+	c.nudge()
+}
+
+func (c *client) nudge() {
+	select {
+	case c.wake <- struct{}{}:
+	default:
+	}
+}
+
+func hangUpLater(wire net.Conn) *time.Timer {
+	return time.AfterFunc(grace, func() { _ = wire.Close() })
+}
+
+func (c *client) over() bool {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.ended
+}
+
+// verdict is why the client ended.
+func (c *client) verdict() (websocket.StatusCode, string) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.code, c.why
+}
+
+// attach gives the client its connection. It may have been kicked before.
+func (c *client) attach(wire net.Conn) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.wire = wire
+	if c.ended {
+		c.hangUp = hangUpLater(wire)
+	}
+	if !c.expires.IsZero() {
+		c.expirer = time.AfterFunc(time.Until(c.expires), func() { c.kick(CodeExpired, "token expired") })
+	}
+}
+
+// detach stops the timers.
+func (c *client) detach() {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.hangUp != nil {
+		c.hangUp.Stop()
+	}
+	if c.expirer != nil {
+		c.expirer.Stop()
+	}
 }
 
 // serve writes until the client goes or is kicked.
-func (c *client) serve(conn *websocket.Conn) {
-	var work sync.WaitGroup
-	defer work.Wait()
-	// The library closes a connection at once when the context of a read ends.
-	reading, cut := context.WithCancel(context.Background())
-	defer cut()
-	ctx, gone := context.WithCancel(reading)
-	defer gone()
-	work.Go(func() {
-		defer gone()
-		c.read(reading, conn)
-	})
-	work.Go(func() { c.ping(ctx, conn) })
-	if !c.expires.IsZero() {
-		timer := time.AfterFunc(time.Until(c.expires), func() { c.kick(CodeExpired, "token expired") })
-		defer timer.Stop()
+func (c *client) serve(conn *websocket.Conn, wire net.Conn) {
+	c.attach(wire)
+	defer c.detach()
+	var reader sync.WaitGroup
+	reader.Go(func() { c.read(conn) })
+	stopPings := c.ping(conn)
+	ctx := context.Background() // the wire has the deadlines
+	c.write(ctx, conn)
+	code, why := c.verdict()
+	if code != codeLost {
+		_ = conn.Close(code, why)
 	}
-	if c.write(ctx, conn) {
-		// The code reaches a client that still reads; nobody waits long for
-		// the others.
-		timer := time.AfterFunc(closeGrace, cut)
-		defer timer.Stop()
-		_ = conn.Close(c.code, c.why)
+	_ = wire.Close()
+	_ = conn.CloseNow()
+	reader.Wait()
+	stopPings()
+	if code == CodeSlow {
+		c.hub.log.Warn("websocket client closed", "code", int(code), "reason", why)
+	} else {
+		c.hub.log.Debug("websocket client closed", "code", int(code), "reason", why)
 	}
-}
-
-// read takes the client's control frames. Data is not expected and ends the
-// connection.
-func (c *client) read(ctx context.Context, conn *websocket.Conn) {
-	if _, _, err := conn.Reader(ctx); err == nil {
-		c.kick(websocket.StatusPolicyViolation, "this socket takes no data")
-		<-ctx.Done() // the close frame goes out first
-	}
-}
-
-// closeGrace is how long a client may take to answer a close frame.
-const closeGrace = time.Second
-
-// write sends what is queued. It reports whether the client was kicked and a
-// close frame can still be sent.
-func (c *client) write(ctx context.Context, conn *websocket.Conn) (kicked bool) {
-	for {
-		select {
-		case <-c.end:
-			return true
-		case <-ctx.Done():
-			return false
-		case body := <-c.queue:
-			if err := c.writeOne(ctx, conn, body); err != nil {
-				return false
-			}
-		}
-	}
-}
-
-// writeOne writes one message. A kick does not wait for a client that takes
-// none: it cuts the write short, and with it the connection.
-func (c *client) writeOne(ctx context.Context, conn *websocket.Conn, body []byte) error {
-	ctx, cancel := context.WithTimeout(ctx, c.cfg.WriteTimeout)
-	defer cancel()
-	written := make(chan struct{})
-	var watch sync.WaitGroup
-	defer watch.Wait()
-	defer close(written)
-	watch.Go(func() {
-		select {
-		case <-c.end:
-			grace := time.NewTimer(kickGrace)
-			defer grace.Stop()
-			select {
-			case <-grace.C:
-				cancel()
-			case <-written:
-			}
-		case <-written:
-		}
-	})
-	return conn.Write(ctx, websocket.MessageText, body)
-}
-
-// kickGrace is how long a write in progress may go on after a kick.
-const kickGrace = 100 * time.Millisecond
-
-func (c *client) ping(ctx context.Context, conn *websocket.Conn) {
-	tick := time.NewTicker(c.cfg.PingInterval)
-	defer tick.Stop()
-	for {
-		select {
-		case <-tick.C:
-		case <-ctx.Done():
-			return
-		}
-		answer, cancel := context.WithTimeout(ctx, c.cfg.PongTimeout)
-		err := conn.Ping(answer)
-		cancel()
-		if err != nil {
-			c.kick(websocket.StatusGoingAway, "no answer to a ping")
-			return
-		}
-	}
-}
-
-// sameHost reports whether an origin is a page of the host that is asked.
-func sameHost(origin, host string) bool {
-	u, err := url.Parse(origin)
-	return err == nil && u.Host != "" && strings.EqualFold(u.Host, host)
 }

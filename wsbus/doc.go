@@ -1,11 +1,39 @@
 // Package wsbus is the WebSocket hub: it sends each event to the clients that
 // subscribed to it, byte for byte as the webhook has it.
 //
-// Publishing never waits. A client has a bounded queue; one whose queue is
-// full, or that does not answer pings, is closed and costs the others nothing.
-// Within one connection messages keep the order in which they were published.
-// The hub keeps nothing: what a client missed is in the outbox.
+// Publishing never waits. A live client has a bounded queue; one whose queue is
+// full, that takes no message in time, or that does not answer pings is closed
+// and costs the others nothing. Within one connection messages keep the order
+// in which they were published.
 //
-// Close codes: 1001 the program stops, 1008 the client sent data, 4001 its
-// token expired, 4003 its token was revoked, 4008 it read too slowly.
+// # Position
+//
+// The batch events of a user are numbered from 1 without holes, and each is
+// stored before it is published. A global client therefore has a position: the
+// sequence of the last event that it was told of or chose not to hear. It is
+// registered first, then its position is fixed, by since or as the newest
+// sequence, and from then on it gets every later event once:
+//
+//   - While it is behind, it is written to straight from the store, page by
+//     page. Nothing is queued meanwhile, so however slowly it reads, the memory
+//     it takes is one page, and new events cannot make it "too slow".
+//   - When the store has nothing after its position that was published, it goes
+//     live, in one critical section with publishing. What was published before
+//     is at or before the position, and what is published later is queued, but
+//     for events that the store had told it of already.
+//
+// An event that ought to follow the position and is not kept any more ends the
+// connection rather than be passed over; asking anew then gives ErrGone.
+//
+// # Ends
+//
+// Close codes: 1001 the program stops, 1002 the client broke the protocol, 1008
+// it sent data, 1011 the store cannot be read, 4001 its token expired, 4003 its
+// token was revoked, 4008 it read too slowly or answered no ping. At a stop what
+// is queued is still sent, for a second at most.
+//
+// # Cost
+//
+// A client that has nothing to do holds three goroutines, two small buffers and
+// no queue; no request or answer of net/http stays with it.
 package wsbus

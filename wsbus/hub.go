@@ -2,28 +2,29 @@ package wsbus
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"log/slog"
 	"net/http"
+	"net/url"
 	"slices"
+	"strings"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/google/uuid"
-	"nhooyr.io/websocket"
 
 	"postern/event"
 )
 
-// Close codes of our own.
-const (
-	CodeExpired websocket.StatusCode = 4001
-	CodeRevoked websocket.StatusCode = 4003
-	CodeSlow    websocket.StatusCode = 4008
-)
+// ErrStopping is returned to a client that comes after Close began.
+var ErrStopping = errors.New("the websocket hub is stopping")
 
 // Config is what a Hub needs. Zero durations and sizes mean the defaults.
 type Config struct {
+	Events Replayer // the stored batch events; ServeGlobal needs it
+
 	SendBuffer   int           // messages that may wait for one client, default 256
 	PingInterval time.Duration // default 25 s
 	PongTimeout  time.Duration // for the answer to a ping, default 60 s
@@ -40,13 +41,18 @@ type GlobalClient struct {
 	Owner   uuid.UUID
 	Kinds   []event.Kind // nil: all
 	Expires time.Time    // of the token; zero: never
+	Since   *uint64      // replay the events after this sequence first; 0: all that is kept; nil: none
 }
 
 // InstanceClient is a subscription to the events of one instance.
 type InstanceClient struct {
 	Instance int64
 	Kinds    []event.Kind // nil: all
-	Expires  time.Time
+	Expires  time.Time    // of the token; zero: never
+	// Check is asked once the client is registered, so that RevokeInstance does
+	// not miss it: does its token still count? An error refuses the client. Nil
+	// lets it in.
+	Check func() error
 }
 
 // Hub holds the connections. Its methods may be called from any goroutine.
@@ -54,12 +60,12 @@ type Hub struct {
 	cfg  Config
 	log  *slog.Logger
 	work sync.WaitGroup
+	slow atomic.Uint64 // clients closed with CodeSlow
 
 	mu        sync.Mutex
 	closed    bool
 	owners    map[uuid.UUID]map[*client]struct{}
 	instances map[int64]map[*client]struct{}
-	slow      uint64
 }
 
 // New returns a hub without clients.
@@ -84,37 +90,55 @@ func orDefault[T int | time.Duration](v, def T) T {
 	return v
 }
 
-// ServeGlobal upgrades the request and serves the client until it goes or is
-// closed. The caller has authenticated it and checked its origin.
-func (h *Hub) ServeGlobal(w http.ResponseWriter, r *http.Request, c GlobalClient) {
-	serve(h, w, r, h.owners, c.Owner, newClient(h.cfg, c.Kinds, c.Expires))
-}
-
-// ServeInstance is ServeGlobal for the events of an instance.
-func (h *Hub) ServeInstance(w http.ResponseWriter, r *http.Request, c InstanceClient) {
-	serve(h, w, r, h.instances, c.Instance, newClient(h.cfg, c.Kinds, c.Expires))
-}
-
-func serve[K comparable](h *Hub, w http.ResponseWriter, r *http.Request, group map[K]map[*client]struct{}, key K, c *client) {
-	if !join(h, group, key, c) {
-		http.Error(w, "the program is stopping", http.StatusServiceUnavailable)
-		return
-	}
-	defer h.work.Done()
-	defer leave(h, group, key, c)
-	// Origins are checked by the caller, with an error body of its own.
-	conn, err := websocket.Accept(w, r, &websocket.AcceptOptions{
-		InsecureSkipVerify: true, CompressionMode: websocket.CompressionDisabled,
+// ServeGlobal upgrades the request, with the newest sequence of the user in the
+// answer's x-event-sequence, and returns; the client is served until it goes or
+// is closed. The caller has authenticated it and checked its origin. After an
+// error, ErrStopping, ErrAhead, ErrGone or one of the store, nothing was
+// answered yet.
+func (h *Hub) ServeGlobal(w http.ResponseWriter, r *http.Request, g GlobalClient) error {
+	c := newClient(h, g.Kinds, g.Expires)
+	return serve(h, w, r, h.owners, g.Owner, c, func() error {
+		return c.begin(w.Header(), g.Owner, g.Since)
 	})
-	if err != nil {
-		h.log.Debug("upgrade failed", "error", err)
-		return
-	}
-	c.serve(conn)
 }
 
-// join registers c before the upgrade, so that nothing published after the
-// client saw the answer is missed.
+// ServeInstance is ServeGlobal for the events of an instance, which have no
+// sequence. Its errors are ErrStopping and those of the client's Check.
+func (h *Hub) ServeInstance(w http.ResponseWriter, r *http.Request, i InstanceClient) error {
+	c := newClient(h, i.Kinds, i.Expires)
+	c.live = true
+	return serve(h, w, r, h.instances, i.Instance, c, i.Check)
+}
+
+// serve registers c before anything is asked about it, so that no event and no
+// revocation is missed between the question and the upgrade.
+func serve[K comparable](h *Hub, w http.ResponseWriter, r *http.Request, group map[K]map[*client]struct{}, key K, c *client, check func() error) error {
+	if !join(h, group, key, c) {
+		return ErrStopping
+	}
+	gone := func() {
+		leave(h, group, key, c)
+		h.work.Done()
+	}
+	if check != nil {
+		if err := check(); err != nil {
+			gone()
+			return err
+		}
+	}
+	conn, wire, err := upgrade(w, r, h.cfg.WriteTimeout)
+	if err != nil { // answered already
+		gone()
+		h.log.Debug("upgrade failed", "error", err)
+		return nil
+	}
+	go func() {
+		defer gone()
+		c.serve(conn, wire)
+	}()
+	return nil
+}
+
 func join[K comparable](h *Hub, group map[K]map[*client]struct{}, key K, c *client) bool {
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -138,27 +162,23 @@ func leave[K comparable](h *Hub, group map[K]map[*client]struct{}, key K, c *cli
 	}
 }
 
-// PublishBatch sends a batch event to its owner's clients. The sequence is the
-// owner's; body is not modified and may be shared.
-func (h *Hub) PublishBatch(kind event.Kind, owner uuid.UUID, _ uint64, body []byte) {
+// PublishBatch sends a batch event to its owner's clients. It is to be called
+// after the event was committed, in the order of the owner's sequence. The body
+// is not modified and may be shared.
+func (h *Hub) PublishBatch(kind event.Kind, owner uuid.UUID, seq uint64, body []byte) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	h.publish(h.owners[owner], kind, body)
+	for c := range h.owners[owner] {
+		c.offer(kind, seq, body)
+	}
 }
 
 // PublishInstance sends an instance event to that instance's clients.
 func (h *Hub) PublishInstance(n event.Notice) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	h.publish(h.instances[n.InstanceID], n.Kind, n.Body)
-}
-
-func (h *Hub) publish(clients map[*client]struct{}, kind event.Kind, body []byte) {
-	for c := range clients {
-		if !c.offer(kind, body) {
-			h.slow++
-			h.log.Warn("websocket client closed, it reads too slowly")
-		}
+	for c := range h.instances[n.InstanceID] {
+		c.offer(n.Kind, 0, n.Body)
 	}
 }
 
@@ -182,7 +202,7 @@ func (h *Hub) Stats() (clients int, slow uint64) {
 	for _, g := range h.instances {
 		clients += len(g)
 	}
-	return clients, h.slow
+	return clients, h.slow.Load()
 }
 
 // Close refuses new clients, closes all with 1001 and waits for them until ctx
@@ -212,7 +232,7 @@ func (h *Hub) Close(ctx context.Context) error {
 
 func kickAll(clients map[*client]struct{}) {
 	for c := range clients {
-		c.kick(websocket.StatusGoingAway, "the program is stopping")
+		c.kick(codeStopping, "the program is stopping")
 	}
 }
 
@@ -227,4 +247,10 @@ func (h *Hub) OriginAllowed(origin, host string) bool {
 	default:
 		return sameHost(origin, host)
 	}
+}
+
+// sameHost reports whether an origin is a page of the host that is asked.
+func sameHost(origin, host string) bool {
+	u, err := url.Parse(origin)
+	return err == nil && u.Host != "" && strings.EqualFold(u.Host, host)
 }

@@ -1,0 +1,86 @@
+package main
+
+import (
+	"errors"
+	"net/http"
+
+	"github.com/google/uuid"
+
+	"postern/httpapi"
+	"postern/store"
+	"postern/wsbus"
+)
+
+// hubAdapter is wsbus.Hub as package httpapi wants it.
+type hubAdapter struct{ *wsbus.Hub }
+
+func (h hubAdapter) ServeGlobal(w http.ResponseWriter, r *http.Request, user uuid.UUID, s httpapi.Stream) error {
+	return hubError(h.Hub.ServeGlobal(w, r, wsbus.GlobalClient{Owner: user, Kinds: s.Kinds, Expires: s.ExpiresAt, Since: s.Since}))
+}
+
+func (h hubAdapter) ServeInstance(w http.ResponseWriter, r *http.Request, id int64, s httpapi.Stream) error {
+	return hubError(h.Hub.ServeInstance(w, r, wsbus.InstanceClient{Instance: id, Kinds: s.Kinds, Expires: s.ExpiresAt, Check: s.Check}))
+}
+
+// hubError puts the hub's refusals into the words of the interface.
+func hubError(err error) error {
+	switch {
+	case errors.Is(err, wsbus.ErrAhead):
+		return httpapi.ErrAhead
+	case errors.Is(err, wsbus.ErrGone):
+		return httpapi.ErrGone
+	case errors.Is(err, wsbus.ErrStopping):
+		return httpapi.ErrStopping
+	}
+	return err
+}
+
+// eventLog is the outbox as package wsbus wants it.
+type eventLog struct{ store *store.Store }
+
+func (l eventLog) Newest(owner uuid.UUID) (newest uint64, err error) {
+	err = l.store.View(func(tx *store.Tx) error {
+		newest, err = tx.OutboxOwnerNewest(owner)
+		return err
+	})
+	return newest, err
+}
+
+// A page of events ends when it has pageBytes. It is read in steps, whose events
+// may all be large; together they bound what one client's replay holds.
+const (
+	pageBytes = 64 << 10
+	pageStep  = 4
+)
+
+func (l eventLog) EventsAfter(owner uuid.UUID, seq uint64, limit int) (page []wsbus.Event, err error) {
+	err = l.store.View(func(tx *store.Tx) error {
+		for size := 0; len(page) < limit && size < pageBytes; {
+			entries, err := nextEntries(tx, owner, seq, min(pageStep, limit-len(page)))
+			if err != nil || len(entries) == 0 {
+				return err
+			}
+			for _, e := range entries {
+				page = append(page, wsbus.Event{Seq: e.OwnerSeq, Kind: e.Kind, Body: e.Body})
+				seq, size = e.OwnerSeq, size+len(e.Body)
+			}
+		}
+		return nil
+	})
+	return page, err
+}
+
+// nextEntries reads on while all it finds are damaged entries, which the outbox
+// leaves out: only the end is an empty answer.
+func nextEntries(tx *store.Tx, owner uuid.UUID, after uint64, limit int) ([]store.OutboxEntry, error) {
+	newest, err := tx.OutboxOwnerNewest(owner)
+	if err != nil || after >= newest {
+		return nil, err
+	}
+	for left := newest - after; ; limit *= 8 {
+		entries, err := tx.OutboxReplay(owner, after, limit)
+		if err != nil || len(entries) > 0 || uint64(limit) >= left {
+			return entries, err
+		}
+	}
+}

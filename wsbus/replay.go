@@ -1,0 +1,142 @@
+package wsbus
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net/http"
+	"strconv"
+
+	"github.com/google/uuid"
+	"nhooyr.io/websocket"
+
+	"postern/event"
+)
+
+// Errors of a position.
+var (
+	// ErrAhead: since is a sequence that no event has yet.
+	ErrAhead = errors.New("since is ahead of the newest event")
+	// ErrGone: the event after since was pruned.
+	ErrGone = errors.New("the events after since are not kept any more")
+)
+
+// Event is a stored batch event.
+type Event struct {
+	Seq  uint64 // among the events of its owner
+	Kind event.Kind
+	Body []byte // as published
+}
+
+// Replayer reads the stored batch events of a user. An event can be read here
+// before it is published. Its methods may be called from any goroutine.
+type Replayer interface {
+	// Newest returns the sequence of the owner's newest event, 0 when there
+	// never was one.
+	Newest(owner uuid.UUID) (uint64, error)
+	// EventsAfter returns up to limit of the owner's events after a sequence, in
+	// order and, but for what is not kept any more, without holes. It returns
+	// fewer when they are large, and none only when there is none. The caller
+	// may keep them; nothing in the store waits for it.
+	EventsAfter(owner uuid.UUID, seq uint64, limit int) ([]Event, error)
+}
+
+// Headers of the answer to a global handshake.
+const (
+	newestHeader = "X-Event-Sequence" // the newest sequence when the client was registered
+	sinceHeader  = "X-Event-Since"    // with since only: the sequence before the first message
+)
+
+// pageEvents is how many events are read at once for a client that is behind.
+const pageEvents = 64
+
+// begin fixes where the registered client c begins, and tells it in the headers
+// of the answer.
+func (c *client) begin(answer http.Header, owner uuid.UUID, since *uint64) error {
+	c.owner = owner
+	newest, err := c.hub.cfg.Events.Newest(owner)
+	if err != nil {
+		return fmt.Errorf("newest event of user %s: %w", owner, err)
+	}
+	c.reach(newest)
+	c.position = newest
+	if since != nil {
+		if c.position, err = c.start(*since, newest); err != nil {
+			return err
+		}
+		c.gaps = *since == 0
+		answer.Set(sinceHeader, strconv.FormatUint(c.position, 10))
+	}
+	answer.Set(newestHeader, strconv.FormatUint(newest, 10))
+	return nil
+}
+
+// start returns the sequence before the first event that a client with since is
+// told of. That is since, but for 0, which asks for whatever is kept.
+func (c *client) start(since, newest uint64) (uint64, error) {
+	if since > newest {
+		return 0, fmt.Errorf("%w, which is %d", ErrAhead, newest)
+	}
+	if since == newest {
+		return since, nil
+	}
+	first, err := c.hub.cfg.Events.EventsAfter(c.owner, since, 1)
+	switch {
+	case err != nil:
+		return 0, fmt.Errorf("first event of user %s after %d: %w", c.owner, since, err)
+	case since == 0 && len(first) == 0:
+		return newest, nil
+	case since == 0:
+		return first[0].Seq - 1, nil
+	case len(first) == 0 || first[0].Seq != since+1:
+		return 0, ErrGone
+	}
+	return since, nil
+}
+
+// catchUp writes what the store has after the client's position until the
+// client is live. No transaction is open while it writes. It reports false when
+// the connection is at its end.
+func (c *client) catchUp(ctx context.Context, conn *websocket.Conn) bool {
+	for !c.goLive() {
+		page, err := c.hub.cfg.Events.EventsAfter(c.owner, c.position, pageEvents)
+		if err != nil {
+			c.hub.log.Error("events cannot be replayed", "user_id", c.owner, "sequence", c.position, "error", err)
+			c.kick(websocket.StatusInternalError, "the events cannot be read")
+			return false
+		}
+		if len(page) == 0 && !c.pass(c.published()) {
+			return false
+		}
+		for _, e := range page {
+			if !c.tell(ctx, conn, e) {
+				return false
+			}
+		}
+	}
+	return true
+}
+
+// tell writes one stored event, if the client wants it.
+func (c *client) tell(ctx context.Context, conn *websocket.Conn, e Event) bool {
+	if c.over() || !c.pass(e.Seq-1) {
+		return false
+	}
+	if c.wants(e.Kind) && !c.send(ctx, conn, e.Body) {
+		return false
+	}
+	c.position = e.Seq
+	return true
+}
+
+// pass moves the position over events that are not kept, if there are any. Only
+// a client that asked for what is kept may miss them; another is closed, for it
+// would go on counting without them.
+func (c *client) pass(to uint64) bool {
+	if to != c.position && !c.gaps {
+		c.kick(CodeSlow, "the next event is not kept any more")
+		return false
+	}
+	c.position = to
+	return true
+}
