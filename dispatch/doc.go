@@ -22,7 +22,10 @@
 // arrive in order, since one batch has one delivery in flight at most; an
 // entry in backoff does not hold back the others. Attempts, the last outcome
 // and the next time live in the file, so a restart changes nothing about them.
-// Nothing is given up.
+// Nothing is given up. A next time further away than the longest pause was set
+// under a clock that was ahead, and counts as now. An operator can make one
+// entry or all due at once. Entries that ended are removed after the retention,
+// pending ones never.
 //
 // A breaker stands before the URL: after five failures in a row that say the
 // receiver is down, one probe at a time goes out at the backoff's pace, so

@@ -247,7 +247,7 @@ func (f *feeder) fillThin() bool {
 // in backoff come by the heap or a pass.
 func (r *Relay) pendingOf(batch uuid.UUID, after uint64) (seqs []uint64, last uint64, more bool, err error) {
 	err = r.cfg.Store.View(func(tx *store.Tx) error {
-		entries, err := tx.OutboxOfBatch(batch, after, lineSize)
+		entries, err := tx.OutboxList(store.OutboxQuery{Batch: batch, From: after, Limit: lineSize})
 		for _, e := range entries {
 			last = e.Seq
 			if e.State == store.OutboxPending && isDue(e.NextAttemptAt, time.Now()) {

@@ -1,0 +1,114 @@
+package dispatch
+
+import (
+	"errors"
+	"os"
+	"path/filepath"
+	"slices"
+	"testing"
+	"time"
+
+	"github.com/google/uuid"
+
+	"postern/event"
+	"postern/store"
+)
+
+// million is how many entries the benchmarks of this file leave pending, with
+// bodies of 1000 bytes in 1000 batches.
+const million = 1_000_000
+
+// BenchmarkMillionPending opens a file with a million pending entries, looks
+// for the next due one again and again while they are delivered, and compares
+// the rate with a bare client.
+func BenchmarkMillionPending(b *testing.B) {
+	path := filepath.Join(b.TempDir(), "million.db")
+	fillMillion(b, path)
+	url, _ := sink(b)
+	for b.Loop() {
+		begin := time.Now()
+		s, err := store.Open(store.Options{Path: path})
+		if err != nil {
+			b.Fatal(err)
+		}
+		b.ReportMetric(time.Since(begin).Seconds(), "open-s")
+		rate, picks := drainSome(b, s, url)
+		b.ReportMetric(float64(percentile(picks, 0.99).Microseconds())/1000, "pick-p99-ms")
+		b.ReportMetric(float64(percentile(picks, 0.5).Microseconds())/1000, "pick-p50-ms")
+		b.ReportMetric(rate, "deliveries/s")
+		b.ReportMetric(rate/bare(b, url), "x-bare")
+		if err := s.Close(); err != nil {
+			b.Fatal(err)
+		}
+	}
+	b.ReportMetric(0, "ns/op")
+}
+
+func fillMillion(b *testing.B, path string) {
+	b.Helper()
+	s := openStore(b, path)
+	batches := make([]uuid.UUID, 1000)
+	for i := range batches {
+		batches[i] = uuid.New()
+	}
+	for done := 0; done < million; done += 5000 {
+		err := s.Update(b.Context(), func(tx *store.Tx) error {
+			for i := range 5000 {
+				e := store.Emission{Kind: event.BatchProgress, Owner: owner, Batch: batches[i%1000], Data: string(benchBody)}
+				if err := tx.Emit(e); err != nil {
+					return err
+				}
+			}
+			return nil
+		})
+		if err != nil {
+			b.Fatal(err)
+		}
+	}
+	if err := s.Close(); err != nil {
+		b.Fatal(err)
+	}
+	f, err := os.OpenFile(path, os.O_RDWR, 0)
+	if err != nil {
+		b.Fatal(err)
+	}
+	if err := errors.Join(f.Sync(), f.Close()); err != nil { // else the first commit would write it all
+		b.Fatal(err)
+	}
+}
+
+// drainSome delivers for a while and tells how fast, and how long it took to
+// find the next due entry in the file meanwhile.
+func drainSome(b *testing.B, s *store.Store, url string) (rate float64, picks []time.Duration) {
+	b.Helper()
+	r := startRelay(b, RelayConfig{Store: s, URL: url, Workers: benchWorkers, Sender: NewSender(SenderConfig{Connections: benchWorkers})})
+	begin := time.Now()
+	for r.delivered.Load() < 10*benchDeliveries {
+		from := time.Now()
+		if err := pickNext(s); err != nil {
+			b.Fatal(err)
+		}
+		picks = append(picks, time.Since(from))
+		time.Sleep(5 * time.Millisecond)
+	}
+	rate = float64(r.delivered.Load()) / time.Since(begin).Seconds()
+	stopRelay(b, r)
+	return rate, picks
+}
+
+// pickNext reads the next due entry as the relay does.
+func pickNext(s *store.Store) error {
+	return s.View(func(tx *store.Tx) error {
+		rows, err := tx.OutboxDue(store.Due{}, 1)
+		if err != nil {
+			return err
+		}
+		_, _, err = tx.Outbox(rows[0].Seq)
+		return err
+	})
+}
+
+func percentile(all []time.Duration, p float64) time.Duration {
+	slices.Sort(all)
+	return all[min(len(all)-1, int(p*float64(len(all))))]
+}
