@@ -181,11 +181,17 @@ func (o *outbox) EventsAfter(owner uuid.UUID, seq uint64, limit int) (events []E
 // emit commits n events of the user, of one kind, and returns them.
 func (o *outbox) emit(t testing.TB, kind event.Kind, n int) []Event {
 	t.Helper()
+	return o.emitText(t, kind, n, "<é&>")
+}
+
+// emitText is emit with a text of the caller's.
+func (o *outbox) emitText(t testing.TB, kind event.Kind, n int, text string) []Event {
+	t.Helper()
 	before, err := o.Newest(user)
 	if err == nil {
 		err = o.Update(t.Context(), func(tx *store.Tx) error {
 			for range n {
-				data := map[string]string{"text": "<é&>"}
+				data := map[string]string{"text": text}
 				if err := tx.Emit(store.Emission{Kind: kind, Owner: user, Batch: user, Data: data}); err != nil {
 					return err
 				}
@@ -203,7 +209,8 @@ func (o *outbox) emit(t testing.TB, kind event.Kind, n int) []Event {
 	return events
 }
 
-// prune removes the first n entries.
+// prune removes entries by their sequence, which is the user's when there is no
+// other user.
 func (o *outbox) prune(t testing.TB, seqs ...uint64) {
 	t.Helper()
 	err := o.Update(t.Context(), func(tx *store.Tx) error {
