@@ -101,13 +101,18 @@ func batchRate(b *testing.B, s *store.Store, e *Engine, batches, items int) floa
 // await waits for the end of a batch, looking at it after each event only.
 func await(b *testing.B, s *store.Store, e *Engine, id uuid.UUID) {
 	b.Helper()
+	awaitStatus(b, s, e, id, Final)
+}
+
+func awaitStatus(b *testing.B, s *store.Store, e *Engine, id uuid.UUID, is func(event.BatchStatus) bool) {
+	b.Helper()
 	for {
 		wake := s.Wake()
 		v, err := e.Batch(owner, id)
 		if err != nil {
 			b.Fatal(err)
 		}
-		if Final(v.Status) {
+		if is(v.Status) {
 			return
 		}
 		<-wake
