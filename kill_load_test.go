@@ -12,6 +12,7 @@ import (
 	"strconv"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -89,9 +90,13 @@ type siege struct {
 	startTakes time.Duration // until the program is ready
 	users      []*user
 	accounts   []*account
-	numbers    []string // the recipients
+	numbers    []string     // the recipients
+	lives      atomic.Int64 // how often the program was started
 	weather    weather
 	ledger     ledger
+
+	lastWord atomic.Pointer[string] // a text that is waited for at the receiver
+	heard    atomic.Bool
 
 	results map[string]int     // items by status, for the report
 	told    map[event.Kind]int // batch events
@@ -101,6 +106,7 @@ type siege struct {
 type account struct {
 	name, token string
 	phone       *sandbox.Phone
+	stranger    *sandbox.Phone // who writes to it
 }
 
 func newSiege(t *testing.T, seed uint64) *siege {
@@ -166,6 +172,10 @@ func (s *siege) begin() {
 		var ok bool
 		if l.phone, ok = s.sandbox.Phone(number); !ok {
 			s.t.Fatalf("no phone %q", status.OwnerJid)
+		}
+		var err error
+		if l.stranger, err = s.sandbox.AddPhone(sandbox.PhoneOptions{Number: fmt.Sprintf("4915550000%02d1", i), PushName: "Anne"}); err != nil {
+			s.t.Fatal(err)
 		}
 		s.accounts = append(s.accounts, l)
 	}

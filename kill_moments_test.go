@@ -91,6 +91,7 @@ type process struct {
 func (s *siege) run() *process {
 	s.t.Helper()
 	s.launch(s.addr)
+	s.lives.Add(1)
 	p := &process{running: s.cmd.Process, ended: make(chan struct{})}
 	cmd := s.cmd
 	s.load.Go(func() {
@@ -122,7 +123,8 @@ func (s *siege) strike(p *process, at moment, rng *rand.Rand) {
 		s.ready(p)
 		s.elapse(p, patience/2)
 		_ = p.running.Signal(syscall.SIGTERM)
-		patience = time.Duration(rng.Int64N(int64(40 * time.Millisecond)))
+		most := []time.Duration{20 * time.Millisecond, 500 * time.Millisecond}[rng.IntN(2)]
+		patience = time.Duration(rng.Int64N(int64(most)))
 	case inBody, afterBody:
 		s.trap.set(at, 1, p.kill)
 		s.ready(p)

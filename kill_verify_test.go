@@ -21,6 +21,9 @@ func (s *siege) verify() {
 	s.t.Helper()
 	s.await("the end of all batches", s.allEnded)
 	s.await("an empty outbox", func() bool { return s.metric("postern_outbox_pending") == 0 })
+	for _, l := range s.accounts {
+		s.awaitAllRead(l)
+	}
 	s.await("silence on the network", func() bool {
 		return time.Since(time.Unix(0, s.wire.last.Load())) > 300*time.Millisecond
 	})
@@ -36,6 +39,23 @@ func (s *siege) verify() {
 	s.load.Wait()
 	s.checkFile(batches)
 	s.report(batches)
+}
+
+// awaitAllRead has the stranger write once more, until the receiver hears of
+// it: messages are taken in their order, so those before it were taken too.
+// Its event is not delivered again when it fails, hence another text each time.
+func (s *siege) awaitAllRead(l *account) {
+	var asked time.Time
+	s.heard.Store(false)
+	s.await("the messages to "+l.name, func() bool {
+		if time.Since(asked) > 2*time.Second {
+			asked = time.Now()
+			text := s.ledger.name("last-word")
+			s.lastWord.Store(&text)
+			s.write(l, text)
+		}
+		return s.heard.Load()
+	})
 }
 
 // listedBatch is a batch as its owner sees it, with its items.
