@@ -127,6 +127,7 @@ type user struct {
 	*siege
 	id    uuid.UUID
 	token string
+	heard []string // events from its WebSockets, by follow and then by catchUp
 }
 
 // work creates batches and starts, pauses and stops them, a handful at a time.

@@ -85,7 +85,8 @@ type siege struct {
 	client http.Client
 	ctx    context.Context // of the load
 	cancel context.CancelFunc
-	load   sync.WaitGroup
+	actors sync.WaitGroup
+	load   sync.WaitGroup // all else that has to end: processes and what is left of requests
 
 	startTakes time.Duration // until the program is ready
 	users      []*user
@@ -130,7 +131,7 @@ func newSiege(t *testing.T, seed uint64) *siege {
 	}
 	s.ctx, s.cancel = context.WithCancel(context.WithoutCancel(t.Context()))
 	t.Cleanup(s.keepEvidence) // before the data folder is removed
-	t.Cleanup(func() { s.cancel(); _ = s.cmd.Process.Kill(); s.load.Wait() })
+	t.Cleanup(func() { s.cancel(); _ = s.cmd.Process.Kill(); s.actors.Wait(); s.load.Wait() })
 	return s
 }
 
@@ -228,7 +229,7 @@ func (s *siege) hold(kills int) map[moment]int {
 func (s *siege) unleash() {
 	actors := []func(context.Context, *rand.Rand){s.changeWeather, s.disturbNetwork}
 	for _, u := range s.users {
-		actors = append(actors, u.work, u.work)
+		actors = append(actors, u.work, u.work, u.follow)
 	}
 	for _, l := range s.accounts {
 		actors = append(actors,
@@ -238,7 +239,7 @@ func (s *siege) unleash() {
 		)
 	}
 	for i, act := range actors {
-		s.load.Go(func() { act(s.ctx, rand.New(rand.NewPCG(s.seed, uint64(i+1)))) })
+		s.actors.Go(func() { act(s.ctx, rand.New(rand.NewPCG(s.seed, uint64(i+1)))) })
 	}
 }
 

@@ -27,6 +27,10 @@ func (s *siege) verify() {
 	s.await("silence on the network", func() bool {
 		return time.Since(time.Unix(0, s.wire.last.Load())) > 300*time.Millisecond
 	})
+	s.actors.Wait()
+	for _, u := range s.users {
+		u.catchUp()
+	}
 	decrypted := s.decryptedTexts()
 	batches := s.listed()
 	s.checkLedger(batches)
@@ -256,6 +260,7 @@ func (s *siege) checkFile(batches []*listedBatch) {
 		}
 		s.checkSequences(entries)
 		s.checkDeliveries(entries)
+		s.checkHeard(entries)
 		s.checkWalks(entries, batches)
 		if err := s.checkLeftovers(tx, batches); err != nil {
 			return err
