@@ -227,11 +227,16 @@ func load(tx *store.Tx, id uuid.UUID) (*full, error) {
 	if err != nil {
 		return nil, err
 	}
-	m, _, err := store.GetJSON[messageRecord](tx, bucketMessage, id[:])
+	m, err := loadMessage(tx, id)
 	if err != nil {
 		return nil, err
 	}
-	return &full{id: id, header: h, spec: s, message: &m}, nil
+	return &full{id: id, header: h, spec: s, message: m}, nil
+}
+
+func loadMessage(tx *store.Tx, id uuid.UUID) (*messageRecord, error) {
+	m, _, err := store.GetJSON[messageRecord](tx, bucketMessage, id[:])
+	return &m, err
 }
 
 func ids(tx *store.Tx, bucket string) ([]uuid.UUID, error) {

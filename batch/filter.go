@@ -1,0 +1,87 @@
+package batch
+
+import (
+	"errors"
+	"slices"
+	"strings"
+
+	"github.com/google/uuid"
+
+	"postern/store"
+)
+
+func (f ItemFilter) empty() bool {
+	return len(f.Status) == 0 && f.Recipient == "" && f.InstanceName == ""
+}
+
+// totalOf is how many items f selects, where the counts of their batch tell it.
+func (f ItemFilter) totalOf(c Counts) int {
+	switch {
+	case f.empty():
+		return c.Total
+	case f.Recipient != "" || f.InstanceName != "":
+		return unknownTotal
+	}
+	n := 0
+	for status, count := range map[ItemStatus]int{
+		ItemPending: c.Pending, ItemSending: c.Sending, ItemSuccess: c.Success,
+		ItemFailed: c.Failed, ItemSkipped: c.Skipped, ItemUnknown: c.Unknown,
+	} {
+		if slices.Contains(f.Status, string(status)) {
+			n += count
+		}
+	}
+	return n
+}
+
+func (f ItemFilter) holds(status, instance string, r itemRecord) bool {
+	return (len(f.Status) == 0 || slices.Contains(f.Status, status)) &&
+		(f.InstanceName == "" || f.InstanceName == instance) &&
+		(f.Recipient == "" || f.names(r))
+}
+
+// names reports whether the recipient of r is, or holds, the one asked for,
+// however either is written.
+func (f ItemFilter) names(r itemRecord) bool {
+	if strings.Contains(r.Input, f.Recipient) || strings.Contains(r.To, f.Recipient) {
+		return true
+	}
+	digits, err := phone(f.Recipient)
+	return err == nil && strings.Contains(r.recipient(), digits)
+}
+
+func (f Filter) empty() bool {
+	return len(f.Status) == 0 && f.InstanceName == "" && f.CreatedFrom.IsZero() && f.CreatedTo.IsZero() &&
+		f.Name == "" && f.Query == ""
+}
+
+// matchBatch returns the batch, without its message, when f selects it. A
+// damaged one is left out.
+func matchBatch(tx *store.Tx, id uuid.UUID, f Filter) (*full, bool, error) {
+	h, err := loadHeader(tx, id)
+	if err == nil && len(f.Status) > 0 && !slices.Contains(f.Status, h.Status) {
+		return nil, false, nil
+	}
+	var s *spec
+	if err == nil {
+		s, err = loadSpec(tx, id)
+	}
+	if errors.Is(err, store.ErrDamaged) {
+		return nil, false, nil
+	}
+	if err != nil {
+		return nil, false, err
+	}
+	return &full{id: id, header: h, spec: s}, f.selects(s), nil
+}
+
+// selects reports whether the batch fits all but the status.
+func (f Filter) selects(s *spec) bool {
+	named := func(ref InstanceRef) bool { return ref.Name == f.InstanceName }
+	created := milli(s.CreatedAt)
+	return (f.InstanceName == "" || slices.ContainsFunc(s.Instances, named)) &&
+		(f.CreatedFrom.IsZero() || !created.Before(f.CreatedFrom)) &&
+		(f.CreatedTo.IsZero() || !created.After(f.CreatedTo)) &&
+		(f.Name == "" || s.Name == f.Name) &&
+		(f.Query == "" || strings.Contains(strings.ToLower(s.Name), strings.ToLower(f.Query)))
+}

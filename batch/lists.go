@@ -1,0 +1,146 @@
+package batch
+
+import (
+	"errors"
+
+	"github.com/google/uuid"
+
+	"postern/store"
+)
+
+// read returns a batch of the owner.
+func (e *Engine) read(owner, id uuid.UUID) (b *full, err error) {
+	err = e.cfg.Store.View(func(tx *store.Tx) error {
+		b, err = loadOf(tx, owner, id)
+		return err
+	})
+	return b, err
+}
+
+func loadOf(tx *store.Tx, owner, id uuid.UUID) (*full, error) {
+	if !tx.Has(bucketOwner, store.Key(owner, id)) {
+		return nil, ErrNotFound
+	}
+	return load(tx, id)
+}
+
+// Batch returns one batch of the owner. Its error is ErrNotFound when there is
+// none, or it belongs to somebody else.
+func (e *Engine) Batch(owner, id uuid.UUID) (View, error) {
+	b, err := e.read(owner, id)
+	if err != nil {
+		return View{}, err
+	}
+	return b.view(e.states(b.spec)), nil
+}
+
+// Batches lists the owner's batches, newest first: by when their creation
+// began. Its error is ErrInvalidCursor, or one of the store.
+func (e *Engine) Batches(owner uuid.UUID, f Filter, p Page) (List[View], error) {
+	var found List[*full]
+	err := e.cfg.Store.View(func(tx *store.Tx) (err error) {
+		q := query[*full]{list: "batches", bucket: bucketOwner, prefix: owner[:], newestFirst: true, total: unknownTotal}
+		q.match = one(func(key, _ []byte) (*full, bool, error) { return matchBatch(tx, uuid.UUID(key[16:]), f) })
+		if f.empty() {
+			if q.total, err = countKeys(tx, bucketOwner, owner[:]); err != nil {
+				return err
+			}
+		}
+		if found, err = q.page(tx, p); err == nil {
+			found.Records, err = withMessages(tx, found.Records)
+		}
+		return err
+	})
+	list := List[View]{found.NextCursor, found.PreviousCursor, found.TotalRecords, []View{}}
+	for _, b := range found.Records {
+		list.Records = append(list.Records, b.view(e.states(b.spec)))
+	}
+	return list, err
+}
+
+// Items lists the items of a batch by position. Its error is ErrNotFound,
+// ErrInvalidCursor, or one of the store.
+func (e *Engine) Items(owner, id uuid.UUID, f ItemFilter, p Page) (List[Item], error) {
+	var list List[Item]
+	err := e.cfg.Store.View(func(tx *store.Tx) error {
+		b, err := loadOf(tx, owner, id)
+		if err != nil {
+			return err
+		}
+		q := query[Item]{list: "items", bucket: bucketItem, prefix: id[:], total: f.totalOf(b.Counts)}
+		q.match = one(func(key, value []byte) (Item, bool, error) { return b.matchItem(key, value, f) })
+		list, err = q.page(tx, p)
+		return err
+	})
+	return list, err
+}
+
+// Attempts lists the attempts of a batch by position and number. Its error is
+// ErrNotFound, ErrInvalidCursor, or one of the store.
+func (e *Engine) Attempts(owner, id uuid.UUID, f ItemFilter, p Page) (List[Attempt], error) {
+	var list List[Attempt]
+	err := e.cfg.Store.View(func(tx *store.Tx) error {
+		b, err := loadOf(tx, owner, id)
+		if err != nil {
+			return err
+		}
+		q := query[Attempt]{list: "attempts", bucket: bucketItem, prefix: id[:], keySize: len(itemKey(id, 0)), total: unknownTotal}
+		q.match = func(key, value []byte) ([]entry[Attempt], error) {
+			return b.matchAttempts(tx, key, value, f)
+		}
+		list, err = q.page(tx, p)
+		return err
+	})
+	return list, err
+}
+
+// Item returns one item with its attempts. Its error is ErrNotFound, or one of
+// the store.
+func (e *Engine) Item(owner, id, item uuid.UUID) (ItemWithAttempts, error) {
+	position, ok := itemPosition(id, item)
+	if !ok {
+		return ItemWithAttempts{}, ErrNotFound
+	}
+	var found ItemWithAttempts
+	err := e.cfg.Store.View(func(tx *store.Tx) error {
+		b, err := loadOf(tx, owner, id)
+		if err != nil {
+			return err
+		}
+		r, err := b.loadItem(tx, position)
+		if err != nil {
+			return err
+		}
+		found = ItemWithAttempts{Item: b.item(position, r), Attempts: []Attempt{}}
+		attempts, err := b.attempts(tx, position, r)
+		for _, a := range attempts {
+			found.Attempts = append(found.Attempts, a.value)
+		}
+		return err
+	})
+	return found, err
+}
+
+// withMessages completes batches that matchBatch found. One whose message is
+// damaged is left out.
+func withMessages(tx *store.Tx, found []*full) (whole []*full, err error) {
+	for _, b := range found {
+		b.message, err = loadMessage(tx, b.id)
+		if errors.Is(err, store.ErrDamaged) {
+			continue
+		}
+		if err != nil {
+			return nil, err
+		}
+		whole = append(whole, b)
+	}
+	return whole, nil
+}
+
+func countKeys(tx *store.Tx, bucket string, prefix []byte) (n int, err error) {
+	err = tx.Scan(bucket, store.Range{Prefix: prefix}, func(_, _ []byte) (bool, error) {
+		n++
+		return true, nil
+	})
+	return n, err
+}
