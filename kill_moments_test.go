@@ -242,8 +242,14 @@ type site struct {
 	served  sync.WaitGroup
 }
 
+// open tries for a while: a program that is just being started holds all that
+// is open here, the last listener too, until its exec.
 func (s *site) open() error {
 	l, err := net.Listen("tcp", s.addr)
+	for until := time.Now().Add(10 * time.Second); err != nil && time.Now().Before(until); {
+		time.Sleep(time.Millisecond)
+		l, err = net.Listen("tcp", s.addr)
+	}
 	if err != nil {
 		return fmt.Errorf("receiver: %w", err)
 	}
