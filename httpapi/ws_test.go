@@ -35,6 +35,7 @@ func TestHandshakeIsCheckedInTheOrder426Then400Then401Then403Then404(t *testing.
 		t.Fatal(err)
 	}
 	without := func(name string) func(http.Header) { return func(h http.Header) { h.Del(name) } }
+	foreign := func(h http.Header) { h.Set("Origin", "https://evil.example") }
 	const g, i = "/ws/global/events", "/ws/instance/events"
 	cases := []struct {
 		name, target string
@@ -45,6 +46,10 @@ func TestHandshakeIsCheckedInTheOrder426Then400Then401Then403Then404(t *testing.
 		{"no upgrade and nothing else right", g, without("Upgrade"), 426, "UPGRADE_REQUIRED"},
 		{"no connection header", g, without("Connection"), 426, "UPGRADE_REQUIRED"},
 		{"no version", g, without("Sec-Websocket-Version"), 426, "UPGRADE_REQUIRED"},
+		{"HTTP/1.0 and nothing else right", g, func(h http.Header) { h.Set("X-Proto", "HTTP/1.0") }, 426, "UPGRADE_REQUIRED"},
+		{"no key", g + "?event=*&token=x", without("Sec-Websocket-Key"), 400, "INVALID_SUBSCRIPTION"},
+		{"a key that is no key", i + "?event=*&token=x", func(h http.Header) { h.Set("Sec-Websocket-Key", "AAAA") }, 400, "INVALID_SUBSCRIPTION"},
+		{"two keys", i + "?event=*&token=x", func(h http.Header) { h.Add("Sec-Websocket-Key", h.Get("Sec-Websocket-Key")) }, 400, "INVALID_SUBSCRIPTION"},
 		{"no event and a bad token", g + "?token=x", nil, 400, "INVALID_SUBSCRIPTION"},
 		{"no token", g + "?event=*", nil, 400, "INVALID_SUBSCRIPTION"},
 		{"an empty event", g + "?event=&token=x", nil, 400, "INVALID_SUBSCRIPTION"},
@@ -59,12 +64,23 @@ func TestHandshakeIsCheckedInTheOrder426Then400Then401Then403Then404(t *testing.
 		{"a bad token of an instance", i + "?event=*&token=x", nil, 401, "UNAUTHORIZED"},
 		{"an instance's token for the global path", g + "?event=*&token=" + instanceToken, nil, 403, "FORBIDDEN"},
 		{"a user's token for the instance path", i + "?event=*&token=" + r.token, nil, 403, "FORBIDDEN"},
+		{"a foreign origin and an unknown event", g + "?event=x&token=" + r.token, foreign, 400, "INVALID_SUBSCRIPTION"},
+		{"a foreign origin and a bad token", g + "?event=*&token=x", foreign, 401, "UNAUTHORIZED"},
+		{"a foreign origin and a bad token of an instance", i + "?event=*&token=x", foreign, 401, "UNAUTHORIZED"},
+		{"a foreign origin and a token that was not issued", i + "?event=*&token=" + old, foreign, 401, "UNAUTHORIZED"},
+		{"a foreign origin", g + "?event=*&token=" + r.token, foreign, 403, "ORIGIN_REFUSED"},
+		{"a foreign origin at an instance", i + "?event=*&token=" + instanceToken, foreign, 403, "ORIGIN_REFUSED"},
+		{"a foreign origin and an instance that is gone", i + "?event=*&token=" + ghost, foreign, 403, "ORIGIN_REFUSED"},
 		{"an instance that is gone", i + "?event=*&token=" + ghost, nil, 404, "INSTANCE_NOT_FOUND"},
 		{"a token that was not issued", i + "?event=*&token=" + old, nil, 401, "UNAUTHORIZED"},
 	}
 	for _, c := range cases {
 		t.Run(c.name, func(t *testing.T) {
-			wantError(t, do(r.h, handshakeOf(c.target, c.edit)), c.status, c.code)
+			req := handshakeOf(c.target, c.edit)
+			if req.Header.Get("X-Proto") != "" {
+				req.ProtoMajor, req.ProtoMinor = 1, 0
+			}
+			wantError(t, do(r.h, req), c.status, c.code)
 		})
 	}
 }
@@ -92,11 +108,28 @@ func TestWhatTheHubRefusesIsAnsweredWithTheErrorBody(t *testing.T) {
 		status int
 		code   string
 	}{
-		ErrOrigin: {403, "ORIGIN_REFUSED"},
 		ErrAhead:  {400, "INVALID_SUBSCRIPTION"},
 		ErrGone:   {410, "EVENTS_GONE"},
+
+		ErrStopping: {503, "SHUTTING_DOWN"},
 	} {
 		r.hub.err = err
 		wantError(t, do(r.h, handshakeOf("/ws/global/events?event=*&token="+r.token, nil)), want.status, want.code)
+	}
+}
+
+func TestAReplacedTokenFailsTheCheckThatTheHubMakesOnceItHasTheClient(t *testing.T) {
+	r := newRig(t)
+	token := r.instance("a")
+	do(r.h, handshakeOf("/ws/instance/events?event=*&token="+token, nil))
+	check := r.hub.stream.Check
+	if err := check(); err != nil {
+		t.Errorf("the stored token: %v", err)
+	}
+	if resp := r.admin("PUT", "/instance/a/token", ""); resp.StatusCode != http.StatusOK {
+		t.Fatal(resp.Status)
+	}
+	if answer, _ := answerTo(check()); answer.status != http.StatusUnauthorized {
+		t.Errorf("the replaced token: %d", answer.status)
 	}
 }

@@ -112,21 +112,6 @@ func TestASilentClientIsClosedAfterThePongTimeout(t *testing.T) {
 	w.waitForClients(t, 0)
 }
 
-func TestAClientThatAnswersPingsStays(t *testing.T) {
-	w := newWorld(t, Config{PingInterval: 2 * time.Millisecond, PongTimeout: 5 * time.Second})
-	conn := w.dial(t, "/global")
-	answered := make(chan struct{})
-	go func() {
-		defer close(answered)
-		_, _, _ = conn.Read(t.Context()) // answers pings
-	}()
-	select {
-	case <-answered:
-		t.Error("closed")
-	case <-time.After(100 * time.Millisecond): // some dozens of pings
-	}
-}
-
 func TestCloseEndsAllClientsAndRefusesNewOnes(t *testing.T) {
 	w := newWorld(t, Config{})
 	for range 20 { // none of them reads, so none answers a close frame

@@ -1,0 +1,340 @@
+package main
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"log/slog"
+	"net/http"
+	"path/filepath"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/google/uuid"
+	"nhooyr.io/websocket"
+
+	"postern/event"
+	"postern/httpapi"
+	"postern/store"
+)
+
+// sockets is the program in this process, without WhatsApp: batch events are
+// put into its outbox by hand.
+type sockets struct {
+	*app
+	t     *testing.T
+	api   *apiClient
+	key   credential
+	owner uuid.UUID
+	user  string // the owner's token
+	log   lockedBuffer
+}
+
+func newSockets(t *testing.T) *sockets {
+	t.Helper()
+	cfg := &Config{}
+	settings(cfg)
+	cfg.Server.Listen = "127.0.0.1:0"
+	cfg.Store.Path = filepath.Join(t.TempDir(), "p.db")
+	sec := secrets{randomHex(), randomHex()}
+	s := &sockets{t: t, key: apiKey(sec.GlobalAuthToken), owner: uuid.New()}
+	var err error
+	s.app, err = start(t.Context(), cfg, sec, slog.New(slog.NewTextHandler(&s.log, &slog.HandlerOptions{Level: slog.LevelDebug})))
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = s.stop(context.Background()) })
+	s.api = newAPIClient(s.url)
+	s.user = s.mint(time.Hour)
+	return s
+}
+
+// mint makes a token of the owner.
+func (s *sockets) mint(ttl time.Duration) string {
+	s.t.Helper()
+	token, err := httpapi.MintUserToken([]byte(s.sec.JWTSecret), s.owner, ttl, time.Now())
+	if err != nil {
+		s.t.Fatal(err)
+	}
+	return token
+}
+
+func (s *sockets) instance(name string) (token string) {
+	s.t.Helper()
+	var created struct{ Auth struct{ Token string } }
+	if err := s.api.call(s.t.Context(), s.key, http.MethodPost, "/instance", map[string]string{"instanceName": name}, &created); err != nil {
+		s.t.Fatal(err)
+	}
+	return created.Auth.Token
+}
+
+// emit commits batch events of the owner.
+func (s *sockets) emit(kinds ...event.Kind) {
+	s.t.Helper()
+	err := s.store.Update(context.Background(), func(tx *store.Tx) error {
+		var err error
+		for _, k := range kinds {
+			err = errors.Join(err, tx.Emit(store.Emission{Kind: k, Owner: s.owner, Batch: s.owner, Data: map[string]string{"text": "<é&>"}}))
+		}
+		return err
+	})
+	if err != nil {
+		s.t.Fatal(err)
+	}
+}
+
+// bodies returns the stored events of the owner.
+func (s *sockets) bodies() (bodies []string) {
+	s.t.Helper()
+	err := s.store.View(func(tx *store.Tx) error {
+		entries, err := tx.OutboxReplay(s.owner, 0, 1_000_000)
+		for _, e := range entries {
+			bodies = append(bodies, string(e.Body))
+		}
+		return err
+	})
+	if err != nil {
+		s.t.Fatal(err)
+	}
+	return bodies
+}
+
+func (s *sockets) dial(path, token string) (*websocket.Conn, http.Header, error) {
+	conn, resp, err := websocket.Dial(s.t.Context(), strings.Replace(s.url, "http", "ws", 1)+path, &websocket.DialOptions{
+		HTTPHeader: http.Header{"Authorization": {"Bearer " + token}},
+	})
+	if err != nil {
+		return nil, nil, err
+	}
+	conn.SetReadLimit(1 << 20)
+	return conn, resp.Header, nil
+}
+
+func (s *sockets) mustDial(path, token string) *websocket.Conn {
+	s.t.Helper()
+	conn, _, err := s.dial(path, token)
+	if err != nil {
+		s.t.Fatal(err)
+	}
+	s.t.Cleanup(func() { _ = conn.CloseNow() })
+	return conn
+}
+
+// closedWith reads up to the end of the connection.
+func (s *sockets) closedWith(conn *websocket.Conn) websocket.StatusCode {
+	s.t.Helper()
+	ctx, cancel := context.WithTimeout(s.t.Context(), 10*time.Second)
+	defer cancel()
+	for {
+		if _, _, err := conn.Read(ctx); err != nil {
+			if ctx.Err() != nil {
+				s.t.Fatal("the connection was not closed")
+			}
+			return websocket.CloseStatus(err)
+		}
+	}
+}
+
+// refused sends a handshake and wants an error body.
+func (s *sockets) refused(path string, header http.Header, status int, code string) {
+	s.t.Helper()
+	req, err := http.NewRequestWithContext(s.t.Context(), http.MethodGet, s.url+path, nil)
+	if err != nil {
+		s.t.Fatal(err)
+	}
+	req.Header = http.Header{
+		"Connection": {"Upgrade"}, "Upgrade": {"websocket"}, "Sec-Websocket-Version": {"13"}, "Sec-Websocket-Key": {"dGhlIHNhbXBsZSBub25jZQ=="},
+	}
+	for k, v := range header {
+		req.Header[k] = v
+	}
+	resp, err := s.api.http.Do(req)
+	if err != nil {
+		s.t.Fatal(err)
+	}
+	defer resp.Body.Close()
+	raw, _ := io.ReadAll(resp.Body)
+	var body struct {
+		StatusCode        int
+		Code, RequestID   string
+		Messages, Message []string
+	}
+	if err := json.Unmarshal(raw, &body); err != nil || resp.StatusCode != status || body.StatusCode != status || body.Code != code ||
+		len(body.Messages) == 0 || len(body.Message) == 0 || body.RequestID == "" {
+		s.t.Errorf("%s: %d %s, want %d %s", path, resp.StatusCode, raw, status, code)
+	}
+}
+
+func TestEachRefusedHandshakeHasTheErrorBodyAndTheOrderOfTheChecks(t *testing.T) {
+	s := newSockets(t)
+	s.emit(event.BatchCreated, event.BatchStarted, event.BatchCompleted)
+	shop := s.instance("shop")
+	ghost, err := httpapi.MintInstanceToken([]byte(s.sec.JWTSecret), "ghost", 0, time.Now())
+	if err != nil {
+		t.Fatal(err)
+	}
+	foreign := http.Header{"Origin": {"https://evil.example"}}
+	twice := http.Header{"Origin": {s.url, s.url}}
+	noUpgrade := http.Header{"Origin": {"https://evil.example"}, "Upgrade": {"h2c"}}
+	noKey := http.Header{"Origin": {"https://evil.example"}, "Sec-Websocket-Key": {"short"}}
+	const global, inst = "/ws/global/events?", "/ws/instance/events?"
+	for _, c := range []struct {
+		path   string
+		header http.Header
+		status int
+		code   string
+	}{
+		{global, noUpgrade, 426, "UPGRADE_REQUIRED"},
+		{inst, noUpgrade, 426, "UPGRADE_REQUIRED"},
+		{global + "event=*&token=x", noKey, 400, "INVALID_SUBSCRIPTION"},
+		{inst + "event=*&token=x", noKey, 400, "INVALID_SUBSCRIPTION"},
+		{global + "event=nothing&token=x", foreign, 400, "INVALID_SUBSCRIPTION"},
+		{inst + "token=x", foreign, 400, "INVALID_SUBSCRIPTION"},
+		{inst + "event=*", foreign, 400, "INVALID_SUBSCRIPTION"},
+		{global + "event=*&since=soon&token=x", foreign, 400, "INVALID_SUBSCRIPTION"},
+		{global + "event=*&token=x", foreign, 401, "UNAUTHORIZED"},
+		{inst + "event=*&token=x", foreign, 401, "UNAUTHORIZED"},
+		{global + "event=*&token=" + shop, foreign, 403, "FORBIDDEN"},
+		{inst + "event=*&token=" + s.user, foreign, 403, "FORBIDDEN"},
+		{global + "event=*&since=9&token=" + s.user, foreign, 403, "ORIGIN_REFUSED"},
+		{inst + "event=*&token=" + shop, foreign, 403, "ORIGIN_REFUSED"},
+		{inst + "event=*&token=" + shop, twice, 403, "ORIGIN_REFUSED"},
+		{inst + "event=*&token=" + ghost, foreign, 403, "ORIGIN_REFUSED"},
+		{inst + "event=*&token=" + ghost, nil, 404, "INSTANCE_NOT_FOUND"},
+		{global + "event=*&since=4&token=" + s.user, nil, 400, "INVALID_SUBSCRIPTION"},
+	} {
+		s.refused(c.path, c.header, c.status, c.code)
+	}
+	s.prune(1, 2)
+	s.refused(global+"event=*&since=1&token="+s.user, nil, 410, "EVENTS_GONE")
+	if n, _ := s.hub.Stats(); n != 0 {
+		t.Errorf("%d clients", n)
+	}
+}
+
+func (s *sockets) prune(seqs ...uint64) {
+	s.t.Helper()
+	if err := s.store.Update(s.t.Context(), func(tx *store.Tx) error {
+		_, err := tx.OutboxRemove(seqs)
+		return err
+	}); err != nil {
+		s.t.Fatal(err)
+	}
+}
+
+func TestAPageOfTheSameHostMayConnectAndAnotherMayNot(t *testing.T) {
+	s := newSockets(t)
+	for origin, welcome := range map[string]bool{s.url: true, strings.Replace(s.url, "http", "https", 1): true, "https://evil.example": false, "null": false} {
+		conn, _, err := websocket.Dial(t.Context(), strings.Replace(s.url, "http", "ws", 1)+"/ws/global/events?event=*&token="+s.user,
+			&websocket.DialOptions{HTTPHeader: http.Header{"Origin": {origin}}})
+		if (err == nil) != welcome {
+			t.Errorf("origin %s: %v", origin, err)
+		}
+		if err == nil {
+			_ = conn.CloseNow()
+		}
+	}
+}
+
+func TestAConnectionEndsWith4003WhenItsTokenIsReplacedOrItsInstanceDeleted(t *testing.T) {
+	s := newSockets(t)
+	token := s.instance("shop")
+	for _, how := range []string{"refresh", "issue", "delete"} {
+		conn := s.mustDial("/ws/instance/events?event=*", token)
+		var answer struct{ Token string }
+		method, path, cred, in := http.MethodPut, "/instance/refreshToken/shop", bearer(token), any(map[string]string{"oldToken": token})
+		switch how {
+		case "issue":
+			path, cred, in = "/instance/shop/token", s.key, nil
+		case "delete":
+			method, path, in = http.MethodDelete, "/instance/shop", nil
+		}
+		if err := s.api.call(t.Context(), cred, method, path, in, &answer); err != nil {
+			t.Fatal(err)
+		}
+		if code := s.closedWith(conn); code != 4003 {
+			t.Errorf("%s: closed with %d", how, code)
+		}
+		if _, _, err := s.dial("/ws/instance/events?event=*", token); err == nil {
+			t.Errorf("%s: the old token still opens a socket", how)
+		}
+		token = answer.Token
+	}
+}
+
+func TestAGlobalConnectionEndsWith4001WhenItsTokenExpires(t *testing.T) {
+	s := newSockets(t)
+	conn := s.mustDial("/ws/global/events?event=*", s.mint(2*time.Second)) // exp has whole seconds
+	if code := s.closedWith(conn); code != 4001 {
+		t.Errorf("closed with %d", code)
+	}
+}
+
+func TestSocketsEndWith1001WhenTheProgramStops(t *testing.T) {
+	s := newSockets(t)
+	global, inst := s.mustDial("/ws/global/events?event=*", s.user), s.mustDial("/ws/instance/events?event=*", s.instance("shop"))
+	var work sync.WaitGroup
+	work.Go(func() { _ = s.stop(context.Background()) })
+	defer work.Wait()
+	for _, conn := range []*websocket.Conn{global, inst} {
+		if code := s.closedWith(conn); code != 1001 {
+			t.Errorf("closed with %d", code)
+		}
+	}
+}
+
+func TestQueriesOfSocketsAreNeverLogged(t *testing.T) {
+	s := newSockets(t)
+	shop := s.instance("shop")
+	for path, token := range map[string]string{"/ws/global/events?event=*&since=0&token=": s.user, "/ws/instance/events?event=*&token=": shop} {
+		for _, query := range []string{token, token + "x", token + "&event=marker", token + "&marker=1", "%zzmarker"} {
+			conn, _, err := websocket.Dial(t.Context(), strings.Replace(s.url, "http", "ws", 1)+path+query, nil)
+			if err == nil {
+				_ = conn.Close(websocket.StatusNormalClosure, "marker")
+			}
+		}
+		s.refused(path, nil, 400, "INVALID_SUBSCRIPTION")
+	}
+	_ = s.stop(context.Background())
+	logs := s.log.String()
+	if !strings.Contains(logs, "/ws/global/events") {
+		t.Error("the handshakes are not logged at all")
+	}
+	for _, secret := range []string{s.user, shop, "token=", "since=", "event=*", "marker"} {
+		if i := strings.Index(logs, secret); i >= 0 {
+			t.Errorf("the log shows %q: %s", secret, logs[max(0, i-100):min(len(logs), i+50)])
+		}
+	}
+}
+
+func TestReplaysOfLargeEventsArePagedByBytes(t *testing.T) {
+	s := newSockets(t)
+	err := s.store.Update(t.Context(), func(tx *store.Tx) error {
+		var err error
+		for range 40 {
+			err = errors.Join(err, tx.Emit(store.Emission{Kind: event.BatchCreated, Owner: s.owner, Data: strings.Repeat("x", 30<<10)}))
+		}
+		return err
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	log := eventLog{s.store}
+	for after := uint64(0); after < 40; {
+		page, err := log.EventsAfter(s.owner, after, 64)
+		if err != nil || len(page) == 0 || len(page) > 4 || page[0].Seq != after+1 {
+			t.Fatalf("after %d: %d events, %v", after, len(page), err)
+		}
+		after = page[len(page)-1].Seq
+	}
+	if page, err := log.EventsAfter(s.owner, 40, 64); err != nil || len(page) != 0 {
+		t.Errorf("at the end: %d events, %v", len(page), err)
+	}
+	if page, err := log.EventsAfter(s.owner, 0, 1); err != nil || len(page) != 1 {
+		t.Errorf("limit 1: %s", fmt.Sprint(len(page), err))
+	}
+}
