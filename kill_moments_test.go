@@ -93,9 +93,9 @@ func (s *siege) run() *process {
 	s.launch(s.addr)
 	s.lives.Add(1)
 	p := &process{running: s.cmd.Process, ended: make(chan struct{})}
-	cmd := s.cmd
+	cmd, wait := s.cmd, s.wait
 	s.load.Go(func() {
-		_ = cmd.Wait()
+		_ = wait()
 		p.state = cmd.ProcessState
 		close(p.ended)
 	})

@@ -45,6 +45,7 @@ type world struct {
 	owner   uuid.UUID
 
 	cmd    *exec.Cmd
+	wait   func() error // for the end of cmd; any number of times
 	output *lockedBuffer
 	api    *apiClient
 
@@ -128,8 +129,9 @@ func (w *world) launch(addr string) {
 	if err := cmd.Start(); err != nil {
 		w.t.Fatal(err)
 	}
-	w.t.Cleanup(func() { _ = cmd.Process.Kill(); _ = cmd.Wait() })
-	w.cmd = cmd
+	wait := sync.OnceValue(cmd.Wait)
+	w.t.Cleanup(func() { _ = cmd.Process.Kill(); _ = wait() })
+	w.cmd, w.wait = cmd, wait
 }
 
 func freeAddress(t *testing.T) string {
@@ -142,14 +144,14 @@ func freeAddress(t *testing.T) string {
 // kill ends the program as a power cut would.
 func (w *world) kill() {
 	_ = w.cmd.Process.Signal(syscall.SIGKILL)
-	_ = w.cmd.Wait()
+	_ = w.wait()
 }
 
 // stop ends the program in order and fails the test when it does not.
 func (w *world) stop() {
 	w.t.Helper()
 	_ = w.cmd.Process.Signal(syscall.SIGTERM)
-	if err := w.cmd.Wait(); err != nil {
+	if err := w.wait(); err != nil {
 		w.t.Errorf("stop: %v\n%s", err, w.output)
 	}
 }
