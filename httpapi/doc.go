@@ -37,9 +37,10 @@
 //	kept        the record has the answer, committed before the caller gets it
 //
 // Batch creation goes from free to kept in the commit that makes the batch
-// visible. A send costs two commits more with a key than without: the record
-// in flight must be on disk before the message leaves, and the answer is not
-// known before. Both share their fsync with whatever else is committed then.
+// visible. A send costs one commit more with a key than without: the record in
+// flight must be on disk before the message leaves. The answer is stored in the
+// commit that stores the message. Both share their fsync with whatever else is
+// committed then.
 // A refusal after which a retry is safe deletes the record again.
 //
 // Nothing happens at start: in flight, without a handler in this process that

@@ -28,7 +28,7 @@ const (
 // ends in [call.claim]. Then it does one of two things, or a crash in the
 // middle would let a retry do the work again: it has [call.begin] called before
 // something leaves that cannot be taken back, as [api.sendContent] does, or it
-// stores its answer in its own commit, by [keepInCommit].
+// stores its answer in its own commit, by [keepInCommit]. A send does both.
 func once(handle func(*api, *call) error) func(*api, *call) error {
 	return func(a *api, c *call) error {
 		key, given, err := idempotencyKey(c.r.Header)
@@ -190,13 +190,15 @@ func keepInCommit[T any](c *call, status int) func(*store.Tx, T) error {
 	}
 	o.inCommit = true
 	return func(tx *store.Tx, v T) error {
-		r := o.record(tx)
-		var err error
+		r, err := o.current(tx)
+		if err != nil || r == nil {
+			return err
+		}
 		r.Status, r.ContentType = status, contentTypeJSON
 		if r.body, err = event.Marshal(v); err != nil {
 			return err
 		}
-		return putKey(tx, o.id, r)
+		return putKey(tx, o.id, *r)
 	}
 }
 
@@ -211,7 +213,7 @@ func (o *onceCall) settle(e ending) error {
 	switch {
 	case !o.claimed && e.kept:
 		return errors.New("httpapi: a handler that takes idempotency keys did not claim its key")
-	case !o.claimed || e.kept && o.inCommit:
+	case !o.claimed || e.success && o.inCommit:
 		return nil
 	case e.kept:
 		return o.keep(e)
@@ -224,19 +226,27 @@ func (o *onceCall) settle(e ending) error {
 
 func (o *onceCall) keep(e ending) error {
 	return o.store.Update(context.Background(), func(tx *store.Tx) error {
-		r, found, err := loadKey(tx, o.id)
-		if err != nil {
+		r, err := o.current(tx)
+		if err != nil || r == nil {
 			return err
 		}
-		if o.begun && !found {
-			return nil // deleted with its instance
-		}
-		if !o.begun {
-			r = o.record(tx)
-		}
 		r.Status, r.ContentType, r.body = e.status, e.contentType, e.body
-		return putKey(tx, o.id, r)
+		return putKey(tx, o.id, *r)
 	})
+}
+
+// current is the record to put an answer into: the one that was begun, or a
+// new one. It is nil when that was deleted meanwhile, with its instance.
+func (o *onceCall) current(tx *store.Tx) (*keyRecord, error) {
+	if !o.begun {
+		r := o.record(tx)
+		return &r, nil
+	}
+	r, found, err := loadKey(tx, o.id)
+	if err != nil || !found {
+		return nil, err
+	}
+	return &r, nil
 }
 
 func (o *onceCall) free() error {

@@ -11,6 +11,7 @@ const contentTypeJSON = "application/json"
 
 // ending is how a request with an Idempotency-Key ended.
 type ending struct {
+	success bool // the handler answered with a 2xx
 	kept    bool // a retry gets this answer again
 	certain bool // not kept, and a retry is safe: nothing was done
 
@@ -39,8 +40,8 @@ func (h *heldAnswer) Unwrap() http.ResponseWriter { return h.ResponseWriter }
 // be answered with.
 func (h *heldAnswer) answer(status int, err error, requestID string) ending {
 	if err == nil {
-		kept := status >= 200 && status < 300
-		return ending{kept: kept, certain: !kept, status: status, contentType: h.Header().Get("Content-Type"), body: h.body.Bytes()}
+		ok := status >= 200 && status < 300
+		return ending{success: ok, kept: ok, certain: !ok, status: status, contentType: h.Header().Get("Content-Type"), body: h.body.Bytes()}
 	}
 	r, known := answerTo(err)
 	if !keepsKey(r) {

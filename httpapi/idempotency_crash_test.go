@@ -278,3 +278,23 @@ func TestAFullDiskStillGivesKnownAnswers(t *testing.T) {
 		t.Error(got)
 	}
 }
+
+// TestASentMessageAndItsAnswerAreOneCommit: with a key a send has one commit
+// more than without, for the record in flight.
+func TestASentMessageAndItsAnswerAreOneCommit(t *testing.T) {
+	var commits int
+	r := newRigWith(t, store.Options{NoSync: true, MinFree: 1, OnCommit: func(int, time.Duration) { commits++ }})
+	r.line.paired.Store(true)
+	r.line.online.Store(true)
+	token := r.instance("a")
+	before := commits
+	r.as(token, "POST", sendPath, hello)
+	without := commits - before
+	first := r.keyed(token, "k", sendPath, hello)
+	if with := commits - before - without; without != 1 || with != 2 {
+		t.Errorf("%d commits without a key and %d with", without, with)
+	}
+	if rec := r.record(); rec.Status != 200 || string(rec.body) != first.body {
+		t.Errorf("%+v", rec)
+	}
+}

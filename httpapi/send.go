@@ -119,7 +119,9 @@ func (a *api) sendContent(c *call, t *sendTarget, content event.Content) error {
 	ctx, done := c.patience()
 	defer done()
 	out.Leaving = c.begin
-	sent, err := a.Supervisor.SendAndStore(ctx, c.instance.ID, out, t.Options.attributes(), c.requestID)
+	sent, err := a.Supervisor.SendAndStore(ctx, c.instance.ID, out, instance.Keeping{
+		Attributes: t.Options.attributes(), RequestID: c.requestID, InCommit: keepInCommit[event.Message](c, http.StatusOK),
+	})
 	if err != nil {
 		return err
 	}

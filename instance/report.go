@@ -100,7 +100,7 @@ func (r *Registry) reportMessage(ctx context.Context, id int64, f event.Fact, m 
 	if f.Kind == event.MessagesUpsert && !r.cfg.SaveMessages {
 		return nil
 	}
-	stored, err := r.saveMessage(ctx, id, m)
+	stored, err := r.saveMessage(ctx, id, m, nil)
 	if err != nil {
 		return err
 	}
@@ -108,7 +108,7 @@ func (r *Registry) reportMessage(ctx context.Context, id int64, f event.Fact, m 
 	return nil
 }
 
-func (r *Registry) saveMessage(ctx context.Context, id int64, m *event.Message) (stored event.Message, err error) {
+func (r *Registry) saveMessage(ctx context.Context, id int64, m *event.Message, also func(*store.Tx, event.Message) error) (stored event.Message, err error) {
 	if r.entry(id) == nil {
 		return stored, ErrNotFound
 	}
@@ -117,8 +117,10 @@ func (r *Registry) saveMessage(ctx context.Context, id int64, m *event.Message) 
 		if err != nil {
 			return err
 		}
-		stored, err = message(tx, id, n)
-		return err
+		if stored, err = message(tx, id, n); err != nil || also == nil {
+			return err
+		}
+		return also(tx, stored)
 	})
 	if err != nil {
 		return stored, fmt.Errorf("store message %q of instance %d: %w", m.KeyID, id, err)

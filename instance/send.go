@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"postern/event"
+	"postern/store"
 )
 
 // Send sends a message and stores nothing. Errors: ErrNotFound, or one that
@@ -31,20 +32,30 @@ func (s *Supervisor) Send(ctx context.Context, id int64, out event.Outgoing) (ev
 	return sent, err
 }
 
+// Keeping says how a message is stored once it was sent.
+type Keeping struct {
+	Attributes event.Attributes // stored and told with the message; nil: none
+	RequestID  string           // of the call that sends, for the event
+	// InCommit is called with the stored message in the commit that stores it,
+	// maybe twice. Its error undoes that commit, so that the send ends with
+	// ErrNotStored. nil: nothing more is stored.
+	InCommit func(tx *store.Tx, stored event.Message) error
+}
+
 // SendAndStore sends a message, stores it and publishes send.message. It
 // returns the stored message. Errors as of Send, and ErrNotStored.
-func (s *Supervisor) SendAndStore(ctx context.Context, id int64, out event.Outgoing, attributes event.Attributes, requestID string) (event.Message, error) {
+func (s *Supervisor) SendAndStore(ctx context.Context, id int64, out event.Outgoing, k Keeping) (event.Message, error) {
 	sent, err := s.Send(ctx, id, out)
 	if err != nil {
 		return event.Message{}, err
 	}
-	sent.Message.InstanceID, sent.Message.ExternalAttributes = id, attributes
+	sent.Message.InstanceID, sent.Message.ExternalAttributes = id, k.Attributes
 	// The message is out: its record must not depend on the caller's patience.
 	ctx = context.WithoutCancel(ctx)
-	stored, err := s.reg.saveMessage(ctx, id, sent.Message)
+	stored, err := s.reg.saveMessage(ctx, id, sent.Message, k.InCommit)
 	if err != nil {
 		return *sent.Message, fmt.Errorf("%w: %w", ErrNotStored, err)
 	}
-	s.reg.announce(id, event.SendMessage, stored, requestID)
+	s.reg.announce(id, event.SendMessage, stored, k.RequestID)
 	return stored, nil
 }

@@ -28,7 +28,7 @@ func TestASentMessageIsStoredAndToldAsSendMessageWithTheCallsRequestID(t *testin
 	connected(t, func(r *rig, id int64, s *session) {
 		ctx, cancel := context.WithCancel(bg)
 		s.send = func() error { cancel(); return nil } // the caller leaves: the record stays
-		m, err := r.sup.SendAndStore(ctx, id, hello, event.Attributes(`{"order":5}`), "req-5")
+		m, err := r.sup.SendAndStore(ctx, id, hello, Keeping{Attributes: event.Attributes(`{"order":5}`), RequestID: "req-5"})
 		if err != nil || m.ID != 1 {
 			t.Fatal(m, err)
 		}
@@ -50,7 +50,7 @@ func TestASentMessageIsStoredAndToldAsSendMessageWithTheCallsRequestID(t *testin
 func TestASentMessageThatCannotBeStoredIsErrNotStored(t *testing.T) {
 	connected(t, func(r *rig, id int64, s *session) {
 		s.send = func() error { return r.s.Close() }
-		m, err := r.sup.SendAndStore(bg, id, hello, nil, "")
+		m, err := r.sup.SendAndStore(bg, id, hello, Keeping{})
 		if !errors.Is(err, ErrNotStored) || m.KeyID != "OUT" || len(r.told()) != 0 {
 			t.Errorf("%+v, %v", m, err)
 		}
@@ -61,7 +61,7 @@ func TestASendThatFailsKeepsItsErrorAndTellsNothing(t *testing.T) {
 	for _, want := range []error{event.ErrNotOnWhatsApp, event.ErrSendRefused, event.ErrOutcomeUnknown, event.ErrNotConnected} {
 		connected(t, func(r *rig, id int64, s *session) {
 			s.send = func() error { return want }
-			if _, err := r.sup.SendAndStore(bg, id, hello, nil, ""); !errors.Is(err, want) || len(r.told()) != 0 || r.count(messages, id) != 0 {
+			if _, err := r.sup.SendAndStore(bg, id, hello, Keeping{}); !errors.Is(err, want) || len(r.told()) != 0 || r.count(messages, id) != 0 {
 				t.Errorf("%v: %v", want, err)
 			}
 		})
