@@ -20,8 +20,8 @@ var (
 	ErrOutcomeUnknown = errors.New("outcome of the send is unknown")
 )
 
-// ErrRefused: WhatsApp, or a rule that it would apply, refused what was asked
-// of it; nothing changed.
+// ErrRefused is wrapped when WhatsApp, or a rule that it would apply, refused
+// what was asked of it; nothing changed.
 var ErrRefused = errors.New("WhatsApp refused")
 
 // ErrRecipient is wrapped by every error of ParseRecipient.

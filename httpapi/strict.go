@@ -313,9 +313,8 @@ func under(err error, name string) error {
 
 // fieldNamed finds the field of struct type t, or of one embedded in it, whose
 // JSON name is exactly name.
-func fieldNamed(t reflect.Type, name string) (f reflect.StructField, found bool) {
-	for i := range t.NumField() {
-		f = t.Field(i)
+func fieldNamed(t reflect.Type, name string) (_ reflect.StructField, found bool) {
+	for f := range t.Fields() {
 		if f.Anonymous {
 			if inner, found := fieldNamed(f.Type, name); found {
 				inner.Index = append(slices.Clone(f.Index), inner.Index...)
@@ -325,7 +324,7 @@ func fieldNamed(t reflect.Type, name string) (f reflect.StructField, found bool)
 			return f, true
 		}
 	}
-	return f, false
+	return reflect.StructField{}, false
 }
 
 func jsonName(f reflect.StructField) string {

@@ -49,25 +49,29 @@ func (a *api) createUpload(c *call) error {
 	if err != nil {
 		return err
 	}
-	file := event.MediaFile{}
-	if f.path == "" {
-		source, err := a.Media.Open(c.r.Context(), c.instance.ID, &m)
-		if err != nil {
-			return err
-		}
-		defer source.Close()
-		file = *source.File
-	} else {
-		if file, err = a.prepare(c.r.Context(), f, m); err != nil {
-			return err
-		}
-		defer media.Remove(file)
+	file, remove, err := a.uploadFile(c, m, f)
+	if err != nil {
+		return err
 	}
+	defer remove()
 	kept, err := a.keepFile(c, file)
 	if err != nil {
 		return err
 	}
 	return c.w.json(http.StatusCreated, viewUpload(kept))
+}
+
+// uploadFile is the file of an upload, ready to be sent, and how it is removed.
+func (a *api) uploadFile(c *call, m event.Media, f form) (event.MediaFile, func(), error) {
+	if f.path != "" {
+		file, err := a.prepare(c.r.Context(), f, m)
+		return file, func() { media.Remove(file) }, err
+	}
+	source, err := a.Media.Open(c.r.Context(), c.instance.ID, &m)
+	if err != nil {
+		return event.MediaFile{}, nil, err
+	}
+	return *source.File, source.Close, nil
 }
 
 // keepFile brings a file to WhatsApp and stores where it lies.

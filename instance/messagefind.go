@@ -8,7 +8,7 @@ import (
 	"postern/store"
 )
 
-// ErrNoMessage: no such message is stored for the instance.
+// ErrNoMessage says that no such message is stored for the instance.
 var ErrNoMessage = errors.New("message not found")
 
 // Message returns a stored message by its internal id. Errors: ErrNoMessage.

@@ -15,7 +15,7 @@ import (
 	"postern/store"
 )
 
-// ErrQueueFull: as many asynchronous sends wait as may.
+// ErrQueueFull says that as many asynchronous sends wait as may.
 var ErrQueueFull = errors.New("the queue of asynchronous sends is full")
 
 const processing = "processing"

@@ -18,7 +18,7 @@ import (
 const (
 	// maxPixels bounds the memory that a picture takes while its thumbnail is
 	// made: 4 bytes a pixel. A larger one is sent without.
-	maxPixels = 50_000_000
+	maxPixels = 30_000_000
 
 	thumbnailSide    = 72 // pixels; what WhatsApp's clients send
 	thumbnailQuality = 60

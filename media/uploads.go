@@ -13,7 +13,7 @@ import (
 	"postern/store"
 )
 
-// ErrNotFound: the instance has no upload of that id.
+// ErrNotFound says that the instance has no upload of that id.
 var ErrNotFound = errors.New("upload not found")
 
 const (
