@@ -108,8 +108,8 @@ func TestWhatTheHubRefusesIsAnsweredWithTheErrorBody(t *testing.T) {
 		status int
 		code   string
 	}{
-		ErrAhead:  {400, "INVALID_SUBSCRIPTION"},
-		ErrGone:   {410, "EVENTS_GONE"},
+		ErrAhead: {400, "INVALID_SUBSCRIPTION"},
+		ErrGone:  {410, "EVENTS_GONE"},
 
 		ErrStopping: {503, "SHUTTING_DOWN"},
 	} {

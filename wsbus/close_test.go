@@ -90,6 +90,14 @@ func TestAClientThatTakesNoMessageInTimeIsClosed(t *testing.T) {
 	}
 }
 
+func TestAnEndDoesNotWaitForAMessageThatIsNotTaken(t *testing.T) {
+	w := newWorld(t, Config{WriteTimeout: time.Minute})
+	w.dial(t, "/instance") // never reads
+	w.hub.PublishInstance(event.Notice{Kind: event.MessagesUpsert, InstanceID: 7, Body: make([]byte, 1<<24)})
+	w.hub.RevokeInstance(7)
+	w.waitForClients(t, 0)
+}
+
 func TestASlowClientThatStillReadsLearnsWhy(t *testing.T) {
 	w := newWorld(t, Config{SendBuffer: 2})
 	conn := w.dial(t, "/instance")

@@ -215,6 +215,27 @@ func TestAStopEndsAReplayThatIsNotRead(t *testing.T) {
 	}
 }
 
+func TestAStopDoesNotWaitForTheEndOfAReplay(t *testing.T) {
+	w := newWorld(t, Config{})
+	events := w.log.emitText(t, event.BatchProgress, 200, large)
+	conn := w.dial(t, "/global?since=0")
+	wantEvents(t, conn, events[:1])
+	go func() { _ = w.hub.Close(t.Context()) }()
+	waitFor(t, "the stop", func() bool {
+		w.hub.mu.Lock()
+		defer w.hub.mu.Unlock()
+		return w.hub.closed
+	})
+	for n := 1; ; n++ {
+		if _, _, err := conn.Read(t.Context()); err != nil {
+			if code := websocket.CloseStatus(err); code != 1001 || n == len(events) {
+				t.Errorf("closed with %d after %d events", code, n)
+			}
+			return
+		}
+	}
+}
+
 // Clients come at random moments, from random positions, while events are
 // stored, and published some time later. Each counts: what it was told it starts
 // from, and one for every message.
