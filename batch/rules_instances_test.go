@@ -60,6 +60,37 @@ func TestAWaitingBatchIsWokenByTheStatusChangeItself(t *testing.T) {
 	}
 }
 
+// returning has an instance come back while a worker, which saw it offline,
+// is about to wait for it.
+type returning struct {
+	*scripted
+	looks  atomic.Int32
+	engine func() *Engine
+}
+
+func (f *returning) Instance(id int64) (string, event.State, bool) {
+	name, state, ok := f.scripted.Instance(id)
+	if f.looks.Add(1) == 4 { // twice for creation and claim, once for the states told, then before the rest
+		f.set(f.engine(), id, event.Online)
+	}
+	return name, state, ok
+}
+
+func TestAnInstanceThatComesBackWhileItsBatchIsAboutToWaitIsNotMissed(t *testing.T) {
+	f := &returning{scripted: newFleet(1)}
+	f.states[1] = event.Offline
+	journalled(t, f.scripted, func(c *Config) { c.Fleet = f }, func(j *journal) {
+		f.engine = func() *Engine { return j.e }
+		req := request(2)
+		req.Instances = []InstanceRef{{1, "i1"}}
+		j.create(req)
+		j.wants(parked + " | PROCESSING started | PROCESSING")
+		if f.looks.Load() < 4 {
+			t.Errorf("only %d looks", f.looks.Load())
+		}
+	})
+}
+
 // asking counts how often a batch looks at its instances.
 type asking struct {
 	*scripted

@@ -263,6 +263,10 @@ func pauseTests() []rowTest {
 			j.read()
 			j.pause()
 		}},
+		{"safe point of a pause", rested + " | PAUSE_REQUESTED pause-requested | *PAUSED paused", half, sentOne, false, func(j *journal) {
+			j.rests()
+			j.pause()
+		}},
 		{"safe point of a pause", sending + " | PAUSE_REQUESTED pause-requested | *PAUSED paused", half, sentOne, false, func(j *journal) {
 			j.pauses()
 			j.answer(nil)
