@@ -123,6 +123,9 @@ func (c *call) claim(digest [sha256.Size]byte) error {
 	if o == nil {
 		return nil
 	}
+	if o.claimed {
+		return errors.New("httpapi: an idempotency key was claimed twice by one request")
+	}
 	if o.claimed = o.busy.take(string(o.id)); !o.claimed {
 		return refuse(http.StatusConflict, codeKeyInUse, "a request with this "+idempotencyHeader+" is being worked on")
 	}
