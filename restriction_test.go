@@ -31,7 +31,9 @@ func TestARestrictedAccountSendsNoBatchUntilTheTimeThatWhatsAppNames(t *testing.
 		}
 		return until
 	}
-	lock := func(seconds int) { s.do(t, act("$own", fmt.Sprintf(`{"do":"reachout-timelock","seconds":%d}`, seconds))) }
+	lock := func(seconds int) {
+		s.do(t, act("$own", fmt.Sprintf(`{"do":"reachout-timelock","seconds":%d}`, seconds)))
+	}
 	parked := func(name string) func() event.BatchStatus {
 		b := s.createBatch(name, []string{sceneName}, []string{anneNumber})
 		s.await("the batch waits", func() bool { return s.batch(b.ID).Status == event.BatchWaitingForInstance })
