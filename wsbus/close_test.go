@@ -94,6 +94,16 @@ func TestAnEndDoesNotWaitForAMessageThatIsNotTaken(t *testing.T) {
 	w := newWorld(t, Config{WriteTimeout: time.Minute})
 	w.dial(t, "/instance") // never reads
 	w.hub.PublishInstance(event.Notice{Kind: event.MessagesUpsert, InstanceID: 7, Body: make([]byte, 1<<24)})
+	waitFor(t, "the message to be under way", func() bool {
+		w.hub.mu.Lock()
+		defer w.hub.mu.Unlock()
+		for c := range w.hub.instances[7] {
+			c.mu.Lock()
+			defer c.mu.Unlock()
+			return c.queue == nil
+		}
+		return false
+	})
 	w.hub.RevokeInstance(7)
 	w.waitForClients(t, 0)
 }
