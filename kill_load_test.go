@@ -49,7 +49,7 @@ func killSeed() uint64 {
 // TestKillUnderLoadLosesNothingAndSendsNothingTwice kills the real program
 // with SIGKILL again and again, at random and at chosen moments, while users,
 // phones, the network and the receiver of the webhooks go on as they like. The
-// checks are those of siege.verify.
+// checks are those of siege.verify and siege.checkFile.
 func TestKillUnderLoadLosesNothingAndSendsNothingTwice(t *testing.T) {
 	if testing.Short() {
 		t.Skip("starts and kills real processes")

@@ -235,21 +235,21 @@ type itemAnswer struct {
 
 func (w *world) items(id uuid.UUID) []itemAnswer {
 	w.t.Helper()
-	return w.itemsOf(w.user, id)
+	return pages[itemAnswer](w, w.user, "/message/batches/"+id.String()+"/items")
 }
 
-// itemsOf reads the items of a batch as the user whose token it is.
-func (w *world) itemsOf(user string, id uuid.UUID) (items []itemAnswer) {
+// pages reads a list to its end.
+func pages[T any](w *world, token, path string) (all []T) {
 	w.t.Helper()
 	for cursor := ""; ; {
 		var page struct {
 			NextCursor *string
-			Records    []itemAnswer
+			Records    []T
 		}
-		w.call(bearer(user), http.MethodGet, "/message/batches/"+id.String()+"/items?limit=200"+cursor, nil, &page)
-		items = append(items, page.Records...)
+		w.call(bearer(token), http.MethodGet, path+"?limit=200"+cursor, nil, &page)
+		all = append(all, page.Records...)
 		if page.NextCursor == nil {
-			return items
+			return all
 		}
 		cursor = "&nextCursor=" + *page.NextCursor
 	}

@@ -1,0 +1,189 @@
+package main
+
+import (
+	"encoding/json"
+	"net/http"
+	"slices"
+	"strings"
+
+	"github.com/google/uuid"
+
+	"postern/event"
+	"postern/store"
+)
+
+// checkFile reads the data file of the program that ended.
+func (s *siege) checkFile(batches []*listedBatch) {
+	file, err := store.Open(store.Options{Path: s.dataFile(), Buckets: buckets()})
+	if err != nil {
+		s.t.Fatal(err)
+	}
+	defer file.Close()
+	err = file.View(func(tx *store.Tx) error {
+		entries, err := tx.OutboxAfter(0, 10_000_000)
+		if err != nil {
+			return err
+		}
+		s.checkSequences(entries)
+		s.checkDeliveries(entries)
+		s.checkHeard(entries)
+		s.checkWalks(entries, batches)
+		if err := s.checkLeftovers(tx, batches); err != nil {
+			return err
+		}
+		return s.checkMessages(tx, batches)
+	})
+	if err != nil {
+		s.t.Error(err)
+	}
+}
+
+// checkSequences: each user's events are numbered from 1 without holes.
+func (s *siege) checkSequences(entries []store.OutboxEntry) {
+	newest := map[uuid.UUID]uint64{}
+	for i, e := range entries {
+		if newest[e.Owner]++; e.OwnerSeq != newest[e.Owner] {
+			s.t.Fatalf("event %d has number %d of its owner, want %d", e.Seq, e.OwnerSeq, newest[e.Owner])
+		}
+		if e.Seq != uint64(i+1) {
+			s.t.Fatalf("event %d is the %d. one", e.Seq, i+1)
+		}
+	}
+}
+
+// checkDeliveries: the receiver took every committed event, and never saw
+// bytes that are not those of a committed event.
+func (s *siege) checkDeliveries(entries []store.OutboxEntry) {
+	committed := map[string]bool{}
+	for _, e := range entries {
+		committed[string(e.Body)] = true
+		s.told[e.Kind]++
+		if s.ledger.accepted[string(e.Body)] == 0 || e.State != store.OutboxDelivered {
+			s.t.Errorf("event %d %s is %s, and the receiver took it %d times", e.Seq, e.Kind, e.State, s.ledger.accepted[string(e.Body)])
+		}
+	}
+	for body := range s.ledger.offered {
+		if !committed[body] {
+			s.t.Errorf("the receiver was sent an event that was never committed: %s", body)
+		}
+	}
+}
+
+// checkWalks: the events of each batch are a way through the state machine
+// that ends where the batch is, with one event for each item that ended badly.
+func (s *siege) checkWalks(entries []store.OutboxEntry, batches []*listedBatch) {
+	events := map[uuid.UUID][]store.OutboxEntry{}
+	for _, e := range entries {
+		events[e.Batch] = append(events[e.Batch], e)
+	}
+	for _, b := range batches {
+		own := events[b.ID]
+		delete(events, b.ID)
+		var listed []listedEvent
+		for _, e := range own {
+			listed = append(listed, listedEvent{e.OwnerSeq, e.Kind, store.OutboxDelivered})
+		}
+		if !slices.Equal(b.events, listed) {
+			s.t.Errorf("batch %s: its events are listed as %v and are %v", b.Name, b.events, listed)
+		}
+		if at, err := walk(own); err != nil || len(own) > 0 && !slices.Contains(at, b.Status) {
+			s.t.Errorf("batch %s is %s, its events lead to %v: %v; %v", b.Name, b.Status, at, err, kindsOf(own))
+		}
+		s.checkTold(b, own)
+	}
+	for id := range events {
+		s.t.Errorf("events of batch %s, which does not exist", id)
+	}
+}
+
+// checkTold: each item that ended badly was told once, as what it is.
+func (s *siege) checkTold(b *listedBatch, own []store.OutboxEntry) {
+	told := map[string]string{}
+	for _, e := range own {
+		var body struct{ Data struct{ ItemID string } }
+		if json.Unmarshal(e.Body, &body) != nil || body.Data.ItemID == "" {
+			continue
+		}
+		if told[body.Data.ItemID] != "" {
+			s.t.Errorf("batch %s: item %s is told twice", b.Name, body.Data.ItemID)
+		}
+		told[body.Data.ItemID] = strings.ToUpper(strings.TrimPrefix(string(e.Kind), "message.batch.item."))
+	}
+	for _, item := range b.items {
+		if bad := item.Status == "FAILED" || item.Status == "UNKNOWN"; bad && told[item.ID] != item.Status || !bad && told[item.ID] != "" {
+			s.t.Errorf("batch %s: item %s is %s, and was told as %q", b.Name, item.ID, item.Status, told[item.ID])
+		}
+	}
+}
+
+func kindsOf(entries []store.OutboxEntry) (all []event.Kind) {
+	for _, e := range entries {
+		all = append(all, e.Kind)
+	}
+	return all
+}
+
+// checkLeftovers: a creation that was cut off left no items.
+func (s *siege) checkLeftovers(tx *store.Tx, batches []*listedBatch) error {
+	known := map[string]bool{}
+	for _, b := range batches {
+		known[string(b.ID[:])] = true
+	}
+	for _, bucket := range []string{"batch", "batch_spec", "batch_message", "batch_item", "batch_attempt"} {
+		lost := map[string]bool{}
+		err := tx.Scan(bucket, store.Range{}, func(key, _ []byte) (bool, error) {
+			if id := string(key[:16]); !known[id] {
+				lost[id] = true
+			}
+			return true, nil
+		})
+		if err != nil || len(lost) > 0 {
+			s.t.Errorf("%s holds records of %d batches that do not exist (%v)", bucket, len(lost), err)
+		}
+	}
+	for _, bucket := range []string{"batch_creating", "batch_open"} {
+		err := tx.Scan(bucket, store.Range{}, func(key, _ []byte) (bool, error) {
+			s.t.Errorf("%s still holds %x", bucket, key)
+			return true, nil
+		})
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// checkMessages: every message that a phone sent to an instance is stored
+// once, and so is every message that was sent and answered.
+func (s *siege) checkMessages(tx *store.Tx, batches []*listedBatch) error {
+	stored := map[string]int{}
+	err := tx.Scan("message", store.Range{}, func(_, value []byte) (bool, error) {
+		var m struct {
+			Message struct {
+				Content struct{ Text string }
+			}
+		}
+		err := json.Unmarshal(value, &m)
+		stored[m.Message.Content.Text]++
+		return true, err
+	})
+	if err != nil {
+		return err
+	}
+	for _, in := range s.ledger.inbound {
+		if stored[in.text] != 1 {
+			s.t.Errorf("%s (%s) to %s is stored %d times", in.text, in.id, in.line.name, stored[in.text])
+		}
+	}
+	for _, t := range s.ledger.texts {
+		if t.status == http.StatusOK && stored[t.text] != 1 {
+			s.t.Errorf("%s was answered 200 and is stored %d times", t.text, stored[t.text])
+		}
+	}
+	for _, b := range batches {
+		if stored[b.Name] != b.Counts.Success {
+			s.t.Errorf("batch %s sent %d messages, %d are stored", b.Name, b.Counts.Success, stored[b.Name])
+		}
+	}
+	return nil
+}
