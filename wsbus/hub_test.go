@@ -1,7 +1,6 @@
 package wsbus
 
 import (
-	"fmt"
 	"testing"
 
 	"github.com/google/uuid"
@@ -13,22 +12,16 @@ func TestAClientGetsItsOwnEventsInOrderByteForByte(t *testing.T) {
 	w := newWorld(t, Config{})
 	w.kinds = []event.Kind{event.BatchCreated, event.BatchProgress}
 	conn := w.dial(t, "/global")
-	want := ""
-	for i := range 50 {
-		body := fmt.Sprintf(`{"n":%d,"s":"<é>"}`, i)
-		w.hub.PublishBatch(event.BatchProgress, user, uint64(i+1), []byte(body))
+	var want []Event
+	for range 20 {
+		events := w.log.emitText(t, event.BatchProgress, 2, `"<é>&`+"\u2028")
+		w.publish(events...)
+		want = append(want, events...)
 		w.hub.PublishBatch(event.BatchProgress, uuid.New(), 1, []byte("another user's"))
-		w.hub.PublishBatch(event.BatchPaused, user, 1, []byte("not subscribed"))
+		w.publish(w.log.emit(t, event.BatchPaused, 1)...) // not subscribed
 		w.hub.PublishInstance(event.Notice{Kind: event.MessagesUpsert, InstanceID: 7, Body: []byte("another family")})
-		want += body
 	}
-	got := ""
-	for range 50 {
-		got += read(t, conn)
-	}
-	if got != want {
-		t.Errorf("got %s", got)
-	}
+	wantEvents(t, conn, want)
 }
 
 func TestAnInstanceClientGetsThatInstancesEvents(t *testing.T) {
