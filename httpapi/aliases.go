@@ -50,6 +50,7 @@ func aliases() []alias {
 		{[]string{"POST"}, "/message/sendContact/{i}", "/instance/{i}/send/contact"},
 		{[]string{"POST"}, "/message/sendLocation/{i}", "/instance/{i}/send/location"},
 		{[]string{"POST"}, "/message/sendReaction/{i}", "/instance/{i}/send/reaction"},
+		{[]string{"POST"}, "/chat/findMessages/{i}", "/instance/{i}/db/messages/pages"},
 		{[]string{"GET", "DELETE"}, "/instance/{i}/media/{id}/uploads", "/instance/{i}/upload/{id}"},
 		{[]string{"POST"}, "/message/batches/{id}/resume", "/message/batches/{id}/start"},
 	}

@@ -7,7 +7,7 @@ import (
 )
 
 func sendDescriptions() map[string]description {
-	upload := []string{"limit", "nextCursor"}
+	pages := []string{"limit", "nextCursor"}
 	return map[string]description{
 		"POST /instance/{i}/send/text":     {summary: "Send a text.", once: true, in: body[sendTextRequest](), out: body[event.Message]()},
 		"POST /instance/{i}/send/link":     {summary: "Send a link with its preview.", once: true, in: body[sendLinkRequest](), out: body[event.Message]()},
@@ -23,8 +23,13 @@ func sendDescriptions() map[string]description {
 		"POST /instance/{i}/send/ptt-file":     {summary: "Send the file of the body as a voice note.", once: true, form: targetFields("viewOnce"), out: body[event.Message]()},
 		"POST /instance/{i}/send/sticker-file": {summary: "Send the file of the body as a sticker.", once: true, form: targetFields(), out: body[event.Message]()},
 
-		"POST /instance/{i}/media/uploads": {summary: "Bring a file to WhatsApp before it is needed: from a URL, or as a multipart body.", in: body[uploadRequest](), form: []string{"mediaType", "fileName", "mimetype"}, status: http.StatusCreated, out: body[uploadView]()},
-		"GET /instance/{i}/media/uploads":  {summary: "List the uploads, the newest first.", query: upload, out: body[uploadList]()},
+		"POST /instance/{i}/media/uploads":     {summary: "Bring a file to WhatsApp before it is needed: from a URL, or as a multipart body.", in: body[uploadRequest](), form: []string{"mediaType", "fileName", "mimetype"}, status: http.StatusCreated, out: body[uploadView]()},
+		"POST /instance/{i}/db/messages":       {summary: "List stored messages, the newest first, with what became of them.", in: body[listMessagesRequest](), out: body[messageList]()},
+		"POST /instance/{i}/db/messages/pages": {summary: "List stored messages by numbered pages.", in: body[findMessagesRequest](), out: body[messageList]()},
+		"GET /instance/{i}/contacts":           {summary: "List the contacts.", query: []string{"limit", "nextCursor", "jid", "name"}, out: body[contactList]()},
+		"GET /instance/{i}/chats":              {summary: "List the chats that have stored messages, the latest first.", query: pages, out: body[chatList]()},
+
+		"GET /instance/{i}/media/uploads":  {summary: "List the uploads, the newest first.", query: pages, out: body[uploadList]()},
 		"GET /instance/{i}/upload/{id}":    {summary: "Show an upload.", out: body[uploadView]()},
 		"DELETE /instance/{i}/upload/{id}": {summary: "Forget an upload.", out: body[uploadView]()},
 	}

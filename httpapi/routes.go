@@ -60,6 +60,11 @@ func routes() []route {
 		{"GET", "/instance/{i}/upload/{id}", instanceBearer, (*api).showUpload},
 		{"DELETE", "/instance/{i}/upload/{id}", instanceBearer, (*api).deleteUpload},
 
+		{"POST", "/instance/{i}/db/messages", instanceBearer, (*api).listMessages},
+		{"POST", "/instance/{i}/db/messages/pages", instanceBearer, (*api).findMessages},
+		{"GET", "/instance/{i}/contacts", instanceBearer, (*api).listContacts},
+		{"GET", "/instance/{i}/chats", instanceBearer, (*api).listChats},
+
 		{"POST", "/message/batches", userBearer, once((*api).createBatch)},
 		{"GET", "/message/batches", userBearer, (*api).listBatchesByQuery},
 		{"POST", "/message/batches/list", userBearer, (*api).listBatchesByBody},

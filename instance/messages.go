@@ -15,6 +15,7 @@ const (
 	messages       = "message"
 	messageKeys    = "message_key"
 	messageUpdates = "message_update"
+	messageChats   = "message_chat"
 )
 
 // storedMessage is the record in the message bucket.
@@ -54,6 +55,7 @@ func (r *Registry) StoreMessage(tx *store.Tx, instance int64, m *event.Message) 
 	stored.Message.ID = int64(n)
 	err = errors.Join(
 		store.PutJSON(tx, messages, store.Key(instance, n), stored),
+		tx.Put(messageChats, chatKey(instance, &stored.Message), nil),
 		tx.Put(messageKeys, key, store.Key(n)),
 	)
 	return int64(n), err
@@ -74,13 +76,18 @@ func message(tx *store.Tx, instance, id int64) (event.Message, error) {
 // messageKey is instance, key id and chat: a stranger cannot hide a message by
 // reusing the id of another chat's.
 func messageKey(instance int64, m *event.Message) []byte {
-	chat := ""
-	if m.KeyLID != nil {
-		chat = *m.KeyLID
-	} else if m.KeyRemoteJID != nil {
-		chat = *m.KeyRemoteJID
+	return store.Key(instance, m.KeyID, byte(0), chatOf(m))
+}
+
+// chatOf names the chat of a message, by its LID when that is known.
+func chatOf(m *event.Message) string {
+	switch {
+	case m.KeyLID != nil:
+		return *m.KeyLID
+	case m.KeyRemoteJID != nil:
+		return *m.KeyRemoteJID
 	}
-	return store.Key(instance, m.KeyID, byte(0), chat)
+	return ""
 }
 
 // addUpdate stores an update of the message with that key id and returns the
@@ -216,5 +223,9 @@ func deleteMessage(tx *store.Tx, instance int64, m *event.Message) error {
 		}
 	}
 	id := binary.BigEndian.AppendUint64(nil, uint64(m.ID))
-	return errors.Join(tx.Delete(messageKeys, messageKey(instance, m)), tx.Delete(messages, store.Key(instance, id)))
+	return errors.Join(
+		tx.Delete(messageKeys, messageKey(instance, m)),
+		tx.Delete(messageChats, chatKey(instance, m)),
+		tx.Delete(messages, store.Key(instance, id)),
+	)
 }

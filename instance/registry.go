@@ -29,6 +29,7 @@ func Buckets() []store.Bucket {
 		{Name: webhooks, Owner: "instance", Key: "instance id", Value: "JSON: url, enabled, events"},
 		{Name: messages, Owner: "instance", Key: "instance id + message id", Value: "JSON: the message and when it was stored"},
 		{Name: messageKeys, Owner: "instance", Key: "instance id + key id, 0, chat", Value: "message id"},
+		{Name: messageChats, Owner: "instance", Key: "instance id + chat, 0, message id", Value: "empty"},
 		{Name: messageUpdates, Owner: "instance", Key: "instance id + message id + n", Value: "JSON: status and time"},
 		{Name: processing, Owner: "instance", Key: "instance id + process id", Value: "JSON: a send that was accepted and has not ended"},
 		{Name: contacts, Owner: "instance", Key: "instance id + contact id", Value: "JSON: JIDs and names"},
@@ -104,6 +105,9 @@ func Open(ctx context.Context, cfg Config) (*Registry, error) {
 		return nil, fmt.Errorf("instance: load: %w", err)
 	}
 	if err := r.correct(ctx); err != nil {
+		return nil, err
+	}
+	if err := r.indexChats(ctx); err != nil {
 		return nil, err
 	}
 	r.open = true

@@ -1,0 +1,255 @@
+package instance
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"postern/event"
+	"postern/store"
+)
+
+// stores stores a message of a chat and returns its id.
+func (r *rig) stores(id int64, m *event.Message) int64 {
+	r.Helper()
+	var stored int64
+	err := r.s.Update(bg, func(tx *store.Tx) (err error) {
+		stored, err = r.reg.StoreMessage(tx, id, m)
+		return err
+	})
+	if err != nil {
+		r.Fatal(err)
+	}
+	return stored
+}
+
+func ids(p MessagePage) (all []int64) {
+	for _, m := range p.Messages {
+		all = append(all, m.ID)
+	}
+	return all
+}
+
+func (r *rig) messages(id int64, q MessageQuery) MessagePage {
+	r.Helper()
+	p, err := r.reg.Messages(bg, id, q)
+	if err != nil {
+		r.Fatal(err)
+	}
+	return p
+}
+
+func TestStoredMessagesAreListedNewestFirstInBothDirections(t *testing.T) {
+	r := newRig(t, nil, nil)
+	defer r.stop()
+	id, other := r.create("a").ID, r.create("b").ID
+	var want []int64
+	for i := range 7 {
+		want = append([]int64{r.stores(id, text(fmt.Sprint("K", i), "1@s.whatsapp.net", true))}, want...)
+		r.stores(other, text(fmt.Sprint("K", i), "1@s.whatsapp.net", true))
+	}
+	var got []int64
+	var pages []MessagePage
+	q := MessageQuery{Limit: 3}
+	for {
+		p := r.messages(id, q)
+		pages = append(pages, p)
+		got = append(got, ids(p)...)
+		if p.Older == 0 {
+			break
+		}
+		q.Before = p.Older
+		r.stores(id, text(fmt.Sprint("LATER", p.Older), "1@s.whatsapp.net", true)) // must not shift the pages
+	}
+	if !slices.Equal(got, want) || len(pages) != 3 || pages[0].Newer != 0 {
+		t.Errorf("got %v, want %v", got, want)
+	}
+	last := pages[2]
+	back := r.messages(id, MessageQuery{Limit: 3, After: last.Newer})
+	if !slices.Equal(ids(back), want[3:6]) || back.Newer == 0 || back.Older != back.Messages[2].ID {
+		t.Errorf("back %v (%+v), want %v", ids(back), back, want[3:6])
+	}
+	newest := r.messages(id, MessageQuery{Limit: 50, After: want[0]})
+	if len(newest.Messages) != 2 || newest.Newer != 0 {
+		t.Errorf("newest %v", ids(newest))
+	}
+	if _, err := r.reg.Messages(bg, 99, MessageQuery{}); !errors.Is(err, ErrNotFound) {
+		t.Error(err)
+	}
+	ctx, cancel := context.WithCancel(bg)
+	cancel()
+	if _, err := r.reg.Messages(ctx, id, MessageQuery{}); !errors.Is(err, context.Canceled) {
+		t.Error(err)
+	}
+}
+
+func TestStoredMessagesAreSelectedByEachFilter(t *testing.T) {
+	r := newRig(t, nil, nil)
+	defer r.stop()
+	id := r.create("a").ID
+	mine := r.stores(id, text("MINE", "1@s.whatsapp.net", true))
+	theirs := r.stores(id, text("THEIRS", "1@s.whatsapp.net", false))
+	group := r.stores(id, text("GROUP", "123@g.us", false))
+	picture := text("PICTURE", "2@s.whatsapp.net", true)
+	picture.MessageType = "imageMessage"
+	image := r.stores(id, picture)
+	for _, s := range []event.UpdateStatus{"sent", "delivered"} {
+		err := r.s.Update(bg, func(tx *store.Tx) error {
+			_, err := addUpdate(tx, id, "MINE", storedUpdate{s, event.At(time.Now())})
+			return err
+		})
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+	yes, no := true, false
+	for name, c := range map[string]struct {
+		q    MessageQuery
+		want []int64
+	}{
+		"all":            {MessageQuery{}, []int64{image, group, theirs, mine}},
+		"chat":           {MessageQuery{Chat: "1@s.whatsapp.net"}, []int64{theirs, mine}},
+		"group":          {MessageQuery{Chat: "123@g.us"}, []int64{group}},
+		"unknown chat":   {MessageQuery{Chat: "9@s.whatsapp.net"}, nil},
+		"chat's prefix":  {MessageQuery{Chat: "1@s.whatsapp"}, nil},
+		"own":            {MessageQuery{FromMe: &yes}, []int64{image, mine}},
+		"of others":      {MessageQuery{FromMe: &no}, []int64{group, theirs}},
+		"type":           {MessageQuery{Type: "imageMessage"}, []int64{image}},
+		"newest status":  {MessageQuery{Status: "delivered"}, []int64{mine}},
+		"earlier status": {MessageQuery{Status: "sent"}, nil},
+		"chat and own":   {MessageQuery{Chat: "1@s.whatsapp.net", FromMe: &yes}, []int64{mine}},
+		"skipped":        {MessageQuery{Skip: 1, Limit: 2}, []int64{group, theirs}},
+	} {
+		if p := r.messages(id, c.q); !slices.Equal(ids(p), c.want) {
+			t.Errorf("%s: %v, want %v", name, ids(p), c.want)
+		}
+	}
+	got := r.messages(id, MessageQuery{Chat: "1@s.whatsapp.net", FromMe: &yes}).Messages[0]
+	if len(got.Updates) != 2 || got.Updates[0].Status != "sent" || got.Updates[1].Status != "delivered" {
+		t.Errorf("updates %+v", got.Updates)
+	}
+}
+
+func TestAChatIsOneWhetherItsMessagesHaveTheLIDOrNot(t *testing.T) {
+	r := newRig(t, nil, nil)
+	defer r.stop()
+	id := r.create("a").ID
+	early := r.stores(id, text("EARLY", "4915155500003@s.whatsapp.net", true))
+	lid := "777@lid"
+	late := text("LATE", "4915155500003@s.whatsapp.net", true)
+	late.KeyLID = &lid
+	known := r.stores(id, late)
+	r.report(id, event.Fact{Kind: event.ContactsUpsert, Data: event.ContactChange{JID: "4915155500003@s.whatsapp.net", LID: lid, PushName: new("Anne")}})
+	for _, chat := range []string{"4915155500003@s.whatsapp.net", lid} {
+		if p := r.messages(id, MessageQuery{Chat: chat}); !slices.Equal(ids(p), []int64{known, early}) {
+			t.Errorf("%s: %v", chat, ids(p))
+		}
+	}
+	chats, next, err := r.reg.Chats(id, 0, 10)
+	if err != nil || next != 0 || len(chats) != 1 || chats[0].LID != lid || chats[0].JID != "4915155500003@s.whatsapp.net" || chats[0].Name != "Anne" || chats[0].Last.ID != known {
+		t.Errorf("%+v, %d, %v", chats, next, err)
+	}
+}
+
+func TestChatsAreListedByTheirNewestMessage(t *testing.T) {
+	r := newRig(t, nil, nil)
+	defer r.stop()
+	id := r.create("a").ID
+	for _, chat := range []string{"1@s.whatsapp.net", "12@s.whatsapp.net", "3@g.us", "1@s.whatsapp.net"} {
+		r.stores(id, text(fmt.Sprint(chat, time.Now().UnixNano()), chat, false))
+	}
+	var got []string
+	before := int64(0)
+	for {
+		page, next, err := r.reg.Chats(id, before, 1)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, c := range page {
+			got = append(got, c.JID)
+		}
+		if before = next; next == 0 {
+			break
+		}
+	}
+	if want := []string{"1@s.whatsapp.net", "3@g.us", "12@s.whatsapp.net"}; !slices.Equal(got, want) {
+		t.Errorf("got %v, want %v", got, want)
+	}
+}
+
+// TestAFilterThatNothingFitsEndsEarlyAndGoesOn: with more messages than one
+// call looks at, an empty page says where to go on.
+func TestAFilterThatNothingFitsEndsEarlyAndGoesOn(t *testing.T) {
+	r := newRig(t, nil, nil)
+	defer r.stop()
+	id := r.create("a").ID
+	oldest := text("OLDEST", "1@s.whatsapp.net", true)
+	oldest.MessageType = "imageMessage"
+	first := r.stores(id, oldest)
+	for n := 0; n < scanMax+scanStep; n += scanStep {
+		err := r.s.Update(bg, func(tx *store.Tx) error {
+			for i := range scanStep {
+				if _, err := r.reg.StoreMessage(tx, id, text(fmt.Sprint("K", n+i), "1@s.whatsapp.net", true)); err != nil {
+					return err
+				}
+			}
+			return nil
+		})
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+	p := r.messages(id, MessageQuery{Type: "imageMessage"})
+	if len(p.Messages) != 0 || p.Older == 0 {
+		t.Fatalf("%v, older %d", ids(p), p.Older)
+	}
+	p = r.messages(id, MessageQuery{Type: "imageMessage", Before: p.Older})
+	if !slices.Equal(ids(p), []int64{first}) || p.Older != 0 {
+		t.Errorf("%v, older %d", ids(p), p.Older)
+	}
+}
+
+func TestAFileFromBeforeTheIndexOfChatsGetsItAtStart(t *testing.T) {
+	r := newRig(t, nil, nil)
+	id := r.create("a").ID
+	for i := range indexStep + 5 {
+		r.stores(id, text(fmt.Sprint("K", i), "1@s.whatsapp.net", true))
+	}
+	err := r.s.Update(bg, func(tx *store.Tx) error {
+		_, err := tx.DeletePrefix(messageChats, nil)
+		return err
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	r.reboot()
+	defer r.stop()
+	q := MessageQuery{Chat: "1@s.whatsapp.net", Limit: 2000}
+	if p := r.messages(id, q); len(p.Messages) != indexStep+5 {
+		t.Errorf("%d messages", len(p.Messages))
+	}
+}
+
+func TestPrunedMessagesLeaveTheIndexOfChats(t *testing.T) {
+	r := newRig(t, nil, nil)
+	defer r.stop()
+	id := r.create("a").ID
+	r.stores(id, text("K", "1@s.whatsapp.net", true))
+	if n, err := r.reg.Prune(bg, time.Now().Add(time.Hour)); n != 1 || err != nil {
+		t.Fatal(n, err)
+	}
+	left := 0
+	err := r.s.View(func(tx *store.Tx) error {
+		return tx.Scan(messageChats, store.Range{}, func(k, _ []byte) (bool, error) {
+			left++
+			return true, nil
+		})
+	})
+	if err != nil || left != 0 || strings.Contains(fmt.Sprint(r.messages(id, MessageQuery{})), "K") {
+		t.Errorf("%d left, %v", left, err)
+	}
+}
