@@ -232,17 +232,23 @@ func (r *Relay) settle() {
 	}
 }
 
-// collect adds to first what else has come meanwhile.
+// gatherFor is how long an outcome waits for others to share its commit. It is
+// added to what a crash can repeat, and to nothing else.
+const gatherFor = 2 * time.Millisecond
+
+// collect adds to first what else comes within a moment.
 func (r *Relay) collect(first result) []result {
 	group := []result{first}
-	for range cap(r.results) {
+	enough := time.NewTimer(gatherFor)
+	defer enough.Stop()
+	for len(group) < cap(r.results) {
 		select {
 		case next, ok := <-r.results:
 			if !ok {
 				return group
 			}
 			group = append(group, next)
-		default:
+		case <-enough.C:
 			return group
 		}
 	}

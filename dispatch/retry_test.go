@@ -111,3 +111,23 @@ func TestRetryAllMovesEverythingInSmallCommitsAndTellsHowMany(t *testing.T) {
 		}
 	})
 }
+
+func TestRetryAllDoesNotWaitForTheBreaker(t *testing.T) {
+	inBubble(t, "h.db", func(t *testing.T, s *store.Store, hook *scripted) {
+		hook.status = always(503, "")
+		for n := range 20 {
+			emit(t, s, uuid.New(), n)
+		}
+		r := startRelay(t, RelayConfig{Store: s, URL: "http://hook/", Sender: hook.sender()})
+		defer stopRelay(t, r)
+		time.Sleep(24 * time.Hour) // the next probe is up to an hour away
+		hook.answer(always(200, ""))
+		if n, err := r.RetryAll(t.Context()); n != 20 || err != nil {
+			t.Errorf("%d, %v", n, err)
+		}
+		time.Sleep(time.Second)
+		if !delivered(t, s, 20) {
+			t.Errorf("left: %+v", s.OutboxCounts())
+		}
+	})
+}
