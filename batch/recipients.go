@@ -21,7 +21,7 @@ func (e *Engine) recipients(given []string) (all []recipient, duplicates int, er
 		return nil, 0, invalid(InvalidRecipient, "recipients must not be empty")
 	}
 	if most := e.cfg.MaxRecipients; len(given) > most {
-		return nil, 0, invalid(TooManyRecipients, fmt.Sprintf("recipients has %d entries, at most %d are allowed", len(given), most))
+		return nil, 0, invalid(TooManyRecipients, fmt.Sprintf("recipients has more than the %d entries that are allowed", most))
 	}
 	seen := make(map[string]struct{}, len(given))
 	all = make([]recipient, 0, len(given))

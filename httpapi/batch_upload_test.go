@@ -76,3 +76,23 @@ func TestABodyTooLargeForAnyBatchIs413AndOneTooManyRecipientsIs422(t *testing.T)
 	huge := `["` + strings.Repeat(" ", batchBodyBase+batchBodyRecipient*defaultMaxRecipients) + `"]`
 	wantError(t, r.do("POST", "/message/batches", batchBody("recipients", huge)), 413, "BODY_TOO_LARGE")
 }
+
+// TestEntriesThatAreNotKeptAreCheckedAllTheSame keeps two of four.
+func TestEntriesThatAreNotKeptAreCheckedAllTheSame(t *testing.T) {
+	var in batchRequest
+	body := batchBody("recipients", `["1","2","3","4"]`)
+	if err := decodeKeeping(strings.NewReader(body), &in, 2); err != nil || strings.Join(in.Recipients, "") != "12" {
+		t.Errorf("%q, %v", in.Recipients, err)
+	}
+	err := decodeKeeping(strings.NewReader(strings.Replace(body, `"4"`, "4", 1)), &in, 2)
+	if err == nil || !strings.Contains(err.Error(), "recipients[3]") {
+		t.Errorf("a number among those dropped: %v", err)
+	}
+}
+
+func TestMoreInstancesThanAnyBatchHasAre422(t *testing.T) {
+	r := newRig(t)
+	r.instance("a")
+	names := `["a"` + strings.Repeat(`,"a"`, maxInstances) + `]`
+	wantError(t, r.do("POST", "/message/batches", batchBody("instances", names)), 422, "INVALID_INSTANCES")
+}

@@ -22,6 +22,9 @@ const (
 	batchBodyRecipient = 128
 )
 
+// maxInstances bounds the names in a batch, repeated ones included.
+const maxInstances = 100_000
+
 // batchRequest is the body that creates a batch.
 type batchRequest struct {
 	Name               string           `json:"name" strict:"required"`
@@ -59,7 +62,7 @@ type batchSchedule struct {
 func (a *api) createBatch(c *call) error {
 	var in batchRequest
 	limit := int64(batchBodyBase + batchBodyRecipient*a.MaxRecipients)
-	if err := c.decode(&in, limit); err != nil {
+	if err := c.decodeKeeping(&in, limit, a.entriesKept()); err != nil {
 		return err
 	}
 	if err := in.checkShapes(); err != nil {
@@ -80,6 +83,10 @@ func (a *api) createBatch(c *call) error {
 	}
 	return c.w.json(http.StatusCreated, view)
 }
+
+// entriesKept is how many entries of a list in a creation are kept: enough to
+// see that they are too many.
+func (a *api) entriesKept() int { return max(a.MaxRecipients, maxInstances) + 1 }
 
 // checkShapes decodes the parts that are kept as they were given.
 func (in *batchRequest) checkShapes() error {
@@ -123,6 +130,9 @@ func (in *batchRequest) request(refs []batch.InstanceRef) batch.CreateRequest {
 
 // instanceRefs resolves the names; each unknown one is named in the refusal.
 func (a *api) instanceRefs(names []string) ([]batch.InstanceRef, error) {
+	if len(names) > maxInstances {
+		return nil, refuse(http.StatusUnprocessableEntity, batch.InvalidInstances, fmt.Sprintf("instances has more than the %d entries that are allowed", maxInstances))
+	}
 	var refs []batch.InstanceRef
 	var unknown []string
 	for i, name := range names {

@@ -17,11 +17,15 @@ const (
 // decode reads the body of c into v, a pointer to a struct, with the rules of
 // decodeStrict and at most limit bytes. With an Idempotency-Key it claims that
 // key for the bytes that it read.
-func (c *call) decode(v any, limit int64) error {
+func (c *call) decode(v any, limit int64) error { return c.decodeKeeping(v, limit, unbounded) }
+
+// decodeKeeping is decode, and keeps no more than the first most entries of any
+// slice.
+func (c *call) decodeKeeping(v any, limit int64, most int) error {
 	if err := checkContentType(c.r.Header); err != nil {
 		return err
 	}
-	if err := decodeStrict(c.digested(http.MaxBytesReader(c.w, c.r.Body, limit)), v); err != nil {
+	if err := decodeKeeping(c.digested(http.MaxBytesReader(c.w, c.r.Body, limit)), v, most); err != nil {
 		return err
 	}
 	// From here on the handler may take its time.

@@ -59,10 +59,17 @@ func (e *decodeError) in(name string) *decodeError {
 // Fields may be strings, booleans, numbers, structs, pointers, slices, maps
 // with string keys, and types that unmarshal themselves; of the last the bytes
 // are kept after a check for duplicate keys.
-func decodeStrict(r io.Reader, v any) error {
+func decodeStrict(r io.Reader, v any) error { return decodeKeeping(r, v, unbounded) }
+
+const unbounded = -1
+
+// decodeKeeping is decodeStrict, but keeps no more than the first most entries
+// of any slice. The others are checked and dropped: a body of millions of tiny
+// entries would take many times its size in memory.
+func decodeKeeping(r io.Reader, v any, most int) error {
 	dec := json.NewDecoder(&utf8Reader{r: r})
 	dec.UseNumber()
-	d := &strictDecoder{dec}
+	d := &strictDecoder{dec, most}
 	target := reflect.ValueOf(v).Elem()
 	tok, err := dec.Token()
 	if errors.Is(err, io.EOF) {
@@ -100,7 +107,10 @@ func wrongType(want string) *decodeError {
 	return &decodeError{code: codeInvalidType, text: "must be " + want}
 }
 
-type strictDecoder struct{ dec *json.Decoder }
+type strictDecoder struct {
+	dec  *json.Decoder
+	most int // entries of a slice that are kept, or unbounded
+}
 
 var unmarshaler = reflect.TypeFor[json.Unmarshaler]()
 
@@ -272,10 +282,15 @@ func (d *strictDecoder) list(tok json.Token, v reflect.Value) error {
 		return wrongType("an array")
 	}
 	v.Set(reflect.MakeSlice(v.Type(), 0, 0))
+	dropped := reflect.New(v.Type().Elem()).Elem()
 	for i := 0; d.dec.More(); i++ {
-		v.Grow(1)
-		v.SetLen(i + 1)
-		if err := d.value(v.Index(i), false); err != nil {
+		entry := dropped
+		if d.most == unbounded || i < d.most {
+			v.Grow(1)
+			v.SetLen(i + 1)
+			entry = v.Index(i)
+		}
+		if err := d.value(entry, false); err != nil {
 			return under(err, "["+strconv.Itoa(i)+"]")
 		}
 	}
