@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"math/rand/v2"
 	"slices"
 	"sync"
 	"time"
@@ -24,6 +25,9 @@ type Engine struct {
 	stop chan struct{} // closed when Stop begins
 	hard chan struct{} // closed when Stop waits for sends no longer
 
+	// random draws from 0 to n-1 for a batch. Tests make it repeatable.
+	random func(batch uuid.UUID, n int64) int64
+
 	work  sync.WaitGroup // workers and the sweep
 	sends sync.WaitGroup // calls of Fleet.Send
 
@@ -42,6 +46,7 @@ func New(cfg Config) (*Engine, error) {
 	return &Engine{
 		cfg: cfg, workers: map[uuid.UUID]*worker{}, changes: map[int64]uint64{},
 		stop: make(chan struct{}), hard: make(chan struct{}),
+		random: func(_ uuid.UUID, n int64) int64 { return rand.Int64N(n) },
 	}, nil
 }
 

@@ -1,7 +1,6 @@
 package batch
 
 import (
-	"math/rand/v2"
 	"time"
 
 	"postern/event"
@@ -45,7 +44,7 @@ func (w *worker) pick() choice {
 			c.again = earlier(c.again, until)
 			continue
 		}
-		if n++; rand.IntN(n) == 0 {
+		if n++; w.e.random(w.id, int64(n)) == 0 {
 			c.instance = ref.ID
 		}
 	}

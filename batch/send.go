@@ -3,7 +3,6 @@ package batch
 import (
 	"context"
 	"errors"
-	"math/rand/v2"
 	"time"
 
 	"postern/event"
@@ -232,7 +231,7 @@ func (f finishing) input(b *full, now time.Time) Input {
 // delay draws the pause that follows an item.
 func (w *worker) delay() time.Duration {
 	d := w.b.spec.Options.Delay
-	return time.Duration(d.MinMs+rand.Int64N(d.MaxMs-d.MinMs+1)) * time.Millisecond
+	return time.Duration(d.MinMs+w.e.random(w.id, d.MaxMs-d.MinMs+1)) * time.Millisecond
 }
 
 // wait waits for d, or until pause, stop, the window's end or Stop.

@@ -22,9 +22,25 @@ var ErrInvalid = errors.New("event body breaks its schema")
 // "data.counts.total". It is for tests and for those who receive events; the
 // program does not check its own types with it at run time.
 func Validate(kind Kind, body []byte) error {
-	rules, err := rulesOf(kind)
-	if err != nil {
-		return err
+	return new(Validator).Validate(kind, body)
+}
+
+// Validator is [Validate] for many events: it reads the schema of each kind
+// once. The zero value is ready; it is not safe for concurrent use.
+type Validator struct{ rules map[Kind]ruleset }
+
+// Validate is the function of that name.
+func (v *Validator) Validate(kind Kind, body []byte) error {
+	rules, ok := v.rules[kind]
+	if !ok {
+		var err error
+		if rules, err = rulesOf(kind); err != nil {
+			return err
+		}
+		if v.rules == nil {
+			v.rules = map[Kind]ruleset{}
+		}
+		v.rules[kind] = rules
 	}
 	if err := rules.fit(body); err != nil {
 		return fmt.Errorf("%w: %s: %w", ErrInvalid, kind, err)
