@@ -1,0 +1,189 @@
+package batch
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"strings"
+	"time"
+
+	"github.com/google/uuid"
+
+	"postern/event"
+)
+
+const (
+	simOpen = 6 // open batches at a time
+	simLong = 13
+)
+
+// draws are the digits of a number, used up one after the other.
+type draws struct{ left uint64 }
+
+func (d *draws) n(n uint64) uint64 {
+	v := d.left % n
+	d.left /= n
+	return v
+}
+
+// one is true once in n.
+func (d *draws) one(n uint64) bool { return d.n(n) == 0 }
+
+func (s *sim) stepCreate(step simStep) {
+	d := &draws{uint64(step.a)<<32 | uint64(step.b)}
+	if d.one(25) {
+		s.createBadly(d)
+		return
+	}
+	if m := s.oldestOpen(); m != nil {
+		s.restOf(m, s.calls(m, OnStop))
+		return
+	}
+	m := s.newModel(d, &draws{uint64(step.c)})
+	s.chance.expect(m.spec.number)
+	given := m.spec.request
+	given.Instances = append(given.Instances, given.Instances[0]) // named twice, it counts once
+	v, err := s.proc.engine.Create(context.Background(), m.spec.owner, given)
+	s.must(err, "create")
+	m.id = v.ID
+	s.chance.known(v.ID)
+	s.made++
+	s.batches, s.all[m.id] = append(s.batches, m), m
+	s.restOf(m, func(m *modelBatch) {
+		m.create(given.AutoStart != nil && !*given.AutoStart)
+		if v.Status != m.status {
+			m.refuse("the creation answered %s, want %s", v.Status, m.status)
+		}
+		s.settled(m)
+	})
+}
+
+// createBadly is refused and changes nothing.
+func (s *sim) createBadly(d *draws) {
+	r := request(1)
+	r.Recipients = append(r.Recipients, "12345@g.us")
+	if d.one(2) {
+		r.Schedule = window(-2*time.Hour, -time.Hour, "NONE")
+	}
+	_, err := s.proc.engine.Create(context.Background(), simOwners[0], r)
+	if _, ok := errors.AsType[*InvalidError](err); !ok {
+		s.fail("a bad creation answered %v", err)
+	}
+	s.rests(none)
+}
+
+// oldestOpen is the batch that makes room for another, nil when there is room.
+func (s *sim) oldestOpen() (oldest *modelBatch) {
+	n := 0
+	for _, m := range s.batches {
+		if Final(m.status) {
+			continue
+		}
+		if n++; oldest == nil && m.status != stopping {
+			oldest = m
+		}
+	}
+	if n < simOpen {
+		return nil
+	}
+	return oldest
+}
+
+var simOwners = []uuid.UUID{
+	uuid.MustParse("0190a1b2-0000-7000-8000-00000000000a"),
+	uuid.MustParse("0190a1b2-0000-7000-8000-00000000000b"),
+}
+
+// newModel draws what a batch is created with.
+func (s *sim) newModel(d, w *draws) *modelBatch {
+	spec := &modelSpec{number: s.made + 1, owner: simOwners[d.n(2)], auto: !d.one(4), text: "hello"}
+	r := &spec.request
+	r.Name, r.AutoResume = fmt.Sprint("batch ", spec.number), &spec.auto
+	if d.one(6) {
+		no := false
+		r.AutoStart = &no
+	}
+	r.Options.SkipUnregistered = d.one(3)
+	switch d.n(4) {
+	case 0:
+		r.Options.Delay.MaxMs = 20_000
+	case 1:
+		r.Options.Delay = event.BatchDelay{MinMs: 35_000, MaxMs: 35_000 + int64(d.n(2_000))}
+	default:
+	}
+	if d.one(5) {
+		r.Options.Presence = "composing"
+	}
+	if d.one(15) {
+		spec.text = strings.Repeat("long ", 1000)
+	}
+	r.Message = event.BatchMessage{Type: "text", Payload: fmt.Appendf(nil, `{"text":%q}`, spec.text)}
+	if d.one(4) {
+		r.ExternalAttributes = json.RawMessage(`{"campaign":"spring"}`)
+	}
+	s.recipients(spec, d)
+	first := s.instance(uint32(d.n(3)))
+	for n := range 1 + uint32(d.n(3)) {
+		id := s.instance(uint32(first) + n)
+		r.Instances = append(r.Instances, InstanceRef{id, instanceName(id)})
+	}
+	r.Instances = unique(r.Instances)
+	s.schedule(spec, w)
+	m := &modelBatch{env: s.env, spec: spec, items: make([]modelItem, len(spec.recipients)), shares: make([]share, len(r.Instances))}
+	for i := range m.items {
+		m.items[i].status = ItemPending
+	}
+	m.seen = func() *observed { return s.see(m) }
+	return m
+}
+
+// recipients are told in several ways, and some twice.
+func (s *sim) recipients(spec *modelSpec, d *draws) {
+	n := 1 + int(d.n(5))
+	if d.one(12) {
+		n = simLong
+	}
+	r := &spec.request
+	for i := range n {
+		to := simNumber(spec.number, i)
+		input := to
+		if d.one(3) {
+			input = "+" + to[:2] + " " + to[2:]
+		}
+		spec.inputs, spec.recipients = append(spec.inputs, input), append(spec.recipients, to)
+		if r.Recipients = append(r.Recipients, input); d.one(7) {
+			r.Recipients = append(r.Recipients, to)
+		}
+	}
+}
+
+// schedule gives some batches a window: past, present or to come.
+func (s *sim) schedule(spec *modelSpec, w *draws) {
+	if !w.one(2) {
+		return
+	}
+	win := &modelWindow{daily: w.one(2)}
+	length := time.Duration(1+w.n(90_000)) * time.Millisecond
+	if w.one(2) {
+		length *= 900 // up to 22 hours
+	}
+	if win.daily && w.one(9) {
+		length = modelDay
+	}
+	win.start = s.env.now.Add(length * time.Duration(w.n(4)) / 4).Add(-length * 3 / 4).Truncate(time.Millisecond)
+	if w.one(3) {
+		win.start = s.env.now.Add(time.Duration(w.n(100)) * time.Second)
+	}
+	win.end = win.start.Add(length)
+	if !win.end.After(s.env.now) {
+		return
+	}
+	recurrence := "NONE"
+	if win.daily {
+		recurrence = "DAILY"
+	}
+	spec.window = win
+	spec.request.Schedule = fmt.Appendf(nil, `{"windowStartAt":%q,"windowEndAt":%q,"recurrence":%q}`,
+		win.start.Format(time.RFC3339Nano), win.end.Format(time.RFC3339Nano), recurrence)
+}

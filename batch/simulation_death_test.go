@@ -1,0 +1,82 @@
+package batch
+
+import "testing/synctest"
+
+// reboot starts the next process and compares what it made of the batches.
+func (s *sim) reboot(path string, after func(*modelBatch)) {
+	s.boots++
+	s.boot(path, s.boots%4 != 3)
+	s.rests(after)
+}
+
+// settledAfterBoot is what a new process does with a batch that it finds.
+func (s *sim) settledAfterBoot(m *modelBatch) {
+	m.forget()
+	m.found()
+	m.settle()
+}
+
+// stepKill ends the process without a goodbye, in the middle of whatever waits.
+func (s *sim) stepKill(simStep) { s.kill(0, nil) }
+
+// kill ends the process right after the next so many commits, or now, and
+// starts the next one. until is what went on then.
+func (s *sim) kill(commits int, until func() (*modelBatch, effect)) {
+	s.tally.Kills++
+	before, enabled := s.proc.total(), s.env.enabled
+	var of *modelBatch
+	var during effect
+	if until != nil {
+		s.proc.arm(commits)
+		of, during = until()
+		synctest.Wait()
+	}
+	s.must(s.proc.bury(), "kill")
+	at := s.proc.total() - before
+	s.boots++
+	s.boot(s.proc.path, s.boots%4 != 3)
+	s.rest(func(m *modelBatch) effect {
+		if m != of {
+			return s.settledAfterBoot
+		}
+		return func(m *modelBatch) { s.dieAt(m, at, enabled, during) }
+	})
+}
+
+// dieAt has the batch stay as it was after that many commits of what went on in
+// the process before, whose worker was enabled or not.
+func (s *sim) dieAt(m *modelBatch, commits int, was bool, during effect) {
+	c, trail := m.clone(), []*modelBatch{m.clone()}
+	c.trail = &trail
+	enabled := s.env.enabled
+	s.env.enabled = was
+	during(c)
+	s.env.enabled = enabled
+	if commits >= len(trail) {
+		m.refuse("%d commits were made, the model has %d: %s", commits, len(trail)-1, c.wrong)
+		return
+	}
+	*m = *trail[commits].clone()
+	s.settledAfterBoot(m)
+}
+
+// stepKillDuring ends the process between the commits of an answer or a call.
+func (s *sim) stepKillDuring(step simStep) {
+	commits := 1 + int(step.c%3)
+	if s.proc.stopped != nil {
+		s.kill(0, nil)
+		return
+	}
+	if step.a%2 == 0 {
+		if c := nth(s.net.live(s.proc), step.b); c != nil {
+			r := simReplies[step.b%uint32(len(simReplies))]
+			s.kill(commits, func() (*modelBatch, effect) {
+				return s.batchOf(c), s.ends(c, r)
+			})
+			return
+		}
+	}
+	if m := s.batch(step.a); m != nil {
+		s.kill(commits, func() (*modelBatch, effect) { return m, s.calls(m, simCalls[step.b%uint32(len(simCalls))]) })
+	}
+}

@@ -1,0 +1,197 @@
+package batch
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"sync"
+	"time"
+
+	"postern/event"
+	"postern/store"
+)
+
+// simNet is the network as batches see it. It outlives every process, keeps
+// what was sent, and answers nothing by itself: a send waits for the
+// simulation, or for the end of its context.
+type simNet struct {
+	mu     sync.Mutex
+	env    *modelEnv // its instances change only under mu
+	calls  []*simCall
+	byID   map[string]*simCall
+	lastTo map[string]*simCall
+	ids    int
+	sent   map[string]int // sends by the part of the recipient that is its batch's
+	broken error          // the first rule that a send broke
+}
+
+// simCall is one send.
+type simCall struct {
+	number    int
+	by        *simProcess
+	instance  int64
+	out       event.Outgoing
+	began     time.Time
+	changes   int
+	previous  *simCall // to the same recipient
+	reply     chan simReply
+	deaf      bool  // it ignores its context
+	late      error // what it ends in when its context does
+	over      bool
+	err       error
+	lapsed    bool // its lease is over
+	committed int
+}
+
+type simReply struct {
+	err        error
+	unstorable bool // the record of the message cannot be stored
+}
+
+func newNet(env *modelEnv) *simNet {
+	return &simNet{env: env, sent: map[string]int{}, byID: map[string]*simCall{}, lastTo: map[string]*simCall{}}
+}
+
+func (n *simNet) messageID() string {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	n.ids++
+	return fmt.Sprint("MSG", n.ids)
+}
+
+// simPrefix is how many digits of a recipient tell its batch.
+const simPrefix = 8
+
+func simNumber(batch, recipient int) string { return fmt.Sprintf("49%06d%03d", batch, recipient) }
+
+// sentBy is how many sends a batch has made.
+func (n *simNet) sentBy(batch uint64) int {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	return n.sent[simNumber(int(batch), 0)[:simPrefix]]
+}
+
+// change does something to the instances.
+func (n *simNet) change(fn func()) {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	fn()
+}
+
+// live are the sends of a process that nobody answered and that it waits for.
+func (n *simNet) live(by *simProcess) (all []*simCall) {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	for _, c := range n.calls {
+		if c.by == by && !c.over && !c.lapsed {
+			all = append(all, c)
+		}
+	}
+	sortCalls(all)
+	return all
+}
+
+// sortCalls brings sends that began in the same moment into an order that does
+// not depend on which came first.
+func sortCalls(all []*simCall) {
+	slices.SortFunc(all, func(a, b *simCall) int {
+		return cmp.Or(cmp.Compare(a.out.To, b.out.To), cmp.Compare(a.number, b.number))
+	})
+}
+
+// stuck are the sends that are still out there although nobody waits for them.
+func (n *simNet) stuck(by func(*simProcess) bool) (all []*simCall) {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	for _, c := range n.calls {
+		if !c.over && by(c.by) && (c.lapsed || c.by.dead) {
+			all = append(all, c)
+		}
+	}
+	sortCalls(all)
+	return all
+}
+
+// begin takes a send. A recipient may be sent to again only when the send
+// before certainly did not leave.
+func (n *simNet) begin(by *simProcess, instance int64, out event.Outgoing) *simCall {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	c := &simCall{
+		number: len(n.calls) + 1, by: by, instance: instance, out: out, began: time.Now(), previous: n.lastTo[out.To],
+		reply: make(chan simReply, 1), late: event.ErrOutcomeUnknown, changes: n.env.instances[instance].changes,
+	}
+	p := c.previous
+	switch {
+	case n.broken != nil:
+	case by.dead:
+		n.broken = fmt.Errorf("%s was sent to by a process that had ended", out.To)
+	case n.byID[out.ID] != nil:
+		n.broken = fmt.Errorf("message id %s was used again", out.ID)
+	case p != nil && (!p.over || !errors.Is(p.err, event.ErrNotConnected)):
+		n.broken = fmt.Errorf("%s was sent to again, after %v (answered: %t)", out.To, p.err, p.over)
+	}
+	n.calls = append(n.calls, c)
+	n.sent[out.To[:simPrefix]]++
+	n.byID[out.ID], n.lastTo[out.To] = c, c
+	return c
+}
+
+func (n *simNet) end(c *simCall, err error) {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	c.over, c.err = true, err
+}
+
+func (n *simNet) isDeaf(c *simCall) (bool, error) {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	return c.deaf, c.late
+}
+
+// Instance is of Fleet.
+func (p *simProcess) Instance(id int64) (string, event.State, bool) {
+	p.net.mu.Lock()
+	defer p.net.mu.Unlock()
+	i, ok := p.net.env.instances[id]
+	if !ok || i.deleted {
+		return "", "", false
+	}
+	return instanceName(id), i.state, true
+}
+
+// Benched is of Fleet.
+func (p *simProcess) Benched(id int64) time.Time {
+	p.net.mu.Lock()
+	defer p.net.mu.Unlock()
+	if i := p.net.env.instances[id]; i != nil {
+		return i.bench
+	}
+	return time.Time{}
+}
+
+// Send is of Fleet.
+func (p *simProcess) Send(ctx context.Context, instance int64, out event.Outgoing) (Receipt, error) {
+	c := p.net.begin(p, instance, out)
+	var r simReply
+	select {
+	case r = <-c.reply:
+	case <-ctx.Done():
+		deaf, late := p.net.isDeaf(c)
+		if r.err = late; deaf {
+			r = <-c.reply
+		}
+	}
+	p.net.end(c, r.err)
+	return Receipt{
+		WhatsAppID: out.ID, RecipientJID: out.To, Committed: func() { c.committed++ },
+		Record: func(*store.Tx) (int64, error) {
+			if r.unstorable {
+				return 0, errors.New("no room")
+			}
+			return int64(c.number), nil
+		},
+	}, r.err
+}

@@ -1,0 +1,215 @@
+package batch
+
+import (
+	"errors"
+	"fmt"
+	"math/rand/v2"
+	"slices"
+	"time"
+
+	"postern/event"
+)
+
+// simStep is one thing that happens. What it means is settled when it does, by
+// its numbers and what there is then; so a step means something whichever
+// steps before it are cut out.
+type simStep struct {
+	do      string
+	a, b, c uint32
+}
+
+func (s simStep) String() string { return fmt.Sprintf("%s(%d,%d,%d)", s.do, s.a, s.b, s.c) }
+
+// simDeeds are the steps, each as often as its weight says.
+var simDeeds = []struct {
+	name   string
+	weight int
+	do     func(*sim, simStep)
+}{
+	{"create", 12, (*sim).stepCreate},
+	{"call", 18, (*sim).stepCall},
+	{"answer", 40, (*sim).stepAnswer},
+	{"connection", 8, (*sim).stepConnection},
+	{"restrict", 3, (*sim).stepRestrict},
+	{"delete instance", 1, (*sim).stepDelete},
+	{"pass", 10, (*sim).stepPass},
+	{"pass to next", 12, (*sim).stepPassToNext},
+	{"busy day", 2, (*sim).stepBusyDay},
+	{"deafen", 3, (*sim).stepDeafen},
+	{"late answer", 3, (*sim).stepLate},
+	{"release", 2, (*sim).stepRelease},
+	{"race", 5, (*sim).stepRace},
+	{"race the clock", 4, (*sim).stepRaceClock},
+	{"stop", 1, (*sim).stepStop},
+	{"kill", 1, (*sim).stepKill},
+	{"kill during", 3, (*sim).stepKillDuring},
+	{"read", 3, (*sim).stepRead},
+}
+
+// simSteps draws the steps of a life.
+func simSteps(seed uint64, n int) []simStep {
+	rng := rand.New(rand.NewPCG(seed, 7))
+	var names []string
+	for _, d := range simDeeds {
+		for range d.weight {
+			names = append(names, d.name)
+		}
+	}
+	steps := make([]simStep, n)
+	for i := range steps {
+		steps[i] = simStep{names[rng.IntN(len(names))], rng.Uint32(), rng.Uint32(), rng.Uint32()}
+	}
+	return steps
+}
+
+func (s *sim) take(step simStep) {
+	for _, d := range simDeeds {
+		if d.name == step.do {
+			d.do(s, step)
+		}
+	}
+	s.afterStop()
+}
+
+// nth returns one of them by a number, or the zero value when there is none.
+func nth[T any](of []T, n uint32) (picked T) {
+	if len(of) > 0 {
+		picked = of[int(n)%len(of)]
+	}
+	return picked
+}
+
+// stepCall is a call of the API, on a batch in any status.
+func (s *sim) stepCall(step simStep) {
+	if m := s.batch(step.a); m != nil {
+		s.restOf(m, s.calls(m, simCalls[step.b%uint32(len(simCalls))]))
+	}
+}
+
+// batch picks one, and seldom one that is final.
+func (s *sim) batch(n uint32) *modelBatch {
+	open := slices.DeleteFunc(slices.Clone(s.batches), func(m *modelBatch) bool { return Final(m.status) })
+	if n%8 == 0 {
+		open = s.batches
+	}
+	return nth(open, n/8)
+}
+
+// simCalls has start more often than stop, or nothing would ever happen.
+var simCalls = []Trigger{OnStart, OnPause, OnStart, OnPause, OnStart, OnPause, OnStart, OnStart, OnStart, OnPause, OnStart, OnStop}
+
+// calls makes a call and returns what it must have done.
+func (s *sim) calls(m *modelBatch, on Trigger) effect {
+	said := s.callOf(m, on)
+	return func(m *modelBatch) {
+		said(m)
+		s.settled(m)
+	}
+}
+
+// stepAnswer ends a send in any way.
+func (s *sim) stepAnswer(step simStep) {
+	c := nth(s.net.live(s.proc), step.a)
+	if c == nil {
+		s.stepPassToNext(step)
+		return
+	}
+	m, r := s.batchOf(c), simReplies[step.b%uint32(len(simReplies))]
+	if step.c%4 == 0 {
+		r.err = nil
+	}
+	if step.c%3 == 0 && errors.Is(r.err, event.ErrNotConnected) {
+		s.turn(c.instance, event.Reconnecting)
+		s.rests(s.settled)
+	}
+	s.restOf(m, s.ends(c, r))
+	if success := r.err == nil && !r.unstorable; c.committed > 1 || success != (c.committed == 1) {
+		s.fail("the commit of send %d was told %d times, a success: %t", c.number, c.committed, success)
+	}
+}
+
+var simReplies = []simReply{
+	{}, {}, {}, {}, {}, {}, {}, {},
+	{err: event.ErrSendRefused},
+	{err: event.ErrNotOnWhatsApp},
+	{err: event.ErrOutcomeUnknown},
+	{err: errors.New("odd")},
+	{err: event.ErrNotConnected}, {err: event.ErrNotConnected}, {err: event.ErrNotConnected},
+	{unstorable: true},
+}
+
+// ends is the end of a send, and what follows.
+func (s *sim) ends(c *simCall, r simReply) effect {
+	replied := s.replied(c, r)
+	return func(m *modelBatch) {
+		replied(m)
+		s.settled(m)
+	}
+}
+
+func endingOf(c *simCall, r simReply, skip bool) ending {
+	e := ending{changes: c.changes, code: event.SendMessageFailed, status: ItemFailed, try: AttemptFailed}
+	switch {
+	case r.err == nil && r.unstorable:
+		return doubtful("")
+	case r.err == nil:
+		e.status, e.try, e.code, e.message = ItemSuccess, AttemptSuccess, "", int64(c.number)
+	case errors.Is(r.err, event.ErrNotConnected):
+		e.status, e.try, e.code = ItemPending, AttemptUnavailable, ""
+	case errors.Is(r.err, event.ErrNotOnWhatsApp) && skip:
+		e.status, e.code = ItemSkipped, "RECIPIENT_NOT_ON_WHATSAPP"
+	case errors.Is(r.err, event.ErrNotOnWhatsApp), errors.Is(r.err, event.ErrSendRefused):
+	default:
+		return doubtful("")
+	}
+	return e
+}
+
+// turn gives an instance another state.
+func (s *sim) turn(id int64, to event.State) {
+	s.net.change(func() {
+		i := s.env.instances[id]
+		i.state, i.changes = to, i.changes+1
+	})
+	s.proc.engine.InstanceChanged(id, to)
+}
+
+// instance picks one that was not deleted.
+func (s *sim) instance(n uint32) int64 {
+	var ids []int64
+	for id := int64(1); s.env.instances[id] != nil; id++ {
+		if !s.env.instances[id].deleted {
+			ids = append(ids, id)
+		}
+	}
+	return nth(ids, n)
+}
+
+func (s *sim) stepConnection(step simStep) {
+	states := []event.State{event.Online, event.Online, event.Online, event.Reconnecting, event.LoggedOut}
+	s.turn(s.instance(step.a), states[step.b%5])
+	s.rests(s.settled)
+}
+
+// stepRestrict benches an instance for a while, or lifts that.
+func (s *sim) stepRestrict(step simStep) {
+	id := s.instance(step.a)
+	var until time.Time
+	if step.b%3 > 0 {
+		until = s.env.now.Add(time.Duration(step.c%200_000) * time.Millisecond)
+	}
+	s.net.change(func() { s.env.instances[id].bench = until })
+	s.turn(id, s.env.instances[id].state)
+	s.rests(s.settled)
+}
+
+// stepDelete deletes an instance for good; a new one takes over.
+func (s *sim) stepDelete(step simStep) {
+	id := s.instance(step.a)
+	s.net.change(func() {
+		s.env.instances[id].deleted = true
+		s.env.instances[int64(len(s.env.instances)+1)] = &modelInstance{state: event.Online}
+	})
+	s.turn(id, event.Offline)
+	s.rests(s.settled)
+}

@@ -1,0 +1,230 @@
+package batch
+
+import (
+	"fmt"
+	"path/filepath"
+	"slices"
+	"testing/synctest"
+	"time"
+
+	"github.com/google/uuid"
+
+	"postern/event"
+	"postern/store"
+)
+
+// sim lives one life: it does to a real engine on a real file what the steps
+// say, lets it come to rest, and compares all that can be seen of it with the
+// models of its batches.
+type sim struct {
+	dir     string
+	env     *modelEnv
+	net     *simNet
+	chance  *simChance
+	proc    *simProcess
+	boots   int
+	batches []*modelBatch // those that can be called, oldest first
+	made    int
+	all     map[uuid.UUID]*modelBatch
+
+	seen     map[uuid.UUID]*observed
+	newest   uint64 // of the outbox
+	ownerSeq map[uuid.UUID]uint64
+	entries  map[uuid.UUID][]store.OutboxEntry // not compared yet
+	told     int                               // commits that were compared
+	schemas  event.Validator
+	tally    simTally
+}
+
+// simTally is how much a life held.
+type simTally struct {
+	Batches, Sends, Commits, Events, Kills, Stops, Races, Comparisons int
+}
+
+// observed is a batch as its readers see it.
+type observed struct {
+	view  View
+	items []ItemWithAttempts
+}
+
+// simFailure ends a life: the engine did what no model allows.
+type simFailure struct{ error }
+
+func (s *sim) must(err error, doing string) {
+	if err != nil {
+		panic(simFailure{fmt.Errorf("%s: %w", doing, err)})
+	}
+}
+
+func (s *sim) fail(format string, args ...any) {
+	panic(simFailure{fmt.Errorf(format, args...)})
+}
+
+// live runs a life in a bubble and returns what broke a rule.
+func live(dir string, seed uint64, steps []simStep) (tally simTally, at int, err error) {
+	env := &modelEnv{now: time.Now().UTC(), instances: map[int64]*modelInstance{}}
+	for id := range int64(3) {
+		env.instances[id+1] = &modelInstance{state: event.Online}
+	}
+	net := newNet(env)
+	s := &sim{
+		dir: dir, env: env, net: net, chance: &simChance{seed: seed, net: net, numbers: map[uuid.UUID]uint64{}},
+		all: map[uuid.UUID]*modelBatch{}, ownerSeq: map[uuid.UUID]uint64{},
+	}
+	defer func() {
+		switch r := recover().(type) {
+		case nil:
+		case simFailure:
+			err = r.error
+			s.abandon()
+		default:
+			panic(r)
+		}
+	}()
+	s.boot(filepath.Join(dir, "b.db"), true)
+	for at = range steps {
+		s.take(steps[at])
+	}
+	s.compareAll()
+	s.tally.Batches, s.tally.Sends = s.made, len(s.net.calls)
+	s.abandon()
+	return s.tally, len(steps), nil
+}
+
+func (s *sim) boot(path string, enabled bool) {
+	var err error
+	s.env.enabled, s.env.hard, s.told = enabled, time.Time{}, 0
+	s.proc, err = boot(s.net, path, enabled, s.chance.draw)
+	s.must(err, "boot")
+}
+
+// abandon lets all goroutines of the bubble end.
+func (s *sim) abandon() {
+	if s.proc != nil && !s.proc.dead {
+		_ = s.proc.bury()
+	}
+	for _, c := range s.net.stuck(func(*simProcess) bool { return true }) {
+		select {
+		case c.reply <- simReply{}:
+		default:
+		}
+	}
+	synctest.Wait()
+}
+
+// effect is what a step does to a batch.
+type effect func(*modelBatch)
+
+// none is a batch to which nothing happens.
+func none(*modelBatch) {}
+
+// settled is what any batch does by itself, now that something may have
+// changed.
+func (s *sim) settled(m *modelBatch) {
+	if s.env.hard.IsZero() {
+		m.settle()
+	}
+}
+
+// rest lets the engine come to rest and compares: to each batch its effect must
+// have happened, and nothing else.
+func (s *sim) rest(effects func(*modelBatch) effect) {
+	s.observe()
+	commits := s.told
+	for _, m := range s.batches {
+		effects(m)(m)
+		if m.wrong != "" || m.commits > 0 || len(m.events) > 0 || len(s.entries[m.id]) > 0 {
+			s.must(s.compare(m), fmt.Sprintf("batch %d", m.spec.number))
+			s.compared(m)
+		}
+		commits += m.commits
+		m.commits = 0
+	}
+	if total := s.proc.total(); total != commits {
+		s.fail("the engine made %d changes, the models %d", total-s.told, commits-s.told)
+	}
+	s.tally.Commits += commits - s.told
+	s.told = commits
+	s.compareSends()
+	s.forgetFinal()
+}
+
+// rests is rest where every batch has the same effect.
+func (s *sim) rests(e effect) { s.rest(func(*modelBatch) effect { return e }) }
+
+// restOf is rest where one batch has an effect and the others settle.
+func (s *sim) restOf(of *modelBatch, e effect) {
+	s.rest(func(m *modelBatch) effect {
+		if m == of {
+			return e
+		}
+		return s.settled
+	})
+}
+
+func (s *sim) compared(m *modelBatch) {
+	s.tally.Comparisons++
+	s.tally.Events += len(m.events)
+	m.events = nil
+	delete(s.entries, m.id)
+}
+
+// observe waits until the engine rests and reads what it told meanwhile.
+func (s *sim) observe() {
+	synctest.Wait()
+	s.seen, s.entries = map[uuid.UUID]*observed{}, map[uuid.UUID][]store.OutboxEntry{}
+	var all []store.OutboxEntry
+	err := s.proc.store.View(func(tx *store.Tx) (err error) {
+		all, err = tx.OutboxAfter(s.newest, 1<<20)
+		return err
+	})
+	s.must(err, "read the outbox")
+	for _, e := range all {
+		if e.Seq != s.newest+1 {
+			s.fail("outbox entry %d follows %d", e.Seq, s.newest)
+		}
+		if e.OwnerSeq != s.ownerSeq[e.Owner]+1 {
+			s.fail("event %d of its user follows %d", e.OwnerSeq, s.ownerSeq[e.Owner])
+		}
+		if s.all[e.Batch] == nil {
+			s.fail("%s of a batch that nobody created", e.Kind)
+		}
+		s.newest, s.ownerSeq[e.Owner] = e.Seq, e.OwnerSeq
+		s.entries[e.Batch] = append(s.entries[e.Batch], e)
+	}
+}
+
+// see reads a batch as its owner sees it, once per rest.
+func (s *sim) see(m *modelBatch) *observed {
+	if o := s.seen[m.id]; o != nil {
+		return o
+	}
+	o := &observed{}
+	view, parts, err := s.proc.engine.Processing(m.spec.owner, m.id)
+	s.must(err, "read a batch")
+	for part, err := range parts {
+		s.must(err, "read items")
+		o.items = append(o.items, part...)
+	}
+	o.view, s.seen[m.id] = view, o
+	return o
+}
+
+// forgetFinal keeps the number of batches that are called small. What is
+// final is compared once more at the end.
+func (s *sim) forgetFinal() {
+	const keep = 3
+	final := 0
+	s.batches = slices.DeleteFunc(s.batches, func(m *modelBatch) bool {
+		if Final(m.status) {
+			final++
+		}
+		return Final(m.status) && len(s.batches) > 8 && final == 1
+	})
+}
+
+// sleepTo lets the time pass without looking at what happens meanwhile.
+func (s *sim) sleepTo(at time.Time) {
+	time.Sleep(at.Sub(s.env.now))
+	s.env.now = at
+}
