@@ -10,6 +10,7 @@ import (
 	"maps"
 	"net/http"
 	"path/filepath"
+	"slices"
 	"strings"
 	"sync"
 	"testing"
@@ -335,5 +336,30 @@ func TestReplaysOfLargeEventsArePagedByBytes(t *testing.T) {
 	}
 	if page, err := log.EventsAfter(s.owner, 0, 1); err != nil || len(page) != 1 {
 		t.Errorf("limit 1: %s", fmt.Sprint(len(page), err))
+	}
+}
+
+func TestAReplayReadsOnBehindDamagedEntries(t *testing.T) {
+	s := newSockets(t)
+	for range 20 {
+		s.emit(event.BatchProgress)
+	}
+	err := s.store.Update(t.Context(), func(tx *store.Tx) error {
+		var err error
+		for seq := uint64(5); seq <= 14; seq++ {
+			err = errors.Join(err, tx.Put("outbox", store.Key(seq), []byte("?")))
+		}
+		return err
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	page, err := eventLog{s.store}.EventsAfter(s.owner, 0, 64)
+	var got []uint64
+	for _, e := range page {
+		got = append(got, e.Seq)
+	}
+	if want := []uint64{1, 2, 3, 4, 15, 16, 17, 18, 19, 20}; err != nil || !slices.Equal(got, want) {
+		t.Errorf("got %d, %v; want %d", got, err, want)
 	}
 }

@@ -18,7 +18,8 @@ import (
 )
 
 // runSwarm is the process of a benchmark's clients. It says "ready" when all are
-// connected, and a report when its input ends. The plan is the server's address,
+// connected, "plugged" when those that read have the first event, and a report
+// when its input ends. The plan is the server's address,
 // the number of clients, and how many of them read nothing.
 func runSwarm(plan string) error {
 	var addr string
@@ -34,11 +35,16 @@ func runSwarm(plan string) error {
 		}
 		conns[i] = c
 	}
-	var work sync.WaitGroup
+	var work, plugs sync.WaitGroup
 	for _, c := range conns[silent:] {
-		work.Go(c.listen)
+		plugs.Add(1)
+		work.Go(func() { c.listen(sync.OnceFunc(plugs.Done)) })
 	}
 	fmt.Println("ready")
+	work.Go(func() {
+		plugs.Wait()
+		fmt.Println("plugged")
+	})
 	_, _ = io.Copy(io.Discard, os.Stdin)
 	var all []time.Duration
 	for _, c := range conns {
@@ -90,7 +96,8 @@ func joinSwarm(addr string, topic int, silent bool) (*swarmClient, error) {
 }
 
 // listen notes how long each event took, until the connection ends.
-func (c *swarmClient) listen() {
+func (c *swarmClient) listen(plugged func()) {
+	defer plugged()
 	stamp := make([]byte, 19) // nanoseconds since 1970
 	for {
 		size, err := c.header()
@@ -101,6 +108,7 @@ func (c *swarmClient) listen() {
 			if _, err := c.in.Discard(size); err != nil {
 				return
 			}
+			plugged()
 			continue
 		}
 		if _, err := io.ReadFull(c.in, stamp); err != nil {
