@@ -141,7 +141,7 @@ func freeAddress(t *testing.T) string {
 	return strings.TrimPrefix(s.URL, "http://")
 }
 
-// kill ends the program as a power cut would.
+// kill ends the program between any two instructions.
 func (w *world) kill() {
 	_ = w.cmd.Process.Signal(syscall.SIGKILL)
 	_ = w.wait()
