@@ -302,4 +302,6 @@ type ItemFilter struct {
 	Status       []string // ItemStatus or AttemptStatus
 	Recipient    string   // part of the recipient, as given or normalised
 	InstanceName string
+
+	digits string // Recipient normalised
 }

@@ -43,11 +43,14 @@ func (f ItemFilter) holds(status, instance string, r itemRecord) bool {
 // names reports whether the recipient of r is, or holds, the one asked for,
 // however either is written.
 func (f ItemFilter) names(r itemRecord) bool {
-	if strings.Contains(r.Input, f.Recipient) || strings.Contains(r.To, f.Recipient) {
-		return true
-	}
-	digits, err := phone(f.Recipient)
-	return err == nil && strings.Contains(r.recipient(), digits)
+	return strings.Contains(r.Input, f.Recipient) || strings.Contains(r.To, f.Recipient) ||
+		f.digits != "" && strings.Contains(r.recipient(), f.digits)
+}
+
+// normalised returns f for the many calls of holds of one list.
+func (f ItemFilter) normalised() ItemFilter {
+	f.digits, _ = phone(f.Recipient) // empty unless it is a whole number
+	return f
 }
 
 func (f Filter) empty() bool {

@@ -62,6 +62,7 @@ func (e *Engine) Batches(owner uuid.UUID, f Filter, p Page) (List[View], error) 
 // ErrInvalidCursor, or one of the store.
 func (e *Engine) Items(owner, id uuid.UUID, f ItemFilter, p Page) (List[Item], error) {
 	var list List[Item]
+	f = f.normalised()
 	err := e.cfg.Store.View(func(tx *store.Tx) error {
 		b, err := loadOf(tx, owner, id)
 		if err != nil {
@@ -79,6 +80,7 @@ func (e *Engine) Items(owner, id uuid.UUID, f ItemFilter, p Page) (List[Item], e
 // ErrNotFound, ErrInvalidCursor, or one of the store.
 func (e *Engine) Attempts(owner, id uuid.UUID, f ItemFilter, p Page) (List[Attempt], error) {
 	var list List[Attempt]
+	f = f.normalised()
 	err := e.cfg.Store.View(func(tx *store.Tx) error {
 		b, err := loadOf(tx, owner, id)
 		if err != nil {

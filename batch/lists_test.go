@@ -192,6 +192,7 @@ func TestEveryFilterOfItemsAndAttemptsSelectsItsOwn(t *testing.T) {
 			"as it was written":   {ItemFilter{Recipient: "+49 (151) 0000-0009"}, 1, 1 + r.tries(9)},
 			"as it is normalised": {ItemFilter{Recipient: "4915100000009"}, 1, 1 + r.tries(9)},
 			"otherwise written":   {ItemFilter{Recipient: "+49.151.00000009"}, 1, 1 + r.tries(9)},
+			"by another's JID":    {ItemFilter{Recipient: "4915100000004@lid"}, 0, 0},
 			"by two":              {ItemFilter{Recipient: "4915100000000", Status: []string{"SUCCESS"}}, 0, 0},
 		} {
 			items, err := r.e.Items(owner, r.batch, c.f, Page{})

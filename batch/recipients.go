@@ -56,5 +56,8 @@ func phone(input string) (digits string, err error) {
 	if err == nil && !to.IsPhone() {
 		err = errors.New("a batch sends to phone numbers only")
 	}
-	return to.User, err
+	if err != nil {
+		return "", err
+	}
+	return to.User, nil
 }
