@@ -27,7 +27,7 @@ func BenchmarkItemTimes(b *testing.B) {
 	var early, late float64
 	var ratios []float64
 	for b.Loop() {
-		l := &longRun{path: filepath.Join(b.TempDir(), "b.db")}
+		l := &timedRun{path: filepath.Join(b.TempDir(), "b.db")}
 		l.open(b, true)
 		for range finished / large {
 			finishedBatch(b, l.s, l.e, large, 0)
@@ -54,10 +54,10 @@ func BenchmarkItemTimes(b *testing.B) {
 	b.ReportMetric(0, "ns/op")
 }
 
-// longRun is one batch that is sent over several lives of the program. It is
+// timedRun is one batch that is sent over several lives of the program. It is
 // its own fleet, which sends at once and keeps nothing but the time, so that it
 // is as fast at the end as at the beginning.
-type longRun struct {
+type timedRun struct {
 	path  string
 	s     *store.Store
 	e     *Engine
@@ -67,18 +67,18 @@ type longRun struct {
 	there chan struct{} // closed when that many were sent
 }
 
-func (*longRun) Instance(int64) (string, event.State, bool) { return "i", event.Online, true }
+func (*timedRun) Instance(int64) (string, event.State, bool) { return "i", event.Online, true }
 
-func (*longRun) Benched(int64) time.Time { return time.Time{} }
+func (*timedRun) Benched(int64) time.Time { return time.Time{} }
 
-func (l *longRun) Send(_ context.Context, _ int64, out event.Outgoing) (Receipt, error) {
+func (l *timedRun) Send(_ context.Context, _ int64, out event.Outgoing) (Receipt, error) {
 	if l.at = append(l.at, time.Now()); len(l.at) == l.until {
 		close(l.there)
 	}
 	return Receipt{WhatsAppID: out.ID, RecipientJID: out.To}, nil
 }
 
-func (l *longRun) open(b *testing.B, noSync bool) {
+func (l *timedRun) open(b *testing.B, noSync bool) {
 	b.Helper()
 	var err error
 	l.s, err = store.Open(store.Options{Path: l.path, Buckets: Buckets(), NoSync: noSync, DisableOutboxDelivery: true})
@@ -95,7 +95,7 @@ func (l *longRun) open(b *testing.B, noSync bool) {
 
 // runTo goes on until so many items are sent, pauses, and returns the median
 // of bare commits before and after.
-func (l *longRun) runTo(b *testing.B, until int, noSync bool) (bare time.Duration) {
+func (l *timedRun) runTo(b *testing.B, until int, noSync bool) (bare time.Duration) {
 	b.Helper()
 	l.until, l.there = until, make(chan struct{})
 	l.open(b, noSync)
@@ -117,7 +117,7 @@ func (l *longRun) runTo(b *testing.B, until int, noSync bool) (bare time.Duratio
 }
 
 // flush writes out what was not synced, so that nothing else waits for it.
-func (l *longRun) flush(b *testing.B) {
+func (l *timedRun) flush(b *testing.B) {
 	b.Helper()
 	f, err := os.OpenFile(l.path, os.O_RDWR, 0)
 	if err == nil {
