@@ -130,7 +130,7 @@ func TestAnEntryIsNeverGivenUp(t *testing.T) {
 		r := startRelay(t, RelayConfig{Store: s, URL: "http://hook/", Sender: hook.sender(), Retention: time.Hour})
 		defer stopRelay(t, r)
 		emit(t, s, uuid.New(), 1)
-		const days = 30
+		const days = 14
 		time.Sleep(days * 24 * time.Hour)
 		e := entry(t, s, 1)
 		if e.State != store.OutboxPending || e.Attempts != hook.count() || e.Attempts < days*24*10/11 || e.LastStatus != 404 {
@@ -182,7 +182,7 @@ func TestOnSuccessEverythingDueGoesOut(t *testing.T) {
 		r := startRelay(t, RelayConfig{Store: s, URL: "http://hook/", Sender: hook.sender()})
 		defer stopRelay(t, r)
 		time.Sleep(time.Second)
-		const n = 3 * boardSize
+		const n = 3 * boardSize / 2
 		batch := [3]uuid.UUID{uuid.New(), uuid.New(), uuid.New()}
 		for _, b := range batch {
 			emit(t, s, b, upTo(n/3)...)
@@ -326,4 +326,29 @@ func TestTheEventOfAnAttemptHasTheFinalBytes(t *testing.T) {
 	if got := string(entry(t, s, 1).Body); got != want || len(hook.received()) != 1 || hook.received()[0].N != 7 {
 		t.Errorf("%s, want %s", got, want)
 	}
+}
+
+func TestNewEntriesThatFindNoRoomInMemoryAreDeliveredLater(t *testing.T) {
+	inBubble(t, "m.db", func(t *testing.T, s *store.Store, hook *scripted) {
+		hook.status = always(503, "")
+		r := startRelay(t, RelayConfig{Store: s, URL: "http://hook/", Sender: hook.sender()})
+		defer stopRelay(t, r)
+		time.Sleep(time.Second)
+		const n = boardSize + 300
+		change(t, s, func(tx *store.Tx) error {
+			for i := range n {
+				e := store.Emission{Kind: event.BatchProgress, Owner: owner, Batch: uuid.New(), Data: emitted{"b", i}}
+				if err := tx.Emit(e); err != nil {
+					return err
+				}
+			}
+			return nil
+		})
+		time.Sleep(10 * time.Minute)
+		hook.answer(always(200, ""))
+		time.Sleep(time.Hour)
+		if !delivered(t, s, n) {
+			t.Errorf("left: %+v", s.OutboxCounts())
+		}
+	})
 }
