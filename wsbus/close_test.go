@@ -130,6 +130,13 @@ func TestASilentClientIsClosedAfterThePongTimeout(t *testing.T) {
 	w.waitForClients(t, 0)
 }
 
+func TestPingsGoOutEvery25SecondsUnlessConfiguredOtherwise(t *testing.T) {
+	if got := New(Config{}).cfg; got.PingInterval != 25*time.Second || got.PongTimeout != time.Minute ||
+		got.WriteTimeout != 10*time.Second || got.SendBuffer != 256 {
+		t.Errorf("defaults: %+v", got)
+	}
+}
+
 func TestCloseEndsAllClientsAndRefusesNewOnes(t *testing.T) {
 	w := newWorld(t, Config{})
 	for range 20 { // none of them reads, so none answers a close frame

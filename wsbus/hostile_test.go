@@ -88,11 +88,14 @@ const (
 	fin              = 0x80
 )
 
-func TestHostileFramesEndTheirOwnConnectionOnly(t *testing.T) {
-	for name, c := range map[string]struct {
-		bytes string
-		want  []int // close codes; 0: cut off without one
-	}{
+type hostileFrames struct {
+	bytes string
+	want  []int // close codes; 0: cut off without one
+}
+
+// hostile is what a client may send that ends its connection.
+func hostile() map[string]hostileFrames {
+	return map[string]hostileFrames{
 		"a text":                              {frame(text, "hello"), []int{1008}},
 		"an empty binary":                     {frame(0x82, ""), []int{1008}},
 		"the first part of a message":         {frame(0x01, "hel"), []int{1008}},
@@ -111,7 +114,11 @@ func TestHostileFramesEndTheirOwnConnectionOnly(t *testing.T) {
 		"a close of one byte":                 {frame(0x88, "x"), []int{1002, 0}},
 		"a close with a code that is not one": {frame(0x88, "\x03\xed"), []int{1002, 0}},
 		"no frames at all":                    {"GET / HTTP/1.1\r\n\r\n", []int{1002, 0}},
-	} {
+	}
+}
+
+func TestHostileFramesEndTheirOwnConnectionOnly(t *testing.T) {
+	for name, c := range hostile() {
 		t.Run(name, func(t *testing.T) {
 			w := newWorld(t, Config{})
 			good, bad := w.dial(t, "/instance"), w.raw(t)
@@ -186,4 +193,18 @@ func TestAFloodOfPingsHoldsNobodyUp(t *testing.T) {
 		t.Error(got)
 	}
 	w.waitForClients(t, 1)
+}
+
+// Whatever a client sends, the hub gets rid of it.
+func FuzzWhatAClientSends(f *testing.F) {
+	for _, h := range hostile() {
+		f.Add([]byte(h.bytes))
+	}
+	w := newWorld(f, Config{})
+	f.Fuzz(func(t *testing.T, sent []byte) {
+		c := w.raw(t)
+		_, _ = c.Write(sent)
+		_ = c.Close()
+		w.waitForClients(t, 0)
+	})
 }
