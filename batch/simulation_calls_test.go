@@ -5,6 +5,7 @@ import (
 	"errors"
 	"slices"
 	"sync"
+	"testing/synctest"
 	"time"
 
 	"github.com/google/uuid"
@@ -70,6 +71,10 @@ func (s *sim) stepRace(step simStep) {
 	b := func() effect { return s.callOf(m, simCalls[step.c%uint32(len(simCalls))]) }
 	if m.flight != nil {
 		c, r := s.net.call(m.flight.id), simReplies[step.c%uint32(len(simReplies))]
+		if step.c&(1<<19) != 0 && r.err == nil {
+			s.raceWorker(m, c, r, a)
+			return
+		}
 		b = func() effect { return s.replied(c, r) }
 	}
 	if step.c&(1<<20) != 0 {
@@ -81,6 +86,22 @@ func (s *sim) stepRace(step simStep) {
 	s.proc.between(func() { done.Go(func() { doneA = a() }) }, commits, func() { doneB = b() })
 	done.Wait()
 	s.restOf(m, s.then(doneA, commits, doneB))
+}
+
+// raceWorker has a call come and go after the commit of a success, before the
+// worker does anything else.
+func (s *sim) raceWorker(m *modelBatch, c *simCall, r simReply, call func() effect) {
+	hold := make(chan struct{})
+	c.hold = hold
+	replied := s.replied(c, r)
+	synctest.Wait()
+	var called effect
+	var done sync.WaitGroup
+	done.Go(func() { called = call() })
+	synctest.Wait()
+	close(hold)
+	done.Wait()
+	s.restOf(m, s.then(replied, 1, called))
 }
 
 // replied answers a send.

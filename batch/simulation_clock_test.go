@@ -111,14 +111,15 @@ func later(a, b time.Time) time.Time {
 
 // answerOne answers one of the sends that listen.
 func (s *sim) answerOne(n uint32) bool {
-	for _, c := range s.net.live(s.proc) {
-		if deaf, _ := s.net.isDeaf(c); !deaf {
-			s.stepAnswer(simStep{a: uint32(0), b: n, c: n / 3})
-			return true
-		}
-		break
+	calls := s.net.live(s.proc)
+	if len(calls) == 0 {
+		return false
 	}
-	return false
+	deaf, _ := s.net.isDeaf(calls[0])
+	if !deaf {
+		s.stepAnswer(simStep{b: n, c: n / 3})
+	}
+	return !deaf
 }
 
 // stepDeafen has a send ignore its context, and so outlive its lease.

@@ -43,6 +43,7 @@ type simCall struct {
 	err       error
 	lapsed    bool // its lease is over
 	committed int
+	hold      chan struct{} // the worker is held here once its commit is told; nil: it is not
 }
 
 type simReply struct {
@@ -131,7 +132,7 @@ func (n *simNet) begin(by *simProcess, instance int64, out event.Outgoing) *simC
 	case n.byID[out.ID] != nil:
 		n.broken = fmt.Errorf("message id %s was used again", out.ID)
 	case p != nil && (!p.over || !errors.Is(p.err, event.ErrNotConnected)):
-		n.broken = fmt.Errorf("%s was sent to again, after %v (answered: %t)", out.To, p.err, p.over)
+		n.broken = fmt.Errorf("%s was sent to again (answered before: %t): %w", out.To, p.over, p.err)
 	}
 	n.calls = append(n.calls, c)
 	n.sent[out.To[:simPrefix]]++
@@ -143,6 +144,13 @@ func (n *simNet) end(c *simCall, err error) {
 	n.mu.Lock()
 	defer n.mu.Unlock()
 	c.over, c.err = true, err
+}
+
+// tell is told of the commit of a success.
+func (c *simCall) tell() {
+	if c.committed++; c.hold != nil {
+		<-c.hold
+	}
 }
 
 func (n *simNet) isDeaf(c *simCall) (bool, error) {
@@ -186,7 +194,7 @@ func (p *simProcess) Send(ctx context.Context, instance int64, out event.Outgoin
 	}
 	p.net.end(c, r.err)
 	return Receipt{
-		WhatsAppID: out.ID, RecipientJID: out.To, Committed: func() { c.committed++ },
+		WhatsAppID: out.ID, RecipientJID: out.To, Committed: c.tell,
 		Record: func(*store.Tx) (int64, error) {
 			if r.unstorable {
 				return 0, errors.New("no room")

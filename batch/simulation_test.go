@@ -210,10 +210,9 @@ func (s *sim) see(m *modelBatch) *observed {
 	return o
 }
 
-// forgetFinal keeps the number of batches that are called small. What is
-// final is compared once more at the end.
+// forgetFinal keeps the number of batches that are called small. Every batch is
+// compared once more at the end.
 func (s *sim) forgetFinal() {
-	const keep = 3
 	final := 0
 	s.batches = slices.DeleteFunc(s.batches, func(m *modelBatch) bool {
 		if Final(m.status) {
