@@ -65,6 +65,17 @@ func (s *Server) changeState(ctx context.Context, p *Phone, name appstate.WAPatc
 	return nil
 }
 
+// greet is what a phone does when a device of its account logs in for the first time: it
+// gives it the key, without which a client can change nothing.
+func (s *Server) greet(c *conn, p *Phone) {
+	a := s.appStates.account(p.Number(), s.persist)
+	a.acting.Lock()
+	defer a.acting.Unlock()
+	if err := s.shareKey(c.ctx, p, a, s.linkedDevices(p)); err != nil {
+		c.log.Debug("the app state key was not shared, the next act tries again", "error", err)
+	}
+}
+
 // shareKey gives the key to the devices that have not got it. The caller holds a.acting.
 func (s *Server) shareKey(ctx context.Context, p *Phone, a *appState, linked []linkedDevice) error {
 	a.mu.Lock()

@@ -233,7 +233,19 @@ func paired(t *testing.T) (*Server, *Phone, *client) {
 	p := addPhone(t, s, "5511911111111")
 	c := newClient(t, s, nil)
 	c.pairByQR(p)
+	greeted(t, s, p)
 	return s, p, c
+}
+
+// greeted waits until the account's devices have the key that a phone gives to new ones.
+func greeted(t *testing.T, s *Server, p *Phone) {
+	t.Helper()
+	a := s.appStates.account(p.Number(), s.persist)
+	eventually(t, "the app state key", func() bool {
+		a.mu.Lock()
+		defer a.mu.Unlock()
+		return len(a.shares) == len(s.linkedDevices(p)) && queuedFor(s, p) == 0
+	})
 }
 
 // eventually waits for a condition that no channel announces.

@@ -69,8 +69,10 @@ func TestPhonesGroupTextIsReadByTwoClientsAndTheOtherPhone(t *testing.T) {
 			}
 		}
 	}
-	if n := bob.Received(); len(n) != 0 {
-		t.Errorf("the sender received its own messages: %+v", n)
+	for _, r := range bob.Received() {
+		if r.Chat == jid {
+			t.Errorf("the sender received its own message: %+v", r)
+		}
 	}
 	if n := count(c, every[*events.UndecryptableMessage]); n != 0 {
 		t.Errorf("%d messages could not be read", n)

@@ -119,6 +119,8 @@ func goActive(s *Server, c *conn, d *device, _ *waBinary.Node) (waBinary.Node, e
 	defer s.mu.Unlock()
 	if d.conn == c {
 		s.activate(d)
+		p := s.phoneOf(d.account)
+		c.tasks.Go(func() { s.greet(c, p) })
 	}
 	return waBinary.Node{}, nil
 }
