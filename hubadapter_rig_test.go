@@ -48,15 +48,20 @@ func newSocketsFor(t *testing.T, webhook string) *sockets {
 	cfg.Store.Path = filepath.Join(t.TempDir(), "p.db")
 	sec := secrets{randomHex(), randomHex()}
 	s := &sockets{t: t, key: apiKey(sec.GlobalAuthToken), owner: uuid.New()}
-	var err error
-	s.app, err = start(t.Context(), cfg, sec, slog.New(slog.NewTextHandler(&s.log, &slog.HandlerOptions{Level: slog.LevelDebug})))
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() { _ = s.stop(context.Background()) })
-	s.api = newAPIClient(s.url)
+	s.run(cfg, sec)
 	s.user = s.mint(time.Hour)
 	return s
+}
+
+// run starts the program, again when it was stopped.
+func (s *sockets) run(cfg *Config, sec secrets) {
+	s.t.Helper()
+	a, err := start(s.t.Context(), cfg, sec, slog.New(slog.NewTextHandler(&s.log, &slog.HandlerOptions{Level: slog.LevelDebug})))
+	if err != nil {
+		s.t.Fatal(err)
+	}
+	s.t.Cleanup(func() { _ = a.stop(context.Background()) })
+	s.app, s.api = a, newAPIClient(a.url)
 }
 
 // mint makes a token of the owner.

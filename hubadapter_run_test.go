@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"math/rand/v2"
+	"slices"
 	"sync"
 	"sync/atomic"
 	"testing"
@@ -101,5 +102,25 @@ func TestAConsumerThatComesBackWithSinceGetsEveryEventOnceAndInOrder(t *testing.
 				break
 			}
 		}
+	}
+}
+
+func TestAPositionOutlivesTheProgram(t *testing.T) {
+	s := newSockets(t)
+	s.emit(event.BatchCreated, event.BatchStarted, event.BatchProgress)
+	c := &consumer{s: s}
+	if err := c.session(t.Context(), 2); err != nil {
+		t.Fatal(err)
+	}
+	if err := s.stop(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	s.run(s.cfg, s.sec)
+	s.emit(event.BatchProgress, event.BatchCompleted)
+	if err := c.session(t.Context(), 3); err != nil {
+		t.Fatal(err)
+	}
+	if want := s.bodies(); !slices.Equal(c.got, want) {
+		t.Errorf("got %q, want %q", c.got, want)
 	}
 }
