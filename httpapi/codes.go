@@ -96,6 +96,7 @@ func stateCodes() []Code {
 		{Code: "SENT_BUT_NOT_STORED", Status: http.StatusNotAcceptable, Meaning: "WhatsApp took the message, and it could not be stored here.", Next: "Do not send it again; see the log for the fault of the store."},
 		{Code: codeBodyTimeout, Status: http.StatusRequestTimeout, Meaning: "The body did not arrive within a minute.", Next: "Send it again over a better connection."},
 		{Code: "CONNECT_TIMEOUT", Status: http.StatusRequestTimeout, Meaning: "WhatsApp did not answer in time with a code.", Next: "Ask again; if it stays, look at lastError of the connection status."},
+		{Code: "WHATSAPP_TIMEOUT", Status: http.StatusRequestTimeout, Meaning: "WhatsApp did not answer in time. What was to change may have changed.", Next: "Look at the present state, then ask again."},
 		{Code: event.SendResultUnknown, Status: http.StatusRequestTimeout, Meaning: "The connection was lost, or no acknowledgement came, after the message left: it may have arrived.", Next: "Look at the phone or for receipts before sending again."},
 		{Code: "INSTANCE_EXISTS", Status: http.StatusConflict, Meaning: "The name is taken.", Next: "Choose another name, or use the instance that has it."},
 		{Code: codeInstanceInUse, Status: http.StatusConflict, Meaning: "The instance has stored messages or an unfinished batch.", Next: "Delete with force=true, or stop the batch first."},

@@ -105,6 +105,7 @@ func errorTable() []mapping {
 		{event.ErrContent, http.StatusUnprocessableEntity, "INVALID_MESSAGE", ""},
 		{event.ErrNotOnWhatsApp, http.StatusUnprocessableEntity, "RECIPIENT_NOT_ON_WHATSAPP", ""},
 		{event.ErrSendRefused, http.StatusUnprocessableEntity, event.SendMessageFailed, ""},
+		{event.ErrNoAnswer, http.StatusRequestTimeout, "WHATSAPP_TIMEOUT", ""},
 		{event.ErrOutcomeUnknown, http.StatusRequestTimeout, event.SendResultUnknown, ""},
 	}
 }

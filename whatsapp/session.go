@@ -43,7 +43,8 @@ type Session struct {
 
 	background sync.WaitGroup // pairing, the watchdog, abandoned connections
 
-	reading sync.Mutex // held while a piece of history is read
+	reading  sync.Mutex // held while a piece of history is read
+	changing sync.Mutex // held by changeState
 
 	shared shared // uploads that many messages use
 
