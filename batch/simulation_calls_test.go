@@ -71,7 +71,7 @@ func (s *sim) stepRace(step simStep) {
 	b := func() effect { return s.callOf(m, simCalls[step.c%uint32(len(simCalls))]) }
 	if m.flight != nil {
 		c, r := s.net.call(m.flight.id), simReplies[step.c%uint32(len(simReplies))]
-		if step.c&(1<<19) != 0 && r.err == nil {
+		if step.c&(1<<19) != 0 && r.err == nil && !r.unstorable {
 			s.raceWorker(m, c, r, a)
 			return
 		}

@@ -169,6 +169,9 @@ func endingOf(c *simCall, r simReply, skip bool) ending {
 func (s *sim) turn(id int64, to event.State) {
 	s.net.change(func() {
 		i := s.env.instances[id]
+		if i.deleted {
+			to = event.Offline
+		}
 		i.state, i.changes = to, i.changes+1
 	})
 	s.proc.engine.InstanceChanged(id, to)
