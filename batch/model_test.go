@@ -55,6 +55,7 @@ func (s *simSum) add(t simTally) {
 	s.Events += t.Events
 	s.Kills += t.Kills
 	s.Stops += t.Stops
+	s.Takeovers += t.Takeovers
 	s.Races += t.Races
 	s.Comparisons += t.Comparisons
 }

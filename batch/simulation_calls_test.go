@@ -63,6 +63,9 @@ func (s *sim) then(a effect, commits int, b effect) effect {
 // and of what follows from it.
 func (s *sim) stepRace(step simStep) {
 	m := s.batch(step.a)
+	if c := nth(s.net.live(s.proc), step.a); c != nil && step.c&(1<<18) != 0 {
+		m = s.batchOf(c)
+	}
 	if m == nil || s.proc.stopped != nil || len(m.drops) > 0 {
 		return
 	}

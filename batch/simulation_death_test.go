@@ -1,6 +1,9 @@
 package batch
 
-import "testing/synctest"
+import (
+	"slices"
+	"testing/synctest"
+)
 
 // reboot starts the next process and compares what it made of the batches.
 func (s *sim) reboot(path string, after func(*modelBatch)) {
@@ -79,4 +82,27 @@ func (s *sim) stepKillDuring(step simStep) {
 	if m := s.batch(step.a); m != nil {
 		s.kill(commits, func() (*modelBatch, effect) { return m, s.calls(m, simCalls[step.b%uint32(len(simCalls))]) })
 	}
+}
+
+// stepTakeOver starts a second engine on the same store while the first one
+// still has sends on their way: those come back to a batch that is another's,
+// and change nothing. The program never does so; the fencing number is there
+// in case it did. An engine with batches that wait would not be fenced, since
+// it looks at them anew.
+func (s *sim) stepTakeOver(simStep) {
+	if s.proc.stopped != nil || slices.ContainsFunc(s.batches, func(m *modelBatch) bool {
+		return slices.Contains(in(queued, schedul, waitWin, waitInst), m.status)
+	}) {
+		return
+	}
+	for _, c := range s.net.live(s.proc) {
+		s.net.change(func() { c.lapsed = true })
+	}
+	s.net.change(func() { s.proc.dead = true })
+	s.tally.Takeovers++
+	s.elders = append(s.elders, s.proc)
+	proc, err := start(s.net, s.proc.store, s.proc.simWriter, s.env.enabled, s.chance.draw)
+	s.must(err, "take over")
+	s.proc = proc
+	s.rests(s.settledAfterBoot)
 }

@@ -34,26 +34,41 @@ type simProcess struct {
 	stopped chan error // what Stop returned; nil: nobody stops
 	stopBy  time.Time
 
-	mu      sync.Mutex // what the writer of the store tells
-	path    string
-	commits int // changes that were committed
-	dieAt   int // how many there will ever be; 0: no end is set
-	holdAt  int // hold the writer once there are so many; 0: do not
+	*simWriter
+}
+
+// simWriter is what is known of the writer of a store, and what it is told to
+// do after a commit.
+type simWriter struct {
+	path string
+
+	mu      sync.Mutex
+	commits int    // changes that were committed
+	dieAt   int    // do cut once there are so many; 0: do not
+	holdAt  int    // wait once there are so many; 0: do not
+	cut     func() // ends the process
 	held    chan struct{}
 }
 
 // boot opens the file and starts an engine on it.
 func boot(net *simNet, path string, enabled bool, random func(uuid.UUID, int64) int64) (*simProcess, error) {
-	p := &simProcess{net: net, path: path}
-	var err error
-	p.store, err = store.Open(store.Options{
-		Path: path, Buckets: Buckets(), NoSync: true, MinFree: 1, OnCommit: p.committed, Fatal: func(error) {},
+	w := &simWriter{path: path}
+	s, err := store.Open(store.Options{
+		Path: path, Buckets: Buckets(), NoSync: true, MinFree: 1, OnCommit: w.committed, Fatal: func(error) {},
 	})
 	if err != nil {
 		return nil, err
 	}
+	w.cut = func() { closeAtOnce(s) }
+	return start(net, s, w, enabled, random)
+}
+
+// start starts an engine on an open store.
+func start(net *simNet, s *store.Store, w *simWriter, enabled bool, random func(uuid.UUID, int64) int64) (*simProcess, error) {
+	p := &simProcess{net: net, store: s, simWriter: w}
+	var err error
 	p.engine, err = New(Config{
-		Store: p.store, Fleet: p, NewMessageID: net.messageID, Enabled: enabled,
+		Store: s, Fleet: p, NewMessageID: net.messageID, Enabled: enabled,
 		SendTimeout: simSend, Lease: simLease, ShutdownTimeout: simPatience,
 	})
 	if err != nil {
@@ -63,65 +78,65 @@ func boot(net *simNet, path string, enabled bool, random func(uuid.UUID, int64) 
 	return p, p.engine.Start(context.Background())
 }
 
-func (p *simProcess) committed(calls int, _ time.Duration) {
-	p.mu.Lock()
-	p.commits += calls
-	dies := p.dieAt > 0 && p.commits >= p.dieAt
-	holds := p.holdAt > 0 && p.commits >= p.holdAt
+func (w *simWriter) committed(calls int, _ time.Duration) {
+	w.mu.Lock()
+	w.commits += calls
+	dies := w.dieAt > 0 && w.commits >= w.dieAt
+	holds := w.holdAt > 0 && w.commits >= w.holdAt
 	if holds {
-		p.holdAt = 0
+		w.holdAt = 0
 	}
-	p.mu.Unlock()
+	w.mu.Unlock()
 	if dies {
-		p.cut()
+		w.cut()
 	}
 	if holds {
-		<-p.held
+		<-w.held
 	}
 }
 
 // between does a, and b when a has led to so many commits, before anything
 // else is committed: the writer is held meanwhile. Without so many it does b at
 // the end.
-func (p *simProcess) between(a func(), commits int, b func()) {
-	p.mu.Lock()
-	p.held = make(chan struct{})
-	p.holdAt = p.commits + commits
-	p.mu.Unlock()
+func (w *simWriter) between(a func(), commits int, b func()) {
+	w.mu.Lock()
+	w.held = make(chan struct{})
+	w.holdAt = w.commits + commits
+	w.mu.Unlock()
 	a()
 	synctest.Wait()
 	var done sync.WaitGroup
 	done.Go(b)
 	synctest.Wait()
-	p.mu.Lock()
-	p.holdAt = 0
-	p.mu.Unlock()
-	close(p.held)
+	w.mu.Lock()
+	w.holdAt = 0
+	w.mu.Unlock()
+	close(w.held)
 	done.Wait()
 }
 
-// cut takes the file away from the process: from the return on, no further
-// commit is taken. It runs in the writer, which Close waits for.
-func (p *simProcess) cut() {
-	go p.store.Close()
+// closeAtOnce takes the file away: from its return on, no further commit is
+// taken. It runs in the writer, which Close waits for.
+func closeAtOnce(s *store.Store) {
+	go s.Close()
 	over, cancel := context.WithCancel(context.Background())
 	cancel()
-	for !errors.Is(p.store.Update(over, func(*store.Tx) error { return nil }), store.ErrClosed) {
+	for !errors.Is(s.Update(over, func(*store.Tx) error { return nil }), store.ErrClosed) {
 		runtime.Gosched()
 	}
 }
 
 // arm has the process die right after so many more commits.
-func (p *simProcess) arm(commits int) {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	p.dieAt = p.commits + commits
+func (w *simWriter) arm(commits int) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.dieAt = w.commits + commits
 }
 
-func (p *simProcess) total() int {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	return p.commits
+func (w *simWriter) total() int {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	return w.commits
 }
 
 // bury ends the process as SIGKILL does: only what was committed is left. Its

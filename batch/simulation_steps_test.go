@@ -37,12 +37,13 @@ var simDeeds = []struct {
 	{"busy day", 2, (*sim).stepBusyDay},
 	{"deafen", 3, (*sim).stepDeafen},
 	{"late answer", 3, (*sim).stepLate},
-	{"release", 2, (*sim).stepRelease},
-	{"race", 5, (*sim).stepRace},
+	{"release", 3, (*sim).stepRelease},
+	{"race", 8, (*sim).stepRace},
 	{"race the clock", 4, (*sim).stepRaceClock},
 	{"stop", 1, (*sim).stepStop},
 	{"kill", 1, (*sim).stepKill},
 	{"kill during", 3, (*sim).stepKillDuring},
+	{"take over", 2, (*sim).stepTakeOver},
 	{"read", 3, (*sim).stepRead},
 }
 

@@ -1,6 +1,7 @@
 package batch
 
 import (
+	"context"
 	"fmt"
 	"path/filepath"
 	"slices"
@@ -22,6 +23,7 @@ type sim struct {
 	net     *simNet
 	chance  *simChance
 	proc    *simProcess
+	elders  []*simProcess // those that another took over from
 	boots   int
 	batches []*modelBatch // those that can be called, oldest first
 	made    int
@@ -38,7 +40,7 @@ type sim struct {
 
 // simTally is how much a life held.
 type simTally struct {
-	Batches, Sends, Commits, Events, Kills, Stops, Races, Comparisons int
+	Batches, Sends, Commits, Events, Kills, Stops, Takeovers, Races, Comparisons int
 }
 
 // observed is a batch as its readers see it.
@@ -108,6 +110,9 @@ func (s *sim) abandon() {
 		case c.reply <- simReply{}:
 		default:
 		}
+	}
+	for _, p := range s.elders {
+		_ = p.engine.Stop(context.Background())
 	}
 	synctest.Wait()
 }
