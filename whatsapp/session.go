@@ -46,6 +46,8 @@ type Session struct {
 	reading  sync.Mutex // held while a piece of history is read
 	changing sync.Mutex // held by changeState
 
+	labelling sync.Mutex // held while labels are read and changed; taken before changing
+
 	shared shared // uploads that many messages use
 
 	mu      sync.Mutex
