@@ -7,7 +7,7 @@ FUZZTIME ?= 10s
 export CGO_ENABLED ?= 0
 
 .DEFAULT_GOAL := help
-.PHONY: help build run demo test race bench fuzz crash lint fmt docs check
+.PHONY: help build run demo test race bench fuzz crash model lint fmt docs check
 
 help: ## print the targets
 	@awk -F':.*## ' '/^[a-z]+:.*## / { printf "  %-7s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -40,6 +40,9 @@ fuzz: ## every fuzz target for FUZZTIME each
 
 crash: ## kill -9 the real program under load, again and again (ROUNDS=200 SEED=any)
 	ROUNDS=$(or $(ROUNDS),200) SEED=$(SEED) $(GO) test -run '^TestKill' -count 1 -timeout 2h -v .
+
+model: ## the batch engine against its model, in random lives (STEPS=1000000, or SEED=one life again)
+	STEPS=$(or $(STEPS),1000000) SEED=$(SEED) $(GO) test -run '^TestTheEngineDoesWhatTheModelSays$$' -count 1 -timeout 2h -v ./batch
 
 lint: ## golangci-lint
 	CGO_ENABLED=0 $(LINT) run ./...

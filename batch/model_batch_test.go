@@ -90,7 +90,11 @@ type modelEnv struct {
 	enabled   bool      // of the worker
 	hard      time.Time // when Stop loses its patience; zero: nobody stops
 	instances map[int64]*modelInstance
+	moves     map[modelMove]int // how often
 }
+
+// modelMove is a batch's way from one status to another.
+type modelMove struct{ from, to event.BatchStatus }
 
 type modelInstance struct {
 	state   event.State // offline when it was deleted
@@ -139,6 +143,7 @@ func (m *modelBatch) refuse(format string, args ...any) {
 // become enters a status and notes its time.
 func (m *modelBatch) become(s event.BatchStatus) {
 	now := m.env.now
+	m.env.moves[modelMove{m.status, s}]++
 	m.status, m.nextRun = s, time.Time{}
 	switch s {
 	case process:

@@ -3,41 +3,54 @@ package batch
 import (
 	"fmt"
 	"os"
+	"path/filepath"
+	"runtime"
 	"strconv"
 	"strings"
 	"sync"
 	"testing"
 	"testing/synctest"
+	"time"
 )
 
 // lifetime is how many steps one life has, unless a test says otherwise.
 const lifetime = 200
 
+// enough is how many steps take batches along every way that there is.
+const enough = 100_000
+
 // TestTheEngineDoesWhatTheModelSays lives random lives and compares the engine
 // with a model after every step. STEPS is how many there are in all, SEED lives
 // one life alone, again.
 func TestTheEngineDoesWhatTheModelSays(t *testing.T) {
+	var sum simSum
 	if seed, err := strconv.ParseUint(os.Getenv("SEED"), 10, 64); err == nil {
-		liveOnce(t, seed, nil)
+		liveOnce(t, seed, &sum)
+		t.Log(&sum)
 		return
 	}
-	steps := 100_000
+	steps := enough
 	if testing.Short() {
 		steps = 5_000
 	}
 	if n, err := strconv.Atoi(os.Getenv("STEPS")); err == nil && n > 0 {
 		steps = n
 	}
-	var sum simSum
+	lives, workers := uint64(steps+lifetime-1)/lifetime, uint64(runtime.GOMAXPROCS(0))
 	t.Run("lives", func(t *testing.T) {
-		for seed := range uint64(steps+lifetime-1) / lifetime {
-			t.Run(fmt.Sprint("seed ", seed), func(t *testing.T) {
+		for worker := range workers {
+			t.Run(fmt.Sprint("part ", worker+1), func(t *testing.T) {
 				t.Parallel()
-				liveOnce(t, seed, &sum)
+				for seed := worker; seed < lives && !t.Failed(); seed += workers {
+					liveOnce(t, seed, &sum)
+				}
 			})
 		}
 	})
-	t.Logf("%d steps: %+v", steps, sum.simTally)
+	t.Logf("%d lives of %d steps: %s", lives, lifetime, &sum)
+	if steps >= enough {
+		sum.walked(t)
+	}
 }
 
 // simSum adds up what many lives held.
@@ -58,6 +71,29 @@ func (s *simSum) add(t simTally) {
 	s.Takeovers += t.Takeovers
 	s.Races += t.Races
 	s.Comparisons += t.Comparisons
+	if s.moves == nil {
+		s.moves = map[modelMove]int{}
+	}
+	for move, n := range t.moves {
+		s.moves[move] += n
+	}
+}
+
+func (s *simSum) String() string {
+	return fmt.Sprintf("%d batches, %d sends, %d commits, %d events, %d kills, %d stops, %d takeovers, %d races; %d comparisons",
+		s.Batches, s.Sends, s.Commits, s.Events, s.Kills, s.Stops, s.Takeovers, s.Races, s.Comparisons)
+}
+
+// walked checks that batches went every way that the table has.
+func (s *simSum) walked(t *testing.T) {
+	t.Helper()
+	for _, r := range table {
+		for _, from := range r.From {
+			if from != r.To && s.moves[modelMove{from, r.To}] == 0 {
+				t.Errorf("no life took a batch from %q to %s: %s", from, r.To, r.Name)
+			}
+		}
+	}
 }
 
 // liveOnce lives one life. When it breaks a rule, it tells the shortest life
@@ -67,9 +103,7 @@ func liveOnce(t *testing.T, seed uint64, sum *simSum) {
 	steps := simSteps(seed, lifetime)
 	tally, at, err := bubbled(t, seed, steps)
 	if err == nil {
-		if sum != nil {
-			sum.add(tally)
-		}
+		sum.add(tally)
 		return
 	}
 	t.Errorf("SEED=%d breaks a rule in step %d, %s: %v", seed, at+1, steps[at], err)
@@ -83,8 +117,15 @@ func liveOnce(t *testing.T, seed uint64, sum *simSum) {
 
 func bubbled(t *testing.T, seed uint64, steps []simStep) (tally simTally, at int, err error) {
 	t.Helper()
-	dir := t.TempDir()
-	synctest.Test(t, func(*testing.T) { tally, at, err = live(dir, seed, steps) })
+	dir, mkErr := os.MkdirTemp(t.TempDir(), "life")
+	if mkErr != nil {
+		t.Fatal(mkErr)
+	}
+	defer os.RemoveAll(dir)
+	// Of an engine that never comes to rest, only the machine's clock can tell.
+	watch := time.AfterFunc(time.Minute, func() { panic(fmt.Sprintf("SEED=%d does not come to rest", seed)) })
+	defer watch.Stop()
+	synctest.Test(t, func(*testing.T) { tally, at, err = live(filepath.Join(dir, "batches.db"), seed, steps) })
 	return tally, at, err
 }
 

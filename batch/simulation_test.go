@@ -3,7 +3,6 @@ package batch
 import (
 	"context"
 	"fmt"
-	"path/filepath"
 	"slices"
 	"testing/synctest"
 	"time"
@@ -18,7 +17,6 @@ import (
 // say, lets it come to rest, and compares all that can be seen of it with the
 // models of its batches.
 type sim struct {
-	dir     string
 	env     *modelEnv
 	net     *simNet
 	chance  *simChance
@@ -41,6 +39,8 @@ type sim struct {
 // simTally is how much a life held.
 type simTally struct {
 	Batches, Sends, Commits, Events, Kills, Stops, Takeovers, Races, Comparisons int
+
+	moves map[modelMove]int
 }
 
 // observed is a batch as its readers see it.
@@ -63,14 +63,14 @@ func (s *sim) fail(format string, args ...any) {
 }
 
 // live runs a life in a bubble and returns what broke a rule.
-func live(dir string, seed uint64, steps []simStep) (tally simTally, at int, err error) {
-	env := &modelEnv{now: time.Now().UTC(), instances: map[int64]*modelInstance{}}
+func live(path string, seed uint64, steps []simStep) (tally simTally, at int, err error) {
+	env := &modelEnv{now: time.Now().UTC(), instances: map[int64]*modelInstance{}, moves: map[modelMove]int{}}
 	for id := range int64(3) {
 		env.instances[id+1] = &modelInstance{state: event.Online}
 	}
 	net := newNet(env)
 	s := &sim{
-		dir: dir, env: env, net: net, chance: &simChance{seed: seed, net: net, numbers: map[uuid.UUID]uint64{}},
+		env: env, net: net, chance: &simChance{seed: seed, net: net, numbers: map[uuid.UUID]uint64{}},
 		all: map[uuid.UUID]*modelBatch{}, ownerSeq: map[uuid.UUID]uint64{},
 	}
 	defer func() {
@@ -83,12 +83,12 @@ func live(dir string, seed uint64, steps []simStep) (tally simTally, at int, err
 			panic(r)
 		}
 	}()
-	s.boot(filepath.Join(dir, "b.db"), true)
+	s.boot(path, true)
 	for at = range steps {
 		s.take(steps[at])
 	}
 	s.compareAll()
-	s.tally.Batches, s.tally.Sends = s.made, len(s.net.calls)
+	s.tally.Batches, s.tally.Sends, s.tally.moves = s.made, len(s.net.calls), env.moves
 	s.abandon()
 	return s.tally, len(steps), nil
 }
