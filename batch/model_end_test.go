@@ -1,0 +1,186 @@
+package batch
+
+import (
+	"slices"
+	"time"
+
+	"postern/event"
+)
+
+// ending is how a send ends.
+type ending struct {
+	status  ItemStatus // PENDING: it found no instance
+	try     AttemptStatus
+	code    string
+	on      Trigger // OnLeaseLost or OnShutdown when nobody waits for it any more
+	message int64   // id of the stored message
+	changes int     // of the instance, before the send
+}
+
+func doubtful(on Trigger) ending {
+	return ending{status: ItemUnknown, try: AttemptUnknown, code: event.SendResultUnknown, on: on}
+}
+
+// end commits the outcome of the send in flight, what follows from it in the
+// same commit, and then what the worker goes on with.
+func (m *modelBatch) end(e ending) {
+	i := &m.items[m.current]
+	instance := i.tries[len(i.tries)-1].instance
+	if e.status == ItemPending {
+		m.drop(instance, e.changes)
+	} else {
+		delete(m.drops, instance)
+	}
+	rest, ok := m.delay(i, e)
+	if !ok {
+		return
+	}
+	m.flight, m.subject = nil, m.current
+	m.settleItem(i, e)
+	switch {
+	case e.on != "" || m.status != process:
+		m.leave(e)
+	case e.status == ItemPending:
+		m.goBack()
+	case m.pending() == 0:
+		m.finishBatch(m.itemKinds(e))
+	default:
+		m.goOn(e, rest)
+	}
+	if m.wrong == "" && !m.env.hard.IsZero() {
+		m.shutdown()
+	}
+}
+
+// delay is the pause after an item, which the engine drew.
+func (m *modelBatch) delay(i *modelItem, e ending) (time.Duration, bool) {
+	if e.status == ItemPending || m.pending() == 0 {
+		return 0, true
+	}
+	drawn, d := m.seen().items[m.current].SelectedDelayMs, m.spec.request.Options.Delay
+	if drawn == nil || *drawn < d.MinMs || *drawn > d.MaxMs {
+		m.refuse("after item %d a delay of %v ms, allowed are %d to %d", m.current, show(drawn), d.MinMs, d.MaxMs)
+		return 0, false
+	}
+	i.delay = drawn
+	return time.Duration(*drawn) * time.Millisecond, true
+}
+
+// settleItem notes the outcome in the item, its attempt and its instance.
+func (m *modelBatch) settleItem(i *modelItem, e ending) {
+	now, last := m.env.now, &i.tries[len(i.tries)-1]
+	i.status, i.changed, i.message = e.status, now, e.message
+	last.status, last.code, last.ended = e.try, e.code, now
+	s := m.share(last.instance)
+	switch e.status {
+	case ItemPending:
+		s.Selected--
+	case ItemSuccess:
+		s.Success++
+	case ItemFailed:
+		s.Failed++
+	default:
+	}
+}
+
+// itemKinds is the event that an item owes for its end, if any.
+func (m *modelBatch) itemKinds(e ending) []event.Kind {
+	switch e.status {
+	case ItemFailed:
+		return tell(event.BatchItemFailed)
+	case ItemUnknown:
+		return tell(event.BatchItemUnknown)
+	default:
+		return nil
+	}
+}
+
+// leave ends PROCESSING, or what was asked of it, with the item that ended.
+func (m *modelBatch) leave(e ending) {
+	if e.on == OnLeaseLost {
+		m.fence++
+	}
+	reason := reasonLease
+	if e.on == OnShutdown {
+		reason = reasonShutdown
+	}
+	m.rest(reason, m.itemKinds(e))
+}
+
+// rest takes the batch to the status in which it waits for a call.
+func (m *modelBatch) rest(reason string, kinds []event.Kind) {
+	switch m.status {
+	case pausing:
+		m.become(paused)
+		kinds = append(kinds, event.BatchPaused)
+	case stopping:
+		m.become(stopped)
+		kinds = append(kinds, event.BatchStopped)
+	default:
+		m.reason = reason
+		m.become(interr)
+		kinds = append(kinds, event.BatchInterrupted)
+	}
+	m.commit(kinds...)
+}
+
+// goBack is what a batch at work does with an item that found no instance.
+func (m *modelBatch) goBack() {
+	open, _ := m.open()
+	able := m.able()
+	switch {
+	case !m.env.hard.IsZero():
+		m.rest(reasonShutdown, nil)
+	case !open:
+		m.shut()
+	case len(able) == 0:
+		m.park()
+	case m.give(able):
+		m.commit()
+	}
+}
+
+// goOn stores the outcome of an item that is not the last, with the SENDING of
+// the next one when that may go at once.
+func (m *modelBatch) goOn(e ending, rest time.Duration) {
+	kinds := append(m.itemKinds(e), m.progress()...)
+	open, _ := m.open()
+	able := m.able()
+	m.rests = m.env.now.Add(rest)
+	if rest == 0 && open && len(able) > 0 && m.env.hard.IsZero() && !m.give(able) {
+		return
+	}
+	m.commit(kinds...)
+}
+
+// shutdown is what an orderly stop makes of a batch without a send in flight.
+func (m *modelBatch) shutdown() {
+	if m.flight == nil && slices.Contains(in(queued, process, waitInst, pausing, stopping), m.status) {
+		m.rest(reasonShutdown, nil)
+	}
+	if m.flight == nil {
+		m.drops, m.rests = nil, time.Time{}
+	}
+}
+
+// forget is the end of a process without a goodbye: only what was committed
+// is left.
+func (m *modelBatch) forget() {
+	m.flight, m.rests, m.drops, m.commits = nil, time.Time{}, nil, 0
+}
+
+// found is what the next process makes of a batch that was under way.
+func (m *modelBatch) found() {
+	if !slices.Contains(in(process, pausing, stopping), m.status) {
+		return
+	}
+	m.fence++
+	var kinds []event.Kind
+	if m.count(ItemSending) > 0 {
+		e := doubtful(OnFound)
+		m.subject = m.current
+		m.settleItem(&m.items[m.current], e)
+		kinds = m.itemKinds(e)
+	}
+	m.rest(reasonLease, kinds)
+}
