@@ -9,7 +9,7 @@ import (
 
 // deadline is when a send in flight is given up.
 func (s *sim) deadline(f modelFlight) time.Time {
-	if deaf, _ := s.net.isDeaf(s.net.byID[f.id]); deaf {
+	if deaf, _ := s.net.isDeaf(s.net.call(f.id)); deaf {
 		return f.began.Add(simLease)
 	}
 	return f.began.Add(simSend)
@@ -58,7 +58,7 @@ func (s *sim) due(m *modelBatch) {
 	if m.flight == nil || m.timer(s.deadline).After(s.env.now) {
 		return
 	}
-	c := s.net.byID[m.flight.id]
+	c := s.net.call(m.flight.id)
 	deaf, late := s.net.isDeaf(c)
 	switch {
 	case !s.env.hard.IsZero() && !s.env.hard.After(s.env.now):

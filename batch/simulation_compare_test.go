@@ -138,17 +138,26 @@ func (s *sim) compareSends() {
 			continue
 		}
 		flights++
-		c := s.net.byID[m.flight.id]
-		if c == nil || c.over || c.by != s.proc || c.out.To != m.spec.recipients[m.current]+"@"+event.UserServer ||
-			c.instance != m.items[m.current].tries[len(m.items[m.current].tries)-1].instance || !c.began.Equal(m.flight.began) {
-			s.fail("batch %d: item %d is SENDING and its send is %+v", m.spec.number, m.current, c)
+		at := slices.IndexFunc(calls, func(c *simCall) bool { return c.out.ID == m.flight.id })
+		if at < 0 {
+			s.fail("batch %d: item %d is SENDING and no send is on its way", m.spec.number, m.current)
 		}
-		if text := c.out.Content.Text; text == nil || text.Text != m.spec.text || string(c.out.Presence) != m.spec.request.Options.Presence {
-			s.fail("batch %d sends %+v", m.spec.number, c.out)
-		}
+		s.compareSend(m, calls[at])
 	}
 	if len(calls) != flights {
 		s.fail("%d sends are on their way, the models have %d", len(calls), flights)
+	}
+}
+
+// compareSend tells whether a send is what its batch asked for.
+func (s *sim) compareSend(m *modelBatch, c *simCall) {
+	tries := m.items[m.current].tries
+	if c.out.To != m.spec.recipients[m.current]+"@"+event.UserServer || c.instance != tries[len(tries)-1].instance ||
+		!c.began.Equal(m.flight.began) {
+		s.fail("batch %d: item %d is sent from %d to %s at %s", m.spec.number, m.current, c.instance, c.out.To, c.began)
+	}
+	if text := c.out.Content.Text; text == nil || text.Text != m.spec.text || string(c.out.Presence) != m.spec.request.Options.Presence {
+		s.fail("batch %d sends %+v", m.spec.number, c.out)
 	}
 }
 

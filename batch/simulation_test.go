@@ -88,8 +88,8 @@ func live(path string, seed uint64, steps []simStep) (tally simTally, at int, er
 		s.take(steps[at])
 	}
 	s.compareAll()
-	s.tally.Batches, s.tally.Sends, s.tally.moves = s.made, len(s.net.calls), env.moves
 	s.abandon()
+	s.tally.Batches, s.tally.Sends, s.tally.moves = s.made, len(s.net.calls), env.moves
 	return s.tally, len(steps), nil
 }
 
