@@ -28,16 +28,6 @@ type Files interface {
 // Chats is what the account does to its chats and to the people in them.
 type Chats any
 
-// Groups is what the account does in groups.
-type Groups any
-
-// Channels is what the account does with newsletters, which WhatsApp's
-// clients call channels.
-type Channels any
-
-// Labels is what a business account does with labels.
-type Labels any
-
 // Account returns the session of an instance that is connected now. Errors:
 // ErrNotFound, event.ErrNotConnected.
 func (s *Supervisor) Account(ctx context.Context, id int64) (Account, error) {

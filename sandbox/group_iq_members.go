@@ -76,9 +76,13 @@ func (s *Server) outcomeNode(g *group, tag string, outcomes []outcome, unknown [
 		participants = append(participants, n)
 	}
 	for _, jid := range unknown {
-		participants = append(participants, waBinary.Node{Tag: "participant", Attrs: waBinary.Attrs{"jid": jid, "error": participantUnknown}})
+		participants = append(participants, unknownParticipant(jid))
 	}
 	return waBinary.Node{Tag: tag, Content: participants}
+}
+
+func unknownParticipant(jid types.JID) waBinary.Node {
+	return waBinary.Node{Tag: "participant", Attrs: waBinary.Attrs{"jid": jid, "error": participantUnknown}}
 }
 
 func decideIQ(s *Server, g *group, by *account, request waBinary.Node) (waBinary.Node, error) {

@@ -132,7 +132,8 @@ func joinedGroups(s *Server, _ *conn, d *device, _ *waBinary.Node) (waBinary.Nod
 	return waBinary.Node{Tag: "groups", Content: nodes}, nil
 }
 
-// groupCreate makes the group with those participants that are on the network.
+// groupCreate makes the group with those participants that are on the network, and names
+// the others in its answer only.
 func groupCreate(s *Server, _ *conn, d *device, n *waBinary.Node) (waBinary.Node, error) {
 	request := firstChild(n)
 	s.mu.Lock()
@@ -146,7 +147,14 @@ func groupCreate(s *Server, _ *conn, d *device, n *waBinary.Node) (waBinary.Node
 	if len([]rune(o.subject)) > maxSubject || len(o.members) >= maxMembers {
 		return waBinary.Node{}, errIQ{406, "not-acceptable"}
 	}
-	return s.groupNode(s.createGroup(d.account, o), true), nil
+	answer := s.groupNode(s.createGroup(d.account, o), true)
+	_, unknown := s.participantsOf(request)
+	nodes := answer.GetChildren()
+	for _, jid := range unknown {
+		nodes = append(nodes, unknownParticipant(jid))
+	}
+	answer.Content = nodes
+	return answer, nil
 }
 
 func (s *Server) readCreate(o *newGroup, by *account, child waBinary.Node) (err error) {

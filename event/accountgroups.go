@@ -1,0 +1,156 @@
+package event
+
+import (
+	"errors"
+	"fmt"
+	"strings"
+	"unicode/utf8"
+)
+
+// ErrArgument is wrapped by the errors of what is asked of an account besides
+// messages: a value is outside its rule. The text names the field.
+var ErrArgument = errors.New("invalid argument")
+
+// Bounds of a group, as WhatsApp has them.
+const (
+	maxSubject     = 100  // characters
+	maxDescription = 2048 // characters
+	maxMembers     = 1024 // whoever made the group included
+)
+
+// InviteLinkPrefix stands before the code in a link to a group.
+const InviteLinkPrefix = "https://chat.whatsapp.com/"
+
+// ParseGroup reads the JID of a group. The error wraps ErrRecipient.
+func ParseGroup(s string) (string, error) {
+	r, err := ParseRecipient(s)
+	if err == nil && !r.IsGroup() {
+		err = fmt.Errorf("%w: the JID of a group ends in @g.us", ErrRecipient)
+	}
+	return r.JID(), err
+}
+
+// ParseInvite returns the code of an invitation, given alone or as a link. The
+// error wraps ErrArgument.
+func ParseInvite(s string) (string, error) {
+	code := strings.TrimPrefix(s, InviteLinkPrefix)
+	code, _, _ = strings.Cut(code, "?")
+	if !isCode(code) {
+		return "", fmt.Errorf("%w: inviteCode must be a code of letters, digits, - and _, or the link that ends in it", ErrArgument)
+	}
+	return code, nil
+}
+
+// isCode tells whether a text may be an invite code. WhatsApp's have 22
+// characters; the bound only keeps out what cannot be one.
+func isCode(s string) bool {
+	const longest = 64
+	for _, r := range s {
+		if !strings.ContainsRune("ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_", r) {
+			return false
+		}
+	}
+	return s != "" && len(s) <= longest
+}
+
+// CheckSubject returns an error that wraps ErrArgument.
+func CheckSubject(s string) error {
+	if n := utf8.RuneCountInString(s); n < 1 || n > maxSubject {
+		return fmt.Errorf("%w: subject must have 1 to %d characters, this one has %d", ErrArgument, maxSubject, n)
+	}
+	return nil
+}
+
+// CheckDescription returns an error that wraps ErrArgument.
+func CheckDescription(s string) error {
+	if n := utf8.RuneCountInString(s); n > maxDescription {
+		return fmt.Errorf("%w: description must have at most %d characters, this one has %d", ErrArgument, maxDescription, n)
+	}
+	return nil
+}
+
+// ParsePeople reads phone numbers or JIDs of people, each once. Errors wrap
+// ErrArgument, or ErrRecipient with the index of the bad one.
+func ParsePeople(field string, given []string) ([]string, error) {
+	if len(given) < 1 || len(given) >= maxMembers {
+		return nil, fmt.Errorf("%w: %s must have 1 to %d entries", ErrArgument, field, maxMembers-1)
+	}
+	people, seen := make([]string, 0, len(given)), map[string]bool{}
+	for i, text := range given {
+		r, err := ParseRecipient(text)
+		if err == nil && r.IsGroup() {
+			err = fmt.Errorf("%w: a group is no person", ErrRecipient)
+		}
+		if err != nil {
+			return nil, fmt.Errorf("%s[%d]: %w", field, i, err)
+		}
+		if jid := r.JID(); !seen[jid] {
+			seen[jid] = true
+			people = append(people, jid)
+		}
+	}
+	return people, nil
+}
+
+// NewGroup is a group to be made. The account that makes it is its first
+// member and admin.
+type NewGroup struct {
+	Subject      string
+	Description  string   // empty: none
+	Participants []string // JIDs of the others
+}
+
+// CreatedGroup is a new group, and what of its wish did not come true.
+type CreatedGroup struct {
+	GroupUpsert
+
+	NotAdded         []MemberResult `json:"notAdded"`                   // who is not in it, and why
+	DescriptionError string         `json:"descriptionError,omitempty"` // why it has no description
+}
+
+// Codes of a MemberResult, as WhatsApp gives them.
+const (
+	MemberChanged = 200 // it was done
+	MemberPrivate = 403 // the person takes invitations only
+)
+
+// MemberResult is what became of a change for one participant.
+type MemberResult struct {
+	JID    string `json:"jid"` // phone JID when known, else the LID
+	LID    string `json:"lid,omitempty"`
+	Status int    `json:"status"` // MemberChanged, or WhatsApp's code for the refusal
+
+	// Invitation is what the account may send to a person who can only be
+	// invited; nil for others.
+	Invitation *Invitation `json:"invitation,omitempty"`
+}
+
+// Invitation lets one person join a group.
+type Invitation struct {
+	Code      string `json:"code"`
+	ExpiresAt Time   `json:"expiresAt"`
+}
+
+// GroupSettings are changes of a group; nil leaves a setting as it is.
+type GroupSettings struct {
+	Announce          *bool  `json:"announce"`          // only admins write
+	Restrict          *bool  `json:"restrict"`          // only admins change subject, description and picture
+	MemberAddMode     *bool  `json:"memberAddMode"`     // every member may add others
+	JoinApprovalMode  *bool  `json:"joinApprovalMode"`  // admins decide who joins by the link
+	EphemeralDuration *int64 `json:"ephemeralDuration"` // seconds until messages disappear, 0: never
+}
+
+// Check returns an error that wraps ErrArgument.
+func (s GroupSettings) Check() error {
+	if s == (GroupSettings{}) {
+		return fmt.Errorf("%w: give at least one of announce, restrict, memberAddMode, joinApprovalMode and ephemeralDuration", ErrArgument)
+	}
+	if d := s.EphemeralDuration; d != nil {
+		switch *d {
+		case 0, 86_400, 604_800, 7_776_000: // the choices of WhatsApp's clients
+		default:
+			return fmt.Errorf("%w: ephemeralDuration must be 0, 86400, 604800 or 7776000 seconds", ErrArgument)
+		}
+	}
+	return nil
+}

@@ -1,0 +1,65 @@
+package event
+
+import (
+	"errors"
+	"fmt"
+	"unicode/utf8"
+)
+
+// ErrNoLabel: the account has no label of that id.
+var ErrNoLabel = errors.New("there is no such label")
+
+const (
+	maxLabelName  = 100 // characters
+	maxLabelColor = 19  // the last of the palette of WhatsApp's clients
+)
+
+// Label is a label of a business account. Color is an index into the palette
+// of WhatsApp's clients, 0 to 19.
+type Label struct {
+	ID    string `json:"id"` // a number in text form, as WhatsApp writes it
+	Name  string `json:"name"`
+	Color int    `json:"color"`
+}
+
+// LabelChange says what a label is to be like; nil leaves it as it is.
+type LabelChange struct {
+	Name  *string `json:"name"`
+	Color *int64  `json:"color"`
+}
+
+// Check returns an error that wraps ErrArgument.
+func (c LabelChange) Check() error {
+	if c.Name != nil {
+		if n := utf8.RuneCountInString(*c.Name); n < 1 || n > maxLabelName {
+			return fmt.Errorf("%w: name must have 1 to %d characters, this one has %d", ErrArgument, maxLabelName, n)
+		}
+	}
+	if c.Color != nil && (*c.Color < 0 || *c.Color > maxLabelColor) {
+		return fmt.Errorf("%w: color must be 0 to %d", ErrArgument, maxLabelColor)
+	}
+	if c.Name == nil && c.Color == nil {
+		return fmt.Errorf("%w: give at least one of name and color", ErrArgument)
+	}
+	return nil
+}
+
+// Apply returns the label as it is after the change.
+func (c LabelChange) Apply(l Label) Label {
+	if c.Name != nil {
+		l.Name = *c.Name
+	}
+	if c.Color != nil {
+		l.Color = int(*c.Color)
+	}
+	return l
+}
+
+// CheckLabelID returns an error that wraps ErrArgument.
+func CheckLabelID(id string) error {
+	const longest = 9 // digits; the phone counts from 1
+	if !allDigits(id) || len(id) > longest {
+		return fmt.Errorf("%w: labelId must be a number of 1 to %d digits, as a string", ErrArgument, longest)
+	}
+	return nil
+}

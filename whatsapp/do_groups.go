@@ -1,0 +1,269 @@
+package whatsapp
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+	"time"
+
+	"go.mau.fi/whatsmeow"
+	"go.mau.fi/whatsmeow/types"
+	"go.mau.fi/whatsmeow/types/events"
+
+	"postern/event"
+)
+
+// groupView is a group as the events of groups tell it.
+func (s *Session) groupView(cli *whatsmeow.Client, g *types.GroupInfo) event.GroupUpsert {
+	return s.translator(cli).joined(&events.JoinedGroup{GroupInfo: *g})
+}
+
+// CreateGroup implements instance.Groups. WhatsApp takes no description for a
+// new group, so that it is set afterwards; a failure of that undoes nothing.
+func (s *Session) CreateGroup(ctx context.Context, g event.NewGroup) (made event.CreatedGroup, err error) {
+	people, err := peopleJIDs(g.Participants)
+	if err != nil {
+		return made, err
+	}
+	var info *types.GroupInfo
+	err = s.ask(ctx, "create a group", func(ctx context.Context, cli *whatsmeow.Client) (err error) {
+		info, err = cli.CreateGroup(ctx, whatsmeow.ReqCreateGroup{Name: g.Subject, Participants: people})
+		return err
+	})
+	if err != nil {
+		return made, err
+	}
+	cli := s.client()
+	made.NotAdded = []event.MemberResult{}
+	members := info.Participants[:0:0]
+	for _, p := range info.Participants {
+		if p.Error != 0 {
+			made.NotAdded = append(made.NotAdded, s.memberResult(cli, p))
+		} else {
+			members = append(members, p)
+		}
+	}
+	info.Participants, info.ParticipantCount = members, len(members)
+	made.GroupUpsert = s.groupView(cli, info)
+	if g.Description == "" {
+		return made, nil
+	}
+	if err := s.SetDescription(ctx, info.JID.String(), g.Description); err != nil {
+		made.DescriptionError = err.Error()
+	} else {
+		made.Desc = &g.Description
+	}
+	return made, nil
+}
+
+func peopleJIDs(people []string) ([]types.JID, error) {
+	all := make([]types.JID, len(people))
+	for i, p := range people {
+		var err error
+		if all[i], err = chatJID(p); err != nil {
+			return nil, err
+		}
+	}
+	return all, nil
+}
+
+func (s *Session) memberResult(cli *whatsmeow.Client, p types.GroupParticipant) event.MemberResult {
+	alt := p.PhoneNumber
+	if p.JID.Server == types.DefaultUserServer {
+		alt = p.LID
+	}
+	jid, lid := s.translator(cli).both(p.JID, alt)
+	r := event.MemberResult{JID: jid, LID: lid, Status: p.Error}
+	if p.Error == 0 {
+		r.Status = event.MemberChanged
+	}
+	if a := p.AddRequest; a != nil {
+		r.Invitation = &event.Invitation{Code: a.Code, ExpiresAt: event.At(a.Expiration)}
+	}
+	return r
+}
+
+// askGroup is ask about one group.
+func (s *Session) askGroup(ctx context.Context, what, group string, do func(context.Context, *whatsmeow.Client, types.JID) error) error {
+	jid, err := chatJID(group)
+	if err != nil {
+		return fmt.Errorf("%s: %w", what, err)
+	}
+	return s.ask(ctx, what, func(ctx context.Context, cli *whatsmeow.Client) error { return do(ctx, cli, jid) })
+}
+
+// Group implements instance.Groups.
+func (s *Session) Group(ctx context.Context, group string) (g event.GroupUpsert, err error) {
+	err = s.askGroup(ctx, "look up the group", group, func(ctx context.Context, cli *whatsmeow.Client, jid types.JID) error {
+		info, err := cli.GetGroupInfo(ctx, jid)
+		if err == nil {
+			g = s.groupView(cli, info)
+		}
+		return err
+	})
+	return g, err
+}
+
+// JoinedGroups implements instance.Groups.
+func (s *Session) JoinedGroups(ctx context.Context) ([]event.GroupUpsert, error) {
+	all := []event.GroupUpsert{}
+	err := s.ask(ctx, "list the groups", func(ctx context.Context, cli *whatsmeow.Client) error {
+		infos, err := cli.GetJoinedGroups(ctx)
+		for _, info := range infos {
+			all = append(all, s.groupView(cli, info))
+		}
+		return err
+	})
+	return all, err
+}
+
+// LeaveGroup implements instance.Groups.
+func (s *Session) LeaveGroup(ctx context.Context, group string) error {
+	return s.askGroup(ctx, "leave the group", group, func(ctx context.Context, cli *whatsmeow.Client, jid types.JID) error {
+		return cli.LeaveGroup(ctx, jid)
+	})
+}
+
+// ChangeMembers implements instance.Groups.
+func (s *Session) ChangeMembers(ctx context.Context, group string, action event.ParticipantAction, people []string) ([]event.MemberResult, error) {
+	jids, err := peopleJIDs(people)
+	if err != nil {
+		return nil, err
+	}
+	results := make([]event.MemberResult, 0, len(people))
+	err = s.askGroup(ctx, string(action)+" members", group, func(ctx context.Context, cli *whatsmeow.Client, jid types.JID) error {
+		changed, err := cli.UpdateGroupParticipants(ctx, jid, jids, whatsmeow.ParticipantChange(action))
+		for _, p := range changed {
+			results = append(results, s.memberResult(cli, p))
+		}
+		return err
+	})
+	return results, err
+}
+
+// SetSubject implements instance.Groups.
+func (s *Session) SetSubject(ctx context.Context, group, subject string) error {
+	return s.askGroup(ctx, "change the subject", group, func(ctx context.Context, cli *whatsmeow.Client, jid types.JID) error {
+		return cli.SetGroupName(ctx, jid, subject)
+	})
+}
+
+// SetDescription implements instance.Groups. A change names the description
+// that it replaces; WhatsApp refuses it when somebody else was faster.
+func (s *Session) SetDescription(ctx context.Context, group, description string) error {
+	return s.askGroup(ctx, "change the description", group, func(ctx context.Context, cli *whatsmeow.Client, jid types.JID) error {
+		info, err := cli.GetGroupInfo(ctx, jid)
+		if err != nil {
+			return err
+		}
+		return cli.SetGroupTopic(ctx, jid, info.TopicID, "", description)
+	})
+}
+
+// SetGroupPicture implements instance.Groups.
+func (s *Session) SetGroupPicture(ctx context.Context, group string, jpeg []byte) (id string, err error) {
+	if len(jpeg) == 0 {
+		jpeg = nil // removes
+	}
+	err = s.askGroup(ctx, "change the picture", group, func(ctx context.Context, cli *whatsmeow.Client, jid types.JID) (err error) {
+		id, err = cli.SetGroupPhoto(ctx, jid, jpeg)
+		return err
+	})
+	if jpeg == nil {
+		id = ""
+	}
+	return id, err
+}
+
+// InviteCode implements instance.Groups.
+func (s *Session) InviteCode(ctx context.Context, group string, reset bool) (code string, err error) {
+	err = s.askGroup(ctx, "ask for the invite code", group, func(ctx context.Context, cli *whatsmeow.Client, jid types.JID) error {
+		link, err := cli.GetGroupInviteLink(ctx, jid, reset)
+		code = strings.TrimPrefix(link, whatsmeow.InviteLinkPrefix)
+		return err
+	})
+	return code, err
+}
+
+// InvitedGroup implements instance.Groups.
+func (s *Session) InvitedGroup(ctx context.Context, code string) (g event.GroupUpsert, err error) {
+	err = s.ask(ctx, "look up the invitation", func(ctx context.Context, cli *whatsmeow.Client) error {
+		info, err := cli.GetGroupInfoFromLink(ctx, code)
+		if err == nil {
+			g = s.groupView(cli, info)
+		}
+		return err
+	})
+	return g, err
+}
+
+// JoinGroup implements instance.Groups. The library does not pass on which of
+// its two answers WhatsApp gave, so that the group is asked for: it shows
+// itself to members only.
+func (s *Session) JoinGroup(ctx context.Context, code string) (group string, joined bool, err error) {
+	err = s.ask(ctx, "join the group", func(ctx context.Context, cli *whatsmeow.Client) error {
+		jid, err := cli.JoinGroupWithLink(ctx, code)
+		if err != nil {
+			return err
+		}
+		group = jid.String()
+		_, err = cli.GetGroupInfo(ctx, jid)
+		if joined = err == nil; errors.Is(err, whatsmeow.ErrNotInGroup) {
+			return nil
+		}
+		return err
+	})
+	return group, joined, err
+}
+
+// setting is one change of a group.
+type setting struct {
+	name string
+	do   func(context.Context, *whatsmeow.Client, types.JID) error
+}
+
+// ChangeSettings implements instance.Groups.
+func (s *Session) ChangeSettings(ctx context.Context, group string, wanted event.GroupSettings) error {
+	var done []string
+	for _, one := range settingsOf(wanted) {
+		err := s.askGroup(ctx, "change "+one.name, group, one.do)
+		if err != nil && len(done) > 0 {
+			return fmt.Errorf("changed before: %s; %w", strings.Join(done, ", "), err)
+		}
+		if err != nil {
+			return err
+		}
+		done = append(done, one.name)
+	}
+	return nil
+}
+
+func settingsOf(s event.GroupSettings) []setting {
+	var all []setting
+	add := func(name string, given bool, do func(context.Context, *whatsmeow.Client, types.JID) error) {
+		if given {
+			all = append(all, setting{name, do})
+		}
+	}
+	add("announce", s.Announce != nil, func(ctx context.Context, cli *whatsmeow.Client, g types.JID) error {
+		return cli.SetGroupAnnounce(ctx, g, *s.Announce)
+	})
+	add("restrict", s.Restrict != nil, func(ctx context.Context, cli *whatsmeow.Client, g types.JID) error {
+		return cli.SetGroupLocked(ctx, g, *s.Restrict)
+	})
+	add("memberAddMode", s.MemberAddMode != nil, func(ctx context.Context, cli *whatsmeow.Client, g types.JID) error {
+		mode := types.GroupMemberAddModeAdmin
+		if *s.MemberAddMode {
+			mode = types.GroupMemberAddModeAllMember
+		}
+		return cli.SetGroupMemberAddMode(ctx, g, mode)
+	})
+	add("joinApprovalMode", s.JoinApprovalMode != nil, func(ctx context.Context, cli *whatsmeow.Client, g types.JID) error {
+		return cli.SetGroupJoinApprovalMode(ctx, g, *s.JoinApprovalMode)
+	})
+	add("ephemeralDuration", s.EphemeralDuration != nil, func(ctx context.Context, cli *whatsmeow.Client, g types.JID) error {
+		return cli.SetDisappearingTimer(ctx, g, time.Duration(*s.EphemeralDuration)*time.Second, time.Time{})
+	})
+	return all
+}

@@ -1,0 +1,168 @@
+package whatsapp
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strconv"
+
+	"go.mau.fi/whatsmeow"
+	"go.mau.fi/whatsmeow/appstate"
+	"go.mau.fi/whatsmeow/proto/waServerSync"
+	wastore "go.mau.fi/whatsmeow/store"
+	waLog "go.mau.fi/whatsmeow/util/log"
+
+	"postern/event"
+)
+
+// knownLabel is a label that there is, or was.
+type knownLabel struct {
+	event.Label
+
+	deleted bool
+}
+
+// Labels implements instance.Labels.
+func (s *Session) Labels(ctx context.Context) ([]event.Label, error) {
+	known, err := s.knownLabels(ctx)
+	if err != nil {
+		return nil, err
+	}
+	all := []event.Label{}
+	for _, l := range known {
+		if !l.deleted {
+			all = append(all, l.Label)
+		}
+	}
+	return all, nil
+}
+
+// knownLabels reads the labels, the deleted ones too, by id.
+//
+// The library keeps none, and tells nothing of those that are older than the
+// pairing. What the devices have in common is therefore read anew, into a
+// decoder that stores nothing, beside the library's own reading of it.
+func (s *Session) knownLabels(ctx context.Context) ([]knownLabel, error) {
+	known := map[string]knownLabel{}
+	err := s.ask(ctx, "read the labels", func(ctx context.Context, cli *whatsmeow.Client) error {
+		return readState(ctx, cli, appstate.WAPatchRegular, func(m appstate.Mutation) {
+			if len(m.Index) < 2 || m.Index[0] != appstate.IndexLabelEdit {
+				return
+			}
+			edit := m.Action.GetLabelEditAction()
+			known[m.Index[1]] = knownLabel{
+				Label:   event.Label{ID: m.Index[1], Name: edit.GetName(), Color: int(edit.GetColor())},
+				deleted: edit.GetDeleted() || m.Operation == waServerSync.SyncdMutation_REMOVE,
+			}
+		})
+	})
+	if err != nil {
+		return nil, err
+	}
+	all := make([]knownLabel, 0, len(known))
+	for _, l := range known {
+		all = append(all, l)
+	}
+	slices.SortFunc(all, func(a, b knownLabel) int {
+		return cmp.Or(cmp.Compare(len(a.ID), len(b.ID)), cmp.Compare(a.ID, b.ID)) // they are numbers
+	})
+	return all, nil
+}
+
+// readState hands over every change of a collection, from the snapshot on, in
+// its order.
+func readState(ctx context.Context, cli *whatsmeow.Client, name appstate.WAPatchName, change func(appstate.Mutation)) error {
+	nothing := &wastore.NoopStore{} // forgets what the decoder wants to keep
+	decoder := appstate.NewProcessor(&wastore.Device{AppState: nothing, AppStateKeys: cli.Store.AppStateKeys}, waLog.Noop)
+	var state appstate.HashState
+	for first := true; ; first = false {
+		list, err := cli.DangerousInternals().FetchAppStatePatches(ctx, name, state.Version, first)
+		if err != nil {
+			return err
+		}
+		before := state.Version
+		mutations, next, err := decoder.DecodePatches(ctx, list, state, false)
+		if errors.Is(err, appstate.ErrKeyNotFound) {
+			return fmt.Errorf("%w: the phone has not given this device its keys yet: %w", event.ErrNotConnected, err)
+		}
+		if err != nil {
+			return fmt.Errorf("decode %s: %w", name, err)
+		}
+		for _, m := range mutations {
+			change(m)
+		}
+		if state = next; !list.HasMorePatches || state.Version == before {
+			return nil
+		}
+	}
+}
+
+// EditLabel implements instance.Labels.
+func (s *Session) EditLabel(ctx context.Context, id string, change event.LabelChange) (event.Label, error) {
+	s.labelling.Lock()
+	defer s.labelling.Unlock()
+	l, err := s.label(ctx, id)
+	if err != nil {
+		return event.Label{}, err
+	}
+	l = change.Apply(l)
+	return l, s.editLabel(ctx, l, false)
+}
+
+// DeleteLabel implements instance.Labels.
+func (s *Session) DeleteLabel(ctx context.Context, id string) (event.Label, error) {
+	s.labelling.Lock()
+	defer s.labelling.Unlock()
+	l, err := s.label(ctx, id)
+	if err != nil {
+		return event.Label{}, err
+	}
+	return l, s.editLabel(ctx, l, true)
+}
+
+func (s *Session) label(ctx context.Context, id string) (event.Label, error) {
+	all, err := s.Labels(ctx)
+	if err != nil {
+		return event.Label{}, err
+	}
+	i := slices.IndexFunc(all, func(l event.Label) bool { return l.ID == id })
+	if i < 0 {
+		return event.Label{}, fmt.Errorf("%w: %s", event.ErrNoLabel, id)
+	}
+	return all[i], nil
+}
+
+// CreateLabel implements instance.Labels. The id of a deleted label is not
+// used again: chats may still name it.
+func (s *Session) CreateLabel(ctx context.Context, name string, color int) (event.Label, error) {
+	s.labelling.Lock()
+	defer s.labelling.Unlock()
+	known, err := s.knownLabels(ctx)
+	if err != nil {
+		return event.Label{}, err
+	}
+	highest := 0
+	for _, l := range known {
+		if n, err := strconv.Atoi(l.ID); err == nil {
+			highest = max(highest, n)
+		}
+	}
+	l := event.Label{ID: strconv.Itoa(highest + 1), Name: name, Color: color}
+	return l, s.editLabel(ctx, l, false)
+}
+
+func (s *Session) editLabel(ctx context.Context, l event.Label, deleted bool) error {
+	color := int32(l.Color) //nolint:gosec // an index into a small palette
+	return s.changeState(ctx, "change the label", appstate.BuildLabelEdit(l.ID, l.Name, color, deleted))
+}
+
+// LabelChat implements instance.Labels.
+func (s *Session) LabelChat(ctx context.Context, label, chat string, labeled bool) error {
+	jid, err := chatJID(chat)
+	if err != nil {
+		return fmt.Errorf("label the chat: %w", err)
+	}
+	return s.changeState(ctx, "label the chat", appstate.BuildLabelChat(jid, label, labeled))
+}

@@ -1,0 +1,184 @@
+package whatsapp
+
+import (
+	"errors"
+	"slices"
+	"sync"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	"go.mau.fi/whatsmeow/appstate"
+
+	"postern/event"
+	"postern/sandbox"
+)
+
+// beside is another instance that is linked to the same phone.
+func (r *rig) beside(id int64, phone *sandbox.Phone) *rig {
+	r.t.Helper()
+	n := r.neighbour(id)
+	n.connect()
+	code := n.state(event.QRCodeState).Data.(event.QRCode).Code
+	if err := phone.Scan(r.t.Context(), code); err != nil {
+		r.t.Fatal(err)
+	}
+	n.state(event.Online)
+	n.hasKeys()
+	return n
+}
+
+// hasKeys waits until the instance has read what its phone keeps for all
+// devices, for which it needs the phone's keys.
+func (r *rig) hasKeys() {
+	r.t.Helper()
+	for range appstate.AllPatchNames {
+		r.await("collection", func(f event.Fact) bool {
+			d, ok := f.Data.(event.InstanceStatus)
+			return ok && d.Type == event.StatusAppStateSyncCompleted
+		})
+	}
+}
+
+// pairLabelled is pair for a test of labels.
+func (r *rig) pairLabelled() *sandbox.Phone {
+	r.t.Helper()
+	phone := r.pair()
+	r.hasKeys()
+	return phone
+}
+
+func labelEdited(l event.Label, deleted bool) func(event.Fact) bool {
+	return func(f event.Fact) bool {
+		d, ok := f.Data.(event.LabelEdit)
+		return ok && d.ID == l.ID && d.Name == l.Name && *d.Color == l.Color && *d.Deleted == deleted
+	}
+}
+
+func (r *rig) labels() []event.Label {
+	r.t.Helper()
+	all, err := r.session.Labels(r.t.Context())
+	if err != nil {
+		r.t.Fatal(err)
+	}
+	return all
+}
+
+func TestALabelIsMadeChangedAndDeletedOnAllDevices(t *testing.T) {
+	r := newRig(t)
+	phone := r.pairLabelled()
+	second := r.beside(2, phone)
+	s := r.session
+	vip, err := s.CreateLabel(t.Context(), "VIP", 3)
+	if err != nil || vip != (event.Label{ID: "1", Name: "VIP", Color: 3}) {
+		t.Fatalf("made %+v, %v", vip, err)
+	}
+	late, err := s.CreateLabel(t.Context(), "Late", 0)
+	if err != nil || late.ID != "2" {
+		t.Fatalf("made %+v, %v", late, err)
+	}
+	renamed, err := s.EditLabel(t.Context(), vip.ID, event.LabelChange{Name: new("Regulars")})
+	if err != nil || renamed != (event.Label{ID: "1", Name: "Regulars", Color: 3}) {
+		t.Errorf("changed to %+v, %v", renamed, err)
+	}
+	if diff := cmp.Diff([]event.Label{renamed, late}, second.labels()); diff != "" {
+		t.Errorf("the other device reads (-want +got)\n%s", diff)
+	}
+	if gone, err := s.DeleteLabel(t.Context(), late.ID); err != nil || gone != late {
+		t.Errorf("deleted %+v, %v", gone, err)
+	}
+	if diff := cmp.Diff([]event.Label{renamed}, second.labels()); diff != "" {
+		t.Errorf("the other device reads (-want +got)\n%s", diff)
+	}
+	for _, device := range []*rig{r, second} {
+		device.await("made", labelEdited(vip, false))
+		device.await("changed", labelEdited(renamed, false))
+		device.await("deleted", labelEdited(late, true))
+	}
+	third, err := s.CreateLabel(t.Context(), "New", 5)
+	if err != nil || third.ID != "3" {
+		t.Errorf("the id of a deleted label is used again: %+v, %v", third, err)
+	}
+	r.await("the last", labelEdited(third, false))
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	edits := 0
+	for _, f := range r.history {
+		if f.Kind == event.LabelsEdit {
+			edits++
+		}
+	}
+	if edits != 5 {
+		t.Errorf("the account was told %d times of its 5 changes", edits)
+	}
+}
+
+func TestALabelIsPutOnAChatAndTakenOff(t *testing.T) {
+	r := newRig(t)
+	phone := r.pairLabelled()
+	second, contact := r.beside(2, phone), r.contact()
+	chat := contact.JID().String()
+	l, err := r.session.CreateLabel(t.Context(), "VIP", 1)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, action := range []event.LabelAction{event.LabelAdd, event.LabelRemove} {
+		if err := r.session.LabelChat(t.Context(), l.ID, chat, action == event.LabelAdd); err != nil {
+			t.Fatal(err)
+		}
+		for _, device := range []*rig{r, second} {
+			device.await(string(action), func(f event.Fact) bool {
+				d, ok := f.Data.(event.LabelAssociation)
+				return ok && d.Type == event.LabelOnChat && d.ChatJID == chat && d.LabelID == l.ID && d.Action == action
+			})
+		}
+	}
+}
+
+// TestLabelsOlderThanThePairingAreRead would fail with a list that is made of
+// events.
+func TestLabelsOlderThanThePairingAreRead(t *testing.T) {
+	r := newRig(t)
+	phone := r.pairLabelled()
+	l, err := r.session.CreateLabel(t.Context(), "Before", 7)
+	if err != nil {
+		t.Fatal(err)
+	}
+	second := r.beside(2, phone)
+	if diff := cmp.Diff([]event.Label{l}, second.labels()); diff != "" {
+		t.Errorf("(-want +got)\n%s", diff)
+	}
+}
+
+func TestAnUnknownLabelIsNotChanged(t *testing.T) {
+	r := newRig(t)
+	r.pairLabelled()
+	_, edit := r.session.EditLabel(t.Context(), "9", event.LabelChange{Name: new("x")})
+	_, del := r.session.DeleteLabel(t.Context(), "9")
+	if !errors.Is(edit, event.ErrNoLabel) || !errors.Is(del, event.ErrNoLabel) {
+		t.Errorf("edit: %v; delete: %v", edit, del)
+	}
+	if all := r.labels(); len(all) != 0 {
+		t.Errorf("labels %+v", all)
+	}
+}
+
+func TestLabelsMadeAtOnceGetIDsOfTheirOwn(t *testing.T) {
+	r := newRig(t)
+	r.pairLabelled()
+	var work sync.WaitGroup
+	for range 4 {
+		work.Go(func() {
+			if _, err := r.session.CreateLabel(t.Context(), "Same", 0); err != nil {
+				t.Error(err)
+			}
+		})
+	}
+	work.Wait()
+	var ids []string
+	for _, l := range r.labels() {
+		ids = append(ids, l.ID)
+	}
+	if want := []string{"1", "2", "3", "4"}; !slices.Equal(ids, want) {
+		t.Errorf("ids %v", ids)
+	}
+}
