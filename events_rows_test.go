@@ -119,11 +119,6 @@ func syncRows() []triggerRow {
 	const anne = `,"chatJid":"$anne@s.whatsapp.net"`
 	return []triggerRow{
 		{
-			kind: event.StatusInstance, trigger: "AppStateSyncComplete", typ: string(event.StatusAppStateSyncCompleted),
-			steps: []step{act("$own", `{"do":"app-state-keys"}`)},
-			want:  `{"type":"app.state.sync.completed","status":"completed","data":{"name":"*","version":"*"}}`,
-		},
-		{
 			kind: event.ContactsUpsert, trigger: "Contact",
 			steps: []step{act("$own", `{"do":"contact","to":"$anne","fullName":"Anne Baker","firstName":"Anne"}`)},
 			want:  `{"id":"*","remoteJid":"$anne@s.whatsapp.net","lid":"$anneLID","pushName":"*","profilePicUrl":null,"action":"upserted"}`,
@@ -247,5 +242,11 @@ func connectionRows() []triggerRow {
 		row("KeepAliveTimeout", event.TypeKeepAliveLost, `{"do":"keepalive-timeout","seconds":3}`, `,"connection":"timeout"`),
 		row("KeepAliveRestored", event.TypeKeepAliveBack, `{"do":"keepalive-timeout","seconds":3}`, `,"connection":"open"`),
 		row("LoggedOut", event.TypeLoggedOut, `{"do":"logout"}`, `,"connection":"close"`),
+		{ // a phone gives its state to a device that it was linked with
+			kind: event.StatusInstance, trigger: "AppStateSyncComplete", typ: string(event.StatusAppStateSyncCompleted), unpaired: true,
+			before: []step{api(http.MethodPost, "/instance/$name/connect", "").as("qr")},
+			steps:  []step{{method: http.MethodPost, path: "/sandbox/scan", body: `{"phone":"$own","code":"$qr.code"}`}},
+			want:   `{"type":"app.state.sync.completed","status":"completed","data":{"name":"*","version":"*"}}`,
+		},
 	}
 }

@@ -2,6 +2,7 @@ package sandbox
 
 import (
 	"context"
+	"fmt"
 	"strconv"
 	"time"
 
@@ -97,11 +98,27 @@ func (s *Server) call(p *Phone, f callFields, stage waBinary.Node) (any, error) 
 		if !group.IsEmpty() {
 			stage.Attrs["group-jid"] = group
 		}
-		s.queueForAll(to, waBinary.Node{Tag: "call", Content: []waBinary.Node{stage}, Attrs: waBinary.Attrs{
-			"from": from.lid, "id": messageID(), "t": time.Now().Unix(), "platform": "android", "version": "2.26.1",
-		}})
+		s.queueForAll(to, callNode(from, stage))
 	})
 	return callResult{f.ID}, err
+}
+
+// dispatchCall gives a stage of a call, as a client tells it, to the other side's devices.
+// The caller holds s.mu.
+func (s *Server) dispatchCall(sender *account, n waBinary.Node) error {
+	to := s.accountOf(attrJID(&n, "to").ToNonAD())
+	stage := firstChild(&n)
+	if to == nil || stage.Tag == "" {
+		return fmt.Errorf("call to %s: %w", attrJID(&n, "to"), ErrNoAccount)
+	}
+	s.queueForAll(to, callNode(sender, stage))
+	return nil
+}
+
+func callNode(from *account, stage waBinary.Node) waBinary.Node {
+	return waBinary.Node{Tag: "call", Content: []waBinary.Node{stage}, Attrs: waBinary.Attrs{
+		"from": from.lid, "id": messageID(), "t": time.Now().Unix(), "platform": "android", "version": "2.26.1",
+	}}
 }
 
 // groupAddress reads the address of a group, which may be missing.

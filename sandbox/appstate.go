@@ -135,8 +135,9 @@ func (s *appStateStore) GetAppStateMutationMAC(_ context.Context, name string, i
 }
 
 // begin makes the key and a first entry in each collection: without one a client takes the
-// first real change for its initial content. The caller holds mu.
-func (a *appState) begin(ctx context.Context) error {
+// first real change for its initial content. The account's name is among them: clients show
+// no presence before they know it. The caller holds mu.
+func (a *appState) begin(ctx context.Context, name string) error {
 	if a.keyID != nil {
 		return nil
 	}
@@ -145,11 +146,15 @@ func (a *appState) begin(ctx context.Context) error {
 	_, _ = rand.Read(data)
 	a.keyID, a.key = id, wastore.AppStateSyncKey{Data: data, Timestamp: time.Now().UnixMilli()}
 	a.saveKey()
-	for _, name := range appstate.AllPatchNames {
+	for _, collection := range appstate.AllPatchNames {
 		seed := appstate.MutationInfo{
 			Index: []string{appstate.IndexSentinel}, Version: 1, Value: &waSyncAction.SyncActionValue{},
 		}
-		if err := a.change(ctx, appstate.PatchInfo{Type: name, Mutations: []appstate.MutationInfo{seed}}); err != nil {
+		first := appstate.PatchInfo{Type: collection, Mutations: []appstate.MutationInfo{seed}}
+		if collection == appstate.WAPatchCriticalBlock && name != "" {
+			first.Mutations = append(first.Mutations, appstate.BuildSettingPushName(name).Mutations...)
+		}
+		if err := a.change(ctx, first); err != nil {
 			return err
 		}
 	}

@@ -65,13 +65,26 @@ func (s *Server) changeState(ctx context.Context, p *Phone, name appstate.WAPatc
 	return nil
 }
 
-// greet is what a phone does when a device of its account logs in for the first time: it
-// gives it the key, without which a client can change nothing.
-func (s *Server) greet(c *conn, p *Phone) {
+// greet is what a phone does when a device of its account logs in: it gives it the key,
+// without which a client can change nothing. One that has the key, and was cut off before it
+// had read everything, gets it again: clients read only when they get a key or are told of
+// a change.
+func (s *Server) greet(c *conn, d linkedDevice, p *Phone) {
 	a := s.appStates.account(p.Number(), s.persist)
 	a.acting.Lock()
 	defer a.acting.Unlock()
-	if err := s.shareKey(c.ctx, p, a, s.linkedDevices(p)); err != nil {
+	a.mu.Lock()
+	given, before := a.shares[d.lid.Device]
+	unread := before && len(given.Base) > 0
+	a.mu.Unlock()
+	err := s.shareKey(c.ctx, p, a, s.linkedDevices(p))
+	if err == nil && unread {
+		a.mu.Lock()
+		message := a.keyShare()
+		a.mu.Unlock()
+		err = p.sendPeer(c.ctx, d.lid, message)
+	}
+	if err != nil {
 		c.log.Debug("the app state key was not shared, the next act tries again", "error", err)
 	}
 }
@@ -79,7 +92,7 @@ func (s *Server) greet(c *conn, p *Phone) {
 // shareKey gives the key to the devices that have not got it. The caller holds a.acting.
 func (s *Server) shareKey(ctx context.Context, p *Phone, a *appState, linked []linkedDevice) error {
 	a.mu.Lock()
-	err := a.begin(ctx)
+	err := a.begin(ctx, p.PushName())
 	message, unshared := a.keyShare(), a.unshared(linked)
 	a.mu.Unlock()
 	if err != nil {

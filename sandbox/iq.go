@@ -47,6 +47,8 @@ func handlerOf(key iqKey) (iqHandler, bool) {
 		return userSync, true
 	case iqKey{"privacy", "set", "tokens"}, iqKey{"urn:xmpp:whatsapp:dirty", "set", "clean"}:
 		return emptyResult, true
+	case iqKey{"status", "get", "privacy"}:
+		return statusPrivacy, true
 	case iqKey{"w:m", "set", "media_conn"}:
 		return mediaConn, true
 	case iqKey{"md", "set", "remove-companion-device"}:
@@ -119,8 +121,8 @@ func goActive(s *Server, c *conn, d *device, _ *waBinary.Node) (waBinary.Node, e
 	defer s.mu.Unlock()
 	if d.conn == c {
 		s.activate(d)
-		p := s.phoneOf(d.account)
-		c.tasks.Go(func() { s.greet(c, p) })
+		p, linked := s.phoneOf(d.account), linkedDevice{d.lid(), d.keys.Identity}
+		c.tasks.Go(func() { s.greet(c, linked, p) })
 	}
 	return waBinary.Node{}, nil
 }

@@ -106,3 +106,17 @@ func (s *Server) Media(path string) ([]byte, bool) {
 	}
 	return s.media.get(strings.TrimPrefix(u.Path, "/v/"))
 }
+
+// ForgetMedia removes what is behind a direct path or a media URL, as WhatsApp does with
+// files after some weeks.
+func (s *Server) ForgetMedia(path string) {
+	u, err := url.Parse(path)
+	if err != nil {
+		return
+	}
+	id := strings.TrimPrefix(u.Path, "/v/")
+	s.media.mu.Lock()
+	defer s.media.mu.Unlock()
+	s.media.total -= len(s.media.files[id])
+	delete(s.media.files, id)
+}

@@ -40,7 +40,7 @@ func (p *Phone) onMessage(ctx context.Context, n waBinary.Node) {
 	if err != nil {
 		return
 	}
-	if group := n.AttrGetter().OptionalJIDOrEmpty("from"); group.Server == types.GroupServer {
+	if group := n.AttrGetter().OptionalJIDOrEmpty("from"); hasManyReaders(group) {
 		p.onGroupMessage(ctx, h, group, n)
 		return
 	}
@@ -102,7 +102,7 @@ func (p *Phone) deviceLID(device types.JID) types.JID {
 
 func (p *Phone) record(n waBinary.Node, from types.JID, message *waE2E.Message) Received {
 	chat := from.ToNonAD()
-	if group := n.AttrGetter().OptionalJIDOrEmpty("from"); group.Server == types.GroupServer {
+	if group := n.AttrGetter().OptionalJIDOrEmpty("from"); hasManyReaders(group) {
 		chat = group
 	} else if from.User == p.lid.User {
 		if to := n.AttrGetter().OptionalJIDOrEmpty("recipient"); !to.IsEmpty() {

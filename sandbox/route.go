@@ -69,6 +69,8 @@ func (s *Server) dispatch(from types.JID, n waBinary.Node) ([]delivery, error) {
 		return nil, s.dispatchPresence(sender, from, n)
 	case "chatstate":
 		return nil, s.dispatchChatState(sender, n)
+	case "call":
+		return nil, s.dispatchCall(sender, n)
 	default:
 		return nil, fmt.Errorf("stanza <%s>: %w", n.Tag, errNotRouted)
 	}
@@ -78,8 +80,11 @@ func (s *Server) dispatch(from types.JID, n waBinary.Node) ([]delivery, error) {
 // is addressed to.
 func (s *Server) dispatchMessage(sender *account, from types.JID, n waBinary.Node) ([]delivery, error) {
 	to := attrJID(&n, "to")
-	if to.Server == types.GroupServer {
+	switch {
+	case to.Server == types.GroupServer:
 		return s.dispatchGroupMessage(sender, from, n)
+	case to == types.StatusBroadcastJID:
+		return s.dispatchStatus(sender, from, n), nil
 	}
 	chat := s.accountOf(to.ToNonAD())
 	if chat == nil {
@@ -155,8 +160,11 @@ func (s *Server) dispatchReceipt(sender *account, from types.JID, n waBinary.Nod
 	if kind == "sender" || kind == "peer_msg" || kind == "hist_sync" {
 		return nil, nil
 	}
-	if to.Server == types.GroupServer {
+	switch {
+	case to.Server == types.GroupServer:
 		return s.dispatchGroupReceipt(sender, from, n)
+	case to == types.StatusBroadcastJID:
+		return s.dispatchStatusReceipt(sender, from, n)
 	}
 	target := s.accountOf(to.ToNonAD())
 	if target == nil {

@@ -234,7 +234,7 @@ func (s *Server) handle(c *conn, n *waBinary.Node) {
 		s.acknowledge(d, ackKey{"message", id})
 		s.mu.Unlock()
 		s.forward(c, d, *n)
-	case "presence", "chatstate":
+	case "presence", "chatstate", "call":
 		s.forward(c, d, *n)
 	default:
 		c.log.Debug("stanza ignored", "tag", n.Tag)

@@ -331,7 +331,7 @@ func TestPatchesThatWouldBreakTheDecoderAreRefusedAndChangeNothing(t *testing.T)
 	a := newAppState("5511911111111", &persistence{})
 	a.mu.Lock()
 	defer a.mu.Unlock()
-	if err := a.begin(context.Background()); err != nil {
+	if err := a.begin(context.Background(), ""); err != nil {
 		t.Fatal(err)
 	}
 	good, err := a.encode(context.Background(), appstate.BuildPin(otherJID, true))
