@@ -1,8 +1,12 @@
 package batch
 
 import (
+	"context"
+	"fmt"
 	"slices"
 	"testing/synctest"
+
+	"postern/store"
 )
 
 // reboot starts the next process and compares what it made of the batches.
@@ -81,6 +85,75 @@ func (s *sim) stepKillDuring(step simStep) {
 	}
 	if m := s.batch(step.a); m != nil {
 		s.kill(commits, func() (*modelBatch, effect) { return m, s.calls(m, simCalls[step.b%uint32(len(simCalls))]) })
+	}
+}
+
+// stepKillCreation ends the process between the commits of a creation whose
+// items take several: the batch is there wholly, or not at all and with nothing
+// left behind.
+func (s *sim) stepKillCreation(step simStep) {
+	if s.proc.stopped != nil {
+		return
+	}
+	m := s.newModel(&draws{uint64(step.a)}, &draws{uint64(step.b)})
+	m.grow(chunk + 1)
+	no := false
+	m.spec.request.AutoStart = &no
+	s.chance.expect(m.spec.number)
+	s.proc.arm(1 + int(step.c%4))
+	v, err := s.proc.engine.Create(context.Background(), m.spec.owner, m.spec.request)
+	s.tally.Kills++
+	s.must(s.proc.bury(), "kill")
+	s.boots++
+	s.boot(s.proc.path, true)
+	if err == nil {
+		m.id = v.ID
+		s.made++
+		s.batches, s.all[m.id] = append(s.batches, m), m
+	} else {
+		s.told++ // the sweep
+	}
+	s.rests(func(o *modelBatch) {
+		if o == m {
+			m.create(true)
+		}
+		s.settledAfterBoot(o)
+	})
+	s.nothingLeft()
+	if err == nil {
+		s.restOf(m, s.calls(m, OnStop))
+	}
+}
+
+// grow gives the batch that many recipients.
+func (m *modelBatch) grow(n int) {
+	for i := len(m.items); i < n; i++ {
+		to := simNumber(m.spec.number, i)
+		m.spec.inputs, m.spec.recipients = append(m.spec.inputs, to), append(m.spec.recipients, to)
+		m.spec.request.Recipients = append(m.spec.request.Recipients, to)
+		m.items = append(m.items, modelItem{status: ItemPending})
+	}
+}
+
+// nothingLeft checks that the file holds the items of the batches that there
+// are, and no others.
+func (s *sim) nothingLeft() {
+	want, got := 0, 0
+	for _, m := range s.all {
+		want += len(m.items)
+	}
+	err := s.proc.store.View(func(tx *store.Tx) error {
+		if under, err := ids(tx, bucketCreating); err != nil || len(under) > 0 {
+			return fmt.Errorf("%d creations are under way: %w", len(under), err)
+		}
+		return tx.Scan(bucketItem, store.Range{}, func(_, _ []byte) (bool, error) {
+			got++
+			return true, nil
+		})
+	})
+	s.must(err, "count the items")
+	if got != want {
+		s.fail("the file has %d items, the batches %d", got, want)
 	}
 }
 

@@ -43,6 +43,7 @@ var simDeeds = []struct {
 	{"stop", 1, (*sim).stepStop},
 	{"kill", 1, (*sim).stepKill},
 	{"kill during", 3, (*sim).stepKillDuring},
+	{"kill creation", 1, (*sim).stepKillCreation},
 	{"take over", 2, (*sim).stepTakeOver},
 	{"read", 3, (*sim).stepRead},
 }
