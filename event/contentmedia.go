@@ -17,6 +17,14 @@ var (
 	ErrMediaType = errors.New("media type is not supported")
 )
 
+// Errors about the files of messages that were sent or received before.
+var (
+	// ErrNoMedia: the message has no file.
+	ErrNoMedia = errors.New("the message has no media")
+	// ErrMediaGone: WhatsApp does not have the file any more.
+	ErrMediaGone = errors.New("the file is gone")
+)
+
 // MediaKind is what a media file is sent as.
 type MediaKind string
 

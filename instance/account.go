@@ -3,6 +3,7 @@ package instance
 import (
 	"context"
 	"fmt"
+	"os"
 
 	"postern/event"
 )
@@ -23,10 +24,11 @@ type Account interface {
 type Files interface {
 	// Upload encrypts a file and brings it to WhatsApp.
 	Upload(ctx context.Context, f event.MediaFile) (event.Uploaded, error)
+	// Download writes the file of a stored message, decrypted, to an empty
+	// file; it may have at most limit bytes. Errors: event.ErrNoMedia,
+	// event.ErrMediaGone and event.ErrMedia too.
+	Download(ctx context.Context, m event.Message, to *os.File, limit int64) error
 }
-
-// Chats is what the account does to its chats and to the people in them.
-type Chats any
 
 // Account returns the session of an instance that is connected now. Errors:
 // ErrNotFound, event.ErrNotConnected.

@@ -100,9 +100,9 @@ func (l *Library) tooLarge() error {
 // It fails with event.ErrMedia when it is empty, larger than Config.MaxBytes,
 // or ends early. The caller gives the path to Prepare or removes the file.
 func (l *Library) Spool(r io.Reader) (file string, err error) {
-	f, err := os.CreateTemp(l.cfg.Dir, spoolPattern)
+	f, err := l.Create()
 	if err != nil {
-		return "", fmt.Errorf("media: %w", err)
+		return "", err
 	}
 	defer func() {
 		if err != nil {
@@ -126,6 +126,17 @@ func (l *Library) Spool(r io.Reader) (file string, err error) {
 		return "", fmt.Errorf("media: write %s: %w", f.Name(), err)
 	}
 	return f.Name(), nil
+}
+
+// Create makes an empty file in the spool folder, for a file that comes from
+// elsewhere. The caller closes and removes it; what a crash leaves of it, the
+// next start removes.
+func (l *Library) Create() (*os.File, error) {
+	f, err := os.CreateTemp(l.cfg.Dir, spoolPattern)
+	if err != nil {
+		return nil, fmt.Errorf("media: %w", err)
+	}
+	return f, nil
 }
 
 // source tells the errors of its reader from those of the disk.

@@ -70,13 +70,10 @@ func (md *metadata) describe(evt *events.Message, u unwrapped) {
 	}
 	md.Ephemeral = md.Ephemeral || evt.IsEphemeral
 	md.ViewOnce = md.ViewOnce || evt.IsViewOnce
-	if u.edited {
-		md.Edited, md.EditOf = true, u.editOf
-	}
+	md.concerns(u)
 	if n := evt.NewsletterMeta; n != nil && n.EditTS.Unix() > 0 {
 		md.Edited, md.EditOf = true, evt.Info.ID
 	}
-	md.target(u.message)
 	if u.parent.GetParentMessageKey().GetID() != "" {
 		md.Parent = &parent{u.parent.GetAssociationType().String(), u.parent.GetParentMessageKey().GetID()}
 	}
@@ -84,6 +81,14 @@ func (md *metadata) describe(evt *events.Message, u unwrapped) {
 		md.BusinessName = v.Details.GetVerifiedName()
 	}
 	md.ServerID = int(max(0, evt.Info.ServerID))
+}
+
+// concerns names the message that this one edits or deletes.
+func (md *metadata) concerns(u unwrapped) {
+	if u.edited {
+		md.Edited, md.EditOf = true, u.editOf
+	}
+	md.target(u.message)
 }
 
 // target names the message that a revocation, or an edit whose new form is

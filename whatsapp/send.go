@@ -194,12 +194,16 @@ func (s *Session) reachable(ctx context.Context, cli *whatsmeow.Client, to types
 }
 
 func sentMessage(cli *whatsmeow.Client, to types.JID, message *waE2E.Message, resp whatsmeow.SendResponse) *event.Message {
-	name, content, _ := normalise(message)
+	u := unwrap(message)
+	name, content, _ := contentOf(u.message)
+	var md metadata
+	md.concerns(u)
 	m := &event.Message{
 		KeyID:            resp.ID,
 		KeyFromMe:        true,
 		MessageType:      name,
-		Content:          content,
+		Content:          content.buf,
+		Metadata:         md.json(),
 		MessageTimestamp: resp.Timestamp.Unix(),
 		IsGroup:          to.Server == types.GroupServer,
 	}

@@ -1,0 +1,229 @@
+package whatsapp
+
+import (
+	"errors"
+	"fmt"
+	"strings"
+	"testing"
+	"time"
+
+	"go.mau.fi/whatsmeow/appstate"
+
+	"postern/event"
+	"postern/sandbox"
+)
+
+// pairWith links the rig's instance to a phone that exists.
+func (r *rig) pairWith(phone *sandbox.Phone) {
+	r.t.Helper()
+	r.connect()
+	code := r.state(event.QRCodeState).Data.(event.QRCode).Code
+	if err := phone.Scan(r.t.Context(), code); err != nil {
+		r.t.Fatal(err)
+	}
+	r.state(event.Online)
+}
+
+// synced waits until the instance has read what its phone gives to a new
+// device, without which it changes no chat.
+func (r *rig) synced() {
+	r.t.Helper()
+	for range appstate.AllPatchNames {
+		r.await("collection that is read", func(f event.Fact) bool {
+			s, ok := f.Data.(event.InstanceStatus)
+			return ok && s.Type == event.StatusAppStateSyncCompleted
+		})
+	}
+}
+
+// twins are two instances of one phone: the second shows what the first
+// changes.
+func twins(t *testing.T) (r, twin *rig) {
+	t.Helper()
+	r = newRig(t)
+	phone := r.pair()
+	twin = r.neighbour(2)
+	twin.pairWith(phone)
+	r.synced()
+	twin.synced()
+	return r, twin
+}
+
+// strangers are two instances with a phone each.
+func strangers(t *testing.T) (r, other *rig, phone, otherPhone *sandbox.Phone) {
+	t.Helper()
+	r = newRig(t)
+	phone = r.pair()
+	other = r.neighbour(2)
+	otherPhone = other.pair()
+	r.synced() // brings the account's name, without which no presence is shown
+	other.synced()
+	return r, other, phone, otherPhone
+}
+
+// shows awaits a fact whose JSON has all of these texts.
+func (r *rig) shows(kind event.Kind, texts ...string) {
+	r.t.Helper()
+	r.await(fmt.Sprint(kind, texts), func(f event.Fact) bool {
+		raw, err := event.Marshal(f.Data)
+		if err != nil || f.Kind != kind {
+			return false
+		}
+		for _, text := range texts {
+			if !strings.Contains(string(raw), text) {
+				return false
+			}
+		}
+		return true
+	})
+}
+
+func must(t *testing.T, err error) {
+	t.Helper()
+	if err != nil {
+		t.Fatal(err)
+	}
+}
+
+func TestNumbersAreLookedUpInTheOrderAsked(t *testing.T) {
+	r := newRig(t)
+	r.pair()
+	a, b := r.contact(), r.contact()
+	got, err := r.session.Registered(t.Context(), []string{b.Number(), "4915100000000", a.Number()})
+	must(t, err)
+	if len(got) != 3 || got[1].Exists || got[1].LID != nil || got[1].JID != "4915100000000@s.whatsapp.net" {
+		t.Fatalf("got %+v", got)
+	}
+	for i, p := range map[int]*sandbox.Phone{0: b, 2: a} {
+		if g := got[i]; !g.Exists || g.Number != p.Number() || g.JID != p.JID().String() || g.LID == nil || *g.LID != p.LID().String() {
+			t.Errorf("%d: %+v", i, g)
+		}
+	}
+}
+
+func TestWhatAnInstanceChangesInAChatTheOtherDevicesShow(t *testing.T) {
+	r, twin := twins(t)
+	chat, ctx := r.contact().JID().String(), t.Context()
+	until := time.UnixMilli(1_900_000_000_000)
+	last := event.LastMessage{Key: &event.MessageKey{RemoteJID: chat, ID: "NEWEST"}, At: time.Unix(1_700_000_000, 0)}
+	for _, c := range []struct {
+		err   error
+		kind  event.Kind
+		shows []string
+	}{
+		{r.session.Archive(ctx, chat, true, last), event.ChatsUpdated, []string{`"type":"archive"`, `"archived":true`, `"NEWEST"`, `1700000000`}},
+		{r.session.Archive(ctx, chat, false, event.LastMessage{}), event.ChatsUpdated, []string{`"type":"archive"`, `"archived":false`}},
+		{r.session.Pin(ctx, chat, true), event.ChatsUpdated, []string{`"type":"pin"`, `"pinned":true`}},
+		{r.session.Pin(ctx, chat, false), event.ChatsUpdated, []string{`"type":"pin"`, `"pinned":false`}},
+		{r.session.Mute(ctx, chat, true, until), event.ChatsUpdated, []string{`"type":"mute"`, `"muted":true`, "1900000000000"}},
+		{r.session.Mute(ctx, chat, true, time.Time{}), event.ChatsUpdated, []string{`"type":"mute"`, `"muted":true`, `"-1"`}},
+		{r.session.Mute(ctx, chat, false, time.Time{}), event.ChatsUpdated, []string{`"type":"mute"`, `"muted":false`}},
+		{r.session.Star(ctx, event.MessageKey{RemoteJID: chat, ID: "THEIRS"}, true), event.MessagesStar, []string{`"messageId":"THEIRS"`, `"keyFromMe":false`, `"starred":true`}},
+		{r.session.Star(ctx, event.MessageKey{RemoteJID: chat, ID: "MINE", FromMe: true}, false), event.MessagesStar, []string{`"messageId":"MINE"`, `"keyFromMe":true`, `"starred":false`}},
+	} {
+		must(t, c.err)
+		twin.shows(c.kind, append(c.shows, chat)...)
+	}
+}
+
+func TestTwoChangesAtATimeAreBothMade(t *testing.T) {
+	r, twin := twins(t)
+	chat, ctx := r.contact().JID().String(), t.Context()
+	results := make(chan error, 2)
+	go func() { results <- r.session.Pin(ctx, chat, true) }()
+	go func() { results <- r.session.Archive(ctx, chat, false, event.LastMessage{}) }()
+	must(t, errors.Join(<-results, <-results))
+	twin.shows(event.ChatsUpdated, `"pinned":true`)
+	twin.shows(event.ChatsUpdated, `"archived":false`)
+}
+
+func TestABlockedPersonIsInTheListAndTheOtherDevicesKnow(t *testing.T) {
+	r, twin := twins(t)
+	p := r.contact()
+	all, err := r.session.Block(t.Context(), p.JID().String(), true)
+	must(t, err)
+	twin.shows(event.ChatsUpdated, `"type":"blocklist.change"`, `"blocked":true`, p.JID().String())
+	if len(all) != 1 || all[0].JID != p.JID().String() || all[0].LID == nil || *all[0].LID != p.LID().String() {
+		t.Errorf("blocked: %+v", all)
+	}
+	if again, err := r.session.Blocked(t.Context()); err != nil || len(again) != 1 || again[0].JID != all[0].JID {
+		t.Errorf("listed: %+v, %v", again, err)
+	}
+	all, err = r.session.Block(t.Context(), p.LID().String(), false)
+	if err != nil || len(all) != 0 {
+		t.Errorf("after the end of it: %+v, %v", all, err)
+	}
+	twin.shows(event.ChatsUpdated, `"type":"blocklist.change"`, `"blocked":false`)
+	if _, err := r.session.Block(t.Context(), "4915100000000", true); !errors.Is(err, event.ErrRefused) {
+		t.Errorf("a number without an account: %v", err)
+	}
+}
+
+func TestTheSenderOfAMessageSeesThatItWasRead(t *testing.T) {
+	r, other, phone, otherPhone := strangers(t)
+	sent, err := other.send(phone.JID(), "read me")
+	must(t, err)
+	r.await("message", message("read me"))
+	must(t, r.session.MarkRead(t.Context(), otherPhone.JID().String(), "", []string{sent.Message.KeyID, "SECOND"}))
+	other.await("read receipt", func(f event.Fact) bool {
+		u, ok := f.Data.(event.Receipt)
+		return ok && u.Status == event.StatusRead && strings.Contains(fmt.Sprint(u), sent.Message.KeyID) && strings.Contains(fmt.Sprint(u), "SECOND")
+	})
+}
+
+func TestOthersSeeThePresenceOfAnInstance(t *testing.T) {
+	r, other, phone, otherPhone := strangers(t)
+	ctx := t.Context()
+	must(t, other.session.ShowAvailable(ctx, true))
+	must(t, other.session.WatchPresence(ctx, phone.JID().String()))
+	must(t, r.session.ShowAvailable(ctx, true))
+	other.shows(event.PresenceUpdated, `"unavailable":false`, phone.JID().String())
+	must(t, r.session.ShowAvailable(ctx, false))
+	other.shows(event.PresenceUpdated, `"unavailable":true`, phone.JID().String())
+	for presence, texts := range map[event.Presence][]string{
+		event.PresenceComposing: {`"state":"composing"`}, event.PresenceRecording: {`"state":"composing"`, `"media":"audio"`}, event.PresencePaused: {`"state":"paused"`},
+	} {
+		must(t, r.session.ShowPresence(ctx, otherPhone.JID().String(), presence))
+		other.shows(event.PresenceUpdated, append(texts, phone.JID().String())...)
+	}
+}
+
+func TestACallerSeesThatTheCallWasRejected(t *testing.T) {
+	r, other, phone, otherPhone := strangers(t)
+	// The LID of the caller is known from the first message.
+	_, err := other.send(phone.JID(), "I will call")
+	must(t, err)
+	r.await("message", message("I will call"))
+	must(t, r.session.RejectCall(t.Context(), otherPhone.JID().String(), "CALL1"))
+	other.shows(event.CallUpsert, `"id":"CALL1"`, `"status":"reject"`, phone.JID().String())
+}
+
+func TestAProfilePictureHasAnAddressAndItsAbsenceIsNoError(t *testing.T) {
+	r := newRig(t)
+	r.pair()
+	with, without := r.contact(), r.contact()
+	r.ask(with, `{"do":"picture"}`)
+	got, err := r.session.Picture(t.Context(), with.JID().String(), false)
+	if err != nil || got == nil || got.ID == "" || !strings.HasPrefix(got.URL, "https://") {
+		t.Errorf("got %+v, %v", got, err)
+	}
+	if got, err := r.session.Picture(t.Context(), without.JID().String(), true); got != nil || err != nil {
+		t.Errorf("without: %+v, %v", got, err)
+	}
+}
+
+func TestWhatIsAskedOfNobodyIsNotConnected(t *testing.T) {
+	s, _, _ := offline(t, Config{})
+	_, registered := s.Registered(t.Context(), []string{"491510001"})
+	_, blocked := s.Blocked(t.Context())
+	_, picture := s.Picture(t.Context(), "491510001", false)
+	for name, err := range map[string]error{
+		"registered": registered, "blocked": blocked, "picture": picture,
+		"read": s.MarkRead(t.Context(), "491510001", "", []string{"A"}), "pin": s.Pin(t.Context(), "491510001", true),
+		"available": s.ShowAvailable(t.Context(), true), "reject": s.RejectCall(t.Context(), "491510001", "A"),
+	} {
+		if !errors.Is(err, event.ErrNotConnected) {
+			t.Errorf("%s: %v", name, err)
+		}
+	}
+}

@@ -1,0 +1,144 @@
+package whatsapp
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"os"
+
+	"go.mau.fi/whatsmeow"
+
+	"postern/event"
+)
+
+// sealOverhead is by how much an encrypted file is longer than the file at
+// most: a block of padding and the MAC.
+const sealOverhead = 16 + 10
+
+// Download implements instance.Files: it fetches and decrypts in the file
+// itself, so that no more than a buffer of it is in memory. It takes at most
+// Config.UploadTimeout.
+func (s *Session) Download(ctx context.Context, m event.Message, to *os.File, limit int64) error {
+	source, err := downloadable(m)
+	if err != nil {
+		return err
+	}
+	if size, ok := source.(interface{ GetFileLength() uint64 }); ok && size.GetFileLength() > uint64(max(0, limit)) {
+		return tooLarge(limit)
+	}
+	if !s.Online() {
+		return event.ErrNotConnected
+	}
+	ctx, cancel := context.WithTimeout(ctx, s.conn.cfg.UploadTimeout)
+	defer cancel()
+	err = s.client().DownloadToFile(ctx, source, &cappedFile{File: to, limit: limit + sealOverhead})
+	if errors.Is(err, errOverLimit) {
+		return tooLarge(limit)
+	}
+	return classifyDownload(err)
+}
+
+// downloadable is the file of a message. Every content that has one knows the
+// path of it.
+func downloadable(m event.Message) (whatsmeow.DownloadableMessage, error) {
+	message, err := rebuild(m.MessageType, m.Content)
+	if err != nil {
+		return nil, fmt.Errorf("%w: %w", event.ErrNoMedia, err)
+	}
+	var source whatsmeow.DownloadableMessage
+	switch inner := unwrap(message).message; {
+	case inner.GetImageMessage() != nil:
+		source = inner.GetImageMessage()
+	case inner.GetVideoMessage() != nil:
+		source = inner.GetVideoMessage()
+	case inner.GetPtvMessage() != nil:
+		source = inner.GetPtvMessage()
+	case inner.GetAudioMessage() != nil:
+		source = inner.GetAudioMessage()
+	case inner.GetDocumentMessage() != nil:
+		source = inner.GetDocumentMessage()
+	case inner.GetStickerMessage() != nil:
+		source = inner.GetStickerMessage()
+	default:
+		return nil, fmt.Errorf("%w: it is of type %s", event.ErrNoMedia, m.MessageType)
+	}
+	return source, isComplete(source)
+}
+
+// isComplete tells whether a message says where its file lies and what is in
+// it. The keys may lack: files of newsletters are not encrypted.
+func isComplete(m whatsmeow.DownloadableMessage) error {
+	if m.GetDirectPath() == "" || len(m.GetFileSHA256()) == 0 {
+		return fmt.Errorf("%w: it does not say where its file lies", event.ErrNoMedia)
+	}
+	return nil
+}
+
+// classifyDownload tells what a failed download means.
+func classifyDownload(err error) error {
+	var status whatsmeow.DownloadHTTPError
+	switch {
+	case err == nil:
+		return nil
+	case errors.As(err, &status) && gone(status.StatusCode):
+		return fmt.Errorf("%w: WhatsApp answers %d", event.ErrMediaGone, status.StatusCode)
+	case errors.As(err, &status):
+		return fmt.Errorf("%w: WhatsApp answers %d", event.ErrNoAnswer, status.StatusCode)
+	case corrupt(err):
+		return fmt.Errorf("%w: what WhatsApp has is not the file of the message: %w", event.ErrMedia, err)
+	case isDiskError(err):
+		return fmt.Errorf("download: %w", err)
+	}
+	return fmt.Errorf("download: %w", classifyAnswer(err))
+}
+
+func gone(status int) bool {
+	return status == http.StatusForbidden || status == http.StatusNotFound || status == http.StatusGone
+}
+
+func corrupt(err error) bool {
+	for _, c := range []error{
+		whatsmeow.ErrTooShortFile, whatsmeow.ErrInvalidMediaHMAC, whatsmeow.ErrInvalidMediaEncSHA256,
+		whatsmeow.ErrInvalidMediaSHA256, whatsmeow.ErrInvalidUnencryptedMediaSHA256,
+	} {
+		if errors.Is(err, c) {
+			return true
+		}
+	}
+	return false
+}
+
+// isDiskError tells a fault of our disk from one of the network.
+func isDiskError(err error) bool {
+	var path *os.PathError
+	return errors.As(err, &path)
+}
+
+var errOverLimit = errors.New("the file is larger than may be")
+
+func tooLarge(limit int64) error {
+	return fmt.Errorf("%w: it is larger than %d bytes (media.max_bytes)", event.ErrMedia, limit)
+}
+
+// cappedFile refuses to grow beyond its limit, whatever the message said about
+// the length. It hides from the library that it is a real file: of one, it
+// would reserve as many bytes as a server announces.
+type cappedFile struct {
+	whatsmeow.File // and not *os.File: its ReadFrom would go round Write
+
+	limit int64
+}
+
+// Write implements io.Writer.
+func (f *cappedFile) Write(p []byte) (int, error) {
+	at, err := f.Seek(0, io.SeekCurrent)
+	if err != nil {
+		return 0, err
+	}
+	if at+int64(len(p)) > f.limit {
+		return 0, errOverLimit
+	}
+	return f.File.Write(p)
+}
