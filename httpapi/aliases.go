@@ -51,6 +51,12 @@ func aliases() []alias {
 		{[]string{"POST"}, "/message/sendLocation/{i}", "/instance/{i}/send/location"},
 		{[]string{"POST"}, "/message/sendReaction/{i}", "/instance/{i}/send/reaction"},
 		{[]string{"POST"}, "/chat/findMessages/{i}", "/instance/{i}/db/messages/pages"},
+		{[]string{"POST"}, "/group/create/{i}", "/instance/{i}/group"},
+		{[]string{"PUT"}, "/group/updateGroupPicture/{i}", "/instance/{i}/group/update-picture"},
+		{[]string{"GET"}, "/group/inviteCode/{i}", "/instance/{i}/group/invitation-code"},
+		{[]string{"PUT"}, "/group/revokeInviteCode/{i}", "/instance/{i}/group/revoke-invitation"},
+		{[]string{"PUT"}, "/group/updateParticipant/{i}", "/instance/{i}/group/update-participants"},
+		{[]string{"DELETE"}, "/group/leaveGroup/{i}", "/instance/{i}/group/leave"},
 		{[]string{"GET", "DELETE"}, "/instance/{i}/media/{id}/uploads", "/instance/{i}/upload/{id}"},
 		{[]string{"POST"}, "/message/batches/{id}/resume", "/message/batches/{id}/start"},
 	}

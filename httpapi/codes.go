@@ -91,6 +91,7 @@ func stateCodes() []Code {
 		{Code: "OUTBOX_ENTRY_NOT_FOUND", Status: http.StatusNotFound, Meaning: "The outbox has no event of that id, or no longer has it.", Next: "List the outbox; delivered events are removed after outbox.retention."},
 		{Code: "BATCH_NOT_FOUND", Status: http.StatusNotFound, Meaning: "There is no such batch or item, or it belongs to another user.", Next: "Check the id and whose token is used."},
 		{Code: "MESSAGE_NOT_FOUND", Status: http.StatusNotFound, Meaning: "No such message is stored for the instance.", Next: "Check the id; old messages are removed after database.message_retention."},
+		{Code: "LABEL_NOT_FOUND", Status: http.StatusNotFound, Meaning: "The account has no label of that id.", Next: "List the labels."},
 		{Code: "UPLOAD_NOT_FOUND", Status: http.StatusNotFound, Meaning: "The instance has no upload of that id, or it expired.", Next: "Upload the file again; uploads are kept for 14 days."},
 		{Code: codeMethodNotAllowed, Status: http.StatusMethodNotAllowed, Meaning: "The path exists, but not with this method.", Next: "Use a method of the Allow header."},
 		{Code: "SENT_BUT_NOT_STORED", Status: http.StatusNotAcceptable, Meaning: "WhatsApp took the message, and it could not be stored here.", Next: "Do not send it again; see the log for the fault of the store."},
@@ -116,6 +117,7 @@ func ruleCodes() []Code {
 	const status = http.StatusUnprocessableEntity
 	return []Code{
 		{Code: "INVALID_MEDIA", Status: status, Meaning: "The file could not be fetched, is too large, or is not what it is to be sent as.", Next: "Correct what the message names; files are fetched from public addresses unless media.allow_private is set."},
+		{Code: "INVALID_ARGUMENT", Status: status, Meaning: "A value that a group, a newsletter or a label is to have breaks its rule.", Next: "Correct the field that the message names."},
 		{Code: "REFUSED_BY_WHATSAPP", Status: status, Meaning: "WhatsApp refused what was asked of it, and nothing changed.", Next: "See the message; often the account lacks the right, or the target is gone."},
 		{Code: codeNoQuoted, Status: status, Meaning: "options.quotedMessageId names no stored message of the instance.", Next: "Check the id, or give the message itself as options.quotedMessage."},
 		{Code: "INVALID_INSTANCE", Status: status, Meaning: "The name, description or attributes of an instance break their rule.", Next: "Correct the field that the message names."},

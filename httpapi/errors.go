@@ -100,6 +100,8 @@ func errorTable() []mapping {
 		{media.ErrNotFound, http.StatusNotFound, "UPLOAD_NOT_FOUND", "there is no such upload, or it expired"},
 		{event.ErrMediaType, http.StatusUnsupportedMediaType, "MEDIA_TYPE_UNSUPPORTED", ""},
 		{event.ErrMedia, http.StatusUnprocessableEntity, "INVALID_MEDIA", ""},
+		{event.ErrNoLabel, http.StatusNotFound, "LABEL_NOT_FOUND", ""},
+		{event.ErrArgument, http.StatusUnprocessableEntity, "INVALID_ARGUMENT", ""},
 		{event.ErrRefused, http.StatusUnprocessableEntity, "REFUSED_BY_WHATSAPP", ""},
 		{event.ErrRecipient, http.StatusUnprocessableEntity, "INVALID_RECIPIENT", ""},
 		{event.ErrContent, http.StatusUnprocessableEntity, "INVALID_MESSAGE", ""},

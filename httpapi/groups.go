@@ -1,0 +1,264 @@
+package httpapi
+
+import (
+	"fmt"
+	"net/http"
+	"slices"
+
+	"postern/event"
+	"postern/instance"
+)
+
+// accountOf is the session of the instance in the path, which is connected now.
+func (a *api) accountOf(c *call) (instance.Account, error) {
+	return a.Supervisor.Account(c.r.Context(), c.instance.ID)
+}
+
+// groupTarget is the part of a body that names a group. It may stand in the
+// query instead, where the routes without a body have it.
+type groupTarget struct {
+	GroupJID string `json:"groupJid"`
+}
+
+// group is the group that a request is about.
+func (c *call) group(body groupTarget) (string, error) {
+	q, err := c.query([]string{"groupJid"})
+	if err != nil {
+		return "", err
+	}
+	given := body.GroupJID
+	switch {
+	case q.Has("groupJid") && given != "":
+		return "", invalidQuery("groupJid is given twice: in the query and in the body")
+	case q.Has("groupJid"):
+		given = q.Get("groupJid")
+	case given == "":
+		return "", &decodeError{code: codeMissingField, path: "groupJid", text: "is required, in the query or in the body"}
+	}
+	group, err := event.ParseGroup(given)
+	if err != nil {
+		return "", fmt.Errorf("groupJid: %w", err)
+	}
+	return group, nil
+}
+
+type createGroupRequest struct {
+	Subject      string   `json:"subject" strict:"required"`
+	Description  string   `json:"description"`
+	Participants []string `json:"participants" strict:"required"`
+}
+
+// createGroup takes an Idempotency-Key: a repeated creation would make a
+// second group.
+func (a *api) createGroup(c *call) error {
+	var in createGroupRequest
+	if err := c.decode(&in, maxBody); err != nil {
+		return err
+	}
+	people, err := event.ParsePeople("participants", in.Participants)
+	if err != nil {
+		return err
+	}
+	if err := event.CheckSubject(in.Subject); err != nil {
+		return err
+	}
+	if err := event.CheckDescription(in.Description); err != nil {
+		return err
+	}
+	account, err := a.accountOf(c)
+	if err != nil {
+		return err
+	}
+	ctx, done := c.patience()
+	defer done()
+	if err := c.begin(); err != nil {
+		return err
+	}
+	made, err := account.CreateGroup(ctx, event.NewGroup{Subject: in.Subject, Description: in.Description, Participants: people})
+	if err != nil {
+		return err
+	}
+	return c.w.json(http.StatusCreated, made)
+}
+
+func (a *api) showGroup(c *call) error {
+	group, err := c.group(groupTarget{})
+	if err != nil {
+		return err
+	}
+	account, err := a.accountOf(c)
+	if err != nil {
+		return err
+	}
+	g, err := account.Group(c.r.Context(), group)
+	if err != nil {
+		return err
+	}
+	return c.w.json(http.StatusOK, g)
+}
+
+func (a *api) listGroups(c *call) error {
+	if _, err := c.query(nil); err != nil {
+		return err
+	}
+	account, err := a.accountOf(c)
+	if err != nil {
+		return err
+	}
+	all, err := account.JoinedGroups(c.r.Context())
+	if err != nil {
+		return err
+	}
+	return c.w.json(http.StatusOK, all)
+}
+
+type leftGroup struct {
+	GroupJID string `json:"groupJid"`
+	Left     bool   `json:"left"`
+}
+
+func (a *api) leaveGroup(c *call) error {
+	if err := c.noBody(); err != nil {
+		return err
+	}
+	group, err := c.group(groupTarget{})
+	if err != nil {
+		return err
+	}
+	account, err := a.accountOf(c)
+	if err != nil {
+		return err
+	}
+	if err := account.LeaveGroup(c.r.Context(), group); err != nil {
+		return err
+	}
+	return c.w.json(http.StatusOK, leftGroup{group, true})
+}
+
+type membersRequest struct {
+	groupTarget
+
+	Action       event.ParticipantAction `json:"action" strict:"required"`
+	Participants []string                `json:"participants" strict:"required"`
+}
+
+type membersAnswer struct {
+	GroupJID     string                  `json:"groupJid"`
+	Action       event.ParticipantAction `json:"action"`
+	Participants []event.MemberResult    `json:"participants"`
+}
+
+func (a *api) changeMembers(c *call) error {
+	var in membersRequest
+	if err := c.decode(&in, maxBody); err != nil {
+		return err
+	}
+	group, err := c.group(in.groupTarget)
+	if err != nil {
+		return err
+	}
+	known := []event.ParticipantAction{event.ParticipantAdd, event.ParticipantRemove, event.ParticipantPromote, event.ParticipantDemote}
+	if !slices.Contains(known, in.Action) {
+		return fmt.Errorf("%w: action %q is not one of: add, remove, promote, demote", event.ErrArgument, in.Action)
+	}
+	people, err := event.ParsePeople("participants", in.Participants)
+	if err != nil {
+		return err
+	}
+	account, err := a.accountOf(c)
+	if err != nil {
+		return err
+	}
+	results, err := account.ChangeMembers(c.r.Context(), group, in.Action, people)
+	if err != nil {
+		return err
+	}
+	return c.w.json(http.StatusOK, membersAnswer{group, in.Action, results})
+}
+
+type inviteAnswer struct {
+	GroupJID   string `json:"groupJid"`
+	InviteCode string `json:"inviteCode"`
+	InviteURL  string `json:"inviteUrl"`
+}
+
+func (a *api) showInvite(c *call) error { return a.invite(c, groupTarget{}, false) }
+
+func (a *api) revokeInvite(c *call) error {
+	var in groupTarget
+	if err := c.decode(&in, maxBody); err != nil {
+		return err
+	}
+	return a.invite(c, in, true)
+}
+
+func (a *api) invite(c *call, in groupTarget, reset bool) error {
+	group, err := c.group(in)
+	if err != nil {
+		return err
+	}
+	account, err := a.accountOf(c)
+	if err != nil {
+		return err
+	}
+	code, err := account.InviteCode(c.r.Context(), group, reset)
+	if err != nil {
+		return err
+	}
+	return c.w.json(http.StatusOK, inviteAnswer{group, code, event.InviteLinkPrefix + code})
+}
+
+// showInvited shows the group of an invite code, without joining it.
+func (a *api) showInvited(c *call) error {
+	q, err := c.query([]string{"inviteCode"})
+	if err != nil {
+		return err
+	}
+	if !q.Has("inviteCode") {
+		return invalidQuery("inviteCode is required")
+	}
+	code, err := event.ParseInvite(q.Get("inviteCode"))
+	if err != nil {
+		return err
+	}
+	account, err := a.accountOf(c)
+	if err != nil {
+		return err
+	}
+	g, err := account.InvitedGroup(c.r.Context(), code)
+	if err != nil {
+		return err
+	}
+	return c.w.json(http.StatusOK, g)
+}
+
+type joinRequest struct {
+	InviteCode string `json:"inviteCode" strict:"required"`
+}
+
+// joinedGroup tells whether the account is in the group, or waits for an
+// admin's approval.
+type joinedGroup struct {
+	GroupJID string `json:"groupJid"`
+	Joined   bool   `json:"joined"`
+}
+
+func (a *api) joinGroup(c *call) error {
+	var in joinRequest
+	if err := c.decode(&in, maxBody); err != nil {
+		return err
+	}
+	code, err := event.ParseInvite(in.InviteCode)
+	if err != nil {
+		return err
+	}
+	account, err := a.accountOf(c)
+	if err != nil {
+		return err
+	}
+	group, joined, err := account.JoinGroup(c.r.Context(), code)
+	if err != nil {
+		return err
+	}
+	return c.w.json(http.StatusOK, joinedGroup{group, joined})
+}

@@ -1,0 +1,60 @@
+package media
+
+import (
+	"bytes"
+	"fmt"
+	"image"
+	"image/color"
+	"image/jpeg"
+	"os"
+
+	"golang.org/x/image/draw"
+
+	"postern/event"
+)
+
+const (
+	avatarSide    = 640 // pixels; what WhatsApp's clients send
+	avatarQuality = 85
+)
+
+// Avatar makes the picture of an account or a group from an image that
+// [Library.Open] or [Library.Prepare] returned: a JPEG of its square middle,
+// at most 640 pixels wide, on white where it is transparent. Errors wrap
+// event.ErrMedia.
+func (l *Library) Avatar(f event.MediaFile) ([]byte, error) {
+	if int64(f.Width)*int64(f.Height) > maxPixels {
+		return nil, fmt.Errorf("%w: the image has more than %d million pixels", event.ErrMedia, maxPixels/1_000_000)
+	}
+	file, err := os.Open(f.Path)
+	if err != nil {
+		return nil, fmt.Errorf("media: %w", err)
+	}
+	defer func() { _ = file.Close() }()
+	l.decoding.Lock()
+	defer l.decoding.Unlock()
+	picture, _, err := image.Decode(file)
+	if err != nil {
+		return nil, fmt.Errorf("%w: the image cannot be read: %w", event.ErrMedia, err)
+	}
+	square := middle(picture.Bounds())
+	if square.Empty() {
+		return nil, fmt.Errorf("%w: the image is empty", event.ErrMedia)
+	}
+	side := min(avatarSide, square.Dx())
+	scaled := image.NewRGBA(image.Rect(0, 0, side, side))
+	draw.Draw(scaled, scaled.Bounds(), image.NewUniform(color.White), image.Point{}, draw.Src)
+	draw.ApproxBiLinear.Scale(scaled, scaled.Bounds(), picture, square, draw.Over, nil)
+	var out bytes.Buffer
+	if err := jpeg.Encode(&out, scaled, &jpeg.Options{Quality: avatarQuality}); err != nil {
+		return nil, fmt.Errorf("media: %w", err)
+	}
+	return out.Bytes(), nil
+}
+
+// middle is the largest square in the middle of a rectangle.
+func middle(r image.Rectangle) image.Rectangle {
+	side := min(r.Dx(), r.Dy())
+	from := image.Pt(r.Min.X+(r.Dx()-side)/2, r.Min.Y+(r.Dy()-side)/2)
+	return image.Rectangle{Min: from, Max: from.Add(image.Pt(side, side))}
+}
