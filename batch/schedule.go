@@ -31,38 +31,54 @@ func ParseSchedule(raw json.RawMessage, zone *time.Location) (*Schedule, error) 
 		return nil, nil
 	}
 	var in struct {
-		WindowStartAt time.Time `json:"windowStartAt"`
-		WindowEndAt   time.Time `json:"windowEndAt"`
-		Recurrence    string    `json:"recurrence"`
-		Timezone      string    `json:"timezone"`
+		WindowStartAt string `json:"windowStartAt"`
+		WindowEndAt   string `json:"windowEndAt"`
+		Recurrence    string `json:"recurrence"`
+		Timezone      string `json:"timezone"`
 	}
 	dec := json.NewDecoder(bytes.NewReader(raw))
 	dec.DisallowUnknownFields()
 	if err := dec.Decode(&in); err != nil {
 		return nil, fmt.Errorf("schedule: %w", err)
 	}
-	if in.WindowStartAt.IsZero() || in.WindowEndAt.IsZero() {
-		return nil, errors.New("schedule: windowStartAt and windowEndAt are required")
-	}
 	if in.Recurrence != "DAILY" && in.Recurrence != "NONE" {
 		return nil, fmt.Errorf("schedule.recurrence: %q is not one of NONE, DAILY", in.Recurrence)
 	}
-	if in.Timezone != "" {
-		var err error
-		// "Local" would mean another zone on another machine.
-		if zone, err = time.LoadLocation(in.Timezone); err != nil || in.Timezone == "Local" {
-			return nil, fmt.Errorf("schedule.timezone: %q is not a known zone", in.Timezone)
-		}
-	}
-	s := &Schedule{
-		start: in.WindowStartAt.Truncate(time.Millisecond).In(zone),
-		end:   in.WindowEndAt.Truncate(time.Millisecond).In(zone),
-		daily: in.Recurrence == "DAILY",
-	}
-	if err := s.check(); err != nil {
+	zone, err := zoneOf(in.Timezone, zone)
+	if err != nil {
 		return nil, err
 	}
-	return s, nil
+	start, err := edge("windowStartAt", in.WindowStartAt)
+	if err != nil {
+		return nil, err
+	}
+	end, err := edge("windowEndAt", in.WindowEndAt)
+	if err != nil {
+		return nil, err
+	}
+	s := &Schedule{start: start.In(zone), end: end.In(zone), daily: in.Recurrence == "DAILY"}
+	return s, s.check()
+}
+
+// zoneOf returns the zone of that name, or unnamed when there is no name.
+func zoneOf(name string, unnamed *time.Location) (*time.Location, error) {
+	if name == "" {
+		return unnamed, nil
+	}
+	zone, err := time.LoadLocation(name)
+	if err != nil || name == "Local" { // that would mean another zone on another machine
+		return nil, fmt.Errorf("schedule.timezone: %q is not a known zone", name)
+	}
+	return zone, nil
+}
+
+// edge reads one end of the first window.
+func edge(field, text string) (time.Time, error) {
+	var t time.Time
+	if err := t.UnmarshalText([]byte(text)); err != nil {
+		return t, fmt.Errorf("schedule.%s: %q is not an RFC 3339 time with its offset", field, text)
+	}
+	return t.Truncate(time.Millisecond), nil
 }
 
 func (s *Schedule) check() error {
