@@ -54,11 +54,14 @@ func (h *heldAnswer) answer(status int, err error, requestID string) ending {
 	return ending{kept: true, status: r.status, contentType: contentTypeJSON, body: body}
 }
 
+// codeNoAnswer is the code of a request that is no send and may have been done.
+const codeNoAnswer = "WHATSAPP_TIMEOUT"
+
 // keepsKey reports whether a refusal is kept under its key: those after which
-// the message may be on its way, or is. A fault of ours is no answer to keep,
+// the message may be on its way, or is, or a group or label may be there. A fault of ours is no answer to keep,
 // but after begin it leaves the key in flight, which comes to the same.
 func keepsKey(r refusal) bool {
-	return r.status == http.StatusNotAcceptable || r.code == event.SendResultUnknown
+	return r.status == http.StatusNotAcceptable || r.code == event.SendResultUnknown || r.code == codeNoAnswer
 }
 
 // replay ends a handler whose request has its answer already.

@@ -1,0 +1,43 @@
+package httpapi
+
+import (
+	"strings"
+	"testing"
+)
+
+func TestNewsletterCallsReachTheAccount(t *testing.T) {
+	r, token, d := doing(t)
+	const body = `{"newsletterJid":"9@newsletter"}`
+	shown := `{"jid":"9@newsletter","name":"","description":"","subscribers":0}`
+	r.asks(t, token, d, []request{
+		{"GET", "/instance/a/newsletters", "", "list newsletters", "[]"},
+		{"GET", "/instance/a/newsletter?newsletterJid=9@newsletter", "", "show 9@newsletter", shown},
+		{"GET", "/instance/a/newsletter?inviteCode=https://whatsapp.com/channel/AB", "", "newsletter of AB", shown},
+		{"POST", "/instance/a/newsletter/follow", body, "follow 9@newsletter true", `{"newsletterJid":"9@newsletter","following":true}`},
+		{"POST", "/instance/a/newsletter/unfollow", body, "follow 9@newsletter false", `{"newsletterJid":"9@newsletter","following":false}`},
+		{"POST", "/instance/a/newsletter/mute", body, "mute 9@newsletter true", `{"newsletterJid":"9@newsletter","muted":true}`},
+		{"POST", "/instance/a/newsletter/unmute", body, "mute 9@newsletter false", `{"newsletterJid":"9@newsletter","muted":false}`},
+	})
+}
+
+func TestABadNewsletterCallAsksForNothing(t *testing.T) {
+	r, token, d := doing(t)
+	rows := []refusedCall{
+		{"GET", "/instance/a/newsletter", "", 400, codeInvalidQuery, "newsletterJid"},
+		{"GET", "/instance/a/newsletter?newsletterJid=9@newsletter&inviteCode=AB", "", 400, codeInvalidQuery, "inviteCode"},
+		{"GET", "/instance/a/newsletter?newsletterJid=1-2@g.us", "", 422, "INVALID_RECIPIENT", "newsletterJid"},
+		{"GET", "/instance/a/newsletter?inviteCode=" + strings.Repeat("A", 65), "", 422, "INVALID_ARGUMENT", "inviteCode"},
+		{"GET", "/instance/a/newsletters?limit=1", "", 400, codeInvalidQuery, "limit"},
+	}
+	for _, act := range []string{"follow", "unfollow", "mute", "unmute"} {
+		path := "/instance/a/newsletter/" + act
+		rows = append(
+			rows,
+			refusedCall{"POST", path, `{}`, 400, codeMissingField, "newsletterJid"},
+			refusedCall{"POST", path, `{"newsletterJid":"4915112345678"}`, 422, "INVALID_RECIPIENT", "newsletterJid"},
+			refusedCall{"POST", path, `{"newsletterJid":"@newsletter"}`, 422, "INVALID_RECIPIENT", "newsletterJid"},
+			refusedCall{"POST", path, `{"newsletterJid":9}`, 400, codeInvalidType, "newsletterJid"},
+		)
+	}
+	r.refuses(t, token, d, rows)
+}
