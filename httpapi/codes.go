@@ -108,6 +108,7 @@ func stateCodes() []Code {
 		{Code: "OUTBOX_ENTRY_NOT_PENDING", Status: http.StatusConflict, Meaning: "The event was delivered, or was made while the global webhook was disabled and is kept for replay only.", Next: "Nothing: it is never sent again. Read it from the WebSocket with since."},
 		{Code: codeKeyInUse, Status: http.StatusConflict, Meaning: "A request with this Idempotency-Key is being worked on.", Next: "Wait for its answer, or repeat the request after some seconds to get the same."},
 		{Code: codeKeyReused, Status: http.StatusConflict, Meaning: "This Idempotency-Key belongs to a request with another body, or to another route. Nothing was done.", Next: "Use a new key for a new request, and repeat a request unchanged."},
+		{Code: "MEDIA_GONE", Status: http.StatusGone, Meaning: "WhatsApp does not have the file of the message any more.", Next: "Ask the sender to send it again; WhatsApp keeps files for some weeks."},
 		{Code: "EVENTS_GONE", Status: http.StatusGone, Meaning: "The events after since are not kept any more.", Next: "Read the batches anew, then subscribe without since."},
 	}
 }
@@ -116,6 +117,8 @@ func stateCodes() []Code {
 func ruleCodes() []Code {
 	const status = http.StatusUnprocessableEntity
 	return []Code{
+		{Code: codeInvalidField, Status: status, Meaning: "A field breaks its rule.", Next: "Correct the field that the message names."},
+		{Code: "MESSAGE_WITHOUT_MEDIA", Status: status, Meaning: "The message has no file, or does not say where it lies.", Next: "Ask for the file of an image, a video, a document, a sticker or a voice note."},
 		{Code: "INVALID_MEDIA", Status: status, Meaning: "The file could not be fetched, is too large, or is not what it is to be sent as.", Next: "Correct what the message names; files are fetched from public addresses unless media.allow_private is set."},
 		{Code: "INVALID_ARGUMENT", Status: status, Meaning: "A value that a group, a newsletter or a label is to have breaks its rule.", Next: "Correct the field that the message names."},
 		{Code: "REFUSED_BY_WHATSAPP", Status: status, Meaning: "WhatsApp refused what was asked of it, and nothing changed.", Next: "See the message; often the account lacks the right, or the target is gone."},

@@ -140,6 +140,8 @@ func tagOf(path string) string {
 		return "Webhook"
 	case strings.Contains(path, "/send/"):
 		return "Sending"
+	case strings.Contains(path, "/chat/"):
+		return "Chats"
 	case strings.HasPrefix(path, "/instance"):
 		return "Instances"
 	default:

@@ -27,7 +27,7 @@ func body[T any]() reflect.Type { return reflect.TypeFor[T]() }
 // complete.
 func descriptions() map[string]description {
 	all := map[string]description{}
-	for _, theme := range []map[string]description{operationDescriptions(), instanceDescriptions(), connectionDescriptions(), sendDescriptions(), groupDescriptions(), batchDescriptions()} {
+	for _, theme := range []map[string]description{operationDescriptions(), instanceDescriptions(), connectionDescriptions(), sendDescriptions(), chatDescriptions(), groupDescriptions(), batchDescriptions()} {
 		for key, d := range theme {
 			if d.status == 0 {
 				d.status = http.StatusOK

@@ -116,16 +116,39 @@ func (a *api) sendContent(c *call, t *sendTarget, content event.Content) error {
 	if out.MentionAll {
 		return a.sendLater(c, out, t.Options.attributes())
 	}
+	return a.sendNow(c, out, t.Options.attributes(), nil)
+}
+
+// sendNow sends a message and answers with it as it is stored. also, unless it
+// is nil, is called with it in the commit that stores it.
+func (a *api) sendNow(c *call, out event.Outgoing, attributes event.Attributes, also func(*store.Tx, event.Message) error) error {
 	ctx, done := c.patience()
 	defer done()
 	out.Leaving = c.begin
+	keep := keepInCommit[event.Message](c, http.StatusOK)
 	sent, err := a.Supervisor.SendAndStore(ctx, c.instance.ID, out, instance.Keeping{
-		Attributes: t.Options.attributes(), RequestID: c.requestID, InCommit: keepInCommit[event.Message](c, http.StatusOK),
+		Attributes: attributes, RequestID: c.requestID, InCommit: both(keep, also),
 	})
 	if err != nil {
 		return err
 	}
 	return c.w.json(http.StatusOK, sent)
+}
+
+// both calls two functions in one commit; either may be nil.
+func both(first, second func(*store.Tx, event.Message) error) func(*store.Tx, event.Message) error {
+	if first == nil || second == nil {
+		if first == nil {
+			return second
+		}
+		return first
+	}
+	return func(tx *store.Tx, m event.Message) error {
+		if err := first(tx, m); err != nil {
+			return err
+		}
+		return second(tx, m)
+	}
 }
 
 // acceptedSend is the answer to a send that is carried out later.

@@ -69,3 +69,18 @@ type sendPollRequest struct {
 }
 
 func (r *sendPollRequest) content() (event.Content, error) { return r.PollMessage.Content() }
+
+type sendForwardRequest struct {
+	sendTarget
+	MessageID messageRef `json:"messageId" strict:"required"` // a stored message
+}
+
+// sendStatusRequest has no recipient: a status is for the account's contacts.
+type sendStatusRequest struct {
+	StatusMessage event.StatusContent `json:"statusMessage" strict:"required"`
+	Options       statusOptions       `json:"options"`
+}
+
+type statusOptions struct {
+	ExternalAttributes *jsonObject `json:"externalAttributes" strict:"null"`
+}

@@ -1,0 +1,147 @@
+package httpapi
+
+import (
+	"fmt"
+	"net/http"
+
+	"postern/event"
+)
+
+// readRequest names messages in one of three ways: by MessageID the stored
+// ones, by ReadMessages any with their keys, by Chat, Sender and KeyIDs those
+// of one sender.
+type readRequest struct {
+	MessageID    []messageRef       `json:"messageId"`
+	ReadMessages []event.MessageKey `json:"readMessages"`
+	Chat         string             `json:"chat"`
+	Sender       string             `json:"sender"` // needed in groups
+	KeyIDs       []string           `json:"keyIds"`
+}
+
+func (r *readRequest) check() error {
+	ways := 0
+	for _, n := range []int{len(r.MessageID), len(r.ReadMessages), len(r.KeyIDs)} {
+		if n > maxRead {
+			return invalidField(fmt.Sprintf("at most %d messages can be given", maxRead))
+		}
+		if n > 0 {
+			ways++
+		}
+	}
+	if ways != 1 || (r.Chat != "" || r.Sender != "") != (len(r.KeyIDs) > 0) {
+		return invalidField("give exactly one of messageId, readMessages, and chat with keyIds; none may be empty")
+	}
+	return nil
+}
+
+// keys are the messages of a request.
+func (a *api) readKeys(c *call, r *readRequest) (keys []event.MessageKey, err error) {
+	for i, ref := range r.MessageID {
+		m, err := a.message(c.instance.ID, ref)
+		if err != nil {
+			return nil, fmt.Errorf("messageId[%d]: %w", i, err)
+		}
+		keys = append(keys, originalOf(m).Key)
+	}
+	for _, id := range r.KeyIDs {
+		keys = append(keys, event.MessageKey{RemoteJID: r.Chat, ID: id, Participant: r.Sender})
+	}
+	keys = append(keys, r.ReadMessages...)
+	for i := range keys {
+		if err := checkRead(&keys[i]); err != nil {
+			return nil, fmt.Errorf("message %d: %w", i, err)
+		}
+	}
+	return keys, nil
+}
+
+// checkRead reads the addresses of a key.
+func checkRead(k *event.MessageKey) error {
+	switch {
+	case k.FromMe:
+		return fmt.Errorf("%w: what the account itself sent is not marked as read", event.ErrContent)
+	case k.ID == "":
+		return fmt.Errorf("%w: its id is empty", event.ErrContent)
+	}
+	chat, err := event.ParseChat(k.RemoteJID)
+	if err != nil {
+		return err
+	}
+	k.RemoteJID = chat.JID()
+	if k.Participant != "" {
+		return readPerson("its sender", &k.Participant)
+	}
+	if chat.IsGroup() {
+		return fmt.Errorf("%w: in a group its sender must be given", event.ErrContent)
+	}
+	return nil
+}
+
+type readAnswer struct {
+	Read int `json:"read"` // how many messages
+}
+
+// readMessages sends one receipt for each chat and sender.
+func (a *api) readMessages(c *call) error {
+	var in readRequest
+	if err := c.decode(&in, maxBody); err != nil {
+		return err
+	}
+	if err := in.check(); err != nil {
+		return err
+	}
+	keys, err := a.readKeys(c, &in)
+	if err != nil {
+		return err
+	}
+	account, err := a.account(c)
+	if err != nil {
+		return err
+	}
+	type place struct{ chat, sender string }
+	var order []place
+	ids := map[place][]string{}
+	for _, k := range keys {
+		p := place{k.RemoteJID, k.Participant}
+		if ids[p] == nil {
+			order = append(order, p)
+		}
+		ids[p] = append(ids[p], k.ID)
+	}
+	for _, p := range order {
+		if err := account.MarkRead(c.r.Context(), p.chat, p.sender, ids[p]); err != nil {
+			return err
+		}
+	}
+	return c.w.json(http.StatusOK, readAnswer{len(keys)})
+}
+
+// starRequest names a stored message.
+type starRequest struct {
+	MessageID messageRef `json:"messageId" strict:"required"`
+	Starred   bool       `json:"starred" strict:"required"`
+}
+
+type starAnswer struct {
+	MessageID int64 `json:"messageId"`
+	Starred   bool  `json:"starred"`
+}
+
+func (a *api) starMessage(c *call) error {
+	var in starRequest
+	if err := c.decode(&in, maxBody); err != nil {
+		return err
+	}
+	m, err := a.message(c.instance.ID, in.MessageID)
+	if err != nil {
+		return err
+	}
+	account, err := a.account(c)
+	if err != nil {
+		return err
+	}
+	if err := account.Star(c.r.Context(), originalOf(m).Key, in.Starred); err != nil {
+		return err
+	}
+	return c.w.json(http.StatusOK, starAnswer{m.ID, in.Starred})
+}
