@@ -6,7 +6,7 @@ import (
 	"unicode/utf8"
 )
 
-// ErrNoLabel: the account has no label of that id.
+// ErrNoLabel is wrapped when the account has no label of that id.
 var ErrNoLabel = errors.New("there is no such label")
 
 const (

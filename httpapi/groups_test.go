@@ -23,16 +23,22 @@ func TestGroupCallsReachTheAccount(t *testing.T) {
 	invite := `{"groupJid":"1-2@g.us","inviteCode":"CODE","inviteUrl":"https://chat.whatsapp.com/CODE"}`
 	shown := `{"id":"1-2@g.us","subject":"","participants":[]}`
 	r.asks(t, token, d, []request{
-		{"POST", "/instance/a/group", `{"subject":"é","participants":["+49 151 12345678","4915112345678@c.us"]}`,
-			`create "é" "" [` + p + `]`, `{"id":"1-2@g.us","subject":"é","participants":[],"notAdded":[]}`},
+		{
+			"POST", "/instance/a/group", `{"subject":"é","participants":["+49 151 12345678","4915112345678@c.us"]}`,
+			`create "é" "" [` + p + `]`, `{"id":"1-2@g.us","subject":"é","participants":[],"notAdded":[]}`,
+		},
 		{"GET", "/instance/a/group" + inGroup, "", "show " + g, shown},
 		{"GET", "/instance/a/groups", "", "list groups", "[" + shown + "]"},
-		{"PUT", "/instance/a/group/update-participants" + inGroup, `{"action":"add","participants":["4915112345678"]}`,
-			"add [" + p + "] in " + g, `{"groupJid":"1-2@g.us","action":"add","participants":[{"jid":"` + p + `","status":403}]}`},
+		{
+			"PUT", "/instance/a/group/update-participants" + inGroup, `{"action":"add","participants":["4915112345678"]}`,
+			"add [" + p + "] in " + g, `{"groupJid":"1-2@g.us","action":"add","participants":[{"jid":"` + p + `","status":403}]}`,
+		},
 		{"PUT", "/instance/a/group/subject" + inGroup, `{"subject":"x"}`, `subject "x" of ` + g, `{"groupJid":"1-2@g.us","subject":"x"}`},
 		{"PUT", "/instance/a/group/description", `{"groupJid":"1-2@g.us","description":""}`, `description "" of ` + g, `{"groupJid":"1-2@g.us","description":""}`},
-		{"PUT", "/instance/a/group/settings" + inGroup, `{"announce":false,"ephemeralDuration":86400}`, "settings of " + g + ": false 86400",
-			`{"groupJid":"1-2@g.us","announce":false,"ephemeralDuration":86400}`},
+		{
+			"PUT", "/instance/a/group/settings" + inGroup, `{"announce":false,"ephemeralDuration":86400}`, "settings of " + g + ": false 86400",
+			`{"groupJid":"1-2@g.us","announce":false,"ephemeralDuration":86400}`,
+		},
 		{"GET", "/instance/a/group/invitation-code" + inGroup, "", "code of " + g + ", false", invite},
 		{"PUT", "/instance/a/group/revoke-invitation" + inGroup, "", "code of " + g + ", true", invite},
 		{"GET", "/instance/a/group/invitation?inviteCode=https://chat.whatsapp.com/AB-c_1?mode=ac_t", "", "group of AB-c_1", shown},
@@ -40,13 +46,17 @@ func TestGroupCallsReachTheAccount(t *testing.T) {
 		{"DELETE", "/instance/a/group/leave" + inGroup, "", "leave " + g, `{"groupJid":"1-2@g.us","left":true}`},
 		{"PUT", "/instance/a/group/update-picture" + inGroup, `{"image":""}`, "picture of " + g + ", false", `{"groupJid":"1-2@g.us","pictureId":"77"}`},
 
-		{"POST", "/group/create/a", `{"subject":"x","participants":["4915112345678"],"description":"d"}`,
-			`create "x" "d" [` + p + `]`, `{"id":"1-2@g.us","subject":"x","participants":[],"notAdded":[]}`},
+		{
+			"POST", "/group/create/a", `{"subject":"x","participants":["4915112345678"],"description":"d"}`,
+			`create "x" "d" [` + p + `]`, `{"id":"1-2@g.us","subject":"x","participants":[],"notAdded":[]}`,
+		},
 		{"PUT", "/group/updateGroupPicture/a" + inGroup, `{"image":""}`, "picture of " + g + ", false", `{"groupJid":"1-2@g.us","pictureId":"77"}`},
 		{"GET", "/group/inviteCode/a" + inGroup, "", "code of " + g + ", false", invite},
 		{"PUT", "/group/revokeInviteCode/a", `{"groupJid":"1-2@g.us"}`, "code of " + g + ", true", invite},
-		{"PUT", "/group/updateParticipant/a", `{"groupJid":"1-2@g.us","action":"add","participants":["4915112345678"]}`,
-			"add [" + p + "] in " + g, `{"groupJid":"1-2@g.us","action":"add","participants":[{"jid":"` + p + `","status":403}]}`},
+		{
+			"PUT", "/group/updateParticipant/a", `{"groupJid":"1-2@g.us","action":"add","participants":["4915112345678"]}`,
+			"add [" + p + "] in " + g, `{"groupJid":"1-2@g.us","action":"add","participants":[{"jid":"` + p + `","status":403}]}`,
+		},
 		{"DELETE", "/group/leaveGroup/a" + inGroup, "", "leave " + g, `{"groupJid":"1-2@g.us","left":true}`},
 	})
 }

@@ -17,10 +17,14 @@ func TestLabelCallsReachTheAccount(t *testing.T) {
 		{"PUT", "/instance/a/label", `{"labelId":"2","name":"new"}`, `label 2 is "new" 9`, `{"id":"2","name":"new","color":9}`},
 		{"PUT", "/instance/a/label", `{"labelId":"2","color":0}`, `label 2 is "old" 0`, `{"id":"2","name":"old","color":0}`},
 		{"DELETE", "/instance/a/label?labelId=2", "", "delete label 2", `{"id":"2","name":"old","color":0,"deleted":true}`},
-		{"POST", "/instance/a/label/assign", `{"labelId":"2","chat":"+49 151 12345678"}`, "label 2 on " + p + " true",
-			`{"labelId":"2","chatJid":"` + p + `","labeled":true}`},
-		{"POST", "/instance/a/label/unassign", `{"labelId":"2","chat":"1-2@g.us"}`, "label 2 on 1-2@g.us false",
-			`{"labelId":"2","chatJid":"1-2@g.us","labeled":false}`},
+		{
+			"POST", "/instance/a/label/assign", `{"labelId":"2","chat":"+49 151 12345678"}`, "label 2 on " + p + " true",
+			`{"labelId":"2","chatJid":"` + p + `","labeled":true}`,
+		},
+		{
+			"POST", "/instance/a/label/unassign", `{"labelId":"2","chat":"1-2@g.us"}`, "label 2 on 1-2@g.us false",
+			`{"labelId":"2","chatJid":"1-2@g.us","labeled":false}`,
+		},
 	})
 }
 

@@ -111,6 +111,10 @@ func TestClientMakesAGroupAndEveryMemberJoinsIt(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
+	if refused := info.Participants[len(info.Participants)-1]; len(info.Participants) != 4 || refused.Error != participantUnknown || refused.PhoneNumber.User != "5511900000000" {
+		t.Errorf("who is not on the network: %+v", refused)
+	}
+	info.Participants = info.Participants[:3]
 	want := []string{ownNumber + " superadmin", anneNumber, bobNumber}
 	for _, got := range []*types.GroupInfo{info, groupInfo(c, info.JID), groupInfo(other, info.JID)} {
 		if got.Name != "Friends" || got.NameSetBy != own.LID() || got.NameSetByPN != own.JID() || got.OwnerJID != own.LID() || got.OwnerPN != own.JID() ||

@@ -74,11 +74,12 @@ func (s *Session) knownLabels(ctx context.Context) ([]knownLabel, error) {
 // readState hands over every change of a collection, from the snapshot on, in
 // its order.
 func readState(ctx context.Context, cli *whatsmeow.Client, name appstate.WAPatchName, change func(appstate.Mutation)) error {
-	nothing := &wastore.NoopStore{} // forgets what the decoder wants to keep
+	inside := cli.DangerousInternals() //nolint:staticcheck // "deprecated" warns of changes; the version is pinned
+	nothing := &wastore.NoopStore{}    // forgets what the decoder wants to keep
 	decoder := appstate.NewProcessor(&wastore.Device{AppState: nothing, AppStateKeys: cli.Store.AppStateKeys}, waLog.Noop)
 	var state appstate.HashState
 	for first := true; ; first = false {
-		list, err := cli.DangerousInternals().FetchAppStatePatches(ctx, name, state.Version, first)
+		list, err := inside.FetchAppStatePatches(ctx, name, state.Version, first)
 		if err != nil {
 			return err
 		}
