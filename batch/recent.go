@@ -73,10 +73,17 @@ func (b *full) putItem(tx *store.Tx, position int, r *itemRecord) {
 	b.Recent = append(b.Recent, recentItem{position, r.encode()})
 }
 
-// settle moves the items to their own place, all but the one being sent, once
-// there are enough of them or the batch comes to rest.
+// turn reports whether the items of a batch at work move now. Batches that began
+// together share their commits, item for item; so each has its turn at positions
+// of its own, for a commit in which all of them move holds all of them up.
+func (b *full) turn() bool {
+	return (b.Current+int(b.id[len(b.id)-1]))%maxRecent == 0
+}
+
+// settle moves the items to their own place, all but the one being sent, when it
+// is the batch's turn or it comes to rest.
 func (b *full) settle(tx *store.Tx) error {
-	if len(b.Recent) <= maxRecent && busy(b.Status) {
+	if busy(b.Status) && (len(b.Recent) < 2 || !b.turn()) {
 		return nil
 	}
 	sending := func(i recentItem) bool { return b.Counts.Sending > 0 && i.position == b.Current }

@@ -6,6 +6,8 @@ import (
 	"testing"
 	"testing/synctest"
 
+	"github.com/google/uuid"
+
 	"postern/event"
 	"postern/store"
 )
@@ -64,8 +66,9 @@ func TestReadersSeeEveryItemWhereverItsNewestRecordIs(t *testing.T) {
 		r.create(req)
 		v := r.status(process)
 		settled, held := r.inFile()
-		if held < 2 || held > maxRecent+1 || settled+held != reached+1 {
-			t.Fatalf("%d items in their bucket, %d in the header; want %d together", settled, held, reached+1)
+		since := (reached + int(r.batch[15])) % maxRecent // its last turn
+		if held != since+1 || settled+held != reached+1 {
+			t.Fatalf("%d items in their bucket, %d in the header; want %d, and %d together", settled, held, since+1, reached+1)
 		}
 		items := r.items()
 		if got := r.successes(); got != reached || v.Counts.Success != reached || items[reached].Status != ItemSending {
@@ -102,4 +105,27 @@ func TestItemsThatTheHeaderHoldsSurviveACrashAndMoveWhenTheBatchRests(t *testing
 		}
 		r.stop()
 	})
+}
+
+// TestBatchesThatBeganTogetherMoveTheirItemsInTurns looks at each position of
+// batches that share their commits.
+func TestBatchesThatBeganTogetherMoveTheirItemsInTurns(t *testing.T) {
+	last := map[byte]int{}
+	for position := range 3 * maxRecent {
+		moving := 0
+		for id := range byte(maxRecent) {
+			b := full{id: uuid.UUID{15: id}, header: header{Current: position}}
+			if !b.turn() {
+				continue
+			}
+			moving++
+			if before, ok := last[id]; ok && position-before != maxRecent {
+				t.Errorf("batch %d has its turns at %d and %d", id, before, position)
+			}
+			last[id] = position
+		}
+		if moving != 1 {
+			t.Errorf("at position %d, %d of %d batches move their items", position, moving, maxRecent)
+		}
+	}
 }
