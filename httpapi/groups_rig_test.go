@@ -16,13 +16,17 @@ import (
 type doer struct {
 	instance.Account
 
-	asked []string
-	jpeg  []byte
-	err   error
+	asked  []string
+	jpeg   []byte
+	err    error
+	during func() // while it is asked; nil: nothing
 }
 
 func (d *doer) note(format string, args ...any) error {
 	d.asked = append(d.asked, fmt.Sprintf(format, args...))
+	if d.during != nil {
+		d.during()
+	}
 	return d.err
 }
 

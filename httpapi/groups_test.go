@@ -173,6 +173,24 @@ func TestAGroupIsMadeOnceForOneIdempotencyKey(t *testing.T) {
 	}
 }
 
+// A crash before the answer then leaves the outcome unknown, and no retry makes
+// a second one.
+func TestTheKeyOfACreationIsInTheFileBeforeWhatsAppIsAsked(t *testing.T) {
+	for path, body := range map[string]string{
+		"/instance/a/group": `{"subject":"x","participants":["4915112345678"]}`, "/instance/a/label": `{"name":"x"}`,
+	} {
+		r, token, d := doing(t)
+		d.during = func() {
+			if n := r.count(bucketKeys); n != 1 || r.record().Status != 0 {
+				t.Errorf("%s: %d keys, %+v", path, n, r.record())
+			}
+		}
+		if a := r.keyed(token, "k", path, body); a.status != 201 || len(d.asked) != 1 {
+			t.Errorf("%s: %s, asked %q", path, a, d.asked)
+		}
+	}
+}
+
 func TestAGroupPictureOfAFormIsASquareJPEG(t *testing.T) {
 	r, token, d := doing(t)
 	var raw bytes.Buffer

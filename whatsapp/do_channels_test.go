@@ -1,9 +1,13 @@
 package whatsapp
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"testing"
+
+	"go.mau.fi/whatsmeow"
+	"go.mau.fi/whatsmeow/types"
 
 	"postern/event"
 )
@@ -45,12 +49,9 @@ func TestANewsletterIsFoundFollowedMutedAndLeft(t *testing.T) {
 	}
 }
 
-// TestTheAccountsOtherDeviceIsToldOfANewsletter links a second instance to the
-// same phone: the network tells the others, not the one that asked.
+// The network tells the account's other devices, not the one that asked.
 func TestTheAccountsOtherDeviceIsToldOfANewsletter(t *testing.T) {
-	r := newRig(t)
-	phone := r.pair()
-	second := r.beside(2, phone)
+	r, second := twins(t)
 	jid := fmt.Sprintf("1203630000%05d@newsletter", numbers.Add(1))
 	if err := r.session.FollowChannel(t.Context(), jid, true); err != nil {
 		t.Fatal(err)
@@ -73,5 +74,17 @@ func TestAnUnknownInviteToANewsletterIsRefused(t *testing.T) {
 	r.pair()
 	if c, err := r.session.InvitedChannel(t.Context(), "nothing"); !errors.Is(err, event.ErrRefused) {
 		t.Errorf("found %+v, %v", c, err)
+	}
+}
+
+// The sandbox has a newsletter for every address; WhatsApp may answer with none.
+func TestAnAnswerWithoutANewsletterIsARefusal(t *testing.T) {
+	r := newRig(t)
+	r.pair()
+	_, err := r.session.findChannel(t.Context(), func(context.Context, *whatsmeow.Client) (*types.NewsletterMetadata, error) {
+		return nil, nil //nolint:nilnil // what the library returns then
+	})
+	if !errors.Is(err, event.ErrRefused) {
+		t.Errorf("got %v", err)
 	}
 }

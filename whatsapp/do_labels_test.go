@@ -7,45 +7,9 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
-	"go.mau.fi/whatsmeow/appstate"
 
 	"postern/event"
-	"postern/sandbox"
 )
-
-// beside is another instance that is linked to the same phone.
-func (r *rig) beside(id int64, phone *sandbox.Phone) *rig {
-	r.t.Helper()
-	n := r.neighbour(id)
-	n.connect()
-	code := n.state(event.QRCodeState).Data.(event.QRCode).Code
-	if err := phone.Scan(r.t.Context(), code); err != nil {
-		r.t.Fatal(err)
-	}
-	n.state(event.Online)
-	n.hasKeys()
-	return n
-}
-
-// hasKeys waits until the instance has read what its phone keeps for all
-// devices, for which it needs the phone's keys.
-func (r *rig) hasKeys() {
-	r.t.Helper()
-	for range appstate.AllPatchNames {
-		r.await("collection", func(f event.Fact) bool {
-			d, ok := f.Data.(event.InstanceStatus)
-			return ok && d.Type == event.StatusAppStateSyncCompleted
-		})
-	}
-}
-
-// pairLabelled is pair for a test of labels.
-func (r *rig) pairLabelled() *sandbox.Phone {
-	r.t.Helper()
-	phone := r.pair()
-	r.hasKeys()
-	return phone
-}
 
 func labelEdited(l event.Label, deleted bool) func(event.Fact) bool {
 	return func(f event.Fact) bool {
@@ -64,9 +28,7 @@ func (r *rig) labels() []event.Label {
 }
 
 func TestALabelIsMadeChangedAndDeletedOnAllDevices(t *testing.T) {
-	r := newRig(t)
-	phone := r.pairLabelled()
-	second := r.beside(2, phone)
+	r, second := twins(t)
 	s := r.session
 	vip, err := s.CreateLabel(t.Context(), "VIP", 3)
 	if err != nil || vip != (event.Label{ID: "1", Name: "VIP", Color: 3}) {
@@ -113,10 +75,8 @@ func TestALabelIsMadeChangedAndDeletedOnAllDevices(t *testing.T) {
 }
 
 func TestALabelIsPutOnAChatAndTakenOff(t *testing.T) {
-	r := newRig(t)
-	phone := r.pairLabelled()
-	second, contact := r.beside(2, phone), r.contact()
-	chat := contact.JID().String()
+	r, second := twins(t)
+	chat := r.contact().JID().String()
 	l, err := r.session.CreateLabel(t.Context(), "VIP", 1)
 	if err != nil {
 		t.Fatal(err)
@@ -138,12 +98,15 @@ func TestALabelIsPutOnAChatAndTakenOff(t *testing.T) {
 // events.
 func TestLabelsOlderThanThePairingAreRead(t *testing.T) {
 	r := newRig(t)
-	phone := r.pairLabelled()
+	phone := r.pair()
+	r.synced()
 	l, err := r.session.CreateLabel(t.Context(), "Before", 7)
 	if err != nil {
 		t.Fatal(err)
 	}
-	second := r.beside(2, phone)
+	second := r.neighbour(2)
+	second.pairWith(phone)
+	second.synced()
 	if diff := cmp.Diff([]event.Label{l}, second.labels()); diff != "" {
 		t.Errorf("(-want +got)\n%s", diff)
 	}
@@ -151,7 +114,8 @@ func TestLabelsOlderThanThePairingAreRead(t *testing.T) {
 
 func TestAnUnknownLabelIsNotChanged(t *testing.T) {
 	r := newRig(t)
-	r.pairLabelled()
+	r.pair()
+	r.synced()
 	_, edit := r.session.EditLabel(t.Context(), "9", event.LabelChange{Name: new("x")})
 	_, del := r.session.DeleteLabel(t.Context(), "9")
 	if !errors.Is(edit, event.ErrNoLabel) || !errors.Is(del, event.ErrNoLabel) {
@@ -164,7 +128,8 @@ func TestAnUnknownLabelIsNotChanged(t *testing.T) {
 
 func TestLabelsMadeAtOnceGetIDsOfTheirOwn(t *testing.T) {
 	r := newRig(t)
-	r.pairLabelled()
+	r.pair()
+	r.synced()
 	var work sync.WaitGroup
 	for range 4 {
 		work.Go(func() {
