@@ -6,7 +6,6 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"slices"
 	"time"
 	"unicode/utf8"
 
@@ -153,25 +152,22 @@ func (e *Engine) prepare(owner uuid.UUID, r CreateRequest) (*full, []recipient, 
 	if err != nil {
 		return nil, nil, fmt.Errorf("batch: new id: %w", err)
 	}
-	b := &full{
-		id: id,
-		header: header{
-			Core: Core{
-				Counts:     Counts{Total: len(to), Pending: len(to)},
-				AutoResume: r.AutoResume == nil || *r.AutoResume,
-			},
-			Shares: make([]share, len(r.Instances)),
-		},
-		spec: &spec{
-			Owner: owner, Name: r.Name, Instances: r.Instances, Options: r.Options,
-			Received: len(r.Recipients), Duplicates: duplicates, window: window,
-		},
-		message: &messageRecord{Message: r.Message, Attributes: r.ExternalAttributes},
+	core := Core{
+		Counts:     Counts{Total: len(to), Pending: len(to)},
+		AutoResume: r.AutoResume == nil || *r.AutoResume,
+	}
+	s := &spec{
+		Owner: owner, Name: r.Name, Instances: r.Instances, Options: r.Options,
+		Received: len(r.Recipients), Duplicates: duplicates, window: window,
 	}
 	if window != nil {
-		b.spec.Schedule, b.spec.Zone = r.Schedule, e.cfg.Location.String()
+		s.Schedule, s.Zone = r.Schedule, e.cfg.Location.String()
 	}
-	return b, to, nil
+	return &full{
+		id: id, spec: s,
+		header:  header{Core: core, Shares: make([]share, len(r.Instances))},
+		message: &messageRecord{Message: r.Message, Attributes: r.ExternalAttributes},
+	}, to, nil
 }
 
 func invalid(code string, messages ...string) error {
@@ -220,9 +216,11 @@ func validateAttributes(r *CreateRequest) error {
 
 // unique drops instances that are named again.
 func unique(all []InstanceRef) []InstanceRef {
+	seen := make(map[int64]bool, len(all))
 	var kept []InstanceRef
 	for _, ref := range all {
-		if !slices.ContainsFunc(kept, func(k InstanceRef) bool { return k.ID == ref.ID }) {
+		if !seen[ref.ID] {
+			seen[ref.ID] = true
 			kept = append(kept, ref)
 		}
 	}

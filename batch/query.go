@@ -52,10 +52,7 @@ func (q query[T]) page(tx *store.Tx, p Page) (List[T], error) {
 		return list, err
 	}
 	back := p.Previous != ""
-	limit := p.Limit
-	if limit <= 0 {
-		limit = defaultLimit
-	}
+	limit := orDefault(p.Limit, defaultLimit)
 	var keys [][]byte
 	err = q.scan(tx, cursor, back, func(key []byte, record T) bool {
 		keys, list.Records = append(keys, key), append(list.Records, record)
@@ -72,19 +69,25 @@ func (q query[T]) page(tx *store.Tx, p Page) (List[T], error) {
 		slices.Reverse(keys)
 		slices.Reverse(list.Records)
 	}
-	if n := len(keys); n > 0 {
+	if len(keys) > 0 {
 		if back || more {
-			list.NextCursor = q.cursor(keys[n-1])
+			list.NextCursor = q.cursor(keys[len(keys)-1])
 		}
 		if back && more || p.Next != "" {
 			list.PreviousCursor = q.cursor(keys[0])
 		}
 	}
-	if list.TotalRecords = q.total; q.total == unknownTotal {
-		list.TotalRecords = 0
-		err = q.scan(tx, nil, false, func([]byte, T) bool { list.TotalRecords++; return true })
-	}
+	list.TotalRecords, err = q.count(tx)
 	return list, err
+}
+
+// count returns how many records match.
+func (q query[T]) count(tx *store.Tx) (n int, err error) {
+	if q.total != unknownTotal {
+		return q.total, nil
+	}
+	err = q.scan(tx, nil, false, func([]byte, T) bool { n++; return true })
+	return n, err
 }
 
 // scan calls fn for the matching records after cursor in the list's order, or
