@@ -133,17 +133,17 @@ type Invitation struct {
 
 // GroupSettings are changes of a group; nil leaves a setting as it is.
 type GroupSettings struct {
+	EphemeralDuration *int64 `json:"ephemeralDuration"` // seconds until messages disappear, 0: never
 	Announce          *bool  `json:"announce"`          // only admins write
 	Restrict          *bool  `json:"restrict"`          // only admins change subject, description and picture
 	MemberAddMode     *bool  `json:"memberAddMode"`     // every member may add others
 	JoinApprovalMode  *bool  `json:"joinApprovalMode"`  // admins decide who joins by the link
-	EphemeralDuration *int64 `json:"ephemeralDuration"` // seconds until messages disappear, 0: never
 }
 
 // Check returns an error that wraps ErrArgument.
 func (s GroupSettings) Check() error {
 	if s == (GroupSettings{}) {
-		return fmt.Errorf("%w: give at least one of announce, restrict, memberAddMode, joinApprovalMode and ephemeralDuration", ErrArgument)
+		return fmt.Errorf("%w: give at least one of ephemeralDuration, announce, restrict, memberAddMode and joinApprovalMode", ErrArgument)
 	}
 	if d := s.EphemeralDuration; d != nil {
 		switch *d {

@@ -26,16 +26,31 @@ func (s *Session) CreateGroup(ctx context.Context, g event.NewGroup) (made event
 	if err != nil {
 		return made, err
 	}
-	var info *types.GroupInfo
-	err = s.ask(ctx, "create a group", func(ctx context.Context, cli *whatsmeow.Client) (err error) {
-		info, err = cli.CreateGroup(ctx, whatsmeow.ReqCreateGroup{Name: g.Subject, Participants: people})
+	err = s.ask(ctx, "create a group", func(ctx context.Context, cli *whatsmeow.Client) error {
+		info, err := cli.CreateGroup(ctx, whatsmeow.ReqCreateGroup{Name: g.Subject, Participants: people})
+		if err == nil {
+			made = s.createdGroup(cli, info)
+		}
 		return err
 	})
 	if err != nil {
 		return made, err
 	}
-	cli := s.client()
-	made.NotAdded = []event.MemberResult{}
+	if g.Description == "" {
+		return made, nil
+	}
+	if err := s.SetDescription(ctx, made.ID, g.Description); err != nil {
+		made.DescriptionError = err.Error()
+	} else {
+		made.Desc = &g.Description
+	}
+	return made, nil
+}
+
+// createdGroup takes those apart whom WhatsApp names among the participants of
+// a new group only to say why they are not.
+func (s *Session) createdGroup(cli *whatsmeow.Client, info *types.GroupInfo) event.CreatedGroup {
+	made := event.CreatedGroup{NotAdded: []event.MemberResult{}}
 	members := info.Participants[:0:0]
 	for _, p := range info.Participants {
 		if p.Error != 0 {
@@ -46,15 +61,7 @@ func (s *Session) CreateGroup(ctx context.Context, g event.NewGroup) (made event
 	}
 	info.Participants, info.ParticipantCount = members, len(members)
 	made.GroupUpsert = s.groupView(cli, info)
-	if g.Description == "" {
-		return made, nil
-	}
-	if err := s.SetDescription(ctx, info.JID.String(), g.Description); err != nil {
-		made.DescriptionError = err.Error()
-	} else {
-		made.Desc = &g.Description
-	}
-	return made, nil
+	return made
 }
 
 func peopleJIDs(people []string) ([]types.JID, error) {
@@ -246,6 +253,9 @@ func settingsOf(s event.GroupSettings) []setting {
 			all = append(all, setting{name, do})
 		}
 	}
+	add("ephemeralDuration", s.EphemeralDuration != nil, func(ctx context.Context, cli *whatsmeow.Client, g types.JID) error {
+		return cli.SetDisappearingTimer(ctx, g, time.Duration(*s.EphemeralDuration)*time.Second, time.Time{})
+	})
 	add("announce", s.Announce != nil, func(ctx context.Context, cli *whatsmeow.Client, g types.JID) error {
 		return cli.SetGroupAnnounce(ctx, g, *s.Announce)
 	})
@@ -261,9 +271,6 @@ func settingsOf(s event.GroupSettings) []setting {
 	})
 	add("joinApprovalMode", s.JoinApprovalMode != nil, func(ctx context.Context, cli *whatsmeow.Client, g types.JID) error {
 		return cli.SetGroupJoinApprovalMode(ctx, g, *s.JoinApprovalMode)
-	})
-	add("ephemeralDuration", s.EphemeralDuration != nil, func(ctx context.Context, cli *whatsmeow.Client, g types.JID) error {
-		return cli.SetDisappearingTimer(ctx, g, time.Duration(*s.EphemeralDuration)*time.Second, time.Time{})
 	})
 	return all
 }

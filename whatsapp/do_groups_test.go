@@ -6,6 +6,7 @@ import (
 	"image"
 	"image/jpeg"
 	"slices"
+	"strings"
 	"testing"
 
 	"postern/event"
@@ -164,6 +165,17 @@ func TestWhatAMemberMayNotDoIsRefused(t *testing.T) {
 	}
 	if g := c.seen(t); g.Subject != "Bakers" || *g.Announce {
 		t.Errorf("changed all the same: %+v", g)
+	}
+}
+
+func TestSettingsThatWereChangedBeforeARefusalAreNamed(t *testing.T) {
+	c := newCircle(t)
+	err := c.other.session.ChangeSettings(t.Context(), c.id, event.GroupSettings{EphemeralDuration: new(int64(604_800)), Announce: new(true)})
+	if !errors.Is(err, event.ErrRefused) || !strings.Contains(err.Error(), "changed before: ephemeralDuration;") {
+		t.Errorf("got %v", err)
+	}
+	if g := c.seen(t); *g.EphemeralDuration != 604_800 || *g.Announce {
+		t.Errorf("the group is %+v", g)
 	}
 }
 
