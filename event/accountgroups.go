@@ -131,6 +131,13 @@ type Invitation struct {
 	ExpiresAt Time   `json:"expiresAt"`
 }
 
+// JoinRequest is a person who asked to join a group.
+type JoinRequest struct {
+	JID         string `json:"jid"` // phone JID when known, else the LID
+	LID         string `json:"lid,omitempty"`
+	RequestedAt Time   `json:"requestedAt"`
+}
+
 // GroupSettings are changes of a group; nil leaves a setting as it is.
 type GroupSettings struct {
 	EphemeralDuration *int64 `json:"ephemeralDuration"` // seconds until messages disappear, 0: never

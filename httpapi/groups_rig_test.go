@@ -79,6 +79,14 @@ func (d *doer) JoinGroup(_ context.Context, code string) (string, bool, error) {
 	return "1-2@g.us", false, d.note("join %s", code)
 }
 
+func (d *doer) JoinRequests(_ context.Context, group string) ([]event.JoinRequest, error) {
+	return []event.JoinRequest{}, d.note("requests of %s", group)
+}
+
+func (d *doer) DecideRequests(_ context.Context, group string, approve bool, people []string) ([]event.MemberResult, error) {
+	return []event.MemberResult{{JID: people[0], Status: event.MemberChanged}}, d.note("approve %t %v in %s", approve, people, group)
+}
+
 func (d *doer) FollowedChannels(context.Context) ([]event.Channel, error) {
 	return []event.Channel{}, d.note("list newsletters")
 }

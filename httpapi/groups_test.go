@@ -43,6 +43,15 @@ func TestGroupCallsReachTheAccount(t *testing.T) {
 		{"PUT", "/instance/a/group/revoke-invitation" + inGroup, "", "code of " + g + ", true", invite},
 		{"GET", "/instance/a/group/invitation?inviteCode=https://chat.whatsapp.com/AB-c_1?mode=ac_t", "", "group of AB-c_1", shown},
 		{"POST", "/instance/a/group/join", `{"inviteCode":"https://chat.whatsapp.com/AB"}`, "join AB", `{"groupJid":"1-2@g.us","joined":false}`},
+		{"GET", "/instance/a/group/join-requests" + inGroup, "", "requests of " + g, "[]"},
+		{
+			"PUT", "/instance/a/group/join-requests" + inGroup, `{"action":"approve","participants":["4915112345678"]}`,
+			"approve true [" + p + "] in " + g, `{"groupJid":"1-2@g.us","action":"approve","participants":[{"jid":"` + p + `","status":200}]}`,
+		},
+		{
+			"PUT", "/instance/a/group/join-requests", `{"groupJid":"1-2@g.us","action":"reject","participants":["4915112345678"]}`,
+			"approve false [" + p + "] in " + g, `{"groupJid":"1-2@g.us","action":"reject","participants":[{"jid":"` + p + `","status":200}]}`,
+		},
 		{"DELETE", "/instance/a/group/leave" + inGroup, "", "leave " + g, `{"groupJid":"1-2@g.us","left":true}`},
 		{"PUT", "/instance/a/group/update-picture" + inGroup, `{"image":""}`, "picture of " + g + ", false", `{"groupJid":"1-2@g.us","pictureId":"77"}`},
 
@@ -101,6 +110,10 @@ func TestABadGroupCallAsksForNothing(t *testing.T) {
 		{"POST", "/instance/a/group/join", `{"inviteCode":""}`, 422, "INVALID_ARGUMENT", "inviteCode"},
 		{"POST", "/instance/a/group/join", `{"inviteCode":"https://evil.example/AB"}`, 422, "INVALID_ARGUMENT", "inviteCode"},
 		{"POST", "/instance/a/group/join", `{"inviteCode":"` + strings.Repeat("A", 65) + `"}`, 422, "INVALID_ARGUMENT", "inviteCode"},
+
+		{"PUT", "/instance/a/group/join-requests" + inGroup, `{"action":"add","participants":["4915112345678"]}`, 422, "INVALID_ARGUMENT", "action"},
+		{"PUT", "/instance/a/group/join-requests" + inGroup, `{"action":"reject","participants":[]}`, 422, "INVALID_ARGUMENT", "participants"},
+		{"GET", "/instance/a/group/join-requests", "", 400, codeMissingField, "groupJid"},
 
 		{"PUT", "/instance/a/group/update-picture" + inGroup, `{}`, 400, codeMissingField, "image"},
 		{"PUT", "/instance/a/group/update-picture" + inGroup, `{"image":"ftp://example.com/a.jpg"}`, 422, "INVALID_MESSAGE", "media"},

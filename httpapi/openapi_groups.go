@@ -21,6 +21,8 @@ func groupDescriptions() map[string]description {
 		"PUT /instance/{i}/group/revoke-invitation":   {summary: "Replace the invite code of a group by a new one.", query: group, in: body[groupTarget](), out: body[inviteAnswer]()},
 		"GET /instance/{i}/group/invitation":          {summary: "Show the group of an invite code, without joining it.", query: []string{"inviteCode"}, out: body[event.GroupUpsert]()},
 		"POST /instance/{i}/group/join":               {summary: "Join a group by its invite code.", in: body[joinRequest](), out: body[joinedGroup]()},
+		"GET /instance/{i}/group/join-requests":       {summary: "List who asked to join a group.", query: group, out: body[[]event.JoinRequest]()},
+		"PUT /instance/{i}/group/join-requests":       {summary: "Let people into a group who asked to join, or turn them away.", query: group, in: body[decideRequest](), out: body[decideAnswer]()},
 		"DELETE /instance/{i}/group/leave":            {summary: "Leave a group.", query: group, out: body[leftGroup]()},
 
 		"GET /instance/{i}/newsletters":          {summary: "List the newsletters that the account follows.", out: body[[]event.Channel]()},

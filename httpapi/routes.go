@@ -97,6 +97,8 @@ func routes() []route {
 		{"PUT", "/instance/{i}/group/revoke-invitation", instanceBearer, (*api).revokeInvite},
 		{"GET", "/instance/{i}/group/invitation", instanceBearer, (*api).showInvited},
 		{"POST", "/instance/{i}/group/join", instanceBearer, (*api).joinGroup},
+		{"GET", "/instance/{i}/group/join-requests", instanceBearer, (*api).listJoinRequests},
+		{"PUT", "/instance/{i}/group/join-requests", instanceBearer, (*api).decideJoinRequests},
 		{"DELETE", "/instance/{i}/group/leave", instanceBearer, (*api).leaveGroup},
 
 		{"GET", "/instance/{i}/newsletters", instanceBearer, (*api).listChannels},

@@ -41,4 +41,10 @@ type Groups interface {
 	// JoinGroup returns the group and whether the account is in it now: when
 	// joined is false, an admin has to approve.
 	JoinGroup(ctx context.Context, code string) (group string, joined bool, err error)
+
+	// JoinRequests are who waits for an admin's approval.
+	JoinRequests(ctx context.Context, group string) ([]event.JoinRequest, error)
+	// DecideRequests lets people in or turns them away, and tells what became
+	// of it for each, in WhatsApp's order.
+	DecideRequests(ctx context.Context, group string, approve bool, people []string) ([]event.MemberResult, error)
 }

@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"strings"
-	"time"
 
 	"go.mau.fi/whatsmeow"
 	"go.mau.fi/whatsmeow/types"
@@ -224,53 +223,37 @@ func (s *Session) JoinGroup(ctx context.Context, code string) (group string, joi
 	return group, joined, err
 }
 
-// setting is one change of a group.
-type setting struct {
-	name string
-	do   func(context.Context, *whatsmeow.Client, types.JID) error
+// JoinRequests implements instance.Groups.
+func (s *Session) JoinRequests(ctx context.Context, group string) ([]event.JoinRequest, error) {
+	all := []event.JoinRequest{}
+	err := s.askGroup(ctx, "list who asked to join", group, func(ctx context.Context, cli *whatsmeow.Client, jid types.JID) error {
+		requests, err := cli.GetGroupRequestParticipants(ctx, jid)
+		for _, r := range requests {
+			who, lid := s.translator(cli).both(r.JID, types.EmptyJID)
+			all = append(all, event.JoinRequest{JID: who, LID: lid, RequestedAt: event.At(r.RequestedAt)})
+		}
+		return err
+	})
+	return all, err
 }
 
-// ChangeSettings implements instance.Groups.
-func (s *Session) ChangeSettings(ctx context.Context, group string, wanted event.GroupSettings) error {
-	var done []string
-	for _, one := range settingsOf(wanted) {
-		err := s.askGroup(ctx, "change "+one.name, group, one.do)
-		if err != nil && len(done) > 0 {
-			return fmt.Errorf("changed before: %s; %w", strings.Join(done, ", "), err)
-		}
-		if err != nil {
-			return err
-		}
-		done = append(done, one.name)
+// DecideRequests implements instance.Groups.
+func (s *Session) DecideRequests(ctx context.Context, group string, approve bool, people []string) ([]event.MemberResult, error) {
+	jids, err := peopleJIDs(people)
+	if err != nil {
+		return nil, err
 	}
-	return nil
-}
-
-func settingsOf(s event.GroupSettings) []setting {
-	var all []setting
-	add := func(name string, given bool, do func(context.Context, *whatsmeow.Client, types.JID) error) {
-		if given {
-			all = append(all, setting{name, do})
-		}
+	decision := whatsmeow.ParticipantChangeReject
+	if approve {
+		decision = whatsmeow.ParticipantChangeApprove
 	}
-	add("ephemeralDuration", s.EphemeralDuration != nil, func(ctx context.Context, cli *whatsmeow.Client, g types.JID) error {
-		return cli.SetDisappearingTimer(ctx, g, time.Duration(*s.EphemeralDuration)*time.Second, time.Time{})
-	})
-	add("announce", s.Announce != nil, func(ctx context.Context, cli *whatsmeow.Client, g types.JID) error {
-		return cli.SetGroupAnnounce(ctx, g, *s.Announce)
-	})
-	add("restrict", s.Restrict != nil, func(ctx context.Context, cli *whatsmeow.Client, g types.JID) error {
-		return cli.SetGroupLocked(ctx, g, *s.Restrict)
-	})
-	add("memberAddMode", s.MemberAddMode != nil, func(ctx context.Context, cli *whatsmeow.Client, g types.JID) error {
-		mode := types.GroupMemberAddModeAdmin
-		if *s.MemberAddMode {
-			mode = types.GroupMemberAddModeAllMember
+	results := make([]event.MemberResult, 0, len(people))
+	err = s.askGroup(ctx, string(decision)+" who asked to join", group, func(ctx context.Context, cli *whatsmeow.Client, jid types.JID) error {
+		decided, err := cli.UpdateGroupRequestParticipants(ctx, jid, jids, decision)
+		for _, p := range decided {
+			results = append(results, s.memberResult(cli, p))
 		}
-		return cli.SetGroupMemberAddMode(ctx, g, mode)
+		return err
 	})
-	add("joinApprovalMode", s.JoinApprovalMode != nil, func(ctx context.Context, cli *whatsmeow.Client, g types.JID) error {
-		return cli.SetGroupJoinApprovalMode(ctx, g, *s.JoinApprovalMode)
-	})
-	return all
+	return results, err
 }

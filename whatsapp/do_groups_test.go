@@ -260,7 +260,7 @@ func TestAGroupIsJoinedByItsCodeAndLeft(t *testing.T) {
 	}
 }
 
-func TestJoiningAGroupThatApprovesWaits(t *testing.T) {
+func TestJoiningAGroupThatApprovesWaitsForItsAdmin(t *testing.T) {
 	c := newCircle(t)
 	if err := c.owner.session.ChangeSettings(t.Context(), c.id, event.GroupSettings{JoinApprovalMode: new(true)}); err != nil {
 		t.Fatal(err)
@@ -272,8 +272,22 @@ func TestJoiningAGroupThatApprovesWaits(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if group, joined, err := c.other.session.JoinGroup(t.Context(), code); err != nil || joined || group != c.id {
-		t.Errorf("joined %s, %v, %v", group, joined, err)
+	who := c.phone.JID().String()
+	for _, approve := range []bool{false, true} {
+		if group, joined, err := c.other.session.JoinGroup(t.Context(), code); err != nil || joined || group != c.id {
+			t.Errorf("joined %s, %v, %v", group, joined, err)
+		}
+		waiting, err := c.owner.session.JoinRequests(t.Context(), c.id)
+		if err != nil || len(waiting) != 1 || waiting[0].JID != who || waiting[0].LID != c.phone.LID().String() || waiting[0].RequestedAt.IsZero() {
+			t.Errorf("waiting: %+v, %v", waiting, err)
+		}
+		decided, err := c.owner.session.DecideRequests(t.Context(), c.id, approve, []string{who})
+		if err != nil || len(decided) != 1 || decided[0].JID != who || decided[0].Status != event.MemberChanged {
+			t.Errorf("decided: %+v, %v", decided, err)
+		}
+		if _, err := c.other.session.Group(t.Context(), c.id); (err == nil) != approve {
+			t.Errorf("approved %t: the group says %v", approve, err)
+		}
 	}
 }
 
