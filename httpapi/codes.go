@@ -117,10 +117,9 @@ func stateCodes() []Code {
 func ruleCodes() []Code {
 	const status = http.StatusUnprocessableEntity
 	return []Code{
-		{Code: codeInvalidField, Status: status, Meaning: "A field breaks its rule.", Next: "Correct the field that the message names."},
 		{Code: "MESSAGE_WITHOUT_MEDIA", Status: status, Meaning: "The message has no file, or does not say where it lies.", Next: "Ask for the file of an image, a video, a document, a sticker or a voice note."},
 		{Code: "INVALID_MEDIA", Status: status, Meaning: "The file could not be fetched, is too large, or is not what it is to be sent as.", Next: "Correct what the message names; files are fetched from public addresses unless media.allow_private is set."},
-		{Code: "INVALID_ARGUMENT", Status: status, Meaning: "A value that a group, a newsletter or a label is to have breaks its rule.", Next: "Correct the field that the message names."},
+		{Code: "INVALID_ARGUMENT", Status: status, Meaning: "A value that a chat, a group, a newsletter or a label is to have breaks its rule.", Next: "Correct the field that the message names."},
 		{Code: "REFUSED_BY_WHATSAPP", Status: status, Meaning: "WhatsApp refused what was asked of it, and nothing changed.", Next: "See the message; often the account lacks the right, or the target is gone."},
 		{Code: codeNoQuoted, Status: status, Meaning: "options.quotedMessageId names no stored message of the instance.", Next: "Check the id, or give the message itself as options.quotedMessage."},
 		{Code: "INVALID_INSTANCE", Status: status, Meaning: "The name, description or attributes of an instance break their rule.", Next: "Correct the field that the message names."},

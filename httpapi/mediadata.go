@@ -49,12 +49,31 @@ func fileOf(m event.Message) (f storedFile, err error) {
 		f.MimeType = "application/octet-stream"
 	}
 	if f.FileName == "" {
-		f.FileName = m.KeyID
-		if ends, err := mime.ExtensionsByType(kind); err == nil && len(ends) > 0 {
-			f.FileName += ends[len(ends)-1]
-		}
+		f.FileName = m.KeyID + suffixOf(kind)
 	}
 	return f, nil
+}
+
+// suffixOf is the end of a file's name, for the types that WhatsApp's clients make
+// themselves; a system's table of types would differ from one to the next.
+func suffixOf(kind string) string {
+	switch kind {
+	case "image/jpeg":
+		return ".jpg"
+	case "image/png":
+		return ".png"
+	case "image/webp":
+		return ".webp"
+	case "video/mp4":
+		return ".mp4"
+	case "audio/ogg":
+		return ".ogg"
+	case "audio/mp4":
+		return ".m4a"
+	case "application/pdf":
+		return ".pdf"
+	}
+	return ""
 }
 
 func mediaKindOf(messageType string) event.MediaKind {

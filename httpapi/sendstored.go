@@ -3,7 +3,6 @@ package httpapi
 import (
 	"crypto/sha256"
 	"fmt"
-	"net/http"
 	"strconv"
 	"time"
 
@@ -140,9 +139,4 @@ func (a *api) messageByText(instanceID int64, text string) (event.Message, error
 	return a.Registry.MessageByKey(instanceID, text)
 }
 
-// codeInvalidField is for values that break a rule of their route.
-const codeInvalidField = "INVALID_FIELD"
-
-func invalidField(text string) error {
-	return refuse(http.StatusUnprocessableEntity, codeInvalidField, text)
-}
+func invalidField(text string) error { return fmt.Errorf("%w: %s", event.ErrArgument, text) }

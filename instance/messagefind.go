@@ -37,9 +37,10 @@ func (r *Registry) MessageByKey(instance int64, keyID string) (m event.Message, 
 	return m, noMessage(err)
 }
 
+// noMessage keeps a missing message apart from a missing instance.
 func noMessage(err error) error {
 	if errors.Is(err, ErrNotFound) {
-		return fmt.Errorf("%w: %w", ErrNoMessage, err)
+		return ErrNoMessage
 	}
 	return err
 }

@@ -227,3 +227,51 @@ func TestWhatIsAskedOfNobodyIsNotConnected(t *testing.T) {
 		}
 	}
 }
+
+func TestAStatusReachesTheContactsOfThePhoneAndNobodyElse(t *testing.T) {
+	r := newRig(t)
+	phone := r.pair()
+	r.synced()
+	friend, stranger := r.contact(), r.contact()
+	r.ask(phone, fmt.Sprintf(`{"do":"contact","to":%q,"fullName":"A Friend"}`, friend.Number()))
+	r.shows(event.ContactsUpsert, friend.JID().String())
+	out := event.Outgoing{ID: NewMessageID(), To: event.StatusBroadcast, Content: event.Content{
+		Status: &event.StatusContent{Text: "fresh bread", BackgroundColor: "#102030", Font: 2},
+	}}
+	sent, err := r.session.Send(t.Context(), out)
+	must(t, err)
+	if m := sent.Message; *m.KeyRemoteJID != event.StatusBroadcast || m.MessageType != "extendedTextMessage" || m.IsGroup {
+		t.Errorf("to be stored: %+v", m)
+	}
+	for _, p := range []*sandbox.Phone{friend, phone} {
+		got := r.received(p, out.ID)
+		if x := got.Message.GetExtendedTextMessage(); x.GetText() != "fresh bread" || x.GetBackgroundArgb() != 0xff102030 || got.Chat.String() != event.StatusBroadcast {
+			t.Errorf("%s got %+v", p.Number(), got)
+		}
+	}
+	if n := stranger.ReceivedCount(out.ID); n != 0 {
+		t.Errorf("a stranger got it %d times", n)
+	}
+}
+
+func TestAnEditAndADeletionSayWhichMessageTheyAreAbout(t *testing.T) {
+	r := newRig(t)
+	r.pair()
+	p := r.contact()
+	sent, err := r.send(p.JID(), "old")
+	must(t, err)
+	m := sent.Message
+	key := event.MessageKey{RemoteJID: *m.KeyRemoteJID, ID: m.KeyID, FromMe: true}
+	edit := event.Content{Edit: &event.EditContent{Original: event.Original{Key: key, MessageType: m.MessageType, Content: m.Content}, Text: "new"}}
+	for content, want := range map[*event.Content][3]string{
+		&edit:          {"conversation", `{"text":"new"}`, `{"edited":true,"editOf":"` + m.KeyID + `"}`},
+		{Delete: &key}: {"protocolMessage", m.KeyID, `{"revoked":"` + m.KeyID + `"}`},
+	} {
+		got, err := r.session.Send(t.Context(), event.Outgoing{ID: NewMessageID(), To: key.RemoteJID, Content: *content})
+		must(t, err)
+		if g := got.Message; g.MessageType != want[0] || !strings.Contains(string(g.Content), want[1]) || string(g.Metadata) != want[2] {
+			t.Errorf("%s %s %s, want %v", g.MessageType, g.Content, g.Metadata, want)
+		}
+		r.received(p, got.Message.KeyID)
+	}
+}

@@ -1,0 +1,137 @@
+package httpapi
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"mime"
+	"mime/multipart"
+	"net/http"
+	"os"
+	"strings"
+	"testing"
+
+	"postern/event"
+)
+
+// Download writes the key id of the message as its file.
+func (d *doer) Download(_ context.Context, m event.Message, to *os.File, limit int64) error {
+	if _, err := fmt.Fprintf(to, "file of %s", m.KeyID); err != nil {
+		return err
+	}
+	return d.note("download %s, at most %d", m.KeyID, limit)
+}
+
+func withFile(id, messageType, content string) event.Message {
+	m := received(id, anne, "")
+	m.MessageType, m.Content = messageType, []byte(content)
+	return m
+}
+
+func TestTheFileOfAMessageComesRawOrAsAForm(t *testing.T) {
+	r, token, d := doing(t)
+	r.keep(t, withFile("D1", "documentMessage", `{"mimetype":"application/pdf","fileName":"Übersicht.pdf","caption":"the list"}`))
+	raw := r.as(token, "POST", "/instance/a/media/data?binary=true", `{"messageId":"D1"}`)
+	got, _ := io.ReadAll(raw.Body)
+	_, params, err := mime.ParseMediaType(raw.Header.Get("Content-Disposition"))
+	if raw.StatusCode != 200 || string(got) != "file of D1" || raw.Header.Get("Content-Type") != "application/pdf" ||
+		raw.Header.Get("Content-Length") != "10" || err != nil || params["filename"] != "Übersicht.pdf" || raw.Header.Get("X-Content-Type-Options") != "nosniff" {
+		t.Errorf("%d %q %v %v", raw.StatusCode, got, raw.Header, err)
+	}
+	for _, path := range []string{"/instance/a/media/data", "/instance/a/media/data?binary=false", "/chat/mediaData/a"} {
+		fields := readForm(t, r.as(token, "POST", path, `{"messageId":1}`))
+		for name, want := range map[string]string{
+			"mediaType": "document", "fileName": "Übersicht.pdf", "size": "10", "mimetype": "application/pdf",
+			"caption": "the list", "file": "file of D1", "name of file": "Übersicht.pdf",
+		} {
+			if fields[name] != want {
+				t.Errorf("%s: %s is %q, want %q", path, name, fields[name], want)
+			}
+		}
+	}
+	if d.asked[0] != fmt.Sprint("download D1, at most ", defaultMaxMedia) {
+		t.Errorf("asked %q", d.asked)
+	}
+	if left := r.spooled(); len(left) > 0 {
+		t.Errorf("left: %v", left)
+	}
+}
+
+// readForm is a multipart answer by the names of its parts.
+func readForm(t *testing.T, res *http.Response) map[string]string {
+	t.Helper()
+	_, params, err := mime.ParseMediaType(res.Header.Get("Content-Type"))
+	if err != nil || res.StatusCode != 200 {
+		t.Fatalf("%d %v: %v", res.StatusCode, res.Header, err)
+	}
+	fields := map[string]string{}
+	for parts := multipart.NewReader(res.Body, params["boundary"]); ; {
+		p, err := parts.NextPart()
+		if err == io.EOF { //nolint:errorlint // as the reader promises
+			return fields
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+		text, err := io.ReadAll(p)
+		if err != nil {
+			t.Fatal(err)
+		}
+		fields[p.FormName()] = string(text)
+		if p.FileName() != "" {
+			fields["name of "+p.FormName()] = p.FileName()
+		}
+	}
+}
+
+func TestWhatAStrangerWroteIntoAMessageBreaksNoHeader(t *testing.T) {
+	r, token, _ := doing(t)
+	for i, c := range []struct{ content, kind, name string }{
+		{`{"mimetype":"text/html\r\nX-Evil: 1","fileName":"a\r\nX-Evil: 1\".txt"}`, "application/octet-stream", "a\r\nX-Evil: 1\".txt"},
+		{`{"mimetype":"","fileName":""}`, "application/octet-stream", "K1"},
+		{`{"mimetype":"audio/ogg; codecs=opus","fileName":"../../x"}`, "audio/ogg; codecs=opus", "../../x"},
+	} {
+		id := r.keep(t, withFile(fmt.Sprint("K", i), "documentMessage", c.content))
+		res := r.as(token, "POST", "/instance/a/media/data?binary=true", fmt.Sprintf(`{"messageId":%d}`, id))
+		_, params, err := mime.ParseMediaType(res.Header.Get("Content-Disposition"))
+		if res.StatusCode != 200 || res.Header.Get("X-Evil") != "" || strings.ContainsAny(res.Header.Get("Content-Disposition"), "\r\n") ||
+			res.Header.Get("Content-Type") != c.kind || err != nil || params["filename"] != c.name {
+			t.Errorf("%s: %d %q %v", c.content, res.StatusCode, res.Header, err)
+		}
+		if got := readForm(t, r.as(token, "POST", "/instance/a/media/data", fmt.Sprintf(`{"messageId":%d}`, id))); got["file"] != fmt.Sprint("file of K", i) {
+			t.Errorf("%s: %q", c.content, got)
+		}
+	}
+}
+
+func TestAFileThatCannotBeHadHasItsReasonAndLeavesNothing(t *testing.T) {
+	r, token, d := doing(t)
+	r.keep(t, withFile("F1", "imageMessage", `{"mimetype":"image/jpeg"}`))
+	r.keep(t, received("T1", anne, ""))
+	for _, c := range []struct {
+		path, body string
+		err        error
+		status     int
+		code       string
+	}{
+		{"data", `{}`, nil, 400, codeMissingField},
+		{"data", `{"messageId":true}`, nil, 400, codeInvalidType},
+		{"data?binary=1", `{"messageId":1}`, nil, 400, codeInvalidQuery},
+		{"data?raw=true", `{"messageId":1}`, nil, 400, codeInvalidQuery},
+		{"data", `{"messageId":9}`, nil, 404, "MESSAGE_NOT_FOUND"},
+		{"data", `{"messageId":"T1"}`, nil, 422, "MESSAGE_WITHOUT_MEDIA"},
+		{"data", `{"messageId":"F1"}`, event.ErrMediaGone, 410, "MEDIA_GONE"},
+		{"data", `{"messageId":"F1"}`, event.ErrMedia, 422, "INVALID_MEDIA"},
+		{"data", `{"messageId":"F1"}`, event.ErrNoAnswer, 408, "WHATSAPP_TIMEOUT"},
+		{"data", `{"messageId":"F1"}`, event.ErrNoMedia, 422, "MESSAGE_WITHOUT_MEDIA"},
+	} {
+		d.err = c.err
+		t.Log(c.path, c.body, c.err)
+		wantError(t, r.as(token, "POST", "/instance/a/media/"+c.path, c.body), c.status, c.code)
+	}
+	r.line.online.Store(false)
+	wantError(t, r.as(token, "POST", "/instance/a/media/data", `{"messageId":"F1"}`), 503, "INSTANCE_NOT_CONNECTED")
+	if left := r.spooled(); len(left) > 0 {
+		t.Errorf("left: %v", left)
+	}
+}
