@@ -35,10 +35,10 @@ type scene struct {
 	vars    map[string]string
 }
 
-func newScene(t *testing.T) *scene {
+func newScene(t *testing.T, env ...string) *scene {
 	w := newWorld(t)
 	w.keep = true
-	w.env = []string{"WHATSAPP_KEEPALIVE_INTERVAL=1s", "WHATSAPP_KEEPALIVE_TIMEOUT=1s"}
+	w.env = append([]string{"WHATSAPP_KEEPALIVE_INTERVAL=1s", "WHATSAPP_KEEPALIVE_TIMEOUT=1s"}, env...)
 	s := &scene{world: w, control: w.sandbox.Control(), vars: map[string]string{
 		"own": ownNumber, "anne": anneNumber, "bob": bobNumber, "name": sceneName, "hook": w.hook.URL,
 	}}

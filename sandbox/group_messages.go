@@ -106,19 +106,21 @@ func (s *Server) dispatchGroupReceipt(sender *account, from types.JID, n waBinar
 }
 
 // dispatchGroupState shows the other members who are there that somebody writes.
-func (s *Server) dispatchGroupState(sender *account, n waBinary.Node) error {
+func (s *Server) dispatchGroupState(sender *account, n waBinary.Node) (deliveries []delivery, err error) {
 	g, err := s.groupOf(sender, attrJID(&n, "to"))
 	if err != nil {
-		return err
+		return nil, err
 	}
 	attrs := g.fromMember(sender, 0)
 	delete(attrs, "t")
 	for _, a := range s.membersOf(g.jid) {
 		if a != sender {
-			s.sendNow(a, waBinary.Node{Tag: "chatstate", Attrs: attrs, Content: n.Content})
+			out := waBinary.Node{Tag: "chatstate", Attrs: attrs, Content: n.Content}
+			s.sendNow(a, out)
+			deliveries = s.deliverTo(deliveries, a, 0, out)
 		}
 	}
-	return nil
+	return deliveries, nil
 }
 
 // staleGroupHash is staleHash for a message to a group, whose sender tells its hash. The

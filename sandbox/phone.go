@@ -65,6 +65,8 @@ type Phone struct {
 	retries map[string]int // retry receipts sent, by message id
 	sent    sentLog
 	inbox   inbox
+
+	chatStates []ChatState
 }
 
 // newPhone makes a phone. Without a handset its keys are made when they are first needed.

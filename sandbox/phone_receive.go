@@ -27,6 +27,8 @@ func (p *Phone) handle(ctx context.Context, n waBinary.Node) {
 	switch n.Tag {
 	case "message":
 		p.onMessage(ctx, n)
+	case "chatstate":
+		p.onChatState(n)
 	case "receipt":
 		if kind, _ := n.Attrs["type"].(string); kind == "retry" {
 			p.onRetry(ctx, n)

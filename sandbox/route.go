@@ -68,7 +68,7 @@ func (s *Server) dispatch(from types.JID, n waBinary.Node) ([]delivery, error) {
 	case "presence":
 		return nil, s.dispatchPresence(sender, from, n)
 	case "chatstate":
-		return nil, s.dispatchChatState(sender, n)
+		return s.dispatchChatState(sender, n)
 	case "call":
 		return nil, s.dispatchCall(sender, n)
 	default:
@@ -217,15 +217,16 @@ func (s *Server) dispatchPresence(sender *account, from types.JID, n waBinary.No
 	return nil
 }
 
-// dispatchChatState reaches only sessions that are there now, as in the real network.
-func (s *Server) dispatchChatState(sender *account, n waBinary.Node) error {
+// dispatchChatState reaches the phone and only those sessions that are there now, as in
+// the real network.
+func (s *Server) dispatchChatState(sender *account, n waBinary.Node) ([]delivery, error) {
 	to := attrJID(&n, "to")
 	if to.Server == types.GroupServer {
 		return s.dispatchGroupState(sender, n)
 	}
 	target := s.accountOf(to.ToNonAD())
 	if target == nil {
-		return fmt.Errorf("chat state to %s: %w", to, ErrNoAccount)
+		return nil, fmt.Errorf("chat state to %s: %w", to, ErrNoAccount)
 	}
 	out := waBinary.Node{Tag: "chatstate", Content: n.Content, Attrs: waBinary.Attrs{
 		"from": sender.lid, "sender_pn": sender.pn,
@@ -235,7 +236,10 @@ func (s *Server) dispatchChatState(sender *account, n waBinary.Node) error {
 			d.conn.send(out)
 		}
 	}
-	return nil
+	if target == sender {
+		return nil, nil
+	}
+	return s.deliverTo(nil, target, 0, out), nil
 }
 
 // staleHash is the hash of the device lists that a sender should have used, and empty when
