@@ -5,8 +5,8 @@ import (
 	"time"
 )
 
-// ErrNoAnswer: WhatsApp was asked for something that is no send, and did not
-// answer in time. What was to change may have changed. It is an
+// ErrNoAnswer is wrapped when WhatsApp was asked for something that is no send,
+// and did not answer in time. What was to change may have changed. It is an
 // ErrOutcomeUnknown too.
 var ErrNoAnswer = fmt.Errorf("WhatsApp did not answer in time: %w", ErrOutcomeUnknown)
 

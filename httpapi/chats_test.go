@@ -206,8 +206,10 @@ func TestWhatWhatsAppAnswersToAChatCallHasItsCode(t *testing.T) {
 		status int
 		code   string
 	}{
-		{event.ErrRefused, 422, "REFUSED_BY_WHATSAPP"}, {event.ErrNoAnswer, 408, "WHATSAPP_TIMEOUT"},
-		{event.ErrNotConnected, 503, "INSTANCE_NOT_CONNECTED"}, {errors.New("x"), 500, "INTERNAL_ERROR"},
+		{event.ErrRefused, 422, "REFUSED_BY_WHATSAPP"},
+		{event.ErrNoAnswer, 408, "WHATSAPP_TIMEOUT"},
+		{event.ErrNotConnected, 503, "INSTANCE_NOT_CONNECTED"},
+		{errors.New("x"), 500, "INTERNAL_ERROR"},
 	} {
 		d.err = c.err
 		wantError(t, r.as(token, "POST", chatPath+"pin", `{"chat":"4915112345678","pinned":true}`), c.status, c.code)

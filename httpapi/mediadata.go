@@ -190,8 +190,11 @@ func (a *api) answerForm(c *call, file *os.File, about storedFile) error {
 	c.w.Header().Set("Content-Type", w.FormDataContentType())
 	c.w.WriteHeader(http.StatusOK)
 	for _, f := range [][2]string{
-		{"mediaType", string(about.kind)}, {"fileName", about.FileName}, {"size", strconv.FormatInt(info.Size(), 10)},
-		{"mimetype", about.MimeType}, {"caption", about.Caption},
+		{"mediaType", string(about.kind)},
+		{"fileName", about.FileName},
+		{"size", strconv.FormatInt(info.Size(), 10)},
+		{"mimetype", about.MimeType},
+		{"caption", about.Caption},
 	} {
 		if f[1] == "" {
 			continue
