@@ -61,7 +61,8 @@ func strangers(t *testing.T) (r, other *rig, phone, otherPhone *sandbox.Phone) {
 	return r, other, phone, otherPhone
 }
 
-// shows awaits a fact whose JSON has all of these texts.
+// shows awaits a fact whose JSON has all of these texts, and none of those that
+// begin with an exclamation mark.
 func (r *rig) shows(kind event.Kind, texts ...string) {
 	r.t.Helper()
 	r.await(fmt.Sprint(kind, texts), func(f event.Fact) bool {
@@ -70,7 +71,8 @@ func (r *rig) shows(kind event.Kind, texts ...string) {
 			return false
 		}
 		for _, text := range texts {
-			if !strings.Contains(string(raw), text) {
+			absent, without := strings.CutPrefix(text, "!")
+			if strings.Contains(string(raw), absent) == without {
 				return false
 			}
 		}
@@ -119,7 +121,7 @@ func TestWhatAnInstanceChangesInAChatTheOtherDevicesShow(t *testing.T) {
 		{r.session.Mute(ctx, chat, true, time.Time{}), event.ChatsUpdated, []string{`"type":"mute"`, `"muted":true`, `"-1"`}},
 		{r.session.Mute(ctx, chat, false, time.Time{}), event.ChatsUpdated, []string{`"type":"mute"`, `"muted":false`}},
 		{r.session.Star(ctx, event.MessageKey{RemoteJID: chat, ID: "THEIRS"}, true), event.MessagesStar, []string{`"messageId":"THEIRS"`, `"keyFromMe":false`, `"starred":true`}},
-		{r.session.Star(ctx, event.MessageKey{RemoteJID: chat, ID: "MINE", FromMe: true}, false), event.MessagesStar, []string{`"messageId":"MINE"`, `"keyFromMe":true`, `"starred":false`}},
+		{r.session.Star(ctx, event.MessageKey{RemoteJID: chat, ID: "MINE", FromMe: true}, false), event.MessagesStar, []string{`"messageId":"MINE"`, `"keyFromMe":true`, `"starred":false`, `!"senderJid"`}},
 	} {
 		must(t, c.err)
 		twin.shows(c.kind, append(c.shows, chat)...)
@@ -169,6 +171,22 @@ func TestTheSenderOfAMessageSeesThatItWasRead(t *testing.T) {
 		u, ok := f.Data.(event.Receipt)
 		return ok && u.Status == event.StatusRead && strings.Contains(fmt.Sprint(u), sent.Message.KeyID) && strings.Contains(fmt.Sprint(u), "SECOND")
 	})
+}
+
+func TestAChatIsAddressedByItsLIDOnceThatIsKnown(t *testing.T) {
+	r := newRig(t)
+	r.pair()
+	p := r.contact()
+	for _, want := range []string{p.JID().String(), p.LID().String()} {
+		if got, err := wireChat(r.session.client(), p.JID().String()); err != nil || got.String() != want {
+			t.Errorf("addressed %s, %v, want %s", got, err, want)
+		}
+		_, err := r.send(p.JID(), "hello") // brings the LID
+		must(t, err)
+	}
+	if got, err := wireChat(r.session.client(), "1-2@g.us"); err != nil || got.String() != "1-2@g.us" {
+		t.Errorf("a group: %s, %v", got, err)
+	}
 }
 
 func TestOthersSeeThePresenceOfAnInstance(t *testing.T) {
