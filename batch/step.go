@@ -64,18 +64,23 @@ func (b *full) windowAt(now time.Time) (Window, time.Time) {
 	return b.spec.window.At(now)
 }
 
-// advance takes over a decision and keeps the times that belong to it.
+// advance takes over a decision.
 func (b *full) advance(d Decision, in Input, at time.Time) {
-	from, now := b.Status, at.UnixMilli()
+	from := b.Status
 	b.Core = d.Core
-	b.UpdatedAt = now
+	b.UpdatedAt = at.UnixMilli()
 	if in.On == OnStart || in.On == OnRecover {
 		b.Reason = ""
 		b.WindowOff = b.WindowOff || in.On == OnStart && in.Window == WindowSpent
 	}
-	if from == b.Status {
-		return
+	if from != b.Status {
+		b.enter(in, at)
 	}
+}
+
+// enter keeps the times that belong to the status that the batch has now.
+func (b *full) enter(in Input, at time.Time) {
+	now := at.UnixMilli()
 	b.NextRunAt = 0
 	switch b.Status {
 	case event.BatchProcessing:
