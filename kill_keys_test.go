@@ -144,6 +144,8 @@ func (w *world) manyAtOnce(token, path string) {
 		})
 	}
 	all.Wait()
+	// The network acknowledges before the phone has read.
+	w.await("the phone to read the message", func() bool { return w.decrypted(number, text) > 0 })
 	if n := w.decrypted(number, text); n != 1 || got["200 false <nil>"] != 1 || got["200 false <nil>"]+got["200 true <nil>"]+got["409 false <nil>"] != requests {
 		w.t.Errorf("decrypted %d times; answers %v", n, got)
 	}
