@@ -169,6 +169,9 @@ func (a *app) startSandbox(context.Context) (err error) {
 	return nil
 }
 
+// uploadTimeout is the longest time for one file on its way to WhatsApp.
+const uploadTimeout = 5 * time.Minute
+
 // startMedia finds ffmpeg, which the program can do without.
 func (a *app) startMedia(context.Context) (err error) {
 	converter, err := exec.LookPath("ffmpeg")
@@ -236,7 +239,7 @@ func (a *app) connector(devices *device.Container) (instance.Connector, error) {
 	}
 	wa := a.cfg.WhatsApp
 	c, err := whatsapp.New(whatsapp.Config{
-		Devices: devices, Endpoint: endpoint, Media: a.media, ClientName: wa.ClientName, ClientType: wa.ClientType,
+		Devices: devices, Endpoint: endpoint, Media: a.media, UploadTimeout: uploadTimeout, ClientName: wa.ClientName, ClientType: wa.ClientType,
 		ConnectTimeout: seconds(wa.ConnectTimeout), SendTimeout: a.cfg.Message.SendTimeout, PairingTimeout: wa.PairingTimeout,
 		KeepAliveInterval: wa.KeepaliveInterval, KeepAliveTimeout: wa.KeepaliveTimeout,
 		QRLight: a.cfg.QRCode.LightColor, QRDark: a.cfg.QRCode.DarkColor, QRLimit: int(a.cfg.QRCode.Limit), Logger: a.log,
@@ -283,6 +286,7 @@ func (a *app) startBatches(ctx context.Context) error {
 		MaxRecipients:   int(a.cfg.Batch.MaxRecipients),
 		ShutdownTimeout: time.Duration(a.cfg.Batch.ShutdownTimeoutMs) * time.Millisecond,
 		SendTimeout:     a.cfg.Message.SendTimeout, Lease: a.cfg.Batch.Lease, Location: zone, Logger: a.log,
+		MediaTimeout: 2*a.cfg.Media.Timeout + uploadTimeout, // fetch, convert, upload
 	})
 	if err != nil {
 		return err

@@ -60,6 +60,10 @@ type Config struct {
 	ShutdownTimeout time.Duration
 	// SendTimeout bounds one send; 0 means 30 s.
 	SendTimeout time.Duration
+	// MediaTimeout is added to SendTimeout and to Lease when the message has
+	// something to be fetched or uploaded first, so that a slow server of the
+	// file is told from a send without an answer; 0 means no more time.
+	MediaTimeout time.Duration
 	// Lease is how long a send may go unanswered before its batch is taken
 	// from it; 0 means 60 s. It is raised to twice SendTimeout when it is not
 	// longer than SendTimeout, so that only a send that ignores its context

@@ -85,7 +85,8 @@ func (w *worker) begin() (item *itemRecord, err error) {
 // send sends the item that was committed as SENDING. It comes back at the
 // latest when the lease is over, or when Stop has waited long enough.
 func (w *worker) send(r itemRecord) outcome {
-	ctx, cancel := context.WithTimeout(context.Background(), w.e.cfg.SendTimeout)
+	timeout, term := w.e.cfg.bounds(w.content)
+	ctx, cancel := context.WithTimeout(context.Background(), timeout)
 	defer cancel()
 	type result struct {
 		receipt Receipt
@@ -101,7 +102,7 @@ func (w *worker) send(r itemRecord) outcome {
 		receipt, err := w.e.cfg.Fleet.Send(ctx, r.Instance, out)
 		results <- result{receipt, err}
 	})
-	lease := time.NewTimer(w.e.cfg.Lease)
+	lease := time.NewTimer(term)
 	defer lease.Stop()
 	select {
 	case res := <-results:
@@ -117,6 +118,15 @@ func (w *worker) send(r itemRecord) outcome {
 		o.on = OnShutdown
 		return o
 	}
+}
+
+// bounds are the longest time for a send of the content, and the longest time
+// that one may go unanswered.
+func (c *Config) bounds(content event.Content) (timeout, lease time.Duration) {
+	if content.Media == nil && (content.Link == nil || content.Link.ThumbnailURL == "") {
+		return c.SendTimeout, c.Lease
+	}
+	return c.SendTimeout + c.MediaTimeout, c.Lease + c.MediaTimeout
 }
 
 func (w *worker) outcomeOf(receipt Receipt, err error) outcome {

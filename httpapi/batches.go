@@ -68,6 +68,9 @@ func (a *api) createBatch(c *call) error {
 	if err := in.checkShapes(); err != nil {
 		return err
 	}
+	if err := a.checkUpload(c.r.Context(), in.Message); err != nil {
+		return err
+	}
 	if err := a.Store.Admit(); err != nil {
 		return err
 	}
@@ -82,6 +85,21 @@ func (a *api) createBatch(c *call) error {
 		return err
 	}
 	return c.w.json(http.StatusCreated, view)
+}
+
+// checkUpload refuses a message whose file was uploaded before, when there is
+// no such upload: every item would fail. It may still expire before its turn.
+func (a *api) checkUpload(ctx context.Context, m batchMessage) error {
+	content, err := event.ParseContent(m.Type, m.Payload)
+	if err != nil || content.Media == nil || content.Media.UploadID == "" {
+		return nil //nolint:nilerr // the engine names it among the values that break a rule
+	}
+	source, err := a.Media.Open(ctx, 0, content.Media)
+	if err != nil {
+		return fmt.Errorf("message.payload: %w", err)
+	}
+	source.Close()
+	return nil
 }
 
 // entriesKept is how many entries of a list in a creation are kept: enough to
