@@ -197,6 +197,7 @@ func newRig(b *testing.B) *rig {
 	settings(cfg)
 	cfg.Server.Listen = "127.0.0.1:0"
 	cfg.Store.Path = filepath.Join(b.TempDir(), "p.db")
+	cfg.Media.AllowPrivate = true
 	cfg.WhatsApp.Endpoint, cfg.WhatsApp.EndpointCA, cfg.WhatsApp.EndpointRootKey =
 		n.env["WHATSAPP_ENDPOINT"], n.env["WHATSAPP_ENDPOINT_CA"], n.env["WHATSAPP_ENDPOINT_ROOT_KEY"]
 	sec := secrets{randomHex(), randomHex()}

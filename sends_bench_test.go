@@ -1,0 +1,162 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"mime/multipart"
+	"net/http"
+	"net/http/httptest"
+	"os"
+	"runtime/debug"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+)
+
+// BenchmarkConcurrentSends reports how long 500 sends take that are asked for
+// at once over 20 instances, each to a contact that was written to before.
+func BenchmarkConcurrentSends(b *testing.B) {
+	const instances, sends = 20, 500
+	for b.Loop() {
+		r := newRig(b)
+		for range instances {
+			r.pair(b)
+		}
+		r.atOnce(b, sends) // first contact
+		begin := time.Now()
+		took := r.atOnce(b, sends)
+		b.ReportMetric(time.Since(begin).Seconds(), "s-all")
+		slices.Sort(took)
+		b.ReportMetric(float64(took[sends/2].Milliseconds()), "ms-median")
+		b.ReportMetric(float64(took[sends*99/100].Milliseconds()), "ms-p99")
+	}
+	b.ReportMetric(0, "ns/op")
+}
+
+// atOnce asks for n sends at the same time; each has to be answered with 200.
+func (r *rig) atOnce(b *testing.B, n int) []time.Duration {
+	b.Helper()
+	took := make([]time.Duration, n)
+	var wait sync.WaitGroup
+	for i := range n {
+		wait.Go(func() {
+			begin := time.Now()
+			k := i % len(r.names)
+			err := r.api.call(context.Background(), bearer(r.tokens[k]), http.MethodPost, "/instance/"+r.names[k]+"/send/text", map[string]any{
+				"number": fmt.Sprintf("4917699%06d", i+1), "textMessage": map[string]any{"text": "hello"},
+			}, nil)
+			if err != nil {
+				b.Error(err)
+			}
+			took[i] = time.Since(begin)
+		})
+	}
+	wait.Wait()
+	return took
+}
+
+// BenchmarkLargeVideo reports how much the resident memory of the process
+// grows while a video of 64 MB is sent. The network and, for the URL, the
+// video's server stream from elsewhere or from nothing.
+func BenchmarkLargeVideo(b *testing.B) {
+	for name, send := range map[string]func(*rig, *testing.B){"multipart": (*rig).videoAsForm, "url": (*rig).videoByURL} {
+		b.Run(name, func(b *testing.B) {
+			for b.Loop() {
+				r := newRig(b)
+				r.pair(b)
+				debug.FreeOSMemory() // what came before is not to be reused unseen
+				base := residentMB(b, os.Getpid())
+				top := highest(b, func() { send(r, b) })
+				b.ReportMetric(top-base, "MB-growth")
+			}
+			b.ReportMetric(0, "ns/op")
+		})
+	}
+}
+
+// highest is the most that the process had resident while fn ran.
+func highest(b *testing.B, fn func()) (top float64) {
+	done := make(chan struct{})
+	go func() {
+		defer close(done)
+		fn()
+	}()
+	tick := time.NewTicker(2 * time.Millisecond)
+	defer tick.Stop()
+	for {
+		top = max(top, residentMB(b, os.Getpid()))
+		select {
+		case <-done:
+			return top
+		case <-tick.C:
+		}
+	}
+}
+
+const videoSize = 64 << 20
+
+// video begins as an MP4 file does and goes on with zeros.
+func video(w io.Writer) error {
+	if _, err := io.WriteString(w, "\x00\x00\x00\x18ftypmp42\x00\x00\x00\x00mp42isom"); err != nil {
+		return err
+	}
+	zeros := make([]byte, 64<<10)
+	for range videoSize / len(zeros) {
+		if _, err := w.Write(zeros); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (r *rig) videoAsForm(b *testing.B) {
+	reader, writer := io.Pipe()
+	form := multipart.NewWriter(writer)
+	go func() { _ = writer.CloseWithError(writeVideoForm(form)) }()
+	req, err := http.NewRequestWithContext(b.Context(), http.MethodPost, r.api.base+"/instance/i1/send/media-file", reader)
+	if err != nil {
+		b.Error(err)
+		return
+	}
+	req.Header.Set("Content-Type", form.FormDataContentType())
+	req.Header.Set("Authorization", "Bearer "+r.tokens[0])
+	resp, err := r.api.http.Do(req)
+	if err != nil {
+		b.Error(err)
+		return
+	}
+	defer func() { _ = resp.Body.Close() }()
+	if body, _ := io.ReadAll(resp.Body); resp.StatusCode != http.StatusOK || !strings.Contains(string(body), `"fileLength":"671088`) {
+		b.Errorf("%d %s", resp.StatusCode, body)
+	}
+}
+
+func writeVideoForm(form *multipart.Writer) error {
+	for name, value := range map[string]string{"number": "4917699000001", "mediaType": "video"} {
+		if err := form.WriteField(name, value); err != nil {
+			return err
+		}
+	}
+	part, err := form.CreateFormFile("attachment", "film.mp4")
+	if err != nil {
+		return err
+	}
+	if err := video(part); err != nil {
+		return err
+	}
+	return form.Close()
+}
+
+func (r *rig) videoByURL(b *testing.B) {
+	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { _ = video(w) }))
+	defer server.Close()
+	err := r.api.call(b.Context(), bearer(r.tokens[0]), http.MethodPost, "/instance/i1/send/media", map[string]any{
+		"number": "4917699000001", "mediaMessage": map[string]any{"mediatype": "video", "media": server.URL},
+	}, nil)
+	if err != nil {
+		b.Error(err)
+	}
+}
