@@ -27,7 +27,7 @@ func syncActs() []act {
 	return slices.Concat(chatStateActs(), messageStateActs(), settingStateActs(), []act{
 		row("app-state", "the phone changes synchronised state that has no act of its own", actAppState),
 		row("app-state-error", "linked devices get one change of their synchronised state that is damaged", actAppStateError),
-		row("app-state-keys", "the phone gives linked devices the key of synchronised state, as the first act about it does", actAppStateKeys),
+		row("app-state-keys", "the phone gives linked devices the key of synchronised state, as it does at their first login", actAppStateKeys),
 		row("history-sync", "the phone gives its linked devices a piece of made-up history", actHistory),
 		row("media-retry", "the phone answers a request to upload a file again", actMediaRetry),
 	})

@@ -39,7 +39,7 @@ type appStates struct {
 	of map[string]*appState
 }
 
-// account returns the state of a number; it is empty until the number's first act.
+// account returns the state of a number; it is empty until a device of the number logs in.
 func (a *appStates) account(number string, persist *persistence) *appState {
 	a.mu.Lock()
 	defer a.mu.Unlock()
@@ -64,7 +64,7 @@ type appState struct {
 	acting sync.Mutex // keeps a key ahead of the first change that needs it; taken before mu
 
 	mu          sync.Mutex // guards everything below
-	keyID       []byte     // nil until the first act
+	keyID       []byte     // nil until a device logs in
 	key         wastore.AppStateSyncKey
 	collections map[appstate.WAPatchName]*collection
 	shares      map[uint16]*share

@@ -121,8 +121,9 @@ func goActive(s *Server, c *conn, d *device, _ *waBinary.Node) (waBinary.Node, e
 	defer s.mu.Unlock()
 	if d.conn == c {
 		s.activate(d)
-		p, linked := s.phoneOf(d.account), linkedDevice{d.lid(), d.keys.Identity}
-		c.tasks.Go(func() { s.greet(c, linked, p) })
+		if p, linked := s.phoneOf(d.account), (linkedDevice{d.lid(), d.keys.Identity}); !s.reserved {
+			c.tasks.Go(func() { s.greet(c, linked, p) })
+		}
 	}
 	return waBinary.Node{}, nil
 }

@@ -35,6 +35,7 @@ type Config struct {
 	Logger *slog.Logger
 
 	authority *authority // tests share one, since clients know a single root key per process
+	reserved  bool       // tests: phones give no key to a device that logs in, which clients go on to read behind its back
 }
 
 // Endpoint is where clients find a server and what they have to trust.
@@ -49,6 +50,7 @@ type Endpoint struct {
 type Server struct {
 	log         *slog.Logger
 	authority   *authority
+	reserved    bool   // see Config
 	certificate []byte // the Noise certificate chain
 	persist     *persistence
 	listener    net.Listener
@@ -89,7 +91,7 @@ func Open(cfg Config) (*Server, error) {
 		return nil, fmt.Errorf("open sandbox: %w", err)
 	}
 	s := &Server{
-		log: log, persist: persist, media: newMediaStore(), authority: cfg.authority,
+		log: log, persist: persist, media: newMediaStore(), authority: cfg.authority, reserved: cfg.reserved,
 		byPN: map[string]*account{}, byLID: map[string]*account{}, groups: map[string]*group{}, conns: map[*conn]struct{}{},
 		pending: map[string]*conn{}, watchers: map[*account]watchSet{}, refusals: map[string]refusal{}, groupPictures: map[types.JID]string{},
 	}

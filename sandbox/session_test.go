@@ -110,7 +110,6 @@ func unhurried(t *testing.T) (*Server, *Phone, *client) {
 	c := newClient(t, s, nil)
 	c.SynchronousAck = true
 	c.pairByQR(p)
-	greeted(t, s, p)
 	return s, p, c
 }
 
