@@ -117,10 +117,14 @@ func (a *app) startHub(context.Context) error {
 	return nil
 }
 
+// relayConnections is what the outbox relay has in flight at most, on the
+// connections that it shares with the queue.
+const relayConnections = 10
+
 func (a *app) startDispatch(context.Context) error {
 	hook := a.cfg.Webhook
 	sender := dispatch.NewSender(dispatch.SenderConfig{
-		Timeout: hook.Timeout, Connections: int(hook.Workers), Guard: dispatch.Guard{DenyPrivate: hook.DenyPrivate},
+		Timeout: hook.Timeout, Connections: max(int(hook.Workers), relayConnections), Guard: dispatch.Guard{DenyPrivate: hook.DenyPrivate},
 	})
 	a.stops.push("webhook connections", func(context.Context) error {
 		sender.Close()

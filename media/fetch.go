@@ -60,7 +60,8 @@ func (l *Library) fetch(ctx context.Context, rawURL string) (file, name string, 
 	req.Header.Set("User-Agent", "Postern")
 	resp, err := l.client.Do(req)
 	if err != nil {
-		return "", "", fmt.Errorf("%w: it could not be fetched: %w", event.ErrMedia, withoutURL(err))
+		l.cfg.Logger.Info("a file could not be fetched", "error", withoutURL(err))
+		return "", "", fmt.Errorf("%w: %w", event.ErrMedia, &unfetched{withoutURL(err)})
 	}
 	defer func() { _ = resp.Body.Close() }()
 	if resp.StatusCode != http.StatusOK {
@@ -80,6 +81,29 @@ func withoutURL(err error) error {
 	}
 	return err
 }
+
+// unfetched is why a file could not be fetched, in words for whoever asked for
+// it: which addresses a name leads to, and who resolves it, is not theirs to
+// know. The log has it.
+type unfetched struct{ cause error }
+
+// Error implements error.
+func (u *unfetched) Error() string {
+	var timeout net.Error
+	if _, ok := errors.AsType[*net.DNSError](u.cause); ok {
+		return "the host of the URL was not found"
+	}
+	if errors.As(u.cause, &timeout) && timeout.Timeout() {
+		return "its server did not answer in time"
+	}
+	if failed, ok := errors.AsType[*net.OpError](u.cause); ok && failed.Op == "dial" {
+		return "its server could not be reached, or its address is not allowed"
+	}
+	return "it could not be fetched: " + u.cause.Error()
+}
+
+// Unwrap returns the cause.
+func (u *unfetched) Unwrap() error { return u.cause }
 
 // nameOf is the file's name by the server's header, or by the URL's path.
 func nameOf(resp *http.Response) string {
