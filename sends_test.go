@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io"
 	"mime/multipart"
+	"maps"
 	"net/http"
 	"net/http/httptest"
 	"os"
@@ -270,9 +271,7 @@ func TestEverySendReachesTheOtherPhone(t *testing.T) {
 					a = s.postJSON(t, s.fill(path), `{"number":"$anne","options":{"externalAttributes":{"order":7}},`+row.body+`}`)
 				} else {
 					fields := map[string]string{"recipient": "$anne@s.whatsapp.net", "options": `{"externalAttributes":{"order":7}}`}
-					for name, value := range row.fields {
-						fields[name] = value
-					}
+					maps.Copy(fields, row.fields)
 					a = s.multipart(t, s.fill(path), row.file, fields)
 				}
 				m := s.sent(t, from, a, row.answer)
