@@ -360,7 +360,14 @@ func (s *session) PairCode(ctx context.Context, _ string) (string, error) {
 	return "ABCD-EFGH", nil
 }
 
-func (s *session) Send(_ context.Context, out event.Outgoing) (event.Sent, error) {
+func (s *session) Send(ctx context.Context, out event.Outgoing) (event.Sent, error) {
+	if out.Delay > 0 {
+		select {
+		case <-time.After(out.Delay):
+		case <-ctx.Done():
+			return event.Sent{}, fmt.Errorf("%w: %w", event.ErrSendRefused, ctx.Err())
+		}
+	}
 	if s.send != nil {
 		if err := s.send(); err != nil {
 			return event.Sent{}, err

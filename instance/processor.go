@@ -29,7 +29,7 @@ type ProcessorConfig struct {
 
 	Workers   int           // sends at a time; 0 means 4
 	QueueSize int           // sends that wait; 0 means 100
-	Timeout   time.Duration // for one send, waiting for its connection included; 0 means 60 s
+	Timeout   time.Duration // for one send, waiting for its connection included, its own delay not; 0 means 60 s
 
 	Logger *slog.Logger // nil discards
 }
@@ -233,7 +233,7 @@ func (p *Processor) take() (job, bool) {
 // do carries out one job. When the program stops before the message could
 // leave, the job stays for the next start.
 func (p *Processor) do(j job) {
-	ctx, cancel := context.WithTimeout(context.Background(), p.cfg.Timeout)
+	ctx, cancel := context.WithTimeout(context.Background(), p.cfg.Timeout+j.Out.Delay)
 	defer cancel()
 	err := p.cfg.Supervisor.awaitOnline(ctx, p.life, j.Instance)
 	if p.life.Err() != nil {
