@@ -3,6 +3,7 @@ package main
 import (
 	"encoding/json"
 	"fmt"
+	"log/slog"
 	"net/http"
 	"net/http/httptest"
 	"os"
@@ -19,6 +20,7 @@ import (
 	"postern/event"
 	"postern/httpapi"
 	"postern/sandbox"
+	"postern/sandbox/handset"
 	"postern/store"
 )
 
@@ -30,6 +32,7 @@ func TestMain(m *testing.M) {
 	if os.Getenv(asProgram) == "1" {
 		main()
 	}
+	handset.SetLogger(slog.New(slog.DiscardHandler)) // the sandboxes of the tests
 	os.Exit(m.Run())
 }
 

@@ -25,7 +25,9 @@ type Fleet interface {
 	Benched(id int64) time.Time
 	// Send sends one message and returns once its outcome is known. Its error
 	// wraps event.ErrNotConnected, ErrNotOnWhatsApp, ErrSendRefused or
-	// ErrOutcomeUnknown; any other error counts as the last one.
+	// ErrOutcomeUnknown; any other error counts as the last one. It calls
+	// out.Leaving before a byte of the message leaves: one that never did is
+	// not in doubt when the program stops.
 	Send(ctx context.Context, instance int64, out event.Outgoing) (Receipt, error)
 }
 

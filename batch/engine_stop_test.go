@@ -80,6 +80,30 @@ func TestASendThatOutlivesTheShutdownEndsUnknown(t *testing.T) {
 	})
 }
 
+// TestASendThatIsStillBeingPreparedAtTheShutdownGoesBackToWait: a file that is
+// being fetched, say. Nothing of the message left, so nothing is in doubt.
+func TestASendThatIsStillBeingPreparedAtTheShutdownGoesBackToWait(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		f := newFleet(1)
+		f.prepare = func(ctx context.Context) error {
+			<-ctx.Done()
+			return fmt.Errorf("%w: %w", event.ErrSendRefused, ctx.Err())
+		}
+		r := newRig(t, f, nil)
+		r.create(request(1))
+		r.status(process)
+		r.stop()
+		f.prepare = nil
+		r.boot()
+		r.status(complete)
+		r.told("created started interrupted recovered resumed progress completed")
+		if n := f.sent["4915100000000@s.whatsapp.net"]; len(f.sent) != 1 {
+			t.Errorf("sent %v (%d)", f.sent, n)
+		}
+		r.stop()
+	})
+}
+
 func TestAnItemInSendingAtACrashIsUnknownAndNeverSentAgain(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		release := make(chan struct{})

@@ -20,12 +20,13 @@ import (
 // scripted is a fleet whose sends do what a test says. It is a real second
 // implementation of Fleet, not a mock: it keeps what was sent.
 type scripted struct {
-	mu     sync.Mutex
-	states map[int64]event.State
-	bench  map[int64]time.Time
-	sent   map[string]int // sends that left, by recipient
-	send   func(ctx context.Context, instance int64, out event.Outgoing) error
-	ids    int
+	mu      sync.Mutex
+	states  map[int64]event.State
+	bench   map[int64]time.Time
+	sent    map[string]int // sends that left, by recipient
+	send    func(ctx context.Context, instance int64, out event.Outgoing) error
+	prepare func(ctx context.Context) error // before the message leaves; nil: at once
+	ids     int
 }
 
 func newFleet(instances ...int64) *scripted {
@@ -50,6 +51,14 @@ func (f *scripted) Benched(id int64) time.Time {
 }
 
 func (f *scripted) Send(ctx context.Context, instance int64, out event.Outgoing) (Receipt, error) {
+	if f.prepare != nil {
+		if err := f.prepare(ctx); err != nil {
+			return Receipt{}, err
+		}
+	}
+	if err := out.Leaving(); err != nil {
+		return Receipt{}, err
+	}
 	if f.send != nil {
 		if err := f.send(ctx, instance, out); err != nil {
 			return Receipt{}, err

@@ -94,9 +94,10 @@ func (w *worker) send(r itemRecord) outcome {
 	}
 	results := make(chan result, 1)
 	changes := w.e.changesOf(r.Instance)
+	leaves := &departure{}
 	out := event.Outgoing{
 		ID: r.ClientID, To: r.recipient() + "@" + event.UserServer, Content: w.content,
-		Presence: event.Presence(w.b.spec.Options.Presence),
+		Presence: event.Presence(w.b.spec.Options.Presence), Leaving: leaves.leave,
 	}
 	w.e.sends.Go(func() {
 		receipt, err := w.e.cfg.Fleet.Send(ctx, r.Instance, out)
@@ -114,10 +115,19 @@ func (w *worker) send(r itemRecord) outcome {
 		o.on = OnLeaseLost
 		return o
 	case <-w.e.hard:
-		o := unknown("the program stopped before the send came back")
-		o.on = OnShutdown
-		return o
+		return cutShort(leaves)
 	}
+}
+
+// cutShort is the outcome of a send that outlives the program. A message that
+// was still being prepared goes back to wait.
+func cutShort(leaves *departure) outcome {
+	if leaves.callOff() {
+		return outcome{attempt: AttemptUnavailable, status: ItemPending, move: MoveBack, reason: errCalledOff.Error()}
+	}
+	o := unknown("the program stopped before the send came back")
+	o.on = OnShutdown
+	return o
 }
 
 // bounds are the longest time for a send of the content, and the longest time

@@ -182,6 +182,9 @@ func (p *simProcess) Benched(id int64) time.Time {
 
 // Send is of Fleet.
 func (p *simProcess) Send(ctx context.Context, instance int64, out event.Outgoing) (Receipt, error) {
+	if err := out.Leaving(); err != nil {
+		return Receipt{}, fmt.Errorf("%w: %w", event.ErrSendRefused, err)
+	}
 	c := p.net.begin(p, instance, out)
 	var r simReply
 	select {

@@ -4,6 +4,7 @@ import (
 	"context"
 	"crypto/tls"
 	"crypto/x509"
+	"log/slog"
 	"maps"
 	"net"
 	"net/http"
@@ -22,6 +23,8 @@ import (
 	"go.mau.fi/whatsmeow/types/events"
 	"go.mau.fi/whatsmeow/util/keys"
 	waLog "go.mau.fi/whatsmeow/util/log"
+
+	"postern/sandbox/handset"
 )
 
 // patience is how long a test waits for what has to happen.
@@ -30,6 +33,7 @@ const patience = 15 * time.Second
 // TestMain sets the library's globals before any client reads them. testAuthority signs for
 // every server of this process: the client library knows one root key.
 func TestMain(m *testing.M) {
+	handset.SetLogger(slog.New(slog.DiscardHandler))
 	a, err := newAuthority()
 	if err != nil {
 		panic(err)

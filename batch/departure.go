@@ -1,0 +1,36 @@
+package batch
+
+import (
+	"errors"
+	"sync"
+)
+
+// departure is the moment from which on a message may have left: the send asks
+// for it, and until then it can be called off.
+type departure struct {
+	mu     sync.Mutex
+	left   bool
+	called bool // off
+}
+
+var errCalledOff = errors.New("the send was called off before the message left")
+
+// leave is event.Outgoing.Leaving.
+func (d *departure) leave() error {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	if d.called {
+		return errCalledOff
+	}
+	d.left = true
+	return nil
+}
+
+// callOff keeps the message from leaving. It reports false when it may have
+// left already.
+func (d *departure) callOff() bool {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	d.called = !d.left
+	return d.called
+}
