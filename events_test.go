@@ -128,7 +128,8 @@ func (s *scene) remember(prefix string, raw []byte) {
 	}
 }
 
-// online waits until the instance is logged in, pairing it when it has to be.
+// online waits until the instance is logged in and has read the account's
+// state, pairing it when it has to be.
 func (s *scene) online(t *testing.T) {
 	t.Helper()
 	for deadline := time.Now().Add(30 * time.Second); ; {
@@ -139,7 +140,9 @@ func (s *scene) online(t *testing.T) {
 		s.call(bearer(s.token), http.MethodGet, "/instance/"+sceneName+"/connection/status", nil, &status)
 		switch status.ConnectionStatus {
 		case "ONLINE":
-			return
+			if p, _ := s.sandbox.Phone(ownNumber); s.sandbox.StateRead(p) {
+				return
+			}
 		case "OFFLINE", "LOGGED_OUT", "SESSION_MISSING", "QR_CODE":
 			var connect struct{ Code string }
 			if err := s.api.call(t.Context(), bearer(s.token), http.MethodGet, "/instance/"+sceneName+"/connect", nil, &connect); err == nil && connect.Code != "" {

@@ -89,6 +89,22 @@ func (s *Server) greet(c *conn, d linkedDevice, p *Phone) {
 	}
 }
 
+// StateRead reports whether every linked device of a phone has read the state of its
+// account. A change that comes earlier is a part of that first read, which clients do not
+// tell as a change.
+func (s *Server) StateRead(p *Phone) bool {
+	a := s.appStates.account(p.Number(), s.persist)
+	linked := s.linkedDevices(p)
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	for _, d := range linked {
+		if given, ok := a.shares[d.lid.Device]; !ok || len(given.Base) > 0 {
+			return false
+		}
+	}
+	return true
+}
+
 // shareKey gives the key to the devices that have not got it. The caller holds a.acting.
 func (s *Server) shareKey(ctx context.Context, p *Phone, a *appState, linked []linkedDevice) error {
 	a.mu.Lock()
