@@ -134,12 +134,18 @@ func (m *metrics) collectDelivery(c collection) {
 
 func (m *metrics) collectInstances(c collection) {
 	counts := map[event.State]int{}
+	restricted, now := 0, time.Now()
 	for _, rec := range m.app.registry.List() {
 		counts[rec.Status]++
+		if _, is := rec.Restriction(now); is {
+			restricted++
+		}
 	}
 	for _, s := range event.States() {
 		c.gauge("postern_instances", "Instances by connection state.", float64(counts[s]), "state", string(s))
 	}
+	c.gauge("postern_instances_restricted", "Instances whose account WhatsApp restricts now, so that batches leave them out.", float64(restricted))
+	c.gauge("postern_asynchronous_sends", "Asynchronous sends that were accepted and have not ended.", float64(m.app.processor.Kept()))
 	s := m.app.whatsapp.Stats()
 	c.counter("postern_whatsapp_handler_panics_total", "Events from WhatsApp over which the program stumbled.", float64(s.Panics))
 	for kind, n := range s.Unhandled {

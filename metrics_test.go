@@ -34,7 +34,7 @@ func TestMetricsTellWhatAnOperatorAsks(t *testing.T) {
 			`postern_build_info{`, `postern_instances{state="online"} 1`, "postern_outbox_pending 0", "postern_outbox_oldest_age_seconds 0",
 			`postern_webhook_dropped_total{reason="queue_full"} 0`, `postern_webhook_delivery_duration_seconds_count{flow="batch",outcome="accepted"}`,
 			`postern_webhook_delivery_duration_seconds_count{flow="instance",outcome="accepted"}`, "postern_store_commit_duration_seconds_bucket",
-			"postern_store_commit_group_size_sum", "postern_store_file_bytes", "postern_store_disk_free_bytes", "postern_websocket_clients 0",
+			"postern_store_commit_group_size_sum", "postern_store_file_bytes", "postern_store_disk_free_bytes", "postern_websocket_clients 0", "postern_instances_restricted 0", "postern_asynchronous_sends 0",
 			"postern_webhook_queue_waiting 0", "process_resident_memory_bytes", "go_goroutines",
 		} {
 			if !strings.Contains(string(raw), "\n"+want) {

@@ -85,6 +85,7 @@ func (a *api) fail(w *response, err error) {
 	if w.status != 0 {
 		return // too late for another answer
 	}
+	w.code = r.code
 	if r.status == http.StatusUnauthorized {
 		w.Header().Set("Www-Authenticate", "Bearer")
 	}
@@ -108,13 +109,18 @@ func (a *api) panicked(w *response, cause any) {
 }
 
 // logRequest names the pattern and not the path, and never the query: tokens
-// travel there on WebSocket paths.
+// travel there on WebSocket paths. Of a refusal it has the code, which tells an
+// operator why, and not the messages, which may repeat what the caller sent.
 func (a *api) logRequest(w *response, r *http.Request, took time.Duration) {
 	level := slog.LevelInfo
 	if w.pattern == "/health" || w.pattern == "/ready" {
 		level = slog.LevelDebug
 	}
-	a.log.Log(r.Context(), level, "request", "method", printable(r.Method), "route", w.pattern,
+	log := a.log
+	if w.code != "" {
+		log = log.With("code", w.code)
+	}
+	log.Log(r.Context(), level, "request", "method", printable(r.Method), "route", w.pattern,
 		"status", w.status, "duration", took, "request_id", w.requestID)
 }
 
@@ -145,6 +151,7 @@ type response struct {
 	requestID string
 	pattern   string // of the route, empty when none was found
 	status    int    // 0 until the answer began
+	code      string // of a refusal, for the log
 	lost      bool   // the client went away, or was cut off
 }
 

@@ -302,6 +302,22 @@ func TestLogHasTheRouteAndNeverTheQueryOrAToken(t *testing.T) {
 	}
 }
 
+func TestLogTellsTheCodeOfARefusalAndNotItsMessages(t *testing.T) {
+	var logs bytes.Buffer
+	a := bare(&logs,
+		route{"POST", "/refused", public, fails(refuse(http.StatusUnprocessableEntity, "INVALID_MEDIA", "hidden text"))},
+		route{"GET", "/good", public, ok})
+	do(a, httptest.NewRequest("POST", "/refused", nil))
+	if got := logs.String(); !strings.Contains(got, "code=INVALID_MEDIA") || strings.Contains(got, "hidden") {
+		t.Errorf("of the refusal: %s", got)
+	}
+	logs.Reset()
+	do(a, httptest.NewRequest("GET", "/good", nil))
+	if strings.Contains(logs.String(), "code=") {
+		t.Errorf("a code without a refusal: %s", logs.String())
+	}
+}
+
 func TestAMountedHandlerHasAllPathsBelowItsPrefixBehindTheKey(t *testing.T) {
 	a := bare(io.Discard)
 	a.mount("/sandbox/", globalKey, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {

@@ -182,6 +182,14 @@ func (p *Processor) Accept(ctx context.Context, d Deferred) (processID string, e
 	return process.String(), nil
 }
 
+// Kept tells how many accepted sends have not ended: those that wait and those
+// on their way.
+func (p *Processor) Kept() int {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return p.kept
+}
+
 // reserve takes a place in the queue.
 func (p *Processor) reserve() bool {
 	p.mu.Lock()

@@ -117,6 +117,9 @@ func TestAFullQueueTakesNoMoreSendsUntilOneEnds(t *testing.T) {
 		if _, err := p.Accept(bg, Deferred{Instance: id, Out: greeting}); !errors.Is(err, ErrQueueFull) {
 			t.Errorf("got %v", err)
 		}
+		if kept := p.Kept(); kept != 3 {
+			t.Errorf("%d sends are kept, want 3", kept)
+		}
 		time.Sleep(61 * time.Second)
 		r.accept(p, id)
 	})
