@@ -66,9 +66,9 @@ func inputCodes() []Code {
 		{Code: "ONE_RECIPIENT", Status: http.StatusBadRequest, Meaning: "The body names no recipient, or more than one.", Next: "Give exactly one of number, chat and recipient."},
 		{Code: codeKeyMismatch, Status: http.StatusBadRequest, Meaning: "The headers apikey and x-api-key carry different values.", Next: "Send the key once."},
 		{Code: codeInvalidKey, Status: http.StatusBadRequest, Meaning: "The header Idempotency-Key is empty, too long, sent twice, or no printable ASCII.", Next: "Send one key of 1 to 255 characters, for example a UUID, or none."},
-		{Code: codeBodyTooLarge, Status: http.StatusRequestEntityTooLarge, Meaning: "The body is longer than the route takes.", Next: "Send less: 1 MiB is taken, and more when a batch is created."},
+		{Code: codeBodyTooLarge, Status: http.StatusRequestEntityTooLarge, Meaning: "The body is longer than the route takes.", Next: "Send less: 1 MiB of JSON is taken, more when a batch is created, files up to media.max_bytes, and 64 KiB in each other field of a form."},
 		{Code: "MEDIA_TYPE_UNSUPPORTED", Status: http.StatusUnsupportedMediaType, Meaning: "The audio would have to be converted, and the server has no ffmpeg.", Next: "Send OGG/Opus, or install ffmpeg on the server."},
-		{Code: codeContentType, Status: http.StatusUnsupportedMediaType, Meaning: "The Content-Type is not JSON in UTF-8.", Next: "Send application/json, or no Content-Type."},
+		{Code: codeContentType, Status: http.StatusUnsupportedMediaType, Meaning: "The Content-Type is not the one that the route takes.", Next: "Send JSON in UTF-8 as application/json or without a Content-Type, and a file as multipart/form-data."},
 		{Code: codeUpgradeRequired, Status: http.StatusUpgradeRequired, Meaning: "The path is a WebSocket and the request no handshake.", Next: "Use a WebSocket client."},
 	}
 }
@@ -95,7 +95,7 @@ func stateCodes() []Code {
 		{Code: "UPLOAD_NOT_FOUND", Status: http.StatusNotFound, Meaning: "The instance has no upload of that id, or it expired.", Next: "Upload the file again; uploads are kept for 14 days."},
 		{Code: codeMethodNotAllowed, Status: http.StatusMethodNotAllowed, Meaning: "The path exists, but not with this method.", Next: "Use a method of the Allow header."},
 		{Code: "SENT_BUT_NOT_STORED", Status: http.StatusNotAcceptable, Meaning: "WhatsApp took the message, and it could not be stored here.", Next: "Do not send it again; see the log for the fault of the store."},
-		{Code: codeBodyTimeout, Status: http.StatusRequestTimeout, Meaning: "The body did not arrive within a minute.", Next: "Send it again over a better connection."},
+		{Code: codeBodyTimeout, Status: http.StatusRequestTimeout, Meaning: "The body did not arrive within a minute, or a file within a quarter of an hour.", Next: "Send it again over a better connection."},
 		{Code: "CONNECT_TIMEOUT", Status: http.StatusRequestTimeout, Meaning: "WhatsApp did not answer in time with a code.", Next: "Ask again; if it stays, look at lastError of the connection status."},
 		{Code: "WHATSAPP_TIMEOUT", Status: http.StatusRequestTimeout, Meaning: "WhatsApp did not answer in time. What was to change may have changed.", Next: "Look at the present state, then ask again."},
 		{Code: event.SendResultUnknown, Status: http.StatusRequestTimeout, Meaning: "The connection was lost, or no acknowledgement came, after the message left: it may have arrived.", Next: "Look at the phone or for receipts before sending again."},
