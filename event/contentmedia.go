@@ -3,8 +3,10 @@ package event
 import (
 	"errors"
 	"fmt"
+	"path"
 	"slices"
 	"strings"
+	"unicode"
 )
 
 // Errors about files. Both are certain: no message was sent.
@@ -179,6 +181,21 @@ func (m *Media) CheckUpload() error {
 		optional(m.MimeType, checkMIME(m.MimeType)),
 		optional(m.URL, checkURL("media", m.URL)),
 	)
+}
+
+// CleanName is a file's name without folders and control characters: it comes
+// from outside, and the recipient's program stores the file under it.
+func CleanName(name string) string {
+	name = strings.Map(func(r rune) rune {
+		if unicode.IsControl(r) {
+			return -1
+		}
+		return r
+	}, strings.ReplaceAll(name, `\`, "/"))
+	if name = path.Base(name); name == "." || name == "/" || name == ".." {
+		return ""
+	}
+	return name
 }
 
 func oneSource(name, rawURL, uploadID string) error {

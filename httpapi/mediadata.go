@@ -48,7 +48,7 @@ func fileOf(m event.Message) (f storedFile, err error) {
 	if f.MimeType = mime.FormatMediaType(kind, params); f.MimeType == "" {
 		f.MimeType = "application/octet-stream"
 	}
-	if f.FileName == "" {
+	if f.FileName = event.CleanName(f.FileName); f.FileName == "" {
 		f.FileName = m.KeyID + suffixOf(kind)
 	}
 	return f, nil

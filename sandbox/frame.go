@@ -12,8 +12,8 @@ import (
 
 const (
 	// maxFrame bounds what a client may send at once, packed and unpacked. The largest
-	// legitimate frame is a group message with a thousand participants, about 300 KiB.
-	maxFrame     = 1 << 20
+	// legitimate frame is a long text with a long quote, once for each device of its reader.
+	maxFrame     = 4 << 20
 	frameHeader  = 3
 	maxWSMessage = 2 * maxFrame // several frames may share a WebSocket message
 )

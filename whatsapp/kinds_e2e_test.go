@@ -264,3 +264,28 @@ func TestMediaThatCannotBeHadIsACertainFailure(t *testing.T) {
 		}
 	}
 }
+
+// TestAMessageThatIsTooLargeForOneFrameIsRefusedAndTheConnectionStays: the
+// network would drop the connection, and with it what else is on its way.
+func TestAMessageThatIsTooLargeForOneFrameIsRefusedAndTheConnectionStays(t *testing.T) {
+	r := newRig(t)
+	r.pair()
+	phone := r.contact()
+	quoting := func(n int) event.Outgoing {
+		return event.Outgoing{
+			ID: NewMessageID(), To: phone.JID().String(), Content: event.Content{Text: &event.TextContent{Text: "yes"}},
+			Quoted: &event.Original{
+				Key:         event.MessageKey{RemoteJID: phone.JID().String(), ID: "QUESTION"},
+				MessageType: "conversation", Content: []byte(`{"text":"` + strings.Repeat("x", n) + `"}`),
+			},
+		}
+	}
+	if _, err := r.session.Send(t.Context(), quoting(maxMessage)); !errors.Is(err, event.ErrSendRefused) || !r.session.Online() {
+		t.Errorf("got %v, online %v", err, r.session.Online())
+	}
+	fits := quoting(maxMessage - 1000)
+	if _, err := r.session.Send(t.Context(), fits); err != nil {
+		t.Error(err)
+	}
+	r.received(phone, fits.ID)
+}

@@ -9,6 +9,7 @@ import (
 	"go.mau.fi/whatsmeow"
 	"go.mau.fi/whatsmeow/proto/waE2E"
 	"go.mau.fi/whatsmeow/types"
+	"google.golang.org/protobuf/proto"
 
 	"postern/event"
 )
@@ -32,6 +33,9 @@ func (s *Session) Send(ctx context.Context, out event.Outgoing) (event.Sent, err
 		return event.Sent{}, err
 	}
 	message, mentioned, err := s.prepareMessage(ctx, cli, to, out)
+	if err == nil {
+		err = checkSize(message)
+	}
 	if err != nil {
 		return event.Sent{}, certain(err)
 	}
@@ -62,6 +66,19 @@ func certain(err error) error {
 		return fmt.Errorf("%w: %w", event.ErrNotConnected, err)
 	}
 	return fmt.Errorf("%w: %w", event.ErrSendRefused, err)
+}
+
+// maxMessage is how large an encoded message may be, in bytes. Each of the
+// recipient's devices gets its own copy in one frame, and WhatsApp drops the
+// connection over one that is too large, with whatever else is on its way. The
+// longest text that is allowed, quoting another, fits.
+const maxMessage = 600 << 10
+
+func checkSize(m *waE2E.Message) error {
+	if size := proto.Size(m); size > maxMessage {
+		return fmt.Errorf("%w: the message has %d bytes, at most %d can be sent; send less, or as a document", event.ErrSendRefused, size, maxMessage)
+	}
+	return nil
 }
 
 // prepareMessage makes the message of an order, uploading its file if it has

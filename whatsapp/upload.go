@@ -175,9 +175,9 @@ func videoMessage(u event.Uploaded) *waE2E.VideoMessage {
 // none without the wrapper.
 func documentMessage(m *event.Media, u event.Uploaded) *waE2E.Message {
 	length, at := uint64(max(0, u.Size)), u.UploadedAt.Unix()
-	name := m.FileName
+	name := event.CleanName(m.FileName)
 	if name == "" {
-		name = u.FileName
+		name = event.CleanName(u.FileName)
 	}
 	doc := &waE2E.Message{DocumentMessage: &waE2E.DocumentMessage{
 		URL: &u.URL, DirectPath: &u.DirectPath, MediaKey: u.MediaKey, FileSHA256: u.FileSHA256,
