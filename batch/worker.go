@@ -194,8 +194,26 @@ func (w *worker) commit(fn func(*store.Tx, *full) error) error {
 		return err
 	})
 	if err == nil || errors.Is(err, errUnchanged) {
+		w.tell(w.b.Status, done.Status)
 		w.b.header = done
 		return nil
 	}
 	return err
+}
+
+// tell logs that the batch begins to wait for something, for an operator who
+// wonders why nothing is sent.
+func (w *worker) tell(from, to event.BatchStatus) {
+	if from == to {
+		return
+	}
+	switch to {
+	case event.BatchWaitingForInstance:
+		w.e.cfg.Logger.Info("a batch waits: none of its instances can send now", "batch", w.id)
+	case event.BatchWaitingForWindow:
+		w.e.cfg.Logger.Info("a batch waits for its window", "batch", w.id)
+	case event.BatchIsInterrupted:
+		w.e.cfg.Logger.Info("a batch was interrupted", "batch", w.id)
+	default:
+	}
 }
