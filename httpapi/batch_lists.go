@@ -212,6 +212,16 @@ func queryLimit(q url.Values) (*int64, error) {
 	return &n, nil
 }
 
+// limitOf is queryLimit with its default and bounds.
+func limitOf(q url.Values) (int, error) {
+	limit, err := queryLimit(q)
+	if err != nil {
+		return 0, err
+	}
+	page, err := pageRequest{limit: limit}.page()
+	return page.Limit, err
+}
+
 func instant(name, text string) (time.Time, error) {
 	if text == "" {
 		return time.Time{}, nil

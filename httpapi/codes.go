@@ -59,7 +59,7 @@ func inputCodes() []Code {
 		{Code: codeMissingField, Status: http.StatusBadRequest, Meaning: "A required field is not there.", Next: "Add the field that the message names."},
 		{Code: codeInvalidType, Status: http.StatusBadRequest, Meaning: "A field has a value of another type, or null where null is not taken.", Next: "Send the type that the message names."},
 		{Code: codeInvalidQuery, Status: http.StatusBadRequest, Meaning: "A query parameter is unknown, repeated or outside its rule.", Next: "Correct the parameter that the message names."},
-		{Code: "INVALID_CURSOR", Status: http.StatusBadRequest, Meaning: "A cursor was not made by this list.", Next: "Pass nextCursor or previousCursor on unchanged, or start from the first page."},
+		{Code: codeNoCursor, Status: http.StatusBadRequest, Meaning: "A cursor was not made by this list.", Next: "Pass nextCursor or previousCursor on unchanged, or start from the first page."},
 		{Code: codeInvalidSubscription, Status: http.StatusBadRequest, Meaning: "A WebSocket path was asked for no event, an unknown one, without a token, or from a position that does not exist.", Next: "Correct the query parameter that the message names."},
 		{Code: "INVALID_WEBHOOK", Status: http.StatusBadRequest, Meaning: "The webhook's url breaks its rule, or is missing when the webhook is created.", Next: "Send an http or https URL of at most 500 characters without user and password."},
 		{Code: codeUnknownEvent, Status: http.StatusBadRequest, Meaning: "There is no instance event of that name.", Next: "Use a name of the event catalogue; the message has the nearest."},

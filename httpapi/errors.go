@@ -92,7 +92,7 @@ func errorTable() []mapping {
 		{ErrStopping, http.StatusServiceUnavailable, codeShuttingDown, ""},
 		{batch.ErrNotFound, http.StatusNotFound, "BATCH_NOT_FOUND", "there is no such batch or item"},
 		{batch.ErrInvalidTransition, http.StatusConflict, "INVALID_BATCH_TRANSITION", ""},
-		{batch.ErrInvalidCursor, http.StatusBadRequest, "INVALID_CURSOR", ""},
+		{batch.ErrInvalidCursor, http.StatusBadRequest, codeNoCursor, ""},
 		{dispatch.ErrNoEntry, http.StatusNotFound, "OUTBOX_ENTRY_NOT_FOUND", "there is no such event in the outbox"},
 		{dispatch.ErrNotPending, http.StatusConflict, "OUTBOX_ENTRY_NOT_PENDING", ""},
 		{instance.ErrNoMessage, http.StatusNotFound, "MESSAGE_NOT_FOUND", ""},

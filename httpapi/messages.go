@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"net/http"
 	"net/url"
-	"strconv"
 
 	"postern/event"
 	"postern/instance"
@@ -147,6 +146,10 @@ func messageLimit(name string, given *int64) (int, error) {
 	return int(*given), nil
 }
 
+func errNoCursor() error {
+	return refuse(http.StatusBadRequest, codeNoCursor, "the cursor was not made by this list")
+}
+
 // cursorAt is a position that a caller passes back as it is; nil for none.
 func cursorAt(id int64) *string {
 	if id <= 0 {
@@ -162,18 +165,15 @@ func readCursor(text string) (int64, error) {
 	}
 	raw, err := base64.RawURLEncoding.Strict().DecodeString(text)
 	if err != nil || len(raw) != 8 || raw[0]&0x80 != 0 || binary.BigEndian.Uint64(raw) == 0 {
-		return 0, refuse(http.StatusBadRequest, codeNoCursor, "the cursor was not made by this list")
+		return 0, errNoCursor()
 	}
 	return int64(binary.BigEndian.Uint64(raw)), nil //nolint:gosec // its first bit is not set
 }
 
 // pageOf reads limit and nextCursor of a query.
-func (c *call) pageOf(q url.Values) (limit int, at int64, err error) {
-	limit = defaultLimit
-	if q.Has("limit") {
-		if limit, err = strconv.Atoi(q.Get("limit")); err != nil || limit < 1 || limit > maxLimit {
-			return 0, 0, invalidQuery("limit must be between 1 and 200")
-		}
+func pageOf(q url.Values) (limit int, at int64, err error) {
+	if limit, err = limitOf(q); err != nil {
+		return 0, 0, err
 	}
 	at, err = readCursor(q.Get("nextCursor"))
 	return limit, at, err
@@ -195,7 +195,7 @@ func (a *api) listContacts(c *call) error {
 	if err != nil {
 		return err
 	}
-	limit, after, err := c.pageOf(q)
+	limit, after, err := pageOf(q)
 	if err != nil {
 		return err
 	}
@@ -222,7 +222,7 @@ func (a *api) listChats(c *call) error {
 	if err != nil {
 		return err
 	}
-	limit, before, err := c.pageOf(q)
+	limit, before, err := pageOf(q)
 	if err != nil {
 		return err
 	}

@@ -3,9 +3,7 @@ package httpapi
 import (
 	"mime"
 	"net/http"
-	"net/url"
 	"os"
-	"strconv"
 
 	"github.com/google/uuid"
 
@@ -120,14 +118,14 @@ func (a *api) listUploads(c *call) error {
 	if err != nil {
 		return err
 	}
-	limit, err := uploadLimit(q)
+	limit, err := limitOf(q)
 	if err != nil {
 		return err
 	}
 	var before uuid.UUID
 	if q.Has("nextCursor") {
 		if before, err = uuid.Parse(q.Get("nextCursor")); err != nil {
-			return refuse(http.StatusBadRequest, "INVALID_CURSOR", "nextCursor was not made by this list")
+			return errNoCursor()
 		}
 	}
 	all, err := a.Media.Uploads(c.instance.ID, before, limit+1)
@@ -143,17 +141,6 @@ func (a *api) listUploads(c *call) error {
 		list.NextCursor = &last
 	}
 	return c.w.json(http.StatusOK, list)
-}
-
-func uploadLimit(q url.Values) (int, error) {
-	if !q.Has("limit") {
-		return defaultLimit, nil
-	}
-	n, err := strconv.Atoi(q.Get("limit"))
-	if err != nil || n < 1 || n > maxLimit {
-		return 0, invalidQuery("limit must be between 1 and 200")
-	}
-	return n, nil
 }
 
 func (a *api) showUpload(c *call) error {
