@@ -62,19 +62,50 @@ func (r *rig) atOnce(b *testing.B, n int) []time.Duration {
 // grows while a video of 64 MB is sent. The network and, for the URL, the
 // video's server stream from elsewhere or from nothing.
 func BenchmarkLargeVideo(b *testing.B) {
-	for name, send := range map[string]func(*rig, *testing.B){"multipart": (*rig).videoAsForm, "url": (*rig).videoByURL} {
+	const videoSize = 64 << 20
+	for name, send := range videoSends() {
 		b.Run(name, func(b *testing.B) {
 			for b.Loop() {
 				r := newRig(b)
 				r.pair(b)
 				debug.FreeOSMemory() // what came before is not to be reused unseen
 				base := residentMB(b, os.Getpid())
-				top := highest(b, func() { send(r, b) })
+				top := highest(b, func() { send(r, b, videoSize) })
 				b.ReportMetric(top-base, "MB-growth")
 			}
 			b.ReportMetric(0, "ns/op")
 		})
 	}
+}
+
+// BenchmarkLargeVideosAtOnce reports how much the resident memory of the
+// process grows while eight clients send a video of 90 MB each at once.
+func BenchmarkLargeVideosAtOnce(b *testing.B) {
+	const clients, size = 8, 90 << 20
+	for name, send := range videoSends() {
+		b.Run(name, func(b *testing.B) {
+			for b.Loop() {
+				r := newRig(b)
+				r.pair(b)
+				debug.FreeOSMemory()
+				base := residentMB(b, os.Getpid())
+				top := highest(b, func() {
+					var wait sync.WaitGroup
+					for range clients {
+						wait.Go(func() { send(r, b, size) })
+					}
+					wait.Wait()
+				})
+				b.ReportMetric(top-base, "MB-growth")
+			}
+			b.ReportMetric(0, "ns/op")
+		})
+	}
+}
+
+// videoSends are the ways to send a video of some bytes.
+func videoSends() map[string]func(*rig, *testing.B, int) {
+	return map[string]func(*rig, *testing.B, int){"multipart": (*rig).videoAsForm, "url": (*rig).videoByURL}
 }
 
 // highest is the most that the process had resident while fn ran.
@@ -96,26 +127,25 @@ func highest(b *testing.B, fn func()) (top float64) {
 	}
 }
 
-const videoSize = 64 << 20
-
 // video begins as an MP4 file does and goes on with zeros.
-func video(w io.Writer) error {
-	if _, err := io.WriteString(w, "\x00\x00\x00\x18ftypmp42\x00\x00\x00\x00mp42isom"); err != nil {
+func video(w io.Writer, size int) error {
+	const head = "\x00\x00\x00\x18ftypmp42\x00\x00\x00\x00mp42isom"
+	if _, err := io.WriteString(w, head); err != nil {
 		return err
 	}
 	zeros := make([]byte, 64<<10)
-	for range videoSize / len(zeros) {
-		if _, err := w.Write(zeros); err != nil {
+	for left := size - len(head); left > 0; left -= len(zeros) {
+		if _, err := w.Write(zeros[:min(left, len(zeros))]); err != nil {
 			return err
 		}
 	}
 	return nil
 }
 
-func (r *rig) videoAsForm(b *testing.B) {
+func (r *rig) videoAsForm(b *testing.B, size int) {
 	reader, writer := io.Pipe()
 	form := multipart.NewWriter(writer)
-	go func() { _ = writer.CloseWithError(writeVideoForm(form)) }()
+	go func() { _ = writer.CloseWithError(writeVideoForm(form, size)) }()
 	req, err := http.NewRequestWithContext(b.Context(), http.MethodPost, r.api.base+"/instance/i1/send/media-file", reader)
 	if err != nil {
 		b.Error(err)
@@ -129,12 +159,12 @@ func (r *rig) videoAsForm(b *testing.B) {
 		return
 	}
 	defer func() { _ = resp.Body.Close() }()
-	if body, _ := io.ReadAll(resp.Body); resp.StatusCode != http.StatusOK || !strings.Contains(string(body), `"fileLength":"671088`) {
+	if body, _ := io.ReadAll(resp.Body); resp.StatusCode != http.StatusOK || !strings.Contains(string(body), fmt.Sprintf(`"fileLength":"%d"`, size)) {
 		b.Errorf("%d %s", resp.StatusCode, body)
 	}
 }
 
-func writeVideoForm(form *multipart.Writer) error {
+func writeVideoForm(form *multipart.Writer, size int) error {
 	for name, value := range map[string]string{"number": "4917699000001", "mediaType": "video"} {
 		if err := form.WriteField(name, value); err != nil {
 			return err
@@ -144,14 +174,14 @@ func writeVideoForm(form *multipart.Writer) error {
 	if err != nil {
 		return err
 	}
-	if err := video(part); err != nil {
+	if err := video(part, size); err != nil {
 		return err
 	}
 	return form.Close()
 }
 
-func (r *rig) videoByURL(b *testing.B) {
-	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { _ = video(w) }))
+func (r *rig) videoByURL(b *testing.B, size int) {
+	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { _ = video(w, size) }))
 	defer server.Close()
 	err := r.api.call(b.Context(), bearer(r.tokens[0]), http.MethodPost, "/instance/i1/send/media", map[string]any{
 		"number": "4917699000001", "mediaMessage": map[string]any{"mediatype": "video", "media": server.URL},
