@@ -226,7 +226,7 @@ func (a *app) startInstances(ctx context.Context) error {
 		Registry: a.registry, Connector: connector, AutoReconnect: wa.AutoReconnect,
 		StartupConcurrency: int(wa.StartupReconnectConcurrency), ConnectTimeout: seconds(wa.ConnectTimeout),
 		InitialDelay: seconds(wa.ReconnectInitialDelay), MaxDelay: seconds(wa.ReconnectMaxDelay),
-		Retention: a.cfg.Database.MessageRetention, OnCode: a.pairing.scan, Logger: a.log,
+		Retention: a.cfg.Database.MessageRetention, PruneDevice: devices.Prune, OnCode: a.pairing.scan, Logger: a.log,
 	})
 	return nil
 }

@@ -71,6 +71,10 @@ type SupervisorConfig struct {
 	MaxDelay           time.Duration // between two tries
 	Retention          time.Duration // of stored messages; 0 keeps them
 
+	// PruneDevice removes what an instance's paired device no longer needs.
+	// It is called for each instance now and then; nil: nothing is removed.
+	PruneDevice func(ctx context.Context, id int64) error
+
 	// OnCode is told each code that waits for a phone, QR text or typed code;
 	// the sandbox's phones use it. It must not block. nil: nobody is told.
 	OnCode func(id int64, code string)
@@ -108,13 +112,16 @@ func NewSupervisor(cfg SupervisorConfig) *Supervisor {
 }
 
 // Start begins to reconnect the paired instances, some at a time, and to prune
-// stored messages. It does not wait for either.
+// stored messages and devices. It does not wait for either.
 func (s *Supervisor) Start() {
 	if s.cfg.AutoReconnect {
 		s.restore()
 	}
 	if s.cfg.Retention > 0 {
-		s.spawn(s.prune)
+		s.spawn(func() { s.every(pruneMessagesEvery, s.pruneMessages) })
+	}
+	if s.cfg.PruneDevice != nil {
+		s.spawn(func() { s.every(pruneDevicesEvery, s.pruneDevices) })
 	}
 }
 
@@ -292,23 +299,40 @@ func (s *Supervisor) set(id int64, f event.Fact) error {
 	return err
 }
 
-const pruneEvery = time.Hour
+// How often records are looked at that may be past their time. What belongs to
+// a device is kept for a week at least, and looked at record by record.
+const (
+	pruneMessagesEvery = time.Hour
+	pruneDevicesEvery  = 12 * time.Hour
+)
 
-// prune removes old messages now and then.
-func (s *Supervisor) prune() {
-	tick := time.NewTicker(pruneEvery)
+// every does something at once, and again after each interval until Stop.
+func (s *Supervisor) every(interval time.Duration, do func()) {
+	tick := time.NewTicker(interval)
 	defer tick.Stop()
 	for {
-		removed, err := s.reg.Prune(s.life, time.Now().Add(-s.cfg.Retention))
-		if err != nil && s.life.Err() == nil {
-			s.log.Warn("messages not pruned", "error", err)
-		} else if removed > 0 {
-			s.log.Info("old messages removed", "count", removed)
-		}
+		do()
 		select {
 		case <-tick.C:
 		case <-s.life.Done():
 			return
+		}
+	}
+}
+
+func (s *Supervisor) pruneMessages() {
+	removed, err := s.reg.Prune(s.life, time.Now().Add(-s.cfg.Retention))
+	if err != nil && s.life.Err() == nil {
+		s.log.Warn("messages not pruned", "error", err)
+	} else if removed > 0 {
+		s.log.Info("old messages removed", "count", removed)
+	}
+}
+
+func (s *Supervisor) pruneDevices() {
+	for _, rec := range s.reg.List() {
+		if err := s.cfg.PruneDevice(s.life, rec.ID); err != nil && s.life.Err() == nil {
+			s.log.Warn("device not pruned", "instance_id", rec.ID, "error", err)
 		}
 	}
 }

@@ -27,6 +27,9 @@ type Devices interface {
 	// Delete removes the device of the instance and all that belongs to it.
 	// An instance without one is no error.
 	Delete(ctx context.Context, instance int64) error
+	// Sending calls send, with a context for one SendMessage of the library,
+	// and returns its error. In it the store may join writes.
+	Sending(ctx context.Context, send func(context.Context) error) error
 }
 
 // Config says how sessions connect. Zero durations and numbers mean the

@@ -50,7 +50,11 @@ func (s *Session) Send(ctx context.Context, out event.Outgoing) (event.Sent, err
 	extra := whatsmeow.SendRequestExtra{ID: out.ID, Timeout: s.conn.cfg.SendTimeout}
 	ctx, cancel := context.WithTimeout(ctx, s.conn.cfg.SendTimeout)
 	defer cancel()
-	resp, err := cli.SendMessage(ctx, to, message, extra)
+	var resp whatsmeow.SendResponse
+	err = s.conn.cfg.Devices.Sending(ctx, func(ctx context.Context) (err error) {
+		resp, err = cli.SendMessage(ctx, to, message, extra)
+		return err
+	})
 	if err != nil {
 		return event.Sent{}, fmt.Errorf("send %s: %w", out.ID, classify(resp, err))
 	}

@@ -43,16 +43,27 @@ func (a *account) read(ctx context.Context, fn func(access) error) error {
 	return a.file(func(d direct) error { return fn(d) })
 }
 
-// write runs fn on the overlay in ctx, or in a commit of its own. fn may run
-// twice.
+// write runs fn on the overlay in ctx, or in a commit, together with what the
+// send in ctx let wait. fn may run twice.
 func (a *account) write(ctx context.Context, fn func(access) error) error {
 	if o := a.overlayOf(ctx); o != nil {
 		return fn(o)
 	}
-	err := a.c.store.Update(ctx, func(tx *store.Tx) error { return fn(direct{tx, a.instance}) })
+	err := sendingOf(ctx).commit(ctx, a.c.store, func(tx *store.Tx) error { return fn(direct{tx, a.instance}) })
 	if err != nil {
 		return fmt.Errorf("device of instance %d: %w", a.instance, err)
 	}
+	return nil
+}
+
+// writeLater is write, for what need not be on disk before the next write of
+// the same send is.
+func (a *account) writeLater(ctx context.Context, fn func(access) error) error {
+	s := sendingOf(ctx)
+	if s == nil || a.overlayOf(ctx) != nil {
+		return a.write(ctx, fn)
+	}
+	s.wait(func(tx *store.Tx) error { return fn(direct{tx, a.instance}) })
 	return nil
 }
 

@@ -88,10 +88,11 @@ func outgoingKey(chat types.JID, id types.MessageID) []byte {
 	return store.Key(byte('O'), sized(chat.String()), id)
 }
 
-// AddOutgoingEvent implements [wastore.EventBuffer].
+// AddOutgoingEvent keeps a message in case its recipient cannot read it and
+// asks again. Inside [Container.Sending] it waits for the next commit.
 func (a *account) AddOutgoingEvent(ctx context.Context, chat types.JID, id types.MessageID, format string, plaintext []byte) error {
 	value := store.Key(time.Now().UnixMilli(), format, byte(0), plaintext)
-	return a.write(ctx, func(x access) error { return x.put(outgoingKey(chat, id), value) })
+	return a.writeLater(ctx, func(x access) error { return x.put(outgoingKey(chat, id), value) })
 }
 
 // GetOutgoingEvent returns ErrNoOutgoing when there is none: to the library, no
@@ -117,17 +118,17 @@ func (a *account) GetOutgoingEvent(ctx context.Context, chat, altChat types.JID,
 	return format, plaintext, err
 }
 
-// DeleteOldOutgoingEvents implements [wastore.EventBuffer].
-func (a *account) DeleteOldOutgoingEvents(ctx context.Context) error {
-	_, err := a.prune(ctx, []byte{'O'}, olderThan(time.Now().Add(-keepOutgoing).UnixMilli()))
-	return err
-}
+// DeleteOldOutgoingEvents does nothing: the library calls it with every send,
+// and would look through a week of sent messages each time. See
+// [Container.Prune].
+func (a *account) DeleteOldOutgoingEvents(context.Context) error { return nil }
 
 // Prune removes what is past its time from the device of an instance: message
-// secrets, which nothing else removes, and both event buffers, which the
-// library prunes only while messages come in.
+// secrets and sent messages, which nothing else removes, and received ones,
+// which the library removes only while others come in. It reads all of them.
 func (c *Container) Prune(ctx context.Context, instance int64) error {
-	a := newAccount(c, instance)
-	_, err := a.prune(ctx, []byte{'X'}, olderThan(time.Now().Add(-keepSecrets).Unix()))
-	return errors.Join(err, a.DeleteOldBufferedHashes(ctx), a.DeleteOldOutgoingEvents(ctx))
+	a, now := newAccount(c, instance), time.Now()
+	_, secrets := a.prune(ctx, []byte{'X'}, olderThan(now.Add(-keepSecrets).Unix()))
+	_, outgoing := a.prune(ctx, []byte{'O'}, olderThan(now.Add(-keepOutgoing).UnixMilli()))
+	return errors.Join(secrets, outgoing, a.DeleteOldBufferedHashes(ctx))
 }

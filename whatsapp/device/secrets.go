@@ -18,7 +18,7 @@ func secretPrefix(chat types.JID, id types.MessageID) []byte {
 }
 
 // PutMessageSecret implements [wastore.MsgSecretStore]. The first secret of a
-// message stays.
+// message stays. Inside [Container.Sending] it waits for the next commit.
 func (a *account) PutMessageSecret(ctx context.Context, chat, sender types.JID, id types.MessageID, secret []byte) error {
 	return a.PutMessageSecrets(ctx, []wastore.MessageSecretInsert{{Chat: chat, Sender: sender, ID: id, Secret: secret}})
 }
@@ -29,7 +29,7 @@ func (a *account) PutMessageSecrets(ctx context.Context, inserts []wastore.Messa
 		return nil
 	}
 	now := uint64(time.Now().Unix())
-	return a.write(ctx, func(x access) error {
+	return a.writeLater(ctx, func(x access) error {
 		for _, in := range inserts {
 			key := store.Key(secretPrefix(in.Chat, in.ID), in.Sender.ToNonAD().String())
 			known, err := x.get(key)
