@@ -5,13 +5,8 @@ import (
 	"compress/zlib"
 	"context"
 	"crypto/rand"
-	"encoding/base64"
 	"fmt"
 	"io"
-	"net/http"
-	"net/url"
-	"slices"
-	"strings"
 	"time"
 
 	"go.mau.fi/whatsmeow"
@@ -138,25 +133,6 @@ func (s *Server) storeMedia(plain []byte, kind whatsmeow.MediaType) (storedMedia
 	}
 	_, path := s.PutMedia(sealed.Bytes())
 	return storedMedia{key: key, hash: hash, sealedHash: sealedHash, path: path, size: size}, nil
-}
-
-// remove takes DELETE /mms/<type>/<token>, by which a client says that it has a piece of
-// history. The path of the file is in the query.
-func (m *mediaStore) remove(_ http.ResponseWriter, r *http.Request) {
-	path, err := base64.RawURLEncoding.DecodeString(r.URL.Query().Get("d_md"))
-	if err != nil {
-		return
-	}
-	u, err := url.Parse(string(path))
-	if err != nil {
-		return
-	}
-	id := strings.TrimPrefix(u.Path, "/v/")
-	m.mu.Lock()
-	defer m.mu.Unlock()
-	m.total -= len(m.files[id])
-	delete(m.files, id)
-	m.order = slices.DeleteFunc(m.order, func(other string) bool { return other == id })
 }
 
 // sendHistory gives a piece of history to every linked device of a phone.

@@ -91,7 +91,7 @@ func Open(cfg Config) (*Server, error) {
 		return nil, fmt.Errorf("open sandbox: %w", err)
 	}
 	s := &Server{
-		log: log, persist: persist, media: newMediaStore(), authority: cfg.authority, reserved: cfg.reserved,
+		log: log, persist: persist, media: newMediaStore(mediaFolder(cfg.Path)), authority: cfg.authority, reserved: cfg.reserved,
 		byPN: map[string]*account{}, byLID: map[string]*account{}, groups: map[string]*group{}, conns: map[*conn]struct{}{},
 		pending: map[string]*conn{}, watchers: map[*account]watchSet{}, refusals: map[string]refusal{}, groupPictures: map[types.JID]string{},
 	}
@@ -148,7 +148,7 @@ func (s *Server) routes() http.Handler {
 		s.accept(w, r)
 	})
 	mux.HandleFunc("POST /mms/{type}/{token}", s.media.upload)
-	mux.HandleFunc("DELETE /mms/{type}/{token}", s.media.remove)
+	mux.HandleFunc("DELETE /mms/{type}/{token}", s.media.delete)
 	mux.HandleFunc("GET /v/{id}", s.media.download)
 	return mux
 }
@@ -188,6 +188,7 @@ func (s *Server) Close() error {
 	for _, p := range phones {
 		p.close()
 	}
+	s.media.close()
 	return errors.Join(err, s.persist.close())
 }
 
