@@ -30,13 +30,12 @@ func addressOf(m *event.Message) addressed {
 
 func TestChatAndParticipantHaveBothAddressesWheneverEitherIsKnown(t *testing.T) {
 	var (
-		pn, lid    = annePN.String(), anneLID.String()
-		me, meLID  = ownPN.String(), ownLID.String()
-		device     = types.JID{User: anneLID.User, Device: 4, Server: types.HiddenUserServer}
-		ownDevice  = types.JID{User: ownLID.User, Device: 4, Server: types.HiddenUserServer}
-		strangerPN = types.NewJID("4915155500009", types.DefaultUserServer)
-		strangers  = types.NewJID("1777887000", types.BroadcastServer)
-		bot        = types.NewJID("867051314767696", types.BotServer)
+		pn, lid   = annePN.String(), anneLID.String()
+		me, meLID = ownPN.String(), ownLID.String()
+		device    = types.JID{User: anneLID.User, Device: 4, Server: types.HiddenUserServer}
+		ownDevice = types.JID{User: ownLID.User, Device: 4, Server: types.HiddenUserServer}
+		strangers = types.NewJID("1777887000", types.BroadcastServer)
+		bot       = types.NewJID("867051314767696", types.BotServer)
 	)
 	for name, tc := range map[string]struct {
 		src  types.MessageSource

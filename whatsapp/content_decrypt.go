@@ -85,7 +85,7 @@ func (u unwrapped) replaceSecret(outer *waE2E.SecretEncryptedMessage, inner *waE
 	if isEdit(outer) {
 		u.edited = true
 		if u.editOf == "" {
-			u.editOf = outer.GetTargetMessageKey().GetID()
+			u.editOf = keyID(outer.GetTargetMessageKey())
 		}
 	}
 	return u

@@ -73,7 +73,7 @@ func consumerContent(m *waConsumerApplication.ConsumerApplication) (c fbContent,
 		c, ok = fbNamed("protocolMessage", &waE2E.ProtocolMessage{
 			Key: revoke.GetKey(), Type: waE2E.ProtocolMessage_REVOKE.Enum(),
 		})
-		c.metadata.Revoked = revoke.GetKey().GetID()
+		c.metadata.Revoked = keyID(revoke.GetKey())
 		return c, ok
 	}
 	content := m.GetPayload().GetContent()
@@ -82,7 +82,7 @@ func consumerContent(m *waConsumerApplication.ConsumerApplication) (c fbContent,
 		return fbNamed("conversation", content.GetMessageText())
 	case content.GetEditMessage().GetMessage() != nil:
 		c, ok = fbNamed("conversation", content.GetEditMessage().GetMessage())
-		c.metadata.Edited, c.metadata.EditOf = true, content.GetEditMessage().GetKey().GetID()
+		c.metadata.Edited, c.metadata.EditOf = true, keyID(content.GetEditMessage().GetKey())
 		return c, ok
 	case content.GetViewOnceMessage() != nil:
 		if c, ok = fbField(content.GetViewOnceMessage()); ok {

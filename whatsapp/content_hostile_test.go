@@ -155,3 +155,25 @@ func FuzzNormalise(f *testing.F) {
 		}
 	})
 }
+
+func TestAnIDOfMegabytesIsLeftOutOfTheMetadata(t *testing.T) {
+	key := &waCommon.MessageKey{ID: new(strings.Repeat("\x01", 3<<20))}
+	edit := &waE2E.ProtocolMessage{Type: waE2E.ProtocolMessage_MESSAGE_EDIT.Enum(), Key: key}
+	withText := proto.CloneOf(edit)
+	withText.EditedMessage = text("x")
+	for name, m := range map[string]*waE2E.Message{
+		"revocation": {ProtocolMessage: &waE2E.ProtocolMessage{Type: waE2E.ProtocolMessage_REVOKE.Enum(), Key: key}},
+		"edit":       {ProtocolMessage: withText},
+		"empty edit": {ProtocolMessage: edit},
+		"sealed edit": {SecretEncryptedMessage: &waE2E.SecretEncryptedMessage{
+			SecretEncType: waE2E.SecretEncryptedMessage_MESSAGE_EDIT.Enum(), TargetMessageKey: key,
+		}},
+		"part of an album": {Conversation: new("x"), MessageContextInfo: &waE2E.MessageContextInfo{
+			MessageAssociation: &waE2E.MessageAssociation{ParentMessageKey: key},
+		}},
+	} {
+		if n := len(told(t, fromAnne(m)).Metadata); n > 1<<10 {
+			t.Errorf("%s: metadata of %d bytes", name, n)
+		}
+	}
+}

@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"reflect"
 
+	"go.mau.fi/whatsmeow/proto/waCommon"
 	"go.mau.fi/whatsmeow/proto/waE2E"
 	"go.mau.fi/whatsmeow/types/events"
 
@@ -74,8 +75,8 @@ func (md *metadata) describe(evt *events.Message, u unwrapped) {
 	if n := evt.NewsletterMeta; n != nil && n.EditTS.Unix() > 0 {
 		md.Edited, md.EditOf = true, evt.Info.ID
 	}
-	if u.parent.GetParentMessageKey().GetID() != "" {
-		md.Parent = &parent{u.parent.GetAssociationType().String(), u.parent.GetParentMessageKey().GetID()}
+	if id := keyID(u.parent.GetParentMessageKey()); id != "" {
+		md.Parent = &parent{u.parent.GetAssociationType().String(), id}
 	}
 	if v := evt.Info.VerifiedName; v != nil {
 		md.BusinessName = v.Details.GetVerifiedName()
@@ -97,15 +98,28 @@ func (md *metadata) target(m *waE2E.Message) {
 	if p := m.GetProtocolMessage(); p != nil {
 		switch p.GetType() {
 		case waE2E.ProtocolMessage_REVOKE:
-			md.Revoked = p.GetKey().GetID()
+			md.Revoked = keyID(p.GetKey())
 		case waE2E.ProtocolMessage_MESSAGE_EDIT:
-			md.Edited, md.EditOf = true, p.GetKey().GetID()
+			md.Edited, md.EditOf = true, keyID(p.GetKey())
 		default:
 		}
 	}
 	if s := m.GetSecretEncryptedMessage(); isEdit(s) {
-		md.Edited, md.EditOf = true, s.GetTargetMessageKey().GetID()
+		md.Edited, md.EditOf = true, keyID(s.GetTargetMessageKey())
 	}
+}
+
+// maxKeyID is how long the id of a message may be, in bytes. Clients make some
+// thirty; the keys of the store have a limit, and so have receivers.
+const maxKeyID = 255
+
+// keyID is the id in a message's key, empty for what names no message: a
+// stranger can write megabytes there.
+func keyID(key *waCommon.MessageKey) string {
+	if len(key.GetID()) > maxKeyID {
+		return ""
+	}
+	return key.GetID()
 }
 
 // isEdit tells whether what is sealed is the new form of a message.

@@ -123,7 +123,7 @@ func (u *unwrapped) takeOff() bool {
 		return false
 	}
 	if p := u.message.GetProtocolMessage(); p.GetType() == waE2E.ProtocolMessage_MESSAGE_EDIT && p.GetEditedMessage() != nil {
-		u.message, u.edited, u.editOf = p.GetEditedMessage(), true, p.GetKey().GetID()
+		u.message, u.edited, u.editOf = p.GetEditedMessage(), true, keyID(p.GetKey())
 		return true
 	}
 	r := u.message.ProtoReflect()

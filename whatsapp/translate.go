@@ -72,13 +72,13 @@ func (t translator) jid(j types.JID) string {
 // both returns the preferred address of a chat or person, and its LID when it
 // is known. alt is the other form, if WhatsApp told it.
 func (t translator) both(j, alt types.JID) (preferred, lid string) {
-	if j.User == "" {
+	if j = person(j); j.User == "" {
 		return "", ""
 	}
-	if j.Server != types.DefaultUserServer && j.Server != types.HiddenUserServer {
-		return j.ToNonAD().String(), ""
+	if !isPerson(j) {
+		return j.String(), ""
 	}
-	p, l := phoneAndLID(j, alt, t.other)
+	p, l := phoneAndLID(j, alt, t.twin)
 	if p != nil {
 		preferred = *p
 	}

@@ -51,7 +51,11 @@ func (t translator) call(meta types.BasicCallMeta, data *wabinary.Node, status e
 		ID: meta.CallID, Date: t.at(meta.Timestamp), Status: status,
 		IsVideo: hasVideo(data), Offline: t.offline, LatencyMs: latency(data),
 	}
-	c.From, _ = t.both(meta.From, types.EmptyJID)
+	var fromAlt types.JID
+	if person(meta.From) == person(meta.CallCreator) {
+		fromAlt = meta.CallCreatorAlt
+	}
+	c.From, _ = t.both(meta.From, fromAlt)
 	caller, lid := t.both(meta.CallCreator, meta.CallCreatorAlt)
 	if caller != "" && caller != lid {
 		c.CallerPN = &caller

@@ -19,7 +19,7 @@ func (t translator) peopleFacts(evt any) ([]event.Fact, bool) {
 			BusinessName: &evt.NewBusinessName, Source: event.SourceBusinessName,
 		})
 	case *events.Contact:
-		return t.contactChange(event.ContactsUpsert, evt.JID, types.EmptyJID, addressBookEntry(evt))
+		return t.contactChange(event.ContactsUpsert, evt.JID, addressBookAlt(evt), addressBookEntry(evt))
 	case *events.Picture:
 		return one(event.ProfilePictureUpdate, event.PictureUpdate{
 			JID: t.jid(evt.JID), Author: t.jid(evt.Author), DateTime: t.at(evt.Timestamp),
@@ -69,6 +69,20 @@ func addressBookEntry(evt *events.Contact) event.ContactChange {
 		name = evt.Action.GetFirstName()
 	}
 	return event.ContactChange{FullName: &name}
+}
+
+// addressBookAlt is the other address of a person, as the entry has it. What
+// is no address there is none.
+func addressBookAlt(evt *events.Contact) types.JID {
+	other := evt.Action.GetLidJID()
+	if evt.JID.Server == types.HiddenUserServer {
+		other = evt.Action.GetPnJID()
+	}
+	alt, err := types.ParseJID(other)
+	if err != nil {
+		return types.EmptyJID
+	}
+	return alt
 }
 
 func (t translator) presence(evt *events.Presence) event.PresenceUpdate {

@@ -28,6 +28,7 @@ var (
 	ownLID     = types.NewJID("100000000000001", types.HiddenUserServer)
 	annePN     = types.NewJID("4915155500002", types.DefaultUserServer)
 	anneLID    = types.NewJID("100000000000002", types.HiddenUserServer)
+	strangerPN = types.NewJID("4915155500009", types.DefaultUserServer) // of unknownLID, which no book knows
 	unknownLID = types.NewJID("100000000000003", types.HiddenUserServer)
 	bakers     = types.NewJID("120363000000000001", types.GroupServer)
 	channel    = types.NewJID("120363000000000007", types.NewsletterServer)
@@ -92,6 +93,9 @@ func translations() []struct {
 		{"CallReject", &events.CallReject{BasicCallMeta: stranger, Data: node("reject", nil)}},
 		{"CallTerminate", &events.CallTerminate{BasicCallMeta: meta, Reason: "hangup"}},
 		{"CallTerminate timeout", &events.CallTerminate{BasicCallMeta: meta, Reason: "timeout"}},
+		{"CallOffer of a number told for the first time", &events.CallOffer{BasicCallMeta: types.BasicCallMeta{
+			From: unknownLID, Timestamp: then, CallCreator: unknownLID, CallCreatorAlt: strangerPN, CallID: "C4",
+		}}},
 		{"UnknownCallEvent", &events.UnknownCallEvent{Node: &wabinary.Node{
 			Tag: "call", Attrs: wabinary.Attrs{"from": anneLID, "t": "1777887000", "offline": "0"},
 			Content: []wabinary.Node{{Tag: "duration", Attrs: wabinary.Attrs{"call-id": "C3", "call-creator": anneLID}}},
@@ -157,6 +161,17 @@ func translations() []struct {
 		{"BusinessName", &events.BusinessName{JID: annePN, NewBusinessName: "Anne's Bakery"}},
 		{"Contact", &events.Contact{JID: annePN, Timestamp: then, Action: &waSyncAction.ContactAction{FirstName: new("Anne"), FullName: new("Anne B")}}},
 		{"Contact by LID with a first name", &events.Contact{JID: unknownLID, Action: &waSyncAction.ContactAction{FirstName: new("Bob")}}},
+		{"Contact whose entry has the LID", &events.Contact{JID: strangerPN, Action: &waSyncAction.ContactAction{
+			FullName: new("Cy"), LidJID: new(unknownLID.String()), PnJID: new(strangerPN.String()),
+		}}},
+		{"Contact by LID whose entry has the number", &events.Contact{JID: unknownLID, Action: &waSyncAction.ContactAction{
+			FullName: new("Cy"), PnJID: new(strangerPN.String()),
+		}}},
+		{"Contact whose entry has no address there", &events.Contact{JID: strangerPN, Action: &waSyncAction.ContactAction{
+			FullName: new("Cy"), LidJID: new("::@lid"),
+		}}},
+		{"Picture own", &events.Picture{JID: ownLID, Timestamp: then, PictureID: "P1"}},
+		{"Picture of a hosted account", &events.Picture{JID: types.NewJID(annePN.User, types.HostedServer), Timestamp: then, PictureID: "P1"}},
 		{"Picture", &events.Picture{JID: anneLID, Timestamp: then, PictureID: "P1"}},
 		{"Picture of a group removed", &events.Picture{JID: bakers, Author: anneLID, Timestamp: then, Remove: true}},
 		{"UserAbout", &events.UserAbout{JID: anneLID, Status: "baking", Timestamp: then}},
