@@ -6,7 +6,6 @@ import (
 	"encoding/json"
 	"fmt"
 	"slices"
-	"time"
 
 	"go.mau.fi/whatsmeow/appstate"
 	waBinary "go.mau.fi/whatsmeow/binary"
@@ -167,9 +166,7 @@ func actMediaRetry(_ context.Context, s *Server, p *Phone, f mediaRetryFields) (
 		}
 	}
 	for _, d := range s.linkedDevices(p) {
-		s.queueFor(d.lid, waBinary.Node{Tag: "notification", Attrs: waBinary.Attrs{
-			"type": "mediaretry", "from": p.LID(), "id": f.ID, "t": time.Now().Unix(),
-		}, Content: []waBinary.Node{result, rmr}})
+		s.queueFor(d.lid, mediaAnswer(p.LID(), f.ID, result, rmr))
 	}
 	return nil, nil
 }

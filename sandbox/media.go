@@ -8,6 +8,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"maps"
 	"net/http"
 	"net/url"
 	"os"
@@ -33,7 +34,8 @@ type mediaStore struct {
 
 	mu    sync.Mutex // guards everything below
 	files map[string]sealedFile
-	order []string // oldest first
+	again map[string]string // ids of what phones uploaded again, and of the files
+	order []string          // of files, oldest first
 	total int64
 }
 
@@ -69,11 +71,13 @@ func mediaFolder(path string) string {
 }
 
 func newMediaStore(folder string) *mediaStore {
-	return &mediaStore{folder: folder, files: map[string]sealedFile{}}
+	return &mediaStore{folder: folder, files: map[string]sealedFile{}, again: map[string]string{}}
 }
 
+func newMediaID() string { return hex.EncodeToString(randomBytes(16)) }
+
 func (m *mediaStore) put(data []byte) (id string) {
-	id = hex.EncodeToString(randomBytes(16))
+	id = newMediaID()
 	m.keep(id, data)
 	return id
 }
@@ -101,13 +105,19 @@ func (m *mediaStore) remove(id string) {
 	m.total -= f.size
 	delete(m.files, id)
 	m.order = slices.DeleteFunc(m.order, func(other string) bool { return other == id })
+	maps.DeleteFunc(m.again, func(_, of string) bool { return of == id })
 }
 
+// get finds a file that WhatsApp has.
 func (m *mediaStore) get(id string) (f sealedFile, ok bool) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
+	if of, again := m.again[id]; again {
+		f, ok = m.files[of]
+		return f, ok
+	}
 	f, ok = m.files[id]
-	return f, ok
+	return f, ok && !f.gone
 }
 
 // close forgets all files.
@@ -154,7 +164,7 @@ func (m *mediaStore) upload(w http.ResponseWriter, r *http.Request) {
 		http.Error(w, "the upload ended early", http.StatusBadRequest)
 		return
 	}
-	id := hex.EncodeToString(randomBytes(16))
+	id := newMediaID()
 	m.add(id, file)
 	path := mediaPath(id)
 	w.Header().Set("Content-Type", "application/json")
@@ -177,7 +187,7 @@ func mediaID(path string) string {
 // download serves what mediaPath names.
 func (m *mediaStore) download(w http.ResponseWriter, r *http.Request) {
 	file, ok := m.get(r.PathValue("id"))
-	if !ok || file.gone {
+	if !ok {
 		http.NotFound(w, r)
 		return
 	}
@@ -210,7 +220,7 @@ func (s *Server) PutMedia(data []byte) (mediaURL, directPath string) {
 // Media returns the encrypted bytes behind a direct path or a media URL.
 func (s *Server) Media(path string) ([]byte, bool) {
 	file, ok := s.media.get(mediaID(path))
-	if !ok || file.gone {
+	if !ok {
 		return nil, false
 	}
 	data, err := io.ReadAll(file.reader())

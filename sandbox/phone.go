@@ -27,6 +27,10 @@ type network interface {
 	identityOf(user types.JID) (pn, lid types.JID, ok bool)
 	linkDevice(p *Phone, qr handset.QR) error
 	typeCode(p *Phone, code string) error
+	// uploadAgain gives a file that was uploaded once a new path.
+	uploadAgain(path string) (newPath string, ok bool)
+	// queueFor sends a stanza to a linked device.
+	queueFor(device types.JID, n waBinary.Node)
 	// save stores p.state(). Calls for one phone never overlap.
 	save(p *Phone)
 }

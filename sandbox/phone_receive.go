@@ -30,8 +30,11 @@ func (p *Phone) handle(ctx context.Context, n waBinary.Node) {
 	case "chatstate":
 		p.onChatState(n)
 	case "receipt":
-		if kind, _ := n.Attrs["type"].(string); kind == "retry" {
+		switch n.Attrs["type"] {
+		case "retry":
 			p.onRetry(ctx, n)
+		case "server-error":
+			p.onServerError(n)
 		}
 	}
 }

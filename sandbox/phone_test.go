@@ -77,6 +77,8 @@ func (n *phoneNet) identityOf(user types.JID) (pn, lid types.JID, ok bool) {
 
 func (n *phoneNet) linkDevice(*Phone, handset.QR) error { return nil }
 func (n *phoneNet) typeCode(*Phone, string) error       { return nil }
+func (n *phoneNet) uploadAgain(string) (string, bool)   { return "", false }
+func (n *phoneNet) queueFor(types.JID, waBinary.Node)   {}
 
 func (n *phoneNet) save(p *Phone) {
 	n.mu.Lock()

@@ -179,7 +179,10 @@ func (s *Server) dispatchReceipt(sender *account, from types.JID, n waBinary.Nod
 	if kind == "retry" {
 		return s.deliverTo(nil, target, to.Device, s.addRecipient(out, n)), nil
 	}
-	if target == sender {
+	switch {
+	case target == sender && kind == "server-error": // a device asks its phone for a file
+		return s.deliverTo(nil, target, 0, out), nil
+	case target == sender:
 		return nil, nil
 	}
 	out.Attrs["sender_pn"] = sender.pn

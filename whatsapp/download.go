@@ -18,8 +18,9 @@ import (
 const sealOverhead = 16 + 10
 
 // Download implements instance.Files: it fetches and decrypts in the file
-// itself, so that no more than a buffer of it is in memory. It takes at most
-// Config.UploadTimeout.
+// itself, so that no more than a buffer of it is in memory. A file that
+// WhatsApp does not have any more is asked of the account's phone. It takes at
+// most Config.UploadTimeout.
 func (s *Session) Download(ctx context.Context, m event.Message, to *os.File, limit int64) error {
 	source, err := downloadable(m)
 	if err != nil {
@@ -33,7 +34,20 @@ func (s *Session) Download(ctx context.Context, m event.Message, to *os.File, li
 	}
 	ctx, cancel := context.WithTimeout(ctx, s.conn.cfg.UploadTimeout)
 	defer cancel()
-	err = s.client().DownloadToFile(ctx, source, &cappedFile{File: to, limit: limit + sealOverhead})
+	err = s.fetch(ctx, source, to, limit)
+	if !errors.Is(err, event.ErrMediaGone) {
+		return err
+	}
+	path, err := s.uploadedAgain(ctx, m, source)
+	if err != nil {
+		return err
+	}
+	return s.fetch(ctx, movedFile{source, path, whatsmeow.GetMediaType(source)}, to, limit)
+}
+
+// fetch writes a file as WhatsApp has it.
+func (s *Session) fetch(ctx context.Context, source whatsmeow.DownloadableMessage, to *os.File, limit int64) error {
+	err := s.client().DownloadToFile(ctx, source, &cappedFile{File: to, limit: limit + sealOverhead})
 	if errors.Is(err, errOverLimit) {
 		return tooLarge(limit)
 	}

@@ -60,7 +60,9 @@ func TestADownloadSaysWhyThereIsNoFile(t *testing.T) {
 		return x
 	}
 	gone := r.sentFile(event.MediaImage)
-	r.net.ForgetMedia(field(t, gone.Content, "directPath"))
+	r.net.LoseMedia(field(t, gone.Content, "directPath"))
+	unanswered := gone
+	unanswered.KeyID = "a message that the phone does not know"
 	for name, c := range map[string]struct {
 		m     event.Message
 		limit int64
@@ -70,7 +72,8 @@ func TestADownloadSaysWhyThereIsNoFile(t *testing.T) {
 		"an unknown type":                {event.Message{MessageType: "breadMessage", Content: []byte(`{}`)}, 1 << 20, event.ErrNoMedia},
 		"content that is no object":      {event.Message{MessageType: "imageMessage", Content: []byte(`[]`)}, 1 << 20, event.ErrNoMedia},
 		"no path":                        {with(`"directPath"`, `"x"`), 1 << 20, event.ErrNoMedia},
-		"gone at WhatsApp":               {gone, 1 << 20, event.ErrMediaGone},
+		"gone, also on the phone":        {gone, 1 << 20, event.ErrMediaGone},
+		"gone, and the phone is silent":  {unanswered, 1 << 20, event.ErrMediaGone},
 		"too large, as it says":          {m, 5999, event.ErrMedia},
 		"too large, which it denies":     {with(`"fileLength":"6000"`, `"fileLength":"1"`), 5000, event.ErrMedia},
 		"another file than it says":      {with(`"fileSha256":"`+field(t, m.Content, "fileSha256"), `"fileSha256":"`+field(t, m.Content, "fileEncSha256")), 1 << 20, event.ErrMedia},

@@ -48,7 +48,8 @@ type Session struct {
 
 	labelling sync.Mutex // held while labels are read and changed; taken before changing
 
-	shared shared // uploads that many messages use
+	shared    shared // uploads that many messages use
+	reuploads reuploads
 
 	mu      sync.Mutex
 	cli     *whatsmeow.Client // nil until the first dial of an unpaired instance

@@ -1,0 +1,55 @@
+package whatsapp
+
+import (
+	"os"
+	"strings"
+	"testing"
+
+	"postern/event"
+)
+
+func TestAFileThatWhatsAppForgotComesFromThePhone(t *testing.T) {
+	const text = "kept by the phone"
+	r := newRigWith(t, Config{Media: newFiles(t, text)})
+	own := r.pair()
+	ada := r.contact()
+	ask := func(body string) event.Message {
+		r.ask(ada, body)
+		f := r.await("the file from Ada", func(f event.Fact) bool {
+			_, ok := f.Data.(*event.Message)
+			return ok && f.Kind == event.MessagesUpsert
+		})
+		return *f.Data.(*event.Message)
+	}
+	got := ask(`{"do":"image","to":"` + own.Number() + `","caption":"from Ada"}`)
+	for name, m := range map[string]event.Message{
+		"sent": r.sentFile(event.MediaDocument), "sent with a wrapper": r.sentFile(event.MediaVideo), "received": got,
+	} {
+		r.net.ForgetMedia(field(t, m.Content, "directPath"))
+		for range 2 { // what is stored still names the old path
+			f := emptyFile(t)
+			if err := r.session.Download(t.Context(), m, f, 1<<20); err != nil {
+				t.Errorf("%s: %v", name, err)
+				continue
+			}
+			content, err := os.ReadFile(f.Name())
+			if err != nil || strings.HasPrefix(name, "sent") && string(content) != text || len(content) == 0 {
+				t.Errorf("%s: %q, %v", name, content, err)
+			}
+		}
+	}
+	if n := len(r.session.reuploads.waiting); n != 0 {
+		t.Errorf("%d are still waited for", n)
+	}
+}
+
+func TestAFileOfAGroupComesFromThePhoneToo(t *testing.T) {
+	c := newCircle(t)
+	c.owner.ask(c.phone, `{"do":"media","kind":"document","to":"`+c.id+`","caption":"for all"}`)
+	f := c.owner.await("the file in the group", message("for all"))
+	m := *f.Data.(*event.Message)
+	c.owner.net.ForgetMedia(field(t, m.Content, "directPath"))
+	if err := c.owner.session.Download(t.Context(), m, emptyFile(t), 1<<20); err != nil {
+		t.Error(err)
+	}
+}
