@@ -6,6 +6,8 @@ import (
 	"fmt"
 	"net/http"
 	"net/url"
+	"slices"
+	"strings"
 
 	"postern/event"
 	"postern/instance"
@@ -24,8 +26,21 @@ type messageFilter struct {
 	Status       event.UpdateStatus `json:"status"` // of the newest update
 }
 
+// updateStatuses are what the newest update of a message can say.
+func updateStatuses() []event.UpdateStatus {
+	return []event.UpdateStatus{
+		event.StatusDelivered, event.StatusSent, event.StatusRead, event.StatusPlayed,
+		event.StatusServerError, event.StatusRetry, event.StatusUnknown,
+	}
+}
+
+// query checks the filter. The types of messages are WhatsApp's, which adds to
+// them: one that is not known here selects nothing.
 func (f messageFilter) query() (instance.MessageQuery, error) {
 	q := instance.MessageQuery{FromMe: f.KeyFromMe, Type: f.MessageType, Status: f.Status}
+	if f.Status != "" && !slices.Contains(updateStatuses(), f.Status) {
+		return q, invalidQuery(fmt.Sprintf("status %q is not one of %s", f.Status, joined(updateStatuses())))
+	}
 	if f.KeyRemoteJID != "" {
 		chat, err := event.ParseChat(f.KeyRemoteJID)
 		if err != nil {
@@ -70,6 +85,14 @@ type pageInfo struct {
 	HasPrevious    bool    `json:"hasPrevious"`
 	NextCursor     *string `json:"nextCursor"`
 	PreviousCursor *string `json:"previousCursor"`
+}
+
+func joined[T ~string](words []T) string {
+	texts := make([]string, len(words))
+	for i, w := range words {
+		texts[i] = string(w)
+	}
+	return strings.Join(texts, ", ")
 }
 
 func (a *api) listMessages(c *call) error {
