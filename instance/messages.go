@@ -73,6 +73,12 @@ func message(tx *store.Tx, instance, id int64) (event.Message, error) {
 	return stored.Message, nil
 }
 
+// storable tells whether a message can have a key of its own: the file's keys
+// have a limit, and the record has the key's text in JSON.
+func storable(m *event.Message) bool {
+	return m.KeyID != "" && plausible(m.KeyID) && plausible(chatOf(m))
+}
+
 // messageKey is instance, key id and chat: a stranger cannot hide a message by
 // reusing the id of another chat's.
 func messageKey(instance int64, m *event.Message) []byte {
@@ -147,50 +153,66 @@ func findInChat(tx *store.Tx, instance int64, keyID, chat string) (id int64, err
 	return id, err
 }
 
-// pruneStep is how many messages one commit of Prune removes at most.
-const pruneStep = 200
+// What one commit of Prune removes at most. A message in a large group has
+// thousands of updates.
+const (
+	pruneStep    = 200  // messages
+	pruneUpdates = 2000 // updates of them
+)
 
 // Prune removes the messages of all instances that were stored before the
 // given time, in small commits. It returns how many it removed.
 func (r *Registry) Prune(ctx context.Context, before time.Time) (removed int, err error) {
 	for _, rec := range r.List() {
-		for {
-			n, err := r.pruneSome(ctx, rec.ID, before)
+		for more := true; more; {
+			var n int
+			n, more, err = r.pruneSome(ctx, rec.ID, before)
 			removed += n
 			if err != nil {
 				return removed, fmt.Errorf("prune messages of instance %d: %w", rec.ID, err)
-			}
-			if n < pruneStep {
-				break
 			}
 		}
 	}
 	return removed, nil
 }
 
-func (r *Registry) pruneSome(ctx context.Context, instance int64, before time.Time) (n int, err error) {
+// pruneSome makes one commit. more tells that another one has work to do.
+func (r *Registry) pruneSome(ctx context.Context, instance int64, before time.Time) (n int, more bool, err error) {
 	err = r.cfg.Store.View(func(tx *store.Tx) error {
 		old, err := oldMessages(tx, instance, before)
-		n = len(old)
+		more = len(old) > 0
 		return err
 	})
-	if n == 0 || err != nil {
-		return 0, err // nothing to do costs no commit
+	if !more || err != nil {
+		return 0, false, err // nothing to do costs no commit
 	}
-	err = r.cfg.Store.Update(ctx, func(tx *store.Tx) error {
-		old, err := oldMessages(tx, instance, before)
-		if err != nil {
-			return err
-		}
-		n = len(old)
-		for _, m := range old {
-			if err := deleteMessage(tx, instance, &m); err != nil {
-				return err
-			}
-		}
-		return nil
+	err = r.cfg.Store.Update(ctx, func(tx *store.Tx) (err error) {
+		n, more, err = prune(tx, instance, before)
+		return err
 	})
-	return n, err
+	return n, more, err
+}
+
+func prune(tx *store.Tx, instance int64, before time.Time) (n int, more bool, err error) {
+	old, err := oldMessages(tx, instance, before)
+	if err != nil {
+		return 0, false, err
+	}
+	room := pruneUpdates
+	for _, m := range old {
+		removed, err := deleteUpdates(tx, instance, m.ID, room)
+		if err != nil {
+			return n, false, err
+		}
+		if room -= removed; room == 0 {
+			return n, true, nil // this message may have more of them
+		}
+		if err := deleteMessage(tx, instance, &m); err != nil {
+			return n, false, err
+		}
+		n++
+	}
+	return n, len(old) == pruneStep, nil
 }
 
 // oldMessages returns the oldest messages. Ids rise with the time of storing,
@@ -202,26 +224,34 @@ func oldMessages(tx *store.Tx, instance int64, before time.Time) (old []event.Me
 		if err != nil || stored.StoredAt >= before.UnixMilli() {
 			return false, err
 		}
+		stored.Message.Content = nil // up to megabytes, and only the key is needed
 		old = append(old, stored.Message)
 		return true, nil
 	})
 	return old, err
 }
 
-func deleteMessage(tx *store.Tx, instance int64, m *event.Message) error {
+// deleteUpdates removes at most limit updates of a message and returns how many.
+func deleteUpdates(tx *store.Tx, instance, message int64, limit int) (int, error) {
 	var updates [][]byte
-	err := tx.Scan(messageUpdates, store.Range{Prefix: store.Key(instance, m.ID)}, func(k, _ []byte) (bool, error) {
+	r := store.Range{Prefix: store.Key(instance, message), Limit: limit}
+	err := tx.Scan(messageUpdates, r, func(k, _ []byte) (bool, error) {
 		updates = append(updates, k)
 		return true, nil
 	})
 	if err != nil {
-		return err
+		return 0, err
 	}
 	for _, k := range updates {
 		if err := tx.Delete(messageUpdates, k); err != nil {
-			return err
+			return 0, err
 		}
 	}
+	return len(updates), nil
+}
+
+// deleteMessage removes a message that has no updates.
+func deleteMessage(tx *store.Tx, instance int64, m *event.Message) error {
 	id := binary.BigEndian.AppendUint64(nil, uint64(m.ID))
 	return errors.Join(
 		tx.Delete(messageKeys, messageKey(instance, m)),

@@ -100,6 +100,11 @@ func (r *Registry) reportMessage(ctx context.Context, id int64, f event.Fact, m 
 	if f.Kind == event.MessagesUpsert && !r.cfg.SaveMessages {
 		return nil
 	}
+	if !storable(m) {
+		// WhatsApp would send it again and again if this were an error.
+		r.log.Warn("message under an unusable key dropped", "instance_id", id)
+		return nil
+	}
 	stored, err := r.saveMessage(ctx, id, m, nil)
 	if err != nil {
 		return err

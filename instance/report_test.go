@@ -5,6 +5,8 @@ import (
 	"errors"
 	"fmt"
 	"reflect"
+	"slices"
+	"strings"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -206,6 +208,30 @@ func TestAStoredMessageThatIsDamagedIsStoredAnew(t *testing.T) {
 	}
 }
 
+// The store's keys have a limit, and what cannot be stored is sent again for
+// ever.
+func TestAMessageUnderAnAbsurdKeyIsTakenAndNeitherStoredNorTold(t *testing.T) {
+	r := newRig(t, nil, nil)
+	defer r.stop()
+	id := r.create("a").ID
+	absurd := strings.Repeat("x", 40_000)
+	for name, m := range map[string]*event.Message{
+		"id": text(absurd, "1@s.whatsapp.net", false), "chat": text("K", absurd+"@s.whatsapp.net", false), "no id": text("", "1@s.whatsapp.net", false),
+		"bytes in the id": text("\xff", "1@s.whatsapp.net", false),
+	} {
+		if err := r.reg.Report(bg, id, event.Fact{Kind: event.MessagesUpsert, Data: m}); err != nil {
+			t.Errorf("absurd %s: %.100v", name, err)
+		}
+	}
+	receipt := event.Receipt{KeyIDs: []string{absurd}, Status: event.StatusRead}
+	if err := r.reg.Report(bg, id, event.Fact{Kind: event.MessagesUpdate, Data: receipt}); err != nil {
+		t.Errorf("receipt: %.100v", err)
+	}
+	if n := r.told(); len(n) != 0 || r.count(messages, id) != 0 {
+		t.Errorf("published %v", kinds(n))
+	}
+}
+
 func TestWithoutItsGateAMessageOrReceiptIsNeitherStoredNorTold(t *testing.T) {
 	r := newRig(t, func(c *Config) { c.SaveMessages, c.SaveUpdates = false, false }, nil)
 	defer r.stop()
@@ -367,6 +393,23 @@ func TestPruneRemovesWhatWasStoredBeforeAndItsUpdates(t *testing.T) {
 			}
 		}
 	})
+}
+
+func TestAMessageWithManyUpdatesIsPrunedInSeveralCommits(t *testing.T) {
+	r := newRig(t, nil, nil)
+	defer r.stop()
+	id := r.create("a").ID
+	r.report(id, event.Fact{Kind: event.MessagesUpsert, Data: text("K", "1@g.us", true)})
+	keys := slices.Repeat([]string{"K"}, 2*pruneUpdates+1)
+	r.report(id, event.Fact{Kind: event.MessagesUpdate, Data: event.Receipt{KeyIDs: keys, Status: event.StatusRead}})
+	before := time.Now().Add(time.Hour)
+	n, more, err := r.reg.pruneSome(bg, id, before)
+	if left := r.count(messageUpdates, id); n != 0 || !more || err != nil || left != pruneUpdates+1 || r.count(messages, id) != 1 {
+		t.Errorf("the first commit removed %d messages and left %d updates (%v)", n, left, err)
+	}
+	if n, err := r.reg.Prune(bg, before); n != 1 || err != nil || r.count(messageUpdates, id)+r.count(messages, id)+r.count(messageKeys, id) != 0 {
+		t.Errorf("removed %d, %v; something stays", n, err)
+	}
 }
 
 func TestTheSupervisorPrunesByRetention(t *testing.T) {
