@@ -57,6 +57,26 @@ func TestOneTextForEveryCauseOf401(t *testing.T) {
 	}
 }
 
+func TestA401AsksForABearerWhereOneIsAcceptedAndNowhereElse(t *testing.T) {
+	r := newRig(t)
+	for _, row := range routes() {
+		if row.auth == public || row.auth == handshake {
+			continue
+		}
+		want := ""
+		if row.auth == instanceBearer || row.auth == userBearer {
+			want = "Bearer"
+		}
+		res := do(r.h, httptest.NewRequest(row.method, concrete(row.path), nil))
+		if got := res.Header.Get("Www-Authenticate"); res.StatusCode != 401 || got != want {
+			t.Errorf("%s %s: %d with Www-Authenticate %q, want %q", row.method, row.path, res.StatusCode, got, want)
+		}
+	}
+	if res := do(r.h, handshakeOf("/ws/global/events?event=*&token=wrong", nil)); res.StatusCode != 401 || res.Header.Get("Www-Authenticate") != "Bearer" {
+		t.Errorf("a handshake: %d with %q", res.StatusCode, res.Header.Get("Www-Authenticate"))
+	}
+}
+
 func TestTwoAuthorizationHeadersAreNoCredential(t *testing.T) {
 	r := newRig(t)
 	token := r.instance("a")

@@ -2,6 +2,7 @@ package httpapi
 
 import (
 	"encoding/json"
+	"fmt"
 	"slices"
 	"strings"
 	"testing"
@@ -175,5 +176,19 @@ func TestEveryWebhookConfigurationErrorIs400(t *testing.T) {
 		if strings.Contains(body, "qrcodeUpdate\"") && !strings.Contains(b.Messages[0], `"qrcodeUpdated"`) {
 			t.Errorf("the nearest flag is not named: %q", b.Messages)
 		}
+	}
+}
+
+func TestOfManyUnknownFlagsTheFirstHundredAreNamed(t *testing.T) {
+	r := newRig(t)
+	token := r.instance("a")
+	var flags []string
+	for i := range 10_000 {
+		flags = append(flags, fmt.Sprintf("%q:true", fmt.Sprint("flag", 10_000+i)))
+	}
+	body := `{"url":"https://example.org","events":{` + strings.Join(flags, ",") + `}}`
+	b := wantError(t, r.as(token, "PUT", "/instance/a/webhook", body), 400, "UNKNOWN_FIELD")
+	if len(b.Messages) != 100 || !strings.HasPrefix(b.Messages[0], "events.flag10000 ") || !strings.Contains(b.Messages[99], "the nearest is") {
+		t.Errorf("%d messages, the first %q", len(b.Messages), b.Messages[0])
 	}
 }

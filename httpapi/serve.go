@@ -63,7 +63,7 @@ func (a *api) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 func (a *api) handler(r route) httprouter.Handle {
 	return func(w http.ResponseWriter, req *http.Request, params httprouter.Params) {
 		res := w.(*response)
-		res.pattern = r.path
+		res.pattern, res.auth = r.path, r.auth
 		c := &call{w: res, r: req, params: params, requestID: res.requestID}
 		err := a.authorize(c, r.auth)
 		if err == nil {
@@ -86,8 +86,8 @@ func (a *api) fail(w *response, err error) {
 		return // too late for another answer
 	}
 	w.code = r.code
-	if r.status == http.StatusUnauthorized {
-		w.Header().Set("Www-Authenticate", "Bearer")
+	if r.status == http.StatusUnauthorized && w.auth != globalKey {
+		w.Header().Set("Www-Authenticate", "Bearer") // the key has no scheme that HTTP knows
 	}
 	if seconds := retryAfter(r.code); seconds > 0 {
 		w.Header().Set("Retry-After", strconv.Itoa(seconds))
@@ -150,6 +150,7 @@ type response struct {
 	http.ResponseWriter
 	requestID string
 	pattern   string // of the route, empty when none was found
+	auth      scheme // what the route asks for
 	status    int    // 0 until the answer began
 	code      string // of a refusal, for the log
 	lost      bool   // the client went away, or was cut off

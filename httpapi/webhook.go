@@ -25,16 +25,26 @@ func (in webhookRequest) flags() (map[event.Flag]bool, error) {
 	var unknown []string
 	for key, on := range *in.Events {
 		if !event.KnownFlag(event.Flag(key)) {
-			unknown = append(unknown, "events."+key+" is not a known event flag; the nearest is "+strconv.Quote(nearestFlag(key)))
+			unknown = append(unknown, key)
 			continue
 		}
 		flags[event.Flag(key)] = on
 	}
 	if len(unknown) > 0 {
-		slices.Sort(unknown)
-		return nil, refuse(http.StatusBadRequest, codeUnknownField, unknown[:min(len(unknown), maxMessages)]...)
+		return nil, unknownFlags(unknown)
 	}
 	return flags, nil
+}
+
+// unknownFlags names the first of the unknown keys and what each was probably
+// meant to be: to look for that costs too much for all that fit into a body.
+func unknownFlags(keys []string) error {
+	slices.Sort(keys)
+	messages := keys[:min(len(keys), maxMessages)]
+	for i, key := range messages {
+		messages[i] = "events." + key + " is not a known event flag; the nearest is " + strconv.Quote(nearestFlag(key))
+	}
+	return refuse(http.StatusBadRequest, codeUnknownField, messages...)
 }
 
 // nearestFlag is the flag that key was probably meant to be.
