@@ -46,6 +46,16 @@ func checkURL(s string) error {
 	return nil
 }
 
+// checkOrigin refuses what no browser sends as its Origin, which would allow
+// nobody.
+func checkOrigin(s string) error {
+	u, err := url.Parse(s)
+	if err != nil || u.Scheme == "" || u.Host == "" || u.Scheme+"://"+strings.ToLower(u.Host) != s {
+		return errors.New("each must be an origin as browsers send it, such as https://app.example.org, in lower case and without a path")
+	}
+	return nil
+}
+
 func checkHostPort(s string) error {
 	_, port, err := net.SplitHostPort(s)
 	if err != nil {

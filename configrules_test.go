@@ -318,3 +318,27 @@ func TestAFaultOfSyntaxDoesNotShowASecret(t *testing.T) {
 		t.Error(text)
 	}
 }
+
+func TestAClientTypeIsOneThatWhatsAppKnows(t *testing.T) {
+	for _, value := range []string{`"TOASTER"`, `""`, `"DESKTOP "`} {
+		if text := refused(t, value, line("whatsapp.client_type", value)); !strings.Contains(text, "config.toml: whatsapp.client_type: must be a kind of device") {
+			t.Errorf("%s: %s", value, text)
+		}
+	}
+	if _, _, err := loadConfig(writeConfig(t, line("whatsapp.client_type", `"chrome"`)), nil); err != nil {
+		t.Error(err)
+	}
+}
+
+func TestAnAllowedOriginIsWrittenAsBrowsersSendIt(t *testing.T) {
+	for _, origin := range []string{"app.example.org", "*", "https://", "https://app.example.org/", "https://App.example.org", "https://u@app.example.org", "null"} {
+		if text := refused(t, origin, line("websocket.allowed_origins", `["https://good.example", "`+origin+`"]`)); !strings.Contains(text, "websocket.allowed_origins: each must be an origin") {
+			t.Errorf("%s: %s", origin, text)
+		}
+		refused(t, origin, "", "WEBSOCKET_ALLOWED_ORIGINS="+origin)
+	}
+	c, _, err := loadConfig(writeConfig(t, ""), []string{"WEBSOCKET_ALLOWED_ORIGINS=https://app.example.org, http://localhost:3000,chrome-extension://abc"})
+	if err != nil || len(c.Websocket.AllowedOrigins) != 3 {
+		t.Error(c, err)
+	}
+}

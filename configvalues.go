@@ -178,11 +178,14 @@ func shortDuration(d time.Duration) string {
 	return s
 }
 
-type listValue struct{ to *[]string }
+type listValue struct {
+	to    *[]string
+	check func(string) error
+}
 
-func list(path string, to *[]string, doc string) setting {
+func list(path string, to *[]string, check func(string) error, doc string) setting {
 	*to = nil
-	return setting{path: path, doc: doc, value: listValue{to}}
+	return setting{path: path, doc: doc, value: listValue{to, check}}
 }
 
 func (v listValue) parse(s string) error {
@@ -190,6 +193,15 @@ func (v listValue) parse(s string) error {
 	for item := range strings.SplitSeq(s, ",") {
 		if item = strings.TrimSpace(item); item != "" {
 			items = append(items, item)
+		}
+	}
+	return v.set(items)
+}
+
+func (v listValue) set(items []string) error {
+	for _, item := range items {
+		if err := v.check(item); err != nil {
+			return err
 		}
 	}
 	*v.to = items
@@ -209,8 +221,7 @@ func (v listValue) accept(raw any) error {
 		}
 		items = append(items, s)
 	}
-	*v.to = items
-	return nil
+	return v.set(items)
 }
 
 func (v listValue) values() string { return "a list; in the environment with commas between" }

@@ -4,6 +4,8 @@ import (
 	"math"
 	"strings"
 	"time"
+
+	"postern/whatsapp"
 )
 
 // setting is one row of the configuration: a TOML path, which is also the
@@ -69,7 +71,7 @@ func settings(c *Config) []setting {
 		duration("database.message_retention", &c.Database.MessageRetention, 720*time.Hour, 0, math.MaxInt64, "Stored messages older than this are removed; \"0s\" keeps them."),
 
 		boolean("websocket.enabled", &c.Websocket.Enabled, true, "Serve the WebSocket routes."),
-		list("websocket.allowed_origins", &c.Websocket.AllowedOrigins, "Origins that may connect; empty means the same host only."),
+		list("websocket.allowed_origins", &c.Websocket.AllowedOrigins, checkOrigin, "Origins that may connect, each as browsers send it: https://app.example.org; empty means the same host only."),
 		boolean("websocket.allow_empty_origin", &c.Websocket.AllowEmptyOrigin, true, "Let clients without an Origin header connect."),
 		duration("websocket.ping_interval", &c.Websocket.PingInterval, 25*s, s, time.Hour, "Pause between pings."),
 		duration("websocket.pong_timeout", &c.Websocket.PongTimeout, 60*s, s, time.Hour, "A client silent for so long is closed."),
@@ -105,7 +107,7 @@ func settings(c *Config) []setting {
 		number("whatsapp.reconnect_max_delay", &c.WhatsApp.ReconnectMaxDelay, 60, 1, 86_400, "Most seconds between two tries."),
 		duration("whatsapp.pairing_timeout", &c.WhatsApp.PairingTimeout, 3*time.Minute, 10*s, time.Hour, "Time for a phone to scan a code."),
 		text("whatsapp.client_name", &c.WhatsApp.ClientName, "Postern", notEmpty, "What the phone shows under linked devices."),
-		text("whatsapp.client_type", &c.WhatsApp.ClientType, "DESKTOP", notEmpty, "Kind of device that the phone shows."),
+		text("whatsapp.client_type", &c.WhatsApp.ClientType, "DESKTOP", whatsapp.CheckClientType, "Kind of device that the phone shows: DESKTOP, CHROME, FIREFOX, SAFARI, EDGE, IPAD and others."),
 		duration("whatsapp.keepalive_interval", &c.WhatsApp.KeepaliveInterval, 25*s, s, time.Hour, "Pause between keep-alive pings to WhatsApp."),
 		duration("whatsapp.keepalive_timeout", &c.WhatsApp.KeepaliveTimeout, 10*s, s, time.Hour, "Time for WhatsApp to answer a ping."),
 		text("whatsapp.endpoint", &c.WhatsApp.Endpoint, "", checkEndpoint, "Another server that speaks the protocol, wss://host:port/path. Empty means WhatsApp."),

@@ -97,12 +97,21 @@ func New(cfg Config) (*Connector, error) {
 			return nil, fmt.Errorf("whatsapp: endpoint: %w", err)
 		}
 	}
-	platform, ok := waCompanionReg.DeviceProps_PlatformType_value[strings.ToUpper(cfg.ClientType)]
-	if !ok {
-		return nil, fmt.Errorf("whatsapp: client type %q is unknown; DESKTOP, CHROME and FIREFOX are examples", cfg.ClientType)
+	if err := CheckClientType(cfg.ClientType); err != nil {
+		return nil, fmt.Errorf("whatsapp: client type %w", err)
 	}
+	platform := waCompanionReg.DeviceProps_PlatformType_value[strings.ToUpper(cfg.ClientType)]
 	setProcessWide(cfg, waCompanionReg.DeviceProps_PlatformType(platform), c.log)
 	return c, nil
+}
+
+// CheckClientType returns an error when WhatsApp knows no kind of device of
+// that name, whatever its case.
+func CheckClientType(name string) error {
+	if _, known := waCompanionReg.DeviceProps_PlatformType_value[strings.ToUpper(name)]; !known {
+		return errors.New("must be a kind of device that WhatsApp knows, such as DESKTOP, CHROME or FIREFOX")
+	}
+	return nil
 }
 
 // Open returns the session of an instance without dialling. It reads the
