@@ -181,5 +181,5 @@ func (a *api) avatar(c *call, url string, f form) ([]byte, error) {
 		return nil, fmt.Errorf("image: %w", err)
 	}
 	defer remove()
-	return a.Media.Avatar(file)
+	return a.Media.Avatar(c.r.Context(), file)
 }

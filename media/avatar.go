@@ -2,6 +2,7 @@ package media
 
 import (
 	"bytes"
+	"context"
 	"fmt"
 	"image"
 	"image/color"
@@ -22,7 +23,7 @@ const (
 // [Library.Open] or [Library.Prepare] returned: a JPEG of its square middle,
 // at most 640 pixels wide, on white where it is transparent. Errors wrap
 // event.ErrMedia.
-func (l *Library) Avatar(f event.MediaFile) ([]byte, error) {
+func (l *Library) Avatar(ctx context.Context, f event.MediaFile) ([]byte, error) {
 	if int64(f.Width)*int64(f.Height) > maxPixels {
 		return nil, fmt.Errorf("%w: the image has more than %d million pixels", event.ErrMedia, maxPixels/1_000_000)
 	}
@@ -31,8 +32,11 @@ func (l *Library) Avatar(f event.MediaFile) ([]byte, error) {
 		return nil, fmt.Errorf("media: %w", err)
 	}
 	defer func() { _ = file.Close() }()
-	l.decoding.Lock()
-	defer l.decoding.Unlock()
+	leave, err := turn(ctx, l.decoding)
+	if err != nil {
+		return nil, err
+	}
+	defer leave()
 	picture, _, err := image.Decode(file)
 	if err != nil {
 		return nil, fmt.Errorf("%w: the image cannot be read: %w", event.ErrMedia, err)

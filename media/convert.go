@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"image/jpeg"
 	"os"
-	"os/exec"
 	"strconv"
 	"strings"
 
@@ -55,8 +54,11 @@ func (l *Library) convert(ctx context.Context, f *event.MediaFile) error {
 	if err != nil {
 		return err
 	}
-	err = l.ffmpeg(ctx, "-f", reader, "-i", f.Path, "-vn", "-map_metadata", "-1", "-map", "0:a:0",
-		"-c:a", "libopus", "-b:a", "32k", "-ac", "1", "-ar", "48000", "-f", "ogg", "-fs", strconv.FormatInt(l.cfg.MaxBytes, 10), out)
+	err = l.ffmpeg(ctx, "-f", reader, "-i", "file:"+f.Path, "-vn", "-map_metadata", "-1", "-map", "0:a:0",
+		"-c:a", "libopus", "-b:a", "32k", "-ac", "1", "-ar", "48000", "-f", "ogg", "-fs", strconv.FormatInt(l.cfg.MaxBytes, 10), "file:"+out)
+	if err == nil {
+		err = l.wholeAudio(out)
+	}
 	if err != nil {
 		_ = os.Remove(out)
 		return fmt.Errorf("%w: the audio could not be converted: %w", event.ErrMedia, err)
@@ -64,6 +66,16 @@ func (l *Library) convert(ctx context.Context, f *event.MediaFile) error {
 	_ = os.Remove(f.Path)
 	f.Path, f.MimeType = out, opusType
 	return nil
+}
+
+// wholeAudio tells whether a converted file is all of it: ffmpeg stops at the
+// limit without a word.
+func (l *Library) wholeAudio(path string) error {
+	info, err := os.Stat(path)
+	if err == nil && info.Size() >= l.cfg.MaxBytes {
+		err = l.tooLarge()
+	}
+	return err
 }
 
 // videoThumbnail takes the first picture of a video, where there is ffmpeg.
@@ -78,8 +90,8 @@ func (l *Library) videoThumbnail(ctx context.Context, f *event.MediaFile) {
 	}
 	defer func() { _ = os.Remove(out) }()
 	side := strconv.Itoa(thumbnailSide)
-	err = l.ffmpeg(ctx, "-f", reader, "-i", f.Path, "-an", "-frames:v", "1",
-		"-vf", "scale="+side+":"+side+":force_original_aspect_ratio=decrease", "-c:v", "mjpeg", "-f", "image2pipe", out)
+	err = l.ffmpeg(ctx, "-f", reader, "-i", "file:"+f.Path, "-an", "-frames:v", "1",
+		"-vf", "scale="+side+":"+side+":force_original_aspect_ratio=decrease", "-c:v", "mjpeg", "-f", "image2pipe", "file:"+out)
 	if err != nil {
 		l.cfg.Logger.Warn("no thumbnail of a video", "error", err)
 		return
@@ -95,29 +107,9 @@ func (l *Library) videoThumbnail(ctx context.Context, f *event.MediaFile) {
 
 // spare makes an empty file for ffmpeg to write to.
 func (l *Library) spare() (string, error) {
-	f, err := os.CreateTemp(l.cfg.Dir, spoolPattern)
+	f, err := l.create()
 	if err != nil {
-		return "", fmt.Errorf("media: %w", err)
+		return "", err
 	}
 	return f.Name(), f.Close()
-}
-
-// ffmpeg runs the program on local files only.
-func (l *Library) ffmpeg(ctx context.Context, args ...string) error {
-	ctx, cancel := context.WithTimeout(ctx, l.cfg.Timeout)
-	defer cancel()
-	args = append([]string{"-nostdin", "-hide_banner", "-loglevel", "error", "-y", "-protocol_whitelist", "file", "-threads", "1"}, args...)
-	cmd := exec.CommandContext(ctx, l.cfg.FFmpeg, args...) //nolint:gosec // the operator's program, on a file of ours
-	var said bytes.Buffer
-	cmd.Stderr = &said
-	err := cmd.Run()
-	if err == nil {
-		return nil
-	}
-	if ctx.Err() != nil {
-		return context.Cause(ctx)
-	}
-	line, _, _ := strings.Cut(strings.TrimSpace(said.String()), "\n")
-	const longest = 200
-	return fmt.Errorf("ffmpeg: %w: %.*s", err, longest, line)
 }

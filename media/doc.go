@@ -20,7 +20,13 @@
 // configuration sets, with at most five redirects, each of them guarded too.
 // Nothing hostile in a file makes this package read another file, use more
 // memory than a picture of [maxPixels] takes, or run longer than
-// Config.Timeout.
+// Config.Timeout. One picture is decoded and two programs convert at a time;
+// others wait for their turn. A program sees no secret of the environment, and
+// ends with whoever waits for it.
+//
+// While the disk is nearly full nothing new is written to the spool folder,
+// files for batches aside, which were let in before; one that grows then is
+// removed again.
 //
 // # What a crash loses
 //

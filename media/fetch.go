@@ -11,9 +11,11 @@ import (
 	"net/url"
 	"os"
 	"path"
+	"syscall"
 	"time"
 
 	"postern/event"
+	"postern/store"
 )
 
 const (
@@ -49,8 +51,8 @@ func newClient(cfg Config) *http.Client {
 
 // fetch brings what lies behind a URL into the spool folder and returns its
 // path and the name that the URL or the server gives it. The URL is in no
-// error: it may be a secret by itself.
-func (l *Library) fetch(ctx context.Context, rawURL string) (file, name string, err error) {
+// error: it may be a secret by itself. admit is as for spool.
+func (l *Library) fetch(ctx context.Context, rawURL string, admit func() error) (file, name string, err error) {
 	ctx, cancel := context.WithTimeout(ctx, l.cfg.Timeout)
 	defer cancel()
 	req, err := http.NewRequestWithContext(ctx, http.MethodGet, rawURL, nil)
@@ -70,7 +72,7 @@ func (l *Library) fetch(ctx context.Context, rawURL string) (file, name string, 
 	if resp.ContentLength > l.cfg.MaxBytes {
 		return "", "", l.tooLarge()
 	}
-	file, err = l.Spool(resp.Body)
+	file, err = l.spool(resp.Body, admit)
 	return file, nameOf(resp), err
 }
 
@@ -122,9 +124,19 @@ func (l *Library) tooLarge() error {
 
 // Spool writes a file to the spool folder as it arrives and returns its path.
 // It fails with event.ErrMedia when it is empty, larger than Config.MaxBytes,
-// or ends early. The caller gives the path to Prepare or removes the file.
+// or ends early, and with store.ErrDiskFull while the disk is nearly full or as
+// soon as it becomes so: what is left belongs to the store. The caller gives
+// the path to Prepare or removes the file.
 func (l *Library) Spool(r io.Reader) (file string, err error) {
-	f, err := l.Create()
+	return l.spool(r, l.cfg.Store.Admit)
+}
+
+// spool asks admit before it writes anything.
+func (l *Library) spool(r io.Reader, admit func() error) (file string, err error) {
+	if err := admit(); err != nil {
+		return "", err
+	}
+	f, err := l.create()
 	if err != nil {
 		return "", err
 	}
@@ -135,32 +147,63 @@ func (l *Library) Spool(r io.Reader) (file string, err error) {
 		}
 	}()
 	body := &source{r: r}
-	n, err := io.Copy(f, io.LimitReader(body, l.cfg.MaxBytes+1))
+	n, err := io.Copy(&watched{f, admit}, io.LimitReader(body, l.cfg.MaxBytes+1))
 	switch {
 	case body.err != nil:
 		return "", fmt.Errorf("%w: it ended early: %w", event.ErrMedia, body.err)
 	case err != nil:
-		return "", fmt.Errorf("media: write %s: %w", f.Name(), err)
+		return "", diskError(err)
 	case n > l.cfg.MaxBytes:
 		return "", l.tooLarge()
 	case n == 0:
 		return "", fmt.Errorf("%w: it is empty", event.ErrMedia)
 	}
 	if err := f.Close(); err != nil {
-		return "", fmt.Errorf("media: write %s: %w", f.Name(), err)
+		return "", diskError(err)
 	}
 	return f.Name(), nil
 }
 
 // Create makes an empty file in the spool folder, for a file that comes from
 // elsewhere. The caller closes and removes it; what a crash leaves of it, the
-// next start removes.
+// next start removes. The error is store.ErrDiskFull while the disk is nearly
+// full.
 func (l *Library) Create() (*os.File, error) {
+	if err := l.cfg.Store.Admit(); err != nil {
+		return nil, err
+	}
+	return l.create()
+}
+
+func (l *Library) create() (*os.File, error) {
 	f, err := os.CreateTemp(l.cfg.Dir, spoolPattern)
 	if err != nil {
-		return nil, fmt.Errorf("media: %w", err)
+		return nil, diskError(err)
 	}
 	return f, nil
+}
+
+// diskError is an error of the spool folder. Where it lies is nothing for a
+// caller to know when the disk is full.
+func diskError(err error) error {
+	if errors.Is(err, syscall.ENOSPC) || errors.Is(err, store.ErrDiskFull) {
+		return store.ErrDiskFull
+	}
+	return fmt.Errorf("media: %w", err)
+}
+
+// watched is a file that ends when its disk has no room for it.
+type watched struct {
+	f     *os.File
+	admit func() error
+}
+
+// Write implements io.Writer.
+func (w *watched) Write(p []byte) (int, error) {
+	if err := w.admit(); err != nil {
+		return 0, err
+	}
+	return w.f.Write(p)
 }
 
 // source tells the errors of its reader from those of the disk.

@@ -32,13 +32,20 @@ type Config struct {
 	Logger *slog.Logger // nil: silent
 }
 
+const (
+	maxDecoding   = 1 // a hundred large pictures at once would fill the memory
+	maxConverting = 2
+)
+
 // Library finds and prepares files. Its methods may be called from any
 // goroutine.
 type Library struct {
 	cfg    Config
 	client *http.Client
 
-	decoding sync.Mutex // held while a picture is in memory
+	// Places for what takes much memory or time, one for each picture that is
+	// decoded and each ffmpeg. Whoever finds none waits.
+	decoding, converting chan struct{}
 
 	life context.Context // ends with Stop
 	end  context.CancelFunc
@@ -70,7 +77,10 @@ func New(cfg Config) (*Library, error) {
 	for _, path := range left {
 		_ = os.Remove(path)
 	}
-	l := &Library{cfg: cfg, client: newClient(cfg)}
+	l := &Library{
+		cfg: cfg, client: newClient(cfg),
+		decoding: make(chan struct{}, maxDecoding), converting: make(chan struct{}, maxConverting),
+	}
 	l.life, l.end = context.WithCancel(context.Background())
 	return l, nil
 }
@@ -114,7 +124,11 @@ func (l *Library) Open(ctx context.Context, instance int64, m *event.Media) (eve
 		u, err := l.forSend(instance, m)
 		return event.MediaSource{Uploaded: &u, Close: func() {}}, err
 	}
-	path, name, err := l.fetch(ctx, m.URL)
+	admit := l.cfg.Store.Admit
+	if m.Shared {
+		admit = admitted // with its batch
+	}
+	path, name, err := l.fetch(ctx, m.URL, admit)
 	if err != nil {
 		return event.MediaSource{}, err
 	}
@@ -125,9 +139,13 @@ func (l *Library) Open(ctx context.Context, instance int64, m *event.Media) (eve
 	return event.MediaSource{File: &file, Close: func() { Remove(file) }}, nil
 }
 
+// admitted lets the work of something that was let in go on while the disk is
+// nearly full.
+func admitted() error { return nil }
+
 // Preview fetches a picture and makes a thumbnail of it.
 func (l *Library) Preview(ctx context.Context, url string) (event.MediaInfo, error) {
-	path, _, err := l.fetch(ctx, url)
+	path, _, err := l.fetch(ctx, url, admitted)
 	if err != nil {
 		return event.MediaInfo{}, err
 	}

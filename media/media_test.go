@@ -53,14 +53,19 @@ func example(t *testing.T, name string) []byte {
 	return b
 }
 
-// prepares spools content and prepares it.
-func (l *Library) prepares(t *testing.T, content []byte, w Wish) (event.MediaFile, error) {
+func (l *Library) spools(t *testing.T, content []byte) (path string) {
 	t.Helper()
 	path, err := l.Spool(bytes.NewReader(content))
 	if err != nil {
 		t.Fatal(err)
 	}
-	return l.Prepare(t.Context(), path, w)
+	return path
+}
+
+// prepares spools content and prepares it.
+func (l *Library) prepares(t *testing.T, content []byte, w Wish) (event.MediaFile, error) {
+	t.Helper()
+	return l.Prepare(t.Context(), l.spools(t, content), w)
 }
 
 func (l *Library) spooled(t *testing.T) []string {
@@ -229,6 +234,19 @@ func TestOtherAudioIsConvertedWhereThereIsFFmpeg(t *testing.T) {
 	}
 }
 
+func TestAudioThatIsLargerOnceConvertedIsRefusedNotCut(t *testing.T) {
+	program := converter(t)
+	l := newLibrary(t, func(c *Config) { c.FFmpeg = program })
+	path := l.spools(t, example(t, "tone.wav"))
+	l.cfg.MaxBytes = 1000
+	if _, err := l.Prepare(t.Context(), path, Wish{Kind: event.MediaVoice}); !errors.Is(err, event.ErrMedia) || !strings.Contains(err.Error(), "media.max_bytes") {
+		t.Error(err)
+	}
+	if left := l.spooled(t); len(left) > 0 {
+		t.Errorf("left: %v", left)
+	}
+}
+
 // TestAPlaylistReadsNoOtherFile: ffmpeg follows the files that a playlist
 // names, whatever the list calls itself, unless it is told what it reads.
 func TestAPlaylistReadsNoOtherFile(t *testing.T) {
@@ -293,7 +311,7 @@ func FuzzDescribe(f *testing.F) {
 		if err := os.WriteFile(path, content, 0o600); err != nil {
 			t.Fatal(err)
 		}
-		l := &Library{cfg: Config{MaxBytes: 1 << 20}}
+		l := &Library{cfg: Config{MaxBytes: 1 << 20}, decoding: make(chan struct{}, 1)}
 		for _, kind := range []event.MediaKind{event.MediaImage, event.MediaVideo, event.MediaVoice, event.MediaSticker} {
 			info := event.MediaFile{Path: path, MediaInfo: event.MediaInfo{Kind: kind, MimeType: opusType}}
 			l.describe(context.Background(), &info)

@@ -2,6 +2,7 @@ package media
 
 import (
 	"bytes"
+	"context"
 	"image"
 	"image/color"
 	"image/jpeg"
@@ -25,7 +26,7 @@ const (
 )
 
 // describePicture finds the size of a picture and makes its thumbnail.
-func (l *Library) describePicture(f *event.MediaFile) {
+func (l *Library) describePicture(ctx context.Context, f *event.MediaFile) {
 	file, err := os.Open(f.Path)
 	if err != nil {
 		return
@@ -46,8 +47,11 @@ func (l *Library) describePicture(f *event.MediaFile) {
 	if _, err := file.Seek(0, io.SeekStart); err != nil {
 		return
 	}
-	l.decoding.Lock() // one at a time: a hundred large pictures at once would fill the memory
-	defer l.decoding.Unlock()
+	leave, err := turn(ctx, l.decoding)
+	if err != nil {
+		return
+	}
+	defer leave()
 	picture, _, err := image.Decode(file)
 	if err != nil {
 		return

@@ -40,7 +40,8 @@ func accepted(k event.MediaKind) []string {
 }
 
 // Prepare finds out what a spooled file is, holds it against the wish, and
-// makes it fit to be sent. It takes the file over: an error removes it, and so
+// makes it fit to be sent. It waits its turn where others do the same, as long
+// as ctx lasts. It takes the file over: an error removes it, and so
 // does [Remove]. Errors that are the caller's wrap event.ErrMedia, or
 // event.ErrMediaType when the file would have to be converted first.
 func (l *Library) Prepare(ctx context.Context, path string, w Wish) (f event.MediaFile, err error) {
@@ -63,7 +64,9 @@ func (l *Library) Prepare(ctx context.Context, path string, w Wish) (f event.Med
 			return f, err
 		}
 	}
-	l.describe(ctx, &f)
+	if l.describe(ctx, &f); ctx.Err() != nil {
+		return f, late(ctx)
+	}
 	info, err := os.Stat(f.Path)
 	if err != nil {
 		return f, fmt.Errorf("media: %w", err)
@@ -103,7 +106,7 @@ func documentType(w Wish, found string) string {
 func (l *Library) describe(ctx context.Context, f *event.MediaFile) {
 	switch f.Kind {
 	case event.MediaImage, event.MediaSticker:
-		l.describePicture(f)
+		l.describePicture(ctx, f)
 	case event.MediaVideo, event.MediaPTV:
 		describeVideo(f)
 		l.videoThumbnail(ctx, f)
@@ -111,7 +114,7 @@ func (l *Library) describe(ctx context.Context, f *event.MediaFile) {
 		describeAudio(f)
 	case event.MediaDocument:
 		if plainType(f.MimeType) == jpegType || plainType(f.MimeType) == pngType {
-			l.describePicture(f)
+			l.describePicture(ctx, f)
 		}
 	}
 }

@@ -1,0 +1,140 @@
+//go:build unix
+
+package media
+
+import (
+	"context"
+	"errors"
+	"os"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"postern/event"
+)
+
+// script is a program in the place of ffmpeg.
+func script(t *testing.T, body string) string {
+	t.Helper()
+	path := filepath.Join(t.TempDir(), "ffmpeg")
+	if err := os.WriteFile(path, []byte("#!/bin/sh\n"+body), 0o700); err != nil { //nolint:gosec // it is run
+		t.Fatal(err)
+	}
+	return path
+}
+
+// eventually waits for a condition.
+func eventually(t *testing.T, what string, holds func() bool) {
+	t.Helper()
+	for end := time.Now().Add(10 * time.Second); !holds(); time.Sleep(time.Millisecond) {
+		if time.Now().After(end) {
+			t.Fatalf("never: %s", what)
+		}
+	}
+}
+
+func TestAConverterEndsWithItsCallerAndTakesWhatItStartedAlong(t *testing.T) {
+	pids := filepath.Join(t.TempDir(), "pids")
+	l := newLibrary(t, func(c *Config) { c.FFmpeg = script(t, "sleep 1000 &\necho $$ $! > "+pids+"\nwait") })
+	ctx, cancel := context.WithCancel(t.Context())
+	done := make(chan error, 1)
+	path := l.spools(t, example(t, "tone.wav"))
+	go func() {
+		_, err := l.Prepare(ctx, path, Wish{Kind: event.MediaVoice})
+		done <- err
+	}()
+	var running []string
+	eventually(t, "both processes run", func() bool {
+		raw, _ := os.ReadFile(pids)
+		running = strings.Fields(string(raw))
+		return len(running) == 2
+	})
+	cancel()
+	if err := <-done; !errors.Is(err, event.ErrMedia) || !errors.Is(err, context.Canceled) {
+		t.Error(err)
+	}
+	for _, text := range running {
+		pid, err := strconv.Atoi(text)
+		if err != nil {
+			t.Fatal(err)
+		}
+		eventually(t, "the process has ended", func() bool { return gone(pid) })
+	}
+	if left := l.spooled(t); len(left) > 0 {
+		t.Errorf("left: %v", left)
+	}
+}
+
+// gone tells whether a process has ended. An orphan may wait for its new parent
+// to take note of that.
+func gone(pid int) bool {
+	raw, err := os.ReadFile("/proc/" + strconv.Itoa(pid) + "/stat")
+	if err == nil {
+		_, state, _ := strings.Cut(string(raw), ") ")
+		return strings.HasPrefix(state, "Z")
+	}
+	return errors.Is(syscall.Kill(pid, 0), syscall.ESRCH)
+}
+
+func TestAConverterThatHangsIsGivenUpAfterTheTimeout(t *testing.T) {
+	l := newLibrary(t, func(c *Config) { c.FFmpeg, c.Timeout = script(t, "sleep 1000"), 50*time.Millisecond })
+	if _, err := l.prepares(t, example(t, "tone.wav"), Wish{Kind: event.MediaVoice}); !errors.Is(err, event.ErrMedia) || !errors.Is(err, context.DeadlineExceeded) {
+		t.Error(err)
+	}
+}
+
+func TestAConverterSeesNoSecretAndItsWordsAreCutShort(t *testing.T) {
+	seen := filepath.Join(t.TempDir(), "seen")
+	t.Setenv("AUTHENTICATION_GLOBAL_AUTH_TOKEN", "the key")
+	l := newLibrary(t, func(c *Config) {
+		c.FFmpeg = script(t, "env > "+seen+"\nhead -c 1000000 /dev/zero | tr '\\0' x >&2\nexit 1")
+	})
+	_, err := l.prepares(t, example(t, "tone.wav"), Wish{Kind: event.MediaVoice})
+	if !errors.Is(err, event.ErrMedia) || !strings.Contains(err.Error(), "xxx") || len(err.Error()) > 400 {
+		t.Errorf("%.500v", err)
+	}
+	if env, err := os.ReadFile(seen); err != nil || !strings.Contains(string(env), "PATH=") || strings.Contains(string(env), "the key") {
+		t.Errorf("%s, %v", env, err)
+	}
+}
+
+func TestWhoFindsNoPlaceWaitsAsLongAsTheCallerDoes(t *testing.T) {
+	l := newLibrary(t, func(c *Config) { c.FFmpeg = script(t, "exit 1") })
+	photo := l.spools(t, example(t, "photo.jpg"))
+	f := event.MediaFile{Path: photo, MediaInfo: event.MediaInfo{Kind: event.MediaImage}}
+	for _, places := range []chan struct{}{l.decoding, l.converting} {
+		for range cap(places) {
+			places <- struct{}{}
+		}
+	}
+	for name, try := range map[string]func(context.Context) error{
+		"a picture": func(ctx context.Context) error {
+			_, err := l.Prepare(ctx, l.spools(t, example(t, "photo.jpg")), Wish{Kind: event.MediaImage})
+			return err
+		},
+		"a voice note": func(ctx context.Context) error {
+			_, err := l.Prepare(ctx, l.spools(t, example(t, "tone.wav")), Wish{Kind: event.MediaVoice})
+			return err
+		},
+		"an avatar": func(ctx context.Context) error {
+			_, err := l.Avatar(ctx, f)
+			return err
+		},
+	} {
+		ctx, cancel := context.WithTimeout(t.Context(), 10*time.Millisecond)
+		if err := try(ctx); !errors.Is(err, errLate) || !errors.Is(err, event.ErrMedia) {
+			t.Errorf("%s: %v", name, err)
+		}
+		cancel()
+	}
+	if left := l.spooled(t); len(left) != 1 {
+		t.Errorf("left: %v", left)
+	}
+	<-l.decoding
+	if _, err := l.Avatar(t.Context(), f); err != nil {
+		t.Errorf("once there is a place: %v", err)
+	}
+}

@@ -1,0 +1,15 @@
+//go:build unix
+
+package media
+
+import (
+	"os/exec"
+	"syscall"
+)
+
+// endTogether lets the program end with whatever it started: the operator's
+// ffmpeg may be a script.
+func endTogether(cmd *exec.Cmd) {
+	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
+	cmd.Cancel = func() error { return syscall.Kill(-cmd.Process.Pid, syscall.SIGKILL) }
+}
