@@ -250,21 +250,56 @@ func (p *Processor) do(j job) {
 	var sent event.Sent
 	if err == nil {
 		j.Sending = true
-		err = p.cfg.Store.Update(context.Background(), func(tx *store.Tx) error {
-			if !tx.Has(processing, j.key()) {
-				return ErrNotFound // deleted with its instance
-			}
-			return store.PutJSON(tx, processing, j.key(), j)
-		})
-		if err != nil {
-			p.log.Error("an asynchronous send waits for the next start: it could not be stored that it begins", "instance_id", j.Instance, "error", err)
+		if err := p.whenThereIsRoom(j, func() error { return p.begin(j) }); err != nil {
+			p.leave(j, err)
 			return
 		}
 		sent, err = p.cfg.Supervisor.Send(ctx, j.Instance, j.Out)
 	}
-	if err := p.finish(context.Background(), j, &sent, err); err != nil && !errors.Is(err, ErrNotFound) {
-		p.log.Error("the end of an asynchronous send was not stored", "instance_id", j.Instance, "error", err)
+	failed := err
+	err = p.whenThereIsRoom(j, func() error { return p.finish(context.Background(), j, &sent, failed) })
+	if err != nil {
+		p.leave(j, err)
 	}
+}
+
+// begin stores that the message of a job may leave.
+func (p *Processor) begin(j job) error {
+	return p.cfg.Store.Update(context.Background(), func(tx *store.Tx) error {
+		if !tx.Has(processing, j.key()) {
+			return ErrNotFound // deleted with its instance
+		}
+		return store.PutJSON(tx, processing, j.key(), j)
+	})
+}
+
+// whenThereIsRoom repeats a commit while the disk is full, until the program
+// stops: whoever was told that the send is accepted waits for its end.
+func (p *Processor) whenThereIsRoom(j job, commit func() error) error {
+	for pause := time.Second; ; pause = min(2*pause, time.Minute) {
+		err := commit()
+		if !errors.Is(err, store.ErrDiskFull) {
+			return err
+		}
+		p.log.Warn("an asynchronous send waits for room on the disk", "instance_id", j.Instance)
+		select {
+		case <-time.After(pause):
+		case <-p.life.Done():
+			return err
+		}
+	}
+}
+
+// leave ends the work on a job that could not be stored: it is in the file for
+// the next start, unless it is gone with its instance.
+func (p *Processor) leave(j job, err error) {
+	if !errors.Is(err, ErrNotFound) {
+		p.log.Error("an asynchronous send waits for the next start: its progress could not be stored", "instance_id", j.Instance, "error", err)
+		return
+	}
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.kept--
 }
 
 // awaitOnline waits until the instance is connected. The error wraps
@@ -317,12 +352,12 @@ func (p *Processor) finish(ctx context.Context, j job, sent *event.Sent, failed 
 		}
 		return tx.Delete(processing, j.key())
 	})
-	p.mu.Lock()
-	p.kept--
-	p.mu.Unlock()
 	if err != nil {
 		return err
 	}
+	p.mu.Lock()
+	p.kept--
+	p.mu.Unlock()
 	p.cfg.Registry.announce(j.Instance, event.SendMessage, result, j.RequestID)
 	return nil
 }

@@ -34,6 +34,15 @@ type update struct {
 	panicked any
 }
 
+// wait returns when the update has its result.
+func (u *update) wait() error {
+	<-u.done
+	if u.panicked != nil {
+		panic(u.panicked)
+	}
+	return u.err
+}
+
 // write is the writer goroutine: it commits groups until the store is closed
 // and the queue is empty.
 func (s *Store) write() {
@@ -190,8 +199,10 @@ func (s *Store) visible(id int) bool {
 	return err != nil || current >= id
 }
 
+// isFull reports whether the file may not grow: for want of space, by a quota,
+// or by a limit on the size of files.
 func isFull(err error) bool {
-	return errors.Is(err, syscall.ENOSPC) || errors.Is(err, syscall.EDQUOT) || errors.Is(err, berrors.ErrMaxSizeReached)
+	return errors.Is(err, syscall.ENOSPC) || errors.Is(err, syscall.EDQUOT) || errors.Is(err, syscall.EFBIG) || errors.Is(err, berrors.ErrMaxSizeReached)
 }
 
 func (s *Store) broadcast() {
