@@ -5,13 +5,16 @@ import (
 	"errors"
 	"fmt"
 	"os"
+	"path/filepath"
 	"sync"
+	"syscall"
 	"time"
 
 	"go.mau.fi/whatsmeow"
 	"go.mau.fi/whatsmeow/proto/waE2E"
 
 	"postern/event"
+	"postern/store"
 )
 
 // Media finds the bytes of media messages. Its methods may be called from any
@@ -55,7 +58,8 @@ func (s *shared) put(m event.Media, u event.Uploaded) {
 
 // Upload encrypts a file and brings it to WhatsApp, streaming: neither the
 // file nor its encrypted form is ever in memory as a whole. Errors wrap
-// [event.ErrNotConnected] or [event.ErrSendRefused].
+// [event.ErrNotConnected] or [event.ErrSendRefused], and store.ErrDiskFull too
+// when there is no room for the encrypted form.
 func (s *Session) Upload(ctx context.Context, f event.MediaFile) (event.Uploaded, error) {
 	if !s.Online() {
 		return event.Uploaded{}, event.ErrNotConnected
@@ -65,10 +69,20 @@ func (s *Session) Upload(ctx context.Context, f event.MediaFile) (event.Uploaded
 		return event.Uploaded{}, fmt.Errorf("%w: %w", event.ErrSendRefused, err)
 	}
 	defer func() { _ = plain.Close() }()
+	sealed, err := beside(f.Path)
+	if err != nil {
+		return event.Uploaded{}, fmt.Errorf("%w: %w", event.ErrSendRefused, err)
+	}
+	defer func() {
+		_ = sealed.Close()
+		_ = os.Remove(sealed.Name())
+	}()
 	ctx, cancel := context.WithTimeout(ctx, s.conn.cfg.UploadTimeout)
 	defer cancel()
-	resp, err := s.client().UploadReader(ctx, plain, nil, uploadType(f.Kind))
+	resp, err := s.client().UploadReader(ctx, plain, sealed, uploadType(f.Kind))
 	switch {
+	case errors.Is(err, syscall.ENOSPC):
+		return event.Uploaded{}, fmt.Errorf("%w: upload: %w", event.ErrSendRefused, store.ErrDiskFull)
 	case err != nil && lostConnection(err):
 		return event.Uploaded{}, fmt.Errorf("%w: upload: %w", event.ErrNotConnected, err)
 	case err != nil:
@@ -79,6 +93,13 @@ func (s *Session) Upload(ctx context.Context, f event.MediaFile) (event.Uploaded
 		MediaInfo: f.MediaInfo, URL: resp.URL, DirectPath: resp.DirectPath, MediaKey: resp.MediaKey,
 		FileSHA256: resp.FileSHA256, FileEncSHA256: resp.FileEncSHA256, UploadedAt: event.At(time.Now()),
 	}, nil
+}
+
+// beside makes a file for the encrypted form of another: in the folder of that,
+// which the next start clears after a kill, and which is on a disk. The
+// system's folder for temporary files may be in memory.
+func beside(path string) (*os.File, error) {
+	return os.CreateTemp(filepath.Dir(path), filepath.Base(path)+"-sealed-*")
 }
 
 func uploadType(k event.MediaKind) whatsmeow.MediaType {
