@@ -41,6 +41,8 @@ type Queue struct {
 	end  context.CancelFunc
 	work sync.WaitGroup
 
+	losses Pace // by destination
+
 	mu      sync.Mutex
 	change  *sync.Cond // a delivery was added or ended, or the queue closed
 	lanes   map[string]*lane
@@ -275,8 +277,9 @@ func (q *Queue) done(d delivery, o Outcome) {
 	q.change.Broadcast()
 	q.mu.Unlock()
 	if !o.Delivered() {
-		q.log.Warn("webhook not delivered", "event", string(d.notice.Kind), "instance", d.notice.InstanceName,
-			"destination", l.name, "status", o.Status, "reason", o.Reason(), "duration", o.Duration)
+		level, times := q.losses.Count(l.name)
+		q.log.Log(q.life, level, "webhook not delivered", "event", string(d.notice.Kind), "instance", d.notice.InstanceName,
+			"destination", l.name, "status", o.Status, "reason", o.Reason(), "duration", o.Duration, "count", times)
 	}
 }
 

@@ -53,6 +53,7 @@ type Relay struct {
 	results    chan result      // outcomes on their way to the file
 
 	delivered, failed atomic.Uint64
+	losses            Pace // failed attempts
 }
 
 // RelayStats is the state of a relay.
@@ -281,8 +282,9 @@ func (r *Relay) record(group []result) {
 			continue
 		}
 		r.failed.Add(1)
-		r.log.Warn("batch event not delivered, trying again", "event", string(g.entry.Kind), "sequence", g.entry.Seq,
-			"attempts", g.entry.Attempts+1, "status", g.outcome.Status, "reason", g.outcome.Reason())
+		level, times := r.losses.Count("")
+		r.log.Log(r.reading, level, "batch event not delivered, trying again", "event", string(g.entry.Kind), "sequence", g.entry.Seq,
+			"attempts", g.entry.Attempts+1, "status", g.outcome.Status, "reason", g.outcome.Reason(), "count", times)
 		select {
 		case r.retries <- store.Due{At: next[i], Seq: g.entry.Seq, Batch: g.entry.Batch}:
 		case <-r.reading.Done():
