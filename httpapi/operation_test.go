@@ -3,6 +3,7 @@ package httpapi
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"io"
 	"log/slog"
 	"math"
@@ -12,6 +13,8 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"postern/store"
 )
 
 func TestAFullDiskRefusesNewWorkAndReadyTellsWhy(t *testing.T) {
@@ -27,6 +30,57 @@ func TestAFullDiskRefusesNewWorkAndReadyTellsWhy(t *testing.T) {
 	if res := do(r.h, httptest.NewRequest("GET", "/health", nil)); res.StatusCode != 200 {
 		t.Errorf("health: %d", res.StatusCode)
 	}
+}
+
+func TestReadyTellsWhenTheDataFileTakesNoChanges(t *testing.T) {
+	r := newRig(t)
+	hangs, heal := make(chan struct{}), make(chan struct{})
+	done := make(chan error)
+	go func() {
+		done <- r.store.Update(t.Context(), func(*store.Tx) error {
+			close(hangs)
+			<-heal
+			return nil
+		})
+	}()
+	<-hangs
+	ctx, cancel := context.WithTimeoutCause(t.Context(), 50*time.Millisecond, errors.New("the disk hangs"))
+	defer cancel()
+	res := do(r.h, httptest.NewRequest("GET", "/ready", nil).WithContext(ctx))
+	if body := decodedAs[health](t, res, 503); len(body.Reasons) != 1 || body.Reasons[0] != "the disk hangs" {
+		t.Errorf("got %+v", body)
+	}
+	close(heal)
+	if err := <-done; err != nil {
+		t.Fatal(err)
+	}
+	before := r.store.Stats().Commits
+	decodedAs[health](t, do(r.h, httptest.NewRequest("GET", "/ready", nil)), 200)
+	if after := r.store.Stats().Commits; after != before {
+		t.Errorf("to ask cost %d commits", after-before)
+	}
+}
+
+func TestReadyNamesEachReasonOfTheProgram(t *testing.T) {
+	r := newRig(t)
+	a := &api{Config: Config{Store: r.store, Ready: func() []string { return []string{"one loop stands", "another too"} }}}
+	w := &response{ResponseWriter: httptest.NewRecorder()}
+	if err := a.ready(&call{w: w, r: httptest.NewRequest("GET", "/ready", nil)}); err != nil {
+		t.Fatal(err)
+	}
+	res := w.ResponseWriter.(*httptest.ResponseRecorder).Result()
+	if body := decodedAs[health](t, res, 503); len(body.Reasons) != 2 || body.Status == "ok" {
+		t.Errorf("got %+v", body)
+	}
+}
+
+// decodedAs is the JSON of an answer that has the status.
+func decodedAs[T any](t *testing.T, res *http.Response, status int) (v T) {
+	t.Helper()
+	if err := json.NewDecoder(res.Body).Decode(&v); err != nil || res.StatusCode != status {
+		t.Errorf("%d %+v %v, want %d", res.StatusCode, v, err, status)
+	}
+	return v
 }
 
 func TestHealthAndReadyNeedNoCredential(t *testing.T) {
