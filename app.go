@@ -42,9 +42,12 @@ type app struct {
 	failed  chan error      // size 1: the listener ended by itself
 	stops   *stopStack
 
+	connections int // of one listener at most
+
 	store      *store.Store
 	hub        *wsbus.Hub
 	queue      *dispatch.Queue
+	drops      dispatch.Pace // of the queue
 	relay      *dispatch.Relay
 	media      *media.Library
 	registry   *instance.Registry
@@ -65,7 +68,7 @@ func buckets() []store.Bucket {
 // requests are answered. When a part cannot start, those before it are stopped
 // again.
 func start(ctx context.Context, cfg *Config, sec secrets, log *slog.Logger) (*app, error) {
-	a := &app{cfg: cfg, sec: sec, log: log, failed: make(chan error, 1), stops: &stopStack{log: log}}
+	a := &app{cfg: cfg, sec: sec, log: log, failed: make(chan error, 1), stops: &stopStack{log: log}, connections: maxConnections}
 	a.metrics = newMetrics(a)
 	// The port first: when it is taken, nothing has happened yet.
 	listener, err := listenTCP(ctx, cfg.listenAddress())
@@ -341,7 +344,6 @@ func (a *app) serve(listener net.Listener) error {
 	keys.Start()
 	a.stops.push("idempotency keys", keys.Stop)
 	srv := httpapi.NewServer(handler, a.log)
-	listener = netutil.LimitListener(listener, maxConnections)
 	a.url = "http://" + listener.Addr().String()
 	a.listen("listener", srv, listener)
 	a.stops.push("listener", func(ctx context.Context) error {
@@ -355,14 +357,16 @@ func (a *app) serve(listener net.Listener) error {
 	return nil
 }
 
-// maxConnections bounds the connections of clients, WebSockets included; more
-// wait until one ends. Each costs some kilobytes and a file of the system.
+// maxConnections bounds the connections of clients to one listener, WebSockets
+// included; more wait until one ends. Each costs some kilobytes and a file of
+// the system.
 const maxConnections = 20_000
 
 // listen serves until the server is shut down. A listener that ends by itself
 // ends the program.
 func (a *app) listen(name string, srv *http.Server, l net.Listener) {
 	go func() {
+	l = netutil.LimitListener(l, a.connections)
 		if err := srv.Serve(l); !errors.Is(err, http.ErrServerClosed) {
 			select {
 			case a.failed <- fmt.Errorf("%s: %w", name, err):
@@ -382,9 +386,7 @@ func (a *app) startMetrics(ctx context.Context) error {
 	if err != nil {
 		return fmt.Errorf("%w; set metrics.listen to a free address", err)
 	}
-	mux := http.NewServeMux()
-	mux.Handle("GET /metrics", a.metrics.handler())
-	srv := httpapi.NewServer(mux, a.log)
+	srv := httpapi.NewServer(httpapi.NewMetrics(a.metrics.handler(), a.log), a.log)
 	a.listen("metrics listener", srv, listener)
 	a.stops.push("metrics listener", srv.Shutdown)
 	return nil
@@ -407,7 +409,8 @@ func (a *app) notReady() (reasons []string) {
 func (a *app) publish(n event.Notice) {
 	a.hub.PublishInstance(n)
 	if err := a.queue.Enqueue(n); err != nil {
-		a.log.Warn("webhook dropped", "event", string(n.Kind), "instance", n.InstanceName, "error", err)
+		level, times := a.drops.Count("queue")
+		a.log.Log(context.Background(), level, "webhook dropped", "event", string(n.Kind), "instance", n.InstanceName, "error", err, "count", times)
 	}
 }
 

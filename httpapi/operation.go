@@ -3,6 +3,7 @@ package httpapi
 import (
 	"context"
 	"errors"
+	"log/slog"
 	"net/http"
 	"strconv"
 	"time"
@@ -56,4 +57,13 @@ func (a *api) writable(ctx context.Context) error {
 		return nil
 	}
 	return err
+}
+
+// NewMetrics returns the handler of a listener that has GET /metrics alone,
+// answered by h without a credential.
+func NewMetrics(h http.Handler, log *slog.Logger) http.Handler {
+	a := &api{router: newRouter(nil), log: log.With("component", "httpapi")}
+	r := route{method: http.MethodGet, path: pathMetrics, auth: public, handle: serveWith(h)}
+	a.router.add(r.method, r.path, a.handler(r))
+	return a
 }

@@ -94,6 +94,15 @@ func TestHealthAndReadyNeedNoCredential(t *testing.T) {
 	}
 }
 
+func TestTheListenerOfTheMetricsHasTheOneErrorBodyToo(t *testing.T) {
+	h := NewMetrics(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { _, _ = io.WriteString(w, "x 1") }), slog.New(slog.DiscardHandler))
+	if res := do(h, httptest.NewRequest("GET", "/metrics", nil)); res.StatusCode != 200 || res.Header.Get("x-request-id") == "" {
+		t.Errorf("got %d, x-request-id %q", res.StatusCode, res.Header.Get("x-request-id"))
+	}
+	wantError(t, do(h, httptest.NewRequest("POST", "/metrics", nil)), 405, "METHOD_NOT_ALLOWED")
+	wantError(t, do(h, httptest.NewRequest("GET", "/instance", nil)), 404, "NOT_FOUND")
+}
+
 // dial starts the server as the program does and returns a connection to it.
 func dial(t *testing.T, h http.Handler) net.Conn {
 	t.Helper()
