@@ -365,8 +365,8 @@ const maxConnections = 20_000
 // listen serves until the server is shut down. A listener that ends by itself
 // ends the program.
 func (a *app) listen(name string, srv *http.Server, l net.Listener) {
-	go func() {
 	l = netutil.LimitListener(l, a.connections)
+	go func() {
 		if err := srv.Serve(l); !errors.Is(err, http.ErrServerClosed) {
 			select {
 			case a.failed <- fmt.Errorf("%s: %w", name, err):
