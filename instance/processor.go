@@ -370,7 +370,9 @@ func failureCode(err error) string {
 	}{
 		{event.ErrNotConnected, "INSTANCE_NOT_CONNECTED"},
 		{event.ErrOutcomeUnknown, event.SendResultUnknown},
+		{store.ErrDiskFull, "DISK_FULL"},
 		{event.ErrNotOnWhatsApp, "RECIPIENT_NOT_ON_WHATSAPP"},
+		{event.ErrMediaType, "MEDIA_TYPE_UNSUPPORTED"},
 		{event.ErrMedia, "INVALID_MEDIA"},
 	} {
 		if errors.Is(err, c.err) {
