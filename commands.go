@@ -8,6 +8,7 @@ import (
 	"io"
 	"log/slog"
 	"os"
+	"strings"
 	"time"
 
 	"github.com/google/uuid"
@@ -103,7 +104,7 @@ func runSandbox(ctx context.Context, args []string, out io.Writer) (err error) {
 	handset.SetLogger(log)
 	server, err := sandbox.Open(sandbox.Config{Listen: listenAddr, Path: path, Logger: log})
 	if err != nil {
-		return err
+		return fmt.Errorf("%w; --listen and --path choose others", err)
 	}
 	defer func() { err = errors.Join(err, server.Close()) }()
 	l, err := listenTCP(ctx, control)
@@ -132,8 +133,10 @@ func issueToken(_ context.Context, args []string, out io.Writer) error {
 	switch {
 	case len(args) > 0 && args[0] == "user":
 		args = args[1:]
-	case len(args) == 0 || !isHelp(args[0]):
+	case len(args) == 0 || strings.HasPrefix(args[0], "-") && !isHelp(args[0]):
 		return usageError{errors.New("the kind of token is missing; only user is known")}
+	case !isHelp(args[0]):
+		return usageError{fmt.Errorf("unknown kind of token %q; only user is known, an instance's token comes from PUT /instance/{i}/token", args[0])}
 	}
 	var id, path string
 	var ttl time.Duration
@@ -147,8 +150,8 @@ func issueToken(_ context.Context, args []string, out io.Writer) error {
 	}
 	user := uuid.New()
 	if id != "" {
-		if user, err = uuid.Parse(id); err != nil {
-			return usageError{fmt.Errorf("--id must be a UUID: %w", err)}
+		if user, err = uuid.Parse(id); err != nil || len(id) != len(user.String()) {
+			return usageError{errors.New("--id must be a UUID in its form of 36 characters")}
 		}
 	}
 	if ttl < time.Second || ttl > maxUserTTL {

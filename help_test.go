@@ -76,15 +76,23 @@ func TestAMistakeInTheCommandLineExits2AndNamesIt(t *testing.T) {
 		args []string
 		want []string
 	}{
-		"unknown command":        {[]string{"sevre"}, []string{`"sevre"`, "did you mean serve?", "--help"}},
-		"help of an unknown one": {[]string{"help", "tokn"}, []string{"did you mean token?"}},
-		"unknown flag":           {[]string{"serve", "--confg", "x"}, []string{"-confg", "usage: postern serve [--config FILE]"}},
-		"flag without value":     {[]string{"serve", "--config"}, []string{"-config"}},
-		"surplus word":           {[]string{"version", "now"}, []string{`unexpected argument "now"`}},
-		"misspelt check":         {[]string{"config", "chek", "x"}, []string{`unexpected argument "chek"`, "check FILE"}},
-		"two files":              {[]string{"config", "check", "a", "b"}, []string{`unexpected argument "b"`}},
-		"no kind of token":       {[]string{"token"}, []string{"only user is known"}},
-		"flag before a command":  {[]string{"--config", "x", "serve"}, []string{`unexpected argument "serve"`}},
+		"unknown command":         {[]string{"sevre"}, []string{`"sevre"`, "did you mean serve?", "--help"}},
+		"help of an unknown one":  {[]string{"help", "tokn"}, []string{"did you mean token?"}},
+		"unknown flag":            {[]string{"serve", "--confg", "x"}, []string{" --confg\n", "usage: postern serve [--config FILE]"}},
+		"flag without value":      {[]string{"serve", "--config"}, []string{" --config\n"}},
+		"a value that is none":    {[]string{"token", "user", "--ttl", "soon"}, []string{`"soon" for flag --ttl`}},
+		"a flag that is no flag":  {[]string{"demo", "--keep=maybe"}, []string{`"maybe" for --keep`}},
+		"another kind of token":   {[]string{"token", "instance"}, []string{`unknown kind of token "instance"`, "PUT /instance/{i}/token"}},
+		"a flag before the kind":  {[]string{"token", "--ttl", "1h", "user"}, []string{"the kind of token is missing"}},
+		"an id in another form":   {[]string{"token", "user", "--id", "{0196f0a0-0000-7000-8000-000000000001}"}, []string{"--id must be a UUID"}},
+		"a life that is too long": {[]string{"token", "user", "--ttl", "8761h"}, []string{"--ttl must be from 1s to 8760h"}},
+		"a status that is none":   {[]string{"listen", "--status", "99"}, []string{"--status must be from 200 to 599"}},
+		"no file to check":        {[]string{"config", "check"}, []string{"check needs one file"}},
+		"surplus word":            {[]string{"version", "now"}, []string{`unexpected argument "now"`}},
+		"misspelt check":          {[]string{"config", "chek", "x"}, []string{`unexpected argument "chek"`, "check FILE"}},
+		"two files":               {[]string{"config", "check", "a", "b"}, []string{`unexpected argument "b"`}},
+		"no kind of token":        {[]string{"token"}, []string{"only user is known"}},
+		"flag before a command":   {[]string{"--config", "x", "serve"}, []string{`unexpected argument "serve"`}},
 	} {
 		var out, errOut bytes.Buffer
 		if status := run(context.Background(), c.args, &out, &errOut); status != 2 || out.Len() != 0 {

@@ -24,8 +24,8 @@ func listen(ctx context.Context, args []string, out io.Writer) error {
 	var addr string
 	var status int
 	err := parseFlags("listen", args, out, func(fs *flag.FlagSet) {
-		fs.StringVar(&addr, "addr", "127.0.0.1:9090", "address to listen on")
-		fs.IntVar(&status, "status", http.StatusOK, "status to answer with")
+		fs.StringVar(&addr, "addr", "127.0.0.1:9090", "`ADDR` to listen on")
+		fs.IntVar(&status, "status", http.StatusOK, "`CODE` to answer with")
 	})
 	if err != nil {
 		return err

@@ -57,7 +57,8 @@ func run(ctx context.Context, args []string, out, errOut io.Writer) int {
 	case err == nil, errors.Is(err, flag.ErrHelp):
 		return 0
 	case errors.As(err, new(usageError)):
-		fmt.Fprintf(errOut, "postern %s: %v\nusage: postern %s %s\npostern %s --help tells more\n", name, err, name, all[i].args, name)
+		usage := strings.TrimSpace("postern " + name + " " + all[i].args)
+		fmt.Fprintf(errOut, "postern %s: %v\nusage: %s\npostern %s --help tells more\n", name, err, usage, name)
 		return 2
 	case errors.As(err, new(faultyInput)):
 		fmt.Fprintln(errOut, err)
@@ -97,7 +98,7 @@ func parseFlags(name string, args []string, out io.Writer, define func(*flag.Fla
 		return err
 	}
 	if err != nil {
-		return usageError{err}
+		return usageError{errors.New(twoDashes(err.Error()))}
 	}
 	if fs.NArg() > len(operands) {
 		return usageError{fmt.Errorf("unexpected argument %q", fs.Arg(len(operands)))}
@@ -106,6 +107,16 @@ func parseFlags(name string, args []string, out io.Writer, define func(*flag.Fla
 		*operand = fs.Arg(i)
 	}
 	return nil
+}
+
+// twoDashes writes the flag that a message of package flag names as the help
+// does.
+func twoDashes(message string) string {
+	for _, before := range []string{"provided but not defined: -", "flag needs an argument: -", "for flag -", "for -"} {
+		message = strings.Replace(message, before+"-", before, 1)
+		message = strings.Replace(message, before, before+"-", 1)
+	}
+	return message
 }
 
 func printVersion(_ context.Context, args []string, out io.Writer) error {
