@@ -121,14 +121,28 @@ the event does not exist, because it is about a stored record.
 const eventsOutro = `
 ## Events of the library that are deliberately not told
 
-| Event | Why |
-|---|---|
-| PairPasskeyRequest, PairPasskeyConfirmation, PairPasskeyError | steps of a pairing; its outcome is told by connection.update |
-| QRScannedWithoutMultidevice | the same code can still be scanned by another phone; the status shows the reason |
-| CallTransport, CallRelayLatency | measurements of a call's transport |
-| MediaRetryError, MexNotificationData, NewsletterMessageMeta | parts of other events; the last is told along with its message |
+| Event | Why | Seen by |
+|---|---|---|
+| QRScannedWithoutMultidevice | the pairing ends with the state connection_error; the status shows the reason | TestWhatIsNotToldMakesNoWebhook |
+| PairPasskeyRequest | a step of a pairing, whose outcome is told by connection.update | TestWhatIsNotToldMakesNoWebhook |
+| PairPasskeyConfirmation | the same; the status waits in pairing while a code is compared | TestACodeIsComparedWhenTheAnswerDoesNotProveTheScan |
+| PairPasskeyError | the same; the status shows the reason | TestAPasskeyThatFailsIsTheReasonShownAndNoWebhook |
+| CallTransport, CallRelayLatency | measurements of a call's transport | TestWhatIsNotToldMakesNoWebhook |
+| MediaRetryError, MexNotificationData, NewsletterMessageMeta | parts of other events; the last is told along with its message | TestEveryTrigger |
 
-An event type that this version does not know is counted, logged once, and dropped.
+## What cannot be provoked from the wire
+
+Of the triggers, nothing: each one above was brought about by what the network sent. Three are brought about in a way that
+needs a word:
+
+- HistorySync: the client library is told not to read histories, for it would hold them in memory whole. The notice of the
+  phone is taken from the message that carries it, and the history is read in parts.
+- CATRefreshError: a login refused with 413 or 414 makes the library ask for a token of Messenger, which there is none of here.
+- AppStateSyncError: a change that the phone signed wrongly.
+
+PairPasskeyError, which is not told, is handed over by the test: the library makes it of answers that the sandbox does not give.
+
+An event type that this version does not know is counted (` + "`" + `postern_whatsapp_unknown_events_total` + "`" + `), logged once, and dropped.
 `
 
 // instanceKinds lists the instance events of the catalogue, in order.

@@ -16,6 +16,7 @@ import (
 	"go.mau.fi/whatsmeow/types"
 	"go.mau.fi/whatsmeow/types/events"
 	"google.golang.org/protobuf/encoding/prototext"
+	"google.golang.org/protobuf/proto"
 
 	"postern/event"
 )
@@ -27,7 +28,7 @@ func fbEvent(m armadillo.MessageApplicationSub) *events.FBMessage {
 	}}
 }
 
-func consumer(t *testing.T, source string) *waConsumerApplication.ConsumerApplication {
+func consumer(t testing.TB, source string) *waConsumerApplication.ConsumerApplication {
 	t.Helper()
 	var m waConsumerApplication.ConsumerApplication
 	if err := prototext.Unmarshal([]byte(source), &m); err != nil {
@@ -36,9 +37,10 @@ func consumer(t *testing.T, source string) *waConsumerApplication.ConsumerApplic
 	return &m
 }
 
-func TestMessagesOfMessengerHaveTheShapeOfAnyOther(t *testing.T) {
+// fbMessages is one message of each kind.
+func fbMessages(t testing.TB) map[string]armadillo.MessageApplicationSub {
 	const key = `key: {remoteJID: "1@msgr" fromMe: true ID: "71"}`
-	cases := map[string]armadillo.MessageApplicationSub{
+	return map[string]armadillo.MessageApplicationSub{
 		"fbText":     consumer(t, `payload: {content: {messageText: {text: "x" mentionedJID: "1@msgr"}}}`),
 		"fbImage":    consumer(t, `payload: {content: {imageMessage: {image: {payload: "p" version: 1} caption: {text: "c"}}}}`),
 		"fbViewOnce": consumer(t, `payload: {content: {viewOnceMessage: {imageMessage: {caption: {text: "c"}}}}}`),
@@ -58,6 +60,10 @@ func TestMessagesOfMessengerHaveTheShapeOfAnyOther(t *testing.T) {
 		"fbBusiness":   (*armadillo.Unsupported_BusinessApplication)(&waCommon.SubProtocol{Payload: []byte("p"), Version: new(int32(1))}),
 		"fbPayment":    (*armadillo.Unsupported_PaymentApplication)(&waCommon.SubProtocol{Payload: []byte("p")}),
 	}
+}
+
+func TestMessagesOfMessengerHaveTheShapeOfAnyOther(t *testing.T) {
+	cases := fbMessages(t)
 	for _, name := range slices.Sorted(maps.Keys(cases)) {
 		t.Run(name, func(t *testing.T) {
 			f, ok := testTranslator().fbMessage(fbEvent(cases[name]))
@@ -90,4 +96,36 @@ func TestWhatMessengersDevicesSayToEachOtherIsNotTold(t *testing.T) {
 			t.Errorf("%s: told %+v", name, f.Data)
 		}
 	}
+}
+
+// FuzzFBMessage takes any bytes as each kind of message of Messenger and
+// Instagram, from any place.
+func FuzzFBMessage(f *testing.F) {
+	for _, m := range fbMessages(f) {
+		known, ok := m.(proto.Message)
+		if !ok {
+			continue // of other programs: bytes that are passed on
+		}
+		b, err := proto.Marshal(known)
+		if err != nil {
+			f.Fatal(err)
+		}
+		f.Add(b, []byte("\x03abc\x03\x01\x01\x04\xff\x00\"\\"))
+	}
+	var validator event.Validator
+	f.Fuzz(func(t *testing.T, b, where []byte) {
+		for _, m := range []armadillo.MessageApplicationSub{
+			&waConsumerApplication.ConsumerApplication{}, &waArmadilloApplication.Armadillo{}, &instamadilloAddMessage.AddMessagePayload{},
+			&instamadilloSupplementMessage.SupplementMessagePayload{}, &instamadilloDeleteMessage.DeleteMessagePayload{},
+		} {
+			if proto.Unmarshal(b, m.(proto.Message)) != nil {
+				continue
+			}
+			evt, in := fbEvent(m), filler{raw: where}
+			evt.Info.Chat, evt.Info.Sender, evt.Info.IsFromMe, evt.Info.ID, evt.Info.PushName = in.jid(), in.jid(), in.byte()&1 == 1, in.text(), in.text()
+			if fact, ok := testTranslator().fbMessage(evt); ok {
+				checkFactWith(t, &validator, fact)
+			}
+		}
+	})
 }

@@ -3,6 +3,8 @@ package whatsapp
 import (
 	"context"
 	"errors"
+	"log/slog"
+	"strings"
 	"sync"
 	"testing"
 	"testing/synctest"
@@ -159,9 +161,10 @@ func TestThePairedSessionAsksForALoginWhenWhatsAppDoesNot(t *testing.T) {
 	})
 }
 
-func TestAMessageThatCannotBeStoredIsNotAcknowledgedAndTheConnectionIsDropped(t *testing.T) {
+func TestAMessageThatCannotBeStoredIsNotAcknowledgedLoggedAndTheConnectionIsDropped(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		s, cli, j := offline(t, Config{})
+		var log strings.Builder
+		s, cli, j := offline(t, Config{Logger: slog.New(slog.NewTextHandler(&log, nil))})
 		j.err = errors.New("disk on fire")
 		for range 2 {
 			if s.handle(cli, &events.Receipt{MessageIDs: []string{"A"}}) {
@@ -170,6 +173,9 @@ func TestAMessageThatCannotBeStoredIsNotAcknowledgedAndTheConnectionIsDropped(t 
 		}
 		synctest.Wait()
 		wantFacts(t, j, "messages.update ", "messages.update ", "connection.update disconnected close reconnecting")
+		if n := strings.Count(log.String(), "asking for it again"); n != 2 {
+			t.Errorf("%d lines tell that: %s", n, &log)
+		}
 	})
 }
 
@@ -187,13 +193,17 @@ func TestAHandlerThatPanicsIsCountedAndTheEventTaken(t *testing.T) {
 // eventOfTheFuture is a type that a later version of the library might have.
 type eventOfTheFuture struct{}
 
-func TestAnUnknownEventIsCountedByTypeAndNeverAPanic(t *testing.T) {
-	s, cli, j := offline(t, Config{})
+func TestAnUnknownEventIsCountedByTypeLoggedOnceAndNeverAPanic(t *testing.T) {
+	var log strings.Builder
+	s, cli, j := offline(t, Config{Logger: slog.New(slog.NewTextHandler(&log, nil))})
 	for range 3 {
 		s.handle(cli, &eventOfTheFuture{})
 	}
 	if diff := cmp.Diff(map[string]uint64{"*whatsapp.eventOfTheFuture": 3}, s.conn.Stats().Unhandled); diff != "" {
 		t.Error(diff)
+	}
+	if n := strings.Count(log.String(), "eventOfTheFuture"); n != 1 {
+		t.Errorf("%d lines: %s", n, &log)
 	}
 	wantFacts(t, j)
 }

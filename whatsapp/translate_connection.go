@@ -43,12 +43,21 @@ func (s *Session) pairingEvent(evt any) bool {
 		s.endPairing(nil)
 		s.tell(because(connectionFact(event.PairError, event.ConnectionClose, event.ConnectionError), 0, errorText(evt.Error)))
 	case *events.QRScannedWithoutMultidevice:
-		// The code stays valid; the phone's owner may try again with another.
-		s.tell(event.Fact{Error: "the phone that scanned the code has no multi-device support"})
+		s.scannedInVain()
 	default:
 		return false
 	}
 	return true
+}
+
+// scannedInVain ends the pairing because of a phone that cannot link devices.
+// That is no event: the state and its reason tell it. The caller holds s.order.
+func (s *Session) scannedInVain() {
+	if !s.endPairing(nil) {
+		return
+	}
+	s.tell(event.Fact{Status: event.ConnectionError, Error: "the phone that scanned the code has no multi-device support"})
+	s.background.Go(s.client().Disconnect) // closing the socket waits for the peer
 }
 
 // linked reports a pairing. The caller holds s.order.

@@ -4,6 +4,7 @@ import (
 	"encoding/binary"
 	"errors"
 	"reflect"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -11,30 +12,52 @@ import (
 	wabinary "go.mau.fi/whatsmeow/binary"
 	"go.mau.fi/whatsmeow/types"
 	"go.mau.fi/whatsmeow/types/events"
+
+	"postern/event"
 )
 
-// FuzzTranslator fills every event type of the library with what the bytes
-// say: missing parts, empty addresses, odd times, text that is not UTF-8. No
-// fact may panic, and none may break the schema of its event.
+// FuzzTranslator fills an event type of the library, which the first byte
+// names, with what the other bytes say: missing parts, empty addresses, odd
+// times, text that is not UTF-8. No fact may panic, and none may break the
+// schema of its event.
 func FuzzTranslator(f *testing.F) {
-	f.Add([]byte{})
-	for n := range 64 {
-		f.Add([]byte(strings.Repeat(string(rune('A'+n)), 4*n)))
-		f.Add([]byte(strings.Repeat("\x01\x02\xff\x03\x80", n)))
+	kinds := fuzzedKinds()
+	for n := range kinds {
+		f.Add([]byte{byte(n)})
+		f.Add(append([]byte{byte(n)}, strings.Repeat("ABCDEFGH", 16)...))
+		f.Add(append([]byte{byte(n)}, strings.Repeat("\x01\x02\xff\x03\x80", 40)...))
 	}
+	var validator event.Validator
 	f.Fuzz(func(t *testing.T, raw []byte) {
-		for _, c := range append(translations(), refusals()...) {
-			evt := reflect.New(reflect.TypeOf(c.evt).Elem())
-			(&filler{raw: raw}).fill(evt.Elem(), 0)
-			facts, _ := testTranslator().facts(evt.Interface())
-			if f, ok := refusalFact(evt.Interface()); ok {
+		in := &filler{raw: raw}
+		evt := reflect.New(kinds[int(in.byte())%len(kinds)])
+		in.fill(evt.Elem(), 0)
+		facts, _ := testTranslator().facts(evt.Interface())
+		if f, ok := refusalFact(evt.Interface()); ok {
+			facts = append(facts, f)
+		}
+		switch evt := evt.Interface().(type) {
+		case *events.Receipt:
+			receiptFact(evt)
+		case *events.Message:
+			if f, ok := testTranslator().newsletterMeta(evt); ok {
 				facts = append(facts, f)
 			}
-			for _, fact := range facts {
-				checkFact(t, fact)
-			}
+		}
+		for _, fact := range facts {
+			checkFactWith(t, &validator, fact)
 		}
 	})
+}
+
+// fuzzedKinds are the event types of the translator, each once.
+func fuzzedKinds() (kinds []reflect.Type) {
+	for _, c := range append(translations(), refusals()...) {
+		if kind := reflect.TypeOf(c.evt).Elem(); !slices.Contains(kinds, kind) {
+			kinds = append(kinds, kind)
+		}
+	}
+	return append(kinds, reflect.TypeFor[events.Receipt](), reflect.TypeFor[events.Message]())
 }
 
 func refusals() []struct {

@@ -292,6 +292,12 @@ func TestEachTriggerIsTranslatedToItsPayload(t *testing.T) {
 // store gives are added first.
 func checkFact(t *testing.T, f event.Fact) {
 	t.Helper()
+	checkFactWith(t, new(event.Validator), f)
+}
+
+// checkFactWith is checkFact for many facts.
+func checkFactWith(t *testing.T, v *event.Validator, f event.Fact) {
+	t.Helper()
 	data := f.Data
 	if c, ok := data.(event.ContactChange); ok {
 		if data = (event.ContactUpsert{ID: 1, RemoteJID: c.JID, Action: event.ContactUpserted}); f.Kind == event.ContactsUpdate {
@@ -302,7 +308,7 @@ func checkFact(t *testing.T, f event.Fact) {
 	if err != nil {
 		t.Fatalf("%s: %v", f.Kind, err)
 	}
-	if err := event.Validate(f.Kind, body); err != nil {
+	if err := v.Validate(f.Kind, body); err != nil {
 		t.Errorf("%s breaks its schema: %v\n%s", f.Kind, err, body)
 	}
 }
