@@ -108,7 +108,7 @@ func stateCodes() []Code {
 		{Code: "OUTBOX_ENTRY_NOT_PENDING", Status: http.StatusConflict, Meaning: "The event was delivered, or was made while the global webhook was disabled and is kept for replay only.", Next: "Nothing: it is never sent again. Read it from the WebSocket with since."},
 		{Code: codeKeyInUse, Status: http.StatusConflict, Meaning: "A request with this Idempotency-Key is being worked on.", Next: "Wait for its answer, or repeat the request after some seconds to get the same."},
 		{Code: codeKeyReused, Status: http.StatusConflict, Meaning: "This Idempotency-Key belongs to a request with another body, or to another route. Nothing was done.", Next: "Use a new key for a new request, and repeat a request unchanged."},
-		{Code: "MEDIA_GONE", Status: http.StatusGone, Meaning: "WhatsApp does not have the file of the message any more.", Next: "Ask the sender to send it again; WhatsApp keeps files for some weeks."},
+		{Code: "MEDIA_GONE", Status: http.StatusGone, Meaning: "WhatsApp does not have the file any more, and the phone could not bring it back in time.", Next: "Switch the phone on and try again, or ask the sender to send it again; WhatsApp keeps files for some weeks."},
 		{Code: "EVENTS_GONE", Status: http.StatusGone, Meaning: "The events after since are not kept any more.", Next: "Read the batches anew, then subscribe without since."},
 	}
 }

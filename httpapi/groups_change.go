@@ -1,12 +1,9 @@
 package httpapi
 
 import (
-	"fmt"
-	"mime"
 	"net/http"
 
 	"postern/event"
-	"postern/media"
 )
 
 type subjectRequest struct {
@@ -112,74 +109,4 @@ func (a *api) changeSettings(c *call) error {
 	}
 	s := in.GroupSettings
 	return c.w.json(http.StatusOK, settingsAnswer{group, s.Announce, s.Restrict, s.MemberAddMode, s.JoinApprovalMode, s.EphemeralDuration})
-}
-
-// pictureRequest has the URL of the image, or "" to remove the picture.
-type pictureRequest struct {
-	groupTarget
-
-	Image string `json:"image" strict:"required"`
-}
-
-type pictureAnswer struct {
-	GroupJID  string `json:"groupJid"`
-	PictureID string `json:"pictureId"` // empty: it was removed
-}
-
-func (a *api) changePicture(c *call) error {
-	in, f, err := a.readPicture(c)
-	if err != nil {
-		return err
-	}
-	if f.path != "" {
-		defer media.Remove(event.MediaFile{Path: f.path})
-	}
-	group, err := c.group(in.groupTarget)
-	if err != nil {
-		return err
-	}
-	// Asked for before the image is fetched: an account that is away needs none.
-	account, err := a.accountOf(c)
-	if err != nil {
-		return err
-	}
-	avatar, err := a.avatar(c, in.Image, f)
-	if err != nil {
-		return err
-	}
-	id, err := account.SetGroupPicture(c.r.Context(), group, avatar)
-	if err != nil {
-		return err
-	}
-	return c.w.json(http.StatusOK, pictureAnswer{group, id})
-}
-
-// readPicture reads either body. Of a form, the file's path is set.
-func (a *api) readPicture(c *call) (in pictureRequest, f form, err error) {
-	if kind, _, err := mime.ParseMediaType(c.r.Header.Get("Content-Type")); err != nil || kind != "multipart/form-data" {
-		err := c.decode(&in, maxBody)
-		return in, form{}, err
-	}
-	f, err = c.readForm(a.Media.Spool, a.MaxMedia, "groupJid")
-	in.GroupJID = f.fields["groupJid"]
-	return in, f, err
-}
-
-// avatar is the JPEG for a picture, nothing for the end of one.
-func (a *api) avatar(c *call, url string, f form) ([]byte, error) {
-	m := event.Media{Kind: event.MediaImage, URL: url}
-	if f.path == "" && url == "" {
-		return nil, nil
-	}
-	if f.path == "" {
-		if err := m.CheckUpload(); err != nil {
-			return nil, err
-		}
-	}
-	file, remove, err := a.uploadFile(c, m, f)
-	if err != nil {
-		return nil, fmt.Errorf("image: %w", err)
-	}
-	defer remove()
-	return a.Media.Avatar(c.r.Context(), file)
 }

@@ -117,6 +117,9 @@ func TestABadGroupCallAsksForNothing(t *testing.T) {
 
 		{"PUT", "/instance/a/group/update-picture" + inGroup, `{}`, 400, codeMissingField, "image"},
 		{"PUT", "/instance/a/group/update-picture" + inGroup, `{"image":"ftp://example.com/a.jpg"}`, 422, "INVALID_MESSAGE", "media"},
+		{"PUT", "/instance/a/group/update-picture" + inGroup, `{"image":"","mediaUploadId":"x"}`, 422, "INVALID_MESSAGE", "exactly one"},
+		{"PUT", "/instance/a/group/update-picture" + inGroup, `{"mediaUploadId":"x"}`, 422, "INVALID_MEDIA", "mediaUploadId"},
+		{"PUT", "/instance/a/group/update-picture" + inGroup, `{"mediaUploadId":""}`, 422, "INVALID_MESSAGE", "mediaUploadId"},
 		{"DELETE", "/instance/a/group/leave" + inGroup, `{"groupJid":"1-2@g.us"}`, 400, codeUnknownField, "groupJid"},
 	})
 }

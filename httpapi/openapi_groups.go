@@ -12,7 +12,7 @@ func groupDescriptions() map[string]description {
 		"POST /instance/{i}/group":                    {summary: "Make a group.", once: true, in: body[createGroupRequest](), status: http.StatusCreated, out: body[event.CreatedGroup]()},
 		"GET /instance/{i}/group":                     {summary: "Show a group.", query: group, out: body[event.GroupUpsert]()},
 		"GET /instance/{i}/groups":                    {summary: "List the groups that the account is in.", out: body[[]event.GroupUpsert]()},
-		"PUT /instance/{i}/group/update-picture":      {summary: "Change or remove a group's picture: from a URL, or as a multipart body.", query: group, in: body[pictureRequest](), form: group, out: body[pictureAnswer]()},
+		"PUT /instance/{i}/group/update-picture":      {summary: "Change or remove a group's picture: from a URL, an upload, or as a multipart body.", query: group, in: body[pictureRequest](), form: group, out: body[pictureAnswer]()},
 		"PUT /instance/{i}/group/update-participants": {summary: "Add, remove, promote or demote members of a group.", query: group, in: body[membersRequest](), out: body[membersAnswer]()},
 		"PUT /instance/{i}/group/subject":             {summary: "Change a group's subject.", query: group, in: body[subjectRequest](), out: body[subjectAnswer]()},
 		"PUT /instance/{i}/group/description":         {summary: "Change or remove a group's description.", query: group, in: body[descriptionRequest](), out: body[descriptionAnswer]()},

@@ -31,6 +31,7 @@ const connectTimeout = 300 * time.Millisecond
 // and the hub are the test's own.
 type rig struct {
 	spool    string // the folder of files on their way
+	media    *media.Library
 	t        testing.TB
 	h        http.Handler
 	store    *store.Store
@@ -87,13 +88,13 @@ func newRigWith(t testing.TB, o store.Options) *rig {
 	})
 	t.Cleanup(func() { _ = sup.Stop(context.Background()) })
 	r.spool = filepath.Join(t.TempDir(), "media")
-	files, err := media.New(media.Config{Store: st, Dir: r.spool})
+	r.media, err = media.New(media.Config{Store: st, Dir: r.spool})
 	if err != nil {
 		t.Fatal(err)
 	}
 	processor := instance.NewProcessor(instance.ProcessorConfig{Store: st, Registry: r.registry, Supervisor: sup})
 	r.h, err = New(Config{
-		Registry: r.registry, Supervisor: sup, Engine: r.engine, Media: files, Processor: processor, Hub: r.hub, Store: st,
+		Registry: r.registry, Supervisor: sup, Engine: r.engine, Media: r.media, Processor: processor, Hub: r.hub, Store: st,
 		NewMessageID: uuid.NewString, Post: r.post, APIKey: testKey, JWTSecret: testSecret,
 		Relay: dispatch.NewRelay(dispatch.RelayConfig{Store: st}),
 	})

@@ -25,9 +25,12 @@ type Files interface {
 	// Upload encrypts a file and brings it to WhatsApp.
 	Upload(ctx context.Context, f event.MediaFile) (event.Uploaded, error)
 	// Download writes the file of a stored message, decrypted, to an empty
-	// file; it may have at most limit bytes. Errors: event.ErrNoMedia,
+	// file; it may have at most limit bytes. What WhatsApp does not have any
+	// more is asked of the account's phone. Errors: event.ErrNoMedia,
 	// event.ErrMediaGone and event.ErrMedia too.
 	Download(ctx context.Context, m event.Message, to *os.File, limit int64) error
+	// Fetch does the same for a file that Upload brought to WhatsApp.
+	Fetch(ctx context.Context, u event.Uploaded, to *os.File, limit int64) error
 }
 
 // Account returns the session of an instance that is connected now. Errors:

@@ -29,9 +29,6 @@ func (s *Session) Download(ctx context.Context, m event.Message, to *os.File, li
 	if size, ok := source.(interface{ GetFileLength() uint64 }); ok && size.GetFileLength() > uint64(max(0, limit)) {
 		return tooLarge(limit)
 	}
-	if !s.Online() {
-		return event.ErrNotConnected
-	}
 	ctx, cancel := context.WithTimeout(ctx, s.conn.cfg.UploadTimeout)
 	defer cancel()
 	err = s.fetch(ctx, source, to, limit)
@@ -45,8 +42,36 @@ func (s *Session) Download(ctx context.Context, m event.Message, to *os.File, li
 	return s.fetch(ctx, movedFile{source, path, whatsmeow.GetMediaType(source)}, to, limit)
 }
 
+// Fetch implements instance.Files, like Download.
+func (s *Session) Fetch(ctx context.Context, u event.Uploaded, to *os.File, limit int64) error {
+	ctx, cancel := context.WithTimeout(ctx, s.conn.cfg.UploadTimeout)
+	defer cancel()
+	return s.fetch(ctx, uploadedFile{u}, to, limit)
+}
+
+// uploadedFile is an upload as the library downloads files of messages.
+type uploadedFile struct{ u event.Uploaded }
+
+// GetDirectPath implements whatsmeow.DownloadableMessage.
+func (f uploadedFile) GetDirectPath() string { return f.u.DirectPath }
+
+// GetMediaKey implements whatsmeow.DownloadableMessage.
+func (f uploadedFile) GetMediaKey() []byte { return f.u.MediaKey }
+
+// GetFileSHA256 implements whatsmeow.DownloadableMessage.
+func (f uploadedFile) GetFileSHA256() []byte { return f.u.FileSHA256 }
+
+// GetFileEncSHA256 implements whatsmeow.DownloadableMessage.
+func (f uploadedFile) GetFileEncSHA256() []byte { return f.u.FileEncSHA256 }
+
+// GetMediaType implements whatsmeow.MediaTypeable.
+func (f uploadedFile) GetMediaType() whatsmeow.MediaType { return uploadType(f.u.Kind) }
+
 // fetch writes a file as WhatsApp has it.
 func (s *Session) fetch(ctx context.Context, source whatsmeow.DownloadableMessage, to *os.File, limit int64) error {
+	if !s.Online() {
+		return event.ErrNotConnected
+	}
 	err := s.client().DownloadToFile(ctx, source, &cappedFile{File: to, limit: limit + sealOverhead})
 	if errors.Is(err, errOverLimit) {
 		return tooLarge(limit)

@@ -1,6 +1,7 @@
 package whatsapp
 
 import (
+	"errors"
 	"os"
 	"strings"
 	"testing"
@@ -40,6 +41,27 @@ func TestAFileThatWhatsAppForgotComesFromThePhone(t *testing.T) {
 	}
 	if n := len(r.session.reuploads.waiting); n != 0 {
 		t.Errorf("%d are still waited for", n)
+	}
+}
+
+func TestAnUploadIsFetchedBackAsItWas(t *testing.T) {
+	text := strings.Repeat("a picture ", 10)
+	source := newFiles(t, text)
+	r := newRigWith(t, Config{})
+	r.pair()
+	u, err := r.session.Upload(t.Context(), event.MediaFile{Path: source.path, MediaInfo: event.MediaInfo{Kind: event.MediaImage}})
+	must(t, err)
+	f := emptyFile(t)
+	must(t, r.session.Fetch(t.Context(), u, f, 100))
+	if got, err := os.ReadFile(f.Name()); err != nil || string(got) != text {
+		t.Errorf("%q, %v", got, err)
+	}
+	if err := r.session.Fetch(t.Context(), u, emptyFile(t), 1); !errors.Is(err, event.ErrMedia) {
+		t.Errorf("too large: %v", err)
+	}
+	r.net.ForgetMedia(u.DirectPath)
+	if err := r.session.Fetch(t.Context(), u, emptyFile(t), 100); !errors.Is(err, event.ErrMediaGone) {
+		t.Errorf("gone: %v", err)
 	}
 }
 
