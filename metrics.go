@@ -3,6 +3,7 @@ package main
 import (
 	"net/http"
 	"runtime"
+	"sync"
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
@@ -11,6 +12,7 @@ import (
 
 	"postern/dispatch"
 	"postern/event"
+	"postern/httpapi"
 )
 
 // metrics is what GET /metrics tells. Counters that the parts keep themselves
@@ -21,7 +23,22 @@ type metrics struct {
 	deliveries *prometheus.HistogramVec
 	commits    prometheus.Histogram
 	groups     prometheus.Histogram
+
+	mu      sync.Mutex
+	counted heldCounts // what can only be counted by reading it
 }
+
+// heldCounts are counts of what the file keeps for a while.
+type heldCounts struct {
+	at                time.Time
+	uploads, keys     int
+	uploadBytes       int64
+	uploadsOK, keysOK bool
+}
+
+// countEvery is how long counts are kept: Prometheus asks more often than they
+// are worth reading through the file.
+const countEvery = time.Minute
 
 // Flows of deliveries, a label of their durations.
 const (
@@ -87,6 +104,7 @@ func (m *metrics) Collect(out chan<- prometheus.Metric) {
 	c := collection{out}
 	c.gauge("postern_build_info", "Always 1; the labels tell what runs.", 1, "version", version, "go_version", runtime.Version())
 	m.collectStore(c)
+	m.collectHeld(c)
 	m.collectDelivery(c)
 	m.collectInstances(c)
 	m.collectBatches(c)
@@ -96,6 +114,7 @@ func (m *metrics) collectStore(c collection) {
 	s := m.app.store.Stats()
 	c.counter("postern_store_commits_total", "Commits of the data file.", float64(s.Commits))
 	c.counter("postern_store_updates_total", "Changes that the commits carried.", float64(s.Updates))
+	c.counter("postern_store_write_seconds_total", "Time of all commits that was spent writing and in fsync.", s.WriteTime.Seconds())
 	c.counter("postern_store_damaged_records_total", "Damaged records met.", float64(s.Damaged))
 	c.gauge("postern_store_file_bytes", "Size of the data file.", float64(s.FileBytes))
 	c.gauge("postern_store_file_free_bytes", "Space inside the data file that will be used again.", float64(s.FreePages*s.PageSize))
@@ -110,6 +129,34 @@ func (m *metrics) collectStore(c collection) {
 	}
 	c.gauge("postern_outbox_pending", "Batch events that are still to be delivered.", float64(pending))
 	c.gauge("postern_outbox_oldest_age_seconds", "Age of the oldest batch event that is still to be delivered, 0 when there is none.", age)
+}
+
+// held counts anew once a minute.
+func (m *metrics) held() heldCounts {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	if time.Since(m.counted.at) < countEvery {
+		return m.counted
+	}
+	h := heldCounts{at: time.Now()}
+	var err error
+	h.uploads, h.uploadBytes, err = m.app.media.Held()
+	h.uploadsOK = err == nil
+	h.keys, err = httpapi.HeldKeys(m.app.store)
+	h.keysOK = err == nil
+	m.counted = h
+	return h
+}
+
+func (m *metrics) collectHeld(c collection) {
+	h := m.held()
+	if h.uploadsOK {
+		c.gauge("postern_uploads", "Uploads that messages can point to, counted once a minute.", float64(h.uploads))
+		c.gauge("postern_uploads_bytes", "Size of the files of these uploads, which lie at WhatsApp.", float64(h.uploadBytes))
+	}
+	if h.keysOK {
+		c.gauge("postern_idempotency_keys", "Idempotency-Keys that are kept, counted once a minute.", float64(h.keys))
+	}
 }
 
 func (m *metrics) collectDelivery(c collection) {

@@ -18,6 +18,18 @@ func TestMetricsTellWhatAnOperatorAsks(t *testing.T) {
 	w.env = []string{"METRICS_LISTEN=" + addr}
 	w.start()
 	w.pair("red")
+	keyed, err := http.NewRequestWithContext(t.Context(), http.MethodPost, w.api.base+"/message/batches",
+		strings.NewReader(`{"name":"draft","autoStart":false,"instances":["red"],"recipients":["4917400000001"],"message":{"type":"text","payload":{"text":"x"}}}`))
+	if err != nil {
+		t.Fatal(err)
+	}
+	keyed.Header.Set("Authorization", "Bearer "+w.user)
+	keyed.Header.Set("Idempotency-Key", "metered")
+	if res, err := http.DefaultClient.Do(keyed); err != nil || res.StatusCode != http.StatusCreated {
+		t.Fatal(res, err)
+	} else {
+		_ = res.Body.Close()
+	}
 	b := w.createBatch("metered", []string{"red"}, []string{"4917400000001", "4917400000002"})
 	w.await("the end of the batch", func() bool { return w.batch(b.ID).Status == "COMPLETED" })
 	w.awaitOutbox()
@@ -35,7 +47,9 @@ func TestMetricsTellWhatAnOperatorAsks(t *testing.T) {
 			`postern_webhook_dropped_total{reason="queue_full"} 0`, `postern_webhook_delivery_duration_seconds_count{flow="batch",outcome="accepted"}`,
 			`postern_webhook_delivery_duration_seconds_count{flow="instance",outcome="accepted"}`, "postern_store_commit_duration_seconds_bucket",
 			"postern_store_commit_group_size_sum", "postern_store_file_bytes", "postern_store_disk_free_bytes", "postern_websocket_clients 0", "postern_instances_restricted 0", "postern_asynchronous_sends 0",
-			"postern_webhook_queue_waiting 0", "process_resident_memory_bytes", "go_goroutines",
+			"postern_webhook_queue_waiting 0", "postern_store_write_seconds_total ", "postern_store_damaged_records_total 0", "postern_store_file_free_bytes ",
+			"postern_store_commits_total ", "postern_outbox_breaker_open 0", "postern_outbox_in_flight 0", `postern_batches{status="DRAFT"} 1`, "postern_websocket_slow_total 0",
+			"postern_uploads 0", "postern_uploads_bytes 0", "postern_idempotency_keys 1", `postern_webhook_dropped_total{reason="stopping"} 0`, "process_resident_memory_bytes", "go_goroutines",
 		} {
 			if !strings.Contains(string(raw), "\n"+want) {
 				t.Errorf("%s: no %s", name, want)

@@ -33,6 +33,9 @@ func (r *rig) wantRecords(n int) {
 	if keys, times := r.count(bucketKeys), r.count(bucketKeyTime); keys != n || times != n {
 		r.t.Errorf("%d records and %d times, want %d of each", keys, times, n)
 	}
+	if held, err := HeldKeys(r.store); held != n || err != nil {
+		r.t.Errorf("the metric tells %d, %v; want %d", held, err, n)
+	}
 }
 
 func TestAKeyIsKeptFor24HoursAndThenFree(t *testing.T) {

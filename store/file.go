@@ -127,7 +127,6 @@ func openBolt(path string, noSync bool) (db *bolt.DB, err error) {
 		FreelistType:    bolt.FreelistMapType,
 		InitialMmapSize: initialMmap(),
 		NoSync:          noSync,
-		NoStatistics:    true,
 	})
 }
 

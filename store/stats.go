@@ -23,6 +23,7 @@ type Stats struct {
 	Commits    uint64        // bbolt commits, each with its fsync
 	Updates    uint64        // calls of Update that they carried
 	CommitTime time.Duration // time spent in commits, all together
+	WriteTime  time.Duration // the part of it for writing and fsync
 	Damaged    uint64        // damaged records met
 	FreeBytes  uint64        // on the disk, 0 when not known
 	FileBytes  int64         // size of the data file, 0 when not known
@@ -33,6 +34,7 @@ type Stats struct {
 // Stats returns the counters. It reads nothing of the file but its size.
 func (s *Store) Stats() Stats {
 	free, _ := s.space.bytes()
+	file := s.db.Stats()
 	return Stats{
 		Commits:    s.stats.commits.Load(),
 		Updates:    s.stats.updates.Load(),
@@ -40,7 +42,8 @@ func (s *Store) Stats() Stats {
 		Damaged:    s.stats.damaged.Load(),
 		FreeBytes:  free,
 		FileBytes:  fileSize(s.opts.Path),
-		FreePages:  s.db.Stats().FreePageN,
+		WriteTime:  file.TxStats.GetWriteTime(),
+		FreePages:  file.FreePageN + file.PendingPageN,
 		PageSize:   s.db.Info().PageSize,
 	}
 }

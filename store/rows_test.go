@@ -1,0 +1,36 @@
+package store
+
+import (
+	"errors"
+	"fmt"
+	"path/filepath"
+	"strings"
+	"testing"
+)
+
+func TestRowsCountsTheRecordsOfABucket(t *testing.T) {
+	s := openTest(t, filepath.Join(t.TempDir(), "r.db"))
+	for i := range 3 {
+		put(t, s, fmt.Sprint(i), "x")
+	}
+	if n, err := s.Rows("thing"); n != 3 || err != nil {
+		t.Errorf("%d, %v", n, err)
+	}
+	if _, err := s.Rows("nothing"); !errors.Is(err, ErrUnknownBucket) {
+		t.Errorf("an unknown bucket: %v", err)
+	}
+}
+
+func TestStatsTellTheTimeOfWritingAndTheFreePages(t *testing.T) {
+	s := openTest(t, filepath.Join(t.TempDir(), "r.db"))
+	put(t, s, "large", strings.Repeat("x", 100*s.Stats().PageSize))
+	before := s.Stats()
+	put(t, s, "large", "small")
+	after := s.Stats()
+	if after.FreePages < before.FreePages+100 {
+		t.Errorf("%d free pages after 100 were given back, %d before", after.FreePages, before.FreePages)
+	}
+	if after.WriteTime <= before.WriteTime || before.WriteTime <= 0 {
+		t.Errorf("%v were spent writing, %v before", after.WriteTime, before.WriteTime)
+	}
+}
