@@ -203,6 +203,7 @@ func (a *app) startInstances(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
+	a.stops.push("devices", devices.Close)
 	connector, err := a.connector(devices)
 	if err != nil {
 		return err

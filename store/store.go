@@ -151,12 +151,19 @@ func (s *Store) Update(ctx context.Context, fn func(*Tx) error) error {
 		if u.state.CompareAndSwap(waiting, withdrawn) {
 			return context.Cause(ctx)
 		}
-		<-u.done
 	}
-	if u.panicked != nil {
-		panic(u.panicked)
+	return u.wait()
+}
+
+// Submit is Update without the wait: fn has its place before every later call
+// when Submit returns. The returned function waits and returns what Update
+// would have; it may be called again, from any goroutine.
+func (s *Store) Submit(fn func(*Tx) error) (wait func() error, err error) {
+	u := &update{fn: fn, done: make(chan struct{})}
+	if err := s.enqueue(u); err != nil {
+		return nil, err
 	}
-	return u.err
+	return u.wait, nil
 }
 
 func (s *Store) enqueue(u *update) error {

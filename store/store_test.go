@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"path/filepath"
+	"slices"
 	"strings"
 	"sync"
 	"testing"
@@ -161,6 +162,50 @@ func TestACallWhoseContextEndsWhileItWaitsNeverRuns(t *testing.T) {
 		t.Errorf("err %v, ran %t", err, ran)
 	}
 	put(t, s, "next", "1")
+}
+
+func TestASubmittedCallHasItsPlaceBeforeLaterOnes(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "p.db")
+	s := openTest(t, path)
+	var order []string
+	step := func(name string, err error) func(*Tx) error {
+		return func(tx *Tx) error {
+			order = append(order, name)
+			return errors.Join(err, tx.Put("thing", Key(name), []byte(name)))
+		}
+	}
+	failed := errors.New("refused")
+	first, err1 := s.Submit(step("a", nil))
+	second, err2 := s.Submit(step("b", failed))
+	if err := errors.Join(err1, err2, s.Update(t.Context(), step("c", nil))); err != nil {
+		t.Fatal(err)
+	}
+	for range 2 {
+		if err := first(); err != nil {
+			t.Errorf("the first: %v", err)
+		}
+		if err := second(); !errors.Is(err, failed) {
+			t.Errorf("the second: %v", err)
+		}
+	}
+	if at := slices.Index(order, "a"); at < 0 || at > slices.Index(order, "c") {
+		t.Errorf("order %v", order)
+	}
+	if get(t, s, "a") != "a" || get(t, s, "b") != "" || get(t, s, "c") != "c" {
+		t.Errorf("stored: a %q, b %q, c %q", get(t, s, "a"), get(t, s, "b"), get(t, s, "c"))
+	}
+	if _, err := s.Submit(step("d", nil)); err != nil {
+		t.Fatal(err)
+	}
+	if err := s.Close(); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := s.Submit(step("e", nil)); !errors.Is(err, ErrClosed) {
+		t.Errorf("Submit after Close: %v", err)
+	}
+	if s = openTest(t, path); get(t, s, "d") != "d" {
+		t.Error("what was submitted before Close is not in the file")
+	}
 }
 
 func TestCloseCommitsWhatWaitsAndRefusesTheRest(t *testing.T) {

@@ -17,8 +17,14 @@ import (
 type account struct {
 	c        *Container
 	instance int64
+	flights  *flights
 
 	preKeys sync.Mutex // one generation of pre-keys at a time
+
+	// ratchet is held while a decryption or a send moves sessions on, from the
+	// first that it reads to the place of its write among the commits. Both
+	// write back all of what they read: two at a time would use a key twice.
+	ratchet sync.Mutex
 
 	mu       sync.Mutex
 	migrated map[[2]string]bool // phone and LID whose sessions were moved
@@ -27,7 +33,7 @@ type account struct {
 var _ wastore.AllSessionSpecificStores = (*account)(nil)
 
 func newAccount(c *Container, instance int64) *account {
-	return &account{c: c, instance: instance, migrated: map[[2]string]bool{}}
+	return &account{c: c, instance: instance, flights: c.flightsOf(instance), migrated: map[[2]string]bool{}}
 }
 
 // file reads from the file.
@@ -49,11 +55,17 @@ func (a *account) write(ctx context.Context, fn func(access) error) error {
 	if o := a.overlayOf(ctx); o != nil {
 		return fn(o)
 	}
-	err := sendingOf(ctx).commit(ctx, a.c.store, func(tx *store.Tx) error { return fn(direct{tx, a.instance}) })
+	s := sendingOf(ctx)
+	err := a.c.store.Update(ctx, s.with(a.inTx(fn)))
 	if err != nil {
 		return fmt.Errorf("device of instance %d: %w", a.instance, err)
 	}
+	s.done()
 	return nil
+}
+
+func (a *account) inTx(fn func(access) error) func(*store.Tx) error {
+	return func(tx *store.Tx) error { return fn(direct{tx, a.instance}) }
 }
 
 // writeLater is write, for what need not be on disk before the next write of
@@ -63,7 +75,7 @@ func (a *account) writeLater(ctx context.Context, fn func(access) error) error {
 	if s == nil || a.overlayOf(ctx) != nil {
 		return a.write(ctx, fn)
 	}
-	s.wait(func(tx *store.Tx) error { return fn(direct{tx, a.instance}) })
+	s.waiting = append(s.waiting, a.inTx(fn))
 	return nil
 }
 
@@ -93,7 +105,6 @@ func (a *account) remove(ctx context.Context, key []byte) error {
 }
 
 func identityKey(address string) []byte { return store.Key(byte('I'), address) }
-func sessionKey(address string) []byte  { return store.Key(byte('S'), address) }
 
 // PutIdentity implements [wastore.IdentityStore].
 func (a *account) PutIdentity(ctx context.Context, address string, key [32]byte) error {
@@ -118,67 +129,6 @@ func (a *account) DeleteIdentity(ctx context.Context, address string) error {
 // forms of the address.
 func (a *account) DeleteAllIdentities(ctx context.Context, phone string) error {
 	return a.deleteUser(ctx, 'I', phone)
-}
-
-// GetSession implements [wastore.SessionStore].
-func (a *account) GetSession(ctx context.Context, address string) ([]byte, error) {
-	return a.get(ctx, sessionKey(address))
-}
-
-// HasSession implements [wastore.SessionStore].
-func (a *account) HasSession(ctx context.Context, address string) (bool, error) {
-	v, err := a.get(ctx, sessionKey(address))
-	return v != nil, err
-}
-
-// GetManySessions has an entry for every address, nil when there is no
-// session: the library asks for keys of those that are nil.
-func (a *account) GetManySessions(ctx context.Context, addresses []string) (map[string][]byte, error) {
-	sessions := make(map[string][]byte, len(addresses))
-	err := a.read(ctx, func(x access) error {
-		for _, address := range addresses {
-			v, err := x.get(sessionKey(address))
-			if err != nil {
-				return err
-			}
-			sessions[address] = v
-		}
-		return nil
-	})
-	return sessions, err
-}
-
-// PutSession implements [wastore.SessionStore].
-func (a *account) PutSession(ctx context.Context, address string, session []byte) error {
-	return a.putChanged(ctx, sessionKey(address), session)
-}
-
-// PutManySessions returns when the sessions are on disk: it is called before
-// the messages that they encrypted are sent, and a ratchet must not be used
-// twice.
-func (a *account) PutManySessions(ctx context.Context, sessions map[string][]byte) error {
-	if len(sessions) == 0 {
-		return nil
-	}
-	return a.write(ctx, func(x access) error {
-		for address, session := range sessions {
-			if err := x.put(sessionKey(address), session); err != nil {
-				return err
-			}
-		}
-		return nil
-	})
-}
-
-// DeleteSession implements [wastore.SessionStore].
-func (a *account) DeleteSession(ctx context.Context, address string) error {
-	return a.remove(ctx, sessionKey(address))
-}
-
-// DeleteAllSessions removes the sessions with all devices of a user, in both
-// forms of the address.
-func (a *account) DeleteAllSessions(ctx context.Context, phone string) error {
-	return a.deleteUser(ctx, 'S', phone)
 }
 
 func (a *account) deleteUser(ctx context.Context, kind byte, user string) error {
@@ -207,20 +157,7 @@ func (a *account) MigratePNToLID(ctx context.Context, pn, lid types.JID) error {
 	if from == to || a.isMigrated(ctx, done) {
 		return nil
 	}
-	found := false
-	err := a.read(ctx, func(x access) error {
-		for _, kind := range []byte{'S', 'I', 'g'} {
-			pairs, err := x.list(store.Key(kind, from), 1)
-			if err != nil {
-				return err
-			}
-			found = found || len(pairs) > 0
-		}
-		return nil
-	})
-	if err == nil && found {
-		err = a.write(ctx, func(x access) error { return migrate(x, from, to) })
-	}
+	err := a.exclusively(ctx, func() error { return a.migrate(ctx, from, to) })
 	if err != nil {
 		return err
 	}
@@ -245,6 +182,24 @@ func (a *account) markMigrated(done map[[2]string]bool) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	maps.Copy(a.migrated, done)
+}
+
+func (a *account) migrate(ctx context.Context, from, to string) error {
+	found := false
+	err := a.read(ctx, func(x access) error {
+		for _, kind := range []byte{'S', 'I', 'g'} {
+			pairs, err := x.list(store.Key(kind, from), 1)
+			if err != nil {
+				return err
+			}
+			found = found || len(pairs) > 0
+		}
+		return nil
+	})
+	if err != nil || !found {
+		return err
+	}
+	return a.write(ctx, func(x access) error { return migrate(x, from, to) })
 }
 
 func migrate(x access, from, to string) error {

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"log/slog"
 	"math/rand/v2"
+	"sync"
 
 	"go.mau.fi/util/random"
 	wastore "go.mau.fi/whatsmeow/store"
@@ -18,12 +19,14 @@ import (
 const (
 	deviceBucket = "device"
 	lidBucket    = "lid_map"
+	runBucket    = "device_run"
 )
 
 // Buckets returns the buckets of this package.
 func Buckets() []store.Bucket {
 	return []store.Bucket{
 		{Name: deviceBucket, Owner: "whatsapp/device", Key: "instance id + kind + rest", Value: "keys, sessions and settings of a paired device, by kind"},
+		{Name: runBucket, Owner: "whatsapp/device", Key: "run", Value: "crashes so far, whether the devices are in use"},
 		{Name: lidBucket, Owner: "whatsapp/device", Key: "l + LID user, p + phone", Value: "the other one"},
 	}
 }
@@ -31,12 +34,17 @@ func Buckets() []store.Bucket {
 // Container holds the devices of all instances. Its methods may be called from
 // any goroutine.
 type Container struct {
-	store *store.Store
-	log   *slog.Logger
-	lids  *lidMap
+	store   *store.Store
+	log     *slog.Logger
+	lids    *lidMap
+	crashes uint32
+
+	mu      sync.Mutex
+	flights map[int64]*flights // by instance
 }
 
-// Open reads the LID map. A nil log discards.
+// Open reads the LID map and notes that the devices are in use, until Close. A
+// nil log discards.
 func Open(st *store.Store, log *slog.Logger) (*Container, error) {
 	if log == nil {
 		log = slog.New(slog.DiscardHandler)
@@ -45,7 +53,11 @@ func Open(st *store.Store, log *slog.Logger) (*Container, error) {
 	if err != nil {
 		return nil, fmt.Errorf("device: load LID map: %w", err)
 	}
-	return &Container{store: st, log: log.With("component", "device"), lids: lids}, nil
+	c := &Container{store: st, log: log.With("component", "device"), lids: lids, flights: map[int64]*flights{}}
+	if err := c.begin(); err != nil {
+		return nil, fmt.Errorf("device: begin a run: %w", err)
+	}
+	return c, nil
 }
 
 // New returns an unpaired device with fresh keys. Nothing is stored until the

@@ -5,11 +5,24 @@
 //
 // # What is promised
 //
-// A write that returned is on disk. The writes of one received message, made
-// inside DoDecryptionTxn, are committed together or not at all: they gather in
-// an overlay that travels in the context, reads through that context see it
-// first, and one commit at the end stores it. No transaction is open while a
-// message is decrypted, so that devices do not wait for each other.
+// A write that returned is on disk, but for those of a send. The writes of one
+// received message, made inside DoDecryptionTxn, are committed together or not
+// at all: they gather in an overlay that travels in the context, reads through
+// that context see it first, and one commit at the end stores it. No transaction
+// is open while a message is decrypted, so that devices do not wait for each
+// other.
+//
+// A message leaves while the sessions that encrypted it are on their way to the
+// file, in one commit with what a retry needs (see [Container.Sending]). A crash
+// loses them at most for the last eight messages of an instance. A key of a
+// session must never encrypt twice, so each session has with it how many crashes
+// the file had seen, and one from before a crash is moved ahead by more keys than
+// can have been used. Recipients allow for messages that never come.
+//
+// The library reads a session, moves it on and writes it back, in sends and
+// decryptions at the same time, and does not keep them apart. Here they wait for
+// each other: without that a text that crosses another one on the way would be
+// encrypted with a used key, and its recipient would drop it.
 //
 // Values that did not change are not written again. The library stores the
 // same identity with every message, which would cost a commit each.
@@ -21,7 +34,7 @@
 //
 //	device  instance + 'D'                         -> JSON of the device record
 //	        instance + 'I' + address               -> identity key
-//	        instance + 'S' + address               -> session
+//	        instance + 'S' + address               -> crashes before it was written, session
 //	        instance + 'P' + pre-key id            -> 1 when uploaded, private key
 //	        instance + 'p'                         -> next pre-key id
 //	        instance + 'G' + [group] + user        -> sender key
@@ -37,6 +50,7 @@
 //	        instance + 'B' + hash                  -> times, plaintext of a received message
 //	        instance + 'O' + [chat] + id           -> time, format, plaintext of a sent message
 //	lid_map 'l' + LID -> phone; 'p' + phone -> LID
+//	device_run "run" -> JSON of the crashes so far, and whether the file is in use
 //
 // Parts in brackets have their length before them, in two bytes. An address is
 // a Signal address, "user:device", with "_1" after the user of a

@@ -89,7 +89,7 @@ func outgoingKey(chat types.JID, id types.MessageID) []byte {
 }
 
 // AddOutgoingEvent keeps a message in case its recipient cannot read it and
-// asks again. Inside [Container.Sending] it waits for the next commit.
+// asks again. Inside [Container.Sending] it waits for the sessions.
 func (a *account) AddOutgoingEvent(ctx context.Context, chat types.JID, id types.MessageID, format string, plaintext []byte) error {
 	value := store.Key(time.Now().UnixMilli(), format, byte(0), plaintext)
 	return a.writeLater(ctx, func(x access) error { return x.put(outgoingKey(chat, id), value) })
@@ -98,6 +98,9 @@ func (a *account) AddOutgoingEvent(ctx context.Context, chat types.JID, id types
 // GetOutgoingEvent returns ErrNoOutgoing when there is none: to the library, no
 // error means that it has the message.
 func (a *account) GetOutgoingEvent(ctx context.Context, chat, altChat types.JID, id types.MessageID) (format string, plaintext []byte, err error) {
+	if err := a.settle(ctx); err != nil {
+		return "", nil, err
+	}
 	err = a.read(ctx, func(x access) error {
 		for _, c := range []types.JID{chat, altChat} {
 			raw, err := x.get(outgoingKey(c, id))

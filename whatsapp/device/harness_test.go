@@ -39,9 +39,14 @@ func (f *file) open(t *testing.T) {
 
 func (f *file) reopen(t *testing.T) {
 	t.Helper()
-	if err := f.Close(); err != nil {
-		t.Fatal(err)
-	}
+	check(t, f.container.Close(t.Context()))
+	f.crash(t)
+}
+
+// crash opens the file again although the devices are in use.
+func (f *file) crash(t *testing.T) {
+	t.Helper()
+	check(t, f.Close())
 	f.open(t)
 }
 

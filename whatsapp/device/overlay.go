@@ -143,6 +143,11 @@ func (a *account) DoDecryptionTxn(ctx context.Context, fn func(context.Context) 
 	if a.overlayOf(ctx) != nil {
 		return fn(ctx)
 	}
+	a.ratchet.Lock()
+	defer a.ratchet.Unlock()
+	if err := a.settle(ctx); err != nil {
+		return err
+	}
 	o := &overlay{account: a, writes: map[string][]byte{}, migrated: map[[2]string]bool{}}
 	defer o.ended.Store(true)
 	if err := fn(context.WithValue(ctx, overlayKey{}, o)); err != nil {

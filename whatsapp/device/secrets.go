@@ -18,7 +18,7 @@ func secretPrefix(chat types.JID, id types.MessageID) []byte {
 }
 
 // PutMessageSecret implements [wastore.MsgSecretStore]. The first secret of a
-// message stays. Inside [Container.Sending] it waits for the next commit.
+// message stays. Inside [Container.Sending] it waits for the sessions.
 func (a *account) PutMessageSecret(ctx context.Context, chat, sender types.JID, id types.MessageID, secret []byte) error {
 	return a.PutMessageSecrets(ctx, []wastore.MessageSecretInsert{{Chat: chat, Sender: sender, ID: id, Secret: secret}})
 }
@@ -50,6 +50,9 @@ func (a *account) PutMessageSecrets(ctx context.Context, inserts []wastore.Messa
 // GetMessageSecret looks under the phone number and the LID of chat and
 // sender, and returns the sender under which the secret is stored.
 func (a *account) GetMessageSecret(ctx context.Context, chat, sender types.JID, id types.MessageID) (secret []byte, stored types.JID, err error) {
+	if err := a.settle(ctx); err != nil {
+		return nil, types.EmptyJID, err
+	}
 	err = a.read(ctx, func(x access) error {
 		for _, c := range a.c.lids.forms(chat.ToNonAD()) {
 			for _, s := range a.c.lids.forms(sender.ToNonAD()) {

@@ -2,14 +2,16 @@ package device
 
 import (
 	"context"
+	"slices"
 
 	"postern/store"
 )
 
-// sending holds what one send of the library let wait. It is used by one
-// goroutine, as the library sends.
+// sending is one send of the library. It is used by one goroutine, as the
+// library sends.
 type sending struct {
-	waiting []func(*store.Tx) error
+	waiting []func(*store.Tx) error // writes for the next commit
+	holds   *account                // whose ratchet is held
 	ended   bool
 }
 
@@ -24,44 +26,67 @@ func sendingOf(ctx context.Context) *sending {
 	return s
 }
 
-// wait keeps fn for the next commit. fn may run twice.
-func (s *sending) wait(fn func(*store.Tx) error) { s.waiting = append(s.waiting, fn) }
-
-// commit does what waits and then fn in one transaction. When that fails, all
-// of it goes on waiting. A nil s has nothing that waits.
-func (s *sending) commit(ctx context.Context, st *store.Store, fn func(*store.Tx) error) error {
-	if s == nil {
-		return st.Update(ctx, fn)
-	}
-	err := st.Update(ctx, func(tx *store.Tx) error {
-		for _, w := range s.waiting {
-			if err := w(tx); err != nil {
-				return err
-			}
-		}
-		return fn(tx)
-	})
-	if err == nil {
-		s.waiting = nil
-	}
-	return err
-}
-
 // Sending calls send with a context for one SendMessage of the library. In it
 // the message that is kept for a retry, and its secret, wait for the sessions
-// that encrypt it: those have to be on disk before it leaves, and one commit
-// has them all. What still waits at the end is of a message that needed no
-// session; it is written then.
+// that encrypt it, and all of them are written while the message is on its way.
+// They have their place before every later commit: what is known of the
+// message's fate is never in the file without them. What still waits at the end
+// is of a message that needed no session; it is written then.
 func (c *Container) Sending(ctx context.Context, send func(context.Context) error) error {
 	s := &sending{}
-	err := send(context.WithValue(ctx, sendingKey{}, s))
-	s.ended = true
-	if err != nil || len(s.waiting) == 0 {
+	if err := s.run(ctx, send); err != nil || len(s.waiting) == 0 {
 		return err
 	}
-	ctx = context.WithoutCancel(ctx)
-	if err := s.commit(ctx, c.store, func(*store.Tx) error { return nil }); err != nil {
+	rest := s.with(func(*store.Tx) error { return nil })
+	if err := c.store.Update(context.WithoutCancel(ctx), rest); err != nil {
 		c.log.Warn("a sent message is not kept for a retry", "error", err)
 	}
 	return nil
+}
+
+func (s *sending) run(ctx context.Context, send func(context.Context) error) error {
+	defer func() {
+		s.ended = true
+		s.release()
+	}()
+	return send(context.WithValue(ctx, sendingKey{}, s))
+}
+
+// with returns what waits and then fn as one function.
+func (s *sending) with(fn func(*store.Tx) error) func(*store.Tx) error {
+	if s == nil || len(s.waiting) == 0 {
+		return fn
+	}
+	all := append(slices.Clip(s.waiting), fn)
+	return func(tx *store.Tx) error {
+		for _, do := range all {
+			if err := do(tx); err != nil {
+				return err
+			}
+		}
+		return nil
+	}
+}
+
+// done forgets what waited: it is stored, or on its way.
+func (s *sending) done() {
+	if s != nil {
+		s.waiting = nil
+	}
+}
+
+// hold keeps decryptions and other sends from the account's sessions until
+// release.
+func (s *sending) hold(a *account) {
+	if s.holds == nil {
+		a.ratchet.Lock()
+		s.holds = a
+	}
+}
+
+func (s *sending) release() {
+	if s.holds != nil {
+		s.holds.ratchet.Unlock()
+		s.holds = nil
+	}
 }

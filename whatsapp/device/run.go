@@ -1,0 +1,145 @@
+package device
+
+import (
+	"context"
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"maps"
+	"slices"
+
+	signal "go.mau.fi/libsignal/state/record"
+	wastore "go.mau.fi/whatsmeow/store"
+
+	"postern/store"
+)
+
+// run says whether the devices are in use, and how often they still were when
+// the process ended.
+type run struct {
+	Crashes uint32 `json:"crashes"`
+	Open    bool   `json:"open"`
+}
+
+var runKey = []byte("run")
+
+func (c *Container) begin() error {
+	return c.store.Update(context.Background(), func(tx *store.Tx) error {
+		r, _, err := store.GetJSON[run](tx, runBucket, runKey)
+		if err != nil {
+			return err
+		}
+		if r.Open {
+			r.Crashes++
+		}
+		r.Open, c.crashes = true, r.Crashes
+		return store.PutJSON(tx, runBucket, runKey, r)
+	})
+}
+
+// Close waits until the sessions of the last sends are in the file and notes
+// that. Without it, or when it fails, the sessions are taken up as after a
+// crash. No session may be used any more.
+func (c *Container) Close(ctx context.Context) error {
+	c.mu.Lock()
+	all := slices.Collect(maps.Values(c.flights))
+	c.mu.Unlock()
+	var err error
+	for _, f := range all {
+		err = errors.Join(err, f.settle(ctx))
+	}
+	if err == nil {
+		err = c.store.Update(ctx, func(tx *store.Tx) error {
+			return store.PutJSON(tx, runBucket, runKey, run{Crashes: c.crashes})
+		})
+	}
+	if err != nil {
+		return fmt.Errorf("device: end the run: %w", err)
+	}
+	return nil
+}
+
+// A session's record is the number of crashes before it was written, and the
+// library's bytes.
+
+func (c *Container) encodeSession(session []byte) []byte { return store.Key(c.crashes, session) }
+
+// What a session is moved ahead for each crash since it was written: as many
+// messages may have left before it was on disk, and one may encrypt twice. A
+// recipient lets two thousand messages be left out: a session that would come
+// near to that is not used again, and the library begins a new one.
+const (
+	stepsPerCrash = 2 * maxFlights
+	maxSteps      = 1000
+)
+
+// decodeSession returns the library's bytes, nil when there is no session. A
+// session from before a crash is moved past the keys that may have been used:
+// a key that encrypts two messages gives both away.
+func (c *Container) decodeSession(raw []byte) ([]byte, error) {
+	if raw == nil {
+		return nil, nil
+	}
+	if len(raw) < 4 {
+		return nil, fmt.Errorf("device: a session has %d bytes", len(raw))
+	}
+	crashes := c.crashes - binary.BigEndian.Uint32(raw)
+	switch {
+	case crashes == 0:
+		return raw[4:], nil
+	case crashes > maxSteps/stepsPerCrash:
+		return nil, nil
+	}
+	return moveAhead(raw[4:], int(crashes)*stepsPerCrash)
+}
+
+func parseSession(session []byte) (*signal.Session, error) {
+	serializer := wastore.SignalProtobufSerializer
+	rec, err := signal.NewSessionFromBytes(session, serializer.Session, serializer.State)
+	if err != nil {
+		return nil, fmt.Errorf("device: read a session: %w", err)
+	}
+	return rec, nil
+}
+
+// usedSince reports whether a stored session has used a key that the other one
+// used since it was read: both send in the same chain, and the stored one is
+// not behind. Sessions that nobody can read have sent nothing.
+func (c *Container) usedSince(stored, other []byte) bool {
+	stored, err := c.decodeSession(stored)
+	if err != nil || stored == nil {
+		return false
+	}
+	a, err := parseSession(stored)
+	if err != nil {
+		return false
+	}
+	b, err := parseSession(other)
+	if err != nil {
+		return false
+	}
+	x, y := a.SessionState(), b.SessionState()
+	if !x.HasSenderChain() || !y.HasSenderChain() {
+		return false
+	}
+	same := x.SenderRatchetKey().PublicKey() == y.SenderRatchetKey().PublicKey()
+	return same && x.SenderChainKey().Index() >= y.SenderChainKey().Index()
+}
+
+// moveAhead leaves out the keys of the next messages that the session would send.
+func moveAhead(session []byte, messages int) ([]byte, error) {
+	rec, err := parseSession(session)
+	if err != nil {
+		return nil, err
+	}
+	state := rec.SessionState()
+	if !state.HasSenderChain() {
+		return session, nil
+	}
+	key := state.SenderChainKey()
+	for range messages {
+		key = key.NextKey()
+	}
+	state.SetSenderChainKey(key)
+	return rec.Serialize(), nil
+}
