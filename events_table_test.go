@@ -160,7 +160,7 @@ func instanceKinds() []event.Kind {
 // row uses what an earlier one made: the group, the message.
 func triggerTable() []triggerRow {
 	return slices.Concat(
-		pairingRows(), messageRows(), callRows(), groupRows(), peopleRows(), syncRows(), newsletterRows(), statusRows(), connectionRows(),
+		pairingRows(), messageRows(), kindRows(), callRows(), groupRows(), peopleRows(), syncRows(), newsletterRows(), statusRows(), connectionRows(),
 	)
 }
 
