@@ -1,0 +1,51 @@
+package main
+
+import (
+	"slices"
+	"testing"
+	"time"
+
+	"postern/sandbox"
+)
+
+// TestWhatIsShownWhileADelayRunsIsSeenBeforeTheMessage has each presence, and a
+// voice note by URL and in the body.
+func TestWhatIsShownWhileADelayRunsIsSeenBeforeTheMessage(t *testing.T) {
+	s := newSendScene(t)
+	const options = `{"presence":"recording","delay":300}`
+	for _, row := range []struct {
+		name, state string
+		send        func(t *testing.T) answer
+	}{
+		{"a voice note by URL", "recording", func(t *testing.T) answer {
+			return s.postJSON(t, s.fill("/instance/$name/send/ptt"), `{"number":"$anne","audioMessage":{"audio":"$files/note.ogg"},"options":`+options+`}`)
+		}},
+		{"a voice note in the body", "recording", func(t *testing.T) answer {
+			return s.multipart(t, s.fill("/instance/$name/send/ptt-file"), "note.ogg", map[string]string{"number": "$anne", "options": options})
+		}},
+		{"a text", "composing", func(t *testing.T) answer {
+			return s.postJSON(t, s.fill("/instance/$name/send/text"), `{"number":"$anne","textMessage":{"text":"a"},"options":{"presence":"composing","delay":300}}`)
+		}},
+		{"a text after a pause", "paused", func(t *testing.T) answer {
+			return s.postJSON(t, s.fill("/instance/$name/send/text"), `{"number":"$anne","textMessage":{"text":"b"},"options":{"presence":"paused","delay":300}}`)
+		}},
+	} {
+		t.Run(row.name, func(t *testing.T) {
+			phone, _ := s.sandbox.Phone(anneNumber)
+			before := len(phone.ChatStates())
+			from := s.received()
+			m := s.sent(t, from, row.send(t), `{}`)
+			s.decryptedAs(t, anneNumber, m.KeyID, `{}`)
+			seen := phone.ChatStates()[before:]
+			received := phone.Received()
+			at := received[slices.IndexFunc(received, func(r sandbox.Received) bool { return r.ID == m.KeyID })].At
+			if len(seen) != 1 || seen[0].State != row.state || seen[0].From.User != s.ownLID() {
+				t.Fatalf("Anne's phone saw %+v", seen)
+			}
+			if ahead := at.Sub(seen[0].At); ahead < 250*time.Millisecond {
+				t.Errorf("it was seen %s before the message", ahead)
+			}
+		})
+	}
+	s.stop()
+}
