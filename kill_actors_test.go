@@ -24,14 +24,15 @@ type ledger struct {
 
 	mu       sync.Mutex
 	batches  map[string]*intent // by name, which is the text too
-	texts    []sentText
+	texts    []*sentText
+	ends     map[string]string // what was told of asynchronous sends, by process
 	inbound  []inboundText
 	accepted map[string]int // batch events that the receiver took, by body
 	offered  map[string]int // all that reached it
 }
 
 func newLedger() ledger {
-	return ledger{batches: map[string]*intent{}, accepted: map[string]int{}, offered: map[string]int{}}
+	return ledger{batches: map[string]*intent{}, ends: map[string]string{}, accepted: map[string]int{}, offered: map[string]int{}}
 }
 
 // intent is a creation that was asked for.
@@ -43,12 +44,6 @@ type intent struct {
 	answered   bool // 201
 	id         uuid.UUID
 	stopped    bool // a stop was answered
-}
-
-// sentText is one send by the API.
-type sentText struct {
-	number, text string
-	status       int // 0: no answer
 }
 
 type inboundText struct {
@@ -82,6 +77,10 @@ func (s *siege) insist(ctx context.Context, rng *rand.Rand, token, path string, 
 }
 
 func (s *siege) askUnder(key, token, method, path string, body io.Reader) (status int, answer []byte) {
+	return s.askAs("application/json", key, token, method, path, body)
+}
+
+func (s *siege) askAs(contentType, key, token, method, path string, body io.Reader) (status int, answer []byte) {
 	// Not the context of the load: it would cut off requests whose answers count.
 	req, err := http.NewRequestWithContext(context.WithoutCancel(s.ctx), method, s.api.base+path, body)
 	if err != nil {
@@ -89,7 +88,7 @@ func (s *siege) askUnder(key, token, method, path string, body io.Reader) (statu
 		return 0, nil
 	}
 	req.Header.Set("Authorization", "Bearer "+token)
-	req.Header.Set("Content-Type", "application/json")
+	req.Header.Set("Content-Type", contentType)
 	if key != "" {
 		req.Header.Set("Idempotency-Key", key)
 	}
@@ -187,7 +186,7 @@ func (u *user) request(rng *rand.Rand, name string) map[string]any {
 	accounts := []string{u.accounts[rng.IntN(siegeAccounts)].name, u.accounts[rng.IntN(siegeAccounts)].name}
 	request := map[string]any{
 		"name": name, "instances": accounts, "recipients": recipients,
-		"message": map[string]any{"type": "text", "payload": map[string]any{"text": name}},
+		"message": u.contentOf(rng, name),
 	}
 	switch rng.IntN(8) {
 	case 0:
@@ -279,20 +278,6 @@ func ended(s event.BatchStatus) bool {
 	return s == event.BatchIsStopped || s == event.BatchIsCompleted || s == event.BatchIsWithErrors
 }
 
-// sendTexts sends by the API of one instance.
-func (s *siege) sendTexts(ctx context.Context, rng *rand.Rand, l *account) {
-	for rest(ctx, rng, 60*time.Millisecond) {
-		t := sentText{number: s.numbers[rng.IntN(len(s.numbers))], text: s.ledger.name("text")}
-		path, body := "/instance/"+l.name+"/send/text", map[string]any{"number": t.number, "textMessage": map[string]any{"text": t.text}}
-		if rng.IntN(2) == 0 {
-			t.status, _ = s.insist(ctx, rng, l.token, path, body)
-		} else {
-			t.status, _ = s.ask(l.token, http.MethodPost, path, jsonBody(body))
-		}
-		s.ledger.note(func() { s.ledger.texts = append(s.ledger.texts, t) })
-	}
-}
-
 // configure changes an instance's webhook, and after each loss of an answer
 // looks which of the two configurations there is.
 func (s *siege) configure(ctx context.Context, rng *rand.Rand, l *account) {
@@ -301,7 +286,7 @@ func (s *siege) configure(ctx context.Context, rng *rand.Rand, l *account) {
 	for rest(ctx, rng, 60*time.Millisecond) {
 		if len(possible) == 1 && rng.IntN(3) > 0 {
 			url := "http://" + s.site.addr + "/" + s.ledger.name("instance")
-			switch status, answer := s.ask(l.token, http.MethodPut, path, jsonBody(map[string]any{"url": url, "events": map[string]any{"messagesUpsert": true, "sendMessage": rng.IntN(2) == 0}})); status {
+			switch status, answer := s.ask(l.token, http.MethodPut, path, jsonBody(map[string]any{"url": url, "events": map[string]any{"messagesUpsert": true, "sendMessage": true}})); status {
 			case http.StatusOK:
 				possible = []string{url}
 			case 0, http.StatusServiceUnavailable:

@@ -160,11 +160,11 @@ func (s *siege) checkMessages(tx *store.Tx, batches []*listedBatch) error {
 	err := tx.Scan("message", store.Range{}, func(_, value []byte) (bool, error) {
 		var m struct {
 			Message struct {
-				Content struct{ Text string }
+				Content struct{ Text, Caption string }
 			}
 		}
 		err := json.Unmarshal(value, &m)
-		stored[m.Message.Content.Text]++
+		stored[m.Message.Content.Text+m.Message.Content.Caption]++
 		return true, err
 	})
 	if err != nil {
@@ -176,9 +176,13 @@ func (s *siege) checkMessages(tx *store.Tx, batches []*listedBatch) error {
 		}
 	}
 	for _, t := range s.ledger.texts {
-		if t.status == http.StatusOK && stored[t.text] != 1 {
-			s.t.Errorf("%s was answered 200 and is stored %d times", t.text, stored[t.text])
-		}
+		s.checkStored(t, stored[t.text])
+	}
+	if err := tx.Scan("processing", store.Range{}, func(key, _ []byte) (bool, error) {
+		s.t.Errorf("the asynchronous send %x has not ended", key)
+		return true, nil
+	}); err != nil {
+		return err
 	}
 	for _, b := range batches {
 		if stored[b.Name] != b.Counts.Success {
@@ -186,4 +190,16 @@ func (s *siege) checkMessages(tx *store.Tx, batches []*listedBatch) error {
 		}
 	}
 	return nil
+}
+
+// checkStored: an edit is stored as a message, and changes the one that it is of.
+func (s *siege) checkStored(t *sentText, stored int) {
+	want := 1
+	if strings.HasSuffix(t.asked.path, "/edit-message") {
+		want = 2
+	}
+	told := t.status == http.StatusOK || t.status == http.StatusAccepted && s.endOf(t) == "success"
+	if told && stored != want && !t.changed {
+		s.t.Errorf("%s was answered %d, and is stored %d times", t.text, t.status, stored)
+	}
 }

@@ -92,6 +92,8 @@ type siege struct {
 	users      []*user
 	accounts   []*account
 	numbers    []string     // the recipients
+	files      string       // URL of a server of pictures
+	uploadID   string       // of a picture that was uploaded before
 	lives      atomic.Int64 // how often the program was started
 	weather    weather
 	ledger     ledger
@@ -100,6 +102,7 @@ type siege struct {
 	heard    atomic.Bool
 
 	results map[string]int     // items by status, for the report
+	answers map[int]int        // to sends
 	told    map[event.Kind]int // batch events
 }
 
@@ -108,10 +111,11 @@ type account struct {
 	name, token string
 	phone       *sandbox.Phone
 	stranger    *sandbox.Phone // who writes to it
+	group       string         // in which it is with all strangers
 }
 
 func newSiege(t *testing.T, seed uint64) *siege {
-	s := &siege{world: newWorld(t), seed: seed, addr: steadyAddress(t), ledger: newLedger(), results: map[string]int{}, told: map[event.Kind]int{}}
+	s := &siege{world: newWorld(t), seed: seed, addr: steadyAddress(t), ledger: newLedger(), results: map[string]int{}, answers: map[int]int{}, told: map[event.Kind]int{}}
 	s.output = &lockedBuffer{}
 	s.api = newAPIClient("http://" + s.addr)
 	s.client = http.Client{Timeout: 20 * time.Second, Transport: &http.Transport{MaxIdleConnsPerHost: 32}}
@@ -124,7 +128,9 @@ func newSiege(t *testing.T, seed uint64) *siege {
 		t.Fatal(err)
 	}
 	t.Cleanup(s.site.close)
+	s.files = newFiles(t)
 	s.env = []string{
+		"MEDIA_ALLOW_PRIVATE=true",
 		"WHATSAPP_ENDPOINT=" + strings.Replace(direct, host, s.wire.listener.Addr().String(), 1),
 		"WEBHOOK_GLOBAL_URL=http://" + s.site.addr + "/global", "LOG_LEVEL=warn",
 		"MESSAGE_BATCH_SHUTDOWN_TIMEOUT_MS=1000",
@@ -191,6 +197,7 @@ func (s *siege) begin() {
 		}
 		s.users = append(s.users, &user{siege: s, id: id, token: token})
 	}
+	s.furnish()
 	s.kill()
 }
 

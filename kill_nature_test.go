@@ -105,6 +105,7 @@ func (s *siege) receiver() http.Handler {
 			})
 			s.trap.pass(atDelivery)
 		} else if !global {
+			s.noteResult(body)
 			s.trap.pass(atInstance)
 		}
 		switch kind {

@@ -17,6 +17,7 @@ func (s *siege) verify() {
 	s.t.Helper()
 	s.await("the end of all batches", s.allEnded)
 	s.await("an empty outbox", func() bool { return s.metric("postern_outbox_pending") == 0 })
+	s.await("the end of asynchronous sends", func() bool { return s.metric("postern_asynchronous_sends") == 0 })
 	for _, l := range s.accounts {
 		s.awaitAllRead(l)
 	}
@@ -27,6 +28,7 @@ func (s *siege) verify() {
 	for _, u := range s.users {
 		u.catchUp()
 	}
+	s.checkReplays()
 	decrypted := s.decryptedTexts()
 	batches := s.listed()
 	s.checkLedger(batches)
@@ -37,6 +39,7 @@ func (s *siege) verify() {
 	s.client.CloseIdleConnections()
 	_ = s.cmd.Process.Signal(syscall.SIGTERM)
 	s.load.Wait()
+	s.noFileLeft()
 	s.checkFile(batches)
 	s.report(batches)
 }
@@ -145,10 +148,10 @@ type reading struct{ number, text string }
 // decryptedTexts counts how often each recipient read each text.
 func (s *siege) decryptedTexts() map[reading]int {
 	all := map[reading]int{}
-	for _, number := range s.numbers {
+	for _, number := range append(s.strangers(), s.numbers...) {
 		if phone, ok := s.sandbox.Phone(number); ok {
 			for _, m := range phone.Received() {
-				all[reading{number, m.Text}]++
+				all[reading{number, wordsOf(m)}]++
 			}
 		}
 	}
@@ -223,22 +226,39 @@ func (s *siege) checkBatch(b *listedBatch, decrypted map[reading]int) {
 	}
 }
 
-// checkTexts: a send that was answered 200 was read, one that was refused was
-// not.
+// checkTexts: a send that was answered 200 was read by all whom it was for, one
+// that was refused by nobody. What became of one that was accepted is what was
+// told of it, if it was.
 func (s *siege) checkTexts(decrypted map[reading]int) {
 	for _, t := range s.ledger.texts {
-		n := decrypted[reading{t.number, t.text}]
 		least, most := 0, 0
 		switch t.status {
 		case http.StatusOK:
 			least, most = 1, 1
 		case http.StatusRequestTimeout, http.StatusNotAcceptable, http.StatusConflict, 0:
 			most = 1
+		case http.StatusAccepted:
+			least, most = rangeOf(s.endOf(t))
 		}
-		if n < least || n > most {
-			s.t.Errorf("text %s was answered %d, and the phone read it %d times", t.text, t.status, n)
+		s.answers[t.status]++
+		for _, number := range t.readers {
+			if n := decrypted[reading{number, t.text}]; n < least || n > most {
+				s.t.Errorf("text %s was answered %d, and %s read it %d times; %s %s", t.text, t.status, number, n, t.asked.path, t.answer)
+			}
 		}
 	}
+}
+
+// rangeOf is how often the message of an asynchronous send was read that ended
+// so.
+func rangeOf(end string) (least, most int) {
+	switch end {
+	case "success":
+		return 1, 1
+	case "", "failed " + event.SendResultUnknown:
+		return 0, 1
+	}
+	return 0, 0
 }
 
 // report tells how much happened, so that a run in which nothing did is seen.
@@ -249,7 +269,7 @@ func (s *siege) report(batches []*listedBatch) {
 			answered++
 		}
 	}
-	s.t.Logf("%d kills at an exact moment; %d creations asked for, %d answered, %d there; items %v; %d sends by the API, %d inbound texts",
-		s.trap.hits, len(s.ledger.batches), answered, len(batches), s.results, len(s.ledger.texts), len(s.ledger.inbound))
+	s.t.Logf("%d kills at an exact moment; %d creations asked for, %d answered, %d there; items %v; %d sends by the API, answered %v; %d ends of asynchronous ones; %d inbound texts",
+		s.trap.hits, len(s.ledger.batches), answered, len(batches), s.results, len(s.ledger.texts), s.answers, len(s.ledger.ends), len(s.ledger.inbound))
 	s.t.Logf("events: %v", s.told)
 }
