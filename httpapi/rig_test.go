@@ -142,6 +142,8 @@ type line struct {
 	onSend  func(context.Context) error // before sendErr; nil: nothing
 	sendErr error
 
+	logoutErr error // that WhatsApp could not be told, or another
+
 	passkey  *event.PasskeyChallenge
 	asserted *event.PasskeyAssertion
 }
@@ -224,12 +226,18 @@ func (l *line) Send(ctx context.Context, out event.Outgoing) (event.Sent, error)
 }
 
 func (l *line) Logout(context.Context) error {
+	if l.logoutErr != nil {
+		return l.logoutErr
+	}
 	l.paired.Store(false)
 	l.online.Store(false)
 	return nil
 }
 
-func (l *line) Forget(ctx context.Context) error { return l.Logout(ctx) }
+func (l *line) Forget(ctx context.Context) error {
+	l.logoutErr = nil
+	return l.Logout(ctx)
+}
 
 func (l *line) Disconnect() { l.online.Store(false) }
 

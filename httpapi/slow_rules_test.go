@@ -39,13 +39,19 @@ func (p pipes) Addr() net.Addr { return &net.TCPAddr{IP: net.IPv4(127, 0, 0, 1)}
 // slowly gives script a connection to the program's server, with the
 // program's own limits, in a bubble where waiting costs nothing.
 func slowly(t *testing.T, script func(t *testing.T, c net.Conn)) {
-	synctest.Test(t, func(t *testing.T) {
-		read := func(_ *api, c *call) error {
-			if err := c.noBody(); err != nil {
-				return err
-			}
-			return c.w.json(http.StatusOK, struct{}{})
+	t.Helper()
+	slowlyWith(t, func(_ *api, c *call) error {
+		if err := c.noBody(); err != nil {
+			return err
 		}
+		return c.w.json(http.StatusOK, struct{}{})
+	}, script)
+}
+
+// slowlyWith is slowly for a handler of POST /x.
+func slowlyWith(t *testing.T, read func(*api, *call) error, script func(t *testing.T, c net.Conn)) {
+	t.Helper()
+	synctest.Test(t, func(t *testing.T) {
 		srv := NewServer(bare(io.Discard, route{"POST", "/x", public, read}), slog.New(slog.DiscardHandler))
 		l := pipes{make(chan net.Conn), make(chan struct{})}
 		done := make(chan error)

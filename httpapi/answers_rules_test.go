@@ -1,0 +1,147 @@
+package httpapi
+
+import (
+	"encoding/json"
+	"errors"
+	"net/http"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"postern/event"
+)
+
+// answerOf has the fields of an answer by their names.
+func answerOf(t *testing.T, res *http.Response) map[string]json.RawMessage {
+	t.Helper()
+	return decoded[map[string]json.RawMessage](t, res)
+}
+
+func TestEachAnswerAboutAnInstanceHasExactlyItsFields(t *testing.T) {
+	r, token := online(t)
+	r.as(token, "PUT", "/instance/a/webhook", `{"url":"https://example.org"}`)
+	instance := "connectionStatus createdAt description externalAttributes id name ownerJid profilePicUrl status updatedAt"
+	hook := "createdAt enabled events id instanceId updatedAt url"
+	same := func(what string, got map[string]json.RawMessage, want string) {
+		t.Helper()
+		if diff := cmp.Diff(strings.Fields(want), keys(got)); diff != "" {
+			t.Errorf("%s: %s", what, diff)
+		}
+	}
+	inner := func(raw json.RawMessage) (m map[string]json.RawMessage) {
+		t.Helper()
+		if err := json.Unmarshal(raw, &m); err != nil {
+			t.Fatal(err)
+		}
+		return m
+	}
+	listed := decoded[[]map[string]json.RawMessage](t, r.admin("GET", "/instance", ""))[0]
+	same("list", listed, "Auth Webhook "+instance)
+	same("Auth of a list", inner(listed["Auth"]), "createdAt id token updatedAt")
+	same("Webhook of a list", inner(listed["Webhook"]), hook)
+	shown := answerOf(t, r.as(token, "GET", "/instance/a", ""))
+	same("show", shown, "Webhook "+instance)
+	if string(shown["status"]) != `"ONLINE"` || string(shown["connectionStatus"]) != `"online"` || string(shown["ownerJid"]) == "null" {
+		t.Errorf("shown online: %s", shown)
+	}
+	same("connect", answerOf(t, r.as(token, "GET", "/instance/a/connect", "")),
+		"alreadyConnected alreadyConnecting base64 code connectionStatus count instanceName ownerJid")
+	same("status", answerOf(t, r.as(token, "GET", "/instance/a/connection/status", "")),
+		"connected connectionStatus instanceName lastConnectedAt lastError lastReceivedAt lastSentAt loggedIn ownerJid state statusReason")
+	same("webhook", answerOf(t, r.as(token, "GET", "/instance/a/webhook", "")), hook)
+	same("webhook test", answerOf(t, r.as(token, "POST", "/instance/a/webhook/test", `{"event":"call.upsert"}`)), "delivered durationMs error statusCode")
+	rotated := answerOf(t, r.admin("PUT", "/instance/a/token", ""))
+	same("token", rotated, "createdAt id instanceId token updatedAt")
+	_ = json.Unmarshal(rotated["token"], &token)
+	refreshed := answerOf(t, r.as(token, "PUT", "/instance/refreshToken/a", `{"oldToken":"`+token+`"}`))
+	same("refreshToken", refreshed, "createdAt id instanceId token updatedAt")
+	_ = json.Unmarshal(refreshed["token"], &token)
+	same("logout", answerOf(t, r.as(token, "DELETE", "/instance/a/logout", "")), "connectionStatus instanceName message state")
+	same("delete", answerOf(t, r.as(token, "DELETE", "/instance/a", "")), "deleted forced instanceName message")
+	same("user token", answerOf(t, r.admin("POST", "/auth/user-token", `{"expiresIn":1}`)), "expiresAt token userId")
+}
+
+func TestConnectTellsOfALoginThatGoesOnAndWhoseAccountItIs(t *testing.T) {
+	r := newRig(t)
+	token := r.instance("a")
+	if first := decoded[connectAnswer](t, r.as(token, "GET", "/instance/a/connect", "")); first.AlreadyConnecting || first.AlreadyConnected || first.OwnerJID != nil {
+		t.Errorf("the first: %+v", first)
+	} else if *first.Base64 != "data:image/png;base64,iVBORw==" {
+		t.Errorf("base64 %q", *first.Base64)
+	}
+	if again := decoded[connectAnswer](t, r.as(token, "GET", "/instance/a/connect", "")); !again.AlreadyConnecting || again.AlreadyConnected {
+		t.Errorf("the second: %+v", again)
+	}
+	if err := r.line.logIn(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	done := decoded[connectAnswer](t, r.as(token, "GET", "/instance/a/connect", ""))
+	if !done.AlreadyConnected || done.OwnerJID == nil || *done.OwnerJID != "4915100000000:1@s.whatsapp.net" {
+		t.Errorf("online: %+v", done)
+	}
+}
+
+func TestStatusTellsTheLastTimesTheLastErrorAndWhatsAppsReason(t *testing.T) {
+	r, token := online(t)
+	status := func() statusAnswer {
+		return decoded[statusAnswer](t, r.as(token, "GET", "/instance/a/connection/status", ""))
+	}
+	recent := func(name string, at *event.Time) {
+		t.Helper()
+		if at == nil || time.Since(at.Time).Abs() > time.Minute {
+			t.Errorf("%s: %v", name, at)
+		}
+	}
+	if s := status(); s.LastError != nil || s.StatusReason != nil || s.LastSentAt != nil {
+		t.Errorf("online: %+v", s)
+	}
+	decoded[event.Message](t, r.as(token, "POST", "/instance/a/send/text", textBody(1)))
+	message := &event.Message{KeyID: "K", MessageType: "conversation", Content: json.RawMessage(`{}`)}
+	_ = r.line.report(t.Context(), event.Fact{Kind: event.MessagesUpsert, Data: message}) // stored or not: it was received
+	s := status()
+	recent("lastConnectedAt", s.LastConnectedAt)
+	recent("lastSentAt", s.LastSentAt)
+	recent("lastReceivedAt", s.LastReceivedAt)
+
+	r.line.online.Store(false)
+	err := r.line.report(t.Context(), event.Fact{
+		Kind: event.ConnectionUpdated, Status: event.ConnectionError, Reason: 503, Error: "WhatsApp is overloaded",
+		Data: event.ConnectionUpdate{Type: event.TypeConnectFailure, Connection: event.ConnectionClose, StatusReason: 503},
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	s = status()
+	if s.StatusReason == nil || *s.StatusReason != 503 || s.LastError == nil || *s.LastError != "WhatsApp is overloaded" {
+		t.Errorf("after a failure: %+v", s)
+	}
+	if s.State != "close" || s.Connected || !s.LoggedIn {
+		t.Errorf("after a failure: %+v", s)
+	}
+	recent("lastConnectedAt", s.LastConnectedAt)
+}
+
+func TestALogoutThatWhatsAppCannotBeToldOfSaysSo(t *testing.T) {
+	r, token := online(t)
+	r.line.logoutErr = event.ErrNotConnected
+	got := decoded[logoutAnswer](t, r.as(token, "DELETE", "/instance/a/logout", ""))
+	if got.State != "logged_out" || !strings.Contains(got.Message, "remove the linked device on the phone") {
+		t.Errorf("got %+v", got)
+	}
+	r, token = online(t)
+	r.line.logoutErr = errors.New("the file is damaged")
+	wantError(t, r.as(token, "DELETE", "/instance/a/logout", ""), 500, "INTERNAL_ERROR")
+}
+
+func TestAnInstanceWithoutANameIsCalledInstanceAndAUUID(t *testing.T) {
+	r := newRig(t)
+	made := decoded[createdInstance](t, r.admin("POST", "/instance", `{}`))
+	if n := strings.TrimPrefix(made.Name, "instance-"); len(n) != 36 || made.ID != 1 || made.Auth.ID != 1 {
+		t.Errorf("got %+v", made)
+	}
+	if res := r.as(made.Auth.Token, "GET", "/instance/"+made.Name, ""); res.StatusCode != http.StatusOK {
+		t.Errorf("its token: %s", res.Status)
+	}
+}

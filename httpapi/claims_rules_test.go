@@ -1,0 +1,104 @@
+package httpapi
+
+import (
+	"encoding/base64"
+	"encoding/json"
+	"io"
+	"net"
+	"net/http"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	"github.com/google/uuid"
+
+	"postern/event"
+)
+
+// claimsOf is what a token says, unread.
+func claimsOf(t *testing.T, token string) map[string]json.RawMessage {
+	t.Helper()
+	raw, err := base64.RawURLEncoding.DecodeString(strings.Split(token, ".")[1])
+	if err != nil {
+		t.Fatal(err)
+	}
+	var c map[string]json.RawMessage
+	if err := json.Unmarshal(raw, &c); err != nil {
+		t.Fatal(err)
+	}
+	return c
+}
+
+func TestAnInstanceTokenSaysItsNameWhenItWasIssuedAndARandomID(t *testing.T) {
+	r := newRig(t)
+	ids := map[string]bool{}
+	for _, token := range []string{r.instance("a"), decoded[rotatedToken](t, r.admin("PUT", "/instance/a/token", "")).Token} {
+		c := claimsOf(t, token)
+		if diff := cmp.Diff([]string{"iat", "instanceName", "jti"}, keys(c)); diff != "" || string(c["instanceName"]) != `"a"` {
+			t.Errorf("%s in %s", diff, c)
+		}
+		var issued int64
+		if err := json.Unmarshal(c["iat"], &issued); err != nil || time.Since(time.Unix(issued, 0)).Abs() > time.Minute {
+			t.Errorf("issued at %s: %v", c["iat"], err)
+		}
+		ids[string(c["jti"])] = true
+	}
+	if len(ids) != 2 {
+		t.Errorf("two issues have the ids %v", ids)
+	}
+}
+
+func TestAUserTokenNamesItsUserAndExpiresWhenTheAnswerSays(t *testing.T) {
+	r := newRig(t)
+	user := uuid.New()
+	got := decoded[userToken](t, r.admin("POST", "/auth/user-token", `{"userId":"`+user.String()+`","expiresIn":3600}`))
+	c := claimsOf(t, got.Token)
+	var expires int64
+	if err := json.Unmarshal(c["exp"], &expires); err != nil || event.At(time.Unix(expires, 0)) != got.ExpiresAt {
+		t.Errorf("exp %s, expiresAt %v, %v", c["exp"], got.ExpiresAt, err)
+	}
+	if left := time.Until(got.ExpiresAt.Time); left < 59*time.Minute || left > time.Hour {
+		t.Errorf("it lives for %v", left)
+	}
+	if string(c["userId"]) != `"`+user.String()+`"` || got.UserID != user.String() {
+		t.Errorf("userId %s and %s, want %s", c["userId"], got.UserID, user)
+	}
+	other := decoded[userToken](t, r.admin("POST", "/auth/user-token", `{"expiresIn":3600}`))
+	if _, err := uuid.Parse(other.UserID); err != nil || other.UserID == got.UserID {
+		t.Errorf("without userId: %q", other.UserID)
+	}
+}
+
+// TestNoAnswerIsKeptByACacheOrTakenForAnotherType: answers carry tokens, and
+// files that strangers sent.
+func TestNoAnswerIsKeptByACacheOrTakenForAnotherType(t *testing.T) {
+	r := newRig(t)
+	for _, path := range []string{"/instance", "/health", "/nowhere"} {
+		h := r.admin("GET", path, "").Header
+		if h.Get("Cache-Control") != "no-store" || h.Get("X-Content-Type-Options") != "nosniff" {
+			t.Errorf("%s: %v", path, h)
+		}
+	}
+}
+
+// TestTheTimeForABodyDoesNotBoundTheHandler: a send may take longer than its
+// body had.
+func TestTheTimeForABodyDoesNotBoundTheHandler(t *testing.T) {
+	slowlyWith(t, func(_ *api, c *call) error {
+		if err := c.noBody(); err != nil {
+			return err
+		}
+		select {
+		case <-time.After(2 * bodyTimeout): // costs nothing in a bubble
+		case <-c.r.Context().Done():
+			return c.r.Context().Err()
+		}
+		return c.w.json(http.StatusOK, struct{}{})
+	}, func(t *testing.T, c net.Conn) {
+		_, _ = io.WriteString(c, "POST /x HTTP/1.1\r\nHost: x\r\nConnection: close\r\nContent-Length: 2\r\n\r\n{}")
+		if answer, after := cut(t, c); !strings.HasPrefix(answer, "HTTP/1.1 200 ") {
+			t.Errorf("after %v: %q", after, answer)
+		}
+	})
+}
