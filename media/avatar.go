@@ -23,24 +23,20 @@ const (
 // [Library.Open] or [Library.Prepare] returned: a JPEG of its square middle,
 // at most 640 pixels wide, on white where it is transparent. Errors wrap
 // event.ErrMedia.
-func (l *Library) Avatar(ctx context.Context, f event.MediaFile) ([]byte, error) {
-	if int64(f.Width)*int64(f.Height) > maxPixels {
-		return nil, fmt.Errorf("%w: the image has more than %d million pixels", event.ErrMedia, maxPixels/1_000_000)
-	}
+func (l *Library) Avatar(ctx context.Context, f event.MediaFile) (avatar []byte, err error) {
 	file, err := os.Open(f.Path)
 	if err != nil {
 		return nil, fmt.Errorf("media: %w", err)
 	}
 	defer func() { _ = file.Close() }()
-	leave, err := turn(ctx, l.decoding)
-	if err != nil {
-		return nil, err
-	}
-	defer leave()
-	picture, _, err := image.Decode(file)
-	if err != nil {
-		return nil, fmt.Errorf("%w: the image cannot be read: %w", event.ErrMedia, err)
-	}
+	err = l.withPicture(ctx, file, func(picture image.Image) error {
+		avatar, err = squareOf(picture)
+		return err
+	})
+	return avatar, err
+}
+
+func squareOf(picture image.Image) ([]byte, error) {
 	square := middle(picture.Bounds())
 	if square.Empty() {
 		return nil, fmt.Errorf("%w: the image is empty", event.ErrMedia)

@@ -19,8 +19,7 @@
 // URLs are fetched without credentials, through the address guard that the
 // configuration sets, with at most five redirects, each of them guarded too.
 // Nothing hostile in a file makes this package read another file, use more
-// memory than a picture of [maxPixels] takes, or run longer than
-// Config.Timeout. One picture is decoded and two programs convert at a time;
+// memory than [maxPicture] for a picture, or run longer than Config.Timeout. One picture is decoded and two programs convert at a time;
 // others wait for their turn. A program sees no secret of the environment, and
 // ends with whoever waits for it.
 //

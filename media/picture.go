@@ -3,6 +3,7 @@ package media
 import (
 	"bytes"
 	"context"
+	"fmt"
 	"image"
 	"image/color"
 	"image/jpeg"
@@ -17,9 +18,10 @@ import (
 )
 
 const (
-	// maxPixels bounds the memory that a picture takes while its thumbnail is
-	// made: 4 bytes a pixel. A larger one is sent without.
-	maxPixels = 30_000_000
+	// maxPicture bounds the bytes of memory that a picture takes while its
+	// thumbnail is made: of a photograph, 30 to 80 million pixels. A larger one
+	// is sent without.
+	maxPicture = 120_000_000
 
 	thumbnailSide    = 72 // pixels; what WhatsApp's clients send
 	thumbnailQuality = 60
@@ -41,22 +43,38 @@ func (l *Library) describePicture(ctx context.Context, f *event.MediaFile) {
 		f.Animated = animated(file)
 		return
 	}
-	if int64(size.Width)*int64(size.Height) > maxPixels {
-		return
+	_ = l.withPicture(ctx, file, func(picture image.Image) error {
+		f.Thumbnail = thumbnail(picture)
+		return nil
+	})
+}
+
+// withPicture decodes a picture for use, unless it takes too much memory.
+// Errors wrap event.ErrMedia.
+func (l *Library) withPicture(ctx context.Context, file io.ReadSeeker, use func(image.Image) error) error {
+	if _, err := file.Seek(0, io.SeekStart); err != nil {
+		return fmt.Errorf("media: %w", err)
+	}
+	size, format, err := image.DecodeConfig(file)
+	if err != nil {
+		return fmt.Errorf("%w: the image cannot be read: %w", event.ErrMedia, err)
+	}
+	if memoryOf(file, size, format) > maxPicture {
+		return fmt.Errorf("%w: the image has too many pixels, %d × %d", event.ErrMedia, size.Width, size.Height)
 	}
 	if _, err := file.Seek(0, io.SeekStart); err != nil {
-		return
+		return fmt.Errorf("media: %w", err)
 	}
 	leave, err := turn(ctx, l.decoding)
 	if err != nil {
-		return
+		return err
 	}
 	defer leave()
 	picture, _, err := image.Decode(file)
 	if err != nil {
-		return
+		return fmt.Errorf("%w: the image cannot be read: %w", event.ErrMedia, err)
 	}
-	f.Thumbnail = thumbnail(picture)
+	return use(picture)
 }
 
 // thumbnail is a small JPEG of a picture, on white where that is transparent.
