@@ -344,3 +344,20 @@ func TestARestoreLeavesAloneWhatACallChangedBeforeItsTurn(t *testing.T) {
 		r.wantStatus(out, event.ConnectionTimeout)
 	})
 }
+
+func TestTheSupervisorPrunesEachDeviceAtStartAndTwiceADay(t *testing.T) {
+	pruned := map[int64]int{}
+	prune := func(_ context.Context, id int64) error {
+		pruned[id]++
+		return errors.New("one that fails keeps nobody else's")
+	}
+	inBubble(t, func(c *SupervisorConfig) { c.PruneDevice = prune }, func(r *rig) {
+		one, two := r.create("a").ID, r.create("b").ID
+		r.sup.Start()
+		time.Sleep(25 * time.Hour)
+		synctest.Wait()
+		if pruned[one] != 3 || pruned[two] != 3 {
+			t.Errorf("pruned %v times in 25 hours, want 3 each", pruned)
+		}
+	})
+}
