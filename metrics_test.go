@@ -3,6 +3,8 @@ package main
 import (
 	"io"
 	"net/http"
+	"os"
+	"regexp"
 	"strings"
 	"testing"
 )
@@ -55,11 +57,32 @@ func TestMetricsTellWhatAnOperatorAsks(t *testing.T) {
 				t.Errorf("%s: no %s", name, want)
 			}
 		}
+		documented(t, string(raw))
 	}
 	if res := scrape(t, w.api.base, ""); res.StatusCode != http.StatusUnauthorized {
 		t.Errorf("without the key: %s", res.Status)
 	}
 	w.stop()
+}
+
+// documented compares the names of the page with those of an answer. Some
+// metrics are there only once something happened.
+func documented(t *testing.T, answer string) {
+	t.Helper()
+	page, err := os.ReadFile("docs/api.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, help := range regexp.MustCompile(`# HELP (postern_\w+)`).FindAllStringSubmatch(answer, -1) {
+		if !strings.Contains(string(page), "`"+help[1]+"`") {
+			t.Errorf("docs/api.md does not tell of %s", help[1])
+		}
+	}
+	for _, name := range regexp.MustCompile("`(postern_\\w+)`").FindAllStringSubmatch(string(page), -1) {
+		if !strings.Contains(answer, "# HELP "+name[1]+" ") && name[1] != "postern_whatsapp_unknown_events_total" {
+			t.Errorf("docs/api.md tells of %s, which is not there", name[1])
+		}
+	}
 }
 
 func scrape(t *testing.T, base, key string) *http.Response {
