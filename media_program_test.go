@@ -1,11 +1,14 @@
 package main
 
 import (
+	"bytes"
+	"encoding/json"
 	"fmt"
 	"io"
 	"mime/multipart"
 	"net/http"
 	"net/http/httptest"
+	"os"
 	"path/filepath"
 	"strings"
 	"testing"
@@ -31,6 +34,7 @@ func TestFilesOnTheirWayThroughTheProgram(t *testing.T) {
 		}
 	})
 	t.Run("a file for everybody that fails", s.badFilesForEverybody)
+	t.Run("a file that WhatsApp forgot", s.forgottenFile)
 	t.Run("a kill leaves a file that the next start removes", s.killedUpload)
 }
 
@@ -60,6 +64,34 @@ func (s *sendScene) badFilesForEverybody(t *testing.T) {
 			t.Errorf("%v\n%s", err, body)
 		}
 	}
+}
+
+// forgottenFile asks for the file of a message that WhatsApp does not have any
+// more, while the phone has it and when it has not.
+func (s *sendScene) forgottenFile(t *testing.T) {
+	a := s.multipart(t, s.fill("/instance/$name/send/media-file"), "photo.jpg", map[string]string{"number": "$anne", "mediaType": "image"})
+	var sent struct {
+		KeyID   string
+		Content struct{ DirectPath string }
+	}
+	if err := json.Unmarshal(a.body, &sent); err != nil || sent.Content.DirectPath == "" {
+		t.Fatalf("%s: %v", a.body, err)
+	}
+	data := func() answer {
+		return s.postJSON(t, s.fill("/instance/$name/media/data?binary=true"), `{"messageId":"`+sent.KeyID+`"}`)
+	}
+	s.sandbox.ForgetMedia(sent.Content.DirectPath)
+	before := s.received()
+	want, err := os.ReadFile(filepath.Join("media", "testdata", "photo.jpg"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if a := data(); a.status != http.StatusOK || !bytes.Equal(a.body, want) {
+		t.Errorf("%d, %d bytes of %d", a.status, len(a.body), len(want))
+	}
+	s.awaitEvent(t, before, event.MediaRetry, `{"messageId":"`+sent.KeyID+`","keyFromMe":true,"hasCiphertext":true}`)
+	s.sandbox.LoseMedia(sent.Content.DirectPath)
+	data().refused(t, http.StatusGone, "MEDIA_GONE")
 }
 
 func (s *sendScene) killedUpload(t *testing.T) {
