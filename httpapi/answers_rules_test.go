@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"errors"
 	"net/http"
+	"net/http/httptest"
 	"strings"
 	"testing"
 	"time"
@@ -144,4 +145,39 @@ func TestAnInstanceWithoutANameIsCalledInstanceAndAUUID(t *testing.T) {
 	if res := r.as(made.Auth.Token, "GET", "/instance/"+made.Name, ""); res.StatusCode != http.StatusOK {
 		t.Errorf("its token: %s", res.Status)
 	}
+}
+
+func TestEachEventThatACallCausesCarriesTheCallsRequestID(t *testing.T) {
+	r := newRig(t)
+	token := r.instance("a")
+	cause := func(name, method, path, body string, want event.Kind) {
+		t.Helper()
+		r.notices()
+		req := httptest.NewRequest(method, path, strings.NewReader(body))
+		req.Header.Set("Authorization", "Bearer "+token)
+		req.Header.Set("X-Request-Id", name)
+		if res := do(r.h, req); res.StatusCode != http.StatusOK {
+			t.Fatalf("%s: %s", name, res.Status)
+		}
+		all := r.notices()
+		for begun := time.Now(); len(all) == 0 && time.Since(begun) < 10*time.Second; all = r.notices() {
+			time.Sleep(time.Millisecond) // a restart goes on behind its answer
+		}
+		if len(all) == 0 {
+			t.Errorf("%s: no event", name)
+		}
+		for _, n := range all {
+			if n.Kind != want || n.RequestID != name {
+				t.Errorf("%s: %s with the request id %q", name, n.Kind, n.RequestID)
+			}
+		}
+	}
+	cause("connect", "POST", "/instance/a/connect", "", event.QRCodeUpdated)
+	r.line.paired.Store(true)
+	decoded[logoutAnswer](t, r.as(token, "DELETE", "/instance/a/logout", ""))
+	r.line.paired.Store(true)
+	cause("login", "GET", "/instance/a/connect", "", event.ConnectionUpdated)
+	cause("restart", "POST", "/instance/a/restart", "", event.ConnectionUpdated)
+	cause("send", "POST", "/instance/a/send/text", textBody(1), event.SendMessage)
+	cause("logout", "DELETE", "/instance/a/logout/a", "", event.ConnectionUpdated)
 }

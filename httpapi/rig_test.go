@@ -10,6 +10,7 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+	"sync"
 	"sync/atomic"
 	"testing"
 	"time"
@@ -42,6 +43,9 @@ type rig struct {
 	user     uuid.UUID
 	token    string
 
+	mu        sync.Mutex
+	published []event.Notice // by the instances
+
 	posted  event.Notice // by webhook/test
 	answers int          // what the receiver answers to it
 }
@@ -52,6 +56,20 @@ func (r *rig) post(_ context.Context, n event.Notice) (int, error) {
 		return r.answers, errors.New("receiver answered otherwise")
 	}
 	return r.answers, nil
+}
+
+func (r *rig) publish(n event.Notice) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.published = append(r.published, n)
+}
+
+// notices are the events since the last call.
+func (r *rig) notices() (all []event.Notice) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	all, r.published = r.published, nil
+	return all
 }
 
 func newRig(t testing.TB) *rig {
@@ -75,7 +93,7 @@ func newRigWith(t testing.TB, o store.Options) *rig {
 	}
 	t.Cleanup(func() { _ = st.Close() })
 	r := &rig{t: t, store: st, line: &line{}, hub: &recordingHub{}}
-	r.registry, err = instance.Open(t.Context(), instance.Config{Store: st, Publish: func(event.Notice) {}})
+	r.registry, err = instance.Open(t.Context(), instance.Config{Store: st, Publish: r.publish})
 	if err != nil {
 		t.Fatal(err)
 	}
