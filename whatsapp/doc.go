@@ -13,8 +13,9 @@
 // Incoming messages and receipts are acknowledged to WhatsApp only after
 // report returned nil. When it fails, the session drops the connection and
 // reports that; the next login brings the message again, and its decrypted
-// text waits in the device's event buffer meanwhile. A crash therefore loses
-// no message; it may bring one twice, with the same key id.
+// text waits in the device's event buffer meanwhile. The same holds when that
+// buffer cannot be written, on a full disk. A crash therefore loses no message;
+// it may bring one twice, with the same key id.
 //
 // A send ends in one of the four errors of package event or in success, and
 // [event.ErrOutcomeUnknown] is returned exactly when the frame may have been

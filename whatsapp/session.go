@@ -154,6 +154,7 @@ func (s *Session) prepare(life context.Context, hangup context.CancelFunc) *what
 	if !s.paired {
 		s.cli = s.newClient(s.conn.cfg.Devices.New(s.instance))
 	}
+	s.guard(s.cli.Store)
 	return s.cli
 }
 

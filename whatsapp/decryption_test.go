@@ -1,0 +1,43 @@
+package whatsapp
+
+import (
+	"context"
+	"errors"
+	"testing"
+
+	wastore "go.mau.fi/whatsmeow/store"
+)
+
+// commits runs a decryption and answers what a commit would.
+type commits struct {
+	wastore.EventBuffer
+
+	err error
+}
+
+func (c commits) DoDecryptionTxn(ctx context.Context, fn func(context.Context) error) error {
+	if err := fn(ctx); err != nil {
+		return err
+	}
+	return c.err
+}
+
+func TestOnlyAMessageThatWasReadAndNotStoredComesAgain(t *testing.T) {
+	full, bad := errors.New("disk is full"), errors.New("bad mac")
+	for name, tc := range map[string]struct {
+		read, commit, want error
+		again              bool
+	}{
+		"stored":              {},
+		"unreadable":          {read: bad, want: bad},
+		"unreadable and full": {read: bad, commit: full, want: bad},
+		"read, not stored":    {commit: full, want: full, again: true},
+	} {
+		var told error
+		d := decryptions{commits{err: tc.commit}, func(err error) { told = err }}
+		err := d.DoDecryptionTxn(t.Context(), func(context.Context) error { return tc.read })
+		if !errors.Is(err, tc.want) || errors.Is(err, context.Canceled) != tc.again || (told != nil) != tc.again {
+			t.Errorf("%s: %v, told %v", name, err, told)
+		}
+	}
+}
