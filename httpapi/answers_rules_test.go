@@ -124,6 +124,26 @@ func TestStatusTellsTheLastTimesTheLastErrorAndWhatsAppsReason(t *testing.T) {
 	recent("lastConnectedAt", s.LastConnectedAt)
 }
 
+func TestAnInstanceShowsItsPictureItsTimesAndItsText(t *testing.T) {
+	r, token := online(t)
+	made := decoded[createdInstance](t, r.admin("POST", "/instance", `{"instanceName":"b","description":"front desk"}`))
+	if made.Description == nil || *made.Description != "front desk" || made.CreatedAt.IsZero() || made.UpdatedAt != made.CreatedAt {
+		t.Errorf("created: %+v", made)
+	}
+	picture := "https://pps.whatsapp.net/v/x.jpg"
+	own := "4915100000000@s.whatsapp.net"
+	if err := r.line.report(t.Context(), event.Fact{Kind: event.ProfilePictureUpdate, Picture: &picture, Data: event.PictureUpdate{JID: own}}); err != nil {
+		t.Fatal(err)
+	}
+	shown := decoded[shownInstance](t, r.as(token, "GET", "/instance/a", ""))
+	if shown.ProfilePicURL == nil || *shown.ProfilePicURL != picture {
+		t.Errorf("profilePicUrl %v", shown.ProfilePicURL)
+	}
+	if shown.CreatedAt.IsZero() || shown.UpdatedAt.Before(shown.CreatedAt.Time) || time.Since(shown.UpdatedAt.Time) > time.Minute {
+		t.Errorf("created at %v, updated at %v", shown.CreatedAt, shown.UpdatedAt)
+	}
+}
+
 func TestALogoutThatWhatsAppCannotBeToldOfSaysSo(t *testing.T) {
 	r, token := online(t)
 	r.line.logoutErr = event.ErrNotConnected
