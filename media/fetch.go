@@ -27,7 +27,7 @@ const (
 // newClient makes the client for files: no proxy, no cookies, and every
 // address that it dials is judged.
 func newClient(cfg Config) *http.Client {
-	dialer := &net.Dialer{Timeout: dialTimeout, Control: cfg.Control}
+	dialer := &net.Dialer{Timeout: dialTimeout, Control: cfg.Control, Resolver: cfg.Resolver}
 	return &http.Client{
 		Transport: &http.Transport{
 			DialContext:            dialer.DialContext,

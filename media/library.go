@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"net"
 	"net/http"
 	"os"
 	"path/filepath"
@@ -23,7 +24,8 @@ type Config struct {
 
 	// Control judges each address that a URL leads to, see
 	// net.Dialer.Control. nil: all are allowed.
-	Control func(network, address string, c syscall.RawConn) error
+	Control  func(network, address string, c syscall.RawConn) error
+	Resolver *net.Resolver // of the names in URLs; nil means net.DefaultResolver
 
 	MaxBytes int64         // of one file; 0 means 100 MiB
 	Timeout  time.Duration // for fetching one file, and for converting it; 0 means 60 s
