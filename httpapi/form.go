@@ -60,6 +60,11 @@ func (c *call) readForm(spool func(io.Reader) (string, error), maxFile int64, kn
 	if err := r.all(); err != nil {
 		return form{}, err
 	}
+	// The server would wait for the rest of the body before it answers, and for
+	// ever once the limit is lifted.
+	if _, err := io.Copy(io.Discard, body); err != nil {
+		return form{}, malformedForm(err)
+	}
 	if r.form.path == "" {
 		return form{}, &decodeError{code: codeMissingField, path: fileField, text: "is required: it is the file"}
 	}

@@ -1,0 +1,119 @@
+package httpapi
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"log/slog"
+	"net"
+	"net/http"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+)
+
+// formRoutes are the routes that take a file in their body.
+func formRoutes() (all []route) {
+	for _, row := range routes() {
+		if descriptions()[row.method+" "+row.path].form != nil {
+			all = append(all, row)
+		}
+	}
+	return all
+}
+
+// uploading begins an upload of a mebibyte to each route that takes a file, and
+// gives the connection to script when the half of it is sent. The clock is that
+// of a bubble, the interface and the spool folder are real. Afterwards nothing
+// may be left in that.
+func uploading(t *testing.T, script func(t *testing.T, r *rig, c net.Conn)) {
+	for _, row := range formRoutes() {
+		t.Run(row.path, func(t *testing.T) {
+			r := newRig(t)
+			token := r.instance("some-instance")
+			synctest.Test(t, func(t *testing.T) {
+				srv := NewServer(r.h, slog.New(slog.DiscardHandler))
+				l := pipes{make(chan net.Conn), make(chan struct{})}
+				done := make(chan error)
+				go func() { done <- srv.Serve(l) }()
+				client, server := net.Pipe()
+				l.conns <- server
+				_, _ = fmt.Fprintf(client, "%s %s HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer %s\r\nContent-Type: multipart/form-data; boundary=b\r\nContent-Length: %d\r\n\r\n"+
+					"--b\r\nContent-Disposition: form-data; name=\"attachment\"; filename=\"a.png\"\r\n\r\n", row.method, concrete(row.path), token, 1<<20)
+				_, _ = io.WriteString(client, strings.Repeat("x", 1<<19))
+				synctest.Wait()
+				if len(r.spooled()) != 1 {
+					t.Errorf("in the spool folder: %v", r.spooled())
+				}
+				script(t, r, client)
+				client.Close()
+				time.Sleep(time.Second) // the server closes slowly; it costs nothing in a bubble
+				if left := r.spooled(); len(left) > 0 {
+					t.Errorf("left: %v", left)
+				}
+				if err := srv.Close(); err != nil {
+					t.Error(err)
+				}
+				if err := <-done; !errors.Is(err, http.ErrServerClosed) {
+					t.Error(err)
+				}
+			})
+		})
+	}
+}
+
+// cutOff checks the answer to an upload that took too long.
+func cutOff(t *testing.T, c net.Conn) {
+	t.Helper()
+	answer, after := cut(t, c)
+	if !strings.HasPrefix(answer, "HTTP/1.1 408 ") || !strings.Contains(answer, `"code":"BODY_TIMEOUT"`) {
+		t.Errorf("got %q", answer)
+	}
+	if after < uploadTimeout || after > uploadTimeout+10*time.Second {
+		t.Errorf("after %v, want %v", after, uploadTimeout)
+	}
+}
+
+func TestAnUploadThatStallsIsCutOffAndItsFileRemoved(t *testing.T) {
+	uploading(t, func(t *testing.T, _ *rig, c net.Conn) { cutOff(t, c) })
+}
+
+// TestAnUploadThatTricklesIsCutOffToo: a byte now and then does not win time.
+func TestAnUploadThatTricklesIsCutOffToo(t *testing.T) {
+	uploading(t, func(t *testing.T, _ *rig, c net.Conn) {
+		stop, dripped := make(chan struct{}), make(chan struct{})
+		go func() {
+			defer close(dripped)
+			for {
+				select {
+				case <-stop:
+					return
+				case <-time.After(5 * time.Second):
+					_ = c.SetWriteDeadline(time.Now().Add(time.Second))
+					_, _ = io.WriteString(c, "x")
+				}
+			}
+		}()
+		cutOff(t, c)
+		close(stop)
+		<-dripped
+	})
+}
+
+func TestAnUploadThatIsBrokenOffLeavesNoFile(t *testing.T) {
+	uploading(t, func(_ *testing.T, _ *rig, c net.Conn) { c.Close() })
+}
+
+// TestAFormThatEndsBeforeItsBodyHoldsNothing: the server swallows what is left
+// of a body before it answers, if that is little.
+func TestAFormThatEndsBeforeItsBodyHoldsNothing(t *testing.T) {
+	uploading(t, func(t *testing.T, _ *rig, c net.Conn) {
+		_, _ = io.WriteString(c, strings.Repeat("x", 1<<19-1000))
+		_, _ = io.WriteString(c, "\r\n--b--\r\n")
+		answer, after := cut(t, c)
+		if !strings.HasPrefix(answer, "HTTP/1.1 4") || after > uploadTimeout+10*time.Second {
+			t.Errorf("after %v: %q", after, answer)
+		}
+	})
+}
