@@ -182,7 +182,7 @@ func schema(_ context.Context, args []string, out io.Writer) error {
 		return err
 	}
 	for _, b := range append(store.Buckets(), buckets()...) {
-		fmt.Fprintf(out, "%-15s %-16s %s -> %s\n", b.Name, b.Owner, b.Key, b.Value)
+		fmt.Fprintf(out, "%-16s %-16s %s -> %s\n", b.Name, b.Owner, b.Key, b.Value)
 	}
 	return nil
 }

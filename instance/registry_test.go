@@ -208,13 +208,17 @@ func TestDeleteRemovesEverythingOfTheInstanceAndNothingElse(t *testing.T) {
 	if err := r.reg.Delete(bg, gone, false); !errors.Is(err, ErrHasData) || r.count(instances, gone) != 1 {
 		t.Fatalf("without force: %v", err)
 	}
+	before := r.s.Stats().Commits
 	if err := r.reg.Delete(bg, gone, true); err != nil {
 		t.Fatal(err)
+	}
+	if n := r.s.Stats().Commits - before; n != 1 {
+		t.Errorf("the deletion took %d commits, want one", n)
 	}
 	if len(forgotten) == 0 || forgotten[0] != gone {
 		t.Errorf("the connector was asked to forget %v", forgotten)
 	}
-	for _, bucket := range []string{instances, webhooks, messages, messageKeys, messageUpdates, contacts, contactJIDs} {
+	for _, bucket := range []string{instances, webhooks, messages, messageKeys, messageChats, messageUpdates, contacts, contactJIDs} {
 		if r.count(bucket, gone) != 0 || r.count(bucket, stays) != 1 {
 			t.Errorf("%s: %d records of the deleted, %d of the other", bucket, r.count(bucket, gone), r.count(bucket, stays))
 		}
