@@ -108,14 +108,25 @@ func TestSecretsAreMadeOnceAndKeptWithMode0600(t *testing.T) {
 	if err != nil || info.Mode().Perm() != 0o600 {
 		t.Error(info.Mode(), err)
 	}
+	if info, err := os.Stat(filepath.Dir(path)); err != nil || info.Mode().Perm() != 0o700 {
+		t.Error(info.Mode(), err)
+	}
 	c.Authentication.GlobalAuthToken = "mine"
 	if mixed, made, err := loadSecrets(c); err != nil || made || mixed.GlobalAuthToken != "mine" || mixed.JWTSecret != first.JWTSecret {
 		t.Error(mixed, made, err)
 	}
-	if err := os.WriteFile(path, []byte("{"), 0o600); err != nil {
-		t.Fatal(err)
-	}
-	if _, _, err := loadSecrets(c); err == nil || !strings.Contains(err.Error(), path) {
-		t.Errorf("damaged file: %v", err)
+	for _, damaged := range []string{
+		"", "{", "{}", `{"globalAuthToken":"` + first.GlobalAuthToken + `"}`, `{"jwtSecret":"` + first.JWTSecret + `"}`,
+		`{"globalAuthToken":"` + first.GlobalAuthToken + `","jwtSecret":"short"}`,
+	} {
+		if err := os.WriteFile(path, []byte(damaged), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		if _, _, err := loadSecrets(c); err == nil || !strings.Contains(err.Error(), path) || strings.Contains(err.Error(), first.JWTSecret) {
+			t.Errorf("the damaged file %q: %v", damaged, err)
+		}
+		if raw, err := os.ReadFile(path); err != nil || string(raw) != damaged {
+			t.Errorf("the damaged file %q was replaced: %q, %v", damaged, raw, err)
+		}
 	}
 }
