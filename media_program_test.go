@@ -3,6 +3,7 @@ package main
 import (
 	"bytes"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"io"
 	"mime/multipart"
@@ -16,10 +17,12 @@ import (
 	"postern/event"
 )
 
+const mediaLimit = 2 << 20
+
 // TestFilesOnTheirWayThroughTheProgram runs the real program on a server
 // without ffmpeg.
 func TestFilesOnTheirWayThroughTheProgram(t *testing.T) {
-	s := newSendScene(t, "PATH="+t.TempDir(), "MESSAGE_PROCESSING_TIMEOUT=1s")
+	s := newSendScene(t, "PATH="+t.TempDir(), "MESSAGE_PROCESSING_TIMEOUT=1s", fmt.Sprint("MEDIA_MAX_BYTES=", mediaLimit))
 	t.Run("other audio is refused with a word on what is missing", func(t *testing.T) {
 		path := s.fill("/instance/$name/send/ptt-file")
 		a := s.multipart(t, path, "tone.wav", map[string]string{"number": "$anne"})
@@ -33,9 +36,34 @@ func TestFilesOnTheirWayThroughTheProgram(t *testing.T) {
 			t.Errorf("OGG/Opus: %d %s", a.status, a.body)
 		}
 	})
+	t.Run("a form whose file is too large", s.largeForms)
 	t.Run("a file for everybody that fails", s.badFilesForEverybody)
 	t.Run("a file that WhatsApp forgot", s.forgottenFile)
 	t.Run("a kill leaves a file that the next start removes", s.killedUpload)
+}
+
+func (s *sendScene) largeForms(t *testing.T) {
+	for size, want := range map[int]int{mediaLimit: http.StatusCreated, mediaLimit + 1: 413, 3 * mediaLimit: 413} {
+		var body bytes.Buffer
+		form := multipart.NewWriter(&body)
+		part, err := form.CreateFormFile("attachment", "a.bin")
+		if err != nil {
+			t.Fatal(err)
+		}
+		if _, err := part.Write(make([]byte, size)); err != nil {
+			t.Fatal(err)
+		}
+		if err := errors.Join(form.WriteField("mediaType", "document"), form.Close()); err != nil {
+			t.Fatal(err)
+		}
+		a := s.post(t, s.fill("/instance/$name/media/uploads"), form.FormDataContentType(), &body)
+		if a.status != want {
+			t.Errorf("%d bytes: %d %s", size, a.status, a.body)
+		}
+		if want == http.StatusRequestEntityTooLarge {
+			a.refused(t, want, "BODY_TOO_LARGE")
+		}
+	}
 }
 
 // badFilesForEverybody asks for sends that are accepted before their file is

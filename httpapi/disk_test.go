@@ -51,6 +51,16 @@ func TestNoFileIsAcceptedWhileTheDiskIsNearlyFull(t *testing.T) {
 	}
 }
 
+func TestAFormThatAnnouncesTooMuchIsNotRead(t *testing.T) {
+	r := newRig(t)
+	token := r.instance("a")
+	req := httptest.NewRequest("POST", "/instance/a/media/uploads", brokenOff{})
+	req.ContentLength = defaultMaxMedia + formOverhead + 1
+	req.Header.Set("Authorization", "Bearer "+token)
+	req.Header.Set("Content-Type", "multipart/form-data; boundary=x")
+	wantError(t, do(r.h, req), http.StatusRequestEntityTooLarge, codeBodyTooLarge)
+}
+
 type brokenOff struct{}
 
 func (brokenOff) Read([]byte) (int, error) { return 0, errors.New("the rest was asked for") }

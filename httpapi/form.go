@@ -11,6 +11,8 @@ import (
 	"slices"
 	"strings"
 	"time"
+
+	"postern/media"
 )
 
 const (
@@ -45,6 +47,9 @@ func (c *call) readForm(spool func(io.Reader) (string, error), maxFile int64, kn
 	boundary, err := formBoundary(c.r.Header)
 	if err != nil {
 		return form{}, err
+	}
+	if c.r.ContentLength > maxFile+formOverhead {
+		return form{}, malformedForm(&http.MaxBytesError{Limit: maxFile + formOverhead})
 	}
 	_ = http.NewResponseController(c.w).SetReadDeadline(time.Now().Add(uploadTimeout))
 	body := http.MaxBytesReader(c.w, c.r.Body, maxFile+formOverhead)
@@ -113,8 +118,12 @@ func (r *formReader) part(p *multipart.Part) (err error) {
 	if name == fileField {
 		// Windows clients send a path.
 		r.form.fileName = filepath.Base(strings.ReplaceAll(p.FileName(), `\`, "/"))
-		if r.form.path, err = r.spool(content); body.err != nil {
-			err = malformedForm(body.err)
+		r.form.path, err = r.spool(content)
+		switch {
+		case body.err != nil:
+			return malformedForm(body.err)
+		case errors.Is(err, media.ErrTooLarge):
+			return refuse(http.StatusRequestEntityTooLarge, codeBodyTooLarge, err.Error())
 		}
 		return err
 	}

@@ -118,13 +118,17 @@ func nameOf(resp *http.Response) string {
 	return ""
 }
 
+// ErrTooLarge says that a file is larger than Config.MaxBytes. Whatever wraps
+// it wraps event.ErrMedia too.
+var ErrTooLarge = errors.New("it is larger")
+
 func (l *Library) tooLarge() error {
-	return fmt.Errorf("%w: it is larger than %d bytes (media.max_bytes)", event.ErrMedia, l.cfg.MaxBytes)
+	return fmt.Errorf("%w: %w than %d bytes (media.max_bytes)", event.ErrMedia, ErrTooLarge, l.cfg.MaxBytes)
 }
 
 // Spool writes a file to the spool folder as it arrives and returns its path.
-// It fails with event.ErrMedia when it is empty, larger than Config.MaxBytes,
-// or ends early, and with store.ErrDiskFull while the disk is nearly full or as
+// It fails with event.ErrMedia when it is empty, larger than Config.MaxBytes
+// (then ErrTooLarge too), or ends early, and with store.ErrDiskFull while the disk is nearly full or as
 // soon as it becomes so: what is left belongs to the store. The caller gives
 // the path to Prepare or removes the file.
 func (l *Library) Spool(r io.Reader) (file string, err error) {

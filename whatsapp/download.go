@@ -7,10 +7,12 @@ import (
 	"io"
 	"net/http"
 	"os"
+	"syscall"
 
 	"go.mau.fi/whatsmeow"
 
 	"postern/event"
+	"postern/store"
 )
 
 // sealOverhead is by how much an encrypted file is longer than the file at
@@ -127,6 +129,8 @@ func classifyDownload(err error) error {
 		return fmt.Errorf("%w: WhatsApp answers %d", event.ErrNoAnswer, status.StatusCode)
 	case corrupt(err):
 		return fmt.Errorf("%w: what WhatsApp has is not the file of the message: %w", event.ErrMedia, err)
+	case errors.Is(err, syscall.ENOSPC):
+		return fmt.Errorf("download: %w", store.ErrDiskFull)
 	case isDiskError(err):
 		return fmt.Errorf("download: %w", err)
 	}

@@ -8,9 +8,11 @@ import (
 	"path/filepath"
 	"runtime"
 	"strings"
+	"syscall"
 	"testing"
 
 	"postern/event"
+	"postern/store"
 )
 
 func emptyFile(t *testing.T) *os.File {
@@ -87,6 +89,15 @@ func TestADownloadSaysWhyThereIsNoFile(t *testing.T) {
 	r.session.Disconnect()
 	if err := r.session.Download(t.Context(), m, emptyFile(t), 1<<20); !errors.Is(err, event.ErrNotConnected) {
 		t.Errorf("not connected: %v", err)
+	}
+}
+
+func TestAFullDiskIsNoFaultOfWhatsApp(t *testing.T) {
+	for cause, want := range map[error]error{syscall.ENOSPC: store.ErrDiskFull, syscall.EIO: syscall.EIO} {
+		err := classifyDownload(fmt.Errorf("copy: %w", &os.PathError{Op: "write", Path: "/spool/x", Err: cause}))
+		if !errors.Is(err, want) || errors.Is(err, event.ErrRefused) {
+			t.Errorf("%v: %v", cause, err)
+		}
 	}
 }
 
