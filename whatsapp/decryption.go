@@ -26,7 +26,7 @@ func (d decryptions) DoDecryptionTxn(ctx context.Context, fn func(context.Contex
 		unread = fn(ctx)
 		return unread
 	})
-	if err == nil || unread != nil {
+	if err == nil || unread != nil || ctx.Err() != nil { // the last: the connection is gone already
 		return err
 	}
 	d.unstored(err)

@@ -26,16 +26,22 @@ func TestOnlyAMessageThatWasReadAndNotStoredComesAgain(t *testing.T) {
 	full, bad := errors.New("disk is full"), errors.New("bad mac")
 	for name, tc := range map[string]struct {
 		read, commit, want error
-		again              bool
+		over, again        bool
 	}{
 		"stored":              {},
 		"unreadable":          {read: bad, want: bad},
 		"unreadable and full": {read: bad, commit: full, want: bad},
 		"read, not stored":    {commit: full, want: full, again: true},
+		"connection lost":     {commit: full, want: full, over: true},
 	} {
 		var told error
 		d := decryptions{commits{err: tc.commit}, func(err error) { told = err }}
-		err := d.DoDecryptionTxn(t.Context(), func(context.Context) error { return tc.read })
+		ctx, cancel := context.WithCancel(t.Context())
+		defer cancel()
+		if tc.over {
+			cancel()
+		}
+		err := d.DoDecryptionTxn(ctx, func(context.Context) error { return tc.read })
 		if !errors.Is(err, tc.want) || errors.Is(err, context.Canceled) != tc.again || (told != nil) != tc.again {
 			t.Errorf("%s: %v, told %v", name, err, told)
 		}
