@@ -156,14 +156,30 @@ func (s *Store) Update(ctx context.Context, fn func(*Tx) error) error {
 }
 
 // Submit is Update without the wait: fn has its place before every later call
-// when Submit returns. The returned function waits and returns what Update
-// would have; it may be called again, from any goroutine.
-func (s *Store) Submit(fn func(*Tx) error) (wait func() error, err error) {
+// when Submit returns.
+func (s *Store) Submit(fn func(*Tx) error) (*Submitted, error) {
 	u := &update{fn: fn, done: make(chan struct{})}
 	if err := s.enqueue(u); err != nil {
 		return nil, err
 	}
-	return u.wait, nil
+	return &Submitted{u}, nil
+}
+
+// Submitted is what Submit did not wait for. Its methods may be called again,
+// from any goroutine.
+type Submitted struct{ u *update }
+
+// Wait waits for the commit and returns what Update would have.
+func (s *Submitted) Wait() error { return s.u.wait() }
+
+// Done reports whether Wait would return at once.
+func (s *Submitted) Done() bool {
+	select {
+	case <-s.u.done:
+		return true
+	default:
+		return false
+	}
 }
 
 func (s *Store) enqueue(u *update) error {

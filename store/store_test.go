@@ -181,11 +181,14 @@ func TestASubmittedCallHasItsPlaceBeforeLaterOnes(t *testing.T) {
 		t.Fatal(err)
 	}
 	for range 2 {
-		if err := first(); err != nil {
+		if err := first.Wait(); err != nil {
 			t.Errorf("the first: %v", err)
 		}
-		if err := second(); !errors.Is(err, failed) {
+		if err := second.Wait(); !errors.Is(err, failed) {
 			t.Errorf("the second: %v", err)
+		}
+		if !first.Done() || !second.Done() {
+			t.Error("what was waited for is not done")
 		}
 	}
 	if at := slices.Index(order, "a"); at < 0 || at > slices.Index(order, "c") {

@@ -21,11 +21,6 @@ type account struct {
 
 	preKeys sync.Mutex // one generation of pre-keys at a time
 
-	// ratchet is held while a decryption or a send moves sessions on, from the
-	// first that it reads to the place of its write among the commits. Both
-	// write back all of what they read: two at a time would use a key twice.
-	ratchet sync.Mutex
-
 	mu       sync.Mutex
 	migrated map[[2]string]bool // phone and LID whose sessions were moved
 }

@@ -41,6 +41,7 @@ type Container struct {
 
 	mu      sync.Mutex
 	flights map[int64]*flights // by instance
+	closed  bool
 }
 
 // Open reads the LID map and notes that the devices are in use, until Close. A
@@ -103,14 +104,15 @@ func (c *Container) Load(_ context.Context, instance int64) (*wastore.Device, er
 // Delete removes everything that belongs to the instance's device. That there
 // is none is no error.
 func (c *Container) Delete(ctx context.Context, instance int64) error {
-	err := c.store.Update(ctx, func(tx *store.Tx) error { return c.DeleteTx(tx, instance) })
+	err := c.replace(ctx, instance, func(tx *store.Tx) (bool, error) { return true, c.DeleteTx(tx, instance) })
 	if err != nil {
 		return fmt.Errorf("delete device of instance %d: %w", instance, err)
 	}
 	return nil
 }
 
-// DeleteTx is Delete as part of the caller's commit.
+// DeleteTx is Delete as part of the caller's commit. The device must not be in
+// use any more.
 func (c *Container) DeleteTx(tx *store.Tx, instance int64) error {
 	_, err := tx.DeletePrefix(deviceBucket, store.Key(instance))
 	return err
@@ -140,24 +142,12 @@ func (v view) PutDevice(ctx context.Context, d *wastore.Device) error {
 		return errors.New("device: a device without JID cannot be stored")
 	}
 	fresh, stored := newRecord(d), d.Initialized
-	err := v.c.store.Update(ctx, func(tx *store.Tx) error {
-		if stored {
-			return v.change(tx, fresh)
-		}
-		known, found, err := v.record(tx)
-		if err != nil {
-			return err
-		}
-		if !found || !known.same(fresh) {
-			known = fresh
-			err = v.c.DeleteTx(tx, v.instance)
-		}
-		if err != nil {
-			return err
-		}
-		known.update(fresh)
-		return store.PutJSON(tx, deviceBucket, recordKey(v.instance), known)
-	})
+	var err error
+	if stored {
+		err = v.c.store.Update(ctx, func(tx *store.Tx) error { return v.change(tx, fresh) })
+	} else {
+		err = v.c.replace(ctx, v.instance, func(tx *store.Tx) (bool, error) { return v.pair(tx, fresh) })
+	}
 	if err != nil {
 		return fmt.Errorf("store device of instance %d: %w", v.instance, err)
 	}
@@ -165,6 +155,24 @@ func (v view) PutDevice(ctx context.Context, d *wastore.Device) error {
 		v.c.initialise(d, v.instance)
 	}
 	return nil
+}
+
+// pair stores a device that was not stored yet, and reports whether it is
+// another one than the instance had.
+func (v view) pair(tx *store.Tx, fresh record) (another bool, err error) {
+	known, found, err := v.record(tx)
+	if err != nil {
+		return false, err
+	}
+	another = !found || !known.same(fresh)
+	if another {
+		known = fresh
+		if err := v.c.DeleteTx(tx, v.instance); err != nil {
+			return false, err
+		}
+	}
+	known.update(fresh)
+	return another, store.PutJSON(tx, deviceBucket, recordKey(v.instance), known)
 }
 
 // change stores the changes of a device that is stored already.
@@ -203,12 +211,12 @@ func (v view) DeleteDevice(ctx context.Context, d *wastore.Device) error {
 	}
 	// Only what never changes: the library deletes while others may set names.
 	gone := record{JID: *d.ID, Identity: d.IdentityKey.Priv[:]}
-	err := v.c.store.Update(ctx, func(tx *store.Tx) error {
+	err := v.c.replace(ctx, v.instance, func(tx *store.Tx) (bool, error) {
 		known, found, err := v.record(tx)
 		if err != nil || found && !known.same(gone) {
-			return err
+			return false, err
 		}
-		return v.c.DeleteTx(tx, v.instance)
+		return true, v.c.DeleteTx(tx, v.instance)
 	})
 	if err != nil {
 		return fmt.Errorf("delete device of instance %d: %w", v.instance, err)

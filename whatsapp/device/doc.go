@@ -22,7 +22,13 @@
 // The library reads a session, moves it on and writes it back, in sends and
 // decryptions at the same time, and does not keep them apart. Here they wait for
 // each other: without that a text that crosses another one on the way would be
-// encrypted with a used key, and its recipient would drop it.
+// encrypted with a used key, and its recipient would drop it. A message that is
+// sent again is encrypted outside of both, so it gets its key for itself when
+// the session is read.
+//
+// What is on its way to the file belongs to the device that sent it: one that
+// is paired in its place does not see it, and nothing leaves after
+// [Container.Close].
 //
 // Values that did not change are not written again. The library stores the
 // same identity with every message, which would cost a commit each.

@@ -130,7 +130,7 @@ func (a *account) DeleteOldOutgoingEvents(context.Context) error { return nil }
 // secrets and sent messages, which nothing else removes, and received ones,
 // which the library removes only while others come in. It reads all of them.
 func (c *Container) Prune(ctx context.Context, instance int64) error {
-	a, now := newAccount(c, instance), time.Now()
+	a, now := &account{c: c, instance: instance}, time.Now()
 	_, secrets := a.prune(ctx, []byte{'X'}, olderThan(now.Add(-keepSecrets).Unix()))
 	_, outgoing := a.prune(ctx, []byte{'O'}, olderThan(now.Add(-keepOutgoing).UnixMilli()))
 	return errors.Join(secrets, outgoing, a.DeleteOldBufferedHashes(ctx))

@@ -3,8 +3,12 @@ package device
 import (
 	"bytes"
 	"context"
+	"errors"
 	"fmt"
+	"slices"
 	"sync"
+
+	wastore "go.mau.fi/whatsmeow/store"
 
 	"postern/store"
 )
@@ -14,41 +18,50 @@ import (
 // commit, that many messages share one.
 const maxFlights = 8
 
-// flights are the sessions of an instance's last messages that are on their
-// way to the file, or may be, oldest first.
+// flights are the sessions of a device's last messages that are on their way
+// to the file, or may be, oldest first. All accounts of the device share them.
 type flights struct {
 	store *store.Store
 
+	// ratchet is held while a decryption or a send moves sessions on, from the
+	// first that it reads to the place of its write among the commits. Both
+	// write back all of what they read: two at a time would use a key twice.
+	ratchet sync.Mutex
+
 	mu   sync.Mutex // held over every write, so that they stay in order
 	list []flight
+	over error // why the sessions must not be used any more
 }
 
 type flight struct {
+	*store.Submitted
 	sessions map[string][]byte // as stored, by address
 	write    func(*store.Tx) error
-	wait     func() error
 }
 
 // launch submits the write of the sessions of a message that leaves now.
 func (f *flights) launch(ctx context.Context, sessions map[string][]byte, write func(*store.Tx) error) error {
 	f.mu.Lock()
 	defer f.mu.Unlock()
+	if f.over != nil {
+		return f.over
+	}
 	if len(f.list) == maxFlights {
 		if err := f.land(ctx); err != nil {
 			return err
 		}
 	}
-	wait, err := f.store.Submit(write)
+	submitted, err := f.store.Submit(write)
 	if err != nil {
 		return err
 	}
-	f.list = append(f.list, flight{sessions, write, wait})
+	f.list = append(f.list, flight{submitted, sessions, write})
 	return nil
 }
 
 // land waits for the oldest, and for all when its write has failed.
 func (f *flights) land(ctx context.Context) error {
-	if f.list[0].wait() != nil {
+	if f.list[0].Wait() != nil {
 		return f.landAll(ctx)
 	}
 	f.list[0] = flight{}
@@ -56,12 +69,29 @@ func (f *flights) land(ctx context.Context) error {
 	return nil
 }
 
+// clear forgets what is in the file, and writes again what failed: a device
+// that is silent after messages to large groups would keep all their sessions
+// in memory, and those that failed would wait for its next message.
+func (f *flights) clear(ctx context.Context) error {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	for len(f.list) > 0 && f.list[0].Done() {
+		if err := f.land(ctx); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
 // landAll waits for all writes. When one failed, all are done again, in their
 // order: the messages have left, so nobody may use the sessions before.
 func (f *flights) landAll(ctx context.Context) error {
+	if f.over != nil {
+		return f.over
+	}
 	failed := false
 	for _, one := range f.list {
-		failed = one.wait() != nil || failed
+		failed = one.Wait() != nil || failed
 	}
 	if failed {
 		err := f.store.Update(ctx, func(tx *store.Tx) error {
@@ -92,22 +122,60 @@ func (f *flights) settle(ctx context.Context) error {
 func (f *flights) session(address string) []byte {
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	for i := len(f.list) - 1; i >= 0; i-- {
-		if v := f.list[i].sessions[address]; v != nil {
+	for _, one := range slices.Backward(f.list) {
+		if v := one.sessions[address]; v != nil {
 			return bytes.Clone(v)
 		}
 	}
 	return nil
 }
 
-// flightsOf returns those of an instance.
+// close is settle, after which no session is used.
+func (f *flights) close(ctx context.Context) error {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	err := f.landAll(ctx)
+	f.over = store.ErrClosed
+	return err
+}
+
+// flightsOf returns those of an instance's device.
 func (c *Container) flightsOf(instance int64) *flights {
 	c.mu.Lock()
 	defer c.mu.Unlock()
+	if c.closed {
+		return &flights{store: c.store, over: store.ErrClosed}
+	}
 	f := c.flights[instance]
 	if f == nil {
 		f = &flights{store: c.store}
 		c.flights[instance] = f
 	}
 	return f
+}
+
+// replace commits fn, which deletes the device of an instance or puts another
+// in its place, and says whether it did. The sessions of the former are then
+// over: what is on its way belongs to nobody, and its messages leave no more.
+func (c *Container) replace(ctx context.Context, instance int64, fn func(*store.Tx) (bool, error)) error {
+	f, replaced := c.flightsOf(instance), false
+	f.mu.Lock()
+	for errors.Is(f.over, wastore.ErrDeviceDeleted) { // by somebody else just now
+		f.mu.Unlock()
+		f = c.flightsOf(instance)
+		f.mu.Lock()
+	}
+	defer f.mu.Unlock()
+	err := c.store.Update(ctx, func(tx *store.Tx) (err error) {
+		replaced, err = fn(tx)
+		return err
+	})
+	if err != nil || !replaced {
+		return err
+	}
+	f.list, f.over = nil, wastore.ErrDeviceDeleted
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	delete(c.flights, instance)
+	return nil
 }

@@ -143,8 +143,8 @@ func (a *account) DoDecryptionTxn(ctx context.Context, fn func(context.Context) 
 	if a.overlayOf(ctx) != nil {
 		return fn(ctx)
 	}
-	a.ratchet.Lock()
-	defer a.ratchet.Unlock()
+	a.flights.ratchet.Lock()
+	defer a.flights.ratchet.Unlock()
 	if err := a.settle(ctx); err != nil {
 		return err
 	}

@@ -39,14 +39,15 @@ func (c *Container) begin() error {
 
 // Close waits until the sessions of the last sends are in the file and notes
 // that. Without it, or when it fails, the sessions are taken up as after a
-// crash. No session may be used any more.
+// crash. From then on messages and sessions fail with [store.ErrClosed].
 func (c *Container) Close(ctx context.Context) error {
 	c.mu.Lock()
+	c.closed = true
 	all := slices.Collect(maps.Values(c.flights))
 	c.mu.Unlock()
 	var err error
 	for _, f := range all {
-		err = errors.Join(err, f.settle(ctx))
+		err = errors.Join(err, f.close(ctx))
 	}
 	if err == nil {
 		err = c.store.Update(ctx, func(tx *store.Tx) error {
@@ -65,12 +66,15 @@ func (c *Container) Close(ctx context.Context) error {
 func (c *Container) encodeSession(session []byte) []byte { return store.Key(c.crashes, session) }
 
 // What a session is moved ahead for each crash since it was written: as many
-// messages may have left before it was on disk, and one may encrypt twice. A
-// recipient lets two thousand messages be left out: a session that would come
-// near to that is not used again, and the library begins a new one.
+// messages may have left before it was on disk. One encrypts up to twice for the
+// same device, when that is both the recipient's and the sender's own, or a
+// recipient is listed by phone number and by LID. A recipient lets two thousand
+// messages be left out: a session that would come near to that is not used
+// again, and the library begins a new one.
 const (
-	stepsPerCrash = 2 * maxFlights
-	maxSteps      = 1000
+	keysPerMessage = 2
+	stepsPerCrash  = keysPerMessage * maxFlights
+	maxSteps       = 1000
 )
 
 // decodeSession returns the library's bytes, nil when there is no session. A
@@ -93,8 +97,13 @@ func (c *Container) decodeSession(raw []byte) ([]byte, error) {
 	return moveAhead(raw[4:], int(crashes)*stepsPerCrash)
 }
 
+var errNoSession = errors.New("device: no session")
+
 func parseSession(session []byte) (*signal.Session, error) {
 	serializer := wastore.SignalProtobufSerializer
+	if session == nil {
+		return nil, errNoSession
+	}
 	rec, err := signal.NewSessionFromBytes(session, serializer.Session, serializer.State)
 	if err != nil {
 		return nil, fmt.Errorf("device: read a session: %w", err)
@@ -102,28 +111,24 @@ func parseSession(session []byte) (*signal.Session, error) {
 	return rec, nil
 }
 
-// usedSince reports whether a stored session has used a key that the other one
-// used since it was read: both send in the same chain, and the stored one is
-// not behind. Sessions that nobody can read have sent nothing.
-func (c *Container) usedSince(stored, other []byte) bool {
-	stored, err := c.decodeSession(stored)
-	if err != nil || stored == nil {
-		return false
+// joined is what to store of a session that encrypted while the stored one,
+// which may have moved on, was left past its keys; nil is nothing. A session
+// that begins anew goes before the stored one.
+func joined(stored, session []byte) []byte {
+	rec, err := parseSession(session)
+	if err != nil || !rec.SessionState().HasSenderChain() {
+		return session
 	}
-	a, err := parseSession(stored)
+	state := rec.SessionState()
+	if state.SenderChainKey().Index() > 0 {
+		return nil
+	}
+	before, err := parseSession(stored)
 	if err != nil {
-		return false
+		return session
 	}
-	b, err := parseSession(other)
-	if err != nil {
-		return false
-	}
-	x, y := a.SessionState(), b.SessionState()
-	if !x.HasSenderChain() || !y.HasSenderChain() {
-		return false
-	}
-	same := x.SenderRatchetKey().PublicKey() == y.SenderRatchetKey().PublicKey()
-	return same && x.SenderChainKey().Index() >= y.SenderChainKey().Index()
+	before.PromoteState(state)
+	return before.Serialize()
 }
 
 // moveAhead leaves out the keys of the next messages that the session would send.

@@ -12,6 +12,7 @@ import (
 type sending struct {
 	waiting []func(*store.Tx) error // writes for the next commit
 	holds   *account                // whose ratchet is held
+	left    *flights                // has what left
 	ended   bool
 }
 
@@ -34,11 +35,18 @@ func sendingOf(ctx context.Context) *sending {
 // is of a message that needed no session; it is written then.
 func (c *Container) Sending(ctx context.Context, send func(context.Context) error) error {
 	s := &sending{}
-	if err := s.run(ctx, send); err != nil || len(s.waiting) == 0 {
+	err := s.run(ctx, send)
+	ctx = context.WithoutCancel(ctx)
+	if s.left != nil {
+		if err := s.left.clear(ctx); err != nil {
+			c.log.Warn("the sessions of a sent message are not in the file yet", "error", err)
+		}
+	}
+	if err != nil || len(s.waiting) == 0 {
 		return err
 	}
 	rest := s.with(func(*store.Tx) error { return nil })
-	if err := c.store.Update(context.WithoutCancel(ctx), rest); err != nil {
+	if err := c.store.Update(ctx, rest); err != nil {
 		c.log.Warn("a sent message is not kept for a retry", "error", err)
 	}
 	return nil
@@ -79,14 +87,14 @@ func (s *sending) done() {
 // release.
 func (s *sending) hold(a *account) {
 	if s.holds == nil {
-		a.ratchet.Lock()
+		a.flights.ratchet.Lock()
 		s.holds = a
 	}
 }
 
 func (s *sending) release() {
 	if s.holds != nil {
-		s.holds.ratchet.Unlock()
+		s.holds.flights.ratchet.Unlock()
 		s.holds = nil
 	}
 }

@@ -3,16 +3,17 @@ package device
 import (
 	"bytes"
 	"context"
-	"errors"
 	"fmt"
 
 	"postern/store"
 )
 
-// ErrSessionUsed is returned by PutSession when the session encrypted another
-// message since it was read. The library then does not send the one that used
-// the same key.
-var ErrSessionUsed = errors.New("device: the session encrypted another message meanwhile")
+// The library encrypts in three ways. A send reads many sessions and writes
+// them back before the message leaves, inside [Container.Sending]. A message
+// that is sent again, or that asks the own phone for something, reads one and
+// writes it back; nothing says that both belong together. So a session that is
+// read outside of decryptions and sends is moved past the keys of one message
+// at once: they are that message's alone, and what is written back is known.
 
 func sessionKey(address string) []byte { return store.Key(byte('S'), address) }
 
@@ -23,8 +24,8 @@ func (a *account) exclusively(ctx context.Context, do func() error) error {
 		return do() // the decryption has the ratchet
 	}
 	if s := sendingOf(ctx); s == nil || s.holds != a {
-		a.ratchet.Lock()
-		defer a.ratchet.Unlock()
+		a.flights.ratchet.Lock()
+		defer a.flights.ratchet.Unlock()
 	}
 	if err := a.settle(ctx); err != nil {
 		return err
@@ -40,90 +41,102 @@ func (a *account) settle(ctx context.Context) error {
 	return nil
 }
 
-// GetSession implements [wastore.SessionStore].
+// moves reports whether ctx is of a decryption or a send.
+func (a *account) moves(ctx context.Context) bool {
+	return a.overlayOf(ctx) != nil || sendingOf(ctx) != nil
+}
+
+// GetSession implements [wastore.SessionStore]. Outside of decryptions and
+// sends the session is for one encryption.
 func (a *account) GetSession(ctx context.Context, address string) ([]byte, error) {
+	if !a.moves(ctx) {
+		sessions, err := a.take(ctx, []string{address}, 1)
+		return sessions[address], err
+	}
 	sessions, err := a.GetManySessions(ctx, []string{address})
 	return sessions[address], err
 }
 
 // HasSession implements [wastore.SessionStore].
 func (a *account) HasSession(ctx context.Context, address string) (bool, error) {
-	v, err := a.GetSession(ctx, address)
-	return v != nil, err
+	sessions, err := a.sessions(ctx, []string{address})
+	return sessions[address] != nil, err
 }
 
 // GetManySessions has an entry for every address, nil when there is no
 // session: the library asks for keys of those that are nil. Inside
-// [Container.Sending] the sessions are the send's alone until PutManySessions.
+// [Container.Sending] the sessions are the send's alone until PutManySessions;
+// outside of that and of decryptions they are for one message.
 func (a *account) GetManySessions(ctx context.Context, addresses []string) (map[string][]byte, error) {
-	if s := sendingOf(ctx); s != nil && a.overlayOf(ctx) == nil {
-		s.hold(a)
-		return a.sessions(ctx, addresses, a.flights.session)
+	if !a.moves(ctx) {
+		return a.take(ctx, addresses, keysPerMessage)
 	}
-	if err := a.settle(ctx); err != nil {
-		return nil, err
+	if a.overlayOf(ctx) == nil {
+		sendingOf(ctx).hold(a)
 	}
-	return a.sessions(ctx, addresses, func(string) []byte { return nil })
+	return a.sessions(ctx, addresses)
 }
 
-// sessions reads from the file what newer does not have.
-func (a *account) sessions(ctx context.Context, addresses []string, newer func(address string) []byte) (map[string][]byte, error) {
+// sessions reads from the file what is not on its way there. A session that
+// cannot be read is none.
+func (a *account) sessions(ctx context.Context, addresses []string) (map[string][]byte, error) {
 	sessions := make(map[string][]byte, len(addresses))
 	err := a.read(ctx, func(x access) (err error) {
 		for _, address := range addresses {
-			raw := newer(address)
+			raw := a.flights.session(address)
 			if raw == nil {
 				if raw, err = x.get(sessionKey(address)); err != nil {
 					return err
 				}
 			}
-			if sessions[address], err = a.c.decodeSession(raw); err != nil {
-				return fmt.Errorf("session with %s: %w", address, err)
-			}
+			sessions[address] = a.readable(raw)
 		}
 		return nil
 	})
 	return sessions, err
 }
 
-// PutSession stores a session after a decryption, or after one encryption that
-// is no send: a message is sent again, or the own phone is asked. Then it fails
-// with ErrSessionUsed when a send came in between.
-func (a *account) PutSession(ctx context.Context, address string, session []byte) error {
-	return a.exclusively(ctx, func() error {
-		known, value := a.storedSession(ctx, address), a.c.encodeSession(session)
-		if a.overlayOf(ctx) == nil && a.c.usedSince(known, session) {
-			return fmt.Errorf("%w: %s", ErrSessionUsed, address)
-		}
-		if bytes.Equal(known, value) {
-			return nil
-		}
-		return a.write(ctx, func(x access) error { return x.put(sessionKey(address), value) })
-	})
-}
-
-// storedSession returns the record of a session; one that cannot be read is
-// none, and is replaced.
-func (a *account) storedSession(ctx context.Context, address string) []byte {
-	raw, err := a.get(ctx, sessionKey(address))
+func (a *account) readable(raw []byte) []byte {
+	session, err := a.c.decodeSession(raw)
 	if err != nil {
-		return nil
+		a.c.log.Warn("a session cannot be read and is not used", "instance_id", a.instance, "error", err)
 	}
-	return raw
+	return session
 }
 
-// PutManySessions is called before the messages that the sessions encrypted
-// are sent. Inside [Container.Sending] it returns at once, and the sessions are
-// written while the message is on its way.
-func (a *account) PutManySessions(ctx context.Context, sessions map[string][]byte) error {
-	if len(sessions) == 0 {
+// take reads sessions and moves those in the file past as many keys.
+func (a *account) take(ctx context.Context, addresses []string, keys int) (sessions map[string][]byte, err error) {
+	err = a.exclusively(ctx, func() (err error) {
+		if sessions, err = a.sessions(ctx, addresses); err != nil {
+			return err
+		}
+		rest := make(map[string][]byte, len(sessions))
+		for address, session := range sessions {
+			if after, err := moveAhead(session, keys); err == nil {
+				rest[address] = a.c.encodeSession(after)
+			}
+		}
+		return a.writeSessions(ctx, rest)
+	})
+	return sessions, err
+}
+
+// writeSessions writes those that are not stored already.
+func (a *account) writeSessions(ctx context.Context, values map[string][]byte) error {
+	for address, value := range values {
+		known, err := a.get(ctx, sessionKey(address))
+		if err == nil && bytes.Equal(known, value) {
+			delete(values, address)
+		}
+	}
+	if len(values) == 0 {
 		return nil
 	}
-	values := make(map[string][]byte, len(sessions))
-	for address, session := range sessions {
-		values[address] = a.c.encodeSession(session)
-	}
-	put := func(x access) error {
+	return a.write(ctx, putSessions(values))
+}
+
+func putSessions(values map[string][]byte) func(access) error {
+	return func(x access) error {
 		for address, value := range values {
 			if err := x.put(sessionKey(address), value); err != nil {
 				return err
@@ -131,17 +144,50 @@ func (a *account) PutManySessions(ctx context.Context, sessions map[string][]byt
 		}
 		return nil
 	}
+}
+
+// PutSession implements [wastore.SessionStore].
+func (a *account) PutSession(ctx context.Context, address string, session []byte) error {
+	return a.exclusively(ctx, func() error { return a.put(ctx, map[string][]byte{address: session}) })
+}
+
+// PutManySessions is called before the messages that the sessions encrypted
+// are sent. Inside [Container.Sending] it returns at once, and the sessions are
+// written while the message is on its way.
+func (a *account) PutManySessions(ctx context.Context, sessions map[string][]byte) error {
 	s := sendingOf(ctx)
-	if s == nil || a.overlayOf(ctx) != nil {
-		return a.exclusively(ctx, func() error { return a.write(ctx, put) })
+	if s == nil || a.overlayOf(ctx) != nil || len(sessions) == 0 {
+		return a.exclusively(ctx, func() error { return a.put(ctx, sessions) })
+	}
+	values := make(map[string][]byte, len(sessions))
+	for address, session := range sessions {
+		values[address] = a.c.encodeSession(session)
 	}
 	s.hold(a)
 	defer s.release()
-	if err := a.flights.launch(ctx, values, s.with(a.inTx(put))); err != nil {
+	s.left = a.flights
+	if err := a.flights.launch(ctx, values, s.with(a.inTx(putSessions(values)))); err != nil {
 		return fmt.Errorf("device of instance %d: %w", a.instance, err)
 	}
 	s.done()
 	return nil
+}
+
+func (a *account) put(ctx context.Context, sessions map[string][]byte) error {
+	values := make(map[string][]byte, len(sessions))
+	for address, session := range sessions {
+		if !a.moves(ctx) {
+			known, err := a.sessions(ctx, []string{address})
+			if err != nil {
+				return err
+			}
+			session = joined(known[address], session)
+		}
+		if session != nil {
+			values[address] = a.c.encodeSession(session)
+		}
+	}
+	return a.writeSessions(ctx, values)
 }
 
 // DeleteSession implements [wastore.SessionStore].
