@@ -2,11 +2,14 @@ package batch
 
 import (
 	"context"
+	"fmt"
+	"strings"
 	"sync/atomic"
 	"testing"
 	"time"
 
 	"postern/event"
+	"postern/store"
 )
 
 func TestWithNoneLeftTheItemGoesBackAndEachInstanceWasTriedOnce(t *testing.T) {
@@ -22,6 +25,20 @@ func TestWithNoneLeftTheItemGoesBackAndEachInstanceWasTriedOnce(t *testing.T) {
 		l, err := j.e.Attempts(owner, j.batch, ItemFilter{}, Page{})
 		if err != nil || l.Records[0].InstanceID == l.Records[1].InstanceID {
 			t.Errorf("attempts %+v, %v", l.Records, err)
+		}
+	})
+}
+
+func TestAMessageWithoutRoomForItsFileGoesBackAndIsTriedAgain(t *testing.T) {
+	journalled(t, newFleet(1), nil, func(j *journal) {
+		j.two()
+		j.answer(fmt.Errorf("%w: %w", event.ErrSendRefused, store.ErrDiskFull))
+		j.status(waitInst)
+		time.Sleep(dropRetry)
+		j.status(process)
+		j.answer(nil)
+		if items, _ := j.said(); !strings.Contains(items, "SUCCESS") {
+			t.Errorf("items %s", items)
 		}
 	})
 }

@@ -146,7 +146,7 @@ func (w *worker) outcomeOf(receipt Receipt, err error) outcome {
 		return outcome{attempt: AttemptSuccess, status: ItemSuccess, move: MoveSuccess, receipt: receipt}
 	case errors.Is(err, event.ErrOutcomeUnknown):
 		return unknown(err.Error())
-	case errors.Is(err, event.ErrNotConnected):
+	case errors.Is(err, event.ErrNotConnected), isFullDisk(err):
 		return outcome{attempt: AttemptUnavailable, status: ItemPending, move: MoveBack, reason: err.Error()}
 	case errors.Is(err, event.ErrNotOnWhatsApp) && w.b.spec.Options.SkipUnregistered:
 		return outcome{attempt: AttemptFailed, status: ItemSkipped, move: MoveSkipped, code: "RECIPIENT_NOT_ON_WHATSAPP", reason: err.Error()}
@@ -155,6 +155,12 @@ func (w *worker) outcomeOf(receipt Receipt, err error) outcome {
 		return failed
 	}
 	return unknown(err.Error())
+}
+
+// isFullDisk tells whether a message did not leave for want of room for its
+// file. The recipient is not to blame, and the operator is about to be.
+func isFullDisk(err error) bool {
+	return errors.Is(err, event.ErrSendRefused) && errors.Is(err, store.ErrDiskFull)
 }
 
 // finish commits the outcome, and in the same commit the SENDING of the item

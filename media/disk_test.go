@@ -37,12 +37,6 @@ func TestNothingIsSpooledWhileTheDiskIsNearlyFull(t *testing.T) {
 	if left := l.spooled(t); len(left) > 0 {
 		t.Errorf("left: %v", left)
 	}
-	m.Shared = true
-	source, err := l.Open(t.Context(), 1, &m)
-	if err != nil {
-		t.Fatalf("of a batch, which was let in before: %v", err)
-	}
-	source.Close()
 }
 
 func TestAFileThatFillsTheDiskOnItsWayIsRefusedAndGivesTheRoomBack(t *testing.T) {

@@ -23,9 +23,8 @@
 // others wait for their turn. A program sees no secret of the environment, and
 // ends with whoever waits for it.
 //
-// While the disk is nearly full nothing new is written to the spool folder,
-// files for batches aside, which were let in before; one that grows then is
-// removed again.
+// While the disk is nearly full nothing is written to the spool folder, and a
+// file that is on its way is removed again.
 //
 // # What a crash loses
 //

@@ -51,8 +51,8 @@ func newClient(cfg Config) *http.Client {
 
 // fetch brings what lies behind a URL into the spool folder and returns its
 // path and the name that the URL or the server gives it. The URL is in no
-// error: it may be a secret by itself. admit is as for spool.
-func (l *Library) fetch(ctx context.Context, rawURL string, admit func() error) (file, name string, err error) {
+// error: it may be a secret by itself.
+func (l *Library) fetch(ctx context.Context, rawURL string) (file, name string, err error) {
 	ctx, cancel := context.WithTimeout(ctx, l.cfg.Timeout)
 	defer cancel()
 	req, err := http.NewRequestWithContext(ctx, http.MethodGet, rawURL, nil)
@@ -72,7 +72,7 @@ func (l *Library) fetch(ctx context.Context, rawURL string, admit func() error) 
 	if resp.ContentLength > l.cfg.MaxBytes {
 		return "", "", l.tooLarge()
 	}
-	file, err = l.spool(resp.Body, admit)
+	file, err = l.Spool(resp.Body)
 	return file, nameOf(resp), err
 }
 

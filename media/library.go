@@ -126,11 +126,7 @@ func (l *Library) Open(ctx context.Context, instance int64, m *event.Media) (eve
 		u, err := l.forSend(instance, m)
 		return event.MediaSource{Uploaded: &u, Close: func() {}}, err
 	}
-	admit := l.cfg.Store.Admit
-	if m.Shared {
-		admit = admitted // with its batch
-	}
-	path, name, err := l.fetch(ctx, m.URL, admit)
+	path, name, err := l.fetch(ctx, m.URL)
 	if err != nil {
 		return event.MediaSource{}, err
 	}
@@ -141,13 +137,9 @@ func (l *Library) Open(ctx context.Context, instance int64, m *event.Media) (eve
 	return event.MediaSource{File: &file, Close: func() { Remove(file) }}, nil
 }
 
-// admitted lets the work of something that was let in go on while the disk is
-// nearly full.
-func admitted() error { return nil }
-
 // Preview fetches a picture and makes a thumbnail of it.
 func (l *Library) Preview(ctx context.Context, url string) (event.MediaInfo, error) {
-	path, _, err := l.fetch(ctx, url, admitted)
+	path, _, err := l.fetch(ctx, url)
 	if err != nil {
 		return event.MediaInfo{}, err
 	}
