@@ -1,10 +1,61 @@
 package whatsapp
 
 import (
+	"bytes"
 	"fmt"
+	"os"
 	"sync"
 	"testing"
+
+	"go.mau.fi/whatsmeow/types"
+
+	"postern/event"
+	"postern/sandbox"
 )
+
+// cross has the instance and the contact write to each other at the same time,
+// and waits until all of it is read on both sides. Chats are addressed as each
+// of them sees them.
+func (r *rig) cross(ada *sandbox.Phone, there, back types.JID, what string, texts int) {
+	r.t.Helper()
+	var wait sync.WaitGroup
+	wait.Go(func() {
+		for i := range texts {
+			if _, err := r.send(there, fmt.Sprintf("%s there %d", what, i)); err != nil {
+				r.t.Error(err)
+			}
+		}
+	})
+	wait.Go(func() {
+		for i := range texts {
+			if _, err := ada.SendText(r.t.Context(), back, fmt.Sprintf("%s back %d.", what, i)); err != nil {
+				r.t.Error(err)
+			}
+		}
+	})
+	wait.Wait()
+	for i := range texts {
+		reads(r.t, ada, fmt.Sprintf("%s there %d", what, i))
+		r.await("the text back", message(fmt.Sprintf("%s back %d.", what, i)))
+	}
+}
+
+func (r *rig) group(members ...*sandbox.Phone) types.JID {
+	r.t.Helper()
+	order := event.NewGroup{Subject: "Bakers"}
+	for _, m := range members {
+		order.Participants = append(order.Participants, m.JID().String())
+	}
+	made, err := r.session.CreateGroup(r.t.Context(), order)
+	if err != nil {
+		r.t.Fatal(err)
+	}
+	id, err := types.ParseJID(made.ID)
+	if err != nil {
+		r.t.Fatal(err)
+	}
+	return id
+}
 
 // The contact writes while it is written to, so that one side's session is
 // moved on by both directions at the same time.
@@ -16,25 +67,62 @@ func TestTextsThatCrossAreAllRead(t *testing.T) {
 		t.Fatal(err)
 	}
 	reads(t, ada, "first")
-	const texts = 200
-	var wait sync.WaitGroup
-	wait.Go(func() {
-		for i := range texts {
-			if _, err := r.send(ada.JID(), fmt.Sprintf("there %d", i)); err != nil {
-				t.Error(err)
+	r.cross(ada, ada.JID(), r.session.self().lid, "text", 200)
+}
+
+func TestTextsThatCrossInAGroupAreAllRead(t *testing.T) {
+	r := newRig(t)
+	r.pair()
+	ada := r.contact()
+	group := r.group(ada, r.contact())
+	r.cross(ada, group, group, "text", 60)
+}
+
+// The process ends when as many texts have left as may without their sessions
+// in the file, which is put back to what it was before them.
+func TestTextsAreReadOnBothSidesAfterACrash(t *testing.T) {
+	r := newRig(t)
+	r.pair()
+	ada := r.contact()
+	group := r.group(ada)
+	chats := map[string][2]types.JID{"direct": {ada.JID(), r.session.self().lid}, "group": {group, group}}
+	for what, chat := range chats {
+		r.cross(ada, chat[0], chat[1], what, 3)
+	}
+	for life := range 3 {
+		before := still(t, r.path)
+		for i := range 8 {
+			text := fmt.Sprintf("life %d text %d", life, i)
+			if _, err := r.send(ada.JID(), text); err != nil {
+				t.Fatal(err)
 			}
+			reads(t, ada, text)
 		}
-	})
-	wait.Go(func() {
-		for i := range texts {
-			if _, err := ada.SendText(t.Context(), r.session.self().lid, fmt.Sprintf("back %d.", i)); err != nil {
-				t.Error(err)
-			}
+		r.stop()
+		if err := os.WriteFile(r.path, before, 0o600); err != nil {
+			t.Fatal(err)
 		}
-	})
-	wait.Wait()
-	for i := range texts {
-		reads(t, ada, fmt.Sprintf("there %d", i))
-		r.await("the text back", message(fmt.Sprintf("back %d.", i)))
+		r.start()
+		r.connect()
+		r.state(event.Online)
+		for what, chat := range chats {
+			r.cross(ada, chat[0], chat[1], fmt.Sprint(what, " after crash ", life), 5)
+		}
+	}
+}
+
+// still is the content of the data file while nobody writes to it.
+func still(t *testing.T, path string) []byte {
+	t.Helper()
+	var last []byte
+	for {
+		now, err := os.ReadFile(path)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if bytes.Equal(now, last) {
+			return now
+		}
+		last = now
 	}
 }

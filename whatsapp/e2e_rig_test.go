@@ -213,7 +213,7 @@ func message(text string) func(event.Fact) bool {
 	}
 }
 
-func reads(t *testing.T, p *sandbox.Phone, text string) sandbox.Received {
+func reads(t testing.TB, p *sandbox.Phone, text string) sandbox.Received {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(t.Context(), 15*time.Second)
 	defer cancel()
