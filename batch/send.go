@@ -158,7 +158,7 @@ func (w *worker) outcomeOf(receipt Receipt, err error) outcome {
 }
 
 // isFullDisk tells whether a message did not leave for want of room for its
-// file. The recipient is not to blame, and the operator is about to be.
+// file: nothing is wrong with the item, and it can be sent once there is some.
 func isFullDisk(err error) bool {
 	return errors.Is(err, event.ErrSendRefused) && errors.Is(err, store.ErrDiskFull)
 }
