@@ -234,14 +234,14 @@ func connectionRows() []triggerRow {
 		}
 	}
 	return []triggerRow{
-		row("Disconnected", event.TypeDisconnected, `{"do":"drop"}`, `,"connection":"close"`),
+		row("Disconnected", event.TypeDisconnected, `{"do":"drop"}`, `,"connection":"close","lastConnection":"*"`),
 		row("StreamReplaced", event.TypeStreamReplaced, `{"do":"stream-replaced"}`, `,"connection":"replaced"`),
 		row("StreamError", event.TypeStreamError, `{"do":"stream-error","code":599}`, `,"connection":"close","statusReason":599`),
 		row("ConnectFailure", event.TypeConnectFailure, `{"do":"connect-failure","reason":409}`, `,"connection":"close","statusReason":409`),
 		row("CATRefreshError", event.TypeCATRefreshError, `{"do":"cat-refresh-error"}`, `,"connection":"close","message":"*"`),
 		row("KeepAliveTimeout", event.TypeKeepAliveLost, `{"do":"keepalive-timeout","seconds":3}`, `,"connection":"timeout"`),
 		row("KeepAliveRestored", event.TypeKeepAliveBack, `{"do":"keepalive-timeout","seconds":3}`, `,"connection":"open"`),
-		row("LoggedOut", event.TypeLoggedOut, `{"do":"logout"}`, `,"connection":"close"`),
+		row("LoggedOut", event.TypeLoggedOut, `{"do":"logout"}`, `,"connection":"close","statusReason":401,"lastConnection":"*"`),
 		{ // a phone gives its state to a device that it was linked with
 			kind: event.StatusInstance, trigger: "AppStateSyncComplete", typ: string(event.StatusAppStateSyncCompleted), unpaired: true,
 			before: []step{api(http.MethodPost, "/instance/$name/connect", "").as("qr")},

@@ -34,6 +34,6 @@ type ContactUpsert struct {
 	RemoteJID     string  `json:"remoteJid"`
 	LID           *string `json:"lid"`
 	PushName      *string `json:"pushName"`
-	ProfilePicURL *string `json:"profilePicUrl"`
+	ProfilePicURL *string `json:"profilePicUrl"` // null: WhatsApp tells no picture with a contact
 	Action        string  `json:"action" schema:"const=upserted"`
 }

@@ -47,7 +47,7 @@ type ConnectionUpdate struct {
 	Type           ConnectionType `json:"type"`
 	Connection     Connection     `json:"connection"`
 	StatusReason   int            `json:"statusReason,omitempty"` // the code that WhatsApp gave
-	LastConnection Time           `json:"lastConnection,omitzero"`
+	LastConnection Time           `json:"lastConnection,omitzero"` // when it was last connected; absent before the first time
 	Message        string         `json:"message,omitempty"`
 }
 

@@ -42,7 +42,7 @@ func (s *Supervisor) Logout(ctx context.Context, id int64, requestID string) (to
 	}
 	f := event.Fact{
 		Kind: event.ConnectionUpdated, Status: event.LoggedOut, Unlink: true, RequestID: requestID,
-		Data: event.ConnectionUpdate{Type: event.TypeLoggedOut, Connection: event.ConnectionClose, LastConnection: rec.LastConnectedAt},
+		Data: event.ConnectionUpdate{Type: event.TypeLoggedOut, Connection: event.ConnectionClose},
 	}
 	err = s.reg.Report(ctx, id, f)
 	k.note(f, err)

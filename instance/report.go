@@ -36,6 +36,8 @@ func (r *Registry) Report(ctx context.Context, id int64, f event.Fact) error {
 		return r.reportContact(ctx, id, f, &data)
 	case event.MessageDelete:
 		f.Data = r.withID(id, data)
+	case event.ConnectionUpdate:
+		f.Data = r.withLast(id, data)
 	}
 	if f.Kind == "" {
 		return nil
@@ -248,6 +250,15 @@ func (r *Registry) withID(id int64, d event.MessageDelete) event.MessageDelete {
 		r.log.Warn("deleted message not looked up", "instance_id", id, "error", err)
 	}
 	return d
+}
+
+// withLast adds when the instance was connected last, to what does not say so
+// itself.
+func (r *Registry) withLast(id int64, u event.ConnectionUpdate) event.ConnectionUpdate {
+	if rec, err := r.ByID(id); err == nil && u.LastConnection.IsZero() {
+		u.LastConnection = rec.LastConnectedAt
+	}
+	return u
 }
 
 // announce publishes what is stored already: a failure is no reason for the

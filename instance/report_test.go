@@ -77,6 +77,9 @@ func TestTheStatusIsStoredBeforeTheEventIsMadeSoTheEnvelopeShowsIt(t *testing.T)
 					"data":      map[string]any{"type": string(kind), "connection": string(c.connection), "statusReason": 401.0},
 					"timestamp": "2000-01-01T00:00:00.000Z",
 				}
+				if c.status == event.Online {
+					want["data"].(map[string]any)["lastConnection"] = "2000-01-01T00:00:00.000Z"
+				}
 				if got := fields(t, n.Body); !reflect.DeepEqual(got, want) {
 					t.Errorf("\n got %v\nwant %v", got, want)
 				}
@@ -210,6 +213,25 @@ func TestAStoredMessageThatIsDamagedIsStoredAnew(t *testing.T) {
 
 // The store's keys have a limit, and what cannot be stored is sent again for
 // ever.
+func TestWhatEndsAConnectionTellsWhenItBeganUnlessThereWasNone(t *testing.T) {
+	inBubble(t, nil, func(r *rig) {
+		id := r.create("a").ID
+		lost := func() any {
+			r.report(id, connection(event.TypeDisconnected, event.ConnectionClose, event.Reconnecting))
+			return fields(t, r.one().Body)["data"].(map[string]any)["lastConnection"]
+		}
+		if when := lost(); when != nil {
+			t.Errorf("connected at %v before it ever was", when)
+		}
+		r.report(id, connection(event.TypeConnected, event.ConnectionOpen, event.Online))
+		r.told()
+		time.Sleep(time.Hour)
+		if when := lost(); when != "2000-01-01T00:00:00.000Z" {
+			t.Errorf("connected at %v", when)
+		}
+	})
+}
+
 func TestAMessageUnderAnAbsurdKeyIsTakenAndNeitherStoredNorTold(t *testing.T) {
 	r := newRig(t, nil, nil)
 	defer r.stop()
