@@ -46,7 +46,7 @@ const (
 type ConnectionUpdate struct {
 	Type           ConnectionType `json:"type"`
 	Connection     Connection     `json:"connection"`
-	StatusReason   int            `json:"statusReason,omitempty"` // the code that WhatsApp gave
+	StatusReason   int            `json:"statusReason,omitempty"`  // the code that WhatsApp gave
 	LastConnection Time           `json:"lastConnection,omitzero"` // when it was last connected; absent before the first time
 	Message        string         `json:"message,omitempty"`
 }
