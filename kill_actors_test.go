@@ -212,7 +212,7 @@ func (u *user) request(rng *rand.Rand, name string) map[string]any {
 // createLarge asks for a draft whose creation takes several commits, with a
 // body that is sent in pieces.
 func (u *user) createLarge(rng *rand.Rand) *intent {
-	const size = 2500
+	const size = 1500
 	name := u.ledger.name("large")
 	in := &intent{owner: u, recipients: size, large: true}
 	reader, writer := io.Pipe()

@@ -30,7 +30,7 @@ const (
 	afterBody      moment = "a creation's body is sent, its answer is due"
 	inShutdown     moment = "during an orderly stop"
 	inStart        moment = "during the start"
-	momentPatience        = 600 * time.Millisecond // then any time will do
+	momentPatience        = 500 * time.Millisecond // then any time will do
 )
 
 // moments is a round of them, in any order.
