@@ -39,7 +39,7 @@ func TestLinkLocalAndMetadataAreRefusedInEverySpelling(t *testing.T) {
 			}
 		}
 	}
-	for _, s := range []string{"fe80::1", "fe80::1%eth0", "febf::1", "ff02::1", "fd00:ec2::254", "fd20:ce::254"} {
+	for _, s := range []string{"fe80::1", "fe80::1%eth0", "febf::1", "ff02::1", "fd00:ec2::254", "fd00:ec2::23", "fd20:ce::254", "fd00:42::42"} {
 		n++
 		if a, ok := literal(s); !ok || (Guard{}).Check(a) == nil {
 			t.Errorf("%s is allowed", s)
@@ -63,7 +63,7 @@ func TestPrivateAddressesAreRefusedBySettingInEverySpelling(t *testing.T) {
 			}
 		}
 	}
-	for _, s := range []string{"::1", "::", "fc00::1", "fdff::1", "2001:db8::1", "fec0::1", "100::1"} {
+	for _, s := range []string{"::1", "::", "fc00::1", "fdff::1", "2001:db8::1", "fec0::1", "100::1", "100:0:0:1::1", "3fff::1", "5f00::1", "2001:2::1", "2001:10::1", "192.0.0.1", "192.0.2.1", "192.88.99.1", "198.51.100.1", "203.0.113.1", "240.0.0.1"} {
 		n++
 		if a, ok := literal(s); !ok || (Guard{DenyPrivate: true}).Check(a) == nil {
 			t.Errorf("%s is allowed", s)

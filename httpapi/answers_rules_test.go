@@ -7,11 +7,13 @@ import (
 	"net/http/httptest"
 	"strings"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/google/go-cmp/cmp"
 
 	"postern/event"
+	"postern/instance"
 )
 
 // answerOf has the fields of an answer by their names.
@@ -23,7 +25,7 @@ func answerOf(t *testing.T, res *http.Response) map[string]json.RawMessage {
 func TestEachAnswerAboutAnInstanceHasExactlyItsFields(t *testing.T) {
 	r, token := online(t)
 	r.as(token, "PUT", "/instance/a/webhook", `{"url":"https://example.org"}`)
-	instance := "connectionStatus createdAt description externalAttributes id name ownerJid profilePicUrl status updatedAt"
+	shape := "connectionStatus createdAt description externalAttributes id name ownerJid profilePicUrl status updatedAt"
 	hook := "createdAt enabled events id instanceId updatedAt url"
 	same := func(what string, got map[string]json.RawMessage, want string) {
 		t.Helper()
@@ -39,11 +41,11 @@ func TestEachAnswerAboutAnInstanceHasExactlyItsFields(t *testing.T) {
 		return m
 	}
 	listed := decoded[[]map[string]json.RawMessage](t, r.admin("GET", "/instance", ""))[0]
-	same("list", listed, "Auth Webhook "+instance)
+	same("list", listed, "Auth Webhook "+shape)
 	same("Auth of a list", inner(listed["Auth"]), "createdAt id token updatedAt")
 	same("Webhook of a list", inner(listed["Webhook"]), hook)
 	shown := answerOf(t, r.as(token, "GET", "/instance/a", ""))
-	same("show", shown, "Webhook "+instance)
+	same("show", shown, "Webhook "+shape)
 	if string(shown["status"]) != `"ONLINE"` || string(shown["connectionStatus"]) != `"online"` || string(shown["ownerJid"]) == "null" {
 		t.Errorf("shown online: %s", shown)
 	}
@@ -200,4 +202,41 @@ func TestEachEventThatACallCausesCarriesTheCallsRequestID(t *testing.T) {
 	cause("restart", "POST", "/instance/a/restart", "", event.ConnectionUpdated)
 	cause("send", "POST", "/instance/a/send/text", textBody(1), event.SendMessage)
 	cause("logout", "DELETE", "/instance/a/logout/a", "", event.ConnectionUpdated)
+}
+
+func TestStatusTellsOfARestrictionUntilItIsLifted(t *testing.T) {
+	r, token := online(t)
+	restricted := func() *restriction {
+		return decoded[statusAnswer](t, r.as(token, "GET", "/instance/a/connection/status", "")).Restriction
+	}
+	until := time.Now().Add(time.Hour).Truncate(time.Second)
+	tell := func(now event.Restriction) {
+		t.Helper()
+		now.Type = event.StatusAccountReachoutTimelock
+		err := r.line.report(t.Context(), event.Fact{Kind: event.StatusInstance, Restriction: &now, Data: event.InstanceStatus{Type: now.Type}})
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+	tell(event.Restriction{Until: until, Reason: "DEFAULT"})
+	if got := restricted(); got == nil || got.Type != event.StatusAccountReachoutTimelock || !got.Until.Equal(until) || got.Reason != "DEFAULT" {
+		t.Errorf("restricted: %+v", got)
+	}
+	tell(event.Restriction{Lifted: true})
+	if got := restricted(); got != nil {
+		t.Errorf("lifted: %+v", got)
+	}
+}
+
+func TestAChangedWebhookKeepsItsIDAndTellsWhenItWasChanged(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		r := newRig(t)
+		token := r.instance("a")
+		made := decoded[instance.Webhook](t, r.as(token, "PUT", "/instance/a/webhook", `{"url":"https://example.org"}`))
+		time.Sleep(time.Second) // costs nothing in a bubble
+		changed := decoded[instance.Webhook](t, r.as(token, "PUT", "/instance/a/webhook", `{"enabled":false}`))
+		if changed.ID != made.ID || changed.InstanceID != 1 || changed.CreatedAt != made.CreatedAt || changed.UpdatedAt.Sub(made.UpdatedAt.Time) != time.Second {
+			t.Errorf("made %+v, changed %+v", made, changed)
+		}
+	})
 }
