@@ -65,12 +65,13 @@ func (a *api) handler(r route) httprouter.Handle {
 		res := w.(*response)
 		res.pattern, res.auth = r.path, r.auth
 		c := &call{w: res, r: req, params: params, requestID: res.requestID}
-		err := a.authorize(c, r.auth)
-		if err == nil {
-			err = r.handle(a, c)
-		}
-		if err != nil {
+		if err := a.authorize(c, r.auth); err != nil {
 			a.fail(res, err)
+			return
+		}
+		if err := r.handle(a, c); err != nil {
+			a.fail(res, err)
+			c.linger(err)
 		}
 	}
 }
@@ -191,6 +192,7 @@ func (w *response) json(status int, v any) error {
 		return err
 	}
 	w.Header().Set("Content-Type", "application/json")
+	w.Header().Set("Content-Length", strconv.Itoa(len(body))) // whole before the handler ends, see linger
 	w.WriteHeader(status)
 	_, err = w.Write(body)
 	return err
