@@ -3,10 +3,13 @@ package whatsapp
 import (
 	"bytes"
 	"fmt"
+	"maps"
 	"os"
 	"sync"
 	"testing"
+	"time"
 
+	waBinary "go.mau.fi/whatsmeow/binary"
 	"go.mau.fi/whatsmeow/types"
 
 	"postern/event"
@@ -76,6 +79,63 @@ func TestTextsThatCrossInAGroupAreAllRead(t *testing.T) {
 	ada := r.contact()
 	group := r.group(ada, r.contact())
 	r.cross(ada, group, group, "text", 60)
+}
+
+// A text that is asked for again is encrypted outside of the library's sends.
+func TestTextsThatAreAskedForAgainComeWhileOthersCross(t *testing.T) {
+	r := newRig(t)
+	r.pair()
+	ada := r.contact()
+	self, group := r.session.client().Store.LID, r.group(ada)
+	for what, chat := range map[string]struct {
+		there, back types.JID
+		receipt     waBinary.Attrs
+	}{
+		"direct": {ada.JID(), self.ToNonAD(), waBinary.Attrs{"to": self}},
+		"group":  {group, group, waBinary.Attrs{"to": group, "participant": self}},
+	} {
+		t.Run(what, func(t *testing.T) {
+			ids := make([]string, 20)
+			for i := range ids {
+				sent, err := r.send(chat.there, fmt.Sprintf("%s %d", what, i))
+				if err != nil {
+					t.Fatal(err)
+				}
+				ids[i] = sent.Message.KeyID
+				reads(t, ada, fmt.Sprintf("%s %d", what, i))
+			}
+			const times = 8
+			var asking sync.WaitGroup
+			asking.Go(func() {
+				for n := range times {
+					for _, id := range ids {
+						askAgain(t, ada, chat.receipt, id, 1+n%2)
+					}
+				}
+			})
+			r.cross(ada, chat.there, chat.back, what, 60)
+			asking.Wait()
+			for _, id := range ids {
+				for end := time.Now().Add(15 * time.Second); ada.ReceivedCount(id) < 1+times; time.Sleep(time.Millisecond) {
+					if time.Now().After(end) {
+						t.Fatalf("a text came %d times, want %d", ada.ReceivedCount(id), 1+times)
+					}
+				}
+			}
+		})
+	}
+}
+
+func askAgain(t *testing.T, p *sandbox.Phone, to waBinary.Attrs, id string, count int) {
+	attrs := maps.Clone(to)
+	attrs["id"], attrs["type"] = id, "retry"
+	err := p.SendNode(t.Context(), waBinary.Node{Tag: "receipt", Attrs: attrs, Content: []waBinary.Node{
+		{Tag: "retry", Attrs: waBinary.Attrs{"count": count, "id": id, "v": 1, "t": time.Now().Unix()}},
+		{Tag: "registration", Content: []byte{0, 0, 0, 1}},
+	}})
+	if err != nil {
+		t.Error(err)
+	}
 }
 
 // The process ends when as many texts have left as may without their sessions

@@ -126,6 +126,9 @@ func TestADeviceThatIsPairedAnewDoesNotUseTheSessionsOfTheFormer(t *testing.T) {
 			received(t, old, ratchet(t, 5))
 			leave(t, f, old, "A")
 			check(t, end(f, former))
+			if n := len(f.container.flights); name != "replaced" && n != 0 {
+				t.Error("the deleted device is kept in memory")
+			}
 			fresh := f.pair(t, 1, two)
 			s := both{fresh.Sessions.(*account), f.container.lids}
 			check(t, f.container.Sending(t.Context(), func(ctx context.Context) error {
