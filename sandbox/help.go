@@ -38,6 +38,7 @@ func (a *actHelp) write(b *strings.Builder) {
 // controlRoutes says what each control route does.
 func controlRoutes() map[string]string {
 	return map[string]string{
+		"GET /sandbox/help":                "this page for programs: routes, and every act with its fields",
 		"GET /sandbox/phones":              "list the phones that were added or have linked a device",
 		"POST /sandbox/phones":             "add a phone: phone (a free number when missing), pushName, lid",
 		"POST /sandbox/scan":               "scan the QR text or type the link code `code` on `phone`; without phone a fresh one scans, and a link code is typed on the phone it was asked for",
