@@ -55,7 +55,7 @@ var reserved = map[string]struct {
 }{
 	"go.etcd.io/bbolt":                    {[]string{"store"}, "everything else reaches the file through store.Tx, which can be replaced"},
 	"go.mau.fi/whatsmeow":                 {[]string{"whatsapp", "whatsapp/device", "sandbox", "sandbox/handset"}, "the protocol has two ends; nothing else may depend on its types"},
-	"go.mau.fi/libsignal":                 {[]string{"whatsapp", "sandbox", "sandbox/handset"}, "only the two ends of the protocol encrypt"},
+	"go.mau.fi/libsignal":                 {[]string{"whatsapp", "whatsapp/device", "sandbox", "sandbox/handset"}, "only the two ends of the protocol encrypt, and the key store moves sessions past a crash"},
 	"nhooyr.io/websocket":                 {[]string{"wsbus"}, "the hub alone speaks WebSocket to consumers"},
 	"github.com/coder/websocket":          {[]string{"sandbox"}, "the sandbox's side of the protocol; consumers are served by the hub"},
 	"github.com/golang-jwt/jwt/v5":        {[]string{"httpapi"}, "tokens are made and checked in one place"},
