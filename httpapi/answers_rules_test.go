@@ -240,3 +240,37 @@ func TestAChangedWebhookKeepsItsIDAndTellsWhenItWasChanged(t *testing.T) {
 		}
 	})
 }
+
+func TestALoginByPairingCodeCarriesTheRequestIDOfItsCall(t *testing.T) {
+	r := newRig(t)
+	token := r.instance("a")
+	req := httptest.NewRequest("GET", "/instance/a/connect/code/4915112345678", nil)
+	req.Header.Set("Authorization", "Bearer "+token)
+	req.Header.Set("X-Request-Id", "typed")
+	if res := do(r.h, req); res.StatusCode != http.StatusOK {
+		t.Fatal(res.Status)
+	}
+	r.notices()
+	if err := r.line.logIn(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	if all := r.notices(); len(all) != 1 || all[0].RequestID != "typed" {
+		t.Errorf("got %+v", all)
+	}
+}
+
+func TestAPairedInstanceIsLoggedInBeforeItsFirstDial(t *testing.T) {
+	r := newRig(t)
+	token := r.instance("a")
+	err := r.registry.Report(t.Context(), 1, event.Fact{
+		Kind: event.ConnectionUpdated, Status: event.Disconnected, Link: &event.Link{JID: "4915100000000@s.whatsapp.net"},
+		Data: event.ConnectionUpdate{Type: event.TypeDisconnected, Connection: event.ConnectionClose},
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	s := decoded[statusAnswer](t, r.as(token, "GET", "/instance/a/connection/status", ""))
+	if !s.LoggedIn || s.Connected || s.State != "close" {
+		t.Errorf("got %+v", s)
+	}
+}
