@@ -99,6 +99,11 @@ func (c *Container) decodeSession(raw []byte) ([]byte, error) {
 
 var errNoSession = errors.New("device: no session")
 
+func newSession() *signal.Session {
+	serializer := wastore.SignalProtobufSerializer
+	return signal.NewSession(serializer.Session, serializer.State)
+}
+
 func parseSession(session []byte) (*signal.Session, error) {
 	serializer := wastore.SignalProtobufSerializer
 	if session == nil {
@@ -123,12 +128,13 @@ func joined(stored, session []byte) []byte {
 	if state.SenderChainKey().Index() > 0 {
 		return nil
 	}
-	before, err := parseSession(stored)
-	if err != nil {
-		return session
+	if rec, err = parseSession(stored); err == nil {
+		rec.PromoteState(state)
+	} else { // none, or deleted since it was read, with its former states
+		rec = newSession()
+		rec.SetState(state)
 	}
-	before.PromoteState(state)
-	return before.Serialize()
+	return rec.Serialize()
 }
 
 // moveAhead leaves out the keys of the next messages that the session would send.
