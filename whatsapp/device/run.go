@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"maps"
 	"slices"
+	"time"
 
 	signal "go.mau.fi/libsignal/state/record"
 	wastore "go.mau.fi/whatsmeow/store"
@@ -26,10 +27,12 @@ var runKey = []byte("run")
 func (c *Container) begin() error {
 	return c.store.Update(context.Background(), func(tx *store.Tx) error {
 		r, _, err := store.GetJSON[run](tx, runBucket, runKey)
-		if err != nil {
+		switch {
+		case errors.Is(err, store.ErrDamaged):
+			r.Crashes = uint32(time.Now().Unix()) // more than there ever were: all sessions begin anew
+		case err != nil:
 			return err
-		}
-		if r.Open {
+		case r.Open:
 			r.Crashes++
 		}
 		r.Open, c.crashes = true, r.Crashes

@@ -225,6 +225,22 @@ func TestASessionFromBeforeManyCrashesIsNotUsed(t *testing.T) {
 	}
 }
 
+func TestWhenTheCrashesAreNotKnownNoSessionIsUsed(t *testing.T) {
+	f := newFile(t)
+	s := f.stores(t, 1)
+	check(t, s.PutSession(t.Context(), ada, ratchet(t, 0)))
+	f.damage(t, `{"crashes":0,"open":true}`, `{"crashes":0,"open":tree}`)
+	s = f.stores(t, 1)
+	if n := sentWith(t, s); n != -1 {
+		t.Errorf("a session with %d messages is used", n)
+	}
+	check(t, s.PutSession(t.Context(), ada, ratchet(t, 0)))
+	f.crash(t)
+	if n := sentWith(t, f.stores(t, 1)); n != stepsPerCrash {
+		t.Errorf("after the next crash the new session has sent %d, want %d", n, stepsPerCrash)
+	}
+}
+
 func TestSessionsWhoseWriteFailedAreWrittenAgainInOrder(t *testing.T) {
 	f := newFile(t)
 	s := f.stores(t, 1).(both)
