@@ -11,7 +11,6 @@ import (
 	"net/url"
 	"os"
 	"path"
-	"syscall"
 	"time"
 
 	"postern/event"
@@ -128,9 +127,9 @@ func (l *Library) tooLarge() error {
 
 // Spool writes a file to the spool folder as it arrives and returns its path.
 // It fails with event.ErrMedia when it is empty, larger than Config.MaxBytes
-// (then ErrTooLarge too), or ends early, and with store.ErrDiskFull while the disk is nearly full or as
-// soon as it becomes so: what is left belongs to the store. The caller gives
-// the path to Prepare or removes the file.
+// (then ErrTooLarge too), or ends early, and with store.ErrDiskFull while the
+// disk is nearly full or as soon as it becomes so: what is left belongs to the
+// store. The caller gives the path to Prepare or removes the file.
 func (l *Library) Spool(r io.Reader) (file string, err error) {
 	return l.spool(r, l.cfg.Store.Admit)
 }
@@ -190,7 +189,7 @@ func (l *Library) create() (*os.File, error) {
 // diskError is an error of the spool folder. Where it lies is nothing for a
 // caller to know when the disk is full.
 func diskError(err error) error {
-	if errors.Is(err, syscall.ENOSPC) || errors.Is(err, store.ErrDiskFull) {
+	if store.IsFull(err) {
 		return store.ErrDiskFull
 	}
 	return fmt.Errorf("media: %w", err)

@@ -176,7 +176,7 @@ func (s *Store) finishCommit(btx *bolt.Tx, group []*update, emitted bool, counts
 		return
 	}
 	rollback(btx)
-	if isFull(err) && !s.visible(id) {
+	if IsFull(err) && !s.visible(id) {
 		s.space.full()
 		finish(group, fmt.Errorf("store: commit: %w", errors.Join(ErrDiskFull, err)))
 		return
@@ -199,10 +199,12 @@ func (s *Store) visible(id int) bool {
 	return err != nil || current >= id
 }
 
-// isFull reports whether the file may not grow: for want of space, by a quota,
-// or by a limit on the size of files.
-func isFull(err error) bool {
-	return errors.Is(err, syscall.ENOSPC) || errors.Is(err, syscall.EDQUOT) || errors.Is(err, syscall.EFBIG) || errors.Is(err, berrors.ErrMaxSizeReached)
+// IsFull reports whether err, of a write to any file, says that the file may not
+// grow: for want of space, by a quota, or by a limit on the size of files. It is
+// true of ErrDiskFull too.
+func IsFull(err error) bool {
+	return errors.Is(err, syscall.ENOSPC) || errors.Is(err, syscall.EDQUOT) || errors.Is(err, syscall.EFBIG) ||
+		errors.Is(err, berrors.ErrMaxSizeReached) || errors.Is(err, ErrDiskFull)
 }
 
 func (s *Store) broadcast() {

@@ -208,7 +208,7 @@ func explain(err error) error {
 		return ErrLocked
 	case errors.Is(err, fs.ErrPermission), isReadOnlyFS(err):
 		return fmt.Errorf("%w (%w)", ErrReadOnly, err)
-	case isFull(err):
+	case IsFull(err):
 		return fmt.Errorf("%w (%w)", ErrDiskFull, err)
 	case errors.Is(err, berrors.ErrInvalid), errors.Is(err, berrors.ErrVersionMismatch), errors.Is(err, berrors.ErrChecksum):
 		return fmt.Errorf("%w (%w)", ErrCorrupt, err)

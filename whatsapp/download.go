@@ -7,7 +7,6 @@ import (
 	"io"
 	"net/http"
 	"os"
-	"syscall"
 
 	"go.mau.fi/whatsmeow"
 
@@ -129,7 +128,7 @@ func classifyDownload(err error) error {
 		return fmt.Errorf("%w: WhatsApp answers %d", event.ErrNoAnswer, status.StatusCode)
 	case corrupt(err):
 		return fmt.Errorf("%w: what WhatsApp has is not the file of the message: %w", event.ErrMedia, err)
-	case errors.Is(err, syscall.ENOSPC):
+	case store.IsFull(err):
 		return fmt.Errorf("download: %w", store.ErrDiskFull)
 	case isDiskError(err):
 		return fmt.Errorf("download: %w", err)

@@ -93,7 +93,9 @@ func TestADownloadSaysWhyThereIsNoFile(t *testing.T) {
 }
 
 func TestAFullDiskIsNoFaultOfWhatsApp(t *testing.T) {
-	for cause, want := range map[error]error{syscall.ENOSPC: store.ErrDiskFull, syscall.EIO: syscall.EIO} {
+	for cause, want := range map[error]error{
+		syscall.ENOSPC: store.ErrDiskFull, syscall.EDQUOT: store.ErrDiskFull, syscall.EFBIG: store.ErrDiskFull, syscall.EIO: syscall.EIO,
+	} {
 		err := classifyDownload(fmt.Errorf("copy: %w", &os.PathError{Op: "write", Path: "/spool/x", Err: cause}))
 		if !errors.Is(err, want) || errors.Is(err, event.ErrRefused) {
 			t.Errorf("%v: %v", cause, err)

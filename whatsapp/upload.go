@@ -7,7 +7,6 @@ import (
 	"os"
 	"path/filepath"
 	"sync"
-	"syscall"
 	"time"
 
 	"go.mau.fi/whatsmeow"
@@ -66,12 +65,12 @@ func (s *Session) Upload(ctx context.Context, f event.MediaFile) (event.Uploaded
 	}
 	plain, err := os.Open(f.Path)
 	if err != nil {
-		return event.Uploaded{}, fmt.Errorf("%w: %w", event.ErrSendRefused, err)
+		return event.Uploaded{}, classifyUpload(err)
 	}
 	defer func() { _ = plain.Close() }()
 	sealed, err := beside(f.Path)
 	if err != nil {
-		return event.Uploaded{}, fmt.Errorf("%w: %w", event.ErrSendRefused, err)
+		return event.Uploaded{}, classifyUpload(err)
 	}
 	defer func() {
 		_ = sealed.Close()
@@ -80,19 +79,26 @@ func (s *Session) Upload(ctx context.Context, f event.MediaFile) (event.Uploaded
 	ctx, cancel := context.WithTimeout(ctx, s.conn.cfg.UploadTimeout)
 	defer cancel()
 	resp, err := s.client().UploadReader(ctx, plain, sealed, uploadType(f.Kind))
-	switch {
-	case errors.Is(err, syscall.ENOSPC):
-		return event.Uploaded{}, fmt.Errorf("%w: upload: %w", event.ErrSendRefused, store.ErrDiskFull)
-	case err != nil && lostConnection(err):
-		return event.Uploaded{}, fmt.Errorf("%w: upload: %w", event.ErrNotConnected, err)
-	case err != nil:
-		return event.Uploaded{}, fmt.Errorf("%w: upload: %w", event.ErrSendRefused, err)
+	if err != nil {
+		return event.Uploaded{}, classifyUpload(err)
 	}
 	f.Size = int64(resp.FileLength) //nolint:gosec // the size of a file
 	return event.Uploaded{
 		MediaInfo: f.MediaInfo, URL: resp.URL, DirectPath: resp.DirectPath, MediaKey: resp.MediaKey,
 		FileSHA256: resp.FileSHA256, FileEncSHA256: resp.FileEncSHA256, UploadedAt: event.At(time.Now()),
 	}, nil
+}
+
+// classifyUpload tells what a failed upload means. Without room for the
+// encrypted form nothing is wrong with the file.
+func classifyUpload(err error) error {
+	switch {
+	case store.IsFull(err):
+		return fmt.Errorf("%w: upload: %w", event.ErrSendRefused, store.ErrDiskFull)
+	case lostConnection(err):
+		return fmt.Errorf("%w: upload: %w", event.ErrNotConnected, err)
+	}
+	return fmt.Errorf("%w: upload: %w", event.ErrSendRefused, err)
 }
 
 // beside makes a file for the encrypted form of another: in the folder of that,
