@@ -12,7 +12,7 @@ import (
 )
 
 // fileLimit bounds the files of the running program and returns what undoes
-// it. A limit of a few pages is a full disk: every commit fails.
+// it. No byte, or a few pages, is a full disk: every commit fails.
 func (w *world) fileLimit(t *testing.T, bytes uint64) (lift func()) {
 	t.Helper()
 	set := func(limit, old *unix.Rlimit) {

@@ -4,30 +4,15 @@ package main
 
 import (
 	"fmt"
-	"math"
 	"net/http"
 	"strings"
 	"sync"
 	"testing"
 	"time"
 
-	"golang.org/x/sys/unix"
-
 	"postern/event"
 	"postern/sandbox"
 )
-
-// limitFiles lets the running program write its files only below so many
-// bytes; 0 is what a full disk is to it.
-func (w *world) limitFiles(t *testing.T, bytes uint64) {
-	t.Helper()
-	limit := unix.Rlimit{Cur: bytes, Max: math.MaxUint64}
-	if err := unix.Prlimit(w.cmd.Process.Pid, unix.RLIMIT_FSIZE, &limit, nil); err != nil {
-		t.Fatal(err)
-	}
-}
-
-const noLimit = math.MaxUint64
 
 // TestAMessageThatWasSentAndCannotBeStoredIs406AndNeverSentAgain fills the disk
 // between the moment when the phone has decrypted a text and its
@@ -41,14 +26,14 @@ func TestAMessageThatWasSentAndCannotBeStoredIs406AndNeverSentAgain(t *testing.T
 	var done sync.WaitGroup
 	done.Go(func() { first, err = s.withKey(s.token, "k", path, text) })
 	s.await("the text at the phone", func() bool { return s.decrypted(anneNumber, "sent, not stored") == 1 })
-	s.limitFiles(t, 0)
+	lift := s.fileLimit(t, 0)
 	done.Wait()
 	if err != nil || first.status != http.StatusNotAcceptable || first.field("code") != "SENT_BUT_NOT_STORED" || !strings.Contains(first.body, "was sent, but could not be stored") {
 		t.Fatalf("%v, %v", first, err)
 	}
 	s.sandbox.SetFaults(sandbox.Faults{})
 	s.postJSON(t, path, `{"number":"$bob","textMessage":{"text":"no room"}}`).refused(t, http.StatusServiceUnavailable, "DISK_FULL")
-	s.limitFiles(t, noLimit)
+	lift()
 
 	// The disk had no room for the answer either: what is known by now is that
 	// the message may have left, which was in the file before it did.
@@ -80,14 +65,14 @@ func TestAnAsynchronousSendThatCannotBeStoredIsToldOnceThereIsRoom(t *testing.T)
 		t.Fatalf("%d %s", a.status, a.body)
 	}
 	s.await("the text at the phone", func() bool { return s.decrypted(anneNumber, "to all") == 1 })
-	s.limitFiles(t, 0)
+	lift := s.fileLimit(t, 0)
 	s.await("the program to find the disk full", func() bool {
 		return strings.Contains(s.output.String(), "waits for room on the disk")
 	})
 	if n := s.seen(string(event.SendMessage)); n != 0 {
 		t.Errorf("%d results were told before they were stored", n)
 	}
-	s.limitFiles(t, noLimit)
+	lift()
 	s.awaitEvent(t, 0, event.SendMessage, fmt.Sprintf(`{"status":"success","data":{"remoteJid":%q}}`, s.vars["all.group"]))
 	if n := s.decrypted(anneNumber, "to all"); n != 1 {
 		t.Errorf("the phone decrypted the text %d times", n)

@@ -12,7 +12,7 @@ import (
 // voice note by URL and in the body.
 func TestWhatIsShownWhileADelayRunsIsSeenBeforeTheMessage(t *testing.T) {
 	s := newSendScene(t)
-	const options = `{"presence":"recording","delay":300}`
+	const options = `{"presence":"recording","delay":1000}`
 	for _, row := range []struct {
 		name, state string
 		send        func(t *testing.T) answer
@@ -24,10 +24,10 @@ func TestWhatIsShownWhileADelayRunsIsSeenBeforeTheMessage(t *testing.T) {
 			return s.multipart(t, s.fill("/instance/$name/send/ptt-file"), "note.ogg", map[string]string{"number": "$anne", "options": options})
 		}},
 		{"a text", "composing", func(t *testing.T) answer {
-			return s.postJSON(t, s.fill("/instance/$name/send/text"), `{"number":"$anne","textMessage":{"text":"a"},"options":{"presence":"composing","delay":300}}`)
+			return s.postJSON(t, s.fill("/instance/$name/send/text"), `{"number":"$anne","textMessage":{"text":"a"},"options":{"presence":"composing","delay":1000}}`)
 		}},
 		{"a text after a pause", "paused", func(t *testing.T) answer {
-			return s.postJSON(t, s.fill("/instance/$name/send/text"), `{"number":"$anne","textMessage":{"text":"b"},"options":{"presence":"paused","delay":300}}`)
+			return s.postJSON(t, s.fill("/instance/$name/send/text"), `{"number":"$anne","textMessage":{"text":"b"},"options":{"presence":"paused","delay":1000}}`)
 		}},
 	} {
 		t.Run(row.name, func(t *testing.T) {
