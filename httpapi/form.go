@@ -65,8 +65,8 @@ func (c *call) readForm(spool func(io.Reader) (string, error), maxFile int64, kn
 	if err := r.all(); err != nil {
 		return form{}, err
 	}
-	// The server would wait for the rest of the body before it answers, and for
-	// ever once the limit is lifted.
+	// Otherwise the server itself would read the rest before it answers, and
+	// without a deadline: that is lifted below.
 	if _, err := io.Copy(io.Discard, body); err != nil {
 		return form{}, malformedForm(err)
 	}

@@ -11,7 +11,8 @@ import (
 const lingerTime = 5 * time.Second
 
 // linger sends a refusal and reads on for a moment: a client that is still
-// sending when its connection closes is reset, and never sees the answer.
+// sending when its connection closes is reset, and never sees the answer. This
+// is not for whoever may not use the route.
 func (c *call) linger(refusal error) {
 	if c.r.ContentLength == 0 || c.w.lost || isTimeout(refusal) {
 		return

@@ -211,8 +211,6 @@ func TestAStoredMessageThatIsDamagedIsStoredAnew(t *testing.T) {
 	}
 }
 
-// The store's keys have a limit, and what cannot be stored is sent again for
-// ever.
 func TestWhatEndsAConnectionTellsWhenItBeganUnlessThereWasNone(t *testing.T) {
 	inBubble(t, nil, func(r *rig) {
 		id := r.create("a").ID
@@ -232,6 +230,8 @@ func TestWhatEndsAConnectionTellsWhenItBeganUnlessThereWasNone(t *testing.T) {
 	})
 }
 
+// The store's keys have a limit, and what cannot be stored is sent again for
+// ever.
 func TestAMessageUnderAnAbsurdKeyIsTakenAndNeitherStoredNorTold(t *testing.T) {
 	r := newRig(t, nil, nil)
 	defer r.stop()

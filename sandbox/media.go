@@ -239,5 +239,5 @@ func (s *Server) ForgetMedia(path string) {
 	}
 }
 
-// LoseMedia removes it from the phones too.
+// LoseMedia removes a file as ForgetMedia does, and from the phones too.
 func (s *Server) LoseMedia(path string) { s.media.forget(path) }
