@@ -47,7 +47,7 @@ type app struct {
 	store      *store.Store
 	hub        *wsbus.Hub
 	queue      *dispatch.Queue
-	drops      dispatch.Pace // of the queue
+	drops      dispatch.LogThrottle // of the queue
 	relay      *dispatch.Relay
 	media      *media.Library
 	registry   *instance.Registry

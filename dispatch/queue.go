@@ -41,7 +41,7 @@ type Queue struct {
 	end  context.CancelFunc
 	work sync.WaitGroup
 
-	losses Pace // by destination
+	losses LogThrottle // by destination
 
 	mu      sync.Mutex
 	change  *sync.Cond // a delivery was added or ended, or the queue closed

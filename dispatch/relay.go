@@ -53,7 +53,7 @@ type Relay struct {
 	results    chan result      // outcomes on their way to the file
 
 	delivered, failed atomic.Uint64
-	losses            Pace // failed attempts
+	losses            LogThrottle // failed attempts
 }
 
 // RelayStats is the state of a relay.

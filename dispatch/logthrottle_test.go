@@ -15,10 +15,10 @@ import (
 
 func TestTheFirstLossIsAWarningAndThenOneAMinuteTellsHowMany(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		var p Pace
+		var l LogThrottle
 		want := func(key string, level slog.Level, times int) {
 			t.Helper()
-			if gotLevel, gotTimes := p.Count(key); gotLevel != level || gotTimes != times {
+			if gotLevel, gotTimes := l.Count(key); gotLevel != level || gotTimes != times {
 				t.Errorf("%s: %v %d, want %v %d", key, gotLevel, gotTimes, level, times)
 			}
 		}
@@ -26,7 +26,7 @@ func TestTheFirstLossIsAWarningAndThenOneAMinuteTellsHowMany(t *testing.T) {
 		want("a", slog.LevelDebug, 1)
 		want("a", slog.LevelDebug, 2)
 		want("b", slog.LevelWarn, 1)
-		time.Sleep(paceEvery)
+		time.Sleep(throttleEvery)
 		want("a", slog.LevelWarn, 3)
 		want("a", slog.LevelDebug, 1)
 		time.Sleep(time.Hour)
@@ -34,21 +34,21 @@ func TestTheFirstLossIsAWarningAndThenOneAMinuteTellsHowMany(t *testing.T) {
 	})
 }
 
-func TestThePaceOfVeryManyKeysIsBounded(t *testing.T) {
+func TestTheThrottleOfVeryManyKeysIsBounded(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		var p Pace
-		for i := range paceKeys + 10 {
-			if level, times := p.Count(fmt.Sprint(i)); level != slog.LevelWarn || times != 1 {
+		var l LogThrottle
+		for i := range throttleKeys + 10 {
+			if level, times := l.Count(fmt.Sprint(i)); level != slog.LevelWarn || times != 1 {
 				t.Fatalf("key %d: %v %d", i, level, times)
 			}
 		}
-		if len(p.warned) != paceKeys {
-			t.Errorf("%d keys are kept, want %d", len(p.warned), paceKeys)
+		if len(l.warned) != throttleKeys {
+			t.Errorf("%d keys are kept, want %d", len(l.warned), throttleKeys)
 		}
-		time.Sleep(paceEvery)
-		p.Count("one more")
-		if len(p.warned) != 1 {
-			t.Errorf("%d keys are kept, want 1", len(p.warned))
+		time.Sleep(throttleEvery)
+		l.Count("one more")
+		if len(l.warned) != 1 {
+			t.Errorf("%d keys are kept, want 1", len(l.warned))
 		}
 	})
 }
