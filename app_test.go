@@ -25,9 +25,13 @@ func TestMoreConnectionsThanTheLimitWaitUntilOneEnds(t *testing.T) {
 	}
 	quiet := slog.New(slog.DiscardHandler)
 	srv := httpapi.NewServer(http.HandlerFunc(func(http.ResponseWriter, *http.Request) {}), quiet)
-	a := &app{failed: make(chan error, 1), log: quiet, connections: 2}
+	a := &app{failed: make(chan error, 1), log: quiet, stops: &stopStack{log: quiet}, connections: 2}
 	a.listen("listener", srv, l)
-	defer srv.Close()
+	defer func() {
+		if err := a.stop(t.Context()); err != nil {
+			t.Error(err)
+		}
+	}()
 	ask := func() net.Conn {
 		c, err := (&net.Dialer{}).DialContext(t.Context(), "tcp", l.Addr().String())
 		if err != nil {
