@@ -5,40 +5,73 @@
 const store = window.sessionStorage;
 const byId = (id) => document.getElementById(id);
 const pause = 2000; // milliseconds between two looks
+const patience = 10000; // milliseconds that a look may take
 let watched = null; // the instance whose code is shown
+let looks = 0; // begun; only the newest may draw
 
-async function call(method, path, credential, body) {
+// call asks the server. The errors it throws say what to do.
+async function call(method, path, credential, body, signal) {
   const headers = { ...credential };
   if (body !== undefined) headers["Content-Type"] = "application/json";
-  const response = await fetch(path, { method, headers, body: body === undefined ? undefined : JSON.stringify(body) });
-  const text = await response.text();
+  let response, text;
+  try {
+    response = await fetch(path, { method, headers, signal, body: body === undefined ? undefined : JSON.stringify(body) });
+    text = await response.text();
+  } catch {
+    throw new Error("No answer from " + location.host + ". Is Postern running, and can this computer reach it?");
+  }
   if (response.ok) {
     return (response.headers.get("Content-Type") || "").includes("json") ? JSON.parse(text) : text;
   }
-  let message = response.status + " " + response.statusText;
-  try { message = JSON.parse(text).messages.join("; "); } catch { /* not our error body */ }
-  const error = new Error(message);
+  const error = new Error(reason(response, text, credential));
   error.status = response.status;
+  error.locked = response.status === 401 && "apikey" in credential;
   throw error;
 }
 
-const operator = () => ({ apikey: store.getItem("key") });
-const owner = (instance) => ({ Authorization: "Bearer " + instance.Auth.token });
-
-function show(error) {
-  byId("error").hidden = !error;
-  byId("error").textContent = error ? error.message : "";
-}
-
-async function attempt(action) {
+function reason(response, text, credential) {
+  if (response.status === 401) {
+    return "apikey" in credential ?
+      "The server does not take this API key. The first start printed the right one; it is kept beside the data file or in the configuration." :
+      "The token of this instance expired or was replaced. Try again, or press New token.";
+  }
   try {
-    await action();
-    show(null);
-  } catch (error) {
-    if (error.status === 401 && store.getItem("key")) leave();
-    show(error);
+    const told = JSON.parse(text);
+    return (told.messages || told.reasons).join("; ");
+  } catch { // not our error body
+    return response.status + " " + response.statusText;
   }
 }
+
+const look = (path, credential) => call("GET", path, credential, undefined, AbortSignal.timeout(patience));
+
+// A header carries bytes: the key's are those of its UTF-8 text, as elsewhere.
+const operator = () => ({ apikey: String.fromCharCode(...new TextEncoder().encode(store.getItem("key"))) });
+const owner = (instance) => ({ Authorization: "Bearer " + instance.Auth.token });
+
+function show(id, text) {
+  byId(id).hidden = !text;
+  byId(id).textContent = text;
+}
+
+// attempt does what the user asked for. What went wrong stays in view until
+// the next attempt.
+async function attempt(action) {
+  show("error", "");
+  try {
+    await action();
+  } catch (error) {
+    fail(error);
+  }
+  await refresh();
+}
+
+function fail(error) {
+  if (error.locked) leave();
+  show("error", error.message);
+}
+
+const sleep = () => new Promise((done) => setTimeout(done, pause));
 
 function element(tag, text, className) {
   const made = document.createElement(tag);
@@ -50,13 +83,14 @@ function element(tag, text, className) {
 function button(text, action) {
   const made = element("button", text);
   made.type = "button";
-  made.addEventListener("click", () => attempt(async () => { await action(); await look(); }));
+  made.addEventListener("click", () => attempt(action));
   return made;
 }
 
 function row(instance) {
   const path = "/instance/" + encodeURIComponent(instance.name);
   const tr = element("tr");
+  tr.instance = instance;
   const name = element("td", instance.name);
   if (instance.description) name.append(element("small", instance.description));
   const online = instance.status === "ONLINE";
@@ -82,22 +116,32 @@ function row(instance) {
   return tr;
 }
 
-// connect shows the code until a phone took it or the dialog is closed.
+// connect shows the code until a phone took it, the codes are used up or the
+// dialog is closed.
 async function connect(instance) {
-  const path = "/instance/" + encodeURIComponent(instance.name) + "/connect";
-  watched = instance.name;
+  watched = instance;
+  try {
+    await scan(instance, "/instance/" + encodeURIComponent(instance.name));
+  } finally {
+    if (watched === instance) byId("scan").close();
+  }
+}
+
+async function scan(instance, path) {
   const dialog = byId("scan");
-  dialog.querySelector("h2").textContent = instance.name;
-  while (watched === instance.name) {
-    const answer = await call("GET", path, owner(instance));
-    if (!answer.base64 || !answer.base64.startsWith("data:image/png;base64,")) break;
+  let answer = await call("GET", path + "/connect", owner(instance));
+  while (watched === instance && answer.base64) {
+    dialog.querySelector("h2").textContent = instance.name;
     dialog.querySelector("img").src = answer.base64;
     dialog.querySelector("p").textContent = "Open WhatsApp, Linked devices, Link a device. Code " + answer.count + ".";
     if (!dialog.open) dialog.showModal();
-    await new Promise((done) => setTimeout(done, pause));
+    await sleep();
+    if (watched !== instance) return;
+    // To connect when the codes are used up would begin anew, without end.
+    const { state, connectionStatus } = await look(path + "/connection/status", owner(instance));
+    if (state === "close") throw new Error("No phone took the code of " + instance.name + " (" + connectionStatus + "). Press Connect for a new one.");
+    answer = await call("GET", path + "/connect", owner(instance));
   }
-  watched = null;
-  if (dialog.open) dialog.close();
 }
 
 // figures are the metrics that tell at a glance whether all is well.
@@ -113,62 +157,106 @@ const figures = {
 };
 
 function drawFigures(text) {
-  const list = byId("figures");
-  list.replaceChildren();
-  for (const line of text.split("\n")) {
-    const [name, value] = line.split(" ");
-    if (name in figures) list.append(element("dt", figures[name]), element("dd", Number(value).toLocaleString()));
+  const values = new Map(text.split("\n").map((line) => line.split(" ")));
+  byId("figures").replaceChildren();
+  for (const name of Object.keys(figures).filter((name) => values.has(name))) {
+    byId("figures").append(element("dt", figures[name]), element("dd", Number(values.get(name)).toLocaleString()));
   }
 }
 
-async function look() {
+// drawInstances replaces only the rows that changed, and hands the focus on: a
+// button must not vanish from under a finger or the keyboard.
+function drawInstances(instances) {
+  const body = byId("instances");
+  const old = new Map([...body.rows].map((tr) => [tr.instance.id, tr]));
+  const ids = new Set(instances.map((instance) => instance.id));
+  for (const [id, tr] of old) {
+    if (!ids.has(id)) tr.remove();
+  }
+  instances.forEach((instance, i) => {
+    const before = old.get(instance.id);
+    if (before && JSON.stringify(before.instance) === JSON.stringify(instance)) return;
+    const made = row(instance);
+    if (!before) return body.insertBefore(made, body.rows[i] || null);
+    const pressed = before.contains(document.activeElement) && document.activeElement.textContent;
+    before.replaceWith(made);
+    if (pressed) ([...made.querySelectorAll("button")].find((b) => b.textContent === pressed) || made.querySelector("button")).focus();
+  });
+}
+
+async function draw() {
   if (!store.getItem("key")) return;
-  const [instances, metrics] = await Promise.all([call("GET", "/instance", operator()), call("GET", "/metrics", operator())]);
-  byId("instances").replaceChildren(...instances.map(row));
+  const turn = ++looks;
+  const [instances, metrics] = await Promise.all([look("/instance", operator()), look("/metrics", operator())]);
+  if (turn !== looks) return; // a newer look, or the key was forgotten
+  drawInstances(instances);
   drawFigures(metrics);
-  byId("enter").hidden = true;
-  document.querySelector("main").hidden = false;
-  byId("leave").hidden = false;
+  show("stale", "");
+  enter(true);
+}
+
+function enter(known) {
+  byId("enter").hidden = known;
+  document.querySelector("main").hidden = !known;
+  byId("leave").hidden = !known;
+}
+
+function leave() {
+  store.removeItem("key");
+  looks++;
+  byId("scan").close();
+  byId("instances").replaceChildren();
+  byId("figures").replaceChildren();
+  show("stale", "");
+  enter(false);
+  byId("key").focus();
 }
 
 async function health() {
   const state = byId("health");
   try {
-    await call("GET", "/ready", {});
+    await look("/ready", {});
     state.textContent = "ready";
     state.className = "good";
   } catch (error) {
-    state.textContent = error.status ? "not ready" : "no answer";
+    state.textContent = error.status ? "not ready: " + error.message : "no answer";
     state.className = "bad";
   }
 }
 
-function leave() {
-  store.removeItem("key");
-  watched = null;
-  byId("enter").hidden = false;
-  document.querySelector("main").hidden = true;
-  byId("leave").hidden = true;
+// refresh draws anew. When it cannot, it says that the page is old, and leaves
+// what an attempt told.
+async function refresh() {
+  try {
+    await draw();
+  } catch (error) {
+    if (error.locked) fail(error);
+    else show("stale", "What is shown may be out of date. " + error.message);
+  }
+}
+
+async function watch() {
+  for (;;) {
+    await Promise.all([health(), byId("scan").open || refresh()]);
+    await sleep();
+  }
 }
 
 byId("enter").addEventListener("submit", (event) => {
   event.preventDefault();
   store.setItem("key", byId("key").value.trim());
   byId("key").value = "";
-  attempt(look);
+  attempt(() => {});
 });
 byId("create").addEventListener("submit", (event) => {
   event.preventDefault();
   attempt(async () => {
     await call("POST", "/instance", operator(), { instanceName: byId("name").value.trim() });
     byId("name").value = "";
-    await look();
   });
 });
-byId("leave").addEventListener("click", leave);
-byId("scan").querySelector("button").addEventListener("click", () => { watched = null; byId("scan").close(); });
+byId("leave").addEventListener("click", () => { show("error", ""); leave(); });
+byId("scan").querySelector("button").addEventListener("click", () => byId("scan").close());
 byId("scan").addEventListener("close", () => { watched = null; });
 
-health();
-attempt(look);
-setInterval(() => { health(); if (store.getItem("key") && !byId("scan").open) attempt(look); }, pause);
+watch();
