@@ -52,21 +52,28 @@ func slowly(t *testing.T, script func(t *testing.T, c net.Conn)) {
 func slowlyWith(t *testing.T, read func(*api, *call) error, script func(t *testing.T, c net.Conn)) {
 	t.Helper()
 	synctest.Test(t, func(t *testing.T) {
-		srv := NewServer(bare(io.Discard, route{"POST", "/x", public, read}), slog.New(slog.DiscardHandler))
-		l := pipes{make(chan net.Conn), make(chan struct{})}
-		done := make(chan error)
-		go func() { done <- srv.Serve(l) }()
-		client, server := net.Pipe()
-		l.conns <- server
-		script(t, client)
-		client.Close()
-		if err := srv.Close(); err != nil {
-			t.Error(err)
-		}
-		if err := <-done; !errors.Is(err, http.ErrServerClosed) {
-			t.Error(err)
-		}
+		connected(t, bare(io.Discard, route{"POST", "/x", public, read}), func(c net.Conn) { script(t, c) })
 	})
+}
+
+// connected serves h, with the program's own limits, and gives script one
+// connection. It is called in a bubble.
+func connected(t *testing.T, h http.Handler, script func(c net.Conn)) {
+	t.Helper()
+	srv := NewServer(h, slog.New(slog.DiscardHandler))
+	l := pipes{make(chan net.Conn), make(chan struct{})}
+	done := make(chan error)
+	go func() { done <- srv.Serve(l) }()
+	client, server := net.Pipe()
+	l.conns <- server
+	script(client)
+	client.Close()
+	if err := srv.Close(); err != nil {
+		t.Error(err)
+	}
+	if err := <-done; !errors.Is(err, http.ErrServerClosed) {
+		t.Error(err)
+	}
 }
 
 // cut returns what arrives until the server closes, and after how long.
@@ -78,6 +85,18 @@ func cut(t *testing.T, c net.Conn) (answer string, after time.Duration) {
 		t.Error(err)
 	}
 	return string(raw), time.Since(start)
+}
+
+// cutOff checks the answer to a body that took longer than limit.
+func cutOff(t *testing.T, c net.Conn, limit time.Duration) {
+	t.Helper()
+	answer, after := cut(t, c)
+	if !strings.HasPrefix(answer, "HTTP/1.1 408 ") || !strings.Contains(answer, `"code":"BODY_TIMEOUT"`) {
+		t.Errorf("got %q", answer)
+	}
+	if after < limit || after > limit+10*time.Second {
+		t.Errorf("after %v, want %v", after, limit)
+	}
 }
 
 func TestAClientThatTakesTooLongForItsHeadersIsCutOff(t *testing.T) {
@@ -92,13 +111,7 @@ func TestAClientThatTakesTooLongForItsHeadersIsCutOff(t *testing.T) {
 func TestABodyThatDoesNotArriveIn60SecondsIs408(t *testing.T) {
 	slowly(t, func(t *testing.T, c net.Conn) {
 		_, _ = io.WriteString(c, "POST /x HTTP/1.1\r\nHost: x\r\nContent-Length: 10\r\n\r\n{")
-		answer, after := cut(t, c)
-		if !strings.HasPrefix(answer, "HTTP/1.1 408 ") || !strings.Contains(answer, `"code":"BODY_TIMEOUT"`) {
-			t.Errorf("got %q", answer)
-		}
-		if after < bodyTimeout || after > bodyTimeout+5*time.Second {
-			t.Errorf("after %v, want %v", after, bodyTimeout)
-		}
+		cutOff(t, c, bodyTimeout)
 	})
 }
 
