@@ -2,7 +2,6 @@ package main
 
 import (
 	"net/http"
-	"strconv"
 	"strings"
 	"syscall"
 	"time"
@@ -117,29 +116,6 @@ func (s *siege) allEnded() bool {
 		}
 	}
 	return open == 0
-}
-
-// metric reads one figure of the program, -1 when there is none.
-func (s *siege) metric(name string) float64 {
-	req, err := http.NewRequestWithContext(s.t.Context(), http.MethodGet, s.api.base+"/metrics", nil)
-	if err != nil {
-		s.t.Fatal(err)
-	}
-	req.Header.Set("apikey", s.sec.GlobalAuthToken)
-	status, text := s.send(req)
-	if status != http.StatusOK {
-		return -1
-	}
-	for line := range strings.Lines(string(text)) {
-		if value, ok := strings.CutPrefix(line, name+" "); ok {
-			f, err := strconv.ParseFloat(strings.TrimSpace(value), 64)
-			if err != nil {
-				s.t.Fatal(err)
-			}
-			return f
-		}
-	}
-	return -1
 }
 
 // reading is a text on a phone.

@@ -1,10 +1,12 @@
 package main
 
 import (
+	"bufio"
 	"io"
 	"net/http"
 	"os"
 	"regexp"
+	"strconv"
 	"strings"
 	"testing"
 )
@@ -100,4 +102,29 @@ func scrape(t *testing.T, base, key string) *http.Response {
 	}
 	t.Cleanup(func() { _ = res.Body.Close() })
 	return res
+}
+
+// metric reads one figure of the program, -1 when there is none.
+func (w *world) metric(name string) float64 {
+	w.t.Helper()
+	req, err := http.NewRequestWithContext(w.t.Context(), http.MethodGet, w.api.base+"/metrics", nil)
+	if err != nil {
+		w.t.Fatal(err)
+	}
+	req.Header.Set("apikey", w.sec.GlobalAuthToken)
+	resp, err := w.api.http.Do(req)
+	if err != nil {
+		return -1
+	}
+	defer resp.Body.Close()
+	for lines := bufio.NewScanner(resp.Body); lines.Scan(); {
+		if value, ok := strings.CutPrefix(lines.Text(), name+" "); ok {
+			f, err := strconv.ParseFloat(value, 64)
+			if err != nil {
+				w.t.Fatal(err)
+			}
+			return f
+		}
+	}
+	return -1
 }

@@ -65,7 +65,12 @@ type answer struct {
 // post sends a body of any type with the instance's token.
 func (s *sendScene) post(t *testing.T, path, contentType string, body io.Reader) answer {
 	t.Helper()
-	req, err := http.NewRequestWithContext(t.Context(), http.MethodPost, s.api.base+path, body)
+	return s.request(t, http.MethodPost, path, contentType, body)
+}
+
+func (s *sendScene) request(t *testing.T, method, path, contentType string, body io.Reader) answer {
+	t.Helper()
+	req, err := http.NewRequestWithContext(t.Context(), method, s.api.base+path, body)
 	if err != nil {
 		t.Fatal(err)
 	}
