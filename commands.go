@@ -130,17 +130,13 @@ func runSandbox(ctx context.Context, args []string, out io.Writer) (err error) {
 
 // issueToken is `postern token user`: it prints a user token.
 func issueToken(_ context.Context, args []string, out io.Writer) error {
-	switch {
-	case len(args) > 0 && args[0] == "user":
-		args = args[1:]
-	case len(args) == 0 || strings.HasPrefix(args[0], "-") && !isHelp(args[0]):
-		return usageError{errors.New("the kind of token is missing; only user is known")}
-	case !isHelp(args[0]):
-		return usageError{fmt.Errorf("unknown kind of token %q; only user is known, an instance's token comes from PUT /instance/{i}/token", args[0])}
+	args, err := afterKind(args)
+	if err != nil {
+		return err
 	}
 	var id, path string
 	var ttl time.Duration
-	err := parseFlags("token user", args, out, func(fs *flag.FlagSet) {
+	err = parseFlags("token user", args, out, func(fs *flag.FlagSet) {
 		fs.StringVar(&id, "id", "", "the user's `UUID`; empty makes a new one")
 		fs.DurationVar(&ttl, "ttl", 24*time.Hour, "`TIME` that the token lives")
 		configFlag(fs, &path)
@@ -171,6 +167,19 @@ func issueToken(_ context.Context, args []string, out io.Writer) error {
 	}
 	fmt.Fprintln(out, t)
 	return nil
+}
+
+// afterKind takes the kind of token off the arguments; help needs none.
+func afterKind(args []string) ([]string, error) {
+	switch {
+	case len(args) > 0 && args[0] == "user":
+		return args[1:], nil
+	case len(args) == 0 || strings.HasPrefix(args[0], "-") && !isHelp(args[0]):
+		return nil, usageError{errors.New("the kind of token is missing; only user is known")}
+	case !isHelp(args[0]):
+		return nil, usageError{fmt.Errorf("unknown kind of token %q; only user is known, an instance's token comes from PUT /instance/{i}/token", args[0])}
+	}
+	return args, nil
 }
 
 // maxUserTTL is the longest life of a user token, as the API has it.

@@ -47,18 +47,23 @@ func (s *Session) Send(ctx context.Context, out event.Outgoing) (event.Sent, err
 			return event.Sent{}, fmt.Errorf("%w: %w", event.ErrSendRefused, err)
 		}
 	}
-	extra := whatsmeow.SendRequestExtra{ID: out.ID, Timeout: s.conn.cfg.SendTimeout}
-	ctx, cancel := context.WithTimeout(ctx, s.conn.cfg.SendTimeout)
-	defer cancel()
-	var resp whatsmeow.SendResponse
-	err = s.conn.cfg.Devices.Sending(ctx, func(ctx context.Context) (err error) {
-		resp, err = cli.SendMessage(ctx, to, message, extra)
-		return err
-	})
+	resp, err := s.transmit(ctx, cli, to, message, out.ID)
 	if err != nil {
 		return event.Sent{}, fmt.Errorf("send %s: %w", out.ID, classify(resp, err))
 	}
 	return event.Sent{Message: sentMessage(cli, to, message, resp), Participants: mentioned}, nil
+}
+
+// transmit gives a message to WhatsApp and waits for its acknowledgement.
+func (s *Session) transmit(ctx context.Context, cli *whatsmeow.Client, to types.JID, message *waE2E.Message, id string) (resp whatsmeow.SendResponse, err error) {
+	extra := whatsmeow.SendRequestExtra{ID: id, Timeout: s.conn.cfg.SendTimeout}
+	ctx, cancel := context.WithTimeout(ctx, s.conn.cfg.SendTimeout)
+	defer cancel()
+	err = s.conn.cfg.Devices.Sending(ctx, func(ctx context.Context) (err error) {
+		resp, err = cli.SendMessage(ctx, to, message, extra)
+		return err
+	})
+	return resp, err
 }
 
 // certain gives an error from before the send the sentinel that says so.
