@@ -15,10 +15,10 @@
 // A message leaves while the sessions that encrypted it are on their way to the
 // file, in one commit with what a retry needs (see [Container.Sending]). A crash
 // loses them at most for the last eight messages of an instance. A write that
-// fails, since the disk is full, is done again before more than these leave. A key of a
-// session must never encrypt twice, so each session has with it how many crashes
-// the file had seen, and one from before a crash is moved ahead by more keys than
-// can have been used. Recipients allow for messages that never come.
+// fails because the disk is full is done again before more than these leave. A
+// key of a session must never encrypt twice, so each session has with it how many
+// crashes the file had seen, and one from before a crash is moved ahead by as
+// many keys as can have been used. Recipients allow for messages that never come.
 //
 // The library reads a session, moves it on and writes it back, in sends and
 // decryptions at the same time, and does not keep them apart. Here they wait for

@@ -12,7 +12,7 @@ import (
 type sending struct {
 	waiting []func(*store.Tx) error // writes for the next commit
 	holds   *account                // whose ratchet is held
-	left    *flights                // has what left
+	left    *flights                // of the account whose message left; nil: none has
 	ended   bool
 }
 
