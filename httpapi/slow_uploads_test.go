@@ -57,22 +57,9 @@ func TestAnUploadThatStallsIsCutOffAndItsFileRemoved(t *testing.T) {
 // TestAnUploadThatTricklesIsCutOffToo: a byte now and then does not win time.
 func TestAnUploadThatTricklesIsCutOffToo(t *testing.T) {
 	uploading(t, func(t *testing.T, _ *rig, c net.Conn) {
-		stop, dripped := make(chan struct{}), make(chan struct{})
-		go func() {
-			defer close(dripped)
-			for {
-				select {
-				case <-stop:
-					return
-				case <-time.After(5 * time.Second):
-					_ = c.SetWriteDeadline(time.Now().Add(time.Second))
-					_, _ = io.WriteString(c, "x")
-				}
-			}
-		}()
+		stop := dripping(c)
 		cutOff(t, c, uploadTimeout)
-		close(stop)
-		<-dripped
+		stop()
 	})
 }
 
