@@ -136,7 +136,7 @@ func (a *api) findMessages(c *call) error {
 	const deepest = 10_000
 	if in.Page != nil {
 		if *in.Page < 1 || (*in.Page-1)*int64(q.Limit) > deepest {
-			return refuse(http.StatusUnprocessableEntity, codeInvalidQuery, fmt.Sprintf("page must be at least 1 and end before message %d; cursors of db/messages go further", deepest))
+			return invalidQuery(fmt.Sprintf("page must be at least 1 and end before message %d; cursors of db/messages go further", deepest))
 		}
 		q.Skip = int(*in.Page-1) * q.Limit
 	}

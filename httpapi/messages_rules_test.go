@@ -22,6 +22,34 @@ func TestAnUnknownStatusOfMessagesIs400AndTheAllowedOnesAreNamed(t *testing.T) {
 	}
 }
 
+func TestAPageNumberThatDoesNotExistIs400AndNamesTheField(t *testing.T) {
+	r, token := online(t)
+	for _, page := range []string{"0", "-1", "10002"} {
+		e := wantError(t, r.as(token, "POST", "/chat/findMessages/a", `{"offset":1,"page":`+page+`}`), 400, codeInvalidQuery)
+		if !strings.Contains(e.Messages[0], "page") {
+			t.Errorf("page %s: %s", page, e.Messages[0])
+		}
+	}
+}
+
+func TestANumberedPageTellsWhatLiesBeforeIt(t *testing.T) {
+	r, token := online(t)
+	for _, id := range []string{"M1", "M2", "M3"} {
+		r.keep(t, received(id, anne, ""))
+	}
+	for page, want := range map[string]string{"1": "", "2": "M3", "3": "M2"} {
+		list := decoded[messageList](t, r.as(token, "POST", "/chat/findMessages/a", `{"offset":1,"page":`+page+`}`)).Messages
+		if before := list.PageInfo.PreviousCursor; list.PageInfo.HasPrevious != (want != "") || (before != nil) != (want != "") {
+			t.Errorf("page %s: %+v", page, list.PageInfo)
+		} else if before != nil {
+			back := decoded[messageList](t, r.as(token, "POST", "/instance/a/db/messages", `{"limit":1,"previousCursor":"`+*before+`"}`)).Messages
+			if len(back.Records) != 1 || back.Records[0].KeyID != want {
+				t.Errorf("before page %s: %+v", page, back.Records)
+			}
+		}
+	}
+}
+
 func TestEveryStatusOfTheCatalogueSelectsMessages(t *testing.T) {
 	r, token := online(t)
 	tried := map[event.UpdateStatus]bool{}

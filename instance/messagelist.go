@@ -90,6 +90,7 @@ type messageWalk struct {
 	at       int64    // the last id looked at, 0 at the beginning
 	looked   int
 	more     bool // there may be more in this direction
+	passed   int  // so many of q.Skip were passed over
 	full     bool // one more than the page takes was found
 	found    []StoredMessage
 }
@@ -126,8 +127,8 @@ func (w *messageWalk) look(tx *store.Tx, id int64) error {
 	}
 	if w.q.fits(&m, updates) {
 		switch {
-		case w.q.Skip > 0:
-			w.q.Skip--
+		case w.passed < w.q.Skip:
+			w.passed++
 		case len(w.found) == w.q.Limit:
 			w.full, w.more = true, false
 			return nil
@@ -162,11 +163,11 @@ func (w *messageWalk) page() MessagePage {
 		return p
 	}
 	p.Older = further
-	if w.q.Before > 0 {
+	switch {
+	case len(w.found) > 0 && (w.q.Before > 0 || w.passed > 0):
+		p.Newer = w.found[0].ID
+	case w.q.Before > 0:
 		p.Newer = w.q.Before - 1
-		if len(w.found) > 0 {
-			p.Newer = w.found[0].ID
-		}
 	}
 	return p
 }
