@@ -337,7 +337,7 @@ func (p *Processor) finish(ctx context.Context, j job, sent *event.Sent, failed 
 	}
 	if failed == nil {
 		m := sent.Message
-		m.InstanceID, m.ExternalAttributes = j.Instance, j.Attributes
+		m.InstanceID, m.ExternalAttributes = j.Instance, result.ExternalAttributes
 		result.Data = &event.AsyncSent{
 			MessageID: m.KeyID, RemoteJID: *m.KeyRemoteJID, ParticipantCount: sent.Participants, Timestamp: m.MessageTimestamp,
 		}

@@ -34,7 +34,7 @@ func (s *Supervisor) Send(ctx context.Context, id int64, out event.Outgoing) (ev
 
 // Keeping says how a message is stored once it was sent.
 type Keeping struct {
-	Attributes event.Attributes // stored and told with the message; nil: none
+	Attributes event.Attributes // stored and told with the message; nil: {}
 	RequestID  string           // of the call that sends, for the event
 	// InCommit is called with the stored message in the commit that stores it,
 	// maybe twice. Its error undoes that commit, so that the send ends with
@@ -48,6 +48,9 @@ func (s *Supervisor) SendAndStore(ctx context.Context, id int64, out event.Outgo
 	sent, err := s.Send(ctx, id, out)
 	if err != nil {
 		return event.Message{}, err
+	}
+	if k.Attributes == nil {
+		k.Attributes = event.Attributes("{}")
 	}
 	sent.Message.InstanceID, sent.Message.ExternalAttributes = id, k.Attributes
 	// The message is out: its record must not depend on the caller's patience.

@@ -47,6 +47,19 @@ func TestASentMessageIsStoredAndToldAsSendMessageWithTheCallsRequestID(t *testin
 	})
 }
 
+func TestASentMessageWithoutAttributesHasAnEmptyObject(t *testing.T) {
+	connected(t, func(r *rig, id int64, _ *session) {
+		m, err := r.sup.SendAndStore(bg, id, hello, Keeping{})
+		if err != nil || string(m.ExternalAttributes) != "{}" {
+			t.Errorf("answered %s, %v", m.ExternalAttributes, err)
+		}
+		data := fields(t, r.one().Body)["data"].(map[string]any)
+		if got, ok := data["externalAttributes"].(map[string]any); !ok || len(got) != 0 {
+			t.Errorf("told %v", data)
+		}
+	})
+}
+
 func TestASentMessageThatCannotBeStoredIsErrNotStored(t *testing.T) {
 	connected(t, func(r *rig, id int64, s *session) {
 		s.send = func() error { return r.s.Close() }
