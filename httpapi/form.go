@@ -12,6 +12,7 @@ import (
 	"strings"
 	"time"
 
+	"postern/event"
 	"postern/media"
 )
 
@@ -163,6 +164,15 @@ func (f form) flag(name string) (bool, error) {
 		return true, nil
 	}
 	return false, wrongType("true or false").in(name)
+}
+
+// mediaType reads the field of that name, which every form that has it needs.
+func (f form) mediaType() (event.MediaKind, error) {
+	kind, ok := f.fields["mediaType"]
+	if !ok {
+		return "", &decodeError{code: codeMissingField, path: "mediaType", text: "is required"}
+	}
+	return event.MediaKind(kind), nil
 }
 
 // given is a field as an optional one of JSON.

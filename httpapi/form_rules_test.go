@@ -94,7 +94,8 @@ func TestAFileOfAnotherTypeThanItIsSentAsIsRefused(t *testing.T) {
 	}{
 		"a page as an image":              {"media-file", "<!doctype html><p>", []part{{name: "mediaType", text: "image"}}, 422, "INVALID_MEDIA"},
 		"another type than mimetype says": {"media-file", "\x89PNG\r\n\x1a\nxxxx", []part{{name: "mediaType", text: "image"}, {name: "mimetype", text: "image/jpeg"}}, 422, "INVALID_MEDIA"},
-		"no media type":                   {"media-file", "x", nil, 422, "INVALID_MESSAGE"},
+		"no media type":                   {"media-file", "x", nil, 400, codeMissingField},
+		"an empty media type":             {"media-file", "x", []part{{name: "mediaType"}}, 422, "INVALID_MESSAGE"},
 		"an unknown media type":           {"media-file", "x", []part{{name: "mediaType", text: "gif"}}, 422, "INVALID_MESSAGE"},
 		"a sticker that is no WebP":       {"sticker-file", "\x89PNG\r\n\x1a\nxxxx", nil, 422, "INVALID_MEDIA"},
 		"a voice note without ffmpeg":     {"ptt-file", "RIFF\x00\x00\x00\x00WAVEfmt ", nil, 415, "MEDIA_TYPE_UNSUPPORTED"},
@@ -113,6 +114,7 @@ func TestNoFileIsLeftInTheSpoolFolder(t *testing.T) {
 	png := part{"attachment", "a.png", "\x89PNG\r\n\x1a\nxxxx"}
 	for _, parts := range [][]part{
 		{png, {name: "nummer"}},
+		{png},
 		{png, {name: "mediaType", text: "gif"}},
 		{png, {name: "mediaType", text: "video"}, {name: "number", text: "4915155500003"}},
 		{png, {name: "mediaType", text: "image"}, {name: "number", text: "4915155500003"}}, // not connected
@@ -122,6 +124,8 @@ func TestNoFileIsLeftInTheSpoolFolder(t *testing.T) {
 			t.Errorf("status %d", res.StatusCode)
 		}
 	}
+	body, contentType := formBody(t, png)
+	wantError(t, r.form("/instance/some-instance/media/uploads", token, body, contentType), 400, codeMissingField)
 	if left := r.spooled(); len(left) > 0 {
 		t.Errorf("left: %v", left)
 	}

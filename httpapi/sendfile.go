@@ -27,9 +27,13 @@ func (f form) target() (*sendTarget, error) {
 // sendMediaFile sends the file of a multipart body.
 func (a *api) sendMediaFile(c *call) error {
 	return a.sendFile(c, targetFields("mediaType", "caption", "fileName", "mimetype", "viewOnce"), func(f form) (event.Media, error) {
+		kind, err := f.mediaType()
+		if err != nil {
+			return event.Media{}, err
+		}
 		once, err := f.flag("viewOnce")
 		m := event.Media{
-			Kind: event.MediaKind(f.fields["mediaType"]), FileName: firstGiven(f.given("fileName"), &f.fileName),
+			Kind: kind, FileName: firstGiven(f.given("fileName"), &f.fileName),
 			Caption: f.fields["caption"], MimeType: f.fields["mimetype"], ViewOnce: once,
 		}
 		if err == nil {

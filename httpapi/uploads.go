@@ -91,9 +91,11 @@ func (a *api) readUpload(c *call) (m event.Media, f form, err error) {
 		if f, err = c.readForm(a.Media.Spool, a.MaxMedia, "mediaType", "fileName", "mimetype"); err != nil {
 			return m, form{}, err
 		}
-		m = event.Media{
-			Kind: event.MediaKind(f.fields["mediaType"]), FileName: firstGiven(f.given("fileName"), &f.fileName), MimeType: f.fields["mimetype"],
+		if m.Kind, err = f.mediaType(); err != nil {
+			_ = os.Remove(f.path)
+			return m, form{}, err
 		}
+		m.FileName, m.MimeType = firstGiven(f.given("fileName"), &f.fileName), f.fields["mimetype"]
 	} else {
 		var in uploadRequest
 		if err := c.decode(&in, maxBody); err != nil {
