@@ -127,6 +127,8 @@ func TestWhoFindsNoPlaceWaitsAsLongAsTheCallerDoes(t *testing.T) {
 		ctx, cancel := context.WithTimeout(t.Context(), 10*time.Millisecond)
 		if err := try(ctx); !errors.Is(err, errLate) || !errors.Is(err, event.ErrMedia) {
 			t.Errorf("%s: %v", name, err)
+		} else if strings.Count(err.Error(), event.ErrMedia.Error()) != 1 {
+			t.Errorf("%s says it twice: %v", name, err)
 		}
 		cancel()
 	}

@@ -3,6 +3,7 @@ package media
 import (
 	"bytes"
 	"context"
+	"errors"
 	"fmt"
 	"image/jpeg"
 	"os"
@@ -61,11 +62,19 @@ func (l *Library) convert(ctx context.Context, f *event.MediaFile) error {
 	}
 	if err != nil {
 		_ = os.Remove(out)
-		return fmt.Errorf("%w: the audio could not be converted: %w", event.ErrMedia, err)
+		return unconverted(err)
 	}
 	_ = os.Remove(f.Path)
 	f.Path, f.MimeType = out, opusType
 	return nil
+}
+
+// unconverted gives an error of a conversion event.ErrMedia, unless it has it.
+func unconverted(err error) error {
+	if errors.Is(err, event.ErrMedia) {
+		return err
+	}
+	return fmt.Errorf("%w: the audio could not be converted: %w", event.ErrMedia, err)
 }
 
 // wholeAudio tells whether a converted file is all of it: ffmpeg stops at the
@@ -73,7 +82,7 @@ func (l *Library) convert(ctx context.Context, f *event.MediaFile) error {
 func (l *Library) wholeAudio(path string) error {
 	info, err := os.Stat(path)
 	if err == nil && info.Size() >= l.cfg.MaxBytes {
-		err = l.tooLarge()
+		err = fmt.Errorf("%w, converted to OGG/Opus", l.tooLarge())
 	}
 	return err
 }
