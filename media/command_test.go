@@ -14,6 +14,7 @@ import (
 	"time"
 
 	"postern/event"
+	"postern/store"
 )
 
 // script is a program in the place of ffmpeg.
@@ -138,5 +139,22 @@ func TestWhoFindsNoPlaceWaitsAsLongAsTheCallerDoes(t *testing.T) {
 	<-l.decoding
 	if _, err := l.Avatar(t.Context(), f); err != nil {
 		t.Errorf("once there is a place: %v", err)
+	}
+}
+
+func TestAConversionThatFillsTheDiskIsNoFaultOfTheFile(t *testing.T) {
+	l := newLibrary(t, func(c *Config) { c.FFmpeg = script(t, "exit 1") })
+	path, asked := l.spools(t, example(t, "tone.wav")), 0
+	l.admit = func() error {
+		if asked++; asked > 1 { // there is room to begin with
+			return store.ErrDiskFull
+		}
+		return nil
+	}
+	if _, err := l.Prepare(t.Context(), path, Wish{Kind: event.MediaVoice}); !errors.Is(err, store.ErrDiskFull) || errors.Is(err, event.ErrMedia) {
+		t.Error(err)
+	}
+	if left := l.spooled(t); len(left) > 0 {
+		t.Errorf("left: %v", left)
 	}
 }

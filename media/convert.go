@@ -11,6 +11,7 @@ import (
 	"strings"
 
 	"postern/event"
+	"postern/store"
 )
 
 // demuxers names ffmpeg's reader for each type. It is always given: left to
@@ -61,6 +62,7 @@ func (l *Library) convert(ctx context.Context, f *event.MediaFile) error {
 		err = l.wholeAudio(out)
 	}
 	if err != nil {
+		err = errors.Join(l.admit(), err) // before the room is given back
 		_ = os.Remove(out)
 		return unconverted(err)
 	}
@@ -69,9 +71,13 @@ func (l *Library) convert(ctx context.Context, f *event.MediaFile) error {
 	return nil
 }
 
-// unconverted gives an error of a conversion event.ErrMedia, unless it has it.
+// unconverted gives an error of a conversion event.ErrMedia, unless it has it or
+// there was no room for what is converted, of which the file is innocent.
 func unconverted(err error) error {
-	if errors.Is(err, event.ErrMedia) {
+	switch {
+	case errors.Is(err, store.ErrDiskFull):
+		return store.ErrDiskFull
+	case errors.Is(err, event.ErrMedia):
 		return err
 	}
 	return fmt.Errorf("%w: the audio could not be converted: %w", event.ErrMedia, err)
@@ -116,7 +122,7 @@ func (l *Library) videoThumbnail(ctx context.Context, f *event.MediaFile) {
 
 // spare makes an empty file for ffmpeg to write to.
 func (l *Library) spare() (string, error) {
-	f, err := l.create()
+	f, err := l.Create()
 	if err != nil {
 		return "", err
 	}

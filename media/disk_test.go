@@ -42,13 +42,13 @@ func TestNothingIsSpooledWhileTheDiskIsNearlyFull(t *testing.T) {
 func TestAFileThatFillsTheDiskOnItsWayIsRefusedAndGivesTheRoomBack(t *testing.T) {
 	l := newLibrary(t, nil)
 	asked := 0
-	admit := func() error {
+	l.admit = func() error {
 		if asked++; asked > 3 {
 			return store.ErrDiskFull
 		}
 		return nil
 	}
-	if _, err := l.spool(bytes.NewReader(make([]byte, 1<<20)), admit); !errors.Is(err, store.ErrDiskFull) || asked != 4 {
+	if _, err := l.Spool(bytes.NewReader(make([]byte, 1<<20))); !errors.Is(err, store.ErrDiskFull) || asked != 4 {
 		t.Errorf("asked %d times: %v", asked, err)
 	}
 	if left := l.spooled(t); len(left) > 0 {

@@ -131,15 +131,7 @@ func (l *Library) tooLarge() error {
 // disk is nearly full or as soon as it becomes so: what is left belongs to the
 // store. The caller gives the path to Prepare or removes the file.
 func (l *Library) Spool(r io.Reader) (file string, err error) {
-	return l.spool(r, l.cfg.Store.Admit)
-}
-
-// spool asks admit before it writes anything.
-func (l *Library) spool(r io.Reader, admit func() error) (file string, err error) {
-	if err := admit(); err != nil {
-		return "", err
-	}
-	f, err := l.create()
+	f, err := l.Create()
 	if err != nil {
 		return "", err
 	}
@@ -150,7 +142,7 @@ func (l *Library) spool(r io.Reader, admit func() error) (file string, err error
 		}
 	}()
 	body := &source{r: r}
-	n, err := io.Copy(&watched{f, admit}, io.LimitReader(body, l.cfg.MaxBytes+1))
+	n, err := io.Copy(&watched{f, l.admit}, io.LimitReader(body, l.cfg.MaxBytes+1))
 	switch {
 	case body.err != nil:
 		return "", fmt.Errorf("%w: it ended early: %w", event.ErrMedia, body.err)
@@ -172,13 +164,9 @@ func (l *Library) spool(r io.Reader, admit func() error) (file string, err error
 // next start removes. The error is store.ErrDiskFull while the disk is nearly
 // full.
 func (l *Library) Create() (*os.File, error) {
-	if err := l.cfg.Store.Admit(); err != nil {
+	if err := l.admit(); err != nil {
 		return nil, err
 	}
-	return l.create()
-}
-
-func (l *Library) create() (*os.File, error) {
 	f, err := os.CreateTemp(l.cfg.Dir, spoolPattern)
 	if err != nil {
 		return nil, diskError(err)

@@ -45,6 +45,8 @@ type Library struct {
 	cfg    Config
 	client *http.Client
 
+	admit func() error // of cfg.Store: whether the disk has room
+
 	// Places for what takes much memory or time, one for each picture that is
 	// decoded and each ffmpeg. Whoever finds none waits.
 	decoding, converting chan struct{}
@@ -80,7 +82,7 @@ func New(cfg Config) (*Library, error) {
 		_ = os.Remove(path)
 	}
 	l := &Library{
-		cfg: cfg, client: newClient(cfg),
+		cfg: cfg, client: newClient(cfg), admit: cfg.Store.Admit,
 		decoding: make(chan struct{}, maxDecoding), converting: make(chan struct{}, maxConverting),
 	}
 	l.life, l.end = context.WithCancel(context.Background())
