@@ -3,9 +3,7 @@ package instance
 import (
 	"encoding/json"
 	"errors"
-	"fmt"
 	"reflect"
-	"slices"
 	"strings"
 	"testing"
 	"testing/synctest"
@@ -387,65 +385,4 @@ func TestAFactOfAnUnknownInstanceIsErrNotFound(t *testing.T) {
 			t.Errorf("%s: %v", f.Kind, err)
 		}
 	}
-}
-
-func TestPruneRemovesWhatWasStoredBeforeAndItsUpdates(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		r := newRig(t, nil, nil)
-		defer r.stop()
-		one, other := r.create("a").ID, r.create("b").ID
-		store := func(prefix string, n int) {
-			for i := range n {
-				key := fmt.Sprint(prefix, i)
-				r.report(one, event.Fact{Kind: event.MessagesUpsert, Data: text(key, "1@s.whatsapp.net", true)})
-				r.report(one, event.Fact{Kind: event.MessagesUpdate, Data: event.Receipt{KeyIDs: []string{key}}})
-			}
-		}
-		store("old", 2*pruneStep+1)
-		r.report(other, event.Fact{Kind: event.MessagesUpsert, Data: text("old", "1@s.whatsapp.net", true)})
-		time.Sleep(time.Hour)
-		limit := time.Now()
-		store("young", 3)
-		if n, err := r.reg.Prune(bg, limit); n != 2*pruneStep+2 || err != nil {
-			t.Errorf("removed %d, %v", n, err)
-		}
-		for _, bucket := range []string{messages, messageKeys, messageUpdates} {
-			if n := r.count(bucket, one) + r.count(bucket, other); n != 3 {
-				t.Errorf("%s keeps %d", bucket, n)
-			}
-		}
-	})
-}
-
-func TestAMessageWithManyUpdatesIsPrunedInSeveralCommits(t *testing.T) {
-	r := newRig(t, nil, nil)
-	defer r.stop()
-	id := r.create("a").ID
-	r.report(id, event.Fact{Kind: event.MessagesUpsert, Data: text("K", "1@g.us", true)})
-	keys := slices.Repeat([]string{"K"}, 2*pruneUpdates+1)
-	r.report(id, event.Fact{Kind: event.MessagesUpdate, Data: event.Receipt{KeyIDs: keys, Status: event.StatusRead}})
-	before := time.Now().Add(time.Hour)
-	n, more, err := r.reg.pruneSome(bg, id, before)
-	if left := r.count(messageUpdates, id); n != 0 || !more || err != nil || left != pruneUpdates+1 || r.count(messages, id) != 1 {
-		t.Errorf("the first commit removed %d messages and left %d updates (%v)", n, left, err)
-	}
-	if n, err := r.reg.Prune(bg, before); n != 1 || err != nil || r.count(messageUpdates, id)+r.count(messages, id)+r.count(messageKeys, id) != 0 {
-		t.Errorf("removed %d, %v; something stays", n, err)
-	}
-}
-
-func TestTheSupervisorPrunesByRetention(t *testing.T) {
-	inBubble(t, func(c *SupervisorConfig) { c.Retention = 24 * time.Hour }, func(r *rig) {
-		id := r.create("a").ID
-		r.report(id, event.Fact{Kind: event.MessagesUpsert, Data: text("K", "1@s.whatsapp.net", true)})
-		r.sup.Start()
-		time.Sleep(24 * time.Hour)
-		if r.count(messages, id) != 1 {
-			t.Error("pruned too early")
-		}
-		time.Sleep(time.Hour + time.Second)
-		if r.count(messages, id) != 0 {
-			t.Error("not pruned")
-		}
-	})
 }
