@@ -46,7 +46,7 @@ func TestEveryFileOfThePageIsServed(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	for _, id := range regexp.MustCompile(`byId\("([a-z]+)"\)`).FindAllStringSubmatch(string(script), -1) {
+	for _, id := range regexp.MustCompile(`(?:byId|show)\("([a-z]+)"`).FindAllStringSubmatch(string(script), -1) {
 		if !strings.Contains(string(raw), `id="`+id[1]+`"`) {
 			t.Errorf("the script looks for %s, which the page does not have", id[1])
 		}
