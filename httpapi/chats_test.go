@@ -3,6 +3,8 @@ package httpapi
 import (
 	"context"
 	"errors"
+	"net/http"
+	"net/http/httptest"
 	"strings"
 	"testing"
 	"time"
@@ -27,7 +29,8 @@ func (d *doer) Archive(_ context.Context, chat string, archived bool, last event
 	return d.note("archive %s %t %s %d", chat, archived, id, max(0, last.At.Unix()))
 }
 
-func (d *doer) Pin(_ context.Context, chat string, pinned bool) error {
+func (d *doer) Pin(ctx context.Context, chat string, pinned bool) error {
+	d.request = event.RequestIDOf(ctx)
 	return d.note("pin %s %t", chat, pinned)
 }
 
@@ -218,5 +221,15 @@ func TestWhatWhatsAppAnswersToAChatCallHasItsCode(t *testing.T) {
 	for _, c := range [][2]string{{"POST", "pin"}, {"POST", "read-message"}, {"GET", "blocked"}} {
 		body := map[string]string{"pin": `{"chat":"4915112345678","pinned":true}`, "read-message": `{"chat":"4915112345678","keyIds":["A"]}`}[c[1]]
 		wantError(t, r.as(token, c[0], chatPath+c[1], body), 503, "INSTANCE_NOT_CONNECTED")
+	}
+}
+
+func TestAnAccountKnowsTheRequestIDOfWhatItIsAskedToDo(t *testing.T) {
+	r, token, d := doing(t)
+	req := httptest.NewRequest(http.MethodPost, "/instance/a/chat/pin", strings.NewReader(`{"chat":"4915155500003","pinned":true}`))
+	req.Header.Set("Authorization", "Bearer "+token)
+	req.Header.Set("X-Request-Id", "trace-7")
+	if res := do(r.h, req); res.StatusCode != http.StatusOK || d.request != "trace-7" {
+		t.Errorf("%s, the account was asked by %q", res.Status, d.request)
 	}
 }

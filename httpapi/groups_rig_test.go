@@ -16,10 +16,11 @@ import (
 type doer struct {
 	instance.Account
 
-	asked  []string
-	jpeg   []byte
-	err    error
-	during func() // while it is asked; nil: nothing
+	asked   []string
+	request string // the id of the call that pinned
+	jpeg    []byte
+	err     error
+	during  func() // while it is asked; nil: nothing
 }
 
 func (d *doer) note(format string, args ...any) error {

@@ -64,6 +64,7 @@ func (a *api) handler(r route) httprouter.Handle {
 	return func(w http.ResponseWriter, req *http.Request, params httprouter.Params) {
 		res := w.(*response)
 		res.pattern, res.auth = r.path, r.auth
+		req = req.WithContext(event.WithRequestID(req.Context(), res.requestID))
 		c := &call{w: res, r: req, params: params, requestID: res.requestID}
 		if err := a.authorize(c, r.auth); err != nil {
 			a.fail(res, err)

@@ -49,7 +49,18 @@ func classifyAnswer(err error) error {
 func (s *Session) changeState(ctx context.Context, what string, patch appstate.PatchInfo) error {
 	s.changing.Lock()
 	defer s.changing.Unlock()
-	return s.ask(ctx, what, func(ctx context.Context, cli *whatsmeow.Client) error {
+	return s.change(ctx, what, changes(patch), func(ctx context.Context, cli *whatsmeow.Client) error {
 		return cli.SendAppState(ctx, patch)
 	})
+}
+
+// change is ask for something that WhatsApp tells of afterwards: the event has
+// the request id of ctx.
+func (s *Session) change(ctx context.Context, what string, keys []string, do func(context.Context, *whatsmeow.Client) error) error {
+	forget := s.causes.expect(ctx, keys...)
+	err := s.ask(ctx, what, do)
+	if err != nil {
+		forget()
+	}
+	return err
 }

@@ -25,7 +25,7 @@ func (s *Session) CreateGroup(ctx context.Context, g event.NewGroup) (made event
 	if err != nil {
 		return made, err
 	}
-	err = s.ask(ctx, "create a group", func(ctx context.Context, cli *whatsmeow.Client) error {
+	err = s.change(ctx, "create a group", []string{joinedKey}, func(ctx context.Context, cli *whatsmeow.Client) error {
 		info, err := cli.CreateGroup(ctx, whatsmeow.ReqCreateGroup{Name: g.Subject, Participants: people})
 		if err == nil {
 			made = s.createdGroup(cli, info)
@@ -99,6 +99,15 @@ func (s *Session) askGroup(ctx context.Context, what, group string, do func(cont
 	return s.ask(ctx, what, func(ctx context.Context, cli *whatsmeow.Client) error { return do(ctx, cli, jid) })
 }
 
+// changeGroup is change of one group.
+func (s *Session) changeGroup(ctx context.Context, what, group string, do func(context.Context, *whatsmeow.Client, types.JID) error) error {
+	jid, err := chatJID(group)
+	if err != nil {
+		return fmt.Errorf("%s: %w", what, err)
+	}
+	return s.change(ctx, what, []string{groupKey(jid)}, func(ctx context.Context, cli *whatsmeow.Client) error { return do(ctx, cli, jid) })
+}
+
 // Group implements instance.Groups.
 func (s *Session) Group(ctx context.Context, group string) (g event.GroupUpsert, err error) {
 	err = s.askGroup(ctx, "look up the group", group, func(ctx context.Context, cli *whatsmeow.Client, jid types.JID) error {
@@ -126,7 +135,7 @@ func (s *Session) JoinedGroups(ctx context.Context) ([]event.GroupUpsert, error)
 
 // LeaveGroup implements instance.Groups.
 func (s *Session) LeaveGroup(ctx context.Context, group string) error {
-	return s.askGroup(ctx, "leave the group", group, func(ctx context.Context, cli *whatsmeow.Client, jid types.JID) error {
+	return s.changeGroup(ctx, "leave the group", group, func(ctx context.Context, cli *whatsmeow.Client, jid types.JID) error {
 		return cli.LeaveGroup(ctx, jid)
 	})
 }
@@ -138,7 +147,7 @@ func (s *Session) ChangeMembers(ctx context.Context, group string, action event.
 		return nil, err
 	}
 	results := make([]event.MemberResult, 0, len(people))
-	err = s.askGroup(ctx, string(action)+" members", group, func(ctx context.Context, cli *whatsmeow.Client, jid types.JID) error {
+	err = s.changeGroup(ctx, string(action)+" members", group, func(ctx context.Context, cli *whatsmeow.Client, jid types.JID) error {
 		changed, err := cli.UpdateGroupParticipants(ctx, jid, jids, whatsmeow.ParticipantChange(action))
 		for _, p := range changed {
 			results = append(results, s.memberResult(cli, p))
@@ -150,7 +159,7 @@ func (s *Session) ChangeMembers(ctx context.Context, group string, action event.
 
 // SetSubject implements instance.Groups.
 func (s *Session) SetSubject(ctx context.Context, group, subject string) error {
-	return s.askGroup(ctx, "change the subject", group, func(ctx context.Context, cli *whatsmeow.Client, jid types.JID) error {
+	return s.changeGroup(ctx, "change the subject", group, func(ctx context.Context, cli *whatsmeow.Client, jid types.JID) error {
 		return cli.SetGroupName(ctx, jid, subject)
 	})
 }
@@ -158,7 +167,7 @@ func (s *Session) SetSubject(ctx context.Context, group, subject string) error {
 // SetDescription implements instance.Groups. A change names the description
 // that it replaces; WhatsApp refuses it when somebody else was faster.
 func (s *Session) SetDescription(ctx context.Context, group, description string) error {
-	return s.askGroup(ctx, "change the description", group, func(ctx context.Context, cli *whatsmeow.Client, jid types.JID) error {
+	return s.changeGroup(ctx, "change the description", group, func(ctx context.Context, cli *whatsmeow.Client, jid types.JID) error {
 		info, err := cli.GetGroupInfo(ctx, jid)
 		if err != nil {
 			return err
@@ -172,7 +181,7 @@ func (s *Session) SetGroupPicture(ctx context.Context, group string, jpeg []byte
 	if len(jpeg) == 0 {
 		jpeg = nil // removes
 	}
-	err = s.askGroup(ctx, "change the picture", group, func(ctx context.Context, cli *whatsmeow.Client, jid types.JID) (err error) {
+	err = s.changeGroup(ctx, "change the picture", group, func(ctx context.Context, cli *whatsmeow.Client, jid types.JID) (err error) {
 		id, err = cli.SetGroupPhoto(ctx, jid, jpeg)
 		return err
 	})
@@ -184,7 +193,11 @@ func (s *Session) SetGroupPicture(ctx context.Context, group string, jpeg []byte
 
 // InviteCode implements instance.Groups.
 func (s *Session) InviteCode(ctx context.Context, group string, reset bool) (code string, err error) {
-	err = s.askGroup(ctx, "ask for the invite code", group, func(ctx context.Context, cli *whatsmeow.Client, jid types.JID) error {
+	ask := s.askGroup
+	if reset {
+		ask = s.changeGroup
+	}
+	err = ask(ctx, "ask for the invite code", group, func(ctx context.Context, cli *whatsmeow.Client, jid types.JID) error {
 		link, err := cli.GetGroupInviteLink(ctx, jid, reset)
 		code = strings.TrimPrefix(link, whatsmeow.InviteLinkPrefix)
 		return err
@@ -208,7 +221,7 @@ func (s *Session) InvitedGroup(ctx context.Context, code string) (g event.GroupU
 // its two answers WhatsApp gave, so that the group is asked for: it shows
 // itself to members only.
 func (s *Session) JoinGroup(ctx context.Context, code string) (group string, joined bool, err error) {
-	err = s.ask(ctx, "join the group", func(ctx context.Context, cli *whatsmeow.Client) error {
+	err = s.change(ctx, "join the group", []string{joinedKey}, func(ctx context.Context, cli *whatsmeow.Client) error {
 		jid, err := cli.JoinGroupWithLink(ctx, code)
 		if err != nil {
 			return err
@@ -248,7 +261,7 @@ func (s *Session) DecideRequests(ctx context.Context, group string, approve bool
 		decision = whatsmeow.ParticipantChangeApprove
 	}
 	results := make([]event.MemberResult, 0, len(people))
-	err = s.askGroup(ctx, string(decision)+" who asked to join", group, func(ctx context.Context, cli *whatsmeow.Client, jid types.JID) error {
+	err = s.changeGroup(ctx, string(decision)+" who asked to join", group, func(ctx context.Context, cli *whatsmeow.Client, jid types.JID) error {
 		decided, err := cli.UpdateGroupRequestParticipants(ctx, jid, jids, decision)
 		for _, p := range decided {
 			results = append(results, s.memberResult(cli, p))

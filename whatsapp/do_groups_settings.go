@@ -22,7 +22,7 @@ type setting struct {
 func (s *Session) ChangeSettings(ctx context.Context, group string, wanted event.GroupSettings) error {
 	var done []string
 	for _, one := range settingsOf(wanted) {
-		err := s.askGroup(ctx, "change "+one.name, group, one.do)
+		err := s.changeGroup(ctx, "change "+one.name, group, one.do)
 		if err != nil && len(done) > 0 {
 			return fmt.Errorf("changed before: %s; %w", strings.Join(done, ", "), err)
 		}

@@ -72,6 +72,12 @@ func (s *Session) accountEvent(cli *whatsmeow.Client, evt any) bool {
 	}
 	t := s.translator(cli)
 	facts, ok := t.facts(evt)
+	if key := t.changed(evt); key != "" {
+		id := s.causes.take(key)
+		for i := range facts {
+			facts[i].RequestID = id
+		}
+	}
 	if picture, own := evt.(*events.Picture); own && t.isOwn(picture.JID) {
 		s.ownPicture(cli, facts[0], picture.Remove)
 		return true

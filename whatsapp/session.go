@@ -50,6 +50,7 @@ type Session struct {
 
 	shared    shared // uploads that many messages use
 	reuploads reuploads
+	causes    causes // calls whose changes are to be told of
 
 	mu      sync.Mutex
 	cli     *whatsmeow.Client // nil until the first dial of an unpaired instance
