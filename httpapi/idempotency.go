@@ -170,6 +170,9 @@ func (c *call) begin() error {
 	if !o.claimed {
 		return errors.New("httpapi: an idempotency key was begun before its body was read")
 	}
+	if err := context.Cause(c.r.Context()); err != nil {
+		return err // the client has left; a free writer would not wait for that
+	}
 	err := o.store.Update(c.r.Context(), func(tx *store.Tx) error {
 		return putKey(tx, o.id, o.record(tx))
 	})
