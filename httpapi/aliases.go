@@ -74,9 +74,8 @@ func aliases() []alias {
 // is a legacy path but not for this method, ok is false and allowed lists its
 // methods.
 func rewrite(table []alias, method, path string) (current string, allowed []string, ok bool) {
-	segments := strings.Split(path, "/")
 	for _, a := range table {
-		values, match := matchSegments(a.from, segments)
+		values, match := matchPath(a.from, path)
 		if !match {
 			continue
 		}
@@ -89,32 +88,42 @@ func rewrite(table []alias, method, path string) (current string, allowed []stri
 	return path, allowed, len(allowed) == 0
 }
 
-// matchSegments reports whether the segments of a path fit pattern, and what
-// stands for each of its names. An empty segment never fits.
-func matchSegments(pattern string, segments []string) (map[string]string, bool) {
-	want := strings.Split(pattern, "/")
-	if len(want) != len(segments) {
+// matchPath reports whether a path fits pattern, and what stands for each of
+// its names. An empty segment never fits. Every request is held against every
+// alias, so that one which does not fit costs no memory.
+func matchPath(pattern, path string) (values map[string]string, ok bool) {
+	if !fits(pattern, path) {
 		return nil, false
 	}
-	values := map[string]string{}
-	for i, w := range want {
-		if w != segments[i] && !bind(values, w, segments[i]) {
+	values = map[string]string{}
+	got := strings.Split(path, "/")
+	for i, name := range strings.Split(pattern, "/") {
+		if !isName(name) {
+			continue
+		}
+		if earlier, bound := values[name]; bound && earlier != got[i] {
 			return nil, false
 		}
+		values[name] = got[i]
 	}
 	return values, true
 }
 
-func bind(values map[string]string, name, got string) bool {
-	if !strings.HasPrefix(name, "{") || got == "" {
-		return false
+func fits(pattern, path string) bool {
+	for {
+		want, wanted, more := strings.Cut(pattern, "/")
+		got, left, goesOn := strings.Cut(path, "/")
+		if more != goesOn || want != got && (!isName(want) || got == "") {
+			return false
+		}
+		if !more {
+			return true
+		}
+		pattern, path = wanted, left
 	}
-	if earlier, bound := values[name]; bound {
-		return earlier == got
-	}
-	values[name] = got
-	return true
 }
+
+func isName(segment string) bool { return strings.HasPrefix(segment, "{") }
 
 func fill(pattern string, values map[string]string) string {
 	segments := strings.Split(pattern, "/")
