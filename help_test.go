@@ -107,11 +107,19 @@ func TestAMistakeInTheCommandLineExits2AndNamesIt(t *testing.T) {
 }
 
 func TestTheVersionIsACommandAndAFlag(t *testing.T) {
-	for _, arg := range []string{"version", "--version"} {
+	for _, arg := range []string{"version", "--version", "-version", "-v"} {
 		var out bytes.Buffer
 		if status := run(context.Background(), []string{arg}, &out, io.Discard); status != 0 || out.String() != "postern "+version+"\n" {
 			t.Errorf("%s: status %d, %q", arg, status, out.String())
 		}
+	}
+}
+
+func TestAWordThatIsNearNoCommandGetsNoSuggestion(t *testing.T) {
+	var errOut bytes.Buffer
+	if status := run(context.Background(), []string{"frobnicate"}, io.Discard, &errOut); status != 2 || strings.Contains(errOut.String(), "did you mean") ||
+		!strings.Contains(errOut.String(), `unknown command "frobnicate"`) || !strings.Contains(errOut.String(), "postern --help lists all") {
+		t.Errorf("status %d, %q", status, errOut.String())
 	}
 }
 

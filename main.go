@@ -41,7 +41,7 @@ func run(ctx context.Context, args []string, out, errOut io.Writer) int {
 		return 0
 	case args[0] == "help":
 		name, args = args[1], []string{"--help"}
-	case args[0] == "--version":
+	case slices.Contains([]string{"-v", "-version", "--version"}, args[0]):
 		name, args = "version", nil
 	case !strings.HasPrefix(args[0], "-"):
 		name, args = args[0], args[1:]
@@ -49,7 +49,7 @@ func run(ctx context.Context, args []string, out, errOut io.Writer) int {
 	all := commands()
 	i := slices.IndexFunc(all, func(c command) bool { return c.name == name })
 	if i < 0 {
-		fmt.Fprintf(errOut, "postern: unknown command %q; did you mean %s? postern --help lists all\n", name, event.Nearest(name, commandNames(all)))
+		fmt.Fprintf(errOut, "postern: unknown command %.100q;%s postern --help lists all\n", name, suggestion(name, commandNames(all)))
 		return 2
 	}
 	err := all[i].run(ctx, args, out)
@@ -67,6 +67,14 @@ func run(ctx context.Context, args []string, out, errOut io.Writer) int {
 		fmt.Fprintf(errOut, "postern %s: %v\n", name, err)
 		return 1
 	}
+}
+
+// suggestion asks whether the user meant the nearest command, when it is near.
+func suggestion(word string, names []string) string {
+	if near, ok := event.Near(word, names); ok {
+		return " did you mean " + near + "?"
+	}
+	return ""
 }
 
 func commandNames(all []command) []string {

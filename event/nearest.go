@@ -1,5 +1,7 @@
 package event
 
+import "strings"
+
 // Nearest returns the candidate that is closest to word, for error messages
 // that answer a misspelt name with the right one. It is the first of those
 // with the fewest edits (Levenshtein distance in bytes), empty when there are
@@ -12,6 +14,19 @@ func Nearest(word string, candidates []string) string {
 		}
 	}
 	return best
+}
+
+// Near is Nearest for a word that may have been meant as none of the candidates:
+// ok is true when one of them begins with it, or becomes it by two edits or
+// fewer (a swap of two letters is two), and by no more than half of its letters.
+func Near(word string, candidates []string) (nearest string, ok bool) {
+	for _, c := range candidates {
+		if len(word) > 1 && strings.HasPrefix(c, word) {
+			return c, true
+		}
+	}
+	nearest = Nearest(word, candidates)
+	return nearest, edits(word, nearest) <= min(2, len(word)/2)
 }
 
 func edits(a, b string) int {

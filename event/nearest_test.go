@@ -16,3 +16,16 @@ func TestNearestFindsWhatWasMeant(t *testing.T) {
 		t.Error("a word without candidates")
 	}
 }
+
+func TestNearIsWhatMayHaveBeenMeant(t *testing.T) {
+	words := []string{"serve", "demo", "sandbox", "token", "config", "listen", "schema", "version"}
+	for in, want := range map[string]string{
+		"sevre": "serve", "srve": "serve", "dmeo": "demo", "tokn": "token", "vers": "version", "sandboxx": "sandbox", "lsiten": "listen",
+		"backup": "", "frobnicate": "", "x": "", "": "", "help-me": "", "start": "",
+	} {
+		got, ok := Near(in, words)
+		if ok != (want != "") || ok && got != want {
+			t.Errorf("%q: %q, %v, want %q", in, got, ok, want)
+		}
+	}
+}

@@ -318,6 +318,50 @@ func TestLogTellsTheCodeOfARefusalAndNotItsMessages(t *testing.T) {
 	}
 }
 
+// TestLogHasThePathOfWhatIsNotFoundCutAndQuoted: an operator sees what a client
+// asks for in vain, and no client writes lines or colours of its own into the log.
+func TestLogHasThePathOfWhatIsNotFoundCutAndQuoted(t *testing.T) {
+	var logs bytes.Buffer
+	a := bare(&logs, route{"GET", "/fixed", public, ok}, route{"GET", "/y/{id}", public, fails(refuse(http.StatusNotFound, codeNotFound, "no such thing"))})
+	for _, c := range []struct{ method, target, want string }{
+		{"GET", "/wp-login.php?token=hidden", "path=/wp-login.php "},
+		{"DELETE", "/fixed", "path=/fixed "},
+		{"GET", "/y/unknown-one", "path=/y/unknown-one "},
+		{"GET", "/a%0alevel=ERROR%1b[31m%22%c2%9b%e2%80%ae", `path="/a\\nlevel=ERROR\\x1b[31m\\\"\\u009b\\u202e"`},
+		{"GET", "/" + strings.Repeat("x", 5000), "path=/" + strings.Repeat("x", 99) + "... "},
+	} {
+		logs.Reset()
+		do(a, httptest.NewRequest(c.method, c.target, nil))
+		if got := logs.String(); !strings.Contains(got, c.want) || strings.Contains(got, "hidden") || strings.Count(got, "\n") != 1 || !strings.Contains(got, "level=INFO") {
+			t.Errorf("%s: no %q in %s", c.target[:min(len(c.target), 40)], c.want, got)
+		}
+	}
+	logs.Reset()
+	do(a, httptest.NewRequest("GET", "/fixed", nil))
+	if strings.Contains(logs.String(), "path=") {
+		t.Errorf("a path that was found: %s", logs.String())
+	}
+}
+
+func TestLogHidesScrapesAndHealthChecksUnlessTheyAreRefused(t *testing.T) {
+	var logs bytes.Buffer
+	a := bare(&logs, route{"GET", "/health", public, ok}, route{"GET", "/ready", public, ok}, route{"GET", pathMetrics, globalKey, ok}, route{"GET", "/else", public, ok})
+	for path, want := range map[string]string{"/health": "DEBUG", "/ready": "DEBUG", pathMetrics: "DEBUG", "/else": "INFO"} {
+		logs.Reset()
+		r := httptest.NewRequest("GET", path, nil)
+		r.Header.Set("apikey", testKey)
+		do(a, r)
+		if !strings.Contains(logs.String(), "level="+want+" ") {
+			t.Errorf("%s: %s", path, logs.String())
+		}
+	}
+	logs.Reset()
+	do(a, httptest.NewRequest("GET", pathMetrics, nil))
+	if !strings.Contains(logs.String(), "level=INFO ") || !strings.Contains(logs.String(), "status=401") {
+		t.Errorf("a scrape without its key: %s", logs.String())
+	}
+}
+
 func TestAMountedHandlerHasAllPathsBelowItsPrefixBehindTheKey(t *testing.T) {
 	a := bare(io.Discard)
 	a.mount("/sandbox/", globalKey, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
