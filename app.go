@@ -59,33 +59,53 @@ func buckets() []store.Bucket {
 	return slices.Concat(instance.Buckets(), device.Buckets(), batch.Buckets(), media.Buckets(), httpapi.Buckets())
 }
 
-// start brings everything up, from the file to the listener, and returns when
-// requests are answered. When a part cannot start, those before it are stopped
-// again.
+// start takes the addresses and brings everything up behind them.
 func start(ctx context.Context, cfg *Config, sec secrets, log *slog.Logger) (*app, error) {
+	taken, err := takeAddresses(ctx, cfg)
+	if err != nil {
+		return nil, err
+	}
+	return startOn(ctx, taken, cfg, sec, log)
+}
+
+// errInterrupted tells that a start was ended by its context, and that all of it
+// was taken back in order.
+var errInterrupted = errors.New("ended during the start")
+
+// startOn brings everything up, from the file to the listeners, which it closes
+// in any case, and returns when requests are answered. When a part cannot start,
+// or ctx ends, those before it are stopped again.
+func startOn(ctx context.Context, taken addresses, cfg *Config, sec secrets, log *slog.Logger) (*app, error) {
 	a := &app{cfg: cfg, sec: sec, log: log, failed: make(chan error, 1), stops: &stopStack{log: log}, connections: maxConnections}
 	a.metrics = newMetrics(a)
-	// The port first: when it is taken, nothing has happened yet.
-	listener, err := listenTCP(ctx, cfg.listenAddress())
-	if err != nil {
-		return nil, fmt.Errorf("%w; set server.listen to a free address", err)
-	}
 	for _, part := range []func(context.Context) error{
-		a.startStore, a.startHub, a.startDispatch, a.startSandbox, a.startMedia, a.startInstances, a.startBatches, a.startProcessor, a.startMetrics,
+		a.startStore, a.startHub, a.startDispatch, a.startSandbox, a.startMedia, a.startInstances, a.startBatches, a.startProcessor,
+		func(context.Context) error { return a.serve(taken) },
 	} {
-		if err = part(ctx); err != nil {
-			break
+		err := ctx.Err()
+		if err == nil {
+			err = part(ctx)
+		}
+		if err != nil {
+			taken.close()
+			return nil, a.takeBack(ctx, err)
 		}
 	}
-	if err == nil {
-		err = a.serve(listener)
-	}
-	if err != nil {
-		stopping, cancel := context.WithTimeout(context.WithoutCancel(ctx), cfg.Server.ShutdownTimeout)
-		defer cancel()
-		return nil, errors.Join(err, listener.Close(), a.stop(stopping))
-	}
 	return a, nil
+}
+
+// takeBack stops what was started before cause ended the start. Once ctx has
+// ended, the cause is no failure: nobody wanted the start any more.
+func (a *app) takeBack(ctx context.Context, cause error) error {
+	interrupted := ctx.Err() != nil
+	a.stops.quiet = interrupted // one line tells all, and the caller writes it
+	stopping, cancel := context.WithTimeout(context.WithoutCancel(ctx), a.cfg.Server.ShutdownTimeout)
+	defer cancel()
+	err := a.stop(stopping)
+	if interrupted && err == nil {
+		return fmt.Errorf("%w: %w", errInterrupted, cause)
+	}
+	return errors.Join(cause, err)
 }
 
 // stop takes everything down until ctx ends; what is left then is cut off.

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"net"
 	"net/http"
+	"strings"
 
 	"golang.org/x/net/netutil"
 
@@ -14,8 +15,37 @@ import (
 	"postern/whatsapp"
 )
 
+// addresses are those that the program listens on. They are taken before anything
+// else is done: when one is in use, nothing has happened yet.
+type addresses struct {
+	api     net.Listener
+	metrics net.Listener // nil: the metrics have no address of their own
+}
+
+func takeAddresses(ctx context.Context, cfg *Config) (taken addresses, err error) {
+	if taken.api, err = listenTCP(ctx, cfg.listenAddress()); err != nil {
+		return addresses{}, fmt.Errorf("%w; set server.listen to a free address", err)
+	}
+	if cfg.Metrics.Listen == "" {
+		return taken, nil
+	}
+	if taken.metrics, err = listenTCP(ctx, cfg.Metrics.Listen); err != nil {
+		taken.close()
+		return addresses{}, fmt.Errorf("%w; set metrics.listen to a free address", err)
+	}
+	return taken, nil
+}
+
+// close gives up what no server has taken over; one that has, has closed it.
+func (t addresses) close() {
+	_ = t.api.Close()
+	if t.metrics != nil {
+		_ = t.metrics.Close()
+	}
+}
+
 // serve answers requests from now on.
-func (a *app) serve(listener net.Listener) error {
+func (a *app) serve(taken addresses) error {
 	api := httpapi.Config{
 		Registry: a.registry, Supervisor: a.supervisor, Engine: a.engine, Processor: a.processor,
 		Media: a.media, MaxMedia: a.cfg.Media.MaxBytes, Store: a.store,
@@ -37,13 +67,32 @@ func (a *app) serve(listener net.Listener) error {
 	keys := httpapi.NewKeyPruner(a.store, a.log)
 	keys.Start()
 	a.stops.push("idempotency keys", keys.Stop)
-	a.url = "http://" + listener.Addr().String()
-	a.listen("listener", httpapi.NewServer(handler, a.log), listener)
+	if taken.metrics != nil { // without a credential, at an address of its own
+		a.listen("metrics listener", httpapi.NewServer(httpapi.NewMetrics(a.metrics.handler(), a.log), a.log), taken.metrics)
+	}
+	a.url = "http://" + taken.api.Addr().String()
+	a.listen("listener", httpapi.NewServer(handler, a.log), taken.api)
 	a.stops.push("waits for phones", func(context.Context) error { // they would hold the shutdown up
 		a.supervisor.Interrupt()
 		return nil
 	})
 	return nil
+}
+
+// dashboard is the address that a browser may be pointed at: the public one where
+// it is known, and never the one that stands for all interfaces.
+func (a *app) dashboard() string {
+	if base := a.cfg.Server.BaseURL; base != "" {
+		return strings.TrimSuffix(base, "/") + "/"
+	}
+	host, port, err := net.SplitHostPort(strings.TrimPrefix(a.url, "http://"))
+	if err != nil {
+		return a.url + "/"
+	}
+	if ip := net.ParseIP(host); ip != nil && ip.IsUnspecified() {
+		host = "localhost"
+	}
+	return "http://" + net.JoinHostPort(host, port) + "/"
 }
 
 // maxConnections bounds the connections of clients to one listener, WebSockets
@@ -73,18 +122,4 @@ func (a *app) listen(name string, srv *http.Server, l net.Listener) {
 		<-ended
 		return err
 	})
-}
-
-// startMetrics serves the metrics at their own address too, without a
-// credential, when there is one.
-func (a *app) startMetrics(ctx context.Context) error {
-	if a.cfg.Metrics.Listen == "" {
-		return nil
-	}
-	listener, err := listenTCP(ctx, a.cfg.Metrics.Listen)
-	if err != nil {
-		return fmt.Errorf("%w; set metrics.listen to a free address", err)
-	}
-	a.listen("metrics listener", httpapi.NewServer(httpapi.NewMetrics(a.metrics.handler(), a.log), a.log), listener)
-	return nil
 }

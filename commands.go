@@ -30,21 +30,14 @@ func serve(ctx context.Context, args []string, out io.Writer) error {
 	if err != nil {
 		return err
 	}
-	sec, made, err := loadSecrets(cfg)
-	if err != nil {
-		return err
-	}
-	a, err := start(ctx, cfg, sec, log)
-	if made { // also when the start failed: the next one is not the first
-		fmt.Fprintf(out, "\nThis is the first start. The API key is\n\n  %s\n\nIt is kept in %s and not shown again.\n", sec.GlobalAuthToken, secretsPath(cfg))
+	a, err := startServing(ctx, cfg, log, out)
+	if errors.Is(err, errInterrupted) {
+		log.Info("stopped before the start was complete; nothing was served", "cause", err)
+		return nil
 	}
 	if err != nil {
 		return err
 	}
-	if made {
-		fmt.Fprintf(out, "The dashboard is at %s/ and the API below it.\n\n", a.url)
-	}
-	log.Info("ready", "url", a.url, "version", version)
 	select {
 	case <-ctx.Done():
 		log.Info("stopping; a second signal ends at once")
@@ -53,6 +46,34 @@ func serve(ctx context.Context, args []string, out io.Writer) error {
 	stopping, cancel := context.WithTimeout(context.WithoutCancel(ctx), cfg.Server.ShutdownTimeout)
 	defer cancel()
 	return errors.Join(err, a.stop(stopping))
+}
+
+// startServing starts the program and says where everything is. On the first
+// start it prints the API key, once the program can be used with it; a first
+// start that fails leaves no secrets, so that the next one is the first.
+func startServing(ctx context.Context, cfg *Config, log *slog.Logger, out io.Writer) (*app, error) {
+	taken, err := takeAddresses(ctx, cfg)
+	if err != nil {
+		return nil, err
+	}
+	sec, made, err := loadSecrets(cfg)
+	if err != nil {
+		taken.close()
+		return nil, err
+	}
+	a, err := startOn(ctx, taken, cfg, sec, log)
+	if err != nil {
+		if made {
+			err = errors.Join(err, os.Remove(secretsPath(cfg)))
+		}
+		return nil, err
+	}
+	if made {
+		fmt.Fprintf(out, "\nThis is the first start. The API key is\n\n  %s\n\nIt is kept in %s and not shown again.\nThe dashboard is at %s and the API below it.\n\n",
+			sec.GlobalAuthToken, secretsPath(cfg), a.dashboard())
+	}
+	log.Info("ready", "url", a.url, "dashboard", a.dashboard(), "key", keySource(cfg), "data", absolute(cfg.Store.Path), "version", version)
+	return a, nil
 }
 
 func configFlag(fs *flag.FlagSet, path *string) {

@@ -12,6 +12,7 @@ import (
 // opposite order, so that nothing loses what it stands on.
 type stopStack struct {
 	log   *slog.Logger
+	quiet bool // the steps are not worth telling
 	steps []stopStep
 }
 
@@ -37,7 +38,11 @@ func (s *stopStack) stop(ctx context.Context) error {
 		if err != nil {
 			errs = append(errs, fmt.Errorf("stop %s: %w", step.name, err))
 		}
-		s.log.Info("stopped", "part", step.name, "duration", time.Since(start).Round(time.Millisecond))
+		level := slog.LevelInfo
+		if s.quiet {
+			level = slog.LevelDebug
+		}
+		s.log.Log(ctx, level, "stopped", "part", step.name, "duration", time.Since(start).Round(time.Millisecond))
 	}
 	return errors.Join(errs...)
 }

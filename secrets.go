@@ -45,6 +45,22 @@ func loadSecrets(c *Config) (s secrets, made bool, err error) {
 // secretsPath is where secrets are kept that were not configured.
 func secretsPath(c *Config) string { return filepath.Join(filepath.Dir(c.Store.Path), secretsFile) }
 
+// keySource tells an operator where the API key is.
+func keySource(c *Config) string {
+	if c.Authentication.GlobalAuthToken != "" {
+		return "authentication.global_auth_token"
+	}
+	return absolute(secretsPath(c))
+}
+
+// absolute is path as it is found from anywhere, or path when there is no telling.
+func absolute(path string) string {
+	if full, err := filepath.Abs(path); err == nil {
+		return full
+	}
+	return path
+}
+
 // jwtSecret is the secret that signs tokens, the configured one or that of an
 // earlier start. It makes none: the API key is made with it, and only serve
 // shows that.

@@ -13,6 +13,8 @@ import (
 	"sync"
 	"testing"
 	"time"
+
+	"postern/store"
 )
 
 // untilText is a writer that calls found when text was written.
@@ -54,21 +56,50 @@ func TestTheAPIKeyIsPrintedOnceWithTheDashboardsAddress(t *testing.T) {
 	}
 }
 
-func TestTheAPIKeyIsPrintedAlsoWhenTheFirstStartFails(t *testing.T) {
+// TestAFirstStartOnABusyPortPrintsNoKeyAndMakesNoFile: nothing of it is left, so
+// that the next start is the first.
+func TestAFirstStartOnABusyPortPrintsNoKeyAndMakesNoFile(t *testing.T) {
 	taken, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
 		t.Fatal(err)
 	}
 	defer taken.Close()
-	t.Chdir(t.TempDir())
-	t.Setenv("SERVER_LISTEN", taken.Addr().String())
-	var out bytes.Buffer
-	if err := serve(t.Context(), nil, &out); err == nil {
-		t.Fatal("it started at an address in use")
+	for name, env := range map[string][2]string{
+		"server.listen":  {taken.Addr().String(), ""},
+		"metrics.listen": {"127.0.0.1:0", taken.Addr().String()},
+	} {
+		folder := t.TempDir()
+		t.Chdir(folder)
+		t.Setenv("SERVER_LISTEN", env[0])
+		t.Setenv("METRICS_LISTEN", env[1])
+		var out bytes.Buffer
+		if err := serve(t.Context(), nil, &out); err == nil || !strings.Contains(err.Error(), "set "+name+" to a free address") {
+			t.Errorf("%s in use: %v", name, err)
+		}
+		left, err := os.ReadDir(folder)
+		if err != nil || len(left) != 0 || out.Len() != 0 {
+			t.Errorf("%s in use: it left %v (%v) and printed %q", name, left, err, out.String())
+		}
 	}
-	kept, err := readSecrets(filepath.Join("data", secretsFile))
-	if err != nil || !strings.Contains(out.String(), kept.GlobalAuthToken) {
-		t.Errorf("%v; it printed %q", err, out.String())
+}
+
+// TestAFirstStartThatFailsLaterLeavesNoSecrets: the key was not shown, so the
+// next start has to make and show one.
+func TestAFirstStartThatFailsLaterLeavesNoSecrets(t *testing.T) {
+	t.Chdir(t.TempDir())
+	t.Setenv("SERVER_LISTEN", "127.0.0.1:0")
+	if err := os.MkdirAll("data", 0o700); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(filepath.Join("data", "postern.db"), []byte("no data file"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	var out bytes.Buffer
+	if err := serve(t.Context(), nil, &out); !errors.Is(err, store.ErrForeign) {
+		t.Fatal(err)
+	}
+	if _, err := os.Stat(filepath.Join("data", secretsFile)); !errors.Is(err, fs.ErrNotExist) || out.Len() != 0 {
+		t.Errorf("secrets: %v; it printed %q", err, out.String())
 	}
 }
 
