@@ -18,17 +18,18 @@ import (
 // mayImport lists, for every package of the module, the others it may see.
 var mayImport = map[string][]string{
 	"event":           {},
+	"nesting":         {},
 	"store":           {"event"},
 	"whatsapp/device": {"store"},
 	"whatsapp":        {"whatsapp/device", "store", "event"},
 	"sandbox/handset": {},
-	"sandbox":         {"sandbox/handset", "store"},
+	"sandbox":         {"sandbox/handset", "store", "nesting"},
 	"instance":        {"store", "event"},
 	"batch":           {"store", "event"},
 	"dispatch":        {"store", "event"},
 	"media":           {"store", "event"},
 	"wsbus":           {"event"},
-	"httpapi":         {"batch", "instance", "dispatch", "media", "wsbus", "store", "event"},
+	"httpapi":         {"batch", "instance", "dispatch", "media", "wsbus", "store", "event", "nesting"},
 	"dashboard":       {},
 	"":                {"*"}, // main wires everything
 }
@@ -36,6 +37,7 @@ var mayImport = map[string][]string{
 // why is printed when an edge is not in the table.
 var why = map[string]string{
 	"event":     "event is the vocabulary that all share; it must not know who speaks it",
+	"nesting":   "nesting bounds what comes in, whoever reads it",
 	"store":     "store keeps bytes; whoever owns a bucket knows what they mean",
 	"whatsapp":  "the connector tells facts; what becomes of them is decided above it",
 	"sandbox":   "the sandbox stands in for WhatsApp; it must not know the program it is talked to by",

@@ -53,6 +53,7 @@ func retryAfter(code string) int {
 func inputCodes() []Code {
 	return []Code{
 		{Code: codeMalformedJSON, Status: http.StatusBadRequest, Meaning: "The body is not one JSON object in UTF-8, or something follows it.", Next: "Correct the body; the message says where the reader stopped."},
+		{Code: codeTooDeep, Status: http.StatusBadRequest, Meaning: "The JSON of the body, or of a form's field, nests objects and arrays more than 64 deep. It is told before anything else that is wrong with the body.", Next: "Send it flatter, or what nests as a text."},
 		{Code: codeMalformedForm, Status: http.StatusBadRequest, Meaning: "The multipart body is malformed or ended early.", Next: "Send the fields and the file as one multipart/form-data body, as curl -F does."},
 		{Code: codeUnknownField, Status: http.StatusBadRequest, Meaning: "The body has a field that the route does not know. Names are case-sensitive.", Next: "Remove or rename the field that the message names."},
 		{Code: codeDuplicateField, Status: http.StatusBadRequest, Meaning: "An object of the body has the same key twice.", Next: "Keep one of the two."},

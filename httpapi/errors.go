@@ -21,6 +21,7 @@ const (
 	codeKeyMismatch      = "API_KEY_MISMATCH"
 	codeForbidden        = "FORBIDDEN"
 	codeMalformedJSON    = "MALFORMED_JSON"
+	codeTooDeep          = "TOO_DEEP"
 	codeMalformedForm    = "MALFORMED_FORM"
 	codeUnknownField     = "UNKNOWN_FIELD"
 	codeDuplicateField   = "DUPLICATE_FIELD"

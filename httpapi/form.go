@@ -14,6 +14,7 @@ import (
 
 	"postern/event"
 	"postern/media"
+	"postern/nesting"
 )
 
 const (
@@ -41,6 +42,9 @@ type formReader struct {
 
 // fileField is the name of the part that is the file.
 const fileField = "attachment"
+
+// jsonFields are the fields of forms that hold JSON, each a document of its own.
+var jsonFields = []string{"options", "quotedMessage", "externalAttributes"}
 
 // readForm reads a body with a file and the named fields, each at most once,
 // and claims the request's Idempotency-Key for it.
@@ -134,6 +138,9 @@ func (r *formReader) part(p *multipart.Part) (err error) {
 		return malformedForm(err)
 	case len(text) > maxFormField:
 		return refuse(http.StatusRequestEntityTooLarge, codeBodyTooLarge, name+" is larger than 64 KiB")
+	}
+	if slices.Contains(jsonFields, name) && nesting.Check(text) != nil {
+		return tooDeep().in(name)
 	}
 	r.form.fields[name] = string(text)
 	return nil

@@ -10,6 +10,8 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+
+	"postern/nesting"
 )
 
 // The options of a field's `strict` tag.
@@ -66,7 +68,19 @@ const unbounded = -1
 // decodeKeeping is decodeStrict, but keeps no more than the first most entries
 // of any slice. The others are checked and dropped: a body of millions of tiny
 // entries would take many times its size in memory.
+//
+// A body that nests too deep is that before anything else, wherever a reader
+// would have stopped: so the rest of a refused one is looked at too.
 func decodeKeeping(r io.Reader, v any, most int) error {
+	body := nesting.NewReader(r)
+	err := decodeBody(body, v, most)
+	if err != nil && body.Rest() != nil {
+		return tooDeep()
+	}
+	return err
+}
+
+func decodeBody(r io.Reader, v any, most int) error {
 	dec := json.NewDecoder(&utf8Reader{r: r})
 	dec.UseNumber()
 	d := &strictDecoder{dec, most}
@@ -101,6 +115,10 @@ func malformed(err error) *decodeError {
 		err = io.ErrUnexpectedEOF
 	}
 	return &decodeError{code: codeMalformedJSON, text: "is not valid JSON", err: err}
+}
+
+func tooDeep() *decodeError {
+	return &decodeError{code: codeTooDeep, text: fmt.Sprintf("nests objects and arrays more than %d deep", nesting.Max)}
 }
 
 func wrongType(want string) *decodeError {

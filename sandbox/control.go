@@ -11,6 +11,7 @@ import (
 	"strings"
 	"time"
 
+	"postern/nesting"
 	"postern/sandbox/handset"
 )
 
@@ -137,6 +138,9 @@ func decode(r *http.Request, v any) error {
 }
 
 func decodeStrict(raw []byte, v any) error {
+	if err := nesting.Check(raw); err != nil {
+		return refusef(http.StatusBadRequest, "TOO_DEEP", "the body: %v", err)
+	}
 	if len(bytes.TrimSpace(raw)) == 0 {
 		return nil
 	}

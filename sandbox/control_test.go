@@ -71,6 +71,8 @@ func TestControlRefusesWithOneErrorBody(t *testing.T) {
 		{"PUT", "/sandbox/phones", "", 405, "METHOD_NOT_ALLOWED"},
 		{"POST", "/sandbox/phones", "{", 400, "MALFORMED_JSON"},
 		{"POST", "/sandbox/phones", "{} {}", 400, "MALFORMED_JSON"},
+		{"POST", "/sandbox/phones", `{"number":` + strings.Repeat("[", 64) + strings.Repeat("]", 64) + `}`, 400, "TOO_DEEP"},
+		{"POST", "/sandbox/phones/5511911111111/act", `{"do":` + strings.Repeat("[", 20_000), 400, "TOO_DEEP"},
 		{"POST", "/sandbox/phones", `{"number":"1"}`, 400, "UNKNOWN_FIELD"},
 		{"POST", "/sandbox/phones", `{"phone":1}`, 400, "INVALID_TYPE"},
 		{"POST", "/sandbox/phones", `{"phone":"5511911110000"}`, 422, "INVALID_PHONE"},

@@ -22,6 +22,8 @@ var (
 	ErrDiskFull = errors.New("disk is full or nearly full; free some space, Postern goes on by itself")
 	// ErrDamaged: the record's checksum is wrong.
 	ErrDamaged = errors.New("record is damaged")
+	// ErrUnreadable: a record was not written, for it could not be read back.
+	ErrUnreadable = errors.New("record nests deeper than a reader of JSON goes")
 	// ErrUnknownBucket: no owner declared the bucket.
 	ErrUnknownBucket = errors.New("bucket is not declared")
 )

@@ -227,11 +227,16 @@ func checksum(key, value []byte) uint32 {
 	return crc32.Update(crc32.Checksum(key, castagnoli), castagnoli, value)
 }
 
-// PutJSON stores v as JSON.
+// PutJSON stores v as JSON. It refuses what GetJSON could not read: an encoder
+// takes raw JSON of any shape into a record, and the decoder stops at 10 000
+// levels.
 func PutJSON(tx *Tx, bucket string, key []byte, v any) error {
 	raw, err := json.Marshal(v)
 	if err != nil {
 		return fmt.Errorf("store: encode %s key %x: %w", bucket, key, err)
+	}
+	if !json.Valid(raw) {
+		return fmt.Errorf("store: encode %s key %x: %w", bucket, key, ErrUnreadable)
 	}
 	return tx.Put(bucket, key, raw)
 }

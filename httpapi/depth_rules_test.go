@@ -1,0 +1,92 @@
+package httpapi
+
+import (
+	"net/http"
+	"net/http/httptest"
+	"slices"
+	"strings"
+	"testing"
+)
+
+// levels is a body with a field that no route knows, which nests so deep.
+func levels(n int) string {
+	return `{"anything":` + strings.Repeat(`[`, n-1) + strings.Repeat(`]`, n-1) + `}`
+}
+
+// TestEveryBodyOfJSONThatNestsTooDeepIsRefusedBeforeItsOtherFaults walks the
+// table, so that a new route cannot be forgotten.
+func TestEveryBodyOfJSONThatNestsTooDeepIsRefusedBeforeItsOtherFaults(t *testing.T) {
+	r := newRig(t)
+	token := r.instance("some-instance")
+	walked := 0
+	for _, row := range routes() {
+		d := descriptions()[row.method+" "+row.path]
+		if row.method == http.MethodGet || row.method == http.MethodDelete && d.in == nil || d.form != nil && d.in == nil {
+			continue
+		}
+		walked++
+		send := func(body string) *http.Response {
+			req := httptest.NewRequest(row.method, concrete(row.path), strings.NewReader(body))
+			switch row.auth {
+			case globalKey:
+				req.Header.Set("apikey", testKey)
+			case instanceBearer:
+				req.Header.Set("Authorization", "Bearer "+token)
+			case userBearer:
+				req.Header.Set("Authorization", "Bearer "+r.token)
+			case public, handshake:
+			}
+			return do(r.h, req)
+		}
+		t.Run(row.method+" "+row.path, func(t *testing.T) {
+			wantError(t, send(levels(65)), 400, "TOO_DEEP")
+			wantError(t, send(`{"other":1,`+levels(65)[1:]), 400, "TOO_DEEP")
+			wantError(t, send(levels(64)), 400, "UNKNOWN_FIELD")
+			wantError(t, send(strings.Repeat("[", 20_000)), 400, "TOO_DEEP") // never closed
+		})
+	}
+	if walked < 50 {
+		t.Errorf("only %d routes were walked", walked)
+	}
+}
+
+// TestAFieldOfAFormIsADocumentOfItsOwn: its depth counts from its own first
+// bracket, and a text may hold as many brackets as it likes.
+func TestAFieldOfAFormIsADocumentOfItsOwn(t *testing.T) {
+	r := newRig(t)
+	token := r.instance("some-instance")
+	for _, row := range routes() {
+		d := descriptions()[row.method+" "+row.path]
+		if d.form == nil || !slices.Contains(d.form, "options") {
+			continue
+		}
+		t.Run(row.path, func(t *testing.T) {
+			send := func(options string) *http.Response {
+				body, kind := formBody(t, part{name: "options", text: options}) // no file, and no recipient
+				return r.form(concrete(row.path), token, body, kind)
+			}
+			wantError(t, send(`{"externalAttributes":`+levels(64)+`}`), 400, "TOO_DEEP")
+			wantError(t, send(`{"externalAttributes":`+levels(63)+`}`), 400, "MISSING_FIELD")
+		})
+	}
+	body, kind := formBody(t, part{name: "mediaType", text: "image"}, part{name: "caption", text: strings.Repeat("[", 100)})
+	wantError(t, r.form("/instance/some-instance/send/media-file", token, body, kind), 400, "MISSING_FIELD")
+}
+
+// TestTheStreamOfABatchIsRefusedAsSoonAsItNestsTooDeep: recipients are kept as
+// they are read, so the depth is looked at meanwhile.
+func TestTheStreamOfABatchIsRefusedAsSoonAsItNestsTooDeep(t *testing.T) {
+	r := newRig(t)
+	r.instance("a")
+	many := strings.Repeat(`"4917400000001",`, 50_000)
+	body := `{"name":"x","instances":["a"],"recipients":[` + many + `"4917400000002"],"message":{"type":"text","payload":{"text":"hi"}},"externalAttributes":$}`
+	send := func(attributes string) *http.Response {
+		req := httptest.NewRequest("POST", "/message/batches", strings.NewReader(strings.Replace(body, "$", attributes, 1)))
+		req.Header.Set("Authorization", "Bearer "+r.token)
+		return do(r.h, req)
+	}
+	wantError(t, send(levels(64)), 400, "TOO_DEEP")
+	if res := send(levels(63)); res.StatusCode != 201 {
+		t.Errorf("63 levels below the body: %d", res.StatusCode)
+	}
+}
