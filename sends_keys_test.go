@@ -94,7 +94,7 @@ func (s *sendScene) eachOnce(t *testing.T, accepted map[string]keyedAnswer) {
 	ends := s.ends(t)
 	for text, a := range accepted {
 		end, told := ends[a.field("processId")]
-		want := event.AsyncSuccess
+		want := event.AsyncSent
 		if text == "on its way" {
 			want = event.AsyncFailed
 		}

@@ -47,6 +47,8 @@ func TestASendThatBreaksARuleIsRefusedAndSendsNothing(t *testing.T) {
 		"a delay that is too long":  {"text", text(`{"delay":120001}`), 422, "INVALID_MESSAGE"},
 		"a delay below zero":        {"text", text(`{"delay":-1}`), 422, "INVALID_MESSAGE"},
 		"a voice delay too long":    {"ptt", `{"number":"$anne","audioMessage":{"audio":"https://example.org/a"},"options":{"delay":300001}}`, 422, "INVALID_MESSAGE"},
+		"a caption of music":        {"media", `{"number":"$anne","mediaMessage":{"mediatype":"audio","media":"$files/note.ogg","caption":"x"}}`, 422, "INVALID_MESSAGE"},
+		"a caption of a video note": {"media", `{"number":"$anne","mediaMessage":{"mediatype":"ptv","media":"$files/clip.mp4","caption":"x"}}`, 422, "INVALID_MESSAGE"},
 		"an unknown presence":       {"text", text(`{"presence":"singing"}`), 422, "INVALID_MESSAGE"},
 		"an unknown quoted id":      {"text", text(`{"quotedMessageId":4711}`), 422, "QUOTED_MESSAGE_NOT_FOUND"},
 		"an unknown quoted key":     {"text", text(`{"quotedMessageId":"3EB0FF"}`), 422, "QUOTED_MESSAGE_NOT_FOUND"},
@@ -62,6 +64,17 @@ func TestASendThatBreaksARuleIsRefusedAndSendsNothing(t *testing.T) {
 	}
 	a := s.multipart(t, s.fill("/instance/$name/send/media-file"), "photo.jpg", map[string]string{"number": "$anne", "mediaType": "video"})
 	a.refused(t, http.StatusUnprocessableEntity, "INVALID_MEDIA")
+	for kind, file := range map[string]string{"audio": "note.ogg", "ptv": "clip.mp4"} {
+		a := s.multipart(t, s.fill("/instance/$name/send/media-file"), file, map[string]string{"number": "$anne", "mediaType": kind, "caption": "x"})
+		a.refused(t, http.StatusUnprocessableEntity, "INVALID_MESSAGE")
+		err := s.api.call(t.Context(), bearer(s.user), http.MethodPost, "/message/batches", map[string]any{
+			"name": kind, "instances": []string{sceneName}, "recipients": []string{anneNumber},
+			"message": map[string]any{"type": "media", "payload": map[string]any{"mediatype": kind, "media": s.vars["files"] + "/" + file, "caption": "x"}},
+		}, nil)
+		if err == nil || !strings.Contains(err.Error(), "422") || !strings.Contains(err.Error(), "caption") {
+			t.Errorf("a batch of %s with a caption: %v", kind, err)
+		}
+	}
 	if n := s.fetched("/photo.jpg"); n != 0 {
 		t.Errorf("the server at a private address was asked %d times", n)
 	}
@@ -136,8 +149,19 @@ func TestASendToEverybodyIsToldWhenItIsDone(t *testing.T) {
 		if err := event.Validate(event.SendMessage, body); err != nil {
 			t.Errorf("%v\n%s", err, body)
 		}
+		var e struct {
+			Data struct{ Data struct{ Timestamp *string } }
+		}
+		if err := json.Unmarshal(body, &e); err != nil {
+			t.Fatalf("the timestamp of a result is no text: %s", body)
+		}
+		if at := e.Data.Data.Timestamp; at != nil {
+			if got, err := time.Parse(time.RFC3339, *at); err != nil || time.Since(got).Abs() > time.Minute {
+				t.Errorf("the timestamp %q is not RFC 3339 of now", *at)
+			}
+		}
 	}
-	const success = `"status":"success","error":"<absent>","data":{"messageId":"*","remoteJid":"$all.group","participantCount":3,"timestamp":"*"}`
+	const success = `"status":"sent","error":"<absent>","data":{"messageId":"*","remoteJid":"$all.group","participantCount":3,"timestamp":"*"}`
 	told(accepted(everybody("to all")), success)
 	s.mentioned(t, "to all")
 

@@ -20,9 +20,9 @@ func messageExamples(kind Kind) []Example {
 		full.KeyFromMe, full.InstanceID, full.ExternalAttributes = true, 1, Attributes(`{"order":77}`)
 		least.KeyFromMe = true
 		return examples(full, least, []Example{
-			{"result.success", SendResult{
-				ProcessID: "0196a000-0000-7000-8000-000000000001", Status: AsyncSuccess, MentionAll: true, ExternalAttributes: Attributes(`{"order":77}`),
-				Data: &AsyncSent{exampleKeyID, exampleGroup, 2, exampleTime.Unix()},
+			{"result.sent", SendResult{
+				ProcessID: "0196a000-0000-7000-8000-000000000001", Status: AsyncSent, MentionAll: true, ExternalAttributes: Attributes(`{"order":77}`),
+				Data: &AsyncMessage{exampleKeyID, exampleGroup, 2, At(exampleTime)},
 			}},
 			{"result.failed", SendResult{
 				ProcessID: "0196a000-0000-7000-8000-000000000001", Status: AsyncFailed, MentionAll: true,

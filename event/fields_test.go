@@ -126,7 +126,7 @@ var contractValues = map[string]string{
 	"LabelAction":        "add remove",
 	"UnavailableType":    "view_once",
 	"DecryptFailMode":    "hide",
-	"AsyncStatus":        "success failed",
+	"AsyncStatus":        "sent failed",
 	"UpdateStatus":       "delivered sent read played server_error retry unknown",
 	"NewsletterType":     "join leave live.update message.meta mute.change",
 	"SettingsType":       "push.name user.status.mute",

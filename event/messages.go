@@ -69,11 +69,11 @@ type AsyncStatus string
 
 // How an asynchronous send ended.
 const (
-	AsyncSuccess AsyncStatus = "success"
-	AsyncFailed  AsyncStatus = "failed"
+	AsyncSent   AsyncStatus = "sent"
+	AsyncFailed AsyncStatus = "failed"
 )
 
-func (AsyncStatus) values() []string { return list(AsyncSuccess, AsyncFailed) }
+func (AsyncStatus) values() []string { return list(AsyncSent, AsyncFailed) }
 
 // SendResult is the other data of send.message: the end of a send that was
 // accepted with mentionAll. Data is set on success, Error on failure.
@@ -82,16 +82,16 @@ type SendResult struct {
 	Status             AsyncStatus    `json:"status"`
 	MentionAll         bool           `json:"mentionAll"`
 	ExternalAttributes Attributes     `json:"externalAttributes"`
-	Data               *AsyncSent     `json:"data,omitempty"`
+	Data               *AsyncMessage  `json:"data,omitempty"`
 	Error              *AsyncSendFail `json:"error,omitempty"`
 }
 
-// AsyncSent is the message that an asynchronous send made.
-type AsyncSent struct {
+// AsyncMessage is the message that an asynchronous send made.
+type AsyncMessage struct {
 	MessageID        string `json:"messageId"` // WhatsApp's id
 	RemoteJID        string `json:"remoteJid"`
 	ParticipantCount int    `json:"participantCount"`
-	Timestamp        int64  `json:"timestamp"` // Unix seconds
+	Timestamp        Time   `json:"timestamp"` // as WhatsApp acknowledged it
 }
 
 // AsyncSendFail says why an asynchronous send failed.

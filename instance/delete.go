@@ -54,7 +54,7 @@ func noMessages(tx *store.Tx, id int64) (err error) {
 }
 
 func (r *Registry) erase(tx *store.Tx, id int64, name string) error {
-	for _, bucket := range []string{messages, messageKeys, messageChats, messageUpdates, processing, contacts, contactJIDs} {
+	for _, bucket := range []string{messages, messageKeys, messageChats, chatNamesBucket, messageUpdates, processing, contacts, contactJIDs} {
 		if _, err := tx.DeletePrefix(bucket, store.Key(id)); err != nil {
 			return err
 		}

@@ -43,6 +43,7 @@
 //	message         instance + message id    -> JSON of the message and when it was stored
 //	message_key     instance + key id, 0, chat -> message id
 //	message_chat    instance + chat, 0, message id -> nothing; the chat's LID, else its JID
+//	message_chat_name  instance + a chat's name, 0, its other name -> nothing; 0 alone -> the index is complete
 //	message_update  instance + message id + n -> JSON of one update
 //	processing      instance + process id    -> JSON of a send that was accepted and has not ended
 //	contact         instance + contact id    -> JSON of the contact

@@ -2,7 +2,6 @@ package instance
 
 import (
 	"context"
-	"encoding/binary"
 	"errors"
 	"fmt"
 	"slices"
@@ -215,93 +214,4 @@ func updatesOf(tx *store.Tx, instance, id int64) ([]StoredUpdate, error) {
 		return true, err
 	})
 	return all, err
-}
-
-// chatPrefix begins the keys of a chat in the index of messages by chat.
-func chatPrefix(instance int64, chat string) []byte { return store.Key(instance, chat, byte(0)) }
-
-// chatNames are the names under which messages of a chat may be stored: those
-// from before its LID was known have its phone JID.
-func chatNames(tx *store.Tx, instance int64, chat string) []string {
-	names := []string{chat}
-	c, err := contactByJID(tx, instance, chat)
-	if err != nil || c == nil {
-		return names
-	}
-	for _, name := range []string{c.JID, c.LID} {
-		if name != "" && !slices.Contains(names, name) {
-			names = append(names, name)
-		}
-	}
-	return names
-}
-
-// indexStep is how many messages one commit of indexChats takes.
-const indexStep = 1000
-
-// indexChats fills the index of messages by chat of a file that has none yet.
-func (r *Registry) indexChats(ctx context.Context) error {
-	var missing bool
-	err := r.cfg.Store.View(func(tx *store.Tx) (err error) {
-		missing, err = hasNoIndex(tx)
-		return err
-	})
-	if err != nil || !missing {
-		return err
-	}
-	r.log.Info("indexing the stored messages by chat, once")
-	for from := []byte(nil); ; {
-		next, err := r.indexSome(ctx, from)
-		if err != nil {
-			return fmt.Errorf("index the stored messages by chat: %w", err)
-		}
-		if next == nil {
-			return nil
-		}
-		from = next
-	}
-}
-
-// hasNoIndex looks at the newest message, which is indexed last: a crash in
-// the middle begins anew.
-func hasNoIndex(tx *store.Tx) (missing bool, err error) {
-	err = tx.Scan(messages, store.Range{Reverse: true, Limit: 1}, func(k, _ []byte) (bool, error) {
-		instance, id := number(k[:8]), number(k[8:])
-		m, err := message(tx, instance, id)
-		missing = err == nil && !tx.Has(messageChats, chatKey(instance, &m))
-		return false, nil
-	})
-	return missing, err
-}
-
-func (r *Registry) indexSome(ctx context.Context, from []byte) (next []byte, err error) {
-	err = r.cfg.Store.Update(ctx, func(tx *store.Tx) error {
-		next = nil
-		type row struct {
-			instance int64
-			m        event.Message
-		}
-		var rows []row
-		n := 0
-		err := tx.Scan(messages, store.Range{From: from, Limit: indexStep + 1}, func(k, _ []byte) (bool, error) {
-			if n++; n > indexStep {
-				next = k
-				return false, nil
-			}
-			if m, err := message(tx, number(k[:8]), number(k[8:])); err == nil {
-				rows = append(rows, row{number(k[:8]), m})
-			}
-			return true, nil
-		})
-		for _, row := range rows {
-			err = errors.Join(err, tx.Put(messageChats, chatKey(row.instance, &row.m), nil))
-		}
-		return err
-	})
-	return next, err
-}
-
-// chatKey is instance, chat, 0 and id: the messages of a chat in their order.
-func chatKey(instance int64, m *event.Message) []byte {
-	return binary.BigEndian.AppendUint64(chatPrefix(instance, chatOf(m)), uint64(m.ID)) //nolint:gosec // ids count from 1
 }

@@ -155,6 +155,56 @@ func TestAChatIsOneWhetherItsMessagesHaveTheLIDOrNot(t *testing.T) {
 	}
 }
 
+// TestAChatIsFoundByEitherOfItsNames has no contact: an account that does not
+// keep any, or that only ever sent, must not lose its chats for that.
+func TestAChatIsFoundByEitherOfItsNames(t *testing.T) {
+	r := newRig(t, nil, nil)
+	defer func() { r.stop() }()
+	id, other := r.create("a").ID, r.create("b").ID
+	const phone, lid = "4915155500003@s.whatsapp.net", "777@lid"
+	early := r.stores(id, text("EARLY", phone, true))
+	m := text("SENT", phone, true)
+	m.KeyLID = new(lid)
+	sent := r.stores(id, m)
+	find := func() {
+		t.Helper()
+		for _, chat := range []string{phone, lid} {
+			if p := r.messages(id, MessageQuery{Chat: chat}); !slices.Equal(ids(p), []int64{sent, early}) {
+				t.Errorf("%s: %v", chat, ids(p))
+			}
+			if p := r.messages(other, MessageQuery{Chat: chat}); len(p.Messages) != 0 {
+				t.Errorf("%s is found at another instance", chat)
+			}
+		}
+		chats, _, err := r.reg.Chats(id, 0, 10)
+		if err != nil || len(chats) != 1 || chats[0].JID != phone || chats[0].LID != lid {
+			t.Errorf("%+v, %v", chats, err)
+		}
+	}
+	find()
+	err := r.s.Update(bg, func(tx *store.Tx) error { // a file from before
+		_, err := tx.DeletePrefix(chatNamesBucket, nil)
+		return err
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	r.reboot()
+	find()
+	if err := r.reg.Delete(bg, id, true); err != nil {
+		t.Fatal(err)
+	}
+	err = r.s.View(func(tx *store.Tx) error {
+		return tx.Scan(chatNamesBucket, store.Range{Prefix: store.Key(id)}, func(k, _ []byte) (bool, error) {
+			t.Errorf("%q outlives its instance", k)
+			return true, nil
+		})
+	})
+	if err != nil {
+		t.Error(err)
+	}
+}
+
 func TestChatsAreListedByTheirNewestMessage(t *testing.T) {
 	r := newRig(t, nil, nil)
 	defer r.stop()
@@ -221,7 +271,7 @@ func TestAFileFromBeforeTheIndexOfChatsGetsItAtStart(t *testing.T) {
 	}
 	err := r.s.Update(bg, func(tx *store.Tx) error {
 		_, err := tx.DeletePrefix(messageChats, nil)
-		return err
+		return errors.Join(err, tx.Delete(chatNamesBucket, indexed()))
 	})
 	if err != nil {
 		t.Fatal(err)

@@ -16,6 +16,8 @@ const (
 	messageKeys    = "message_key"
 	messageUpdates = "message_update"
 	messageChats   = "message_chat"
+
+	chatNamesBucket = "message_chat_name"
 )
 
 // storedMessage is the record in the message bucket.
@@ -55,7 +57,7 @@ func (r *Registry) StoreMessage(tx *store.Tx, instance int64, m *event.Message) 
 	stored.Message.ID = int64(n)
 	err = errors.Join(
 		store.PutJSON(tx, messages, store.Key(instance, n), stored),
-		tx.Put(messageChats, chatKey(instance, &stored.Message), nil),
+		indexChat(tx, instance, &stored.Message),
 		tx.Put(messageKeys, key, store.Key(n)),
 	)
 	return int64(n), err

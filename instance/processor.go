@@ -330,7 +330,7 @@ func (s *Supervisor) awaitOnline(ctx, life context.Context, id int64) error {
 // end of it.
 func (p *Processor) finish(ctx context.Context, j job, sent *event.Sent, failed error) error {
 	result := event.SendResult{
-		ProcessID: j.ID.String(), Status: event.AsyncSuccess, MentionAll: j.Out.MentionAll, ExternalAttributes: j.Attributes,
+		ProcessID: j.ID.String(), Status: event.AsyncSent, MentionAll: j.Out.MentionAll, ExternalAttributes: j.Attributes,
 	}
 	if result.ExternalAttributes == nil {
 		result.ExternalAttributes = event.Attributes("{}")
@@ -338,8 +338,8 @@ func (p *Processor) finish(ctx context.Context, j job, sent *event.Sent, failed 
 	if failed == nil {
 		m := sent.Message
 		m.InstanceID, m.ExternalAttributes = j.Instance, result.ExternalAttributes
-		result.Data = &event.AsyncSent{
-			MessageID: m.KeyID, RemoteJID: *m.KeyRemoteJID, ParticipantCount: sent.Participants, Timestamp: m.MessageTimestamp,
+		result.Data = &event.AsyncMessage{
+			MessageID: m.KeyID, RemoteJID: *m.KeyRemoteJID, ParticipantCount: sent.Participants, Timestamp: event.At(time.Unix(m.MessageTimestamp, 0)),
 		}
 	} else {
 		result.Status, result.Error = event.AsyncFailed, &event.AsyncSendFail{Code: failureCode(failed), Message: failed.Error()}

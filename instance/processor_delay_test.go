@@ -17,7 +17,7 @@ func TestTheDelayOfAnAcceptedSendIsNotPartOfItsTimeout(t *testing.T) {
 		}
 		time.Sleep(out.Delay)
 		synctest.Wait()
-		if got := r.result(); got["status"] != "success" {
+		if got := r.result(); got["status"] != "sent" {
 			t.Errorf("told %v", got)
 		}
 	})

@@ -59,7 +59,7 @@ func TestAnAcceptedSendEndsInOneSendMessageWithItsProcessID(t *testing.T) {
 		synctest.Wait()
 		got := r.result()
 		data, _ := got["data"].(map[string]any)
-		if got["processId"] != process || got["status"] != "success" || got["mentionAll"] != true || data["messageId"] != "OUT" {
+		if got["processId"] != process || got["status"] != "sent" || got["mentionAll"] != true || data["messageId"] != "OUT" {
 			t.Errorf("told %v", got)
 		}
 		if got["externalAttributes"].(map[string]any)["order"] != 5.0 {
@@ -141,7 +141,7 @@ func TestWhatWasAcceptedOutlivesARestart(t *testing.T) {
 		p = r.processor(nil)
 		defer stopProcessor(t, p)
 		synctest.Wait()
-		if got := r.result(); got["processId"] != process || got["status"] != "success" {
+		if got := r.result(); got["processId"] != process || got["status"] != "sent" {
 			t.Errorf("told %v", got)
 		}
 	})

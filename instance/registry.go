@@ -30,6 +30,7 @@ func Buckets() []store.Bucket {
 		{Name: messages, Owner: "instance", Key: "instance id + message id", Value: "JSON: the message and when it was stored"},
 		{Name: messageKeys, Owner: "instance", Key: "instance id + key id, 0, chat", Value: "message id"},
 		{Name: messageChats, Owner: "instance", Key: "instance id + chat, 0, message id", Value: "empty"},
+		{Name: chatNamesBucket, Owner: "instance", Key: "instance id + a name of a chat, 0, its other name", Value: "empty"},
 		{Name: messageUpdates, Owner: "instance", Key: "instance id + message id + n", Value: "JSON: status and time"},
 		{Name: processing, Owner: "instance", Key: "instance id + process id", Value: "JSON: a send that was accepted and has not ended"},
 		{Name: contacts, Owner: "instance", Key: "instance id + contact id", Value: "JSON: JIDs and names"},
