@@ -19,7 +19,8 @@ import (
 var mayImport = map[string][]string{
 	"event":           {},
 	"nesting":         {},
-	"store":           {"event"},
+	"store/pages":     {},
+	"store":           {"store/pages", "event"},
 	"whatsapp/device": {"store"},
 	"whatsapp":        {"whatsapp/device", "store", "event"},
 	"sandbox/handset": {},

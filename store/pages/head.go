@@ -1,0 +1,108 @@
+package pages
+
+import (
+	"encoding/binary"
+	"errors"
+	"hash/fnv"
+)
+
+// ErrForeign: the file is no bbolt file.
+var ErrForeign = errors.New("not a bbolt file")
+
+// Layout of the two head pages: a page header, then magic, version, page size,
+// flags, the root bucket (page and sequence), the page of the free list, the
+// number of pages, the transaction, and an FNV-64a of all that.
+const (
+	magic       = 0xED0CDAED
+	version     = 2
+	headOffset  = 16
+	headSize    = 64
+	headSummed  = headSize - 8
+	minPageSize = 512
+	maxPageSize = 1 << 20
+)
+
+// head is the content of a head page.
+type head struct {
+	offset   int64
+	pageSize uint32
+	root     uint64
+	pages    uint64 // of the file, the free ones included
+	tx       uint64
+	mend     *Mend
+}
+
+// Mend is a byte of a head page that had a flipped bit, and its right value:
+// the only damage of which the checksum says what it was.
+type Mend struct {
+	Offset int64
+	Byte   byte
+}
+
+// heads reads both head pages; those that cannot be read are left out.
+func (f *File) heads() (found []*head) {
+	if first := f.headAt(0); first != nil {
+		found = append(found, first)
+		if second := f.headAt(int64(first.pageSize)); second != nil {
+			found = append(found, second)
+		}
+		return found
+	}
+	for size := int64(minPageSize); size <= maxPageSize; size *= 2 {
+		if second := f.headAt(size); second != nil && int64(second.pageSize) == size {
+			return []*head{second}
+		}
+	}
+	return nil
+}
+
+// headAt reads the head of the page at offset; nil when it is damaged beyond
+// one bit.
+func (f *File) headAt(offset int64) *head {
+	var raw [headSize]byte
+	offset += headOffset
+	if _, err := f.r.ReadAt(raw[:], offset); err != nil {
+		return nil
+	}
+	if h := decodeHead(raw[:]); h != nil {
+		return h
+	}
+	for bit := range 8 * headSize {
+		raw[bit/8] ^= 1 << (bit % 8)
+		if h := decodeHead(raw[:]); h != nil {
+			h.mend = &Mend{offset + int64(bit/8), raw[bit/8]}
+			return h
+		}
+		raw[bit/8] ^= 1 << (bit % 8)
+	}
+	return nil
+}
+
+func decodeHead(raw []byte) *head {
+	e := binary.NativeEndian
+	if e.Uint32(raw) != magic || e.Uint32(raw[4:]) != version {
+		return nil
+	}
+	sum := fnv.New64a()
+	_, _ = sum.Write(raw[:headSummed])
+	h := &head{pageSize: e.Uint32(raw[8:]), root: e.Uint64(raw[16:]), pages: e.Uint64(raw[40:]), tx: e.Uint64(raw[48:])}
+	if sum.Sum64() != e.Uint64(raw[headSummed:]) || h.pageSize < minPageSize || h.pageSize > maxPageSize {
+		return nil
+	}
+	return h
+}
+
+// isBolt reports whether one of the places where a head can be looks like one.
+func (f *File) isBolt() bool {
+	places := []int64{0}
+	for size := int64(minPageSize); size <= maxPageSize; size *= 2 {
+		places = append(places, size)
+	}
+	for _, at := range places {
+		var raw [4]byte
+		if _, err := f.r.ReadAt(raw[:], at+headOffset); err == nil && binary.NativeEndian.Uint32(raw[:]) == magic {
+			return true
+		}
+	}
+	return false
+}

@@ -1,0 +1,185 @@
+package pages
+
+import (
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"io"
+)
+
+// File is a bbolt file at its newest state. It is not safe for concurrent use.
+type File struct {
+	r    io.ReaderAt
+	head *head
+
+	// Mends are bytes of the head pages to be put right before bbolt reads
+	// them: without, it would go back to the state before the last commit.
+	Mends []Mend
+	// HeadLost tells that one of the two head pages cannot be read. When it
+	// was the newer one, this is the state before the last commit.
+	HeadLost bool
+}
+
+// Fault is one damage of the file's pages, and what cannot be reached for it.
+type Fault struct {
+	Page   uint64
+	Bucket string // empty: the root
+	What   string
+	// Misplaced tells that all records are still there and only their order
+	// is damaged. Otherwise those from the key From up to Before are lost, nil
+	// being the bucket's beginning and end.
+	Misplaced    bool
+	From, Before []byte
+}
+
+// Error tells the fault in words.
+func (f *Fault) Error() string {
+	if f.Bucket == "" {
+		return fmt.Sprintf("page %d: %s", f.Page, f.What)
+	}
+	return fmt.Sprintf("page %d of bucket %s: %s", f.Page, f.Bucket, f.What)
+}
+
+// Open finds the newest state of a bbolt file of size bytes. The error is
+// ErrForeign, or a *Fault when no state can be found.
+func Open(r io.ReaderAt, size int64) (*File, error) {
+	f := &File{r: r}
+	heads := f.heads()
+	if len(heads) == 0 {
+		if f.isBolt() {
+			return nil, &Fault{What: "both head pages are damaged"}
+		}
+		return nil, ErrForeign
+	}
+	for _, h := range heads {
+		if h.mend != nil {
+			f.Mends = append(f.Mends, *h.mend)
+		}
+		if f.head == nil || h.tx > f.head.tx {
+			f.head = h
+		}
+	}
+	f.HeadLost = len(heads) < 2
+	if h := f.head; h.pages > uint64(size)/uint64(h.pageSize) {
+		return nil, &Fault{Page: uint64(size) / uint64(h.pageSize), What: fmt.Sprintf("the file was cut off: %d bytes of %d", size, h.pages*uint64(h.pageSize))}
+	}
+	return f, nil
+}
+
+// Pages is how many pages the state has, free ones included.
+func (f *File) Pages() uint64 { return f.head.pages }
+
+// size is how many bytes a page with so many pages behind it takes.
+func (f *File) size(overflow uint32) int64 {
+	return (1 + int64(overflow)) * int64(f.head.pageSize)
+}
+
+// fits holds how many bytes a page uses against how many it says to take.
+func (f *File) fits(p page, used int64) error {
+	if pages := (used + f.size(0) - 1) / f.size(0); pages != 1+int64(p.overflow) {
+		return fmt.Errorf("it says that it takes %d pages, and its elements need %d", 1+int64(p.overflow), pages)
+	}
+	return nil
+}
+
+// Kinds of pages and of leaf elements.
+const (
+	branchPage = 1
+	leafPage   = 2
+
+	bucketElement = 1
+)
+
+const (
+	pageHeader    = 16
+	elementHeader = 16 // of branches and leaves
+	bucketHeader  = 16 // root page and sequence
+)
+
+// page is one page, or the page that a small bucket has inside its value.
+type page struct {
+	id       uint64
+	flags    uint16
+	count    int
+	overflow uint32
+	data     []byte // header included
+}
+
+func decodePage(data []byte) page {
+	e := binary.NativeEndian
+	return page{id: e.Uint64(data), flags: e.Uint16(data[8:]), count: int(e.Uint16(data[10:])), overflow: e.Uint32(data[12:]), data: data}
+}
+
+// element is one element of a page: of a leaf with a value, of a branch with
+// the page that it points to.
+type element struct {
+	flags      uint32
+	child      uint64
+	key, value []byte
+}
+
+// elements appends the page's elements to all and returns how many bytes the
+// page uses.
+func (p *page) elements(all []element) ([]element, int64, error) {
+	at := pageHeader + int64(p.count)*elementHeader
+	if at > int64(len(p.data)) {
+		return nil, 0, errors.New("it has more elements than room")
+	}
+	for i := range p.count {
+		el, end, err := p.element(i, at)
+		if err != nil {
+			return nil, 0, err
+		}
+		all, at = append(all, el), end
+	}
+	return all, at, nil
+}
+
+// uses sums up the sizes that the page's element headers tell, which alone
+// need to be there.
+func (p *page) uses() (used int64, err error) {
+	used = pageHeader + int64(p.count)*elementHeader
+	if used > int64(len(p.data)) {
+		return 0, errors.New("it has more elements than room")
+	}
+	for i := range p.count {
+		_, key, value := p.sizes(p.data[pageHeader+i*elementHeader:])
+		used += key + value
+	}
+	return used, nil
+}
+
+// sizes decodes an element's header: where its key lies, counted from the
+// header, and how long key and value are.
+func (p *page) sizes(h []byte) (pos, key, value int64) {
+	e := binary.NativeEndian
+	if p.flags == leafPage {
+		return int64(e.Uint32(h[4:])), int64(e.Uint32(h[8:])), int64(e.Uint32(h[12:]))
+	}
+	return int64(e.Uint32(h)), int64(e.Uint32(h[4:])), 0
+}
+
+// element decodes the element with index i, whose key must lie at offset at,
+// and returns where it ends.
+func (p *page) element(i int, at int64) (el element, end int64, err error) {
+	header := pageHeader + i*elementHeader
+	h := p.data[header : header+elementHeader]
+	if p.flags == leafPage {
+		el.flags = binary.NativeEndian.Uint32(h)
+	} else {
+		el.child = binary.NativeEndian.Uint64(h[8:])
+	}
+	pos, key, value := p.sizes(h)
+	end = at + key + value
+	switch {
+	case int64(header)+pos != at:
+		return el, 0, fmt.Errorf("element %d does not lie behind the one before it", i)
+	case key == 0:
+		return el, 0, fmt.Errorf("element %d has no key", i)
+	case end > int64(len(p.data)):
+		return el, 0, fmt.Errorf("element %d goes beyond the page", i)
+	}
+	el.key = p.data[at : at+key]
+	el.value = p.data[at+key : end]
+	return el, end, nil
+}

@@ -1,0 +1,257 @@
+package pages
+
+import (
+	"bytes"
+	"encoding/binary"
+	"fmt"
+)
+
+// Visitor is told what a file holds, in the order of the buckets' names and of
+// the keys within each. What it gets is valid during the call only; an error
+// ends the walk.
+type Visitor struct {
+	Bucket func(name string, sequence uint64) error
+	Record func(key, value []byte) error
+}
+
+// Walk reads the whole state and returns its faults; what lies behind them is
+// left out. Its memory is the longest way from the root to a leaf and a bit a
+// page. The error is the visitor's.
+func (f *File) Walk(v Visitor) ([]*Fault, error) {
+	w := &walk{file: f, visitor: v, seen: make([]uint64, f.head.pages/64+1)}
+	w.tree(f.head.root, 0, nil, nil)
+	return w.faults, w.err
+}
+
+// maxDepth bounds the way from the root to a leaf: bbolt's trees have three or
+// four levels with a thousand million records.
+const maxDepth = 64
+
+type walk struct {
+	file    *File
+	visitor Visitor
+	seen    []uint64 // a bit a page
+	levels  [maxDepth]level
+	faults  []*Fault
+	err     error
+
+	bucket string // empty in the root
+	last   []byte // the key before
+}
+
+// level is what one step of the way is read into.
+type level struct {
+	data     []byte
+	elements []element
+}
+
+func (w *walk) fault(f Fault) {
+	f.Bucket = w.bucket
+	f.From, f.Before = bytes.Clone(f.From), bytes.Clone(f.Before)
+	w.faults = append(w.faults, &f)
+}
+
+// tree walks the page with the given number and what is below it. first is
+// the key that it begins with and before that of its right neighbour; nil at
+// the edges.
+func (w *walk) tree(id uint64, depth int, first, before []byte) {
+	p, elements, err := w.read(id, depth)
+	if err != nil {
+		w.fault(Fault{Page: id, What: err.Error(), From: first, Before: before})
+		return
+	}
+	if len(elements) == 0 && (first != nil || p.flags == branchPage) {
+		w.fault(Fault{Page: id, What: "it is empty", From: first, Before: before})
+		return
+	}
+	if first != nil && !bytes.Equal(first, elements[0].key) {
+		w.fault(Fault{Page: id, What: "it does not begin with the key by which it is found", Misplaced: true})
+	}
+	if p.flags == leafPage {
+		w.leaf(p, elements, depth)
+		return
+	}
+	for i := range elements {
+		end := before
+		if i+1 < len(elements) {
+			end = elements[i+1].key
+		}
+		w.tree(elements[i].child, depth+1, elements[i].key, end)
+		if w.err != nil {
+			return
+		}
+	}
+}
+
+// read reads a page of a tree, with all that can be held against itself.
+func (w *walk) read(id uint64, depth int) (page, []element, error) {
+	if depth >= maxDepth {
+		return page{}, nil, fmt.Errorf("it lies %d levels below the root", depth)
+	}
+	l := &w.levels[depth]
+	l.data = grow(l.data, w.file.size(0))
+	p, err := w.load(id, l.data)
+	if err == nil && p.overflow > 0 {
+		p, err = w.loadAll(p, l)
+	}
+	if err != nil {
+		return p, nil, err
+	}
+	if err := w.claim(id, p.overflow); err != nil {
+		return p, nil, err
+	}
+	elements, used, err := p.elements(l.elements[:0])
+	if err == nil {
+		err = w.file.fits(p, used)
+	}
+	if err != nil {
+		return p, nil, err
+	}
+	l.elements = elements
+	return p, elements, nil
+}
+
+// loadAll reads a page of which the first part is known. Its sizes come first,
+// so that no wrong one makes it ask for memory.
+func (w *walk) loadAll(p page, l *level) (page, error) {
+	headers := pageHeader + int64(p.count)*elementHeader
+	l.data = grow(l.data, min(headers+w.file.size(0)-headers%w.file.size(0), w.file.size(p.overflow)))
+	p, err := w.load(p.id, l.data)
+	if err != nil {
+		return p, err
+	}
+	used, err := p.uses()
+	if err == nil {
+		err = w.file.fits(p, used)
+	}
+	if err != nil {
+		return p, err
+	}
+	l.data = grow(l.data, w.file.size(p.overflow))
+	return w.load(p.id, l.data)
+}
+
+func grow(b []byte, size int64) []byte {
+	if int64(cap(b)) < size {
+		return make([]byte, size)
+	}
+	return b[:size]
+}
+
+// load fills data with the page and those behind it.
+func (w *walk) load(id uint64, data []byte) (page, error) {
+	if id < 2 || id >= w.file.head.pages {
+		return page{}, fmt.Errorf("there is no such page, the file has %d", w.file.head.pages)
+	}
+	if _, err := w.file.r.ReadAt(data, int64(id)*w.file.size(0)); err != nil {
+		return page{}, fmt.Errorf("it cannot be read: %w", err)
+	}
+	p := decodePage(data)
+	switch {
+	case p.id != id:
+		return p, fmt.Errorf("it says that it is page %d", p.id)
+	case p.flags != leafPage && p.flags != branchPage:
+		return p, fmt.Errorf("it is neither a leaf nor a branch")
+	case id+uint64(p.overflow) >= w.file.head.pages:
+		return p, fmt.Errorf("it says that it takes %d pages, and the file has %d", 1+int64(p.overflow), w.file.head.pages)
+	}
+	return p, nil
+}
+
+// claim notes that a page was reached, which happens once.
+func (w *walk) claim(id uint64, overflow uint32) error {
+	for n := id; n <= id+uint64(overflow); n++ {
+		if w.seen[n/64]&(1<<(n%64)) != 0 {
+			return fmt.Errorf("two ways lead to it")
+		}
+		w.seen[n/64] |= 1 << (n % 64)
+	}
+	return nil
+}
+
+// leaf hands out the records of a leaf, and in the root goes on with the
+// buckets that it holds.
+func (w *walk) leaf(p page, elements []element, depth int) {
+	if w.bucket == "" {
+		w.buckets(p, elements, depth)
+		return
+	}
+	misplaced := false
+	for i := range elements {
+		el := &elements[i]
+		if el.flags != 0 {
+			w.fault(Fault{Page: p.id, What: fmt.Sprintf("element %d is no record", i), From: el.key, Before: after(el.key)})
+			continue
+		}
+		if bytes.Compare(w.last, el.key) >= 0 && !misplaced {
+			misplaced = true
+			w.fault(Fault{Page: p.id, What: fmt.Sprintf("the key of element %d is not in order", i), Misplaced: true})
+		}
+		w.last = append(w.last[:0], el.key...)
+		if w.err = w.visitor.Record(el.key, el.value); w.err != nil {
+			return
+		}
+	}
+}
+
+// after is the smallest key behind key.
+func after(key []byte) []byte { return append(bytes.Clone(key), 0) }
+
+func (w *walk) buckets(p page, elements []element, depth int) {
+	var last []byte
+	for i := range elements {
+		el := &elements[i]
+		if bytes.Compare(last, el.key) >= 0 {
+			w.fault(Fault{Page: p.id, What: fmt.Sprintf("the name of element %d is not in order", i), Misplaced: true})
+		}
+		last = el.key
+		if el.flags != bucketElement || len(el.value) < bucketHeader {
+			w.fault(Fault{Page: p.id, What: fmt.Sprintf("element %d is no bucket", i)})
+			continue
+		}
+		w.bucket, w.last = string(el.key), w.last[:0]
+		w.inside(p.id, el.value, depth+1)
+		w.bucket = ""
+		if w.err != nil {
+			return
+		}
+	}
+}
+
+// inside walks one bucket: the tree that its header points to, or the page
+// behind the header.
+func (w *walk) inside(id uint64, value []byte, depth int) {
+	root, sequence := binary.NativeEndian.Uint64(value), binary.NativeEndian.Uint64(value[8:])
+	if w.err = w.visitor.Bucket(w.bucket, sequence); w.err != nil {
+		return
+	}
+	switch {
+	case root != 0 && len(value) != bucketHeader:
+		w.fault(Fault{Page: id, What: "the bucket has a page of its own and one inside its header"})
+	case root != 0:
+		w.tree(root, depth, nil, nil)
+	case len(value) < bucketHeader+pageHeader:
+		w.fault(Fault{Page: id, What: "the bucket's header is cut off"})
+	default:
+		w.inline(id, value[bucketHeader:], depth)
+	}
+}
+
+func (w *walk) inline(id uint64, data []byte, depth int) {
+	p := decodePage(data)
+	if p.id != 0 || p.flags != leafPage || p.overflow != 0 {
+		w.fault(Fault{Page: id, What: "the page inside the bucket's header is no leaf"})
+		return
+	}
+	elements, used, err := p.elements(w.levels[depth].elements[:0])
+	if err == nil && used != int64(len(data)) {
+		err = fmt.Errorf("its elements need %d bytes of %d", used, len(data))
+	}
+	if err != nil {
+		w.fault(Fault{Page: id, What: "inside the bucket's header: " + err.Error()})
+		return
+	}
+	w.levels[depth].elements = elements
+	p.id = id
+	w.leaf(p, elements, depth)
+}
