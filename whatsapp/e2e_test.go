@@ -181,8 +181,8 @@ func TestTheFactsOfAPairingComeInOrderAndAreComplete(t *testing.T) {
 	defer r.mu.Unlock()
 	var order []string
 	for _, f := range r.history {
-		if f.Kind == event.StatusInstance {
-			continue // what the network says after a login comes when it comes
+		if f.Kind != event.QRCodeUpdated && f.Kind != event.ConnectionUpdated {
+			continue // what the network tells besides, of names for one, comes when it comes
 		}
 		u, _ := f.Data.(event.ConnectionUpdate)
 		order = append(order, fmt.Sprint(f.Kind, " ", u.Type, " ", u.Connection, " ", f.Status))
