@@ -13,14 +13,6 @@ import (
 // algorithm is the only one that is ever signed with or accepted.
 var algorithm = jwt.SigningMethodHS256
 
-// claims are those of both kinds of token. An instance token has InstanceName,
-// a user token UserID.
-type claims struct {
-	InstanceName string `json:"instanceName,omitempty"`
-	UserID       string `json:"userId,omitempty"`
-	jwt.RegisteredClaims
-}
-
 // MintInstanceToken makes a bearer token for the instance called name. It
 // expires ttl after now, or never when ttl is 0. Two calls never make the same
 // token. The token is valid only once it is stored as the instance's token.
@@ -72,25 +64,5 @@ func readToken(secret []byte, token string) (claims, error) {
 	if _, critical := t.Header["crit"]; critical {
 		return claims{}, fmt.Errorf("%w: critical header", errToken)
 	}
-	return c, nil
-}
-
-// instanceName returns the instance that the token speaks for.
-func (c claims) instanceName() (string, error) {
-	if c.InstanceName == "" {
-		return "", fmt.Errorf("%w: not an instance token", errToken)
-	}
-	return c.InstanceName, nil
-}
-
-// userID returns the user that the token speaks for. A user token must expire.
-func (c claims) userID() (uuid.UUID, error) {
-	id, err := uuid.Parse(c.UserID)
-	if err != nil || len(c.UserID) != len(id.String()) {
-		return uuid.UUID{}, fmt.Errorf("%w: not a user token", errToken)
-	}
-	if c.ExpiresAt == nil {
-		return uuid.UUID{}, fmt.Errorf("%w: a user token must expire", errToken)
-	}
-	return id, nil
+	return c, c.issued()
 }

@@ -153,7 +153,7 @@ func (a *api) checkOrigin(r *http.Request) error {
 // globalEvents serves the batch events of a user. A position that the user does
 // not have is found last, since only the owner may learn of it.
 func (a *api) globalEvents(c *call) error {
-	s, token, err := a.admit(c, event.Batch, func(t claims) bool { return t.InstanceName == "" }, "since")
+	s, token, err := a.admit(c, event.Batch, claims.ofUser, "since")
 	if err != nil {
 		return err
 	}
@@ -170,7 +170,7 @@ func (a *api) globalEvents(c *call) error {
 // instanceEvents serves the events of one instance. An instance that is gone is
 // told after an origin that is refused, a token that was replaced before it.
 func (a *api) instanceEvents(c *call) error {
-	s, token, err := a.admit(c, event.Instance, func(t claims) bool { return t.InstanceName != "" || t.UserID == "" })
+	s, token, err := a.admit(c, event.Instance, claims.ofInstance)
 	if err != nil {
 		return err
 	}
