@@ -63,8 +63,17 @@ func prepare(db *bolt.DB, sch schema) (clean bool, err error) {
 	return clean, nil
 }
 
-func markClean(db *bolt.DB, clean bool) error {
-	return db.Update(func(tx *bolt.Tx) error { return setClean(tx, clean) })
+// markClean writes the mark of an orderly shutdown.
+func (s *Store) markClean() error {
+	btx, err := s.db.Begin(true)
+	if err != nil {
+		return err
+	}
+	defer rollback(btx)
+	if err := setClean(btx, true); err != nil {
+		return err
+	}
+	return s.land(btx)
 }
 
 func setClean(tx *bolt.Tx, clean bool) error {

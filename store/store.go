@@ -66,6 +66,10 @@ type Store struct {
 	done   chan struct{} // the writer has ended
 	failed atomic.Bool
 	clean  bool
+
+	durable  atomic.Int64           // the newest transaction that is on the disk
+	flight   atomic.Pointer[flight] // the newest commit
+	commitTx func(*bolt.Tx) error   // (*bolt.Tx).Commit
 }
 
 // Open opens the file at o.Path, or creates it. It takes an exclusive lock
@@ -108,6 +112,8 @@ func open(o Options) (*Store, error) {
 		wake:  make(chan struct{}),
 		kick:  make(chan struct{}, 1),
 		done:  make(chan struct{}),
+
+		commitTx: (*bolt.Tx).Commit,
 	}
 	if s.clean, err = prepare(db, sch); err != nil {
 		return nil, errors.Join(err, db.Close())
@@ -115,15 +121,20 @@ func open(o Options) (*Store, error) {
 	if s.backlog.counts, err = countOutbox(db); err != nil {
 		return nil, errors.Join(err, db.Close())
 	}
+	if err := s.trust(); err != nil {
+		return nil, errors.Join(err, db.Close())
+	}
 	return s, nil
 }
 
-// View runs fn in a read transaction: one unchanging state of the file. It
+// View runs fn in a read transaction: one unchanging state of the file, which
+// is on the disk, and no older than any commit whose Update has returned. It
 // must be short, since pages that it can see are not reused until it ends, and
-// must copy out whatever is needed afterwards (Get and Scan already do).
+// must copy out whatever is needed afterwards (Get and Scan already do). It
+// returns ErrFailed when the newest commit failed and may have happened.
 func (s *Store) View(fn func(*Tx) error) error {
 	tx := &Tx{schema: s.schema, now: now()}
-	err := s.db.View(func(b *bolt.Tx) error {
+	err := s.read(func(b *bolt.Tx) error {
 		tx.bolt = b
 		return fn(tx)
 	})
@@ -224,7 +235,7 @@ func (s *Store) Close() error {
 	}
 	var err error
 	if !s.failed.Load() {
-		err = markClean(s.db, true)
+		err = s.markClean()
 	}
 	return errors.Join(err, s.db.Close())
 }
