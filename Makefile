@@ -3,6 +3,10 @@ GO      ?= go
 VERSION ?= $(shell git describe --tags --always --dirty 2>/dev/null || echo dev)
 LINT    := $(GO) run github.com/golangci/golangci-lint/v2/cmd/golangci-lint@v2.15.0
 FUZZTIME ?= 10s
+# It runs go test and tells at the end, and only there, what failed with what it
+# printed. Where it cannot be had, plain go test does the same with more words.
+TESTSUM := $(GO) run gotest.tools/gotestsum@v1.13.0
+GOTEST   = $(shell $(TESTSUM) --version >/dev/null 2>&1 && echo "$(TESTSUM) --format pkgname --format-hide-empty-pkg --" || echo "$(GO) test")
 
 export CGO_ENABLED ?= 0
 
@@ -21,11 +25,11 @@ run: build ## build and serve with ./config.toml or the defaults
 demo: build ## the main job: sandbox, two paired instances, a batch, the webhooks as they arrive
 	./bin/postern demo
 
-test: ## all tests
-	$(GO) test ./...
+test: ## all tests; what failed is told at the end
+	@$(GOTEST) ./...
 
 race: ## all tests under the race detector (needs a C compiler)
-	CGO_ENABLED=1 GORACE=suppressions=$(CURDIR)/.ci/race.suppressions $(GO) test -race $(RACEFLAGS) ./...
+	CGO_ENABLED=1 GORACE=suppressions=$(CURDIR)/.ci/race.suppressions $(GOTEST) -race $(RACEFLAGS) ./...
 
 bench: ## the benchmarks behind BENCHMARKS.md
 	$(GO) test -run '^$$' -bench . -count 3 ./...
