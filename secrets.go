@@ -9,6 +9,8 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+
+	"postern/store"
 )
 
 // secrets are the two secrets of the program: the API key and the key that
@@ -100,16 +102,17 @@ func readSecrets(path string) (s secrets, err error) {
 }
 
 // writeSecrets writes the file aside and moves it into place, so that a crash
-// leaves no half of it.
+// leaves no half of it, and a power cut does not take it away again.
 func writeSecrets(path string, s secrets) error {
-	if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {
+	folder := filepath.Dir(path)
+	if err := store.MakeFolder(folder); err != nil {
 		return err
 	}
 	raw, err := json.MarshalIndent(s, "", "  ")
 	if err != nil {
 		return err
 	}
-	f, err := os.CreateTemp(filepath.Dir(path), secretsFile+".new-*") // created with mode 0600
+	f, err := os.CreateTemp(folder, secretsFile+".new-*") // created with mode 0600
 	if err != nil {
 		return err
 	}
@@ -117,7 +120,10 @@ func writeSecrets(path string, s secrets) error {
 	if err := errors.Join(err, f.Sync(), f.Close()); err != nil {
 		return errors.Join(err, os.Remove(f.Name()))
 	}
-	return os.Rename(f.Name(), path)
+	if err := os.Rename(f.Name(), path); err != nil {
+		return errors.Join(err, os.Remove(f.Name()))
+	}
+	return store.SyncFolder(folder)
 }
 
 func randomHex() string {

@@ -70,7 +70,7 @@ func New(cfg Config) (*Library, error) {
 		cfg.Logger = slog.New(slog.DiscardHandler)
 	}
 	cfg.Logger = cfg.Logger.With("component", "media")
-	if err := os.MkdirAll(cfg.Dir, 0o700); err != nil {
+	if err := store.MakeFolder(cfg.Dir); err != nil {
 		return nil, fmt.Errorf("media: the folder for files on their way: %w", err)
 	}
 	left, err := filepath.Glob(filepath.Join(cfg.Dir, spoolPattern))

@@ -328,7 +328,7 @@ func TestAReaderNeverGoesBackInTime(t *testing.T) {
 			}
 		})
 	}
-	for i := range uint64(300) {
+	for i := range uint64(100) {
 		err := s.Update(t.Context(), func(tx *Tx) error {
 			return errors.Join(tx.Put("thing", []byte("a"), Key(i)), tx.Put("thing", []byte("b"), Key(i)))
 		})

@@ -28,12 +28,17 @@ const (
 // openFile opens the bbolt file at path, made aside and moved into place when
 // there is none.
 func openFile(path string, sch schema, noSync bool) (*bolt.DB, error) {
-	if err := os.MkdirAll(filepath.Dir(path), folderMode); err != nil {
+	folder := filepath.Dir(path)
+	if err := makeFolder(folder, noSync); err != nil {
 		return nil, explain(err)
 	}
 	_, err := os.Stat(path)
-	if errors.Is(err, fs.ErrNotExist) {
+	switch {
+	case errors.Is(err, fs.ErrNotExist):
 		err = create(path, sch)
+	case err == nil && !noSync:
+		// A process that was killed may have made the file without coming to this.
+		err = SyncFolder(folder)
 	}
 	if err != nil {
 		return nil, explain(err)
@@ -76,7 +81,7 @@ func create(path string, sch schema) error {
 	if err := moveNew(temp, path); err != nil && !errors.Is(err, fs.ErrExist) {
 		return err
 	}
-	return syncFolder(filepath.Dir(path))
+	return SyncFolder(filepath.Dir(path))
 }
 
 // moveNew gives temp the name path unless that name is taken. File systems
@@ -104,12 +109,11 @@ func removeLeftovers(path string) {
 	}
 }
 
-func syncFolder(folder string) error {
-	d, err := os.Open(folder)
-	if err != nil {
-		return err
+func makeFolder(path string, noSync bool) error {
+	if noSync {
+		return os.MkdirAll(path, folderMode)
 	}
-	return errors.Join(d.Sync(), d.Close())
+	return MakeFolder(path)
 }
 
 // openBolt opens the file with bbolt and turns the panics with which bbolt

@@ -31,8 +31,8 @@ func initialise(tx *bolt.Tx, sch schema) error {
 	return nil
 }
 
-// prepare checks that an opened file is ours and of a known version, creates
-// the buckets that it lacks, and takes away the mark of an orderly shutdown,
+// prepare checks that an opened file is ours and of a known version, settles it,
+// creates the buckets that it lacks, and takes away the mark of an orderly shutdown,
 // whose former value it returns.
 func prepare(db *bolt.DB, sch schema) (clean bool, err error) {
 	err = db.Update(func(tx *bolt.Tx) error {
@@ -52,6 +52,11 @@ func prepare(db *bolt.DB, sch schema) (clean bool, err error) {
 		}
 		mark, ok := verify(metaClean, meta.Get(metaClean))
 		clean = ok && len(mark) == 1 && mark[0] == 1
+		if !db.NoSync {
+			if err := settle(db.Path(), db.Info().PageSize); err != nil {
+				return err
+			}
+		}
 		if err := initialise(tx, sch); err != nil {
 			return err
 		}
