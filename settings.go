@@ -59,8 +59,8 @@ func settings(c *Config) []setting {
 
 		secret(private, text("webhook.global.url", &c.Webhook.GlobalURL, "", checkURL, "Receiver of all instance events and of all batch events.")),
 		boolean("webhook.global.enabled", &c.Webhook.GlobalEnabled, false, "Whether webhook.global.url is used."),
-		number("webhook.workers", &c.Webhook.Workers, 10, 1, 1000, "Concurrent deliveries of instance events."),
-		number("webhook.queue_size", &c.Webhook.QueueSize, 1000, 1, 1_000_000, "Deliveries of instance events that may wait; more are dropped and counted."),
+		number("webhook.workers", &c.Webhook.Workers, 10, 1, 1000, "Deliveries of instance events in flight, and to one destination at most; one without an answer for a second lends its place to others."),
+		number("webhook.queue_size", &c.Webhook.QueueSize, 1000, 1, 1_000_000, "Deliveries of instance events that may wait. When there are more, the destination that has most of them loses its newest."),
 		duration("webhook.timeout", &c.Webhook.Timeout, 15*s, 100*ms, time.Hour, "Time for one delivery, answer included."),
 		number("webhook.per_destination", &c.Webhook.PerDestination, 2, 1, 1000, "Deliveries in flight to one host:port while others wait."),
 		boolean("webhook.deny_private", &c.Webhook.DenyPrivate, false, "Refuse receivers at loopback, private and other non-global addresses."),
