@@ -11,7 +11,7 @@ GOTEST   = $(shell $(TESTSUM) --version >/dev/null 2>&1 && echo "$(TESTSUM) --fo
 export CGO_ENABLED ?= 0
 
 .DEFAULT_GOAL := help
-.PHONY: help build run demo test race bench fuzz crash model lint fmt docs check
+.PHONY: help build run demo test race bench fuzz crash model lint vuln fmt docs check
 
 help: ## print the targets
 	@awk -F':.*## ' '/^[a-z]+:.*## / { printf "  %-7s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -51,11 +51,14 @@ model: ## the batch engine against its model, in random lives (STEPS=1000000, or
 lint: ## golangci-lint
 	CGO_ENABLED=0 $(LINT) run ./...
 
+vuln: ## known weaknesses in what the program calls; needs the vulnerability database
+	$(GO) run golang.org/x/vuln/cmd/govulncheck@v1.1.4 ./...
+
 fmt: ## gofumpt by way of golangci-lint
 	$(LINT) fmt ./...
 
-docs: ## regenerate what is generated: config.toml.example, docs/configuration.md, docs/events.md, docs/errors.md, the states in docs/batches.md
-	$(GO) test -run '^(TestExampleConfig|TestNoTrigger|TestTheErrorPage)' . -args -update
+docs: ## regenerate what is generated: config.toml.example, licences.txt, docs/configuration.md, docs/events.md, docs/errors.md, the states in docs/batches.md
+	$(GO) test -run '^(TestExampleConfig|TestNoTrigger|TestTheErrorPage|TestEveryLinkedModule)' . -args -update
 	$(GO) test -run '^TestTheBatchPage' ./batch -args -update
 
 check: lint ## lint, vet, race tests, import table, short fuzz
