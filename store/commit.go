@@ -144,6 +144,7 @@ func (s *Store) attempt(group []*update) (rest, refused []*update, again bool, e
 	good := make([]*update, 0, len(group))
 	var emitted bool
 	var counts OutboxCounts
+	changed := changes{}
 	for i, u := range group {
 		tx := &Tx{bolt: btx, schema: s.schema, now: at, disable: s.opts.DisableOutboxDelivery}
 		u.run(tx)
@@ -152,6 +153,7 @@ func (s *Store) attempt(group []*update) (rest, refused []*update, again bool, e
 			good = append(good, u)
 			emitted = emitted || tx.emitted
 			counts.sum(tx.counts)
+			changed.merge(tx.changes)
 			continue
 		}
 		refused = append(refused, u)
@@ -162,9 +164,14 @@ func (s *Store) attempt(group []*update) (rest, refused []*update, again bool, e
 	if len(good) == 0 {
 		return nil, refused, false, nil
 	}
-	if err := s.finishCommit(btx, len(good)); err != nil {
+	next, err := s.tallies.write(btx, changed)
+	if err == nil {
+		err = s.finishCommit(btx, len(good))
+	}
+	if err != nil {
 		return good, refused, false, err
 	}
+	s.tallies.apply(next)
 	s.backlog.add(counts)
 	if emitted {
 		s.broadcast()

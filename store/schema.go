@@ -7,8 +7,11 @@ import (
 )
 
 // schemaVersion is the version of the file's layout. It is raised when a
-// release can no longer be read by the one before it.
-const schemaVersion = 1
+// release can no longer be read by the one before it, or when a bucket goes.
+// A bucket more needs no step: it is made by the release that declares it, and
+// one that does not know it refuses the file as newer. Version 1 had no
+// tallies; Open makes them from what it finds.
+const schemaVersion = 2
 
 // application marks the file as ours, so that another program's bbolt file is
 // not mistaken for an empty one of ours.
@@ -28,7 +31,7 @@ type Bucket struct {
 
 var metaBucket = Bucket{
 	Name: "meta", Owner: "store", Key: "name",
-	Value: "application, schema version, clean-shutdown mark",
+	Value: "application, schema version, clean-shutdown mark; bucket/NAME: its records, the sum of their checksums, the last number given",
 }
 
 // Buckets returns the buckets that the store itself owns.

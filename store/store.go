@@ -56,6 +56,7 @@ type Store struct {
 	space  space
 
 	backlog backlog
+	tallies tallies // the writer's, after Open
 
 	mu     sync.Mutex
 	queue  []*update     // waiting calls, drained by the writer
@@ -102,7 +103,7 @@ func open(o Options) (*Store, error) {
 			os.Exit(3)
 		}
 	}
-	db, err := openFile(o.Path, sch, o.NoSync)
+	db, found, err := openFile(o.Path, sch, o.NoSync)
 	if err != nil {
 		return nil, err
 	}
@@ -115,7 +116,8 @@ func open(o Options) (*Store, error) {
 
 		commitTx: (*bolt.Tx).Commit,
 	}
-	if s.clean, err = prepare(db, sch); err != nil {
+	s.clean = found.clean()
+	if s.tallies, err = prepare(db, sch, found); err != nil {
 		return nil, errors.Join(err, db.Close())
 	}
 	if s.backlog.counts, err = countOutbox(db); err != nil {

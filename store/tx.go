@@ -23,6 +23,7 @@ type Tx struct {
 	writes  int          // Puts and Deletes so far
 	damaged []string     // records found damaged, "bucket/key in hex"
 	disable bool         // new outbox entries are not for delivery
+	changes changes      // what the commit changes of the tallies
 }
 
 // Range selects the keys of a Scan. The zero value selects all.
@@ -75,7 +76,9 @@ func (tx *Tx) Put(bucket string, key, value []byte) error {
 		b.FillPercent = 0.95
 	}
 	tx.writes++
-	if err := b.Put(key, seal(key, value)); err != nil {
+	old, sealed := b.Get(key), seal(key, value)
+	tx.changed(bucket).replace(key, old, sealed)
+	if err := b.Put(key, sealed); err != nil {
 		return fmt.Errorf("store: put %s key %x: %w", bucket, key, err)
 	}
 	return nil
@@ -87,7 +90,12 @@ func (tx *Tx) Delete(bucket string, key []byte) error {
 	if err != nil {
 		return err
 	}
+	old := b.Get(key)
+	if old == nil {
+		return nil
+	}
 	tx.writes++
+	tx.changed(bucket).replace(key, old, nil)
 	if err := b.Delete(key); err != nil {
 		return fmt.Errorf("store: delete %s key %x: %w", bucket, key, err)
 	}
@@ -123,6 +131,7 @@ func (tx *Tx) NextID(bucket string) (uint64, error) {
 		return 0, err
 	}
 	tx.writes++
+	tx.changed(bucket)
 	id, err := b.NextSequence()
 	if err != nil {
 		return 0, fmt.Errorf("store: next id of %s: %w", bucket, err)
