@@ -20,6 +20,12 @@ type secrets struct {
 	JWTSecret       string `json:"jwtSecret"`
 }
 
+// same tells whether whoever knows the API key, which goes over the network, can
+// sign tokens.
+func (s secrets) same() bool { return s.GlobalAuthToken == s.JWTSecret }
+
+const sameSecrets = "must differ from authentication.global_auth_token: whoever is given the API key could sign tokens"
+
 const secretsFile = "secrets.json"
 
 // loadSecrets returns the secrets: the configured ones, else those kept in the
@@ -40,6 +46,9 @@ func loadSecrets(c *Config) (s secrets, made bool, err error) {
 	}
 	if configured.JWTSecret != "" {
 		kept.JWTSecret = configured.JWTSecret
+	}
+	if kept.same() {
+		return s, false, fmt.Errorf("authentication.jwt_secret: %s; one of them is kept in %s", sameSecrets, path)
 	}
 	return kept, made, nil
 }

@@ -53,8 +53,8 @@ func settings(c *Config) []setting {
 		text("log.level", &c.Log.Level, "info", oneOf("debug", "info", "warn", "error"), "debug, info, warn or error."),
 		text("log.format", &c.Log.Format, "text", oneOf("text", "json"), "text or json."),
 
-		secret(hidden, text("authentication.global_auth_token", &c.Authentication.GlobalAuthToken, "", checkKey, "The GlobalApiKey. Generated and kept beside the data file when empty.")),
-		secret(hidden, text("authentication.jwt_secret", &c.Authentication.JWTSecret, "", checkSecret, "HS256 secret of all tokens, 32 bytes or more. Generated and kept beside the data file when empty.")),
+		secret(hidden, text("authentication.global_auth_token", &c.Authentication.GlobalAuthToken, "", checkKey, "The GlobalApiKey, 16 bytes or more. Generated and kept beside the data file when empty.")),
+		secret(hidden, text("authentication.jwt_secret", &c.Authentication.JWTSecret, "", checkSecret, "HS256 secret of all tokens, 32 bytes or more, 16 of them different. Generated and kept beside the data file when empty.")),
 		number("authentication.jwt_expires_in", &c.Authentication.JWTExpiresIn, 0, 0, 1<<40, "Seconds that an instance token lives; 0 means that it does not expire."),
 
 		secret(private, text("webhook.global.url", &c.Webhook.GlobalURL, "", checkURL, "Receiver of all instance events and of all batch events.")),
