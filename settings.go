@@ -53,14 +53,14 @@ func settings(c *Config) []setting {
 		text("log.level", &c.Log.Level, "info", oneOf("debug", "info", "warn", "error"), "debug, info, warn or error."),
 		text("log.format", &c.Log.Format, "text", oneOf("text", "json"), "text or json."),
 
-		secret(hidden, text("authentication.global_auth_token", &c.Authentication.GlobalAuthToken, "", checkKey, "The GlobalApiKey, 16 bytes or more. Generated and kept beside the data file when empty.")),
-		secret(hidden, text("authentication.jwt_secret", &c.Authentication.JWTSecret, "", checkSecret, "HS256 secret of all tokens, 32 bytes or more, 16 of them different. Generated and kept beside the data file when empty.")),
+		secret(hidden, text("authentication.global_auth_token", &c.Authentication.GlobalAuthToken, "", checkKey, "The GlobalApiKey. Generated and kept beside the data file when empty.")),
+		secret(hidden, text("authentication.jwt_secret", &c.Authentication.JWTSecret, "", checkSecret, "HS256 secret of all tokens, 32 bytes or more. Generated and kept beside the data file when empty.")),
 		number("authentication.jwt_expires_in", &c.Authentication.JWTExpiresIn, 0, 0, 1<<40, "Seconds that an instance token lives; 0 means that it does not expire."),
 
 		secret(private, text("webhook.global.url", &c.Webhook.GlobalURL, "", checkURL, "Receiver of all instance events and of all batch events.")),
 		boolean("webhook.global.enabled", &c.Webhook.GlobalEnabled, false, "Whether webhook.global.url is used."),
-		number("webhook.workers", &c.Webhook.Workers, 10, 1, 1000, "Deliveries of instance events in flight, and to one destination at most; one without an answer for a second lends its place to others."),
-		number("webhook.queue_size", &c.Webhook.QueueSize, 1000, 1, 1_000_000, "Deliveries of instance events that may wait. When there are more, the destination that has most of them loses its newest."),
+		number("webhook.workers", &c.Webhook.Workers, 10, 1, 1000, "Concurrent deliveries of instance events."),
+		number("webhook.queue_size", &c.Webhook.QueueSize, 1000, 1, 1_000_000, "Deliveries of instance events that may wait; more are dropped and counted."),
 		duration("webhook.timeout", &c.Webhook.Timeout, 15*s, 100*ms, time.Hour, "Time for one delivery, answer included."),
 		number("webhook.per_destination", &c.Webhook.PerDestination, 2, 1, 1000, "Deliveries in flight to one host:port while others wait."),
 		boolean("webhook.deny_private", &c.Webhook.DenyPrivate, false, "Refuse receivers at loopback, private and other non-global addresses."),

@@ -203,7 +203,7 @@ func TestDeeplyNestedJSONIsRefusedAndHarmsNothing(t *testing.T) {
 	r := newRig(t)
 	const depth = 100_000
 	body := `{"externalAttributes":{"a":` + strings.Repeat("[", depth) + strings.Repeat("]", depth) + `}}`
-	wantError(t, r.admin("POST", "/instance", body), 400, "TOO_DEEP")
+	wantError(t, r.admin("POST", "/instance", body), 400, "MALFORMED_JSON")
 }
 
 func TestARefusedRequestChangesNothing(t *testing.T) {

@@ -3,6 +3,7 @@ package instance
 import (
 	"context"
 	"encoding/binary"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"time"
@@ -22,8 +23,30 @@ const (
 
 // storedMessage is the record in the message bucket.
 type storedMessage struct {
-	StoredAt int64         `json:"storedAt"` // Unix milliseconds; what retention counts from
-	Message  event.Message `json:"message"`
+	StoredAt int64       `json:"storedAt"` // Unix milliseconds; what retention counts from
+	Message  keptMessage `json:"message"`
+}
+
+// keptMessage is an event.Message whose record is without what is null, false
+// or empty: that would be a quarter of the file.
+type keptMessage struct {
+	ID                int64           `json:"id"`
+	KeyID             string          `json:"keyId"`
+	KeyRemoteJID      *string         `json:"keyRemoteJid,omitempty"`
+	KeyLID            *string         `json:"keyLid,omitempty"`
+	KeyFromMe         bool            `json:"keyFromMe,omitempty"`
+	KeyParticipant    *string         `json:"keyParticipant,omitempty"`
+	KeyParticipantLID *string         `json:"keyParticipantLid,omitempty"`
+	PushName          *string         `json:"pushName,omitempty"`
+	MessageType       string          `json:"messageType"`
+	Content           json.RawMessage `json:"content,omitempty"`
+	MessageTimestamp  int64           `json:"messageTimestamp"`
+	Device            *string         `json:"device,omitempty"`
+	IsGroup           bool            `json:"isGroup,omitempty"`
+	Metadata          json.RawMessage `json:"metadata,omitempty"`
+
+	InstanceID         int64            `json:"instanceId,omitempty"`
+	ExternalAttributes event.Attributes `json:"externalAttributes,omitempty"`
 }
 
 // storedUpdate is the record in the message_update bucket.
@@ -53,11 +76,11 @@ func (r *Registry) StoreMessage(tx *store.Tx, instance int64, m *event.Message) 
 	if err != nil {
 		return 0, err
 	}
-	stored := storedMessage{tx.Now().UnixMilli(), *m}
+	stored := storedMessage{tx.Now().UnixMilli(), keptMessage(*m)}
 	stored.Message.ID = int64(n)
 	err = errors.Join(
 		store.PutJSON(tx, messages, store.Key(instance, n), stored),
-		indexChat(tx, instance, &stored.Message),
+		indexChat(tx, instance, (*event.Message)(&stored.Message)),
 		tx.Put(messageKeys, key, store.Key(n)),
 	)
 	return int64(n), err
@@ -72,7 +95,7 @@ func message(tx *store.Tx, instance, id int64) (event.Message, error) {
 	if !found {
 		return event.Message{}, fmt.Errorf("message %d: %w", id, ErrNotFound)
 	}
-	return stored.Message, nil
+	return event.Message(stored.Message), nil
 }
 
 // storable tells whether a message can have a key of its own: the file's keys
@@ -227,7 +250,7 @@ func oldMessages(tx *store.Tx, instance int64, before time.Time) (old []event.Me
 			return false, err
 		}
 		stored.Message.Content = nil // up to megabytes, and only the key is needed
-		old = append(old, stored.Message)
+		old = append(old, event.Message(stored.Message))
 		return true, nil
 	})
 	return old, err

@@ -5,6 +5,7 @@ import (
 	"encoding/binary"
 	"errors"
 	"io"
+	"os"
 
 	"postern/event"
 )
@@ -13,7 +14,6 @@ const (
 	opusRate      = 48_000 // granules a second, whatever the file's own rate
 	waveformSize  = 64
 	waveformTop   = 100
-	longest       = 1 << 31 // seconds; what claims to be longer has no length
 	maxOggPackets = 1 << 20 // six hours of 20 ms; a longer file has no waveform
 )
 
@@ -21,16 +21,23 @@ var errOgg = errors.New("media: not an OGG file")
 
 // describeAudio reads the length of an OGG/Opus file, and draws its waveform.
 // Other audio keeps an unknown length: clients read it from the file.
-func describeAudio(file *meter, f *event.MediaFile) error {
+func describeAudio(f *event.MediaFile) {
+	if f.MimeType != opusType {
+		return
+	}
+	file, err := os.Open(f.Path)
+	if err != nil {
+		return
+	}
+	defer func() { _ = file.Close() }()
 	granules, packets, err := readOgg(bufio.NewReaderSize(file, 64<<10))
-	if err != nil || granules <= 0 || granules/opusRate >= longest {
-		return err
+	if err != nil || granules <= 0 {
+		return
 	}
 	f.Seconds = int(max(1, (granules+opusRate/2)/opusRate))
 	if f.Kind == event.MediaVoice {
 		f.Waveform = waveform(packets)
 	}
-	return nil
 }
 
 // readOgg walks the pages of an OGG file (RFC 3533) with one Opus stream (RFC

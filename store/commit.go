@@ -107,44 +107,33 @@ func (s *Store) take() []*update {
 }
 
 // commit runs the group in one transaction. A closure that failed after it
-// wrote spoils the transaction, which then starts again without it. Those that
-// failed are answered after the commit, like the others: what they found may be
-// what one of the others wrote, and nobody hears of that before it is on disk.
+// wrote spoils the transaction, which then starts again without it.
 func (s *Store) commit(group []*update) {
-	var refused []*update
-	var err error
-	for again := true; again && len(group) > 0; {
-		var out []*update
-		group, out, again, err = s.attempt(group)
-		refused = append(refused, out...)
-	}
-	finish(group, err)
-	switch {
-	case err == nil:
-		answer(refused)
-	case errors.Is(err, ErrDiskFull):
-		s.commit(refused) // what they found did not happen
-	default:
-		finish(refused, err)
+	for len(group) > 0 {
+		rest, again := s.attempt(group)
+		if !again {
+			return
+		}
+		group = rest
 	}
 }
 
-// attempt runs the group once and commits it. When a closure had to be thrown
-// out of the started transaction, again is true and rest is to be run once more.
-func (s *Store) attempt(group []*update) (rest, refused []*update, again bool, err error) {
+// attempt runs the group once. It returns the updates to run again, and true,
+// when one of them had to be thrown out of a started transaction.
+func (s *Store) attempt(group []*update) (rest []*update, again bool) {
 	if s.failed.Load() {
-		return group, nil, false, ErrFailed
+		finish(group, ErrFailed)
+		return nil, false
 	}
 	btx, err := s.db.Begin(true)
 	if err != nil {
-		return group, nil, false, fmt.Errorf("store: begin: %w", err)
+		finish(group, fmt.Errorf("store: begin: %w", err))
+		return nil, false
 	}
-	defer rollback(btx)
 	at := now()
 	good := make([]*update, 0, len(group))
 	var emitted bool
 	var counts OutboxCounts
-	changed := changes{}
 	for i, u := range group {
 		tx := &Tx{bolt: btx, schema: s.schema, now: at, disable: s.opts.DisableOutboxDelivery}
 		u.run(tx)
@@ -153,54 +142,48 @@ func (s *Store) attempt(group []*update) (rest, refused []*update, again bool, e
 			good = append(good, u)
 			emitted = emitted || tx.emitted
 			counts.sum(tx.counts)
-			changed.merge(tx.changes)
 			continue
 		}
-		refused = append(refused, u)
+		close(u.done)
 		if tx.writes > 0 {
-			return append(good, group[i+1:]...), refused, true, nil
+			rollback(btx)
+			return append(good, group[i+1:]...), true
 		}
 	}
 	if len(good) == 0 {
-		return nil, refused, false, nil
+		rollback(btx)
+		return nil, false
 	}
-	next, err := s.tallies.write(btx, changed)
-	if err == nil {
-		err = s.finishCommit(btx, len(good))
-	}
-	if err != nil {
-		return good, refused, false, err
-	}
-	s.tallies.apply(next)
-	s.backlog.add(counts)
-	if emitted {
-		s.broadcast()
-	}
-	return good, refused, false, nil
+	s.finishCommit(btx, good, emitted, counts)
+	return nil, false
 }
 
-// finishCommit commits what so many calls did. Its error is ErrDiskFull when
-// nothing happened, and ErrFailed when nobody can say.
-func (s *Store) finishCommit(btx *bolt.Tx, calls int) error {
+func (s *Store) finishCommit(btx *bolt.Tx, group []*update, emitted bool, counts OutboxCounts) {
 	id := btx.ID()
 	start := time.Now()
-	err := s.land(btx)
+	err := btx.Commit()
 	took := time.Since(start)
-	s.stats.commit(calls, took)
+	s.stats.commit(len(group), took)
 	if err == nil {
+		s.backlog.add(counts)
 		if s.opts.OnCommit != nil {
-			s.opts.OnCommit(calls, took)
+			s.opts.OnCommit(len(group), took)
 		}
-		return nil
+		if emitted {
+			s.broadcast()
+		}
+		finish(group, nil)
+		return
 	}
 	rollback(btx)
 	if IsFull(err) && !s.visible(id) {
 		s.space.full()
-		return fmt.Errorf("store: commit: %w", errors.Join(ErrDiskFull, err))
+		finish(group, fmt.Errorf("store: commit: %w", errors.Join(ErrDiskFull, err)))
+		return
 	}
 	s.failed.Store(true)
 	s.opts.Fatal(fmt.Errorf("store: commit: %w", err))
-	return errors.Join(ErrFailed, err)
+	finish(group, errors.Join(ErrFailed, err))
 }
 
 // visible reports whether the transaction with the given id is the file's
@@ -233,7 +216,6 @@ func (s *Store) broadcast() {
 
 // run calls the closure and catches its panic for the caller.
 func (u *update) run(tx *Tx) {
-	u.panicked = nil
 	defer func() {
 		if p := recover(); p != nil {
 			u.panicked = fmt.Sprintf("%v\n\nin a store transaction:\n%s", p, debug.Stack())
@@ -242,17 +224,9 @@ func (u *update) run(tx *Tx) {
 	u.err = u.fn(tx)
 }
 
-// finish answers all with err.
 func finish(group []*update, err error) {
 	for _, u := range group {
 		u.err = err
-	}
-	answer(group)
-}
-
-// answer answers each with what its closure returned.
-func answer(group []*update) {
-	for _, u := range group {
 		close(u.done)
 	}
 }

@@ -244,3 +244,31 @@ func atoi(s string) (n int) {
 	}
 	return n
 }
+
+// A file of an earlier version is taken over, and is of this version then, so
+// that the earlier release refuses it.
+func TestAnOlderFileIsTakenOver(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "o.db")
+	s := openTest(t, path)
+	err := s.db.Update(func(tx *bolt.Tx) error {
+		return errors.Join(
+			tx.Bucket([]byte("meta")).Put(metaVersion, seal(metaVersion, []byte{0, 0, 0, 1})),
+			tx.DeleteBucket([]byte(outboxBatch)),
+		)
+	})
+	if err := errors.Join(err, s.Close()); err != nil {
+		t.Fatal(err)
+	}
+	s = openTest(t, path)
+	var version []byte
+	err = s.db.View(func(tx *bolt.Tx) error {
+		version, _ = verify(metaVersion, tx.Bucket([]byte("meta")).Get(metaVersion))
+		if tx.Bucket([]byte(outboxBatch)) == nil {
+			t.Error("a bucket that the earlier version had not is missing")
+		}
+		return nil
+	})
+	if err != nil || !bytes.Equal(version, []byte{0, 0, 0, schemaVersion}) {
+		t.Errorf("schema version %x, %v", version, err)
+	}
+}

@@ -25,11 +25,11 @@ const (
 
 func outboxBuckets() []Bucket {
 	return []Bucket{
-		{Name: outboxEntries, Owner: "store", Key: "sequence", Value: "event kind, owner, batch, owner sequence, time, body", Append: true},
+		{Name: outboxEntries, Owner: "store", Key: "sequence", Value: "event kind, owner, batch, owner sequence, time, body", Append: true, Guards: true},
 		{Name: outboxStates, Owner: "store", Key: "state + sequence", Value: "attempts, last outcome; empty until the first attempt", Append: true},
 		{Name: outboxDue, Owner: "store", Key: "due time + sequence", Value: "batch; absent when delivered or disabled", Append: true},
 		{Name: outboxOwner, Owner: "store", Key: "owner", Value: "the owner's newest sequence"},
-		{Name: outboxReplay, Owner: "store", Key: "owner + owner sequence", Value: "sequence"},
+		{Name: outboxReplay, Owner: "store", Key: "owner + owner sequence", Value: "sequence", Fill: 0.75},
 		{Name: outboxBatch, Owner: "store", Key: "batch + sequence", Value: "nothing"},
 	}
 }

@@ -10,16 +10,18 @@ func (s *Store) Rows(bucket string) (n int, err error) {
 		if err != nil {
 			return err
 		}
-		n = count(b)
+		n = count(b, s.schema[bucket])
 		return nil
 	})
 	return n, err
 }
 
-func count(b *bolt.Bucket) (n int) {
+func count(b *bolt.Bucket, declared Bucket) (n int) {
 	c := b.Cursor()
 	for k, _ := c.First(); k != nil; k, _ = c.Next() {
-		n++
+		if !declared.isGuard(k) {
+			n++
+		}
 	}
 	return n
 }

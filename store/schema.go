@@ -7,10 +7,8 @@ import (
 )
 
 // schemaVersion is the version of the file's layout. It is raised when a
-// release can no longer be read by the one before it, or when a bucket goes.
-// A bucket more needs no step: it is made by the release that declares it, and
-// one that does not know it refuses the file as newer. Version 1 had no
-// tallies; Open makes them from what it finds.
+// release can no longer be read by the one before it. Since version 2 there are
+// guards, see guards.go.
 const schemaVersion = 2
 
 // application marks the file as ours, so that another program's bbolt file is
@@ -25,13 +23,32 @@ type Bucket struct {
 	Key   string // how a key is built, for readers
 	Value string // what a value is, for readers
 	// Append tells that keys are written in rising order, so that pages are
-	// filled instead of split in halves.
+	// filled instead of split in halves: of the whole bucket or, with Series,
+	// of each series in it.
 	Append bool
+	Series int // how many bytes at the beginning of a key name its series
+	// Guards keep pages full where each commit appends one record of some
+	// hundred bytes. The part of a key behind its series has eight bytes then.
+	Guards bool
+	// Fill is how full a page is left when it is split, from 0.1 to 1, where
+	// keys do not rise; 0 means half. Records that grow later need room.
+	Fill float64
+}
+
+// fill is how full bbolt leaves the first page of a split.
+func (b Bucket) fill() float64 {
+	switch {
+	case b.Append:
+		return 0.95
+	case b.Fill > 0:
+		return b.Fill
+	}
+	return 0.5
 }
 
 var metaBucket = Bucket{
 	Name: "meta", Owner: "store", Key: "name",
-	Value: "application, schema version, clean-shutdown mark; bucket/NAME: its records, the sum of their checksums, the last number given",
+	Value: "application, schema version, clean-shutdown mark",
 }
 
 // Buckets returns the buckets that the store itself owns.

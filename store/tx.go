@@ -23,7 +23,6 @@ type Tx struct {
 	writes  int          // Puts and Deletes so far
 	damaged []string     // records found damaged, "bucket/key in hex"
 	disable bool         // new outbox entries are not for delivery
-	changes changes      // what the commit changes of the tallies
 }
 
 // Range selects the keys of a Scan. The zero value selects all.
@@ -72,13 +71,15 @@ func (tx *Tx) Put(bucket string, key, value []byte) error {
 	if err != nil {
 		return err
 	}
-	if tx.schema[bucket].Append {
-		b.FillPercent = 0.95
+	declared := tx.schema[bucket]
+	b.FillPercent = declared.fill()
+	if declared.Guards {
+		if err := guard(b, key, declared.Series); err != nil {
+			return err
+		}
 	}
 	tx.writes++
-	old, sealed := b.Get(key), seal(key, value)
-	tx.changed(bucket).replace(key, old, sealed)
-	if err := b.Put(key, sealed); err != nil {
+	if err := b.Put(key, seal(key, value)); err != nil {
 		return fmt.Errorf("store: put %s key %x: %w", bucket, key, err)
 	}
 	return nil
@@ -90,12 +91,7 @@ func (tx *Tx) Delete(bucket string, key []byte) error {
 	if err != nil {
 		return err
 	}
-	old := b.Get(key)
-	if old == nil {
-		return nil
-	}
 	tx.writes++
-	tx.changed(bucket).replace(key, old, nil)
 	if err := b.Delete(key); err != nil {
 		return fmt.Errorf("store: delete %s key %x: %w", bucket, key, err)
 	}
@@ -118,7 +114,9 @@ func (tx *Tx) DeletePrefix(bucket string, prefix []byte) (n int, err error) {
 		if err := tx.Delete(bucket, k); err != nil {
 			return n, err
 		}
-		n++
+		if !tx.schema[bucket].isGuard(k) {
+			n++
+		}
 	}
 	return n, nil
 }
@@ -131,7 +129,6 @@ func (tx *Tx) NextID(bucket string) (uint64, error) {
 		return 0, err
 	}
 	tx.writes++
-	tx.changed(bucket)
 	id, err := b.NextSequence()
 	if err != nil {
 		return 0, fmt.Errorf("store: next id of %s: %w", bucket, err)
@@ -155,6 +152,9 @@ func (tx *Tx) Scan(bucket string, r Range, fn func(key, value []byte) (bool, err
 	}
 	k, raw := seek(c, r.Reverse, from, before)
 	for n := 0; k != nil && inside(k, from, before) && (r.Limit == 0 || n < r.Limit); k, raw = step() {
+		if tx.schema[bucket].isGuard(k) {
+			continue
+		}
 		value, ok := verify(k, raw)
 		if !ok {
 			tx.damage(bucket, k)

@@ -1,0 +1,75 @@
+package batch
+
+import (
+	"context"
+	"fmt"
+	"math/rand/v2"
+	"sync"
+	"testing"
+	"testing/synctest"
+
+	"github.com/google/uuid"
+
+	"postern/event"
+	"postern/store"
+)
+
+// ids23 makes message ids as long as those of WhatsApp.
+func ids23() func() string {
+	var mu sync.Mutex
+	rng := rand.New(rand.NewPCG(3, 4))
+	return func() string {
+		mu.Lock()
+		defer mu.Unlock()
+		return fmt.Sprintf("3EB0%016X%02X", rng.Uint64(), rng.IntN(256))
+	}
+}
+
+// What batches take of the file, their events included, is at most 1.6 times
+// their records: of one batch at a time and of many side by side.
+func TestBatchesFillTheirPages(t *testing.T) {
+	const most = 1.6
+	for _, c := range []struct{ rounds, batches int }{{20, 1}, {10, 20}} {
+		t.Run(fmt.Sprint(c.batches, " at a time"), func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				f := newFleet(1, 2)
+				f.send = func(_ context.Context, _ int64, out event.Outgoing) error {
+					if out.To[6] == '7' { // one in ten or so
+						return event.ErrSendRefused
+					}
+					return nil
+				}
+				r := newRig(t, f, func(cfg *Config) { cfg.NewMessageID = ids23() })
+				defer r.stop()
+				rng := rand.New(rand.NewPCG(1, 2))
+				items, made := 0, 0
+				for range c.rounds {
+					for range c.batches {
+						req := request(20 + rng.IntN(400))
+						if _, err := r.e.Create(t.Context(), uuid.UUID{15: byte(rng.IntN(30))}, req); err != nil {
+							t.Fatal(err)
+						}
+						items, made = items+len(req.Recipients), made+1
+					}
+					synctest.Wait()
+				}
+				var records, pages int64
+				for _, b := range append(Buckets(), store.Buckets()...) {
+					u, err := r.s.Usage(b.Name)
+					if err != nil {
+						t.Fatal(err)
+					}
+					if u.Rows > 0 {
+						t.Logf("%-14s %6d records of %4d bytes, %.2f times as many of the file, %d an item", b.Name, u.Rows, u.Records/int64(u.Rows), float64(u.Pages)/float64(u.Records), u.Pages/int64(items))
+					}
+					records, pages = records+u.Records, pages+u.Pages
+				}
+				fill := float64(pages) / float64(records)
+				t.Logf("%d batches with %d items take %.2f times the bytes of their records", made, items, fill)
+				if fill > most {
+					t.Errorf("batches take %.2f times the bytes of their records, at most %.1f", fill, most)
+				}
+			})
+		})
+	}
+}

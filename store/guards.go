@@ -1,0 +1,49 @@
+package store
+
+import (
+	"bytes"
+	"fmt"
+
+	bolt "go.etcd.io/bbolt"
+)
+
+// bbolt never splits a page without leaving three of its records to the right
+// half. Where each commit brings one record of some hundred bytes, that leaves
+// pages of four or five records half empty for good. So behind the last record
+// of a series stand three keys without content, the guards: they are what goes
+// to the right, and the page that is left behind is as full as can be. No
+// reader gets to see them.
+const (
+	guardTail  = 8 // bytes of a guard's key behind the name of its series
+	firstGuard = 0xFD
+)
+
+// guard puts the guards behind the series that key belongs to, unless they are
+// there already.
+func guard(b *bolt.Bucket, key []byte, series int) error {
+	last := append(bytes.Clone(key[:min(series, len(key))]), bytes.Repeat([]byte{0xFF}, guardTail)...)
+	if b.Get(last) != nil {
+		return nil
+	}
+	for n := firstGuard; n <= 0xFF; n++ {
+		last[len(last)-1] = byte(n)
+		if err := b.Put(last, seal(last, nil)); err != nil {
+			return fmt.Errorf("store: put the guards of key %x: %w", key, err)
+		}
+	}
+	return nil
+}
+
+// isGuard reports whether a key of the bucket is a guard. Numbers in keys do
+// not come near it.
+func (b Bucket) isGuard(key []byte) bool {
+	if !b.Guards || len(key) != b.Series+guardTail || key[len(key)-1] < firstGuard {
+		return false
+	}
+	for _, c := range key[b.Series : len(key)-1] {
+		if c != 0xFF {
+			return false
+		}
+	}
+	return true
+}

@@ -1,0 +1,32 @@
+package store
+
+// Usage is what a bucket takes of the file.
+type Usage struct {
+	Rows    int   // records, damaged ones too
+	Records int64 // bytes of their keys and values
+	Pages   int64 // bytes of the pages that hold them, half-empty ones whole
+}
+
+// Usage measures a bucket. It walks through all of its records: a million take
+// some tenths of a second.
+func (s *Store) Usage(bucket string) (u Usage, err error) {
+	err = s.View(func(tx *Tx) error {
+		b, err := tx.bucket(bucket)
+		if err != nil {
+			return err
+		}
+		st := b.Stats()
+		pages := st.BranchPageN + st.BranchOverflowN + st.LeafPageN + st.LeafOverflowN
+		u.Pages = int64(pages) * int64(tx.bolt.DB().Info().PageSize)
+		c := b.Cursor()
+		for k, v := c.First(); k != nil; k, v = c.Next() {
+			if s.schema[bucket].isGuard(k) {
+				continue
+			}
+			u.Rows++
+			u.Records += int64(len(k) + len(v))
+		}
+		return nil
+	})
+	return u, err
+}
