@@ -5,77 +5,88 @@ import (
 	"strings"
 )
 
-// alias is one row of the table of older paths that stay in use. In from and
-// to, a segment in braces stands for any one segment; a name that occurs twice
-// must match the same text both times.
+// alias is one row of the table of paths that are other names of current ones.
+// In from and to, a segment in braces stands for any one segment; a name that
+// occurs twice must match the same text both times.
 type alias struct {
 	methods []string
 	from    string
 	to      string
+	// legacy marks the paths that only older clients use. What they send is read
+	// as they expect: the words of the path in any case, but not where a word
+	// could be a name, and unknown JSON fields are ignored.
+	legacy bool
 }
 
-// aliases is applied before routing, at most once per request, so a legacy
-// path can only mean what its current path means. Its words stand where the
-// current paths have an instance name, which is why no instance may have one
-// of them as its name, and why the router alone could not hold both.
-//
-// The rows of refreshToken and of media/{id}/uploads are not older than their
-// targets: these are the documented paths, moved to where the router can hold
-// them.
-func aliases() []alias {
+// aliases is applied before routing, at most once per request, so an alias can
+// only mean what its current path means. Its words stand where the current paths
+// have an instance name, which is why no instance may have one of them as its
+// name, and why the router alone could not hold both.
+func aliases() []alias { return slices.Concat(legacyPaths(), otherPaths()) }
+
+// legacyPaths are older than the current ones and stay in use.
+func legacyPaths() []alias {
 	return []alias{
-		{[]string{"POST"}, "/instance/create", "/instance"},
-		{[]string{"GET"}, "/instance/fetchInstances", "/instance"},
-		{[]string{"GET"}, "/instance/fetchInstance/{i}", "/instance/{i}"},
-		{[]string{"DELETE"}, "/instance/delete/{i}", "/instance/{i}"},
-		{[]string{"PUT"}, "/instance/refreshToken/{i}", "/instance/{i}/refreshToken"},
-		{[]string{"GET", "POST"}, "/instance/connect/{i}", "/instance/{i}/connect"},
-		{[]string{"GET"}, "/instance/connect/{i}/code/{phone}", "/instance/{i}/connect/code/{phone}"},
-		{[]string{"POST"}, "/instance/connect/{i}/code", "/instance/{i}/connect/code"},
-		{[]string{"POST"}, "/instance/connect/{i}/passkey/challenge", "/instance/{i}/connect/passkey/challenge"},
-		{[]string{"POST"}, "/instance/connect/{i}/passkey/assertion", "/instance/{i}/connect/passkey/assertion"},
-		{[]string{"GET"}, "/instance/connectionState/{i}", "/instance/{i}/connection/status"},
-		{[]string{"DELETE"}, "/instance/logout/{i}", "/instance/{i}/logout"},
-		{[]string{"DELETE"}, "/instance/{i}/logout/{i}", "/instance/{i}/logout"},
-		{[]string{"PUT"}, "/webhook/set/{i}", "/instance/{i}/webhook"},
-		{[]string{"GET"}, "/webhook/find/{i}", "/instance/{i}/webhook"},
-		{[]string{"POST"}, "/message/sendText/{i}", "/instance/{i}/send/text"},
-		{[]string{"POST"}, "/message/sendLink/{i}", "/instance/{i}/send/link"},
-		{[]string{"POST"}, "/message/sendMedia/{i}", "/instance/{i}/send/media"},
-		{[]string{"POST"}, "/instance/{i}/send/ppt", "/instance/{i}/send/ptt"},
-		{[]string{"POST"}, "/message/sendWhatsAppAudio/{i}", "/instance/{i}/send/ptt"},
-		{[]string{"POST"}, "/message/sendMediaFile/{i}", "/instance/{i}/send/media-file"},
-		{[]string{"POST"}, "/instance/{i}/send/ppt-file", "/instance/{i}/send/ptt-file"},
-		{[]string{"POST"}, "/message/sendWhatsAppAudioFile/{i}", "/instance/{i}/send/ptt-file"},
-		{[]string{"POST"}, "/message/sendContact/{i}", "/instance/{i}/send/contact"},
-		{[]string{"POST"}, "/message/sendLocation/{i}", "/instance/{i}/send/location"},
-		{[]string{"POST"}, "/message/sendReaction/{i}", "/instance/{i}/send/reaction"},
-		{[]string{"POST"}, "/chat/whatsappNumbers/{i}", "/instance/{i}/chat/is-account"},
-		{[]string{"POST", "PUT"}, "/chat/readMessages/{i}", "/instance/{i}/chat/read-message"},
-		{[]string{"POST", "PUT"}, "/chat/archiveChat/{i}", "/instance/{i}/chat/archive"},
-		{[]string{"DELETE"}, "/chat/deleteMessage/{i}", "/instance/{i}/chat/delete-message"},
-		{[]string{"POST"}, "/chat/fetchProfilePictureUrl/{i}", "/instance/{i}/chat/profile-picture"},
-		{[]string{"POST"}, "/chat/rejectCall/{i}", "/instance/{i}/chat/reject-call"},
-		{[]string{"POST"}, "/chat/editMessage/{i}", "/instance/{i}/chat/edit-message"},
-		{[]string{"POST"}, "/chat/mediaData/{i}", "/instance/{i}/media/data"},
-		{[]string{"POST"}, "/chat/findMessages/{i}", "/instance/{i}/db/messages/pages"},
-		{[]string{"POST"}, "/group/create/{i}", "/instance/{i}/group"},
-		{[]string{"PUT"}, "/group/updateGroupPicture/{i}", "/instance/{i}/group/update-picture"},
-		{[]string{"GET"}, "/group/inviteCode/{i}", "/instance/{i}/group/invitation-code"},
-		{[]string{"PUT"}, "/group/revokeInviteCode/{i}", "/instance/{i}/group/revoke-invitation"},
-		{[]string{"PUT"}, "/group/updateParticipant/{i}", "/instance/{i}/group/update-participants"},
-		{[]string{"DELETE"}, "/group/leaveGroup/{i}", "/instance/{i}/group/leave"},
-		{[]string{"GET", "DELETE"}, "/instance/{i}/media/{id}/uploads", "/instance/{i}/upload/{id}"},
-		{[]string{"POST"}, "/message/batches/{id}/resume", "/message/batches/{id}/start"},
+		{methods: []string{"GET", "POST"}, from: "/instance/create", to: "/instance", legacy: true},
+		{methods: []string{"GET"}, from: "/instance/fetchInstances", to: "/instance", legacy: true},
+		{methods: []string{"GET"}, from: "/instance/fetchInstance/{i}", to: "/instance/{i}", legacy: true},
+		{methods: []string{"DELETE"}, from: "/instance/delete/{i}", to: "/instance/{i}", legacy: true},
+		{methods: []string{"GET", "POST"}, from: "/instance/connect/{i}", to: "/instance/{i}/connect", legacy: true},
+		{methods: []string{"GET"}, from: "/instance/connect/{i}/code/{phone}", to: "/instance/{i}/connect/code/{phone}", legacy: true},
+		{methods: []string{"POST"}, from: "/instance/connect/{i}/code", to: "/instance/{i}/connect/code", legacy: true},
+		{methods: []string{"POST"}, from: "/instance/connect/{i}/passkey/challenge", to: "/instance/{i}/connect/passkey/challenge", legacy: true},
+		{methods: []string{"POST"}, from: "/instance/connect/{i}/passkey/assertion", to: "/instance/{i}/connect/passkey/assertion", legacy: true},
+		{methods: []string{"GET"}, from: "/instance/connectionState/{i}", to: "/instance/{i}/connection/status", legacy: true},
+		{methods: []string{"DELETE"}, from: "/instance/logout/{i}", to: "/instance/{i}/logout", legacy: true},
+		{methods: []string{"PUT"}, from: "/webhook/set/{i}", to: "/instance/{i}/webhook", legacy: true},
+		{methods: []string{"GET"}, from: "/webhook/find/{i}", to: "/instance/{i}/webhook", legacy: true},
+		{methods: []string{"POST"}, from: "/message/sendText/{i}", to: "/instance/{i}/send/text", legacy: true},
+		{methods: []string{"POST"}, from: "/message/sendLink/{i}", to: "/instance/{i}/send/link", legacy: true},
+		{methods: []string{"POST"}, from: "/message/sendMedia/{i}", to: "/instance/{i}/send/media", legacy: true},
+		{methods: []string{"POST"}, from: "/message/sendWhatsAppAudio/{i}", to: "/instance/{i}/send/ptt", legacy: true},
+		{methods: []string{"POST"}, from: "/message/sendMediaFile/{i}", to: "/instance/{i}/send/media-file", legacy: true},
+		{methods: []string{"POST"}, from: "/message/sendWhatsAppAudioFile/{i}", to: "/instance/{i}/send/ptt-file", legacy: true},
+		{methods: []string{"POST"}, from: "/message/sendContact/{i}", to: "/instance/{i}/send/contact", legacy: true},
+		{methods: []string{"POST"}, from: "/message/sendLocation/{i}", to: "/instance/{i}/send/location", legacy: true},
+		{methods: []string{"POST"}, from: "/message/sendReaction/{i}", to: "/instance/{i}/send/reaction", legacy: true},
+		{methods: []string{"POST"}, from: "/chat/whatsappNumbers/{i}", to: "/instance/{i}/chat/is-account", legacy: true},
+		{methods: []string{"PATCH", "POST", "PUT"}, from: "/chat/readMessages/{i}", to: "/instance/{i}/chat/read-message", legacy: true},
+		{methods: []string{"POST", "PUT"}, from: "/chat/archiveChat/{i}", to: "/instance/{i}/chat/archive", legacy: true},
+		{methods: []string{"DELETE"}, from: "/chat/deleteMessage/{i}", to: "/instance/{i}/chat/delete-message", legacy: true},
+		{methods: []string{"POST"}, from: "/chat/fetchProfilePictureUrl/{i}", to: "/instance/{i}/chat/profile-picture", legacy: true},
+		{methods: []string{"POST"}, from: "/chat/rejectCall/{i}", to: "/instance/{i}/chat/reject-call", legacy: true},
+		{methods: []string{"POST"}, from: "/chat/editMessage/{i}", to: "/instance/{i}/chat/edit-message", legacy: true},
+		{methods: []string{"POST"}, from: "/chat/mediaData/{i}", to: "/instance/{i}/media/data", legacy: true},
+		{methods: []string{"POST"}, from: "/chat/findMessages/{i}", to: "/instance/{i}/db/messages/pages", legacy: true},
+		{methods: []string{"POST"}, from: "/group/create/{i}", to: "/instance/{i}/group", legacy: true},
+		{methods: []string{"PUT"}, from: "/group/updateGroupPicture/{i}", to: "/instance/{i}/group/update-picture", legacy: true},
+		{methods: []string{"GET"}, from: "/group/inviteCode/{i}", to: "/instance/{i}/group/invitation-code", legacy: true},
+		{methods: []string{"PUT"}, from: "/group/revokeInviteCode/{i}", to: "/instance/{i}/group/revoke-invitation", legacy: true},
+		{methods: []string{"PUT"}, from: "/group/updateParticipant/{i}", to: "/instance/{i}/group/update-participants", legacy: true},
+		{methods: []string{"DELETE"}, from: "/group/leaveGroup/{i}", to: "/instance/{i}/group/leave", legacy: true},
 	}
 }
 
-// rewrite returns the current path of a legacy one, or path itself. When path
-// is a legacy path but not for this method, ok is false and allowed lists its
-// methods.
-func rewrite(table []alias, method, path string) (current string, allowed []string, ok bool) {
-	for _, a := range table {
-		values, match := matchPath(a.from, path)
+// otherPaths are second names of current paths, and documented paths moved to
+// where the router can hold them.
+func otherPaths() []alias {
+	return []alias{
+		{methods: []string{"PUT"}, from: "/instance/refreshToken/{i}", to: "/instance/{i}/refreshToken"},
+		{methods: []string{"DELETE"}, from: "/instance/{i}/logout/{i}", to: "/instance/{i}/logout"},
+		{methods: []string{"POST"}, from: "/instance/{i}/send/ppt", to: "/instance/{i}/send/ptt"},
+		{methods: []string{"POST"}, from: "/instance/{i}/send/ppt-file", to: "/instance/{i}/send/ptt-file"},
+		{methods: []string{"GET", "DELETE"}, from: "/instance/{i}/media/{id}/uploads", to: "/instance/{i}/upload/{id}"},
+		{methods: []string{"POST"}, from: "/message/batches/{id}/resume", to: "/message/batches/{id}/start"},
+	}
+}
+
+// rewrite returns the current path of an alias, and whether that is a legacy
+// one; or path itself. When path is an alias, but not for this method, allowed
+// lists its methods, and is not empty.
+func rewrite(table []alias, method, path string) (current string, legacy bool, allowed []string) {
+	for i := range table {
+		a := &table[i]
+		values, match := matchPath(a, path)
 		if !match {
 			continue
 		}
@@ -83,21 +94,21 @@ func rewrite(table []alias, method, path string) (current string, allowed []stri
 			allowed = append(allowed, a.methods...)
 			continue
 		}
-		return fill(a.to, values), nil, true
+		return fill(a.to, values), a.legacy, nil
 	}
-	return path, allowed, len(allowed) == 0
+	return path, false, allowed
 }
 
-// matchPath reports whether a path fits pattern, and what stands for each of
-// its names. An empty segment never fits. Every request is held against every
-// alias, so that one which does not fit costs no memory.
-func matchPath(pattern, path string) (values map[string]string, ok bool) {
-	if !fits(pattern, path) {
+// matchPath reports whether a path is an alias, and what stands for each of its
+// names. An empty segment never fits. Every request is held against every alias,
+// so that one which does not fit costs no memory.
+func matchPath(a *alias, path string) (values map[string]string, ok bool) {
+	if !a.fits(path) {
 		return nil, false
 	}
 	values = map[string]string{}
 	got := strings.Split(path, "/")
-	for i, name := range strings.Split(pattern, "/") {
+	for i, name := range strings.Split(a.from, "/") {
 		if !isName(name) {
 			continue
 		}
@@ -109,11 +120,13 @@ func matchPath(pattern, path string) (values map[string]string, ok bool) {
 	return values, true
 }
 
-func fits(pattern, path string) bool {
-	for {
+func (a *alias) fits(path string) bool {
+	anyCase := a.legacy && !strings.HasPrefix(a.from, "/instance/")
+	for pattern := a.from; ; {
 		want, wanted, more := strings.Cut(pattern, "/")
 		got, left, goesOn := strings.Cut(path, "/")
-		if more != goesOn || want != got && (!isName(want) || got == "") {
+		same := want == got || anyCase && strings.EqualFold(want, got)
+		if more != goesOn || !same && (!isName(want) || got == "") {
 			return false
 		}
 		if !more {

@@ -35,7 +35,10 @@ func (a *api) authorize(c *call, s scheme) (err error) {
 	case globalKey:
 		return a.checkKey(c.r.Header)
 	case instanceBearer:
-		c.instance, err = a.bearerInstance(bearer(c.r.Header), c.params.ByName("i"))
+		var token string
+		if token, err = instanceToken(c.r.Header); err == nil {
+			c.instance, err = a.bearerInstance(token, c.params.ByName("i"))
+		}
 	case userBearer:
 		c.user, err = a.bearerUser(bearer(c.r.Header))
 	case public, handshake:
@@ -79,6 +82,22 @@ func bearer(h http.Header) string {
 		return ""
 	}
 	return strings.TrimSpace(token)
+}
+
+// instanceToken is the token of a request to an instance: the Authorization
+// header's or, where there is none, that of the header apikey, where older
+// clients put it.
+func instanceToken(h http.Header) (string, error) {
+	given := h.Values("Apikey")
+	if len(h.Values("Authorization")) > 0 || len(given) == 0 {
+		return bearer(h), nil
+	}
+	for _, v := range given[1:] {
+		if v != given[0] {
+			return "", refuse(http.StatusBadRequest, codeKeyMismatch, "apikey is given with different values")
+		}
+	}
+	return given[0], nil
 }
 
 // bearerUser returns the user of a token.

@@ -52,8 +52,8 @@ type batchFilter struct {
 	Name           string    `json:"name"`
 	Query          string    `json:"query"`
 	Limit          *int64    `json:"limit"`
-	NextCursor     string    `json:"nextCursor" strict:"null"`
-	PreviousCursor string    `json:"previousCursor" strict:"null"`
+	NextCursor     string    `json:"nextCursor"`
+	PreviousCursor string    `json:"previousCursor"`
 }
 
 // oneOrMore is a string or an array of strings.

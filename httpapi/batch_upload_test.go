@@ -81,10 +81,10 @@ func TestABodyTooLargeForAnyBatchIs413AndOneTooManyRecipientsIs422(t *testing.T)
 func TestEntriesThatAreNotKeptAreCheckedAllTheSame(t *testing.T) {
 	var in batchRequest
 	body := batchBody("recipients", `["1","2","3","4"]`)
-	if err := decodeKeeping(strings.NewReader(body), &in, 2); err != nil || strings.Join(in.Recipients, "") != "12" {
+	if err := decodeWith(strings.NewReader(body), &in, reading{most: 2}); err != nil || strings.Join(in.Recipients, "") != "12" {
 		t.Errorf("%q, %v", in.Recipients, err)
 	}
-	err := decodeKeeping(strings.NewReader(strings.Replace(body, `"4"`, "4", 1)), &in, 2)
+	err := decodeWith(strings.NewReader(strings.Replace(body, `"4"`, "4", 1)), &in, reading{most: 2})
 	if err == nil || !strings.Contains(err.Error(), "recipients[3]") {
 		t.Errorf("a number among those dropped: %v", err)
 	}

@@ -34,8 +34,8 @@ type batchRequest struct {
 	Options            batchOptions     `json:"options"`
 	AutoStart          *bool            `json:"autoStart"`
 	AutoResume         *bool            `json:"autoResume"`
-	Schedule           *json.RawMessage `json:"schedule" strict:"null"`
-	ExternalAttributes *jsonObject      `json:"externalAttributes" strict:"null"`
+	Schedule           *json.RawMessage `json:"schedule"`
+	ExternalAttributes *jsonObject      `json:"externalAttributes"`
 }
 
 type batchMessage struct {

@@ -17,6 +17,7 @@ const (
 // decode reads the body of c into v, a pointer to a struct, with the rules of
 // decodeStrict and at most limit bytes. With an Idempotency-Key it claims that
 // key for the bytes that it read.
+// A request by a legacy path may have fields that are unknown: they are ignored.
 func (c *call) decode(v any, limit int64) error { return c.decodeKeeping(v, limit, unbounded) }
 
 // decodeKeeping is decode, and keeps no more than the first most entries of any
@@ -25,9 +26,12 @@ func (c *call) decodeKeeping(v any, limit int64, most int) error {
 	if err := checkContentType(c.r.Header); err != nil {
 		return err
 	}
-	if err := decodeKeeping(c.digested(http.MaxBytesReader(c.w, c.r.Body, limit)), v, most); err != nil {
+	how := c.reading()
+	how.most = most
+	if err := decodeWith(c.digested(http.MaxBytesReader(c.w, c.r.Body, limit)), v, how); err != nil {
 		return err
 	}
+	c.warn(how.ignored)
 	// From here on the handler may take its time.
 	_ = http.NewResponseController(c.w).SetReadDeadline(time.Time{})
 	return c.claimBody()

@@ -101,7 +101,7 @@ func TestABadGroupCallAsksForNothing(t *testing.T) {
 		{"PUT", "/instance/a/group/subject" + inGroup, `{"subject":""}`, 422, "INVALID_ARGUMENT", "subject"},
 		{"PUT", "/instance/a/group/description" + inGroup, `{}`, 400, codeMissingField, "description"},
 		{"PUT", settings + inGroup, `{}`, 422, "INVALID_ARGUMENT", "announce"},
-		{"PUT", settings + inGroup, `{"announce":null}`, 400, codeInvalidType, "announce"},
+		{"PUT", settings + inGroup, `{"announce":null}`, 422, "INVALID_ARGUMENT", "announce"},
 		{"PUT", settings + inGroup, `{"announce":true,"ephemeralDuration":1}`, 422, "INVALID_ARGUMENT", "ephemeralDuration"},
 		{"PUT", settings + inGroup, `{"locked":true}`, 400, codeUnknownField, "locked"},
 

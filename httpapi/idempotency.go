@@ -92,7 +92,7 @@ func (a *api) runOnce(c *call, key string, handle func(*api, *call) error) error
 	defer o.release() // a panic's too: what has begun then counts as unknown
 	w := c.w
 	held := &heldAnswer{ResponseWriter: w}
-	c.once, c.w = o, &response{ResponseWriter: held, requestID: w.requestID, pattern: w.pattern}
+	c.once, c.w = o, &response{ResponseWriter: held, requestID: w.requestID, pattern: w.pattern, legacy: w.legacy}
 	err := handle(a, c)
 	status := c.w.status
 	c.w = w

@@ -174,8 +174,27 @@ func TestAWebhookURLIsWholeAndHTTP(t *testing.T) {
 			t.Errorf("%s: %d", url, res.StatusCode)
 		}
 	}
-	wantError(t, r.as(token, "PUT", "/instance/a/webhook", `{"enabled":null}`), 400, "INVALID_TYPE")
-	wantError(t, r.as(token, "PUT", "/instance/a/webhook", `{"events":{"callUpsert":null}}`), 400, "INVALID_TYPE")
+}
+
+// TestNullIsNoChangeOfAWebhook: null for the url, the flags or one of them
+// leaves what was there.
+func TestNullIsNoChangeOfAWebhook(t *testing.T) {
+	r := newRig(t)
+	token := r.instance("a")
+	wantError(t, r.as(token, "PUT", "/instance/a/webhook", `{"url":null}`), 400, "INVALID_WEBHOOK")
+	first := `{"url":"https://example.org","enabled":false,"events":{"callUpsert":true}}`
+	if res := r.as(token, "PUT", "/instance/a/webhook", first); res.StatusCode != 200 {
+		t.Fatal(res.StatusCode)
+	}
+	w := decoded[instance.Webhook](t, r.as(token, "PUT", "/instance/a/webhook", `{"url":null,"enabled":null,"events":null}`))
+	if w.URL != "https://example.org" || !w.Enabled || !w.Events["callUpsert"] {
+		t.Errorf("%+v", w)
+	}
+	w = decoded[instance.Webhook](t, r.as(token, "PUT", "/instance/a/webhook", `{"events":{"callUpsert":null,"sendMessage":true}}`))
+	if len(w.Events) != 1 || !w.Events["sendMessage"] {
+		t.Errorf("%+v", w)
+	}
+	wantError(t, r.as(token, "PUT", "/instance/a/webhook", `{"events":{"callUpset":null}}`), 400, "UNKNOWN_FIELD")
 }
 
 func TestTheReadyAnswerNamesATimeToTryAgain(t *testing.T) {

@@ -8,8 +8,8 @@ import (
 // createRequest is the body that creates an instance. null counts as absent.
 type createRequest struct {
 	InstanceName       *string     `json:"instanceName"`
-	Description        *string     `json:"description" strict:"null"`
-	ExternalAttributes *jsonObject `json:"externalAttributes" strict:"null"`
+	Description        *string     `json:"description"`
+	ExternalAttributes *jsonObject `json:"externalAttributes"`
 }
 
 // issuedToken is "Auth" with the token: the capital is the contract's.

@@ -55,8 +55,8 @@ func (f messageFilter) query() (instance.MessageQuery, error) {
 type listMessagesRequest struct {
 	Filter         messageFilter `json:"filter"`
 	Limit          *int64        `json:"limit"`
-	NextCursor     string        `json:"nextCursor" strict:"null"`
-	PreviousCursor string        `json:"previousCursor" strict:"null"`
+	NextCursor     string        `json:"nextCursor"`
+	PreviousCursor string        `json:"previousCursor"`
 }
 
 // findMessagesRequest is the body of the older path. Offset is the length of a

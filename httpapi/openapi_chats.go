@@ -12,6 +12,7 @@ func chatDescriptions() map[string]description {
 		"POST /instance/{i}/chat/is-account":       {summary: "Tell which numbers have an account.", in: body[numbersRequest](), out: body[[]event.Registration]()},
 		"POST /instance/{i}/chat/read-message":     read,
 		"PUT /instance/{i}/chat/read-message":      read,
+		"PATCH /instance/{i}/chat/read-message":    read,
 		"POST /instance/{i}/chat/archive":          archive,
 		"PUT /instance/{i}/chat/archive":           archive,
 		"POST /instance/{i}/chat/pin":              {summary: "Pin a chat, or unpin it.", in: body[pinRequest](), out: body[chatState]()},

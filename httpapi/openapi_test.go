@@ -52,7 +52,7 @@ func TestTheOpenAPIDocumentTellsWhatTheDecoderReads(t *testing.T) {
 		t.Fatal(err)
 	}
 	for _, want := range []string{
-		`"required":["instances","message","name","recipients"]`, `"schedule":{"type":["object","null"]}`,
+		`"required":["instances","message","name","recipients"]`, `"schedule":{"type":"object"}`,
 		`"recipients":{"items":{"type":"string"},"type":"array"}`, `"autoStart":{"type":"boolean"}`,
 		`"required":["payload","type"]`, `"additionalProperties":false`,
 	} {

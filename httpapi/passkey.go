@@ -25,15 +25,15 @@ type assertionRequest struct {
 	RawID                  string            `json:"rawId" strict:"required"`
 	Type                   string            `json:"type" strict:"required"`
 	Response               assertionResponse `json:"response" strict:"required"`
-	Attachment             string            `json:"authenticatorAttachment" strict:"null"`
-	ClientExtensionResults *jsonObject       `json:"clientExtensionResults" strict:"null"`
+	Attachment             string            `json:"authenticatorAttachment"`
+	ClientExtensionResults *jsonObject       `json:"clientExtensionResults"`
 }
 
 type assertionResponse struct {
 	ClientDataJSON    string  `json:"clientDataJSON" strict:"required"`
 	AuthenticatorData string  `json:"authenticatorData" strict:"required"`
 	Signature         string  `json:"signature" strict:"required"`
-	UserHandle        *string `json:"userHandle" strict:"null"`
+	UserHandle        *string `json:"userHandle"`
 }
 
 type passkeyAnswer struct {

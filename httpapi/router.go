@@ -34,6 +34,7 @@ type found struct {
 	handle  httprouter.Handle
 	params  httprouter.Params
 	allowed []string
+	legacy  bool // the path is one of older clients
 }
 
 func newRouter(legacy []alias) *router {
@@ -60,19 +61,26 @@ func (rt *router) find(r *http.Request) found {
 	if hidesSlash(r) {
 		return found{}
 	}
-	path, allowed, ok := rewrite(rt.aliases, r.Method, r.URL.Path)
-	if !ok {
+	path, legacy, allowed := rewrite(rt.aliases, r.Method, r.URL.Path)
+	if len(allowed) > 0 {
 		return found{allowed: allowed}
 	}
+	f := rt.route(r.Method, path)
+	f.legacy = legacy
+	return f
+}
+
+// route finds the handler of a current path.
+func (rt *router) route(method, path string) found {
 	for _, m := range rt.mounts {
 		if strings.HasPrefix(path, m.prefix) {
 			return found{handle: m.handle}
 		}
 	}
 	if byMethod, ok := rt.fixed[path]; ok {
-		return findFixed(byMethod, r.Method)
+		return findFixed(byMethod, method)
 	}
-	return rt.findInTree(r.Method, path)
+	return rt.findInTree(method, path)
 }
 
 func findFixed(byMethod map[string]httprouter.Handle, method string) found {
@@ -110,6 +118,21 @@ func (rt *router) lookup(method, path string) (httprouter.Handle, httprouter.Par
 		}
 	}
 	return h, params
+}
+
+// withoutSlash returns r, or a copy of it without the slash at the end of its
+// path. What is left after it is not looked at again: of two slashes one stays,
+// and is an empty segment.
+func withoutSlash(r *http.Request) *http.Request {
+	path, ok := strings.CutSuffix(r.URL.Path, "/")
+	if !ok || path == "" || hidesSlash(r) {
+		return r
+	}
+	at := *r.URL
+	at.Path, at.RawPath = path, strings.TrimSuffix(at.RawPath, "/")
+	trimmed := r.WithContext(r.Context())
+	trimmed.URL = &at
+	return trimmed
 }
 
 // hidesSlash reports whether a segment has an escaped slash in it: decoded, the

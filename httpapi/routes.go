@@ -60,6 +60,7 @@ func routes() []route {
 		{"POST", "/instance/{i}/chat/is-account", instanceBearer, chatOperation((*numbersRequest).check, lookUpNumbers)},
 		{"POST", "/instance/{i}/chat/read-message", instanceBearer, (*api).readMessages},
 		{"PUT", "/instance/{i}/chat/read-message", instanceBearer, (*api).readMessages},
+		{"PATCH", "/instance/{i}/chat/read-message", instanceBearer, (*api).readMessages},
 		{"POST", "/instance/{i}/chat/archive", instanceBearer, chatOperation((*archiveRequest).check, archiveChat)},
 		{"PUT", "/instance/{i}/chat/archive", instanceBearer, chatOperation((*archiveRequest).check, archiveChat)},
 		{"POST", "/instance/{i}/chat/pin", instanceBearer, chatOperation((*pinRequest).check, pinChat)},

@@ -34,7 +34,7 @@ type sendOptions struct {
 	Presence           event.Presence `json:"presence"`
 	QuotedMessageID    *messageRef    `json:"quotedMessageId"`
 	QuotedMessage      *quotedMessage `json:"quotedMessage"`
-	ExternalAttributes *jsonObject    `json:"externalAttributes" strict:"null"`
+	ExternalAttributes *jsonObject    `json:"externalAttributes"`
 	MentionAll         bool           `json:"mentionAll"`
 }
 

@@ -82,5 +82,5 @@ type sendStatusRequest struct {
 }
 
 type statusOptions struct {
-	ExternalAttributes *jsonObject `json:"externalAttributes" strict:"null"`
+	ExternalAttributes *jsonObject `json:"externalAttributes"`
 }

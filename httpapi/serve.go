@@ -46,7 +46,9 @@ func (a *api) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		a.logRequest(res, r, time.Since(start))
 	}()
 	limitBody(w, r)
+	r = withoutSlash(r)
 	f := a.router.find(r)
+	res.legacy = f.legacy
 	switch {
 	case f.handle != nil:
 		f.handle(res, r, f.params)
@@ -183,6 +185,7 @@ type response struct {
 	status    int    // 0 until the answer began
 	code      string // of a refusal, for the log
 	lost      bool   // the client went away, or was cut off
+	legacy    bool   // the request came by a path of older clients
 }
 
 // WriteHeader implements http.ResponseWriter.

@@ -135,8 +135,22 @@ func TestEveryRefusalHasTheOneErrorBody(t *testing.T) {
 
 func TestNothingIsRedirected(t *testing.T) {
 	a := bare(io.Discard, route{"GET", "/x", public, ok}, route{"GET", "/y/{id}", public, ok})
-	for _, path := range []string{"/x/", "//x", "/X", "/y/", "/y/1/", "/./x", "/a/../x"} {
+	for _, path := range []string{"/x//", "//x", "/X", "/y/", "/y//", "/y/1//", "/y/%2F", "/./x", "/a/../x"} {
 		if got := do(a, httptest.NewRequest("GET", path, nil)).StatusCode; got != 404 {
+			t.Errorf("%s: status %d", path, got)
+		}
+	}
+}
+
+func TestASlashAtTheEndChangesNothing(t *testing.T) {
+	a := bare(io.Discard, route{"GET", "/x", public, ok}, route{"GET", "/y/{id}", public, ok})
+	a.mount("/m/", public, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if r.URL.Path != "/m/x" {
+			t.Errorf("the handler below sees %q", r.URL.Path)
+		}
+	}))
+	for _, path := range []string{"/x/", "/x/?a=b", "/y/1/", "/y/a%20b/", "/m/x/"} {
+		if got := do(a, httptest.NewRequest("GET", path, nil)).StatusCode; got != 200 {
 			t.Errorf("%s: status %d", path, got)
 		}
 	}

@@ -14,11 +14,9 @@ import (
 	"postern/nesting"
 )
 
-// The options of a field's `strict` tag.
-const (
-	required  = "required" // must be there
-	allowNull = "null"     // null is accepted and means absent
-)
+// required is the `strict` tag of a field that must be there. For any other
+// field null means absent.
+const required = "required"
 
 // decodeError is a body that is not what the route takes. Path names the
 // field, for example "recipients[3]"; it is empty for the body itself.
@@ -53,37 +51,44 @@ func (e *decodeError) in(name string) *decodeError {
 
 // decodeStrict reads one JSON object from r into the struct that v points to,
 // in one pass. encoding/json forgives too much for a contract: it matches
-// names in any case, lets the last of two equal keys win, takes null for
-// everything, and repairs invalid UTF-8. Here each of these is an error that
+// names in any case, lets the last of two equal keys win, takes null for what
+// must be there, and repairs invalid UTF-8. Here each of these is an error that
 // names the field, as are unknown fields, missing required ones and trailing
 // data. No body at all counts as {}.
 //
 // Fields may be strings, booleans, numbers, structs, pointers, slices, maps
 // with string keys, and types that unmarshal themselves; of the last the bytes
 // are kept after a check for duplicate keys.
-func decodeStrict(r io.Reader, v any) error { return decodeKeeping(r, v, unbounded) }
+func decodeStrict(r io.Reader, v any) error { return decodeWith(r, v, reading{most: unbounded}) }
 
 const unbounded = -1
 
-// decodeKeeping is decodeStrict, but keeps no more than the first most entries
-// of any slice. The others are checked and dropped: a body of millions of tiny
-// entries would take many times its size in memory.
+// reading says how a body is read.
+type reading struct {
+	// most entries of any slice are kept. The others are checked and dropped: a
+	// body of millions of tiny entries would take many times its size in memory.
+	most int
+	// ignored, unless it is nil, lets unknown fields pass and takes their names.
+	ignored *ignoredFields
+}
+
+// decodeWith is decodeStrict as how says.
 //
 // A body that nests too deep is that before anything else, wherever a reader
 // would have stopped: so the rest of a refused one is looked at too.
-func decodeKeeping(r io.Reader, v any, most int) error {
+func decodeWith(r io.Reader, v any, how reading) error {
 	body := nesting.NewReader(r)
-	err := decodeBody(body, v, most)
+	err := decodeBody(body, v, how)
 	if err != nil && body.Rest() != nil {
 		return tooDeep()
 	}
 	return err
 }
 
-func decodeBody(r io.Reader, v any, most int) error {
+func decodeBody(r io.Reader, v any, how reading) error {
 	dec := json.NewDecoder(&utf8Reader{r: r})
 	dec.UseNumber()
-	d := &strictDecoder{dec, most}
+	d := &strictDecoder{dec: dec, reading: how}
 	target := reflect.ValueOf(v).Elem()
 	tok, err := dec.Token()
 	if errors.Is(err, io.EOF) {
@@ -126,8 +131,10 @@ func wrongType(want string) *decodeError {
 }
 
 type strictDecoder struct {
-	dec  *json.Decoder
-	most int // entries of a slice that are kept, or unbounded
+	reading
+
+	dec *json.Decoder
+	at  []string // the names of the objects around the value that is being read
 }
 
 var unmarshaler = reflect.TypeFor[json.Unmarshaler]()
@@ -253,15 +260,11 @@ func (d *strictDecoder) object(tok json.Token, v reflect.Value) error {
 		if err != nil {
 			return err
 		}
-		field, known := fieldNamed(v.Type(), name)
-		switch {
-		case !known:
-			return (&decodeError{code: codeUnknownField, text: "is not a known field"}).in(name)
-		case slices.Contains(seen, name):
+		if slices.Contains(seen, name) {
 			return duplicate(name)
 		}
 		seen = append(seen, name)
-		if err := d.value(v.FieldByIndex(field.Index), field.Tag.Get("strict") == allowNull); err != nil {
+		if err := d.field(v, name); err != nil {
 			return under(err, name)
 		}
 	}
@@ -271,6 +274,27 @@ func (d *strictDecoder) object(tok json.Token, v reflect.Value) error {
 	return finishStruct(v, seen)
 }
 
+// field reads the value of an object's field into the struct v.
+func (d *strictDecoder) field(v reflect.Value, name string) error {
+	field, known := fieldNamed(v.Type(), name)
+	switch {
+	case known:
+		d.at = append(d.at, name)
+		defer func() { d.at = d.at[:len(d.at)-1] }()
+		return d.value(v.FieldByIndex(field.Index), field.Tag.Get("strict") != required)
+	case d.ignored == nil:
+		return &decodeError{code: codeUnknownField, text: "is not a known field"}
+	}
+	d.ignored.add(append(d.at, name)...)
+	var passed json.RawMessage
+	if err := d.dec.Decode(&passed); err != nil {
+		return malformed(err)
+	}
+	return nil
+}
+
+// mapping reads an object of any keys. Where the values are pointers, null is
+// accepted and means absent: the key stays, with nil.
 func (d *strictDecoder) mapping(tok json.Token, v reflect.Value) error {
 	if tok != json.Delim('{') {
 		return wrongType("an object")
@@ -286,7 +310,7 @@ func (d *strictDecoder) mapping(tok json.Token, v reflect.Value) error {
 			return duplicate(name)
 		}
 		elem := reflect.New(v.Type().Elem()).Elem()
-		if err := d.value(elem, false); err != nil {
+		if err := d.value(elem, elem.Kind() == reflect.Pointer); err != nil {
 			return under(err, name)
 		}
 		m.SetMapIndex(key, elem)

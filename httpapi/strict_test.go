@@ -19,7 +19,7 @@ type strictInner struct {
 }
 
 type strictOuter struct {
-	Name   *string          `json:"name" strict:"null"`
+	Name   *string          `json:"name"`
 	Count  int64            `json:"count"`
 	Flag   *bool            `json:"flag"`
 	List   []string         `json:"list"`
@@ -27,7 +27,7 @@ type strictOuter struct {
 	Inner  *strictInner     `json:"inner"`
 	Flags  *map[string]bool `json:"flags"`
 	Raw    json.RawMessage  `json:"raw"`
-	RawPtr *json.RawMessage `json:"rawPtr" strict:"null"`
+	RawPtr *json.RawMessage `json:"rawPtr"`
 }
 
 func TestStrictAcceptsWhatTheStructSays(t *testing.T) {
@@ -36,7 +36,7 @@ func TestStrictAcceptsWhatTheStructSays(t *testing.T) {
 		"white space":                 " \n",
 		"an empty object":             "{}",
 		"every field":                 `{"name":"n","count":-3,"flag":false,"list":["a","é"],"deep":[{"minMs":1},{"ratio":0.5}],"inner":{"minMs":9},"flags":{"a":true},"raw":{"x":[1,{"y":null}]},"rawPtr":[1]}`,
-		"null where a field takes it": `{"name":null,"rawPtr":null}`,
+		"null for what is optional":   `{"name":null,"count":null,"flag":null,"list":null,"deep":null,"inner":null,"flags":null,"rawPtr":null}`,
 		"escapes":                     `{"name":"\u00e9\n\"","list":[]}`,
 		"empty containers":            `{"list":[],"flags":{},"deep":[],"inner":{}}`,
 		"white space after":           "{} \n\t",
@@ -69,9 +69,7 @@ func TestStrictRefusesAndNamesTheField(t *testing.T) {
 		{"the same key twice in a map", `{"flags":{"a":true,"a":true}}`, codeDuplicateField, "flags.a is given twice"},
 		{"the same key twice in free JSON", `{"raw":{"a":[{"b":1,"b":2}]}}`, codeDuplicateField, "raw.a[0].b is given twice"},
 		{"the same key twice, once escaped", `{"raw":{"a":1,"\u0061":2}}`, codeDuplicateField, "raw.a is given twice"},
-		{"null", `{"count":null}`, codeInvalidType, "count must be given a value, not null"},
 		{"null in a list", `{"list":["a",null]}`, codeInvalidType, "list[1] must"},
-		{"null for free JSON", `{"raw":null}`, codeInvalidType, "raw must"},
 		{"null for the object", `null`, codeInvalidType, "the body must"},
 		{"an array for the object", `[]`, codeInvalidType, "the body must be an object"},
 		{"a number for a string", `{"list":[1]}`, codeInvalidType, "list[0] must be a string"},
@@ -102,6 +100,64 @@ func TestStrictRefusesAndNamesTheField(t *testing.T) {
 			}
 		})
 	}
+}
+
+func TestStrictRefusesNullForWhatMustBeThere(t *testing.T) {
+	var v struct {
+		A string     `json:"a" strict:"required"`
+		B jsonObject `json:"b" strict:"required"`
+	}
+	for body, want := range map[string]string{
+		`{"a":null,"b":{}}`: "a must be given a value, not null", `{"a":"x","b":null}`: "b must be given a value, not null",
+	} {
+		var e *decodeError
+		if err := decodeStrict(strings.NewReader(body), &v); !errors.As(err, &e) || e.code != codeInvalidType || e.Error() != want {
+			t.Errorf("%s: got %v", body, err)
+		}
+	}
+}
+
+// TestUnknownFieldsAreIgnoredWhereThatWasAskedFor, and nothing else is: what is
+// known is read as strictly as ever.
+func TestUnknownFieldsAreIgnoredWhereThatWasAskedFor(t *testing.T) {
+	read := func(body string) (strictOuter, *ignoredFields, error) {
+		var v strictOuter
+		ignored := &ignoredFields{}
+		err := decodeWith(strings.NewReader(body), &v, reading{most: unbounded, ignored: ignored})
+		return v, ignored, err
+	}
+	v, ignored, err := read(`{"count":1,"x":{"y":[1]},"inner":{"z":null,"minMs":7},"deep":[{"w":1}]}`)
+	if err != nil || v.Count != 1 || v.Inner.MinMs != 7 || len(v.Deep) != 1 {
+		t.Fatalf("%+v, %v", v, err)
+	}
+	if got := ignored.header(); got != `299 - "ignored unknown fields: x, inner.z, deep.w"` {
+		t.Error(got)
+	}
+	for _, body := range []string{`{"count":"1"}`, `{"x":1,"x":2}`, `{"x":1,}`, `{"x":1}{}`, `{"x":`, `{"inner":{"x":"`} {
+		if _, _, err := read(body); err == nil {
+			t.Errorf("%s is taken", body)
+		}
+	}
+	var hostile strings.Builder
+	for i := range 1000 {
+		hostile.WriteString(`,"\r\nSet-Cookie: a=` + strings.Repeat("ü", i) + `":1`)
+	}
+	_, ignored, err = read("{" + hostile.String()[1:] + "}")
+	if err != nil {
+		t.Fatal(err)
+	}
+	got := ignored.header()
+	if len(got) > 6*maxIgnored*(maxIgnoredName+8) || strings.Trim(got, printableASCII()) != "" || !strings.HasSuffix(got, ` and 980 more"`) {
+		t.Errorf("%d bytes: %q", len(got), got)
+	}
+}
+
+func printableASCII() string {
+	var all strings.Builder
+	for b := ' '; b <= '~'; b++ {
+		all.WriteRune(b)
+	}
+	return all.String()
 }
 
 func TestStrictNamesAMissingRequiredField(t *testing.T) {

@@ -13,7 +13,7 @@ import (
 type webhookRequest struct {
 	URL     *string          `json:"url"`
 	Enabled *bool            `json:"enabled"`
-	Events  *map[string]bool `json:"events"`
+	Events  map[string]*bool `json:"events"` // null: as if it were not there
 }
 
 // flags checks the keys of events. nil means that the flags stay as they are.
@@ -23,12 +23,14 @@ func (in webhookRequest) flags() (map[event.Flag]bool, error) {
 	}
 	flags := map[event.Flag]bool{}
 	var unknown []string
-	for key, on := range *in.Events {
+	for key, on := range in.Events {
 		if !event.KnownFlag(event.Flag(key)) {
 			unknown = append(unknown, key)
 			continue
 		}
-		flags[event.Flag(key)] = on
+		if on != nil {
+			flags[event.Flag(key)] = *on
+		}
 	}
 	if len(unknown) > 0 {
 		return nil, unknownFlags(unknown)
