@@ -50,8 +50,8 @@ lint: ## golangci-lint
 fmt: ## gofumpt by way of golangci-lint
 	$(LINT) fmt ./...
 
-docs: ## regenerate what is generated: config.toml.example, docs/configuration.md, docs/events.md, docs/errors.md, the states in docs/batches.md
-	$(GO) test -run '^(TestExampleConfig|TestNoTrigger|TestTheErrorPage)' . -args -update
+docs: ## regenerate what is generated: config.toml.example, docs/configuration.md, docs/events.md, docs/errors.md, docs/clients.md, the states in docs/batches.md
+	$(GO) test -run '^(TestExampleConfig|TestNoTrigger|TestTheErrorPage|TestThePageOfClients)' . -args -update
 	$(GO) test -run '^TestTheBatchPage' ./batch -args -update
 
 check: lint ## lint, vet, race tests, import table, short fuzz

@@ -75,15 +75,20 @@ func ParseContent(kind string, payload []byte) (Content, error) {
 	return c, err
 }
 
-// Presence is what a chat shows while a message is on its way.
+// Presence is what is shown while a message is on its way.
 type Presence string
 
-// The presences of a chat.
+// The presences of a chat, and those of the account, which everybody sees.
 const (
-	PresenceComposing Presence = "composing"
-	PresenceRecording Presence = "recording"
-	PresencePaused    Presence = "paused"
+	PresenceComposing   Presence = "composing"
+	PresenceRecording   Presence = "recording"
+	PresencePaused      Presence = "paused"
+	PresenceAvailable   Presence = "available"
+	PresenceUnavailable Presence = "unavailable"
 )
+
+// OfAccount reports whether p is shown of the account and not in one chat.
+func (p Presence) OfAccount() bool { return p == PresenceAvailable || p == PresenceUnavailable }
 
 // Outgoing is one message to send.
 type Outgoing struct {
@@ -91,7 +96,7 @@ type Outgoing struct {
 	To      string // JID: digits@s.whatsapp.net, …@lid, …@g.us or status@broadcast
 	Content Content
 
-	Presence   Presence      // shown in the chat before the send; empty: none
+	Presence   Presence      // shown before the send; empty: none
 	Delay      time.Duration // how long to wait, showing it, before the send
 	Quoted     *Original     // the message that this one answers
 	MentionAll bool          // mention every participant; groups only

@@ -204,6 +204,8 @@ func checkText(name, text string, minimum, maximum int) error {
 	switch n := utf8.RuneCountInString(text); {
 	case n < minimum:
 		return fmt.Errorf("%w: %s must not be empty", ErrContent, name)
+	case minimum > 0 && strings.TrimSpace(text) == "":
+		return fmt.Errorf("%w: %s must not be white space only", ErrContent, name)
 	case n > maximum:
 		return fmt.Errorf("%w: %s has %d characters, at most %d are allowed", ErrContent, name, n, maximum)
 	}

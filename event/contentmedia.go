@@ -1,10 +1,13 @@
 package event
 
 import (
+	"encoding/base64"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"path"
 	"slices"
+	"strconv"
 	"strings"
 	"unicode"
 )
@@ -49,7 +52,7 @@ func mediaTypes() []MediaKind {
 // Media is a media message. Exactly one of URL, UploadID and File says where
 // the bytes come from.
 type Media struct {
-	Kind     MediaKind
+	Kind     MediaKind // empty: what the upload was made as
 	URL      string
 	UploadID string     // of a file that was uploaded before
 	File     *MediaFile // of this request
@@ -58,6 +61,10 @@ type Media struct {
 	Caption  string
 	MimeType string // what the caller says it is; checked against the bytes
 	ViewOnce bool
+
+	// What the caller says of a voice note; else the file is measured.
+	Seconds  int
+	Waveform string // base64 of WaveformLength volumes
 
 	// Shared tells that many messages have this content, so that one upload
 	// may serve them all.
@@ -81,7 +88,7 @@ type MediaInfo struct {
 	Width     int       `json:"width,omitempty"`
 	Height    int       `json:"height,omitempty"`
 	Seconds   int       `json:"seconds,omitempty"`
-	Waveform  []byte    `json:"waveform,omitempty"`  // 64 volumes of 0 to 100
+	Waveform  []byte    `json:"waveform,omitempty"`  // WaveformLength volumes of 0 to 100
 	Thumbnail []byte    `json:"thumbnail,omitempty"` // JPEG
 	Animated  bool      `json:"animated,omitempty"`
 }
@@ -106,12 +113,34 @@ type MediaSource struct {
 	Close    func() // removes what was made for this message alone; never nil
 }
 
+// WaveformLength is how many volumes the picture of a voice note has.
+const WaveformLength = 64
+
+// UploadID names an upload by one of its two ids: a number as it is written, or
+// a UUID. In JSON a number may be one; 0 names none.
+type UploadID string
+
+// UnmarshalJSON implements json.Unmarshaler.
+func (u *UploadID) UnmarshalJSON(raw []byte) error {
+	var n int64
+	if err := json.Unmarshal(raw, &n); err == nil && n >= 0 {
+		if *u = ""; n > 0 {
+			*u = UploadID(strconv.FormatInt(n, 10))
+		}
+		return nil
+	}
+	if json.Unmarshal(raw, (*string)(u)) != nil {
+		return errors.New("it must be the id of an upload: an integer or a UUID")
+	}
+	return nil
+}
+
 // MediaContent is a file to be sent, given by its URL or by the id of an
-// earlier upload.
+// earlier upload. With an upload the kind may be missing.
 type MediaContent struct {
-	Kind     MediaKind `json:"mediatype" strict:"required"`
+	Kind     MediaKind `json:"mediatype"`
 	URL      string    `json:"media"`
-	UploadID string    `json:"mediaUploadId"`
+	UploadID UploadID  `json:"mediaUploadId"`
 	FileName string    `json:"fileName"`
 	Caption  string    `json:"caption"`
 	MimeType string    `json:"mimetype"`
@@ -121,53 +150,79 @@ type MediaContent struct {
 // Content implements [Payload].
 func (m *MediaContent) Content() (Content, error) {
 	c := Content{Media: &Media{
-		Kind: m.Kind, URL: m.URL, UploadID: m.UploadID,
+		Kind: m.Kind, URL: m.URL, UploadID: string(m.UploadID),
 		FileName: m.FileName, Caption: m.Caption, MimeType: m.MimeType, ViewOnce: m.ViewOnce,
 	}}
-	return c, firstError(oneSource("media", m.URL, m.UploadID), c.Media.Check())
+	return c, firstError(oneSource("media", m.URL, string(m.UploadID)), c.Media.Check())
 }
 
 // AudioContent is a voice note.
 type AudioContent struct {
-	URL      string `json:"audio"`
-	UploadID string `json:"mediaUploadId"`
-	ViewOnce bool   `json:"viewOnce"`
+	URL      string   `json:"audio"`
+	UploadID UploadID `json:"mediaUploadId"`
+	ViewOnce bool     `json:"viewOnce"`
+	Seconds  int      `json:"seconds"`  // its length; 0: as the file says
+	Waveform string   `json:"waveform"` // base64 of WaveformLength volumes; empty: as the file says
+	PTT      *bool    `json:"ptt"`      // of no effect: it is one
 }
 
 // Content implements [Payload].
 func (a *AudioContent) Content() (Content, error) {
-	c := Content{Media: &Media{Kind: MediaVoice, URL: a.URL, UploadID: a.UploadID, ViewOnce: a.ViewOnce}}
-	return c, oneSource("audio", a.URL, a.UploadID)
+	c := Content{Media: &Media{
+		Kind: MediaVoice, URL: a.URL, UploadID: string(a.UploadID), ViewOnce: a.ViewOnce, Seconds: a.Seconds, Waveform: a.Waveform,
+	}}
+	if a.Seconds < 0 || a.Seconds > maxSeconds {
+		return c, fmt.Errorf("%w: seconds must be 0 to %d", ErrContent, maxSeconds)
+	}
+	if raw, err := base64.StdEncoding.DecodeString(a.Waveform); a.Waveform != "" && (err != nil || len(raw) != WaveformLength) {
+		return c, fmt.Errorf("%w: waveform must be the base64 of %d bytes", ErrContent, WaveformLength)
+	}
+	return c, oneSource("audio", a.URL, string(a.UploadID))
 }
+
+// maxSeconds is longer than any voice note: a day.
+const maxSeconds = 24 * 60 * 60
 
 // StickerContent is a sticker: a WebP image.
 type StickerContent struct {
-	URL      string `json:"sticker"`
-	UploadID string `json:"mediaUploadId"`
+	URL      string   `json:"sticker"`
+	UploadID UploadID `json:"mediaUploadId"`
 }
 
 // Content implements [Payload].
 func (s *StickerContent) Content() (Content, error) {
-	return Content{Media: &Media{Kind: MediaSticker, URL: s.URL, UploadID: s.UploadID}}, oneSource("sticker", s.URL, s.UploadID)
+	return Content{Media: &Media{Kind: MediaSticker, URL: s.URL, UploadID: string(s.UploadID)}}, oneSource("sticker", s.URL, string(s.UploadID))
 }
 
 // Check tells what is wrong with everything but the source of m. Errors wrap
 // ErrContent.
 func (m *Media) Check() error {
-	if !slices.Contains(mediaTypes(), m.Kind) {
+	fromUpload := m.Kind == "" && m.UploadID != ""
+	if !fromUpload && !slices.Contains(mediaTypes(), m.Kind) {
 		return fmt.Errorf("%w: the media type %q is not one of: image, document, video, audio, ptv", ErrContent, m.Kind)
 	}
-	if m.ViewOnce && m.Kind != MediaImage && m.Kind != MediaVideo {
-		return fmt.Errorf("%w: viewOnce is for images, videos and voice notes", ErrContent)
-	}
-	if m.Caption != "" && (m.Kind == MediaAudio || m.Kind == MediaPTV) {
-		return fmt.Errorf("%w: caption is for images, videos and documents", ErrContent)
+	if !fromUpload {
+		if err := m.CheckAs(m.Kind); err != nil {
+			return err
+		}
 	}
 	return firstError(
 		checkText("fileName", m.FileName, 0, maxName),
 		checkText("caption", m.Caption, 0, MaxText),
 		optional(m.MimeType, checkMIME(m.MimeType)),
 	)
+}
+
+// CheckAs tells whether the options of m are for files of that kind. Errors wrap
+// ErrContent.
+func (m *Media) CheckAs(kind MediaKind) error {
+	switch {
+	case m.ViewOnce && kind != MediaImage && kind != MediaVideo && kind != MediaVoice:
+		return fmt.Errorf("%w: viewOnce is for images, videos and voice notes", ErrContent)
+	case m.Caption != "" && kind != MediaImage && kind != MediaVideo && kind != MediaDocument:
+		return fmt.Errorf("%w: caption is for images, videos and documents", ErrContent)
+	}
+	return nil
 }
 
 // CheckUpload tells what is wrong with a file that is brought to WhatsApp

@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"strings"
+	"unicode"
 )
 
 // What a send can end in besides success. A connector wraps exactly one of
@@ -50,9 +51,9 @@ func (r Recipient) IsPhone() bool { return r.Server == UserServer }
 // IsGroup reports whether the recipient is a group.
 func (r Recipient) IsGroup() bool { return r.Server == groupServer }
 
-// ParseRecipient reads a phone number or a JID. The characters + ( ) - . and
-// space are dropped from phone numbers, 7 to 15 digits must remain;
-// "digits@c.us" means the phone. LIDs and groups are accepted here; callers
+// ParseRecipient reads a phone number or a JID. The characters + ( ) - . / are
+// dropped from phone numbers, and so are hyphens and spaces of any kind; 7 to 15
+// digits must remain. "digits@c.us" means the phone. LIDs and groups are accepted here; callers
 // that refuse them look at [Recipient.IsPhone].
 func ParseRecipient(s string) (Recipient, error) {
 	user, server, isJID := strings.Cut(s, "@")
@@ -90,15 +91,18 @@ func ParseChat(s string) (Recipient, error) {
 	return ParseRecipient(s)
 }
 
+// phoneDigits drops what people write between the digits, and the invisible marks
+// of direction that come along when a number is copied. What separates one number
+// from the next, or a number from its device, is not dropped.
 func phoneDigits(s string) (string, error) {
 	digits := strings.Map(func(r rune) rune {
-		if strings.ContainsRune("+()-. ", r) {
+		if strings.ContainsRune("+()./", r) || unicode.Is(unicode.Pd, r) || unicode.IsSpace(r) || unicode.Is(unicode.Cf, r) {
 			return -1
 		}
 		return r
 	}, s)
 	if !allDigits(digits) {
-		return "", fmt.Errorf("%w: a phone number has only digits and + ( ) - . space", ErrRecipient)
+		return "", fmt.Errorf("%w: a phone number has only digits and + ( ) - . / space", ErrRecipient)
 	}
 	if len(digits) < 7 || len(digits) > 15 {
 		return "", fmt.Errorf("%w: a phone number has 7 to 15 digits, this one has %d", ErrRecipient, len(digits))

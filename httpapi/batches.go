@@ -68,7 +68,7 @@ func (a *api) createBatch(c *call) error {
 	if err := in.checkShapes(); err != nil {
 		return err
 	}
-	if err := a.checkUpload(c.r.Context(), in.Message); err != nil {
+	if err := a.checkFile(c.r.Context(), in.Message); err != nil {
 		return err
 	}
 	if err := a.Store.Admit(); err != nil {
@@ -87,18 +87,16 @@ func (a *api) createBatch(c *call) error {
 	return c.w.json(http.StatusCreated, view)
 }
 
-// checkUpload refuses a message whose file was uploaded before, when there is
-// no such upload: every item would fail. It may still expire before its turn.
-func (a *api) checkUpload(ctx context.Context, m batchMessage) error {
+// checkFile refuses a message whose file was uploaded before, when there is no
+// such upload: every item would fail. It may still expire before its turn.
+func (a *api) checkFile(ctx context.Context, m batchMessage) error {
 	content, err := event.ParseContent(m.Type, m.Payload)
-	if err != nil || content.Media == nil || content.Media.UploadID == "" {
+	if err != nil {
 		return nil //nolint:nilerr // the engine names it among the values that break a rule
 	}
-	source, err := a.Media.Open(ctx, 0, content.Media)
-	if err != nil {
+	if err := a.checkUpload(ctx, 0, content.Media); err != nil {
 		return fmt.Errorf("message.payload: %w", err)
 	}
-	source.Close()
 	return nil
 }
 

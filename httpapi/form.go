@@ -9,6 +9,7 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+	"strconv"
 	"strings"
 	"time"
 
@@ -26,22 +27,29 @@ const (
 // form is a multipart body: its fields, and its one file in the spool folder.
 type form struct {
 	fields   map[string]string
-	path     string // of the file; whoever got the form removes it
-	fileName string // as the client calls it, without a folder
+	how      reading // of the JSON in it
+	path     string  // of the file; whoever got the form removes it
+	fileName string  // as the client calls it, without a folder
 }
 
 // formReader reads a multipart body part by part; the file goes to the disk as
 // it arrives.
 type formReader struct {
-	parts  *multipart.Reader
-	known  []string
-	spool  func(io.Reader) (path string, err error)
-	digest *partsDigest
-	form   form
+	parts   *multipart.Reader
+	known   []string
+	ignored *ignoredFields // as of reading
+	spool   func(io.Reader) (path string, err error)
+	digest  *partsDigest
+	form    form
 }
 
-// fileField is the name of the part that is the file.
-const fileField = "attachment"
+// fileField is the name of the part that is the file; otherFileField is taken too.
+const (
+	fileField      = "attachment"
+	otherFileField = "file"
+)
+
+func isFile(name string) bool { return name == fileField || name == otherFileField }
 
 // jsonFields are the fields of forms that hold JSON, each a document of its own.
 var jsonFields = []string{"options", "quotedMessage", "externalAttributes"}
@@ -60,8 +68,9 @@ func (c *call) readForm(spool func(io.Reader) (string, error), maxFile int64, kn
 	body := http.MaxBytesReader(c.w, c.r.Body, maxFile+formOverhead)
 	r := &formReader{
 		parts: multipart.NewReader(body, boundary), known: known, spool: spool,
-		digest: newPartsDigest(), form: form{fields: map[string]string{}},
+		digest: newPartsDigest(), form: form{fields: map[string]string{}, how: c.reading()},
 	}
+	r.ignored = r.form.how.ignored
 	defer func() {
 		if err != nil && r.form.path != "" {
 			_ = os.Remove(r.form.path)
@@ -79,6 +88,7 @@ func (c *call) readForm(spool func(io.Reader) (string, error), maxFile int64, kn
 		return form{}, &decodeError{code: codeMissingField, path: fileField, text: "is required: it is the file"}
 	}
 	_ = http.NewResponseController(c.w).SetReadDeadline(time.Time{})
+	c.warn(r.ignored)
 	return r.form, c.claim(r.digest.sum())
 }
 
@@ -112,15 +122,19 @@ func malformedForm(err error) error {
 func (r *formReader) part(p *multipart.Part) (err error) {
 	name := p.FormName()
 	_, again := r.form.fields[name]
+	known := isFile(name) || slices.Contains(r.known, name)
 	switch {
-	case name != fileField && !slices.Contains(r.known, name):
+	case !known && r.ignored == nil:
 		return (&decodeError{code: codeUnknownField, text: "is not a known field"}).in(name)
-	case again || name == fileField && r.form.path != "":
+	case again || isFile(name) && r.form.path != "":
 		return duplicate(name)
 	}
 	body := &failingReader{r: p}
 	content := io.TeeReader(body, r.digest.next(name, p.FileName()))
-	if name == fileField {
+	if !known {
+		r.ignored.add(name)
+	}
+	if isFile(name) {
 		// Windows clients send a path.
 		r.form.fileName = filepath.Base(strings.ReplaceAll(p.FileName(), `\`, "/"))
 		r.form.path, err = r.spool(content)
@@ -162,7 +176,7 @@ func (f *failingReader) Read(p []byte) (int, error) {
 	return n, err
 }
 
-// flag reads a field that is true or false; absent is false.
+// flag reads a field that is true or false; absent or empty is false.
 func (f form) flag(name string) (bool, error) {
 	switch f.fields[name] {
 	case "", "false":
@@ -171,6 +185,27 @@ func (f form) flag(name string) (bool, error) {
 		return true, nil
 	}
 	return false, wrongType("true or false").in(name)
+}
+
+// number reads a field that is an integer; absent or empty is 0.
+func (f form) number(name string) (int64, error) {
+	if f.fields[name] == "" {
+		return 0, nil
+	}
+	n, err := strconv.ParseInt(f.fields[name], 10, 64)
+	if err != nil {
+		return 0, wrongType("an integer").in(name)
+	}
+	return n, nil
+}
+
+// json reads a field that is a JSON object into v, a pointer to a struct. given is
+// false when the field is absent or empty.
+func (f form) json(name string, v any) (given bool, err error) {
+	if f.fields[name] == "" {
+		return false, nil
+	}
+	return true, under(decodeWith(strings.NewReader(f.fields[name]), v, f.how), name)
 }
 
 // mediaType reads the field of that name, which every form that has it needs.

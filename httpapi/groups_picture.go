@@ -17,8 +17,8 @@ import (
 type pictureRequest struct {
 	groupTarget
 
-	Image    *string `json:"image"`
-	UploadID *string `json:"mediaUploadId"`
+	Image    *string         `json:"image"`
+	UploadID *event.UploadID `json:"mediaUploadId"`
 }
 
 type pictureAnswer struct {
@@ -98,7 +98,7 @@ func (a *api) imageFile(c *call, account instance.Account, in pictureRequest, f 
 	m := event.Media{Kind: event.MediaImage}
 	switch {
 	case in.UploadID != nil:
-		m.UploadID = *in.UploadID
+		m.UploadID = string(*in.UploadID)
 		file, err := a.fetchBack(c, account, m)
 		return file, func() { media.Remove(file) }, err
 	case in.Image != nil:

@@ -1,11 +1,11 @@
 package httpapi
 
 import (
-	"bytes"
 	"encoding/json"
 	"errors"
 	"fmt"
 	"net/http"
+	"slices"
 	"time"
 
 	"postern/event"
@@ -32,17 +32,31 @@ type sendTarget struct {
 type sendOptions struct {
 	Delay              int64          `json:"delay"` // milliseconds before the send
 	Presence           event.Presence `json:"presence"`
-	QuotedMessageID    *messageRef    `json:"quotedMessageId"`
+	QuotedMessageID    quotedRef      `json:"quotedMessageId"`
 	QuotedMessage      *quotedMessage `json:"quotedMessage"`
 	ExternalAttributes *jsonObject    `json:"externalAttributes"`
 	MentionAll         bool           `json:"mentionAll"`
 }
 
 // messageRef names a stored message: a number is its id here, a string its id
-// at WhatsApp.
+// at WhatsApp. A string of digits may be either.
 type messageRef struct {
 	id    int64
 	keyID string
+}
+
+// quotedRef is a messageRef that may be 0: none.
+type quotedRef struct{ messageRef }
+
+func (q quotedRef) given() bool { return q != quotedRef{} }
+
+// UnmarshalJSON implements json.Unmarshaler.
+func (q *quotedRef) UnmarshalJSON(raw []byte) error {
+	if string(raw) == "0" {
+		*q = quotedRef{}
+		return nil
+	}
+	return q.messageRef.UnmarshalJSON(raw)
 }
 
 // UnmarshalJSON implements json.Unmarshaler.
@@ -54,29 +68,6 @@ func (m *messageRef) UnmarshalJSON(raw []byte) error {
 		return nil
 	}
 	return errors.New("it must be the id of a message: a positive integer, or the key id as a string")
-}
-
-// quotedMessage is a message that need not be stored here. Message has one
-// field, named by the messageType, that holds the content.
-type quotedMessage struct {
-	Key     event.MessageKey `json:"key" strict:"required"`
-	Message jsonObject       `json:"message" strict:"required"`
-}
-
-func (q *quotedMessage) original() (*event.Original, error) {
-	var fields map[string]json.RawMessage
-	if err := json.Unmarshal(q.Message, &fields); err != nil || len(fields) != 1 {
-		return nil, fmt.Errorf("%w: options.quotedMessage.message must have exactly one field, named by the messageType", event.ErrContent)
-	}
-	o := event.Original{Key: q.Key}
-	for name, content := range fields {
-		o.MessageType, o.Content = name, content
-	}
-	// Clients write a plain text as a string; it is stored as {"text":…}.
-	if bytes.HasPrefix(o.Content, []byte(`"`)) {
-		o.Content = append(append([]byte(`{"text":`), o.Content...), '}')
-	}
-	return &o, o.Check("options.quotedMessage.key")
 }
 
 // sendBody is the body of a send route.
@@ -199,6 +190,9 @@ func (a *api) outgoing(c *call, t *sendTarget, content event.Content) (event.Out
 	if err := t.Options.check(content); err != nil {
 		return event.Outgoing{}, err
 	}
+	if err := a.checkUpload(c.r.Context(), c.instance.ID, content.Media); err != nil {
+		return event.Outgoing{}, err
+	}
 	if t.Options.MentionAll && !to.IsGroup() {
 		return event.Outgoing{}, fmt.Errorf("%w: options.mentionAll is for groups", event.ErrContent)
 	}
@@ -234,15 +228,20 @@ func (o *sendOptions) check(content event.Content) error {
 	if o.Delay < 0 || o.Delay > limit {
 		return fmt.Errorf("%w: options.delay must be 0 to %d milliseconds", event.ErrContent, limit)
 	}
-	switch o.Presence {
-	case "", event.PresenceComposing, event.PresenceRecording, event.PresencePaused:
-	default:
-		return fmt.Errorf("%w: options.presence %q is not one of: composing, recording, paused", event.ErrContent, o.Presence)
+	if !slices.Contains(presences(), o.Presence) {
+		return fmt.Errorf("%w: options.presence %q is not one of: %s", event.ErrContent, o.Presence, joined(presences()[1:]))
 	}
-	if o.QuotedMessage != nil && o.QuotedMessageID != nil {
+	if o.QuotedMessage.given() && o.QuotedMessageID.given() {
 		return fmt.Errorf("%w: give one of options.quotedMessageId and options.quotedMessage", event.ErrContent)
 	}
 	return nil
+}
+
+// presences are those of a send, none of them the first.
+func presences() []event.Presence {
+	return []event.Presence{
+		"", event.PresenceComposing, event.PresenceRecording, event.PresencePaused, event.PresenceAvailable, event.PresenceUnavailable,
+	}
 }
 
 func (o *sendOptions) attributes() event.Attributes {
@@ -255,10 +254,10 @@ func (o *sendOptions) attributes() event.Attributes {
 // quoted is the message that a send answers, nil when there is none.
 func (a *api) quoted(id int64, o sendOptions) (*event.Original, error) {
 	switch {
-	case o.QuotedMessage != nil:
+	case o.QuotedMessage.given():
 		return o.QuotedMessage.original()
-	case o.QuotedMessageID != nil:
-		m, err := a.message(id, *o.QuotedMessageID)
+	case o.QuotedMessageID.given():
+		m, err := a.message(id, o.QuotedMessageID.messageRef)
 		if errors.Is(err, instance.ErrNoMessage) {
 			return nil, refuse(http.StatusUnprocessableEntity, codeNoQuoted, "options.quotedMessageId names no stored message")
 		}
@@ -273,7 +272,7 @@ func (a *api) quoted(id int64, o sendOptions) (*event.Original, error) {
 // message is a stored message by either of its ids.
 func (a *api) message(id int64, ref messageRef) (event.Message, error) {
 	if ref.keyID != "" {
-		return a.Registry.MessageByKey(id, ref.keyID)
+		return a.messageByText(id, ref.keyID)
 	}
 	return a.Registry.Message(id, ref.id)
 }

@@ -1,6 +1,10 @@
 package httpapi
 
-import "postern/event"
+import (
+	"fmt"
+
+	"postern/event"
+)
 
 // The bodies of the send routes that take JSON. Each names its content as
 // existing clients do.
@@ -22,16 +26,50 @@ func (r *sendLinkRequest) content() (event.Content, error) { return r.LinkMessag
 type sendMediaRequest struct {
 	sendTarget
 	MediaMessage event.MediaContent `json:"mediaMessage" strict:"required"`
+	UploadID     event.UploadID     `json:"mediaUploadId"` // beside the content instead of in it
 }
 
-func (r *sendMediaRequest) content() (event.Content, error) { return r.MediaMessage.Content() }
+func (r *sendMediaRequest) content() (event.Content, error) {
+	if err := oneUpload(&r.MediaMessage.UploadID, r.UploadID); err != nil {
+		return event.Content{}, err
+	}
+	if err := needKind(&r.MediaMessage); err != nil {
+		return event.Content{}, under(err, "mediaMessage")
+	}
+	return r.MediaMessage.Content()
+}
+
+// needKind fails when nothing tells as what a file is to be sent.
+func needKind(m *event.MediaContent) error {
+	if m.Kind == "" && m.UploadID == "" {
+		return &decodeError{code: codeMissingField, path: "mediatype", text: "is required: only an upload tells its own"}
+	}
+	return nil
+}
 
 type sendVoiceRequest struct {
 	sendTarget
 	AudioMessage event.AudioContent `json:"audioMessage" strict:"required"`
+	UploadID     event.UploadID     `json:"mediaUploadId"` // beside the content instead of in it
 }
 
-func (r *sendVoiceRequest) content() (event.Content, error) { return r.AudioMessage.Content() }
+func (r *sendVoiceRequest) content() (event.Content, error) {
+	if err := oneUpload(&r.AudioMessage.UploadID, r.UploadID); err != nil {
+		return event.Content{}, err
+	}
+	return r.AudioMessage.Content()
+}
+
+// oneUpload takes an upload that is named beside a content over into it.
+func oneUpload(inside *event.UploadID, beside event.UploadID) error {
+	if *inside != "" && beside != "" && *inside != beside {
+		return fmt.Errorf("%w: mediaUploadId is given twice, and differs", event.ErrContent)
+	}
+	if *inside == "" {
+		*inside = beside
+	}
+	return nil
+}
 
 type sendStickerRequest struct {
 	sendTarget
@@ -61,7 +99,14 @@ type sendReactionRequest struct {
 	ReactionMessage event.ReactionContent `json:"reactionMessage" strict:"required"`
 }
 
-func (r *sendReactionRequest) content() (event.Content, error) { return r.ReactionMessage.Content() }
+// content is for the chat of the message that is reacted to, when no other is
+// named.
+func (r *sendReactionRequest) content() (event.Content, error) {
+	if r.Number == nil && r.Chat == nil && r.Recipient == nil {
+		r.Chat = &r.ReactionMessage.Key.RemoteJID
+	}
+	return r.ReactionMessage.Content()
+}
 
 type sendPollRequest struct {
 	sendTarget

@@ -2,7 +2,9 @@ package httpapi
 
 import (
 	"context"
+	"errors"
 	"os"
+	"slices"
 	"strings"
 
 	"postern/event"
@@ -10,18 +12,68 @@ import (
 )
 
 // targetFields are the fields of a form that sendTarget has in JSON. options
-// is the JSON object itself.
+// is the JSON object itself; its fields may stand in the form too.
 func targetFields(more ...string) []string {
-	return append([]string{"number", "chat", "recipient", "options"}, more...)
+	return slices.Concat([]string{"number", "chat", "recipient", "options"}, optionFields(), more)
+}
+
+func optionFields() []string {
+	return []string{"delay", "presence", "quotedMessageId", "quotedMessage", "mentionAll", "externalAttributes"}
 }
 
 func (f form) target() (*sendTarget, error) {
 	t := &sendTarget{Number: f.given("number"), Chat: f.given("chat"), Recipient: f.given("recipient")}
-	options, ok := f.fields["options"]
-	if !ok {
-		return t, nil
+	nested, err := f.json("options", &t.Options)
+	if err != nil || nested {
+		return t, errors.Join(err, f.withoutOptions())
 	}
-	return t, under(decodeStrict(strings.NewReader(options), &t.Options), "options")
+	return t, f.options(&t.Options)
+}
+
+// withoutOptions fails when a form with options has one of them beside it too.
+func (f form) withoutOptions() error {
+	for _, name := range optionFields() {
+		if f.fields[name] != "" {
+			return &decodeError{code: codeDuplicateField, path: name, text: "stands in options, or beside it, but not both in one form"}
+		}
+	}
+	return nil
+}
+
+// options reads the options that stand in the form itself. Empty fields are none:
+// tools for forms send all that they know of.
+func (f form) options(o *sendOptions) (err error) {
+	if o.Delay, err = f.number("delay"); err != nil {
+		return err
+	}
+	if o.MentionAll, err = f.flag("mentionAll"); err != nil {
+		return err
+	}
+	o.Presence = event.Presence(f.fields["presence"])
+	if id := f.fields["quotedMessageId"]; id != "" && id != "0" {
+		o.QuotedMessageID = quotedRef{messageRef{keyID: id}}
+	}
+	var quoted quotedMessage
+	if given, err := f.json("quotedMessage", &quoted); err != nil {
+		return err
+	} else if given {
+		o.QuotedMessage = &quoted
+	}
+	o.ExternalAttributes, err = f.object("externalAttributes")
+	return err
+}
+
+// object is a field that is any JSON object, nil when it is absent or empty.
+func (f form) object(name string) (*jsonObject, error) {
+	text := f.fields[name]
+	if text == "" {
+		return nil, nil
+	}
+	o, err := decodeObject(strings.NewReader(text))
+	if err != nil {
+		return nil, under(err, name)
+	}
+	return &o, nil
 }
 
 // sendMediaFile sends the file of a multipart body.

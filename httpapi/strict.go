@@ -85,6 +85,22 @@ func decodeWith(r io.Reader, v any, how reading) error {
 	return err
 }
 
+// decodeObject reads one JSON object whose fields may be any.
+func decodeObject(r io.Reader) (o jsonObject, err error) {
+	body := nesting.NewReader(r)
+	dec := json.NewDecoder(&utf8Reader{r: body})
+	d := &strictDecoder{dec: dec}
+	if _, err = d.raw(&o, false); err == nil {
+		if _, more := dec.Token(); !errors.Is(more, io.EOF) {
+			err = trailing(more)
+		}
+	}
+	if err != nil && body.Rest() != nil {
+		err = tooDeep()
+	}
+	return o, err
+}
+
 func decodeBody(r io.Reader, v any, how reading) error {
 	dec := json.NewDecoder(&utf8Reader{r: r})
 	dec.UseNumber()

@@ -32,14 +32,14 @@ type strictOuter struct {
 
 func TestStrictAcceptsWhatTheStructSays(t *testing.T) {
 	cases := map[string]string{
-		"nothing at all":              "",
-		"white space":                 " \n",
-		"an empty object":             "{}",
-		"every field":                 `{"name":"n","count":-3,"flag":false,"list":["a","é"],"deep":[{"minMs":1},{"ratio":0.5}],"inner":{"minMs":9},"flags":{"a":true},"raw":{"x":[1,{"y":null}]},"rawPtr":[1]}`,
-		"null for what is optional":   `{"name":null,"count":null,"flag":null,"list":null,"deep":null,"inner":null,"flags":null,"rawPtr":null}`,
-		"escapes":                     `{"name":"\u00e9\n\"","list":[]}`,
-		"empty containers":            `{"list":[],"flags":{},"deep":[],"inner":{}}`,
-		"white space after":           "{} \n\t",
+		"nothing at all":            "",
+		"white space":               " \n",
+		"an empty object":           "{}",
+		"every field":               `{"name":"n","count":-3,"flag":false,"list":["a","é"],"deep":[{"minMs":1},{"ratio":0.5}],"inner":{"minMs":9},"flags":{"a":true},"raw":{"x":[1,{"y":null}]},"rawPtr":[1]}`,
+		"null for what is optional": `{"name":null,"count":null,"flag":null,"list":null,"deep":null,"inner":null,"flags":null,"rawPtr":null}`,
+		"escapes":                   `{"name":"\u00e9\n\"","list":[]}`,
+		"empty containers":          `{"list":[],"flags":{},"deep":[],"inner":{}}`,
+		"white space after":         "{} \n\t",
 	}
 	for name, body := range cases {
 		t.Run(name, func(t *testing.T) {

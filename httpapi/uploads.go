@@ -1,6 +1,7 @@
 package httpapi
 
 import (
+	"context"
 	"mime"
 	"net/http"
 	"os"
@@ -107,6 +108,23 @@ func (a *api) readUpload(c *call) (m event.Media, f form, err error) {
 		_ = os.Remove(f.path)
 	}
 	return m, f, err
+}
+
+// checkUpload refuses a file that was uploaded before when the instance has no
+// such upload, or when it cannot be sent as m says.
+func (a *api) checkUpload(ctx context.Context, instance int64, m *event.Media) error {
+	if m == nil || m.UploadID == "" {
+		return nil
+	}
+	source, err := a.Media.Open(ctx, instance, m)
+	if err != nil {
+		return err
+	}
+	defer source.Close()
+	if m.Kind != "" {
+		return nil
+	}
+	return m.CheckAs(source.Uploaded.Kind)
 }
 
 // uploadList is one page of uploads, the newest first.

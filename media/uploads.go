@@ -201,7 +201,7 @@ func (l *Library) forSend(instance int64, m *event.Media) (event.Uploaded, error
 		return event.Uploaded{}, fmt.Errorf("%w: mediaUploadId names no upload of this instance, or one that expired", event.ErrMedia)
 	case err != nil:
 		return event.Uploaded{}, fmt.Errorf("media: upload %s: %w", id, err)
-	case !fits(u.Kind, m.Kind):
+	case m.Kind != "" && !fits(u.Kind, m.Kind):
 		return event.Uploaded{}, fmt.Errorf("%w: the upload was made to be sent as %s, not as %s", event.ErrMedia, u.Kind, m.Kind)
 	}
 	return u.Uploaded, nil

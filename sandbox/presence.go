@@ -44,6 +44,18 @@ func (s *Server) showPresence(a *account, p presence) {
 	}
 }
 
+// Available tells whether the account of a phone shows itself as available, and
+// whether it has shown anything yet.
+func (s *Server) Available(p *Phone) (online, known bool) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	a := s.accountOf(p.pn)
+	if a == nil {
+		return false, false
+	}
+	return a.presence.online, a.presence.known
+}
+
 func presenceNode(from types.JID, p presence) waBinary.Node {
 	n := waBinary.Node{Tag: "presence", Attrs: waBinary.Attrs{"from": from}}
 	if !p.online {

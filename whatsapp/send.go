@@ -155,10 +155,15 @@ func (s *Session) everyone(ctx context.Context, cli *whatsmeow.Client, group typ
 	return all, nil
 }
 
-// showPresence shows what the caller wants seen in the chat, waits, and takes
-// it back: a message that follows ends it on the recipient's screen anyway.
+// showPresence shows what the caller wants seen, in the chat or of the account,
+// and waits. A message that follows ends it in the chat on the recipient's screen.
 func (s *Session) showPresence(ctx context.Context, cli *whatsmeow.Client, to types.JID, out event.Outgoing) error {
-	if out.Presence != "" && to.Server != types.BroadcastServer {
+	switch {
+	case out.Presence.OfAccount():
+		if err := cli.SendPresence(ctx, types.Presence(out.Presence)); err != nil {
+			return fmt.Errorf("show %s: %w", out.Presence, err)
+		}
+	case out.Presence != "" && to.Server != types.BroadcastServer:
 		if err := sendChatPresence(ctx, cli, to, out.Presence); err != nil {
 			return err
 		}
@@ -183,7 +188,7 @@ func sendChatPresence(ctx context.Context, cli *whatsmeow.Client, to types.JID, 
 		media = types.ChatPresenceMediaAudio
 	case event.PresencePaused:
 		state = types.ChatPresencePaused
-	case event.PresenceComposing:
+	case event.PresenceComposing, event.PresenceAvailable, event.PresenceUnavailable:
 	}
 	if err := cli.SendChatPresence(ctx, to, state, media); err != nil {
 		return fmt.Errorf("show %s: %w", p, err)
@@ -219,6 +224,10 @@ func (s *Session) reachable(ctx context.Context, cli *whatsmeow.Client, to types
 	return fmt.Errorf("%w: %s", event.ErrNotOnWhatsApp, to)
 }
 
+// sentFrom is the device of what the API sends: a web client, whatever form its
+// message ids have.
+const sentFrom = "web"
+
 func sentMessage(cli *whatsmeow.Client, to types.JID, message *waE2E.Message, resp whatsmeow.SendResponse) *event.Message {
 	u := unwrap(message)
 	name, content, _ := contentOf(u.message)
@@ -227,6 +236,7 @@ func sentMessage(cli *whatsmeow.Client, to types.JID, message *waE2E.Message, re
 	m := &event.Message{
 		KeyID:            resp.ID,
 		KeyFromMe:        true,
+		Device:           new(sentFrom),
 		MessageType:      name,
 		Content:          content.buf,
 		Metadata:         md.json(),

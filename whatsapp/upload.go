@@ -2,6 +2,7 @@ package whatsapp
 
 import (
 	"context"
+	"encoding/base64"
 	"errors"
 	"fmt"
 	"os"
@@ -128,6 +129,11 @@ func (s *Session) composeMedia(ctx context.Context, m *event.Media) (*waE2E.Mess
 	if err != nil {
 		return nil, err
 	}
+	if m.Kind == "" {
+		known := *m
+		known.Kind = u.Kind
+		m = &known
+	}
 	return mediaMessage(m, u)
 }
 
@@ -171,6 +177,9 @@ func mediaMessage(m *event.Media, u event.Uploaded) (*waE2E.Message, error) {
 	case event.MediaPTV:
 		return &waE2E.Message{PtvMessage: videoMessage(u)}, nil
 	case event.MediaAudio, event.MediaVoice:
+		if err := sayOf(m, &u); err != nil {
+			return nil, err
+		}
 		return viewOnce(m, &waE2E.Message{AudioMessage: &waE2E.AudioMessage{
 			URL: &u.URL, DirectPath: &u.DirectPath, MediaKey: u.MediaKey, FileSHA256: u.FileSHA256,
 			FileEncSHA256: u.FileEncSHA256, FileLength: &length, MediaKeyTimestamp: &at, Mimetype: &u.MimeType,
@@ -187,6 +196,22 @@ func mediaMessage(m *event.Media, u event.Uploaded) (*waE2E.Message, error) {
 		return documentMessage(m, u), nil
 	}
 	return nil, fmt.Errorf("a file cannot be sent as %q", m.Kind)
+}
+
+// sayOf lets what the caller says of a voice note count.
+func sayOf(m *event.Media, u *event.Uploaded) error {
+	if m.Seconds > 0 {
+		u.Seconds = m.Seconds
+	}
+	if m.Waveform == "" {
+		return nil
+	}
+	waveform, err := base64.StdEncoding.DecodeString(m.Waveform)
+	if err != nil {
+		return fmt.Errorf("%w: waveform: %w", event.ErrContent, err)
+	}
+	u.Waveform = waveform
+	return nil
 }
 
 func videoMessage(u event.Uploaded) *waE2E.VideoMessage {

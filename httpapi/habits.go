@@ -1,0 +1,34 @@
+package httpapi
+
+// Habit is something that programs written for older gateways of this family
+// send or read, and that the routes' own forms do not have. A test sends at least
+// one request for each.
+type Habit struct {
+	Name    string
+	Routes  []string // method and path, or a path's end; none: all
+	Takes   string   // what is taken besides
+	Answers string   // what is answered
+}
+
+// Habits returns what such programs do otherwise.
+func Habits() []Habit {
+	return []Habit{
+		{Name: "slash", Takes: "a slash at the end of any path, which changes nothing"},
+		{Name: "any case", Takes: "the words of a legacy path in upper or lower case, but not under /instance/, where a word could be a name"},
+		{Name: "unknown fields", Takes: "unknown fields of the body on a legacy path: they are ignored", Answers: "the header warning names them"},
+		{Name: "null", Takes: "null for whatever may be missing"},
+		{Name: "no quote", Takes: "0 for quotedMessageId and {} for quotedMessage: none"},
+		{Name: "texts", Takes: "booleans and numbers as texts in forms, queries and filter.keyFromMe"},
+		{Name: "phone numbers", Takes: "a phone number as people write it, wherever there is one"},
+		{Name: "GET create", Routes: []string{"GET /instance"}, Takes: "GET /instance/create"},
+		{Name: "apikey", Routes: []string{"/instance/{i}…"}, Takes: "the instance's token in the header apikey"},
+
+		{Name: "presence", Routes: []string{"…/send/…"}, Takes: "options.presence available and unavailable: shown of the account before the send"},
+		{Name: "white space", Routes: []string{"…/send/…"}, Answers: "422 for a text of nothing but white space"},
+		{Name: "upload beside the content", Routes: []string{"…/send/media", "…/send/ptt"}, Takes: "mediaUploadId beside the content instead of in it"},
+		{Name: "reaction without recipient", Routes: []string{"…/send/reaction"}, Takes: "no recipient: the chat of the message is meant"},
+		{Name: "voice note", Routes: []string{"…/send/ptt"}, Takes: "audioMessage.ptt (of no effect), waveform (base64 of 64 bytes) and seconds"},
+		{Name: "flat quote", Routes: []string{"…/send/…"}, Takes: "options.quotedMessage with the fields of an event: keyId, keyRemoteJid, keyFromMe, keyParticipant, messageType, content"},
+		{Name: "flat options", Routes: []string{"…/send/media-file", "…/send/ptt-file", "…/send/sticker-file"}, Takes: "the options as fields of the form, and the file in the part attachment or file"},
+	}
+}
