@@ -13,6 +13,7 @@ type Config struct {
 		Listen          string
 		Port            int64
 		BaseURL         string
+		TrustedProxies  []string
 		ShutdownTimeout time.Duration
 	}
 	Metrics struct{ Listen string }
@@ -20,9 +21,10 @@ type Config struct {
 	Log     struct{ Level, Format string }
 
 	Authentication struct {
-		GlobalAuthToken string
-		JWTSecret       string
-		JWTExpiresIn    int64 // seconds
+		GlobalAuthToken   string
+		JWTSecret         string
+		JWTExpiresIn      int64 // seconds
+		FailuresPerMinute int64
 	}
 	Webhook struct {
 		GlobalURL      string

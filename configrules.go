@@ -11,6 +11,8 @@ import (
 	"strings"
 	"time"
 	"unicode"
+
+	"postern/peers"
 )
 
 // The rules of single settings. None of them repeats the value, which may be a
@@ -54,6 +56,11 @@ func checkOrigin(s string) error {
 		return errors.New("each must be an origin as browsers send it, such as https://app.example.org, in lower case and without a path")
 	}
 	return nil
+}
+
+func checkProxy(s string) error {
+	_, err := peers.ParseProxies([]string{s})
+	return err
 }
 
 func checkHostPort(s string) error {

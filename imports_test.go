@@ -19,6 +19,7 @@ import (
 var mayImport = map[string][]string{
 	"event":           {},
 	"nesting":         {},
+	"peers":           {},
 	"store/pages":     {},
 	"store":           {"store/pages", "event"},
 	"whatsapp/device": {"store"},
@@ -30,7 +31,7 @@ var mayImport = map[string][]string{
 	"dispatch":        {"store", "event"},
 	"media":           {"store", "event"},
 	"wsbus":           {"event"},
-	"httpapi":         {"batch", "instance", "dispatch", "media", "wsbus", "store", "event", "nesting"},
+	"httpapi":         {"batch", "instance", "dispatch", "media", "wsbus", "store", "event", "nesting", "peers"},
 	"dashboard":       {},
 	"":                {"*"}, // main wires everything
 }
@@ -38,6 +39,7 @@ var mayImport = map[string][]string{
 // why is printed when an edge is not in the table.
 var why = map[string]string{
 	"event":     "event is the vocabulary that all share; it must not know who speaks it",
+	"peers":     "peers knows addresses and connections, whatever is served to them",
 	"nesting":   "nesting bounds what comes in, whoever reads it",
 	"store":     "store keeps bytes; whoever owns a bucket knows what they mean",
 	"whatsapp":  "the connector tells facts; what becomes of them is decided above it",

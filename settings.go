@@ -44,6 +44,7 @@ func settings(c *Config) []setting {
 		text("server.listen", &c.Server.Listen, "127.0.0.1:8084", checkHostPort, "Address to listen on."),
 		number("server.port", &c.Server.Port, 0, 0, 65535, "When set, listen on all interfaces at this port instead of server.listen."),
 		text("server.base_url", &c.Server.BaseURL, "", checkURL, "Public address of this program, for links."),
+		list("server.trusted_proxies", &c.Server.TrustedProxies, checkProxy, "Addresses and networks of reverse proxies in front of this program, such as 10.0.0.0/8: only from these does X-Forwarded-For count, its right-most address that is not one of them."),
 		duration("server.shutdown_timeout", &c.Server.ShutdownTimeout, 20*s, s, time.Hour, "How long a stop may take in all."),
 
 		text("store.path", &c.Store.Path, "data/postern.db", notEmpty, "The one data file. Its folder also keeps generated secrets."),
@@ -55,6 +56,7 @@ func settings(c *Config) []setting {
 
 		secret(hidden, text("authentication.global_auth_token", &c.Authentication.GlobalAuthToken, "", checkKey, "The GlobalApiKey. Generated and kept beside the data file when empty.")),
 		secret(hidden, text("authentication.jwt_secret", &c.Authentication.JWTSecret, "", checkSecret, "HS256 secret of all tokens, 32 bytes or more. Generated and kept beside the data file when empty.")),
+		number("authentication.failures_per_minute", &c.Authentication.FailuresPerMinute, 10, 0, 1000, "Wrong credentials that one address may give within a minute before further wrong ones are answered with 429; a right one always passes. An IPv6 address is its /64. 0 sets no limit."),
 		number("authentication.jwt_expires_in", &c.Authentication.JWTExpiresIn, 0, 0, 1<<40, "Seconds that an instance token lives; 0 means that it does not expire."),
 
 		secret(private, text("webhook.global.url", &c.Webhook.GlobalURL, "", checkURL, "Receiver of all instance events and of all batch events.")),

@@ -1,7 +1,9 @@
 package httpapi
 
 import (
+	"errors"
 	"net/http"
+	"slices"
 
 	"postern/batch"
 	"postern/event"
@@ -28,6 +30,7 @@ const (
 	retryConnection = 5
 	retryRestart    = 10
 	retryDisk       = 60
+	retryFailures   = 60 // the most; the answer has what is left of the minute
 )
 
 // Codes returns every code that the interface answers with, by status.
@@ -39,9 +42,18 @@ func Codes() []Code {
 	return all
 }
 
+// secondsToWait is what the refusal err, answered with code, says in
+// Retry-After; 0 for nothing.
+func secondsToWait(err error, code string) int {
+	if later, ok := errors.AsType[*tryLater](err); ok {
+		return later.seconds()
+	}
+	return retryAfter(code)
+}
+
 // retryAfter returns the seconds to name with a code, 0 for none.
 func retryAfter(code string) int {
-	for _, c := range faultCodes() {
+	for _, c := range slices.Concat(faultCodes(), credentialCodes()) {
 		if c.Code == code {
 			return c.RetryAfter
 		}
@@ -78,6 +90,7 @@ func inputCodes() []Code {
 func credentialCodes() []Code {
 	return []Code{
 		{Code: codeUnauthorized, Status: http.StatusUnauthorized, Meaning: "The credential is missing, malformed, expired, revoked or wrong. The answer does not tell which.", Next: "Check that the route takes this kind of credential; get a new token when it may have expired or been replaced."},
+		{Code: codeTooManyFailures, Status: http.StatusTooManyRequests, Meaning: "As many wrong credentials came from this address within a minute as may (authentication.failures_per_minute), and this was another. A right one is served all the same.", Next: "Correct the credential; wait as long as Retry-After says before the next guess.", RetryAfter: retryFailures},
 		{Code: codeForbidden, Status: http.StatusForbidden, Meaning: "The token is good, but for another instance or, on a WebSocket, of the other kind.", Next: "Use the token of the instance in the path."},
 		{Code: "ORIGIN_REFUSED", Status: http.StatusForbidden, Meaning: "A browser page of this origin may not open the WebSocket.", Next: "Add the origin to websocket.allowed_origins."},
 	}
@@ -141,7 +154,7 @@ func ruleCodes() []Code {
 	}
 }
 
-// faultCodes are about us. They are the ones with a time to try again.
+// faultCodes are about us.
 func faultCodes() []Code {
 	return []Code{
 		{Code: codeInternal, Status: http.StatusInternalServerError, Meaning: "A fault of the program.", Next: "Find the request id in the log and report it."},

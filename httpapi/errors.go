@@ -19,6 +19,7 @@ const (
 	codeMethodNotAllowed = "METHOD_NOT_ALLOWED"
 	codeUnauthorized     = "UNAUTHORIZED"
 	codeKeyMismatch      = "API_KEY_MISMATCH"
+	codeTooManyFailures  = "TOO_MANY_FAILURES"
 	codeForbidden        = "FORBIDDEN"
 	codeMalformedJSON    = "MALFORMED_JSON"
 	codeTooDeep          = "TOO_DEEP"

@@ -13,6 +13,7 @@ import (
 	"postern/event"
 	"postern/instance"
 	"postern/media"
+	"postern/peers"
 	"postern/store"
 )
 
@@ -41,6 +42,12 @@ type Config struct {
 	APIKey    string        // the GlobalApiKey
 	JWTSecret []byte        // HS256, 32 bytes or more
 	TokenTTL  time.Duration // life of an instance token; 0: it does not expire
+
+	// Proxies are believed when they say whom a request comes from.
+	Proxies peers.Proxies
+	// Failures counts wrong credentials, and bounds how many of them one address
+	// is told of. nil: it is not bounded.
+	Failures *peers.Failures
 
 	// MaxRecipients of a batch; it sizes the body that batch creation takes.
 	// 0 means 100 000.
@@ -102,6 +109,9 @@ func New(c Config) (http.Handler, error) {
 	}
 	if c.MaxMedia == 0 {
 		c.MaxMedia = defaultMaxMedia
+	}
+	if c.Failures == nil {
+		c.Failures = peers.NewFailures(0)
 	}
 	if c.Logger == nil {
 		c.Logger = slog.New(slog.DiscardHandler)

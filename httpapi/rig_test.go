@@ -15,6 +15,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/golang-jwt/jwt/v5"
 	"github.com/google/uuid"
 
 	"postern/batch"
@@ -145,6 +146,22 @@ func (r *rig) instance(name string) (token string) {
 	r.t.Helper()
 	created := decoded[createdInstance](r.t, r.admin("POST", "/instance", `{"instanceName":"`+name+`"}`))
 	return created.Auth.Token
+}
+
+// timelessToken creates an instance whose token does not say when it was issued:
+// in a bubble it is the year 2000.
+func (r *rig) timelessToken(name string) (token string) {
+	r.t.Helper()
+	r.instance(name)
+	rec, err := r.registry.ByName(name)
+	if err != nil {
+		r.t.Fatal(err)
+	}
+	token = signed(r.t, algorithm, testSecret, jwt.MapClaims{"instanceName": name}, nil)
+	if _, err := r.registry.SetToken(r.t.Context(), rec.ID, "", token); err != nil {
+		r.t.Fatal(err)
+	}
+	return token
 }
 
 // line is the one scripted session of a rig: WhatsApp as far as the API sees it.

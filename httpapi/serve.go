@@ -69,11 +69,11 @@ func (a *api) handler(r route) httprouter.Handle {
 		req = req.WithContext(event.WithRequestID(req.Context(), res.requestID))
 		c := &call{w: res, r: req, params: params, requestID: res.requestID}
 		if err := a.authorize(c, r.auth); err != nil {
-			a.fail(res, err)
+			a.fail(res, a.judge(c, err))
 			return
 		}
 		if err := r.handle(a, c); err != nil {
-			a.fail(res, err)
+			a.fail(res, a.judge(c, err))
 			c.linger(err)
 		}
 	}
@@ -93,7 +93,7 @@ func (a *api) fail(w *response, err error) {
 	if r.status == http.StatusUnauthorized && w.auth != globalKey {
 		w.Header().Set("Www-Authenticate", "Bearer") // the key has no scheme that HTTP knows
 	}
-	if seconds := retryAfter(r.code); seconds > 0 {
+	if seconds := secondsToWait(err, r.code); seconds > 0 {
 		w.Header().Set("Retry-After", strconv.Itoa(seconds))
 	}
 	if err := w.json(r.status, r.body(w.requestID)); err != nil {
@@ -119,6 +119,12 @@ func (a *api) panicked(w *response, cause any) {
 // the caller sent.
 func (a *api) logRequest(w *response, r *http.Request, took time.Duration) {
 	log := a.log
+	if w.code != "" {
+		log = log.With("address", a.Proxies.Client(r).String())
+	}
+	if w.wrong {
+		log = log.With("credential", "wrong")
+	}
 	if w.code != "" {
 		log = log.With("code", w.code)
 	}
@@ -184,6 +190,7 @@ type response struct {
 	auth      scheme // what the route asks for
 	status    int    // 0 until the answer began
 	code      string // of a refusal, for the log
+	wrong     bool   // a credential was given and does not do
 	lost      bool   // the client went away, or was cut off
 	legacy    bool   // the request came by a path of older clients
 }

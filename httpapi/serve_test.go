@@ -24,7 +24,7 @@ const testKey = "the-global-key"
 // bare returns the interface with routes of the test's own and nothing below.
 func bare(logs io.Writer, rows ...route) *api {
 	a := &api{
-		Config: Config{APIKey: testKey, JWTSecret: testSecret},
+		Config: Config{APIKey: testKey, JWTSecret: testSecret, Failures: peers.NewFailures(0)},
 		router: newRouter(aliases()),
 		log:    slog.New(slog.NewTextHandler(logs, &slog.HandlerOptions{Level: slog.LevelDebug})),
 	}

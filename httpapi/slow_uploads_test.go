@@ -28,7 +28,7 @@ func uploading(t *testing.T, script func(t *testing.T, r *rig, c net.Conn)) {
 	for _, row := range formRoutes() {
 		t.Run(row.path, func(t *testing.T) {
 			r := newRig(t)
-			token := r.instance("some-instance")
+			token := r.timelessToken("some-instance")
 			synctest.Test(t, func(t *testing.T) {
 				connected(t, r.h, func(c net.Conn) {
 					_, _ = fmt.Fprintf(c, "%s %s HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer %s\r\nContent-Type: multipart/form-data; boundary=b\r\nContent-Length: %d\r\n\r\n"+

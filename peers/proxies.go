@@ -1,0 +1,96 @@
+package peers
+
+import (
+	"errors"
+	"net"
+	"net/http"
+	"net/netip"
+	"slices"
+	"strings"
+)
+
+// Proxies are the networks whose header X-Forwarded-For is believed.
+type Proxies []netip.Prefix
+
+// ParseProxies reads IP addresses and networks in CIDR notation.
+func ParseProxies(texts []string) (Proxies, error) {
+	all := make(Proxies, 0, len(texts))
+	for _, text := range texts {
+		network, err := netip.ParsePrefix(text)
+		if err != nil {
+			var single netip.Addr
+			if single, err = netip.ParseAddr(text); err == nil && single.Zone() == "" {
+				network, err = single.Prefix(single.BitLen())
+			}
+		}
+		if err != nil || !network.IsValid() {
+			return nil, errors.New("each must be an IP address or a network such as 10.0.0.0/8")
+		}
+		all = append(all, unmapped(network))
+	}
+	return all, nil
+}
+
+// unmapped is a network of IPv4 addresses that was written as one of IPv6.
+func unmapped(n netip.Prefix) netip.Prefix {
+	const mapped = 96
+	if n.Addr().Is4In6() && n.Bits() >= mapped {
+		return netip.PrefixFrom(n.Addr().Unmap(), n.Bits()-mapped)
+	}
+	return n
+}
+
+// Trust reports whether a is one of the proxies.
+func (p Proxies) Trust(a netip.Addr) bool {
+	return slices.ContainsFunc(p, func(n netip.Prefix) bool { return n.Contains(a) })
+}
+
+// Client returns the address that a request comes from. Behind a trusted proxy
+// it is the right-most address of X-Forwarded-For that is not a proxy's: what
+// stands left of it was written by the client, who may write anything. It is
+// the zero Addr when the connection has no IP address.
+func (p Proxies) Client(r *http.Request) netip.Addr {
+	from := addressOf(r.RemoteAddr)
+	if !p.Trust(from) {
+		return from
+	}
+	// Several headers of the name are one list (RFC 9110, 5.3).
+	hops := strings.Split(strings.Join(r.Header.Values("X-Forwarded-For"), ","), ",")
+	for _, hop := range slices.Backward(hops) {
+		a := addressOf(strings.TrimSpace(hop))
+		if !a.IsValid() {
+			break // no address; nobody knows what is left of it
+		}
+		if from = a; !p.Trust(a) {
+			break
+		}
+	}
+	return from
+}
+
+// addressOf reads an address with or without a port. IPv4 in IPv6 is IPv4, and
+// a zone, which is of this machine, is dropped.
+func addressOf(text string) netip.Addr {
+	if host, _, err := net.SplitHostPort(text); err == nil {
+		text = host
+	}
+	a, err := netip.ParseAddr(strings.TrimSuffix(strings.TrimPrefix(text, "["), "]"))
+	if err != nil {
+		return netip.Addr{}
+	}
+	return a.WithZone("").Unmap()
+}
+
+// network is what counts as one address.
+func network(a netip.Addr) netip.Prefix {
+	const ofOneClient = 64
+	bits := a.BitLen()
+	if a.Is6() {
+		bits = ofOneClient
+	}
+	n, err := a.Prefix(bits)
+	if err != nil {
+		return netip.Prefix{} // no address: all of these together
+	}
+	return n
+}
