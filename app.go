@@ -18,6 +18,7 @@ import (
 	"postern/httpapi"
 	"postern/instance"
 	"postern/media"
+	"postern/peers"
 	"postern/sandbox"
 	"postern/store"
 	"postern/whatsapp"
@@ -38,6 +39,8 @@ type app struct {
 	stops   *stopStack
 
 	connections int // of one listener at most
+
+	failures *peers.Failures // credentials that were guessed
 
 	store      *store.Store
 	hub        *wsbus.Hub
@@ -77,6 +80,7 @@ var errInterrupted = errors.New("ended during the start")
 // or ctx ends, those before it are stopped again.
 func startOn(ctx context.Context, taken addresses, cfg *Config, sec secrets, log *slog.Logger) (*app, error) {
 	a := &app{cfg: cfg, sec: sec, log: log, failed: make(chan error, 1), stops: &stopStack{log: log}, connections: maxConnections}
+	a.failures = peers.NewFailures(int(cfg.Authentication.FailuresPerMinute))
 	a.metrics = newMetrics(a)
 	for _, part := range []func(context.Context) error{
 		a.startStore, a.startHub, a.startDispatch, a.startSandbox, a.startMedia, a.startInstances, a.startBatches, a.startProcessor,

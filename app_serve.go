@@ -12,6 +12,7 @@ import (
 
 	"postern/dashboard"
 	"postern/httpapi"
+	"postern/peers"
 	"postern/whatsapp"
 )
 
@@ -46,7 +47,12 @@ func (t addresses) close() {
 
 // serve answers requests from now on.
 func (a *app) serve(taken addresses) error {
+	proxies, err := peers.ParseProxies(a.cfg.Server.TrustedProxies)
+	if err != nil {
+		return fmt.Errorf("server.trusted_proxies: %w", err)
+	}
 	api := httpapi.Config{
+		Proxies: proxies, Failures: a.failures,
 		Registry: a.registry, Supervisor: a.supervisor, Engine: a.engine, Processor: a.processor,
 		Media: a.media, MaxMedia: a.cfg.Media.MaxBytes, Store: a.store,
 		NewMessageID: whatsapp.NewMessageID, Post: a.postNow, Version: version, BaseURL: a.cfg.Server.BaseURL,

@@ -108,6 +108,7 @@ func (m *metrics) Collect(out chan<- prometheus.Metric) {
 	m.collectDelivery(c)
 	m.collectInstances(c)
 	m.collectBatches(c)
+	m.collectClients(c)
 }
 
 func (m *metrics) collectStore(c collection) {
@@ -208,6 +209,14 @@ func (m *metrics) collectBatches(c collection) {
 	for s, n := range counts {
 		c.gauge("postern_batches", "Unfinished batches by status.", float64(n), "status", string(s))
 	}
+}
+
+func (m *metrics) collectClients(c collection) {
+	wrong, limited := m.app.failures.Stats()
+	const guessed = "postern_wrong_credentials_total"
+	const what = "Requests with a wrong credential, by answer: refused (401), or limited (429) after too many of one address."
+	c.counter(guessed, what, float64(wrong), "answer", "refused")
+	c.counter(guessed, what, float64(limited), "answer", "limited")
 }
 
 // collection makes metrics of values. labels are pairs of name and value.

@@ -16,6 +16,7 @@ import (
 	"github.com/google/uuid"
 
 	"postern/event"
+	"postern/peers"
 	"postern/store"
 )
 
