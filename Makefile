@@ -3,11 +3,15 @@ GO      ?= go
 VERSION ?= $(shell git describe --tags --always --dirty 2>/dev/null || echo dev)
 LINT    := $(GO) run github.com/golangci/golangci-lint/v2/cmd/golangci-lint@v2.15.0
 FUZZTIME ?= 10s
+# It runs go test and tells at the end, and only there, what failed with what it
+# printed. Where it cannot be had, plain go test does the same with more words.
+TESTSUM := $(GO) run gotest.tools/gotestsum@v1.13.0
+GOTEST   = $(shell $(TESTSUM) --version >/dev/null 2>&1 && echo "$(TESTSUM) --format pkgname --format-hide-empty-pkg --" || echo "$(GO) test")
 
 export CGO_ENABLED ?= 0
 
 .DEFAULT_GOAL := help
-.PHONY: help build run demo test race bench fuzz crash model lint fmt docs check
+.PHONY: help build run demo test race bench fuzz crash model lint vuln fmt docs check
 
 help: ## print the targets
 	@awk -F':.*## ' '/^[a-z]+:.*## / { printf "  %-7s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -21,11 +25,11 @@ run: build ## build and serve with ./config.toml or the defaults
 demo: build ## the main job: sandbox, two paired instances, a batch, the webhooks as they arrive
 	./bin/postern demo
 
-test: ## all tests
-	$(GO) test ./...
+test: ## all tests; what failed is told at the end
+	@$(GOTEST) ./...
 
 race: ## all tests under the race detector (needs a C compiler)
-	CGO_ENABLED=1 GORACE=suppressions=$(CURDIR)/.ci/race.suppressions $(GO) test -race $(RACEFLAGS) ./...
+	CGO_ENABLED=1 GORACE=suppressions=$(CURDIR)/.ci/race.suppressions $(GOTEST) -race $(RACEFLAGS) ./...
 
 bench: ## the benchmarks behind BENCHMARKS.md
 	$(GO) test -run '^$$' -bench . -count 3 ./...
@@ -47,11 +51,14 @@ model: ## the batch engine against its model, in random lives (STEPS=1000000, or
 lint: ## golangci-lint
 	CGO_ENABLED=0 $(LINT) run ./...
 
+vuln: ## known weaknesses in what the program calls; needs the vulnerability database
+	$(GO) run golang.org/x/vuln/cmd/govulncheck@v1.1.4 ./...
+
 fmt: ## gofumpt by way of golangci-lint
 	$(LINT) fmt ./...
 
-docs: ## regenerate what is generated: config.toml.example, docs/configuration.md, docs/events.md, docs/errors.md, docs/clients.md, the states in docs/batches.md
-	$(GO) test -run '^(TestExampleConfig|TestNoTrigger|TestTheErrorPage|TestThePageOfClients)' . -args -update
+docs: ## regenerate what is generated: config.toml.example, licences.txt, docs/configuration.md, docs/events.md, docs/errors.md, docs/clients.md, the states in docs/batches.md
+	$(GO) test -run '^(TestExampleConfig|TestNoTrigger|TestTheErrorPage|TestThePageOfClients|TestEveryLinkedModule)' . -args -update
 	$(GO) test -run '^TestTheBatchPage' ./batch -args -update
 
 check: lint ## lint, vet, race tests, import table, short fuzz

@@ -262,7 +262,7 @@ func (a *app) connector(devices *device.Container) (instance.Connector, error) {
 		return nil, err
 	}
 	if endpoint != nil {
-		a.log.Warn("NOT connected to WhatsApp: every instance talks to another server", "endpoint", endpoint.URL)
+		a.log.Warn("NOT connected to WhatsApp: every instance talks to another server", "endpoint", maskURL(endpoint.URL))
 	}
 	wa := a.cfg.WhatsApp
 	c, err := whatsapp.New(whatsapp.Config{

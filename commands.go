@@ -68,6 +68,9 @@ func startServing(ctx context.Context, cfg *Config, log *slog.Logger, out io.Wri
 		}
 		return nil, err
 	}
+	for _, warning := range exposures(cfg) {
+		log.Warn("configuration", "warning", warning)
+	}
 	if made {
 		fmt.Fprintf(out, "\nThis is the first start. The API key is\n\n  %s\n\nIt is kept in %s and not shown again.\nThe dashboard is at %s and the API below it.\n\n",
 			sec.GlobalAuthToken, secretsPath(cfg), a.dashboard())
@@ -143,6 +146,9 @@ func runSandbox(ctx context.Context, args []string, out io.Writer) (err error) {
 	}
 	if err := ca.Close(); err != nil {
 		return err
+	}
+	if !isLoopback(control) {
+		fmt.Fprintf(out, "Warning: --control %s is not of this machine alone, and the control routes need no credential; use 127.0.0.1\n\n", control)
 	}
 	fmt.Fprintf(out, "A local WhatsApp network. Point Postern at it with\n\n  WHATSAPP_ENDPOINT=%s\n  WHATSAPP_ENDPOINT_CA=%s\n  WHATSAPP_ENDPOINT_ROOT_KEY=%x\n\nIts control routes are at http://%s/sandbox/help; stop with Ctrl-C\n",
 		endpoint.URL, ca.Name(), endpoint.RootKey[:], l.Addr())

@@ -107,7 +107,13 @@ func (c *Config) rules() []rule {
 	e := c.WhatsApp
 	all := e.Endpoint != "" && e.EndpointCA != "" && e.EndpointRootKey != ""
 	none := e.Endpoint == "" && e.EndpointCA == "" && e.EndpointRootKey == ""
+	sec := secrets{c.Authentication.GlobalAuthToken, c.Authentication.JWTSecret}
 	return []rule{
+		{
+			sec.JWTSecret != "" && sec.same(),
+			sameSecrets,
+			[]string{"authentication.jwt_secret", "authentication.global_auth_token"},
+		},
 		{
 			c.Webhook.GlobalEnabled && c.Webhook.GlobalURL == "",
 			"required when webhook.global.enabled is true",

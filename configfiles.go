@@ -57,7 +57,7 @@ func readValue(path string) (text string, open bool, err error) {
 	if text == "" {
 		return "", false, fmt.Errorf("%s: %w", path, errEmptyFile)
 	}
-	return text, info.Mode().Perm()&0o077 != 0, nil
+	return text, openToOthers(info.Mode()), nil
 }
 
 var errEmptyFile = errors.New("the file is empty")

@@ -36,12 +36,30 @@ func loadSettings(path string, environ []string) (c *Config, table []setting, wa
 	if err != nil {
 		return nil, nil, nil, err
 	}
-	warnings, more := loadEnvironment(environ, table)
+	warnings = openConfig(table, environ)
+	unknown, more := loadEnvironment(environ, table)
+	warnings = append(warnings, unknown...)
 	faults = slices.Concat(faults, more, brokenRules(c, table))
 	if len(faults) > 0 {
 		return nil, nil, nil, errors.Join(faults...)
 	}
 	return c, table, warnings, nil
+}
+
+// openConfig warns of a file with secrets that others can read. It looks at the
+// table as the file alone has set it.
+func openConfig(table []setting, environ []string) []string {
+	i := slices.IndexFunc(table, func(s setting) bool {
+		return s.source != "" && s.kind != public && s.text() != "" && s.shown() != s.value.toml()
+	})
+	if i < 0 || handedOver(table[i].source, environ) {
+		return nil
+	}
+	path := table[i].source
+	if info, err := os.Stat(path); err != nil || !openToOthers(info.Mode()) {
+		return nil
+	}
+	return []string{fmt.Sprintf("others than the owner may read %s, which holds %s; chmod 600 %s", path, table[i].path, path)}
 }
 
 // brokenRules checks the rules over more than one setting, leaving out those

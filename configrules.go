@@ -18,21 +18,48 @@ import (
 // The rules of single settings. None of them repeats the value, which may be a
 // secret.
 
-// minSecret is the shortest JWT secret: HS256 is as strong as its key is long.
-const minSecret = 32
+const (
+	minSecret    = 32 // bytes of the JWT secret: HS256 is as strong as its key is long
+	minDifferent = 16 // bytes of it that differ from each other: a long word may be no secret
+	minKey       = 16 // bytes of the GlobalApiKey
+)
 
 func checkSecret(s string) error {
-	if n := len(s); n > 0 && n < minSecret {
-		return fmt.Errorf("has %d bytes, needs %d or more", n, minSecret)
+	if s == "" {
+		return nil
+	}
+	if n := len(s); n < minSecret {
+		return fmt.Errorf("has %d bytes, needs %d or more, such as openssl rand -base64 32 prints", n, minSecret)
+	}
+	n := different([]byte(s))
+	if raw, err := hex.DecodeString(s); err == nil {
+		n = max(n, different(raw)) // 64 random digits may well lack one
+	}
+	if n < minDifferent {
+		return fmt.Errorf("has %d different bytes, needs %d or more, such as openssl rand -base64 32 prints", n, minDifferent)
 	}
 	return nil
 }
 
-// checkKey refuses keys that no HTTP header can carry, which would lock
-// everybody out.
+// different counts the bytes that occur.
+func different(b []byte) (n int) {
+	var seen [256]bool
+	for _, c := range b {
+		if !seen[c] {
+			seen[c], n = true, n+1
+		}
+	}
+	return n
+}
+
+// checkKey refuses keys that can be guessed, and those that no HTTP header can
+// carry, which would lock everybody out.
 func checkKey(s string) error {
 	if strings.ContainsFunc(s, unicode.IsControl) || strings.TrimSpace(s) != s {
 		return errors.New("must not begin or end with a space or hold control characters: no HTTP header can carry it")
+	}
+	if n := len(s); n > 0 && n < minKey {
+		return fmt.Errorf("has %d bytes, needs %d or more, such as openssl rand -base64 32 prints", n, minKey)
 	}
 	return nil
 }

@@ -29,7 +29,7 @@ func showConfig(_ context.Context, args []string, out io.Writer) error {
 	if err != nil {
 		return err
 	}
-	for _, w := range warnings {
+	for _, w := range append(warnings, exposures(c)...) {
 		fmt.Fprintln(out, "# warning:", oneLine(w))
 	}
 	_, err = io.WriteString(out, effectiveConfig(c, table))
@@ -83,26 +83,31 @@ func (s setting) text() string {
 
 // shown is the value as it may be seen by others.
 func (s setting) shown() string {
-	switch s.kind {
-	case hidden:
+	switch {
+	case s.kind == hidden:
 		return quote(mask)
-	case private:
+	case s.kind == private || strings.Contains(s.text(), "://"):
 		return quote(maskURL(s.text()))
 	default:
 		return s.value.toml()
 	}
 }
 
-// maskURL hides what may be a credential in a URL: its query.
+// maskURL hides what may be a credential in a URL, which is everything but its
+// scheme, host and port.
 func maskURL(text string) string {
+	if text == "" {
+		return ""
+	}
 	u, err := url.Parse(text)
-	if err != nil {
+	if err != nil || u.Host == "" {
 		return mask
 	}
-	if u.RawQuery != "" {
-		u.RawQuery = mask
+	bare := url.URL{Scheme: u.Scheme, Host: u.Host}
+	if text == bare.String() || text == bare.String()+"/" {
+		return text
 	}
-	return u.String()
+	return bare.String() + "/" + mask
 }
 
 // origin is where the value came from. A hidden setting without a value has

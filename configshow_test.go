@@ -60,7 +60,7 @@ func TestOnlySecretsAreReadFromFiles(t *testing.T) {
 
 func TestTheEffectiveConfigurationTellsEachSourceAndNoSecret(t *testing.T) {
 	file := writeConfig(t, "[webhook]\nworkers = 3\n[authentication]\nglobal_auth_token = \"s3cr3t in the file\"\n")
-	secret := writeSecret(t, strings.Repeat("s3cr3t", 8), 0o600)
+	secret := writeSecret(t, "s3cr3t of thirty-two bytes, and more", 0o600)
 	t.Setenv("SERVER_LISTEN", "127.0.0.1:9")
 	t.Setenv("AUTHENTICATION_JWT_SECRET_FILE", secret)
 	var out bytes.Buffer
@@ -80,7 +80,8 @@ func TestTheEffectiveConfigurationTellsEachSourceAndNoSecret(t *testing.T) {
 		t.Error("a secret is shown")
 	}
 	again := filepath.Join(t.TempDir(), "again.toml")
-	if err := os.WriteFile(again, []byte(strings.ReplaceAll(out.String(), "********", strings.Repeat("x", 32))), 0o600); err != nil {
+	filled := strings.Replace(strings.Replace(out.String(), mask, strongKey, 1), mask, strongSecret, 1)
+	if err := os.WriteFile(again, []byte(filled), 0o600); err != nil {
 		t.Fatal(err)
 	}
 	if _, _, err := loadConfig(again, nil); err != nil {
@@ -116,5 +117,35 @@ func TestConfigCheckTellsEveryFaultAndMakesNothing(t *testing.T) {
 	}
 	if left, err := os.ReadDir(folder); err != nil || len(left) != 0 {
 		t.Errorf("it made %v (%v)", left, err)
+	}
+}
+
+func TestConfigShowsNothingOfAURLBehindItsHost(t *testing.T) {
+	t.Chdir(privateFolder(t))
+	t.Setenv("WHATSAPP_ENDPOINT", "wss://h.example:8443/ws/s3cr3t?s3cr3t")
+	t.Setenv("WHATSAPP_ENDPOINT_CA", "ca.pem")
+	t.Setenv("WHATSAPP_ENDPOINT_ROOT_KEY", strings.Repeat("ab", 32))
+	t.Setenv("SERVER_BASE_URL", "https://api.example/s3cr3t")
+	for given, want := range map[string]string{
+		"http://h.example":                  "http://h.example",
+		"http://h.example/":                 "http://h.example/",
+		"http://[2001:db8::1]:8/s3cr3t":     "http://[2001:db8::1]:8/********",
+		"https://h.example?s3cr3t":          "https://h.example/********",
+		"https://h.example/#s3cr3t":         "https://h.example/********",
+		"https://h.example/s3cr3t?s3cr3t#x": "https://h.example/********",
+	} {
+		t.Setenv("WEBHOOK_GLOBAL_URL", given)
+		var out bytes.Buffer
+		if err := showConfig(t.Context(), nil, &out); err != nil {
+			t.Fatal(err)
+		}
+		for _, want := range []string{`url = "` + want + `" #`, `endpoint = "wss://h.example:8443/********" #`, `base_url = "https://api.example/********" #`} {
+			if !strings.Contains(out.String(), want) || strings.Contains(out.String(), "s3cr3t") {
+				t.Errorf("%s: no %q in\n%s", given, want, out.String())
+			}
+		}
+	}
+	if got := maskURL("https://user:s3cr3t@h.example/"); got != "https://h.example/********" {
+		t.Errorf("with a user: %s", got) // which no setting takes
 	}
 }

@@ -55,7 +55,12 @@ func commands() []command {
 			[]string{"postern listen", "postern listen --addr :9090 --status 503"},
 		},
 		{name: "schema", doc: "print the buckets of the data file", run: schema, examples: []string{"postern schema"}},
-		{name: "version", doc: "print the version", run: printVersion, examples: []string{"postern version"}},
+		{
+			"version", "[--licences]", "print the version", printVersion,
+			"Postern is free software under the GPL, version 3 or later. --licences prints the texts of everything that\n" +
+				"is linked into it; whoever passes the program on passes them on too.",
+			[]string{"postern version", "postern version --licences"},
+		},
 	}
 }
 

@@ -229,7 +229,7 @@ func (s *siege) checkTexts(decrypted map[reading]int) {
 // so.
 func rangeOf(end string) (least, most int) {
 	switch end {
-	case "success":
+	case "sent":
 		return 1, 1
 	case "", "failed " + event.SendResultUnknown:
 		return 0, 1

@@ -128,9 +128,16 @@ func twoDashes(message string) string {
 }
 
 func printVersion(_ context.Context, args []string, out io.Writer) error {
-	if err := parseFlags("version", args, out, func(*flag.FlagSet) {}); err != nil {
+	var texts bool
+	err := parseFlags("version", args, out, func(fs *flag.FlagSet) {
+		fs.BoolVar(&texts, "licences", false, "print the licences of what the program is made of")
+	})
+	if err != nil {
 		return err
 	}
 	fmt.Fprintln(out, "postern", version)
-	return nil
+	if texts {
+		_, err = io.WriteString(out, "\n"+licences)
+	}
+	return err
 }

@@ -9,6 +9,8 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+
+	"postern/store"
 )
 
 // secrets are the two secrets of the program: the API key and the key that
@@ -17,6 +19,12 @@ type secrets struct {
 	GlobalAuthToken string `json:"globalAuthToken"`
 	JWTSecret       string `json:"jwtSecret"`
 }
+
+// same tells whether whoever knows the API key, which goes over the network, can
+// sign tokens.
+func (s secrets) same() bool { return s.GlobalAuthToken == s.JWTSecret }
+
+const sameSecrets = "must differ from authentication.global_auth_token: whoever is given the API key could sign tokens"
 
 const secretsFile = "secrets.json"
 
@@ -38,6 +46,9 @@ func loadSecrets(c *Config) (s secrets, made bool, err error) {
 	}
 	if configured.JWTSecret != "" {
 		kept.JWTSecret = configured.JWTSecret
+	}
+	if kept.same() {
+		return s, false, fmt.Errorf("authentication.jwt_secret: %s; one of them is kept in %s", sameSecrets, path)
 	}
 	return kept, made, nil
 }
@@ -100,16 +111,17 @@ func readSecrets(path string) (s secrets, err error) {
 }
 
 // writeSecrets writes the file aside and moves it into place, so that a crash
-// leaves no half of it.
+// leaves no half of it, and a power cut does not take it away again.
 func writeSecrets(path string, s secrets) error {
-	if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {
+	folder := filepath.Dir(path)
+	if err := store.MakeFolder(folder); err != nil {
 		return err
 	}
 	raw, err := json.MarshalIndent(s, "", "  ")
 	if err != nil {
 		return err
 	}
-	f, err := os.CreateTemp(filepath.Dir(path), secretsFile+".new-*") // created with mode 0600
+	f, err := os.CreateTemp(folder, secretsFile+".new-*") // created with mode 0600
 	if err != nil {
 		return err
 	}
@@ -117,7 +129,10 @@ func writeSecrets(path string, s secrets) error {
 	if err := errors.Join(err, f.Sync(), f.Close()); err != nil {
 		return errors.Join(err, os.Remove(f.Name()))
 	}
-	return os.Rename(f.Name(), path)
+	if err := os.Rename(f.Name(), path); err != nil {
+		return errors.Join(err, os.Remove(f.Name()))
+	}
+	return store.SyncFolder(folder)
 }
 
 func randomHex() string {

@@ -118,7 +118,7 @@ func TestATokenBeforeTheFirstStartIsRefusedAndMakesNoSecrets(t *testing.T) {
 func TestASecretFileThatOthersMayReadIsAWarning(t *testing.T) {
 	const name = "AUTHENTICATION_GLOBAL_AUTH_TOKEN_FILE"
 	for mode, want := range map[os.FileMode]int{0o600: 0, 0o400: 0, 0o640: 1, 0o604: 1, 0o620: 1, 0o644: 1} {
-		path := writeSecret(t, "s3cr3t", 0o600)
+		path := writeSecret(t, strongKey, 0o600)
 		if err := os.Chmod(path, mode); err != nil {
 			t.Fatal(err)
 		}
@@ -150,26 +150,30 @@ func TestOnlyWhatIsInACredentialsFolderIsHandedOver(t *testing.T) {
 }
 
 func TestOneLineBreakAtTheEndOfASecretFileIsNoPartOfIt(t *testing.T) {
-	for text, want := range map[string]string{"k": "k", "k\n": "k", "k\r\n": "k"} {
+	for _, end := range []string{"", "\n", "\r\n"} {
+		text := strongKey + end
 		c, _, err := loadConfig(writeConfig(t, ""), []string{"AUTHENTICATION_GLOBAL_AUTH_TOKEN_FILE=" + writeSecret(t, text, 0o600)})
-		if err != nil || c.Authentication.GlobalAuthToken != want {
+		if want := strongKey; err != nil || c.Authentication.GlobalAuthToken != want {
 			t.Errorf("%q: %q, %v", text, c.Authentication.GlobalAuthToken, err)
 		}
 	}
-	for _, text := range []string{"k\n\n", "k \n", "k\nk\n"} {
-		refused(t, text, "", "AUTHENTICATION_GLOBAL_AUTH_TOKEN_FILE="+writeSecret(t, text, 0o600))
+	for _, end := range []string{"\n\n", " \n", "\nk\n"} {
+		text := strongKey + end
+		if text := refused(t, text, "", "AUTHENTICATION_GLOBAL_AUTH_TOKEN_FILE="+writeSecret(t, text, 0o600)); !strings.Contains(text, "no HTTP header") {
+			t.Error(text)
+		}
 	}
 }
 
-func TestTheGlobalWebhookMayComeFromAFileAndItsQueryIsNotShown(t *testing.T) {
-	path := writeSecret(t, "https://h.example/hook?token=s3cr3t\n", 0o600)
+func TestTheGlobalWebhookMayComeFromAFileAndNothingBehindItsHostIsShown(t *testing.T) {
+	path := writeSecret(t, "https://h.example:8443/s3cr3t/hook?token=s3cr3t\n", 0o600)
 	t.Chdir(t.TempDir())
 	t.Setenv("WEBHOOK_GLOBAL_URL_FILE", path)
 	var out bytes.Buffer
 	if err := showConfig(t.Context(), nil, &out); err != nil {
 		t.Fatal(err)
 	}
-	if want := `url = "https://h.example/hook?********" # file ` + path + " of WEBHOOK_GLOBAL_URL_FILE\n"; !strings.Contains(out.String(), want) || strings.Contains(out.String(), "s3cr3t") {
+	if want := `url = "https://h.example:8443/********" # file ` + path + " of WEBHOOK_GLOBAL_URL_FILE\n"; !strings.Contains(out.String(), want) || strings.Contains(out.String(), "s3cr3t") {
 		t.Errorf("no %q in\n%s", want, out.String())
 	}
 }

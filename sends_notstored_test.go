@@ -73,7 +73,7 @@ func TestAnAsynchronousSendThatCannotBeStoredIsToldOnceThereIsRoom(t *testing.T)
 		t.Errorf("%d results were told before they were stored", n)
 	}
 	lift()
-	s.awaitEvent(t, 0, event.SendMessage, fmt.Sprintf(`{"status":"success","data":{"remoteJid":%q}}`, s.vars["all.group"]))
+	s.awaitEvent(t, 0, event.SendMessage, fmt.Sprintf(`{"status":"sent","data":{"remoteJid":%q}}`, s.vars["all.group"]))
 	if n := s.decrypted(anneNumber, "to all"); n != 1 {
 		t.Errorf("the phone decrypted the text %d times", n)
 	}

@@ -3,14 +3,26 @@
 //
 // # Instance events
 //
-// A [Queue] holds them in memory: 1000 slots, 10 workers, one POST each, no
-// retry. A slot is one delivery, an event for one destination. Destinations
-// are lanes: while deliveries to others wait, one host:port has at most
-// PerDestination in flight, and lanes take turns. A destination may use more
-// workers only when it is alone and its last delivery was accepted, so that a
-// receiver that hangs never holds more than its share. When the queue is full
-// the delivery is dropped, counted and reported as ErrQueueFull. Nothing is
+// A [Queue] holds them in memory: 1000 places, 10 workers, one POST each, no
+// retry. A place is one delivery, an event for one destination. Nothing is
 // promised about order. A crash loses what was queued.
+//
+// Destinations are lanes, told apart by host and port, whichever webhook names
+// them. Those with something waiting take turns. While others wait, one has at
+// most PerDestination in flight; a worker that nobody else wants goes to one
+// that accepted the last time, or was never tried, until an attempt fails or
+// hangs. What a destination proved is remembered for a minute at least.
+//
+// A delivery that has had no answer for a second lends its worker to
+// destinations that answer, and one to a destination that hung last time does
+// so from the start; as many as there are workers can be lent. Therefore up to
+// twice as many deliveries may be in flight while receivers hang, never more
+// than there are workers to one destination, and those that hang cost the
+// others at most that second.
+//
+// The places are shared: when all are taken, whoever holds most pays. A
+// newcomer of that destination is refused with ErrQueueFull; one of another
+// takes the place of that destination's newest. Either is counted as dropped.
 //
 // # Batch events
 //

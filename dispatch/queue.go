@@ -6,9 +6,9 @@ import (
 	"fmt"
 	"log/slog"
 	"net/http"
-	"net/url"
 	"strconv"
 	"sync"
+	"time"
 
 	"github.com/google/uuid"
 
@@ -17,7 +17,8 @@ import (
 
 // Errors of Enqueue.
 var (
-	// ErrQueueFull: all slots are taken; the delivery was dropped.
+	// ErrQueueFull: all places are taken, and no destination holds more of them;
+	// the delivery was dropped.
 	ErrQueueFull = errors.New("webhook queue is full")
 	// ErrQueueClosed: the program is stopping; the delivery was dropped.
 	ErrQueueClosed = errors.New("webhook queue is closed")
@@ -26,7 +27,7 @@ var (
 // QueueConfig is what a Queue needs. Zero values mean the defaults.
 type QueueConfig struct {
 	Sender         *Sender
-	Workers        int           // concurrent deliveries, default 10
+	Workers        int           // concurrent deliveries, and of one destination at most, default 10
 	Size           int           // deliveries that may wait, default 1000
 	PerDestination int           // in flight to one host:port while others wait, default 2
 	Observe        func(Outcome) // called after each delivery; nil: nobody
@@ -42,15 +43,12 @@ type Queue struct {
 	work sync.WaitGroup
 
 	losses LogThrottle // by destination
+	drops  LogThrottle // by destination
 
-	mu      sync.Mutex
-	change  *sync.Cond // a delivery was added or ended, or the queue closed
-	lanes   map[string]*lane
-	turn    []*lane // lanes with something waiting, in the order of their turns
-	waiting int
-	flying  int
-	closed  bool
-	stats   QueueStats
+	mu     sync.Mutex
+	plan   *plan
+	closed bool
+	stats  QueueStats
 }
 
 // QueueStats counts what a queue did since it was made.
@@ -60,16 +58,8 @@ type QueueStats struct {
 	Delivered uint64
 	Refused   uint64 // answered, not with 2xx
 	Failed    uint64 // no answer
-	Full      uint64 // dropped: no slot
+	Full      uint64 // dropped: no place
 	Closed    uint64 // dropped: stopping
-}
-
-// lane is one destination.
-type lane struct {
-	name    string // host:port
-	waiting []delivery
-	flying  int
-	good    bool // the last delivery was accepted
 }
 
 type delivery struct {
@@ -78,7 +68,16 @@ type delivery struct {
 	lane   *lane
 }
 
-// NewQueue starts the workers.
+// attempt is a delivery on its way.
+type attempt struct {
+	delivery
+	number uint64
+	alarm  *time.Timer // goes off when it is late; nil when it is from the start
+	late   bool
+	landed bool
+}
+
+// NewQueue returns a queue that delivers from now on.
 func NewQueue(cfg QueueConfig) *Queue {
 	cfg.Workers = orDefault(cfg.Workers, 10)
 	cfg.Size = orDefault(cfg.Size, 1000)
@@ -86,12 +85,8 @@ func NewQueue(cfg QueueConfig) *Queue {
 	if cfg.Logger == nil {
 		cfg.Logger = slog.New(slog.DiscardHandler)
 	}
-	q := &Queue{cfg: cfg, log: cfg.Logger.With("component", "dispatch"), lanes: map[string]*lane{}}
-	q.change = sync.NewCond(&q.mu)
+	q := &Queue{cfg: cfg, log: cfg.Logger.With("component", "dispatch"), plan: newPlan(cfg.Workers, cfg.PerDestination)}
 	q.life, q.end = context.WithCancel(context.Background())
-	for range cfg.Workers {
-		q.work.Go(q.worker)
-	}
 	return q
 }
 
@@ -103,57 +98,49 @@ func orDefault(n, def int) int {
 }
 
 // Enqueue takes one delivery for each URL of n and never blocks. Each
-// destination is judged alone: when some found no slot, the others are
-// delivered all the same and the error wraps ErrQueueFull or ErrQueueClosed.
+// destination is judged alone: when some found no place, the others are
+// delivered all the same and the error wraps ErrQueueFull or ErrQueueClosed. A
+// delivery that loses its place to n is logged and counted here.
 func (q *Queue) Enqueue(n event.Notice) error {
-	q.mu.Lock()
-	defer q.mu.Unlock()
-	var err error
-	for _, target := range n.URLs {
-		err = errors.Join(err, q.add(n, target))
+	dropped, err := q.take(n)
+	for _, d := range dropped {
+		level, times := q.drops.Count(d.lane.name)
+		q.log.Log(q.life, level, "webhook dropped", "event", string(d.notice.Kind), "instance", d.notice.InstanceName,
+			"destination", d.lane.name, "error", ErrQueueFull, "count", times)
 	}
 	return err
 }
 
-func (q *Queue) add(n event.Notice, target string) error {
-	switch {
-	case q.closed:
+func (q *Queue) take(n event.Notice) (dropped []delivery, err error) {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	for _, target := range n.URLs {
+		d := delivery{n, target, q.plan.lane(destination(target))}
+		if e := q.place(d, &dropped); e != nil {
+			err = errors.Join(err, fmt.Errorf("%s for %s: %w", n.Kind, n.InstanceName, e))
+			continue
+		}
+		q.launch()
+	}
+	return dropped, err
+}
+
+// place finds a place for d, if need be that of another.
+func (q *Queue) place(d delivery, dropped *[]delivery) error {
+	if q.closed {
 		q.stats.Closed++
-		return fmt.Errorf("%s for %s: %w", n.Kind, n.InstanceName, ErrQueueClosed)
-	case q.waiting >= q.cfg.Size:
+		return ErrQueueClosed
+	}
+	if q.plan.waiting >= q.cfg.Size {
 		q.stats.Full++
-		return fmt.Errorf("%s for %s: %w", n.Kind, n.InstanceName, ErrQueueFull)
+		other, ok := q.plan.displace(d.lane)
+		if !ok {
+			return ErrQueueFull
+		}
+		*dropped = append(*dropped, other)
 	}
-	l := q.lane(destination(target))
-	if len(l.waiting) == 0 {
-		q.turn = append(q.turn, l)
-	}
-	l.waiting = append(l.waiting, delivery{n, target, l})
-	q.waiting++
-	q.change.Signal()
+	q.plan.add(d)
 	return nil
-}
-
-func (q *Queue) lane(name string) *lane {
-	l := q.lanes[name]
-	if l == nil {
-		l = &lane{name: name}
-		q.lanes[name] = l
-	}
-	return l
-}
-
-// destination is the host:port of a URL.
-func destination(target string) string {
-	u, err := url.Parse(target)
-	if err != nil {
-		return target
-	}
-	port := u.Port()
-	if port == "" {
-		port = map[string]string{"http": "80", "https": "443"}[u.Scheme]
-	}
-	return u.Hostname() + ":" + port
 }
 
 // Close takes no more deliveries and waits for those it has. When ctx ends
@@ -161,7 +148,6 @@ func destination(target string) string {
 func (q *Queue) Close(ctx context.Context) error {
 	q.mu.Lock()
 	q.closed = true
-	q.change.Broadcast()
 	q.mu.Unlock()
 	stop := context.AfterFunc(ctx, q.giveUp)
 	defer stop()
@@ -176,14 +162,8 @@ func (q *Queue) Close(ctx context.Context) error {
 func (q *Queue) giveUp() {
 	q.mu.Lock()
 	defer q.mu.Unlock()
-	for _, l := range q.turn {
-		q.stats.Closed += uint64(len(l.waiting))
-		q.waiting -= len(l.waiting)
-		l.waiting = nil
-	}
-	q.turn = nil
+	q.stats.Closed += uint64(q.plan.clear())
 	q.end()
-	q.change.Broadcast()
 }
 
 // Stats returns the counters.
@@ -191,80 +171,66 @@ func (q *Queue) Stats() QueueStats {
 	q.mu.Lock()
 	defer q.mu.Unlock()
 	s := q.stats
-	s.Waiting, s.InFlight = q.waiting, q.flying
+	s.Waiting, s.InFlight = q.plan.waiting, q.plan.flying
 	return s
 }
 
-func (q *Queue) worker() {
-	for {
-		d, ok := q.next()
-		if !ok {
-			return
-		}
-		o := q.cfg.Sender.Post(q.life, d.url, instanceHeaders(d.notice), d.notice.Body)
+// launch starts a worker for each delivery that may go out. The caller holds
+// q.mu.
+func (q *Queue) launch() {
+	for a := q.begin(); a != nil; a = q.begin() {
+		q.work.Go(func() { q.deliver(a) })
+	}
+}
+
+// begin is the next attempt, nil when none may begin. The caller holds q.mu.
+func (q *Queue) begin() *attempt {
+	d, number, ok := q.plan.take()
+	if !ok {
+		return nil
+	}
+	a := &attempt{delivery: d, number: number, late: d.lane.suspect()}
+	if a.late {
+		q.plan.overdue(a.lane) // its worker is lent from the start
+	} else {
+		a.alarm = time.AfterFunc(patience, func() { q.overdue(a) })
+	}
+	return a
+}
+
+// overdue lends the worker of a late attempt to others.
+func (q *Queue) overdue(a *attempt) {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	if !a.landed {
+		a.late = true
+		q.plan.overdue(a.lane)
+		q.launch()
+	}
+}
+
+// deliver is a worker: it goes on as long as something may go out.
+func (q *Queue) deliver(a *attempt) {
+	for a != nil {
+		o := q.cfg.Sender.Post(q.life, a.url, instanceHeaders(a.notice), a.notice.Body)
 		if q.cfg.Observe != nil {
 			q.cfg.Observe(o)
 		}
-		q.done(d, o)
+		if !o.Delivered() {
+			level, times := q.losses.Count(a.lane.name)
+			q.log.Log(q.life, level, "webhook not delivered", "event", string(a.notice.Kind), "instance", a.notice.InstanceName,
+				"destination", a.lane.name, "status", o.Status, "reason", o.Reason(), "duration", o.Duration, "count", times)
+		}
+		a = q.landed(a, o)
 	}
 }
 
-// next blocks until a delivery may go out; ok is false when the queue is
-// closed and empty.
-func (q *Queue) next() (d delivery, ok bool) {
+// landed notes the outcome and returns the worker's next attempt, if any.
+func (q *Queue) landed(a *attempt, o Outcome) *attempt {
 	q.mu.Lock()
 	defer q.mu.Unlock()
-	for {
-		if d, ok := q.pick(); ok {
-			return d, true
-		}
-		if q.closed && q.waiting == 0 {
-			return delivery{}, false
-		}
-		q.change.Wait()
-	}
-}
-
-// pick takes from the first lane in turn that may send, and moves it to the
-// end.
-func (q *Queue) pick() (delivery, bool) {
-	for i, l := range q.turn {
-		if !q.maySend(l) {
-			continue
-		}
-		d := l.waiting[0]
-		l.waiting[0] = delivery{}
-		l.waiting = l.waiting[1:]
-		q.turn = append(q.turn[:i], q.turn[i+1:]...)
-		if len(l.waiting) > 0 {
-			q.turn = append(q.turn, l)
-		} else {
-			l.waiting = nil
-		}
-		l.flying++
-		q.waiting--
-		q.flying++
-		return d, true
-	}
-	return delivery{}, false
-}
-
-func (q *Queue) maySend(l *lane) bool {
-	if l.flying < q.cfg.PerDestination {
-		return true
-	}
-	alone := len(q.turn) == 1
-	return alone && l.good
-}
-
-func (q *Queue) done(d delivery, o Outcome) {
-	q.mu.Lock()
-	l := d.lane
-	l.flying--
-	q.flying--
-	l.good = o.Delivered()
-	if l.flying == 0 && len(l.waiting) == 0 {
-		delete(q.lanes, l.name)
+	if a.landed = true; a.alarm != nil {
+		a.alarm.Stop()
 	}
 	switch {
 	case o.Delivered():
@@ -274,13 +240,10 @@ func (q *Queue) done(d delivery, o Outcome) {
 	default:
 		q.stats.Refused++
 	}
-	q.change.Broadcast()
-	q.mu.Unlock()
-	if !o.Delivered() {
-		level, times := q.losses.Count(l.name)
-		q.log.Log(q.life, level, "webhook not delivered", "event", string(d.notice.Kind), "instance", d.notice.InstanceName,
-			"destination", l.name, "status", o.Status, "reason", o.Reason(), "duration", o.Duration, "count", times)
-	}
+	q.plan.landed(a.lane, a.number, a.late, o)
+	next := q.begin()
+	q.launch() // a success may allow more than the one that follows
+	return next
 }
 
 // instanceHeaders are the headers of an instance event. The names are written

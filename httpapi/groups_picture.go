@@ -90,7 +90,7 @@ func (a *api) avatar(c *call, account instance.Account, in pictureRequest, f for
 		return nil, fmt.Errorf("image: %w", err)
 	}
 	defer remove()
-	return a.Media.Avatar(c.r.Context(), file)
+	return a.Media.Avatar(c.r.Context(), c.instance.ID, file)
 }
 
 // imageFile is the image of a request, and how it is removed.
@@ -126,5 +126,5 @@ func (a *api) fetchBack(c *call, account instance.Account, m event.Media) (event
 		_ = os.Remove(file.Name())
 		return event.MediaFile{}, err
 	}
-	return a.Media.Prepare(c.r.Context(), file.Name(), media.Wish{Kind: m.Kind})
+	return a.Media.Prepare(c.r.Context(), file.Name(), media.Wish{Instance: c.instance.ID, Kind: m.Kind})
 }

@@ -1,7 +1,6 @@
 package httpapi
 
 import (
-	"context"
 	"errors"
 	"os"
 	"slices"
@@ -119,7 +118,7 @@ func (a *api) sendFile(c *call, known []string, read func(form) (event.Media, er
 		_ = os.Remove(f.path)
 		return err
 	}
-	file, err := a.prepare(c.r.Context(), f, m)
+	file, err := a.prepare(c, f, m)
 	if err != nil {
 		return err
 	}
@@ -137,6 +136,6 @@ func readMedia(f form, read func(form) (event.Media, error)) (event.Media, *send
 	return m, t, err
 }
 
-func (a *api) prepare(ctx context.Context, f form, m event.Media) (event.MediaFile, error) {
-	return a.Media.Prepare(ctx, f.path, media.Wish{Kind: m.Kind, FileName: m.FileName, MimeType: m.MimeType})
+func (a *api) prepare(c *call, f form, m event.Media) (event.MediaFile, error) {
+	return a.Media.Prepare(c.r.Context(), f.path, media.Wish{Instance: c.instance.ID, Kind: m.Kind, FileName: m.FileName, MimeType: m.MimeType})
 }

@@ -63,7 +63,7 @@ func (a *api) createUpload(c *call) error {
 // uploadFile is the file of an upload, ready to be sent, and how it is removed.
 func (a *api) uploadFile(c *call, m event.Media, f form) (event.MediaFile, func(), error) {
 	if f.path != "" {
-		file, err := a.prepare(c.r.Context(), f, m)
+		file, err := a.prepare(c, f, m)
 		return file, func() { media.Remove(file) }, err
 	}
 	source, err := a.Media.Open(c.r.Context(), c.instance.ID, &m)

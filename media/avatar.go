@@ -7,7 +7,6 @@ import (
 	"image"
 	"image/color"
 	"image/jpeg"
-	"os"
 
 	"golang.org/x/image/draw"
 
@@ -21,16 +20,14 @@ const (
 
 // Avatar makes the picture of an account or a group from an image that
 // [Library.Open] or [Library.Prepare] returned: a JPEG of its square middle,
-// at most 640 pixels wide, on white where it is transparent. Errors wrap
-// event.ErrMedia.
-func (l *Library) Avatar(ctx context.Context, f event.MediaFile) (avatar []byte, err error) {
-	file, err := os.Open(f.Path)
-	if err != nil {
-		return nil, fmt.Errorf("media: %w", err)
-	}
-	defer func() { _ = file.Close() }()
-	err = l.withPicture(ctx, file, func(picture image.Image) error {
-		avatar, err = squareOf(picture)
+// at most 640 pixels wide, on white where it is transparent. It waits for its
+// instance's turn as Prepare does. Errors wrap event.ErrMedia.
+func (l *Library) Avatar(ctx context.Context, instance int64, f event.MediaFile) (avatar []byte, err error) {
+	err = l.look(ctx, instance, f.Path, func(file *meter) error {
+		picture, err := decode(file)
+		if err == nil {
+			avatar, err = squareOf(picture)
+		}
 		return err
 	})
 	return avatar, err

@@ -38,7 +38,7 @@ func TestAnAvatarIsTheSquareMiddleAsJPEG(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		avatar, err := l.Avatar(t.Context(), f)
+		avatar, err := l.Avatar(t.Context(), 1, f)
 		if err != nil {
 			t.Fatalf("%s: %v", rule, err)
 		}
@@ -60,11 +60,11 @@ func TestAnAvatarOfABrokenImageIsRefused(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer Remove(f)
-	if _, err := l.Avatar(t.Context(), f); !errors.Is(err, event.ErrMedia) {
+	if _, err := l.Avatar(t.Context(), 1, f); !errors.Is(err, event.ErrMedia) {
 		t.Errorf("got %v", err)
 	}
 	f.Width, f.Height = 10_000, 10_000
-	if _, err := l.Avatar(t.Context(), f); !errors.Is(err, event.ErrMedia) {
+	if _, err := l.Avatar(t.Context(), 1, f); !errors.Is(err, event.ErrMedia) {
 		t.Errorf("too large: %v", err)
 	}
 }

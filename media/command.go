@@ -3,15 +3,12 @@ package media
 import (
 	"bytes"
 	"context"
-	"errors"
 	"fmt"
 	"os"
 	"os/exec"
 	"strconv"
 	"strings"
 	"time"
-
-	"postern/event"
 )
 
 const (
@@ -22,18 +19,18 @@ const (
 )
 
 // ffmpeg runs the program on local files only: without a shell, without what
-// the environment holds of this program, and for at most Config.Timeout. It
-// waits for its turn as long as ctx lasts.
-func (l *Library) ffmpeg(ctx context.Context, args ...string) error {
-	leave, err := turn(ctx, l.converting)
+// the environment holds of this program, and for at most limit, of a processor too.
+// It waits for its instance's turn as long as ctx lasts.
+func (l *Library) ffmpeg(ctx context.Context, instance int64, limit time.Duration, args ...string) error {
+	leave, err := l.converting.take(ctx, instance)
 	if err != nil {
 		return err
 	}
 	defer leave()
-	ctx, cancel := context.WithTimeout(ctx, l.cfg.Timeout)
+	ctx, cancel := context.WithTimeout(ctx, limit)
 	defer cancel()
 	// If this program is killed, nobody but ffmpeg itself ends a hostile file.
-	seconds := strconv.FormatInt(int64(l.cfg.Timeout/time.Second)+1, 10)
+	seconds := strconv.FormatInt(int64(limit/time.Second)+1, 10)
 	args = append([]string{
 		"-nostdin", "-hide_banner", "-loglevel", "error", "-y", "-timelimit", seconds, "-max_alloc", strconv.Itoa(maxBlock),
 		"-protocol_whitelist", "file", "-threads", "1",
@@ -71,21 +68,4 @@ type beginning struct{ bytes.Buffer }
 func (b *beginning) Write(p []byte) (int, error) {
 	b.Buffer.Write(p[:min(len(p), maxSaid-b.Len())])
 	return len(p), nil
-}
-
-// turn waits for a place among those who do the same, and returns how to leave
-// it. The error wraps event.ErrMedia.
-func turn(ctx context.Context, places chan struct{}) (leave func(), err error) {
-	select {
-	case places <- struct{}{}:
-		return func() { <-places }, nil
-	case <-ctx.Done():
-		return nil, late(ctx)
-	}
-}
-
-var errLate = errors.New("it could not be prepared in time")
-
-func late(ctx context.Context) error {
-	return fmt.Errorf("%w: %w: %w", event.ErrMedia, errLate, context.Cause(ctx))
 }

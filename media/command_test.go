@@ -106,9 +106,14 @@ func TestWhoFindsNoPlaceWaitsAsLongAsTheCallerDoes(t *testing.T) {
 	l := newLibrary(t, func(c *Config) { c.FFmpeg = script(t, "exit 1") })
 	photo := l.spools(t, example(t, "photo.jpg"))
 	f := event.MediaFile{Path: photo, MediaInfo: event.MediaInfo{Kind: event.MediaImage}}
-	for _, places := range []chan struct{}{l.decoding, l.converting} {
-		for range cap(places) {
-			places <- struct{}{}
+	var end []func()
+	for _, places := range []*turns{l.looking, l.converting} {
+		for other := range places.places {
+			leave, err := places.take(t.Context(), 100+int64(other))
+			if err != nil {
+				t.Fatal(err)
+			}
+			end = append(end, leave)
 		}
 	}
 	for name, try := range map[string]func(context.Context) error{
@@ -121,7 +126,7 @@ func TestWhoFindsNoPlaceWaitsAsLongAsTheCallerDoes(t *testing.T) {
 			return err
 		},
 		"an avatar": func(ctx context.Context) error {
-			_, err := l.Avatar(ctx, f)
+			_, err := l.Avatar(ctx, 1, f)
 			return err
 		},
 	} {
@@ -136,8 +141,8 @@ func TestWhoFindsNoPlaceWaitsAsLongAsTheCallerDoes(t *testing.T) {
 	if left := l.spooled(t); len(left) != 1 {
 		t.Errorf("left: %v", left)
 	}
-	<-l.decoding
-	if _, err := l.Avatar(t.Context(), f); err != nil {
+	end[0]()
+	if _, err := l.Avatar(t.Context(), 1, f); err != nil {
 		t.Errorf("once there is a place: %v", err)
 	}
 }

@@ -9,10 +9,15 @@ import (
 	"os"
 	"strconv"
 	"strings"
+	"time"
 
 	"postern/event"
 	"postern/store"
 )
+
+// thumbnailTime bounds the search for the first picture of a video: there may be
+// none in it, and ffmpeg would decode it all.
+const thumbnailTime = 10 * time.Second
 
 // demuxers names ffmpeg's reader for each type. It is always given: left to
 // guess, ffmpeg takes a playlist for a medium and reads the files that it
@@ -43,7 +48,7 @@ func demuxer(mimeType string) string {
 
 // convert makes OGG/Opus of audio that WhatsApp's clients do not play. Nothing
 // else is converted.
-func (l *Library) convert(ctx context.Context, f *event.MediaFile) error {
+func (l *Library) convert(ctx context.Context, instance int64, f *event.MediaFile) error {
 	audio := f.Kind == event.MediaVoice || f.Kind == event.MediaAudio
 	reader := demuxer(f.MimeType)
 	switch {
@@ -56,7 +61,7 @@ func (l *Library) convert(ctx context.Context, f *event.MediaFile) error {
 	if err != nil {
 		return err
 	}
-	err = l.ffmpeg(ctx, "-f", reader, "-i", "file:"+f.Path, "-vn", "-map_metadata", "-1", "-map", "0:a:0",
+	err = l.ffmpeg(ctx, instance, l.cfg.Timeout, "-f", reader, "-i", "file:"+f.Path, "-vn", "-map_metadata", "-1", "-map", "0:a:0",
 		"-c:a", "libopus", "-b:a", "32k", "-ac", "1", "-ar", "48000", "-f", "ogg", "-fs", strconv.FormatInt(l.cfg.MaxBytes, 10), "file:"+out)
 	if err == nil {
 		err = l.wholeAudio(out)
@@ -94,7 +99,7 @@ func (l *Library) wholeAudio(path string) error {
 }
 
 // videoThumbnail takes the first picture of a video, where there is ffmpeg.
-func (l *Library) videoThumbnail(ctx context.Context, f *event.MediaFile) {
+func (l *Library) videoThumbnail(ctx context.Context, instance int64, f *event.MediaFile) {
 	reader := demuxer(f.MimeType)
 	if l.cfg.FFmpeg == "" || reader == "" {
 		return
@@ -105,7 +110,7 @@ func (l *Library) videoThumbnail(ctx context.Context, f *event.MediaFile) {
 	}
 	defer func() { _ = os.Remove(out) }()
 	side := strconv.Itoa(thumbnailSide)
-	err = l.ffmpeg(ctx, "-f", reader, "-i", "file:"+f.Path, "-an", "-frames:v", "1",
+	err = l.ffmpeg(ctx, instance, min(l.cfg.Timeout, thumbnailTime), "-f", reader, "-i", "file:"+f.Path, "-an", "-frames:v", "1",
 		"-vf", "scale="+side+":"+side+":force_original_aspect_ratio=decrease", "-c:v", "mjpeg", "-f", "image2pipe", "file:"+out)
 	if err != nil {
 		l.cfg.Logger.Warn("no thumbnail of a video", "error", err)

@@ -19,10 +19,16 @@
 // URLs are fetched without credentials, through the address guard that the
 // configuration sets, with at most five redirects, each of them guarded too.
 // Nothing hostile in a file makes this package read another file, use more
-// memory than [maxPicture] for a picture, or run longer than Config.Timeout.
-// One picture is decoded and two programs convert at a time; others wait for
-// their turn. A program sees no secret of the environment, and ends with
-// whoever waits for it.
+// memory than [maxPicture] for a picture, look at it for longer than [maxWork]
+// of a processor, or convert it for longer than Config.Timeout. What a JPEG's
+// scans take is counted by its markers before it is decoded. Nothing but JPEG
+// and PNG is decoded. Whatever is too dear is sent without a thumbnail, and is
+// refused as the picture of a profile.
+//
+// Two files are looked at and two programs convert at a time, one of each for
+// an instance; others wait for their turn, by instances in turn, so that
+// nobody waits for the queue of somebody else. A program sees no secret of the
+// environment, and ends with whoever waits for it.
 //
 // While the disk is nearly full nothing is written to the spool folder, and a
 // file that is on its way is removed again.

@@ -94,7 +94,7 @@ func TestFetching(t *testing.T) {
 			t.Errorf("%s: %v", path, err)
 		}
 	}
-	if info, err := l.Preview(t.Context(), server.URL+"/photo.jpg"); err != nil || len(info.Thumbnail) == 0 {
+	if info, err := l.Preview(t.Context(), 1, server.URL+"/photo.jpg"); err != nil || len(info.Thumbnail) == 0 {
 		t.Error(err)
 	}
 	if left := l.spooled(t); len(left) > 0 {

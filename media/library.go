@@ -35,7 +35,7 @@ type Config struct {
 }
 
 const (
-	maxDecoding   = 1 // a hundred large pictures at once would fill the memory
+	maxLooking    = 2 // a hundred large pictures at once would fill the memory
 	maxConverting = 2
 )
 
@@ -47,9 +47,8 @@ type Library struct {
 
 	admit func() error // of cfg.Store: whether the disk has room
 
-	// Places for what takes much memory or time, one for each picture that is
-	// decoded and each ffmpeg. Whoever finds none waits.
-	decoding, converting chan struct{}
+	// Turns at what takes much memory or time: looking at a file, and ffmpeg.
+	looking, converting *turns
 
 	life context.Context // ends with Stop
 	end  context.CancelFunc
@@ -71,7 +70,7 @@ func New(cfg Config) (*Library, error) {
 		cfg.Logger = slog.New(slog.DiscardHandler)
 	}
 	cfg.Logger = cfg.Logger.With("component", "media")
-	if err := os.MkdirAll(cfg.Dir, 0o700); err != nil {
+	if err := store.MakeFolder(cfg.Dir); err != nil {
 		return nil, fmt.Errorf("media: the folder for files on their way: %w", err)
 	}
 	left, err := filepath.Glob(filepath.Join(cfg.Dir, spoolPattern))
@@ -83,7 +82,7 @@ func New(cfg Config) (*Library, error) {
 	}
 	l := &Library{
 		cfg: cfg, client: newClient(cfg), admit: cfg.Store.Admit,
-		decoding: make(chan struct{}, maxDecoding), converting: make(chan struct{}, maxConverting),
+		looking: newTurns(maxLooking), converting: newTurns(maxConverting),
 	}
 	l.life, l.end = context.WithCancel(context.Background())
 	return l, nil
@@ -132,20 +131,20 @@ func (l *Library) Open(ctx context.Context, instance int64, m *event.Media) (eve
 	if err != nil {
 		return event.MediaSource{}, err
 	}
-	file, err := l.Prepare(ctx, path, Wish{Kind: m.Kind, FileName: firstText(m.FileName, name), MimeType: m.MimeType})
+	file, err := l.Prepare(ctx, path, Wish{Instance: instance, Kind: m.Kind, FileName: firstText(m.FileName, name), MimeType: m.MimeType})
 	if err != nil {
 		return event.MediaSource{}, err
 	}
 	return event.MediaSource{File: &file, Close: func() { Remove(file) }}, nil
 }
 
-// Preview fetches a picture and makes a thumbnail of it.
-func (l *Library) Preview(ctx context.Context, url string) (event.MediaInfo, error) {
+// Preview fetches a picture for an instance and makes a thumbnail of it.
+func (l *Library) Preview(ctx context.Context, instance int64, url string) (event.MediaInfo, error) {
 	path, _, err := l.fetch(ctx, url)
 	if err != nil {
 		return event.MediaInfo{}, err
 	}
-	file, err := l.Prepare(ctx, path, Wish{Kind: event.MediaImage})
+	file, err := l.Prepare(ctx, path, Wish{Instance: instance, Kind: event.MediaImage})
 	if err != nil {
 		return event.MediaInfo{}, err
 	}

@@ -2,12 +2,12 @@ package media
 
 import (
 	"bytes"
-	"context"
 	"encoding/binary"
 	"errors"
 	"image"
 	"image/jpeg"
 	"image/png"
+	"log/slog"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -19,7 +19,7 @@ import (
 	"postern/store"
 )
 
-func newLibrary(t *testing.T, adapt func(*Config)) *Library {
+func newLibrary(t testing.TB, adapt func(*Config)) *Library {
 	t.Helper()
 	st, err := store.Open(store.Options{Path: filepath.Join(t.TempDir(), "m.db"), Buckets: Buckets(), NoSync: true, MinFree: 1})
 	if err != nil {
@@ -46,7 +46,7 @@ func example(t *testing.T, name string) []byte {
 	return b
 }
 
-func (l *Library) spools(t *testing.T, content []byte) (path string) {
+func (l *Library) spools(t testing.TB, content []byte) (path string) {
 	t.Helper()
 	path, err := l.Spool(bytes.NewReader(content))
 	if err != nil {
@@ -304,10 +304,10 @@ func FuzzDescribe(f *testing.F) {
 		if err := os.WriteFile(path, content, 0o600); err != nil {
 			t.Fatal(err)
 		}
-		l := &Library{cfg: Config{MaxBytes: 1 << 20}, decoding: make(chan struct{}, 1)}
+		l := &Library{cfg: Config{MaxBytes: 1 << 20, Logger: slog.New(slog.DiscardHandler)}, looking: newTurns(1)}
 		for _, kind := range []event.MediaKind{event.MediaImage, event.MediaVideo, event.MediaVoice, event.MediaSticker} {
 			info := event.MediaFile{Path: path, MediaInfo: event.MediaInfo{Kind: kind, MimeType: opusType}}
-			l.describe(context.Background(), &info)
+			l.describe(t.Context(), 1, &info)
 			if info.Seconds < 0 || info.Width < 0 || info.Height < 0 {
 				t.Errorf("%+v", info.MediaInfo)
 			}

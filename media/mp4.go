@@ -3,7 +3,6 @@ package media
 import (
 	"encoding/binary"
 	"io"
-	"os"
 
 	"postern/event"
 )
@@ -14,18 +13,14 @@ const maxBoxes = 4096
 
 // describeVideo reads length and size of an ISO base media file (ISO/IEC
 // 14496-12): the movie's duration and the first track that has a picture.
-func describeVideo(f *event.MediaFile) {
-	file, err := os.Open(f.Path)
-	if err != nil {
-		return
-	}
-	defer func() { _ = file.Close() }()
+func describeVideo(file *meter, f *event.MediaFile) error {
 	info, err := file.Stat()
 	if err != nil {
-		return
+		return err
 	}
 	w := &boxWalker{r: file, info: &f.MediaInfo}
 	w.walk(0, info.Size(), 0)
+	return nil
 }
 
 type boxWalker struct {
@@ -81,7 +76,6 @@ func (w *boxWalker) movieHeader(from, to int64) {
 	if b[0] == 1 {
 		scale, duration = uint64(binary.BigEndian.Uint32(b[20:24])), binary.BigEndian.Uint64(b[24:32])
 	}
-	const longest = 1 << 31
 	if scale > 0 && duration/scale < longest {
 		w.info.Seconds = int((duration + scale/2) / scale) //nolint:gosec // below 2^31
 	}

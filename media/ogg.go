@@ -5,7 +5,6 @@ import (
 	"encoding/binary"
 	"errors"
 	"io"
-	"os"
 
 	"postern/event"
 )
@@ -14,6 +13,7 @@ const (
 	opusRate      = 48_000 // granules a second, whatever the file's own rate
 	waveformSize  = 64
 	waveformTop   = 100
+	longest       = 1 << 31 // seconds; what claims to be longer has no length
 	maxOggPackets = 1 << 20 // six hours of 20 ms; a longer file has no waveform
 )
 
@@ -21,23 +21,16 @@ var errOgg = errors.New("media: not an OGG file")
 
 // describeAudio reads the length of an OGG/Opus file, and draws its waveform.
 // Other audio keeps an unknown length: clients read it from the file.
-func describeAudio(f *event.MediaFile) {
-	if f.MimeType != opusType {
-		return
-	}
-	file, err := os.Open(f.Path)
-	if err != nil {
-		return
-	}
-	defer func() { _ = file.Close() }()
+func describeAudio(file *meter, f *event.MediaFile) error {
 	granules, packets, err := readOgg(bufio.NewReaderSize(file, 64<<10))
-	if err != nil || granules <= 0 {
-		return
+	if err != nil || granules <= 0 || granules/opusRate >= longest {
+		return err
 	}
 	f.Seconds = int(max(1, (granules+opusRate/2)/opusRate))
 	if f.Kind == event.MediaVoice {
 		f.Waveform = waveform(packets)
 	}
+	return nil
 }
 
 // readOgg walks the pages of an OGG file (RFC 3533) with one Opus stream (RFC

@@ -2,17 +2,16 @@ package media
 
 import (
 	"bytes"
-	"context"
+	"errors"
 	"fmt"
 	"image"
 	"image/color"
 	"image/jpeg"
-	_ "image/png" // registers its decoder
+	"image/png"
 	"io"
-	"os"
 
 	"golang.org/x/image/draw"
-	_ "golang.org/x/image/webp" // registers its decoder
+	_ "golang.org/x/image/webp" // registers its decoder, for the size of stickers
 
 	"postern/event"
 )
@@ -23,58 +22,120 @@ const (
 	// is sent without.
 	maxPicture = 120_000_000
 
+	maxSide = 1<<16 - 1 // pixels; a PNG could have a hundred million rows of one
+
 	thumbnailSide    = 72 // pixels; what WhatsApp's clients send
 	thumbnailQuality = 60
 )
 
 // describePicture finds the size of a picture and makes its thumbnail.
-func (l *Library) describePicture(ctx context.Context, f *event.MediaFile) {
-	file, err := os.Open(f.Path)
-	if err != nil {
-		return
-	}
-	defer func() { _ = file.Close() }()
+func describePicture(file *meter, f *event.MediaFile) error {
 	size, _, err := image.DecodeConfig(file)
 	if err != nil {
-		return
+		return err
 	}
 	f.Width, f.Height = size.Width, size.Height
 	if f.Kind == event.MediaSticker {
 		f.Animated = animated(file)
-		return
-	}
-	_ = l.withPicture(ctx, file, func(picture image.Image) error {
-		f.Thumbnail = thumbnail(picture)
 		return nil
-	})
+	}
+	picture, err := decode(file)
+	if err == nil {
+		f.Thumbnail = thumbnail(picture)
+	}
+	return err
 }
 
-// withPicture decodes a picture for use, unless it takes too much memory.
-// Errors wrap event.ErrMedia.
-func (l *Library) withPicture(ctx context.Context, file io.ReadSeeker, use func(image.Image) error) error {
-	if _, err := file.Seek(0, io.SeekStart); err != nil {
-		return fmt.Errorf("media: %w", err)
-	}
-	size, format, err := image.DecodeConfig(file)
+// decode reads a JPEG or a PNG, unless it would take too much memory or time.
+// Other formats that a decoder is registered for are not for pictures of
+// strangers. Errors wrap event.ErrMedia.
+func decode(file *meter) (image.Image, error) {
+	size, format, err := configOf(file)
 	if err != nil {
-		return fmt.Errorf("%w: the image cannot be read: %w", event.ErrMedia, err)
+		return nil, unreadable(err)
 	}
-	if memoryOf(file, size, format) > maxPicture {
-		return fmt.Errorf("%w: the image has too many pixels, %d × %d", event.ErrMedia, size.Width, size.Height)
-	}
-	if _, err := file.Seek(0, io.SeekStart); err != nil {
-		return fmt.Errorf("media: %w", err)
-	}
-	leave, err := turn(ctx, l.decoding)
+	memory, blocks, err := costOf(file, size, format)
 	if err != nil {
+		return nil, unreadable(err)
+	}
+	switch {
+	case memory > maxPicture || max(size.Width, size.Height) > maxSide:
+		return nil, fmt.Errorf("%w: the image has too many pixels, %d × %d", event.ErrMedia, size.Width, size.Height)
+	case blocks > maxBlocks:
+		return nil, fmt.Errorf("%w: the image is drawn in too many scans", event.ErrMedia)
+	}
+	if err := rewind(file); err != nil {
+		return nil, err
+	}
+	read := png.Decode
+	if format == "jpeg" {
+		read = jpeg.Decode
+	}
+	picture, err := read(file)
+	if err != nil {
+		return nil, unreadable(err)
+	}
+	return picture, nil
+}
+
+// costOf estimates the bytes of memory that decoding a picture takes, and counts
+// the blocks of a JPEG's scans. It fails for other formats than JPEG and PNG.
+func costOf(file *meter, c image.Config, format string) (memory, blocks int64, err error) {
+	if err := rewind(file); err != nil {
+		return 0, 0, err
+	}
+	switch format {
+	case "jpeg":
+		return jpegCost(file, c)
+	case "png":
+		return pngMemory(file, c), 0, nil
+	}
+	return 0, 0, image.ErrFormat
+}
+
+func configOf(file *meter) (image.Config, string, error) {
+	if err := rewind(file); err != nil {
+		return image.Config{}, "", err
+	}
+	return image.DecodeConfig(file)
+}
+
+// unreadable gives an error of a decoder event.ErrMedia, unless it is the
+// meter's, which has it.
+func unreadable(err error) error {
+	if errors.Is(err, event.ErrMedia) {
 		return err
 	}
-	defer leave()
-	picture, _, err := image.Decode(file)
-	if err != nil {
-		return fmt.Errorf("%w: the image cannot be read: %w", event.ErrMedia, err)
+	return fmt.Errorf("%w: the image cannot be read: %w", event.ErrMedia, err)
+}
+
+func rewind(file io.Seeker) error {
+	if _, err := file.Seek(0, io.SeekStart); err != nil {
+		return fmt.Errorf("media: %w", err)
 	}
-	return use(picture)
+	return nil
+}
+
+// pngMemory estimates the bytes of memory that decoding a PNG takes.
+func pngMemory(file io.ReaderAt, c image.Config) int64 {
+	pixels := int64(c.Width) * int64(c.Height)
+	if pixels > maxPicture {
+		return pixels // and more, which might be more than can be counted
+	}
+	size := int64(4)
+	switch c.ColorModel {
+	case color.RGBA64Model, color.NRGBA64Model:
+		size = 8
+	case color.GrayModel:
+		size = 1
+	case color.Gray16Model:
+		size = 2
+	}
+	var interlace [1]byte
+	if _, err := file.ReadAt(interlace[:], 28); err != nil || interlace[0] != 0 {
+		size *= 2 // its passes are pictures too
+	}
+	return pixels * size
 }
 
 // thumbnail is a small JPEG of a picture, on white where that is transparent.
@@ -97,12 +158,9 @@ func thumbnail(picture image.Image) []byte {
 }
 
 // animated reads the flag of a WebP file's extended header.
-func animated(file io.ReadSeeker) bool {
+func animated(file io.ReaderAt) bool {
 	var head [21]byte
-	if _, err := file.Seek(0, io.SeekStart); err != nil {
-		return false
-	}
-	if _, err := io.ReadFull(file, head[:]); err != nil {
+	if _, err := file.ReadAt(head[:], 0); err != nil {
 		return false
 	}
 	const animationFlag = 0x02

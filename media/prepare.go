@@ -15,6 +15,7 @@ import (
 
 // Wish is what a caller wants a file to be.
 type Wish struct {
+	Instance int64 // whose file it is: instances take turns
 	Kind     event.MediaKind
 	FileName string // for documents
 	MimeType string // empty: whatever the bytes say
@@ -40,8 +41,8 @@ func accepted(k event.MediaKind) []string {
 }
 
 // Prepare finds out what a spooled file is, holds it against the wish, and
-// makes it fit to be sent. It waits its turn where others do the same, as long
-// as ctx lasts. It takes the file over: an error removes it, and so
+// makes it fit to be sent. It waits for its instance's turn as long as ctx
+// lasts. It takes the file over: an error removes it, and so
 // does [Remove]. Errors that are the caller's wrap event.ErrMedia, or
 // event.ErrMediaType when the file would have to be converted first.
 func (l *Library) Prepare(ctx context.Context, path string, w Wish) (f event.MediaFile, err error) {
@@ -60,11 +61,11 @@ func (l *Library) Prepare(ctx context.Context, path string, w Wish) (f event.Med
 		return f, fmt.Errorf("%w: the bytes are %s, not %s as mimetype says", event.ErrMedia, f.MimeType, w.MimeType)
 	}
 	if types := accepted(w.Kind); types != nil && !slices.Contains(types, f.MimeType) {
-		if err := l.convert(ctx, &f); err != nil {
+		if err := l.convert(ctx, w.Instance, &f); err != nil {
 			return f, err
 		}
 	}
-	if l.describe(ctx, &f); ctx.Err() != nil {
+	if l.describe(ctx, w.Instance, &f); ctx.Err() != nil {
 		return f, late(ctx)
 	}
 	info, err := os.Stat(f.Path)
@@ -103,18 +104,35 @@ func documentType(w Wish, found string) string {
 
 // describe fills in what a screen shows before the download. What cannot be
 // found out stays unknown: the message is right without it.
-func (l *Library) describe(ctx context.Context, f *event.MediaFile) {
+func (l *Library) describe(ctx context.Context, instance int64, f *event.MediaFile) {
+	read := describer(*f)
+	if read == nil {
+		return
+	}
+	err := l.look(ctx, instance, f.Path, func(file *meter) error { return read(file, f) })
+	if err != nil && ctx.Err() == nil {
+		l.cfg.Logger.Info("a file is sent without what could be shown before it is opened", "instance_id", instance, "kind", f.Kind, "error", err)
+	}
+	if f.Kind == event.MediaVideo || f.Kind == event.MediaPTV {
+		l.videoThumbnail(ctx, instance, f)
+	}
+}
+
+// describer returns how a file is described, nil when there is nothing to say.
+func describer(f event.MediaFile) func(*meter, *event.MediaFile) error {
 	switch f.Kind {
 	case event.MediaImage, event.MediaSticker:
-		l.describePicture(ctx, f)
+		return describePicture
 	case event.MediaVideo, event.MediaPTV:
-		describeVideo(f)
-		l.videoThumbnail(ctx, f)
+		return describeVideo
 	case event.MediaAudio, event.MediaVoice:
-		describeAudio(f)
+		if f.MimeType == opusType {
+			return describeAudio
+		}
 	case event.MediaDocument:
-		if plainType(f.MimeType) == jpegType || plainType(f.MimeType) == pngType {
-			l.describePicture(ctx, f)
+		if t := plainType(f.MimeType); t == jpegType || t == pngType {
+			return describePicture
 		}
 	}
+	return nil
 }

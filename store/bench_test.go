@@ -65,7 +65,7 @@ func benchmarkUpdate(b *testing.B, callers int) {
 
 func bareBolt(b *testing.B) *bolt.DB {
 	b.Helper()
-	db, err := openBolt(filepath.Join(b.TempDir(), "bare.db"), false)
+	db, err := openBolt(filepath.Join(b.TempDir(), "bare.db"), false, nil)
 	if err != nil {
 		b.Fatal(err)
 	}

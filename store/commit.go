@@ -107,33 +107,44 @@ func (s *Store) take() []*update {
 }
 
 // commit runs the group in one transaction. A closure that failed after it
-// wrote spoils the transaction, which then starts again without it.
+// wrote spoils the transaction, which then starts again without it. Those that
+// failed are answered after the commit, like the others: what they found may be
+// what one of the others wrote, and nobody hears of that before it is on disk.
 func (s *Store) commit(group []*update) {
-	for len(group) > 0 {
-		rest, again := s.attempt(group)
-		if !again {
-			return
-		}
-		group = rest
+	var refused []*update
+	var err error
+	for again := true; again && len(group) > 0; {
+		var out []*update
+		group, out, again, err = s.attempt(group)
+		refused = append(refused, out...)
+	}
+	finish(group, err)
+	switch {
+	case err == nil:
+		answer(refused)
+	case errors.Is(err, ErrDiskFull):
+		s.commit(refused) // what they found did not happen
+	default:
+		finish(refused, err)
 	}
 }
 
-// attempt runs the group once. It returns the updates to run again, and true,
-// when one of them had to be thrown out of a started transaction.
-func (s *Store) attempt(group []*update) (rest []*update, again bool) {
+// attempt runs the group once and commits it. When a closure had to be thrown
+// out of the started transaction, again is true and rest is to be run once more.
+func (s *Store) attempt(group []*update) (rest, refused []*update, again bool, err error) {
 	if s.failed.Load() {
-		finish(group, ErrFailed)
-		return nil, false
+		return group, nil, false, ErrFailed
 	}
 	btx, err := s.db.Begin(true)
 	if err != nil {
-		finish(group, fmt.Errorf("store: begin: %w", err))
-		return nil, false
+		return group, nil, false, fmt.Errorf("store: begin: %w", err)
 	}
+	defer rollback(btx)
 	at := now()
 	good := make([]*update, 0, len(group))
 	var emitted bool
 	var counts OutboxCounts
+	changed := changes{}
 	for i, u := range group {
 		tx := &Tx{bolt: btx, schema: s.schema, now: at, disable: s.opts.DisableOutboxDelivery}
 		u.run(tx)
@@ -142,48 +153,54 @@ func (s *Store) attempt(group []*update) (rest []*update, again bool) {
 			good = append(good, u)
 			emitted = emitted || tx.emitted
 			counts.sum(tx.counts)
+			changed.merge(tx.changes)
 			continue
 		}
-		close(u.done)
+		refused = append(refused, u)
 		if tx.writes > 0 {
-			rollback(btx)
-			return append(good, group[i+1:]...), true
+			return append(good, group[i+1:]...), refused, true, nil
 		}
 	}
 	if len(good) == 0 {
-		rollback(btx)
-		return nil, false
+		return nil, refused, false, nil
 	}
-	s.finishCommit(btx, good, emitted, counts)
-	return nil, false
+	next, err := s.tallies.write(btx, changed)
+	if err == nil {
+		err = s.finishCommit(btx, len(good))
+	}
+	if err != nil {
+		return good, refused, false, err
+	}
+	s.tallies.apply(next)
+	s.backlog.add(counts)
+	if emitted {
+		s.broadcast()
+	}
+	return good, refused, false, nil
 }
 
-func (s *Store) finishCommit(btx *bolt.Tx, group []*update, emitted bool, counts OutboxCounts) {
+// finishCommit commits what so many calls did. Its error is ErrDiskFull when
+// nothing happened, and ErrFailed when nobody can say.
+func (s *Store) finishCommit(btx *bolt.Tx, calls int) error {
 	id := btx.ID()
 	start := time.Now()
-	err := btx.Commit()
+	err := s.land(btx)
 	took := time.Since(start)
-	s.stats.commit(len(group), took)
+	s.stats.commit(calls, took)
 	if err == nil {
-		s.backlog.add(counts)
 		if s.opts.OnCommit != nil {
-			s.opts.OnCommit(len(group), took)
+			s.opts.OnCommit(calls, took)
 		}
-		if emitted {
-			s.broadcast()
-		}
-		finish(group, nil)
-		return
+		return nil
 	}
 	rollback(btx)
 	if IsFull(err) && !s.visible(id) {
 		s.space.full()
-		finish(group, fmt.Errorf("store: commit: %w", errors.Join(ErrDiskFull, err)))
-		return
+		return fmt.Errorf("store: commit: %w", errors.Join(ErrDiskFull, err))
 	}
 	s.failed.Store(true)
 	s.opts.Fatal(fmt.Errorf("store: commit: %w", err))
-	finish(group, errors.Join(ErrFailed, err))
+	return errors.Join(ErrFailed, err)
 }
 
 // visible reports whether the transaction with the given id is the file's
@@ -216,6 +233,7 @@ func (s *Store) broadcast() {
 
 // run calls the closure and catches its panic for the caller.
 func (u *update) run(tx *Tx) {
+	u.panicked = nil
 	defer func() {
 		if p := recover(); p != nil {
 			u.panicked = fmt.Sprintf("%v\n\nin a store transaction:\n%s", p, debug.Stack())
@@ -224,9 +242,17 @@ func (u *update) run(tx *Tx) {
 	u.err = u.fn(tx)
 }
 
+// finish answers all with err.
 func finish(group []*update, err error) {
 	for _, u := range group {
 		u.err = err
+	}
+	answer(group)
+}
+
+// answer answers each with what its closure returned.
+func answer(group []*update) {
+	for _, u := range group {
 		close(u.done)
 	}
 }

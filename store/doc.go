@@ -9,16 +9,22 @@
 // can say whether it happened, the store calls Options.Fatal, which ends the
 // process, and the next start finds one of the two states.
 //
+// A View sees only what is on disk too, so that nothing is ever told that a
+// power cut takes back: during a commit it sees the state before it, and when
+// the commit takes long it waits. The same holds for the reason of an Update
+// that was refused. See durable.go.
+//
 // # Group commit
 //
 // One goroutine writes. It takes all calls of Update that are waiting, runs
 // their closures one after the other in a single bbolt transaction and syncs
 // the file once for all of them. Nobody waits for company: a lone caller is
 // committed at once. A closure that fails is undone alone, which may mean that
-// the other closures of its group run a second time. Closures are therefore
-// pure: they read and write through their Tx and do nothing else. They must
-// not call Update or View, block, send, log or change memory that outlives
-// them; whatever follows from a change is done after Update returned.
+// the other closures of its group run a second time. It is answered with them,
+// after the commit, since it may have failed for what they wrote. Closures are
+// therefore pure: they read and write through their Tx and do nothing else.
+// They must not call Update or View, block, send, log or change memory that
+// outlives them; whatever follows from a change is done after Update returned.
 //
 // # Records
 //

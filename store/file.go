@@ -1,19 +1,20 @@
 package store
 
 import (
-	"encoding/binary"
 	"errors"
 	"fmt"
-	"io"
 	"io/fs"
 	"os"
 	"path/filepath"
 	"runtime/debug"
 	"strconv"
+	"syscall"
 	"time"
 
 	bolt "go.etcd.io/bbolt"
 	berrors "go.etcd.io/bbolt/errors"
+
+	"postern/store/pages"
 )
 
 const (
@@ -26,27 +27,68 @@ const (
 )
 
 // openFile opens the bbolt file at path, made aside and moved into place when
-// there is none.
-func openFile(path string, sch schema, noSync bool) (*bolt.DB, error) {
-	if err := os.MkdirAll(filepath.Dir(path), folderMode); err != nil {
-		return nil, explain(err)
+// there is none. The file is surveyed before bbolt sees it, under bbolt's lock.
+func openFile(path string, sch schema, noSync bool) (*bolt.DB, *survey, error) {
+	folder := filepath.Dir(path)
+	if err := makeFolder(folder, noSync); err != nil {
+		return nil, nil, explain(err)
 	}
 	_, err := os.Stat(path)
-	if errors.Is(err, fs.ErrNotExist) {
+	switch {
+	case errors.Is(err, fs.ErrNotExist):
 		err = create(path, sch)
+	case err == nil && !noSync:
+		// A process that was killed may have made the file without coming to this.
+		err = SyncFolder(folder)
 	}
 	if err != nil {
-		return nil, explain(err)
+		return nil, nil, explain(err)
 	}
-	if err := checkHeader(path); err != nil {
-		return nil, explain(err)
-	}
-	db, err := openBolt(path, noSync)
+	f, err := lockFile(path)
 	if err != nil {
-		return nil, explain(err)
+		return nil, nil, explain(err)
+	}
+	found, err := surveyed(f, sch)
+	if err != nil {
+		return nil, nil, errors.Join(explain(err), f.Close())
+	}
+	db, err := openBolt(path, noSync, f)
+	if err != nil {
+		_ = f.Close() // bbolt may have closed it
+		return nil, nil, explain(err)
 	}
 	removeLeftovers(path)
-	return db, nil
+	return db, found, nil
+}
+
+// surveyed reads the file, decides whether it may be opened, and mends the
+// bits of its head pages that bbolt would stumble over.
+func surveyed(f *os.File, sch schema) (*survey, error) {
+	info, err := f.Stat()
+	switch {
+	case err != nil:
+		return nil, err
+	case info.IsDir():
+		return nil, fmt.Errorf("%w (it is a folder)", ErrForeign)
+	case info.Size() == 0:
+		return nil, fmt.Errorf("%w (it is empty)", ErrForeign)
+	}
+	found, err := readSurvey(f, info.Size())
+	if err != nil {
+		return nil, err
+	}
+	if err := found.judge(sch); err != nil {
+		return nil, err
+	}
+	for _, m := range found.file.Mends {
+		if _, err := f.WriteAt([]byte{m.Byte}, m.Offset); err != nil {
+			return nil, fmt.Errorf("mend a head page: %w", err)
+		}
+	}
+	if len(found.file.Mends) > 0 {
+		return found, f.Sync()
+	}
+	return found, nil
 }
 
 // create builds a complete empty file under another name and links it to its
@@ -62,7 +104,7 @@ func create(path string, sch schema) error {
 	if err := f.Close(); err != nil {
 		return err
 	}
-	db, err := openBolt(temp, false)
+	db, err := openBolt(temp, false, nil)
 	if err != nil {
 		return err
 	}
@@ -76,7 +118,7 @@ func create(path string, sch schema) error {
 	if err := moveNew(temp, path); err != nil && !errors.Is(err, fs.ErrExist) {
 		return err
 	}
-	return syncFolder(filepath.Dir(path))
+	return SyncFolder(filepath.Dir(path))
 }
 
 // moveNew gives temp the name path unless that name is taken. File systems
@@ -104,24 +146,29 @@ func removeLeftovers(path string) {
 	}
 }
 
-func syncFolder(folder string) error {
-	d, err := os.Open(folder)
-	if err != nil {
-		return err
+func makeFolder(path string, noSync bool) error {
+	if noSync {
+		return os.MkdirAll(path, folderMode)
 	}
-	return errors.Join(d.Sync(), d.Close())
+	return MakeFolder(path)
 }
 
 // openBolt opens the file with bbolt and turns the panics with which bbolt
 // meets some damaged files into errors.
-func openBolt(path string, noSync bool) (db *bolt.DB, err error) {
+// file is the file, when it is already open and locked; bbolt closes it.
+func openBolt(path string, noSync bool, file *os.File) (db *bolt.DB, err error) {
 	defer debug.SetPanicOnFault(debug.SetPanicOnFault(true))
 	defer func() {
 		if p := recover(); p != nil {
 			db, err = nil, fmt.Errorf("%w (%v)", ErrCorrupt, p)
 		}
 	}()
+	open := os.OpenFile
+	if file != nil {
+		open = func(string, int, os.FileMode) (*os.File, error) { return file, nil }
+	}
 	return bolt.Open(path, fileMode, &bolt.Options{
+		OpenFile:        open,
 		Timeout:         lockTimeout,
 		NoFreelistSync:  true,
 		FreelistType:    bolt.FreelistMapType,
@@ -137,75 +184,15 @@ func initialMmap() int {
 	return mmapSize
 }
 
-// checkHeader reads the two meta pages by hand: bbolt would take an empty file
-// for a new one, and would crash on a file that is shorter than it says.
-func checkHeader(path string) error {
-	f, err := os.Open(path)
-	if err != nil {
-		return err
-	}
-	defer f.Close()
-	info, err := f.Stat()
-	if err != nil {
-		return err
-	}
-	if info.IsDir() {
-		return fmt.Errorf("%w (it is a folder)", ErrForeign)
-	}
-	if info.Size() == 0 {
-		return fmt.Errorf("%w (it is empty)", ErrForeign)
-	}
-	first, err := readMeta(f, 0)
-	if err != nil {
-		return fmt.Errorf("%w (too short)", ErrForeign)
-	}
-	if first.magic != boltMagic || first.pageSize < 512 || first.pageSize > 1<<20 {
-		// The first meta page may be the damaged one of the two.
-		first.pageSize = uint32(os.Getpagesize())
-	}
-	second, err := readMeta(f, int64(first.pageSize))
-	if first.magic != boltMagic && (err != nil || second.magic != boltMagic) {
-		return ErrForeign
-	}
-	newest := first
-	if err == nil && second.magic == boltMagic && second.txid > first.txid {
-		newest = second
-	}
-	if want := int64(newest.pages) * int64(newest.pageSize); newest.magic == boltMagic && info.Size() < want {
-		return fmt.Errorf("%w (it was cut off: %d bytes of %d)", ErrCorrupt, info.Size(), want)
-	}
-	return nil
-}
-
-const boltMagic = 0xED0CDAED
-
-type metaPage struct {
-	magic, pageSize uint32
-	pages, txid     uint64
-}
-
-// readMeta decodes the fields of bbolt's meta page at offset that are needed
-// here: 16 bytes of page header, then magic, version, page size, flags, root
-// bucket (16), free list, high-water page id, transaction id.
-func readMeta(r io.ReaderAt, offset int64) (metaPage, error) {
-	var b [80]byte
-	if _, err := r.ReadAt(b[:], offset); err != nil {
-		return metaPage{}, err
-	}
-	le := binary.NativeEndian
-	return metaPage{
-		magic:    le.Uint32(b[16:]),
-		pageSize: le.Uint32(b[24:]),
-		pages:    le.Uint64(b[56:]),
-		txid:     le.Uint64(b[64:]),
-	}, nil
-}
-
 // explain wraps err in the sentinel that tells the operator what to do.
 func explain(err error) error {
 	switch {
 	case errors.Is(err, berrors.ErrTimeout):
 		return ErrLocked
+	case errors.Is(err, pages.ErrForeign), errors.Is(err, syscall.EISDIR):
+		return ErrForeign
+	case errors.As(err, new(*pages.Fault)), errors.Is(err, errTooManyDamaged):
+		return fmt.Errorf("%w: %w", ErrCorrupt, err)
 	case errors.Is(err, fs.ErrPermission), isReadOnlyFS(err):
 		return fmt.Errorf("%w (%w)", ErrReadOnly, err)
 	case IsFull(err):

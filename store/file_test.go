@@ -250,13 +250,22 @@ func atoi(s string) (n int) {
 func TestAnOlderFileIsTakenOver(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "o.db")
 	s := openTest(t, path)
-	err := s.db.Update(func(tx *bolt.Tx) error {
+	if err := s.Close(); err != nil {
+		t.Fatal(err)
+	}
+	db, err := bolt.Open(path, 0o600, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	err = db.Update(func(tx *bolt.Tx) error {
+		meta := tx.Bucket([]byte("meta"))
 		return errors.Join(
-			tx.Bucket([]byte("meta")).Put(metaVersion, seal(metaVersion, []byte{0, 0, 0, 1})),
+			meta.Put(metaVersion, seal(metaVersion, []byte{0, 0, 0, 1})),
+			meta.Delete(tallyKey(outboxBatch)), // version 1 had no tallies
 			tx.DeleteBucket([]byte(outboxBatch)),
 		)
 	})
-	if err := errors.Join(err, s.Close()); err != nil {
+	if err := errors.Join(err, db.Close()); err != nil {
 		t.Fatal(err)
 	}
 	s = openTest(t, path)

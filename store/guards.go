@@ -20,15 +20,17 @@ const (
 
 // guard puts the guards behind the series that key belongs to, unless they are
 // there already.
-func guard(b *bolt.Bucket, key []byte, series int) error {
-	last := append(bytes.Clone(key[:min(series, len(key))]), bytes.Repeat([]byte{0xFF}, guardTail)...)
+func (tx *Tx) guard(b *bolt.Bucket, declared Bucket, key []byte) error {
+	last := append(bytes.Clone(key[:min(declared.Series, len(key))]), bytes.Repeat([]byte{0xFF}, guardTail)...)
 	if b.Get(last) != nil {
 		return nil
 	}
 	for n := firstGuard; n <= 0xFF; n++ {
 		last[len(last)-1] = byte(n)
-		if err := b.Put(last, seal(last, nil)); err != nil {
-			return fmt.Errorf("store: put the guards of key %x: %w", key, err)
+		sealed := seal(last, nil)
+		tx.changed(declared.Name).replace(last, b.Get(last), sealed)
+		if err := b.Put(last, sealed); err != nil {
+			return fmt.Errorf("store: put the guards of %s key %x: %w", declared.Name, key, err)
 		}
 	}
 	return nil

@@ -3,6 +3,7 @@ package store
 import (
 	"encoding/binary"
 	"fmt"
+	"maps"
 
 	bolt "go.etcd.io/bbolt"
 )
@@ -16,55 +17,69 @@ var (
 
 // initialise writes what makes an empty bbolt file ours.
 func initialise(tx *bolt.Tx, sch schema) error {
-	for _, b := range sch.sorted() {
-		if _, err := tx.CreateBucketIfNotExists([]byte(b.Name)); err != nil {
-			return fmt.Errorf("create bucket %s: %w", b.Name, err)
-		}
-	}
-	meta := tx.Bucket([]byte(metaBucket.Name))
-	version := binary.BigEndian.AppendUint32(nil, schemaVersion)
-	for _, kv := range [][2][]byte{{metaApplication, []byte(application)}, {metaVersion, version}, {metaClean, {1}}} {
-		if err := meta.Put(kv[0], seal(kv[0], kv[1])); err != nil {
-			return err
-		}
-	}
-	return nil
+	_, err := complete(tx, sch, tallies{})
+	return err
 }
 
-// prepare checks that an opened file is ours and of a known version, creates
-// the buckets that it lacks, and takes away the mark of an orderly shutdown,
-// whose former value it returns.
-func prepare(db *bolt.DB, sch schema) (clean bool, err error) {
+// complete makes the buckets that the file lacks and writes the records of
+// meta, with known as the tallies but for the buckets that it does not name,
+// whose tallies it returns too.
+func complete(tx *bolt.Tx, sch schema, known tallies) (tallies, error) {
+	for _, b := range sch.sorted() {
+		if _, err := tx.CreateBucketIfNotExists([]byte(b.Name)); err != nil {
+			return nil, fmt.Errorf("create bucket %s: %w", b.Name, err)
+		}
+	}
+	all := maps.Clone(known)
+	meta := tx.Bucket([]byte(metaBucket.Name))
+	version := binary.BigEndian.AppendUint32(nil, schemaVersion)
+	records := [][2][]byte{{metaApplication, []byte(application)}, {metaVersion, version}, {metaClean, {1}}}
+	for name := range sch {
+		if name != metaBucket.Name {
+			all[name] = known[name]
+			records = append(records, [2][]byte{tallyKey(name), known[name].encode()})
+		}
+	}
+	for _, kv := range records {
+		if err := meta.Put(kv[0], seal(kv[0], kv[1])); err != nil {
+			return nil, err
+		}
+	}
+	return all, nil
+}
+
+// prepare makes an opened file that was surveyed ready for work: it adds what
+// this release has more than the one that wrote it, settles it, and takes away the mark of
+// an orderly shutdown. It returns the tallies.
+func prepare(db *bolt.DB, sch schema, found *survey) (all tallies, err error) {
 	err = db.Update(func(tx *bolt.Tx) error {
-		meta := tx.Bucket([]byte(metaBucket.Name))
-		if meta == nil {
-			return ErrForeign
+		if !db.NoSync {
+			if err := settle(db.Path(), db.Info().PageSize); err != nil {
+				return err
+			}
 		}
-		if app, ok := verify(metaApplication, meta.Get(metaApplication)); !ok || string(app) != application {
-			return ErrForeign
-		}
-		version, ok := verify(metaVersion, meta.Get(metaVersion))
-		if !ok || len(version) != 4 {
-			return ErrCorrupt
-		}
-		if v := binary.BigEndian.Uint32(version); v > schemaVersion {
-			return fmt.Errorf("%w (schema %d, this release knows %d)", ErrNewer, v, schemaVersion)
-		}
-		mark, ok := verify(metaClean, meta.Get(metaClean))
-		clean = ok && len(mark) == 1 && mark[0] == 1
-		if err := initialise(tx, sch); err != nil {
+		if all, err = complete(tx, sch, found.holds()); err != nil {
 			return err
 		}
 		return setClean(tx, false)
 	})
 	if err != nil {
-		return false, explain(err)
+		return nil, explain(err)
 	}
-	return clean, nil
+	return all, nil
 }
 
-func markClean(db *bolt.DB, clean bool) error {
-	return db.Update(func(tx *bolt.Tx) error { return setClean(tx, clean) })
+// markClean writes the mark of an orderly shutdown.
+func (s *Store) markClean() error {
+	btx, err := s.db.Begin(true)
+	if err != nil {
+		return err
+	}
+	defer rollback(btx)
+	if err := setClean(btx, true); err != nil {
+		return err
+	}
+	return s.land(btx)
 }
 
 func setClean(tx *bolt.Tx, clean bool) error {

@@ -7,8 +7,11 @@ import (
 )
 
 // schemaVersion is the version of the file's layout. It is raised when a
-// release can no longer be read by the one before it. Since version 2 there are
-// guards, see guards.go.
+// release can no longer be read by the one before it, or when a bucket goes.
+// A bucket more needs no step: it is made by the release that declares it, and
+// one that does not know it refuses the file as newer. Version 1 had no
+// tallies, which Open makes from what it finds, and no guards (see guards.go),
+// which come with the first record.
 const schemaVersion = 2
 
 // application marks the file as ours, so that another program's bbolt file is
@@ -48,7 +51,7 @@ func (b Bucket) fill() float64 {
 
 var metaBucket = Bucket{
 	Name: "meta", Owner: "store", Key: "name",
-	Value: "application, schema version, clean-shutdown mark",
+	Value: "application, schema version, clean-shutdown mark; bucket/NAME: its records, the sum of their checksums, the last number given",
 }
 
 // Buckets returns the buckets that the store itself owns.

@@ -56,6 +56,7 @@ type Store struct {
 	space  space
 
 	backlog backlog
+	tallies tallies // the writer's, after Open
 
 	mu     sync.Mutex
 	queue  []*update     // waiting calls, drained by the writer
@@ -66,6 +67,10 @@ type Store struct {
 	done   chan struct{} // the writer has ended
 	failed atomic.Bool
 	clean  bool
+
+	durable  atomic.Int64           // the newest transaction that is on the disk
+	flight   atomic.Pointer[flight] // the newest commit
+	commitTx func(*bolt.Tx) error   // (*bolt.Tx).Commit
 }
 
 // Open opens the file at o.Path, or creates it. It takes an exclusive lock
@@ -98,7 +103,7 @@ func open(o Options) (*Store, error) {
 			os.Exit(3)
 		}
 	}
-	db, err := openFile(o.Path, sch, o.NoSync)
+	db, found, err := openFile(o.Path, sch, o.NoSync)
 	if err != nil {
 		return nil, err
 	}
@@ -108,22 +113,30 @@ func open(o Options) (*Store, error) {
 		wake:  make(chan struct{}),
 		kick:  make(chan struct{}, 1),
 		done:  make(chan struct{}),
+
+		commitTx: (*bolt.Tx).Commit,
 	}
-	if s.clean, err = prepare(db, sch); err != nil {
+	s.clean = found.clean()
+	if s.tallies, err = prepare(db, sch, found); err != nil {
 		return nil, errors.Join(err, db.Close())
 	}
 	if s.backlog.counts, err = countOutbox(db); err != nil {
 		return nil, errors.Join(err, db.Close())
 	}
+	if err := s.trust(); err != nil {
+		return nil, errors.Join(err, db.Close())
+	}
 	return s, nil
 }
 
-// View runs fn in a read transaction: one unchanging state of the file. It
+// View runs fn in a read transaction: one unchanging state of the file, which
+// is on the disk, and no older than any commit whose Update has returned. It
 // must be short, since pages that it can see are not reused until it ends, and
-// must copy out whatever is needed afterwards (Get and Scan already do).
+// must copy out whatever is needed afterwards (Get and Scan already do). It
+// returns ErrFailed when the newest commit failed and may have happened.
 func (s *Store) View(fn func(*Tx) error) error {
 	tx := &Tx{schema: s.schema, now: now()}
-	err := s.db.View(func(b *bolt.Tx) error {
+	err := s.read(func(b *bolt.Tx) error {
 		tx.bolt = b
 		return fn(tx)
 	})
@@ -224,7 +237,7 @@ func (s *Store) Close() error {
 	}
 	var err error
 	if !s.failed.Load() {
-		err = markClean(s.db, true)
+		err = s.markClean()
 	}
 	return errors.Join(err, s.db.Close())
 }

@@ -23,6 +23,7 @@ type Tx struct {
 	writes  int          // Puts and Deletes so far
 	damaged []string     // records found damaged, "bucket/key in hex"
 	disable bool         // new outbox entries are not for delivery
+	changes changes      // what the commit changes of the tallies
 }
 
 // Range selects the keys of a Scan. The zero value selects all.
@@ -73,13 +74,15 @@ func (tx *Tx) Put(bucket string, key, value []byte) error {
 	}
 	declared := tx.schema[bucket]
 	b.FillPercent = declared.fill()
+	tx.writes++
 	if declared.Guards {
-		if err := guard(b, key, declared.Series); err != nil {
+		if err := tx.guard(b, declared, key); err != nil {
 			return err
 		}
 	}
-	tx.writes++
-	if err := b.Put(key, seal(key, value)); err != nil {
+	old, sealed := b.Get(key), seal(key, value)
+	tx.changed(bucket).replace(key, old, sealed)
+	if err := b.Put(key, sealed); err != nil {
 		return fmt.Errorf("store: put %s key %x: %w", bucket, key, err)
 	}
 	return nil
@@ -91,7 +94,12 @@ func (tx *Tx) Delete(bucket string, key []byte) error {
 	if err != nil {
 		return err
 	}
+	old := b.Get(key)
+	if old == nil {
+		return nil
+	}
 	tx.writes++
+	tx.changed(bucket).replace(key, old, nil)
 	if err := b.Delete(key); err != nil {
 		return fmt.Errorf("store: delete %s key %x: %w", bucket, key, err)
 	}
@@ -129,6 +137,7 @@ func (tx *Tx) NextID(bucket string) (uint64, error) {
 		return 0, err
 	}
 	tx.writes++
+	tx.changed(bucket)
 	id, err := b.NextSequence()
 	if err != nil {
 		return 0, fmt.Errorf("store: next id of %s: %w", bucket, err)

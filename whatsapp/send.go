@@ -124,7 +124,7 @@ func (s *Session) composeAny(ctx context.Context, cli *whatsmeow.Client, own acc
 		var preview event.MediaInfo
 		if c.Link.ThumbnailURL != "" && s.conn.cfg.Media != nil {
 			var err error
-			if preview, err = s.conn.cfg.Media.Preview(ctx, c.Link.ThumbnailURL); err != nil {
+			if preview, err = s.conn.cfg.Media.Preview(ctx, s.instance, c.Link.ThumbnailURL); err != nil {
 				return nil, fmt.Errorf("thumbnailUrl: %w", err)
 			}
 		}

@@ -24,7 +24,7 @@ type Media interface {
 	// uploaded, with a function that removes it, or an upload made before.
 	Open(ctx context.Context, instance int64, m *event.Media) (event.MediaSource, error)
 	// Preview fetches an image and makes a thumbnail of it.
-	Preview(ctx context.Context, url string) (event.MediaInfo, error)
+	Preview(ctx context.Context, instance int64, url string) (event.MediaInfo, error)
 }
 
 // Uploads of batch contents are used again for sharedFor: WhatsApp keeps files

@@ -40,6 +40,24 @@ func (f *Fault) Error() string {
 	return fmt.Sprintf("page %d of bucket %s: %s", f.Page, f.Bucket, f.What)
 }
 
+// Cost tells in words what cannot be reached, empty for nothing.
+func (f *Fault) Cost() string {
+	switch {
+	case f.Misplaced:
+		return ""
+	case f.Bucket == "":
+		return "all buckets behind it"
+	case f.From == nil && f.Before == nil:
+		return "all records of " + f.Bucket
+	case f.Before == nil:
+		return fmt.Sprintf("the records of %s from key %x on", f.Bucket, f.From)
+	case f.From == nil:
+		return fmt.Sprintf("the records of %s before key %x", f.Bucket, f.Before)
+	default:
+		return fmt.Sprintf("the records of %s from key %x up to key %x", f.Bucket, f.From, f.Before)
+	}
+}
+
 // Open finds the newest state of a bbolt file of size bytes. The error is
 // ErrForeign, or a *Fault when no state can be found.
 func Open(r io.ReaderAt, size int64) (*File, error) {

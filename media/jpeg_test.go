@@ -8,8 +8,11 @@ import (
 	"image/color"
 	"image/jpeg"
 	"image/png"
+	"os"
+	"path/filepath"
 	"runtime"
 	"testing"
+	"time"
 
 	"postern/event"
 )
@@ -78,12 +81,10 @@ func pictures(t *testing.T, side int) map[string][]byte {
 func TestTheEstimateOfAPicturesMemoryIsNoLessThanItTakes(t *testing.T) {
 	const side, slack = 1024, 256 << 10
 	for name, b := range pictures(t, side) {
-		file := bytes.NewReader(b)
-		c, format, err := image.DecodeConfig(file)
+		estimate, _, err := estimated(t, b)
 		if err != nil {
 			t.Fatalf("%s: %v", name, err)
 		}
-		estimate := memoryOf(file, c, format)
 		var before, after runtime.MemStats
 		runtime.ReadMemStats(&before)
 		_, _, err = image.Decode(bytes.NewReader(b))
@@ -112,9 +113,8 @@ func TestAPictureThatWouldTakeTooMuchMemoryIsNotDecoded(t *testing.T) {
 		"one that ends in its frame":     {small["JPEG"][:bytes.Index(small["JPEG"], []byte{0xff, sofBaseline})+8], false},
 		"a picture that is as it claims": {small["JPEG"], true},
 	} {
-		file := bytes.NewReader(c.content)
-		config, format, err := image.DecodeConfig(file)
-		if fits := err == nil && memoryOf(file, config, format) <= maxPicture; fits != c.fits {
+		memory, _, err := estimated(t, c.content)
+		if fits := err == nil && memory <= maxPicture; fits != c.fits {
 			t.Errorf("%s: %v, %v", name, fits, err)
 		}
 		if c.fits {
@@ -130,14 +130,42 @@ func TestAPictureThatWouldTakeTooMuchMemoryIsNotDecoded(t *testing.T) {
 	}
 }
 
-// FuzzMemoryOfAPicture: no bytes make the estimate fail.
-func FuzzMemoryOfAPicture(f *testing.F) {
+// FuzzCostOfAPicture: no bytes make the estimate fail, or be less than nothing.
+func FuzzCostOfAPicture(f *testing.F) {
 	f.Add([]byte("\xff\xd8\xff\xc2\x00\x0b\x08\x10\x00\x10\x00\x01\x01\x11\x00"))
+	f.Add(emptyScans(640, 640, 3))
 	f.Fuzz(func(t *testing.T, content []byte) {
-		for _, format := range []string{"jpeg", "png", "webp"} {
-			if n := memoryOf(bytes.NewReader(content), image.Config{Width: 10, Height: 10}, format); n < 0 {
-				t.Errorf("%s: %d bytes", format, n)
+		file := metered(t, content)
+		for _, format := range []string{"jpeg", "png"} {
+			if memory, blocks, err := costOf(file, image.Config{Width: 10, Height: 10}, format); memory < 0 || blocks < 0 {
+				t.Errorf("%s: %d bytes, %d blocks, %v", format, memory, blocks, err)
 			}
 		}
 	})
+}
+
+// metered is a file of which nobody tires.
+func metered(t *testing.T, content []byte) *meter {
+	t.Helper()
+	path := filepath.Join(t.TempDir(), "file")
+	if err := os.WriteFile(path, content, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	file, err := os.Open(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = file.Close() })
+	return &meter{file, t.Context(), func() time.Duration { return 0 }}
+}
+
+// estimated is what a picture is thought to cost.
+func estimated(t *testing.T, content []byte) (memory, blocks int64, err error) {
+	t.Helper()
+	file := metered(t, content)
+	c, format, err := configOf(file)
+	if err != nil {
+		return 0, 0, err
+	}
+	return costOf(file, c, format)
 }

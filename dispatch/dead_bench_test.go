@@ -1,0 +1,110 @@
+package dispatch
+
+import (
+	"context"
+	"fmt"
+	"net/http"
+	"net/http/httptest"
+	"strconv"
+	"sync"
+	"testing"
+	"time"
+)
+
+// deadFor is how long BenchmarkDeadReceivers offers events; the dead ones time
+// out at 15 s, so that it sees two rounds of them.
+const deadFor = 35 * time.Second
+
+// BenchmarkDeadReceivers offers 200 events a second to ten receivers on
+// loopback of which some accept the connection and never answer. It reports
+// the p99 from Enqueue to arrival at the healthy ones, as a ratio to the same
+// without the events for the dead ones, and how many of theirs were lost.
+func BenchmarkDeadReceivers(b *testing.B) {
+	for _, dead := range []int{1, 3, 9} {
+		b.Run(fmt.Sprint(dead, "-of-10"), func(b *testing.B) {
+			for b.Loop() {
+				with, lost := offerBesideDead(b, dead, false)
+				alone, _ := offerBesideDead(b, dead, true)
+				b.ReportMetric(float64(with.Microseconds())/1000, "p99-ms")
+				b.ReportMetric(float64(with)/float64(alone), "x-alone")
+				b.ReportMetric(float64(lost), "lost")
+			}
+			b.ReportMetric(0, "ns/op")
+		})
+	}
+}
+
+func offerBesideDead(b *testing.B, dead int, alone bool) (p99 time.Duration, lost int) {
+	b.Helper()
+	var mu sync.Mutex
+	enqueued := map[int]time.Time{}
+	var took []time.Duration
+	life, end := context.WithCancel(context.Background())
+	var urls []string
+	for i := range destinations {
+		srv := httptest.NewServer(http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) {
+			now := time.Now()
+			if i < dead {
+				<-life.Done()
+				return
+			}
+			n, _ := strconv.Atoi(r.Header.Get("X-Request-Id"))
+			mu.Lock()
+			defer mu.Unlock()
+			took = append(took, now.Sub(enqueued[n]))
+			delete(enqueued, n)
+		}))
+		defer srv.Close()
+		urls = append(urls, srv.URL)
+	}
+	defer end()
+	q := NewQueue(QueueConfig{Sender: NewSender(SenderConfig{})})
+	begin := time.Now()
+	for n := range int(deadFor.Seconds()) * perSecond {
+		time.Sleep(time.Until(begin.Add(time.Duration(n) * time.Second / perSecond)))
+		i := n % destinations
+		if i < dead && alone {
+			continue
+		}
+		e := numbered("", n)
+		e.URLs = []string{urls[i]}
+		if i >= dead {
+			mu.Lock()
+			enqueued[n] = time.Now()
+			mu.Unlock()
+		}
+		_ = q.Enqueue(e)
+	}
+	time.Sleep(time.Second)
+	mu.Lock()
+	defer mu.Unlock()
+	stopped, cancel := context.WithCancel(context.Background())
+	cancel()
+	go func() { _ = q.Close(stopped) }()
+	return percentileOf(took, 0.99), len(enqueued)
+}
+
+// BenchmarkEnqueueFull is what taking a place costs when none is left and
+// every one is of another destination but those of the one that pays.
+func BenchmarkEnqueueFull(b *testing.B) {
+	for _, size := range []int{1_000, 100_000} {
+		b.Run(fmt.Sprint(size, "-places"), func(b *testing.B) {
+			q := NewQueue(QueueConfig{Size: size, Workers: 1, Sender: &Sender{timeout: time.Hour, client: &http.Client{Transport: tripper(func(r *http.Request) (*http.Response, error) {
+				<-r.Context().Done()
+				return nil, r.Context().Err()
+			})}}})
+			stopped, cancel := context.WithCancel(context.Background())
+			cancel()
+			defer func() { _ = q.Close(stopped) }()
+			for n := range size / 2 {
+				_ = q.Enqueue(numbered(fmt.Sprint("h", n), n))
+				_ = q.Enqueue(numbered("dead", n))
+			}
+			n := 0
+			for b.Loop() {
+				n++
+				_ = q.Enqueue(numbered(fmt.Sprint("h", n%(size/2)), n))
+			}
+		})
+	}
+}

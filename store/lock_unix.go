@@ -1,0 +1,32 @@
+//go:build darwin || dragonfly || freebsd || linux || netbsd || openbsd
+
+package store
+
+import (
+	"errors"
+	"os"
+	"time"
+
+	berrors "go.etcd.io/bbolt/errors"
+	"golang.org/x/sys/unix"
+)
+
+// lockFile opens the file and takes the lock that bbolt takes, on the very
+// description that bbolt is then given, so that nobody comes in between.
+func lockFile(path string) (*os.File, error) {
+	f, err := os.OpenFile(path, os.O_RDWR, 0)
+	if err != nil {
+		return nil, err
+	}
+	for end := time.Now().Add(lockTimeout); ; time.Sleep(lockTimeout / 20) {
+		err := unix.Flock(int(f.Fd()), unix.LOCK_EX|unix.LOCK_NB)
+		switch {
+		case err == nil:
+			return f, nil
+		case !errors.Is(err, unix.EWOULDBLOCK) && !errors.Is(err, unix.EINTR):
+			return nil, errors.Join(err, f.Close())
+		case time.Now().After(end):
+			return nil, errors.Join(berrors.ErrTimeout, f.Close())
+		}
+	}
+}

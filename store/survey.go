@@ -1,0 +1,194 @@
+package store
+
+import (
+	"bytes"
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"io"
+
+	"postern/store/pages"
+)
+
+// survey is what reading the whole file found, before bbolt touches it.
+type survey struct {
+	file    *pages.File
+	faults  []*pages.Fault
+	buckets map[string]*tally // what each bucket really holds
+	meta    map[string][]byte // the readable records of the meta bucket
+	damaged []Damaged
+}
+
+// Damaged is a record whose checksum is wrong. When the damage is in its key,
+// this is not the key that it had.
+type Damaged struct {
+	Bucket string
+	Key    []byte
+}
+
+// String names the record as the log does.
+func (d Damaged) String() string { return fmt.Sprintf("%s/%x", d.Bucket, d.Key) }
+
+// maxDamaged bounds how many damaged records are set aside: with more of them
+// the disk is broken, and so may be what still looks whole.
+const maxDamaged = 10_000
+
+var errTooManyDamaged = fmt.Errorf("more than %d records are damaged", maxDamaged)
+
+// readSurvey surveys the file of size bytes. Its memory does not grow with the file
+// but for a bit a page.
+func readSurvey(r io.ReaderAt, size int64) (*survey, error) {
+	file, err := pages.Open(r, size)
+	if err != nil {
+		return nil, err
+	}
+	s := &survey{file: file, buckets: map[string]*tally{}, meta: map[string][]byte{}}
+	var bucket string
+	s.faults, err = file.Walk(pages.Visitor{
+		Bucket: func(name string, sequence uint64) error {
+			bucket = name
+			s.buckets[name] = &tally{sequence: sequence}
+			return nil
+		},
+		Record: func(key, value []byte) error { return s.record(bucket, key, value) },
+	})
+	return s, err
+}
+
+func (s *survey) record(bucket string, key, sealed []byte) error {
+	s.buckets[bucket].add(sealed)
+	value, ok := verify(key, sealed)
+	if !ok {
+		s.damaged = append(s.damaged, Damaged{bucket, bytes.Clone(key)})
+		s.buckets[bucket].vague = true
+		if len(s.damaged) > maxDamaged {
+			return errTooManyDamaged
+		}
+		return nil
+	}
+	if bucket == metaBucket.Name {
+		s.meta[string(key)] = bytes.Clone(value)
+	}
+	return nil
+}
+
+// judge says why the file must not be opened; nil when it may.
+func (s *survey) judge(sch schema) error {
+	if !s.ours(sch) {
+		return ErrForeign
+	}
+	version, known := s.version()
+	if known && version > schemaVersion {
+		return fmt.Errorf("%w (schema %d, this release knows %d)", ErrNewer, version, schemaVersion)
+	}
+	if len(s.faults) > 0 {
+		return describe(s.faults)
+	}
+	return s.judgeBuckets(sch)
+}
+
+// ours reports whether this is a Postern file, however damaged.
+func (s *survey) ours(sch schema) bool {
+	if app, ok := s.meta[string(metaApplication)]; ok {
+		return string(app) == application
+	}
+	for name := range s.buckets {
+		if _, declared := sch[name]; declared {
+			return true
+		}
+	}
+	return len(s.buckets) == 0 && len(s.faults) > 0
+}
+
+// version is the file's schema version, when it can be read.
+func (s *survey) version() (v uint32, known bool) {
+	raw, ok := s.meta[string(metaVersion)]
+	if !ok || len(raw) != 4 {
+		return 0, false
+	}
+	return binary.BigEndian.Uint32(raw), true
+}
+
+// clean is the mark of an orderly shutdown.
+func (s *survey) clean() bool { return bytes.Equal(s.meta[string(metaClean)], []byte{1}) }
+
+// tallies are the readable ones. complete is false for a file of the version
+// that had none, and when a damaged record of meta may be one of them.
+func (s *survey) tallies() (all tallies, complete bool) {
+	version, known := s.version()
+	all, complete = tallies{}, !known || version > 1
+	for key, value := range s.meta {
+		bucket, is := tallied([]byte(key))
+		if !is {
+			continue
+		}
+		if t, ok := decodeTally(value); ok {
+			all[bucket] = t
+		}
+	}
+	for _, d := range s.damaged {
+		complete = complete && d.Bucket != metaBucket.Name
+	}
+	return all, complete
+}
+
+// holds is what the buckets hold, as the tallies from which the store goes on.
+func (s *survey) holds() tallies {
+	all := tallies{}
+	for name, t := range s.buckets {
+		if name != metaBucket.Name {
+			all[name] = tally{rows: t.rows, sum: t.sum, sequence: t.sequence}
+		}
+	}
+	return all
+}
+
+// judgeBuckets holds what the buckets hold against their tallies.
+func (s *survey) judgeBuckets(sch schema) error {
+	all, complete := s.tallies()
+	if s.buckets[metaBucket.Name] == nil {
+		return describe([]*pages.Fault{{Page: 0, What: "the bucket meta is missing"}})
+	}
+	var errs []error
+	for name, want := range all {
+		errs = append(errs, s.judgeBucket(sch, name, want))
+	}
+	for name := range s.buckets {
+		_, listed := all[name]
+		_, declared := sch[name]
+		if name != metaBucket.Name && !listed && (complete || !declared) {
+			errs = append(errs, fmt.Errorf("%w: it has a bucket %q that was never made; its name may be that of a bucket that is missing", ErrCorrupt, name))
+		}
+	}
+	return errors.Join(errs...)
+}
+
+func (s *survey) judgeBucket(sch schema, name string, want tally) error {
+	got := s.buckets[name]
+	_, declared := sch[name]
+	switch {
+	case got == nil:
+		return fmt.Errorf("%w: the bucket %s is missing, with %d records", ErrCorrupt, name, want.rows)
+	case !declared:
+		return fmt.Errorf("%w (it has the bucket %s, which this release does not know)", ErrNewer, name)
+	case got.rows != want.rows:
+		return fmt.Errorf("%w: the bucket %s has %d records of %d", ErrCorrupt, name, got.rows, want.rows)
+	case got.sequence != want.sequence:
+		return fmt.Errorf("%w: the bucket %s says that the last number it gave is %d; it was %d", ErrCorrupt, name, got.sequence, want.sequence)
+	case got.sum != want.sum && !got.vague && !want.vague:
+		return fmt.Errorf("%w: the bucket %s has %d records, not all in their newest state", ErrCorrupt, name, got.rows)
+	}
+	return nil
+}
+
+// describe makes one error of the faults of pages.
+func describe(faults []*pages.Fault) error {
+	text := faults[0].Error()
+	if cost := faults[0].Cost(); cost != "" {
+		text += ", which costs " + cost
+	}
+	if n := len(faults) - 1; n > 0 {
+		text += fmt.Sprintf("; and %d more faults", n)
+	}
+	return fmt.Errorf("%w: %s", ErrCorrupt, text)
+}
