@@ -78,8 +78,9 @@ func (a *app) serve(taken addresses) error {
 	}
 	a.url = "http://" + taken.api.Addr().String()
 	a.listen("listener", httpapi.NewServer(handler, a.log), taken.api)
-	a.stops.push("waits for phones", func(context.Context) error { // they would hold the shutdown up
+	a.stops.push("waits for phones and receivers", func(context.Context) error { // they would hold the shutdown up
 		a.supervisor.Interrupt()
+		a.queue.Interrupt()
 		return nil
 	})
 	return nil

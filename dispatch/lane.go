@@ -38,10 +38,11 @@ type lane struct {
 	flying   int
 	late     int // of these, without an answer for longer than patience
 	standing standing
-	proved   uint64    // the attempts up to this one cannot take the standing away
-	answered time.Time // when it last accepted
-	idle     time.Time // since when there was nothing to do
-	blamed   int       // how many of its deliveries in flight plan.blamed counts
+	proved   uint64        // the attempts up to this one cannot take the standing away
+	answered time.Time     // when it last accepted
+	slowest  time.Duration // that an accepted delivery took
+	idle     time.Time     // since when there was nothing to do
+	blamed   int           // how many of its deliveries in flight plan.blamed counts
 
 	line *list.List    // of plan's lines, nil when it is in none
 	spot *list.Element // there
@@ -145,14 +146,13 @@ func (p *plan) displace(l *lane) (dropped delivery, ok bool) {
 	return dropped, true
 }
 
-// clear drops everything that waits and returns how many that were.
-func (p *plan) clear() (dropped int) {
-	for _, l := range p.lanes {
-		dropped += len(l.waiting)
-		l.waiting = nil
-		p.place(l)
-	}
-	p.waiting, p.holders = 0, nil
+// drop takes everything off the lane that waits and returns how many that were.
+func (p *plan) drop(l *lane) (dropped int) {
+	dropped = len(l.waiting)
+	l.waiting = nil
+	p.waiting -= dropped
+	p.holders.changed(l)
+	p.place(l)
 	return dropped
 }
 
@@ -246,6 +246,7 @@ func (p *plan) landed(l *lane, number uint64, late bool, o Outcome) {
 	switch {
 	case o.Delivered():
 		l.standing, l.proved, l.answered = good, p.attempts, time.Now()
+		l.slowest = max(l.slowest, o.Duration)
 	case number <= l.proved:
 		// It went out before the last success came back, and tells nothing new.
 	case o.Duration >= patience:

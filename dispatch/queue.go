@@ -36,19 +36,24 @@ type QueueConfig struct {
 
 // Queue delivers instance events. It is safe for concurrent use.
 type Queue struct {
-	cfg  QueueConfig
-	log  *slog.Logger
-	life context.Context // ends when Close gives up on what is in flight
-	end  context.CancelFunc
-	work sync.WaitGroup
+	cfg      QueueConfig
+	log      *slog.Logger
+	life     context.Context // ends with Close
+	end      context.CancelFunc
+	tests    context.Context // ends with Interrupt
+	endTests context.CancelFunc
+	work     sync.WaitGroup
 
 	losses LogThrottle // by destination
 	drops  LogThrottle // by destination
 
-	mu     sync.Mutex
-	plan   *plan
-	closed bool
-	stats  QueueStats
+	mu      sync.Mutex
+	plan    *plan
+	flights map[*attempt]bool
+	closed  bool
+	closing time.Time // when closed was set
+	left    leftovers
+	stats   QueueStats
 }
 
 // QueueStats counts what a queue did since it was made.
@@ -71,6 +76,9 @@ type delivery struct {
 // attempt is a delivery on its way.
 type attempt struct {
 	delivery
+	ctx    context.Context // ends when nobody waits for the answer any more
+	cancel context.CancelFunc
+	began  time.Time
 	number uint64
 	alarm  *time.Timer // goes off when it is late; nil when it is from the start
 	late   bool
@@ -85,8 +93,9 @@ func NewQueue(cfg QueueConfig) *Queue {
 	if cfg.Logger == nil {
 		cfg.Logger = slog.New(slog.DiscardHandler)
 	}
-	q := &Queue{cfg: cfg, log: cfg.Logger.With("component", "dispatch"), plan: newPlan(cfg.Workers, cfg.PerDestination)}
+	q := &Queue{cfg: cfg, log: cfg.Logger.With("component", "dispatch"), plan: newPlan(cfg.Workers, cfg.PerDestination), flights: map[*attempt]bool{}, left: leftovers{}}
 	q.life, q.end = context.WithCancel(context.Background())
+	q.tests, q.endTests = context.WithCancel(q.life)
 	return q
 }
 
@@ -143,29 +152,6 @@ func (q *Queue) place(d delivery, dropped *[]delivery) error {
 	return nil
 }
 
-// Close takes no more deliveries and waits for those it has. When ctx ends
-// first, what is in flight is cut off and what waits is dropped and counted.
-func (q *Queue) Close(ctx context.Context) error {
-	q.mu.Lock()
-	q.closed = true
-	q.mu.Unlock()
-	stop := context.AfterFunc(ctx, q.giveUp)
-	defer stop()
-	q.work.Wait()
-	q.end()
-	if n := q.Stats().Closed; n > 0 {
-		q.log.Warn("webhooks dropped while stopping", "count", n)
-	}
-	return nil
-}
-
-func (q *Queue) giveUp() {
-	q.mu.Lock()
-	defer q.mu.Unlock()
-	q.stats.Closed += uint64(q.plan.clear())
-	q.end()
-}
-
 // Stats returns the counters.
 func (q *Queue) Stats() QueueStats {
 	q.mu.Lock()
@@ -189,7 +175,9 @@ func (q *Queue) begin() *attempt {
 	if !ok {
 		return nil
 	}
-	a := &attempt{delivery: d, number: number, late: d.lane.suspect()}
+	a := &attempt{delivery: d, began: time.Now(), number: number, late: d.lane.suspect()}
+	a.ctx, a.cancel = context.WithCancel(q.life)
+	q.flights[a] = true
 	if a.late {
 		q.plan.overdue(a.lane) // its worker is lent from the start
 	} else {
@@ -212,7 +200,7 @@ func (q *Queue) overdue(a *attempt) {
 // deliver is a worker: it goes on as long as something may go out.
 func (q *Queue) deliver(a *attempt) {
 	for a != nil {
-		o := q.cfg.Sender.Post(q.life, a.url, instanceHeaders(a.notice), a.notice.Body)
+		o := q.cfg.Sender.Post(a.ctx, a.url, instanceHeaders(a.notice), a.notice.Body)
 		if q.cfg.Observe != nil {
 			q.cfg.Observe(o)
 		}
@@ -232,6 +220,8 @@ func (q *Queue) landed(a *attempt, o Outcome) *attempt {
 	if a.landed = true; a.alarm != nil {
 		a.alarm.Stop()
 	}
+	a.cancel()
+	delete(q.flights, a)
 	switch {
 	case o.Delivered():
 		q.stats.Delivered++
@@ -265,7 +255,14 @@ func instanceHeaders(n event.Notice) http.Header {
 }
 
 // PostNow sends a notice to its first address at once, past the queue and its
-// workers, and waits for the answer: for a test that somebody asked for.
+// workers, and waits for the answer, until Interrupt: for a test that somebody
+// asked for.
 func (q *Queue) PostNow(ctx context.Context, n event.Notice) Outcome {
+	ctx, cancel := context.WithCancel(ctx)
+	defer cancel()
+	defer context.AfterFunc(q.tests, cancel)()
 	return q.cfg.Sender.Post(ctx, n.URLs[0], instanceHeaders(n), n.Body)
 }
+
+// Interrupt ends the waits of PostNow, now and later.
+func (q *Queue) Interrupt() { q.endTests() }

@@ -1,0 +1,119 @@
+package dispatch
+
+import (
+	"cmp"
+	"context"
+	"maps"
+	"slices"
+	"time"
+)
+
+// grace is how long a stop waits for a destination that does not accept, beyond
+// the longest time that it took to accept before.
+const grace = 2 * time.Second
+
+// glance is how often a stop looks for destinations that are not worth waiting
+// for any more.
+const glance = 50 * time.Millisecond
+
+// Close takes no more deliveries and waits for those it has, until ctx ends. It
+// gives a destination up, and logs what it left of it, once it has accepted
+// nothing for two seconds more than its slowest answer took; one that never
+// accepted has two seconds.
+func (q *Queue) Close(ctx context.Context) error {
+	q.mu.Lock()
+	q.closed = true
+	q.closing = time.Now()
+	q.mu.Unlock()
+	done := make(chan struct{})
+	go func() {
+		q.work.Wait()
+		close(done)
+	}()
+	look := time.NewTicker(glance)
+	defer look.Stop()
+	for open := true; open; {
+		select {
+		case <-look.C:
+			q.giveUp(false)
+		case <-ctx.Done():
+			q.giveUp(true)
+			<-done
+			open = false
+		case <-done:
+			open = false
+		}
+	}
+	q.end()
+	q.tellLeftovers()
+	return nil
+}
+
+// worth is how long a stop waits for the lane without an accepted delivery.
+func (l *lane) worth() time.Duration {
+	if l.standing == good {
+		return l.slowest + grace
+	}
+	return grace
+}
+
+// giveUp drops what waits for the destinations that are not worth waiting for, or
+// for all, and cuts off what is in flight to them. One that waits for its turn is
+// worth it unless it is known to hang.
+func (q *Queue) giveUp(all bool) {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	now := time.Now()
+	for a := range q.flights {
+		silent := min(now.Sub(q.closing), now.Sub(a.began), now.Sub(a.lane.answered))
+		if all || silent > a.lane.worth() {
+			a.cancel()
+			delete(q.flights, a)
+			q.left.add(a.lane.name, 1)
+			q.abandon(a.lane)
+		}
+	}
+	for _, l := range slices.Clone(q.plan.holders) {
+		silent := min(now.Sub(q.closing), now.Sub(l.answered))
+		if all || l.standing == hung && silent > l.worth() {
+			q.abandon(l)
+		}
+	}
+}
+
+// abandon drops what waits for the lane. The caller holds q.mu.
+func (q *Queue) abandon(l *lane) {
+	n := q.plan.drop(l)
+	q.stats.Closed += uint64(n)
+	q.left.add(l.name, n)
+}
+
+// leftovers counts by destination what a stop left.
+type leftovers map[string]int
+
+func (l leftovers) add(destination string, n int) {
+	if n > 0 {
+		l[destination] += n
+	}
+}
+
+// maxTold is how many destinations a stop names.
+const maxTold = 10
+
+func (q *Queue) tellLeftovers() {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	names := slices.SortedFunc(maps.Keys(q.left), func(a, b string) int {
+		return cmp.Or(cmp.Compare(q.left[b], q.left[a]), cmp.Compare(a, b))
+	})
+	total := 0
+	for i, name := range names {
+		total += q.left[name]
+		if i < maxTold {
+			q.log.Warn("webhooks left at the stop: the destination accepts none", "destination", name, "count", q.left[name])
+		}
+	}
+	if total > 0 {
+		q.log.Warn("webhooks dropped while stopping", "count", total, "destinations", len(names))
+	}
+}
