@@ -32,6 +32,7 @@ type update struct {
 	done     chan struct{} // closed when err and panicked are final
 	err      error
 	panicked any
+	broken   error // the damage of the file that the closure met
 }
 
 // wait returns when the update has its result.
@@ -135,11 +136,11 @@ func (s *Store) attempt(group []*update) (rest, refused []*update, again bool, e
 	if s.failed.Load() {
 		return group, nil, false, ErrFailed
 	}
-	btx, err := s.db.Begin(true)
+	btx, err := s.begin()
 	if err != nil {
 		return group, nil, false, fmt.Errorf("store: begin: %w", err)
 	}
-	defer rollback(btx)
+	defer s.end(btx)
 	at := now()
 	good := make([]*update, 0, len(group))
 	var emitted bool
@@ -149,6 +150,9 @@ func (s *Store) attempt(group []*update) (rest, refused []*update, again bool, e
 		tx := &Tx{bolt: btx, schema: s.schema, now: at, disable: s.opts.DisableOutboxDelivery}
 		u.run(tx)
 		s.reportDamage(tx)
+		if u.broken != nil {
+			return append(good, group[i:]...), refused, false, s.doom(u.broken)
+		}
 		if u.err == nil && u.panicked == nil {
 			good = append(good, u)
 			emitted = emitted || tx.emitted
@@ -162,6 +166,7 @@ func (s *Store) attempt(group []*update) (rest, refused []*update, again bool, e
 		}
 	}
 	if len(good) == 0 {
+		s.unused = btx
 		return nil, refused, false, nil
 	}
 	next, err := s.tallies.write(btx, changed)
@@ -179,6 +184,29 @@ func (s *Store) attempt(group []*update) (rest, refused []*update, again bool, e
 	return good, refused, false, nil
 }
 
+// begin starts the writer's transaction, or goes on with the one in which
+// nothing was written.
+func (s *Store) begin() (btx *bolt.Tx, err error) {
+	if btx, s.unused = s.unused, nil; btx != nil {
+		return btx, nil
+	}
+	err = shielded(func() error {
+		btx, err = s.db.Begin(true)
+		return err
+	})
+	return btx, err
+}
+
+// end ends a transaction of begin. To roll one back, bbolt reads all pages of
+// the file, in a goroutine of its own: seconds where the file is large, and the
+// end of the process where it is damaged. So one that was not written to is
+// kept for the next group.
+func (s *Store) end(btx *bolt.Tx) {
+	if btx != s.unused && !s.broken.Load() {
+		rollback(btx)
+	}
+}
+
 // finishCommit commits what so many calls did. Its error is ErrDiskFull when
 // nothing happened, and ErrFailed when nobody can say.
 func (s *Store) finishCommit(btx *bolt.Tx, calls int) error {
@@ -193,14 +221,15 @@ func (s *Store) finishCommit(btx *bolt.Tx, calls int) error {
 		}
 		return nil
 	}
+	if errors.Is(err, ErrCorrupt) {
+		return s.doom(err)
+	}
 	rollback(btx)
 	if IsFull(err) && !s.visible(id) {
 		s.space.full()
 		return fmt.Errorf("store: commit: %w", errors.Join(ErrDiskFull, err))
 	}
-	s.failed.Store(true)
-	s.opts.Fatal(fmt.Errorf("store: commit: %w", err))
-	return errors.Join(ErrFailed, err)
+	return s.fail(fmt.Errorf("commit: %w", err))
 }
 
 // visible reports whether the transaction with the given id is the file's
@@ -234,8 +263,13 @@ func (s *Store) broadcast() {
 // run calls the closure and catches its panic for the caller.
 func (u *update) run(tx *Tx) {
 	u.panicked = nil
+	defer debug.SetPanicOnFault(debug.SetPanicOnFault(true))
 	defer func() {
-		if p := recover(); p != nil {
+		switch p := recover(); {
+		case p == nil:
+		case byDamage(p):
+			u.broken = damageMet(p)
+		default:
 			u.panicked = fmt.Sprintf("%v\n\nin a store transaction:\n%s", p, debug.Stack())
 		}
 	}()

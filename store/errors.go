@@ -1,6 +1,9 @@
 package store
 
-import "errors"
+import (
+	"errors"
+	"fmt"
+)
 
 // Errors of Open, View and Update. Those of Open say in their text what to do.
 var (
@@ -8,8 +11,8 @@ var (
 	ErrLocked = errors.New("the data file is in use: another Postern is already running on it; stop that one first, or set store.path to another file")
 	// ErrForeign: the file is not a Postern data file.
 	ErrForeign = errors.New("this is not a Postern data file; set store.path to another file, or move this one away")
-	// ErrCorrupt: the file is a damaged bbolt file.
-	ErrCorrupt = errors.New("the data file is damaged; restore it from a backup, or move it away to start empty")
+	// ErrCorrupt: the file is damaged beyond single records.
+	ErrCorrupt = errors.New("the data file is damaged")
 	// ErrNewer: the file was written by a newer release.
 	ErrNewer = errors.New("the data file was written by a newer Postern; start that version, or restore an older backup")
 	// ErrReadOnly: the folder or the file cannot be written.
@@ -27,3 +30,11 @@ var (
 	// ErrUnknownBucket: no owner declared the bucket.
 	ErrUnknownBucket = errors.New("bucket is not declared")
 )
+
+// advise adds to ErrCorrupt what the operator can do.
+func advise(path string, err error) error {
+	if !errors.Is(err, ErrCorrupt) {
+		return err
+	}
+	return fmt.Errorf("%w; `postern check %s` lists the damage and what it costs; put back a copy of the file, or move it away to start empty", err, path)
+}

@@ -71,11 +71,11 @@ func prepare(db *bolt.DB, sch schema, found *survey) (all tallies, err error) {
 
 // markClean writes the mark of an orderly shutdown.
 func (s *Store) markClean() error {
-	btx, err := s.db.Begin(true)
+	btx, err := s.begin()
 	if err != nil {
 		return err
 	}
-	defer rollback(btx)
+	defer s.end(btx)
 	if err := setClean(btx, true); err != nil {
 		return err
 	}

@@ -24,8 +24,10 @@ type Options struct {
 	Buckets []Bucket // of all packages but store itself
 	Logger  *slog.Logger
 
-	// Fatal is called, once, when a commit may or may not have happened. It
-	// should end the process; nil logs the reason and exits with status 3.
+	// Fatal is called, once, when a commit may or may not have happened, or
+	// when a transaction meets damage that the survey at the start did not
+	// find. It should end the process; nil logs the reason and exits with
+	// status 3.
 	Fatal func(error)
 
 	// MinFree is how many bytes must be free on the disk for Admit to accept
@@ -66,6 +68,8 @@ type Store struct {
 	kick   chan struct{} // size 1: the queue is not empty
 	done   chan struct{} // the writer has ended
 	failed atomic.Bool
+	broken atomic.Bool // the file is damaged, and no transaction of bbolt may be ended
+	unused *bolt.Tx    // the writer's, begun and not written to
 	clean  bool
 
 	durable  atomic.Int64           // the newest transaction that is on the disk
@@ -79,7 +83,7 @@ type Store struct {
 func Open(o Options) (*Store, error) {
 	s, err := open(o)
 	if err != nil {
-		return nil, fmt.Errorf("open %s: %w", o.Path, err)
+		return nil, fmt.Errorf("open %s: %w", o.Path, advise(o.Path, err))
 	}
 	go s.write()
 	return s, nil
@@ -99,7 +103,7 @@ func open(o Options) (*Store, error) {
 	log := o.Logger.With("component", "store")
 	if o.Fatal == nil {
 		o.Fatal = func(err error) {
-			log.Error("the data file is in doubt, stopping; a restart recovers", "error", err)
+			log.Error("stopping for the sake of the data file", "error", err)
 			os.Exit(3)
 		}
 	}
@@ -114,7 +118,7 @@ func open(o Options) (*Store, error) {
 		kick:  make(chan struct{}, 1),
 		done:  make(chan struct{}),
 
-		commitTx: (*bolt.Tx).Commit,
+		commitTx: func(btx *bolt.Tx) error { return shielded(btx.Commit) },
 	}
 	s.clean = found.clean()
 	if s.tallies, err = prepare(db, sch, found); err != nil {
@@ -136,11 +140,16 @@ func open(o Options) (*Store, error) {
 // returns ErrFailed when the newest commit failed and may have happened.
 func (s *Store) View(fn func(*Tx) error) error {
 	tx := &Tx{schema: s.schema, now: now()}
-	err := s.read(func(b *bolt.Tx) error {
-		tx.bolt = b
-		return fn(tx)
+	err := shielded(func() error {
+		return s.read(func(b *bolt.Tx) error {
+			tx.bolt = b
+			return fn(tx)
+		})
 	})
 	s.reportDamage(tx)
+	if errors.Is(err, ErrCorrupt) {
+		return s.doom(err)
+	}
 	if errors.Is(err, berrors.ErrDatabaseNotOpen) {
 		return ErrClosed
 	}
@@ -235,9 +244,14 @@ func (s *Store) Close() error {
 	if already {
 		return nil
 	}
+	if s.broken.Load() {
+		return ErrFailed // bbolt would wait for what cannot be ended
+	}
 	var err error
 	if !s.failed.Load() {
 		err = s.markClean()
+	} else if s.unused != nil {
+		rollback(s.unused)
 	}
 	return errors.Join(err, s.db.Close())
 }
