@@ -115,12 +115,15 @@ func (s *Server) shareKey(ctx context.Context, p *Phone, a *appState, linked []l
 		return err
 	}
 	for _, d := range unshared {
+		a.mu.Lock()
+		a.given(d) // before it is sent: the device may read at once
+		a.mu.Unlock()
 		if err := p.sendPeer(ctx, d.lid, message); err != nil {
+			a.mu.Lock()
+			a.withdrawn(d)
+			a.mu.Unlock()
 			return fmt.Errorf("share app state key with %s: %w", d.lid, err)
 		}
-		a.mu.Lock()
-		a.given(d)
-		a.mu.Unlock()
 	}
 	return nil
 }
@@ -155,6 +158,11 @@ func (a *appState) given(d linkedDevice) {
 		base[name] = c.version
 	}
 	a.shares[d.lid.Device] = &share{d.identity[:], base}
+	a.saveShare(d.lid.Device)
+}
+
+func (a *appState) withdrawn(d linkedDevice) {
+	delete(a.shares, d.lid.Device)
 	a.saveShare(d.lid.Device)
 }
 

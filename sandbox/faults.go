@@ -18,6 +18,10 @@ type Faults struct {
 	// LosePairingEnd closes the connection of a pairing without the code 515 that asks the
 	// client to log in.
 	LosePairingEnd bool
+	// StateError, when not 0, is the error code that answers every request about app state.
+	// A device whose first read is refused gets no more help with it, as from a real phone:
+	// neither the key once more, nor changes held back until it has read what was before.
+	StateError int
 }
 
 // SetFaults replaces the faults for all later messages of clients.
@@ -53,6 +57,7 @@ type faultFields struct {
 	DropAfter      int  `json:"dropAfter"`
 	SwallowPings   bool `json:"swallowPings"`
 	LosePairingEnd bool `json:"losePairingEnd"`
+	StateError     int  `json:"stateError"`
 }
 
 func (f *faultFields) check() error {
@@ -63,6 +68,8 @@ func (f *faultFields) check() error {
 		return invalidField("sendError", "is not from 0 to 999")
 	case f.DropAfter < 0 || f.DropAfter > maxDropAfter:
 		return invalidField("dropAfter", "is not from 0 to 1000000")
+	case f.StateError < 0 || f.StateError > maxErrorCode:
+		return invalidField("stateError", "is not from 0 to 999")
 	default:
 		return nil
 	}
@@ -71,6 +78,6 @@ func (f *faultFields) check() error {
 func (f *faultFields) faults() Faults {
 	return Faults{
 		AckDelay: time.Duration(f.AckDelayMs) * time.Millisecond, SendError: f.SendError, DropAfter: f.DropAfter,
-		SwallowPings: f.SwallowPings, LosePairingEnd: f.LosePairingEnd,
+		SwallowPings: f.SwallowPings, LosePairingEnd: f.LosePairingEnd, StateError: f.StateError,
 	}
 }

@@ -44,6 +44,6 @@ func controlRoutes() map[string]string {
 		"POST /sandbox/scan":               "scan the QR text or type the link code `code` on `phone`; without phone a fresh one scans, and a link code is typed on the phone it was asked for",
 		"POST /sandbox/phones/{phone}/act": "let the phone or the network do something: do, and the act's fields",
 		"POST /sandbox/faults": "disturb the clients: ackDelayMs (up to an hour), sendError (a code refuses every message), dropAfter (the nth message is lost with its connection), " +
-			"swallowPings, losePairingEnd; {} heals these and what acts have left, such as refused logins",
+			"swallowPings, losePairingEnd, stateError (a code refuses every read and change of app state); {} heals these and what acts have left, such as refused logins",
 	}
 }

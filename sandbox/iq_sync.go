@@ -27,12 +27,19 @@ func syncIQ(key iqKey) (iqHandler, bool) {
 // syncState takes changes of collections and gives out what a device lacks of them.
 func syncState(s *Server, c *conn, d *device, n *waBinary.Node) (waBinary.Node, error) {
 	request := firstChild(n)
+	s.mu.Lock()
+	refusal := s.faults.StateError
+	s.mu.Unlock()
 	answers := make([]waBinary.Node, 0, len(request.GetChildren()))
 	for _, asked := range request.GetChildrenByTag("collection") {
 		name := appstate.WAPatchName(attr(&asked, "name"))
 		a := s.appStates.account(d.account.pn.User, s.persist)
 		if _, known := a.collections[name]; !known {
 			return waBinary.Node{}, errIQ{400, "bad-request"}
+		}
+		if refusal != 0 {
+			a.refused(d.id, name)
+			return waBinary.Node{}, errIQ{refusal, "service-unavailable"}
 		}
 		from, err := versionOf(&asked)
 		if err != nil {
@@ -110,6 +117,15 @@ func (a *appState) target(device uint16, name appstate.WAPatchName, from uint64)
 		}
 	}
 	return version, false
+}
+
+// refused leaves a device that could not read a collection to itself.
+func (a *appState) refused(device uint16, name appstate.WAPatchName) {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	if _, ok := a.shares[device]; ok {
+		a.reached(device, name)
+	}
 }
 
 // reached ends the device's first read of a collection.

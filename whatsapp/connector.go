@@ -69,6 +69,8 @@ type Connector struct {
 	http  *http.Client // nil for the real WhatsApp
 	paint palette
 	seen  tally
+
+	stateRetry time.Duration // see catchUpState
 }
 
 // Stats counts what a connector saw since it was made.
@@ -87,7 +89,7 @@ func New(cfg Config) (*Connector, error) {
 		return nil, errors.New("whatsapp: no device store given")
 	}
 	cfg = cfg.withDefaults()
-	c := &Connector{cfg: cfg, log: cfg.Logger.With("component", "whatsapp")}
+	c := &Connector{cfg: cfg, log: cfg.Logger.With("component", "whatsapp"), stateRetry: stateRetry}
 	var err error
 	if c.paint, err = newPalette(cfg.QRLight, cfg.QRDark); err != nil {
 		return nil, fmt.Errorf("whatsapp: %w", err)

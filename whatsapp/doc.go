@@ -35,6 +35,13 @@
 // connection, so the session watches for it and reports manual.reconnect
 // itself; the supervisor answers by calling Connect.
 //
+// # What the devices of an account have in common
+//
+// Changes of chats, labels and contacts are told from the first read of their
+// collection on, which itself tells nothing. What could not be read, at the
+// first login or later, is read at the next, and before that as soon as
+// WhatsApp answers again.
+//
 // # Process-wide settings
 //
 // whatsmeow keeps its certificate root, its keep-alive times, the name shown

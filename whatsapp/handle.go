@@ -60,6 +60,8 @@ func (s *Session) connectionChange(cli *whatsmeow.Client, evt any) bool {
 // such an event.
 func (s *Session) accountEvent(cli *whatsmeow.Client, evt any) bool {
 	switch evt := evt.(type) {
+	case *events.AppStateSyncComplete:
+		s.stateWasRead(evt.Name)
 	case *events.MediaRetry:
 		s.reuploads.answered(evt)
 	case *events.OfflineSyncPreview:

@@ -9,6 +9,7 @@ import (
 	"sync/atomic"
 
 	"go.mau.fi/whatsmeow"
+	"go.mau.fi/whatsmeow/appstate"
 	wastore "go.mau.fi/whatsmeow/store"
 	"go.mau.fi/whatsmeow/types"
 
@@ -62,6 +63,8 @@ type Session struct {
 	relogin reloginState
 	watch   context.CancelFunc // stops the watchdog
 	failed  bool               // this connection was given up by us
+
+	stateRead map[appstate.WAPatchName]bool // collections of app state that were read as a whole since the pairing or the start
 }
 
 // account is the identity behind a paired session.
@@ -243,6 +246,7 @@ func (s *Session) unpair() {
 	defer s.mu.Unlock()
 	s.paired = false
 	s.own = account{}
+	s.stateRead = nil
 	s.stopWatch()
 }
 

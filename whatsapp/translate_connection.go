@@ -125,6 +125,7 @@ func (s *Session) connected(cli *whatsmeow.Client) {
 	}
 	f.Link = link
 	s.tell(f)
+	s.catchUpState(cli)
 }
 
 // disconnected reports a lost connection. Whether it is dialled again is the
