@@ -38,9 +38,8 @@ type app struct {
 	failed  chan error      // size 1: the listener ended by itself
 	stops   *stopStack
 
-	connections int // of one listener at most
-
 	failures *peers.Failures // credentials that were guessed
+	clients  *peers.Listener // of the API
 
 	store      *store.Store
 	hub        *wsbus.Hub
@@ -79,7 +78,7 @@ var errInterrupted = errors.New("ended during the start")
 // in any case, and returns when requests are answered. When a part cannot start,
 // or ctx ends, those before it are stopped again.
 func startOn(ctx context.Context, taken addresses, cfg *Config, sec secrets, log *slog.Logger) (*app, error) {
-	a := &app{cfg: cfg, sec: sec, log: log, failed: make(chan error, 1), stops: &stopStack{log: log}, connections: maxConnections}
+	a := &app{cfg: cfg, sec: sec, log: log, failed: make(chan error, 1), stops: &stopStack{log: log}}
 	a.failures = peers.NewFailures(int(cfg.Authentication.FailuresPerMinute))
 	a.metrics = newMetrics(a)
 	for _, part := range []func(context.Context) error{

@@ -8,8 +8,6 @@ import (
 	"net/http"
 	"strings"
 
-	"golang.org/x/net/netutil"
-
 	"postern/dashboard"
 	"postern/httpapi"
 	"postern/peers"
@@ -73,11 +71,13 @@ func (a *app) serve(taken addresses) error {
 	keys := httpapi.NewKeyPruner(a.store, a.log)
 	keys.Start()
 	a.stops.push("idempotency keys", keys.Stop)
+	a.clients = a.limited(taken.api, clientConnections(peers.Descriptors(), a.ours()), proxies)
 	if taken.metrics != nil { // without a credential, at an address of its own
-		a.listen("metrics listener", httpapi.NewServer(httpapi.NewMetrics(a.metrics.handler(), a.log), a.log), taken.metrics)
+		scrapes := a.limited(taken.metrics, scrapeConnections, proxies)
+		a.listen("metrics listener", httpapi.NewServer(httpapi.NewMetrics(a.metrics.handler(), a.log), a.log), scrapes)
 	}
 	a.url = "http://" + taken.api.Addr().String()
-	a.listen("listener", httpapi.NewServer(handler, a.log), taken.api)
+	a.listen("listener", httpapi.NewServer(handler, a.log), a.clients)
 	a.stops.push("waits for phones and receivers", func(context.Context) error { // they would hold the shutdown up
 		a.supervisor.Interrupt()
 		a.queue.Interrupt()
@@ -102,19 +102,13 @@ func (a *app) dashboard() string {
 	return "http://" + net.JoinHostPort(host, port) + "/"
 }
 
-// maxConnections bounds the connections of clients to one listener, WebSockets
-// included; more wait until one ends. Each costs some kilobytes and a file of
-// the system.
-const maxConnections = 20_000
-
 // listen serves until the program stops; what is under way then has the time of
 // the stop to end. A listener that ends by itself ends the program.
-func (a *app) listen(name string, srv *http.Server, l net.Listener) {
-	l = netutil.LimitListener(l, a.connections)
+func (a *app) listen(name string, srv *http.Server, l *peers.Listener) {
 	ended := make(chan struct{})
 	go func() {
 		defer close(ended)
-		if err := srv.Serve(l); !errors.Is(err, http.ErrServerClosed) {
+		if err := l.Serve(srv); !errors.Is(err, http.ErrServerClosed) {
 			select {
 			case a.failed <- fmt.Errorf("%s: %w", name, err):
 			default: // another one has ended before

@@ -15,6 +15,8 @@ type Config struct {
 		BaseURL         string
 		TrustedProxies  []string
 		ShutdownTimeout time.Duration
+
+		MaxConnectionsPerAddress int64
 	}
 	Metrics struct{ Listen string }
 	Store   struct{ Path string }

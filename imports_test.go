@@ -25,7 +25,7 @@ var mayImport = map[string][]string{
 	"whatsapp/device": {"store"},
 	"whatsapp":        {"whatsapp/device", "store", "event"},
 	"sandbox/handset": {},
-	"sandbox":         {"sandbox/handset", "store", "nesting"},
+	"sandbox":         {"sandbox/handset", "store", "nesting", "peers"},
 	"instance":        {"store", "event"},
 	"batch":           {"store", "event"},
 	"dispatch":        {"store", "event"},

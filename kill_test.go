@@ -58,6 +58,8 @@ type world struct {
 	log    []received     // all of them, when keep is set
 	keep   bool
 	env    []string // more variables of the program
+
+	prepare func(*exec.Cmd) // changes how the program is started; nil: nothing
 }
 
 func newWorld(t *testing.T) *world {
@@ -129,6 +131,9 @@ func (w *world) launch(addr string) {
 		"WHATSAPP_RECONNECT_INITIAL_DELAY=1",
 	)
 	cmd.Env = append(cmd.Env, w.env...)
+	if w.prepare != nil {
+		w.prepare(cmd)
+	}
 	if err := cmd.Start(); err != nil {
 		w.t.Fatal(err)
 	}

@@ -13,6 +13,8 @@ import (
 	"strings"
 	"sync"
 	"time"
+
+	"postern/peers"
 )
 
 // maxWebhook bounds one received webhook: a message with a large thumbnail is
@@ -47,7 +49,8 @@ func serveUntil(ctx context.Context, l net.Listener, h http.Handler) error {
 	srv := &http.Server{Handler: h, ReadHeaderTimeout: 10 * time.Second}
 	stopped := context.AfterFunc(ctx, func() { _ = srv.Close() })
 	defer stopped()
-	if err := srv.Serve(l); !errors.Is(err, http.ErrServerClosed) {
+	limited := peers.Listen(l, peers.Limits{Total: clientConnections(peers.Descriptors(), ownDescriptors)})
+	if err := limited.Serve(srv); !errors.Is(err, http.ErrServerClosed) {
 		return err
 	}
 	return nil

@@ -212,6 +212,12 @@ func (m *metrics) collectBatches(c collection) {
 }
 
 func (m *metrics) collectClients(c collection) {
+	l := m.app.clients.Stats()
+	c.gauge("postern_connections", "Connections of clients of the API, WebSockets included.", float64(l.Open))
+	c.gauge("postern_connections_limit", "Connections of clients that the API takes, as the system's descriptors allow.", float64(m.app.clients.Total()))
+	c.counter("postern_connections_refused_total", "Connections that were closed at once, for their address held as many as it may.", float64(l.Refused))
+	c.counter("postern_connections_evicted_total", "Connections without a request that were closed to make room for another.", float64(l.Evicted))
+	c.counter("postern_connections_waited_total", "Connections that had to wait, for all others had requests.", float64(l.Waited))
 	wrong, limited := m.app.failures.Stats()
 	const guessed = "postern_wrong_credentials_total"
 	const what = "Requests with a wrong credential, by answer: refused (401), or limited (429) after too many of one address."

@@ -44,6 +44,7 @@ func settings(c *Config) []setting {
 		text("server.listen", &c.Server.Listen, "127.0.0.1:8084", checkHostPort, "Address to listen on."),
 		number("server.port", &c.Server.Port, 0, 0, 65535, "When set, listen on all interfaces at this port instead of server.listen."),
 		text("server.base_url", &c.Server.BaseURL, "", checkURL, "Public address of this program, for links."),
+		number("server.max_connections_per_address", &c.Server.MaxConnectionsPerAddress, 256, 0, 1_000_000, "Connections that one client address may hold, WebSockets included, and never more than half of all; server.trusted_proxies are exempt. An IPv6 address is its /64. 0 sets no limit."),
 		list("server.trusted_proxies", &c.Server.TrustedProxies, checkProxy, "Addresses and networks of reverse proxies in front of this program, such as 10.0.0.0/8: only from these does X-Forwarded-For count, its right-most address that is not one of them."),
 		duration("server.shutdown_timeout", &c.Server.ShutdownTimeout, 20*s, s, time.Hour, "How long a stop may take in all."),
 

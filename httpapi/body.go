@@ -40,9 +40,9 @@ func (c *call) decodeKeeping(v any, limit int64, most int) error {
 // limitBody starts the time in which the body of r has to arrive. It holds for
 // bodies that nobody reads too: the server swallows them before it answers, and
 // would wait for one that never comes. A writer without deadlines is a test's.
-func limitBody(w http.ResponseWriter, r *http.Request) {
+func limitBody(w http.ResponseWriter, r *http.Request, within time.Duration) {
 	if r.ContentLength != 0 {
-		_ = http.NewResponseController(w).SetReadDeadline(time.Now().Add(bodyTimeout))
+		_ = http.NewResponseController(w).SetReadDeadline(time.Now().Add(within))
 	}
 }
 

@@ -45,7 +45,7 @@ func (a *api) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		}
 		a.logRequest(res, r, time.Since(start))
 	}()
-	limitBody(w, r)
+	limitBody(w, r, lingerTime) // of a stranger, whose connection is worth little
 	r = withoutSlash(r)
 	f := a.router.find(r)
 	res.legacy = f.legacy
@@ -71,6 +71,9 @@ func (a *api) handler(r route) httprouter.Handle {
 		if err := a.authorize(c, r.auth); err != nil {
 			a.fail(res, a.judge(c, err))
 			return
+		}
+		if r.method != http.MethodGet { // no GET has a body that is read
+			limitBody(w, req, bodyTimeout)
 		}
 		if err := r.handle(a, c); err != nil {
 			a.fail(res, a.judge(c, err))

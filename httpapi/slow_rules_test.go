@@ -121,10 +121,31 @@ func TestABodyThatNobodyReadsHoldsNothing(t *testing.T) {
 	slowly(t, func(t *testing.T, c net.Conn) {
 		_, _ = io.WriteString(c, "POST /nowhere HTTP/1.1\r\nHost: x\r\nContent-Length: 10\r\n\r\n{")
 		answer, after := cut(t, c)
-		if !strings.HasPrefix(answer, "HTTP/1.1 404 ") || after > bodyTimeout+5*time.Second {
+		if !strings.HasPrefix(answer, "HTTP/1.1 404 ") || after > 2*lingerTime {
 			t.Errorf("after %v: %q", after, answer)
 		}
 	})
+}
+
+// TestABodyHoldsNoConnectionForLongWithoutACredential, nor where none is read:
+// a minute for each would take all connections with little effort.
+func TestABodyHoldsNoConnectionForLongWithoutACredential(t *testing.T) {
+	for request, status := range map[string]string{"POST /key": "401", "GET /free": "200", "PUT /free": "405"} {
+		t.Run(request, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				a := bare(io.Discard, route{"POST", "/key", globalKey, ok}, route{"GET", "/free", public, ok})
+				connected(t, a, func(c net.Conn) {
+					_, _ = io.WriteString(c, request+" HTTP/1.1\r\nHost: x\r\nContent-Length: 1000\r\n\r\n")
+					stop := dripping(c)
+					answer, after := cut(t, c)
+					stop()
+					if !strings.HasPrefix(answer, "HTTP/1.1 "+status+" ") || after > 2*lingerTime {
+						t.Errorf("after %v: %.40q", after, answer)
+					}
+				})
+			})
+		})
+	}
 }
 
 // TestABodyThatDripsIsCutOffToo: a byte now and then does not win time.

@@ -1,7 +1,7 @@
 package sandbox
 
 import (
-	"crypto/tls"
+	"context"
 	"errors"
 	"fmt"
 	"log/slog"
@@ -12,6 +12,8 @@ import (
 	"time"
 
 	"go.mau.fi/whatsmeow/types"
+
+	"postern/peers"
 )
 
 // Sentinels of the server. Phone's are in phone.go, those of the codes in package handset.
@@ -22,6 +24,12 @@ var (
 	ErrNoPairing = errors.New("no connection waits to be paired by this code") // Scan, AutoScan
 	ErrPairing   = errors.New("the client did not complete the pairing")       // Scan, AutoScan
 	ErrClosed    = errors.New("the sandbox is closed")
+)
+
+// Bounds of the connections of clients.
+const (
+	minClients = 8
+	maxClients = 20_000
 )
 
 // Config is what Open needs.
@@ -53,7 +61,7 @@ type Server struct {
 	reserved    bool   // see Config
 	certificate []byte // the Noise certificate chain
 	persist     *persistence
-	listener    net.Listener
+	listener    *peers.Listener
 	http        *http.Server
 	media       *mediaStore
 	requests    atomic.Uint64 // ids of the server's own requests
@@ -121,15 +129,19 @@ func (s *Server) open(listen string) (err error) {
 	if err != nil {
 		return err
 	}
-	if s.listener, err = tls.Listen("tcp", listen, config); err != nil {
+	l, err := (&net.ListenConfig{}).Listen(context.Background(), "tcp", listen)
+	if err != nil {
 		return err
 	}
+	// The clients of one program have one address. A quarter of the descriptors is
+	// theirs; where that program is this one, they take another.
+	s.listener = peers.Listen(l, peers.Limits{Total: max(minClients, min(maxClients, peers.Descriptors()/4)), Logger: s.log})
 	s.http = &http.Server{
 		Handler: s.routes(), ReadHeaderTimeout: handshakeTimeout, IdleTimeout: time.Minute,
 		ErrorLog: slog.NewLogLogger(s.log.Handler(), slog.LevelDebug),
 	}
 	s.tasks.Go(func() {
-		if err := s.http.Serve(s.listener); !errors.Is(err, http.ErrServerClosed) {
+		if err := s.listener.ServeTLS(s.http, config); !errors.Is(err, http.ErrServerClosed) {
 			s.log.Error("the sandbox does not accept connections any more", "error", err)
 		}
 	})

@@ -1,0 +1,9 @@
+//go:build !unix
+
+package peers
+
+import "math"
+
+// Descriptors is how many files and connections the system lets this process
+// have open: here it sets no limit of its own.
+func Descriptors() int { return math.MaxInt32 }

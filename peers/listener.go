@@ -1,0 +1,251 @@
+package peers
+
+import (
+	"context"
+	"crypto/tls"
+	"log/slog"
+	"net"
+	"net/http"
+	"sync"
+	"time"
+)
+
+// Limits bound the connections of one listener.
+type Limits struct {
+	Total      int     // 1 or more
+	PerAddress int     // of one address; 0: no limit but Total
+	Exempt     Proxies // may hold as many as Total, for they bring many clients
+	Logger     *slog.Logger
+
+	spare time.Duration // see conn.resting; 0: one second
+}
+
+// Listener accepts connections within its limits.
+//
+// A connection that rests is worth less than a newcomer: one that is silent,
+// whose headers come byte by byte, or that a browser keeps for its next
+// request. At a limit, the one that has rested longest is closed. When all have
+// requests, a newcomer of an address at its limit is closed, and any other
+// waits, as do all behind it, until one ends.
+type Listener struct {
+	net.Listener
+	log      *slog.Logger
+	total    int
+	exempt   Proxies
+	warnings throttle
+
+	freed   chan struct{} // size 1: one ended or rests, for whoever waits
+	done    chan struct{} // closed by Close
+	closing sync.Once
+
+	mu    sync.Mutex
+	table table
+	stats ListenerStats
+}
+
+// ListenerStats are the figures of a Listener. All but Open only grow.
+type ListenerStats struct {
+	Open    int    // connections now
+	Refused uint64 // closed at once, for their address was at its limit
+	Evicted uint64 // closed while they rested, to make room
+	Waited  uint64 // had to wait, for all others had requests
+}
+
+// Listen puts limits on a listener. The caller serves it with Serve.
+func Listen(l net.Listener, limits Limits) *Listener {
+	if limits.Logger == nil {
+		limits.Logger = slog.New(slog.DiscardHandler)
+	}
+	if limits.spare == 0 {
+		limits.spare = time.Second
+	}
+	return &Listener{
+		Listener: l, log: limits.Logger, total: limits.Total, exempt: limits.Exempt,
+		freed: make(chan struct{}, 1), done: make(chan struct{}),
+		table: newTable(limits.Total, limits.PerAddress, limits.spare),
+	}
+}
+
+// Serve is srv.Serve on this listener. The server tells it which connections
+// have a request.
+func (l *Listener) Serve(srv *http.Server) error { return l.serve(srv, l) }
+
+// ServeTLS is Serve with TLS.
+func (l *Listener) ServeTLS(srv *http.Server, config *tls.Config) error {
+	return l.serve(srv, tls.NewListener(l, config))
+}
+
+func (l *Listener) serve(srv *http.Server, on net.Listener) error {
+	type key struct{}
+	srv.ConnContext = func(ctx context.Context, c net.Conn) context.Context {
+		return context.WithValue(ctx, key{}, underneath(c))
+	}
+	srv.ConnState = func(c net.Conn, s http.ConnState) {
+		if known := underneath(c); known != nil && s == http.StateIdle {
+			l.rests(known)
+		}
+	}
+	next := srv.Handler
+	srv.Handler = http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if known, _ := r.Context().Value(key{}).(*conn); known != nil {
+			l.works(known)
+		}
+		next.ServeHTTP(w, r)
+	})
+	return srv.Serve(on)
+}
+
+// underneath is a server's connection as the listener knows it, nil when it is
+// another's.
+func underneath(c net.Conn) *conn {
+	if secure, ok := c.(*tls.Conn); ok {
+		c = secure.NetConn()
+	}
+	known, _ := c.(*conn)
+	return known
+}
+
+// Accept implements net.Listener.
+func (l *Listener) Accept() (net.Conn, error) {
+	for {
+		accepted, err := l.Listener.Accept()
+		if err != nil {
+			return nil, err
+		}
+		from := addressOf(accepted.RemoteAddr().String())
+		c := &conn{Conn: accepted, listener: l, network: network(from), exempt: l.exempt.Trust(from)}
+		if l.admit(c) {
+			return c, nil
+		}
+		_ = accepted.Close()
+	}
+}
+
+// Close implements net.Listener. Connections stay open.
+func (l *Listener) Close() error {
+	l.closing.Do(func() { close(l.done) })
+	return l.Listener.Close()
+}
+
+// Total is how many connections are taken.
+func (l *Listener) Total() int { return l.total }
+
+// Stats returns the figures of now.
+func (l *Listener) Stats() ListenerStats {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	s := l.stats
+	s.Open = l.table.open
+	return s
+}
+
+// admit finds a place for c, and waits for one unless it is its own address that
+// has none left.
+func (l *Listener) admit(c *conn) bool {
+	for first := true; ; first = false {
+		p := l.place(c, first)
+		switch {
+		case p.evicted != nil:
+			_ = p.evicted.Conn.Close()
+			return true
+		case p.admitted:
+			return true
+		case p.refused:
+			if times := l.warnings.count("address"); times > 0 {
+				l.log.Warn("an address holds as many connections as it may; more are closed", "address", c.network.Addr().String(), "limit", l.table.perAddress, "count", times)
+			}
+			return false
+		}
+		if first {
+			if times := l.warnings.count("total"); times > 0 {
+				l.log.Warn("all connections have requests; newcomers wait until one ends", "limit", l.total, "count", times)
+			}
+		}
+		if !l.await(p.again) {
+			return false
+		}
+	}
+}
+
+// place is table.place with the figures kept.
+func (l *Listener) place(c *conn, first bool) placing {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	p := l.table.place(c, time.Now())
+	switch {
+	case p.evicted != nil:
+		l.stats.Evicted++
+	case p.refused:
+		l.stats.Refused++
+	case !p.admitted && first:
+		l.stats.Waited++
+	}
+	return p
+}
+
+// await waits until something may have changed. It reports false when the
+// listener was closed.
+func (l *Listener) await(again time.Duration) bool {
+	var rested <-chan time.Time
+	if again > 0 {
+		timer := time.NewTimer(again)
+		defer timer.Stop()
+		rested = timer.C
+	}
+	select {
+	case <-l.freed:
+	case <-rested:
+	case <-l.done:
+		return false
+	}
+	return true
+}
+
+func (l *Listener) rests(c *conn) {
+	l.mu.Lock()
+	l.table.rest(c, time.Now())
+	l.mu.Unlock()
+	l.tell()
+}
+
+func (l *Listener) works(c *conn) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.table.work(c)
+}
+
+func (l *Listener) ended(c *conn) {
+	l.mu.Lock()
+	l.table.remove(c)
+	l.mu.Unlock()
+	l.tell()
+}
+
+func (l *Listener) tell() {
+	select {
+	case l.freed <- struct{}{}:
+	default:
+	}
+}
+
+// throttle bounds a warning that could come by the thousand to one a minute. It
+// is for the goroutine that accepts.
+type throttle struct {
+	last  map[string]time.Time
+	since map[string]int
+}
+
+// count notes that a thing happened. It returns how often it did since it was
+// last warned of, and 0 when it is not to be warned of now.
+func (t *throttle) count(key string) int {
+	if t.last == nil {
+		t.last, t.since = map[string]time.Time{}, map[string]int{}
+	}
+	t.since[key]++
+	if last, warned := t.last[key]; warned && time.Since(last) < time.Minute {
+		return 0
+	}
+	times := t.since[key]
+	t.last[key], t.since[key] = time.Now(), 0
+	return times
+}
