@@ -2,6 +2,7 @@ package dispatch
 
 import (
 	"context"
+	"math/rand/v2"
 	"slices"
 	"sync"
 	"time"
@@ -19,17 +20,24 @@ const (
 // board is the relay's memory: entries that are due, in a line per batch, so
 // that the events of one batch go out one after the other. It holds numbers
 // only; bodies are read when they are sent.
+//
+// When the breaker opens, the board is emptied and filled again with what is
+// pending, the oldest first and whether due or not: the probes are then the
+// first of their batches, and so is what a success lets out.
 type board struct {
 	mu      sync.Mutex
 	work    *sync.Cond // for workers: a line is ready, or the breaker thinks otherwise
 	calm    *sync.Cond // for drain: there is less to do
 	lines   map[uuid.UUID]*line
 	ready   []*line         // with something waiting and nothing in flight
-	known   map[uint64]bool // on the board, in flight, or answered and not yet stored
+	known   map[uint64]bool // on the board, in flight, or answered and not yet stored; true: whether due or not
 	damaged map[uint64]bool // entries that can never be read
 	flying  int             // deliveries in flight
 	reached uint64          // newest sequence that the feeder has seen
 	breaker breaker
+	era     uint64 // how often the breaker has closed
+	sweep   bool   // the feeder has to begin a sweep
+	unsweep bool   // the feeder has to end it: due times count again
 	timer   *time.Timer // wakes for the breaker's next probe
 	closed  bool
 }
@@ -40,14 +48,17 @@ type line struct {
 	waiting []uint64
 	last    uint64 // highest sequence that was put here
 	more    bool   // entries after last are due that found no room
-	busy    bool   // one is in flight
+	busy    bool   // one is in flight, or failed and is not stored yet
 }
 
 // flight is one entry on its way.
 type flight struct {
-	line  *line
-	seq   uint64
-	probe uint64 // the breaker's number for it, 0 when it is none
+	line   *line
+	seq    uint64
+	probe  uint64 // the breaker's number for it, 0 when it is none
+	anyway bool   // whether due or not
+	detour bool   // a probe that is not the first of its batch
+	era    uint64 // of the board when it went out
 }
 
 func newBoard() *board {
@@ -59,12 +70,13 @@ func newBoard() *board {
 // offer puts a due entry on the board. It reports false when the board is
 // full. An entry whose line is full is left out and the line marked, to be
 // filled up from the batch's own index; one that is tried again goes to the
-// line all the same, since it stands before what the mark speaks of.
-func (b *board) offer(batch uuid.UUID, seq uint64) bool {
+// line all the same, since it stands before what the mark speaks of. anyway is
+// for one that is to be sent whether due or not.
+func (b *board) offer(batch uuid.UUID, seq uint64, anyway bool) bool {
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	if b.known[seq] || b.damaged[seq] {
-		return true
+	if b.sweep || b.has(seq) {
+		return true // a sweep will come to it
 	}
 	l := b.lines[batch]
 	if l != nil && seq > l.last && (l.more || len(l.waiting) >= lineSize) {
@@ -74,19 +86,26 @@ func (b *board) offer(batch uuid.UUID, seq uint64) bool {
 	if len(b.known) >= boardSize {
 		return false
 	}
-	b.put(batch, seq)
+	b.put(batch, seq, anyway)
 	return true
+}
+
+// has reports whether an entry is on the board already, or can never be sent.
+// The caller holds b.mu.
+func (b *board) has(seq uint64) bool {
+	_, known := b.known[seq]
+	return known || b.damaged[seq]
 }
 
 // put adds an entry to its line, before those of the batch that were emitted
 // later. The caller holds b.mu.
-func (b *board) put(batch uuid.UUID, seq uint64) {
+func (b *board) put(batch uuid.UUID, seq uint64, anyway bool) {
 	l := b.lines[batch]
 	if l == nil {
 		l = &line{batch: batch}
 		b.lines[batch] = l
 	}
-	b.known[seq] = true
+	b.known[seq] = anyway
 	l.last = max(l.last, seq)
 	at, _ := slices.BinarySearch(l.waiting, seq)
 	l.waiting = slices.Insert(l.waiting, at, seq)
@@ -98,7 +117,7 @@ func (b *board) put(batch uuid.UUID, seq uint64) {
 
 // fill puts a batch's next entries, in order, on its marked line. more tells
 // that there are further ones.
-func (b *board) fill(batch uuid.UUID, seqs []uint64, last uint64, more bool) {
+func (b *board) fill(batch uuid.UUID, seqs []uint64, last uint64, more, anyway bool) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	l := b.lines[batch]
@@ -106,8 +125,8 @@ func (b *board) fill(batch uuid.UUID, seqs []uint64, last uint64, more bool) {
 		return
 	}
 	for _, seq := range seqs {
-		if !b.known[seq] && !b.damaged[seq] {
-			b.put(batch, seq)
+		if !b.has(seq) {
+			b.put(batch, seq, anyway)
 		}
 	}
 	l.last, l.more = max(l.last, last), more
@@ -146,8 +165,13 @@ func (b *board) next() (f flight, ok bool) {
 	}
 	l := b.ready[0]
 	b.ready = b.ready[1:]
-	f = flight{l, l.waiting[0], b.breaker.sent()}
-	l.waiting = l.waiting[1:]
+	now, at := time.Now(), 0
+	if b.breaker.detour(now) {
+		at = rand.IntN(len(l.waiting))
+	}
+	seq := l.waiting[at]
+	f = flight{line: l, seq: seq, probe: b.breaker.sent(now), anyway: b.known[seq], detour: at > 0, era: b.era}
+	l.waiting = slices.Delete(l.waiting, at, at+1)
 	l.busy = true
 	b.flying++
 	return f, true
@@ -173,23 +197,89 @@ func (b *board) wake() {
 	b.calm.Broadcast()
 }
 
-// answered notes the receiver's answer and frees the line: the batch's next
-// entry need not wait until the outcome is stored. It reports whether the
-// breaker opened, or closed, by it.
+// answered notes the receiver's answer. One that takes the event frees the
+// line: the batch's next entry need not wait until the outcome is stored. After
+// a failure of the receiver it does, since the entry may come back before it.
+// It reports whether the breaker opened, or closed, by the answer.
 func (b *board) answered(f flight, o Outcome) (opened, closed bool) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	was := b.breaker.open
-	b.breaker.result(o, f.probe, time.Now())
-	b.land(f)
+	was, wary := b.breaker.open, b.breaker.wary
+	b.breaker.result(o, f, time.Now())
+	b.flying--
+	if !o.Down() {
+		b.free(f.line)
+	}
 	opened, closed = !was && b.breaker.open, was && !b.breaker.open
 	if closed {
+		b.reopen(f.detour && wary)
 		b.work.Broadcast()
 	}
 	if opened {
+		b.restart()
 		b.calm.Broadcast()
 	}
+	b.work.Signal() // a next probe
 	return opened, closed
+}
+
+// reopen lets out what waits, or only what is due, so that entries which no
+// receiver takes do not go first again.
+func (b *board) reopen(onlyDue bool) {
+	if !onlyDue {
+		b.era++
+		return
+	}
+	b.unsweep = true
+	for seq := range b.known {
+		b.known[seq] = false
+	}
+}
+
+// restart empties the board, but for what is on its way, and asks for a sweep.
+// The caller holds b.mu.
+func (b *board) restart() {
+	b.sweep, b.unsweep, b.ready = true, false, nil
+	for batch, l := range b.lines {
+		for _, seq := range l.waiting {
+			delete(b.known, seq)
+		}
+		l.waiting, l.more, l.last = nil, false, 0
+		if !l.busy {
+			delete(b.lines, batch)
+		}
+	}
+}
+
+// sweepWanted reports, once, that a sweep is to begin.
+func (b *board) sweepWanted() bool {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	wanted := b.sweep
+	b.sweep = false
+	return wanted
+}
+
+// sweepOver reports, once, that a sweep is to end before its time.
+func (b *board) sweepOver() bool {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	over := b.unsweep
+	b.unsweep = false
+	return over
+}
+
+// swept reports whether a sweep that has read everything is over: what it read
+// can go out, and no line waits for the rest of its batch.
+func (b *board) swept() bool {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	for _, l := range b.lines {
+		if l.more {
+			return false
+		}
+	}
+	return !b.breaker.open && !b.sweep
 }
 
 // skipped takes back an entry that was not attempted. A damaged one is not
@@ -202,13 +292,12 @@ func (b *board) skipped(f flight, damaged bool) {
 	if damaged {
 		b.damaged[f.seq] = true
 	}
-	b.land(f)
+	b.flying--
+	b.free(f.line)
 }
 
-// land ends a flight. The caller holds b.mu.
-func (b *board) land(f flight) {
-	b.flying--
-	l := f.line
+// free ends the turn of a line. The caller holds b.mu.
+func (b *board) free(l *line) {
 	l.busy = false
 	if len(l.waiting) > 0 {
 		b.ready = append(b.ready, l)
@@ -219,11 +308,23 @@ func (b *board) land(f flight) {
 	b.work.Signal()
 }
 
-// settled forgets an entry whose outcome is stored.
-func (b *board) settled(seq uint64) {
+// settled forgets an entry whose outcome is stored. One that failed while the
+// receiver was down stays on the board, whatever its backoff: as long as the
+// breaker is open, or when a success was seen since it went out. kept tells so.
+func (b *board) settled(f flight, o Outcome) (kept bool) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	b.forget(seq)
+	if !o.Down() {
+		b.forget(f.seq)
+		return false
+	}
+	if kept = b.breaker.open || b.era != f.era; kept {
+		b.put(f.line.batch, f.seq, true)
+	} else {
+		b.forget(f.seq)
+	}
+	b.free(f.line)
+	return kept
 }
 
 // forget takes an entry off the board. The caller holds b.mu.
@@ -256,15 +357,17 @@ func (b *board) drain(ctx context.Context, newest uint64) {
 	defer stop()
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	for (b.reached < newest || len(b.known) > 0) && !b.breaker.open && ctx.Err() == nil {
+	for (b.reached < newest || b.sweep || len(b.known) > 0) && !b.breaker.open && ctx.Err() == nil {
 		b.calm.Wait()
 	}
 }
 
-// hurry makes an open breaker probe at once.
+// hurry sweeps everything that is pending, and makes an open breaker probe at
+// once.
 func (b *board) hurry() {
 	b.mu.Lock()
 	defer b.mu.Unlock()
+	b.restart()
 	b.breaker.probeAt = time.Time{}
 	b.work.Broadcast()
 }
@@ -277,7 +380,7 @@ func (b *board) urge(batch uuid.UUID, seq uint64) bool {
 	defer b.mu.Unlock()
 	b.breaker.probeAt = time.Time{}
 	b.work.Broadcast()
-	if !b.known[seq] && !b.damaged[seq] {
+	if !b.has(seq) {
 		if len(b.known) >= 2*boardSize {
 			return false
 		}
@@ -296,11 +399,11 @@ func (b *board) urge(batch uuid.UUID, seq uint64) bool {
 func (b *board) putAside(batch uuid.UUID, seq uint64) {
 	l := b.lines[batch]
 	if l == nil || !l.more {
-		b.put(batch, seq)
+		b.put(batch, seq, true)
 		return
 	}
 	last := l.last
-	b.put(batch, seq)
+	b.put(batch, seq, true)
 	l.last = last
 }
 

@@ -16,7 +16,7 @@ func sendAll(t *testing.T, b *board) (seqs []uint64) {
 		f := fly(t, b, 1)[0]
 		seqs = append(seqs, f.seq)
 		b.answered(f, accepted)
-		b.settled(f.seq)
+		b.settled(f, accepted)
 	}
 	return seqs
 }
@@ -24,7 +24,7 @@ func sendAll(t *testing.T, b *board) (seqs []uint64) {
 func TestAnEarlierEntryThatIsDueAgainGoesBeforeLaterOnesOfItsBatch(t *testing.T) {
 	b, batch := newBoard(), uuid.New()
 	for _, seq := range []uint64{4, 5, 6, 2, 3, 1} { // 1 to 3 were tried before
-		b.offer(batch, seq)
+		b.offer(batch, seq, false)
 	}
 	if got := sendAll(t, b); !slices.IsSorted(got) || len(got) != 6 {
 		t.Errorf("sent in the order %v", got)
@@ -34,12 +34,12 @@ func TestAnEarlierEntryThatIsDueAgainGoesBeforeLaterOnesOfItsBatch(t *testing.T)
 func TestALineTakesNoLaterEntryOnceOneWasLeftOut(t *testing.T) {
 	b, batch := newBoard(), uuid.New()
 	for seq := range uint64(lineSize + 10) {
-		if !b.offer(batch, seq+1) {
+		if !b.offer(batch, seq+1, false) {
 			t.Fatal("the board is full")
 		}
 	}
 	fly(t, b, 1) // there is a place again
-	b.offer(batch, lineSize+11)
+	b.offer(batch, lineSize+11, false)
 	l := b.lines[batch]
 	if len(l.waiting) != lineSize-1 || !l.more || l.last != lineSize {
 		t.Errorf("%d wait, more %v, the last is %d", len(l.waiting), l.more, l.last)
@@ -48,14 +48,14 @@ func TestALineTakesNoLaterEntryOnceOneWasLeftOut(t *testing.T) {
 
 func TestDamagedEntriesAreNotOfferedAgainAndTakeNoPlace(t *testing.T) {
 	b, batch := newBoard(), uuid.New()
-	b.offer(batch, 1)
+	b.offer(batch, 1, false)
 	room := b.room()
 	b.skipped(fly(t, b, 1)[0], true)
 	if b.room() != room+1 {
 		t.Errorf("room for %d, before for %d", b.room(), room)
 	}
-	b.offer(batch, 1)
-	b.fill(batch, []uint64{1}, 1, false)
+	b.offer(batch, 1, false)
+	b.fill(batch, []uint64{1}, 1, false, false)
 	if len(b.ready) != 0 || len(b.lines) != 0 {
 		t.Error("a damaged entry was offered again")
 	}
@@ -63,13 +63,13 @@ func TestDamagedEntriesAreNotOfferedAgainAndTakeNoPlace(t *testing.T) {
 
 func TestAFullBoardTakesNothing(t *testing.T) {
 	b := fullBoard(boardSize)
-	if b.offer(uuid.New(), boardSize+1) || b.room() != 0 {
+	if b.offer(uuid.New(), boardSize+1, false) || b.room() != 0 {
 		t.Error("it took one more")
 	}
 	fs := fly(t, b, 1)
 	b.answered(fs[0], accepted)
-	b.settled(fs[0].seq)
-	if !b.offer(uuid.New(), boardSize+1) {
+	b.settled(fs[0], accepted)
+	if !b.offer(uuid.New(), boardSize+1, false) {
 		t.Error("it has a place and took nothing")
 	}
 }
@@ -87,7 +87,7 @@ func TestAnEntryThatComesWhileStopDrainsFindsAWorker(t *testing.T) {
 			taken <- f
 		}()
 		synctest.Wait()
-		b.offer(uuid.New(), 1)
+		b.offer(uuid.New(), 1, false)
 		synctest.Wait()
 		if len(taken) != 1 {
 			t.Error("drain was woken in place of the worker")

@@ -32,9 +32,17 @@ func fly(t *testing.T, b *board, n int) []flight {
 func fullBoard(n int) *board {
 	b := newBoard()
 	for seq := range n {
-		b.offer(uuid.New(), uint64(seq+1))
+		b.offer(uuid.New(), uint64(seq+1), false)
 	}
 	return b
+}
+
+// swept fills the board after the breaker opened, as the feeder does.
+func swept(b *board) {
+	b.sweepWanted()
+	for seq := range uint64(50) {
+		b.offer(uuid.New(), seq+1, true)
+	}
 }
 
 // held reports whether the breaker keeps the next delivery back now.
@@ -48,8 +56,9 @@ func held(b *board) bool {
 func fail(b *board, flights ...flight) {
 	for _, f := range flights {
 		b.answered(f, refused)
-		b.settled(f.seq)
+		b.settled(f, refused)
 	}
+	swept(b)
 }
 
 func TestTenFailuresAtOnceDoNotLengthenThePauseBeforeTheFirstProbe(t *testing.T) {
@@ -59,9 +68,11 @@ func TestTenFailuresAtOnceDoNotLengthenThePauseBeforeTheFirstProbe(t *testing.T)
 		if !held(b) {
 			t.Fatal("ten failures did not open the breaker")
 		}
-		time.Sleep(1100 * time.Millisecond)
-		if held(b) {
-			t.Error("no probe after the first pause")
+		if time.Sleep(4900 * time.Millisecond); !held(b) {
+			t.Error("the first probe does not wait for 5 s")
+		}
+		if time.Sleep(700 * time.Millisecond); held(b) {
+			t.Error("the first probe waits for longer than 5.5 s")
 		}
 	})
 }
@@ -71,20 +82,21 @@ func TestLateAnswersLetNoSecondProbeOut(t *testing.T) {
 		b := fullBoard(50)
 		flights := fly(t, b, 10)
 		fail(b, flights[:5]...)
-		time.Sleep(2 * time.Second)
+		time.Sleep(6 * time.Second)
 		probe := fly(t, b, 1)
 		fail(b, flights[5:8]...)
 		b.skipped(flights[8], false)
-		time.Sleep(time.Hour)
+		time.Sleep(14 * time.Second)
 		if !held(b) {
 			t.Error("a second probe may go out while the first is on its way")
 		}
 		fail(b, probe...)
-		if time.Sleep(4900 * time.Millisecond); !held(b) {
-			t.Error("the second probe does not wait for 5 s")
+		if held(b) {
+			t.Error("the second probe waits although the first took longer than the pace")
 		}
-		if time.Sleep(700 * time.Millisecond); held(b) {
-			t.Error("the second probe waits for longer than 5.5 s")
+		fail(b, fly(t, b, 1)...)
+		if time.Sleep(4900 * time.Millisecond); !held(b) {
+			t.Error("the third probe does not wait for 5 s")
 		}
 	})
 }
@@ -94,12 +106,12 @@ func TestAProbeOfAnEarlierOutageSaysNothingAboutTheNext(t *testing.T) {
 		b := fullBoard(50)
 		flights := fly(t, b, 10)
 		fail(b, flights[:5]...)
-		time.Sleep(2 * time.Second)
+		time.Sleep(6 * time.Second)
 		old := fly(t, b, 1)[0]
 		b.answered(flights[5], accepted) // closes it while the probe is on its way
-		b.settled(flights[5].seq)
+		b.settled(flights[5], accepted)
 		fail(b, fly(t, b, 5)...)
-		time.Sleep(2 * time.Second)
+		time.Sleep(6 * time.Second)
 		fly(t, b, 1) // the new outage's probe
 		fail(b, old)
 		if time.Sleep(time.Hour); !held(b) {
@@ -113,7 +125,7 @@ func TestAFailedProbeCountsWhenTheBreakerHasClosedMeanwhile(t *testing.T) {
 		b := fullBoard(50)
 		flights := fly(t, b, 10)
 		fail(b, flights[:5]...)
-		time.Sleep(2 * time.Second)
+		time.Sleep(6 * time.Second)
 		probe := fly(t, b, 1)
 		b.answered(flights[5], accepted)
 		fail(b, probe...)
@@ -130,7 +142,7 @@ func TestAnAnswerThatIsNoFailureOfTheReceiverClosesTheBreaker(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				b := fullBoard(50)
 				fail(b, fly(t, b, 5)...)
-				time.Sleep(2 * time.Second)
+				time.Sleep(6 * time.Second)
 				probe := fly(t, b, 1)[0]
 				if _, closed := b.answered(probe, o); !closed || held(b) {
 					t.Error("it stays open")
@@ -146,6 +158,7 @@ func TestTheProbeWaitsForRetryAfter(t *testing.T) {
 		for _, f := range fly(t, b, 5) {
 			b.answered(f, Outcome{Status: 503, RetryAfter: 10 * time.Minute})
 		}
+		swept(b)
 		if time.Sleep(10*time.Minute - time.Millisecond); !held(b) {
 			t.Error("a probe goes out before the time that the receiver asked for")
 		}

@@ -71,11 +71,11 @@ func TestAfterTheClockWasSetBackNothingWaitsBehindNearerEntries(t *testing.T) {
 	for _, e := range []uint64{1, 2} { // appointments of the time before
 		f.keep(store.Due{At: entry(t, s, e).NextAttemptAt, Seq: e, Batch: entry(t, s, e).Batch})
 	}
-	if f.turn(); f.r.board.known[2] {
+	if f.turn(); f.r.board.has(2) {
 		t.Fatal("the heap does not hide the far entry; this test shows nothing")
 	}
 	f.seen = time.Now().Add(1000 * time.Hour)
-	if f.turn(); !f.r.board.known[2] || f.r.board.known[1] {
+	if f.turn(); !f.r.board.has(2) || f.r.board.has(1) {
 		t.Errorf("on the board: %v", f.r.board.known)
 	}
 	if f.clockWentBack(time.Now()) {
@@ -87,11 +87,11 @@ func TestAClockThatJumpedForwardMakesEverythingDueAtOnce(t *testing.T) {
 	s := openStore(t, filepath.Join(t.TempDir(), "p.db"))
 	emitLater(t, s, uuid.New(), 1, 30*time.Minute)
 	f := &feeder{r: NewRelay(RelayConfig{Store: s, URL: "http://hook/"}), active: true}
-	if pause := f.turn(); pause > idle || f.r.board.known[1] {
+	if pause := f.turn(); pause > idle || f.r.board.has(1) {
 		t.Fatalf("the clock is looked at again only in %v", pause)
 	}
 	f.offerLater(time.Now().Add(24 * time.Hour))
-	if !f.r.board.known[1] {
+	if !f.r.board.has(1) {
 		t.Error("it waits on")
 	}
 }

@@ -40,8 +40,14 @@
 // pending ones never.
 //
 // A breaker stands before the URL: after five failures in a row that say the
-// receiver is down, one probe at a time goes out at the backoff's pace, so
-// that a backlog costs nothing while it lasts.
+// receiver is down, one probe at a time goes out, every 5 s in the first 15
+// minutes and every minute after that, so that a backlog costs nothing while it
+// lasts. A probe is the oldest entry of its batch, and batches take turns. Its
+// success lets out everything that waits, the oldest of a batch first, whether
+// due or not: the events of a batch that were held back arrive in order. Only a
+// receiver that answers and refuses the first entries for longer than 15
+// minutes is now and then sent a later one, lest events that it cannot take
+// keep all others from it for ever.
 //
 // # The sender
 //

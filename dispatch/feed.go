@@ -83,13 +83,18 @@ func (r *Relay) newEntries(after uint64) (entries []store.OutboxEntry, err error
 // comes to them after the older ones of their batch. What is due later is kept
 // in a heap, as long as there is room; every row of the heap is in the index
 // too, or stale.
+//
+// A sweep is a pass over what is pending in the order of sequences, whether due
+// or not. It takes the place of everything else until the breaker is closed and
+// all of it has gone out once.
 type feeder struct {
-	r      *Relay
-	cursor store.Due // how far the pass has come
-	active bool      // a pass is under way, perhaps waiting for room
-	again  bool      // another pass is needed: something was left out
-	later  laterHeap
-	seen   time.Time // the clock's newest reading
+	r        *Relay
+	cursor   store.Due // how far the pass has come; a sweep only knows sequences
+	active   bool      // a pass is under way, perhaps waiting for room
+	again    bool      // another pass is needed: something was left out
+	sweeping bool
+	later    laterHeap
+	seen     time.Time // the clock's newest reading
 }
 
 // idle is how long the feeder sleeps at most, so that its turns can be watched
@@ -119,6 +124,7 @@ func (r *Relay) feed() {
 
 // turn does what can be done now and returns when to look again.
 func (f *feeder) turn() time.Duration {
+	f.heed()
 	if f.r.passWanted.Swap(false) {
 		f.again = true
 	}
@@ -130,7 +136,10 @@ func (f *feeder) turn() time.Duration {
 	f.offerLater(time.Now())
 	for f.active && f.step() {
 	}
-	if !f.active && f.again && len(f.later) < laterSize/2 && f.r.board.room() >= boardSize/2 {
+	if f.sweeping && !f.active && f.r.board.swept() {
+		f.sweeping = false
+	}
+	if !f.active && !f.sweeping && f.again && len(f.later) < laterSize/2 && f.r.board.room() >= boardSize/2 {
 		f.begin()
 		return 0
 	}
@@ -151,21 +160,41 @@ func (f *feeder) clockWentBack(now time.Time) bool {
 	return back
 }
 
-// begin starts a pass. It comes to everything that the heap holds.
+// begin starts a pass. It comes to everything that the heap holds. A sweep need
+// not be left for it: that comes to everything, whatever the clock says.
 func (f *feeder) begin() {
+	if f.sweeping {
+		f.again = true
+		return
+	}
 	f.active, f.again, f.cursor, f.later = true, false, store.Due{}, nil
+}
+
+// heed starts a sweep when the board asks for one.
+func (f *feeder) heed() {
+	if f.r.board.sweepOver() {
+		f.sweeping = false
+		f.begin()
+	}
+	if f.r.board.sweepWanted() {
+		f.sweeping, f.active, f.again, f.cursor, f.later = true, true, false, store.Due{}, nil
+	}
 }
 
 // take puts new entries on the board. When one finds no room, a pass brings it
 // and those after it.
 func (f *feeder) take(rows []store.Due) {
+	f.heed()
 	for _, row := range rows {
 		f.r.board.reach(row.Seq)
 		switch {
-		case f.active && row.At.Before(f.cursor.At):
+		case f.active && !f.sweeping && row.At.Before(f.cursor.At):
 			f.again = true // the clock went back; the pass is past it
 		case f.active:
-		case !f.r.board.offer(row.Batch, row.Seq):
+		case f.r.board.offer(row.Batch, row.Seq, false):
+		case f.sweeping:
+			f.active, f.cursor = true, store.Due{Seq: row.Seq - 1} // it goes on from here
+		default:
 			f.begin()
 		}
 	}
@@ -176,6 +205,9 @@ func (f *feeder) take(rows []store.Due) {
 func (f *feeder) step() bool {
 	if f.r.board.room() < boardSize/4 {
 		return false // settled entries nudge
+	}
+	if f.sweeping {
+		return f.sweep()
 	}
 	rows, err := f.r.dueRows(f.cursor, passStep)
 	if err != nil {
@@ -190,12 +222,29 @@ func (f *feeder) step() bool {
 				f.cursor = store.Due{At: now.Add(longestPause)}
 				return true
 			}
-		case !f.r.board.offer(row.Batch, row.Seq):
+		case !f.r.board.offer(row.Batch, row.Seq, false):
 			return false
 		}
 		f.cursor = row
 	}
 	f.active = len(rows) == passStep
+	return f.active
+}
+
+// sweep reads one page of a sweep, as step does.
+func (f *feeder) sweep() bool {
+	entries, err := f.r.pendingAfter(f.cursor.Seq, passStep)
+	if err != nil {
+		f.r.log.Error("outbox cannot be read", "error", err)
+		return false
+	}
+	for _, e := range entries {
+		if !f.r.board.offer(e.Batch, e.Seq, true) {
+			return false
+		}
+		f.cursor.Seq = e.Seq
+	}
+	f.active = len(entries) == passStep
 	return f.active
 }
 
@@ -221,7 +270,7 @@ func (f *feeder) keep(row store.Due) bool {
 func (f *feeder) offerLater(now time.Time) {
 	for len(f.later) > 0 {
 		row := f.later[0]
-		if !isDue(row.At, now) || !f.r.board.offer(row.Batch, row.Seq) {
+		if !isDue(row.At, now) || !f.r.board.offer(row.Batch, row.Seq, false) {
 			return
 		}
 		heap.Pop(&f.later)
@@ -234,23 +283,23 @@ func (f *feeder) fillThin() bool {
 	if !found {
 		return false
 	}
-	seqs, newest, more, err := f.r.pendingOf(batch, last)
+	seqs, newest, more, err := f.r.pendingOf(batch, last, f.sweeping)
 	if err != nil {
 		f.r.log.Error("outbox cannot be read", "batch", batch, "error", err)
 		return false
 	}
-	f.r.board.fill(batch, seqs, newest, more)
+	f.r.board.fill(batch, seqs, newest, more, f.sweeping)
 	return true
 }
 
-// pendingOf returns the batch's entries after a sequence that are due; those
-// in backoff come by the heap or a pass.
-func (r *Relay) pendingOf(batch uuid.UUID, after uint64) (seqs []uint64, last uint64, more bool, err error) {
+// pendingOf returns the batch's entries after a sequence that are due, or all;
+// those in backoff come by the heap or a pass.
+func (r *Relay) pendingOf(batch uuid.UUID, after uint64, all bool) (seqs []uint64, last uint64, more bool, err error) {
 	err = r.cfg.Store.View(func(tx *store.Tx) error {
 		entries, err := tx.OutboxList(store.OutboxQuery{Batch: batch, From: after, Limit: lineSize})
 		for _, e := range entries {
 			last = e.Seq
-			if e.State == store.OutboxPending && isDue(e.NextAttemptAt, time.Now()) {
+			if e.State == store.OutboxPending && (all || isDue(e.NextAttemptAt, time.Now())) {
 				seqs = append(seqs, e.Seq)
 			}
 		}
@@ -266,6 +315,15 @@ func (r *Relay) dueRows(after store.Due, limit int) (rows []store.Due, err error
 		return err
 	})
 	return rows, err
+}
+
+// pendingAfter returns what is pending, in the order of sequences.
+func (r *Relay) pendingAfter(after uint64, limit int) (entries []store.OutboxEntry, err error) {
+	err = r.cfg.Store.View(func(tx *store.Tx) error {
+		entries, err = tx.OutboxList(store.OutboxQuery{State: store.OutboxPending, From: after, Limit: limit})
+		return err
+	})
+	return entries, err
 }
 
 // askForPass has the feeder read the due index again.

@@ -201,10 +201,10 @@ func TestOnSuccessEverythingDueGoesOut(t *testing.T) {
 	})
 }
 
-// TestAReceiverThatIsDownForAWeekCostsOneAttemptAnHour has a backlog larger
+// TestAReceiverThatIsDownForAWeekCostsOneAttemptAMinute has a backlog larger
 // than what is kept in memory. The attempts of all entries together are those
 // that the receiver saw.
-func TestAReceiverThatIsDownForAWeekCostsOneAttemptAnHour(t *testing.T) {
+func TestAReceiverThatIsDownForAWeekCostsOneAttemptAMinute(t *testing.T) {
 	inBubble(t, "w.db", func(t *testing.T, s *store.Store, hook *scripted) {
 		hook.status = always(0, "")
 		const n = 2*boardSize + 100
@@ -214,8 +214,8 @@ func TestAReceiverThatIsDownForAWeekCostsOneAttemptAnHour(t *testing.T) {
 		r := startRelay(t, RelayConfig{Store: s, URL: "http://hook/", Sender: hook.sender()})
 		defer stopRelay(t, r)
 		time.Sleep(7 * 24 * time.Hour)
-		// 5 to 15 open the breaker; 6 probes within 22 minutes, then hourly.
-		if got := hook.count(); got < 5+6+152 || got > 15+6+168 {
+		// 5 to 15 open the breaker; a probe every 5 to 5.5 s for 15 minutes, then every 60 to 66 s.
+		if got := hook.count(); got < 5+163+9150 || got > 15+181+10065 {
 			t.Errorf("%d attempts in a week", got)
 		}
 		attempts := 0

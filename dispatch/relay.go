@@ -174,7 +174,7 @@ func (r *Relay) send() {
 		if !ok {
 			return
 		}
-		entry, ready, err := r.load(f.seq)
+		entry, ready, err := r.load(f)
 		if !ready {
 			r.board.skipped(f, errors.Is(err, store.ErrDamaged))
 			r.postpone(entry)
@@ -190,9 +190,11 @@ func (r *Relay) send() {
 		}
 		opened, closed := r.board.answered(f, o)
 		if opened {
+			r.nudge() // to fill the board anew
 			r.log.Warn("the global webhook is down; trying it now and then", "status", o.Status, "reason", o.Reason())
 		}
 		if closed {
+			r.nudge()
 			r.log.Info("the global webhook is back")
 		}
 		r.results <- result{f, entry, o}
@@ -201,16 +203,16 @@ func (r *Relay) send() {
 
 // load reads an entry. ready is false when it is not to be sent now: it was
 // delivered meanwhile, or its time has not come after all.
-func (r *Relay) load(seq uint64) (entry store.OutboxEntry, ready bool, err error) {
+func (r *Relay) load(f flight) (entry store.OutboxEntry, ready bool, err error) {
 	err = r.cfg.Store.View(func(tx *store.Tx) error {
-		entry, _, err = tx.Outbox(seq)
+		entry, _, err = tx.Outbox(f.seq)
 		return err
 	})
 	if err != nil {
-		r.log.Error("outbox entry cannot be read and is left out", "sequence", seq, "error", err)
+		r.log.Error("outbox entry cannot be read and is left out", "sequence", f.seq, "error", err)
 		return entry, false, err
 	}
-	return entry, entry.State == store.OutboxPending && isDue(entry.NextAttemptAt, time.Now()), nil
+	return entry, entry.State == store.OutboxPending && (f.anyway || isDue(entry.NextAttemptAt, time.Now())), nil
 }
 
 // postpone hands the feeder an entry that was on the board before its time, as
@@ -276,7 +278,7 @@ func (r *Relay) record(group []result) {
 		}
 	}
 	for i, g := range group {
-		r.board.settled(g.flight.seq)
+		kept := r.board.settled(g.flight, g.outcome)
 		if g.outcome.Delivered() {
 			r.delivered.Add(1)
 			continue
@@ -285,6 +287,9 @@ func (r *Relay) record(group []result) {
 		level, times := r.losses.Count("")
 		r.log.Log(r.reading, level, "batch event not delivered, trying again", "event", string(g.entry.Kind), "sequence", g.entry.Seq,
 			"attempts", g.entry.Attempts+1, "status", g.outcome.Status, "reason", g.outcome.Reason(), "count", times)
+		if kept {
+			continue
+		}
 		select {
 		case r.retries <- store.Due{At: next[i], Seq: g.entry.Seq, Batch: g.entry.Batch}:
 		case <-r.reading.Done():

@@ -58,7 +58,7 @@ func (r *Relay) RetryAll(ctx context.Context) (pending int, err error) {
 		}
 	}
 	r.board.hurry()
-	r.askForPass()
+	r.nudge()
 	return pending, nil
 }
 

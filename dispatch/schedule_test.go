@@ -206,14 +206,14 @@ func TestFiveFailuresOpenTheBreakerAndOneProbeAtATimeGoesOut(t *testing.T) {
 		start := hook.count()
 		hook.peak()
 		time.Sleep(time.Hour)
-		// Probes after 1 s, 5 s, 15 s, 1, 5, 15 min.
-		if n, most := hook.count()-start, hook.peak(); n < 5 || n > 7 || most != 1 {
+		// Every 5 to 5.5 s for 15 min, then every 60 to 66 s.
+		if n, most := hook.count()-start, hook.peak(); n < 163+40 || n > 181+46 || most != 1 {
 			t.Errorf("%d probes in an hour, %d at a time", n, most)
 		}
 		hook.mu.Lock()
 		down = false
 		hook.mu.Unlock()
-		time.Sleep(3 * time.Hour) // the next probe, then everything due, then what is in backoff
+		time.Sleep(67*time.Second + 500*10*time.Millisecond/10) // the next probe, then everything
 		if !delivered(t, s, 500) || r.Stats().Open {
 			t.Errorf("not all delivered: %+v", r.Stats())
 		}
