@@ -35,9 +35,9 @@ type board struct {
 	flying  int             // deliveries in flight
 	reached uint64          // newest sequence that the feeder has seen
 	breaker breaker
-	era     uint64 // how often the breaker has closed
-	sweep   bool   // the feeder has to begin a sweep
-	unsweep bool   // the feeder has to end it: due times count again
+	era     uint64      // how often the breaker has closed
+	sweep   bool        // the feeder has to begin a sweep
+	unsweep bool        // the feeder has to end it: due times count again
 	timer   *time.Timer // wakes for the breaker's next probe
 	closed  bool
 }
