@@ -146,6 +146,7 @@ func (s *Store) attempt(group []*update) (rest, refused []*update, again bool, e
 	var emitted bool
 	var counts OutboxCounts
 	changed := changes{}
+	var healed []string
 	for i, u := range group {
 		tx := &Tx{bolt: btx, schema: s.schema, now: at, disable: s.opts.DisableOutboxDelivery}
 		u.run(tx)
@@ -158,6 +159,7 @@ func (s *Store) attempt(group []*update) (rest, refused []*update, again bool, e
 			emitted = emitted || tx.emitted
 			counts.sum(tx.counts)
 			changed.merge(tx.changes)
+			healed = append(healed, tx.healed...)
 			continue
 		}
 		refused = append(refused, u)
@@ -177,6 +179,7 @@ func (s *Store) attempt(group []*update) (rest, refused []*update, again bool, e
 		return good, refused, false, err
 	}
 	s.tallies.apply(next)
+	s.aside.heal(healed)
 	s.backlog.add(counts)
 	if emitted {
 		s.broadcast()

@@ -61,36 +61,6 @@ func openFile(path string, sch schema, noSync bool) (*bolt.DB, *survey, error) {
 	return db, found, nil
 }
 
-// surveyed reads the file, decides whether it may be opened, and mends the
-// bits of its head pages that bbolt would stumble over.
-func surveyed(f *os.File, sch schema) (*survey, error) {
-	info, err := f.Stat()
-	switch {
-	case err != nil:
-		return nil, err
-	case info.IsDir():
-		return nil, fmt.Errorf("%w (it is a folder)", ErrForeign)
-	case info.Size() == 0:
-		return nil, fmt.Errorf("%w (it is empty)", ErrForeign)
-	}
-	found, err := readSurvey(f, info.Size())
-	if err != nil {
-		return nil, err
-	}
-	if err := found.judge(sch); err != nil {
-		return nil, err
-	}
-	for _, m := range found.file.Mends {
-		if _, err := f.WriteAt([]byte{m.Byte}, m.Offset); err != nil {
-			return nil, fmt.Errorf("mend a head page: %w", err)
-		}
-	}
-	if len(found.file.Mends) > 0 {
-		return found, f.Sync()
-	}
-	return found, nil
-}
-
 // create builds a complete empty file under another name and links it to its
 // place, so that a crash leaves either no file or a whole one, and a second
 // process that creates at the same moment loses the race instead of the data.

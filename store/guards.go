@@ -28,7 +28,7 @@ func (tx *Tx) guard(b *bolt.Bucket, declared Bucket, key []byte) error {
 	for n := firstGuard; n <= 0xFF; n++ {
 		last[len(last)-1] = byte(n)
 		sealed := seal(last, nil)
-		tx.changed(declared.Name).replace(last, b.Get(last), sealed)
+		tx.replaced(declared.Name, last, b.Get(last), sealed)
 		if err := b.Put(last, sealed); err != nil {
 			return fmt.Errorf("store: put the guards of %s key %x: %w", declared.Name, key, err)
 		}

@@ -17,19 +17,26 @@ var (
 
 // initialise writes what makes an empty bbolt file ours.
 func initialise(tx *bolt.Tx, sch schema) error {
+	if err := makeBuckets(tx, sch); err != nil {
+		return err
+	}
 	_, err := complete(tx, sch, tallies{})
 	return err
 }
 
-// complete makes the buckets that the file lacks and writes the records of
-// meta, with known as the tallies but for the buckets that it does not name,
-// whose tallies it returns too.
-func complete(tx *bolt.Tx, sch schema, known tallies) (tallies, error) {
+// makeBuckets makes the buckets that the file lacks.
+func makeBuckets(tx *bolt.Tx, sch schema) error {
 	for _, b := range sch.sorted() {
 		if _, err := tx.CreateBucketIfNotExists([]byte(b.Name)); err != nil {
-			return nil, fmt.Errorf("create bucket %s: %w", b.Name, err)
+			return fmt.Errorf("create bucket %s: %w", b.Name, err)
 		}
 	}
+	return nil
+}
+
+// complete writes the records of meta, with known as the tallies and zero for
+// the buckets that it does not name, and returns all tallies.
+func complete(tx *bolt.Tx, sch schema, known tallies) (tallies, error) {
 	all := maps.Clone(known)
 	meta := tx.Bucket([]byte(metaBucket.Name))
 	version := binary.BigEndian.AppendUint32(nil, schemaVersion)
@@ -58,7 +65,14 @@ func prepare(db *bolt.DB, sch schema, found *survey) (all tallies, err error) {
 				return err
 			}
 		}
-		if all, err = complete(tx, sch, found.holds()); err != nil {
+		holds := found.holds()
+		if err := makeBuckets(tx, sch); err != nil {
+			return err
+		}
+		if holds[damagedBucket.Name], err = setAside(tx, found.damaged); err != nil {
+			return err
+		}
+		if all, err = complete(tx, sch, holds); err != nil {
 			return err
 		}
 		return setClean(tx, false)

@@ -56,7 +56,7 @@ var metaBucket = Bucket{
 
 // Buckets returns the buckets that the store itself owns.
 func Buckets() []Bucket {
-	return append([]Bucket{metaBucket}, outboxBuckets()...)
+	return append([]Bucket{metaBucket, damagedBucket}, outboxBuckets()...)
 }
 
 // schema is the set of declared buckets by name.

@@ -24,7 +24,8 @@ type Stats struct {
 	Updates    uint64        // calls of Update that they carried
 	CommitTime time.Duration // time spent in commits, all together
 	WriteTime  time.Duration // the part of it for writing and fsync
-	Damaged    uint64        // damaged records met
+	Damaged    uint64        // how often a damaged record was met
+	SetAside   int           // records that are known to be damaged now
 	FreeBytes  uint64        // on the disk, 0 when not known
 	FileBytes  int64         // size of the data file, 0 when not known
 	FreePages  int           // of the file, to be used again
@@ -40,6 +41,7 @@ func (s *Store) Stats() Stats {
 		Updates:    s.stats.updates.Load(),
 		CommitTime: time.Duration(s.stats.commitNanos.Load()),
 		Damaged:    s.stats.damaged.Load(),
+		SetAside:   s.aside.len(),
 		FreeBytes:  free,
 		FileBytes:  fileSize(s.opts.Path),
 		WriteTime:  file.TxStats.GetWriteTime(),

@@ -58,6 +58,7 @@ type Store struct {
 	space  space
 
 	backlog backlog
+	aside   asideSet
 	tallies tallies // the writer's, after Open
 
 	mu     sync.Mutex
@@ -121,6 +122,7 @@ func open(o Options) (*Store, error) {
 		commitTx: func(btx *bolt.Tx) error { return shielded(btx.Commit) },
 	}
 	s.clean = found.clean()
+	s.tellFound(found)
 	if s.tallies, err = prepare(db, sch, found); err != nil {
 		return nil, errors.Join(err, db.Close())
 	}
@@ -254,13 +256,6 @@ func (s *Store) Close() error {
 		rollback(s.unused)
 	}
 	return errors.Join(err, s.db.Close())
-}
-
-func (s *Store) reportDamage(tx *Tx) {
-	for _, record := range tx.damaged {
-		s.stats.damaged.Add(1)
-		s.log.Error("damaged record left out; restore a backup if it is needed", "record", record)
-	}
 }
 
 func now() time.Time { return time.Now().UTC().Truncate(time.Millisecond) }

@@ -17,6 +17,7 @@ type survey struct {
 	buckets map[string]*tally // what each bucket really holds
 	meta    map[string][]byte // the readable records of the meta bucket
 	damaged []Damaged
+	mended  []string // what had a flipped bit that was put right
 }
 
 // Damaged is a record whose checksum is wrong. When the damage is in its key,
@@ -24,10 +25,13 @@ type survey struct {
 type Damaged struct {
 	Bucket string
 	Key    []byte
+	mend   *pages.Mend // one bit that puts it right; nil when there is none
 }
 
 // String names the record as the log does.
-func (d Damaged) String() string { return fmt.Sprintf("%s/%x", d.Bucket, d.Key) }
+func (d Damaged) String() string { return recordName(d.Bucket, d.Key) }
+
+func recordName(bucket string, key []byte) string { return fmt.Sprintf("%s/%x", bucket, key) }
 
 // maxDamaged bounds how many damaged records are set aside: with more of them
 // the disk is broken, and so may be what still looks whole.
@@ -35,8 +39,8 @@ const maxDamaged = 10_000
 
 var errTooManyDamaged = fmt.Errorf("more than %d records are damaged", maxDamaged)
 
-// readSurvey surveys the file of size bytes. Its memory does not grow with the file
-// but for a bit a page.
+// readSurvey surveys the file of size bytes. Its memory does not grow with the
+// file but for a bit a page.
 func readSurvey(r io.ReaderAt, size int64) (*survey, error) {
 	file, err := pages.Open(r, size)
 	if err != nil {
@@ -50,16 +54,16 @@ func readSurvey(r io.ReaderAt, size int64) (*survey, error) {
 			s.buckets[name] = &tally{sequence: sequence}
 			return nil
 		},
-		Record: func(key, value []byte) error { return s.record(bucket, key, value) },
+		Record: func(key, value []byte, at int64) error { return s.record(bucket, key, value, at) },
 	})
 	return s, err
 }
 
-func (s *survey) record(bucket string, key, sealed []byte) error {
+func (s *survey) record(bucket string, key, sealed []byte, at int64) error {
 	s.buckets[bucket].add(sealed)
 	value, ok := verify(key, sealed)
 	if !ok {
-		s.damaged = append(s.damaged, Damaged{bucket, bytes.Clone(key)})
+		s.damaged = append(s.damaged, Damaged{bucket, bytes.Clone(key), mendOf(key, sealed, at)})
 		s.buckets[bucket].vague = true
 		if len(s.damaged) > maxDamaged {
 			return errTooManyDamaged
@@ -74,17 +78,21 @@ func (s *survey) record(bucket string, key, sealed []byte) error {
 
 // judge says why the file must not be opened; nil when it may.
 func (s *survey) judge(sch schema) error {
-	if !s.ours(sch) {
-		return ErrForeign
-	}
-	version, known := s.version()
-	if known && version > schemaVersion {
-		return fmt.Errorf("%w (schema %d, this release knows %d)", ErrNewer, version, schemaVersion)
-	}
 	if len(s.faults) > 0 {
 		return describe(s.faults)
 	}
 	return s.judgeBuckets(sch)
+}
+
+// identify says whether the file is one of ours that this release can read.
+func (s *survey) identify(sch schema) error {
+	if !s.ours(sch) {
+		return ErrForeign
+	}
+	if version, known := s.version(); known && version > schemaVersion {
+		return fmt.Errorf("%w (schema %d, this release knows %d)", ErrNewer, version, schemaVersion)
+	}
+	return nil
 }
 
 // ours reports whether this is a Postern file, however damaged.

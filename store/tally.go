@@ -83,14 +83,16 @@ func (tx *Tx) changed(bucket string) *tally {
 	return c
 }
 
-// replace notes that the record old, nil for none, becomes the record sealed,
+// replaced notes that the record old, nil for none, becomes the record sealed,
 // nil for none.
-func (t *tally) replace(key, old, sealed []byte) {
+func (tx *Tx) replaced(bucket string, key, old, sealed []byte) {
+	t := tx.changed(bucket)
 	if old != nil {
 		t.rows--
 		t.sum -= digest(old)
 		if _, ok := verify(key, old); !ok {
 			t.vague = true
+			tx.healed = append(tx.healed, recordName(bucket, key))
 		}
 	}
 	if sealed != nil {

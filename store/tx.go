@@ -21,7 +21,8 @@ type Tx struct {
 	emitted bool
 	counts  OutboxCounts // by how much the commit changes the numbers of outbox entries
 	writes  int          // Puts and Deletes so far
-	damaged []string     // records found damaged, "bucket/key in hex"
+	damaged []Damaged    // records that could not be read
+	healed  []string     // damaged records that were replaced or deleted
 	disable bool         // new outbox entries are not for delivery
 	changes changes      // what the commit changes of the tallies
 }
@@ -81,7 +82,7 @@ func (tx *Tx) Put(bucket string, key, value []byte) error {
 		}
 	}
 	old, sealed := b.Get(key), seal(key, value)
-	tx.changed(bucket).replace(key, old, sealed)
+	tx.replaced(bucket, key, old, sealed)
 	if err := b.Put(key, sealed); err != nil {
 		return fmt.Errorf("store: put %s key %x: %w", bucket, key, err)
 	}
@@ -99,7 +100,7 @@ func (tx *Tx) Delete(bucket string, key []byte) error {
 		return nil
 	}
 	tx.writes++
-	tx.changed(bucket).replace(key, old, nil)
+	tx.replaced(bucket, key, old, nil)
 	if err := b.Delete(key); err != nil {
 		return fmt.Errorf("store: delete %s key %x: %w", bucket, key, err)
 	}
@@ -221,7 +222,15 @@ func (tx *Tx) bucket(name string) (*bolt.Bucket, error) {
 }
 
 func (tx *Tx) damage(bucket string, key []byte) {
-	tx.damaged = append(tx.damaged, fmt.Sprintf("%s/%x", bucket, key))
+	tx.damaged = append(tx.damaged, Damaged{Bucket: bucket, Key: bytes.Clone(key)})
+}
+
+// Unreadable reports a record that its owner cannot decode although its
+// checksum is right. It is counted and logged like a damaged one, and the error
+// wraps ErrDamaged and err.
+func (tx *Tx) Unreadable(bucket string, key []byte, err error) error {
+	tx.damage(bucket, key)
+	return fmt.Errorf("store: %s key %x: %w: %w", bucket, key, ErrDamaged, err)
 }
 
 var castagnoli = crc32.MakeTable(crc32.Castagnoli)
@@ -260,13 +269,14 @@ func PutJSON(tx *Tx, bucket string, key []byte, v any) error {
 }
 
 // GetJSON reads a value that PutJSON stored; found is false when there is none.
+// One that is not what v can hold is damaged: the error wraps ErrDamaged.
 func GetJSON[T any](tx *Tx, bucket string, key []byte) (v T, found bool, err error) {
 	raw, err := tx.Get(bucket, key)
 	if err != nil || raw == nil {
 		return v, false, err
 	}
 	if err := json.Unmarshal(raw, &v); err != nil {
-		return v, false, fmt.Errorf("store: decode %s key %x: %w", bucket, key, err)
+		return v, false, tx.Unreadable(bucket, key, err)
 	}
 	return v, true, nil
 }

@@ -30,6 +30,10 @@ type Fault struct {
 	// being the bucket's beginning and end.
 	Misplaced    bool
 	From, Before []byte
+
+	// Mend is what would put the fault right, when that is one bit; nil
+	// otherwise.
+	Mend *Mend
 }
 
 // Error tells the fault in words.
@@ -121,6 +125,7 @@ type page struct {
 	count    int
 	overflow uint32
 	data     []byte // header included
+	at       int64  // where data lies in the file
 }
 
 func decodePage(data []byte) page {
@@ -134,6 +139,7 @@ type element struct {
 	flags      uint32
 	child      uint64
 	key, value []byte
+	at         int64 // where the key lies in the page, and behind it the value
 }
 
 // elements appends the page's elements to all and returns how many bytes the
@@ -197,7 +203,7 @@ func (p *page) element(i int, at int64) (el element, end int64, err error) {
 	case end > int64(len(p.data)):
 		return el, 0, fmt.Errorf("element %d goes beyond the page", i)
 	}
-	el.key = p.data[at : at+key]
+	el.at, el.key = at, p.data[at:at+key]
 	el.value = p.data[at+key : end]
 	return el, end, nil
 }

@@ -149,7 +149,10 @@ func read(image []byte) (held, []*Fault) {
 			all[name] = fmt.Sprint(sequence)
 			return nil
 		},
-		Record: func(key, value []byte) error {
+		Record: func(key, value []byte, at int64) error {
+			if !bytes.HasPrefix(image[at:], append(bytes.Clone(key), value...)) {
+				panic("a record does not lie where it is said to")
+			}
 			all[bucket+"/"+string(key)] = string(value)
 			return nil
 		},

@@ -4,14 +4,16 @@ import (
 	"bytes"
 	"encoding/binary"
 	"fmt"
+	"math/bits"
 )
 
 // Visitor is told what a file holds, in the order of the buckets' names and of
 // the keys within each. What it gets is valid during the call only; an error
-// ends the walk.
+// ends the walk. A record's key lies at the offset at of the file, and its
+// value behind that.
 type Visitor struct {
 	Bucket func(name string, sequence uint64) error
-	Record func(key, value []byte) error
+	Record func(key, value []byte, at int64) error
 }
 
 // Walk reads the whole state and returns its faults; what lies behind them is
@@ -19,7 +21,7 @@ type Visitor struct {
 // page. The error is the visitor's.
 func (f *File) Walk(v Visitor) ([]*Fault, error) {
 	w := &walk{file: f, visitor: v, seen: make([]uint64, f.head.pages/64+1)}
-	w.tree(f.head.root, 0, nil, nil)
+	w.tree(f.head.root, 0, edge{}, nil)
 	return w.faults, w.err
 }
 
@@ -51,21 +53,50 @@ func (w *walk) fault(f Fault) {
 	w.faults = append(w.faults, &f)
 }
 
+// edge is a key by which a branch finds a page, and where it lies in the file;
+// the zero edge is the beginning of a bucket.
+type edge struct {
+	key []byte
+	at  int64
+}
+
+// mend is what makes the edge the key that its page begins with, when that is
+// one bit.
+func (e edge) mend(begins []byte) *Mend {
+	var m *Mend
+	if len(e.key) != len(begins) {
+		return nil
+	}
+	for i := range begins {
+		switch bits.OnesCount8(e.key[i] ^ begins[i]) {
+		case 0:
+		case 1:
+			if m != nil {
+				return nil
+			}
+			m = &Mend{e.at + int64(i), begins[i]}
+		default:
+			return nil
+		}
+	}
+	return m
+}
+
 // tree walks the page with the given number and what is below it. first is
-// the key that it begins with and before that of its right neighbour; nil at
-// the edges.
-func (w *walk) tree(id uint64, depth int, first, before []byte) {
+// what it begins with and before the key of its right neighbour, nil where the
+// bucket ends.
+func (w *walk) tree(id uint64, depth int, first edge, before []byte) {
 	p, elements, err := w.read(id, depth)
 	if err != nil {
-		w.fault(Fault{Page: id, What: err.Error(), From: first, Before: before})
+		w.fault(Fault{Page: id, What: err.Error(), From: first.key, Before: before})
 		return
 	}
-	if len(elements) == 0 && (first != nil || p.flags == branchPage) {
-		w.fault(Fault{Page: id, What: "it is empty", From: first, Before: before})
+	if len(elements) == 0 && (first.key != nil || p.flags == branchPage) {
+		w.fault(Fault{Page: id, What: "it is empty", From: first.key, Before: before})
 		return
 	}
-	if first != nil && !bytes.Equal(first, elements[0].key) {
-		w.fault(Fault{Page: id, What: "it does not begin with the key by which it is found", Misplaced: true})
+	if first.key != nil && !bytes.Equal(first.key, elements[0].key) {
+		w.fault(Fault{Page: id, What: "it does not begin with the key by which it is found", Misplaced: true, Mend: first.mend(elements[0].key)})
 	}
 	if p.flags == leafPage {
 		w.leaf(p, elements, depth)
@@ -76,7 +107,7 @@ func (w *walk) tree(id uint64, depth int, first, before []byte) {
 		if i+1 < len(elements) {
 			end = elements[i+1].key
 		}
-		w.tree(elements[i].child, depth+1, elements[i].key, end)
+		w.tree(elements[i].child, depth+1, edge{elements[i].key, p.at + elements[i].at}, end)
 		if w.err != nil {
 			return
 		}
@@ -147,6 +178,7 @@ func (w *walk) load(id uint64, data []byte) (page, error) {
 		return page{}, fmt.Errorf("it cannot be read: %w", err)
 	}
 	p := decodePage(data)
+	p.at = int64(id) * w.file.size(0)
 	switch {
 	case p.id != id:
 		return p, fmt.Errorf("it says that it is page %d", p.id)
@@ -188,7 +220,7 @@ func (w *walk) leaf(p page, elements []element, depth int) {
 			w.fault(Fault{Page: p.id, What: fmt.Sprintf("the key of element %d is not in order", i), Misplaced: true})
 		}
 		w.last = append(w.last[:0], el.key...)
-		if w.err = w.visitor.Record(el.key, el.value); w.err != nil {
+		if w.err = w.visitor.Record(el.key, el.value, p.at+el.at); w.err != nil {
 			return
 		}
 	}
@@ -210,7 +242,7 @@ func (w *walk) buckets(p page, elements []element, depth int) {
 			continue
 		}
 		w.bucket, w.last = string(el.key), w.last[:0]
-		w.inside(p.id, el.value, depth+1)
+		w.inside(p.id, el.value, p.at+el.at+int64(len(el.key)), depth+1)
 		w.bucket = ""
 		if w.err != nil {
 			return
@@ -219,8 +251,8 @@ func (w *walk) buckets(p page, elements []element, depth int) {
 }
 
 // inside walks one bucket: the tree that its header points to, or the page
-// behind the header.
-func (w *walk) inside(id uint64, value []byte, depth int) {
+// behind the header. value lies at the offset at.
+func (w *walk) inside(id uint64, value []byte, at int64, depth int) {
 	root, sequence := binary.NativeEndian.Uint64(value), binary.NativeEndian.Uint64(value[8:])
 	if w.err = w.visitor.Bucket(w.bucket, sequence); w.err != nil {
 		return
@@ -229,16 +261,17 @@ func (w *walk) inside(id uint64, value []byte, depth int) {
 	case root != 0 && len(value) != bucketHeader:
 		w.fault(Fault{Page: id, What: "the bucket has a page of its own and one inside its header"})
 	case root != 0:
-		w.tree(root, depth, nil, nil)
+		w.tree(root, depth, edge{}, nil)
 	case len(value) < bucketHeader+pageHeader:
 		w.fault(Fault{Page: id, What: "the bucket's header is cut off"})
 	default:
-		w.inline(id, value[bucketHeader:], depth)
+		w.inline(id, value[bucketHeader:], at+bucketHeader, depth)
 	}
 }
 
-func (w *walk) inline(id uint64, data []byte, depth int) {
+func (w *walk) inline(id uint64, data []byte, at int64, depth int) {
 	p := decodePage(data)
+	p.at = at
 	if p.id != 0 || p.flags != leafPage || p.overflow != 0 {
 		w.fault(Fault{Page: id, What: "the page inside the bucket's header is no leaf"})
 		return

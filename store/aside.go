@@ -1,0 +1,146 @@
+package store
+
+import (
+	"bytes"
+	"fmt"
+	"maps"
+	"slices"
+	"sync"
+
+	bolt "go.etcd.io/bbolt"
+)
+
+// A record that cannot be read ends nothing but itself. It stays where it is,
+// so that its owner meets ErrDamaged and not a record that never was; a copy of
+// its bytes goes into the bucket damaged at the next start, before anything can
+// overwrite them, and leaves it once the record is whole again or gone.
+
+var damagedBucket = Bucket{
+	Name: "damaged", Owner: "store", Key: "bucket, 0, key",
+	Value: "the bytes of a record that cannot be read, as they were found",
+}
+
+func asideKey(bucket string, key []byte) []byte { return Key(bucket, byte(0), key) }
+
+// setAside copies the damaged records, drops the copies that are not needed any
+// more, and returns the tally of the bucket.
+func setAside(tx *bolt.Tx, damaged []Damaged) (t tally, err error) {
+	wanted := map[string][]byte{}
+	for _, d := range damaged {
+		if d.Bucket == metaBucket.Name {
+			err = tx.Bucket([]byte(d.Bucket)).Delete(d.Key) // written anew
+		} else if d.Bucket != damagedBucket.Name {
+			raw := tx.Bucket([]byte(d.Bucket)).Get(d.Key)
+			wanted[string(asideKey(d.Bucket, d.Key))] = bytes.Clone(raw)
+		}
+		if err != nil {
+			return t, fmt.Errorf("set record %s aside: %w", d, err)
+		}
+	}
+	aside := tx.Bucket([]byte(damagedBucket.Name))
+	var healed [][]byte
+	c := aside.Cursor()
+	for k, _ := c.First(); k != nil; k, _ = c.Next() {
+		if wanted[string(k)] == nil {
+			healed = append(healed, bytes.Clone(k))
+		}
+	}
+	for _, k := range healed {
+		if err := aside.Delete(k); err != nil {
+			return t, fmt.Errorf("drop a record that was set aside: %w", err)
+		}
+	}
+	for _, k := range slices.Sorted(maps.Keys(wanted)) {
+		sealed := seal([]byte(k), wanted[k])
+		if err := aside.Put([]byte(k), sealed); err != nil {
+			return t, fmt.Errorf("set a record aside: %w", err)
+		}
+		t.add(sealed)
+	}
+	return t, nil
+}
+
+// asideSet is the records that are known to be damaged now.
+type asideSet struct {
+	mu  sync.Mutex
+	all map[string]struct{}
+}
+
+// add reports whether the record was not known yet.
+func (a *asideSet) add(record string) bool {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	if _, known := a.all[record]; known {
+		return false
+	}
+	if a.all == nil {
+		a.all = map[string]struct{}{}
+	}
+	a.all[record] = struct{}{}
+	return true
+}
+
+// heal forgets records that were overwritten or deleted.
+func (a *asideSet) heal(records []string) {
+	if len(records) == 0 {
+		return
+	}
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	for _, r := range records {
+		delete(a.all, r)
+	}
+}
+
+func (a *asideSet) len() int {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	return len(a.all)
+}
+
+// maxToldAtStart bounds how many damaged records a start names in the log.
+const maxToldAtStart = 100
+
+// tellFound logs what the survey at the start put right or set aside.
+func (s *Store) tellFound(found *survey) {
+	for i, what := range found.mended {
+		if i == maxToldAtStart {
+			s.log.Warn("more flipped bits were put right", "count", len(found.mended)-i)
+			break
+		}
+		s.log.Warn("a flipped bit of the data file was put right; its disk or memory may be failing", "where", what)
+	}
+	if found.file.HeadLost {
+		s.log.Error("one of the two head pages of the data file is damaged; if it was the newer one, the last commit before this start is missing")
+	}
+	for i, d := range found.damaged {
+		if d.Bucket == metaBucket.Name || d.Bucket == damagedBucket.Name {
+			s.stats.damaged.Add(1)
+			s.log.Error("a damaged record of the store's own was replaced", "record", d.String())
+			continue
+		}
+		s.aside.add(d.String())
+		s.stats.damaged.Add(1)
+		if i < maxToldAtStart {
+			s.tellDamage(d.Bucket, d.String())
+		}
+	}
+	if n := s.aside.len(); n > 0 {
+		s.log.Error("damaged records are set aside; the rest of the data file is whole", "count", n)
+	}
+}
+
+func (s *Store) tellDamage(bucket, record string) {
+	s.log.Error("a record is damaged and set aside; put back a copy of the data file if it is needed", "record", record, "holds", s.schema[bucket].Value)
+}
+
+// reportDamage counts the damaged records that a transaction met, and names
+// those that nobody knew of.
+func (s *Store) reportDamage(tx *Tx) {
+	for _, d := range tx.damaged {
+		s.stats.damaged.Add(1)
+		if s.aside.add(d.String()) {
+			s.tellDamage(d.Bucket, d.String())
+		}
+	}
+}

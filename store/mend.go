@@ -1,0 +1,107 @@
+package store
+
+import (
+	"encoding/binary"
+	"fmt"
+	"math/bits"
+	"os"
+
+	"postern/store/pages"
+)
+
+// A flipped bit in the key or in the checksum of a record takes nothing of what
+// it says: there is one bit with which the checksum fits again. Bits of values
+// are not guessed, since among the many bits of a long one there would sooner
+// or later be one that fits by chance.
+
+// mendable is the longest record whose key is searched for a flipped bit.
+const mendable = 64 << 10
+
+// mendOf returns the bit that makes a damaged record whole, nil when there is
+// none. Its key lies at the offset at.
+func mendOf(key, sealed []byte, at int64) *pages.Mend {
+	if len(sealed) < checksumSize || len(sealed) > mendable {
+		return nil
+	}
+	value, stored := sealed[checksumSize:], binary.BigEndian.Uint32(sealed)
+	right := checksum(key, value)
+	if wrong := stored ^ right; bits.OnesCount32(wrong) == 1 {
+		i := bits.LeadingZeros32(wrong) / 8
+		return &pages.Mend{Offset: at + int64(len(key)+i), Byte: byte(right >> (24 - 8*i))}
+	}
+	had := append([]byte(nil), key...)
+	for bit := range 8 * len(had) {
+		had[bit/8] ^= 1 << (bit % 8)
+		if checksum(had, value) == stored {
+			return &pages.Mend{Offset: at + int64(bit/8), Byte: had[bit/8]}
+		}
+		had[bit/8] ^= 1 << (bit % 8)
+	}
+	return nil
+}
+
+// maxPasses bounds how often the file is mended and surveyed again: head pages
+// and records, then the branches above them.
+const maxPasses = 3
+
+// surveyed reads the file and decides whether it may be opened. Flipped bits of
+// which it is certain what they were are put right first, each by writing one
+// byte, so that a crash in between leaves nothing new.
+func surveyed(f *os.File, sch schema) (*survey, error) {
+	info, err := f.Stat()
+	switch {
+	case err != nil:
+		return nil, err
+	case info.IsDir():
+		return nil, fmt.Errorf("%w (it is a folder)", ErrForeign)
+	case info.Size() == 0:
+		return nil, fmt.Errorf("%w (it is empty)", ErrForeign)
+	}
+	var mended []string
+	for range maxPasses {
+		found, err := readSurvey(f, info.Size())
+		if err != nil {
+			return nil, err
+		}
+		found.mended = mended
+		if err := found.identify(sch); err != nil {
+			return nil, err
+		}
+		what, mends := found.mends()
+		if len(mends) == 0 {
+			return found, found.judge(sch)
+		}
+		for _, m := range mends {
+			if _, err := f.WriteAt([]byte{m.Byte}, m.Offset); err != nil {
+				return nil, fmt.Errorf("put a flipped bit right: %w", err)
+			}
+		}
+		if err := f.Sync(); err != nil {
+			return nil, fmt.Errorf("put a flipped bit right: %w", err)
+		}
+		mended = append(mended, what...)
+	}
+	return nil, fmt.Errorf("%w: flipped bits cannot be put right, they come back", ErrCorrupt)
+}
+
+// mends are the bytes to be put right, and what they belong to. Those of
+// branches come last: a branch is held against the key of a record.
+func (s *survey) mends() (what []string, all []pages.Mend) {
+	for _, m := range s.file.Mends {
+		what, all = append(what, "a head page"), append(all, m)
+	}
+	for _, d := range s.damaged {
+		if d.mend != nil {
+			what, all = append(what, "record "+d.String()), append(all, *d.mend)
+		}
+	}
+	if len(all) > 0 {
+		return what, all
+	}
+	for _, f := range s.faults {
+		if f.Mend != nil {
+			what, all = append(what, f.Error()), append(all, *f.Mend)
+		}
+	}
+	return what, all
+}
