@@ -25,7 +25,7 @@ func (r *Relay) tail(after uint64) {
 	for {
 		wake := r.cfg.Store.Wake()
 		stopping := r.reading.Err() != nil
-		entries, err := r.newEntries(after)
+		entries, forgotten, err := r.newEntries(after)
 		if err != nil {
 			r.log.Error("outbox cannot be read", "error", err)
 			entries = nil
@@ -37,6 +37,9 @@ func (r *Relay) tail(after uint64) {
 			}
 		}
 		r.handOver(entries)
+		if forgotten {
+			r.askForSweep(after)
+		}
 		switch {
 		case len(entries) == tailStep:
 			continue
@@ -67,12 +70,28 @@ func (r *Relay) handOver(entries []store.OutboxEntry) {
 	}
 }
 
-func (r *Relay) newEntries(after uint64) (entries []store.OutboxEntry, err error) {
+// newEntries returns the next entries, and whether those of some batch are to be
+// removed.
+func (r *Relay) newEntries(after uint64) (entries []store.OutboxEntry, forgotten bool, err error) {
 	err = r.cfg.Store.View(func(tx *store.Tx) error {
-		entries, err = tx.OutboxAfter(after, tailStep)
+		if entries, err = tx.OutboxAfter(after, tailStep); err != nil {
+			return err
+		}
+		batches, err := tx.OutboxForgotten(uuid.Nil, 1)
+		forgotten = len(batches) > 0
 		return err
 	})
-	return entries, err
+	return entries, forgotten, err
+}
+
+// askForSweep has the entries of removed batches removed that were made up to a
+// sequence. An older wish that waits yet is replaced.
+func (r *Relay) askForSweep(upTo uint64) {
+	select {
+	case <-r.forgotten:
+	default:
+	}
+	r.forgotten <- upTo // tail alone fills it
 }
 
 // feeder fills the board: with new entries as tail hands them over, and with

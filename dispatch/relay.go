@@ -51,6 +51,7 @@ type Relay struct {
 	fresh      chan []store.Due // new entries, on their way to the feeder
 	passWanted atomic.Bool      // the due index must be read again
 	results    chan result      // outcomes on their way to the file
+	forgotten  chan uint64      // size 1: up to where events of removed batches may go
 
 	delivered, failed atomic.Uint64
 	losses            LogThrottle // failed attempts
@@ -89,7 +90,7 @@ func NewRelay(cfg RelayConfig) *Relay {
 		nudges:  make(chan struct{}, 1),
 		retries: make(chan store.Due),
 		fresh:   make(chan []store.Due),
-		results: make(chan result, resultsSize),
+		results: make(chan result, resultsSize), forgotten: make(chan uint64, 1),
 	}
 	r.reading, r.stop = context.WithCancel(context.Background())
 	r.sending, r.abort = context.WithCancel(context.Background())
@@ -106,6 +107,7 @@ func (r *Relay) Start() error {
 	r.board.reach(newest)
 	r.ticks.Store(time.Now().UnixNano())
 	r.work.Go(func() { r.tail(newest) })
+	r.work.Go(r.sweep)
 	if r.cfg.Retention > 0 {
 		r.work.Go(r.prune)
 	}

@@ -4,49 +4,47 @@ import (
 	"slices"
 	"time"
 
+	"github.com/google/uuid"
+
+	"postern/prune"
 	"postern/store"
 )
 
 const (
-	pruneEvery = 10 * time.Minute
 	pruneStep  = 5000 // rows of one read transaction
 	upkeepStep = 500  // entries of one commit
 )
 
-// prune removes entries that were delivered long ago, in small commits.
+// prune removes entries that were delivered long ago.
 func (r *Relay) prune() {
-	tick := time.NewTicker(pruneEvery)
-	defer tick.Stop()
-	for {
-		if err := r.pruneOnce(time.Now().Add(-r.cfg.Retention)); err != nil && r.reading.Err() == nil {
-			r.log.Warn("outbox not pruned", "error", err)
-		}
-		select {
-		case <-tick.C:
-		case <-r.reading.Done():
-			return
-		}
-	}
+	prune.Loop(r.reading, r.cfg.Retention, r.pruneOnce, func(err error) {
+		r.log.Warn("outbox not pruned", "error", err)
+	})
 }
 
-// pruneOnce looks in read transactions and removes in small commits.
-func (r *Relay) pruneOnce(before time.Time) error {
+// pruneOnce looks in read transactions and removes in small commits. It returns
+// when the oldest entry that is left was finished, or made.
+func (r *Relay) pruneOnce(before time.Time) (oldest time.Time, err error) {
 	for _, state := range []store.OutboxState{store.OutboxDelivered, store.OutboxDisabled} {
 		for next, more := uint64(0), true; more; more = next != 0 {
 			var expired []uint64
+			var left time.Time
 			err := r.cfg.Store.View(func(tx *store.Tx) (err error) {
-				expired, next, err = tx.OutboxExpired(state, next, before, pruneStep)
+				expired, next, left, err = tx.OutboxExpired(state, next, before, pruneStep)
 				return err
 			})
 			if err == nil {
 				err = r.remove(expired)
 			}
 			if err != nil {
-				return err
+				return oldest, err
+			}
+			if oldest.IsZero() || !left.IsZero() && left.Before(oldest) {
+				oldest = left
 			}
 		}
 	}
-	return nil
+	return oldest, nil
 }
 
 func (r *Relay) remove(expired []uint64) error {
@@ -60,4 +58,70 @@ func (r *Relay) remove(expired []uint64) error {
 		}
 	}
 	return r.reading.Err()
+}
+
+// sweep removes the entries of batches that were removed, whenever tail has
+// published what came before the removal: an event is told to those who listen
+// before it is forgotten.
+func (r *Relay) sweep() {
+	for {
+		select {
+		case upTo := <-r.forgotten:
+			if err := r.sweepAll(upTo); err != nil && r.reading.Err() == nil {
+				r.log.Warn("events of removed batches not removed, trying again with the next event", "error", err)
+			}
+		case <-r.reading.Done():
+			return
+		}
+	}
+}
+
+func (r *Relay) sweepAll(upTo uint64) error {
+	var last uuid.UUID
+	for {
+		var batches []uuid.UUID
+		err := r.cfg.Store.View(func(tx *store.Tx) (err error) {
+			batches, err = tx.OutboxForgotten(last, pruneStep)
+			return err
+		})
+		if err != nil || len(batches) == 0 {
+			return err
+		}
+		if err := r.sweepBatches(batches, upTo); err != nil {
+			return err
+		}
+		last = batches[len(batches)-1]
+	}
+}
+
+// sweepBatches removes entries of batches in small commits, each of as many
+// batches as it has room for.
+func (r *Relay) sweepBatches(batches []uuid.UUID, upTo uint64) error {
+	for next := uint64(0); len(batches) > 0; {
+		var done int
+		err := r.cfg.Store.Update(r.reading, func(tx *store.Tx) (err error) {
+			done, next, err = sweepSome(tx, batches, next, upTo)
+			return err
+		})
+		if err != nil {
+			return err
+		}
+		batches = batches[done:]
+	}
+	return nil
+}
+
+// sweepSome makes one commit. It returns how many batches are done, and the
+// sequence from which the next one goes on.
+func sweepSome(tx *store.Tx, batches []uuid.UUID, after, upTo uint64) (done int, next uint64, err error) {
+	next = after
+	for room := upkeepStep; done < len(batches) && room > 0; {
+		var seen int
+		if seen, next, err = tx.OutboxSweep(batches[done], next, upTo, room); err != nil || next != 0 {
+			return done, next, err
+		}
+		room -= seen + 1
+		done++
+	}
+	return done, 0, nil
 }

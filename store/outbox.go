@@ -21,6 +21,8 @@ const (
 	outboxOwner   = "outbox_owner"
 	outboxReplay  = "outbox_replay"
 	outboxBatch   = "outbox_batch"
+	outboxForget  = "outbox_forget"
+	outboxGap     = "outbox_gap"
 )
 
 func outboxBuckets() []Bucket {
@@ -31,6 +33,8 @@ func outboxBuckets() []Bucket {
 		{Name: outboxOwner, Owner: "store", Key: "owner", Value: "the owner's newest sequence"},
 		{Name: outboxReplay, Owner: "store", Key: "owner + owner sequence", Value: "sequence", Fill: 0.75},
 		{Name: outboxBatch, Owner: "store", Key: "batch + sequence", Value: "nothing"},
+		{Name: outboxForget, Owner: "store", Key: "s or f + batch", Value: "nothing; a batch that was removed: its finished entries are to be swept, its pending ones go when they are delivered"},
+		{Name: outboxGap, Owner: "store", Key: "owner + last owner sequence of a gap", Value: "its first"},
 	}
 }
 

@@ -212,7 +212,7 @@ func TestPruneRemovesOldFinishedEntriesWithTheirIndexesAndNothingElse(t *testing
 func expiredOf(t *testing.T, s *Store, state OutboxState, after uint64, before time.Time, limit int) (expired []uint64, next uint64) {
 	t.Helper()
 	err := s.View(func(tx *Tx) (err error) {
-		expired, next, err = tx.OutboxExpired(state, after, before, limit)
+		expired, next, _, err = tx.OutboxExpired(state, after, before, limit)
 		return err
 	})
 	if err != nil {

@@ -33,7 +33,8 @@ func (s OutboxState) prefix() byte {
 }
 
 // OutboxDelivered notes that the entry was accepted with the given status and
-// takes it out of the due index. A missing entry is no error.
+// takes it out of the due index. That of a batch that was removed is removed
+// itself. A missing entry is no error.
 func (tx *Tx) OutboxDelivered(seq uint64, status int) error {
 	return tx.settle(seq, OutboxDelivered, func(e OutboxEntry) outboxStatus {
 		return outboxStatus{Attempts: e.Attempts + 1, Status: status, Delivered: tx.now.UnixMilli()}
@@ -62,6 +63,11 @@ func (tx *Tx) settle(seq uint64, to OutboxState, change func(OutboxEntry) outbox
 	e, found, err := tx.outboxHead(seq)
 	if err != nil || !found || e.State != OutboxPending {
 		return err
+	}
+	if to == OutboxDelivered {
+		if removed, err := tx.deliverForgotten(e); removed || err != nil {
+			return err
+		}
 	}
 	status := change(e)
 	err = errors.Join(

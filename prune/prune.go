@@ -1,0 +1,84 @@
+// Package prune decides when to look for what is past its life.
+//
+// Whatever is kept for a time is removed at most a twentieth of that time late,
+// or a quarter of a minute when that is longer. In between nothing is looked
+// at: the next look is when the life of the oldest thing ends, and where there
+// is nothing, a whole life later, for nothing that comes can end sooner.
+package prune
+
+import (
+	"context"
+	"time"
+)
+
+// Bounds of how late something may be removed.
+const (
+	leastGrace = 15 * time.Second
+	mostGrace  = time.Hour
+)
+
+// Grace is how long after the end of its life something may still be there:
+// a twentieth of the life, 15 seconds to an hour. It is the shortest time
+// between two looks.
+func Grace(life time.Duration) time.Duration {
+	return min(max(life/20, leastGrace), mostGrace)
+}
+
+// Func removes what was made before a time and returns when the oldest thing
+// that is left was made, or a time before that; zero when nothing is left.
+type Func func(before time.Time) (oldest time.Time, err error)
+
+// Loop calls look at once, and then whenever something with the given life can
+// be past it, until ctx ends. An error is handed to failed, unless ctx has
+// ended; the next look then comes after Grace.
+func Loop(ctx context.Context, life time.Duration, look Func, failed func(error)) {
+	for ctx.Err() == nil {
+		began := time.Now()
+		oldest, err := look(began.Add(-life))
+		if err != nil && ctx.Err() == nil {
+			failed(err)
+		}
+		wait(ctx, next(time.Now(), oldest, life, err))
+	}
+}
+
+// next is when to look again. A thing that is younger than now was made under
+// another clock.
+func next(now, oldest time.Time, life time.Duration, err error) time.Time {
+	soonest, latest := now.Add(Grace(life)), now.Add(life)
+	due := latest
+	switch {
+	case err != nil:
+		due = soonest
+	case !oldest.IsZero():
+		due = oldest.Add(life)
+	}
+	if due.After(latest) {
+		due = latest
+	}
+	if due.Before(soonest) {
+		due = soonest
+	}
+	return due
+}
+
+// step is how long wait sleeps at most before it reads the clock again: a timer
+// counts the time that the machine was awake, a life the time on the wall.
+const step = time.Minute
+
+func wait(ctx context.Context, until time.Time) {
+	until = until.Round(0) // without the monotonic reading
+	for {
+		left := until.Sub(time.Now().Round(0))
+		if left <= 0 {
+			return
+		}
+		timer := time.NewTimer(min(left, step))
+		select {
+		case <-timer.C:
+		case <-ctx.Done():
+			timer.Stop()
+			return
+		}
+	}
+}

@@ -1,0 +1,104 @@
+package prune
+
+import (
+	"context"
+	"errors"
+	"slices"
+	"testing"
+	"testing/synctest"
+	"time"
+)
+
+// shelf keeps things by when they were made.
+type shelf struct {
+	made  []time.Time
+	looks []time.Time
+	late  time.Duration // at most, so far
+}
+
+func (s *shelf) look(life time.Duration) Func {
+	return func(before time.Time) (oldest time.Time, err error) {
+		now := time.Now()
+		s.looks = append(s.looks, now)
+		s.made = slices.DeleteFunc(s.made, func(at time.Time) bool {
+			old := at.Before(before)
+			if old {
+				s.late = max(s.late, now.Sub(at.Add(life)))
+			}
+			return old
+		})
+		for _, at := range s.made {
+			if oldest.IsZero() || at.Before(oldest) {
+				oldest = at
+			}
+		}
+		return oldest, nil
+	}
+}
+
+// Whatever its life, nothing is kept longer than a tenth of it or a minute too
+// long, and what comes all the time costs no more looks than that needs.
+func TestNothingIsKeptMuchLongerThanItsLife(t *testing.T) {
+	for _, life := range []time.Duration{time.Minute, 10 * time.Minute, 3 * time.Hour, 72 * time.Hour, 2160 * time.Hour} {
+		synctest.Test(t, func(t *testing.T) {
+			ctx, cancel := context.WithCancel(context.Background())
+			var s shelf
+			go Loop(ctx, life, s.look(life), func(err error) { t.Error(err) })
+			const things = 500
+			for range things {
+				time.Sleep(life / 100)
+				synctest.Wait()
+				s.made = append(s.made, time.Now())
+			}
+			time.Sleep(2*life + time.Minute)
+			cancel()
+			synctest.Wait()
+			if allowed := max(life/10, time.Minute); len(s.made) > 0 || s.late > allowed {
+				t.Errorf("life %s: %d things are left, the latest went %s late, at most %s", life, len(s.made), s.late, allowed)
+			}
+			if most := int(8*life/Grace(life)) + 1; len(s.looks) > most {
+				t.Errorf("life %s: %d looks, %d are enough", life, len(s.looks), most)
+			}
+		})
+	}
+}
+
+func TestWhereThereIsNothingALookALifeIsEnough(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		ctx, cancel := context.WithCancel(context.Background())
+		var s shelf
+		go Loop(ctx, time.Hour, s.look(time.Hour), func(err error) { t.Error(err) })
+		time.Sleep(10*time.Hour - time.Second)
+		cancel()
+		synctest.Wait()
+		if len(s.looks) != 10 {
+			t.Errorf("%d looks in ten hours: %v", len(s.looks), s.looks)
+		}
+	})
+}
+
+// A thing from the future, because a clock was set back, does not hold up what
+// is made after it.
+func TestAThingFromTheFutureHoldsNothingUp(t *testing.T) {
+	now := time.Now()
+	if at := next(now, now.AddDate(1, 0, 0), time.Hour, nil); !at.Equal(now.Add(time.Hour)) {
+		t.Errorf("the next look is after %s", at.Sub(now))
+	}
+}
+
+func TestAFailedLookIsMadeAgain(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		ctx, cancel := context.WithCancel(context.Background())
+		looks, told := 0, 0
+		go Loop(ctx, 100*time.Hour, func(time.Time) (time.Time, error) {
+			looks++
+			return time.Time{}, errors.New("odd")
+		}, func(error) { told++ })
+		time.Sleep(3*time.Hour + time.Second)
+		cancel()
+		synctest.Wait()
+		if looks != 4 || told != 4 {
+			t.Errorf("%d looks, %d failures told, want 4", looks, told)
+		}
+	})
+}
