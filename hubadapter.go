@@ -46,6 +46,17 @@ func (l eventLog) Newest(owner uuid.UUID) (newest uint64, err error) {
 	return newest, err
 }
 
+func (l eventLog) Gaps(owner uuid.UUID, seq uint64, limit int) (gaps []wsbus.Gap, err error) {
+	err = l.store.View(func(tx *store.Tx) error {
+		found, err := tx.OutboxGaps(owner, seq, limit)
+		for _, g := range found {
+			gaps = append(gaps, wsbus.Gap(g))
+		}
+		return err
+	})
+	return gaps, err
+}
+
 // A page of events ends when it has pageBytes. It is read in steps, whose events
 // may all be large; together they bound what one client's replay holds.
 const (

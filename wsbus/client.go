@@ -36,7 +36,8 @@ type client struct {
 
 	owner    uuid.UUID // of a global client
 	position uint64    // of a global client; only its writer changes it, and only until it is live
-	gaps     bool      // events that are not kept may be left out
+	told     []Gap     // with since: gaps that the client knows of
+	lenient  bool      // other events that are not kept may be left out too
 
 	wake chan struct{} // size 1: the state below changed
 

@@ -22,8 +22,13 @@
 //     is at or before the position, and what is published later is queued, but
 //     for events that the store had told it of already.
 //
-// An event that ought to follow the position and is not kept any more ends the
-// connection rather than be passed over; asking anew then gives ErrGone.
+// Events that were removed together with their batches are gaps. A client with
+// since is told of those before it in the answer to its handshake, so that it
+// can count on: its position is what it started from, the messages that it got,
+// and the gaps that it came past. Any other event that ought to follow the
+// position and is not kept any more, a gap that came up later among them, ends
+// the connection rather than be passed over; asking anew then tells of the gap,
+// or gives ErrGone.
 //
 // # Ends
 //

@@ -39,12 +39,15 @@ type Replayer interface {
 	// fewer when they are large, and none only when there is none. The caller
 	// may keep them; nothing in the store waits for it.
 	EventsAfter(owner uuid.UUID, seq uint64, limit int) ([]Event, error)
+	// Gaps returns up to limit of the owner's gaps that end after a sequence, in
+	// order. What is in no gap and not kept either is older than the retention.
+	Gaps(owner uuid.UUID, seq uint64, limit int) ([]Gap, error)
 }
 
 // Headers of the answer to a global handshake.
 const (
 	newestHeader = "X-Event-Sequence" // the newest sequence when the client was registered
-	sinceHeader  = "X-Event-Since"    // with since only: the sequence before the first message
+	sinceHeader  = "X-Event-Since"    // with since only: the sequence that the client starts from
 )
 
 // pageEvents is how many events are read at once for a client that is behind.
@@ -64,15 +67,21 @@ func (c *client) begin(answer http.Header, owner uuid.UUID, since *uint64) error
 		if c.position, err = c.start(*since, newest); err != nil {
 			return err
 		}
-		c.gaps = *since == 0
+		if err := c.learnGaps(); err != nil {
+			return err
+		}
+		c.lenient = *since == 0
 		answer.Set(sinceHeader, strconv.FormatUint(c.position, 10))
+		if len(c.told) > 0 {
+			answer.Set(gapsHeader, writeGaps(c.told))
+		}
 	}
 	answer.Set(newestHeader, strconv.FormatUint(newest, 10))
 	return nil
 }
 
-// start returns the sequence before the first event that a client with since is
-// told of. That is since, but for 0, which asks for whatever is kept.
+// start returns the sequence that a client with since starts from. That is
+// since, but for 0, which asks for whatever is kept.
 func (c *client) start(since, newest uint64) (uint64, error) {
 	if since > newest {
 		return 0, fmt.Errorf("%w, which is %d", ErrAhead, newest)
@@ -88,7 +97,18 @@ func (c *client) start(since, newest uint64) (uint64, error) {
 		return newest, nil
 	case since == 0:
 		return first[0].Seq - 1, nil
-	case len(first) == 0 || first[0].Seq != since+1:
+	case len(first) > 0 && first[0].Seq == since+1:
+		return since, nil
+	}
+	last := newest
+	if len(first) > 0 {
+		last = first[0].Seq - 1
+	}
+	gaps, err := c.hub.cfg.Events.Gaps(c.owner, since, 1)
+	if err != nil {
+		return 0, fmt.Errorf("gaps in the events of user %s after %d: %w", c.owner, since, err)
+	}
+	if !covered(gaps, since, last) {
 		return 0, ErrGone
 	}
 	return since, nil
@@ -129,12 +149,12 @@ func (c *client) tell(ctx context.Context, conn *websocket.Conn, e Event) bool {
 	return true
 }
 
-// pass moves the position over events that are not kept, if there are any. Only
-// a client that asked for what is kept may miss them; another is closed, for it
-// would go on counting without them.
+// pass moves the position over events that are not kept, if there are any. A
+// client that counts was told of them, or asked for what is kept only; another
+// is closed, for it would go on counting without them.
 func (c *client) pass(to uint64) bool {
-	if to != c.position && !c.gaps {
-		c.kick(CodeSlow, "the next event is not kept any more")
+	if to != c.position && !c.lenient && !covered(c.told, c.position, to) {
+		c.kick(CodeSlow, fmt.Sprintf("the next event is not kept any more; come back with since=%d", c.position))
 		return false
 	}
 	c.position = to

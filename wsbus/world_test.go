@@ -178,6 +178,55 @@ func (o *outbox) EventsAfter(owner uuid.UUID, seq uint64, limit int) (events []E
 	return events, err
 }
 
+func (o *outbox) Gaps(owner uuid.UUID, seq uint64, limit int) (gaps []Gap, err error) {
+	err = o.View(func(tx *store.Tx) error {
+		found, err := tx.OutboxGaps(owner, seq, limit)
+		for _, g := range found {
+			gaps = append(gaps, Gap(g))
+		}
+		return err
+	})
+	return gaps, err
+}
+
+// emitOf commits n events of a batch of the user and returns them.
+func (o *outbox) emitOf(t testing.TB, batch uuid.UUID, n int, text string) []Event {
+	t.Helper()
+	before, err := o.Newest(user)
+	if err != nil {
+		t.Fatal(err)
+	}
+	err = o.Update(t.Context(), func(tx *store.Tx) error {
+		for range n {
+			data := map[string]string{"text": text}
+			if err := tx.Emit(store.Emission{Kind: event.BatchProgress, Owner: user, Batch: batch, Data: data}); err != nil {
+				return err
+			}
+		}
+		return nil
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	events, err := o.EventsAfter(user, before, n)
+	if err != nil || len(events) != n {
+		t.Fatalf("%d events, %v", len(events), err)
+	}
+	return events
+}
+
+// forget removes the events of a batch as its removal does.
+func (o *outbox) forget(t testing.TB, batch uuid.UUID) {
+	t.Helper()
+	err := o.Update(t.Context(), func(tx *store.Tx) error {
+		_, _, err := tx.OutboxSweep(batch, 0, tx.OutboxNewest(), 1<<20)
+		return err
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+}
+
 // emit commits n events of the user, of one kind, and returns them.
 func (o *outbox) emit(t testing.TB, kind event.Kind, n int) []Event {
 	t.Helper()

@@ -1,0 +1,56 @@
+package wsbus
+
+import (
+	"fmt"
+	"strconv"
+	"strings"
+)
+
+// Gap is a run of sequences whose events were removed together with their
+// batches. A replay passes over it, and tells so beforehand: a client that
+// counts adds its length when it comes to it.
+type Gap struct{ First, Last uint64 }
+
+// gapsHeader lists the gaps between the position that a client with since
+// starts from and the newest sequence: "4-9,12-12".
+const gapsHeader = "X-Event-Gaps"
+
+// maxGaps bounds how many gaps are told to a client. Where more come up, it has
+// to come back.
+const maxGaps = 200
+
+// learnGaps notes the gaps that the client is told of.
+func (c *client) learnGaps() error {
+	gaps, err := c.hub.cfg.Events.Gaps(c.owner, c.position, maxGaps)
+	if err != nil {
+		return fmt.Errorf("gaps in the events of user %s after %d: %w", c.owner, c.position, err)
+	}
+	for i := range gaps {
+		gaps[i].First = max(gaps[i].First, c.position+1)
+	}
+	c.told = gaps
+	return nil
+}
+
+// writeGaps is the value of the header.
+func writeGaps(gaps []Gap) string {
+	var text strings.Builder
+	for i, g := range gaps {
+		if i > 0 {
+			text.WriteByte(',')
+		}
+		text.WriteString(strconv.FormatUint(g.First, 10) + "-" + strconv.FormatUint(g.Last, 10))
+	}
+	return text.String()
+}
+
+// covered reports whether everything after one sequence up to another lies in
+// one of the gaps. Two gaps never touch.
+func covered(gaps []Gap, after, to uint64) bool {
+	for _, g := range gaps {
+		if g.First <= after+1 && to <= g.Last {
+			return true
+		}
+	}
+	return false
+}
