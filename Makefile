@@ -11,10 +11,10 @@ GOTEST   = $(shell $(TESTSUM) --version >/dev/null 2>&1 && echo "$(TESTSUM) --fo
 export CGO_ENABLED ?= 0
 
 .DEFAULT_GOAL := help
-.PHONY: help build run demo test race bench fuzz crash model lint vuln fmt docs check
+.PHONY: help build run demo test race bench fuzz crash powerloss model lint vuln fmt docs check
 
 help: ## print the targets
-	@awk -F':.*## ' '/^[a-z]+:.*## / { printf "  %-7s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
+	@awk -F':.*## ' '/^[a-z]+:.*## / { printf "  %-9s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
 
 build: ## build bin/postern, static and stripped
 	$(GO) build -trimpath -ldflags '-s -w -X main.version=$(VERSION)' -o bin/postern .
@@ -44,6 +44,9 @@ fuzz: ## every fuzz target for FUZZTIME each
 
 crash: ## kill -9 the real program under load, again and again (ROUNDS=200 SEED=any)
 	ROUNDS=$(or $(ROUNDS),200) SEED=$(SEED) $(GO) test -run '^TestKill' -count 1 -timeout 2h -v .
+
+powerloss: ## cut the power of the real store and the real program at random, look at IMAGES=100000 disks (SEED=any)
+	IMAGES=$(or $(IMAGES),100000) SEED=$(SEED) $(GO) test -run '^Test(APowerCut|AFailedSync)' -count 1 -timeout 4h -v ./powerloss .
 
 model: ## the batch engine against its model, in random lives (STEPS=1000000, or SEED=one life again)
 	STEPS=$(or $(STEPS),1000000) SEED=$(SEED) $(GO) test -run '^TestTheEngineDoesWhatTheModelSays$$' -count 1 -timeout 2h -v ./batch

@@ -34,6 +34,7 @@ var mayImport = map[string][]string{
 	"wsbus":           {"event"},
 	"httpapi":         {"prune", "batch", "instance", "dispatch", "media", "wsbus", "store", "event", "nesting", "peers"},
 	"dashboard":       {},
+	"powerloss":       {},
 	"":                {"*"}, // main wires everything
 }
 
@@ -51,6 +52,7 @@ var why = map[string]string{
 	"prune":     "prune knows when to look, and nothing of what is looked at",
 	"media":     "media finds and prepares files; who encrypts and sends them is above it",
 	"wsbus":     "the hub moves bytes to WebSockets and needs no file",
+	"powerloss": "the recorder sees system calls only, so that no package can tell it a kinder story",
 	"dashboard": "the page is a client of the HTTP interface like any other",
 	"httpapi":   "the API never talks to WhatsApp itself; it asks instance and batch",
 }

@@ -1,0 +1,95 @@
+//go:build linux
+
+package powerloss
+
+import (
+	"errors"
+	"fmt"
+	"math/rand/v2"
+	"os"
+	"runtime"
+	"slices"
+	"sync"
+)
+
+// Campaign tells how many images of a recording are to be looked at.
+type Campaign struct {
+	Images int
+	Seed   uint64
+	Folder string           // where images are made, one a processor at a time
+	Skip   func(n int) bool // see Disk.Skip
+}
+
+// Try makes images of the disk at moments chosen at random and calls check with
+// each and with the position at which it was cut off. It returns what check
+// found, with the position.
+func (r *Recording) Try(c Campaign, check func(folder string, pos int) error) (findings []error) {
+	var mu sync.Mutex
+	var work sync.WaitGroup
+	workers := min(runtime.GOMAXPROCS(0), c.Images)
+	for i := range workers {
+		n := c.Images / workers
+		if i == 0 {
+			n += c.Images % workers
+		}
+		work.Go(func() {
+			for _, err := range r.try(c, rand.New(rand.NewPCG(c.Seed, uint64(i))), n, check) {
+				mu.Lock()
+				findings = append(findings, err)
+				mu.Unlock()
+			}
+		})
+	}
+	work.Wait()
+	return findings
+}
+
+func (r *Recording) try(c Campaign, rng *rand.Rand, n int, check func(folder string, pos int) error) (findings []error) {
+	d := r.Disk()
+	d.Skip = c.Skip
+	for _, pos := range r.cuts(rng, n) {
+		d.Advance(pos)
+		if err := d.look(rng, c.Folder, pos, check); err != nil {
+			findings = append(findings, fmt.Errorf("cut off at %d: %w", pos, err))
+		}
+	}
+	return findings
+}
+
+// shaky is how many positions after a failed sync are looked at more closely:
+// some commits.
+const shaky = 100
+
+// cuts chooses n positions, half of them soon after a sync that failed when
+// there was one.
+func (r *Recording) cuts(rng *rand.Rand, n int) []int {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	var failed []int
+	for _, o := range r.ops {
+		if o.kind == syncs && o.failed {
+			failed = append(failed, o.end)
+		}
+	}
+	all := make([]int, n)
+	for i := range all {
+		all[i] = rng.IntN(r.pos + 1)
+		if len(failed) > 0 && i%2 == 0 {
+			all[i] = min(failed[rng.IntN(len(failed))]+rng.IntN(shaky), r.pos)
+		}
+	}
+	slices.Sort(all)
+	return all
+}
+
+// look makes one image, has it checked and removes it.
+func (d *Disk) look(rng *rand.Rand, folder string, pos int, check func(folder string, pos int) error) error {
+	image, err := os.MkdirTemp(folder, "image-*")
+	if err != nil {
+		return err
+	}
+	if err = d.Write(rng, image); err == nil {
+		err = check(image, pos)
+	}
+	return errors.Join(err, os.RemoveAll(image))
+}

@@ -1,0 +1,14 @@
+package powerloss
+
+import "syscall"
+
+// refuse makes the system call that a thread is about to do return EIO instead.
+func refuse(tid int) error {
+	var regs syscall.PtraceRegs
+	if err := syscall.PtraceGetRegs(tid, &regs); err != nil {
+		return err
+	}
+	regs.Orig_rax = ^uint64(0) // no system call
+	regs.Rax = ^uint64(syscall.EIO) + 1
+	return syscall.PtraceSetRegs(tid, &regs)
+}

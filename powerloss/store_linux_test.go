@@ -1,0 +1,345 @@
+package powerloss
+
+import (
+	"context"
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"hash/crc32"
+	"math/rand/v2"
+	"os"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"sync"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/google/uuid"
+
+	"postern/event"
+	"postern/store"
+	"postern/store/pages"
+)
+
+var (
+	counters = store.Bucket{Name: "counter", Owner: "test", Key: "writer", Value: "how often it wrote"}
+	owner    = uuid.MustParse("5f2cb0c4-4a5b-4b5e-9f11-111111111111")
+)
+
+const (
+	storeWriters = 6
+	storeReaders = 3
+	storeRounds  = 25
+	lives        = 6 // of the program on one disk
+)
+
+func dataFile(folder string) string { return filepath.Join(folder, "data", "of", "postern.db") }
+
+func openStore(folder string) (*store.Store, error) {
+	return store.Open(store.Options{Path: dataFile(folder), Buckets: []store.Bucket{counters}, MinFree: 1})
+}
+
+// storeChild writes through the real store, and tells what it was answered and
+// what readers see meanwhile: counters as "counter WRITER N", events as "event
+// NUMBER CHECKSUM", and "open" once there is a file.
+func storeChild(folder string, tell func(string)) error {
+	s, err := openStore(folder)
+	if err != nil {
+		return err
+	}
+	tell("open")
+	var stop sync.WaitGroup
+	ctx, cancel := context.WithCancel(context.Background())
+	for range storeReaders {
+		stop.Go(func() {
+			for ctx.Err() == nil {
+				readAndTell(s, tell)
+				time.Sleep(time.Millisecond)
+			}
+		})
+	}
+	var writers sync.WaitGroup
+	for w := range storeWriters {
+		writers.Go(func() { writeAndTell(s, w, tell) })
+	}
+	writers.Wait()
+	cancel()
+	stop.Wait()
+	return s.Close()
+}
+
+func writeAndTell(s *store.Store, w int, tell func(string)) {
+	rng := rand.New(rand.NewPCG(uint64(w), uint64(time.Now().UnixNano())))
+	for range storeRounds {
+		var n uint64
+		err := s.Update(context.Background(), func(tx *store.Tx) error {
+			n = counter(tx, w) + 1
+			// Values of all sizes, so that pages split, merge and overflow.
+			value := append(binary.BigEndian.AppendUint64(nil, n), make([]byte, rng.IntN(9000)>>rng.IntN(9))...)
+			err := tx.Put(counters.Name, store.Key(w), value)
+			if rng.IntN(3) == 0 {
+				err = errors.Join(err, tx.Emit(store.Emission{Kind: event.BatchCreated, Owner: owner, Batch: owner, Data: fmt.Sprint(w, n)}))
+			}
+			return err
+		})
+		if err == nil {
+			tell(fmt.Sprintf("counter %d %d", w, n))
+		}
+	}
+}
+
+func counter(tx *store.Tx, w int) uint64 {
+	v, err := tx.Get(counters.Name, store.Key(w))
+	if err != nil || v == nil {
+		return 0
+	}
+	return binary.BigEndian.Uint64(v)
+}
+
+func readAndTell(s *store.Store, tell func(string)) {
+	var lines []string
+	err := s.View(func(tx *store.Tx) error {
+		lines = lines[:0]
+		for w := range storeWriters {
+			lines = append(lines, fmt.Sprintf("counter %d %d", w, counter(tx, w)))
+		}
+		newest, err := tx.OutboxOwnerNewest(owner)
+		if err != nil || newest == 0 {
+			return err
+		}
+		entries, err := tx.OutboxReplay(owner, newest-1, 1)
+		for _, e := range entries {
+			lines = append(lines, fmt.Sprintf("event %d %d", e.OwnerSeq, crc32.ChecksumIEEE(e.Body)))
+		}
+		return err
+	})
+	if err == nil {
+		tell(strings.Join(lines, "\n"))
+	}
+}
+
+// facts are what a child told up to a position.
+type facts struct {
+	open     bool
+	counters [storeWriters]uint64
+	events   map[uint64]string // checksum by number
+}
+
+func factsAt(all []told, pos int) facts {
+	f := facts{events: map[uint64]string{}}
+	for _, fact := range all {
+		if fact.pos > pos {
+			break
+		}
+		word := strings.Fields(fact.text)
+		switch word[0] {
+		case "open":
+			f.open = true
+		case "counter":
+			w, _ := strconv.Atoi(word[1])
+			n, _ := strconv.ParseUint(word[2], 10, 64)
+			f.counters[w] = max(f.counters[w], n)
+		case "event":
+			n, _ := strconv.ParseUint(word[1], 10, 64)
+			f.events[n] = word[2]
+		}
+	}
+	return f
+}
+
+// checkStore opens an image with the real store and holds it against what had
+// been told.
+func checkStore(folder string, f facts) error {
+	if _, err := os.Stat(dataFile(folder)); err != nil && !f.open {
+		return nil // nothing was there yet
+	}
+	if err := checkPages(dataFile(folder)); err != nil {
+		return err
+	}
+	s, err := openStore(folder)
+	if err != nil {
+		return err
+	}
+	err = s.View(func(tx *store.Tx) error { return f.hold(tx) })
+	if n := s.Stats().Damaged; n > 0 {
+		err = errors.Join(err, fmt.Errorf("%d damaged records", n))
+	}
+	return errors.Join(err, s.Close())
+}
+
+func (f facts) hold(tx *store.Tx) error {
+	for w, n := range f.counters {
+		if got := counter(tx, w); got < n {
+			return fmt.Errorf("writer %d was told of %d, there is %d", w, n, got)
+		}
+	}
+	entries, err := tx.OutboxReplay(owner, 0, 1<<20)
+	if err != nil {
+		return err
+	}
+	for i, e := range entries {
+		if e.OwnerSeq != uint64(i+1) {
+			return fmt.Errorf("event %d has number %d", i+1, e.OwnerSeq)
+		}
+		if sum, told := f.events[e.OwnerSeq]; told && sum != fmt.Sprint(crc32.ChecksumIEEE(e.Body)) {
+			return fmt.Errorf("event %d is another one than was told", e.OwnerSeq)
+		}
+		delete(f.events, e.OwnerSeq)
+	}
+	if len(f.events) > 0 {
+		return fmt.Errorf("%d events were told and are not there: %v of %d", len(f.events), f.events, len(entries))
+	}
+	return nil
+}
+
+// checkPages looks at all pages of the file, before bbolt does, which would end
+// the test at a damaged one.
+func checkPages(path string) error {
+	f, err := os.Open(path)
+	if err != nil {
+		return err
+	}
+	defer f.Close()
+	info, err := f.Stat()
+	if err != nil {
+		return err
+	}
+	file, err := pages.Open(f, info.Size())
+	if err != nil {
+		return err
+	}
+	faults, err := file.Walk(pages.Visitor{
+		Bucket: func(string, uint64) error { return nil },
+		Record: func(_, _ []byte) error { return nil },
+	})
+	for _, fault := range faults {
+		err = errors.Join(err, fault)
+	}
+	return err
+}
+
+// imageFolder is where images are made: in memory where there is such a place,
+// since each is synced several times.
+func imageFolder(t *testing.T) string {
+	t.Helper()
+	if folder, err := os.MkdirTemp("/dev/shm", "postern-images-*"); err == nil {
+		t.Cleanup(func() { _ = os.RemoveAll(folder) })
+		return folder
+	}
+	return t.TempDir()
+}
+
+// amount is how many images a test looks at.
+func amount(t *testing.T, usual int) int {
+	t.Helper()
+	if n, err := strconv.Atoi(os.Getenv("IMAGES")); err == nil && n > 0 {
+		return n
+	}
+	return usual
+}
+
+// perRecording is how many images one recording is good for.
+const perRecording = 5000
+
+// seedOf is SEED, or anything.
+func seedOf(t *testing.T) uint64 {
+	t.Helper()
+	if n, err := strconv.ParseUint(os.Getenv("SEED"), 10, 64); err == nil {
+		return n
+	}
+	return rand.Uint64N(1_000_000)
+}
+
+// slowly makes a sync take some milliseconds, so that what is told too early is
+// heard before the sync is over.
+func slowly(rng *rand.Rand) SyncFault {
+	return SyncFault{Delay: time.Duration(rng.IntN(4)) * time.Millisecond}
+}
+
+// storeTrial is a recording of the store child and what it told.
+type storeTrial struct {
+	*Recording
+	told []told
+}
+
+func (s *storeTrial) try(c Campaign) []error {
+	return s.Try(c, func(folder string, pos int) error { return checkStore(folder, factsAt(s.told, pos)) })
+}
+
+func report(t *testing.T, findings []error) {
+	t.Helper()
+	for _, err := range findings[:min(len(findings), 5)] {
+		t.Error(err)
+	}
+}
+
+func TestAPowerCutTakesNothingThatTheStoreTold(t *testing.T) {
+	folder := imageFolder(t)
+	for left, seed := amount(t, 300), seedOf(t); left > 0; left, seed = left-perRecording, seed+1 {
+		s := &storeTrial{Recording: newRecording(t)}
+		rng := rand.New(rand.NewPCG(seed, 0))
+		s.Sync = func(string) SyncFault { return slowly(rng) }
+		var exit syscall.WaitStatus
+		if s.told, exit = record(t, s.Recording, "store"); exit.ExitStatus() != 0 {
+			t.Fatalf("exit status %d", exit.ExitStatus())
+		}
+		c := Campaign{Images: min(left, perRecording), Seed: seed, Folder: folder}
+		findings := s.try(c)
+		report(t, findings)
+		done, _ := s.Syncs()
+		t.Logf("SEED=%d: %d images of %d positions, %d syncs, %d facts: %d findings", seed, c.Images, s.Pos(), done, len(s.told), len(findings))
+	}
+}
+
+// TestTheProverNoticesSyncsThatAreLeftOut: a disk that forgets every fourth
+// sync, whichever it begins with, breaks what the store promises.
+func TestTheProverNoticesSyncsThatAreLeftOut(t *testing.T) {
+	s := &storeTrial{Recording: newRecording(t)}
+	s.told, _ = record(t, s.Recording, "store")
+	folder := imageFolder(t)
+	for first := range 4 {
+		c := Campaign{Images: 200, Seed: 1, Folder: folder, Skip: func(n int) bool { return n%4 == first }}
+		findings := s.try(c)
+		if len(findings) == 0 {
+			t.Errorf("no image of %d shows that every fourth sync, from the %d. on, was left out", c.Images, first)
+		}
+		t.Logf("from the %d. on: %d of %d", first, len(findings), c.Images)
+	}
+}
+
+// TestAFailedSyncAndARestartDamageNothing: a sync fails and the program ends, or
+// it is killed. It is started again without a reboot, and then there is a power
+// cut.
+func TestAFailedSyncAndARestartDamageNothing(t *testing.T) {
+	folder := imageFolder(t)
+	for left, seed := amount(t, 300), seedOf(t); left > 0; left, seed = left-perRecording, seed+1 {
+		s := &storeTrial{Recording: newRecording(t)}
+		rng := rand.New(rand.NewPCG(seed, 1))
+		failures := 0
+		s.Sync = func(path string) SyncFault {
+			fault := slowly(rng)
+			// Once there is a file, so that every life gets to its work.
+			fault.Fail = path == dataFile(s.root) && rng.IntN(60) == 0
+			if fault.Fail {
+				failures++
+			}
+			return fault
+		}
+		for range lives {
+			lines, exit := recordUntil(t, s.Recording, "store", 50+rng.IntN(2000))
+			s.told = append(s.told, lines...)
+			if exit.Exited() && exit.ExitStatus() != 0 && failures == 0 {
+				t.Fatalf("exit status %d", exit.ExitStatus())
+			}
+		}
+		c := Campaign{Images: min(left, perRecording), Seed: seed, Folder: folder}
+		findings := s.try(c)
+		report(t, findings)
+		t.Logf("SEED=%d: %d images of %d positions, %d failed syncs: %d findings", seed, c.Images, s.Pos(), failures, len(findings))
+		if failures == 0 && left <= perRecording {
+			t.Skip("no sync can be made to fail here")
+		}
+	}
+}
