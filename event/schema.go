@@ -21,28 +21,11 @@ import (
 // The tag's other words are "object" for raw JSON, "uuid", "percent" and
 // "const=…". The result is the caller's own.
 func Schema(kind Kind) map[string]any {
-	d, ok := Lookup(kind)
-	if !ok {
-		return nil
+	s := Schemas{}.Event(kind)
+	if s != nil {
+		s["$schema"] = "https://json-schema.org/draft/2020-12/schema"
 	}
-	data := dataSchema(kind)
-	if d.Array {
-		data = object{"type": "array", "items": data, "minItems": 1}
-	}
-	var envelope object
-	if d.Family == Instance {
-		envelope = schemaOf(reflect.TypeFor[instanceEnvelope]())
-	} else {
-		envelope = schemaOf(reflect.TypeFor[batchEnvelope]())
-	}
-	properties := propertiesOf(envelope)
-	properties["event"], properties["data"] = object{"const": string(kind)}, data
-	if kind == QRCodeUpdated {
-		fix(properties["instance"].(object), "connectionStatus", string(QRCodeState))
-	}
-	envelope["$schema"] = "https://json-schema.org/draft/2020-12/schema"
-	envelope["title"] = string(kind)
-	return envelope
+	return s
 }
 
 // SchemaJSON returns [Schema] as indented JSON with sorted keys, null when
@@ -51,9 +34,80 @@ func SchemaJSON(kind Kind) ([]byte, error) {
 	return json.MarshalIndent(Schema(kind), "", "  ")
 }
 
-// TypeSchema returns the JSON Schema of a Go type by the same rules, for
-// interfaces that describe more than events. The result is the caller's own.
-func TypeSchema(t reflect.Type) map[string]any { return schemaOf(t) }
+// Schemas makes schemas for documents that name the parts which several share,
+// and that explain fields. The zero value writes every part out, as [Schema]
+// does. What its methods return is the caller's own.
+type Schemas struct {
+	// Ref returns what stands for a type inside another schema, usually a
+	// reference; nil writes the part out.
+	Ref func(reflect.Type) map[string]any
+	// Note adds to the schema of a field of owner.
+	Note func(owner reflect.Type, field string, schema map[string]any)
+}
+
+// Event is the schema of the whole body of an event, nil when there is no such
+// event.
+func (b Schemas) Event(kind Kind) map[string]any {
+	d, ok := Lookup(kind)
+	if !ok {
+		return nil
+	}
+	data := b.data(kind)
+	if d.Array {
+		data = object{"type": "array", "items": data, "minItems": 1}
+	}
+	envelope := b.structure(reflect.TypeFor[batchEnvelope]())
+	if d.Family == Instance {
+		envelope = b.structure(reflect.TypeFor[instanceEnvelope]())
+	}
+	properties := propertiesOf(envelope)
+	if kind == QRCodeUpdated {
+		snapshot := b.structure(reflect.TypeFor[Snapshot]())
+		b.fix(snapshot, "connectionStatus", string(QRCodeState))
+		b.refine(properties, "instance", snapshot)
+	}
+	b.refine(properties, "event", object{"const": string(kind)})
+	b.refine(properties, "data", data)
+	envelope["title"] = string(kind)
+	return envelope
+}
+
+// Type is the schema of a Go type by the same rules, written out at its
+// outermost level, for interfaces that describe more than events.
+func (b Schemas) Type(t reflect.Type) map[string]any {
+	if t.Kind() == reflect.Struct && !isWord(t) {
+		return b.structure(t)
+	}
+	b.Ref = except(b.Ref, t)
+	return b.schema(t)
+}
+
+// except is ref for all types but t.
+func except(ref func(reflect.Type) map[string]any, t reflect.Type) func(reflect.Type) map[string]any {
+	if ref == nil {
+		return nil
+	}
+	return func(other reflect.Type) map[string]any {
+		if other == t {
+			return nil
+		}
+		return ref(other)
+	}
+}
+
+// refine replaces the schema of a property and keeps what explains it.
+func (b Schemas) refine(properties object, name string, s object) {
+	before, _ := properties[name].(object)
+	for _, word := range []string{"description", "examples"} {
+		if v, ok := before[word]; ok {
+			s[word] = v
+		}
+	}
+	properties[name] = s
+}
+
+// TypeSchema is [Schemas.Type] of the zero value.
+func TypeSchema(t reflect.Type) map[string]any { return Schemas{}.Type(t) }
 
 // object is a schema, or a part of one.
 type object = map[string]any
@@ -75,8 +129,8 @@ func require(o object, name string) {
 }
 
 // fix makes a property required, with this value only.
-func fix(o object, name, value string) {
-	propertiesOf(o)[name] = object{"const": value}
+func (b Schemas) fix(o object, name, value string) {
+	b.refine(propertiesOf(o), name, object{"const": value})
 	require(o, name)
 }
 
@@ -85,7 +139,12 @@ func notNull() object {
 	return object{"type": []string{"array", "boolean", "number", "object", "string"}}
 }
 
-func schemaOf(t reflect.Type) object {
+func schemaOf(t reflect.Type) object { return Schemas{}.Type(t) }
+
+// isWord reports whether values of t are one word of JSON, though t is a struct.
+func isWord(t reflect.Type) bool { return t == reflect.TypeFor[Time]() }
+
+func (b Schemas) schema(t reflect.Type) object {
 	switch t {
 	case reflect.TypeFor[Time]():
 		return object{"type": "string", "format": "date-time"}
@@ -93,37 +152,50 @@ func schemaOf(t reflect.Type) object {
 		return object{"type": "object"}
 	case reflect.TypeFor[Extra]():
 		return object{"type": "object", "additionalProperties": notNull()}
-	}
-	if t == reflect.TypeFor[json.RawMessage]() {
+	case reflect.TypeFor[json.RawMessage]():
 		return object{}
+	case reflect.TypeFor[[]byte]():
+		return object{"type": "string", "contentEncoding": "base64"}
 	}
 	if t.Implements(reflect.TypeFor[encoding.TextMarshaler]()) && t.Kind() == reflect.Array {
 		return object{"type": "string", "format": "uuid"}
 	}
+	if t.Kind() == reflect.Pointer {
+		return b.schema(t.Elem())
+	}
+	if b.Ref != nil {
+		if ref := b.Ref(t); ref != nil {
+			return ref
+		}
+	}
 	if e, ok := reflect.TypeAssert[enumerated](reflect.Zero(t)); ok && t.Kind() == reflect.String {
 		return object{"type": "string", "enum": e.values()}
 	}
+	return b.plain(t)
+}
+
+func (b Schemas) plain(t reflect.Type) object {
 	switch t.Kind() {
-	case reflect.Pointer:
-		return schemaOf(t.Elem())
 	case reflect.String:
 		return object{"type": "string"}
 	case reflect.Bool:
 		return object{"type": "boolean"}
-	case reflect.Int, reflect.Int64:
+	case reflect.Int, reflect.Int64, reflect.Uint64:
 		return object{"type": "integer"}
+	case reflect.Float64:
+		return object{"type": "number"}
 	case reflect.Map:
-		return object{"type": "object", "additionalProperties": schemaOf(t.Elem())}
+		return object{"type": "object", "additionalProperties": b.schema(t.Elem())}
 	case reflect.Slice:
-		return object{"type": "array", "items": schemaOf(t.Elem())}
+		return object{"type": "array", "items": b.schema(t.Elem())}
 	case reflect.Struct:
-		return structSchema(t)
+		return b.structure(t)
 	default: // an interface: the caller knows what is in it
 		return object{}
 	}
 }
 
-func structSchema(t reflect.Type) object {
+func (b Schemas) structure(t reflect.Type) object {
 	properties, required := object{}, []string{}
 	o := object{"type": "object", "properties": properties, "additionalProperties": false}
 	for _, f := range reflect.VisibleFields(t) {
@@ -139,21 +211,36 @@ func structSchema(t reflect.Type) object {
 		if must {
 			required = append(required, name)
 		}
-		properties[name] = tagged(f, must && f.Type.Kind() == reflect.Pointer)
+		s := b.tagged(f, must && f.Type.Kind() == reflect.Pointer)
+		if b.Note != nil {
+			b.Note(ownerOf(t, f), name, s)
+		}
+		properties[name] = s
 	}
 	slices.Sort(required)
 	o["required"] = required
 	return o
 }
 
+// ownerOf is the struct that declares f: t, or one embedded in it.
+func ownerOf(t reflect.Type, f reflect.StructField) reflect.Type {
+	for _, i := range f.Index[:len(f.Index)-1] {
+		t = t.Field(i).Type
+		if t.Kind() == reflect.Pointer {
+			t = t.Elem()
+		}
+	}
+	return t
+}
+
 // tagged is the schema of a field as its type and its tag say.
-func tagged(f reflect.StructField, nullable bool) object {
+func (b Schemas) tagged(f reflect.StructField, nullable bool) object {
 	var s object
 	tag := strings.Split(f.Tag.Get("schema"), ",")
 	if slices.Contains(tag, "object") {
 		s = object{"type": "object"} // raw JSON
 	} else {
-		s = schemaOf(f.Type)
+		s = b.schema(f.Type)
 	}
 	for _, word := range tag {
 		key, value, _ := strings.Cut(word, "=")
@@ -170,6 +257,14 @@ func tagged(f reflect.StructField, nullable bool) object {
 	}
 	if !nullable {
 		return s
+	}
+	return orNull(s)
+}
+
+// orNull is s, or null.
+func orNull(s object) object {
+	if _, ok := s["$ref"]; ok {
+		return object{"oneOf": []object{s, {"type": "null"}}}
 	}
 	s["type"] = []any{s["type"], "null"}
 	if values, ok := s["enum"].([]string); ok {

@@ -36,20 +36,23 @@ var payloads = map[Kind]reflect.Type{
 	UserAboutUpdate:         reflect.TypeFor[AboutUpdate](),
 }
 
-func dataSchema(kind Kind) object {
+func dataSchema(kind Kind) object { return Schemas{}.data(kind) }
+
+func (b Schemas) data(kind Kind) object {
 	t, ok := payloads[kind]
 	if !ok {
-		return batchSchema(kind)
+		return b.batch(kind)
 	}
-	data := schemaOf(t)
 	switch kind {
 	case MessagesUpsert:
+		data := b.structure(t)
 		drop(data, "instanceId", "externalAttributes")
+		return data
 	case SendMessage:
-		return object{"oneOf": []object{data, schemaOf(reflect.TypeFor[SendResult]())}}
+		return object{"oneOf": []object{b.schema(t), b.schema(reflect.TypeFor[SendResult]())}}
 	default:
+		return b.schema(t)
 	}
-	return data
 }
 
 // phases are the times that only the events announcing them carry.
@@ -82,16 +85,16 @@ var statuses = map[Kind]BatchStatus{
 	BatchCompletedWithErrors: BatchIsWithErrors,
 }
 
-func batchSchema(kind Kind) object {
+func (b Schemas) batch(kind Kind) object {
 	switch kind {
 	case BatchItemFailed:
-		return itemSchema(SendMessageFailed)
+		return b.item(SendMessageFailed)
 	case BatchItemUnknown:
-		return itemSchema(SendResultUnknown)
+		return b.item(SendResultUnknown)
 	default:
 	}
-	data := schemaOf(reflect.TypeFor[BatchData]())
-	full := batchShape[BatchView](kind)
+	data := b.structure(reflect.TypeFor[BatchData]())
+	full := b.shape(reflect.TypeFor[BatchView](), kind)
 	for name, kinds := range phases {
 		if slices.Contains(kinds, kind) {
 			require(full, name)
@@ -99,26 +102,32 @@ func batchSchema(kind Kind) object {
 			drop(full, name)
 		}
 	}
-	propertiesOf(data)["batch"] = full
+	shape := full
 	switch kind {
 	case BatchProgress:
-		propertiesOf(data)["batch"] = object{"oneOf": []object{full, batchShape[BatchProgressReduced](kind)}}
+		shape = object{"oneOf": []object{full, b.shape(reflect.TypeFor[BatchProgressReduced](), kind)}}
 	case BatchCompletedWithErrors:
-		propertiesOf(data)["batch"] = object{"oneOf": []object{full, batchShape[BatchCompletedReduced](kind)}}
+		shape = object{"oneOf": []object{full, b.shape(reflect.TypeFor[BatchCompletedReduced](), kind)}}
 	default:
 	}
+	b.refine(propertiesOf(data), "batch", shape)
 	return data
 }
 
-func batchShape[T any](kind Kind) object {
-	shape := schemaOf(reflect.TypeFor[T]())
-	fix(shape, "status", string(statuses[kind]))
-	drop(propertiesOf(shape)["counts"].(object), "received", "duplicatesIgnored")
+// shape is what a batch looks like in the events of a kind.
+func (b Schemas) shape(t reflect.Type, kind Kind) object {
+	shape := b.structure(t)
+	b.fix(shape, "status", string(statuses[kind]))
+	counts := b.structure(reflect.TypeFor[BatchCounts]())
+	drop(counts, "received", "duplicatesIgnored")
+	b.refine(propertiesOf(shape), "counts", counts)
 	return shape
 }
 
-func itemSchema(code string) object {
-	data := schemaOf(reflect.TypeFor[BatchItemData]())
-	fix(propertiesOf(data)["error"].(object), "code", code)
+func (b Schemas) item(code string) object {
+	data := b.structure(reflect.TypeFor[BatchItemData]())
+	failure := b.structure(reflect.TypeFor[BatchItemError]())
+	b.fix(failure, "code", code)
+	b.refine(propertiesOf(data), "error", failure)
 	return data
 }
