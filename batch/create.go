@@ -16,7 +16,7 @@ import (
 )
 
 const (
-	maxName       = 255
+	MaxName       = 255
 	maxPayload    = 1 << 20
 	maxAttributes = 64 << 10
 	maxComplaints = 100
@@ -177,8 +177,8 @@ func invalid(code string, messages ...string) error {
 // validate checks all but schedule and recipients, and puts the request into
 // the form that is stored.
 func (e *Engine) validate(r *CreateRequest) error {
-	if n := utf8.RuneCountInString(r.Name); n < 1 || n > maxName {
-		return invalid(InvalidName, fmt.Sprintf("name has %d characters, 1 to %d are allowed", n, maxName))
+	if n := utf8.RuneCountInString(r.Name); n < 1 || n > MaxName {
+		return invalid(InvalidName, fmt.Sprintf("name has %d characters, 1 to %d are allowed", n, MaxName))
 	}
 	r.Instances = unique(r.Instances)
 	if len(r.Instances) == 0 {

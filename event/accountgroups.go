@@ -13,9 +13,9 @@ var ErrArgument = errors.New("invalid argument")
 
 // Bounds of a group, as WhatsApp has them.
 const (
-	maxSubject     = 100  // characters
-	maxDescription = 2048 // characters
-	maxMembers     = 1024 // whoever made the group included
+	MaxSubject     = 100  // characters
+	MaxDescription = 2048 // characters
+	MaxMembers     = 1024 // whoever made the group included
 )
 
 // InviteLinkPrefix stands before the code in a link to a group.
@@ -55,16 +55,16 @@ func isCode(s string) bool {
 
 // CheckSubject returns an error that wraps ErrArgument.
 func CheckSubject(s string) error {
-	if n := utf8.RuneCountInString(s); n < 1 || n > maxSubject {
-		return fmt.Errorf("%w: subject must have 1 to %d characters, this one has %d", ErrArgument, maxSubject, n)
+	if n := utf8.RuneCountInString(s); n < 1 || n > MaxSubject {
+		return fmt.Errorf("%w: subject must have 1 to %d characters, this one has %d", ErrArgument, MaxSubject, n)
 	}
 	return nil
 }
 
 // CheckDescription returns an error that wraps ErrArgument.
 func CheckDescription(s string) error {
-	if n := utf8.RuneCountInString(s); n > maxDescription {
-		return fmt.Errorf("%w: description must have at most %d characters, this one has %d", ErrArgument, maxDescription, n)
+	if n := utf8.RuneCountInString(s); n > MaxDescription {
+		return fmt.Errorf("%w: description must have at most %d characters, this one has %d", ErrArgument, MaxDescription, n)
 	}
 	return nil
 }
@@ -72,8 +72,8 @@ func CheckDescription(s string) error {
 // ParsePeople reads phone numbers or JIDs of people, each once. Errors wrap
 // ErrArgument, or ErrRecipient with the index of the bad one.
 func ParsePeople(field string, given []string) ([]string, error) {
-	if len(given) < 1 || len(given) >= maxMembers {
-		return nil, fmt.Errorf("%w: %s must have 1 to %d entries", ErrArgument, field, maxMembers-1)
+	if len(given) < 1 || len(given) >= MaxMembers {
+		return nil, fmt.Errorf("%w: %s must have 1 to %d entries", ErrArgument, field, MaxMembers-1)
 	}
 	people, seen := make([]string, 0, len(given)), map[string]bool{}
 	for i, text := range given {

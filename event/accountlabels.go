@@ -10,8 +10,8 @@ import (
 var ErrNoLabel = errors.New("there is no such label")
 
 const (
-	maxLabelName  = 100 // characters
-	maxLabelColor = 19  // the last of the palette of WhatsApp's clients
+	MaxLabelName  = 100 // characters
+	MaxLabelColor = 19  // the last of the palette of WhatsApp's clients
 )
 
 // Label is a label of a business account. Color is an index into the palette
@@ -31,12 +31,12 @@ type LabelChange struct {
 // Check returns an error that wraps ErrArgument.
 func (c LabelChange) Check() error {
 	if c.Name != nil {
-		if n := utf8.RuneCountInString(*c.Name); n < 1 || n > maxLabelName {
-			return fmt.Errorf("%w: name must have 1 to %d characters, this one has %d", ErrArgument, maxLabelName, n)
+		if n := utf8.RuneCountInString(*c.Name); n < 1 || n > MaxLabelName {
+			return fmt.Errorf("%w: name must have 1 to %d characters, this one has %d", ErrArgument, MaxLabelName, n)
 		}
 	}
-	if c.Color != nil && (*c.Color < 0 || *c.Color > maxLabelColor) {
-		return fmt.Errorf("%w: color must be 0 to %d", ErrArgument, maxLabelColor)
+	if c.Color != nil && (*c.Color < 0 || *c.Color > MaxLabelColor) {
+		return fmt.Errorf("%w: color must be 0 to %d", ErrArgument, MaxLabelColor)
 	}
 	if c.Name == nil && c.Color == nil {
 		return fmt.Errorf("%w: give at least one of name and color", ErrArgument)

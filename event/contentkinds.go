@@ -12,14 +12,15 @@ import (
 // narrower ones.
 const (
 	MaxText        = 65536 // characters of a text, a caption or a description
-	maxName        = 255   // characters of a name, a title or a question
-	maxContacts    = 100   // contacts in one message
-	minPollOptions = 2
-	maxPollOptions = 12
-	maxPollOption  = 100     // characters of an answer
-	maxVCard       = 1 << 16 // bytes
-	maxReaction    = 32      // bytes: one emoji with all its modifiers
-	maxStatusFont  = 10
+	MaxURL         = 2048
+	MaxName        = 255 // characters of a name, a title or a question
+	MaxContacts    = 100 // contacts in one message
+	MinPollOptions = 2
+	MaxPollOptions = 12
+	MaxPollOption  = 100     // characters of an answer
+	MaxVCard       = 1 << 16 // bytes
+	MaxReaction    = 32      // bytes: one emoji with all its modifiers
+	MaxStatusFont  = 10
 )
 
 // TextContent is a plain text.
@@ -44,7 +45,7 @@ type LinkContent struct {
 func (l *LinkContent) Content() (Content, error) {
 	return Content{Link: l}, firstError(
 		checkURL("link", l.Link),
-		checkText("title", l.Title, 0, maxName),
+		checkText("title", l.Title, 0, MaxName),
 		checkText("description", l.Description, 0, MaxText),
 		optional(l.ThumbnailURL, checkURL("thumbnailUrl", l.ThumbnailURL)),
 	)
@@ -67,8 +68,8 @@ func (c *ContactContent) Content() (Content, error) {
 
 // Contacts is the content of a message with several contacts.
 func Contacts(all []ContactContent) (Content, error) {
-	if n := len(all); n < 1 || n > maxContacts {
-		return Content{}, fmt.Errorf("%w: contactMessage must have 1 to %d contacts", ErrContent, maxContacts)
+	if n := len(all); n < 1 || n > MaxContacts {
+		return Content{}, fmt.Errorf("%w: contactMessage must have 1 to %d contacts", ErrContent, MaxContacts)
 	}
 	for i, c := range all {
 		if err := c.check(fmt.Sprintf("contactMessage[%d].", i)); err != nil {
@@ -82,15 +83,15 @@ func (c *ContactContent) check(prefix string) error {
 	if c.PhoneNumber == "" && c.WUID == "" && c.VCard == "" {
 		return fmt.Errorf("%w: %sphoneNumber, wuid or vcard must be given", ErrContent, prefix)
 	}
-	if len(c.VCard) > maxVCard {
-		return fmt.Errorf("%w: %svcard has %d bytes, at most %d are allowed", ErrContent, prefix, len(c.VCard), maxVCard)
+	if len(c.VCard) > MaxVCard {
+		return fmt.Errorf("%w: %svcard has %d bytes, at most %d are allowed", ErrContent, prefix, len(c.VCard), MaxVCard)
 	}
 	if c.VCard != "" && !strings.HasPrefix(strings.ToUpper(strings.TrimSpace(c.VCard)), "BEGIN:VCARD") {
 		return fmt.Errorf("%w: %svcard must begin with BEGIN:VCARD", ErrContent, prefix)
 	}
 	return firstError(
-		checkText(prefix+"fullName", c.FullName, 1, maxName),
-		checkText(prefix+"organization", c.Organization, 0, maxName),
+		checkText(prefix+"fullName", c.FullName, 1, MaxName),
+		checkText(prefix+"organization", c.Organization, 0, MaxName),
 		optional(c.PhoneNumber, checkPhone(prefix+"phoneNumber", c.PhoneNumber)),
 		optional(c.WUID, checkPhone(prefix+"wuid", c.WUID)),
 	)
@@ -110,7 +111,7 @@ func (l *LocationContent) Content() (Content, error) {
 	return Content{Location: l}, firstError(
 		checkDegrees("latitude", l.Latitude, 90),
 		checkDegrees("longitude", l.Longitude, 180),
-		checkText("name", l.Name, 0, maxName),
+		checkText("name", l.Name, 0, MaxName),
 		checkText("address", l.Address, 0, MaxText),
 		optional(l.URL, checkURL("url", l.URL)),
 	)
@@ -124,7 +125,7 @@ type ReactionContent struct {
 
 // Content implements [Payload].
 func (r *ReactionContent) Content() (Content, error) {
-	if len(r.Reaction) > maxReaction {
+	if len(r.Reaction) > MaxReaction {
 		return Content{}, fmt.Errorf("%w: reaction must be one emoji, or empty to take it back", ErrContent)
 	}
 	return Content{Reaction: r}, r.Key.check("key")
@@ -139,13 +140,13 @@ type PollContent struct {
 
 // Content implements [Payload].
 func (p *PollContent) Content() (Content, error) {
-	if n := len(p.Options); n < minPollOptions || n > maxPollOptions {
-		return Content{}, fmt.Errorf("%w: options must have %d to %d answers", ErrContent, minPollOptions, maxPollOptions)
+	if n := len(p.Options); n < MinPollOptions || n > MaxPollOptions {
+		return Content{}, fmt.Errorf("%w: options must have %d to %d answers", ErrContent, MinPollOptions, MaxPollOptions)
 	}
 	seen := map[string]bool{}
 	for i, o := range p.Options {
 		name := fmt.Sprintf("options[%d]", i)
-		if err := checkText(name, o, 1, maxPollOption); err != nil {
+		if err := checkText(name, o, 1, MaxPollOption); err != nil {
 			return Content{}, err
 		}
 		if seen[o] {
@@ -156,7 +157,7 @@ func (p *PollContent) Content() (Content, error) {
 	if p.SelectableCount < 0 || p.SelectableCount > len(p.Options) {
 		return Content{}, fmt.Errorf("%w: selectableCount must be 0 to %d", ErrContent, len(p.Options))
 	}
-	return Content{Poll: p}, checkText("name", p.Name, 1, maxName)
+	return Content{Poll: p}, checkText("name", p.Name, 1, MaxName)
 }
 
 // StatusContent is a text for the account's status, which its contacts see
@@ -172,8 +173,8 @@ func (s *StatusContent) Content() (Content, error) {
 	if _, err := s.Background(); err != nil {
 		return Content{}, err
 	}
-	if s.Font < 0 || s.Font > maxStatusFont {
-		return Content{}, fmt.Errorf("%w: font must be 0 to %d", ErrContent, maxStatusFont)
+	if s.Font < 0 || s.Font > MaxStatusFont {
+		return Content{}, fmt.Errorf("%w: font must be 0 to %d", ErrContent, MaxStatusFont)
 	}
 	return Content{Status: s}, checkText("text", s.Text, 1, MaxText)
 }
@@ -214,8 +215,8 @@ func checkText(name, text string, minimum, maximum int) error {
 
 func checkURL(name, raw string) error {
 	u, err := url.Parse(raw)
-	if err != nil || u.Scheme != "http" && u.Scheme != "https" || u.Host == "" || len(raw) > 2048 {
-		return fmt.Errorf("%w: %s must be an http or https URL of at most 2048 characters", ErrContent, name)
+	if err != nil || u.Scheme != "http" && u.Scheme != "https" || u.Host == "" || len(raw) > MaxURL {
+		return fmt.Errorf("%w: %s must be an http or https URL of at most %d characters", ErrContent, name, MaxURL)
 	}
 	return nil
 }

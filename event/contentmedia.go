@@ -207,7 +207,7 @@ func (m *Media) Check() error {
 		}
 	}
 	return firstError(
-		checkText("fileName", m.FileName, 0, maxName),
+		checkText("fileName", m.FileName, 0, MaxName),
 		checkText("caption", m.Caption, 0, MaxText),
 		optional(m.MimeType, checkMIME(m.MimeType)),
 	)
@@ -232,7 +232,7 @@ func (m *Media) CheckUpload() error {
 		return fmt.Errorf("%w: mediaType %q is not one of: image, document, video, audio, ptv, voice, sticker", ErrContent, m.Kind)
 	}
 	return firstError(
-		checkText("fileName", m.FileName, 0, maxName),
+		checkText("fileName", m.FileName, 0, MaxName),
 		optional(m.MimeType, checkMIME(m.MimeType)),
 		optional(m.URL, checkURL("media", m.URL)),
 	)

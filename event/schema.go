@@ -98,10 +98,8 @@ func except(ref func(reflect.Type) map[string]any, t reflect.Type) func(reflect.
 // refine replaces the schema of a property and keeps what explains it.
 func (b Schemas) refine(properties object, name string, s object) {
 	before, _ := properties[name].(object)
-	for _, word := range []string{"description", "examples"} {
-		if v, ok := before[word]; ok {
-			s[word] = v
-		}
+	if v, ok := before["description"]; ok {
+		s["description"] = v
 	}
 	properties[name] = s
 }
@@ -136,7 +134,7 @@ func (b Schemas) fix(o object, name, value string) {
 
 // notNull is any JSON value but null.
 func notNull() object {
-	return object{"type": []string{"array", "boolean", "number", "object", "string"}}
+	return object{"type": []string{"array", "boolean", "number", "object", "string"}, "items": object{}}
 }
 
 func schemaOf(t reflect.Type) object { return Schemas{}.Type(t) }

@@ -7,21 +7,11 @@ import (
 
 	"postern/batch"
 	"postern/event"
+	"postern/httpapi/openapi"
 )
 
 // Code describes one machine code of the error body, for people.
-type Code struct {
-	Code    string
-	Status  int    // of the answer
-	Meaning string // what happened
-	Next    string // what the caller does about it
-
-	// RetryAfter is sent with the answer as the header of that name, in
-	// seconds; 0: the answer has none, for waiting alone would not help.
-	RetryAfter int
-
-	Sandbox bool // only the paths under /sandbox/ answer with it
-}
+type Code = openapi.Code
 
 // Seconds that a caller waits for what passes by itself. The first is a
 // reconnect's usual length, the second that of a restart, the third gives an

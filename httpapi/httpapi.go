@@ -2,6 +2,7 @@ package httpapi
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"log/slog"
@@ -11,6 +12,7 @@ import (
 	"postern/batch"
 	"postern/dispatch"
 	"postern/event"
+	"postern/httpapi/openapi"
 	"postern/instance"
 	"postern/media"
 	"postern/peers"
@@ -142,16 +144,24 @@ func New(c Config) (http.Handler, error) {
 
 // addDocuments adds the paths that describe the interface itself.
 func (a *api) addDocuments() error {
-	spec, err := OpenAPI(a.BaseURL, a.Version)
+	docs := openapi.Build(describe(a.BaseURL, a.Version))
+	page, err := openapi.NewPage(docs)
+	if err != nil {
+		return fmt.Errorf("httpapi: page: %w", err)
+	}
+	spec, err := json.Marshal(docs.OpenAPI)
 	if err != nil {
 		return fmt.Errorf("httpapi: OpenAPI document: %w", err)
 	}
-	page, err := docsHTML(a.Version)
+	sockets, err := json.Marshal(docs.AsyncAPI)
 	if err != nil {
-		return fmt.Errorf("httpapi: %w", err)
+		return fmt.Errorf("httpapi: AsyncAPI document: %w", err)
 	}
+	const nothing = "default-src 'none'"
 	for path, handle := range map[string]func(*api, *call) error{
-		pathOpenAPI: document("application/json", spec), pathDocs: document("text/html; charset=utf-8", page),
+		pathOpenAPI:  document("application/json", nothing, spec),
+		pathAsyncAPI: document("application/json", nothing, sockets),
+		pathDocs:     document("text/html; charset=utf-8", page.Policy, page.HTML),
 	} {
 		r := route{method: http.MethodGet, path: path, auth: public, handle: handle}
 		a.router.add(r.method, r.path, a.handler(r))

@@ -1,13 +1,13 @@
 package httpapi
 
 import (
-	"bytes"
 	"context"
 	"encoding/json"
 	"fmt"
 	"io"
 	"net/http"
 	"net/http/httptest"
+	"slices"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -312,9 +312,16 @@ func TestTheDocumentsTellWhichRoutesTakeAKey(t *testing.T) {
 	if keyed < 2 {
 		t.Errorf("only %d routes take keys", keyed)
 	}
-	spec, err := OpenAPI("", "x")
-	if err != nil || bytes.Count(spec, []byte(`"name": "Idempotency-Key"`)) != keyed {
-		t.Errorf("the document does not name the header %d times: %v", keyed, err)
+	named := 0
+	for _, methods := range theDocument(t).Paths {
+		for _, o := range methods {
+			if !o.Deprecated && slices.ContainsFunc(o.Parameters, func(p parameterOfDocument) bool { return p.Name == idempotencyHeader }) {
+				named++
+			}
+		}
+	}
+	if named != keyed {
+		t.Errorf("the document names the header %d times, not %d", named, keyed)
 	}
 }
 

@@ -58,9 +58,10 @@ func (s scheme) name() Auth {
 
 // Paths whose handlers are made from the configuration.
 const (
-	pathMetrics = "/metrics"
-	pathOpenAPI = "/openapi.json"
-	pathDocs    = "/docs"
+	pathMetrics  = "/metrics"
+	pathOpenAPI  = "/openapi.json"
+	pathAsyncAPI = "/asyncapi.json"
+	pathDocs     = "/docs"
 )
 
 // unlisted are the routes that New adds to those of the table.
@@ -68,6 +69,7 @@ func unlisted() []route {
 	return []route{
 		{method: "GET", path: pathMetrics, auth: globalKey},
 		{method: "GET", path: pathOpenAPI, auth: public},
+		{method: "GET", path: pathAsyncAPI, auth: public},
 		{method: "GET", path: pathDocs, auth: public},
 	}
 }

@@ -3,266 +3,132 @@ package httpapi
 import (
 	"encoding/json"
 	"fmt"
-	"net/http"
-	"reflect"
+	"maps"
 	"slices"
-	"strconv"
 	"strings"
 
 	"postern/event"
+	"postern/httpapi/openapi"
 )
 
-// object is a part of the document.
-type object = map[string]any
+// object is a part of a document.
+type object = openapi.Object
 
 // OpenAPI returns the OpenAPI 3.1 document of the interface, with the webhooks
-// of all 45 events: indented JSON with sorted keys. server is the public
-// address, empty when it is the address that the document came from.
+// of all events: JSON with sorted keys. server is the public address,
+// empty when it is the address that the document came from.
 func OpenAPI(server, version string) ([]byte, error) {
-	if server == "" {
-		server = "/"
-	}
-	doc := object{
-		"openapi": "3.1.0",
-		"info": object{
-			"title": "Postern", "version": version, "license": object{"name": "GPL-3.0-or-later", "identifier": "GPL-3.0-or-later"},
-			"description": "WhatsApp accounts as an HTTP API: instances, webhooks, WebSockets and durable message batches.",
-		},
-		"servers":  []object{{"url": server}},
-		"paths":    paths(),
-		"webhooks": webhooks(),
-		"components": object{
-			"schemas":         object{"Error": errorSchema()},
-			"securitySchemes": securitySchemes(),
-		},
-	}
-	return json.MarshalIndent(doc, "", " ")
+	return json.Marshal(openapi.Build(describe(server, version)).OpenAPI)
 }
 
-func securitySchemes() object {
-	return object{
-		string(AuthKey): object{"type": "apiKey", "in": "header", "name": "apikey", "description": "The operator's key; x-api-key is taken too."},
-		string(AuthInstance): object{
-			"type": "http", "scheme": "bearer", "bearerFormat": "JWT", "description": "The token of the instance in the path.",
-		},
-		string(AuthUser):      object{"type": "http", "scheme": "bearer", "bearerFormat": "JWT", "description": "The token of a user."},
-		string(AuthHandshake): object{"type": "apiKey", "in": "query", "name": "token", "description": "A token; Authorization: Bearer is taken too."},
+// describe collects all that the documents are made of.
+func describe(server, version string) openapi.API {
+	return openapi.API{
+		Title: "Postern", Version: version, Server: server,
+		About: "WhatsApp accounts as an HTTP API: instances, webhooks, WebSockets and durable message batches.\n\n" +
+			"Every answer has the header x-request-id: the caller's own, or a new one; it is in the log.",
+		Tags: tags(), Operations: operations(), Credentials: credentials(), Codes: Codes(), Refusal: body[errorBody](),
+		Types: types(), Fields: fieldWords(), Sockets: sockets(),
 	}
 }
 
-func paths() object {
-	all, about := object{}, descriptions()
+func credentials() map[string]object {
+	return map[string]object{
+		string(AuthKey):       {"type": "apiKey", "in": "header", "name": "apikey", "description": "The operator's key; x-api-key is taken too."},
+		string(AuthInstance):  {"type": "http", "scheme": "bearer", "bearerFormat": "JWT", "description": "The token of the instance in the path."},
+		string(AuthUser):      {"type": "http", "scheme": "bearer", "bearerFormat": "JWT", "description": "The token of a user."},
+		string(AuthHandshake): {"type": "apiKey", "in": "query", "name": "token", "description": "A token; Authorization: Bearer is taken too."},
+	}
+}
+
+// operations are the routes with their descriptions, in the order of the
+// groups and of the table.
+func operations() []openapi.Operation {
+	var all []openapi.Operation
+	about := descriptions()
 	for _, r := range Routes() {
 		d := about[r.Method+" "+r.Path]
-		path, ok := all[r.Path].(object)
-		if !ok {
-			path = object{}
-			all[r.Path] = path
+		o := openapi.Operation{
+			Method: r.Method, Path: documentPath(r.Path), ID: d.id, Tag: tagOf(r.Path), Summary: d.summary, About: d.about,
+			Query: d.query, Once: d.once, In: d.in, Example: d.example, Form: d.form, File: fileField,
+			Answers: append([]openapi.Answer{{Status: d.status, Type: d.out, Media: d.media}}, d.also...),
+			Codes:   commonCodes(r, d).and(d.codes...),
 		}
-		path[strings.ToLower(r.Method)] = operation(r, d)
+		if r.Auth != AuthNone {
+			o.Credential = string(r.Auth)
+		}
+		for _, path := range r.Aliases {
+			o.Aliases = append(o.Aliases, openapi.Alias{Path: documentPath(path), ID: aliasID(r, path)})
+		}
+		all = append(all, o)
 	}
 	return all
 }
 
-func operation(r Route, d description) object {
-	o := object{
-		"operationId": operationID(r), "summary": d.summary, "tags": []string{tagOf(r.Path)},
-		"responses": object{
-			strconv.Itoa(d.status): successOf(d),
-			"default":              object{"description": "A refusal.", "content": jsonContent(object{"$ref": "#/components/schemas/Error"})},
-		},
-	}
-	if len(r.Aliases) > 0 {
-		o["description"] = "Also at " + strings.Join(r.Aliases, ", ") + "."
-	}
-	if r.Auth != AuthNone {
-		o["security"] = []object{{string(r.Auth): []string{}}}
-	}
-	parameters := parametersOf(r.Path, d.query)
-	if d.once {
-		parameters = append(parameters, keyParameter())
-	}
-	if len(parameters) > 0 {
-		o["parameters"] = parameters
-	}
-	if content := bodiesOf(d); len(content) > 0 {
-		o["requestBody"] = object{"required": d.form != nil || len(requiredFields(d.in)) > 0, "content": content}
-	}
-	return o
-}
-
-// bodiesOf are the bodies that a route takes, by content type.
-func bodiesOf(d description) object {
-	content := object{}
-	if d.in != nil {
-		content = jsonContent(requestSchema(d.in))
-	}
-	if d.form != nil {
-		fields := object{fileField: object{"type": "string", "contentMediaType": "application/octet-stream"}}
-		for _, name := range d.form {
-			fields[name] = object{"type": "string"}
-		}
-		schema := object{"type": "object", "properties": fields, "required": []string{fileField}, "additionalProperties": false}
-		content["multipart/form-data"] = object{"schema": schema}
-	}
-	return content
-}
-
-func successOf(d description) object {
-	o := object{"description": http.StatusText(d.status)}
-	switch {
-	case d.out != nil:
-		o["content"] = jsonContent(event.TypeSchema(d.out))
-	case d.media != "":
-		o["content"] = object{d.media: object{}}
-	}
-	return o
-}
-
-func jsonContent(schema object) object { return object{"application/json": object{"schema": schema}} }
-
-// operationID is unique and stable: the method and the words of the path.
-func operationID(r Route) string {
-	words := strings.FieldsFunc(r.Path, func(c rune) bool { return strings.ContainsRune("/{}.-", c) })
-	return strings.ToLower(r.Method) + "_" + strings.Join(words, "_")
-}
-
-// tagOf groups routes by what they are about.
-func tagOf(path string) string {
+// documentPath gives the parameters of a path the names that people know them by.
+func documentPath(path string) string {
+	id := "{eventId}"
 	switch {
 	case strings.HasPrefix(path, "/message/batches"):
-		return "Batches"
-	case strings.HasPrefix(path, "/ws/"):
-		return "WebSockets"
-	case strings.Contains(path, "/connect") || strings.HasSuffix(path, "/logout") || strings.HasSuffix(path, "/restart") || strings.HasSuffix(path, ".png"):
-		return "Connection"
-	case strings.Contains(path, "/webhook"):
-		return "Webhook"
-	case strings.Contains(path, "/send/"):
-		return "Sending"
-	case strings.Contains(path, "/chat/"):
-		return "Chats"
-	case strings.HasPrefix(path, "/instance"):
-		return "Instances"
-	default:
-		return "Operation"
+		id = "{batchId}"
+	case strings.Contains(path, "upload"):
+		id = "{uploadId}"
 	}
+	return strings.NewReplacer("{i}", "{instanceName}", "{id}", id, "{item}", "{itemId}", "{phone}", "{phoneNumber}").Replace(path)
 }
 
-func parametersOf(path string, query []string) []object {
-	var all []object
-	for segment := range strings.SplitSeq(path, "/") {
-		if name, ok := strings.CutPrefix(segment, "{"); ok {
-			name = strings.TrimSuffix(name, "}")
-			all = append(all, object{
-				"name": name, "in": "path", "required": true, "schema": object{"type": "string"}, "description": parameterHelp(name),
-			})
+// aliasID names the operation of an older path after its words; what stands
+// behind them tells paths apart that differ in nothing else, and so does the
+// method where a path has several.
+func aliasID(r Route, path string) string {
+	id, parameters := "legacy", []string{}
+	for s := range strings.SplitSeq(strings.TrimPrefix(path, "/"), "/") {
+		if isName(s) {
+			parameters = append(parameters, s)
+			continue
+		}
+		for w := range strings.SplitSeq(s, "-") {
+			id += strings.ToUpper(w[:1]) + w[1:]
 		}
 	}
-	for _, name := range query {
-		all = append(all, object{"name": name, "in": "query", "schema": object{"type": "string"}})
+	if len(parameters) == 2 && strings.HasSuffix(path, parameters[1]) {
+		id += map[string]string{"{phone}": "ByPhone", "{i}": "Again"}[parameters[1]]
+	}
+	i := slices.IndexFunc(aliases(), func(a alias) bool { return a.from == path && slices.Contains(a.methods, r.Method) })
+	if i >= 0 && len(aliases()[i].methods) > 1 {
+		id += "By" + r.Method[:1] + strings.ToLower(r.Method[1:])
+	}
+	return id
+}
+
+func sockets() []openapi.Socket {
+	all := []openapi.Socket{
+		{Name: "globalEvents", ID: "openBatchEvents", About: "The batch events of the token's user, each as its webhook's body. Events after since that are still kept come first."},
+		{Name: "instanceEvents", ID: "openInstanceEvents", About: "The events of the token's instance, each as its webhook's body. What happened while nobody listened does not come again."},
+	}
+	for _, d := range event.Catalogue() {
+		i := 0
+		if d.Family == event.Instance {
+			i = 1
+		}
+		all[i].Events = append(all[i].Events, string(d.Kind))
 	}
 	return all
 }
 
-func keyParameter() object {
-	return object{
-		"name": idempotencyHeader, "in": "header", "schema": object{"type": "string", "minLength": 1, "maxLength": maxIdempotencyKey},
-		"description": "A repeated request with the same key and body gets the first answer again, for 24 hours.",
-	}
-}
-
-func parameterHelp(name string) string {
-	switch name {
-	case "i":
-		return "The instance's name."
-	case "id":
-		return "The batch's id, a UUID."
-	case "item":
-		return "The item's id, a UUID."
-	default:
-		return "A phone number with its country code."
-	}
-}
-
-// requestSchema is the schema of a body as the strict decoder reads it.
-func requestSchema(t reflect.Type) object {
-	properties := object{}
-	for _, f := range reflect.VisibleFields(t) {
-		name, _, _ := strings.Cut(f.Tag.Get("json"), ",")
-		if name == "" || name == "-" {
-			continue
+// fields explains the fields of all bodies, answers and events.
+func fieldWords() openapi.Fields {
+	all := openapi.Fields{}
+	for _, theme := range []openapi.Fields{
+		sharedFields(), parameterFields(), operationFields(), instanceFields(), sendFields(), formFields(), contentFields(), chatFields(),
+		messageFields(), groupFields(), batchFields(), eventFields(),
+	} {
+		for key := range theme {
+			if _, twice := all[key]; twice {
+				panic(fmt.Sprintf("httpapi: the field %s is explained twice", key))
+			}
 		}
-		s := fieldSchema(f.Type)
-		if kind, ok := s["type"]; ok && strings.Contains(f.Tag.Get("strict"), "null") {
-			s["type"] = []any{kind, "null"}
-		}
-		properties[name] = s
-	}
-	o := object{"type": "object", "properties": properties, "additionalProperties": false}
-	if required := requiredFields(t); len(required) > 0 {
-		o["required"] = required
-	}
-	return o
-}
-
-func fieldSchema(t reflect.Type) object {
-	if t.Kind() == reflect.Pointer {
-		t = t.Elem()
-	}
-	switch t {
-	case reflect.TypeFor[jsonObject](), reflect.TypeFor[json.RawMessage]():
-		return object{"type": "object"}
-	case reflect.TypeFor[oneOrMore]():
-		return object{"type": []any{"string", "array"}, "items": object{"type": "string"}}
-	}
-	if t.Kind() == reflect.Struct && t != reflect.TypeFor[event.Time]() {
-		return requestSchema(t)
-	}
-	return event.TypeSchema(t)
-}
-
-func requiredFields(t reflect.Type) []string {
-	var names []string
-	for _, f := range reflect.VisibleFields(t) {
-		if strings.Contains(f.Tag.Get("strict"), "required") {
-			name, _, _ := strings.Cut(f.Tag.Get("json"), ",")
-			names = append(names, name)
-		}
-	}
-	slices.Sort(names)
-	return names
-}
-
-func errorSchema() object {
-	s := event.TypeSchema(reflect.TypeFor[errorBody]())
-	var codes []string
-	for _, c := range Codes() {
-		codes = append(codes, c.Code)
-	}
-	slices.Sort(codes)
-	s["properties"].(object)["code"] = object{"type": "string", "enum": slices.Compact(codes)}
-	return s
-}
-
-// webhooks describes what receivers get, by event.
-func webhooks() object {
-	all := object{}
-	for _, d := range event.Catalogue() {
-		schema := event.Schema(d.Kind)
-		delete(schema, "$schema")
-		about := fmt.Sprintf("Sent to the instance's webhook when its flag %s is set, and to the global webhook.", d.Flag)
-		if d.Family == event.Batch {
-			about = "Sent to the global webhook, until it is accepted."
-		}
-		if d.Gate != event.NoGate {
-			about += fmt.Sprintf(" Needs %s.", d.Gate)
-		}
-		all[string(d.Kind)] = object{"post": object{
-			"summary": string(d.Kind), "description": about, "tags": []string{"Events"},
-			"requestBody": object{"required": true, "content": jsonContent(schema)},
-			"responses":   object{"2XX": object{"description": "Accepted. Anything else is a failure."}},
-		}}
+		maps.Copy(all, theme)
 	}
 	return all
 }

@@ -3,22 +3,31 @@ package httpapi
 import (
 	"net/http"
 	"reflect"
+	"slices"
+	"strings"
 
-	"postern/batch"
-	"postern/instance"
+	"postern/httpapi/openapi"
 )
 
-// description is what the OpenAPI document says about a route beyond its
-// method, path and credential.
+// description is what the documents say about a route beyond its method, path
+// and credential.
 type description struct {
-	summary string
+	id      string // as a person would name it
+	summary string // one sentence
+	about   string // more, or empty
+
 	in      reflect.Type // of a JSON body, nil when there is none
+	example string       // of that body
 	form    []string     // fields of a multipart body, beside the file; nil when the body is none
 	query   []string
-	status  int          // of the success
-	out     reflect.Type // of the answer, nil when it is no JSON
-	media   string       // of an answer that is no JSON
-	once    bool         // takes an Idempotency-Key
+	once    bool // takes an Idempotency-Key
+
+	status int          // of the success; 0: 200
+	out    reflect.Type // of the answer, nil when it is no JSON
+	media  string       // of an answer that is no JSON, or may be other than JSON
+	also   []openapi.Answer
+
+	codes codes // of refusals, besides those that commonCodes knows
 }
 
 func body[T any]() reflect.Type { return reflect.TypeFor[T]() }
@@ -27,7 +36,11 @@ func body[T any]() reflect.Type { return reflect.TypeFor[T]() }
 // complete.
 func descriptions() map[string]description {
 	all := map[string]description{}
-	for _, theme := range []map[string]description{operationDescriptions(), instanceDescriptions(), connectionDescriptions(), sendDescriptions(), chatDescriptions(), groupDescriptions(), batchDescriptions()} {
+	for _, theme := range []map[string]description{
+		operationDescriptions(), outboxDescriptions(), instanceDescriptions(), connectionDescriptions(), webhookDescriptions(),
+		sendDescriptions(), fileDescriptions(), chatDescriptions(), storedDescriptions(),
+		groupDescriptions(), channelDescriptions(), labelDescriptions(), batchDescriptions(),
+	} {
 		for key, d := range theme {
 			if d.status == 0 {
 				d.status = http.StatusOK
@@ -38,72 +51,122 @@ func descriptions() map[string]description {
 	return all
 }
 
-func operationDescriptions() map[string]description {
-	pages := []string{"limit", "nextCursor", "previousCursor"}
-	return map[string]description{
-		"GET /health":                      {summary: "Whether the process is alive.", out: body[health]()},
-		"GET /ready":                       {summary: "Whether the program can do its work, and if not, why.", out: body[health]()},
-		"GET /metrics":                     {summary: "Metrics for Prometheus.", media: "text/plain"},
-		"GET /openapi.json":                {summary: "This document.", media: "application/json"},
-		"GET /docs":                        {summary: "This document as a page to read.", media: "text/html"},
-		"POST /auth/user-token":            {summary: "Make a token for a user.", in: body[userTokenRequest](), status: http.StatusCreated, out: body[userToken]()},
-		"GET /message/batches/{id}/events": {summary: "List a batch's events with their delivery, oldest first.", query: pages, out: body[batch.List[outboxRecord]]()},
-		"GET /outbox":                      {summary: "List the events of all users with their delivery, newest first.", query: append([]string{"state"}, pages...), out: body[batch.List[outboxRecord]]()},
-		"POST /outbox/{id}/retry":          {summary: "Try a pending event now.", out: body[outboxRecord]()},
-		"POST /outbox/retry":               {summary: "Try all pending events now.", out: body[retryAnswer]()},
-		"GET /ws/global/events": {
-			summary: "A WebSocket with the batch events of the token's user.", query: []string{"event", "token", "since"}, status: http.StatusSwitchingProtocols,
-		},
-		"GET /ws/instance/events": {
-			summary: "A WebSocket with the events of the token's instance.", query: []string{"event", "token"}, status: http.StatusSwitchingProtocols,
-		},
+// codes are names of [Codes].
+type codes []string
+
+func (c codes) and(more ...string) codes { return slices.Concat(c, codes(more)) }
+
+// commonCodes are the refusals that follow from what every route of a kind
+// does before its own work.
+func commonCodes(r Route, d description) codes {
+	all := codes{codeInternal}
+	if r.Auth != AuthNone || d.in != nil {
+		all = all.and(codeShuttingDown)
 	}
+	switch r.Auth {
+	case AuthKey:
+		all = all.and(codeUnauthorized, codeKeyMismatch)
+	case AuthInstance:
+		all = all.and(codeUnauthorized, codeForbidden, "INSTANCE_NOT_FOUND")
+	case AuthUser:
+		all = all.and(codeUnauthorized)
+	case AuthHandshake:
+		all = all.and(codeUnauthorized, codeForbidden, "ORIGIN_REFUSED", codeUpgradeRequired, codeInvalidSubscription)
+	case AuthNone:
+	}
+	if len(d.query) > 0 {
+		all = all.and(codeInvalidQuery)
+	}
+	if r.Method != http.MethodGet && (d.in != nil || d.form == nil) {
+		all = all.and(codeMalformedJSON, codeTooDeep, codeUnknownField, codeDuplicateField, codeInvalidType, codeBodyTooLarge, codeBodyTimeout, codeContentType)
+	}
+	if d.in != nil {
+		all = all.and(codeMissingField)
+	}
+	if d.form != nil {
+		all = all.and(codeMalformedForm, codeTooDeep, codeUnknownField, codeDuplicateField, codeMissingField, codeInvalidType, codeBodyTooLarge, codeBodyTimeout, codeContentType)
+	}
+	if d.once {
+		all = all.and(codeInvalidKey, codeKeyInUse, codeKeyReused, "DISK_FULL")
+	}
+	return all
 }
 
-func instanceDescriptions() map[string]description {
-	return map[string]description{
-		"POST /instance":                  {summary: "Create an instance.", in: body[createRequest](), status: http.StatusCreated, out: body[createdInstance]()},
-		"GET /instance":                   {summary: "List the instances, or the one of a name.", query: []string{"instanceName"}, out: body[[]listedInstance]()},
-		"GET /instance/{i}":               {summary: "Show an instance.", out: body[shownInstance]()},
-		"DELETE /instance/{i}":            {summary: "Delete an instance and everything stored of it.", query: []string{"force"}, out: body[deletedInstance]()},
-		"PUT /instance/{i}/refreshToken":  {summary: "Replace the instance's token by a new one.", in: body[refreshRequest](), out: body[rotatedToken]()},
-		"PUT /instance/{i}/token":         {summary: "Issue a new token for an instance whose old one expired or was lost.", out: body[rotatedToken]()},
-		"PUT /instance/{i}/webhook":       {summary: "Set the instance's webhook, or a part of it.", in: body[webhookRequest](), out: body[instance.Webhook]()},
-		"GET /instance/{i}/webhook":       {summary: "Show the instance's webhook.", out: body[instance.Webhook]()},
-		"POST /instance/{i}/webhook/test": {summary: "Send one example of an event to the webhook.", in: body[tryRequest](), out: body[tryAnswer]()},
-		"GET /instance/{i}/qr.png":        {summary: "The code to scan, as a picture.", media: "image/png"},
-		"DELETE /instance/{i}/logout":     {summary: "Unlink the instance from its phone.", out: body[logoutAnswer]()},
-		"POST /instance/{i}/restart":      {summary: "Drop and reopen the connection.", out: body[statusAnswer]()},
-	}
+// asking are the codes of a request to WhatsApp.
+func asking(more ...string) codes {
+	return codes{"INSTANCE_NOT_CONNECTED", "WHATSAPP_TIMEOUT", "REFUSED_BY_WHATSAPP", "INVALID_ARGUMENT"}.and(more...)
 }
 
-func connectionDescriptions() map[string]description {
-	return map[string]description{
-		"GET /instance/{i}/connect":                    {summary: "Connect, and wait for the first code to scan or for the login.", out: body[connectAnswer]()},
-		"POST /instance/{i}/connect":                   {summary: "Connect, and wait for the first code to scan or for the login.", out: body[connectAnswer]()},
-		"GET /instance/{i}/connect/code/{phone}":       {summary: "Ask for a code to type on a phone.", out: body[pairingCode]()},
-		"POST /instance/{i}/connect/code":              {summary: "Ask for a code to type on a phone.", in: body[phoneRequest](), out: body[pairingCode]()},
-		"POST /instance/{i}/connect/passkey/challenge": {summary: "Wait for the passkey challenge of a pairing.", out: body[challengeAnswer]()},
-		"POST /instance/{i}/connect/passkey/assertion": {summary: "Hand over the authenticator's answer.", in: body[assertionRequest](), status: http.StatusAccepted, out: body[passkeyAnswer]()},
-		"POST /instance/{i}/connect/passkey/confirm":   {summary: "Confirm that the code is the one on the phone.", status: http.StatusAccepted, out: body[passkeyAnswer]()},
-		"GET /instance/{i}/connection/status":          {summary: "The truth about the connection.", out: body[statusAnswer]()},
-	}
+// aboutPeople are those of a request that names people, chats or groups.
+func aboutPeople(more ...string) codes { return asking("INVALID_RECIPIENT").and(more...) }
+
+// sending are those of a send.
+func sending(more ...string) codes {
+	return codes{
+		"INSTANCE_NOT_CONNECTED", "INVALID_MESSAGE", "INVALID_RECIPIENT", "RECIPIENT_NOT_ON_WHATSAPP", "SEND_MESSAGE_FAILED",
+		"SEND_RESULT_UNKNOWN", "SENT_BUT_NOT_STORED", "DISK_FULL",
+	}.and(more...)
 }
 
-func batchDescriptions() map[string]description {
-	filters := []string{"status", "instanceName", "createdFrom", "createdTo", "name", "query", "limit", "nextCursor", "previousCursor"}
-	items := []string{"status", "recipient", "instanceName", "limit", "nextCursor", "previousCursor"}
-	return map[string]description{
-		"POST /message/batches":                  {summary: "Create a batch.", once: true, in: body[batchRequest](), status: http.StatusCreated, out: body[batch.View]()},
-		"GET /message/batches":                   {summary: "List batches, newest first.", query: filters, out: body[batch.List[batch.View]]()},
-		"POST /message/batches/list":             {summary: "List batches, newest first.", in: body[batchFilter](), out: body[batch.List[batch.View]]()},
-		"GET /message/batches/{id}":              {summary: "Show a batch.", out: body[batch.View]()},
-		"GET /message/batches/{id}/items":        {summary: "List a batch's items by position.", query: items, out: body[batch.List[batch.Item]]()},
-		"GET /message/batches/{id}/items/{item}": {summary: "Show an item with its attempts.", out: body[batch.ItemWithAttempts]()},
-		"GET /message/batches/{id}/attempts":     {summary: "List a batch's attempts by position.", query: items, out: body[batch.List[batch.Attempt]]()},
-		"GET /message/batches/{id}/processing":   {summary: "Show a batch with all its recipients and attempts.", out: body[processing]()},
-		"POST /message/batches/{id}/start":       {summary: "Start a batch, or go on with it.", out: body[batch.View]()},
-		"POST /message/batches/{id}/pause":       {summary: "Pause a batch.", out: body[batch.View]()},
-		"POST /message/batches/{id}/stop":        {summary: "Stop a batch for good.", out: body[batch.View]()},
+// sendingTo are those of a send whose body names a recipient and options.
+func sendingTo(more ...string) codes {
+	return sending("ONE_RECIPIENT", codeNoQuoted, "MESSAGE_PROCESSING_QUEUE_FULL").and(more...)
+}
+
+// sendingFile are those of a send with a file.
+func sendingFile(more ...string) codes {
+	return sendingTo("INVALID_MEDIA", "MEDIA_TYPE_UNSUPPORTED", "UPLOAD_NOT_FOUND").and(more...)
+}
+
+// tagOf groups routes by what they are about.
+func tagOf(path string) string {
+	for _, t := range []struct{ part, tag string }{
+		{"/message/batches", tagBatches}, {"/outbox", tagOutbox}, {"/ws/", tagSockets},
+		{"/connect", tagConnection}, {"/logout", tagConnection}, {"/restart", tagConnection}, {".png", tagConnection},
+		{"/webhook", tagWebhook}, {"/send/", tagSending}, {"/media/", tagMedia}, {"/upload/", tagMedia},
+		{"/group", tagGroups}, {"/newsletter", tagNewsletters}, {"/label", tagLabels},
+		{"/db/", tagStored}, {"/contacts", tagStored}, {"/chats", tagStored}, {"/chat/", tagChats}, {"/instance", tagInstances},
+	} {
+		if strings.Contains(path, t.part) {
+			return t.tag
+		}
+	}
+	return tagOperation
+}
+
+// The groups of routes.
+const (
+	tagInstances   = "Instances"
+	tagConnection  = "Connection"
+	tagWebhook     = "Webhook"
+	tagSending     = "Sending"
+	tagMedia       = "Media"
+	tagChats       = "Chats"
+	tagStored      = "Stored messages"
+	tagGroups      = "Groups"
+	tagNewsletters = "Newsletters"
+	tagLabels      = "Labels"
+	tagBatches     = "Batches"
+	tagOutbox      = "Outbox"
+	tagSockets     = "WebSockets"
+	tagOperation   = "Operation"
+)
+
+func tags() []openapi.Tag {
+	return []openapi.Tag{
+		{Name: tagInstances, About: "WhatsApp accounts of this program, and their tokens."},
+		{Name: tagConnection, About: "Linking an instance with a phone, and the state of its connection."},
+		{Name: tagWebhook, About: "Where the events of an instance go."},
+		{Name: tagSending, About: "Sending one message. Answers come when WhatsApp has acknowledged it and it is stored."},
+		{Name: tagMedia, About: "Files: brought to WhatsApp before they are needed, and fetched from messages."},
+		{Name: tagChats, About: "What a person does in the list of chats and inside a chat."},
+		{Name: tagStored, About: "What this program keeps of messages, contacts and chats."},
+		{Name: tagGroups, About: "Groups, their members and how people come in."},
+		{Name: tagNewsletters, About: "Newsletters, which WhatsApp shows as channels."},
+		{Name: tagLabels, About: "Labels of business accounts."},
+		{Name: tagBatches, About: "One message for many recipients, sent at a human pace, that survives restarts."},
+		{Name: tagOutbox, About: "Events of batches on their way to the global webhook."},
+		{Name: tagSockets, About: "Events as they happen. What is sent on them is described by /asyncapi.json."},
+		{Name: tagOperation, About: "For whoever runs the program."},
 	}
 }

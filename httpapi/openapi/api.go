@@ -1,0 +1,97 @@
+package openapi
+
+import "reflect"
+
+// Object is a part of a document.
+type Object = map[string]any
+
+// API is what the documents describe.
+type API struct {
+	Title, About, Version string
+	// Server is the public address, empty when it is the one that a document
+	// came from.
+	Server string
+
+	Tags        []Tag // in the order of the page
+	Operations  []Operation
+	Credentials map[string]Object // security schemes by name
+	Codes       []Code
+	Refusal     reflect.Type // the body of every refusal
+
+	Types  map[reflect.Type]Type
+	Fields Fields
+
+	Sockets []Socket
+}
+
+// Tag is a group of operations.
+type Tag struct{ Name, About string }
+
+// Operation is one method of one path.
+type Operation struct {
+	Method, Path string // parameters in braces
+	ID           string // as a person would name it: sendText
+	Tag          string
+	Summary      string // one sentence
+	About        string // more, or empty
+	Credential   string // a name of API.Credentials; empty: none
+
+	Query []string // parameters; a name in [Fields] with a question mark in front describes them
+	Once  bool     // takes an Idempotency-Key
+
+	In      reflect.Type // of a JSON body; nil: none
+	Example string       // of that body, JSON
+	Form    []string     // fields of a multipart body beside the file; nil: it takes none
+	File    string       // the name of the file's part
+
+	Answers []Answer // successes, the usual one first
+	Codes   []string // of its refusals
+
+	Aliases []Alias
+}
+
+// Alias is an older path of an operation.
+type Alias struct{ Path, ID string }
+
+// Answer is a success of an operation.
+type Answer struct {
+	Status int
+	Type   reflect.Type // of a JSON body; nil: none
+	Media  string       // of a body that is no JSON, or may be other than JSON
+	About  string       // empty: the status text
+}
+
+// Code describes one machine code of the error body, for people.
+type Code struct {
+	Code    string
+	Status  int    // of the answer
+	Meaning string // what happened
+	Next    string // what the caller does about it
+
+	// RetryAfter is sent with the answer as the header of that name, in
+	// seconds; 0: the answer has none, for waiting alone would not help.
+	RetryAfter int
+
+	Sandbox bool // only the paths under /sandbox/ answer with it
+}
+
+// Type overrules what a Go type looks like in the documents. A zero field
+// leaves that part to the type.
+type Type struct {
+	// Name of the component. A type with a Schema and without a Name is
+	// written out where it occurs.
+	Name  string
+	About string
+	Words string // whose words in [Fields] it shares
+	// Schema makes the schema; ref gives those of other types as they stand in
+	// requests.
+	Schema func(ref func(reflect.Type) Object) Object
+}
+
+// Socket is a WebSocket path.
+type Socket struct {
+	Name   string // of its channel: globalEvents
+	ID     string // of the operation that is its handshake
+	About  string
+	Events []string // kinds
+}

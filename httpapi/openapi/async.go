@@ -1,0 +1,140 @@
+package openapi
+
+import (
+	"encoding/json"
+	"fmt"
+	"slices"
+	"strings"
+
+	"postern/event"
+)
+
+// asyncAPI describes the WebSockets with the schemas of the webhooks: both
+// carry the same bodies.
+func (d *document) asyncAPI() Object {
+	channels, operations, messages := Object{}, Object{}, Object{}
+	for _, s := range d.api.Sockets {
+		own := Object{}
+		for _, kind := range s.Events {
+			name := EventName(event.Kind(kind))
+			messages[name] = d.message(event.Kind(kind))
+			own[name] = Object{"$ref": "#/components/messages/" + name}
+		}
+		handshake := d.operationOf(s.ID)
+		channels[s.Name] = Object{
+			"address": handshake.Path, "title": s.Name, "summary": handshake.Summary, "description": s.About, "messages": own,
+			"servers":  []Object{{"$ref": "#/servers/postern"}},
+			"bindings": Object{"ws": Object{"method": handshake.Method, "query": d.query(handshake), "bindingVersion": "0.1.0"}},
+		}
+		operations["send"+strings.ToUpper(s.Name[:1])+s.Name[1:]] = Object{
+			"action": "send", "title": handshake.Summary, "summary": "Postern sends each event as one text message.", "description": s.About,
+			"channel":  Object{"$ref": "#/channels/" + s.Name},
+			"security": []Object{{"$ref": "#/components/securitySchemes/bearer"}, {"$ref": "#/components/securitySchemes/token"}},
+		}
+	}
+	doc := Object{
+		"asyncapi": "3.0.0", "defaultContentType": "application/json",
+		"info": Object{
+			"title": d.api.Title + " WebSockets", "version": d.api.Version,
+			"description": "Events as they happen, each byte for byte as the body of its webhook. Clients send nothing but the handshake.",
+			"license":     Object{"name": "GPL-3.0-or-later"},
+		},
+		"servers": Object{"postern": d.socketServer()}, "channels": channels, "operations": operations,
+	}
+	doc["components"] = Object{
+		"messages": messages, "schemas": plainDiscriminators(d.all),
+		"securitySchemes": Object{
+			"bearer": Object{"type": "http", "scheme": "bearer", "bearerFormat": "JWT", "description": "The token in the header Authorization of the handshake."},
+			"token":  Object{"type": "httpApiKey", "in": "query", "name": "token", "description": "The same where a client cannot set headers, as in browsers."},
+		},
+	}
+	prune(doc)
+	return doc
+}
+
+// plainDiscriminators copies schemas for AsyncAPI, where a discriminator is the
+// name of its property.
+func plainDiscriminators(part any) any {
+	switch part := part.(type) {
+	case Object:
+		all := Object{}
+		for key, v := range part {
+			if o, ok := v.(Object); ok && key == "discriminator" {
+				v = o["propertyName"]
+			}
+			all[key] = plainDiscriminators(v)
+		}
+		return all
+	case []Object:
+		all := make([]any, len(part))
+		for i, v := range part {
+			all[i] = plainDiscriminators(v)
+		}
+		return all
+	}
+	return part
+}
+
+func (d *document) operationOf(id string) Operation {
+	i := slices.IndexFunc(d.api.Operations, func(o Operation) bool { return o.ID == id })
+	if i < 0 {
+		d.fail(fmt.Sprintf("no operation is the handshake %s", id))
+		return Operation{}
+	}
+	return d.api.Operations[i]
+}
+
+// query is the schema of the parameters of a handshake.
+func (d *document) query(o Operation) Object {
+	properties, required := Object{}, []string{}
+	for _, name := range o.Query {
+		s := Object{"type": "string"}
+		d.explain("?"+name, s, o.ID)
+		if s[mustBeThere] == true {
+			required = append(required, name)
+		}
+		delete(s, mustBeThere)
+		properties[name] = s
+	}
+	return Object{"type": "object", "properties": properties, "required": required}
+}
+
+func (d *document) message(k event.Kind) Object {
+	about, _ := event.Lookup(k)
+	m := Object{
+		"name": string(k), "title": string(k), "summary": aboutEvent(about), "contentType": "application/json",
+		"payload": reference("schemas", EventName(k)),
+	}
+	var examples []Object
+	for _, x := range event.Examples(k) {
+		body, err := event.ExampleBody(k, x)
+		var value Object
+		if err == nil {
+			err = json.Unmarshal(body, &value)
+		}
+		if err != nil {
+			d.fail(fmt.Sprintf("the example %s of %s: %v", x.Name, k, err))
+		}
+		examples = append(examples, Object{"name": x.Name, "payload": value})
+	}
+	m["examples"] = examples
+	return m
+}
+
+// socketServer is where the sockets are; a program that does not know its own
+// public address leaves it to the reader.
+func (d *document) socketServer() Object {
+	scheme, host, known := strings.Cut(d.api.Server, "://")
+	if !known {
+		return Object{
+			"host": "{address}", "protocol": "ws", "description": "This program.",
+			"variables": Object{"address": Object{"default": "localhost:8084", "description": "Host and port of the program; wss behind TLS."}},
+		}
+	}
+	host, path, _ := strings.Cut(host, "/")
+	server := Object{"host": host, "protocol": strings.Replace(scheme, "http", "ws", 1), "description": "This program."}
+	if path != "" {
+		server["pathname"] = "/" + strings.TrimSuffix(path, "/")
+	}
+	return server
+}

@@ -1,0 +1,122 @@
+package openapi
+
+import (
+	"reflect"
+	"slices"
+)
+
+// Fields explains fields by "Component.field", and by "field" alone for a name
+// that means the same wherever it stands. "?name" is a query parameter,
+// "{name}" one of a path, and "Form.name" a field of any multipart body.
+type Fields map[string]Field
+
+// Field is what a type cannot say.
+type Field struct {
+	About   string
+	Example any    // nil: none
+	Rules   Object // words of JSON Schema
+}
+
+// Say makes a Field.
+func Say(about string, example any, rules ...Object) Field {
+	f := Field{about, example, nil}
+	if len(rules) > 0 {
+		f.Rules = Object{}
+	}
+	for _, r := range rules {
+		for k, v := range r {
+			f.Rules[k] = v
+		}
+	}
+	return f
+}
+
+// Chars is the length of a string in characters.
+func Chars(least, most int) Object {
+	o := Object{"maxLength": most}
+	if least > 0 {
+		o["minLength"] = least
+	}
+	return o
+}
+
+// AtLeastChars is the least length of a string that has no other bound than
+// that of the body.
+func AtLeastChars(n int) Object { return Object{"minLength": n} }
+
+// Range is what a number lies within, the bounds included.
+func Range[N int | int64 | float64](least, most N) Object {
+	return Object{"minimum": least, "maximum": most}
+}
+
+// AtLeast is the least that a number may be.
+func AtLeast(n int) Object { return Object{"minimum": n} }
+
+// Items is how many entries a list may have.
+func Items(least, most int) Object {
+	o := Object{"maxItems": most}
+	if least > 0 {
+		o["minItems"] = least
+	}
+	return o
+}
+
+// OneOf is all values that there are.
+func OneOf[S ~string](values ...S) Object {
+	all := make([]any, len(values))
+	for i, v := range values {
+		all[i] = string(v)
+	}
+	return Object{"enum": all}
+}
+
+// Format names the form of a string.
+func Format(name string) Object { return Object{"format": name} }
+
+// Pattern is a regular expression for a string.
+func Pattern(re string) Object { return Object{"pattern": re} }
+
+// Default is what an absent field means.
+func Default(v any) Object { return Object{"default": v} }
+
+// Kind is the type of a value whose Go type is raw JSON or text.
+func Kind(name string) Object { return Object{"type": name} }
+
+// As is the type that a value has whose Go type is raw JSON, as requests have
+// it.
+func As[T any]() Object { return Object{asType: reflect.TypeFor[T]()} }
+
+// OrNull tells that a value may be null whose Go type does not tell it.
+func OrNull() Object { return Object{mayBeNull: true} }
+
+// Words of rules that are none of JSON Schema.
+const (
+	asType      = "x-as"
+	mayBeNull   = "x-null"
+	mustBeThere = "x-required"
+)
+
+// explain puts the words about a field into its schema.
+func (f Field) explain(s Object) {
+	if f.About != "" {
+		s["description"] = f.About
+	}
+	if f.Example != nil {
+		s["examples"] = []any{f.Example}
+	}
+	nullable := false
+	if kinds, ok := s["type"].([]any); ok {
+		nullable = slices.Contains(kinds, any("null"))
+	}
+	for word, v := range f.Rules {
+		switch {
+		case word == asType || word == mayBeNull:
+			continue
+		case word == "type" && nullable:
+			v = []any{v, "null"}
+		case word == "enum" && nullable:
+			v = append(slices.Clone(v.([]any)), nil)
+		}
+		s[word] = v
+	}
+}

@@ -1,0 +1,301 @@
+package openapi
+
+import (
+	"bytes"
+	"crypto/sha256"
+	_ "embed"
+	"encoding/base64"
+	"encoding/json"
+	"fmt"
+	"html/template"
+	"slices"
+	"sort"
+	"strings"
+)
+
+// The page is one file: style and script are put into it, and its policy names
+// them by their hashes.
+var (
+	//go:embed page.html
+	pageTemplate string
+	//go:embed page.css
+	pageStyle string
+	//go:embed page.js
+	pageScript string
+)
+
+// Page is the interface for people, with the policy that a browser is to hold it to.
+type Page struct {
+	HTML   []byte
+	Policy string
+}
+
+// NewPage makes the page of the documents. It loads nothing from anywhere, and
+// talks to nobody but the server that it came from.
+func NewPage(docs Documents) (Page, error) {
+	// Through JSON, so that what is read here is what clients read.
+	raw, err := json.Marshal(docs.OpenAPI)
+	if err != nil {
+		return Page{}, err
+	}
+	var doc Object
+	if err := json.Unmarshal(raw, &doc); err != nil {
+		return Page{}, err
+	}
+	t, err := template.New("page").Parse(pageTemplate)
+	if err != nil {
+		return Page{}, err
+	}
+	var out bytes.Buffer
+	if err := t.Execute(&out, newPageView(doc, docs)); err != nil {
+		return Page{}, fmt.Errorf("page: %w", err)
+	}
+	html := out.Bytes()
+	for mark, text := range map[string]string{"STYLE_HERE": pageStyle, "SCRIPT_HERE": pageScript} {
+		html = bytes.Replace(html, []byte(mark), []byte(text), 1)
+	}
+	policy := "default-src 'none'; style-src " + hashOf(pageStyle) + "; script-src " + hashOf(pageScript) +
+		"; connect-src 'self'; img-src blob: data:; base-uri 'none'; form-action 'none'; frame-ancestors 'none'"
+	return Page{html, policy}, nil
+}
+
+func hashOf(text string) string {
+	sum := sha256.Sum256([]byte(text))
+	return "'sha256-" + base64.StdEncoding.EncodeToString(sum[:]) + "'"
+}
+
+// pageView is what page.html shows.
+type pageView struct {
+	Title, Version string
+	About          []string
+	Groups         []pageGroup
+	Events         []pageEvent
+	Codes          []Code
+	Schemas        []pageSchema
+}
+
+type pageGroup struct {
+	Name, About string
+	Operations  []pageOperation
+}
+
+type pageOperation struct {
+	ID, Method, Path, Summary string
+	About                     []string
+	Credential                string
+	Aliases                   []string // method and path
+	Parameters                []pageParameter
+	Body                      *pageBody // JSON
+	Form                      *pageBody // multipart
+	Answers                   []pageAnswer
+	Refusals                  []pageRefusal
+	Samples                   []sample
+	Socket                    bool
+}
+
+type pageParameter struct {
+	In, Name, About, Example, Type string
+	Required                       bool
+}
+
+type pageBody struct {
+	Schema  string // the component's name
+	Fields  []pageField
+	Example string
+}
+
+type pageField struct {
+	Name, About, Example string
+	Type                 []typePart
+	Required             bool
+	File                 bool
+}
+
+// typePart is a piece of a type in words; Ref is the component that it names.
+type typePart struct{ Text, Ref string }
+
+type pageAnswer struct {
+	Status, About, Media string
+	Type                 []typePart
+}
+
+type pageRefusal struct {
+	Status string
+	Codes  []string
+}
+
+type pageEvent struct{ Name, Schema, About string }
+
+type pageSchema struct {
+	Name, About string
+	Fields      []pageField
+	Type        []typePart // of what is no object
+}
+
+func newPageView(doc Object, docs Documents) pageView {
+	info := doc["info"].(Object)
+	v := pageView{
+		Title: text(info, "title"), Version: text(info, "version"), About: strings.Split(text(info, "description"), "\n\n"), Codes: docs.Codes,
+	}
+	byTag, older := map[string][]pageOperation{}, map[string][]string{}
+	paths := doc["paths"].(Object)
+	for _, path := range sortedKeys(paths) {
+		for _, method := range sortedKeys(paths[path].(Object)) {
+			o := paths[path].(Object)[method].(Object)
+			if o["deprecated"] == true {
+				_, target, _ := strings.Cut(text(o, "description"), "`")
+				target, _, _ = strings.Cut(target, "`")
+				older[target] = append(older[target], strings.ToUpper(method)+" "+path)
+				continue
+			}
+			tag := o["tags"].([]any)[0].(string)
+			byTag[tag] = append(byTag[tag], newPageOperation(doc, strings.ToUpper(method), path, o))
+		}
+	}
+	for _, t := range doc["tags"].([]any) {
+		g := pageGroup{Name: text(t.(Object), "name"), About: text(t.(Object), "description"), Operations: byTag[text(t.(Object), "name")]}
+		slices.SortFunc(g.Operations, func(a, b pageOperation) int {
+			return slices.Index(docs.Order, a.ID) - slices.Index(docs.Order, b.ID)
+		})
+		for i, o := range g.Operations {
+			g.Operations[i].Aliases = older[o.Method+" "+o.Path]
+		}
+		if len(g.Operations) > 0 {
+			v.Groups = append(v.Groups, g)
+		}
+	}
+	webhooks := doc["webhooks"].(Object)
+	for _, name := range sortedKeys(webhooks) {
+		post := webhooks[name].(Object)["post"].(Object)
+		media := post["requestBody"].(Object)["content"].(Object)["application/json"].(Object)
+		v.Events = append(v.Events, pageEvent{name, refName(media["schema"].(Object)), text(post, "description")})
+	}
+	schemas := doc["components"].(Object)["schemas"].(Object)
+	for _, name := range sortedKeys(schemas) {
+		v.Schemas = append(v.Schemas, newPageSchema(name, schemas[name].(Object)))
+	}
+	return v
+}
+
+func newPageOperation(doc Object, method, path string, o Object) pageOperation {
+	p := pageOperation{
+		ID: text(o, "operationId"), Method: method, Path: path, Summary: text(o, "summary"),
+		About: strings.Split(text(o, "description"), "\n\n")[1:],
+	}
+	for _, s := range o["security"].([]any) {
+		for name := range s.(Object) {
+			p.Credential = name
+		}
+	}
+	parameters, _ := o["parameters"].([]any)
+	for _, x := range parameters {
+		q := x.(Object)
+		schema := q["schema"].(Object)
+		example := ""
+		if q["example"] != nil {
+			example = fmt.Sprint(q["example"])
+		}
+		p.Parameters = append(p.Parameters, pageParameter{
+			In: text(q, "in"), Name: text(q, "name"), About: text(q, "description"), Example: example, Type: plain(typeOf(schema)), Required: q["required"] == true,
+		})
+	}
+	if body, ok := o["requestBody"].(Object); ok {
+		content := body["content"].(Object)
+		p.Body, p.Form = newPageBody(doc, content["application/json"]), newPageBody(doc, content[formMedia])
+	}
+	p.answers(doc, o["responses"].(Object))
+	_, p.Socket = o["responses"].(Object)["101"]
+	p.Samples = samplesOf(p)
+	return p
+}
+
+func newPageBody(doc Object, media any) *pageBody {
+	m, ok := media.(Object)
+	if !ok {
+		return nil
+	}
+	name := refName(m["schema"].(Object))
+	b := &pageBody{Schema: name}
+	if schema, ok := doc["components"].(Object)["schemas"].(Object)[name].(Object); ok {
+		b.Fields = fieldsOf(schema)
+	}
+	if m["example"] != nil {
+		raw, err := json.MarshalIndent(m["example"], "", "  ")
+		if err == nil {
+			b.Example = string(raw)
+		}
+	}
+	return b
+}
+
+func (p *pageOperation) answers(doc Object, responses Object) {
+	for _, status := range sortedKeys(responses) {
+		r := responses[status].(Object)
+		if name, ok := strings.CutPrefix(text(r, "$ref"), "#/components/responses/"); ok {
+			r = doc["components"].(Object)["responses"].(Object)[name].(Object)
+		}
+		content, _ := r["content"].(Object)
+		json, _ := content["application/json"].(Object)
+		if examples, ok := json["examples"].(Object); ok {
+			p.Refusals = append(p.Refusals, pageRefusal{status, sortedKeys(examples)})
+			continue
+		}
+		a := pageAnswer{Status: status, About: text(r, "description")}
+		for _, media := range sortedKeys(content) {
+			if media != "application/json" || json["schema"] == nil {
+				a.Media = media
+			}
+		}
+		if schema, ok := json["schema"].(Object); ok {
+			a.Type = typeOf(schema)
+		}
+		p.Answers = append(p.Answers, a)
+	}
+}
+
+func newPageSchema(name string, schema Object) pageSchema {
+	s := pageSchema{Name: name, About: text(schema, "description"), Fields: fieldsOf(schema)}
+	if len(s.Fields) == 0 {
+		s.Type = typeOf(schema)
+	}
+	return s
+}
+
+// fieldsOf are the fields of an object, the required ones first.
+func fieldsOf(schema Object) []pageField {
+	properties, _ := schema["properties"].(Object)
+	required, _ := schema["required"].([]any)
+	var all []pageField
+	for _, name := range sortedKeys(properties) {
+		s := properties[name].(Object)
+		f := pageField{Name: name, About: text(s, "description"), Type: typeOf(s), Required: slices.Contains(required, any(name)), File: s["format"] == "binary"}
+		if examples, ok := s["examples"].([]any); ok && len(examples) > 0 {
+			raw, err := json.Marshal(examples[0])
+			if err == nil {
+				f.Example = string(raw)
+			}
+		}
+		all = append(all, f)
+	}
+	sort.SliceStable(all, func(i, j int) bool { return all[i].Required && !all[j].Required })
+	return all
+}
+
+func text(o Object, key string) string {
+	s, _ := o[key].(string)
+	return s
+}
+
+func refName(schema Object) string {
+	name, _ := strings.CutPrefix(text(schema, "$ref"), "#/components/schemas/")
+	return name
+}
+
+func sortedKeys(o Object) []string {
+	keys := make([]string, 0, len(o))
+	for k := range o {
+		keys = append(keys, k)
+	}
+	slices.Sort(keys)
+	return keys
+}

@@ -1,0 +1,236 @@
+package openapi
+
+import (
+	"encoding/json"
+	"fmt"
+	"maps"
+	"reflect"
+	"slices"
+	"strings"
+	"unicode"
+
+	"postern/event"
+)
+
+// schemas collects the components of a document.
+type schemas struct {
+	api   *API
+	all   Object // by name
+	names map[direction]string
+	owner map[string]direction // of a name
+
+	explained map[string]bool // keys of Fields that were used
+	missing   []string        // fields without words
+	problems  []string
+}
+
+// direction is a type as it is read or as it is written.
+type direction struct {
+	t  reflect.Type
+	in bool
+}
+
+func newSchemas(api *API) *schemas {
+	return &schemas{api: api, all: Object{}, names: map[direction]string{}, owner: map[string]direction{}, explained: map[string]bool{}}
+}
+
+func (c *schemas) fail(problem string) {
+	if !slices.Contains(c.problems, problem) {
+		c.problems = append(c.problems, problem)
+	}
+}
+
+// nameOf is the name of a type, whatever its direction.
+func (c *schemas) nameOf(t reflect.Type) string {
+	if name := c.api.Types[t].Name; name != "" {
+		return name
+	}
+	name := []rune(t.Name())
+	if len(name) > 0 {
+		name[0] = unicode.ToUpper(name[0])
+	}
+	return string(name)
+}
+
+// component returns a reference to the schema of d, which make makes unless it
+// is there already.
+func (c *schemas) component(d direction, make func() Object) Object {
+	name, known := c.names[d]
+	if !known {
+		name = c.nameOf(d.t)
+		if _, written := c.names[direction{d.t, !d.in}]; written && d.in {
+			name += "Input"
+		}
+		if other, taken := c.owner[name]; taken || name == "" || strings.ContainsAny(name, "[]/.") {
+			c.fail(fmt.Sprintf("%v needs a name of its own; %q is that of %v", d.t, name, other.t))
+			name = fmt.Sprint("Unnamed", len(c.all))
+		}
+		c.names[d], c.owner[name] = name, d
+		s := make()
+		if about := c.api.Types[d.t].About; about != "" {
+			s["description"] = about
+		}
+		c.all[name] = s
+	}
+	return reference("schemas", name)
+}
+
+func reference(kind, name string) Object { return Object{"$ref": "#/components/" + kind + "/" + name} }
+
+// overruled is the schema of a type that has one of its own.
+func (c *schemas) overruled(d direction) Object {
+	o, ok := c.api.Types[d.t]
+	if !ok || o.Schema == nil {
+		return nil
+	}
+	if o.Name == "" {
+		return o.Schema(c.read)
+	}
+	// The same in both directions, so it is there once.
+	other := direction{d.t, !d.in}
+	if name, ok := c.names[other]; ok {
+		return reference("schemas", name)
+	}
+	return c.component(d, func() Object { return o.Schema(c.read) })
+}
+
+// written is the schema of a type in answers and events.
+func (c *schemas) written(t reflect.Type) Object { return c.answers().Type(t) }
+
+func (c *schemas) answers() event.Schemas {
+	return event.Schemas{Ref: c.writtenRef, Note: c.note}
+}
+
+// answer is the schema of a whole answer: a reference where it has a name.
+func (c *schemas) answer(t reflect.Type) Object {
+	if ref := c.writtenRef(t); ref != nil {
+		return ref
+	}
+	return c.written(t)
+}
+
+func (c *schemas) writtenRef(t reflect.Type) Object {
+	d := direction{t, false}
+	if s := c.overruled(d); s != nil {
+		return s
+	}
+	if t.Kind() == reflect.Struct && t != reflect.TypeFor[event.Time]() {
+		return c.component(d, func() Object { return c.written(t) })
+	}
+	if t.Kind() == reflect.String && event.TypeSchema(t)["enum"] != nil {
+		return c.component(d, func() Object { return event.TypeSchema(t) })
+	}
+	return nil
+}
+
+// note puts the words about a field into its schema.
+func (c *schemas) note(owner reflect.Type, field string, s Object) {
+	c.explain(field, s, c.nameOf(owner), c.api.Types[owner].Words)
+}
+
+// explain looks a field up under each of its owner's names, then alone.
+func (c *schemas) explain(field string, s Object, owners ...string) {
+	for _, owner := range append(owners, "") {
+		key := strings.TrimPrefix(owner+"."+field, ".")
+		if f, ok := c.api.Fields[key]; ok {
+			c.explained[key] = true
+			c.retype(f, s)
+			f.explain(s)
+			return
+		}
+	}
+	if missing := owners[0] + "." + field; !slices.Contains(c.missing, missing) {
+		c.missing = append(c.missing, missing)
+	}
+}
+
+// retype gives a schema the type that the words about its field tell.
+func (c *schemas) retype(f Field, s Object) {
+	null := f.Rules[mayBeNull] == true
+	if kinds, ok := s["type"].([]any); ok && slices.Contains(kinds, any("null")) {
+		null = true
+	}
+	typed := s
+	if t, ok := f.Rules[asType].(reflect.Type); ok {
+		typed = maps.Clone(c.read(t))
+	}
+	typed = maps.Clone(typed)
+	if kind, ok := f.Rules["type"]; ok {
+		typed["type"] = kind
+	}
+	if null {
+		typed = orNull(typed)
+	}
+	clear(s)
+	maps.Copy(s, typed)
+}
+
+// read is the schema of a type in requests.
+func (c *schemas) read(t reflect.Type) Object {
+	if t.Kind() == reflect.Pointer {
+		t = t.Elem()
+	}
+	if s := c.overruled(direction{t, true}); s != nil {
+		return s
+	}
+	switch {
+	case t == reflect.TypeFor[json.RawMessage]():
+		return Object{}
+	case t.Kind() == reflect.Struct && t != reflect.TypeFor[event.Time]():
+		return c.component(direction{t, true}, func() Object { return c.body(t) })
+	case t.Kind() == reflect.Slice && t.Elem().Kind() != reflect.Uint8:
+		return Object{"type": "array", "items": c.read(t.Elem())}
+	case t.Kind() == reflect.Map:
+		return Object{"type": "object", "additionalProperties": c.read(t.Elem())}
+	case reflect.PointerTo(t).Implements(reflect.TypeFor[json.Unmarshaler]()):
+		c.fail(fmt.Sprintf("%v reads itself, so Types must tell its schema", t))
+	}
+	return c.answer(t)
+}
+
+// body is the schema of a struct as the decoder of requests reads it.
+func (c *schemas) body(t reflect.Type) Object {
+	properties, required := Object{}, []string{}
+	for _, f := range reflect.VisibleFields(t) {
+		name, _, _ := strings.Cut(f.Tag.Get("json"), ",")
+		if name == "" || name == "-" {
+			continue
+		}
+		tag := strings.Split(f.Tag.Get("strict"), ",")
+		s := c.read(f.Type)
+		if slices.Contains(tag, "null") {
+			s = orNull(s)
+		}
+		c.note(declaredBy(t, f), name, s)
+		properties[name] = s
+		if slices.Contains(tag, "required") {
+			required = append(required, name)
+		}
+	}
+	o := Object{"type": "object", "properties": properties, "additionalProperties": false}
+	if len(required) > 0 {
+		slices.Sort(required)
+		o["required"] = required
+	}
+	return o
+}
+
+// declaredBy is the struct that f stands in: t, or one embedded in it.
+func declaredBy(t reflect.Type, f reflect.StructField) reflect.Type {
+	for _, i := range f.Index[:len(f.Index)-1] {
+		t = t.Field(i).Type
+	}
+	return t
+}
+
+// orNull is s, or null.
+func orNull(s Object) Object {
+	if _, several := s["type"].([]any); several {
+		return s
+	}
+	if kind, ok := s["type"].(string); ok && s["enum"] == nil {
+		s["type"] = []any{kind, "null"}
+		return s
+	}
+	return Object{"oneOf": []Object{s, {"type": "null"}}}
+}

@@ -1,0 +1,142 @@
+package httpapi
+
+import (
+	"encoding/json"
+	"reflect"
+
+	"postern/batch"
+	"postern/event"
+	"postern/httpapi/openapi"
+	"postern/instance"
+)
+
+// types are the Go types whose schema or name is not what they look like.
+func types() map[reflect.Type]openapi.Type {
+	return map[reflect.Type]openapi.Type{
+		body[errorBody]():                   {Name: "Error", About: "The body of every refusal."},
+		body[event.Snapshot]():              {Name: "InstanceSnapshot", About: "An instance as it was when the event happened."},
+		body[event.Message]():               {Name: "Message", About: "A message, sent or received."},
+		body[event.Channel]():               {Name: "Newsletter"},
+		body[batch.View]():                  {Name: "Batch", About: "A message for many recipients, and how far it has come."},
+		body[batch.Item]():                  {Name: "BatchItem", About: "One recipient of a batch."},
+		body[batch.Attempt]():               {Name: "BatchAttempt", About: "One attempt to send an item."},
+		body[event.BatchView]():             {Words: "Batch"},
+		body[event.BatchProgressReduced]():  {Words: "Batch"},
+		body[event.BatchCompletedReduced](): {Words: "Batch"},
+		body[event.BatchInstanceReduced]():  {Words: "BatchInstance"},
+		body[batchOptions]():                {Name: "CreateBatchOptions", Words: "BatchOptions"},
+		body[processing]():                  {Name: "BatchProcessing", About: "A batch with all its recipients and attempts."},
+		body[batchFilter]():                 {Name: "BatchFilter"},
+		body[joinRequest]():                 {Name: "JoinGroupRequest"},
+		body[createRequest]():               {Name: "CreateInstanceRequest"},
+		body[batchRequest]():                {Name: "CreateBatchRequest"},
+		body[muteRequest]():                 {Name: "MuteChatRequest"},
+		body[muteAnswer]():                  {Name: "NewsletterMuteAnswer"},
+		body[tryRequest]():                  {Name: "TestWebhookRequest"},
+		body[tryAnswer]():                   {Name: "TestWebhookAnswer"},
+		body[uploadView]():                  {Name: "Upload", About: "A file that lies at WhatsApp, without the keys that open it."},
+
+		body[outboxRecord]():     {Name: "OutboxEvent", About: "An event on its way to the global webhook, without its body."},
+		body[instance.Webhook](): {Name: "Webhook", About: "Where the events of an instance go, and which."},
+		body[listedInstance]():   {Name: "Instance", About: "An instance as the operator sees it."},
+
+		body[batch.ItemWithAttempts]():         {Name: "BatchItemWithAttempts"},
+		body[batch.List[batch.View]]():         {Name: "BatchList"},
+		body[batch.List[batch.Item]]():         {Name: "BatchItemList"},
+		body[batch.List[batch.Attempt]]():      {Name: "BatchAttemptList"},
+		body[batch.List[outboxRecord]]():       {Name: "OutboxEventList"},
+		body[event.GroupUpsert]():              {Name: "Group", About: "A group as the account sees it."},
+		body[event.GroupParticipantsUpdate]():  {Name: "GroupParticipantsUpdate"},
+		body[instance.StoredMessage]():         {Name: "StoredMessage", About: "A message with what became of it."},
+		body[batchMessage]():                   {Schema: func(r ref) object { return r(body[event.BatchMessage]()) }},
+		body[event.BatchMessage]():             {Name: "BatchMessage", About: "What a batch sends: type names the form of payload.", Schema: batchMessageSchema},
+		body[variant[event.TextContent]]():     variantOf[event.TextContent]("TextBatchMessage", "text"),
+		body[variant[event.LinkContent]]():     variantOf[event.LinkContent]("LinkBatchMessage", "link"),
+		body[variant[event.MediaContent]]():    variantOf[event.MediaContent]("MediaBatchMessage", "media"),
+		body[variant[event.AudioContent]]():    variantOf[event.AudioContent]("AudioBatchMessage", "audio", "ptt", "whatsapp-audio", "whatsapp_audio"),
+		body[variant[event.ContactContent]]():  variantOf[event.ContactContent]("ContactBatchMessage", "contact"),
+		body[variant[event.LocationContent]](): variantOf[event.LocationContent]("LocationBatchMessage", "location"),
+		body[event.BatchStatus]():              {Name: "BatchStatus", About: "The status of a batch. DRAFT is never told by an event.", Schema: words(batchStatuses()...)},
+		body[messageRef]():                     {Name: "MessageRef", About: "A stored message: a number is its id here, a string its id at WhatsApp.", Schema: messageRefSchema},
+		body[quotedRef]():                      {Schema: func(r ref) object { return r(body[messageRef]()) }},
+		body[event.UploadID]():                 {Name: "UploadRef", About: "An upload, by either of its ids: a number, or a UUID.", Schema: uploadRefSchema},
+		body[oneOrMore]():                      {Schema: oneOrMoreSchema},
+		body[jsonObject]():                     {Schema: anyObject},
+		body[event.Attributes]():               {Schema: anyObject},
+		body[json.RawMessage]():                {Schema: anyObject},
+		body[batch.ItemStatus]():               {Name: "BatchItemStatus", Schema: words(batch.ItemPending, batch.ItemSending, batch.ItemSuccess, batch.ItemFailed, batch.ItemSkipped, batch.ItemUnknown)},
+		body[batch.AttemptStatus]():            {Name: "BatchAttemptStatus", Schema: words(batch.AttemptSending, batch.AttemptSuccess, batch.AttemptFailed, batch.AttemptUnavailable, batch.AttemptUnknown)},
+	}
+}
+
+type ref = func(reflect.Type) object
+
+func words[S ~string](values ...S) func(ref) object {
+	return func(ref) object {
+		o := openapi.OneOf(values...)
+		o["type"] = "string"
+		return o
+	}
+}
+
+func anyObject(ref) object { return object{"type": "object", "additionalProperties": true} }
+
+func messageRefSchema(ref) object {
+	return object{"oneOf": []object{
+		{"type": "integer", "format": "int64", "minimum": 1, "description": "The id of the message here."},
+		{"type": "string", "minLength": 1, "description": "The id of the message at WhatsApp."},
+	}}
+}
+
+func uploadRefSchema(ref) object {
+	return object{"oneOf": []object{
+		{"type": "integer", "format": "int64", "minimum": 1, "description": "The number of the upload."},
+		{"type": "string", "description": "The UUID of the upload, or its number as text."},
+	}}
+}
+
+func oneOrMoreSchema(ref) object {
+	return object{"oneOf": []object{{"type": "string"}, {"type": "array", "items": object{"type": "string"}}}}
+}
+
+// variant is a message of a batch whose payload is a P.
+type variant[P any] struct {
+	Type    string
+	Payload P
+}
+
+// variantOf describes the messages of a batch of these types.
+func variantOf[P any](name string, kinds ...string) openapi.Type {
+	return openapi.Type{Name: name, Schema: func(r ref) object {
+		kind := openapi.OneOf(kinds...)
+		kind["type"], kind["description"] = "string", "What the message is."
+		payload := r(body[P]())
+		payload["description"] = "The content of the message."
+		return object{
+			"type": "object", "properties": object{"type": kind, "payload": payload},
+			"required": []string{"payload", "type"}, "additionalProperties": false,
+		}
+	}}
+}
+
+func batchMessageSchema(r ref) object {
+	mapping, shapes := object{}, []object{}
+	for _, v := range []struct {
+		t     reflect.Type
+		kinds []string
+	}{
+		{body[variant[event.TextContent]](), []string{"text"}},
+		{body[variant[event.LinkContent]](), []string{"link"}},
+		{body[variant[event.MediaContent]](), []string{"media"}},
+		{body[variant[event.AudioContent]](), []string{"audio", "ptt", "whatsapp-audio", "whatsapp_audio"}},
+		{body[variant[event.ContactContent]](), []string{"contact"}},
+		{body[variant[event.LocationContent]](), []string{"location"}},
+	} {
+		shape := r(v.t)
+		shapes = append(shapes, shape)
+		for _, kind := range v.kinds {
+			mapping[kind] = shape["$ref"]
+		}
+	}
+	return object{"oneOf": shapes, "discriminator": object{"propertyName": "type", "mapping": mapping}}
+}
