@@ -32,7 +32,8 @@ var mayImport = map[string][]string{
 	"dispatch":        {"prune", "store", "event"},
 	"media":           {"prune", "store", "event"},
 	"wsbus":           {"event"},
-	"httpapi":         {"prune", "batch", "instance", "dispatch", "media", "wsbus", "store", "event", "nesting", "peers"},
+	"httpapi":         {"httpapi/openapi", "prune", "batch", "instance", "dispatch", "media", "wsbus", "store", "event", "nesting", "peers"},
+	"httpapi/openapi": {"event"},
 	"dashboard":       {},
 	"powerloss":       {},
 	"":                {"*"}, // main wires everything

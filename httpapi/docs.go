@@ -3,31 +3,74 @@ package httpapi
 import (
 	"bytes"
 	"compress/gzip"
+	"encoding/json"
 	"net/http"
 	"strings"
+	"sync"
+
+	"postern/httpapi/openapi"
 )
 
-// document serves bytes that do not change, compressed to those who take that:
-// the documents are long and repeat themselves.
-func document(media, policy string, content []byte) func(*api, *call) error {
+// documentOf is bytes that do not change, as they are served.
+type documentOf struct {
+	media, policy string
+	content       []byte
+	packed        []byte // with gzip
+	err           error
+}
+
+// addDocuments adds the paths that describe the interface itself. They are made
+// when somebody first asks for one.
+func (a *api) addDocuments() {
+	docs := sync.OnceValue(func() map[string]documentOf { return documents(a.BaseURL, a.Version) })
+	for _, path := range []string{pathOpenAPI, pathAsyncAPI, pathDocs} {
+		r := route{method: http.MethodGet, path: path, auth: public, handle: func(_ *api, c *call) error {
+			return docs()[path].serve(c)
+		}}
+		a.router.add(r.method, r.path, a.handler(r))
+	}
+}
+
+// documents are all of them, by path.
+func documents(server, version string) map[string]documentOf {
+	docs := openapi.Build(describe(server, version))
+	const nothing = "default-src 'none'"
+	spec, specErr := json.Marshal(docs.OpenAPI)
+	sockets, socketsErr := json.Marshal(docs.AsyncAPI)
+	page, pageErr := openapi.NewPage(docs)
+	return map[string]documentOf{
+		pathOpenAPI:  newDocument("application/json", nothing, spec, specErr),
+		pathAsyncAPI: newDocument("application/json", nothing, sockets, socketsErr),
+		pathDocs:     newDocument("text/html; charset=utf-8", page.Policy, page.HTML, pageErr),
+	}
+}
+
+func newDocument(media, policy string, content []byte, err error) documentOf {
 	var small bytes.Buffer
 	zip := gzip.NewWriter(&small)
 	_, _ = zip.Write(content) // a buffer takes everything
 	_ = zip.Close()
-	return func(_ *api, c *call) error {
-		h := c.w.Header()
-		h.Set("Content-Type", media)
-		h.Set("Cache-Control", "no-cache")
-		h.Set("Content-Security-Policy", policy)
-		h.Set("Vary", "Accept-Encoding")
-		body := content
-		if takesGzip(c.r.Header) {
-			h.Set("Content-Encoding", "gzip")
-			body = small.Bytes()
-		}
-		_, err := c.w.Write(body)
-		return err
+	return documentOf{media, policy, content, small.Bytes(), err}
+}
+
+// serve answers with the document, compressed to those who take that: the
+// documents are long and repeat themselves.
+func (d documentOf) serve(c *call) error {
+	if d.err != nil {
+		return d.err
 	}
+	h := c.w.Header()
+	h.Set("Content-Type", d.media)
+	h.Set("Cache-Control", "no-cache")
+	h.Set("Content-Security-Policy", d.policy)
+	h.Set("Vary", "Accept-Encoding")
+	body := d.content
+	if takesGzip(c.r.Header) {
+		h.Set("Content-Encoding", "gzip")
+		body = d.packed
+	}
+	_, err := c.w.Write(body)
+	return err
 }
 
 // takesGzip reports whether the client names gzip, and not with the weight 0.

@@ -2,9 +2,7 @@ package httpapi
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
-	"fmt"
 	"log/slog"
 	"net/http"
 	"time"
@@ -12,7 +10,6 @@ import (
 	"postern/batch"
 	"postern/dispatch"
 	"postern/event"
-	"postern/httpapi/openapi"
 	"postern/instance"
 	"postern/media"
 	"postern/peers"
@@ -125,9 +122,7 @@ func New(c Config) (http.Handler, error) {
 		}
 		a.router.add(r.method, r.path, a.handler(r))
 	}
-	if err := a.addDocuments(); err != nil {
-		return nil, err
-	}
+	a.addDocuments()
 	if c.Metrics != nil {
 		r := route{method: "GET", path: pathMetrics, auth: globalKey, handle: serveWith(c.Metrics)}
 		a.router.add(r.method, r.path, a.handler(r))
@@ -140,33 +135,6 @@ func New(c Config) (http.Handler, error) {
 		a.mount("/sandbox/", globalKey, c.Sandbox)
 	}
 	return a, nil
-}
-
-// addDocuments adds the paths that describe the interface itself.
-func (a *api) addDocuments() error {
-	docs := openapi.Build(describe(a.BaseURL, a.Version))
-	page, err := openapi.NewPage(docs)
-	if err != nil {
-		return fmt.Errorf("httpapi: page: %w", err)
-	}
-	spec, err := json.Marshal(docs.OpenAPI)
-	if err != nil {
-		return fmt.Errorf("httpapi: OpenAPI document: %w", err)
-	}
-	sockets, err := json.Marshal(docs.AsyncAPI)
-	if err != nil {
-		return fmt.Errorf("httpapi: AsyncAPI document: %w", err)
-	}
-	const nothing = "default-src 'none'"
-	for path, handle := range map[string]func(*api, *call) error{
-		pathOpenAPI:  document("application/json", nothing, spec),
-		pathAsyncAPI: document("application/json", nothing, sockets),
-		pathDocs:     document("text/html; charset=utf-8", page.Policy, page.HTML),
-	} {
-		r := route{method: http.MethodGet, path: path, auth: public, handle: handle}
-		a.router.add(r.method, r.path, a.handler(r))
-	}
-	return nil
 }
 
 // mount gives every path below prefix to h, behind the credential s.
