@@ -9,6 +9,7 @@ import (
 	"os"
 	"os/exec"
 	"slices"
+	"sync"
 	"time"
 	_ "time/tzdata" // schedules name time zones, and the machine may have no database of them
 
@@ -142,7 +143,7 @@ func (a *app) startHub(context.Context) error {
 // connections that it shares with the queue.
 const relayConnections = 10
 
-func (a *app) startDispatch(context.Context) error {
+func (a *app) startDispatch(ctx context.Context) error {
 	hook := a.cfg.Webhook
 	sender := dispatch.NewSender(dispatch.SenderConfig{
 		Timeout: hook.Timeout, Connections: max(int(hook.Workers), relayConnections), Guard: dispatch.Guard{DenyPrivate: hook.DenyPrivate},
@@ -155,15 +156,21 @@ func (a *app) startDispatch(context.Context) error {
 		Sender: sender, Workers: int(hook.Workers), Size: int(hook.QueueSize), PerDestination: int(hook.PerDestination),
 		Observe: a.metrics.delivered(flowInstance), Logger: a.log,
 	})
-	a.stops.push("webhook queue", a.queue.Close)
 	a.relay = dispatch.NewRelay(dispatch.RelayConfig{
 		Store: a.store, Sender: sender, URL: a.globalURL(), Publisher: a.hub, Retention: a.cfg.Outbox.Retention,
 		Observe: a.metrics.delivered(flowBatch), Logger: a.log,
 	})
 	if err := a.relay.Start(); err != nil {
-		return fmt.Errorf("outbox relay: %w", err)
+		return errors.Join(fmt.Errorf("outbox relay: %w", err), a.queue.Close(ctx))
 	}
-	a.stops.push("outbox relay", a.relay.Stop)
+	a.stops.push("webhook queue and outbox relay", func(ctx context.Context) error {
+		var relay error
+		var both sync.WaitGroup // who waits for a receiver that hangs does it once
+		both.Go(func() { relay = a.relay.Stop(ctx) })
+		queue := a.queue.Close(ctx)
+		both.Wait()
+		return errors.Join(relay, queue)
+	})
 	return nil
 }
 

@@ -34,6 +34,7 @@ type board struct {
 	damaged map[uint64]bool // entries that can never be read
 	flying  int             // deliveries in flight
 	reached uint64          // newest sequence that the feeder has seen
+	slowest time.Duration   // that an accepted delivery took
 	breaker breaker
 	era     uint64      // how often the breaker has closed
 	sweep   bool        // the feeder has to begin a sweep
@@ -210,6 +211,9 @@ func (b *board) answered(f flight, o Outcome) (opened, closed bool) {
 	if !o.Down() {
 		b.free(f.line)
 	}
+	if o.Delivered() {
+		b.slowest = max(b.slowest, o.Duration)
+	}
 	opened, closed = !was && b.breaker.open, was && !b.breaker.open
 	if closed {
 		b.reopen(f.detour && wary)
@@ -280,6 +284,13 @@ func (b *board) swept() bool {
 		}
 	}
 	return !b.breaker.open && !b.sweep
+}
+
+// longest is how long the receiver took at most to accept a delivery.
+func (b *board) longest() time.Duration {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	return b.slowest
 }
 
 // skipped takes back an entry that was not attempted. A damaged one is not

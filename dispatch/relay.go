@@ -43,8 +43,10 @@ type Relay struct {
 
 	reading context.Context // ends when Stop begins: no new entries
 	stop    context.CancelFunc
-	sending context.Context // ends when Stop gives up on what is in flight
+	sending context.Context // ends with the time of Stop: outcomes are no longer stored either
 	abort   context.CancelFunc
+	posting context.Context // ends when Stop gives up on what is in flight
+	hangUp  context.CancelFunc
 
 	nudges     chan struct{}    // size 1: the feeder has something to do
 	retries    chan store.Due   // entries that failed, on their way to the feeder
@@ -94,6 +96,7 @@ func NewRelay(cfg RelayConfig) *Relay {
 	}
 	r.reading, r.stop = context.WithCancel(context.Background())
 	r.sending, r.abort = context.WithCancel(context.Background())
+	r.posting, r.hangUp = context.WithCancel(r.sending)
 	return r
 }
 
@@ -132,9 +135,11 @@ func (r *Relay) Start() error {
 const lastWords = 2 * time.Second
 
 // Stop delivers what is due for a moment, takes no further entries and waits
-// for those in flight. When ctx ends they are cut off. Whatever was not
-// delivered stays pending in the file.
+// for those in flight as long as the slowest accepted one took, or until ctx
+// ends; then they are cut off. Whatever was not delivered stays pending in the
+// file, and the log says how much that is.
 func (r *Relay) Stop(ctx context.Context) error {
+	words := time.Now()
 	if newest, err := r.newest(); err == nil && r.cfg.URL != "" {
 		last, cancel := context.WithTimeout(ctx, lastWords)
 		r.board.drain(last, newest)
@@ -144,8 +149,13 @@ func (r *Relay) Stop(ctx context.Context) error {
 	r.board.close()
 	cut := context.AfterFunc(ctx, r.abort)
 	defer cut()
+	silence := time.AfterFunc(lastWords+r.board.longest()-time.Since(words), r.hangUp)
+	defer silence.Stop()
 	r.work.Wait()
 	r.abort()
+	if n := r.cfg.Store.OutboxCounts().Of(store.OutboxPending); n > 0 && r.cfg.URL != "" {
+		r.log.Warn("batch events are left for the next start: the global webhook has not accepted them", "count", n)
+	}
 	return nil
 }
 
@@ -182,11 +192,11 @@ func (r *Relay) send() {
 			r.postpone(entry)
 			continue
 		}
-		o := r.cfg.Sender.Post(r.sending, r.cfg.URL, batchHeaders(entry.Kind), entry.Body)
+		o := r.cfg.Sender.Post(r.posting, r.cfg.URL, batchHeaders(entry.Kind), entry.Body)
 		if r.cfg.Observe != nil {
 			r.cfg.Observe(o)
 		}
-		if r.sending.Err() != nil && !o.Delivered() {
+		if r.posting.Err() != nil && !o.Delivered() {
 			r.board.skipped(f, false)
 			continue // cut off by Stop: the entry stays as it was
 		}

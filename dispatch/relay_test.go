@@ -1,13 +1,16 @@
 package dispatch
 
 import (
+	"bytes"
 	"context"
 	"encoding/json"
+	"log/slog"
 	"maps"
 	"net/http"
 	"net/http/httptest"
 	"path/filepath"
 	"slices"
+	"strings"
 	"sync"
 	"testing"
 	"time"
@@ -329,5 +332,54 @@ func TestStopCutsOffWhatIsInFlightAndKeepsItPending(t *testing.T) {
 	}
 	if e := entry(t, s, 1); e.State != store.OutboxPending || e.Attempts != 0 {
 		t.Errorf("%+v", e)
+	}
+}
+
+// TestStopWaitsTwoSecondsForAReceiverThatHangsAndSaysWhatIsLeft: a hanging one,
+// and one that is slow but accepts, which is waited for.
+func TestStopWaitsTwoSecondsForAReceiverThatHangsAndSaysWhatIsLeft(t *testing.T) {
+	for name, c := range map[string]struct {
+		before  time.Duration // the receiver's time for an answer before the stop, 0 for none
+		after   time.Duration // and from then on, 0 for never
+		longest time.Duration
+		left    string
+	}{
+		"never tried":   {0, 0, lastWords, "count=20"},
+		"good before":   {10 * time.Millisecond, 0, lastWords + 10*time.Millisecond, "count=20"},
+		"slow and good": {3 * time.Second, 3 * time.Second, lastWords + 3*time.Second, "count=10"},
+	} {
+		inBubble(t, strings.ReplaceAll(name, " ", "")+".db", func(t *testing.T, s *store.Store, _ *scripted) {
+			slow := newCrowd()
+			var logs bytes.Buffer
+			r := startRelay(t, RelayConfig{
+				Store: s, URL: "http://hook/", Sender: &Sender{timeout: DefaultTimeout, client: &http.Client{Transport: slow}},
+				Logger: slog.New(slog.NewTextHandler(&logs, nil)),
+			})
+			slow.set("hook", never)
+			if c.before > 0 {
+				slow.set("hook", in(c.before, 200))
+				emit(t, s, uuid.New(), 1)
+				time.Sleep(time.Minute)
+			}
+			slow.set("hook", never)
+			if c.after > 0 {
+				slow.set("hook", in(c.after, 200))
+			}
+			for range 20 {
+				emit(t, s, uuid.New(), 1) // ten of them are in flight
+			}
+			ctx, cancel := context.WithTimeout(t.Context(), 20*time.Second)
+			defer cancel()
+			begin := time.Now()
+			if err := r.Stop(ctx); err != nil {
+				t.Error(err)
+			}
+			if took := time.Since(begin); took > c.longest+50*time.Millisecond {
+				t.Errorf("%s: the stop took %v", name, took)
+			}
+			if !strings.Contains(logs.String(), "left for the next start") || !strings.Contains(logs.String(), c.left) {
+				t.Errorf("%s: no %q in\n%s", name, c.left, logs.String())
+			}
+		})
 	}
 }
