@@ -22,7 +22,8 @@ type clientRow struct {
 	habit  string // the row of httpapi.Habits that it is of
 	name   string
 	before []step
-	call   string // method and path, filled
+	ready  func(t *testing.T, s *sendScene) // after before
+	call   string                           // method and path, filled
 	header map[string]string
 	user   bool              // with the user's token instead of the instance's
 	body   string            // JSON, filled
@@ -42,7 +43,7 @@ type clientAnswer struct {
 }
 
 func clientTable() []clientRow {
-	return slices.Concat(clientReading(), clientSends())
+	return slices.Concat(clientReading(), clientSends(), clientMedia(), clientChats())
 }
 
 // TestProgramsOfOlderGatewaysWork sends one request for each thing that they do
@@ -110,6 +111,9 @@ func (s *sendScene) client(t *testing.T, row clientRow) {
 	for _, st := range row.before {
 		s.do(t, st)
 	}
+	if row.ready != nil {
+		row.ready(t, s)
+	}
 	from := s.received()
 	a := s.clientAnswer(t, row)
 	want := max(row.status, http.StatusOK)
@@ -132,6 +136,10 @@ func (s *sendScene) client(t *testing.T, row clientRow) {
 		}
 	}
 	s.remember(row.keep, a.body)
+	var in struct{ Content json.RawMessage }
+	if row.keep != "" && json.Unmarshal(a.body, &in) == nil && in.Content != nil {
+		s.vars[row.keep+".raw"] = string(in.Content)
+	}
 	if row.phone != "" {
 		m := s.sent(t, from, a.answer, `{"device":"web"}`)
 		s.decryptedAs(t, anneNumber, m.KeyID, row.phone)

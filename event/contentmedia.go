@@ -44,6 +44,9 @@ const (
 	MediaSticker  MediaKind = "sticker"
 )
 
+// UploadKinds returns the kinds that a file can be uploaded as.
+func UploadKinds() []MediaKind { return append(mediaTypes(), MediaVoice, MediaSticker) }
+
 // The kinds that mediatype names.
 func mediaTypes() []MediaKind {
 	return []MediaKind{MediaImage, MediaDocument, MediaVideo, MediaAudio, MediaPTV}
@@ -228,7 +231,7 @@ func (m *Media) CheckAs(kind MediaKind) error {
 // CheckUpload tells what is wrong with a file that is brought to WhatsApp
 // before a message needs it. Errors wrap ErrContent.
 func (m *Media) CheckUpload() error {
-	if !slices.Contains(append(mediaTypes(), MediaVoice, MediaSticker), m.Kind) {
+	if !slices.Contains(UploadKinds(), m.Kind) {
 		return fmt.Errorf("%w: mediaType %q is not one of: image, document, video, audio, ptv, voice, sticker", ErrContent, m.Kind)
 	}
 	return firstError(

@@ -84,4 +84,25 @@ func (c *call) query(known []string, repeatable ...string) (url.Values, error) {
 	return q, nil
 }
 
+// flag reads a query parameter that is true or false, false when it is absent,
+// and refuses any other parameter but those in others.
+func (c *call) flag(name string, others ...string) (bool, error) {
+	q, err := c.query(append(others, name))
+	if err != nil || !q.Has(name) {
+		return false, err
+	}
+	return queryFlag(q, name)
+}
+
+// queryFlag reads a parameter that is true or false.
+func queryFlag(q url.Values, name string) (bool, error) {
+	switch q.Get(name) {
+	case "true":
+		return true, nil
+	case "false":
+		return false, nil
+	}
+	return false, invalidQuery(name + " must be true or false")
+}
+
 func invalidQuery(text string) error { return refuse(http.StatusBadRequest, codeInvalidQuery, text) }

@@ -3,24 +3,28 @@ package httpapi
 import (
 	"fmt"
 	"net/http"
+	"slices"
 
 	"postern/event"
 )
 
 // readRequest names messages in one of three ways: by MessageID the stored
 // ones, by ReadMessages any with their keys, by Chat, Sender and KeyIDs those
-// of one sender.
+// of one sender. IDs is MessageID, and MessageIDs is KeyIDs, as older clients
+// name them.
 type readRequest struct {
 	MessageID    []messageRef       `json:"messageId"`
+	IDs          []messageRef       `json:"ids"`
 	ReadMessages []event.MessageKey `json:"readMessages"`
 	Chat         string             `json:"chat"`
 	Sender       string             `json:"sender"` // needed in groups
 	KeyIDs       []string           `json:"keyIds"`
+	MessageIDs   []string           `json:"messageIds"`
 }
 
 func (r *readRequest) check() error {
 	ways := 0
-	for _, n := range []int{len(r.MessageID), len(r.ReadMessages), len(r.KeyIDs)} {
+	for _, n := range []int{len(r.MessageID), len(r.IDs), len(r.ReadMessages), len(r.KeyIDs), len(r.MessageIDs)} {
 		if n > maxRead {
 			return invalidField(fmt.Sprintf("at most %d messages can be given", maxRead))
 		}
@@ -28,8 +32,9 @@ func (r *readRequest) check() error {
 			ways++
 		}
 	}
+	r.MessageID, r.KeyIDs = slices.Concat(r.MessageID, r.IDs), slices.Concat(r.KeyIDs, r.MessageIDs)
 	if ways != 1 || (r.Chat != "" || r.Sender != "") != (len(r.KeyIDs) > 0) {
-		return invalidField("give exactly one of messageId, readMessages, and chat with keyIds; none may be empty")
+		return invalidField("give exactly one of messageId, ids, readMessages, and chat with keyIds or messageIds; none may be empty")
 	}
 	return nil
 }
@@ -78,7 +83,8 @@ func checkRead(k *event.MessageKey) error {
 }
 
 type readAnswer struct {
-	Read int `json:"read"` // how many messages
+	Message string `json:"message"`
+	Read    string `json:"read"` // "success"
 }
 
 // readMessages sends one receipt for each chat and sender.
@@ -113,7 +119,7 @@ func (a *api) readMessages(c *call) error {
 			return err
 		}
 	}
-	return c.w.json(http.StatusOK, readAnswer{len(keys)})
+	return c.w.json(http.StatusOK, readAnswer{"the messages were marked as read", "success"})
 }
 
 // starRequest names a stored message.

@@ -42,6 +42,27 @@ func chatOperation[B, T any](check func(*B) error, do func(*call, instance.Accou
 	}
 }
 
+// quietOperation is chatOperation for what has nothing to tell: it answers 204.
+func quietOperation[B any](check func(*B) error, do func(*call, instance.Account, *B) error) func(*api, *call) error {
+	return func(a *api, c *call) error {
+		var in B
+		if err := c.decode(&in, maxBody); err != nil {
+			return err
+		}
+		if err := check(&in); err != nil {
+			return err
+		}
+		account, err := a.account(c)
+		if err != nil {
+			return err
+		}
+		if err := do(c, account, &in); err != nil {
+			return err
+		}
+		return c.nothing()
+	}
+}
+
 type numbersRequest struct {
 	Numbers []string `json:"numbers" strict:"required"`
 }
@@ -115,14 +136,13 @@ func readPerson(name string, who *string) error {
 
 // chatState is what a chat is after a change.
 type chatState struct {
-	Chat     string      `json:"chat"`
-	Archived *bool       `json:"archived,omitempty"`
-	Pinned   *bool       `json:"pinned,omitempty"`
-	Muted    *bool       `json:"muted,omitempty"`
-	Until    *event.Time `json:"until,omitempty"` // of muted; absent: for ever
+	Chat   string      `json:"chat"`
+	Pinned *bool       `json:"pinned,omitempty"`
+	Muted  *bool       `json:"muted,omitempty"`
+	Until  *event.Time `json:"until,omitempty"` // of muted; absent: for ever
 }
 
-func archiveChat(c *call, account instance.Account, in *archiveRequest) (chatState, error) {
+func archiveChat(c *call, account instance.Account, in *archiveRequest) error {
 	var last event.LastMessage
 	if m := in.LastMessage; m != nil {
 		last.Key = m.Key
@@ -130,7 +150,7 @@ func archiveChat(c *call, account instance.Account, in *archiveRequest) (chatSta
 			last.At = time.Unix(m.MessageTimestamp, 0)
 		}
 	}
-	return chatState{Chat: in.Chat, Archived: &in.Archive}, account.Archive(c.r.Context(), in.Chat, in.Archive, last)
+	return account.Archive(c.r.Context(), in.Chat, in.Archive, last)
 }
 
 type pinRequest struct {
@@ -215,17 +235,16 @@ func (a *api) listBlocked(c *call) error {
 }
 
 type profilePictureRequest struct {
-	Number  string `json:"number" strict:"required"` // of a person or a group
-	Preview bool   `json:"preview"`                  // the small picture
+	oneRecipient
+	Preview bool `json:"preview"` // the small picture
+
+	of string // the address, set by check
 }
 
 func (r *profilePictureRequest) check() error {
-	who, err := event.ParseRecipient(r.Number)
-	if err != nil {
-		return fmt.Errorf("number: %w", err)
-	}
-	r.Number = who.JID()
-	return nil
+	who, err := r.recipient()
+	r.of = who.JID()
+	return err
 }
 
 type profilePictureAnswer struct {
@@ -235,11 +254,11 @@ type profilePictureAnswer struct {
 }
 
 func showPicture(c *call, account instance.Account, in *profilePictureRequest) (profilePictureAnswer, error) {
-	p, err := account.Picture(c.r.Context(), in.Number, in.Preview)
+	p, err := account.Picture(c.r.Context(), in.of, in.Preview)
 	if err != nil || p == nil {
-		return profilePictureAnswer{WUID: in.Number}, err
+		return profilePictureAnswer{WUID: in.of}, err
 	}
-	return profilePictureAnswer{in.Number, &p.URL, &p.ID}, nil
+	return profilePictureAnswer{in.of, &p.URL, &p.ID}, nil
 }
 
 type rejectRequest struct {
@@ -254,13 +273,8 @@ func (r *rejectRequest) check() error {
 	return readPerson("callFrom", &r.CallFrom)
 }
 
-type rejectAnswer struct {
-	CallID   string `json:"callId"`
-	Rejected bool   `json:"rejected"`
-}
-
-func rejectCall(c *call, account instance.Account, in *rejectRequest) (rejectAnswer, error) {
-	return rejectAnswer{in.CallID, true}, account.RejectCall(c.r.Context(), in.CallFrom, in.CallID)
+func rejectCall(c *call, account instance.Account, in *rejectRequest) error {
+	return account.RejectCall(c.r.Context(), in.CallFrom, in.CallID)
 }
 
 // presenceRequest is about the account itself, a chat, or a person to watch.

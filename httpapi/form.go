@@ -92,6 +92,12 @@ func (c *call) readForm(spool func(io.Reader) (string, error), maxFile int64, kn
 	return r.form, c.claim(r.digest.sum())
 }
 
+// isForm reports whether a request has a multipart body.
+func isForm(h http.Header) bool {
+	kind, _, err := mime.ParseMediaType(h.Get("Content-Type"))
+	return err == nil && kind == "multipart/form-data"
+}
+
 func formBoundary(h http.Header) (string, error) {
 	kind, params, err := mime.ParseMediaType(h.Get("Content-Type"))
 	if err != nil || kind != "multipart/form-data" || params["boundary"] == "" || len(h.Values("Content-Type")) > 1 {

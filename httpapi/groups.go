@@ -20,9 +20,9 @@ type groupTarget struct {
 	GroupJID string `json:"groupJid"`
 }
 
-// group is the group that a request is about.
-func (c *call) group(body groupTarget) (string, error) {
-	q, err := c.query([]string{"groupJid"})
+// group is the group that a request is about. The query may have the others too.
+func (c *call) group(body groupTarget, others ...string) (string, error) {
+	q, err := c.query(append(others, "groupJid"))
 	if err != nil {
 		return "", err
 	}
@@ -112,10 +112,8 @@ func (a *api) listGroups(c *call) error {
 	return c.w.json(http.StatusOK, all)
 }
 
-type leftGroup struct {
-	GroupJID string `json:"groupJid"`
-	Left     bool   `json:"left"`
-}
+// details is the query parameter that asks for an answer with a body.
+const details = "details"
 
 func (a *api) leaveGroup(c *call) error {
 	if err := c.noBody(); err != nil {
@@ -132,7 +130,7 @@ func (a *api) leaveGroup(c *call) error {
 	if err := account.LeaveGroup(c.r.Context(), group); err != nil {
 		return err
 	}
-	return c.w.json(http.StatusOK, leftGroup{group, true})
+	return c.nothing()
 }
 
 type membersRequest struct {
@@ -142,6 +140,8 @@ type membersRequest struct {
 	Participants []string                `json:"participants" strict:"required"`
 }
 
+// membersAnswer is given when a change failed for somebody, or when it was asked
+// for.
 type membersAnswer struct {
 	GroupJID     string                  `json:"groupJid"`
 	Action       event.ParticipantAction `json:"action"`
@@ -153,7 +153,11 @@ func (a *api) changeMembers(c *call) error {
 	if err := c.decode(&in, maxBody); err != nil {
 		return err
 	}
-	group, err := c.group(in.groupTarget)
+	group, err := c.group(in.groupTarget, details)
+	if err != nil {
+		return err
+	}
+	inDetail, err := c.flag(details, "groupJid")
 	if err != nil {
 		return err
 	}
@@ -173,39 +177,65 @@ func (a *api) changeMembers(c *call) error {
 	if err != nil {
 		return err
 	}
+	failed := func(r event.MemberResult) bool { return r.Status != event.MemberChanged }
+	if !inDetail && !slices.ContainsFunc(results, failed) {
+		return c.nothing()
+	}
 	return c.w.json(http.StatusOK, membersAnswer{group, in.Action, results})
 }
 
 type inviteAnswer struct {
-	GroupJID   string `json:"groupJid"`
+	Invitation string `json:"invitation"` // a URL
 	InviteCode string `json:"inviteCode"`
-	InviteURL  string `json:"inviteUrl"`
+	GroupJID   string `json:"groupJid"`
 }
 
-func (a *api) showInvite(c *call) error { return a.invite(c, groupTarget{}, false) }
+func (a *api) showInvite(c *call) error {
+	group, err := c.group(groupTarget{})
+	if err != nil {
+		return err
+	}
+	code, err := a.inviteCode(c, group, false)
+	if err != nil {
+		return err
+	}
+	return c.w.json(http.StatusOK, inviteAnswer{event.InviteLinkPrefix + code, code, group})
+}
+
+// newInvite is given when it was asked for.
+type newInvite struct {
+	Invitation string `json:"invitation"` // a URL
+}
 
 func (a *api) revokeInvite(c *call) error {
 	var in groupTarget
 	if err := c.decode(&in, maxBody); err != nil {
 		return err
 	}
-	return a.invite(c, in, true)
+	group, err := c.group(in, details)
+	if err != nil {
+		return err
+	}
+	inDetail, err := c.flag(details, "groupJid")
+	if err != nil {
+		return err
+	}
+	code, err := a.inviteCode(c, group, true)
+	switch {
+	case err != nil:
+		return err
+	case !inDetail:
+		return c.nothing()
+	}
+	return c.w.json(http.StatusOK, newInvite{event.InviteLinkPrefix + code})
 }
 
-func (a *api) invite(c *call, in groupTarget, reset bool) error {
-	group, err := c.group(in)
-	if err != nil {
-		return err
-	}
+func (a *api) inviteCode(c *call, group string, reset bool) (string, error) {
 	account, err := a.accountOf(c)
 	if err != nil {
-		return err
+		return "", err
 	}
-	code, err := account.InviteCode(c.r.Context(), group, reset)
-	if err != nil {
-		return err
-	}
-	return c.w.json(http.StatusOK, inviteAnswer{group, code, event.InviteLinkPrefix + code})
+	return account.InviteCode(c.r.Context(), group, reset)
 }
 
 // showInvited shows the group of an invite code, without joining it.

@@ -3,7 +3,6 @@ package httpapi
 import (
 	"errors"
 	"fmt"
-	"mime"
 	"net/http"
 	"os"
 
@@ -21,8 +20,10 @@ type pictureRequest struct {
 	UploadID *event.UploadID `json:"mediaUploadId"`
 }
 
-type pictureAnswer struct {
-	GroupJID  string `json:"groupJid"`
+// picturedGroup is a group with its new picture.
+type picturedGroup struct {
+	event.GroupUpsert
+
 	PictureID string `json:"pictureId"` // empty: it was removed
 }
 
@@ -47,17 +48,22 @@ func (a *api) changePicture(c *call) error {
 	if err != nil {
 		return err
 	}
+	// Asked for first: an answer that fails must not hide a change.
+	shown, err := account.Group(c.r.Context(), group)
+	if err != nil {
+		return err
+	}
 	id, err := account.SetGroupPicture(c.r.Context(), group, avatar)
 	if err != nil {
 		return err
 	}
-	return c.w.json(http.StatusOK, pictureAnswer{group, id})
+	return c.w.json(http.StatusOK, picturedGroup{shown, id})
 }
 
 // readPicture reads either body. Of a form, the file's path is set; of JSON,
 // one of the two fields.
 func (a *api) readPicture(c *call) (in pictureRequest, f form, err error) {
-	if kind, _, err := mime.ParseMediaType(c.r.Header.Get("Content-Type")); err != nil || kind != "multipart/form-data" {
+	if !isForm(c.r.Header) {
 		if err := c.decode(&in, maxBody); err != nil {
 			return in, form{}, err
 		}

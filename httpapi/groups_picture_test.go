@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"postern/event"
+	"postern/media"
 )
 
 // Fetch writes a picture of 40 × 20.
@@ -27,7 +28,7 @@ func TestAGroupPictureMayBeAnUpload(t *testing.T) {
 	upload := func(instance int64, kind event.MediaKind) string {
 		u, err := r.media.Keep(t.Context(), instance, event.Uploaded{
 			MediaInfo: event.MediaInfo{Kind: kind}, DirectPath: "/v/1", UploadedAt: event.At(time.Now()),
-		})
+		}, media.Tags{})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -37,7 +38,7 @@ func TestAGroupPictureMayBeAnUpload(t *testing.T) {
 	if a := read(t, r.as(token, "PUT", path, upload(1, event.MediaImage))); a.status != 200 {
 		t.Fatal(a)
 	}
-	if !slices.Equal(d.asked, []string{"fetch /v/1", "picture of 1-2@g.us, true"}) {
+	if !slices.Equal(d.asked, []string{"fetch /v/1", "show 1-2@g.us", "picture of 1-2@g.us, true"}) {
 		t.Errorf("asked %q", d.asked)
 	}
 	if size, err := jpeg.DecodeConfig(bytes.NewReader(d.jpeg)); err != nil || size.Width != 20 || size.Height != 20 {

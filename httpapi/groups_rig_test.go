@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"io"
+	"net/http"
 	"strings"
 	"testing"
 
@@ -48,7 +49,11 @@ func (d *doer) JoinedGroups(context.Context) ([]event.GroupUpsert, error) {
 func (d *doer) LeaveGroup(_ context.Context, group string) error { return d.note("leave %s", group) }
 
 func (d *doer) ChangeMembers(_ context.Context, group string, action event.ParticipantAction, people []string) ([]event.MemberResult, error) {
-	return []event.MemberResult{{JID: people[0], Status: event.MemberPrivate}}, d.note("%s %v in %s", action, people, group)
+	status := event.MemberChanged
+	if action == event.ParticipantAdd {
+		status = event.MemberPrivate
+	}
+	return []event.MemberResult{{JID: people[0], Status: status}}, d.note("%s %v in %s", action, people, group)
 }
 
 func (d *doer) SetSubject(_ context.Context, group, subject string) error {
@@ -150,7 +155,10 @@ func (r *rig) asks(t *testing.T, token string, d *doer, rows []request) {
 		if err != nil || res.StatusCode/100 != 2 || strings.TrimSpace(string(raw)) != c.answer {
 			t.Errorf("%s %s: %d %s, want %s", c.method, c.path, res.StatusCode, raw, c.answer)
 		}
-		if len(d.asked) != 1 || d.asked[0] != c.asked {
+		if (c.answer == "") != (res.StatusCode == http.StatusNoContent) {
+			t.Errorf("%s %s: %d with the body %q", c.method, c.path, res.StatusCode, raw)
+		}
+		if strings.Join(d.asked, "; ") != c.asked {
 			t.Errorf("%s %s asked %q, want %q", c.method, c.path, d.asked, c.asked)
 		}
 	}

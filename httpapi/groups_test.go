@@ -20,7 +20,8 @@ const inGroup = "?groupJid=1-2@g.us"
 func TestGroupCallsReachTheAccount(t *testing.T) {
 	r, token, d := doing(t)
 	const g, p = "1-2@g.us", "4915112345678@s.whatsapp.net"
-	invite := `{"groupJid":"1-2@g.us","inviteCode":"CODE","inviteUrl":"https://chat.whatsapp.com/CODE"}`
+	invite := `{"invitation":"https://chat.whatsapp.com/CODE","inviteCode":"CODE","groupJid":"1-2@g.us"}`
+	pictured := "show " + g + "; picture of " + g + ", false"
 	shown := `{"id":"1-2@g.us","subject":"","participants":[]}`
 	r.asks(t, token, d, []request{
 		{
@@ -40,7 +41,16 @@ func TestGroupCallsReachTheAccount(t *testing.T) {
 			`{"groupJid":"1-2@g.us","announce":false,"ephemeralDuration":86400}`,
 		},
 		{"GET", "/instance/a/group/invitation-code" + inGroup, "", "code of " + g + ", false", invite},
-		{"PUT", "/instance/a/group/revoke-invitation" + inGroup, "", "code of " + g + ", true", invite},
+		{"PUT", "/instance/a/group/revoke-invitation" + inGroup, "", "code of " + g + ", true", ""},
+		{"PUT", "/instance/a/group/revoke-invitation" + inGroup + "&details=true", "", "code of " + g + ", true", `{"invitation":"https://chat.whatsapp.com/CODE"}`},
+		{
+			"PUT", "/instance/a/group/update-participants" + inGroup, `{"action":"remove","participants":["4915112345678"]}`,
+			"remove [" + p + "] in " + g, "",
+		},
+		{
+			"PUT", "/instance/a/group/update-participants" + inGroup + "&details=true", `{"action":"remove","participants":["4915112345678"]}`,
+			"remove [" + p + "] in " + g, `{"groupJid":"1-2@g.us","action":"remove","participants":[{"jid":"` + p + `","status":200}]}`,
+		},
 		{"GET", "/instance/a/group/invitation?inviteCode=https://chat.whatsapp.com/AB-c_1?mode=ac_t", "", "group of AB-c_1", shown},
 		{"POST", "/instance/a/group/join", `{"inviteCode":"https://chat.whatsapp.com/AB"}`, "join AB", `{"groupJid":"1-2@g.us","joined":false}`},
 		{"GET", "/instance/a/group/join-requests" + inGroup, "", "requests of " + g, "[]"},
@@ -52,21 +62,21 @@ func TestGroupCallsReachTheAccount(t *testing.T) {
 			"PUT", "/instance/a/group/join-requests", `{"groupJid":"1-2@g.us","action":"reject","participants":["4915112345678"]}`,
 			"approve false [" + p + "] in " + g, `{"groupJid":"1-2@g.us","action":"reject","participants":[{"jid":"` + p + `","status":200}]}`,
 		},
-		{"DELETE", "/instance/a/group/leave" + inGroup, "", "leave " + g, `{"groupJid":"1-2@g.us","left":true}`},
-		{"PUT", "/instance/a/group/update-picture" + inGroup, `{"image":""}`, "picture of " + g + ", false", `{"groupJid":"1-2@g.us","pictureId":"77"}`},
+		{"DELETE", "/instance/a/group/leave" + inGroup, "", "leave " + g, ""},
+		{"PUT", "/instance/a/group/update-picture" + inGroup, `{"image":""}`, pictured, `{"id":"1-2@g.us","subject":"","participants":[],"pictureId":"77"}`},
 
 		{
 			"POST", "/group/create/a", `{"subject":"x","participants":["4915112345678"],"description":"d"}`,
 			`create "x" "d" [` + p + `]`, `{"id":"1-2@g.us","subject":"x","participants":[],"notAdded":[]}`,
 		},
-		{"PUT", "/group/updateGroupPicture/a" + inGroup, `{"image":""}`, "picture of " + g + ", false", `{"groupJid":"1-2@g.us","pictureId":"77"}`},
+		{"PUT", "/group/updateGroupPicture/a" + inGroup, `{"image":""}`, pictured, `{"id":"1-2@g.us","subject":"","participants":[],"pictureId":"77"}`},
 		{"GET", "/group/inviteCode/a" + inGroup, "", "code of " + g + ", false", invite},
-		{"PUT", "/group/revokeInviteCode/a", `{"groupJid":"1-2@g.us"}`, "code of " + g + ", true", invite},
+		{"PUT", "/group/revokeInviteCode/a", `{"groupJid":"1-2@g.us"}`, "code of " + g + ", true", ""},
 		{
 			"PUT", "/group/updateParticipant/a", `{"groupJid":"1-2@g.us","action":"add","participants":["4915112345678"]}`,
 			"add [" + p + "] in " + g, `{"groupJid":"1-2@g.us","action":"add","participants":[{"jid":"` + p + `","status":403}]}`,
 		},
-		{"DELETE", "/group/leaveGroup/a" + inGroup, "", "leave " + g, `{"groupJid":"1-2@g.us","left":true}`},
+		{"DELETE", "/group/leaveGroup/a" + inGroup, "", "leave " + g, ""},
 	})
 }
 
@@ -224,7 +234,7 @@ func TestAGroupPictureOfAFormIsASquareJPEG(t *testing.T) {
 	if a := send(group, part{"attachment", "a.png", raw.String()}); a.status != 200 {
 		t.Fatal(a)
 	}
-	if !slices.Equal(d.asked, []string{"picture of 1-2@g.us, true"}) {
+	if !slices.Equal(d.asked, []string{"show 1-2@g.us", "picture of 1-2@g.us, true"}) {
 		t.Errorf("asked %q", d.asked)
 	}
 	size, err := jpeg.DecodeConfig(bytes.NewReader(d.jpeg))

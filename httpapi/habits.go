@@ -30,5 +30,16 @@ func Habits() []Habit {
 		{Name: "voice note", Routes: []string{"…/send/ptt"}, Takes: "audioMessage.ptt (of no effect), waveform (base64 of 64 bytes) and seconds"},
 		{Name: "flat quote", Routes: []string{"…/send/…"}, Takes: "options.quotedMessage with the fields of an event: keyId, keyRemoteJid, keyFromMe, keyParticipant, messageType, content"},
 		{Name: "flat options", Routes: []string{"…/send/media-file", "…/send/ptt-file", "…/send/sticker-file"}, Takes: "the options as fields of the form, and the file in the part attachment or file"},
+
+		{Name: "upload", Routes: []string{"POST …/media/uploads"}, Takes: "the file in the part file or attachment, externalId and externalAttributes", Answers: "id (an integer), uuid, instanceId, externalId, externalAttributes, mediaType, originalFileName, originalFileSize, mimetype, width, height, upload, expired, expiresAt, createdAt, updatedAt"},
+		{Name: "uploads", Routes: []string{"GET …/media/uploads"}, Takes: "mediaType, expired, externalId, createdFrom, createdTo, limit and both cursors", Answers: "nextCursor, previousCursor, totalRecords, records; an expired upload is listed for two weeks more"},
+		{Name: "either id", Routes: []string{"…/media/{id}/uploads", "…/upload/{id}", "mediaUploadId"}, Takes: "the integer or the UUID of an upload"},
+		{Name: "media data", Routes: []string{"…/media/data"}, Takes: "exactly one of messageId, id, keyId, or messageType with content as an event told them, which may have keyId beside it", Answers: "mediaType, fileName, mimetype, size and base64; with binary=true the bytes"},
+		{Name: "read", Routes: []string{"…/chat/read-message"}, Takes: "PATCH; ids (as they are here), or sender, chat and messageIds (WhatsApp's)", Answers: "message, and read: success"},
+		{Name: "profile picture", Routes: []string{"…/chat/profile-picture"}, Takes: "number, chat or recipient"},
+		{Name: "ids as texts", Routes: []string{"…/chat/edit-message", "…/chat/delete-message"}, Takes: "the id of a stored message as a string of digits"},
+		{Name: "no body", Routes: []string{"…/chat/archive", "…/chat/reject-call", "…/chat/delete-message", "DELETE …/upload/{id}", "…/group/update-participants", "…/group/revoke-invitation", "…/group/leave"}, Answers: "204; a change of members is told when one failed, that and a new invitation with details=true"},
+		{Name: "invitation", Routes: []string{"…/group/invitation-code"}, Answers: "invitation (a URL), inviteCode, groupJid"},
+		{Name: "group picture", Routes: []string{"…/group/update-picture"}, Answers: "the group as …/group shows it, and pictureId"},
 	}
 }

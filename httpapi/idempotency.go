@@ -200,9 +200,12 @@ func keepInCommit[T any](c *call, status int) func(*store.Tx, T) error {
 		if err != nil || r == nil {
 			return err
 		}
-		r.Status, r.ContentType = status, contentTypeJSON
-		if r.body, err = event.Marshal(v); err != nil {
-			return err
+		r.Status = status
+		if status != http.StatusNoContent {
+			r.ContentType = contentTypeJSON
+			if r.body, err = event.Marshal(v); err != nil {
+				return err
+			}
 		}
 		return putKey(tx, o.id, *r)
 	}

@@ -85,7 +85,9 @@ func (r *replay) write(w *response) error {
 		}
 		known.Status, known.ContentType, known.body = unknown.status, contentTypeJSON, body
 	}
-	w.Header().Set("Content-Type", known.ContentType)
+	if known.ContentType != "" {
+		w.Header().Set("Content-Type", known.ContentType)
+	}
 	w.Header().Set(replayedHeader, "true")
 	w.WriteHeader(known.Status)
 	_, err := w.Write(known.body)

@@ -33,22 +33,3 @@ func (a *api) deleteInstance(c *call) error {
 		InstanceName: c.instance.Name, Deleted: true, Forced: force, Message: "the instance and everything stored of it were deleted",
 	})
 }
-
-// flag reads a query parameter that is true or false, false when it is absent,
-// and refuses any other parameter.
-func (c *call) flag(name string) (bool, error) {
-	q, err := c.query([]string{name})
-	if err != nil {
-		return false, err
-	}
-	switch q.Get(name) {
-	case "true":
-		return true, nil
-	case "false":
-		return false, nil
-	}
-	if q.Has(name) {
-		return false, refuse(http.StatusBadRequest, codeInvalidQuery, name+" must be true or false")
-	}
-	return false, nil
-}

@@ -1,22 +1,63 @@
 package httpapi
 
 import (
+	"bufio"
+	"bytes"
+	"encoding/base64"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"io"
 	"mime"
-	"mime/multipart"
 	"net/http"
-	"net/textproto"
 	"os"
 	"strconv"
 
 	"postern/event"
+	"postern/instance"
 )
 
-// mediaDataRequest names a stored message.
+// mediaDataRequest names a stored message in one of three ways, or has what an
+// event told of one; a KeyID beside that tells which message it is.
 type mediaDataRequest struct {
-	MessageID messageRef `json:"messageId" strict:"required"`
+	MessageID   *messageRef `json:"messageId"`
+	ID          *messageRef `json:"id"`
+	KeyID       string      `json:"keyId"`
+	MessageType string      `json:"messageType"`
+	Content     *jsonObject `json:"content"`
+}
+
+// ofMedia is the message that a request is about.
+func (a *api) ofMedia(c *call, in *mediaDataRequest) (event.Message, error) {
+	told := in.MessageType != "" || in.Content != nil
+	ways := 0
+	for _, given := range []bool{in.MessageID != nil, in.ID != nil, in.KeyID != "" && !told, told} {
+		if given {
+			ways++
+		}
+	}
+	switch {
+	case ways != 1:
+		return event.Message{}, &decodeError{code: codeMissingField, path: "messageId", text: "or id, keyId, or messageType with content must be given, and only one of them"}
+	case in.MessageID != nil:
+		return a.message(c.instance.ID, *in.MessageID)
+	case in.ID != nil:
+		return a.message(c.instance.ID, *in.ID)
+	case !told:
+		return a.Registry.MessageByKey(c.instance.ID, in.KeyID)
+	case in.MessageType == "" || in.Content == nil:
+		return event.Message{}, &decodeError{code: codeMissingField, path: "messageType", text: "and content belong together"}
+	}
+	m := event.Message{}
+	if in.KeyID != "" { // what the phone needs to know to upload the file again
+		stored, err := a.Registry.MessageByKey(c.instance.ID, in.KeyID)
+		if err != nil && !errors.Is(err, instance.ErrNoMessage) {
+			return m, err
+		}
+		m = stored
+	}
+	m.KeyID, m.MessageType, m.Content = in.KeyID, in.MessageType, json.RawMessage(*in.Content)
+	return m, nil
 }
 
 // storedFile is what a stored message says about its file.
@@ -26,6 +67,8 @@ type storedFile struct {
 	FileName string `json:"fileName"`
 	Caption  string `json:"caption"`
 	Voice    bool   `json:"ptt"`
+	Width    int    `json:"width"`
+	Height   int    `json:"height"`
 }
 
 // fileOf describes the file of a message. The error wraps event.ErrNoMedia
@@ -97,19 +140,15 @@ func mediaKindOf(messageType string) event.MediaKind {
 // mediaData brings the file of a stored message to the caller, by way of the
 // spool folder: an answer is begun only when the file is whole and proved.
 func (a *api) mediaData(c *call) error {
-	q, err := c.query([]string{"binary"})
+	raw, err := c.flag("binary")
 	if err != nil {
 		return err
-	}
-	raw := q.Get("binary") == "true"
-	if q.Has("binary") && !raw && q.Get("binary") != "false" {
-		return invalidQuery("binary must be true or false")
 	}
 	var in mediaDataRequest
 	if err := c.decode(&in, maxBody); err != nil {
 		return err
 	}
-	m, err := a.message(c.instance.ID, in.MessageID)
+	m, err := a.ofMedia(c, &in)
 	if err != nil {
 		return err
 	}
@@ -125,7 +164,7 @@ func (a *api) mediaData(c *call) error {
 	if raw {
 		return a.answerFile(c, file, about)
 	}
-	return a.answerForm(c, file, about)
+	return a.answerJSON(c, file, about)
 }
 
 // download is the file of a message, open at its beginning; closeSpooled ends
@@ -179,39 +218,52 @@ func (a *api) ended(c *call, err error) error {
 	return a.breakOff(c, err)
 }
 
-// answerForm answers with a multipart body: what the message says of the file,
-// then the file.
-func (a *api) answerForm(c *call, file *os.File, about storedFile) error {
+// fileAnswer is a file in JSON.
+type fileAnswer struct {
+	Kind     event.MediaKind `json:"mediaType"`
+	FileName string          `json:"fileName"`
+	MimeType string          `json:"mimetype"`
+	Caption  string          `json:"caption,omitempty"`
+	Size     fileSize        `json:"size"`
+	Base64   string          `json:"base64"`
+}
+
+// fileSize is how large a file is; width and height, in pixels, are what its
+// sender said.
+type fileSize struct {
+	FileLength int64 `json:"fileLength"` // bytes
+	Height     int   `json:"height,omitempty"`
+	Width      int   `json:"width,omitempty"`
+}
+
+// answerJSON answers with a fileAnswer. The file goes out as it is read: with
+// its text a large one would be in memory several times.
+func (a *api) answerJSON(c *call, file *os.File, about storedFile) error {
 	info, err := file.Stat()
 	if err != nil {
 		return fmt.Errorf("media data: %w", err)
 	}
-	w := multipart.NewWriter(c.w)
-	c.w.Header().Set("Content-Type", w.FormDataContentType())
-	c.w.WriteHeader(http.StatusOK)
-	for _, f := range [][2]string{
-		{"mediaType", string(about.kind)},
-		{"fileName", about.FileName},
-		{"size", strconv.FormatInt(info.Size(), 10)},
-		{"mimetype", about.MimeType},
-		{"caption", about.Caption},
-	} {
-		if f[1] == "" {
-			continue
-		}
-		if err := w.WriteField(f[0], f[1]); err != nil {
-			return a.ended(c, err)
-		}
-	}
-	part, err := w.CreatePart(textproto.MIMEHeader{
-		"Content-Disposition": {mime.FormatMediaType("form-data", map[string]string{"name": "file", "filename": about.FileName})},
-		"Content-Type":        {about.MimeType},
+	frame, err := event.Marshal(fileAnswer{
+		Kind: about.kind, FileName: about.FileName, MimeType: about.MimeType, Caption: about.Caption,
+		Size: fileSize{info.Size(), about.Height, about.Width},
 	})
-	if err == nil {
-		_, err = io.Copy(part, file)
+	if err != nil {
+		return err
+	}
+	const end = `"}` // of base64, which is last
+	begin := bytes.TrimSuffix(frame, []byte(end))
+	h := c.w.Header()
+	h.Set("Content-Type", contentTypeJSON)
+	h.Set("Content-Length", strconv.Itoa(len(begin)+base64.StdEncoding.EncodedLen(int(info.Size()))+len(end)))
+	c.w.WriteHeader(http.StatusOK)
+	if _, err = c.w.Write(begin); err == nil {
+		pieces := bufio.NewWriterSize(c.w, writePiece)
+		encoder := base64.NewEncoder(base64.StdEncoding, pieces)
+		_, err = io.Copy(encoder, file)
+		err = errors.Join(err, encoder.Close(), pieces.Flush())
 	}
 	if err == nil {
-		err = w.Close()
+		_, err = io.WriteString(c.w, end)
 	}
 	return a.ended(c, err)
 }

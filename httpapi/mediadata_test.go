@@ -2,12 +2,13 @@ package httpapi
 
 import (
 	"context"
+	"encoding/base64"
+	"encoding/json"
 	"fmt"
 	"io"
 	"mime"
-	"mime/multipart"
-	"net/http"
 	"os"
+	"strconv"
 	"strings"
 	"testing"
 
@@ -28,7 +29,7 @@ func withFile(id, messageType, content string) event.Message {
 	return m
 }
 
-func TestTheFileOfAMessageComesRawOrAsAForm(t *testing.T) {
+func TestTheFileOfAMessageComesRawOrInJSON(t *testing.T) {
 	r, token, d := doing(t)
 	r.keep(t, withFile("D1", "documentMessage", `{"mimetype":"application/pdf","fileName":"Übersicht.pdf","caption":"the list"}`))
 	raw := r.as(token, "POST", "/instance/a/media/data?binary=true", `{"messageId":"D1"}`)
@@ -38,14 +39,21 @@ func TestTheFileOfAMessageComesRawOrAsAForm(t *testing.T) {
 		raw.Header.Get("Content-Length") != "10" || err != nil || params["filename"] != "Übersicht.pdf" || raw.Header.Get("X-Content-Type-Options") != "nosniff" {
 		t.Errorf("%d %q %v %v", raw.StatusCode, got, raw.Header, err)
 	}
+	want := fileAnswer{
+		Kind: "document", FileName: "Übersicht.pdf", MimeType: "application/pdf", Caption: "the list", Size: fileSize{FileLength: 10},
+		Base64: base64.StdEncoding.EncodeToString([]byte("file of D1")),
+	}
 	for _, path := range []string{"/instance/a/media/data", "/instance/a/media/data?binary=false", "/chat/mediaData/a"} {
-		fields := readForm(t, r.as(token, "POST", path, `{"messageId":1}`))
-		for name, want := range map[string]string{
-			"mediaType": "document", "fileName": "Übersicht.pdf", "size": "10", "mimetype": "application/pdf",
-			"caption": "the list", "file": "file of D1", "name of file": "Übersicht.pdf",
+		for _, body := range []string{
+			`{"messageId":1}`, `{"id":1}`, `{"id":"1"}`, `{"id":"D1"}`, `{"keyId":"D1"}`,
+			`{"keyId":"D1","messageType":"documentMessage","content":{"mimetype":"application/pdf","fileName":"Übersicht.pdf","caption":"the list"}}`,
 		} {
-			if fields[name] != want {
-				t.Errorf("%s: %s is %q, want %q", path, name, fields[name], want)
+			res := r.as(token, "POST", path, body)
+			length := res.Header.Get("Content-Length")
+			raw, err := io.ReadAll(res.Body)
+			var got fileAnswer
+			if err != nil || json.Unmarshal(raw, &got) != nil || got != want || length != strconv.Itoa(len(raw)) {
+				t.Errorf("%s %s: %d %s (%s bytes), %v", path, body, res.StatusCode, raw, length, err)
 			}
 		}
 	}
@@ -54,33 +62,6 @@ func TestTheFileOfAMessageComesRawOrAsAForm(t *testing.T) {
 	}
 	if left := r.spooled(); len(left) > 0 {
 		t.Errorf("left: %v", left)
-	}
-}
-
-// readForm is a multipart answer by the names of its parts.
-func readForm(t *testing.T, res *http.Response) map[string]string {
-	t.Helper()
-	_, params, err := mime.ParseMediaType(res.Header.Get("Content-Type"))
-	if err != nil || res.StatusCode != 200 {
-		t.Fatalf("%d %v: %v", res.StatusCode, res.Header, err)
-	}
-	fields := map[string]string{}
-	for parts := multipart.NewReader(res.Body, params["boundary"]); ; {
-		p, err := parts.NextPart()
-		if err == io.EOF { //nolint:errorlint // as the reader promises
-			return fields
-		}
-		if err != nil {
-			t.Fatal(err)
-		}
-		text, err := io.ReadAll(p)
-		if err != nil {
-			t.Fatal(err)
-		}
-		fields[p.FormName()] = string(text)
-		if p.FileName() != "" {
-			fields["name of "+p.FormName()] = p.FileName()
-		}
 	}
 }
 
@@ -98,8 +79,9 @@ func TestWhatAStrangerWroteIntoAMessageBreaksNoHeader(t *testing.T) {
 			res.Header.Get("Content-Type") != c.kind || err != nil || params["filename"] != c.name {
 			t.Errorf("%s: %d %q %v", c.content, res.StatusCode, res.Header, err)
 		}
-		if got := readForm(t, r.as(token, "POST", "/instance/a/media/data", fmt.Sprintf(`{"messageId":%d}`, id))); got["file"] != fmt.Sprint("file of K", i) {
-			t.Errorf("%s: %q", c.content, got)
+		got := decoded[fileAnswer](t, r.as(token, "POST", "/instance/a/media/data", fmt.Sprintf(`{"messageId":%d}`, id)))
+		if raw, err := base64.StdEncoding.DecodeString(got.Base64); err != nil || string(raw) != fmt.Sprint("file of K", i) {
+			t.Errorf("%s: %q", c.content, raw)
 		}
 	}
 }
@@ -115,6 +97,12 @@ func TestAFileThatCannotBeHadHasItsReasonAndLeavesNothing(t *testing.T) {
 		code       string
 	}{
 		{"data", `{}`, nil, 400, codeMissingField},
+		{"data", `{"messageId":1,"keyId":"F1"}`, nil, 400, codeMissingField},
+		{"data", `{"id":1,"messageId":1}`, nil, 400, codeMissingField},
+		{"data", `{"id":1,"messageType":"imageMessage","content":{}}`, nil, 400, codeMissingField},
+		{"data", `{"messageType":"imageMessage"}`, nil, 400, codeMissingField},
+		{"data", `{"content":{},"keyId":"F1"}`, nil, 400, codeMissingField},
+		{"data", `{"messageType":"conversation","content":{"text":"x"}}`, nil, 422, "MESSAGE_WITHOUT_MEDIA"},
 		{"data", `{"messageId":true}`, nil, 400, codeInvalidType},
 		{"data?binary=1", `{"messageId":1}`, nil, 400, codeInvalidQuery},
 		{"data?raw=true", `{"messageId":1}`, nil, 400, codeInvalidQuery},

@@ -1,6 +1,10 @@
 package httpapi
 
-import "postern/event"
+import (
+	"net/http"
+
+	"postern/event"
+)
 
 func chatDescriptions() map[string]description {
 	read := description{
@@ -14,7 +18,7 @@ func chatDescriptions() map[string]description {
 	patch.id = "patchReadMessages"
 	archive := description{
 		id: "archiveChat", summary: "Archive a chat, or take it out again.", in: body[archiveRequest](),
-		example: `{"chat":"4915112345678","archive":true}`, out: body[chatState](), codes: aboutPeople("INVALID_MESSAGE"),
+		example: `{"chat":"4915112345678","archive":true}`, status: http.StatusNoContent, codes: aboutPeople("INVALID_MESSAGE"),
 	}
 	archivePut := archive
 	archivePut.id = "putArchivedChat"
@@ -47,7 +51,7 @@ func chatDescriptions() map[string]description {
 			example: `{"messageId":42,"text":"Your order arrives tomorrow."}`, out: body[event.Message](), codes: sending("MESSAGE_NOT_FOUND", "INVALID_ARGUMENT"),
 		},
 		"DELETE /instance/{i}/chat/delete-message": {
-			id: "deleteMessage", summary: "Delete a message for everyone.", once: true, query: []string{"id"}, out: body[event.Message](), codes: sending("MESSAGE_NOT_FOUND"),
+			id: "deleteMessage", summary: "Delete a message for everyone.", once: true, query: []string{"id"}, status: http.StatusNoContent, codes: sending("MESSAGE_NOT_FOUND"),
 		},
 		"POST /instance/{i}/chat/profile-picture": {
 			id: "getProfilePicture", summary: "Tell where a profile picture lies.", in: body[profilePictureRequest](), example: `{"number":"4915112345678"}`,
@@ -55,7 +59,7 @@ func chatDescriptions() map[string]description {
 		},
 		"POST /instance/{i}/chat/reject-call": {
 			id: "rejectCall", summary: "Reject an incoming call.", in: body[rejectRequest](), example: `{"callId":"6F1C1A520D6B4C56","callFrom":"4915112345678"}`,
-			out: body[rejectAnswer](), codes: aboutPeople(),
+			status: http.StatusNoContent, codes: aboutPeople(),
 		},
 		"POST /instance/{i}/chat/presence": {
 			id: "setPresence", summary: "Show a presence, or watch somebody's.", in: body[presenceRequest](), example: `{"presence":"composing","chat":"4915112345678"}`,

@@ -4,6 +4,7 @@ import (
 	"net/http"
 
 	"postern/event"
+	"postern/httpapi/openapi"
 )
 
 // exampleGroup is the JID of a group.
@@ -21,12 +22,12 @@ func groupDescriptions() map[string]description {
 		"GET /instance/{i}/groups": {id: "listGroups", summary: "List the groups that the account is in.", out: body[[]event.GroupUpsert](), codes: asking()},
 		"PUT /instance/{i}/group/update-picture": {
 			id: "setGroupPicture", summary: "Change or remove a group's picture: from a URL, an upload, or as a multipart body.", query: group, in: body[pictureRequest](),
-			example: `{"groupJid":"` + exampleGroup + `","image":"https://example.org/group.jpg"}`, form: group, out: body[pictureAnswer](),
+			example: `{"groupJid":"` + exampleGroup + `","image":"https://example.org/group.jpg"}`, form: group, out: body[picturedGroup](),
 			codes: aboutPeople("INVALID_MEDIA", "UPLOAD_NOT_FOUND", "DISK_FULL"),
 		},
 		"PUT /instance/{i}/group/update-participants": {
-			id: "updateGroupParticipants", summary: "Add, remove, promote or demote members of a group.", query: group, in: body[membersRequest](),
-			example: `{"groupJid":"` + exampleGroup + `","action":"add","participants":["4915112345678"]}`, out: body[membersAnswer](), codes: aboutPeople(),
+			id: "updateGroupParticipants", summary: "Add, remove, promote or demote members of a group.", about: "204 when all was done; what became of each when something failed, and always with details=true.", query: []string{"groupJid", details}, in: body[membersRequest](),
+			example: `{"groupJid":"` + exampleGroup + `","action":"add","participants":["4915112345678"]}`, out: body[membersAnswer](), also: []openapi.Answer{{Status: http.StatusNoContent}}, codes: aboutPeople(),
 		},
 		"PUT /instance/{i}/group/subject": {
 			id: "setGroupSubject", summary: "Change a group's subject.", query: group, in: body[subjectRequest](),
@@ -44,8 +45,8 @@ func groupDescriptions() map[string]description {
 			id: "getGroupInvitation", summary: "Show the invite code of a group.", query: group, out: body[inviteAnswer](), codes: aboutPeople(),
 		},
 		"PUT /instance/{i}/group/revoke-invitation": {
-			id: "revokeGroupInvitation", summary: "Replace the invite code of a group by a new one.", query: group, in: body[groupTarget](),
-			example: `{"groupJid":"` + exampleGroup + `"}`, out: body[inviteAnswer](), codes: aboutPeople(),
+			id: "revokeGroupInvitation", summary: "Replace the invite code of a group by a new one.", about: "204, or with details=true the new one.", query: []string{"groupJid", details}, in: body[groupTarget](),
+			example: `{"groupJid":"` + exampleGroup + `"}`, status: http.StatusNoContent, also: []openapi.Answer{{Status: http.StatusOK, Type: body[newInvite]()}}, codes: aboutPeople(),
 		},
 		"GET /instance/{i}/group/invitation": {
 			id: "getInvitedGroup", summary: "Show the group of an invite code, without joining it.", query: []string{"inviteCode"}, out: body[event.GroupUpsert](), codes: aboutPeople(),
@@ -60,7 +61,7 @@ func groupDescriptions() map[string]description {
 			id: "decideJoinRequests", summary: "Let people into a group who asked to join, or turn them away.", query: group, in: body[decideRequest](),
 			example: `{"groupJid":"` + exampleGroup + `","action":"approve","participants":["4915112345678"]}`, out: body[decideAnswer](), codes: aboutPeople(),
 		},
-		"DELETE /instance/{i}/group/leave": {id: "leaveGroup", summary: "Leave a group.", query: group, out: body[leftGroup](), codes: aboutPeople()},
+		"DELETE /instance/{i}/group/leave": {id: "leaveGroup", summary: "Leave a group.", query: group, status: http.StatusNoContent, codes: aboutPeople()},
 	}
 }
 

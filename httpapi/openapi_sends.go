@@ -3,6 +3,7 @@ package httpapi
 import (
 	"net/http"
 
+	"postern/batch"
 	"postern/event"
 	"postern/httpapi/openapi"
 )
@@ -89,17 +90,18 @@ func fileDescriptions() map[string]description {
 		"POST /instance/{i}/media/uploads": {
 			id: "createUpload", summary: "Bring a file to WhatsApp before it is needed: from a URL, or as a multipart body.",
 			in: body[uploadRequest](), example: `{"mediaType":"image","media":"https://example.org/cat.jpg"}`,
-			form:   []string{"mediaType", "fileName", "mimetype"},
+			form:   uploadFields(),
 			status: http.StatusCreated, out: body[uploadView](), codes: asking("INVALID_MEDIA", "INVALID_MESSAGE", "MEDIA_TYPE_UNSUPPORTED", "DISK_FULL"),
 		},
 		"GET /instance/{i}/media/uploads": {
-			id: "listUploads", summary: "List the uploads, the newest first.", query: []string{"limit", "nextCursor"}, out: body[uploadList](), codes: codes{codeNoCursor},
+			id: "listUploads", summary: "List the uploads, the newest first.", query: []string{"mediaType", "expired", "externalId", "createdFrom", "createdTo", "limit", "nextCursor", "previousCursor"},
+			out: body[batch.List[uploadView]](), codes: codes{codeNoCursor},
 		},
 		"GET /instance/{i}/upload/{id}":    {id: "getUpload", summary: "Show an upload.", out: body[uploadView](), codes: codes{"UPLOAD_NOT_FOUND"}},
-		"DELETE /instance/{i}/upload/{id}": {id: "deleteUpload", summary: "Forget an upload.", out: body[uploadView](), codes: codes{"UPLOAD_NOT_FOUND"}},
+		"DELETE /instance/{i}/upload/{id}": {id: "deleteUpload", summary: "Forget an upload.", status: http.StatusNoContent, codes: codes{"UPLOAD_NOT_FOUND"}},
 		"POST /instance/{i}/media/data": {
 			id: "getMediaData", summary: "Download the file of a stored message.", in: body[mediaDataRequest](), example: `{"messageId":42}`,
-			query: []string{"binary"}, media: "multipart/form-data",
+			about: "With binary=true the answer is the file itself.", query: []string{"binary"}, out: body[fileAnswer](), media: "application/octet-stream",
 			codes: asking("MESSAGE_NOT_FOUND", "MESSAGE_WITHOUT_MEDIA", "MEDIA_GONE", "INVALID_MEDIA", "DISK_FULL"),
 		},
 	}

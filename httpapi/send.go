@@ -10,6 +10,7 @@ import (
 
 	"postern/event"
 	"postern/instance"
+	"postern/media"
 	"postern/store"
 )
 
@@ -19,13 +20,17 @@ const (
 	maxVoiceDelay = 300_000
 )
 
-// sendTarget is what every send's body holds besides its content. Exactly one
-// of Number, Chat and Recipient names whom the message goes to.
+// sendTarget is what every send's body holds besides its content.
 type sendTarget struct {
-	Number    *string     `json:"number"`
-	Chat      *string     `json:"chat"`
-	Recipient *string     `json:"recipient"`
-	Options   sendOptions `json:"options"`
+	oneRecipient
+	Options sendOptions `json:"options"`
+}
+
+// oneRecipient names a person or a group by exactly one of its fields.
+type oneRecipient struct {
+	Number    *string `json:"number"`
+	Chat      *string `json:"chat"`
+	Recipient *string `json:"recipient"`
 }
 
 // sendOptions say how a message is sent.
@@ -107,23 +112,27 @@ func (a *api) sendContent(c *call, t *sendTarget, content event.Content) error {
 	if out.MentionAll {
 		return a.sendLater(c, out, t.Options.attributes())
 	}
-	return a.sendNow(c, out, t.Options.attributes(), nil)
+	return a.sendNow(c, http.StatusOK, out, t.Options.attributes(), nil)
 }
 
-// sendNow sends a message and answers with it as it is stored. also, unless it
-// is nil, is called with it in the commit that stores it.
-func (a *api) sendNow(c *call, out event.Outgoing, attributes event.Attributes, also func(*store.Tx, event.Message) error) error {
+// sendNow sends a message and answers with it as it is stored, or with nothing
+// when that is the status. also, unless it is nil, is called with it in the commit
+// that stores it.
+func (a *api) sendNow(c *call, status int, out event.Outgoing, attributes event.Attributes, also func(*store.Tx, event.Message) error) error {
 	ctx, done := c.patience()
 	defer done()
 	out.Leaving = c.begin
-	keep := keepInCommit[event.Message](c, http.StatusOK)
+	keep := keepInCommit[event.Message](c, status)
 	sent, err := a.Supervisor.SendAndStore(ctx, c.instance.ID, out, instance.Keeping{
 		Attributes: attributes, RequestID: c.requestID, InCommit: both(keep, also),
 	})
 	if err != nil {
 		return err
 	}
-	return c.w.json(http.StatusOK, sent)
+	if status == http.StatusNoContent {
+		return c.nothing()
+	}
+	return c.w.json(status, sent)
 }
 
 // both calls two functions in one commit; either may be nil.
@@ -154,7 +163,7 @@ type acceptedSend struct {
 // sendLater accepts a send to many people; its end is told by send.message.
 func (a *api) sendLater(c *call, out event.Outgoing, attributes event.Attributes) error {
 	if m := out.Content.Media; m != nil && m.File != nil {
-		kept, err := a.keepFile(c, *m.File)
+		kept, err := a.keepFile(c, *m.File, media.Tags{})
 		if err != nil {
 			return err
 		}
@@ -207,7 +216,7 @@ func (a *api) outgoing(c *call, t *sendTarget, content event.Content) (event.Out
 	}, nil
 }
 
-func (t *sendTarget) recipient() (event.Recipient, error) {
+func (t *oneRecipient) recipient() (event.Recipient, error) {
 	var given []string
 	for _, f := range []*string{t.Number, t.Chat, t.Recipient} {
 		if f != nil {

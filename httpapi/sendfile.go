@@ -21,7 +21,7 @@ func optionFields() []string {
 }
 
 func (f form) target() (*sendTarget, error) {
-	t := &sendTarget{Number: f.given("number"), Chat: f.given("chat"), Recipient: f.given("recipient")}
+	t := &sendTarget{oneRecipient: oneRecipient{f.given("number"), f.given("chat"), f.given("recipient")}}
 	nested, err := f.json("options", &t.Options)
 	if err != nil || nested {
 		return t, errors.Join(err, f.withoutOptions())

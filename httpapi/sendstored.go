@@ -3,6 +3,7 @@ package httpapi
 import (
 	"crypto/sha256"
 	"fmt"
+	"net/http"
 	"strconv"
 	"time"
 
@@ -35,15 +36,15 @@ func (a *api) sendStatus(c *call) error {
 		return err
 	}
 	options := sendOptions{ExternalAttributes: in.Options.ExternalAttributes}
-	return a.sendAbout(c, event.StatusBroadcast, content, options.attributes(), nil)
+	return a.sendAbout(c, http.StatusOK, event.StatusBroadcast, content, options.attributes(), nil)
 }
 
 // sendAbout sends content that no option changes.
-func (a *api) sendAbout(c *call, to string, content event.Content, attributes event.Attributes, also func(*store.Tx, event.Message) error) error {
+func (a *api) sendAbout(c *call, status int, to string, content event.Content, attributes event.Attributes, also func(*store.Tx, event.Message) error) error {
 	if err := a.Store.Admit(); err != nil {
 		return err
 	}
-	return a.sendNow(c, event.Outgoing{ID: a.NewMessageID(), To: to, Content: content}, attributes, also)
+	return a.sendNow(c, status, event.Outgoing{ID: a.NewMessageID(), To: to, Content: content}, attributes, also)
 }
 
 // editRequest names the message by one of its two fields.
@@ -82,7 +83,7 @@ func (a *api) editMessage(c *call) error {
 	if err := mayEdit(m, edit); err != nil {
 		return err
 	}
-	return a.sendAbout(c, edit.Original.Key.RemoteJID, event.Content{Edit: &edit}, nil, func(tx *store.Tx, sent event.Message) error {
+	return a.sendAbout(c, http.StatusOK, edit.Original.Key.RemoteJID, event.Content{Edit: &edit}, nil, func(tx *store.Tx, sent event.Message) error {
 		return a.Registry.EditMessage(tx, c.instance.ID, m.ID, sent.Content)
 	})
 }
@@ -126,7 +127,7 @@ func (a *api) deleteMessage(c *call) error {
 	if !m.KeyFromMe && !m.IsGroup {
 		return fmt.Errorf("%w: what somebody else wrote can be deleted for everyone in groups only, by an admin", event.ErrContent)
 	}
-	return a.sendAbout(c, o.Key.RemoteJID, event.Content{Delete: &o.Key}, nil, nil)
+	return a.sendAbout(c, http.StatusNoContent, o.Key.RemoteJID, event.Content{Delete: &o.Key}, nil, nil)
 }
 
 // messageByText is a stored message by its id, or else by its key id.

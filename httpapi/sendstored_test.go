@@ -54,7 +54,7 @@ func TestADeletionNamesTheMessage(t *testing.T) {
 		"chat/delete-message?id=1":  {RemoteJID: anne, ID: "M1", FromMe: true},
 		"chat/delete-message?id=G1": {RemoteJID: aGroup, ID: "G1", Participant: annesLID},
 	} {
-		if res := r.as(token, "DELETE", "/instance/a/"+query, ""); res.StatusCode != 200 {
+		if res := r.as(token, "DELETE", "/instance/a/"+query, ""); res.StatusCode != 204 {
 			t.Fatalf("%s: %s", query, res.Status)
 		}
 		if got := r.line.sent; got.Content.Delete == nil || *got.Content.Delete != want || got.To != want.RemoteJID {
@@ -80,7 +80,7 @@ func TestADeletionIsDoneOnceForOneIdempotencyKey(t *testing.T) {
 		return read(t, do(r.h, req))
 	}
 	first, again := del("M1"), del("M1")
-	if first.status != 200 || !again.replayed || again.body != first.body || left.Load() != 1 {
+	if first.status != 204 || !again.replayed || again.status != 204 || again.body != "" || left.Load() != 1 {
 		t.Errorf("first %v, again %v, %d left", first, again, left.Load())
 	}
 	if other := del("M2"); other.code() != codeKeyReused || left.Load() != 1 {

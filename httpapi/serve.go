@@ -226,6 +226,12 @@ func (w *response) Hijack() (net.Conn, *bufio.ReadWriter, error) {
 	return conn, rw, err
 }
 
+// nothing answers that all was done and there is nothing to tell.
+func (c *call) nothing() error {
+	c.w.WriteHeader(http.StatusNoContent)
+	return nil
+}
+
 // json writes v as the answer.
 func (w *response) json(status int, v any) error {
 	body, err := event.Marshal(v)

@@ -2,49 +2,106 @@ package httpapi
 
 import (
 	"context"
-	"mime"
+	"fmt"
 	"net/http"
 	"os"
+	"slices"
+	"time"
+	"unicode/utf8"
 
 	"github.com/google/uuid"
 
+	"postern/batch"
 	"postern/event"
 	"postern/media"
 )
 
-// uploadView is an upload without the keys that open it.
+// uploadView is an upload without the key that opens it.
 type uploadView struct {
-	ID        uuid.UUID       `json:"id"`
-	Kind      event.MediaKind `json:"mediaType"`
-	FileName  string          `json:"fileName,omitempty"`
-	MimeType  string          `json:"mimetype"`
-	Size      int64           `json:"size"` // bytes
-	Width     int             `json:"width,omitempty"`
-	Height    int             `json:"height,omitempty"`
-	Seconds   int             `json:"seconds,omitempty"`
-	CreatedAt event.Time      `json:"createdAt"`
-	ExpiresAt event.Time      `json:"expiresAt"`
+	ID                 int64            `json:"id"`
+	UUID               uuid.UUID        `json:"uuid"`
+	InstanceID         int64            `json:"instanceId"`
+	ExternalID         *string          `json:"externalId"`
+	ExternalAttributes event.Attributes `json:"externalAttributes"`
+	Kind               event.MediaKind  `json:"mediaType"`
+	FileName           string           `json:"originalFileName"`
+	Size               int64            `json:"originalFileSize"` // bytes
+	MimeType           string           `json:"mimetype"`
+	Width              int              `json:"width,omitempty"`
+	Height             int              `json:"height,omitempty"`
+	Seconds            int              `json:"seconds,omitempty"`
+	Upload             uploadedFile     `json:"upload"`
+	Expired            bool             `json:"expired"`
+	ExpiresAt          event.Time       `json:"expiresAt"`
+	CreatedAt          event.Time       `json:"createdAt"`
+	UpdatedAt          event.Time       `json:"updatedAt"`
 }
 
-func viewUpload(u media.Upload) uploadView {
+// uploadedFile is where the file lies at WhatsApp, encrypted.
+type uploadedFile struct {
+	URL           string `json:"url"`
+	DirectPath    string `json:"directPath"`
+	FileSHA256    []byte `json:"fileSha256"`
+	FileEncSHA256 []byte `json:"fileEncSha256"`
+	FileLength    int64  `json:"fileLength"` // bytes, before encryption
+}
+
+func viewUpload(instance int64, u media.Upload) uploadView {
 	return uploadView{
-		ID: u.ID, Kind: u.Kind, FileName: u.FileName, MimeType: u.MimeType, Size: u.Size,
-		Width: u.Width, Height: u.Height, Seconds: u.Seconds, CreatedAt: u.UploadedAt, ExpiresAt: u.ExpiresAt,
+		ID: u.Number, UUID: u.ID, InstanceID: instance, ExternalID: orNull(u.ExternalID), ExternalAttributes: u.ExternalAttributes,
+		Kind: u.Kind, FileName: u.FileName, Size: u.Size, MimeType: u.MimeType, Width: u.Width, Height: u.Height, Seconds: u.Seconds,
+		Upload:  uploadedFile{u.URL, u.DirectPath, u.FileSHA256, u.FileEncSHA256, u.Size},
+		Expired: u.Expired(time.Now()), ExpiresAt: u.ExpiresAt, CreatedAt: u.UploadedAt, UpdatedAt: u.UploadedAt,
 	}
 }
 
 // uploadRequest is an upload whose file is fetched.
 type uploadRequest struct {
-	Kind     event.MediaKind `json:"mediaType" strict:"required"`
-	URL      string          `json:"media" strict:"required"`
-	FileName string          `json:"fileName"`
-	MimeType string          `json:"mimetype"`
+	Kind               event.MediaKind `json:"mediaType" strict:"required"`
+	URL                string          `json:"media" strict:"required"`
+	FileName           string          `json:"fileName"`
+	MimeType           string          `json:"mimetype"`
+	ExternalID         string          `json:"externalId"`
+	ExternalAttributes *jsonObject     `json:"externalAttributes"`
+}
+
+// uploadFields are the fields of the form that has the file itself.
+func uploadFields() []string {
+	return []string{"mediaType", "fileName", "mimetype", "externalId", "externalAttributes"}
+}
+
+// request is a form as the request that it is without its file.
+func (f form) upload() (in uploadRequest, err error) {
+	if in.Kind, err = f.mediaType(); err != nil {
+		return in, err
+	}
+	in.FileName, in.MimeType = firstGiven(f.given("fileName"), &f.fileName), f.fields["mimetype"]
+	in.ExternalID = f.fields["externalId"]
+	in.ExternalAttributes, err = f.object("externalAttributes")
+	return in, err
+}
+
+const maxExternalID = 255 // characters
+
+// tags checks what the upload is to be found by.
+func (in *uploadRequest) tags() (t media.Tags, err error) {
+	if n := utf8.RuneCountInString(in.ExternalID); n > maxExternalID {
+		return t, invalidField(fmt.Sprintf("externalId must have at most %d characters, this one has %d", maxExternalID, n))
+	}
+	t.ExternalID = in.ExternalID
+	if in.ExternalAttributes != nil {
+		if len(*in.ExternalAttributes) > maxFormField {
+			return t, invalidField("externalAttributes must have at most 64 KiB")
+		}
+		t.ExternalAttributes = event.Attributes(*in.ExternalAttributes)
+	}
+	return t, nil
 }
 
 // createUpload brings a file to WhatsApp before it is needed: from the body,
 // or from a URL.
 func (a *api) createUpload(c *call) error {
-	m, f, err := a.readUpload(c)
+	m, tags, f, err := a.readUpload(c)
 	if err != nil {
 		return err
 	}
@@ -53,11 +110,11 @@ func (a *api) createUpload(c *call) error {
 		return err
 	}
 	defer remove()
-	kept, err := a.keepFile(c, file)
+	kept, err := a.keepFile(c, file, tags)
 	if err != nil {
 		return err
 	}
-	return c.w.json(http.StatusCreated, viewUpload(kept))
+	return c.w.json(http.StatusCreated, viewUpload(c.instance.ID, kept))
 }
 
 // uploadFile is the file of an upload, ready to be sent, and how it is removed.
@@ -74,7 +131,7 @@ func (a *api) uploadFile(c *call, m event.Media, f form) (event.MediaFile, func(
 }
 
 // keepFile brings a file to WhatsApp and stores where it lies.
-func (a *api) keepFile(c *call, file event.MediaFile) (media.Upload, error) {
+func (a *api) keepFile(c *call, file event.MediaFile, tags media.Tags) (media.Upload, error) {
 	account, err := a.Supervisor.Account(c.r.Context(), c.instance.ID)
 	if err != nil {
 		return media.Upload{}, err
@@ -83,31 +140,31 @@ func (a *api) keepFile(c *call, file event.MediaFile) (media.Upload, error) {
 	if err != nil {
 		return media.Upload{}, err
 	}
-	return a.Media.Keep(c.r.Context(), c.instance.ID, uploaded)
+	return a.Media.Keep(c.r.Context(), c.instance.ID, uploaded, tags)
 }
 
 // readUpload reads either body. Of a form, the file's path is set.
-func (a *api) readUpload(c *call) (m event.Media, f form, err error) {
-	if kind, _, err := mime.ParseMediaType(c.r.Header.Get("Content-Type")); err == nil && kind == "multipart/form-data" {
-		if f, err = c.readForm(a.Media.Spool, a.MaxMedia, "mediaType", "fileName", "mimetype"); err != nil {
-			return m, form{}, err
+func (a *api) readUpload(c *call) (m event.Media, tags media.Tags, f form, err error) {
+	var in uploadRequest
+	if isForm(c.r.Header) {
+		if f, err = c.readForm(a.Media.Spool, a.MaxMedia, uploadFields()...); err != nil {
+			return m, tags, form{}, err
 		}
-		if m.Kind, err = f.mediaType(); err != nil {
-			_ = os.Remove(f.path)
-			return m, form{}, err
-		}
-		m.FileName, m.MimeType = firstGiven(f.given("fileName"), &f.fileName), f.fields["mimetype"]
+		in, err = f.upload()
 	} else {
-		var in uploadRequest
-		if err := c.decode(&in, maxBody); err != nil {
-			return m, form{}, err
-		}
-		m = event.Media{Kind: in.Kind, URL: in.URL, FileName: in.FileName, MimeType: in.MimeType}
+		err = c.decode(&in, maxBody)
 	}
-	if err = m.CheckUpload(); err != nil && f.path != "" {
+	if err == nil {
+		m = event.Media{Kind: in.Kind, URL: in.URL, FileName: in.FileName, MimeType: in.MimeType}
+		err = m.CheckUpload()
+	}
+	if err == nil {
+		tags, err = in.tags()
+	}
+	if err != nil && f.path != "" {
 		_ = os.Remove(f.path)
 	}
-	return m, f, err
+	return m, tags, f, err
 }
 
 // checkUpload refuses a file that was uploaded before when the instance has no
@@ -127,74 +184,97 @@ func (a *api) checkUpload(ctx context.Context, instance int64, m *event.Media) e
 	return m.CheckAs(source.Uploaded.Kind)
 }
 
-// uploadList is one page of uploads, the newest first.
-type uploadList struct {
-	NextCursor *string      `json:"nextCursor"` // null at the end
-	Records    []uploadView `json:"records"`
+// uploadQuery reads the filters and the page of the list of uploads.
+func (c *call) uploadQuery() (want media.UploadQuery, err error) {
+	q, err := c.query([]string{"mediaType", "expired", "externalId", "createdFrom", "createdTo", "limit", "nextCursor", "previousCursor"})
+	if err != nil {
+		return want, err
+	}
+	want.Kind, want.ExternalID = event.MediaKind(q.Get("mediaType")), q.Get("externalId")
+	if want.Kind != "" && !slices.Contains(event.UploadKinds(), want.Kind) {
+		return want, invalidQuery("mediaType must be one of: " + joined(event.UploadKinds()))
+	}
+	if q.Has("expired") {
+		expired, err := queryFlag(q, "expired")
+		if err != nil {
+			return want, err
+		}
+		want.Expired = &expired
+	}
+	if want.From, err = instant("createdFrom", q.Get("createdFrom")); err != nil {
+		return want, err
+	}
+	if want.To, err = instant("createdTo", q.Get("createdTo")); err != nil {
+		return want, err
+	}
+	limit, err := queryLimit(q)
+	if err != nil {
+		return want, err
+	}
+	page, err := pageRequest{limit, q.Get("nextCursor"), q.Get("previousCursor")}.page()
+	if err != nil {
+		return want, err
+	}
+	want.Limit = page.Limit
+	if want.Before, err = uploadCursor(page.Next); err != nil {
+		return want, err
+	}
+	want.After, err = uploadCursor(page.Previous)
+	return want, err
+}
+
+// uploadCursor is the upload at which a page ended.
+func uploadCursor(text string) (id uuid.UUID, err error) {
+	if text == "" {
+		return id, nil
+	}
+	if id, err = uuid.Parse(text); err != nil || id == uuid.Nil {
+		return id, errNoCursor()
+	}
+	return id, nil
 }
 
 func (a *api) listUploads(c *call) error {
-	q, err := c.query([]string{"limit", "nextCursor"})
+	want, err := c.uploadQuery()
 	if err != nil {
 		return err
 	}
-	limit, err := limitOf(q)
+	page, err := a.Media.Uploads(c.r.Context(), c.instance.ID, want)
 	if err != nil {
 		return err
 	}
-	var before uuid.UUID
-	if q.Has("nextCursor") {
-		if before, err = uuid.Parse(q.Get("nextCursor")); err != nil {
-			return errNoCursor()
-		}
+	list := batch.List[uploadView]{TotalRecords: page.Total, Records: []uploadView{}}
+	for _, u := range page.Uploads {
+		list.Records = append(list.Records, viewUpload(c.instance.ID, u))
 	}
-	all, err := a.Media.Uploads(c.instance.ID, before, limit+1)
-	if err != nil {
-		return err
+	// An empty page lies where its cursor pointed to.
+	first, last := want.Before, want.After
+	if n := len(list.Records); n > 0 {
+		first, last = list.Records[0].UUID, list.Records[n-1].UUID
 	}
-	list := uploadList{Records: []uploadView{}}
-	for _, u := range all[:min(limit, len(all))] {
-		list.Records = append(list.Records, viewUpload(u))
+	if page.Older && last != uuid.Nil {
+		list.NextCursor = orNull(last.String())
 	}
-	if len(all) > limit {
-		last := list.Records[limit-1].ID.String()
-		list.NextCursor = &last
+	if page.Newer && first != uuid.Nil {
+		list.PreviousCursor = orNull(first.String())
 	}
 	return c.w.json(http.StatusOK, list)
 }
 
 func (a *api) showUpload(c *call) error {
-	id, err := c.uploadID()
+	u, err := a.Media.Upload(c.instance.ID, c.params.ByName("id"))
 	if err != nil {
 		return err
 	}
-	u, err := a.Media.Upload(c.instance.ID, id)
-	if err != nil {
-		return err
-	}
-	return c.w.json(http.StatusOK, viewUpload(u))
+	return c.w.json(http.StatusOK, viewUpload(c.instance.ID, u))
 }
 
 func (a *api) deleteUpload(c *call) error {
 	if err := c.noBody(); err != nil {
 		return err
 	}
-	id, err := c.uploadID()
-	if err != nil {
+	if err := a.Media.Delete(c.r.Context(), c.instance.ID, c.params.ByName("id")); err != nil {
 		return err
 	}
-	u, err := a.Media.Delete(c.r.Context(), c.instance.ID, id)
-	if err != nil {
-		return err
-	}
-	return c.w.json(http.StatusOK, viewUpload(u))
-}
-
-func (c *call) uploadID() (uuid.UUID, error) {
-	text := c.params.ByName("id")
-	id, err := uuid.Parse(text)
-	if err != nil || len(text) != len(id.String()) {
-		return uuid.UUID{}, media.ErrNotFound
-	}
-	return id, nil
+	return c.nothing()
 }

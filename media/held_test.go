@@ -13,7 +13,7 @@ func TestUploadsOfAllInstancesAreHeldWithTheirBytes(t *testing.T) {
 	l := newLibrary(t, nil)
 	for instance := range int64(3) {
 		u := event.Uploaded{MediaInfo: event.MediaInfo{Kind: event.MediaImage, Size: 100}, UploadedAt: event.At(time.Now())}
-		if _, err := l.Keep(context.Background(), instance+1, u); err != nil {
+		if _, err := l.Keep(context.Background(), instance+1, u, Tags{}); err != nil {
 			t.Fatal(err)
 		}
 	}

@@ -85,7 +85,7 @@ func New(cfg Config) (*Library, error) {
 		looking: newTurns(maxLooking), converting: newTurns(maxConverting),
 	}
 	l.life, l.end = context.WithCancel(context.Background())
-	return l, nil
+	return l, l.numberAll(l.life)
 }
 
 // Start removes expired uploads, now and every hour.

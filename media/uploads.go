@@ -5,6 +5,7 @@ import (
 	"encoding/binary"
 	"errors"
 	"fmt"
+	"strconv"
 	"time"
 
 	"github.com/google/uuid"
@@ -24,38 +25,51 @@ const (
 	// removes files after some weeks.
 	Life = 14 * 24 * time.Hour
 
-	pruneStep     = 200 // uploads that one commit removes at most
-	pruneInterval = time.Hour
+	// Shown is how long an expired upload is still listed, as expired.
+	Shown = 14 * 24 * time.Hour
 )
 
 // Buckets returns the buckets of this package.
 func Buckets() []store.Bucket {
 	return []store.Bucket{
-		{Name: uploads, Owner: "media", Key: "instance id + upload id", Value: "JSON: what a message needs to point to the file"},
-		{Name: uploadIDs, Owner: "media", Key: "upload id", Value: "instance id"},
+		{Name: uploads, Owner: "media", Key: "instance id + UUID", Value: "JSON: what a message needs to point to the file"},
+		{Name: uploadIDs, Owner: "media", Key: "UUID, or number", Value: "instance id + number, or instance id + UUID"},
 	}
 }
 
 // Upload is a file at WhatsApp that messages of its instance, and batches, may
-// point to by its id.
+// point to by either of its ids until it expires.
 type Upload struct {
 	ID        uuid.UUID  `json:"id"`
+	Number    int64      `json:"number"` // counts from 1 over all instances, and is never used again
 	ExpiresAt event.Time `json:"expiresAt"`
+	Tags
 	event.Uploaded
 }
 
+// Tags are what the caller wants to find an upload by.
+type Tags struct {
+	ExternalID         string           `json:"externalId,omitempty"`
+	ExternalAttributes event.Attributes `json:"externalAttributes,omitempty"`
+}
+
+// Expired tells whether messages cannot point to the upload any more.
+func (u *Upload) Expired(now time.Time) bool { return !now.Before(u.ExpiresAt.Time) }
+
 // Keep stores an upload of an instance.
-func (l *Library) Keep(ctx context.Context, instance int64, u event.Uploaded) (Upload, error) {
+func (l *Library) Keep(ctx context.Context, instance int64, u event.Uploaded, tags Tags) (Upload, error) {
 	id, err := uuid.NewV7()
 	if err != nil {
 		return Upload{}, fmt.Errorf("media: %w", err)
 	}
-	kept := Upload{ID: id, ExpiresAt: event.At(u.UploadedAt.Add(Life)), Uploaded: u}
+	kept := Upload{ID: id, ExpiresAt: event.At(u.UploadedAt.Add(Life)), Tags: tags, Uploaded: u}
 	err = l.cfg.Store.Update(ctx, func(tx *store.Tx) error {
-		return errors.Join(
-			store.PutJSON(tx, uploads, store.Key(instance, id), kept),
-			tx.Put(uploadIDs, id[:], store.Key(instance)),
-		)
+		n, err := tx.NextID(uploads)
+		if err != nil {
+			return err
+		}
+		kept.Number = int64(n) //nolint:gosec // counts from 1
+		return put(tx, instance, kept)
 	})
 	if err != nil {
 		return Upload{}, fmt.Errorf("media: keep upload: %w", err)
@@ -63,73 +77,95 @@ func (l *Library) Keep(ctx context.Context, instance int64, u event.Uploaded) (U
 	return kept, nil
 }
 
-// Upload returns an upload of an instance. Errors: ErrNotFound.
-func (l *Library) Upload(instance int64, id uuid.UUID) (u Upload, err error) {
+func put(tx *store.Tx, instance int64, u Upload) error {
+	return errors.Join(
+		store.PutJSON(tx, uploads, store.Key(instance, u.ID), u),
+		tx.Put(uploadIDs, u.ID[:], store.Key(instance, u.Number)),
+		tx.Put(uploadIDs, store.Key(u.Number), store.Key(instance, u.ID)),
+	)
+}
+
+// Upload returns an upload of an instance by its UUID or its number, also one that
+// has expired. Errors: ErrNotFound.
+func (l *Library) Upload(instance int64, id string) (u Upload, err error) {
 	err = l.cfg.Store.View(func(tx *store.Tx) error {
-		u, err = upload(tx, instance, id)
+		u, err = uploadOf(tx, instance, id)
 		return err
 	})
 	return u, err
 }
 
-func upload(tx *store.Tx, instance int64, id uuid.UUID) (Upload, error) {
-	u, found, err := store.GetJSON[Upload](tx, uploads, store.Key(instance, id))
-	if err == nil && (!found || !tx.Now().Before(u.ExpiresAt.Time)) {
+func uploadOf(tx *store.Tx, instance int64, id string) (Upload, error) {
+	owner, key, err := locate(tx, id)
+	if err == nil && owner != instance {
+		err = ErrNotFound
+	}
+	if err != nil {
+		return Upload{}, err
+	}
+	return upload(tx, instance, key)
+}
+
+// locate finds whose an upload is, and its key there, by either of its ids.
+func locate(tx *store.Tx, id string) (instance int64, key uuid.UUID, err error) {
+	if n, err := strconv.ParseInt(id, 10, 64); err == nil && n > 0 {
+		v, err := tx.Get(uploadIDs, store.Key(n))
+		if err != nil || len(v) != 8+len(key) {
+			return 0, key, errors.Join(err, ErrNotFound)
+		}
+		return number(v[:8]), uuid.UUID(v[8:]), nil
+	}
+	if key, err = uuid.Parse(id); err != nil || len(id) != len(key.String()) {
+		return 0, key, ErrNotFound
+	}
+	v, err := tx.Get(uploadIDs, key[:])
+	if err != nil || len(v) < 8 {
+		return 0, key, errors.Join(err, ErrNotFound)
+	}
+	return number(v[:8]), key, nil
+}
+
+func upload(tx *store.Tx, instance int64, key uuid.UUID) (Upload, error) {
+	u, found, err := store.GetJSON[Upload](tx, uploads, store.Key(instance, key))
+	if err == nil && !found {
 		err = ErrNotFound
 	}
 	return u, err
 }
 
-// Uploads returns at most limit uploads of an instance, the newest first,
-// older than the one named before; the zero id is the beginning.
-func (l *Library) Uploads(instance int64, before uuid.UUID, limit int) (all []Upload, err error) {
-	r := store.Range{Prefix: store.Key(instance), Reverse: true}
-	if before != uuid.Nil {
-		r.Before = store.Key(instance, before)
-	}
-	err = l.cfg.Store.View(func(tx *store.Tx) error {
-		return tx.Scan(uploads, r, func(k, _ []byte) (bool, error) {
-			u, err := upload(tx, instance, uuid.UUID(k[len(k)-16:]))
-			if err == nil {
-				all = append(all, u)
-			}
-			if errors.Is(err, ErrNotFound) || errors.Is(err, store.ErrDamaged) {
-				err = nil // expired, or reported by the store
-			}
-			return len(all) < limit, err
-		})
-	})
-	return all, err
-}
-
-// Delete forgets an upload of an instance and returns what it was. Messages
-// that point to the file keep it. Errors: ErrNotFound.
-func (l *Library) Delete(ctx context.Context, instance int64, id uuid.UUID) (u Upload, err error) {
-	err = l.cfg.Store.Update(ctx, func(tx *store.Tx) error {
-		if u, err = upload(tx, instance, id); err != nil {
+// Delete forgets an upload of an instance. Messages that point to the file keep
+// it. Errors: ErrNotFound.
+func (l *Library) Delete(ctx context.Context, instance int64, id string) error {
+	return l.cfg.Store.Update(ctx, func(tx *store.Tx) error {
+		u, err := uploadOf(tx, instance, id)
+		if err != nil {
 			return err
 		}
-		return remove(tx, instance, id)
+		return remove(tx, instance, u.ID)
 	})
-	return u, err
 }
 
-func remove(tx *store.Tx, instance int64, id uuid.UUID) error {
-	return errors.Join(tx.Delete(uploads, store.Key(instance, id)), tx.Delete(uploadIDs, id[:]))
+// remove forgets an upload, whether its record can be read or not.
+func remove(tx *store.Tx, instance int64, key uuid.UUID) error {
+	v, err := tx.Get(uploadIDs, key[:])
+	if err == nil && len(v) == 16 {
+		err = tx.Delete(uploadIDs, v[8:])
+	}
+	return errors.Join(err, tx.Delete(uploads, store.Key(instance, key)), tx.Delete(uploadIDs, key[:]))
 }
 
 // Forget removes the uploads of an instance in the caller's transaction.
 func Forget(tx *store.Tx, instance int64) error {
-	var ids []uuid.UUID
+	var keys []uuid.UUID
 	err := tx.Scan(uploads, store.Range{Prefix: store.Key(instance)}, func(k, _ []byte) (bool, error) {
-		ids = append(ids, uuid.UUID(k[len(k)-16:]))
+		keys = append(keys, uuid.UUID(k[len(k)-16:]))
 		return true, nil
 	})
 	if err != nil {
 		return err
 	}
-	for _, id := range ids {
-		if err := tx.Delete(uploadIDs, id[:]); err != nil {
+	for _, key := range keys {
+		if err := remove(tx, instance, key); err != nil {
 			return err
 		}
 	}
@@ -137,70 +173,28 @@ func Forget(tx *store.Tx, instance int64) error {
 	return err
 }
 
-// Prune forgets expired uploads in small commits and returns how many.
-func (l *Library) Prune(ctx context.Context) (removed int, err error) {
-	for {
-		n, err := l.pruneSome(ctx)
-		removed += n
-		if err != nil || n < pruneStep {
-			return removed, err
-		}
-	}
-}
-
-func (l *Library) pruneSome(ctx context.Context) (n int, err error) {
-	type row struct {
-		instance int64
-		id       uuid.UUID
-	}
-	var expired []row
-	err = l.cfg.Store.View(func(tx *store.Tx) error {
-		return tx.Scan(uploadIDs, store.Range{}, func(k, v []byte) (bool, error) {
-			r := row{number(v), uuid.UUID(k)}
-			if _, err := upload(tx, r.instance, r.id); errors.Is(err, ErrNotFound) {
-				expired = append(expired, r)
-			}
-			return len(expired) < pruneStep, nil
-		})
-	})
-	if err != nil || len(expired) == 0 {
-		return 0, err
-	}
-	err = l.cfg.Store.Update(ctx, func(tx *store.Tx) error {
-		for _, r := range expired {
-			if err := remove(tx, r.instance, r.id); err != nil {
-				return err
-			}
-		}
-		return nil
-	})
-	return len(expired), err
-}
-
 // forSend is the upload that a message names. A batch may use those of every
 // instance: it sends by several, and the file is the same.
 func (l *Library) forSend(instance int64, m *event.Media) (event.Uploaded, error) {
-	id, err := uuid.Parse(m.UploadID)
-	if err != nil {
-		return event.Uploaded{}, fmt.Errorf("%w: mediaUploadId is no id of an upload", event.ErrMedia)
-	}
 	var u Upload
-	err = l.cfg.Store.View(func(tx *store.Tx) error {
-		if m.Shared {
-			owner, err := tx.Get(uploadIDs, id[:])
-			if err != nil || owner == nil {
-				return errors.Join(err, ErrNotFound)
-			}
-			instance = number(owner)
+	err := l.cfg.Store.View(func(tx *store.Tx) error {
+		owner, key, err := locate(tx, m.UploadID)
+		if err == nil && owner != instance && !m.Shared {
+			err = ErrNotFound
 		}
-		u, err = upload(tx, instance, id)
+		if err == nil {
+			u, err = upload(tx, owner, key)
+		}
+		if err == nil && u.Expired(tx.Now()) {
+			err = ErrNotFound
+		}
 		return err
 	})
 	switch {
 	case errors.Is(err, ErrNotFound):
 		return event.Uploaded{}, fmt.Errorf("%w: mediaUploadId names no upload of this instance, or one that expired", event.ErrMedia)
 	case err != nil:
-		return event.Uploaded{}, fmt.Errorf("media: upload %s: %w", id, err)
+		return event.Uploaded{}, fmt.Errorf("media: upload %.100q: %w", m.UploadID, err)
 	case m.Kind != "" && !fits(u.Kind, m.Kind):
 		return event.Uploaded{}, fmt.Errorf("%w: the upload was made to be sent as %s, not as %s", event.ErrMedia, u.Kind, m.Kind)
 	}

@@ -1,8 +1,12 @@
 package media
 
 import (
+	"bytes"
 	"context"
 	"errors"
+	"slices"
+	"strconv"
+	"strings"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -17,30 +21,50 @@ func (l *Library) keeps(t *testing.T, instance int64, kind event.MediaKind) Uplo
 	t.Helper()
 	u, err := l.Keep(context.Background(), instance, event.Uploaded{
 		MediaInfo: event.MediaInfo{Kind: kind}, DirectPath: "/v/x", MediaKey: []byte("key"), UploadedAt: event.At(time.Now()),
-	})
+	}, Tags{})
 	if err != nil {
 		t.Fatal(err)
 	}
 	return u
 }
 
-func TestAnUploadIsFoundByItsInstanceAloneUntilItExpires(t *testing.T) {
+func TestAnUploadIsFoundByItsInstanceAloneAndKnowsWhenItExpired(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		l := newLibrary(t, nil)
 		u := l.keeps(t, 1, event.MediaImage)
-		if got, err := l.Upload(1, u.ID); err != nil || string(got.MediaKey) != "key" || got.DirectPath != "/v/x" {
-			t.Errorf("%+v, %v", got, err)
+		other := l.keeps(t, 2, event.MediaImage)
+		for _, id := range idsOf(u) {
+			got, err := l.Upload(1, id)
+			if err != nil || string(got.MediaKey) != "key" || got.DirectPath != "/v/x" || got.ID != u.ID || got.Number != u.Number {
+				t.Errorf("%s: %+v, %v", id, got, err)
+			}
+			if _, err := l.Upload(2, id); !errors.Is(err, ErrNotFound) {
+				t.Errorf("another instance: %v", err)
+			}
 		}
-		if _, err := l.Upload(2, u.ID); !errors.Is(err, ErrNotFound) {
-			t.Errorf("another instance: %v", err)
+		if other.Number <= u.Number {
+			t.Errorf("numbers %d and %d", u.Number, other.Number)
+		}
+		for _, none := range []string{"", "0", "-1", "77", "x", "{" + u.ID.String() + "}", strings.ReplaceAll(u.ID.String(), "-", "")} {
+			if _, err := l.Upload(1, none); !errors.Is(err, ErrNotFound) {
+				t.Errorf("%q: %v", none, err)
+			}
 		}
 		time.Sleep(Life)
-		if _, err := l.Upload(1, u.ID); !errors.Is(err, ErrNotFound) {
-			t.Errorf("expired: %v", err)
+		if got, err := l.Upload(1, u.ID.String()); err != nil || !got.Expired(time.Now()) {
+			t.Errorf("expired: %+v, %v", got, err)
+		}
+		for _, id := range idsOf(u) {
+			if _, err := l.Open(t.Context(), 1, &event.Media{Kind: event.MediaImage, UploadID: id}); !errors.Is(err, event.ErrMedia) {
+				t.Errorf("expired, and can be sent: %v", err)
+			}
 		}
 	})
 }
 
+func idsOf(u Upload) []string { return []string{u.ID.String(), strconv.FormatInt(u.Number, 10)} }
+
+// TestUploadsAreListedNewestFirstAPageAtATime walks to the end and back.
 func TestUploadsAreListedNewestFirstAPageAtATime(t *testing.T) {
 	l := newLibrary(t, nil)
 	var want []uuid.UUID
@@ -48,42 +72,129 @@ func TestUploadsAreListedNewestFirstAPageAtATime(t *testing.T) {
 		want = append([]uuid.UUID{l.keeps(t, 1, event.MediaImage).ID}, want...)
 	}
 	l.keeps(t, 2, event.MediaImage)
-	var got []uuid.UUID
-	var before uuid.UUID
-	for {
-		page, err := l.Uploads(1, before, 2)
-		if err != nil {
-			t.Fatal(err)
-		}
-		for _, u := range page {
+	page := func(q UploadQuery, older, newer bool, ids ...uuid.UUID) {
+		t.Helper()
+		q.Limit = 2
+		p, err := l.Uploads(t.Context(), 1, q)
+		var got []uuid.UUID
+		for _, u := range p.Uploads {
 			got = append(got, u.ID)
-			before = u.ID
 		}
-		if len(page) < 2 {
-			break
+		if err != nil || !slices.Equal(got, ids) || p.Older != older || p.Newer != newer || p.Total != 5 {
+			t.Errorf("%+v: %v, older %v, newer %v, %d in all, %v", q, got, p.Older, p.Newer, p.Total, err)
 		}
 	}
-	if len(got) != 5 || got[0] != want[0] || got[4] != want[4] {
-		t.Errorf("got %v\nwant %v", got, want)
+	page(UploadQuery{}, true, false, want[0], want[1])
+	page(UploadQuery{Before: want[1]}, true, true, want[2], want[3])
+	page(UploadQuery{Before: want[3]}, false, true, want[4])
+	page(UploadQuery{Before: want[4]}, false, true)
+	page(UploadQuery{After: want[4]}, true, true, want[2], want[3])
+	page(UploadQuery{After: want[2]}, true, false, want[0], want[1])
+	page(UploadQuery{After: want[0]}, true, false)
+}
+
+func TestUploadsAreSelectedByEachFilter(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		l := newLibrary(t, nil)
+		keep := func(kind event.MediaKind, id string) uuid.UUID {
+			time.Sleep(time.Hour)
+			u, err := l.Keep(t.Context(), 1, event.Uploaded{MediaInfo: event.MediaInfo{Kind: kind}, UploadedAt: event.At(time.Now())}, Tags{ExternalID: id})
+			if err != nil {
+				t.Fatal(err)
+			}
+			return u.ID
+		}
+		begin := time.Now()
+		first, second, third := keep(event.MediaImage, "a"), keep(event.MediaVideo, "b"), keep(event.MediaImage, "b")
+		time.Sleep(Life - 2*time.Hour - time.Minute) // the first is just expired
+		time.Sleep(2 * time.Minute)
+		yes, no := true, false
+		for name, c := range map[string]struct {
+			q    UploadQuery
+			want []uuid.UUID
+		}{
+			"all":         {UploadQuery{}, []uuid.UUID{third, second, first}},
+			"kind":        {UploadQuery{Kind: event.MediaImage}, []uuid.UUID{third, first}},
+			"external id": {UploadQuery{ExternalID: "b"}, []uuid.UUID{third, second}},
+			"both":        {UploadQuery{ExternalID: "b", Kind: event.MediaVideo}, []uuid.UUID{second}},
+			"expired":     {UploadQuery{Expired: &yes}, []uuid.UUID{first}},
+			"not expired": {UploadQuery{Expired: &no}, []uuid.UUID{third, second}},
+			"from":        {UploadQuery{From: begin.Add(2 * time.Hour)}, []uuid.UUID{third, second}},
+			"to":          {UploadQuery{To: begin.Add(2 * time.Hour)}, []uuid.UUID{second, first}},
+		} {
+			c.q.Limit = 10
+			p, err := l.Uploads(t.Context(), 1, c.q)
+			var got []uuid.UUID
+			for _, u := range p.Uploads {
+				got = append(got, u.ID)
+			}
+			if err != nil || !slices.Equal(got, c.want) || p.Total != len(c.want) {
+				t.Errorf("%s: %v, want %v (%v)", name, got, c.want, err)
+			}
+		}
+	})
+}
+
+// TestUploadsFromBeforeTheyHadNumbersGetThemAtStart: the next start after an
+// update, and the one after a crash in the middle, number what has none.
+func TestUploadsFromBeforeTheyHadNumbersGetThemAtStart(t *testing.T) {
+	l := newLibrary(t, nil)
+	const old = pruneStep + 5
+	var keys []uuid.UUID
+	err := l.cfg.Store.Update(t.Context(), func(tx *store.Tx) error {
+		keys = nil
+		for range old {
+			u := Upload{ID: uuid.Must(uuid.NewV7()), ExpiresAt: event.At(time.Now().Add(Life)), Uploaded: event.Uploaded{DirectPath: "/old"}}
+			keys = append(keys, u.ID)
+			if err := errors.Join(store.PutJSON(tx, uploads, store.Key(int64(1), u.ID), u), tx.Put(uploadIDs, u.ID[:], store.Key(int64(1)))); err != nil {
+				return err
+			}
+		}
+		return tx.Put(uploadIDs, bytes.Repeat([]byte{1}, 16), store.Key(int64(1))) // its record is gone
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	again, err := New(l.cfg)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer again.Stop(t.Context())
+	seen := map[int64]bool{}
+	for _, key := range keys {
+		u, err := again.Upload(1, key.String())
+		if err != nil || u.Number <= 0 || seen[u.Number] || u.DirectPath != "/old" {
+			t.Fatalf("%+v, %v", u, err)
+		}
+		seen[u.Number] = true
+		if same, err := again.Upload(1, strconv.FormatInt(u.Number, 10)); err != nil || same.ID != key {
+			t.Fatalf("by number: %v, %v", same.ID, err)
+		}
+	}
+	if n := again.records(t); n != 3*old {
+		t.Errorf("%d records", n)
 	}
 }
 
-func TestExpiredUploadsArePrunedAndOthersStay(t *testing.T) {
+func TestUploadsArePrunedWhenTheyAreShownNoLongerAndOthersStay(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		l := newLibrary(t, nil)
 		for range pruneStep + 3 {
 			l.keeps(t, 1, event.MediaImage)
 		}
-		time.Sleep(Life - time.Second)
+		time.Sleep(Life + Shown - time.Second)
 		young := l.keeps(t, 1, event.MediaImage)
+		if n, err := l.Prune(context.Background()); n != 0 || err != nil {
+			t.Errorf("%d removed too early, %v", n, err)
+		}
 		time.Sleep(2 * time.Second)
 		if n, err := l.Prune(context.Background()); n != pruneStep+3 || err != nil {
 			t.Errorf("%d removed, %v", n, err)
 		}
-		if _, err := l.Upload(1, young.ID); err != nil {
+		if _, err := l.Upload(1, young.ID.String()); err != nil {
 			t.Error(err)
 		}
-		if n := l.records(t); n != 2 {
+		if n := l.records(t); n != 3 {
 			t.Errorf("%d records left", n)
 		}
 	})
@@ -115,17 +226,17 @@ func TestDeletingRemovesAllOfAnUploadAndOfAnInstance(t *testing.T) {
 	l.keeps(t, 1, event.MediaImage)
 	l.keeps(t, 2, event.MediaImage)
 	ctx := context.Background()
-	if _, err := l.Delete(ctx, 2, u.ID); !errors.Is(err, ErrNotFound) {
+	if err := l.Delete(ctx, 2, u.ID.String()); !errors.Is(err, ErrNotFound) {
 		t.Errorf("another instance's: %v", err)
 	}
-	if got, err := l.Delete(ctx, 1, u.ID); err != nil || got.ID != u.ID || l.records(t) != 4 {
-		t.Errorf("%v, %v, %d records", got.ID, err, l.records(t))
+	if err := l.Delete(ctx, 1, strconv.FormatInt(u.Number, 10)); err != nil || l.records(t) != 6 {
+		t.Errorf("%v, %d records", err, l.records(t))
 	}
-	if _, err := l.Delete(ctx, 1, u.ID); !errors.Is(err, ErrNotFound) {
+	if err := l.Delete(ctx, 1, u.ID.String()); !errors.Is(err, ErrNotFound) {
 		t.Errorf("again: %v", err)
 	}
 	err := l.cfg.Store.Update(ctx, func(tx *store.Tx) error { return Forget(tx, 1) })
-	if err != nil || l.records(t) != 2 {
+	if err != nil || l.records(t) != 3 {
 		t.Errorf("%v, %d records", err, l.records(t))
 	}
 }
@@ -139,6 +250,10 @@ func TestAMessageMayNameUploadsOfItsInstanceAndABatchThoseOfAll(t *testing.T) {
 		good     bool
 	}{
 		{1, event.Media{Kind: event.MediaVideo, UploadID: u.ID.String()}, true},
+		{1, event.Media{Kind: event.MediaVideo, UploadID: strconv.FormatInt(u.Number, 10)}, true},
+		{2, event.Media{Kind: event.MediaVideo, UploadID: strconv.FormatInt(u.Number, 10)}, false},
+		{2, event.Media{UploadID: strconv.FormatInt(u.Number, 10), Shared: true}, true},
+		{1, event.Media{Kind: event.MediaVideo, UploadID: "4711"}, false},
 		{1, event.Media{Kind: event.MediaPTV, UploadID: u.ID.String()}, true},
 		{2, event.Media{Kind: event.MediaVideo, UploadID: u.ID.String()}, false},
 		{2, event.Media{Kind: event.MediaVideo, UploadID: u.ID.String(), Shared: true}, true},

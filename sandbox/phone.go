@@ -71,6 +71,7 @@ type Phone struct {
 	inbox   inbox
 
 	chatStates []ChatState
+	reads      []string // ids of own messages that were read
 }
 
 // newPhone makes a phone. Without a handset its keys are made when they are first needed.

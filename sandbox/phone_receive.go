@@ -31,6 +31,8 @@ func (p *Phone) handle(ctx context.Context, n waBinary.Node) {
 		p.onChatState(n)
 	case "receipt":
 		switch n.Attrs["type"] {
+		case "read":
+			p.onRead(n)
 		case "retry":
 			p.onRetry(ctx, n)
 		case "server-error":

@@ -7,6 +7,7 @@ import (
 	"io"
 	"net/http"
 	"os"
+	"strings"
 
 	"go.mau.fi/whatsmeow"
 
@@ -110,7 +111,7 @@ func downloadable(m event.Message) (whatsmeow.DownloadableMessage, error) {
 // isComplete tells whether a message says where its file lies and what is in
 // it. The keys may lack: files of newsletters are not encrypted.
 func isComplete(m whatsmeow.DownloadableMessage) error {
-	if m.GetDirectPath() == "" || len(m.GetFileSHA256()) == 0 {
+	if !strings.HasPrefix(m.GetDirectPath(), "/") || len(m.GetFileSHA256()) == 0 {
 		return fmt.Errorf("%w: it does not say where its file lies", event.ErrNoMedia)
 	}
 	return nil
