@@ -30,6 +30,7 @@ const asProgram = "POSTERN_TEST_AS_PROGRAM"
 
 func TestMain(m *testing.M) {
 	if os.Getenv(asProgram) == "1" {
+		trapWhenRecorded()
 		main()
 	}
 	handset.SetLogger(slog.New(slog.DiscardHandler)) // the sandboxes of the tests

@@ -17,6 +17,7 @@ type Campaign struct {
 	Images int
 	Seed   uint64
 	Folder string           // where images are made, one a processor at a time
+	Near   []int            // positions that are looked at more closely: where something was told
 	Skip   func(n int) bool // see Disk.Skip
 }
 
@@ -47,7 +48,7 @@ func (r *Recording) Try(c Campaign, check func(folder string, pos int) error) (f
 func (r *Recording) try(c Campaign, rng *rand.Rand, n int, check func(folder string, pos int) error) (findings []error) {
 	d := r.Disk()
 	d.Skip = c.Skip
-	for _, pos := range r.cuts(rng, n) {
+	for _, pos := range r.cuts(rng, n, c.Near) {
 		d.Advance(pos)
 		if err := d.look(rng, c.Folder, pos, check); err != nil {
 			findings = append(findings, fmt.Errorf("cut off at %d: %w", pos, err))
@@ -56,13 +57,15 @@ func (r *Recording) try(c Campaign, rng *rand.Rand, n int, check func(folder str
 	return findings
 }
 
-// shaky is how many positions after a failed sync are looked at more closely:
-// some commits.
-const shaky = 100
+const (
+	soon  = 3   // positions: a fact that was told too early is true after the sync that is on its way
+	shaky = 100 // positions: some commits
+)
 
-// cuts chooses n positions, half of them soon after a sync that failed when
-// there was one.
-func (r *Recording) cuts(rng *rand.Rand, n int) []int {
+// cuts chooses n positions: a third of them anywhere, a third soon after those
+// near, and a third in the time after a sync that failed, as far as there are
+// such.
+func (r *Recording) cuts(rng *rand.Rand, n int, near []int) []int {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	var failed []int
@@ -74,7 +77,10 @@ func (r *Recording) cuts(rng *rand.Rand, n int) []int {
 	all := make([]int, n)
 	for i := range all {
 		all[i] = rng.IntN(r.pos + 1)
-		if len(failed) > 0 && i%2 == 0 {
+		switch {
+		case i%3 == 1 && len(near) > 0:
+			all[i] = min(near[rng.IntN(len(near))]+rng.IntN(soon), r.pos)
+		case i%3 == 2 && len(failed) > 0:
 			all[i] = min(failed[rng.IntN(len(failed))]+rng.IntN(shaky), r.pos)
 		}
 	}

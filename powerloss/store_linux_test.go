@@ -265,6 +265,9 @@ type storeTrial struct {
 }
 
 func (s *storeTrial) try(c Campaign) []error {
+	for _, fact := range s.told {
+		c.Near = append(c.Near, fact.pos)
+	}
 	return s.Try(c, func(folder string, pos int) error { return checkStore(folder, factsAt(s.told, pos)) })
 }
 
