@@ -17,26 +17,27 @@ import (
 
 // mayImport lists, for every package of the module, the others it may see.
 var mayImport = map[string][]string{
-	"event":           {},
-	"nesting":         {},
-	"peers":           {},
-	"store/pages":     {},
-	"store":           {"store/pages", "event"},
-	"whatsapp/device": {"store"},
-	"whatsapp":        {"whatsapp/device", "store", "event"},
-	"sandbox/handset": {},
-	"sandbox":         {"sandbox/handset", "store", "nesting", "peers"},
-	"prune":           {},
-	"instance":        {"prune", "store", "event"},
-	"batch":           {"prune", "store", "event"},
-	"dispatch":        {"prune", "store", "event"},
-	"media":           {"prune", "store", "event"},
-	"wsbus":           {"event"},
-	"httpapi":         {"httpapi/openapi", "prune", "batch", "instance", "dispatch", "media", "wsbus", "store", "event", "nesting", "peers"},
-	"httpapi/openapi": {"event"},
-	"dashboard":       {},
-	"powerloss":       {},
-	"":                {"*"}, // main wires everything
+	"event":                   {},
+	"nesting":                 {},
+	"peers":                   {},
+	"store/pages":             {},
+	"store":                   {"store/pages", "event"},
+	"whatsapp/device":         {"store"},
+	"whatsapp":                {"whatsapp/device", "store", "event"},
+	"sandbox/handset":         {},
+	"sandbox":                 {"sandbox/handset", "store", "nesting", "peers"},
+	"prune":                   {},
+	"instance":                {"prune", "store", "event"},
+	"batch":                   {"prune", "store", "event"},
+	"dispatch":                {"prune", "store", "event"},
+	"media":                   {"prune", "store", "event"},
+	"wsbus":                   {"event"},
+	"httpapi":                 {"httpapi/openapi", "prune", "batch", "instance", "dispatch", "media", "wsbus", "store", "event", "nesting", "peers"},
+	"httpapi/openapi":         {"event"},
+	"httpapi/openapi/witness": {},
+	"dashboard":               {},
+	"powerloss":               {},
+	"":                        {"*"}, // main wires everything
 }
 
 // why is printed when an edge is not in the table.

@@ -126,7 +126,7 @@ func fetching(t *testing.T, dns *names, outside string) (*rig, string) {
 	r, token, _ := doing(t)
 	guard := dispatch.Guard{DenyPrivate: true}
 	var err error
-	r.h.(*api).Media, err = media.New(media.Config{
+	r.api.Media, err = media.New(media.Config{
 		Store: r.store, Dir: r.spool, Timeout: 5 * time.Second, Resolver: dns.resolver(),
 		Control: func(network, address string, c syscall.RawConn) error {
 			if address == outside {

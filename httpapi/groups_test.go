@@ -159,7 +159,6 @@ func TestWhatWhatsAppSaysToAGroupCallHasItsCode(t *testing.T) {
 		{event.ErrRefused, 422, "REFUSED_BY_WHATSAPP"},
 		{event.ErrNoAnswer, 408, "WHATSAPP_TIMEOUT"},
 		{event.ErrNotConnected, 503, "INSTANCE_NOT_CONNECTED"},
-		{event.ErrNoLabel, 404, "LABEL_NOT_FOUND"},
 		{errors.New("broken"), 500, codeInternal},
 	} {
 		d.err = fmt.Errorf("ask: %w", c.err)

@@ -92,7 +92,7 @@ func TestAMissingCredentialIsNoGuess(t *testing.T) {
 // TestEveryRouteWithACredentialCountsGuesses walks the table.
 func TestEveryRouteWithACredentialCountsGuesses(t *testing.T) {
 	r := newRig(t)
-	a := r.h.(*api)
+	a := r.api
 	revoked := r.instance("some-instance")
 	r.admin("PUT", "/instance/some-instance/token", "")
 	for _, row := range routes() {

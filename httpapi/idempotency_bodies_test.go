@@ -111,7 +111,7 @@ func TestAMultipartBodyIsTheSameWhenItsPartsAre(t *testing.T) {
 		return c.w.json(http.StatusAccepted, struct{}{})
 	}
 	row := route{"POST", "/instance/{i}/upload", instanceBearer, once(upload)}
-	a := r.h.(*api)
+	a := r.api
 	a.router.add(row.method, row.path, a.handler(row))
 	post := func(boundary, file string) answer {
 		req := keyedRequest(t.Context(), token, "k", "/instance/a/upload", multipartBody(boundary, file))

@@ -122,7 +122,7 @@ func TestAKeyWithAnotherBodyOrOnAnotherRouteIs409AndDoesNothing(t *testing.T) {
 func TestTheSameBodyOnAnotherRouteIs409(t *testing.T) {
 	r, token, _ := sender(t)
 	twin := route{"POST", "/instance/{i}/twin", instanceBearer, once(send[sendTextRequest])}
-	a := r.h.(*api)
+	a := r.api
 	a.router.add(twin.method, twin.path, a.handler(twin))
 	r.keyed(token, "k", sendPath, hello)
 	if got := r.keyed(token, "k", "/instance/a/twin", hello); got.status != 409 || !strings.Contains(got.body, "another route") {

@@ -68,7 +68,7 @@ func connectionDescriptions() map[string]description {
 		"GET /instance/{i}/connection/status": {id: "getConnectionStatus", summary: "The truth about the connection.", out: body[statusAnswer]()},
 		"DELETE /instance/{i}/logout":         {id: "logoutInstance", summary: "Unlink the instance from its phone.", out: body[logoutAnswer](), codes: codes{"NOT_PAIRED"}},
 		"POST /instance/{i}/restart": {
-			id: "restartInstance", summary: "Drop and reopen the connection.", out: body[statusAnswer](), codes: codes{"NOT_PAIRED", "CONNECT_TIMEOUT"},
+			id: "restartInstance", summary: "Drop and reopen the connection.", out: body[statusAnswer](), codes: codes{"NOT_PAIRED", "CONNECT_TIMEOUT", "INSTANCE_NOT_CONNECTED"},
 		},
 	}
 }

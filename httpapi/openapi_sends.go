@@ -101,7 +101,7 @@ func fileDescriptions() map[string]description {
 		"DELETE /instance/{i}/upload/{id}": {id: "deleteUpload", summary: "Forget an upload.", status: http.StatusNoContent, codes: codes{"UPLOAD_NOT_FOUND"}},
 		"POST /instance/{i}/media/data": {
 			id: "getMediaData", summary: "Download the file of a stored message.", in: body[mediaDataRequest](), example: `{"messageId":42}`,
-			about: "With binary=true the answer is the file itself.", query: []string{"binary"}, out: body[fileAnswer](), media: "application/octet-stream",
+			about: "With binary=true the answer is the file itself.", query: []string{"binary"}, out: body[fileAnswer](), media: "*/*",
 			codes: asking("MESSAGE_NOT_FOUND", "MESSAGE_WITHOUT_MEDIA", "MEDIA_GONE", "INVALID_MEDIA", "DISK_FULL"),
 		},
 	}

@@ -65,13 +65,13 @@ func commonCodes(r Route, d description) codes {
 	}
 	switch r.Auth {
 	case AuthKey:
-		all = all.and(codeUnauthorized, codeKeyMismatch)
+		all = all.and(codeUnauthorized, codeKeyMismatch, codeTooManyFailures)
 	case AuthInstance:
-		all = all.and(codeUnauthorized, codeForbidden, "INSTANCE_NOT_FOUND")
+		all = all.and(codeUnauthorized, codeForbidden, "INSTANCE_NOT_FOUND", codeTooManyFailures)
 	case AuthUser:
-		all = all.and(codeUnauthorized)
+		all = all.and(codeUnauthorized, codeTooManyFailures)
 	case AuthHandshake:
-		all = all.and(codeUnauthorized, codeForbidden, "ORIGIN_REFUSED", codeUpgradeRequired, codeInvalidSubscription)
+		all = all.and(codeUnauthorized, codeForbidden, "ORIGIN_REFUSED", codeUpgradeRequired, codeInvalidSubscription, codeTooManyFailures)
 	case AuthNone:
 	}
 	if len(d.query) > 0 {
@@ -99,6 +99,9 @@ func asking(more ...string) codes {
 
 // aboutPeople are those of a request that names people, chats or groups.
 func aboutPeople(more ...string) codes { return asking("INVALID_RECIPIENT").and(more...) }
+
+// aboutGroup are those of a request that names a group in its query or its body.
+func aboutGroup(more ...string) codes { return aboutPeople(codeMissingField).and(more...) }
 
 // sending are those of a send.
 func sending(more ...string) codes {

@@ -35,7 +35,8 @@ type rig struct {
 	spool    string // the folder of files on their way
 	media    *media.Library
 	t        testing.TB
-	h        http.Handler
+	h        http.Handler // of api, with an eye on what it answers
+	api      *api
 	store    *store.Store
 	registry *instance.Registry
 	engine   *batch.Engine
@@ -120,6 +121,8 @@ func newRigWith(t testing.TB, o store.Options) *rig {
 	if err != nil {
 		t.Fatal(err)
 	}
+	r.api = r.h.(*api)
+	r.h = witnessed(t, r.h)
 	r.user, r.token = r.newUser()
 	return r
 }
@@ -292,7 +295,7 @@ func (h *recordingHub) RevokeInstance(id int64) { h.revoked = append(h.revoked, 
 func (h *recordingHub) ServeGlobal(w http.ResponseWriter, _ *http.Request, user uuid.UUID, s Stream) error {
 	h.user, h.stream = user, s
 	if h.err == nil {
-		w.WriteHeader(http.StatusNoContent)
+		w.WriteHeader(http.StatusSwitchingProtocols)
 	}
 	return h.err
 }
@@ -300,7 +303,7 @@ func (h *recordingHub) ServeGlobal(w http.ResponseWriter, _ *http.Request, user 
 func (h *recordingHub) ServeInstance(w http.ResponseWriter, _ *http.Request, id int64, s Stream) error {
 	h.instance, h.stream = id, s
 	if h.err == nil {
-		w.WriteHeader(http.StatusNoContent)
+		w.WriteHeader(http.StatusSwitchingProtocols)
 	}
 	return h.err
 }

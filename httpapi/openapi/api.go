@@ -44,7 +44,7 @@ type Operation struct {
 	Form    []string     // fields of a multipart body beside the file; nil: it takes none
 	File    string       // the name of the file's part
 
-	Answers []Answer // successes, the usual one first
+	Answers []Answer // successes, the usual one first; a status may come again with another Media
 	Codes   []string // of its refusals
 
 	Aliases []Alias

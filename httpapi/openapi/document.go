@@ -3,6 +3,7 @@ package openapi
 import (
 	"encoding/json"
 	"fmt"
+	"maps"
 	"net/http"
 	"slices"
 	"strconv"
@@ -255,10 +256,15 @@ func (d *document) answersOf(o Operation) Object {
 		if a.Media != "" {
 			content[a.Media] = Object{"schema": mediaSchema(a.Media)}
 		}
+		key := strconv.Itoa(a.Status)
+		if before, ok := all[key].(Object); ok {
+			maps.Copy(before["content"].(Object), content)
+			continue
+		}
 		if len(content) > 0 {
 			r["content"] = content
 		}
-		all[strconv.Itoa(a.Status)] = r
+		all[key] = r
 	}
 	for status, codes := range d.byStatus(o) {
 		key := strconv.Itoa(status)

@@ -1,0 +1,314 @@
+// Package witness holds what a program answers against its OpenAPI document, in
+// tests: a status or a code that the document does not name for the operation,
+// and a body that does not fit its schema, are errors. No program links it.
+package witness
+
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"io"
+	"mime"
+	"net/http"
+	"net/http/httptest"
+	"slices"
+	"strconv"
+	"strings"
+	"sync"
+
+	"github.com/santhosh-tekuri/jsonschema/v6"
+)
+
+// Witness is safe for concurrent use.
+type Witness struct {
+	operations []operation
+	shared     map[string]response // of components, by reference
+
+	mu       sync.Mutex
+	compiler *jsonschema.Compiler
+	schemas  map[string]*jsonschema.Schema // by their place
+	seen     map[string]bool               // "id status" of answers
+}
+
+type operation struct {
+	id, method string
+	path       []string // segments; a parameter is in braces
+	responses  map[string]response
+	place      string // in the document
+	requests   map[string]json.RawMessage
+}
+
+type response struct {
+	Ref     string `json:"$ref"`
+	Content map[string]struct {
+		Schema   json.RawMessage
+		Examples map[string]json.RawMessage
+	}
+	place string
+}
+
+const root = "document.json"
+
+// New reads a document.
+func New(document []byte) (*Witness, error) {
+	var doc struct {
+		Paths map[string]map[string]struct {
+			OperationID string
+			Responses   map[string]response
+			RequestBody struct {
+				Content map[string]json.RawMessage
+			}
+		}
+		Components struct{ Responses map[string]response }
+	}
+	if err := json.Unmarshal(document, &doc); err != nil {
+		return nil, err
+	}
+	raw, err := jsonschema.UnmarshalJSON(bytes.NewReader(document))
+	if err != nil {
+		return nil, err
+	}
+	w := &Witness{
+		compiler: jsonschema.NewCompiler(), schemas: map[string]*jsonschema.Schema{}, shared: map[string]response{}, seen: map[string]bool{},
+	}
+	w.compiler.AssertFormat()
+	if err := w.compiler.AddResource(root, raw); err != nil {
+		return nil, err
+	}
+	for name, r := range doc.Components.Responses {
+		r.place = "/components/responses/" + escape(name)
+		w.shared["#/components/responses/"+name] = r
+	}
+	for path, methods := range doc.Paths {
+		for method, o := range methods {
+			place := "/paths/" + escape(path) + "/" + method
+			for status, r := range o.Responses {
+				r.place = place + "/responses/" + status
+				o.Responses[status] = r
+			}
+			w.operations = append(w.operations, operation{
+				o.OperationID, strings.ToUpper(method), strings.Split(path, "/"), o.Responses, place, o.RequestBody.Content,
+			})
+		}
+	}
+	// Words come before parameters, where a path fits both.
+	slices.SortFunc(w.operations, func(a, b operation) int {
+		return strings.Compare(strings.Join(b.path, "/"), strings.Join(a.path, "/")) // "{" is behind all letters
+	})
+	slices.Reverse(w.operations)
+	return w, nil
+}
+
+func escape(key string) string {
+	return strings.NewReplacer("~", "~0", "/", "~1", "{", "%7B", "}", "%7D").Replace(key)
+}
+
+// Operation returns the id of the operation that a request is for, empty when
+// the document has none.
+func (w *Witness) Operation(method, path string) string {
+	if o := w.find(method, path); o != nil {
+		return o.id
+	}
+	return ""
+}
+
+func (w *Witness) find(method, path string) *operation {
+	segments := strings.Split(strings.TrimSuffix(path, "/"), "/")
+	for _, same := range []func(a, b string) bool{func(a, b string) bool { return a == b }, strings.EqualFold} {
+		for i, o := range w.operations {
+			if o.method == method && fits(o.path, segments, same) {
+				return &w.operations[i]
+			}
+		}
+	}
+	return nil
+}
+
+func fits(pattern, path []string, same func(a, b string) bool) bool {
+	if len(pattern) != len(path) {
+		return false
+	}
+	for i, p := range pattern {
+		if strings.HasPrefix(p, "{") && path[i] != "" {
+			continue
+		}
+		if !same(p, path[i]) {
+			return false
+		}
+	}
+	return true
+}
+
+// Answer tells what the document does not say about an answer. A path that it
+// does not have may be answered anyhow.
+func (w *Witness) Answer(method, path string, status int, header http.Header, body []byte) error {
+	o := w.find(method, path)
+	if o == nil {
+		return nil
+	}
+	code := codeOf(body)
+	if code == "NOT_FOUND" && status == http.StatusNotFound {
+		return nil // a route that the configuration has switched off
+	}
+	r, ok := o.responses[strconv.Itoa(status)]
+	if !ok {
+		return fmt.Errorf("%s answers %d %s, which is not described", o.id, status, code)
+	}
+	if shared, ok := w.shared[r.Ref]; ok {
+		r = shared
+	}
+	w.mu.Lock()
+	w.seen[o.id+" "+strconv.Itoa(status)] = true
+	w.mu.Unlock()
+	return w.content(o.id, r, status, code, header, body)
+}
+
+func codeOf(body []byte) string {
+	var refusal struct{ Code string }
+	_ = json.Unmarshal(body, &refusal)
+	return refusal.Code
+}
+
+func (w *Witness) content(id string, r response, status int, code string, header http.Header, body []byte) error {
+	if len(body) == 0 {
+		if len(r.Content) > 0 && status != http.StatusSwitchingProtocols {
+			return fmt.Errorf("%s answers %d without the body that is described", id, status)
+		}
+		return nil
+	}
+	media, _, err := mime.ParseMediaType(header.Get("Content-Type"))
+	if err != nil {
+		return fmt.Errorf("%s answers %d with the Content-Type %q", id, status, header.Get("Content-Type"))
+	}
+	content, ok := r.Content[media]
+	if !ok {
+		if _, any := r.Content["*/*"]; any {
+			return nil
+		}
+		return fmt.Errorf("%s answers %d with %s, which is not described", id, status, media)
+	}
+	if status >= 400 && code != "" {
+		if _, ok := content.Examples[code]; !ok {
+			return fmt.Errorf("%s answers %d %s, a code that is not described", id, status, code)
+		}
+	}
+	if media != "application/json" || len(content.Schema) == 0 || header.Get("Content-Encoding") != "" {
+		return nil
+	}
+	return w.check(fmt.Sprintf("%s %d", id, status), r.place+"/content/"+escape(media)+"/schema", body)
+}
+
+// Request tells what about the JSON body of a request its schema does not
+// allow.
+func (w *Witness) Request(method, path string, body []byte) error {
+	o := w.find(method, path)
+	if o == nil {
+		return fmt.Errorf("%s %s is not described", method, path)
+	}
+	if _, ok := o.requests["application/json"]; !ok {
+		return fmt.Errorf("%s takes no JSON", o.id)
+	}
+	return w.check(o.id, o.place+"/requestBody/content/application~1json/schema", body)
+}
+
+func (w *Witness) check(what, place string, body []byte) error {
+	schema, err := w.schema(place)
+	if err != nil {
+		return fmt.Errorf("%s: %w", what, err)
+	}
+	value, err := jsonschema.UnmarshalJSON(bytes.NewReader(body))
+	if err != nil {
+		return fmt.Errorf("%s: %w", what, err)
+	}
+	if err := schema.Validate(value); err != nil {
+		return fmt.Errorf("%s: %w\n%.2000s", what, err, body)
+	}
+	return nil
+}
+
+func (w *Witness) schema(place string) (*jsonschema.Schema, error) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if s, ok := w.schemas[place]; ok {
+		return s, nil
+	}
+	s, err := w.compiler.Compile(root + "#" + place)
+	if err == nil {
+		w.schemas[place] = s
+	}
+	return s, err
+}
+
+// Seen reports whether an answer of this operation and status was held against
+// the document and fitted.
+func (w *Witness) Seen(id string, status int) bool {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	return w.seen[id+" "+strconv.Itoa(status)]
+}
+
+// Operations are the ids of all operations.
+func (w *Witness) Operations() []string {
+	ids := make([]string, len(w.operations))
+	for i, o := range w.operations {
+		ids[i] = o.id
+	}
+	slices.Sort(ids)
+	return ids
+}
+
+// Handler passes requests to h and complains about answers that the document
+// does not describe. Only answers into an [httptest.ResponseRecorder] are
+// looked at: with a real connection behind them some are hijacked or broken
+// off, see [Witness.Transport] for these.
+func (w *Witness) Handler(h http.Handler, complain func(error)) http.Handler {
+	return http.HandlerFunc(func(rw http.ResponseWriter, r *http.Request) {
+		path := r.URL.Path // before anybody rewrites it
+		h.ServeHTTP(rw, r)
+		if rec, ok := rw.(*httptest.ResponseRecorder); ok {
+			if err := w.Answer(r.Method, path, rec.Code, rec.Header(), rec.Body.Bytes()); err != nil {
+				complain(err)
+			}
+		}
+	})
+}
+
+// Transport is next with an eye on what it brings.
+func (w *Witness) Transport(next http.RoundTripper, complain func(error)) http.RoundTripper {
+	return transport{w, next, complain}
+}
+
+type transport struct {
+	*Witness
+
+	next     http.RoundTripper
+	complain func(error)
+}
+
+// RoundTrip implements http.RoundTripper.
+func (t transport) RoundTrip(r *http.Request) (*http.Response, error) {
+	res, err := t.next.RoundTrip(r)
+	if err != nil || res.StatusCode == http.StatusSwitchingProtocols {
+		return res, err
+	}
+	body, readErr := io.ReadAll(res.Body)
+	_ = res.Body.Close()
+	res.Body = io.NopCloser(io.MultiReader(bytes.NewReader(body), failing{readErr}))
+	if readErr == nil {
+		if err := t.Answer(r.Method, r.URL.Path, res.StatusCode, res.Header, body); err != nil {
+			t.complain(err)
+		}
+	}
+	return res, nil
+}
+
+// failing is the end of a body that broke off, or that did not.
+type failing struct{ err error }
+
+// Read implements io.Reader.
+func (f failing) Read([]byte) (int, error) {
+	if f.err == nil {
+		return 0, io.EOF
+	}
+	return 0, f.err
+}

@@ -1,0 +1,208 @@
+package httpapi
+
+import (
+	"encoding/json"
+	"fmt"
+	"maps"
+	"net/http/httptest"
+	"slices"
+	"strings"
+	"testing"
+)
+
+// TestWhatTheOpenAPIDocumentForbidsIsRefused takes the example of every body
+// apart: each field in turn is left out, gets another type or goes just beyond a
+// limit that its schema names. What the document forbids and the program does is
+// a lie in one of the two.
+func TestWhatTheOpenAPIDocumentForbidsIsRefused(t *testing.T) {
+	r, token, _ := doing(t)
+	r.instance("sales")
+	raw, err := OpenAPI("", "test")
+	var doc object
+	if err == nil {
+		err = json.Unmarshal(raw, &doc)
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	w, err := theWitness()
+	if err != nil {
+		t.Fatal(err)
+	}
+	schemas := doc["components"].(object)["schemas"].(object)
+	tried := 0
+	for _, row := range Routes() {
+		path := documentPath(row.Path)
+		content, ok := at(doc, "paths", path, strings.ToLower(row.Method), "requestBody", "content", "application/json").(object)
+		if !ok {
+			continue
+		}
+		example := content["example"]
+		text, err := json.Marshal(example)
+		if err != nil || example == nil {
+			t.Errorf("%s %s has no example: %v", row.Method, path, err)
+			continue
+		}
+		concretePath := strings.NewReplacer("{instanceName}", "a", "{batchId}", exampleUUID).Replace(path)
+		if err := w.Request(row.Method, concretePath, text); err != nil {
+			t.Errorf("the example does not fit: %v", err)
+		}
+		for _, b := range breakages(schemas, content["schema"].(object), example, "") {
+			tried++
+			req := httptest.NewRequest(row.Method, concretePath, strings.NewReader(b.body))
+			switch row.Auth {
+			case AuthKey:
+				req.Header.Set("apikey", testKey)
+			case AuthUser:
+				req.Header.Set("Authorization", "Bearer "+r.token)
+			default:
+				req.Header.Set("Authorization", "Bearer "+token)
+			}
+			if res := do(r.api, req); res.StatusCode != 400 && res.StatusCode != 422 {
+				t.Errorf("%s %s answers %s to %s: %.300s", row.Method, path, res.Status, b.what, b.body)
+			}
+		}
+	}
+	if tried < 400 {
+		t.Errorf("only %d bodies were tried", tried)
+	}
+}
+
+func at(v any, keys ...string) any {
+	for _, key := range keys {
+		o, _ := v.(object)
+		v = o[key]
+	}
+	return v
+}
+
+// breakage is a body with one fault.
+type breakage struct{ what, body string }
+
+// breakages are the example of a schema with one fault each.
+func breakages(schemas, schema object, example any, where string) (all []breakage) {
+	schema = resolved(schemas, schema, example)
+	properties, _ := schema["properties"].(object)
+	o, isObject := example.(object)
+	if !isObject || properties == nil {
+		return nil
+	}
+	with := func(what, name string, value any, keep bool) {
+		c := maps.Clone(o)
+		delete(c, name)
+		if keep {
+			c[name] = value
+		}
+		body, err := json.Marshal(c)
+		if err == nil {
+			all = append(all, breakage{what + " " + where + name, string(body)})
+		}
+	}
+	with("an unknown field", "nothingOfThatName", 1, true)
+	required, _ := schema["required"].([]any)
+	for _, name := range slices.Sorted(maps.Keys(properties)) {
+		if slices.Contains(required, any(name)) {
+			with("no", name, nil, false)
+		}
+		field := resolved(schemas, properties[name].(object), o[name])
+		for _, bad := range beyond(field) {
+			with(fmt.Sprintf("%.60v as", bad), name, bad, true)
+		}
+		inner, ok := o[name].(object)
+		if !ok {
+			continue
+		}
+		for _, b := range breakages(schemas, field, inner, where+name+".") {
+			c := maps.Clone(o)
+			c[name] = json.RawMessage(b.body)
+			if body, err := json.Marshal(c); err == nil {
+				all = append(all, breakage{b.what, string(body)})
+			}
+		}
+	}
+	return all
+}
+
+// resolved follows references, and of a union the shape that the value has.
+func resolved(schemas, schema object, value any) object {
+	if name, ok := strings.CutPrefix(fmt.Sprint(schema["$ref"]), "#/components/schemas/"); ok {
+		merged := maps.Clone(schemas[name].(object))
+		for key, v := range schema {
+			if key != "$ref" {
+				merged[key] = v
+			}
+		}
+		return resolved(schemas, merged, value)
+	}
+	shapes, _ := schema["oneOf"].([]any)
+	for _, shape := range shapes {
+		s := resolved(schemas, shape.(object), value)
+		kind := at(s, "properties", "type", "enum")
+		of, isObject := value.(object)
+		if kinds, ok := kind.([]any); ok && isObject && !slices.Contains(kinds, of["type"]) {
+			continue
+		}
+		if s["type"] == "object" || !isObject && s["type"] != "null" {
+			return s
+		}
+	}
+	return schema
+}
+
+// beyond are values that a schema forbids, just outside its limits.
+func beyond(s object) (all []any) {
+	number := func(key string) (int, bool) {
+		f, ok := s[key].(float64)
+		return int(f), ok
+	}
+	if n, ok := number("maxLength"); ok {
+		all = append(all, strings.Repeat("x", n+1))
+	}
+	if n, ok := number("minLength"); ok && n > 0 {
+		all = append(all, strings.Repeat("1", n-1))
+	}
+	if n, ok := number("maximum"); ok {
+		all = append(all, n+1)
+	}
+	if n, ok := number("minimum"); ok {
+		all = append(all, n-1)
+	}
+	if n, ok := number("minItems"); ok && n > 0 {
+		all = append(all, []string{})
+	}
+	if n, ok := number("maxItems"); ok {
+		many := make([]string, n+1)
+		for i := range many {
+			many[i] = fmt.Sprint("49151", 1_000_000+i)
+		}
+		all = append(all, many)
+	}
+	if s["enum"] != nil {
+		if s["type"] == "integer" {
+			all = append(all, 5)
+		} else {
+			all = append(all, "nothing-of-that-name")
+		}
+	}
+	if s["pattern"] != nil {
+		all = append(all, "\x01 /")
+	}
+	switch s["format"] {
+	case "uri", "uuid", "date-time":
+		all = append(all, "none of that kind")
+	}
+	switch kind := s["type"].(type) {
+	case string:
+		all = append(all, otherType(kind))
+	case []any:
+		all = append(all, otherType(fmt.Sprint(kind[0])))
+	}
+	return all
+}
+
+func otherType(kind string) any {
+	if kind == "object" || kind == "array" {
+		return "text"
+	}
+	return object{"an": "object"}
+}
