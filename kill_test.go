@@ -104,6 +104,7 @@ func (w *world) start() {
 	w.output = &lockedBuffer{}
 	w.launch(addr)
 	w.api = newAPIClient("http://" + addr)
+	w.api.http.Transport = witnessed(w.t)
 	w.await("ready", func() bool {
 		return w.api.call(w.t.Context(), credential{}, http.MethodGet, "/ready", nil, nil) == nil
 	})

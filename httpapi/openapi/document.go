@@ -116,13 +116,17 @@ func (d *document) paths() Object {
 		for _, a := range o.Aliases {
 			path, again := distinct(a.Path)
 			older := d.operation(o, path)
-			older["operationId"], older["deprecated"] = a.ID, true
+			older["operationId"], older["deprecated"], older[aliasOf] = a.ID, true, o.ID
 			older["description"] = paragraphs(fmt.Sprintf("An older path of `%s %s`, which means the same.", o.Method, o.Path), again, o.Summary, o.About)
 			put(o.Method, path, older)
 		}
 	}
 	return all
 }
+
+// aliasOf names, in the description of an older path, the operation of the
+// current one.
+const aliasOf = "x-alias-of"
 
 // distinct renames a parameter that a path has twice, which a document cannot
 // have.

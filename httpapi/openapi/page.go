@@ -143,8 +143,7 @@ func newPageView(doc Object, docs Documents) pageView {
 		for _, method := range sortedKeys(paths[path].(Object)) {
 			o := paths[path].(Object)[method].(Object)
 			if o["deprecated"] == true {
-				_, target, _ := strings.Cut(text(o, "description"), "`")
-				target, _, _ = strings.Cut(target, "`")
+				target := text(o, aliasOf)
 				older[target] = append(older[target], strings.ToUpper(method)+" "+path)
 				continue
 			}
@@ -158,7 +157,7 @@ func newPageView(doc Object, docs Documents) pageView {
 			return slices.Index(docs.Order, a.ID) - slices.Index(docs.Order, b.ID)
 		})
 		for i, o := range g.Operations {
-			g.Operations[i].Aliases = older[o.Method+" "+o.Path]
+			g.Operations[i].Aliases = older[o.ID]
 		}
 		if len(g.Operations) > 0 {
 			v.Groups = append(v.Groups, g)

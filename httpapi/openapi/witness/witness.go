@@ -8,6 +8,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"io"
+	"maps"
 	"mime"
 	"net/http"
 	"net/http/httptest"
@@ -32,6 +33,7 @@ type Witness struct {
 
 type operation struct {
 	id, method string
+	aliasOf    string   // the id of the operation of which this is an older path
 	path       []string // segments; a parameter is in braces
 	responses  map[string]response
 	place      string // in the document
@@ -54,6 +56,7 @@ func New(document []byte) (*Witness, error) {
 	var doc struct {
 		Paths map[string]map[string]struct {
 			OperationID string
+			AliasOf     string `json:"x-alias-of"`
 			Responses   map[string]response
 			RequestBody struct {
 				Content map[string]json.RawMessage
@@ -87,7 +90,7 @@ func New(document []byte) (*Witness, error) {
 				o.Responses[status] = r
 			}
 			w.operations = append(w.operations, operation{
-				o.OperationID, strings.ToUpper(method), strings.Split(path, "/"), o.Responses, place, o.RequestBody.Content,
+				o.OperationID, strings.ToUpper(method), o.AliasOf, strings.Split(path, "/"), o.Responses, place, o.RequestBody.Content,
 			})
 		}
 	}
@@ -158,7 +161,9 @@ func (w *Witness) Answer(method, path string, status int, header http.Header, bo
 		r = shared
 	}
 	w.mu.Lock()
-	w.seen[o.id+" "+strconv.Itoa(status)] = true
+	for _, id := range []string{o.id, o.aliasOf} {
+		w.seen[id+" "+strconv.Itoa(status)] = true
+	}
 	w.mu.Unlock()
 	return w.content(o.id, r, status, code, header, body)
 }
@@ -239,19 +244,16 @@ func (w *Witness) schema(place string) (*jsonschema.Schema, error) {
 	return s, err
 }
 
-// Seen reports whether an answer of this operation and status was held against
-// the document and fitted.
-func (w *Witness) Seen(id string, status int) bool {
+// Unseen are the operations of which no success was held against the document,
+// by id. One of an older path counts for its operation.
+func (w *Witness) Unseen() (ids []string) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	return w.seen[id+" "+strconv.Itoa(status)]
-}
-
-// Operations are the ids of all operations.
-func (w *Witness) Operations() []string {
-	ids := make([]string, len(w.operations))
-	for i, o := range w.operations {
-		ids[i] = o.id
+	for _, o := range w.operations {
+		success := func(status string) bool { return status < "4" && w.seen[o.id+" "+status] }
+		if o.aliasOf == "" && !slices.ContainsFunc(slices.Collect(maps.Keys(o.responses)), success) {
+			ids = append(ids, o.id)
+		}
 	}
 	slices.Sort(ids)
 	return ids
@@ -288,8 +290,14 @@ type transport struct {
 // RoundTrip implements http.RoundTripper.
 func (t transport) RoundTrip(r *http.Request) (*http.Response, error) {
 	res, err := t.next.RoundTrip(r)
-	if err != nil || res.StatusCode == http.StatusSwitchingProtocols {
+	if err != nil {
 		return res, err
+	}
+	if res.StatusCode == http.StatusSwitchingProtocols { // its body is the connection
+		if err := t.Answer(r.Method, r.URL.Path, res.StatusCode, res.Header, nil); err != nil {
+			t.complain(err)
+		}
+		return res, nil
 	}
 	body, readErr := io.ReadAll(res.Body)
 	_ = res.Body.Close()
