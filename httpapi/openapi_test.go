@@ -41,6 +41,7 @@ type parameterOfDocument struct {
 	Name, In string
 	Required bool
 	Schema   json.RawMessage
+	Example  any
 }
 
 func theDocument(t *testing.T) documented {

@@ -93,7 +93,7 @@ func messageRefSchema(ref) object {
 
 func uploadRefSchema(ref) object {
 	return object{"oneOf": []object{
-		{"type": "integer", "format": "int64", "minimum": 1, "description": "The number of the upload."},
+		{"type": "integer", "format": "int64", "minimum": 0, "description": "The number of the upload; 0: none."},
 		{"type": "string", "description": "The UUID of the upload, or its number as text."},
 	}}
 }

@@ -85,7 +85,7 @@ func instanceFields() openapi.Fields {
 		"AuthView.token":                     say("The token, for Authorization: Bearer.", token),
 		"RotatedToken.id":                    say("The token's id.", 1),
 		"RotatedToken.token":                 say("The new token.", token),
-		"RefreshRequest.oldToken":            say("The token that is to be replaced.", token, openapi.AtLeastChars(1)),
+		"RefreshRequest.oldToken":            say("The token that is to be replaced.", token),
 		"InstanceView.id":                    say("The instance's id.", 1),
 		"InstanceView.name":                  say("The instance's name.", exampleName),
 		"InstanceView.description":           say("Its description.", "Sales desk"),

@@ -151,7 +151,8 @@ func messageFields() openapi.Fields {
 
 		"ListMessagesRequest.filter": say("Which messages.", nil),
 		"FindMessagesRequest.where":  say("Which messages.", nil),
-		"FindMessagesRequest.offset": say("How many records a page has at most.", defaultLimit, openapi.Range(1, maxLimit)),
+		"FindMessagesRequest.offset": say("How many records a page has at most.", defaultLimit, openapi.Range(1, maxMessageLimit)),
+		"ListMessagesRequest.limit":  say("How many records a page has at most.", defaultLimit, openapi.Range(1, maxMessageLimit)),
 		"FindMessagesRequest.page":   say("The number of the page, from 1.", 1, openapi.AtLeast(1)),
 		"MessageList.messages":       list,
 		"MessageRecords.pageInfo":    say("Where the page lies.", nil),
@@ -195,6 +196,7 @@ func chatFields() openapi.Fields {
 
 		"ReadRequest.messageId":    say("Stored messages: their ids here, or their ids at WhatsApp.", []any{42}),
 		"ReadRequest.readMessages": say("Messages by their keys.", nil),
+		"ReadRequest.chat":         say("The chat of keyIds: a phone number with its country code, or the JID of a person or a group.", exampleJID),
 		"ReadRequest.sender":       say("Who sent the messages of keyIds; needed in groups.", exampleJID),
 		"ReadRequest.keyIds":       say("Messages of chat, by their ids at WhatsApp.", []any{exampleKeyID}),
 		"ReadRequest.ids":          say("Stored messages, as in messageId.", []any{42}),
