@@ -104,7 +104,7 @@ func TestEveryCommandOfTheAPIPageDoesWhatThePageSays(t *testing.T) {
 	}
 	r := newReader(t)
 	w := newWitness(t)
-	r.api.http.Transport = watched(t, w)
+	r.api.http.Transport = held(t, w)
 	for _, c := range commands {
 		r.run(t, c)
 	}

@@ -33,9 +33,9 @@ var theWitness struct {
 func witnessed(t *testing.T) http.RoundTripper {
 	t.Helper()
 	theWitness.once.Do(func() { theWitness.Witness = newWitness(t) })
-	return watched(t, theWitness.Witness)
+	return held(t, theWitness.Witness)
 }
 
-func watched(t *testing.T, w *witness.Witness) http.RoundTripper {
+func held(t *testing.T, w *witness.Witness) http.RoundTripper {
 	return w.Transport(http.DefaultTransport, func(err error) { t.Errorf("against the OpenAPI document: %v", err) })
 }
