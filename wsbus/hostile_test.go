@@ -195,6 +195,55 @@ func TestAFloodOfPingsHoldsNobodyUp(t *testing.T) {
 	w.waitForClients(t, 1)
 }
 
+// TestAFloodOfPingsIsNotAnsweredForEver: a client that reads all its answers
+// would keep the program busy for nothing.
+func TestAFloodOfPingsIsNotAnsweredForEver(t *testing.T) {
+	for _, opcode := range []byte{ping, pong} {
+		w := newWorld(t, Config{})
+		bad := w.raw(t)
+		go func() {
+			for flood := strings.Repeat(frame(opcode, ""), 1000); ; {
+				if _, err := io.WriteString(bad, flood); err != nil {
+					return // closed
+				}
+			}
+		}()
+		answered, code := 0, 0
+		for code == 0 {
+			got, payload := bad.next()
+			if got == 0 {
+				break // the end of the connection
+			}
+			if got == 10 {
+				answered++
+			}
+			if got == 8 {
+				code = int(binary.BigEndian.Uint16([]byte(payload)))
+			}
+		}
+		if code != 1008 || answered > 5000 {
+			t.Errorf("opcode %x: closed with %d after %d answers", opcode, code, answered)
+		}
+		_ = bad.Close()
+		w.waitForClients(t, 0)
+	}
+}
+
+// TestAClientMayPingAsOftenAsAnyPersonNeeds: each half second for an hour.
+func TestAClientMayPingAsOftenAsAnyPersonNeeds(t *testing.T) {
+	m := meter{}
+	now := time.Now()
+	for range 7200 {
+		now = now.Add(500 * time.Millisecond)
+		if m.over(len(frame(ping, strings.Repeat("x", 125))), now) {
+			t.Fatal("it counts as a flood")
+		}
+	}
+	if m.over(controlBurst-1000, now) || !m.over(controlBurst, now) {
+		t.Error("a burst is taken for a flood, or a flood for a burst")
+	}
+}
+
 // Whatever a client sends, the hub gets rid of it.
 func FuzzWhatAClientSends(f *testing.F) {
 	for _, h := range hostile() {

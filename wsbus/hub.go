@@ -126,7 +126,7 @@ func serve[K comparable](h *Hub, w http.ResponseWriter, r *http.Request, group m
 			return err
 		}
 	}
-	conn, wire, err := upgrade(w, r, h.cfg.WriteTimeout)
+	conn, wire, err := upgrade(w, r, h.cfg.WriteTimeout, c.flood)
 	if err != nil { // answered already
 		gone()
 		h.log.Debug("upgrade failed", "error", err)

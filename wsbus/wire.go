@@ -23,10 +23,11 @@ const (
 )
 
 // upgrade answers the handshake and takes the connection from the server. Each
-// write to it is given up after the timeout. After an error the request is
-// answered. The origin was checked by the caller.
-func upgrade(w http.ResponseWriter, r *http.Request, timeout time.Duration) (*websocket.Conn, net.Conn, error) {
-	u := &upgrader{ResponseWriter: w, timeout: timeout}
+// write to it is given up after the timeout; flood is called when the client
+// sends more than it may, and must end in closing the connection. After an error
+// the request is answered. The origin was checked by the caller.
+func upgrade(w http.ResponseWriter, r *http.Request, timeout time.Duration, flood func()) (*websocket.Conn, net.Conn, error) {
+	u := &upgrader{ResponseWriter: w, timeout: timeout, flood: flood}
 	conn, err := websocket.Accept(u, r, &websocket.AcceptOptions{
 		InsecureSkipVerify: true, CompressionMode: websocket.CompressionDisabled,
 	})
@@ -38,6 +39,7 @@ func upgrade(w http.ResponseWriter, r *http.Request, timeout time.Duration) (*we
 type upgrader struct {
 	http.ResponseWriter
 	timeout time.Duration
+	flood   func()
 	wire    net.Conn // set by Hijack
 }
 
@@ -54,14 +56,59 @@ func (u *upgrader) Hijack() (net.Conn, *bufio.ReadWriter, error) {
 		reader = bufio.NewReaderSize(conn, readBuffer)
 	}
 	_ = conn.SetDeadline(time.Time{})
-	u.wire = &wire{Conn: conn, timeout: u.timeout}
+	u.wire = &wire{Conn: conn, timeout: u.timeout, flood: u.flood, closed: make(chan struct{})}
 	return u.wire, bufio.NewReadWriter(reader, bufio.NewWriterSize(u.wire, writeBuffer)), nil
 }
 
-// wire is a connection on which no write takes longer than timeout.
+// What a client may send, in bytes: it has nothing to say but pongs, a ping now
+// and then, and the close, and each ping costs an answer.
+const (
+	controlBurst     = 8 << 10
+	controlPerSecond = 1 << 10
+)
+
+// meter is a bucket that what a client sends drips into, and that drains by
+// controlPerSecond. The zero value is empty. It is for one goroutine.
+type meter struct {
+	level float64
+	at    time.Time
+}
+
+// over notes n bytes and reports whether they are more than a client may send.
+func (m *meter) over(n int, now time.Time) bool {
+	m.level = max(0, m.level-controlPerSecond*now.Sub(m.at).Seconds()) + float64(n)
+	m.at = now
+	return m.level > controlBurst
+}
+
+// wire is a connection on which no write takes longer than timeout, and from
+// which no more is read than a client may send.
 type wire struct {
 	net.Conn
 	timeout time.Duration
+	flood   func()
+	sent    meter
+
+	closing sync.Once
+	closed  chan struct{}
+}
+
+// Read implements [net.Conn]. Nothing of a flood is read; it stays for the end
+// of the connection, so that the close frame can tell the client why.
+func (w *wire) Read(p []byte) (int, error) {
+	n, err := w.Conn.Read(p)
+	if !w.sent.over(n, time.Now()) {
+		return n, err
+	}
+	w.flood()
+	<-w.closed
+	return 0, net.ErrClosed
+}
+
+// Close implements [net.Conn].
+func (w *wire) Close() error {
+	w.closing.Do(func() { close(w.closed) })
+	return w.Conn.Close()
 }
 
 // Write implements [net.Conn].
@@ -82,6 +129,9 @@ func (c *client) read(conn *websocket.Conn) {
 	}
 	c.kick(codeLost, "the connection ended")
 }
+
+// flood ends a client that sends more than its control frames need.
+func (c *client) flood() { c.kick(websocket.StatusPolicyViolation, "too many control frames") }
 
 // write brings a global client up to date and then sends what is queued.
 func (c *client) write(ctx context.Context, conn *websocket.Conn) {
