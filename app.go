@@ -133,6 +133,7 @@ func (a *app) startHub(context.Context) error {
 	ws := a.cfg.Websocket
 	a.hub = wsbus.New(wsbus.Config{
 		Events: eventLog{a.store}, SendBuffer: int(ws.SendBuffer), PingInterval: ws.PingInterval, PongTimeout: ws.PongTimeout, WriteTimeout: ws.WriteTimeout,
+		MaxPerToken:    int(ws.MaxPerToken),
 		AllowedOrigins: ws.AllowedOrigins, AllowEmptyOrigin: ws.AllowEmptyOrigin, Logger: a.log,
 	})
 	a.stops.push("websocket hub", a.hub.Close)
@@ -213,7 +214,7 @@ func (a *app) startMedia(context.Context) (err error) {
 	m := a.cfg.Media
 	a.media, err = media.New(media.Config{
 		Store: a.store, Dir: a.cfg.Store.Path + ".media", Control: dispatch.Guard{DenyPrivate: !m.AllowPrivate}.Control,
-		MaxBytes: m.MaxBytes, Timeout: m.Timeout, FFmpeg: converter, Logger: a.log,
+		MaxBytes: m.MaxBytes, MaxUploads: int(m.MaxUploads), Timeout: m.Timeout, FFmpeg: converter, Logger: a.log,
 	})
 	if err != nil {
 		return err
@@ -317,6 +318,7 @@ func (a *app) startBatches(ctx context.Context) error {
 		Store: a.store, Fleet: fleet{a.registry, a.supervisor}, NewMessageID: whatsapp.NewMessageID, Enabled: a.cfg.Batch.WorkerEnabled,
 		MaxDelay:        time.Duration(a.cfg.Batch.MaxDelayMs) * time.Millisecond,
 		MaxRecipients:   int(a.cfg.Batch.MaxRecipients),
+		MaxOpen:         int(a.cfg.Batch.MaxOpen),
 		ShutdownTimeout: time.Duration(a.cfg.Batch.ShutdownTimeoutMs) * time.Millisecond,
 		SendTimeout:     a.cfg.Message.SendTimeout, Lease: a.cfg.Batch.Lease, Location: zone, Logger: a.log,
 		MediaTimeout: 2*a.cfg.Media.Timeout + uploadTimeout, // fetch, convert, upload
@@ -338,7 +340,7 @@ func (a *app) startProcessor(ctx context.Context) error {
 	p := a.cfg.Processing
 	a.processor = instance.NewProcessor(instance.ProcessorConfig{
 		Store: a.store, Registry: a.registry, Supervisor: a.supervisor,
-		Workers: int(p.Workers), QueueSize: int(p.QueueSize), Timeout: p.Timeout, Logger: a.log,
+		Workers: int(p.Workers), QueueSize: int(p.QueueSize), Timeout: p.Timeout, Release: media.Release, Logger: a.log,
 	})
 	if err := a.processor.Start(ctx); err != nil {
 		return err

@@ -51,11 +51,13 @@ type Config struct {
 		PongTimeout      time.Duration
 		WriteTimeout     time.Duration
 		SendBuffer       int64
+		MaxPerToken      int64
 	}
 	Batch struct {
 		WorkerEnabled     bool
 		MaxDelayMs        int64
 		MaxRecipients     int64
+		MaxOpen           int64
 		ShutdownTimeoutMs int64
 		Timezone          string
 		Lease             time.Duration
@@ -70,6 +72,7 @@ type Config struct {
 	Media   struct {
 		AllowPrivate bool
 		MaxBytes     int64
+		MaxUploads   int64
 		Timeout      time.Duration
 	}
 	QRCode struct {

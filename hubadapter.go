@@ -2,6 +2,7 @@ package main
 
 import (
 	"errors"
+	"fmt"
 	"net/http"
 
 	"github.com/google/uuid"
@@ -15,11 +16,11 @@ import (
 type hubAdapter struct{ *wsbus.Hub }
 
 func (h hubAdapter) ServeGlobal(w http.ResponseWriter, r *http.Request, user uuid.UUID, s httpapi.Stream) error {
-	return hubError(h.Hub.ServeGlobal(w, r, wsbus.GlobalClient{Owner: user, Kinds: s.Kinds, Expires: s.ExpiresAt, Since: s.Since}))
+	return hubError(h.Hub.ServeGlobal(w, r, wsbus.GlobalClient{Owner: user, Kinds: s.Kinds, Expires: s.ExpiresAt, Token: s.Token, Since: s.Since}))
 }
 
 func (h hubAdapter) ServeInstance(w http.ResponseWriter, r *http.Request, id int64, s httpapi.Stream) error {
-	return hubError(h.Hub.ServeInstance(w, r, wsbus.InstanceClient{Instance: id, Kinds: s.Kinds, Expires: s.ExpiresAt, Check: s.Check}))
+	return hubError(h.Hub.ServeInstance(w, r, wsbus.InstanceClient{Instance: id, Kinds: s.Kinds, Expires: s.ExpiresAt, Token: s.Token, Check: s.Check}))
 }
 
 // hubError puts the hub's refusals into the words of the interface.
@@ -29,6 +30,8 @@ func hubError(err error) error {
 		return httpapi.ErrAhead
 	case errors.Is(err, wsbus.ErrGone):
 		return httpapi.ErrGone
+	case errors.Is(err, wsbus.ErrTooMany):
+		return fmt.Errorf("%w: %w", httpapi.ErrTooManySockets, err)
 	case errors.Is(err, wsbus.ErrStopping):
 		return httpapi.ErrStopping
 	}

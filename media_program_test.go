@@ -38,6 +38,7 @@ func TestFilesOnTheirWayThroughTheProgram(t *testing.T) {
 	})
 	t.Run("a form whose file is too large", s.largeForms)
 	t.Run("a file for everybody that fails", s.badFilesForEverybody)
+	t.Run("a file for everybody leaves no upload", s.filesForEverybodyAreReleased)
 	t.Run("a file that WhatsApp forgot", s.forgottenFile)
 	t.Run("a kill leaves a file that the next start removes", s.killedUpload)
 }
@@ -91,6 +92,30 @@ func (s *sendScene) badFilesForEverybody(t *testing.T) {
 		if err := event.Validate(event.SendMessage, body); err != nil {
 			t.Errorf("%v\n%s", err, body)
 		}
+	}
+}
+
+// filesForEverybodyAreReleased: the file of a send that was accepted waits as an
+// upload, which nobody asked for and nobody would delete.
+func (s *sendScene) filesForEverybodyAreReleased(t *testing.T) {
+	uploads := func() int {
+		var list struct{ Records []json.RawMessage }
+		a := s.request(t, http.MethodGet, s.fill("/instance/$name/media/uploads"), "", nil)
+		if err := json.Unmarshal(a.body, &list); err != nil || a.status != http.StatusOK {
+			t.Fatalf("%d %s: %v", a.status, a.body, err)
+		}
+		return len(list.Records)
+	}
+	own := uploads()
+	before := s.received()
+	a := s.multipart(t, s.fill("/instance/$name/send/media-file"), "photo.jpg",
+		map[string]string{"chat": s.fill("$all.group"), "mediaType": "image", "options": `{"mentionAll":true}`})
+	if a.status != http.StatusAccepted {
+		t.Fatalf("%d %s", a.status, a.body)
+	}
+	s.awaitEvent(t, before, event.SendMessage, `{"status":"sent","mentionAll":true}`)
+	if n := uploads(); n != own {
+		t.Errorf("%d uploads, %d before", n, own)
 	}
 }
 

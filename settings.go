@@ -79,11 +79,13 @@ func settings(c *Config) []setting {
 		duration("websocket.ping_interval", &c.Websocket.PingInterval, 25*s, s, time.Hour, "Pause between pings."),
 		duration("websocket.pong_timeout", &c.Websocket.PongTimeout, 60*s, s, time.Hour, "A client silent for so long is closed."),
 		duration("websocket.write_timeout", &c.Websocket.WriteTimeout, 10*s, 100*ms, time.Hour, "Time for one message to be taken."),
+		number("websocket.max_per_token", &c.Websocket.MaxPerToken, 100, 0, 1_000_000, "WebSockets that may be open with one token at a time; more are 429. 0 sets no limit."),
 		number("websocket.send_buffer", &c.Websocket.SendBuffer, 256, 1, 1_000_000, "Messages that may wait for one client before it is closed."),
 
 		boolean("message.batch.worker_enabled", &c.Batch.WorkerEnabled, true, "Work on batches; false only stores them."),
 		number("message.batch.max_delay_ms", &c.Batch.MaxDelayMs, 86_400_000, 0, 1<<40, "Largest options.delay of a batch, in milliseconds."),
 		number("message.batch.max_recipients", &c.Batch.MaxRecipients, 100_000, 1, 10_000_000, "Most recipients of one batch."),
+		number("message.batch.max_open", &c.Batch.MaxOpen, 1000, 0, 10_000_000, "Unfinished batches that one user may have, drafts among them; more are 429. 0 sets no limit."),
 		number("message.batch.shutdown_timeout_ms", &c.Batch.ShutdownTimeoutMs, 15_000, 0, 3_600_000, "Time that a stop gives a send in progress, in milliseconds."),
 		text("message.batch.timezone", &c.Batch.Timezone, "UTC", checkZone, "Time zone of schedules that name none."),
 		duration("message.batch.lease", &c.Batch.Lease, 60*s, s, 24*time.Hour, "A batch whose worker is silent for so long is taken from it."),
@@ -97,6 +99,7 @@ func settings(c *Config) []setting {
 
 		boolean("media.allow_private", &c.Media.AllowPrivate, false, "Fetch media from private addresses too."),
 		number("media.max_bytes", &c.Media.MaxBytes, 104_857_600, 1, 1<<40, "Largest media file, in bytes."),
+		number("media.max_uploads", &c.Media.MaxUploads, 1000, 0, 10_000_000, "Uploads of one instance that may wait for their message; more are 429. 0 sets no limit."),
 		duration("media.timeout", &c.Media.Timeout, 60*s, s, time.Hour, "Time to fetch one media file."),
 
 		number("qrcode.limit", &c.QRCode.Limit, 5, 1, 6, "QR codes that one pairing shows before it ends."),

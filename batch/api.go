@@ -56,6 +56,7 @@ type Config struct {
 	Enabled       bool          // false: batches are kept but none is claimed
 	MaxDelay      time.Duration // bound of options.delay; 0 means 24 h
 	MaxRecipients int           // per batch; 0 means 100 000
+	MaxOpen       int           // unfinished batches of one user; 0 sets no limit
 
 	// ShutdownTimeout is how long Stop waits for a send in flight before its
 	// item ends UNKNOWN; 0 means 15 s.

@@ -28,7 +28,7 @@ const (
 // Create stores a batch with all its items and lets a worker claim it. The
 // batch appears at once and whole, however many commits its items take; what
 // an error or the end of ctx leaves behind is never visible and is removed in
-// the background. Errors are *InvalidError, store.ErrDiskFull and those of the
+// the background. Errors are *InvalidError, ErrTooManyOpen, store.ErrDiskFull and those of the
 // store.
 func (e *Engine) Create(ctx context.Context, owner uuid.UUID, r CreateRequest) (View, error) {
 	b, to, err := e.prepare(owner, r)
@@ -36,6 +36,9 @@ func (e *Engine) Create(ctx context.Context, owner uuid.UUID, r CreateRequest) (
 		return View{}, err
 	}
 	if err := e.cfg.Store.Admit(); err != nil {
+		return View{}, err
+	}
+	if err := e.open.add(owner, b.id, e.cfg.MaxOpen); err != nil {
 		return View{}, err
 	}
 	on := OnCreate
@@ -52,6 +55,7 @@ func (e *Engine) Create(ctx context.Context, owner uuid.UUID, r CreateRequest) (
 		err = e.appear(ctx, b, to, Input{On: on}, states, r.InCommit)
 	}
 	if err != nil {
+		e.open.drop(owner, b.id)
 		if staged {
 			e.sweepLater(b.id)
 		}

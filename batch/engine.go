@@ -28,6 +28,8 @@ type Engine struct {
 	// random draws from 0 to n-1 for a batch. Tests make it repeatable.
 	random func(batch uuid.UUID, n int64) int64
 
+	open openBatches
+
 	work  sync.WaitGroup // workers and the sweep
 	sends sync.WaitGroup // calls of Fleet.Send
 
@@ -104,11 +106,16 @@ func (e *Engine) found(ctx context.Context, id uuid.UUID) error {
 		b, err = load(tx, id)
 		return err
 	})
-	if err != nil || !busy(b.Status) {
+	if err != nil {
 		return err
 	}
+	_ = e.open.add(b.spec.Owner, id, 0) // it is there, whatever the limit is by now
+	if !busy(b.Status) {
+		return nil
+	}
 	states := e.states(b.spec)
-	return e.cfg.Store.Update(ctx, func(tx *store.Tx) error {
+	var status event.BatchStatus
+	err = e.cfg.Store.Update(ctx, func(tx *store.Tx) error {
 		c := *b
 		c.Shares, c.Recent = slices.Clone(b.Shares), slices.Clone(b.Recent)
 		c.Fence++
@@ -125,8 +132,20 @@ func (e *Engine) found(ctx context.Context, id uuid.UUID) error {
 			}
 			item = &told{c.Current, r}
 		}
-		return step(tx, &c, in, states, item)
+		err := step(tx, &c, in, states, item)
+		status = c.Status
+		return err
 	})
+	e.closeFinal(b.spec.Owner, id, status, err)
+	return err
+}
+
+// closeFinal takes a batch out of the unfinished ones when a commit made it
+// final.
+func (e *Engine) closeFinal(owner, id uuid.UUID, status event.BatchStatus, err error) {
+	if err == nil && Final(status) {
+		e.open.drop(owner, id)
+	}
 }
 
 // Stop brings every batch to a safe point: it waits ShutdownTimeout for sends

@@ -20,6 +20,7 @@ const (
 	retryConnection = 5
 	retryRestart    = 10
 	retryDisk       = 60
+	retryLimit      = 60
 	retryFailures   = 60 // the most; the answer has what is left of the minute
 )
 
@@ -82,6 +83,7 @@ func credentialCodes() []Code {
 		{Code: codeUnauthorized, Status: http.StatusUnauthorized, Meaning: "The credential is missing, malformed, expired, revoked or wrong. The answer does not tell which.", Next: "Check that the route takes this kind of credential; get a new token when it may have expired or been replaced."},
 		{Code: codeTooManyFailures, Status: http.StatusTooManyRequests, Meaning: "As many wrong credentials came from this address within a minute as may (authentication.failures_per_minute), and this was another. A right one is served all the same.", Next: "Correct the credential; wait as long as Retry-After says before the next guess.", RetryAfter: retryFailures},
 		{Code: codeForbidden, Status: http.StatusForbidden, Meaning: "The token is good, but for another instance or, on a WebSocket, of the other kind.", Next: "Use the token of the instance in the path."},
+		{Code: codeLimitReached, Status: http.StatusTooManyRequests, Meaning: "A user, a token or an instance has as much as it may have at a time; the message names the setting: unfinished batches (message.batch.max_open), WebSockets (websocket.max_per_token) or uploads (media.max_uploads).", Next: "Try again when something of it has ended, or end it.", RetryAfter: retryLimit},
 		{Code: "ORIGIN_REFUSED", Status: http.StatusForbidden, Meaning: "A browser page of this origin may not open the WebSocket.", Next: "Add the origin to websocket.allowed_origins."},
 	}
 }

@@ -20,6 +20,7 @@ const (
 	codeUnauthorized     = "UNAUTHORIZED"
 	codeKeyMismatch      = "API_KEY_MISMATCH"
 	codeTooManyFailures  = "TOO_MANY_FAILURES"
+	codeLimitReached     = "LIMIT_REACHED"
 	codeForbidden        = "FORBIDDEN"
 	codeMalformedJSON    = "MALFORMED_JSON"
 	codeTooDeep          = "TOO_DEEP"
@@ -104,6 +105,9 @@ func errorTable() []mapping {
 		{event.ErrMediaGone, http.StatusGone, "MEDIA_GONE", ""},
 		{event.ErrMediaType, http.StatusUnsupportedMediaType, "MEDIA_TYPE_UNSUPPORTED", ""},
 		{event.ErrMedia, http.StatusUnprocessableEntity, "INVALID_MEDIA", ""},
+		{batch.ErrTooManyOpen, http.StatusTooManyRequests, codeLimitReached, ""},
+		{media.ErrTooMany, http.StatusTooManyRequests, codeLimitReached, ""},
+		{ErrTooManySockets, http.StatusTooManyRequests, codeLimitReached, ""},
 		{event.ErrNoLabel, http.StatusNotFound, "LABEL_NOT_FOUND", ""},
 		{event.ErrArgument, http.StatusUnprocessableEntity, "INVALID_ARGUMENT", ""},
 		{event.ErrRefused, http.StatusUnprocessableEntity, "REFUSED_BY_WHATSAPP", ""},

@@ -182,6 +182,13 @@ func (f *failingReader) Read(p []byte) (int, error) {
 	return n, err
 }
 
+// discard removes the file of a form that nobody else has taken over.
+func (f form) discard() {
+	if f.path != "" {
+		_ = os.Remove(f.path)
+	}
+}
+
 // flag reads a field that is true or false; absent or empty is false.
 func (f form) flag(name string) (bool, error) {
 	switch f.fields[name] {

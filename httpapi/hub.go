@@ -1,6 +1,7 @@
 package httpapi
 
 import (
+	"crypto/sha256"
 	"errors"
 	"net/http"
 	"time"
@@ -12,16 +13,17 @@ import (
 
 // Stream is what a WebSocket asked for, after its token was accepted.
 type Stream struct {
-	Kinds     []event.Kind // nil: all
-	Since     *uint64      // global only: replay after this sequence first
-	ExpiresAt time.Time    // of the token; zero: never
+	Kinds     []event.Kind      // nil: all
+	Since     *uint64           // global only: replay after this sequence first
+	ExpiresAt time.Time         // of the token; zero: never
+	Token     [sha256.Size]byte // its digest
 	// Check says whether the token of an instance still counts. It is to be
 	// asked once RevokeInstance would reach the client; nil for a user's token.
 	Check func() error
 }
 
 // Hub upgrades handshakes and serves their clients. An error means that nothing
-// was upgraded or answered; ErrAhead, ErrGone and ErrStopping say why.
+// was upgraded or answered; ErrAhead, ErrGone, ErrTooManySockets and ErrStopping say why.
 type Hub interface {
 	// OriginAllowed reports whether a page of this origin may connect to this
 	// host. The origin is empty when the header is absent.
@@ -41,6 +43,8 @@ var (
 	ErrAhead = errors.New("since is ahead of the newest event")
 	// ErrGone: the events after since are not kept any more.
 	ErrGone = errors.New("the events after since are older than the retention")
+	// ErrTooManySockets: the token has as many WebSockets as it may.
+	ErrTooManySockets = errors.New("too many WebSockets of this token")
 	// ErrStopping: the hub takes no clients any more.
 	ErrStopping = errors.New("the program is stopping")
 )

@@ -1,6 +1,7 @@
 package httpapi
 
 import (
+	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -162,19 +163,21 @@ type acceptedSend struct {
 
 // sendLater accepts a send to many people; its end is told by send.message.
 func (a *api) sendLater(c *call, out event.Outgoing, attributes event.Attributes) error {
+	ownUpload := false
 	if m := out.Content.Media; m != nil && m.File != nil {
 		kept, err := a.keepFile(c, *m.File, media.Tags{})
 		if err != nil {
 			return err
 		}
 		m.File, m.UploadID = nil, kept.ID.String()
+		ownUpload = true
 	}
 	answer := acceptedSend{
 		StatusCode: http.StatusAccepted, Status: "processing",
 		Message:      "the message is being sent; the event send.message tells the result",
 		InstanceName: c.instance.Name,
 	}
-	d := instance.Deferred{Instance: c.instance.ID, Out: out, Attributes: attributes, RequestID: c.requestID}
+	d := instance.Deferred{Instance: c.instance.ID, Out: out, Attributes: attributes, RequestID: c.requestID, OwnUpload: ownUpload}
 	if keep := keepInCommit[acceptedSend](c, http.StatusAccepted); keep != nil {
 		d.InCommit = func(tx *store.Tx, process string) error {
 			kept := answer
@@ -184,10 +187,24 @@ func (a *api) sendLater(c *call, out event.Outgoing, attributes event.Attributes
 	}
 	process, err := a.Processor.Accept(c.r.Context(), d)
 	if err != nil {
+		a.dropUpload(c, d)
 		return err
 	}
 	answer.ProcessID = process
 	return c.w.json(http.StatusAccepted, answer)
+}
+
+// dropUpload forgets the file of a send that was not accepted.
+func (a *api) dropUpload(c *call, d instance.Deferred) {
+	if !d.OwnUpload {
+		return
+	}
+	err := a.Store.Update(context.WithoutCancel(c.r.Context()), func(tx *store.Tx) error {
+		return media.Release(tx, d.Instance, d.Out.Content.Media.UploadID)
+	})
+	if err != nil {
+		a.log.Warn("the file of a send that was not accepted is kept as an upload until it expires", "instance", c.instance.Name, "error", err)
+	}
 }
 
 // outgoing makes the message of a request.

@@ -105,6 +105,12 @@ func (a *api) createUpload(c *call) error {
 	if err != nil {
 		return err
 	}
+	release, err := a.Media.Reserve(c.instance.ID)
+	if err != nil {
+		f.discard()
+		return err
+	}
+	defer release()
 	file, remove, err := a.uploadFile(c, m, f)
 	if err != nil {
 		return err

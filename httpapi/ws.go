@@ -1,6 +1,7 @@
 package httpapi
 
 import (
+	"crypto/sha256"
 	"encoding/base64"
 	"errors"
 	"net/http"
@@ -197,7 +198,7 @@ func (a *api) instanceEvents(c *call) error {
 }
 
 func (s subscription) stream(token claims) Stream {
-	st := Stream{Kinds: s.kinds, Since: s.since}
+	st := Stream{Kinds: s.kinds, Since: s.since, Token: sha256.Sum256([]byte(s.token))}
 	if token.ExpiresAt != nil {
 		st.ExpiresAt = token.ExpiresAt.Time
 	}

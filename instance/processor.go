@@ -31,6 +31,10 @@ type ProcessorConfig struct {
 	QueueSize int           // sends that wait; 0 means 100
 	Timeout   time.Duration // for one send, waiting for its connection included, its own delay not; 0 means 60 s
 
+	// Release forgets an upload that was made for one send alone, in the commit
+	// that ends it. nil: it is kept.
+	Release func(tx *store.Tx, instance int64, upload string) error
+
 	Logger *slog.Logger // nil discards
 }
 
@@ -61,6 +65,7 @@ type job struct {
 	Attributes event.Attributes `json:"attributes,omitempty"`
 	RequestID  string           `json:"requestId"`
 	Sending    bool             `json:"sending"` // may have left
+	OwnUpload  bool             `json:"ownUpload,omitempty"`
 }
 
 func (j *job) key() []byte { return store.Key(j.Instance, j.ID) }
@@ -141,6 +146,7 @@ type Deferred struct {
 	Out        event.Outgoing
 	Attributes event.Attributes
 	RequestID  string // of the call
+	OwnUpload  bool   // the upload that Out names is for this send alone
 	// InCommit is called in the commit that accepts the send, maybe twice; its
 	// error refuses it. nil: nothing more is stored.
 	InCommit func(tx *store.Tx, processID string) error
@@ -153,7 +159,7 @@ func (p *Processor) Accept(ctx context.Context, d Deferred) (processID string, e
 	if err != nil {
 		return "", fmt.Errorf("asynchronous send: %w", err)
 	}
-	j := job{ID: process, Instance: d.Instance, Out: d.Out, Attributes: d.Attributes, RequestID: d.RequestID}
+	j := job{ID: process, Instance: d.Instance, Out: d.Out, Attributes: d.Attributes, RequestID: d.RequestID, OwnUpload: d.OwnUpload}
 	if !p.reserve() {
 		return "", ErrQueueFull
 	}
@@ -350,7 +356,7 @@ func (p *Processor) finish(ctx context.Context, j job, sent *event.Sent, failed 
 				return err
 			}
 		}
-		return tx.Delete(processing, j.key())
+		return errors.Join(p.release(tx, j), tx.Delete(processing, j.key()))
 	})
 	if err != nil {
 		return err
@@ -360,6 +366,14 @@ func (p *Processor) finish(ctx context.Context, j job, sent *event.Sent, failed 
 	p.mu.Unlock()
 	p.cfg.Registry.announce(j.Instance, event.SendMessage, result, j.RequestID)
 	return nil
+}
+
+// release forgets the file of a job that has ended.
+func (p *Processor) release(tx *store.Tx, j job) error {
+	if !j.OwnUpload || p.cfg.Release == nil || j.Out.Content.Media == nil {
+		return nil
+	}
+	return p.cfg.Release(tx, j.Instance, j.Out.Content.Media.UploadID)
 }
 
 // failureCode is the machine code of a send's error, as the API has it.

@@ -27,9 +27,11 @@ type Config struct {
 	Control  func(network, address string, c syscall.RawConn) error
 	Resolver *net.Resolver // of the names in URLs; nil means net.DefaultResolver
 
-	MaxBytes int64         // of one file; 0 means 100 MiB
-	Timeout  time.Duration // for fetching one file, and for converting it; 0 means 60 s
-	FFmpeg   string        // path of the program; empty: nothing is converted
+	MaxBytes   int64 // of one file; 0 means 100 MiB
+	MaxUploads int   // that wait for one instance; 0 sets no limit
+
+	Timeout time.Duration // for fetching one file, and for converting it; 0 means 60 s
+	FFmpeg  string        // path of the program; empty: nothing is converted
 
 	Logger *slog.Logger // nil: silent
 }
@@ -49,6 +51,9 @@ type Library struct {
 
 	// Turns at what takes much memory or time: looking at a file, and ffmpeg.
 	looking, converting *turns
+
+	reserving sync.Mutex    // held while uploads are counted
+	reserved  map[int64]int // uploads under way, by instance
 
 	life context.Context // ends with Stop
 	end  context.CancelFunc
@@ -83,6 +88,7 @@ func New(cfg Config) (*Library, error) {
 	l := &Library{
 		cfg: cfg, client: newClient(cfg), admit: cfg.Store.Admit,
 		looking: newTurns(maxLooking), converting: newTurns(maxConverting),
+		reserved: map[int64]int{},
 	}
 	l.life, l.end = context.WithCancel(context.Background())
 	return l, l.numberAll(l.life)

@@ -33,6 +33,7 @@ type client struct {
 	hub     *Hub
 	kinds   []event.Kind // nil: all
 	expires time.Time    // zero: never
+	token   Token
 
 	owner    uuid.UUID // of a global client
 	position uint64    // of a global client; only its writer changes it, and only until it is live

@@ -2,6 +2,7 @@ package wsbus
 
 import (
 	"context"
+	"crypto/sha256"
 	"errors"
 	"fmt"
 	"log/slog"
@@ -18,6 +19,9 @@ import (
 	"postern/event"
 )
 
+// ErrTooMany: as many clients of this token are connected as may be.
+var ErrTooMany = errors.New("too many connections with this token")
+
 // ErrStopping is returned to a client that comes after Close began.
 var ErrStopping = errors.New("the websocket hub is stopping")
 
@@ -29,6 +33,7 @@ type Config struct {
 	PingInterval time.Duration // default 25 s
 	PongTimeout  time.Duration // for the answer to a ping, default 60 s
 	WriteTimeout time.Duration // for one message, default 10 s
+	MaxPerToken  int           // clients of one token; 0 sets no limit
 
 	AllowedOrigins   []string // empty: the same host only
 	AllowEmptyOrigin bool     // let clients without an Origin header in
@@ -41,6 +46,7 @@ type GlobalClient struct {
 	Owner   uuid.UUID
 	Kinds   []event.Kind // nil: all
 	Expires time.Time    // of the token; zero: never
+	Token   Token        // that it came with
 	Since   *uint64      // replay the events after this sequence first; 0: all that is kept; nil: none
 }
 
@@ -49,11 +55,15 @@ type InstanceClient struct {
 	Instance int64
 	Kinds    []event.Kind // nil: all
 	Expires  time.Time    // of the token; zero: never
+	Token    Token        // that it came with
 	// Check is asked once the client is registered, so that RevokeInstance does
 	// not miss it: does its token still count? An error refuses the client. Nil
 	// lets it in.
 	Check func() error
 }
+
+// Token stands for a token without being one: its digest.
+type Token [sha256.Size]byte
 
 // Hub holds the connections. Its methods may be called from any goroutine.
 type Hub struct {
@@ -66,6 +76,7 @@ type Hub struct {
 	closed    bool
 	owners    map[uuid.UUID]map[*client]struct{}
 	instances map[int64]map[*client]struct{}
+	tokens    map[Token]int // clients of each
 }
 
 // New returns a hub without clients.
@@ -79,7 +90,7 @@ func New(cfg Config) *Hub {
 	}
 	return &Hub{
 		cfg: cfg, log: cfg.Logger.With("component", "wsbus"),
-		owners: map[uuid.UUID]map[*client]struct{}{}, instances: map[int64]map[*client]struct{}{},
+		owners: map[uuid.UUID]map[*client]struct{}{}, instances: map[int64]map[*client]struct{}{}, tokens: map[Token]int{},
 	}
 }
 
@@ -93,19 +104,21 @@ func orDefault[T int | time.Duration](v, def T) T {
 // ServeGlobal upgrades the request, with the newest sequence of the user in the
 // answer's x-event-sequence, and returns; the client is served until it goes or
 // is closed. The caller has authenticated it and checked its origin. After an
-// error, ErrStopping, ErrAhead, ErrGone or one of the store, nothing was
+// error, ErrStopping, ErrTooMany, ErrAhead, ErrGone or one of the store, nothing was
 // answered yet.
 func (h *Hub) ServeGlobal(w http.ResponseWriter, r *http.Request, g GlobalClient) error {
 	c := newClient(h, g.Kinds, g.Expires)
+	c.token = g.Token
 	return serve(h, w, r, h.owners, g.Owner, c, func() error {
 		return c.begin(w.Header(), g.Owner, g.Since)
 	})
 }
 
 // ServeInstance is ServeGlobal for the events of an instance, which have no
-// sequence. Its errors are ErrStopping and those of the client's Check.
+// sequence. Its errors are ErrStopping, ErrTooMany and those of the client's Check.
 func (h *Hub) ServeInstance(w http.ResponseWriter, r *http.Request, i InstanceClient) error {
 	c := newClient(h, i.Kinds, i.Expires)
+	c.token = i.Token
 	c.live = true
 	return serve(h, w, r, h.instances, i.Instance, c, i.Check)
 }
@@ -113,8 +126,8 @@ func (h *Hub) ServeInstance(w http.ResponseWriter, r *http.Request, i InstanceCl
 // serve registers c before anything is asked about it, so that no event and no
 // revocation is missed between the question and the upgrade.
 func serve[K comparable](h *Hub, w http.ResponseWriter, r *http.Request, group map[K]map[*client]struct{}, key K, c *client, check func() error) error {
-	if !join(h, group, key, c) {
-		return ErrStopping
+	if err := join(h, group, key, c); err != nil {
+		return err
 	}
 	gone := func() {
 		leave(h, group, key, c)
@@ -139,23 +152,30 @@ func serve[K comparable](h *Hub, w http.ResponseWriter, r *http.Request, group m
 	return nil
 }
 
-func join[K comparable](h *Hub, group map[K]map[*client]struct{}, key K, c *client) bool {
+func join[K comparable](h *Hub, group map[K]map[*client]struct{}, key K, c *client) error {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	if h.closed {
-		return false
+		return ErrStopping
 	}
+	if most := h.cfg.MaxPerToken; most > 0 && h.tokens[c.token] >= most {
+		return fmt.Errorf("%w: websocket.max_per_token is %d", ErrTooMany, most)
+	}
+	h.tokens[c.token]++
 	if group[key] == nil {
 		group[key] = map[*client]struct{}{}
 	}
 	group[key][c] = struct{}{}
 	h.work.Add(1)
-	return true
+	return nil
 }
 
 func leave[K comparable](h *Hub, group map[K]map[*client]struct{}, key K, c *client) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
+	if h.tokens[c.token]--; h.tokens[c.token] == 0 {
+		delete(h.tokens, c.token)
+	}
 	delete(group[key], c)
 	if len(group[key]) == 0 {
 		delete(group, key)

@@ -2,6 +2,7 @@ package wsbus
 
 import (
 	"context"
+	"crypto/sha256"
 	"errors"
 	"net/http"
 	"net/http/httptest"
@@ -53,15 +54,16 @@ func newWorld(t testing.TB, cfg Config) *world {
 
 func (w *world) ServeHTTP(rw http.ResponseWriter, r *http.Request) {
 	var err error
+	token := Token(sha256.Sum256([]byte(r.URL.Query().Get("token"))))
 	if r.URL.Path == "/global" {
-		c := GlobalClient{Owner: user, Kinds: w.kinds, Expires: w.expires}
+		c := GlobalClient{Owner: user, Kinds: w.kinds, Expires: w.expires, Token: token}
 		if r.URL.Query().Has("since") {
 			n, _ := strconv.ParseUint(r.URL.Query().Get("since"), 10, 64)
 			c.Since = &n
 		}
 		err = w.hub.ServeGlobal(rw, r, c)
 	} else {
-		err = w.hub.ServeInstance(rw, r, InstanceClient{Instance: 7, Kinds: w.kinds, Expires: w.expires, Check: w.check})
+		err = w.hub.ServeInstance(rw, r, InstanceClient{Instance: 7, Kinds: w.kinds, Expires: w.expires, Token: token, Check: w.check})
 	}
 	if err != nil {
 		w.refused <- err
