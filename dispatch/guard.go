@@ -2,7 +2,6 @@ package dispatch
 
 import (
 	"encoding/binary"
-	"errors"
 	"fmt"
 	"net/netip"
 	"net/url"
@@ -12,10 +11,12 @@ import (
 	"syscall"
 
 	"golang.org/x/net/idna"
+
+	"postern/netfault"
 )
 
 // ErrAddress is wrapped when the guard refuses an address.
-var ErrAddress = errors.New("address is not allowed")
+var ErrAddress = netfault.ErrAddress
 
 // Guard decides which addresses may be dialled. Link-local addresses and the
 // metadata services of cloud providers are always refused, whatever form they

@@ -207,7 +207,7 @@ func (q *Queue) deliver(a *attempt) {
 		if !o.Delivered() {
 			level, times := q.losses.Count(a.lane.name)
 			q.log.Log(q.life, level, "webhook not delivered", "event", string(a.notice.Kind), "instance", a.notice.InstanceName,
-				"destination", a.lane.name, "status", o.Status, "reason", o.Reason(), "duration", o.Duration, "count", times)
+				"destination", a.lane.name, "status", o.Status, "reason", o.Reason(), "cause", o.cause(), "duration", o.Duration, "count", times)
 		}
 		a = q.landed(a, o)
 	}

@@ -203,7 +203,7 @@ func (r *Relay) send() {
 		opened, closed := r.board.answered(f, o)
 		if opened {
 			r.nudge() // to fill the board anew
-			r.log.Warn("the global webhook is down; trying it now and then", "status", o.Status, "reason", o.Reason())
+			r.log.Warn("the global webhook is down; trying it now and then", "status", o.Status, "reason", o.Reason(), "cause", o.cause())
 		}
 		if closed {
 			r.nudge()
@@ -298,7 +298,7 @@ func (r *Relay) record(group []result) {
 		r.failed.Add(1)
 		level, times := r.losses.Count("")
 		r.log.Log(r.reading, level, "batch event not delivered, trying again", "event", string(g.entry.Kind), "sequence", g.entry.Seq,
-			"attempts", g.entry.Attempts+1, "status", g.outcome.Status, "reason", g.outcome.Reason(), "count", times)
+			"attempts", g.entry.Attempts+1, "status", g.outcome.Status, "reason", g.outcome.Reason(), "cause", g.outcome.cause(), "count", times)
 		if kept {
 			continue
 		}

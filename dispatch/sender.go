@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"context"
 	"errors"
-	"fmt"
 	"io"
 	"net"
 	"net/http"
@@ -12,6 +11,8 @@ import (
 	"strconv"
 	"strings"
 	"time"
+
+	"postern/netfault"
 )
 
 // DefaultTimeout bounds one delivery, its answer included.
@@ -67,7 +68,7 @@ func (s *Sender) Close() { s.client.CloseIdleConnections() }
 // Outcome is how one delivery ended.
 type Outcome struct {
 	Status     int   // of the answer, 0 when there was none
-	Err        error // why there was none; it holds no URL
+	Err        error // why there was none, as netfault.Plain puts it
 	RetryAfter time.Duration
 	Duration   time.Duration
 }
@@ -94,6 +95,9 @@ func (o Outcome) Reason() string {
 	}
 }
 
+// cause is why there was no answer, for the log of the operator.
+func (o Outcome) cause() string { return netfault.Cause(o.Err) }
+
 // Post sends body to target with exactly the given headers. Their names reach
 // the wire as they are written.
 func (s *Sender) Post(ctx context.Context, target string, headers http.Header, body []byte) Outcome {
@@ -108,37 +112,32 @@ func (s *Sender) Post(ctx context.Context, target string, headers http.Header, b
 func (s *Sender) post(ctx context.Context, target string, headers http.Header, body []byte) Outcome {
 	req, err := http.NewRequestWithContext(ctx, http.MethodPost, target, bytes.NewReader(body))
 	if err != nil {
-		return Outcome{Err: withoutURL(err)}
+		return Outcome{Err: errNoURL}
 	}
 	req.URL.User = nil // else it would be sent as an Authorization header
 	req.Header = headers
 	resp, err := s.client.Do(req)
 	if err != nil {
-		return Outcome{Err: withoutURL(err)}
+		return Outcome{Err: plain(err)}
 	}
 	defer resp.Body.Close()
 	// The answer's text means nothing, but it belongs to the answer: one that
 	// does not end in time is none. A long one is left, with its connection.
 	if _, err := io.CopyN(io.Discard, resp.Body, maxAnswer); err != nil && !errors.Is(err, io.EOF) {
-		if ctx.Err() != nil {
-			err = errNoAnswer
-		}
-		return Outcome{Err: err}
+		return Outcome{Err: plain(err)}
 	}
 	return Outcome{Status: resp.StatusCode, RetryAfter: retryAfter(resp.Header.Get("Retry-After"), time.Now())}
 }
 
-var errNoAnswer = errors.New("no answer in time")
+var errNoURL = errors.New("the URL cannot be read")
 
-// withoutURL takes the URL out of an error: its path or query may be secret.
-func withoutURL(err error) error {
+// plain takes the URL out of an error, whose path or query may be secret, and
+// whatever else is not for whoever set the URL.
+func plain(err error) error {
 	if u, ok := errors.AsType[*url.Error](err); ok {
-		if u.Timeout() {
-			return errNoAnswer
-		}
-		return fmt.Errorf("post: %w", u.Err)
+		err = u.Err
 	}
-	return err
+	return netfault.Plain(err)
 }
 
 // maxRetryAfter is the longest pause that a receiver can ask for.

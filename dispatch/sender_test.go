@@ -7,10 +7,12 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"log/slog"
 	"net"
 	"net/http"
 	"net/http/httptest"
 	"slices"
+	"strconv"
 	"strings"
 	"sync/atomic"
 	"testing"
@@ -230,5 +232,59 @@ func TestEndlessHeadersAreAFailure(t *testing.T) {
 	url, _ := rawReceiver(t, "HTTP/1.1 200 OK\r\nx: "+strings.Repeat("a", 2*maxAnswer)+"\r\nContent-Length: 0\r\n\r\n")
 	if o := NewSender(SenderConfig{}).Post(t.Context(), url, batchHeaders(event.BatchCreated), nil); o.Delivered() {
 		t.Error("accepted")
+	}
+}
+
+// TestAFailureTellsWhyAndNotWhere: the reason is stored with batch events and
+// shown to whoever tries a webhook.
+func TestAFailureTellsWhyAndNotWhere(t *testing.T) {
+	free, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	nobody := free.Addr().String()
+	_ = free.Close()
+	mail, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer mail.Close()
+	go func() {
+		for {
+			c, err := mail.Accept()
+			if err != nil {
+				return
+			}
+			_, _ = io.WriteString(c, "220 mail.internal ESMTP\r\n")
+			_ = c.(*net.TCPConn).CloseWrite()
+		}
+	}()
+	secure := httptest.NewUnstartedServer(http.NotFoundHandler())
+	secure.Config.ErrorLog = slog.NewLogLogger(slog.DiscardHandler, slog.LevelInfo)
+	secure.StartTLS()
+	defer secure.Close()
+	resolver := &net.Resolver{PreferGo: true, Dial: func(context.Context, string, string) (net.Conn, error) {
+		return net.Dial("udp", nobody)
+	}}
+	for _, row := range []struct {
+		guard        Guard
+		target, want string
+	}{
+		{Guard{}, "http://" + nobody + "/hook", "the connection was refused"},
+		{Guard{}, "http://" + mail.Addr().String() + "/hook", "what answers there is not HTTP"},
+		{Guard{}, secure.URL, "TLS: its certificate is signed by nobody who is trusted here"},
+		{Guard{}, "http://intern.example./hook", "its host could not be looked up"},
+		{Guard{DenyPrivate: true}, "http://localhost:" + strconv.Itoa(mail.Addr().(*net.TCPAddr).Port), "its address is not allowed"},
+	} {
+		cfg := SenderConfig{Timeout: 5 * time.Second, Guard: row.guard}
+		if strings.Contains(row.target, "example") {
+			cfg.Resolver = resolver
+		}
+		s := NewSender(cfg)
+		o := s.Post(t.Context(), row.target, http.Header{}, nil)
+		s.Close()
+		if o.Delivered() || o.Reason() != row.want || !o.Down() || o.cause() == "" || o.cause() == row.want {
+			t.Errorf("%s: %q (%q), want %q", row.target, o.Reason(), o.cause(), row.want)
+		}
 	}
 }

@@ -14,6 +14,7 @@ import (
 	"time"
 
 	"postern/event"
+	"postern/netfault"
 	"postern/store"
 )
 
@@ -41,8 +42,9 @@ func newClient(cfg Config) *http.Client {
 				return fmt.Errorf("more than %d redirects", maxRedirects)
 			}
 			if r.URL.Scheme != "http" && r.URL.Scheme != "https" {
-				return fmt.Errorf("a redirect to %s", r.URL.Scheme)
+				return fmt.Errorf("a redirect to %.20s", r.URL.Scheme)
 			}
+			r.Header.Del("Referer") // where it was sent from may be a secret
 			return nil
 		},
 	}
@@ -61,8 +63,9 @@ func (l *Library) fetch(ctx context.Context, rawURL string) (file, name string, 
 	req.Header.Set("User-Agent", "Postern")
 	resp, err := l.client.Do(req)
 	if err != nil {
-		l.cfg.Logger.Info("a file could not be fetched", "error", withoutURL(err))
-		return "", "", fmt.Errorf("%w: %w", event.ErrMedia, &unfetched{withoutURL(err)})
+		err = unfetched(err)
+		l.cfg.Logger.Info("a file could not be fetched", "error", netfault.Cause(err))
+		return "", "", fmt.Errorf("%w: it could not be fetched: %w", event.ErrMedia, err)
 	}
 	defer func() { _ = resp.Body.Close() }()
 	if resp.StatusCode != http.StatusOK {
@@ -75,36 +78,14 @@ func (l *Library) fetch(ctx context.Context, rawURL string) (file, name string, 
 	return file, nameOf(resp), err
 }
 
-// withoutURL is the cause of a failed request.
-func withoutURL(err error) error {
-	if failed, ok := errors.AsType[*url.Error](err); ok {
-		return failed.Err
-	}
-	return err
-}
-
 // unfetched is why a file could not be fetched, in words for whoever asked for
-// it: which addresses a name leads to, and who resolves it, is not theirs to
-// know. The log has it.
-type unfetched struct{ cause error }
-
-// Error implements error.
-func (u *unfetched) Error() string {
-	var timeout net.Error
-	if _, ok := errors.AsType[*net.DNSError](u.cause); ok {
-		return "the host of the URL was not found"
+// it. The log has the rest.
+func unfetched(err error) error {
+	if failed, ok := errors.AsType[*url.Error](err); ok {
+		err = failed.Err
 	}
-	if errors.As(u.cause, &timeout) && timeout.Timeout() {
-		return "its server did not answer in time"
-	}
-	if failed, ok := errors.AsType[*net.OpError](u.cause); ok && failed.Op == "dial" {
-		return "its server could not be reached, or its address is not allowed"
-	}
-	return "it could not be fetched: " + u.cause.Error()
+	return netfault.Plain(err)
 }
-
-// Unwrap returns the cause.
-func (u *unfetched) Unwrap() error { return u.cause }
 
 // nameOf is the file's name by the server's header, or by the URL's path.
 func nameOf(resp *http.Response) string {
@@ -145,7 +126,7 @@ func (l *Library) Spool(r io.Reader) (file string, err error) {
 	n, err := io.Copy(&watched{f, l.admit}, io.LimitReader(body, l.cfg.MaxBytes+1))
 	switch {
 	case body.err != nil:
-		return "", fmt.Errorf("%w: it ended early: %w", event.ErrMedia, body.err)
+		return "", fmt.Errorf("%w: it ended early: %w", event.ErrMedia, netfault.Plain(body.err))
 	case err != nil:
 		return "", diskError(err)
 	case n > l.cfg.MaxBytes:

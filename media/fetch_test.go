@@ -1,9 +1,11 @@
 package media
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"io"
+	"log/slog"
 	"net"
 	"net/http"
 	"net/http/httptest"
@@ -137,5 +139,85 @@ func TestAServerThatHangsIsGivenUpAfterTheTimeout(t *testing.T) {
 	l := newLibrary(t, func(c *Config) { c.Timeout = 50 * time.Millisecond })
 	if _, err := l.Open(t.Context(), 1, &event.Media{Kind: event.MediaDocument, URL: server.URL}); !errors.Is(err, event.ErrMedia) {
 		t.Errorf("got %v", err)
+	}
+}
+
+// TestARedirectTellsNobodyWhereItCameFrom: a URL may be a secret by itself, and
+// its host is nothing for the next one to know.
+func TestARedirectTellsNobodyWhereItCameFrom(t *testing.T) {
+	var headers []http.Header
+	var server *httptest.Server
+	server = httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		headers = append(headers, r.Header.Clone())
+		if n := len(headers); n < 4 {
+			http.Redirect(w, r, fmt.Sprintf("%s/%d", server.URL, n), http.StatusFound)
+			return
+		}
+		_, _ = io.WriteString(w, "here")
+	}))
+	defer server.Close()
+	l := newLibrary(t, nil)
+	src, err := l.Open(t.Context(), 1, &event.Media{Kind: event.MediaDocument, URL: server.URL + "/secret-path?token=secret"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	src.Close()
+	if len(headers) != 4 {
+		t.Fatalf("%d requests", len(headers))
+	}
+	for i, h := range headers {
+		for name, values := range h {
+			if name == "Referer" || strings.Contains(strings.Join(values, " "), "secret") {
+				t.Errorf("request %d has %s: %q", i, name, values)
+			}
+		}
+	}
+}
+
+func TestWhatCouldNotBeFetchedIsToldWithoutAddresses(t *testing.T) {
+	refused, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	nobody := refused.Addr().String()
+	_ = refused.Close()
+	banner, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer banner.Close()
+	go func() {
+		for {
+			c, err := banner.Accept()
+			if err != nil {
+				return
+			}
+			_, _ = io.WriteString(c, "220 mail.internal ESMTP\r\n")
+			_ = c.(*net.TCPConn).CloseWrite()
+		}
+	}()
+	secure := httptest.NewTLSServer(http.NotFoundHandler())
+	defer secure.Close()
+	secure.Config.ErrorLog = slog.NewLogLogger(slog.DiscardHandler, slog.LevelInfo)
+	resolver := &net.Resolver{PreferGo: true, Dial: func(context.Context, string, string) (net.Conn, error) {
+		return net.Dial("udp", banner.Addr().String()) // where nobody resolves
+	}}
+	l := newLibrary(t, func(c *Config) { c.Resolver, c.Timeout = resolver, 5*time.Second })
+	for target, want := range map[string]string{
+		"http://" + nobody:                 "the connection was refused",
+		"http://" + banner.Addr().String(): "what answers there is not HTTP",
+		secure.URL:                         "TLS: its certificate is signed by nobody who is trusted here",
+		"http://intern.example./x":         "its host could not be looked up",
+	} {
+		_, err := l.Open(t.Context(), 1, &event.Media{Kind: event.MediaDocument, URL: target})
+		if !errors.Is(err, event.ErrMedia) || !strings.Contains(err.Error(), want) {
+			t.Errorf("%s: %v, want %q", target, err, want)
+			continue
+		}
+		for _, hidden := range []string{"127.0.0.1", "mail", "intern", "lookup", "://"} {
+			if strings.Contains(err.Error(), hidden) {
+				t.Errorf("%v shows %s", err, hidden)
+			}
+		}
 	}
 }

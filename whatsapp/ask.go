@@ -9,6 +9,7 @@ import (
 	"go.mau.fi/whatsmeow/appstate"
 
 	"postern/event"
+	"postern/netfault"
 )
 
 // ask does one thing at WhatsApp that is no send, in at most
@@ -31,6 +32,7 @@ func (s *Session) ask(ctx context.Context, what string, do func(context.Context,
 // became of it. What the library itself refuses never left.
 func classifyAnswer(err error) error {
 	var lost *whatsmeow.DisconnectedError
+	err = netfault.Plain(err)
 	switch {
 	case errors.Is(err, event.ErrRefused), errors.Is(err, event.ErrNotConnected), errors.Is(err, event.ErrOutcomeUnknown):
 		return err

@@ -8,6 +8,7 @@ import (
 	"go.mau.fi/whatsmeow/socket"
 
 	"postern/event"
+	"postern/netfault"
 )
 
 // classify wraps the error of a SendMessage into the one sentinel of package
@@ -27,7 +28,7 @@ import (
 //     after which the library may write the frame once more, so that even
 //     "not connected" says nothing about the first write.
 func classify(resp whatsmeow.SendResponse, err error) error {
-	t := resp.DebugTimings
+	t, err := resp.DebugTimings, netfault.Plain(err)
 	switch {
 	case err == nil:
 		return nil

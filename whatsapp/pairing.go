@@ -9,6 +9,7 @@ import (
 	"go.mau.fi/whatsmeow"
 
 	"postern/event"
+	"postern/netfault"
 )
 
 const (
@@ -206,7 +207,7 @@ func (s *Session) requestCode(ctx context.Context, p *pairing, phone string) (st
 	}
 	code, err := s.client().PairPhone(ctx, phone, true, whatsmeow.PairClientChrome, codeClientName)
 	if err != nil {
-		return "", fmt.Errorf("%w: ask for a pairing code: %w", event.ErrNotConnected, err)
+		return "", fmt.Errorf("%w: ask for a pairing code: %w", event.ErrNotConnected, netfault.Plain(err))
 	}
 	s.order.Lock()
 	defer s.order.Unlock()

@@ -12,6 +12,7 @@ import (
 	"go.mau.fi/whatsmeow/types/events"
 
 	"postern/event"
+	"postern/netfault"
 )
 
 // passkeyEvent takes the steps of a pairing that a passkey protects. It
@@ -64,7 +65,7 @@ func (s *Session) confirmPasskey(cli *whatsmeow.Client, evt *events.PairPasskeyC
 	case evt.SkipHandoffUX:
 		s.background.Go(func() {
 			if err := cli.SendPasskeyConfirmation(p.ctx); err != nil {
-				s.tell(event.Fact{Error: "passkey: " + err.Error()})
+				s.tell(event.Fact{Error: "passkey: " + netfault.Plain(err).Error()})
 			}
 		})
 	default:
@@ -141,5 +142,5 @@ func passkeyError(err error) error {
 	if refused, ok := errors.AsType[*whatsmeow.IQError](err); ok {
 		return fmt.Errorf("%w: %w", event.ErrPasskeyRefused, refused)
 	}
-	return fmt.Errorf("%w: %w", event.ErrNotConnected, err)
+	return fmt.Errorf("%w: %w", event.ErrNotConnected, netfault.Plain(err))
 }

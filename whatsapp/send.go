@@ -12,6 +12,7 @@ import (
 	"google.golang.org/protobuf/proto"
 
 	"postern/event"
+	"postern/netfault"
 )
 
 // Send sends one message under its caller's id and waits for WhatsApp's
@@ -72,9 +73,9 @@ func certain(err error) error {
 	case errors.Is(err, event.ErrNotConnected), errors.Is(err, event.ErrSendRefused):
 		return err
 	case lostConnection(err):
-		return fmt.Errorf("%w: %w", event.ErrNotConnected, err)
+		return fmt.Errorf("%w: %w", event.ErrNotConnected, netfault.Plain(err))
 	}
-	return fmt.Errorf("%w: %w", event.ErrSendRefused, err)
+	return fmt.Errorf("%w: %w", event.ErrSendRefused, netfault.Plain(err))
 }
 
 // maxMessage is how large an encoded message may be, in bytes. Each of the

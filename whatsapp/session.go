@@ -14,6 +14,7 @@ import (
 	"go.mau.fi/whatsmeow/types"
 
 	"postern/event"
+	"postern/netfault"
 )
 
 // ErrPaired is returned by PairCode for an instance that is paired already.
@@ -135,6 +136,8 @@ func (s *Session) connect(ctx context.Context, byCode bool) error {
 	}
 	if err != nil {
 		s.drop()
+		s.log.Debug("dial failed", "error", err)
+		err = netfault.Plain(err)
 		if cause := ctx.Err(); cause != nil {
 			return fmt.Errorf("%w: dial: %w: %w", event.ErrNotConnected, cause, err)
 		}
@@ -218,7 +221,7 @@ func (s *Session) Logout(ctx context.Context) error {
 		return fmt.Errorf("%w: logout of instance %d", event.ErrNotConnected, s.instance)
 	}
 	if err := s.client().Logout(ctx); err != nil {
-		return fmt.Errorf("%w: logout of instance %d: %w", event.ErrNotConnected, s.instance, err)
+		return fmt.Errorf("%w: logout of instance %d: %w", event.ErrNotConnected, s.instance, netfault.Plain(err))
 	}
 	return s.forget(ctx)
 }

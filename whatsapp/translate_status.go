@@ -8,6 +8,7 @@ import (
 	"go.mau.fi/whatsmeow/types/events"
 
 	"postern/event"
+	"postern/netfault"
 )
 
 // statusFacts takes what concerns the account as a whole. The refusals that
@@ -55,7 +56,7 @@ func errorText(err error) string {
 	if err == nil {
 		return ""
 	}
-	return err.Error()
+	return netfault.Plain(err).Error()
 }
 
 // timelock tells that the account may not write to people who never wrote to

@@ -14,6 +14,7 @@ import (
 	"go.mau.fi/whatsmeow/proto/waE2E"
 
 	"postern/event"
+	"postern/netfault"
 	"postern/store"
 )
 
@@ -97,9 +98,9 @@ func classifyUpload(err error) error {
 	case store.IsFull(err):
 		return fmt.Errorf("%w: upload: %w", event.ErrSendRefused, store.ErrDiskFull)
 	case lostConnection(err):
-		return fmt.Errorf("%w: upload: %w", event.ErrNotConnected, err)
+		return fmt.Errorf("%w: upload: %w", event.ErrNotConnected, netfault.Plain(err))
 	}
-	return fmt.Errorf("%w: upload: %w", event.ErrSendRefused, err)
+	return fmt.Errorf("%w: upload: %w", event.ErrSendRefused, netfault.Plain(err))
 }
 
 // beside makes a file for the encrypted form of another: in the folder of that,
