@@ -1,11 +1,13 @@
 package httpapi
 
 import (
+	"fmt"
 	"net/http"
 	"net/http/httptest"
 	"slices"
 	"strings"
 	"testing"
+	"time"
 )
 
 // levels is a body with a field that no route knows, which nests so deep.
@@ -88,5 +90,24 @@ func TestTheStreamOfABatchIsRefusedAsSoonAsItNestsTooDeep(t *testing.T) {
 	wantError(t, send(levels(64)), 400, "TOO_DEEP")
 	if res := send(levels(63)); res.StatusCode != 201 {
 		t.Errorf("63 levels below the body: %d", res.StatusCode)
+	}
+}
+
+// TestABodyOfManyFieldsIsReadInTimeThatGrowsWithItsLength: unknown fields of a
+// legacy path are ignored, and each has to be told from those before it.
+func TestABodyOfManyFieldsIsReadInTimeThatGrowsWithItsLength(t *testing.T) {
+	r := newRig(t)
+	token := r.instance("a")
+	var body strings.Builder
+	body.WriteString(`{"number":"x"`)
+	for i := range 80_000 {
+		fmt.Fprintf(&body, `,"f%07d":0`, i)
+	}
+	body.WriteString("}")
+	begin := time.Now()
+	res := r.as(token, "POST", "/message/sendText/a", body.String())
+	wantError(t, res, 400, "MISSING_FIELD")
+	if took := time.Since(begin); took > 3*time.Second {
+		t.Errorf("%d bytes took %v", body.Len(), took)
 	}
 }

@@ -12,6 +12,7 @@ import (
 	"strconv"
 	"strings"
 	"time"
+	"unicode/utf8"
 
 	"postern/event"
 	"postern/media"
@@ -142,7 +143,8 @@ func (r *formReader) part(p *multipart.Part) (err error) {
 	}
 	if isFile(name) {
 		// Windows clients send a path.
-		r.form.fileName = filepath.Base(strings.ReplaceAll(p.FileName(), `\`, "/"))
+		name := strings.ToValidUTF8(p.FileName(), "\uFFFD")
+		r.form.fileName = filepath.Base(strings.ReplaceAll(name, `\`, "/"))
 		r.form.path, err = r.spool(content)
 		switch {
 		case body.err != nil:
@@ -159,7 +161,12 @@ func (r *formReader) part(p *multipart.Part) (err error) {
 	case len(text) > maxFormField:
 		return refuse(http.StatusRequestEntityTooLarge, codeBodyTooLarge, name+" is larger than 64 KiB")
 	}
-	if slices.Contains(jsonFields, name) && nesting.Check(text) != nil {
+	switch {
+	case !known:
+		return nil // whatever it is, and however many there are
+	case !utf8.Valid(text):
+		return wrongType("text in UTF-8").in(name)
+	case slices.Contains(jsonFields, name) && nesting.Check(text) != nil:
 		return tooDeep().in(name)
 	}
 	r.form.fields[name] = string(text)

@@ -59,6 +59,7 @@ func TestEveryFormIsReadStrictly(t *testing.T) {
 		{"a field twice", []part{png, {name: "options", text: "{}"}, {name: "options", text: "{}"}}, 400, codeDuplicateField},
 		{"the file twice", []part{png, png}, 400, codeDuplicateField},
 		{"a field that is too large", []part{png, {name: "options", text: strings.Repeat("x", maxFormField+1)}}, 413, codeBodyTooLarge},
+		{"a field that is not UTF-8", []part{png, {name: "number", text: "\xff"}, {name: "mediaType", text: "\xff"}, {name: "options", text: "\xff"}}, 400, codeInvalidType},
 		{"an empty file", []part{{"attachment", "a.png", ""}}, 422, "INVALID_MEDIA"},
 		{"options that are no object", []part{png, {name: "options", text: "[]"}}, 400, codeInvalidType},
 		{"an unknown option", []part{png, {name: "options", text: `{"dely":1}`}}, 400, codeUnknownField},

@@ -270,16 +270,16 @@ func (d *strictDecoder) object(tok json.Token, v reflect.Value) error {
 	if tok != json.Delim('{') {
 		return wrongType("an object")
 	}
-	var seen []string
+	seen := map[string]struct{}{} // a megabyte of names that nobody knows is as many
 	for d.dec.More() {
 		name, err := d.key()
 		if err != nil {
 			return err
 		}
-		if slices.Contains(seen, name) {
+		if _, twice := seen[name]; twice {
 			return duplicate(name)
 		}
-		seen = append(seen, name)
+		seen[name] = struct{}{}
 		if err := d.field(v, name); err != nil {
 			return under(err, name)
 		}
@@ -406,7 +406,7 @@ func jsonName(f reflect.StructField) string {
 }
 
 // finishStruct fails when a required field was not among those seen.
-func finishStruct(v reflect.Value, seen []string) error {
+func finishStruct(v reflect.Value, seen map[string]struct{}) error {
 	for i := range v.NumField() {
 		f := v.Type().Field(i)
 		if f.Anonymous {
@@ -415,7 +415,7 @@ func finishStruct(v reflect.Value, seen []string) error {
 			}
 			continue
 		}
-		if f.Tag.Get("strict") == required && !slices.Contains(seen, jsonName(f)) {
+		if _, given := seen[jsonName(f)]; f.Tag.Get("strict") == required && !given {
 			return &decodeError{code: codeMissingField, path: jsonName(f), text: "is required"}
 		}
 	}
