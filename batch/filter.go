@@ -4,6 +4,7 @@ import (
 	"errors"
 	"slices"
 	"strings"
+	"unicode/utf8"
 
 	"github.com/google/uuid"
 
@@ -78,6 +79,10 @@ func matchBatch(tx *store.Tx, id uuid.UUID, f Filter) (*full, bool, error) {
 	return &full{id: id, header: h, spec: s}, f.selects(s), nil
 }
 
+// longestName is how many bytes a name has at most. A longer text, which may be
+// a megabyte, is in none of them.
+const longestName = utf8.UTFMax * MaxName
+
 // selects reports whether the batch fits all but the status.
 func (f Filter) selects(s *spec) bool {
 	named := func(ref InstanceRef) bool { return ref.Name == f.InstanceName }
@@ -86,5 +91,5 @@ func (f Filter) selects(s *spec) bool {
 		(f.CreatedFrom.IsZero() || !created.Before(f.CreatedFrom)) &&
 		(f.CreatedTo.IsZero() || !created.After(f.CreatedTo)) &&
 		(f.Name == "" || s.Name == f.Name) &&
-		(f.Query == "" || strings.Contains(strings.ToLower(s.Name), strings.ToLower(f.Query)))
+		(f.Query == "" || len(f.Query) <= longestName && strings.Contains(strings.ToLower(s.Name), strings.ToLower(f.Query)))
 }

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"net/http"
 	"net/http/httptest"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -221,4 +222,16 @@ func TestUserTokensAreIssuedToTheHolderOfTheKey(t *testing.T) {
 	wantError(t, issue(`{"expiresIn":31536001}`), 422, "INVALID_EXPIRES_IN")
 	wantError(t, issue(`{"expiresIn":1,"userId":"me"}`), 422, "INVALID_USER_ID")
 	wantError(t, r.do("POST", "/auth/user-token", `{"expiresIn":1}`), 401, "UNAUTHORIZED")
+}
+
+// TestARepeatedStatusIsAskedForOnce: each batch, and each item, is held against
+// all of them.
+func TestARepeatedStatusIsAskedForOnce(t *testing.T) {
+	many := slices.Repeat([]string{"QUEUED", "PAUSED"}, 50_000)
+	if got := distinct(many); !slices.Equal(got, []string{"PAUSED", "QUEUED"}) {
+		t.Errorf("%d statuses", len(got))
+	}
+	if many[0] != "QUEUED" {
+		t.Error("the caller's own list was changed")
+	}
 }
