@@ -21,6 +21,7 @@ const childOf = "POWERLOSS_TEST_CHILD"
 var children = map[string]func(folder string, tell func(string)) error{
 	"files": filesChild,
 	"store": storeChild,
+	"grow":  growChild,
 }
 
 func TestMain(m *testing.M) {
@@ -119,8 +120,8 @@ func images(t *testing.T, r *Recording, pos, n int, fn func(folder string) strin
 	t.Helper()
 	d := r.Disk()
 	d.Advance(pos)
+	folder := filepath.Join(imageFolder(t), "image")
 	for i := range n {
-		folder := filepath.Join(t.TempDir(), "image")
 		if err := errors.Join(os.Mkdir(folder, 0o700), d.Write(rand.New(rand.NewPCG(1, uint64(i))), folder)); err != nil {
 			t.Fatal(err)
 		}
@@ -223,7 +224,7 @@ func TestImagesAreWhatAPowerCutMayLeave(t *testing.T) {
 		t.Errorf("told %v", steps)
 	}
 	for _, s := range steps {
-		if got := strings.Join(images(t, r, s.pos, 300, listing), "|"); got != want[s.text] {
+		if got := strings.Join(images(t, r, s.pos, 200, listing), "|"); got != want[s.text] {
 			t.Errorf("after %q a cut may leave\n%s\nwant\n%s", s.text, got, want[s.text])
 		}
 	}

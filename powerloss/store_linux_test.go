@@ -90,6 +90,28 @@ func writeAndTell(s *store.Store, w int, tell func(string)) {
 	}
 }
 
+// growChild makes the file grow several times, which bbolt does in steps of
+// 16 MiB. Its counters are told as those of storeChild.
+func growChild(folder string, tell func(string)) error {
+	s, err := openStore(folder)
+	if err != nil {
+		return err
+	}
+	tell("open")
+	for n := range uint64(12) {
+		err := s.Update(context.Background(), func(tx *store.Tx) error {
+			return errors.Join(
+				tx.Put(counters.Name, store.Key(0), binary.BigEndian.AppendUint64(nil, n)),
+				tx.Put(counters.Name, store.Key("large", n), make([]byte, 4<<20)))
+		})
+		if err != nil {
+			return err
+		}
+		tell(fmt.Sprintf("counter 0 %d", n))
+	}
+	return s.Close()
+}
+
 func counter(tx *store.Tx, w int) uint64 {
 	v, err := tx.Get(counters.Name, store.Key(w))
 	if err != nil || v == nil {
@@ -240,8 +262,12 @@ func amount(t *testing.T, usual int) int {
 	return usual
 }
 
-// perRecording is how many images one recording is good for.
-const perRecording = 5000
+// How many images one recording is good for. Failures are where they are in one
+// recording, so that there are more of these.
+const (
+	perRecording = 5000
+	perFailures  = 1000
+)
 
 // seedOf is SEED, or anything.
 func seedOf(t *testing.T) uint64 {
@@ -296,6 +322,15 @@ func TestAPowerCutTakesNothingThatTheStoreTold(t *testing.T) {
 	}
 }
 
+func TestAPowerCutWhileTheFileGrowsTakesNothing(t *testing.T) {
+	s := &storeTrial{Recording: newRecording(t)}
+	s.told, _ = record(t, s.Recording, "grow")
+	c := Campaign{Images: amount(t, 3000) / 50, Seed: seedOf(t), Folder: imageFolder(t)} // large ones
+	findings := s.try(c)
+	report(t, findings)
+	t.Logf("SEED=%d: %d images of %d positions: %d findings", c.Seed, c.Images, s.Pos(), len(findings))
+}
+
 // TestTheProverNoticesSyncsThatAreLeftOut: a disk that forgets every fourth
 // sync, whichever it begins with, breaks what the store promises.
 func TestTheProverNoticesSyncsThatAreLeftOut(t *testing.T) {
@@ -317,7 +352,7 @@ func TestTheProverNoticesSyncsThatAreLeftOut(t *testing.T) {
 // cut.
 func TestAFailedSyncAndARestartDamageNothing(t *testing.T) {
 	folder := imageFolder(t)
-	for left, seed := amount(t, 300), seedOf(t); left > 0; left, seed = left-perRecording, seed+1 {
+	for left, seed := amount(t, 300), seedOf(t); left > 0; left, seed = left-perFailures, seed+1 {
 		s := &storeTrial{Recording: newRecording(t)}
 		rng := rand.New(rand.NewPCG(seed, 1))
 		failures := 0
@@ -337,11 +372,11 @@ func TestAFailedSyncAndARestartDamageNothing(t *testing.T) {
 				t.Fatalf("exit status %d", exit.ExitStatus())
 			}
 		}
-		c := Campaign{Images: min(left, perRecording), Seed: seed, Folder: folder}
+		c := Campaign{Images: min(left, perFailures), Seed: seed, Folder: folder}
 		findings := s.try(c)
 		report(t, findings)
 		t.Logf("SEED=%d: %d images of %d positions, %d failed syncs: %d findings", seed, c.Images, s.Pos(), failures, len(findings))
-		if failures == 0 && left <= perRecording {
+		if failures == 0 && left <= perFailures {
 			t.Skip("no sync can be made to fail here")
 		}
 	}
