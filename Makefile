@@ -11,7 +11,7 @@ GOTEST   = $(shell $(TESTSUM) --version >/dev/null 2>&1 && echo "$(TESTSUM) --fo
 export CGO_ENABLED ?= 0
 
 .DEFAULT_GOAL := help
-.PHONY: help build run demo test race bench fuzz crash powerloss model lint vuln fmt docs check
+.PHONY: help build run demo test race bench fuzz crash clients powerloss model lint vuln fmt docs check
 
 help: ## print the targets
 	@awk -F':.*## ' '/^[a-z]+:.*## / { printf "  %-9s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -50,6 +50,9 @@ powerloss: ## cut the power of the real store and the real program at random, lo
 
 model: ## the batch engine against its model, in random lives (STEPS=1000000, or SEED=one life again)
 	STEPS=$(or $(STEPS),1000000) SEED=$(SEED) $(GO) test -run '^TestTheEngineDoesWhatTheModelSays$$' -count 1 -timeout 2h -v ./batch
+
+clients: ## the documents of the interface before linters and generators; generated clients send (needs network the first time)
+	.ci/clients/run
 
 lint: ## golangci-lint
 	CGO_ENABLED=0 $(LINT) run ./...

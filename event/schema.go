@@ -134,7 +134,7 @@ func (b Schemas) fix(o object, name, value string) {
 
 // notNull is any JSON value but null.
 func notNull() object {
-	return object{"type": []string{"array", "boolean", "number", "object", "string"}, "items": object{}}
+	return object{"not": object{"type": "null"}}
 }
 
 func schemaOf(t reflect.Type) object { return Schemas{}.Type(t) }

@@ -153,6 +153,9 @@ func check(rules object, v any, at string) error {
 	if oneOf, ok := rules["oneOf"].([]any); ok {
 		return checkOneOf(oneOf, v, at)
 	}
+	if not, ok := rules["not"].(object); ok && check(not, v, at) == nil {
+		return fmt.Errorf("%s is %v, which it may not be", at, v)
+	}
 	if want, ok := rules["const"]; ok && v != want {
 		return fmt.Errorf("%s is %v, not %v", at, v, want)
 	}

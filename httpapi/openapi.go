@@ -103,8 +103,8 @@ func aliasID(r Route, path string) string {
 
 func sockets() []openapi.Socket {
 	all := []openapi.Socket{
-		{Name: "globalEvents", ID: "openBatchEvents", About: "The batch events of the token's user, each as its webhook's body. Events after since that are still kept come first."},
-		{Name: "instanceEvents", ID: "openInstanceEvents", About: "The events of the token's instance, each as its webhook's body. What happened while nobody listened does not come again."},
+		{Name: "globalEvents", Union: "BatchEvent", ID: "openBatchEvents", About: "The batch events of the token's user, each as its webhook's body. Events after since that are still kept come first."},
+		{Name: "instanceEvents", Union: "InstanceEvent", ID: "openInstanceEvents", About: "The events of the token's instance, each as its webhook's body. What happened while nobody listened does not come again."},
 	}
 	for _, d := range event.Catalogue() {
 		i := 0

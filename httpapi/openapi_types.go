@@ -14,6 +14,8 @@ import (
 func types() map[reflect.Type]openapi.Type {
 	return map[reflect.Type]openapi.Type{
 		body[errorBody]():                   {Name: "Error", About: "The body of every refusal."},
+		body[event.InstanceStatus]():        {Name: "InstanceStatusUpdate", Words: "InstanceStatus"},
+		body[event.State]():                 {Name: "ConnectionState", About: "The state of the connection of an instance."},
 		body[event.Snapshot]():              {Name: "InstanceSnapshot", About: "An instance as it was when the event happened."},
 		body[event.Message]():               {Name: "Message", About: "A message, sent or received."},
 		body[event.Channel]():               {Name: "Newsletter"},
@@ -60,6 +62,7 @@ func types() map[reflect.Type]openapi.Type {
 		body[variant[event.ContactContent]]():  variantOf[event.ContactContent]("ContactBatchMessage", "contact"),
 		body[variant[event.LocationContent]](): variantOf[event.LocationContent]("LocationBatchMessage", "location"),
 		body[event.BatchStatus]():              {Name: "BatchStatus", About: "The status of a batch. DRAFT is never told by an event.", Schema: words(batchStatuses()...)},
+		body[stateInCapitals]():                {Name: "ConnectionStatus", About: "The state of the connection of an instance, in capitals.", Schema: words(statesInCapitals()...)},
 		body[messageRef]():                     {Name: "MessageRef", About: "A stored message: a number is its id here, a string its id at WhatsApp.", Schema: messageRefSchema},
 		body[quotedRef]():                      {Schema: func(r ref) object { return r(body[messageRef]()) }},
 		body[event.UploadID]():                 {Name: "UploadRef", About: "An upload, by either of its ids: a number, or a UUID.", Schema: uploadRefSchema},
@@ -70,6 +73,16 @@ func types() map[reflect.Type]openapi.Type {
 		body[batch.ItemStatus]():               {Name: "BatchItemStatus", Schema: words(batch.ItemPending, batch.ItemSending, batch.ItemSuccess, batch.ItemFailed, batch.ItemSkipped, batch.ItemUnknown)},
 		body[batch.AttemptStatus]():            {Name: "BatchAttemptStatus", Schema: words(batch.AttemptSending, batch.AttemptSuccess, batch.AttemptFailed, batch.AttemptUnavailable, batch.AttemptUnknown)},
 	}
+}
+
+// stateInCapitals is a state as the answers about the connection write it.
+type stateInCapitals string
+
+func statesInCapitals() (all []stateInCapitals) {
+	for _, s := range event.States() {
+		all = append(all, stateInCapitals(upper(s)))
+	}
+	return all
 }
 
 type ref = func(reflect.Type) object
@@ -86,14 +99,14 @@ func anyObject(ref) object { return object{"type": "object", "additionalProperti
 
 func messageRefSchema(ref) object {
 	return object{"oneOf": []object{
-		{"type": "integer", "format": "int64", "minimum": 1, "description": "The id of the message here."},
+		{"type": "integer", "minimum": 1, "description": "The id of the message here."},
 		{"type": "string", "minLength": 1, "description": "The id of the message at WhatsApp."},
 	}}
 }
 
 func uploadRefSchema(ref) object {
 	return object{"oneOf": []object{
-		{"type": "integer", "format": "int64", "minimum": 0, "description": "The number of the upload; 0: none."},
+		{"type": "integer", "minimum": 0, "description": "The number of the upload; 0: none."},
 		{"type": "string", "description": "The UUID of the upload, or its number as text."},
 	}}
 }

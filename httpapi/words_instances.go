@@ -67,11 +67,7 @@ func kinds(f event.Family) (all []event.Kind) {
 // instanceFields are those of instances, their connection and their webhook.
 func instanceFields() openapi.Fields {
 	const token = "eyJhbGciOiJIUzI1NiJ9.e30.signature"
-	var upperStates []string
-	for _, s := range event.States() {
-		upperStates = append(upperStates, upper(s))
-	}
-	state := say("The state of the connection, in capitals.", "ONLINE", openapi.OneOf(upperStates...))
+	state := say("The state of the connection, in capitals.", "ONLINE", openapi.As[stateInCapitals]())
 	return openapi.Fields{
 		"CreateInstanceRequest.instanceName": say("Letters, digits, dot, hyphen and underline, no dot in front; instance- and a UUID when absent. Words of older paths are no names.", exampleName, openapi.Chars(1, 255), openapi.Pattern(namePattern)),
 		"CreateInstanceRequest.description":  say("A description for people.", "Sales desk", openapi.Chars(0, 255)),

@@ -94,4 +94,5 @@ type Socket struct {
 	ID     string // of the operation that is its handshake
 	About  string
 	Events []string // kinds
+	Union  string   // the component that is any of them
 }

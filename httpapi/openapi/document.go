@@ -257,6 +257,10 @@ func (d *document) answersOf(o Operation) Object {
 		if a.Type != nil {
 			content["application/json"] = Object{"schema": d.answer(a.Type)}
 		}
+		if a.Status == http.StatusSwitchingProtocols {
+			// What the messages are; also, generators leave out what no path uses.
+			content["application/json"] = Object{"schema": reference("schemas", d.unionOf(o.ID))}
+		}
 		if a.Media != "" {
 			content[a.Media] = Object{"schema": mediaSchema(a.Media)}
 		}
@@ -279,6 +283,17 @@ func (d *document) answersOf(o Operation) Object {
 		all[key] = d.sharedRefusal(codes)
 	}
 	return all
+}
+
+// unionOf is the component of all messages of a socket.
+func (d *document) unionOf(handshake string) string {
+	for _, s := range d.api.Sockets {
+		if s.ID == handshake {
+			return s.Union
+		}
+	}
+	d.fail(fmt.Sprintf("no socket has the handshake %s", handshake))
+	return d.api.Sockets[0].Union
 }
 
 // sharedRefusal is the response of a status with these codes: a reference
@@ -376,6 +391,18 @@ func (d *document) events() {
 		s := d.answers().Event(e.Kind)
 		s["description"] = aboutEvent(e)
 		d.all[EventName(e.Kind)] = s
+	}
+	for _, socket := range d.api.Sockets {
+		shapes, mapping := []Object{}, Object{}
+		for _, kind := range socket.Events {
+			ref := reference("schemas", EventName(event.Kind(kind)))
+			shapes = append(shapes, ref)
+			mapping[kind] = ref["$ref"]
+		}
+		d.all[socket.Union] = Object{
+			"description": "Any event of this family; the field event tells which.", "oneOf": shapes,
+			"discriminator": Object{"propertyName": "event", "mapping": mapping},
+		}
 	}
 }
 
