@@ -144,6 +144,9 @@ func (l *Listener) Stats() ListenerStats {
 func (l *Listener) admit(c *conn) bool {
 	for first := true; ; first = false {
 		p := l.place(c, first)
+		if p.full && first {
+			l.warn("total", "all connections are taken; who has no request gives its place, others wait", "limit", l.total)
+		}
 		switch {
 		case p.evicted != nil:
 			_ = p.evicted.Conn.Close()
@@ -151,19 +154,19 @@ func (l *Listener) admit(c *conn) bool {
 		case p.admitted:
 			return true
 		case p.refused:
-			if times := l.warnings.count("address"); times > 0 {
-				l.log.Warn("an address holds as many connections as it may; more are closed", "address", c.network.Addr().String(), "limit", l.table.perAddress, "count", times)
-			}
+			l.warn("address", "an address holds as many connections as it may; more are closed", "address", c.network.Addr().String(), "limit", l.table.perAddress)
 			return false
-		}
-		if first {
-			if times := l.warnings.count("total"); times > 0 {
-				l.log.Warn("all connections have requests; newcomers wait until one ends", "limit", l.total, "count", times)
-			}
 		}
 		if !l.await(p.again) {
 			return false
 		}
+	}
+}
+
+// warn tells of a limit once a minute, with how often it was met since.
+func (l *Listener) warn(which, message string, args ...any) {
+	if times := l.warnings.count(which); times > 0 {
+		l.log.Warn(message, append(args, "count", times)...)
 	}
 }
 

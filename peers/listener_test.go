@@ -183,6 +183,9 @@ func TestWhoHasNoRequestGivesItsPlaceToANewcomer(t *testing.T) {
 			if s := h.Stats(); s.Evicted == 0 || s.Refused != 0 {
 				t.Errorf("%+v", s)
 			}
+			if n := h.logs.count("level=WARN"); n != 1 || h.logs.count("limit=2") != 1 {
+				t.Errorf("%d warnings", n)
+			}
 		})
 	}
 }

@@ -55,6 +55,7 @@ func newTable(total, perAddress int, spare time.Duration) table {
 type placing struct {
 	admitted bool
 	refused  bool
+	full     bool          // there is no room for anybody
 	evicted  *conn         // in whose place it is; to be closed
 	again    time.Duration // when one will have rested long enough; 0: nobody knows
 }
@@ -72,15 +73,15 @@ func (t *table) place(c *conn, now time.Time) placing {
 		among = &h.resting
 	}
 	if among.Len() == 0 {
-		return placing{refused: atLimit}
+		return placing{refused: atLimit, full: !atLimit}
 	}
 	longest := among.Front().Value.(*conn)
 	if left := t.spare - now.Sub(longest.resting); left > 0 {
-		return placing{refused: atLimit, again: left}
+		return placing{refused: atLimit, full: !atLimit, again: left}
 	}
 	t.remove(longest)
 	t.add(c, now)
-	return placing{admitted: true, evicted: longest}
+	return placing{admitted: true, evicted: longest, full: !atLimit}
 }
 
 func (t *table) add(c *conn, now time.Time) {
