@@ -25,10 +25,14 @@ func TestNoRequestKeepsTheProgramFromStartingAgain(t *testing.T) {
 		}{
 			"a batch":     {bearer(w.user), "/message/batches", `{"name":"deep","instances":["red"],"recipients":["4917400000001"],"message":{"type":"text","payload":{"text":"x"}},"externalAttributes":$}`},
 			"an instance": {apiKey(w.sec.GlobalAuthToken), "/instance", `{"externalAttributes":$}`},
-			"a send to all": {bearer(token), "/instance/red/send/text",
-				`{"chat":"120363000000000001@g.us","textMessage":{"text":"x"},"options":{"mentionAll":true,"delay":120000,"externalAttributes":$}}`},
-			"a quote": {bearer(token), "/instance/red/send/text",
-				`{"chat":"120363000000000001@g.us","textMessage":{"text":"x"},"options":{"mentionAll":true,"delay":120000,"quotedMessage":{"key":{"id":"A","remoteJid":"120363000000000001@g.us","participant":"4917400000001@s.whatsapp.net"},"message":{"imageMessage":$}}}}`},
+			"a send to all": {
+				bearer(token), "/instance/red/send/text",
+				`{"chat":"120363000000000001@g.us","textMessage":{"text":"x"},"options":{"mentionAll":true,"delay":120000,"externalAttributes":$}}`,
+			},
+			"a quote": {
+				bearer(token), "/instance/red/send/text",
+				`{"chat":"120363000000000001@g.us","textMessage":{"text":"x"},"options":{"mentionAll":true,"delay":120000,"quotedMessage":{"key":{"id":"A","remoteJid":"120363000000000001@g.us","participant":"4917400000001@s.whatsapp.net"},"message":{"imageMessage":$}}}}`,
+			},
 		} {
 			status, answer := w.raw(r.cred, http.MethodPost, r.path, strings.ReplaceAll(r.body, "$", levels))
 			if status != http.StatusBadRequest || !strings.Contains(answer, `"TOO_DEEP"`) {

@@ -8,7 +8,7 @@ import (
 	"github.com/google/uuid"
 )
 
-// ErrTooManyOpen: the user has as many unfinished batches as Config.MaxOpen
+// ErrTooManyOpen says that the user has as many unfinished batches as Config.MaxOpen
 // allows.
 var ErrTooManyOpen = errors.New("too many unfinished batches")
 

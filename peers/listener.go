@@ -145,7 +145,9 @@ func (l *Listener) admit(c *conn) bool {
 	for first := true; ; first = false {
 		p := l.place(c, first)
 		if p.full && first {
-			l.warn("total", "all connections are taken; who has no request gives its place, others wait", "limit", l.total)
+			if times := l.warnings.count("total"); times > 0 {
+				l.log.Warn("all connections are taken; who has no request gives its place, others wait", "limit", l.total, "count", times)
+			}
 		}
 		switch {
 		case p.evicted != nil:
@@ -154,19 +156,14 @@ func (l *Listener) admit(c *conn) bool {
 		case p.admitted:
 			return true
 		case p.refused:
-			l.warn("address", "an address holds as many connections as it may; more are closed", "address", c.network.Addr().String(), "limit", l.table.perAddress)
+			if times := l.warnings.count("address"); times > 0 {
+				l.log.Warn("an address holds as many connections as it may; more are closed", "address", c.network.Addr().String(), "limit", l.table.perAddress, "count", times)
+			}
 			return false
 		}
 		if !l.await(p.again) {
 			return false
 		}
-	}
-}
-
-// warn tells of a limit once a minute, with how often it was met since.
-func (l *Listener) warn(which, message string, args ...any) {
-	if times := l.warnings.count(which); times > 0 {
-		l.log.Warn(message, append(args, "count", times)...)
 	}
 }
 

@@ -19,7 +19,7 @@ import (
 	"postern/event"
 )
 
-// ErrTooMany: as many clients of this token are connected as may be.
+// ErrTooMany says that as many clients of this token are connected as may be.
 var ErrTooMany = errors.New("too many connections with this token")
 
 // ErrStopping is returned to a client that comes after Close began.
