@@ -179,7 +179,7 @@ type CreateRequest struct {
 	InCommit func(tx *store.Tx, created View) error
 }
 
-// View is a batch as REST shows it.
+// View is a batch as REST shows it. Times of what did not happen are left out.
 type View struct {
 	ID                 uuid.UUID             `json:"id"`
 	Name               string                `json:"name"`
@@ -188,11 +188,11 @@ type View struct {
 	Counts             event.BatchCounts     `json:"counts"`
 	CreatedAt          event.Time            `json:"createdAt"`
 	UpdatedAt          event.Time            `json:"updatedAt"`
-	StartedAt          *event.Time           `json:"startedAt"`
-	CompletedAt        *event.Time           `json:"completedAt"`
-	PausedAt           *event.Time           `json:"pausedAt"`
-	StoppedAt          *event.Time           `json:"stoppedAt"`
-	InterruptedAt      *event.Time           `json:"interruptedAt"`
+	StartedAt          *event.Time           `json:"startedAt,omitempty"`
+	CompletedAt        *event.Time           `json:"completedAt,omitempty"`
+	PausedAt           *event.Time           `json:"pausedAt,omitempty"`
+	StoppedAt          *event.Time           `json:"stoppedAt,omitempty"`
+	InterruptedAt      *event.Time           `json:"interruptedAt,omitempty"`
 	NextRunAt          *event.Time           `json:"nextRunAt"`
 	Schedule           json.RawMessage       `json:"schedule"`
 	AutoResume         bool                  `json:"autoResume"`
@@ -231,7 +231,8 @@ const (
 	AttemptUnknown     AttemptStatus = "UNKNOWN"
 )
 
-// Item is one recipient of a batch as REST shows it.
+// Item is one recipient of a batch as REST shows it. A delay and errors are left
+// out when there are none.
 type Item struct {
 	ID                   uuid.UUID   `json:"id"`
 	BatchID              uuid.UUID   `json:"batchId"`
@@ -246,9 +247,9 @@ type Item struct {
 	WhatsAppMessageID    *string     `json:"whatsappMessageId"`
 	MessageID            *int64      `json:"messageId"`
 	AttemptCount         int         `json:"attemptCount"`
-	SelectedDelayMs      *int64      `json:"selectedDelayMs"`
-	LastErrorCode        *string     `json:"lastErrorCode"`
-	LastErrorMessage     *string     `json:"lastErrorMessage"`
+	SelectedDelayMs      *int64      `json:"selectedDelayMs,omitempty"`
+	LastErrorCode        *string     `json:"lastErrorCode,omitempty"`
+	LastErrorMessage     *string     `json:"lastErrorMessage,omitempty"`
 	CreatedAt            event.Time  `json:"createdAt"`
 	UpdatedAt            event.Time  `json:"updatedAt"`
 	ProcessingStartedAt  *event.Time `json:"processingStartedAt"`
@@ -261,7 +262,7 @@ type ItemWithAttempts struct {
 	Attempts []Attempt `json:"attempts"`
 }
 
-// Attempt is one try to send an item.
+// Attempt is one try to send an item. Errors are left out when there are none.
 type Attempt struct {
 	ID              uuid.UUID     `json:"id"`
 	BatchID         uuid.UUID     `json:"batchId"`
@@ -271,8 +272,9 @@ type Attempt struct {
 	InstanceName    string        `json:"instanceName"`
 	ClientMessageID string        `json:"clientMessageId"`
 	Status          AttemptStatus `json:"status"`
-	ErrorCode       *string       `json:"errorCode"`
-	ErrorMessage    *string       `json:"errorMessage"`
+	ErrorCode       *string       `json:"errorCode,omitempty"`
+	ErrorMessage    *string       `json:"errorMessage,omitempty"`
+	CreatedAt       event.Time    `json:"createdAt"` // the same as StartedAt
 	StartedAt       event.Time    `json:"startedAt"`
 	FinishedAt      *event.Time   `json:"finishedAt"`
 }

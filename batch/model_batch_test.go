@@ -30,6 +30,7 @@ type modelBatch struct {
 	told      int // the percentage of the last progress
 	windowOff bool
 	reason    string
+	former    string // the reason that the last recovery ended
 	fence     uint64
 
 	updated, began, completed, pausedAt, stoppedAt, interrupted, recovered, nextRun time.Time

@@ -81,6 +81,8 @@ func (m *modelBatch) fullEvent(kind event.Kind) event.BatchView {
 		LastInterruptedAt: event.AtPtr(m.interrupted), LastRecoveredAt: event.AtPtr(m.recovered),
 	}
 	switch kind {
+	case event.BatchRecovered:
+		v.InterruptionReason = stringPtr(m.former)
 	case event.BatchStarted, event.BatchResumed:
 		v.StartedAt = event.At(m.began)
 	case event.BatchProgress:
@@ -175,7 +177,7 @@ func (m *modelBatch) item(at int) ItemWithAttempts {
 		v.Attempts[n] = Attempt{
 			ID: attemptID(id, n+1), BatchID: m.id, BatchItemID: id, AttemptNumber: n + 1, InstanceID: a.instance,
 			InstanceName: instanceName(a.instance), ClientMessageID: a.id, Status: a.status, ErrorCode: stringPtr(a.code),
-			StartedAt: event.At(a.began), FinishedAt: event.AtPtr(a.ended),
+			CreatedAt: event.At(a.began), StartedAt: event.At(a.began), FinishedAt: event.AtPtr(a.ended),
 		}
 	}
 	if i.status == ItemPending {

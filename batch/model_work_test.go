@@ -91,7 +91,7 @@ func (m *modelBatch) wait(open bool) bool {
 }
 
 func (m *modelBatch) recover(open bool) {
-	m.reason, m.recovered = "", m.env.now
+	m.former, m.reason, m.recovered = m.reason, "", m.env.now
 	_, next := m.open()
 	switch {
 	case open:

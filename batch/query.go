@@ -191,7 +191,7 @@ func (b *full) attempt(position, number int, a attemptRecord) Attempt {
 		ID: attemptID(item, number), BatchID: b.id, BatchItemID: item, AttemptNumber: number,
 		InstanceID: a.Instance, InstanceName: b.spec.instanceName(a.Instance), ClientMessageID: a.ClientID,
 		Status: a.Status, ErrorCode: stringPtr(a.Code), ErrorMessage: stringPtr(a.Error),
-		StartedAt: milli(a.StartedAt), FinishedAt: milliPtr(a.EndedAt),
+		CreatedAt: milli(a.StartedAt), StartedAt: milli(a.StartedAt), FinishedAt: milliPtr(a.EndedAt),
 	}
 }
 

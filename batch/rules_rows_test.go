@@ -211,6 +211,7 @@ func lossTests() []rowTest {
 func (j *journal) verify() {
 	j.Helper()
 	var interrupted, recovered, reason bool
+	var last event.Kind
 	for _, e := range j.entries() {
 		if e.Kind == event.BatchItemFailed || e.Kind == event.BatchItemUnknown {
 			continue
@@ -219,9 +220,11 @@ func (j *journal) verify() {
 		recovered = recovered || e.Kind == event.BatchRecovered
 		switch e.Kind {
 		case event.BatchStopRequested, event.BatchStopped:
+			reason = reason && last != event.BatchRecovered
 		default:
-			reason = e.Kind == event.BatchInterrupted
+			reason = e.Kind == event.BatchInterrupted || e.Kind == event.BatchRecovered
 		}
+		last = e.Kind
 		var body struct {
 			Data      struct{ Batch map[string]any }
 			Timestamp string

@@ -36,6 +36,7 @@ func step(tx *store.Tx, b *full, in Input, states []event.State, item *told) err
 	if err != nil {
 		return err
 	}
+	interruption := b.Reason
 	b.advance(d, in, tx.Now())
 	if err := b.settle(tx); err != nil {
 		return err
@@ -49,7 +50,7 @@ func step(tx *store.Tx, b *full, in Input, states []event.State, item *told) err
 		}
 	}
 	for _, kind := range d.Events {
-		e := store.Emission{Kind: kind, Owner: b.spec.Owner, Batch: b.id, Data: b.payload(kind, states, item)}
+		e := store.Emission{Kind: kind, Owner: b.spec.Owner, Batch: b.id, Data: b.payload(kind, states, item, interruption)}
 		if err := tx.Emit(e); err != nil {
 			return err
 		}

@@ -32,7 +32,8 @@ var statusIn = map[event.Kind]event.BatchStatus{
 }
 
 // payload is the data of an event about the batch, or about one of its items.
-func (b *full) payload(kind event.Kind, states []event.State, item *told) any {
+// interruption is why it was interrupted, if it was before the step.
+func (b *full) payload(kind event.Kind, states []event.State, item *told, interruption string) any {
 	if kind == event.BatchItemFailed || kind == event.BatchItemUnknown {
 		return b.itemData(item)
 	}
@@ -52,6 +53,8 @@ func (b *full) payload(kind event.Kind, states []event.State, item *told) any {
 		LastInterruptedAt: milliPtr(b.InterruptedAt), LastRecoveredAt: milliPtr(b.RecoveredAt),
 	}
 	switch kind {
+	case event.BatchRecovered:
+		v.InterruptionReason = stringPtr(interruption) // what it was recovered from
 	case event.BatchStarted, event.BatchResumed:
 		v.StartedAt = milli(b.StartedAt)
 	case event.BatchProgress:

@@ -11,12 +11,12 @@ import (
 	"postern/instance"
 )
 
-// connectAnswer tells where a connect stands. Code and Base64 are null when
+// connectAnswer tells where a connect stands. Code and Base64 are left out when
 // there is nothing to scan.
 type connectAnswer struct {
 	Count             int     `json:"count"`
-	Code              *string `json:"code"`
-	Base64            *string `json:"base64"`
+	Code              *string `json:"code,omitempty"`
+	Base64            *string `json:"base64,omitempty"`
 	InstanceName      string  `json:"instanceName"`
 	ConnectionStatus  string  `json:"connectionStatus"`
 	AlreadyConnected  bool    `json:"alreadyConnected"`
@@ -26,8 +26,8 @@ type connectAnswer struct {
 
 // statusAnswer tells the socket's truth.
 type statusAnswer struct {
-	State            string      `json:"state"` // open, close or connecting
-	StatusReason     *int        `json:"statusReason"`
+	State            string      `json:"state"`        // open, close or connecting
+	StatusReason     int         `json:"statusReason"` // WhatsApp's code; 0: none
 	InstanceName     string      `json:"instanceName"`
 	ConnectionStatus string      `json:"connectionStatus"`
 	Connected        bool        `json:"connected"`
@@ -174,9 +174,7 @@ func (a *api) connectionStatus(c *call) error {
 		LastSentAt:       event.AtPtr(got.LastSentAt),
 		LastError:        orNull(rec.LastError),
 	}
-	if rec.Reason != 0 {
-		answer.StatusReason = &rec.Reason
-	}
+	answer.StatusReason = rec.Reason
 	if r, ok := rec.Restriction(time.Now()); ok {
 		answer.Restriction = &restriction{r.Type, r.Until, r.Reason}
 	}

@@ -22,6 +22,9 @@ func TestEveryReadOfABatchHasTheSameFields(t *testing.T) {
 	want := slices.Sorted(maps.Keys(created))
 	path := "/message/batches/" + fmt.Sprint(created["id"])
 	compare := func(where string, got map[string]any) {
+		for _, at := range []string{"pausedAt", "stoppedAt"} { // only when it happened
+			delete(got, at)
+		}
 		if fields := slices.Sorted(maps.Keys(got)); !slices.Equal(fields, want) {
 			t.Errorf("%s has %v, want %v", where, fields, want)
 		}

@@ -115,7 +115,9 @@ func TestAPathThatNamesTheInstanceTwiceNeedsBothEqual(t *testing.T) {
 	token := r.instance("a")
 	wantError(t, r.as(token, "DELETE", "/instance/a/logout/b", ""), 404, "NOT_FOUND")
 	wantError(t, r.as(token, "DELETE", "/instance/a/logout/A", ""), 404, "NOT_FOUND")
-	wantError(t, r.as(token, "DELETE", "/instance/a/logout/a", ""), 409, "NOT_PAIRED")
+	if res := r.as(token, "DELETE", "/instance/a/logout/a", ""); res.StatusCode != 200 {
+		t.Errorf("both equal: %d", res.StatusCode)
+	}
 }
 
 // TestEveryAliasAnswersLikeItsCurrentPath asks both without a credential that

@@ -66,9 +66,9 @@ func connectionDescriptions() map[string]description {
 			id: "getQRCode", summary: "The code to scan, as a picture.", media: "image/png", codes: codes{"CONNECT_TIMEOUT", "ALREADY_CONNECTED"},
 		},
 		"GET /instance/{i}/connection/status": {id: "getConnectionStatus", summary: "The truth about the connection.", out: body[statusAnswer]()},
-		"DELETE /instance/{i}/logout":         {id: "logoutInstance", summary: "Unlink the instance from its phone.", out: body[logoutAnswer](), codes: codes{"NOT_PAIRED"}},
+		"DELETE /instance/{i}/logout":         {id: "logoutInstance", summary: "Unlink the instance from its phone.", out: body[logoutAnswer]()},
 		"POST /instance/{i}/restart": {
-			id: "restartInstance", summary: "Drop and reopen the connection.", out: body[statusAnswer](), codes: codes{"NOT_PAIRED", "CONNECT_TIMEOUT", "INSTANCE_NOT_CONNECTED"},
+			id: "restartInstance", summary: "Drop and reopen the connection.", out: body[statusAnswer](), codes: codes{"INSTANCE_NOT_CONNECTED", "CONNECT_TIMEOUT"},
 		},
 	}
 }

@@ -36,7 +36,7 @@ func (a *api) ready(c *call) error {
 		c.w.Header().Set("Retry-After", strconv.Itoa(retryRestart))
 		return c.w.json(http.StatusServiceUnavailable, health{"not ready", reasons})
 	}
-	return c.w.json(http.StatusOK, health{Status: "ok"})
+	return c.w.json(http.StatusOK, health{Status: "ready"})
 }
 
 // writerTimeout is how long the store may take to come to a change before the

@@ -237,10 +237,29 @@ func TestLogoutStoresLoggedOutAndTellsTheOwnerIsGone(t *testing.T) {
 	})
 }
 
-func TestLogoutWhenNeverPairedIsErrNeverPaired(t *testing.T) {
+// TestLogoutOfWhatWasNeverPairedEndsItsPairing, and tells nobody: no link was cut.
+func TestLogoutOfWhatWasNeverPairedEndsItsPairing(t *testing.T) {
 	inBubble(t, nil, func(r *rig) {
-		if _, err := r.sup.Logout(bg, r.create("a").ID, ""); !errors.Is(err, ErrNeverPaired) {
-			t.Error(err)
+		id := r.create("a").ID
+		if told, err := r.sup.Logout(bg, id, ""); err != nil || !told {
+			t.Errorf("%t, %v", told, err)
+		}
+		r.wantStatus(id, event.LoggedOut)
+		pairing := r.create("b").ID
+		if _, err := r.sup.Connect(bg, pairing, ""); err != nil {
+			t.Fatal(err)
+		}
+		r.wantStatus(pairing, event.QRCodeState)
+		r.told()
+		if told, err := r.sup.Logout(bg, pairing, ""); err != nil || !told {
+			t.Errorf("%t, %v", told, err)
+		}
+		r.wantStatus(pairing, event.LoggedOut)
+		if all := r.told(); len(all) != 0 {
+			t.Errorf("told %+v", all)
+		}
+		if _, err := r.sup.Connect(bg, pairing, ""); err != nil {
+			t.Errorf("it cannot be paired any more: %v", err)
 		}
 	})
 }

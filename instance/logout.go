@@ -8,10 +8,11 @@ import (
 	"postern/event"
 )
 
-// Logout unlinks an instance from its phone. When WhatsApp cannot be told, the
+// Logout unlinks an instance from its phone, and ends a pairing that is under way;
+// what is not linked counts as logged out then, and nobody is told. When WhatsApp cannot be told, the
 // link is forgotten on this side, and told is false: the phone's owner should
 // remove the device there. It goes on when ctx ends, for a link that is half
-// cut helps nobody. Errors: ErrNotFound, ErrNeverPaired.
+// cut helps nobody. Errors: ErrNotFound.
 func (s *Supervisor) Logout(ctx context.Context, id int64, requestID string) (told bool, err error) {
 	k, err := s.keeper(context.WithoutCancel(ctx), id)
 	if err != nil {
@@ -27,13 +28,13 @@ func (s *Supervisor) Logout(ctx context.Context, id int64, requestID string) (to
 	if err != nil {
 		return false, err
 	}
-	if !k.session.Paired() && rec.OwnerJID == "" {
-		if rec.Status == event.LoggedOut {
-			return true, nil
-		}
-		return false, ErrNeverPaired
-	}
 	k.halt()
+	if !k.session.Paired() && rec.OwnerJID == "" {
+		if rec.Status != event.LoggedOut {
+			k.set(event.Fact{Status: event.LoggedOut})
+		}
+		return true, nil
+	}
 	if told, err = k.unlink(ctx); err != nil {
 		if !k.session.Online() {
 			k.set(event.Fact{Status: event.Disconnected, Error: err.Error()})
