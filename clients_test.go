@@ -43,7 +43,7 @@ type clientAnswer struct {
 }
 
 func clientTable() []clientRow {
-	return slices.Concat(clientReading(), clientSends(), clientMedia(), clientChats())
+	return slices.Concat(clientReading(), clientSends(), clientMedia(), clientChats(), clientLists())
 }
 
 // TestProgramsOfOlderGatewaysWork sends one request for each thing that they do
@@ -181,6 +181,13 @@ func (s *sendScene) clientAnswer(t *testing.T, row clientRow) clientAnswer {
 		t.Fatal(err)
 	}
 	return clientAnswer{answer{resp.StatusCode, raw}, resp.Header}
+}
+
+func decode(t *testing.T, raw []byte, into any) {
+	t.Helper()
+	if err := json.Unmarshal(raw, into); err != nil {
+		t.Fatalf("%s: %v", raw, err)
+	}
 }
 
 func (s *sendScene) clientForm(t *testing.T, row clientRow) (io.Reader, string) {

@@ -39,6 +39,12 @@ func Habits() []Habit {
 		{Name: "profile picture", Routes: []string{"…/chat/profile-picture"}, Takes: "number, chat or recipient"},
 		{Name: "ids as texts", Routes: []string{"…/chat/edit-message", "…/chat/delete-message"}, Takes: "the id of a stored message as a string of digits"},
 		{Name: "no body", Routes: []string{"…/chat/archive", "…/chat/reject-call", "…/chat/delete-message", "DELETE …/upload/{id}", "…/group/update-participants", "…/group/revoke-invitation", "…/group/leave"}, Answers: "204; a change of members is told when one failed, that and a new invitation with details=true"},
+		{Name: "messages", Routes: []string{"…/db/messages"}, Takes: "filter with id, keyId, keyFromMe, keyRemoteJid and keyParticipant (phone JID or LID, either finds both), messageType, messageStatus, source, pushName, isGroup; cursor {type: next or previous, id}", Answers: "each message of any list has instanceId"},
+		{Name: "found messages", Routes: []string{"/chat/findMessages/{i}"}, Takes: "where with the same and keyid, page, offset (the length of a page)", Answers: "messages with total, pages, currentPage, and records that have MessageUpdate"},
+		{Name: "ready", Routes: []string{"GET /ready"}, Answers: "status ready"},
+		{Name: "left out", Routes: []string{"…/connect", "…/connection/status", "/message/batches…"}, Answers: "code and base64 when there is nothing to scan, the times of a batch for what did not happen, delays and errors of items and attempts that there are none: left out; statusReason is 0"},
+		{Name: "logout", Routes: []string{"…/logout"}, Answers: "200 and logged_out for an instance that was never paired"},
+		{Name: "device", Routes: []string{"…/send/…"}, Answers: "device web of what was sent"},
 		{Name: "invitation", Routes: []string{"…/group/invitation-code"}, Answers: "invitation (a URL), inviteCode, groupJid"},
 		{Name: "group picture", Routes: []string{"…/group/update-picture"}, Answers: "the group as …/group shows it, and pictureId"},
 	}

@@ -76,7 +76,7 @@ func storedDescriptions() map[string]description {
 		},
 		"POST /instance/{i}/db/messages/pages": {
 			id: "findMessages", summary: "List stored messages by numbered pages.", in: body[findMessagesRequest](),
-			example: `{"where":{"keyFromMe":true},"page":1,"offset":50}`, out: body[messageList](), codes: codes{codeInvalidQuery},
+			example: `{"where":{"keyFromMe":true},"page":1,"offset":50}`, out: body[foundList](), codes: codes{codeInvalidQuery},
 		},
 		"GET /instance/{i}/contacts": {
 			id: "listContacts", summary: "List the contacts.", query: []string{"limit", "nextCursor", "jid", "name"}, out: body[contactList](), codes: codes{codeNoCursor},

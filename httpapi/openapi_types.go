@@ -66,6 +66,7 @@ func types() map[reflect.Type]openapi.Type {
 		body[messageRef]():                     {Name: "MessageRef", About: "A stored message: a number is its id here, a string its id at WhatsApp.", Schema: messageRefSchema},
 		body[quotedRef]():                      {Schema: func(r ref) object { return r(body[messageRef]()) }},
 		body[event.UploadID]():                 {Name: "UploadRef", About: "An upload, by either of its ids: a number, or a UUID.", Schema: uploadRefSchema},
+		body[flag]():                           {Schema: flagSchema},
 		body[oneOrMore]():                      {Schema: oneOrMoreSchema},
 		body[jsonObject]():                     {Schema: anyObject},
 		body[event.Attributes]():               {Schema: anyObject},
@@ -109,6 +110,10 @@ func uploadRefSchema(ref) object {
 		{"type": "integer", "minimum": 0, "description": "The number of the upload; 0: none."},
 		{"type": "string", "description": "The UUID of the upload, or its number as text."},
 	}}
+}
+
+func flagSchema(ref) object {
+	return object{"oneOf": []object{{"type": "boolean"}, {"type": "string", "enum": []string{"true", "false"}}}}
 }
 
 func oneOrMoreSchema(ref) object {

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"net/http"
 	"slices"
+	"strconv"
 	"time"
 
 	"postern/event"
@@ -49,6 +50,16 @@ type sendOptions struct {
 type messageRef struct {
 	id    int64
 	keyID string
+}
+
+// number is the id here, 0 when it is the other one.
+func (m messageRef) number() int64 {
+	if m.keyID != "" {
+		if n, err := strconv.ParseInt(m.keyID, 10, 64); err == nil && n > 0 {
+			return n
+		}
+	}
+	return m.id
 }
 
 // quotedRef is a messageRef that may be 0: none.

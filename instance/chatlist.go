@@ -113,6 +113,7 @@ func chatAt(tx *store.Tx, instance int64, e chatEnd) (Chat, bool) {
 	if err != nil {
 		return Chat{}, false // damaged, reported by the store
 	}
+	m.InstanceID = instance
 	c := Chat{JID: e.names[0], IsGroup: m.IsGroup, Last: m}
 	if contact, err := contactByJID(tx, instance, e.names[0]); err == nil && contact != nil {
 		c.JID, c.LID = contact.JID, contact.LID

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"math"
 	"slices"
 
 	"postern/event"
@@ -23,15 +24,27 @@ const (
 // MessageQuery selects stored messages, the newest first. Zero fields select
 // all.
 type MessageQuery struct {
-	Chat   string // the phone JID or the LID of the chat
-	FromMe *bool
-	Type   string             // the messageType
-	Status event.UpdateStatus // the newest update's
+	ID          int64
+	KeyID       string // WhatsApp's id; several chats may have a message of one
+	Chat        string // the phone JID or the LID of the chat
+	Participant string // the phone JID or the LID of the sender in a group
+	FromMe      *bool
+	IsGroup     *bool
+	Type        string             // the messageType
+	Status      event.UpdateStatus // the newest update's
+	Device      string
+	PushName    string
 
 	Limit  int   // at most so many; 0 means 50
 	Before int64 // only ids below it; 0: from the newest
 	After  int64 // only ids above it, those next to it; excludes Before
 	Skip   int   // so many that fit are passed over first
+}
+
+// narrow tells whether the query selects by more than the chat.
+func (q *MessageQuery) narrow() bool {
+	return q.ID != 0 || q.KeyID != "" || q.Participant != "" || q.FromMe != nil || q.IsGroup != nil ||
+		q.Type != "" || q.Status != "" || q.Device != "" || q.PushName != ""
 }
 
 // StoredMessage is a message with what became of it.
@@ -66,18 +79,83 @@ func (r *Registry) Messages(ctx context.Context, instance int64, q MessageQuery)
 		q.Limit = messagePage
 	}
 	w := &messageWalk{instance: instance, q: q, up: q.After > 0, at: max(q.Before, q.After)}
+	err := r.walk(ctx, w)
+	return w.page(), err
+}
+
+func (r *Registry) walk(ctx context.Context, w *messageWalk) error {
 	for w.more && w.looked < scanMax || w.looked == 0 {
 		if ctx.Err() != nil {
-			return MessagePage{}, context.Cause(ctx)
+			return context.Cause(ctx)
 		}
 		if err := r.cfg.Store.View(w.step); err != nil {
-			return MessagePage{}, fmt.Errorf("list messages of instance %d: %w", instance, err)
+			return fmt.Errorf("list messages of instance %d: %w", w.instance, err)
 		}
 		if w.looked == 0 {
 			break
 		}
 	}
-	return w.page(), nil
+	return nil
+}
+
+// countStep is how many keys one read transaction counts.
+const countStep = 20_000
+
+// CountMessages returns how many messages a query selects, whatever its page is:
+// all of an instance or a chat exactly; of those that a query selects by more
+// than that, the ones among the newest 50 000. Errors: ErrNotFound.
+func (r *Registry) CountMessages(ctx context.Context, instance int64, q MessageQuery) (n int, err error) {
+	if r.entry(instance) == nil {
+		return 0, ErrNotFound
+	}
+	if q.narrow() {
+		q.Before, q.After, q.Limit, q.Skip = 0, 0, 1, math.MaxInt
+		w := &messageWalk{instance: instance, q: q}
+		err := r.walk(ctx, w)
+		return w.passed, err
+	}
+	prefixes := [][]byte{store.Key(instance)}
+	if q.Chat != "" {
+		prefixes = nil
+		err := r.cfg.Store.View(func(tx *store.Tx) error {
+			for _, chat := range chatNames(tx, instance, q.Chat) {
+				prefixes = append(prefixes, chatPrefix(instance, chat))
+			}
+			return nil
+		})
+		if err != nil {
+			return 0, err
+		}
+	}
+	for _, prefix := range prefixes {
+		of, err := r.countKeys(ctx, prefix)
+		if n += of; err != nil {
+			return n, fmt.Errorf("count messages of instance %d: %w", instance, err)
+		}
+	}
+	return n, nil
+}
+
+// countKeys counts what the index of messages by chat has below a prefix.
+func (r *Registry) countKeys(ctx context.Context, prefix []byte) (n int, err error) {
+	rows := store.Range{Prefix: prefix, Limit: countStep}
+	for {
+		step := 0
+		err := r.cfg.Store.View(func(tx *store.Tx) error {
+			return tx.Scan(messageChats, rows, func(k, _ []byte) (bool, error) {
+				step++
+				rows.From = append(k, 0) // past it
+				return true, nil
+			})
+		})
+		n += step
+		if err == nil && ctx.Err() != nil {
+			err = context.Cause(ctx)
+		}
+		if err != nil || step < countStep {
+			return n, err
+		}
+	}
 }
 
 // messageWalk goes from one message to the next, over several transactions.
@@ -85,6 +163,7 @@ type messageWalk struct {
 	instance int64
 	q        MessageQuery
 	chats    []string // names of the chat asked for; nil: all chats
+	senders  []string // names of the participant asked for; nil: all
 	up       bool     // towards the newer ones
 	at       int64    // the last id looked at, 0 at the beginning
 	looked   int
@@ -97,6 +176,9 @@ type messageWalk struct {
 func (w *messageWalk) step(tx *store.Tx) error {
 	if w.q.Chat != "" && w.chats == nil {
 		w.chats = chatNames(tx, w.instance, w.q.Chat)
+	}
+	if w.q.Participant != "" && w.senders == nil {
+		w.senders = chatNames(tx, w.instance, w.q.Participant)
 	}
 	ids, err := w.ids(tx)
 	w.more = len(ids) == scanStep
@@ -124,7 +206,7 @@ func (w *messageWalk) look(tx *store.Tx, id int64) error {
 	if err != nil {
 		return err
 	}
-	if w.q.fits(&m, updates) {
+	if w.q.fits(&m, updates) && (w.chats == nil || slices.Contains(w.chats, chatOf(&m))) && w.sentBy(&m) {
 		switch {
 		case w.passed < w.q.Skip:
 			w.passed++
@@ -132,6 +214,7 @@ func (w *messageWalk) look(tx *store.Tx, id int64) error {
 			w.full, w.more = true, false
 			return nil
 		default:
+			m.InstanceID = w.instance
 			w.found = append(w.found, StoredMessage{m, updates})
 		}
 	}
@@ -140,10 +223,28 @@ func (w *messageWalk) look(tx *store.Tx, id int64) error {
 }
 
 func (q *MessageQuery) fits(m *event.Message, updates []StoredUpdate) bool {
-	if q.FromMe != nil && m.KeyFromMe != *q.FromMe || q.Type != "" && m.MessageType != q.Type {
+	switch {
+	case q.FromMe != nil && m.KeyFromMe != *q.FromMe, q.IsGroup != nil && m.IsGroup != *q.IsGroup,
+		q.Type != "" && m.MessageType != q.Type,
+		q.KeyID != "" && m.KeyID != q.KeyID,
+		q.Device != "" && (m.Device == nil || *m.Device != q.Device),
+		q.PushName != "" && (m.PushName == nil || *m.PushName != q.PushName):
 		return false
 	}
 	return q.Status == "" || len(updates) > 0 && updates[len(updates)-1].Status == q.Status
+}
+
+// sentBy tells whether the participant that is asked for, if any, wrote m.
+func (w *messageWalk) sentBy(m *event.Message) bool {
+	if w.senders == nil {
+		return true
+	}
+	for _, name := range []*string{m.KeyParticipant, m.KeyParticipantLID} {
+		if name != nil && slices.Contains(w.senders, *name) {
+			return true
+		}
+	}
+	return false
 }
 
 // page is what was found, the newest first, and where the next ones begin.
@@ -171,8 +272,30 @@ func (w *messageWalk) page() MessagePage {
 	return p
 }
 
+// named are the ids of the messages that a query names itself.
+func (w *messageWalk) named(tx *store.Tx) (all []int64, err error) {
+	if w.q.ID > 0 {
+		all = []int64{w.q.ID}
+	} else {
+		r := store.Range{Prefix: store.Key(w.instance, w.q.KeyID, byte(0)), Limit: sharedID}
+		err = tx.Scan(messageKeys, r, func(_, v []byte) (bool, error) {
+			all = append(all, number(v))
+			return true, nil
+		})
+	}
+	all = slices.DeleteFunc(all, func(id int64) bool { return w.at > 0 && (w.up && id <= w.at || !w.up && id >= w.at) })
+	slices.Sort(all)
+	if !w.up {
+		slices.Reverse(all)
+	}
+	return all, err
+}
+
 // ids are the next ids to look at, at most scanStep.
 func (w *messageWalk) ids(tx *store.Tx) (all []int64, err error) {
+	if w.q.ID > 0 || w.q.KeyID != "" {
+		return w.named(tx)
+	}
 	prefixes := [][]byte{store.Key(w.instance)}
 	bucket := messages
 	if w.chats != nil {

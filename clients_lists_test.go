@@ -1,0 +1,71 @@
+package main
+
+import (
+	"fmt"
+	"testing"
+
+	"postern/event"
+)
+
+// clientLists has what is read: messages, and answers about the instance.
+func clientLists() []clientRow {
+	const list, find = "POST /instance/$name/db/messages", "POST /chat/findMessages/$name"
+	one := `{"messages":{"records":[{"id":$m.id_,"keyId":"$m.keyId","instanceId":1}]}}`
+	learn := func(t *testing.T, s *sendScene) {
+		s.vars["m.id_"] = s.vars["m.id"]
+		s.decryptedAs(t, anneNumber, s.vars["m.keyId"], `{"conversation":"find me"}`)
+		s.awaitEvent(t, 0, event.MessagesUpdate, fmt.Sprintf(`{"messageId":%s,"status":"delivered"}`, s.vars["m.id"]))
+	}
+	sent := []step{api("POST", "/instance/$name/send/text", `{"number":"$bob","textMessage":{"text":"to Bob"}}`), api("POST", "/instance/$name/send/text", `{"number":"$anne","textMessage":{"text":"find me"}}`).as("m")}
+	return []clientRow{
+		{habit: "messages", name: "by the phone's address", before: sent, ready: learn, call: list, body: `{"filter":{"keyRemoteJid":"$anne@s.whatsapp.net","messageType":"conversation","keyFromMe":"true"},"limit":1}`, answer: one},
+		{habit: "messages", name: "by a number as people write it", call: list, body: `{"filter":{"keyRemoteJid":"+49 151 555 00002"},"limit":1}`, answer: one},
+		{habit: "messages", name: "by the LID", call: list, body: `{"filter":{"keyRemoteJid":"$anneLID"},"limit":1}`, answer: one},
+		{habit: "messages", name: "by id", call: list, body: `{"filter":{"id":$m.id_}}`, answer: one},
+		{habit: "messages", name: "by key id", call: list, body: `{"filter":{"keyId":"$m.keyId","source":"web","messageStatus":"delivered"}}`, answer: one},
+		{habit: "messages", name: "by another device", call: list, body: `{"filter":{"keyId":"$m.keyId","source":"ios"}}`, answer: `{"messages":{"records":[]}}`},
+		{habit: "messages", name: "after a cursor", call: list, body: `{"filter":{"keyRemoteJid":"$bob"},"cursor":{"type":"next","id":$m.id_},"limit":1}`, answer: `{"messages":{"records":[{"content":{"text":"to Bob"}}]}}`},
+		{habit: "messages", name: "before a cursor", call: list, body: `{"cursor":{"type":"previous","id":"$m.id_"}}`, answer: `{"messages":{"records":[]}}`},
+		{habit: "messages", name: "a cursor of another kind", call: list, body: `{"cursor":{"type":"first","id":1}}`, status: 400, answer: `{"code":"INVALID_QUERY"}`},
+		{habit: "messages", name: "a filter that is none", call: list, body: `{"filter":{"keyid":"x"}}`, status: 400, answer: `{"code":"UNKNOWN_FIELD"}`},
+		{habit: "messages", name: "in a group by its author", call: list, body: `{"filter":{"keyParticipant":"+49 151 555 00002"},"limit":1}`, answer: `{"messages":{"records":[{"content":{"text":"in the group"},"isGroup":true}]}}`,
+			before: []step{
+				act("$own", `{"do":"group-create","subject":"Talk","participants":["$anne"]}`).as("talk"),
+				act("$anne", `{"do":"text","to":"$talk.group","text":"in the group"}`).as("said"),
+			},
+			ready: func(t *testing.T, s *sendScene) { s.awaitEvent(t, 0, event.MessagesUpsert, `{"keyId":"$said.id"}`) },
+		},
+		{habit: "messages", name: "in a group by the author's LID", call: list, body: `{"filter":{"keyParticipant":"$anneLID"},"limit":1}`, answer: `{"messages":{"records":[{"keyId":"$said.id"}]}}`},
+		{habit: "messages", name: "chats have it too", call: "GET /instance/$name/chats?limit=1", answer: `{"records":[{"lastMessage":{"instanceId":1}}]}`},
+		{
+			habit: "found messages", name: "a page", call: find, body: `{"where":{"keyid":"$m.keyId","keyFromMe":"true","messageStatus":"delivered"},"page":1,"offset":10}`,
+			answer: `{"messages":{"total":1,"pages":1,"currentPage":1,"records":[{"id":$m.id_,"instanceId":1,"messageUpdates":["*"],"MessageUpdate":[{"status":"delivered","dateTime":"*"}]}],"pageInfo":{"limit":10}}}`,
+		},
+		{
+			habit: "found messages", name: "the second of a chat", call: find, body: `{"where":{"keyRemoteJid":"$anne@s.whatsapp.net"},"page":2,"offset":1}`,
+			answer: `{"messages":{"total":"*","pages":"*","currentPage":2,"records":["*"]}}`,
+			then: func(t *testing.T, s *sendScene, a clientAnswer) {
+				var all, of struct{ Messages struct{ Total, Pages int } }
+				decode(t, a.body, &of)
+				decode(t, s.postJSON(t, s.fill("/chat/findMessages/$name"), `{}`).body, &all)
+				if of.Messages.Pages != of.Messages.Total || of.Messages.Total < 2 || all.Messages.Total <= of.Messages.Total {
+					t.Errorf("of the chat %+v, of all %+v", of, all)
+				}
+			},
+		},
+
+		{habit: "ready", name: "says it", call: "GET /ready", answer: `{"status":"ready"}`},
+		{habit: "left out", name: "the code of a connect that needs none", call: "GET /instance/connect/$name", answer: `{"count":0,"alreadyConnected":true,"code":"<absent>","base64":"<absent>"}`},
+		{habit: "left out", name: "no reason is 0", call: "GET /instance/connectionState/$name", answer: `{"statusReason":0,"state":"open"}`},
+		{
+			habit: "logout", name: "of what was never paired", call: "DELETE /instance/logout/spare", header: map[string]string{"apikey": "$spare"},
+			answer: `{"instanceName":"spare","state":"logged_out","connectionStatus":"LOGGED_OUT"}`,
+			ready: func(_ *testing.T, s *sendScene) {
+				var made struct{ Auth struct{ Token string } }
+				s.call(apiKey(s.sec.GlobalAuthToken), "POST", "/instance/create", map[string]any{"instanceName": "spare"}, &made)
+				s.vars["spare"] = made.Auth.Token
+			},
+		},
+		{habit: "device", name: "of what was sent", call: sendText, body: `{"number":"$anne","textMessage":{"text":"from where?"}}`, answer: `{"device":"web"}`},
+	}
+}

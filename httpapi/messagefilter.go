@@ -1,0 +1,105 @@
+package httpapi
+
+import (
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+
+	"postern/event"
+	"postern/instance"
+)
+
+// messageFilter selects stored messages. Addresses of people find both the phone
+// JID and the LID.
+type messageFilter struct {
+	ID             *messageRef        `json:"id"`
+	KeyID          string             `json:"keyId"`
+	KeyRemoteJID   string             `json:"keyRemoteJid"`
+	KeyFromMe      *flag              `json:"keyFromMe"`
+	KeyParticipant string             `json:"keyParticipant"`
+	MessageType    string             `json:"messageType"`
+	Status         event.UpdateStatus `json:"status"`        // of the newest update
+	MessageStatus  event.UpdateStatus `json:"messageStatus"` // the same
+	Source         string             `json:"source"`        // the device
+	Device         string             `json:"device"`        // the same
+	PushName       string             `json:"pushName"`
+	IsGroup        *flag              `json:"isGroup"`
+}
+
+// flag is a boolean that may come as a text.
+type flag bool
+
+// UnmarshalJSON implements json.Unmarshaler.
+func (f *flag) UnmarshalJSON(raw []byte) error {
+	switch string(raw) {
+	case "true", `"true"`:
+		*f = true
+	case "false", `"false"`:
+		*f = false
+	default:
+		return errors.New("it must be true or false")
+	}
+	return nil
+}
+
+// updateStatuses are what the newest update of a message can say.
+func updateStatuses() []event.UpdateStatus {
+	return []event.UpdateStatus{
+		event.StatusDelivered, event.StatusSent, event.StatusRead, event.StatusPlayed,
+		event.StatusServerError, event.StatusRetry, event.StatusUnknown,
+	}
+}
+
+// query checks the filter. The types of messages are WhatsApp's, which adds to
+// them: one that is not known here selects nothing.
+func (f messageFilter) query() (q instance.MessageQuery, err error) {
+	q = instance.MessageQuery{FromMe: (*bool)(f.KeyFromMe), IsGroup: (*bool)(f.IsGroup), KeyID: f.KeyID, Type: f.MessageType, PushName: f.PushName}
+	if q.Status, err = oneOf("messageStatus", f.MessageStatus, "status", f.Status); err != nil {
+		return q, err
+	}
+	if q.Device, err = oneOf("source", f.Source, "device", f.Device); err != nil {
+		return q, err
+	}
+	if q.Status != "" && !slices.Contains(updateStatuses(), q.Status) {
+		return q, invalidQuery(fmt.Sprintf("status %.100q is not one of %s", q.Status, joined(updateStatuses())))
+	}
+	if f.ID != nil {
+		if q.ID = f.ID.number(); q.ID == 0 {
+			if q.KeyID, err = oneOf("id", f.ID.keyID, "keyId", f.KeyID); err != nil {
+				return q, err
+			}
+		}
+	}
+	if f.KeyRemoteJID != "" {
+		chat, err := event.ParseChat(f.KeyRemoteJID)
+		if err != nil {
+			return q, fmt.Errorf("keyRemoteJid: %w", err)
+		}
+		q.Chat = chat.JID()
+	}
+	if f.KeyParticipant != "" {
+		who, err := event.ParseRecipient(f.KeyParticipant)
+		if err != nil {
+			return q, fmt.Errorf("keyParticipant: %w", err)
+		}
+		q.Participant = who.JID()
+	}
+	return q, nil
+}
+
+// oneOf is the value of a field that has two names.
+func oneOf[T ~string](name string, value T, other string, same T) (T, error) {
+	if value != "" && same != "" && value != same {
+		return "", invalidQuery(name + " and " + other + " mean the same, and differ")
+	}
+	return max(value, same), nil
+}
+
+func joined[T ~string](words []T) string {
+	texts := make([]string, len(words))
+	for i, w := range words {
+		texts[i] = string(w)
+	}
+	return strings.Join(texts, ", ")
+}
