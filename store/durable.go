@@ -61,25 +61,31 @@ func (s *Store) land(btx *bolt.Tx) error {
 	return f.err
 }
 
-// read calls fn with a state of the file that is on the disk.
+// read calls fn with a state of the file that is on the disk. It holds one bbolt
+// transaction at a time: bbolt's Close waits for the readers with a lock that
+// each of them needs to end, so who ends one and holds another waits for ever.
 func (s *Store) read(fn func(*bolt.Tx) error) error {
-	return s.db.View(func(b *bolt.Tx) error {
-		if int64(b.ID()) <= s.durable.Load() {
-			return fn(b)
-		}
-		f := s.flight.Load()
-		if f.id != b.ID() {
-			return fn(b) // another flight is in the air: the one of b has landed
-		}
-		if f.join() {
-			defer f.leave()
-			return fn(f.before)
-		}
-		if <-f.landed; f.err != nil {
-			return errors.Join(ErrFailed, f.err)
-		}
+	b, err := s.db.Begin(false)
+	if err != nil {
+		return err
+	}
+	defer rollback(b)
+	if int64(b.ID()) <= s.durable.Load() {
 		return fn(b)
-	})
+	}
+	f := s.flight.Load()
+	if f.id != b.ID() {
+		return fn(b) // another flight is in the air: the one of b has landed
+	}
+	if f.join() {
+		defer f.leave()
+		rollback(b)
+		return fn(f.before)
+	}
+	if <-f.landed; f.err != nil {
+		return errors.Join(ErrFailed, f.err)
+	}
+	return fn(b)
 }
 
 // join reports whether the caller may read before, until it calls leave.

@@ -349,3 +349,53 @@ func number(key []byte) (n uint64) {
 	}
 	return n
 }
+
+// TestAReaderOfTheStateBeforeACommitDoesNotHoldCloseUp has a reader that began
+// while a commit was in flight and goes on until Close waits for it.
+func TestAReaderOfTheStateBeforeACommitDoesNotHoldCloseUp(t *testing.T) {
+	s := openTest(t, filepath.Join(t.TempDir(), "p.db"))
+	visible, land := hold(s)
+	var work sync.WaitGroup
+	defer work.Wait()
+	work.Go(func() {
+		if err := s.Update(t.Context(), func(tx *Tx) error { return tx.Put("thing", []byte("a"), []byte("1")) }); err != nil {
+			t.Error(err)
+		}
+	})
+	<-visible
+	reading, goOn := make(chan struct{}), make(chan struct{})
+	work.Go(func() {
+		_ = s.View(func(*Tx) error {
+			close(reading)
+			<-goOn
+			return nil
+		})
+	})
+	<-reading
+	land(nil)
+	closed := make(chan error, 1)
+	go func() { closed <- s.Close() }()
+	for waits := false; !waits; { // until bbolt lets no new reader in
+		probe := make(chan struct{})
+		go func() {
+			if b, err := s.db.Begin(false); err == nil {
+				rollback(b)
+			}
+			close(probe)
+		}()
+		select {
+		case <-probe:
+		case <-time.After(100 * time.Millisecond):
+			waits = true
+		}
+	}
+	close(goOn)
+	select {
+	case err := <-closed:
+		if err != nil {
+			t.Error(err)
+		}
+	case <-time.After(10 * time.Second):
+		t.Fatal("Close and the reader wait for each other")
+	}
+}
