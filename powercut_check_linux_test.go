@@ -203,6 +203,14 @@ func (d *afterCut) hasBatch(owner, id uuid.UUID, processed int) error {
 	return err
 }
 
+func (d *afterCut) hasEnded(owner, id uuid.UUID, status event.BatchStatus) error {
+	b, err := d.engine.Batch(owner, id)
+	if err == nil && b.Status != status {
+		err = fmt.Errorf("batch %s was told to be %s and is %s", id, status, b.Status)
+	}
+	return err
+}
+
 func (d *afterCut) hasItem(owner, id uuid.UUID, item, status string) error {
 	items := d.items[id]
 	if items == nil {

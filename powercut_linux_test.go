@@ -27,6 +27,9 @@ import (
 // asRecorded makes the test binary, as the program, stop for its recorder.
 const asRecorded = "POSTERN_TEST_RECORDED"
 
+// stranger is who writes to the instance.
+const stranger = "4917200000001"
+
 const (
 	imagesByDefault    = 300  // in `go test`; `make powerloss IMAGES=n` asks for more
 	imagesPerRecording = 5000 // of some seconds
@@ -89,7 +92,7 @@ type watched struct {
 	api       *apiClient
 	key       string // the API key, of secrets.json
 	users     []*listener
-	instance  struct{ name, token string }
+	instance  struct{ name, token, number string }
 
 	goodSyncs atomic.Int64 // of the data file until one fails; negative: none will
 
@@ -260,6 +263,15 @@ func (w *watched) begin() {
 		answer := w.call(bearer(w.instance.token), http.MethodGet, "/instance/red/connection/status", nil)
 		return strings.Contains(string(answer), `"ONLINE"`)
 	})
+	if w.instance.number == "" {
+		var red struct{ OwnerJID string }
+		answer := w.call(bearer(w.instance.token), http.MethodGet, "/instance/red", nil)
+		if err := json.Unmarshal(answer, &red); err != nil {
+			w.t.Fatalf("%v: %s", err, answer)
+		}
+		w.instance.number, _, _ = strings.Cut(red.OwnerJID, "@")
+		w.call(apiKey(w.key), http.MethodPost, "/sandbox/phones", map[string]any{"phone": stranger})
+	}
 	w.note("sandbox", "", func(d *afterCut) error { return d.hasSandbox() })
 }
 

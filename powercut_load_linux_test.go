@@ -33,7 +33,7 @@ func newHookOfFacts(w *watched) *hookOfFacts {
 		switch kind := r.Header.Get("X-Webhook-Event"); {
 		case strings.HasPrefix(kind, "message.batch."):
 			w.note("webhook of a batch", string(body), func(d *afterCut) error { return d.hasBody(string(body)) })
-		case kind == string(event.SendMessage):
+		case kind == string(event.SendMessage), kind == string(event.MessagesUpsert):
 			if text, found := cutText(body); found {
 				w.note("webhook of a message", text, func(d *afterCut) error { return d.hasText(text) })
 			}
@@ -122,10 +122,13 @@ func (w *watched) load(while time.Duration) {
 		act(u.create, 400*time.Millisecond)
 		act(u.watch, 5*time.Millisecond)
 		act(u.watch, 5*time.Millisecond)
+		act(u.stop, 500*time.Millisecond)
 		act(func(*rand.Rand) { u.listen(ctx) }, 5*time.Millisecond)
 		act(func(*rand.Rand) { u.listen(ctx) }, 5*time.Millisecond)
 	}
 	act(w.send, 20*time.Millisecond)
+	act(w.receive, 40*time.Millisecond)
+	act(w.list, 10*time.Millisecond)
 	act(w.configure, 20*time.Millisecond)
 	act(w.readConfiguration, 5*time.Millisecond)
 	act(w.readOutbox, 5*time.Millisecond)
@@ -148,23 +151,40 @@ func (u *listener) create(rng *rand.Rand) {
 	if answer == nil || json.Unmarshal(answer, &made) != nil {
 		return
 	}
-	u.watched.note("batch", made.ID.String(), func(d *afterCut) error { return d.hasBatch(u.id, made.ID, 0) })
-	u.watched.note("key", key, func(d *afterCut) error { return d.hasKey(key, answer) })
+	u.note("batch", made.ID.String(), func(d *afterCut) error { return d.hasBatch(u.id, made.ID, 0) })
+	u.note("key", key, func(d *afterCut) error { return d.hasKey(key, answer) })
 	u.mu.Lock()
 	defer u.mu.Unlock()
 	u.batches = append(u.batches, made.ID)
 }
 
-// watch looks at one of the newest batches.
-func (u *listener) watch(rng *rand.Rand) {
+// recent is one of the newest batches.
+func (u *listener) recent(rng *rand.Rand) (id uuid.UUID, found bool) {
 	u.mu.Lock()
+	defer u.mu.Unlock()
 	n := len(u.batches)
 	if n == 0 {
-		u.mu.Unlock()
+		return id, false
+	}
+	return u.batches[n-1-rng.IntN(min(n, 4))], true
+}
+
+// stop stops a batch. What is final stays so.
+func (u *listener) stop(rng *rand.Rand) {
+	id, found := u.recent(rng)
+	var b batchAnswer
+	if !found || json.Unmarshal(u.call(bearer(u.token), http.MethodPost, "/message/batches/"+id.String()+"/stop", nil), &b) != nil || !ended(b.Status) {
 		return
 	}
-	id := u.batches[n-1-rng.IntN(min(n, 4))]
-	u.mu.Unlock()
+	u.note("stop", id.String(), func(d *afterCut) error { return d.hasEnded(u.id, id, b.Status) })
+}
+
+// watch looks at a batch.
+func (u *listener) watch(rng *rand.Rand) {
+	id, found := u.recent(rng)
+	if !found {
+		return
+	}
 	path := "/message/batches/" + id.String()
 	if rng.IntN(2) == 0 {
 		var b batchAnswer
@@ -225,9 +245,26 @@ func (w *watched) send(rng *rand.Rand) {
 	}
 }
 
+// receive lets a stranger write to the instance. The text is a fact once it is
+// told.
+func (w *watched) receive(*rand.Rand) {
+	w.call(apiKey(w.key), http.MethodPost, "/sandbox/phones/"+stranger+"/act", map[string]any{
+		"do": "text", "to": w.instance.number, "text": fmt.Sprintf("cut-text-%d", textNumbers.Add(1)),
+	})
+}
+
+// list reads the newest messages.
+func (w *watched) list(*rand.Rand) {
+	answer := w.call(bearer(w.instance.token), http.MethodPost, "/instance/red/db/messages", map[string]any{})
+	for text, found := cutText(answer); found; text, found = cutText(answer) {
+		w.note("listed message", text, func(d *afterCut) error { return d.hasText(text) })
+		answer = answer[bytes.Index(answer, []byte(text))+len(text):]
+	}
+}
+
 func (w *watched) configure(*rand.Rand) {
 	n := textNumbers.Add(1)
-	body := map[string]any{"url": fmt.Sprintf("%s/%d", w.hook.URL, n), "events": map[string]any{"sendMessage": true}}
+	body := map[string]any{"url": fmt.Sprintf("%s/%d", w.hook.URL, n), "events": map[string]any{"sendMessage": true, "messagesUpsert": true}}
 	if w.call(bearer(w.instance.token), http.MethodPut, "/instance/red/webhook", body) != nil {
 		w.note("webhook set", fmt.Sprint(n), func(d *afterCut) error { return d.hasWebhook(n) })
 	}

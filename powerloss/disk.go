@@ -114,6 +114,7 @@ func (d *Disk) begin(o *op) {
 		for _, id := range o.folders() {
 			d.files[id].waiting = append(d.files[id].waiting, &change{op: o})
 		}
+	case syncs: // counts once it has returned
 	}
 }
 
@@ -162,6 +163,7 @@ func (d *Disk) sync(f *file, began int) {
 			f.truncate(c.size)
 		case names:
 			d.rename(f, c.op)
+		case syncs: // never waits
 		}
 	}
 	f.waiting = rest

@@ -179,8 +179,10 @@ func (w *image) tear(c *change, how tearing) (parts []*change) {
 	cut := begin + w.rng.Int64N(end-begin+1)
 	for at := begin; at < end; {
 		next := min((at/size+1)*size, end)
-		there := w.rng.IntN(2) == 0
+		var there bool
 		switch how {
+		case anyTear:
+			there = w.rng.IntN(2) == 0
 		case head:
 			there = next <= cut
 		case tail:
