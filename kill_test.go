@@ -34,6 +34,13 @@ func TestMain(m *testing.M) {
 		main()
 	}
 	handset.SetLogger(slog.New(slog.DiscardHandler)) // the sandboxes of the tests
+	if job := os.Getenv(asFlipper); job != "" {
+		if err := flipper(job); err != nil {
+			fmt.Fprintln(os.Stderr, err)
+			os.Exit(1)
+		}
+		os.Exit(0)
+	}
 	os.Exit(m.Run())
 }
 

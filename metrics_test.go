@@ -51,7 +51,7 @@ func TestMetricsTellWhatAnOperatorAsks(t *testing.T) {
 			`postern_webhook_dropped_total{reason="queue_full"} 0`, `postern_webhook_delivery_duration_seconds_count{flow="batch",outcome="accepted"}`,
 			`postern_webhook_delivery_duration_seconds_count{flow="instance",outcome="accepted"}`, "postern_store_commit_duration_seconds_bucket",
 			"postern_store_commit_group_size_sum", "postern_store_file_bytes", "postern_store_disk_free_bytes", "postern_websocket_clients 0", "postern_instances_restricted 0", "postern_asynchronous_sends 0",
-			"postern_webhook_queue_waiting 0", "postern_store_write_seconds_total ", "postern_store_damaged_records_total 0", "postern_store_file_free_bytes ",
+			"postern_webhook_queue_waiting 0", "postern_store_write_seconds_total ", "postern_store_damaged_records_total 0", "postern_store_damaged_records 0", "postern_store_file_free_bytes ",
 			"postern_store_commits_total ", "postern_outbox_breaker_open 0", "postern_outbox_in_flight 0", `postern_batches{status="DRAFT"} 1`, "postern_websocket_slow_total 0",
 			"postern_uploads 0", "postern_uploads_bytes 0", "postern_idempotency_keys 1", `postern_webhook_dropped_total{reason="stopping"} 0`, "process_resident_memory_bytes", "go_goroutines",
 		} {

@@ -12,14 +12,16 @@ import (
 )
 
 type health struct {
-	Status  string   `json:"status"`
-	Reasons []string `json:"reasons,omitempty"`
+	Status   string   `json:"status"`
+	Reasons  []string `json:"reasons,omitempty"`  // why the program is not ready
+	Warnings []string `json:"warnings,omitempty"` // what an operator should look at though it is
 }
 
 // health tells that the process is alive, and nothing more.
 func (a *api) health(c *call) error { return c.w.json(http.StatusOK, health{Status: "ok"}) }
 
-// ready tells whether the program can do its work, and if not, why.
+// ready tells whether the program can do its work, if not, why, and what is
+// wrong with the data file although it can.
 func (a *api) ready(c *call) error {
 	var reasons []string
 	if a.Ready != nil {
@@ -34,9 +36,9 @@ func (a *api) ready(c *call) error {
 	}
 	if len(reasons) > 0 {
 		c.w.Header().Set("Retry-After", strconv.Itoa(retryRestart))
-		return c.w.json(http.StatusServiceUnavailable, health{"not ready", reasons})
+		return c.w.json(http.StatusServiceUnavailable, health{"not ready", reasons, a.Store.Warnings()})
 	}
-	return c.w.json(http.StatusOK, health{Status: "ready"})
+	return c.w.json(http.StatusOK, health{Status: "ready", Warnings: a.Store.Warnings()})
 }
 
 // writerTimeout is how long the store may take to come to a change before the

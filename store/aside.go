@@ -98,6 +98,17 @@ func (a *asideSet) len() int {
 	return len(a.all)
 }
 
+// Warnings says what is wrong with the data file although it works, for people.
+func (s *Store) Warnings() (all []string) {
+	if n := s.aside.len(); n > 0 {
+		all = append(all, fmt.Sprintf("%d damaged records of the data file are set aside; the log names them", n))
+	}
+	if s.headLost {
+		all = append(all, "one of the two head pages of the data file was damaged at the start; the last commit before it may be missing")
+	}
+	return all
+}
+
 // maxToldAtStart bounds how many damaged records a start names in the log.
 const maxToldAtStart = 100
 
@@ -110,7 +121,7 @@ func (s *Store) tellFound(found *survey) {
 		}
 		s.log.Warn("a flipped bit of the data file was put right; its disk or memory may be failing", "where", what)
 	}
-	if found.file.HeadLost {
+	if s.headLost = found.file.HeadLost; s.headLost {
 		s.log.Error("one of the two head pages of the data file is damaged; if it was the newer one, the last commit before this start is missing")
 	}
 	for i, d := range found.damaged {

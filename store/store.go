@@ -73,6 +73,8 @@ type Store struct {
 	unused *bolt.Tx    // the writer's, begun and not written to
 	clean  bool
 
+	headLost bool // a head page was damaged at the start
+
 	durable  atomic.Int64           // the newest transaction that is on the disk
 	flight   atomic.Pointer[flight] // the newest commit
 	commitTx func(*bolt.Tx) error   // (*bolt.Tx).Commit

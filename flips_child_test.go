@@ -1,0 +1,319 @@
+package main
+
+import (
+	"bytes"
+	"context"
+	"encoding/hex"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"log/slog"
+	"maps"
+	"net/http"
+	"net/http/httptest"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"sync"
+	"time"
+
+	"postern/store"
+)
+
+// asFlipper makes the test binary a child that opens one damaged file after the
+// other. What ends the process without a word ends the child, and its parent
+// sees it.
+const asFlipper = "POSTERN_TEST_FLIPS"
+
+// flipJob is what the child is asked to do.
+type flipJob struct {
+	Image  string    // the whole file
+	Folder string    // where the damaged ones go
+	Flips  []int64   // bits of the image, in order
+	Sec    secrets   // of the program that made the image
+	Died   time.Time // of that program
+	Users  []string  // their tokens
+	Lines  map[string]string
+}
+
+// flipResult is what became of one flip.
+type flipResult struct {
+	N       int
+	Outcome string // one of the outcomes below, or what is wrong
+	Wrong   bool
+	Detail  string
+}
+
+// Outcomes that are as they should be.
+const (
+	flipNothing = "nothing changed"
+	flipMended  = "put right, and told"
+	flipAside   = "a record set aside, and told"
+	flipRefused = "refused with words"
+)
+
+// flipper runs the job that is described in a file and prints a line a flip.
+func flipper(path string) error {
+	raw, err := os.ReadFile(path)
+	if err != nil {
+		return err
+	}
+	f := &flips{out: json.NewEncoder(os.Stdout)}
+	if err := json.Unmarshal(raw, &f.job); err != nil {
+		return err
+	}
+	if f.image, err = os.ReadFile(f.job.Image); err != nil {
+		return err
+	}
+	hook := httptest.NewServer(receiver(http.StatusOK, f.got))
+	defer hook.Close()
+	f.hook = hook.URL
+	if f.whole, _, err = f.open(f.image); err != nil {
+		return fmt.Errorf("the file without damage: %w", err)
+	}
+	if f.answers, err = f.serve(false); err != nil {
+		return fmt.Errorf("the program on the file without damage: %w", err)
+	}
+	for n, bit := range f.job.Flips {
+		r := f.flip(bit)
+		r.N = n
+		if err := f.out.Encode(r); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+type flips struct {
+	job     flipJob
+	out     *json.Encoder
+	image   []byte
+	hook    string
+	whole   map[string]string // bucket/key in hex -> value
+	answers map[string]bool   // what the interface tells of the file without damage
+
+	mu     sync.Mutex
+	bodies []string
+}
+
+func (f *flips) got(r received) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	if strings.HasPrefix(r.event, "message.batch.") {
+		f.bodies = append(f.bodies, string(r.body))
+	}
+}
+
+func (f *flips) file() string { return filepath.Join(f.job.Folder, "data", "postern.db") }
+
+// flip damages one bit and says what became of it.
+func (f *flips) flip(bit int64) flipResult {
+	broken := bytes.Clone(f.image)
+	broken[bit/8] ^= 1 << (bit % 8)
+	held, told, err := f.open(broken)
+	switch {
+	case errors.Is(err, store.ErrCorrupt) && strings.Contains(err.Error(), f.file()):
+		return flipResult{Outcome: flipRefused, Detail: err.Error()}
+	case err != nil:
+		return flipResult{Outcome: "refused with the wrong words", Wrong: true, Detail: err.Error()}
+	}
+	lost := 0
+	for k, v := range f.whole {
+		got, there := held[k]
+		switch {
+		case there && got != v:
+			return flipResult{Outcome: "a wrong payload", Wrong: true, Detail: k}
+		case !there && !strings.Contains(told, "record="+k+" "):
+			return flipResult{Outcome: "a silent loss", Wrong: true, Detail: k}
+		case !there:
+			lost++
+		}
+	}
+	for k := range held {
+		if _, was := f.whole[k]; !was {
+			return flipResult{Outcome: "a record that never was", Wrong: true, Detail: k}
+		}
+	}
+	switch {
+	case lost == 0 && strings.Contains(told, "level=WARN"):
+		return flipResult{Outcome: flipMended, Detail: told}
+	case lost == 0 && strings.Contains(told, "level=ERROR"):
+		return flipResult{Outcome: flipAside, Detail: told}
+	case lost == 0:
+		return flipResult{Outcome: flipNothing}
+	}
+	return f.run(broken, told)
+}
+
+// run starts the whole program on a file with a record set aside.
+func (f *flips) run(broken []byte, told string) flipResult {
+	if err := os.WriteFile(f.file(), broken, 0o600); err != nil {
+		return flipResult{Outcome: "no file", Wrong: true, Detail: err.Error()}
+	}
+	answers, err := f.serve(true)
+	if err != nil {
+		return flipResult{Outcome: "the program does not run", Wrong: true, Detail: err.Error() + "\n" + told}
+	}
+	for a := range answers {
+		if !f.answers[a] {
+			return flipResult{Outcome: "a wrong answer", Wrong: true, Detail: a + "\n" + told}
+		}
+	}
+	return flipResult{Outcome: flipAside, Detail: told}
+}
+
+// open writes the file, opens it as the program does, and returns all records
+// and the log.
+func (f *flips) open(image []byte) (held map[string]string, log string, err error) {
+	if err := os.MkdirAll(filepath.Dir(f.file()), 0o700); err != nil {
+		return nil, "", err
+	}
+	if err := os.WriteFile(f.file(), image, 0o600); err != nil {
+		return nil, "", err
+	}
+	var told lockedBuffer
+	s, err := store.Open(store.Options{
+		Path: f.file(), Buckets: buckets(), NoSync: true, MinFree: 1, Logger: slog.New(slog.NewTextHandler(&told, &slog.HandlerOptions{Level: slog.LevelWarn})),
+	})
+	if err != nil {
+		return nil, "", err
+	}
+	held = map[string]string{}
+	err = s.View(func(tx *store.Tx) error {
+		for _, b := range append(store.Buckets(), buckets()...) {
+			if b.Name == "meta" || b.Name == "damaged" {
+				continue
+			}
+			err := tx.Scan(b.Name, store.Range{}, func(k, v []byte) (bool, error) {
+				held[b.Name+"/"+hex.EncodeToString(k)] = string(v)
+				return true, nil
+			})
+			if err != nil {
+				return err
+			}
+		}
+		return nil
+	})
+	return held, told.String(), errors.Join(err, s.Close())
+}
+
+// serve starts the program on the file as it lies there, asks for all that it
+// tells, and stops it.
+func (f *flips) serve(warned bool) (answers map[string]bool, err error) {
+	cfg := &Config{}
+	settings(cfg)
+	cfg.Server.Listen, cfg.Store.Path = "127.0.0.1:0", f.file()
+	cfg.Webhook.GlobalURL, cfg.Webhook.GlobalEnabled = f.hook, true
+	cfg.WhatsApp.AutoReconnect = false
+	var log lockedBuffer
+	a, err := start(context.Background(), cfg, f.job.Sec, slog.New(slog.NewTextHandler(&log, nil)))
+	if err != nil {
+		return nil, err
+	}
+	api := newAPIClient(a.url)
+	answers, err = f.ask(api, warned)
+	api.http.CloseIdleConnections()
+	ctx, cancel := context.WithTimeout(context.Background(), cfg.Server.ShutdownTimeout)
+	defer cancel()
+	if err = errors.Join(err, a.stop(ctx)); err != nil {
+		return nil, fmt.Errorf("%w; the log: %s", err, &log)
+	}
+	return answers, f.checkDeliveries()
+}
+
+// checkDeliveries holds what arrived against the events that the file had.
+func (f *flips) checkDeliveries() error {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	for _, body := range f.bodies {
+		var e struct {
+			Timestamp time.Time
+		}
+		if json.Unmarshal([]byte(body), &e) == nil && e.Timestamp.After(f.job.Died) {
+			continue // it was made by this start
+		}
+		if !slices.ContainsFunc(slices.Collect(maps.Values(f.whole)), func(v string) bool { return strings.HasSuffix(v, body) }) {
+			return fmt.Errorf("a delivery that is in no record: %s", body)
+		}
+	}
+	f.bodies = nil
+	return nil
+}
+
+// ask reads the lists of the interface.
+func (f *flips) ask(api *apiClient, warned bool) (map[string]bool, error) {
+	var ready struct{ Warnings []string }
+	if err := api.call(context.Background(), credential{}, http.MethodGet, "/ready", nil, &ready); err != nil {
+		return nil, err
+	}
+	if warned != (len(ready.Warnings) > 0) {
+		return nil, fmt.Errorf("/ready warns of %q", ready.Warnings)
+	}
+	answers := map[string]bool{}
+	err := f.collect(api, answers, apiKey(f.job.Sec.GlobalAuthToken), "/instance")
+	for _, token := range f.job.Users {
+		err = errors.Join(err, f.collect(api, answers, bearer(token), "/message/batches?limit=200"))
+	}
+	for name, token := range f.job.Lines {
+		for _, list := range []string{"/contacts?limit=200", "/chats?limit=200", "/media/uploads", "/webhook"} {
+			err = errors.Join(err, f.collect(api, answers, bearer(token), "/instance/"+name+list))
+		}
+	}
+	return answers, err
+}
+
+// collect adds what a list tells of things that a start does not change.
+func (f *flips) collect(api *apiClient, answers map[string]bool, cred credential, path string) error {
+	req, err := http.NewRequest(http.MethodGet, api.base+path, nil)
+	if err != nil {
+		return err
+	}
+	req.Header.Set(cred.name, cred.value)
+	res, err := api.http.Do(req)
+	if err != nil {
+		return err
+	}
+	defer res.Body.Close()
+	raw, err := io.ReadAll(res.Body)
+	if err != nil {
+		return err
+	}
+	if res.StatusCode == http.StatusNotFound || res.StatusCode == http.StatusUnauthorized {
+		return nil // the instance, or its webhook, is what is damaged
+	}
+	var answer any
+	if err := json.Unmarshal(raw, &answer); err != nil || res.StatusCode != http.StatusOK {
+		return fmt.Errorf("GET %s: %s: %s", path, res.Status, raw)
+	}
+	walkObjects(answer, func(o map[string]any) {
+		kept := map[string]any{}
+		for _, k := range []string{"id", "name", "instanceName", "createdAt", "ownerJid", "remoteJid", "phoneJid", "lid", "pushName", "url", "message"} {
+			if v, ok := o[k]; ok {
+				kept[k] = v
+			}
+		}
+		text, _ := json.Marshal(kept)
+		answers[path+" "+string(text)] = true
+	})
+	return nil
+}
+
+// walkObjects calls fn for the objects of a list, however it is wrapped.
+func walkObjects(v any, fn func(map[string]any)) {
+	switch v := v.(type) {
+	case []any:
+		for _, e := range v {
+			if o, ok := e.(map[string]any); ok {
+				fn(o)
+			}
+		}
+	case map[string]any:
+		if records, ok := v["records"].([]any); ok {
+			walkObjects(records, fn)
+			return
+		}
+		fn(v)
+	}
+}
