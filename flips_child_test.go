@@ -36,6 +36,14 @@ type flipJob struct {
 	Died   time.Time // of that program
 	Users  []string  // their tokens
 	Lines  map[string]string
+	// Instead of flips: records that their owners do not understand.
+	Garbage []garbage
+}
+
+// garbage is the content of a record whose checksum is right.
+type garbage struct {
+	Bucket     string
+	Key, Value []byte
 }
 
 // flipResult is what became of one flip.
@@ -52,6 +60,7 @@ const (
 	flipMended  = "put right, and told"
 	flipAside   = "a record set aside, and told"
 	flipRefused = "refused with words"
+	flipRuns    = "the program runs"
 )
 
 // flipper runs the job that is described in a file and prints a line a flip.
@@ -73,8 +82,15 @@ func flipper(path string) error {
 	if f.whole, _, err = f.open(f.image); err != nil {
 		return fmt.Errorf("the file without damage: %w", err)
 	}
-	if f.answers, err = f.serve(false); err != nil {
+	if f.answers, err = f.serve(new(bool)); err != nil {
 		return fmt.Errorf("the program on the file without damage: %w", err)
+	}
+	for n, g := range f.job.Garbage {
+		r := f.spoil(g)
+		r.N = n
+		if err := f.out.Encode(r); err != nil {
+			return err
+		}
 	}
 	for n, bit := range f.job.Flips {
 		r := f.flip(bit)
@@ -152,7 +168,8 @@ func (f *flips) run(broken []byte, told string) flipResult {
 	if err := os.WriteFile(f.file(), broken, 0o600); err != nil {
 		return flipResult{Outcome: "no file", Wrong: true, Detail: err.Error()}
 	}
-	answers, err := f.serve(true)
+	warns := true
+	answers, err := f.serve(&warns)
 	if err != nil {
 		return flipResult{Outcome: "the program does not run", Wrong: true, Detail: err.Error() + "\n" + told}
 	}
@@ -162,6 +179,32 @@ func (f *flips) run(broken []byte, told string) flipResult {
 		}
 	}
 	return flipResult{Outcome: flipAside, Detail: told}
+}
+
+// spoil starts the whole program on a file with a record that its owner does
+// not understand.
+func (f *flips) spoil(g garbage) flipResult {
+	if err := os.WriteFile(f.file(), f.image, 0o600); err != nil {
+		return flipResult{Outcome: "no file", Wrong: true, Detail: err.Error()}
+	}
+	s, err := store.Open(store.Options{Path: f.file(), Buckets: buckets(), NoSync: true, MinFree: 1})
+	if err == nil {
+		err = s.Update(context.Background(), func(tx *store.Tx) error { return tx.Put(g.Bucket, g.Key, g.Value) })
+		err = errors.Join(err, s.Close())
+	}
+	if err != nil {
+		return flipResult{Outcome: "no file", Wrong: true, Detail: err.Error()}
+	}
+	answers, err := f.serve(nil)
+	if err != nil {
+		return flipResult{Outcome: "the program does not run", Wrong: true, Detail: err.Error()}
+	}
+	for a := range answers {
+		if !f.answers[a] {
+			return flipResult{Outcome: "a wrong answer", Wrong: true, Detail: a}
+		}
+	}
+	return flipResult{Outcome: flipRuns}
 }
 
 // open writes the file, opens it as the program does, and returns all records
@@ -200,15 +243,15 @@ func (f *flips) open(image []byte) (held map[string]string, log string, err erro
 }
 
 // serve starts the program on the file as it lies there, asks for all that it
-// tells, and stops it.
-func (f *flips) serve(warned bool) (answers map[string]bool, err error) {
+// tells, and stops it. warned is whether /ready is to warn, nil for either.
+func (f *flips) serve(warned *bool) (answers map[string]bool, err error) {
 	cfg := &Config{}
 	settings(cfg)
 	cfg.Server.Listen, cfg.Store.Path = "127.0.0.1:0", f.file()
 	cfg.Webhook.GlobalURL, cfg.Webhook.GlobalEnabled = f.hook, true
 	cfg.WhatsApp.AutoReconnect = false
 	var log lockedBuffer
-	a, err := start(context.Background(), cfg, f.job.Sec, slog.New(slog.NewTextHandler(&log, nil)))
+	a, err := start(context.Background(), cfg, f.job.Sec, slog.New(slog.NewTextHandler(&log, &slog.HandlerOptions{Level: slog.LevelWarn})))
 	if err != nil {
 		return nil, err
 	}
@@ -243,12 +286,12 @@ func (f *flips) checkDeliveries() error {
 }
 
 // ask reads the lists of the interface.
-func (f *flips) ask(api *apiClient, warned bool) (map[string]bool, error) {
+func (f *flips) ask(api *apiClient, warned *bool) (map[string]bool, error) {
 	var ready struct{ Warnings []string }
 	if err := api.call(context.Background(), credential{}, http.MethodGet, "/ready", nil, &ready); err != nil {
 		return nil, err
 	}
-	if warned != (len(ready.Warnings) > 0) {
+	if warned != nil && *warned != (len(ready.Warnings) > 0) {
 		return nil, fmt.Errorf("/ready warns of %q", ready.Warnings)
 	}
 	answers := map[string]bool{}

@@ -15,6 +15,7 @@ import (
 	"testing"
 	"time"
 
+	"postern/store"
 	filepages "postern/store/pages"
 )
 
@@ -37,31 +38,7 @@ func TestNoFlippedBitCrashesLiesOrLosesInSilence(t *testing.T) {
 		t.Skip("starts real processes")
 	}
 	seed := killSeed()
-	s := newSiege(t, seed)
-	s.begin()
-	s.unleash()
-	p := s.run()
-	s.ready(p)
-	s.elapse(p, 2*time.Second)
-	p.kill()
-	s.cancel()
-	s.actors.Wait()
-
-	job := flipJob{Image: filepath.Join(t.TempDir(), "image.db"), Folder: t.TempDir(), Died: time.Now(), Sec: s.sec, Lines: map[string]string{}}
-	for _, u := range s.users {
-		job.Users = append(job.Users, u.token)
-	}
-	for _, l := range s.accounts {
-		job.Lines[l.name] = l.token
-	}
-	image, err := os.ReadFile(s.dataFile())
-	if err != nil {
-		t.Fatal(err)
-	}
-	image, used := inUse(t, image)
-	if err := os.WriteFile(job.Image, image, 0o600); err != nil {
-		t.Fatal(err)
-	}
+	job, image, used := damagedJob(t, seed)
 	rng := rand.New(rand.NewPCG(seed, 1))
 	for i := range flipCount() {
 		bit := rng.Int64N(8 * int64(len(image)))
@@ -73,6 +50,87 @@ func TestNoFlippedBitCrashesLiesOrLosesInSilence(t *testing.T) {
 	}
 	t.Logf("SEED=%d: %d bytes, %d pages in use", seed, len(image), len(used))
 	runFlips(t, job)
+}
+
+// TestNoRecordThatNobodyUnderstandsKeepsTheProgramFromRunning replaces records
+// of every bucket by what their owners never wrote, with a right checksum.
+func TestNoRecordThatNobodyUnderstandsKeepsTheProgramFromRunning(t *testing.T) {
+	if testing.Short() {
+		t.Skip("starts real processes")
+	}
+	job, _, _ := damagedJob(t, killSeed())
+	s, err := store.Open(store.Options{Path: job.Image, Buckets: buckets(), NoSync: true})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer s.Close()
+	err = s.View(func(tx *store.Tx) error {
+		for _, b := range append(store.Buckets(), buckets()...) {
+			var all []garbage
+			err := tx.Scan(b.Name, store.Range{}, func(k, v []byte) (bool, error) {
+				all = append(all, garbage{b.Name, k, v})
+				return true, nil
+			})
+			if err != nil || b.Name == "meta" || len(all) == 0 {
+				continue
+			}
+			// The first, the last and one between, each with other nonsense.
+			for i, value := range [][]byte{nil, {}, []byte("{"), bytes.Repeat([]byte{0xff}, 40), []byte(`[1,2]`)} {
+				g := all[i*(len(all)-1)/4]
+				if i == 0 {
+					value = g.Value[:len(g.Value)/2]
+				}
+				job.Garbage = append(job.Garbage, garbage{g.Bucket, g.Key, value})
+			}
+		}
+		return nil
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := s.Close(); err != nil {
+		t.Fatal(err)
+	}
+	done, said := runChild(t, job, func(r flipResult) {
+		if g := job.Garbage[r.N]; r.Wrong {
+			t.Errorf("%s key %x = %q: %s: %s", g.Bucket, g.Key, g.Value, r.Outcome, r.Detail)
+		}
+	})
+	if done != len(job.Garbage) {
+		t.Errorf("%s key %x = %q ends the process: %s", job.Garbage[done].Bucket, job.Garbage[done].Key, job.Garbage[done].Value, said)
+	}
+}
+
+// damagedJob is a job for the file of a program that was killed under load,
+// cut off behind its last page, with the offsets of the pages in use.
+func damagedJob(t *testing.T, seed uint64) (job flipJob, image []byte, used []int64) {
+	t.Helper()
+	s := newSiege(t, seed)
+	s.begin()
+	s.unleash()
+	p := s.run()
+	s.ready(p)
+	s.elapse(p, 2*time.Second)
+	p.kill()
+	s.cancel()
+	s.actors.Wait()
+
+	job = flipJob{Image: filepath.Join(t.TempDir(), "image.db"), Folder: t.TempDir(), Died: time.Now(), Sec: s.sec, Lines: map[string]string{}}
+	for _, u := range s.users {
+		job.Users = append(job.Users, u.token)
+	}
+	for _, l := range s.accounts {
+		job.Lines[l.name] = l.token
+	}
+	image, err := os.ReadFile(s.dataFile())
+	if err != nil {
+		t.Fatal(err)
+	}
+	image, used = inUse(t, image)
+	if err := os.WriteFile(job.Image, image, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	return job, image, used
 }
 
 // inUse cuts off what lies behind the last page and returns the offsets of the
@@ -87,8 +145,8 @@ func inUse(t *testing.T, image []byte) (whole []byte, used []int64) {
 	seen := map[int64]bool{0: true, size: true}
 	faults, err := f.Walk(filepages.Visitor{
 		Bucket: func(string, uint64) error { return nil },
-		Record: func(_, _ []byte, at int64) error {
-			seen[at/size*size] = true
+		Record: func(r filepages.Record) error {
+			seen[r.At/size*size] = true
 			return nil
 		},
 	})

@@ -98,7 +98,7 @@ func soundPages(path string) error {
 	}
 	faults, err := file.Walk(bolt.Visitor{
 		Bucket: func(string, uint64) error { return nil },
-		Record: func(_, _ []byte, _ int64) error { return nil },
+		Record: func(bolt.Record) error { return nil },
 	})
 	for _, fault := range faults {
 		err = errors.Join(err, fault)

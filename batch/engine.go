@@ -122,7 +122,7 @@ func (e *Engine) found(ctx context.Context, id uuid.UUID) error {
 		in := Input{On: OnFound}
 		var item *told
 		if c.Counts.Sending > 0 {
-			r, err := c.loadItem(tx, c.Current)
+			r, err := c.loadOrLost(tx, c.Current)
 			if err != nil {
 				return err
 			}

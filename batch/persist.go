@@ -189,7 +189,7 @@ func loadHeader(tx *store.Tx, id uuid.UUID) (header, error) {
 	}
 	h, err := decodeHeader(raw)
 	if err != nil {
-		err = fmt.Errorf("batch %s: %w", id, err)
+		err = tx.Unreadable(bucketHeader, id[:], err)
 	}
 	return h, err
 }

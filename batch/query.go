@@ -5,7 +5,6 @@ import (
 	"encoding/base64"
 	"encoding/binary"
 	"encoding/json"
-	"fmt"
 	"hash/crc32"
 	"slices"
 
@@ -171,7 +170,7 @@ func (b *full) attempts(tx *store.Tx, position int, r itemRecord) (all []entry[A
 		err = tx.Scan(bucketAttempt, store.Range{Prefix: prefix}, func(key, value []byte) (bool, error) {
 			var a attemptRecord
 			if err := json.Unmarshal(value, &a); err != nil {
-				return false, fmt.Errorf("batch %s: attempts of item %d: %w", b.id, position, err)
+				return true, tx.Unreadable(bucketAttempt, key, err)
 			}
 			number := int(binary.BigEndian.Uint32(key[len(prefix):]))
 			all = append(all, entry[Attempt]{key, b.attempt(position, number, a)})

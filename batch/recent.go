@@ -1,6 +1,7 @@
 package batch
 
 import (
+	"errors"
 	"fmt"
 	"slices"
 
@@ -45,8 +46,24 @@ func (b *full) loadItem(tx *store.Tx, position int) (itemRecord, error) {
 		return itemRecord{}, fmt.Errorf("batch %s: item %d: %w", b.id, position, ErrNotFound)
 	}
 	_, r, err := b.readItem(key, raw)
+	if err != nil {
+		err = tx.Unreadable(bucketItem, key, err)
+	}
 	return r, err
 }
+
+// loadOrLost is loadItem for who goes on without: an item whose record is
+// damaged is nobody's, and no message is sent for it.
+func (b *full) loadOrLost(tx *store.Tx, position int) (itemRecord, error) {
+	r, err := b.loadItem(tx, position)
+	if errors.Is(err, store.ErrDamaged) {
+		return itemRecord{}, nil
+	}
+	return r, err
+}
+
+// lost reports whether loadOrLost found the item's record damaged.
+func (r itemRecord) lost() bool { return r.recipient() == "" }
 
 // readItem returns the item that a key and a value of the items' bucket tell
 // of, in its newest form.

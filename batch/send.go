@@ -62,7 +62,7 @@ func (w *worker) begin() (item *itemRecord, err error) {
 		case stopping:
 			return step(tx, b, Input{On: OnShutdown}, states, nil)
 		case b.Counts.Open() == 0:
-			last, err := b.loadItem(tx, b.Current)
+			last, err := b.loadOrLost(tx, b.Current)
 			if err != nil {
 				return err
 			}
@@ -85,6 +85,12 @@ func (w *worker) begin() (item *itemRecord, err error) {
 // send sends the item that was committed as SENDING. It comes back at the
 // latest when the lease is over, or when Stop has waited long enough.
 func (w *worker) send(r itemRecord) outcome {
+	if r.lost() {
+		return outcome{
+			attempt: AttemptFailed, status: ItemFailed, move: MoveFailed,
+			code: "RECORD_DAMAGED", reason: "the item's record in the data file is damaged; nothing was sent",
+		}
+	}
 	timeout, term := w.e.cfg.bounds(w.content)
 	ctx, cancel := context.WithTimeout(context.Background(), timeout)
 	defer cancel()

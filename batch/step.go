@@ -131,7 +131,7 @@ func (s *spec) instanceName(id int64) string {
 
 // give turns the item at the cursor, or the current one again, into SENDING.
 func (b *full) give(tx *store.Tx, position int, c choice) (itemRecord, error) {
-	r, err := b.loadItem(tx, position)
+	r, err := b.loadOrLost(tx, position)
 	if err != nil {
 		return r, err
 	}

@@ -149,6 +149,7 @@ func ruleCodes() []Code {
 func faultCodes() []Code {
 	return []Code{
 		{Code: codeInternal, Status: http.StatusInternalServerError, Meaning: "A fault of the program.", Next: "Find the request id in the log and report it."},
+		{Code: "RECORD_DAMAGED", Status: http.StatusInternalServerError, Meaning: "A record that the request needs is damaged in the data file and set aside.", Next: "Tell the operator: the log names the record, and /ready warns."},
 		{Code: "INSTANCE_NOT_CONNECTED", Status: http.StatusServiceUnavailable, Meaning: "The instance has no connection to WhatsApp now.", Next: "Wait and try again; when no phone is linked, connect it.", RetryAfter: retryConnection},
 		{Code: "MESSAGE_PROCESSING_QUEUE_FULL", Status: http.StatusServiceUnavailable, Meaning: "As many asynchronous sends wait as may (message.processing.queue_size).", Next: "Try again when some of them have ended.", RetryAfter: retryConnection},
 		{Code: "DISK_FULL", Status: http.StatusServiceUnavailable, Meaning: "The disk is full or nearly so; nothing was changed.", Next: "Make room; the program goes on by itself.", RetryAfter: retryDisk},

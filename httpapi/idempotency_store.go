@@ -92,8 +92,10 @@ func loadKey(tx *store.Tx, id []byte) (r keyRecord, found bool, err error) {
 	if err != nil || raw == nil {
 		return r, false, err
 	}
-	r, err = decodeKeyRecord(raw)
-	return r, err == nil, err
+	if r, err = decodeKeyRecord(raw); err != nil {
+		return r, false, tx.Unreadable(bucketKeys, id, err)
+	}
+	return r, true, nil
 }
 
 // putKey stores a record in the place of any other under that id.

@@ -66,11 +66,15 @@ func (r *Registry) Contacts(ctx context.Context, instance int64, q ContactQuery)
 	var page ContactPage
 	err := r.cfg.Store.View(func(tx *store.Tx) error {
 		all := store.Range{Prefix: store.Key(instance), From: store.Key(instance, q.After+1)}
-		return tx.Scan(contacts, all, func(_, raw []byte) (bool, error) {
+		return tx.Scan(contacts, all, func(k, raw []byte) (bool, error) {
 			if ctx.Err() != nil {
 				return false, context.Cause(ctx)
 			}
-			return page.add(raw, &q)
+			more, err := page.add(raw, &q)
+			if err != nil {
+				err = tx.Unreadable(contacts, k, err)
+			}
+			return more, err
 		})
 	})
 	if err != nil {

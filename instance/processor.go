@@ -96,7 +96,7 @@ func (p *Processor) Start(ctx context.Context) error {
 		return tx.Scan(processing, store.Range{}, func(k, v []byte) (bool, error) {
 			var j job
 			if err := json.Unmarshal(v, &j); err != nil {
-				return false, fmt.Errorf("processing %x: %w", k, err)
+				return true, tx.Unreadable(processing, k, err)
 			}
 			left = append(left, j)
 			return true, nil

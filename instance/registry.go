@@ -144,6 +144,9 @@ func (r *Registry) load(tx *store.Tx) error {
 	if err != nil {
 		return err
 	}
+	if err := r.tellLost(tx); err != nil {
+		return err
+	}
 	for id, e := range r.byID {
 		hook, found, err := store.GetJSON[Webhook](tx, webhooks, store.Key(id))
 		if errors.Is(err, store.ErrDamaged) {

@@ -11,12 +11,12 @@ import (
 // them all.
 func (l *Library) Held() (n int, size int64, err error) {
 	err = l.cfg.Store.View(func(tx *store.Tx) error {
-		return tx.Scan(uploads, store.Range{}, func(_, v []byte) (bool, error) {
+		return tx.Scan(uploads, store.Range{}, func(k, v []byte) (bool, error) {
 			var u struct {
 				Size int64 `json:"size"`
 			}
 			if err := json.Unmarshal(v, &u); err != nil {
-				return false, err
+				return true, tx.Unreadable(uploads, k, err)
 			}
 			n, size = n+1, size+u.Size
 			return true, nil

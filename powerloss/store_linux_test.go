@@ -234,7 +234,7 @@ func checkPages(path string) error {
 	}
 	faults, err := file.Walk(pages.Visitor{
 		Bucket: func(string, uint64) error { return nil },
-		Record: func(_, _ []byte, _ int64) error { return nil },
+		Record: func(pages.Record) error { return nil },
 	})
 	for _, fault := range faults {
 		err = errors.Join(err, fault)

@@ -27,6 +27,10 @@ func (p *persistence) loadAuthority() (*authority, error) {
 		saved, found, err = store.GetJSON[savedAuthority](tx, bucketAuthority, authorityKey)
 		return err
 	})
+	if errors.Is(err, store.ErrDamaged) {
+		p.log.Error("the sandbox's authority is damaged and made anew; clients of another process need its certificate again", "error", err)
+		return p.createAuthority()
+	}
 	if err != nil {
 		return nil, fmt.Errorf("read the sandbox's authority: %w", err)
 	}

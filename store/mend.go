@@ -1,6 +1,7 @@
 package store
 
 import (
+	"bytes"
 	"encoding/binary"
 	"fmt"
 	"math/bits"
@@ -9,33 +10,56 @@ import (
 	"postern/store/pages"
 )
 
-// A flipped bit in the key or in the checksum of a record takes nothing of what
-// it says: there is one bit with which the checksum fits again. Bits of values
+// A flipped bit in the key, the checksum or the sizes of a record takes nothing
+// of what it says: there is one bit with which the checksum fits again. Bits of values
 // are not guessed, since among the many bits of a long one there would sooner
 // or later be one that fits by chance.
 
 // mendable is the longest record whose key is searched for a flipped bit.
-const mendable = 64 << 10
+const mendable = 1 << 20
 
 // mendOf returns the bit that makes a damaged record whole, nil when there is
-// none. Its key lies at the offset at.
-func mendOf(key, sealed []byte, at int64) *pages.Mend {
-	if len(sealed) < checksumSize || len(sealed) > mendable {
+// none.
+func mendOf(r pages.Record) *pages.Mend {
+	if len(r.Value) > mendable {
 		return nil
 	}
-	value, stored := sealed[checksumSize:], binary.BigEndian.Uint32(sealed)
-	right := checksum(key, value)
+	if m := mendSizes(r); m != nil || len(r.Value) < checksumSize {
+		return m
+	}
+	value, stored := r.Value[checksumSize:], binary.BigEndian.Uint32(r.Value)
+	right := checksum(r.Key, value)
 	if wrong := stored ^ right; bits.OnesCount32(wrong) == 1 {
 		i := bits.LeadingZeros32(wrong) / 8
-		return &pages.Mend{Offset: at + int64(len(key)+i), Byte: byte(right >> (24 - 8*i))}
+		return &pages.Mend{Offset: r.At + int64(len(r.Key)+i), Byte: byte(right >> (24 - 8*i))}
 	}
-	had := append([]byte(nil), key...)
+	had := bytes.Clone(r.Key)
 	for bit := range 8 * len(had) {
 		had[bit/8] ^= 1 << (bit % 8)
 		if checksum(had, value) == stored {
-			return &pages.Mend{Offset: at + int64(bit/8), Byte: had[bit/8]}
+			return &pages.Mend{Offset: r.At + int64(bit/8), Byte: had[bit/8]}
 		}
 		had[bit/8] ^= 1 << (bit % 8)
+	}
+	return nil
+}
+
+// mendSizes is mendOf for the sizes of the last record of a page: those of the
+// others follow from the record behind them.
+func mendSizes(r pages.Record) *pages.Mend {
+	var sizes [8]byte
+	native := binary.NativeEndian
+	native.PutUint32(sizes[:], uint32(len(r.Key)))
+	native.PutUint32(sizes[4:], uint32(len(r.Value)))
+	for bit := range 8 * len(sizes) {
+		sizes[bit/8] ^= 1 << (bit % 8)
+		key, value := int64(native.Uint32(sizes[:])), int64(native.Uint32(sizes[4:]))
+		if key > 0 && value <= mendable && key+value <= int64(len(r.Room)) {
+			if _, whole := verify(r.Room[:key], r.Room[key:key+value]); whole {
+				return &pages.Mend{Offset: r.Sizes + int64(bit/8), Byte: sizes[bit/8]}
+			}
+		}
+		sizes[bit/8] ^= 1 << (bit % 8)
 	}
 	return nil
 }

@@ -121,9 +121,14 @@ func (tx *Tx) putEntry(e OutboxEntry) error {
 	return err
 }
 
+// nextOwnerSeq gives the owner's next number. When the newest one cannot be
+// read, it goes on where all owners together are: no number is given twice.
 func (tx *Tx) nextOwnerSeq(owner uuid.UUID) (uint64, error) {
 	newest, err := tx.OutboxOwnerNewest(owner)
-	if err != nil {
+	switch {
+	case errors.Is(err, ErrDamaged):
+		newest = tx.OutboxNewest()
+	case err != nil:
 		return 0, err
 	}
 	return newest + 1, tx.Put(outboxOwner, Key(owner), Key(newest+1))
@@ -133,8 +138,11 @@ func (tx *Tx) nextOwnerSeq(owner uuid.UUID) (uint64, error) {
 // there never was one.
 func (tx *Tx) OutboxOwnerNewest(owner uuid.UUID) (uint64, error) {
 	raw, err := tx.Get(outboxOwner, Key(owner))
-	if err != nil || len(raw) != 8 {
+	switch {
+	case err != nil || raw == nil:
 		return 0, err
+	case len(raw) != 8:
+		return 0, tx.Unreadable(outboxOwner, Key(owner), errors.New("no sequence"))
 	}
 	return binary.BigEndian.Uint64(raw), nil
 }
@@ -166,12 +174,11 @@ func (tx *Tx) OutboxAfter(seq uint64, limit int) ([]OutboxEntry, error) {
 	var entries []OutboxEntry
 	err := tx.Scan(outboxEntries, Range{From: Key(seq + 1), Limit: limit}, func(k, v []byte) (bool, error) {
 		e, err := tx.entry(binary.BigEndian.Uint64(k), v)
-		if errors.Is(err, ErrDamaged) {
-			tx.damage(outboxEntries, k)
-			return true, nil
+		if err != nil {
+			return true, err
 		}
 		entries = append(entries, e)
-		return true, err
+		return true, nil
 	})
 	return entries, err
 }
@@ -180,24 +187,25 @@ func (tx *Tx) OutboxAfter(seq uint64, limit int) ([]OutboxEntry, error) {
 // greater than after, in order.
 func (tx *Tx) OutboxReplay(owner uuid.UUID, after uint64, limit int) ([]OutboxEntry, error) {
 	return tx.entriesBy(outboxReplay, Range{Prefix: owner[:], From: Key(owner, after+1), Limit: limit},
-		func(_, v []byte) uint64 { return binary.BigEndian.Uint64(v) })
+		func(_, v []byte) []byte { return v })
 }
 
 // OutboxOfBatch returns up to limit entries of one batch with a sequence
 // greater than after, in order.
 func (tx *Tx) OutboxOfBatch(batch uuid.UUID, after uint64, limit int) ([]OutboxEntry, error) {
 	return tx.entriesBy(outboxBatch, Range{Prefix: batch[:], From: Key(batch, after+1), Limit: limit},
-		func(k, _ []byte) uint64 { return binary.BigEndian.Uint64(k[16:]) })
+		func(k, _ []byte) []byte { return k[16:] })
 }
 
 // entriesBy reads the entries that an index points to.
-func (tx *Tx) entriesBy(index string, r Range, seq func(k, v []byte) uint64) ([]OutboxEntry, error) {
+func (tx *Tx) entriesBy(index string, r Range, seq func(k, v []byte) []byte) ([]OutboxEntry, error) {
 	var entries []OutboxEntry
 	err := tx.Scan(index, r, func(k, v []byte) (bool, error) {
-		e, found, err := tx.Outbox(seq(k, v))
-		if errors.Is(err, ErrDamaged) {
-			return true, nil
+		points := seq(k, v)
+		if len(points) != 8 {
+			return true, tx.Unreadable(index, k, errors.New("no sequence"))
 		}
+		e, found, err := tx.Outbox(binary.BigEndian.Uint64(points))
 		if found {
 			entries = append(entries, e)
 		}
@@ -210,25 +218,39 @@ func (tx *Tx) entriesBy(index string, r Range, seq func(k, v []byte) uint64) ([]
 // sequence, beginning after the given row; the zero Due begins at the front.
 // Rows whose time is yet to come are included.
 func (tx *Tx) OutboxDue(after Due, limit int) ([]Due, error) {
-	r := Range{Limit: limit}
+	r := Range{}
 	if after != (Due{}) {
 		r.From = dueKey(after.At, after.Seq+1)
 	}
 	var rows []Due
-	err := tx.Scan(outboxDue, r, func(k, v []byte) (bool, error) {
+	err := tx.walk(outboxDue, r, func(k []byte) (bool, error) {
 		row := Due{At: time.UnixMilli(int64(binary.BigEndian.Uint64(k))).UTC(), Seq: binary.BigEndian.Uint64(k[8:])}
-		copy(row.Batch[:], v)
+		var err error
+		if row.Batch, err = tx.batchDue(k, row.Seq); err != nil && !errors.Is(err, ErrDamaged) {
+			return false, err
+		}
 		rows = append(rows, row)
-		return true, nil
+		return limit == 0 || len(rows) < limit, nil
 	})
 	return rows, err
+}
+
+// batchDue returns the batch of a row of the due index; when the row is
+// damaged, that of its entry.
+func (tx *Tx) batchDue(key []byte, seq uint64) (batch uuid.UUID, err error) {
+	raw, _, err := tx.peek(outboxDue, key)
+	if err == nil && len(raw) == len(batch) {
+		return uuid.UUID(raw), nil
+	}
+	e, _, err := tx.outboxHead(seq)
+	return e.Batch, err
 }
 
 // entry joins an encoded entry with its status.
 func (tx *Tx) entry(seq uint64, raw []byte) (OutboxEntry, error) {
 	e, err := decodeEntry(seq, raw)
 	if err != nil {
-		return e, err
+		return e, tx.Unreadable(outboxEntries, Key(seq), err)
 	}
 	return tx.withStatus(e)
 }

@@ -54,16 +54,17 @@ func readSurvey(r io.ReaderAt, size int64) (*survey, error) {
 			s.buckets[name] = &tally{sequence: sequence}
 			return nil
 		},
-		Record: func(key, value []byte, at int64) error { return s.record(bucket, key, value, at) },
+		Record: func(r pages.Record) error { return s.record(bucket, r) },
 	})
 	return s, err
 }
 
-func (s *survey) record(bucket string, key, sealed []byte, at int64) error {
+func (s *survey) record(bucket string, r pages.Record) error {
+	key, sealed := r.Key, r.Value
 	s.buckets[bucket].add(sealed)
 	value, ok := verify(key, sealed)
 	if !ok {
-		s.damaged = append(s.damaged, Damaged{bucket, bytes.Clone(key), mendOf(key, sealed, at)})
+		s.damaged = append(s.damaged, Damaged{bucket, bytes.Clone(key), mendOf(r)})
 		s.buckets[bucket].vague = true
 		if len(s.damaged) > maxDamaged {
 			return errTooManyDamaged

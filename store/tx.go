@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"encoding/binary"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"hash/crc32"
 	"time"
@@ -147,7 +148,8 @@ func (tx *Tx) NextID(bucket string) (uint64, error) {
 }
 
 // Scan calls fn for each record of r in key order until fn returns false or an
-// error. key and value are copies. Damaged records are counted and left out.
+// error. key and value are copies. Damaged records are counted and left out,
+// and so are those of which fn says so by an error that wraps ErrDamaged.
 // fn must not write to the scanned bucket: collect first, then write.
 func (tx *Tx) Scan(bucket string, r Range, fn func(key, value []byte) (bool, error)) error {
 	b, err := tx.bucket(bucket)
@@ -170,8 +172,11 @@ func (tx *Tx) Scan(bucket string, r Range, fn func(key, value []byte) (bool, err
 			tx.damage(bucket, k)
 			continue
 		}
-		n++
 		more, err := fn(bytes.Clone(k), append(make([]byte, 0, len(value)), value...))
+		if errors.Is(err, ErrDamaged) {
+			continue
+		}
+		n++
 		if err != nil || !more {
 			return err
 		}

@@ -2,6 +2,7 @@ package pages
 
 import (
 	"bytes"
+	"encoding/binary"
 	"fmt"
 	"math/rand/v2"
 	"os"
@@ -149,8 +150,10 @@ func read(image []byte) (held, []*Fault) {
 			all[name] = fmt.Sprint(sequence)
 			return nil
 		},
-		Record: func(key, value []byte, at int64) error {
-			if !bytes.HasPrefix(image[at:], append(bytes.Clone(key), value...)) {
+		Record: func(r Record) error {
+			key, value := r.Key, r.Value
+			if !bytes.HasPrefix(image[r.At:], append(bytes.Clone(key), value...)) || !bytes.HasPrefix(image[r.At:], r.Room) ||
+				binary.NativeEndian.Uint32(image[r.Sizes:]) != uint32(len(key)) {
 				panic("a record does not lie where it is said to")
 			}
 			all[bucket+"/"+string(key)] = string(value)

@@ -9,11 +9,21 @@ import (
 
 // Visitor is told what a file holds, in the order of the buckets' names and of
 // the keys within each. What it gets is valid during the call only; an error
-// ends the walk. A record's key lies at the offset at of the file, and its
-// value behind that.
+// ends the walk.
 type Visitor struct {
 	Bucket func(name string, sequence uint64) error
-	Record func(key, value []byte, at int64) error
+	Record func(Record) error
+}
+
+// Record is a record where it lies.
+type Record struct {
+	Key, Value []byte
+	At         int64 // offset of the key in the file; the value lies behind it
+	Sizes      int64 // offset of the key's and the value's size, four bytes each
+	// Room is what key and value could take if their sizes were others: more
+	// than they have in the last record of a page only, the one whose end
+	// nothing else tells.
+	Room []byte
 }
 
 // Walk reads the whole state and returns its faults; what lies behind them is
@@ -220,7 +230,12 @@ func (w *walk) leaf(p page, elements []element, depth int) {
 			w.fault(Fault{Page: p.id, What: fmt.Sprintf("the key of element %d is not in order", i), Misplaced: true})
 		}
 		w.last = append(w.last[:0], el.key...)
-		if w.err = w.visitor.Record(el.key, el.value, p.at+el.at); w.err != nil {
+		r := Record{Key: el.key, Value: el.value, At: p.at + el.at, Sizes: p.at + pageHeader + int64(i)*elementHeader + 8}
+		r.Room = p.data[el.at : el.at+int64(len(el.key)+len(el.value))]
+		if i == len(elements)-1 {
+			r.Room = p.data[el.at:]
+		}
+		if w.err = w.visitor.Record(r); w.err != nil {
 			return
 		}
 	}

@@ -3,6 +3,7 @@ package device
 import (
 	"bytes"
 	"context"
+	"errors"
 	"fmt"
 	"slices"
 	"sync/atomic"
@@ -33,10 +34,20 @@ type direct struct {
 	instance int64
 }
 
-func (d direct) key(k []byte) []byte          { return store.Key(d.instance, k) }
-func (d direct) get(k []byte) ([]byte, error) { return d.tx.Get(deviceBucket, d.key(k)) }
-func (d direct) put(k, v []byte) error        { return d.tx.Put(deviceBucket, d.key(k), v) }
-func (d direct) remove(k []byte) error        { return d.tx.Delete(deviceBucket, d.key(k)) }
+func (d direct) key(k []byte) []byte   { return store.Key(d.instance, k) }
+func (d direct) put(k, v []byte) error { return d.tx.Put(deviceBucket, d.key(k), v) }
+func (d direct) remove(k []byte) error { return d.tx.Delete(deviceBucket, d.key(k)) }
+
+// get treats a damaged record as none: the library begins anew without it, be
+// it a session, a key or a state, and asks its peers for what it misses. The
+// device itself is not read this way.
+func (d direct) get(k []byte) ([]byte, error) {
+	v, err := d.tx.Get(deviceBucket, d.key(k))
+	if errors.Is(err, store.ErrDamaged) {
+		return nil, nil
+	}
+	return v, err
+}
 
 func (d direct) list(prefix []byte, limit int) (pairs []pair, err error) {
 	r := store.Range{Prefix: d.key(prefix), Limit: limit}

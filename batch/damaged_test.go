@@ -1,0 +1,36 @@
+package batch
+
+import (
+	"testing"
+	"testing/synctest"
+
+	"postern/store"
+)
+
+// TestADamagedItemFailsAndTheOthersAreSent: nobody knows to whom it was to go,
+// and that nothing left for it.
+func TestADamagedItemFailsAndTheOthersAreSent(t *testing.T) {
+	bubble(t, newFleet(1), func(r *rig) {
+		req := request(4)
+		req.AutoStart = new(bool)
+		id := r.create(req).ID
+		synctest.Wait()
+		err := r.s.Update(r.Context(), func(tx *store.Tx) error { return tx.Put(bucketItem, itemKey(id, 2), []byte{99}) })
+		if err != nil {
+			r.Fatal(err)
+		}
+		r.do(r.e.StartBatch)
+		v := r.status(witherr)
+		if len(r.f.sent) != 3 || v.Counts.Success != 3 || v.Counts.Failed != 1 {
+			t.Errorf("sent %d, counts %+v", len(r.f.sent), v.Counts)
+		}
+		for _, i := range r.items() {
+			if want := map[bool]ItemStatus{false: ItemSuccess, true: ItemFailed}[i.Position == 2]; i.Status != want {
+				t.Errorf("item %d is %s", i.Position, i.Status)
+			}
+			if i.Position == 2 && *i.LastErrorCode != "RECORD_DAMAGED" {
+				t.Errorf("code %s", *i.LastErrorCode)
+			}
+		}
+	})
+}
