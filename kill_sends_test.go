@@ -166,9 +166,9 @@ func (s *siege) furnish() {
 		l.group = made.Group
 	}
 	l := s.accounts[0]
-	var upload struct{ ID string }
+	var upload struct{ UUID string }
 	s.call(bearer(l.token), http.MethodPost, "/instance/"+l.name+"/media/uploads", map[string]any{"mediaType": "image", "media": s.files + "/photo.jpg"}, &upload)
-	s.uploadID = upload.ID
+	s.uploadID = upload.UUID
 }
 
 func (s *siege) strangers() (all []string) {
