@@ -320,7 +320,7 @@ func (a *app) startBatches(ctx context.Context) error {
 		MaxRecipients:   int(a.cfg.Batch.MaxRecipients),
 		MaxOpen:         int(a.cfg.Batch.MaxOpen),
 		ShutdownTimeout: time.Duration(a.cfg.Batch.ShutdownTimeoutMs) * time.Millisecond,
-		SendTimeout:     a.cfg.Message.SendTimeout, Lease: a.cfg.Batch.Lease, Location: zone, Logger: a.log,
+		SendTimeout:     a.cfg.Message.SendTimeout, Lease: a.cfg.Batch.Lease, Retention: a.cfg.Batch.Retention, Location: zone, Logger: a.log,
 		MediaTimeout: 2*a.cfg.Media.Timeout + uploadTimeout, // fetch, convert, upload
 	})
 	if err != nil {

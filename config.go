@@ -61,6 +61,7 @@ type Config struct {
 		ShutdownTimeoutMs int64
 		Timezone          string
 		Lease             time.Duration
+		Retention         time.Duration
 	}
 	Processing struct {
 		Workers   int64

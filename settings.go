@@ -89,6 +89,7 @@ func settings(c *Config) []setting {
 		number("message.batch.shutdown_timeout_ms", &c.Batch.ShutdownTimeoutMs, 15_000, 0, 3_600_000, "Time that a stop gives a send in progress, in milliseconds."),
 		text("message.batch.timezone", &c.Batch.Timezone, "UTC", checkZone, "Time zone of schedules that name none."),
 		duration("message.batch.lease", &c.Batch.Lease, 60*s, s, 24*time.Hour, "A batch whose worker is silent for so long is taken from it."),
+		duration("message.batch.retention", &c.Batch.Retention, 2160*time.Hour, 0, math.MaxInt64, "Batches are removed so long after their end, with their items, attempts and events; \"0s\" keeps them."),
 
 		number("message.processing.workers", &c.Processing.Workers, 4, 1, 1000, "Concurrent asynchronous sends."),
 		number("message.processing.queue_size", &c.Processing.QueueSize, 100, 1, 1_000_000, "Asynchronous sends that may wait."),

@@ -72,6 +72,9 @@ type Config struct {
 	// longer than SendTimeout, so that only a send that ignores its context
 	// can lose it.
 	Lease time.Duration
+	// Retention is how long a final batch is kept, from the moment in which it
+	// became so; 0 keeps it until it is deleted.
+	Retention time.Duration
 	// Location is the zone of schedules that name none; nil means UTC.
 	Location *time.Location
 }
@@ -122,6 +125,9 @@ type TransitionError struct {
 }
 
 func (e *TransitionError) Error() string {
+	if e.Trigger == OnDelete {
+		return fmt.Sprintf("a batch that is %s cannot be deleted; stop it first, and wait until it is STOPPED", e.Status)
+	}
 	return fmt.Sprintf("a batch that is %s cannot take %q", e.Status, e.Trigger)
 }
 

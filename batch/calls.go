@@ -31,6 +31,28 @@ func (e *Engine) StopBatch(ctx context.Context, owner, id uuid.UUID) (View, erro
 	return e.call(ctx, owner, id, OnStop)
 }
 
+// PauseAny is Pause for a batch of any user.
+func (e *Engine) PauseAny(ctx context.Context, id uuid.UUID) (View, error) {
+	return e.callAny(ctx, id, OnPause)
+}
+
+// StopAny is StopBatch for a batch of any user.
+func (e *Engine) StopAny(ctx context.Context, id uuid.UUID) (View, error) {
+	return e.callAny(ctx, id, OnStop)
+}
+
+func (e *Engine) callAny(ctx context.Context, id uuid.UUID, on Trigger) (View, error) {
+	var s *spec
+	err := e.cfg.Store.View(func(tx *store.Tx) (err error) {
+		s, err = loadSpec(tx, id)
+		return err
+	})
+	if err != nil {
+		return View{}, err
+	}
+	return e.call(ctx, s.Owner, id, on)
+}
+
 // call commits what an API call asks for and wakes the worker.
 func (e *Engine) call(ctx context.Context, owner, id uuid.UUID, on Trigger) (View, error) {
 	b, err := e.read(owner, id)

@@ -49,6 +49,14 @@
 // way is UNKNOWN afterwards: whether it arrived, nobody can say. A creation
 // that had not finished leaves no batch; its items are swept at the next start.
 //
+// # The end
+//
+// A final batch is deleted by its owner, or when Config.Retention is over. One
+// commit takes it from all readers and leaves two marks: the outbox has its
+// events removed once they are delivered, and remove does the same with its
+// items and attempts, in small commits. What a crash leaves of them has the mark
+// and is removed after the next start. An id is never used again.
+//
 // # Who owns what
 //
 // A worker is the only one to move the items of its batch while the batch is

@@ -25,12 +25,16 @@ type Engine struct {
 	stop chan struct{} // closed when Stop begins
 	hard chan struct{} // closed when Stop waits for sends no longer
 
+	life     context.Context // ends when Stop begins
+	end      context.CancelFunc
+	removals chan struct{} // size 1: a batch was withdrawn
+
 	// random draws from 0 to n-1 for a batch. Tests make it repeatable.
 	random func(batch uuid.UUID, n int64) int64
 
 	open openBatches
 
-	work  sync.WaitGroup // workers and the sweep
+	work  sync.WaitGroup // workers, the sweep and the removal of batches
 	sends sync.WaitGroup // calls of Fleet.Send
 
 	mu      sync.Mutex
@@ -45,11 +49,13 @@ func New(cfg Config) (*Engine, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &Engine{
+	e := &Engine{
 		cfg: cfg, workers: map[uuid.UUID]*worker{}, changes: map[int64]uint64{},
-		stop: make(chan struct{}), hard: make(chan struct{}),
+		stop: make(chan struct{}), hard: make(chan struct{}), removals: make(chan struct{}, 1),
 		random: func(_ uuid.UUID, n int64) int64 { return rand.Int64N(n) },
-	}, nil
+	}
+	e.life, e.end = context.WithCancel(context.Background())
+	return e, nil
 }
 
 // Start recovers what the last process left behind, one commit per batch that
@@ -84,6 +90,10 @@ func (e *Engine) Start(ctx context.Context) error {
 		e.wake(id)
 	}
 	e.work.Go(func() { e.sweepAll(unfinished) })
+	e.work.Go(e.remove)
+	if e.cfg.Retention > 0 {
+		e.work.Go(e.expire)
+	}
 	return nil
 }
 
@@ -159,6 +169,7 @@ func (e *Engine) Stop(ctx context.Context) error {
 		return nil
 	}
 	close(e.stop)
+	e.end()
 	for _, w := range e.workers {
 		w.launch()
 	}

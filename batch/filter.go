@@ -59,6 +59,11 @@ func (f Filter) empty() bool {
 		f.Name == "" && f.Query == ""
 }
 
+// unfinished reports whether f selects no final batch.
+func (f Filter) unfinished() bool {
+	return len(f.Status) > 0 && !slices.ContainsFunc(f.Status, Final)
+}
+
 // matchBatch returns the batch, without its message, when f selects it. A
 // damaged one is left out.
 func matchBatch(tx *store.Tx, id uuid.UUID, f Filter) (*full, bool, error) {

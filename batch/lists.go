@@ -37,12 +37,28 @@ func (e *Engine) Batch(owner, id uuid.UUID) (View, error) {
 // Batches lists the owner's batches, newest first: by when their creation
 // began. Its error is ErrInvalidCursor, or one of the store.
 func (e *Engine) Batches(owner uuid.UUID, f Filter, p Page) (List[View], error) {
+	q := query[*full]{list: "batches", bucket: bucketOwner, prefix: owner[:], newestFirst: true}
+	return e.list(q, f, p)
+}
+
+// AllBatches lists the batches of all users as Batches does those of one. Where
+// only unfinished ones are asked for, no finished one is looked at.
+func (e *Engine) AllBatches(f Filter, p Page) (List[View], error) {
+	q := query[*full]{list: "all batches", bucket: bucketHeader, newestFirst: true}
+	if f.unfinished() {
+		q.bucket = bucketOpen
+	}
+	return e.list(q, f, p)
+}
+
+// list reads a page of batches. Keys of q's bucket end in their ids.
+func (e *Engine) list(q query[*full], f Filter, p Page) (List[View], error) {
 	var found List[*full]
 	err := e.cfg.Store.View(func(tx *store.Tx) (err error) {
-		q := query[*full]{list: "batches", bucket: bucketOwner, prefix: owner[:], newestFirst: true, total: unknownTotal}
-		q.match = one(func(key, _ []byte) (*full, bool, error) { return matchBatch(tx, uuid.UUID(key[16:]), f) })
+		q.match = one(func(key, _ []byte) (*full, bool, error) { return matchBatch(tx, uuid.UUID(key[len(q.prefix):]), f) })
+		q.total = unknownTotal
 		if f.empty() {
-			if q.total, err = countKeys(tx, bucketOwner, owner[:]); err != nil {
+			if q.total, err = tx.Count(q.bucket, q.prefix); err != nil {
 				return err
 			}
 		}
@@ -137,12 +153,4 @@ func withMessages(tx *store.Tx, found []*full) (whole []*full, err error) {
 		whole = append(whole, b)
 	}
 	return whole, nil
-}
-
-func countKeys(tx *store.Tx, bucket string, prefix []byte) (n int, err error) {
-	err = tx.Scan(bucket, store.Range{Prefix: prefix}, func(_, _ []byte) (bool, error) {
-		n++
-		return true, nil
-	})
-	return n, err
 }

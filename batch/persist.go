@@ -3,7 +3,6 @@ package batch
 import (
 	"encoding/binary"
 	"encoding/json"
-	"errors"
 	"fmt"
 	"time"
 
@@ -24,6 +23,7 @@ const (
 	bucketOwner    = "batch_owner"
 	bucketOpen     = "batch_open"
 	bucketCreating = "batch_creating"
+	bucketRemoving = "batch_removing"
 )
 
 // Buckets declares what this package keeps in the data file.
@@ -38,6 +38,7 @@ func Buckets() []store.Bucket {
 		{Name: bucketOwner, Owner: owner, Key: "owner + batch", Value: "nothing"},
 		{Name: bucketOpen, Owner: owner, Key: "batch", Value: "nothing; absent once the batch is final", Append: true},
 		{Name: bucketCreating, Owner: owner, Key: "batch", Value: "nothing; a creation under way, swept at start"},
+		{Name: bucketRemoving, Owner: owner, Key: "batch", Value: "nothing; a batch that was deleted and has items or attempts yet"},
 	}
 }
 
@@ -251,25 +252,16 @@ func ids(tx *store.Tx, bucket string) ([]uuid.UUID, error) {
 
 // sweep removes the items of creations that never finished, in small commits.
 func (e *Engine) sweep(id uuid.UUID) error {
-	const step = 1000
-	for {
-		var left bool
-		err := e.update(func(tx *store.Tx) error {
-			var keys [][]byte
-			err := tx.Scan(bucketItem, store.Range{Prefix: id[:], Limit: step}, func(k, _ []byte) (bool, error) {
-				keys = append(keys, k)
-				return true, nil
-			})
-			for _, k := range keys {
-				err = errors.Join(err, tx.Delete(bucketItem, k))
+	for n := removeStep; n == removeStep; {
+		err := e.update(func(tx *store.Tx) (err error) {
+			if n, err = tx.DeleteSome(bucketItem, id[:], removeStep); err != nil || n == removeStep {
+				return err
 			}
-			if left = len(keys) == step; !left {
-				err = errors.Join(err, tx.Delete(bucketCreating, id[:]))
-			}
-			return err
+			return tx.Delete(bucketCreating, id[:])
 		})
-		if err != nil || !left {
+		if err != nil {
 			return err
 		}
 	}
+	return nil
 }

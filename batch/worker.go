@@ -95,7 +95,9 @@ func (w *worker) park(r rest, err error) bool {
 // look does the next thing that the batch's status asks for. settled tells
 // that there is nothing more to do for now.
 func (w *worker) look() (r rest, settled bool, err error) {
-	if err := w.read(); err != nil {
+	if err := w.read(); errors.Is(err, ErrNotFound) {
+		return rest{}, true, nil // it was final, and is deleted
+	} else if err != nil {
 		return rest{}, true, err
 	}
 	if w.e.stopping() {
@@ -182,6 +184,9 @@ func (w *worker) commit(fn func(*store.Tx, *full) error) error {
 	var done header
 	err := w.e.update(func(tx *store.Tx) error {
 		h, err := loadHeader(tx, w.id)
+		if errors.Is(err, ErrNotFound) {
+			return errFenced // it was deleted, so it had been taken from this worker before
+		}
 		if err != nil {
 			return err
 		}

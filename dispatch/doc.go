@@ -37,7 +37,8 @@
 // Nothing is given up. A next time further away than the longest pause was set
 // under a clock that was ahead, and counts as now. An operator can make one
 // entry or all due at once. Entries that ended are removed after the retention,
-// pending ones never.
+// or once they were published when their batch was removed; a pending one is
+// removed by its delivery then, and never otherwise.
 //
 // A breaker stands before the URL: after five failures in a row that say the
 // receiver is down, one probe at a time goes out, every 5 s in the first 15

@@ -43,7 +43,7 @@ func (p pageRequest) page() (batch.Page, error) {
 }
 
 // batchFilter is the body of POST /message/batches/list, and as query
-// parameters of the same names that of GET /message/batches.
+// parameters of the same names that of GET /message/batches and /admin/batches.
 type batchFilter struct {
 	Status         oneOrMore `json:"status"`
 	InstanceName   string    `json:"instanceName"`
@@ -69,25 +69,53 @@ func (o *oneOrMore) UnmarshalJSON(raw []byte) error {
 }
 
 func (a *api) listBatchesByBody(c *call) error {
-	var f batchFilter
-	if err := c.decode(&f, maxBody); err != nil {
+	var in batchFilter
+	if err := c.decode(&in, maxBody); err != nil {
 		return err
 	}
-	return a.listBatches(c, f)
+	return a.listBatches(c, in, a.ofUser(c.user))
 }
 
 func (a *api) listBatchesByQuery(c *call) error {
-	q, err := c.query([]string{
-		"instanceName", "createdFrom", "createdTo", "name", "query", "limit", "nextCursor", "previousCursor",
-	}, "status")
+	in, _, err := c.batchQuery()
 	if err != nil {
 		return err
+	}
+	return a.listBatches(c, in, a.ofUser(c.user))
+}
+
+// listAllBatches lists the batches of all users, or of the one that the query
+// names.
+func (a *api) listAllBatches(c *call) error {
+	in, q, err := c.batchQuery("ownerUserId")
+	if err != nil {
+		return err
+	}
+	if !q.Has("ownerUserId") {
+		return a.listBatches(c, in, a.Engine.AllBatches)
+	}
+	text := q.Get("ownerUserId")
+	owner, err := uuid.Parse(text)
+	if err != nil || len(text) != len(owner.String()) {
+		return invalidQuery("ownerUserId must be a UUID in its usual form")
+	}
+	return a.listBatches(c, in, a.ofUser(owner))
+}
+
+// batchQuery reads the filters of a list of batches, and returns the query for
+// what else the route takes.
+func (c *call) batchQuery(more ...string) (batchFilter, url.Values, error) {
+	q, err := c.query(append([]string{
+		"instanceName", "createdFrom", "createdTo", "name", "query", "limit", "nextCursor", "previousCursor",
+	}, more...), "status")
+	if err != nil {
+		return batchFilter{}, nil, err
 	}
 	limit, err := queryLimit(q)
 	if err != nil {
-		return err
+		return batchFilter{}, nil, err
 	}
-	return a.listBatches(c, batchFilter{
+	return batchFilter{
 		Status:         manyOf(q, "status"),
 		InstanceName:   q.Get("instanceName"),
 		CreatedFrom:    q.Get("createdFrom"),
@@ -97,10 +125,12 @@ func (a *api) listBatchesByQuery(c *call) error {
 		Limit:          limit,
 		NextCursor:     q.Get("nextCursor"),
 		PreviousCursor: q.Get("previousCursor"),
-	})
+	}, q, nil
 }
 
-func (a *api) listBatches(c *call, in batchFilter) error {
+// listBatches answers with one page of the batches of the caller or, for an
+// operator, of the user that is named, or of all.
+func (a *api) listBatches(c *call, in batchFilter, list batchLister) error {
 	page, err := pageRequest{in.Limit, in.NextCursor, in.PreviousCursor}.page()
 	if err != nil {
 		return err
@@ -118,11 +148,21 @@ func (a *api) listBatches(c *call, in batchFilter) error {
 	if f.CreatedTo, err = instant("createdTo", in.CreatedTo); err != nil {
 		return err
 	}
-	list, err := a.Engine.Batches(c.user, f, page)
+	found, err := list(f, page)
 	if err != nil {
 		return err
 	}
-	return c.w.json(http.StatusOK, list)
+	return c.w.json(http.StatusOK, found)
+}
+
+// batchLister reads one page of batches.
+type batchLister func(batch.Filter, batch.Page) (batch.List[batch.View], error)
+
+// ofUser lists the batches of one user.
+func (a *api) ofUser(owner uuid.UUID) batchLister {
+	return func(f batch.Filter, p batch.Page) (batch.List[batch.View], error) {
+		return a.Engine.Batches(owner, f, p)
+	}
 }
 
 func batchStatuses() []event.BatchStatus {

@@ -201,12 +201,20 @@ func (a *api) showItem(c *call) error {
 	return c.w.json(http.StatusOK, view)
 }
 
-func (a *api) startBatch(c *call) error { return c.control(a.Engine.StartBatch) }
-func (a *api) pauseBatch(c *call) error { return c.control(a.Engine.Pause) }
-func (a *api) stopBatch(c *call) error  { return c.control(a.Engine.StopBatch) }
+func (a *api) startBatch(c *call) error { return c.control(c.owned(a.Engine.StartBatch)) }
+func (a *api) pauseBatch(c *call) error { return c.control(c.owned(a.Engine.Pause)) }
+func (a *api) stopBatch(c *call) error  { return c.control(c.owned(a.Engine.StopBatch)) }
+
+func (a *api) pauseAnyBatch(c *call) error { return c.control(a.Engine.PauseAny) }
+func (a *api) stopAnyBatch(c *call) error  { return c.control(a.Engine.StopAny) }
+
+// owned is act for the batches of the caller.
+func (c *call) owned(act func(ctx context.Context, owner, id uuid.UUID) (batch.View, error)) func(context.Context, uuid.UUID) (batch.View, error) {
+	return func(ctx context.Context, id uuid.UUID) (batch.View, error) { return act(ctx, c.user, id) }
+}
 
 // control answers with the batch as act left it.
-func (c *call) control(act func(ctx context.Context, owner, id uuid.UUID) (batch.View, error)) error {
+func (c *call) control(act func(ctx context.Context, id uuid.UUID) (batch.View, error)) error {
 	if err := c.noBody(); err != nil {
 		return err
 	}
@@ -214,11 +222,27 @@ func (c *call) control(act func(ctx context.Context, owner, id uuid.UUID) (batch
 	if err != nil {
 		return err
 	}
-	view, err := act(c.r.Context(), c.user, id)
+	view, err := act(c.r.Context(), id)
 	if err != nil {
 		return err
 	}
 	return c.w.json(http.StatusOK, view)
+}
+
+// deleteBatch answers without a body. A repetition finds no batch.
+func (a *api) deleteBatch(c *call) error {
+	if err := c.noBody(); err != nil {
+		return err
+	}
+	id, err := c.uuid("id")
+	if err != nil {
+		return err
+	}
+	if err := a.Engine.Delete(c.r.Context(), c.user, id); err != nil {
+		return err
+	}
+	c.w.WriteHeader(http.StatusNoContent)
+	return nil
 }
 
 // uuid returns a path parameter that names a batch or an item. What is not a

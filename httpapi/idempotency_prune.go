@@ -2,21 +2,20 @@ package httpapi
 
 import (
 	"context"
+	"encoding/binary"
 	"errors"
 	"fmt"
 	"log/slog"
 	"sync"
 	"time"
 
+	"postern/prune"
 	"postern/store"
 )
 
-const (
-	keyPruneEvery = time.Hour
-	// keyPruneStep is how many records one commit removes: with the largest
-	// answers, those of batches, some tens of MB of pages.
-	keyPruneStep = 50
-)
+// keyPruneStep is how many records one commit removes: with the largest answers,
+// those of batches, some tens of MB of pages.
+const keyPruneStep = 50
 
 // KeyPruner removes idempotency keys a day after they were used.
 type KeyPruner struct {
@@ -37,7 +36,7 @@ func NewKeyPruner(s *store.Store, log *slog.Logger) *KeyPruner {
 	return p
 }
 
-// Start prunes now and every hour, in the background.
+// Start prunes from now on, in the background.
 func (p *KeyPruner) Start() { p.work.Go(p.run) }
 
 // Stop ends the pruner and waits for the commit that it is in, which is short.
@@ -48,18 +47,24 @@ func (p *KeyPruner) Stop(context.Context) error {
 }
 
 func (p *KeyPruner) run() {
-	tick := time.NewTicker(keyPruneEvery)
-	defer tick.Stop()
-	for {
-		if err := pruneKeys(p.life, p.store); err != nil && p.life.Err() == nil {
-			p.log.Warn("idempotency keys not pruned", "error", err)
+	prune.Loop(p.life, keyLife, func(time.Time) (time.Time, error) {
+		if err := pruneKeys(p.life, p.store); err != nil {
+			return time.Time{}, err
 		}
-		select {
-		case <-tick.C:
-		case <-p.life.Done():
-			return
+		return oldestKey(p.store)
+	}, func(err error) { p.log.Warn("idempotency keys not pruned", "error", err) })
+}
+
+// oldestKey is when the oldest key was used, zero when there is none.
+func oldestKey(s *store.Store) (at time.Time, err error) {
+	err = s.View(func(tx *store.Tx) error {
+		entries, err := keyTimes(tx, store.Range{Limit: 1})
+		if len(entries) > 0 {
+			at = time.UnixMilli(int64(binary.BigEndian.Uint64(entries[0])))
 		}
-	}
+		return err
+	})
+	return at, err
 }
 
 // pruneKeys removes the keys whose day is over, and gives those that are from

@@ -69,7 +69,7 @@ func operations() []openapi.Operation {
 func documentPath(path string) string {
 	id := "{eventId}"
 	switch {
-	case strings.HasPrefix(path, "/message/batches"):
+	case strings.Contains(path, "/batches/"):
 		id = "{batchId}"
 	case strings.Contains(path, "upload"):
 		id = "{uploadId}"

@@ -42,6 +42,16 @@ func batchDescriptions() map[string]description {
 		"POST /message/batches/{id}/start": {id: "startBatch", summary: "Start a batch, or go on with it.", out: body[batch.View](), codes: command},
 		"POST /message/batches/{id}/pause": {id: "pauseBatch", summary: "Pause a batch.", out: body[batch.View](), codes: command},
 		"POST /message/batches/{id}/stop":  {id: "stopBatch", summary: "Stop a batch for good.", out: body[batch.View](), codes: command},
+		"DELETE /message/batches/{id}": {
+			id: "deleteBatch", summary: "Delete a final batch.", about: "It is gone at once. Its items are removed in the background, its events once they are delivered.",
+			status: http.StatusNoContent, codes: command,
+		},
+		"GET /admin/batches": {
+			id: "listAllBatches", summary: "List the batches of all users, newest first.",
+			query: cursors("ownerUserId", "status", "instanceName", "createdFrom", "createdTo", "name", "query"), out: body[batch.List[batch.View]](), codes: codes{codeNoCursor},
+		},
+		"POST /admin/batches/{id}/pause": {id: "pauseAnyBatch", summary: "Pause a batch of any user.", out: body[batch.View](), codes: command},
+		"POST /admin/batches/{id}/stop":  {id: "stopAnyBatch", summary: "Stop a batch of any user for good.", out: body[batch.View](), codes: command},
 		"GET /message/batches/{id}/events": {
 			id: "listBatchEvents", summary: "List a batch's events with their delivery, oldest first.", query: cursors(),
 			out: body[batch.List[outboxRecord]](), codes: unknown.and(codeNoCursor),

@@ -70,9 +70,13 @@ func (a *api) listOutbox(c *call) error {
 		return err
 	}
 	list := outboxList{name: "outbox " + string(state), newestFirst: true, query: store.OutboxQuery{State: state}}
-	return a.answerOutbox(c, list, page, func(*store.Tx) (int, error) {
+	answer, err := a.readOutbox(list, page, func(*store.Tx) (int, error) {
 		return a.Store.OutboxCounts().Of(state), nil
 	})
+	if err != nil {
+		return err
+	}
+	return c.w.json(http.StatusOK, answer)
 }
 
 // listEvents lists the events of one batch as they happened, oldest first.
@@ -93,22 +97,26 @@ func (a *api) listEvents(c *call) error {
 		return err
 	}
 	list := outboxList{name: "events " + id.String(), query: store.OutboxQuery{Batch: id}}
-	return a.answerOutbox(c, list, page, func(tx *store.Tx) (int, error) { return tx.OutboxCountOfBatch(id) })
+	answer, err := a.readOutbox(list, page, func(tx *store.Tx) (int, error) { return tx.OutboxCountOfBatch(id) })
+	if err != nil {
+		return err
+	}
+	// Its events go after a batch does: when it is still there, they all were.
+	if _, err := a.Engine.Batch(c.user, id); err != nil {
+		return err
+	}
+	return c.w.json(http.StatusOK, answer)
 }
 
-func (a *api) answerOutbox(c *call, l outboxList, p batch.Page, total func(*store.Tx) (int, error)) error {
-	var page batch.List[outboxRecord]
-	err := a.Store.View(func(tx *store.Tx) (err error) {
+func (a *api) readOutbox(l outboxList, p batch.Page, total func(*store.Tx) (int, error)) (page batch.List[outboxRecord], err error) {
+	err = a.Store.View(func(tx *store.Tx) error {
 		if page, err = l.page(tx, p); err != nil {
 			return err
 		}
 		page.TotalRecords, err = total(tx)
 		return err
 	})
-	if err != nil {
-		return err
-	}
-	return c.w.json(http.StatusOK, page)
+	return page, err
 }
 
 // retryEntry makes one pending event due at once.

@@ -120,6 +120,7 @@ func routes() []route {
 		{"GET", "/message/batches", userBearer, (*api).listBatchesByQuery},
 		{"POST", "/message/batches/list", userBearer, (*api).listBatchesByBody},
 		{"GET", "/message/batches/{id}", userBearer, (*api).showBatch},
+		{"DELETE", "/message/batches/{id}", userBearer, (*api).deleteBatch},
 		{"GET", "/message/batches/{id}/items", userBearer, (*api).listItems},
 		{"GET", "/message/batches/{id}/items/{item}", userBearer, (*api).showItem},
 		{"GET", "/message/batches/{id}/attempts", userBearer, (*api).listAttempts},
@@ -127,6 +128,10 @@ func routes() []route {
 		{"POST", "/message/batches/{id}/start", userBearer, (*api).startBatch},
 		{"POST", "/message/batches/{id}/pause", userBearer, (*api).pauseBatch},
 		{"POST", "/message/batches/{id}/stop", userBearer, (*api).stopBatch},
+
+		{"GET", "/admin/batches", globalKey, (*api).listAllBatches},
+		{"POST", "/admin/batches/{id}/pause", globalKey, (*api).pauseAnyBatch},
+		{"POST", "/admin/batches/{id}/stop", globalKey, (*api).stopAnyBatch},
 
 		{"GET", "/message/batches/{id}/events", userBearer, (*api).listEvents},
 		{"GET", "/outbox", globalKey, (*api).listOutbox},

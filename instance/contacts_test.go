@@ -378,7 +378,7 @@ func TestContactsAreNotPruned(t *testing.T) {
 		r.learn(id, met(annPhone, annLID, "Ann"))
 		r.report(id, event.Fact{Kind: event.MessagesUpsert, Data: text("K", annPhone, false)})
 		time.Sleep(time.Hour)
-		if n, err := r.reg.Prune(bg, time.Now()); n != 1 || err != nil {
+		if n, _, err := r.reg.Prune(bg, time.Now()); n != 1 || err != nil {
 			t.Errorf("removed %d, %v", n, err)
 		}
 		r.wantContacts(id, []Contact{{ID: 1, JID: annPhone, LID: annLID, PushName: "Ann"}})

@@ -289,7 +289,7 @@ func TestPrunedMessagesLeaveTheIndexOfChats(t *testing.T) {
 	defer r.stop()
 	id := r.create("a").ID
 	r.stores(id, text("K", "1@s.whatsapp.net", true))
-	if n, err := r.reg.Prune(bg, time.Now().Add(time.Hour)); n != 1 || err != nil {
+	if n, _, err := r.reg.Prune(bg, time.Now().Add(time.Hour)); n != 1 || err != nil {
 		t.Fatal(n, err)
 	}
 	left := 0

@@ -186,58 +186,77 @@ const (
 )
 
 // Prune removes the messages of all instances that were stored before the
-// given time, in small commits. It returns how many it removed.
-func (r *Registry) Prune(ctx context.Context, before time.Time) (removed int, err error) {
+// given time, in small commits. It returns how many it removed, and when the
+// oldest was stored that it left; zero when there is none.
+func (r *Registry) Prune(ctx context.Context, before time.Time) (removed int, oldest time.Time, err error) {
+	before = time.UnixMilli(before.UnixMilli()) // as the file has it
 	for _, rec := range r.List() {
-		for more := true; more; {
-			var n int
-			n, more, err = r.pruneSome(ctx, rec.ID, before)
-			removed += n
-			if err != nil {
-				return removed, fmt.Errorf("prune messages of instance %d: %w", rec.ID, err)
+		for {
+			first, err := r.firstStored(rec.ID)
+			if err == nil && !first.IsZero() && first.Before(before) {
+				var n int
+				n, err = r.pruneSome(ctx, rec.ID, before)
+				if removed += n; err == nil {
+					continue
+				}
 			}
+			if err != nil {
+				return removed, oldest, fmt.Errorf("prune messages of instance %d: %w", rec.ID, err)
+			}
+			if oldest.IsZero() || !first.IsZero() && first.Before(oldest) {
+				oldest = first
+			}
+			break
 		}
 	}
-	return removed, nil
+	return removed, oldest, nil
 }
 
-// pruneSome makes one commit. more tells that another one has work to do.
-func (r *Registry) pruneSome(ctx context.Context, instance int64, before time.Time) (n int, more bool, err error) {
+// firstStored is when the oldest message of an instance was stored, zero when
+// there is none.
+func (r *Registry) firstStored(instance int64) (at time.Time, err error) {
 	err = r.cfg.Store.View(func(tx *store.Tx) error {
-		old, err := oldMessages(tx, instance, before)
-		more = len(old) > 0
-		return err
+		return tx.Scan(messages, store.Range{Prefix: store.Key(instance), Limit: 1}, func(k, _ []byte) (bool, error) {
+			stored, found, err := store.GetJSON[storedMessage](tx, messages, k)
+			if found {
+				at = time.UnixMilli(stored.StoredAt)
+			}
+			return false, err
+		})
 	})
-	if !more || err != nil {
-		return 0, false, err // nothing to do costs no commit
-	}
-	err = r.cfg.Store.Update(ctx, func(tx *store.Tx) (err error) {
-		n, more, err = prune(tx, instance, before)
-		return err
-	})
-	return n, more, err
+	return at, err
 }
 
-func prune(tx *store.Tx, instance int64, before time.Time) (n int, more bool, err error) {
+// pruneSome makes one commit.
+func (r *Registry) pruneSome(ctx context.Context, instance int64, before time.Time) (n int, err error) {
+	err = r.cfg.Store.Update(ctx, func(tx *store.Tx) (err error) {
+		n, err = removeOld(tx, instance, before)
+		return err
+	})
+	return n, err
+}
+
+// removeOld removes old messages of an instance, as many as one commit should.
+func removeOld(tx *store.Tx, instance int64, before time.Time) (n int, err error) {
 	old, err := oldMessages(tx, instance, before)
 	if err != nil {
-		return 0, false, err
+		return 0, err
 	}
 	room := pruneUpdates
 	for _, m := range old {
 		removed, err := deleteUpdates(tx, instance, m.ID, room)
 		if err != nil {
-			return n, false, err
+			return n, err
 		}
 		if room -= removed; room == 0 {
-			return n, true, nil // this message may have more of them
+			return n, nil // this message may have more of them
 		}
 		if err := deleteMessage(tx, instance, &m); err != nil {
-			return n, false, err
+			return n, err
 		}
 		n++
 	}
-	return n, len(old) == pruneStep, nil
+	return n, nil
 }
 
 // oldMessages returns the oldest messages. Ids rise with the time of storing,

@@ -27,7 +27,7 @@ func TestPruneRemovesWhatWasStoredBeforeAndItsUpdates(t *testing.T) {
 		time.Sleep(time.Hour)
 		limit := time.Now()
 		store("young", 3)
-		if n, err := r.reg.Prune(bg, limit); n != 2*pruneStep+2 || err != nil {
+		if n, _, err := r.reg.Prune(bg, limit); n != 2*pruneStep+2 || err != nil {
 			t.Errorf("removed %d, %v", n, err)
 		}
 		for _, bucket := range []string{messages, messageKeys, messageUpdates} {
@@ -46,11 +46,11 @@ func TestAMessageWithManyUpdatesIsPrunedInSeveralCommits(t *testing.T) {
 	keys := slices.Repeat([]string{"K"}, 2*pruneUpdates+1)
 	r.report(id, event.Fact{Kind: event.MessagesUpdate, Data: event.Receipt{KeyIDs: keys, Status: event.StatusRead}})
 	before := time.Now().Add(time.Hour)
-	n, more, err := r.reg.pruneSome(bg, id, before)
-	if left := r.count(messageUpdates, id); n != 0 || !more || err != nil || left != pruneUpdates+1 || r.count(messages, id) != 1 {
+	n, err := r.reg.pruneSome(bg, id, before)
+	if left := r.count(messageUpdates, id); n != 0 || err != nil || left != pruneUpdates+1 || r.count(messages, id) != 1 {
 		t.Errorf("the first commit removed %d messages and left %d updates (%v)", n, left, err)
 	}
-	if n, err := r.reg.Prune(bg, before); n != 1 || err != nil || r.count(messageUpdates, id)+r.count(messages, id)+r.count(messageKeys, id) != 0 {
+	if n, _, err := r.reg.Prune(bg, before); n != 1 || err != nil || r.count(messageUpdates, id)+r.count(messages, id)+r.count(messageKeys, id) != 0 {
 		t.Errorf("removed %d, %v; something stays", n, err)
 	}
 }

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"postern/event"
+	"postern/prune"
 )
 
 // Connector opens sessions with WhatsApp. Open does not dial. report takes
@@ -71,9 +72,11 @@ type SupervisorConfig struct {
 	MaxDelay           time.Duration // between two tries
 	Retention          time.Duration // of stored messages; 0 keeps them
 
-	// PruneDevice removes what an instance's paired device no longer needs.
-	// It is called for each instance now and then; nil: nothing is removed.
-	PruneDevice func(ctx context.Context, id int64) error
+	// PruneDevice removes what an instance's paired device no longer needs, and
+	// returns when it is to be called again, zero when there is nothing left. It
+	// looks at all that a device has, so it is not called more often than every
+	// some hours. nil: nothing is removed.
+	PruneDevice func(ctx context.Context, id int64) (next time.Time, err error)
 
 	// OnCode is told each code that waits for a phone, QR text or typed code;
 	// the sandbox's phones use it. It must not block. nil: nobody is told.
@@ -118,10 +121,10 @@ func (s *Supervisor) Start() {
 		s.restore()
 	}
 	if s.cfg.Retention > 0 {
-		s.spawn(func() { s.every(pruneMessagesEvery, s.pruneMessages) })
+		s.spawn(func() { prune.Loop(s.life, s.cfg.Retention, s.pruneMessages, s.notPruned) })
 	}
 	if s.cfg.PruneDevice != nil {
-		s.spawn(func() { s.every(pruneDevicesEvery, s.pruneDevices) })
+		s.spawn(func() { prune.Loop(s.life, deviceLife, s.pruneDevices, s.notPruned) })
 	}
 }
 
@@ -299,40 +302,42 @@ func (s *Supervisor) set(id int64, f event.Fact) error {
 	return err
 }
 
-// How often records are looked at that may be past their time. What belongs to
-// a device is kept for a week at least, and looked at record by record.
-const (
-	pruneMessagesEvery = time.Hour
-	pruneDevicesEvery  = 12 * time.Hour
-)
+func (s *Supervisor) notPruned(err error) { s.log.Warn("messages not pruned", "error", err) }
 
-// every does something at once, and again after each interval until Stop.
-func (s *Supervisor) every(interval time.Duration, do func()) {
-	tick := time.NewTicker(interval)
-	defer tick.Stop()
-	for {
-		do()
-		select {
-		case <-tick.C:
-		case <-s.life.Done():
-			return
-		}
-	}
-}
-
-func (s *Supervisor) pruneMessages() {
-	removed, err := s.reg.Prune(s.life, time.Now().Add(-s.cfg.Retention))
-	if err != nil && s.life.Err() == nil {
-		s.log.Warn("messages not pruned", "error", err)
-	} else if removed > 0 {
+func (s *Supervisor) pruneMessages(before time.Time) (oldest time.Time, err error) {
+	removed, oldest, err := s.reg.Prune(s.life, before)
+	if removed > 0 {
 		s.log.Info("old messages removed", "count", removed)
 	}
+	return oldest, err
 }
 
-func (s *Supervisor) pruneDevices() {
+// What belongs to a device is kept for a week at least. A look at all of it is
+// made no more often than deviceGrace.
+const (
+	deviceLife  = 7 * 24 * time.Hour
+	deviceGrace = 8 * time.Hour
+)
+
+// pruneDevices goes on with the next device when one fails, which is then tried
+// again like the others.
+func (s *Supervisor) pruneDevices(time.Time) (oldest time.Time, err error) {
+	soonest := time.Now().Add(deviceGrace)
+	var next time.Time
 	for _, rec := range s.reg.List() {
-		if err := s.cfg.PruneDevice(s.life, rec.ID); err != nil && s.life.Err() == nil {
+		due, err := s.cfg.PruneDevice(s.life, rec.ID)
+		if err != nil && s.life.Err() == nil {
 			s.log.Warn("device not pruned", "instance_id", rec.ID, "error", err)
 		}
+		if err != nil || !due.IsZero() && due.Before(soonest) {
+			due = soonest
+		}
+		if next.IsZero() || !due.IsZero() && due.Before(next) {
+			next = due
+		}
 	}
+	if next.IsZero() {
+		return next, nil
+	}
+	return next.Add(-deviceLife), nil
 }

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"sync/atomic"
 	"testing"
 	"testing/synctest"
@@ -345,19 +346,36 @@ func TestARestoreLeavesAloneWhatACallChangedBeforeItsTurn(t *testing.T) {
 	})
 }
 
-func TestTheSupervisorPrunesEachDeviceAtStartAndTwiceADay(t *testing.T) {
-	pruned := map[int64]int{}
-	prune := func(_ context.Context, id int64) error {
-		pruned[id]++
-		return errors.New("one that fails keeps nobody else's")
+func TestTheSupervisorPrunesEachDeviceAtStartAndWhenSomethingOfItCanBeOld(t *testing.T) {
+	const day = 24 * time.Hour
+	looks := map[int64][]time.Duration{}
+	dues := map[int64][]time.Duration{ // what each look answers: when the next thing is old, after the start
+		1: {0, 3 * day, 3*day + time.Minute, 30 * day},
+		2: {10 * day, 10 * day, 10 * day, 10 * day},
 	}
-	inBubble(t, func(c *SupervisorConfig) { c.PruneDevice = prune }, func(r *rig) {
-		one, two := r.create("a").ID, r.create("b").ID
+	inBubble(t, func(c *SupervisorConfig) {
+		began := time.Now()
+		c.PruneDevice = func(_ context.Context, id int64) (time.Time, error) {
+			n := len(looks[id])
+			looks[id] = append(looks[id], time.Since(began))
+			if n == 0 && id == 1 {
+				return time.Time{}, errors.New("one that fails keeps nobody else's")
+			}
+			return began.Add(dues[id][min(n, 3)]), nil
+		}
+	}, func(r *rig) {
+		r.create("a")
+		r.create("b")
 		r.sup.Start()
-		time.Sleep(25 * time.Hour)
+		time.Sleep(6 * day)
 		synctest.Wait()
-		if pruned[one] != 3 || pruned[two] != 3 {
-			t.Errorf("pruned %v times in 25 hours, want 3 each", pruned)
+		// After the failure some hours, then when the first is old, and not at once
+		// again when another is a minute later.
+		want := []time.Duration{0, deviceGrace, 3 * day, 3*day + deviceGrace}
+		for id := range dues {
+			if !slices.Equal(looks[id], want) {
+				t.Errorf("device %d was looked at after %v, want %v", id, looks[id], want)
+			}
 		}
 	})
 }

@@ -14,6 +14,7 @@ import (
 	"time"
 
 	"postern/event"
+	"postern/prune"
 	"postern/store"
 )
 
@@ -94,24 +95,24 @@ func New(cfg Config) (*Library, error) {
 	return l, l.numberAll(l.life)
 }
 
-// Start removes expired uploads, now and every hour.
+// Start removes uploads that have expired once they are shown no longer.
 func (l *Library) Start() {
 	l.work.Go(func() {
-		tick := time.NewTicker(pruneInterval)
-		defer tick.Stop()
-		for {
-			if n, err := l.Prune(l.life); err != nil && l.life.Err() == nil {
-				l.cfg.Logger.Warn("expired uploads could not be removed, the next hour tries again", "error", err)
-			} else if n > 0 {
-				l.cfg.Logger.Info("expired uploads removed", "count", n)
-			}
-			select {
-			case <-tick.C:
-			case <-l.life.Done():
-				return
-			}
-		}
+		prune.Loop(l.life, Life+Shown, l.pruneOnce, func(err error) {
+			l.cfg.Logger.Warn("expired uploads could not be removed, trying again", "error", err)
+		})
 	})
+}
+
+func (l *Library) pruneOnce(time.Time) (oldest time.Time, err error) {
+	n, first, err := l.Prune(l.life)
+	if n > 0 {
+		l.cfg.Logger.Info("expired uploads removed", "count", n)
+	}
+	if first.IsZero() {
+		return first, err
+	}
+	return first.Add(-Life - Shown), err
 }
 
 // Stop ends what Start began. Files on their way are not waited for.

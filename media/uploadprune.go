@@ -11,10 +11,7 @@ import (
 	"postern/store"
 )
 
-const (
-	pruneStep     = 200 // uploads that one commit removes or numbers at most
-	pruneInterval = time.Hour
-)
+const pruneStep = 200 // uploads that one commit removes or numbers at most
 
 // indexRow is an upload in the index by UUID.
 type indexRow struct {
@@ -38,16 +35,16 @@ func (l *Library) some(want func(tx *store.Tx, r indexRow, v []byte) bool) (rows
 	return rows, err
 }
 
-// Prune forgets uploads that expired longer ago than Shown, in small commits,
-// and returns how many.
-func (l *Library) Prune(ctx context.Context) (removed int, err error) {
+// firstUUID stands before all UUIDs of the index and behind all numbers.
+var firstUUID = []byte{0, 0, 0, 1}
+
+// Prune forgets uploads that expired longer ago than Shown, in small commits.
+// It returns how many, and when the next one goes; zero when there is none.
+func (l *Library) Prune(ctx context.Context) (removed int, next time.Time, err error) {
 	for {
-		old, err := l.some(func(tx *store.Tx, r indexRow, _ []byte) bool {
-			u, err := upload(tx, r.instance, r.key)
-			return errors.Is(err, ErrNotFound) || err == nil && u.Expired(tx.Now().Add(-Shown))
-		})
-		if err != nil || len(old) == 0 {
-			return removed, err
+		var old []indexRow
+		if old, next, err = l.pastShown(); err != nil || len(old) == 0 {
+			return removed, next, err
 		}
 		err = l.cfg.Store.Update(ctx, func(tx *store.Tx) error {
 			for _, r := range old {
@@ -58,12 +55,35 @@ func (l *Library) Prune(ctx context.Context) (removed int, err error) {
 			return nil
 		})
 		if err != nil {
-			return removed, err
+			return removed, next, err
 		}
-		if removed += len(old); len(old) < pruneStep {
-			return removed, nil
-		}
+		removed += len(old)
 	}
+}
+
+// pastShown returns some uploads that are shown no longer, and when the first of
+// the others is not. UUIDs rise with the time, so that it ends at the first one
+// that stays. Of a damaged one nobody knows when it expires; no message can use
+// it, and it goes with those before it.
+func (l *Library) pastShown() (old []indexRow, next time.Time, err error) {
+	err = l.cfg.Store.View(func(tx *store.Tx) error {
+		return tx.Scan(uploadIDs, store.Range{From: firstUUID, Limit: pruneStep}, func(k, v []byte) (bool, error) {
+			if len(k) != 16 || len(v) < 8 {
+				return true, nil
+			}
+			r := indexRow{number(v[:8]), uuid.UUID(k)}
+			u, err := upload(tx, r.instance, r.key)
+			switch {
+			case errors.Is(err, ErrNotFound), errors.Is(err, store.ErrDamaged), err == nil && u.Expired(tx.Now().Add(-Shown)):
+				old = append(old, r)
+				return true, nil
+			case err == nil:
+				next = u.ExpiresAt.Add(Shown)
+			}
+			return false, err
+		})
+	})
+	return old, next, err
 }
 
 // numberAll gives a number to each upload that was stored before uploads had

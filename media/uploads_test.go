@@ -184,11 +184,11 @@ func TestUploadsArePrunedWhenTheyAreShownNoLongerAndOthersStay(t *testing.T) {
 		}
 		time.Sleep(Life + Shown - time.Second)
 		young := l.keeps(t, 1, event.MediaImage)
-		if n, err := l.Prune(context.Background()); n != 0 || err != nil {
+		if n, next, err := l.Prune(context.Background()); !next.Equal(time.Now().Add(time.Second)) || n != 0 || err != nil {
 			t.Errorf("%d removed too early, %v", n, err)
 		}
 		time.Sleep(2 * time.Second)
-		if n, err := l.Prune(context.Background()); n != pruneStep+3 || err != nil {
+		if n, _, err := l.Prune(context.Background()); n != pruneStep+3 || err != nil {
 			t.Errorf("%d removed, %v", n, err)
 		}
 		if _, err := l.Upload(1, young.ID.String()); err != nil {

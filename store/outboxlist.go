@@ -57,11 +57,7 @@ func (q OutboxQuery) bounds(prefix []byte) Range {
 // OutboxCountOfBatch counts the entries of a batch. It walks their keys, some
 // nanoseconds each.
 func (tx *Tx) OutboxCountOfBatch(batch uuid.UUID) (n int, err error) {
-	err = tx.walk(outboxBatch, Range{Prefix: batch[:]}, func([]byte) (bool, error) {
-		n++
-		return true, nil
-	})
-	return n, err
+	return tx.Count(outboxBatch, batch[:])
 }
 
 // outboxHead returns one entry without its body, which it does not copy.

@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"hash/crc32"
+	"math"
 	"time"
 
 	bolt "go.etcd.io/bbolt"
@@ -111,24 +112,40 @@ func (tx *Tx) Delete(bucket string, key []byte) error {
 // DeletePrefix removes every record whose key begins with prefix, the damaged
 // ones too, which no reader gets to see. It returns how many there were.
 func (tx *Tx) DeletePrefix(bucket string, prefix []byte) (n int, err error) {
+	return tx.DeleteSome(bucket, prefix, math.MaxInt)
+}
+
+// DeleteSome is DeletePrefix for at most limit records, for what has more than
+// one commit should take: as long as it returns limit there may be more.
+func (tx *Tx) DeleteSome(bucket string, prefix []byte, limit int) (n int, err error) {
 	b, err := tx.bucket(bucket)
 	if err != nil {
 		return 0, err
 	}
 	var keys [][]byte // deleting moves a cursor, so they are collected first
 	c := b.Cursor()
-	for k, _ := c.Seek(prefix); k != nil && bytes.HasPrefix(k, prefix); k, _ = c.Next() {
+	for k, _ := c.Seek(prefix); k != nil && bytes.HasPrefix(k, prefix) && n < limit; k, _ = c.Next() {
 		keys = append(keys, bytes.Clone(k))
-	}
-	for _, k := range keys {
-		if err := tx.Delete(bucket, k); err != nil {
-			return n, err
-		}
 		if !tx.schema[bucket].isGuard(k) {
 			n++
 		}
 	}
+	for _, k := range keys {
+		if err := tx.Delete(bucket, k); err != nil {
+			return 0, err
+		}
+	}
 	return n, nil
+}
+
+// Count counts the records whose keys begin with prefix, damaged ones too. It
+// walks through the keys, some nanoseconds each.
+func (tx *Tx) Count(bucket string, prefix []byte) (n int, err error) {
+	err = tx.walk(bucket, Range{Prefix: prefix}, func([]byte) (bool, error) {
+		n++
+		return true, nil
+	})
+	return n, err
 }
 
 // NextID returns the bucket's next number, from 1. Numbers are not reused, not

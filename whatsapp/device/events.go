@@ -128,10 +128,33 @@ func (a *account) DeleteOldOutgoingEvents(context.Context) error { return nil }
 
 // Prune removes what is past its time from the device of an instance: message
 // secrets and sent messages, which nothing else removes, and received ones,
-// which the library removes only while others come in. It reads all of them.
-func (c *Container) Prune(ctx context.Context, instance int64) error {
+// which the library removes only while others come in. It reads all of them,
+// and returns when the next one is past its time; zero when none is left.
+func (c *Container) Prune(ctx context.Context, instance int64) (next time.Time, err error) {
 	a, now := &account{c: c, instance: instance}, time.Now()
-	_, secrets := a.prune(ctx, []byte{'X'}, olderThan(now.Add(-keepSecrets).Unix()))
-	_, outgoing := a.prune(ctx, []byte{'O'}, olderThan(now.Add(-keepOutgoing).UnixMilli()))
-	return errors.Join(secrets, outgoing, a.DeleteOldBufferedHashes(ctx))
+	for _, kind := range []struct {
+		prefix byte
+		keep   time.Duration
+		made   func(n int64) time.Time // from the number that a value begins with
+	}{
+		{'X', keepSecrets, func(n int64) time.Time { return time.Unix(n, 0) }},
+		{'O', keepOutgoing, time.UnixMilli},
+		{'B', keepBuffered, time.UnixMilli},
+	} {
+		_, failed := a.prune(ctx, []byte{kind.prefix}, func(v []byte) bool {
+			if len(v) < 8 {
+				return false
+			}
+			ends := kind.made(int64(binary.BigEndian.Uint64(v))).Add(kind.keep)
+			if ends.Before(now) {
+				return true
+			}
+			if next.IsZero() || ends.Before(next) {
+				next = ends
+			}
+			return false
+		})
+		err = errors.Join(err, failed)
+	}
+	return next, err
 }

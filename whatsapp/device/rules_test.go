@@ -58,7 +58,11 @@ func TestWhatIsPastItsTimeIsRemovedAndNothingElse(t *testing.T) {
 		write(1, byte(n), age)
 	}
 	write(256, 9, keepSecrets+time.Hour)
-	check(t, f.container.Prune(ctx, 1))
+	next, err := f.container.Prune(ctx, 1)
+	check(t, err)
+	if left := time.Until(next); left <= 59*time.Minute || left > time.Hour {
+		t.Errorf("the next thing is past its time in %s, want an hour", left)
+	}
 	for n, age := range ages {
 		e, err := s.GetBufferedEvent(ctx, [32]byte{byte(n)})
 		check(t, err)
