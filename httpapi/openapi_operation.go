@@ -34,11 +34,11 @@ func operationDescriptions() map[string]description {
 		"GET /ws/global/events": {
 			id: "openBatchEvents", summary: "A WebSocket with the batch events of the token's user.",
 			about: "Each message is an event. Those after `since` that are still kept come first, in order.",
-			query: []string{"event", "token", "since"}, status: http.StatusSwitchingProtocols, codes: codes{"EVENTS_GONE", codeInvalidQuery},
+			query: []string{"event", "token", "since"}, status: http.StatusSwitchingProtocols, codes: codes{"EVENTS_GONE", codeInvalidQuery, codeLimitReached},
 		},
 		"GET /ws/instance/events": {
 			id: "openInstanceEvents", summary: "A WebSocket with the events of the token's instance.", about: "Each message is an event.",
-			query: []string{"event", "token"}, status: http.StatusSwitchingProtocols, codes: codes{"INSTANCE_NOT_FOUND", codeInvalidQuery},
+			query: []string{"event", "token"}, status: http.StatusSwitchingProtocols, codes: codes{"INSTANCE_NOT_FOUND", codeInvalidQuery, codeLimitReached},
 		},
 	}
 }

@@ -91,7 +91,7 @@ func fileDescriptions() map[string]description {
 			id: "createUpload", summary: "Bring a file to WhatsApp before it is needed: from a URL, or as a multipart body.",
 			in: body[uploadRequest](), example: `{"mediaType":"image","media":"https://example.org/cat.jpg"}`,
 			form:   uploadFields(),
-			status: http.StatusCreated, out: body[uploadView](), codes: asking("INVALID_MEDIA", "INVALID_MESSAGE", "MEDIA_TYPE_UNSUPPORTED", "DISK_FULL"),
+			status: http.StatusCreated, out: body[uploadView](), codes: asking("INVALID_MEDIA", "INVALID_MESSAGE", "MEDIA_TYPE_UNSUPPORTED", "DISK_FULL", codeLimitReached),
 		},
 		"GET /instance/{i}/media/uploads": {
 			id: "listUploads", summary: "List the uploads, the newest first.", query: []string{"mediaType", "expired", "externalId", "createdFrom", "createdTo", "limit", "nextCursor", "previousCursor"},

@@ -6,6 +6,7 @@ import (
 	"net/http/httptest"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -34,7 +35,7 @@ func TestABatchOverTheUsersLimitIs429AndFreesItsKey(t *testing.T) {
 	if r.engine, err = batch.New(batch.Config{Store: r.store, Fleet: noFleet{}, NewMessageID: uuid.NewString, MaxOpen: 1}); err != nil {
 		t.Fatal(err)
 	}
-	r.h.(*api).Engine = r.engine
+	r.api.Engine = r.engine
 	create := func(key string) *http.Response {
 		req := httptest.NewRequest("POST", "/message/batches",
 			strings.NewReader(`{"name":"x","instances":["a"],"recipients":["4917400000001"],"message":{"type":"text","payload":{"text":"hi"}}}`))
@@ -52,6 +53,23 @@ func TestABatchOverTheUsersLimitIs429AndFreesItsKey(t *testing.T) {
 	}
 	if res := create("two"); res.StatusCode != 201 || res.Header.Get("Idempotency-Replayed") != "" {
 		t.Errorf("the second once there is room: %d, replayed %q", res.StatusCode, res.Header.Get("Idempotency-Replayed"))
+	}
+}
+
+func TestTheDocumentTellsWhichRoutesHaveALimit(t *testing.T) {
+	for _, route := range []string{"POST /message/batches", "POST /instance/{i}/media/uploads", "GET /ws/global/events", "GET /ws/instance/events"} {
+		if !slices.Contains(descriptions()[route].codes, codeLimitReached) {
+			t.Errorf("%s does not", route)
+		}
+	}
+}
+
+// TestAnEventThatIsNamedAgainIsSubscribedToOnce: a query has room for a thousand.
+func TestAnEventThatIsNamedAgainIsSubscribedToOnce(t *testing.T) {
+	r := newRig(t)
+	do(r.h, handshakeOf("/ws/global/events?event=message.batch.paused"+strings.Repeat(",message.batch.paused", 1000)+"&token="+r.token, nil))
+	if got := r.hub.stream.Kinds; len(got) != 1 {
+		t.Errorf("%d kinds", len(got))
 	}
 }
 
@@ -82,8 +100,8 @@ func TestAFileForEverybodyThatIsNotAcceptedLeavesNoUpload(t *testing.T) {
 	decoded[map[string]any](t, r.as(token, "GET", "/instance/a/connect", ""))
 	r.line.Account = uploader{}
 	r.line.online.Store(true)
-	r.h.(*api).Processor = instance.NewProcessor(instance.ProcessorConfig{
-		Store: r.store, Registry: r.registry, Supervisor: r.h.(*api).Supervisor, Workers: 1, QueueSize: 1,
+	r.api.Processor = instance.NewProcessor(instance.ProcessorConfig{
+		Store: r.store, Registry: r.registry, Supervisor: r.api.Supervisor, Workers: 1, QueueSize: 1,
 	})
 	photo, err := os.ReadFile(filepath.Join("..", "media", "testdata", "photo.jpg"))
 	if err != nil {
@@ -111,7 +129,7 @@ func TestAnUploadOverTheInstancesLimitIs429BeforeItsFileIsLookedAt(t *testing.T)
 	if r.media, err = media.New(media.Config{Store: r.store, Dir: r.spool, MaxUploads: 1}); err != nil {
 		t.Fatal(err)
 	}
-	r.h.(*api).Media = r.media
+	r.api.Media = r.media
 	if _, err := r.media.Keep(t.Context(), 1, event.Uploaded{MediaInfo: event.MediaInfo{Kind: event.MediaImage}, UploadedAt: event.At(time.Now())}, media.Tags{}); err != nil {
 		t.Fatal(err)
 	}

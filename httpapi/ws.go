@@ -95,7 +95,9 @@ func kindsOf(names []string, family event.Family) ([]event.Kind, error) {
 		if name != "*" && (!known || d.Family != family) {
 			return nil, invalidSubscription(strconv.Quote(name) + " is not an event of this path")
 		}
-		kinds = append(kinds, d.Kind)
+		if !slices.Contains(kinds, d.Kind) { // each event is held against all of them
+			kinds = append(kinds, d.Kind)
+		}
 	}
 	if slices.Contains(names, "*") {
 		return nil, nil
