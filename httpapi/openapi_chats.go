@@ -55,7 +55,7 @@ func chatDescriptions() map[string]description {
 		},
 		"POST /instance/{i}/chat/profile-picture": {
 			id: "getProfilePicture", summary: "Tell where a profile picture lies.", in: body[profilePictureRequest](), example: `{"number":"4915112345678"}`,
-			out: body[profilePictureAnswer](), codes: aboutPeople(),
+			out: body[profilePictureAnswer](), codes: aboutPeople("ONE_RECIPIENT"),
 		},
 		"POST /instance/{i}/chat/reject-call": {
 			id: "rejectCall", summary: "Reject an incoming call.", in: body[rejectRequest](), example: `{"callId":"6F1C1A520D6B4C56","callFrom":"4915112345678"}`,
