@@ -53,6 +53,9 @@ func TestOfADeletedInstanceNothingIsLeftInTheFile(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
+		if b.Name == "message_chat_name" {
+			n-- // one record tells that the index is complete, for all instances
+		}
 		if n > 0 && !others[b.Name] {
 			t.Errorf("%s still has %d records: %s", b.Name, n, b.Key)
 		}

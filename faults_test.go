@@ -68,7 +68,7 @@ func TestABadStartSaysWhatIsWrongAndChangesNothing(t *testing.T) {
 					t.Fatal(err)
 				}
 			},
-			status: 1, want: []string{"data/postern.db", "damaged", "backup"},
+			status: 1, want: []string{"data/postern.db", "damaged", "put back a copy", "postern check data/postern.db"},
 		},
 		"an unknown key in the configuration": {
 			prepare: func(t *testing.T, folder string) {
@@ -188,7 +188,7 @@ func TestTheFirstStartNeedsNoConfigurationAndShowsTheKeyOnce(t *testing.T) {
 		t.Errorf("the second start shows the key again:\n%s", second)
 	}
 	// Every part stops, the last started first.
-	order := []string{"listener", "batch engine", "instances", "outbox relay", "webhook queue", "websocket hub", "store"}
+	order := []string{"listener", "batch engine", "instances", "webhook queue and outbox relay", "websocket hub", "store"}
 	at := -1
 	for _, part := range order {
 		next := strings.Index(first, "part=\""+part+"\"")

@@ -341,7 +341,7 @@ func (w *world) awaitOutbox() {
 // marked as delivered.
 func (w *world) checkOutbox(id uuid.UUID) {
 	w.t.Helper()
-	s, err := store.Open(store.Options{Path: w.dataFile()})
+	s, err := store.Open(store.Options{Path: w.dataFile(), Buckets: buckets()})
 	if err != nil {
 		w.t.Fatal(err)
 	}

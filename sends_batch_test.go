@@ -42,12 +42,12 @@ func (s *sendScene) sentID(t *testing.T, id uuid.UUID, recipient string) string 
 // recipients get is fetched: once.
 func TestABatchOfEveryTypeReachesThePhones(t *testing.T) {
 	s := newSendScene(t)
-	var upload struct{ ID string }
+	var upload struct{ UUID string }
 	a := s.multipart(t, s.fill("/instance/$name/media/uploads"), "photo.jpg", map[string]string{"mediaType": "image"})
-	if err := json.Unmarshal(a.body, &upload); err != nil || upload.ID == "" {
+	if err := json.Unmarshal(a.body, &upload); err != nil || upload.UUID == "" {
 		t.Fatalf("%d %s", a.status, a.body)
 	}
-	s.vars["upload"] = upload.ID
+	s.vars["upload"] = upload.UUID
 	for _, row := range []struct {
 		name, kind, payload, phone string
 		fetches                    string // of this path there must be one
