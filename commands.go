@@ -204,7 +204,7 @@ func afterKind(args []string) ([]string, error) {
 	case len(args) == 0 || strings.HasPrefix(args[0], "-") && !isHelp(args[0]):
 		return nil, usageError{errors.New("the kind of token is missing; only user is known")}
 	case !isHelp(args[0]):
-		return nil, usageError{fmt.Errorf("unknown kind of token %q; only user is known, an instance's token comes from PUT /instance/{i}/token", args[0])}
+		return nil, usageError{fmt.Errorf("unknown kind of token %.100q; only user is known, an instance's token comes from PUT /instance/{i}/token", args[0])}
 	}
 	return args, nil
 }

@@ -1,7 +1,9 @@
 package main
 
 import (
+	"bytes"
 	"flag"
+	"io"
 	"os"
 	"path/filepath"
 	"slices"
@@ -127,6 +129,41 @@ func TestSecretsAreMadeOnceAndKeptWithMode0600(t *testing.T) {
 		}
 		if raw, err := os.ReadFile(path); err != nil || string(raw) != damaged {
 			t.Errorf("the damaged file %q was replaced: %q, %v", damaged, raw, err)
+		}
+	}
+}
+
+func TestAFaultRepeatsAHundredCharactersAtMost(t *testing.T) {
+	long := strings.Repeat("ж", 5000)
+	quoted := `"` + long + `"`
+	var texts []string
+	for _, file := range []string{
+		quoted + " = 1", "[" + quoted + "]", "[server]\n" + quoted + " = 1", "[server." + quoted + "]\na = 1", quoted + " = = 1", "a = " + quoted + "x", "webhook = " + quoted,
+		"[log]\nlevel = " + quoted, "[server]\nlisten = " + quoted, "[server]\nbase_url = " + quoted, "[webhook.global]\nurl = " + quoted, "[webhook]\ntimeout = " + quoted,
+		"[websocket]\nallowed_origins = [" + quoted + "]", "[message.batch]\ntimezone = " + quoted, "[whatsapp]\nclient_type = " + quoted, "[qrcode]\nlight_color = " + quoted,
+	} {
+		texts = append(texts, refused(t, file[:min(len(file), 40)], file))
+	}
+	for _, s := range settings(&Config{}) {
+		if _, _, err := loadConfig(writeConfig(t, ""), []string{s.env() + "=" + long}); err != nil {
+			texts = append(texts, err.Error())
+		}
+	}
+	_, warnings, err := loadConfig(writeConfig(t, ""), []string{"WEBHOOK_" + long + "=1"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	texts = append(texts, warnings...)
+	for _, args := range [][]string{{long}, {"serve", long}, {"serve", "--" + long}, {"token", long}, {"token", "user", "--ttl", long}, {"token", "user", "--id", long}, {"listen", "--addr", long, "--status", long}} {
+		var errOut bytes.Buffer
+		if status := run(t.Context(), args, io.Discard, &errOut); status != 2 {
+			t.Errorf("%.40q: status %d", args, status)
+		}
+		texts = append(texts, errOut.String())
+	}
+	for _, text := range texts {
+		if n := strings.Count(text, "ж"); n > 100 {
+			t.Errorf("%d characters of it in %.200s", n, text)
 		}
 	}
 }

@@ -120,7 +120,7 @@ func syntaxFault(err error) string {
 		message = "not a value of TOML; a text needs quotes on both sides"
 	}
 	if parse.LastKey != "" {
-		return fmt.Sprintf("line %d, at or after %s: %s", parse.Position.Line, parse.LastKey, message)
+		return fmt.Sprintf("line %d, at or after %s: %s", parse.Position.Line, event.Cut(parse.LastKey), message)
 	}
 	return fmt.Sprintf("line %d: %s", parse.Position.Line, message)
 }
@@ -142,9 +142,9 @@ func applyTree(tree map[string]any, above, file string, table []setting) (faults
 		case isTable && hasSection(table, path+"."):
 			faults = append(faults, applyTree(sub, path+".", file, table)...)
 		case hasSection(table, path+"."):
-			faults = append(faults, fmt.Errorf("%s: %s: must be a table", file, path))
+			faults = append(faults, fmt.Errorf("%s: %s: must be a table", file, event.Cut(path)))
 		default:
-			faults = append(faults, fmt.Errorf("%s: %s: unknown key; did you mean %s?", file, path, nearestKey(path, isTable, table)))
+			faults = append(faults, fmt.Errorf("%s: %s: unknown key; did you mean %s?", file, event.Cut(path), nearestKey(path, isTable, table)))
 		}
 	}
 	return faults
@@ -223,9 +223,9 @@ func unknownVariable(name string, table []setting) string {
 		}
 	}
 	if i := slices.IndexFunc(table, func(s setting) bool { return s.fileEnv() == name }); i >= 0 {
-		return fmt.Sprintf("environment variable %s is not a setting and is ignored; %s is not read from a file, set %s", name, table[i].path, table[i].env())
+		return fmt.Sprintf("environment variable %s is not a setting and is ignored; %s is not read from a file, set %s", event.Cut(name), table[i].path, table[i].env())
 	}
-	return fmt.Sprintf("environment variable %s is not a setting and is ignored; did you mean %s?", name, event.Nearest(name, known))
+	return fmt.Sprintf("environment variable %s is not a setting and is ignored; did you mean %s?", event.Cut(name), event.Nearest(name, known))
 }
 
 // ours reports whether name begins with the first word of one of our settings.

@@ -106,10 +106,10 @@ func parseFlags(name string, args []string, out io.Writer, define func(*flag.Fla
 		return err
 	}
 	if err != nil {
-		return usageError{errors.New(twoDashes(err.Error()))}
+		return usageError{errors.New(event.Cut(twoDashes(err.Error())))}
 	}
 	if fs.NArg() > len(operands) {
-		return usageError{fmt.Errorf("unexpected argument %q", fs.Arg(len(operands)))}
+		return usageError{fmt.Errorf("unexpected argument %.100q", fs.Arg(len(operands)))}
 	}
 	for i, operand := range operands {
 		*operand = fs.Arg(i)

@@ -200,7 +200,7 @@ func (e *Engine) validate(r *CreateRequest) error {
 		return invalid(InvalidOptions, fmt.Sprintf("options.delay needs 0 <= minMs <= maxMs <= %d", most))
 	}
 	if p := r.Options.Presence; p != "" && p != "composing" && p != "recording" && p != "paused" {
-		return invalid(InvalidOptions, fmt.Sprintf("options.presence: %q is not one of composing, recording, paused", p))
+		return invalid(InvalidOptions, fmt.Sprintf("options.presence: %.100q is not one of composing, recording, paused", p))
 	}
 	return validateAttributes(r)
 }

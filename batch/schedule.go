@@ -42,7 +42,7 @@ func ParseSchedule(raw json.RawMessage, zone *time.Location) (*Schedule, error) 
 		return nil, fmt.Errorf("schedule: %w", err)
 	}
 	if in.Recurrence != "DAILY" && in.Recurrence != "NONE" {
-		return nil, fmt.Errorf("schedule.recurrence: %q is not one of NONE, DAILY", in.Recurrence)
+		return nil, fmt.Errorf("schedule.recurrence: %.100q is not one of NONE, DAILY", in.Recurrence)
 	}
 	zone, err := zoneOf(in.Timezone, zone)
 	if err != nil {
@@ -67,7 +67,7 @@ func zoneOf(name string, unnamed *time.Location) (*time.Location, error) {
 	}
 	zone, err := time.LoadLocation(name)
 	if err != nil || name == "Local" { // that would mean another zone on another machine
-		return nil, fmt.Errorf("schedule.timezone: %q is not a known zone", name)
+		return nil, fmt.Errorf("schedule.timezone: %.100q is not a known zone", name)
 	}
 	return zone, nil
 }
@@ -76,7 +76,7 @@ func zoneOf(name string, unnamed *time.Location) (*time.Location, error) {
 func edge(field, text string) (time.Time, error) {
 	var t time.Time
 	if err := t.UnmarshalText([]byte(text)); err != nil {
-		return t, fmt.Errorf("schedule.%s: %q is not an RFC 3339 time with its offset", field, text)
+		return t, fmt.Errorf("schedule.%s: %.100q is not an RFC 3339 time with its offset", field, text)
 	}
 	return t.Truncate(time.Millisecond), nil
 }

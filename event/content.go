@@ -53,7 +53,7 @@ func NewPayload(kind string) (Payload, error) {
 	case "location":
 		return &LocationContent{}, nil
 	}
-	return nil, fmt.Errorf("%w: type %q is not one of: text, link, media, audio, ptt, whatsapp-audio, whatsapp_audio, contact, location", ErrContent, kind)
+	return nil, fmt.Errorf("%w: type %.100q is not one of: text, link, media, audio, ptt, whatsapp-audio, whatsapp_audio, contact, location", ErrContent, kind)
 }
 
 // ParseContent reads and checks the payload of a batch's message. Unknown

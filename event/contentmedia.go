@@ -202,7 +202,7 @@ func (s *StickerContent) Content() (Content, error) {
 func (m *Media) Check() error {
 	fromUpload := m.Kind == "" && m.UploadID != ""
 	if !fromUpload && !slices.Contains(mediaTypes(), m.Kind) {
-		return fmt.Errorf("%w: the media type %q is not one of: image, document, video, audio, ptv", ErrContent, m.Kind)
+		return fmt.Errorf("%w: the media type %.100q is not one of: image, document, video, audio, ptv", ErrContent, m.Kind)
 	}
 	if !fromUpload {
 		if err := m.CheckAs(m.Kind); err != nil {
@@ -232,7 +232,7 @@ func (m *Media) CheckAs(kind MediaKind) error {
 // before a message needs it. Errors wrap ErrContent.
 func (m *Media) CheckUpload() error {
 	if !slices.Contains(UploadKinds(), m.Kind) {
-		return fmt.Errorf("%w: mediaType %q is not one of: image, document, video, audio, ptv, voice, sticker", ErrContent, m.Kind)
+		return fmt.Errorf("%w: mediaType %.100q is not one of: image, document, video, audio, ptv, voice, sticker", ErrContent, m.Kind)
 	}
 	return firstError(
 		checkText("fileName", m.FileName, 0, MaxName),

@@ -72,7 +72,7 @@ func ParseRecipient(s string) (Recipient, error) {
 		}
 		return Recipient{user, groupServer}, nil
 	}
-	return Recipient{}, fmt.Errorf("%w: server %q is not one of s.whatsapp.net, c.us, lid, g.us", ErrRecipient, server)
+	return Recipient{}, fmt.Errorf("%w: what follows the @ is not one of s.whatsapp.net, c.us, lid, g.us", ErrRecipient)
 }
 
 // Chats that nobody but WhatsApp itself or the account writes to.

@@ -65,11 +65,11 @@ func (t *Time) UnmarshalJSON(b []byte) error {
 		return nil
 	}
 	if len(b) < 2 || b[0] != '"' || b[len(b)-1] != '"' {
-		return fmt.Errorf("time %s is not an RFC 3339 string", b)
+		return fmt.Errorf("time %.100s is not an RFC 3339 string", b)
 	}
 	v, err := time.Parse(time.RFC3339, string(b[1:len(b)-1]))
 	if err != nil {
-		return fmt.Errorf("time %s is not RFC 3339: %w", b, err)
+		return fmt.Errorf("time %.100s is not RFC 3339, such as 2026-01-31T12:00:00Z", b)
 	}
 	*t = At(v)
 	return nil

@@ -53,7 +53,7 @@ type ruleset object
 
 func rulesOf(kind Kind) (ruleset, error) {
 	if _, ok := Lookup(kind); !ok {
-		return nil, fmt.Errorf("%w: there is no event %q", ErrInvalid, kind)
+		return nil, fmt.Errorf("%w: there is no event %.100q", ErrInvalid, kind)
 	}
 	text, err := SchemaJSON(kind)
 	if err != nil {

@@ -138,7 +138,7 @@ func (a *api) listBatches(c *call, in batchFilter, list batchLister) error {
 	f := batch.Filter{InstanceName: in.InstanceName, Name: in.Name, Query: in.Query}
 	for _, s := range distinct(in.Status) {
 		if !slices.Contains(batchStatuses(), event.BatchStatus(s)) {
-			return invalidQuery("status " + strconv.Quote(s) + " is not a status of a batch")
+			return invalidQuery("status " + strconv.Quote(event.Cut(s)) + " is not a status of a batch")
 		}
 		f.Status = append(f.Status, event.BatchStatus(s))
 	}
@@ -220,7 +220,7 @@ func (c *call) itemFilter(statuses []string) (batch.ItemFilter, batch.Page, erro
 	f = batch.ItemFilter{Status: distinct(manyOf(q, "status")), Recipient: q.Get("recipient"), InstanceName: q.Get("instanceName")}
 	for _, s := range f.Status {
 		if !slices.Contains(statuses, s) {
-			return f, batch.Page{}, invalidQuery("status " + strconv.Quote(s) + " is not one of " + strings.Join(statuses, ", "))
+			return f, batch.Page{}, invalidQuery("status " + strconv.Quote(event.Cut(s)) + " is not one of " + strings.Join(statuses, ", "))
 		}
 	}
 	limit, err := queryLimit(q)

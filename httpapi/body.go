@@ -7,6 +7,8 @@ import (
 	"slices"
 	"strings"
 	"time"
+
+	"postern/event"
 )
 
 const (
@@ -76,9 +78,9 @@ func (c *call) query(known []string, repeatable ...string) (url.Values, error) {
 		switch {
 		case slices.Contains(repeatable, name):
 		case !slices.Contains(known, name):
-			return nil, invalidQuery(name + " is not a known query parameter")
+			return nil, invalidQuery(event.Cut(name) + " is not a known query parameter")
 		case len(values) > 1:
-			return nil, invalidQuery(name + " is given twice")
+			return nil, invalidQuery(event.Cut(name) + " is given twice")
 		}
 	}
 	return q, nil

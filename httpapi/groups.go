@@ -163,7 +163,7 @@ func (a *api) changeMembers(c *call) error {
 	}
 	known := []event.ParticipantAction{event.ParticipantAdd, event.ParticipantRemove, event.ParticipantPromote, event.ParticipantDemote}
 	if !slices.Contains(known, in.Action) {
-		return fmt.Errorf("%w: action %q is not one of: add, remove, promote, demote", event.ErrArgument, in.Action)
+		return fmt.Errorf("%w: action %.100q is not one of: add, remove, promote, demote", event.ErrArgument, in.Action)
 	}
 	people, err := event.ParsePeople("participants", in.Participants)
 	if err != nil {

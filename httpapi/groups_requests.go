@@ -54,7 +54,7 @@ func (a *api) decideJoinRequests(c *call) error {
 		return err
 	}
 	if in.Action != approve && in.Action != reject {
-		return fmt.Errorf("%w: action %q is not one of: approve, reject", event.ErrArgument, in.Action)
+		return fmt.Errorf("%w: action %.100q is not one of: approve, reject", event.ErrArgument, in.Action)
 	}
 	people, err := event.ParsePeople("participants", in.Participants)
 	if err != nil {

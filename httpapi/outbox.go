@@ -63,7 +63,7 @@ func (a *api) listOutbox(c *call) error {
 	switch state {
 	case "", store.OutboxPending, store.OutboxDelivered, store.OutboxDisabled:
 	default:
-		return invalidQuery("state " + strconv.Quote(string(state)) + " is not one of pending, delivered, disabled")
+		return invalidQuery("state " + strconv.Quote(event.Cut(string(state))) + " is not one of pending, delivered, disabled")
 	}
 	page, err := readPage(q)
 	if err != nil {

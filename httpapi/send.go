@@ -266,7 +266,7 @@ func (o *sendOptions) check(content event.Content) error {
 		return fmt.Errorf("%w: options.delay must be 0 to %d milliseconds", event.ErrContent, limit)
 	}
 	if !slices.Contains(presences(), o.Presence) {
-		return fmt.Errorf("%w: options.presence %q is not one of: %s", event.ErrContent, o.Presence, joined(presences()[1:]))
+		return fmt.Errorf("%w: options.presence %.100q is not one of: %s", event.ErrContent, o.Presence, joined(presences()[1:]))
 	}
 	if o.QuotedMessage.given() && o.QuotedMessageID.given() {
 		return fmt.Errorf("%w: give one of options.quotedMessageId and options.quotedMessage", event.ErrContent)

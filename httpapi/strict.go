@@ -11,6 +11,7 @@ import (
 	"strconv"
 	"strings"
 
+	"postern/event"
 	"postern/nesting"
 )
 
@@ -30,9 +31,9 @@ type decodeError struct {
 func (e *decodeError) Error() string {
 	switch {
 	case e.path != "":
-		return e.path + " " + e.text
+		return event.Cut(e.path) + " " + e.text
 	case e.err != nil:
-		return "the body " + e.text + ": " + e.err.Error()
+		return "the body " + e.text + ": " + event.Cut(e.err.Error())
 	}
 	return "the body " + e.text
 }
@@ -196,7 +197,7 @@ func (d *strictDecoder) raw(u json.Unmarshaler, nullable bool) (given bool, err 
 		return false, err
 	}
 	if err := u.UnmarshalJSON(raw); err != nil {
-		return false, &decodeError{code: codeInvalidType, text: "is not acceptable: " + err.Error()}
+		return false, &decodeError{code: codeInvalidType, text: "is not acceptable: " + event.Cut(err.Error())}
 	}
 	return true, nil
 }

@@ -1,9 +1,11 @@
 package httpapi
 
 import (
+	"fmt"
 	"net/http"
 	"slices"
 	"strconv"
+	"unicode/utf8"
 
 	"postern/event"
 	"postern/instance"
@@ -39,15 +41,24 @@ func (in webhookRequest) flags() (map[event.Flag]bool, error) {
 }
 
 // unknownFlags names the first of the unknown keys and what each was probably
-// meant to be: to look for that costs too much for all that fit into a body.
+// meant to be, as many as an error repeats, and counts the others.
 func unknownFlags(keys []string) error {
 	slices.Sort(keys)
-	messages := keys[:min(len(keys), maxMessages)]
-	for i, key := range messages {
-		messages[i] = "events." + key + " is not a known event flag; the nearest is " + strconv.Quote(nearestFlag(key))
+	var messages []string
+	room := maxRepeated
+	for _, key := range keys {
+		if room -= utf8.RuneCountInString(key); room < 0 && len(messages) > 0 {
+			messages = append(messages, fmt.Sprintf("events has %d more keys that are no known event flags", len(keys)-len(messages)))
+			break
+		}
+		messages = append(messages, "events."+event.Cut(key)+" is not a known event flag; the nearest is "+strconv.Quote(nearestFlag(key)))
 	}
 	return refuse(http.StatusBadRequest, codeUnknownField, messages...)
 }
+
+// maxRepeated is how many characters of a request the messages of one answer
+// repeat together.
+const maxRepeated = 100
 
 // nearestFlag is the flag that key was probably meant to be.
 func nearestFlag(key string) string {

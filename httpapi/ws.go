@@ -93,7 +93,7 @@ func kindsOf(names []string, family event.Family) ([]event.Kind, error) {
 	for _, name := range names {
 		d, known := event.Lookup(event.Kind(name))
 		if name != "*" && (!known || d.Family != family) {
-			return nil, invalidSubscription(strconv.Quote(name) + " is not an event of this path")
+			return nil, invalidSubscription(strconv.Quote(event.Cut(name)) + " is not an event of this path")
 		}
 		if !slices.Contains(kinds, d.Kind) { // each event is held against all of them
 			kinds = append(kinds, d.Kind)

@@ -26,7 +26,7 @@ func (r *Registry) MessageByKey(instance int64, keyID string) (m event.Message, 
 	err = r.cfg.Store.View(func(tx *store.Tx) error {
 		id, err := findMessage(tx, instance, keyID)
 		if err == nil && id == 0 {
-			err = fmt.Errorf("%w: %q", ErrNoMessage, keyID)
+			err = fmt.Errorf("%w: %.100q", ErrNoMessage, keyID)
 		}
 		if err != nil {
 			return err

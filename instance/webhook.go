@@ -115,7 +115,7 @@ func (c WebhookChange) apply(tx *store.Tx, id int64, before *Webhook) (Webhook, 
 func (r *Registry) checkChange(c WebhookChange) error {
 	for flag := range c.Events {
 		if !event.KnownFlag(flag) {
-			return badWebhook("events."+string(flag), "is not a known event flag")
+			return badWebhook("events."+event.Cut(string(flag)), "is not a known event flag")
 		}
 	}
 	if c.URL == nil {

@@ -160,7 +160,7 @@ func (s *Server) phoneOf(a *account) *Phone {
 // to it; it then keeps its LID. Errors: ErrNumber, ErrLID, ErrExists, ErrClosed.
 func (s *Server) AddPhone(o PhoneOptions) (*Phone, error) {
 	if !onNetwork(o.Number) {
-		return nil, fmt.Errorf("add phone %q: %d to %d digits that do not begin with 0 or end in %s: %w",
+		return nil, fmt.Errorf("add phone %.100q: %d to %d digits that do not begin with 0 or end in %s: %w",
 			o.Number, minDigits, maxDigits, notOnWhatsApp, ErrNumber)
 	}
 	s.mu.Lock()
@@ -185,7 +185,7 @@ func (s *Server) AddPhone(o PhoneOptions) (*Phone, error) {
 
 func (s *Server) accountFor(o PhoneOptions) (*account, error) {
 	if o.LID != "" && !digits(o.LID) {
-		return nil, fmt.Errorf("LID %q: %w", o.LID, ErrLID)
+		return nil, fmt.Errorf("LID %.100q: %w", o.LID, ErrLID)
 	}
 	a, known := s.byPN[o.Number]
 	if known && a.added {

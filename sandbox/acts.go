@@ -80,10 +80,16 @@ func invalidField(field, problem string) error {
 	return refusef(http.StatusUnprocessableEntity, "INVALID_VALUE", "%s %s", field, problem)
 }
 
+// maxAddress is far longer than any address, in bytes: errors repeat them.
+const maxAddress = 80
+
 // address reads a number or an address of a user.
 func address(field, text string) (types.JID, error) {
 	if text == "" {
 		return types.JID{}, invalidField(field, "is missing")
+	}
+	if len(text) > maxAddress {
+		return types.JID{}, invalidField(field, "is too long for a number or an address")
 	}
 	if lid, ok := strings.CutSuffix(text, "@"+types.HiddenUserServer); ok {
 		return types.NewJID(lid, types.HiddenUserServer), nil
@@ -113,7 +119,7 @@ func (s *Server) act(r *http.Request) (int, any, error) {
 	table := acts()
 	i := slices.IndexFunc(table, func(a act) bool { return a.Do == do })
 	if i < 0 {
-		return 0, nil, refusef(http.StatusUnprocessableEntity, "UNKNOWN_ACT", "do is %q; known are %s", do, strings.Join(names(table), ", "))
+		return 0, nil, refusef(http.StatusUnprocessableEntity, "UNKNOWN_ACT", "do is %.100q; known are %s", do, strings.Join(names(table), ", "))
 	}
 	rest, err := json.Marshal(fields)
 	if err != nil {

@@ -127,7 +127,7 @@ func groupAddress(field, text string) (types.JID, error) {
 		return types.EmptyJID, nil
 	}
 	jid, err := types.ParseJID(text)
-	if err != nil || jid.Server != types.GroupServer || jid.User == "" {
+	if err != nil || jid.Server != types.GroupServer || jid.User == "" || len(text) > maxAddress {
 		return types.EmptyJID, invalidField(field, "is not the address of a group, such as 1203630000@g.us")
 	}
 	return jid, nil

@@ -82,7 +82,7 @@ func actMessage(ctx context.Context, _ *Server, p *Phone, f messageFields) (any,
 		return nil, invalidField("content", "is missing")
 	}
 	if err := protojson.Unmarshal(f.Content, &m); err != nil {
-		return nil, invalidField("content", "is not a message: "+err.Error())
+		return nil, invalidField("content", fmt.Sprintf("is not a message: %.100s", err.Error()))
 	}
 	return sendAs(ctx, p, f.To, &m, SendOptions{ID: f.ID, Edit: f.Edit})
 }
@@ -161,7 +161,7 @@ func (p *Phone) authorIn(group types.JID, id, participant string) (types.JID, er
 	}
 	_, lid, ok := p.net.identityOf(jid)
 	if !ok {
-		return types.JID{}, fmt.Errorf("participant %q: %w", participant, ErrNoAccount)
+		return types.JID{}, fmt.Errorf("participant %.100q: %w", participant, ErrNoAccount)
 	}
 	return lid, nil
 }

@@ -94,7 +94,7 @@ func (s *Server) on(mux *http.ServeMux, path string, m methods) {
 			for method := range m {
 				w.Header().Add("Allow", method)
 			}
-			s.refuse(w, r, refusef(http.StatusMethodNotAllowed, "METHOD_NOT_ALLOWED", "%s is not allowed here", r.Method))
+			s.refuse(w, r, refusef(http.StatusMethodNotAllowed, "METHOD_NOT_ALLOWED", "%.100s is not allowed here", r.Method))
 			return
 		}
 		status, answer, err := handler(r)
@@ -155,11 +155,11 @@ func decodeStrict(raw []byte, v any) error {
 	case err == nil:
 		return nil
 	case errors.As(err, &kind):
-		return refusef(http.StatusBadRequest, "INVALID_TYPE", "%s has to be a %s", kind.Field, kind.Type)
+		return refusef(http.StatusBadRequest, "INVALID_TYPE", "%.100s has to be a %s", kind.Field, kind.Type)
 	case strings.HasPrefix(err.Error(), "json: unknown field"):
-		return refusef(http.StatusBadRequest, "UNKNOWN_FIELD", "%s", strings.TrimPrefix(err.Error(), "json: "))
+		return refusef(http.StatusBadRequest, "UNKNOWN_FIELD", "%.100s", strings.TrimPrefix(err.Error(), "json: "))
 	default:
-		return refusef(http.StatusBadRequest, "MALFORMED_JSON", "the body is not one JSON object: %v", err)
+		return refusef(http.StatusBadRequest, "MALFORMED_JSON", "the body is not one JSON object: %.100s", err.Error())
 	}
 }
 
@@ -251,7 +251,7 @@ func (s *Server) scan(r *http.Request) (int, any, error) {
 	}
 	p, ok := s.Phone(number(body.Phone))
 	if !ok {
-		return 0, nil, fmt.Errorf("scan on %q: %w", body.Phone, ErrNumber)
+		return 0, nil, fmt.Errorf("scan on %.100q: %w", body.Phone, ErrNumber)
 	}
 	if err := p.Scan(r.Context(), body.Code); err != nil {
 		return 0, nil, err

@@ -74,7 +74,7 @@ func actPollVote(ctx context.Context, _ *Server, p *Phone, f pollVoteFields) (an
 	}
 	poll, ok := p.poll(chat, f.ID)
 	if !ok {
-		return nil, refusef(http.StatusUnprocessableEntity, "INVALID_VALUE", "id: the phone knows no poll %q in this chat", f.ID)
+		return nil, refusef(http.StatusUnprocessableEntity, "INVALID_VALUE", "id: the phone knows no poll %.100q in this chat", f.ID)
 	}
 	for _, option := range f.Options {
 		if !slices.Contains(poll.options, option) {

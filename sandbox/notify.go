@@ -68,7 +68,7 @@ func (s *Server) between(p *Phone, field, to string, fn func(from, to *account))
 	}
 	from, other := s.accountOf(p.JID()), s.accountOf(target)
 	if from == nil || other == nil {
-		return fmt.Errorf("%s %q: %w", field, to, ErrNoAccount)
+		return fmt.Errorf("%s %.100q: %w", field, to, ErrNoAccount)
 	}
 	fn(from, other)
 	return nil
