@@ -80,7 +80,7 @@ func viewsPerSecond(b *testing.B, readers int, view func(func(*Tx) error) error)
 	start := time.Now()
 	for range readers {
 		wg.Go(func() {
-			for time.Since(start) < 100*time.Millisecond {
+			for time.Since(start) < 20*time.Millisecond {
 				key := Key(rand.IntN(viewedKeys))
 				err := view(func(tx *Tx) error {
 					v, err := tx.Get("thing", key)
