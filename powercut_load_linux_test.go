@@ -299,11 +299,12 @@ func (w *watched) readOutbox(*rand.Rand) {
 
 func (w *watched) createAndDelete(rng *rand.Rand) {
 	name := fmt.Sprintf("short-%d", textNumbers.Add(1))
-	if w.createInstance(name) == "" || rng.IntN(2) == 0 {
+	token := w.createInstance(name)
+	if token == "" || rng.IntN(2) == 0 {
 		return
 	}
 	w.end("instance", name)
-	if w.call(apiKey(w.key), http.MethodDelete, "/instance/"+name+"?force=true", nil) != nil {
+	if w.call(bearer(token), http.MethodDelete, "/instance/"+name+"?force=true", nil) != nil {
 		w.note("deletion", name, func(d *afterCut) error { return d.hasNoInstance(name) })
 	}
 }
