@@ -11,7 +11,7 @@ GOTEST   = $(shell $(TESTSUM) --version >/dev/null 2>&1 && echo "$(TESTSUM) --fo
 export CGO_ENABLED ?= 0
 
 .DEFAULT_GOAL := help
-.PHONY: help build run demo test race bench fuzz crash clients powerloss model lint vuln fmt docs check
+.PHONY: help build run demo test race bench fuzz crash clients powerloss model bitflips lint vuln fmt docs check
 
 help: ## print the targets
 	@awk -F':.*## ' '/^[a-z]+:.*## / { printf "  %-9s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -53,6 +53,9 @@ model: ## the batch engine against its model, in random lives (STEPS=1000000, or
 
 clients: ## the documents of the interface before linters and generators; generated clients send (needs network the first time)
 	.ci/clients/run
+
+bitflips: ## single flipped bits of a rich data file, against the store and the whole program (FLIPS=10000 SEED=any)
+	FLIPS=$(or $(FLIPS),10000) SEED=$(SEED) $(GO) test -run '^TestNoFlippedBit' -count 1 -timeout 3h -v .
 
 lint: ## golangci-lint
 	CGO_ENABLED=0 $(LINT) run ./...

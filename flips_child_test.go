@@ -168,8 +168,12 @@ func (f *flips) run(broken []byte, told string) flipResult {
 	if err := os.WriteFile(f.file(), broken, 0o600); err != nil {
 		return flipResult{Outcome: "no file", Wrong: true, Detail: err.Error()}
 	}
-	warns := true
-	answers, err := f.serve(&warns)
+	warns := new(bool)
+	*warns = true
+	if strings.Contains(told, "record=outbox_") {
+		warns = nil // a delivery writes such records anew, perhaps before anybody asks
+	}
+	answers, err := f.serve(warns)
 	if err != nil {
 		return flipResult{Outcome: "the program does not run", Wrong: true, Detail: err.Error() + "\n" + told}
 	}

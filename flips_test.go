@@ -185,8 +185,8 @@ func runFlips(t *testing.T, job flipJob) {
 	}
 }
 
-// patience is the longest time for one flip.
-const flipPatience = time.Minute
+// flipPatience is the longest time for one flip.
+const flipPatience = 3 * time.Minute
 
 // runChild returns how many flips the child got done, and what it said at its
 // end.

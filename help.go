@@ -54,6 +54,13 @@ func commands() []command {
 			"It answers each with the status, so that retries can be watched.",
 			[]string{"postern listen", "postern listen --addr :9090 --status 503"},
 		},
+		{
+			"check", "[--config FILE] [FILE]", "look for damage in a data file", checkFile,
+			"It reads the pages and the checksum of every record, holds them against what was written, and prints each\n" +
+				"fault with what it costs; exit status 1 when there is one. Nothing is changed. Without FILE it is the data\n" +
+				"file of the configuration. No program may run on it: check a copy, or stop it first.",
+			[]string{"postern check", "postern check backup/postern.db"},
+		},
 		{name: "schema", doc: "print the buckets of the data file", run: schema, examples: []string{"postern schema"}},
 		{
 			"version", "[--licences]", "print the version", printVersion,

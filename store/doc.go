@@ -30,8 +30,21 @@
 //
 // Every value is stored behind a CRC-32C over its key and itself, because
 // bbolt checks its two meta pages only. A damaged record is never handed out:
-// Get returns ErrDamaged, Scan skips it, and both are counted and logged.
-// Values handed out are copies.
+// Get returns ErrDamaged, Scan skips it, and both are counted and logged. So
+// is a record that its owner cannot decode, see Tx.Unreadable. Values handed
+// out are copies.
+//
+// # Damage
+//
+// Open reads the whole file with package pages before bbolt maps it: bbolt
+// would crash on much of what can be wrong, and not see the rest. Each commit
+// notes in meta how many records the buckets that it changed have, the sum of
+// their checksums and the number given last; a file whose buckets do not hold
+// that is refused, as is one whose pages cannot be read (ErrCorrupt). A bit of
+// which it is certain that it flipped is put right. A record that cannot be
+// read stays where it is, a copy of its bytes goes into the bucket damaged,
+// and the rest runs. Damage that a transaction meets later ends the process by
+// Options.Fatal.
 //
 // Packages declare their buckets as Bucket values; Open refuses two owners of
 // one name and creates what is missing. Keys are built with Key, whose

@@ -13,13 +13,18 @@ import (
 
 // lockFile opens the file and takes the lock that bbolt takes, on the very
 // description that bbolt is then given, so that nobody comes in between.
-func lockFile(path string) (*os.File, error) {
-	f, err := os.OpenFile(path, os.O_RDWR, 0)
+func lockFile(path string) (*os.File, error) { return lock(path, os.O_RDWR, unix.LOCK_EX) }
+
+// lockShared opens the file for reading and keeps writers out.
+func lockShared(path string) (*os.File, error) { return lock(path, os.O_RDONLY, unix.LOCK_SH) }
+
+func lock(path string, flag, kind int) (*os.File, error) {
+	f, err := os.OpenFile(path, flag, 0)
 	if err != nil {
 		return nil, err
 	}
 	for end := time.Now().Add(lockTimeout); ; time.Sleep(lockTimeout / 20) {
-		err := unix.Flock(int(f.Fd()), unix.LOCK_EX|unix.LOCK_NB)
+		err := unix.Flock(int(f.Fd()), kind|unix.LOCK_NB)
 		switch {
 		case err == nil:
 			return f, nil

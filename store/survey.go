@@ -6,6 +6,8 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"maps"
+	"slices"
 
 	"postern/store/pages"
 )
@@ -153,14 +155,17 @@ func (s *survey) holds() tallies {
 }
 
 // judgeBuckets holds what the buckets hold against their tallies.
-func (s *survey) judgeBuckets(sch schema) error {
+func (s *survey) judgeBuckets(sch schema) error { return errors.Join(s.judgeAll(sch)...) }
+
+func (s *survey) judgeAll(sch schema) (errs []error) {
 	all, complete := s.tallies()
 	if s.buckets[metaBucket.Name] == nil {
-		return describe([]*pages.Fault{{Page: 0, What: "the bucket meta is missing"}})
+		return []error{fmt.Errorf("%w: the bucket meta is missing", ErrCorrupt)}
 	}
-	var errs []error
-	for name, want := range all {
-		errs = append(errs, s.judgeBucket(sch, name, want))
+	for _, name := range slices.Sorted(maps.Keys(all)) {
+		if err := s.judgeBucket(sch, name, all[name]); err != nil {
+			errs = append(errs, err)
+		}
 	}
 	for name := range s.buckets {
 		_, listed := all[name]
@@ -169,7 +174,7 @@ func (s *survey) judgeBuckets(sch schema) error {
 			errs = append(errs, fmt.Errorf("%w: it has a bucket %q that was never made; its name may be that of a bucket that is missing", ErrCorrupt, name))
 		}
 	}
-	return errors.Join(errs...)
+	return errs
 }
 
 func (s *survey) judgeBucket(sch schema, name string, want tally) error {
