@@ -152,7 +152,7 @@ func (e *Engine) prepare(owner uuid.UUID, r CreateRequest) (*full, []recipient, 
 	if err != nil {
 		return nil, nil, err
 	}
-	id, err := uuid.NewV7()
+	id, err := e.newID()
 	if err != nil {
 		return nil, nil, fmt.Errorf("batch: new id: %w", err)
 	}

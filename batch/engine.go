@@ -31,6 +31,7 @@ type Engine struct {
 
 	// random draws from 0 to n-1 for a batch. Tests make it repeatable.
 	random func(batch uuid.UUID, n int64) int64
+	newID  func() (uuid.UUID, error) // of version 7
 
 	open openBatches
 
@@ -52,7 +53,7 @@ func New(cfg Config) (*Engine, error) {
 	e := &Engine{
 		cfg: cfg, workers: map[uuid.UUID]*worker{}, changes: map[int64]uint64{},
 		stop: make(chan struct{}), hard: make(chan struct{}), removals: make(chan struct{}, 1),
-		random: func(_ uuid.UUID, n int64) int64 { return rand.Int64N(n) },
+		random: func(_ uuid.UUID, n int64) int64 { return rand.Int64N(n) }, newID: uuid.NewV7,
 	}
 	e.life, e.end = context.WithCancel(context.Background())
 	return e, nil

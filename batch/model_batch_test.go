@@ -35,9 +35,11 @@ type modelBatch struct {
 
 	updated, began, completed, pausedAt, stoppedAt, interrupted, recovered, nextRun time.Time
 
-	flight *modelFlight        // the send that nobody answered yet
-	rests  time.Time           // end of the delay
-	drops  map[int64]modelDrop // instances that could not send, as long as the worker lives
+	gone     bool                // removed
+	deleting bool                // a call to do so was made and is not looked at yet
+	flight   *modelFlight        // the send that nobody answered yet
+	rests    time.Time           // end of the delay
+	drops    map[int64]modelDrop // instances that could not send, as long as the worker lives
 
 	events  []modelEvent // not compared yet
 	commits int          // not compared yet

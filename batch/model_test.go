@@ -70,6 +70,8 @@ func (s *simSum) add(t simTally) {
 	s.Stops += t.Stops
 	s.Takeovers += t.Takeovers
 	s.Races += t.Races
+	s.Deletions += t.Deletions
+	s.Expired += t.Expired
 	s.Comparisons += t.Comparisons
 	if s.moves == nil {
 		s.moves = map[modelMove]int{}
@@ -80,13 +82,16 @@ func (s *simSum) add(t simTally) {
 }
 
 func (s *simSum) String() string {
-	return fmt.Sprintf("%d batches, %d sends, %d commits, %d events, %d kills, %d stops, %d takeovers, %d races; %d comparisons",
-		s.Batches, s.Sends, s.Commits, s.Events, s.Kills, s.Stops, s.Takeovers, s.Races, s.Comparisons)
+	return fmt.Sprintf("%d batches, %d sends, %d commits, %d events, %d kills, %d stops, %d takeovers, %d races, %d deletions, %d batches past their retention; %d comparisons",
+		s.Batches, s.Sends, s.Commits, s.Events, s.Kills, s.Stops, s.Takeovers, s.Races, s.Deletions, s.Expired, s.Comparisons)
 }
 
 // walked checks that batches went every way that the table has.
 func (s *simSum) walked(t *testing.T) {
 	t.Helper()
+	if s.Deletions == 0 || s.Expired == 0 {
+		t.Errorf("%d batches were deleted, and %d went with their retention", s.Deletions, s.Expired)
+	}
 	for _, r := range table {
 		for _, from := range r.From {
 			if from != r.To && s.moves[modelMove{from, r.To}] == 0 {

@@ -18,10 +18,13 @@ func (s *sim) compare(m *modelBatch) error {
 	if m.wrong != "" {
 		return errors.New(m.wrong)
 	}
-	seen := s.see(m)
 	if err := s.compareEvents(m, s.entries[m.id]); err != nil {
 		return err
 	}
+	if m.gone {
+		return s.compareGone(m)
+	}
+	seen := s.see(m)
 	if want := m.view(); !reflect.DeepEqual(seen.view, want) {
 		return fmt.Errorf("it reads %s", difference(seen.view, want))
 	}

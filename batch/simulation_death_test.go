@@ -140,11 +140,16 @@ func (m *modelBatch) grow(n int) {
 func (s *sim) nothingLeft() {
 	want, got := 0, 0
 	for _, m := range s.all {
-		want += len(m.items)
+		if !m.gone {
+			want += len(m.items)
+		}
 	}
 	err := s.proc.store.View(func(tx *store.Tx) error {
 		if under, err := ids(tx, bucketCreating); err != nil || len(under) > 0 {
 			return fmt.Errorf("%d creations are under way: %w", len(under), err)
+		}
+		if under, err := ids(tx, bucketRemoving); err != nil || len(under) > 0 {
+			return fmt.Errorf("%d removals are under way: %w", len(under), err)
 		}
 		return tx.Scan(bucketItem, store.Range{}, func(_, _ []byte) (bool, error) {
 			got++

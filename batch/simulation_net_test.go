@@ -9,6 +9,8 @@ import (
 	"sync"
 	"time"
 
+	"github.com/google/uuid"
+
 	"postern/event"
 	"postern/store"
 )
@@ -60,6 +62,16 @@ func (n *simNet) messageID() string {
 	defer n.mu.Unlock()
 	n.ids++
 	return fmt.Sprint("MSG", n.ids)
+}
+
+// batchID makes ids whose time is the simulated one.
+func (n *simNet) batchID() (id uuid.UUID, err error) {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	n.ids++
+	copy(id[:], store.Key(uint64(time.Now().UnixMilli())<<16, uint64(n.ids)))
+	id[6], id[8] = 0x70, 0x80
+	return id, nil
 }
 
 // simPrefix is how many digits of a recipient tell its batch.

@@ -69,12 +69,12 @@ func start(net *simNet, s *store.Store, w *simWriter, enabled bool, random func(
 	var err error
 	p.engine, err = New(Config{
 		Store: s, Fleet: p, NewMessageID: net.messageID, Enabled: enabled,
-		SendTimeout: simSend, Lease: simLease, ShutdownTimeout: simPatience,
+		SendTimeout: simSend, Lease: simLease, ShutdownTimeout: simPatience, Retention: simRetention,
 	})
 	if err != nil {
 		return nil, err
 	}
-	p.engine.random = random
+	p.engine.random, p.engine.newID = random, net.batchID
 	return p, p.engine.Start(context.Background())
 }
 

@@ -46,6 +46,9 @@ var simDeeds = []struct {
 	{"kill creation", 1, (*sim).stepKillCreation},
 	{"take over", 2, (*sim).stepTakeOver},
 	{"read", 3, (*sim).stepRead},
+	{"remove", 4, (*sim).stepRemove},
+	{"race removal", 2, (*sim).stepRaceRemoval},
+	{"kill removal", 1, (*sim).stepKillRemoval},
 }
 
 // simSteps draws the steps of a life.
