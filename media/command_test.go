@@ -163,3 +163,52 @@ func TestAConversionThatFillsTheDiskIsNoFaultOfTheFile(t *testing.T) {
 		t.Errorf("left: %v", left)
 	}
 }
+
+// TestAConversionThatHangsHoldsNobodyElse: of ffmpeg too each instance has one
+// place, and the others the rest.
+func TestAConversionThatHangsHoldsNobodyElse(t *testing.T) {
+	first := filepath.Join(t.TempDir(), "first")
+	l := newLibrary(t, func(c *Config) {
+		c.FFmpeg, c.Timeout = script(t, "if [ -e "+first+" ]; then exit 1; fi\ntouch "+first+"\nexec sleep 1000"), time.Hour
+	})
+	ctx, cancel := context.WithCancel(t.Context())
+	done := make(chan error, 3)
+	for range cap(done) {
+		path := l.spools(t, example(t, "tone.wav"))
+		go func() {
+			_, err := l.Prepare(ctx, path, Wish{Instance: 1, Kind: event.MediaVoice})
+			done <- err
+		}()
+	}
+	eventually(t, "the first conversion runs", func() bool {
+		_, err := os.Stat(first)
+		return err == nil
+	})
+	if _, err := l.prepares(t, example(t, "tone.wav"), Wish{Instance: 2, Kind: event.MediaVoice}); !errors.Is(err, event.ErrMedia) || errors.Is(err, errLate) {
+		t.Errorf("another instance: %v", err)
+	}
+	select {
+	case err := <-done:
+		t.Errorf("a second conversion of the instance ran beside the first: %v", err)
+	default:
+	}
+	cancel()
+	for range cap(done) {
+		if err := <-done; !errors.Is(err, context.Canceled) {
+			t.Error(err)
+		}
+	}
+}
+
+// TestTheFirstPictureOfAVideoIsNotLookedForAsLongAsAConversionMayTake: there may
+// be none in it.
+func TestTheFirstPictureOfAVideoIsNotLookedForAsLongAsAConversionMayTake(t *testing.T) {
+	args := filepath.Join(t.TempDir(), "args")
+	l := newLibrary(t, func(c *Config) { c.FFmpeg, c.Timeout = script(t, "echo \"$@\" > "+args), time.Hour })
+	if _, err := l.prepares(t, example(t, "clip.mp4"), Wish{Instance: 1, Kind: event.MediaVideo}); err != nil {
+		t.Fatal(err)
+	}
+	if said, err := os.ReadFile(args); err != nil || !strings.Contains(string(said), "-timelimit 11 ") {
+		t.Errorf("%s, %v", said, err)
+	}
+}
