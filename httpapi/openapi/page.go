@@ -42,7 +42,7 @@ func NewPage(docs Documents) (Page, error) {
 	if err := json.Unmarshal(raw, &doc); err != nil {
 		return Page{}, err
 	}
-	t, err := template.New("page").Parse(pageTemplate)
+	t, err := template.New("page").Funcs(template.FuncMap{"prose": prose}).Parse(pageTemplate)
 	if err != nil {
 		return Page{}, err
 	}
@@ -57,6 +57,19 @@ func NewPage(docs Documents) (Page, error) {
 	policy := "default-src 'none'; style-src " + hashOf(pageStyle) + "; script-src " + hashOf(pageScript) +
 		"; connect-src 'self'; img-src blob: data:; base-uri 'none'; form-action 'none'; frame-ancestors 'none'"
 	return Page{html, policy}, nil
+}
+
+// prose is a text for people: what stands between backticks is code.
+func prose(text string) template.HTML {
+	var b strings.Builder
+	for i, part := range strings.Split(text, "`") {
+		part = template.HTMLEscapeString(part)
+		if i%2 == 1 {
+			part = "<code>" + part + "</code>"
+		}
+		b.WriteString(part)
+	}
+	return template.HTML(b.String()) //nolint:gosec // every part is escaped above
 }
 
 func hashOf(text string) string {

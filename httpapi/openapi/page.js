@@ -16,9 +16,15 @@ if (location.protocol.startsWith("http")) {
 
 function speak(language) {
   for (const sample of all(".sample")) sample.classList.toggle("shown", sample.dataset.language === language);
-  for (const button of all("#languages button")) button.setAttribute("aria-pressed", button.dataset.language === language);
+  for (const button of all(".languages button")) button.setAttribute("aria-pressed", button.dataset.language === language);
 }
-for (const button of all("#languages button")) button.addEventListener("click", () => speak(button.dataset.language));
+for (const button of all(".languages button")) {
+  button.addEventListener("click", () => {
+    const top = button.getBoundingClientRect().top;
+    speak(button.dataset.language);
+    scrollBy(0, button.getBoundingClientRect().top - top); // examples above have other lengths now
+  });
+}
 speak("curl");
 
 // On a narrow screen the menu would hide the page.
@@ -115,7 +121,6 @@ function takeOver(id, answer) {
 async function show(id, response, result) {
   const line = document.createElement("p");
   line.textContent = response.status + " " + response.statusText + " · x-request-id " + (response.headers.get("x-request-id") ?? "none");
-  result.replaceChildren(line);
   const kind = response.headers.get("content-type") ?? "";
   if (kind.startsWith("application/json") || kind.startsWith("text/")) {
     const text = await response.text();
@@ -126,10 +131,11 @@ async function show(id, response, result) {
       box.textContent = JSON.stringify(answer, null, 2);
       if (response.ok) takeOver(id, answer);
     } catch { box.textContent = text; }
-    if (text) result.append(box);
+    result.replaceChildren(...(text ? [line, box] : [line]));
     return;
   }
   const content = await response.blob();
+  result.replaceChildren(line);
   if (!content.size) return;
   const link = document.createElement("a");
   link.href = URL.createObjectURL(content);

@@ -71,6 +71,8 @@ func rulesOf(s Object) string {
 			all = append(all, fmt.Sprintf("%v to %v%s", low, high, unit))
 		case hasHigh:
 			all = append(all, fmt.Sprintf("at most %v%s", high, unit))
+		case least == "minLength" && low == 1.0:
+			all = append(all, "not empty")
 		case hasLow && low != 0.0:
 			all = append(all, fmt.Sprintf("at least %v%s", low, unit))
 		}
