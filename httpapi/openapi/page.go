@@ -11,6 +11,8 @@ import (
 	"slices"
 	"sort"
 	"strings"
+
+	"postern/event"
 )
 
 // The page is one file: style and script are put into it, and its policy names
@@ -33,13 +35,8 @@ type Page struct {
 // NewPage makes the page of the documents. It loads nothing from anywhere, and
 // talks to nobody but the server that it came from.
 func NewPage(docs Documents) (Page, error) {
-	// Through JSON, so that what is read here is what clients read.
-	raw, err := json.Marshal(docs.OpenAPI)
+	view, err := viewOf(docs)
 	if err != nil {
-		return Page{}, err
-	}
-	var doc Object
-	if err := json.Unmarshal(raw, &doc); err != nil {
 		return Page{}, err
 	}
 	t, err := template.New("page").Funcs(template.FuncMap{"prose": prose}).Parse(pageTemplate)
@@ -47,7 +44,7 @@ func NewPage(docs Documents) (Page, error) {
 		return Page{}, err
 	}
 	var out bytes.Buffer
-	if err := t.Execute(&out, newPageView(doc, docs)); err != nil {
+	if err := t.Execute(&out, view); err != nil {
 		return Page{}, fmt.Errorf("page: %w", err)
 	}
 	html := out.Bytes()
@@ -145,6 +142,19 @@ type pageSchema struct {
 	Type        []typePart // of what is no object
 }
 
+// viewOf reads the document through JSON, so that the page has what clients have.
+func viewOf(docs Documents) (pageView, error) {
+	raw, err := json.Marshal(docs.OpenAPI)
+	if err != nil {
+		return pageView{}, err
+	}
+	var doc Object
+	if err := json.Unmarshal(raw, &doc); err != nil {
+		return pageView{}, err
+	}
+	return newPageView(doc, docs), nil
+}
+
 func newPageView(doc Object, docs Documents) pageView {
 	info := doc["info"].(Object)
 	v := pageView{
@@ -232,9 +242,10 @@ func newPageBody(doc Object, media any) *pageBody {
 		b.Fields = fieldsOf(schema)
 	}
 	if m["example"] != nil {
-		raw, err := json.MarshalIndent(m["example"], "", "  ")
-		if err == nil {
-			b.Example = string(raw)
+		raw, err := event.Marshal(m["example"])
+		var lines bytes.Buffer
+		if err == nil && json.Indent(&lines, raw, "", "  ") == nil {
+			b.Example = lines.String()
 		}
 	}
 	return b
@@ -282,7 +293,7 @@ func fieldsOf(schema Object) []pageField {
 		s := properties[name].(Object)
 		f := pageField{Name: name, About: text(s, "description"), Type: typeOf(s), Required: slices.Contains(required, any(name)), File: s["format"] == "binary"}
 		if examples, ok := s["examples"].([]any); ok && len(examples) > 0 {
-			raw, err := json.Marshal(examples[0])
+			raw, err := event.Marshal(examples[0])
 			if err == nil {
 				f.Example = string(raw)
 			}

@@ -6,6 +6,8 @@ import (
 	"fmt"
 	"net/url"
 	"strings"
+
+	"postern/event"
 )
 
 // sampleBase stands for the address of the program in samples; the page's
@@ -173,11 +175,11 @@ func (c call) goCode() string {
 
 // quoted is a string of JavaScript, Python and Go alike.
 func quoted(s string) string {
-	raw, err := json.Marshal(s)
+	raw, err := event.Marshal(s)
 	if err != nil {
 		return `""`
 	}
-	return strings.NewReplacer(`\u0026`, "&", `\u003c`, "<", `\u003e`, ">").Replace(string(raw))
+	return string(raw)
 }
 
 func goString(s string) string {
