@@ -124,7 +124,7 @@ func sendingFile(more ...string) codes {
 // tagOf groups routes by what they are about.
 func tagOf(path string) string {
 	for _, t := range []struct{ part, tag string }{
-		{"/message/batches", tagBatches}, {"/admin/batches", tagBatches}, {"/outbox", tagOutbox}, {"/ws/", tagSockets},
+		{"/batches", tagBatches}, {"/admin/batches", tagBatches}, {"/outbox", tagOutbox}, {"/ws/", tagSockets},
 		{"/connect", tagConnection}, {"/logout", tagConnection}, {"/restart", tagConnection}, {".png", tagConnection},
 		{"/webhook", tagWebhook}, {"/send/", tagSending}, {"/media/", tagMedia}, {"/upload/", tagMedia},
 		{"/group", tagGroups}, {"/newsletter", tagNewsletters}, {"/label", tagLabels},

@@ -21,8 +21,9 @@ func operationFields() openapi.Fields {
 		"Error.message":    say("The same as messages.", []any{"number has 5 digits, 7 to 15 are allowed"}),
 		"Error.requestId":  say("The id of the request, as in the header x-request-id and in the log.", exampleUUID),
 
-		"Health.status":  say("ok of a process that lives, ready of one that can work, or that it is not.", "ready"),
-		"Health.reasons": say("Why the program cannot do its work.", nil),
+		"Health.status":   say("ok of a process that lives, ready of one that can work, or that it is not.", "ready"),
+		"Health.reasons":  say("Why the program cannot do its work.", nil),
+		"Health.warnings": say("What an operator should look at, though the program works.", nil),
 
 		"UserTokenRequest.userId":    say("The user; a new one when absent.", exampleUUID, openapi.Format("uuid")),
 		"UserTokenRequest.expiresIn": say("How long the token is good, in seconds.", 86_400, openapi.Range(minExpiresIn, maxExpiresIn)),

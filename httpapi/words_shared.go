@@ -129,6 +129,7 @@ func parameterFields() openapi.Fields {
 		"?previousCursor": say("The previousCursor of the page behind, unchanged.", nil),
 		"?instanceName":   say("Only what is about the instance of this name.", exampleName),
 		"?status":         say("Only those with this status; several with commas between, or the parameter repeated.", "PROCESSING"),
+		"?ownerUserId":    say("Only those of this user.", exampleUUID, openapi.Format("uuid")),
 		"?recipient":      say("Only those of this recipient, as it was given or as it was understood.", examplePhone),
 		"?createdFrom":    say("Only what was made at this time or later.", exampleTime, openapi.Format("date-time")),
 		"?createdTo":      say("Only what was made before this time.", exampleTime, openapi.Format("date-time")),
