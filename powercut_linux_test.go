@@ -204,7 +204,10 @@ func (w *watched) terminate(p *powerloss.Process) (status int) {
 // the meta page, while requests go on.
 func (w *watched) failSync(*powerloss.Process) (status int) {
 	w.goodSyncs.Store(int64(w.seed % 4))
-	w.load(time.Second)
+	w.await("a failed sync", func() bool {
+		w.load(500 * time.Millisecond)
+		return w.goodSyncs.Load() < 0
+	})
 	return 3
 }
 
