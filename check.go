@@ -5,7 +5,9 @@ import (
 	"flag"
 	"fmt"
 	"io"
+	"slices"
 
+	"postern/sandbox"
 	"postern/store"
 )
 
@@ -23,7 +25,8 @@ func checkFile(_ context.Context, args []string, out io.Writer) error {
 		}
 		path = cfg.Store.Path
 	}
-	report, err := store.Check(path, buckets())
+	// The sandbox's file is one of the store, too.
+	report, err := store.Check(path, slices.Concat(buckets(), sandbox.Buckets()))
 	if err != nil {
 		return err
 	}

@@ -9,6 +9,7 @@ import (
 	"strings"
 	"testing"
 
+	"postern/sandbox"
 	"postern/store"
 )
 
@@ -41,6 +42,17 @@ func TestCheckTellsEachFaultAndChangesNothing(t *testing.T) {
 	image, err := os.ReadFile(path)
 	if err != nil {
 		t.Fatal(err)
+	}
+	simulated := filepath.Join(t.TempDir(), "sandbox.db")
+	network, err := sandbox.Open(sandbox.Config{Path: simulated})
+	if err == nil {
+		err = network.Close()
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	if status, output := program(t, t.TempDir(), nil, "check", simulated); status != 0 {
+		t.Errorf("the sandbox's file: %d %s", status, output)
 	}
 	page := os.Getpagesize()
 	at := bytes.Index(image, []byte("contact 77 of"))
