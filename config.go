@@ -68,9 +68,12 @@ type Config struct {
 		QueueSize int64
 		Timeout   time.Duration
 	}
-	Message struct{ SendTimeout time.Duration }
-	Outbox  struct{ Retention time.Duration }
-	Media   struct {
+	Message struct {
+		SendTimeout time.Duration
+		TurnTimeout time.Duration
+	}
+	Outbox struct{ Retention time.Duration }
+	Media  struct {
 		AllowPrivate bool
 		MaxBytes     int64
 		MaxUploads   int64

@@ -12,6 +12,7 @@ import (
 	"time"
 	"unicode"
 
+	"postern/event"
 	"postern/peers"
 )
 
@@ -72,7 +73,7 @@ func checkURL(s string) error {
 	if err != nil || u.Scheme != "http" && u.Scheme != "https" || u.Hostname() == "" || u.User != nil {
 		return errors.New("must be an http or https URL, without a user in it")
 	}
-	return nil
+	return event.CheckPort(u)
 }
 
 // checkOrigin refuses what no browser sends as its Origin, which would allow
@@ -82,7 +83,7 @@ func checkOrigin(s string) error {
 	if err != nil || u.Scheme == "" || u.Host == "" || u.Scheme+"://"+strings.ToLower(u.Host) != s {
 		return errors.New("each must be an origin as browsers send it, such as https://app.example.org, in lower case and without a path")
 	}
-	return nil
+	return event.CheckPort(u)
 }
 
 func checkProxy(s string) error {
@@ -126,7 +127,7 @@ func checkEndpoint(s string) error {
 	if err != nil || u.Scheme != "wss" || u.Hostname() == "" || u.Port() == "" || u.User != nil || u.Fragment != "" {
 		return errors.New("must be a wss://host:port/path URL")
 	}
-	return checkHostPort(u.Host)
+	return event.CheckPort(u)
 }
 
 func checkHexKey(s string) error {

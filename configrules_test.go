@@ -44,7 +44,7 @@ func TestEverySettingHasItsDefault(t *testing.T) {
 		"message.batch.worker_enabled": "true", "message.batch.max_delay_ms": "86400000", "message.batch.max_recipients": "100000",
 		"message.batch.shutdown_timeout_ms": "15000", "message.batch.timezone": `"UTC"`, "message.batch.lease": `"1m"`, "message.batch.retention": `"2160h"`,
 		"message.processing.workers": "4", "message.processing.queue_size": "100", "message.processing.timeout": `"1m"`,
-		"message.send_timeout": `"30s"`, "outbox.retention": `"72h"`,
+		"message.send_timeout": `"30s"`, "message.turn_timeout": `"1m"`, "outbox.retention": `"72h"`,
 		"media.allow_private": "false", "media.max_bytes": "104857600", "media.timeout": `"1m"`,
 		"qrcode.limit": "5", "qrcode.light_color": `"#ffffff"`, "qrcode.dark_color": `"#000000"`,
 		"whatsapp.auto_reconnect": "true", "whatsapp.startup_reconnect_concurrency": "5", "whatsapp.connect_timeout": "30",
@@ -285,6 +285,14 @@ func TestTheEndpointIsASecureWebSocketURLWithPortAndComesWithCAAndKey(t *testing
 func TestAWebhookURLWithACredentialInItIsRefused(t *testing.T) {
 	if text := refused(t, "userinfo", "", "WEBHOOK_GLOBAL_URL=https://me:s3cr3t@h.example/"); strings.Contains(text, "s3cr3t") {
 		t.Error(text)
+	}
+}
+
+func TestAURLWithAnImpossiblePortIsRefused(t *testing.T) {
+	for _, variable := range []string{"WEBHOOK_GLOBAL_URL=https://h.example", "SERVER_BASE_URL=https://h.example", "WEBSOCKET_ALLOWED_ORIGINS=https://h.example", "WHATSAPP_ENDPOINT=wss://h.example"} {
+		for _, port := range []string{":0", ":65536", ":", ":http", ":-1"} {
+			refused(t, "port", "", variable+port)
+		}
 	}
 }
 

@@ -94,7 +94,8 @@ func settings(c *Config) []setting {
 		number("message.processing.workers", &c.Processing.Workers, 4, 1, 1000, "Concurrent asynchronous sends."),
 		number("message.processing.queue_size", &c.Processing.QueueSize, 100, 1, 1_000_000, "Asynchronous sends that may wait."),
 		duration("message.processing.timeout", &c.Processing.Timeout, 60*s, s, 24*time.Hour, "Time for one asynchronous send."),
-		duration("message.send_timeout", &c.Message.SendTimeout, 30*s, s, time.Hour, "Time for WhatsApp to acknowledge one message."),
+		duration("message.send_timeout", &c.Message.SendTimeout, 30*s, s, time.Hour, "Time for one message, from its turn on the instance to WhatsApp's acknowledgement."),
+		duration("message.turn_timeout", &c.Message.TurnTimeout, time.Minute, s, time.Hour, "How long a message may wait for its turn, since an instance sends one at a time; then 503 INSTANCE_BUSY, or back to pending in a batch."),
 
 		duration("outbox.retention", &c.Outbox.Retention, 72*time.Hour, 0, math.MaxInt64, "Delivered batch events are kept so long for replay."),
 

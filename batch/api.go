@@ -24,10 +24,10 @@ type Fleet interface {
 	// the instance out of batches. It may send when that is zero or past.
 	Benched(id int64) time.Time
 	// Send sends one message and returns once its outcome is known. Its error
-	// wraps event.ErrNotConnected, ErrNotOnWhatsApp, ErrSendRefused or
+	// wraps event.ErrNotConnected, ErrBusy, ErrNotOnWhatsApp, ErrSendRefused or
 	// ErrOutcomeUnknown; any other error counts as the last one. It calls
-	// out.Leaving before a byte of the message leaves: one that never did is
-	// not in doubt when the program stops.
+	// out.Leaving when the message's turn has come, before a byte of it leaves:
+	// one that never did is not in doubt, and its time has not begun.
 	Send(ctx context.Context, instance int64, out event.Outgoing) (Receipt, error)
 }
 
@@ -61,14 +61,18 @@ type Config struct {
 	// ShutdownTimeout is how long Stop waits for a send in flight before its
 	// item ends UNKNOWN; 0 means 15 s.
 	ShutdownTimeout time.Duration
-	// SendTimeout bounds one send; 0 means 30 s.
+	// SendTimeout bounds the preparation of a send, and again the send itself
+	// once its turn has come; 0 means 30 s.
 	SendTimeout time.Duration
+	// TurnTimeout is how long a send may wait for its turn on the instance, on
+	// top of its preparation; 0 means 60 s.
+	TurnTimeout time.Duration
 	// MediaTimeout is added to SendTimeout and to Lease when the message has
 	// something to be fetched or uploaded first, so that a slow server of the
 	// file is told from a send without an answer; 0 means no more time.
 	MediaTimeout time.Duration
-	// Lease is how long a send may go unanswered before its batch is taken
-	// from it; 0 means 60 s. It is raised to twice SendTimeout when it is not
+	// Lease is how long a send may go unanswered, from its turn on, before its
+	// batch is taken from it; 0 means 60 s. It is raised to twice SendTimeout when it is not
 	// longer than SendTimeout, so that only a send that ignores its context
 	// can lose it.
 	Lease time.Duration
@@ -91,6 +95,7 @@ func (c Config) withDefaults() (Config, error) {
 	c.MaxRecipients = orDefault(c.MaxRecipients, 100_000)
 	c.ShutdownTimeout = orDefault(c.ShutdownTimeout, 15*time.Second)
 	c.SendTimeout = orDefault(c.SendTimeout, 30*time.Second)
+	c.TurnTimeout = orDefault(c.TurnTimeout, time.Minute)
 	c.Lease = orDefault(c.Lease, time.Minute)
 	if c.Lease <= c.SendTimeout {
 		c.Lease = 2 * c.SendTimeout

@@ -8,6 +8,8 @@ import (
 // departure is the moment from which on a message may have left: the send asks
 // for it, and until then it can be called off.
 type departure struct {
+	now func() // called when it leaves
+
 	mu     sync.Mutex
 	left   bool
 	called bool // off
@@ -21,6 +23,9 @@ func (d *departure) leave() error {
 	defer d.mu.Unlock()
 	if d.called {
 		return errCalledOff
+	}
+	if !d.left {
+		d.now()
 	}
 	d.left = true
 	return nil

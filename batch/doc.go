@@ -39,6 +39,12 @@
 //
 // # Leases
 //
+// An instance sends one message at a time. A message that is prepared or waits
+// for its turn has not left: a pause, a stop, the window's end or the end of the
+// program calls it off, its item is PENDING again, and so it is when no turn
+// comes within TurnTimeout. What it waited for counts neither for SendTimeout
+// nor for the lease.
+//
 // A send gets a context, and should it ignore that, the lease ends the wait:
 // the item is UNKNOWN, the batch INTERRUPTED, and with autoResume it goes on
 // at once. Whatever the late send brings is dropped.

@@ -15,6 +15,7 @@ type ending struct {
 	on      Trigger // OnLeaseLost or OnShutdown when nobody waits for it any more
 	message int64   // id of the stored message
 	changes int     // of the instance, before the send
+	busy    bool    // the instance could send, only not this then
 }
 
 func doubtful(on Trigger) ending {
@@ -26,9 +27,11 @@ func doubtful(on Trigger) ending {
 func (m *modelBatch) end(e ending) {
 	i := &m.items[m.current]
 	instance := i.tries[len(i.tries)-1].instance
-	if e.status == ItemPending {
+	switch {
+	case e.busy:
+	case e.status == ItemPending:
 		m.drop(instance, e.changes)
-	} else {
+	default:
 		delete(m.drops, instance)
 	}
 	rest, ok := m.delay(i, e)

@@ -18,6 +18,7 @@ type outcome struct {
 	reason  string
 	receipt Receipt
 	changes uint64  // of the instance, before the send
+	busy    bool    // the instance can send, only not this now
 	on      Trigger // set when the send was given up: OnLeaseLost or OnShutdown
 }
 
@@ -83,7 +84,8 @@ func (w *worker) begin() (item *itemRecord, err error) {
 }
 
 // send sends the item that was committed as SENDING. It comes back at the
-// latest when the lease is over, or when Stop has waited long enough.
+// latest when the lease is over, or when Stop has waited long enough. As long
+// as the message has not left, whatever ends the work on the batch calls it off.
 func (w *worker) send(r itemRecord) outcome {
 	if r.lost() {
 		return outcome{
@@ -92,48 +94,90 @@ func (w *worker) send(r itemRecord) outcome {
 		}
 	}
 	timeout, term := w.e.cfg.bounds(w.content)
-	ctx, cancel := context.WithTimeout(context.Background(), timeout)
-	defer cancel()
+	turn := w.e.cfg.TurnTimeout
+	ctx, cancel := context.WithCancelCause(context.Background())
+	defer cancel(nil)
+	limit := time.AfterFunc(timeout+turn, func() { cancel(context.DeadlineExceeded) })
+	defer limit.Stop()
+	lease := time.NewTimer(term + turn)
+	defer lease.Stop()
+	leaves := &departure{now: func() { // what it waited for is not counted
+		limit.Reset(w.e.cfg.SendTimeout)
+		lease.Reset(term)
+	}}
 	type result struct {
 		receipt Receipt
 		err     error
 	}
 	results := make(chan result, 1)
 	changes := w.e.changesOf(r.Instance)
-	leaves := &departure{}
 	out := event.Outgoing{
 		ID: r.ClientID, To: r.recipient() + "@" + event.UserServer, Content: w.content,
-		Presence: event.Presence(w.b.spec.Options.Presence), Leaving: leaves.leave,
+		Presence: event.Presence(w.b.spec.Options.Presence), By: event.ByBatch, Leaving: leaves.leave,
 	}
 	w.e.sends.Go(func() {
 		receipt, err := w.e.cfg.Fleet.Send(ctx, r.Instance, out)
 		results <- result{receipt, err}
 	})
-	lease := time.NewTimer(term)
-	defer lease.Stop()
-	select {
-	case res := <-results:
-		o := w.outcomeOf(res.receipt, res.err)
-		o.changes = changes
-		return o
-	case <-lease.C:
-		o := unknown("the send did not come back within its lease")
-		o.on = OnLeaseLost
-		return o
-	case <-w.e.hard:
-		return cutShort(leaves)
+	over, halt := w.shuts()
+	defer halt()
+	stop := w.e.stop
+	var halts <-chan time.Time // when to see whether the batch can go on
+	shut := false              // the window is
+	for {
+		select {
+		case res := <-results:
+			o := w.outcomeOf(res.receipt, res.err)
+			o.changes = changes
+			return o
+		case <-lease.C:
+			if leaves.callOff() {
+				return calledOff()
+			}
+			o := unknown("the send did not come back within its lease")
+			o.on = OnLeaseLost
+			return o
+		case <-w.nudge:
+			halts = time.After(almost)
+		case <-over:
+			over, shut, halts = nil, true, time.After(almost)
+		case <-stop:
+			stop, halts = nil, time.After(almost)
+		case <-halts:
+			halts = nil
+			if (shut || w.e.stopping() || w.changed()) && leaves.callOff() {
+				return calledOff()
+			}
+		case <-w.e.hard:
+			if leaves.callOff() {
+				return calledOff()
+			}
+			o := unknown("the program stopped before the send came back")
+			o.on = OnShutdown
+			return o
+		}
 	}
 }
 
-// cutShort is the outcome of a send that outlives the program. A message that
-// was still being prepared goes back to wait.
-func cutShort(leaves *departure) outcome {
-	if leaves.callOff() {
-		return outcome{attempt: AttemptUnavailable, status: ItemPending, move: MoveBack, reason: errCalledOff.Error()}
+// almost is how long a message still has to leave when its batch cannot go on:
+// one that is about to is not worth a second attempt.
+const almost = 20 * time.Millisecond
+
+// shuts returns a channel that is closed when the batch's window ends, and a
+// function that ends the wait for it.
+func (w *worker) shuts() (over <-chan struct{}, halt func()) {
+	window, ends := w.b.windowAt(time.Now())
+	if window != WindowOpen || ends.IsZero() {
+		return nil, func() {}
 	}
-	o := unknown("the program stopped before the send came back")
-	o.on = OnShutdown
-	return o
+	shut := make(chan struct{})
+	return shut, newAlarm(ends, time.Now, func() { close(shut) }).stop
+}
+
+// calledOff is the outcome of a send that was still being prepared, or waited
+// for its turn, when its batch could not go on: it goes back to wait.
+func calledOff() outcome {
+	return outcome{attempt: AttemptUnavailable, status: ItemPending, move: MoveBack, busy: true, reason: errCalledOff.Error()}
 }
 
 // bounds are the longest time for a send of the content, and the longest time
@@ -152,6 +196,8 @@ func (w *worker) outcomeOf(receipt Receipt, err error) outcome {
 		return outcome{attempt: AttemptSuccess, status: ItemSuccess, move: MoveSuccess, receipt: receipt}
 	case errors.Is(err, event.ErrOutcomeUnknown):
 		return unknown(err.Error())
+	case errors.Is(err, event.ErrBusy):
+		return outcome{attempt: AttemptUnavailable, status: ItemPending, move: MoveBack, busy: true, reason: err.Error()}
 	case errors.Is(err, event.ErrNotConnected), isFullDisk(err):
 		return outcome{attempt: AttemptUnavailable, status: ItemPending, move: MoveBack, reason: err.Error()}
 	case errors.Is(err, event.ErrNotOnWhatsApp) && w.b.spec.Options.SkipUnregistered:
@@ -176,9 +222,11 @@ func (w *worker) finish(r itemRecord, o outcome) (next *itemRecord, delay time.D
 	case <-w.nudge:
 	default:
 	}
-	if o.move == MoveBack {
+	switch {
+	case o.busy:
+	case o.move == MoveBack:
 		w.drop(r.Instance, o.changes)
-	} else {
+	default:
 		delete(w.dropped, r.Instance)
 	}
 	f := finishing{item: r, outcome: o, delay: w.delay(), stopping: w.e.stopping(), states: w.e.states(w.b.spec), next: w.pick()}
@@ -268,14 +316,11 @@ func (w *worker) delay() time.Duration {
 
 // wait waits for d, or until pause, stop, the window's end or Stop.
 func (w *worker) wait(d time.Duration) {
-	window, ends := w.b.windowAt(time.Now())
-	if d <= 0 || window != WindowOpen {
+	if window, _ := w.b.windowAt(time.Now()); d <= 0 || window != WindowOpen {
 		return
 	}
-	over := make(chan struct{})
-	if !ends.IsZero() {
-		defer newAlarm(ends, time.Now, func() { close(over) }).stop()
-	}
+	over, halt := w.shuts()
+	defer halt()
 	t := time.NewTimer(d)
 	defer t.Stop()
 	for {

@@ -24,14 +24,15 @@ func TestASlowFileHasItsOwnTime(t *testing.T) {
 		{"media", `{"mediatype":"image","media":"https://example.org/a"}`, 4 * time.Minute, ItemSuccess, 4 * time.Minute},
 		{"audio", `{"audio":"https://example.org/a"}`, 4 * time.Minute, ItemSuccess, 4 * time.Minute},
 		{"link", `{"link":"https://example.org","thumbnailUrl":"https://example.org/a"}`, 4 * time.Minute, ItemSuccess, 4 * time.Minute},
-		{"media", `{"mediatype":"image","media":"https://example.org/a"}`, time.Hour, ItemFailed, 5*time.Minute + 30*time.Second},
-		{"link", `{"link":"https://example.org"}`, time.Hour, ItemFailed, 30 * time.Second},
-		{"text", `{"text":"hello"}`, time.Hour, ItemFailed, 30 * time.Second},
+		// A minute of that is for its turn.
+		{"media", `{"mediatype":"image","media":"https://example.org/a"}`, time.Hour, ItemFailed, 6*time.Minute + 30*time.Second},
+		{"link", `{"link":"https://example.org"}`, time.Hour, ItemFailed, 90 * time.Second},
+		{"text", `{"text":"hello"}`, time.Hour, ItemFailed, 90 * time.Second},
 	} {
 		t.Run(fmt.Sprint(row.kind, " ", row.takes), func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				f := newFleet(1, 2)
-				f.send = func(ctx context.Context, _ int64, _ event.Outgoing) error {
+				f.prepare = func(ctx context.Context) error {
 					select {
 					case <-time.After(row.takes):
 						return nil

@@ -143,7 +143,7 @@ func (n *simNet) begin(by *simProcess, instance int64, out event.Outgoing) *simC
 		n.broken = fmt.Errorf("%s was sent to by a process that had ended", out.To)
 	case n.byID[out.ID] != nil:
 		n.broken = fmt.Errorf("message id %s was used again", out.ID)
-	case p != nil && (!p.over || !errors.Is(p.err, event.ErrNotConnected)):
+	case p != nil && (!p.over || !errors.Is(p.err, event.ErrNotConnected) && !errors.Is(p.err, event.ErrBusy)):
 		n.broken = fmt.Errorf("%s was sent to again (answered before: %t): %w", out.To, p.over, p.err)
 	}
 	n.calls = append(n.calls, c)

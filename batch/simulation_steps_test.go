@@ -140,6 +140,7 @@ var simReplies = append(make([]simReply, 8),
 	simReply{err: event.ErrOutcomeUnknown},
 	simReply{err: errors.New("odd")},
 	simReply{err: event.ErrNotConnected}, simReply{err: event.ErrNotConnected}, simReply{err: event.ErrNotConnected},
+	simReply{err: event.ErrBusy}, simReply{err: event.ErrBusy},
 	simReply{unstorable: true},
 )
 
@@ -161,6 +162,8 @@ func endingOf(c *simCall, r simReply, skip bool) ending {
 		e.status, e.try, e.code, e.message = ItemSuccess, AttemptSuccess, "", int64(c.number)
 	case errors.Is(r.err, event.ErrNotConnected):
 		e.status, e.try, e.code = ItemPending, AttemptUnavailable, ""
+	case errors.Is(r.err, event.ErrBusy):
+		e.status, e.try, e.code, e.busy = ItemPending, AttemptUnavailable, "", true
 	case errors.Is(r.err, event.ErrNotOnWhatsApp) && skip:
 		e.status, e.code = ItemSkipped, "RECIPIENT_NOT_ON_WHATSAPP"
 	case errors.Is(r.err, event.ErrNotOnWhatsApp), errors.Is(r.err, event.ErrSendRefused):

@@ -90,6 +90,18 @@ const (
 // OfAccount reports whether p is shown of the account and not in one chat.
 func (p Presence) OfAccount() bool { return p == PresenceAvailable || p == PresenceUnavailable }
 
+// Sender is on whose behalf a message is sent. An instance sends one message at
+// a time, and the kinds of senders take turns.
+type Sender uint8
+
+// The senders of messages.
+const (
+	ByCall  Sender = iota // a request that waits for the answer
+	ByQueue               // a request that was answered already
+	ByBatch
+	Senders // how many there are
+)
+
 // Outgoing is one message to send.
 type Outgoing struct {
 	ID      string // WhatsApp message id, chosen and stored before the send
@@ -101,9 +113,11 @@ type Outgoing struct {
 	Quoted     *Original     // the message that this one answers
 	MentionAll bool          // mention every participant; groups only
 
-	// Leaving, when set, is called once, when all is prepared and nothing of the
-	// message has been sent. Its error, which the send returns together with
-	// ErrSendRefused, keeps it from being sent.
+	By Sender `json:"-"`
+
+	// Leaving, when set, is called once, when all is prepared, the message's turn
+	// has come and nothing of it has been sent. Its error, which the send returns
+	// together with ErrSendRefused, keeps it from being sent.
 	Leaving func() error `json:"-"`
 }
 

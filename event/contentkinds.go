@@ -218,6 +218,9 @@ func checkURL(name, raw string) error {
 	if err != nil || u.Scheme != "http" && u.Scheme != "https" || u.Host == "" || len(raw) > MaxURL {
 		return fmt.Errorf("%w: %s must be an http or https URL of at most %d characters", ErrContent, name, MaxURL)
 	}
+	if err := CheckPort(u); err != nil {
+		return fmt.Errorf("%w: %s: %w", ErrContent, name, err)
+	}
 	return nil
 }
 

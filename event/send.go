@@ -13,6 +13,8 @@ import (
 var (
 	// ErrNotConnected: the instance is not online; nothing was sent.
 	ErrNotConnected = errors.New("instance is not connected")
+	// ErrBusy: others were sending, and no turn came in time; nothing was sent.
+	ErrBusy = errors.New("instance is busy with other sends")
 	// ErrNotOnWhatsApp: the recipient has no account; nothing was sent.
 	ErrNotOnWhatsApp = errors.New("recipient is not on WhatsApp")
 	// ErrSendRefused: the message was certainly not sent, for another reason.

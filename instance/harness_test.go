@@ -276,6 +276,8 @@ type session struct {
 	logout, forget error
 	pairCode       func(ctx context.Context) (string, error)
 	send           func() error
+	acknowledge    time.Duration               // how long a sent message waits for WhatsApp
+	turn           func(context.Context) error // waits for the turn of a send; nil: it comes at once
 }
 
 func (s *session) Paired() bool {
@@ -368,10 +370,25 @@ func (s *session) Send(ctx context.Context, out event.Outgoing) (event.Sent, err
 			return event.Sent{}, fmt.Errorf("%w: %w", event.ErrSendRefused, ctx.Err())
 		}
 	}
+	if s.turn != nil {
+		if err := s.turn(ctx); err != nil {
+			return event.Sent{}, err
+		}
+	}
+	if out.Leaving != nil {
+		if err := out.Leaving(); err != nil {
+			return event.Sent{}, fmt.Errorf("%w: %w", event.ErrSendRefused, err)
+		}
+	}
 	if s.send != nil {
 		if err := s.send(); err != nil {
 			return event.Sent{}, err
 		}
+	}
+	select {
+	case <-time.After(s.acknowledge):
+	case <-ctx.Done():
+		return event.Sent{}, fmt.Errorf("%w: %w", event.ErrOutcomeUnknown, ctx.Err())
 	}
 	return event.Sent{Message: text(out.ID, out.To, true)}, nil
 }

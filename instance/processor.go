@@ -29,7 +29,7 @@ type ProcessorConfig struct {
 
 	Workers   int           // sends at a time; 0 means 4
 	QueueSize int           // sends that wait; 0 means 100
-	Timeout   time.Duration // for one send, waiting for its connection included, its own delay not; 0 means 60 s
+	Timeout   time.Duration // for one send until it can leave, waiting for its connection and its turn included, its own delay not; 0 means 60 s
 
 	// Release forgets an upload that was made for one send alone, in the commit
 	// that ends it. nil: it is kept.
@@ -247,26 +247,56 @@ func (p *Processor) take() (job, bool) {
 // do carries out one job. When the program stops before the message could
 // leave, the job stays for the next start.
 func (p *Processor) do(j job) {
-	ctx, cancel := context.WithTimeout(context.Background(), p.cfg.Timeout+j.Out.Delay)
-	defer cancel()
-	err := p.cfg.Supervisor.awaitOnline(ctx, p.life, j.Instance)
-	if p.life.Err() != nil {
-		return
+	sent, err := p.send(&j)
+	for pause := time.Second; errors.Is(err, errNotBegun) && errors.Is(err, store.ErrDiskFull) && p.waitForRoom(j, pause); pause = min(2*pause, time.Minute) {
+		sent, err = p.send(&j)
 	}
-	var sent event.Sent
-	if err == nil {
-		j.Sending = true
-		if err := p.whenThereIsRoom(j, func() error { return p.begin(j) }); err != nil {
-			p.leave(j, err)
-			return
-		}
-		sent, err = p.cfg.Supervisor.Send(ctx, j.Instance, j.Out)
+	switch {
+	case errors.Is(err, errNotBegun):
+		p.leave(j, err)
+		return
+	case !j.Sending && p.life.Err() != nil:
+		return
 	}
 	failed := err
 	err = p.whenThereIsRoom(j, func() error { return p.finish(context.Background(), j, &sent, failed) })
 	if err != nil {
 		p.leave(j, err)
 	}
+}
+
+// errNotBegun is wrapped when it could not be stored that a message leaves.
+var errNotBegun = errors.New("its beginning could not be stored")
+
+// send sends the message of a job, which begins when that leaves: until then
+// the time that it may take, and the end of the program, can call it off.
+func (p *Processor) send(j *job) (event.Sent, error) {
+	ctx, cancel := context.WithCancelCause(context.Background())
+	defer cancel(nil)
+	late := time.AfterFunc(p.cfg.Timeout+j.Out.Delay, func() {
+		cancel(fmt.Errorf("%w: the message could not leave within %v", event.ErrBusy, p.cfg.Timeout))
+	})
+	defer late.Stop()
+	on := context.AfterFunc(p.life, func() { cancel(context.Cause(p.life)) })
+	defer on()
+	if err := p.cfg.Supervisor.awaitOnline(ctx, j.Instance); err != nil {
+		return event.Sent{}, err
+	}
+	out := j.Out
+	out.By = event.ByQueue
+	out.Leaving = func() error {
+		if !late.Stop() || !on() {
+			return context.Cause(ctx)
+		}
+		begun := *j
+		begun.Sending = true
+		if err := p.begin(begun); err != nil {
+			return fmt.Errorf("%w: %w", errNotBegun, err)
+		}
+		j.Sending = true
+		return nil
+	}
+	return p.cfg.Supervisor.Send(ctx, j.Instance, out)
 }
 
 // begin stores that the message of a job may leave.
@@ -287,12 +317,21 @@ func (p *Processor) whenThereIsRoom(j job, commit func() error) error {
 		if !errors.Is(err, store.ErrDiskFull) {
 			return err
 		}
-		p.log.Warn("an asynchronous send waits for room on the disk", "instance_id", j.Instance)
-		select {
-		case <-time.After(pause):
-		case <-p.life.Done():
+		if !p.waitForRoom(j, pause) {
 			return err
 		}
+	}
+}
+
+// waitForRoom waits a moment for room on the disk. It reports false when the
+// program stops.
+func (p *Processor) waitForRoom(j job, pause time.Duration) bool {
+	p.log.Warn("an asynchronous send waits for room on the disk", "instance_id", j.Instance)
+	select {
+	case <-time.After(pause):
+		return true
+	case <-p.life.Done():
+		return false
 	}
 }
 
@@ -309,8 +348,8 @@ func (p *Processor) leave(j job, err error) {
 }
 
 // awaitOnline waits until the instance is connected. The error wraps
-// event.ErrNotConnected when ctx ends first, and is nil when life does.
-func (s *Supervisor) awaitOnline(ctx, life context.Context, id int64) error {
+// event.ErrNotConnected when ctx ends first.
+func (s *Supervisor) awaitOnline(ctx context.Context, id int64) error {
 	k, err := s.keeper(ctx, id)
 	if err != nil {
 		return err
@@ -324,8 +363,6 @@ func (s *Supervisor) awaitOnline(ctx, life context.Context, id int64) error {
 		}
 		select {
 		case <-changed:
-		case <-life.Done():
-			return nil
 		case <-ctx.Done():
 			return fmt.Errorf("instance %d: %w", id, event.ErrNotConnected)
 		}
@@ -383,6 +420,7 @@ func failureCode(err error) string {
 		code string
 	}{
 		{event.ErrNotConnected, "INSTANCE_NOT_CONNECTED"},
+		{event.ErrBusy, "INSTANCE_BUSY"},
 		{event.ErrOutcomeUnknown, event.SendResultUnknown},
 		{store.ErrDiskFull, "DISK_FULL"},
 		{event.ErrNotOnWhatsApp, "RECIPIENT_NOT_ON_WHATSAPP"},

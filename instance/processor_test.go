@@ -1,7 +1,9 @@
 package instance
 
 import (
+	"context"
 	"errors"
+	"fmt"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -164,6 +166,69 @@ func TestASendThatWasOnItsWayWhenTheProgramEndedIsNotRepeated(t *testing.T) {
 		failed, _ := got["error"].(map[string]any)
 		if got["processId"] != process || failed["code"] != event.SendResultUnknown || sends != 1 {
 			t.Errorf("told %v after %d sends", got, sends)
+		}
+	})
+}
+
+// TestASendThatWaitsForItsTurnHasNotBegun: the program ends meanwhile, and the
+// next start sends it.
+func TestASendThatWaitsForItsTurnHasNotBegun(t *testing.T) {
+	connected(t, func(r *rig, id int64, s *session) {
+		s.turn = func(ctx context.Context) error {
+			<-ctx.Done()
+			return fmt.Errorf("%w: %w", event.ErrSendRefused, context.Cause(ctx))
+		}
+		p := r.processor(nil)
+		process := r.accept(p, id)
+		synctest.Wait()
+		begin := time.Now()
+		stopProcessor(t, p)
+		if took := time.Since(begin); took > time.Second {
+			t.Errorf("stop took %v", took)
+		}
+		r.told()
+		s.turn = nil
+		p = r.processor(nil)
+		defer stopProcessor(t, p)
+		synctest.Wait()
+		if got := r.result(); got["processId"] != process || got["status"] != "sent" {
+			t.Errorf("told %v", got)
+		}
+	})
+}
+
+func TestASendWhoseTurnDoesNotComeInItsTimeIsToldAsBusy(t *testing.T) {
+	connected(t, func(r *rig, id int64, s *session) {
+		s.turn = func(ctx context.Context) error {
+			<-ctx.Done()
+			return context.Cause(ctx)
+		}
+		p := r.processor(nil)
+		defer stopProcessor(t, p)
+		r.accept(p, id)
+		time.Sleep(61 * time.Second)
+		got := r.result()
+		if failed, _ := got["error"].(map[string]any); got["status"] != "failed" || failed["code"] != "INSTANCE_BUSY" {
+			t.Errorf("told %v", got)
+		}
+	})
+}
+
+// TestTheTimeToWaitIsNoPartOfTheSend: its turn comes after 50 s, and WhatsApp
+// acknowledges 20 s later.
+func TestTheTimeToWaitIsNoPartOfTheSend(t *testing.T) {
+	connected(t, func(r *rig, id int64, s *session) {
+		s.turn = func(context.Context) error {
+			time.Sleep(50 * time.Second)
+			return nil
+		}
+		s.acknowledge = 20 * time.Second
+		p := r.processor(nil)
+		defer stopProcessor(t, p)
+		r.accept(p, id)
+		time.Sleep(71 * time.Second)
+		if got := r.result(); got["status"] != "sent" {
+			t.Errorf("told %v", got)
 		}
 	})
 }

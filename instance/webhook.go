@@ -139,6 +139,9 @@ func (r *Registry) checkURL(raw string) error {
 	case u.User != nil:
 		return badWebhook("url", "must not contain a user or password; deliveries carry no Authorization header")
 	}
+	if err := event.CheckPort(u); err != nil {
+		return badWebhook("url", err.Error())
+	}
 	if r.cfg.CheckURL == nil {
 		return nil
 	}

@@ -30,8 +30,8 @@ import (
 func classify(resp whatsmeow.SendResponse, err error) error {
 	t, err := resp.DebugTimings, netfault.Plain(err)
 	switch {
-	case err == nil:
-		return nil
+	case err == nil, errors.Is(err, event.ErrBusy):
+		return err
 	case errors.Is(err, whatsmeow.ErrServerReturnedError):
 		return fmt.Errorf("%w: %w", event.ErrSendRefused, err)
 	case t.Send == 0 && lostConnection(err):

@@ -28,8 +28,11 @@ type Devices interface {
 	// An instance without one is no error.
 	Delete(ctx context.Context, instance int64) error
 	// Sending calls send, with a context for one SendMessage of the library,
-	// and returns its error. In it the store may join writes.
-	Sending(ctx context.Context, send func(context.Context) error) error
+	// and returns its error. In it the store may join writes. leaving is called
+	// once, when the library keeps the message for a retry, which it does when
+	// it has come to this message and nothing of it has been sent; its error
+	// keeps it from being sent.
+	Sending(ctx context.Context, leaving func() error, send func(context.Context) error) error
 }
 
 // Config says how sessions connect. Zero durations and numbers mean the
@@ -42,7 +45,8 @@ type Config struct {
 	ClientType string // platform shown there: a name of DeviceProps.PlatformType, default "DESKTOP"
 
 	ConnectTimeout    time.Duration // one dial with its handshake, default 30s
-	SendTimeout       time.Duration // one send, from preparing it to its acknowledgement, default 30s
+	SendTimeout       time.Duration // one send, from its turn to its acknowledgement, default 30s
+	TurnTimeout       time.Duration // for a send to wait for its turn, default 60s
 	UploadTimeout     time.Duration // one file to WhatsApp, default 5m
 	PairingTimeout    time.Duration // one pairing attempt, default 3m
 	KeepAliveInterval time.Duration // between pings, give or take a fifth, default 25s
@@ -146,6 +150,7 @@ func (cfg Config) withDefaults() Config {
 	}
 	duration(&cfg.ConnectTimeout, 30*time.Second)
 	duration(&cfg.SendTimeout, 30*time.Second)
+	duration(&cfg.TurnTimeout, time.Minute)
 	duration(&cfg.UploadTimeout, 5*time.Minute)
 	duration(&cfg.PairingTimeout, 3*time.Minute)
 	duration(&cfg.KeepAliveInterval, 25*time.Second)

@@ -17,7 +17,7 @@
 // buffer cannot be written, on a full disk. A crash therefore loses no message;
 // it may bring one twice, with the same key id.
 //
-// A send ends in one of the four errors of package event or in success, and
+// A send ends in one of the errors of package event or in success, and
 // [event.ErrOutcomeUnknown] is returned exactly when the frame may have been
 // written and no answer came (see classify.go). The message id is chosen by
 // the caller, and every sent message is kept in the device's retry buffer

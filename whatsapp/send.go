@@ -16,11 +16,12 @@ import (
 )
 
 // Send sends one message under its caller's id and waits for WhatsApp's
-// acknowledgement, at most Config.SendTimeout after its files are uploaded and
-// its delay is over. Sends of one session go one after the other. Every error
-// wraps exactly one of [event.ErrNotConnected], [event.ErrNotOnWhatsApp],
-// [event.ErrSendRefused] and [event.ErrOutcomeUnknown]; only after the last
-// one may the message have left.
+// acknowledgement. Sends of one session go one after the other: when its files
+// are uploaded and its delay is over, a message waits for its turn for at most
+// Config.TurnTimeout, and then has Config.SendTimeout for itself. Every error
+// wraps exactly one of [event.ErrNotConnected], [event.ErrBusy],
+// [event.ErrNotOnWhatsApp], [event.ErrSendRefused] and
+// [event.ErrOutcomeUnknown]; only after the last one may the message have left.
 func (s *Session) Send(ctx context.Context, out event.Outgoing) (event.Sent, error) {
 	cli := s.client()
 	if !s.Online() {
@@ -43,24 +44,53 @@ func (s *Session) Send(ctx context.Context, out event.Outgoing) (event.Sent, err
 	if err := s.showPresence(ctx, cli, to, out); err != nil {
 		return event.Sent{}, certain(err)
 	}
-	if out.Leaving != nil {
-		if err := out.Leaving(); err != nil {
-			return event.Sent{}, fmt.Errorf("%w: %w", event.ErrSendRefused, err)
-		}
+	if err := s.takeTurn(ctx, out.By); err != nil {
+		return event.Sent{}, certain(err)
 	}
-	resp, err := s.transmit(ctx, cli, to, message, out.ID)
+	defer s.turns.pass()
+	if !s.Online() {
+		return event.Sent{}, event.ErrNotConnected
+	}
+	resp, err := s.transmit(ctx, s.client(), to, message, out)
 	if err != nil {
 		return event.Sent{}, fmt.Errorf("send %s: %w", out.ID, classify(resp, err))
 	}
 	return event.Sent{Message: sentMessage(cli, to, message, resp), Participants: mentioned}, nil
 }
 
-// transmit gives a message to WhatsApp and waits for its acknowledgement.
-func (s *Session) transmit(ctx context.Context, cli *whatsmeow.Client, to types.JID, message *waE2E.Message, id string) (resp whatsmeow.SendResponse, err error) {
-	extra := whatsmeow.SendRequestExtra{ID: id, Timeout: s.conn.cfg.SendTimeout}
-	ctx, cancel := context.WithTimeout(ctx, s.conn.cfg.SendTimeout)
+// takeTurn waits until it is this send's turn.
+func (s *Session) takeTurn(ctx context.Context, by event.Sender) error {
+	bound := s.conn.cfg.TurnTimeout
+	ctx, cancel := context.WithTimeoutCause(ctx, bound, fmt.Errorf("%w: no turn came within %v", event.ErrBusy, bound))
 	defer cancel()
-	err = s.conn.cfg.Devices.Sending(ctx, func(ctx context.Context) (err error) {
+	return s.turns.take(ctx, by)
+}
+
+// transmit gives a message to WhatsApp and waits for its acknowledgement. The
+// library sends messages of its own too: its time begins, and Leaving is
+// called, when the library has come to this one.
+func (s *Session) transmit(ctx context.Context, cli *whatsmeow.Client, to types.JID, message *waE2E.Message, out event.Outgoing) (resp whatsmeow.SendResponse, err error) {
+	extra := whatsmeow.SendRequestExtra{ID: out.ID, Timeout: s.conn.cfg.SendTimeout}
+	ctx, cancel := context.WithCancelCause(ctx)
+	defer cancel(nil)
+	clock := time.AfterFunc(s.conn.cfg.SendTimeout, func() { cancel(context.DeadlineExceeded) })
+	defer clock.Stop()
+	leaving := func() error {
+		if !clock.Stop() {
+			return fmt.Errorf("%w: the connection did not get to it in time", event.ErrBusy)
+		}
+		if err := context.Cause(ctx); err != nil {
+			return err
+		}
+		if out.Leaving != nil {
+			if err := out.Leaving(); err != nil {
+				return err
+			}
+		}
+		clock.Reset(s.conn.cfg.SendTimeout)
+		return nil
+	}
+	err = s.conn.cfg.Devices.Sending(ctx, leaving, func(ctx context.Context) (err error) {
 		resp, err = cli.SendMessage(ctx, to, message, extra)
 		return err
 	})
@@ -70,7 +100,7 @@ func (s *Session) transmit(ctx context.Context, cli *whatsmeow.Client, to types.
 // certain gives an error from before the send the sentinel that says so.
 func certain(err error) error {
 	switch {
-	case errors.Is(err, event.ErrNotConnected), errors.Is(err, event.ErrSendRefused):
+	case errors.Is(err, event.ErrNotConnected), errors.Is(err, event.ErrSendRefused), errors.Is(err, event.ErrBusy):
 		return err
 	case lostConnection(err):
 		return fmt.Errorf("%w: %w", event.ErrNotConnected, netfault.Plain(err))

@@ -32,6 +32,8 @@ type Session struct {
 	online     atomic.Bool // between Connected and whatever ends it
 	catchingUp atomic.Bool // what waited while the instance was away is being received
 
+	turns turns // of sends
+
 	dial sync.Mutex // held by Connect, PairCode, Logout and Disconnect
 
 	// gate is held for reading while an event is handled; Disconnect takes it

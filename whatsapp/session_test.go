@@ -26,7 +26,7 @@ type noDevices struct{}
 func (noDevices) New(int64) *wastore.Device                            { return &wastore.Device{} }
 func (noDevices) Load(context.Context, int64) (*wastore.Device, error) { return nil, nil }
 func (noDevices) Delete(context.Context, int64) error                  { return nil }
-func (noDevices) Sending(ctx context.Context, send func(context.Context) error) error {
+func (noDevices) Sending(ctx context.Context, _ func() error, send func(context.Context) error) error {
 	return send(ctx)
 }
 

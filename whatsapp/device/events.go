@@ -91,6 +91,9 @@ func outgoingKey(chat types.JID, id types.MessageID) []byte {
 // AddOutgoingEvent keeps a message in case its recipient cannot read it and
 // asks again. Inside [Container.Sending] it waits for the sessions.
 func (a *account) AddOutgoingEvent(ctx context.Context, chat types.JID, id types.MessageID, format string, plaintext []byte) error {
+	if err := sendingOf(ctx).leave(); err != nil {
+		return err
+	}
 	value := store.Key(time.Now().UnixMilli(), format, byte(0), plaintext)
 	return a.writeLater(ctx, func(x access) error { return x.put(outgoingKey(chat, id), value) })
 }

@@ -63,7 +63,7 @@ func (m *messenger) left(keys ...string) {
 func (m *messenger) send() {
 	addresses, failures := []string{"77_1:0", "77_1:1"}[:m.some(2)], max(0, m.IntN(6)-3)
 	var keys []string
-	err := m.f.container.Sending(m.t.Context(), func(ctx context.Context) error {
+	err := m.f.container.Sending(m.t.Context(), nil, func(ctx context.Context) error {
 		sendingOf(ctx).waiting = append(sendingOf(ctx).waiting, func(*store.Tx) error {
 			if failures--; failures >= 0 {
 				return errRefused

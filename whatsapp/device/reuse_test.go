@@ -131,14 +131,14 @@ func TestADeviceThatIsPairedAnewDoesNotUseTheSessionsOfTheFormer(t *testing.T) {
 			}
 			fresh := f.pair(t, 1, two)
 			s := both{fresh.Sessions.(*account), f.container.lids}
-			check(t, f.container.Sending(t.Context(), func(ctx context.Context) error {
+			check(t, f.container.Sending(t.Context(), nil, func(ctx context.Context) error {
 				sessions, err := s.GetManySessions(ctx, []string{ada})
 				if sessions[ada] != nil {
 					t.Error("the new device has a session of the former")
 				}
 				return err
 			}))
-			err := f.container.Sending(t.Context(), func(ctx context.Context) error {
+			err := f.container.Sending(t.Context(), nil, func(ctx context.Context) error {
 				return old.PutManySessions(ctx, map[string][]byte{ada: ratchet(t, 7)})
 			})
 			if !errors.Is(err, wastore.ErrDeviceDeleted) {
@@ -157,7 +157,7 @@ func TestNoMessageLeavesAfterTheEndOfTheRun(t *testing.T) {
 	received(t, s, ratchet(t, 5))
 	check(t, f.container.Close(t.Context()))
 	for name, s := range map[string]wastore.AllStores{"in use before": s, "new": late(t, 2)} {
-		err := f.container.Sending(t.Context(), func(ctx context.Context) error {
+		err := f.container.Sending(t.Context(), nil, func(ctx context.Context) error {
 			return s.PutManySessions(ctx, map[string][]byte{ada: ratchet(t, 6)})
 		})
 		if !errors.Is(err, store.ErrClosed) {
@@ -170,11 +170,11 @@ func TestASendEndsWithItsSessionsInTheFileAndNotInMemory(t *testing.T) {
 	f := newFile(t)
 	s := f.stores(t, 1).(both)
 	failures := 1
-	check(t, f.container.Sending(t.Context(), func(ctx context.Context) error {
+	check(t, f.container.Sending(t.Context(), nil, func(ctx context.Context) error {
 		check(t, s.PutManySessions(ctx, map[string][]byte{ada: []byte("a")}))
 		return f.Update(t.Context(), func(*store.Tx) error { return nil }) // as long as a message takes
 	}))
-	check(t, f.container.Sending(t.Context(), func(ctx context.Context) error {
+	check(t, f.container.Sending(t.Context(), nil, func(ctx context.Context) error {
 		sendingOf(ctx).waiting = append(sendingOf(ctx).waiting, func(*store.Tx) error {
 			if failures--; failures >= 0 {
 				return store.ErrDiskFull

@@ -10,6 +10,7 @@ import (
 // sending is one send of the library. It is used by one goroutine, as the
 // library sends.
 type sending struct {
+	leaving func() error            // nil: nobody is to be told, or it was
 	waiting []func(*store.Tx) error // writes for the next commit
 	holds   *account                // whose ratchet is held
 	left    *flights                // of the account whose message left; nil: none has
@@ -32,9 +33,11 @@ func sendingOf(ctx context.Context) *sending {
 // that encrypt it, and all of them are written while the message is on its way.
 // They have their place before every later commit: what is known of the
 // message's fate is never in the file without them. What still waits at the end
-// is of a message that needed no session; it is written then.
-func (c *Container) Sending(ctx context.Context, send func(context.Context) error) error {
-	s := &sending{}
+// is of a message that needed no session; it is written then. leaving, unless it
+// is nil, is called once, before the first of these writes: the library has come
+// to this message then, and nothing of it has left. Its error ends the send.
+func (c *Container) Sending(ctx context.Context, leaving func() error, send func(context.Context) error) error {
+	s := &sending{leaving: leaving}
 	err := s.run(ctx, send)
 	ctx = context.WithoutCancel(ctx)
 	if s.left != nil {
@@ -58,6 +61,16 @@ func (s *sending) run(ctx context.Context, send func(context.Context) error) err
 		s.release()
 	}()
 	return send(context.WithValue(ctx, sendingKey{}, s))
+}
+
+// leave tells that the message is about to leave.
+func (s *sending) leave() error {
+	if s == nil || s.leaving == nil {
+		return nil
+	}
+	leaving := s.leaving
+	s.leaving = nil
+	return leaving()
 }
 
 // with returns what waits and then fn as one function.

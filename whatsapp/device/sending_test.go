@@ -67,7 +67,7 @@ func sent(t *testing.T, session []byte) int {
 // leave does what the library does to send one message with the session.
 func leave(t *testing.T, f *file, s wastore.AllStores, id string) {
 	t.Helper()
-	check(t, f.container.Sending(t.Context(), func(ctx context.Context) error {
+	check(t, f.container.Sending(t.Context(), nil, func(ctx context.Context) error {
 		check(t, s.AddOutgoingEvent(ctx, lid, id, "wa", []byte(id)))
 		check(t, s.PutMessageSecret(ctx, lid, phone, id, []byte(id)))
 		sessions, err := s.GetManySessions(ctx, []string{ada})
@@ -105,7 +105,7 @@ func TestASendCostsOneCommitWithTheMessageForARetry(t *testing.T) {
 func TestAMessageWithoutSessionIsKeptToo(t *testing.T) {
 	f := newFile(t)
 	s := f.stores(t, 1)
-	check(t, f.container.Sending(t.Context(), func(ctx context.Context) error {
+	check(t, f.container.Sending(t.Context(), nil, func(ctx context.Context) error {
 		return s.AddOutgoingEvent(ctx, group, "N", "wa", []byte("n"))
 	}))
 	_, text, err := s.GetOutgoingEvent(t.Context(), group, group, "N")
@@ -117,7 +117,7 @@ func TestASendThatFailsLeavesNothing(t *testing.T) {
 	s := f.stores(t, 1)
 	failed := errors.New("no network")
 	cost := f.commits(func() {
-		err := f.container.Sending(t.Context(), func(ctx context.Context) error {
+		err := f.container.Sending(t.Context(), nil, func(ctx context.Context) error {
 			check(t, s.AddOutgoingEvent(ctx, lid, "A", "wa", []byte("a")))
 			_, err := s.GetManySessions(ctx, []string{ada})
 			return errors.Join(err, failed)
@@ -286,7 +286,7 @@ func TestADecryptionAndASendDoNotMoveSessionsAtTheSameTime(t *testing.T) {
 	for range 2 {
 		wait.Go(func() {
 			for range rounds {
-				check(t, f.container.Sending(t.Context(), func(ctx context.Context) error {
+				check(t, f.container.Sending(t.Context(), nil, func(ctx context.Context) error {
 					return move(ctx, func(v []byte) error { return s.PutManySessions(ctx, map[string][]byte{ada: v}) })
 				}))
 			}
@@ -334,7 +334,7 @@ func (g generator) send(f *file) operation {
 		}
 		var err error
 		if _, ours := s.(both); ours {
-			err = f.container.Sending(ctx, do)
+			err = f.container.Sending(ctx, nil, do)
 		} else {
 			err = do(ctx)
 		}

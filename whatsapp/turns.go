@@ -1,0 +1,71 @@
+package whatsapp
+
+import (
+	"container/list"
+	"context"
+	"sync"
+
+	"postern/event"
+)
+
+// turns lets the sends of a session go one after the other, as the library
+// does, but so that one can stop waiting, and fairly: each kind of sender is
+// served in the order of arrival, and the kinds take turns, so that hundreds of
+// batches keep no request waiting, nor the other way round. The zero value is
+// ready.
+type turns struct {
+	mu      sync.Mutex
+	taken   bool
+	waiting [event.Senders]list.List // of chan struct{}, closed when the turn has come
+	last    event.Sender             // whose turn it was
+}
+
+// take waits for a turn, which pass ends. It returns the cause of ctx's end
+// when that comes first.
+func (t *turns) take(ctx context.Context, by event.Sender) error {
+	t.mu.Lock()
+	if !t.taken {
+		t.taken, t.last = true, by
+		t.mu.Unlock()
+		return nil
+	}
+	come := make(chan struct{})
+	place := t.waiting[by].PushBack(come)
+	t.mu.Unlock()
+	select {
+	case <-come:
+		return nil
+	case <-ctx.Done():
+	}
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	select {
+	case <-come: // in the same moment
+		t.passOn()
+	default:
+		t.waiting[by].Remove(place)
+	}
+	return context.Cause(ctx)
+}
+
+// pass ends a turn.
+func (t *turns) pass() {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	t.passOn()
+}
+
+// passOn gives the turn to the next kind of sender that waits. The caller
+// holds t.mu.
+func (t *turns) passOn() {
+	for n := range event.Senders {
+		by := (t.last + 1 + n) % event.Senders
+		if first := t.waiting[by].Front(); first != nil {
+			t.last = by
+			come, _ := t.waiting[by].Remove(first).(chan struct{})
+			close(come)
+			return
+		}
+	}
+	t.taken = false
+}
