@@ -44,6 +44,8 @@ type intent struct {
 	answered   bool // 201
 	id         uuid.UUID
 	stopped    bool // a stop was answered
+	deleting   bool // a deletion was asked for
+	deleted    bool // and answered
 }
 
 type inboundText struct {
@@ -124,7 +126,15 @@ type user struct {
 	*siege
 	id    uuid.UUID
 	token string
-	heard []string // events from its WebSockets, by follow and then by catchUp
+	heard []heardEvent // from its WebSockets, by follow and then by catchUp
+	at    uint64       // the position in its events
+	gaps  map[uint64]uint64
+}
+
+// heardEvent is an event of a user and its number, as a client counts it.
+type heardEvent struct {
+	sequence uint64
+	body     string
 }
 
 // work creates batches and starts, pauses and stops them, a handful at a time.
@@ -247,6 +257,10 @@ func (u *user) meddle(rng *rand.Rand, in *intent) (final bool) {
 		return false
 	}
 	var b batchAnswer
+	if status == http.StatusNotFound && in.deleting { // by a request whose answer was lost
+		u.ledger.note(func() { in.deleted = true })
+		return true
+	}
 	if err := json.Unmarshal(answer, &b); status != http.StatusOK || err != nil {
 		u.t.Errorf("a batch that was answered 201: %d %s", status, answer)
 		return true
@@ -254,7 +268,7 @@ func (u *user) meddle(rng *rand.Rand, in *intent) (final bool) {
 	do := ""
 	switch n := rng.IntN(20); {
 	case ended(b.Status):
-		return true
+		return rng.IntN(3) > 0 || u.remove(in)
 	case in.large || n == 0:
 		do = "stop"
 	case n < 4:
@@ -270,6 +284,21 @@ func (u *user) meddle(rng *rand.Rand, in *intent) (final bool) {
 	}
 	if do == "stop" && status == http.StatusOK {
 		u.ledger.note(func() { in.stopped = true })
+	}
+	return false
+}
+
+// remove deletes a batch that has ended; it tells whether that was answered.
+func (u *user) remove(in *intent) (answered bool) {
+	u.ledger.note(func() { in.deleting = true })
+	status, answer := u.ask(u.token, http.MethodDelete, "/message/batches/"+in.id.String(), nil)
+	switch status {
+	case http.StatusNoContent, http.StatusNotFound:
+		u.ledger.note(func() { in.deleted = true })
+		return true
+	case 0, http.StatusServiceUnavailable:
+	default:
+		u.t.Errorf("delete: %d %s", status, answer)
 	}
 	return false
 }

@@ -24,7 +24,9 @@ func (s *siege) checkFile(batches []*listedBatch) {
 		if err != nil {
 			return err
 		}
-		s.checkSequences(entries)
+		if err := s.checkSequences(tx, entries); err != nil {
+			return err
+		}
 		s.checkDeliveries(entries)
 		s.checkHeard(entries)
 		s.checkWalks(entries, batches)
@@ -38,21 +40,39 @@ func (s *siege) checkFile(batches []*listedBatch) {
 	}
 }
 
-// checkSequences: each user's events are numbered from 1 without holes.
-func (s *siege) checkSequences(entries []store.OutboxEntry) {
+// checkSequences: each user's events are numbered from 1, and no number is
+// missing but those of batches that were deleted, which the file knows.
+func (s *siege) checkSequences(tx *store.Tx, entries []store.OutboxEntry) error {
 	newest := map[uuid.UUID]uint64{}
-	for i, e := range entries {
-		if newest[e.Owner]++; e.OwnerSeq != newest[e.Owner] {
-			s.t.Fatalf("event %d has number %d of its owner, want %d", e.Seq, e.OwnerSeq, newest[e.Owner])
+	last := uint64(0)
+	for _, e := range entries {
+		if e.Seq <= last {
+			s.t.Fatalf("event %d comes after %d", e.Seq, last)
 		}
-		if e.Seq != uint64(i+1) {
-			s.t.Fatalf("event %d is the %d. one", e.Seq, i+1)
+		last = e.Seq
+		if err := s.checkHole(tx, e.Owner, newest[e.Owner], e.OwnerSeq); err != nil {
+			return err
 		}
+		newest[e.Owner] = e.OwnerSeq
 	}
+	return nil
+}
+
+// checkHole: what is missing between two numbers of a user's events is one gap.
+func (s *siege) checkHole(tx *store.Tx, owner uuid.UUID, before, after uint64) error {
+	if after == before+1 {
+		return nil
+	}
+	gaps, err := tx.OutboxGaps(owner, before, 1)
+	if err == nil && (len(gaps) != 1 || gaps[0] != store.OutboxGap{First: before + 1, Last: after - 1}) {
+		s.t.Fatalf("event %d of user %s follows %d, and the gap is %v", after, owner, before, gaps)
+	}
+	return err
 }
 
 // checkDeliveries: the receiver took every committed event, and never saw
-// bytes that are not those of a committed event.
+// bytes that are not those of a committed event. Of a deleted batch it took all
+// to the last.
 func (s *siege) checkDeliveries(entries []store.OutboxEntry) {
 	committed := map[string]bool{}
 	for _, e := range entries {
@@ -62,9 +82,23 @@ func (s *siege) checkDeliveries(entries []store.OutboxEntry) {
 			s.t.Errorf("event %d %s is %s, and the receiver took it %d times", e.Seq, e.Kind, e.State, s.ledger.accepted[string(e.Body)])
 		}
 	}
+	final, heard := map[uuid.UUID]bool{}, map[uuid.UUID]bool{}
 	for body := range s.ledger.offered {
-		if !committed[body] {
+		if committed[body] {
+			continue
+		}
+		if !s.ofDeleted(body) {
 			s.t.Errorf("the receiver was sent an event that was never committed: %s", body)
+		}
+		id := batchOfBody(body)
+		heard[id] = true
+		for _, kind := range []event.Kind{event.BatchCompleted, event.BatchCompletedWithErrors, event.BatchStopped} {
+			final[id] = final[id] || s.ledger.accepted[body] > 0 && strings.Contains(body, `"`+string(kind)+`"`)
+		}
+	}
+	for id := range heard {
+		if !final[id] {
+			s.t.Errorf("the receiver never heard of the end of batch %s, which was deleted", id)
 		}
 	}
 }
@@ -141,7 +175,7 @@ func (s *siege) checkLeftovers(tx *store.Tx, batches []*listedBatch) error {
 			s.t.Errorf("%s holds records of %d batches that do not exist (%v)", bucket, len(lost), err)
 		}
 	}
-	for _, bucket := range []string{"batch_creating", "batch_open"} {
+	for _, bucket := range []string{"batch_creating", "batch_open", "batch_removing", "outbox_forget"} {
 		err := tx.Scan(bucket, store.Range{}, func(key, _ []byte) (bool, error) {
 			s.t.Errorf("%s still holds %x", bucket, key)
 			return true, nil

@@ -16,6 +16,7 @@ func (s *siege) verify() {
 	s.t.Helper()
 	s.await("the end of all batches", s.allEnded)
 	s.await("an empty outbox", func() bool { return s.metric("postern_outbox_pending") == 0 })
+	s.deleteSome()
 	s.await("the end of asynchronous sends", func() bool { return s.metric("postern_asynchronous_sends") == 0 })
 	for _, l := range s.accounts {
 		s.awaitAllRead(l)
@@ -41,6 +42,21 @@ func (s *siege) verify() {
 	s.noFileLeft()
 	s.checkFile(batches)
 	s.report(batches)
+}
+
+// deleteSome deletes a batch of each user for good, so that some are gone
+// however the load went.
+func (s *siege) deleteSome() {
+	for _, u := range s.users {
+		for _, in := range s.ledger.batches {
+			if in.owner == u && in.answered && !in.deleting {
+				if !u.remove(in) {
+					s.t.Errorf("batch %s could not be deleted", in.id)
+				}
+				break
+			}
+		}
+	}
 }
 
 // awaitAllRead has the stranger write once more, until the receiver hears of
@@ -153,8 +169,11 @@ func (s *siege) checkLedger(batches []*listedBatch) {
 	for name, in := range s.ledger.batches {
 		b := byName[name]
 		switch {
-		case in.answered && b == nil:
+		case in.deleted && b != nil:
+			s.t.Errorf("batch %s was deleted, and is there", name)
+		case in.answered && b == nil && !in.deleting:
 			s.t.Errorf("batch %s was answered 201 and is lost", name)
+		case b == nil:
 		case in.stopped && b.Status != event.BatchIsStopped:
 			s.t.Errorf("batch %s: a stop was answered, and it is %s", name, b.Status)
 		}
@@ -239,13 +258,16 @@ func rangeOf(end string) (least, most int) {
 
 // report tells how much happened, so that a run in which nothing did is seen.
 func (s *siege) report(batches []*listedBatch) {
-	answered := 0
+	answered, deleted := 0, 0
 	for _, in := range s.ledger.batches {
+		if in.deleted {
+			deleted++
+		}
 		if in.answered {
 			answered++
 		}
 	}
-	s.t.Logf("%d kills at an exact moment; %d creations asked for, %d answered, %d there; items %v; %d sends by the API, answered %v; %d ends of asynchronous ones; %d inbound texts",
-		s.trap.hits, len(s.ledger.batches), answered, len(batches), s.results, len(s.ledger.texts), s.answers, len(s.ledger.ends), len(s.ledger.inbound))
+	s.t.Logf("%d kills at an exact moment; %d creations asked for, %d answered, %d deleted, %d there; items %v; %d sends by the API, answered %v; %d ends of asynchronous ones; %d inbound texts",
+		s.trap.hits, len(s.ledger.batches), answered, deleted, len(batches), s.results, len(s.ledger.texts), s.answers, len(s.ledger.ends), len(s.ledger.inbound))
 	s.t.Logf("events: %v", s.told)
 }

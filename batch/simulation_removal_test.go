@@ -176,15 +176,14 @@ func (s *sim) expire() (n int) {
 			continue
 		}
 		over := m.endedAt().Add(simRetention)
-		if s.env.now.Before(over) {
-			continue
-		}
 		there := false
 		s.must(s.proc.store.View(func(tx *store.Tx) error {
 			there = tx.Has(bucketHeader, m.id[:])
 			return nil
 		}), "look for a batch")
 		switch late := s.env.now.Sub(over); {
+		case !there && late < 0:
+			s.fail("batch %d went %s before its retention was over", m.spec.number, -late)
 		case !there:
 			m.gone = true
 			n++
