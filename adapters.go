@@ -54,7 +54,10 @@ func (f fleet) Send(ctx context.Context, id int64, out event.Outgoing) (batch.Re
 		return batch.Receipt{}, err
 	}
 	m := sent.Message
-	m.InstanceID = id
+	m.InstanceID, m.ExternalAttributes = id, out.Attributes
+	if m.ExternalAttributes == nil {
+		m.ExternalAttributes = event.Attributes("{}")
+	}
 	receipt := batch.Receipt{WhatsAppID: m.KeyID}
 	if m.KeyRemoteJID != nil {
 		receipt.RecipientJID = *m.KeyRemoteJID

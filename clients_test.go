@@ -43,7 +43,7 @@ type clientAnswer struct {
 }
 
 func clientTable() []clientRow {
-	return slices.Concat(clientReading(), clientSends(), clientMedia(), clientChats(), clientLists())
+	return slices.Concat(clientReading(), clientSends(), clientMedia(), clientChats(), clientLists(), clientBatches())
 }
 
 // TestProgramsOfOlderGatewaysWork sends one request for each thing that they do

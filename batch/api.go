@@ -179,6 +179,7 @@ type CreateRequest struct {
 	Recipients         []string // as the caller wrote them
 	Message            event.BatchMessage
 	Options            event.BatchOptions
+	Quoted             *event.Original // what each message answers; nil: nothing
 	AutoStart          *bool           // nil means true; false makes a DRAFT
 	AutoResume         *bool           // nil means true
 	Schedule           json.RawMessage // null or empty: none

@@ -170,7 +170,7 @@ func (e *Engine) prepare(owner uuid.UUID, r CreateRequest) (*full, []recipient, 
 	return &full{
 		id: id, spec: s,
 		header:  header{Core: core, Shares: make([]share, len(r.Instances))},
-		message: &messageRecord{Message: r.Message, Attributes: r.ExternalAttributes},
+		message: &messageRecord{Message: r.Message, Attributes: r.ExternalAttributes, Quoted: r.Quoted},
 	}, to, nil
 }
 
@@ -201,6 +201,9 @@ func (e *Engine) validate(r *CreateRequest) error {
 	}
 	if p := r.Options.Presence; p != "" && p != "composing" && p != "recording" && p != "paused" {
 		return invalid(InvalidOptions, fmt.Sprintf("options.presence: %.100q is not one of composing, recording, paused", p))
+	}
+	if n := len(r.Options.ExternalAttributes); n > maxAttributes {
+		return invalid(InvalidOptions, fmt.Sprintf("options.externalAttributes has %d bytes, at most %d are allowed", n, maxAttributes))
 	}
 	return validateAttributes(r)
 }

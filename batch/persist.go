@@ -32,7 +32,7 @@ func Buckets() []store.Bucket {
 	return []store.Bucket{
 		{Name: bucketHeader, Owner: owner, Key: "batch", Value: "binary, version 1: status, counts, times, fencing number, the last items"},
 		{Name: bucketSpec, Owner: owner, Key: "batch", Value: "JSON: owner, name, instances, options, schedule", Append: true},
-		{Name: bucketMessage, Owner: owner, Key: "batch", Value: "JSON: message and external attributes", Append: true},
+		{Name: bucketMessage, Owner: owner, Key: "batch", Value: "JSON: message, external attributes, what it answers", Append: true},
 		{Name: bucketItem, Owner: owner, Key: "batch + position", Value: "binary, version 1: recipient, status, outcome; the header may hold a newer one", Fill: 0.55},
 		{Name: bucketAttempt, Owner: owner, Key: "batch + position + attempt number", Value: "JSON: instance, outcome, of attempts that found no instance; the last attempt is in the item", Append: true},
 		{Name: bucketOwner, Owner: owner, Key: "owner + batch", Value: "nothing"},
@@ -87,6 +87,7 @@ type spec struct {
 type messageRecord struct {
 	Message    event.BatchMessage `json:"message"`
 	Attributes json.RawMessage    `json:"attributes,omitempty"`
+	Quoted     *event.Original    `json:"quoted,omitempty"`
 }
 
 type itemRecord struct {

@@ -114,6 +114,7 @@ func (w *worker) send(r itemRecord) outcome {
 	out := event.Outgoing{
 		ID: r.ClientID, To: r.recipient() + "@" + event.UserServer, Content: w.content,
 		Presence: event.Presence(w.b.spec.Options.Presence), By: event.ByBatch, Leaving: leaves.leave,
+		Quoted: w.b.message.Quoted, Attributes: w.b.spec.Options.ExternalAttributes,
 	}
 	w.e.sends.Go(func() {
 		receipt, err := w.e.cfg.Fleet.Send(ctx, r.Instance, out)

@@ -53,6 +53,9 @@ type BatchOptions struct {
 	Delay            BatchDelay `json:"delay"`
 	Presence         string     `json:"presence,omitempty"`
 	SkipUnregistered bool       `json:"skipUnregistered,omitempty"`
+
+	QuotedMessageID    int64      `json:"quotedMessageId,omitempty"`    // the stored message that each message answers
+	ExternalAttributes Attributes `json:"externalAttributes,omitempty"` // of each message
 }
 
 // BatchMessage is what a batch sends.

@@ -35,10 +35,10 @@ type Payload interface {
 	Content() (Content, error)
 }
 
-// NewPayload returns an empty payload of the given type of a batch's message,
-// to be decoded into: text, link, media, audio (with its other names),
+// NewPayload returns an empty payload for the given one of a batch's message of
+// that type, to be decoded into: text, link, media, audio (with its other names),
 // contact or location. The error wraps ErrContent.
-func NewPayload(kind string) (Payload, error) {
+func NewPayload(kind string, payload []byte) (Payload, error) {
 	switch kind {
 	case "text":
 		return &TextContent{}, nil
@@ -49,6 +49,10 @@ func NewPayload(kind string) (Payload, error) {
 	case "audio", "ptt", "whatsapp-audio", "whatsapp_audio":
 		return &AudioContent{}, nil
 	case "contact":
+		var several struct{ Contacts json.RawMessage }
+		if json.Unmarshal(payload, &several) == nil && several.Contacts != nil {
+			return &ContactsContent{}, nil
+		}
 		return &ContactContent{}, nil
 	case "location":
 		return &LocationContent{}, nil
@@ -59,7 +63,7 @@ func NewPayload(kind string) (Payload, error) {
 // ParseContent reads and checks the payload of a batch's message. Unknown
 // fields are refused. Errors wrap ErrContent and name the field.
 func ParseContent(kind string, payload []byte) (Content, error) {
-	p, err := NewPayload(kind)
+	p, err := NewPayload(kind, payload)
 	if err != nil {
 		return Content{}, err
 	}
@@ -111,6 +115,7 @@ type Outgoing struct {
 	Presence   Presence      // shown before the send; empty: none
 	Delay      time.Duration // how long to wait, showing it, before the send
 	Quoted     *Original     // the message that this one answers
+	Attributes Attributes    `json:",omitempty"` // kept with the message by who stores it for a batch; nil: {}
 	MentionAll bool          // mention every participant; groups only
 
 	By Sender `json:"-"`

@@ -66,13 +66,22 @@ func (c *ContactContent) Content() (Content, error) {
 	return Content{Contacts: []ContactContent{*c}}, c.check("")
 }
 
-// Contacts is the content of a message with several contacts.
-func Contacts(all []ContactContent) (Content, error) {
+// ContactsContent is several contacts in one message of a batch.
+type ContactsContent struct {
+	Contacts []ContactContent `json:"contacts" strict:"required"`
+}
+
+// Content implements [Payload].
+func (c *ContactsContent) Content() (Content, error) { return Contacts("contacts", c.Contacts) }
+
+// Contacts is the content of a message with several contacts, which stand under
+// the given name.
+func Contacts(name string, all []ContactContent) (Content, error) {
 	if n := len(all); n < 1 || n > MaxContacts {
-		return Content{}, fmt.Errorf("%w: contactMessage must have 1 to %d contacts", ErrContent, MaxContacts)
+		return Content{}, fmt.Errorf("%w: %s must have 1 to %d contacts", ErrContent, name, MaxContacts)
 	}
 	for i, c := range all {
-		if err := c.check(fmt.Sprintf("contactMessage[%d].", i)); err != nil {
+		if err := c.check(fmt.Sprintf("%s[%d].", name, i)); err != nil {
 			return Content{}, err
 		}
 	}

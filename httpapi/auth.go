@@ -18,6 +18,7 @@ const (
 	public         scheme = iota // none
 	globalKey                    // the GlobalApiKey in apikey or x-api-key
 	instanceBearer               // the token of the instance in the path
+	pathBearer                   // the token of an instance that any segment of the path names
 	userBearer                   // a user's token
 	handshake                    // a WebSocket path, which checks its token itself
 )
@@ -38,6 +39,11 @@ func (a *api) authorize(c *call, s scheme) (err error) {
 		var token string
 		if token, err = instanceToken(c.r.Header); err == nil {
 			c.instance, err = a.bearerInstance(token, c.params.ByName("i"))
+		}
+	case pathBearer:
+		var token string
+		if token, err = instanceToken(c.r.Header); err == nil {
+			c.instance, err = a.pathInstance(token, c.r.URL.Path)
 		}
 	case userBearer:
 		c.user, err = a.bearerUser(bearer(c.r.Header))

@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"net/http"
+	"slices"
 
 	"github.com/google/uuid"
 
@@ -39,14 +40,42 @@ type batchRequest struct {
 }
 
 type batchMessage struct {
-	Type    string     `json:"type" strict:"required"`
-	Payload jsonObject `json:"payload" strict:"required"`
+	Type    string       `json:"type" strict:"required"`
+	Payload batchPayload `json:"payload" strict:"required"`
+}
+
+// batchPayload is an object, or an array of contacts as older clients send them.
+// It is kept as an object: of one contact, or with contacts in it.
+type batchPayload []byte
+
+// UnmarshalJSON implements json.Unmarshaler.
+func (p *batchPayload) UnmarshalJSON(raw []byte) error {
+	switch {
+	case len(raw) > 0 && raw[0] == '{':
+		*p = bytes.Clone(raw)
+		return nil
+	case len(raw) == 0 || raw[0] != '[':
+		return errors.New("it must be an object, or an array of contacts")
+	}
+	var all []json.RawMessage
+	if err := json.Unmarshal(raw, &all); err != nil {
+		return err
+	}
+	if len(all) == 1 && len(all[0]) > 0 && all[0][0] == '{' {
+		*p = bytes.Clone(all[0])
+		return nil
+	}
+	*p = slices.Concat([]byte(`{"contacts":`), raw, []byte("}"))
+	return nil
 }
 
 type batchOptions struct {
-	Delay            event.BatchDelay `json:"delay"`
-	Presence         string           `json:"presence"`
-	SkipUnregistered bool             `json:"skipUnregistered"`
+	Delay              event.BatchDelay `json:"delay"`
+	Presence           string           `json:"presence"`
+	SkipUnregistered   bool             `json:"skipUnregistered"`
+	QuotedMessageID    quotedRef        `json:"quotedMessageId"`
+	ExternalAttributes *jsonObject      `json:"externalAttributes"` // of each message
+	Replicable         *bool            `json:"replicable"`         // of no effect
 }
 
 // batchSchedule is the shape of a schedule. The engine reads its values.
@@ -79,6 +108,9 @@ func (a *api) createBatch(c *call) error {
 		return err
 	}
 	create := in.request(refs)
+	if err := a.quotedByBatch(&create, in.Options.QuotedMessageID, refs); err != nil {
+		return err
+	}
 	create.InCommit = keepInCommit[batch.View](c, http.StatusCreated)
 	view, err := a.Engine.Create(c.r.Context(), c.user, create)
 	if err != nil {
@@ -111,14 +143,42 @@ func (in *batchRequest) checkShapes() error {
 			return under(err, "schedule")
 		}
 	}
-	payload, err := event.NewPayload(in.Message.Type)
+	payload, err := event.NewPayload(in.Message.Type, in.Message.Payload)
 	if err != nil {
 		return nil //nolint:nilerr // the engine names it among the values that break a rule
 	}
 	if err := decodeStrict(bytes.NewReader(in.Message.Payload), payload); err != nil {
 		return under(under(err, "payload"), "message")
 	}
+	if m, ok := payload.(*event.MediaContent); ok {
+		return under(under(needKind(m), "payload"), "message")
+	}
 	return nil
+}
+
+// quotedByBatch sets the message that each message of the batch answers. Any of
+// its instances may have it, and all of them send: so its author is named, who
+// else would be the account that sends.
+func (a *api) quotedByBatch(create *batch.CreateRequest, ref quotedRef, refs []batch.InstanceRef) error {
+	if !ref.given() {
+		return nil
+	}
+	for _, r := range refs {
+		m, err := a.message(r.ID, ref.messageRef)
+		if errors.Is(err, instance.ErrNoMessage) {
+			continue
+		}
+		if err != nil {
+			return err
+		}
+		o := originalOf(m)
+		if rec, err := a.Registry.ByID(r.ID); err == nil && o.Key.FromMe && rec.OwnerJID != "" {
+			o.Key.FromMe, o.Key.Participant = false, rec.OwnerJID
+		}
+		create.Quoted, create.Options.QuotedMessageID = o, m.ID
+		return nil
+	}
+	return refuse(http.StatusUnprocessableEntity, codeNoQuoted, "options.quotedMessageId names no stored message of the batch's instances")
 }
 
 func (in *batchRequest) request(refs []batch.InstanceRef) batch.CreateRequest {
@@ -134,6 +194,9 @@ func (in *batchRequest) request(refs []batch.InstanceRef) batch.CreateRequest {
 		},
 		AutoStart:  in.AutoStart,
 		AutoResume: in.AutoResume,
+	}
+	if in.Options.ExternalAttributes != nil {
+		r.Options.ExternalAttributes = event.Attributes(*in.Options.ExternalAttributes)
 	}
 	if in.Schedule != nil {
 		r.Schedule = *in.Schedule

@@ -98,6 +98,7 @@ func stateCodes() []Code {
 		{Code: "BATCH_NOT_FOUND", Status: http.StatusNotFound, Meaning: "There is no such batch or item, or it belongs to another user.", Next: "Check the id and whose token is used."},
 		{Code: "MESSAGE_NOT_FOUND", Status: http.StatusNotFound, Meaning: "No such message is stored for the instance.", Next: "Check the id; old messages are removed after database.message_retention."},
 		{Code: "LABEL_NOT_FOUND", Status: http.StatusNotFound, Meaning: "The account has no label of that id.", Next: "List the labels."},
+		{Code: codeNotOffered, Status: http.StatusNotImplemented, Meaning: "Gateways of this family offer it elsewhere; this program does not.", Next: "Send what the message names instead."},
 		{Code: "UPLOAD_NOT_FOUND", Status: http.StatusNotFound, Meaning: "The instance has no upload of that id, or it expired.", Next: "Upload the file again; uploads are kept for 14 days."},
 		{Code: codeMethodNotAllowed, Status: http.StatusMethodNotAllowed, Meaning: "The path exists, but not with this method.", Next: "Use a method of the Allow header."},
 		{Code: "SENT_BUT_NOT_STORED", Status: http.StatusNotAcceptable, Meaning: "WhatsApp took the message, and it could not be stored here.", Next: "Do not send it again; see the log for the fault of the store."},

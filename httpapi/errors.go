@@ -22,6 +22,7 @@ const (
 	codeTooManyFailures  = "TOO_MANY_FAILURES"
 	codeLimitReached     = "LIMIT_REACHED"
 	codeForbidden        = "FORBIDDEN"
+	codeNotOffered       = "NOT_OFFERED"
 	codeMalformedJSON    = "MALFORMED_JSON"
 	codeTooDeep          = "TOO_DEEP"
 	codeMalformedForm    = "MALFORMED_FORM"

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"log/slog"
 	"net/http"
+	"slices"
 	"time"
 
 	"postern/batch"
@@ -115,7 +116,7 @@ func New(c Config) (http.Handler, error) {
 	if c.Logger == nil {
 		c.Logger = slog.New(slog.DiscardHandler)
 	}
-	a := &api{Config: c, router: newRouter(aliases()), log: c.Logger.With("component", "httpapi")}
+	a := &api{Config: c, router: newRouter(slices.Concat(aliases(), notOfferedAliases())), log: c.Logger.With("component", "httpapi")}
 	for _, r := range routes() {
 		if r.auth == handshake && c.Hub == nil {
 			continue
@@ -123,6 +124,7 @@ func New(c Config) (http.Handler, error) {
 		a.router.add(r.method, r.path, a.handler(r))
 	}
 	a.addDocuments()
+	a.addNotOffered()
 	if c.Metrics != nil {
 		r := route{method: "GET", path: pathMetrics, auth: globalKey, handle: serveWith(c.Metrics)}
 		a.router.add(r.method, r.path, a.handler(r))

@@ -45,7 +45,7 @@ func (s scheme) name() Auth {
 	switch s {
 	case globalKey:
 		return AuthKey
-	case instanceBearer:
+	case instanceBearer, pathBearer:
 		return AuthInstance
 	case userBearer:
 		return AuthUser

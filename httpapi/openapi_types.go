@@ -59,13 +59,14 @@ func types() map[reflect.Type]openapi.Type {
 		body[variant[event.LinkContent]]():     variantOf[event.LinkContent]("LinkBatchMessage", "link"),
 		body[variant[event.MediaContent]]():    variantOf[event.MediaContent]("MediaBatchMessage", "media"),
 		body[variant[event.AudioContent]]():    variantOf[event.AudioContent]("AudioBatchMessage", "audio", "ptt", "whatsapp-audio", "whatsapp_audio"),
-		body[variant[event.ContactContent]]():  variantOf[event.ContactContent]("ContactBatchMessage", "contact"),
+		body[variant[contactPayload]]():        variantOf[contactPayload]("ContactBatchMessage", "contact"),
 		body[variant[event.LocationContent]](): variantOf[event.LocationContent]("LocationBatchMessage", "location"),
 		body[event.BatchStatus]():              {Name: "BatchStatus", About: "The status of a batch. DRAFT is never told by an event.", Schema: words(batchStatuses()...)},
 		body[stateInCapitals]():                {Name: "ConnectionStatus", About: "The state of the connection of an instance, in capitals.", Schema: words(statesInCapitals()...)},
 		body[messageRef]():                     {Name: "MessageRef", About: "A stored message: a number is its id here, a string its id at WhatsApp.", Schema: messageRefSchema},
-		body[quotedRef]():                      {Schema: func(r ref) object { return r(body[messageRef]()) }},
+		body[quotedRef]():                      {Schema: quotedRefSchema},
 		body[event.UploadID]():                 {Name: "UploadRef", About: "An upload, by either of its ids: a number, or a UUID.", Schema: uploadRefSchema},
+		body[contactPayload]():                 {Schema: contactPayloadSchema},
 		body[flag]():                           {Schema: flagSchema},
 		body[oneOrMore]():                      {Schema: oneOrMoreSchema},
 		body[jsonObject]():                     {Schema: anyObject},
@@ -105,6 +106,13 @@ func messageRefSchema(ref) object {
 	}}
 }
 
+func quotedRefSchema(ref) object {
+	return object{"oneOf": []object{
+		{"type": "integer", "format": "int64", "minimum": 0, "description": "The id of the message here; 0: none."},
+		{"type": "string", "minLength": 1, "description": "The id of the message at WhatsApp."},
+	}}
+}
+
 func uploadRefSchema(ref) object {
 	return object{"oneOf": []object{
 		{"type": "integer", "minimum": 0, "description": "The number of the upload; 0: none."},
@@ -118,6 +126,14 @@ func flagSchema(ref) object {
 
 func oneOrMoreSchema(ref) object {
 	return object{"oneOf": []object{{"type": "string"}, {"type": "array", "items": object{"type": "string"}}}}
+}
+
+// contactPayload is what a batch of contacts may have for its payload.
+type contactPayload struct{}
+
+func contactPayloadSchema(r ref) object {
+	one := r(body[event.ContactContent]())
+	return object{"oneOf": []object{one, r(body[event.ContactsContent]()), {"type": "array", "items": one, "description": "The same as contacts."}}}
 }
 
 // variant is a message of a batch whose payload is a P.
@@ -150,7 +166,7 @@ func batchMessageSchema(r ref) object {
 		{body[variant[event.LinkContent]](), []string{"link"}},
 		{body[variant[event.MediaContent]](), []string{"media"}},
 		{body[variant[event.AudioContent]](), []string{"audio", "ptt", "whatsapp-audio", "whatsapp_audio"}},
-		{body[variant[event.ContactContent]](), []string{"contact"}},
+		{body[variant[contactPayload]](), []string{"contact"}},
 		{body[variant[event.LocationContent]](), []string{"location"}},
 	} {
 		shape := r(v.t)

@@ -84,7 +84,7 @@ type sendContactRequest struct {
 }
 
 func (r *sendContactRequest) content() (event.Content, error) {
-	return event.Contacts(r.ContactMessage)
+	return event.Contacts("contactMessage", r.ContactMessage)
 }
 
 type sendLocationRequest struct {
