@@ -120,9 +120,9 @@ func uploadRefSchema(ref) object {
 	}}
 }
 
-func flagSchema(ref) object {
-	return object{"oneOf": []object{{"type": "boolean"}, {"type": "string", "enum": []string{"true", "false"}}}}
-}
+// flagSchema leaves out that a text is taken too: clients that send one exist
+// already, and those that are generated should send what it is.
+func flagSchema(ref) object { return object{"type": "boolean"} }
 
 func oneOrMoreSchema(ref) object {
 	return object{"oneOf": []object{{"type": "string"}, {"type": "array", "items": object{"type": "string"}}}}

@@ -6,8 +6,12 @@ import (
 )
 
 // The words_ files say what the fields of bodies, answers and events mean; see
-// [openapi.Fields]. say and the rules are shorter here, for there are many.
-var say = openapi.Say
+// [openapi.Fields].
+
+// say is [openapi.Say], shorter, for there are many.
+func say(about string, example any, rules ...openapi.Object) openapi.Field {
+	return openapi.Say(about, example, rules...)
+}
 
 // Values that many examples share.
 const (
