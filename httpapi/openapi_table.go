@@ -106,7 +106,7 @@ func aboutGroup(more ...string) codes { return aboutPeople(codeMissingField).and
 // sending are those of a send.
 func sending(more ...string) codes {
 	return codes{
-		"INSTANCE_NOT_CONNECTED", "INVALID_MESSAGE", "INVALID_RECIPIENT", "RECIPIENT_NOT_ON_WHATSAPP", "SEND_MESSAGE_FAILED",
+		"INSTANCE_NOT_CONNECTED", "INSTANCE_BUSY", "INVALID_MESSAGE", "INVALID_RECIPIENT", "RECIPIENT_NOT_ON_WHATSAPP", "SEND_MESSAGE_FAILED",
 		"SEND_RESULT_UNKNOWN", "SENT_BUT_NOT_STORED", "DISK_FULL",
 	}.and(more...)
 }
