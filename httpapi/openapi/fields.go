@@ -89,6 +89,9 @@ func As[T any]() Object { return Object{asType: reflect.TypeFor[T]()} }
 // OrNull tells that a value may be null whose Go type does not tell it.
 func OrNull() Object { return Object{mayBeNull: true} }
 
+// Required marks a query parameter that must be there.
+func Required() Object { return Object{mustBeThere: true} }
+
 // Words of rules that are none of JSON Schema.
 const (
 	asType      = "x-as"

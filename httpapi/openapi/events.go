@@ -1,0 +1,84 @@
+package openapi
+
+import (
+	"encoding/json"
+	"fmt"
+	"strings"
+
+	"postern/event"
+)
+
+// events makes the components of all events.
+func (d *document) events() {
+	for _, e := range event.Catalogue() {
+		s := d.answers().Event(e.Kind)
+		s["description"] = aboutEvent(e)
+		d.all[EventName(e.Kind)] = s
+	}
+	for _, socket := range d.api.Sockets {
+		shapes, mapping := []Object{}, Object{}
+		for _, kind := range socket.Events {
+			ref := reference("schemas", EventName(event.Kind(kind)))
+			shapes = append(shapes, ref)
+			mapping[kind] = ref["$ref"]
+		}
+		d.all[socket.Union] = Object{
+			"description": "Any event of this family; the field event tells which.", "oneOf": shapes,
+			"discriminator": Object{"propertyName": "event", "mapping": mapping},
+		}
+	}
+}
+
+// EventName is the component of an event: MessagesUpsertEvent.
+func EventName(k event.Kind) string { return words(string(k)) + "Event" }
+
+// words joins the words of a name: messages.upsert becomes MessagesUpsert.
+func words(name string) string {
+	var b strings.Builder
+	for _, w := range strings.FieldsFunc(name, func(r rune) bool { return strings.ContainsRune(".-_/{}", r) }) {
+		b.WriteString(strings.ToUpper(w[:1]) + w[1:])
+	}
+	return b.String()
+}
+
+func aboutEvent(e event.Descriptor) string {
+	about := fmt.Sprintf("Sent to the instance's webhook when its flag `%s` is set, to the global webhook, and on the WebSocket of the instance.", e.Flag)
+	if e.Family == event.Batch {
+		about = "Sent to the global webhook until it is accepted, and on the WebSocket of the batch's owner."
+	}
+	if e.Gate != event.NoGate {
+		about += fmt.Sprintf(" Needs `%s`.", e.Gate)
+	}
+	return about
+}
+
+// webhooks describes what receivers get, by event.
+func (d *document) webhooks() Object {
+	all := Object{}
+	for _, e := range event.Catalogue() {
+		examples := Object{}
+		for _, x := range event.Examples(e.Kind) {
+			body, err := event.ExampleBody(e.Kind, x)
+			var value any
+			if err == nil {
+				err = json.Unmarshal(body, &value)
+			}
+			if err != nil {
+				d.fail(fmt.Sprintf("the example %s of %s: %v", x.Name, e.Kind, err))
+			}
+			examples[x.Name] = Object{"value": value}
+		}
+		all[string(e.Kind)] = Object{"post": Object{
+			"operationId": "on" + words(string(e.Kind)), "summary": "The event " + string(e.Kind),
+			"description": aboutEvent(e), "tags": []string{eventsTag}, "security": []Object{},
+			"requestBody": Object{"required": true, "content": Object{"application/json": Object{
+				"schema": reference("schemas", EventName(e.Kind)), "examples": examples,
+			}}},
+			"responses": Object{
+				"2XX": Object{"description": "Accepted."},
+				"4XX": Object{"description": "Not accepted, like every other status: an instance event is lost then, a batch event is tried again."},
+			},
+		}}
+	}
+	return all
+}
