@@ -54,6 +54,10 @@ func clientLists() []clientRow {
 			},
 		},
 
+		{
+			habit: "passkey", name: "an answer to what is not waited for", call: "POST /instance/connect/$name/passkey/assertion", status: 409, answer: `{"code":"PASSKEY_NOT_EXPECTED"}`,
+			body: `{"requestId":"01a2007d-b104-77f5-999a-27cc19e97c61","assertion":{"id":"AQI","rawId":"AQI","type":"public-key","response":{"clientDataJSON":"e30","authenticatorData":"AA","signature":"AQ"}}}`,
+		},
 		{habit: "ready", name: "says it", call: "GET /ready", answer: `{"status":"ready"}`},
 		{habit: "left out", name: "the code of a connect that needs none", call: "GET /instance/connect/$name", answer: `{"count":0,"alreadyConnected":true,"code":"<absent>","base64":"<absent>"}`},
 		{habit: "left out", name: "no reason is 0", call: "GET /instance/connectionState/$name", answer: `{"statusReason":0,"state":"open"}`},

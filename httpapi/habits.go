@@ -43,6 +43,7 @@ func Habits() []Habit {
 		{Name: "found messages", Routes: []string{"/chat/findMessages/{i}"}, Takes: "where with the same and keyid, page, offset (the length of a page)", Answers: "messages with total, pages, currentPage, and records that have MessageUpdate"},
 		{Name: "batches", Routes: []string{"POST /message/batches"}, Takes: "options.quotedMessageId, options.externalAttributes (of each message), options.replicable (of no effect); contacts as an array; a file by mediaUploadId without mediatype", Answers: "createdAt of attempts; message.batch.recovered carries the interruptionReason"},
 		{Name: "not offered", Routes: []string{"…/send/buttons, reply, url, copy, list, carousel, form, pix, payment-request, review-order", "/message/sendButtons, sendList, reviewOrder", "/call/…"}, Answers: "501 NOT_OFFERED and what to send instead, after the credential"},
+		{Name: "passkey", Routes: []string{"…/connect/passkey/challenge", "…/connect/passkey/assertion"}, Takes: "{requestId, assertion}", Answers: "requestId, state (assertion or confirmation), expiresAt"},
 		{Name: "ready", Routes: []string{"GET /ready"}, Answers: "status ready"},
 		{Name: "left out", Routes: []string{"…/connect", "…/connection/status", "/message/batches…"}, Answers: "code and base64 when there is nothing to scan, the times of a batch for what did not happen, delays and errors of items and attempts that there are none: left out; statusReason is 0"},
 		{Name: "logout", Routes: []string{"…/logout"}, Answers: "200 and logged_out for an instance that was never paired"},

@@ -14,19 +14,50 @@ import (
 type challengeAnswer struct {
 	InstanceName     string          `json:"instanceName"`
 	ConnectionStatus string          `json:"connectionStatus"`
+	RequestID        string          `json:"requestId"`
+	State            string          `json:"state"`     // assertion or confirmation
+	ExpiresAt        *event.Time     `json:"expiresAt"` // the end of the pairing
 	PublicKey        json.RawMessage `json:"publicKey"`
 	Code             *string         `json:"code"`
 }
 
-// assertionRequest is an authenticator's answer as browsers write it in JSON.
-// What it says about the authenticator itself is taken and not used.
+// assertionRequest is an authenticator's answer as browsers write it in JSON, or
+// has it as Assertion, as older clients send it, with the id of the challenge.
 type assertionRequest struct {
+	RequestID string      `json:"requestId"` // of the challenge
+	Assertion *credential `json:"assertion"`
+
+	ID                     string             `json:"id"`
+	RawID                  string             `json:"rawId"`
+	Type                   string             `json:"type"`
+	Response               *assertionResponse `json:"response"`
+	Attachment             string             `json:"authenticatorAttachment"`
+	ClientExtensionResults *jsonObject        `json:"clientExtensionResults"`
+}
+
+// credential is an authenticator's answer. What it says about the authenticator
+// itself is taken and not used.
+type credential struct {
 	ID                     string            `json:"id" strict:"required"`
 	RawID                  string            `json:"rawId" strict:"required"`
 	Type                   string            `json:"type" strict:"required"`
 	Response               assertionResponse `json:"response" strict:"required"`
 	Attachment             string            `json:"authenticatorAttachment"`
 	ClientExtensionResults *jsonObject       `json:"clientExtensionResults"`
+}
+
+// credential is the answer in either form.
+func (in *assertionRequest) credential() (*credential, error) {
+	flat := in.ID != "" || in.RawID != "" || in.Type != "" || in.Response != nil
+	switch {
+	case in.Assertion != nil && flat:
+		return nil, &decodeError{code: codeDuplicateField, path: "assertion", text: "must not stand beside its own fields"}
+	case in.Assertion != nil:
+		return in.Assertion, nil
+	case in.Response == nil:
+		return nil, &decodeError{code: codeMissingField, path: "response", text: "is required, or assertion instead"}
+	}
+	return &credential{ID: in.ID, RawID: in.RawID, Type: in.Type, Response: *in.Response}, nil
 }
 
 type assertionResponse struct {
@@ -42,6 +73,12 @@ type passkeyAnswer struct {
 	Message          string `json:"message"`
 }
 
+// What a pairing with a passkey waits for.
+const (
+	awaitsAssertion    = "assertion"
+	awaitsConfirmation = "confirmation"
+)
+
 // passkeyChallenge waits until the pairing asks for a passkey.
 func (a *api) passkeyChallenge(c *call) error {
 	if err := c.noBody(); err != nil {
@@ -55,9 +92,12 @@ func (a *api) passkeyChallenge(c *call) error {
 	if err != nil {
 		return err
 	}
-	answer := challengeAnswer{rec.Name, upper(rec.Status), waits.PublicKey, orNull(waits.Code)}
+	answer := challengeAnswer{
+		InstanceName: rec.Name, ConnectionStatus: upper(rec.Status), RequestID: waits.ID, State: awaitsAssertion,
+		ExpiresAt: event.AtPtr(waits.ExpiresAt), PublicKey: waits.PublicKey, Code: orNull(waits.Code),
+	}
 	if answer.PublicKey == nil {
-		answer.PublicKey = json.RawMessage("null")
+		answer.State, answer.PublicKey = awaitsConfirmation, json.RawMessage("null")
 	}
 	return c.w.json(http.StatusOK, answer)
 }
@@ -67,10 +107,15 @@ func (a *api) passkeyAssertion(c *call) error {
 	if err := c.decode(&in, maxBody); err != nil {
 		return err
 	}
-	assertion, err := in.assertion()
+	given, err := in.credential()
 	if err != nil {
 		return err
 	}
+	assertion, err := given.assertion()
+	if err != nil {
+		return err
+	}
+	assertion.For = in.RequestID
 	if err := a.Supervisor.AssertPasskey(c.r.Context(), c.instance.ID, assertion); err != nil {
 		return err
 	}
@@ -102,7 +147,7 @@ func (a *api) passkeyAccepted(c *call, message string) error {
 const maxAssertionPart = 16 << 10
 
 // assertion decodes the parts; every fault is named at once.
-func (in *assertionRequest) assertion() (event.PasskeyAssertion, error) {
+func (in *credential) assertion() (event.PasskeyAssertion, error) {
 	out := event.PasskeyAssertion{ID: in.ID}
 	var faults []string
 	decode := func(field, text string, into *[]byte) {

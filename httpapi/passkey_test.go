@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/google/go-cmp/cmp"
 
@@ -22,9 +23,10 @@ func TestThePasskeyChallengeIsWhatThePairingWaitsFor(t *testing.T) {
 	for _, path := range []string{challengePath, "/instance/connect/a/passkey/challenge"} {
 		r := newRig(t)
 		token := r.instance("a")
-		r.line.passkey = &event.PasskeyChallenge{PublicKey: json.RawMessage(`{"challenge":"AQI"}`)}
+		r.line.passkey = &event.PasskeyChallenge{ID: "c-1", ExpiresAt: time.Date(2100, 1, 1, 0, 0, 0, 0, time.UTC), PublicKey: json.RawMessage(`{"challenge":"AQI"}`)}
 		got := decoded[map[string]json.RawMessage](t, r.as(token, "POST", path, ""))
 		want := map[string]json.RawMessage{
+			"requestId": json.RawMessage(`"c-1"`), "state": json.RawMessage(`"assertion"`), "expiresAt": json.RawMessage(`"2100-01-01T00:00:00.000Z"`),
 			"instanceName": json.RawMessage(`"a"`), "connectionStatus": got["connectionStatus"], // it connects meanwhile
 			"publicKey": json.RawMessage(`{"challenge":"AQI"}`), "code": json.RawMessage("null"),
 		}
@@ -61,6 +63,22 @@ func TestAnAssertionIsDecodedAndHandedOn(t *testing.T) {
 			t.Error(diff)
 		}
 	}
+}
+
+// TestAnAssertionMayNameItsChallenge is how older clients send it.
+func TestAnAssertionMayNameItsChallenge(t *testing.T) {
+	r := newRig(t)
+	token := r.instance("a")
+	r.line.passkey = &event.PasskeyChallenge{ID: "c-1", PublicKey: json.RawMessage(`{}`)}
+	if res := r.as(token, "POST", assertionPath, `{"requestId":"c-1","assertion":`+signedAnswer+`}`); res.StatusCode != 202 {
+		t.Fatal(res.Status)
+	}
+	if got := r.line.asserted; got == nil || got.For != "c-1" || got.ID != "AQI" {
+		t.Errorf("%+v", got)
+	}
+	wantError(t, r.as(token, "POST", assertionPath, `{"requestId":"c-1"}`), 400, "MISSING_FIELD")
+	both := strings.Replace(signedAnswer, "{", `{"assertion":`+signedAnswer+`,`, 1)
+	wantError(t, r.as(token, "POST", assertionPath, both), 400, "DUPLICATE_FIELD")
 }
 
 func TestAMalformedAssertionNamesEachFault(t *testing.T) {

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 
+	"github.com/google/uuid"
 	"go.mau.fi/util/jsonbytes"
 	"go.mau.fi/whatsmeow"
 	"go.mau.fi/whatsmeow/types"
@@ -42,7 +43,7 @@ func (s *Session) askPasskey(options *types.WebAuthnPublicKey) {
 	s.mu.Lock()
 	p := s.pairing
 	if p != nil {
-		p.passkey, p.answered = &event.PasskeyChallenge{PublicKey: raw}, false
+		p.passkey, p.answered = p.challenge(event.PasskeyChallenge{PublicKey: raw}), false
 	}
 	s.mu.Unlock()
 	if p != nil {
@@ -51,13 +52,20 @@ func (s *Session) askPasskey(options *types.WebAuthnPublicKey) {
 	}
 }
 
+// challenge gives a challenge its id and its end, which is the attempt's.
+func (p *pairing) challenge(c event.PasskeyChallenge) *event.PasskeyChallenge {
+	c.ID = uuid.NewString()
+	c.ExpiresAt, _ = p.ctx.Deadline()
+	return &c
+}
+
 // confirmPasskey goes on by itself when the phone scanned our code a moment
 // ago; else somebody has to compare the code first.
 func (s *Session) confirmPasskey(cli *whatsmeow.Client, evt *events.PairPasskeyConfirmation) {
 	s.mu.Lock()
 	p := s.pairing
 	if p != nil && !evt.SkipHandoffUX {
-		p.passkey, p.answered = &event.PasskeyChallenge{Code: evt.Code}, false
+		p.passkey, p.answered = p.challenge(event.PasskeyChallenge{Code: evt.Code}), false
 	}
 	s.mu.Unlock()
 	switch {
@@ -91,7 +99,7 @@ func (s *Session) Passkey() *event.PasskeyChallenge {
 func (s *Session) AssertPasskey(ctx context.Context, a event.PasskeyAssertion) error {
 	s.mu.Lock()
 	p := s.pairing
-	if p == nil || p.passkey == nil || p.passkey.PublicKey == nil {
+	if p == nil || p.passkey == nil || p.passkey.PublicKey == nil || a.For != "" && a.For != p.passkey.ID {
 		s.mu.Unlock()
 		return event.ErrNoPasskey
 	}

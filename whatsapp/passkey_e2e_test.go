@@ -8,6 +8,7 @@ import (
 	"net/http"
 	"net/http/httptest"
 	"testing"
+	"time"
 
 	"go.mau.fi/whatsmeow/types/events"
 
@@ -78,7 +79,16 @@ func TestAnAccountWithAPasskeyIsLinkedByItsSignature(t *testing.T) {
 		t.Errorf("before it was asked for: %v", err)
 	}
 	phone, challenge := r.challenged(`{"do":"passkey"}`)
-	if err := r.session.AssertPasskey(t.Context(), r.assertion(phone, challenge)); err != nil {
+	other := r.assertion(phone, challenge)
+	if other.For = "another"; !errors.Is(r.session.AssertPasskey(t.Context(), other), event.ErrNoPasskey) {
+		t.Error("an answer to another challenge is taken")
+	}
+	if waits := r.session.Passkey(); waits == nil || waits.ID == "" || !waits.ExpiresAt.After(time.Now()) {
+		t.Fatalf("waits for %+v", waits)
+	} else {
+		other.For = waits.ID
+	}
+	if err := r.session.AssertPasskey(t.Context(), other); err != nil {
 		t.Fatal(err)
 	}
 	online := r.state(event.Online)
