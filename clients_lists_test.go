@@ -28,7 +28,8 @@ func clientLists() []clientRow {
 		{habit: "messages", name: "before a cursor", call: list, body: `{"cursor":{"type":"previous","id":"$m.id_"}}`, answer: `{"messages":{"records":[]}}`},
 		{habit: "messages", name: "a cursor of another kind", call: list, body: `{"cursor":{"type":"first","id":1}}`, status: 400, answer: `{"code":"INVALID_QUERY"}`},
 		{habit: "messages", name: "a filter that is none", call: list, body: `{"filter":{"keyid":"x"}}`, status: 400, answer: `{"code":"UNKNOWN_FIELD"}`},
-		{habit: "messages", name: "in a group by its author", call: list, body: `{"filter":{"keyParticipant":"+49 151 555 00002"},"limit":1}`, answer: `{"messages":{"records":[{"content":{"text":"in the group"},"isGroup":true}]}}`,
+		{
+			habit: "messages", name: "in a group by its author", call: list, body: `{"filter":{"keyParticipant":"+49 151 555 00002"},"limit":1}`, answer: `{"messages":{"records":[{"content":{"text":"in the group"},"isGroup":true}]}}`,
 			before: []step{
 				act("$own", `{"do":"group-create","subject":"Talk","participants":["$anne"]}`).as("talk"),
 				act("$anne", `{"do":"text","to":"$talk.group","text":"in the group"}`).as("said"),

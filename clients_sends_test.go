@@ -28,8 +28,10 @@ func clientReading() []clientRow {
 		{habit: "slash", name: "after health", call: "GET /health/", answer: `{"status":"ok"}`},
 		{habit: "slash", name: "two are an empty segment", call: sendText + "//", body: hello, status: 404},
 		{habit: "any case", name: "a legacy path", call: "POST /message/sendtext/$name", body: hello, phone: greeting},
-		{habit: "any case", name: "all of it", call: "GET /WEBHOOK/FIND/$name", answer: `{"instanceId":1}`,
-			before: []step{api("PUT", "/webhook/SET/$name", `{"url":"$hook"}`)}},
+		{
+			habit: "any case", name: "all of it", call: "GET /WEBHOOK/FIND/$name", answer: `{"instanceId":1}`,
+			before: []step{api("PUT", "/webhook/SET/$name", `{"url":"$hook"}`)},
+		},
 		{habit: "any case", name: "not under instance", call: "GET /instance/connectionstate/$name", status: 404},
 		{habit: "any case", name: "not on a current path", call: "POST /instance/$name/Send/text", body: hello, status: 404},
 		{

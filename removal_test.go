@@ -50,8 +50,8 @@ func TestTheEventsOfADeletedBatchStillGoOut(t *testing.T) {
 	w.stop()
 	var told []string
 	for _, r := range w.log {
-		if strings.HasPrefix(r.event, "message.batch.") {
-			told = append(told, strings.TrimPrefix(r.event, "message.batch."))
+		if kind, ok := strings.CutPrefix(r.event, "message.batch."); ok {
+			told = append(told, kind)
 		}
 	}
 	slices.Sort(told) // each has a backoff of its own

@@ -15,8 +15,10 @@ import (
 	"postern/store"
 )
 
+// MaxName is the longest name of a batch, in characters.
+const MaxName = 255
+
 const (
-	MaxName       = 255
 	maxPayload    = 1 << 20
 	maxAttributes = 64 << 10
 	maxComplaints = 100

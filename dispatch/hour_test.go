@@ -44,7 +44,7 @@ func (j *journey) left(n int) {
 
 // RoundTrip implements [http.RoundTripper] for the healthy ones.
 func (j *journey) RoundTrip(req *http.Request) (*http.Response, error) {
-	n, _ := strconv.Atoi(req.Header["x-request-id"][0])
+	n, _ := strconv.Atoi(req.Header["x-request-id"][0]) //nolint:staticcheck // as it is on the wire
 	arrived := time.Now()
 	if req.URL.Host == "h9" && rand.IntN(3) == 0 {
 		time.Sleep(rand.N(600 * time.Millisecond)) // one is slow now and then

@@ -9,6 +9,7 @@ import (
 // ErrNoLabel is wrapped when the account has no label of that id.
 var ErrNoLabel = errors.New("there is no such label")
 
+// Bounds of a label.
 const (
 	MaxLabelName  = 100 // characters
 	MaxLabelColor = 19  // the last of the palette of WhatsApp's clients

@@ -32,7 +32,7 @@ func TestEveryBodyOfJSONThatNestsTooDeepIsRefusedBeforeItsOtherFaults(t *testing
 			switch row.auth {
 			case globalKey:
 				req.Header.Set("apikey", testKey)
-			case instanceBearer:
+			case instanceBearer, pathBearer:
 				req.Header.Set("Authorization", "Bearer "+token)
 			case userBearer:
 				req.Header.Set("Authorization", "Bearer "+r.token)

@@ -36,7 +36,7 @@ func (c *call) presentsCredential() bool {
 	switch c.w.auth {
 	case globalKey:
 		where = []string{"Apikey", "X-Api-Key"}
-	case instanceBearer:
+	case instanceBearer, pathBearer:
 		where = []string{"Authorization", "Apikey", "X-Api-Key"}
 	case handshake:
 		if c.r.URL.Query().Get("token") != "" {

@@ -124,11 +124,26 @@ func sendingFile(more ...string) codes {
 // tagOf groups routes by what they are about.
 func tagOf(path string) string {
 	for _, t := range []struct{ part, tag string }{
-		{"/batches", tagBatches}, {"/admin/batches", tagBatches}, {"/outbox", tagOutbox}, {"/ws/", tagSockets},
-		{"/connect", tagConnection}, {"/logout", tagConnection}, {"/restart", tagConnection}, {".png", tagConnection},
-		{"/webhook", tagWebhook}, {"/send/", tagSending}, {"/media/", tagMedia}, {"/upload/", tagMedia},
-		{"/group", tagGroups}, {"/newsletter", tagNewsletters}, {"/label", tagLabels},
-		{"/db/", tagStored}, {"/contacts", tagStored}, {"/chats", tagStored}, {"/chat/", tagChats}, {"/instance", tagInstances},
+		{"/batches", tagBatches},
+		{"/admin/batches", tagBatches},
+		{"/outbox", tagOutbox},
+		{"/ws/", tagSockets},
+		{"/connect", tagConnection},
+		{"/logout", tagConnection},
+		{"/restart", tagConnection},
+		{".png", tagConnection},
+		{"/webhook", tagWebhook},
+		{"/send/", tagSending},
+		{"/media/", tagMedia},
+		{"/upload/", tagMedia},
+		{"/group", tagGroups},
+		{"/newsletter", tagNewsletters},
+		{"/label", tagLabels},
+		{"/db/", tagStored},
+		{"/contacts", tagStored},
+		{"/chats", tagStored},
+		{"/chat/", tagChats},
+		{"/instance", tagInstances},
 	} {
 		if strings.Contains(path, t.part) {
 			return t.tag

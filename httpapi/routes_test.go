@@ -57,7 +57,7 @@ func TestNoCredentialOpensARouteOfAnotherScheme(t *testing.T) {
 	for _, row := range routes() {
 		req := httptest.NewRequest(row.method, concrete(row.path), nil)
 		switch row.auth {
-		case userBearer, instanceBearer:
+		case userBearer, instanceBearer, pathBearer:
 			req.Header.Set("apikey", testKey)
 		case globalKey:
 			req.Header.Set("Authorization", "Bearer "+r.token)

@@ -3,6 +3,7 @@ package store
 import (
 	"encoding/binary"
 	"fmt"
+	"maps"
 	"strings"
 
 	bolt "go.etcd.io/bbolt"
@@ -137,7 +138,5 @@ func (t tallies) write(btx *bolt.Tx, c changes) (tallies, error) {
 
 // apply takes over what write returned, once it is on the disk.
 func (t tallies) apply(changed tallies) {
-	for bucket, next := range changed {
-		t[bucket] = next
-	}
+	maps.Copy(t, changed)
 }

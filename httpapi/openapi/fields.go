@@ -1,6 +1,7 @@
 package openapi
 
 import (
+	"maps"
 	"reflect"
 	"slices"
 )
@@ -24,9 +25,7 @@ func Say(about string, example any, rules ...Object) Field {
 		f.Rules = Object{}
 	}
 	for _, r := range rules {
-		for k, v := range r {
-			f.Rules[k] = v
-		}
+		maps.Copy(f.Rules, r)
 	}
 	return f
 }

@@ -6,7 +6,7 @@ import (
 	"hash/fnv"
 )
 
-// ErrForeign: the file is no bbolt file.
+// ErrForeign is what is no bbolt file.
 var ErrForeign = errors.New("not a bbolt file")
 
 // Layout of the two head pages: a page header, then magic, version, page size,
@@ -24,7 +24,6 @@ const (
 
 // head is the content of a head page.
 type head struct {
-	offset   int64
 	pageSize uint32
 	root     uint64
 	pages    uint64 // of the file, the free ones included
