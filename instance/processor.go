@@ -419,13 +419,13 @@ func failureCode(err error) string {
 		err  error
 		code string
 	}{
+		{event.ErrMediaType, "MEDIA_TYPE_UNSUPPORTED"},
+		{event.ErrMedia, "INVALID_MEDIA"}, // also when its time is over, whose cause is ErrBusy
 		{event.ErrNotConnected, "INSTANCE_NOT_CONNECTED"},
 		{event.ErrBusy, "INSTANCE_BUSY"},
 		{event.ErrOutcomeUnknown, event.SendResultUnknown},
 		{store.ErrDiskFull, "DISK_FULL"},
 		{event.ErrNotOnWhatsApp, "RECIPIENT_NOT_ON_WHATSAPP"},
-		{event.ErrMediaType, "MEDIA_TYPE_UNSUPPORTED"},
-		{event.ErrMedia, "INVALID_MEDIA"},
 	} {
 		if errors.Is(err, c.err) {
 			return c.code
