@@ -93,6 +93,33 @@ func TestASendWhoseTurnDoesNotComeIsBusyAndNothingOfItLeaves(t *testing.T) {
 	}
 }
 
+// TestABusyInstanceFreesTheIdempotencyKey: nothing left, so the same key sends once
+// the instance has time.
+func TestABusyInstanceFreesTheIdempotencyKey(t *testing.T) {
+	s := newSendScene(t, "MESSAGE_SEND_TIMEOUT=60s", "MESSAGE_TURN_TIMEOUT=1s")
+	s.slowAcks(t, 3*time.Second)
+	path := s.fill("/instance/$name/send/text")
+	ask := func() keyedAnswer {
+		return s.mustWithKey(s.token, "keyed", path, map[string]any{"number": anneNumber, "textMessage": map[string]any{"text": "keyed"}})
+	}
+	var first sync.WaitGroup
+	first.Go(func() { s.burst(t, 1) })
+	s.await("the first to be on its way", func() bool { return s.read(anneNumber)["burst 0"] == 1 })
+	if a := ask(); a.status != http.StatusServiceUnavailable || a.field("code") != "INSTANCE_BUSY" {
+		t.Errorf("while another is on its way: %v", a)
+	}
+	first.Wait()
+	s.slowAcks(t, 0)
+	for _, replayed := range []bool{false, true} {
+		if a := ask(); a.status != http.StatusOK || a.replayed != replayed {
+			t.Errorf("afterwards: %v", a)
+		}
+	}
+	if n := s.read(anneNumber)["keyed"]; n != 1 {
+		t.Errorf("it arrived %d times", n)
+	}
+}
+
 // batchesOf creates batches of one text to Anne and Bob.
 func (s *sendScene) batchesOf(n int) (all []batchAnswer) {
 	for i := range n {
