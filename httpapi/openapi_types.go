@@ -64,7 +64,7 @@ func types() map[reflect.Type]openapi.Type {
 		body[event.BatchStatus]():              {Name: "BatchStatus", About: "The status of a batch. DRAFT is never told by an event.", Schema: words(batchStatuses()...)},
 		body[stateInCapitals]():                {Name: "ConnectionStatus", About: "The state of the connection of an instance, in capitals.", Schema: words(statesInCapitals()...)},
 		body[messageRef]():                     {Name: "MessageRef", About: "A stored message: a number is its id here, a string its id at WhatsApp.", Schema: messageRefSchema},
-		body[quotedRef]():                      {Schema: quotedRefSchema},
+		body[quotedRef]():                      {Name: "QuotedMessageRef", About: "A stored message to answer: a number is its id here, a string its id at WhatsApp.", Schema: quotedRefSchema},
 		body[event.UploadID]():                 {Name: "UploadRef", About: "An upload, by either of its ids: a number, or a UUID.", Schema: uploadRefSchema},
 		body[contactPayload]():                 {Schema: contactPayloadSchema},
 		body[flag]():                           {Schema: flagSchema},
@@ -108,7 +108,7 @@ func messageRefSchema(ref) object {
 
 func quotedRefSchema(ref) object {
 	return object{"oneOf": []object{
-		{"type": "integer", "format": "int64", "minimum": 0, "description": "The id of the message here; 0: none."},
+		{"type": "integer", "minimum": 0, "description": "The id of the message here; 0: none."},
 		{"type": "string", "minLength": 1, "description": "The id of the message at WhatsApp."},
 	}}
 }

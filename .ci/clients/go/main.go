@@ -74,8 +74,8 @@ func sends(ctx context.Context, account *ClientWithResponses) {
 	check(err)
 	want("sendText", text.JSON200 != nil && text.JSON200.KeyFromMe, text.Body)
 
-	var quoted MessageRef
-	check(quoted.FromMessageRef0(text.JSON200.Id))
+	var quoted QuotedMessageRef
+	check(quoted.FromQuotedMessageRef0(text.JSON200.Id))
 	media, err := account.SendMediaWithResponse(ctx, "go", &SendMediaParams{}, SendMediaRequest{
 		Number: ptr(number), Options: &SendOptions{QuotedMessageId: &quoted},
 		MediaMessage: MediaContent{Mediatype: ptr(MediaContentMediatypeImage), Media: ptr(os.Getenv("FILES") + "/photo.jpg"), Caption: ptr("a picture")},
@@ -131,7 +131,9 @@ func batches(ctx context.Context, owner *ClientWithResponses) {
 			return m.FromAudioBatchMessage(AudioBatchMessage{Type: AudioBatchMessageTypeAudio, Payload: AudioContent{Audio: ptr(files + "/note.ogg")}})
 		},
 		func(m *BatchMessage) error {
-			return m.FromContactBatchMessage(ContactBatchMessage{Type: ContactBatchMessageTypeContact, Payload: ContactContent{FullName: "Ada Lovelace", PhoneNumber: ptr("4915187654321")}})
+			var payload ContactBatchMessage_Payload
+			check(payload.FromContactContent(ContactContent{FullName: "Ada Lovelace", PhoneNumber: ptr("4915187654321")}))
+			return m.FromContactBatchMessage(ContactBatchMessage{Type: ContactBatchMessageTypeContact, Payload: payload})
 		},
 		func(m *BatchMessage) error {
 			return m.FromLocationBatchMessage(LocationBatchMessage{Type: Location, Payload: LocationContent{Latitude: 52.5, Longitude: 13.4}})
