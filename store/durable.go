@@ -62,30 +62,41 @@ func (s *Store) land(btx *bolt.Tx) error {
 }
 
 // read calls fn with a state of the file that is on the disk. It holds one bbolt
-// transaction at a time: bbolt's Close waits for the readers with a lock that
-// each of them needs to end, so who ends one and holds another waits for ever.
+// transaction at a time: to end one, bbolt takes a lock with which others, Close
+// and readers that begin while the file is mapped anew, wait for all that are
+// open. Who ended one and held another would wait for them as they for him.
 func (s *Store) read(fn func(*bolt.Tx) error) error {
-	b, err := s.db.Begin(false)
-	if err != nil {
-		return err
+	for {
+		b, err := s.db.Begin(false)
+		if err != nil {
+			return err
+		}
+		f := s.flightOf(b)
+		if f == nil {
+			defer rollback(b)
+			return fn(b)
+		}
+		rollback(b)
+		if f.join() {
+			defer f.leave()
+			return fn(f.before)
+		}
+		if <-f.landed; f.err != nil {
+			return errors.Join(ErrFailed, f.err)
+		}
 	}
-	defer rollback(b)
+}
+
+// flightOf is the commit that made the state of b, or nil when that has landed.
+func (s *Store) flightOf(b *bolt.Tx) *flight {
 	if int64(b.ID()) <= s.durable.Load() {
-		return fn(b)
+		return nil
 	}
 	f := s.flight.Load()
 	if f.id != b.ID() {
-		return fn(b) // another flight is in the air: the one of b has landed
+		return nil // another one is in the air: that of b has landed
 	}
-	if f.join() {
-		defer f.leave()
-		rollback(b)
-		return fn(f.before)
-	}
-	if <-f.landed; f.err != nil {
-		return errors.Join(ErrFailed, f.err)
-	}
-	return fn(b)
+	return f
 }
 
 // join reports whether the caller may read before, until it calls leave.

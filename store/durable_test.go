@@ -399,3 +399,34 @@ func TestAReaderOfTheStateBeforeACommitDoesNotHoldCloseUp(t *testing.T) {
 		t.Fatal("Close and the reader wait for each other")
 	}
 }
+
+// TestReadersAndCloseNeverWaitForEachOther closes stores in the middle of reads
+// and commits, again and again.
+func TestReadersAndCloseNeverWaitForEachOther(t *testing.T) {
+	for range 60 {
+		s := openTest(t, filepath.Join(t.TempDir(), "p.db"))
+		var work sync.WaitGroup
+		for range 8 {
+			work.Go(func() {
+				for s.View(func(tx *Tx) error { _, err := tx.Get("thing", []byte("a")); return err }) == nil {
+				}
+			})
+		}
+		for range 20 {
+			if err := s.Update(t.Context(), func(tx *Tx) error { return tx.Put("thing", []byte("a"), []byte("1")) }); err != nil {
+				t.Fatal(err)
+			}
+		}
+		ended := make(chan error, 1)
+		go func() { ended <- s.Close() }()
+		select {
+		case err := <-ended:
+			if err != nil {
+				t.Fatal(err)
+			}
+		case <-time.After(20 * time.Second):
+			t.Fatal("Close waits for readers that wait for it")
+		}
+		work.Wait()
+	}
+}
