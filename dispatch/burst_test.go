@@ -117,6 +117,8 @@ func TestNoDestinationEverHasMoreThanTheWorkersInFlight(t *testing.T) {
 			time.Sleep(2 * time.Second)
 		}
 		time.Sleep(time.Minute)
+		c.mu.Lock()
+		defer c.mu.Unlock()
 		for _, host := range []string{"a", "b", "c"} {
 			if c.most[host] > 10 {
 				t.Errorf("%s had %d in flight", host, c.most[host])

@@ -102,6 +102,8 @@ func (l load) run(t *testing.T) (j *journey) {
 // dropped out of it.
 func (l load) ended(t *testing.T, q *Queue, j *journey) {
 	t.Helper()
+	j.mu.Lock()
+	defer j.mu.Unlock()
 	if len(j.enqueued) != 0 {
 		t.Errorf("%d events for healthy destinations were lost, %+v", len(j.enqueued), q.Stats())
 	}

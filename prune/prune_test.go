@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"slices"
+	"sync"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -11,6 +12,7 @@ import (
 
 // shelf keeps things by when they were made.
 type shelf struct {
+	mu    sync.Mutex
 	made  []time.Time
 	looks []time.Time
 	late  time.Duration // at most, so far
@@ -18,6 +20,8 @@ type shelf struct {
 
 func (s *shelf) look(life time.Duration) Func {
 	return func(before time.Time) (oldest time.Time, err error) {
+		s.mu.Lock()
+		defer s.mu.Unlock()
 		now := time.Now()
 		s.looks = append(s.looks, now)
 		s.made = slices.DeleteFunc(s.made, func(at time.Time) bool {
@@ -48,7 +52,9 @@ func TestNothingIsKeptMuchLongerThanItsLife(t *testing.T) {
 			for range things {
 				time.Sleep(life / 100)
 				synctest.Wait()
+				s.mu.Lock()
 				s.made = append(s.made, time.Now())
+				s.mu.Unlock()
 			}
 			time.Sleep(2*life + time.Minute)
 			cancel()
