@@ -134,7 +134,8 @@ func httpWords(err error) string {
 	case strings.Contains(text, "server gave HTTP response to HTTPS client"):
 		return "TLS: it does not speak TLS there"
 	case strings.Contains(text, "malformed"), strings.Contains(text, "bad Content-Length"), strings.Contains(text, "unsupported transfer encoding"),
-		strings.Contains(text, "invalid header"), strings.Contains(text, "too many transfer encodings"):
+		strings.Contains(text, "invalid header"), strings.Contains(text, "too many transfer encodings"),
+		strings.Contains(text, "readLoopPeekFailLocked"): // it spoke before it was asked
 		return "what answers there is not HTTP"
 	case strings.Contains(text, "server response headers exceeded"):
 		return "its answer has too many headers"
