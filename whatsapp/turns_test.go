@@ -88,6 +88,7 @@ func TestWhoStopsWaitingLosesNobodysTurn(t *testing.T) {
 		time.Sleep(50*time.Second + time.Millisecond)
 		ts.pass()
 		time.Sleep(10 * time.Minute)
+		synctest.Wait()
 		// Of those who wait for n seconds, one a second has its turn before they leave.
 		if came < 30 || ts.taken {
 			t.Errorf("%d had a turn; taken at the end: %t", came, ts.taken)
