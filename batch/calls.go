@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"slices"
 
 	"github.com/google/uuid"
 
@@ -84,48 +83,5 @@ func (e *Engine) call(ctx context.Context, owner, id uuid.UUID, on Trigger) (Vie
 	default:
 		return View{}, fmt.Errorf("batch %s: %s: %w", id, on, err)
 	}
-	return done.view(states), nil
-}
-
-// InUse reports whether an unfinished batch may send through the instance.
-func (e *Engine) InUse(instance int64) (used bool, err error) {
-	err = e.cfg.Store.View(func(tx *store.Tx) error {
-		unfinished, err := ids(tx, bucketOpen)
-		if err != nil {
-			return err
-		}
-		for _, id := range unfinished {
-			s, err := loadSpec(tx, id)
-			if errors.Is(err, store.ErrDamaged) || errors.Is(err, ErrNotFound) {
-				continue // it will never send again
-			}
-			if err != nil {
-				return err
-			}
-			if used = slices.ContainsFunc(s.Instances, func(ref InstanceRef) bool { return ref.ID == instance }); used {
-				return nil
-			}
-		}
-		return nil
-	})
-	return used, err
-}
-
-// States counts the unfinished batches by their status.
-func (e *Engine) States() (map[event.BatchStatus]int, error) {
-	counts := map[event.BatchStatus]int{}
-	err := e.cfg.Store.View(func(tx *store.Tx) error {
-		unfinished, err := ids(tx, bucketOpen)
-		if err != nil {
-			return err
-		}
-		for _, id := range unfinished {
-			h, err := loadHeader(tx, id)
-			if err == nil {
-				counts[h.Status]++
-			}
-		}
-		return nil
-	})
-	return counts, err
+	return done.view(states, e.now()), nil
 }

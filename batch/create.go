@@ -6,7 +6,6 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"time"
 	"unicode/utf8"
 
 	"github.com/google/uuid"
@@ -64,7 +63,7 @@ func (e *Engine) Create(ctx context.Context, owner uuid.UUID, r CreateRequest) (
 		return View{}, fmt.Errorf("batch %s: create: %w", b.id, err)
 	}
 	e.wake(b.id)
-	return b.view(states), nil
+	return b.view(states, e.now()), nil
 }
 
 // stage writes the items of a batch that is not there yet, in commits of one
@@ -115,7 +114,7 @@ func inCommit(tx *store.Tx, also func(*store.Tx, View) error, made *full, states
 	if also == nil {
 		return nil
 	}
-	return also(tx, made.view(states))
+	return also(tx, made.view(states, tx.Now()))
 }
 
 // sweepLater removes the items of a creation that failed. While the engine
@@ -147,7 +146,7 @@ func (e *Engine) prepare(owner uuid.UUID, r CreateRequest) (*full, []recipient, 
 	if err != nil {
 		return nil, nil, invalid(InvalidSchedule, err.Error())
 	}
-	if w, _ := window.At(time.Now()); w == WindowSpent {
+	if w, _ := window.At(e.now()); w == WindowSpent {
 		return nil, nil, invalid(InvalidSchedule, "schedule: the window is wholly in the past")
 	}
 	to, duplicates, err := e.recipients(r.Recipients)
@@ -203,6 +202,9 @@ func (e *Engine) validate(r *CreateRequest) error {
 	}
 	if p := r.Options.Presence; p != "" && p != "composing" && p != "recording" && p != "paused" {
 		return invalid(InvalidOptions, fmt.Sprintf("options.presence: %.100q is not one of composing, recording, paused", p))
+	}
+	if w := r.Options.WhenRestricted; w != "" && w != event.RestrictedKnown && w != event.RestrictedWait {
+		return invalid(InvalidOptions, fmt.Sprintf("options.whenRestricted: %.100q is not one of known, wait", w))
 	}
 	if n := len(r.Options.ExternalAttributes); n > maxAttributes {
 		return invalid(InvalidOptions, fmt.Sprintf("options.externalAttributes has %d bytes, at most %d are allowed", n, maxAttributes))

@@ -6,11 +6,12 @@
 // after the other to an online instance of the batch, sends it and records the
 // result, until the last one ended, somebody pauses or stops the batch, its
 // window closes or no instance is left. A batch that waits for something holds
-// no goroutine: a timer, [Engine.InstanceChanged] or an API call wakes it.
+// no goroutine: a timer, [Engine.InstanceChanged], [Engine.GateChanged] or an API
+// call wakes it.
 //
 // # What it promises
 //
-// Every change is one row of the table in state.go and one commit: the batch,
+// Every change is one row of the table in table.go and one commit: the batch,
 // its item, its attempt and the events of that row are in the file together or
 // not at all. Events are written through store.Tx.Emit and leave from there;
 // this package knows nothing of receivers.
@@ -36,6 +37,12 @@
 // an alarm. An instance that could not send although it is said to be online is
 // not asked again by that batch until it has changed, or for a while that
 // doubles from a second to a minute, in case it never does.
+//
+// # The clock
+//
+// Windows and what a gate tells are times on the wall, delays and pauses are
+// measured by the time awake. A batch that waits looks at the clock every minute
+// and at nothing else; when it was set, the batch looks anew what it may do.
 //
 // # Leases
 //
@@ -70,4 +77,18 @@
 // status, and the worker sees it at its next safe point. Each claim raises the
 // batch's fencing number, and every commit of a worker checks it: a send that
 // comes back after its lease was taken changes nothing.
+//
+// # Buckets
+//
+//	batch           batch                       -> status, counts, times, fencing number, the last items (binary)
+//	batch_spec      batch                       -> JSON of owner, name, instances, options, schedule
+//	batch_message   batch                       -> JSON of the message, its attributes, what it answers
+//	batch_item      batch + position            -> recipient, status, outcome (binary); the header may hold a newer one
+//	batch_attempt   batch + position + number   -> JSON of instance and outcome; the last attempt is in the item
+//	batch_owner     owner + batch               -> nothing
+//	batch_open      batch                       -> nothing; absent once the batch is final
+//	batch_creating  batch                       -> nothing; a creation under way, swept at start
+//	batch_removing  batch                       -> nothing; deleted, and some of it is there yet
+//
+// Ids are UUIDs of 16 bytes, positions and numbers big-endian.
 package batch

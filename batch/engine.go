@@ -32,6 +32,7 @@ type Engine struct {
 	// random draws from 0 to n-1 for a batch. Tests make it repeatable.
 	random func(batch uuid.UUID, n int64) int64
 	newID  func() (uuid.UUID, error) // of version 7
+	now    func() time.Time          // the machine's clock
 
 	open openBatches
 
@@ -41,6 +42,7 @@ type Engine struct {
 	mu      sync.Mutex
 	workers map[uuid.UUID]*worker // batches that run or wait for something
 	changes map[int64]uint64      // how often each instance changed since New
+	gates   map[int64]uint64      // how often what its gate answers may have
 	running bool                  // between Start and Stop
 }
 
@@ -51,9 +53,9 @@ func New(cfg Config) (*Engine, error) {
 		return nil, err
 	}
 	e := &Engine{
-		cfg: cfg, workers: map[uuid.UUID]*worker{}, changes: map[int64]uint64{},
+		cfg: cfg, workers: map[uuid.UUID]*worker{}, changes: map[int64]uint64{}, gates: map[int64]uint64{},
 		stop: make(chan struct{}), hard: make(chan struct{}), removals: make(chan struct{}, 1),
-		random: func(_ uuid.UUID, n int64) int64 { return rand.Int64N(n) }, newID: uuid.NewV7,
+		random: func(_ uuid.UUID, n int64) int64 { return rand.Int64N(n) }, newID: uuid.NewV7, now: time.Now,
 	}
 	e.life, e.end = context.WithCancel(context.Background())
 	return e, nil
@@ -209,6 +211,20 @@ func (e *Engine) InstanceChanged(id int64, s event.State) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	e.changes[id]++
+	e.gateChanged(id, s)
+}
+
+// GateChanged tells that the gate of an instance in state s may be open sooner
+// than it said, though nothing about the instance has changed: a batch that it
+// could not send for goes on to leave it alone. It never blocks.
+func (e *Engine) GateChanged(id int64, s event.State) {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	e.gateChanged(id, s)
+}
+
+func (e *Engine) gateChanged(id int64, s event.State) {
+	e.gates[id]++
 	if s != event.Online || !e.running {
 		return
 	}
@@ -224,6 +240,13 @@ func (e *Engine) changesOf(id int64) uint64 {
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	return e.changes[id]
+}
+
+// gatesOf tells how often the answers of an instance's gate may have changed.
+func (e *Engine) gatesOf(id int64) uint64 {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	return e.gates[id]
 }
 
 // wake has a worker look at the batch, now or as soon as it is done with what

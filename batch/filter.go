@@ -4,12 +4,50 @@ import (
 	"errors"
 	"slices"
 	"strings"
+	"time"
 	"unicode/utf8"
 
 	"github.com/google/uuid"
 
+	"postern/event"
 	"postern/store"
 )
+
+// Page selects a part of a list: at most Limit records (0 means 50) after
+// Next, or before Previous. Setting both is the caller's mistake and gives
+// ErrInvalidCursor.
+type Page struct {
+	Limit          int
+	Next, Previous string
+}
+
+// List is one page. A cursor is null at its end of the list.
+type List[T any] struct {
+	NextCursor     *string `json:"nextCursor"`
+	PreviousCursor *string `json:"previousCursor"`
+	TotalRecords   int     `json:"totalRecords"`
+	Records        []T     `json:"records"`
+}
+
+// Filter selects batches. Zero fields select all.
+type Filter struct {
+	Status       []event.BatchStatus
+	InstanceName string
+	CreatedFrom  time.Time // inclusive
+	CreatedTo    time.Time // inclusive
+	Name         string    // exact
+	Query        string    // part of the name, whatever its case
+}
+
+// ItemFilter selects items, or attempts by their item's recipient. Zero fields
+// select all.
+type ItemFilter struct {
+	Status       []string // ItemStatus or AttemptStatus
+	Recipient    string   // part of the recipient, as given or normalised
+	InstanceName string
+
+	digits string // Recipient normalised
+}
 
 func (f ItemFilter) empty() bool {
 	return len(f.Status) == 0 && f.Recipient == "" && f.InstanceName == ""

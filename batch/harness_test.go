@@ -23,14 +23,19 @@ type scripted struct {
 	mu      sync.Mutex
 	states  map[int64]event.State
 	bench   map[int64]time.Time
-	sent    map[string]int // sends that left, by recipient
+	lock    map[int64]time.Time // of instances that may write only to those they know
+	awake   map[int64]time.Time // benches by the time awake, of clockedFleet
+	known   map[string]bool     // recipients, by every instance
+	asked   map[string]int      // how often, by recipient
+	sent    map[string]int      // sends that left, by recipient
 	send    func(ctx context.Context, instance int64, out event.Outgoing) error
 	prepare func(ctx context.Context) error // before the message leaves; nil: at once
 	ids     int
+	limit   int // of questions, of clockedFleet; 0: none
 }
 
 func newFleet(instances ...int64) *scripted {
-	f := &scripted{states: map[int64]event.State{}, bench: map[int64]time.Time{}, sent: map[string]int{}}
+	f := &scripted{states: map[int64]event.State{}, bench: map[int64]time.Time{}, awake: map[int64]time.Time{}, sent: map[string]int{}, lock: map[int64]time.Time{}, known: map[string]bool{}, asked: map[string]int{}}
 	for _, id := range instances {
 		f.states[id] = event.Online
 	}
@@ -44,10 +49,17 @@ func (f *scripted) Instance(id int64) (string, event.State, bool) {
 	return fmt.Sprint("i", id), s, ok
 }
 
-func (f *scripted) Benched(id int64) time.Time {
+func (f *scripted) Gate(q Question) Gate { return f.gate(q, time.Now()) }
+
+func (f *scripted) gate(q Question, now time.Time) Gate {
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	return f.bench[id]
+	f.asked[q.Recipient]++
+	bench := Gate{Until: f.bench[q.Instance], Reason: "BENCHED"}
+	if f.known[q.Recipient] && !q.Wait {
+		return bench
+	}
+	return bench.Both(Gate{Until: f.lock[q.Instance], Strangers: !q.Wait, Reason: "LOCKED"}, now)
 }
 
 func (f *scripted) Send(ctx context.Context, instance int64, out event.Outgoing) (Receipt, error) {
@@ -81,6 +93,24 @@ func (f *scripted) set(e *Engine, id int64, s event.State) {
 func (f *scripted) restrict(e *Engine, id int64, until time.Time) {
 	f.mu.Lock()
 	f.bench[id] = until
+	s := f.states[id]
+	f.mu.Unlock()
+	e.InstanceChanged(id, s)
+}
+
+// timelock forbids an instance to write to strangers, or lifts that.
+func (f *scripted) timelock(e *Engine, id int64, until time.Time) {
+	f.mu.Lock()
+	f.lock[id] = until
+	s := f.states[id]
+	f.mu.Unlock()
+	e.InstanceChanged(id, s)
+}
+
+// learns makes a recipient known to all instances, and tells it of one.
+func (f *scripted) learns(e *Engine, id int64, recipient string) {
+	f.mu.Lock()
+	f.known[recipient] = true
 	s := f.states[id]
 	f.mu.Unlock()
 	e.InstanceChanged(id, s)

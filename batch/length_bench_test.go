@@ -69,7 +69,7 @@ type timedRun struct {
 
 func (*timedRun) Instance(int64) (string, event.State, bool) { return "i", event.Online, true }
 
-func (*timedRun) Benched(int64) time.Time { return time.Time{} }
+func (*timedRun) Gate(Question) Gate { return Gate{} }
 
 func (l *timedRun) Send(_ context.Context, _ int64, out event.Outgoing) (Receipt, error) {
 	if l.at = append(l.at, time.Now()); len(l.at) == l.until {

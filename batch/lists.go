@@ -2,9 +2,11 @@ package batch
 
 import (
 	"errors"
+	"slices"
 
 	"github.com/google/uuid"
 
+	"postern/event"
 	"postern/store"
 )
 
@@ -31,7 +33,7 @@ func (e *Engine) Batch(owner, id uuid.UUID) (View, error) {
 	if err != nil {
 		return View{}, err
 	}
-	return b.view(e.states(b.spec)), nil
+	return b.view(e.states(b.spec), e.now()), nil
 }
 
 // Batches lists the owner's batches, newest first: by when their creation
@@ -69,7 +71,7 @@ func (e *Engine) list(q query[*full], f Filter, p Page) (List[View], error) {
 	})
 	list := List[View]{found.NextCursor, found.PreviousCursor, found.TotalRecords, []View{}}
 	for _, b := range found.Records {
-		list.Records = append(list.Records, b.view(e.states(b.spec)))
+		list.Records = append(list.Records, b.view(e.states(b.spec), e.now()))
 	}
 	return list, err
 }
@@ -153,4 +155,47 @@ func withMessages(tx *store.Tx, found []*full) (whole []*full, err error) {
 		whole = append(whole, b)
 	}
 	return whole, nil
+}
+
+// InUse reports whether an unfinished batch may send through the instance.
+func (e *Engine) InUse(instance int64) (used bool, err error) {
+	err = e.cfg.Store.View(func(tx *store.Tx) error {
+		unfinished, err := ids(tx, bucketOpen)
+		if err != nil {
+			return err
+		}
+		for _, id := range unfinished {
+			s, err := loadSpec(tx, id)
+			if errors.Is(err, store.ErrDamaged) || errors.Is(err, ErrNotFound) {
+				continue // it will never send again
+			}
+			if err != nil {
+				return err
+			}
+			if used = slices.ContainsFunc(s.Instances, func(ref InstanceRef) bool { return ref.ID == instance }); used {
+				return nil
+			}
+		}
+		return nil
+	})
+	return used, err
+}
+
+// States counts the unfinished batches by their status.
+func (e *Engine) States() (map[event.BatchStatus]int, error) {
+	counts := map[event.BatchStatus]int{}
+	err := e.cfg.Store.View(func(tx *store.Tx) error {
+		unfinished, err := ids(tx, bucketOpen)
+		if err != nil {
+			return err
+		}
+		for _, id := range unfinished {
+			h, err := loadHeader(tx, id)
+			if err == nil {
+				counts[h.Status]++
+			}
+		}
+		return nil
+	})
+	return counts, err
 }

@@ -9,6 +9,7 @@ import (
 	"github.com/google/uuid"
 
 	"postern/event"
+	"postern/store"
 )
 
 // modelBatch is what the rules say about one batch: a plain program without
@@ -16,10 +17,12 @@ import (
 // predicts every commit. What the engine may choose (an instance, a message id,
 // a delay) is taken from what was observed, once it is known to be allowed.
 type modelBatch struct {
-	env  *modelEnv
-	spec *modelSpec
-	id   uuid.UUID
-	seen func() *observed // what the engine made of the batch
+	env    *modelEnv
+	spec   *modelSpec
+	id     uuid.UUID
+	seen   func() *observed           // what the engine made of the batch
+	news   func() []store.OutboxEntry // what it told and was not compared yet
+	rivals func(id int64) bool        // whether another batch may send from an instance
 
 	status    event.BatchStatus
 	items     []modelItem
@@ -35,11 +38,17 @@ type modelBatch struct {
 
 	updated, began, completed, pausedAt, stoppedAt, interrupted, recovered, nextRun time.Time
 
-	gone     bool                // removed
-	deleting bool                // a call to do so was made and is not looked at yet
-	flight   *modelFlight        // the send that nobody answered yet
-	rests    time.Time           // end of the delay
-	drops    map[int64]modelDrop // instances that could not send, as long as the worker lives
+	gone     bool                           // removed
+	deleting bool                           // a call to do so was made and is not looked at yet
+	draw     func(n int64, sends int) int64 // the engine's chance, so many sends ago
+	flight   *modelFlight                   // the send that nobody answered yet
+	rests    time.Time                      // end of the delay
+	eye      time.Time                      // when the batch last looked at the clock for its alarm
+	look     time.Time                      // when it does next, since the clock was set; zero: at the time of the alarm
+	stops    []time.Time                    // when it may look before that
+	ends     time.Time                      // of the window in which a delay began, on the wall; zero: in none
+	spare    int                            // commits that it may have made besides
+	drops    map[int64]modelDrop            // instances that could not send, as long as the worker lives
 
 	events  []modelEvent // not compared yet
 	commits int          // not compared yet
@@ -89,10 +98,12 @@ type modelDrop struct {
 
 // modelEnv is what all batches share: the time, the process and its instances.
 type modelEnv struct {
-	now       time.Time
-	enabled   bool      // of the worker
-	hard      time.Time // when Stop loses its patience; zero: nobody stops
+	now       time.Time     // by the time awake
+	skew      time.Duration // by how much the clock on the wall was set
+	enabled   bool          // of the worker
+	hard      time.Time     // when Stop loses its patience; zero: nobody stops
 	instances map[int64]*modelInstance
+	learned   map[string]bool   // numbers that wrote to the accounts
 	moves     map[modelMove]int // how often
 }
 
@@ -102,8 +113,41 @@ type modelMove struct{ from, to event.BatchStatus }
 type modelInstance struct {
 	state   event.State // offline when it was deleted
 	bench   time.Time
+	lock    time.Time       // strangers may not be written to before
+	refused map[string]bool // numbers that were, although they should be known
+	streak  map[string]bool // whom a message was refused to, in a row
 	changes int
 	deleted bool
+	book    *modelBook
+}
+
+func newModelInstance() *modelInstance {
+	return &modelInstance{state: event.Online, refused: map[string]bool{}, streak: map[string]bool{}, book: &modelBook{}}
+}
+
+// knows tells whether the accounts know somebody: a third of all from the
+// beginning, others once they wrote.
+func (e *modelEnv) knows(number string) bool {
+	return e.learned[number] || number[len(number)-1]%3 == 0
+}
+
+// wall is what the clock on the wall shows.
+func (e *modelEnv) wall() time.Time { return e.now.Add(e.skew) }
+
+// awake is when, by the time awake, the clock on the wall shows a time, as it is
+// set now; zero: never.
+func (e *modelEnv) awake(wall time.Time) time.Time {
+	if wall.IsZero() {
+		return wall
+	}
+	return wall.Add(-e.skew)
+}
+
+// shut tells whether WhatsApp keeps an instance from sending to a number at a
+// time awake; wait is the option of the batch.
+func (e *modelEnv) shut(id int64, number string, wait bool, at time.Time) bool {
+	i, wall := e.instances[id], at.Add(e.skew)
+	return i.bench.After(wall) || (wait || !e.knows(number) || i.refused[number]) && i.lock.After(wall)
 }
 
 func (e *modelEnv) state(id int64) event.State {
@@ -128,7 +172,7 @@ func (m *modelBatch) clone() *modelBatch {
 // stored together with these events.
 func (m *modelBatch) commit(kinds ...event.Kind) {
 	m.commits++
-	m.updated = m.env.now
+	m.updated = m.env.wall()
 	for _, kind := range kinds {
 		m.events = append(m.events, m.tell(kind))
 	}
@@ -145,9 +189,10 @@ func (m *modelBatch) refuse(format string, args ...any) {
 
 // become enters a status and notes its time.
 func (m *modelBatch) become(s event.BatchStatus) {
-	now := m.env.now
+	now := m.env.wall()
 	m.env.moves[modelMove{m.status, s}]++
 	m.status, m.nextRun = s, time.Time{}
+	m.looks()
 	switch s {
 	case process:
 		m.started = true
@@ -181,7 +226,7 @@ func (m *modelBatch) open() (bool, time.Time) {
 	if m.windowOff {
 		return true, time.Time{}
 	}
-	return m.spec.window.at(m.env.now)
+	return m.spec.window.at(m.env.wall())
 }
 
 // count is how many items have one of the statuses.
@@ -209,23 +254,72 @@ func (m *modelBatch) progress() []event.Kind {
 	return tell(event.BatchProgress)
 }
 
-// able are the instances that could send now.
+// able are the instances that could send an item that waits now.
 func (m *modelBatch) able() (ids []int64) {
 	for _, ref := range m.spec.request.Instances {
-		if m.env.state(ref.ID) == event.Online && !m.barred(ref.ID).After(m.env.now) {
+		if slices.ContainsFunc(m.spec.recipients, func(to string) bool {
+			at := slices.Index(m.spec.recipients, to)
+			return m.items[at].status == ItemPending && m.may(ref.ID, at)
+		}) {
 			ids = append(ids, ref.ID)
 		}
 	}
 	return ids
 }
 
+// may tells whether an instance may send an item now. Where limits let it leave
+// is seen when it does: then there is no room any more.
+func (m *modelBatch) may(id int64, at int) bool {
+	return m.allowed(id, at, m.env.now) && (m.env.room(id, m.spec.recipients[at], m.env.now) || m.went(id, at))
+}
+
+// allowed is may at a time awake but for limits.
+func (m *modelBatch) allowed(id int64, at int, when time.Time) bool {
+	return m.env.state(id) == event.Online && !m.barred(id).After(when) &&
+		!m.env.shut(id, m.spec.recipients[at], m.waits(), when)
+}
+
+// went tells whether an item was seen to be given to an instance next.
+func (m *modelBatch) went(id int64, at int) bool {
+	tries := m.seen().items[at].Attempts
+	n := len(m.items[at].tries)
+	return n < len(tries) && tries[n].InstanceID == id
+}
+
+// contended tells whether another batch may have asked one of the batch's
+// instances for the same room in the same moment: then either may have it, and
+// the one that goes away empty may be told so before it is told otherwise.
+func (m *modelBatch) contended() bool {
+	return slices.ContainsFunc(m.spec.request.Instances, func(r InstanceRef) bool {
+		return m.env.instances[r.ID].book.limited() && m.rivals(r.ID)
+	})
+}
+
+// uses tells whether an instance is one of the batch's.
+func (m *modelBatch) uses(id int64) bool {
+	return slices.ContainsFunc(m.spec.request.Instances, func(r InstanceRef) bool { return r.ID == id })
+}
+
+// peek is what the batch told next; empty: nothing more.
+func (m *modelBatch) peek() event.Kind {
+	if all := m.news(); len(all) > len(m.events) {
+		return all[len(m.events)].Kind
+	}
+	return ""
+}
+
+// waits tells whether the batch waits with all while strangers are forbidden.
+func (m *modelBatch) waits() bool {
+	return m.spec.request.Options.WhenRestricted == event.RestrictedWait
+}
+
 // barred tells until when an instance is not asked.
 func (m *modelBatch) barred(id int64) time.Time {
 	i := m.env.instances[id]
-	if d, ok := m.drops[id]; ok && d.changes == i.changes && d.until.After(i.bench) {
+	if d, ok := m.drops[id]; ok && d.changes == i.changes {
 		return d.until
 	}
-	return i.bench
+	return time.Time{}
 }
 
 // drop notes that an instance could not send although it was asked: it is left
@@ -241,30 +335,4 @@ func (m *modelBatch) drop(id int64, changes int) {
 		m.drops = map[int64]modelDrop{}
 	}
 	m.drops[id] = d
-}
-
-// timer tells when the batch next does something by itself; zero: never.
-func (m *modelBatch) timer(deadline func(modelFlight) time.Time) (at time.Time) {
-	if m.flight != nil {
-		return earlier(deadline(*m.flight), m.env.hard)
-	}
-	if !m.env.hard.IsZero() {
-		return at
-	}
-	_, turn := m.open()
-	switch m.status {
-	case schedul, waitWin:
-		return turn
-	case process:
-		return earlier(m.rests, turn)
-	case waitInst:
-		for _, ref := range m.spec.request.Instances {
-			if m.env.enabled && m.env.state(ref.ID) == event.Online {
-				turn = earlier(turn, m.barred(ref.ID))
-			}
-		}
-		return turn
-	default:
-		return at
-	}
 }

@@ -48,7 +48,7 @@ const (
 
 // create is the birth of the batch.
 func (m *modelBatch) create(asDraft bool) {
-	m.spec.created = m.env.now
+	m.spec.created = m.env.wall()
 	if asDraft {
 		m.become(draft)
 		m.commit()

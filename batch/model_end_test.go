@@ -1,6 +1,7 @@
 package batch
 
 import (
+	"encoding/json"
 	"slices"
 	"time"
 
@@ -16,6 +17,7 @@ type ending struct {
 	message int64   // id of the stored message
 	changes int     // of the instance, before the send
 	busy    bool    // the instance could send, only not this then
+	held    bool    // WhatsApp does not let the account write to strangers
 }
 
 func doubtful(on Trigger) ending {
@@ -28,7 +30,7 @@ func (m *modelBatch) end(e ending) {
 	i := &m.items[m.current]
 	instance := i.tries[len(i.tries)-1].instance
 	switch {
-	case e.busy:
+	case e.busy, e.held:
 	case e.status == ItemPending:
 		m.drop(instance, e.changes)
 	default:
@@ -44,7 +46,7 @@ func (m *modelBatch) end(e ending) {
 	case e.on != "" || m.status != process:
 		m.leave(e)
 	case e.status == ItemPending:
-		m.goBack()
+		m.goBack(e)
 	case m.pending() == 0:
 		m.finishBatch(m.itemKinds(e))
 	default:
@@ -71,7 +73,7 @@ func (m *modelBatch) delay(i *modelItem, e ending) (time.Duration, bool) {
 
 // settleItem notes the outcome in the item, its attempt and its instance.
 func (m *modelBatch) settleItem(i *modelItem, e ending) {
-	now, last := m.env.now, &i.tries[len(i.tries)-1]
+	now, last := m.env.wall(), &i.tries[len(i.tries)-1]
 	i.status, i.changed, i.message = e.status, now, e.message
 	last.status, last.code, last.ended = e.try, e.code, now
 	s := m.share(last.instance)
@@ -128,16 +130,30 @@ func (m *modelBatch) rest(reason string, kinds []event.Kind) {
 }
 
 // goBack is what a batch at work does with an item that found no instance.
-func (m *modelBatch) goBack() {
+func (m *modelBatch) goBack(e ending) {
 	open, _ := m.open()
 	able := m.able()
+	d := m.spec.request.Options.Delay
+	since := 0
+	if m.given() >= 0 {
+		since = 1 // was sent after this was drawn
+	}
+	rest := time.Duration(d.MinMs+m.draw(d.MaxMs-d.MinMs+1, since)) * time.Millisecond
 	switch {
 	case !m.env.hard.IsZero():
 		m.rest(reasonShutdown, nil)
 	case !open:
 		m.shut()
-	case len(able) == 0:
+	case m.stuck():
 		m.park()
+	case e.held && rest > 0 && m.given() != m.current: // others have their delay
+		if m.given() >= 0 || !slices.ContainsFunc(able, func(id int64) bool { return !m.may(id, m.current) }) {
+			m.refuse("after item %d went back, item %d was given", m.current, m.given())
+			return
+		}
+		m.rests = m.env.now.Add(rest)
+		m.looks()
+		m.commit()
 	case m.give(able):
 		m.commit()
 	}
@@ -150,10 +166,32 @@ func (m *modelBatch) goOn(e ending, rest time.Duration) {
 	open, _ := m.open()
 	able := m.able()
 	m.rests = m.env.now.Add(rest)
-	if rest == 0 && open && len(able) > 0 && m.env.hard.IsZero() && !m.give(able) {
-		return
+	m.looks()
+	if rest == 0 && open && len(able) > 0 && m.env.hard.IsZero() {
+		switch contended := m.contended(); {
+		case contended && (m.given() < 0 || m.without(kinds)): // it was another's, at first
+		case !m.give(able):
+			return
+		case contended:
+			m.spare++ // it may have asked twice
+		}
 	}
 	m.commit(kinds...)
+}
+
+// without tells whether the events of the next commit were told while nothing
+// was on its way.
+func (m *modelBatch) without(kinds []event.Kind) bool {
+	all, at := m.news(), len(m.events)+len(kinds)-1
+	if at < len(m.events) || at >= len(all) || all[at].Kind != event.BatchProgress {
+		return false
+	}
+	var body struct {
+		Data struct {
+			Batch struct{ Counts event.BatchCounts }
+		}
+	}
+	return json.Unmarshal(all[at].Body, &body) == nil && body.Data.Batch.Counts.Sending == 0
 }
 
 // shutdown is what an orderly stop makes of a batch without a send in flight.
@@ -170,6 +208,7 @@ func (m *modelBatch) shutdown() {
 // is left.
 func (m *modelBatch) forget() {
 	m.flight, m.rests, m.drops, m.commits = nil, time.Time{}, nil, 0
+	m.looks()
 }
 
 // found is what the next process makes of a batch that was under way.

@@ -72,6 +72,11 @@ func (s *simSum) add(t simTally) {
 	s.Races += t.Races
 	s.Deletions += t.Deletions
 	s.Expired += t.Expired
+	s.Direct += t.Direct
+	s.Refused += t.Refused
+	s.Limits += t.Limits
+	s.Clock += t.Clock
+	s.Doubted += t.Doubted
 	s.Comparisons += t.Comparisons
 	if s.moves == nil {
 		s.moves = map[modelMove]int{}
@@ -82,8 +87,8 @@ func (s *simSum) add(t simTally) {
 }
 
 func (s *simSum) String() string {
-	return fmt.Sprintf("%d batches, %d sends, %d commits, %d events, %d kills, %d stops, %d takeovers, %d races, %d deletions, %d batches past their retention; %d comparisons",
-		s.Batches, s.Sends, s.Commits, s.Events, s.Kills, s.Stops, s.Takeovers, s.Races, s.Deletions, s.Expired, s.Comparisons)
+	return fmt.Sprintf("%d batches, %d sends, %d commits, %d events, %d kills, %d stops, %d takeovers, %d races, %d deletions, %d batches past their retention; %d direct sends, %d refused, %d times limits and %d times the clock were set, %d messages in doubt; %d comparisons",
+		s.Batches, s.Sends, s.Commits, s.Events, s.Kills, s.Stops, s.Takeovers, s.Races, s.Deletions, s.Expired, s.Direct, s.Refused, s.Limits, s.Clock, s.Doubted, s.Comparisons)
 }
 
 // walked checks that batches went every way that the table has.

@@ -38,7 +38,7 @@ var modelStatus = map[event.Kind]event.BatchStatus{
 // tell is the event as it must be in the outbox, but for the text of an item's
 // error.
 func (m *modelBatch) tell(kind event.Kind) modelEvent {
-	e := modelEvent{kind: kind, at: m.env.now}
+	e := modelEvent{kind: kind, at: m.env.wall()}
 	if kind == event.BatchItemFailed || kind == event.BatchItemUnknown {
 		last := m.lastTry()
 		e.item = event.BatchItemData{
@@ -165,7 +165,7 @@ func (m *modelBatch) view() View {
 func (m *modelBatch) item(at int) ItemWithAttempts {
 	i, id := m.items[at], itemID(m.id, at)
 	changed := i.changed
-	if changed.IsZero() {
+	if changed.Before(m.spec.created) { // the clock was set back
 		changed = m.spec.created
 	}
 	v := ItemWithAttempts{Attempts: make([]Attempt, len(i.tries)), Item: Item{
@@ -180,10 +180,14 @@ func (m *modelBatch) item(at int) ItemWithAttempts {
 			CreatedAt: event.At(a.began), StartedAt: event.At(a.began), FinishedAt: event.AtPtr(a.ended),
 		}
 	}
-	if i.status == ItemPending {
+	if len(i.tries) == 0 {
 		return v
 	}
 	last := i.tries[len(i.tries)-1]
+	if i.status == ItemPending {
+		v.LastErrorCode = stringPtr(last.code)
+		return v
+	}
 	name := instanceName(last.instance)
 	v.SelectedInstanceID, v.SelectedInstanceName, v.ClientMessageID = &last.instance, &name, &last.id
 	v.ProcessingStartedAt, v.FinishedAt = event.AtPtr(last.began), event.AtPtr(last.ended)

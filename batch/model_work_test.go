@@ -2,6 +2,8 @@ package batch
 
 import (
 	"slices"
+	"strconv"
+	"strings"
 	"time"
 
 	"postern/event"
@@ -22,7 +24,7 @@ func (m *modelBatch) act() bool {
 	open, _ := m.open()
 	switch m.status {
 	case schedul, waitWin:
-		if !open {
+		if !open || m.look.After(m.env.now) {
 			return false
 		}
 		m.become(queued)
@@ -31,7 +33,7 @@ func (m *modelBatch) act() bool {
 		if !m.env.enabled {
 			return false
 		}
-		if m.pending() > 0 && len(m.able()) == 0 {
+		if m.pending() > 0 && m.stuck() {
 			m.park()
 		} else {
 			m.claim()
@@ -79,10 +81,13 @@ func (m *modelBatch) shut() {
 }
 
 func (m *modelBatch) wait(open bool) bool {
-	switch {
+	blind := m.look.After(m.env.now)
+	switch next := m.peek(); {
+	case blind && next != event.BatchStarted && next != event.BatchResumed && next != event.BatchWaitingWindow:
+		return false
 	case !open:
 		m.shut()
-	case len(m.able()) == 0 || !m.env.enabled:
+	case m.stuck() || !m.env.enabled:
 		return false
 	default:
 		m.claim()
@@ -90,8 +95,23 @@ func (m *modelBatch) wait(open bool) bool {
 	return true
 }
 
+// stuck tells whether none of the batch's instances can send now. Where another
+// batch asked for the same room, what the batch told says how that went.
+func (m *modelBatch) stuck() bool {
+	if m.contended() {
+		switch m.peek() {
+		case event.BatchWaitingInstance:
+			return true
+		case event.BatchStarted, event.BatchResumed:
+			return false
+		default:
+		}
+	}
+	return len(m.able()) == 0
+}
+
 func (m *modelBatch) recover(open bool) {
-	m.former, m.reason, m.recovered = m.reason, "", m.env.now
+	m.former, m.reason, m.recovered = m.reason, "", m.env.wall()
 	_, next := m.open()
 	switch {
 	case open:
@@ -110,11 +130,11 @@ func (m *modelBatch) work(open bool) bool {
 	switch {
 	case m.pending() == 0:
 		m.finishBatch(nil)
-	case m.rests.After(m.env.now) && open:
+	case m.resting(open):
 		return false
 	case !open:
 		m.shut()
-	case len(able) == 0:
+	case m.stuck():
 		m.park()
 	case m.give(able):
 		m.commit()
@@ -134,24 +154,45 @@ func (m *modelBatch) finishBatch(kinds []event.Kind) {
 	m.commit(append(kinds, event.BatchCompleted)...)
 }
 
-// give turns the first pending item into SENDING. The engine chose the
-// instance and the message id.
+// given is the item that waits and was given to an instance next, as was
+// observed; -1 for none. Message ids are made in the order of their use.
+func (m *modelBatch) given() int {
+	next, earliest := -1, 0
+	for at, i := range m.items {
+		tries := m.seen().items[at].Attempts
+		if i.status != ItemPending || len(tries) <= len(i.tries) {
+			continue
+		}
+		made, err := strconv.Atoi(strings.TrimPrefix(tries[len(i.tries)].ClientMessageID, "MSG"))
+		if err == nil && (next < 0 || made < earliest) {
+			next, earliest = at, made
+		}
+	}
+	return next
+}
+
+// give turns an item that waits into SENDING. The engine chose the instance and
+// the message id, and the item where an instance may not write to everybody:
+// else it is the first, or the one that just went back.
 func (m *modelBatch) give(able []int64) bool {
-	at := slices.IndexFunc(m.items, func(i modelItem) bool { return i.status == ItemPending })
-	number := len(m.items[at].tries)
-	tries := m.seen().items[at].Attempts
-	if len(tries) <= number {
-		m.refuse("item %d was not given to any of the instances %v", at, able)
+	at := m.given()
+	if at < 0 {
+		m.refuse("no item was given to any of the instances %v", able)
 		return false
 	}
-	chosen := tries[number]
-	if !slices.Contains(able, chosen.InstanceID) {
+	chosen := m.seen().items[at].Attempts[len(m.items[at].tries)]
+	if !slices.Contains(able, chosen.InstanceID) || !m.may(chosen.InstanceID, at) {
 		m.refuse("item %d was given to instance %d, allowed were %v", at, chosen.InstanceID, able)
 		return false
 	}
+	first := slices.IndexFunc(m.items, func(i modelItem) bool { return i.status == ItemPending })
+	if i := m.env.instances[chosen.InstanceID]; at != first && at != m.current && !i.lock.After(m.env.wall()) && i.book.limits.NewContactsPerDay == nil {
+		m.refuse("item %d was given before item %d", at, first)
+		return false
+	}
 	i := &m.items[at]
-	i.status, i.changed = ItemSending, m.env.now
-	i.tries = append(i.tries, modelTry{instance: chosen.InstanceID, id: chosen.ClientMessageID, status: AttemptSending, began: m.env.now})
+	i.status, i.changed = ItemSending, m.env.wall()
+	i.tries = append(i.tries, modelTry{instance: chosen.InstanceID, id: chosen.ClientMessageID, status: AttemptSending, began: m.env.wall()})
 	m.share(chosen.InstanceID).Selected++
 	m.current, m.flight, m.rests = at, &modelFlight{chosen.ClientMessageID, m.env.now}, time.Time{}
 	return true

@@ -46,7 +46,7 @@ func Buckets() []store.Bucket {
 type header struct {
 	Core
 	Fence         uint64
-	Cursor        int // position of the next item to give
+	Cursor        int // no item before this position is PENDING
 	Current       int // position of the item given last
 	UpdatedAt     int64
 	StartedAt     int64

@@ -1,6 +1,7 @@
 package batch
 
 import (
+	"slices"
 	"time"
 
 	"postern/event"
@@ -21,47 +22,87 @@ type drop struct {
 	until   time.Time
 }
 
-// choice is who sends the next item, under which message id.
+// choice is who sends which item next, under which message id.
 type choice struct {
 	instance  int64 // 0: nobody can now
+	position  int   // of the item
+	first     int   // no item before this position waits
 	messageID string
+	after     time.Time // when it may leave; zero: at once
 	again     time.Time // of nobody: when time alone makes one able; zero: only a change does
+	cut       bool      // the search was given up, for the batch has something else to do
 }
 
-func (c choice) none() bool { return c.instance == 0 }
+func (c choice) none() bool { return c.instance == 0 && !c.cut }
 
-// pick chooses at random among the instances that are online, not benched and
-// have not just dropped.
-func (w *worker) pick() choice {
-	var c choice
-	n, now := 0, time.Now()
+// ready reports whether there is an item that may leave at now.
+func (c choice) ready(now time.Time) bool { return c.instance != 0 && !c.after.After(now) }
+
+// pick chooses at random among the instances that are online, have not just
+// dropped and have an item that they may send now, or if there is none, the one
+// that may after the shortest pause. back is as for seek.
+func (w *worker) pick(back *unsent) (c choice, err error) {
+	now := w.e.now()
+	w.able = w.able[:0]
 	for _, ref := range w.b.spec.Instances {
-		_, state, ok := w.e.cfg.Fleet.Instance(ref.ID)
-		if !ok || state != event.Online {
+		if _, state, ok := w.e.cfg.Fleet.Instance(ref.ID); !ok || state != event.Online {
 			continue
 		}
-		if until := w.barred(ref.ID); until.After(now) {
+		if until := w.barred(ref.ID, now); until.After(now) {
 			c.again = earlier(c.again, until)
 			continue
 		}
-		if n++; w.e.random(w.id, int64(n)) == 0 {
-			c.instance = ref.ID
+		w.able = append(w.able, ref.ID)
+	}
+	var later choice // may leave, and not yet
+	for len(w.able) > 0 {
+		n := w.e.random(w.id, int64(len(w.able)))
+		id := w.able[n]
+		found, err := w.seek(id, back)
+		if err != nil || found.cut {
+			return choice{cut: found.cut}, err
 		}
+		if found.ok {
+			one := choice{instance: id, position: found.item.position, first: found.first, after: found.after}
+			if one.ready(now) {
+				one.messageID = w.e.cfg.NewMessageID()
+				return one, nil
+			}
+			if later.instance == 0 || one.after.Before(later.after) {
+				later = one
+			}
+		}
+		c.again = earlier(c.again, found.again)
+		w.able = slices.Delete(w.able, int(n), int(n)+1)
 	}
-	if n > 0 {
-		c.messageID = w.e.cfg.NewMessageID()
+	if later.instance == 0 {
+		return c, nil
 	}
-	return c
+	return w.waitFor(later, c.again, back)
 }
 
-// barred tells until when an instance that is online is not chosen.
-func (w *worker) barred(id int64) time.Time {
-	until := w.e.cfg.Fleet.Benched(id)
-	d, ok := w.dropped[id]
-	if ok && d.changes == w.e.changesOf(id) && d.until.After(until) {
-		return d.until
+// waitFor chooses an instance that has to wait a moment, as none is ready. It is
+// asked again, for a batch has its place at the one that it asked last.
+func (w *worker) waitFor(later choice, again time.Time, back *unsent) (choice, error) {
+	found, err := w.seek(later.instance, back)
+	switch {
+	case err != nil || found.cut:
+		return choice{cut: found.cut}, err
+	case !found.ok:
+		return choice{again: earlier(again, found.again)}, nil
 	}
-	return until
+	return choice{
+		instance: later.instance, position: found.item.position, first: found.first, after: found.after, messageID: w.e.cfg.NewMessageID(),
+	}, nil
+}
+
+// barred tells until when an instance that could not send is not asked again, by
+// the clock as it is set now.
+func (w *worker) barred(id int64, now time.Time) time.Time {
+	if d, ok := w.dropped[id]; ok && d.changes == w.e.changesOf(id) {
+		return asOf(now, d.until)
+	}
+	return time.Time{}
 }
 
 // drop notes that an instance could not send. changes is what Engine.changesOf
@@ -72,12 +113,16 @@ func (w *worker) drop(id int64, changes uint64) {
 		d.pause = 0
 	}
 	d.changes, d.pause = changes, min(max(2*d.pause, dropRetry), maxDropRetry)
-	d.until = time.Now().Add(d.pause)
+	d.until = w.e.now().Add(d.pause)
 	if w.dropped == nil {
 		w.dropped = map[int64]drop{}
 	}
 	w.dropped[id] = d
 }
+
+// asOf returns a time that a clock told before by that clock as it is set now, so
+// that it can be compared with times on the wall.
+func asOf(now, t time.Time) time.Time { return now.Add(t.Sub(now)) }
 
 // earlier returns the earlier of two times, of which zero is none.
 func earlier(a, b time.Time) time.Time {

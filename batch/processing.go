@@ -41,7 +41,7 @@ func (e *Engine) Processing(owner, id uuid.UUID) (View, iter.Seq2[[]ItemWithAtte
 			from = part[len(part)-1].Position + 1
 		}
 	}
-	return b.view(e.states(b.spec)), parts, nil
+	return b.view(e.states(b.spec), e.now()), parts, nil
 }
 
 // part reads the items from a position on. Only the header of b is read again:

@@ -154,7 +154,7 @@ func (e *Engine) expire() {
 // so it looks at no batch that was created later. Ids from the future, which
 // the library goes on to make after a clock was set back, tell nothing.
 func (e *Engine) expireOnce(before time.Time) (oldest time.Time, err error) {
-	now := time.Now().Add(time.Millisecond)
+	now := e.now().Add(time.Millisecond)
 	var young expiryLook
 	err = e.cfg.Store.View(func(tx *store.Tx) error {
 		r := store.Range{From: idAt(before), Before: idAt(now), Limit: 1}

@@ -162,6 +162,13 @@ func workTests() []rowTest {
 			j.two()
 			j.answer(event.ErrNotConnected)
 		}},
+		{"item goes back, others go on", sending + " | *PROCESSING", "PENDING SENDING", "0/1 INSTANCE_UNAVAILABLE, 1/1 SENDING", false, func(j *journal) {
+			j.two()
+			j.read()
+			j.f.known[number(1)] = true
+			j.locks(time.Hour)
+			j.answer(locked())
+		}},
 		{"item ended", sending + " | *PROCESSING progress", half, sentOne, false, (*journal).rests},
 		{"item ended", sending + " | *PROCESSING progress", giving, sentTwo, false, func(j *journal) {
 			j.two()

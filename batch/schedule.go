@@ -6,6 +6,8 @@ import (
 	"errors"
 	"fmt"
 	"time"
+
+	"postern/wallclock"
 )
 
 // Schedule is when a batch may send: once (NONE), or every day at the same
@@ -83,7 +85,7 @@ func edge(field, text string) (time.Time, error) {
 
 func (s *Schedule) check() error {
 	const day = 24 * time.Hour
-	length := clock(s.end).Sub(clock(s.start))
+	length := wallclock.Reading(s.end).Sub(wallclock.Reading(s.start))
 	switch {
 	case s.start.UTC().Year() < 1 || s.end.UTC().Year() > 9999:
 		return errors.New("schedule: windowStartAt and windowEndAt must lie in the years 1 to 9999 of UTC")
@@ -119,7 +121,7 @@ func (s *Schedule) At(now time.Time) (w Window, until time.Time) {
 
 // dailyAt is At once the first window has opened.
 func (s *Schedule) dailyAt(now time.Time) (Window, time.Time) {
-	if clock(s.end).Sub(clock(s.start)) >= 24*time.Hour {
+	if wallclock.Reading(s.end).Sub(wallclock.Reading(s.start)) >= 24*time.Hour {
 		return WindowOpen, time.Time{} // each window begins where the last one ends
 	}
 	for day := max(0, s.daysTo(now)); ; day++ {
@@ -144,7 +146,7 @@ func (s *Schedule) window(days int) (opens, ends time.Time) {
 		return s.start, s.end
 	}
 	zone := s.start.Location()
-	return shows(clock(s.start).AddDate(0, 0, days), zone), shows(clock(s.end).AddDate(0, 0, days), zone)
+	return wallclock.Shows(wallclock.Reading(s.start).AddDate(0, 0, days), zone), wallclock.Shows(wallclock.Reading(s.end).AddDate(0, 0, days), zone)
 }
 
 // daysTo counts the whole days between the first opening and now by the clock.
@@ -152,32 +154,5 @@ func (s *Schedule) window(days int) (opens, ends time.Time) {
 // counts in seconds, since a time.Duration ends after 292 years.
 func (s *Schedule) daysTo(now time.Time) int {
 	const day = 24 * 60 * 60
-	return int((clock(now.In(s.start.Location())).Unix() - clock(s.start).Unix()) / day)
-}
-
-// clock returns what the clock of t's zone shows at t, as if it were UTC: there
-// a day always has 24 hours.
-func clock(t time.Time) time.Time {
-	_, offset := t.Zone()
-	return t.UTC().Add(time.Duration(offset) * time.Second)
-}
-
-// shows returns the first instant at which the clock of zone shows wall or
-// later. time.Date will not do: for a wall time that is skipped or repeated it
-// picks either side, by where on Earth the zone lies.
-func shows(wall time.Time, zone *time.Location) time.Time {
-	const farthest = 26 * time.Hour // no clock is more ahead of UTC
-	t := wall.Add(-farthest).In(zone)
-	for {
-		_, offset := t.Zone()
-		_, changes := t.ZoneBounds()
-		at := wall.Add(-time.Duration(offset) * time.Second).In(zone)
-		if changes.IsZero() || at.Before(changes) {
-			if at.Before(t) {
-				return t // the clock jumped over wall
-			}
-			return at
-		}
-		t = changes
-	}
+	return int((wallclock.Reading(now.In(s.start.Location())).Unix() - wallclock.Reading(s.start).Unix()) / day)
 }

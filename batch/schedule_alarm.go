@@ -12,11 +12,15 @@ import (
 // wall. A look at the clock costs nothing, no store is read for it.
 const alarmStep = time.Minute
 
+// drift is by how much the clock on the wall may be set unnoticed.
+const drift = 10 * time.Millisecond
+
 // alarm calls ring in a goroutine of its own, once, when the clock shows at or
 // later. It does so when the clock is set forward, and not before when it is
 // set back.
 type alarm struct {
 	at   time.Time
+	from time.Time // when it was set, if it also rings once the clock is set; else zero
 	now  func() time.Time
 	ring func()
 
@@ -29,10 +33,20 @@ type alarm struct {
 // time.Now is measured by the time awake, one that was parsed or stored by the
 // clock.
 func newAlarm(at time.Time, now func() time.Time, ring func()) *alarm {
-	a := &alarm{at: at, now: now, ring: ring}
+	return (&alarm{at: at, now: now, ring: ring}).begin()
+}
+
+// newLook is an alarm for whoever looks what there is to do: it rings at that
+// time, and within a minute when the clock was set, for what came next before
+// that need not be what comes next now.
+func newLook(at time.Time, now func() time.Time, ring func()) *alarm {
+	return (&alarm{at: at, from: now(), now: now, ring: ring}).begin()
+}
+
+func (a *alarm) begin() *alarm {
 	a.mu.Lock()
 	defer a.mu.Unlock()
-	a.timer = time.AfterFunc(min(at.Sub(now()), alarmStep), a.look)
+	a.timer = time.AfterFunc(min(a.at.Sub(a.now()), alarmStep), a.look)
 	return a
 }
 
@@ -49,13 +63,22 @@ func (a *alarm) due() bool {
 	if a.done {
 		return false
 	}
-	left := a.at.Sub(a.now())
-	if left > 0 {
+	now := a.now()
+	if left := a.at.Sub(now); left > 0 && !a.wasSet(now) {
 		a.timer.Reset(min(left, alarmStep))
 		return false
 	}
 	a.done = true
 	return true
+}
+
+// wasSet reports whether the clock was set since the alarm was.
+func (a *alarm) wasSet(now time.Time) bool {
+	if a.from.IsZero() {
+		return false
+	}
+	awake, wall := now.Sub(a.from), now.Round(0).Sub(a.from.Round(0))
+	return (wall - awake).Abs() > drift
 }
 
 // stop keeps the alarm from ringing, unless it rings already. It may be called

@@ -6,6 +6,8 @@ import (
 	"testing"
 	"time"
 	_ "time/tzdata" // the rules of these zones, whatever the machine has
+
+	"postern/wallclock"
 )
 
 // walk is what a clock on the wall shows in each minute of some days. It knows
@@ -49,7 +51,7 @@ func changesOf(zone *time.Location) (all []time.Time) {
 // starts are the wall times at which the windows around a change start: midnight
 // and noon, and on, before, within and after what the change skips or repeats.
 func starts(change time.Time) []time.Duration {
-	wall := clock(change.Add(-time.Nanosecond)).Add(time.Nanosecond) // where the clock was when it jumped
+	wall := wallclock.Reading(change.Add(-time.Nanosecond)).Add(time.Nanosecond) // where the clock was when it jumped
 	of := wall.Sub(wall.Truncate(24 * time.Hour))
 	all := []time.Duration{0, 12 * time.Hour}
 	for _, m := range []int{-60, -30, -1, 0, 1, 20, 59, 60} {
@@ -126,7 +128,7 @@ func edges(windows []opening) (all []time.Time) {
 func agree(s *Schedule, windows []opening, now time.Time) error {
 	want, until := stands(windows, now)
 	got, at := s.At(now)
-	if got == WindowOpen && clock(s.end).Sub(clock(s.start)) == 24*time.Hour {
+	if got == WindowOpen && wallclock.Reading(s.end).Sub(wallclock.Reading(s.start)) == 24*time.Hour {
 		until = time.Time{} // it never ends
 	}
 	if got != want || !at.Equal(until) {

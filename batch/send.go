@@ -19,6 +19,7 @@ type outcome struct {
 	receipt Receipt
 	changes uint64  // of the instance, before the send
 	busy    bool    // the instance can send, only not this now
+	held    bool    // the Fleet's gate was shut behind the choice
 	on      Trigger // set when the send was given up: OnLeaseLost or OnShutdown
 }
 
@@ -51,7 +52,10 @@ func (w *worker) process() error {
 // begin gives the next item, or takes the row that stands in its way; then it
 // returns nil.
 func (w *worker) begin() (item *itemRecord, err error) {
-	c := w.pick()
+	c, err := w.pickReady()
+	if err != nil {
+		return nil, err
+	}
 	stopping := w.e.stopping()
 	states := w.e.states(w.b.spec)
 	err = w.commit(func(tx *store.Tx, b *full) error {
@@ -72,15 +76,33 @@ func (w *worker) begin() (item *itemRecord, err error) {
 			return step(tx, b, Input{On: OnWindowEnds}, states, nil)
 		case c.none():
 			return step(tx, b, Input{On: OnNoInstance}, states, nil)
+		case c.cut:
+			return errUnchanged
 		}
-		r, err := b.give(tx, b.Cursor, c)
+		r, err := b.give(tx, c)
 		item = &r
 		if err != nil {
 			return err
 		}
 		return step(tx, b, Input{On: OnGive, Give: true}, states, nil)
 	})
+	if err == nil && item != nil {
+		w.gave(c.position)
+	}
 	return item, err
+}
+
+// pickReady is pick, and waits until what it chose may leave: what is committed
+// as SENDING is on its way, and not waiting for the time between two messages.
+func (w *worker) pickReady() (choice, error) {
+	for {
+		c, err := w.pick(nil)
+		window, _ := w.b.windowAt(w.e.now())
+		if err != nil || c.instance == 0 || c.ready(w.e.now()) || window != WindowOpen || w.distracted() {
+			return c, err
+		}
+		w.wait(c.after.Sub(w.e.now()))
+	}
 }
 
 // send sends the item that was committed as SENDING. It comes back at the
@@ -113,7 +135,7 @@ func (w *worker) send(r itemRecord) outcome {
 	changes := w.e.changesOf(r.Instance)
 	out := event.Outgoing{
 		ID: r.ClientID, To: r.recipient() + "@" + event.UserServer, Content: w.content,
-		Presence: event.Presence(w.b.spec.Options.Presence), By: event.ByBatch, Leaving: leaves.leave,
+		Presence: event.Presence(w.b.spec.Options.Presence), By: event.ByBatch, Holder: w.id.String(), Leaving: leaves.leave,
 		Quoted: w.b.message.Quoted, Attributes: w.b.spec.Options.ExternalAttributes,
 	}
 	w.e.sends.Go(func() {
@@ -167,12 +189,12 @@ const almost = 20 * time.Millisecond
 // shuts returns a channel that is closed when the batch's window ends, and a
 // function that ends the wait for it.
 func (w *worker) shuts() (over <-chan struct{}, halt func()) {
-	window, ends := w.b.windowAt(time.Now())
+	window, ends := w.b.windowAt(w.e.now())
 	if window != WindowOpen || ends.IsZero() {
 		return nil, func() {}
 	}
 	shut := make(chan struct{})
-	return shut, newAlarm(ends, time.Now, func() { close(shut) }).stop
+	return shut, newAlarm(ends, w.e.now, func() { close(shut) }).stop
 }
 
 // calledOff is the outcome of a send that was still being prepared, or waited
@@ -199,6 +221,8 @@ func (w *worker) outcomeOf(receipt Receipt, err error) outcome {
 		return unknown(err.Error())
 	case errors.Is(err, event.ErrBusy):
 		return outcome{attempt: AttemptUnavailable, status: ItemPending, move: MoveBack, busy: true, reason: err.Error()}
+	case errors.Is(err, event.ErrNotNow):
+		return outcome{attempt: AttemptUnavailable, status: ItemPending, move: MoveBack, held: true, code: event.NotNowCode(err), reason: err.Error()}
 	case errors.Is(err, event.ErrNotConnected), isFullDisk(err):
 		return outcome{attempt: AttemptUnavailable, status: ItemPending, move: MoveBack, reason: err.Error()}
 	case errors.Is(err, event.ErrNotOnWhatsApp) && w.b.spec.Options.SkipUnregistered:
@@ -223,18 +247,25 @@ func (w *worker) finish(r itemRecord, o outcome) (next *itemRecord, delay time.D
 	case <-w.nudge:
 	default:
 	}
-	switch {
-	case o.busy:
-	case o.move == MoveBack:
-		w.drop(r.Instance, o.changes)
-	default:
-		delete(w.dropped, r.Instance)
+	back := w.judge(r, o)
+	f := finishing{item: r, outcome: o, delay: w.delay(), stopping: w.e.stopping(), states: w.e.states(w.b.spec)}
+	if f.next, err = w.pick(back); err != nil {
+		f.next = choice{cut: true} // the outcome is stored in any case, and begin meets the error again
 	}
-	f := finishing{item: r, outcome: o, delay: w.delay(), stopping: w.e.stopping(), states: w.e.states(w.b.spec), next: w.pick()}
+	f.ready = f.next.ready(w.e.now())
 	err = w.commit(func(tx *store.Tx, b *full) (err error) {
 		next, err = f.apply(tx, b)
 		return err
 	})
+	if err == nil && back != nil {
+		w.reread()
+	}
+	if err == nil && next != nil {
+		w.gave(f.next.position)
+	}
+	if next == nil {
+		w.e.cfg.LetGo(w.id)
+	}
 	if lost, ok := errors.AsType[recordError](err); ok {
 		return w.finish(r, unknown("the message was sent and could not be stored: "+lost.Error()))
 	}
@@ -244,6 +275,21 @@ func (w *worker) finish(r itemRecord, o outcome) (next *itemRecord, delay time.D
 	return next, f.delay, err
 }
 
+// judge draws the conclusions from an outcome about its instance, and returns
+// the item when it is going to wait again.
+func (w *worker) judge(r itemRecord, o outcome) (back *unsent) {
+	if o.move != MoveBack {
+		delete(w.dropped, r.Instance)
+		return nil
+	}
+	back = &unsent{w.b.Current, r.recipient()}
+	shut := o.held && w.gate(r.Instance, *back).Shut(w.e.now()) // tells by itself when to ask again
+	if !o.busy && !shut {
+		w.drop(r.Instance, o.changes)
+	}
+	return back
+}
+
 // finishing is all that the commit of an outcome needs, settled before its
 // transaction so that the closure is pure.
 type finishing struct {
@@ -251,6 +297,7 @@ type finishing struct {
 	outcome  outcome
 	delay    time.Duration
 	next     choice
+	ready    bool // next may leave at once
 	stopping bool
 	states   []event.State
 }
@@ -275,9 +322,8 @@ func (f finishing) apply(tx *store.Tx, b *full) (next *itemRecord, err error) {
 	if err := b.end(tx, &ended.record, o); err != nil {
 		return nil, err
 	}
-	position := b.Cursor
 	if in.Give || in.On == OnRegive {
-		given, err := b.give(tx, position, f.next)
+		given, err := b.give(tx, f.next)
 		if err != nil {
 			return nil, err
 		}
@@ -296,15 +342,18 @@ func (f finishing) input(b *full, now time.Time) Input {
 	case b.Status != event.BatchProcessing:
 		in.On = OnSafePoint
 	case f.outcome.move != MoveBack:
-		in.Give = f.delay == 0 && !f.next.none() && !f.stopping && window == WindowOpen && b.Counts.Pending > 0
+		in.Give = f.delay == 0 && f.ready && !f.stopping && window == WindowOpen && b.Counts.Pending > 0
 	case f.stopping:
 		in.On = OnShutdown
 	case window != WindowOpen:
 		in.On = OnWindowEnds
-	case !f.next.none():
+	case f.next.none():
+		in.On = OnNoInstance
+	case f.next.instance != 0 && f.next.position == b.Current:
 		in.On, in.Item = OnRegive, MoveNone
 	default:
-		in.On = OnNoInstance
+		in.On = OnItemBack
+		in.Give = f.next.instance != 0 && (f.delay == 0 || !f.outcome.held)
 	}
 	return in
 }
@@ -317,11 +366,11 @@ func (w *worker) delay() time.Duration {
 
 // wait waits for d, or until pause, stop, the window's end or Stop.
 func (w *worker) wait(d time.Duration) {
-	if window, _ := w.b.windowAt(time.Now()); d <= 0 || window != WindowOpen {
+	if window, _ := w.b.windowAt(w.e.now()); d <= 0 || window != WindowOpen {
 		return
 	}
 	over, halt := w.shuts()
-	defer halt()
+	defer func() { halt() }()
 	t := time.NewTimer(d)
 	defer t.Stop()
 	for {
@@ -329,7 +378,9 @@ func (w *worker) wait(d time.Duration) {
 		case <-t.C:
 			return
 		case <-over:
-			return
+			if over, halt = w.shuts(); over == nil {
+				return
+			} // else the clock was set, and the next window is open
 		case <-w.e.stop:
 			return
 		case <-w.nudge:
@@ -348,5 +399,5 @@ func (w *worker) changed() bool {
 		h, err = loadHeader(tx, w.id)
 		return err
 	})
-	return err != nil || h.Status != event.BatchProcessing || h.Fence != w.b.Fence
+	return err != nil || h.Status != w.b.Status || h.Fence != w.b.Fence
 }

@@ -74,6 +74,9 @@ func (s *sim) stepRace(step simStep) {
 	b := func() effect { return s.callOf(m, simCalls[step.c%uint32(len(simCalls))]) }
 	if m.flight != nil {
 		c, r := s.net.call(m.flight.id), simReplies[step.c%uint32(len(simReplies))]
+		if s.couples(c, r) {
+			r = simReply{} // others would commit as well
+		}
 		if step.c&(1<<19) != 0 && r.err == nil && !r.unstorable {
 			s.raceWorker(m, c, r, a)
 			return
@@ -130,7 +133,7 @@ func (s *sim) stepRaceClock(step simStep) {
 	if at.IsZero() {
 		return
 	}
-	if s.mayExpire(at) {
+	if s.mayExpire(at) || m.flight != nil && s.couples(s.net.call(m.flight.id), simReply{err: event.ErrBusy}) {
 		return // whose commit is held would be up to chance
 	}
 	if before := at.Add(-time.Millisecond); before.After(s.env.now) {

@@ -200,7 +200,9 @@ func (s *sim) afterStop() {
 		}
 		return
 	}
-	s.net.change(func() { s.proc.dead = true })
+	s.must(s.proc.pacer.Close(), "close the pacer")
+	s.proc.end()
+	s.net.change(func() { s.proc.dead, s.net.orderly = true, true })
 	s.must(s.proc.store.Close(), "close")
 	s.reboot(s.proc.path, s.settledAfterBoot)
 }

@@ -11,6 +11,7 @@ import (
 	"github.com/google/uuid"
 
 	"postern/event"
+	"postern/store"
 )
 
 const (
@@ -115,6 +116,12 @@ func (s *sim) newModel(d, w *draws) *modelBatch {
 	if d.one(5) {
 		r.Options.Presence = "composing"
 	}
+	switch spec.number % 6 {
+	case 0:
+		r.Options.WhenRestricted = event.RestrictedWait
+	case 1:
+		r.Options.WhenRestricted = event.RestrictedKnown
+	}
 	if d.one(15) {
 		spec.text = strings.Repeat("long ", 1000)
 	}
@@ -134,7 +141,10 @@ func (s *sim) newModel(d, w *draws) *modelBatch {
 	for i := range m.items {
 		m.items[i].status = ItemPending
 	}
+	m.draw = func(n int64, sends int) int64 { return s.chance.drawBefore(m.id, n, sends) }
 	m.seen = func() *observed { return s.see(m) }
+	m.news = func() []store.OutboxEntry { return s.entries[m.id] }
+	m.rivals = func(id int64) bool { return s.shared(id, m) }
 	return m
 }
 
@@ -171,12 +181,12 @@ func (s *sim) schedule(spec *modelSpec, w *draws) {
 	if win.daily && w.one(9) {
 		length = modelDay
 	}
-	win.start = s.env.now.Add(length * time.Duration(w.n(4)) / 4).Add(-length * 3 / 4).Truncate(time.Millisecond)
+	win.start = s.env.wall().Add(length * time.Duration(w.n(4)) / 4).Add(-length * 3 / 4).Truncate(time.Millisecond)
 	if w.one(3) {
-		win.start = s.env.now.Add(time.Duration(w.n(100)) * time.Second)
+		win.start = s.env.wall().Add(time.Duration(w.n(100)) * time.Second)
 	}
 	win.end = win.start.Add(length)
-	if !win.end.After(s.env.now) {
+	if !win.end.After(s.env.wall()) {
 		return
 	}
 	recurrence := "NONE"

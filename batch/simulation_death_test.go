@@ -26,8 +26,8 @@ func (s *sim) settledAfterBoot(m *modelBatch) {
 // stepKill ends the process without a goodbye, in the middle of whatever waits.
 func (s *sim) stepKill(simStep) { s.kill(0, nil) }
 
-// kill ends the process right after the next so many commits, or now, and
-// starts the next one. until is what went on then.
+// kill ends the process right after the next so many commits, with 0 of them
+// before the next write of the pacer, or now, and starts the next one. until is what went on then.
 func (s *sim) kill(commits int, until func() (*modelBatch, effect)) {
 	s.tally.Kills++
 	before, enabled := s.proc.total(), s.env.enabled
@@ -70,6 +70,9 @@ func (s *sim) dieAt(m *modelBatch, commits int, was bool, during effect) {
 // stepKillDuring ends the process between the commits of an answer or a call.
 func (s *sim) stepKillDuring(step simStep) {
 	commits := 1 + int(step.c%3)
+	if s.kind != plainLife && step.c%5 < 2 {
+		commits = 0
+	}
 	if s.proc.stopped != nil {
 		s.kill(0, nil)
 		return
@@ -77,6 +80,9 @@ func (s *sim) stepKillDuring(step simStep) {
 	if step.a%2 == 0 {
 		if c := nth(s.net.live(s.proc), step.b); c != nil {
 			r := simReplies[step.b%uint32(len(simReplies))]
+			if s.couples(c, r) {
+				r = simReply{} // others would commit as well
+			}
 			s.kill(commits, func() (*modelBatch, effect) {
 				return s.batchOf(c), s.ends(c, r)
 			})
@@ -179,7 +185,7 @@ func (s *sim) stepTakeOver(simStep) {
 	s.net.change(func() { s.proc.dead = true })
 	s.tally.Takeovers++
 	s.elders = append(s.elders, s.proc)
-	proc, err := start(s.net, s.proc.store, s.proc.simWriter, s.env.enabled, s.chance.draw)
+	proc, err := start(s.net, s.proc.store, s.proc.pacer, s.proc.simWriter, simBoot{s.env.enabled, s.chance.draw, s.kind.retention()})
 	s.must(err, "take over")
 	s.proc = proc
 	s.rests(s.settledAfterBoot)

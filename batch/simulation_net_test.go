@@ -6,12 +6,14 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"strings"
 	"sync"
 	"time"
 
 	"github.com/google/uuid"
 
 	"postern/event"
+	"postern/pace"
 	"postern/store"
 )
 
@@ -19,14 +21,18 @@ import (
 // what was sent, and answers nothing by itself: a send waits for the
 // simulation, or for the end of its context.
 type simNet struct {
-	mu     sync.Mutex
-	env    *modelEnv // its instances change only under mu
-	calls  []*simCall
-	byID   map[string]*simCall
-	lastTo map[string]*simCall
-	ids    int
-	sent   map[string]int // sends by the part of the recipient that is its batch's
-	broken error          // the first rule that a send broke
+	mu      sync.Mutex
+	env     *modelEnv // its instances change only under mu
+	watch   *simWatch
+	runs    *simProcess // the one that is there
+	calls   []*simCall
+	byID    map[string]*simCall
+	lastTo  map[string]*simCall
+	ids     int
+	sent    map[string]int // sends by the part of the recipient that is its batch's
+	broken  error          // the first rule that a send broke
+	orderly bool           // the last process ended in order
+	doubted int            // messages that may have left before a kill, and count
 }
 
 // simCall is one send.
@@ -46,6 +52,7 @@ type simCall struct {
 	lapsed    bool // its lease is over
 	committed int
 	hold      chan struct{} // the worker is held here once its commit is told; nil: it is not
+	gone      modelLeft     // as the limits count it
 }
 
 type simReply struct {
@@ -54,7 +61,7 @@ type simReply struct {
 }
 
 func newNet(env *modelEnv) *simNet {
-	return &simNet{env: env, sent: map[string]int{}, byID: map[string]*simCall{}, lastTo: map[string]*simCall{}}
+	return &simNet{env: env, watch: newWatch(), sent: map[string]int{}, byID: map[string]*simCall{}, lastTo: map[string]*simCall{}}
 }
 
 func (n *simNet) messageID() string {
@@ -127,6 +134,14 @@ func (n *simNet) stuck(by func(*simProcess) bool) (all []*simCall) {
 	return all
 }
 
+// about notes that a send is being prepared, or that it has ended.
+func (n *simNet) about(instance int64, more int) {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	b := n.env.instances[instance].book
+	b.about, b.ended = b.about+more, time.Now()
+}
+
 // begin takes a send. A recipient may be sent to again only when the send
 // before certainly did not leave.
 func (n *simNet) begin(by *simProcess, instance int64, out event.Outgoing) *simCall {
@@ -143,8 +158,12 @@ func (n *simNet) begin(by *simProcess, instance int64, out event.Outgoing) *simC
 		n.broken = fmt.Errorf("%s was sent to by a process that had ended", out.To)
 	case n.byID[out.ID] != nil:
 		n.broken = fmt.Errorf("message id %s was used again", out.ID)
-	case p != nil && (!p.over || !errors.Is(p.err, event.ErrNotConnected) && !errors.Is(p.err, event.ErrBusy)):
+	case p != nil && (!p.over || !errors.Is(p.err, event.ErrNotConnected) && !errors.Is(p.err, event.ErrBusy) && !errors.Is(p.err, event.ErrNotNow)):
 		n.broken = fmt.Errorf("%s was sent to again (answered before: %t): %w", out.To, p.over, p.err)
+	}
+	var err error
+	if c.gone, err = n.env.leaves(instance, numberOf(out.To), c.began); n.broken == nil {
+		n.broken = err
 	}
 	n.calls = append(n.calls, c)
 	n.sent[out.To[:simPrefix]]++
@@ -156,7 +175,19 @@ func (n *simNet) end(c *simCall, err error) {
 	n.mu.Lock()
 	defer n.mu.Unlock()
 	c.over, c.err = true, err
+	if !leftFor(err) && !c.by.ended() {
+		n.env.instances[c.instance].book.takesBack(c.gone)
+	}
 }
+
+// leftFor tells whether a message whose send ended so may have reached
+// WhatsApp.
+func leftFor(err error) bool {
+	return !errors.Is(err, event.ErrNotConnected) && !errors.Is(err, event.ErrBusy) && !errors.Is(err, event.ErrNotOnWhatsApp)
+}
+
+// numberOf is the phone number of a recipient.
+func numberOf(to string) string { return strings.TrimSuffix(to, "@"+event.UserServer) }
 
 // tell is told of the commit of a success.
 func (c *simCall) tell() {
@@ -182,21 +213,54 @@ func (p *simProcess) Instance(id int64) (string, event.State, bool) {
 	return instanceName(id), i.state, true
 }
 
-// Benched is of Fleet.
-func (p *simProcess) Benched(id int64) time.Time {
+// Gate is of Fleet: that of WhatsApp, and behind it the limits.
+func (p *simProcess) Gate(q Question) Gate {
+	if gate := p.whatsApp(q); gate.Shut(p.net.watch.now()) {
+		return gate
+	}
+	refused := p.pacer.Hold(q.Instance, q.Recipient+"@"+event.UserServer, q.Batch.String())
+	if refused == nil {
+		return Gate{After: p.pacer.Spaced(q.Instance)}
+	}
+	return Gate{Until: refused.Until, Strangers: refused.Strangers, Reason: pace.Code, Text: refused.Text()}
+}
+
+func (p *simProcess) whatsApp(q Question) Gate {
 	p.net.mu.Lock()
 	defer p.net.mu.Unlock()
-	if i := p.net.env.instances[id]; i != nil {
-		return i.bench
+	i, now := p.net.env.instances[q.Instance], p.net.watch.now()
+	if i == nil {
+		return Gate{}
 	}
-	return time.Time{}
+	gate := Gate{Until: i.bench}
+	if !q.Wait && p.net.env.knows(q.Recipient) && !i.refused[q.Recipient] {
+		return gate
+	}
+	return gate.Both(Gate{Until: i.lock, Strangers: !q.Wait}, now)
 }
 
 // Send is of Fleet.
-func (p *simProcess) Send(ctx context.Context, instance int64, out event.Outgoing) (Receipt, error) {
-	if err := out.Leaving(); err != nil {
-		return Receipt{}, fmt.Errorf("%w: %w", event.ErrSendRefused, err)
+func (p *simProcess) Send(ctx context.Context, instance int64, out event.Outgoing) (receipt Receipt, err error) {
+	pass, err := p.pacer.Begin(instance, out.To, out.Holder)
+	if err != nil {
+		return receipt, err
 	}
+	p.net.about(instance, 1)
+	left := false
+	defer func() {
+		p.net.about(instance, -1)
+		pass.End(left && leftFor(err))
+	}()
+	if err := pass.Space(ctx); err != nil {
+		return receipt, err
+	}
+	if err := pass.Leave(); err != nil {
+		return receipt, err
+	}
+	if err := out.Leaving(); err != nil {
+		return receipt, fmt.Errorf("%w: %w", event.ErrSendRefused, err)
+	}
+	left = true
 	c := p.net.begin(p, instance, out)
 	var r simReply
 	select {

@@ -11,6 +11,7 @@ import (
 
 	"github.com/google/uuid"
 
+	"postern/pace"
 	"postern/store"
 )
 
@@ -29,6 +30,7 @@ type simProcess struct {
 	net    *simNet
 	store  *store.Store
 	engine *Engine
+	pacer  *pace.Pacer
 	dead   bool // guarded by net.mu
 
 	stopped chan error // what Stop returned; nil: nobody stops
@@ -48,39 +50,139 @@ type simWriter struct {
 	holdAt  int    // wait once there are so many; 0: do not
 	cut     func() // ends the process
 	held    chan struct{}
+	over    bool                  // what the process still has to write is lost
+	noted   map[*simNote]struct{} // writes of the pacer that are in the next commit
+	early   bool                  // the process dies with the next of those, before it is in the file
+}
+
+// simNote is a write of the pacer.
+type simNote struct{ _ byte }
+
+// simLedger is the store as the pacer has it. Its writes are not counted as
+// changes of batches, and those that wait for a commit end with the process.
+type simLedger struct {
+	*store.Store
+	w *simWriter
+}
+
+func (l simLedger) Update(ctx context.Context, fn func(*store.Tx) error) error {
+	return l.Store.Update(ctx, l.w.note(fn))
+}
+
+func (l simLedger) Submit(fn func(*store.Tx) error) (*store.Submitted, error) {
+	return l.Store.Submit(l.w.note(fn))
+}
+
+func (l simLedger) Attach(fn func(*store.Tx) error) (*store.Submitted, error) {
+	return l.Store.Attach(l.w.note(fn))
+}
+
+func (w *simWriter) note(fn func(*store.Tx) error) func(*store.Tx) error {
+	n := new(simNote)
+	return func(tx *store.Tx) error {
+		w.mu.Lock()
+		over, dies := w.over, w.early && !w.over
+		w.early = false
+		w.noted[n] = struct{}{}
+		if dies {
+			delete(w.noted, n)
+		}
+		w.mu.Unlock()
+		switch {
+		case over:
+			return nil
+		case dies:
+			w.cut()
+			return store.ErrClosed
+		}
+		return fn(tx)
+	}
+}
+
+// end has nothing written from now on of what waits for a commit.
+func (w *simWriter) end() {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.over = true
+}
+
+func (w *simWriter) ended() bool {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	return w.over
 }
 
 // boot opens the file and starts an engine on it.
-func boot(net *simNet, path string, enabled bool, random func(uuid.UUID, int64) int64) (*simProcess, error) {
-	w := &simWriter{path: path}
+func boot(net *simNet, path string, how simBoot) (*simProcess, error) {
+	w := &simWriter{path: path, noted: map[*simNote]struct{}{}}
 	s, err := store.Open(store.Options{
-		Path: path, Buckets: Buckets(), NoSync: true, MinFree: 1, OnCommit: w.committed, Fatal: func(error) {},
+		Path: path, Buckets: append(Buckets(), pace.Buckets()...), NoSync: true, MinFree: 1, OnCommit: w.committed,
+		Fatal: func(error) {}, Now: net.watch.now,
 	})
 	if err != nil {
 		return nil, err
 	}
-	w.cut = func() { closeAtOnce(s) }
-	return start(net, s, w, enabled, random)
+	w.cut = func() {
+		w.end()
+		closeAtOnce(s)
+	}
+	if err := net.readBooks(s); err != nil {
+		return nil, errors.Join(err, s.Close())
+	}
+	pacer, err := pace.Open(context.Background(), pace.Config{
+		Store: simLedger{s, w}, Now: net.watch.now, Person: numberOf, IsNew: net.isNew, Changed: net.roomMade,
+	})
+	if err != nil {
+		return nil, err
+	}
+	return start(net, s, pacer, w, how)
+}
+
+// simBoot says how a process begins.
+type simBoot struct {
+	enabled bool                         // its workers are
+	random  func(uuid.UUID, int64) int64 // its chance
+	life    time.Duration                // of final batches; 0: they are kept
 }
 
 // start starts an engine on an open store.
-func start(net *simNet, s *store.Store, w *simWriter, enabled bool, random func(uuid.UUID, int64) int64) (*simProcess, error) {
-	p := &simProcess{net: net, store: s, simWriter: w}
+func start(net *simNet, s *store.Store, pacer *pace.Pacer, w *simWriter, how simBoot) (*simProcess, error) {
+	p := &simProcess{net: net, store: s, pacer: pacer, simWriter: w}
 	var err error
 	p.engine, err = New(Config{
-		Store: s, Fleet: p, NewMessageID: net.messageID, Enabled: enabled,
-		SendTimeout: simSend, Lease: simLease, ShutdownTimeout: simPatience, Retention: simRetention,
+		Store: s, Fleet: p, NewMessageID: net.messageID, Enabled: how.enabled, LetGo: func(id uuid.UUID) { pacer.Release(id.String()) },
+		SendTimeout: simSend, Lease: simLease, ShutdownTimeout: simPatience, Retention: how.life,
 	})
 	if err != nil {
 		return nil, err
 	}
-	p.engine.random, p.engine.newID = random, net.batchID
+	p.engine.random, p.engine.newID, p.engine.now = how.random, net.batchID, net.watch.now
+	net.change(func() { net.runs = p })
 	return p, p.engine.Start(context.Background())
+}
+
+// isNew tells whether somebody is a new contact.
+func (n *simNet) isNew(_ int64, jid string) bool {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	return !n.env.knows(numberOf(jid))
+}
+
+// roomMade tells the engine that runs that an instance may send sooner than its
+// limits said.
+func (n *simNet) roomMade(id int64) {
+	n.mu.Lock()
+	runs, state := n.runs, n.env.instances[id].state
+	n.mu.Unlock()
+	if runs != nil {
+		runs.engine.GateChanged(id, state)
+	}
 }
 
 func (w *simWriter) committed(calls int, _ time.Duration) {
 	w.mu.Lock()
-	w.commits += calls
+	w.commits += calls - len(w.noted)
+	clear(w.noted)
 	dies := w.dieAt > 0 && w.commits >= w.dieAt
 	holds := w.holdAt > 0 && w.commits >= w.holdAt
 	if holds {
@@ -126,10 +228,15 @@ func closeAtOnce(s *store.Store) {
 	}
 }
 
-// arm has the process die right after so many more commits.
+// arm has the process die right after so many more commits; 0: before the next
+// write of the pacer.
 func (w *simWriter) arm(commits int) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
+	if commits == 0 {
+		w.early = true
+		return
+	}
 	w.dieAt = w.commits + commits
 }
 
@@ -142,6 +249,7 @@ func (w *simWriter) total() int {
 // bury ends the process as SIGKILL does: only what was committed is left. Its
 // goroutines end, and cannot reach the file any more.
 func (p *simProcess) bury() error {
+	p.end()
 	err := p.store.Close()
 	p.net.mu.Lock()
 	p.dead = true
@@ -191,12 +299,15 @@ func (c *simChance) known(id uuid.UUID) {
 	c.numbers[id] = c.next
 }
 
-func (c *simChance) draw(batch uuid.UUID, n int64) int64 {
+func (c *simChance) draw(batch uuid.UUID, n int64) int64 { return c.drawBefore(batch, n, 0) }
+
+// drawBefore is what draw was so many sends of the batch ago.
+func (c *simChance) drawBefore(batch uuid.UUID, n int64, sends int) int64 {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	number, ok := c.numbers[batch]
 	if !ok {
 		number = c.next
 	}
-	return rand.New(rand.NewPCG(c.seed, number<<32|uint64(c.net.sentBy(number))<<8|uint64(n)&0xff)).Int64N(n)
+	return rand.New(rand.NewPCG(c.seed, number<<32|uint64(c.net.sentBy(number)-sends)<<8|uint64(n)&0xff)).Int64N(n)
 }

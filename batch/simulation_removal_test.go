@@ -121,7 +121,7 @@ func (s *sim) stepRaceRemoval(step simStep) {
 		return
 	}
 	m, r := s.batchOf(c), simReplies[step.b%uint32(len(simReplies))]
-	if errors.Is(r.err, event.ErrNotConnected) || m.status != process || m.pending() > 0 {
+	if errors.Is(r.err, event.ErrNotConnected) || s.couples(c, r) || m.status != process || m.pending() > 0 {
 		return
 	}
 	s.tally.Races++
@@ -171,6 +171,9 @@ func (s *sim) stepKillRemoval(step simStep) {
 // expire notes which batches went with their retention, and returns how many.
 // They must have been final for as long, and may not be there for long after.
 func (s *sim) expire() (n int) {
+	if s.kind.retention() == 0 {
+		return 0
+	}
 	for _, m := range s.all {
 		if m.gone || m.deleting || !Final(m.status) {
 			continue
@@ -198,6 +201,9 @@ func (s *sim) expire() (n int) {
 
 // mayExpire reports whether a batch can go with its retention by a time.
 func (s *sim) mayExpire(by time.Time) bool {
+	if s.kind.retention() == 0 {
+		return false
+	}
 	for _, m := range s.all {
 		if !m.gone && Final(m.status) && !m.endedAt().Add(simRetention).After(by) {
 			return true

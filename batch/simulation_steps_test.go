@@ -31,6 +31,11 @@ var simDeeds = []struct {
 	{"answer", 40, (*sim).stepAnswer},
 	{"connection", 8, (*sim).stepConnection},
 	{"restrict", 3, (*sim).stepRestrict},
+	{"lock", 6, (*sim).stepLock},
+	{"learn", 4, (*sim).stepLearn},
+	{"limit", 5, (*sim).stepLimit},
+	{"direct", 7, (*sim).stepDirect},
+	{"clock", 3, (*sim).stepClock},
 	{"delete instance", 1, (*sim).stepDelete},
 	{"pass", 10, (*sim).stepPass},
 	{"pass to next", 12, (*sim).stepPassToNext},
@@ -119,10 +124,11 @@ func (s *sim) stepAnswer(step simStep) {
 		s.stepPassToNext(step)
 		return
 	}
-	m, r := s.batchOf(c), simReplies[step.b%uint32(len(simReplies))]
+	m, r := s.batchOf(c), simAnswers[step.b%uint32(len(simAnswers))]
 	if step.c%4 == 0 {
 		r.err = nil
 	}
+	s.judge(c, r, time.Duration(1+step.c%200_000)*time.Millisecond)
 	if step.c%3 == 0 && errors.Is(r.err, event.ErrNotConnected) {
 		s.turn(c.instance, event.Reconnecting)
 		s.rests(s.settled)
@@ -144,6 +150,68 @@ var simReplies = append(make([]simReply, 8),
 	simReply{unstorable: true},
 )
 
+// simAnswers has refusals too that say something about the account.
+var simAnswers = append(slices.Clone(simReplies), simReply{err: event.ErrTimelocked}, simReply{err: event.ErrTimelocked}, simReply{err: event.ErrSendRefused})
+
+// simStreak is how many refusals in a row bench an instance.
+const simStreak = 4
+
+// judge draws the conclusions about an account from how a send is about to end,
+// for so long.
+func (s *sim) judge(c *simCall, r simReply, lasts time.Duration) {
+	to := numberOf(c.out.To)
+	i := s.env.instances[c.instance]
+	changed := false
+	s.net.change(func() {
+		switch {
+		case errors.Is(r.err, event.ErrNotNow):
+			if s.env.knows(to) {
+				i.refused[to] = true
+			}
+			i.lock, changed = later(i.lock, s.env.wall().Add(lasts)), true
+		case errors.Is(r.err, event.ErrSendRefused):
+			i.streak[to] = true
+			if len(i.streak) >= simStreak {
+				i.bench, changed = later(i.bench, s.env.wall().Add(lasts)), true
+			}
+		case r.err == nil:
+			clear(i.streak)
+		}
+	})
+	if changed {
+		s.turn(c.instance, i.state)
+	}
+}
+
+// stepLock forbids an instance to write to strangers for a while, or lifts that.
+func (s *sim) stepLock(step simStep) {
+	id := s.instance(step.a)
+	var until time.Time
+	if step.b%3 > 0 {
+		until = s.env.wall().Add(time.Duration(step.c%2_000_000) * time.Millisecond)
+	}
+	s.net.change(func() {
+		i := s.env.instances[id]
+		i.lock = until
+		clear(i.refused)
+	})
+	s.turn(id, s.env.instances[id].state)
+	s.rests(s.settled)
+}
+
+// stepLearn has a recipient of a batch write to the accounts.
+func (s *sim) stepLearn(step simStep) {
+	m := s.batch(step.a)
+	if m == nil {
+		return
+	}
+	s.net.change(func() { s.env.learned[nth(m.spec.recipients, step.b)] = true })
+	for id := range s.env.instances {
+		s.turn(id, s.env.instances[id].state)
+	}
+	s.rests(s.settled)
+}
+
 // ends is the end of a send, and what follows.
 func (s *sim) ends(c *simCall, r simReply) effect {
 	replied := s.replied(c, r)
@@ -162,6 +230,8 @@ func endingOf(c *simCall, r simReply, skip bool) ending {
 		e.status, e.try, e.code, e.message = ItemSuccess, AttemptSuccess, "", int64(c.number)
 	case errors.Is(r.err, event.ErrNotConnected):
 		e.status, e.try, e.code = ItemPending, AttemptUnavailable, ""
+	case errors.Is(r.err, event.ErrNotNow):
+		e.status, e.try, e.code, e.held = ItemPending, AttemptUnavailable, event.ReachoutTimelocked, true
 	case errors.Is(r.err, event.ErrBusy):
 		e.status, e.try, e.code, e.busy = ItemPending, AttemptUnavailable, "", true
 	case errors.Is(r.err, event.ErrNotOnWhatsApp) && skip:
@@ -182,6 +252,11 @@ func (s *sim) turn(id int64, to event.State) {
 		}
 		i.state, i.changes = to, i.changes+1
 	})
+	for _, m := range s.batches {
+		if m.status == waitInst && to == event.Online && m.uses(id) {
+			m.looks()
+		}
+	}
 	s.proc.engine.InstanceChanged(id, to)
 }
 
@@ -207,7 +282,7 @@ func (s *sim) stepRestrict(step simStep) {
 	id := s.instance(step.a)
 	var until time.Time
 	if step.b%3 > 0 {
-		until = s.env.now.Add(time.Duration(step.c%200_000) * time.Millisecond)
+		until = s.env.wall().Add(time.Duration(step.c%200_000) * time.Millisecond)
 	}
 	s.net.change(func() { s.env.instances[id].bench = until })
 	s.turn(id, s.env.instances[id].state)
@@ -219,8 +294,9 @@ func (s *sim) stepDelete(step simStep) {
 	id := s.instance(step.a)
 	s.net.change(func() {
 		s.env.instances[id].deleted = true
-		s.env.instances[int64(len(s.env.instances)+1)] = &modelInstance{state: event.Online}
+		s.env.instances[int64(len(s.env.instances)+1)] = newModelInstance()
 	})
+	s.forgetLimits(id)
 	s.turn(id, event.Offline)
 	s.rests(s.settled)
 }

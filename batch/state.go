@@ -18,6 +18,7 @@ const (
 	OnGive        Trigger = "give item"       // an item becomes SENDING
 	OnRegive      Trigger = "give item again" // its instance dropped before the send, another is tried
 	OnItemEnded   Trigger = "item ended"      // while PROCESSING
+	OnItemBack    Trigger = "item goes back"  // another may be sent before it
 	OnNothingLeft Trigger = "nothing left"    // claimed, and every item had ended already
 	OnNoInstance  Trigger = "no instance online"
 	OnInstance    Trigger = "instance online"
@@ -177,7 +178,7 @@ func (c *Core) give() bool {
 // move ends the item in SENDING or takes it back, where the trigger allows it.
 func (c *Counts) move(on Trigger, m Move) bool {
 	if m == MoveNone {
-		return on != OnItemEnded
+		return on != OnItemEnded && on != OnItemBack
 	}
 	if c.Sending == 0 || !slices.Contains(movers[on], m) {
 		return false

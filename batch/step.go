@@ -129,9 +129,9 @@ func (s *spec) instanceName(id int64) string {
 	return ""
 }
 
-// give turns the item at the cursor, or the current one again, into SENDING.
-func (b *full) give(tx *store.Tx, position int, c choice) (itemRecord, error) {
-	r, err := b.loadOrLost(tx, position)
+// give turns the chosen item into SENDING.
+func (b *full) give(tx *store.Tx, c choice) (itemRecord, error) {
+	r, err := b.loadOrLost(tx, c.position)
 	if err != nil {
 		return r, err
 	}
@@ -140,8 +140,11 @@ func (b *full) give(tx *store.Tx, position int, c choice) (itemRecord, error) {
 	r.Attempts++
 	r.StartedAt, r.EndedAt = tx.Now().UnixMilli(), 0
 	b.share(c.instance).Selected++
-	b.Current, b.Cursor = position, position+1
-	b.putItem(tx, position, &r)
+	b.Current, b.Cursor = c.position, c.first
+	if c.position == c.first {
+		b.Cursor++
+	}
+	b.putItem(tx, c.position, &r)
 	return r, nil
 }
 
@@ -172,7 +175,7 @@ func (b *full) end(tx *store.Tx, r *itemRecord, o outcome) error {
 		return err
 	}
 	s.Selected--
-	b.Cursor = b.Current
+	b.Cursor = min(b.Cursor, b.Current)
 	r.Status, r.Instance, r.ClientID, r.StartedAt = "", 0, "", 0
 	b.putItem(tx, b.Current, r)
 	return nil

@@ -69,6 +69,7 @@ var table = []row{
 	{"later claim", in(queued), OnClaim, again, process, tell(event.BatchResumed)},
 	{"item given to an instance", in(process), OnGive, nil, process, nil},
 	{"item given to another instance", in(process), OnRegive, nil, process, nil},
+	{"item goes back, others go on", in(process), OnItemBack, nil, process, nil},
 	{"item ended", in(process), OnItemEnded, itemsLeft, process, tell(event.BatchProgress)},
 	{"last item ended well", in(process), OnItemEnded, clean, complete, tell(event.BatchProgress, event.BatchCompleted)},
 	{"last item ended, some badly", in(process), OnItemEnded, dirty, witherr, tell(event.BatchProgress, event.BatchCompletedWithErrors)},
@@ -119,6 +120,7 @@ var accepted = map[Trigger][]event.BatchStatus{
 // movers are the triggers that may end the item in SENDING or take it back.
 var movers = map[Trigger][]Move{
 	OnItemEnded:  {MoveSuccess, MoveFailed, MoveSkipped, MoveUnknown},
+	OnItemBack:   {MoveBack},
 	OnSafePoint:  {MoveSuccess, MoveFailed, MoveSkipped, MoveUnknown, MoveBack},
 	OnShutdown:   {MoveUnknown, MoveBack},
 	OnLeaseLost:  {MoveUnknown},

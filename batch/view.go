@@ -121,15 +121,15 @@ func (b *full) instances(states []event.State) []event.BatchInstance {
 	return all
 }
 
-// view is the batch as REST shows it.
-func (b *full) view(states []event.State) View {
+// view is the batch as REST shows it at now.
+func (b *full) view(states []event.State, now time.Time) View {
 	c := counts(b.Counts)
 	c.Received, c.DuplicatesIgnored = &b.spec.Received, &b.spec.Duplicates
 	return View{
 		ID: b.id, Name: b.spec.Name, Status: b.Status, Progress: b.Counts.Percent(), Counts: c,
 		CreatedAt: milli(b.spec.CreatedAt), UpdatedAt: milli(b.UpdatedAt), StartedAt: milliPtr(b.StartedAt),
 		CompletedAt: milliPtr(b.CompletedAt), PausedAt: milliPtr(b.PausedAt), StoppedAt: milliPtr(b.StoppedAt),
-		InterruptedAt: milliPtr(b.InterruptedAt), NextRunAt: b.nextRun(time.Now()), Schedule: b.spec.Schedule,
+		InterruptedAt: milliPtr(b.InterruptedAt), NextRunAt: b.nextRun(now), Schedule: b.spec.Schedule,
 		AutoResume: b.AutoResume, Options: b.spec.Options, Message: b.message.Message, OwnerUserID: b.spec.Owner,
 		Instances: b.instances(states), InterruptionReason: stringPtr(b.Reason),
 		LastInterruptedAt: milliPtr(b.InterruptedAt), LastRecoveredAt: milliPtr(b.RecoveredAt),

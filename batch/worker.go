@@ -29,6 +29,9 @@ type worker struct {
 	b       *full
 	content event.Content
 	dropped map[int64]drop
+	able    []int64 // of pick, reused
+	front   shelf   // the first items that wait
+	passes  map[int64]*pass
 }
 
 // rest is what a batch waits for when there is nothing to do.
@@ -55,7 +58,11 @@ func (w *worker) run() {
 		if err != nil {
 			w.report(err)
 		}
-		if (settled || err != nil) && w.park(r, err) {
+		if !settled && err == nil {
+			continue
+		}
+		w.e.cfg.LetGo(w.id)
+		if w.park(r, err) {
 			return
 		}
 	}
@@ -86,8 +93,9 @@ func (w *worker) park(r rest, err error) bool {
 		w.instances = append(w.instances, ref.ID)
 	}
 	w.b, w.content = nil, event.Content{}
+	w.reread()
 	if !r.until.IsZero() {
-		w.alarm = newAlarm(r.until, time.Now, func() { w.e.wake(w.id) })
+		w.alarm = newLook(r.until, w.e.now, func() { w.e.wake(w.id) })
 	}
 	return true
 }
@@ -103,9 +111,12 @@ func (w *worker) look() (r rest, settled bool, err error) {
 	if w.e.stopping() {
 		return rest{}, true, ignoreRefused(w.row(OnShutdown))
 	}
-	window, until := w.b.windowAt(time.Now())
+	window, until := w.b.windowAt(w.e.now())
 	switch w.b.Status {
 	case event.BatchIsScheduled, event.BatchWaitingForWindow:
+		if window == WindowSpent { // unless the clock is set back
+			until = w.e.now().AddDate(100, 0, 0)
+		}
 		if window != WindowOpen {
 			return rest{keep: true, until: until}, true, nil
 		}
@@ -114,13 +125,23 @@ func (w *worker) look() (r rest, settled bool, err error) {
 		if !w.e.cfg.Enabled {
 			return rest{keep: true}, true, nil
 		}
-		return r, false, ignoreRefused(w.row(w.claimOr(OnClaim)))
+		return r, false, w.claim()
 	case event.BatchWaitingForInstance:
 		if window != WindowOpen {
 			return r, false, ignoreRefused(w.row(OnWindowEnds))
 		}
-		if c := w.pick(); c.none() || !w.e.cfg.Enabled {
+		if !w.e.cfg.Enabled {
+			return rest{keep: true, until: until, instance: true}, true, nil
+		}
+		c, err := w.pick(nil)
+		if err != nil {
+			return rest{}, true, err
+		}
+		if c.none() {
 			return rest{keep: true, until: earlier(until, c.again), instance: true}, true, nil
+		}
+		if c.cut {
+			return r, false, nil
 		}
 		return r, false, ignoreRefused(w.row(OnInstance))
 	case event.BatchProcessing:
@@ -136,13 +157,20 @@ func (w *worker) look() (r rest, settled bool, err error) {
 	return rest{}, true, nil
 }
 
-// claimOr returns on, or OnNoInstance when an item waits and nobody could send
+// claim begins to work on the batch, unless an item waits and nobody could send
 // it.
-func (w *worker) claimOr(on Trigger) Trigger {
-	if w.b.Counts.Pending > 0 && w.pick().none() {
-		return OnNoInstance
+func (w *worker) claim() error {
+	on := OnClaim
+	if w.b.Counts.Pending > 0 {
+		c, err := w.pick(nil)
+		if err != nil || c.cut {
+			return err
+		}
+		if c.none() {
+			on = OnNoInstance
+		}
 	}
-	return on
+	return ignoreRefused(w.row(on))
 }
 
 // ignoreRefused drops the error of a row that an API call made impossible

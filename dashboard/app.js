@@ -6,7 +6,6 @@ const store = window.sessionStorage;
 const byId = (id) => document.getElementById(id);
 const pause = 2000; // milliseconds between two looks
 const patience = 10000; // milliseconds that a look may take
-let watched = null; // the instance whose code is shown
 let looks = 0; // begun; only the newest may draw
 
 // call asks the server. The errors it throws say what to do.
@@ -25,6 +24,7 @@ async function call(method, path, credential, body, signal) {
   }
   const error = new Error(reason(response, text, credential));
   error.status = response.status;
+  error.code = code(text);
   error.locked = response.status === 401 && "apikey" in credential;
   throw error;
 }
@@ -40,6 +40,14 @@ function reason(response, text, credential) {
     return (told.messages || told.reasons).join("; ");
   } catch { // not our error body
     return response.status + " " + response.statusText;
+  }
+}
+
+function code(text) {
+  try {
+    return JSON.parse(text).code;
+  } catch { // not our error body
+    return undefined;
   }
 }
 
@@ -116,34 +124,6 @@ function row(instance) {
   return tr;
 }
 
-// connect shows the code until a phone took it, the codes are used up or the
-// dialog is closed.
-async function connect(instance) {
-  watched = instance;
-  try {
-    await scan(instance, "/instance/" + encodeURIComponent(instance.name));
-  } finally {
-    if (watched === instance) byId("scan").close();
-  }
-}
-
-async function scan(instance, path) {
-  const dialog = byId("scan");
-  let answer = await call("GET", path + "/connect", owner(instance));
-  while (watched === instance && answer.base64) {
-    dialog.querySelector("h2").textContent = instance.name;
-    dialog.querySelector("img").src = answer.base64;
-    dialog.querySelector("p").textContent = "Open WhatsApp, Linked devices, Link a device. Code " + answer.count + ".";
-    if (!dialog.open) dialog.showModal();
-    await sleep();
-    if (watched !== instance) return;
-    // To connect when the codes are used up would begin anew, without end.
-    const { state, connectionStatus } = await look(path + "/connection/status", owner(instance));
-    if (state === "close") throw new Error("No phone took the code of " + instance.name + " (" + connectionStatus + "). Press Connect for a new one.");
-    answer = await call("GET", path + "/connect", owner(instance));
-  }
-}
-
 // figures are the metrics that tell at a glance whether all is well.
 const figures = {
   postern_webhook_queue_waiting: "Webhooks waiting",
@@ -204,7 +184,7 @@ function enter(known) {
 function leave() {
   store.removeItem("key");
   looks++;
-  byId("scan").close();
+  shut();
   byId("instances").replaceChildren();
   byId("figures").replaceChildren();
   show("stale", "");
@@ -256,7 +236,5 @@ byId("create").addEventListener("submit", (event) => {
   });
 });
 byId("leave").addEventListener("click", () => { show("error", ""); leave(); });
-byId("scan").querySelector("button").addEventListener("click", () => byId("scan").close());
-byId("scan").addEventListener("close", () => { watched = null; });
 
 watch();

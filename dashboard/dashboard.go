@@ -14,7 +14,7 @@ import (
 	"time"
 )
 
-//go:embed index.html app.js style.css
+//go:embed index.html app.js pairing.js style.css
 var files embed.FS
 
 // policy lets the page run its own script and talk to its own server only.
@@ -25,9 +25,10 @@ const policy = "default-src 'none'; script-src 'self'; style-src 'self'; connect
 // files. They answer GET.
 func Pages() map[string]http.Handler {
 	return map[string]http.Handler{
-		"/":                    page("index.html"),
-		"/dashboard/app.js":    page("app.js"),
-		"/dashboard/style.css": page("style.css"),
+		"/":                     page("index.html"),
+		"/dashboard/app.js":     page("app.js"),
+		"/dashboard/pairing.js": page("pairing.js"),
+		"/dashboard/style.css":  page("style.css"),
 	}
 }
 

@@ -1,6 +1,7 @@
 package dashboard
 
 import (
+	"bytes"
 	"io"
 	"net/http"
 	"net/http/httptest"
@@ -12,7 +13,7 @@ import (
 func TestThePageLoadsNothingFromElsewhereAndRunsNothingInline(t *testing.T) {
 	pages := Pages()
 	for path, media := range map[string]string{
-		"/": "text/html; charset=utf-8", "/dashboard/app.js": "text/javascript; charset=utf-8", "/dashboard/style.css": "text/css; charset=utf-8",
+		"/": "text/html; charset=utf-8", "/dashboard/app.js": "text/javascript; charset=utf-8", "/dashboard/pairing.js": "text/javascript; charset=utf-8", "/dashboard/style.css": "text/css; charset=utf-8",
 	} {
 		rec := httptest.NewRecorder()
 		pages[path].ServeHTTP(rec, httptest.NewRequest(http.MethodGet, path, nil))
@@ -23,6 +24,8 @@ func TestThePageLoadsNothingFromElsewhereAndRunsNothingInline(t *testing.T) {
 		if rec.Header().Get("Content-Security-Policy") != policy {
 			t.Errorf("%s has no policy", path)
 		}
+		// A link is followed by whoever wants to; it loads nothing.
+		body = bytes.ReplaceAll(body, []byte(`<a href="https://web.whatsapp.com/" target="_blank" rel="noreferrer">`), nil)
 		if found := regexp.MustCompile(`https?://|\son\w+=|style="|innerHTML|eval\(`).Find(body); found != nil {
 			t.Errorf("%s has %q", path, found)
 		}
@@ -42,13 +45,15 @@ func TestEveryFileOfThePageIsServed(t *testing.T) {
 			t.Errorf("the page refers to %s, which nobody serves", ref[1])
 		}
 	}
-	script, err := files.ReadFile("app.js")
-	if err != nil {
-		t.Fatal(err)
-	}
-	for _, id := range regexp.MustCompile(`(?:byId|show)\("([a-z]+)"`).FindAllStringSubmatch(string(script), -1) {
-		if !strings.Contains(string(raw), `id="`+id[1]+`"`) {
-			t.Errorf("the script looks for %s, which the page does not have", id[1])
+	for _, name := range []string{"app.js", "pairing.js"} {
+		script, err := files.ReadFile(name)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, id := range regexp.MustCompile(`(?:byId|show|on)\("([a-z]+)"`).FindAllStringSubmatch(string(script), -1) {
+			if !strings.Contains(string(raw), `id="`+id[1]+`"`) {
+				t.Errorf("%s looks for %s, which the page does not have", name, id[1])
+			}
 		}
 	}
 	if len(references) < 2 {

@@ -73,7 +73,7 @@ func BenchmarkQueue(b *testing.B) {
 		count.Store(0)
 		begin := time.Now()
 		for range benchDeliveries {
-			n := event.Notice{Kind: event.MessagesUpsert, Body: benchBody, InstanceName: "n", InstanceID: 1, RequestID: "r", URLs: []string{url}}
+			n := event.Notice{Kind: event.MessagesUpsert, Body: benchBody, InstanceName: "n", InstanceID: 1, RequestID: "r", To: []event.Destination{{URL: url}}}
 			if err := q.Enqueue(n); err != nil {
 				b.Fatal(err)
 			}

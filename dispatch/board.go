@@ -1,8 +1,6 @@
 package dispatch
 
 import (
-	"context"
-	"math/rand/v2"
 	"slices"
 	"sync"
 	"time"
@@ -10,31 +8,42 @@ import (
 	"github.com/google/uuid"
 )
 
-// Bounds of what the relay keeps in memory: entries in all, and of one batch,
-// so that a batch with very many leaves room for the others.
+// Bounds of what the lane of the outbox keeps in memory: entries in all, and of
+// one batch, so that a batch with very many leaves room for the others.
 const (
 	boardSize = 2048
 	lineSize  = 64
 )
 
-// board is the relay's memory: entries that are due, in a line per batch, so
+// board is the memory of a lane: entries that are due, in a line per batch, so
 // that the events of one batch go out one after the other. It holds numbers
-// only; bodies are read when they are sent.
+// only; bodies are read when they are sent. In lanes of package delivery each
+// entry is a line of its own, since an order is kept by what is due at all.
 //
 // When the breaker opens, the board is emptied and filled again with what is
 // pending, the oldest first and whether due or not: the probes are then the
 // first of their batches, and so is what a success lets out.
 type board struct {
+	size int // entries at most
+	most int // in flight at most; 0: as many as there are senders
+	// wanted is called when something may go out, but for what the feeder itself
+	// put here and what a sender's landing allows: they look themselves. nil:
+	// senders wait at work.
+	wanted func()
+
 	mu      sync.Mutex
 	work    *sync.Cond // for workers: a line is ready, or the breaker thinks otherwise
 	calm    *sync.Cond // for drain: there is less to do
 	lines   map[uuid.UUID]*line
 	ready   []*line         // with something waiting and nothing in flight
+	rush    []*line         // the same, of what does not wait for the breaker
 	known   map[uint64]bool // on the board, in flight, or answered and not yet stored; true: whether due or not
 	damaged map[uint64]bool // entries that can never be read
 	flying  int             // deliveries in flight
 	reached uint64          // newest sequence that the feeder has seen
 	slowest time.Duration   // that an accepted delivery took
+	proven  bool            // the receiver accepted, and did not fail since
+	pace    time.Duration   // that it takes to accept, the shorter times counting for more
 	breaker breaker
 	era     uint64      // how often the breaker has closed
 	sweep   bool        // the feeder has to begin a sweep
@@ -50,6 +59,7 @@ type line struct {
 	last    uint64 // highest sequence that was put here
 	more    bool   // entries after last are due that found no room
 	busy    bool   // one is in flight, or failed and is not stored yet
+	once    bool   // it has one attempt and does not wait for the breaker
 }
 
 // flight is one entry on its way.
@@ -60,10 +70,11 @@ type flight struct {
 	anyway bool   // whether due or not
 	detour bool   // a probe that is not the first of its batch
 	era    uint64 // of the board when it went out
+	place  place  // that it has in the budget
 }
 
 func newBoard() *board {
-	b := &board{lines: map[uuid.UUID]*line{}, known: map[uint64]bool{}, damaged: map[uint64]bool{}}
+	b := &board{size: boardSize, lines: map[uuid.UUID]*line{}, known: map[uint64]bool{}, damaged: map[uint64]bool{}}
 	b.work, b.calm = sync.NewCond(&b.mu), sync.NewCond(&b.mu)
 	return b
 }
@@ -84,10 +95,27 @@ func (b *board) offer(batch uuid.UUID, seq uint64, anyway bool) bool {
 		l.more = true
 		return true
 	}
-	if len(b.known) >= boardSize {
+	if len(b.known) >= b.size {
 		return false
 	}
 	b.put(batch, seq, anyway)
+	return true
+}
+
+// offerOnce is offer for an entry that has a line of its own and does not wait
+// for the breaker.
+func (b *board) offerOnce(batch uuid.UUID, seq uint64) bool {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	if b.has(seq) {
+		return true
+	}
+	if len(b.known) >= b.size {
+		return false
+	}
+	l := &line{batch: batch, last: seq, waiting: []uint64{seq}, once: true}
+	b.lines[batch], b.known[seq] = l, true
+	b.rush = append(b.rush, l)
 	return true
 }
 
@@ -150,272 +178,7 @@ func (b *board) thin() (batch uuid.UUID, last uint64, found bool) {
 func (b *board) room() int {
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	return boardSize - len(b.known)
-}
-
-// next blocks until an entry may be sent; ok is false when the board is
-// closed.
-func (b *board) next() (f flight, ok bool) {
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	for !b.closed && (len(b.ready) == 0 || !b.allowed()) {
-		b.work.Wait()
-	}
-	if b.closed {
-		return flight{}, false
-	}
-	l := b.ready[0]
-	b.ready = b.ready[1:]
-	now, at := time.Now(), 0
-	if b.breaker.detour(now) {
-		at = rand.IntN(len(l.waiting))
-	}
-	seq := l.waiting[at]
-	f = flight{line: l, seq: seq, probe: b.breaker.sent(now), anyway: b.known[seq], detour: at > 0, era: b.era}
-	l.waiting = slices.Delete(l.waiting, at, at+1)
-	l.busy = true
-	b.flying++
-	return f, true
-}
-
-// allowed asks the breaker, and arms the timer when it says later.
-func (b *board) allowed() bool {
-	ok, again := b.breaker.allows(time.Now())
-	if ok || again.IsZero() {
-		return ok
-	}
-	if b.timer != nil {
-		b.timer.Stop()
-	}
-	b.timer = time.AfterFunc(time.Until(again), b.wake)
-	return false
-}
-
-func (b *board) wake() {
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	b.work.Broadcast()
-	b.calm.Broadcast()
-}
-
-// answered notes the receiver's answer. One that takes the event frees the
-// line: the batch's next entry need not wait until the outcome is stored. After
-// a failure of the receiver it does, since the entry may come back before it.
-// It reports whether the breaker opened, or closed, by the answer.
-func (b *board) answered(f flight, o Outcome) (opened, closed bool) {
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	was, wary := b.breaker.open, b.breaker.wary
-	b.breaker.result(o, f, time.Now())
-	b.flying--
-	if !o.Down() {
-		b.free(f.line)
-	}
-	if o.Delivered() {
-		b.slowest = max(b.slowest, o.Duration)
-	}
-	opened, closed = !was && b.breaker.open, was && !b.breaker.open
-	if closed {
-		b.reopen(f.detour && wary)
-		b.work.Broadcast()
-	}
-	if opened {
-		b.restart()
-		b.calm.Broadcast()
-	}
-	b.work.Signal() // a next probe
-	return opened, closed
-}
-
-// reopen lets out what waits, or only what is due, so that entries which no
-// receiver takes do not go first again.
-func (b *board) reopen(onlyDue bool) {
-	if !onlyDue {
-		b.era++
-		return
-	}
-	b.unsweep = true
-	for seq := range b.known {
-		b.known[seq] = false
-	}
-}
-
-// restart empties the board, but for what is on its way, and asks for a sweep.
-// The caller holds b.mu.
-func (b *board) restart() {
-	b.sweep, b.unsweep, b.ready = true, false, nil
-	for batch, l := range b.lines {
-		for _, seq := range l.waiting {
-			delete(b.known, seq)
-		}
-		l.waiting, l.more, l.last = nil, false, 0
-		if !l.busy {
-			delete(b.lines, batch)
-		}
-	}
-}
-
-// sweepWanted reports, once, that a sweep is to begin.
-func (b *board) sweepWanted() bool {
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	wanted := b.sweep
-	b.sweep = false
-	return wanted
-}
-
-// sweepOver reports, once, that a sweep is to end before its time.
-func (b *board) sweepOver() bool {
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	over := b.unsweep
-	b.unsweep = false
-	return over
-}
-
-// swept reports whether a sweep that has read everything is over: what it read
-// can go out, and no line waits for the rest of its batch.
-func (b *board) swept() bool {
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	for _, l := range b.lines {
-		if l.more {
-			return false
-		}
-	}
-	return !b.breaker.open && !b.sweep
-}
-
-// longest is how long the receiver took at most to accept a delivery.
-func (b *board) longest() time.Duration {
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	return b.slowest
-}
-
-// skipped takes back an entry that was not attempted. A damaged one is not
-// offered again.
-func (b *board) skipped(f flight, damaged bool) {
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	b.breaker.withdrawn(f.probe)
-	b.forget(f.seq)
-	if damaged {
-		b.damaged[f.seq] = true
-	}
-	b.flying--
-	b.free(f.line)
-}
-
-// free ends the turn of a line. The caller holds b.mu.
-func (b *board) free(l *line) {
-	l.busy = false
-	if len(l.waiting) > 0 {
-		b.ready = append(b.ready, l)
-	}
-	b.tidy(l)
-	// The worker that landed it comes back itself; one more is enough for what
-	// its landing allows, a next entry of the line or a next probe.
-	b.work.Signal()
-}
-
-// settled forgets an entry whose outcome is stored. One that failed while the
-// receiver was down stays on the board, whatever its backoff: as long as the
-// breaker is open, or when a success was seen since it went out. kept tells so.
-func (b *board) settled(f flight, o Outcome) (kept bool) {
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	if !o.Down() {
-		b.forget(f.seq)
-		return false
-	}
-	if kept = b.breaker.open || b.era != f.era; kept {
-		b.put(f.line.batch, f.seq, true)
-	} else {
-		b.forget(f.seq)
-	}
-	b.free(f.line)
-	return kept
-}
-
-// forget takes an entry off the board. The caller holds b.mu.
-func (b *board) forget(seq uint64) {
-	delete(b.known, seq)
-	if len(b.known) == 0 {
-		b.calm.Broadcast()
-	}
-}
-
-// tidy forgets a line with nothing on it. The caller holds b.mu.
-func (b *board) tidy(l *line) {
-	if len(l.waiting) == 0 && !l.busy && !l.more {
-		delete(b.lines, l.batch)
-	}
-}
-
-// reach notes that the feeder has seen all entries up to seq.
-func (b *board) reach(seq uint64) {
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	b.reached = max(b.reached, seq)
-	b.calm.Broadcast()
-}
-
-// drain waits until the entries up to newest were seen and nothing is left on
-// the board, the breaker opens, or ctx ends.
-func (b *board) drain(ctx context.Context, newest uint64) {
-	stop := context.AfterFunc(ctx, b.wake)
-	defer stop()
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	for (b.reached < newest || b.sweep || len(b.known) > 0) && !b.breaker.open && ctx.Err() == nil {
-		b.calm.Wait()
-	}
-}
-
-// hurry sweeps everything that is pending, and makes an open breaker probe at
-// once.
-func (b *board) hurry() {
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	b.restart()
-	b.breaker.probeAt = time.Time{}
-	b.work.Broadcast()
-}
-
-// urge puts an entry on the board whatever its size, its line before the
-// others, and makes an open breaker probe at once. It reports false when the
-// board is too full even for that.
-func (b *board) urge(batch uuid.UUID, seq uint64) bool {
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	b.breaker.probeAt = time.Time{}
-	b.work.Broadcast()
-	if !b.has(seq) {
-		if len(b.known) >= 2*boardSize {
-			return false
-		}
-		b.putAside(batch, seq)
-	}
-	if i := slices.IndexFunc(b.ready, func(l *line) bool { return l.batch == batch }); i > 0 {
-		l := b.ready[i]
-		b.ready = slices.Insert(slices.Delete(b.ready, i, i+1), 0, l)
-	}
-	return true
-}
-
-// putAside puts an entry on its line without a claim that those before it are
-// there: a marked line goes on to be filled up from where it was. The caller
-// holds b.mu.
-func (b *board) putAside(batch uuid.UUID, seq uint64) {
-	l := b.lines[batch]
-	if l == nil || !l.more {
-		b.put(batch, seq, true)
-		return
-	}
-	last := l.last
-	b.put(batch, seq, true)
-	l.last = last
+	return b.size - len(b.known)
 }
 
 func (b *board) close() {

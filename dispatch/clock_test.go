@@ -66,17 +66,17 @@ func TestAfterTheClockWasSetBackNothingWaitsBehindNearerEntries(t *testing.T) {
 	near, far := uuid.New(), uuid.New()
 	emitLater(t, s, near, 1, 10*time.Minute)
 	emitLater(t, s, far, 2, 1000*time.Hour)
-	f := &feeder{r: NewRelay(RelayConfig{Store: s, URL: "http://hook/"})}
+	f := &feeder{l: NewRelay(RelayConfig{Store: s, URL: "http://hook/"}).batch}
 	f.turn()
 	for _, e := range []uint64{1, 2} { // appointments of the time before
-		f.keep(store.Due{At: entry(t, s, e).NextAttemptAt, Seq: e, Batch: entry(t, s, e).Batch})
+		f.keep(row{At: entry(t, s, e).NextAttemptAt, Seq: e, Line: entry(t, s, e).Batch})
 	}
-	if f.turn(); f.r.board.has(2) {
+	if f.turn(); f.l.board.has(2) {
 		t.Fatal("the heap does not hide the far entry; this test shows nothing")
 	}
 	f.seen = time.Now().Add(1000 * time.Hour)
-	if f.turn(); !f.r.board.has(2) || f.r.board.has(1) {
-		t.Errorf("on the board: %v", f.r.board.known)
+	if f.turn(); !f.l.board.has(2) || f.l.board.has(1) {
+		t.Errorf("on the board: %v", f.l.board.known)
 	}
 	if f.clockWentBack(time.Now()) {
 		t.Error("it goes on seeing the same step")
@@ -86,12 +86,12 @@ func TestAfterTheClockWasSetBackNothingWaitsBehindNearerEntries(t *testing.T) {
 func TestAClockThatJumpedForwardMakesEverythingDueAtOnce(t *testing.T) {
 	s := openStore(t, filepath.Join(t.TempDir(), "p.db"))
 	emitLater(t, s, uuid.New(), 1, 30*time.Minute)
-	f := &feeder{r: NewRelay(RelayConfig{Store: s, URL: "http://hook/"}), active: true}
-	if pause := f.turn(); pause > idle || f.r.board.has(1) {
+	f := &feeder{l: NewRelay(RelayConfig{Store: s, URL: "http://hook/"}).batch, active: true}
+	if pause := f.turn(); pause > idle || f.l.board.has(1) {
 		t.Fatalf("the clock is looked at again only in %v", pause)
 	}
 	f.offerLater(time.Now().Add(24 * time.Hour))
-	if !f.r.board.has(1) {
+	if !f.l.board.has(1) {
 		t.Error("it waits on")
 	}
 }

@@ -49,8 +49,8 @@ func (q *Queue) Close(ctx context.Context) error {
 	return nil
 }
 
-// worth is how long a stop waits for the lane without an accepted delivery.
-func (l *lane) worth() time.Duration {
+// worth is how long a stop waits for the host without an accepted delivery.
+func (l *host) worth() time.Duration {
 	if l.standing == good {
 		return l.slowest + grace
 	}
@@ -65,12 +65,12 @@ func (q *Queue) giveUp(all bool) {
 	defer q.mu.Unlock()
 	now := time.Now()
 	for a := range q.flights {
-		silent := min(now.Sub(q.closing), now.Sub(a.began), now.Sub(a.lane.answered))
-		if all || silent > a.lane.worth() {
+		silent := min(now.Sub(q.closing), now.Sub(a.began), now.Sub(a.host.answered))
+		if all || silent > a.host.worth() {
 			a.cancel()
 			delete(q.flights, a)
-			q.left.add(a.lane.name, 1)
-			q.abandon(a.lane)
+			q.left.add(a.host.name, 1)
+			q.abandon(a.host)
 		}
 	}
 	for _, l := range slices.Clone(q.plan.holders) {
@@ -81,11 +81,14 @@ func (q *Queue) giveUp(all bool) {
 	}
 }
 
-// abandon drops what waits for the lane. The caller holds q.mu.
-func (q *Queue) abandon(l *lane) {
-	n := q.plan.drop(l)
-	q.stats.Closed += uint64(n)
-	q.left.add(l.name, n)
+// abandon drops what waits for the host. The caller holds q.mu.
+func (q *Queue) abandon(l *host) {
+	dropped := q.plan.drop(l)
+	for _, d := range dropped {
+		d.drop(ErrQueueClosed)
+	}
+	q.stats.Closed += uint64(len(dropped))
+	q.left.add(l.name, len(dropped))
 }
 
 // leftovers counts by destination what a stop left.

@@ -9,6 +9,8 @@ import (
 	"sync"
 	"testing"
 	"time"
+
+	"postern/event"
 )
 
 // deadFor is how long BenchmarkDeadReceivers offers events; the dead ones time
@@ -67,7 +69,7 @@ func offerBesideDead(b *testing.B, dead int, alone bool) (p99 time.Duration, los
 			continue
 		}
 		e := numbered("", n)
-		e.URLs = []string{urls[i]}
+		e.To = []event.Destination{{URL: urls[i]}}
 		if i >= dead {
 			mu.Lock()
 			enqueued[n] = time.Now()

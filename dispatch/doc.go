@@ -1,13 +1,20 @@
 // Package dispatch delivers webhooks. It moves finished bodies to URLs and
 // knows neither what an instance nor what a batch is.
 //
-// # Instance events
+// # Two ways
+//
+// An event leaves for each of its destinations on its own. The old way is
+// memory: a [Queue] tries once. The durable way is the file: a [Relay] delivers
+// what is pending there, batch events from the store's outbox and durable events
+// of instances from package delivery, until it was accepted or its time is over.
+//
+// # Events in memory
 //
 // A [Queue] holds them in memory: 1000 places, 10 workers, one POST each, no
 // retry. A place is one delivery, an event for one destination. Nothing is
 // promised about order. A crash loses what was queued.
 //
-// Destinations are lanes, told apart by host and port, whichever webhook names
+// Destinations are told apart by host and port, whichever webhook names
 // them. Those with something waiting take turns. While others wait, one has at
 // most PerDestination in flight; a worker that nobody else wants goes to one
 // that accepted the last time, or was never tried, until an attempt fails or
@@ -24,9 +31,12 @@
 // newcomer of that destination is refused with ErrQueueFull; one of another
 // takes the place of that destination's newest. Either is counted as dropped.
 //
+// The log of package delivery is told of each delivery and of how it ended, and
+// never waited for.
+//
 // # Batch events
 //
-// A [Relay] delivers the outbox at least once. Entries commit with the change
+// The relay delivers the outbox at least once. Entries commit with the change
 // that they tell of; the relay hears of the commit, reads them by sequence,
 // and marks each as delivered in a later commit. An entry whose mark was lost
 // in a crash is delivered again with the same bytes; that concerns at most the
@@ -50,11 +60,60 @@
 // minutes is now and then sent a later one, lest events that it cannot take
 // keep all others from it for ever.
 //
+// # Durable events of instances
+//
+// They are delivered at least once, until their time is over, from the commit on
+// that stored what they tell of. Each destination is a lane with a board, a
+// breaker and a backlog of its own, run by the code that runs the outbox: the
+// lane only asks a small interface what is due, what is pending and what became
+// of an attempt. So all that is said above of attempts, backoff, breaker and
+// probes holds for each lane, where an entry is a line of its own. Outcomes of all
+// lanes share commits.
+//
+// A lane keeps an order by what is due at all: of a line, which is a chat or an
+// instance, package delivery shows the first, and the commit that ends it shows
+// the next. Therefore the order holds through failures, expiry, cancellation and
+// kills, and none of it is in memory. Live and after a restart the same code runs:
+// the tail reads stored events by sequence, publishes those with a number to
+// WebSockets in that order, and hands each lane what may leave; whoever ends a
+// delivery hands it what follows. What finds no room in memory is found by
+// another pass over the index.
+//
+// A lane wakes when something is pending for it, and sleeps, without goroutine or
+// memory, when for a minute nothing was. Where it leads, with which headers and
+// secrets, is asked before each attempt: what waits goes to the address of today,
+// and at once when that changed. While the destination is disabled nothing is
+// attempted, and what waits goes out when it is enabled; when it was removed, an
+// attempt under way is cut off and what waits is cancelled in small commits, each
+// of which looks whether the destination has come back.
+//
+// At most 10 deliveries are in flight to a destination, 2 as long as it has not
+// answered since it failed, or since the lane woke, and 2 to one that answers
+// within two milliseconds. All lanes together have 512
+// places, of which 256 are for lanes that proved nothing, and 64 more for probes
+// of those held to be down. A delivery without an answer for a second lends its
+// place, as often as there are places. Lanes that found none take turns. So
+// receivers that are dead do not use up what the others need.
+//
+// Expiry is an event of its own, by one alarm for the earliest in the file. A
+// delivery that is in flight then ends by its outcome: delivered when it was
+// accepted, else expired at once. Nothing is sent after its time.
+//
+// A retry by hand of what waits goes before the others and has an open breaker
+// probe at once. One of what had ended, and a replay to a destination that is not
+// durable, are one attempt, outside of all orders, and wait for no breaker.
+//
 // # The sender
 //
-// Both use a [Sender]: one POST without redirects, proxies, compression or
-// credentials, through a dialer whose [Guard] looks at the address that was
+// All use a [Sender]: one POST without redirects, proxies or compression, through a dialer whose [Guard] looks at the address that was
 // really resolved. The timeout covers the whole answer: a 2xx counts once its
 // body has ended, or has gone past 64 KiB, in time. One that trickles on until
 // the timeout is a failure, and so is one that breaks off.
+//
+// The headers are those of the event's flow and nothing else, until the consumer
+// chose more for the destination: headers of its own, which never replace one of
+// ours and are left out when they are none; webhook-id, the event's id, the same
+// at every attempt and for every destination; and with a secret the timestamp and
+// signature of Standard Webhooks, made for each attempt. What cannot be signed is
+// not sent. The beginning of an answer that is not 2xx is kept for the log.
 package dispatch

@@ -18,14 +18,14 @@ import (
 
 // numbered is an event that tells which it is.
 func numbered(host string, n int) event.Notice {
-	return event.Notice{Kind: event.MessagesUpsert, Body: []byte("{}"), InstanceName: "n", RequestID: fmt.Sprint(n), URLs: []string{"http://" + host + "/"}}
+	return event.Notice{Kind: event.MessagesUpsert, Body: []byte("{}"), InstanceName: "n", RequestID: fmt.Sprint(n), To: []event.Destination{{URL: "http://" + host + "/"}}}
 }
 
 // waitingIDs are the numbers of the events that wait for a host, in order.
 func waitingIDs(q *Queue, host string) (ids []string) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
-	if l := q.plan.lanes[host+":80"]; l != nil {
+	if l := q.plan.hosts[host+":80"]; l != nil {
 		for _, d := range l.waiting {
 			ids = append(ids, d.notice.RequestID)
 		}
@@ -79,7 +79,7 @@ func TestEachDestinationOfOneEventIsJudgedAlone(t *testing.T) {
 		c.set("other", never)
 		enqueue(t, q, "dead", 5)
 		n := numbered("dead", 5)
-		n.URLs = append(n.URLs, "http://other/")
+		n.To = append(n.To, event.Destination{URL: "http://other/"})
 		err := q.Enqueue(n)
 		if !errors.Is(err, ErrQueueFull) || strings.Count(err.Error(), "full") != 1 {
 			t.Errorf("%v, want one destination refused", err)
@@ -161,16 +161,16 @@ func TestAFullQueueThatEmptiesServesWhatIsLeftAndForgetsTheRest(t *testing.T) {
 
 func TestDestinationsThatAreIdleAreForgottenOnceThereAreMany(t *testing.T) {
 	among(t, func(t *testing.T, c *crowd, q *Queue) {
-		for i := range 10 * fewLanes {
+		for i := range 10 * fewHosts {
 			host := fmt.Sprint("h", i)
 			c.set(host, in(time.Millisecond, 200))
 			enqueue(t, q, host, 1)
-			time.Sleep(credit / fewLanes)
+			time.Sleep(credit / fewHosts)
 		}
-		if n := len(q.plan.lanes); n > 3*fewLanes {
+		if n := len(q.plan.hosts); n > 3*fewHosts {
 			t.Errorf("%d destinations are remembered", n)
 		}
-		if len(waitingIDs(q, "h1")) != 0 || q.plan.lanes[fmt.Sprint("h", 10*fewLanes-10, ":80")] == nil {
+		if len(waitingIDs(q, "h1")) != 0 || q.plan.hosts[fmt.Sprint("h", 10*fewHosts-10, ":80")] == nil {
 			t.Error("the newest is forgotten within its minute")
 		}
 	})

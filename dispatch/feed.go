@@ -2,101 +2,25 @@ package dispatch
 
 import (
 	"container/heap"
+	"maps"
+	"slices"
 	"time"
 
-	"github.com/google/uuid"
-
+	"postern/delivery"
+	"postern/event"
 	"postern/store"
 )
 
-// Steps of reading the outbox: rows or entries in one read transaction.
-const (
-	tailStep = 256
-	passStep = 512
-)
+// passStep is how many rows of an index are read at once.
+const passStep = 512
 
-// laterSize bounds how many entries in backoff are kept in memory. The others
-// are found by another pass.
+// laterSize bounds how many entries of the outbox in backoff are kept in memory.
+// The others are found by another pass.
 const laterSize = 4096
 
-// tail follows the outbox by sequence: every new entry is published, and
-// handed to the feeder when it is to be delivered.
-func (r *Relay) tail(after uint64) {
-	for {
-		wake := r.cfg.Store.Wake()
-		stopping := r.reading.Err() != nil
-		entries, forgotten, err := r.newEntries(after)
-		if err != nil {
-			r.log.Error("outbox cannot be read", "error", err)
-			entries = nil
-		}
-		for _, e := range entries {
-			after = e.Seq
-			if r.cfg.Publisher != nil {
-				r.cfg.Publisher.PublishBatch(e.Kind, e.Owner, e.OwnerSeq, e.Body)
-			}
-		}
-		r.handOver(entries)
-		if forgotten {
-			r.askForSweep(after)
-		}
-		switch {
-		case len(entries) == tailStep:
-			continue
-		case stopping:
-			return
-		}
-		select {
-		case <-wake:
-		case <-r.reading.Done(): // one last look
-		}
-	}
-}
-
-// handOver gives new entries to the feeder, unless the relay stops.
-func (r *Relay) handOver(entries []store.OutboxEntry) {
-	if r.cfg.URL == "" || len(entries) == 0 {
-		return
-	}
-	rows := make([]store.Due, 0, len(entries))
-	for _, e := range entries {
-		if e.State == store.OutboxPending {
-			rows = append(rows, store.Due{At: e.NextAttemptAt, Seq: e.Seq, Batch: e.Batch})
-		}
-	}
-	select {
-	case r.fresh <- rows:
-	case <-r.reading.Done():
-	}
-}
-
-// newEntries returns the next entries, and whether those of some batch are to be
-// removed.
-func (r *Relay) newEntries(after uint64) (entries []store.OutboxEntry, forgotten bool, err error) {
-	err = r.cfg.Store.View(func(tx *store.Tx) error {
-		if entries, err = tx.OutboxAfter(after, tailStep); err != nil {
-			return err
-		}
-		batches, err := tx.OutboxForgotten(uuid.Nil, 1)
-		forgotten = len(batches) > 0
-		return err
-	})
-	return entries, forgotten, err
-}
-
-// askForSweep has the entries of removed batches removed that were made up to a
-// sequence. An older wish that waits yet is replaced.
-func (r *Relay) askForSweep(upTo uint64) {
-	select {
-	case <-r.forgotten:
-	default:
-	}
-	r.forgotten <- upTo // tail alone fills it
-}
-
-// feeder fills the board: with new entries as tail hands them over, and with
-// what tail does not see, entries of earlier lives, entries whose backoff is
-// over, and those that found no room. For these it reads the due index from
+// feeder fills the board of a lane: with new entries as the tail hands them over,
+// and with what that does not see, entries of earlier lives, entries whose
+// backoff is over, and those that found no room. For these it reads the due index from
 // front to end, a pass: once at the start, and again only when something was
 // left out. During a pass new entries are not taken from tail, since the pass
 // comes to them after the older ones of their batch. What is due later is kept
@@ -107,58 +31,110 @@ func (r *Relay) askForSweep(upTo uint64) {
 // or not. It takes the place of everything else until the breaker is closed and
 // all of it has gone out once.
 type feeder struct {
-	r        *Relay
-	cursor   store.Due // how far the pass has come; a sweep only knows sequences
-	active   bool      // a pass is under way, perhaps waiting for room
-	again    bool      // another pass is needed: something was left out
+	l        *lane
+	cursor   row  // how far the pass has come; a sweep only knows sequences
+	active   bool // a pass is under way, perhaps waiting for room
+	again    bool // another pass is needed: something was left out
 	sweeping bool
 	later    laterHeap
-	seen     time.Time // the clock's newest reading
+	seen     time.Time         // the clock's newest reading
+	pause    time.Duration     // until the next turn
+	quiet    time.Time         // since when there has been nothing to do
+	to       event.Destination // where the lane led last
 }
 
 // idle is how long the feeder sleeps at most, so that its turns can be watched
 // and a changed clock is noticed.
 const idle = 10 * time.Second
 
-func (r *Relay) feed() {
-	f := &feeder{r: r, active: true}
-	for {
-		r.ticks.Store(time.Now().UnixNano())
-		pause := f.turn()
-		timer := time.NewTimer(pause)
-		select {
-		case <-r.nudges:
-		case row := <-r.retries:
-			f.keep(row)
-		case rows := <-r.fresh:
-			f.take(rows)
-		case <-timer.C:
-		case <-r.reading.Done():
-			timer.Stop()
-			return
+// nap is how long a lane of package delivery stays awake with nothing to do.
+const nap = time.Minute
+
+// feed runs the feeder, and with it the lane: that of the outbox until the relay
+// stops, another one until it has had nothing to do for a while, or may not do
+// it.
+func (l *lane) feed() {
+	f := &feeder{l: l, active: true}
+	for handed, on := int64(1), true; on; handed, on = f.wait() {
+		l.tick()
+		asleep := f.serve()
+		l.tasks.Add(-handed)
+		if asleep {
+			break
 		}
-		timer.Stop()
 	}
+	l.r.budget.forget(l)
+}
+
+// serve does what can be done now. It reports whether the lane has gone to sleep.
+func (f *feeder) serve() (asleep bool) {
+	l, ready := f.l, f.leads()
+	switch {
+	case l.outbox():
+		f.pause = f.turn()
+		return false
+	case !ready:
+		l.board.halt()
+		f.active, f.sweeping, f.again, f.later, f.pause = true, false, false, nil, idle
+		return l.r.retire(l)
+	}
+	f.pause = f.turn()
+	l.launch()
+	l.r.budget.pass()
+	return f.drowsy(time.Now()) && l.r.retire(l)
+}
+
+// wait returns when there is something to do, with what was handed over
+// meanwhile; on is false when the relay stops.
+func (f *feeder) wait() (handed int64, on bool) {
+	l, timer := f.l, time.NewTimer(f.pause)
+	defer timer.Stop()
+	select {
+	case <-l.nudges:
+	case back := <-l.retries:
+		f.keep(back)
+	case rows := <-l.fresh:
+		f.take(rows)
+		return 1, true
+	case <-timer.C:
+	case <-l.r.reading.Done():
+		return 0, false
+	}
+	return 0, true
+}
+
+// drowsy reports whether there has been nothing to do for so long that the lane
+// may sleep.
+func (f *feeder) drowsy(now time.Time) bool {
+	if f.active || f.sweeping || f.again || len(f.later) > 0 || !f.l.board.empty() {
+		f.quiet = time.Time{}
+		return false
+	}
+	if f.quiet.IsZero() {
+		f.quiet = now
+	}
+	f.pause = min(f.pause, nap)
+	return now.Sub(f.quiet) >= nap
 }
 
 // turn does what can be done now and returns when to look again.
 func (f *feeder) turn() time.Duration {
 	f.heed()
-	if f.r.passWanted.Swap(false) {
+	if f.l.passWanted.Swap(false) {
 		f.again = true
 	}
 	if f.clockWentBack(time.Now()) {
 		f.begin()
 	}
-	for f.fillThin() {
+	for f.l.outbox() && f.fillThin() {
 	}
 	f.offerLater(time.Now())
 	for f.active && f.step() {
 	}
-	if f.sweeping && !f.active && f.r.board.swept() {
+	if f.sweeping && !f.active && f.l.board.swept() {
 		f.sweeping = false
 	}
-	if !f.active && !f.sweeping && f.again && len(f.later) < laterSize/2 && f.r.board.room() >= boardSize/2 {
+	if !f.active && !f.sweeping && f.again && len(f.later) < f.laterSize()/2 && f.l.board.room() >= f.l.board.size/2 {
 		f.begin()
 		return 0
 	}
@@ -186,85 +162,108 @@ func (f *feeder) begin() {
 		f.again = true
 		return
 	}
-	f.active, f.again, f.cursor, f.later = true, false, store.Due{}, nil
+	f.active, f.again, f.cursor, f.later = true, false, row{}, nil
 }
 
 // heed starts a sweep when the board asks for one.
 func (f *feeder) heed() {
-	if f.r.board.sweepOver() {
+	if f.l.board.sweepOver() {
 		f.sweeping = false
 		f.begin()
 	}
-	if f.r.board.sweepWanted() {
-		f.sweeping, f.active, f.again, f.cursor, f.later = true, true, false, store.Due{}, nil
+	if f.l.board.sweepWanted() {
+		f.sweeping, f.active, f.again, f.cursor, f.later = true, true, false, row{}, nil
 	}
 }
 
 // take puts new entries on the board. When one finds no room, a pass brings it
 // and those after it.
-func (f *feeder) take(rows []store.Due) {
+func (f *feeder) take(rows []row) {
 	f.heed()
-	for _, row := range rows {
-		f.r.board.reach(row.Seq)
+	for _, fresh := range rows {
+		f.l.board.reach(fresh.Seq)
 		switch {
-		case f.active && !f.sweeping && row.At.Before(f.cursor.At):
-			f.again = true // the clock went back; the pass is past it
+		case fresh.Once && f.offer(fresh, true):
+		case f.active && !f.passed(fresh):
+		case f.active && f.l.outbox():
+			f.again = true
+		case f.offer(fresh, false):
 		case f.active:
-		case f.r.board.offer(row.Batch, row.Seq, false):
+			f.again = true
 		case f.sweeping:
-			f.active, f.cursor = true, store.Due{Seq: row.Seq - 1} // it goes on from here
+			f.active, f.cursor = true, row{Seq: fresh.Seq - 1} // it goes on from here
 		default:
 			f.begin()
 		}
 	}
 }
 
+// passed reports whether the pass is past the place of a row: because the clock
+// went back, or because the row is older than when it came to be one.
+func (f *feeder) passed(r row) bool {
+	if f.sweeping {
+		return !f.l.outbox() && r.Seq <= f.cursor.Seq
+	}
+	if !r.At.Equal(f.cursor.At) {
+		return r.At.Before(f.cursor.At)
+	}
+	return !f.l.outbox() && r.Seq <= f.cursor.Seq
+}
+
 // step reads one page of the pass. It reports false when the pass ended or has
 // to wait for room.
 func (f *feeder) step() bool {
-	if f.r.board.room() < boardSize/4 {
+	if f.l.board.room() < f.l.board.size/4 {
 		return false // settled entries nudge
 	}
 	if f.sweeping {
 		return f.sweep()
 	}
-	rows, err := f.r.dueRows(f.cursor, passStep)
+	rows, err := f.rows(f.cursor, f.l.file.due)
 	if err != nil {
-		f.r.log.Error("outbox cannot be read", "error", err)
 		return false
 	}
 	now := time.Now()
-	for _, row := range rows {
+	for _, next := range rows {
 		switch {
-		case !isDue(row.At, now):
-			if !f.keep(row) { // nor will there be room for those that come after it
-				f.cursor = store.Due{At: now.Add(longestPause)}
+		case !isDue(next.At, now):
+			if !f.keep(next) { // nor will there be room for those that come after it
+				f.cursor = row{At: now.Add(longestPause)}
 				return true
 			}
-		case !f.r.board.offer(row.Batch, row.Seq, false):
+		case !f.offer(next, false):
 			return false
 		}
-		f.cursor = row
+		f.cursor = next
 	}
-	f.active = len(rows) == passStep
+	f.active = len(rows) == f.page()
 	return f.active
 }
 
 // sweep reads one page of a sweep, as step does.
 func (f *feeder) sweep() bool {
-	entries, err := f.r.pendingAfter(f.cursor.Seq, passStep)
+	rows, err := f.rows(f.cursor, func(tx *store.Tx, after row, limit int) ([]row, error) {
+		return f.l.file.pending(tx, after.Seq, limit)
+	})
 	if err != nil {
-		f.r.log.Error("outbox cannot be read", "error", err)
 		return false
 	}
-	for _, e := range entries {
-		if !f.r.board.offer(e.Batch, e.Seq, true) {
+	for _, row := range rows {
+		if !f.offer(row, true) {
 			return false
 		}
-		f.cursor.Seq = e.Seq
+		f.cursor.Seq = row.Seq
 	}
-	f.active = len(entries) == passStep
+	f.active = len(rows) == f.page()
 	return f.active
+}
+
+// offer puts a row on the board.
+func (f *feeder) offer(r row, anyway bool) bool {
+	if r.Once {
+		return f.l.board.offerOnce(r.Line, r.Seq)
+	}
+	return f.l.board.offer(r.Line, r.Seq, anyway)
 }
 
 // isDue reports whether a due time has come. One further away than any pause
@@ -276,12 +275,12 @@ func isDue(at, now time.Time) bool {
 
 // keep remembers an entry for when its time has come. Without room for it,
 // another pass will find it.
-func (f *feeder) keep(row store.Due) bool {
-	if len(f.later) >= laterSize {
+func (f *feeder) keep(back row) bool {
+	if len(f.later) >= f.laterSize() {
 		f.again = true
 		return false
 	}
-	heap.Push(&f.later, row)
+	heap.Push(&f.later, back)
 	return true
 }
 
@@ -289,7 +288,7 @@ func (f *feeder) keep(row store.Due) bool {
 func (f *feeder) offerLater(now time.Time) {
 	for len(f.later) > 0 {
 		row := f.later[0]
-		if !isDue(row.At, now) || !f.r.board.offer(row.Batch, row.Seq, false) {
+		if !isDue(row.At, now) || !f.offer(row, false) {
 			return
 		}
 		heap.Pop(&f.later)
@@ -298,79 +297,91 @@ func (f *feeder) offerLater(now time.Time) {
 
 // fillThin fills up one line that runs low from its batch's own index.
 func (f *feeder) fillThin() bool {
-	batch, last, found := f.r.board.thin()
+	l := f.l
+	batch, after, found := l.board.thin()
 	if !found {
 		return false
 	}
-	seqs, newest, more, err := f.r.pendingOf(batch, last, f.sweeping)
+	var rows []row
+	var last uint64
+	var more bool
+	err := l.r.cfg.Store.View(func(tx *store.Tx) (err error) {
+		rows, last, more, err = l.file.lined(tx, batch, after, lineSize)
+		return err
+	})
 	if err != nil {
-		f.r.log.Error("outbox cannot be read", "batch", batch, "error", err)
+		l.r.log.Error("outbox cannot be read", "batch", batch, "error", err)
 		return false
 	}
-	f.r.board.fill(batch, seqs, newest, more, f.sweeping)
+	var seqs []uint64 // those in backoff come by the heap or a pass
+	for now, i := time.Now(), 0; i < len(rows); i++ {
+		if f.sweeping || isDue(rows[i].At, now) {
+			seqs = append(seqs, rows[i].Seq)
+		}
+	}
+	l.board.fill(batch, seqs, last, more, f.sweeping)
 	return true
 }
 
-// pendingOf returns the batch's entries after a sequence that are due, or all;
-// those in backoff come by the heap or a pass.
-func (r *Relay) pendingOf(batch uuid.UUID, after uint64, all bool) (seqs []uint64, last uint64, more bool, err error) {
-	err = r.cfg.Store.View(func(tx *store.Tx) error {
-		entries, err := tx.OutboxList(store.OutboxQuery{Batch: batch, From: after, Limit: lineSize})
-		for _, e := range entries {
-			last = e.Seq
-			if e.State == store.OutboxPending && (all || isDue(e.NextAttemptAt, time.Now())) {
-				seqs = append(seqs, e.Seq)
-			}
-		}
-		more = len(entries) == lineSize
+// rows reads a page of an index.
+func (f *feeder) rows(after row, read func(*store.Tx, row, int) ([]row, error)) (rows []row, err error) {
+	err = f.l.r.cfg.Store.View(func(tx *store.Tx) error {
+		rows, err = read(tx, after, f.page())
 		return err
 	})
-	return seqs, last, more, err
-}
-
-func (r *Relay) dueRows(after store.Due, limit int) (rows []store.Due, err error) {
-	err = r.cfg.Store.View(func(tx *store.Tx) error {
-		rows, err = tx.OutboxDue(after, limit)
-		return err
-	})
+	if err != nil {
+		f.l.r.log.Error("what waits for a webhook cannot be read", f.l.attrs("", "error", err)...)
+	}
 	return rows, err
 }
 
-// pendingAfter returns what is pending, in the order of sequences.
-func (r *Relay) pendingAfter(after uint64, limit int) (entries []store.OutboxEntry, err error) {
-	err = r.cfg.Store.View(func(tx *store.Tx) error {
-		entries, err = tx.OutboxList(store.OutboxQuery{State: store.OutboxPending, From: after, Limit: limit})
-		return err
-	})
-	return entries, err
-}
+// page is how many rows are read at once, laterSize how many are remembered that
+// are in backoff: as many as the board is worth.
+func (f *feeder) page() int { return min(passStep, f.l.board.size) }
 
-// askForPass has the feeder read the due index again.
-func (r *Relay) askForPass() {
-	r.passWanted.Store(true)
-	r.nudge()
-}
+func (f *feeder) laterSize() int { return 2 * f.l.board.size }
 
-func (r *Relay) nudge() {
-	select {
-	case r.nudges <- struct{}{}:
-	default:
+// leads looks where the lane leads, when that may have changed, and reports
+// whether anything may go there. What waits goes out at once to an address that
+// is new, or by headers and secrets that are.
+func (f *feeder) leads() bool {
+	l := f.l
+	if l.posting.Err() != nil {
+		return false // it was removed, even if there is one of that name again
 	}
+	if f.to.URL != "" && !l.changed.Swap(false) {
+		return true
+	}
+	to, status := l.r.resolve(l.is)
+	if status != delivery.Ready {
+		f.to = event.Destination{}
+		return false
+	}
+	if f.to.URL != "" && !sameAccess(f.to, to) {
+		l.board.hurry()
+	}
+	f.to = to
+	return true
 }
 
 // laterHeap is entries by due time.
-type laterHeap []store.Due
+type laterHeap []row
 
 func (h laterHeap) Len() int           { return len(h) }
 func (h laterHeap) Less(i, j int) bool { return h[i].At.Before(h[j].At) }
 func (h laterHeap) Swap(i, j int)      { h[i], h[j] = h[j], h[i] }
 
 // Push implements [heap.Interface].
-func (h *laterHeap) Push(x any) { *h = append(*h, x.(store.Due)) }
+func (h *laterHeap) Push(x any) { *h = append(*h, x.(row)) }
 
 // Pop implements [heap.Interface].
 func (h *laterHeap) Pop() any {
 	last := (*h)[len(*h)-1]
 	*h = (*h)[:len(*h)-1]
 	return last
+}
+
+// sameAccess reports whether two destinations are the same to the receiver.
+func sameAccess(a, b event.Destination) bool {
+	return a.URL == b.URL && maps.Equal(a.Headers, b.Headers) && slices.Equal(a.Secrets, b.Secrets)
 }

@@ -107,10 +107,10 @@ func TestEntriesBeyondWhatIsKeptInMemoryAreTriedAtTheirTime(t *testing.T) {
 
 func TestNewEntriesAreFoundAlthoughTheClockWentBackDuringAPass(t *testing.T) {
 	s := openStore(t, filepath.Join(t.TempDir(), "p.db"))
-	f := &feeder{r: NewRelay(RelayConfig{Store: s, URL: "http://hook/"}), active: true}
+	f := &feeder{l: NewRelay(RelayConfig{Store: s, URL: "http://hook/"}).batch, active: true}
 	now := time.Now()
-	f.cursor = store.Due{At: now, Seq: 7}
-	f.take([]store.Due{{At: now.Add(-time.Second), Seq: 8}})
+	f.cursor = row{At: now, Seq: 7}
+	f.take([]row{{At: now.Add(-time.Second), Seq: 8}})
 	if !f.again {
 		t.Error("the pass is past the entry, and there will be no other")
 	}
@@ -118,9 +118,9 @@ func TestNewEntriesAreFoundAlthoughTheClockWentBackDuringAPass(t *testing.T) {
 
 func TestAFullBoardIsWaitedForWithoutTurning(t *testing.T) {
 	s := openStore(t, filepath.Join(t.TempDir(), "p.db"))
-	f := &feeder{r: NewRelay(RelayConfig{Store: s, URL: "http://hook/"})}
-	f.r.board = fullBoard(boardSize)
-	f.keep(store.Due{At: time.Now().Add(-time.Second), Seq: 1 << 40, Batch: uuid.New()})
+	f := &feeder{l: NewRelay(RelayConfig{Store: s, URL: "http://hook/"}).batch}
+	f.l.board = fullBoard(boardSize)
+	f.keep(row{At: time.Now().Add(-time.Second), Seq: 1 << 40, Line: uuid.New()})
 	if pause := f.turn(); pause < time.Second {
 		t.Errorf("the next turn is in %v", pause)
 	}

@@ -1,347 +1,357 @@
 package dispatch
 
 import (
-	"container/heap"
-	"container/list"
-	"net"
-	"net/url"
-	"strings"
+	"context"
+	"errors"
+	"log/slog"
+	"net/http"
+	"sync/atomic"
 	"time"
+
+	"github.com/google/uuid"
+
+	"postern/delivery"
+	"postern/event"
+	"postern/store"
 )
 
-// patience is how long an answer may take before its destination is held to
-// hang, until it comes.
-const patience = time.Second
-
-// credit is how long a destination is remembered at least that has nothing
-// waiting and nothing in flight.
-const credit = time.Minute
-
-// fewLanes is how many destinations are remembered without looking for those
-// to forget.
-const fewLanes = 1024
-
-// standing is what the last outcome told about a destination.
-type standing int
-
-const (
-	untried standing = iota
-	good             // accepted
-	failed           // did not, at once
-	hung             // did not, and took its time over it
-)
-
-// lane is one destination.
+// lane is one destination at work: what may go out is on its board, which its
+// feeder fills from the file, and senders take it from there. The lane of the
+// outbox is awake as long as the relay is; another one only while something
+// waits for it.
 type lane struct {
-	name     string // host:port
-	waiting  []delivery
-	flying   int
-	late     int // of these, without an answer for longer than patience
-	standing standing
-	proved   uint64        // the attempts up to this one cannot take the standing away
-	answered time.Time     // when it last accepted
-	slowest  time.Duration // that an accepted delivery took
-	idle     time.Time     // since when there was nothing to do
-	blamed   int           // how many of its deliveries in flight plan.blamed counts
+	r     *Relay
+	is    delivery.Lane
+	file  ledger
+	board *board
+	ticks atomic.Int64 // Unix nanoseconds of the feeder's last turn
 
-	line *list.List    // of plan's lines, nil when it is in none
-	spot *list.Element // there
-	turn uint64        // when it came there
-	rank int           // in plan.holders
+	posting context.Context // ends when Stop gives up on what is in flight, or the destination is gone
+	hangUp  context.CancelFunc
+
+	nudges     chan struct{} // size 1: the feeder has something to do
+	retries    chan row      // those that failed, on their way to the feeder
+	fresh      chan []row    // new ones, on their way to the feeder
+	passWanted atomic.Bool   // the due index must be read again
+	changed    atomic.Bool   // the destination may be another one
+	tasks      atomic.Int64  // what was handed over and is not on the board yet
 }
 
-// suspect reports whether the lane seems to hang: it did so last time, or it
-// does so now and never accepted anything.
-func (l *lane) suspect() bool {
-	return l.standing == hung || l.late > 0 && l.standing != good
+// row is a pending delivery as the indexes have it.
+type row struct {
+	At   time.Time
+	Seq  uint64    // of the entry, or the record
+	Line uuid.UUID // of those with the same one only one is in flight
+	Once bool      // it has one attempt and does not wait for the breaker
 }
 
-// plan decides which destination a worker serves next, and who pays when all
-// places are taken. It is guarded by its owner's lock.
-//
-// There are workers for so many deliveries. One that is late lends its worker
-// to destinations that have none late, so that those that hang cannot stop the
-// others; that is bounded by as many again.
-type plan struct {
-	workers, share int
-	lanes          map[string]*lane
-	sweepAt        int // number of lanes at which to look for those to forget
-
-	// Lanes with something waiting that may be served, in the order of their
-	// turns: within their share, suspects within theirs, and beyond it.
-	fair, suspects, eager list.List
-	turns                 uint64
-	holders               holders
-
-	waiting  int
-	flying   int
-	late     int
-	blamed   int // in flight to suspects
-	attempts uint64
+// ledger is what a lane reads and writes of the file.
+type ledger interface {
+	// due returns rows in the order of time and number, beginning after the given
+	// one; those whose time is yet to come are included.
+	due(tx *store.Tx, after row, limit int) ([]row, error)
+	// pending returns rows in the order in which they were made, beginning after a
+	// number; At need not be set.
+	pending(tx *store.Tx, after uint64, limit int) ([]row, error)
+	// lined is pending for one line, of which the board has a part. last is the
+	// number up to which it looked, more tells that it did not come to the end.
+	lined(tx *store.Tx, line uuid.UUID, after uint64, limit int) (rows []row, last uint64, more bool, err error)
+	// load reads what is to be sent.
+	load(tx *store.Tx, f flight) (parcel, error)
+	// settle notes an attempt. A closure of the store calls it.
+	settle(tx *store.Tx, r result) (settled, error)
+	// lose takes out what can never be sent, for want of its record or body.
+	lose(f flight, why error) (follows *row, err error)
 }
 
-func newPlan(workers, share int) *plan {
-	return &plan{workers: workers, share: share, lanes: map[string]*lane{}, sweepAt: fewLanes}
+// parcel is a delivery as the file has it.
+type parcel struct {
+	kind     event.Kind
+	line     uuid.UUID
+	pending  bool
+	due      time.Time
+	expires  time.Time // zero: never
+	attempts int       // so far
+	id       uuid.UUID // of the event
+	named    bool      // the id is sent, whatever the destination says by now
+	headers  http.Header
+	body     []byte
 }
 
-// destination is the host:port of a URL, which is what is tried, and judged,
-// as one.
-func destination(target string) string {
-	u, err := url.Parse(target)
-	if err != nil {
-		return target
-	}
-	port := u.Port()
-	if port == "" {
-		port = map[string]string{"http": "80", "https": "443"}[strings.ToLower(u.Scheme)]
-	}
-	return net.JoinHostPort(strings.ToLower(strings.TrimSuffix(u.Hostname(), ".")), port)
+// settled is what became of a delivery by an attempt.
+type settled struct {
+	ended   bool      // there will be no other attempt
+	state   string    // in words, when it ended without being accepted
+	next    time.Time // of the next attempt, as the file has it
+	follows *row      // what may leave in its place
 }
 
-func (p *plan) lane(name string) *lane {
-	l := p.lanes[name]
-	if l == nil {
-		if len(p.lanes) >= p.sweepAt {
-			p.sweep(time.Now())
-		}
-		l = &lane{name: name, rank: -1}
-		p.lanes[name] = l
-	}
+// flying is what a lane may have in flight.
+const (
+	laneFlights = 10
+	// trialFlights is for a lane whose receiver accepted nothing since it failed,
+	// or since the lane woke.
+	trialFlights = 2
+	// quickFlights is for one whose receiver answers within quick: more would not
+	// arrive sooner, and cost more than they carry.
+	quickFlights = 2
+	quick        = 2 * time.Millisecond
+)
+
+// laneSize bounds what a lane of package delivery has on its board: enough for
+// what is in flight and what waits to be stored.
+const laneSize = 128
+
+// outboxLane is the lane of the outbox. Its senders wait at the board, and who
+// hands something to its feeder waits until it is taken.
+func (r *Relay) outboxLane() *lane {
+	l := r.newLane(delivery.BatchLane, outbox{r.cfg.Store, r.cfg.Ledger}, newBoard())
+	l.fresh, l.retries = make(chan []row), make(chan row)
 	return l
 }
 
-// sweep forgets lanes that were idle for long enough.
-func (p *plan) sweep(now time.Time) {
-	for name, l := range p.lanes {
-		if l.flying == 0 && len(l.waiting) == 0 && now.Sub(l.idle) >= credit {
-			delete(p.lanes, name)
-		}
-	}
-	p.sweepAt = max(fewLanes, 2*len(p.lanes))
-}
-
-// add puts a delivery at the end of its lane.
-func (p *plan) add(d delivery) {
-	d.lane.waiting = append(d.lane.waiting, d)
-	p.waiting++
-	p.holders.changed(d.lane)
-	p.place(d.lane)
-}
-
-// displace makes a place for a newcomer of l, by dropping the newest delivery
-// of the lane that holds most. When that is l, the newcomer has to pay itself
-// and ok is false.
-func (p *plan) displace(l *lane) (dropped delivery, ok bool) {
-	payer := p.holders[0]
-	if len(l.waiting) >= len(payer.waiting) {
-		return delivery{}, false
-	}
-	last := len(payer.waiting) - 1
-	dropped = payer.waiting[last]
-	payer.waiting[last] = delivery{}
-	payer.waiting = payer.waiting[:last]
-	p.waiting--
-	p.holders.changed(payer)
-	p.place(payer)
-	return dropped, true
-}
-
-// drop takes everything off the lane that waits and returns how many that were.
-func (p *plan) drop(l *lane) (dropped int) {
-	dropped = len(l.waiting)
-	l.waiting = nil
-	p.waiting -= dropped
-	p.holders.changed(l)
-	p.place(l)
-	return dropped
-}
-
-// take returns the next delivery that may go out, and counts it as in flight.
-func (p *plan) take() (d delivery, number uint64, ok bool) {
-	l := p.next()
-	if l == nil {
-		return delivery{}, 0, false
-	}
-	d = l.waiting[0]
-	l.waiting[0] = delivery{}
-	l.waiting = l.waiting[1:]
-	if len(l.waiting) == 0 {
-		l.waiting = nil
-	}
-	p.waiting--
-	p.flying++
-	p.attempts++
-	l.flying++
-	p.holders.changed(l)
-	p.leave(l) // its next turn comes after those of the others
-	p.place(l)
-	return d, p.attempts, true
-}
-
-// next is the lane whose turn it is, or nil when no delivery may go out. Only
-// lanes with something in flight are passed over, so that the search is short
-// however many wait.
-func (p *plan) next() *lane {
-	if p.flying-p.late >= p.workers || p.flying >= 2*p.workers {
-		return nil
-	}
-	l := p.first(&p.fair)
-	if p.flying < p.workers && p.blamed < max(1, p.workers/2) {
-		if s := front(&p.suspects); s != nil && (l == nil || s.turn < l.turn) {
-			l = s
-		}
-	}
-	if l == nil {
-		l = p.first(&p.eager)
-	}
+// durableLane is a lane of package delivery. Its feeder starts senders as they
+// are wanted, and whoever has something for it never waits: what there is no
+// room for is found by another pass.
+func (r *Relay) durableLane(is delivery.Lane) *lane {
+	b := newBoard()
+	l := r.newLane(is, records{r.cfg.Store, r.cfg.Ledger, is}, b)
+	b.size, b.most, b.wanted = laneSize, laneFlights, l.nudge
+	l.fresh, l.retries = make(chan []row, 16), make(chan row, laneSize)
+	l.tick()
 	return l
 }
 
-func (p *plan) first(line *list.List) *lane {
-	for e := line.Front(); e != nil; e = e.Next() {
-		if l, _ := e.Value.(*lane); p.room(l) {
-			return l
-		}
-	}
-	return nil
-}
-
-func front(line *list.List) *lane {
-	e := line.Front()
-	if e == nil {
-		return nil
-	}
-	l, _ := e.Value.(*lane)
+func (r *Relay) newLane(is delivery.Lane, file ledger, b *board) *lane {
+	l := &lane{r: r, is: is, file: file, board: b, nudges: make(chan struct{}, 1)}
+	l.posting, l.hangUp = context.WithCancel(r.sending)
+	l.tasks.Store(1) // to read what is in the file
 	return l
 }
 
-// room reports whether a lane that is no suspect may have one more in flight.
-func (p *plan) room(l *lane) bool {
-	switch {
-	case p.flying >= p.workers && (l.late > 0 || l.flying > 0 && time.Since(l.answered) >= patience):
-		return false // only to one that answers is a worker lent, or to find out whether it does
-	case l.standing == untried && l.flying > 0 && len(p.lanes) > 1:
-		// What it has in flight may hang; a share is left for the others.
-		return p.flying < max(1, p.workers-p.share)
-	default:
+func (l *lane) tick() { l.ticks.Store(time.Now().UnixNano()) }
+
+// outbox tells that this is the lane of the outbox.
+func (l *lane) outbox() bool { return l == l.r.batch }
+
+// hand gives new rows to the feeder.
+func (l *lane) hand(rows []row) {
+	l.tasks.Add(1)
+	if !give(l, l.fresh, rows) {
+		l.tasks.Add(-1)
+	}
+}
+
+// handBack gives the feeder a row that is to be sent at another time.
+func (l *lane) handBack(back row) { give(l, l.retries, back) }
+
+func give[T any](l *lane, to chan T, what T) (given bool) {
+	if l.outbox() {
+		select {
+		case to <- what:
+			return true
+		case <-l.r.reading.Done():
+			return false
+		}
+	}
+	select {
+	case to <- what:
 		return true
-	}
-}
-
-// overdue notes that a delivery in flight has become late.
-func (p *plan) overdue(l *lane) {
-	l.late++
-	p.late++
-	p.place(l)
-}
-
-// landed notes the outcome of an attempt.
-func (p *plan) landed(l *lane, number uint64, late bool, o Outcome) {
-	l.flying--
-	p.flying--
-	if late {
-		l.late--
-		p.late--
-	}
-	switch {
-	case o.Delivered():
-		l.standing, l.proved, l.answered = good, p.attempts, time.Now()
-		l.slowest = max(l.slowest, o.Duration)
-	case number <= l.proved:
-		// It went out before the last success came back, and tells nothing new.
-	case o.Duration >= patience:
-		l.standing = hung
 	default:
-		l.standing = failed
+		l.askForPass()
+		return false
 	}
-	if l.flying == 0 && len(l.waiting) == 0 {
-		l.idle = time.Now()
-	}
-	p.place(l)
 }
 
-// place puts the lane at the end of the line where it belongs, if it is not
-// there already.
-func (p *plan) place(l *lane) {
-	blamed := 0
-	if l.suspect() {
-		blamed = l.flying
+// askForPass has the feeder read the due index again.
+func (l *lane) askForPass() {
+	l.passWanted.Store(true)
+	l.nudge()
+}
+
+func (l *lane) nudge() {
+	select {
+	case l.nudges <- struct{}{}:
+	default:
 	}
-	p.blamed += blamed - l.blamed
-	l.blamed = blamed
-	line := p.lineOf(l)
-	if line == l.line {
+}
+
+// send is a sender of the outbox: it takes entries from the board and posts them.
+func (l *lane) send() {
+	for f, ok := l.board.next(); ok; f, ok = l.board.next() {
+		l.deliver(f)
+	}
+}
+
+// launch starts senders for what may go out now.
+func (l *lane) launch() {
+	for f, ok := l.begin(); ok; f, ok = l.begin() {
+		l.r.senders.Go(func() { l.sendOn(f) })
+	}
+}
+
+// sendOn is a sender that ends when nothing may go out.
+func (l *lane) sendOn(f flight) {
+	for ok := true; ok; f, ok = l.begin() {
+		if _, more := l.board.place(); more {
+			l.nudge() // the feeder starts others
+		}
+		late := l.r.budget.watch(f.place)
+		l.deliver(f)
+		l.r.budget.leave(f.place, late())
+	}
+}
+
+// begin takes what goes out next off the board, when there is a place for it.
+func (l *lane) begin() (f flight, ok bool) {
+	p, ok := l.board.place()
+	if !ok || !l.r.budget.enter(p, l) {
+		return flight{}, false
+	}
+	if f, ok = l.board.take(); !ok {
+		l.r.budget.leave(p, false)
+		return f, false
+	}
+	f.place = p
+	l.r.flying.add(f.seq)
+	return f, true
+}
+
+// landed notes that a delivery is no longer under way, neither to its receiver
+// nor into the file.
+func (l *lane) landed(f flight) {
+	if !l.outbox() {
+		l.r.flying.drop(f.seq)
+	}
+}
+
+// deliver makes one attempt.
+func (l *lane) deliver(f flight) {
+	p, to, ready := l.load(f)
+	if !ready {
 		return
 	}
-	p.leave(l)
-	if line != nil {
-		p.turns++
-		l.line, l.turn = line, p.turns
-		l.spot = line.PushBack(l)
+	at := time.Now()
+	o := l.r.cfg.Sender.Send(l.posting, to, p.id, p.headers, p.body)
+	if l.r.cfg.Observe != nil {
+		l.r.cfg.Observe(l.is, o)
 	}
+	if l.posting.Err() != nil && !o.Delivered() {
+		l.skip(f) // cut off by Stop: it stays as it was
+		return
+	}
+	opened, closed := l.board.answered(f, o)
+	if opened || closed {
+		l.nudge() // to fill the board anew
+		l.tellBreaker(to, o, opened)
+	}
+	l.r.results <- result{lane: l, flight: f, parcel: p, outcome: o, at: at, url: to.URL}
 }
 
-func (p *plan) leave(l *lane) {
-	if l.line != nil {
-		l.line.Remove(l.spot)
-		l.line, l.spot = nil, nil
-	}
-}
-
-func (p *plan) lineOf(l *lane) *list.List {
-	switch within := l.flying < p.share; {
-	case len(l.waiting) == 0 || l.flying >= p.workers:
-		return nil
-	case l.suspect() && within:
-		return &p.suspects
-	case l.suspect():
-		return nil
-	case within:
-		return &p.fair
-	case l.standing == failed:
-		return nil
-	default:
-		return &p.eager
-	}
-}
-
-// holders is the lanes with something waiting, the one with most in front.
-type holders []*lane
-
-// changed puts the lane where its number of places belongs.
-func (h *holders) changed(l *lane) {
+func (l *lane) tellBreaker(to event.Destination, o Outcome, opened bool) {
 	switch {
-	case len(l.waiting) == 0 && l.rank >= 0:
-		heap.Remove(h, l.rank)
-	case len(l.waiting) == 0:
-	case l.rank < 0:
-		heap.Push(h, l)
+	case l.outbox() && opened:
+		l.r.log.Warn("the global webhook is down; trying it now and then", "status", o.Status, "reason", o.Reason(), "cause", o.cause())
+	case l.outbox():
+		l.r.log.Info("the global webhook is back")
+	case opened:
+		level, times := l.r.outages.Count(l.name())
+		l.r.log.Log(l.r.reading, level, "a webhook is down; trying it now and then", l.attrs(to.URL,
+			"status", o.Status, "reason", o.Reason(), "cause", o.cause(), "count", times)...)
 	default:
-		heap.Fix(h, l.rank)
+		level, times := l.r.returns.Count(l.name())
+		l.r.log.Log(l.r.reading, min(level, slog.LevelInfo), "a webhook is back", l.attrs(to.URL, "count", times)...)
 	}
 }
 
-// Len implements [heap.Interface].
-func (h holders) Len() int           { return len(h) }
-func (h holders) Less(i, j int) bool { return len(h[i].waiting) > len(h[j].waiting) }
-func (h holders) Swap(i, j int) {
-	h[i], h[j] = h[j], h[i]
-	h[i].rank, h[j].rank = i, j
+// load reads what is to be sent, and where to. ready is false when it is not to
+// be sent now: it came to its end meanwhile, its time has not come after all, or
+// the destination takes nothing. Then nothing of the flight is left.
+func (l *lane) load(f flight) (p parcel, to event.Destination, ready bool) {
+	err := l.r.cfg.Store.View(func(tx *store.Tx) (err error) {
+		p, err = l.file.load(tx, f)
+		return err
+	})
+	if err != nil {
+		l.unreadable(f, err)
+		return p, to, false
+	}
+	now := time.Now()
+	to, status := l.r.resolve(l.is)
+	switch {
+	case !p.pending:
+		l.skip(f)
+		l.nudge()
+	case status != delivery.Ready:
+		l.skip(f)
+		l.change()
+	case !p.expires.IsZero() && !now.Before(p.expires):
+		l.skip(f)
+		l.r.expiry.look() // it may have been left because of this flight
+	case !f.anyway && !isDue(p.due, now):
+		// As happens when the clock went back: nothing else would remember it.
+		l.skip(f)
+		l.handBack(row{At: p.due, Seq: f.seq, Line: p.line})
+	default:
+		to.WithID = to.WithID || p.named
+		return p, to, true
+	}
+	return p, to, false
 }
 
-// Push implements [heap.Interface].
-func (h *holders) Push(x any) {
-	l, _ := x.(*lane)
-	l.rank = len(*h)
-	*h = append(*h, l)
+// skip takes back what was not attempted.
+func (l *lane) skip(f flight) {
+	l.board.skipped(f, false)
+	l.landed(f)
 }
 
-// Pop implements [heap.Interface].
-func (h *holders) Pop() any {
-	last := len(*h) - 1
-	l := (*h)[last]
-	(*h)[last] = nil
-	*h = (*h)[:last]
-	l.rank = -1
-	return l
+// unreadable leaves out what cannot be read.
+func (l *lane) unreadable(f flight, err error) {
+	if l.outbox() {
+		l.r.log.Error("outbox entry cannot be read and is left out", "sequence", f.seq, "error", err)
+	} else {
+		l.r.log.Error("a delivery cannot be read and is left out", l.attrs("", "delivery_id", f.seq, "error", err)...)
+	}
+	lost := errors.Is(err, store.ErrDamaged) || errors.Is(err, delivery.ErrBodyGone)
+	if lost {
+		follows, lose := l.file.lose(f, err)
+		if lose != nil {
+			l.r.log.Error("a delivery that cannot be read is not cancelled", l.attrs("", "delivery_id", f.seq, "error", lose)...)
+		}
+		l.follow(follows)
+	}
+	l.board.skipped(f, lost)
+	l.landed(f)
+	l.nudge()
+}
+
+// follow lets out what waited for another to end.
+func (l *lane) follow(next *row) {
+	if next != nil {
+		l.r.wake(l.is, []row{*next})
+	}
+}
+
+// change has the feeder look where the lane leads.
+func (l *lane) change() {
+	l.changed.Store(true)
+	l.nudge()
+}
+
+// name stands for the lane where things are told apart.
+func (l *lane) name() string { return laneName(l.is) }
+
+// attrs are the attributes of a log line about the lane.
+func (l *lane) attrs(url string, more ...any) []any {
+	all := []any{"flow", string(l.is.Flow), "target", string(l.is.Target)}
+	if l.is.Instance != 0 {
+		all = append(all, "instance_id", l.is.Instance)
+	}
+	if l.is.Endpoint != "" {
+		all = append(all, "endpoint", l.is.Endpoint)
+	}
+	if url != "" {
+		all = append(all, "destination", destination(url))
+	}
+	return append(all, more...)
 }

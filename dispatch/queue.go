@@ -5,13 +5,12 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
-	"net/http"
-	"strconv"
 	"sync"
 	"time"
 
 	"github.com/google/uuid"
 
+	"postern/delivery"
 	"postern/event"
 )
 
@@ -27,11 +26,14 @@ var (
 // QueueConfig is what a Queue needs. Zero values mean the defaults.
 type QueueConfig struct {
 	Sender         *Sender
-	Workers        int           // concurrent deliveries, and of one destination at most, default 10
-	Size           int           // deliveries that may wait, default 1000
-	PerDestination int           // in flight to one host:port while others wait, default 2
-	Observe        func(Outcome) // called after each delivery; nil: nobody
-	Logger         *slog.Logger
+	Workers        int // concurrent deliveries, and of one destination at most, default 10
+	Size           int // deliveries that may wait, default 1000
+	PerDestination int // in flight to one host:port while others wait, default 2
+	// Ledger keeps the log of the deliveries, which none of them waits for. nil:
+	// nobody does.
+	Ledger  *delivery.Ledger
+	Observe func(event.Target, Outcome) // called after each delivery; nil: nobody
+	Logger  *slog.Logger
 }
 
 // Queue delivers instance events. It is safe for concurrent use.
@@ -67,15 +69,17 @@ type QueueStats struct {
 	Closed    uint64 // dropped: stopping
 }
 
-type delivery struct {
-	notice event.Notice
-	url    string
-	lane   *lane
+// posting is a delivery.
+type posting struct {
+	notice event.Notice // its RequestID is the delivery's own
+	to     event.Destination
+	host   *host
+	entry  *delivery.Entry // of the log
 }
 
 // attempt is a delivery on its way.
 type attempt struct {
-	delivery
+	posting
 	ctx    context.Context // ends when nobody waits for the answer any more
 	cancel context.CancelFunc
 	began  time.Time
@@ -106,26 +110,31 @@ func orDefault(n, def int) int {
 	return n
 }
 
-// Enqueue takes one delivery for each URL of n and never blocks. Each
+// Enqueue takes one delivery for each destination of n and never blocks. Each
 // destination is judged alone: when some found no place, the others are
 // delivered all the same and the error wraps ErrQueueFull or ErrQueueClosed. A
 // delivery that loses its place to n is logged and counted here.
 func (q *Queue) Enqueue(n event.Notice) error {
+	if n.ID == uuid.Nil {
+		n.ID = uuid.New()
+	}
 	dropped, err := q.take(n)
 	for _, d := range dropped {
-		level, times := q.drops.Count(d.lane.name)
+		d.drop(ErrQueueFull)
+		level, times := q.drops.Count(d.host.name)
 		q.log.Log(q.life, level, "webhook dropped", "event", string(d.notice.Kind), "instance", d.notice.InstanceName,
-			"destination", d.lane.name, "error", ErrQueueFull, "count", times)
+			"destination", d.host.name, "error", ErrQueueFull, "count", times)
 	}
 	return err
 }
 
-func (q *Queue) take(n event.Notice) (dropped []delivery, err error) {
+func (q *Queue) take(n event.Notice) (dropped []posting, err error) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
-	for _, target := range n.URLs {
-		d := delivery{n, target, q.plan.lane(destination(target))}
+	for _, to := range n.To {
+		d := q.posting(n, to)
 		if e := q.place(d, &dropped); e != nil {
+			d.drop(e)
 			err = errors.Join(err, fmt.Errorf("%s for %s: %w", n.Kind, n.InstanceName, e))
 			continue
 		}
@@ -134,15 +143,32 @@ func (q *Queue) take(n event.Notice) (dropped []delivery, err error) {
 	return dropped, err
 }
 
+// posting is the delivery of a notice to one of its destinations.
+func (q *Queue) posting(n event.Notice, to event.Destination) posting {
+	if n.RequestID == "" {
+		n.RequestID = uuid.NewString()
+	}
+	d := posting{notice: n, to: to, host: q.plan.host(destination(to.URL))}
+	if q.cfg.Ledger != nil {
+		d.entry = q.cfg.Ledger.Queued(n, to)
+	}
+	return d
+}
+
+// drop tells the log that the delivery was never attempted.
+func (d posting) drop(why error) {
+	d.entry.Done(delivery.Dropped, delivery.Attempt{Error: why.Error()})
+}
+
 // place finds a place for d, if need be that of another.
-func (q *Queue) place(d delivery, dropped *[]delivery) error {
+func (q *Queue) place(d posting, dropped *[]posting) error {
 	if q.closed {
 		q.stats.Closed++
 		return ErrQueueClosed
 	}
 	if q.plan.waiting >= q.cfg.Size {
 		q.stats.Full++
-		other, ok := q.plan.displace(d.lane)
+		other, ok := q.plan.displace(d.host)
 		if !ok {
 			return ErrQueueFull
 		}
@@ -175,11 +201,11 @@ func (q *Queue) begin() *attempt {
 	if !ok {
 		return nil
 	}
-	a := &attempt{delivery: d, began: time.Now(), number: number, late: d.lane.suspect()}
+	a := &attempt{posting: d, began: time.Now(), number: number, late: d.host.suspect()}
 	a.ctx, a.cancel = context.WithCancel(q.life)
 	q.flights[a] = true
 	if a.late {
-		q.plan.overdue(a.lane) // its worker is lent from the start
+		q.plan.overdue(a.host) // its worker is lent from the start
 	} else {
 		a.alarm = time.AfterFunc(patience, func() { q.overdue(a) })
 	}
@@ -192,7 +218,7 @@ func (q *Queue) overdue(a *attempt) {
 	defer q.mu.Unlock()
 	if !a.landed {
 		a.late = true
-		q.plan.overdue(a.lane)
+		q.plan.overdue(a.host)
 		q.launch()
 	}
 }
@@ -200,17 +226,30 @@ func (q *Queue) overdue(a *attempt) {
 // deliver is a worker: it goes on as long as something may go out.
 func (q *Queue) deliver(a *attempt) {
 	for a != nil {
-		o := q.cfg.Sender.Post(a.ctx, a.url, instanceHeaders(a.notice), a.notice.Body)
+		at := time.Now()
+		o := q.cfg.Sender.Send(a.ctx, a.to, a.notice.ID, instanceHeaders(a.notice), a.notice.Body)
+		a.note(at, o)
 		if q.cfg.Observe != nil {
-			q.cfg.Observe(o)
+			q.cfg.Observe(a.to.Target, o)
 		}
 		if !o.Delivered() {
-			level, times := q.losses.Count(a.lane.name)
+			level, times := q.losses.Count(a.host.name)
 			q.log.Log(q.life, level, "webhook not delivered", "event", string(a.notice.Kind), "instance", a.notice.InstanceName,
-				"destination", a.lane.name, "status", o.Status, "reason", o.Reason(), "cause", o.cause(), "duration", o.Duration, "count", times)
+				"destination", a.host.name, "status", o.Status, "reason", o.Reason(), "cause", o.cause(), "duration", o.Duration, "count", times)
 		}
 		a = q.landed(a, o)
 	}
+}
+
+// note tells the log how the attempt ended.
+func (a *attempt) note(at time.Time, o Outcome) {
+	state := delivery.Failed
+	if o.Delivered() {
+		state = delivery.Delivered
+	}
+	a.entry.Done(state, delivery.Attempt{
+		Number: 1, StartedAt: at, Duration: o.Duration, Status: o.Status, Error: o.Reason(), RequestID: a.notice.RequestID, Answer: o.Answer,
+	})
 }
 
 // landed notes the outcome and returns the worker's next attempt, if any.
@@ -230,38 +269,23 @@ func (q *Queue) landed(a *attempt, o Outcome) *attempt {
 	default:
 		q.stats.Refused++
 	}
-	q.plan.landed(a.lane, a.number, a.late, o)
+	q.plan.landed(a.host, a.number, a.late, o)
 	next := q.begin()
 	q.launch() // a success may allow more than the one that follows
 	return next
 }
 
-// instanceHeaders are the headers of an instance event. The names are written
-// as they shall be on the wire.
-func instanceHeaders(n event.Notice) http.Header {
-	id := n.RequestID
-	if id == "" {
-		id = uuid.NewString()
-	}
-	return http.Header{
-		"Content-Type":    {"application/json"},
-		"User-Agent":      {"Service-Webhook/1.0"},
-		"x-request-id":    {id},
-		"x-owner-jid":     {n.OwnerJID},
-		"x-instance-name": {n.InstanceName},
-		"x-instance-id":   {strconv.FormatInt(n.InstanceID, 10)},
-		"x-webhook-event": {string(n.Kind)},
-	}
-}
-
-// PostNow sends a notice to its first address at once, past the queue and its
+// PostNow sends a notice to its first destination at once, past the queue and its
 // workers, and waits for the answer, until Interrupt: for a test that somebody
 // asked for.
 func (q *Queue) PostNow(ctx context.Context, n event.Notice) Outcome {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
 	defer context.AfterFunc(q.tests, cancel)()
-	return q.cfg.Sender.Post(ctx, n.URLs[0], instanceHeaders(n), n.Body)
+	if n.ID == uuid.Nil {
+		n.ID = uuid.New()
+	}
+	return q.cfg.Sender.Send(ctx, n.To[0], n.ID, instanceHeaders(n), n.Body)
 }
 
 // Interrupt ends the waits of PostNow, now and later.

@@ -54,7 +54,11 @@ func counting(t *testing.T) (srv *httptest.Server, count *atomic.Int32) {
 }
 
 func notice(urls ...string) event.Notice {
-	return event.Notice{Kind: event.MessagesUpsert, Body: []byte("{}"), InstanceName: "n", URLs: urls}
+	n := event.Notice{Kind: event.MessagesUpsert, Body: []byte("{}"), InstanceName: "n"}
+	for _, u := range urls {
+		n.To = append(n.To, event.Destination{URL: u})
+	}
+	return n
 }
 
 func eventually(t *testing.T, what string, ok func() bool) {

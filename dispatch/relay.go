@@ -2,15 +2,15 @@ package dispatch
 
 import (
 	"context"
-	"errors"
+	"fmt"
 	"log/slog"
-	"net/http"
 	"sync"
 	"sync/atomic"
 	"time"
 
 	"github.com/google/uuid"
 
+	"postern/delivery"
 	"postern/event"
 	"postern/store"
 )
@@ -25,61 +25,59 @@ type Publisher interface {
 type RelayConfig struct {
 	Store     *store.Store
 	Sender    *Sender
-	URL       string        // the global webhook; empty: nothing is delivered
-	Workers   int           // deliveries in flight at most; 0 means 10
+	URL       string        // the global webhook; empty: no batch event is delivered
+	Workers   int           // deliveries of batch events in flight at most; 0 means 10
 	Publisher Publisher     // nil: nobody
-	Retention time.Duration // of delivered entries; 0 keeps them
-	Observe   func(Outcome) // called after each attempt; nil: nobody
-	Logger    *slog.Logger  // nil discards
+	Retention time.Duration // of delivered entries of the outbox; 0 keeps them
+
+	// Ledger has the durable deliveries of instance events, and the log of all.
+	// nil: there are none.
+	Ledger *delivery.Ledger
+	// Resolve tells where a lane leads now, and how. It must not block. nil: batch
+	// events go to URL, and nothing else is delivered.
+	Resolve func(delivery.Lane) (event.Destination, delivery.Status)
+	// PublishInstance takes every numbered event of an instance after its commit, in
+	// the order of the commits. It must not block. nil: nobody does.
+	PublishInstance func(event.Notice)
+
+	Observe func(delivery.Lane, Outcome) // called after each attempt; nil: nobody
+	Logger  *slog.Logger                 // nil discards
 }
 
-// Relay delivers the outbox. See the package comment for what it promises.
+// Relay delivers what the file keeps until it is delivered: the outbox, and the
+// durable deliveries of instance events. See the package comment for what it
+// promises.
 type Relay struct {
-	cfg   RelayConfig
-	log   *slog.Logger
-	board *board
-	work  sync.WaitGroup
-	ticks atomic.Int64 // Unix nanoseconds of the feeder's last turn
+	cfg     RelayConfig
+	log     *slog.Logger
+	work    sync.WaitGroup
+	senders sync.WaitGroup // and feeders of lanes that sleep, which start them
 
 	reading context.Context // ends when Stop begins: no new entries
 	stop    context.CancelFunc
 	sending context.Context // ends with the time of Stop: outcomes are no longer stored either
 	abort   context.CancelFunc
-	posting context.Context // ends when Stop gives up on what is in flight
-	hangUp  context.CancelFunc
 
-	nudges     chan struct{}    // size 1: the feeder has something to do
-	retries    chan store.Due   // entries that failed, on their way to the feeder
-	fresh      chan []store.Due // new entries, on their way to the feeder
-	passWanted atomic.Bool      // the due index must be read again
-	results    chan result      // outcomes on their way to the file
-	forgotten  chan uint64      // size 1: up to where events of removed batches may go
+	results   chan result // outcomes on their way to the file
+	forgotten chan uint64 // size 1: up to where events of removed batches may go
 
-	delivered, failed atomic.Uint64
-	losses            LogThrottle // failed attempts
+	batch  *lane // of the outbox
+	budget *budget
+	flying flights
+	expiry *alarm
+	events eventTail
+
+	mu      sync.Mutex
+	lanes   map[delivery.Lane]*lane // of package delivery, those that are awake
+	started bool
+	stopped bool // no lane wakes any more
+
+	delivered, failed atomic.Uint64 // of the outbox
+	ended             endings
+	losses            LogThrottle // failed attempts, by lane
+	outages           LogThrottle // breakers that opened, by lane
+	returns           LogThrottle // and that closed
 }
-
-// RelayStats is the state of a relay.
-type RelayStats struct {
-	Delivered uint64 // since Start
-	Failed    uint64 // attempts, since Start
-	InFlight  int
-	Waiting   int       // due entries in memory
-	Open      bool      // the breaker holds deliveries back
-	LastTurn  time.Time // of the loop that looks for due entries
-}
-
-// result is one finished attempt.
-type result struct {
-	flight  flight
-	entry   store.OutboxEntry
-	outcome Outcome
-}
-
-// resultsSize is how many outcomes may wait to be stored while workers send on.
-// It bounds what a crash can make the relay deliver a second time, and how many
-// outcomes share a commit.
-const resultsSize = 128
 
 // NewRelay returns a relay that does nothing yet.
 func NewRelay(cfg RelayConfig) *Relay {
@@ -88,15 +86,13 @@ func NewRelay(cfg RelayConfig) *Relay {
 		cfg.Logger = slog.New(slog.DiscardHandler)
 	}
 	r := &Relay{
-		cfg: cfg, log: cfg.Logger.With("component", "relay"), board: newBoard(),
-		nudges:  make(chan struct{}, 1),
-		retries: make(chan store.Due),
-		fresh:   make(chan []store.Due),
+		cfg: cfg, log: cfg.Logger.With("component", "relay"), lanes: map[delivery.Lane]*lane{}, budget: newBudget(),
 		results: make(chan result, resultsSize), forgotten: make(chan uint64, 1),
 	}
+	r.expiry = newAlarm()
 	r.reading, r.stop = context.WithCancel(context.Background())
 	r.sending, r.abort = context.WithCancel(context.Background())
-	r.posting, r.hangUp = context.WithCancel(r.sending)
+	r.batch = r.outboxLane()
 	return r
 }
 
@@ -107,24 +103,36 @@ func (r *Relay) Start() error {
 	if err != nil {
 		return err
 	}
-	r.board.reach(newest)
-	r.ticks.Store(time.Now().UnixNano())
+	waiting, err := r.startEvents()
+	if err != nil {
+		return err
+	}
+	r.started = true
+	r.batch.board.reach(newest)
+	r.batch.tick()
+	now := time.Now().UnixNano() // the loops have their first turn when the scheduler lets them
+	r.events.ticks.Store(now)
+	r.expiry.ticks.Store(now)
 	r.work.Go(func() { r.tail(newest) })
 	r.work.Go(r.sweep)
 	if r.cfg.Retention > 0 {
 		r.work.Go(r.prune)
 	}
-	if r.cfg.URL == "" {
-		return nil
+	if r.cfg.URL != "" {
+		r.work.Go(r.batch.feed)
+		for range r.cfg.Workers {
+			r.senders.Go(r.batch.send)
+		}
 	}
-	r.work.Go(r.feed)
-	var senders sync.WaitGroup
-	for range r.cfg.Workers {
-		senders.Go(r.send)
+	if r.cfg.Ledger != nil {
+		r.work.Go(r.tailEvents)
+		r.work.Go(r.expire)
+		r.rouse(waiting)
 	}
 	r.work.Go(r.settle)
 	r.work.Go(func() {
-		senders.Wait()
+		<-r.reading.Done()
+		r.senders.Wait()
 		close(r.results)
 	})
 	return nil
@@ -135,28 +143,75 @@ func (r *Relay) Start() error {
 const lastWords = 2 * time.Second
 
 // Stop delivers what is due for a moment, takes no further entries and waits
-// for those in flight as long as the slowest accepted one took, or until ctx
-// ends; then they are cut off. Whatever was not delivered stays pending in the
-// file, and the log says how much that is.
+// for those in flight as long as the slowest accepted one of their lane took, or
+// until ctx ends; then they are cut off. Whatever was not delivered stays pending
+// in the file, and the log says how much that is.
 func (r *Relay) Stop(ctx context.Context) error {
-	words := time.Now()
-	if newest, err := r.newest(); err == nil && r.cfg.URL != "" {
-		last, cancel := context.WithTimeout(ctx, lastWords)
-		r.board.drain(last, newest)
-		cancel()
+	if !r.started {
+		return nil
 	}
+	words := time.Now()
+	awake := r.lastWords(ctx)
+	r.mu.Lock()
+	r.stopped = true
+	for _, l := range r.lanes {
+		awake = append(awake, l)
+	}
+	r.mu.Unlock()
 	r.stop()
-	r.board.close()
 	cut := context.AfterFunc(ctx, r.abort)
 	defer cut()
-	silence := time.AfterFunc(lastWords+r.board.longest()-time.Since(words), r.hangUp)
-	defer silence.Stop()
+	for _, l := range awake {
+		l.board.close()
+		silence := time.AfterFunc(lastWords+l.board.longest()-time.Since(words), l.hangUp)
+		defer silence.Stop()
+	}
 	r.work.Wait()
 	r.abort()
+	r.tellLeft()
+	return nil
+}
+
+// lastWords gives the lanes a moment for what was committed before, and returns
+// the one that is always awake.
+func (r *Relay) lastWords(ctx context.Context) []*lane {
+	last, cancel := context.WithTimeout(ctx, lastWords)
+	defer cancel()
+	var moment sync.WaitGroup
+	if newest, err := r.newest(); err == nil && r.cfg.URL != "" {
+		moment.Go(func() { r.batch.board.drain(last, newest) })
+	}
+	if r.cfg.Ledger != nil {
+		r.readEvents()
+		for _, l := range r.awake() {
+			moment.Go(func() { l.drain(last) })
+		}
+	}
+	moment.Wait()
+	return []*lane{r.batch}
+}
+
+// tellLeft says what the next start has to deliver.
+func (r *Relay) tellLeft() {
 	if n := r.cfg.Store.OutboxCounts().Of(store.OutboxPending); n > 0 && r.cfg.URL != "" {
 		r.log.Warn("batch events are left for the next start: the global webhook has not accepted them", "count", n)
 	}
-	return nil
+	if r.cfg.Ledger == nil {
+		return
+	}
+	waiting, err := r.backlogs()
+	if err != nil {
+		r.log.Error("what is left for the next start cannot be read", "error", err)
+		return
+	}
+	n, lanes := 0, map[delivery.Lane]bool{}
+	for _, b := range waiting {
+		n += b.Pending
+		lanes[b.Lane] = true
+	}
+	if n > 0 {
+		r.log.Warn("durable events are left for the next start: their receivers have not accepted them", "count", n, "destinations", len(lanes))
+	}
 }
 
 func (r *Relay) newest() (seq uint64, err error) {
@@ -167,179 +222,70 @@ func (r *Relay) newest() (seq uint64, err error) {
 	return seq, err
 }
 
+// resolve returns where a lane leads now.
+func (r *Relay) resolve(is delivery.Lane) (event.Destination, delivery.Status) {
+	switch {
+	case r.cfg.Resolve != nil:
+		return r.cfg.Resolve(is)
+	case is == delivery.BatchLane:
+		return event.Destination{Target: event.TargetGlobal, URL: r.cfg.URL}, delivery.Ready
+	default:
+		return event.Destination{}, delivery.Paused
+	}
+}
+
+// laneName stands for a lane where things are told apart.
+func laneName(is delivery.Lane) string {
+	return fmt.Sprint(is.Flow, " ", is.Instance, " ", is.Target, " ", is.Endpoint)
+}
+
+// RelayStats is the state of a relay.
+type RelayStats struct {
+	// Of the outbox.
+	Delivered uint64 // since Start
+	Failed    uint64 // attempts, since Start
+	InFlight  int
+	Waiting   int  // due entries in memory
+	Open      bool // the breaker holds deliveries back
+
+	// Of durable instance events, all destinations together.
+	Lanes         int // destinations with something waiting that may be sent
+	LanesOpen     int // of these, those that are held to be down
+	LanesInFlight int
+	Expired       uint64 // since Start
+	Removed       uint64 // cancelled with their destination, since Start
+
+	LastTurn time.Time // of the loop that was silent for longest
+}
+
 // Stats returns the counters.
 func (r *Relay) Stats() RelayStats {
-	b := r.board
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	return RelayStats{
-		Delivered: r.delivered.Load(), Failed: r.failed.Load(),
-		InFlight: b.flying, Waiting: len(b.known) - b.flying, Open: b.breaker.open,
-		LastTurn: time.Unix(0, r.ticks.Load()),
+	s := RelayStats{
+		Delivered: r.delivered.Load(), Failed: r.failed.Load(), Expired: r.ended.expired.Load(), Removed: r.ended.removed.Load(), LastTurn: time.Now(),
 	}
+	s.InFlight, s.Waiting, s.Open = r.batch.board.numbers()
+	if r.cfg.URL != "" {
+		s.LastTurn = turned(s.LastTurn, &r.batch.ticks)
+	}
+	if r.cfg.Ledger != nil && r.started {
+		s.LastTurn = turned(turned(s.LastTurn, &r.events.ticks), &r.expiry.ticks)
+	}
+	for _, l := range r.awake() {
+		flying, _, down := l.board.numbers()
+		s.Lanes++
+		s.LanesInFlight += flying
+		if down {
+			s.LanesOpen++
+		}
+		s.LastTurn = turned(s.LastTurn, &l.ticks)
+	}
+	return s
 }
 
-// send is a worker: it takes entries from the board and posts them.
-func (r *Relay) send() {
-	for {
-		f, ok := r.board.next()
-		if !ok {
-			return
-		}
-		entry, ready, err := r.load(f)
-		if !ready {
-			r.board.skipped(f, errors.Is(err, store.ErrDamaged))
-			r.postpone(entry)
-			continue
-		}
-		o := r.cfg.Sender.Post(r.posting, r.cfg.URL, batchHeaders(entry.Kind), entry.Body)
-		if r.cfg.Observe != nil {
-			r.cfg.Observe(o)
-		}
-		if r.posting.Err() != nil && !o.Delivered() {
-			r.board.skipped(f, false)
-			continue // cut off by Stop: the entry stays as it was
-		}
-		opened, closed := r.board.answered(f, o)
-		if opened {
-			r.nudge() // to fill the board anew
-			r.log.Warn("the global webhook is down; trying it now and then", "status", o.Status, "reason", o.Reason(), "cause", o.cause())
-		}
-		if closed {
-			r.nudge()
-			r.log.Info("the global webhook is back")
-		}
-		r.results <- result{f, entry, o}
+// turned is the earlier of a time and a loop's last turn.
+func turned(earliest time.Time, ticks *atomic.Int64) time.Time {
+	if at := time.Unix(0, ticks.Load()); at.Before(earliest) {
+		return at
 	}
-}
-
-// load reads an entry. ready is false when it is not to be sent now: it was
-// delivered meanwhile, or its time has not come after all.
-func (r *Relay) load(f flight) (entry store.OutboxEntry, ready bool, err error) {
-	err = r.cfg.Store.View(func(tx *store.Tx) error {
-		entry, _, err = tx.Outbox(f.seq)
-		return err
-	})
-	if err != nil {
-		r.log.Error("outbox entry cannot be read and is left out", "sequence", f.seq, "error", err)
-		return entry, false, err
-	}
-	return entry, entry.State == store.OutboxPending && (f.anyway || isDue(entry.NextAttemptAt, time.Now())), nil
-}
-
-// postpone hands the feeder an entry that was on the board before its time, as
-// happens when the clock went back: nothing else would remember it.
-func (r *Relay) postpone(e store.OutboxEntry) {
-	if e.State != store.OutboxPending {
-		r.nudge()
-		return
-	}
-	select {
-	case r.retries <- store.Due{At: e.NextAttemptAt, Seq: e.Seq, Batch: e.Batch}:
-	case <-r.reading.Done():
-	}
-}
-
-// settle writes outcomes into the file, as many in one commit as there are.
-func (r *Relay) settle() {
-	for first := range r.results {
-		r.record(r.collect(first))
-	}
-}
-
-// gatherFor is how long an outcome waits for others to share its commit. It is
-// added to what a crash can repeat, and to nothing else.
-const gatherFor = 2 * time.Millisecond
-
-// collect adds to first what else comes within a moment.
-func (r *Relay) collect(first result) []result {
-	group := []result{first}
-	enough := time.NewTimer(gatherFor)
-	defer enough.Stop()
-	for len(group) < cap(r.results) {
-		select {
-		case next, ok := <-r.results:
-			if !ok {
-				return group
-			}
-			group = append(group, next)
-		case <-enough.C:
-			return group
-		}
-	}
-	return group
-}
-
-// recordPause is the time between two tries to store outcomes.
-const recordPause = time.Second
-
-// record stores the outcomes. While that fails, for example because the disk
-// is full, it is tried again: the entries must not be sent twice for it.
-func (r *Relay) record(group []result) {
-	next := make([]time.Time, len(group))
-	for i, g := range group {
-		if !g.outcome.Delivered() {
-			// The file keeps whole milliseconds; the next one, so that it is never early.
-			next[i] = time.Now().Add(max(backoff(g.entry.Attempts+1), g.outcome.RetryAfter) + time.Millisecond)
-		}
-	}
-	for r.store(group, next) != nil && r.sending.Err() == nil {
-		select {
-		case <-time.After(recordPause):
-		case <-r.sending.Done():
-		}
-	}
-	for i, g := range group {
-		kept := r.board.settled(g.flight, g.outcome)
-		if g.outcome.Delivered() {
-			r.delivered.Add(1)
-			continue
-		}
-		r.failed.Add(1)
-		level, times := r.losses.Count("")
-		r.log.Log(r.reading, level, "batch event not delivered, trying again", "event", string(g.entry.Kind), "sequence", g.entry.Seq,
-			"attempts", g.entry.Attempts+1, "status", g.outcome.Status, "reason", g.outcome.Reason(), "cause", g.outcome.cause(), "count", times)
-		if kept {
-			continue
-		}
-		select {
-		case r.retries <- store.Due{At: next[i], Seq: g.entry.Seq, Batch: g.entry.Batch}:
-		case <-r.reading.Done():
-		}
-	}
-	r.nudge()
-}
-
-func (r *Relay) store(group []result, next []time.Time) error {
-	// The outcome is known and must be written even while stopping.
-	err := r.cfg.Store.Update(context.Background(), func(tx *store.Tx) error {
-		for i, g := range group {
-			// A damaged entry can be neither marked nor sent again; the store reports it.
-			if err := note(tx, g, next[i]); err != nil && !errors.Is(err, store.ErrDamaged) {
-				return err
-			}
-		}
-		return nil
-	})
-	if err != nil {
-		r.log.Error("outcomes of deliveries not stored, trying again", "count", len(group), "error", err)
-	}
-	return err
-}
-
-func note(tx *store.Tx, g result, next time.Time) error {
-	if g.outcome.Delivered() {
-		return tx.OutboxDelivered(g.entry.Seq, g.outcome.Status)
-	}
-	return tx.OutboxRetry(g.entry.Seq, next, g.outcome.Status, g.outcome.Reason())
-}
-
-// batchHeaders are the headers of a batch event.
-func batchHeaders(kind event.Kind) http.Header {
-	return http.Header{
-		"Content-Type":    {"application/json"},
-		"User-Agent":      {"Service-MessageBatch-Webhook/1.0"},
-		"x-request-id":    {uuid.NewString()},
-		"x-webhook-event": {string(kind)},
-	}
+	return earliest
 }

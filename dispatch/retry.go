@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"time"
 
+	"postern/delivery"
 	"postern/store"
 )
 
@@ -41,10 +42,58 @@ func (r *Relay) RetryNow(ctx context.Context, seq uint64) (e store.OutboxEntry, 
 	if err != nil {
 		return store.OutboxEntry{}, fmt.Errorf("retry outbox entry %d: %w", seq, err)
 	}
-	if r.cfg.URL != "" && !r.board.urge(e.Batch, seq) {
-		r.askForPass()
-	}
+	r.urgeEntry(e)
 	return e, nil
+}
+
+// urgeEntry sends an entry of the outbox before the others.
+func (r *Relay) urgeEntry(e store.OutboxEntry) {
+	if r.cfg.URL != "" && !r.batch.board.urge(e.Batch, e.Seq) {
+		r.batch.askForPass()
+	}
+}
+
+// Retry has a delivery of the log sent now, by one attempt more, and returns its
+// record as it is then. One that is under way is not repeated. For who does not
+// see it there is none. Errors are those of [delivery.Ledger.Retry].
+func (r *Relay) Retry(ctx context.Context, record uint64, sees func(delivery.Record) bool) (rec delivery.Record, err error) {
+	var due *delivery.Due
+	var entry store.OutboxEntry
+	err = r.cfg.Store.Update(ctx, func(tx *store.Tx) error {
+		entry = store.OutboxEntry{}
+		rec, due, err = r.cfg.Ledger.Retry(tx, record)
+		if (err == nil || errors.Is(err, delivery.ErrBodyGone)) && !sees(rec) {
+			return delivery.ErrNotFound
+		}
+		if err == nil && due == nil && rec.OutboxSeq != 0 {
+			entry, _, err = tx.Outbox(rec.OutboxSeq)
+		}
+		return err
+	})
+	switch {
+	case err != nil:
+		return delivery.Record{}, fmt.Errorf("retry delivery %d: %w", record, err)
+	case due != nil:
+		r.expiry.set(rec.ExpiresAt)
+		r.urge(rec.Lane, recordRow(*due))
+	case entry.State == store.OutboxPending:
+		r.urgeEntry(entry)
+	}
+	return rec, nil
+}
+
+// urge sends a record of a lane before the others.
+func (r *Relay) urge(is delivery.Lane, now row) {
+	r.mu.Lock()
+	l := r.lanes[is]
+	r.mu.Unlock()
+	if l == nil || now.Once {
+		r.wake(is, []row{now})
+		return
+	}
+	if !l.board.urge(now.Line, now.Seq) {
+		l.askForPass()
+	}
 }
 
 // RetryAll makes all pending entries due at once, in small commits, and
@@ -57,8 +106,8 @@ func (r *Relay) RetryAll(ctx context.Context) (pending int, err error) {
 			return 0, fmt.Errorf("retry outbox: %w", err)
 		}
 	}
-	r.board.hurry()
-	r.nudge()
+	r.batch.board.hurry()
+	r.batch.nudge()
 	return pending, nil
 }
 

@@ -11,7 +11,12 @@ import (
 	"strconv"
 	"strings"
 	"time"
+	"unicode/utf8"
 
+	"github.com/google/uuid"
+
+	"postern/delivery"
+	"postern/event"
 	"postern/netfault"
 )
 
@@ -67,8 +72,9 @@ func (s *Sender) Close() { s.client.CloseIdleConnections() }
 
 // Outcome is how one delivery ended.
 type Outcome struct {
-	Status     int   // of the answer, 0 when there was none
-	Err        error // why there was none, as netfault.Plain puts it
+	Status     int    // of the answer, 0 when there was none
+	Err        error  // why there was none, as netfault.Plain puts it
+	Answer     string // the beginning of an answer that was not 2xx, as text
 	RetryAfter time.Duration
 	Duration   time.Duration
 }
@@ -98,6 +104,16 @@ func (o Outcome) Reason() string {
 // cause is why there was no answer, for the log of the operator.
 func (o Outcome) cause() string { return netfault.Cause(o.Err) }
 
+// Send posts an event to a destination: with the headers of the event, those of
+// the destination, and id and signature when it wants them.
+func (s *Sender) Send(ctx context.Context, to event.Destination, id uuid.UUID, headers http.Header, body []byte) Outcome {
+	headers, err := addressed(headers, to, id, time.Now(), body)
+	if err != nil {
+		return Outcome{Err: err}
+	}
+	return s.Post(ctx, to.URL, headers, body)
+}
+
 // Post sends body to target with exactly the given headers. Their names reach
 // the wire as they are written.
 func (s *Sender) Post(ctx context.Context, target string, headers http.Header, body []byte) Outcome {
@@ -121,12 +137,47 @@ func (s *Sender) post(ctx context.Context, target string, headers http.Header, b
 		return Outcome{Err: plain(err)}
 	}
 	defer resp.Body.Close()
-	// The answer's text means nothing, but it belongs to the answer: one that
-	// does not end in time is none. A long one is left, with its connection.
-	if _, err := io.CopyN(io.Discard, resp.Body, maxAnswer); err != nil && !errors.Is(err, io.EOF) {
+	o := Outcome{Status: resp.StatusCode, RetryAfter: retryAfter(resp.Header.Get("Retry-After"), time.Now())}
+	if o.Answer, err = answer(resp.Body, !o.Delivered()); err != nil {
 		return Outcome{Err: plain(err)}
 	}
-	return Outcome{Status: resp.StatusCode, RetryAfter: retryAfter(resp.Header.Get("Retry-After"), time.Now())}
+	return o
+}
+
+// answer reads the answer's body. Its text is for people, when it is kept at all,
+// but it belongs to the answer: one that does not end in time is none. A long one
+// is left, with its connection.
+func answer(body io.Reader, keep bool) (text string, err error) {
+	var beginning []byte
+	if keep {
+		beginning, err = io.ReadAll(io.LimitReader(body, delivery.MaxAnswer))
+	}
+	if err == nil {
+		_, err = io.CopyN(io.Discard, body, int64(maxAnswer-len(beginning)))
+	}
+	if err != nil && !errors.Is(err, io.EOF) {
+		return "", err
+	}
+	return readable(beginning), nil
+}
+
+// readable makes text of the beginning of some bytes, which may end within a
+// character.
+func readable(b []byte) string {
+	for cut := 1; cut < utf8.UTFMax && cut <= len(b) && len(b) == delivery.MaxAnswer; cut++ {
+		if tail := b[len(b)-cut:]; utf8.RuneStart(tail[0]) {
+			if !utf8.FullRune(tail) {
+				b = b[:len(b)-cut]
+			}
+			break
+		}
+	}
+	text := strings.ToValidUTF8(string(b), "\uFFFD")
+	for len(text) > delivery.MaxAnswer { // the replacement is longer than what it replaces
+		_, size := utf8.DecodeLastRuneInString(text)
+		text = text[:len(text)-size]
+	}
+	return text
 }
 
 var errNoURL = errors.New("the URL cannot be read")

@@ -81,7 +81,7 @@ const okAnswer = "HTTP/1.1 200 OK\r\nContent-Length: 0\r\n\r\n"
 func TestAnInstanceDeliveryHasTheListedHeadersAndNothingElse(t *testing.T) {
 	url, requests := rawReceiver(t, okAnswer)
 	q := NewQueue(QueueConfig{Sender: NewSender(SenderConfig{})})
-	n := event.Notice{Kind: event.MessagesUpsert, Body: []byte(`{"a":1}`), InstanceID: 7, InstanceName: "shop", RequestID: "req-1", URLs: []string{url}}
+	n := event.Notice{Kind: event.MessagesUpsert, Body: []byte(`{"a":1}`), InstanceID: 7, InstanceName: "shop", RequestID: "req-1", To: []event.Destination{{URL: url}}}
 	if err := q.Enqueue(n); err != nil {
 		t.Fatal(err)
 	}

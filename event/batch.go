@@ -48,11 +48,27 @@ type BatchDelay struct {
 	MaxMs int64 `json:"maxMs"`
 }
 
+// WhenRestricted is what a batch does while an account may not write to
+// strangers.
+type WhenRestricted string
+
+// What a batch may do: send to those whom the account knows, or wait with
+// everybody.
+const (
+	RestrictedKnown WhenRestricted = "known"
+	RestrictedWait  WhenRestricted = "wait"
+)
+
+func (WhenRestricted) values() []string { return list(RestrictedKnown, RestrictedWait) }
+
 // BatchOptions is the "options" of a batch.
 type BatchOptions struct {
 	Delay            BatchDelay `json:"delay"`
 	Presence         string     `json:"presence,omitempty"`
 	SkipUnregistered bool       `json:"skipUnregistered,omitempty"`
+	// WhenRestricted is what to do with those whom an instance knows while its
+	// account may not write to strangers; empty means RestrictedKnown.
+	WhenRestricted WhenRestricted `json:"whenRestricted,omitempty"`
 
 	QuotedMessageID    int64      `json:"quotedMessageId,omitempty"`    // the stored message that each message answers
 	ExternalAttributes Attributes `json:"externalAttributes,omitempty"` // of each message

@@ -2,6 +2,7 @@ package event
 
 import (
 	"bytes"
+	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -118,7 +119,13 @@ type Outgoing struct {
 	Attributes Attributes    `json:",omitempty"` // kept with the message by who stores it for a batch; nil: {}
 	MentionAll bool          // mention every participant; groups only
 
-	By Sender `json:"-"`
+	By     Sender `json:"-"`
+	Holder string `json:"-"` // who holds a place for it among what the instance's limits allow; empty: nobody
+
+	// Turn, when set, is called once, when all is prepared and the message's turn
+	// has come: no other of the instance's messages leaves before it returns. Its
+	// error, which the send returns, keeps the message from being sent.
+	Turn func(context.Context) error `json:"-"`
 
 	// Leaving, when set, is called once, when all is prepared, the message's turn
 	// has come and nothing of it has been sent. Its error, which the send returns
@@ -145,7 +152,7 @@ func (k MessageKey) check(name string) error {
 	if k.Participant == "" {
 		return nil
 	}
-	if r, err := ParseRecipient(k.Participant); err != nil || r.Server == groupServer {
+	if r, err := ParseRecipient(k.Participant); err != nil || r.Server == GroupServer {
 		return fmt.Errorf("%w: %s.participant must be the JID of a person", ErrContent, name)
 	}
 	return nil

@@ -16,7 +16,7 @@ func (State) values() []string { return list(States()...) }
 func (ConnectionType) values() []string {
 	return list(PairSuccess, PairError, TypeConnected, TypeDisconnected, TypeLoggedOut, TypeStreamReplaced,
 		TypeKeepAliveLost, TypeKeepAliveBack, TypeConnectFailure, TypeManualReconnect, TypeStreamError,
-		TypeCATRefreshError)
+		TypeCATRefreshError, TypePasskey)
 }
 
 func (Connection) values() []string {

@@ -5,6 +5,8 @@ import (
 	"encoding/json"
 	"fmt"
 	"time"
+
+	"github.com/google/uuid"
 )
 
 // Notice is one event on its way out: the final body and what its delivery
@@ -17,9 +19,14 @@ type Notice struct {
 	// Instance events only.
 	InstanceID   int64
 	InstanceName string
-	OwnerJID     string   // empty when not connected
-	RequestID    string   // becomes x-request-id; empty: a fresh UUID per delivery
-	URLs         []string // destinations, none is valid (only WebSocket clients see it then)
+	OwnerJID     string // empty when not connected
+	RequestID    string // becomes x-request-id; empty: a fresh UUID per delivery
+
+	ID       uuid.UUID     // of the event: webhook-id, the same for all destinations
+	About    About         // whom it concerns
+	To       []Destination // none is valid: only WebSocket clients see it then
+	Sequence uint64        // among the durable events of the instance, 0 when it is none
+	Stored   bool          // WebSocket clients get it from the file, in the order of Sequence
 }
 
 type instanceEnvelope struct {

@@ -111,7 +111,7 @@ func exampleState(t ConnectionType) State {
 	switch t {
 	case TypeConnected, TypeKeepAliveBack:
 		return Online
-	case PairSuccess:
+	case PairSuccess, TypePasskey:
 		return Pairing
 	case TypeManualReconnect:
 		return Connecting

@@ -10,7 +10,7 @@ func statusExamples(kind Kind) []Example {
 		return examples(code, code)
 	case ConnectionUpdated:
 		return examples(
-			ConnectionUpdate{TypeLoggedOut, ConnectionClose, 401, At(exampleBefore), "unlinked on the phone"},
+			ConnectionUpdate{TypeLoggedOut, ConnectionClose, 401, At(exampleBefore), "unlinked on the phone", nil},
 			ConnectionUpdate{Type: TypeConnected, Connection: ConnectionOpen},
 			typed(ConnectionType.values(""), connectionExample),
 		)
@@ -48,6 +48,8 @@ func connectionExample(t ConnectionType) any {
 		u.StatusReason = 401
 	case TypeConnectFailure, TypeStreamError:
 		u.StatusReason, u.Message = 503, "service unavailable"
+	case TypePasskey:
+		u.Connection, u.Passkey = ConnectionConnecting, &PasskeyState{Step: PasskeyCompare, Code: new("ABCD-EFGH")}
 	default:
 		u.Message = "refused"
 	}
@@ -73,6 +75,9 @@ func instanceStatusExample(t InstanceStatusType) any {
 		s.Status, s.Message = "error", "missing key"
 	case StatusAccountReachoutTimelock:
 		s.Status, s.Data = "active", Extra{"until": At(exampleTime.Add(24 * 3600e9))}
+	case StatusAccountRestricted:
+		s.Status, s.Message = "active", "WhatsApp refused several messages in a row; batches leave the instance out"
+		s.Extra = Extra{"reason": map[string]any{"code": 479, "count": 10, "until": At(exampleTime.Add(3600e9))}}
 	case StatusClientOutdated:
 		s.Message = "the client version is too old"
 	}

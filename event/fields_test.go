@@ -27,7 +27,7 @@ var contractFields = map[Kind]string{
 	ChatsDelete:  `chatJid:s! dateTime:t! deleteMedia:b +`,
 	ChatsUpdated: `type:s! dateTime:t! chatJid:s fromFullSync:b +`,
 
-	ConnectionUpdated: `type:s! connection:s! statusReason:n lastConnection:t message:s`,
+	ConnectionUpdated: `type:s! connection:s! statusReason:n lastConnection:t message:s passkey:o?`,
 
 	ContactsUpdate: `id:n! remoteJid:s! lid:s!? pushName:s? businessName:s? action:s! source:s!`,
 	ContactsUpsert: `id:n! remoteJid:s! lid:s!? pushName:s!? profilePicUrl:s!? action:s!`,
@@ -117,10 +117,11 @@ func describe(t *testing.T, schema object) []string {
 var contractValues = map[string]string{
 	"CallStatus":         "offer ringing preaccept timeout reject accept terminate unknown",
 	"ChatUpdateType":     "blocklist blocklist.change archive unarchive.setting clear pin mute mark.read",
-	"ConnectionType":     "pair.success connected disconnected logged.out stream.replaced keepalive.timeout keepalive.restored connect.failure manual.reconnect pair.error stream.error cat.refresh.error",
+	"ConnectionType":     "pair.success connected disconnected logged.out stream.replaced keepalive.timeout keepalive.restored connect.failure manual.reconnect pair.error stream.error cat.refresh.error passkey",
 	"Connection":         "connecting open close replaced timeout",
 	"ContactSource":      "pushName businessName",
 	"ParticipantAction":  "add remove promote demote",
+	"PasskeyStep":        "required compare done",
 	"GroupRole":          "admin superadmin",
 	"LabelTarget":        "chat message",
 	"LabelAction":        "add remove",
@@ -130,7 +131,8 @@ var contractValues = map[string]string{
 	"UpdateStatus":       "delivered sent read played server_error retry unknown",
 	"NewsletterType":     "join leave live.update message.meta mute.change",
 	"SettingsType":       "push.name user.status.mute",
-	"InstanceStatusType": "client.outdated temporary.ban offline.sync.preview offline.sync.completed privacy.settings app.state app.state.sync.completed app.state.sync.error account.reachout.timelock",
+	"InstanceStatusType": "client.outdated temporary.ban offline.sync.preview offline.sync.completed privacy.settings app.state app.state.sync.completed app.state.sync.error account.reachout.timelock account.restricted",
+	"WhenRestricted":     "known wait",
 	"State":              "offline connecting qr_code pairing_code pairing online reconnecting disconnected connection_timeout logged_out session_missing stream_replaced keepalive_timeout client_outdated temporary_ban connection_error",
 	"BatchStatus":        "QUEUED SCHEDULED PROCESSING WAITING_FOR_WINDOW PAUSE_REQUESTED PAUSED WAITING_FOR_INSTANCE STOP_REQUESTED STOPPED INTERRUPTED COMPLETED COMPLETED_WITH_ERRORS",
 }
@@ -139,6 +141,7 @@ var enumerations = []enumerated{
 	CallStatus(""), ChatUpdateType(""), ConnectionType(""), Connection(""), ContactSource(""), ParticipantAction(""),
 	GroupRole(""), LabelTarget(""), LabelAction(""), UnavailableType(""), DecryptFailMode(""), AsyncStatus(""),
 	UpdateStatus(""), NewsletterType(""), SettingsType(""), InstanceStatusType(""), State(""), BatchStatus(""),
+	PasskeyStep(""), WhenRestricted(""),
 }
 
 func TestEveryEnumerationHasTheValuesOfTheContractAndAllItsConstants(t *testing.T) {
@@ -157,8 +160,8 @@ func TestEveryEnumerationHasTheValuesOfTheContractAndAllItsConstants(t *testing.
 		}
 		delete(constants, name)
 	}
-	// The last two are words of requests, not of payloads.
-	for _, other := range []string{"Kind", "Flag", "Gate", "MediaKind", "Presence"} {
+	// The last ones are words of requests and of deliveries, not of payloads.
+	for _, other := range []string{"Kind", "Flag", "Gate", "MediaKind", "Presence", "Target", "Order"} {
 		delete(constants, other)
 	}
 	if len(constants) > 0 {

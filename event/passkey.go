@@ -9,19 +9,65 @@ import (
 // Errors of a pairing that a passkey protects.
 var (
 	// ErrNoPasskey: nothing was asked for that this could answer.
-	ErrNoPasskey = errors.New("the pairing does not wait for this; ask for the challenge first")
+	ErrNoPasskey = errors.New("the pairing does not wait for this now; passkey in the status of the connection says what it waits for")
 	// ErrPasskeyRefused: WhatsApp did not take the authenticator's answer.
 	ErrPasskeyRefused = errors.New("WhatsApp refused the passkey")
 )
 
-// PasskeyChallenge is what a pairing waits for: an authenticator's signature,
-// or somebody who compares a code with the phone's.
-type PasskeyChallenge struct {
-	ID        string          // tells it from one that followed
-	ExpiresAt time.Time       // the end of the pairing
-	PublicKey json.RawMessage // WebAuthn's PublicKeyCredentialRequestOptions in JSON
-	Code      string          // "ABCD-EFGH", empty until it is to be compared
+// PasskeyStep is how far a pairing that a passkey protects has come.
+type PasskeyStep string
+
+// The steps, in order. A pairing that proves by itself who scanned its code
+// leaves out the second.
+const (
+	PasskeyRequired PasskeyStep = "required" // an authenticator has to sign
+	PasskeyCompare  PasskeyStep = "compare"  // somebody has to compare a code with the phone's
+	PasskeyDone     PasskeyStep = "done"     // all was answered; WhatsApp completes the link
+)
+
+func (PasskeyStep) values() []string { return list(PasskeyRequired, PasskeyCompare, PasskeyDone) }
+
+// PasskeyState is what connection.update and the status of a connection tell of
+// a passkey. No step at all is null: no passkey was asked for, or it is over.
+type PasskeyState struct {
+	Step PasskeyStep `json:"step"`
+	Code *string     `json:"code"` // "ABCD-EFGH" while it is to be compared, else null
 }
+
+// MarshalJSON implements json.Marshaler.
+func (s PasskeyState) MarshalJSON() ([]byte, error) {
+	type plain PasskeyState
+	if s.Step == "" {
+		return []byte("null"), nil
+	}
+	return Marshal(plain(s))
+}
+
+// PasskeyChallenge is what a pairing waits for: an authenticator's signature,
+// somebody who compares a code with the phone's, or WhatsApp.
+type PasskeyChallenge struct {
+	ID        string    // tells it from one that followed
+	ExpiresAt time.Time // the end of the pairing, unless it goes on to another step
+	Step      PasskeyStep
+	PublicKey json.RawMessage // WebAuthn's PublicKeyCredentialRequestOptions in JSON; with PasskeyRequired only
+	Code      string          // "ABCD-EFGH"; with PasskeyCompare only
+	Answered  bool            // WhatsApp took an answer, and nothing followed yet
+}
+
+// State is what is told of it; of nil it is that there is nothing.
+func (c *PasskeyChallenge) State() PasskeyState {
+	if c == nil {
+		return PasskeyState{}
+	}
+	s := PasskeyState{Step: c.Step}
+	if c.Code != "" {
+		s.Code = &c.Code
+	}
+	return s
+}
+
+// Awaits reports whether somebody has to do something about it now.
+func (c *PasskeyChallenge) Awaits() bool { return c != nil && !c.Answered && c.Step != PasskeyDone }
 
 // PasskeyAssertion is an authenticator's answer to a challenge.
 type PasskeyAssertion struct {

@@ -28,6 +28,7 @@ const (
 	TypeManualReconnect ConnectionType = "manual.reconnect"
 	TypeStreamError     ConnectionType = "stream.error"
 	TypeCATRefreshError ConnectionType = "cat.refresh.error"
+	TypePasskey         ConnectionType = "passkey"
 )
 
 // Connection is the coarse state in connection.update.
@@ -49,6 +50,7 @@ type ConnectionUpdate struct {
 	StatusReason   int            `json:"statusReason,omitempty"`  // the code that WhatsApp gave
 	LastConnection Time           `json:"lastConnection,omitzero"` // when it was last connected; absent before the first time
 	Message        string         `json:"message,omitempty"`
+	Passkey        *PasskeyState  `json:"passkey,omitempty" schema:"null"` // with TypePasskey only
 }
 
 // Message is the data of messages.upsert and of send.message, and the answer
@@ -72,6 +74,10 @@ type Message struct {
 	// Only in send.message and the answers of the send routes.
 	InstanceID         int64      `json:"instanceId,omitempty"`
 	ExternalAttributes Attributes `json:"externalAttributes,omitempty"`
+
+	// History: the phone told of it afterwards. It is older than what came by
+	// itself, whenever it was stored.
+	History bool `json:"-"`
 }
 
 // UpdateStatus is the "status" of messages.update.

@@ -27,8 +27,16 @@ func TestPayloadsHaveExactlyTheFieldsOfTheCatalogue(t *testing.T) {
 			`{"type":"connected","connection":"open"}`,
 		},
 		"connection.update, all": {
-			ConnectionUpdate{TypeLoggedOut, ConnectionClose, 401, At(at), "gone"},
+			ConnectionUpdate{TypeLoggedOut, ConnectionClose, 401, At(at), "gone", nil},
 			`{"type":"logged.out","connection":"close","statusReason":401,"lastConnection":"2026-03-04T04:06:07.089Z","message":"gone"}`,
+		},
+		"connection.update, a passkey": {
+			ConnectionUpdate{Type: TypePasskey, Connection: ConnectionConnecting, Passkey: &PasskeyState{Step: PasskeyRequired}},
+			`{"type":"passkey","connection":"connecting","passkey":{"step":"required","code":null}}`,
+		},
+		"connection.update, a passkey that is over": {
+			ConnectionUpdate{Type: TypePasskey, Connection: ConnectionClose, Passkey: &PasskeyState{}},
+			`{"type":"passkey","connection":"close","passkey":null}`,
 		},
 		"messages.upsert, least": {
 			Message{ID: 1, KeyID: "K", MessageType: "conversation", Content: json.RawMessage(`{"text":"<&>"}`), MessageTimestamp: 7},
@@ -38,7 +46,7 @@ func TestPayloadsHaveExactlyTheFieldsOfTheCatalogue(t *testing.T) {
 		"send.message, all": {
 			Message{
 				1, "K", new("r"), new("l"), true, new("p"), new("pl"), new("n"), "conversation", json.RawMessage(`{}`), 7, new("web"), true,
-				json.RawMessage(`{"a":1}`), 3, Attributes(`{"b":2}`),
+				json.RawMessage(`{"a":1}`), 3, Attributes(`{"b":2}`), true,
 			},
 			`{"id":1,"keyId":"K","keyRemoteJid":"r","keyLid":"l","keyFromMe":true,"keyParticipant":"p","keyParticipantLid":"pl",` +
 				`"pushName":"n","messageType":"conversation","content":{},"messageTimestamp":7,"device":"web","isGroup":true,"metadata":{"a":1},` +

@@ -7,6 +7,8 @@ import (
 	"slices"
 	"strings"
 	"testing"
+
+	"postern/event/witness"
 )
 
 // edited is body after change has worked on its data: on the first item where
@@ -36,7 +38,7 @@ func edited(t *testing.T, body []byte, change func(data object)) []byte {
 
 func refused(t *testing.T, kind Kind, body []byte, why string) {
 	t.Helper()
-	if err := Validate(kind, body); !errors.Is(err, ErrInvalid) {
+	if err := check(kind, body); !errors.Is(err, witness.ErrInvalid) {
 		t.Errorf("%s was accepted: %v\n%s", why, err, body)
 	}
 }
@@ -54,14 +56,14 @@ func TestNoRequiredFieldMayBeMissingOrNullAndNoUnknownKeyIsAllowedUnlessTheContr
 			null := edited(t, body, func(data object) { data[name] = nil })
 			if _, nullable := p.(object)["type"].([]any); !nullable {
 				refused(t, kind, null, name+" null")
-			} else if err := Validate(kind, null); err != nil {
+			} else if err := check(kind, null); err != nil {
 				t.Errorf("%s may be null: %v", name, err)
 			}
 		}
 		more := edited(t, body, func(data object) { data["somethingElse"] = true })
 		if schema["additionalProperties"] == false {
 			refused(t, kind, more, "an unknown key")
-		} else if err := Validate(kind, more); err != nil {
+		} else if err := check(kind, more); err != nil {
 			t.Error(err)
 		}
 		for name := range value {

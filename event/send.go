@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"strings"
+	"time"
 	"unicode"
 )
 
@@ -15,6 +16,10 @@ var (
 	ErrNotConnected = errors.New("instance is not connected")
 	// ErrBusy: others were sending, and no turn came in time; nothing was sent.
 	ErrBusy = errors.New("instance is busy with other sends")
+	// ErrNotNow: WhatsApp or a limit keeps the instance from sending this for
+	// now, which is nothing about the recipient; nothing was sent. The error is
+	// a *NotNowError.
+	ErrNotNow = errors.New("the instance may not send this now")
 	// ErrNotOnWhatsApp: the recipient has no account; nothing was sent.
 	ErrNotOnWhatsApp = errors.New("recipient is not on WhatsApp")
 	// ErrSendRefused: the message was certainly not sent, for another reason.
@@ -22,6 +27,66 @@ var (
 	// ErrOutcomeUnknown: the message may have left and no answer came.
 	ErrOutcomeUnknown = errors.New("outcome of the send is unknown")
 )
+
+// ReachoutTimelocked is the code of a NotNowError: the account may not open
+// conversations with people it does not know. WhatsApp refuses such a message
+// with ReachoutTimelockCode.
+const (
+	ReachoutTimelocked   = "REACHOUT_TIMELOCKED"
+	ReachoutTimelockCode = 463
+)
+
+// ErrTimelocked is a *NotNowError whose end nobody named.
+var ErrTimelocked error = &NotNowError{
+	Code: ReachoutTimelocked,
+	Text: "WhatsApp does not let the account write to people it does not know for now; whoever wrote to it lately can be answered",
+}
+
+// RefusedError is a refusal of a message by WhatsApp. It wraps ErrSendRefused
+// and what the connector said.
+type RefusedError struct {
+	Code  int // WhatsApp's
+	Cause error
+}
+
+// Error tells both.
+func (e *RefusedError) Error() string { return ErrSendRefused.Error() + ": " + e.Cause.Error() }
+
+// Unwrap returns ErrSendRefused and the cause.
+func (e *RefusedError) Unwrap() []error { return []error{ErrSendRefused, e.Cause} }
+
+// NotNowError says what keeps an instance from sending for now. It wraps
+// ErrNotNow.
+type NotNowError struct {
+	Code  string    // machine code, such as REACHOUT_TIMELOCKED
+	Text  string    // what it is, and what to do
+	Until time.Time // when it ends; zero: nobody said
+}
+
+// Error tells it with the end, when that is known.
+func (e *NotNowError) Error() string {
+	if e.Until.IsZero() {
+		return e.Text
+	}
+	return e.Text + "; until " + At(e.Until).String()
+}
+
+// Unwrap returns ErrNotNow.
+func (e *NotNowError) Unwrap() error { return ErrNotNow }
+
+// Is reports whether target is a *NotNowError of the same code.
+func (e *NotNowError) Is(target error) bool {
+	other, ok := target.(*NotNowError) //nolint:errorlint // Is compares one error
+	return ok && other.Code == e.Code
+}
+
+// NotNowCode is the code of the NotNowError in err, empty when there is none.
+func NotNowCode(err error) string {
+	if e, ok := errors.AsType[*NotNowError](err); ok {
+		return e.Code
+	}
+	return ""
+}
 
 // ErrRefused is wrapped when WhatsApp, or a rule that it would apply, refused
 // what was asked of it; nothing changed.
@@ -32,10 +97,11 @@ var ErrRecipient = errors.New("invalid recipient")
 
 // Servers of a JID.
 const (
-	UserServer   = "s.whatsapp.net"
-	legacyServer = "c.us"
-	lidServer    = "lid"
-	groupServer  = "g.us"
+	UserServer      = "s.whatsapp.net"
+	GroupServer     = "g.us"
+	BroadcastServer = "broadcast" // of broadcast lists, and of the status
+	legacyServer    = "c.us"
+	lidServer       = "lid"
 )
 
 // Recipient is whom a message goes to.
@@ -51,7 +117,7 @@ func (r Recipient) JID() string { return r.User + "@" + r.Server }
 func (r Recipient) IsPhone() bool { return r.Server == UserServer }
 
 // IsGroup reports whether the recipient is a group.
-func (r Recipient) IsGroup() bool { return r.Server == groupServer }
+func (r Recipient) IsGroup() bool { return r.Server == GroupServer }
 
 // ParseRecipient reads a phone number or a JID. The characters + ( ) - . / are
 // dropped from phone numbers, and so are hyphens and spaces of any kind; 7 to 15
@@ -68,18 +134,18 @@ func ParseRecipient(s string) (Recipient, error) {
 			return Recipient{}, fmt.Errorf("%w: a LID has only digits before @lid", ErrRecipient)
 		}
 		return Recipient{user, lidServer}, nil
-	case server == groupServer:
+	case server == GroupServer:
 		if !allDigits(strings.Replace(user, "-", "", 1)) {
 			return Recipient{}, fmt.Errorf("%w: a group id has digits and at most one hyphen before @g.us", ErrRecipient)
 		}
-		return Recipient{user, groupServer}, nil
+		return Recipient{user, GroupServer}, nil
 	}
 	return Recipient{}, fmt.Errorf("%w: what follows the @ is not one of s.whatsapp.net, c.us, lid, g.us", ErrRecipient)
 }
 
 // Chats that nobody but WhatsApp itself or the account writes to.
 const (
-	newsletterServer = "newsletter"
+	NewsletterServer = "newsletter"
 	StatusBroadcast  = "status@broadcast" // the account's status
 )
 
@@ -87,7 +153,7 @@ const (
 // newsletter (@newsletter) or status@broadcast.
 func ParseChat(s string) (Recipient, error) {
 	user, server, _ := strings.Cut(s, "@")
-	if s == StatusBroadcast || server == newsletterServer && allDigits(user) {
+	if s == StatusBroadcast || server == NewsletterServer && allDigits(user) {
 		return Recipient{user, server}, nil
 	}
 	return ParseRecipient(s)

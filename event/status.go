@@ -14,12 +14,13 @@ const (
 	StatusAppStateSyncCompleted   InstanceStatusType = "app.state.sync.completed"
 	StatusAppStateSyncError       InstanceStatusType = "app.state.sync.error"
 	StatusAccountReachoutTimelock InstanceStatusType = "account.reachout.timelock"
+	StatusAccountRestricted       InstanceStatusType = "account.restricted" // shown by refusals; with the key "reason"
 )
 
 func (InstanceStatusType) values() []string {
 	return list(StatusClientOutdated, StatusTemporaryBan, StatusOfflineSyncPreview, StatusOfflineSyncCompleted,
 		StatusPrivacySettings, StatusAppState, StatusAppStateSyncCompleted, StatusAppStateSyncError,
-		StatusAccountReachoutTimelock)
+		StatusAccountReachoutTimelock, StatusAccountRestricted)
 }
 
 // InstanceStatus is the data of status.instance.

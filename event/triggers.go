@@ -17,6 +17,7 @@ func Triggers(k Kind) []string {
 		return []string{
 			"PairSuccess", "PairError", "Connected", "Disconnected", "LoggedOut", "StreamReplaced", "KeepAliveTimeout",
 			"KeepAliveRestored", "ConnectFailure", "ManualLoginReconnect", "StreamError", "CATRefreshError",
+			"PairPasskeyRequest", "PairPasskeyConfirmation",
 		}
 	case ContactsUpdate:
 		return []string{"PushName", "BusinessName"}
@@ -69,6 +70,7 @@ func moreTriggers(k Kind) []string {
 		return []string{
 			"ClientOutdated", "TemporaryBan", "OfflineSyncPreview", "OfflineSyncCompleted", "PrivacySettings", "AppState",
 			"AppStateSyncComplete", "AppStateSyncError", "NotifyAccountReachoutTimelock",
+			"refused sends",
 		}
 	case UserAboutUpdate:
 		return []string{"UserAbout"}

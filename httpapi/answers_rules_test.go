@@ -52,7 +52,7 @@ func TestEachAnswerAboutAnInstanceHasExactlyItsFields(t *testing.T) {
 	same("connect", answerOf(t, r.as(token, "GET", "/instance/a/connect", "")),
 		"alreadyConnected alreadyConnecting connectionStatus count instanceName ownerJid")
 	same("status", answerOf(t, r.as(token, "GET", "/instance/a/connection/status", "")),
-		"connected connectionStatus instanceName lastConnectedAt lastError lastReceivedAt lastSentAt loggedIn ownerJid state statusReason")
+		"connected connectionStatus instanceName lastConnectedAt lastError lastReceivedAt lastSentAt limits loggedIn ownerJid passkey restriction state statusReason")
 	same("webhook", answerOf(t, r.as(token, "GET", "/instance/a/webhook", "")), hook)
 	same("webhook test", answerOf(t, r.as(token, "POST", "/instance/a/webhook/test", `{"event":"call.upsert"}`)), "delivered durationMs error statusCode")
 	rotated := answerOf(t, r.admin("PUT", "/instance/a/token", ""))
@@ -219,7 +219,7 @@ func TestStatusTellsOfARestrictionUntilItIsLifted(t *testing.T) {
 		}
 	}
 	tell(event.Restriction{Until: until, Reason: "DEFAULT"})
-	if got := restricted(); got == nil || got.Type != event.StatusAccountReachoutTimelock || !got.Until.Equal(until) || got.Reason != "DEFAULT" {
+	if got := restricted(); got == nil || got.Kind != "reachout_timelock" || got.Source != "notified" || !got.Until.Equal(until) || got.Reason != "DEFAULT" {
 		t.Errorf("restricted: %+v", got)
 	}
 	tell(event.Restriction{Lifted: true})

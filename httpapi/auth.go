@@ -4,10 +4,12 @@ import (
 	"crypto/sha256"
 	"crypto/subtle"
 	"net/http"
+	"slices"
 	"strings"
 
 	"github.com/google/uuid"
 
+	"postern/httpapi/tokens"
 	"postern/instance"
 )
 
@@ -18,7 +20,7 @@ const (
 	public         scheme = iota // none
 	globalKey                    // the GlobalApiKey in apikey or x-api-key
 	instanceBearer               // the token of the instance in the path
-	pathBearer                   // the token of an instance that any segment of the path names
+	pathBearer                   // the token of an instance that any segment of the path names: clients differ in where
 	userBearer                   // a user's token
 	handshake                    // a WebSocket path, which checks its token itself
 )
@@ -36,15 +38,9 @@ func (a *api) authorize(c *call, s scheme) (err error) {
 	case globalKey:
 		return a.checkKey(c.r.Header)
 	case instanceBearer:
-		var token string
-		if token, err = instanceToken(c.r.Header); err == nil {
-			c.instance, err = a.bearerInstance(token, c.params.ByName("i"))
-		}
+		c.instance, err = a.bearerInstance(c.r.Header, c.params.ByName("i"))
 	case pathBearer:
-		var token string
-		if token, err = instanceToken(c.r.Header); err == nil {
-			c.instance, err = a.pathInstance(token, c.r.URL.Path)
-		}
+		c.instance, err = a.bearerInstance(c.r.Header, strings.Split(c.r.URL.Path, "/")...)
 	case userBearer:
 		c.user, err = a.bearerUser(bearer(c.r.Header))
 	case public, handshake:
@@ -108,32 +104,37 @@ func instanceToken(h http.Header) (string, error) {
 
 // bearerUser returns the user of a token.
 func (a *api) bearerUser(token string) (uuid.UUID, error) {
-	c, err := readToken(a.JWTSecret, token)
+	c, err := tokens.Read(a.JWTSecret, token)
 	if err != nil {
 		return uuid.UUID{}, errUnauthorized()
 	}
-	id, err := c.userID()
+	id, err := c.User()
 	if err != nil {
 		return uuid.UUID{}, errUnauthorized()
 	}
 	return id, nil
 }
 
-// bearerInstance returns the instance called name when token is its stored
-// token. The order of the checks is the contract's: 401, 403, 404, 401.
-func (a *api) bearerInstance(token, name string) (instance.Record, error) {
-	c, err := readToken(a.JWTSecret, token)
+// bearerInstance returns the instance that the token of a request was last issued
+// for, when its name is one of names. The order of the checks is the contract's:
+// 401, 403, 404, 401.
+func (a *api) bearerInstance(h http.Header, names ...string) (instance.Record, error) {
+	token, err := instanceToken(h)
+	if err != nil {
+		return instance.Record{}, err
+	}
+	c, err := tokens.Read(a.JWTSecret, token)
 	if err != nil {
 		return instance.Record{}, errUnauthorized()
 	}
-	claimed, err := c.instanceName()
+	claimed, err := c.Instance()
 	if err != nil {
 		return instance.Record{}, errUnauthorized()
 	}
-	if claimed != name {
+	if !slices.Contains(names, claimed) {
 		return instance.Record{}, refuse(http.StatusForbidden, codeForbidden, "this token is for another instance")
 	}
-	return a.holder(token, name)
+	return a.holder(token, claimed)
 }
 
 // holder returns the instance called name when token is the one that was last

@@ -74,6 +74,8 @@ func TestABatchThatIsMalformedIs400AndOneThatBreaksARuleIs422(t *testing.T) {
 		{"message", `{"type":"text","payload":{"text":""}}`, 422, "INVALID_MESSAGE"},
 		{"message", `{"type":"smoke","payload":{}}`, 422, "INVALID_MESSAGE"},
 		{"options", `{"delay":{"minMs":5,"maxMs":1}}`, 422, "INVALID_OPTIONS"},
+		{"options", `{"whenRestricted":"never"}`, 422, "INVALID_OPTIONS"},
+		{"options", `{"whenRestricted":1}`, 400, "INVALID_TYPE"},
 		{"options", `{"delay":{"min":5}}`, 400, "UNKNOWN_FIELD"},
 		{"autoStart", `"yes"`, 400, "INVALID_TYPE"},
 		{"schedule", `{"windowStartAt":"2026-01-01T00:00:00Z"}`, 400, "MISSING_FIELD"},

@@ -12,6 +12,7 @@ import (
 type processing struct {
 	batch.View
 
+	Held       []batch.Held             `json:"held"`
 	Recipients []batch.ItemWithAttempts `json:"recipients"`
 }
 
@@ -27,7 +28,11 @@ func (a *api) showProcessing(c *call) error {
 	if err != nil {
 		return err
 	}
-	text, err := event.Marshal(view)
+	text, err := event.Marshal(struct {
+		batch.View
+
+		Held []batch.Held `json:"held"`
+	}{view, a.Engine.Held(view)})
 	if err != nil {
 		return err
 	}

@@ -48,7 +48,7 @@ func TestProcessingIsTheBatchWithEveryRecipient(t *testing.T) {
 			}
 		}
 		var items []batch.ItemWithAttempts
-		if err := json.Unmarshal(whole["recipients"], &items); err != nil || len(items) != n || len(whole) != len(alone)+1 {
+		if err := json.Unmarshal(whole["recipients"], &items); err != nil || len(items) != n || len(whole) != len(alone)+2 {
 			t.Fatalf("%d recipients of %d, %d fields, %v", len(items), n, len(whole), err)
 		}
 		for i, item := range items {

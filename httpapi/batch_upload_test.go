@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"postern/batch"
+	"postern/httpapi/strict"
 )
 
 // upload gives script a connection to a rig's server in a bubble, on which the
@@ -81,10 +82,10 @@ func TestABodyTooLargeForAnyBatchIs413AndOneTooManyRecipientsIs422(t *testing.T)
 func TestEntriesThatAreNotKeptAreCheckedAllTheSame(t *testing.T) {
 	var in batchRequest
 	body := batchBody("recipients", `["1","2","3","4"]`)
-	if err := decodeWith(strings.NewReader(body), &in, reading{most: 2}); err != nil || strings.Join(in.Recipients, "") != "12" {
+	if err := strict.Decode(strings.NewReader(body), &in, strict.Options{MaxEntries: 2}); err != nil || strings.Join(in.Recipients, "") != "12" {
 		t.Errorf("%q, %v", in.Recipients, err)
 	}
-	err := decodeWith(strings.NewReader(strings.Replace(body, `"4"`, "4", 1)), &in, reading{most: 2})
+	err := strict.Decode(strings.NewReader(strings.Replace(body, `"4"`, "4", 1)), &in, strict.Options{MaxEntries: 2})
 	if err == nil || !strings.Contains(err.Error(), "recipients[3]") {
 		t.Errorf("a number among those dropped: %v", err)
 	}

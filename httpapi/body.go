@@ -1,14 +1,14 @@
 package httpapi
 
 import (
+	"fmt"
+	"io"
 	"mime"
 	"net/http"
-	"net/url"
-	"slices"
 	"strings"
 	"time"
 
-	"postern/event"
+	"postern/httpapi/strict"
 )
 
 const (
@@ -17,26 +17,55 @@ const (
 )
 
 // decode reads the body of c into v, a pointer to a struct, with the rules of
-// decodeStrict and at most limit bytes. With an Idempotency-Key it claims that
+// [strict.Decode] and at most limit bytes. With an Idempotency-Key it claims that
 // key for the bytes that it read.
 // A request by a legacy path may have fields that are unknown: they are ignored.
-func (c *call) decode(v any, limit int64) error { return c.decodeKeeping(v, limit, unbounded) }
+func (c *call) decode(v any, limit int64) error { return c.decodeKeeping(v, limit, 0) }
 
 // decodeKeeping is decode, and keeps no more than the first most entries of any
-// slice.
+// slice; 0: all.
 func (c *call) decodeKeeping(v any, limit int64, most int) error {
 	if err := checkContentType(c.r.Header); err != nil {
 		return err
 	}
-	how := c.reading()
-	how.most = most
-	if err := decodeWith(c.digested(http.MaxBytesReader(c.w, c.r.Body, limit)), v, how); err != nil {
+	how := c.options()
+	how.MaxEntries = most
+	if err := strict.Decode(c.once.Body(http.MaxBytesReader(c.w, c.r.Body, limit)), v, how); err != nil {
 		return err
 	}
-	c.warn(how.ignored)
+	c.warn(how.Ignored)
 	// From here on the handler may take its time.
 	_ = http.NewResponseController(c.w).SetReadDeadline(time.Time{})
 	return c.claimBody()
+}
+
+// options are those with which the JSON of a request is read. Programs that were
+// written for older gateways of this family send what those ignored: on the paths
+// that only such programs use, a field that is unknown here is ignored too, and
+// the answer names it.
+func (c *call) options() strict.Options {
+	var o strict.Options
+	if c.w.legacy {
+		o.Ignored = &strict.Ignored{}
+	}
+	return o
+}
+
+// warn tells the caller which fields had no effect.
+func (c *call) warn(f *strict.Ignored) {
+	if f != nil && len(f.Names) > 0 {
+		c.w.Header().Add("Warning", ignoredHeader(f))
+	}
+}
+
+// ignoredHeader is the value of a Warning header, RFC 7234: the names, with
+// whatever could end the header or hide in it escaped.
+func ignoredHeader(f *strict.Ignored) string {
+	text := fmt.Sprintf("%+q", "ignored unknown fields: "+strings.Join(f.Names, ", "))
+	if f.More > 0 {
+		text = strings.TrimSuffix(text, `"`) + fmt.Sprintf(` and %d more"`, f.More)
+	}
+	return "299 - " + text
 }
 
 // limitBody starts the time in which the body of r has to arrive. It holds for
@@ -67,44 +96,20 @@ func checkContentType(h http.Header) error {
 	return nil
 }
 
-// query returns the query parameters of c. Malformed ones, ones that the route
-// does not know, and repeated ones not in repeatable are refused.
-func (c *call) query(known []string, repeatable ...string) (url.Values, error) {
-	q, err := url.ParseQuery(c.r.URL.RawQuery)
-	if err != nil {
-		return nil, invalidQuery("the query is malformed")
-	}
-	for name, values := range q {
-		switch {
-		case slices.Contains(repeatable, name):
-		case !slices.Contains(known, name):
-			return nil, invalidQuery(event.Cut(name) + " is not a known query parameter")
-		case len(values) > 1:
-			return nil, invalidQuery(event.Cut(name) + " is given twice")
-		}
-	}
-	return q, nil
-}
+// lingerTime is how long the rest of a body is read after its request was
+// refused.
+const lingerTime = 5 * time.Second
 
-// flag reads a query parameter that is true or false, false when it is absent,
-// and refuses any other parameter but those in others.
-func (c *call) flag(name string, others ...string) (bool, error) {
-	q, err := c.query(append(others, name))
-	if err != nil || !q.Has(name) {
-		return false, err
+// linger sends a refusal and reads on for a moment: a client that is still
+// sending when its connection closes is reset, and never sees the answer. This
+// is not for whoever may not use the route.
+func (c *call) linger(refusal error) {
+	if c.r.ContentLength == 0 || c.w.lost || isTimeout(refusal) {
+		return
 	}
-	return queryFlag(q, name)
-}
-
-// queryFlag reads a parameter that is true or false.
-func queryFlag(q url.Values, name string) (bool, error) {
-	switch q.Get(name) {
-	case "true":
-		return true, nil
-	case "false":
-		return false, nil
+	conn := http.NewResponseController(c.w)
+	if conn.Flush() != nil || conn.SetReadDeadline(time.Now().Add(lingerTime)) != nil {
+		return // no connection: a test's
 	}
-	return false, invalidQuery(name + " must be true or false")
+	_, _ = io.Copy(io.Discard, c.r.Body)
 }
-
-func invalidQuery(text string) error { return refuse(http.StatusBadRequest, codeInvalidQuery, text) }

@@ -6,14 +6,17 @@ import (
 	"io"
 	"net"
 	"net/http"
+	"net/http/httptest"
 	"strings"
 	"testing"
 	"time"
 
+	"github.com/golang-jwt/jwt/v5"
 	"github.com/google/go-cmp/cmp"
 	"github.com/google/uuid"
 
 	"postern/event"
+	"postern/httpapi/tokens/tokenstest"
 )
 
 // claimsOf is what a token says, unread.
@@ -101,4 +104,37 @@ func TestTheTimeForABodyDoesNotBoundTheHandler(t *testing.T) {
 			t.Errorf("after %v: %q", after, answer)
 		}
 	})
+}
+
+// TestATokenOfBothKindsOpensNothing: whoever makes it with the shared secret
+// means one of the two, and nobody can tell which.
+func TestATokenOfBothKindsOpensNothing(t *testing.T) {
+	r := newRig(t)
+	r.instance("a")
+	both := tokenstest.Signed(t, jwt.SigningMethodHS256, testSecret, jwt.MapClaims{
+		"instanceName": "a", "userId": r.user.String(), "exp": time.Now().Add(time.Hour).Unix(),
+	}, nil)
+	rec, err := r.registry.ByName("a")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := r.registry.SetToken(t.Context(), rec.ID, "", both); err != nil { // even as the stored one
+		t.Fatal(err)
+	}
+	for path, want := range map[string]int{
+		"/instance/a":      http.StatusUnauthorized,
+		"/message/batches": http.StatusUnauthorized,
+		"/ws/global/events?event=*&token=" + both:   http.StatusForbidden,
+		"/ws/instance/events?event=*&token=" + both: http.StatusForbidden,
+	} {
+		req := httptest.NewRequest("GET", path, nil)
+		if strings.HasPrefix(path, "/ws/") {
+			req = handshakeOf(path, nil)
+		} else {
+			req.Header.Set("Authorization", "Bearer "+both)
+		}
+		if got := do(r.h, req).StatusCode; got != want {
+			t.Errorf("%.20s: %d, want %d", path, got, want)
+		}
+	}
 }

@@ -4,10 +4,12 @@ import (
 	"errors"
 	"net/http"
 	"slices"
+	"time"
 
 	"postern/batch"
 	"postern/event"
 	"postern/httpapi/openapi"
+	"postern/pace"
 )
 
 // Code describes one machine code of the error body, for people.
@@ -21,7 +23,8 @@ const (
 	retryRestart    = 10
 	retryDisk       = 60
 	retryLimit      = 60
-	retryFailures   = 60 // the most; the answer has what is left of the minute
+	retryOutdated   = 600 // the least time between two questions for a newer version
+	retryFailures   = 60  // the most; the answer has what is left of the minute
 )
 
 // Codes returns every code that the interface answers with, by status.
@@ -38,6 +41,9 @@ func Codes() []Code {
 func secondsToWait(err error, code string) int {
 	if later, ok := errors.AsType[*tryLater](err); ok {
 		return later.seconds()
+	}
+	if limit, ok := errors.AsType[*event.NotNowError](err); ok && code == pace.Code {
+		return (&tryLater{wait: time.Until(limit.Until)}).seconds()
 	}
 	return retryAfter(code)
 }
@@ -65,7 +71,7 @@ func inputCodes() []Code {
 		{Code: codeInvalidQuery, Status: http.StatusBadRequest, Meaning: "A query parameter is unknown, repeated or outside its rule.", Next: "Correct the parameter that the message names."},
 		{Code: codeNoCursor, Status: http.StatusBadRequest, Meaning: "A cursor was not made by this list.", Next: "Pass nextCursor or previousCursor on unchanged, or start from the first page."},
 		{Code: codeInvalidSubscription, Status: http.StatusBadRequest, Meaning: "A WebSocket path was asked for no event, an unknown one, without a token, or from a position that does not exist.", Next: "Correct the query parameter that the message names."},
-		{Code: "INVALID_WEBHOOK", Status: http.StatusBadRequest, Meaning: "The webhook's url breaks its rule, or is missing when the webhook is created.", Next: "Send an http or https URL of at most 500 characters without user and password."},
+		{Code: "INVALID_WEBHOOK", Status: http.StatusBadRequest, Meaning: "A URL of a webhook or an endpoint breaks its rule, or is missing when the webhook is created; or an option does.", Next: "Correct the field that the message names. A URL is http or https, of at most 500 characters, without user and password."},
 		{Code: codeUnknownEvent, Status: http.StatusBadRequest, Meaning: "There is no instance event of that name.", Next: "Use a name of the event catalogue; the message has the nearest."},
 		{Code: "ONE_RECIPIENT", Status: http.StatusBadRequest, Meaning: "The body names no recipient, or more than one.", Next: "Give exactly one of number, chat and recipient."},
 		{Code: codeKeyMismatch, Status: http.StatusBadRequest, Meaning: "The headers apikey and x-api-key carry different values.", Next: "Send the key once."},
@@ -94,7 +100,11 @@ func stateCodes() []Code {
 		{Code: codeNotFound, Status: http.StatusNotFound, Meaning: "There is no such path.", Next: "Compare the path with the documentation; nothing is redirected, and a slash at the end counts."},
 		{Code: "INSTANCE_NOT_FOUND", Status: http.StatusNotFound, Meaning: "There is no instance of that name.", Next: "Create it, or list the instances to see their names."},
 		{Code: "WEBHOOK_NOT_FOUND", Status: http.StatusNotFound, Meaning: "The instance has no webhook.", Next: "Set one with PUT."},
+		{Code: "ENDPOINT_NOT_FOUND", Status: http.StatusNotFound, Meaning: "The options of the webhook have no endpoint of that id.", Next: "Read the options to see the ids; they are case-sensitive."},
+		{Code: "PROXY_NOT_FOUND", Status: http.StatusNotFound, Meaning: "The instance has no proxy of its own.", Next: "Set one with PUT. A proxy that the operator set for all instances is not shown."},
 		{Code: "OUTBOX_ENTRY_NOT_FOUND", Status: http.StatusNotFound, Meaning: "The outbox has no event of that id, or no longer has it.", Next: "List the outbox; delivered events are removed after outbox.retention."},
+		{Code: "DELIVERY_NOT_FOUND", Status: http.StatusNotFound, Meaning: "The log has no delivery of that id, or no longer has it, or it is another instance's or went to the global webhook.", Next: "List the deliveries; those that ended are removed after webhook.log_retention."},
+		{Code: codeNoReplay, Status: http.StatusNotFound, Meaning: "There is no replay of that id, or it is another instance's.", Next: "Use the replayId that the replay was answered with."},
 		{Code: "BATCH_NOT_FOUND", Status: http.StatusNotFound, Meaning: "There is no such batch or item, or it belongs to another user.", Next: "Check the id and whose token is used."},
 		{Code: "MESSAGE_NOT_FOUND", Status: http.StatusNotFound, Meaning: "No such message is stored for the instance.", Next: "Check the id; old messages are removed after database.message_retention."},
 		{Code: "LABEL_NOT_FOUND", Status: http.StatusNotFound, Meaning: "The account has no label of that id.", Next: "List the labels."},
@@ -106,16 +116,25 @@ func stateCodes() []Code {
 		{Code: "CONNECT_TIMEOUT", Status: http.StatusRequestTimeout, Meaning: "WhatsApp did not answer in time with a code.", Next: "Ask again; if it stays, look at lastError of the connection status."},
 		{Code: "WHATSAPP_TIMEOUT", Status: http.StatusRequestTimeout, Meaning: "WhatsApp did not answer in time. What was to change may have changed.", Next: "Look at the present state, then ask again."},
 		{Code: event.SendResultUnknown, Status: http.StatusRequestTimeout, Meaning: "The connection was lost, or no acknowledgement came, after the message left: it may have arrived.", Next: "Look at the phone or for receipts before sending again."},
+		{Code: pace.Code, Status: http.StatusTooManyRequests, Meaning: "The message would exceed a limit of the instance, which the text names first, or falls into its quiet hours. Nothing was sent.", Next: "Send it when Retry-After is over, by another instance, or as a batch, which waits by itself.", RetryAfter: retryLimit},
 		{Code: "INSTANCE_EXISTS", Status: http.StatusConflict, Meaning: "The name is taken.", Next: "Choose another name, or use the instance that has it."},
 		{Code: codeInstanceInUse, Status: http.StatusConflict, Meaning: "The instance has stored messages or an unfinished batch.", Next: "Delete with force=true, or stop the batch first."},
+		{Code: "SIGNING_OFF", Status: http.StatusConflict, Meaning: "There is no signing secret to replace.", Next: "Enable signing with a PUT of the options; its answer has the secret."},
+		{Code: "NOT_DURABLE", Status: http.StatusConflict, Meaning: "The events of the instance are not stored, so none can be replayed from a position.", Next: "Subscribe without since, or set durable with PUT /instance/{instance}/webhook/options first."},
 		{Code: "ALREADY_CONNECTED", Status: http.StatusConflict, Meaning: "A phone is linked already, so there is no code to show.", Next: "Nothing, or log out first to link another phone."},
+		{Code: codeNoQRCode, Status: http.StatusConflict, Meaning: "The instance is being linked in a way in which nothing is scanned: WhatsApp waits for a passkey, or for a code that is typed on the phone.", Next: "Go on with that; passkey of the connection status tells how far a passkey is. Or log out, which ends the pairing, and connect again."},
+		{Code: "APP_STATE_CONFLICT", Status: http.StatusConflict, Meaning: "What this program has of the account's labels and chats does not fit what WhatsApp has, also after it was read anew; nothing changed.", Next: "Repeat the request a minute later; see accounts.md when it stays."},
+		{Code: "NO_ANCHOR", Status: http.StatusConflict, Meaning: "No message of the chat is stored, from which its history could go back.", Next: "Wait for a message of the chat, or send one; or name a stored one as before."},
 		{Code: "PASSKEY_NOT_EXPECTED", Status: http.StatusConflict, Meaning: "The pairing does not wait for this step.", Next: "Scan the code with the phone, then ask for the challenge and do what it says."},
 		{Code: "INVALID_BATCH_TRANSITION", Status: http.StatusConflict, Meaning: "The batch cannot take this command in its status.", Next: "Read the batch and act on its status."},
 		{Code: "OUTBOX_ENTRY_NOT_PENDING", Status: http.StatusConflict, Meaning: "The event was delivered, or was made while the global webhook was disabled and is kept for replay only.", Next: "Nothing: it is never sent again. Read it from the WebSocket with since."},
+		{Code: "BODY_GONE", Status: http.StatusConflict, Meaning: "The body of the delivery is not in the file any more (replayable is false), so it cannot be sent again.", Next: "Read what it told of by the interface; webhook.log_bodies says which bodies are kept, webhook.log_retention how long."},
+		{Code: "LOG_OFF", Status: http.StatusConflict, Meaning: "The log of deliveries is off (webhook.log), so only durable deliveries that are pending are known.", Next: "Have the operator switch it on; what was delivered meanwhile stays unknown."},
+		{Code: "REPLAY_RUNNING", Status: http.StatusConflict, Meaning: "Another replay of the instance, or of the operator, is running.", Next: "Wait until its state is DONE, or delete it."},
 		{Code: codeKeyInUse, Status: http.StatusConflict, Meaning: "A request with this Idempotency-Key is being worked on.", Next: "Wait for its answer, or repeat the request after some seconds to get the same."},
 		{Code: codeKeyReused, Status: http.StatusConflict, Meaning: "This Idempotency-Key belongs to a request with another body, or to another route. Nothing was done.", Next: "Use a new key for a new request, and repeat a request unchanged."},
 		{Code: "MEDIA_GONE", Status: http.StatusGone, Meaning: "WhatsApp does not have the file any more, and the phone could not bring it back in time.", Next: "Switch the phone on and try again, or ask the sender to send it again; WhatsApp keeps files for some weeks."},
-		{Code: "EVENTS_GONE", Status: http.StatusGone, Meaning: "The events after since are not kept any more.", Next: "Read the batches anew, then subscribe without since."},
+		{Code: "EVENTS_GONE", Status: http.StatusGone, Meaning: "The events after since are not kept any more.", Next: "Read anew what they were about, such as the batches or the messages, then subscribe without since."},
 	}
 }
 
@@ -128,7 +147,11 @@ func ruleCodes() []Code {
 		{Code: "INVALID_ARGUMENT", Status: status, Meaning: "A value that a chat, a group, a newsletter or a label is to have breaks its rule.", Next: "Correct the field that the message names."},
 		{Code: "REFUSED_BY_WHATSAPP", Status: status, Meaning: "WhatsApp refused what was asked of it, and nothing changed.", Next: "See the message; often the account lacks the right, or the target is gone."},
 		{Code: codeNoQuoted, Status: status, Meaning: "options.quotedMessageId names no stored message of the instance.", Next: "Check the id, or give the message itself as options.quotedMessage."},
+		{Code: codeInvalidReplay, Status: status, Meaning: "What a replay is to select breaks a rule. Nothing was begun.", Next: "Correct the field that the message names."},
+		{Code: "INVALID_LIMITS", Status: status, Meaning: "A limit of the instance breaks its rule. Nothing was changed.", Next: "Correct the field that the message names."},
 		{Code: "INVALID_INSTANCE", Status: status, Meaning: "The name, description or attributes of an instance break their rule.", Next: "Correct the field that the message names."},
+		{Code: "INVALID_PROXY", Status: status, Meaning: "The url of a proxy or its for breaks its rule.", Next: "Correct the field that the message names."},
+		{Code: codeProxyUnreachable, Status: status, Meaning: "WhatsApp could not be dialled through the proxy, and nothing was changed. step and the message name what failed: resolve (the proxy's name), connect (the proxy, or WhatsApp behind it), auth (user and password) or tls.", Next: "Correct the proxy or its URL and try again; POST …/proxy/test dials without changing anything."},
 		{Code: codeInvalidAssertion, Status: status, Meaning: "A part of the authenticator's answer is empty or no base64url.", Next: "Send what navigator.credentials.get() gave, as its toJSON() writes it."},
 		{Code: "PASSKEY_REFUSED", Status: status, Meaning: "WhatsApp did not take the authenticator's answer.", Next: "Ask for the challenge again and sign it with the account's own passkey."},
 		{Code: "INVALID_USER_ID", Status: status, Meaning: "userId is no UUID.", Next: "Send one in its usual form of 36 characters, or leave it out to get a new one."},
@@ -137,6 +160,7 @@ func ruleCodes() []Code {
 		{Code: batch.TooManyRecipients, Status: status, Meaning: "A batch has more recipients than message.batch.max_recipients allows.", Next: "Split it."},
 		{Code: batch.InvalidMessage, Status: status, Meaning: "The content of the message breaks a rule.", Next: "Correct the field that the message names."},
 		{Code: "RECIPIENT_NOT_ON_WHATSAPP", Status: status, Meaning: "The number has no WhatsApp account.", Next: "Do not try this number again."},
+		{Code: event.ReachoutTimelocked, Status: status, Meaning: "WhatsApp does not let the account write to people it does not know for now; nothing was sent. The message tells until when.", Next: "Write to people who wrote to the account lately; try the others after the time named. GET /instance/{i}/connection/status shows the restriction."},
 		{Code: event.SendMessageFailed, Status: status, Meaning: "WhatsApp refused the message; it was not sent.", Next: "Look at the message's reason; trying again is safe."},
 		{Code: batch.InvalidName, Status: status, Meaning: "The name of a batch is empty or longer than 255 characters.", Next: "Give it a name of 1 to 255 characters."},
 		{Code: batch.InvalidInstances, Status: status, Meaning: "A batch names no instance, or one that does not exist.", Next: "Correct the entries that the messages name."},
@@ -152,6 +176,7 @@ func faultCodes() []Code {
 		{Code: codeInternal, Status: http.StatusInternalServerError, Meaning: "A fault of the program.", Next: "Find the request id in the log and report it."},
 		{Code: "RECORD_DAMAGED", Status: http.StatusInternalServerError, Meaning: "A record that the request needs is damaged in the data file and set aside.", Next: "Tell the operator: the log names the record, and /ready warns."},
 		{Code: "INSTANCE_NOT_CONNECTED", Status: http.StatusServiceUnavailable, Meaning: "The instance has no connection to WhatsApp now.", Next: "Wait and try again; when no phone is linked, connect it.", RetryAfter: retryConnection},
+		{Code: "CLIENT_OUTDATED", Status: http.StatusServiceUnavailable, Meaning: "WhatsApp refuses the version of the client that this program is, and no newer one was found.", Next: "Nothing at once: it is asked for again by itself, and the instance dials when there is one. The operator sees why in the log; see accounts.md.", RetryAfter: retryOutdated},
 		{Code: "INSTANCE_BUSY", Status: http.StatusServiceUnavailable, Meaning: "The instance sends one message at a time, and the turn of this one did not come in time (message.turn_timeout). Nothing was sent.", Next: "Send less at once, or spread it over more instances; try again with the same Idempotency-Key.", RetryAfter: retryConnection},
 		{Code: "MESSAGE_PROCESSING_QUEUE_FULL", Status: http.StatusServiceUnavailable, Meaning: "As many asynchronous sends wait as may (message.processing.queue_size).", Next: "Try again when some of them have ended.", RetryAfter: retryConnection},
 		{Code: "DISK_FULL", Status: http.StatusServiceUnavailable, Meaning: "The disk is full or nearly so; nothing was changed.", Next: "Make room; the program goes on by itself.", RetryAfter: retryDisk},

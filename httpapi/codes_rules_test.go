@@ -91,7 +91,7 @@ func arguments(files []*ast.File, name string, arg int) []string {
 	return found
 }
 
-// fields returns the literals and constants given to a field of the struct
+// fields returns the constants given to a field of another package's struct
 // called name.
 func fields(files []*ast.File, name, field string) []string {
 	named := constants(files)
@@ -101,7 +101,7 @@ func fields(files []*ast.File, name, field string) []string {
 		if !ok {
 			return
 		}
-		if id, ok := lit.Type.(*ast.Ident); !ok || id.Name != name {
+		if sel, ok := lit.Type.(*ast.SelectorExpr); !ok || sel.Sel.Name != name {
 			return
 		}
 		for _, e := range lit.Elts {
@@ -110,12 +110,22 @@ func fields(files []*ast.File, name, field string) []string {
 				continue
 			}
 			key, value := kv.Key.(*ast.Ident), kv.Value
-			if id, ok := value.(*ast.Ident); ok && key.Name == field {
+			if id, ok := value.(*ast.Ident); ok && key.Name == field && named[id.Name] != "" {
 				found = append(found, named[id.Name])
 			}
 		}
 	})
 	return found
+}
+
+// codesOf are the codes that a package declares.
+func codesOf(files []*ast.File) (codes []string) {
+	for name, text := range constants(files) {
+		if strings.HasPrefix(name, "Code") {
+			codes = append(codes, text)
+		}
+	}
+	return codes
 }
 
 func each(files []*ast.File, visit func(ast.Node)) {
@@ -132,11 +142,12 @@ func each(files []*ast.File, visit func(ast.Node)) {
 func TestEveryCodeIsDescribed(t *testing.T) {
 	own, sandbox := sources(t, "."), sources(t, filepath.Join("..", "sandbox"))
 	used := map[string][]string{
-		"an argument of refuse":  arguments(own, "refuse", 1),
-		"a field of decodeError": fields(own, "decodeError", "code"),
-		"the batch's invalid":    arguments(sources(t, filepath.Join("..", "batch")), "invalid", 0),
-		"the sandbox's refusef":  arguments(sandbox, "refusef", 1),
-		"the sandbox's refused":  arguments(sandbox, "refused", 1),
+		"an argument of refuse": arguments(own, "refuse", 1),
+		"a code of strict":      codesOf(sources(t, "strict")),
+		"a code of a form":      fields(own, "Error", "Code"),
+		"the batch's invalid":   arguments(sources(t, filepath.Join("..", "batch")), "invalid", 0),
+		"the sandbox's refusef": arguments(sandbox, "refusef", 1),
+		"the sandbox's refused": arguments(sandbox, "refused", 1),
 	}
 	for _, m := range errorTable() {
 		used["the error table"] = append(used["the error table"], m.code)

@@ -10,6 +10,7 @@ import (
 	"testing"
 	"time"
 
+	"postern/httpapi/tokens"
 	"postern/instance"
 )
 
@@ -17,7 +18,7 @@ import (
 func (r *rig) instanceOnDisk(name string) (token string) {
 	r.t.Helper()
 	made, err := r.registry.Create(r.t.Context(), instance.New{Name: name, Mint: func(name string) (string, error) {
-		return MintInstanceToken(testSecret, name, 0, time.Now())
+		return tokens.ForInstance(testSecret, name, 0, time.Now())
 	}})
 	if err != nil {
 		r.t.Fatal(err)

@@ -9,12 +9,19 @@
 //
 // # Where things are
 //
-//   - routes.go holds every path, method and credential; a file per resource
-//     holds the handlers.
-//   - errors.go holds the one table that maps the errors of every package to
-//     a status and a code, and writes the one error body.
-//   - strict.go decodes bodies. It refuses what encoding/json forgives.
-//   - auth.go checks the three credentials; token.go makes and reads tokens.
+// A call goes down: from the route to its handler, and from there to the rooms
+// below, none of which knows a resource.
+//
+//   - routes….go are tables: every path, method and credential, the older paths,
+//     what such clients do otherwise, and what is not offered.
+//   - router, serve, auth, body, query, page, once, response, log and errors.go
+//     are the way of a request. errors.go holds the one table that maps the errors
+//     of every package to a status and a code, and writes the one error body.
+//   - batch_…, chat_…, group_…, instance_…, media_…, message_…, send_… and the
+//     others named after a resource hold its handlers.
+//   - docs_….go describe them: what the documents say of each route and field.
+//   - strict reads JSON, tokens makes and reads tokens, idempotency keeps keys,
+//     openapi writes the documents from the tables.
 //
 // # What it promises
 //
@@ -23,34 +30,8 @@
 // answered with 500 and logged, and the process goes on. Tokens, keys, message
 // texts and query strings are never logged.
 //
-// A request with an Idempotency-Key is carried out once, whatever happens to
-// it: see below. But for the keys in work, the package keeps no state: what it
-// knows is in the store and in the engines, so nothing is lost when it stops.
-//
-// # Idempotency keys
-//
-// A handler wrapped in once ends in one of three ways, in this order of time:
-//
-//	free        nothing is in the file; a crash leaves a free key
-//	in flight   begin committed the record; a crash, a panic or a failed commit
-//	            leaves it, and every retry is told that the outcome is unknown
-//	kept        the record has the answer, committed before the caller gets it
-//
-// Batch creation goes from free to kept in the commit that makes the batch
-// visible. A send costs one commit more with a key than without: the record in
-// flight must be on disk before the message leaves. The answer is stored in the
-// commit that stores the message. Both share their fsync with whatever else is
-// committed then.
-// A refusal after which a retry is safe deletes the record again.
-//
-// Nothing happens at start: in flight, without a handler in this process that
-// works on it, is what the unknown outcome looks like in the file. Keys live
-// for a day; [KeyPruner] removes them.
-//
-//	idempotency_key    i|instance|key or u|user|key -> record and answer
-//	idempotency_time   time|key of the record       -> nothing
-//
-// The first bucket is bounded by what arrives in a day, and a record by the
-// answer in it: a stored message, or a batch whose message and attributes are
-// in the file once already.
+// A request with an Idempotency-Key is carried out once, whatever happens to it:
+// see package idempotency. But for the keys in work, this package keeps no state:
+// what it knows is in the store and in the engines, so nothing is lost when it
+// stops.
 package httpapi

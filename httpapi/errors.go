@@ -2,18 +2,24 @@ package httpapi
 
 import (
 	"errors"
+	"fmt"
 	"net/http"
 	"strings"
 
 	"postern/batch"
+	"postern/delivery"
 	"postern/dispatch"
 	"postern/event"
+	"postern/httpapi/idempotency"
+	"postern/httpapi/strict"
 	"postern/instance"
 	"postern/media"
+	"postern/pace"
+	"postern/proxy"
 	"postern/store"
 )
 
-// The codes of refusals that this package makes itself.
+// The codes of refusals that this package makes itself, and the reader of bodies for it.
 const (
 	codeNotFound         = "NOT_FOUND"
 	codeMethodNotAllowed = "METHOD_NOT_ALLOWED"
@@ -23,13 +29,13 @@ const (
 	codeLimitReached     = "LIMIT_REACHED"
 	codeForbidden        = "FORBIDDEN"
 	codeNotOffered       = "NOT_OFFERED"
-	codeMalformedJSON    = "MALFORMED_JSON"
-	codeTooDeep          = "TOO_DEEP"
+	codeMalformedJSON    = strict.CodeMalformed
+	codeTooDeep          = strict.CodeTooDeep
 	codeMalformedForm    = "MALFORMED_FORM"
-	codeUnknownField     = "UNKNOWN_FIELD"
-	codeDuplicateField   = "DUPLICATE_FIELD"
-	codeMissingField     = "MISSING_FIELD"
-	codeInvalidType      = "INVALID_TYPE"
+	codeUnknownField     = strict.CodeUnknownField
+	codeDuplicateField   = strict.CodeDuplicateField
+	codeMissingField     = strict.CodeMissingField
+	codeInvalidType      = strict.CodeInvalidType
 	codeInvalidQuery     = "INVALID_QUERY"
 	codeBodyTooLarge     = "BODY_TOO_LARGE"
 	codeBodyTimeout      = "BODY_TIMEOUT"
@@ -37,11 +43,15 @@ const (
 	codeUpgradeRequired  = "UPGRADE_REQUIRED"
 	codeInstanceInUse    = "INSTANCE_IN_USE"
 	codeUnknownEvent     = "UNKNOWN_EVENT"
+	codeNoQRCode         = "NO_QR_CODE"
 	codeInvalidAssertion = "INVALID_ASSERTION"
 	codeInvalidKey       = "INVALID_IDEMPOTENCY_KEY"
 	codeKeyInUse         = "IDEMPOTENCY_KEY_IN_USE"
 	codeKeyReused        = "IDEMPOTENCY_KEY_REUSED"
 	codeNoQuoted         = "QUOTED_MESSAGE_NOT_FOUND"
+	codeProxyUnreachable = "PROXY_UNREACHABLE"
+	codeInvalidReplay    = "INVALID_REPLAY"
+	codeNoReplay         = "REPLAY_NOT_FOUND"
 	codeInternal         = "INTERNAL_ERROR"
 	codeShuttingDown     = "SHUTTING_DOWN"
 )
@@ -51,13 +61,19 @@ type refusal struct {
 	status   int
 	code     string
 	messages []string
+	step     proxy.Step // that failed, of codeProxyUnreachable
 }
 
 // Error implements error.
 func (r *refusal) Error() string { return r.code + ": " + strings.Join(r.messages, "; ") }
 
+func refusalOf(status int, code string, messages ...string) refusal {
+	return refusal{status: status, code: code, messages: messages}
+}
+
 func refuse(status int, code string, messages ...string) error {
-	return &refusal{status, code, messages}
+	r := refusalOf(status, code, messages...)
+	return &r
 }
 
 // mapping is one row of the error table: errors that wrap err are answered
@@ -74,10 +90,13 @@ type mapping struct {
 // the log and not in the answer.
 func errorTable() []mapping {
 	return []mapping{
-		// These two may wrap a second error of the table, and count before it.
+		// These may wrap a second error of the table, and count before it.
 		{instance.ErrNotStored, http.StatusNotAcceptable, "SENT_BUT_NOT_STORED", "the message was sent, but could not be stored"},
+		{instance.ErrOutdated, http.StatusServiceUnavailable, "CLIENT_OUTDATED", ""},
 		{event.ErrNotConnected, http.StatusServiceUnavailable, "INSTANCE_NOT_CONNECTED", ""},
 		{store.ErrDamaged, http.StatusInternalServerError, "RECORD_DAMAGED", "a record of the data file that this needs is damaged and set aside"},
+		{event.ErrTimelocked, http.StatusUnprocessableEntity, event.ReachoutTimelocked, ""},
+		{pace.ErrLimit, http.StatusTooManyRequests, pace.Code, ""},
 		{event.ErrBusy, http.StatusServiceUnavailable, "INSTANCE_BUSY", ""},
 		{store.ErrDiskFull, http.StatusServiceUnavailable, "DISK_FULL", "the disk is full or nearly full; nothing was changed"},
 		{store.ErrClosed, http.StatusServiceUnavailable, codeShuttingDown, "the program is stopping"},
@@ -85,21 +104,36 @@ func errorTable() []mapping {
 		{instance.ErrExists, http.StatusConflict, "INSTANCE_EXISTS", ""},
 		{instance.ErrHasData, http.StatusConflict, codeInstanceInUse, "the instance has stored messages; delete with force=true to remove them too"},
 		{instance.ErrInvalid, http.StatusUnprocessableEntity, "INVALID_INSTANCE", ""},
+		{pace.ErrInvalid, http.StatusUnprocessableEntity, "INVALID_LIMITS", ""},
 		{instance.ErrNoWebhook, http.StatusNotFound, "WEBHOOK_NOT_FOUND", "the instance has no webhook"},
+		{instance.ErrNoProxy, http.StatusNotFound, "PROXY_NOT_FOUND", ""},
+		{instance.ErrInvalidProxy, http.StatusUnprocessableEntity, "INVALID_PROXY", ""},
+		{instance.ErrProxyUnreachable, http.StatusUnprocessableEntity, codeProxyUnreachable, ""},
 		{instance.ErrInvalidWebhook, http.StatusBadRequest, "INVALID_WEBHOOK", ""},
+		{instance.ErrNoEndpoint, http.StatusNotFound, "ENDPOINT_NOT_FOUND", ""},
+		{instance.ErrNotSigned, http.StatusConflict, "SIGNING_OFF", ""},
 		{instance.ErrNoCode, http.StatusRequestTimeout, "CONNECT_TIMEOUT", ""},
 		{instance.ErrAlreadyPaired, http.StatusConflict, "ALREADY_CONNECTED", ""},
 		{event.ErrNoPasskey, http.StatusConflict, "PASSKEY_NOT_EXPECTED", ""},
 		{event.ErrPasskeyRefused, http.StatusUnprocessableEntity, "PASSKEY_REFUSED", "WhatsApp refused the passkey"},
 		{ErrOrigin, http.StatusForbidden, "ORIGIN_REFUSED", ""},
+		{ErrNotDurable, http.StatusConflict, "NOT_DURABLE", ""},
 		{ErrAhead, http.StatusBadRequest, codeInvalidSubscription, ""},
 		{ErrGone, http.StatusGone, "EVENTS_GONE", ""},
 		{ErrStopping, http.StatusServiceUnavailable, codeShuttingDown, ""},
+		{idempotency.ErrInUse, http.StatusConflict, codeKeyInUse, ""},
+		{idempotency.ErrReused, http.StatusConflict, codeKeyReused, ""},
 		{batch.ErrNotFound, http.StatusNotFound, "BATCH_NOT_FOUND", "there is no such batch or item"},
 		{batch.ErrInvalidTransition, http.StatusConflict, "INVALID_BATCH_TRANSITION", ""},
 		{batch.ErrInvalidCursor, http.StatusBadRequest, codeNoCursor, ""},
 		{dispatch.ErrNoEntry, http.StatusNotFound, "OUTBOX_ENTRY_NOT_FOUND", "there is no such event in the outbox"},
 		{dispatch.ErrNotPending, http.StatusConflict, "OUTBOX_ENTRY_NOT_PENDING", ""},
+		{delivery.ErrNotFound, http.StatusNotFound, "DELIVERY_NOT_FOUND", "there is no such delivery"},
+		{delivery.ErrCursor, http.StatusBadRequest, codeNoCursor, ""},
+		{delivery.ErrBodyGone, http.StatusConflict, "BODY_GONE", "the body of the delivery is not kept any more"},
+		{delivery.ErrLogOff, http.StatusConflict, "LOG_OFF", "the log of deliveries is off: only pending durable ones are known"},
+		{delivery.ErrReplayRuns, http.StatusConflict, "REPLAY_RUNNING", "a replay is running already; wait for its end or delete it"},
+		{instance.ErrNoAnchor, http.StatusConflict, "NO_ANCHOR", ""},
 		{instance.ErrNoMessage, http.StatusNotFound, "MESSAGE_NOT_FOUND", ""},
 		{instance.ErrQueueFull, http.StatusServiceUnavailable, "MESSAGE_PROCESSING_QUEUE_FULL", ""},
 		{media.ErrNotFound, http.StatusNotFound, "UPLOAD_NOT_FOUND", "there is no such upload, or it expired"},
@@ -112,6 +146,7 @@ func errorTable() []mapping {
 		{ErrTooManySockets, http.StatusTooManyRequests, codeLimitReached, ""},
 		{event.ErrNoLabel, http.StatusNotFound, "LABEL_NOT_FOUND", ""},
 		{event.ErrArgument, http.StatusUnprocessableEntity, "INVALID_ARGUMENT", ""},
+		{event.ErrStateConflict, http.StatusConflict, "APP_STATE_CONFLICT", ""},
 		{event.ErrRefused, http.StatusUnprocessableEntity, "REFUSED_BY_WHATSAPP", ""},
 		{event.ErrRecipient, http.StatusUnprocessableEntity, "INVALID_RECIPIENT", ""},
 		{event.ErrContent, http.StatusUnprocessableEntity, "INVALID_MESSAGE", ""},
@@ -128,11 +163,11 @@ func answerTo(err error) (r refusal, known bool) {
 	if own, ok := errors.AsType[*refusal](err); ok {
 		return *own, true
 	}
-	if body, ok := errors.AsType[*decodeError](err); ok {
+	if body, ok := errors.AsType[*strict.Error](err); ok {
 		return bodyRefusal(body), true
 	}
 	if invalid, ok := errors.AsType[*batch.InvalidError](err); ok {
-		return refusal{http.StatusUnprocessableEntity, invalid.Code, invalid.Messages}, true
+		return refusalOf(http.StatusUnprocessableEntity, invalid.Code, invalid.Messages...), true
 	}
 	for _, m := range errorTable() {
 		if !errors.Is(err, m.err) {
@@ -142,20 +177,24 @@ func answerTo(err error) (r refusal, known bool) {
 		if text == "" {
 			text = err.Error()
 		}
-		return refusal{m.status, m.code, []string{text}}, true
+		r := refusalOf(m.status, m.code, text)
+		if failed, ok := errors.AsType[*proxy.Error](err); ok && m.code == codeProxyUnreachable {
+			r.step = failed.Step
+		}
+		return r, true
 	}
-	return refusal{http.StatusInternalServerError, codeInternal, []string{"internal error"}}, false
+	return refusalOf(http.StatusInternalServerError, codeInternal, "internal error"), false
 }
 
 // bodyRefusal is 400, or what the reader of the body says.
-func bodyRefusal(e *decodeError) refusal {
+func bodyRefusal(e *strict.Error) refusal {
 	if _, ok := errors.AsType[*http.MaxBytesError](e); ok {
-		return refusal{http.StatusRequestEntityTooLarge, codeBodyTooLarge, []string{"the body is larger than this route takes"}}
+		return refusalOf(http.StatusRequestEntityTooLarge, codeBodyTooLarge, "the body is larger than this route takes")
 	}
 	if isTimeout(e) {
-		return refusal{http.StatusRequestTimeout, codeBodyTimeout, []string{"the body did not arrive in time"}}
+		return refusalOf(http.StatusRequestTimeout, codeBodyTimeout, "the body did not arrive in time")
 	}
-	return refusal{http.StatusBadRequest, e.code, []string{e.Error()}}
+	return refusalOf(http.StatusBadRequest, e.Code, e.Error())
 }
 
 func isTimeout(err error) bool {
@@ -172,9 +211,18 @@ type errorBody struct {
 	Messages   []string `json:"messages"`
 	Message    []string `json:"message"`
 	RequestID  string   `json:"requestId"`
+
+	Step proxy.Step `json:"step,omitempty"` // that failed, when a proxy did
 }
 
 func (r refusal) body(requestID string) errorBody {
 	text := strings.ReplaceAll(strings.ToLower(http.StatusText(r.status)), " ", "-")
-	return errorBody{r.status, text, r.code, r.messages, r.messages, requestID}
+	return errorBody{
+		StatusCode: r.status, Error: text, Code: r.code, Messages: r.messages, Message: r.messages, RequestID: requestID, Step: r.step,
+	}
 }
+
+// maxMessages bounds the list of what is wrong with one request.
+const maxMessages = 100
+
+func invalidField(text string) error { return fmt.Errorf("%w: %s", event.ErrArgument, text) }

@@ -12,6 +12,7 @@ import (
 
 	"github.com/google/uuid"
 
+	"postern/httpapi/tokens"
 	"postern/peers"
 )
 
@@ -55,7 +56,7 @@ func TestAfterTenWrongCredentialsInAMinuteFurtherOnesAre429AndARightOnePasses(t 
 		if res := from(a, "203.0.113.5:4", "/key", "apikey", testKey); res.StatusCode != 200 {
 			t.Errorf("the right key: %d", res.StatusCode)
 		}
-		token, err := MintUserToken(testSecret, uuid.New(), time.Hour, time.Now())
+		token, err := tokens.ForUser(testSecret, uuid.New(), time.Hour, time.Now())
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -9,8 +9,10 @@ import (
 	"time"
 
 	"postern/batch"
+	"postern/delivery"
 	"postern/dispatch"
 	"postern/event"
+	"postern/httpapi/idempotency"
 	"postern/instance"
 	"postern/media"
 	"postern/peers"
@@ -35,6 +37,9 @@ type Config struct {
 
 	// Relay delivers the outbox of Store.
 	Relay *dispatch.Relay
+
+	// Deliveries is the log of webhook deliveries in Store.
+	Deliveries *delivery.Ledger
 
 	// NewMessageID makes the WhatsApp id of one send.
 	NewMessageID func() string
@@ -88,7 +93,7 @@ type api struct {
 	Config
 	router *router
 	log    *slog.Logger
-	busy   busyKeys
+	keys   *idempotency.Keys
 }
 
 // New returns the handler of every path. It fails when a required field of c
@@ -101,8 +106,8 @@ func New(c Config) (http.Handler, error) {
 		return nil, errors.New("httpapi: the global API key is empty")
 	case len(c.JWTSecret) < minSecret:
 		return nil, errors.New("httpapi: the JWT secret is shorter than 32 bytes")
-	case c.Relay == nil:
-		return nil, errors.New("httpapi: Relay is required")
+	case c.Relay == nil || c.Deliveries == nil:
+		return nil, errors.New("httpapi: Relay and Deliveries are required")
 	}
 	if c.MaxRecipients == 0 {
 		c.MaxRecipients = defaultMaxRecipients
@@ -116,7 +121,7 @@ func New(c Config) (http.Handler, error) {
 	if c.Logger == nil {
 		c.Logger = slog.New(slog.DiscardHandler)
 	}
-	a := &api{Config: c, router: newRouter(slices.Concat(aliases(), notOfferedAliases())), log: c.Logger.With("component", "httpapi")}
+	a := &api{Config: c, router: newRouter(slices.Concat(aliases(), notOfferedAliases())), log: c.Logger.With("component", "httpapi"), keys: idempotency.New(c.Store)}
 	for _, r := range routes() {
 		if r.auth == handshake && c.Hub == nil {
 			continue

@@ -9,6 +9,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"postern/event"
+	"postern/event/witness"
 	"postern/store"
 )
 
@@ -85,7 +86,7 @@ func TestWebhookTestSendsAnExampleWhateverTheFlagsAre(t *testing.T) {
 		if got.Delivered != delivered || got.StatusCode != status || (got.Error == nil) != delivered {
 			t.Errorf("got %+v", got)
 		}
-		if n := r.posted; n.RequestID != id || n.URLs[0] != "https://example.org/x" || event.Validate(event.CallUpsert, n.Body) != nil {
+		if n := r.posted; n.RequestID != id || n.To[0].URL != "https://example.org/x" || witness.New(event.SchemaJSON).Check(event.CallUpsert, n.Body) != nil {
 			t.Errorf("posted %+v", n)
 		}
 	}

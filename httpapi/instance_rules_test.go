@@ -10,6 +10,8 @@ import (
 	"github.com/golang-jwt/jwt/v5"
 	"github.com/google/uuid"
 
+	"postern/httpapi/tokens"
+	"postern/httpapi/tokens/tokenstest"
 	"postern/instance"
 )
 
@@ -111,12 +113,12 @@ func TestAnExpiredOrRefusedUserTokenOpensNoBatches(t *testing.T) {
 		"a number":   {"userId": 42, "exp": hour},
 		"exp a text": {"userId": uuid.NewString(), "exp": "3000-01-01"},
 	} {
-		token := signed(t, algorithm, testSecret, c, nil)
+		token := tokenstest.Signed(t, jwt.SigningMethodHS256, testSecret, c, nil)
 		if status := r.as(token, "GET", "/message/batches", "").StatusCode; status != 401 {
 			t.Errorf("%s: status %d", name, status)
 		}
 	}
-	own := signed(t, algorithm, testSecret, jwt.MapClaims{"userId": uuid.NewString(), "exp": hour}, nil)
+	own := tokenstest.Signed(t, jwt.SigningMethodHS256, testSecret, jwt.MapClaims{"userId": uuid.NewString(), "exp": hour}, nil)
 	if status := r.as(own, "GET", "/message/batches", "").StatusCode; status != 200 {
 		t.Errorf("a token that another system made: status %d", status)
 	}
@@ -129,7 +131,7 @@ func TestAnInstanceTokenThatExpiredIs401UntilTheOperatorIssuesANewOne(t *testing
 	if err != nil {
 		t.Fatal(err)
 	}
-	expired, err := MintInstanceToken(testSecret, "a", time.Minute, time.Now().Add(-time.Hour))
+	expired, err := tokens.ForInstance(testSecret, "a", time.Minute, time.Now().Add(-time.Hour))
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -5,7 +5,6 @@ import (
 	"encoding/base64"
 	"encoding/binary"
 	"hash/crc32"
-	"net/url"
 	"slices"
 
 	"postern/batch"
@@ -18,15 +17,6 @@ type outboxList struct {
 	name        string // ties a cursor to its list
 	newestFirst bool
 	query       store.OutboxQuery
-}
-
-// readPage reads limit and the cursors of a list's query.
-func readPage(q url.Values) (batch.Page, error) {
-	limit, err := queryLimit(q)
-	if err != nil {
-		return batch.Page{}, err
-	}
-	return pageRequest{limit, q.Get("nextCursor"), q.Get("previousCursor")}.page()
 }
 
 // page reads the records beside p's cursor, and one more to know whether there

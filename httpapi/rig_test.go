@@ -1,10 +1,12 @@
 package httpapi
 
 import (
+	"bytes"
 	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
+	"log/slog"
 	"net/http"
 	"net/http/httptest"
 	"path/filepath"
@@ -19,15 +21,22 @@ import (
 	"github.com/google/uuid"
 
 	"postern/batch"
+	"postern/delivery"
 	"postern/dispatch"
 	"postern/event"
+	"postern/httpapi/idempotency"
+	"postern/httpapi/tokens/tokenstest"
 	"postern/instance"
 	"postern/media"
+	"postern/pace"
+	"postern/proxy"
 	"postern/store"
 )
 
 // connectTimeout is what a test of an unanswered connect waits for.
 const connectTimeout = 300 * time.Millisecond
+
+var testSecret = tokenstest.Secret()
 
 // rig is the interface over a real registry, engine and file. Only WhatsApp
 // and the hub are the test's own.
@@ -38,6 +47,7 @@ type rig struct {
 	h        http.Handler // of api, with an eye on what it answers
 	api      *api
 	store    *store.Store
+	ledger   *delivery.Ledger
 	registry *instance.Registry
 	engine   *batch.Engine
 	line     *line
@@ -47,6 +57,8 @@ type rig struct {
 
 	mu        sync.Mutex
 	published []event.Notice // by the instances
+
+	logged bytes.Buffer // by the interface and the instances; guarded by mu
 
 	posted  event.Notice // by webhook/test
 	answers int          // what the receiver answers to it
@@ -58,6 +70,17 @@ func (r *rig) post(_ context.Context, n event.Notice) (int, error) {
 		return r.answers, errors.New("receiver answered otherwise")
 	}
 	return r.answers, nil
+}
+
+// Write takes what is logged.
+func (r *rig) Write(line []byte) (int, error) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return r.logged.Write(line)
+}
+
+func (r *rig) logger() *slog.Logger {
+	return slog.New(slog.NewTextHandler(r, &slog.HandlerOptions{Level: slog.LevelDebug}))
 }
 
 func (r *rig) publish(n event.Notice) {
@@ -85,17 +108,30 @@ func newRigOnDisk(t testing.TB, minFree uint64) *rig {
 	return newRigWith(t, store.Options{NoSync: true, MinFree: minFree})
 }
 
-// newRigWith is a rig whose file is opened with these options.
-func newRigWith(t testing.TB, o store.Options) *rig {
+// newRigWith is a rig whose file is opened with these options, and whose
+// instances are what adapt says.
+func newRigWith(t testing.TB, o store.Options, adapt ...func(*instance.Config)) *rig {
 	t.Helper()
-	o.Path, o.Buckets = filepath.Join(t.TempDir(), "t.db"), slices.Concat(batch.Buckets(), instance.Buckets(), media.Buckets(), Buckets())
+	o.Path, o.Buckets = filepath.Join(t.TempDir(), "t.db"), slices.Concat(batch.Buckets(), instance.Buckets(), media.Buckets(), pace.Buckets(), idempotency.Buckets(), delivery.Buckets())
 	st, err := store.Open(o)
 	if err != nil {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { _ = st.Close() })
-	r := &rig{t: t, store: st, line: &line{}, hub: &recordingHub{}}
-	r.registry, err = instance.Open(t.Context(), instance.Config{Store: st, Publish: r.publish})
+	ledger, err := delivery.Open(st, delivery.Config{Log: true})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := ledger.Start(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = ledger.Stop(context.Background()) })
+	r := &rig{t: t, store: st, ledger: ledger, line: &line{}, hub: &recordingHub{}}
+	instances := instance.Config{Store: st, Publish: r.publish, Logger: r.logger()}
+	for _, change := range adapt {
+		change(&instances)
+	}
+	r.registry, err = instance.Open(t.Context(), instances)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -103,8 +139,12 @@ func newRigWith(t testing.TB, o store.Options) *rig {
 	if err != nil {
 		t.Fatal(err)
 	}
+	pacer, err := pace.Open(t.Context(), pace.Config{Store: st})
+	if err != nil {
+		t.Fatal(err)
+	}
 	sup := instance.NewSupervisor(instance.SupervisorConfig{
-		Registry: r.registry, Connector: r.line, AutoReconnect: true, ConnectTimeout: connectTimeout, InitialDelay: time.Hour, MaxDelay: time.Hour,
+		Registry: r.registry, Pacer: pacer, Connector: r.line, AutoReconnect: true, ConnectTimeout: connectTimeout, InitialDelay: time.Hour, MaxDelay: time.Hour,
 	})
 	t.Cleanup(func() { _ = sup.Stop(context.Background()) })
 	r.spool = filepath.Join(t.TempDir(), "media")
@@ -116,7 +156,7 @@ func newRigWith(t testing.TB, o store.Options) *rig {
 	r.h, err = New(Config{
 		Registry: r.registry, Supervisor: sup, Engine: r.engine, Media: r.media, Processor: processor, Hub: r.hub, Store: st,
 		NewMessageID: uuid.NewString, Post: r.post, APIKey: testKey, JWTSecret: testSecret,
-		Relay: dispatch.NewRelay(dispatch.RelayConfig{Store: st}),
+		Relay: dispatch.NewRelay(dispatch.RelayConfig{Store: st, Ledger: ledger}), Deliveries: ledger, Logger: r.logger(),
 	})
 	if err != nil {
 		t.Fatal(err)
@@ -160,7 +200,7 @@ func (r *rig) timelessToken(name string) (token string) {
 	if err != nil {
 		r.t.Fatal(err)
 	}
-	token = signed(r.t, algorithm, testSecret, jwt.MapClaims{"instanceName": name}, nil)
+	token = tokenstest.Signed(r.t, jwt.SigningMethodHS256, testSecret, jwt.MapClaims{"instanceName": name}, nil)
 	if _, err := r.registry.SetToken(r.t.Context(), rec.ID, "", token); err != nil {
 		r.t.Fatal(err)
 	}
@@ -181,6 +221,7 @@ type line struct {
 	sendErr error
 
 	logoutErr error // that WhatsApp could not be told, or another
+	probeErr  error // of a dial through a proxy
 
 	passkey  *event.PasskeyChallenge
 	asserted *event.PasskeyAssertion
@@ -207,6 +248,14 @@ func (l *line) ConfirmPasskey(context.Context) error {
 func (l *line) Open(_ context.Context, _ int64, report func(context.Context, event.Fact) error) (instance.Session, error) {
 	l.report = report
 	return l, nil
+}
+
+// fact is told by the one session of a rig.
+func (r *rig) fact(f event.Fact) {
+	r.t.Helper()
+	if err := r.line.report(r.t.Context(), f); err != nil {
+		r.t.Fatal(err)
+	}
 }
 
 func (l *line) Paired() bool { return l.paired.Load() }
@@ -244,6 +293,9 @@ func (l *line) PairCode(_ context.Context, phone string) (string, error) {
 func (l *line) Send(ctx context.Context, out event.Outgoing) (event.Sent, error) {
 	if out.Leaving != nil {
 		if err := out.Leaving(); err != nil {
+			if errors.Is(err, event.ErrNotNow) {
+				return event.Sent{}, err
+			}
 			return event.Sent{}, fmt.Errorf("%w: %w", event.ErrSendRefused, err)
 		}
 	}
@@ -277,6 +329,10 @@ func (l *line) Forget(ctx context.Context) error {
 	return l.Logout(ctx)
 }
 
+func (l *line) Reroute() {}
+
+func (l *line) Probe(context.Context, proxy.Server, []proxy.Use) error { return l.probeErr }
+
 func (l *line) Disconnect() { l.online.Store(false) }
 
 // recordingHub remembers whom it served.
@@ -307,3 +363,5 @@ func (h *recordingHub) ServeInstance(w http.ResponseWriter, _ *http.Request, id 
 	}
 	return h.err
 }
+
+func (l *line) Hold(context.Context) (func(), error) { return func() {}, nil }

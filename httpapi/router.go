@@ -12,12 +12,13 @@ import (
 // up in a map, the others in an httprouter: that one is fast, and redirects
 // nothing when it is asked by Lookup, but cannot hold a fixed word and a
 // parameter at the same place, such as /message/batches/list beside
-// /message/batches/{id}.
+// /message/batches/{id}. Therefore each length of path has one of its own:
+// …/deliveries/replay is none of …/deliveries/{id}/retry.
 type router struct {
 	aliases []alias
 	fixed   map[string]map[string]httprouter.Handle // path -> method -> handler
-	tree    *httprouter.Router
-	methods []string // those of the tree
+	trees   map[int]*httprouter.Router              // by the number of slashes
+	methods []string                                // those of the trees
 	mounts  []mount
 }
 
@@ -38,7 +39,7 @@ type found struct {
 }
 
 func newRouter(legacy []alias) *router {
-	return &router{aliases: legacy, fixed: map[string]map[string]httprouter.Handle{}, tree: httprouter.New()}
+	return &router{aliases: legacy, fixed: map[string]map[string]httprouter.Handle{}, trees: map[int]*httprouter.Router{}}
 }
 
 // add registers a handler; path has its parameters in braces.
@@ -50,7 +51,11 @@ func (rt *router) add(method, path string, h httprouter.Handle) {
 		rt.fixed[path][method] = h
 		return
 	}
-	rt.tree.Handle(method, strings.NewReplacer("{", ":", "}", "").Replace(path), h)
+	long := strings.Count(path, "/")
+	if rt.trees[long] == nil {
+		rt.trees[long] = httprouter.New()
+	}
+	rt.trees[long].Handle(method, strings.NewReplacer("{", ":", "}", "").Replace(path), h)
 	if !slices.Contains(rt.methods, method) {
 		rt.methods = append(rt.methods, method)
 		slices.Sort(rt.methods)
@@ -80,7 +85,7 @@ func (rt *router) route(method, path string) found {
 	if byMethod, ok := rt.fixed[path]; ok {
 		return findFixed(byMethod, method)
 	}
-	return rt.findInTree(method, path)
+	return rt.findInTrees(method, path)
 }
 
 func findFixed(byMethod map[string]httprouter.Handle, method string) found {
@@ -95,7 +100,7 @@ func findFixed(byMethod map[string]httprouter.Handle, method string) found {
 	return f
 }
 
-func (rt *router) findInTree(method, path string) found {
+func (rt *router) findInTrees(method, path string) found {
 	if h, params := rt.lookup(method, path); h != nil {
 		return found{handle: h, params: params}
 	}
@@ -108,10 +113,14 @@ func (rt *router) findInTree(method, path string) found {
 	return f
 }
 
-// lookup asks the tree. It matches an empty segment with a parameter, which is
+// lookup asks the tree of the path's length. It matches an empty segment with a parameter, which is
 // no path of ours.
 func (rt *router) lookup(method, path string) (httprouter.Handle, httprouter.Params) {
-	h, params, _ := rt.tree.Lookup(method, path)
+	tree := rt.trees[strings.Count(path, "/")]
+	if tree == nil {
+		return nil, nil
+	}
+	h, params, _ := tree.Lookup(method, path)
 	for _, p := range params {
 		if p.Value == "" {
 			return nil, nil
@@ -139,4 +148,72 @@ func withoutSlash(r *http.Request) *http.Request {
 // request would mean another path than it was written for.
 func hidesSlash(r *http.Request) bool {
 	return r.URL.RawPath != "" && strings.Count(r.URL.EscapedPath(), "/") != strings.Count(r.URL.Path, "/")
+}
+
+// rewrite returns the current path of an alias, and whether that is a legacy
+// one; or path itself. When path is an alias, but not for this method, allowed
+// lists its methods, and is not empty.
+func rewrite(table []alias, method, path string) (current string, legacy bool, allowed []string) {
+	for i := range table {
+		a := &table[i]
+		values, match := matchPath(a, path)
+		if !match {
+			continue
+		}
+		if !slices.Contains(a.methods, method) {
+			allowed = append(allowed, a.methods...)
+			continue
+		}
+		return fill(a.to, values), a.legacy, nil
+	}
+	return path, false, allowed
+}
+
+// matchPath reports whether a path is an alias, and what stands for each of its
+// names. An empty segment never fits. Every request is held against every alias,
+// so that one which does not fit costs no memory.
+func matchPath(a *alias, path string) (values map[string]string, ok bool) {
+	if !a.fits(path) {
+		return nil, false
+	}
+	values = map[string]string{}
+	got := strings.Split(path, "/")
+	for i, name := range strings.Split(a.from, "/") {
+		if !isName(name) {
+			continue
+		}
+		if earlier, bound := values[name]; bound && earlier != got[i] {
+			return nil, false
+		}
+		values[name] = got[i]
+	}
+	return values, true
+}
+
+func (a *alias) fits(path string) bool {
+	anyCase := a.legacy && !strings.HasPrefix(a.from, "/instance/")
+	for pattern := a.from; ; {
+		want, wanted, more := strings.Cut(pattern, "/")
+		got, left, goesOn := strings.Cut(path, "/")
+		same := want == got || anyCase && strings.EqualFold(want, got)
+		if more != goesOn || !same && (!isName(want) || got == "") {
+			return false
+		}
+		if !more {
+			return true
+		}
+		pattern, path = wanted, left
+	}
+}
+
+func isName(segment string) bool { return strings.HasPrefix(segment, "{") }
+
+func fill(pattern string, values map[string]string) string {
+	segments := strings.Split(pattern, "/")
+	for i, s := range segments {
+		if v, ok := values[s]; ok {
+			segments[i] = v
+		}
+	}
+	return strings.Join(segments, "/")
 }

@@ -1,7 +1,7 @@
 package httpapi
 
 // route is one row of the route table. In path, a segment in braces is a
-// parameter: {i} an instance name, {id} a batch, {item} an item of it.
+// parameter: {i} an instance name, {id} what the path is about, such as a batch, {item} an item of it.
 type route struct {
 	method string
 	path   string
@@ -31,16 +31,45 @@ func routes() []route {
 		{"GET", "/instance/{i}/connect/code/{phone}", instanceBearer, (*api).pairByPath},
 		{"POST", "/instance/{i}/connect/code", instanceBearer, (*api).pairByBody},
 		{"POST", "/instance/{i}/connect/passkey/challenge", instanceBearer, (*api).passkeyChallenge},
+		{"GET", "/instance/{i}/connect/passkey/script", instanceBearer, (*api).passkeyScript},
 		{"POST", "/instance/{i}/connect/passkey/assertion", instanceBearer, (*api).passkeyAssertion},
 		{"POST", "/instance/{i}/connect/passkey/confirm", instanceBearer, (*api).confirmPasskey},
 		{"GET", "/instance/{i}/qr.png", instanceBearer, (*api).showCode},
 		{"GET", "/instance/{i}/connection/status", instanceBearer, (*api).connectionStatus},
 		{"DELETE", "/instance/{i}/logout", instanceBearer, (*api).logout},
 		{"POST", "/instance/{i}/restart", instanceBearer, (*api).restart},
+		{"POST", "/instance/{i}/app-state/reset", instanceBearer, (*api).resetAppState},
+
+		{"PUT", "/instance/{i}/limits", instanceBearer, (*api).putLimits},
+		{"GET", "/instance/{i}/limits", instanceBearer, (*api).showLimits},
 
 		{"PUT", "/instance/{i}/webhook", instanceBearer, (*api).putWebhook},
 		{"GET", "/instance/{i}/webhook", instanceBearer, (*api).showWebhook},
 		{"POST", "/instance/{i}/webhook/test", instanceBearer, (*api).tryWebhook},
+		{"PUT", "/instance/{i}/webhook/options", instanceBearer, (*api).putOptions},
+		{"GET", "/instance/{i}/webhook/options", instanceBearer, (*api).showOptions},
+		{"DELETE", "/instance/{i}/webhook/options", instanceBearer, (*api).dropOptions},
+		{"POST", "/instance/{i}/webhook/options/rotate-secret", instanceBearer, (*api).rotateSecret},
+
+		{"PUT", "/webhook/options", globalKey, (*api).putGlobalOptions},
+		{"GET", "/webhook/options", globalKey, (*api).showGlobalOptions},
+		{"DELETE", "/webhook/options", globalKey, (*api).dropGlobalOptions},
+		{"POST", "/webhook/options/rotate-secret", globalKey, (*api).rotateGlobalSecret},
+
+		{"GET", "/instance/{i}/webhook/deliveries", instanceBearer, (*api).listDeliveries},
+		{"GET", "/instance/{i}/webhook/deliveries/{id}", instanceBearer, (*api).showDelivery},
+		{"POST", "/instance/{i}/webhook/deliveries/{id}/retry", instanceBearer, (*api).retryDelivery},
+		{"POST", "/instance/{i}/webhook/deliveries/replay", instanceBearer, once((*api).replayDeliveries)},
+		{"GET", "/instance/{i}/webhook/replays/{id}", instanceBearer, (*api).showReplay},
+		{"DELETE", "/instance/{i}/webhook/replays/{id}", instanceBearer, (*api).cancelReplay},
+
+		{"PUT", "/instance/{i}/settings", instanceBearer, (*api).putSettings},
+		{"GET", "/instance/{i}/settings", instanceBearer, (*api).showSettings},
+
+		{"PUT", "/instance/{i}/proxy", instanceBearer, (*api).putProxy},
+		{"GET", "/instance/{i}/proxy", instanceBearer, (*api).showProxy},
+		{"DELETE", "/instance/{i}/proxy", instanceBearer, (*api).deleteProxy},
+		{"POST", "/instance/{i}/proxy/test", instanceBearer, (*api).tryProxy},
 
 		{"POST", "/instance/{i}/send/text", instanceBearer, once(send[sendTextRequest])},
 		{"POST", "/instance/{i}/send/link", instanceBearer, once(send[sendLinkRequest])},
@@ -71,6 +100,7 @@ func routes() []route {
 		{"POST", "/instance/{i}/chat/edit-message", instanceBearer, once((*api).editMessage)},
 		{"DELETE", "/instance/{i}/chat/delete-message", instanceBearer, once((*api).deleteMessage)},
 		{"POST", "/instance/{i}/chat/profile-picture", instanceBearer, chatOperation((*profilePictureRequest).check, showPicture)},
+		{"POST", "/instance/{i}/chat/history", instanceBearer, (*api).askHistory},
 		{"POST", "/instance/{i}/chat/reject-call", instanceBearer, quietOperation((*rejectRequest).check, rejectCall)},
 		{"POST", "/instance/{i}/chat/presence", instanceBearer, chatOperation((*presenceRequest).check, showPresence)},
 
@@ -85,6 +115,7 @@ func routes() []route {
 		{"POST", "/instance/{i}/db/messages/pages", instanceBearer, (*api).findMessages},
 		{"GET", "/instance/{i}/contacts", instanceBearer, (*api).listContacts},
 		{"GET", "/instance/{i}/chats", instanceBearer, (*api).listChats},
+		{"GET", "/instance/{i}/chats/{jid}/messages", instanceBearer, (*api).searchChat},
 
 		{"POST", "/instance/{i}/group", instanceBearer, once((*api).createGroup)},
 		{"GET", "/instance/{i}/group", instanceBearer, (*api).showGroup},
@@ -137,6 +168,13 @@ func routes() []route {
 		{"GET", "/outbox", globalKey, (*api).listOutbox},
 		{"POST", "/outbox/retry", globalKey, (*api).retryOutbox},
 		{"POST", "/outbox/{id}/retry", globalKey, (*api).retryEntry},
+
+		{"GET", "/webhook/deliveries", globalKey, (*api).listDeliveries},
+		{"GET", "/webhook/deliveries/{id}", globalKey, (*api).showDelivery},
+		{"POST", "/webhook/deliveries/{id}/retry", globalKey, (*api).retryDelivery},
+		{"POST", "/webhook/deliveries/replay", globalKey, once((*api).replayDeliveries)},
+		{"GET", "/webhook/replays/{id}", globalKey, (*api).showReplay},
+		{"DELETE", "/webhook/replays/{id}", globalKey, (*api).cancelReplay},
 
 		{"GET", "/ws/global/events", handshake, (*api).globalEvents},
 		{"GET", "/ws/instance/events", handshake, (*api).instanceEvents},

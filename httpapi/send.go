@@ -2,15 +2,14 @@ package httpapi
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"net/http"
 	"slices"
-	"strconv"
 	"time"
 
 	"postern/event"
+	"postern/httpapi/strict"
 	"postern/instance"
 	"postern/media"
 	"postern/store"
@@ -41,50 +40,8 @@ type sendOptions struct {
 	Presence           event.Presence `json:"presence"`
 	QuotedMessageID    quotedRef      `json:"quotedMessageId"`
 	QuotedMessage      *quotedMessage `json:"quotedMessage"`
-	ExternalAttributes *jsonObject    `json:"externalAttributes"`
+	ExternalAttributes *strict.Object `json:"externalAttributes"`
 	MentionAll         bool           `json:"mentionAll"`
-}
-
-// messageRef names a stored message: a number is its id here, a string its id
-// at WhatsApp. A string of digits may be either.
-type messageRef struct {
-	id    int64
-	keyID string
-}
-
-// number is the id here, 0 when it is the other one.
-func (m messageRef) number() int64 {
-	if m.keyID != "" {
-		if n, err := strconv.ParseInt(m.keyID, 10, 64); err == nil && n > 0 {
-			return n
-		}
-	}
-	return m.id
-}
-
-// quotedRef is a messageRef that may be 0: none.
-type quotedRef struct{ messageRef }
-
-func (q quotedRef) given() bool { return q != quotedRef{} }
-
-// UnmarshalJSON implements json.Unmarshaler.
-func (q *quotedRef) UnmarshalJSON(raw []byte) error {
-	if string(raw) == "0" {
-		*q = quotedRef{}
-		return nil
-	}
-	return q.messageRef.UnmarshalJSON(raw)
-}
-
-// UnmarshalJSON implements json.Unmarshaler.
-func (m *messageRef) UnmarshalJSON(raw []byte) error {
-	if json.Unmarshal(raw, &m.keyID) == nil && m.keyID != "" {
-		return nil
-	}
-	if json.Unmarshal(raw, &m.id) == nil && m.id > 0 {
-		return nil
-	}
-	return errors.New("it must be the id of a message: a positive integer, or the key id as a string")
 }
 
 // sendBody is the body of a send route.
@@ -122,6 +79,9 @@ func (a *api) sendContent(c *call, t *sendTarget, content event.Content) error {
 		return err
 	}
 	if out.MentionAll {
+		if err := a.Supervisor.MaySend(c.instance.ID, out); err != nil {
+			return err
+		}
 		return a.sendLater(c, out, t.Options.attributes())
 	}
 	return a.sendNow(c, http.StatusOK, out, t.Options.attributes(), nil)
@@ -304,32 +264,4 @@ func (a *api) quoted(id int64, o sendOptions) (*event.Original, error) {
 		return originalOf(m), nil
 	}
 	return nil, nil //nolint:nilnil // most messages answer none
-}
-
-// message is a stored message by either of its ids.
-func (a *api) message(id int64, ref messageRef) (event.Message, error) {
-	if ref.keyID != "" {
-		return a.messageByText(id, ref.keyID)
-	}
-	return a.Registry.Message(id, ref.id)
-}
-
-// originalOf is a stored message as one to be quoted, forwarded or changed. In
-// groups the LID of the sender is preferred: it is what groups know people by.
-func originalOf(m event.Message) *event.Original {
-	o := &event.Original{MessageType: m.MessageType, Content: m.Content}
-	o.Key = event.MessageKey{
-		ID: m.KeyID, FromMe: m.KeyFromMe,
-		RemoteJID: firstGiven(m.KeyRemoteJID, m.KeyLID), Participant: firstGiven(m.KeyParticipantLID, m.KeyParticipant),
-	}
-	return o
-}
-
-func firstGiven(texts ...*string) string {
-	for _, t := range texts {
-		if t != nil && *t != "" {
-			return *t
-		}
-	}
-	return ""
 }

@@ -13,9 +13,11 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/golang-jwt/jwt/v5"
 	"github.com/google/uuid"
 
 	"postern/event"
+	"postern/httpapi/tokens/tokenstest"
 	"postern/peers"
 	"postern/store"
 )
@@ -191,7 +193,7 @@ func TestGlobalKeyInEitherHeaderAndAllValuesEqual(t *testing.T) {
 func TestUserBearerTakesOnlyGoodUserTokens(t *testing.T) {
 	a := bare(io.Discard, route{"GET", "/x", userBearer, ok})
 	good := map[string]any{"userId": uuid.NewString(), "exp": 32503680000}
-	token := signed(t, algorithm, testSecret, good, nil)
+	token := tokenstest.Signed(t, jwt.SigningMethodHS256, testSecret, good, nil)
 	for header, status := range map[string]int{
 		"Bearer " + token:  200,
 		"bearer " + token:  200,
@@ -208,7 +210,7 @@ func TestUserBearerTakesOnlyGoodUserTokens(t *testing.T) {
 		}
 	}
 	var texts []string
-	for name, token := range forged(t, good) {
+	for name, token := range tokenstest.Forged(t, good) {
 		r := httptest.NewRequest("GET", "/x", nil)
 		r.Header.Set("Authorization", "Bearer "+token)
 		res := do(a, r)
@@ -289,6 +291,7 @@ func TestErrorTableSaysWhatTheContractSays(t *testing.T) {
 		store.ErrDiskFull:       "503 DISK_FULL",
 		event.ErrNotOnWhatsApp:  "422 RECIPIENT_NOT_ON_WHATSAPP",
 		event.ErrSendRefused:    "422 SEND_MESSAGE_FAILED",
+		event.ErrTimelocked:     "422 REACHOUT_TIMELOCKED",
 		event.ErrOutcomeUnknown: "408 SEND_RESULT_UNKNOWN",
 		event.ErrRecipient:      "422 INVALID_RECIPIENT",
 	}

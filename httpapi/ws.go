@@ -11,6 +11,7 @@ import (
 	"strings"
 
 	"postern/event"
+	"postern/httpapi/tokens"
 	"postern/instance"
 )
 
@@ -126,15 +127,15 @@ func wrongKind() error {
 
 // admit does the checks that both paths share: 426, 400, 401, and 403 for a
 // token of the other kind. own tells from the claims whether it is of this one.
-func (a *api) admit(c *call, family event.Family, own func(claims) bool, known ...string) (subscription, claims, error) {
+func (a *api) admit(c *call, family event.Family, own func(tokens.Claims) bool, known ...string) (subscription, tokens.Claims, error) {
 	if err := wantsUpgrade(c); err != nil {
-		return subscription{}, claims{}, err
+		return subscription{}, tokens.Claims{}, err
 	}
 	s, err := c.subscribe(family, known...)
 	if err != nil {
-		return s, claims{}, err
+		return s, tokens.Claims{}, err
 	}
-	token, err := readToken(a.JWTSecret, s.token)
+	token, err := tokens.Read(a.JWTSecret, s.token)
 	if err != nil {
 		return s, token, errUnauthorized()
 	}
@@ -156,11 +157,11 @@ func (a *api) checkOrigin(r *http.Request) error {
 // globalEvents serves the batch events of a user. A position that the user does
 // not have is found last, since only the owner may learn of it.
 func (a *api) globalEvents(c *call) error {
-	s, token, err := a.admit(c, event.Batch, claims.ofUser, "since")
+	s, token, err := a.admit(c, event.Batch, tokens.Claims.OfUser, "since")
 	if err != nil {
 		return err
 	}
-	user, err := token.userID()
+	user, err := token.User()
 	if err != nil {
 		return errUnauthorized()
 	}
@@ -171,13 +172,14 @@ func (a *api) globalEvents(c *call) error {
 }
 
 // instanceEvents serves the events of one instance. An instance that is gone is
-// told after an origin that is refused, a token that was replaced before it.
+// told after an origin that is refused, a token that was replaced before it. That
+// the instance has no positions is told before one that it does not have.
 func (a *api) instanceEvents(c *call) error {
-	s, token, err := a.admit(c, event.Instance, claims.ofInstance)
+	s, token, err := a.admit(c, event.Instance, tokens.Claims.OfInstance, "since")
 	if err != nil {
 		return err
 	}
-	name, err := token.instanceName()
+	name, err := token.Instance()
 	if err != nil {
 		return errUnauthorized()
 	}
@@ -192,6 +194,9 @@ func (a *api) instanceEvents(c *call) error {
 		return gone
 	}
 	stream := s.stream(token)
+	if stream.Durable, _ = a.Registry.Durable(in.ID); s.since != nil && !stream.Durable {
+		return ErrNotDurable
+	}
 	stream.Check = func() error {
 		_, err := a.holder(s.token, name)
 		return err
@@ -199,7 +204,7 @@ func (a *api) instanceEvents(c *call) error {
 	return a.Hub.ServeInstance(c.w, c.r, in.ID, stream)
 }
 
-func (s subscription) stream(token claims) Stream {
+func (s subscription) stream(token tokens.Claims) Stream {
 	st := Stream{Kinds: s.kinds, Since: s.since, Token: sha256.Sum256([]byte(s.token))}
 	if token.ExpiresAt != nil {
 		st.ExpiresAt = token.ExpiresAt.Time

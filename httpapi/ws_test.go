@@ -4,10 +4,12 @@ import (
 	"net/http"
 	"net/http/httptest"
 	"slices"
+	"strconv"
 	"testing"
 	"time"
 
 	"postern/event"
+	"postern/httpapi/tokens"
 )
 
 // handshakeOf is a WebSocket handshake for target, changed by edit.
@@ -26,11 +28,11 @@ func handshakeOf(target string, edit func(h http.Header)) *http.Request {
 func TestHandshakeIsCheckedInTheOrder426Then400Then401Then403Then404(t *testing.T) {
 	r := newRig(t)
 	instanceToken := r.instance("a")
-	ghost, err := MintInstanceToken(testSecret, "ghost", 0, time.Now())
+	ghost, err := tokens.ForInstance(testSecret, "ghost", 0, time.Now())
 	if err != nil {
 		t.Fatal(err)
 	}
-	old, err := MintInstanceToken(testSecret, "a", 0, time.Now())
+	old, err := tokens.ForInstance(testSecret, "a", 0, time.Now())
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -58,7 +60,7 @@ func TestHandshakeIsCheckedInTheOrder426Then400Then401Then403Then404(t *testing.
 		{"a known and an unknown event", g + "?event=message.batch.created,x&token=x", nil, 400, "INVALID_SUBSCRIPTION"},
 		{"an unknown event beside *", g + "?event=*,x&token=x", nil, 400, "INVALID_SUBSCRIPTION"},
 		{"since that is no number", g + "?event=*&since=-1&token=x", nil, 400, "INVALID_SUBSCRIPTION"},
-		{"since of an instance", i + "?event=*&since=1&token=x", nil, 400, "INVALID_QUERY"},
+		{"since of an instance that is no number", i + "?event=*&since=-1&token=x", nil, 400, "INVALID_SUBSCRIPTION"},
 		{"an unknown parameter", g + "?events=*&token=x", nil, 400, "INVALID_QUERY"},
 		{"a bad token", g + "?event=*&token=x", nil, 401, "UNAUTHORIZED"},
 		{"a bad token of an instance", i + "?event=*&token=x", nil, 401, "UNAUTHORIZED"},
@@ -73,6 +75,9 @@ func TestHandshakeIsCheckedInTheOrder426Then400Then401Then403Then404(t *testing.
 		{"a foreign origin and an instance that is gone", i + "?event=*&token=" + ghost, foreign, 403, "ORIGIN_REFUSED"},
 		{"an instance that is gone", i + "?event=*&token=" + ghost, nil, 404, "INSTANCE_NOT_FOUND"},
 		{"a token that was not issued", i + "?event=*&token=" + old, nil, 401, "UNAUTHORIZED"},
+		{"since of an instance that is gone", i + "?event=*&since=1&token=" + ghost, nil, 404, "INSTANCE_NOT_FOUND"},
+		{"since and a foreign origin at an instance", i + "?event=*&since=1&token=" + instanceToken, foreign, 403, "ORIGIN_REFUSED"},
+		{"since of an instance that is not durable", i + "?event=*&since=999&token=" + instanceToken, nil, 409, "NOT_DURABLE"},
 	}
 	for _, c := range cases {
 		t.Run(c.name, func(t *testing.T) {
@@ -99,6 +104,38 @@ func TestHandshakeServesWhomTheTokenNames(t *testing.T) {
 	do(r.h, handshakeOf("/ws/instance/events?event=*&token="+token, nil))
 	if s := r.hub.stream; r.hub.instance != 1 || s.Kinds != nil || s.Since != nil || !s.ExpiresAt.IsZero() {
 		t.Errorf("got %+v for %d", s, r.hub.instance)
+	}
+}
+
+// TestSinceIsForInstancesWhoseEventsAreStored: from the PUT that says so, until
+// the one that takes it back.
+func TestSinceIsForInstancesWhoseEventsAreStored(t *testing.T) {
+	r := newRig(t)
+	token := r.instance("a")
+	r.hub.err = ErrAhead // a position that the instance does not have
+	ask := func() *http.Response {
+		return do(r.h, handshakeOf("/ws/instance/events?event=*&since=7&token="+token, nil))
+	}
+	wantError(t, ask(), http.StatusConflict, "NOT_DURABLE")
+	for _, durable := range []bool{true, false} {
+		options := `{"durable":` + strconv.FormatBool(durable) + `}`
+		if resp := r.as(token, "PUT", "/instance/a/webhook/options", options); resp.StatusCode != http.StatusOK {
+			t.Fatal(resp.Status)
+		}
+		do(r.h, handshakeOf("/ws/instance/events?event=*&token="+token, nil))
+		if s := r.hub.stream; s.Durable != durable || s.Since != nil {
+			t.Errorf("with %s the hub is asked for %+v", options, s)
+		}
+		if durable {
+			wantError(t, ask(), http.StatusBadRequest, "INVALID_SUBSCRIPTION")
+			if s := r.hub.stream; s.Since == nil || *s.Since != 7 {
+				t.Errorf("the hub is asked for %+v", s)
+			}
+			r.hub.err = ErrGone
+			wantError(t, ask(), http.StatusGone, "EVENTS_GONE")
+		} else {
+			wantError(t, ask(), http.StatusConflict, "NOT_DURABLE")
+		}
 	}
 }
 

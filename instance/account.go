@@ -18,6 +18,7 @@ type Account interface {
 	Groups
 	Channels
 	Labels
+	AppState
 }
 
 // Files brings files to WhatsApp and back.

@@ -12,6 +12,7 @@ import (
 //
 // What Archive, Pin, Mute and Star change, the phone and the account's other
 // devices show too. It is told of by an event, like any change that they make.
+// Their errors may also be event.ErrStateConflict.
 type Chats interface {
 	// Registered tells which phone numbers, given by their digits, have an
 	// account, in the same order.
@@ -43,6 +44,11 @@ type Chats interface {
 	// WatchPresence asks for the events of a person's coming and going, until
 	// the connection ends.
 	WatchPresence(ctx context.Context, who string) error
+
+	// AskHistory asks the account's phone for at most count messages that are
+	// older than the anchor, a message of a chat from that time. What it answers
+	// is told by history.sync.
+	AskHistory(ctx context.Context, anchor event.MessageKey, at time.Time, count int) error
 
 	// RejectCall refuses an incoming call. WhatsApp does not acknowledge it.
 	RejectCall(ctx context.Context, from, callID string) error

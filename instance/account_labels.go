@@ -9,7 +9,8 @@ import (
 // Labels is what a business account does with labels. They live in what the
 // account's devices have in common, which WhatsApp keeps encrypted: it checks
 // nothing, and phones of other accounts show none of it. Every change is told
-// once, by the events of labels.
+// once, by the events of labels. Errors of a change may also be
+// event.ErrStateConflict.
 type Labels interface {
 	// Labels reads all labels from WhatsApp, by id.
 	Labels(ctx context.Context) ([]event.Label, error)

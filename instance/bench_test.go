@@ -38,3 +38,49 @@ func BenchmarkReportOfAMessage(b *testing.B) {
 	}
 	b.ReportMetric(float64(reports)/float64(commits), "report/update")
 }
+
+// BenchmarkReport measures the work of a report without the disk's: what stores
+// nothing, what stores a message, and what stores a receipt.
+func BenchmarkReport(b *testing.B) {
+	for name, fact := range map[string]func(i int) event.Fact{
+		"presence": func(int) event.Fact {
+			return event.Fact{Kind: event.PresenceUpdated, Data: event.PresenceUpdate{ChatJID: "1@s.whatsapp.net", State: "composing"}}
+		},
+		"message": func(i int) event.Fact {
+			return event.Fact{Kind: event.MessagesUpsert, Data: text(fmt.Sprint(i), "1@s.whatsapp.net", false)}
+		},
+		"receipt": func(i int) event.Fact {
+			return event.Fact{Kind: event.MessagesUpdate, Data: event.Receipt{KeyIDs: []string{"sent"}, Status: event.StatusRead, Chat: "1@s.whatsapp.net"}}
+		},
+		"state": func(i int) event.Fact {
+			states := []event.State{event.Online, event.Reconnecting}
+			return event.Fact{
+				Kind: event.ConnectionUpdated, Status: states[i%2],
+				Data: event.ConnectionUpdate{Type: event.TypeConnected, Connection: event.ConnectionOpen},
+			}
+		},
+	} {
+		measure := func(b *testing.B, durable bool) {
+			r := newRig(quick{b}, withLedger(b), nil)
+			defer r.stop()
+			id := r.create("a").ID
+			r.hook(id, "http://a.example/", "messagesUpsert", "messagesUpdated", "presenceUpdated", "connectionUpdated")
+			r.options(id, OptionsChange{Durable: durable})
+			r.report(id, event.Fact{Kind: event.MessagesUpsert, Data: text("sent", "1@s.whatsapp.net", true)})
+			b.ReportAllocs()
+			i := 0
+			for b.Loop() {
+				r.report(id, fact(i))
+				i++
+			}
+			if n := len(r.told()); n < i && !durable {
+				b.Fatalf("%d of %d events were told", n, i)
+			}
+		}
+		b.Run(name, func(b *testing.B) { measure(b, false) })
+		b.Run(name+"/durable", func(b *testing.B) { measure(b, true) })
+	}
+}
+
+// quick is a benchmark whose commits do not wait for the disk.
+type quick struct{ testing.TB }

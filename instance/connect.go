@@ -18,9 +18,10 @@ type Connection struct {
 
 // Connect connects an instance and waits for the first QR code, or for the
 // login of a paired one. The attempt goes on after the answer and after ctx.
-// While a typed pairing code waits for its phone, the answer has no code.
+// While a typed pairing code waits for its phone, or a passkey is asked for, the
+// answer has no code.
 // Errors: ErrNotFound; ErrNoCode when neither came within ConnectTimeout; or
-// one that wraps event.ErrNotConnected and says why.
+// one that wraps event.ErrNotConnected and says why, ErrOutdated among them.
 func (s *Supervisor) Connect(ctx context.Context, id int64, requestID string) (Connection, error) {
 	k, err := s.keeper(ctx, id)
 	if err != nil {
@@ -70,10 +71,17 @@ func (k *keeper) connection(already bool) (Connection, error) {
 	if err != nil {
 		return Connection{}, err
 	}
-	if code == nil && state != event.Online && state != event.PairingCodeState {
+	passkey := k.session.Passkey()
+	if passkey != nil {
+		code = nil // it has done its work, also before that was told
+	}
+	if code == nil && state != event.Online && state != event.PairingCodeState && passkey == nil {
 		why := rec.LastError
 		if failure != nil {
 			why = failure.Error()
+		}
+		if state == event.ClientOutdated {
+			return Connection{}, fmt.Errorf("%w: %w", event.ErrNotConnected, ErrOutdated)
 		}
 		return Connection{}, fmt.Errorf("%w: %s (%s)", event.ErrNotConnected, rec.Status, why)
 	}
@@ -83,7 +91,7 @@ func (k *keeper) connection(already bool) (Connection, error) {
 // PairCode begins a pairing by code for the phone number and returns the code
 // to type there. Errors: ErrNotFound, ErrAlreadyPaired, ErrNoCode when none
 // came within ConnectTimeout, or one that wraps event.ErrRecipient or
-// event.ErrNotConnected.
+// event.ErrNotConnected, and then maybe ErrOutdated.
 func (s *Supervisor) PairCode(ctx context.Context, id int64, phone, requestID string) (string, error) {
 	k, err := s.keeper(ctx, id)
 	if err != nil {
@@ -98,16 +106,20 @@ func (s *Supervisor) PairCode(ctx context.Context, id int64, phone, requestID st
 	if k.session.Paired() {
 		return "", ErrAlreadyPaired
 	}
-	k.mu.Lock()
-	k.request, k.calm = requestID, false
-	k.mu.Unlock()
+	k.beginCode(requestID)
+	defer k.endCode()
 	code, err := k.session.PairCode(ctx, phone)
+	for err != nil && k.cured(ctx) {
+		code, err = k.session.PairCode(ctx, phone)
+	}
 	switch {
 	case err == nil:
 	case k.session.Paired():
 		return "", ErrAlreadyPaired // by a scan meanwhile
 	case gaveUp(ctx):
 		return "", fmt.Errorf("pairing code: %w", context.Cause(ctx))
+	case k.codeRefused():
+		return "", fmt.Errorf("pairing code: %w: %w", event.ErrNotConnected, ErrOutdated)
 	default:
 		return "", fmt.Errorf("pairing code: %w", err)
 	}

@@ -8,7 +8,7 @@ import (
 	"postern/store"
 )
 
-// Delete removes an instance with its name, webhook, messages, contacts and
+// Delete removes an instance with its name, webhook and options, proxy, messages, contacts and
 // what the connector keeps of it, in one commit. Its id is not used again. Errors:
 // ErrNotFound, or ErrHasData when messages are stored and force is false.
 func (r *Registry) Delete(ctx context.Context, id int64, force bool) error {
@@ -34,14 +34,19 @@ func (r *Registry) Delete(ctx context.Context, id int64, force bool) error {
 		return fmt.Errorf("delete instance %q: %w", name, err)
 	}
 	e.gone = true
+	r.forget(id, name, e)
+	r.tellLanes(lanesOf(id, e.chosen()))
+	r.log.Info("instance deleted", "instance", name, "instance_id", id)
+	return nil
+}
+
+func (r *Registry) forget(id int64, name string, e *entry) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	delete(r.byID, id)
 	if r.byName[name] == e { // not one that was created since the commit
 		delete(r.byName, name)
 	}
-	r.log.Info("instance deleted", "instance", name, "instance_id", id)
-	return nil
 }
 
 // noMessages returns ErrHasData when messages of the instance are stored.
@@ -54,7 +59,7 @@ func noMessages(tx *store.Tx, id int64) (err error) {
 }
 
 func (r *Registry) erase(tx *store.Tx, id int64, name string) error {
-	for _, bucket := range []string{messages, messageKeys, messageChats, chatNamesBucket, messageUpdates, processing, contacts, contactJIDs} {
+	for _, bucket := range []string{messages, messageKeys, messageChats, chatNamesBucket, messageUpdates, processing, contacts, contactJIDs, callAnswers, readsDue} {
 		if _, err := tx.DeletePrefix(bucket, store.Key(id)); err != nil {
 			return err
 		}
@@ -66,6 +71,9 @@ func (r *Registry) erase(tx *store.Tx, id int64, name string) error {
 	}
 	return errors.Join(
 		tx.Delete(webhooks, store.Key(id)),
+		tx.Delete(optionsBucket, store.Key(id)),
+		tx.Delete(settingsBucket, store.Key(id)),
+		tx.Delete(proxies, store.Key(id)),
 		tx.Delete(instanceName, []byte(name)),
 		tx.Delete(instances, store.Key(id)),
 	)
@@ -102,6 +110,10 @@ func (s *Supervisor) Delete(ctx context.Context, id int64, force bool) error {
 	if err := s.reg.Delete(ctx, id, force); err != nil {
 		return err
 	}
+	if s.cfg.Pacer != nil {
+		s.cfg.Pacer.Drop(id)
+	}
+	k.session.Reroute() // there is no way for it any more
 	k.gone = true
 	s.mu.Lock()
 	delete(s.keepers, id)

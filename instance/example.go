@@ -4,26 +4,36 @@ import (
 	"fmt"
 	"time"
 
+	"github.com/google/uuid"
+
 	"postern/event"
 )
 
 // Example returns an example of an event as this instance's webhook would get
-// it, whatever its flags and Enabled are. Errors: ErrNotFound, ErrNoWebhook.
+// it, with the headers and the signature of its options, whatever its flags and
+// Enabled are. Errors: ErrNotFound, ErrNoWebhook, or that the
+// options cannot be read.
 func (r *Registry) Example(id int64, kind event.Kind, requestID string) (event.Notice, error) {
-	hook, err := r.Webhook(id)
-	if err != nil {
-		return event.Notice{}, err
+	e := r.entry(id)
+	if e == nil {
+		return event.Notice{}, ErrNotFound
 	}
-	rec, err := r.ByID(id)
-	if err != nil {
-		return event.Notice{}, err
+	hook := e.webhook.Load()
+	if hook == nil {
+		return event.Notice{}, ErrNoWebhook
 	}
-	body, err := event.MarshalInstance(kind, rec.Snapshot(), event.ExampleData(kind), time.Now())
+	o, now := e.chosen(), time.Now()
+	if o.failed != nil {
+		return event.Notice{}, o.failed
+	}
+	to := o.webhook(hook, now)
+	rec := *e.record.Load()
+	body, err := event.MarshalInstance(kind, rec.Snapshot(), event.ExampleData(kind), now)
 	if err != nil {
 		return event.Notice{}, fmt.Errorf("example of %s: %w", kind, err)
 	}
 	return event.Notice{
 		Kind: kind, Body: body, InstanceID: id, InstanceName: rec.Name, OwnerJID: rec.OwnerJID,
-		RequestID: requestID, URLs: []string{hook.URL},
+		RequestID: requestID, ID: uuid.New(), To: []event.Destination{to},
 	}, nil
 }

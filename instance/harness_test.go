@@ -5,6 +5,8 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"io"
+	"log/slog"
 	"os"
 	"path/filepath"
 	"slices"
@@ -12,7 +14,9 @@ import (
 	"testing"
 	"time"
 
+	"postern/delivery"
 	"postern/event"
+	"postern/proxy"
 	"postern/store"
 )
 
@@ -24,6 +28,9 @@ type rig struct {
 	s    *store.Store
 
 	durable bool // commits reach the disk, as in production
+	minFree uint64
+	logs    io.Writer                           // of the registry; nil: nobody
+	commit  func(calls int, took time.Duration) // after each; nil: nobody asks
 	reg     *Registry
 	sup     *Supervisor
 	net     *network
@@ -49,7 +56,14 @@ func newRig(t testing.TB, adapt func(*Config), adaptSup func(*SupervisorConfig))
 func (r *rig) boot() {
 	r.Helper()
 	var err error
-	r.s, err = store.Open(store.Options{Path: r.path, Buckets: Buckets(), NoSync: !r.durable, MinFree: 1})
+	r.s, err = store.Open(store.Options{
+		Path: r.path, Buckets: slices.Concat(Buckets(), delivery.Buckets()), NoSync: !r.durable, MinFree: max(r.minFree, 1),
+		OnCommit: func(calls int, took time.Duration) {
+			if r.commit != nil {
+				r.commit(calls, took)
+			}
+		},
+	})
 	if err != nil {
 		r.Fatal(err)
 	}
@@ -65,6 +79,9 @@ func (r *rig) boot() {
 			defer r.mu.Unlock()
 			r.states = append(r.states, s)
 		},
+	}
+	if r.logs != nil {
+		cfg.Logger = slog.New(slog.NewTextHandler(r.logs, nil))
 	}
 	if r.adapt != nil {
 		r.adapt(&cfg)
@@ -236,6 +253,25 @@ type network struct {
 	dial func(ctx context.Context, s *session) error
 
 	dialling, most int // connections being made at the same time
+
+	probe func(ctx context.Context, via proxy.Server, uses []proxy.Use) error // nil: every proxy works
+}
+
+func (n *network) Probe(ctx context.Context, via proxy.Server, uses []proxy.Use) error {
+	n.mu.Lock()
+	probe := n.probe
+	n.mu.Unlock()
+	if probe == nil {
+		return nil
+	}
+	return probe(ctx, via, uses)
+}
+
+// onProbe replaces what Probe does.
+func (n *network) onProbe(probe func(context.Context, proxy.Server, []proxy.Use) error) {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	n.probe = probe
 }
 
 func (n *network) Open(_ context.Context, id int64, report func(context.Context, event.Fact) error) (Session, error) {
@@ -273,6 +309,7 @@ type session struct {
 	paired, online bool
 	dials          []time.Time
 	drops          int
+	reroutes       int
 	logout, forget error
 	pairCode       func(ctx context.Context) (string, error)
 	send           func() error
@@ -426,8 +463,17 @@ func (s *session) Disconnect() {
 	s.drop(s.Paired())
 }
 
+func (s *session) Reroute() {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.reroutes++
+}
+
 func (s *session) drop(paired bool) {
 	s.be(paired, false)
+	s.mu.Lock()
+	s.passkey = nil
+	s.mu.Unlock()
 	s.gate.Lock()
 	s.drops++
 	s.gate.Unlock()
@@ -477,7 +523,7 @@ func (s *session) AssertPasskey(_ context.Context, a event.PasskeyAssertion) err
 		return event.ErrNoPasskey
 	}
 	s.asserted = a
-	s.passkey = &event.PasskeyChallenge{Code: "ABCD-EFGH"}
+	s.passkey = &event.PasskeyChallenge{Step: event.PasskeyCompare, Code: "ABCD-EFGH"}
 	return nil
 }
 
@@ -487,6 +533,8 @@ func (s *session) ConfirmPasskey(context.Context) error {
 	if s.passkey == nil || s.passkey.Code == "" {
 		return event.ErrNoPasskey
 	}
-	s.passkey = nil
+	s.passkey = &event.PasskeyChallenge{Step: event.PasskeyDone}
 	return nil
 }
+
+func (s *session) Hold(context.Context) (func(), error) { return func() {}, nil }

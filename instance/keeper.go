@@ -33,9 +33,14 @@ type keeper struct {
 	tries   int           // pauses since the last time online
 	failure error         // why the last dial failed, nil after a good one
 	code    *event.QRCode // the code that waits for a phone
+	curing  bool          // refused as outdated, and a newer version of the client is looked for
+	coding  *coding       // a call pairs by a typed code, and dials by itself
 	request string        // id of the API call that wants the connection
+	streak  streak        // of refusals
 
 	lastReceived, lastSent time.Time
+
+	auto automatic
 }
 
 // take waits for the turn. It fails with ErrNotFound when the instance was
@@ -86,6 +91,7 @@ func (k *keeper) report(ctx context.Context, f event.Fact) error {
 	if err != nil {
 		return err
 	}
+	k.act(f)
 	if code, ok := f.Data.(event.QRCode); ok && k.sup.cfg.OnCode != nil {
 		k.sup.cfg.OnCode(k.id, code.Code)
 	}
@@ -107,6 +113,9 @@ func (k *keeper) note(f event.Fact, failed error) {
 		k.code = &data
 	case *event.Message, event.Receipt:
 		k.lastReceived = time.Now()
+	}
+	if f.Unlink {
+		k.streak = streak{}
 	}
 	if f.Status != "" {
 		k.become(f.Status, failed)
@@ -133,6 +142,9 @@ func (k *keeper) follow(f event.Fact) {
 	switch f.Status {
 	case event.Online:
 		k.tries, k.request = 0, ""
+		if taken := k.sup.cfg.Taken; taken != nil && f.ClientVersion != "" {
+			taken(f.ClientVersion)
+		}
 	case event.Reconnecting:
 		k.dialAfter(k.delay())
 	case event.Connecting:
@@ -143,18 +155,32 @@ func (k *keeper) follow(f event.Fact) {
 		if update.Type == event.TypeStreamError && k.mayRetry() {
 			k.dialAfter(k.delay())
 		}
-	case event.LoggedOut, event.StreamReplaced, event.ClientOutdated, event.TemporaryBan:
-		k.request = ""
-		if k.hangup != nil {
-			k.hangup() // a dial that waits would undo it
-		}
+	case event.ClientOutdated:
+		k.outdated(f.ClientVersion)
+	case event.LoggedOut, event.StreamReplaced, event.TemporaryBan:
+		k.settle()
 	default:
 	}
 }
 
+// settle leaves the connection as it is until somebody asks for it. The caller
+// holds k.mu.
+func (k *keeper) settle() {
+	k.request = ""
+	if k.hangup != nil {
+		k.hangup() // a dial that waits would undo it
+	}
+}
+
 // set stores a state that this side found, not the session.
-func (k *keeper) set(f event.Fact) {
-	err := k.sup.set(k.id, f)
+func (k *keeper) set(f event.Fact) { k.found(f, k.sup.set(k.id, f)) }
+
+// setAndTell is set for a state with an event, whose data is complete.
+func (k *keeper) setAndTell(f event.Fact) {
+	k.found(f, k.sup.checked(k.id, f, k.sup.reg.reportEvent(context.WithoutCancel(k.sup.life), k.id, f, true)))
+}
+
+func (k *keeper) found(f event.Fact, err error) {
 	k.mu.Lock()
 	defer k.mu.Unlock()
 	k.become(f.Status, err)
@@ -187,7 +213,8 @@ func (k *keeper) await(ctx context.Context, ok func() bool) error {
 // settled reports whether the attempt to connect came to some end. The caller
 // holds k.mu.
 func (k *keeper) settled() bool {
-	return k.state == event.Online || k.state == event.PairingCodeState || k.code != nil || !k.dialing && (k.failure != nil || !k.underWay())
+	return k.state == event.Online || k.state == event.PairingCodeState || k.code != nil || k.session.Passkey() != nil ||
+		!k.dialing && (k.failure != nil || !k.underWay())
 }
 
 // underWay reports whether more is to come by itself, without another dial or
@@ -196,6 +223,8 @@ func (k *keeper) underWay() bool {
 	switch k.state {
 	case event.Connecting, event.Reconnecting, event.Pairing, event.QRCodeState, event.PairingCodeState:
 		return true
+	case event.ClientOutdated:
+		return k.curing
 	default:
 		return false
 	}

@@ -29,10 +29,7 @@ func (s *Supervisor) Logout(ctx context.Context, id int64, requestID string) (to
 		return false, err
 	}
 	k.halt()
-	if !k.session.Paired() && rec.OwnerJID == "" {
-		if rec.Status != event.LoggedOut {
-			k.set(event.Fact{Status: event.LoggedOut})
-		}
+	if !k.session.Paired() && rec.OwnerJID == "" && k.endPairing(rec, requestID) {
 		return true, nil
 	}
 	if told, err = k.unlink(ctx); err != nil {
@@ -48,6 +45,27 @@ func (s *Supervisor) Logout(ctx context.Context, id int64, requestID string) (to
 	err = s.reg.Report(ctx, id, f)
 	k.note(f, err)
 	return told, err
+}
+
+// endPairing drops the connection of an instance that is not linked, and with
+// it the code or the passkey that waits for somebody. It reports false when the
+// instance was linked in this very moment. The caller has the turn, and has
+// ended all dialling.
+func (k *keeper) endPairing(rec Record, requestID string) bool {
+	asked := k.session.Passkey()
+	k.session.Disconnect()
+	if k.session.Paired() {
+		return false
+	}
+	f := event.Fact{Status: event.LoggedOut}
+	if asked != nil {
+		f.Kind, f.RequestID = event.ConnectionUpdated, requestID
+		f.Data = event.ConnectionUpdate{Type: event.TypePasskey, Connection: event.ConnectionClose, Passkey: &event.PasskeyState{}}
+	}
+	if rec.Status != event.LoggedOut || asked != nil {
+		k.setAndTell(f)
+	}
+	return true
 }
 
 // unlink cuts the link, at WhatsApp when it can be told, else here alone.

@@ -8,6 +8,8 @@ import (
 	"fmt"
 	"time"
 
+	"github.com/google/uuid"
+
 	"postern/event"
 	"postern/store"
 )
@@ -23,7 +25,8 @@ const (
 
 // storedMessage is the record in the message bucket.
 type storedMessage struct {
-	StoredAt int64       `json:"storedAt"` // Unix milliseconds; what retention counts from
+	StoredAt int64       `json:"storedAt"`       // Unix milliseconds; what retention counts from
+	Event    uuid.UUID   `json:"event,omitzero"` // id of its messages.upsert, when that was durable
 	Message  keptMessage `json:"message"`
 }
 
@@ -47,6 +50,7 @@ type keptMessage struct {
 
 	InstanceID         int64            `json:"instanceId,omitempty"`
 	ExternalAttributes event.Attributes `json:"externalAttributes,omitempty"`
+	History            bool             `json:"history,omitempty"`
 }
 
 // storedUpdate is the record in the message_update bucket.
@@ -57,18 +61,51 @@ type storedUpdate struct {
 
 // StoreMessage stores m for an instance in the caller's transaction, unless a
 // message with that key is stored already, and returns the id of the one that
-// is stored. One that is damaged counts as not stored.
+// is stored. One that is damaged counts as not stored. One of the history becomes
+// the message that came by itself.
 func (r *Registry) StoreMessage(tx *store.Tx, instance int64, m *event.Message) (id int64, err error) {
+	id, _, err = storeMessage(tx, instance, m, uuid.Nil)
+	return id, err
+}
+
+// storeMessage is StoreMessage that tells whether the message was known. One of
+// the history that now came by itself was not. told is the id of its event when
+// this commit has that, else uuid.Nil.
+func storeMessage(tx *store.Tx, instance int64, m *event.Message, told uuid.UUID) (id int64, was bool, err error) {
 	key := messageKey(instance, m)
 	known, err := tx.Get(messageKeys, key)
 	if err != nil && !errors.Is(err, store.ErrDamaged) {
-		return 0, err
+		return 0, false, err
 	}
 	if known != nil {
-		if _, err := message(tx, instance, number(known)); err == nil {
-			return number(known), nil
+		if old, err := message(tx, instance, number(known)); err == nil {
+			if !old.History || m.History {
+				return old.ID, true, nil
+			}
+			return old.ID, false, arrive(tx, instance, &old, m, told)
 		}
 	}
+	id, err = newMessage(tx, instance, key, m, told)
+	return id, false, err
+}
+
+// arrive makes a stored message of the history the one that came by itself.
+func arrive(tx *store.Tx, instance int64, old, m *event.Message, told uuid.UUID) error {
+	key := store.Key(instance, old.ID)
+	stored, found, err := store.GetJSON[storedMessage](tx, messages, key)
+	if err != nil || !found {
+		return err
+	}
+	stored.Event, stored.Message = told, keptMessage(*m)
+	stored.Message.ID = old.ID
+	return errors.Join(
+		tx.Delete(messageChats, chatKey(instance, old)),
+		store.PutJSON(tx, messages, key, stored),
+		indexChat(tx, instance, (*event.Message)(&stored.Message)),
+	)
+}
+
+func newMessage(tx *store.Tx, instance int64, key []byte, m *event.Message, told uuid.UUID) (id int64, err error) {
 	if !tx.Has(instances, store.Key(instance)) {
 		return 0, ErrNotFound // deleted meanwhile
 	}
@@ -76,7 +113,7 @@ func (r *Registry) StoreMessage(tx *store.Tx, instance int64, m *event.Message) 
 	if err != nil {
 		return 0, err
 	}
-	stored := storedMessage{tx.Now().UnixMilli(), keptMessage(*m)}
+	stored := storedMessage{tx.Now().UnixMilli(), told, keptMessage(*m)}
 	stored.Message.ID = int64(n)
 	err = errors.Join(
 		store.PutJSON(tx, messages, store.Key(instance, n), stored),
@@ -88,14 +125,21 @@ func (r *Registry) StoreMessage(tx *store.Tx, instance int64, m *event.Message) 
 
 // message reads a stored message.
 func message(tx *store.Tx, instance, id int64) (event.Message, error) {
+	m, _, err := toldMessage(tx, instance, id)
+	return m, err
+}
+
+// toldMessage is message with the id of its event, uuid.Nil when that was not
+// durable.
+func toldMessage(tx *store.Tx, instance, id int64) (m event.Message, told uuid.UUID, err error) {
 	stored, found, err := store.GetJSON[storedMessage](tx, messages, store.Key(instance, id))
 	if err != nil {
-		return event.Message{}, err
+		return m, told, err
 	}
 	if !found {
-		return event.Message{}, fmt.Errorf("message %d: %w", id, ErrNotFound)
+		return m, told, fmt.Errorf("message %d: %w", id, ErrNotFound)
 	}
-	return event.Message(stored.Message), nil
+	return event.Message(stored.Message), stored.Event, nil
 }
 
 // storable tells whether a message can have a key of its own: the file's keys

@@ -33,19 +33,46 @@ func (s *Supervisor) Passkey(ctx context.Context, id int64, requestID string) (e
 	var waits *event.PasskeyChallenge
 	asked := func() bool {
 		waits = k.session.Passkey()
-		return waits != nil || k.session.Paired() || !k.dialing && !k.underWay()
+		return waits.Awaits() || k.session.Paired() || !k.dialing && !k.underWay()
 	}
 	if err := k.await(ctx, asked); err != nil {
 		return event.PasskeyChallenge{}, fmt.Errorf("passkey: %w", err)
 	}
 	switch {
-	case waits != nil:
+	case waits.Awaits():
 		return *waits, nil
 	case k.session.Paired():
 		return event.PasskeyChallenge{}, ErrAlreadyPaired
 	default:
 		return event.PasskeyChallenge{}, fmt.Errorf("%w: the pairing ended", event.ErrNotConnected)
 	}
+}
+
+// PasskeyAsked is what an authenticator has to sign for an instance now, also
+// when it was answered before and nothing followed. It does not wait, and
+// connects nothing. Errors: ErrNotFound, event.ErrNoPasskey.
+func (s *Supervisor) PasskeyAsked(id int64) (event.PasskeyChallenge, error) {
+	k, err := s.known(id)
+	if err != nil {
+		return event.PasskeyChallenge{}, err
+	}
+	if k != nil {
+		if asked := k.session.Passkey(); asked != nil && asked.Step == event.PasskeyRequired {
+			return *asked, nil
+		}
+	}
+	return event.PasskeyChallenge{}, event.ErrNoPasskey
+}
+
+// known is the keeper of an instance, nil when nothing needed one yet. Errors:
+// ErrNotFound.
+func (s *Supervisor) known(id int64) (*keeper, error) {
+	if _, err := s.reg.ByID(id); err != nil {
+		return nil, err
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.keepers[id], nil
 }
 
 // AssertPasskey hands an authenticator's answer on. The pairing goes on after

@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"strings"
 	"testing"
 	"time"
 
@@ -18,7 +19,7 @@ func TestPasskeyWaitsUntilThePairingAsksForIt(t *testing.T) {
 			go func() {
 				time.Sleep(time.Second) // somebody scans the code
 				s.mu.Lock()
-				s.passkey = &event.PasskeyChallenge{PublicKey: json.RawMessage(`{}`)}
+				s.passkey = &event.PasskeyChallenge{Step: event.PasskeyRequired, PublicKey: json.RawMessage(`{}`)}
 				s.mu.Unlock()
 				_ = s.tell(event.Fact{Status: event.Pairing})
 			}()
@@ -68,6 +69,123 @@ func TestAPasskeyThatWhatsAppDoesNotTakeInTimeIsATimeout(t *testing.T) {
 		})
 		if !errors.Is(err, ErrNoCode) || errors.Is(err, event.ErrNotConnected) {
 			t.Errorf("got %v", err)
+		}
+	})
+}
+
+// asked returns a rig's instance whose pairing waits for a passkey.
+func (r *rig) asked(name string) int64 {
+	r.Helper()
+	id := r.create(name).ID
+	r.net.onDial(func(_ context.Context, s *session) error {
+		s.mu.Lock()
+		s.passkey = &event.PasskeyChallenge{ID: "c-1", Step: event.PasskeyRequired, PublicKey: json.RawMessage(`{}`)}
+		s.mu.Unlock()
+		return s.tell(event.Fact{Status: event.Pairing})
+	})
+	if _, err := r.sup.Passkey(bg, id, ""); err != nil {
+		r.Fatal(err)
+	}
+	r.told()
+	return id
+}
+
+func TestTheStatusHasThePasskeyUntilThePairingIsOver(t *testing.T) {
+	inBubble(t, nil, func(r *rig) {
+		id := r.asked("a")
+		step := func() event.PasskeyStep {
+			got, err := r.sup.Status(id)
+			if err != nil {
+				t.Fatal(err)
+			}
+			return got.Passkey.Step
+		}
+		if got := step(); got != event.PasskeyRequired {
+			t.Errorf("asked: %q", got)
+		}
+		if err := r.sup.AssertPasskey(bg, id, event.PasskeyAssertion{}); err != nil || step() != event.PasskeyCompare {
+			t.Errorf("signed: %q, %v", step(), err)
+		}
+		if err := r.sup.ConfirmPasskey(bg, id); err != nil || step() != event.PasskeyDone {
+			t.Errorf("compared: %q, %v", step(), err)
+		}
+		if _, err := r.sup.Logout(bg, id, ""); err != nil || step() != "" {
+			t.Errorf("given up: %q, %v", step(), err)
+		}
+	})
+}
+
+func TestTheQuestionIsToldWithoutWaitingAndAlsoAfterAnAnswer(t *testing.T) {
+	inBubble(t, nil, func(r *rig) {
+		if _, err := r.sup.PasskeyAsked(99); !errors.Is(err, ErrNotFound) {
+			t.Errorf("of none: %v", err)
+		}
+		if _, err := r.sup.PasskeyAsked(r.create("idle").ID); !errors.Is(err, event.ErrNoPasskey) {
+			t.Errorf("of one that does nothing: %v", err)
+		}
+		id := r.asked("a")
+		s := r.net.session(id)
+		s.mu.Lock()
+		s.passkey = &event.PasskeyChallenge{ID: "c-1", Step: event.PasskeyRequired, Answered: true}
+		s.mu.Unlock()
+		if got, err := r.sup.PasskeyAsked(id); err != nil || got.ID != "c-1" {
+			t.Errorf("answered: %+v, %v", got, err)
+		}
+		if err := r.sup.AssertPasskey(bg, id, event.PasskeyAssertion{}); !errors.Is(err, event.ErrNoPasskey) {
+			t.Fatal(err)
+		}
+		if _, err := r.sup.Passkey(bg, id, ""); !errors.Is(err, ErrNoCode) {
+			t.Errorf("an answered question was asked again: %v", err)
+		}
+	})
+}
+
+// TestAPasskeyIsGivenUpByALogout, which drops the connection: else a phone
+// could complete a link that nobody wants any more.
+func TestAPasskeyIsGivenUpByALogout(t *testing.T) {
+	inBubble(t, nil, func(r *rig) {
+		id := r.asked("a")
+		drops := r.net.session(id).drops
+		if told, err := r.sup.Logout(bg, id, "req-7"); err != nil || !told {
+			t.Fatalf("%t, %v", told, err)
+		}
+		r.wantStatus(id, event.LoggedOut)
+		if r.net.session(id).drops == drops {
+			t.Error("the connection was kept")
+		}
+		all := r.told()
+		if len(all) != 1 || all[0].Kind != event.ConnectionUpdated || all[0].RequestID != "req-7" ||
+			!strings.Contains(string(all[0].Body), `"data":{"type":"passkey","connection":"close","passkey":null}`) {
+			t.Errorf("told %+v", all)
+		}
+	})
+}
+
+func TestConnectAnswersAtOnceWhileAPasskeyIsWaitedFor(t *testing.T) {
+	inBubble(t, nil, func(r *rig) {
+		id := r.asked("a")
+		began := time.Now()
+		got, err := r.sup.Connect(bg, id, "")
+		if err != nil || got.Code != nil || got.AlreadyConnected || !got.AlreadyConnecting || time.Since(began) != 0 {
+			t.Errorf("%+v, %v after %v", got, err, time.Since(began))
+		}
+	})
+}
+
+// TestACodeThatWasScannedIsShownNoMore, from the moment on in which the status
+// has the passkey.
+func TestACodeThatWasScannedIsShownNoMore(t *testing.T) {
+	inBubble(t, nil, func(r *rig) {
+		id := r.create("a").ID
+		if got, err := r.sup.Connect(bg, id, ""); err != nil || got.Code == nil {
+			t.Fatalf("%+v, %v", got, err)
+		}
+		s := r.net.session(id)
+		s.mu.Lock()
+		s.passkey = &event.PasskeyChallenge{ID: "c-1", Step: event.PasskeyRequired, PublicKey: json.RawMessage(`{}`)}
+		s.mu.Unlock()
+		if got, err := r.sup.Connect(bg, id, ""); err != nil || got.Code != nil {
+			t.Errorf("%+v, %v", got, err)
 		}
 	})
 }

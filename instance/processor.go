@@ -387,12 +387,14 @@ func (p *Processor) finish(ctx context.Context, j job, sent *event.Sent, failed 
 	} else {
 		result.Status, result.Error = event.AsyncFailed, &event.AsyncSendFail{Code: failureCode(failed), Message: failed.Error()}
 	}
-	err := p.cfg.Store.Update(ctx, func(tx *store.Tx) error {
+	t, about := p.cfg.Registry.telling(j.Instance), p.aboutOf(j, result)
+	err := t.commit(ctx, func(tx *store.Tx) error {
 		if failed == nil {
 			if _, err := p.cfg.Registry.StoreMessage(tx, j.Instance, sent.Message); err != nil {
 				return err
 			}
 		}
+		t.add(event.SendMessage, result, about, j.RequestID)
 		return errors.Join(p.release(tx, j), tx.Delete(processing, j.key()))
 	})
 	if err != nil {
@@ -401,8 +403,16 @@ func (p *Processor) finish(ctx context.Context, j job, sent *event.Sent, failed 
 	p.mu.Lock()
 	p.kept--
 	p.mu.Unlock()
-	p.cfg.Registry.announce(j.Instance, event.SendMessage, result, j.RequestID)
+	p.cfg.Registry.publish(ctx, t)
 	return nil
+}
+
+// aboutOf is the chat that a job was for, also when nothing was sent there.
+func (p *Processor) aboutOf(j job, result event.SendResult) event.About {
+	if result.Data != nil {
+		return p.cfg.Registry.about(result)
+	}
+	return event.About{Chat: j.Out.To, FromMe: true}.With(p.cfg.Registry.cfg.Twin)
 }
 
 // release forgets the file of a job that has ended.
@@ -415,6 +425,9 @@ func (p *Processor) release(tx *store.Tx, j job) error {
 
 // failureCode is the machine code of a send's error, as the API has it.
 func failureCode(err error) string {
+	if code := event.NotNowCode(err); code != "" {
+		return code
+	}
 	for _, c := range []struct {
 		err  error
 		code string

@@ -68,6 +68,7 @@ type Record struct {
 	UpdatedAt          event.Time       `json:"updatedAt"`
 	Token              Token            `json:"token"`
 	Restrictions       []Restriction    `json:"restrictions,omitempty"` // also those that are over; see Record.Restriction
+	RedialedAt         event.Time       `json:"redialedAt,omitzero"`    // because of refusals in a row
 }
 
 // Token is an instance's credential, as it was last issued.

@@ -6,11 +6,13 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"maps"
 	"net/url"
 	"slices"
 	"sync"
 	"sync/atomic"
 
+	"postern/delivery"
 	"postern/event"
 	"postern/store"
 )
@@ -19,6 +21,7 @@ const (
 	instances    = "instance"
 	instanceName = "instance_name"
 	webhooks     = "webhook"
+	proxies      = "proxy"
 )
 
 // Buckets returns the buckets of this package.
@@ -27,13 +30,18 @@ func Buckets() []store.Bucket {
 		{Name: instances, Owner: "instance", Key: "id", Value: "JSON: name, status, owner, token, attributes"},
 		{Name: instanceName, Owner: "instance", Key: "name", Value: "id"},
 		{Name: webhooks, Owner: "instance", Key: "instance id", Value: "JSON: url, enabled, events"},
+		{Name: proxies, Owner: "instance", Key: "instance id", Value: "JSON: url with its password, for what"},
 		{Name: messages, Owner: "instance", Key: "instance id + message id", Value: "JSON: the message and when it was stored", Append: true, Series: 8, Guards: true},
 		{Name: messageKeys, Owner: "instance", Key: "instance id + key id, 0, chat", Value: "message id"},
-		{Name: messageChats, Owner: "instance", Key: "instance id + chat, 0, message id", Value: "empty"},
+		{Name: messageChats, Owner: "instance", Key: "instance id + chat, 0, message id; of history 0 and its time before that id", Value: "1: the account's own, 2: not; empty in older files"},
 		{Name: chatNamesBucket, Owner: "instance", Key: "instance id + a name of a chat, 0, its other name", Value: "empty"},
 		{Name: messageUpdates, Owner: "instance", Key: "instance id + message id + n", Value: "JSON: status and time", Fill: 0.75},
 		{Name: processing, Owner: "instance", Key: "instance id + process id", Value: "JSON: a send that was accepted and has not ended"},
 		{Name: contacts, Owner: "instance", Key: "instance id + contact id", Value: "JSON: JIDs and names"},
+		{Name: optionsBucket, Owner: "instance", Key: "instance id, 0: the global webhook", Value: "JSON: how deliveries go out, with headers and secrets"},
+		{Name: settingsBucket, Owner: "instance", Key: "instance id", Value: "JSON: what the instance does by itself"},
+		{Name: callAnswers, Owner: "instance", Key: "instance id + caller", Value: "when the caller was last sent the text that answers calls"},
+		{Name: readsDue, Owner: "instance", Key: "instance id + n", Value: "JSON: a message that is to be marked as read"},
 		{Name: contactJIDs, Owner: "instance", Key: "instance id + phone JID or LID", Value: "contact id"},
 	}
 }
@@ -45,11 +53,30 @@ type Config struct {
 	// Publish takes each event after its commit. It must not block.
 	Publish func(event.Notice)
 	// OnStatus is told every change of a connection state, and the state again
-	// when the restrictions of the account changed, after its commit; it must
-	// not block nor change the instance. nil: nobody is told.
+	// when the restrictions of the account changed, or while one forbids to
+	// write to strangers a stranger wrote, after its commit; it must not block
+	// nor change the instance. nil: nobody is told.
 	OnStatus func(id int64, s event.State)
+	// KeepsStrangers reports whether a limit of the instance keeps it from writing
+	// to strangers now. nil: none does.
+	KeepsStrangers func(id int64) bool
 	// CheckURL refuses webhook hosts that are never allowed; nil allows all.
 	CheckURL func(*url.URL) error
+
+	// Twin returns the other address of a person, the LID of a phone's JID or the
+	// other way round, "" when it is not known. nil: none is known.
+	Twin func(jid string) string
+	// CheckProxy refuses hosts of proxies that are never allowed; nil allows all.
+	CheckProxy func(*url.URL) error
+	// Proxy is the URL of the proxy for all instances that have none of their
+	// own, see proxy.ParseFor. Empty: none.
+	Proxy string
+
+	// Ledger takes durable events. nil: there are none, whatever options say.
+	Ledger *delivery.Ledger
+	// DropNotice forgets what the connector keeps about a Fact.Notice, in the commit
+	// of the event that it was kept for, or after that was told. nil: nothing is kept.
+	DropNotice func(tx *store.Tx, id int64, notice string) error
 
 	// Forget deletes what the connector keeps of an instance, in the commit
 	// that deletes the instance. nil: it keeps nothing.
@@ -59,6 +86,16 @@ type Config struct {
 	SaveUpdates  bool   // gate of messages.update
 	SaveContacts bool   // gate of contacts.upsert and contacts.update
 	GlobalURL    string // the global webhook; empty when it is disabled
+
+	// DurableDefault is what durable is for instances that are created from now
+	// on, and after options were deleted.
+	DurableDefault bool
+	// OnLanes is told whose destinations may be others than before, after the
+	// commit: see Resolve. It must not block. nil: nobody is told.
+	OnLanes func([]delivery.Lane)
+	// ClearLanes cancels what still waits for removed endpoints of these ids,
+	// before new ones take them. nil: nothing does.
+	ClearLanes func(context.Context, []delivery.Lane) error
 
 	Logger *slog.Logger // nil discards
 }
@@ -73,6 +110,12 @@ type Registry struct {
 	end        context.CancelFunc
 	background sync.WaitGroup
 	looking    chan struct{} // a slot per receipt that waits for its message
+	ignored    ignoreCounts
+	scarcity   scarcity
+
+	global *entry // of the global webhook; only change and options are used
+
+	recovered, repeated atomic.Uint64 // see Copies
 
 	mu     sync.RWMutex
 	byID   map[int64]*entry
@@ -83,10 +126,14 @@ type Registry struct {
 // entry is the cached state of one instance. change is held from reading the
 // record to replacing it after the commit, so that the cache never goes back.
 type entry struct {
-	change  sync.Mutex
-	gone    bool // deleted; guarded by change
-	record  atomic.Pointer[Record]
-	webhook atomic.Pointer[Webhook]
+	change   sync.Mutex
+	gone     bool // deleted; guarded by change
+	record   atomic.Pointer[Record]
+	webhook  atomic.Pointer[Webhook]
+	settings atomic.Pointer[Settings]    // nil: none were stored
+	options  atomic.Pointer[heldOptions] // nil: none were stored
+	changing atomic.Bool                 // options are being replaced: the file is ahead of them
+	proxy    atomic.Pointer[heldProxy]
 }
 
 // Open reads all instances and webhooks. Connection states that only a running
@@ -99,7 +146,7 @@ func Open(ctx context.Context, cfg Config) (*Registry, error) {
 	r := &Registry{
 		cfg: cfg, log: cfg.Logger.With("component", "instance"),
 		looking: make(chan struct{}, receiptsWaiting),
-		byID:    map[int64]*entry{}, byName: map[string]*entry{},
+		byID:    map[int64]*entry{}, byName: map[string]*entry{}, global: &entry{},
 	}
 	r.life, r.end = context.WithCancel(context.WithoutCancel(ctx))
 	if err := cfg.Store.View(r.load); err != nil {
@@ -137,7 +184,7 @@ func (r *Registry) load(tx *store.Tx) error {
 	err := tx.Scan(instances, store.Range{}, func(k, _ []byte) (bool, error) {
 		rec, found, err := store.GetJSON[Record](tx, instances, k)
 		if err == nil && found {
-			r.add(rec)
+			r.add(rec, nil)
 		}
 		return true, err
 	})
@@ -147,26 +194,40 @@ func (r *Registry) load(tx *store.Tx) error {
 	if err := r.tellLost(tx); err != nil {
 		return err
 	}
+	if err := loadOptions(tx, &r.global.options, GlobalScope); err != nil {
+		return err
+	}
 	for id, e := range r.byID {
-		hook, found, err := store.GetJSON[Webhook](tx, webhooks, store.Key(id))
-		if errors.Is(err, store.ErrDamaged) {
-			continue // counted and logged by the store; the instance works without
-		}
-		if err != nil {
+		if err := e.loadProxy(tx, id); err != nil {
 			return err
 		}
-		if found {
-			e.webhook.Store(&hook)
+		if err := errors.Join(loadInto(tx, &e.webhook, webhooks, id), loadInto(tx, &e.settings, settingsBucket, id), loadOptions(tx, &e.options, id)); err != nil {
+			return err
 		}
 	}
 	return nil
 }
 
-func (r *Registry) add(rec Record) {
+// loadInto reads what belongs to an instance into the cache. One that is damaged
+// was counted and logged by the store; the instance works without.
+func loadInto[T any](tx *store.Tx, cache *atomic.Pointer[T], bucket string, id int64) error {
+	v, found, err := store.GetJSON[T](tx, bucket, store.Key(id))
+	if errors.Is(err, store.ErrDamaged) {
+		return nil
+	}
+	if found {
+		cache.Store(&v)
+	}
+	return err
+}
+
+// add takes an instance over; options are nil when none are stored.
+func (r *Registry) add(rec Record, options *heldOptions) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	e := &entry{}
 	e.record.Store(&rec)
+	e.options.Store(options)
 	r.byID[rec.ID], r.byName[rec.Name] = e, e
 }
 
@@ -205,6 +266,7 @@ func (r *Registry) Create(ctx context.Context, n New) (Record, error) {
 		return Record{}, fmt.Errorf("instance: mint token: %w", err)
 	}
 	var rec Record
+	options := r.newOptions()
 	err = r.cfg.Store.Update(ctx, func(tx *store.Tx) error {
 		if tx.Has(instanceName, []byte(n.Name)) {
 			return ErrExists
@@ -219,12 +281,17 @@ func (r *Registry) Create(ctx context.Context, n New) (Record, error) {
 			ExternalAttributes: event.Attributes(n.ExternalAttributes), CreatedAt: now, UpdatedAt: now,
 			Token: Token{token, now, now},
 		}
+		if options != nil {
+			if err := store.PutJSON(tx, optionsBucket, store.Key(id), options.keptOptions); err != nil {
+				return err
+			}
+		}
 		return errors.Join(store.PutJSON(tx, instances, store.Key(id), rec), tx.Put(instanceName, []byte(n.Name), store.Key(id)))
 	})
 	if err != nil {
 		return Record{}, fmt.Errorf("create instance %q: %w", n.Name, err)
 	}
-	r.add(rec)
+	r.add(rec, options)
 	r.log.Info("instance created", "instance", rec.Name, "instance_id", rec.ID)
 	return rec, nil
 }
@@ -253,11 +320,10 @@ func (r *Registry) ByID(id int64) (Record, error) {
 func (r *Registry) List() []Record {
 	r.mu.RLock()
 	all := make([]Record, 0, len(r.byID))
-	for _, e := range r.byID {
-		all = append(all, *e.record.Load())
+	for _, id := range slices.Sorted(maps.Keys(r.byID)) {
+		all = append(all, *r.byID[id].record.Load())
 	}
 	r.mu.RUnlock()
-	slices.SortFunc(all, func(a, b Record) int { return int(a.ID - b.ID) })
 	return all
 }
 
@@ -288,6 +354,13 @@ func (r *Registry) entry(id int64) *entry {
 // change applies fn to the record of id and stores it, unless fn reports that
 // nothing changed. fn sees UpdatedAt as it will be stored, and may run twice.
 func (r *Registry) change(ctx context.Context, id int64, fn func(*Record) bool) (rec Record, changed bool, err error) {
+	return r.changeAndTell(ctx, id, fn, &telling{reg: r, id: id}, func(*Record) {})
+}
+
+// changeAndTell is change with the events that tell adds to t, when it is called
+// with the record as it is then. They are in the commit of the change when they
+// are durable, even if nothing else is. The caller publishes them.
+func (r *Registry) changeAndTell(ctx context.Context, id int64, fn func(*Record) bool, t *telling, tell func(*Record)) (rec Record, changed bool, err error) {
 	e := r.entry(id)
 	if e == nil {
 		return rec, false, ErrNotFound
@@ -298,20 +371,23 @@ func (r *Registry) change(ctx context.Context, id int64, fn func(*Record) bool) 
 		return rec, false, ErrNotFound
 	}
 	before := *e.record.Load()
-	if rec = before; !fn(&rec) {
+	rec = before
+	if changed = fn(&rec); !changed {
+		tell(&before) // stored by publish, if need be
 		return before, false, nil
 	}
-	err = r.cfg.Store.Update(ctx, func(tx *store.Tx) error {
+	err = t.commit(ctx, func(tx *store.Tx) error {
 		rec = before
 		rec.UpdatedAt = event.At(tx.Now())
 		fn(&rec)
+		tell(&rec)
 		return store.PutJSON(tx, instances, store.Key(id), rec)
 	})
 	if err != nil {
 		return before, false, fmt.Errorf("change instance %d: %w", id, err)
 	}
 	e.record.Store(&rec)
-	if rec.Status != before.Status || !slices.Equal(rec.Restrictions, before.Restrictions) {
+	if rec.Status != before.Status || !sameRestrictions(rec.Restrictions, before.Restrictions) {
 		r.tellStatus(before, rec)
 	}
 	return rec, true, nil

@@ -3,8 +3,9 @@ package instance
 import (
 	"context"
 	"fmt"
-	"slices"
 	"time"
+
+	"github.com/google/uuid"
 
 	"postern/event"
 	"postern/store"
@@ -19,40 +20,122 @@ const (
 	receiptsWaiting = 256
 )
 
-// Report stores what a fact asks for, then publishes its event. An error means
-// that nothing was stored and nothing published; the connector must not
-// acknowledge the fact's origin. A fact about an instance that no longer
-// exists is ErrNotFound.
+// Report stores what a fact asks for, then publishes its event. Where something
+// wants that durable it is written in the commit that stores what it tells of, or
+// in one of its own when nothing is stored. An error means that nothing was
+// stored and nothing published; the connector must not acknowledge the fact's
+// origin. A fact about an instance that no longer exists is ErrNotFound. Of what
+// is about a chat that the instance ignores nothing is stored or published, and it
+// is no error.
 func (r *Registry) Report(ctx context.Context, id int64, f event.Fact) error {
-	if err := r.reportState(ctx, id, f); err != nil {
-		return err
+	switch f.Data.(type) {
+	case *event.Message, *event.HistoryPart, event.Receipt, event.ContactChange:
+	default:
+		return r.reportEvent(ctx, id, f, false)
+	}
+	if changesState(f) {
+		if err := r.reportState(ctx, id, f, r.telling(id), func(*Record) {}); err != nil {
+			return err
+		}
+	}
+	if r.ignores(id, f) {
+		return nil
 	}
 	switch data := f.Data.(type) {
 	case *event.Message:
 		return r.reportMessage(ctx, id, f, data)
+	case *event.HistoryPart:
+		return r.reportHistory(ctx, id, data)
 	case event.Receipt:
 		return r.reportReceipt(ctx, id, f, data)
 	case event.ContactChange:
 		return r.reportContact(ctx, id, f, &data)
-	case event.MessageDelete:
-		f.Data = r.withID(id, data)
-	case event.ConnectionUpdate:
-		f.Data = r.withLast(id, data)
 	}
-	if f.Kind == "" {
+	return nil
+}
+
+// reportEvent is Report for a fact whose data is the payload, to be completed
+// unless asIs. Its event is about the state that the fact changes, or about nothing
+// that is stored.
+func (r *Registry) reportEvent(ctx context.Context, id int64, f event.Fact, asIs bool) (err error) {
+	t, about, rule := r.telling(id), r.about(f.Data), r.ruleOf(id, f)
+	silent := f.Kind == "" || rule != notIgnored
+	written := f.Notice != "" && t.durable()
+	if changesState(f) || written {
+		err = r.reportStored(ctx, id, f, t, func(rec *Record) {
+			if !silent {
+				t.add(f.Kind, r.complete(id, rec, f.Data, asIs), about, f.RequestID)
+			}
+		})
+	} else if !silent {
+		t.add(f.Kind, r.complete(id, nil, f.Data, asIs), about, f.RequestID)
+	}
+	if err != nil {
+		return err
+	}
+	r.ignored.count(rule)
+	if err := t.publish(ctx); err != nil || f.Notice == "" || written && t.stores() {
+		return err
+	}
+	// What is not in the file is told first: a kill in between tells it again.
+	return r.forgetNotice(ctx, id, f.Notice)
+}
+
+// forgetNotice has the connector forget a notice.
+func (r *Registry) forgetNotice(ctx context.Context, id int64, notice string) error {
+	if r.cfg.DropNotice == nil {
 		return nil
 	}
-	return r.Announce(id, f.Kind, f.Data, f.RequestID)
+	err := r.cfg.Store.Update(ctx, func(tx *store.Tx) error { return r.cfg.DropNotice(tx, id, notice) })
+	if err != nil {
+		return fmt.Errorf("forget a notice of instance %d: %w", id, err)
+	}
+	return nil
+}
+
+// reportStored stores what comes with an event, and has tell add it.
+func (r *Registry) reportStored(ctx context.Context, id int64, f event.Fact, t *telling, tell func(*Record)) error {
+	if changesState(f) {
+		return r.reportState(ctx, id, f, t, tell)
+	}
+	err := t.commit(ctx, func(tx *store.Tx) error {
+		tell(nil)
+		if r.cfg.DropNotice == nil || !t.stores() {
+			return nil
+		}
+		return r.cfg.DropNotice(tx, id, f.Notice)
+	})
+	if err != nil {
+		return fmt.Errorf("%s of instance %d: %w", f.Kind, id, err)
+	}
+	return nil
+}
+
+// complete adds to a payload what only this side knows. rec is the record as its
+// event will show it, nil for the one in memory.
+func (r *Registry) complete(id int64, rec *Record, data any, asIs bool) any {
+	if asIs {
+		return data
+	}
+	switch d := data.(type) {
+	case event.MessageDelete:
+		return r.withID(id, d)
+	case event.ConnectionUpdate:
+		return r.withLast(id, rec, d)
+	}
+	return data
+}
+
+// changesState tells whether a fact says anything about the instance's record.
+func changesState(f event.Fact) bool {
+	return f.Status != "" || f.Link != nil || f.Unlink || f.Picture != nil || f.Restriction != nil || f.Error != ""
 }
 
 // reportState stores the connection state, the link, the own picture and the
-// restriction of a fact.
-func (r *Registry) reportState(ctx context.Context, id int64, f event.Fact) error {
-	if f.Status == "" && f.Link == nil && !f.Unlink && f.Picture == nil && f.Restriction == nil && f.Error == "" {
-		return nil
-	}
+// restriction of a fact, together with the events that tell adds to t.
+func (r *Registry) reportState(ctx context.Context, id int64, f event.Fact, t *telling, tell func(*Record)) error {
 	f.Restriction = bounded(f.Restriction)
-	_, _, err := r.change(ctx, id, func(rec *Record) bool { return applyFact(rec, f) })
+	_, _, err := r.changeAndTell(ctx, id, func(rec *Record) bool { return applyFact(rec, f) }, t, tell)
 	return err
 }
 
@@ -68,7 +151,7 @@ func applyFact(rec *Record, f event.Fact) bool {
 		return state{rec.Status, rec.Reason, rec.LastError, rec.OwnerJID, rec.OwnerLID, rec.PushName, rec.ProfilePicURL}
 	}
 	before, restricted := now(), rec.Restrictions
-	rec.restrict(f.Restriction)
+	rec.restrict(f.Restriction, time.Now())
 	if f.Status != "" {
 		rec.Status, rec.Reason = f.Status, f.Reason
 	}
@@ -93,46 +176,90 @@ func applyFact(rec *Record, f event.Fact) bool {
 	if f.Status == event.Online && before.status != event.Online {
 		rec.LastConnectedAt = rec.UpdatedAt
 	}
-	return now() != before || !slices.Equal(rec.Restrictions, restricted)
+	return now() != before || !sameRestrictions(rec.Restrictions, restricted)
 }
 
 // reportMessage stores the message with create-or-ignore, reads it again and
 // publishes what is stored.
 func (r *Registry) reportMessage(ctx context.Context, id int64, f event.Fact, m *event.Message) error {
 	if f.Kind == event.MessagesUpsert && !r.cfg.SaveMessages {
-		return nil
+		return r.justRead(ctx, id, m)
 	}
 	if !storable(m) {
 		// WhatsApp would send it again and again if this were an error.
 		r.log.Warn("message under an unusable key dropped", "instance_id", id)
 		return nil
 	}
-	stored, err := r.saveMessage(ctx, id, m, nil)
+	k := keeping{t: r.telling(id), kind: f.Kind, about: r.about(m), requestID: f.RequestID}
+	if f.Kind == event.MessagesUpsert {
+		k.also = func(tx *store.Tx, stored event.Message) error { return r.wantRead(tx, id, &stored) }
+	}
+	stranger := r.isStranger(id, m)
+	stored, known, err := r.keepMessage(ctx, id, m, k)
 	if err != nil {
 		return err
 	}
-	r.announce(id, f.Kind, stored, f.RequestID)
+	if stranger {
+		r.Met(id)
+	}
+	r.countCopy(m, &stored, known)
+	r.publish(ctx, k.t)
 	return nil
 }
 
-func (r *Registry) saveMessage(ctx context.Context, id int64, m *event.Message, also func(*store.Tx, event.Message) error) (stored event.Message, err error) {
-	if r.entry(id) == nil {
-		return stored, ErrNotFound
+// keeping says what goes with a message into its commit.
+type keeping struct {
+	t         *telling // which its event is added to
+	kind      event.Kind
+	about     event.About
+	requestID string
+	also      func(*store.Tx, event.Message) error // may be nil
+}
+
+// marker is what a message remembers of its event: the id of one that is in the
+// file. A message that WhatsApp sends again, since it heard of no commit, is not
+// told again under another id. It may run in a closure only.
+func (k *keeping) marker(eventID uuid.UUID) uuid.UUID {
+	if k.kind == event.MessagesUpsert && k.t.stores() {
+		return eventID
 	}
-	err = r.cfg.Store.Update(ctx, func(tx *store.Tx) error {
-		n, err := r.StoreMessage(tx, id, m)
-		if err != nil {
+	return uuid.Nil
+}
+
+// keepMessage stores a message unless it is known, with its event unless that is
+// another copy of a message that was told.
+func (r *Registry) keepMessage(ctx context.Context, id int64, m *event.Message, k keeping) (stored event.Message, known bool, err error) {
+	if k.t.e == nil {
+		return stored, false, ErrNotFound
+	}
+	eventID := newEventID()
+	err = k.t.commit(ctx, func(tx *store.Tx) error {
+		n, was, err := r.knownCopy(tx, id, m)
+		if err == nil && !was {
+			n, was, err = storeMessage(tx, id, m, k.marker(eventID))
+		}
+		if known = was; err != nil {
 			return err
 		}
-		if stored, err = message(tx, id, n); err != nil || also == nil {
+		var told uuid.UUID
+		if stored, told, err = toldMessage(tx, id, n); err != nil {
 			return err
 		}
-		return also(tx, stored)
+		if !known {
+			told = uuid.Nil // that of this very commit
+		}
+		if !repeats(m, &stored, known) {
+			k.t.add(k.kind, stored, k.about, k.requestID).under(eventID, told)
+		}
+		if k.also == nil {
+			return nil
+		}
+		return k.also(tx, stored)
 	})
 	if err != nil {
-		return stored, fmt.Errorf("store message %q of instance %d: %w", m.KeyID, id, err)
+		return stored, false, fmt.Errorf("store message %q of instance %d: %w", m.KeyID, id, err)
 	}
-	return stored, nil
+	return stored, known, nil
 }
 
 // reportReceipt publishes one update for each message that is stored. Those
@@ -184,23 +311,13 @@ func (r *Registry) lookAgain(id int64, f event.Fact, receipt event.Receipt, miss
 // updateMessages stores and publishes the receipt for those messages that are
 // stored, and returns the key ids of the others.
 func (r *Registry) updateMessages(ctx context.Context, id int64, f event.Fact, receipt event.Receipt, keyIDs []string) (missing []string, err error) {
-	found, missing, err := r.saveUpdates(ctx, id, keyIDs, receipt)
-	if err != nil {
-		return nil, err
-	}
-	for _, update := range found {
-		r.announce(id, f.Kind, update, f.RequestID)
-	}
-	return missing, nil
-}
-
-func (r *Registry) saveUpdates(ctx context.Context, id int64, keyIDs []string, receipt event.Receipt) (found []event.MessageUpdate, missing []string, err error) {
 	known, err := r.anyStored(id, keyIDs)
 	if err != nil || !known {
-		return nil, keyIDs, err
+		return keyIDs, err
 	}
-	err = r.cfg.Store.Update(ctx, func(tx *store.Tx) error {
-		found, missing = nil, nil
+	t, about := r.telling(id), r.about(receipt)
+	err = t.commit(ctx, func(tx *store.Tx) error {
+		missing = nil
 		at := receipt.At
 		if at.IsZero() {
 			at = tx.Now()
@@ -214,14 +331,15 @@ func (r *Registry) saveUpdates(ctx context.Context, id int64, keyIDs []string, r
 				missing = append(missing, keyID)
 				continue
 			}
-			found = append(found, event.MessageUpdate{MessageID: n, Status: receipt.Status, DateTime: event.At(at)})
+			t.add(f.Kind, event.MessageUpdate{MessageID: n, Status: receipt.Status, DateTime: event.At(at)}, about, f.RequestID)
 		}
 		return nil
 	})
 	if err != nil {
-		return nil, nil, fmt.Errorf("store receipts of instance %d: %w", id, err)
+		return nil, fmt.Errorf("store receipts of instance %d: %w", id, err)
 	}
-	return found, missing, nil
+	r.publish(ctx, t)
+	return missing, nil
 }
 
 // anyStored saves a commit for receipts of messages that are not ours.
@@ -254,44 +372,25 @@ func (r *Registry) withID(id int64, d event.MessageDelete) event.MessageDelete {
 
 // withLast adds when the instance was connected last, to what does not say so
 // itself.
-func (r *Registry) withLast(id int64, u event.ConnectionUpdate) event.ConnectionUpdate {
-	if rec, err := r.ByID(id); err == nil && u.LastConnection.IsZero() {
-		u.LastConnection = rec.LastConnectedAt
+func (r *Registry) withLast(id int64, rec *Record, u event.ConnectionUpdate) event.ConnectionUpdate {
+	if !u.LastConnection.IsZero() {
+		return u
 	}
+	if rec == nil {
+		e := r.entry(id)
+		if e == nil {
+			return u
+		}
+		rec = e.record.Load()
+	}
+	u.LastConnection = rec.LastConnectedAt
 	return u
 }
 
-// announce publishes what is stored already: a failure is no reason for the
-// network to send it again.
-func (r *Registry) announce(id int64, kind event.Kind, data any, requestID string) {
-	if err := r.Announce(id, kind, data, requestID); err != nil {
-		r.log.Warn("event not published", "event", string(kind), "instance_id", id, "error", err)
+// publish tells what is stored already: a failure is no reason for the network to
+// send it again.
+func (r *Registry) publish(ctx context.Context, t *telling) {
+	if err := t.publish(context.WithoutCancel(ctx)); err != nil {
+		r.log.Warn("event not published", "instance_id", t.id, "error", err)
 	}
-}
-
-// Announce publishes an event of an instance to its destinations: its webhook
-// when that is enabled and wants the event, and the global webhook. With no
-// destination the notice still goes to WebSocket clients.
-func (r *Registry) Announce(id int64, kind event.Kind, data any, requestID string) error {
-	e := r.entry(id)
-	if e == nil {
-		return ErrNotFound
-	}
-	rec := e.record.Load()
-	body, err := event.MarshalInstance(kind, rec.Snapshot(), data, time.Now())
-	if err != nil {
-		return err
-	}
-	notice := event.Notice{
-		Kind: kind, Body: body, InstanceID: id, InstanceName: rec.Name, OwnerJID: rec.OwnerJID, RequestID: requestID,
-	}
-	d, _ := event.Lookup(kind)
-	if hook := e.webhook.Load(); hook.wants(d.Flag) {
-		notice.URLs = append(notice.URLs, hook.URL)
-	}
-	if r.cfg.GlobalURL != "" {
-		notice.URLs = append(notice.URLs, r.cfg.GlobalURL)
-	}
-	r.cfg.Publish(notice)
-	return nil
 }

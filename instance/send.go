@@ -23,7 +23,13 @@ func (s *Supervisor) Send(ctx context.Context, id int64, out event.Outgoing) (ev
 	if !k.session.Online() {
 		return event.Sent{}, fmt.Errorf("instance %d: %w", id, event.ErrNotConnected)
 	}
+	pass, err := s.pace(id, &out)
+	if err != nil {
+		return event.Sent{}, fmt.Errorf("instance %d: %w", id, err)
+	}
 	sent, err := k.session.Send(ctx, out)
+	pass.End(left(err))
+	err = k.judge(ctx, out.To, err)
 	if err == nil {
 		k.mu.Lock()
 		k.lastSent = time.Now()
@@ -55,10 +61,44 @@ func (s *Supervisor) SendAndStore(ctx context.Context, id int64, out event.Outgo
 	sent.Message.InstanceID, sent.Message.ExternalAttributes = id, k.Attributes
 	// The message is out: its record must not depend on the caller's patience.
 	ctx = context.WithoutCancel(ctx)
-	stored, err := s.reg.saveMessage(ctx, id, sent.Message, k.InCommit)
+	keep := keeping{t: s.reg.telling(id), kind: event.SendMessage, about: s.reg.about(sent.Message), requestID: k.RequestID, also: k.InCommit}
+	stored, _, err := s.reg.keepMessage(ctx, id, sent.Message, keep)
 	if err != nil {
 		return *sent.Message, fmt.Errorf("%w: %w", ErrNotStored, err)
 	}
-	s.reg.announce(id, event.SendMessage, stored, k.RequestID)
+	s.reg.publish(ctx, keep.t)
 	return stored, nil
 }
+
+// Sent is a message that WhatsApp took, on its way into the file by somebody
+// else's commit.
+type Sent struct {
+	message event.Message
+	about   event.About
+	t       *telling
+}
+
+// Sent begins to store m, which the instance has sent.
+func (r *Registry) Sent(id int64, m *event.Message) *Sent {
+	return &Sent{message: *m, about: r.about(m), t: r.telling(id)}
+}
+
+// Store stores the message as part of a commit, with its send.message event when
+// something wants that durable, and returns its id. It may be called in several
+// runs of a closure, and is to be the last thing there about the instance.
+func (s *Sent) Store(tx *store.Tx) (id int64, err error) {
+	if err := s.t.begin(tx); err != nil {
+		return 0, err
+	}
+	if id, err = s.t.reg.StoreMessage(tx, s.t.id, &s.message); err != nil {
+		return 0, err
+	}
+	told := s.message
+	told.ID = id
+	s.t.add(event.SendMessage, told, s.about, "")
+	return id, s.t.write(tx, nil)
+}
+
+// Tell publishes send.message, after the commit. The instance may have been
+// deleted meanwhile; nobody is left to tell then.
+func (s *Sent) Tell() { _ = s.t.publish(context.Background()) }

@@ -13,6 +13,7 @@ type Status struct {
 	LoggedIn       bool // linked to a phone
 	LastReceivedAt time.Time
 	LastSentAt     time.Time
+	Passkey        event.PasskeyState // of the pairing that is under way
 }
 
 // Status tells the truth about an instance's socket. A state that says online
@@ -28,7 +29,7 @@ func (s *Supervisor) Status(id int64) (Status, error) {
 	if k == nil {
 		return Status{Record: rec, LoggedIn: rec.OwnerJID != ""}, nil
 	}
-	st := Status{Record: rec, Connected: k.session.Online(), LoggedIn: k.session.Paired()}
+	st := Status{Record: rec, Connected: k.session.Online(), LoggedIn: k.session.Paired(), Passkey: k.session.Passkey().State()}
 	k.mu.Lock()
 	defer k.mu.Unlock()
 	st.LastReceivedAt, st.LastSentAt = k.lastReceived, k.lastSent

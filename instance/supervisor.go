@@ -9,6 +9,8 @@ import (
 	"time"
 
 	"postern/event"
+	"postern/pace"
+	"postern/proxy"
 	"postern/prune"
 )
 
@@ -17,6 +19,9 @@ import (
 // returned.
 type Connector interface {
 	Open(ctx context.Context, instance int64, report func(context.Context, event.Fact) error) (Session, error)
+	// Probe dials WhatsApp through a proxy, for its uses, and hangs up. Its error
+	// is a proxy.Error.
+	Probe(ctx context.Context, via proxy.Server, uses []proxy.Use) error
 }
 
 // Session is one instance's connection. It never dials by itself.
@@ -36,12 +41,18 @@ type Session interface {
 	ConfirmPasskey(ctx context.Context) error
 	// Send's errors wrap one of the send errors of package event.
 	Send(ctx context.Context, out event.Outgoing) (event.Sent, error)
+	// Hold waits until no message is on its way, and keeps those to come from
+	// leaving until resume is called. Its errors wrap event.ErrBusy or are the
+	// context's.
+	Hold(ctx context.Context) (resume func(), err error)
 	// Logout unlinks at WhatsApp; it fails with event.ErrNotConnected when
 	// WhatsApp cannot be told, and changes nothing then.
 	Logout(ctx context.Context) error
 	// Forget unlinks on this side only.
 	Forget(ctx context.Context) error
 	Disconnect()
+	// Reroute closes what does not go over the proxy that Registry.Via names now.
+	Reroute()
 
 	Account
 }
@@ -56,6 +67,10 @@ var (
 	ErrNeverPaired = errors.New("the instance is not linked to a phone; connect it first")
 	// ErrNotStored: WhatsApp took the message, and it could not be stored.
 	ErrNotStored = errors.New("the message was sent and could not be stored")
+
+	// ErrOutdated: WhatsApp refuses this version of the client, and no newer one
+	// is known.
+	ErrOutdated = errors.New("WhatsApp refuses this version of the client as outdated, and no newer one was found")
 
 	errStopping = fmt.Errorf("%w: the program is stopping", event.ErrNotConnected)
 )
@@ -78,9 +93,33 @@ type SupervisorConfig struct {
 	// some hours. nil: nothing is removed.
 	PruneDevice func(ctx context.Context, id int64) (next time.Time, err error)
 
+	// Outdated is told that WhatsApp refused the client of an instance for its
+	// version. known: connections are of a newer one by now; asked: one is being
+	// looked for, and a call of Renew follows. It is called with locks held: it
+	// must not block, nor call back. nil: nothing helps.
+	Outdated func(id int64, version string) (known, asked bool)
+	// Taken is told with which version WhatsApp let an instance in, as Outdated
+	// is. nil: nobody is told.
+	Taken func(version string)
+
+	// NewMessageID makes the WhatsApp id of a text that answers a call; needed
+	// where the settings of an instance can ask for one.
+	NewMessageID func() string
+
 	// OnCode is told each code that waits for a phone, QR text or typed code;
 	// the sandbox's phones use it. It must not block. nil: nobody is told.
 	OnCode func(id int64, code string)
+
+	// Knows reports whether an instance's account knows the owner of a phone
+	// number, so that it may write to them though strangers are forbidden. nil:
+	// nobody is known.
+	Knows func(id int64, number string) bool
+	// FailureStreak is how many refusals of one code in a row, to different
+	// people, have batches leave an instance out for an hour; 0: none.
+	FailureStreak int
+
+	// Pacer holds sends to the limits of their instance. nil: none are held.
+	Pacer *pace.Pacer
 
 	Logger *slog.Logger // nil discards
 }
@@ -208,7 +247,7 @@ func (s *Supervisor) keeper(ctx context.Context, id int64) (*keeper, error) {
 	if k := s.keepers[id]; k != nil {
 		return k, nil
 	}
-	k := &keeper{sup: s, id: id, turn: make(chan struct{}, 1), changed: make(chan struct{}), state: rec.Status}
+	k := &keeper{sup: s, id: id, turn: make(chan struct{}, 1), changed: make(chan struct{}), state: rec.Status, streak: rec.resumed()}
 	session, err := s.cfg.Connector.Open(ctx, id, k.report)
 	if err != nil {
 		return nil, fmt.Errorf("open session of instance %d: %w", id, err)
@@ -295,7 +334,11 @@ func (k *keeper) resume() bool {
 // set stores a state that the supervisor itself found. A failure is logged and
 // returned.
 func (s *Supervisor) set(id int64, f event.Fact) error {
-	err := s.reg.Report(context.WithoutCancel(s.life), id, f)
+	return s.checked(id, f, s.reg.Report(context.WithoutCancel(s.life), id, f))
+}
+
+// checked logs why a state was not stored.
+func (s *Supervisor) checked(id int64, f event.Fact, err error) error {
 	if err != nil && s.life.Err() == nil {
 		s.log.Warn("connection state not stored", "instance_id", id, "status", string(f.Status), "error", err)
 	}

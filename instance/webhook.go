@@ -7,6 +7,7 @@ import (
 	"net/url"
 	"unicode/utf8"
 
+	"postern/delivery"
 	"postern/event"
 	"postern/store"
 )
@@ -64,6 +65,7 @@ func (r *Registry) PutWebhook(ctx context.Context, id int64, c WebhookChange) (W
 		return Webhook{}, fmt.Errorf("webhook of instance %d: %w", id, err)
 	}
 	e.webhook.Store(&hook)
+	r.tellLanes([]delivery.Lane{webhookLane(id)})
 	return hook.clone(), nil
 }
 
@@ -113,40 +115,48 @@ func (c WebhookChange) apply(tx *store.Tx, id int64, before *Webhook) (Webhook, 
 }
 
 func (r *Registry) checkChange(c WebhookChange) error {
-	for flag := range c.Events {
-		if !event.KnownFlag(flag) {
-			return badWebhook("events."+event.Cut(string(flag)), "is not a known event flag")
-		}
+	if err := checkFlags("", c.Events); err != nil {
+		return err
 	}
 	if c.URL == nil {
 		return nil
 	}
-	return r.checkURL(*c.URL)
+	return r.checkURL("url", *c.URL)
 }
 
-func (r *Registry) checkURL(raw string) error {
+// checkFlags names the fields below at.
+func checkFlags(at string, events map[event.Flag]bool) error {
+	for flag := range events {
+		if !event.KnownFlag(flag) {
+			return badWebhook(at+"events."+event.Cut(string(flag)), "is not a known event flag")
+		}
+	}
+	return nil
+}
+
+func (r *Registry) checkURL(field, raw string) error {
 	if utf8.RuneCountInString(raw) > MaxURL {
-		return badWebhook("url", fmt.Sprintf("must have at most %d characters", MaxURL))
+		return badWebhook(field, fmt.Sprintf("must have at most %d characters", MaxURL))
 	}
 	u, err := url.Parse(raw)
 	switch {
 	case err != nil:
-		return badWebhook("url", "must be a valid URL")
+		return badWebhook(field, "must be a valid URL")
 	case u.Scheme != "http" && u.Scheme != "https":
-		return badWebhook("url", "must have the scheme http or https")
+		return badWebhook(field, "must have the scheme http or https")
 	case u.Hostname() == "":
-		return badWebhook("url", "must name a host")
+		return badWebhook(field, "must name a host")
 	case u.User != nil:
-		return badWebhook("url", "must not contain a user or password; deliveries carry no Authorization header")
+		return badWebhook(field, "must not contain a user or password; deliveries carry no Authorization header")
 	}
 	if err := event.CheckPort(u); err != nil {
-		return badWebhook("url", err.Error())
+		return badWebhook(field, err.Error())
 	}
 	if r.cfg.CheckURL == nil {
 		return nil
 	}
 	if err := r.cfg.CheckURL(u); err != nil {
-		return badWebhook("url", err.Error())
+		return badWebhook(field, err.Error())
 	}
 	return nil
 }

@@ -37,4 +37,10 @@
 //
 // Files in the spool folder, which the next start removes. Uploads are stored
 // before their id is told.
+//
+// # Buckets
+//
+//	media_upload     instance + UUID  -> JSON of what a message needs to point to the file
+//	media_upload_id  UUID             -> instance + number
+//	                 number           -> instance + UUID
 package media

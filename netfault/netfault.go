@@ -37,11 +37,19 @@ func (f *fault) Error() string { return f.words }
 func (f *fault) Unwrap() error { return f.cause }
 
 // Plain returns err in plain words when the network failed, and wraps it; any
-// other error is returned as it is. nil stays nil.
+// other error is returned as it is, nil stays nil. What says itself what is to be
+// said, by a method Plain() string, is taken at its word.
 func Plain(err error) error {
 	var already *fault
 	if err == nil || errors.As(err, &already) {
 		return err
+	}
+	type plain interface {
+		error
+		Plain() string
+	}
+	if said, ok := errors.AsType[plain](err); ok {
+		return &fault{said.Plain(), err}
 	}
 	words := wordsFor(err)
 	if words == "" && tells(err.Error()) {

@@ -7,12 +7,15 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"log/slog"
 	"net/http"
 	"strings"
 	"time"
 
 	"postern/nesting"
 	"postern/sandbox/handset"
+	"postern/sandbox/network"
+	"postern/sandbox/phone"
 )
 
 // maxControlBody bounds a control request.
@@ -45,22 +48,25 @@ func refusef(status int, code, format string, args ...any) error {
 // refusedBy maps an error of the server to its answer.
 func refusedBy(err error) refused {
 	var r refused
+	var unfit *network.UnfitError
 	switch {
 	case errors.As(err, &r):
 		return r
-	case errors.Is(err, ErrNumber), errors.Is(err, ErrLID), errors.Is(err, ErrNoAccount):
+	case errors.As(err, &unfit):
+		return refused{http.StatusUnprocessableEntity, "INVALID_VALUE", unfit.Error()}
+	case errors.Is(err, network.ErrNumber), errors.Is(err, network.ErrLID), errors.Is(err, phone.ErrNoAccount):
 		return refused{http.StatusUnprocessableEntity, "INVALID_PHONE", err.Error()}
-	case errors.Is(err, errNoGroup), errors.Is(err, errNotInGroup), errors.Is(err, errAdminsOnly):
+	case errors.Is(err, network.ErrNoGroup), errors.Is(err, network.ErrNotInGroup), errors.Is(err, network.ErrAdminsOnly):
 		return refused{http.StatusUnprocessableEntity, "INVALID_GROUP", err.Error()}
 	case errors.Is(err, handset.ErrQR), errors.Is(err, handset.ErrCode):
 		return refused{http.StatusUnprocessableEntity, "INVALID_CODE", err.Error()}
-	case errors.Is(err, ErrExists):
+	case errors.Is(err, network.ErrExists):
 		return refused{http.StatusConflict, "PHONE_EXISTS", err.Error()}
-	case errors.Is(err, ErrNoPairing):
+	case errors.Is(err, network.ErrNoPairing):
 		return refused{http.StatusNotFound, "PAIRING_NOT_FOUND", err.Error()}
-	case errors.Is(err, ErrPairing):
+	case errors.Is(err, network.ErrPairing):
 		return refused{http.StatusConflict, "PAIRING_FAILED", err.Error()}
-	case errors.Is(err, ErrClosed), errors.Is(err, ErrPhoneClosed):
+	case errors.Is(err, network.ErrClosed), errors.Is(err, phone.ErrClosed):
 		return refused{http.StatusServiceUnavailable, "SHUTTING_DOWN", err.Error()}
 	case errors.Is(err, context.Canceled), errors.Is(err, context.DeadlineExceeded):
 		return refused{http.StatusRequestTimeout, "TIMEOUT", err.Error()}
@@ -69,17 +75,23 @@ func refusedBy(err error) refused {
 	}
 }
 
-// Control serves the control routes, all of them below /sandbox. It asks for no credential:
-// the caller puts its own check in front.
-func (s *Server) Control() http.Handler {
+// control serves the control routes of a network.
+type control struct {
+	net *network.Server
+	log *slog.Logger
+}
+
+// newControl serves the control routes, all of them below /sandbox.
+func newControl(net *network.Server, log *slog.Logger) http.Handler {
+	c := &control{net: net, log: log}
 	mux := http.NewServeMux()
-	s.on(mux, "/sandbox/phones", methods{http.MethodGet: s.listPhones, http.MethodPost: s.createPhone})
-	s.on(mux, "/sandbox/phones/{phone}/act", methods{http.MethodPost: s.act})
-	s.on(mux, "/sandbox/scan", methods{http.MethodPost: s.scan})
-	s.on(mux, "/sandbox/faults", methods{http.MethodPost: s.changeFaults})
-	s.on(mux, "/sandbox/help", methods{http.MethodGet: s.help})
+	c.on(mux, "/sandbox/phones", methods{http.MethodGet: c.listPhones, http.MethodPost: c.createPhone})
+	c.on(mux, "/sandbox/phones/{phone}/act", methods{http.MethodPost: c.act})
+	c.on(mux, "/sandbox/scan", methods{http.MethodPost: c.scan})
+	c.on(mux, "/sandbox/faults", methods{http.MethodPost: c.changeFaults})
+	c.on(mux, "/sandbox/help", methods{http.MethodGet: c.help})
 	mux.HandleFunc("/", func(w http.ResponseWriter, r *http.Request) {
-		s.refuse(w, r, refusef(http.StatusNotFound, "NOT_FOUND", "there is nothing at this path; GET /sandbox/help lists what there is"))
+		c.refuse(w, r, refusef(http.StatusNotFound, "NOT_FOUND", "there is nothing at this path; GET /sandbox/help lists what there is"))
 	})
 	return mux
 }
@@ -87,42 +99,42 @@ func (s *Server) Control() http.Handler {
 // methods maps an HTTP method to what makes the answer: a status and a JSON value.
 type methods map[string]func(r *http.Request) (int, any, error)
 
-func (s *Server) on(mux *http.ServeMux, path string, m methods) {
+func (c *control) on(mux *http.ServeMux, path string, m methods) {
 	mux.HandleFunc(path, func(w http.ResponseWriter, r *http.Request) {
 		handler, ok := m[r.Method]
 		if !ok {
 			for method := range m {
 				w.Header().Add("Allow", method)
 			}
-			s.refuse(w, r, refusef(http.StatusMethodNotAllowed, "METHOD_NOT_ALLOWED", "%.100s is not allowed here", r.Method))
+			c.refuse(w, r, refusef(http.StatusMethodNotAllowed, "METHOD_NOT_ALLOWED", "%.100s is not allowed here", r.Method))
 			return
 		}
 		status, answer, err := handler(r)
 		if err != nil {
-			s.refuse(w, r, err)
+			c.refuse(w, r, err)
 			return
 		}
-		s.write(w, status, answer)
+		c.write(w, status, answer)
 	})
 }
 
-func (s *Server) refuse(w http.ResponseWriter, r *http.Request, err error) {
+func (c *control) refuse(w http.ResponseWriter, r *http.Request, err error) {
 	answer := refusedBy(err)
 	if answer.status == http.StatusInternalServerError {
-		s.log.Error("control request failed", "path", r.URL.Path, "error", err)
+		c.log.Error("control request failed", "path", r.URL.Path, "error", err)
 	}
 	id := w.Header().Get("X-Request-Id")
 	if id == "" {
 		id = r.Header.Get("X-Request-Id")
 	}
-	s.write(w, answer.status, controlError{
+	c.write(w, answer.status, controlError{
 		StatusCode: answer.status, Code: answer.code, RequestID: id,
 		Error:    strings.ReplaceAll(strings.ToLower(http.StatusText(answer.status)), " ", "-"),
 		Messages: []string{answer.text}, Message: []string{answer.text},
 	})
 }
 
-func (s *Server) write(w http.ResponseWriter, status int, answer any) {
+func (c *control) write(w http.ResponseWriter, status int, answer any) {
 	w.Header().Set("Content-Type", "application/json; charset=utf-8")
 	w.WriteHeader(status)
 	_ = json.NewEncoder(w).Encode(answer)
@@ -179,59 +191,57 @@ type deviceView struct {
 	LinkedAt time.Time `json:"linkedAt"`
 }
 
-func (s *Server) view(p *Phone) phoneView {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	v := phoneView{Phone: p.Number(), LID: p.LID().String(), Devices: []deviceView{}}
-	a := s.byPN[p.Number()]
-	if a == nil {
-		return v
-	}
-	v.PushName = a.pushName
-	for _, d := range a.sorted() {
-		v.Devices = append(v.Devices, deviceView{d.id, d.conn != nil, len(d.queue), len(d.preKeys), d.linked})
+func (c *control) view(p *phone.Phone) phoneView {
+	name, devices := c.net.Devices(p.JID())
+	v := phoneView{Phone: p.Number(), PushName: name, LID: p.LID().String(), Devices: []deviceView{}}
+	for _, d := range devices {
+		v.Devices = append(v.Devices, deviceView(d))
 	}
 	return v
 }
 
-func (s *Server) listPhones(*http.Request) (int, any, error) {
+func (c *control) listPhones(*http.Request) (int, any, error) {
 	views := []phoneView{}
-	for _, p := range s.Phones() {
-		views = append(views, s.view(p))
+	for _, p := range c.net.Phones() {
+		views = append(views, c.view(p))
 	}
 	return http.StatusOK, views, nil
 }
 
-func (s *Server) createPhone(r *http.Request) (int, any, error) {
+func (c *control) createPhone(r *http.Request) (int, any, error) {
 	var body struct {
 		Phone    string `json:"phone"`
 		PushName string `json:"pushName"`
 		LID      string `json:"lid"`
+		Passkey  bool   `json:"passkey"`
 	}
 	if err := decode(r, &body); err != nil {
 		return 0, nil, err
 	}
-	var p *Phone
+	var key *network.Passkey
 	var err error
+	if body.Passkey {
+		if key, err = network.NewPasskey(false, false); err != nil {
+			return 0, nil, err
+		}
+	}
+	var p *phone.Phone
 	if body.Phone == "" {
-		p, err = s.freshPhone(body.PushName)
+		p, err = c.net.AddFreshPhone(body.PushName)
 	} else {
 		lid, _, _ := strings.Cut(body.LID, "@")
-		p, err = s.AddPhone(PhoneOptions{Number: number(body.Phone), PushName: body.PushName, LID: lid})
+		p, err = c.net.AddPhone(phone.Options{Number: number(body.Phone), PushName: body.PushName, LID: lid})
+	}
+	if err == nil && key != nil {
+		err = c.net.SetPasskey(p.JID(), key)
 	}
 	if err != nil {
 		return 0, nil, err
 	}
-	return http.StatusCreated, s.view(p), nil
+	return http.StatusCreated, c.view(p), nil
 }
 
-// number reads a phone number as people and addresses write it.
-func number(text string) string {
-	text, _, _ = strings.Cut(text, "@")
-	return strings.TrimPrefix(text, "+")
-}
-
-func (s *Server) scan(r *http.Request) (int, any, error) {
+func (c *control) scan(r *http.Request) (int, any, error) {
 	var body struct {
 		Phone string `json:"phone"`
 		Code  string `json:"code"`
@@ -243,34 +253,18 @@ func (s *Server) scan(r *http.Request) (int, any, error) {
 		return 0, nil, refusef(http.StatusUnprocessableEntity, "INVALID_CODE", "code is missing: a QR code's text or a link code")
 	}
 	if body.Phone == "" {
-		p, err := s.AutoScan(body.Code)
+		p, err := c.net.AutoScan(body.Code)
 		if err != nil {
 			return 0, nil, err
 		}
-		return http.StatusOK, s.view(p), nil
+		return http.StatusOK, c.view(p), nil
 	}
-	p, ok := s.Phone(number(body.Phone))
+	p, ok := c.net.Phone(number(body.Phone))
 	if !ok {
-		return 0, nil, fmt.Errorf("scan on %.100q: %w", body.Phone, ErrNumber)
+		return 0, nil, fmt.Errorf("scan on %.100q: %w", body.Phone, network.ErrNumber)
 	}
 	if err := p.Scan(r.Context(), body.Code); err != nil {
 		return 0, nil, err
 	}
-	return http.StatusOK, s.view(p), nil
-}
-
-func (s *Server) changeFaults(r *http.Request) (int, any, error) {
-	var body faultFields
-	if err := decode(r, &body); err != nil {
-		return 0, nil, err
-	}
-	if err := body.check(); err != nil {
-		return 0, nil, err
-	}
-	if body == (faultFields{}) {
-		s.heal()
-	} else {
-		s.SetFaults(body.faults())
-	}
-	return http.StatusOK, body, nil
+	return http.StatusOK, c.view(p), nil
 }

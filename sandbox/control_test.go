@@ -3,25 +3,11 @@ package sandbox
 import (
 	"encoding/json"
 	"net/http"
-	"net/http/httptest"
 	"strings"
 	"testing"
 
 	"go.mau.fi/whatsmeow/types/events"
 )
-
-// call makes a control request and decodes the answer.
-func call(t *testing.T, s *Server, method, path, body string, answer any) int {
-	t.Helper()
-	r := httptest.NewRequest(method, path, strings.NewReader(body))
-	r.Header.Set("X-Request-Id", "request-1")
-	w := httptest.NewRecorder()
-	s.Control().ServeHTTP(w, r)
-	if err := json.Unmarshal(w.Body.Bytes(), answer); err != nil {
-		t.Fatalf("%s %s answered %q: %v", method, path, w.Body, err)
-	}
-	return w.Code
-}
 
 func TestPhoneIsAddedScansAndActsOverHTTP(t *testing.T) {
 	s := openServer(t, Config{})

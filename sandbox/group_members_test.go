@@ -9,6 +9,8 @@ import (
 	"go.mau.fi/whatsmeow"
 	"go.mau.fi/whatsmeow/types"
 	"go.mau.fi/whatsmeow/types/events"
+
+	"postern/sandbox/network"
 )
 
 func TestClientChangesMembersAndOthersAreTold(t *testing.T) {
@@ -72,10 +74,9 @@ func TestRemovedAndLeavingMembersAreToldAndAreOut(t *testing.T) {
 	if groups, err := c.GetJoinedGroups(t.Context()); err != nil || len(groups) != 0 {
 		t.Errorf("after leaving: %v, %v", groups, err)
 	}
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	if g := s.groups[jid.User]; len(g.Members) != 1 || g.Members[0].Role != roleAdmin {
-		t.Errorf("the one who stays is %+v, want an admin", g.Members)
+	last := groupClient(t, s, bobNumber)
+	if info := groupInfo(last, jid); len(info.Participants) != 1 || !info.Participants[0].IsAdmin || info.Participants[0].IsSuperAdmin {
+		t.Errorf("the one who stays is %+v, want an admin", info.Participants)
 	}
 }
 
@@ -141,18 +142,19 @@ func TestJoiningWaitsForApproval(t *testing.T) {
 }
 
 func TestAFullGroupTakesNobodyMore(t *testing.T) {
-	s, _, _, _, c := groupNet(t, Config{})
-	jid := groupOfAll(c)
+	s, own, _, _, c := groupNet(t, Config{})
+	many := network.NewGroup{Subject: "Many"}
+	for i := range network.MaxMembers - 1 {
+		many.Members = append(many.Members, types.NewJID(fmt.Sprint(5521000001111+i*10000+1), types.DefaultUserServer))
+	}
+	jid, _, err := s.CreateGroup(own.JID(), many)
+	if err != nil {
+		t.Fatal(err)
+	}
 	link, err := c.GetGroupInviteLink(t.Context(), jid, false)
 	if err != nil {
 		t.Fatal(err)
 	}
-	s.mu.Lock()
-	for i := range maxMembers - 1 {
-		a := s.accountByNumber(fmt.Sprint(5521000001111 + i*10000 + 1))
-		s.groups[jid.User].Members = append(s.groups[jid.User].Members, member{LID: a.lid.User})
-	}
-	s.mu.Unlock()
 	other := groupClient(t, s, anneNumber)
 	if _, err := other.JoinGroupWithLink(t.Context(), link); !errors.Is(err, whatsmeow.ErrIQResourceLimit) {
 		t.Errorf("by the link: %v", err)
@@ -160,7 +162,7 @@ func TestAFullGroupTakesNobodyMore(t *testing.T) {
 	if _, err := c.UpdateGroupParticipants(t.Context(), jid, []types.JID{other.Store.GetJID().ToNonAD()}, "add"); !errors.Is(err, whatsmeow.ErrIQResourceLimit) {
 		t.Errorf("added: %v", err)
 	}
-	if n := len(groupInfo(c, jid).Participants); n != maxMembers {
+	if n := len(groupInfo(c, jid).Participants); n != network.MaxMembers {
 		t.Errorf("%d members", n)
 	}
 }

@@ -40,10 +40,10 @@ func controlRoutes() map[string]string {
 	return map[string]string{
 		"GET /sandbox/help":                "this page for programs: routes, and every act with its fields",
 		"GET /sandbox/phones":              "list the phones that were added or have linked a device",
-		"POST /sandbox/phones":             "add a phone: phone (a free number when missing), pushName, lid",
+		"POST /sandbox/phones":             "add a phone: phone (a free number when missing), pushName, lid, passkey (true: linking a device needs the passkey of its account)",
 		"POST /sandbox/scan":               "scan the QR text or type the link code `code` on `phone`; without phone a fresh one scans, and a link code is typed on the phone it was asked for",
 		"POST /sandbox/phones/{phone}/act": "let the phone or the network do something: do, and the act's fields",
 		"POST /sandbox/faults": "disturb the clients: ackDelayMs (up to an hour), sendError (a code refuses every message), dropAfter (the nth message is lost with its connection), " +
-			"swallowPings, losePairingEnd, stateError (a code refuses every read and change of app state); {} heals these and what acts have left, such as refused logins",
+			"swallowPings, losePairingEnd, stateError (a code refuses every read and change of app state), mediaError (a status answers every download of a file); {} heals these and what acts have left, such as refused logins and clients",
 	}
 }

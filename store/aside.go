@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"maps"
 	"slices"
+	"strings"
 	"sync"
 
 	bolt "go.etcd.io/bbolt"
@@ -96,6 +97,18 @@ func (a *asideSet) len() int {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	return len(a.all)
+}
+
+// Damaged reports whether records of the bucket are known to be damaged.
+func (s *Store) Damaged(bucket string) bool {
+	s.aside.mu.Lock()
+	defer s.aside.mu.Unlock()
+	for record := range s.aside.all {
+		if name, _, _ := strings.Cut(record, "/"); name == bucket {
+			return true
+		}
+	}
+	return false
 }
 
 // Warnings says what is wrong with the data file although it works, for people.

@@ -28,6 +28,7 @@ const (
 // update is one call of Update on its way through the writer.
 type update struct {
 	fn       func(*Tx) error
+	rides    bool // waits for the commit of another
 	state    atomic.Int32
 	done     chan struct{} // closed when err and panicked are final
 	err      error
@@ -51,7 +52,7 @@ func (s *Store) write() {
 	for range s.kick {
 		for group := s.take(); len(group) > 0; group = s.take() {
 			s.commit(group)
-			s.gather(len(group))
+			s.gather(asked(group))
 		}
 	}
 	for group := s.take(); len(group) > 0; group = s.take() {
@@ -74,28 +75,47 @@ func (s *Store) gather(answered int) {
 	}
 }
 
+// asked counts those of a group that wanted a commit.
+func asked(group []*update) (n int) {
+	for _, u := range group {
+		if !u.rides {
+			n++
+		}
+	}
+	return n
+}
+
 func (s *Store) waiting() int {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	return len(s.queue)
+	return s.asking
 }
 
 // maxYields bounds gather: with nothing else to run, a yield takes well under
 // a microsecond.
 const maxYields = 128
 
-// take removes up to maxGroup calls from the queue and claims them.
+// take removes up to maxGroup calls from the queue and claims them. What rides
+// along stays, as long as there is nobody to go with.
 func (s *Store) take() []*update {
 	s.mu.Lock()
 	n := min(len(s.queue), maxGroup)
+	if s.asking == 0 && !s.closed {
+		n = 0
+	}
 	group := s.queue[:n:n]
 	s.queue = s.queue[n:]
 	if len(s.queue) == 0 {
 		s.queue = nil
 	}
+	for _, u := range group {
+		if !u.rides {
+			s.asking--
+		}
+	}
 	s.mu.Unlock()
 
-	claimed := make([]*update, 0, len(group))
+	claimed := make([]*update, 0, n)
 	for _, u := range group {
 		if u.state.CompareAndSwap(waiting, taken) {
 			claimed = append(claimed, u)
@@ -141,14 +161,14 @@ func (s *Store) attempt(group []*update) (rest, refused []*update, again bool, e
 		return group, nil, false, fmt.Errorf("store: begin: %w", err)
 	}
 	defer s.end(btx)
-	at := now()
+	at := s.now()
 	good := make([]*update, 0, len(group))
 	var emitted bool
 	var counts OutboxCounts
 	changed := changes{}
 	var healed []string
 	for i, u := range group {
-		tx := &Tx{bolt: btx, schema: s.schema, now: at, disable: s.opts.DisableOutboxDelivery}
+		tx := &Tx{bolt: btx, schema: s.schema, now: at, disable: s.opts.DisableOutboxDelivery, emits: s.emits()}
 		u.run(tx)
 		s.reportDamage(tx)
 		if u.broken != nil {

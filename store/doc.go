@@ -55,6 +55,7 @@
 // Tx.Emit appends an event to the outbox in the caller's commit. Wake tells a
 // reader that a commit emitted something; the reader then follows the outbox
 // by sequence or by due time, so that events of a life before a crash and
-// events of this moment take the same road. OutboxForget has the events of a
+// events of this moment take the same road. Store.OnEmit has each entry known
+// to somebody else in the same commit. OutboxForget has the events of a
 // batch removed, and the sequences that they had become gaps that are known. See outbox.go for the layout.
 package store

@@ -248,6 +248,7 @@ func together(t *testing.T, s *Store, fn func(*Tx) error) (first, second *update
 func begin(s *Store, group ...*update) {
 	s.mu.Lock()
 	s.queue = append(s.queue, group...)
+	s.asking += len(group)
 	s.mu.Unlock()
 	s.kick <- struct{}{}
 }

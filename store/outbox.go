@@ -65,6 +65,7 @@ type OutboxEntry struct {
 	OwnerSeq  uint64 // from 1, per owner, without holes
 	CreatedAt time.Time
 	Body      []byte // final JSON of the envelope
+	Record    uint64 // what Store.OnEmit's function gave it, 0 when nothing
 
 	State         OutboxState
 	Attempts      int
@@ -103,8 +104,26 @@ func (tx *Tx) Emit(e Emission) error {
 	}
 	if tx.disable {
 		entry.State = OutboxDisabled
+	} else if tx.emits != nil {
+		if entry.Record, err = tx.emits(tx, entry); err != nil {
+			return fmt.Errorf("store: record of outbox entry %d: %w", seq, err)
+		}
 	}
 	return tx.putEntry(entry)
+}
+
+// OutboxRecorded gives an entry that was made without one its Record. A missing
+// entry is no error.
+func (tx *Tx) OutboxRecorded(seq, record uint64) error {
+	e, found, err := tx.Outbox(seq)
+	if err != nil || !found {
+		return err
+	}
+	e.Record = record
+	if e.State != OutboxDisabled {
+		e.State = OutboxPending // as it was made; the status lies beside it
+	}
+	return tx.Put(outboxEntries, Key(seq), encodeEntry(e))
 }
 
 func (tx *Tx) putEntry(e OutboxEntry) error {
@@ -242,7 +261,7 @@ func (tx *Tx) batchDue(key []byte, seq uint64) (batch uuid.UUID, err error) {
 	if err == nil && len(raw) == len(batch) {
 		return uuid.UUID(raw), nil
 	}
-	e, _, err := tx.outboxHead(seq)
+	e, _, err := tx.OutboxHead(seq)
 	return e.Batch, err
 }
 
@@ -264,14 +283,24 @@ func fromMilli(ms int64) time.Time {
 	return time.UnixMilli(ms).UTC()
 }
 
+// Marks of an entry.
+const (
+	entryDisabled = 1 << iota
+	entryRecorded
+)
+
 // Layout of an entry: kind length, kind, owner, batch, owner sequence, time in
-// Unix milliseconds, 1 when disabled, body.
+// Unix milliseconds, marks, record when so marked, body.
 func encodeEntry(e OutboxEntry) []byte {
-	disabled := byte(0)
+	marks := byte(0)
 	if e.State == OutboxDisabled {
-		disabled = 1
+		marks |= entryDisabled
 	}
-	return Key(byte(len(e.Kind)), string(e.Kind), e.Owner, e.Batch, e.OwnerSeq, e.CreatedAt.UnixMilli(), disabled, e.Body)
+	if e.Record == 0 {
+		return Key(byte(len(e.Kind)), string(e.Kind), e.Owner, e.Batch, e.OwnerSeq, e.CreatedAt.UnixMilli(), marks, e.Body)
+	}
+	marks |= entryRecorded
+	return Key(byte(len(e.Kind)), string(e.Kind), e.Owner, e.Batch, e.OwnerSeq, e.CreatedAt.UnixMilli(), marks, e.Record, e.Body)
 }
 
 func decodeEntry(seq uint64, raw []byte) (OutboxEntry, error) {
@@ -286,9 +315,15 @@ func decodeEntry(seq uint64, raw []byte) (OutboxEntry, error) {
 	copy(e.Batch[:], rest[16:32])
 	e.OwnerSeq = binary.BigEndian.Uint64(rest[32:])
 	e.CreatedAt = fromMilli(int64(binary.BigEndian.Uint64(rest[40:])))
-	if rest[48] == 1 {
+	if rest[48]&entryDisabled != 0 {
 		e.State = OutboxDisabled
 	}
 	e.Body = rest[fixed:]
+	if rest[48]&entryRecorded != 0 {
+		if len(e.Body) < 8 {
+			return OutboxEntry{}, fmt.Errorf("store: outbox entry %d is too short: %w", seq, ErrDamaged)
+		}
+		e.Record, e.Body = binary.BigEndian.Uint64(e.Body), e.Body[8:]
+	}
 	return e, nil
 }

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"encoding/json"
+	"errors"
 	"path/filepath"
 	"testing"
 	"time"
@@ -223,13 +224,67 @@ func expiredOf(t *testing.T, s *Store, state OutboxState, after uint64, before t
 
 func FuzzDecodeEntry(f *testing.F) {
 	f.Add(encodeEntry(OutboxEntry{Kind: event.BatchCreated, CreatedAt: time.UnixMilli(1), Body: []byte("{}"), State: OutboxDisabled}))
+	f.Add(encodeEntry(OutboxEntry{Kind: event.BatchCreated, CreatedAt: time.UnixMilli(1), Body: []byte("{}"), Record: 1 << 40}))
 	f.Add([]byte{})
 	f.Fuzz(func(t *testing.T, raw []byte) {
 		e, err := decodeEntry(7, raw)
-		if err == nil && e.CreatedAt.UnixMilli() >= 0 && raw[len(raw)-len(e.Body)-1] <= 1 {
+		if err != nil {
+			return
+		}
+		known := raw[1+len(e.Kind)+48]&^(entryDisabled|entryRecorded) == 0 && raw[1+len(e.Kind)+48]&entryRecorded != 0 == (e.Record != 0)
+		if e.CreatedAt.UnixMilli() >= 0 && known {
 			if again := encodeEntry(e); !bytes.Equal(again, raw) {
 				t.Errorf("%x became %x", raw, again)
 			}
 		}
 	})
+}
+
+// TestARecordIsKeptWithItsEntry: what OnEmit's function returns is read with the
+// entry, before its delivery and after; an older entry gets one later.
+func TestARecordIsKeptWithItsEntry(t *testing.T) {
+	s := openTest(t, filepath.Join(t.TempDir(), "o.db"))
+	owner, batch := uuid.New(), uuid.New()
+	emit(t, s, owner, batch, 1)
+	s.OnEmit(func(_ *Tx, e OutboxEntry) (uint64, error) { return 100 + e.Seq, nil })
+	emit(t, s, owner, batch, 1)
+	err := s.Update(t.Context(), func(tx *Tx) error {
+		return errors.Join(tx.OutboxRecorded(1, 7), tx.OutboxDelivered(2, 204), tx.OutboxRecorded(9, 1))
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for seq, want := range map[uint64]uint64{1: 7, 2: 102} {
+		e := view(t, s, func(tx *Tx) (OutboxEntry, error) {
+			e, _, err := tx.Outbox(seq)
+			return e, err
+		})
+		if e.Record != want || !json.Valid(e.Body) || e.State != map[uint64]OutboxState{1: OutboxPending, 2: OutboxDelivered}[seq] {
+			t.Errorf("entry %d: %+v", seq, e)
+		}
+	}
+}
+
+// TestATakenNumberIsNotGivenAgain: not even after the file was opened anew.
+func TestATakenNumberIsNotGivenAgain(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "o.db")
+	s := openTest(t, path)
+	err := s.Update(t.Context(), func(tx *Tx) error { return errors.Join(tx.TakeID("thing", 41), tx.TakeID("thing", 7)) })
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := s.Close(); err != nil {
+		t.Fatal(err)
+	}
+	s = openTest(t, path)
+	err = s.Update(t.Context(), func(tx *Tx) error {
+		last, err := tx.LastID("thing")
+		if id, errNext := tx.NextID("thing"); last != 41 || id != 42 {
+			t.Errorf("last %d, next %d, %v", last, id, errNext)
+		}
+		return err
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
 }

@@ -2,8 +2,8 @@ package store
 
 import (
 	"fmt"
+	"maps"
 	"slices"
-	"strings"
 )
 
 // schemaVersion is the version of the file's layout. It is raised when a
@@ -78,9 +78,8 @@ func newSchema(declared []Bucket) (schema, error) {
 
 func (s schema) sorted() []Bucket {
 	all := make([]Bucket, 0, len(s))
-	for _, b := range s {
-		all = append(all, b)
+	for _, name := range slices.Sorted(maps.Keys(s)) {
+		all = append(all, s[name])
 	}
-	slices.SortFunc(all, func(a, b Bucket) int { return strings.Compare(a.Name, b.Name) })
 	return all
 }

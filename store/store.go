@@ -39,6 +39,9 @@ type Options struct {
 	// included. It must not block. nil: nobody.
 	OnCommit func(calls int, took time.Duration)
 
+	// Now is the clock that transactions go by; nil: the machine's.
+	Now func() time.Time
+
 	// DisableOutboxDelivery makes Emit store entries as disabled: kept for
 	// replay, never due. Used when no global webhook is configured.
 	DisableOutboxDelivery bool
@@ -57,12 +60,14 @@ type Store struct {
 	stats  counters
 	space  space
 
+	onEmit  atomic.Pointer[func(*Tx, OutboxEntry) (uint64, error)]
 	backlog backlog
 	aside   asideSet
 	tallies tallies // the writer's, after Open
 
 	mu     sync.Mutex
 	queue  []*update     // waiting calls, drained by the writer
+	asking int           // those of them that want a commit of their own
 	closed bool          // no further calls are taken
 	wake   chan struct{} // closed and replaced after each commit that emitted
 
@@ -99,6 +104,9 @@ func open(o Options) (*Store, error) {
 	}
 	if o.Logger == nil {
 		o.Logger = slog.New(slog.DiscardHandler)
+	}
+	if o.Now == nil {
+		o.Now = time.Now
 	}
 	if o.MinFree == 0 {
 		o.MinFree = DefaultMinFree
@@ -143,7 +151,7 @@ func open(o Options) (*Store, error) {
 // must copy out whatever is needed afterwards (Get and Scan already do). It
 // returns ErrFailed when the newest commit failed and may have happened.
 func (s *Store) View(fn func(*Tx) error) error {
-	tx := &Tx{schema: s.schema, now: now()}
+	tx := &Tx{schema: s.schema, now: s.now()}
 	err := shielded(func() error {
 		return s.read(func(b *bolt.Tx) error {
 			tx.bolt = b
@@ -191,6 +199,17 @@ func (s *Store) Submit(fn func(*Tx) error) (*Submitted, error) {
 	return &Submitted{u}, nil
 }
 
+// Attach is Submit without a commit of its own: fn goes with the next commit
+// that anybody else asks for, or with the last one of Close. It costs no fsync,
+// and may wait for long.
+func (s *Store) Attach(fn func(*Tx) error) (*Submitted, error) {
+	u := &update{fn: fn, rides: true, done: make(chan struct{})}
+	if err := s.enqueue(u); err != nil {
+		return nil, err
+	}
+	return &Submitted{u}, nil
+}
+
 // Submitted is what Submit did not wait for. Its methods may be called again,
 // from any goroutine.
 type Submitted struct{ u *update }
@@ -215,6 +234,10 @@ func (s *Store) enqueue(u *update) error {
 		return ErrClosed
 	}
 	s.queue = append(s.queue, u)
+	if u.rides {
+		return nil
+	}
+	s.asking++
 	select {
 	case s.kick <- struct{}{}:
 	default:
@@ -228,6 +251,18 @@ func (s *Store) Wake() <-chan struct{} {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return s.wake
+}
+
+// OnEmit has every entry that Tx.Emit makes for delivery go through fn first, in
+// the same transaction. What fn returns is kept as OutboxEntry.Record; its error
+// is that of Emit. It is to be called before anything is emitted.
+func (s *Store) OnEmit(fn func(*Tx, OutboxEntry) (record uint64, err error)) { s.onEmit.Store(&fn) }
+
+func (s *Store) emits() func(*Tx, OutboxEntry) (uint64, error) {
+	if fn := s.onEmit.Load(); fn != nil {
+		return *fn
+	}
+	return nil
 }
 
 // WasClean reports whether the last process closed the file in order. It is
@@ -260,4 +295,5 @@ func (s *Store) Close() error {
 	return errors.Join(err, s.db.Close())
 }
 
-func now() time.Time { return time.Now().UTC().Truncate(time.Millisecond) }
+// now is what transactions take the time to be.
+func (s *Store) now() time.Time { return s.opts.Now().UTC().Truncate(time.Millisecond) }

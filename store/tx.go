@@ -26,7 +26,8 @@ type Tx struct {
 	damaged []Damaged    // records that could not be read
 	healed  []string     // damaged records that were replaced or deleted
 	disable bool         // new outbox entries are not for delivery
-	changes changes      // what the commit changes of the tallies
+	emits   func(*Tx, OutboxEntry) (record uint64, err error)
+	changes changes // what the commit changes of the tallies
 }
 
 // Range selects the keys of a Scan. The zero value selects all.
@@ -163,6 +164,33 @@ func (tx *Tx) NextID(bucket string) (uint64, error) {
 	}
 	return id, nil
 }
+
+// LastID returns the number that NextID or TakeID gave last, 0 when none was.
+func (tx *Tx) LastID(bucket string) (uint64, error) {
+	b, err := tx.bucket(bucket)
+	if err != nil {
+		return 0, err
+	}
+	return b.Sequence(), nil
+}
+
+// TakeID notes that the caller gave the number id, and maybe all below it, by
+// itself: NextID and LastID go on from there. A lower number changes nothing.
+func (tx *Tx) TakeID(bucket string, id uint64) error {
+	b, err := tx.bucket(bucket)
+	if err != nil || id <= b.Sequence() {
+		return err
+	}
+	tx.writes++
+	tx.changed(bucket)
+	if err := b.SetSequence(id); err != nil {
+		return fmt.Errorf("store: take id %d of %s: %w", id, bucket, err)
+	}
+	return nil
+}
+
+// Wake has this commit wake whoever waits for Store.Wake, as Emit does.
+func (tx *Tx) Wake() { tx.emitted = true }
 
 // Scan calls fn for each record of r in key order until fn returns false or an
 // error. key and value are copies. Damaged records are counted and left out,

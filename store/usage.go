@@ -1,5 +1,7 @@
 package store
 
+import bolt "go.etcd.io/bbolt"
+
 // Usage is what a bucket takes of the file.
 type Usage struct {
 	Rows    int   // records, damaged ones too
@@ -29,4 +31,28 @@ func (s *Store) Usage(bucket string) (u Usage, err error) {
 		return nil
 	})
 	return u, err
+}
+
+// Rows returns how many records a bucket has, damaged ones too. It walks
+// through all keys: a million take about a tenth of a second.
+func (s *Store) Rows(bucket string) (n int, err error) {
+	err = s.View(func(tx *Tx) error {
+		b, err := tx.bucket(bucket)
+		if err != nil {
+			return err
+		}
+		n = count(b, s.schema[bucket])
+		return nil
+	})
+	return n, err
+}
+
+func count(b *bolt.Bucket, declared Bucket) (n int) {
+	c := b.Cursor()
+	for k, _ := c.First(); k != nil; k, _ = c.Next() {
+		if !declared.isGuard(k) {
+			n++
+		}
+	}
+	return n
 }

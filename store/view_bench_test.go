@@ -54,7 +54,7 @@ func benchmarkView(b *testing.B, writers, readers int) {
 		})
 	}
 	plain := func(fn func(*Tx) error) error {
-		tx := &Tx{schema: s.schema, now: now()}
+		tx := &Tx{schema: s.schema, now: s.now()}
 		err := s.db.View(func(btx *bolt.Tx) error {
 			tx.bolt = btx
 			return fn(tx)

@@ -101,3 +101,10 @@ func (s *Session) stateWasRead(name appstate.WAPatchName) {
 	}
 	s.stateRead[name] = true
 }
+
+// stateNotRead notes that a collection, whatever is known of it, has to be read.
+func (s *Session) stateNotRead(name appstate.WAPatchName) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	delete(s.stateRead, name)
+}

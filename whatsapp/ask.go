@@ -34,9 +34,10 @@ func classifyAnswer(err error) error {
 	var lost *whatsmeow.DisconnectedError
 	err = netfault.Plain(err)
 	switch {
-	case errors.Is(err, event.ErrRefused), errors.Is(err, event.ErrNotConnected), errors.Is(err, event.ErrOutcomeUnknown):
+	case errors.Is(err, event.ErrRefused), errors.Is(err, event.ErrNotConnected), errors.Is(err, event.ErrOutcomeUnknown),
+		errors.Is(err, event.ErrStateConflict):
 		return err
-	case noSocket(err), errors.Is(err, whatsmeow.ErrNotLoggedIn):
+	case noSocket(err), noWay(err), errors.Is(err, whatsmeow.ErrNotLoggedIn):
 		return fmt.Errorf("%w: %w", event.ErrNotConnected, err)
 	case errors.As(err, &lost), errors.Is(err, whatsmeow.ErrIQTimedOut),
 		errors.Is(err, context.DeadlineExceeded), errors.Is(err, context.Canceled):
@@ -47,19 +48,19 @@ func classifyAnswer(err error) error {
 
 // changeState changes what an account's devices have in common, such as which
 // chats are archived. One change at a time: each is based on the version
-// before it.
+// before it. Its error may also wrap [event.ErrStateConflict].
 func (s *Session) changeState(ctx context.Context, what string, patch appstate.PatchInfo) error {
 	s.changing.Lock()
 	defer s.changing.Unlock()
 	return s.change(ctx, what, changes(patch), func(ctx context.Context, cli *whatsmeow.Client) error {
-		return cli.SendAppState(ctx, patch)
+		return s.sendState(ctx, cli, patch)
 	})
 }
 
 // change is ask for something that WhatsApp tells of afterwards: the event has
 // the request id of ctx.
 func (s *Session) change(ctx context.Context, what string, keys []string, do func(context.Context, *whatsmeow.Client) error) error {
-	forget := s.causes.expect(ctx, keys...)
+	forget := s.causes.expect(ctx, causePatience, keys...)
 	err := s.ask(ctx, what, do)
 	if err != nil {
 		forget()

@@ -18,6 +18,9 @@ import (
 // answer.
 const causePatience = 30 * time.Second
 
+// historyPatience is the same for what the account's phone answers, once it is on.
+const historyPatience = 6 * time.Hour
+
 // causes are the calls whose changes are still to be told of, so that the event
 // carries the id of its call.
 type causes struct {
@@ -30,9 +33,10 @@ type cause struct {
 	until     time.Time
 }
 
-// expect notes what the call that ctx belongs to is about to change. The
-// returned function takes that back: the change failed.
-func (c *causes) expect(ctx context.Context, keys ...string) (forget func()) {
+// expect notes what the call that ctx belongs to is about to change, and how
+// long it may take to be told. The returned function takes that back: the
+// change failed.
+func (c *causes) expect(ctx context.Context, patience time.Duration, keys ...string) (forget func()) {
 	id := event.RequestIDOf(ctx)
 	if id == "" {
 		return func() {}
@@ -49,7 +53,7 @@ func (c *causes) expect(ctx context.Context, keys ...string) (forget func()) {
 		}
 	}
 	for _, key := range keys {
-		c.calls[key] = cause{id, now.Add(causePatience)}
+		c.calls[key] = cause{id, now.Add(patience)}
 	}
 	return func() {
 		for _, key := range keys {
@@ -58,16 +62,29 @@ func (c *causes) expect(ctx context.Context, keys ...string) (forget func()) {
 	}
 }
 
-// take returns the id of the call that made a change, "" when none is known.
+// take returns the id of the call that made a change, "" when none is known. It
+// is told once.
 func (c *causes) take(key string) string {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	call, found := c.calls[key]
-	if !found || time.Now().After(call.until) {
-		return ""
-	}
+	id := c.known(key)
 	delete(c.calls, key)
-	return call.requestID
+	return id
+}
+
+// of is take for what may have to be asked again.
+func (c *causes) of(key string) string {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.known(key)
+}
+
+// known is the id of the call under a key. The caller holds mu.
+func (c *causes) known(key string) string {
+	if call, found := c.calls[key]; found && !time.Now().After(call.until) {
+		return call.requestID
+	}
+	return ""
 }
 
 func changeKey(parts ...string) string { return strings.Join(parts, "\x00") }

@@ -79,7 +79,7 @@ func TestTheEventOfAGroupsChangeCarriesTheIDOfTheCallThatMadeIt(t *testing.T) {
 func TestAChangeThatFailedCausesNothing(t *testing.T) {
 	var c causes
 	ctx := event.WithRequestID(t.Context(), "one")
-	forget := c.expect(ctx, "a", "b")
+	forget := c.expect(ctx, causePatience, "a", "b")
 	if id := c.take("a"); id != "one" {
 		t.Errorf("caused by %q", id)
 	}
@@ -87,7 +87,7 @@ func TestAChangeThatFailedCausesNothing(t *testing.T) {
 	if id := c.take("b"); id != "" {
 		t.Errorf("a change that failed has the id %q", id)
 	}
-	c.expect(t.Context(), "a")
+	c.expect(t.Context(), causePatience, "a")
 	if len(c.calls) != 0 {
 		t.Errorf("work without a call is remembered: %v", c.calls)
 	}

@@ -3,6 +3,8 @@ package whatsapp
 import (
 	"errors"
 	"fmt"
+	"strconv"
+	"strings"
 
 	"go.mau.fi/whatsmeow"
 	"go.mau.fi/whatsmeow/socket"
@@ -30,10 +32,10 @@ import (
 func classify(resp whatsmeow.SendResponse, err error) error {
 	t, err := resp.DebugTimings, netfault.Plain(err)
 	switch {
-	case err == nil, errors.Is(err, event.ErrBusy):
+	case err == nil, errors.Is(err, event.ErrBusy), errors.Is(err, event.ErrNotNow):
 		return err
 	case errors.Is(err, whatsmeow.ErrServerReturnedError):
-		return fmt.Errorf("%w: %w", event.ErrSendRefused, err)
+		return refusal(err)
 	case t.Send == 0 && lostConnection(err):
 		return fmt.Errorf("%w: %w", event.ErrNotConnected, err)
 	case t.Send == 0:
@@ -46,6 +48,16 @@ func classify(resp whatsmeow.SendResponse, err error) error {
 	return fmt.Errorf("%w: %w", event.ErrOutcomeUnknown, err)
 }
 
+// refusal translates the code that WhatsApp refused a message with.
+func refusal(err error) error {
+	_, number, _ := strings.Cut(err.Error(), whatsmeow.ErrServerReturnedError.Error()+" ")
+	code, _ := strconv.Atoi(number)
+	if code == event.ReachoutTimelockCode {
+		return event.ErrTimelocked
+	}
+	return &event.RefusedError{Code: code, Cause: err}
+}
+
 func noSocket(err error) bool {
 	return errors.Is(err, whatsmeow.ErrNotConnected) || errors.Is(err, socket.ErrSocketClosed)
 }
@@ -54,6 +66,6 @@ func noSocket(err error) bool {
 // failed because of the connection.
 func lostConnection(err error) bool {
 	var lost *whatsmeow.DisconnectedError
-	return noSocket(err) || errors.As(err, &lost) ||
+	return noSocket(err) || errors.As(err, &lost) || noWay(err) ||
 		errors.Is(err, whatsmeow.ErrNotLoggedIn) || errors.Is(err, whatsmeow.ErrIQTimedOut)
 }

@@ -26,7 +26,7 @@ func TestEverySendErrorTellsWhetherTheMessageMayHaveLeft(t *testing.T) {
 		err   error
 		want  error
 	}{
-		"refused by code":                          {answered, fmt.Errorf("%w 463", whatsmeow.ErrServerReturnedError), event.ErrSendRefused},
+		"refused by code":                          {answered, fmt.Errorf("%w 479", whatsmeow.ErrServerReturnedError), event.ErrSendRefused},
 		"no session to encrypt with":               {preparing, whatsmeow.ErrNoSession, event.ErrSendRefused},
 		"context ended while preparing":            {preparing, context.Canceled, event.ErrSendRefused},
 		"connection lost while preparing":          {preparing, fmt.Errorf("devices: %w", lost), event.ErrNotConnected},
@@ -56,6 +56,13 @@ func TestEverySendErrorTellsWhetherTheMessageMayHaveLeft(t *testing.T) {
 				t.Errorf("got %v, want %v", got, tc.want)
 			}
 		})
+	}
+	if got := classify(whatsmeow.SendResponse{DebugTimings: answered}, fmt.Errorf("%w 463", whatsmeow.ErrServerReturnedError)); !errors.Is(got, event.ErrTimelocked) || !errors.Is(got, event.ErrNotNow) || errors.Is(got, event.ErrSendRefused) {
+		t.Errorf("463 became %v", got)
+	}
+	got := classify(whatsmeow.SendResponse{DebugTimings: answered}, fmt.Errorf("%w 479", whatsmeow.ErrServerReturnedError))
+	if refused, ok := errors.AsType[*event.RefusedError](got); !ok || refused.Code != 479 {
+		t.Errorf("479 became %v", got)
 	}
 	if err := classify(whatsmeow.SendResponse{DebugTimings: answered}, nil); err != nil {
 		t.Errorf("a success became %v", err)

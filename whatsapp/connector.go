@@ -5,14 +5,15 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
-	"net/http"
 	"strings"
+	"sync/atomic"
 	"time"
 
 	"go.mau.fi/whatsmeow/proto/waCompanionReg"
 	wastore "go.mau.fi/whatsmeow/store"
 
 	"postern/event"
+	"postern/proxy"
 )
 
 // Devices keeps the device record of each instance: its keys, sessions and
@@ -27,12 +28,29 @@ type Devices interface {
 	// Delete removes the device of the instance and all that belongs to it.
 	// An instance without one is no error.
 	Delete(ctx context.Context, instance int64) error
+	// Request notes that the instance's device asks its phone for something,
+	// unless it asked for that kind of thing limit times within the last
+	// period: then it may not. TakeBack forgets the last request, which did not
+	// leave.
+	Request(ctx context.Context, instance int64, kind string, limit int, period time.Duration) (allowed bool, err error)
+	TakeBack(ctx context.Context, instance int64, kind string) error
 	// Sending calls send, with a context for one SendMessage of the library,
 	// and returns its error. In it the store may join writes. leaving is called
 	// once, when the library keeps the message for a retry, which it does when
 	// it has come to this message and nothing of it has been sent; its error
 	// keeps it from being sent.
 	Sending(ctx context.Context, leaving func() error, send func(context.Context) error) error
+
+	// KeepNotice stores a notice under an id until DropNotice, or until the event is
+	// told whose fact names it as its Notice, with the call that asked for it, if
+	// any; one of that id stays as it is. What is kept belongs to the paired device
+	// and goes with it.
+	KeepNotice(ctx context.Context, instance int64, id, call string, notice []byte) error
+	// Notices returns the ids of those that are kept.
+	Notices(instance int64) ([]string, error)
+	// Notice returns one that is kept, nil when it is not, and its call.
+	Notice(instance int64, id string) (notice []byte, call string, err error)
+	DropNotice(ctx context.Context, instance int64, id string) error
 }
 
 // Config says how sessions connect. Zero durations and numbers mean the
@@ -40,6 +58,21 @@ type Devices interface {
 type Config struct {
 	Devices  Devices
 	Endpoint *Endpoint // nil is the real WhatsApp
+
+	// Proxy returns the proxy that an instance uses for something, the zero
+	// Server for none. It is asked before every dial and must not block; after an
+	// error nothing is dialled. nil: no instance has one.
+	Proxy func(instance int64, use proxy.Use) (proxy.Server, error)
+	// History returns how much of the time before its pairing an instance wants
+	// to have. It is asked when it is paired, and for every piece, and must not
+	// block. nil: none does.
+	History func(instance int64) HistoryWish
+	// TempDir is where pieces of history are put while they are read; empty: the
+	// system's.
+	TempDir string
+
+	// Proxies dials them.
+	Proxies proxy.Dialer
 
 	ClientName string // shown on the phone under linked devices, default "Postern"
 	ClientType string // platform shown there: a name of DeviceProps.PlatformType, default "DESKTOP"
@@ -51,6 +84,15 @@ type Config struct {
 	PairingTimeout    time.Duration // one pairing attempt, default 3m
 	KeepAliveInterval time.Duration // between pings, give or take a fifth, default 25s
 	KeepAliveTimeout  time.Duration // for the answer to a ping, default 10s
+
+	// StateRecoveryDelay is how long synchronised state that does not verify is
+	// left before the phone is asked for its copy, default 1m.
+	StateRecoveryDelay time.Duration
+
+	// QuietReconnect is how long WhatsApp may deliver nothing to a connection
+	// that got something before, until it is given up; 0: for ever. It is for
+	// sessions that somebody dials again.
+	QuietReconnect time.Duration
 
 	Media Media // where the files of media messages come from; nil: none can be sent
 
@@ -70,17 +112,26 @@ type ReportFunc func(context.Context, event.Fact) error
 type Connector struct {
 	cfg   Config
 	log   *slog.Logger
-	http  *http.Client // nil for the real WhatsApp
 	paint palette
 	seen  tally
 
-	stateRetry time.Duration // see catchUpState
+	endpoint   *server                 // nil for the real WhatsApp
+	version    atomic.Pointer[Version] // never nil
+	stateRetry time.Duration           // see catchUpState
+
+	historyPause time.Duration // between two tries of a piece of history
 }
 
 // Stats counts what a connector saw since it was made.
 type Stats struct {
 	Panics    uint64            // handlers that panicked over an event
 	Unhandled map[string]uint64 // events that mean nothing to this program, by type
+	// Unreadable counts what was done about messages that could not be decrypted.
+	Unreadable map[UnreadableOutcome]uint64
+	// QuietReconnects counts connections that were given up for their silence.
+	QuietReconnects uint64
+	// Recoveries of synchronised state that did not verify.
+	Recoveries map[Recovery]uint64
 }
 
 // Stats returns the counters so far.
@@ -93,13 +144,14 @@ func New(cfg Config) (*Connector, error) {
 		return nil, errors.New("whatsapp: no device store given")
 	}
 	cfg = cfg.withDefaults()
-	c := &Connector{cfg: cfg, log: cfg.Logger.With("component", "whatsapp"), stateRetry: stateRetry}
+	c := &Connector{cfg: cfg, log: cfg.Logger.With("component", "whatsapp"), stateRetry: stateRetry, historyPause: historyPause}
+	c.SetVersion(BuiltinVersion())
 	var err error
 	if c.paint, err = newPalette(cfg.QRLight, cfg.QRDark); err != nil {
 		return nil, fmt.Errorf("whatsapp: %w", err)
 	}
 	if cfg.Endpoint != nil {
-		if c.http, err = cfg.Endpoint.client(); err != nil {
+		if c.endpoint, err = cfg.Endpoint.open(); err != nil {
 			return nil, fmt.Errorf("whatsapp: endpoint: %w", err)
 		}
 	}
@@ -132,6 +184,7 @@ func (c *Connector) Open(ctx context.Context, instance int64, report func(contex
 		conn:     c,
 		instance: instance,
 		report:   report,
+		lines:    c.newLines(instance),
 		log:      c.log.With("instance_id", instance),
 	}
 	if device != nil && device.ID != nil {
@@ -155,6 +208,7 @@ func (cfg Config) withDefaults() Config {
 	duration(&cfg.PairingTimeout, 3*time.Minute)
 	duration(&cfg.KeepAliveInterval, 25*time.Second)
 	duration(&cfg.KeepAliveTimeout, 10*time.Second)
+	duration(&cfg.StateRecoveryDelay, time.Minute)
 	text := func(s *string, def string) {
 		if *s == "" {
 			*s = def

@@ -32,6 +32,7 @@ func (t translator) fbMessage(evt *events.FBMessage) (event.Fact, bool) {
 	if !ok {
 		return event.Fact{}, false
 	}
+	c.metadata.Recovered = evt.RetryCount > 0
 	return t.messageOf(&evt.Info, c.kind, c.json, c.metadata), true
 }
 

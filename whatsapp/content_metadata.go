@@ -42,11 +42,19 @@ type metadata struct {
 	// EventResponse is the opened answer of an encEventResponseMessage.
 	EventResponse json.RawMessage `json:"eventResponse,omitempty"`
 
+	// Recovered is true for a message that could not be decrypted when it came
+	// first, which messages.undecryptable told.
+	Recovered bool `json:"recovered,omitempty"`
+
 	BusinessName string `json:"businessName,omitempty"` // as WhatsApp verified it
 	Broadcast    string `json:"broadcast,omitempty"`    // the list that a direct message was sent to
 	ServerID     int    `json:"serverId,omitempty"`     // a newsletter's number for the message
 	Truncated    bool   `json:"truncated,omitempty"`    // content lacks what passes 4 MiB
+	Source       string `json:"source,omitempty"`       // fromHistory, or empty
 }
+
+// fromHistory is the source of a message that the phone told of afterwards.
+const fromHistory = "history"
 
 // parent names the message that another belongs to.
 type parent struct {
@@ -82,6 +90,7 @@ func (md *metadata) describe(evt *events.Message, u unwrapped) {
 		md.BusinessName = v.Details.GetVerifiedName()
 	}
 	md.ServerID = int(max(0, evt.Info.ServerID))
+	md.Recovered = isCopy(evt)
 }
 
 // concerns names the message that this one edits or deletes.

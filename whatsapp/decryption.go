@@ -33,13 +33,14 @@ func (d decryptions) DoDecryptionTxn(ctx context.Context, fn func(context.Contex
 	return fmt.Errorf("%w: %w", context.Canceled, err)
 }
 
-// guard puts decryptions before the buffer of a device, which has one once it
-// is paired.
+// guard puts decryptions before the buffer of a device, and requests before its
+// sessions; it has both once it is paired.
 func (s *Session) guard(device *wastore.Device) {
 	if _, guarded := device.EventBuffer.(decryptions); guarded || device.EventBuffer == nil {
 		return
 	}
 	device.EventBuffer = decryptions{device.EventBuffer, s.unstored}
+	device.Sessions = requests{device.Sessions, s}
 }
 
 // unstored drops the connection, as for a message whose report failed.

@@ -3,6 +3,7 @@ package whatsapp
 import (
 	"context"
 	"fmt"
+	"log/slog"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -15,13 +16,30 @@ import (
 
 	"postern/event"
 	"postern/sandbox"
+	"postern/sandbox/handset"
+	"postern/sandbox/network"
 	"postern/store"
 	"postern/whatsapp/device"
 )
 
-// network is the one sandbox of this test process: the certificate root of
-// whatsmeow is a package variable.
-var network = sync.OnceValues(func() (*sandbox.Server, error) { return sandbox.Open(sandbox.Config{}) })
+// authorityOfAll signs for every sandbox of this test process: the certificate
+// root of whatsmeow is a package variable. So is the logger of libsignal, which
+// many sandboxes at once would make themselves, unguarded.
+var authorityOfAll = sync.OnceValues(func() (*network.Authority, error) {
+	handset.SetLogger(slog.New(slog.DiscardHandler))
+	return network.NewAuthority()
+})
+
+// common is the sandbox of most tests.
+var common = sync.OnceValues(openSandbox)
+
+func openSandbox() (*sandbox.Server, error) {
+	a, err := authorityOfAll()
+	if err != nil {
+		return nil, err
+	}
+	return sandbox.Open(sandbox.Config{Authority: a})
+}
 
 // numbers counts the phones of this test process.
 var numbers atomic.Int64
@@ -54,10 +72,27 @@ func newRig(t testing.TB) *rig {
 
 func newRigWith(t testing.TB, cfg Config) *rig {
 	t.Helper()
-	net, err := network()
+	net, err := common()
 	if err != nil {
 		t.Fatal(err)
 	}
+	return newRigOn(t, net, cfg)
+}
+
+// newRigAlone has a sandbox of its own, which a test may spoil for all of its
+// clients.
+func newRigAlone(t testing.TB) *rig {
+	t.Helper()
+	net, err := openSandbox()
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = net.Close() })
+	return newRigOn(t, net, Config{})
+}
+
+func newRigOn(t testing.TB, net *sandbox.Server, cfg Config) *rig {
+	t.Helper()
 	at := net.Endpoint()
 	r := &rig{t: t, net: net, owner: 1, path: filepath.Join(t.TempDir(), "p.db"), changed: make(chan struct{}), redial: true}
 	t.Cleanup(r.stop)
@@ -119,12 +154,17 @@ func (r *rig) restart() {
 	r.start()
 }
 
-func (r *rig) report(_ context.Context, f event.Fact) error {
+func (r *rig) report(ctx context.Context, f event.Fact) error {
 	r.mu.Lock()
 	refuse := r.refuse
 	r.mu.Unlock()
 	if refuse != nil {
 		if err := refuse(f); err != nil {
+			return err
+		}
+	}
+	if f.Notice != "" { // what was told is forgotten
+		if err := r.conn.cfg.Devices.DropNotice(ctx, r.owner, f.Notice); err != nil {
 			return err
 		}
 	}

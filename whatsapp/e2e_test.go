@@ -236,7 +236,7 @@ func TestARefusedSendIsCertainlyNotSent(t *testing.T) {
 	r := newRig(t)
 	r.pair()
 	contact := r.contact()
-	r.net.SetFaults(sandbox.Faults{SendError: 463})
+	r.net.SetFaults(sandbox.Faults{SendError: 479})
 	defer r.net.SetFaults(sandbox.Faults{})
 	if _, err := r.send(contact.JID(), "no"); !errors.Is(err, event.ErrSendRefused) {
 		t.Errorf("%v", err)

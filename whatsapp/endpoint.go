@@ -1,15 +1,12 @@
 package whatsapp
 
 import (
-	"context"
 	"crypto/tls"
 	"crypto/x509"
 	"errors"
 	"fmt"
 	"net"
-	"net/http"
 	"net/url"
-	"time"
 )
 
 // Endpoint is another server that speaks WhatsApp's protocol, such as the
@@ -21,10 +18,15 @@ type Endpoint struct {
 	RootKey [32]byte // public key that signs the server's Noise certificate
 }
 
-// client returns the HTTP client for the login socket, the pairing socket and
-// media alike. The server is verified in full: its certificate must be issued
-// by CA for the name in the client's URL or for the endpoint's own name.
-func (e *Endpoint) client() (*http.Client, error) {
+// server is an endpoint that was found fit.
+type server struct {
+	address string // host:port
+	name    string
+	pool    *x509.CertPool
+}
+
+// open checks the endpoint.
+func (e *Endpoint) open() (*server, error) {
 	u, err := url.Parse(e.URL)
 	if err != nil {
 		return nil, err
@@ -39,48 +41,37 @@ func (e *Endpoint) client() (*http.Client, error) {
 	if e.RootKey == [32]byte{} {
 		return nil, errors.New("the root key is missing")
 	}
-	dialer := &tlsDialer{address: u.Host, name: u.Hostname(), pool: pool}
-	return &http.Client{Transport: &http.Transport{
-		DialTLSContext:      dialer.dial,
-		TLSHandshakeTimeout: 10 * time.Second,
-		IdleConnTimeout:     30 * time.Second,
-		MaxIdleConnsPerHost: 2,
-	}}, nil
+	return &server{address: u.Host, name: u.Hostname(), pool: pool}, nil
 }
 
-type tlsDialer struct {
-	net     net.Dialer
-	address string
-	name    string
-	pool    *x509.CertPool
+// target is what is dialled for an address of WhatsApp.
+func (c *Connector) target(addr string) string {
+	if c.endpoint != nil {
+		return c.endpoint.address
+	}
+	return addr
 }
 
-func (d *tlsDialer) dial(ctx context.Context, network, addr string) (net.Conn, error) {
+// tlsFor is how the server at an address of WhatsApp is spoken with. It is
+// verified in full: that of the endpoint must have a certificate issued by its
+// CA, for the name in the client's URL or for the endpoint's own name.
+func (c *Connector) tlsFor(addr string) (*tls.Config, error) {
 	wanted, _, err := net.SplitHostPort(addr)
 	if err != nil {
 		return nil, err
 	}
-	raw, err := d.net.DialContext(ctx, network, d.address)
-	if err != nil {
-		return nil, err
-	}
-	conn := tls.Client(raw, &tls.Config{
-		MinVersion: tls.VersionTLS12,
-		ServerName: wanted,
-		NextProtos: []string{"http/1.1"},
+	settings := &tls.Config{MinVersion: tls.VersionTLS12, ServerName: wanted, NextProtos: []string{"http/1.1"}}
+	if e := c.endpoint; e != nil {
 		// The standard check accepts one name; this one is done by verify,
 		// against two.
-		InsecureSkipVerify: true, //nolint:gosec // verified in VerifyConnection
-		VerifyConnection:   func(s tls.ConnectionState) error { return d.verify(s, wanted) },
-	})
-	if err := conn.HandshakeContext(ctx); err != nil {
-		return nil, errors.Join(err, raw.Close())
+		settings.InsecureSkipVerify = true //nolint:gosec // verified in VerifyConnection
+		settings.VerifyConnection = func(s tls.ConnectionState) error { return e.verify(s, wanted) }
 	}
-	return conn, nil
+	return settings, nil
 }
 
-func (d *tlsDialer) verify(s tls.ConnectionState, wanted string) error {
-	opts := x509.VerifyOptions{Roots: d.pool, Intermediates: x509.NewCertPool()}
+func (e *server) verify(s tls.ConnectionState, wanted string) error {
+	opts := x509.VerifyOptions{Roots: e.pool, Intermediates: x509.NewCertPool()}
 	for _, c := range s.PeerCertificates[1:] {
 		opts.Intermediates.AddCert(c)
 	}
@@ -88,7 +79,7 @@ func (d *tlsDialer) verify(s tls.ConnectionState, wanted string) error {
 	if _, err := leaf.Verify(opts); err != nil {
 		return err
 	}
-	if err := leaf.VerifyHostname(wanted); err != nil && leaf.VerifyHostname(d.name) != nil {
+	if err := leaf.VerifyHostname(wanted); err != nil && leaf.VerifyHostname(e.name) != nil {
 		return err
 	}
 	return nil

@@ -18,6 +18,8 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"postern/proxy"
 )
 
 // authority makes a self-signed certificate for the given names.
@@ -68,10 +70,11 @@ func TestEveryHostIsDialledAtTheEndpointAndVerified(t *testing.T) {
 				address = strings.Replace(address, "127.0.0.1", tc.endpoint, 1)
 			}
 			e := Endpoint{URL: "wss://" + address + "/ws/chat", CA: tc.ca, RootKey: [32]byte{1}}
-			client, err := e.client()
+			at, err := e.open()
 			if err != nil {
 				t.Fatal(err)
 			}
+			client := (&Connector{cfg: Config{}.withDefaults(), endpoint: at}).newLine(1, proxy.Socket).client
 			defer client.CloseIdleConnections()
 			resp, err := client.Get("https://web.whatsapp.com/x")
 			if (err == nil) != tc.ok {

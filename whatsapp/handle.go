@@ -33,14 +33,14 @@ func (s *Session) handle(cli *whatsmeow.Client, evt any) (ok bool) {
 	switch evt := evt.(type) {
 	case *events.Message:
 		if notice := historyNotice(evt); notice != nil {
-			s.takeHistory(cli, notice)
-			return true
+			return s.keepNotice(cli, evt.Info.ID, notice)
 		}
+		s.keepSecret(cli, evt)
 		return s.deliver(s.messageFact(cli, evt)) && s.tellMeta(cli, evt)
 	case *events.FBMessage:
 		return s.deliver(s.fbMessageFact(cli, evt))
 	case *events.Receipt:
-		return s.deliver(receiptFact(evt))
+		return s.deliver(s.translator(cli).receipt(evt))
 	}
 	if s.connectionChange(cli, evt) || s.accountEvent(cli, evt) {
 		return true
@@ -62,6 +62,13 @@ func (s *Session) accountEvent(cli *whatsmeow.Client, evt any) bool {
 	switch evt := evt.(type) {
 	case *events.AppStateSyncComplete:
 		s.stateWasRead(evt.Name)
+		if evt.Recovery {
+			s.stateRecovered(evt.Name)
+		}
+	case *events.UndecryptableMessage:
+		s.conn.seen.unreadable(UnreadableTold)
+	case *events.AppStateSyncError:
+		s.stateBroken(cli, evt)
 	case *events.MediaRetry:
 		s.reuploads.answered(evt)
 	case *events.OfflineSyncPreview:

@@ -2,6 +2,7 @@ package whatsapp
 
 import (
 	"bufio"
+	"bytes"
 	"compress/zlib"
 	"encoding/binary"
 	"errors"
@@ -19,6 +20,7 @@ const (
 	maxHistory      = 4 << 30  // decompressed bytes
 	maxHistoryField = 64 << 20 // one field that is read whole
 	historyStep     = 200      // messages that are handed on together
+	historyBytes    = 4 << 20  // or as many as have so many bytes
 )
 
 var errHistory = errors.New("malformed history")
@@ -43,18 +45,33 @@ type history struct {
 	rest          *waHistorySync.HistorySync
 	conversations int
 	messages      int
+	kept          bool // messages of it are stored
+	stored        int  // so many that were not known
 }
 
 // readHistory reads a piece of history as it is compressed. Conversations are
 // handed to some in parts of at most historyStep messages, each part with the
 // fields of its conversation that came before it, so that memory does not grow
-// with the history.
-func readHistory(compressed io.Reader, some func(*waHistorySync.Conversation)) (h history, err error) {
+// with the history. An error of some ends it.
+func readHistory(compressed io.Reader, some func(*waHistorySync.Conversation) error) (h history, err error) {
+	return readPieceOf(compressed, &historyReader{some: some})
+}
+
+// readHistoryHeads passes over the messages and hands each conversation to one
+// without them, with all its other fields.
+func readHistoryHeads(compressed io.Reader, one func(*waHistorySync.Conversation)) (h history, err error) {
+	return readPieceOf(compressed, &historyReader{heads: true, some: func(c *waHistorySync.Conversation) error {
+		one(c)
+		return nil
+	}})
+}
+
+func readPieceOf(compressed io.Reader, r *historyReader) (h history, err error) {
 	z, err := zlib.NewReader(compressed)
 	if err != nil {
 		return h, fmt.Errorf("history: %w", err)
 	}
-	r := historyReader{in: bufio.NewReader(io.LimitReader(z, maxHistory)), some: some}
+	r.in = bufio.NewReader(io.LimitReader(z, maxHistory))
 	if err := r.read(); err != nil {
 		return r.history, fmt.Errorf("history: %w", err)
 	}
@@ -71,7 +88,8 @@ var lenient = proto.UnmarshalOptions{AllowPartial: true}
 
 type historyReader struct {
 	in    *bufio.Reader
-	some  func(*waHistorySync.Conversation)
+	heads bool // messages are passed over
+	some  func(*waHistorySync.Conversation) error
 	other []byte // the fields that are not conversations, as they came
 	history
 }
@@ -109,6 +127,7 @@ func (r *historyReader) conversation(size int64) error {
 	in := &limited{r: r.in, left: size}
 	var head []byte
 	var batch []*waHistorySync.HistorySyncMsg
+	held := 0 // bytes of batch
 	r.conversations++
 	flush := func() error {
 		c := &waHistorySync.Conversation{}
@@ -116,9 +135,8 @@ func (r *historyReader) conversation(size int64) error {
 			return err
 		}
 		c.Messages = batch
-		r.some(c)
-		batch = nil
-		return nil
+		batch, held = nil, 0
+		return r.some(c)
 	}
 	for in.left > 0 {
 		number, kind, err := readTag(in)
@@ -131,16 +149,23 @@ func (r *historyReader) conversation(size int64) error {
 			}
 			continue
 		}
+		if r.heads {
+			if err := skipBytes(in); err != nil {
+				return err
+			}
+			continue
+		}
 		raw, err := readBytes(in)
 		if err != nil {
 			return err
 		}
+		held += len(raw)
 		m := &waHistorySync.HistorySyncMsg{}
 		if err := lenient.Unmarshal(raw, m); err != nil {
 			return err
 		}
 		r.messages++
-		if batch = append(batch, m); len(batch) == historyStep {
+		if batch = append(batch, m); len(batch) == historyStep || held >= historyBytes {
 			if err := flush(); err != nil {
 				return err
 			}
@@ -208,6 +233,19 @@ func readBytes(r byteReader) ([]byte, error) {
 	return raw, err
 }
 
+// skipBytes reads a length and passes over that many bytes.
+func skipBytes(r byteReader) error {
+	size, err := binary.ReadUvarint(r)
+	if err != nil {
+		return unexpected(err)
+	}
+	if size > maxHistoryField {
+		return errHistory
+	}
+	_, err = io.CopyN(io.Discard, r, int64(size)) //nolint:gosec // bounded above
+	return unexpected(err)
+}
+
 // appendField copies one field as it is on the wire.
 func appendField(to []byte, r byteReader, number protowire.Number, kind protowire.Type) ([]byte, error) {
 	to = protowire.AppendTag(to, number, kind)
@@ -243,3 +281,11 @@ func unexpected(err error) error {
 	}
 	return err
 }
+
+// inlinePiece is a piece of history that is in memory.
+func inlinePiece(data []byte) pieceFile { return memoryPiece{bytes.NewReader(data)} }
+
+type memoryPiece struct{ *bytes.Reader }
+
+// Close implements pieceFile.
+func (memoryPiece) Close() error { return nil }

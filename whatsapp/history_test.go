@@ -52,7 +52,7 @@ func TestAHistoryIsReadInPartsAndNothingIsLeftOut(t *testing.T) {
 			t.Fatal(err)
 		}
 		parts, secrets := 0, map[string]bool{}
-		h, err := readHistory(compress(t, raw), func(part *waHistorySync.Conversation) {
+		h, err := readHistory(compress(t, raw), func(part *waHistorySync.Conversation) error {
 			parts++
 			if len(part.Messages) > historyStep || part.GetID() == "" {
 				t.Errorf("a part of %q has %d messages", part.GetID(), len(part.Messages))
@@ -60,6 +60,7 @@ func TestAHistoryIsReadInPartsAndNothingIsLeftOut(t *testing.T) {
 			for _, m := range part.Messages {
 				secrets[part.GetID()+string(m.GetMessage().GetMessageSecret())] = true
 			}
+			return nil
 		})
 		if err != nil {
 			t.Fatal(err)
@@ -81,7 +82,7 @@ func TestACutHistoryIsAnError(t *testing.T) {
 	}
 	for n := 1; n < len(raw); n++ {
 		whole := &waHistorySync.HistorySync{}
-		_, err := readHistory(compress(t, raw[:n]), func(*waHistorySync.Conversation) {})
+		_, err := readHistory(compress(t, raw[:n]), func(*waHistorySync.Conversation) error { return nil })
 		if cut := proto.Unmarshal(raw[:n], whole) != nil; cut != (err != nil) {
 			t.Errorf("%d of %d bytes: %v", n, len(raw), err)
 		}
@@ -103,7 +104,10 @@ func FuzzReadHistory(f *testing.F) {
 	f.Add([]byte{0x12, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0x7f})
 	f.Fuzz(func(t *testing.T, raw []byte) {
 		messages := 0
-		h, err := readHistory(compress(t, raw), func(c *waHistorySync.Conversation) { messages += len(c.Messages) })
+		h, err := readHistory(compress(t, raw), func(c *waHistorySync.Conversation) error {
+			messages += len(c.Messages)
+			return nil
+		})
 		if err != nil {
 			return
 		}

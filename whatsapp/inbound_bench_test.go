@@ -112,7 +112,7 @@ func receiveBare(b *testing.B, r *rig) time.Duration {
 	}
 	cli := whatsmeow.NewClient(d, libraryLog{log: r.conn.log})
 	cli.SynchronousAck, cli.EnableDecryptedEventBuffer = true, true
-	cli.SetWebsocketHTTPClient(r.conn.http)
+	cli.SetWebsocketHTTPClient(r.session.lines.socket.client)
 	watch := newStopwatch()
 	cli.AddEventHandlerWithSuccessStatus(func(evt any) bool {
 		if _, ok := evt.(*events.Message); ok {

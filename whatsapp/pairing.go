@@ -22,14 +22,28 @@ const (
 
 // pairing is one attempt to link the instance to a phone.
 type pairing struct {
-	ctx   context.Context // ends with the attempt; carries Config.PairingTimeout
-	stop  context.CancelFunc
-	codes chan []string // WhatsApp's codes, once
-	ready chan struct{} // closed when they came
-	typed chan struct{} // closed when a code is typed instead of scanned
+	ctx   context.Context         // ends with the attempt
+	stop  context.CancelCauseFunc // nil: something else ended it; errPairingTime: the timer
+	timer *time.Timer             // of the attempt
+	codes chan []string           // WhatsApp's codes, once
+	ready chan struct{}           // closed when they came
+	typed chan struct{}           // closed when a code is typed instead of scanned
 
-	passkey  *event.PasskeyChallenge // what the attempt waits for; Session.mu guards it and answered
-	answered bool                    // it was answered; what follows is not known yet
+	answering chan struct{} // of size 1: full while somebody answers for the passkey
+
+	// Session.mu guards what follows.
+
+	until   time.Time               // when the timer ends it
+	passkey *event.PasskeyChallenge // what the attempt waits for; it is replaced, never changed
+	taken   time.Time               // when an answer to it was last taken
+}
+
+var errPairingTime = errors.New("no phone was linked in time")
+
+// extend gives the attempt its time anew. The caller holds Session.mu.
+func (p *pairing) extend(timeout time.Duration) {
+	p.until = time.Now().Add(timeout)
+	p.timer.Reset(timeout) // a timer that has fired ended the attempt
 }
 
 // stopCodes ends the showing of codes to scan. The caller holds Session.order.
@@ -48,12 +62,17 @@ func (s *Session) pairingNow() *pairing {
 }
 
 func (s *Session) startPairing(byCode bool) {
-	ctx, stop := context.WithTimeout(context.Background(), s.conn.cfg.PairingTimeout)
+	ctx, stop := context.WithCancelCause(context.Background())
+	timeout := s.conn.cfg.PairingTimeout
 	p := &pairing{
-		ctx: ctx, stop: stop,
+		ctx: ctx, stop: stop, until: time.Now().Add(timeout),
+		timer: time.AfterFunc(timeout, func() { stop(errPairingTime) }),
+
 		codes: make(chan []string, 1),
 		ready: make(chan struct{}),
 		typed: make(chan struct{}),
+
+		answering: make(chan struct{}, 1),
 	}
 	if byCode {
 		close(p.typed)
@@ -73,14 +92,15 @@ func (s *Session) runPairing(p *pairing) {
 		s.showCodes(p, codes)
 	case <-p.ctx.Done():
 	}
-	if errors.Is(p.ctx.Err(), context.Canceled) || !s.endPairing(p) {
+	if p.ctx.Err() != nil && !errors.Is(context.Cause(p.ctx), errPairingTime) || s.endPairing(p) == nil {
 		return // something else ended it and has told so
 	}
 	s.log.Info("pairing ended without a phone")
 	s.client().Disconnect()
 	s.order.Lock()
 	defer s.order.Unlock()
-	s.tell(event.Fact{Status: event.ConnectionTimeout, Error: "no phone was linked in time"})
+	s.tell(event.Fact{Status: event.ConnectionTimeout, Error: errPairingTime.Error()})
+	s.tellPasskeyOver(p, event.ConnectionClose)
 }
 
 // showCodes reports each code for as long as it is valid. It returns when the
@@ -142,17 +162,23 @@ func (s *Session) tellCode(p *pairing, count int, code string, life time.Duratio
 	return true
 }
 
-// endPairing closes the attempt p, or the current one when p is nil. It
-// reports whether there was one to close.
-func (s *Session) endPairing(p *pairing) bool {
+// endPairing closes the attempt p, or the current one when p is nil, and
+// returns it; nil when there was none to close.
+func (s *Session) endPairing(p *pairing) *pairing {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.pairing == nil || p != nil && s.pairing != p {
-		return false
+		return nil
 	}
-	s.pairing.stop()
+	ended := s.pairing
+	ended.end()
 	s.pairing = nil
-	return true
+	return ended
+}
+
+func (p *pairing) end() {
+	p.timer.Stop()
+	p.stop(nil)
 }
 
 // offer hands WhatsApp's codes to the attempt.
@@ -192,16 +218,23 @@ func (s *Session) PairCode(ctx context.Context, phone string) (string, error) {
 	}
 	p := s.pairingNow()
 	if p == nil {
-		return "", fmt.Errorf("%w: the connection was lost", event.ErrNotConnected)
+		return "", s.pairingEnded("the connection was lost")
 	}
 	return s.requestCode(ctx, p, to.User)
+}
+
+// pairingEnded is an error, once what ended the pairing has been told.
+func (s *Session) pairingEnded(words string) error {
+	s.order.Lock()
+	defer s.order.Unlock()
+	return fmt.Errorf("%w: %s", event.ErrNotConnected, words)
 }
 
 func (s *Session) requestCode(ctx context.Context, p *pairing, phone string) (string, error) {
 	select {
 	case <-p.ready:
 	case <-p.ctx.Done():
-		return "", fmt.Errorf("%w: the pairing ended", event.ErrNotConnected)
+		return "", s.pairingEnded("the pairing ended")
 	case <-ctx.Done():
 		return "", fmt.Errorf("%w: %w", event.ErrNotConnected, ctx.Err())
 	}
@@ -213,5 +246,6 @@ func (s *Session) requestCode(ctx context.Context, p *pairing, phone string) (st
 	defer s.order.Unlock()
 	p.stopCodes()
 	s.tell(event.Fact{Status: event.PairingCodeState})
+	s.withdrawPasskey(p)
 	return code, nil
 }

@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"time"
 
 	"github.com/google/uuid"
 	"go.mau.fi/util/jsonbytes"
@@ -16,6 +17,17 @@ import (
 	"postern/netfault"
 )
 
+const (
+	// maxChallenge bounds what an authenticator is asked, in bytes. WhatsApp
+	// asks in some hundreds; each credential of the account adds its id.
+	maxChallenge = 64 << 10
+
+	// passkeyPause is how long an answer that WhatsApp took is given to lead
+	// on before another one is sent: a second one while the first still works
+	// spoils both.
+	passkeyPause = 3 * time.Second
+)
+
 // passkeyEvent takes the steps of a pairing that a passkey protects. It
 // reports whether evt was one. The caller holds s.order.
 func (s *Session) passkeyEvent(cli *whatsmeow.Client, evt any) bool {
@@ -25,7 +37,11 @@ func (s *Session) passkeyEvent(cli *whatsmeow.Client, evt any) bool {
 	case *events.PairPasskeyConfirmation:
 		s.confirmPasskey(cli, evt)
 	case *events.PairPasskeyError:
-		s.tell(event.Fact{Error: "passkey: " + errorText(evt.Error)})
+		if evt.Continuation {
+			s.askAgain(evt.Error)
+		} else {
+			s.passkeyFailed(errorText(evt.Error))
+		}
 	default:
 		return false
 	}
@@ -33,117 +49,261 @@ func (s *Session) passkeyEvent(cli *whatsmeow.Client, evt any) bool {
 }
 
 // askPasskey keeps the challenge. The codes have done their work; the attempt
-// goes on until its timeout.
+// goes on for another of its timeouts.
 func (s *Session) askPasskey(options *types.WebAuthnPublicKey) {
 	raw, err := json.Marshal(options)
-	if err != nil || options == nil {
-		s.tell(event.Fact{Error: "passkey: WhatsApp's challenge cannot be read"})
+	if err != nil || options == nil || len(options.Challenge) == 0 || len(raw) > maxChallenge {
+		s.passkeyFailed("WhatsApp's challenge cannot be read")
 		return
 	}
-	s.mu.Lock()
-	p := s.pairing
-	if p != nil {
-		p.passkey, p.answered = p.challenge(event.PasskeyChallenge{PublicKey: raw}), false
-	}
-	s.mu.Unlock()
+	p := s.passkeyStep(event.PasskeyChallenge{Step: event.PasskeyRequired, PublicKey: raw})
 	if p != nil {
 		p.stopCodes()
-		s.tell(event.Fact{Status: event.Pairing})
+		s.tellPasskey()
 	}
 }
 
-// challenge gives a challenge its id and its end, which is the attempt's.
-func (p *pairing) challenge(c event.PasskeyChallenge) *event.PasskeyChallenge {
-	c.ID = uuid.NewString()
-	c.ExpiresAt, _ = p.ctx.Deadline()
-	return &c
+// passkeyStep is what the pairing waits for from now on. It gets an id, and the
+// attempt its whole time anew: people are slow, and what they have to do now
+// they could not begin before. It returns nil when no pairing is under way.
+func (s *Session) passkeyStep(c event.PasskeyChallenge) *pairing {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	p := s.pairing
+	if p == nil {
+		return nil
+	}
+	p.extend(s.conn.cfg.PairingTimeout)
+	c.ID, c.ExpiresAt = uuid.NewString(), p.until
+	p.passkey = &c
+	return p
+}
+
+// tellPasskey reports what the pairing waits for now. The caller holds s.order.
+func (s *Session) tellPasskey() {
+	s.tell(passkeyFact(event.ConnectionConnecting, event.Pairing, s.Passkey().State()))
+}
+
+// tellPasskeyOver reports that nothing is waited for any more, if the pairing
+// that ended had asked for a passkey. It is told after what ended it. The
+// caller holds s.order.
+func (s *Session) tellPasskeyOver(ended *pairing, c event.Connection) {
+	if ended != nil && ended.passkey != nil {
+		s.tell(passkeyFact(c, "", event.PasskeyState{}))
+	}
+}
+
+// withdrawPasskey forgets the passkey when a pairing goes on in another way.
+// The caller holds s.order.
+func (s *Session) withdrawPasskey(p *pairing) {
+	s.mu.Lock()
+	before := *p
+	p.passkey = nil
+	s.mu.Unlock()
+	s.tellPasskeyOver(&before, event.ConnectionConnecting)
+}
+
+func passkeyFact(c event.Connection, state event.State, now event.PasskeyState) event.Fact {
+	f := connectionFact(event.TypePasskey, c, state)
+	f.Data = event.ConnectionUpdate{Type: event.TypePasskey, Connection: c, Passkey: &now}
+	return f
+}
+
+// passkeyFailed ends a pairing that cannot come to a good end any more. The
+// caller holds s.order.
+func (s *Session) passkeyFailed(why string) {
+	f := event.Fact{Error: "passkey: " + why}
+	p := s.endPairing(nil)
+	if p == nil {
+		s.tell(f)
+		return
+	}
+	f.Status = event.ConnectionError
+	s.tell(f)
+	s.tellPasskeyOver(p, event.ConnectionClose)
+	s.background.Go(s.client().Disconnect) // closing the socket waits for the peer
+}
+
+// askAgain makes an answer that came to nothing as if it had not been given.
+func (s *Session) askAgain(err error) {
+	s.mu.Lock()
+	if s.pairing != nil && s.pairing.passkey != nil {
+		s.pairing.answered(false)
+	}
+	s.mu.Unlock()
+	s.tell(event.Fact{Error: "passkey: " + errorText(err)})
+}
+
+// answered marks whether what is waited for was answered. Whoever read it
+// before keeps what it was then. The caller holds Session.mu.
+func (p *pairing) answered(yes bool) {
+	now := *p.passkey
+	now.Answered = yes
+	p.passkey, p.taken = &now, time.Now()
 }
 
 // confirmPasskey goes on by itself when the phone scanned our code a moment
 // ago; else somebody has to compare the code first.
 func (s *Session) confirmPasskey(cli *whatsmeow.Client, evt *events.PairPasskeyConfirmation) {
-	s.mu.Lock()
-	p := s.pairing
-	if p != nil && !evt.SkipHandoffUX {
-		p.passkey, p.answered = p.challenge(event.PasskeyChallenge{Code: evt.Code}), false
+	next := event.PasskeyChallenge{Step: event.PasskeyCompare, Code: evt.Code}
+	if evt.SkipHandoffUX {
+		next = event.PasskeyChallenge{Step: event.PasskeyDone}
 	}
-	s.mu.Unlock()
-	switch {
-	case p == nil:
-	case evt.SkipHandoffUX:
-		s.background.Go(func() {
-			if err := cli.SendPasskeyConfirmation(p.ctx); err != nil {
-				s.tell(event.Fact{Error: "passkey: " + netfault.Plain(err).Error()})
-			}
-		})
-	default:
-		s.tell(event.Fact{Status: event.Pairing})
+	p := s.passkeyStep(next)
+	if p == nil {
+		return
 	}
+	p.stopCodes()
+	s.tellPasskey()
+	if !evt.SkipHandoffUX {
+		return
+	}
+	s.background.Go(func() {
+		err := cli.SendPasskeyConfirmation(p.ctx)
+		if err == nil || p.ctx.Err() != nil {
+			return
+		}
+		s.order.Lock()
+		defer s.order.Unlock()
+		s.passkeyFailed(netfault.Plain(err).Error())
+	})
 }
 
-// Passkey returns what the pairing waits for, nil when that is no passkey or
-// it was answered and nothing followed yet.
+// Passkey returns what the pairing waits for, nil when that is no passkey.
+// What it points to does not change.
 func (s *Session) Passkey() *event.PasskeyChallenge {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if s.pairing == nil || s.pairing.answered {
+	if s.pairing == nil {
 		return nil
 	}
 	return s.pairing.passkey
 }
 
 // AssertPasskey hands the authenticator's answer to WhatsApp; the pairing then
-// goes on as told by facts. It may be called again while nothing follows.
-// Errors: [event.ErrNoPasskey], [event.ErrPasskeyRefused], or one that wraps
+// goes on as told by facts. It may be called again while nothing follows, and
+// waits some seconds then, whether something does. Errors:
+// [event.ErrNoPasskey], [event.ErrPasskeyRefused], or one that wraps
 // [event.ErrNotConnected].
 func (s *Session) AssertPasskey(ctx context.Context, a event.PasskeyAssertion) error {
-	s.mu.Lock()
-	p := s.pairing
-	if p == nil || p.passkey == nil || p.passkey.PublicKey == nil || a.For != "" && a.For != p.passkey.ID {
-		s.mu.Unlock()
+	return s.answerPasskey(ctx, func(c *event.PasskeyChallenge) error { return fits(a, c) }, func() error {
+		answer := &types.WebAuthnResponse{
+			ID: a.ID, RawID: a.RawID, Type: "public-key",
+			Response: types.WebAuthnResponseData{
+				ClientDataJSON: a.ClientDataJSON, AuthenticatorData: a.AuthenticatorData, Signature: a.Signature,
+			},
+		}
+		if a.UserHandle != nil {
+			handle := jsonbytes.UnpaddedURLBytes(a.UserHandle)
+			answer.Response.UserHandle = &handle
+		}
+		return s.client().SendPasskeyResponse(ctx, answer)
+	})
+}
+
+// fits reports whether a can be an answer to c. An authenticator signs the
+// challenge along with the rest, so that one for another is known without
+// WhatsApp, which might hold it against the account.
+func fits(a event.PasskeyAssertion, c *event.PasskeyChallenge) error {
+	if c == nil || c.Step != event.PasskeyRequired || a.For != "" && a.For != c.ID {
 		return event.ErrNoPasskey
 	}
-	waits := p.passkey
-	s.mu.Unlock()
-	answer := &types.WebAuthnResponse{
-		ID: a.ID, RawID: a.RawID, Type: "public-key",
-		Response: types.WebAuthnResponseData{
-			ClientDataJSON: a.ClientDataJSON, AuthenticatorData: a.AuthenticatorData, Signature: a.Signature,
-		},
+	var signed, asked struct {
+		Challenge jsonbytes.UnpaddedURLBytes `json:"challenge"`
 	}
-	if a.UserHandle != nil {
-		handle := jsonbytes.UnpaddedURLBytes(a.UserHandle)
-		answer.Response.UserHandle = &handle
+	if json.Unmarshal(a.ClientDataJSON, &signed) != nil || len(signed.Challenge) == 0 || json.Unmarshal(c.PublicKey, &asked) != nil {
+		return nil // WhatsApp knows what to say about it
 	}
-	return s.passkeyAnswered(p, waits, s.client().SendPasskeyResponse(ctx, answer))
+	if string(signed.Challenge) != string(asked.Challenge) {
+		return fmt.Errorf("%w: this answer is to an earlier question", event.ErrNoPasskey)
+	}
+	return nil
 }
 
 // ConfirmPasskey says that the code is the one that the phone shows. Errors
 // are those of AssertPasskey.
 func (s *Session) ConfirmPasskey(ctx context.Context) error {
-	s.mu.Lock()
-	p := s.pairing
-	if p == nil || p.answered || p.passkey == nil || p.passkey.Code == "" {
-		s.mu.Unlock()
-		return event.ErrNoPasskey
+	fits := func(c *event.PasskeyChallenge) error {
+		if c == nil || c.Step != event.PasskeyCompare {
+			return event.ErrNoPasskey
+		}
+		return nil
 	}
-	waits := p.passkey
-	s.mu.Unlock()
-	return s.passkeyAnswered(p, waits, s.client().SendPasskeyConfirmation(ctx))
+	return s.answerPasskey(ctx, fits, func() error { return s.client().SendPasskeyConfirmation(ctx) })
 }
 
-// passkeyAnswered marks what an answer was for, unless the next step came
-// while it was sent, and tells what err means.
-func (s *Session) passkeyAnswered(p *pairing, waits *event.PasskeyChallenge, err error) error {
-	if err != nil {
+// answerPasskey sends an answer to what is waited for, if it fits, one at a
+// time, and notes that it was taken. One that was taken before is given its
+// time to lead on.
+func (s *Session) answerPasskey(ctx context.Context, fits func(*event.PasskeyChallenge) error, send func() error) error {
+	if err := fits(s.Passkey()); err != nil {
+		return err
+	}
+	p := s.pairingNow()
+	if p == nil {
+		return event.ErrNoPasskey
+	}
+	select {
+	case p.answering <- struct{}{}:
+		defer func() { <-p.answering }()
+	case <-p.ctx.Done():
+		return event.ErrNoPasskey
+	case <-ctx.Done():
+		return fmt.Errorf("%w: %w", event.ErrNotConnected, ctx.Err())
+	}
+	if err := s.letLeadOn(ctx, p); err != nil {
+		return err
+	}
+	waits := s.Passkey()
+	if err := fits(waits); err != nil {
+		return err
+	}
+	if err := send(); err != nil {
 		return passkeyError(err)
 	}
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	if p.passkey == waits {
-		p.answered = true
-	}
+	s.passkeyTaken(p, waits)
 	return nil
+}
+
+// letLeadOn waits until an answer that was taken a moment ago has had its time.
+func (s *Session) letLeadOn(ctx context.Context, p *pairing) error {
+	s.mu.Lock()
+	left, now := time.Until(p.taken.Add(passkeyPause)), p.passkey
+	s.mu.Unlock()
+	if now == nil || !now.Answered || left <= 0 {
+		return nil
+	}
+	timer := time.NewTimer(left)
+	defer timer.Stop()
+	select {
+	case <-timer.C:
+		return nil
+	case <-p.ctx.Done():
+		return event.ErrNoPasskey
+	case <-ctx.Done():
+		return fmt.Errorf("%w: %w", event.ErrNotConnected, ctx.Err())
+	}
+}
+
+// passkeyTaken notes that what the pairing waited for was answered, unless the
+// next step came while the answer was sent. A confirmed code is the last of
+// them, and told.
+func (s *Session) passkeyTaken(p *pairing, waits *event.PasskeyChallenge) {
+	s.order.Lock()
+	defer s.order.Unlock()
+	s.mu.Lock()
+	if s.pairing != p || p.passkey != waits {
+		s.mu.Unlock()
+		return
+	}
+	confirmed := waits.Step == event.PasskeyCompare
+	if p.answered(true); confirmed {
+		p.passkey.Step, p.passkey.Code = event.PasskeyDone, ""
+	}
+	s.mu.Unlock()
+	if confirmed {
+		s.tellPasskey()
+	}
 }
 
 func passkeyError(err error) error {

@@ -40,15 +40,21 @@ func (r *rig) challenged(act string) (phone *sandbox.Phone, challenge string) {
 		r.t.Fatal(err)
 	}
 	r.state(event.Pairing)
-	waits := r.session.Passkey()
-	if waits == nil || waits.Code != "" {
-		r.t.Fatalf("the session waits for %+v", waits)
+	return phone, challengeOf(r.t, r.session)
+}
+
+// challengeOf is what the session has to have signed now.
+func challengeOf(t testing.TB, s *Session) string {
+	t.Helper()
+	waits := s.Passkey()
+	if !waits.Awaits() || waits.Step != event.PasskeyRequired || waits.Code != "" {
+		t.Fatalf("the session waits for %+v", waits)
 	}
 	var options struct{ Challenge, RPID string }
 	if err := json.Unmarshal(waits.PublicKey, &options); err != nil || options.Challenge == "" || options.RPID != "whatsapp.com" {
-		r.t.Fatalf("%v: %s", err, waits.PublicKey)
+		t.Fatalf("%v: %s", err, waits.PublicKey)
 	}
-	return phone, options.Challenge
+	return options.Challenge
 }
 
 func (r *rig) assertion(phone *sandbox.Phone, challenge string) (a event.PasskeyAssertion) {
@@ -127,7 +133,7 @@ func TestACodeIsComparedWhenTheAnswerDoesNotProveTheScan(t *testing.T) {
 	if err := r.session.AssertPasskey(t.Context(), r.assertion(phone, challenge)); err != nil {
 		t.Fatal(err)
 	}
-	if waits := r.session.Passkey(); waits != nil {
+	if waits := r.session.Passkey(); waits.Awaits() || waits.State().Step != event.PasskeyRequired {
 		t.Errorf("waits for %+v although it was answered", waits)
 	}
 	if err := r.session.AssertPasskey(t.Context(), r.assertion(phone, challenge)); err != nil {
@@ -138,7 +144,7 @@ func TestACodeIsComparedWhenTheAnswerDoesNotProveTheScan(t *testing.T) {
 	if err := json.Unmarshal(r.ask(phone, `{"do":"passkey-code"}`), &shown); err != nil {
 		t.Fatal(err)
 	}
-	if waits := r.session.Passkey(); waits == nil || waits.Code != shown.Code || len(shown.Code) != len("ABCD-EFGH") {
+	if waits := r.session.Passkey(); !waits.Awaits() || waits.Step != event.PasskeyCompare || waits.Code != shown.Code || len(shown.Code) != len("ABCD-EFGH") {
 		t.Fatalf("waits for %+v, the phone shows %q", waits, shown.Code)
 	}
 	if err := r.session.ConfirmPasskey(t.Context()); err != nil {
@@ -171,7 +177,7 @@ func TestACodeThatMustBeComparedWaitsForItsConfirmation(t *testing.T) {
 	if err := s.AssertPasskey(t.Context(), event.PasskeyAssertion{}); !errors.Is(err, event.ErrNoPasskey) {
 		t.Errorf("an assertion instead: %v", err)
 	}
-	wantFacts(t, j, " pairing")
+	wantFacts(t, j, "connection.update passkey connecting pairing")
 	s.endPairing(nil)
 	if err := s.ConfirmPasskey(t.Context()); !errors.Is(err, event.ErrNoPasskey) {
 		t.Errorf("after the pairing ended: %v", err)

@@ -18,8 +18,9 @@ import (
 // Send sends one message under its caller's id and waits for WhatsApp's
 // acknowledgement. Sends of one session go one after the other: when its files
 // are uploaded and its delay is over, a message waits for its turn for at most
-// Config.TurnTimeout, and then has Config.SendTimeout for itself. Every error
-// wraps exactly one of [event.ErrNotConnected], [event.ErrBusy],
+// Config.TurnTimeout, then for as long as its Turn wants, and then has
+// Config.SendTimeout for itself. Every error
+// wraps exactly one of [event.ErrNotConnected], [event.ErrBusy], [event.ErrNotNow],
 // [event.ErrNotOnWhatsApp], [event.ErrSendRefused] and
 // [event.ErrOutcomeUnknown]; only after the last one may the message have left.
 func (s *Session) Send(ctx context.Context, out event.Outgoing) (event.Sent, error) {
@@ -48,6 +49,11 @@ func (s *Session) Send(ctx context.Context, out event.Outgoing) (event.Sent, err
 		return event.Sent{}, certain(err)
 	}
 	defer s.turns.pass()
+	if out.Turn != nil {
+		if err := out.Turn(ctx); err != nil {
+			return event.Sent{}, certain(err)
+		}
+	}
 	if !s.Online() {
 		return event.Sent{}, event.ErrNotConnected
 	}
@@ -64,6 +70,16 @@ func (s *Session) takeTurn(ctx context.Context, by event.Sender) error {
 	ctx, cancel := context.WithTimeoutCause(ctx, bound, fmt.Errorf("%w: no turn came within %v", event.ErrBusy, bound))
 	defer cancel()
 	return s.turns.take(ctx, by)
+}
+
+// Hold waits until no message is on its way, and keeps those to come from
+// leaving until resume is called. Errors: one that wraps event.ErrBusy, or the
+// cause of ctx's end.
+func (s *Session) Hold(ctx context.Context) (resume func(), err error) {
+	if err := s.takeTurn(ctx, event.ByCall); err != nil {
+		return nil, err
+	}
+	return s.turns.pass, nil
 }
 
 // transmit gives a message to WhatsApp and waits for its acknowledgement. The

@@ -7,9 +7,11 @@ import (
 	"log/slog"
 	"sync"
 	"sync/atomic"
+	"time"
 
 	"go.mau.fi/whatsmeow"
 	"go.mau.fi/whatsmeow/appstate"
+	"go.mau.fi/whatsmeow/proto/waWa6"
 	wastore "go.mau.fi/whatsmeow/store"
 	"go.mau.fi/whatsmeow/types"
 
@@ -27,10 +29,14 @@ type Session struct {
 	conn     *Connector
 	instance int64
 	report   ReportFunc
+	lines    lines // to WhatsApp
 	log      *slog.Logger
 
 	online     atomic.Bool // between Connected and whatever ends it
 	catchingUp atomic.Bool // what waited while the instance was away is being received
+	pingLost   atomic.Bool // the last ping was not answered
+	silence    silence
+	introduced atomic.Pointer[Version] // what the last connection said it was of
 
 	turns turns // of sends
 
@@ -48,7 +54,8 @@ type Session struct {
 	background sync.WaitGroup // pairing, the watchdog, abandoned connections
 
 	reading  sync.Mutex // held while a piece of history is read
-	changing sync.Mutex // held by changeState
+	changing sync.Mutex // held by changeState, and while a collection is read anew
+	mending  mending
 
 	labelling sync.Mutex // held while labels are read and changed; taken before changing
 
@@ -110,7 +117,7 @@ func (s *Session) client() *whatsmeow.Client {
 // Connect dials and does the handshake, and returns; the login, or the codes
 // of a QR pairing when the instance is not paired, follow as facts. ctx and
 // Config.ConnectTimeout bound the dial; a server that accepts the connection
-// and then keeps silent is given up after 20 s. Connect does nothing when the
+// and then keeps silent is given up after 20 s at most. Connect does nothing when the
 // session is online or pairing. Errors wrap [event.ErrNotConnected].
 func (s *Session) Connect(ctx context.Context) error {
 	s.dial.Lock()
@@ -132,7 +139,7 @@ func (s *Session) connect(ctx context.Context, byCode bool) error {
 	ctx, cancel := context.WithTimeout(ctx, s.conn.cfg.ConnectTimeout)
 	defer cancel()
 	stop := context.AfterFunc(ctx, hangup)
-	err := cli.ConnectContext(life)
+	err := s.connectClient(ctx, life, cli)
 	if !stop() && err == nil {
 		err = context.Cause(ctx) // the context ended after all, and with it the connection
 	}
@@ -146,6 +153,33 @@ func (s *Session) connect(ctx context.Context, byCode bool) error {
 		return fmt.Errorf("%w: dial: %w", event.ErrNotConnected, err)
 	}
 	return nil
+}
+
+// abandonAfter is how long the library has to notice that a dial is not wanted any
+// more.
+const abandonAfter = 100 * time.Millisecond
+
+// connectClient dials until ctx ends, which ends life too. The library notices that
+// everywhere but while it waits for the server's half of the handshake, for 20 s:
+// that client is left to itself then, without a socket, and another one takes its
+// place.
+func (s *Session) connectClient(ctx, life context.Context, cli *whatsmeow.Client) error {
+	dialled := make(chan error, 1)
+	go func() { dialled <- cli.ConnectContext(life) }()
+	select {
+	case err := <-dialled:
+		return err
+	case <-ctx.Done():
+	}
+	select {
+	case err := <-dialled:
+		return err
+	case <-time.After(abandonAfter):
+	}
+	s.mu.Lock()
+	s.cli = s.newClient(cli.Store)
+	s.mu.Unlock()
+	return context.Cause(ctx)
 }
 
 // prepare opens the gate for a new connection and returns the client for it:
@@ -187,6 +221,7 @@ func (s *Session) drop() { s.release(true) }
 func (s *Session) release(final bool) {
 	s.online.Store(false)
 	s.catchingUp.Store(false)
+	s.silence.ended()
 	s.mu.Lock()
 	cli, hangup, p := s.cli, s.hangup, s.pairing
 	s.life, s.hangup, s.pairing = nil, nil, nil
@@ -194,10 +229,13 @@ func (s *Session) release(final bool) {
 	s.mu.Unlock()
 
 	if p != nil {
-		p.stop()
+		p.end()
 	}
 	if cli != nil && (final || cli.IsConnected()) {
 		cli.Disconnect()
+	}
+	if final {
+		s.lines.media.CloseIdleConnections()
 	}
 	if hangup != nil {
 		hangup()
@@ -207,6 +245,11 @@ func (s *Session) release(final bool) {
 	s.gate.Unlock()
 	s.background.Wait()
 }
+
+// Reroute closes what goes another way than the proxies now in force say,
+// files on their way included. Whoever changed them calls it; a dial that
+// follows takes the right way in any case.
+func (s *Session) Reroute() { s.lines.reroute() }
 
 // Logout unlinks the instance at WhatsApp, disconnects and deletes the device
 // record. It reports no fact: the caller knows why it happened. When WhatsApp
@@ -256,20 +299,19 @@ func (s *Session) unpair() {
 }
 
 func (s *Session) newClient(device *wastore.Device) *whatsmeow.Client {
-	cli := whatsmeow.NewClient(device, libraryLog{log: s.log})
+	cli := whatsmeow.NewClient(device, clientLog{libraryLog{log: s.log}, s.received})
 	cli.EnableAutoReconnect = false
 	cli.DisableLoginAutoReconnect = true
 	cli.SynchronousAck = true
 	cli.EnableDecryptedEventBuffer = true
 	cli.UseRetryMessageStore = true
 	cli.ManualHistorySyncDownload = true
+	cli.GetClientPayload = func() *waWa6.ClientPayload { return s.introduce(cli.Store) }
 	// Without it a login refused with 413 or 414 crashes the library.
 	cli.RefreshCAT = func(context.Context) error { return errNoCAT }
-	if h := s.conn.http; h != nil {
-		cli.SetWebsocketHTTPClient(h)
-		cli.SetPreLoginHTTPClient(h)
-		cli.SetMediaHTTPClient(h)
-	}
+	cli.SetWebsocketHTTPClient(s.lines.socket.client)
+	cli.SetPreLoginHTTPClient(s.lines.socket.client)
+	cli.SetMediaHTTPClient(s.lines.media.client)
 	cli.AddEventHandlerWithSuccessStatus(func(evt any) bool { return s.handle(cli, evt) })
 	return cli
 }

@@ -26,9 +26,18 @@ type noDevices struct{}
 func (noDevices) New(int64) *wastore.Device                            { return &wastore.Device{} }
 func (noDevices) Load(context.Context, int64) (*wastore.Device, error) { return nil, nil }
 func (noDevices) Delete(context.Context, int64) error                  { return nil }
+func (noDevices) Request(context.Context, int64, string, int, time.Duration) (bool, error) {
+	return true, nil
+}
+func (noDevices) TakeBack(context.Context, int64, string) error { return nil }
 func (noDevices) Sending(ctx context.Context, _ func() error, send func(context.Context) error) error {
 	return send(ctx)
 }
+func (noDevices) KeepNotice(context.Context, int64, string, string, []byte) error { return nil }
+func (noDevices) Notices(int64) ([]string, error)                                 { return nil, nil }
+
+func (noDevices) Notice(int64, string) ([]byte, string, error)    { return nil, "", nil }
+func (noDevices) DropNotice(context.Context, int64, string) error { return nil }
 
 // journal keeps what a session reported.
 type journal struct {
@@ -263,15 +272,34 @@ func TestReceiptsMapToTheStatusesOfTheContract(t *testing.T) {
 		"": "delivered", "inactive": "delivered", "sender": "sent", "read": "read", "read-self": "read",
 		"played": "played", "played-self": "played", "retry": "retry", "server-error": "server_error", "odd": "unknown",
 	} {
-		f, ok := receiptFact(&events.Receipt{MessageIDs: []string{"A", "B"}, Type: in, Timestamp: at})
+		f, ok := testTranslator().receipt(&events.Receipt{MessageIDs: []string{"A", "B"}, Type: in, Timestamp: at})
 		wantData := event.Receipt{KeyIDs: []string{"A", "B"}, Status: want, At: at}
 		if diff := cmp.Diff(event.Fact{Kind: event.MessagesUpdate, Data: wantData}, f); !ok || diff != "" {
 			t.Errorf("%q: %s", in, diff)
 		}
 	}
 	for _, in := range []types.ReceiptType{"peer_msg", "hist_sync"} {
-		if _, ok := receiptFact(&events.Receipt{MessageIDs: []string{"A"}, Type: in}); ok {
+		if _, ok := testTranslator().receipt(&events.Receipt{MessageIDs: []string{"A"}, Type: in}); ok {
 			t.Errorf("%q is reported", in)
+		}
+	}
+}
+
+func TestAReceiptNamesTheChatAsTheMessagesOfThatChatDo(t *testing.T) {
+	group := types.NewJID("120-1", types.GroupServer)
+	for name, source := range map[string]types.MessageSource{
+		"by LID":             {Chat: anneLID, Sender: anneLID},
+		"by phone":           {Chat: annePN, Sender: annePN},
+		"of a device":        {Chat: anneLID, Sender: types.JID{User: anneLID.User, Server: anneLID.Server, Device: 3}},
+		"of the own devices": {Chat: anneLID, Sender: ownLID, IsFromMe: true},
+		"in a group":         {Chat: group, Sender: anneLID, IsGroup: true},
+	} {
+		receipt, _ := testTranslator().receipt(&events.Receipt{MessageIDs: []string{"A"}, MessageSource: source})
+		message, _ := testTranslator().message(nil, &events.Message{
+			Info: types.MessageInfo{MessageSource: source, ID: "A"}, RawMessage: &waE2E.Message{Conversation: new("x")},
+		})
+		if got, want := event.AboutOf(receipt.Data), event.AboutOf(message.Data); got.Chat == "" || got.Chat != want.Chat || got.LID != want.LID {
+			t.Errorf("%s: the receipt is about %+v, the message about %+v", name, got, want)
 		}
 	}
 }

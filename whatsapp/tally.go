@@ -10,6 +10,9 @@ type tally struct {
 	mu        sync.Mutex
 	panics    uint64
 	unhandled map[string]uint64
+	mended    map[Recovery]uint64
+	unread    map[UnreadableOutcome]uint64
+	quiet     uint64
 }
 
 // skip counts an event type and reports whether it is the first of its kind.
@@ -29,8 +32,35 @@ func (t *tally) panicked() {
 	t.panics++
 }
 
+func (t *tally) unreadable(o UnreadableOutcome) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if t.unread == nil {
+		t.unread = make(map[UnreadableOutcome]uint64)
+	}
+	t.unread[o]++
+}
+
+func (t *tally) recovered(r Recovery) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if t.mended == nil {
+		t.mended = make(map[Recovery]uint64)
+	}
+	t.mended[r]++
+}
+
+func (t *tally) fellQuiet() {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	t.quiet++
+}
+
 func (t *tally) snapshot() Stats {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	return Stats{Panics: t.panics, Unhandled: maps.Clone(t.unhandled)}
+	return Stats{
+		Panics: t.panics, Unhandled: maps.Clone(t.unhandled),
+		Unreadable: maps.Clone(t.unread), Recoveries: maps.Clone(t.mended), QuietReconnects: t.quiet,
+	}
 }

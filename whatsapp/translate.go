@@ -19,7 +19,8 @@ type translator struct {
 	other   func(types.JID) types.JID // from a phone JID to its LID and back, empty when unknown
 	own     account
 	now     time.Time
-	offline bool // the event waited while the instance was away
+	offline bool   // the event waited while the instance was away
+	source  string // of messages that did not come by themselves
 }
 
 // facts translates one event, which may tell several things. ok is false when

@@ -37,11 +37,13 @@ func (s *Session) pairingEvent(evt any) bool {
 	case *events.QR:
 		s.offer(evt.Codes)
 	case *events.PairSuccess:
-		s.endPairing(nil)
+		ended := s.endPairing(nil)
 		s.linked(account{jid: evt.ID, lid: evt.LID})
+		s.tellPasskeyOver(ended, event.ConnectionConnecting)
 	case *events.PairError:
-		s.endPairing(nil)
+		ended := s.endPairing(nil)
 		s.tell(because(connectionFact(event.PairError, event.ConnectionClose, event.ConnectionError), 0, errorText(evt.Error)))
+		s.tellPasskeyOver(ended, event.ConnectionClose)
 	case *events.QRScannedWithoutMultidevice:
 		s.scannedInVain()
 	default:
@@ -53,10 +55,12 @@ func (s *Session) pairingEvent(evt any) bool {
 // scannedInVain ends the pairing because of a phone that cannot link devices.
 // That is no event: the state and its reason tell it. The caller holds s.order.
 func (s *Session) scannedInVain() {
-	if !s.endPairing(nil) {
+	ended := s.endPairing(nil)
+	if ended == nil {
 		return
 	}
 	s.tell(event.Fact{Status: event.ConnectionError, Error: "the phone that scanned the code has no multi-device support"})
+	s.tellPasskeyOver(ended, event.ConnectionClose)
 	s.background.Go(s.client().Disconnect) // closing the socket waits for the peer
 }
 
@@ -91,6 +95,7 @@ func (s *Session) connectionEvent(cli *whatsmeow.Client, evt any) bool {
 	case *events.KeepAliveTimeout:
 		s.keepAliveLost(cli, evt)
 	case *events.KeepAliveRestored:
+		s.pingLost.Store(false)
 		if s.Online() {
 			s.tell(connectionFact(event.TypeKeepAliveBack, event.ConnectionOpen, event.Online))
 		}
@@ -103,7 +108,12 @@ func (s *Session) connectionEvent(cli *whatsmeow.Client, evt any) bool {
 		if f.Unlink {
 			s.unpair()
 		}
+		if f.Status == event.ClientOutdated {
+			f.ClientVersion = s.introducedAs()
+		}
+		ended := s.endPairing(nil)
 		s.tell(f)
+		s.tellPasskeyOver(ended, event.ConnectionClose)
 	}
 	return true
 }
@@ -116,6 +126,8 @@ func (s *Session) connected(cli *whatsmeow.Client) {
 	}
 	s.loggedIn()
 	s.online.Store(true)
+	s.pingLost.Store(false)
+	s.watchSilence(cli)
 	s.mu.Lock()
 	link := s.own.link()
 	s.mu.Unlock()
@@ -123,9 +135,10 @@ func (s *Session) connected(cli *whatsmeow.Client) {
 	f.Data = event.ConnectionUpdate{
 		Type: event.TypeConnected, Connection: event.ConnectionOpen, LastConnection: event.At(time.Now()),
 	}
-	f.Link = link
+	f.Link, f.ClientVersion = link, s.introducedAs()
 	s.tell(f)
 	s.catchUpState(cli)
+	s.takeHistories(cli)
 }
 
 // disconnected reports a lost connection. Whether it is dialled again is the
@@ -137,16 +150,19 @@ func (s *Session) disconnected() {
 		return
 	}
 	state := event.Reconnecting
-	if s.endPairing(nil) {
+	ended := s.endPairing(nil)
+	if ended != nil {
 		state = event.ConnectionTimeout
 	}
 	s.tell(connectionFact(event.TypeDisconnected, event.ConnectionClose, state))
+	s.tellPasskeyOver(ended, event.ConnectionClose)
 }
 
 func (s *Session) keepAliveLost(cli *whatsmeow.Client, evt *events.KeepAliveTimeout) {
 	if !cli.IsConnected() {
 		return // the loss itself is told by Disconnected
 	}
+	s.pingLost.Store(true)
 	s.tell(connectionFact(event.TypeKeepAliveLost, event.ConnectionTimedOut, event.KeepAliveTimeout))
 	if time.Since(evt.LastSuccess) > whatsmeow.KeepAliveMaxFailTime {
 		s.abandon(errors.New("WhatsApp does not answer pings"))

@@ -21,6 +21,9 @@ func (t translator) history(h history) event.HistoryUpdate {
 		PushNames:     new(len(d.GetPushnames())),
 		Extra:         event.Extra{},
 	}
+	if h.kept {
+		up.Data.Extra["stored"] = h.stored
+	}
 	if d.Progress != nil {
 		up.Data.Progress = new(int(d.GetProgress()))
 	}

@@ -35,7 +35,11 @@ func (t translator) message(cli *whatsmeow.Client, evt *events.Message) (event.F
 		return event.Fact{}, false
 	}
 	md.describe(evt, u)
-	return t.messageOf(&evt.Info, kind, content, md), true
+	info := evt.Info
+	if id := evt.SourceWebMsg.GetKey().GetID(); id != "" {
+		info.ID = id // the library puts the id of the edited message in its place
+	}
+	return t.messageOf(&info, kind, content, md), true
 }
 
 // messageOf adds to a content where it came from.
@@ -56,6 +60,7 @@ func (t translator) messageOf(info *types.MessageInfo, kind string, content json
 		md.Broadcast = info.Chat.String()
 	}
 	md.Truncated = content.cut
+	md.Source = t.source
 	m.Metadata = md.json()
 	return event.Fact{Kind: event.MessagesUpsert, Data: m}
 }

@@ -7,16 +7,19 @@ import (
 	"postern/event"
 )
 
-// receiptFact translates a receipt. ok is false for those between the
-// account's own devices, which say nothing about a chat message.
-func receiptFact(evt *events.Receipt) (f event.Fact, ok bool) {
+// receipt translates a receipt. ok is false for those between the account's own
+// devices, which say nothing about a chat message.
+func (t translator) receipt(evt *events.Receipt) (f event.Fact, ok bool) {
 	status, ok := receiptStatus(evt.Type)
 	if !ok || len(evt.MessageIDs) == 0 {
 		return event.Fact{}, false
 	}
+	var where event.Message // as of the messages that it is about
+	t.address(&where, evt.MessageSource)
+	about := event.AboutOf(&where)
 	return event.Fact{
 		Kind: event.MessagesUpdate,
-		Data: event.Receipt{KeyIDs: evt.MessageIDs, Status: status, At: evt.Timestamp},
+		Data: event.Receipt{KeyIDs: evt.MessageIDs, Status: status, At: evt.Timestamp, Chat: about.Chat, LID: about.LID},
 	}, true
 }
 

@@ -89,8 +89,9 @@ func TestWhoStopsWaitingLosesNobodysTurn(t *testing.T) {
 		ts.pass()
 		time.Sleep(10 * time.Minute)
 		synctest.Wait()
-		// Of those who wait for n seconds, one a second has its turn before they leave.
-		if came < 30 || ts.taken {
+		// One a second has its turn, and one a second leaves: 25 have one even when those
+		// who could wait longest arrived first.
+		if came < 25 || ts.taken {
 			t.Errorf("%d had a turn; taken at the end: %t", came, ts.taken)
 		}
 	})

@@ -7,7 +7,6 @@ import (
 	"sync"
 	"time"
 
-	"github.com/google/uuid"
 	"nhooyr.io/websocket"
 
 	"postern/event"
@@ -35,10 +34,10 @@ type client struct {
 	expires time.Time    // zero: never
 	token   Token
 
-	owner    uuid.UUID // of a global client
-	position uint64    // of a global client; only its writer changes it, and only until it is live
-	told     []Gap     // with since: gaps that the client knows of
-	lenient  bool      // other events that are not kept may be left out too
+	past     past   // the stored events; nil for the clients of an instance without
+	position uint64 // among those; only its writer changes it, and only until it is live
+	told     []Gap  // with since: gaps that the client knows of
+	lenient  bool   // other events that are not kept may be left out too
 
 	wake chan struct{} // size 1: the state below changed
 
@@ -61,14 +60,14 @@ func newClient(h *Hub, kinds []event.Kind, expires time.Time) *client {
 func (c *client) wants(kind event.Kind) bool { return c.kinds == nil || slices.Contains(c.kinds, kind) }
 
 // offer queues a published message that the client wants and was not told of
-// yet. Without room for it the client is closed. Events of an instance have the
-// sequence 0.
+// yet. Without room for it the client is closed. An event that is not stored has
+// the sequence 0.
 func (c *client) offer(kind event.Kind, seq uint64, body []byte) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	switch {
 	case c.ended:
-	case !c.live:
+	case !c.live && seq != 0:
 		c.newest = max(c.newest, seq) // the store has it
 	case seq != 0 && seq <= c.position, !c.wants(kind):
 	case len(c.queue) >= c.hub.cfg.SendBuffer:

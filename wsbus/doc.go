@@ -9,10 +9,11 @@
 // # Position
 //
 // The batch events of a user are numbered from 1 without holes, and each is
-// stored before it is published. A global client therefore has a position: the
-// sequence of the last event that it was told of or chose not to hear. It is
-// registered first, then its position is fixed, by since or as the newest
-// sequence, and from then on it gets every later event once:
+// stored before it is published; so are the events of a durable instance. A
+// client of those therefore has a position: the sequence of the last event that
+// it was told of or chose not to hear. It is registered first, then its position
+// is fixed, by since or as the newest sequence, and from then on it gets every
+// later event once:
 //
 //   - While it is behind, it is written to straight from the store, page by
 //     page. Nothing is queued meanwhile, so however slowly it reads, the memory
@@ -29,6 +30,10 @@
 // position and is not kept any more, a gap that came up later among them, ends
 // the connection rather than be passed over; asking anew then tells of the gap,
 // or gives ErrGone.
+//
+// An instance may become durable while clients are connected, and cease to be.
+// Its numbers go on where they were. What was never stored has none: it is
+// published once, to clients that are behind too, who get it when they are live.
 //
 // # Ends
 //

@@ -21,9 +21,9 @@ const maxGaps = 200
 
 // learnGaps notes the gaps that the client is told of.
 func (c *client) learnGaps() error {
-	gaps, err := c.hub.cfg.Events.Gaps(c.owner, c.position, maxGaps)
+	gaps, err := c.past.gaps(c.position, maxGaps)
 	if err != nil {
-		return fmt.Errorf("gaps in the events of user %s after %d: %w", c.owner, c.position, err)
+		return fmt.Errorf("gaps in the events of %s after %d: %w", c.past, c.position, err)
 	}
 	for i := range gaps {
 		gaps[i].First = max(gaps[i].First, c.position+1)

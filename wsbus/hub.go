@@ -27,7 +27,8 @@ var ErrStopping = errors.New("the websocket hub is stopping")
 
 // Config is what a Hub needs. Zero durations and sizes mean the defaults.
 type Config struct {
-	Events Replayer // the stored batch events; ServeGlobal needs it
+	Events         Replayer[uuid.UUID] // the stored batch events, by user; ServeGlobal needs it
+	InstanceEvents Replayer[int64]     // the stored events of durable instances; their clients need it
 
 	SendBuffer   int           // messages that may wait for one client, default 256
 	PingInterval time.Duration // default 25 s
@@ -53,9 +54,11 @@ type GlobalClient struct {
 // InstanceClient is a subscription to the events of one instance.
 type InstanceClient struct {
 	Instance int64
+	Durable  bool         // its events are stored and numbered
 	Kinds    []event.Kind // nil: all
 	Expires  time.Time    // of the token; zero: never
 	Token    Token        // that it came with
+	Since    *uint64      // as of a GlobalClient; with Durable only
 	// Check is asked once the client is registered, so that RevokeInstance does
 	// not miss it: does its token still count? An error refuses the client. Nil
 	// lets it in.
@@ -109,18 +112,32 @@ func orDefault[T int | time.Duration](v, def T) T {
 func (h *Hub) ServeGlobal(w http.ResponseWriter, r *http.Request, g GlobalClient) error {
 	c := newClient(h, g.Kinds, g.Expires)
 	c.token = g.Token
+	c.past = pastOf[uuid.UUID]{h.cfg.Events, g.Owner, "user"}
 	return serve(h, w, r, h.owners, g.Owner, c, func() error {
-		return c.begin(w.Header(), g.Owner, g.Since)
+		return c.begin(w.Header(), g.Since)
 	})
 }
 
-// ServeInstance is ServeGlobal for the events of an instance, which have no
-// sequence. Its errors are ErrStopping, ErrTooMany and those of the client's Check.
+// ServeInstance is ServeGlobal for the events of an instance. Unless they are
+// durable they have no sequence, nor has the answer, and the client is live at
+// once. Its errors are those of ServeGlobal and of the client's Check.
 func (h *Hub) ServeInstance(w http.ResponseWriter, r *http.Request, i InstanceClient) error {
 	c := newClient(h, i.Kinds, i.Expires)
-	c.token = i.Token
-	c.live = true
-	return serve(h, w, r, h.instances, i.Instance, c, i.Check)
+	c.token, c.live = i.Token, !i.Durable
+	if i.Durable {
+		c.past = pastOf[int64]{h.cfg.InstanceEvents, i.Instance, "instance"}
+	}
+	return serve(h, w, r, h.instances, i.Instance, c, func() error {
+		if i.Check != nil {
+			if err := i.Check(); err != nil {
+				return err
+			}
+		}
+		if !i.Durable {
+			return nil
+		}
+		return c.begin(w.Header(), i.Since)
+	})
 }
 
 // serve registers c before anything is asked about it, so that no event and no
@@ -133,11 +150,9 @@ func serve[K comparable](h *Hub, w http.ResponseWriter, r *http.Request, group m
 		leave(h, group, key, c)
 		h.work.Done()
 	}
-	if check != nil {
-		if err := check(); err != nil {
-			gone()
-			return err
-		}
+	if err := check(); err != nil {
+		gone()
+		return err
 	}
 	conn, wire, err := upgrade(w, r, h.cfg.WriteTimeout, c.flood)
 	if err != nil { // answered already
@@ -193,12 +208,13 @@ func (h *Hub) PublishBatch(kind event.Kind, owner uuid.UUID, seq uint64, body []
 	}
 }
 
-// PublishInstance sends an instance event to that instance's clients.
+// PublishInstance sends an instance event to that instance's clients. Those with a
+// Sequence are to be published after their commit, in that order.
 func (h *Hub) PublishInstance(n event.Notice) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	for c := range h.instances[n.InstanceID] {
-		c.offer(n.Kind, 0, n.Body)
+		c.offer(n.Kind, n.Sequence, n.Body)
 	}
 }
 

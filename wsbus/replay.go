@@ -7,7 +7,6 @@ import (
 	"net/http"
 	"strconv"
 
-	"github.com/google/uuid"
 	"nhooyr.io/websocket"
 
 	"postern/event"
@@ -21,30 +20,57 @@ var (
 	ErrGone = errors.New("the events after since are not kept any more")
 )
 
-// Event is a stored batch event.
+// Event is a stored event.
 type Event struct {
 	Seq  uint64 // among the events of its owner
 	Kind event.Kind
 	Body []byte // as published
 }
 
-// Replayer reads the stored batch events of a user. An event can be read here
-// before it is published. Its methods may be called from any goroutine.
-type Replayer interface {
+// Replayer reads the stored events of an owner: the batch events of a user, or the
+// events of an instance. An event can be read here before it is published. Its
+// methods may be called from any goroutine.
+type Replayer[Owner comparable] interface {
 	// Newest returns the sequence of the owner's newest event, 0 when there
 	// never was one.
-	Newest(owner uuid.UUID) (uint64, error)
+	Newest(owner Owner) (uint64, error)
 	// EventsAfter returns up to limit of the owner's events after a sequence, in
 	// order and, but for what is not kept any more, without holes. It returns
 	// fewer when they are large, and none only when there is none. The caller
 	// may keep them; nothing in the store waits for it.
-	EventsAfter(owner uuid.UUID, seq uint64, limit int) ([]Event, error)
+	EventsAfter(owner Owner, seq uint64, limit int) ([]Event, error)
 	// Gaps returns up to limit of the owner's gaps that end after a sequence, in
 	// order. What is in no gap and not kept either is older than the retention.
-	Gaps(owner uuid.UUID, seq uint64, limit int) ([]Gap, error)
+	Gaps(owner Owner, seq uint64, limit int) ([]Gap, error)
 }
 
-// Headers of the answer to a global handshake.
+// past is a Replayer of one owner.
+type past interface {
+	newest() (uint64, error)
+	after(seq uint64, limit int) ([]Event, error)
+	gaps(seq uint64, limit int) ([]Gap, error)
+	String() string // whose it is, for errors and the log
+}
+
+type pastOf[Owner comparable] struct {
+	events Replayer[Owner]
+	owner  Owner
+	what   string
+}
+
+func (p pastOf[Owner]) newest() (uint64, error) { return p.events.Newest(p.owner) }
+
+func (p pastOf[Owner]) after(seq uint64, limit int) ([]Event, error) {
+	return p.events.EventsAfter(p.owner, seq, limit)
+}
+
+func (p pastOf[Owner]) gaps(seq uint64, limit int) ([]Gap, error) {
+	return p.events.Gaps(p.owner, seq, limit)
+}
+
+func (p pastOf[Owner]) String() string { return fmt.Sprint(p.what, " ", p.owner) }
+
+// Headers of the answer to the handshake of a client with a past.
 const (
 	newestHeader = "X-Event-Sequence" // the newest sequence when the client was registered
 	sinceHeader  = "X-Event-Since"    // with since only: the sequence that the client starts from
@@ -55,11 +81,10 @@ const pageEvents = 64
 
 // begin fixes where the registered client c begins, and tells it in the headers
 // of the answer.
-func (c *client) begin(answer http.Header, owner uuid.UUID, since *uint64) error {
-	c.owner = owner
-	newest, err := c.hub.cfg.Events.Newest(owner)
+func (c *client) begin(answer http.Header, since *uint64) error {
+	newest, err := c.past.newest()
 	if err != nil {
-		return fmt.Errorf("newest event of user %s: %w", owner, err)
+		return fmt.Errorf("newest event of %s: %w", c.past, err)
 	}
 	c.reach(newest)
 	c.position = newest
@@ -89,10 +114,10 @@ func (c *client) start(since, newest uint64) (uint64, error) {
 	if since == newest {
 		return since, nil
 	}
-	first, err := c.hub.cfg.Events.EventsAfter(c.owner, since, 1)
+	first, err := c.past.after(since, 1)
 	switch {
 	case err != nil:
-		return 0, fmt.Errorf("first event of user %s after %d: %w", c.owner, since, err)
+		return 0, fmt.Errorf("first event of %s after %d: %w", c.past, since, err)
 	case since == 0 && len(first) == 0:
 		return newest, nil
 	case since == 0:
@@ -104,9 +129,9 @@ func (c *client) start(since, newest uint64) (uint64, error) {
 	if len(first) > 0 {
 		last = first[0].Seq - 1
 	}
-	gaps, err := c.hub.cfg.Events.Gaps(c.owner, since, 1)
+	gaps, err := c.past.gaps(since, 1)
 	if err != nil {
-		return 0, fmt.Errorf("gaps in the events of user %s after %d: %w", c.owner, since, err)
+		return 0, fmt.Errorf("gaps in the events of %s after %d: %w", c.past, since, err)
 	}
 	if !covered(gaps, since, last) {
 		return 0, ErrGone
@@ -119,9 +144,9 @@ func (c *client) start(since, newest uint64) (uint64, error) {
 // the connection is at its end.
 func (c *client) catchUp(ctx context.Context, conn *websocket.Conn) bool {
 	for !c.goLive() {
-		page, err := c.hub.cfg.Events.EventsAfter(c.owner, c.position, pageEvents)
+		page, err := c.past.after(c.position, pageEvents)
 		if err != nil {
-			c.hub.log.Error("events cannot be replayed", "user_id", c.owner, "sequence", c.position, "error", err)
+			c.hub.log.Error("events cannot be replayed", "owner", c.past.String(), "sequence", c.position, "error", err)
 			c.kick(websocket.StatusInternalError, "the events cannot be read")
 			return false
 		}

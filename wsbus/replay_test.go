@@ -163,7 +163,7 @@ func TestAReplayQueuesNothingAndReadsByPages(t *testing.T) {
 
 // pageCounter counts what is read.
 type pageCounter struct {
-	Replayer
+	Replayer[uuid.UUID]
 	mu            sync.Mutex
 	events, limit int
 }

@@ -22,11 +22,12 @@ import (
 var user = uuid.MustParse("0196f0a0-0000-7000-8000-000000000001")
 
 // world is a hub behind a real server, with a real store. The path chooses the
-// client: /global with since in the query, or /instance.
+// client: /global or /durable with since in the query, or /instance.
 type world struct {
 	hub     *Hub
 	srv     *httptest.Server
 	log     *outbox
+	kept    *kept
 	expires time.Time
 	kinds   []event.Kind
 	check   func() error
@@ -35,10 +36,11 @@ type world struct {
 
 func newWorld(t testing.TB, cfg Config) *world {
 	t.Helper()
-	w := &world{log: openOutbox(t), refused: make(chan error, 1)}
+	w := &world{log: openOutbox(t), kept: &kept{}, refused: make(chan error, 1)}
 	if cfg.Events == nil {
 		cfg.Events = w.log
 	}
+	cfg.InstanceEvents = w.kept
 	w.hub = New(cfg)
 	w.srv = httptest.NewServer(w)
 	t.Cleanup(w.srv.Close)
@@ -55,15 +57,17 @@ func newWorld(t testing.TB, cfg Config) *world {
 func (w *world) ServeHTTP(rw http.ResponseWriter, r *http.Request) {
 	var err error
 	token := Token(sha256.Sum256([]byte(r.URL.Query().Get("token"))))
+	var since *uint64
+	if r.URL.Query().Has("since") {
+		n, _ := strconv.ParseUint(r.URL.Query().Get("since"), 10, 64)
+		since = &n
+	}
 	if r.URL.Path == "/global" {
-		c := GlobalClient{Owner: user, Kinds: w.kinds, Expires: w.expires, Token: token}
-		if r.URL.Query().Has("since") {
-			n, _ := strconv.ParseUint(r.URL.Query().Get("since"), 10, 64)
-			c.Since = &n
-		}
-		err = w.hub.ServeGlobal(rw, r, c)
+		err = w.hub.ServeGlobal(rw, r, GlobalClient{Owner: user, Kinds: w.kinds, Expires: w.expires, Token: token, Since: since})
 	} else {
-		err = w.hub.ServeInstance(rw, r, InstanceClient{Instance: 7, Kinds: w.kinds, Expires: w.expires, Token: token, Check: w.check})
+		err = w.hub.ServeInstance(rw, r, InstanceClient{
+			Instance: 7, Durable: r.URL.Path == "/durable", Kinds: w.kinds, Expires: w.expires, Token: token, Since: since, Check: w.check,
+		})
 	}
 	if err != nil {
 		w.refused <- err

@@ -21,7 +21,7 @@
     }));
   };
   const json = (status, value) => new Response(JSON.stringify(value), { status, headers: { "Content-Type": "application/json" } });
-  const refusal = (status, ...messages) => json(status, { messages });
+  const refusal = (status, ...messages) => json(status, { messages, code: messages[0] });
   window.fetch = async (path, init) => {
     const request = init.method + " " + path;
     asked.push(request);
@@ -105,6 +105,77 @@
       await looked();
       want(!$("#scan").open && $("#error").textContent.includes("CONNECTION_TIMEOUT"), "it is gone, and why");
       want(!asked.slice(before).includes("GET /instance/one/connect"), "no new pairing begins");
+    },
+    async "an account with a passkey is led through it"() {
+      await signIn("right");
+      const status = { state: "connecting", connectionStatus: "PAIRING", passkey: { step: "required", code: null } };
+      const script = "(async()=>{await navigator.credentials.get({})})(); // " + hostile;
+      answers["GET /instance/one/connect"] = () => json(200, { count: 0, alreadyConnecting: true });
+      answers["GET /instance/one/connection/status"] = () => json(200, status);
+      answers["GET /instance/one/connect/passkey/script"] = () => new Response(script, { headers: { "Content-Type": "text/javascript" } });
+      answers["POST /instance/one/connect/passkey/assertion"] = () => refusal(422, "PASSKEY_REFUSED");
+      button("one", "Connect").click();
+      await looked();
+      want(shown("#sign") && !shown("#image") && $("#line").value === script, "the way to the signature is shown, with the line");
+      want($("#sign a").href === "https://web.whatsapp.com/" && $("#sign a").target === "_blank" && $("#sign a").rel === "noreferrer", "the site opens beside it, and learns nothing");
+      const paste = async (text) => { $("#answer").value = text; $("#back").requestSubmit(); await later(100); };
+      const posted = asked.length;
+      await paste(script);
+      want($("#trouble").textContent.includes("the line itself"), "the line is not the answer");
+      await paste("<html>");
+      want($("#trouble").textContent.includes("not the whole answer"), "another text is not either");
+      want(!asked.slice(posted).some((request) => request.startsWith("POST")), "neither is sent");
+      $("#answer").value = '{"id":"kept"}';
+      await looked();
+      want($("#answer").value === '{"id":"kept"}' && shown("#trouble"), "looks touch neither what was pasted nor what was told");
+      await paste('{"id":"x"}');
+      want($("#trouble").textContent.includes("did not accept this passkey") && shown("#sign"), "a refusal says what to do");
+      answers["POST /instance/one/connect/passkey/assertion"] = () => json(202, {});
+      await paste('{"a":1} {"id":"x"}');
+      want($("#trouble").textContent.includes("not the whole answer"), "two texts are no answer");
+      await paste("'" + '{"id":"x"}' + "'");
+      want(!shown("#sign") && $("#waiting").textContent.includes("checks the answer") && $("#answer").value === "", "an answer that was taken is waited for");
+      await later(25000);
+      want(shown("#sign") && $("#trouble").textContent.includes("Nothing followed"), "one that leads nowhere can be given again");
+      status.passkey = { step: "compare", code: hostile };
+      await looked();
+      want(shown("#compare") && !shown("#sign") && $("#digits").textContent === hostile && !$("#digits *"), "the code is shown, as text");
+      answers["POST /instance/one/connect/passkey/confirm"] = () => json(202, {});
+      $("#same").click();
+      await later(100);
+      want(!shown("#compare") && $("#waiting").textContent.includes("That was all"), "a confirmed code is waited for");
+      Object.assign(status, { state: "open", connectionStatus: "ONLINE", passkey: null });
+      await looked();
+      want(!$("#scan").open && !shown("#error"), "the dialog ends with the link");
+    },
+    async "a passkey that is given up ends the dialog"() {
+      await signIn("right");
+      const status = { state: "connecting", connectionStatus: "PAIRING", passkey: { step: "compare", code: "ABCD-EFGH" } };
+      answers["GET /instance/one/connect"] = () => json(200, { count: 0, alreadyConnecting: true });
+      answers["GET /instance/one/connection/status"] = () => json(200, status);
+      answers["DELETE /instance/one/logout"] = () => json(200, {});
+      button("one", "Connect").click();
+      await looked();
+      $("#other").click();
+      await later(100);
+      want(!$("#scan").open && asked.includes("DELETE /instance/one/logout") && $("#error").textContent.includes("Nothing was linked"), "another code than the phone's links nothing");
+      button("one", "Connect").click();
+      await looked();
+      Object.assign(status, { state: "close", connectionStatus: "CONNECTION_TIMEOUT", lastError: hostile, passkey: null });
+      await looked();
+      want(!$("#scan").open && $("#error").textContent.includes(hostile) && $("#error").textContent.includes("passkey"), "the end is told, and why");
+    },
+    async "a dialog that is closed asks for nothing more"() {
+      await signIn("right");
+      answers["GET /instance/one/connect"] = () => json(200, { base64: "data:image/png;base64,", count: 1 });
+      answers["GET /instance/one/connection/status"] = () => json(200, { state: "connecting", connectionStatus: "PAIRING", passkey: { step: "required", code: null } });
+      answers["GET /instance/one/connect/passkey/script"] = async () => { await later(3000); return new Response("line"); };
+      button("one", "Connect").click();
+      await looked();
+      $("#close").click();
+      const before = asked.length;
+      await looked();
+      want(!$("#scan").open && !asked.slice(before).some((request) => request.includes("/one/")), "it stays closed");
     },
     async "a server that is gone is told, and that it came back"() {
       await signIn("right");

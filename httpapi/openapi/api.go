@@ -85,7 +85,7 @@ type Type struct {
 	Words string // whose words in [Fields] it shares
 	// Schema makes the schema; ref gives those of other types as they stand in
 	// requests.
-	Schema func(ref func(reflect.Type) Object) Object
+	Schema Shape
 }
 
 // Socket is a WebSocket path.

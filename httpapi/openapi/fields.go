@@ -18,7 +18,10 @@ type Field struct {
 	Rules   Object // words of JSON Schema
 }
 
-// Say makes a Field.
+// Say makes a Field. It is called some 600 times in tables that are read once:
+// inlined there, it and the rules below made the program 0.2 MB larger.
+//
+//go:noinline
 func Say(about string, example any, rules ...Object) Field {
 	f := Field{about, example, nil}
 	if len(rules) > 0 {
@@ -31,6 +34,8 @@ func Say(about string, example any, rules ...Object) Field {
 }
 
 // Chars is the length of a string in characters.
+//
+//go:noinline
 func Chars(least, most int) Object {
 	o := Object{"maxLength": most}
 	if least > 0 {
@@ -41,6 +46,8 @@ func Chars(least, most int) Object {
 
 // AtLeastChars is the least length of a string that has no other bound than
 // that of the body.
+//
+//go:noinline
 func AtLeastChars(n int) Object { return Object{"minLength": n} }
 
 // Range is what a number lies within, the bounds included.
@@ -49,6 +56,8 @@ func Range[N int | int64 | float64](least, most N) Object {
 }
 
 // AtLeast is the least that a number may be.
+//
+//go:noinline
 func AtLeast(n int) Object { return Object{"minimum": n} }
 
 // Items is how many entries a list may have.
@@ -61,6 +70,8 @@ func Items(least, most int) Object {
 }
 
 // OneOf is all values that there are.
+//
+//go:noinline
 func OneOf[S ~string](values ...S) Object {
 	all := make([]any, len(values))
 	for i, v := range values {
@@ -70,6 +81,8 @@ func OneOf[S ~string](values ...S) Object {
 }
 
 // Format names the form of a string.
+//
+//go:noinline
 func Format(name string) Object { return Object{"format": name} }
 
 // Pattern is a regular expression for a string.

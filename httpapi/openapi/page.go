@@ -7,7 +7,6 @@ import (
 	"encoding/base64"
 	"encoding/json"
 	"fmt"
-	"html/template"
 	"slices"
 	"sort"
 	"strings"
@@ -18,8 +17,6 @@ import (
 // The page is one file: style and script are put into it, and its policy names
 // them by their hashes.
 var (
-	//go:embed page.html
-	pageTemplate string
 	//go:embed page.css
 	pageStyle string
 	//go:embed page.js
@@ -39,34 +36,11 @@ func NewPage(docs Documents) (Page, error) {
 	if err != nil {
 		return Page{}, err
 	}
-	t, err := template.New("page").Funcs(template.FuncMap{"prose": prose}).Parse(pageTemplate)
-	if err != nil {
-		return Page{}, err
-	}
-	var out bytes.Buffer
-	if err := t.Execute(&out, view); err != nil {
-		return Page{}, fmt.Errorf("page: %w", err)
-	}
-	html := out.Bytes()
-	for mark, text := range map[string]string{"STYLE_HERE": pageStyle, "SCRIPT_HERE": pageScript} {
-		html = bytes.Replace(html, []byte(mark), []byte(text), 1)
-	}
+	var w markupWriter
+	w.page(view)
 	policy := "default-src 'none'; style-src " + hashOf(pageStyle) + "; script-src " + hashOf(pageScript) +
 		"; connect-src 'self'; img-src blob: data:; base-uri 'none'; form-action 'none'; frame-ancestors 'none'"
-	return Page{html, policy}, nil
-}
-
-// prose is a text for people: what stands between backticks is code.
-func prose(text string) template.HTML {
-	var b strings.Builder
-	for i, part := range strings.Split(text, "`") {
-		part = template.HTMLEscapeString(part)
-		if i%2 == 1 {
-			part = "<code>" + part + "</code>"
-		}
-		b.WriteString(part)
-	}
-	return template.HTML(b.String()) //nolint:gosec // every part is escaped above
+	return Page{w.Bytes(), policy}, nil
 }
 
 func hashOf(text string) string {
@@ -74,7 +48,7 @@ func hashOf(text string) string {
 	return "'sha256-" + base64.StdEncoding.EncodeToString(sum[:]) + "'"
 }
 
-// pageView is what page.html shows.
+// pageView is what the page shows.
 type pageView struct {
 	Title, Version string
 	About          []string
@@ -86,7 +60,7 @@ type pageView struct {
 
 type pageGroup struct {
 	Name, About string
-	Operations  []pageOperation
+	Operations  []*pageOperation
 }
 
 type pageOperation struct {
@@ -160,7 +134,7 @@ func newPageView(doc Object, docs Documents) pageView {
 	v := pageView{
 		Title: text(info, "title"), Version: text(info, "version"), About: strings.Split(text(info, "description"), "\n\n"), Codes: docs.Codes,
 	}
-	byTag, older := map[string][]pageOperation{}, map[string][]string{}
+	byTag, older := map[string][]*pageOperation{}, map[string][]string{}
 	paths := doc["paths"].(Object)
 	for _, path := range sortedKeys(paths) {
 		for _, method := range sortedKeys(paths[path].(Object)) {
@@ -176,11 +150,11 @@ func newPageView(doc Object, docs Documents) pageView {
 	}
 	for _, t := range doc["tags"].([]any) {
 		g := pageGroup{Name: text(t.(Object), "name"), About: text(t.(Object), "description"), Operations: byTag[text(t.(Object), "name")]}
-		slices.SortFunc(g.Operations, func(a, b pageOperation) int {
+		slices.SortFunc(g.Operations, func(a, b *pageOperation) int {
 			return slices.Index(docs.Order, a.ID) - slices.Index(docs.Order, b.ID)
 		})
-		for i, o := range g.Operations {
-			g.Operations[i].Aliases = older[o.ID]
+		for _, o := range g.Operations {
+			o.Aliases = older[o.ID]
 		}
 		if len(g.Operations) > 0 {
 			v.Groups = append(v.Groups, g)
@@ -199,8 +173,8 @@ func newPageView(doc Object, docs Documents) pageView {
 	return v
 }
 
-func newPageOperation(doc Object, method, path string, o Object) pageOperation {
-	p := pageOperation{
+func newPageOperation(doc Object, method, path string, o Object) *pageOperation {
+	p := &pageOperation{
 		ID: text(o, "operationId"), Method: method, Path: path, Summary: text(o, "summary"),
 		About: strings.Split(text(o, "description"), "\n\n")[1:],
 	}

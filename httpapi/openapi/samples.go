@@ -26,7 +26,7 @@ type call struct {
 	socket       bool
 }
 
-func samplesOf(p pageOperation) []sample {
+func samplesOf(p *pageOperation) []sample {
 	c := call{method: p.Method, url: sampleBase + p.Path, socket: p.Socket}
 	query := url.Values{}
 	for _, q := range p.Parameters {

@@ -35,7 +35,7 @@ func sampled() []Operation {
 	}
 }
 
-func sampledPage(t *testing.T) []pageOperation {
+func sampledPage(t *testing.T) []*pageOperation {
 	t.Helper()
 	operations := sampled()
 	for i := range operations {

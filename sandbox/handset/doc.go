@@ -1,5 +1,6 @@
 // Package handset is the cryptography of one primary phone: the identity that links
-// companion devices and the Signal sessions that read and write messages.
+// companion devices, the Signal sessions that read and write messages, and the public keys as
+// stanzas carry them.
 //
 // A test that talks to a Handset can assert what the recipient decrypted, not merely
 // what was put on the wire. The package opens no socket and no file. Its caller carries

@@ -8,6 +8,7 @@ import (
 	"log/slog"
 	"math/rand/v2"
 	"sync"
+	"sync/atomic"
 
 	"go.mau.fi/util/random"
 	wastore "go.mau.fi/whatsmeow/store"
@@ -38,6 +39,8 @@ type Container struct {
 	log     *slog.Logger
 	lids    *lidMap
 	crashes uint32
+
+	trusting atomic.Pointer[func(instance int64)]
 
 	mu      sync.Mutex
 	flights map[int64]*flights // by instance

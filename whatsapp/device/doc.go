@@ -54,7 +54,9 @@
 //	        instance + 'X' + [chat] + [id] + sender -> time, message secret
 //	        instance + 'T' + JID                   -> JSON of a privacy token
 //	        instance + 'N'                         -> NCT salt
+//	        instance + 'A' + what for              -> times at which the phone was asked in the last hour
 //	        instance + 'B' + hash                  -> times, plaintext of a received message
+//	        instance + 'Y' + message id            -> notice of a piece of history that is not read yet
 //	        instance + 'O' + [chat] + id           -> time, format, plaintext of a sent message
 //	lid_map 'l' + LID -> phone; 'p' + phone -> LID
 //	device_run "run" -> JSON of the crashes so far, and whether the file is in use

@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"sync"
+	"sync/atomic"
 
 	wastore "go.mau.fi/whatsmeow/store"
 	"go.mau.fi/whatsmeow/types"
@@ -21,6 +22,8 @@ type lidMap struct {
 	mu   sync.RWMutex
 	lids map[string]string // by phone
 	pns  map[string]string // by LID
+
+	paired atomic.Pointer[func()] // called after a change
 }
 
 var _ wastore.LIDStore = (*lidMap)(nil)
@@ -68,12 +71,19 @@ func (m *lidMap) PutManyLIDMappings(ctx context.Context, mappings []wastore.LIDM
 	if err != nil {
 		return fmt.Errorf("device: store LID mappings: %w", err)
 	}
+	m.learn(fresh)
+	if fn := m.paired.Load(); fn != nil {
+		(*fn)()
+	}
+	return nil
+}
+
+func (m *lidMap) learn(fresh []wastore.LIDMapping) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	for _, p := range fresh {
 		m.set(p.LID.User, p.PN.User)
 	}
-	return nil
 }
 
 // unknown returns the pairs from the first one on that changes something: what
@@ -169,6 +179,13 @@ func other(user, server string, asked types.JID) types.JID {
 		return types.JID{}
 	}
 	return types.JID{User: user, Server: server, Device: asked.Device}
+}
+
+// lidOf returns the LID of a phone number; empty: it is not known.
+func (m *lidMap) lidOf(pn string) string {
+	m.mu.RLock()
+	defer m.mu.RUnlock()
+	return m.lids[pn]
 }
 
 // forms returns jid and, when it is known, its other form.

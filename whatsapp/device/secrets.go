@@ -86,7 +86,7 @@ func (a *account) PutPrivacyTokens(ctx context.Context, tokens ...wastore.Privac
 	if len(tokens) == 0 {
 		return nil
 	}
-	return a.write(ctx, func(x access) error {
+	err := a.write(ctx, func(x access) error {
 		for _, t := range tokens {
 			if err := putToken(x, t); err != nil {
 				return err
@@ -94,6 +94,10 @@ func (a *account) PutPrivacyTokens(ctx context.Context, tokens ...wastore.Privac
 		}
 		return nil
 	})
+	if err == nil {
+		a.c.trusted(a.instance)
+	}
+	return err
 }
 
 func putToken(x access, t wastore.PrivacyToken) error {

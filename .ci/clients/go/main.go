@@ -125,7 +125,7 @@ func batches(ctx context.Context, owner *ClientWithResponses) {
 			return m.FromLinkBatchMessage(LinkBatchMessage{Type: Link, Payload: LinkContent{Link: "https://example.org/", Title: ptr("an example")}})
 		},
 		func(m *BatchMessage) error {
-			return m.FromMediaBatchMessage(MediaBatchMessage{Type: Media, Payload: MediaContent{Mediatype: ptr(MediaContentMediatypeImage), Media: ptr(files + "/photo.jpg")}})
+			return m.FromMediaBatchMessage(MediaBatchMessage{Type: MediaBatchMessageTypeMedia, Payload: MediaContent{Mediatype: ptr(MediaContentMediatypeImage), Media: ptr(files + "/photo.jpg")}})
 		},
 		func(m *BatchMessage) error {
 			return m.FromAudioBatchMessage(AudioBatchMessage{Type: AudioBatchMessageTypeAudio, Payload: AudioContent{Audio: ptr(files + "/note.ogg")}})
@@ -198,7 +198,7 @@ func lists(ctx context.Context, admin, account, owner *ClientWithResponses) {
 
 	nothing, err := account.ListMessagesWithResponse(ctx, "go", ListMessagesRequest{Limit: ptr(1000)})
 	check(err)
-	want("a refusal", nothing.JSON400 != nil && nothing.JSON400.Code == INVALIDQUERY, nothing.Body)
+	want("a refusal", nothing.JSON400 != nil && nothing.JSON400.Code == ErrorCodeINVALIDQUERY, nothing.Body)
 }
 
 func ptr[T any](v T) *T { return &v }

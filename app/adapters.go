@@ -1,0 +1,89 @@
+package app
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"sync"
+
+	"postern/batch"
+	"postern/event"
+	"postern/instance"
+	"postern/pace"
+	"postern/sandbox"
+	"postern/whatsapp"
+)
+
+// connector is whatsapp.Connector as package instance wants it.
+type connector struct{ *whatsapp.Connector }
+
+func (c connector) Open(ctx context.Context, id int64, report func(context.Context, event.Fact) error) (instance.Session, error) {
+	return c.Connector.Open(ctx, id, report)
+}
+
+// fleet is the instances as package batch wants them.
+type fleet struct {
+	registry   *instance.Registry
+	supervisor *instance.Supervisor
+	knows      func(id int64, number string) bool
+	pacer      *pace.Pacer
+}
+
+func (f fleet) Instance(id int64) (name string, state event.State, ok bool) {
+	rec, err := f.registry.ByID(id)
+	return rec.Name, rec.Status, err == nil
+}
+
+// Send sends an item's message. It is stored in the commit of the item's
+// result, and so is send.message when it is durable; else that follows the commit.
+func (f fleet) Send(ctx context.Context, id int64, out event.Outgoing) (batch.Receipt, error) {
+	sent, err := f.supervisor.Send(ctx, id, out)
+	if errors.Is(err, instance.ErrNotFound) {
+		err = fmt.Errorf("%w: %w", event.ErrNotConnected, err) // deleted since it was chosen: nothing left
+	}
+	if err != nil {
+		return batch.Receipt{}, err
+	}
+	m := sent.Message
+	m.InstanceID, m.ExternalAttributes = id, out.Attributes
+	if m.ExternalAttributes == nil {
+		m.ExternalAttributes = event.Attributes("{}")
+	}
+	receipt := batch.Receipt{WhatsAppID: m.KeyID}
+	if m.KeyRemoteJID != nil {
+		receipt.RecipientJID = *m.KeyRemoteJID
+	}
+	record := f.registry.Sent(id, m)
+	receipt.Record, receipt.Committed = record.Store, record.Tell
+	return receipt, nil
+}
+
+// pairer lets the sandbox's phones scan the codes of instances. Without a
+// server it does nothing.
+type pairer struct {
+	server *sandbox.Server
+	log    *slog.Logger
+	work   sync.WaitGroup
+}
+
+// scan never blocks: the phone answers on its own.
+func (p *pairer) scan(id int64, code string) {
+	if p.server == nil {
+		return
+	}
+	p.work.Go(func() {
+		if _, err := p.server.AutoScan(code); err != nil {
+			p.log.Warn("no simulated phone could pair", "instance_id", id, "error", err)
+		}
+	})
+}
+
+// historyWish is the history that the settings of an instance ask for.
+func (a *App) historyWish(id int64) whatsapp.HistoryWish {
+	s, err := a.registry.Settings(id)
+	if err != nil {
+		return whatsapp.HistoryWish{}
+	}
+	return whatsapp.HistoryWish(s.History)
+}

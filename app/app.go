@@ -1,0 +1,297 @@
+package app
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"os/exec"
+	"slices"
+	"time"
+	_ "time/tzdata" // schedules name time zones, and the machine may have no database of them
+
+	"postern/batch"
+	"postern/clientversion"
+	"postern/config"
+	"postern/delivery"
+	"postern/dispatch"
+	"postern/httpapi/idempotency"
+	"postern/instance"
+	"postern/media"
+	"postern/pace"
+	"postern/peers"
+	"postern/sandbox"
+	"postern/store"
+	"postern/whatsapp"
+	"postern/whatsapp/device"
+	"postern/wsbus"
+)
+
+// App is a running Postern. Its parts are started in the order of start and
+// stopped in the opposite one.
+type App struct {
+	cfg *config.Config
+	sec config.Secrets
+	log *slog.Logger
+
+	url     string          // where the API is served
+	sandbox *sandbox.Server // nil unless enabled
+	failed  chan error      // size 1: the listener ended by itself
+	stops   *stopStack
+
+	failures *peers.Failures // credentials that were guessed
+	clients  *peers.Listener // of the API
+
+	store      *store.Store
+	hub        *wsbus.Hub
+	ledger     *delivery.Ledger
+	queue      *dispatch.Queue
+	drops      dispatch.LogThrottle // of the queue
+	relay      *dispatch.Relay
+	media      *media.Library
+	registry   *instance.Registry
+	known      contacts
+	pacer      *pace.Pacer
+	supervisor *instance.Supervisor
+	processor  *instance.Processor
+	engine     *batch.Engine
+	whatsapp   *whatsapp.Connector
+	versions   *clientversion.Refresher
+	pairing    pairer
+	metrics    *metrics
+}
+
+// URL is where the API is served, such as http://127.0.0.1:8084.
+func (a *App) URL() string { return a.url }
+
+// Failed tells that a listener ended by itself; the program should end then, too.
+func (a *App) Failed() <-chan error { return a.failed }
+
+// Phone is the simulated phone of a number, when there is a sandbox with such a one.
+func (a *App) Phone(number string) (p *sandbox.Phone, ok bool) {
+	if a.sandbox == nil {
+		return nil, false
+	}
+	return a.sandbox.Phone(number)
+}
+
+// Buckets are the buckets of the data file, but for the store's own.
+func Buckets() []store.Bucket {
+	return slices.Concat(instance.Buckets(), device.Buckets(), batch.Buckets(), media.Buckets(), pace.Buckets(), idempotency.Buckets(), clientversion.Buckets(), delivery.Buckets())
+}
+
+// Start takes the addresses and brings everything up behind them.
+func Start(ctx context.Context, cfg *config.Config, sec config.Secrets, log *slog.Logger) (*App, error) {
+	taken, err := Listen(ctx, cfg)
+	if err != nil {
+		return nil, err
+	}
+	return StartOn(ctx, taken, cfg, sec, log)
+}
+
+// ErrInterrupted tells that a start was ended by its context, and that all of it
+// was taken back in order.
+var ErrInterrupted = errors.New("ended during the start")
+
+// StartOn brings everything up, from the file to the listeners, which it closes
+// in any case, and returns when requests are answered. When a part cannot start,
+// or ctx ends, those before it are stopped again.
+func StartOn(ctx context.Context, taken Addresses, cfg *config.Config, sec config.Secrets, log *slog.Logger) (*App, error) {
+	a := &App{cfg: cfg, sec: sec, log: log, failed: make(chan error, 1), stops: &stopStack{log: log}}
+	a.failures = peers.NewFailures(int(cfg.Authentication.FailuresPerMinute))
+	a.metrics = newMetrics(a)
+	for _, part := range []func(context.Context) error{
+		a.startStore, a.startHub, a.openDispatch, a.startSandbox, a.startMedia, a.startInstances, a.startDispatch, a.startBatches, a.startProcessor,
+		func(context.Context) error { return a.serve(taken) },
+	} {
+		err := ctx.Err()
+		if err == nil {
+			err = part(ctx)
+		}
+		if err != nil {
+			taken.Close()
+			return nil, a.takeBack(ctx, err)
+		}
+	}
+	return a, nil
+}
+
+// takeBack stops what was started before cause ended the start. Once ctx has
+// ended, the cause is no failure: nobody wanted the start any more.
+func (a *App) takeBack(ctx context.Context, cause error) error {
+	interrupted := ctx.Err() != nil
+	a.stops.quiet = interrupted // one line tells all, and the caller writes it
+	stopping, cancel := context.WithTimeout(context.WithoutCancel(ctx), a.cfg.Server.ShutdownTimeout)
+	defer cancel()
+	err := a.Stop(stopping)
+	if interrupted && err == nil {
+		return fmt.Errorf("%w: %w", ErrInterrupted, cause)
+	}
+	return errors.Join(cause, err)
+}
+
+// Stop takes everything down until ctx ends; what is left then is cut off.
+func (a *App) Stop(ctx context.Context) error { return a.stops.stop(ctx) }
+
+func (a *App) startStore(context.Context) (err error) {
+	a.store, err = store.Open(store.Options{
+		Path: a.cfg.Store.Path, Buckets: Buckets(), Logger: a.log, OnCommit: a.metrics.committed, DisableOutboxDelivery: !a.cfg.Webhook.GlobalEnabled,
+	})
+	if err != nil {
+		return err
+	}
+	if !a.store.WasClean() {
+		a.log.Info("the last run did not end in order; recovering")
+	}
+	a.stops.push("store", func(context.Context) error { return a.store.Close() })
+	return nil
+}
+
+func (a *App) startHub(context.Context) error {
+	ws := a.cfg.Websocket
+	a.hub = wsbus.New(wsbus.Config{
+		Events: eventLog{a.store}, InstanceEvents: instanceLog{a.store}, SendBuffer: int(ws.SendBuffer), PingInterval: ws.PingInterval, PongTimeout: ws.PongTimeout, WriteTimeout: ws.WriteTimeout,
+		MaxPerToken:    int(ws.MaxPerToken),
+		AllowedOrigins: ws.AllowedOrigins, AllowEmptyOrigin: ws.AllowEmptyOrigin, Logger: a.log,
+	})
+	a.stops.push("websocket hub", a.hub.Close)
+	return nil
+}
+
+func (a *App) startSandbox(context.Context) (err error) {
+	if !a.cfg.Sandbox.Enabled {
+		return nil
+	}
+	if a.sandbox, err = sandbox.Open(sandbox.Config{Path: a.cfg.Sandbox.Path, Logger: a.log}); err != nil {
+		return fmt.Errorf("sandbox: %w", err)
+	}
+	a.stops.push("sandbox", func(context.Context) error { return a.sandbox.Close() })
+	if a.cfg.Sandbox.AutoPair {
+		a.pairing.server = a.sandbox
+		a.pairing.log = a.log
+		a.stops.push("automatic pairing", func(context.Context) error {
+			a.pairing.work.Wait()
+			return nil
+		})
+	}
+	return nil
+}
+
+// uploadTimeout is the longest time for one file on its way to WhatsApp.
+const uploadTimeout = 5 * time.Minute
+
+// startMedia finds ffmpeg, which the program can do without.
+func (a *App) startMedia(context.Context) (err error) {
+	converter, err := exec.LookPath("ffmpeg")
+	if err != nil {
+		a.log.Info("no ffmpeg on the PATH: voice notes have to be OGG/Opus, and videos are sent without a thumbnail")
+	}
+	m := a.cfg.Media
+	a.media, err = media.New(media.Config{
+		Store: a.store, Dir: a.cfg.Store.Path + ".media", Control: dispatch.Guard{DenyPrivate: !m.AllowPrivate}.Control,
+		MaxBytes: m.MaxBytes, MaxUploads: int(m.MaxUploads), Timeout: m.Timeout, FFmpeg: converter, Logger: a.log,
+	})
+	if err != nil {
+		return err
+	}
+	a.media.Start()
+	a.stops.push("media", a.media.Stop)
+	return nil
+}
+
+func (a *App) startInstances(ctx context.Context) error {
+	devices, err := device.Open(a.store, a.log)
+	if err != nil {
+		return err
+	}
+	a.stops.push("devices", devices.Close)
+	forAll, err := a.proxyForAll()
+	if err != nil {
+		return err
+	}
+	connector, err := a.connector(devices)
+	if err != nil {
+		return err
+	}
+	a.registry, err = instance.Open(ctx, instance.Config{
+		Store: a.store, Publish: a.publish, OnStatus: a.statusChanged, KeepsStrangers: a.keepsStrangers,
+		Twin:  devices.Twin,
+		Proxy: forAll, CheckProxy: dispatch.Guard{}.CheckURL,
+		CheckURL:     dispatch.Guard{DenyPrivate: a.cfg.Webhook.DenyPrivate}.CheckURL,
+		SaveMessages: a.cfg.Database.SaveNewMessage, SaveUpdates: a.cfg.Database.SaveMessageUpdate,
+		SaveContacts: a.cfg.Database.SaveContacts, GlobalURL: a.globalURL(), DurableDefault: a.cfg.Webhook.DurableDefault,
+		DropNotice: devices.DropNoticeTx,
+		Ledger:     a.ledger, OnLanes: a.relay.Changed, ClearLanes: a.relay.Clear,
+		Forget: func(tx *store.Tx, id int64) error {
+			return errors.Join(devices.DeleteTx(tx, id), media.Forget(tx, id), pace.Forget(tx, id), idempotency.ForgetInstance(tx, id), a.ledger.ForgetInstance(tx, id))
+		},
+		Logger: a.log,
+	})
+	if err != nil {
+		return err
+	}
+	a.stops.push("instance registry", func(context.Context) error {
+		a.registry.Close()
+		return nil
+	})
+	if err := a.openVersions(); err != nil {
+		return err
+	}
+	devices.OnTrust(a.registry.Met)
+	a.known = contacts{a.registry, devices}
+	a.introductions()
+	if err := a.startPacer(ctx); err != nil {
+		return err
+	}
+	wa := a.cfg.WhatsApp
+	a.supervisor = instance.NewSupervisor(instance.SupervisorConfig{
+		Registry: a.registry, Connector: connector, AutoReconnect: wa.AutoReconnect,
+		StartupConcurrency: int(wa.StartupReconnectConcurrency), ConnectTimeout: seconds(wa.ConnectTimeout),
+		InitialDelay: seconds(wa.ReconnectInitialDelay), MaxDelay: seconds(wa.ReconnectMaxDelay),
+		Retention: a.cfg.Database.MessageRetention, PruneDevice: devices.Prune, Outdated: a.versions.Outdated, Taken: a.versions.Taken, NewMessageID: whatsapp.NewMessageID, OnCode: a.pairing.scan,
+		Knows: a.known.know, Pacer: a.pacer, FailureStreak: int(a.cfg.Batch.FailureStreak), Logger: a.log,
+	})
+	return nil
+}
+
+func (a *App) startBatches(ctx context.Context) error {
+	zone, err := time.LoadLocation(a.cfg.Batch.Timezone)
+	if err != nil {
+		return fmt.Errorf("message.batch.timezone: %w", err)
+	}
+	a.engine, err = batch.New(batch.Config{
+		Store: a.store, Fleet: fleet{a.registry, a.supervisor, a.known.know, a.pacer}, LetGo: a.letGo, NewMessageID: whatsapp.NewMessageID, Enabled: a.cfg.Batch.WorkerEnabled,
+		MaxDelay:        time.Duration(a.cfg.Batch.MaxDelayMs) * time.Millisecond,
+		MaxRecipients:   int(a.cfg.Batch.MaxRecipients),
+		MaxOpen:         int(a.cfg.Batch.MaxOpen),
+		ShutdownTimeout: time.Duration(a.cfg.Batch.ShutdownTimeoutMs) * time.Millisecond,
+		SendTimeout:     a.cfg.Message.SendTimeout, TurnTimeout: a.cfg.Message.TurnTimeout, Lease: a.cfg.Batch.Lease, Retention: a.cfg.Batch.Retention, Location: zone, Logger: a.log,
+		MediaTimeout: 2*a.cfg.Media.Timeout + uploadTimeout, // fetch, convert, upload
+	})
+	if err != nil {
+		return err
+	}
+	// Connections only now: their first states already concern the engine.
+	a.supervisor.Start()
+	a.stops.push("instances", a.supervisor.Stop)
+	a.versions.Start()
+	a.stops.push("client version", a.versions.Stop)
+	if err := a.engine.Start(ctx); err != nil {
+		return fmt.Errorf("batch engine: %w", err)
+	}
+	a.stops.push("batch engine", a.engine.Stop)
+	return nil
+}
+
+func (a *App) startProcessor(ctx context.Context) error {
+	p := a.cfg.Processing
+	a.processor = instance.NewProcessor(instance.ProcessorConfig{
+		Store: a.store, Registry: a.registry, Supervisor: a.supervisor,
+		Workers: int(p.Workers), QueueSize: int(p.QueueSize), Timeout: p.Timeout, Release: media.Release, Logger: a.log,
+	})
+	if err := a.processor.Start(ctx); err != nil {
+		return err
+	}
+	a.stops.push("asynchronous sends", a.processor.Stop)
+	return nil
+}

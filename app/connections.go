@@ -1,0 +1,55 @@
+package app
+
+import (
+	"net"
+
+	"postern/peers"
+)
+
+// Bounds of the connections of clients, WebSockets included. Each costs some
+// kilobytes and a descriptor of the system.
+const (
+	maxConnections    = 20_000
+	minConnections    = 8
+	scrapeConnections = 64 // at the metrics' own address
+)
+
+// ownDescriptors is what the program has open besides connections: the data
+// file, the log, files on their way.
+const ownDescriptors = 64
+
+// clientConnections is how many connections of clients leave room for ours. At
+// least half of all descriptors are left, for instances that are added later.
+func clientConnections(descriptors, ours int) int {
+	return max(minConnections, min(maxConnections, descriptors/2, descriptors-ours))
+}
+
+// LoneConnections is how many connections of clients a command takes that serves
+// without instances.
+func LoneConnections() int { return clientConnections(peers.Descriptors(), ownDescriptors) }
+
+// perAddress is the limit of one address: never more than half of all, so that
+// one client leaves room for the others. 0 is none.
+func perAddress(configured int64, total int) int {
+	if configured == 0 {
+		return 0
+	}
+	return min(int(configured), max(1, total/2))
+}
+
+// ours is how many descriptors the program needs for itself.
+func (a *App) ours() int {
+	instances := len(a.registry.List())
+	if a.sandbox != nil {
+		instances *= 2 // the other end of each connection is here too
+	}
+	return ownDescriptors + scrapeConnections + int(a.cfg.Webhook.Workers) + relayConnections + instances
+}
+
+// limited is a listener for clients. Trusted proxies bring many and have no
+// limit of their own.
+func (a *App) limited(l net.Listener, total int, proxies peers.Proxies) *peers.Listener {
+	return peers.Listen(l, peers.Limits{
+		Total: total, PerAddress: perAddress(a.cfg.Server.MaxConnectionsPerAddress, total), Exempt: proxies, Logger: a.log,
+	})
+}

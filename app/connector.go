@@ -1,0 +1,72 @@
+package app
+
+import (
+	"encoding/pem"
+	"fmt"
+	"os"
+	"time"
+
+	"postern/config"
+	"postern/dispatch"
+	"postern/instance"
+	"postern/proxy"
+	"postern/whatsapp"
+	"postern/whatsapp/device"
+)
+
+func seconds(n int64) time.Duration { return time.Duration(n) * time.Second }
+
+func (a *App) connector(devices *device.Container) (instance.Connector, error) {
+	endpoint, err := a.endpoint()
+	if err != nil {
+		return nil, err
+	}
+	if endpoint != nil {
+		a.log.Warn("NOT connected to WhatsApp: every instance talks to another server", "endpoint", config.MaskURL(endpoint.URL))
+	}
+	wa := a.cfg.WhatsApp
+	quiet := wa.QuietReconnect
+	if !wa.AutoReconnect {
+		quiet = 0 // nobody would connect it again
+	}
+	c, err := whatsapp.New(whatsapp.Config{
+		Devices: devices, Endpoint: endpoint,
+		// The registry is there before anything is dialled.
+		Proxy:   func(id int64, use proxy.Use) (proxy.Server, error) { return a.registry.Via(id, use) },
+		Proxies: proxy.Dialer{Control: dispatch.Guard{}.Control}, // many are in private networks
+		Media:   a.media, UploadTimeout: uploadTimeout, ClientName: wa.ClientName, ClientType: wa.ClientType,
+		ConnectTimeout: seconds(wa.ConnectTimeout), SendTimeout: a.cfg.Message.SendTimeout, TurnTimeout: a.cfg.Message.TurnTimeout, PairingTimeout: wa.PairingTimeout,
+		KeepAliveInterval: wa.KeepaliveInterval, KeepAliveTimeout: wa.KeepaliveTimeout, StateRecoveryDelay: wa.StateRecoveryDelay, QuietReconnect: quiet,
+		History: a.historyWish, TempDir: a.cfg.Store.Path + ".media",
+		QRLight: a.cfg.QRCode.LightColor, QRDark: a.cfg.QRCode.DarkColor, QRLimit: int(a.cfg.QRCode.Limit), Logger: a.log,
+	})
+	if err != nil {
+		return nil, err
+	}
+	a.whatsapp = c
+	return connector{c}, nil
+}
+
+// endpoint is the server that clients talk to in place of WhatsApp, or nil.
+func (a *App) endpoint() (*whatsapp.Endpoint, error) {
+	if a.sandbox != nil {
+		e := a.sandbox.Endpoint()
+		return &whatsapp.Endpoint{URL: e.URL, CA: e.CA, RootKey: e.RootKey}, nil
+	}
+	wa := a.cfg.WhatsApp
+	if wa.Endpoint == "" {
+		return nil, nil
+	}
+	e := &whatsapp.Endpoint{URL: wa.Endpoint}
+	var err error
+	if e.CA, err = os.ReadFile(wa.EndpointCA); err != nil {
+		return nil, fmt.Errorf("whatsapp.endpoint_ca: %w", err)
+	}
+	if block, _ := pem.Decode(e.CA); block == nil {
+		return nil, fmt.Errorf("whatsapp.endpoint_ca: %s holds no PEM certificate", wa.EndpointCA)
+	}
+	if e.RootKey, err = config.ParseRootKey(wa.EndpointRootKey); err != nil {
+		return nil, fmt.Errorf("whatsapp.endpoint_root_key: %w", err)
+	}
+	return e, nil
+}

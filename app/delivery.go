@@ -1,0 +1,82 @@
+package app
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"sync"
+
+	"postern/delivery"
+	"postern/dispatch"
+	"postern/event"
+)
+
+// Connections that are kept to one host: as many as the relay has in flight to
+// it at most, which the queue shares.
+const relayConnections = 10
+
+// openDispatch makes what delivers webhooks. Instances are made with it; it
+// delivers from startDispatch on, when it is known where to.
+func (a *App) openDispatch(context.Context) (err error) {
+	hook := a.cfg.Webhook
+	a.ledger, err = delivery.Open(a.store, delivery.Config{
+		Log: hook.Log, Bodies: delivery.Bodies(hook.LogBodies), Retention: hook.LogRetention, MaxEntries: int(hook.LogMaxEntries),
+		DurableMaxBytes: hook.DurableMaxBytes, ReplayRate: int(hook.ReplayRate), GlobalURL: a.globalURL(),
+		Resolve: a.resolve, Ended: func(all []delivery.Ended) { a.relay.Ended(all) },
+		Made:   func(lane delivery.Lane, dues []delivery.Due) { a.relay.Made(lane, dues) },
+		Logger: a.log,
+	})
+	if err != nil {
+		return fmt.Errorf("deliveries: %w", err)
+	}
+	a.stops.push("log of deliveries", a.ledger.Stop)
+	sender := dispatch.NewSender(dispatch.SenderConfig{
+		Timeout: hook.Timeout, Connections: max(int(hook.Workers), relayConnections), Guard: dispatch.Guard{DenyPrivate: hook.DenyPrivate},
+	})
+	a.stops.push("webhook connections", func(context.Context) error {
+		sender.Close()
+		return nil
+	})
+	a.queue = dispatch.NewQueue(dispatch.QueueConfig{
+		Sender: sender, Workers: int(hook.Workers), Size: int(hook.QueueSize), PerDestination: int(hook.PerDestination),
+		Ledger: a.ledger, Observe: a.metrics.queued, Logger: a.log,
+	})
+	a.relay = dispatch.NewRelay(dispatch.RelayConfig{
+		Store: a.store, Sender: sender, URL: a.globalURL(), Publisher: a.hub, Retention: a.cfg.Outbox.Retention,
+		Ledger: a.ledger, Resolve: a.resolve, PublishInstance: a.hub.PublishInstance,
+		Observe: a.metrics.relayed, Logger: a.log,
+	})
+	a.stops.push("webhook queue and relay", func(ctx context.Context) error {
+		var relay error
+		var both sync.WaitGroup // who waits for a receiver that hangs does it once
+		both.Go(func() { relay = a.relay.Stop(ctx) })
+		queue := a.queue.Close(ctx)
+		both.Wait()
+		return errors.Join(relay, queue)
+	})
+	return nil
+}
+
+// startDispatch begins to deliver what the file has.
+func (a *App) startDispatch(ctx context.Context) error {
+	if err := a.relay.Start(); err != nil {
+		return fmt.Errorf("relay: %w", err)
+	}
+	if err := a.ledger.Start(ctx); err != nil {
+		return fmt.Errorf("log of deliveries: %w", err)
+	}
+	return nil
+}
+
+// globalURL is the global webhook, empty when it is disabled.
+func (a *App) globalURL() string {
+	if !a.cfg.Webhook.GlobalEnabled {
+		return ""
+	}
+	return a.cfg.Webhook.GlobalURL
+}
+
+// resolve tells who delivers where a lane leads now.
+func (a *App) resolve(lane delivery.Lane) (event.Destination, delivery.Status) {
+	return a.registry.Resolve(lane)
+}

@@ -1,0 +1,69 @@
+package app
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"postern/batch"
+	"postern/event"
+	"postern/instance"
+)
+
+// Gate answers from the restrictions of the account, and where those let pass,
+// from the limits of the instance.
+func (f fleet) Gate(q batch.Question) batch.Gate {
+	rec, err := f.registry.ByID(q.Instance)
+	if err != nil {
+		return batch.Gate{}
+	}
+	var gate batch.Gate
+	now := time.Now()
+	for _, one := range rec.InForce(now) {
+		strangers := one.Strangers() && !q.Wait
+		if strangers && q.Recipient != "" && !slices.Contains(one.Refused, q.Recipient) && f.knows(q.Instance, q.Recipient) {
+			continue
+		}
+		gate = gate.Both(batch.Gate{
+			Until: one.Until.Time, Strangers: strangers, Reason: reasonOf(one), Text: textOf(one),
+		}, now)
+	}
+	if gate.Shut(now) {
+		return gate
+	}
+	return limits(f.pacer, q)
+}
+
+// know reports whether somebody wrote to the account lately, or gave it a
+// privacy token. Who cannot be looked up is a stranger.
+func (c contacts) know(id int64, number string) bool {
+	now := time.Now()
+	_, names := c.devices.Person(number + "@" + event.UserServer)
+	heard, err := c.registry.Heard(id, names, now.Add(-instance.Acquainted))
+	if err == nil && heard {
+		return true
+	}
+	trusted, err := c.devices.Trusted(id, number, now)
+	return err == nil && trusted
+}
+
+// reasonOf is the machine word for a restriction.
+func reasonOf(one instance.Restriction) string {
+	if one.Type == event.StatusAccountReachoutTimelock {
+		return event.ReachoutTimelocked
+	}
+	return strings.ToUpper(one.Kind())
+}
+
+// textOf is the restriction for people.
+func textOf(one instance.Restriction) string {
+	switch one.Type {
+	case event.StatusAccountRestricted:
+		return fmt.Sprintf("WhatsApp refused %d messages in a row with code %d", one.Count, one.Code)
+	case event.StatusTemporaryBan:
+		return "WhatsApp banned the account for a while"
+	default:
+		return "WhatsApp does not let the account write to people it does not know"
+	}
+}

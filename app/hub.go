@@ -1,0 +1,143 @@
+package app
+
+import (
+	"errors"
+	"fmt"
+	"net/http"
+
+	"github.com/google/uuid"
+
+	"postern/delivery"
+	"postern/httpapi"
+	"postern/store"
+	"postern/wsbus"
+)
+
+// hubAdapter is wsbus.Hub as package httpapi wants it.
+type hubAdapter struct{ *wsbus.Hub }
+
+func (h hubAdapter) ServeGlobal(w http.ResponseWriter, r *http.Request, user uuid.UUID, s httpapi.Stream) error {
+	return hubError(h.Hub.ServeGlobal(w, r, wsbus.GlobalClient{Owner: user, Kinds: s.Kinds, Expires: s.ExpiresAt, Token: s.Token, Since: s.Since}))
+}
+
+func (h hubAdapter) ServeInstance(w http.ResponseWriter, r *http.Request, id int64, s httpapi.Stream) error {
+	return hubError(h.Hub.ServeInstance(w, r, wsbus.InstanceClient{
+		Instance: id, Durable: s.Durable, Kinds: s.Kinds, Expires: s.ExpiresAt, Token: s.Token, Since: s.Since, Check: s.Check,
+	}))
+}
+
+// hubError puts the hub's refusals into the words of the interface.
+func hubError(err error) error {
+	switch {
+	case errors.Is(err, wsbus.ErrAhead):
+		return httpapi.ErrAhead
+	case errors.Is(err, wsbus.ErrGone):
+		return httpapi.ErrGone
+	case errors.Is(err, wsbus.ErrTooMany):
+		return fmt.Errorf("%w: %w", httpapi.ErrTooManySockets, err)
+	case errors.Is(err, wsbus.ErrStopping):
+		return httpapi.ErrStopping
+	}
+	return err
+}
+
+// eventLog is the outbox as package wsbus wants it.
+type eventLog struct{ store *store.Store }
+
+func (l eventLog) Newest(owner uuid.UUID) (newest uint64, err error) {
+	err = l.store.View(func(tx *store.Tx) error {
+		newest, err = tx.OutboxOwnerNewest(owner)
+		return err
+	})
+	return newest, err
+}
+
+func (l eventLog) Gaps(owner uuid.UUID, seq uint64, limit int) (gaps []wsbus.Gap, err error) {
+	err = l.store.View(func(tx *store.Tx) error {
+		found, err := tx.OutboxGaps(owner, seq, limit)
+		for _, g := range found {
+			gaps = append(gaps, wsbus.Gap(g))
+		}
+		return err
+	})
+	return gaps, err
+}
+
+// A page of events ends when it has pageBytes. It is read in steps, whose events
+// may all be large; together they bound what one client's replay holds.
+const (
+	pageBytes = 64 << 10
+	pageStep  = 4
+)
+
+func (l eventLog) EventsAfter(owner uuid.UUID, seq uint64, limit int) (page []wsbus.Event, err error) {
+	err = l.store.View(func(tx *store.Tx) error {
+		page, err = fill(seq, limit, func(after uint64, step int) (some []wsbus.Event, err error) {
+			entries, err := nextEntries(tx, owner, after, step)
+			for _, e := range entries {
+				some = append(some, wsbus.Event{Seq: e.OwnerSeq, Kind: e.Kind, Body: e.Body})
+			}
+			return some, err
+		})
+		return err
+	})
+	return page, err
+}
+
+// fill makes a page of the steps that next reads.
+func fill(seq uint64, limit int, next func(after uint64, step int) ([]wsbus.Event, error)) (page []wsbus.Event, err error) {
+	for size := 0; len(page) < limit && size < pageBytes; {
+		some, err := next(seq, min(pageStep, limit-len(page)))
+		if err != nil || len(some) == 0 {
+			return page, err
+		}
+		for _, e := range some {
+			seq, size = e.Seq, size+len(e.Body)
+		}
+		page = append(page, some...)
+	}
+	return page, nil
+}
+
+// instanceLog is the stored events of durable instances as package wsbus wants
+// them. They have no gaps: the oldest go when their time is over.
+type instanceLog struct{ store *store.Store }
+
+func (l instanceLog) Newest(instance int64) (newest uint64, err error) {
+	err = l.store.View(func(tx *store.Tx) error {
+		newest, err = delivery.NewestOf(tx, instance)
+		return err
+	})
+	return newest, err
+}
+
+func (l instanceLog) Gaps(int64, uint64, int) ([]wsbus.Gap, error) { return nil, nil }
+
+func (l instanceLog) EventsAfter(instance int64, seq uint64, limit int) (page []wsbus.Event, err error) {
+	err = l.store.View(func(tx *store.Tx) error {
+		page, err = fill(seq, limit, func(after uint64, step int) (some []wsbus.Event, err error) {
+			events, err := delivery.PositionAfter(tx, instance, after, step)
+			for _, e := range events {
+				some = append(some, wsbus.Event{Seq: e.Sequence, Kind: e.Kind, Body: e.Body})
+			}
+			return some, err
+		})
+		return err
+	})
+	return page, err
+}
+
+// nextEntries reads on while all it finds are damaged entries, which the outbox
+// leaves out: only the end is an empty answer.
+func nextEntries(tx *store.Tx, owner uuid.UUID, after uint64, limit int) ([]store.OutboxEntry, error) {
+	newest, err := tx.OutboxOwnerNewest(owner)
+	if err != nil || after >= newest {
+		return nil, err
+	}
+	for left := newest - after; ; limit *= 8 {
+		entries, err := tx.OutboxReplay(owner, after, limit)
+		if err != nil || len(entries) > 0 || uint64(limit) >= left {
+			return entries, err
+		}
+	}
+}

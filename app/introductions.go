@@ -1,0 +1,40 @@
+package app
+
+import (
+	"context"
+	"sync"
+	"time"
+)
+
+// introductions tells batches when somebody who wrote under a LID alone turns out
+// to have a number, once a second at most: every new contact has a LID.
+func (a *App) introductions() {
+	news := make(chan struct{}, 1)
+	a.known.devices.OnPairs(func() {
+		select {
+		case news <- struct{}{}:
+		default: // it is told along with the one before
+		}
+	})
+	ctx, end := context.WithCancel(context.Background())
+	var work sync.WaitGroup
+	work.Go(func() {
+		for {
+			select {
+			case <-news:
+				a.registry.MetSomewhere()
+			case <-ctx.Done():
+				return
+			}
+			select {
+			case <-time.After(time.Second):
+			case <-ctx.Done():
+			}
+		}
+	})
+	a.stops.push("introductions", func(context.Context) error {
+		end()
+		work.Wait()
+		return nil
+	})
+}

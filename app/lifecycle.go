@@ -1,0 +1,48 @@
+package app
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"time"
+)
+
+// stopStack is what has been started, in order. Stopping takes it down in the
+// opposite order, so that nothing loses what it stands on.
+type stopStack struct {
+	log   *slog.Logger
+	quiet bool // the steps are not worth telling
+	steps []stopStep
+}
+
+type stopStep struct {
+	name string
+	stop func(context.Context) error
+}
+
+// push notes how to stop what was just started.
+func (s *stopStack) push(name string, stop func(context.Context) error) {
+	s.steps = append(s.steps, stopStep{name, stop})
+}
+
+// stop runs all steps, the last started first. A step that fails, or that is
+// cut short because ctx ended, does not keep the others from running.
+func (s *stopStack) stop(ctx context.Context) error {
+	var errs []error
+	for len(s.steps) > 0 {
+		step := s.steps[len(s.steps)-1]
+		s.steps = s.steps[:len(s.steps)-1]
+		start := time.Now()
+		err := step.stop(ctx)
+		if err != nil {
+			errs = append(errs, fmt.Errorf("stop %s: %w", step.name, err))
+		}
+		level := slog.LevelInfo
+		if s.quiet {
+			level = slog.LevelDebug
+		}
+		s.log.Log(ctx, level, "stopped", "part", step.name, "duration", time.Since(start).Round(time.Millisecond))
+	}
+	return errors.Join(errs...)
+}

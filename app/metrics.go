@@ -1,0 +1,296 @@
+package app
+
+import (
+	"net/http"
+	"runtime"
+	"sync"
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus"
+	"github.com/prometheus/client_golang/prometheus/collectors"
+	"github.com/prometheus/client_golang/prometheus/promhttp"
+
+	"postern/delivery"
+	"postern/dispatch"
+	"postern/event"
+	"postern/httpapi/idempotency"
+	"postern/whatsapp"
+)
+
+// metrics is what GET /metrics tells. Counters that the parts keep themselves
+// are read when somebody asks; only durations are collected as they happen.
+type metrics struct {
+	app        *App
+	registry   *prometheus.Registry
+	deliveries *prometheus.HistogramVec
+	attempts   *prometheus.CounterVec
+	commits    prometheus.Histogram
+	groups     prometheus.Histogram
+
+	mu      sync.Mutex
+	counted heldCounts // what can only be counted by reading it
+}
+
+// heldCounts are counts of what the file keeps for a while.
+type heldCounts struct {
+	at                time.Time
+	uploads, keys     int
+	uploadBytes       int64
+	uploadsOK, keysOK bool
+}
+
+// countEvery is how long counts are kept: Prometheus asks more often than they
+// are worth reading through the file.
+const countEvery = time.Minute
+
+func newMetrics(a *App) *metrics {
+	m := &metrics{
+		app:      a,
+		registry: prometheus.NewRegistry(),
+		deliveries: prometheus.NewHistogramVec(prometheus.HistogramOpts{
+			Name: "postern_webhook_delivery_duration_seconds", Help: "Time of one webhook delivery, by flow and outcome: accepted, refused (not 2xx) or failed (no answer).",
+			Buckets: []float64{.001, .005, .01, .025, .05, .1, .25, .5, 1, 2.5, 5, 10, 15},
+		}, []string{"flow", "outcome"}),
+		attempts: prometheus.NewCounterVec(prometheus.CounterOpts{
+			Name: "postern_webhook_attempts_total", Help: "Attempts to deliver an event, by flow, target (webhook, global or endpoint) and outcome as above.",
+		}, []string{"flow", "target", "outcome"}),
+		commits: prometheus.NewHistogram(prometheus.HistogramOpts{
+			Name: "postern_store_commit_duration_seconds", Help: "Time of one commit of the data file, its fsync included.",
+			Buckets: []float64{.0001, .00025, .0005, .001, .0025, .005, .01, .025, .05, .1, .25, 1},
+		}),
+		groups: prometheus.NewHistogram(prometheus.HistogramOpts{
+			Name: "postern_store_commit_group_size", Help: "Changes that shared one commit.",
+			Buckets: []float64{1, 2, 4, 8, 16, 32, 64, 128, 256, 1024},
+		}),
+	}
+	m.registry.MustRegister(m.deliveries, m.attempts, m.commits, m.groups, m,
+		collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}))
+	return m
+}
+
+// handler answers a scrape. Part of it missing is better than all of it.
+func (m *metrics) handler() http.Handler {
+	return promhttp.HandlerFor(m.registry, promhttp.HandlerOpts{ErrorHandling: promhttp.ContinueOnError})
+}
+
+func (m *metrics) committed(calls int, took time.Duration) {
+	m.commits.Observe(took.Seconds())
+	m.groups.Observe(float64(calls))
+}
+
+// queued notes a delivery of the queue.
+func (m *metrics) queued(to event.Target, o dispatch.Outcome) {
+	m.attempted(delivery.FlowInstance, to, o)
+}
+
+// relayed notes an attempt of the relay.
+func (m *metrics) relayed(to delivery.Lane, o dispatch.Outcome) {
+	m.attempted(to.Flow, to.Target, o)
+}
+
+func (m *metrics) attempted(flow delivery.Flow, target event.Target, o dispatch.Outcome) {
+	outcome := "refused"
+	switch {
+	case o.Delivered():
+		outcome = "accepted"
+	case o.Err != nil:
+		outcome = "failed"
+	}
+	m.deliveries.WithLabelValues(string(flow), outcome).Observe(o.Duration.Seconds())
+	m.attempts.WithLabelValues(string(flow), string(target), outcome).Inc()
+}
+
+// Describe implements prometheus.Collector: what it collects is not known
+// beforehand.
+func (m *metrics) Describe(chan<- *prometheus.Desc) {}
+
+// Collect implements prometheus.Collector.
+func (m *metrics) Collect(out chan<- prometheus.Metric) {
+	c := collection{out}
+	c.gauge("postern_build_info", "Always 1; the labels tell what runs.", 1, "version", version, "go_version", runtime.Version())
+	m.collectStore(c)
+	m.collectHeld(c)
+	m.collectDelivery(c)
+	m.collectInstances(c)
+	m.collectBatches(c)
+	m.collectClients(c)
+}
+
+func (m *metrics) collectStore(c collection) {
+	s := m.app.store.Stats()
+	c.counter("postern_store_commits_total", "Commits of the data file.", float64(s.Commits))
+	c.counter("postern_store_updates_total", "Changes that the commits carried.", float64(s.Updates))
+	c.counter("postern_store_write_seconds_total", "Time of all commits that was spent writing and in fsync.", s.WriteTime.Seconds())
+	c.counter("postern_store_damaged_records_total", "How often a damaged record was met.", float64(s.Damaged))
+	c.gauge("postern_store_damaged_records", "Records of the data file that cannot be read and are set aside.", float64(s.SetAside))
+	c.gauge("postern_store_file_bytes", "Size of the data file.", float64(s.FileBytes))
+	c.gauge("postern_store_file_free_bytes", "Space inside the data file that will be used again.", float64(s.FreePages*s.PageSize))
+	c.gauge("postern_store_disk_free_bytes", "Space left on the disk of the data file.", float64(s.FreeBytes))
+	pending, oldest, err := m.app.store.Backlog()
+	if err != nil {
+		return
+	}
+	age := 0.0
+	if !oldest.IsZero() {
+		age = max(0, time.Since(oldest).Seconds())
+	}
+	c.gauge("postern_outbox_pending", "Batch events that are still to be delivered.", float64(pending))
+	c.gauge("postern_outbox_oldest_age_seconds", "Age of the oldest batch event that is still to be delivered, 0 when there is none.", age)
+}
+
+// held counts anew once a minute.
+func (m *metrics) held() heldCounts {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	if time.Since(m.counted.at) < countEvery {
+		return m.counted
+	}
+	h := heldCounts{at: time.Now()}
+	var err error
+	h.uploads, h.uploadBytes, err = m.app.media.Held()
+	h.uploadsOK = err == nil
+	h.keys, err = idempotency.Count(m.app.store)
+	h.keysOK = err == nil
+	m.counted = h
+	return h
+}
+
+func (m *metrics) collectHeld(c collection) {
+	h := m.held()
+	if h.uploadsOK {
+		c.gauge("postern_uploads", "Uploads that messages can point to, counted once a minute.", float64(h.uploads))
+		c.gauge("postern_uploads_bytes", "Size of the files of these uploads, which lie at WhatsApp.", float64(h.uploadBytes))
+	}
+	if h.keysOK {
+		c.gauge("postern_idempotency_keys", "Idempotency-Keys that are kept, counted once a minute.", float64(h.keys))
+	}
+}
+
+func (m *metrics) collectDelivery(c collection) {
+	q := m.app.queue.Stats()
+	c.gauge("postern_webhook_queue_waiting", "Deliveries of instance events that wait for a worker.", float64(q.Waiting))
+	c.gauge("postern_webhook_queue_in_flight", "Deliveries of instance events under way.", float64(q.InFlight))
+	const dropped = "postern_webhook_dropped_total"
+	const why = "Deliveries of instance events that were dropped, by reason."
+	c.counter(dropped, why, float64(q.Full), "reason", "queue_full")
+	c.counter(dropped, why, float64(q.Closed), "reason", "stopping")
+	r := m.app.relay.Stats()
+	open := 0.0
+	if r.Open {
+		open = 1
+	}
+	c.gauge("postern_outbox_in_flight", "Deliveries of batch events under way.", float64(r.InFlight))
+	c.gauge("postern_outbox_breaker_open", "1 while the global webhook is held to be down.", open)
+	m.collectDurable(c, r)
+	clients, slow := m.app.hub.Stats()
+	c.gauge("postern_websocket_clients", "Open WebSockets.", float64(clients))
+	c.counter("postern_websocket_slow_total", "WebSockets that were closed because they did not keep up.", float64(slow))
+}
+
+// collectDurable is about what the file keeps of webhooks.
+func (m *metrics) collectDurable(c collection, r dispatch.RelayStats) {
+	c.gauge("postern_webhook_lanes", "Destinations of durable events that are at work.", float64(r.Lanes))
+	c.gauge("postern_webhook_breakers_open", "Of these, those that are held to be down.", float64(r.LanesOpen))
+	c.gauge("postern_webhook_durable_in_flight", "Deliveries of durable events under way.", float64(r.LanesInFlight))
+	c.counter("postern_webhook_expired_total", "Durable deliveries that were given up because their time was over.", float64(r.Expired))
+	const cancelled = "postern_webhook_cancelled_total"
+	const why = "Durable deliveries that were cancelled, by reason: removed (their endpoint) or capacity (webhook.durable_max_bytes)."
+	c.counter(cancelled, why, float64(r.Removed), "reason", "removed")
+	c.counter(cancelled, why, float64(m.app.ledger.Shed()), "reason", "capacity")
+	c.counter("postern_webhook_log_dropped_total", "Deliveries that the log does not have because it could not follow.", float64(m.app.ledger.LogDropped()))
+	w, err := m.app.relay.Waiting()
+	if err != nil {
+		return
+	}
+	for _, flow := range []delivery.Flow{delivery.FlowInstance, delivery.FlowBatch} {
+		c.gauge("postern_webhook_pending", "Durable deliveries, and repeated ones, that wait, by flow; batch events of the outbox aside.", float64(w[flow].Pending), "flow", string(flow))
+		c.gauge("postern_webhook_pending_bytes", "Their bodies, each destination counted.", float64(w[flow].Bytes), "flow", string(flow))
+		age := 0.0
+		if at := w[flow].Oldest; !at.IsZero() {
+			age = max(0, time.Since(at).Seconds())
+		}
+		c.gauge("postern_webhook_oldest_pending_age_seconds", "Age of the oldest of them that may be sent, 0 when there is none.", age, "flow", string(flow))
+	}
+}
+
+func (m *metrics) collectInstances(c collection) {
+	counts := map[event.State]int{}
+	restricted, now := 0, time.Now()
+	for _, rec := range m.app.registry.List() {
+		counts[rec.Status]++
+		if _, is := rec.Restriction(now); is {
+			restricted++
+		}
+	}
+	for _, s := range event.States() {
+		c.gauge("postern_instances", "Instances by connection state.", float64(counts[s]), "state", string(s))
+	}
+	c.gauge("postern_instances_restricted", "Instances whose account WhatsApp restricts now, so that batches leave them out.", float64(restricted))
+	c.gauge("postern_asynchronous_sends", "Asynchronous sends that were accepted and have not ended.", float64(m.app.processor.Kept()))
+	for rule, n := range m.app.registry.Ignored() {
+		c.counter("postern_whatsapp_ignored_total", "Messages and other news of chats that an instance ignores, by the field of its settings that says so.", float64(n), "rule", rule)
+	}
+	version, source := m.app.versions.Current()
+	c.gauge("postern_whatsapp_version_info", "Always 1; the labels tell which version of WhatsApp's client connections say they are of, and whether it is builtin, pinned, stored or fetched.", 1, "version", version, "source", string(source))
+	s := m.app.whatsapp.Stats()
+	c.counter("postern_whatsapp_handler_panics_total", "Events from WhatsApp over which the program stumbled.", float64(s.Panics))
+	c.counter("postern_whatsapp_quiet_reconnects_total", "Connections that were made anew because WhatsApp delivered nothing any more.", float64(s.QuietReconnects))
+	const unreadable = "postern_whatsapp_undecryptable_total"
+	const outcomes = "Messages that could not be decrypted: told, asked of the phone or, over the limit of an hour, not (limited), and copies of them that were told (recovered) or came once more (repeated)."
+	for _, o := range []whatsapp.UnreadableOutcome{whatsapp.UnreadableTold, whatsapp.UnreadableAsked, whatsapp.UnreadableLimited} {
+		c.counter(unreadable, outcomes, float64(s.Unreadable[o]), "outcome", string(o))
+	}
+	copies := m.app.registry.Copies()
+	c.counter(unreadable, outcomes, float64(copies.Recovered), "outcome", "recovered")
+	c.counter(unreadable, outcomes, float64(copies.Repeated), "outcome", "repeated")
+	for _, r := range whatsapp.Recoveries() {
+		c.counter("postern_whatsapp_appstate_recoveries_total", "Attempts to mend labels and chat settings of an account that did not verify, by step and outcome.",
+			float64(s.Recoveries[r]), "step", string(r.Step), "outcome", string(r.Outcome))
+	}
+	for kind, n := range s.Unhandled {
+		c.counter("postern_whatsapp_unknown_events_total", "Events from WhatsApp of a type that this version does not know.", float64(n), "type", kind)
+	}
+}
+
+func (m *metrics) collectBatches(c collection) {
+	counts, err := m.app.engine.States()
+	if err != nil {
+		return
+	}
+	for s, n := range counts {
+		c.gauge("postern_batches", "Unfinished batches by status.", float64(n), "status", string(s))
+	}
+}
+
+func (m *metrics) collectClients(c collection) {
+	l := m.app.clients.Stats()
+	c.gauge("postern_connections", "Connections of clients of the API, WebSockets included.", float64(l.Open))
+	c.gauge("postern_connections_limit", "Connections of clients that the API takes, as the system's descriptors allow.", float64(m.app.clients.Total()))
+	c.counter("postern_connections_refused_total", "Connections that were closed at once, for their address held as many as it may.", float64(l.Refused))
+	c.counter("postern_connections_evicted_total", "Connections without a request that were closed to make room for another.", float64(l.Evicted))
+	c.counter("postern_connections_waited_total", "Connections that had to wait, for all others had requests.", float64(l.Waited))
+	wrong, limited := m.app.failures.Stats()
+	const guessed = "postern_wrong_credentials_total"
+	const what = "Requests with a wrong credential, by answer: refused (401), or limited (429) after too many of one address."
+	c.counter(guessed, what, float64(wrong), "answer", "refused")
+	c.counter(guessed, what, float64(limited), "answer", "limited")
+}
+
+// collection makes metrics of values. labels are pairs of name and value.
+type collection struct{ out chan<- prometheus.Metric }
+
+func (c collection) gauge(name, help string, v float64, labels ...string) {
+	c.add(prometheus.GaugeValue, name, help, v, labels)
+}
+
+func (c collection) counter(name, help string, v float64, labels ...string) {
+	c.add(prometheus.CounterValue, name, help, v, labels)
+}
+
+func (c collection) add(kind prometheus.ValueType, name, help string, v float64, labels []string) {
+	var names, values []string
+	for i := 0; i+1 < len(labels); i += 2 {
+		names, values = append(names, labels[i]), append(values, labels[i+1])
+	}
+	c.out <- prometheus.MustNewConstMetric(prometheus.NewDesc(name, help, names, nil), kind, v, values...)
+}

@@ -1,0 +1,134 @@
+package app
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net"
+	"net/http"
+	"strings"
+
+	"postern/config"
+	"postern/dashboard"
+	"postern/httpapi"
+	"postern/httpapi/idempotency"
+	"postern/peers"
+	"postern/whatsapp"
+)
+
+// Addresses are those that the program listens on. They are taken before anything
+// else is done: when one is in use, nothing has happened yet.
+type Addresses struct {
+	api     net.Listener
+	metrics net.Listener // nil: the metrics have no address of their own
+}
+
+// Listen takes the addresses of the API and, when it has one, of the metrics. An
+// error names the setting to change, and then none is taken.
+func Listen(ctx context.Context, cfg *config.Config) (taken Addresses, err error) {
+	if taken.api, err = bind(ctx, cfg.ListenAddress()); err != nil {
+		return Addresses{}, fmt.Errorf("%w; set server.listen to a free address", err)
+	}
+	if cfg.Metrics.Listen == "" {
+		return taken, nil
+	}
+	if taken.metrics, err = bind(ctx, cfg.Metrics.Listen); err != nil {
+		taken.Close()
+		return Addresses{}, fmt.Errorf("%w; set metrics.listen to a free address", err)
+	}
+	return taken, nil
+}
+
+func bind(ctx context.Context, address string) (net.Listener, error) {
+	return (&net.ListenConfig{}).Listen(ctx, "tcp", address)
+}
+
+// Close gives up what no server has taken over; one that has, has closed it.
+func (t Addresses) Close() {
+	_ = t.api.Close()
+	if t.metrics != nil {
+		_ = t.metrics.Close()
+	}
+}
+
+// serve answers requests from now on.
+func (a *App) serve(taken Addresses) error {
+	proxies, err := peers.ParseProxies(a.cfg.Server.TrustedProxies)
+	if err != nil {
+		return fmt.Errorf("server.trusted_proxies: %w", err)
+	}
+	api := httpapi.Config{
+		Proxies: proxies, Failures: a.failures,
+		Registry: a.registry, Supervisor: a.supervisor, Engine: a.engine, Processor: a.processor,
+		Media: a.media, MaxMedia: a.cfg.Media.MaxBytes, Store: a.store,
+		NewMessageID: whatsapp.NewMessageID, Post: a.postNow, Version: version, BaseURL: a.cfg.Server.BaseURL,
+		APIKey: a.sec.GlobalAuthToken, JWTSecret: []byte(a.sec.JWTSecret), TokenTTL: seconds(a.cfg.Authentication.JWTExpiresIn),
+		MaxRecipients: int(a.cfg.Batch.MaxRecipients), Ready: a.notReady, Metrics: a.metrics.handler(), Pages: dashboard.Pages(), Logger: a.log,
+	}
+	api.Relay, api.Deliveries = a.relay, a.ledger
+	if a.cfg.Websocket.Enabled {
+		api.Hub = hubAdapter{a.hub}
+	}
+	if a.sandbox != nil {
+		api.Sandbox = a.sandbox.Control()
+	}
+	handler, err := httpapi.New(api)
+	if err != nil {
+		return err
+	}
+	keys := idempotency.NewPruner(a.store, a.log)
+	keys.Start()
+	a.stops.push("idempotency keys", keys.Stop)
+	a.clients = a.limited(taken.api, clientConnections(peers.Descriptors(), a.ours()), proxies)
+	if taken.metrics != nil { // without a credential, at an address of its own
+		scrapes := a.limited(taken.metrics, scrapeConnections, proxies)
+		a.listen("metrics listener", httpapi.NewServer(httpapi.NewMetrics(a.metrics.handler(), a.log), a.log), scrapes)
+	}
+	a.url = "http://" + taken.api.Addr().String()
+	a.listen("listener", httpapi.NewServer(handler, a.log), a.clients)
+	a.stops.push("waits for phones and receivers", func(context.Context) error { // they would hold the shutdown up
+		a.supervisor.Interrupt()
+		a.queue.Interrupt()
+		return nil
+	})
+	return nil
+}
+
+// Dashboard is the address that a browser may be pointed at: the public one where
+// it is known, and never the one that stands for all interfaces.
+func (a *App) Dashboard() string {
+	if base := a.cfg.Server.BaseURL; base != "" {
+		return strings.TrimSuffix(base, "/") + "/"
+	}
+	host, port, err := net.SplitHostPort(strings.TrimPrefix(a.url, "http://"))
+	if err != nil {
+		return a.url + "/"
+	}
+	if ip := net.ParseIP(host); ip != nil && ip.IsUnspecified() {
+		host = "localhost"
+	}
+	return "http://" + net.JoinHostPort(host, port) + "/"
+}
+
+// listen serves until the program stops; what is under way then has the time of
+// the stop to end. A listener that ends by itself ends the program.
+func (a *App) listen(name string, srv *http.Server, l *peers.Listener) {
+	ended := make(chan struct{})
+	go func() {
+		defer close(ended)
+		if err := l.Serve(srv); !errors.Is(err, http.ErrServerClosed) {
+			select {
+			case a.failed <- fmt.Errorf("%s: %w", name, err):
+			default: // another one has ended before
+			}
+		}
+	}()
+	a.stops.push(name, func(ctx context.Context) error {
+		err := srv.Shutdown(ctx)
+		if err != nil {
+			err = errors.Join(err, srv.Close())
+		}
+		<-ended
+		return err
+	})
+}

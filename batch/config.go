@@ -1,0 +1,123 @@
+package batch
+
+import (
+	"context"
+	"errors"
+	"log/slog"
+	"time"
+
+	"github.com/google/uuid"
+
+	"postern/event"
+	"postern/store"
+)
+
+// Fleet is the set of instances as a batch sees it. Its methods are called
+// from many goroutines.
+type Fleet interface {
+	// Instance tells the name and the state of an instance from memory; ok is
+	// false when it was deleted.
+	Instance(id int64) (name string, state event.State, ok bool)
+	// Gate tells whether an instance may send to somebody now, and if not, until
+	// when and why. It is asked before each send, and about each item that waits
+	// while the answer is that only strangers are kept back: it should answer
+	// from memory when nothing does. Whenever it may have opened before the time
+	// that it told, or somebody who was a stranger may be written to,
+	// Engine.GateChanged is called.
+	Gate(Question) Gate
+	// Send sends one message and returns once its outcome is known. Its error
+	// wraps event.ErrNotConnected, ErrBusy, ErrNotNow, ErrNotOnWhatsApp,
+	// ErrSendRefused or ErrOutcomeUnknown; any other error counts as the last one. It calls
+	// out.Leaving when the message's turn has come, before a byte of it leaves:
+	// one that never did is not in doubt, and its time has not begun.
+	Send(ctx context.Context, instance int64, out event.Outgoing) (Receipt, error)
+}
+
+// Receipt is what a successful send left behind.
+type Receipt struct {
+	WhatsAppID   string // the message id that WhatsApp acknowledged
+	RecipientJID string // where it went
+
+	// Record stores the sent message in the commit of the item's result and
+	// returns its id. Like every store closure it may run twice. When it
+	// fails, the item ends UNKNOWN. It may be nil.
+	Record func(tx *store.Tx) (messageID int64, err error)
+	// Committed is called after that commit. It may be nil.
+	Committed func()
+}
+
+// Config is what an Engine needs. Store, Fleet and NewMessageID are required.
+type Config struct {
+	Store  *store.Store
+	Fleet  Fleet
+	Logger *slog.Logger // nil: silent
+
+	// LetGo takes back the place that a batch may have at a gate: it does not send
+	// next. It may call GateChanged. nil: there are no places.
+	LetGo func(batch uuid.UUID)
+
+	// NewMessageID makes the WhatsApp id of one send.
+	NewMessageID func() string
+
+	Enabled       bool          // false: batches are kept but none is claimed
+	MaxDelay      time.Duration // bound of options.delay; 0 means 24 h
+	MaxRecipients int           // per batch; 0 means 100 000
+	MaxOpen       int           // unfinished batches of one user; 0 sets no limit
+
+	// ShutdownTimeout is how long Stop waits for a send in flight before its
+	// item ends UNKNOWN; 0 means 15 s.
+	ShutdownTimeout time.Duration
+	// SendTimeout bounds the preparation of a send, and again the send itself
+	// once its turn has come; 0 means 30 s.
+	SendTimeout time.Duration
+	// TurnTimeout is how long a send may wait for its turn on the instance, on
+	// top of its preparation; 0 means 60 s.
+	TurnTimeout time.Duration
+	// MediaTimeout is added to SendTimeout and to Lease when the message has
+	// something to be fetched or uploaded first, so that a slow server of the
+	// file is told from a send without an answer; 0 means no more time.
+	MediaTimeout time.Duration
+	// Lease is how long a send may go unanswered, from its turn on, before its
+	// batch is taken from it; 0 means 60 s. It is raised to twice SendTimeout when it is not
+	// longer than SendTimeout, so that only a send that ignores its context
+	// can lose it.
+	Lease time.Duration
+	// Retention is how long a final batch is kept, from the moment in which it
+	// became so; 0 keeps it until it is deleted.
+	Retention time.Duration
+	// Location is the zone of schedules that name none; nil means UTC.
+	Location *time.Location
+}
+
+func (c Config) withDefaults() (Config, error) {
+	if c.Store == nil || c.Fleet == nil || c.NewMessageID == nil {
+		return c, errors.New("batch: Config needs Store, Fleet and NewMessageID")
+	}
+	if c.Logger == nil {
+		c.Logger = slog.New(slog.DiscardHandler)
+	}
+	c.Logger = c.Logger.With("component", "batch")
+	if c.LetGo == nil {
+		c.LetGo = func(uuid.UUID) {}
+	}
+	c.MaxDelay = orDefault(c.MaxDelay, 24*time.Hour)
+	c.MaxRecipients = orDefault(c.MaxRecipients, 100_000)
+	c.ShutdownTimeout = orDefault(c.ShutdownTimeout, 15*time.Second)
+	c.SendTimeout = orDefault(c.SendTimeout, 30*time.Second)
+	c.TurnTimeout = orDefault(c.TurnTimeout, time.Minute)
+	c.Lease = orDefault(c.Lease, time.Minute)
+	if c.Lease <= c.SendTimeout {
+		c.Lease = 2 * c.SendTimeout
+	}
+	if c.Location == nil {
+		c.Location = time.UTC
+	}
+	return c, nil
+}
+
+func orDefault[T ~int | ~int64](v, def T) T {
+	if v <= 0 {
+		return def
+	}
+	return v
+}

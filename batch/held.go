@@ -1,0 +1,28 @@
+package batch
+
+import (
+	"postern/event"
+)
+
+// Held is what keeps one of a batch's instances from sending now.
+type Held struct {
+	InstanceID    int64      `json:"instanceId"`
+	InstanceName  string     `json:"instanceName"`
+	Reason        string     `json:"reason"`  // machine word, such as REACHOUT_TIMELOCKED
+	Message       string     `json:"message"` // the same for people
+	Until         event.Time `json:"until"`   // when it is tried again, should nothing happen before
+	StrangersOnly bool       `json:"strangersOnly"`
+}
+
+// Held tells what keeps the instances of a batch from sending now, be it only
+// to people they do not know.
+func (e *Engine) Held(v View) []Held {
+	held, now := []Held{}, e.now()
+	for _, i := range v.Instances {
+		g := e.cfg.Fleet.Gate(Question{Instance: i.ID, Wait: v.Options.WhenRestricted == event.RestrictedWait})
+		if g.Shut(now) {
+			held = append(held, Held{i.ID, i.Name, g.Reason, g.Text, event.At(g.Until), g.Strangers})
+		}
+	}
+	return held
+}

@@ -1,0 +1,83 @@
+package batch
+
+import (
+	"fmt"
+	"slices"
+
+	"postern/store"
+)
+
+// shelfSize is how many items are read at once to find those that wait.
+const shelfSize = 128
+
+// unsent is an item that is PENDING.
+type unsent struct {
+	position  int
+	recipient string // empty when its record is damaged
+}
+
+// shelf is a stretch of a batch's items as the file has them: those that wait.
+// Only the batch's worker moves items, so it is good until that gives one or
+// takes one back.
+type shelf struct {
+	from, to int // positions that were read, to not included
+	items    []unsent
+}
+
+// next returns the first item from a position on that waits.
+func (w *worker) next(s *shelf, from int) (item unsent, ok bool, err error) {
+	for from < w.b.Counts.Total {
+		if from < s.from || from >= s.to {
+			if err := w.fill(s, from); err != nil {
+				return unsent{}, false, err
+			}
+		}
+		for _, item := range s.items {
+			if item.position >= from {
+				return item, true, nil
+			}
+		}
+		from = s.to
+	}
+	return unsent{}, false, nil
+}
+
+// fill reads the stretch that begins at a position.
+func (w *worker) fill(s *shelf, from int) error {
+	*s = shelf{from: from, to: min(from+shelfSize, w.b.Counts.Total), items: s.items[:0]}
+	at := from
+	err := w.e.cfg.Store.View(func(tx *store.Tx) error {
+		r := store.Range{From: itemKey(w.id, from), Before: itemKey(w.id, s.to)}
+		err := tx.Scan(bucketItem, r, func(key, raw []byte) (bool, error) {
+			position, item, err := w.b.readItem(key, raw)
+			if err != nil {
+				return true, err
+			}
+			s.lost(at, position)
+			at = position + 1
+			if item.Status == "" || item.Status == ItemPending {
+				s.items = append(s.items, unsent{position, item.recipient()})
+			}
+			return true, nil
+		})
+		s.lost(at, s.to)
+		return err
+	})
+	if err != nil {
+		return fmt.Errorf("batch %s: items from %d: %w", w.id, from, err)
+	}
+	return nil
+}
+
+// lost takes the positions between two that could not be read: they are given
+// like the others, and fail.
+func (s *shelf) lost(from, to int) {
+	for ; from < to; from++ {
+		s.items = append(s.items, unsent{position: from})
+	}
+}
+
+// drop takes an item away that waits no more.
+func (s *shelf) drop(position int) {
+	s.items = slices.DeleteFunc(s.items, func(i unsent) bool { return i.position == position })
+}

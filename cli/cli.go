@@ -1,0 +1,129 @@
+package cli
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"os"
+	"os/signal"
+	"slices"
+	"strings"
+	"syscall"
+
+	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
+)
+
+// Main executes the command that args name, which the first SIGINT or SIGTERM asks
+// to end; the second ends the process. It returns the exit status: 0 done, 1 failed,
+// 2 wrong usage or a faulty file given to be checked.
+func Main(args []string) int {
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
+	context.AfterFunc(ctx, stop)
+	return run(ctx, args, os.Stdout, os.Stderr)
+}
+
+// run is Main without its signals.
+func run(ctx context.Context, args []string, out, errOut io.Writer) int {
+	root := tree()
+	root.SetOut(out)
+	root.SetErr(errOut)
+	if completing(args) {
+		root.SetArgs(args)
+		if err := root.ExecuteContext(ctx); err != nil {
+			return 1
+		}
+		return 0
+	}
+	c, rest := find(root, inFull(args))
+	if c == root && len(rest) > 0 && !isHelp(rest[0]) {
+		fmt.Fprintf(errOut, "postern: unknown command %.100q;%s postern --help lists all\n", rest[0], suggestion(rest[0], names(commands())))
+		return 2
+	}
+	err := execute(ctx, c, rest)
+	top := topCommand(c)
+	switch {
+	case err == nil:
+		return 0
+	case errors.As(err, new(usageError)):
+		fmt.Fprintf(errOut, "postern %s: %v\nusage: postern %s\npostern %s --help tells more\n", top.Name(), err, top.Use, top.Name())
+		return 2
+	case errors.As(err, new(faultyInput)):
+		fmt.Fprintln(errOut, err)
+		return 2
+	default:
+		fmt.Fprintf(errOut, "postern %s: %v\n", top.Name(), err)
+		return 1
+	}
+}
+
+// completing tells whether it is the script of a shell that asks what may follow.
+func completing(args []string) bool {
+	return len(args) > 0 && (args[0] == cobra.ShellCompRequestCmd || args[0] == cobra.ShellCompNoDescRequestCmd)
+}
+
+// inFull writes a command line that names no command, or asks for help or the
+// version in another form, with the name of a command first and --help behind it.
+func inFull(args []string) []string {
+	switch {
+	case len(args) == 0:
+		return []string{"serve"}
+	case isHelp(args[0]), slices.Equal(args, []string{"help"}):
+		return []string{"--help"}
+	case args[0] == "help":
+		return []string{args[1], "--help"}
+	case slices.Contains([]string{"-v", "-version", "--version"}, args[0]):
+		return []string{"version"}
+	case strings.HasPrefix(args[0], "-"):
+		return append([]string{"serve"}, args...)
+	}
+	return args
+}
+
+func isHelp(arg string) bool { return arg == "-h" || arg == "-help" || arg == "--help" }
+
+// find follows args down from root as long as they are names of commands, and
+// returns the rest of them.
+func find(root *cobra.Command, args []string) (*cobra.Command, []string) {
+	c := root
+	for len(args) > 0 {
+		below := c.Commands()
+		i := slices.IndexFunc(below, func(sub *cobra.Command) bool { return sub.Name() == args[0] })
+		if i < 0 {
+			break
+		}
+		c, args = below[i], args[1:]
+	}
+	return c, args
+}
+
+// execute runs the command on its flags and operands, or prints its help when they
+// ask for it. The library's own way to do this would look for names of commands
+// behind flags, too, and know nothing of long flags with one dash.
+func execute(ctx context.Context, c *cobra.Command, args []string) error {
+	err := c.ParseFlags(twoDashes(args, c.Flags()))
+	if errors.Is(err, pflag.ErrHelp) {
+		return c.Help()
+	}
+	if err != nil {
+		return flagError(err, c)
+	}
+	operands := c.Flags().Args()
+	if err := c.ValidateArgs(operands); err != nil {
+		return usageError{err}
+	}
+	c.SetContext(ctx)
+	return c.RunE(c, operands)
+}
+
+// usageError is a mistake in the command line.
+type usageError struct{ error }
+
+// faultyInput tells that what the user gave to be checked has faults.
+type faultyInput struct{ error }
+
+func listenTCP(ctx context.Context, addr string) (net.Listener, error) {
+	return (&net.ListenConfig{}).Listen(ctx, "tcp", addr)
+}

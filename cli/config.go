@@ -1,0 +1,62 @@
+package cli
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"os"
+
+	"github.com/spf13/cobra"
+
+	"postern/config"
+)
+
+// configCommand is `postern config`, which prints the configuration as the program
+// would use it, and `postern config check`, which says whether a file is right.
+// Neither changes anything on the disk.
+func configCommand() *cobra.Command {
+	var path string
+	c := &cobra.Command{
+		Use:   "config [--config FILE] | check FILE",
+		Short: "print the configuration with where each value came from, or check a file",
+		Long: "Secrets are not shown, and nothing is made or changed. check reads the file alone, without the environment,\n" +
+			"and prints all that is wrong with it: exit status 0 means that it is right, 2 that it is not.",
+		Example: "postern config\npostern config --config /etc/postern.toml\npostern config check /etc/postern.toml",
+		RunE:    func(c *cobra.Command, _ []string) error { return showConfig(path, c.OutOrStdout()) },
+	}
+	configFlag(c, &path)
+	c.AddCommand(&cobra.Command{
+		Use:   "check FILE",
+		Short: "check a configuration file",
+		Args: func(c *cobra.Command, args []string) error {
+			if len(args) == 0 {
+				return errors.New("check needs one file")
+			}
+			return operands(1)(c, args)
+		},
+		RunE: func(c *cobra.Command, args []string) error { return checkConfig(args[0], c.OutOrStdout()) },
+	})
+	return c
+}
+
+// showConfig prints the configuration, each value with where it came from.
+func showConfig(path string, out io.Writer) error {
+	text, warnings, err := config.Show(path, os.Environ())
+	if err != nil {
+		return err
+	}
+	for _, w := range warnings {
+		fmt.Fprintln(out, "# warning:", config.OneLine(w))
+	}
+	_, err = io.WriteString(out, text)
+	return err
+}
+
+// checkConfig reads one file alone, without the environment.
+func checkConfig(path string, out io.Writer) error {
+	if _, _, err := config.Load(path, nil); err != nil {
+		return faultyInput{err}
+	}
+	fmt.Fprintln(out, path+": ok")
+	return nil
+}

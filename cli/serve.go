@@ -1,0 +1,115 @@
+package cli
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"log/slog"
+	"os"
+
+	"github.com/spf13/cobra"
+
+	"postern/app"
+	"postern/config"
+)
+
+// serveCommand is `postern serve`, and what happens without a command.
+func serveCommand() *cobra.Command {
+	var path string
+	c := &cobra.Command{
+		Use:   "serve [--config FILE]",
+		Short: "run the program; what happens without a command",
+		Long: "It ends at Ctrl-C or SIGTERM, in order: what was accepted is finished or kept. A second signal ends it\n" +
+			"at once. The first start needs no configuration; it makes the API key and prints it once.",
+		Example: "postern\npostern serve --config /etc/postern.toml\nSANDBOX_ENABLED=true postern serve",
+		RunE:    func(c *cobra.Command, _ []string) error { return serve(c.Context(), path, c.OutOrStdout()) },
+	}
+	configFlag(c, &path)
+	return c
+}
+
+// serve runs until ctx ends, then stops in order.
+func serve(ctx context.Context, path string, out io.Writer) error {
+	cfg, log, err := prepare(path)
+	if err != nil {
+		return err
+	}
+	a, err := startServing(ctx, cfg, log, out)
+	if errors.Is(err, app.ErrInterrupted) {
+		log.Info("stopped before the start was complete; nothing was served", "cause", err)
+		return nil
+	}
+	if err != nil {
+		return err
+	}
+	select {
+	case <-ctx.Done():
+		log.Info("stopping; a second signal ends at once")
+	case err = <-a.Failed():
+	}
+	stopping, cancel := context.WithTimeout(context.WithoutCancel(ctx), cfg.Server.ShutdownTimeout)
+	defer cancel()
+	return errors.Join(err, a.Stop(stopping))
+}
+
+// startServing starts the program and says where everything is. On the first
+// start it prints the API key, once the program can be used with it; a first
+// start that fails leaves no secrets, so that the next one is the first.
+func startServing(ctx context.Context, cfg *config.Config, log *slog.Logger, out io.Writer) (*app.App, error) {
+	taken, err := app.Listen(ctx, cfg)
+	if err != nil {
+		return nil, err
+	}
+	sec, made, err := config.LoadSecrets(cfg)
+	if err != nil {
+		taken.Close()
+		return nil, err
+	}
+	a, err := app.StartOn(ctx, taken, cfg, sec, log)
+	if err != nil {
+		if made {
+			err = errors.Join(err, os.Remove(config.SecretsPath(cfg)))
+		}
+		return nil, err
+	}
+	for _, warning := range config.Exposures(cfg) {
+		log.Warn("configuration", "warning", warning)
+	}
+	if made {
+		fmt.Fprintf(out, "\nThis is the first start. The API key is\n\n  %s\n\nIt is kept in %s and not shown again.\nThe dashboard is at %s and the API below it.\n\n",
+			sec.GlobalAuthToken, config.SecretsPath(cfg), a.Dashboard())
+	}
+	log.Info("ready", "url", a.URL(), "dashboard", a.Dashboard(), "key", config.KeySource(cfg), "data", config.Absolute(cfg.Store.Path), "version", app.Version())
+	return a, nil
+}
+
+// configFlag gives the command --config.
+func configFlag(c *cobra.Command, path *string) {
+	c.Flags().StringVar(path, "config", "", "configuration `FILE` to read (default ./config.toml when it exists)")
+}
+
+// prepare reads the configuration and makes the logger that it asks for.
+func prepare(path string) (*config.Config, *slog.Logger, error) {
+	cfg, warnings, err := config.Load(path, os.Environ())
+	if err != nil {
+		return nil, nil, err
+	}
+	log := newLogger(cfg, os.Stderr)
+	for _, w := range warnings {
+		log.Warn("configuration", "warning", w)
+	}
+	return cfg, log, nil
+}
+
+func newLogger(cfg *config.Config, w io.Writer) *slog.Logger {
+	var level slog.Level
+	if err := level.UnmarshalText([]byte(cfg.Log.Level)); err != nil {
+		level = slog.LevelInfo // validated before; cannot happen
+	}
+	options := &slog.HandlerOptions{Level: level}
+	if cfg.Log.Format == "json" {
+		return slog.New(slog.NewJSONHandler(w, options))
+	}
+	return slog.New(slog.NewTextHandler(w, options))
+}

@@ -1,0 +1,114 @@
+package clientversion
+
+import (
+	"context"
+	"time"
+
+	"postern/store"
+	"postern/whatsapp"
+)
+
+const (
+	bucket = "client_version"
+	only   = "state" // the key of the one record
+)
+
+// Buckets returns the bucket of this package.
+func Buckets() []store.Bucket {
+	return []store.Bucket{{
+		Name: bucket, Owner: "clientversion", Key: `"state"`, Value: "JSON: the version that WhatsApp named, when it was asked last and when it is to be asked again",
+	}}
+}
+
+// state is what outlives the program.
+type state struct {
+	Network  string    `json:"network,omitempty"`  // whom all this is about, see Config
+	Version  string    `json:"version,omitempty"`  // that WhatsApp named and that was accepted here
+	Taken    string    `json:"taken,omitempty"`    // the last of these with which WhatsApp let somebody in
+	Refused  string    `json:"refused,omitempty"`  // the version because of which it was asked last
+	AskedAt  time.Time `json:"askedAt,omitzero"`   // when the last question left
+	Failures int       `json:"failures,omitempty"` // questions in a row that found nothing, the one under way included
+	Due      time.Time `json:"due,omitzero"`       // when to ask again by itself; zero: not
+}
+
+func load(s *store.Store) (st state, err error) {
+	err = s.View(func(tx *store.Tx) error {
+		var found bool
+		st, found, err = store.GetJSON[state](tx, bucket, []byte(only))
+		if !found {
+			st = state{}
+		}
+		return err
+	})
+	return st, err
+}
+
+// known is the version that an answer has to be newer than: the one in use, but
+// for one that WhatsApp's site named and with which WhatsApp let nobody in. That
+// answer was wrong, and one that is too high would keep out every right one.
+func (st *state) known(current whatsapp.Version) whatsapp.Version {
+	if st.Version != current.String() || st.Taken == st.Version {
+		return current
+	}
+	known := whatsapp.BuiltinVersion()
+	if taken, err := whatsapp.ParseVersion(st.Taken); err == nil && known.Less(taken) {
+		known = taken
+	}
+	return known
+}
+
+func (st state) save(s *store.Store) error {
+	return s.Update(context.Background(), func(tx *store.Tx) error { return store.PutJSON(tx, bucket, []byte(only), st) })
+}
+
+// askEvery is the least time between two questions.
+const askEvery = 10 * time.Minute
+
+// pause is the time from a question that found nothing to the next one.
+func (st state) pause() time.Duration {
+	switch st.Failures {
+	case 0, 1:
+		return askEvery
+	case 2:
+		return 30 * time.Minute
+	default:
+		return time.Hour
+	}
+}
+
+// mayAsk reports whether the last question is long enough ago.
+func (st *state) mayAsk(now time.Time) bool {
+	return st.AskedAt.IsZero() || now.Sub(st.AskedAt) >= askEvery
+}
+
+// askLater makes a question due, no later than it was.
+func (st *state) askLater(now time.Time) {
+	if next := st.AskedAt.Add(askEvery); st.Due.IsZero() {
+		st.Due = next
+	}
+	st.bound(now)
+}
+
+// bound keeps the next question from lying further away than its pause, as it
+// does when the clock was set back.
+func (st *state) bound(now time.Time) {
+	if last := now.Add(st.pause()); st.Due.After(last) {
+		st.Due = last
+	}
+}
+
+// begin notes that a question leaves because of a version, as one that finds
+// nothing until it did.
+func (st *state) begin(now time.Time, refused string) {
+	if st.Refused != refused {
+		st.Failures = 0
+	}
+	st.Refused, st.AskedAt = refused, now
+	st.Failures++
+	st.Due = now.Add(st.pause())
+}
+
+// found notes the answer to it.
+func (st *state) found(version string) {
+	st.Version, st.Failures, st.Due = version, 0, time.Time{}
+}

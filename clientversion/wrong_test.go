@@ -1,0 +1,81 @@
+package clientversion
+
+import (
+	"strings"
+	"testing"
+	"time"
+
+	"postern/whatsapp"
+)
+
+// TestAnAnswerWithWhichNobodyIsLetInDoesNotOutliveItsRefusal: a version that is
+// too high by far is newer than every right one.
+func TestAnAnswerWithWhichNobodyIsLetInDoesNotOutliveItsRefusal(t *testing.T) {
+	inBubble(t, Auto, func(g *rig) {
+		builtin, absurd := newer(0), newer(1_000_000_000)
+		g.names(absurd)
+		g.refuse(1)
+		time.Sleep(2 * time.Second)
+		g.wantCurrent(absurd, Fetched)
+		g.reboot()
+		g.wantCurrent(absurd, Stored)
+		g.refuse(1)
+		time.Sleep(11 * time.Minute) // it names the same again
+		g.wantAsked(2)
+		g.wantCurrent(absurd, Stored)
+		for n, answer := range []whatsapp.Version{builtin, newer(7)} { // what was refused before is not taken either
+			g.names(answer)
+			time.Sleep([]time.Duration{10 * time.Minute, 30 * time.Minute}[n])
+			g.wantAsked(3 + n)
+		}
+		g.wantCurrent(newer(7), Fetched)
+		if known, _ := g.r.Outdated(2, absurd.String()); !known {
+			t.Error("who was refused with the wrong one does not dial with the right one")
+		}
+		if n := strings.Count(g.log.String(), "which it refuses"); n != 2 {
+			t.Errorf("logged %s", &g.log)
+		}
+	})
+}
+
+// TestAVersionThatWasTakenIsTheKnownOne: when it is refused at last it has grown
+// old, and what is lower is refused, restarts included.
+func TestAVersionThatWasTakenIsTheKnownOne(t *testing.T) {
+	inBubble(t, Auto, func(g *rig) {
+		g.names(newer(5))
+		g.refuse(1)
+		time.Sleep(2 * time.Second)
+		g.r.Taken(newer(4).String()) // of a connection from before: it says nothing of this one
+		g.r.Taken(newer(5).String())
+		time.Sleep(time.Second)
+		g.reboot()
+		g.wantCurrent(newer(5), Stored)
+		time.Sleep(time.Hour)
+		g.names(newer(4))
+		g.refuse(1)
+		time.Sleep(2 * time.Second)
+		g.wantAsked(2)
+		g.wantCurrent(newer(5), Stored)
+	})
+}
+
+// TestAfterAWrongAnswerTheLastRightOneIsTheKnownOne, not the built-in one.
+func TestAfterAWrongAnswerTheLastRightOneIsTheKnownOne(t *testing.T) {
+	inBubble(t, Auto, func(g *rig) {
+		g.names(newer(5))
+		g.refuse(1)
+		time.Sleep(2 * time.Second)
+		g.r.Taken(newer(5).String())
+		time.Sleep(time.Hour)
+		g.names(newer(1_000_000))
+		g.refuse(1)
+		time.Sleep(2 * time.Second)
+		for _, answer := range []whatsapp.Version{newer(4), newer(5), newer(6)} {
+			g.wantCurrent(newer(1_000_000), Fetched)
+			g.names(answer)
+			g.refuse(1)
+			time.Sleep(61 * time.Minute)
+		}
+		g.wantCurrent(newer(6), Fetched)
+	})
+}

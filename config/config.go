@@ -1,0 +1,173 @@
+package config
+
+import (
+	"net"
+	"strconv"
+	"time"
+)
+
+// Config is everything that can be set, with the names of the TOML paths. The
+// table in settings.go says for each its default, its meaning and its rule.
+type Config struct {
+	Server struct {
+		Listen          string
+		Port            int64
+		BaseURL         string
+		TrustedProxies  []string
+		ShutdownTimeout time.Duration
+
+		MaxConnectionsPerAddress int64
+	}
+	Metrics struct{ Listen string }
+	Store   struct{ Path string }
+	Log     struct{ Level, Format string }
+
+	Authentication struct {
+		GlobalAuthToken   string
+		JWTSecret         string
+		JWTExpiresIn      int64 // seconds
+		FailuresPerMinute int64
+	}
+	Webhook struct {
+		GlobalURL      string
+		GlobalEnabled  bool
+		Workers        int64
+		QueueSize      int64
+		Timeout        time.Duration
+		PerDestination int64
+		DenyPrivate    bool
+		DurableDefault bool
+
+		DurableMaxBytes int64
+		Log             bool
+		LogBodies       string
+		LogRetention    time.Duration
+		LogMaxEntries   int64
+		ReplayRate      int64
+	}
+	Database struct {
+		SaveNewMessage    bool
+		SaveMessageUpdate bool
+		SaveContacts      bool
+		MessageRetention  time.Duration
+	}
+	Websocket struct {
+		Enabled          bool
+		AllowedOrigins   []string
+		AllowEmptyOrigin bool
+		PingInterval     time.Duration
+		PongTimeout      time.Duration
+		WriteTimeout     time.Duration
+		SendBuffer       int64
+		MaxPerToken      int64
+	}
+	Batch struct {
+		WorkerEnabled     bool
+		MaxDelayMs        int64
+		MaxRecipients     int64
+		MaxOpen           int64
+		FailureStreak     int64
+		ShutdownTimeoutMs int64
+		Timezone          string
+		Lease             time.Duration
+		Retention         time.Duration
+	}
+	Processing struct {
+		Workers   int64
+		QueueSize int64
+		Timeout   time.Duration
+	}
+	Message struct {
+		SendTimeout time.Duration
+		TurnTimeout time.Duration
+	}
+	Outbox struct{ Retention time.Duration }
+	Media  struct {
+		AllowPrivate bool
+		MaxBytes     int64
+		MaxUploads   int64
+		Timeout      time.Duration
+	}
+	QRCode struct {
+		Limit                 int64
+		LightColor, DarkColor string
+	}
+	WhatsApp struct {
+		AutoReconnect               bool
+		StartupReconnectConcurrency int64
+		ConnectTimeout              int64 // seconds
+		ReconnectInitialDelay       int64 // seconds
+		ReconnectMaxDelay           int64 // seconds
+		PairingTimeout              time.Duration
+		Version                     string // auto, builtin or a version
+		ClientName, ClientType      string
+		KeepaliveInterval           time.Duration
+		KeepaliveTimeout            time.Duration
+		QuietReconnect              time.Duration
+		StateRecoveryDelay          time.Duration
+		Proxy                       string
+		Endpoint                    string
+		EndpointCA                  string
+		EndpointRootKey             string
+	}
+	Sandbox struct {
+		Enabled  bool
+		AutoPair bool
+		Path     string
+	}
+}
+
+// rule is a condition on more than one setting.
+type rule struct {
+	broken bool
+	text   string
+	keys   []string // the first is the one to change
+}
+
+// rules are those that no setting can check alone.
+func (c *Config) rules() []rule {
+	e := c.WhatsApp
+	all := e.Endpoint != "" && e.EndpointCA != "" && e.EndpointRootKey != ""
+	none := e.Endpoint == "" && e.EndpointCA == "" && e.EndpointRootKey == ""
+	sec := Secrets{c.Authentication.GlobalAuthToken, c.Authentication.JWTSecret}
+	return []rule{
+		{
+			sec.JWTSecret != "" && sec.same(),
+			sameSecrets,
+			[]string{"authentication.jwt_secret", "authentication.global_auth_token"},
+		},
+		{
+			c.Webhook.GlobalEnabled && c.Webhook.GlobalURL == "",
+			"required when webhook.global.enabled is true",
+			[]string{"webhook.global.url", "webhook.global.enabled"},
+		},
+		{
+			e.ReconnectMaxDelay < e.ReconnectInitialDelay,
+			"must not be below whatsapp.reconnect_initial_delay",
+			[]string{"whatsapp.reconnect_max_delay", "whatsapp.reconnect_initial_delay"},
+		},
+		{
+			c.Websocket.PongTimeout < c.Websocket.PingInterval,
+			"must not be below websocket.ping_interval",
+			[]string{"websocket.pong_timeout", "websocket.ping_interval"},
+		},
+		{
+			!all && !none,
+			"must be set together with whatsapp.endpoint_ca and whatsapp.endpoint_root_key, or none of them",
+			[]string{"whatsapp.endpoint", "whatsapp.endpoint_ca", "whatsapp.endpoint_root_key"},
+		},
+		{
+			c.Sandbox.Enabled && e.Endpoint != "",
+			"cannot be true together with whatsapp.endpoint; choose one of them",
+			[]string{"sandbox.enabled", "whatsapp.endpoint"},
+		},
+	}
+}
+
+// ListenAddress is where the API is served.
+func (c *Config) ListenAddress() string {
+	if c.Server.Port != 0 {
+		return net.JoinHostPort("", strconv.FormatInt(c.Server.Port, 10))
+	}
+	return c.Server.Listen
+}

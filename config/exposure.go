@@ -1,0 +1,80 @@
+package config
+
+import (
+	"fmt"
+	"io/fs"
+	"net"
+	"net/netip"
+	"net/url"
+	"os"
+	"path/filepath"
+	"runtime"
+	"strings"
+)
+
+// Exposures says what others than the operator can reach or read, and what to do
+// about it. None of it is wrong by itself, so none of it stops the start.
+func Exposures(c *Config) (found []string) {
+	tell := func(holds bool, format string, args ...any) {
+		if holds {
+			found = append(found, fmt.Sprintf(format, args...))
+		}
+	}
+	address, base := c.ListenAddress(), c.Server.BaseURL
+	reachable := !IsLoopback(address)
+	encrypted := strings.HasPrefix(base, "https://")
+	tell(reachable && !encrypted,
+		"%s is not of this machine alone, and the API key, tokens and messages go there unencrypted; listen on 127.0.0.1 behind a proxy with TLS, and set server.base_url to its https address", address)
+	tell(base != "" && !encrypted && !isLoopbackURL(base),
+		"server.base_url has no https: the API key, tokens and messages go to it as plain text; put TLS before it")
+	tell(c.Sandbox.Enabled && (reachable || base != "" && !isLoopbackURL(base)),
+		"sandbox.enabled is true where others reach it: no message goes to WhatsApp, and whoever has the API key acts as every phone; it is meant for 127.0.0.1")
+	tell(c.Metrics.Listen != "" && !IsLoopback(c.Metrics.Listen),
+		"metrics.listen: %s is not of this machine alone, and gives the metrics without a credential; listen on 127.0.0.1, or leave it empty and scrape /metrics with the API key", c.Metrics.Listen)
+	for _, path := range c.privatePaths() {
+		info, err := os.Stat(path)
+		if err != nil || !openToOthers(info.Mode()) {
+			continue
+		}
+		mode := "600"
+		if info.IsDir() {
+			mode = "700"
+		}
+		tell(true, "others than the owner may read %s; chmod %s %s", path, mode, Absolute(path))
+	}
+	return found
+}
+
+// privatePaths are the files and folders that hold secrets or messages. Some may
+// not be there.
+func (c *Config) privatePaths() []string {
+	paths := []string{filepath.Dir(c.Store.Path), c.Store.Path, SecretsPath(c)}
+	if c.Sandbox.Enabled && c.Sandbox.Path != "" {
+		if folder := filepath.Dir(c.Sandbox.Path); folder != filepath.Dir(c.Store.Path) {
+			paths = append(paths, folder)
+		}
+		paths = append(paths, c.Sandbox.Path)
+	}
+	return paths
+}
+
+// openToOthers tells whether others than the owner have access. Windows has
+// other means than these bits.
+func openToOthers(mode fs.FileMode) bool {
+	return runtime.GOOS != "windows" && mode.Perm()&0o077 != 0
+}
+
+// IsLoopback tells whether nobody but this machine reaches host:port.
+func IsLoopback(address string) bool {
+	host, _, err := net.SplitHostPort(address)
+	if err != nil {
+		return false
+	}
+	ip, err := netip.ParseAddr(host)
+	return host == "localhost" || err == nil && ip.Unmap().IsLoopback()
+}
+
+func isLoopbackURL(text string) bool {
+	u, err := url.Parse(text)
+	return err == nil && IsLoopback(net.JoinHostPort(u.Hostname(), ""))
+}

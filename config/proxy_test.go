@@ -1,0 +1,34 @@
+package config
+
+import (
+	"strings"
+	"testing"
+)
+
+func TestTheProxyForAllFollowsItsRulesAndShowsNoPassword(t *testing.T) {
+	const good = "socks5://user-{instance}:s3cr3t@proxy.example.org:1080"
+	file := writeSecret(t, good+"\n", 0o600)
+	for _, environ := range [][]string{{"WHATSAPP_PROXY=" + good}, {"WHATSAPP_PROXY_FILE=" + file}} {
+		c, _, err := Load("", environ)
+		if err != nil || c.WhatsApp.Proxy != good {
+			t.Errorf("%v is read as %q (%v)", environ, c.WhatsApp.Proxy, err)
+		}
+		text, _, err := Show("", environ)
+		if err != nil || !strings.Contains(text, "\nproxy = \"********\"") {
+			t.Errorf("shown as %q (%v)", text, err)
+		}
+		for _, secret := range []string{"s3cr3t", "user-"} {
+			if strings.Contains(text, secret) {
+				t.Errorf("%s is shown", secret)
+			}
+		}
+	}
+	for _, bad := range []string{
+		"proxy.example.org:1080", "socks4://s3cr3t@proxy.example.org", "http://u:s3cr3t@proxy.example.org/{instance}",
+		"http://u:***@proxy.example.org", "http://{Instance}:s3cr3t@proxy.example.org", "http://u:s3cr3t@proxy.example.org:99999",
+	} {
+		if text := refused(t, "whatsapp.proxy", "", "WHATSAPP_PROXY="+bad); strings.Contains(text, "s3cr3t") {
+			t.Errorf("the error repeats the password: %s", text)
+		}
+	}
+}

@@ -1,0 +1,169 @@
+package config
+
+import (
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"net"
+	"net/url"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+	"unicode"
+
+	"postern/event"
+	"postern/peers"
+	"postern/proxy"
+)
+
+// The rules of single settings. None of them repeats the value, which may be a
+// secret.
+
+const (
+	minSecret    = 32 // bytes of the JWT secret: HS256 is as strong as its key is long
+	minDifferent = 16 // bytes of it that differ from each other: a long word may be no secret
+	minKey       = 16 // bytes of the GlobalApiKey
+)
+
+func checkSecret(s string) error {
+	if n := len(s); n < minSecret {
+		return fmt.Errorf("has %d bytes, needs %d or more, such as openssl rand -base64 32 prints", n, minSecret)
+	}
+	n := different([]byte(s))
+	if raw, err := hex.DecodeString(s); err == nil {
+		n = max(n, different(raw)) // 64 random digits may well lack one
+	}
+	if n < minDifferent {
+		return fmt.Errorf("has %d different bytes, needs %d or more, such as openssl rand -base64 32 prints", n, minDifferent)
+	}
+	return nil
+}
+
+// different counts the bytes that occur.
+func different(b []byte) (n int) {
+	var seen [256]bool
+	for _, c := range b {
+		if !seen[c] {
+			seen[c], n = true, n+1
+		}
+	}
+	return n
+}
+
+// checkKey refuses keys that can be guessed, and those that no HTTP header can
+// carry, which would lock everybody out.
+func checkKey(s string) error {
+	if strings.ContainsFunc(s, unicode.IsControl) || strings.TrimSpace(s) != s {
+		return errors.New("must not begin or end with a space or hold control characters: no HTTP header can carry it")
+	}
+	if n := len(s); n > 0 && n < minKey {
+		return fmt.Errorf("has %d bytes, needs %d or more, such as openssl rand -base64 32 prints", n, minKey)
+	}
+	return nil
+}
+
+func checkURL(s string) error {
+	u, err := url.Parse(s)
+	if err != nil || u.Scheme != "http" && u.Scheme != "https" || u.Hostname() == "" || u.User != nil {
+		return errors.New("must be an http or https URL, without a user in it")
+	}
+	return event.CheckPort(u)
+}
+
+// checkOrigin refuses what no browser sends as its Origin, which would allow
+// nobody.
+func checkOrigin(s string) error {
+	u, err := url.Parse(s)
+	if err != nil || u.Scheme == "" || u.Host == "" || u.Scheme+"://"+strings.ToLower(u.Host) != s {
+		return errors.New("each must be an origin as browsers send it, such as https://app.example.org, in lower case and without a path")
+	}
+	return event.CheckPort(u)
+}
+
+func checkProxy(s string) error {
+	_, err := peers.ParseProxies([]string{s})
+	return err
+}
+
+func checkHostPort(s string) error {
+	_, port, err := net.SplitHostPort(s)
+	if err != nil {
+		return errors.New("must be host:port")
+	}
+	if n, err := strconv.ParseUint(port, 10, 16); err != nil || n > 65535 {
+		return errors.New("the port must be a number from 0 to 65535")
+	}
+	return nil
+}
+
+func checkZone(s string) error {
+	if _, err := time.LoadLocation(s); err != nil || s == "" || s == "Local" {
+		return errors.New("must be a time zone of the IANA database, such as Europe/Berlin")
+	}
+	return nil
+}
+
+func checkColor(s string) error {
+	if len(s) != 7 || s[0] != '#' {
+		return errors.New("must be a colour such as #1a2b3c")
+	}
+	if _, err := strconv.ParseUint(s[1:], 16, 32); err != nil {
+		return errors.New("must be a colour such as #1a2b3c")
+	}
+	return nil
+}
+
+func checkEndpoint(s string) error {
+	u, err := url.Parse(s)
+	if err != nil || u.Scheme != "wss" || u.Hostname() == "" || u.Port() == "" || u.User != nil || u.Fragment != "" {
+		return errors.New("must be a wss://host:port/path URL")
+	}
+	return event.CheckPort(u)
+}
+
+// checkDefaultProxy tries the URL with a name in place of {instance}.
+func checkDefaultProxy(s string) error {
+	_, err := proxy.ParseFor(s, "name")
+	return err
+}
+
+func checkHexKey(s string) error {
+	_, err := ParseRootKey(s)
+	return err
+}
+
+func notEmpty(s string) error {
+	if s == "" {
+		return errors.New("must not be empty")
+	}
+	return nil
+}
+
+func oneOf(words ...string) func(string) error {
+	return func(s string) error {
+		if slices.Contains(words, s) {
+			return nil
+		}
+		return fmt.Errorf("must be one of %s", strings.Join(words, ", "))
+	}
+}
+
+// ParseRootKey reads whatsapp.endpoint_root_key: 32 bytes in hex.
+func ParseRootKey(s string) (key [32]byte, err error) {
+	raw, err := hex.DecodeString(s)
+	if err != nil || len(raw) != len(key) {
+		return key, errors.New("must be 32 bytes in hex (64 digits)")
+	}
+	return [32]byte(raw), nil
+}
+
+// orEmpty lets a text be empty, and holds any other to the rule.
+func orEmpty(check func(string) error) func(string) error {
+	return func(s string) error {
+		if s == "" {
+			return nil
+		}
+		return check(s)
+	}
+}

@@ -1,0 +1,161 @@
+package delivery
+
+import (
+	"encoding/binary"
+	"errors"
+	"slices"
+
+	"postern/store"
+)
+
+// maxAttempts is how many attempts of a record are kept, the newest: those of
+// 41 days at one an hour.
+const maxAttempts = 1000
+
+// A stored attempt begins with what it has in common with the next one, which a
+// receiver that is down answers all alike.
+const (
+	attemptWhole = byte(iota)
+	attemptAlike // error and answer are those of the next one
+)
+
+func attemptKey(record uint64, number int) []byte { return store.Key(record, number) }
+
+// keepAttempt stores the last attempt of old beside its record, whose last one
+// is another now, and forgets the oldest when there are too many.
+func (l *Ledger) keepAttempt(tx *store.Tx, now, old Record) error {
+	next := now.lastAttempt()
+	err := errors.Join(
+		putAttempt(tx, old.ID, old.lastAttempt(), &next),
+		tx.Put(requests, l.key.request(now.RequestID, now.ID), nil),
+	)
+	if now.Attempts > maxAttempts {
+		err = errors.Join(err, l.dropAttempt(tx, now.ID, now.Attempts-maxAttempts))
+	}
+	return err
+}
+
+// putAttempt stores an attempt. One that is stored already is as it was before
+// the record took another reason for its end, and stays.
+func putAttempt(tx *store.Tx, record uint64, a Attempt, next *Attempt) error {
+	key := attemptKey(record, a.Number)
+	if tx.Has(attempts, key) {
+		return nil
+	}
+	how := attemptWhole
+	if next != nil && next.Error == a.Error && next.Answer == a.Answer {
+		how, a.Error, a.Answer = attemptAlike, "", ""
+	}
+	return tx.Put(attempts, key, append([]byte{how}, encodeAttempt(a)...))
+}
+
+func (l *Ledger) dropAttempt(tx *store.Tx, record uint64, number int) error {
+	key := attemptKey(record, number)
+	a, err := readAttempt(tx, key)
+	if err != nil && !errors.Is(err, store.ErrDamaged) {
+		return err
+	}
+	return errors.Join(tx.Delete(attempts, key), tx.Delete(requests, l.key.request(a.RequestID, record)))
+}
+
+// readAttempt reads a stored attempt; its number is 0 when there is none.
+func readAttempt(tx *store.Tx, key []byte) (a Attempt, err error) {
+	raw, err := tx.Get(attempts, key)
+	if err != nil || raw == nil {
+		return a, err
+	}
+	a, _, err = decodeKept(tx, key, raw)
+	return a, err
+}
+
+func decodeKept(tx *store.Tx, key, raw []byte) (a Attempt, alike bool, err error) {
+	if len(key) != 16 || len(raw) == 0 || raw[0] > attemptAlike {
+		return a, false, tx.Unreadable(attempts, key, errors.New("no attempt"))
+	}
+	a, err = decodeAttempt(int(binary.BigEndian.Uint64(key[8:])), raw[1:])
+	if err != nil {
+		return a, false, tx.Unreadable(attempts, key, err)
+	}
+	return a, raw[0] == attemptAlike, nil
+}
+
+// attemptsOf returns the attempts of a record, the last one last.
+func attemptsOf(tx *store.Tx, r Record) (all []Attempt, err error) {
+	if r.Attempts == 0 {
+		return nil, nil
+	}
+	all = append(all, r.lastAttempt())
+	err = tx.Scan(attempts, store.Range{Prefix: store.Key(r.ID), Reverse: true}, func(key, raw []byte) (bool, error) {
+		a, alike, err := decodeKept(tx, key, raw)
+		if err != nil {
+			return true, err
+		}
+		next := &all[len(all)-1]
+		if alike && next.Number-a.Number <= 1 {
+			a.Error, a.Answer = next.Error, next.Answer
+		}
+		if a.Number == next.Number {
+			*next = a // the record has another reason for its end
+		} else {
+			all = append(all, a)
+		}
+		return true, nil
+	})
+	slices.Reverse(all)
+	return all, err
+}
+
+// firstAttempt returns the first attempt of a record of more than one; its
+// number is 0 when it is not kept.
+func firstAttempt(tx *store.Tx, r Record) (Attempt, error) {
+	if r.Attempts < 2 {
+		return Attempt{}, nil
+	}
+	a, err := readAttempt(tx, attemptKey(r.ID, 1))
+	if errors.Is(err, store.ErrDamaged) {
+		err = nil
+	}
+	return a, err
+}
+
+// index puts the request ids of a record's attempts into their index.
+func (k hashKey) index(tx *store.Tx, r Record) error {
+	if r.Attempts < 2 {
+		return nil
+	}
+	all, err := attemptsOf(tx, r)
+	for _, a := range all {
+		if err == nil && a.Number > 1 {
+			err = tx.Put(requests, k.request(a.RequestID, r.ID), nil)
+		}
+	}
+	return err
+}
+
+func (k hashKey) request(id string, record uint64) []byte {
+	return store.Key(k.hash64(id), record)
+}
+
+// laterAttempts returns the records with an attempt after the first that may
+// have had the given request id.
+func (k hashKey) laterAttempts(tx *store.Tx, id string) (found []uint64, err error) {
+	if id == "" {
+		return nil, nil
+	}
+	err = tx.Walk(requests, store.Range{Prefix: store.Key(k.hash64(id))}, func(key []byte) (bool, error) {
+		if len(key) == 16 {
+			found = append(found, binary.BigEndian.Uint64(key[8:]))
+		}
+		return true, nil
+	})
+	return found, err
+}
+
+// attemptedAs reports whether an attempt before the last had that request id.
+func attemptedAs(tx *store.Tx, r Record, id string) bool {
+	if r.Attempts < 2 {
+		return false
+	}
+	all, err := attemptsOf(tx, r)
+	return err == nil && slices.ContainsFunc(all, func(a Attempt) bool { return a.RequestID == id })
+}

@@ -1,0 +1,110 @@
+package delivery
+
+import (
+	"encoding/binary"
+	"errors"
+
+	"postern/store"
+)
+
+// allLanes is the key of the row that counts all lanes together. No lane is as
+// short.
+var allLanes = []byte{0}
+
+// addBacklog counts what waits: of a lane, or of an instance's share of one,
+// and of all.
+func (l *Ledger) addBacklog(tx *store.Tx, share Lane, count, bytes int64) error {
+	_, err := changeBacklog(tx, share.key(), count, bytes)
+	if err != nil {
+		return err
+	}
+	all, err := changeBacklog(tx, allLanes, count, bytes)
+	if err == nil && bytes > 0 && all.Bytes > l.cfg.DurableMaxBytes {
+		l.kick()
+	}
+	return err
+}
+
+func changeBacklog(tx *store.Tx, key []byte, count, bytes int64) (b Backlog, err error) {
+	if b, err = readBacklog(tx, key); err != nil && !errors.Is(err, store.ErrDamaged) {
+		return b, err
+	}
+	// A damaged row counts from nothing until the next start counts anew.
+	b.Pending, b.Bytes = max(0, b.Pending+int(count)), max(0, b.Bytes+bytes)
+	if b.Pending == 0 {
+		return Backlog{}, tx.Delete(backlogs, key)
+	}
+	return b, tx.Put(backlogs, key, store.Key(b.Pending, b.Bytes))
+}
+
+func readBacklog(tx *store.Tx, key []byte) (b Backlog, err error) {
+	raw, err := tx.Get(backlogs, key)
+	if err != nil || raw == nil {
+		return b, err
+	}
+	return parseBacklog(tx, key, raw)
+}
+
+func parseBacklog(tx *store.Tx, key, raw []byte) (b Backlog, err error) {
+	if len(raw) == 16 {
+		b.Pending, b.Bytes = int(binary.BigEndian.Uint64(raw)), int64(binary.BigEndian.Uint64(raw[8:]))
+	}
+	if len(raw) != 16 || b.Pending < 0 || b.Bytes < 0 {
+		return Backlog{}, tx.Unreadable(backlogs, key, errValue)
+	}
+	return b, nil
+}
+
+// Backlogs returns the lanes for which something is pending here. Batch events
+// that wait in the outbox are not counted.
+func Backlogs(tx *store.Tx) ([]Backlog, error) {
+	shares, err := sharesOf(tx, nil)
+	var all []Backlog
+	at := map[Lane]int{}
+	for _, b := range shares {
+		b.Lane = b.Lane.whole()
+		i, known := at[b.Lane]
+		if !known {
+			i = len(all)
+			at[b.Lane], all = i, append(all, Backlog{Lane: b.Lane})
+		}
+		all[i].Pending += b.Pending
+		all[i].Bytes += b.Bytes
+	}
+	return all, err
+}
+
+// BacklogOf returns what waits for one lane.
+func BacklogOf(tx *store.Tx, lane Lane) (Backlog, error) {
+	if lane == GlobalLane {
+		all, err := Backlogs(tx)
+		for _, b := range all {
+			if b.Lane == lane {
+				return b, err
+			}
+		}
+		return Backlog{Lane: lane}, err
+	}
+	b, err := readBacklog(tx, lane.key())
+	b.Lane = lane
+	return b, err
+}
+
+// sharesOf returns what waits by lane and instance: of all keys that begin with
+// the prefix.
+func sharesOf(tx *store.Tx, prefix []byte) (all []Backlog, err error) {
+	err = tx.Scan(backlogs, store.Range{Prefix: prefix}, func(k, v []byte) (bool, error) {
+		lane, rest, ok := parseLane(k)
+		if !ok || len(rest) > 0 {
+			return true, nil // that of all together
+		}
+		b, err := parseBacklog(tx, k, v)
+		if err != nil {
+			return true, err
+		}
+		b.Lane = lane
+		all = append(all, b)
+		return true, nil
+	})
+	return all, err
+}

@@ -1,0 +1,178 @@
+package delivery
+
+import (
+	"errors"
+	"testing"
+	"time"
+
+	"github.com/google/uuid"
+
+	"postern/event"
+	"postern/store"
+)
+
+func (r *rig) emitBatch(batch uuid.UUID) (e store.OutboxEntry) {
+	r.t.Helper()
+	r.update(func(tx *store.Tx) error {
+		return tx.Emit(store.Emission{Kind: event.BatchStarted, Owner: uuid.UUID{1}, Batch: batch, Data: map[string]int{"n": 1}})
+	})
+	return r.entry(r.newestEntry())
+}
+
+func (r *rig) newestEntry() (seq uint64) {
+	r.view(func(tx *store.Tx) error {
+		seq = tx.OutboxNewest()
+		return nil
+	})
+	return seq
+}
+
+func (r *rig) entry(seq uint64) (e store.OutboxEntry) {
+	r.view(func(tx *store.Tx) (err error) {
+		e, _, err = tx.Outbox(seq)
+		return err
+	})
+	return e
+}
+
+func (r *rig) settleBatch(seq uint64, accepted bool, next time.Time) {
+	r.t.Helper()
+	a := Attempt{StartedAt: time.Now(), Duration: time.Millisecond, Status: 200, RequestID: uuid.NewString(), URL: "https://global.example/in"}
+	if !accepted {
+		a.Status, a.Error = 503, "status 503"
+	}
+	r.update(func(tx *store.Tx) error { return r.l.SettleBatch(tx, seq, a, accepted, next) })
+}
+
+// TestTheRecordOfABatchEventFollowsItsEntry: made in its commit, and changed in
+// the commits of its attempts.
+func TestTheRecordOfABatchEventFollowsItsEntry(t *testing.T) {
+	r := newRig(t, Config{Log: true, GlobalURL: "https://u:p@global.example/in?token=1"})
+	batch := uuid.New()
+	e := r.emitBatch(batch)
+	rec, found := r.record(e.Record)
+	if !found || rec.State != Pending || rec.Lane != BatchLane || rec.Batch != batch || rec.OutboxSeq != e.Seq ||
+		rec.EventID != BatchEventID(e) || rec.URL != "https://global.example/in" || rec.Bytes != len(e.Body) {
+		t.Fatalf("%v, %+v", found, rec)
+	}
+	if due := r.due(BatchLane); len(due) != 0 {
+		t.Errorf("%v are in the lane's index, though the outbox has them", due)
+	}
+	next := time.Now().Add(time.Minute).UTC().Truncate(time.Millisecond)
+	r.settleBatch(e.Seq, false, next)
+	rec, _ = r.record(e.Record)
+	if entry := r.entry(e.Seq); rec.Attempts != 1 || rec.LastStatus != 503 || !rec.NextAttemptAt.Equal(next) || !entry.NextAttemptAt.Equal(next) || entry.Attempts != 1 {
+		t.Errorf("after a refusal: %+v, entry %+v", rec, entry)
+	}
+	r.settleBatch(e.Seq, true, time.Time{})
+	rec, _ = r.record(e.Record)
+	if entry := r.entry(e.Seq); rec.State != Delivered || rec.Attempts != 2 || entry.State != store.OutboxDelivered {
+		t.Errorf("after acceptance: %+v, entry %+v", rec, entry)
+	}
+	r.settleBatch(e.Seq, false, next) // a straggler
+	if again, _ := r.record(e.Record); again.State != Delivered || again.Attempts != 2 {
+		t.Errorf("after a straggler: %+v", again)
+	}
+}
+
+// TestAnOlderEntryGetsARecordWithItsFirstOutcome: a file that is older than the
+// log.
+func TestAnOlderEntryGetsARecordWithItsFirstOutcome(t *testing.T) {
+	r := newRig(t, Config{Log: true})
+	none := func(*store.Tx, store.OutboxEntry) (uint64, error) { return 0, nil }
+	r.s.OnEmit(none)
+	e := r.emitBatch(uuid.New())
+	r.update(func(tx *store.Tx) error { return tx.OutboxRetry(e.Seq, time.Now(), 500, "status 500") })
+	r.reopen()
+	r.settleBatch(e.Seq, false, time.Now())
+	entry := r.entry(e.Seq)
+	rec, found := r.record(entry.Record)
+	if !found || rec.Attempts != 2 || rec.State != Pending || rec.EventID != BatchEventID(e) || rec.Bytes != len(e.Body) {
+		t.Fatalf("%v, %+v", found, rec)
+	}
+	r.settleBatch(e.Seq, true, time.Time{})
+	if rec, _ = r.record(entry.Record); rec.State != Delivered || rec.Attempts != 3 {
+		t.Errorf("%+v", rec)
+	}
+}
+
+// TestAnEventOfARemovedBatchIsDeliveredAndLogged: its entry goes with the
+// delivery, its record tells of it.
+func TestAnEventOfARemovedBatchIsDeliveredAndLogged(t *testing.T) {
+	r := newRig(t, Config{Log: true})
+	batch := uuid.New()
+	e := r.emitBatch(batch)
+	r.update(func(tx *store.Tx) error { return tx.OutboxForget(batch) })
+	r.settleBatch(e.Seq, true, time.Time{})
+	rec, found := r.record(e.Record)
+	if !found || rec.State != Delivered || r.entry(e.Seq).Seq != 0 {
+		t.Errorf("%v, %+v", found, rec)
+	}
+	r.update(func(tx *store.Tx) error {
+		if _, _, err := r.l.Retry(tx, e.Record); !errors.Is(err, ErrBodyGone) {
+			t.Errorf("retry: %v", err)
+		}
+		return nil
+	})
+}
+
+// TestWithTheLogOffOnlyWhatWaitsIsKept: of both flows.
+func TestWithTheLogOffOnlyWhatWaitsIsKept(t *testing.T) {
+	r := newRig(t, Config{})
+	batch := r.emitBatch(uuid.New())
+	e := r.emit(ana, hook(event.OrderNone))
+	for _, id := range []uint64{batch.Record, e.First()} {
+		if rec, found := r.record(id); !found || rec.State != Pending {
+			t.Errorf("%v, %+v", found, rec)
+		}
+	}
+	r.settleBatch(batch.Seq, true, time.Time{})
+	r.settle(e.First(), true, time.Time{})
+	for _, id := range []uint64{batch.Record, e.First()} {
+		if rec, found := r.record(id); found {
+			t.Errorf("left: %+v", rec)
+		}
+		r.update(func(tx *store.Tx) error {
+			if _, _, err := r.l.Retry(tx, id); !errors.Is(err, ErrLogOff) {
+				t.Errorf("retry: %v", err)
+			}
+			return nil
+		})
+	}
+}
+
+// TestARetryOfABatchEvent: one that waits is due at once, in the outbox; one
+// that was delivered goes once more by the lane, with its bytes.
+func TestARetryOfABatchEvent(t *testing.T) {
+	r := newRig(t, Config{Log: true})
+	e := r.emitBatch(uuid.New())
+	r.settleBatch(e.Seq, false, time.Now().Add(time.Hour))
+	r.update(func(tx *store.Tx) error {
+		rec, due, err := r.l.Retry(tx, e.Record)
+		if rec.State != Pending || due != nil || rec.NextAttemptAt.After(tx.Now()) {
+			t.Errorf("%+v, %v", rec, due)
+		}
+		return err
+	})
+	if entry := r.entry(e.Seq); entry.NextAttemptAt.After(time.Now()) {
+		t.Errorf("the entry is due at %v", entry.NextAttemptAt)
+	}
+	r.settleBatch(e.Seq, true, time.Time{})
+	r.update(func(tx *store.Tx) error {
+		_, due, err := r.l.Retry(tx, e.Record)
+		if err != nil || due == nil {
+			return errors.Join(errors.New("no retry"), err)
+		}
+		rec, ev, found, err := r.l.Load(tx, e.Record)
+		if !found || rec.Former != Delivered || string(ev.Body) != string(e.Body) || ev.ID != BatchEventID(e) || ev.Kind != e.Kind {
+			t.Errorf("%v, %+v, %+v", found, rec, ev)
+		}
+		return err
+	})
+	if due := r.due(BatchLane); len(due) != 1 {
+		t.Errorf("due are %v", due)
+	}
+	if _, rec := r.settle(e.Record, false, time.Now().Add(time.Hour)); rec.State != Delivered || rec.Attempts != 3 {
+		t.Errorf("after the retry failed: %+v", rec)
+	}
+}

@@ -1,0 +1,145 @@
+package delivery
+
+import (
+	"sync"
+	"sync/atomic"
+	"time"
+)
+
+// behind is what the in-memory flow left to be written. Whoever delivers holds
+// its lock for some nanoseconds and never waits for the file.
+//
+// A delivery is written once it ended, with others that ended within company. One
+// that is on its way longer than patience is written as pending before, and again
+// when it ends.
+type behind struct {
+	mu      sync.Mutex
+	waiting []*Entry // in the order of their ids; those that ended meanwhile are passed over
+	ended   []*Entry // with an end that is not written
+	bytes   int      // of the bodies in ended
+
+	kick    chan struct{}     // size 1: there is something
+	full    chan struct{}     // size 1: there is enough for a commit
+	turn    chan struct{}     // size 1: held by who writes, who alone has
+	shown   map[string]string // some URLs as the log shows them
+	dropped atomic.Uint64
+}
+
+const (
+	company  = 200 * time.Millisecond
+	patience = 500 * time.Millisecond
+
+	// behindStep is how many records a commit takes.
+	behindStep = 256
+	// maxBehind and maxBehindBytes bound what may wait to be written: some seconds
+	// of the fastest deliveries. What comes then is not recorded.
+	maxBehind      = 20_000
+	maxBehindBytes = 64 << 20
+)
+
+func newBehind() behind {
+	return behind{kick: make(chan struct{}, 1), full: make(chan struct{}, 1), turn: make(chan struct{}, 1)}
+}
+
+func signal(c chan struct{}) {
+	select {
+	case c <- struct{}{}:
+	default:
+	}
+}
+
+// queued takes an entry and gives it its id, in the order of the calls; false
+// when there is no room for it.
+func (b *behind) queued(e *Entry, ids *atomic.Uint64) bool {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	if len(b.waiting)+len(b.ended) >= maxBehind || b.bytes >= maxBehindBytes {
+		b.dropped.Add(1)
+		return false
+	}
+	e.id = ids.Add(1)
+	b.waiting = append(b.waiting, e)
+	if len(b.waiting) == 1 {
+		signal(b.kick)
+	}
+	return true
+}
+
+// done notes the end of an entry, once.
+func (b *behind) done(e *Entry, state State, a Attempt, body bool) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	if e.state != Pending {
+		return
+	}
+	e.state, e.attempt = state, a
+	if !body || b.bytes >= maxBehindBytes {
+		e.notice.Body = nil
+	}
+	b.bytes += len(e.notice.Body)
+	b.ended = append(b.ended, e)
+	switch len(b.ended) {
+	case 1:
+		signal(b.kick)
+	case behindStep:
+		signal(b.full)
+	}
+}
+
+// writing is what is to be written of an entry.
+type writing struct {
+	*Entry
+	state   State
+	attempt Attempt
+	body    []byte // nil: not to be kept
+	update  bool   // the file has it as pending
+	shown   string // the URL as the log shows it
+}
+
+// take returns what is to be written now: what ended, and what waits longer
+// than patience or, with young, whatever waits.
+func (b *behind) take(young bool) (all []writing) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	since, n := time.Now().Add(-patience), 0
+	for _, e := range b.waiting {
+		if e.state == Pending {
+			if !young && e.made.After(since) {
+				break
+			}
+			all = append(all, writing{Entry: e, state: Pending, body: e.notice.Body})
+			e.stored = true
+		}
+		n++
+	}
+	b.waiting = drop(b.waiting, n)
+	for _, e := range b.ended {
+		all = append(all, writing{Entry: e, state: e.state, attempt: e.attempt, body: e.notice.Body, update: e.stored})
+	}
+	b.ended, b.bytes = nil, 0
+	return all
+}
+
+// drop removes the first n of a queue.
+func drop(queue []*Entry, n int) []*Entry {
+	if n == len(queue) {
+		return nil
+	}
+	clear(queue[:n])
+	return queue[n:]
+}
+
+const maxShown = 1000
+
+// show is ShownURL for the few URLs that most deliveries go to.
+func (b *behind) show(url string) string {
+	shown, known := b.shown[url]
+	if !known {
+		if b.shown == nil || len(b.shown) >= maxShown {
+			b.shown = map[string]string{}
+		}
+		shown = ShownURL(url)
+		b.shown[url] = shown
+	}
+	return shown
+}

@@ -1,0 +1,188 @@
+package delivery
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"slices"
+	"time"
+
+	"postern/store"
+)
+
+// writeBehind writes what deliveries left, until done is closed.
+func (l *Ledger) writeBehind(done <-chan struct{}) {
+	for {
+		select {
+		case <-l.behind.kick:
+		case <-done:
+			return
+		}
+		wait := time.NewTimer(company)
+		select {
+		case <-l.behind.full:
+		case <-wait.C:
+		case <-done:
+			wait.Stop()
+			return
+		}
+		wait.Stop()
+		l.behind.turn <- struct{}{}
+		_ = l.writeAll(l.behind.take(false)) // told and counted there
+		<-l.behind.turn
+		signal(l.grown)
+		l.behind.again()
+	}
+}
+
+// again has the writer come back for what take left.
+func (b *behind) again() {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	if len(b.waiting)+len(b.ended) > 0 {
+		signal(b.kick)
+	}
+}
+
+// Flush returns once all that was noted before is in the file.
+func (l *Ledger) Flush(ctx context.Context) error {
+	if !l.cfg.Log {
+		return nil
+	}
+	select {
+	case l.behind.turn <- struct{}{}:
+	case <-ctx.Done():
+		return context.Cause(ctx)
+	}
+	defer func() { <-l.behind.turn }()
+	return l.writeAll(l.behind.take(true))
+}
+
+// catchUp has a reader see all that was noted before. What cannot be written is
+// no reason not to show the rest.
+func (l *Ledger) catchUp(ctx context.Context) error {
+	_ = l.Flush(ctx)
+	return ctx.Err()
+}
+
+// LogDropped returns how many records were not written because the writer
+// could not follow.
+func (l *Ledger) LogDropped() uint64 { return l.behind.dropped.Load() }
+
+// writeAll writes in the order of the ids, which lie in the same blocks then.
+func (l *Ledger) writeAll(all []writing) (err error) {
+	for i, w := range all {
+		all[i].shown = l.behind.show(w.url)
+	}
+	slices.SortStableFunc(all, func(a, b writing) int { return cmp.Compare(a.id, b.id) })
+	for some := range slices.Chunk(all, behindStep) {
+		err = errors.Join(err, l.writeSome(some))
+	}
+	return err
+}
+
+// writeSome makes one commit. When that fails new records are lost, and counted;
+// those that the file has as pending are written with the next ones.
+func (l *Ledger) writeSome(some []writing) error {
+	err := l.store.Admit()
+	if err != nil {
+		// Of what the file has already the end is written all the same.
+		var fresh, known []writing
+		for _, w := range some {
+			if w.update {
+				known = append(known, w)
+			} else {
+				fresh = append(fresh, w)
+			}
+		}
+		l.behind.written(fresh, err)
+		some = known
+	}
+	if len(some) > 0 {
+		failed := l.store.Update(context.Background(), func(tx *store.Tx) error { return l.putFlow(tx, some) })
+		l.behind.written(some, failed)
+		err = errors.Join(err, failed)
+	}
+	if err != nil {
+		l.tellLost(err)
+	}
+	return err
+}
+
+// putFlow writes records of the in-memory flow, in the order of their ids.
+func (l *Ledger) putFlow(tx *store.Tx, some []writing) error {
+	changes, gone := make([]change, 0, len(some)), map[int64]bool{}
+	for _, w := range some {
+		if isGone(tx, w.notice.InstanceID, gone) {
+			continue
+		}
+		c, err := l.changeOf(tx, w)
+		if err != nil {
+			return err
+		}
+		if c.now == nil {
+			continue
+		}
+		if err := l.putFlowBody(tx, c, w); err != nil {
+			return err
+		}
+		if err := tx.Put(records, store.Key(c.now.ID), encodeRecord(*c.now)); err != nil {
+			return err
+		}
+		changes = append(changes, c)
+	}
+	if len(changes) == 0 {
+		return nil
+	}
+	return errors.Join(tx.TakeID(records, changes[len(changes)-1].now.ID), l.noteAll(tx, changes))
+}
+
+// changeOf is what a writing does; nothing when its record is no pending one any
+// more.
+func (l *Ledger) changeOf(tx *store.Tx, w writing) (c change, err error) {
+	if !w.update {
+		r := w.record()
+		return change{now: &r}, nil
+	}
+	old, found, err := getRecord(tx, w.id)
+	if errors.Is(err, store.ErrDamaged) {
+		return c, nil
+	}
+	if err != nil || !found || old.State != Pending {
+		return c, err
+	}
+	r := old.after(w.state, w.attempt)
+	return change{now: &r, old: &old}, nil
+}
+
+// putFlowBody keeps the body or lets it go.
+func (l *Ledger) putFlowBody(tx *store.Tx, c change, w writing) error {
+	switch {
+	case !l.cfg.wantsBody(c.now.State):
+		if c.now.OwnBody = false; c.old != nil && c.old.OwnBody {
+			return tx.Delete(bodies, store.Key(c.now.ID))
+		}
+	case w.body != nil && (c.old == nil || !c.old.OwnBody):
+		c.now.OwnBody = true
+		return putOwn(tx, c.now.ID, w.notice.OwnerJID, w.body)
+	}
+	return nil
+}
+
+// written notes what became of writings.
+func (b *behind) written(some []writing, err error) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	for _, w := range some {
+		switch {
+		case err == nil:
+		case w.state == Pending:
+			w.stored = false // its end is a new record
+		case w.update && len(b.ended) < maxBehind:
+			b.ended = append(b.ended, w.Entry)
+			b.bytes += len(w.notice.Body)
+		default:
+			b.dropped.Add(1)
+		}
+	}
+}

@@ -1,0 +1,48 @@
+package delivery
+
+import "postern/store"
+
+// The buckets. Numbers are big-endian, times are Unix milliseconds, see
+// lanekey.go for lanes.
+const (
+	records   = "delivery"
+	attempts  = "delivery_attempt"
+	digests   = "delivery_digest"
+	requests  = "delivery_request"
+	bodies    = "delivery_body"
+	events    = "delivery_event"
+	positions = "delivery_position"
+	newest    = "delivery_newest"
+	holds     = "delivery_hold"
+	dues      = "delivery_due"
+	heads     = "delivery_lane"
+	lines     = "delivery_line"
+	expiries  = "delivery_expiry"
+	backlogs  = "delivery_backlog"
+	replays   = "delivery_replay"
+	forgets   = "delivery_forget"
+	logs      = "delivery_log"
+)
+
+// Buckets returns the buckets of this package.
+func Buckets() []store.Bucket {
+	return []store.Bucket{
+		{Name: records, Owner: "delivery", Key: "record", Value: "a delivery: its lane, state, last attempt and whose body it has", Append: true, Guards: true},
+		{Name: attempts, Owner: "delivery", Key: "record + number", Value: "1 when error and answer are those of the next one, else 0; an attempt before the last", Fill: 0.75},
+		{Name: digests, Owner: "delivery", Key: "block of records", Value: "a row for each record of the block, with what filters ask for", Append: true},
+		{Name: requests, Owner: "delivery", Key: "hash of a request id + record", Value: "nothing; of attempts after the first"},
+		{Name: bodies, Owner: "delivery", Key: "record", Value: "owner JID and body of an event that is stored nowhere else", Append: true},
+		{Name: events, Owner: "delivery", Key: "sequence", Value: "an instance event: what its headers need, whom it went to, body; written once", Append: true, Guards: true},
+		{Name: positions, Owner: "delivery", Key: "instance + the event's number among those of the instance, or 2^63 + sequence of one without", Value: "sequence", Append: true, Series: 8},
+		{Name: newest, Owner: "delivery", Key: "instance", Value: "the number of its newest event and its end"},
+		{Name: holds, Owner: "delivery", Key: "event sequence + record", Value: "nothing; a record made later that has the event's body"},
+		{Name: dues, Owner: "delivery", Key: "lane + due time + record", Value: "line; what may be sent when its time has come", Fill: 0.75},
+		{Name: heads, Owner: "delivery", Key: "lane + record", Value: "line; of each line of a lane the first that is pending, all where there is no order", Fill: 0.75},
+		{Name: lines, Owner: "delivery", Key: "lane + line + record", Value: "when it is due and its bytes; all pending of the lines", Fill: 0.75},
+		{Name: expiries, Owner: "delivery", Key: "time + e or r + event sequence or record", Value: "nothing; whose time is over then", Append: true},
+		{Name: backlogs, Owner: "delivery", Key: "lane, with the instance for the global one; nothing for all together", Value: "how many are pending, and their bytes"},
+		{Name: replays, Owner: "delivery", Key: "replay, or replay + number of a part of its list", Value: "how far it is, and its numbers; or records that it repeats"},
+		{Name: forgets, Owner: "delivery", Key: "instance", Value: "nothing; an instance that was deleted, of which everything is to be removed"},
+		{Name: logs, Owner: "delivery", Key: "name; gone + instance", Value: "key of the hashes, numbers by state; where the removal of a deleted instance's records goes on"},
+	}
+}

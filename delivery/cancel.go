@@ -1,0 +1,47 @@
+package delivery
+
+import (
+	"errors"
+
+	"postern/store"
+)
+
+// CancelLane ends up to limit pending deliveries of a lane, the oldest first,
+// as CANCELLED with the reason. more tells that some are left. Batch events
+// that wait in the outbox stay.
+func (l *Ledger) CancelLane(tx *store.Tx, lane Lane, reason string, limit int) (ended []Ended, more bool, err error) {
+	for done := 0; done < limit; {
+		first, err := headsAfter(tx, lane, 0, limit-done)
+		if err != nil || len(first) == 0 {
+			return ended, false, err
+		}
+		for _, d := range first {
+			e, known, err := l.cancel(tx, place{lane: lane, instance: lane.Instance, record: d.Record}, reason)
+			if err != nil {
+				return nil, false, err
+			}
+			if done++; known {
+				ended = append(ended, e)
+			}
+		}
+	}
+	first, err := headsAfter(tx, lane, 0, 1)
+	return ended, len(first) > 0, err
+}
+
+// cancel ends the head of a line. known is false when its record cannot be read
+// or was not pending: it is out of the indexes all the same.
+func (l *Ledger) cancel(tx *store.Tx, p place, reason string) (ended Ended, known bool, err error) {
+	old, found, err := getRecord(tx, p.record)
+	if err != nil && !errors.Is(err, store.ErrDamaged) {
+		return ended, false, err
+	}
+	if !found || !old.waits() {
+		_, err = l.unindex(tx, p)
+		return ended, false, err
+	}
+	r := old
+	r.LastError = reason
+	ended, err = l.end(tx, old, r, Cancelled)
+	return ended, true, err
+}

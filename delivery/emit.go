@@ -1,0 +1,183 @@
+package delivery
+
+import (
+	"crypto/sha256"
+	"errors"
+	"fmt"
+	"hash/fnv"
+	"net/url"
+	"time"
+
+	"github.com/google/uuid"
+
+	"postern/event"
+	"postern/store"
+)
+
+// Emit writes an instance event, and a pending record for each destination, as
+// part of this commit, and wakes as Tx.Emit does. Only durable destinations may
+// be given. A numbered event gets the next number of its instance, and is kept
+// until ExpiresAt, at least until the last of its deliveries is over and as long
+// as the one before it; another one as long as a delivery needs it, and with no destination not at all. Seq,
+// Sequence, CreatedAt and To are set here; a zero ID gets a new one.
+//
+// It returns the event as it is stored.
+func (l *Ledger) Emit(tx *store.Tx, e Event, numbered bool, to []event.Destination) (Event, error) {
+	switch {
+	case kindNumber(e.Kind) == 0:
+		return e, fmt.Errorf("delivery: %q is no event", e.Kind)
+	case !numbered && len(to) == 0:
+		return e, nil
+	}
+	var err error
+	if e.ID == uuid.Nil {
+		if e.ID, err = uuid.NewRandom(); err != nil {
+			return e, err
+		}
+	}
+	if e.Seq, err = tx.NextID(events); err != nil {
+		return e, err
+	}
+	if e.CreatedAt = tx.Now(); !numbered {
+		e.ExpiresAt = e.CreatedAt
+	}
+	e.ExpiresAt = later(e.ExpiresAt, e.CreatedAt)
+	if err = number(tx, &e, numbered); err != nil {
+		return e, err
+	}
+	ends, err := l.address(tx, &e, to)
+	if err != nil {
+		return e, err
+	}
+	for at := range ends {
+		err = errors.Join(err, putExpiry(tx, at, expiryEvent, e.Seq))
+	}
+	if numbered {
+		err = errors.Join(err, putNewest(tx, e))
+	}
+	tx.Wake()
+	return e, errors.Join(err, tx.Put(events, store.Key(e.Seq), encodeEvent(e)))
+}
+
+// address makes the records of an event. It returns the times at which the
+// event or one of them is over.
+func (l *Ledger) address(tx *store.Tx, e *Event, to []event.Destination) (map[time.Time]bool, error) {
+	e.To = make([]Addressee, 0, len(to))
+	ends := map[time.Time]bool{}
+	first := l.nextIDs(len(to))
+	for i, d := range to {
+		r := e.recordFor(d)
+		r.ID = first + uint64(i)
+		var err error
+		if r.Line, err = lineFor(tx, *e, d); err != nil {
+			return nil, err
+		}
+		head, err := l.addPending(tx, r, nil)
+		if err != nil {
+			return nil, err
+		}
+		e.To = append(e.To, Addressee{Lane: r.Lane, Due: Due{At: r.CreatedAt, Record: r.ID, Line: r.Line}, Head: head})
+		ends[r.ExpiresAt] = true
+		if e.Sequence != 0 {
+			e.ExpiresAt = later(e.ExpiresAt, r.ExpiresAt)
+		}
+	}
+	if e.Sequence != 0 {
+		ends[e.ExpiresAt] = true
+	}
+	return ends, nil
+}
+
+func (e Event) recordFor(d event.Destination) Record {
+	if d.MaxAge <= 0 {
+		d.MaxAge = DefaultMaxAge
+	}
+	r := Record{
+		EventID: e.ID, Event: e.Kind, Lane: laneOf(e.Instance, d), Instance: e.Instance, Name: e.Name,
+		Chat: e.About.Chat, ChatLID: e.About.LID, URL: ShownURL(d.URL), RequestID: e.RequestID,
+		State: Pending, Bytes: len(e.Body), CreatedAt: e.CreatedAt, ExpiresAt: e.CreatedAt.Add(d.MaxAge), EventSeq: e.Seq,
+	}
+	if r.RequestID == "" {
+		r.RequestID = uuid.NewString()
+	}
+	return r
+}
+
+// ShownURL is a URL as the log shows it: scheme, host, port and path.
+func ShownURL(raw string) string {
+	u, err := url.Parse(raw)
+	if err != nil {
+		return ""
+	}
+	return (&url.URL{Scheme: u.Scheme, Host: u.Host, Path: u.Path, RawPath: u.RawPath}).String()
+}
+
+// lineFor is where a new event waits for a destination. A chat is known by its
+// phone, its LID or both, and the first may become the second while events
+// wait: what concerns it waits where others do.
+func lineFor(tx *store.Tx, e Event, d event.Destination) (Line, error) {
+	switch d.Order {
+	case event.OrderInstance:
+		return lineOfChat(e.Instance, "instance", ""), nil
+	case event.OrderChat:
+	default:
+		return 0, nil
+	}
+	chat, lid := e.About.Chat, e.About.LID
+	if chat == "" {
+		chat, lid = lid, ""
+	}
+	line := lineOfChat(e.Instance, "chat", chat)
+	if lid == "" || lid == chat {
+		return line, nil
+	}
+	p := place{lane: laneOf(e.Instance, d), instance: e.Instance, line: line}
+	_, waits, err := firstOfLine(tx, p)
+	if err != nil || waits {
+		return line, err
+	}
+	p.line = lineOfChat(e.Instance, "chat", lid)
+	if _, waits, err = firstOfLine(tx, p); waits {
+		line = p.line
+	}
+	return line, err
+}
+
+// lineOfChat is a number for the line. Two lines that share one lose speed, and
+// nothing else.
+func lineOfChat(instance int64, order, chat string) Line {
+	h := fnv.New64a()
+	_, _ = fmt.Fprintf(h, "%s\x00%d\x00%s", order, instance, chat)
+	return Line(max(h.Sum64(), 1))
+}
+
+// nextIDs gives n consecutive ids of new records and returns the first.
+func (l *Ledger) nextIDs(n int) (first uint64) { return l.ids.Add(uint64(n)) - uint64(n) + 1 }
+
+func later(a, b time.Time) time.Time {
+	if a.After(b) {
+		return a
+	}
+	return b
+}
+
+// EmitBatch makes the record of a batch event, in the commit that writes its
+// entry of the outbox: a function for Store.OnEmit.
+func (l *Ledger) EmitBatch(tx *store.Tx, e store.OutboxEntry) (record uint64, err error) {
+	r := l.batchRecord(e)
+	return r.ID, l.putRecord(tx, r, nil)
+}
+
+func (l *Ledger) batchRecord(e store.OutboxEntry) Record {
+	return Record{
+		ID: l.nextID(), EventID: BatchEventID(e), Event: e.Kind, Lane: BatchLane, Batch: e.Batch, URL: ShownURL(l.cfg.GlobalURL),
+		State: Pending, Bytes: len(e.Body), CreatedAt: e.CreatedAt, OutboxSeq: e.Seq,
+	}
+}
+
+// BatchEventID returns the id of a batch event: the webhook-id of all attempts
+// to deliver it. It follows from the event's owner and number, which no other
+// event has.
+func BatchEventID(e store.OutboxEntry) uuid.UUID {
+	return uuid.NewHash(sha256.New(), e.Owner, store.Key(e.OwnerSeq), 8)
+}

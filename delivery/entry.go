@@ -1,0 +1,94 @@
+package delivery
+
+import (
+	"strings"
+	"time"
+	"unicode/utf8"
+
+	"postern/event"
+)
+
+// Entry is a delivery of the in-memory flow on its way into the log. A nil one
+// is valid and does nothing.
+type Entry struct {
+	ledger *Ledger
+	id     uint64
+	made   time.Time
+	notice event.Notice // its body is let go of as soon as it is known not to be kept
+	to     Lane
+	url    string
+	size   int // of the body
+
+	// Guarded by behind.mu.
+	state   State // Pending until Done
+	attempt Attempt
+	stored  bool // a record of it is in the file, or is being written
+}
+
+// Queued notes that a delivery waits in memory. It never blocks, and returns
+// nil when the log is off or cannot follow.
+func (l *Ledger) Queued(n event.Notice, to event.Destination) *Entry {
+	if !l.cfg.Log {
+		return nil
+	}
+	e := &Entry{ledger: l, made: time.Now(), notice: n, to: laneOf(n.InstanceID, to), url: to.URL, size: len(n.Body), state: Pending}
+	e.notice.To = nil
+	if !l.behind.queued(e, &l.ids) {
+		return nil
+	}
+	return e
+}
+
+// Done notes how it ended: after its attempt, or as Dropped, with the reason as
+// the attempt's error.
+func (e *Entry) Done(state State, a Attempt) {
+	if e == nil {
+		return
+	}
+	a.Answer = CutAnswer(a.Answer)
+	e.ledger.behind.done(e, state, a, e.ledger.cfg.wantsBody(state))
+}
+
+// record is what the file is to have of an entry.
+func (e writing) record() Record {
+	r := Record{
+		ID: e.id, EventID: e.notice.ID, Event: e.notice.Kind, Lane: e.to, Instance: e.notice.InstanceID, Name: e.notice.InstanceName,
+		Chat: e.notice.About.Chat, ChatLID: e.notice.About.LID, URL: e.shown, RequestID: e.notice.RequestID,
+		State: Pending, Once: true, Bytes: e.size, CreatedAt: e.made.UTC().Truncate(time.Millisecond),
+	}
+	return r.after(e.state, e.attempt)
+}
+
+// after is r once it ended by what a tells: an attempt, or why there was none.
+func (r Record) after(state State, a Attempt) Record {
+	if r.State = state; state == Pending {
+		return r
+	}
+	r.LastError = a.Error
+	if state == Dropped {
+		return r
+	}
+	r.Attempts, r.LastAttemptAt, r.Duration = 1, a.StartedAt, a.Duration
+	r.LastStatus, r.Answer = a.Status, a.Answer
+	if a.RequestID != "" {
+		r.RequestID = a.RequestID
+	}
+	if a.URL != "" {
+		r.URL = ShownURL(a.URL)
+	}
+	return r
+}
+
+// CutAnswer is as much of an answer as the log keeps, as text: what is no UTF-8
+// is replaced, and no character is cut in two.
+func CutAnswer(answer string) string {
+	answer = strings.ToValidUTF8(answer[:min(len(answer), MaxAnswer)], "\uFFFD")
+	if len(answer) <= MaxAnswer {
+		return answer
+	}
+	answer = answer[:MaxAnswer]
+	for !utf8.ValidString(answer) {
+		answer = answer[:len(answer)-1]
+	}
+	return answer
+}

@@ -1,0 +1,43 @@
+package delivery
+
+import (
+	"time"
+
+	"github.com/google/uuid"
+
+	"postern/event"
+)
+
+// Event is a stored instance event. It is written once and never changed.
+type Event struct {
+	Seq       uint64 // in commit order, over all instances
+	ID        uuid.UUID
+	Kind      event.Kind
+	Instance  int64
+	Name      string // of the instance
+	OwnerJID  string // empty when it was not connected
+	RequestID string // of the call that caused it, empty when none did
+	About     event.About
+	Sequence  uint64 // among the numbered events of the instance, from 1 without holes; 0: not numbered
+	CreatedAt time.Time
+	ExpiresAt time.Time // until then it can be read by its number, and is kept; CreatedAt without one
+	Body      []byte    // the final envelope
+	To        []Addressee
+}
+
+// Addressee is a destination that an event was written for, as it was in that
+// commit.
+type Addressee struct {
+	Lane Lane
+	Due  Due
+	Head bool // it may be sent at once; else it waits for others of its line
+}
+
+// First returns the first of the event's records, 0 when it has none. Those of
+// one event have consecutive ids.
+func (e Event) First() uint64 {
+	if len(e.To) == 0 {
+		return 0
+	}
+	return e.To[0].Due.Record
+}

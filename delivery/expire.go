@@ -1,0 +1,135 @@
+package delivery
+
+import (
+	"encoding/binary"
+	"errors"
+	"time"
+
+	"postern/store"
+)
+
+// Rows of the expiry index: of an event, for all that was written with it, and
+// of a record that was made, or is pending again, later.
+const (
+	expiryEvent  = byte('e')
+	expiryRecord = byte('r')
+)
+
+// lateLook is when one that was in flight as its time was over is looked at
+// again, should its outcome never come.
+const lateLook = time.Minute
+
+func putExpiry(tx *store.Tx, at time.Time, tag byte, id uint64) error {
+	return tx.Put(expiries, store.Key(uint64(millis(at)), tag, id), nil)
+}
+
+type expiry struct {
+	at  time.Time
+	tag byte
+	id  uint64
+}
+
+func (e expiry) key() []byte { return store.Key(uint64(millis(e.at)), e.tag, e.id) }
+
+// firstExpiries returns up to limit rows in order.
+func firstExpiries(tx *store.Tx, limit int) (rows []expiry, err error) {
+	err = tx.Walk(expiries, store.Range{}, func(k []byte) (bool, error) {
+		if len(k) == 17 {
+			rows = append(rows, expiry{fromMillis(int64(binary.BigEndian.Uint64(k))), k[8], binary.BigEndian.Uint64(k[9:])})
+		}
+		return len(rows) < limit, nil
+	})
+	return rows, err
+}
+
+// Expire ends pending deliveries whose time is over by now, and removes stored
+// events that nobody needs any more; about limit of both together, in small
+// steps. One that is in flight is left to its outcome: Settle ends it. next is
+// when to call again: zero when nothing waits for its end, not after now when
+// there is more to do. What is emitted later ends by its own ExpiresAt.
+func (l *Ledger) Expire(tx *store.Tx, now time.Time, limit int, inFlight func(record uint64) bool) (ended []Ended, next time.Time, err error) {
+	rows, err := firstExpiries(tx, limit+1)
+	if err != nil {
+		return nil, next, err
+	}
+	x := &expiring{l: l, tx: tx, now: now, inFlight: inFlight}
+	for i, row := range rows {
+		if row.at.After(now) || i == limit || len(x.ended) >= limit {
+			return x.ended, row.at, nil
+		}
+		if err := tx.Delete(expiries, row.key()); err != nil {
+			return nil, next, err
+		}
+		if row.tag == expiryEvent {
+			err = x.event(row.id)
+		} else {
+			err = x.record(row.id)
+		}
+		if err != nil {
+			return nil, next, err
+		}
+	}
+	if x.late {
+		next = now.Add(lateLook)
+	}
+	return x.ended, next, nil
+}
+
+type expiring struct {
+	l        *Ledger
+	tx       *store.Tx
+	now      time.Time
+	inFlight func(uint64) bool
+	ended    []Ended
+	late     bool
+}
+
+// event ends what was written with an event, and the event.
+func (x *expiring) event(seq uint64) error {
+	e, found, err := getEvent(x.tx, seq)
+	if err != nil || !found {
+		return ignoreDamage(err)
+	}
+	for _, a := range e.To {
+		if err := x.record(a.Due.Record); err != nil {
+			return err
+		}
+	}
+	if x.now.Before(e.ExpiresAt) {
+		return nil
+	}
+	if e.Sequence != 0 {
+		if err := x.tx.Delete(positions, e.positionKey()); err != nil {
+			return err
+		}
+	}
+	needed, err := x.l.needed(x.tx, e)
+	if err != nil || needed {
+		return err
+	}
+	return dropEvent(x.tx, e)
+}
+
+func (x *expiring) record(id uint64) error {
+	old, found, err := getRecord(x.tx, id)
+	if err != nil || !found {
+		return ignoreDamage(err)
+	}
+	if !old.waits() || x.now.Before(old.ExpiresAt) {
+		return nil
+	}
+	if x.inFlight != nil && x.inFlight(id) {
+		x.late = true
+		return putExpiry(x.tx, x.now.Add(lateLook), expiryRecord, id)
+	}
+	ended, err := x.l.end(x.tx, old, old, Expired)
+	x.ended = append(x.ended, ended)
+	return err
+}
+
+func ignoreDamage(err error) error {
+	if errors.Is(err, store.ErrDamaged) {
+		return nil
+	}
+	return err
+}

@@ -1,0 +1,114 @@
+package delivery
+
+import (
+	"bytes"
+	"encoding/binary"
+	"errors"
+
+	"postern/store"
+)
+
+// ForgetInstance has everything of an instance removed: its events, records,
+// bodies and replays. It costs the same whatever there is; Start's goroutine
+// removes it in small steps, after a crash too. The instance must not emit any
+// more.
+func (l *Ledger) ForgetInstance(tx *store.Tx, instance int64) error {
+	l.kick()
+	return tx.Put(forgets, store.Key(instance), nil)
+}
+
+// forgotten returns the first instance of which something is to be removed, 0
+// when there is none.
+func forgotten(tx *store.Tx) (instance int64, err error) {
+	err = tx.Walk(forgets, store.Range{}, func(k []byte) (bool, error) {
+		if len(k) == 8 {
+			instance = int64(binary.BigEndian.Uint64(k))
+		}
+		return instance == 0, nil
+	})
+	return instance, err
+}
+
+// sweepInstance removes about limit things of a deleted instance, and forgets
+// it once there is none.
+func (l *Ledger) sweepInstance(tx *store.Tx, instance int64, limit int) error {
+	for _, sweep := range []func(*store.Tx, int64, int) (bool, error){l.sweepWaiting, l.sweepEvents, l.forgetLogged} {
+		if some, err := sweep(tx, instance, limit); err != nil || some {
+			return err
+		}
+	}
+	return errors.Join(tx.Delete(newest, store.Key(instance)), tx.Delete(forgets, store.Key(instance)))
+}
+
+// sweepWaiting removes what waits: the heads, whose followers become heads.
+func (l *Ledger) sweepWaiting(tx *store.Tx, instance int64, limit int) (some bool, err error) {
+	var first []place
+	err = tx.Walk(heads, store.Range{Prefix: store.Key(instance)}, func(k []byte) (bool, error) {
+		if lane, rest, ok := parseLane(k); ok && len(rest) == 8 {
+			first = append(first, place{lane: lane.whole(), instance: instance, record: binary.BigEndian.Uint64(rest)})
+		}
+		return len(first) < limit, nil
+	})
+	for _, p := range first {
+		if err == nil {
+			err = l.sweepOne(tx, p)
+		}
+	}
+	return len(first) > 0, err
+}
+
+func (l *Ledger) sweepOne(tx *store.Tx, p place) error {
+	old, found, err := getRecord(tx, p.record)
+	if err != nil && !errors.Is(err, store.ErrDamaged) {
+		return err
+	}
+	if !found || !old.waits() {
+		_, err := l.unindex(tx, p)
+		return err
+	}
+	if _, err := l.leave(tx, placeOf(old), old.dueAt()); err != nil {
+		return err
+	}
+	return l.dropRecord(tx, old)
+}
+
+// sweepEvents removes stored events with the records that were written with
+// them.
+func (l *Ledger) sweepEvents(tx *store.Tx, instance int64, limit int) (some bool, err error) {
+	var keys [][]byte
+	err = tx.Walk(positions, store.Range{Prefix: store.Key(instance)}, func(k []byte) (bool, error) {
+		keys = append(keys, bytes.Clone(k))
+		return len(keys) < limit, nil
+	})
+	for _, k := range keys {
+		if err != nil {
+			return true, err
+		}
+		raw, errGet := tx.Get(positions, k)
+		if err = ignoreDamage(errGet); err == nil && len(raw) == 8 {
+			err = l.sweepEvent(tx, binary.BigEndian.Uint64(raw))
+		}
+		err = errors.Join(err, tx.Delete(positions, k))
+	}
+	return len(keys) > 0, err
+}
+
+func (l *Ledger) sweepEvent(tx *store.Tx, seq uint64) error {
+	e, found, err := getEvent(tx, seq)
+	if err != nil && !errors.Is(err, store.ErrDamaged) {
+		return err
+	}
+	if !found {
+		return tx.Delete(events, store.Key(seq)) // damaged: nobody knows whose records it had
+	}
+	for _, a := range e.To {
+		r, known, err := getRecord(tx, a.Due.Record)
+		if err = ignoreDamage(err); err == nil && known && r.EventSeq == seq {
+			err = l.dropRecord(tx, r)
+		}
+		if err != nil {
+			return err
+		}
+	}
+	return dropEvent(tx, e)
+}

@@ -1,0 +1,99 @@
+package delivery
+
+import (
+	"encoding/binary"
+	"errors"
+
+	"postern/store"
+)
+
+// A deleted instance may have deliveries in memory still, whose records must not
+// be written any more. So its mark in delivery_log stays until the next start,
+// with which the memory is gone; until it is swept it holds where to go on.
+
+var gonePrefix = []byte("gone")
+
+func goneKey(instance int64) []byte { return store.Key(gonePrefix, instance) }
+
+// isGone reports whether an instance was deleted; known remembers it.
+func isGone(tx *store.Tx, instance int64, known map[int64]bool) bool {
+	gone, looked := known[instance]
+	if !looked {
+		gone = tx.Has(forgets, store.Key(instance)) || tx.Has(logs, goneKey(instance))
+		known[instance] = gone
+	}
+	return gone
+}
+
+// forgetLogged removes up to limit records of a deleted instance that are in no
+// index of a lane, and its replays. more tells that some may be left.
+func (l *Ledger) forgetLogged(tx *store.Tx, instance int64, limit int) (more bool, err error) {
+	raw, err := tx.Get(logs, goneKey(instance))
+	if err = ignoreDamage(err); err != nil {
+		return false, err
+	}
+	from := uint64(1)
+	if len(raw) == 8 {
+		from = binary.BigEndian.Uint64(raw)
+	}
+	ids, next, err := l.recordsOf(tx, instance, from, limit)
+	if err != nil {
+		return false, err
+	}
+	for _, id := range ids {
+		if err := l.forgetOne(tx, instance, id); err != nil {
+			return false, err
+		}
+	}
+	if err := tx.Put(logs, goneKey(instance), store.Key(next)); err != nil || next != maxID {
+		return true, err
+	}
+	return false, l.forgetReplays(tx, instance)
+}
+
+// recordsOf returns some records of an instance from an id on, and where to go
+// on: maxID at the end.
+func (l *Ledger) recordsOf(tx *store.Tx, instance int64, from uint64, limit int) (found []uint64, next uint64, err error) {
+	m, seen := l.key.match(selection{Filter: Filter{Instance: instance}}), 0
+	next = maxID
+	_, err = l.key.scan(tx, idRange{from, maxID}, false, true, func(in stretch) (bool, error) {
+		if seen++; seen > pruneLook {
+			next = in.first
+			return false, nil
+		}
+		_, err := m.rows(in, false, func(id uint64) (bool, error) {
+			if len(found) == limit {
+				next = id
+				return false, nil
+			}
+			found = append(found, id)
+			return true, nil
+		})
+		return next == maxID, err
+	})
+	return found, next, err
+}
+
+// forgetOne removes a record that is in no index. One that is, as can only be
+// when the indexes were damaged, goes when its time is over.
+func (l *Ledger) forgetOne(tx *store.Tx, instance int64, id uint64) error {
+	r, found, err := getRecord(tx, id)
+	switch {
+	case found && (r.Instance != instance || r.waits()):
+		return nil
+	case found:
+		return l.dropRecord(tx, r)
+	case errors.Is(err, store.ErrDamaged) || err == nil:
+		return l.removeUnreadable(tx, id)
+	}
+	return err
+}
+
+func (l *Ledger) forgetReplays(tx *store.Tx, instance int64) error {
+	return eachReplay(tx, func(r replayRow) error {
+		if r.Instance != instance {
+			return nil
+		}
+		return dropReplay(tx, r.ID)
+	})
+}

@@ -1,0 +1,179 @@
+package delivery
+
+import (
+	"encoding/binary"
+	"errors"
+	"time"
+
+	"postern/store"
+)
+
+// place is what the indexes know of a pending delivery.
+type place struct {
+	lane     Lane
+	instance int64 // whose share of the lane it belongs to
+	line     Line
+	bytes    int
+	once     bool
+	record   uint64
+}
+
+// onceMark is set beside the bytes of a delivery that has one attempt.
+const onceMark = 1 << 31
+
+func placeOf(r Record) place {
+	return place{lane: r.Lane, instance: r.Instance, line: r.Line, bytes: r.Bytes, once: r.Once, record: r.ID}
+}
+
+func (p place) share() Lane { return p.lane.share(p.instance) }
+
+func (p place) dueKey(at time.Time) []byte {
+	return store.Key(p.lane.key(), uint64(millis(at)), p.record)
+}
+
+func (p place) headKey() []byte  { return store.Key(p.lane.key(), p.record) }
+func (p place) shareKey() []byte { return store.Key(p.share().key(), p.record) }
+func (p place) lineKey() []byte  { return store.Key(p.share().key(), uint64(p.line), p.record) }
+
+// value is what the rows of the due and lane indexes say besides their keys:
+// bytes with onceMark (4), and the line (8) and the instance (8) where they are not what the
+// key says.
+func (p place) value() []byte {
+	size := uint32(p.bytes)
+	if p.once {
+		size |= onceMark
+	}
+	v := binary.BigEndian.AppendUint32(make([]byte, 0, 20), size)
+	if p.line == 0 && p.instance == p.lane.Instance {
+		return v
+	}
+	v = binary.BigEndian.AppendUint64(v, uint64(p.line))
+	if p.instance != p.lane.Instance {
+		v = binary.BigEndian.AppendUint64(v, uint64(p.instance))
+	}
+	return v
+}
+
+// lineValue is what the row of a line says: when the delivery will be due, and
+// its bytes.
+func (p place) lineValue(at time.Time) []byte {
+	v := binary.BigEndian.AppendUint64(make([]byte, 0, 12), uint64(millis(at)))
+	return binary.BigEndian.AppendUint32(v, uint32(p.bytes))
+}
+
+// parse reads value into a place whose lane and record are known.
+func (p *place) parse(v []byte) bool {
+	p.line, p.instance = 0, p.lane.Instance
+	switch len(v) {
+	case 20:
+		p.instance = int64(binary.BigEndian.Uint64(v[12:]))
+		fallthrough
+	case 12:
+		p.line = Line(binary.BigEndian.Uint64(v[4:]))
+		fallthrough
+	case 4:
+		size := binary.BigEndian.Uint32(v)
+		p.bytes, p.once = int(size&^onceMark), size&onceMark != 0
+		return true
+	}
+	return false
+}
+
+// enter puts a pending delivery into the indexes of its lane. It is a head when
+// it waits for no other one of its line.
+func (l *Ledger) enter(tx *store.Tx, p place, at time.Time) (head bool, err error) {
+	head = true
+	if p.line != 0 {
+		first, waits, err := firstOfLine(tx, p)
+		if err != nil {
+			return false, err
+		}
+		head = !waits
+		if waits && first.record > p.record {
+			return false, errors.New("delivery: a record cannot go before those that wait already")
+		}
+		if err := tx.Put(lines, p.lineKey(), p.lineValue(at)); err != nil {
+			return false, err
+		}
+	}
+	if head {
+		err = putHead(tx, p, at)
+	}
+	return head, errors.Join(err, l.addBacklog(tx, p.share(), 1, int64(p.bytes)))
+}
+
+func putHead(tx *store.Tx, p place, at time.Time) error {
+	err := errors.Join(tx.Put(dues, p.dueKey(at), p.value()), tx.Put(heads, p.headKey(), p.value()))
+	if p.instance != p.lane.Instance {
+		err = errors.Join(err, tx.Put(heads, p.shareKey(), nil))
+	}
+	return err
+}
+
+// leave takes a delivery out of the indexes. follows is what may be sent
+// instead, nil when there is nothing new.
+func (l *Ledger) leave(tx *store.Tx, p place, at time.Time) (follows *Due, err error) {
+	err = errors.Join(
+		tx.Delete(dues, p.dueKey(at)), tx.Delete(heads, p.headKey()),
+		l.addBacklog(tx, p.share(), -1, -int64(p.bytes)),
+	)
+	if p.instance != p.lane.Instance {
+		err = errors.Join(err, tx.Delete(heads, p.shareKey()))
+	}
+	if p.line == 0 || err != nil {
+		return nil, err
+	}
+	if err := tx.Delete(lines, p.lineKey()); err != nil {
+		return nil, err
+	}
+	return promote(tx, p)
+}
+
+// promote makes the first of a line a head, unless it is one.
+func promote(tx *store.Tx, p place) (*Due, error) {
+	first, waits, err := firstOfLine(tx, p)
+	if err != nil || !waits || tx.Has(heads, first.headKey()) {
+		return nil, err
+	}
+	at, err := lineDue(tx, &first)
+	if err != nil {
+		return nil, err
+	}
+	return &Due{At: at, Record: first.record, Line: first.line}, putHead(tx, first, at)
+}
+
+// firstOfLine returns the first of those that wait in the line of p.
+func firstOfLine(tx *store.Tx, p place) (first place, waits bool, err error) {
+	prefix := store.Key(p.share().key(), uint64(p.line))
+	err = tx.Walk(lines, store.Range{Prefix: prefix}, func(k []byte) (bool, error) {
+		if waits = len(k) == len(prefix)+8; waits {
+			first = p
+			first.record = binary.BigEndian.Uint64(k[len(prefix):])
+		}
+		return !waits, nil
+	})
+	return first, waits, err
+}
+
+// lineDue returns when one that waits in a line will be due, and fills in its
+// bytes. When its row is damaged its record knows; when that is, too, it is due
+// now, and found to be lost.
+func lineDue(tx *store.Tx, p *place) (time.Time, error) {
+	raw, err := tx.Get(lines, p.lineKey())
+	if err == nil && len(raw) == 12 {
+		p.bytes = int(binary.BigEndian.Uint32(raw[8:]))
+		return fromMillis(int64(binary.BigEndian.Uint64(raw))), nil
+	}
+	if err != nil && !errors.Is(err, store.ErrDamaged) {
+		return time.Time{}, err
+	}
+	r, found, err := getRecord(tx, p.record)
+	if err != nil && !errors.Is(err, store.ErrDamaged) {
+		return time.Time{}, err
+	}
+	if !found {
+		return tx.Now(), nil
+	}
+	p.bytes = r.Bytes
+	return r.dueAt(), nil
+}

@@ -1,0 +1,57 @@
+package delivery
+
+import (
+	"time"
+
+	"postern/event"
+)
+
+// Lane names a destination. Each has a breaker, an order and a backlog of its
+// own. It is comparable.
+type Lane struct {
+	Flow     Flow
+	Instance int64 // 0: the global webhook
+	Target   event.Target
+	Endpoint string // with event.TargetEndpoint only
+}
+
+// BatchLane is where batch events go.
+var BatchLane = Lane{Flow: FlowBatch, Target: event.TargetGlobal}
+
+// GlobalLane is where instance events go beside their own instance's webhook.
+var GlobalLane = Lane{Flow: FlowInstance, Target: event.TargetGlobal}
+
+// Line is what has to go one after the other in a lane with an order: a chat,
+// or an instance. Zero is none: nobody waits for it and it waits for nobody.
+type Line uint64
+
+// Status is whether a destination takes deliveries now.
+type Status int
+
+// The statuses.
+const (
+	Gone   Status = iota // it was removed: what waits for it is cancelled
+	Paused               // it is disabled: what waits stays until it expires
+	Ready
+)
+
+// Due is a pending delivery that may be sent once its time has come.
+type Due struct {
+	At     time.Time
+	Record uint64
+	Line   Line
+	Once   bool // it has one attempt, and waits for no breaker
+}
+
+// Backlog is what waits for a lane.
+type Backlog struct {
+	Lane    Lane
+	Pending int
+	Bytes   int64 // of bodies
+}
+
+// Ended is a delivery that came to its end, and what may leave instead.
+type Ended struct {
+	Record  Record
+	Follows *Due // the next one of its line, nil when there is none
+}

@@ -1,0 +1,97 @@
+package delivery
+
+import (
+	"encoding/binary"
+
+	"postern/event"
+)
+
+// A lane in a key is its instance (eight bytes), a tag, and the length and text
+// of an endpoint's id. Therefore all lanes of an instance lie together, and none
+// is the beginning of another. What waits for the global webhook lies in
+// GlobalLane, whose instance is 0, and, by whose event it is, in the share of
+// that instance.
+const (
+	tagWebhook  = 'w'
+	tagEndpoint = 'e'
+	tagGlobal   = 'g'
+	tagBatch    = 'b'
+)
+
+func (l Lane) tag() byte {
+	switch {
+	case l.Flow == FlowBatch:
+		return tagBatch
+	case l.Target == event.TargetGlobal:
+		return tagGlobal
+	case l.Target == event.TargetEndpoint:
+		return tagEndpoint
+	}
+	return tagWebhook
+}
+
+// laneOf is the lane of a destination of an instance's event.
+func laneOf(instance int64, to event.Destination) Lane {
+	return laneBy(Lane{Flow: FlowInstance, Target: to.Target}.tag(), instance, to.Endpoint)
+}
+
+// laneBy is the lane of a tag. The instance and the endpoint count where there
+// is one.
+func laneBy(tag byte, instance int64, endpoint string) Lane {
+	switch tag {
+	case tagBatch:
+		return BatchLane
+	case tagGlobal:
+		return GlobalLane
+	case tagEndpoint:
+		return Lane{Flow: FlowInstance, Instance: instance, Target: event.TargetEndpoint, Endpoint: endpoint}
+	}
+	return Lane{Flow: FlowInstance, Instance: instance, Target: event.TargetWebhook}
+}
+
+func validTag(tag byte) bool {
+	return tag == tagWebhook || tag == tagEndpoint || tag == tagGlobal || tag == tagBatch
+}
+
+// share is the part of a lane that is about one instance.
+func (l Lane) share(instance int64) Lane {
+	l.Instance = instance
+	return l
+}
+
+// whole is the lane that l is a share of.
+func (l Lane) whole() Lane {
+	if l.Target == event.TargetGlobal {
+		l.Instance = 0
+	}
+	return l
+}
+
+// key is how the lane begins a key.
+func (l Lane) key() []byte {
+	k := make([]byte, 0, 64)
+	k = binary.BigEndian.AppendUint64(k, uint64(l.Instance))
+	k = append(k, l.tag())
+	if l.tag() == tagEndpoint {
+		k = append(k, byte(len(l.Endpoint)))
+		k = append(k, l.Endpoint...)
+	}
+	return k
+}
+
+// parseLane reads the lane, or share, that a key begins with.
+func parseLane(k []byte) (l Lane, rest []byte, ok bool) {
+	if len(k) < 9 || !validTag(k[8]) {
+		return l, nil, false
+	}
+	instance, tag := int64(binary.BigEndian.Uint64(k)), k[8]
+	rest = k[9:]
+	endpoint := ""
+	if tag == tagEndpoint {
+		if len(rest) < 1 || len(rest) < 1+int(rest[0]) {
+			return l, nil, false
+		}
+		endpoint, rest = string(rest[1:1+int(rest[0])]), rest[1+int(rest[0]):]
+	}
+	return laneBy(tag, instance, endpoint).share(instance), rest, true
+}

@@ -1,0 +1,158 @@
+package delivery
+
+import (
+	"context"
+	"errors"
+	"log/slog"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"postern/event"
+	"postern/store"
+)
+
+// Errors of this package.
+var (
+	// ErrNotFound: there is no such record or replay.
+	ErrNotFound = errors.New("there is no such delivery")
+	// ErrBodyGone: the body of the delivery is not in the file any more.
+	ErrBodyGone = errors.New("the body of the delivery is not kept any more")
+	// ErrLogOff: the log is off, and only pending durable deliveries are known.
+	ErrLogOff = errors.New("the log of deliveries is off")
+	// ErrReplayRuns: another replay of the same scope runs.
+	ErrReplayRuns = errors.New("a replay is running already")
+	// ErrCursor: the cursor of a list is not one that a list gave.
+	ErrCursor = errors.New("the cursor is not one that a list of deliveries gave")
+)
+
+// Bodies says of which deliveries of the in-memory flow the log keeps the body.
+type Bodies string
+
+// Whose bodies are kept.
+const (
+	BodiesFailed Bodies = "failed" // of all that were not delivered; the default
+	BodiesAll    Bodies = "all"
+	BodiesNone   Bodies = "none"
+)
+
+// Defaults of Config.
+const (
+	DefaultRetention       = 72 * time.Hour
+	DefaultMaxEntries      = 1_000_000
+	DefaultDurableMaxBytes = 1 << 30
+	DefaultReplayRate      = 50
+	DefaultMaxAge          = 72 * time.Hour // of a destination without one
+)
+
+// Config is what a Ledger needs. Zero values mean the defaults, but for Log.
+type Config struct {
+	Log             bool          // records of what ended are kept
+	Bodies          Bodies        // default BodiesFailed
+	Retention       time.Duration // of records that ended
+	MaxEntries      int           // records that are kept at most, pending ones aside
+	DurableMaxBytes int64         // bodies of pending deliveries, each destination counted
+	ReplayRate      int           // records that a replay makes in a second at most
+
+	// GlobalURL is what the log shows of batch events.
+	GlobalURL string
+	// Resolve tells how a destination is configured now. It must not block and
+	// must not use the store.
+	Resolve func(Lane) (event.Destination, Status)
+	// Ended is called after the commit in which deliveries came to their end
+	// other than by a call of whoever delivers: for want of room, or because
+	// their instance was deleted. nil: nobody.
+	Ended func([]Ended)
+	// Made is called after the commit in which deliveries came to wait in a lane
+	// that nobody else tells of: those of a replay. They are due. nil: nobody.
+	Made   func(Lane, []Due)
+	Logger *slog.Logger // nil discards
+}
+
+func (c Config) withDefaults() Config {
+	if c.Bodies == "" {
+		c.Bodies = BodiesFailed
+	}
+	if c.Retention == 0 {
+		c.Retention = DefaultRetention
+	}
+	if c.MaxEntries == 0 {
+		c.MaxEntries = DefaultMaxEntries
+	}
+	if c.DurableMaxBytes == 0 {
+		c.DurableMaxBytes = DefaultDurableMaxBytes
+	}
+	if c.ReplayRate == 0 {
+		c.ReplayRate = DefaultReplayRate
+	}
+	if c.Resolve == nil {
+		c.Resolve = func(Lane) (event.Destination, Status) { return event.Destination{}, Paused }
+	}
+	if c.Ended == nil {
+		c.Ended = func([]Ended) {}
+	}
+	if c.Made == nil {
+		c.Made = func(Lane, []Due) {}
+	}
+	if c.Logger == nil {
+		c.Logger = slog.New(slog.DiscardHandler)
+	}
+	return c
+}
+
+// Ledger is the deliveries of a data file. Its methods may be called from any
+// goroutine; those that take a Tx, inside the transaction.
+type Ledger struct {
+	store *store.Store
+	cfg   Config
+	log   *slog.Logger
+	ids   atomic.Uint64 // the record id given last
+	work  sync.WaitGroup
+
+	tidy
+
+	logbook // what the log keeps in memory, see logbook.go
+}
+
+// Open makes the Ledger of a data file, and has it hear of batch events from
+// now on. It reads what little it needs; damaged indexes are made anew.
+func Open(s *store.Store, cfg Config) (*Ledger, error) {
+	cfg = cfg.withDefaults()
+	l := &Ledger{store: s, cfg: cfg, log: cfg.Logger.With("component", "delivery")}
+	l.kicks = make(chan struct{}, 1)
+	err := s.View(func(tx *store.Tx) error {
+		last, err := tx.LastID(records)
+		l.ids.Store(last)
+		return err
+	})
+	if err != nil {
+		return nil, err
+	}
+	if err := l.mend(); err != nil {
+		return nil, err
+	}
+	if err := l.openLog(); err != nil {
+		return nil, err
+	}
+	s.OnEmit(l.EmitBatch)
+	return l, nil
+}
+
+// Start runs what is to be done beside deliveries, until Stop.
+func (l *Ledger) Start(context.Context) error {
+	l.startLog()
+	l.startTidy()
+	return nil
+}
+
+// Stop ends what Start began. What the log has in memory is written before, as
+// long as ctx allows.
+func (l *Ledger) Stop(ctx context.Context) error {
+	l.stopTidy(ctx)
+	err := l.stopLog(ctx)
+	l.work.Wait()
+	return err
+}
+
+// nextID gives the id of a new record.
+func (l *Ledger) nextID() uint64 { return l.ids.Add(1) }

@@ -1,0 +1,246 @@
+package delivery
+
+import (
+	"context"
+	"errors"
+	"slices"
+	"time"
+
+	"postern/event"
+	"postern/store"
+)
+
+// Filter selects records of a list. The zero value selects all.
+type Filter struct {
+	Instance    int64 // 0: all, and batch events
+	NoGlobal    bool  // without what went to the global webhook
+	States      []State
+	Event       event.Kind
+	Target      event.Target
+	Endpoint    *string
+	From, To    time.Time // when they were made, both inclusive
+	MinDuration time.Duration
+	Query       string // a request id, an event id, or a JID
+}
+
+// Listed is a record of a list.
+type Listed struct {
+	Record
+	Replayable bool // its body is still in the file
+}
+
+// Page is a part of a list, newest first.
+type Page struct {
+	Records  []Listed
+	Total    int    // that the filter selects
+	Next     string // cursor to older ones, empty when there are none
+	Previous string // cursor to newer ones, empty when there are none
+}
+
+// List returns a page of the records that f selects. Cursors stay valid while
+// records come and go; a strange one is ErrCursor.
+func (l *Ledger) List(ctx context.Context, f Filter, at string, limit int) (Page, error) {
+	c, err := parseCursor(at)
+	if err != nil {
+		return Page{}, err
+	}
+	if err := l.catchUp(ctx); err != nil {
+		return Page{}, err
+	}
+	var page lister
+	err = l.store.View(func(tx *store.Tx) error {
+		page = lister{key: l.key, sel: l.visible(f), at: c, limit: limit}
+		return page.read(tx)
+	})
+	l.mendLater(page.damaged)
+	return page.page(), err
+}
+
+// visible is what a list may show: when the log is off, what waits in the file.
+func (l *Ledger) visible(f Filter) selection {
+	s := selection{Filter: f}
+	if l.cfg.Log {
+		return s
+	}
+	s.durable = true
+	if len(f.States) > 0 && !slices.Contains(f.States, Pending) {
+		s.nothing = true
+	}
+	s.States = []State{Pending}
+	return s
+}
+
+// lister reads one page. It goes through the digest once: from the cursor on it
+// reads records until it has enough, and counts the others on both sides.
+type lister struct {
+	key   hashKey
+	sel   selection
+	at    cursor
+	limit int
+
+	match   match
+	records []Listed
+	total   int
+	beyond  bool // there are more behind the page
+	before  bool // there are some on the other side of the cursor
+	damaged []uint64
+}
+
+func (p *lister) read(tx *store.Tx) (err error) {
+	if p.sel.nothing {
+		return nil
+	}
+	p.match = p.key.match(p.sel)
+	if p.match.also, err = p.key.laterAttempts(tx, p.sel.Query); err != nil {
+		return err
+	}
+	sum, err := readCounts(tx)
+	if ignoreDamage(err) != nil {
+		return err
+	}
+	known := err == nil && p.sel.countedByState()
+	ahead, behind := p.sides()
+	if err := p.scan(tx, ahead, !p.at.newer, known, p.show(tx)); err != nil {
+		return err
+	}
+	n := p.total
+	if err := p.scan(tx, behind, p.at.newer, known, nil); err != nil {
+		return err
+	}
+	p.before = p.total > n
+	if known {
+		p.total = int(sum.of(p.sel.States))
+	}
+	return nil
+}
+
+// sides are the ids in the direction of the page and those on the other side of
+// the cursor.
+func (p *lister) sides() (ahead, behind idRange) {
+	switch {
+	case p.at.id == 0:
+		return allIDs, idRange{}
+	case p.at.newer:
+		return idRange{p.at.id + 1, maxID}, idRange{0, p.at.id + 1}
+	default:
+		return idRange{0, p.at.id}, idRange{p.at.id, maxID}
+	}
+}
+
+// scan goes through a side, or as much of it as tells whether there is anything
+// beyond the page, where the total is known otherwise.
+func (p *lister) scan(tx *store.Tx, side idRange, reverse, known bool, show func(uint64) (bool, error)) error {
+	damaged, err := p.key.scan(tx, side, reverse, false, func(in stretch) (bool, error) {
+		n, err := p.match.rows(in, reverse, show)
+		p.total += n
+		enough := p.beyond
+		if show == nil {
+			enough = n > 0
+		}
+		return !known || !enough, err
+	})
+	p.damaged = append(p.damaged, damaged...)
+	return err
+}
+
+// show reads the records of the page, and one match more to know that there is.
+func (p *lister) show(tx *store.Tx) func(uint64) (bool, error) {
+	return func(id uint64) (bool, error) {
+		if p.beyond = len(p.records) == p.limit; p.beyond {
+			return false, nil
+		}
+		r, found, err := getRecord(tx, id)
+		if errors.Is(err, store.ErrDamaged) || err == nil && (!found || !p.sel.holds(tx, r)) {
+			p.total--
+			return true, nil
+		}
+		if err == nil {
+			p.records = append(p.records, Listed{r, keepsBody(tx, r)})
+		}
+		return true, err
+	}
+}
+
+func (p *lister) page() Page {
+	page := Page{Records: p.records, Total: p.total}
+	older, newer := p.beyond, p.before
+	if p.at.newer {
+		slices.Reverse(page.Records)
+		older, newer = newer, older
+	}
+	// An empty page has cursors all the same: beside it others may be.
+	oldest, newest := p.at.id, max(p.at.id, 1)-1
+	if p.at.newer {
+		oldest, newest = p.at.id+1, p.at.id
+	}
+	if n := len(page.Records); n > 0 {
+		oldest, newest = page.Records[n-1].ID, page.Records[0].ID
+	}
+	if older {
+		page.Next = cursor{id: oldest}.String()
+	}
+	if newer {
+		page.Previous = cursor{newer: true, id: newest}.String()
+	}
+	return page
+}
+
+// countedByState reports whether the numbers by state tell how many there are.
+func (s selection) countedByState() bool {
+	f := s.Filter
+	return !s.durable && !s.fresh && len(s.events) == 0 && f.Instance == 0 && !f.NoGlobal && f.Event == "" && f.Target == "" &&
+		f.Endpoint == nil && f.From.IsZero() && f.To.IsZero() && f.MinDuration == 0 && f.Query == ""
+}
+
+// of sums the numbers of some states, of all when none is given.
+func (c counts) of(some []State) (n uint64) {
+	for code, count := range c {
+		if code > 0 && (len(some) == 0 || slices.Contains(some, states[code])) {
+			n += count
+		}
+	}
+	return n
+}
+
+// Record returns one record with all its attempts, the last one last, and its
+// body, nil when it is not kept. ErrNotFound when there is none.
+func (l *Ledger) Record(ctx context.Context, id uint64) (r Listed, all []Attempt, body []byte, err error) {
+	if err := l.catchUp(ctx); err != nil {
+		return r, nil, nil, err
+	}
+	err = l.store.View(func(tx *store.Tx) error {
+		rec, found, err := getRecord(tx, id)
+		if err != nil {
+			return err
+		}
+		if !found || !l.cfg.Log && (rec.State != Pending || rec.inMemory()) {
+			return ErrNotFound
+		}
+		e, kept, err := bodyOf(tx, rec)
+		if err = ignoreDamage(err); err != nil {
+			return err
+		}
+		if r = (Listed{rec, kept}); kept {
+			body = e.Body
+		}
+		all, err = attemptsOf(tx, rec)
+		return err
+	})
+	return r, all, body, err
+}
+
+// Counts returns how many records are in each state, without reading them.
+func (l *Ledger) Counts(ctx context.Context) (map[State]int, error) {
+	if err := l.catchUp(ctx); err != nil {
+		return nil, err
+	}
+	byState := make(map[State]int, len(states)-1)
+	err := l.store.View(func(tx *store.Tx) error {
+		sum, err := readCounts(tx)
+		for code, state := range states[1:] {
+			byState[state] = int(sum[code+1])
+		}
+		return err
+	})
+	return byState, err
+}

@@ -1,0 +1,226 @@
+package delivery
+
+import (
+	"errors"
+	"math/rand/v2"
+	"slices"
+	"testing"
+	"time"
+
+	"github.com/google/uuid"
+
+	"postern/event"
+	"postern/store"
+)
+
+// TestPagesShowEachRecordOnceWhileOthersComeAndGo walks from one end to the
+// other while records are made and removed: those that were there all the time
+// are seen once, in order, and none is seen twice.
+func TestPagesShowEachRecordOnceWhileOthersComeAndGo(t *testing.T) {
+	for _, newer := range []bool{false, true} {
+		rnd := rand.New(rand.NewPCG(7, 8))
+		r := newRig(t, Config{Log: true})
+		there := r.failed(1, 300)
+		f, at := Filter{Instance: 1}, ""
+		if newer {
+			at = cursor{newer: true, id: there[0] - 1 + 1}.String()
+		}
+		var seen []uint64
+		gone := map[uint64]bool{}
+		for {
+			page, err := r.l.List(t.Context(), f, at, 1+rnd.IntN(20))
+			if err != nil {
+				t.Fatal(err)
+			}
+			got := page.ids()
+			if newer {
+				slices.Reverse(got)
+			}
+			seen = append(seen, got...)
+			r.failed(1+rnd.Int64N(2), rnd.IntN(5))
+			var some []uint64
+			for range rnd.IntN(8) {
+				id := there[rnd.IntN(len(there))]
+				some, gone[id] = append(some, id), true
+			}
+			if n := len(page.Records); n > 0 && rnd.IntN(2) == 0 { // also that of the cursor
+				id := page.Records[n-1].ID
+				some, gone[id] = append(some, id), true
+			}
+			if err := r.l.remove(t.Context(), some); err != nil {
+				t.Fatal(err)
+			}
+			if at = page.Next; newer {
+				at = page.Previous
+			}
+			if at == "" || len(seen) > 2000 {
+				break
+			}
+		}
+		up := func(a, b uint64) bool { return newer == (a < b) && a != b }
+		for i := 1; i < len(seen); i++ {
+			if !up(seen[i-1], seen[i]) {
+				t.Fatalf("newer %v: %d behind %d", newer, seen[i], seen[i-1])
+			}
+		}
+		for _, id := range there[1:] {
+			if !gone[id] && !slices.Contains(seen, id) {
+				t.Errorf("newer %v: %d was there all the time, and was not shown", newer, id)
+			}
+		}
+	}
+}
+
+func TestAStrangeCursorIsRefused(t *testing.T) {
+	r := newRig(t, Config{Log: true})
+	for _, at := range []string{"x", "AAAA", cursor{id: 5}.String() + "A", cursor{id: 5}.String()[1:], cursor{}.String(), cursor{id: maxID}.String(), "\n" + cursor{id: 5}.String()} {
+		if _, err := r.l.List(t.Context(), Filter{}, at, 10); !errors.Is(err, ErrCursor) {
+			t.Errorf("%q: %v", at, err)
+		}
+	}
+}
+
+func FuzzParseCursor(f *testing.F) {
+	f.Add(cursor{id: 5}.String())
+	f.Add(cursor{id: 1 << 50, newer: true}.String())
+	f.Fuzz(func(t *testing.T, text string) {
+		if c, err := parseCursor(text); err == nil && text != "" && c.String() != text {
+			t.Errorf("%q became %q", text, c)
+		}
+	})
+}
+
+// TestAFlippedBitShowsNoRecordOfAnotherInstance spoils a row of the digest: what
+// is shown is what the records say.
+func TestAFlippedBitShowsNoRecordOfAnotherInstance(t *testing.T) {
+	r := newRig(t, Config{Log: true})
+	id := r.failed(1, 1)[0]
+	r.failed(2, 1)
+	r.flush()
+	r.update(func(tx *store.Tx) error {
+		return r.l.key.edit(tx, []uint64{id}, func(_ int, w digestRow) digestRow {
+			w.head += 1 << 32 // instance 2
+			return w
+		})
+	})
+	page, err := r.l.List(t.Context(), Filter{Instance: 2}, "", 10)
+	if err != nil || len(page.Records) != 1 || page.Records[0].Instance != 2 || page.Total != 1 {
+		t.Errorf("%+v, %v", page, err)
+	}
+	if got := r.replay(ReplayRequest{Instance: 2}); got.Matched != 1 {
+		t.Errorf("%+v", got)
+	}
+	r.update(func(tx *store.Tx) error { return r.l.ForgetInstance(tx, 2) })
+	if err := r.l.tidyUp(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	if rec, found := r.record(id); !found || rec.Instance != 1 {
+		t.Errorf("it went with another instance: %+v", rec)
+	}
+}
+
+// TestADamagedBlockIsMadeAnew covers a block that is damaged while the program
+// runs: lists are right at once, and the block is whole again soon after.
+func TestADamagedBlockIsMadeAnew(t *testing.T) {
+	r := newRig(t, Config{Log: true})
+	ids := r.failed(1, 3)
+	r.flush()
+	if err := r.l.Start(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	defer r.l.Stop(t.Context())
+	r.update(func(tx *store.Tx) error { return tx.Put(digests, blockKey(blockOf(ids[0])), []byte("no")) })
+	page, err := r.l.List(t.Context(), Filter{States: []State{Failed}, Instance: 1}, "", 10)
+	if err != nil || page.Total != 3 || len(page.Records) != 3 {
+		t.Errorf("%+v, %v", page, err)
+	}
+	waitFor(t, func() (whole bool) {
+		r.view(func(tx *store.Tx) error {
+			raw, err := tx.Get(digests, blockKey(blockOf(ids[0])))
+			whole = len(raw) == blockSize
+			return err
+		})
+		return whole
+	})
+}
+
+func TestADamagedKeyOfTheHashesIsReplacedWithAllRows(t *testing.T) {
+	r := newRig(t, Config{Log: true})
+	r.failed(1, 60)
+	last := r.failed(1, 1)[0]
+	rec := r.emit(event.About{}, hook(event.OrderNone))
+	r.settle(rec.First(), false, time.Now())
+	_, now := r.settle(rec.First(), false, time.Now())
+	r.flush()
+	r.update(func(tx *store.Tx) error { return tx.Put(logs, hashKeyKey, []byte("short")) })
+	r.reopen()
+	for _, q := range []string{notice(1).About.Chat, now.RequestID} {
+		want := 1
+		if q == notice(1).About.Chat {
+			want = 61
+		}
+		page, err := r.l.List(t.Context(), Filter{Query: q}, "", 10)
+		if err != nil || page.Total != want {
+			t.Errorf("%s: %d, %v", q, page.Total, err)
+		}
+	}
+	if _, found := r.record(last); !found {
+		t.Error("a record is gone")
+	}
+}
+
+func TestTheTimesOfAFilterAreInclusive(t *testing.T) {
+	r := newRig(t, Config{Log: true})
+	id := r.failed(1, 1)[0]
+	r.flush()
+	rec, _ := r.record(id)
+	for _, c := range []struct {
+		from, to time.Duration
+		want     int
+	}{{0, 0, 1}, {-time.Millisecond, time.Millisecond, 1}, {1, time.Hour, 0}, {-time.Hour, -1, 0}, {-time.Hour, 1, 1}} {
+		page, err := r.l.List(t.Context(), Filter{From: rec.CreatedAt.Add(c.from), To: rec.CreatedAt.Add(c.to)}, "", 10)
+		if err != nil || page.Total != c.want || len(page.Records) != c.want {
+			t.Errorf("%s to %s: %d, %v", c.from, c.to, page.Total, err)
+		}
+	}
+}
+
+func TestDamagedNumbersAreCountedAnewAtTheNextStart(t *testing.T) {
+	r := newRig(t, Config{Log: true})
+	r.failed(1, 3)
+	r.flush()
+	r.update(func(tx *store.Tx) error { return tx.Put(logs, countsKey, []byte("no")) })
+	r.failed(1, 2)
+	if page, err := r.l.List(t.Context(), Filter{}, "", 2); err != nil || page.Total != 5 || len(page.Records) != 2 {
+		t.Errorf("%+v, %v", page, err)
+	}
+	r.reopen()
+	if sum, err := r.l.Counts(t.Context()); err != nil || sum[Failed] != 5 {
+		t.Errorf("%v, %v", sum, err)
+	}
+}
+
+// TestTheFirstRequestIDIsFoundThoughTheDigestWasDamaged: the block that a second
+// attempt finds damaged is made anew of what the file has in that commit.
+func TestTheFirstRequestIDIsFoundThoughTheDigestWasDamaged(t *testing.T) {
+	m := newRig(t, Config{Log: true})
+	var e Event
+	m.update(func(tx *store.Tx) (err error) {
+		e, err = m.l.Emit(tx, testEvent(1, event.About{}), true, []event.Destination{hook(event.OrderNone)})
+		return err
+	})
+	ids := []string{uuid.NewString(), uuid.NewString()}
+	for _, id := range ids {
+		m.update(func(tx *store.Tx) error { return tx.Put(digests, store.Key(blockOf(e.First())), []byte("no rows")) })
+		m.update(func(tx *store.Tx) error {
+			_, _, err := m.l.Settle(tx, e.First(), Attempt{StartedAt: time.Now(), Status: 500, RequestID: id}, false, time.Now().Add(time.Minute))
+			return err
+		})
+	}
+	for _, id := range ids {
+		page, err := m.l.List(t.Context(), Filter{Query: id}, "", 10)
+		if err != nil || len(page.Records) != 1 {
+			t.Errorf("%s: %d records, %v", id, len(page.Records), err)
+		}
+	}
+}

@@ -1,0 +1,129 @@
+package delivery
+
+import (
+	"errors"
+
+	"postern/store"
+)
+
+// Load returns a pending delivery with its event, as far as headers and body
+// need it; Seq is 0 and To is empty where the event is no stored one. found is
+// false when it is not pending any more, or its instance was deleted. When the
+// record or the body cannot be read, the error wraps store.ErrDamaged, and when
+// the body is gone it is ErrBodyGone: [Ledger.Lose] ends such a delivery.
+func (l *Ledger) Load(tx *store.Tx, record uint64) (r Record, e Event, found bool, err error) {
+	r, found, err = getRecord(tx, record)
+	if err != nil || !found || !r.waits() || tx.Has(forgets, store.Key(r.Instance)) {
+		return Record{}, e, false, err
+	}
+	e, kept, err := bodyOf(tx, r)
+	if err == nil && !kept {
+		err = ErrBodyGone
+	}
+	return r, e, err == nil, err
+}
+
+// bodyOf returns what a record delivers, from where it is kept: the stored
+// event, the outbox or beside the record. kept is false when it is gone.
+func bodyOf(tx *store.Tx, r Record) (e Event, kept bool, err error) {
+	switch {
+	case r.OwnBody:
+		e = r.event()
+		e.OwnerJID, e.Body, kept, err = ownBody(tx, r.ID)
+		return e, kept, err
+	case r.EventSeq != 0:
+		e, kept, err = getEvent(tx, r.EventSeq)
+		return e, kept && e.ID == r.EventID, err
+	case r.OutboxSeq != 0:
+		entry, found, err := tx.Outbox(r.OutboxSeq)
+		e = r.event()
+		e.Body = entry.Body
+		return e, found, err
+	}
+	return e, false, nil
+}
+
+// keepsBody tells whether the body of a record is still in the file.
+func keepsBody(tx *store.Tx, r Record) bool {
+	switch {
+	case r.OwnBody:
+		return tx.Has(bodies, store.Key(r.ID))
+	case r.EventSeq != 0:
+		return tx.Has(events, store.Key(r.EventSeq))
+	case r.OutboxSeq != 0:
+		return tx.HasOutbox(r.OutboxSeq)
+	}
+	return false
+}
+
+// event is what a record knows of its event.
+func (r Record) event() Event {
+	e := Event{ID: r.EventID, Kind: r.Event, Instance: r.Instance, Name: r.Name, CreatedAt: r.CreatedAt}
+	e.About.Chat, e.About.LID = r.Chat, r.ChatLID
+	return e
+}
+
+func getEvent(tx *store.Tx, seq uint64) (e Event, found bool, err error) {
+	raw, err := tx.Get(events, store.Key(seq))
+	if err != nil || raw == nil {
+		return e, false, err
+	}
+	if e, err = decodeEvent(seq, raw); err != nil {
+		return Event{}, false, tx.Unreadable(events, store.Key(seq), err)
+	}
+	return e, true, nil
+}
+
+// Lose ends a delivery that cannot be sent, see Load: it is cancelled, with why
+// as its last error, or only taken out of the indexes when its record cannot be
+// read.
+func (l *Ledger) Lose(tx *store.Tx, lane Lane, record uint64, why string) (follows *Due, err error) {
+	old, found, err := getRecord(tx, record)
+	switch {
+	case errors.Is(err, store.ErrDamaged) || err == nil && !found:
+		return l.unindex(tx, place{lane: lane, instance: lane.Instance, record: record})
+	case err != nil || !old.waits():
+		return nil, err
+	}
+	r := old
+	r.LastError = cut(why, maxError)
+	ended, err := l.end(tx, old, r, Cancelled)
+	return ended.Follows, err
+}
+
+// unindex takes a delivery whose record cannot be read out of the indexes, by
+// what they say themselves.
+func (l *Ledger) unindex(tx *store.Tx, p place) (follows *Due, err error) {
+	if p.instance != p.lane.Instance {
+		if err := tx.Delete(heads, p.shareKey()); err != nil {
+			return nil, err
+		}
+	}
+	due, found, err := dueOf(tx, p)
+	if err != nil || !found && !tx.Has(heads, p.headKey()) {
+		return nil, err
+	}
+	bucket, key := heads, p.headKey()
+	if found {
+		bucket, key = dues, p.dueKey(due.At)
+	}
+	if err := lineOf(tx, bucket, key, &p); err != nil {
+		return nil, err
+	}
+	return l.leave(tx, p, due.At)
+}
+
+// dueOf finds the row of a delivery in the due index, from its front.
+func dueOf(tx *store.Tx, p place) (due Due, found bool, err error) {
+	for {
+		rows, err := DueAfter(tx, p.lane, due, 1000)
+		if err != nil || len(rows) == 0 {
+			return due, false, err
+		}
+		for _, due = range rows {
+			if due.Record == p.record {
+				return due, true, nil
+			}
+		}
+	}
+}

@@ -1,0 +1,102 @@
+package delivery
+
+import (
+	"context"
+	"crypto/rand"
+	"errors"
+	"fmt"
+	"sync"
+	"time"
+
+	"postern/store"
+)
+
+var hashKeyKey = []byte("hash key")
+
+// logbook is what the log keeps in memory.
+type logbook struct {
+	key    hashKey
+	behind behind
+	stop   context.CancelFunc
+	repair chan uint64   // blocks of the digest that were found damaged; what finds no room is found again
+	grown  chan struct{} // size 1: records were written behind
+	gaps   tellOnce
+	runner runner
+}
+
+// openLog reads what the log needs at the start, and sets right what a crash
+// left: records of the in-memory flow that were on their way.
+func (l *Ledger) openLog() error {
+	l.behind = newBehind()
+	l.stop = func() {}
+	l.repair = make(chan uint64, 16)
+	l.grown = make(chan struct{}, 1)
+	l.runner = newRunner()
+	made, err := l.openKey()
+	if err == nil {
+		err = l.openDigest(made)
+	}
+	if err != nil {
+		return fmt.Errorf("delivery: open the log: %w", err)
+	}
+	return nil
+}
+
+// openKey reads the key of the hashes, or makes one, with which all rows have to
+// be made anew.
+func (l *Ledger) openKey() (made bool, err error) {
+	err = l.store.Update(context.Background(), func(tx *store.Tx) error {
+		if _, err := tx.DeletePrefix(logs, gonePrefix); err != nil {
+			return err
+		}
+		raw, err := tx.Get(logs, hashKeyKey)
+		if made = err == nil && len(raw) != len(l.key) || errors.Is(err, store.ErrDamaged); !made {
+			copy(l.key[:], raw)
+			return err
+		}
+		_, _ = rand.Read(l.key[:])
+		return tx.Put(logs, hashKeyKey, l.key[:])
+	})
+	return made, err
+}
+
+func (l *Ledger) startLog() {
+	ctx, stop := context.WithCancel(context.Background())
+	l.stop = stop
+	l.work.Go(func() { l.writeBehind(ctx.Done()) })
+	l.work.Go(func() { l.tend(ctx) })
+	l.work.Go(func() { l.repeat(ctx) })
+}
+
+func (l *Ledger) stopLog(ctx context.Context) error {
+	l.stop()
+	err := l.Flush(ctx)
+	if errors.Is(err, store.ErrDiskFull) {
+		return nil // what finds no room is missing from the log, counted and told: no reason for the program to fail
+	}
+	return err
+}
+
+// tellOnce bounds how often the same is logged.
+type tellOnce struct {
+	mu sync.Mutex
+	at time.Time
+}
+
+const tellEvery = time.Minute
+
+func (t *tellOnce) due() bool {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if now := time.Now(); t.at.IsZero() || now.Sub(t.at) >= tellEvery {
+		t.at = now
+		return true
+	}
+	return false
+}
+
+func (l *Ledger) tellLost(err error) {
+	if l.gaps.due() {
+		l.log.Warn("deliveries are missing from the log", "count", l.LogDropped(), "error", err)
+	}
+}

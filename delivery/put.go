@@ -1,0 +1,107 @@
+package delivery
+
+import (
+	"errors"
+	"time"
+
+	"postern/store"
+)
+
+// putRecord stores a record. Every change of a record goes through here or
+// through dropRecord: old is what is stored now, nil when it is new.
+func (l *Ledger) putRecord(tx *store.Tx, r Record, old *Record) error {
+	return errors.Join(
+		tx.TakeID(records, r.ID),
+		tx.Put(records, store.Key(r.ID), encodeRecord(r)),
+		l.note(tx, &r, old),
+	)
+}
+
+// dropRecord removes a record with its attempts, and the bodies that nobody
+// else needs. It must not be in the indexes of a lane.
+func (l *Ledger) dropRecord(tx *store.Tx, old Record) error {
+	err := errors.Join(
+		tx.Delete(records, store.Key(old.ID)),
+		l.dropOwn(tx, old),
+		l.note(tx, nil, &old),
+	)
+	if err == nil && old.EventSeq != 0 && old.ReplayOf != 0 {
+		err = tx.Delete(holds, store.Key(old.EventSeq, old.ID))
+	}
+	if err != nil || old.EventSeq == 0 || old.keepsEvent(tx) {
+		return err
+	}
+	return l.release(tx, old.EventSeq)
+}
+
+// getRecord returns one record; found is false when there is none.
+func getRecord(tx *store.Tx, id uint64) (r Record, found bool, err error) {
+	raw, err := tx.Get(records, store.Key(id))
+	if err != nil || raw == nil {
+		return r, false, err
+	}
+	if r, err = decodeRecord(id, raw); err != nil {
+		return Record{}, false, tx.Unreadable(records, store.Key(id), err)
+	}
+	return r, true, nil
+}
+
+// addPending stores a new record of a lane, or one that is pending again, and
+// puts it into the indexes: due at dueAt, given up at ExpiresAt. It returns
+// whether it may be sent at once.
+func (l *Ledger) addPending(tx *store.Tx, r Record, old *Record) (head bool, err error) {
+	if err := l.putRecord(tx, r, old); err != nil {
+		return false, err
+	}
+	if old == nil && r.ReplayOf != 0 && r.EventSeq != 0 {
+		err = tx.Put(holds, store.Key(r.EventSeq, r.ID), nil)
+	}
+	if r.Former != "" || r.ReplayOf != 0 {
+		err = errors.Join(err, putExpiry(tx, r.ExpiresAt, expiryRecord, r.ID))
+	}
+	if err != nil {
+		return false, err
+	}
+	return l.enter(tx, placeOf(r), r.dueAt())
+}
+
+// end brings a pending record that is in the indexes to its end, and lets the
+// next one of its line follow. A retried one whose retry failed is what it was.
+func (l *Ledger) end(tx *store.Tx, old, r Record, state State) (ended Ended, err error) {
+	follows, err := l.leave(tx, placeOf(old), old.dueAt())
+	if err != nil {
+		return ended, err
+	}
+	if r.Former != "" && state != Delivered {
+		state = r.former()
+	}
+	r.State, r.Former, r.NextAttemptAt, r.Line = state, "", time.Time{}, 0
+	if !l.cfg.Log {
+		return Ended{Record: r, Follows: follows}, l.dropRecord(tx, old)
+	}
+	if r.OwnBody && !l.wantsBody(r) {
+		r.OwnBody = false
+		err = tx.Delete(bodies, store.Key(r.ID))
+	}
+	if err = errors.Join(err, l.putRecord(tx, r, &old)); err == nil && r.EventSeq != 0 && !old.keepsEvent(tx) {
+		err = l.release(tx, r.EventSeq)
+	}
+	return Ended{Record: r, Follows: follows}, err
+}
+
+// former is what a retried record is again when its retry failed. One that was
+// dropped without an attempt has failed now, if there was one.
+func (r Record) former() State {
+	if r.Former == Dropped && r.Attempts > 0 {
+		return Failed
+	}
+	return r.Former
+}
+
+// keepsEvent tells that the event of a record that ends now stays in any case:
+// a numbered one lives as long as any of the deliveries that it was written for
+// may.
+func (r Record) keepsEvent(tx *store.Tx) bool {
+	return r.State == Pending && r.ReplayOf == 0 && r.Former == "" && tx.Now().Before(r.ExpiresAt) &&
+		!tx.Has(positions, Event{Seq: r.EventSeq, Instance: r.Instance}.positionKey())
+}

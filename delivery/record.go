@@ -1,0 +1,122 @@
+package delivery
+
+import (
+	"time"
+
+	"github.com/google/uuid"
+
+	"postern/event"
+)
+
+// Flow tells where an event came from.
+type Flow string
+
+// The flows.
+const (
+	FlowInstance Flow = "instance"
+	FlowBatch    Flow = "batch"
+)
+
+// State is what became of a delivery.
+type State string
+
+// The states of a delivery. A suppressed one, which no flag asked for, leaves
+// no record.
+const (
+	Pending   State = "PENDING"
+	Delivered State = "DELIVERED" // a receiver answered 2xx
+	Failed    State = "FAILED"    // its one attempt was not accepted
+	Dropped   State = "DROPPED"   // never attempted: the queue was full, or the program stopped
+	Expired   State = "EXPIRED"   // not accepted until its time was over
+	Cancelled State = "CANCELLED" // given up for the reason in LastError
+)
+
+// States returns all states of a delivery.
+func States() []State { return []State{Pending, Delivered, Failed, Dropped, Expired, Cancelled} }
+
+// Reasons of a cancelled delivery.
+const (
+	ReasonRemoved  = "REMOVED"  // its endpoint is gone
+	ReasonCapacity = "CAPACITY" // more waited than may
+)
+
+// Record is one delivery of the log: one event on its way to one destination.
+type Record struct {
+	ID        uint64 // ascending in the order in which deliveries were made
+	EventID   uuid.UUID
+	Event     event.Kind
+	Lane      Lane   // where to; its Instance is 0 for the global webhook
+	Instance  int64  // whose event it is, 0 for a batch event
+	Name      string // of that instance
+	Batch     uuid.UUID
+	Chat      string // JID of the chat by phone that the event is about, empty when none
+	ChatLID   string // the same by LID
+	URL       string // scheme, host, port and path
+	RequestID string // of the first attempt until one was made, then of the last
+	State     State
+	Once      bool // one attempt: it waits for its turn only
+	Bytes     int  // of the body
+
+	CreatedAt     time.Time
+	ExpiresAt     time.Time // zero: never
+	NextAttemptAt time.Time // zero when none is to come
+
+	// The last attempt. Earlier ones are read with Attempts.
+	Attempts      int
+	LastAttemptAt time.Time
+	Duration      time.Duration
+	LastStatus    int    // 0 when there was no answer
+	LastError     string // why it was not accepted, empty when it was
+	Answer        string // the beginning of an answer that was not 2xx
+
+	ReplayOf uint64 // the record whose event this one repeats, 0 when none
+	Replay   uint64 // the replay that made it, 0 when none
+	Replayed bool   // a replay of it was delivered
+	Former   State  // of a record that is retried after its end: what it is when that fails
+
+	Line      Line   // what it waits in while it is pending
+	EventSeq  uint64 // of the stored event whose body it has, 0 when none
+	OutboxSeq uint64 // of the outbox entry that it mirrors, 0 when none
+	OwnBody   bool   // its body is stored beside it
+}
+
+// Attempt is one try of a delivery.
+type Attempt struct {
+	Number    int // from 1
+	StartedAt time.Time
+	Duration  time.Duration
+	Status    int    // of the answer, 0 when there was none
+	Error     string // why it was not accepted, empty when it was
+	RequestID string
+	Answer    string // at most MaxAnswer bytes of an answer that was not 2xx, as text
+
+	// URL is where it went, as far as the log shows it; it is the record's from
+	// then on, and kept only there. Empty: as before.
+	URL string
+}
+
+// MaxAnswer is how much of an answer the log keeps.
+const MaxAnswer = 2 << 10
+
+// mirrors tells that the record follows an entry of the outbox, which is what
+// is delivered.
+func (r Record) mirrors() bool {
+	return r.State == Pending && r.OutboxSeq != 0 && r.ReplayOf == 0 && r.Former == ""
+}
+
+// inMemory tells that the record follows a delivery of the in-memory flow.
+func (r Record) inMemory() bool {
+	return r.State == Pending && r.OutboxSeq == 0 && r.EventSeq == 0 && r.ReplayOf == 0 && r.Former == ""
+}
+
+// waits tells that the record is in the indexes of its lane.
+func (r Record) waits() bool { return r.State == Pending && !r.mirrors() && !r.inMemory() }
+
+// dueAt is the time under which a pending record that may be sent is in the due
+// index. One that was never attempted is due since it was made.
+func (r Record) dueAt() time.Time {
+	if r.NextAttemptAt.IsZero() {
+		return r.CreatedAt
+	}
+	return r.NextAttemptAt
+}

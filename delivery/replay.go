@@ -1,0 +1,209 @@
+package delivery
+
+import (
+	"context"
+	"errors"
+	"slices"
+	"time"
+
+	"postern/event"
+	"postern/store"
+)
+
+// MaxReplay is how many records one replay repeats at most.
+const MaxReplay = 100_000
+
+// DefaultReplayStates are the states that a replay selects where none is named.
+func DefaultReplayStates() []State { return []State{Failed, Dropped, Expired} }
+
+// ReplayRequest selects what is to be delivered again.
+type ReplayRequest struct {
+	Instance int64 // 0: all, and batch events
+	NoGlobal bool  // without what went to the global webhook
+	From, To time.Time
+	Events   []event.Kind // empty: all
+	States   []State      // empty: DefaultReplayStates; what is pending is on its way, and never selected
+	Target   event.Target
+	Endpoint *string
+	Limit    int // 0: MaxReplay
+
+	// Keep is called in the commit that stores the replay, for what has to be
+	// stored with it, and may be called twice; its error is that of Replay. nil:
+	// nothing.
+	Keep func(*store.Tx, Replay) error
+}
+
+// ReplayState is what a replay does.
+type ReplayState string
+
+// The states of a replay.
+const (
+	ReplayRunning   ReplayState = "RUNNING"
+	ReplayDone      ReplayState = "DONE"      // all that matched was sent and came to its end
+	ReplayCancelled ReplayState = "CANCELLED" // it was stopped, and what of it still waited is cancelled
+)
+
+// Replay is a request that was accepted, and how far it is.
+type Replay struct {
+	ID       uint64
+	Instance int64
+	Matched  int // records that were selected and had a body
+	Sent     int // of them, those of which a delivery was made
+	// How these ended. One that could not be sent, because its record or body was
+	// gone by then, has failed.
+	Delivered, Failed int
+	State             ReplayState
+	CreatedAt         time.Time
+}
+
+// Replay begins to deliver again what the request selects, the oldest first.
+// It is DONE at once when nothing is. ErrReplayRuns while another one of the
+// same instance runs, or of all instances where it is of all; ErrLogOff.
+func (l *Ledger) Replay(ctx context.Context, q ReplayRequest) (Replay, error) {
+	if !l.cfg.Log {
+		return Replay{}, ErrLogOff
+	}
+	if err := l.catchUp(ctx); err != nil {
+		return Replay{}, err
+	}
+	if err := l.store.View(func(tx *store.Tx) error { return noneRuns(tx, q.Instance) }); err != nil {
+		return Replay{}, err
+	}
+	ids, err := l.selected(ctx, q)
+	if err != nil {
+		return Replay{}, err
+	}
+	var made replayRow
+	err = l.store.Update(ctx, func(tx *store.Tx) error {
+		made, err = makeReplay(tx, q, ids)
+		return err
+	})
+	if err == nil {
+		signal(l.runner.kick)
+	}
+	return made.Replay, err
+}
+
+// makeReplay stores a replay of the given records.
+func makeReplay(tx *store.Tx, q ReplayRequest, ids []uint64) (r replayRow, err error) {
+	if err := noneRuns(tx, q.Instance); err != nil {
+		return r, err
+	}
+	r.NoGlobal = q.NoGlobal
+	r.Replay = Replay{Instance: q.Instance, Matched: len(ids), State: ReplayRunning, CreatedAt: tx.Now()}
+	if r.ID, err = tx.NextID(replays); err != nil {
+		return r, err
+	}
+	r.finish(tx.Now())
+	if err := errors.Join(putReplay(tx, r), putMatched(tx, r.ID, ids)); err != nil || q.Keep == nil {
+		return r, err
+	}
+	return r, q.Keep(tx, r.Replay)
+}
+
+// noneRuns is ErrReplayRuns while a replay of the instance runs.
+func noneRuns(tx *store.Tx, instance int64) error {
+	return eachReplay(tx, func(r replayRow) error {
+		if r.Instance == instance && r.State == ReplayRunning {
+			return ErrReplayRuns
+		}
+		return nil
+	})
+}
+
+// finish ends a replay of which nothing is left to be done.
+func (r *replayRow) finish(now time.Time) {
+	if r.State == ReplayRunning && r.Delivered+r.Failed >= r.Matched {
+		r.State, r.EndedAt = ReplayDone, now
+	}
+}
+
+// selectStep is how many records one read looks at.
+const selectStep = 5000
+
+// selected returns the records that a request selects and whose body is there.
+func (l *Ledger) selected(ctx context.Context, q ReplayRequest) (ids []uint64, err error) {
+	sel := selection{
+		Filter: Filter{Instance: q.Instance, NoGlobal: q.NoGlobal, States: q.States, Target: q.Target, Endpoint: q.Endpoint, From: q.From, To: q.To},
+		events: q.Events, fresh: true,
+	}
+	if len(sel.States) == 0 {
+		sel.States = DefaultReplayStates()
+	}
+	sel.States = slices.DeleteFunc(slices.Clone(sel.States), func(s State) bool { return s == Pending })
+	if len(sel.States) == 0 {
+		return nil, nil
+	}
+	limit := MaxReplay
+	if q.Limit > 0 {
+		limit = min(q.Limit, limit)
+	}
+	for next := uint64(1); next > 0 && len(ids) < limit && ctx.Err() == nil; {
+		err := l.store.View(func(tx *store.Tx) error {
+			some, after, err := l.selectSome(tx, sel, next, limit-len(ids))
+			ids, next = append(ids, some...), after
+			return err
+		})
+		if err != nil {
+			return nil, err
+		}
+	}
+	return ids, ctx.Err()
+}
+
+// selectSome looks at the next records of a selection. after is where to go on,
+// 0 at the end.
+func (l *Ledger) selectSome(tx *store.Tx, sel selection, from uint64, limit int) (found []uint64, after uint64, err error) {
+	m, seen := l.key.match(sel), 0
+	_, err = l.key.scan(tx, idRange{from, maxID}, false, true, func(in stretch) (bool, error) {
+		_, err := m.rows(in, false, func(id uint64) (bool, error) {
+			if seen++; seen > selectStep || len(found) == limit {
+				after = id
+				return false, nil
+			}
+			r, is, err := getRecord(tx, id)
+			if is && sel.holds(tx, r) && keepsBody(tx, r) {
+				found = append(found, id)
+			}
+			return true, ignoreDamage(err)
+		})
+		return after == 0, err
+	})
+	return found, after, err
+}
+
+// ReplayStatus returns a replay; ErrNotFound when there is none. With an
+// instance only its own are found.
+func (l *Ledger) ReplayStatus(_ context.Context, instance int64, id uint64) (Replay, error) {
+	var r replayRow
+	err := l.store.View(func(tx *store.Tx) (err error) {
+		r, err = replayOf(tx, instance, id)
+		return err
+	})
+	return r.Replay, err
+}
+
+func replayOf(tx *store.Tx, instance int64, id uint64) (replayRow, error) {
+	r, found, err := getReplay(tx, id)
+	if err == nil && (!found || instance != 0 && r.Instance != instance) {
+		return replayRow{}, ErrNotFound
+	}
+	return r, err
+}
+
+// CancelReplay stops a replay; one that ended stays as it is. What of it still
+// waits is cancelled soon after.
+func (l *Ledger) CancelReplay(ctx context.Context, instance int64, id uint64) (Replay, error) {
+	var r replayRow
+	err := l.store.Update(ctx, func(tx *store.Tx) (err error) {
+		if r, err = replayOf(tx, instance, id); err != nil || r.State != ReplayRunning {
+			return err
+		}
+		r.State, r.EndedAt, r.Sweep = ReplayCancelled, tx.Now(), 1
+		return putReplay(tx, r)
+	})
+	if err == nil {
+		signal(l.runner.kick)
+	}
+	return r.Replay, err
+}

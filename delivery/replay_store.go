@@ -1,0 +1,174 @@
+package delivery
+
+import (
+	"encoding/binary"
+	"errors"
+	"time"
+
+	"postern/store"
+)
+
+// replayRow is a replay in the file: its key is its id, and behind it, with a
+// number each, come the records that it repeats, replayChunk to a row.
+type replayRow struct {
+	Replay
+	NoGlobal bool
+	Next     int       // of the matched records, the first that was not handled yet
+	EndedAt  time.Time // zero while it runs
+	Sweep    uint64    // of a cancelled one: deliveries of it that wait are cancelled from this record on; 0: all are
+}
+
+const replayChunk = 500
+
+var replayStates = [...]ReplayState{ReplayRunning, ReplayDone, ReplayCancelled}
+
+func chunkKey(replay uint64, no int) []byte { return store.Key(replay, uint32(no)) }
+
+func (r replayRow) encode() []byte {
+	w := &writer{make([]byte, 0, 64)}
+	w.byte(layout)
+	for code, state := range replayStates {
+		if r.State == state {
+			w.byte(byte(code))
+		}
+	}
+	w.byte(mark(1, r.NoGlobal))
+	w.time(r.CreatedAt)
+	w.time(r.EndedAt)
+	for _, n := range []uint64{uint64(r.Instance), uint64(r.Matched), uint64(r.Sent), uint64(r.Delivered), uint64(r.Failed), uint64(r.Next), r.Sweep} {
+		w.number(n)
+	}
+	return w.raw
+}
+
+func decodeReplay(id uint64, raw []byte) (r replayRow, err error) {
+	d := read(raw)
+	r.ID = id
+	state, marks := d.byte(), d.byte()
+	if int(state) >= len(replayStates) {
+		d.fail(errValue)
+		state = 0
+	}
+	r.State, r.NoGlobal = replayStates[state], marks&1 != 0
+	r.CreatedAt, r.EndedAt = d.time(), d.time()
+	if r.Instance = int64(d.number()); r.Instance < 0 {
+		d.fail(errValue)
+	}
+	for _, n := range []*int{&r.Matched, &r.Sent, &r.Delivered, &r.Failed, &r.Next} {
+		*n = d.count()
+	}
+	r.Sweep = d.number()
+	if r.Next > r.Matched {
+		d.fail(errValue)
+	}
+	return r, d.err
+}
+
+// count is a number of records.
+func (r *reader) count() int {
+	n := r.number()
+	if n > MaxReplay {
+		r.fail(errValue)
+		return 0
+	}
+	return int(n)
+}
+
+func putReplay(tx *store.Tx, r replayRow) error {
+	return tx.Put(replays, store.Key(r.ID), r.encode())
+}
+
+func getReplay(tx *store.Tx, id uint64) (r replayRow, found bool, err error) {
+	key := store.Key(id)
+	raw, err := tx.Get(replays, key)
+	if err != nil || raw == nil {
+		return r, false, err
+	}
+	if r, err = decodeReplay(id, raw); err != nil {
+		return replayRow{}, false, tx.Unreadable(replays, key, err)
+	}
+	return r, true, nil
+}
+
+// eachReplay calls fn for all replays, the oldest first.
+func eachReplay(tx *store.Tx, fn func(replayRow) error) error {
+	var ids []uint64
+	err := tx.Walk(replays, store.Range{}, func(key []byte) (bool, error) {
+		if id, ok := idOf(key); ok {
+			ids = append(ids, id)
+		}
+		return true, nil
+	})
+	if err != nil {
+		return err
+	}
+	for _, id := range ids {
+		r, found, err := getReplay(tx, id)
+		if errors.Is(err, store.ErrDamaged) || err == nil && !found {
+			continue
+		}
+		if err == nil {
+			err = fn(r)
+		}
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// putMatched stores the records that a replay repeats.
+func putMatched(tx *store.Tx, replay uint64, ids []uint64) error {
+	for no := 0; no*replayChunk < len(ids); no++ {
+		some := ids[no*replayChunk : min(len(ids), (no+1)*replayChunk)]
+		if err := tx.Put(replays, chunkKey(replay, no), encodeIDs(some)); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// matched returns up to n of the records that a replay repeats, from a place on.
+// When they cannot be read any more, they are 0.
+func matched(tx *store.Tx, r replayRow, from, n int) ([]uint64, error) {
+	no := from / replayChunk
+	want := min(r.Matched-from, (no+1)*replayChunk-from, n)
+	key := chunkKey(r.ID, no)
+	raw, err := tx.Get(replays, key)
+	if err != nil && !errors.Is(err, store.ErrDamaged) {
+		return nil, err
+	}
+	ids, ok := decodeIDs(raw)
+	if from -= no * replayChunk; !ok || len(ids) < from+want {
+		return make([]uint64, want), nil
+	}
+	return ids[from : from+want], nil
+}
+
+// encodeIDs writes rising numbers by their differences.
+func encodeIDs(ids []uint64) []byte {
+	raw, before := make([]byte, 0, 2*len(ids)), uint64(0)
+	for _, id := range ids {
+		raw = binary.AppendUvarint(raw, id-before)
+		before = id
+	}
+	return raw
+}
+
+func decodeIDs(raw []byte) (ids []uint64, ok bool) {
+	for at := uint64(0); len(raw) > 0; {
+		step, n := binary.Uvarint(raw)
+		if n <= 0 || step == 0 || step > maxID || at+step > maxID || len(ids) == replayChunk {
+			return nil, false
+		}
+		at, raw = at+step, raw[n:]
+		ids = append(ids, at)
+	}
+	return ids, true
+}
+
+// dropReplay removes a replay with its list.
+func dropReplay(tx *store.Tx, id uint64) error {
+	_, err := tx.DeletePrefix(replays, store.Key(id))
+	return err
+}

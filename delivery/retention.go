@@ -1,0 +1,246 @@
+package delivery
+
+import (
+	"context"
+	"errors"
+	"time"
+
+	"postern/prune"
+	"postern/store"
+)
+
+const (
+	pruneLook  = 2000 // blocks of the digest that one read goes through
+	pruneStep  = 500  // records of one commit
+	excessRest = time.Second
+	// excessAfresh is how long the search for the oldest goes on where it was,
+	// before it looks for what ended further back meanwhile.
+	excessAfresh = time.Minute
+)
+
+// tend removes what is past its life or more than may be, and repairs the digest,
+// until ctx ends.
+func (l *Ledger) tend(ctx context.Context) {
+	l.work.Go(func() {
+		prune.Loop(ctx, l.cfg.Retention, func(before time.Time) (time.Time, error) { return l.pruneAged(ctx, before) },
+			func(err error) { l.log.Warn("the log of deliveries was not pruned", "error", err) })
+	})
+	l.work.Go(func() { l.bound(ctx) })
+	for {
+		select {
+		case no := <-l.repair:
+			if err := l.rebuild([]uint64{no}); err != nil {
+				l.log.Warn("a block of the digest of deliveries was not made anew", "error", err)
+			}
+		case <-ctx.Done():
+			return
+		}
+	}
+}
+
+// mendLater has damaged blocks made anew.
+func (l *Ledger) mendLater(blocks []uint64) {
+	for _, no := range blocks {
+		select {
+		case l.repair <- no:
+		default:
+		}
+	}
+}
+
+// pruneAged removes records that ended before the given time, and returns when
+// the oldest that is left ended, or a time before that.
+func (l *Ledger) pruneAged(ctx context.Context, before time.Time) (oldest time.Time, err error) {
+	for from := uint64(0); ; {
+		var found aged
+		err := l.store.View(func(tx *store.Tx) (err error) {
+			found, err = l.agedFrom(tx, from, before)
+			return err
+		})
+		if err == nil {
+			err = l.remove(ctx, found.ids)
+		}
+		if err != nil {
+			return oldest, err
+		}
+		l.mendLater(found.damaged)
+		if oldest.IsZero() || !found.oldest.IsZero() && found.oldest.Before(oldest) {
+			oldest = found.oldest
+		}
+		if found.next == 0 {
+			return oldest, l.pruneReplays(ctx, before)
+		}
+		from = found.next
+	}
+}
+
+// aged is what one read found of what is past its life.
+type aged struct {
+	ids     []uint64
+	damaged []uint64  // blocks
+	oldest  time.Time // when the first of the others ended, or was made; zero: there is none
+	next    uint64    // block to go on with, 0: none
+}
+
+// agedFrom looks at some blocks. Nothing ends before it is made, so that it
+// stops where all is young.
+func (l *Ledger) agedFrom(tx *store.Tx, from uint64, before time.Time) (found aged, err error) {
+	limit, now, oldest, seen := before.UnixMilli(), tx.Now().UnixMilli(), int64(0), 0
+	older := func(at int64) {
+		if oldest == 0 || at < oldest {
+			oldest = at
+		}
+	}
+	found.damaged, err = l.key.scan(tx, idRange{firstOf(from), maxID}, false, true, func(in stretch) (bool, error) {
+		young := true
+		for i := range blockRows {
+			w := in.row(i)
+			// What was made in the future was made under another clock.
+			young = young && (!w.exists() || w.madeAt() >= limit && w.madeAt() <= now)
+			switch {
+			case !w.exists() || w.state() == Pending:
+			case w.endedAt() < limit:
+				found.ids = append(found.ids, in.first+uint64(i))
+			default:
+				older(w.endedAt())
+			}
+		}
+		seen++
+		if more := seen < pruneLook && len(found.ids) < pruneStep; !more {
+			found.next = blockOf(in.first) + 1
+			return false, nil
+		}
+		return !young, nil
+	})
+	if oldest != 0 {
+		found.oldest = time.UnixMilli(oldest)
+	}
+	return found, err
+}
+
+// bound keeps the number of records that ended within its bounds. It looks
+// after commits that make records, once in a while.
+func (l *Ledger) bound(ctx context.Context) {
+	from, since := uint64(0), time.Now()
+	for {
+		made := l.store.Wake()
+		if time.Since(since) > excessAfresh {
+			from, since = 0, time.Now()
+		}
+		next, err := l.pruneExcess(ctx, from)
+		if from = next; err != nil && ctx.Err() == nil {
+			l.log.Warn("the log of deliveries was not bounded", "error", err)
+		}
+		rest := time.NewTimer(excessRest)
+		select {
+		case <-rest.C:
+		case <-ctx.Done():
+			rest.Stop()
+			return
+		}
+		select {
+		case <-made:
+		case <-l.grown:
+		case <-ctx.Done():
+			return
+		}
+	}
+}
+
+// pruneExcess removes the oldest records that ended, from a block on, while
+// there are more than may be. It returns the block to go on with.
+func (l *Ledger) pruneExcess(ctx context.Context, from uint64) (next uint64, err error) {
+	for next = from; ctx.Err() == nil; {
+		var ids []uint64
+		err := l.store.View(func(tx *store.Tx) error {
+			sum, err := readCounts(tx)
+			over := int(sum.ended()) - l.cfg.MaxEntries
+			if err != nil || over <= 0 {
+				return err
+			}
+			ids, next, err = l.oldest(tx, next, min(over, pruneStep))
+			return err
+		})
+		if err != nil || len(ids) == 0 {
+			return next, err
+		}
+		if err := l.remove(ctx, ids); err != nil {
+			return next, err
+		}
+	}
+	return next, nil
+}
+
+// ended is how many records came to their end.
+func (c counts) ended() (n uint64) {
+	for code, count := range c {
+		if code != 0 && states[code] != Pending {
+			n += count
+		}
+	}
+	return n
+}
+
+// oldest returns up to n records that ended, the oldest, from a block on.
+func (l *Ledger) oldest(tx *store.Tx, from uint64, n int) (found []uint64, next uint64, err error) {
+	next = from
+	_, err = l.key.scan(tx, idRange{firstOf(from), maxID}, false, true, func(in stretch) (bool, error) {
+		next = blockOf(in.first)
+		for i := 0; i < blockRows && len(found) < n; i++ {
+			if w := in.row(i); w.exists() && w.state() != Pending {
+				found = append(found, in.first+uint64(i))
+			}
+		}
+		return len(found) < n, nil
+	})
+	return found, next, err
+}
+
+// remove removes records that ended in small commits.
+func (l *Ledger) remove(ctx context.Context, ids []uint64) error {
+	for len(ids) > 0 {
+		some := ids[:min(len(ids), pruneStep)]
+		err := l.store.Update(ctx, func(tx *store.Tx) error {
+			for _, id := range some {
+				if err := l.removeOne(tx, id); err != nil {
+					return err
+				}
+			}
+			return nil
+		})
+		if err != nil {
+			return err
+		}
+		ids = ids[len(some):]
+	}
+	return ctx.Err()
+}
+
+// removeOne removes a record unless it is pending again.
+func (l *Ledger) removeOne(tx *store.Tx, id uint64) error {
+	r, found, err := getRecord(tx, id)
+	switch {
+	case err != nil && !errors.Is(err, store.ErrDamaged):
+		return err
+	case found && r.State == Pending:
+		return nil
+	case found:
+		return l.dropRecord(tx, r)
+	}
+	return l.removeUnreadable(tx, id)
+}
+
+// removeUnreadable removes what is left of a record that cannot be read: nobody
+// knows what else it points to.
+func (l *Ledger) removeUnreadable(tx *store.Tx, id uint64) error {
+	var was State
+	err := l.key.edit(tx, []uint64{id}, func(_ int, w digestRow) digestRow {
+		was = w.state()
+		return digestRow{}
+	})
+	if err == nil && was != "" {
+		err = countChanges(tx, []change{{old: &Record{State: was}}})
+	}
+	_, gone := tx.DeletePrefix(attempts, store.Key(id))
+	return errors.Join(err, gone, tx.Delete(records, store.Key(id)), tx.Delete(bodies, store.Key(id)))
+}

@@ -1,0 +1,76 @@
+package delivery
+
+import (
+	"errors"
+	"time"
+
+	"postern/store"
+)
+
+// retryWait is how long a retry of what had ended waits for its one attempt,
+// which it does only while its destination is disabled.
+const retryWait = time.Hour
+
+// Retry has a delivery sent now. A pending one becomes due at once; where it
+// waits in a line, whoever is first of it does, since the order holds. One that
+// ended is PENDING again for one attempt, outside of all orders, and what it
+// was before when that fails. One of the in-memory flow that is on its way
+// stays as it is. It wakes as Tx.Emit does; due is what is due now, in the
+// record's lane, nil for an entry of the outbox or a delivery on its way.
+//
+// Errors are ErrNotFound, ErrBodyGone, with the record as it stays, and
+// ErrLogOff.
+func (l *Ledger) Retry(tx *store.Tx, record uint64) (r Record, due *Due, err error) {
+	old, found, err := getRecord(tx, record)
+	switch {
+	case err != nil:
+		return r, nil, err
+	case !found && !l.cfg.Log:
+		return r, nil, ErrLogOff
+	case !found:
+		return r, nil, ErrNotFound
+	}
+	tx.Wake()
+	switch {
+	case old.inMemory():
+		return old, nil, nil
+	case old.mirrors():
+		if err := l.RescheduleBatch(tx, old.OutboxSeq, tx.Now()); err != nil {
+			return r, nil, err
+		}
+		r, _, err = getRecord(tx, record)
+		return r, nil, err
+	case old.waits():
+		return l.hurry(tx, old)
+	}
+	return l.revive(tx, old)
+}
+
+// hurry makes a pending delivery due now, or whoever it waits for.
+func (l *Ledger) hurry(tx *store.Tx, old Record) (r Record, due *Due, err error) {
+	first := placeOf(old)
+	if old.Line != 0 {
+		if first, _, err = firstOfLine(tx, first); err != nil {
+			return r, nil, err
+		}
+	}
+	if err := l.Reschedule(tx, first.record, tx.Now()); err != nil && !errors.Is(err, store.ErrDamaged) {
+		return r, nil, err
+	}
+	r, _, err = getRecord(tx, old.ID)
+	return r, &Due{At: tx.Now(), Record: first.record, Line: first.line, Once: first.once}, err
+}
+
+// revive makes a delivery that ended pending again.
+func (l *Ledger) revive(tx *store.Tx, old Record) (r Record, due *Due, err error) {
+	if !keepsBody(tx, old) {
+		return old, nil, ErrBodyGone
+	}
+	r = old
+	r.Former, r.State, r.Once, r.Line = old.State, Pending, true, 0
+	r.NextAttemptAt, r.ExpiresAt = tx.Now(), tx.Now().Add(retryWait)
+	if _, err := l.addPending(tx, r, &old); err != nil {
+		return r, nil, err
+	}
+	return r, &Due{At: r.NextAttemptAt, Record: r.ID, Once: true}, nil
+}

@@ -1,0 +1,123 @@
+package delivery
+
+import (
+	"encoding/binary"
+	"errors"
+	"time"
+
+	"postern/store"
+)
+
+// unnumbered is set in the position of an event without a number, which is
+// there so that it is found when its instance is deleted.
+const unnumbered = 1 << 63
+
+func (e Event) positionKey() []byte {
+	if e.Sequence == 0 {
+		return store.Key(e.Instance, unnumbered|e.Seq)
+	}
+	return store.Key(e.Instance, e.Sequence)
+}
+
+// number gives a new event its number. A numbered one is kept at least as long
+// as the one before it, whatever maxAge is by now: what can be read by its number
+// has no holes.
+func number(tx *store.Tx, e *Event, numbered bool) error {
+	e.Sequence = 0
+	if numbered {
+		last, until, err := newestOf(tx, e.Instance)
+		if err != nil {
+			return err
+		}
+		e.Sequence, e.ExpiresAt = last+1, later(e.ExpiresAt, until)
+	}
+	return tx.Put(positions, e.positionKey(), store.Key(e.Seq))
+}
+
+// putNewest notes a numbered event as the newest of its instance.
+func putNewest(tx *store.Tx, e Event) error {
+	return tx.Put(newest, store.Key(e.Instance), store.Key(e.Sequence, uint64(max(0, millis(e.ExpiresAt)))))
+}
+
+// EventsAfter returns up to limit stored events with a sequence greater than
+// seq, in order: the commits' order over all instances.
+func EventsAfter(tx *store.Tx, seq uint64, limit int) (all []Event, err error) {
+	err = tx.Scan(events, store.Range{From: store.Key(seq + 1), Limit: limit}, func(k, v []byte) (bool, error) {
+		e, err := decodeEvent(binary.BigEndian.Uint64(k), v)
+		if err != nil {
+			return true, tx.Unreadable(events, k, err)
+		}
+		all = append(all, e)
+		return true, nil
+	})
+	return all, err
+}
+
+// NewestEvent returns the sequence of the newest stored event, 0 when there
+// never was one.
+func NewestEvent(tx *store.Tx) (uint64, error) { return tx.LastID(events) }
+
+// NewestOf returns the number of the newest event of an instance, 0 when there
+// never was one. When it cannot be read, it is a higher one that no event of
+// the instance had: no number is given twice.
+func NewestOf(tx *store.Tx, instance int64) (uint64, error) {
+	last, _, err := newestOf(tx, instance)
+	return last, err
+}
+
+// newestOf is NewestOf, with the time until which that event is kept: zero when
+// it is not known.
+func newestOf(tx *store.Tx, instance int64) (last uint64, until time.Time, err error) {
+	raw, err := tx.Get(newest, store.Key(instance))
+	switch {
+	case err == nil && raw == nil:
+		return 0, until, nil
+	case err == nil && len(raw) == 16:
+		return binary.BigEndian.Uint64(raw), fromMillis(int64(binary.BigEndian.Uint64(raw[8:]))), nil
+	case err == nil && len(raw) == 8: // of an earlier version
+		return binary.BigEndian.Uint64(raw), until, nil
+	case err == nil:
+		err = tx.Unreadable(newest, store.Key(instance), errValue)
+	}
+	if !errors.Is(err, store.ErrDamaged) {
+		return 0, until, err
+	}
+	last, err = tx.LastID(events)
+	return last, until, err
+}
+
+// OldestOf returns the number of the oldest event of an instance that
+// PositionAfter still returns, 0 when there is none.
+func OldestOf(tx *store.Tx, instance int64) (oldest uint64, err error) {
+	err = eachPosition(tx, instance, 0, func(e Event) bool {
+		oldest = e.Sequence
+		return false
+	})
+	return oldest, err
+}
+
+// PositionAfter returns up to limit numbered events of an instance with a
+// number greater than after, in order, that are not expired.
+func PositionAfter(tx *store.Tx, instance int64, after uint64, limit int) (all []Event, err error) {
+	err = eachPosition(tx, instance, after, func(e Event) bool {
+		all = append(all, e)
+		return limit == 0 || len(all) < limit
+	})
+	return all, err
+}
+
+// eachPosition passes the numbered events of an instance that are not expired
+// to fn, until it returns false.
+func eachPosition(tx *store.Tx, instance int64, after uint64, fn func(Event) bool) error {
+	r := store.Range{Prefix: store.Key(instance), From: store.Key(instance, after+1), Before: store.Key(instance, uint64(unnumbered))}
+	return tx.Scan(positions, r, func(k, v []byte) (bool, error) {
+		if len(v) != 8 {
+			return true, tx.Unreadable(positions, k, errValue)
+		}
+		e, found, err := getEvent(tx, binary.BigEndian.Uint64(v))
+		if err != nil || !found || !tx.Now().Before(e.ExpiresAt) {
+			return true, err
+		}
+		return fn(e), nil
+	})
+}

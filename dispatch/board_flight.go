@@ -1,0 +1,241 @@
+package dispatch
+
+import (
+	"math/rand/v2"
+	"slices"
+	"time"
+)
+
+// What becomes of an entry that leaves the board: it goes out, is answered, and
+// its outcome is stored.
+
+// next blocks until an entry may be sent; ok is false when the board is
+// closed.
+func (b *board) next() (f flight, ok bool) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	for !b.closed && !b.sendable() {
+		b.work.Wait()
+	}
+	if b.closed {
+		return flight{}, false
+	}
+	return b.launch(), true
+}
+
+// take is next for who does not wait; ok is false when nothing may be sent now.
+func (b *board) take() (f flight, ok bool) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	if b.closed || !b.sendable() {
+		return flight{}, false
+	}
+	return b.launch(), true
+}
+
+// place returns the kind of place that what goes out next needs; ok is false
+// when nothing may be sent now.
+func (b *board) place() (p place, ok bool) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	switch {
+	case b.closed || !b.sendable():
+		return p, false
+	case b.breaker.open && len(b.rush) == 0:
+		return probePlace, true
+	case b.proven:
+		return provenPlace, true
+	default:
+		return trialPlace, true
+	}
+}
+
+// sendable reports whether something may go out now. The caller holds b.mu.
+func (b *board) sendable() bool {
+	if b.most > 0 && b.flying >= b.limit() {
+		return false
+	}
+	return len(b.rush) > 0 || len(b.ready) > 0 && b.allowed()
+}
+
+// limit is how many may be in flight. The caller holds b.mu.
+func (b *board) limit() int {
+	switch {
+	case !b.proven:
+		return trialFlights
+	case b.pace < quick:
+		return quickFlights
+	default:
+		return b.most
+	}
+}
+
+// paced notes how long an accepted delivery took. The caller holds b.mu.
+func (b *board) paced(took time.Duration) {
+	share := time.Duration(8)
+	if took < b.pace {
+		share = 2
+	}
+	b.pace += (took - b.pace) / share
+}
+
+// launch takes the next entry off its line. The caller holds b.mu, and knows that
+// there is one.
+func (b *board) launch() flight {
+	from := &b.ready
+	if len(b.rush) > 0 {
+		from = &b.rush
+	}
+	l := (*from)[0]
+	*from = (*from)[1:]
+	now, at := time.Now(), 0
+	if !l.once && b.breaker.detour(now) {
+		at = rand.IntN(len(l.waiting))
+	}
+	seq := l.waiting[at]
+	f := flight{line: l, seq: seq, anyway: b.known[seq], detour: at > 0, era: b.era}
+	if !l.once {
+		f.probe = b.breaker.sent(now)
+	}
+	l.waiting = slices.Delete(l.waiting, at, at+1)
+	l.busy = true
+	b.flying++
+	return f
+}
+
+// allowed asks the breaker, and arms the timer when it says later.
+func (b *board) allowed() bool {
+	ok, again := b.breaker.allows(time.Now())
+	if ok || again.IsZero() {
+		return ok
+	}
+	if b.timer != nil {
+		b.timer.Stop()
+	}
+	b.timer = time.AfterFunc(time.Until(again), b.wake)
+	return false
+}
+
+func (b *board) wake() {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	b.broadcast()
+	b.calm.Broadcast()
+}
+
+// answered notes the receiver's answer. One that takes the event frees the
+// line: the batch's next entry need not wait until the outcome is stored. After
+// a failure of the receiver it does, since the entry may come back before it.
+// It reports whether the breaker opened, or closed, by the answer.
+func (b *board) answered(f flight, o Outcome) (opened, closed bool) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	was, wary := b.breaker.open, b.breaker.wary
+	b.breaker.result(o, f, time.Now())
+	b.flying--
+	if !o.Down() {
+		b.release(f.line)
+	}
+	b.proven = !o.Down()
+	if o.Delivered() {
+		b.slowest = max(b.slowest, o.Duration)
+		b.paced(o.Duration)
+	}
+	opened, closed = !was && b.breaker.open, was && !b.breaker.open
+	if closed {
+		b.reopen(f.detour && wary)
+		b.broadcast()
+	}
+	if opened {
+		b.restart()
+		b.calm.Broadcast()
+	}
+	b.work.Signal() // a next probe
+	return opened, closed
+}
+
+// broadcast tells all who send. The caller holds b.mu.
+func (b *board) broadcast() {
+	b.work.Broadcast()
+	if b.wanted != nil {
+		b.wanted()
+	}
+}
+
+// skipped takes back an entry that was not attempted. A damaged one is not
+// offered again.
+func (b *board) skipped(f flight, damaged bool) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	b.breaker.withdrawn(f.probe)
+	b.forget(f.seq)
+	if damaged {
+		b.damaged[f.seq] = true
+	}
+	b.flying--
+	b.free(f.line)
+}
+
+// free ends the turn of a line, and tells who sends. The caller holds b.mu.
+func (b *board) free(l *line) {
+	b.release(l)
+	if b.wanted != nil {
+		b.wanted()
+	}
+}
+
+// release ends the turn of a line. The caller holds b.mu.
+func (b *board) release(l *line) {
+	l.busy = false
+	if len(l.waiting) > 0 {
+		b.ready = append(b.ready, l)
+	}
+	b.tidy(l)
+	// The worker that landed it comes back itself; one more is enough for what
+	// its landing allows, a next entry of the line or a next probe.
+	b.work.Signal()
+}
+
+// settled forgets an entry whose outcome is stored. One that failed while the
+// receiver was down stays on the board, whatever its backoff: as long as the
+// breaker is open, or when a success was seen since it went out. kept tells so.
+func (b *board) settled(f flight, o Outcome) (kept bool) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	if !o.Down() {
+		b.forget(f.seq)
+		return false
+	}
+	if kept = b.breaker.open || b.era != f.era; kept {
+		b.put(f.line.batch, f.seq, true)
+	} else {
+		b.forget(f.seq)
+	}
+	b.free(f.line)
+	return kept
+}
+
+// over forgets an entry that came to its end in the file.
+func (b *board) over(f flight, o Outcome) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	b.forget(f.seq)
+	if o.Down() {
+		b.free(f.line)
+	}
+}
+
+// forget takes an entry off the board. The caller holds b.mu.
+func (b *board) forget(seq uint64) {
+	delete(b.known, seq)
+	if len(b.known) == 0 {
+		b.calm.Broadcast()
+	}
+}
+
+// tidy forgets a line with nothing on it. The caller holds b.mu.
+func (b *board) tidy(l *line) {
+	if len(l.waiting) == 0 && !l.busy && !l.more {
+		delete(b.lines, l.batch)
+	}
+}

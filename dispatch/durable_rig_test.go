@@ -1,0 +1,319 @@
+package dispatch
+
+import (
+	"context"
+	"fmt"
+	"maps"
+	"net/http"
+	"net/http/httptest"
+	"path/filepath"
+	"sync"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"postern/delivery"
+	"postern/event"
+	"postern/store"
+)
+
+// town is a relay of durable events in a bubble, with receivers that are
+// functions, told apart by their host.
+type town struct {
+	t      *testing.T
+	s      *store.Store
+	ledger *delivery.Ledger
+	relay  *Relay
+	config delivery.Config
+	path   string
+	image  func() // called after each commit; nil: not
+
+	mu     sync.Mutex
+	to     map[delivery.Lane]event.Destination
+	status map[delivery.Lane]delivery.Status // Ready unless said otherwise, for who is in to
+	answer map[string]func(req *http.Request, try int) (status int, header http.Header)
+	heard  []hearing
+	tries  map[string]int // by host and event
+	flying map[string]int
+	most   map[string]int
+	told   []event.Notice
+}
+
+// hearing is one attempt as a receiver saw it.
+type hearing struct {
+	host, body, id, request string
+	at                      time.Time
+	status                  int
+	header                  http.Header
+}
+
+// inTown runs a test in a bubble. A receiver takes 10 ms.
+func inTown(t *testing.T, fn func(t *testing.T, c *town)) {
+	t.Helper()
+	path := filepath.Join(t.TempDir(), "town.db")
+	synctest.Test(t, func(t *testing.T) {
+		c := &town{
+			t: t, to: map[delivery.Lane]event.Destination{}, status: map[delivery.Lane]delivery.Status{},
+			answer: map[string]func(*http.Request, int) (int, http.Header){}, tries: map[string]int{}, flying: map[string]int{}, most: map[string]int{},
+			config: delivery.Config{Log: true},
+		}
+		c.open(path)
+		defer c.close()
+		fn(t, c)
+	})
+}
+
+// open starts everything on the file, as it is.
+func (c *town) open(path string) {
+	c.t.Helper()
+	var err error
+	c.path = path
+	c.s, err = store.Open(store.Options{Path: path, Buckets: delivery.Buckets(), NoSync: true, MinFree: 1, OnCommit: func(int, time.Duration) {
+		if c.image != nil {
+			c.image()
+		}
+	}})
+	if err != nil {
+		c.t.Fatal(err)
+	}
+	cfg := c.config
+	cfg.Resolve = c.resolve
+	cfg.Ended = func(all []delivery.Ended) { c.relay.Ended(all) }
+	cfg.Made = func(l delivery.Lane, dues []delivery.Due) { c.relay.Made(l, dues) }
+	if c.ledger, err = delivery.Open(c.s, cfg); err != nil {
+		c.t.Fatal(err)
+	}
+	c.relay = NewRelay(RelayConfig{
+		Store: c.s, Ledger: c.ledger, Resolve: c.resolve, Sender: &Sender{timeout: DefaultTimeout, client: &http.Client{Transport: c}},
+		PublishInstance: func(n event.Notice) { c.told = append(c.told, n) },
+	})
+	if err := c.relay.Start(); err != nil {
+		c.t.Fatal(err)
+	}
+	if err := c.ledger.Start(c.t.Context()); err != nil {
+		c.t.Fatal(err)
+	}
+}
+
+// close stops everything in order.
+func (c *town) close() {
+	ctx, cancel := context.WithTimeout(context.Background(), 20*time.Second)
+	defer cancel()
+	if err := c.relay.Stop(ctx); err != nil {
+		c.t.Error(err)
+	}
+	if err := c.ledger.Stop(ctx); err != nil {
+		c.t.Error(err)
+	}
+	if err := c.s.Close(); err != nil {
+		c.t.Error(err)
+	}
+}
+
+func (c *town) resolve(is delivery.Lane) (event.Destination, delivery.Status) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	to, known := c.to[is]
+	if status, said := c.status[is]; said {
+		return to, status
+	}
+	if !known {
+		return to, delivery.Gone
+	}
+	return to, delivery.Ready
+}
+
+func webhookLane(instance int64) delivery.Lane {
+	return delivery.Lane{Flow: delivery.FlowInstance, Instance: instance, Target: event.TargetWebhook}
+}
+
+func endpointLane(instance int64, id string) delivery.Lane {
+	return delivery.Lane{Flow: delivery.FlowInstance, Instance: instance, Target: event.TargetEndpoint, Endpoint: id}
+}
+
+// add makes a durable destination at a host.
+func (c *town) add(is delivery.Lane, host string, order event.Order) event.Destination {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	to := event.Destination{
+		Target: is.Target, Endpoint: is.Endpoint, URL: "http://" + host + "/hook", WithID: true, Durable: true, Order: order, MaxAge: 72 * time.Hour,
+	}
+	c.to[is] = to
+	return to
+}
+
+// set changes what a host answers; nil is 200.
+func (c *town) set(host string, answer func(req *http.Request, try int) (status int, header http.Header)) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.answer[host] = answer
+}
+
+// say answers always the same: 0 is no connection, -1 no answer.
+func say(status int) func(*http.Request, int) (int, http.Header) {
+	return func(*http.Request, int) (int, http.Header) { return status, nil }
+}
+
+// put has the lane be ready, paused or gone, and tells the relay.
+func (c *town) put(is delivery.Lane, s delivery.Status) {
+	c.mu.Lock()
+	c.status[is] = s
+	c.mu.Unlock()
+	c.relay.Changed([]delivery.Lane{is})
+}
+
+// RoundTrip implements [http.RoundTripper].
+func (c *town) RoundTrip(req *http.Request) (*http.Response, error) {
+	body := make([]byte, req.ContentLength)
+	_, _ = req.Body.Read(body)
+	host := req.URL.Host
+	c.mu.Lock()
+	h := hearing{host: host, body: string(body), id: first(req.Header, idHeader), request: first(req.Header, requestHeader), at: time.Now(), header: req.Header.Clone()}
+	c.tries[host+h.id]++
+	h.status = 200
+	var header http.Header
+	if answer := c.answer[host]; answer != nil {
+		h.status, header = answer(req, c.tries[host+h.id])
+	}
+	c.heard = append(c.heard, h)
+	c.flying[host]++
+	c.most[host] = max(c.most[host], c.flying[host])
+	c.mu.Unlock()
+	defer func() {
+		c.mu.Lock()
+		defer c.mu.Unlock()
+		c.flying[host]--
+	}()
+	if h.status < 0 {
+		<-req.Context().Done()
+		return nil, req.Context().Err()
+	}
+	select {
+	case <-time.After(10 * time.Millisecond):
+	case <-req.Context().Done():
+		return nil, req.Context().Err()
+	}
+	if h.status == 0 {
+		return nil, fmt.Errorf("connection refused")
+	}
+	resp := httptest.NewRecorder()
+	maps.Copy(resp.Header(), header)
+	resp.WriteHeader(h.status)
+	return resp.Result(), nil
+}
+
+func first(h http.Header, name string) string {
+	if values := h[name]; len(values) > 0 {
+		return values[0]
+	}
+	return ""
+}
+
+// at returns what a host heard, in order.
+func (c *town) at(host string) (all []hearing) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	for _, h := range c.heard {
+		if h.host == host {
+			all = append(all, h)
+		}
+	}
+	return all
+}
+
+// bodies are what a host heard, in order.
+func (c *town) bodies(host string) (all []string) {
+	for _, h := range c.at(host) {
+		all = append(all, h.body)
+	}
+	return all
+}
+
+// accepted are the bodies that a host accepted, in order.
+func (c *town) accepted(host string) (all []string) {
+	for _, h := range c.at(host) {
+		if h.status/100 == 2 {
+			all = append(all, h.body)
+		}
+	}
+	return all
+}
+
+// emit commits one event of an instance about a chat to some lanes.
+func (c *town) emit(instance int64, chat, body string, lanes ...delivery.Lane) delivery.Event {
+	c.t.Helper()
+	all := c.emitAll(instance, chat, []string{body}, lanes...)
+	return all[0]
+}
+
+// emitAll commits events together.
+func (c *town) emitAll(instance int64, chat string, bodies []string, lanes ...delivery.Lane) (all []delivery.Event) {
+	c.t.Helper()
+	var to []event.Destination
+	for _, is := range lanes {
+		c.mu.Lock()
+		to = append(to, c.to[is])
+		c.mu.Unlock()
+	}
+	err := c.s.Update(c.t.Context(), func(tx *store.Tx) error {
+		all = nil
+		for _, body := range bodies {
+			e := delivery.Event{Kind: event.MessagesUpsert, Instance: instance, Name: fmt.Sprint("i", instance), About: event.About{Chat: chat}, Body: []byte(body), ExpiresAt: time.Now().Add(time.Hour)}
+			e, err := c.ledger.Emit(tx, e, true, to)
+			if err != nil {
+				return err
+			}
+			all = append(all, e)
+		}
+		return nil
+	})
+	if err != nil {
+		c.t.Fatal(err)
+	}
+	return all
+}
+
+// record returns what the file has of a delivery.
+func (c *town) record(id uint64) (delivery.Record, []delivery.Attempt) {
+	c.t.Helper()
+	r, attempts, _, err := c.ledger.Record(c.t.Context(), id)
+	if err != nil {
+		c.t.Fatalf("record %d: %v", id, err)
+	}
+	return r.Record, attempts
+}
+
+// pending is how many deliveries wait.
+func (c *town) pending() (n int) {
+	c.t.Helper()
+	waiting, err := c.relay.backlogs()
+	if err != nil {
+		c.t.Fatal(err)
+	}
+	for _, b := range waiting {
+		n += b.Pending
+	}
+	return n
+}
+
+// recordOf is the record of an event for its nth destination.
+func recordOf(e delivery.Event, nth int) uint64 { return e.To[nth].Due.Record }
+
+func numbers(n int) (all []string) {
+	for i := range n {
+		all = append(all, fmt.Sprintf("%05d", i))
+	}
+	return all
+}
+
+// age has events for a lane live as long from now on.
+func (c *town) age(is delivery.Lane, age time.Duration) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	to := c.to[is]
+	to.MaxAge = age
+	c.to[is] = to
+}
+
+// everybody sees every record.
+func everybody(delivery.Record) bool { return true }

@@ -1,0 +1,102 @@
+package dispatch
+
+import (
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"postern/delivery"
+	"postern/store"
+)
+
+// alarm is when the next delivery comes to the end of its time.
+type alarm struct {
+	mu     sync.Mutex
+	at     time.Time // zero: none does
+	nudges chan struct{}
+	ticks  atomic.Int64 // Unix nanoseconds of the last look
+}
+
+func newAlarm() *alarm { return &alarm{nudges: make(chan struct{}, 1)} }
+
+// look has the file looked at now.
+func (a *alarm) look() { a.set(time.Unix(0, 1)) }
+
+// set moves the alarm to a time, unless it is set for an earlier one.
+func (a *alarm) set(at time.Time) {
+	a.mu.Lock()
+	sooner := !at.IsZero() && (a.at.IsZero() || at.Before(a.at))
+	if sooner {
+		a.at = at
+	}
+	a.mu.Unlock()
+	if !sooner {
+		return
+	}
+	select {
+	case a.nudges <- struct{}{}:
+	default:
+	}
+}
+
+// due reports whether the alarm has gone off, and takes it away; else how long to
+// wait.
+func (a *alarm) due(now time.Time) (off bool, pause time.Duration) {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	a.ticks.Store(now.UnixNano())
+	switch {
+	case a.at.IsZero():
+		return false, idle
+	case a.at.After(now):
+		return false, min(idle, a.at.Sub(now))
+	}
+	a.at = time.Time{}
+	return true, 0
+}
+
+// expireStep is how many deliveries end in one commit.
+const expireStep = 500
+
+// expire ends deliveries at the end of their time: that is an event of its own,
+// whether or not anybody would try them then. The alarm is that of the earliest
+// in the file.
+func (r *Relay) expire() {
+	r.expiry.look()
+	for {
+		off, pause := r.expiry.due(time.Now())
+		if off {
+			pause = r.expireNow()
+		}
+		timer := time.NewTimer(pause)
+		select {
+		case <-r.expiry.nudges:
+		case <-timer.C:
+		case <-r.reading.Done():
+			timer.Stop()
+			return
+		}
+		timer.Stop()
+	}
+}
+
+// expireNow ends what is over by now, and returns when to go on.
+func (r *Relay) expireNow() time.Duration {
+	var ended []delivery.Ended
+	var next time.Time
+	now := time.Now()
+	err := r.cfg.Store.Update(r.reading, func(tx *store.Tx) (err error) {
+		ended, next, err = r.cfg.Ledger.Expire(tx, now, expireStep, r.flying.has)
+		return err
+	})
+	if err != nil {
+		if r.reading.Err() == nil {
+			r.log.Error("deliveries whose time is over not ended, trying again", "error", err)
+		}
+		r.expiry.set(now.Add(recordPause))
+		return recordPause
+	}
+	r.Ended(ended)
+	r.expiry.set(next)
+	return 0
+}

@@ -1,0 +1,114 @@
+package dispatch
+
+import (
+	"context"
+	"encoding/binary"
+	"errors"
+
+	"github.com/google/uuid"
+
+	"postern/delivery"
+	"postern/event"
+	"postern/store"
+)
+
+// records is what package delivery has of one lane. What has to wait for others
+// of its line is not in the indexes that are read here, so each record is a line
+// of its own.
+type records struct {
+	store *store.Store
+	log   *delivery.Ledger
+	lane  delivery.Lane
+}
+
+// recordRow is a row of a lane of package delivery.
+func recordRow(d delivery.Due) row {
+	r := row{At: d.At, Seq: d.Record, Once: d.Once}
+	binary.BigEndian.PutUint64(r.Line[8:], d.Record)
+	return r
+}
+
+func recordRows(found []delivery.Due) []row {
+	rows := make([]row, len(found))
+	for i, d := range found {
+		rows[i] = recordRow(d)
+	}
+	return rows
+}
+
+func (r records) due(tx *store.Tx, after row, limit int) ([]row, error) {
+	var from delivery.Due
+	if after.Seq != 0 || !after.At.IsZero() {
+		from = delivery.Due{At: after.At, Record: after.Seq}
+	}
+	found, err := delivery.DueAfter(tx, r.lane, from, limit)
+	return recordRows(found), err
+}
+
+func (r records) pending(tx *store.Tx, after uint64, limit int) ([]row, error) {
+	found, err := delivery.PendingAfter(tx, r.lane, after, limit)
+	return recordRows(found), err
+}
+
+// lined finds nothing: there is no other in the line of a record.
+func (records) lined(*store.Tx, uuid.UUID, uint64, int) (rows []row, last uint64, more bool, err error) {
+	return nil, 0, false, nil
+}
+
+func (r records) load(tx *store.Tx, f flight) (parcel, error) {
+	rec, e, found, err := r.log.Load(tx, f.seq)
+	if err != nil || !found {
+		return parcel{}, err
+	}
+	p := parcel{
+		kind: e.Kind, line: f.line.batch, pending: true, due: rec.NextAttemptAt, expires: rec.ExpiresAt, attempts: rec.Attempts,
+		id: rec.EventID, body: e.Body,
+	}
+	p.named = rec.Lane.Flow == delivery.FlowInstance && !rec.Once // it was made as a durable one
+	if rec.Lane.Flow == delivery.FlowBatch {
+		p.headers = batchHeaders(e.Kind)
+		return p, nil
+	}
+	n := event.Notice{Kind: e.Kind, InstanceID: e.Instance, InstanceName: e.Name, OwnerJID: e.OwnerJID}
+	if rec.Attempts == 0 {
+		n.RequestID = rec.RequestID // of the call that caused it, for the first attempt
+	}
+	p.headers = instanceHeaders(n)
+	return p, nil
+}
+
+func (r records) settle(tx *store.Tx, res result) (settled, error) {
+	follows, rec, err := r.log.Settle(tx, res.flight.seq, res.attempt(), res.outcome.Delivered(), res.next)
+	if errors.Is(err, store.ErrDamaged) {
+		// It can be neither noted nor sent again; what waits for it may leave.
+		follows, err = r.log.Lose(tx, r.lane, res.flight.seq, unreadableWords)
+		rec = delivery.Record{}
+	}
+	s := settled{ended: rec.ID == 0 || rec.State != delivery.Pending, state: string(rec.State), next: rec.NextAttemptAt}
+	if follows != nil {
+		next := recordRow(*follows)
+		s.follows = &next
+	}
+	return s, err
+}
+
+// unreadableWords is the reason of a delivery whose record or event is damaged.
+const unreadableWords = "the event cannot be read any more"
+
+// lose cancels what cannot be sent, so that it keeps nothing from leaving.
+func (r records) lose(f flight, why error) (follows *row, err error) {
+	words := unreadableWords
+	if errors.Is(why, delivery.ErrBodyGone) {
+		words = delivery.ErrBodyGone.Error()
+	}
+	err = r.store.Update(context.Background(), func(tx *store.Tx) error {
+		next, err := r.log.Lose(tx, r.lane, f.seq, words)
+		follows = nil
+		if next != nil {
+			row := recordRow(*next)
+			follows = &row
+		}
+		return err
+	})
+	return follows, err
+}

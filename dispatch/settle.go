@@ -1,0 +1,159 @@
+package dispatch
+
+import (
+	"context"
+	"errors"
+	"time"
+
+	"postern/delivery"
+	"postern/store"
+)
+
+// result is one finished attempt.
+type result struct {
+	lane    *lane
+	flight  flight
+	parcel  parcel
+	outcome Outcome
+	at      time.Time // when it went out
+	url     string
+	next    time.Time // of the next attempt, when it was not accepted
+}
+
+// attempt is the result as the log has it.
+func (r result) attempt() delivery.Attempt {
+	return delivery.Attempt{
+		StartedAt: r.at, Duration: r.outcome.Duration, Status: r.outcome.Status, Error: r.outcome.Reason(),
+		RequestID: requestID(r.parcel.headers), Answer: r.outcome.Answer, URL: delivery.ShownURL(r.url),
+	}
+}
+
+// resultsSize is how many outcomes may wait to be stored while workers send on.
+// It bounds what a crash can make the relay deliver a second time, and how many
+// outcomes share a commit.
+const resultsSize = 128
+
+// settle writes outcomes into the file, as many in one commit as there are.
+func (r *Relay) settle() {
+	for first := range r.results {
+		r.record(r.collect(first))
+	}
+}
+
+// gatherFor is how long an outcome waits for others to share its commit. It is
+// added to what a crash can repeat, and to nothing else.
+const gatherFor = 2 * time.Millisecond
+
+// collect adds to first what else comes within a moment.
+func (r *Relay) collect(first result) []result {
+	group := []result{first}
+	enough := time.NewTimer(gatherFor)
+	defer enough.Stop()
+	for len(group) < cap(r.results) {
+		select {
+		case next, ok := <-r.results:
+			if !ok {
+				return group
+			}
+			group = append(group, next)
+		case <-enough.C:
+			return group
+		}
+	}
+	return group
+}
+
+// recordPause is the time between two tries to store outcomes.
+const recordPause = time.Second
+
+// record stores the outcomes. While that fails, for example because the disk
+// is full, it is tried again: the entries must not be sent twice for it.
+func (r *Relay) record(group []result) {
+	for i, g := range group {
+		if !g.outcome.Delivered() {
+			// The file keeps whole milliseconds; the next one, so that it is never early.
+			group[i].next = time.Now().Add(max(backoff(g.parcel.attempts+1), g.outcome.RetryAfter) + time.Millisecond)
+		}
+	}
+	became := make([]settled, len(group))
+	for r.store(group, became) != nil && r.sending.Err() == nil {
+		select {
+		case <-time.After(recordPause):
+		case <-r.sending.Done():
+		}
+	}
+	nudge := map[*lane]bool{}
+	for i, g := range group {
+		r.became(g, became[i])
+		nudge[g.lane] = true
+	}
+	for l := range nudge {
+		l.nudge()
+	}
+}
+
+func (r *Relay) store(group []result, became []settled) error {
+	// The outcome is known and must be written even while stopping.
+	err := r.cfg.Store.Update(context.Background(), func(tx *store.Tx) (err error) {
+		for i, g := range group {
+			// A damaged entry can be neither marked nor sent again; the store reports it.
+			if became[i], err = g.lane.file.settle(tx, g); err != nil && !errors.Is(err, store.ErrDamaged) {
+				return err
+			}
+		}
+		return nil
+	})
+	if err != nil {
+		r.log.Error("outcomes of deliveries not stored, trying again", "count", len(group), "error", err)
+	}
+	return err
+}
+
+// became tells the lane what the file says of an attempt.
+func (r *Relay) became(g result, s settled) {
+	l, kept := g.lane, false
+	l.follow(s.follows)
+	if s.ended {
+		l.board.over(g.flight, g.outcome)
+	} else {
+		kept = l.board.settled(g.flight, g.outcome)
+	}
+	l.landed(g.flight)
+	if l.outbox() {
+		r.count(g.outcome)
+	} else if s.state == string(delivery.Expired) {
+		r.ended.expired.Add(1)
+	}
+	if g.outcome.Delivered() {
+		return
+	}
+	r.tellLoss(g, s)
+	if !s.ended && !kept {
+		l.handBack(row{At: s.next, Seq: g.flight.seq, Line: g.flight.line.batch})
+	}
+}
+
+func (r *Relay) count(o Outcome) {
+	if o.Delivered() {
+		r.delivered.Add(1)
+	} else {
+		r.failed.Add(1)
+	}
+}
+
+func (r *Relay) tellLoss(g result, s settled) {
+	o := g.outcome
+	level, times := r.losses.Count(g.lane.name())
+	if g.lane.outbox() {
+		r.log.Log(r.reading, level, "batch event not delivered, trying again", "event", string(g.parcel.kind), "sequence", g.flight.seq,
+			"attempts", g.parcel.attempts+1, "status", o.Status, "reason", o.Reason(), "cause", o.cause(), "count", times)
+		return
+	}
+	about := g.lane.attrs(g.url, "event", string(g.parcel.kind), "delivery_id", g.flight.seq,
+		"attempts", g.parcel.attempts+1, "status", o.Status, "reason", o.Reason(), "cause", o.cause(), "count", times)
+	if s.ended {
+		r.log.Log(r.reading, level, "durable event not delivered", append(about, "state", s.state)...)
+	} else {
+		r.log.Log(r.reading, level, "durable event not delivered, trying again", about...)
+	}
+}

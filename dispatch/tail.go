@@ -1,0 +1,118 @@
+package dispatch
+
+import (
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"postern/delivery"
+	"postern/event"
+	"postern/store"
+)
+
+// eventTail follows the stored events of instances.
+type eventTail struct {
+	mu    sync.Mutex // held while events are read and published, in order
+	after uint64
+	ticks atomic.Int64 // Unix nanoseconds of the last turn
+}
+
+// startEvents notes where the events begin that are live, and returns the lanes
+// that have something waiting.
+func (r *Relay) startEvents() (waiting []delivery.Backlog, err error) {
+	if r.cfg.Ledger == nil {
+		return nil, nil
+	}
+	err = r.cfg.Store.View(func(tx *store.Tx) error {
+		if r.events.after, err = delivery.NewestEvent(tx); err != nil {
+			return err
+		}
+		waiting, err = delivery.Backlogs(tx)
+		return err
+	})
+	return waiting, err
+}
+
+// tailEvents publishes every stored event of an instance, in the order of the
+// commits, and hands it to its lanes.
+func (r *Relay) tailEvents() {
+	for {
+		wake := r.cfg.Store.Wake()
+		r.readEvents()
+		timer := time.NewTimer(idle)
+		select {
+		case <-wake:
+		case <-timer.C: // so that its turns can be watched
+		case <-r.reading.Done():
+			timer.Stop()
+			return // Stop has had the last look
+		}
+		timer.Stop()
+	}
+}
+
+// eventStep is how many events are read at once; each may be large.
+const eventStep = 64
+
+// readEvents takes what was committed since it was last called.
+func (r *Relay) readEvents() {
+	t := &r.events
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	for more := true; more; {
+		t.ticks.Store(time.Now().UnixNano())
+		events, until, err := r.eventsAfter(t.after)
+		if err != nil {
+			r.log.Error("stored events cannot be read", "error", err)
+			return
+		}
+		for _, e := range events {
+			t.after = e.Seq
+			r.publish(e)
+		}
+		r.handOut(events)
+		r.expiry.set(until)
+		more = len(events) == eventStep
+	}
+}
+
+// eventsAfter returns the next events, and when the first delivery that is not
+// over yet comes to the end of its time.
+func (r *Relay) eventsAfter(after uint64) (events []delivery.Event, until time.Time, err error) {
+	err = r.cfg.Store.View(func(tx *store.Tx) error {
+		if events, err = delivery.EventsAfter(tx, after, eventStep); err != nil {
+			return err
+		}
+		until, err = delivery.ExpiryAfter(tx, time.Now())
+		return err
+	})
+	return events, until, err
+}
+
+// publish tells WebSocket clients of a numbered event. Of the others they heard
+// when it was made.
+func (r *Relay) publish(e delivery.Event) {
+	if r.cfg.PublishInstance == nil || e.Sequence == 0 {
+		return
+	}
+	r.cfg.PublishInstance(event.Notice{
+		Kind: e.Kind, Body: e.Body, InstanceID: e.Instance, InstanceName: e.Name, OwnerJID: e.OwnerJID, RequestID: e.RequestID,
+		ID: e.ID, About: e.About, Sequence: e.Sequence, Stored: true,
+	})
+}
+
+// handOut gives the lanes what may be sent of new events. What has to wait in a
+// line comes when the one before it has ended.
+func (r *Relay) handOut(events []delivery.Event) {
+	rows := map[delivery.Lane][]row{}
+	for _, e := range events {
+		for _, to := range e.To {
+			if to.Head {
+				rows[to.Lane] = append(rows[to.Lane], recordRow(to.Due))
+			}
+		}
+	}
+	for is, some := range rows {
+		r.wake(is, some)
+	}
+}

@@ -1,0 +1,76 @@
+package dispatch
+
+import (
+	"github.com/google/uuid"
+
+	"postern/store"
+)
+
+// tailStep is how many entries of the outbox are read at once.
+const tailStep = 256
+
+// tail follows the outbox by sequence: every new entry is published, and
+// handed to the feeder when it is to be delivered.
+func (r *Relay) tail(after uint64) {
+	for {
+		wake := r.cfg.Store.Wake()
+		stopping := r.reading.Err() != nil
+		entries, forgotten, err := r.newEntries(after)
+		if err != nil {
+			r.log.Error("outbox cannot be read", "error", err)
+			entries = nil
+		}
+		for _, e := range entries {
+			after = e.Seq
+			if r.cfg.Publisher != nil {
+				r.cfg.Publisher.PublishBatch(e.Kind, e.Owner, e.OwnerSeq, e.Body)
+			}
+		}
+		r.handOver(entries)
+		if forgotten {
+			r.askForSweep(after)
+		}
+		switch {
+		case len(entries) == tailStep:
+			continue
+		case stopping:
+			return
+		}
+		select {
+		case <-wake:
+		case <-r.reading.Done(): // one last look
+		}
+	}
+}
+
+// handOver gives new entries to the feeder, unless the relay stops.
+func (r *Relay) handOver(entries []store.OutboxEntry) {
+	if r.cfg.URL == "" || len(entries) == 0 {
+		return
+	}
+	r.batch.hand(rowsOf(entries))
+}
+
+// newEntries returns the next entries, and whether those of some batch are to be
+// removed.
+func (r *Relay) newEntries(after uint64) (entries []store.OutboxEntry, forgotten bool, err error) {
+	err = r.cfg.Store.View(func(tx *store.Tx) error {
+		if entries, err = tx.OutboxAfter(after, tailStep); err != nil {
+			return err
+		}
+		batches, err := tx.OutboxForgotten(uuid.Nil, 1)
+		forgotten = len(batches) > 0
+		return err
+	})
+	return entries, forgotten, err
+}
+
+// askForSweep has the entries of removed batches removed that were made up to a
+// sequence. An older wish that waits yet is replaced.
+func (r *Relay) askForSweep(upTo uint64) {
+	select {
+	case <-r.forgotten:
+	default:
+	}
+	r.forgotten <- upTo // tail alone fills it
+}

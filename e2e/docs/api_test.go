@@ -1,0 +1,208 @@
+package docs
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"net/http"
+	"os"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"postern/e2e/rig"
+	"postern/httpapi"
+	"postern/proxy/proxytest"
+)
+
+func apiPage(t *testing.T) string {
+	t.Helper()
+	page, err := os.ReadFile(filepath.Join("docs", "api.md"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return string(page)
+}
+
+// reader follows a document on a running program.
+type reader struct {
+	*rig.World
+	page string // of which errors speak
+	vars map[string]string
+}
+
+// commandsOf are those of a page that runs against a fresh program, of which
+// there are so many at least, and a reader for them.
+func commandsOf(t *testing.T, name string, least int) ([]docCommand, *reader) {
+	t.Helper()
+	page, err := os.ReadFile(filepath.Join("docs", name))
+	if err != nil {
+		t.Fatal(err)
+	}
+	commands := docCommands(t, string(page))
+	if len(commands) < least {
+		t.Fatalf("only %d commands were found", len(commands))
+	}
+	return commands, newReader(t, name)
+}
+
+// newReader starts the program as the page says: with its own sandbox.
+func newReader(t *testing.T, page string) *reader {
+	w := rig.NewWorld(t)
+	w.Env = []string{
+		"SANDBOX_ENABLED=true", "SANDBOX_AUTO_PAIR=false", "SANDBOX_PATH=" + filepath.Join(w.Folder, "sandbox.db"),
+		"WHATSAPP_ENDPOINT=", "WHATSAPP_ENDPOINT_CA=", "WHATSAPP_ENDPOINT_ROOT_KEY=",
+	}
+	w.Start()
+	return &reader{World: w, page: page, vars: map[string]string{"BASE": w.API.Base, "KEY": w.Sec.GlobalAuthToken, "HOOK": w.Hook.URL, "PROXY": guarded(t)}}
+}
+
+// guarded is the URL of a proxy that asks for a password.
+func guarded(t *testing.T) string {
+	p := proxytest.New(t, "http")
+	p.Ask("someone:pa55word")
+	return p.URL("someone:pa55word")
+}
+
+// run carries out one command, again and again when it says until.
+func (r *reader) run(t *testing.T, c docCommand) {
+	t.Helper()
+	words, err := shellWords(c.text, r.vars)
+	if err != nil {
+		t.Fatalf("docs/%s:%d: %v", r.page, c.line, err)
+	}
+	for deadline := time.Now().Add(time.Minute); ; time.Sleep(10 * time.Millisecond) {
+		status, answer, err := r.ask(t.Context(), words)
+		if err != nil || status != c.status {
+			t.Fatalf("docs/%s:%d: status %d, %v, the page says %d: %s\n%s", r.page, c.line, status, err, c.status, c.text, answer)
+		}
+		if strings.Contains(string(answer), c.until) {
+			r.remember(t, c, answer)
+			return
+		}
+		if time.Now().After(deadline) {
+			t.Fatalf("docs/%s:%d: never %q: %s", r.page, c.line, c.until, answer)
+		}
+	}
+}
+
+func (r *reader) remember(t *testing.T, c docCommand, answer []byte) {
+	t.Helper()
+	if c.keep == "" {
+		return
+	}
+	value, err := pick(answer, c.field)
+	if err != nil {
+		t.Fatalf("docs/%s:%d: %v", r.page, c.line, err)
+	}
+	r.vars[c.keep] = value
+}
+
+func (r *reader) ask(ctx context.Context, words []string) (status int, answer []byte, err error) {
+	req, err := curlRequest(ctx, words)
+	if err != nil {
+		return 0, nil, err
+	}
+	res, err := r.API.HTTP.Do(req)
+	if err != nil {
+		return 0, nil, err
+	}
+	defer res.Body.Close()
+	if res.StatusCode != http.StatusSwitchingProtocols {
+		answer, err = io.ReadAll(res.Body)
+	}
+	return res.StatusCode, answer, err
+}
+
+// TestEveryCommandOfTheAPIPageDoesWhatThePageSays runs them in order against a
+// fresh program.
+func TestEveryCommandOfTheAPIPageDoesWhatThePageSays(t *testing.T) {
+	if testing.Short() {
+		t.Skip("takes some seconds")
+	}
+	commands, r := commandsOf(t, "api.md", 40)
+	w := rig.NewWitness(t)
+	r.API.HTTP.Transport = rig.Held(t, w)
+	for _, c := range commands {
+		r.run(t, c)
+	}
+	r.Stop()
+	// The sandbox asks for no second code, and the receiver leaves nothing pending;
+	// the tests of the interface see these.
+	elsewhere := []string{"confirmPasskey", "retryOutboxEvent"}
+	for _, id := range w.Unseen() {
+		if slices.Contains(elsewhere, id) {
+			continue
+		}
+		t.Errorf("no command shows a success of %s, so nothing holds it against the OpenAPI document", id)
+	}
+}
+
+// TestEveryRouteHasACommandOnTheAPIPage also asks for a mention of each alias
+// and, in the section of each route, for its credential.
+func TestEveryRouteHasACommandOnTheAPIPage(t *testing.T) {
+	page := apiPage(t)
+	asked := docRequests(t, page)
+	routes := httpapi.Routes()
+	for _, r := range []string{
+		"GET /sandbox/help", "GET /sandbox/phones", "POST /sandbox/phones", "POST /sandbox/scan",
+		"POST /sandbox/phones/{phone}/act", "POST /sandbox/faults",
+	} {
+		method, path, _ := strings.Cut(r, " ")
+		routes = append(routes, httpapi.Route{Method: method, Path: path})
+	}
+	for _, r := range routes {
+		paths := append([]string{r.Path}, r.Aliases...)
+		if !slices.ContainsFunc(paths, func(p string) bool { return asks(asked, r.Method, p) }) {
+			t.Errorf("no command asks %s %s", r.Method, r.Path)
+		}
+		for _, alias := range r.Aliases {
+			if !strings.Contains(page, alias) {
+				t.Errorf("the alias %s is not mentioned", alias)
+			}
+		}
+	}
+}
+
+// docRequests returns "METHOD /path" of every command.
+func docRequests(t *testing.T, page string) []string {
+	t.Helper()
+	vars := map[string]string{}
+	for _, name := range regexp.MustCompile(`\$([A-Z]+)`).FindAllStringSubmatch(page, -1) {
+		vars[name[1]] = "x"
+	}
+	vars["BASE"] = "http://base"
+	var all []string
+	for _, c := range docCommands(t, page) {
+		words, err := shellWords(c.text, vars)
+		if err != nil {
+			t.Fatal(err)
+		}
+		r, err := curlRequest(t.Context(), words)
+		if err != nil {
+			t.Fatalf("line %d: %v", c.line, err)
+		}
+		all = append(all, fmt.Sprint(r.Method, " ", r.URL.Path))
+	}
+	return all
+}
+
+// asks reports whether one of the requests has that method and a path that
+// fits pattern.
+func asks(requests []string, method, pattern string) bool {
+	parameter := regexp.MustCompile(`\\\{\w+\\\}`)
+	want := regexp.MustCompile("^" + method + " " + parameter.ReplaceAllString(regexp.QuoteMeta(pattern), `[^/]+`) + "$")
+	return slices.ContainsFunc(requests, want.MatchString)
+}
+
+// TestEveryCodeOfTheAPIPageExists finds codes that were renamed or mistyped.
+func TestEveryCodeOfTheAPIPageExists(t *testing.T) {
+	for _, m := range regexp.MustCompile("`([A-Z]+(?:_[A-Z]+)+)`").FindAllStringSubmatch(apiPage(t), -1) {
+		if !slices.ContainsFunc(httpapi.Codes(), func(c httpapi.Code) bool { return c.Code == m[1] }) {
+			t.Errorf("%s is no code", m[1])
+		}
+	}
+}

@@ -1,0 +1,99 @@
+package docs
+
+import (
+	"bytes"
+	"fmt"
+	"net/http"
+	"os"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"testing"
+
+	"postern/e2e/rig"
+	"postern/event"
+	"postern/httpapi"
+)
+
+const errorsIntro = `# Errors
+
+This page is generated from the table in httpapi/codes.go by ` + "`make docs`" + `; tests fail when it is out of date and when the
+program can answer with a code that has no row.
+
+Every refusal has one body, whatever refused it:
+
+` + "```json" + `
+{
+  "statusCode": 404,
+  "error": "not-found",
+  "code": "INSTANCE_NOT_FOUND",
+  "messages": ["there is no such instance"],
+  "message": ["there is no such instance"],
+  "requestId": "0f4d7a52-6a3e-4c0e-9d5e-1f2a3b4c5d6e"
+}
+` + "```" + `
+
+- ` + "`code`" + ` is what a program decides by; it does not change from one version to the next.
+- ` + "`messages`" + ` is what a person reads: each entry names the field and its rule. ` + "`message`" + ` is the same array, for clients that
+  look there.
+- ` + "`requestId`" + ` is the x-request-id of the answer, and finds the request in the log.
+- Every 503 has a Retry-After header with the seconds to wait.
+
+Two refusals come before there is a request to answer, and are plain text: 400 for what is no HTTP, and 431 for headers over
+32 KiB. A client that takes more than ten seconds for its headers is cut off without an answer.
+`
+
+// errorsPage is docs/errors.md.
+func errorsPage() []byte {
+	var page bytes.Buffer
+	page.WriteString(errorsIntro)
+	all := httpapi.Codes()
+	slices.SortStableFunc(all, func(a, b httpapi.Code) int { return a.Status - b.Status })
+	last := 0
+	for _, c := range all {
+		if c.Sandbox {
+			continue
+		}
+		if c.Status != last {
+			last = c.Status
+			fmt.Fprintf(&page, "\n## %d %s\n\n| Code | What happened | What to do next | Retry-After |\n|---|---|---|---|\n", c.Status, http.StatusText(c.Status))
+		}
+		wait := "–"
+		if c.RetryAfter > 0 {
+			wait = strconv.Itoa(c.RetryAfter)
+		}
+		fmt.Fprintf(&page, "| `%s` | %s | %s | %s |\n", c.Code, c.Meaning, c.Next, wait)
+	}
+	page.WriteString("\n## Only under /sandbox/\n\nBesides these, the sandbox's paths use the codes above.\n\n| Code | Status | What happened | What to do next |\n|---|---|---|---|\n")
+	for _, c := range all {
+		if c.Sandbox {
+			fmt.Fprintf(&page, "| `%s` | %d | %s | %s |\n", c.Code, c.Status, c.Meaning, c.Next)
+		}
+	}
+	fmt.Fprintf(&page, errorsOutro, event.SendMessageFailed, event.SendResultUnknown)
+	return page.Bytes()
+}
+
+const errorsOutro = `
+## In the items of a batch
+
+An item that did not end well has ` + "`lastErrorCode`" + `, and its event ` + "`data.error.code`" + `:
+
+| Code | What happened | What to do next |
+|---|---|---|
+| ` + "`%s`" + ` | The message was certainly not sent. | Put the recipient into another batch. |
+| ` + "`%s`" + ` | The message may have been sent; it is never sent again by itself. | Look at the phone before sending again. |
+`
+
+// TestTheErrorPageIsTheTableOfCodes also writes the page, with -update.
+func TestTheErrorPageIsTheTableOfCodes(t *testing.T) {
+	page, file := errorsPage(), filepath.Join("docs", "errors.md")
+	if *rig.Update {
+		if err := os.WriteFile(file, page, 0o644); err != nil { //nolint:gosec // a document
+			t.Fatal(err)
+		}
+	}
+	if have, err := os.ReadFile(file); err != nil || !bytes.Equal(have, page) {
+		t.Errorf("%s is not what the table says (%v); make docs writes it anew", file, err)
+	}
+}

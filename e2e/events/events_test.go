@@ -1,0 +1,72 @@
+package events
+
+import (
+	"bytes"
+	"os"
+	"path/filepath"
+	"slices"
+	"testing"
+
+	"postern/e2e/rig"
+	"postern/event"
+)
+
+// TestEveryTrigger provokes each trigger of the catalogue in the sandbox,
+// through the unchanged client library, and looks at the webhook that arrives
+// over HTTP: its fields, and its whole shape against the schema.
+func TestEveryTrigger(t *testing.T) {
+	if testing.Short() {
+		t.Skip("takes some seconds")
+	}
+	s := rig.NewScene(t)
+	for _, row := range triggerTable() {
+		t.Run(row.name(), func(t *testing.T) {
+			if !row.unpaired {
+				s.Online(t)
+			}
+			for _, st := range row.before {
+				s.Do(t, st)
+			}
+			from := len(s.Webhooks())
+			for _, st := range row.steps {
+				s.Do(t, st)
+			}
+			body := s.AwaitEvent(t, from, row.kind, row.want)
+			if err := rig.CheckEvent(row.kind, body); err != nil {
+				t.Errorf("the payload breaks its schema: %v\n%s", err, body)
+			}
+			if row.then != nil {
+				row.then(t, s)
+			}
+		})
+	}
+	s.Stop()
+}
+
+// TestNoTriggerOfTheCatalogueIsMissingFromTheTable also holds docs/events.md
+// to the table.
+func TestNoTriggerOfTheCatalogueIsMissingFromTheTable(t *testing.T) {
+	rows := triggerTable()
+	for _, kind := range instanceKinds() {
+		for _, trigger := range event.Triggers(kind) {
+			if !slices.ContainsFunc(rows, func(r triggerRow) bool { return r.kind == kind && r.trigger == trigger }) {
+				t.Errorf("%s by %s is provoked by no row", kind, trigger)
+			}
+		}
+		for _, value := range typesOf(kind) {
+			if !slices.ContainsFunc(rows, func(r triggerRow) bool { return r.kind == kind && r.typ == value }) {
+				t.Errorf("%s of type %q is provoked by no row", kind, value)
+			}
+		}
+	}
+	page := eventsPage(rows)
+	file := filepath.Join("docs", "events.md")
+	if *rig.Update {
+		if err := os.WriteFile(file, page, 0o644); err != nil { //nolint:gosec // a document
+			t.Fatal(err)
+		}
+	}
+	if have, err := os.ReadFile(file); err != nil || !bytes.Equal(have, page) {
+		t.Errorf("%s is not what the table says (%v); make docs writes it anew", file, err)
+	}
+}

@@ -1,0 +1,206 @@
+package house
+
+import (
+	"go/parser"
+	"go/token"
+	"io/fs"
+	"path"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+	"testing"
+)
+
+// The import table: which of our packages a package may import, and which
+// outside libraries are reserved for a few packages. Code flows down only, so
+// that each package can be read, tested and replaced without those above it.
+
+// mayImport lists, for every package of the module, the others it may see.
+var mayImport = map[string][]string{
+	"event":           {},
+	"event/witness":   {},
+	"nesting":         {},
+	"netfault":        {},
+	"peers":           {},
+	"proxy":           {"event", "netfault"},
+	"proxy/proxytest": {},
+	"store/pages":     {},
+	"store":           {"store/pages", "event"},
+	"whatsapp/device": {"store"},
+	"whatsapp":        {"whatsapp/device", "store", "event", "netfault", "proxy"},
+	"prune":           {},
+	"instance":        {"prune", "delivery", "store", "event", "proxy", "pace"},
+	"batch":           {"prune", "store", "event", "wallclock"},
+	"wallclock":       {},
+	"pace":            {"store", "event", "wallclock"},
+	"delivery":        {"prune", "store", "event"},
+	"dispatch":        {"prune", "delivery", "store", "event", "netfault"},
+	"media":           {"prune", "store", "event", "netfault"},
+	"wsbus":           {"event"},
+
+	"sandbox":                   {"sandbox/network", "sandbox/network/mediahost", "sandbox/phone", "sandbox/handset", "store", "nesting"},
+	"sandbox/network":           {"sandbox/network/wire", "sandbox/network/appstate", "sandbox/network/mediahost", "sandbox/phone", "sandbox/handset", "store", "peers"},
+	"sandbox/network/wire":      {},
+	"sandbox/network/appstate":  {"store"},
+	"sandbox/network/mediahost": {},
+	"sandbox/phone":             {"sandbox/handset"},
+	"sandbox/handset":           {},
+
+	"httpapi":                   {"httpapi/openapi", "httpapi/strict", "httpapi/tokens", "httpapi/idempotency", "batch", "instance", "pace", "delivery", "dispatch", "media", "store", "event", "nesting", "peers", "proxy"},
+	"httpapi/openapi":           {"event"},
+	"httpapi/openapi/witness":   {},
+	"httpapi/strict":            {"nesting", "event"},
+	"httpapi/idempotency":       {"prune", "store"},
+	"httpapi/tokens":            {"httpapi/strict"},
+	"httpapi/tokens/tokenstest": {},
+
+	"dashboard":     {},
+	"e2e/powerloss": {},
+
+	"clientversion": {"whatsapp", "store"},
+
+	"config":       {"clientversion", "store", "event", "peers", "proxy", "whatsapp"},
+	"app":          {"clientversion", "config", "delivery", "dashboard", "httpapi", "httpapi/idempotency", "wsbus", "sandbox", "sandbox/phone", "whatsapp", "whatsapp/device", "media", "dispatch", "batch", "instance", "pace", "store", "event", "peers", "proxy"},
+	"cli/consumer": {},
+	"cli":          {"cli/consumer", "app", "config", "httpapi/tokens", "sandbox", "sandbox/handset", "store", "event", "peers"},
+	"":             {"cli"},
+	// Tests of the whole program may see all of it.
+	"e2e/accounts": {"*"},
+	"e2e/bench":    {"*"}, "e2e/browser": {}, "e2e/capture": {}, "e2e/crash": {"*"}, "e2e/delivery": {"*"}, "e2e/docs": {"*"}, "e2e/events": {"*"}, "e2e/faults": {"*"},
+	"e2e/house": {}, "e2e/proxies": {"*"}, "e2e/rig": {"*"}, "e2e/sends": {"*"}, "e2e/settings": {"*"}, "e2e/soak": {"*"},
+}
+
+// why is printed when an edge is not in the table.
+var why = map[string]string{
+	"":              "main hands over to the commands",
+	"app":           "app wires the parts; it must not know by which command it was started",
+	"cli":           "commands are users of the program and of its interface; what they need of the parts comes by way of app",
+	"config":        "what can be set is known before anything runs",
+	"event":         "event is the vocabulary that all share; it must not know who speaks it",
+	"peers":         "peers knows addresses and connections, whatever is served to them",
+	"proxy":         "a proxy is dialled, whoever is meant to be reached through it",
+	"nesting":       "nesting bounds what comes in, whoever reads it",
+	"netfault":      "netfault puts errors into words, whoever made the call",
+	"store":         "store keeps bytes; whoever owns a bucket knows what they mean",
+	"whatsapp":      "the connector tells facts; what becomes of them is decided above it",
+	"sandbox":       "the sandbox stands in for WhatsApp; it must not know the program it is talked to by",
+	"instance":      "instances hand notices to an interface; who delivers them is wired in app/app.go",
+	"clientversion": "it knows versions and when to ask for one; who is refused and dials again, it is told and tells",
+	"batch":         "batches send through an interface and emit to the outbox; they do not know that webhooks exist",
+	"dispatch":      "dispatch moves bytes; it does not know what a batch or an instance is",
+	"pace":          "pace counts what leaves and says when more may; who asks, and for what, it does not know",
+	"wallclock":     "wallclock knows zones, and nothing that happens in them",
+	"prune":         "prune knows when to look, and nothing of what is looked at",
+	"media":         "media finds and prepares files; who encrypts and sends them is above it",
+	"wsbus":         "the hub moves bytes to WebSockets and needs no file",
+	"e2e/powerloss": "the recorder sees system calls only, so that no package can tell it a kinder story",
+	"dashboard":     "the page is a client of the HTTP interface like any other",
+	"httpapi":       "the API never talks to WhatsApp itself; it asks instance and batch",
+
+	"sandbox/network":           "the network does what WhatsApp does; by which act or route it is asked, it must not know",
+	"sandbox/network/wire":      "the wire carries stanzas, whatever they say and whoever sends them",
+	"sandbox/network/appstate":  "a collection counts its patches; who is linked and connected, it is told",
+	"sandbox/network/mediahost": "the host has files without a key; whose they are, it does not know",
+	"sandbox/phone":             "a phone has no connection; it hands its stanzas to an interface",
+	"sandbox/handset":           "a handset makes and opens ciphertexts, and sends none",
+
+	"httpapi/openapi":     "the document is made of tables that it is given; it knows no route and no resource",
+	"httpapi/idempotency": "a key guards a request, whatever it asks for and however it is answered",
+	"httpapi/tokens":      "a token says whom it speaks for; whether they exist is looked up above it",
+	"httpapi/strict":      "JSON is read by the tags of a struct, whatever the struct is about",
+}
+
+// reasonOf is why of the package, or of the one around it.
+func reasonOf(pkg string) string {
+	for own := pkg; ; own = path.Dir(own) {
+		if text, known := why[own]; known || own == "." {
+			return text
+		}
+	}
+}
+
+// reserved libraries and the packages that may use them, with the reason.
+var reserved = map[string]struct {
+	users  []string
+	reason string
+}{
+	"go.etcd.io/bbolt":                    {[]string{"store"}, "everything else reaches the file through store.Tx, which can be replaced"},
+	"go.mau.fi/whatsmeow":                 {[]string{"whatsapp", "whatsapp/device", "sandbox", "sandbox/network", "sandbox/network/wire", "sandbox/network/appstate", "sandbox/network/mediahost", "sandbox/phone", "sandbox/handset"}, "the protocol has two ends; nothing else may depend on its types"},
+	"go.mau.fi/libsignal":                 {[]string{"whatsapp", "whatsapp/device", "sandbox/network", "sandbox/handset"}, "only the two ends of the protocol encrypt, and the key store moves sessions past a crash"},
+	"nhooyr.io/websocket":                 {[]string{"wsbus"}, "the hub alone speaks WebSocket to consumers"},
+	"github.com/coder/websocket":          {[]string{"sandbox/network", "sandbox/network/wire"}, "the sandbox's side of the protocol; consumers are served by the hub"},
+	"github.com/golang-jwt/jwt/v5":        {[]string{"httpapi/tokens", "httpapi/tokens/tokenstest"}, "tokens are made and checked in one place"},
+	"github.com/julienschmidt/httprouter": {[]string{"httpapi"}, "there is one route table"},
+	"github.com/go-json-experiment/json":  {[]string{"httpapi/strict", "event/witness"}, "what a body may be is decided in one place, and held against in another by tests"},
+	"github.com/BurntSushi/toml":          {[]string{"config"}, "the configuration is read in one place; packages get typed values"},
+	"github.com/spf13/cobra":              {[]string{"cli"}, "what is typed is read in one place; everything else gets typed values"},
+	"github.com/spf13/pflag":              {[]string{"cli"}, "what is typed is read in one place; everything else gets typed values"},
+	"html/template":                       {nil, "it calls methods by name, and then the linker drops none: 4 MB more"},
+	"text/template":                       {nil, "it calls methods by name, and then the linker drops none: 4 MB more"},
+
+	"github.com/standard-webhooks/standard-webhooks/libraries": {nil, "signatures are held against it in tests, which therefore have another author than they"},
+
+	"github.com/santhosh-tekuri/jsonschema/v6": {[]string{"event/witness", "httpapi/openapi/witness"}, "schemas are checked in tests; the program would be larger by it"},
+}
+
+// root is the top folder of the project.
+var root = filepath.Join("..", "..")
+
+func TestImportsFollowTheTable(t *testing.T) {
+	seen := map[string]bool{}
+	err := filepath.WalkDir(root, func(path string, d fs.DirEntry, err error) error {
+		if err != nil {
+			return err
+		}
+		if d.IsDir() && (strings.HasPrefix(d.Name(), ".") && path != root || d.Name() == "testdata") {
+			return fs.SkipDir
+		}
+		if !strings.HasSuffix(path, ".go") {
+			return nil
+		}
+		folder, err := filepath.Rel(root, filepath.Dir(path))
+		if err != nil {
+			return err
+		}
+		pkg := strings.TrimPrefix(filepath.ToSlash(folder), ".")
+		seen[pkg] = true
+		checkImports(t, path, pkg)
+		return nil
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for pkg := range mayImport {
+		if !seen[pkg] {
+			t.Errorf("the table names package %q, which does not exist", pkg)
+		}
+	}
+}
+
+func checkImports(t *testing.T, file, pkg string) {
+	t.Helper()
+	f, err := parser.ParseFile(token.NewFileSet(), file, nil, parser.ImportsOnly)
+	if err != nil {
+		t.Error(err)
+		return
+	}
+	allowed, known := mayImport[pkg]
+	if !known {
+		t.Errorf("%s: package %q is not in the import table; decide what it may see", file, pkg)
+		return
+	}
+	test := strings.HasSuffix(file, "_test.go")
+	for _, spec := range f.Imports {
+		imported, _ := strconv.Unquote(spec.Path.Value)
+		if ours, ok := strings.CutPrefix(imported, "postern/"); ok && !test && ours != pkg &&
+			!slices.Contains(allowed, "*") && !slices.Contains(allowed, ours) {
+			t.Errorf("%s imports %s: %s", file, imported, reasonOf(pkg))
+		}
+		for library, r := range reserved {
+			if (imported == library || strings.HasPrefix(imported, library+"/")) && !test && !slices.Contains(r.users, pkg) {
+				t.Errorf("%s imports %s: %s", file, imported, r.reason)
+			}
+		}
+	}
+}

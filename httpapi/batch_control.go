@@ -1,0 +1,93 @@
+package httpapi
+
+import (
+	"context"
+	"net/http"
+
+	"github.com/google/uuid"
+
+	"postern/batch"
+)
+
+func (a *api) showBatch(c *call) error {
+	id, err := c.uuid("id")
+	if err != nil {
+		return err
+	}
+	view, err := a.Engine.Batch(c.user, id)
+	if err != nil {
+		return err
+	}
+	return c.w.json(http.StatusOK, view)
+}
+
+func (a *api) showItem(c *call) error {
+	id, err := c.uuid("id")
+	if err != nil {
+		return err
+	}
+	item, err := c.uuid("item")
+	if err != nil {
+		return err
+	}
+	view, err := a.Engine.Item(c.user, id, item)
+	if err != nil {
+		return err
+	}
+	return c.w.json(http.StatusOK, view)
+}
+
+func (a *api) startBatch(c *call) error { return c.control(c.owned(a.Engine.StartBatch)) }
+func (a *api) pauseBatch(c *call) error { return c.control(c.owned(a.Engine.Pause)) }
+func (a *api) stopBatch(c *call) error  { return c.control(c.owned(a.Engine.StopBatch)) }
+
+func (a *api) pauseAnyBatch(c *call) error { return c.control(a.Engine.PauseAny) }
+func (a *api) stopAnyBatch(c *call) error  { return c.control(a.Engine.StopAny) }
+
+// owned is act for the batches of the caller.
+func (c *call) owned(act func(ctx context.Context, owner, id uuid.UUID) (batch.View, error)) func(context.Context, uuid.UUID) (batch.View, error) {
+	return func(ctx context.Context, id uuid.UUID) (batch.View, error) { return act(ctx, c.user, id) }
+}
+
+// control answers with the batch as act left it.
+func (c *call) control(act func(ctx context.Context, id uuid.UUID) (batch.View, error)) error {
+	if err := c.noBody(); err != nil {
+		return err
+	}
+	id, err := c.uuid("id")
+	if err != nil {
+		return err
+	}
+	view, err := act(c.r.Context(), id)
+	if err != nil {
+		return err
+	}
+	return c.w.json(http.StatusOK, view)
+}
+
+// deleteBatch answers without a body. A repetition finds no batch.
+func (a *api) deleteBatch(c *call) error {
+	if err := c.noBody(); err != nil {
+		return err
+	}
+	id, err := c.uuid("id")
+	if err != nil {
+		return err
+	}
+	if err := a.Engine.Delete(c.r.Context(), c.user, id); err != nil {
+		return err
+	}
+	c.w.WriteHeader(http.StatusNoContent)
+	return nil
+}
+
+// uuid returns a path parameter that names a batch or an item. What is not a
+// UUID names nothing.
+func (c *call) uuid(param string) (uuid.UUID, error) {
+	text := c.params.ByName(param)
+	id, err := uuid.Parse(text)
+	if err != nil || len(text) != len(id.String()) {
+		return uuid.UUID{}, batch.ErrNotFound
+	}
+	return id, nil
+}

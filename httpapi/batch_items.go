@@ -1,0 +1,66 @@
+package httpapi
+
+import (
+	"net/http"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/google/uuid"
+
+	"postern/batch"
+	"postern/event"
+)
+
+func (a *api) listItems(c *call) error {
+	statuses := []string{
+		string(batch.ItemPending), string(batch.ItemSending), string(batch.ItemSuccess),
+		string(batch.ItemFailed), string(batch.ItemSkipped), string(batch.ItemUnknown),
+	}
+	return listRecords(c, statuses, a.Engine.Items)
+}
+
+func (a *api) listAttempts(c *call) error {
+	statuses := []string{
+		string(batch.AttemptSending), string(batch.AttemptSuccess), string(batch.AttemptFailed),
+		string(batch.AttemptUnavailable), string(batch.AttemptUnknown),
+	}
+	return listRecords(c, statuses, a.Engine.Attempts)
+}
+
+// listRecords answers with one page of the items or attempts of a batch.
+func listRecords[T any](
+	c *call, statuses []string,
+	list func(owner, id uuid.UUID, f batch.ItemFilter, p batch.Page) (batch.List[T], error),
+) error {
+	f, page, err := c.itemFilter(statuses)
+	if err != nil {
+		return err
+	}
+	id, err := c.uuid("id")
+	if err != nil {
+		return err
+	}
+	records, err := list(c.user, id, f, page)
+	if err != nil {
+		return err
+	}
+	return c.w.json(http.StatusOK, records)
+}
+
+// itemFilter reads the query of the lists of items and attempts.
+func (c *call) itemFilter(statuses []string) (batch.ItemFilter, batch.Page, error) {
+	var f batch.ItemFilter
+	q, err := c.query([]string{"recipient", "instanceName", "limit", "nextCursor", "previousCursor"}, "status")
+	if err != nil {
+		return f, batch.Page{}, err
+	}
+	f = batch.ItemFilter{Status: distinct(manyOf(q, "status")), Recipient: q.Get("recipient"), InstanceName: q.Get("instanceName")}
+	for _, s := range f.Status {
+		if !slices.Contains(statuses, s) {
+			return f, batch.Page{}, invalidQuery("status " + strconv.Quote(event.Cut(s)) + " is not one of " + strings.Join(statuses, ", "))
+		}
+	}
+	page, err := readPage(q)
+	return f, page, err
+}

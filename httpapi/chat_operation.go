@@ -1,0 +1,77 @@
+package httpapi
+
+import (
+	"fmt"
+	"net/http"
+
+	"postern/event"
+	"postern/instance"
+)
+
+// account is the connected session that a request is about.
+func (a *api) account(c *call) (instance.Account, error) {
+	return a.Supervisor.Account(c.r.Context(), c.instance.ID)
+}
+
+// chatOperation is the handler of a route that takes a body of type B and
+// answers with a T. check is done before the connection is looked for.
+func chatOperation[B, T any](check func(*B) error, do func(*call, instance.Account, *B) (T, error)) func(*api, *call) error {
+	return onAccount(check, func(c *call, account instance.Account, in *B) error {
+		out, err := do(c, account, in)
+		if err != nil {
+			return err
+		}
+		return c.w.json(http.StatusOK, out)
+	})
+}
+
+// quietOperation is chatOperation for what has nothing to tell: it answers 204.
+func quietOperation[B any](check func(*B) error, do func(*call, instance.Account, *B) error) func(*api, *call) error {
+	return onAccount(check, func(c *call, account instance.Account, in *B) error {
+		if err := do(c, account, in); err != nil {
+			return err
+		}
+		return c.nothing()
+	})
+}
+
+// onAccount is what both have in common; do answers.
+func onAccount[B any](check func(*B) error, do func(*call, instance.Account, *B) error) func(*api, *call) error {
+	return func(a *api, c *call) error {
+		var in B
+		if err := c.decode(&in, maxBody); err != nil {
+			return err
+		}
+		if err := check(&in); err != nil {
+			return err
+		}
+		account, err := a.account(c)
+		if err != nil {
+			return err
+		}
+		return do(c, account, &in)
+	}
+}
+
+// readChat replaces a chat by its address.
+func readChat(name string, chat *string) error {
+	r, err := event.ParseChat(*chat)
+	if err != nil {
+		return fmt.Errorf("%s: %w", name, err)
+	}
+	*chat = r.JID()
+	return nil
+}
+
+// readPerson replaces a person by its address.
+func readPerson(name string, who *string) error {
+	r, err := event.ParseRecipient(*who)
+	if err != nil {
+		return fmt.Errorf("%s: %w", name, err)
+	}
+	if r.IsGroup() {
+		return fmt.Errorf("%s: %w: it must be a person", name, event.ErrRecipient)
+	}
+	*who = r.JID()
+	return nil
+}

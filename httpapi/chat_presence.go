@@ -1,0 +1,57 @@
+package httpapi
+
+import (
+	"fmt"
+
+	"postern/event"
+	"postern/instance"
+)
+
+// presenceRequest is about the account itself, a chat, or a person to watch.
+type presenceRequest struct {
+	Presence string `json:"presence" strict:"required"`
+	Chat     string `json:"chat"`
+}
+
+// The presences that are none of a chat.
+const (
+	presenceAvailable   = "available"
+	presenceUnavailable = "unavailable"
+	presenceSubscribe   = "subscribe"
+)
+
+func (r *presenceRequest) check() error {
+	switch r.Presence {
+	case presenceAvailable, presenceUnavailable:
+		if r.Chat != "" {
+			return invalidField("chat is not for the presence " + r.Presence)
+		}
+		return nil
+	case presenceSubscribe:
+		return readPerson("chat", &r.Chat)
+	case string(event.PresenceComposing), string(event.PresenceRecording), string(event.PresencePaused):
+		who, err := event.ParseRecipient(r.Chat)
+		if err != nil {
+			return fmt.Errorf("chat: %w", err)
+		}
+		r.Chat = who.JID()
+		return nil
+	}
+	return invalidField("presence must be one of: available, unavailable, composing, recording, paused, subscribe")
+}
+
+type presenceAnswer struct {
+	Presence string `json:"presence"`
+	Chat     string `json:"chat,omitempty"`
+}
+
+func showPresence(c *call, account instance.Account, in *presenceRequest) (presenceAnswer, error) {
+	answer, ctx := presenceAnswer{in.Presence, in.Chat}, c.r.Context()
+	switch in.Presence {
+	case presenceAvailable, presenceUnavailable:
+		return answer, account.ShowAvailable(ctx, in.Presence == presenceAvailable)
+	case presenceSubscribe:
+		return answer, account.WatchPresence(ctx, in.Chat)
+	}
+	return answer, account.ShowPresence(ctx, in.Chat, event.Presence(in.Presence))
+}

@@ -1,0 +1,152 @@
+package httpapi
+
+import (
+	"math"
+	"net/http"
+	"strconv"
+	"time"
+
+	"github.com/google/uuid"
+
+	"postern/delivery"
+	"postern/event"
+)
+
+// deliveryRecord is one delivery of the log, without its body and attempts.
+type deliveryRecord struct {
+	ID            uint64         `json:"id"` // ascending in the order in which deliveries were made
+	EventID       uuid.UUID      `json:"eventId"`
+	Event         event.Kind     `json:"event"`
+	Flow          delivery.Flow  `json:"flow"`
+	InstanceID    *int64         `json:"instanceId"` // null of a batch event, as the name
+	InstanceName  *string        `json:"instanceName"`
+	BatchID       *uuid.UUID     `json:"batchId"`
+	Target        event.Target   `json:"target"`
+	EndpointID    *string        `json:"endpointId"`
+	URL           string         `json:"url"` // without query
+	State         delivery.State `json:"state"`
+	AttemptCount  int            `json:"attemptCount"`
+	LastStatus    *int           `json:"lastStatus"` // null when there was no answer
+	LastError     *string        `json:"lastError"`
+	DurationMs    *int64         `json:"durationMs"` // of the last attempt
+	Bytes         int            `json:"bytes"`      // of the body
+	RequestID     *string        `json:"requestId"`
+	CreatedAt     event.Time     `json:"createdAt"`
+	LastAttemptAt *event.Time    `json:"lastAttemptAt"`
+	NextAttemptAt *event.Time    `json:"nextAttemptAt"`
+	ReplayOf      *uint64        `json:"replayOf"`
+	Replayable    bool           `json:"replayable"`
+}
+
+// deliveryDetails is a delivery with all that is known of it.
+type deliveryDetails struct {
+	deliveryRecord
+
+	Body     *string           `json:"body"` // the exact bytes; null when they are not kept
+	Attempts []deliveryAttempt `json:"attempts"`
+}
+
+// deliveryAttempt is one try of a delivery.
+type deliveryAttempt struct {
+	Number     int        `json:"number"` // from 1
+	StartedAt  event.Time `json:"startedAt"`
+	DurationMs int64      `json:"durationMs"`
+	Status     *int       `json:"status"` // null when there was no answer
+	Error      *string    `json:"error"`
+	RequestID  *string    `json:"requestId"`
+	Answer     *string    `json:"answer"` // the beginning of one that was not 2xx
+}
+
+func newDeliveryRecord(r delivery.Listed) deliveryRecord {
+	out := deliveryRecord{
+		ID: r.ID, EventID: r.EventID, Event: r.Event, Flow: r.Lane.Flow, BatchID: unlessZero(r.Batch),
+		InstanceID: unlessZero(r.Instance), InstanceName: unlessZero(r.Name),
+		Target: r.Lane.Target, EndpointID: unlessZero(r.Lane.Endpoint), URL: r.URL, State: r.State,
+		AttemptCount: r.Attempts, LastStatus: unlessZero(r.LastStatus), LastError: unlessZero(r.LastError), Bytes: r.Bytes,
+		RequestID: unlessZero(r.RequestID), CreatedAt: event.At(r.CreatedAt), LastAttemptAt: timeOrNull(r.LastAttemptAt),
+		NextAttemptAt: timeOrNull(r.NextAttemptAt), ReplayOf: unlessZero(r.ReplayOf), Replayable: r.Replayable,
+	}
+	if r.Attempts > 0 {
+		ms := r.Duration.Milliseconds()
+		out.DurationMs = &ms
+	}
+	return out
+}
+
+func newDeliveryAttempt(a delivery.Attempt) deliveryAttempt {
+	return deliveryAttempt{
+		Number: a.Number, StartedAt: event.At(a.StartedAt), DurationMs: a.Duration.Milliseconds(), Status: unlessZero(a.Status),
+		Error: unlessZero(a.Error), RequestID: unlessZero(a.RequestID), Answer: unlessZero(a.Answer),
+	}
+}
+
+// unlessZero is v, or null in the place of nothing.
+func unlessZero[T comparable](v T) *T {
+	if v == *new(T) {
+		return nil
+	}
+	return &v
+}
+
+func timeOrNull(t time.Time) *event.Time {
+	if t.IsZero() {
+		return nil
+	}
+	at := event.At(t)
+	return &at
+}
+
+// deliveryID is the delivery or replay that the path names.
+func (c *call) deliveryID() (uint64, error) {
+	id, err := strconv.ParseUint(c.params.ByName("id"), 10, 64)
+	if err != nil || id == 0 || id > math.MaxInt64 {
+		return 0, delivery.ErrNotFound
+	}
+	return id, nil
+}
+
+// sees tells whether the log of the caller has the record: the operator's has
+// all, an instance's its own but for what went to the operator's webhook.
+func (c *call) sees(r delivery.Record) bool {
+	return c.instance.ID == 0 || r.Instance == c.instance.ID && r.Lane.Target != event.TargetGlobal
+}
+
+// showDelivery shows one delivery with its body and attempts.
+func (a *api) showDelivery(c *call) error {
+	id, err := c.deliveryID()
+	if err != nil {
+		return err
+	}
+	r, all, body, err := a.Deliveries.Record(c.r.Context(), id)
+	if err != nil {
+		return err
+	}
+	if !c.sees(r.Record) {
+		return delivery.ErrNotFound
+	}
+	out := deliveryDetails{deliveryRecord: newDeliveryRecord(r), Attempts: make([]deliveryAttempt, len(all))}
+	if body != nil {
+		text := string(body)
+		out.Body = &text
+	}
+	for i, attempt := range all {
+		out.Attempts[i] = newDeliveryAttempt(attempt)
+	}
+	return c.w.json(http.StatusOK, out)
+}
+
+// retryDelivery has one delivery sent now, whatever became of it.
+func (a *api) retryDelivery(c *call) error {
+	if err := c.noBody(); err != nil {
+		return err
+	}
+	id, err := c.deliveryID()
+	if err != nil {
+		return err
+	}
+	r, err := a.Relay.Retry(c.r.Context(), id, c.sees)
+	if err != nil {
+		return err
+	}
+	return c.w.json(http.StatusAccepted, newDeliveryRecord(delivery.Listed{Record: r, Replayable: true}))
+}

@@ -1,0 +1,142 @@
+package httpapi
+
+import (
+	"net/http"
+	"net/url"
+	"slices"
+	"strconv"
+	"time"
+
+	"postern/batch"
+	"postern/delivery"
+	"postern/event"
+	"postern/instance"
+)
+
+// Bounds of the filters.
+const (
+	maxDeliveryQuery = 255
+	maxDurationMs    = 86_400_000
+)
+
+// listDeliveries lists the deliveries of the instance, or all for the operator,
+// the newest first.
+func (a *api) listDeliveries(c *call) error {
+	q, err := c.query([]string{
+		"event", "target", "endpointId", "from", "to", "minDurationMs", "query", "limit", "nextCursor", "previousCursor",
+	}, "state")
+	if err != nil {
+		return err
+	}
+	filter, err := deliveryFilter(q)
+	if err != nil {
+		return err
+	}
+	page, err := readPage(q)
+	if err != nil {
+		return err
+	}
+	filter.Instance, filter.NoGlobal = c.instance.ID, c.instance.ID != 0
+	found, err := a.Deliveries.List(c.r.Context(), filter, page.Next+page.Previous, page.Limit)
+	if err != nil {
+		return err
+	}
+	out := batch.List[deliveryRecord]{
+		NextCursor: unlessZero(found.Next), PreviousCursor: unlessZero(found.Previous), TotalRecords: found.Total,
+		Records: make([]deliveryRecord, len(found.Records)),
+	}
+	for i, r := range found.Records {
+		out.Records[i] = newDeliveryRecord(r)
+	}
+	return c.w.json(http.StatusOK, out)
+}
+
+// deliveryFilter reads the filters of a list. The first that breaks its rule is
+// refused by its name.
+func deliveryFilter(q url.Values) (f delivery.Filter, err error) {
+	if f.States, err = deliveryStates(manyOf(q, "state"), delivery.States()); err != nil {
+		return f, invalidQuery(err.Error())
+	}
+	if f.Event, err = deliveryEvent("event", q.Get("event")); err != nil {
+		return f, invalidQuery(err.Error())
+	}
+	var endpoint *string
+	if q.Has("endpointId") {
+		endpoint = new(string)
+		*endpoint = q.Get("endpointId")
+	}
+	if f.Target, f.Endpoint, err = deliveryTarget(q.Get("target"), endpoint); err != nil {
+		return f, invalidQuery(err.Error())
+	}
+	if f.From, f.To, err = span(q.Get("from"), q.Get("to")); err != nil {
+		return f, err
+	}
+	if q.Has("minDurationMs") {
+		ms, err := strconv.ParseInt(q.Get("minDurationMs"), 10, 64)
+		if err != nil || ms < 0 || ms > maxDurationMs {
+			return f, invalidQuery("minDurationMs must be a whole number from 0 to " + strconv.Itoa(maxDurationMs))
+		}
+		f.MinDuration = time.Duration(ms) * time.Millisecond
+	}
+	if f.Query = q.Get("query"); len(f.Query) > maxDeliveryQuery {
+		return f, invalidQuery("query must have at most " + strconv.Itoa(maxDeliveryQuery) + " characters")
+	}
+	return f, nil
+}
+
+// rule is a rule that a value broke, in the words of the answer.
+type rule string
+
+func (r rule) Error() string { return string(r) }
+
+// deliveryStates checks states by their names.
+func deliveryStates(names []string, allowed []delivery.State) (all []delivery.State, err error) {
+	for _, name := range distinct(names) {
+		if !slices.Contains(allowed, delivery.State(name)) {
+			return nil, rule("state " + strconv.Quote(event.Cut(name)) + " is not one of " + joined(allowed))
+		}
+		all = append(all, delivery.State(name))
+	}
+	return all, nil
+}
+
+// deliveryEvent checks the name of an event; empty is all of them.
+func deliveryEvent(field, name string) (event.Kind, error) {
+	if name == "" {
+		return "", nil
+	}
+	if _, known := event.Lookup(event.Kind(name)); !known {
+		var all []string
+		for _, d := range event.Catalogue() {
+			all = append(all, string(d.Kind))
+		}
+		return "", rule(field + " " + strconv.Quote(event.Cut(name)) + " is not an event; the nearest is " + strconv.Quote(event.Nearest(name, all)))
+	}
+	return event.Kind(name), nil
+}
+
+// deliveryTarget checks a target and the id of an endpoint; nothing is all.
+func deliveryTarget(target string, endpoint *string) (event.Target, *string, error) {
+	targets := []event.Target{event.TargetWebhook, event.TargetGlobal, event.TargetEndpoint}
+	if target != "" && !slices.Contains(targets, event.Target(target)) {
+		return "", nil, rule("target " + strconv.Quote(event.Cut(target)) + " is not one of " + joined(targets))
+	}
+	if endpoint != nil && !instance.IsEndpointID(*endpoint) {
+		return "", nil, rule("endpointId must have 1 to 64 characters of A–Z a–z 0–9 . _ -")
+	}
+	return event.Target(target), endpoint, nil
+}
+
+// span reads the times that bound when deliveries were made.
+func span(from, to string) (begin, end time.Time, err error) {
+	if begin, err = instant("from", from); err != nil {
+		return begin, end, err
+	}
+	if end, err = instant("to", to); err != nil {
+		return begin, end, err
+	}
+	if !begin.IsZero() && !end.IsZero() && begin.After(end) {
+		return begin, end, invalidQuery("from must not be after to")
+	}
+	return begin, end, nil
+}

@@ -1,0 +1,149 @@
+package httpapi
+
+import (
+	"errors"
+	"net/http"
+	"slices"
+	"strconv"
+
+	"postern/delivery"
+	"postern/store"
+)
+
+// replayRequest selects what is delivered again. What it leaves out selects
+// nothing less.
+type replayRequest struct {
+	From       string   `json:"from"`
+	To         string   `json:"to"`
+	Events     []string `json:"events"`
+	State      []string `json:"state"`
+	Target     string   `json:"target"`
+	EndpointID *string  `json:"endpointId"`
+	Limit      *int64   `json:"limit"`
+}
+
+// query checks the fields. Each rule that is broken is refused by the name of
+// its field.
+func (in replayRequest) query() (q delivery.ReplayRequest, err error) {
+	if q.From, q.To, err = span(in.From, in.To); err != nil {
+		return q, err
+	}
+	if in.Events != nil && len(in.Events) == 0 {
+		return q, rule("events must name one event or more; leave it out for all")
+	}
+	for i, name := range in.Events {
+		field := "events[" + strconv.Itoa(i) + "]"
+		kind, err := deliveryEvent(field, name)
+		if err != nil {
+			return q, err
+		}
+		if kind == "" {
+			return q, rule(field + " is empty")
+		}
+		if !slices.Contains(q.Events, kind) {
+			q.Events = append(q.Events, kind)
+		}
+	}
+	if in.State != nil && len(in.State) == 0 {
+		return q, rule("state must name one state or more; leave it out for " + joined(delivery.DefaultReplayStates()))
+	}
+	// What is pending goes out by itself.
+	ended := slices.DeleteFunc(delivery.States(), func(s delivery.State) bool { return s == delivery.Pending })
+	if q.States, err = deliveryStates(in.State, ended); err != nil {
+		return q, err
+	}
+	if q.Target, q.Endpoint, err = deliveryTarget(in.Target, in.EndpointID); err != nil {
+		return q, err
+	}
+	if in.Limit != nil {
+		if *in.Limit < 1 || *in.Limit > delivery.MaxReplay {
+			return q, rule("limit must be from 1 to " + strconv.Itoa(delivery.MaxReplay))
+		}
+		q.Limit = int(*in.Limit)
+	}
+	return q, nil
+}
+
+// replayAccepted tells which replay a request began.
+type replayAccepted struct {
+	ReplayID uint64 `json:"replayId"`
+	Matched  int    `json:"matched"`
+}
+
+// replayDeliveries begins to deliver again what the body selects.
+func (a *api) replayDeliveries(c *call) error {
+	var in replayRequest
+	if err := c.decode(&in, maxBody); err != nil {
+		return err
+	}
+	q, err := in.query()
+	if err != nil {
+		return invalidReplay(err)
+	}
+	q.Instance, q.NoGlobal = c.instance.ID, c.instance.ID != 0
+	if keep := keepInCommit[replayAccepted](c, http.StatusAccepted); keep != nil {
+		q.Keep = func(tx *store.Tx, r delivery.Replay) error { return keep(tx, replayAccepted{r.ID, r.Matched}) }
+	}
+	r, err := a.Deliveries.Replay(c.r.Context(), q)
+	if err != nil {
+		return err
+	}
+	return c.w.json(http.StatusAccepted, replayAccepted{r.ID, r.Matched})
+}
+
+// invalidReplay refuses a value that breaks its rule.
+func invalidReplay(err error) error {
+	if r, ok := errors.AsType[*refusal](err); ok {
+		return refuse(http.StatusUnprocessableEntity, codeInvalidReplay, r.messages...)
+	}
+	return refuse(http.StatusUnprocessableEntity, codeInvalidReplay, err.Error())
+}
+
+// replayStatus is how far a replay is.
+type replayStatus struct {
+	Matched   int                  `json:"matched"`
+	Sent      int                  `json:"sent"`
+	Delivered int                  `json:"delivered"`
+	Failed    int                  `json:"failed"`
+	State     delivery.ReplayState `json:"state"`
+}
+
+func (a *api) showReplay(c *call) error {
+	id, err := c.deliveryID()
+	if err != nil {
+		return noReplay(err)
+	}
+	r, err := a.Deliveries.ReplayStatus(c.r.Context(), c.instance.ID, id)
+	if err != nil {
+		return noReplay(err)
+	}
+	return c.w.json(http.StatusOK, newReplayStatus(r))
+}
+
+// cancelReplay stops a replay. What it has made already goes its way.
+func (a *api) cancelReplay(c *call) error {
+	if err := c.noBody(); err != nil {
+		return err
+	}
+	id, err := c.deliveryID()
+	if err != nil {
+		return noReplay(err)
+	}
+	r, err := a.Deliveries.CancelReplay(c.r.Context(), c.instance.ID, id)
+	if err != nil {
+		return noReplay(err)
+	}
+	return c.w.json(http.StatusOK, newReplayStatus(r))
+}
+
+func newReplayStatus(r delivery.Replay) replayStatus {
+	return replayStatus{Matched: r.Matched, Sent: r.Sent, Delivered: r.Delivered, Failed: r.Failed, State: r.State}
+}
+
+// noReplay is the answer where a replay is asked for, and not a delivery.
+func noReplay(err error) error {
+	if errors.Is(err, delivery.ErrNotFound) {
+		return refuse(http.StatusNotFound, codeNoReplay, "there is no such replay")
+	}
+	return err
+}

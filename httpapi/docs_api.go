@@ -1,0 +1,138 @@
+package httpapi
+
+import (
+	"encoding/json"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+
+	"postern/event"
+	"postern/httpapi/openapi"
+)
+
+// object is a part of a document.
+type object = openapi.Object
+
+// OpenAPI returns the OpenAPI 3.1 document of the interface, with the webhooks
+// of all events: JSON with sorted keys. server is the public address,
+// empty when it is the address that the document came from.
+func OpenAPI(server, version string) ([]byte, error) {
+	return json.Marshal(openapi.Build(describe(server, version)).OpenAPI)
+}
+
+// describe collects all that the documents are made of.
+func describe(server, version string) openapi.API {
+	return openapi.API{
+		Title: "Postern", Version: version, Server: server,
+		About: "WhatsApp accounts as an HTTP API: instances, webhooks, WebSockets and durable message batches.\n\n" +
+			"Every answer has the header x-request-id: the caller's own, or a new one; it is in the log.",
+		Tags: tags(), Operations: operations(), Credentials: credentials(), Codes: Codes(), Refusal: body[errorBody](),
+		Types: types(), Fields: fieldWords(), Sockets: sockets(),
+	}
+}
+
+func credentials() map[string]object {
+	return map[string]object{
+		string(AuthKey):       {"type": "apiKey", "in": "header", "name": "apikey", "description": "The operator's key; x-api-key is taken too."},
+		string(AuthInstance):  {"type": "http", "scheme": "bearer", "bearerFormat": "JWT", "description": "The token of the instance in the path."},
+		string(AuthUser):      {"type": "http", "scheme": "bearer", "bearerFormat": "JWT", "description": "The token of a user."},
+		string(AuthHandshake): {"type": "apiKey", "in": "query", "name": "token", "description": "A token; Authorization: Bearer is taken too."},
+	}
+}
+
+// operations are the routes with their descriptions, in the order of the
+// groups and of the table.
+func operations() []openapi.Operation {
+	var all []openapi.Operation
+	about := descriptions()
+	for _, r := range Routes() {
+		d := about[r.Method+" "+r.Path]
+		o := openapi.Operation{
+			Method: r.Method, Path: documentPath(r.Path), ID: d.id, Tag: tagOf(r.Path), Summary: d.summary, About: d.about,
+			Query: d.query, Once: d.once, In: d.in, Example: d.example, Form: d.form, File: fileField,
+			Answers: append([]openapi.Answer{{Status: d.status, Type: d.out, Media: d.media}}, d.also...),
+			Codes:   commonCodes(r, d).and(d.codes...),
+		}
+		if r.Auth != AuthNone {
+			o.Credential = string(r.Auth)
+		}
+		for _, path := range r.Aliases {
+			o.Aliases = append(o.Aliases, openapi.Alias{Path: documentPath(path), ID: aliasID(r, path)})
+		}
+		all = append(all, o)
+	}
+	return all
+}
+
+// documentPath gives the parameters of a path the names that people know them by.
+func documentPath(path string) string {
+	id := "{eventId}"
+	switch {
+	case strings.Contains(path, "/batches/"):
+		id = "{batchId}"
+	case strings.Contains(path, "/deliveries/"):
+		id = "{deliveryId}"
+	case strings.Contains(path, "/replays/"):
+		id = "{replayId}"
+	case strings.Contains(path, "upload"):
+		id = "{uploadId}"
+	}
+	return strings.NewReplacer("{i}", "{instanceName}", "{id}", id, "{item}", "{itemId}", "{phone}", "{phoneNumber}").Replace(path)
+}
+
+// aliasID names the operation of an older path after its words; what stands
+// behind them tells paths apart that differ in nothing else, and so does the
+// method where a path has several.
+func aliasID(r Route, path string) string {
+	id, parameters := "legacy", []string{}
+	for s := range strings.SplitSeq(strings.TrimPrefix(path, "/"), "/") {
+		if isName(s) {
+			parameters = append(parameters, s)
+			continue
+		}
+		for w := range strings.SplitSeq(s, "-") {
+			id += strings.ToUpper(w[:1]) + w[1:]
+		}
+	}
+	if len(parameters) == 2 && strings.HasSuffix(path, parameters[1]) {
+		id += map[string]string{"{phone}": "ByPhone", "{i}": "Again"}[parameters[1]]
+	}
+	i := slices.IndexFunc(aliases(), func(a alias) bool { return a.from == path && slices.Contains(a.methods, r.Method) })
+	if i >= 0 && len(aliases()[i].methods) > 1 {
+		id += "By" + r.Method[:1] + strings.ToLower(r.Method[1:])
+	}
+	return id
+}
+
+func sockets() []openapi.Socket {
+	all := []openapi.Socket{
+		{Name: "globalEvents", Union: "BatchEvent", ID: "openBatchEvents", About: "The batch events of the token's user, each as its webhook's body. Events after since that are still kept come first."},
+		{Name: "instanceEvents", Union: "InstanceEvent", ID: "openInstanceEvents", About: "The events of the token's instance, each as its webhook's body. Of an instance whose webhook is durable, events after since that are still kept come first; what another did while nobody listened does not come again."},
+	}
+	for _, d := range event.Catalogue() {
+		i := 0
+		if d.Family == event.Instance {
+			i = 1
+		}
+		all[i].Events = append(all[i].Events, string(d.Kind))
+	}
+	return all
+}
+
+// fields explains the fields of all bodies, answers and events.
+func fieldWords() openapi.Fields {
+	all := openapi.Fields{}
+	for _, theme := range []openapi.Fields{
+		sharedFields(), parameterFields(), operationFields(), instanceFields(), proxyFields(), sendFields(), formFields(), contentFields(), chatFields(), settingsFields(), limitsFields(), optionsFields(), deliveryFields(), deliveryParameters(),
+		messageFields(), groupFields(), batchFields(), eventFields(),
+	} {
+		for key := range theme {
+			if _, twice := all[key]; twice {
+				panic(fmt.Sprintf("httpapi: the field %s is explained twice", key))
+			}
+		}
+		maps.Copy(all, theme)
+	}
+	return all
+}

@@ -1,0 +1,117 @@
+package httpapi
+
+import (
+	"net/http"
+
+	"postern/batch"
+	"postern/event"
+	"postern/httpapi/openapi"
+)
+
+func operationDescriptions() map[string]description {
+	return map[string]description{
+		"GET /health": {id: "getHealth", summary: "Whether the process is alive.", out: body[health]()},
+		"GET /ready": {
+			id: "getReadiness", summary: "Whether the program can do its work, and if not, why.", out: body[health](),
+			also: []openapi.Answer{{Status: http.StatusServiceUnavailable, Type: body[health](), About: "The program cannot do its work; reasons tells why."}},
+		},
+		"GET /metrics":      {id: "getMetrics", summary: "Metrics for Prometheus.", media: "text/plain"},
+		"GET /openapi.json": {id: "getOpenAPI", summary: "The OpenAPI document of this interface.", media: "application/json"},
+		"GET /asyncapi.json": {
+			id: "getAsyncAPI", summary: "The AsyncAPI document of the WebSockets.", media: "application/json",
+		},
+		"GET /docs": {id: "getDocs", summary: "The interface as a page to read and to try.", media: "text/html"},
+		"POST /auth/user-token": {
+			id: "createUserToken", summary: "Make a token for a user.",
+			about: "Users are whoever the operator says they are; they own batches.",
+			in:    body[userTokenRequest](), example: `{"userId":"6f1c1a52-0d6b-4c56-9c0e-6d1a3f4b2c10","expiresIn":86400}`,
+			status: http.StatusCreated, out: body[userToken](), codes: codes{"INVALID_USER_ID", "INVALID_EXPIRES_IN"},
+		},
+		"GET /ws/global/events": {
+			id: "openBatchEvents", summary: "A WebSocket with the batch events of the token's user.",
+			about: "Each message is an event. Those after `since` that are still kept come first, in order.",
+			query: []string{"event", "token", "since"}, status: http.StatusSwitchingProtocols, codes: codes{"EVENTS_GONE", codeInvalidQuery, codeLimitReached},
+		},
+		"GET /ws/instance/events": {
+			id: "openInstanceEvents", summary: "A WebSocket with the events of the token's instance.",
+			about: "Each message is an event. Of an instance with `durable` in the options of its webhook, those after `since` that are still kept come first, in order.",
+			query: []string{"event", "token", "since"}, status: http.StatusSwitchingProtocols,
+			codes: codes{"INSTANCE_NOT_FOUND", "NOT_DURABLE", "EVENTS_GONE", codeInvalidQuery, codeLimitReached},
+		},
+	}
+}
+
+func outboxDescriptions() map[string]description {
+	return map[string]description{
+		"GET /outbox": {
+			id: "listOutbox", summary: "List the batch events of all users with their delivery, newest first.",
+			query: cursors("state"), out: body[batch.List[outboxRecord]](), codes: codes{codeNoCursor},
+		},
+		"POST /outbox/{id}/retry": {
+			id: "retryOutboxEvent", summary: "Try a pending event now.", out: body[outboxRecord](),
+			codes: codes{"OUTBOX_ENTRY_NOT_FOUND", "OUTBOX_ENTRY_NOT_PENDING"},
+		},
+		"POST /outbox/retry": {id: "retryOutbox", summary: "Try all pending events now.", out: body[retryAnswer]()},
+	}
+}
+
+// operationFields are those of the operator's routes and of the outbox.
+func operationFields() openapi.Fields {
+	codes := make([]string, 0, len(Codes()))
+	for _, c := range Codes() {
+		if !c.Sandbox {
+			codes = append(codes, c.Code)
+		}
+	}
+	return openapi.Fields{
+		"Error.statusCode": say("The status of the answer.", 422, openapi.Range(400, 599)),
+		"Error.error":      say("The status in words with hyphens.", "unprocessable-entity"),
+		"Error.code":       say("What happened, for programs.", "INVALID_RECIPIENT", openapi.OneOf(unique(codes)...)),
+		"Error.messages":   say("What happened, for people; each names the field and the rule.", []any{"number has 5 digits, 7 to 15 are allowed"}),
+		"Error.message":    say("The same as messages.", []any{"number has 5 digits, 7 to 15 are allowed"}),
+		"Error.step":       say("The step that failed, with the code PROXY_UNREACHABLE only.", "auth"),
+		"Error.requestId":  say("The id of the request, as in the header x-request-id and in the log.", exampleUUID),
+
+		"Health.status":   say("ok of a process that lives, ready of one that can work, or that it is not.", "ready"),
+		"Health.reasons":  say("Why the program cannot do its work.", nil),
+		"Health.warnings": say("What an operator should look at, though the program works.", nil),
+
+		"UserTokenRequest.userId":    say("The user; a new one when absent.", exampleUUID, openapi.Format("uuid")),
+		"UserTokenRequest.expiresIn": say("How long the token is good, in seconds.", 86_400, openapi.Range(minExpiresIn, maxExpiresIn)),
+		"UserToken.token":            say("The token, for Authorization: Bearer.", "eyJhbGciOiJIUzI1NiJ9.e30.signature"),
+		"UserToken.userId":           say("The user that it is for.", exampleUUID, openapi.Format("uuid")),
+
+		"OutboxEvent.id":            say("Its number among the events of all users, in the order in which they were committed.", 17, openapi.AtLeast(1)),
+		"OutboxEvent.sequence":      say("Its number among the events of its user, from 1 and without holes; the WebSocket's since counts in it.", 5, openapi.AtLeast(1)),
+		"OutboxEvent.event":         say("Its name.", string(event.BatchCompleted), openapi.OneOf(kinds(event.Batch)...)),
+		"OutboxEvent.timestamp":     say("The time in the event's body.", exampleTime),
+		"OutboxEvent.state":         say("Whether it waits for the receiver, was accepted by it, or was made while the global webhook was disabled.", "delivered", openapi.OneOf("pending", "delivered", "disabled")),
+		"OutboxEvent.attempts":      say("How often it was sent.", 1, openapi.AtLeast(0)),
+		"OutboxEvent.lastStatus":    say("The status that the receiver answered last; null when there was no answer.", 200),
+		"OutboxEvent.lastError":     say("Why the last attempt failed; null when none did.", "connection refused"),
+		"OutboxEvent.nextAttemptAt": say("When it is tried next; null unless it is pending.", exampleTime),
+		"OutboxEvent.deliveredAt":   say("When the receiver accepted it; null until then.", exampleTime),
+		"RetryAnswer.retried":       say("How many pending events are due now.", 3, openapi.AtLeast(0)),
+	}
+}
+
+func unique(all []string) (each []string) {
+	seen := map[string]bool{}
+	for _, s := range all {
+		if !seen[s] {
+			seen[s] = true
+			each = append(each, s)
+		}
+	}
+	return each
+}
+
+// kinds are the events of a family.
+func kinds(f event.Family) (all []event.Kind) {
+	for _, d := range event.Catalogue() {
+		if d.Family == f {
+			all = append(all, d.Kind)
+		}
+	}
+	return all
+}

@@ -1,0 +1,46 @@
+package httpapi
+
+import (
+	"postern/httpapi/openapi"
+	"postern/proxy"
+)
+
+func proxyDescriptions() map[string]description {
+	return map[string]description{
+		"PUT /instance/{i}/proxy": {
+			id: "setProxy", summary: "Set the proxy that the instance reaches WhatsApp through.",
+			about: "WhatsApp is dialled through it first; when that fails, nothing is changed. Then the instance connects anew, and from then on never dials without it. Files that are fetched from a URL to be sent do not go through it.",
+			in:    body[proxyRequest](), example: `{"url":"socks5://user:password@proxy.example.org:1080"}`,
+			out: body[proxyView](), codes: codes{"INVALID_PROXY", codeProxyUnreachable, "INSTANCE_NOT_CONNECTED", "DISK_FULL"},
+		},
+		"GET /instance/{i}/proxy": {
+			id: "getProxy", summary: "Show the instance's proxy, without its password.", out: body[proxyView](), codes: codes{"PROXY_NOT_FOUND", "RECORD_DAMAGED"},
+		},
+		"DELETE /instance/{i}/proxy": {
+			id: "deleteProxy", summary: "Delete the instance's proxy.",
+			about: "The instance connects anew: through the proxy that the operator set for all, or directly when there is none. It may be repeated.",
+			out:   body[deletedProxy](), codes: codes{"DISK_FULL"},
+		},
+		"POST /instance/{i}/proxy/test": {
+			id: "testProxy", summary: "Dial WhatsApp through the instance's proxy.",
+			about: "Its own, or else the one that the operator set for all. Nothing is changed; the answer tells how it went.",
+			out:   body[proxyTrial](), codes: codes{"PROXY_NOT_FOUND", "RECORD_DAMAGED", "INSTANCE_NOT_CONNECTED"},
+		},
+	}
+}
+
+func proxyFields() openapi.Fields {
+	return openapi.Fields{
+		"ProxyRequest.url": say("Scheme http (CONNECT), https (CONNECT inside TLS) or socks5, with user and password where it asks for them, percent-encoded. Names of servers are looked up by the proxy. Addresses of metadata services are refused, private ones are not.",
+			"socks5://user:password@proxy.example.org:1080", openapi.Format("uri"), openapi.Chars(1, proxy.MaxURL)),
+		"ProxyRequest.for":          say("What goes through it: the socket (login, pairing, messages), media (files to and from WhatsApp), or both, which is the default.", []any{"socket", "media"}, openapi.Items(1, len(proxy.Uses()))),
+		"Proxy.url":                 say("Its URL, with *** in place of the password.", "socks5://user:***@proxy.example.org:1080"),
+		"Proxy.for":                 say("What goes through it.", []any{"socket", "media"}),
+		"DeletedProxy.instanceName": say("The instance's name.", exampleName),
+		"DeletedProxy.deleted":      say("Whether there was one.", true),
+		"ProxyTrial.ok":             say("Whether WhatsApp answered through it.", true),
+		"ProxyTrial.latencyMs":      say("How long it took, to its end, in milliseconds.", 180, openapi.AtLeast(0)),
+		"ProxyTrial.step":           say("The step that failed; null when none did.", "auth"),
+		"ProxyTrial.error":          say("Why it failed; null when it did not.", "the proxy failed at auth: it asks for a user and a password"),
+	}
+}

@@ -1,0 +1,278 @@
+package httpapi
+
+import (
+	"compress/gzip"
+	"crypto/sha256"
+	"encoding/base64"
+	"encoding/json"
+	"io"
+	"net/http/httptest"
+	"regexp"
+	"strings"
+	"testing"
+
+	"postern/event"
+	"postern/httpapi/openapi"
+)
+
+// documented is what the tests read of the OpenAPI document.
+type documented struct {
+	OpenAPI    string
+	Paths      map[string]map[string]operationOfDocument
+	Webhooks   map[string]map[string]operationOfDocument
+	Components struct{ Schemas map[string]json.RawMessage }
+}
+
+type operationOfDocument struct {
+	OperationID string
+	Summary     string
+	Description string
+	Deprecated  bool
+	Tags        []string
+	Security    []map[string][]string
+	Parameters  []parameterOfDocument
+	Responses   map[string]json.RawMessage
+	RequestBody struct {
+		Content map[string]struct{ Schema, Example json.RawMessage }
+	}
+}
+
+type parameterOfDocument struct {
+	Name, In string
+	Required bool
+	Schema   json.RawMessage
+	Example  any
+}
+
+func theDocument(t *testing.T) documented {
+	t.Helper()
+	raw, err := OpenAPI("", "test")
+	if err != nil {
+		t.Fatal(err)
+	}
+	var doc documented
+	if err := json.Unmarshal(raw, &doc); err != nil {
+		t.Fatal(err)
+	}
+	return doc
+}
+
+func TestEveryRouteAndAliasIsInTheOpenAPIDocument(t *testing.T) {
+	doc := theDocument(t)
+	if doc.OpenAPI != "3.1.0" {
+		t.Errorf("version %q", doc.OpenAPI)
+	}
+	ids, rows := map[string]string{}, 0
+	name := regexp.MustCompile(`^[a-z][A-Za-z]+$`)
+	check := func(method, path string, auth Auth, deprecated bool) {
+		rows++
+		o, ok := doc.Paths[path][strings.ToLower(method)]
+		switch {
+		case !ok:
+			t.Errorf("%s %s is missing", method, path)
+		case !name.MatchString(o.OperationID) || ids[o.OperationID] != "":
+			t.Errorf("%s %s has the id %q, which is no name or that of %s", method, path, o.OperationID, ids[o.OperationID])
+		case o.Summary == "" || o.Description == "" || len(o.Tags) != 1 || o.Deprecated != deprecated:
+			t.Errorf("%s %s: %+v", method, path, o)
+		case (len(o.Security) == 0) != (auth == AuthNone) || o.Security == nil:
+			t.Errorf("%s %s: security %v", method, path, o.Security)
+		}
+		ids[o.OperationID] = path
+	}
+	for _, r := range Routes() {
+		check(r.Method, documentPath(r.Path), r.Auth, false)
+		for _, a := range r.Aliases {
+			check(r.Method, strings.Replace(documentPath(a), "logout/{instanceName}", logoutTwice(a), 1), r.Auth, true)
+		}
+	}
+	described := 0
+	for _, methods := range doc.Paths {
+		described += len(methods)
+	}
+	if described != rows || len(descriptions()) != len(Routes()) {
+		t.Errorf("%d operations and %d descriptions for %d routes and %d with aliases", described, len(descriptions()), len(Routes()), rows)
+	}
+}
+
+// logoutTwice is the end of the one path that names its instance twice, which a
+// document cannot.
+func logoutTwice(path string) string {
+	if strings.Count(path, "{i}") == 2 {
+		return "logout/{again}"
+	}
+	return "logout/{instanceName}"
+}
+
+func TestEveryFieldIsExplainedAndEveryExplanationHasAField(t *testing.T) {
+	docs := openapi.Build(describe("", "test"))
+	for _, problem := range docs.Problems {
+		t.Error(problem)
+	}
+	for _, field := range docs.Undescribed {
+		t.Errorf("%s has no words: add them to the docs_ file of its resource", field)
+	}
+	for _, key := range docs.Unused {
+		t.Errorf("the words for %q describe nothing", key)
+	}
+}
+
+func TestEveryPropertyOfTheDocumentHasADescription(t *testing.T) {
+	for _, doc := range []func() ([]byte, error){
+		func() ([]byte, error) { return OpenAPI("", "test") },
+		func() ([]byte, error) {
+			return json.Marshal(openapi.Build(describe("", "test")).AsyncAPI)
+		},
+	} {
+		raw, err := doc()
+		var all map[string]any
+		if err == nil {
+			err = json.Unmarshal(raw, &all)
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+		found := 0
+		eachSchema(all["components"].(object)["schemas"], "", func(at string, s object) {
+			found++
+			if text, _ := s["description"].(string); len(text) < 5 || !strings.HasSuffix(text, ".") && !strings.HasSuffix(text, "…") {
+				t.Errorf("%s: description %q", at, text)
+			}
+		})
+		if found < 200 {
+			t.Errorf("%d properties", found)
+		}
+	}
+}
+
+// eachSchema calls visit for every property under v.
+func eachSchema(v any, at string, visit func(at string, s object)) {
+	switch v := v.(type) {
+	case object:
+		for key, part := range v {
+			eachSchema(part, at+"/"+key, visit)
+		}
+		if properties, ok := v["properties"].(object); ok {
+			for name, s := range properties {
+				visit(at+"."+name, s.(object))
+			}
+		}
+	case []any:
+		for _, part := range v {
+			eachSchema(part, at, visit)
+		}
+	}
+}
+
+func TestEveryEventIsAWebhookWithAnIDAndWithoutACredential(t *testing.T) {
+	doc := theDocument(t)
+	ids := map[string]bool{}
+	for _, d := range event.Catalogue() {
+		o := doc.Webhooks[string(d.Kind)]["post"]
+		if !strings.HasPrefix(o.OperationID, "on") || ids[o.OperationID] || o.Security == nil || len(o.Security) > 0 {
+			t.Errorf("%s: %+v", d.Kind, o)
+		}
+		ids[o.OperationID] = true
+		if want := `{"$ref":"#/components/schemas/` + openapi.EventName(d.Kind) + `"}`; string(o.RequestBody.Content["application/json"].Schema) != want {
+			t.Errorf("%s: body %s", d.Kind, o.RequestBody.Content["application/json"].Schema)
+		}
+	}
+	if len(ids) != len(event.Catalogue()) || len(doc.Webhooks) != len(ids) {
+		t.Errorf("%d ids of %d webhooks", len(ids), len(doc.Webhooks))
+	}
+}
+
+func TestTheOpenAPIDocumentTellsWhatTheDecoderReads(t *testing.T) {
+	doc := theDocument(t)
+	for name, words := range map[string][]string{
+		"CreateBatchRequest": {`"required":["instances","message","name","recipients"]`, `"autoStart":{`, `"maxLength":255`, `"additionalProperties":false`},
+		"BatchMessage":       {`"discriminator":{"mapping":{"audio":"#/components/schemas/AudioBatchMessage"`, `"propertyName":"type"`, `"oneOf":[{"$ref":"#/components/schemas/TextBatchMessage"}`},
+		"TextBatchMessage":   {`"enum":["text"]`, `"required":["payload","type"]`, `"$ref":"#/components/schemas/TextContent"`},
+		"MessageRef":         {`"oneOf":[{`, `"type":"integer"`, `"type":"string"`},
+		"TextContent":        {`"maxLength":65536`, `"minLength":1`},
+	} {
+		for _, want := range words {
+			if !strings.Contains(string(doc.Components.Schemas[name]), want) {
+				t.Errorf("no %s in %s: %s", want, name, doc.Components.Schemas[name])
+			}
+		}
+	}
+	for _, name := range []string{"Message", "Batch", "BatchItem", "BatchAttempt", "InstanceSnapshot", "Instance", "Upload", "Group", "Error"} {
+		if doc.Components.Schemas[name] == nil {
+			t.Errorf("no component %s", name)
+		}
+	}
+}
+
+func TestTheDocumentsNeedNoCredentialAndLoadNothing(t *testing.T) {
+	r := newRig(t)
+	for path, media := range map[string]string{
+		"/docs": "text/html; charset=utf-8", "/openapi.json": "application/json", "/asyncapi.json": "application/json",
+	} {
+		res := r.as("", "GET", path, "")
+		raw, err := io.ReadAll(res.Body)
+		if err != nil || res.StatusCode != 200 || res.Header.Get("Content-Type") != media {
+			t.Errorf("%s: %s %s %v", path, res.Status, res.Header.Get("Content-Type"), err)
+		}
+		policy := res.Header.Get("Content-Security-Policy")
+		if !strings.HasPrefix(policy, "default-src 'none'") || strings.Contains(policy, "http") || strings.Contains(policy, "unsafe") {
+			t.Errorf("%s: policy %q", path, policy)
+		}
+		if path == "/docs" {
+			checkPage(t, string(raw), policy)
+		}
+		packed := httptest.NewRequest("GET", path, nil)
+		packed.Header.Set("Accept-Encoding", "br, gzip;q=0.8")
+		checkPacked(t, do(r.h, packed).Body, raw)
+	}
+}
+
+// checkPage looks for every route, and for whatever would be loaded or refused.
+func checkPage(t *testing.T, page, policy string) {
+	t.Helper()
+	for _, route := range Routes() {
+		if !strings.Contains(page, "<code>"+documentPath(route.Path)+"</code>") {
+			t.Errorf("the page does not show %s", route.Path)
+		}
+		for _, a := range route.Aliases {
+			if !strings.Contains(page, route.Method+" "+documentPath(a)) && !strings.Contains(a, "logout") {
+				t.Errorf("the page does not show %s", a)
+			}
+		}
+	}
+	for _, c := range Codes() {
+		if !strings.Contains(page, `id="code-`+c.Code+`"`) {
+			t.Errorf("the page does not show %s", c.Code)
+		}
+	}
+	for _, tag := range []string{"style", "script"} {
+		_, text, _ := strings.Cut(page, "<"+tag+">")
+		text, _, _ = strings.Cut(text, "</"+tag+">")
+		sum := sha256.Sum256([]byte(text))
+		if len(text) < 100 || !strings.Contains(policy, tag+"-src 'sha256-"+base64.StdEncoding.EncodeToString(sum[:])+"'") {
+			t.Errorf("the policy refuses the %s of the page", tag)
+		}
+	}
+	if loads := regexp.MustCompile(`<(script|img|iframe|object|embed)\s|<link rel="stylesheet"|@import|url\(`).FindString(page); loads != "" {
+		t.Errorf("the page loads something: %s", loads)
+	}
+}
+
+func checkPacked(t *testing.T, body io.Reader, want []byte) {
+	t.Helper()
+	zip, err := gzip.NewReader(body)
+	if err != nil {
+		t.Fatal(err)
+	}
+	got, err := io.ReadAll(zip)
+	if err != nil || string(got) != string(want) {
+		t.Errorf("the compressed answer is another: %v", err)
+	}
+}
+
+func TestWhoRefusesGzipDoesNotGetIt(t *testing.T) {
+	for header, want := range map[string]bool{"": false, "gzip": true, "GZIP, br": true, "gzip;q=0": false, "gzip; q=0.0": false, "gzip;q=0.5": true, "identity": false} {
+		if got := takesGzip(map[string][]string{"Accept-Encoding": {header}}); got != want {
+			t.Errorf("%q: %t", header, got)
+		}
+	}
+}

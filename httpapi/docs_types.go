@@ -1,0 +1,196 @@
+package httpapi
+
+import (
+	"encoding/json"
+	"maps"
+	"reflect"
+
+	"postern/batch"
+	"postern/delivery"
+	"postern/event"
+	"postern/httpapi/openapi"
+	"postern/httpapi/strict"
+	"postern/instance"
+	"postern/pace"
+	"postern/proxy"
+)
+
+// types are the Go types whose schema or name is not what they look like.
+func types() map[reflect.Type]openapi.Type {
+	all := map[reflect.Type]openapi.Type{
+		body[errorBody]():                   {Name: "Error", About: "The body of every refusal."},
+		body[event.InstanceStatus]():        {Name: "InstanceStatusUpdate", Words: "InstanceStatus"},
+		body[event.State]():                 {Name: "ConnectionState", About: "The state of the connection of an instance."},
+		body[event.Snapshot]():              {Name: "InstanceSnapshot", About: "An instance as it was when the event happened."},
+		body[event.Message]():               {Name: "Message", About: "A message, sent or received."},
+		body[event.Channel]():               {Name: "Newsletter"},
+		body[batch.View]():                  {Name: "Batch", About: "A message for many recipients, and how far it has come."},
+		body[batch.Item]():                  {Name: "BatchItem", About: "One recipient of a batch."},
+		body[batch.Attempt]():               {Name: "BatchAttempt", About: "One attempt to send an item."},
+		body[event.BatchView]():             {Words: "Batch"},
+		body[event.BatchProgressReduced]():  {Words: "Batch"},
+		body[event.BatchCompletedReduced](): {Words: "Batch"},
+		body[event.BatchInstanceReduced]():  {Words: "BatchInstance"},
+		body[batchOptions]():                {Name: "CreateBatchOptions", Words: "BatchOptions"},
+		body[batch.Held]():                  {Name: "BatchHeld", About: "What keeps an instance of a batch from sending now."},
+		body[processing]():                  {Name: "BatchProcessing", About: "A batch with all its recipients and attempts."},
+		body[batchFilter]():                 {Name: "BatchFilter"},
+		body[joinRequest]():                 {Name: "JoinGroupRequest"},
+		body[createRequest]():               {Name: "CreateInstanceRequest"},
+		body[batchRequest]():                {Name: "CreateBatchRequest"},
+		body[muteRequest]():                 {Name: "MuteChatRequest"},
+		body[muteAnswer]():                  {Name: "NewsletterMuteAnswer"},
+		body[tryRequest]():                  {Name: "TestWebhookRequest"},
+		body[tryAnswer]():                   {Name: "TestWebhookAnswer"},
+		body[proxyView]():                   {Name: "Proxy", About: "What an instance reaches WhatsApp through, without the password."},
+		body[uploadView]():                  {Name: "Upload", About: "A file that lies at WhatsApp, without the keys that open it."},
+
+		body[proxy.Use]():  {Name: "ProxyUse", About: "What goes through a proxy.", Schema: openapi.Words(proxy.Uses()...)},
+		body[proxy.Step](): {Name: "ProxyStep", About: "A step of a dial through a proxy.", Schema: openapi.Words(proxy.Resolve, proxy.Connect, proxy.Auth, proxy.TLS)},
+
+		body[outboxRecord]():      {Name: "OutboxEvent", About: "An event on its way to the global webhook, without its body."},
+		body[deliveryRecord]():    {Name: "Delivery", About: "One event on its way to one destination, without its body."},
+		body[deliveryDetails]():   {Name: "DeliveryDetails", Words: "Delivery", About: "A delivery with its body and attempts."},
+		body[deliveryAttempt]():   {Name: "DeliveryAttempt", About: "One try of a delivery."},
+		body[replayRequest]():     {Name: "ReplayRequest"},
+		body[replayAccepted]():    {Name: "ReplayAccepted"},
+		body[replayStatus]():      {Name: "Replay", About: "How far a replay of deliveries is."},
+		body[delivery.State]():    {Name: "DeliveryState", About: "What became of a delivery.", Schema: openapi.Words(delivery.States()...)},
+		body[instance.Settings](): {Name: "InstanceSettings", About: "What an instance does by itself."},
+		body[pace.Limits]():       {Name: "InstanceLimits", About: "What an instance may send."},
+		body[pace.WarmUp]():       {Name: "WarmUp"},
+		body[pace.QuietHours]():   {Name: "QuietHours"},
+		body[pace.Jitter]():       {Name: "Jitter"},
+		body[pace.Status]():       {Name: "LimitStatus", About: "How an instance stands to its limits; those that are not set are left out."},
+		body[pace.Use]():          {Name: "LimitUse", About: "How much of a limit is used."},
+		body[instance.Webhook]():  {Name: "Webhook", About: "Where the events of an instance go, and which."},
+		body[listedInstance]():    {Name: "Instance", About: "An instance as the operator sees it."},
+
+		body[batch.ItemWithAttempts]():         {Name: "BatchItemWithAttempts"},
+		body[batch.List[batch.View]]():         {Name: "BatchList"},
+		body[batch.List[batch.Item]]():         {Name: "BatchItemList"},
+		body[batch.List[batch.Attempt]]():      {Name: "BatchAttemptList"},
+		body[batch.List[outboxRecord]]():       {Name: "OutboxEventList"},
+		body[batch.List[deliveryRecord]]():     {Name: "DeliveryList"},
+		body[batch.List[uploadView]]():         {Name: "UploadList"},
+		body[picturedGroup]():                  {Name: "GroupWithPicture", About: "A group as the account sees it, with its new picture."},
+		body[fileAnswer]():                     {Name: "MediaFile", About: "The file of a message."},
+		body[event.GroupUpsert]():              {Name: "Group", About: "A group as the account sees it."},
+		body[event.GroupParticipantsUpdate]():  {Name: "GroupParticipantsUpdate"},
+		body[instance.StoredMessage]():         {Name: "StoredMessage", About: "A message with what became of it."},
+		body[batchMessage]():                   {Schema: func(r ref) object { return r(body[event.BatchMessage]()) }},
+		body[event.BatchMessage]():             {Name: "BatchMessage", About: "What a batch sends: type names the form of payload.", Schema: batchMessageSchema},
+		body[variant[event.TextContent]]():     variantOf[event.TextContent]("TextBatchMessage", "text"),
+		body[variant[event.LinkContent]]():     variantOf[event.LinkContent]("LinkBatchMessage", "link"),
+		body[variant[event.MediaContent]]():    variantOf[event.MediaContent]("MediaBatchMessage", "media"),
+		body[variant[event.AudioContent]]():    variantOf[event.AudioContent]("AudioBatchMessage", "audio", "ptt", "whatsapp-audio", "whatsapp_audio"),
+		body[variant[contactPayload]]():        variantOf[contactPayload]("ContactBatchMessage", "contact"),
+		body[variant[event.LocationContent]](): variantOf[event.LocationContent]("LocationBatchMessage", "location"),
+		body[event.BatchStatus]():              {Name: "BatchStatus", About: "The status of a batch. DRAFT is never told by an event.", Schema: openapi.Words(batchStatuses()...)},
+		body[stateInCapitals]():                {Name: "ConnectionStatus", About: "The state of the connection of an instance, in capitals.", Schema: openapi.Words(statesInCapitals()...)},
+		body[messageRef]():                     {Name: "MessageRef", About: "A stored message: a number is its id here, a string its id at WhatsApp.", Schema: messageRefSchema},
+		body[quotedRef]():                      {Name: "QuotedMessageRef", About: "A stored message to answer: a number is its id here, a string its id at WhatsApp.", Schema: quotedRefSchema},
+		body[event.UploadID]():                 {Name: "UploadRef", About: "An upload, by either of its ids: a number, or a UUID.", Schema: uploadRefSchema},
+		body[contactPayload]():                 {Schema: contactPayloadSchema},
+		body[flag]():                           {Schema: flagSchema},
+		body[oneOrMore]():                      {Schema: oneOrMoreSchema},
+		body[strict.Object]():                  {Schema: openapi.AnyObject},
+		body[event.Attributes]():               {Schema: openapi.AnyObject},
+		body[json.RawMessage]():                {Schema: openapi.AnyObject},
+		body[batch.ItemStatus]():               {Name: "BatchItemStatus", Schema: openapi.Words(batch.ItemPending, batch.ItemSending, batch.ItemSuccess, batch.ItemFailed, batch.ItemSkipped, batch.ItemUnknown)},
+		body[batch.AttemptStatus]():            {Name: "BatchAttemptStatus", Schema: openapi.Words(batch.AttemptSending, batch.AttemptSuccess, batch.AttemptFailed, batch.AttemptUnavailable, batch.AttemptUnknown)},
+	}
+	maps.Copy(all, optionsTypes())
+	return all
+}
+
+// stateInCapitals is a state as the answers about the connection write it.
+type stateInCapitals string
+
+func statesInCapitals() (all []stateInCapitals) {
+	for _, s := range event.States() {
+		all = append(all, stateInCapitals(upper(s)))
+	}
+	return all
+}
+
+type ref = func(reflect.Type) object
+
+func messageRefSchema(ref) object {
+	return object{"oneOf": []object{
+		{"type": "integer", "minimum": 1, "description": "The id of the message here."},
+		{"type": "string", "minLength": 1, "description": "The id of the message at WhatsApp."},
+	}}
+}
+
+func quotedRefSchema(ref) object {
+	return object{"oneOf": []object{
+		{"type": "integer", "minimum": 0, "description": "The id of the message here; 0: none."},
+		{"type": "string", "minLength": 1, "description": "The id of the message at WhatsApp."},
+	}}
+}
+
+func uploadRefSchema(ref) object {
+	return object{"oneOf": []object{
+		{"type": "integer", "minimum": 0, "description": "The number of the upload; 0: none."},
+		{"type": "string", "description": "The UUID of the upload, or its number as text."},
+	}}
+}
+
+// flagSchema leaves out that a text is taken too: clients that send one exist
+// already, and those that are generated should send what it is.
+func flagSchema(ref) object { return object{"type": "boolean"} }
+
+func oneOrMoreSchema(ref) object {
+	return object{"oneOf": []object{{"type": "string"}, {"type": "array", "items": object{"type": "string"}}}}
+}
+
+// contactPayload is what a batch of contacts may have for its payload.
+type contactPayload struct{}
+
+func contactPayloadSchema(r ref) object {
+	one := r(body[event.ContactContent]())
+	return object{"oneOf": []object{one, r(body[event.ContactsContent]()), {"type": "array", "items": one, "description": "The same as contacts."}}}
+}
+
+// variant is a message of a batch whose payload is a P.
+type variant[P any] struct {
+	Type    string
+	Payload P
+}
+
+// variantOf describes the messages of a batch of these types.
+func variantOf[P any](name string, kinds ...string) openapi.Type {
+	return openapi.Type{Name: name, Schema: func(r ref) object {
+		kind := openapi.OneOf(kinds...)
+		kind["type"], kind["description"] = "string", "What the message is."
+		payload := r(body[P]())
+		payload["description"] = "The content of the message."
+		return object{
+			"type": "object", "properties": object{"type": kind, "payload": payload},
+			"required": []string{"payload", "type"}, "additionalProperties": false,
+		}
+	}}
+}
+
+func batchMessageSchema(r ref) object {
+	mapping, shapes := object{}, []object{}
+	for _, v := range []struct {
+		t     reflect.Type
+		kinds []string
+	}{
+		{body[variant[event.TextContent]](), []string{"text"}},
+		{body[variant[event.LinkContent]](), []string{"link"}},
+		{body[variant[event.MediaContent]](), []string{"media"}},
+		{body[variant[event.AudioContent]](), []string{"audio", "ptt", "whatsapp-audio", "whatsapp_audio"}},
+		{body[variant[contactPayload]](), []string{"contact"}},
+		{body[variant[event.LocationContent]](), []string{"location"}},
+	} {
+		shape := r(v.t)
+		shapes = append(shapes, shape)
+		for _, kind := range v.kinds {
+			mapping[kind] = shape["$ref"]
+		}
+	}
+	return object{"oneOf": shapes, "discriminator": object{"propertyName": "type", "mapping": mapping}}
+}

@@ -1,0 +1,289 @@
+package httpapi
+
+import (
+	"fmt"
+	"net/http"
+	"slices"
+
+	"postern/event"
+	"postern/httpapi/strict"
+)
+
+// groupTarget is the part of a body that names a group. It may stand in the
+// query instead, where the routes without a body have it.
+type groupTarget struct {
+	GroupJID string `json:"groupJid"`
+}
+
+// group is the group that a request is about. The query may have the others too.
+func (c *call) group(body groupTarget, others ...string) (string, error) {
+	q, err := c.query(append(others, "groupJid"))
+	if err != nil {
+		return "", err
+	}
+	given := body.GroupJID
+	switch {
+	case q.Has("groupJid") && given != "":
+		return "", invalidQuery("groupJid is given twice: in the query and in the body")
+	case q.Has("groupJid"):
+		given = q.Get("groupJid")
+	case given == "":
+		return "", strict.Missing("groupJid", "is required, in the query or in the body")
+	}
+	group, err := event.ParseGroup(given)
+	if err != nil {
+		return "", fmt.Errorf("groupJid: %w", err)
+	}
+	return group, nil
+}
+
+type createGroupRequest struct {
+	Subject      string   `json:"subject" strict:"required"`
+	Description  string   `json:"description"`
+	Participants []string `json:"participants" strict:"required"`
+}
+
+// createGroup takes an Idempotency-Key: a repeated creation would make a
+// second group.
+func (a *api) createGroup(c *call) error {
+	var in createGroupRequest
+	if err := c.decode(&in, maxBody); err != nil {
+		return err
+	}
+	people, err := event.ParsePeople("participants", in.Participants)
+	if err != nil {
+		return err
+	}
+	if err := event.CheckSubject(in.Subject); err != nil {
+		return err
+	}
+	if err := event.CheckDescription(in.Description); err != nil {
+		return err
+	}
+	account, err := a.account(c)
+	if err != nil {
+		return err
+	}
+	ctx, done := c.patience()
+	defer done()
+	if err := c.begin(); err != nil {
+		return err
+	}
+	made, err := account.CreateGroup(ctx, event.NewGroup{Subject: in.Subject, Description: in.Description, Participants: people})
+	if err != nil {
+		return err
+	}
+	return c.w.json(http.StatusCreated, made)
+}
+
+func (a *api) showGroup(c *call) error {
+	group, err := c.group(groupTarget{})
+	if err != nil {
+		return err
+	}
+	account, err := a.account(c)
+	if err != nil {
+		return err
+	}
+	g, err := account.Group(c.r.Context(), group)
+	if err != nil {
+		return err
+	}
+	return c.w.json(http.StatusOK, g)
+}
+
+func (a *api) listGroups(c *call) error {
+	if _, err := c.query(nil); err != nil {
+		return err
+	}
+	account, err := a.account(c)
+	if err != nil {
+		return err
+	}
+	all, err := account.JoinedGroups(c.r.Context())
+	if err != nil {
+		return err
+	}
+	return c.w.json(http.StatusOK, all)
+}
+
+// details is the query parameter that asks for an answer with a body.
+const details = "details"
+
+func (a *api) leaveGroup(c *call) error {
+	if err := c.noBody(); err != nil {
+		return err
+	}
+	group, err := c.group(groupTarget{})
+	if err != nil {
+		return err
+	}
+	account, err := a.account(c)
+	if err != nil {
+		return err
+	}
+	if err := account.LeaveGroup(c.r.Context(), group); err != nil {
+		return err
+	}
+	return c.nothing()
+}
+
+type membersRequest struct {
+	groupTarget
+
+	Action       event.ParticipantAction `json:"action" strict:"required"`
+	Participants []string                `json:"participants" strict:"required"`
+}
+
+// membersAnswer is given when a change failed for somebody, or when it was asked
+// for.
+type membersAnswer struct {
+	GroupJID     string                  `json:"groupJid"`
+	Action       event.ParticipantAction `json:"action"`
+	Participants []event.MemberResult    `json:"participants"`
+}
+
+func (a *api) changeMembers(c *call) error {
+	var in membersRequest
+	if err := c.decode(&in, maxBody); err != nil {
+		return err
+	}
+	group, err := c.group(in.groupTarget, details)
+	if err != nil {
+		return err
+	}
+	inDetail, err := c.flag(details, "groupJid")
+	if err != nil {
+		return err
+	}
+	known := []event.ParticipantAction{event.ParticipantAdd, event.ParticipantRemove, event.ParticipantPromote, event.ParticipantDemote}
+	if !slices.Contains(known, in.Action) {
+		return fmt.Errorf("%w: action %.100q is not one of: add, remove, promote, demote", event.ErrArgument, in.Action)
+	}
+	people, err := event.ParsePeople("participants", in.Participants)
+	if err != nil {
+		return err
+	}
+	account, err := a.account(c)
+	if err != nil {
+		return err
+	}
+	results, err := account.ChangeMembers(c.r.Context(), group, in.Action, people)
+	if err != nil {
+		return err
+	}
+	failed := func(r event.MemberResult) bool { return r.Status != event.MemberChanged }
+	if !inDetail && !slices.ContainsFunc(results, failed) {
+		return c.nothing()
+	}
+	return c.w.json(http.StatusOK, membersAnswer{group, in.Action, results})
+}
+
+type inviteAnswer struct {
+	Invitation string `json:"invitation"` // a URL
+	InviteCode string `json:"inviteCode"`
+	GroupJID   string `json:"groupJid"`
+}
+
+func (a *api) showInvite(c *call) error {
+	group, err := c.group(groupTarget{})
+	if err != nil {
+		return err
+	}
+	code, err := a.inviteCode(c, group, false)
+	if err != nil {
+		return err
+	}
+	return c.w.json(http.StatusOK, inviteAnswer{event.InviteLinkPrefix + code, code, group})
+}
+
+// newInvite is given when it was asked for.
+type newInvite struct {
+	Invitation string `json:"invitation"` // a URL
+}
+
+func (a *api) revokeInvite(c *call) error {
+	var in groupTarget
+	if err := c.decode(&in, maxBody); err != nil {
+		return err
+	}
+	group, err := c.group(in, details)
+	if err != nil {
+		return err
+	}
+	inDetail, err := c.flag(details, "groupJid")
+	if err != nil {
+		return err
+	}
+	code, err := a.inviteCode(c, group, true)
+	switch {
+	case err != nil:
+		return err
+	case !inDetail:
+		return c.nothing()
+	}
+	return c.w.json(http.StatusOK, newInvite{event.InviteLinkPrefix + code})
+}
+
+func (a *api) inviteCode(c *call, group string, reset bool) (string, error) {
+	account, err := a.account(c)
+	if err != nil {
+		return "", err
+	}
+	return account.InviteCode(c.r.Context(), group, reset)
+}
+
+// showInvited shows the group of an invite code, without joining it.
+func (a *api) showInvited(c *call) error {
+	q, err := c.query([]string{"inviteCode"})
+	if err != nil {
+		return err
+	}
+	if !q.Has("inviteCode") {
+		return invalidQuery("inviteCode is required")
+	}
+	code, err := event.ParseInvite(q.Get("inviteCode"))
+	if err != nil {
+		return err
+	}
+	account, err := a.account(c)
+	if err != nil {
+		return err
+	}
+	g, err := account.InvitedGroup(c.r.Context(), code)
+	if err != nil {
+		return err
+	}
+	return c.w.json(http.StatusOK, g)
+}
+
+type joinRequest struct {
+	InviteCode string `json:"inviteCode" strict:"required"`
+}
+
+// joinedGroup tells whether the account is in the group, or waits for an
+// admin's approval.
+type joinedGroup struct {
+	GroupJID string `json:"groupJid"`
+	Joined   bool   `json:"joined"`
+}
+
+func (a *api) joinGroup(c *call) error {
+	var in joinRequest
+	if err := c.decode(&in, maxBody); err != nil {
+		return err
+	}
+	code, err := event.ParseInvite(in.InviteCode)
+	if err != nil {
+		return err
+	}
+	account, err := a.account(c)
+	if err != nil {
+		return err
+	}
+	group, joined, err := account.JoinGroup(c.r.Context(), code)
+	if err != nil {
+		return err
+	}
+	return c.w.json(http.StatusOK, joinedGroup{group, joined})
+}

@@ -1,0 +1,137 @@
+package httpapi
+
+import (
+	"errors"
+	"fmt"
+	"net/http"
+	"os"
+
+	"postern/event"
+	"postern/httpapi/strict"
+	"postern/instance"
+	"postern/media"
+)
+
+// pictureRequest has the URL of the image, or "" to remove the picture; or the
+// id of an image that was uploaded before.
+type pictureRequest struct {
+	groupTarget
+
+	Image    *string         `json:"image"`
+	UploadID *event.UploadID `json:"mediaUploadId"`
+}
+
+// picturedGroup is a group with its new picture.
+type picturedGroup struct {
+	event.GroupUpsert
+
+	PictureID string `json:"pictureId"` // empty: it was removed
+}
+
+func (a *api) changePicture(c *call) error {
+	in, f, err := a.readPicture(c)
+	if err != nil {
+		return err
+	}
+	if f.path != "" {
+		defer media.Remove(event.MediaFile{Path: f.path})
+	}
+	group, err := c.group(in.groupTarget)
+	if err != nil {
+		return err
+	}
+	// Asked for before the image is fetched: an account that is away needs none.
+	account, err := a.account(c)
+	if err != nil {
+		return err
+	}
+	avatar, err := a.avatar(c, account, in, f)
+	if err != nil {
+		return err
+	}
+	// Asked for first: an answer that fails must not hide a change.
+	shown, err := account.Group(c.r.Context(), group)
+	if err != nil {
+		return err
+	}
+	id, err := account.SetGroupPicture(c.r.Context(), group, avatar)
+	if err != nil {
+		return err
+	}
+	return c.w.json(http.StatusOK, picturedGroup{shown, id})
+}
+
+// readPicture reads either body. Of a form, the file's path is set; of JSON,
+// one of the two fields.
+func (a *api) readPicture(c *call) (in pictureRequest, f form, err error) {
+	if !isForm(c.r.Header) {
+		if err := c.decode(&in, maxBody); err != nil {
+			return in, form{}, err
+		}
+		return in, form{}, in.check()
+	}
+	f, err = c.readForm(a.Media.Spool, a.MaxMedia, "groupJid")
+	in.GroupJID = f.fields["groupJid"]
+	return in, f, err
+}
+
+func (r *pictureRequest) check() error {
+	switch {
+	case r.Image == nil && r.UploadID == nil:
+		return strict.Missing("image", "is required, or mediaUploadId instead")
+	case r.Image != nil && r.UploadID != nil:
+		return fmt.Errorf("%w: exactly one of image and mediaUploadId must be given", event.ErrContent)
+	case r.UploadID != nil && *r.UploadID == "":
+		return fmt.Errorf("%w: mediaUploadId must not be empty; an empty image removes the picture", event.ErrContent)
+	}
+	return nil
+}
+
+// avatar is the JPEG for a picture, nothing for the end of one.
+func (a *api) avatar(c *call, account instance.Account, in pictureRequest, f form) ([]byte, error) {
+	if in.Image != nil && *in.Image == "" {
+		return nil, nil
+	}
+	file, remove, err := a.imageFile(c, account, in, f)
+	if err != nil {
+		return nil, fmt.Errorf("image: %w", err)
+	}
+	defer remove()
+	return a.Media.Avatar(c.r.Context(), c.instance.ID, file)
+}
+
+// imageFile is the image of a request, and how it is removed.
+func (a *api) imageFile(c *call, account instance.Account, in pictureRequest, f form) (event.MediaFile, func(), error) {
+	m := event.Media{Kind: event.MediaImage}
+	switch {
+	case in.UploadID != nil:
+		m.UploadID = string(*in.UploadID)
+		file, err := a.fetchBack(c, account, m)
+		return file, func() { media.Remove(file) }, err
+	case in.Image != nil:
+		m.URL = *in.Image
+		if err := m.CheckUpload(); err != nil {
+			return event.MediaFile{}, nil, err
+		}
+	}
+	return a.uploadFile(c, m, f)
+}
+
+// fetchBack brings a file that was uploaded before back from WhatsApp: it is
+// kept nowhere else.
+func (a *api) fetchBack(c *call, account instance.Account, m event.Media) (event.MediaFile, error) {
+	source, err := a.Media.Open(c.r.Context(), c.instance.ID, &m)
+	if err != nil {
+		return event.MediaFile{}, err
+	}
+	defer source.Close()
+	file, err := a.Media.Create()
+	if err != nil {
+		return event.MediaFile{}, err
+	}
+	if err := errors.Join(account.Fetch(c.r.Context(), *source.Uploaded, file, a.MaxMedia), file.Close()); err != nil {
+		_ = os.Remove(file.Name())
+		return event.MediaFile{}, err
+	}
+	return a.Media.Prepare(c.r.Context(), file.Name(), media.Wish{Instance: c.instance.ID, Kind: m.Kind})
+}

@@ -1,0 +1,72 @@
+package httpapi
+
+import (
+	"fmt"
+	"net/http"
+
+	"postern/event"
+)
+
+func (a *api) listJoinRequests(c *call) error {
+	group, err := c.group(groupTarget{})
+	if err != nil {
+		return err
+	}
+	account, err := a.account(c)
+	if err != nil {
+		return err
+	}
+	all, err := account.JoinRequests(c.r.Context(), group)
+	if err != nil {
+		return err
+	}
+	return c.w.json(http.StatusOK, all)
+}
+
+// decision is what an admin says to people who asked to join.
+type decision string
+
+const (
+	approve decision = "approve"
+	reject  decision = "reject"
+)
+
+type decideRequest struct {
+	groupTarget
+
+	Action       decision `json:"action" strict:"required"`
+	Participants []string `json:"participants" strict:"required"`
+}
+
+type decideAnswer struct {
+	GroupJID     string               `json:"groupJid"`
+	Action       decision             `json:"action"`
+	Participants []event.MemberResult `json:"participants"`
+}
+
+func (a *api) decideJoinRequests(c *call) error {
+	var in decideRequest
+	if err := c.decode(&in, maxBody); err != nil {
+		return err
+	}
+	group, err := c.group(in.groupTarget)
+	if err != nil {
+		return err
+	}
+	if in.Action != approve && in.Action != reject {
+		return fmt.Errorf("%w: action %.100q is not one of: approve, reject", event.ErrArgument, in.Action)
+	}
+	people, err := event.ParsePeople("participants", in.Participants)
+	if err != nil {
+		return err
+	}
+	account, err := a.account(c)
+	if err != nil {
+		return err
+	}
+	results, err := account.DecideRequests(c.r.Context(), group, in.Action == approve, people)
+	if err != nil {
+		return err
+	}
+	return c.w.json(http.StatusOK, decideAnswer{group, in.Action, results})
+}

@@ -1,0 +1,71 @@
+package idempotency
+
+import (
+	"crypto/sha256"
+	"sync"
+
+	"github.com/google/uuid"
+
+	"postern/store"
+)
+
+// Keys are the keys of a data file, and those that are in use now. It is safe
+// for concurrent use. Of one file there is to be one.
+type Keys struct {
+	store *store.Store
+	busy  busyKeys
+}
+
+// New returns the keys in s.
+func New(s *store.Store) *Keys { return &Keys{store: s} }
+
+// Request is a request with the key id, one of [OfInstance], [OfUser] or [OfOperator]. Its
+// route tells apart what else the same key and body could mean, and its
+// requestID is told to who asks for an answer that never came.
+func (k *Keys) Request(id []byte, route, requestID string) *Request {
+	return &Request{keys: k, id: id, route: route, requestID: requestID, body: sha256.New()}
+}
+
+// Owners of keys, the first byte of a record's key.
+const (
+	ownedByInstance = byte('i')
+	ownedByUser     = byte('u')
+	ownedByOperator = byte('o')
+)
+
+// OfInstance is the caller's key under an instance's token. Ids of instances are
+// not used again, names may be.
+func OfInstance(id int64, key string) []byte { return store.Key(ownedByInstance, id, key) }
+
+// OfUser is the caller's key under a user's token.
+func OfUser(id uuid.UUID, key string) []byte { return store.Key(ownedByUser, id, key) }
+
+// OfOperator is the caller's key under the GlobalApiKey.
+func OfOperator(key string) []byte { return store.Key(ownedByOperator, key) }
+
+// busyKeys are the keys whose handlers run now. A record in the file that is
+// in flight, and not here, was left behind by a handler that did not live to
+// its end. The zero value is ready.
+type busyKeys struct {
+	mu   sync.Mutex
+	keys map[string]struct{}
+}
+
+func (b *busyKeys) take(id string) bool {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	if _, taken := b.keys[id]; taken {
+		return false
+	}
+	if b.keys == nil {
+		b.keys = map[string]struct{}{}
+	}
+	b.keys[id] = struct{}{}
+	return true
+}
+
+func (b *busyKeys) release(id string) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	delete(b.keys, id)
+}

@@ -1,0 +1,134 @@
+package idempotency
+
+import (
+	"context"
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"log/slog"
+	"sync"
+	"time"
+
+	"postern/prune"
+	"postern/store"
+)
+
+// pruneStep is how many records one commit removes: with the largest answers,
+// those of batches, some tens of MB of pages.
+const pruneStep = 50
+
+// Pruner removes idempotency keys a day after they were used.
+type Pruner struct {
+	store  *store.Store
+	log    *slog.Logger
+	life   context.Context // ends with Stop
+	cancel context.CancelFunc
+	work   sync.WaitGroup
+}
+
+// NewPruner returns a pruner for the keys in s; a nil logger is silent.
+func NewPruner(s *store.Store, log *slog.Logger) *Pruner {
+	if log == nil {
+		log = slog.New(slog.DiscardHandler)
+	}
+	p := &Pruner{store: s, log: log.With("component", "httpapi")}
+	p.life, p.cancel = context.WithCancel(context.Background())
+	return p
+}
+
+// Start prunes from now on, in the background.
+func (p *Pruner) Start() { p.work.Go(p.run) }
+
+// Stop ends the pruner and waits for the commit that it is in, which is short.
+func (p *Pruner) Stop(context.Context) error {
+	p.cancel()
+	p.work.Wait()
+	return nil
+}
+
+func (p *Pruner) run() {
+	prune.Loop(p.life, Life, func(time.Time) (time.Time, error) {
+		if err := pruneOld(p.life, p.store); err != nil {
+			return time.Time{}, err
+		}
+		return oldest(p.store)
+	}, func(err error) { p.log.Warn("idempotency keys not pruned", "error", err) })
+}
+
+// oldest is when the oldest key was used, zero when there is none.
+func oldest(s *store.Store) (at time.Time, err error) {
+	err = s.View(func(tx *store.Tx) error {
+		entries, err := times(tx, store.Range{Limit: 1})
+		if len(entries) > 0 {
+			at = time.UnixMilli(int64(binary.BigEndian.Uint64(entries[0])))
+		}
+		return err
+	})
+	return at, err
+}
+
+// pruneOld removes the keys whose day is over, and gives those that are from
+// the future, because a clock was set back, the time of now: they are kept for
+// a day from here on, not for the years that the clock was wrong by.
+func pruneOld(ctx context.Context, s *store.Store) error {
+	old := func(now int64) store.Range {
+		return store.Range{Before: timeKey(now-Life.Milliseconds()+1, nil), Limit: pruneStep}
+	}
+	ahead := func(now int64) store.Range {
+		return store.Range{From: timeKey(now+1, nil), Limit: pruneStep}
+	}
+	return errors.Join(
+		pruneAll(ctx, s, old, drop),
+		pruneAll(ctx, s, ahead, redate),
+	)
+}
+
+// pruneAll applies act to the index entries of a range, in small commits.
+func pruneAll(ctx context.Context, s *store.Store, within func(now int64) store.Range, act func(*store.Tx, []byte) error) error {
+	for n := pruneStep; n == pruneStep; {
+		err := s.View(func(tx *store.Tx) error {
+			entries, err := times(tx, within(tx.Now().UnixMilli()))
+			n = len(entries)
+			return err
+		})
+		if err != nil || n == 0 {
+			return err // nothing to do costs no commit
+		}
+		err = s.Update(ctx, func(tx *store.Tx) error {
+			entries, err := times(tx, within(tx.Now().UnixMilli()))
+			for _, k := range entries {
+				err = errors.Join(err, act(tx, k))
+			}
+			return err
+		})
+		if err != nil {
+			return fmt.Errorf("prune idempotency keys: %w", err)
+		}
+	}
+	return nil
+}
+
+func times(tx *store.Tx, r store.Range) (entries [][]byte, err error) {
+	err = tx.Scan(bucketTimes, r, func(k, _ []byte) (bool, error) {
+		entries = append(entries, k)
+		return true, nil
+	})
+	return entries, err
+}
+
+// drop removes an entry and its record, a damaged one too.
+func drop(tx *store.Tx, entry []byte) error {
+	id := timedID(entry)
+	return errors.Join(tx.Delete(bucketTimes, entry), tx.Delete(bucketKeys, id))
+}
+
+// redate moves a record to now. A damaged one is removed.
+func redate(tx *store.Tx, entry []byte) error {
+	id := timedID(entry)
+	r, found, err := load(tx, id)
+	if err != nil || !found {
+		return drop(tx, entry)
+	}
+	r.At = tx.Now().UnixMilli()
+	return errors.Join(tx.Delete(bucketTimes, entry), put(tx, id, r))
+}

@@ -1,0 +1,121 @@
+package idempotency
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"time"
+
+	"postern/store"
+)
+
+const (
+	bucketKeys  = "idempotency_key"
+	bucketTimes = "idempotency_time"
+
+	// Life is how long a key is kept after it was used.
+	Life = 24 * time.Hour
+)
+
+// Buckets declares what this package keeps in the data file.
+func Buckets() []store.Bucket {
+	const owner = "httpapi"
+	return []store.Bucket{
+		{Name: bucketKeys, Owner: owner, Key: "i + instance, u + user or o, then the Idempotency-Key", Value: "JSON: time, route, digest of the body, request id, status; then a line feed and the answer; no status: in flight"},
+		{Name: bucketTimes, Owner: owner, Key: "time of the record in Unix milliseconds + its key", Value: "nothing"},
+	}
+}
+
+// record is what the file knows of a key. Status 0 is a request in flight,
+// or one that never got to its end.
+type record struct {
+	At          int64  `json:"at"` // Unix milliseconds; its life counts from here
+	Route       string `json:"route"`
+	Digest      []byte `json:"digest"` // SHA-256 of the body
+	RequestID   string `json:"requestId"`
+	Status      int    `json:"status,omitempty"`
+	ContentType string `json:"contentType,omitempty"`
+
+	body []byte // kept apart from the JSON, which would change its bytes
+}
+
+func (r *record) encode() ([]byte, error) {
+	head, err := json.Marshal(r)
+	if err != nil {
+		return nil, fmt.Errorf("encode idempotency key: %w", err)
+	}
+	return append(append(head, '\n'), r.body...), nil
+}
+
+func decode(raw []byte) (r record, err error) {
+	head, body, _ := bytes.Cut(raw, []byte("\n"))
+	if err := json.Unmarshal(head, &r); err != nil {
+		return r, fmt.Errorf("decode idempotency key: %w", err)
+	}
+	r.body = body
+	return r, nil
+}
+
+// expired reports whether the record counts no more. One from the future, made
+// before a clock was set back, does count; the pruner gives it a new time.
+func (r *record) expired(now time.Time) bool {
+	return now.UnixMilli()-r.At >= Life.Milliseconds()
+}
+
+// find reads a record that still counts.
+func find(s *store.Store, id []byte) (r record, found bool, err error) {
+	err = s.View(func(tx *store.Tx) (err error) {
+		r, found, err = load(tx, id)
+		found = found && !r.expired(tx.Now())
+		return err
+	})
+	return r, found, err
+}
+
+func load(tx *store.Tx, id []byte) (r record, found bool, err error) {
+	raw, err := tx.Get(bucketKeys, id)
+	if err != nil || raw == nil {
+		return r, false, err
+	}
+	if r, err = decode(raw); err != nil {
+		return r, false, tx.Unreadable(bucketKeys, id, err)
+	}
+	return r, true, nil
+}
+
+// put stores a record in the place of any other under that id.
+func put(tx *store.Tx, id []byte, r record) error {
+	if err := remove(tx, id); err != nil {
+		return err
+	}
+	raw, err := r.encode()
+	if err != nil {
+		return err
+	}
+	return errors.Join(tx.Put(bucketKeys, id, raw), tx.Put(bucketTimes, timeKey(r.At, id), nil))
+}
+
+func remove(tx *store.Tx, id []byte) error {
+	r, found, err := load(tx, id)
+	if err != nil || !found {
+		return err
+	}
+	return errors.Join(tx.Delete(bucketTimes, timeKey(r.At, id)), tx.Delete(bucketKeys, id))
+}
+
+func timeKey(at int64, id []byte) []byte { return store.Key(uint64(max(0, at)), id) }
+
+// timedID is the record that an entry of the index of times names.
+func timedID(entry []byte) []byte { return entry[8:] }
+
+// ForgetInstance deletes the keys of an instance, whose answers hold messages.
+// It is for the commit that deletes the instance.
+func ForgetInstance(tx *store.Tx, instance int64) error {
+	// What is left in the index of times goes with its day.
+	_, err := tx.DeletePrefix(bucketKeys, store.Key(ownedByInstance, instance))
+	return err
+}
+
+// Count returns how many keys s keeps. It reads through all.
+func Count(s *store.Store) (int, error) { return s.Rows(bucketTimes) }

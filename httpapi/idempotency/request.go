@@ -1,0 +1,211 @@
+package idempotency
+
+import (
+	"bytes"
+	"context"
+	"crypto/sha256"
+	"errors"
+	"fmt"
+	"hash"
+	"io"
+
+	"postern/store"
+)
+
+// Why a request may not have its key.
+var (
+	// ErrInUse: a request with the same key is being worked on.
+	ErrInUse = errors.New("a request with this Idempotency-Key is being worked on")
+	// ErrReused: the key was used for something else.
+	ErrReused = errors.New("this Idempotency-Key was used")
+	// ErrOtherRoute and ErrOtherBody say for what; both are an ErrReused.
+	ErrOtherRoute = fmt.Errorf("%w on another route", ErrReused)
+	ErrOtherBody  = fmt.Errorf("%w with another body", ErrReused)
+)
+
+// Answer is what a request was answered with. Status 0: that is not known, for
+// its handler did not get to its end.
+type Answer struct {
+	Status      int
+	ContentType string // empty when there is no body
+	Body        []byte
+	RequestID   string // of the request that was answered; only Claim sets it
+}
+
+// Ending is how a request ended.
+type Ending struct {
+	Success bool // with a 2xx
+	Kept    bool // a retry gets this answer again
+	Certain bool // not kept, and a retry is safe: nothing was done
+
+	Answer Answer
+}
+
+// Request is one request with a key. It is for one goroutine. A nil Request is one
+// without a key: what a handler calls of it does nothing.
+type Request struct {
+	keys *Keys
+
+	id        []byte // of the record: whose key, and the key
+	route     string
+	requestID string
+	body      hash.Hash // gets the bytes of the body while it is decoded
+	digest    [sha256.Size]byte
+
+	claimed  bool        // the key is ours until Release
+	begun    bool        // its record is in the file
+	detach   func() bool // set by Patience: the client's leaving ends nothing from then on
+	inCommit bool        // the handler stores its answer itself
+}
+
+// Body passes a body on and computes its digest on the way: a large one is never
+// in memory for it.
+func (r *Request) Body(body io.Reader) io.Reader {
+	if r == nil {
+		return body
+	}
+	return io.TeeReader(body, r.body)
+}
+
+// Names adds what the request is about and its body does not say.
+func (r *Request) Names(what string) {
+	if r == nil {
+		return
+	}
+	digest := sha256.Sum256([]byte(what))
+	r.body.Write(digest[:])
+}
+
+// ClaimBody is Claim for the body that was read from [Request.Body] to its end.
+func (r *Request) ClaimBody() (known *Answer, err error) {
+	if r == nil {
+		return nil, nil
+	}
+	var digest [sha256.Size]byte
+	r.body.Sum(digest[:0])
+	return r.Claim(digest)
+}
+
+// Claim takes the key for a body with that digest. It returns the answer that
+// the request has already, or nil when it has none and is to be carried out;
+// [ErrInUse], [ErrOtherRoute] or [ErrOtherBody] when it may not. It is called when
+// the body was read, and before anything else about it is checked, for a retry
+// gets its answer even if its body would be refused by now.
+func (r *Request) Claim(digest [sha256.Size]byte) (known *Answer, err error) {
+	if r == nil {
+		return nil, nil
+	}
+	if r.claimed {
+		return nil, errors.New("idempotency: a key was claimed twice by one request")
+	}
+	if r.claimed = r.keys.busy.take(string(r.id)); !r.claimed {
+		return nil, ErrInUse
+	}
+	r.digest = digest
+	earlier, found, err := find(r.keys.store, r.id)
+	switch {
+	case err != nil || !found:
+		return nil, err
+	case earlier.Route != r.route:
+		return nil, ErrOtherRoute
+	case !bytes.Equal(earlier.Digest, digest[:]):
+		return nil, ErrOtherBody
+	}
+	return &Answer{earlier.Status, earlier.ContentType, earlier.body, earlier.RequestID}, nil
+}
+
+// Patience returns the context for work that [Request.Begin] begins, and a
+// function that ends it. Until then the work ends with the request. Afterwards
+// it goes on when the client has left, so that a retry gets the real outcome.
+// Without a key it is the request's own context.
+func (r *Request) Patience(request context.Context) (context.Context, context.CancelFunc) {
+	if r == nil {
+		return request, func() {}
+	}
+	ctx, cancel := context.WithCancelCause(context.WithoutCancel(request))
+	r.detach = context.AfterFunc(request, func() { cancel(context.Cause(request)) })
+	return ctx, func() {
+		r.detach()
+		cancel(nil)
+	}
+}
+
+// Begin puts the key into the file as in flight. It is called when everything
+// was checked and prepared, immediately before something leaves; what was
+// never sent is then never in doubt.
+func (r *Request) Begin(request context.Context) error {
+	if r == nil {
+		return nil
+	}
+	if !r.claimed {
+		return errors.New("idempotency: a key was begun before its body was read")
+	}
+	if err := context.Cause(request); err != nil {
+		return err // the client has left; a free writer would not wait for that
+	}
+	err := r.keys.store.Update(request, func(tx *store.Tx) error { return put(tx, r.id, r.record(tx)) })
+	if err != nil {
+		return err
+	}
+	r.begun = true
+	if r.detach != nil {
+		r.detach()
+	}
+	return nil
+}
+
+// InCommit returns a function that stores an answer in the commit that makes it
+// true, so that a crash leaves both or none. The handler then has to answer with
+// just that. It returns nil without a key.
+func (r *Request) InCommit() func(*store.Tx, Answer) error {
+	if r == nil {
+		return nil
+	}
+	r.inCommit = true
+	return r.answer
+}
+
+// Settle stores how the request ended: an answer to keep, or that the key is
+// free again.
+func (r *Request) Settle(e Ending) error {
+	switch {
+	case !r.claimed && e.Kept:
+		return errors.New("idempotency: a handler that takes keys did not claim its key")
+	case !r.claimed || e.Success && r.inCommit:
+		return nil
+	case e.Kept:
+		return r.keys.store.Update(context.Background(), func(tx *store.Tx) error { return r.answer(tx, e.Answer) })
+	case r.begun && e.Certain:
+		return r.keys.store.Update(context.Background(), func(tx *store.Tx) error { return remove(tx, r.id) })
+	default:
+		return nil // never begun; or nobody knows, which is what the record says
+	}
+}
+
+// Release lets the next request have the key.
+func (r *Request) Release() {
+	if r.claimed {
+		r.keys.busy.release(string(r.id))
+		r.claimed = false
+	}
+}
+
+// answer puts an answer into the record that was begun, or a new one. Nothing is
+// stored when that was deleted meanwhile, with its instance.
+func (r *Request) answer(tx *store.Tx, a Answer) error {
+	rec := r.record(tx)
+	if r.begun {
+		var found bool
+		var err error
+		if rec, found, err = load(tx, r.id); err != nil || !found {
+			return err
+		}
+	}
+	rec.Status, rec.ContentType, rec.body = a.Status, a.ContentType, a.Body
+	return put(tx, r.id, rec)
+}
+
+// record is the record of a key in flight.
+func (r *Request) record(tx *store.Tx) record {
+	return record{At: tx.Now().UnixMilli(), Route: r.route, Digest: r.digest[:], RequestID: r.requestID}
+}

@@ -1,0 +1,229 @@
+package httpapi
+
+import (
+	"encoding/base64"
+	"fmt"
+	"net/http"
+	"strings"
+	"time"
+
+	"postern/event"
+	"postern/instance"
+	"postern/pace"
+)
+
+// connectAnswer tells where a connect stands. Code and Base64 are left out when
+// there is nothing to scan.
+type connectAnswer struct {
+	Count             int     `json:"count"`
+	Code              *string `json:"code,omitempty"`
+	Base64            *string `json:"base64,omitempty"`
+	InstanceName      string  `json:"instanceName"`
+	ConnectionStatus  string  `json:"connectionStatus"`
+	AlreadyConnected  bool    `json:"alreadyConnected"`
+	AlreadyConnecting bool    `json:"alreadyConnecting"`
+	OwnerJID          *string `json:"ownerJid"`
+}
+
+// statusAnswer tells the socket's truth.
+type statusAnswer struct {
+	State            string      `json:"state"`        // open, close or connecting
+	StatusReason     int         `json:"statusReason"` // WhatsApp's code; 0: none
+	InstanceName     string      `json:"instanceName"`
+	ConnectionStatus string      `json:"connectionStatus"`
+	Connected        bool        `json:"connected"`
+	LoggedIn         bool        `json:"loggedIn"`
+	OwnerJID         *string     `json:"ownerJid"`
+	LastConnectedAt  *event.Time `json:"lastConnectedAt"`
+	LastReceivedAt   *event.Time `json:"lastReceivedAt"`
+	LastSentAt       *event.Time `json:"lastSentAt"`
+	LastError        *string     `json:"lastError"`
+
+	Restriction *restriction        `json:"restriction"` // null when there is none
+	Passkey     *event.PasskeyState `json:"passkey"`     // null when none was asked for
+	Limits      *pace.Status        `json:"limits"`      // null when none are set
+}
+
+// restriction is what WhatsApp forbids the account, or what its refusals show.
+type restriction struct {
+	Kind   string      `json:"kind"` // reachout_timelock, temporary_ban or failure_streak
+	Since  *event.Time `json:"since"`
+	Until  event.Time  `json:"until"`
+	Source string      `json:"source"` // notified or inferred
+	Reason string      `json:"reason,omitempty"`
+	Code   int         `json:"code,omitempty"`
+	Count  int         `json:"count,omitempty"`
+}
+
+type logoutAnswer struct {
+	InstanceName     string `json:"instanceName"`
+	State            string `json:"state"`
+	ConnectionStatus string `json:"connectionStatus"`
+	Message          string `json:"message"`
+}
+
+// phoneRequest is the body that asks for a pairing code.
+type phoneRequest struct {
+	PhoneNumber string `json:"phoneNumber" strict:"required"`
+}
+
+// upper is the form of a state in the answers about the connection.
+func upper(s event.State) string { return strings.ToUpper(string(s)) }
+
+// socketState reduces a state to the three words of the status answer.
+func socketState(s event.State) string {
+	switch s {
+	case event.Online:
+		return "open"
+	case event.Connecting, event.QRCodeState, event.PairingCodeState, event.Pairing, event.Reconnecting:
+		return "connecting"
+	default:
+		return "close"
+	}
+}
+
+// orNull is nil for the empty string.
+func orNull(s string) *string {
+	if s == "" {
+		return nil
+	}
+	return &s
+}
+
+func (a *api) connect(c *call) error {
+	if c.r.Method == http.MethodPost {
+		if err := c.noBody(); err != nil {
+			return err
+		}
+	}
+	got, err := a.Supervisor.Connect(c.r.Context(), c.instance.ID, c.requestID)
+	if err != nil {
+		return err
+	}
+	answer := connectAnswer{
+		InstanceName:      got.Record.Name,
+		ConnectionStatus:  upper(got.Record.Status),
+		AlreadyConnected:  got.AlreadyConnected,
+		AlreadyConnecting: got.AlreadyConnecting,
+		OwnerJID:          orNull(got.Record.OwnerJID),
+	}
+	if got.Code != nil {
+		answer.Count, answer.Code, answer.Base64 = got.Code.Count, &got.Code.Code, &got.Code.Base64
+	}
+	return c.w.json(http.StatusOK, answer)
+}
+
+// showCode is connect for people who only want to look: the code to scan as a
+// picture. The codes change; a picture is good until the next.
+func (a *api) showCode(c *call) error {
+	got, err := a.Supervisor.Connect(c.r.Context(), c.instance.ID, c.requestID)
+	if err != nil {
+		return err
+	}
+	if got.Code == nil {
+		return nothingToScan(got)
+	}
+	_, encoded, _ := strings.Cut(got.Code.Base64, ",")
+	picture, err := base64.StdEncoding.DecodeString(encoded)
+	if err != nil {
+		return fmt.Errorf("decode the code's picture: %w", err)
+	}
+	c.w.Header().Set("Content-Type", "image/png")
+	_, err = c.w.Write(picture)
+	return err
+}
+
+// nothingToScan says why a connect has no code to scan.
+func nothingToScan(c instance.Connection) error {
+	why := "the pairing goes on with a passkey"
+	switch {
+	case c.AlreadyConnected, c.Record.Status == event.Online:
+		return fmt.Errorf("no code to show: %w", instance.ErrAlreadyPaired)
+	case c.Record.Status == event.PairingCodeState:
+		why = "a code was asked for that is typed on the phone"
+	}
+	return refuse(http.StatusConflict, codeNoQRCode, "there is no code to scan: "+why+"; finish it that way, or log the instance out and connect it again")
+}
+
+func (a *api) pairByPath(c *call) error { return a.pair(c, c.params.ByName("phone")) }
+
+func (a *api) pairByBody(c *call) error {
+	var in phoneRequest
+	if err := c.decode(&in, maxBody); err != nil {
+		return err
+	}
+	return a.pair(c, in.PhoneNumber)
+}
+
+func (a *api) pair(c *call, phone string) error {
+	to, err := event.ParseRecipient(phone)
+	if err != nil {
+		return err
+	}
+	if !to.IsPhone() {
+		return refuse(http.StatusUnprocessableEntity, "INVALID_RECIPIENT", "phoneNumber must be a phone number")
+	}
+	code, err := a.Supervisor.PairCode(c.r.Context(), c.instance.ID, to.User, c.requestID)
+	if err != nil {
+		return err
+	}
+	return c.w.json(http.StatusOK, pairingCode{code})
+}
+
+type pairingCode struct {
+	Code string `json:"code"`
+}
+
+func (a *api) connectionStatus(c *call) error {
+	got, err := a.Supervisor.Status(c.instance.ID)
+	if err != nil {
+		return err
+	}
+	rec := got.Record
+	answer := statusAnswer{
+		State:            socketState(rec.Status),
+		InstanceName:     rec.Name,
+		ConnectionStatus: upper(rec.Status),
+		Connected:        got.Connected,
+		LoggedIn:         got.LoggedIn,
+		OwnerJID:         orNull(rec.OwnerJID),
+		LastConnectedAt:  event.AtPtr(rec.LastConnectedAt.Time),
+		LastReceivedAt:   event.AtPtr(got.LastReceivedAt),
+		LastSentAt:       event.AtPtr(got.LastSentAt),
+		LastError:        orNull(rec.LastError),
+	}
+	answer.StatusReason = rec.Reason
+	if r, ok := rec.Restriction(time.Now()); ok {
+		answer.Restriction = &restriction{r.Kind(), event.AtPtr(r.Since.Time), r.Until, r.Source(), r.Reason, r.Code, r.Count}
+	}
+	answer.Limits = a.Supervisor.LimitStatus(c.instance.ID)
+	if got.Passkey.Step != "" {
+		answer.Passkey = &got.Passkey
+	}
+	return c.w.json(http.StatusOK, answer)
+}
+
+func (a *api) logout(c *call) error {
+	told, err := a.Supervisor.Logout(c.r.Context(), c.instance.ID, c.requestID)
+	if err != nil {
+		return err
+	}
+	message := "the instance was logged out"
+	if !told {
+		message += "; WhatsApp could not be told, so remove the linked device on the phone too"
+	}
+	return c.w.json(http.StatusOK, logoutAnswer{
+		InstanceName: c.instance.Name, State: string(event.LoggedOut), ConnectionStatus: upper(event.LoggedOut), Message: message,
+	})
+}
+
+// restart drops and reopens the socket, and answers with the state then.
+func (a *api) restart(c *call) error {
+	if err := c.noBody(); err != nil {
+		return err
+	}
+	if err := a.Supervisor.Restart(c.r.Context(), c.instance.ID, c.requestID); err != nil {
+		return err
+	}
+	return a.connectionStatus(c)
+}

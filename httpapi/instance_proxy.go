@@ -1,0 +1,87 @@
+package httpapi
+
+import (
+	"net/http"
+
+	"postern/event"
+	"postern/instance"
+	"postern/proxy"
+)
+
+// proxyRequest is the body that sets an instance's proxy.
+type proxyRequest struct {
+	URL string      `json:"url" strict:"required"`
+	For []proxy.Use `json:"for"` // absent or null: everything
+}
+
+// proxyView is a proxy without its password.
+type proxyView struct {
+	URL       string      `json:"url"`
+	For       []proxy.Use `json:"for"`
+	CreatedAt event.Time  `json:"createdAt"`
+	UpdatedAt event.Time  `json:"updatedAt"`
+}
+
+// deletedProxy says whether there was something to delete.
+type deletedProxy struct {
+	InstanceName string `json:"instanceName"`
+	Deleted      bool   `json:"deleted"`
+}
+
+// proxyTrial is how a dial through the proxy went.
+type proxyTrial struct {
+	OK        bool        `json:"ok"`
+	LatencyMs int64       `json:"latencyMs"`
+	Step      *proxy.Step `json:"step"`
+	Error     *string     `json:"error"`
+}
+
+func viewProxy(p instance.Proxy) proxyView {
+	return proxyView{URL: p.Server.URL(), For: p.For, CreatedAt: p.CreatedAt, UpdatedAt: p.UpdatedAt}
+}
+
+func (a *api) putProxy(c *call) error {
+	var in proxyRequest
+	if err := c.decode(&in, maxBody); err != nil {
+		return err
+	}
+	p, err := a.Supervisor.SetProxy(c.r.Context(), c.instance.ID, instance.ProxyChange{URL: in.URL, For: in.For}, c.requestID)
+	if err != nil {
+		return err
+	}
+	return c.w.json(http.StatusOK, viewProxy(p))
+}
+
+func (a *api) showProxy(c *call) error {
+	p, err := a.Registry.Proxy(c.instance.ID)
+	if err != nil {
+		return err
+	}
+	return c.w.json(http.StatusOK, viewProxy(p))
+}
+
+// deleteProxy may be repeated: afterwards there is none, whatever was before.
+func (a *api) deleteProxy(c *call) error {
+	had, err := a.Supervisor.DropProxy(c.r.Context(), c.instance.ID, c.requestID)
+	if err != nil {
+		return err
+	}
+	return c.w.json(http.StatusOK, deletedProxy{InstanceName: c.instance.Name, Deleted: had})
+}
+
+// tryProxy dials through the proxy and changes nothing. That it does not work is
+// no refusal of the request.
+func (a *api) tryProxy(c *call) error {
+	if err := c.noBody(); err != nil {
+		return err
+	}
+	trial, err := a.Supervisor.TryProxy(c.r.Context(), c.instance.ID)
+	if err != nil {
+		return err
+	}
+	answer := proxyTrial{OK: trial.Failed == nil, LatencyMs: trial.Latency.Milliseconds()}
+	if failed := trial.Failed; failed != nil {
+		answer.Step, answer.Error = &failed.Step, orNull(failed.Error())
+	}
+	return c.w.json(http.StatusOK, answer)
+}

@@ -1,0 +1,27 @@
+package httpapi
+
+import "net/http"
+
+// resetAnswer tells that the phone will begin anew.
+type resetAnswer struct {
+	InstanceName string `json:"instanceName"`
+	Message      string `json:"message"`
+}
+
+// resetAppState asks the phone to give up what the account's devices have in common.
+func (a *api) resetAppState(c *call) error {
+	if err := c.noBody(); err != nil {
+		return err
+	}
+	account, err := a.account(c)
+	if err != nil {
+		return err
+	}
+	if err := account.ResetAppState(c.r.Context()); err != nil {
+		return err
+	}
+	return c.w.json(http.StatusOK, resetAnswer{
+		InstanceName: c.instance.Name,
+		Message:      "the phone was asked to begin anew; it removes all linked devices of the account, and each has to be paired again",
+	})
+}

@@ -1,0 +1,270 @@
+package httpapi
+
+import (
+	"bufio"
+	"bytes"
+	"encoding/base64"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"mime"
+	"net/http"
+	"os"
+	"strconv"
+
+	"postern/event"
+	"postern/httpapi/strict"
+	"postern/instance"
+)
+
+// mediaDataRequest names a stored message in one of three ways, or has what an
+// event told of one; a KeyID beside that tells which message it is.
+type mediaDataRequest struct {
+	MessageID   *messageRef    `json:"messageId"`
+	ID          *messageRef    `json:"id"`
+	KeyID       string         `json:"keyId"`
+	MessageType string         `json:"messageType"`
+	Content     *strict.Object `json:"content"`
+}
+
+// ofMedia is the message that a request is about.
+func (a *api) ofMedia(c *call, in *mediaDataRequest) (event.Message, error) {
+	told := in.MessageType != "" || in.Content != nil
+	ways := 0
+	for _, given := range []bool{in.MessageID != nil, in.ID != nil, in.KeyID != "" && !told, told} {
+		if given {
+			ways++
+		}
+	}
+	switch {
+	case ways != 1:
+		return event.Message{}, strict.Missing("messageId", "or id, keyId, or messageType with content must be given, and only one of them")
+	case in.MessageID != nil:
+		return a.message(c.instance.ID, *in.MessageID)
+	case in.ID != nil:
+		return a.message(c.instance.ID, *in.ID)
+	case !told:
+		return a.Registry.MessageByKey(c.instance.ID, in.KeyID)
+	case in.MessageType == "" || in.Content == nil:
+		return event.Message{}, strict.Missing("messageType", "and content belong together")
+	}
+	m := event.Message{}
+	if in.KeyID != "" { // what the phone needs to know to upload the file again
+		stored, err := a.Registry.MessageByKey(c.instance.ID, in.KeyID)
+		if err != nil && !errors.Is(err, instance.ErrNoMessage) {
+			return m, err
+		}
+		m = stored
+	}
+	m.KeyID, m.MessageType, m.Content = in.KeyID, in.MessageType, json.RawMessage(*in.Content)
+	return m, nil
+}
+
+// storedFile is what a stored message says about its file.
+type storedFile struct {
+	kind     event.MediaKind
+	MimeType string `json:"mimetype"`
+	FileName string `json:"fileName"`
+	Caption  string `json:"caption"`
+	Voice    bool   `json:"ptt"`
+	Width    int    `json:"width"`
+	Height   int    `json:"height"`
+}
+
+// fileOf describes the file of a message. The error wraps event.ErrNoMedia
+// when it has none.
+func fileOf(m event.Message) (f storedFile, err error) {
+	if f.kind = mediaKindOf(m.MessageType); f.kind == "" {
+		return f, fmt.Errorf("%w: it is of type %s", event.ErrNoMedia, m.MessageType)
+	}
+	if err := json.Unmarshal(m.Content, &f); err != nil {
+		return f, fmt.Errorf("%w: its content cannot be read: %w", event.ErrNoMedia, err)
+	}
+	if f.Voice {
+		f.kind = event.MediaVoice
+	}
+	// What a stranger wrote goes into headers: only what parses.
+	kind, params, err := mime.ParseMediaType(f.MimeType)
+	if err != nil {
+		kind, params = "application/octet-stream", nil
+	}
+	if f.MimeType = mime.FormatMediaType(kind, params); f.MimeType == "" {
+		f.MimeType = "application/octet-stream"
+	}
+	if f.FileName = event.CleanName(f.FileName); f.FileName == "" {
+		f.FileName = m.KeyID + suffixOf(kind)
+	}
+	return f, nil
+}
+
+// suffixOf is the end of a file's name, for the types that WhatsApp's clients make
+// themselves; a system's table of types would differ from one to the next.
+func suffixOf(kind string) string {
+	switch kind {
+	case "image/jpeg":
+		return ".jpg"
+	case "image/png":
+		return ".png"
+	case "image/webp":
+		return ".webp"
+	case "video/mp4":
+		return ".mp4"
+	case "audio/ogg":
+		return ".ogg"
+	case "audio/mp4":
+		return ".m4a"
+	case "application/pdf":
+		return ".pdf"
+	}
+	return ""
+}
+
+func mediaKindOf(messageType string) event.MediaKind {
+	switch messageType {
+	case "imageMessage":
+		return event.MediaImage
+	case "videoMessage":
+		return event.MediaVideo
+	case "ptvMessage":
+		return event.MediaPTV
+	case "audioMessage":
+		return event.MediaAudio
+	case "documentMessage":
+		return event.MediaDocument
+	case "stickerMessage":
+		return event.MediaSticker
+	}
+	return ""
+}
+
+// mediaData brings the file of a stored message to the caller, by way of the
+// spool folder: an answer is begun only when the file is whole and proved.
+func (a *api) mediaData(c *call) error {
+	raw, err := c.flag("binary")
+	if err != nil {
+		return err
+	}
+	var in mediaDataRequest
+	if err := c.decode(&in, maxBody); err != nil {
+		return err
+	}
+	m, err := a.ofMedia(c, &in)
+	if err != nil {
+		return err
+	}
+	about, err := fileOf(m)
+	if err != nil {
+		return err
+	}
+	file, err := a.download(c, m)
+	if err != nil {
+		return err
+	}
+	defer closeSpooled(file)
+	if raw {
+		return a.answerFile(c, file, about)
+	}
+	return a.answerJSON(c, file, about)
+}
+
+// download is the file of a message, open at its beginning; closeSpooled ends
+// it.
+func (a *api) download(c *call, m event.Message) (*os.File, error) {
+	account, err := a.account(c)
+	if err != nil {
+		return nil, err
+	}
+	file, err := a.Media.Create()
+	if err != nil {
+		return nil, err
+	}
+	if err = account.Download(c.r.Context(), m, file, a.MaxMedia); err == nil {
+		_, err = file.Seek(0, io.SeekStart)
+	}
+	if err != nil {
+		closeSpooled(file)
+		return nil, err
+	}
+	return file, nil
+}
+
+func closeSpooled(f *os.File) {
+	_ = f.Close()
+	_ = os.Remove(f.Name())
+}
+
+// answerFile answers with the bytes alone. A client that gets fewer than were
+// announced knows that the answer broke off.
+func (a *api) answerFile(c *call, file *os.File, about storedFile) error {
+	info, err := file.Stat()
+	if err != nil {
+		return fmt.Errorf("media data: %w", err)
+	}
+	h := c.w.Header()
+	h.Set("Content-Type", about.MimeType)
+	h.Set("Content-Length", strconv.FormatInt(info.Size(), 10))
+	h.Set("Content-Disposition", mime.FormatMediaType("attachment", map[string]string{"filename": about.FileName}))
+	c.w.WriteHeader(http.StatusOK)
+	_, err = io.Copy(c.w, file)
+	return a.ended(c, err)
+}
+
+// ended is the end of an answer that is begun: one that our disk broke off must
+// not look whole, and one that the client broke off needs nothing more.
+func (a *api) ended(c *call, err error) error {
+	if err == nil || c.w.lost {
+		return err
+	}
+	return a.breakOff(c, err)
+}
+
+// fileAnswer is a file in JSON.
+type fileAnswer struct {
+	Kind     event.MediaKind `json:"mediaType"`
+	FileName string          `json:"fileName"`
+	MimeType string          `json:"mimetype"`
+	Caption  string          `json:"caption,omitempty"`
+	Size     fileSize        `json:"size"`
+	Base64   string          `json:"base64"`
+}
+
+// fileSize is how large a file is; width and height, in pixels, are what its
+// sender said.
+type fileSize struct {
+	FileLength int64 `json:"fileLength"` // bytes
+	Height     int   `json:"height,omitempty"`
+	Width      int   `json:"width,omitempty"`
+}
+
+// answerJSON answers with a fileAnswer. The file goes out as it is read: with
+// its text a large one would be in memory several times.
+func (a *api) answerJSON(c *call, file *os.File, about storedFile) error {
+	info, err := file.Stat()
+	if err != nil {
+		return fmt.Errorf("media data: %w", err)
+	}
+	frame, err := event.Marshal(fileAnswer{
+		Kind: about.kind, FileName: about.FileName, MimeType: about.MimeType, Caption: about.Caption,
+		Size: fileSize{info.Size(), about.Height, about.Width},
+	})
+	if err != nil {
+		return err
+	}
+	const end = `"}` // of base64, which is last
+	begin := bytes.TrimSuffix(frame, []byte(end))
+	h := c.w.Header()
+	h.Set("Content-Type", contentTypeJSON)
+	h.Set("Content-Length", strconv.Itoa(len(begin)+base64.StdEncoding.EncodedLen(int(info.Size()))+len(end)))
+	c.w.WriteHeader(http.StatusOK)
+	if _, err = c.w.Write(begin); err == nil {
+		pieces := bufio.NewWriterSize(c.w, writePiece)
+		encoder := base64.NewEncoder(base64.StdEncoding, pieces)
+		_, err = io.Copy(encoder, file)
+		err = errors.Join(err, encoder.Close(), pieces.Flush())
+	}
+	if err == nil {
+		_, err = io.WriteString(c.w, end)
+	}
+	return a.ended(c, err)
+}

@@ -1,0 +1,202 @@
+package httpapi
+
+import (
+	"fmt"
+	"net/http"
+
+	"postern/instance"
+)
+
+const (
+	maxMessageLimit = 100
+	codeNoCursor    = "INVALID_CURSOR"
+)
+
+// listMessagesRequest is the body of db/messages.
+type listMessagesRequest struct {
+	Filter         messageFilter  `json:"filter"`
+	Limit          *int64         `json:"limit"`
+	NextCursor     string         `json:"nextCursor"`
+	PreviousCursor string         `json:"previousCursor"`
+	Cursor         *messageCursor `json:"cursor"`
+}
+
+// messageCursor is a place in the list: the pages beside a message.
+type messageCursor struct {
+	Type string    `json:"type" strict:"required"` // next: older ones; previous: newer ones
+	ID   quotedRef `json:"id" strict:"required"`   // 0: the beginning
+}
+
+// findMessagesRequest is the body of the older path. Offset is the length of a
+// page there.
+type findMessagesRequest struct {
+	Where  foundFilter `json:"where"`
+	Offset *int64      `json:"offset"`
+	Page   *int64      `json:"page"` // from 1
+}
+
+// foundFilter has one name more than messageFilter.
+type foundFilter struct {
+	messageFilter
+	AlsoKeyID string `json:"keyid"`
+}
+
+// messageList is a page of stored messages, the newest first.
+type messageList struct {
+	Messages messageRecords `json:"messages"`
+}
+
+type messageRecords struct {
+	Records  []instance.StoredMessage `json:"records"`
+	PageInfo pageInfo                 `json:"pageInfo"`
+}
+
+// foundList is a numbered page of stored messages, the newest first.
+type foundList struct {
+	Messages foundRecords `json:"messages"`
+}
+
+type foundRecords struct {
+	Total       int            `json:"total"`
+	Pages       int            `json:"pages"`
+	CurrentPage int            `json:"currentPage"`
+	Records     []foundMessage `json:"records"`
+	PageInfo    pageInfo       `json:"pageInfo"`
+}
+
+// foundMessage has its updates under two names.
+type foundMessage struct {
+	instance.StoredMessage
+	AlsoUpdates []instance.StoredUpdate `json:"MessageUpdate"`
+}
+
+// pageInfo says where the page lies. A page may have fewer records than its
+// limit and still have a next one.
+type pageInfo struct {
+	Limit          int     `json:"limit"`
+	HasNext        bool    `json:"hasNext"`
+	HasPrevious    bool    `json:"hasPrevious"`
+	NextCursor     *string `json:"nextCursor"`
+	PreviousCursor *string `json:"previousCursor"`
+}
+
+func (a *api) listMessages(c *call) error {
+	var in listMessagesRequest
+	if err := c.decode(&in, maxBody); err != nil {
+		return err
+	}
+	q, err := in.Filter.query()
+	if err != nil {
+		return err
+	}
+	if q.Limit, err = messageLimit("limit", in.Limit); err != nil {
+		return err
+	}
+	if err := a.placeOf(c, &in, &q); err != nil {
+		return err
+	}
+	records, info, err := a.messagePage(c, q)
+	if err != nil {
+		return err
+	}
+	return c.w.json(http.StatusOK, messageList{messageRecords{records, info}})
+}
+
+// placeOf reads the cursor of a request, in either form.
+func (a *api) placeOf(c *call, in *listMessagesRequest, q *instance.MessageQuery) (err error) {
+	if in.NextCursor != "" && in.PreviousCursor != "" || in.Cursor != nil && in.NextCursor+in.PreviousCursor != "" {
+		return invalidQuery("nextCursor, previousCursor and cursor exclude each other")
+	}
+	if in.Cursor == nil {
+		if q.Before, err = readCursor(in.NextCursor); err == nil {
+			q.After, err = readCursor(in.PreviousCursor)
+		}
+		return err
+	}
+	at := in.Cursor.ID.number()
+	if at == 0 && in.Cursor.ID.given() {
+		m, err := a.Registry.MessageByKey(c.instance.ID, in.Cursor.ID.keyID)
+		if err != nil {
+			return err
+		}
+		at = m.ID
+	}
+	switch in.Cursor.Type {
+	case "next":
+		q.Before = at
+	case "previous":
+		q.After = at
+	default:
+		return invalidQuery("cursor.type must be next or previous")
+	}
+	return nil
+}
+
+// findMessages is listMessages with numbered pages. Each page costs what all
+// before it cost, so that they end somewhere.
+func (a *api) findMessages(c *call) error {
+	var in findMessagesRequest
+	if err := c.decode(&in, maxBody); err != nil {
+		return err
+	}
+	filter, err := in.Where.messageFilter, error(nil)
+	if filter.KeyID, err = oneOf("keyid", in.Where.AlsoKeyID, "keyId", filter.KeyID); err != nil {
+		return err
+	}
+	q, err := filter.query()
+	if err != nil {
+		return err
+	}
+	if q.Limit, err = messageLimit("offset", in.Offset); err != nil {
+		return err
+	}
+	const deepest = 10_000
+	number := int64(1)
+	if in.Page != nil {
+		number = *in.Page
+	}
+	if number < 1 || (number-1)*int64(q.Limit) > deepest {
+		return invalidQuery(fmt.Sprintf("page must be at least 1 and end before message %d; cursors of db/messages go further", deepest))
+	}
+	q.Skip = int(number-1) * q.Limit
+	records, info, err := a.messagePage(c, q)
+	if err != nil {
+		return err
+	}
+	total, err := a.Registry.CountMessages(c.r.Context(), c.instance.ID, q)
+	if err != nil {
+		return err
+	}
+	found := foundRecords{
+		Total: total, Pages: (total + q.Limit - 1) / q.Limit, CurrentPage: int(number), Records: make([]foundMessage, len(records)), PageInfo: info,
+	}
+	for i, m := range records {
+		found.Records[i] = foundMessage{m, m.Updates}
+	}
+	return c.w.json(http.StatusOK, foundList{found})
+}
+
+func (a *api) messagePage(c *call, q instance.MessageQuery) ([]instance.StoredMessage, pageInfo, error) {
+	page, err := a.Registry.Messages(c.r.Context(), c.instance.ID, q)
+	if err != nil {
+		return nil, pageInfo{}, err
+	}
+	info := pageInfo{
+		Limit: q.Limit, NextCursor: cursorAt(page.Older), PreviousCursor: cursorAt(page.Newer),
+		HasNext: page.Older > 0, HasPrevious: page.Newer > 0,
+	}
+	if page.Messages == nil {
+		page.Messages = []instance.StoredMessage{}
+	}
+	return page.Messages, info, nil
+}
+
+func messageLimit(name string, given *int64) (int, error) {
+	switch {
+	case given == nil:
+		return defaultLimit, nil
+	case *given < 1 || *given > maxMessageLimit:
+		return 0, invalidQuery(name + " must be between 1 and 100")
+	}
+	return int(*given), nil
+}

@@ -1,0 +1,123 @@
+package httpapi
+
+import (
+	"fmt"
+	"net/http"
+	"net/url"
+
+	"postern/event"
+	"postern/instance"
+)
+
+func (a *api) listChannels(c *call) error {
+	if _, err := c.query(nil); err != nil {
+		return err
+	}
+	account, err := a.account(c)
+	if err != nil {
+		return err
+	}
+	all, err := account.FollowedChannels(c.r.Context())
+	if err != nil {
+		return err
+	}
+	return c.w.json(http.StatusOK, all)
+}
+
+// showChannel finds a newsletter by its JID or by its invite code.
+func (a *api) showChannel(c *call) error {
+	q, err := c.query([]string{"newsletterJid", "inviteCode"})
+	if err != nil {
+		return err
+	}
+	if q.Has("newsletterJid") == q.Has("inviteCode") {
+		return invalidQuery("give one of newsletterJid and inviteCode")
+	}
+	find, err := channelFinder(q)
+	if err != nil {
+		return err
+	}
+	account, err := a.account(c)
+	if err != nil {
+		return err
+	}
+	found, err := find(c, account)
+	if err != nil {
+		return err
+	}
+	return c.w.json(http.StatusOK, found)
+}
+
+func channelFinder(q url.Values) (func(*call, instance.Account) (event.Channel, error), error) {
+	if q.Has("inviteCode") {
+		code, err := event.ParseChannelInvite(q.Get("inviteCode"))
+		return func(c *call, by instance.Account) (event.Channel, error) {
+			return by.InvitedChannel(c.r.Context(), code)
+		}, err
+	}
+	jid, err := channelJID(q.Get("newsletterJid"))
+	return func(c *call, by instance.Account) (event.Channel, error) { return by.Channel(c.r.Context(), jid) }, err
+}
+
+func channelJID(text string) (string, error) {
+	jid, err := event.ParseChannel(text)
+	if err != nil {
+		return "", fmt.Errorf("newsletterJid: %w", err)
+	}
+	return jid, nil
+}
+
+type channelRequest struct {
+	NewsletterJID string `json:"newsletterJid" strict:"required"`
+}
+
+type followAnswer struct {
+	NewsletterJID string `json:"newsletterJid"`
+	Following     bool   `json:"following"`
+}
+
+type muteAnswer struct {
+	NewsletterJID string `json:"newsletterJid"`
+	Muted         bool   `json:"muted"`
+}
+
+func (a *api) followChannel(c *call) error   { return a.follow(c, true) }
+func (a *api) unfollowChannel(c *call) error { return a.follow(c, false) }
+func (a *api) muteChannel(c *call) error     { return a.mute(c, true) }
+func (a *api) unmuteChannel(c *call) error   { return a.mute(c, false) }
+
+func (a *api) follow(c *call, follow bool) error {
+	jid, account, err := a.channelOf(c)
+	if err != nil {
+		return err
+	}
+	if err := account.FollowChannel(c.r.Context(), jid, follow); err != nil {
+		return err
+	}
+	return c.w.json(http.StatusOK, followAnswer{jid, follow})
+}
+
+func (a *api) mute(c *call, muted bool) error {
+	jid, account, err := a.channelOf(c)
+	if err != nil {
+		return err
+	}
+	if err := account.MuteChannel(c.r.Context(), jid, muted); err != nil {
+		return err
+	}
+	return c.w.json(http.StatusOK, muteAnswer{jid, muted})
+}
+
+// channelOf is the newsletter that a body names, and who is asked about it.
+func (a *api) channelOf(c *call) (string, instance.Account, error) {
+	var in channelRequest
+	if err := c.decode(&in, maxBody); err != nil {
+		return "", nil, err
+	}
+	jid, err := channelJID(in.NewsletterJID)
+	if err != nil {
+		return "", nil, err
+	}
+	account, err := a.account(c)
+	return jid, account, err
+}

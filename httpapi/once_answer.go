@@ -1,0 +1,87 @@
+package httpapi
+
+import (
+	"bytes"
+	"net/http"
+
+	"postern/event"
+	"postern/httpapi/idempotency"
+)
+
+const contentTypeJSON = "application/json"
+
+// heldAnswer takes what a handler writes. Headers pass through.
+type heldAnswer struct {
+	http.ResponseWriter
+	body bytes.Buffer
+}
+
+// WriteHeader implements http.ResponseWriter; the status is held by the
+// [response] around it.
+func (h *heldAnswer) WriteHeader(int) {}
+
+// Write implements http.ResponseWriter.
+func (h *heldAnswer) Write(p []byte) (int, error) { return h.body.Write(p) }
+
+// Unwrap lets http.ResponseController reach the server's own writer.
+func (h *heldAnswer) Unwrap() http.ResponseWriter { return h.ResponseWriter }
+
+// ending judges what the handler wrote or, when it failed, what its error will
+// be answered with.
+func (h *heldAnswer) ending(status int, err error, requestID string) idempotency.Ending {
+	if err == nil {
+		ok := status >= 200 && status < 300
+		return idempotency.Ending{Success: ok, Kept: ok, Certain: !ok, Answer: idempotency.Answer{
+			Status: status, ContentType: h.Header().Get("Content-Type"), Body: h.body.Bytes(),
+		}}
+	}
+	r, known := answerTo(err)
+	if !keepsKey(r) {
+		return idempotency.Ending{Certain: known}
+	}
+	body, err := event.Marshal(r.body(requestID))
+	if err != nil {
+		return idempotency.Ending{}
+	}
+	return idempotency.Ending{Kept: true, Answer: idempotency.Answer{Status: r.status, ContentType: contentTypeJSON, Body: body}}
+}
+
+// codeNoAnswer is the code of a request that is no send and may have been done.
+const codeNoAnswer = "WHATSAPP_TIMEOUT"
+
+// keepsKey reports whether a refusal is kept under its key: those after which
+// the message may be on its way, or is, or a group or label may be there. A fault of ours is no answer to keep,
+// but after begin it leaves the key in flight, which comes to the same.
+func keepsKey(r refusal) bool {
+	return r.status == http.StatusNotAcceptable || r.code == event.SendResultUnknown || r.code == codeNoAnswer
+}
+
+// replay ends a handler whose request has its answer already.
+type replay struct{ answer idempotency.Answer }
+
+// Error implements error.
+func (*replay) Error() string { return "the request was answered before" }
+
+// write gives the answer again, byte for byte. That of a handler that did not get
+// to its end is answered as the send of unknown outcome that it
+// is; it depends on the file only, so it stays the same too.
+func (r *replay) write(w *response) error {
+	known := r.answer
+	if known.Status == 0 {
+		unknown := refusalOf(http.StatusRequestTimeout, event.SendResultUnknown,
+			"the program stopped, or failed, before the outcome of this send was known; the message may have arrived",
+		)
+		body, err := event.Marshal(unknown.body(known.RequestID))
+		if err != nil {
+			return err
+		}
+		known.Status, known.ContentType, known.Body = unknown.status, contentTypeJSON, body
+	}
+	if known.ContentType != "" {
+		w.Header().Set("Content-Type", known.ContentType)
+	}
+	w.Header().Set(replayedHeader, "true")
+	w.WriteHeader(known.Status)
+	_, err := w.Write(known.Body)
+	return err
+}

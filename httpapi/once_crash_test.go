@@ -1,0 +1,320 @@
+package httpapi
+
+import (
+	"bytes"
+	"context"
+	"crypto/sha256"
+	"encoding/json"
+	"errors"
+	"math"
+	"net/http"
+	"net/http/httptest"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"postern/batch"
+	"postern/event"
+	"postern/httpapi/idempotency"
+	"postern/store"
+)
+
+// The buckets of keys, as package idempotency draws them.
+const (
+	bucketKeys  = "idempotency_key"
+	bucketTimes = "idempotency_time"
+)
+
+// keptRecord is a record of a key as it is in the file.
+type keptRecord struct {
+	Route     string `json:"route"`
+	Digest    []byte `json:"digest"`
+	RequestID string `json:"requestId"`
+	Status    int    `json:"status"`
+
+	body []byte
+}
+
+// record returns the one record that is in the file.
+func (r *rig) record() (rec keptRecord) {
+	r.t.Helper()
+	err := r.store.View(func(tx *store.Tx) error {
+		return tx.Scan(bucketKeys, store.Range{}, func(_, v []byte) (bool, error) {
+			head, body, _ := bytes.Cut(v, []byte("\n"))
+			rec.body = body
+			return false, json.Unmarshal(head, &rec)
+		})
+	})
+	if err != nil {
+		r.t.Fatal(err)
+	}
+	return rec
+}
+
+func TestTheKeyIsInTheFileAsInFlightBeforeTheMessageLeaves(t *testing.T) {
+	r, token, left := sender(t)
+	var inFlight keptRecord
+	r.line.onSend = func(context.Context) error {
+		left.Add(1)
+		inFlight = r.record()
+		return nil
+	}
+	r.keyed(token, "k", sendPath, hello)
+	if inFlight.Route != "POST /instance/{i}/send/text" || len(inFlight.Digest) != 32 || inFlight.RequestID == "" || inFlight.Status != 0 {
+		t.Errorf("%+v", inFlight)
+	}
+}
+
+// restarted is another interface on the same file, as the next process has it.
+func (r *rig) restarted() *api {
+	a := r.api
+	next := &api{Config: a.Config, router: newRouter(aliases()), log: a.log, keys: idempotency.New(a.Store)}
+	for _, row := range routes() {
+		if row.auth != handshake {
+			next.router.add(row.method, row.path, next.handler(row))
+		}
+	}
+	return next
+}
+
+func TestAnInFlightRecordOfAnEndedProcessIs408ForEveryRetryAndNothingIsSent(t *testing.T) {
+	r, token, left := sender(t)
+	var answers []answer
+	r.line.onSend = func(context.Context) error {
+		if left.Add(1) > 1 {
+			return nil
+		}
+		next := r.restarted() // as if this process ended here
+		for range 2 {
+			answers = append(answers, read(t, do(next, keyedRequest(context.Background(), token, "k", sendPath, hello))))
+		}
+		answers = append(answers, read(t, do(next, keyedRequest(context.Background(), token, "k", sendPath, hello+" "))))
+		return nil
+	}
+	req := keyedRequest(t.Context(), token, "k", sendPath, hello)
+	req.Header.Set("x-request-id", "the-first")
+	do(r.h, req)
+	for _, got := range answers[:2] {
+		if got.status != 408 || got.code() != event.SendResultUnknown || !got.replayed || got.body != answers[0].body {
+			t.Error(got)
+		}
+	}
+	var b errorBody
+	if err := json.Unmarshal([]byte(answers[0].body), &b); err != nil || b.RequestID != "the-first" || b.Error != "request-timeout" || len(b.Messages) != 1 {
+		t.Errorf("%+v, %v", b, err)
+	}
+	if answers[2].code() != "IDEMPOTENCY_KEY_REUSED" {
+		t.Error(answers[2])
+	}
+	if left.Load() != 1 {
+		t.Errorf("sent %d times", left.Load())
+	}
+}
+
+func TestAPanicInMidSendIs500AndLeavesTheOutcomeUnknown(t *testing.T) {
+	r, token, left := sender(t)
+	r.line.onSend = func(context.Context) error {
+		left.Add(1)
+		panic("boom")
+	}
+	if got := r.keyed(token, "k", sendPath, hello); got.status != 500 || got.replayed {
+		t.Fatal(got)
+	}
+	for range 2 {
+		if got := r.keyed(token, "k", sendPath, hello); got.status != 408 || got.code() != event.SendResultUnknown || !got.replayed {
+			t.Error(got)
+		}
+	}
+	if left.Load() != 1 {
+		t.Errorf("sent %d times", left.Load())
+	}
+}
+
+func TestAFaultOfOursInMidSendLeavesTheOutcomeUnknown(t *testing.T) {
+	r, token, left := sender(t)
+	r.line.onSend = func(context.Context) error {
+		left.Add(1)
+		return errors.New("nobody knows this error")
+	}
+	if got := r.keyed(token, "k", sendPath, hello); got.status != 500 {
+		t.Fatal(got)
+	}
+	if got := r.keyed(token, "k", sendPath, hello); got.code() != event.SendResultUnknown || left.Load() != 1 {
+		t.Errorf("sent %d times: %v", left.Load(), got)
+	}
+}
+
+func TestAPanicBeforeTheSendFreesTheKey(t *testing.T) {
+	r := newRig(t)
+	token := r.instance("a")
+	times := 0
+	row := route{"POST", "/instance/{i}/panics", instanceBearer, once(func(_ *api, c *call) error {
+		if err := c.noBody(); err != nil {
+			return err
+		}
+		if times++; times == 1 {
+			panic("boom")
+		}
+		return c.w.json(http.StatusOK, struct{}{})
+	})}
+	a := r.api
+	a.router.add(row.method, row.path, a.handler(row))
+	if got := r.keyed(token, "k", "/instance/a/panics", ""); got.status != 500 {
+		t.Fatal(got)
+	}
+	if got := r.keyed(token, "k", "/instance/a/panics", ""); got.status != 200 || got.replayed {
+		t.Error(got)
+	}
+}
+
+func TestAClientThatLeavesInMidSendDoesNotStopItAndItsRetryGetsTheAnswer(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		r, token, left := sender(t)
+		ctx, leave := context.WithCancel(t.Context())
+		r.line.onSend = func(send context.Context) error {
+			left.Add(1)
+			leave()
+			synctest.Wait() // for whatever follows from that
+			return send.Err()
+		}
+		do(r.h, keyedRequest(ctx, token, "k", sendPath, hello))
+		if got := r.keyed(token, "k", sendPath, hello); got.status != 200 || !got.replayed || left.Load() != 1 {
+			t.Errorf("sent %d times: %v", left.Load(), got)
+		}
+	})
+}
+
+func TestAClientThatLeavesBeforeTheSendStopsItAndItsKeyIsFree(t *testing.T) {
+	r, token, left := sender(t)
+	ctx, leave := context.WithCancel(t.Context())
+	leave()
+	do(r.h, keyedRequest(ctx, token, "k", sendPath, hello))
+	if left.Load() != 0 || r.count(bucketKeys) != 0 {
+		t.Errorf("sent %d times, %d records", left.Load(), r.count(bucketKeys))
+	}
+	if got := r.keyed(token, "k", sendPath, hello); got.status != 200 || got.replayed {
+		t.Error(got)
+	}
+}
+
+// TestTheClientsLeavingReachesWorkThatHasNotBegun is about what comes before a
+// send: its delay, the fetch of a file.
+func TestTheClientsLeavingReachesWorkThatHasNotBegun(t *testing.T) {
+	r := newRig(t)
+	request, leave := context.WithCancelCause(t.Context())
+	c := &call{r: httptest.NewRequestWithContext(request, "POST", "/", strings.NewReader(""))}
+	c.once = idempotency.New(r.store).Request([]byte("id"), "POST /", "")
+	if err := c.claim([32]byte{}); err != nil {
+		t.Fatal(err)
+	}
+	ctx, done := c.patience()
+	defer done()
+	gone := errors.New("gone")
+	leave(gone)
+	<-ctx.Done()
+	if err := context.Cause(ctx); !errors.Is(err, gone) {
+		t.Error(err)
+	}
+	if err := c.begin(); !errors.Is(err, gone) || r.count(bucketKeys) != 0 {
+		t.Errorf("begun for a client that has left: %v", err)
+	}
+}
+
+func TestASendThatNothingCouldStoreIsAnsweredAllTheSame(t *testing.T) {
+	r, token, left := sender(t)
+	r.line.onSend = func(context.Context) error {
+		left.Add(1)
+		return r.store.Close()
+	}
+	if got := r.keyed(token, "k", sendPath, hello); got.status != 406 || left.Load() != 1 {
+		t.Error(got)
+	}
+}
+
+// TestABatchAndItsAnswerAreOneCommit counts the commits, and looks from inside
+// the one that makes the batch visible.
+func TestABatchAndItsAnswerAreOneCommit(t *testing.T) {
+	var commits int
+	r := newRigWith(t, store.Options{NoSync: true, MinFree: 1, OnCommit: func(int, time.Duration) { commits++ }})
+	r.instance("a")
+	before := commits
+	first := r.keyed(r.token, "k", "/message/batches", batchBody("", ""))
+	if first.status != 201 || commits != before+1 {
+		t.Errorf("%d commits: %v", commits-before, first)
+	}
+	if rec := r.record(); rec.Status != 201 || string(rec.body) != first.body {
+		t.Errorf("%+v", rec)
+	}
+}
+
+func TestACreationThatDoesNotGetToItsEndLeavesNeitherBatchNorAnswer(t *testing.T) {
+	r := newRig(t)
+	r.instance("a")
+	lost := errors.New("the process ends here")
+	a := r.api
+	row := route{"POST", "/lost", userBearer, once(func(a *api, c *call) error {
+		var in batchRequest
+		if err := c.decode(&in, maxBody); err != nil {
+			return err
+		}
+		create := in.request([]batch.InstanceRef{{ID: 1, Name: "a"}})
+		keep := keepInCommit[batch.View](c, http.StatusCreated)
+		create.InCommit = func(tx *store.Tx, v batch.View) error { return errors.Join(keep(tx, v), lost) }
+		_, err := a.Engine.Create(c.r.Context(), c.user, create)
+		return err
+	})}
+	a.router.add(row.method, row.path, a.handler(row))
+	if got := r.keyed(r.token, "k", "/lost", batchBody("", "")); got.status != 500 {
+		t.Fatal(got)
+	}
+	if r.count(bucketKeys) != 0 {
+		t.Error("the answer of a batch that does not exist is kept")
+	}
+	r.wantBatches(0)
+	if got := r.keyed(r.token, "k", "/message/batches", batchBody("", "")); got.status != 201 || got.replayed {
+		t.Error(got)
+	}
+	r.wantBatches(1)
+}
+
+func TestAFullDiskStillGivesKnownAnswers(t *testing.T) {
+	r := newRigOnDisk(t, math.MaxUint64)
+	r.h = r.api // the kept answer is none of the route's
+	body := batchBody("", "")
+	digest := sha256.Sum256([]byte(body))
+	known := idempotency.Answer{Status: 201, ContentType: contentTypeJSON, Body: []byte(`{"line":"feeds\n are kept"}` + "\n\n")}
+	key := idempotency.New(r.store).Request(idempotency.OfUser(r.user, "k"), "POST /message/batches", "")
+	if _, err := key.Claim(digest); err != nil {
+		t.Fatal(err)
+	}
+	if err := key.Settle(idempotency.Ending{Success: true, Kept: true, Answer: known}); err != nil {
+		t.Fatal(err)
+	}
+	if got := r.keyed(r.token, "k", "/message/batches", body); got.status != 201 || !got.replayed || got.body != string(known.Body) {
+		t.Error(got)
+	}
+	if got := r.keyed(r.token, "k2", "/message/batches", body); got.code() != "DISK_FULL" {
+		t.Error(got)
+	}
+}
+
+// TestASentMessageAndItsAnswerAreOneCommit: with a key a send has one commit
+// more than without, for the record in flight.
+func TestASentMessageAndItsAnswerAreOneCommit(t *testing.T) {
+	var commits int
+	r := newRigWith(t, store.Options{NoSync: true, MinFree: 1, OnCommit: func(int, time.Duration) { commits++ }})
+	r.line.paired.Store(true)
+	r.line.online.Store(true)
+	token := r.instance("a")
+	before := commits
+	r.as(token, "POST", sendPath, hello)
+	without := commits - before
+	first := r.keyed(token, "k", sendPath, hello)
+	if with := commits - before - without; without != 1 || with != 2 {
+		t.Errorf("%d commits without a key and %d with", without, with)
+	}
+	if rec := r.record(); rec.Status != 200 || string(rec.body) != first.body {
+		t.Errorf("%+v", rec)
+	}
+}

@@ -1,0 +1,97 @@
+package httpapi
+
+import (
+	"bufio"
+	"net"
+	"net/http"
+	"strconv"
+	"time"
+
+	"postern/event"
+)
+
+// response remembers what was answered.
+type response struct {
+	http.ResponseWriter
+	requestID string
+	pattern   string // of the route, empty when none was found
+	auth      scheme // what the route asks for
+	status    int    // 0 until the answer began
+	code      string // of a refusal, for the log
+	wrong     bool   // a credential was given and does not do
+	lost      bool   // the client went away, or was cut off
+	legacy    bool   // the request came by a path of older clients
+}
+
+// WriteHeader implements http.ResponseWriter.
+func (w *response) WriteHeader(status int) {
+	if w.status == 0 {
+		w.status = status
+	}
+	w.ResponseWriter.WriteHeader(status)
+}
+
+// Write implements http.ResponseWriter.
+func (w *response) Write(p []byte) (int, error) {
+	if w.status == 0 {
+		w.status = http.StatusOK
+	}
+	return w.write(p)
+}
+
+// Unwrap lets http.ResponseController reach the server's own writer.
+func (w *response) Unwrap() http.ResponseWriter { return w.ResponseWriter }
+
+// Hijack implements http.Hijacker, for WebSocket upgrades.
+func (w *response) Hijack() (net.Conn, *bufio.ReadWriter, error) {
+	conn, rw, err := http.NewResponseController(w.ResponseWriter).Hijack()
+	if err == nil && w.status == 0 {
+		w.status = http.StatusSwitchingProtocols
+	}
+	return conn, rw, err
+}
+
+// An answer goes out in pieces of writePiece bytes, and a client has
+// writeTimeout to take each: a slow one gets all of it, one that stopped
+// reading is cut off and holds nothing. The time begins when the server gets the
+// piece, which may first wait for the rest of a body that nobody reads: so it is
+// longer than bodyTimeout. The server lifts the limit at the end of the answer.
+const (
+	writePiece   = 256 << 10
+	writeTimeout = bodyTimeout + 30*time.Second
+)
+
+// write passes p on to the server. A writer without deadlines is a test's, or
+// keeps the answer in memory.
+func (w *response) write(p []byte) (n int, err error) {
+	deadline := http.NewResponseController(w.ResponseWriter)
+	for {
+		_ = deadline.SetWriteDeadline(time.Now().Add(writeTimeout))
+		piece := p[:min(len(p), writePiece)]
+		wrote, err := w.ResponseWriter.Write(piece)
+		n, p = n+wrote, p[wrote:]
+		if err != nil || len(p) == 0 {
+			w.lost = err != nil
+			return n, err
+		}
+	}
+}
+
+// nothing answers that all was done and there is nothing to tell.
+func (c *call) nothing() error {
+	c.w.WriteHeader(http.StatusNoContent)
+	return nil
+}
+
+// json writes v as the answer.
+func (w *response) json(status int, v any) error {
+	body, err := event.Marshal(v)
+	if err != nil {
+		return err
+	}
+	w.Header().Set("Content-Type", "application/json")
+	w.Header().Set("Content-Length", strconv.Itoa(len(body))) // whole before the handler ends, see linger
+	w.WriteHeader(status)
+	_, err = w.Write(body)
+	return err
+}

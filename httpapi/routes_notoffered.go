@@ -1,0 +1,50 @@
+package httpapi
+
+import (
+	"net/http"
+)
+
+// What gateways of this family offer elsewhere and this program does not. A
+// client that asks for it gets a sentence that says so, after its credential
+// was checked; otherwise it would look for a mistake of its own in a 404.
+
+const (
+	noInteraction = "interactive messages of ordinary accounts do not arrive at today's phones; send a poll (send/poll) or a link (send/link) instead"
+	noPayments    = "payments and orders are not offered here; send a link to the payment page (send/link) instead"
+	noCalls       = "calls are not offered here: incoming ones are told by the event call.upsert, and chat/reject-call rejects them"
+)
+
+// notOffered are the ends of the paths below /instance/{i}/send/, and why.
+func notOffered() map[string]string {
+	return map[string]string{
+		"buttons": noInteraction, "reply": noInteraction, "url": noInteraction, "copy": noInteraction, "list": noInteraction,
+		"carousel": noInteraction, "form": noInteraction,
+		"pix": noPayments, "payment-request": noPayments, "review-order": noPayments,
+	}
+}
+
+// callsPath is the beginning of every path about calls.
+const callsPath = "/call/"
+
+// notOfferedAliases are older names of these paths.
+func notOfferedAliases() []alias {
+	post := []string{http.MethodPost}
+	return []alias{
+		{methods: post, from: "/message/sendButtons/{i}", to: "/instance/{i}/send/buttons", legacy: true},
+		{methods: post, from: "/message/sendList/{i}", to: "/instance/{i}/send/list", legacy: true},
+		{methods: post, from: "/message/reviewOrder/{i}", to: "/instance/{i}/send/review-order", legacy: true},
+	}
+}
+
+// addNotOffered adds the paths that are refused.
+func (a *api) addNotOffered() {
+	refused := func(why string) func(*api, *call) error {
+		return func(*api, *call) error { return refuse(http.StatusNotImplemented, codeNotOffered, why) }
+	}
+	for end, why := range notOffered() {
+		r := route{method: http.MethodPost, path: "/instance/{i}/send/" + end, auth: instanceBearer, handle: refused(why)}
+		a.router.add(r.method, r.path, a.handler(r))
+	}
+	r := route{path: callsPath, auth: pathBearer, handle: refused(noCalls)}
+	a.router.mounts = append(a.router.mounts, mount{callsPath, a.handler(r)})
+}

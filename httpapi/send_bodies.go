@@ -1,0 +1,132 @@
+package httpapi
+
+import (
+	"fmt"
+
+	"postern/event"
+	"postern/httpapi/strict"
+)
+
+// The bodies of the send routes that take JSON. Each names its content as
+// existing clients do.
+
+type sendTextRequest struct {
+	sendTarget
+	TextMessage event.TextContent `json:"textMessage" strict:"required"`
+}
+
+func (r *sendTextRequest) content() (event.Content, error) { return r.TextMessage.Content() }
+
+type sendLinkRequest struct {
+	sendTarget
+	LinkMessage event.LinkContent `json:"linkMessage" strict:"required"`
+}
+
+func (r *sendLinkRequest) content() (event.Content, error) { return r.LinkMessage.Content() }
+
+type sendMediaRequest struct {
+	sendTarget
+	MediaMessage event.MediaContent `json:"mediaMessage" strict:"required"`
+	UploadID     event.UploadID     `json:"mediaUploadId"` // beside the content instead of in it
+}
+
+func (r *sendMediaRequest) content() (event.Content, error) {
+	if err := oneUpload(&r.MediaMessage.UploadID, r.UploadID); err != nil {
+		return event.Content{}, err
+	}
+	if err := needKind(&r.MediaMessage); err != nil {
+		return event.Content{}, strict.Under(err, "mediaMessage")
+	}
+	return r.MediaMessage.Content()
+}
+
+// needKind fails when nothing tells as what a file is to be sent.
+func needKind(m *event.MediaContent) error {
+	if m.Kind == "" && m.UploadID == "" {
+		return strict.Missing("mediatype", "is required: only an upload tells its own")
+	}
+	return nil
+}
+
+type sendVoiceRequest struct {
+	sendTarget
+	AudioMessage event.AudioContent `json:"audioMessage" strict:"required"`
+	UploadID     event.UploadID     `json:"mediaUploadId"` // beside the content instead of in it
+}
+
+func (r *sendVoiceRequest) content() (event.Content, error) {
+	if err := oneUpload(&r.AudioMessage.UploadID, r.UploadID); err != nil {
+		return event.Content{}, err
+	}
+	return r.AudioMessage.Content()
+}
+
+// oneUpload takes an upload that is named beside a content over into it.
+func oneUpload(inside *event.UploadID, beside event.UploadID) error {
+	if *inside != "" && beside != "" && *inside != beside {
+		return fmt.Errorf("%w: mediaUploadId is given twice, and differs", event.ErrContent)
+	}
+	if *inside == "" {
+		*inside = beside
+	}
+	return nil
+}
+
+type sendStickerRequest struct {
+	sendTarget
+	StickerMessage event.StickerContent `json:"stickerMessage" strict:"required"`
+}
+
+func (r *sendStickerRequest) content() (event.Content, error) { return r.StickerMessage.Content() }
+
+type sendContactRequest struct {
+	sendTarget
+	ContactMessage []event.ContactContent `json:"contactMessage" strict:"required"`
+}
+
+func (r *sendContactRequest) content() (event.Content, error) {
+	return event.Contacts("contactMessage", r.ContactMessage)
+}
+
+type sendLocationRequest struct {
+	sendTarget
+	LocationMessage event.LocationContent `json:"locationMessage" strict:"required"`
+}
+
+func (r *sendLocationRequest) content() (event.Content, error) { return r.LocationMessage.Content() }
+
+type sendReactionRequest struct {
+	sendTarget
+	ReactionMessage event.ReactionContent `json:"reactionMessage" strict:"required"`
+}
+
+// content is for the chat of the message that is reacted to, when no other is
+// named.
+func (r *sendReactionRequest) content() (event.Content, error) {
+	if r.Number == nil && r.Chat == nil && r.Recipient == nil {
+		r.Chat = &r.ReactionMessage.Key.RemoteJID
+	}
+	return r.ReactionMessage.Content()
+}
+
+type sendPollRequest struct {
+	sendTarget
+	PollMessage event.PollContent `json:"pollMessage" strict:"required"`
+}
+
+func (r *sendPollRequest) content() (event.Content, error) { return r.PollMessage.Content() }
+
+type sendForwardRequest struct {
+	sendTarget
+	MessageID messageRef `json:"messageId" strict:"required"` // a stored message
+}
+
+// sendStatusRequest has no recipient: a status is for the account's contacts.
+type sendStatusRequest struct {
+	StatusMessage event.StatusContent `json:"statusMessage" strict:"required"`
+	Options       statusOptions       `json:"options"`
+}
+
+type statusOptions struct {
+	ExternalAttributes *strict.Object `json:"externalAttributes"`
+}

@@ -1,0 +1,43 @@
+package httpapi
+
+import (
+	"net/http"
+
+	"postern/event"
+	"postern/store"
+)
+
+// The sends that are about a message which is stored here, and the status.
+
+func (a *api) sendForward(c *call) error {
+	var in sendForwardRequest
+	if err := c.decode(&in, maxBody); err != nil {
+		return err
+	}
+	m, err := a.message(c.instance.ID, in.MessageID)
+	if err != nil {
+		return err
+	}
+	return a.sendContent(c, &in.sendTarget, event.Content{Forward: originalOf(m)})
+}
+
+func (a *api) sendStatus(c *call) error {
+	var in sendStatusRequest
+	if err := c.decode(&in, maxBody); err != nil {
+		return err
+	}
+	content, err := in.StatusMessage.Content()
+	if err != nil {
+		return err
+	}
+	options := sendOptions{ExternalAttributes: in.Options.ExternalAttributes}
+	return a.sendAbout(c, http.StatusOK, event.StatusBroadcast, content, options.attributes(), nil)
+}
+
+// sendAbout sends content that no option changes.
+func (a *api) sendAbout(c *call, status int, to string, content event.Content, attributes event.Attributes, also func(*store.Tx, event.Message) error) error {
+	if err := a.Store.Admit(); err != nil {
+		return err
+	}
+	return a.sendNow(c, status, event.Outgoing{ID: a.NewMessageID(), To: to, Content: content}, attributes, also)
+}

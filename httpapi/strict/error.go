@@ -1,0 +1,87 @@
+package strict
+
+import (
+	"errors"
+	"fmt"
+	"strings"
+
+	"postern/event"
+	"postern/nesting"
+)
+
+// The codes of an [Error].
+const (
+	CodeMalformed      = "MALFORMED_JSON" // not JSON, not UTF-8, cut off, or more than one value
+	CodeTooDeep        = "TOO_DEEP"
+	CodeUnknownField   = "UNKNOWN_FIELD"
+	CodeDuplicateField = "DUPLICATE_FIELD"
+	CodeMissingField   = "MISSING_FIELD"
+	CodeInvalidType    = "INVALID_TYPE"
+)
+
+// Error is a body that is not what its reader takes. Other readers of a body,
+// such as those of forms, use it for what they refuse, with codes of their own.
+type Error struct {
+	Code string
+	Path string // of the field, for example "recipients[3]"; empty for the body itself
+	Text string // which rule it breaks, to be read after the path
+	Err  error  // the syntax or read error behind it, if any
+}
+
+// Error implements error.
+func (e *Error) Error() string {
+	switch {
+	case e.Path != "":
+		return event.Cut(e.Path) + " " + e.Text
+	case e.Err != nil:
+		return "the body " + e.Text + ": " + event.Cut(strings.TrimPrefix(e.Err.Error(), "jsontext: "))
+	}
+	return "the body " + e.Text
+}
+
+// Unwrap returns the error behind it.
+func (e *Error) Unwrap() error { return e.Err }
+
+// In puts the error one level down, under name, and returns it.
+func (e *Error) In(name string) *Error {
+	sep := ""
+	if e.Path != "" && e.Path[0] != '[' {
+		sep = "."
+	}
+	e.Path = name + sep + e.Path
+	return e
+}
+
+// Under puts an error about a field one level down, under name. Any other error,
+// and one of syntax, which is the whole body's, stays as it is.
+func Under(err error, name string) error {
+	if e, ok := errors.AsType[*Error](err); ok && e.Code != CodeMalformed {
+		return e.In(name)
+	}
+	return err
+}
+
+// Unknown is the refusal of a field that the body does not have.
+func Unknown(name string) *Error {
+	return &Error{Code: CodeUnknownField, Path: name, Text: "is not a known field"}
+}
+
+// Duplicate is the refusal of a field that is there twice.
+func Duplicate(name string) *Error {
+	return &Error{Code: CodeDuplicateField, Path: name, Text: "is given twice"}
+}
+
+// Missing is the refusal of a body without a field; text goes on after the path.
+func Missing(path, text string) *Error {
+	return &Error{Code: CodeMissingField, Path: path, Text: text}
+}
+
+// WrongType is the refusal of a value that is not what want says.
+func WrongType(want string) *Error {
+	return &Error{Code: CodeInvalidType, Text: "must be " + want}
+}
+
+// TooDeep is the refusal of a value that nests deeper than [nesting.Max].
+func TooDeep() *Error {
+	return &Error{Code: CodeTooDeep, Text: fmt.Sprintf("nests objects and arrays more than %d deep", nesting.Max)}
+}

@@ -1,0 +1,81 @@
+package strict
+
+import (
+	"errors"
+	"io"
+	"strconv"
+	"strings"
+
+	"github.com/go-json-experiment/json/jsontext"
+	"golang.org/x/text/encoding"
+)
+
+// trailing tells a body that goes on from one that could not be read on.
+func (d *decoder) trailing(err error) error {
+	if _, syntax := errors.AsType[*jsontext.SyntacticError](err); err == nil || syntax {
+		return &Error{Code: CodeMalformed, Text: "has data after the JSON object"}
+	}
+	return d.failed(err)
+}
+
+// failed is what the reader of tokens says in our words.
+func (d *decoder) failed(err error) error {
+	if syntax, ok := errors.AsType[*jsontext.SyntacticError](err); ok && errors.Is(err, jsontext.ErrDuplicateName) {
+		return Duplicate(d.path(syntax.JSONPointer))
+	}
+	return malformed(err)
+}
+
+func malformed(err error) error {
+	switch {
+	case errors.Is(err, encoding.ErrInvalidUTF8):
+		err = errors.New("the text is not UTF-8")
+	case errors.Is(err, io.EOF):
+		err = io.ErrUnexpectedEOF
+	}
+	return &Error{Code: CodeMalformed, Text: "is not valid JSON", Err: err}
+}
+
+// path is a place in the body as people write it: recipients[3]. Of what was read
+// as a whole the kinds of the values are not known; there a number counts as a
+// position.
+func (d *decoder) path(at jsontext.Pointer) string {
+	var path strings.Builder
+	depth := 0
+	for name := range at.Tokens() {
+		depth++
+		in := jsontext.Kind('{')
+		if depth <= d.dec.StackDepth() {
+			in, _ = d.dec.StackIndex(depth)
+		} else if _, err := strconv.ParseUint(name, 10, 64); err == nil {
+			in = '['
+		}
+		switch {
+		case in == '[':
+			name = "[" + name + "]"
+		case depth > 1:
+			name = "." + name
+		}
+		path.WriteString(name)
+	}
+	return path.String()
+}
+
+// here is e about the value that was read last.
+func (d *decoder) here(e *Error) error {
+	e.Path = d.path(d.dec.StackPointer())
+	return e
+}
+
+// names are those of the objects around the value that was read last, and its
+// own.
+func (d *decoder) names() (names []string) {
+	depth := 0
+	for name := range d.dec.StackPointer().Tokens() {
+		depth++
+		if in, _ := d.dec.StackIndex(depth); in == '{' {
+			names = append(names, name)
+		}
+	}
+	return names
+}

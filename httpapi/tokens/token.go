@@ -1,0 +1,69 @@
+package tokens
+
+import (
+	"errors"
+	"fmt"
+	"strings"
+	"time"
+
+	"github.com/golang-jwt/jwt/v5"
+	"github.com/google/uuid"
+)
+
+// algorithm is the only one that is ever signed with or accepted.
+var algorithm = jwt.SigningMethodHS256
+
+// ForInstance makes a bearer token for the instance called name. It
+// expires ttl after now, or never when ttl is 0. Two calls never make the same
+// token. The token is valid only once it is stored as the instance's token.
+func ForInstance(secret []byte, name string, ttl time.Duration, now time.Time) (string, error) {
+	c := Claims{InstanceName: name}
+	c.ID = uuid.NewString()
+	c.IssuedAt = jwt.NewNumericDate(now)
+	if ttl > 0 {
+		c.ExpiresAt = jwt.NewNumericDate(now.Add(ttl))
+	}
+	return sign(secret, c)
+}
+
+// ForUser makes a bearer token for the user id. It expires ttl after now.
+func ForUser(secret []byte, id uuid.UUID, ttl time.Duration, now time.Time) (string, error) {
+	c := Claims{UserID: id.String()}
+	c.ID = uuid.NewString()
+	c.IssuedAt = jwt.NewNumericDate(now)
+	c.ExpiresAt = jwt.NewNumericDate(now.Add(ttl))
+	return sign(secret, c)
+}
+
+func sign(secret []byte, c Claims) (string, error) {
+	token, err := jwt.NewWithClaims(algorithm, c).SignedString(secret)
+	if err != nil {
+		return "", fmt.Errorf("tokens: sign: %w", err)
+	}
+	return token, nil
+}
+
+// ErrInvalid is the error of a token that is not ours, not valid any more, or of
+// the wrong kind.
+var ErrInvalid = errors.New("token is not valid")
+
+// Read checks signature, algorithm and times of a token of either kind.
+func Read(secret []byte, token string) (Claims, error) {
+	var c Claims
+	// The base64 decoder skips line breaks, even a strict one, so that a token
+	// would have more than one spelling.
+	if strings.ContainsAny(token, "\r\n") {
+		return Claims{}, fmt.Errorf("%w: line break", ErrInvalid)
+	}
+	t, err := jwt.ParseWithClaims(token, &c,
+		func(*jwt.Token) (any, error) { return secret, nil },
+		jwt.WithValidMethods([]string{algorithm.Alg()}), jwt.WithStrictDecoding())
+	if err != nil {
+		return Claims{}, fmt.Errorf("%w: %w", ErrInvalid, err)
+	}
+	// RFC 7515: who does not know a critical header must refuse the token.
+	if _, critical := t.Header["crit"]; critical {
+		return Claims{}, fmt.Errorf("%w: critical header", ErrInvalid)
+	}
+	return c, c.issued()
+}

@@ -1,0 +1,53 @@
+package httpapi
+
+import (
+	"crypto/sha256"
+	"errors"
+	"net/http"
+	"time"
+
+	"github.com/google/uuid"
+
+	"postern/event"
+)
+
+// Stream is what a WebSocket asked for, after its token was accepted.
+type Stream struct {
+	Kinds     []event.Kind      // nil: all
+	Since     *uint64           // replay after this sequence first
+	Durable   bool              // an instance whose events are stored and numbered; without it no Since
+	ExpiresAt time.Time         // of the token; zero: never
+	Token     [sha256.Size]byte // its digest
+	// Check says whether the token of an instance still counts. It is to be
+	// asked once RevokeInstance would reach the client; nil for a user's token.
+	Check func() error
+}
+
+// Hub upgrades handshakes and serves their clients. An error means that nothing
+// was upgraded or answered; ErrAhead, ErrGone, ErrTooManySockets and ErrStopping say why.
+type Hub interface {
+	// OriginAllowed reports whether a page of this origin may connect to this
+	// host. The origin is empty when the header is absent.
+	OriginAllowed(origin, host string) bool
+	ServeGlobal(w http.ResponseWriter, r *http.Request, user uuid.UUID, s Stream) error
+	ServeInstance(w http.ResponseWriter, r *http.Request, instance int64, s Stream) error
+	// RevokeInstance closes the clients of an instance whose token is worth
+	// nothing any more.
+	RevokeInstance(instance int64)
+}
+
+// Reasons to refuse a handshake.
+var (
+	// ErrOrigin: the page that the request comes from is not allowed.
+	ErrOrigin = errors.New("this origin is not allowed")
+	// ErrAhead: since is newer than the newest event.
+	ErrAhead = errors.New("since is ahead of the newest event")
+	// ErrNotDurable: the events of the instance are not stored.
+	ErrNotDurable = errors.New("the events of this instance are not stored, so there is no since; set durable in the options of its webhook")
+	// ErrGone: the events after since are not kept any more.
+	ErrGone = errors.New("the events after since are older than the retention")
+	// ErrTooManySockets: the token has as many WebSockets as it may.
+	ErrTooManySockets = errors.New("too many WebSockets of this token")
+	// ErrStopping: the hub takes no clients any more.
+	ErrStopping = errors.New("the program is stopping")
+)

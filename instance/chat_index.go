@@ -1,0 +1,151 @@
+package instance
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+
+	"postern/event"
+	"postern/store"
+)
+
+// chatPrefix begins the keys of a chat in the index of messages by chat.
+func chatPrefix(instance int64, chat string) []byte { return store.Key(instance, chat, byte(0)) }
+
+// chatKey is instance, chat, 0 and the place: the messages of a chat in their
+// order.
+func chatKey(instance int64, m *event.Message) []byte {
+	return append(chatPrefix(instance, chatOf(m)), placeOf(m)...)
+}
+
+// placeOf is where a message stands among those of its chat. Those that came by
+// themselves stand in the order in which they were stored, by their ids. Those of
+// the history come in any order, and stand before all of these by their times:
+// no message has the id 0. Every place ends with the id.
+func placeOf(m *event.Message) []byte {
+	if !m.History {
+		return store.Key(m.ID)
+	}
+	return store.Key(int64(0), max(0, m.MessageTimestamp), m.ID)
+}
+
+// idAt is the id of the message at a place.
+func idAt(place []byte) int64 { return number(place[max(0, len(place)-8):]) }
+
+// Values of the index say whose a message is. They are empty in files that were
+// written before it said so.
+var (
+	ownMessage   = []byte{1}
+	theirMessage = []byte{2}
+)
+
+// indexChat stores under which chat a message is found, and that both names of
+// the chat mean it.
+func indexChat(tx *store.Tx, instance int64, m *event.Message) error {
+	whose := theirMessage
+	if m.KeyFromMe {
+		whose = ownMessage
+	}
+	err := tx.Put(messageChats, chatKey(instance, m), whose)
+	if m.KeyLID == nil || m.KeyRemoteJID == nil || *m.KeyLID == *m.KeyRemoteJID {
+		return err
+	}
+	for _, pair := range [][2]string{{*m.KeyRemoteJID, *m.KeyLID}, {*m.KeyLID, *m.KeyRemoteJID}} {
+		key := store.Key(instance, pair[0], byte(0), pair[1])
+		if plausible(pair[0]) && plausible(pair[1]) && !tx.Has(chatNamesBucket, key) {
+			err = errors.Join(err, tx.Put(chatNamesBucket, key, nil))
+		}
+	}
+	return err
+}
+
+// maxChatNames bounds how many other names of a chat are looked at: a phone
+// number that passed from account to account has some.
+const maxChatNames = 16
+
+// chatNames are the names under which messages of a chat may be stored: by its
+// LID, or by its phone JID from before the LID was known. Whether contacts are
+// kept makes no difference.
+func chatNames(tx *store.Tx, instance int64, chat string) []string {
+	names := []string{chat}
+	add := func(name string) {
+		if name != "" && !slices.Contains(names, name) {
+			names = append(names, name)
+		}
+	}
+	if c, err := contactByJID(tx, instance, chat); err == nil && c != nil {
+		add(c.JID)
+		add(c.LID)
+	}
+	prefix := chatPrefix(instance, chat)
+	_ = tx.Scan(chatNamesBucket, store.Range{Prefix: prefix, Limit: maxChatNames}, func(k, _ []byte) (bool, error) {
+		add(string(k[len(prefix):]))
+		return true, nil
+	})
+	return names
+}
+
+// indexStep is how many messages one commit of indexChats takes.
+const indexStep = 1000
+
+// indexed marks a file whose stored messages are all in the index. No instance
+// has the id 0.
+func indexed() []byte { return store.Key(int64(0)) }
+
+// indexChats fills the index of messages by chat of a file that was written
+// before there was one. The mark comes last: a crash in the middle begins anew.
+func (r *Registry) indexChats(ctx context.Context) error {
+	var done bool
+	err := r.cfg.Store.View(func(tx *store.Tx) error {
+		done = tx.Has(chatNamesBucket, indexed())
+		return nil
+	})
+	if err != nil || done {
+		return err
+	}
+	for from := []byte(nil); ; {
+		next, err := r.indexSome(ctx, from)
+		if err != nil {
+			return fmt.Errorf("index the stored messages by chat: %w", err)
+		}
+		if next == nil {
+			return nil
+		}
+		if from == nil {
+			r.log.Info("indexing the stored messages by chat, once")
+		}
+		from = next
+	}
+}
+
+func (r *Registry) indexSome(ctx context.Context, from []byte) (next []byte, err error) {
+	err = r.cfg.Store.Update(ctx, func(tx *store.Tx) error {
+		next = nil
+		type row struct {
+			instance int64
+			m        event.Message
+		}
+		var rows []row
+		n := 0
+		err := tx.Scan(messages, store.Range{From: from, Limit: indexStep + 1}, func(k, _ []byte) (bool, error) {
+			if n++; n > indexStep {
+				next = k
+				return false, nil
+			}
+			if m, err := message(tx, number(k[:8]), number(k[8:])); err == nil {
+				m.Content = nil
+				rows = append(rows, row{number(k[:8]), m})
+			}
+			return true, nil
+		})
+		for _, row := range rows {
+			err = errors.Join(err, indexChat(tx, row.instance, &row.m))
+		}
+		if next == nil {
+			err = errors.Join(err, tx.Put(chatNamesBucket, indexed(), nil))
+		}
+		return err
+	})
+	return next, err
+}

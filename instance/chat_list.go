@@ -1,0 +1,130 @@
+package instance
+
+import (
+	"bytes"
+	"cmp"
+	"fmt"
+	"slices"
+	"strings"
+
+	"postern/event"
+	"postern/store"
+)
+
+// Chat is a chat that has stored messages.
+type Chat struct {
+	JID     string        `json:"jid"`           // the phone's when it is known, else the LID, or the group's
+	LID     string        `json:"lid,omitempty"` // empty when unknown
+	Name    string        `json:"name,omitempty"`
+	IsGroup bool          `json:"isGroup"`
+	Last    event.Message `json:"lastMessage"`
+}
+
+// chatEnd is a chat and the id of its newest message.
+type chatEnd struct {
+	names []string
+	last  int64
+}
+
+// Chats returns at most limit chats with stored messages, the one with the
+// newest message first, whose newest message is older than the one with the
+// id before; 0 is the beginning. next is the before of the page that follows,
+// 0 when there is none. Its cost grows with the number of chats, not of
+// messages. Errors: ErrNotFound.
+func (r *Registry) Chats(instance int64, before int64, limit int) (page []Chat, next int64, err error) {
+	if r.entry(instance) == nil {
+		return nil, 0, ErrNotFound
+	}
+	page = []Chat{}
+	err = r.cfg.Store.View(func(tx *store.Tx) error {
+		ends, err := chatEnds(tx, instance)
+		if err != nil {
+			return err
+		}
+		slices.SortFunc(ends, func(a, b chatEnd) int { return cmp.Compare(b.last, a.last) })
+		for _, e := range ends {
+			if before > 0 && e.last >= before {
+				continue
+			}
+			if len(page) == limit {
+				next = page[limit-1].Last.ID
+				break
+			}
+			if c, ok := chatAt(tx, instance, e); ok {
+				page = append(page, c)
+			}
+		}
+		return nil
+	})
+	if err != nil {
+		return nil, 0, fmt.Errorf("list chats of instance %d: %w", instance, err)
+	}
+	return page, next, nil
+}
+
+// chatEnds goes from chat to chat through the index; those of one person
+// become one.
+func chatEnds(tx *store.Tx, instance int64) ([]chatEnd, error) {
+	var ends []chatEnd
+	seen := map[string]int{}
+	prefix := store.Key(instance)
+	from := prefix
+	for {
+		chat, err := firstChat(tx, prefix, from)
+		if err != nil || chat == "" {
+			return ends, err
+		}
+		last, err := newestOf(tx, chatPrefix(instance, chat))
+		if err != nil {
+			return nil, err
+		}
+		if i, known := seen[chat]; known {
+			ends[i].last = max(ends[i].last, last)
+		} else {
+			names := chatNames(tx, instance, chat)
+			for _, name := range names {
+				seen[name] = len(ends)
+			}
+			ends = append(ends, chatEnd{names, last})
+		}
+		from = store.Key(instance, chat, byte(1)) // past every key of this chat
+	}
+}
+
+func firstChat(tx *store.Tx, prefix, from []byte) (chat string, err error) {
+	err = tx.Scan(messageChats, store.Range{Prefix: prefix, From: from, Limit: 1}, func(k, _ []byte) (bool, error) {
+		name, _, _ := bytes.Cut(k[len(prefix):], []byte{0})
+		chat = string(name)
+		return false, nil
+	})
+	return chat, err
+}
+
+func newestOf(tx *store.Tx, prefix []byte) (id int64, err error) {
+	err = tx.Scan(messageChats, store.Range{Prefix: prefix, Reverse: true, Limit: 1}, func(k, _ []byte) (bool, error) {
+		id = idAt(k)
+		return false, nil
+	})
+	return id, err
+}
+
+func chatAt(tx *store.Tx, instance int64, e chatEnd) (Chat, bool) {
+	m, err := message(tx, instance, e.last)
+	if err != nil {
+		return Chat{}, false // damaged, reported by the store
+	}
+	m.InstanceID = instance
+	c := Chat{JID: e.names[0], IsGroup: m.IsGroup, Last: m}
+	if contact, err := contactByJID(tx, instance, e.names[0]); err == nil && contact != nil {
+		c.JID, c.LID = contact.JID, contact.LID
+		c.Name = cmp.Or(contact.FullName, contact.PushName, contact.BusinessName)
+		return c, true
+	}
+	if m.KeyRemoteJID != nil {
+		c.JID = *m.KeyRemoteJID
+	}
+	if m.KeyLID != nil && strings.HasSuffix(*m.KeyLID, "@lid") {
+		c.LID = *m.KeyLID
+	}
+	return c, true
+}

@@ -1,0 +1,72 @@
+package instance
+
+import (
+	"context"
+	"fmt"
+
+	"postern/event"
+	"postern/store"
+)
+
+// reportContact stores what was learned about a contact and publishes what is
+// stored.
+func (r *Registry) reportContact(ctx context.Context, id int64, f event.Fact, c *event.ContactChange) error {
+	if !r.cfg.SaveContacts {
+		return nil
+	}
+	ids, ok := idsOf(c)
+	if !ok {
+		r.log.Debug("contact without a usable JID dropped", "instance_id", id)
+		return nil
+	}
+	t, about := r.telling(id), r.about(*c)
+	tell := func(stored *Contact) {
+		switch f.Kind {
+		case event.ContactsUpsert:
+			t.add(f.Kind, stored.upserted(), about, f.RequestID)
+		case event.ContactsUpdate:
+			t.add(f.Kind, stored.updated(c.Source), about, f.RequestID)
+		default: // stored, and not told
+		}
+	}
+	if err := r.saveContact(ctx, id, ids, c, t, tell); err != nil {
+		return err
+	}
+	r.publish(ctx, t)
+	return nil
+}
+
+// saveContact stores a change, and calls tell with the contact as it is stored
+// then. What is known already costs no commit: the network repeats itself.
+func (r *Registry) saveContact(ctx context.Context, id int64, ids contactIDs, c *event.ContactChange, t *telling, tell func(*Contact)) error {
+	if t.e == nil {
+		return ErrNotFound
+	}
+	var edit contactEdit
+	err := r.cfg.Store.View(func(tx *store.Tx) (err error) {
+		edit, err = editContact(tx, id, ids, c)
+		return err
+	})
+	switch {
+	case err == nil && !edit.changes():
+		tell(edit.contact())
+	case err == nil:
+		err = t.commit(ctx, func(tx *store.Tx) error {
+			if !tx.Has(instances, store.Key(id)) {
+				return ErrNotFound // deleted meanwhile
+			}
+			edit, err := editContact(tx, id, ids, c)
+			if err == nil {
+				err = edit.save(tx, id)
+			}
+			if err == nil {
+				tell(edit.contact())
+			}
+			return err
+		})
+	}
+	if err != nil {
+		return fmt.Errorf("store a contact of instance %d: %w", id, err)
+	}
+	return nil
+}

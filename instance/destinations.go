@@ -1,0 +1,144 @@
+package instance
+
+import (
+	"strings"
+	"time"
+
+	"postern/delivery"
+	"postern/event"
+)
+
+// Resolve returns where a lane leads now, and how; the destination is empty unless
+// the lane is ready.
+func (r *Registry) Resolve(lane delivery.Lane) (event.Destination, delivery.Status) {
+	if lane.Target == event.TargetGlobal {
+		return r.resolveGlobal(lane.Flow)
+	}
+	e := r.entry(lane.Instance)
+	if e == nil {
+		return event.Destination{}, delivery.Gone
+	}
+	o, now := e.chosen(), time.Now()
+	if lane.Target == event.TargetWebhook {
+		hook := e.webhook.Load()
+		if hook == nil || !hook.Enabled || o.failed != nil {
+			return event.Destination{}, delivery.Paused
+		}
+		return o.webhook(hook, now), delivery.Ready
+	}
+	p := o.endpoint(lane.Endpoint)
+	switch {
+	case p == nil && o.failed == nil:
+		return event.Destination{}, delivery.Gone
+	case p == nil || !p.Enabled:
+		return event.Destination{}, delivery.Paused
+	}
+	return o.further(p, now), delivery.Ready
+}
+
+func (r *Registry) resolveGlobal(flow delivery.Flow) (event.Destination, delivery.Status) {
+	o := r.global.chosen()
+	if r.cfg.GlobalURL == "" || o.failed != nil {
+		return event.Destination{}, delivery.Paused
+	}
+	d := r.globally(o, time.Now())
+	if flow == delivery.FlowBatch { // in the outbox, whatever the options say of instance events
+		d.Durable, d.Order, d.MaxAge = true, event.OrderNone, 0
+		d.WithID = len(d.Secrets) > 0
+	}
+	return d, delivery.Ready
+}
+
+func (r *Registry) globally(o *heldOptions, now time.Time) event.Destination {
+	return o.to(event.TargetGlobal, r.cfg.GlobalURL, &o.access, now)
+}
+
+// destinations are those of an event of an instance: its webhook and its
+// endpoints, each when it is enabled, wants the event and the filter lets it
+// through, and the global webhook.
+func (r *Registry) destinations(e *entry, kind event.Kind, about event.About) []event.Destination {
+	return r.destinationsBy(e, kind, about, e.chosen(), r.global.chosen())
+}
+
+// destinationsBy is destinations by these options of the instance, and of the
+// global webhook.
+func (r *Registry) destinationsBy(e *entry, kind event.Kind, about event.About, o, forAll *heldOptions) (to []event.Destination) {
+	d, _ := event.Lookup(kind)
+	now := time.Now()
+	if o.Filter.passes(kind, about) {
+		if hook := e.webhook.Load(); hook.wants(d.Flag) {
+			to = append(to, o.webhook(hook, now))
+		}
+		for i := range o.Endpoints {
+			if p := &o.Endpoints[i]; p.Enabled && p.Events[d.Flag] {
+				to = append(to, o.further(p, now))
+			}
+		}
+	}
+	if r.cfg.GlobalURL != "" {
+		to = append(to, r.globally(forAll, now))
+	}
+	return to
+}
+
+func (o *heldOptions) webhook(hook *Webhook, now time.Time) event.Destination {
+	return o.to(event.TargetWebhook, hook.URL, &o.access, now)
+}
+
+func (o *heldOptions) further(p *keptEndpoint, now time.Time) event.Destination {
+	d := o.to(event.TargetEndpoint, p.URL, &p.access, now)
+	d.Endpoint = p.ID
+	return d
+}
+
+// to is a destination with what these options say, and the access of its own.
+func (o *heldOptions) to(target event.Target, url string, a *access, now time.Time) event.Destination {
+	d := event.Destination{Target: target, URL: url, Headers: a.Headers, Secrets: a.inForce(now)}
+	if o.Durable {
+		d.Durable, d.Order, d.MaxAge = true, o.Order, o.maxAge
+	}
+	d.WithID = o.Durable || len(d.Secrets) > 0
+	return d
+}
+
+// inForce are the secrets to sign with, the newest first.
+func (a *access) inForce(now time.Time) (all []string) {
+	for i, s := range a.Secrets {
+		if i == 0 || now.Before(s.Until.Time) {
+			all = append(all, s.Text)
+		}
+	}
+	return all
+}
+
+// Durable tells whether the events of an instance go through the file, and how
+// long they are kept there. An instance that does not exist has none.
+func (r *Registry) Durable(id int64) (durable bool, maxAge time.Duration) {
+	e := r.entry(id)
+	if e == nil {
+		return false, 0
+	}
+	o := e.chosen()
+	return o.Durable, o.maxAge
+}
+
+// passes tells whether an event may go to the webhook and the endpoints.
+func (f *Filter) passes(kind event.Kind, about event.About) bool {
+	switch {
+	case !f.FromMe && kind == event.MessagesUpsert && about.FromMe,
+		!f.Newsletters && kind == event.NewsLetter,
+		!f.Broadcasts && about.Broadcast:
+		return false
+	case about.Chat == event.StatusBroadcast:
+		return f.Status
+	}
+	switch _, server, _ := strings.Cut(about.Chat, "@"); server {
+	case event.GroupServer:
+		return f.Groups
+	case event.NewsletterServer:
+		return f.Newsletters
+	case event.BroadcastServer:
+		return f.Broadcasts
+	}
+	return true
+}

@@ -1,0 +1,109 @@
+package instance
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+
+	"github.com/google/uuid"
+
+	"postern/event"
+	"postern/store"
+)
+
+// reportHistory stores messages from before in one commit. Those that are known
+// stay as they are, and nothing is told of any.
+func (r *Registry) reportHistory(ctx context.Context, id int64, part *event.HistoryPart) error {
+	if !r.cfg.SaveMessages {
+		return nil
+	}
+	kept := part.Messages[:0:0]
+	for _, m := range part.Messages {
+		if storable(m) && !r.ignores(id, event.Fact{Data: m}) {
+			m.History = true
+			kept = append(kept, m)
+		}
+	}
+	if len(kept) == 0 {
+		return nil
+	}
+	stored := 0
+	err := r.cfg.Store.Update(ctx, func(tx *store.Tx) error {
+		stored = 0
+		for _, m := range kept {
+			_, was, err := storeMessage(tx, id, m, uuid.Nil)
+			if err != nil {
+				return err
+			}
+			if !was {
+				stored++
+			}
+		}
+		return nil
+	})
+	if err != nil {
+		return fmt.Errorf("store history of instance %d: %w", id, err)
+	}
+	part.Stored = stored
+	return nil
+}
+
+// ErrNoAnchor says that no message of a chat is stored, from which its history
+// could go back.
+var ErrNoAnchor = errors.New("no message of the chat is stored to go back from; there is one as soon as one was sent or received")
+
+// Anchor returns the stored message of a chat with that id, or the oldest when
+// the id is 0. The chat may be named by either address of a person. Errors:
+// ErrNotFound, ErrNoMessage when there is none of that id in the chat,
+// ErrNoAnchor.
+func (r *Registry) Anchor(instance int64, chat string, id int64) (m event.Message, err error) {
+	if r.entry(instance) == nil {
+		return m, ErrNotFound
+	}
+	found := false
+	err = r.cfg.Store.View(func(tx *store.Tx) (err error) {
+		names := chatNames(tx, instance, chat)
+		if id == 0 {
+			m, found, err = oldest(tx, instance, names)
+			return err
+		}
+		m, err = message(tx, instance, id)
+		found = err == nil && slices.Contains(names, chatOf(&m))
+		return err
+	})
+	switch {
+	case errors.Is(err, ErrNotFound), err == nil && !found && id != 0:
+		return m, fmt.Errorf("%w: the chat has none of the id %d", ErrNoMessage, id)
+	case err == nil && !found:
+		return m, ErrNoAnchor
+	}
+	return m, err
+}
+
+// oldest is the oldest stored message of a chat with these names.
+func oldest(tx *store.Tx, instance int64, names []string) (first event.Message, found bool, err error) {
+	for _, name := range names {
+		rows := store.Range{Prefix: chatPrefix(instance, name), Limit: heardLook}
+		err := tx.Scan(messageChats, rows, func(k, _ []byte) (bool, error) {
+			m, err := message(tx, instance, idAt(k))
+			if err != nil {
+				return true, nil //nolint:nilerr // a damaged message counts as not stored
+			}
+			if !found || m.MessageTimestamp < first.MessageTimestamp {
+				first, found = m, true
+			}
+			return false, nil
+		})
+		if err != nil {
+			return first, found, err
+		}
+	}
+	return first, found, nil
+}
+
+// Ignores tells whether an instance ignores a chat, by its address.
+func (r *Registry) Ignores(instance int64, chat string) bool {
+	e := r.entry(instance)
+	return e != nil && r.ruleFor(&e.wishes().Ignore, event.ChatDelete{ChatJID: chat}) != notIgnored
+}

@@ -1,0 +1,73 @@
+package instance
+
+import (
+	"bytes"
+	"encoding/json"
+
+	"postern/event"
+	"postern/store"
+)
+
+// A message that could not be read comes again, often twice: from its sender,
+// and from the account's own phone. It is told once, whichever comes first and
+// whatever restarts are between: once one copy is stored, no other is told. The
+// rule costs what it costs every event of an instance: a crash between the
+// commit and the delivery loses the delivery.
+
+// Copies counts messages that could not be read when they came first.
+type Copies struct {
+	Recovered uint64 // that were told in the end
+	Repeated  uint64 // further copies of those, which were not
+}
+
+// Copies returns the counts since the start.
+func (r *Registry) Copies() Copies {
+	return Copies{Recovered: r.recovered.Load(), Repeated: r.repeated.Load()}
+}
+
+// isRecovered tells whether a message could not be read when it came first.
+func isRecovered(m *event.Message) bool {
+	if !bytes.Contains(m.Metadata, []byte(`"recovered"`)) {
+		return false
+	}
+	var md struct {
+		Recovered bool `json:"recovered"`
+	}
+	return json.Unmarshal(m.Metadata, &md) == nil && md.Recovered
+}
+
+// knownCopy looks for the message of a copy by both addresses of its chat: the
+// phone may name another one than the sender did.
+func (r *Registry) knownCopy(tx *store.Tx, instance int64, m *event.Message) (id int64, known bool, err error) {
+	if !isRecovered(m) {
+		return 0, false, nil
+	}
+	for _, chat := range []*string{m.KeyLID, m.KeyRemoteJID} {
+		if chat == nil {
+			continue
+		}
+		if id, err = findInChat(tx, instance, m.KeyID, *chat); err != nil {
+			return 0, false, err
+		}
+		if old, err := message(tx, instance, id); err == nil && !old.History {
+			return id, true, nil
+		}
+	}
+	return 0, false, nil
+}
+
+// repeats tells whether a message is a further copy of one that could not be
+// read, which was told before. All others are told once they are stored.
+func repeats(m, stored *event.Message, known bool) bool {
+	return known && (isRecovered(m) || isRecovered(stored))
+}
+
+// countCopy counts a message that is stored.
+func (r *Registry) countCopy(m, stored *event.Message, known bool) {
+	switch {
+	case repeats(m, stored, known):
+		r.repeated.Add(1)
+	case isRecovered(m):
+		r.recovered.Add(1)
+	}
+}

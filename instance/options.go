@@ -1,0 +1,227 @@
+package instance
+
+import (
+	"errors"
+	"maps"
+	"slices"
+	"strings"
+	"sync/atomic"
+	"time"
+
+	"postern/event"
+	"postern/store"
+)
+
+const optionsBucket = "webhook_options"
+
+// GlobalScope stands for an instance's id where the options of the global
+// webhook are meant.
+const GlobalScope int64 = 0
+
+// Limits of options.
+const (
+	MaxHeaders     = 16
+	MaxHeaderName  = 256  // bytes
+	MaxHeaderValue = 4096 // bytes
+	MaxEndpoints   = 8
+	MaxEndpointID  = 64 // characters
+	MinMaxAge      = time.Second
+	MaxMaxAge      = 720 * time.Hour
+	DefaultMaxAge  = "72h"
+)
+
+// hidden stands for the value of a header wherever options are shown.
+const hidden = "***"
+
+// SecretOverlap is how long a signing secret is used beside the one that
+// replaced it.
+const SecretOverlap = 24 * time.Hour
+
+// Errors about options, beside RuleErrors that wrap ErrInvalidWebhook.
+var (
+	// ErrNoEndpoint: the options have no endpoint of that id.
+	ErrNoEndpoint = errors.New("the options have no endpoint of this id")
+	// ErrNotSigned: there is no secret to rotate.
+	ErrNotSigned = errors.New("signing is off; enable it with PUT, which makes a secret")
+)
+
+// GlobalOptions are the options of the global webhook, and what those of an
+// instance have in common with them, as they are shown: without secrets.
+type GlobalOptions struct {
+	Durable bool              `json:"durable"`
+	Order   event.Order       `json:"order"`
+	MaxAge  string            `json:"maxAge"`  // as it was given
+	Headers map[string]string `json:"headers"` // *** for every value
+	Signing Signing           `json:"signing"`
+}
+
+// Options are the options of an instance's webhook, as they are shown.
+type Options struct {
+	GlobalOptions
+
+	Filter    Filter     `json:"filter"`
+	Endpoints []Endpoint `json:"endpoints"`
+}
+
+// Signing says whether deliveries are signed.
+type Signing struct {
+	Enabled bool   `json:"enabled"`
+	Secret  string `json:"secret,omitempty"` // only in the answer to the request that made it
+}
+
+// Filter says what a webhook and its endpoints receive; what is false they do
+// not.
+type Filter struct {
+	Groups      bool `json:"groups"`
+	Status      bool `json:"status"`
+	Newsletters bool `json:"newsletters"`
+	Broadcasts  bool `json:"broadcasts"`
+	FromMe      bool `json:"fromMe"` // of messages.upsert only
+}
+
+// Endpoint is a further destination of an instance's events, as it is shown.
+type Endpoint struct {
+	ID      string              `json:"id"`
+	URL     string              `json:"url"`
+	Enabled bool                `json:"enabled"`
+	Events  map[event.Flag]bool `json:"events"`
+	Headers map[string]string   `json:"headers"` // *** for every value
+	Signing Signing             `json:"signing"`
+}
+
+// keptOptions are options as the file has them, secrets included. They have a
+// bucket of their own: a release that does not know it refuses the file, where it
+// would pass over a field, and deliver unsigned and unfiltered.
+type keptOptions struct {
+	access
+
+	Durable   bool           `json:"durable"`
+	Order     event.Order    `json:"order"`
+	MaxAge    string         `json:"maxAge"`
+	Filter    Filter         `json:"filter"`
+	Endpoints []keptEndpoint `json:"endpoints,omitempty"`
+}
+
+// keptEndpoint is an endpoint as the file has it.
+type keptEndpoint struct {
+	access
+
+	ID      string              `json:"id"`
+	URL     string              `json:"url"`
+	Enabled bool                `json:"enabled"`
+	Events  map[event.Flag]bool `json:"events"`
+}
+
+// access is what a receiver knows its deliveries by. It is never shown.
+type access struct {
+	Headers map[string]string `json:"headers,omitempty"`
+	Secrets []signingSecret   `json:"secrets,omitempty"` // the newest first, two at most; none: not signed
+}
+
+// signingSecret is a key of Standard Webhooks.
+type signingSecret struct {
+	Text  string     `json:"text"`           // whsec_ and base64
+	Until event.Time `json:"until,omitzero"` // of one that was replaced
+}
+
+// heldOptions are options in force. They are never changed, only replaced.
+type heldOptions struct {
+	keptOptions
+
+	maxAge time.Duration
+	failed error // why the file's cannot be read
+}
+
+// defaultOptions are those of who has set none.
+func defaultOptions() keptOptions {
+	return keptOptions{Order: event.OrderNone, MaxAge: DefaultMaxAge, Filter: Filter{true, true, true, true, true}}
+}
+
+// plainOptions are in force where none are stored.
+var plainOptions = hold(defaultOptions())
+
+func hold(kept keptOptions) *heldOptions {
+	age, _ := time.ParseDuration(kept.MaxAge) // it was checked before it was stored
+	return &heldOptions{keptOptions: kept, maxAge: age}
+}
+
+// chosen are the options in force, to be read only.
+func (e *entry) chosen() *heldOptions {
+	if o := e.options.Load(); o != nil {
+		return o
+	}
+	return plainOptions
+}
+
+// loadOptions takes over what the file has. Where that cannot be read, nothing
+// goes out otherwise than was asked: what is for the webhook waits in the file,
+// as does what waits for the endpoints already, until the options are set anew.
+func loadOptions(tx *store.Tx, held *atomic.Pointer[heldOptions], id int64) error {
+	kept, found, err := store.GetJSON[keptOptions](tx, optionsBucket, store.Key(id))
+	switch {
+	case errors.Is(err, store.ErrDamaged):
+		broken := *plainOptions
+		broken.Durable, broken.failed = true, err
+		held.Store(&broken)
+	case err != nil:
+		return err
+	case found:
+		held.Store(hold(kept))
+	}
+	return nil
+}
+
+// endpoint is the endpoint of an id, nil when there is none.
+func (o *keptOptions) endpoint(id string) *keptEndpoint {
+	i := slices.IndexFunc(o.Endpoints, func(p keptEndpoint) bool { return p.ID == id })
+	if i < 0 {
+		return nil
+	}
+	return &o.Endpoints[i]
+}
+
+// header is the value of a header, whatever the case of its name.
+func (a *access) header(name string) (value string, found bool) {
+	for known, value := range a.Headers {
+		if strings.EqualFold(known, name) {
+			return value, true
+		}
+	}
+	return "", false
+}
+
+// signing shows the secret to who has not seen it: fresh is the set of those
+// that the request made.
+func (a *access) signing(fresh map[string]bool) Signing {
+	s := Signing{Enabled: len(a.Secrets) > 0}
+	if s.Enabled && fresh[a.Secrets[0].Text] {
+		s.Secret = a.Secrets[0].Text
+	}
+	return s
+}
+
+func (a *access) shownHeaders() map[string]string {
+	shown := make(map[string]string, len(a.Headers))
+	for name := range a.Headers {
+		shown[name] = hidden
+	}
+	return shown
+}
+
+// show is what callers may see of options.
+func (o *keptOptions) show(fresh map[string]bool) Options {
+	shown := Options{
+		GlobalOptions: GlobalOptions{Durable: o.Durable, Order: o.Order, MaxAge: o.MaxAge, Headers: o.shownHeaders(), Signing: o.signing(fresh)},
+		Filter:        o.Filter,
+		Endpoints:     make([]Endpoint, 0, len(o.Endpoints)),
+	}
+	for i := range o.Endpoints {
+		p := &o.Endpoints[i]
+		events := maps.Clone(p.Events)
+		if events == nil {
+			events = map[event.Flag]bool{}
+		}
+		shown.Endpoints = append(shown.Endpoints, Endpoint{p.ID, p.URL, p.Enabled, events, p.shownHeaders(), p.signing(fresh)})
+	}
+	return shown
+}

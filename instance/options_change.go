@@ -1,0 +1,176 @@
+package instance
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"time"
+
+	"postern/delivery"
+	"postern/event"
+	"postern/store"
+)
+
+// scope is the entry whose options are meant, nil when there is no such
+// instance.
+func (r *Registry) scope(id int64) *entry {
+	if id == GlobalScope {
+		return r.global
+	}
+	return r.entry(id)
+}
+
+// Options returns the options of an instance's webhook, or with GlobalScope
+// those of the global one. Errors: ErrNotFound, or one that wraps
+// store.ErrDamaged when they cannot be read; they may be set anew or deleted.
+func (r *Registry) Options(id int64) (Options, error) {
+	e := r.scope(id)
+	if e == nil {
+		return Options{}, ErrNotFound
+	}
+	o := e.chosen()
+	if o.failed != nil {
+		return Options{}, o.failed
+	}
+	return o.show(nil), nil
+}
+
+// PutOptions replaces the options of an instance's webhook, which need not exist,
+// or with GlobalScope those of the global one, and returns them with the secrets
+// that it made. Events follow them from the commit on. Errors: ErrNotFound, or a
+// RuleError wrapping ErrInvalidWebhook, with nothing changed.
+func (r *Registry) PutOptions(ctx context.Context, id int64, c OptionsChange) (Options, error) {
+	if err := r.clearAdded(ctx, id, c); err != nil {
+		return Options{}, err
+	}
+	return r.replaceOptions(ctx, id, func(before *keptOptions) (keptOptions, map[string]bool, error) { return r.apply(c, before) })
+}
+
+// DropOptions takes back what was set. Errors: ErrNotFound.
+func (r *Registry) DropOptions(ctx context.Context, id int64) (Options, error) {
+	return r.replaceOptions(ctx, id, func(*keptOptions) (keptOptions, map[string]bool, error) { return r.firstOptions(), nil, nil })
+}
+
+// firstOptions are those of a new instance.
+func (r *Registry) firstOptions() keptOptions {
+	o := defaultOptions()
+	o.Durable = r.cfg.DurableDefault
+	return o
+}
+
+// newOptions are those to store with a new instance, nil when there is nothing
+// to store.
+func (r *Registry) newOptions() *heldOptions {
+	if !r.cfg.DurableDefault {
+		return nil
+	}
+	return hold(r.firstOptions())
+}
+
+// RotateSecret makes a new secret for the webhook, or for one of its endpoints,
+// and returns the options with it. Deliveries are signed with the former one too
+// for SecretOverlap. Errors: ErrNotFound, ErrNoEndpoint, ErrNotSigned, or one that
+// wraps store.ErrDamaged.
+func (r *Registry) RotateSecret(ctx context.Context, id int64, endpoint string) (Options, error) {
+	if _, err := r.Options(id); err != nil {
+		return Options{}, err
+	}
+	return r.replaceOptions(ctx, id, func(before *keptOptions) (o keptOptions, fresh map[string]bool, err error) {
+		o = *before
+		o.Endpoints = slices.Clone(before.Endpoints)
+		whose := &o.access
+		if endpoint != "" {
+			p := o.endpoint(endpoint)
+			if p == nil {
+				return o, nil, ErrNoEndpoint
+			}
+			whose = &p.access
+		}
+		if len(whose.Secrets) == 0 {
+			return o, nil, ErrNotSigned
+		}
+		former, made := whose.Secrets[0], newSecret()
+		former.Until = event.At(time.Now().Add(SecretOverlap))
+		whose.Secrets = []signingSecret{made, former}
+		return o, map[string]bool{made.Text: true}, nil
+	})
+}
+
+// replaceOptions stores what change makes of the options, and tells who delivers.
+func (r *Registry) replaceOptions(ctx context.Context, id int64, change func(before *keptOptions) (o keptOptions, fresh map[string]bool, err error)) (Options, error) {
+	e := r.scope(id)
+	if e == nil {
+		return Options{}, ErrNotFound
+	}
+	e.change.Lock()
+	defer e.change.Unlock()
+	if e.gone {
+		return Options{}, ErrNotFound
+	}
+	before := e.chosen()
+	next, fresh, err := change(&before.keptOptions)
+	if err != nil {
+		return Options{}, err
+	}
+	e.changing.Store(true)
+	defer e.changing.Store(false)
+	err = r.cfg.Store.Update(ctx, func(tx *store.Tx) error { return store.PutJSON(tx, optionsBucket, store.Key(id), next) })
+	if err != nil {
+		return Options{}, fmt.Errorf("webhook options of instance %d: %w", id, err)
+	}
+	after := hold(next)
+	e.options.Store(after)
+	r.tellLanes(lanesOf(id, before, after))
+	return next.show(fresh), nil
+}
+
+// clearAdded sees to it that nothing waits any more for endpoints that were
+// removed, before others take their ids.
+func (r *Registry) clearAdded(ctx context.Context, id int64, c OptionsChange) error {
+	e := r.scope(id)
+	if e == nil || r.cfg.ClearLanes == nil {
+		return nil
+	}
+	var added []delivery.Lane
+	o := e.chosen()
+	for i := range c.Endpoints[:min(len(c.Endpoints), MaxEndpoints)] {
+		if p := c.Endpoints[i].ID; o.endpoint(p) == nil && o.failed == nil {
+			added = append(added, endpointLane(id, p))
+		}
+	}
+	if len(added) == 0 {
+		return nil
+	}
+	return r.cfg.ClearLanes(ctx, added)
+}
+
+// tellLanes hands on whose destinations may be others than before.
+func (r *Registry) tellLanes(lanes []delivery.Lane) {
+	if r.cfg.OnLanes != nil {
+		r.cfg.OnLanes(lanes)
+	}
+}
+
+// lanesOf are all lanes that options of a scope have a say in.
+func lanesOf(id int64, all ...*heldOptions) []delivery.Lane {
+	if id == GlobalScope {
+		return []delivery.Lane{delivery.GlobalLane, delivery.BatchLane}
+	}
+	lanes := []delivery.Lane{webhookLane(id)}
+	for _, o := range all {
+		for i := range o.Endpoints {
+			if lane := endpointLane(id, o.Endpoints[i].ID); !slices.Contains(lanes, lane) {
+				lanes = append(lanes, lane)
+			}
+		}
+	}
+	return lanes
+}
+
+func webhookLane(id int64) delivery.Lane {
+	return delivery.Lane{Flow: delivery.FlowInstance, Instance: id, Target: event.TargetWebhook}
+}
+
+func endpointLane(id int64, endpoint string) delivery.Lane {
+	return delivery.Lane{Flow: delivery.FlowInstance, Instance: id, Target: event.TargetEndpoint, Endpoint: endpoint}
+}

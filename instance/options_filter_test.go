@@ -1,0 +1,115 @@
+package instance
+
+import (
+	"encoding/json"
+	"slices"
+	"strings"
+	"testing"
+
+	"postern/event"
+	"postern/store"
+)
+
+const (
+	aGroup      = "120363000000000001@g.us"
+	aNewsletter = "120363012345678901@newsletter"
+	aList       = "1700000000@broadcast"
+	aPerson     = "4915112345678@s.whatsapp.net"
+	aHidden     = "133742133742133@lid"
+)
+
+// inChat is a message as it comes in.
+func inChat(keyID, chat string, mine bool) *event.Message { return text(keyID, chat, mine) }
+
+// byList is a message of a person that was sent to a broadcast list.
+func byList(keyID string) *event.Message {
+	m := text(keyID, aPerson, false)
+	m.Metadata = json.RawMessage(`{"broadcast":"` + aList + `"}`)
+	return m
+}
+
+// TestWhatTheFilterHasAsFalseIsNotDelivered to the webhook and the endpoints,
+// and to the global webhook it is; it is stored as before.
+func TestWhatTheFilterHasAsFalseIsNotDelivered(t *testing.T) {
+	all := Filter{true, true, true, true, true}
+	without := func(change func(*Filter)) Filter {
+		f := all
+		change(&f)
+		return f
+	}
+	filters := map[string]Filter{
+		"groups":      without(func(f *Filter) { f.Groups = false }),
+		"status":      without(func(f *Filter) { f.Status = false }),
+		"newsletters": without(func(f *Filter) { f.Newsletters = false }),
+		"broadcasts":  without(func(f *Filter) { f.Broadcasts = false }),
+		"fromMe":      without(func(f *Filter) { f.FromMe = false }),
+	}
+	upsert := func(m *event.Message) event.Fact { return event.Fact{Kind: event.MessagesUpsert, Data: m} }
+	cases := map[string]struct {
+		fact event.Fact
+		by   []string // the filters that keep it back
+	}{
+		"a message of a person":            {upsert(inChat("1", aPerson, false)), nil},
+		"a message of a hidden person":     {upsert(inChat("2", aHidden, false)), nil},
+		"a message in a group":             {upsert(inChat("3", aGroup, false)), []string{"groups"}},
+		"an own message in a group":        {upsert(inChat("4", aGroup, true)), []string{"groups", "fromMe"}},
+		"an own message to a person":       {upsert(inChat("5", aPerson, true)), []string{"fromMe"}},
+		"a status":                         {upsert(inChat("6", event.StatusBroadcast, false)), []string{"status"}},
+		"an own status":                    {upsert(inChat("7", event.StatusBroadcast, true)), []string{"status", "fromMe"}},
+		"a message in a newsletter":        {upsert(inChat("8", aNewsletter, false)), []string{"newsletters"}},
+		"an own message to a list":         {upsert(inChat("9", aList, true)), []string{"broadcasts", "fromMe"}},
+		"a person's message by a list":     {upsert(byList("10")), []string{"broadcasts"}},
+		"what the API sends to a person":   {event.Fact{Kind: event.SendMessage, Data: inChat("11", aPerson, true)}, nil},
+		"news of a newsletter":             {event.Fact{Kind: event.NewsLetter, Data: event.NewsletterUpdate{Type: event.NewsletterJoin, NewsletterJID: aNewsletter}}, []string{"newsletters"}},
+		"news of a newsletter not named":   {event.Fact{Kind: event.NewsLetter, Data: event.NewsletterUpdate{Type: event.NewsletterJoin}}, []string{"newsletters"}},
+		"a group's new subject":            {event.Fact{Kind: event.GroupsUpdate, Data: []event.GroupUpdate{{Partial: event.GroupPartial{ID: aGroup, Subject: "s"}}}}, []string{"groups"}},
+		"somebody who types in a group":    {event.Fact{Kind: event.PresenceUpdated, Data: event.PresenceUpdate{ChatJID: aGroup, JID: aPerson}}, []string{"groups"}},
+		"somebody who types":               {event.Fact{Kind: event.PresenceUpdated, Data: event.PresenceUpdate{JID: aPerson}}, nil},
+		"a deleted message of one's own":   {event.Fact{Kind: event.MessagesDelete, Data: event.MessageDelete{ChatJID: aPerson, MessageID: "5", KeyFromMe: true}}, nil},
+		"a connection":                     {connection(event.TypeConnected, event.ConnectionOpen, event.Online), nil},
+		"a call in a group":                {event.Fact{Kind: event.CallUpsert, Data: event.Call{ChatID: aGroup}}, []string{"groups"}},
+		"a chat that was archived, a list": {event.Fact{Kind: event.ChatsUpdated, Data: event.ChatUpdate{ChatJID: aList}}, []string{"broadcasts"}},
+	}
+	flags := map[event.Flag]bool{}
+	for _, d := range event.Catalogue() {
+		if d.Family == event.Instance {
+			flags[d.Flag] = true
+		}
+	}
+	for filter, f := range filters {
+		r := newRig(t, func(cfg *Config) { cfg.GlobalURL = "http://global" }, nil)
+		id := r.create("a").ID
+		if _, err := r.reg.PutWebhook(bg, id, WebhookChange{URL: new("http://own"), Events: flags}); err != nil {
+			t.Fatal(err)
+		}
+		r.options(id, OptionsChange{Filter: &f, Endpoints: []EndpointChange{{ID: "e", URL: "http://further", Events: flags}}})
+		for name, c := range cases {
+			r.report(id, c.fact)
+			want := "http://own http://further http://global"
+			if slices.Contains(c.by, filter) {
+				want = "http://global"
+			}
+			if got := strings.Join(urls(r.one()), " "); got != want {
+				t.Errorf("without %s, %s goes to %q, want %q", filter, name, got, want)
+			}
+			if m, ok := c.fact.Data.(*event.Message); ok && !r.has(id, m.KeyID) {
+				t.Errorf("without %s, %s is not stored", filter, name)
+			}
+		}
+		r.stop()
+	}
+}
+
+// has tells whether a message is stored.
+func (r *rig) has(id int64, keyID string) (found bool) {
+	r.Helper()
+	err := r.s.View(func(tx *store.Tx) error {
+		n, err := findMessage(tx, id, keyID)
+		found = n != 0
+		return err
+	})
+	if err != nil {
+		r.Fatal(err)
+	}
+	return found
+}

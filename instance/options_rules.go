@@ -1,0 +1,191 @@
+package instance
+
+import (
+	"crypto/rand"
+	"encoding/base64"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+	"time"
+
+	"postern/event"
+)
+
+// OptionsChange is a request to replace options. What is nil takes its default.
+type OptionsChange struct {
+	Durable   bool
+	Order     *event.Order
+	MaxAge    *string           // a duration such as 90s or 72h
+	Headers   map[string]string // *** keeps the value that the header had
+	Signed    bool
+	Filter    *Filter
+	Endpoints []EndpointChange
+}
+
+// EndpointChange is one endpoint of a change.
+type EndpointChange struct {
+	ID      string
+	URL     string
+	Enabled *bool // absent means true
+	Events  map[event.Flag]bool
+	Headers map[string]string
+	Signed  bool
+}
+
+// apply makes options of a change and of those before it, which have the
+// secrets. fresh are the secrets that it made. Errors are RuleErrors wrapping
+// ErrInvalidWebhook.
+func (r *Registry) apply(c OptionsChange, before *keptOptions) (o keptOptions, fresh map[string]bool, err error) {
+	o = defaultOptions()
+	o.Durable = c.Durable
+	if c.Order != nil {
+		o.Order = *c.Order
+	}
+	if c.MaxAge != nil {
+		o.MaxAge = *c.MaxAge
+	}
+	if c.Filter != nil {
+		o.Filter = *c.Filter
+	}
+	if err := o.checkFlow(); err != nil {
+		return o, nil, err
+	}
+	fresh = map[string]bool{}
+	if o.access, err = before.change("", c.Headers, c.Signed, fresh); err != nil {
+		return o, nil, err
+	}
+	if len(c.Endpoints) > MaxEndpoints {
+		return o, nil, badWebhook("endpoints", fmt.Sprintf("must have at most %d entries", MaxEndpoints))
+	}
+	for i, change := range c.Endpoints {
+		p, err := r.applyEndpoint(fmt.Sprintf("endpoints[%d].", i), change, before, fresh)
+		if err != nil {
+			return o, nil, err
+		}
+		if o.endpoint(p.ID) != nil {
+			return o, nil, badWebhook(fmt.Sprintf("endpoints[%d].id", i), "must be another than those of the endpoints before it")
+		}
+		o.Endpoints = append(o.Endpoints, p)
+	}
+	return o, fresh, nil
+}
+
+// checkFlow holds the rules of what is durable.
+func (o *keptOptions) checkFlow() error {
+	age, err := time.ParseDuration(o.MaxAge)
+	switch {
+	case len(o.MaxAge) > 32 || err != nil || age < MinMaxAge || age > MaxMaxAge:
+		return badWebhook("maxAge", "must be a duration of 1s to 720h, such as 90s or 72h")
+	case o.Order != event.OrderNone && o.Order != event.OrderChat && o.Order != event.OrderInstance:
+		return badWebhook("order", "must be none, chat or instance")
+	case o.Order != event.OrderNone && !o.Durable:
+		return badWebhook("order", "must be none, or durable must be true: what is tried once has no order")
+	}
+	return nil
+}
+
+func (r *Registry) applyEndpoint(at string, c EndpointChange, before *keptOptions, fresh map[string]bool) (p keptEndpoint, err error) {
+	if !IsEndpointID(c.ID) {
+		return p, badWebhook(at+"id", fmt.Sprintf("must have 1 to %d characters of A-Z a-z 0-9 . _ -", MaxEndpointID))
+	}
+	if err := r.checkURL(at+"url", c.URL); err != nil {
+		return p, err
+	}
+	if err := checkFlags(at, c.Events); err != nil {
+		return p, err
+	}
+	p = keptEndpoint{ID: c.ID, URL: c.URL, Enabled: c.Enabled == nil || *c.Enabled, Events: maps.Clone(c.Events)}
+	old := &access{}
+	if known := before.endpoint(c.ID); known != nil {
+		old = &known.access
+	}
+	p.access, err = old.change(at, c.Headers, c.Signed, fresh)
+	return p, err
+}
+
+// IsEndpointID tells whether an endpoint may have the id.
+func IsEndpointID(id string) bool {
+	return id != "" && len(id) <= MaxEndpointID && !strings.ContainsFunc(id, func(c rune) bool { return !isAlphanumeric(c) && c != '.' && c != '_' && c != '-' })
+}
+
+func isAlphanumeric(c rune) bool {
+	return c >= '0' && c <= '9' || c >= 'A' && c <= 'Z' || c >= 'a' && c <= 'z'
+}
+
+// change is the access that follows: with the headers of a request, and with a
+// secret when there is to be one. Fields are named below at.
+func (a *access) change(at string, headers map[string]string, signed bool, fresh map[string]bool) (next access, err error) {
+	if next.Headers, err = a.changeHeaders(at+"headers", headers); err != nil || !signed {
+		return next, err
+	}
+	if next.Secrets = a.Secrets; len(next.Secrets) == 0 {
+		made := newSecret()
+		fresh[made.Text] = true
+		next.Secrets = []signingSecret{made}
+	}
+	return next, nil
+}
+
+func (a *access) changeHeaders(at string, headers map[string]string) (map[string]string, error) {
+	if len(headers) == 0 {
+		return nil, nil
+	}
+	if len(headers) > MaxHeaders {
+		return nil, badWebhook(at, fmt.Sprintf("must have at most %d entries", MaxHeaders))
+	}
+	next := map[string]string{}
+	names := map[string]bool{} // in lower case
+	for _, name := range slices.Sorted(maps.Keys(headers)) {
+		if err := checkHeaderName(at, name); err != nil {
+			return nil, err
+		}
+		lower := strings.ToLower(name)
+		if names[lower] {
+			return nil, badWebhook(at+"."+event.Cut(name), "is there twice; the case of a name makes no difference")
+		}
+		names[lower] = true
+		value := headers[name]
+		if value == hidden {
+			old, known := a.header(name)
+			if !known {
+				return nil, badWebhook(at+"."+event.Cut(name), "must be given its value; there is none that *** could keep")
+			}
+			value = old
+		}
+		if !isHeaderValue(value) {
+			return nil, badWebhook(at+"."+event.Cut(name), fmt.Sprintf("must have at most %d characters of visible ASCII, with spaces between them only", MaxHeaderValue))
+		}
+		next[name] = value
+	}
+	return next, nil
+}
+
+// ownHeaders are those that a delivery has in any case, and those that say how
+// a request is framed or what its connection is for: with these a header could
+// end a request early, or turn it into another.
+var ownHeaders = []string{
+	"user-agent", "x-request-id", "x-owner-jid", "x-instance-name", "x-instance-id", "x-webhook-event", "host",
+	"connection", "transfer-encoding", "te", "trailer", "upgrade", "expect", "keep-alive", "proxy-connection",
+}
+
+func checkHeaderName(at, name string) error {
+	if name == "" || len(name) > MaxHeaderName || strings.ContainsFunc(name, func(c rune) bool { return !isAlphanumeric(c) && !strings.ContainsRune("!#$%&'*+-.^_`|~", c) }) {
+		return badWebhook(at+"."+event.Cut(name), fmt.Sprintf("must be the name of a header: 1 to %d letters, digits and !#$%%&'*+-.^_`|~", MaxHeaderName))
+	}
+	lower := strings.ToLower(name)
+	if slices.Contains(ownHeaders, lower) || strings.HasPrefix(lower, "content-") || strings.HasPrefix(lower, "webhook-") {
+		return badWebhook(at+"."+event.Cut(name), "must be another name; deliveries have this header of their own, or it belongs to the connection")
+	}
+	return nil
+}
+
+func isHeaderValue(value string) bool {
+	return len(value) <= MaxHeaderValue && strings.Trim(value, " ") == value && !strings.ContainsFunc(value, func(c rune) bool { return c < ' ' || c > '~' })
+}
+
+func newSecret() signingSecret {
+	key := make([]byte, 32)
+	_, _ = rand.Read(key) // never fails
+	return signingSecret{Text: "whsec_" + base64.StdEncoding.EncodeToString(key)}
+}

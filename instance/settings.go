@@ -1,0 +1,127 @@
+package instance
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"unicode/utf8"
+
+	"postern/event"
+	"postern/store"
+)
+
+const settingsBucket = "instance_settings"
+
+// Limits of settings.
+const (
+	MaxIgnored     = 1000 // chats in Ignore.JIDs
+	MaxHistoryDays = 365
+)
+
+// Settings are what an instance does by itself. The zero value, with
+// Ignore.JIDs empty, is the default: nothing.
+type Settings struct {
+	Ignore       Ignore      `json:"ignore"`
+	RejectCalls  RejectCalls `json:"rejectCalls"`
+	ReadMessages bool        `json:"readMessages"` // every message that comes in is marked as read
+	AlwaysOnline bool        `json:"alwaysOnline"` // the account is shown as available while it is connected
+	History      History     `json:"history"`
+}
+
+// Ignore names the chats of which nothing is stored and nothing is told.
+type Ignore struct {
+	Groups      bool     `json:"groups"`
+	Status      bool     `json:"status"`
+	Newsletters bool     `json:"newsletters"`
+	Broadcasts  bool     `json:"broadcasts"` // what came by a broadcast list
+	JIDs        []string `json:"jids"`       // single chats, a person by either address
+}
+
+// RejectCalls says what becomes of incoming calls.
+type RejectCalls struct {
+	Enabled bool   `json:"enabled"`
+	Message string `json:"message"` // sent to the caller, at most once an hour; empty: nothing is
+}
+
+// History says what of the time before the pairing is asked for and stored. It
+// counts at the next pairing.
+type History struct {
+	Days   int  `json:"days"` // 0: nothing is stored
+	Groups bool `json:"groups"`
+}
+
+// check reads the addresses and tells what breaks a rule.
+func (s *Settings) check() error {
+	if s.History.Days < 0 || s.History.Days > MaxHistoryDays {
+		return fmt.Errorf("%w: history.days must be 0 to %d", event.ErrArgument, MaxHistoryDays)
+	}
+	if utf8.RuneCountInString(s.RejectCalls.Message) > event.MaxText {
+		return fmt.Errorf("%w: rejectCalls.message must have at most %d characters", event.ErrArgument, event.MaxText)
+	}
+	if len(s.Ignore.JIDs) > MaxIgnored {
+		return fmt.Errorf("%w: ignore.jids must have at most %d entries", event.ErrArgument, MaxIgnored)
+	}
+	jids := make([]string, 0, len(s.Ignore.JIDs))
+	for i, text := range s.Ignore.JIDs {
+		chat, err := event.ParseChat(text)
+		if err != nil {
+			return fmt.Errorf("ignore.jids[%d]: %w", i, err)
+		}
+		jids = append(jids, chat.JID())
+	}
+	slices.Sort(jids)
+	s.Ignore.JIDs = slices.Compact(jids)
+	return nil
+}
+
+func (s Settings) clone() Settings {
+	s.Ignore.JIDs = slices.Clone(s.Ignore.JIDs)
+	if s.Ignore.JIDs == nil {
+		s.Ignore.JIDs = []string{}
+	}
+	return s
+}
+
+// PutSettings replaces the settings of an instance, which are in force when it
+// returns, and returns them as they are stored. Errors: ErrNotFound, or one
+// that wraps event.ErrArgument or event.ErrRecipient and names the field, with
+// nothing changed.
+func (r *Registry) PutSettings(ctx context.Context, id int64, s Settings) (Settings, error) {
+	s = s.clone()
+	if err := s.check(); err != nil {
+		return Settings{}, err
+	}
+	e := r.entry(id)
+	if e == nil {
+		return Settings{}, ErrNotFound
+	}
+	e.change.Lock()
+	defer e.change.Unlock()
+	if e.gone {
+		return Settings{}, ErrNotFound
+	}
+	err := r.cfg.Store.Update(ctx, func(tx *store.Tx) error { return store.PutJSON(tx, settingsBucket, store.Key(id), s) })
+	if err != nil {
+		return Settings{}, fmt.Errorf("settings of instance %d: %w", id, err)
+	}
+	e.settings.Store(&s)
+	return s.clone(), nil
+}
+
+// Settings returns the settings of an instance, the default when none were
+// stored. Errors: ErrNotFound.
+func (r *Registry) Settings(id int64) (Settings, error) {
+	e := r.entry(id)
+	if e == nil {
+		return Settings{}, ErrNotFound
+	}
+	return e.wishes().clone(), nil
+}
+
+// wishes are the settings in force, to be read only.
+func (e *entry) wishes() *Settings {
+	if s := e.settings.Load(); s != nil {
+		return s
+	}
+	return &Settings{}
+}

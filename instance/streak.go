@@ -1,0 +1,197 @@
+package instance
+
+import (
+	"context"
+	"errors"
+	"strings"
+	"time"
+
+	"postern/event"
+)
+
+// What follows from refusals in a row.
+const (
+	streakBench    = time.Hour // batches leave the instance out for so long
+	streakRedial   = 3         // so many of them have it connect anew
+	redialInterval = time.Hour // but not more often
+)
+
+// streak counts refusals of one code in a row, to different people. It is the
+// keeper's, guarded by its mutex. A reconnect does not end it.
+type streak struct {
+	code     int
+	count    int
+	people   map[string]bool // those of the count; bounded by the limit
+	redialed bool            // in this streak
+}
+
+// refused counts a refusal and reports whether it made the streak longer.
+func (s *streak) refused(code int, who string, limit int) bool {
+	if s.code != code {
+		*s = streak{code: code}
+	}
+	if s.people[who] {
+		return false
+	}
+	if s.people == nil {
+		s.people = map[string]bool{}
+	}
+	if len(s.people) <= max(limit, streakRedial) {
+		s.people[who] = true
+	}
+	s.count++
+	return true
+}
+
+// reconnects reports whether the streak calls for a new connection, once.
+func (s *streak) reconnects() bool {
+	if s.redialed || s.count < streakRedial || s.code < 400 || s.code > 499 {
+		return false
+	}
+	s.redialed = true
+	return true
+}
+
+// judge draws the conclusions from how a send ended, and adds to an error what
+// is known of its end.
+func (k *keeper) judge(ctx context.Context, to string, err error) error {
+	number, person := strings.CutSuffix(to, "@"+event.UserServer)
+	if err == nil {
+		k.succeeded(ctx)
+		return nil
+	}
+	if held, ok := errors.AsType[*event.NotNowError](err); ok && held.Code == event.ReachoutTimelocked {
+		return k.timelocked(ctx, number, person, held)
+	}
+	if refused, ok := errors.AsType[*event.RefusedError](err); ok && !strings.HasSuffix(to, "@g.us") {
+		k.refused(ctx, to, refused.Code)
+	}
+	return err
+}
+
+// timelocked notes that the account may not write to strangers for now.
+func (k *keeper) timelocked(ctx context.Context, number string, person bool, held *event.NotNowError) error {
+	known := ""
+	if person && k.sup.cfg.Knows != nil && k.sup.cfg.Knows(k.id, number) {
+		known = number
+	}
+	told := event.Restriction{Type: event.StatusAccountReachoutTimelock, Code: event.ReachoutTimelockCode, Count: 1}
+	if rec, err := k.sup.reg.ByID(k.id); err == nil {
+		told.Until = rec.skewed(time.Now())
+	}
+	one, err := k.sup.reg.infer(context.WithoutCancel(ctx), k.id, told, known)
+	if err != nil {
+		k.sup.log.Warn("restriction not stored", "instance_id", k.id, "error", err)
+		return held
+	}
+	answer := *held
+	answer.Until = one.Until.Time
+	return &answer
+}
+
+// clockSkew is how far WhatsApp's clock may be from ours.
+const clockSkew = time.Minute
+
+// skewed is the end of a time lock that is refused to be over although the end
+// that WhatsApp named has just passed: its clock shows less than ours. It is
+// zero when the refusal is about something new.
+func (r Record) skewed(now time.Time) time.Time {
+	one, ok := r.last(event.StatusAccountReachoutTimelock)
+	if !ok || one.Inferred || one.Until.After(now) || now.Sub(one.Until.Time) > clockSkew {
+		return time.Time{}
+	}
+	return now.Add(clockSkew)
+}
+
+// refused counts a refusal.
+func (k *keeper) refused(ctx context.Context, to string, code int) {
+	limit := k.sup.cfg.FailureStreak
+	k.mu.Lock()
+	longer := k.streak.refused(code, to, limit)
+	count, redial := k.streak.count, longer && k.streak.reconnects()
+	k.mu.Unlock()
+	ctx = context.WithoutCancel(ctx)
+	if longer && limit > 0 && count >= limit {
+		_, err := k.sup.reg.infer(ctx, k.id, event.Restriction{
+			Type: event.StatusAccountRestricted, Code: code, Count: count, Until: time.Now().Add(streakBench),
+		}, "")
+		if err != nil {
+			k.sup.log.Warn("restriction not stored", "instance_id", k.id, "error", err)
+		}
+	}
+	if redial && k.sup.reg.redial(ctx, k.id) {
+		k.sup.log.Warn("WhatsApp refuses one message after the other; connecting anew", "instance_id", k.id, "code", code, "count", count)
+		k.sup.spawn(k.reconnect)
+	}
+}
+
+// succeeded ends a streak.
+func (k *keeper) succeeded(ctx context.Context) {
+	k.mu.Lock()
+	k.streak = streak{}
+	k.mu.Unlock()
+	k.sup.reg.forgetStreak(context.WithoutCancel(ctx), k.id)
+}
+
+// reconnect drops the connection and dials again, between two messages.
+func (k *keeper) reconnect() {
+	resume, err := k.session.Hold(k.sup.life)
+	if err != nil {
+		return // stopping, or too busy: the next streak tries again
+	}
+	defer resume()
+	if err := k.sup.Restart(k.sup.life, k.id, ""); err != nil && k.sup.life.Err() == nil {
+		k.sup.log.Warn("not connected anew", "instance_id", k.id, "error", err)
+	}
+}
+
+// resumed is the streak as the last process left it.
+func (r Record) resumed() streak {
+	one, ok := r.last(event.StatusAccountRestricted)
+	if !ok || one.Ended {
+		return streak{}
+	}
+	return streak{code: one.Code, count: one.Count, redialed: true}
+}
+
+// forgetStreak notes that a message went out after a streak: the next refusals
+// are counted anew. A bench that is in force stays so.
+func (r *Registry) forgetStreak(ctx context.Context, id int64) {
+	e := r.entry(id)
+	if e == nil {
+		return
+	}
+	if one, ok := e.record.Load().last(event.StatusAccountRestricted); !ok || one.Ended && one.Until.After(time.Now()) {
+		return
+	}
+	_, _, err := r.change(ctx, id, func(rec *Record) bool {
+		before, now := rec.Restrictions, time.Now()
+		rec.Restrictions = nil
+		for _, one := range before {
+			if one.Type == event.StatusAccountRestricted {
+				if one.Ended = true; !one.Until.After(now) {
+					continue
+				}
+			}
+			rec.Restrictions = append(rec.Restrictions, one)
+		}
+		return true
+	})
+	if err != nil {
+		r.log.Warn("end of a streak not stored", "instance_id", id, "error", err)
+	}
+}
+
+// redial reports whether an instance may connect anew because of refusals, and
+// notes that it does.
+func (r *Registry) redial(ctx context.Context, id int64) bool {
+	_, due, err := r.change(ctx, id, func(rec *Record) bool {
+		now := time.Now()
+		if now.Sub(rec.RedialedAt.Time) < redialInterval && !rec.RedialedAt.After(now) {
+			return false
+		}
+		rec.RedialedAt = event.At(now)
+		return true
+	})
+	return due && err == nil
+}

@@ -1,0 +1,136 @@
+package pace
+
+import "time"
+
+// Hold asks for a sender whose message comes next whether it may leave now. If
+// so, which nil says, its place is held until the message leaves, its Pass ends
+// or Release: of a hundred who wait for the same moment one is told that it has
+// come. A sender has one place at most, and the empty one has none.
+func (p *Pacer) Hold(instance int64, to, sender string) *Refusal {
+	l := p.ledger(instance)
+	if sender != "" {
+		p.moveTo(instance, sender, l != nil)
+	}
+	if l == nil {
+		return nil
+	}
+	person := l.contact(to)
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	now := p.cfg.now()
+	if refused := l.refuse(now, person, sender); refused != nil {
+		if everybody := l.closed(now, sender); everybody != nil {
+			return everybody
+		}
+		return refused
+	}
+	if sender == "" {
+		return nil
+	}
+	if l.places == nil {
+		l.places = map[string]uint64{}
+	}
+	l.places[sender] = person
+	return nil
+}
+
+// Ask returns why a message must not leave now: an *event.NotNowError, or nil.
+func (p *Pacer) Ask(instance int64, to string) error {
+	l := p.ledger(instance)
+	if l == nil {
+		return nil
+	}
+	person := l.contact(to)
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if refused := l.refusal(p.cfg.now(), person, ""); refused != nil {
+		return refused.error()
+	}
+	return nil
+}
+
+// moveTo gives up the sender's place at another instance.
+func (p *Pacer) moveTo(instance int64, sender string, limited bool) {
+	p.mu.Lock()
+	before, held := p.holders[sender]
+	if limited {
+		p.holders[sender] = instance
+	} else if held {
+		delete(p.holders, sender)
+	}
+	p.mu.Unlock()
+	if held && before != instance {
+		p.release(before, sender)
+	}
+}
+
+// Release gives up the place of a sender, and tells whoever waits for it.
+func (p *Pacer) Release(sender string) {
+	p.mu.Lock()
+	instance, held := p.holders[sender]
+	delete(p.holders, sender)
+	p.mu.Unlock()
+	if held {
+		p.release(instance, sender)
+	}
+}
+
+func (p *Pacer) release(instance int64, sender string) {
+	l := p.ledger(instance)
+	if l == nil {
+		return
+	}
+	l.mu.Lock()
+	waits := l.release(sender)
+	l.mu.Unlock()
+	if waits {
+		p.cfg.Changed(instance)
+	}
+}
+
+// refuse is refusal, and remembers that somebody was refused for places that are
+// held.
+func (l *ledger) refuse(now moment, person uint64, sender string) *Refusal {
+	refused := l.refusal(now, person, sender)
+	l.crowded = l.crowded || refused != nil && len(l.places) > 0
+	return refused
+}
+
+// release gives up a place and reports whether somebody may be waiting for it.
+func (l *ledger) release(sender string) bool {
+	_, held := l.places[sender]
+	delete(l.places, sender)
+	waits := held && l.crowded
+	if waits {
+		l.crowded = false
+	}
+	return waits
+}
+
+// Spaced tells when the next message of an instance may leave, for the time
+// between two of them; zero: there is none.
+func (p *Pacer) Spaced(instance int64) time.Time {
+	l := p.ledger(instance)
+	if l == nil {
+		return time.Time{}
+	}
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if l.limits.JitterMs == nil {
+		return time.Time{}
+	}
+	now := p.cfg.now()
+	return now.wall.Add(l.spaced - now.awake)
+}
+
+// KeepsStrangers reports whether an instance may write to no more new contacts
+// for now: then it makes a difference when somebody ceases to be one.
+func (p *Pacer) KeepsStrangers(instance int64) bool {
+	l := p.ledger(instance)
+	if l == nil {
+		return false
+	}
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.stranger(p.cfg.now(), somebody, "") != nil
+}

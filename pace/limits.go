@@ -1,0 +1,172 @@
+package pace
+
+import (
+	"cmp"
+	"errors"
+	"fmt"
+	"time"
+)
+
+// Bounds of the fields of Limits.
+const (
+	MaxCount  = 1_000_000 // of every number of messages or contacts
+	MaxDays   = 365       // of a warm-up
+	MaxJitter = 60_000    // milliseconds
+)
+
+// Limits are what an instance may send. A field that is nil or empty sets no
+// limit; the zero value sets none.
+type Limits struct {
+	PerMinute         *int64      `json:"perMinute,omitempty"`         // messages in any 60 seconds, from 1
+	PerHour           *int64      `json:"perHour,omitempty"`           // messages in any 60 minutes, from 1
+	PerDay            *int64      `json:"perDay,omitempty"`            // messages a local day, from 1
+	NewContactsPerDay *int64      `json:"newContactsPerDay,omitempty"` // people a local day who never wrote, from 0
+	WarmUp            *WarmUp     `json:"warmUp,omitempty"`            // a day's messages of a young account
+	QuietHours        *QuietHours `json:"quietHours,omitempty"`        // when nothing leaves
+	Timezone          string      `json:"timezone,omitempty"`          // of days and quiet hours; empty: Config.Location
+	JitterMs          *Jitter     `json:"jitterMs,omitempty"`          // between two messages
+}
+
+// WarmUp raises the messages of a day from From to To over Days days.
+type WarmUp struct {
+	From      int64  `json:"from" strict:"required"`
+	To        int64  `json:"to" strict:"required"`
+	Days      int64  `json:"days" strict:"required"` // of 24 hours
+	StartedAt string `json:"startedAt,omitempty"`    // RFC 3339; empty when set: as it was, or now
+}
+
+// QuietHours is when nothing leaves, by the clock: from From on and until To,
+// over midnight when To is the earlier one. Both are HH:MM.
+type QuietHours struct {
+	From string `json:"from" strict:"required"`
+	To   string `json:"to" strict:"required"`
+}
+
+// Jitter is the least and the longest time between two messages of an
+// instance, in milliseconds, of which one is drawn at random each time.
+type Jitter struct {
+	Min int64 `json:"min" strict:"required"`
+	Max int64 `json:"max" strict:"required"`
+}
+
+// ErrInvalid is wrapped by the errors of Limits.Check.
+var ErrInvalid = errors.New("invalid limits")
+
+// RuleError is a field that breaks its rule. It wraps ErrInvalid.
+type RuleError struct {
+	Field string // as in JSON, for example "quietHours.from"
+	Rule  string // what must hold
+}
+
+// Error names the field and the rule.
+func (e *RuleError) Error() string { return e.Field + " " + e.Rule }
+
+// Unwrap returns ErrInvalid.
+func (e *RuleError) Unwrap() error { return ErrInvalid }
+
+// Check returns a RuleError when a field breaks its rule.
+func (l Limits) Check() error {
+	counts := []struct {
+		field string
+		value *int64
+		least int64
+	}{
+		{"perMinute", l.PerMinute, 1},
+		{"perHour", l.PerHour, 1},
+		{"perDay", l.PerDay, 1},
+		{"newContactsPerDay", l.NewContactsPerDay, 0},
+	}
+	for _, c := range counts {
+		if c.value == nil {
+			continue
+		}
+		if err := within(c.field, *c.value, c.least, MaxCount); err != nil {
+			return err
+		}
+	}
+	if _, err := l.zone(time.UTC); err != nil {
+		return err
+	}
+	return cmp.Or(l.WarmUp.check(), l.QuietHours.check(), l.JitterMs.check())
+}
+
+func within(field string, v, least, most int64) error {
+	if v < least || v > most {
+		return &RuleError{field, fmt.Sprintf("must be %d to %d", least, most)}
+	}
+	return nil
+}
+
+// zone is where the days are counted.
+func (l Limits) zone(otherwise *time.Location) (*time.Location, error) {
+	if l.Timezone == "" {
+		return otherwise, nil
+	}
+	zone, err := time.LoadLocation(l.Timezone)
+	if err != nil || l.Timezone == "Local" {
+		return nil, &RuleError{"timezone", "must be the name of a time zone, such as Europe/Berlin"}
+	}
+	return zone, nil
+}
+
+func (w *WarmUp) check() error {
+	if w == nil {
+		return nil
+	}
+	if err := within("warmUp.from", w.From, 1, MaxCount); err != nil {
+		return err
+	}
+	if err := within("warmUp.days", w.Days, 1, MaxDays); err != nil {
+		return err
+	}
+	if w.To < w.From || w.To > MaxCount {
+		return &RuleError{"warmUp.to", fmt.Sprintf("must be at least warmUp.from, and at most %d", MaxCount)}
+	}
+	if _, err := time.Parse(time.RFC3339, w.StartedAt); w.StartedAt != "" && err != nil {
+		return &RuleError{"warmUp.startedAt", "must be RFC 3339, such as 2026-01-31T12:00:00Z"}
+	}
+	return nil
+}
+
+// began is when the warm-up began.
+func (w *WarmUp) began() time.Time {
+	at, _ := time.Parse(time.RFC3339, w.StartedAt)
+	return at
+}
+
+func (q *QuietHours) check() error {
+	if q == nil {
+		return nil
+	}
+	from, err := minutes("quietHours.from", q.From)
+	if err != nil {
+		return err
+	}
+	to, err := minutes("quietHours.to", q.To)
+	if err == nil && from == to {
+		err = &RuleError{"quietHours.to", "must differ from quietHours.from"}
+	}
+	return err
+}
+
+// minutes reads a time of the day as what has passed of it.
+func minutes(field, hhmm string) (time.Duration, error) {
+	at, err := time.Parse("15:04", hhmm)
+	if err != nil || len(hhmm) != len("15:04") {
+		return 0, &RuleError{field, "must be a time of the day from 00:00 to 23:59, as HH:MM"}
+	}
+	return time.Duration(at.Hour())*time.Hour + time.Duration(at.Minute())*time.Minute, nil
+}
+
+func (j *Jitter) check() error {
+	if j == nil {
+		return nil
+	}
+	if err := within("jitterMs.min", j.Min, 0, MaxJitter); err != nil {
+		return err
+	}
+	if j.Max < j.Min || j.Max > MaxJitter {
+		return &RuleError{"jitterMs.max", fmt.Sprintf("must be at least jitterMs.min, and at most %d", MaxJitter)}
+	}
+	return nil
+}

@@ -1,0 +1,64 @@
+package pace
+
+import (
+	"time"
+
+	"postern/event"
+)
+
+// Use is how much of a limit is used.
+type Use struct {
+	Limit    int64       `json:"limit"`
+	Used     int64       `json:"used"`
+	ResetsAt *event.Time `json:"resetsAt"` // when Used becomes less; null: nothing is used
+}
+
+// Status is how an instance stands to its limits. Those that are not set are
+// left out.
+type Status struct {
+	PerMinute         *Use        `json:"perMinute,omitempty"`
+	PerHour           *Use        `json:"perHour,omitempty"`
+	PerDay            *Use        `json:"perDay,omitempty"` // the lower one of perDay and warmUp
+	NewContactsPerDay *Use        `json:"newContactsPerDay,omitempty"`
+	QuietUntil        *event.Time `json:"quietUntil,omitempty"` // of quiet hours; null: it is not quiet now
+}
+
+func (b *book) status(now moment) Status {
+	var s Status
+	day := b.day(now)
+	began, ends := day.began, day.ends
+	today := b.since(now.back(began))
+	for i, use := range []**Use{&s.PerMinute, &s.PerHour} {
+		if w := b.windows()[i]; w.limit != nil {
+			inside := b.since(now.awake - w.span + 1) // what left one span ago is out
+			*use = used(*w.limit, len(inside), time.Time{})
+			if len(inside) > 0 {
+				(*use).ResetsAt = next(now.wall.Add(inside[0].at + w.span - now.awake))
+			}
+		}
+	}
+	if most, _ := b.dayLimit(now, day); most >= 0 {
+		s.PerDay = used(most, len(today), ends)
+	}
+	if most := b.limits.NewContactsPerDay; most != nil {
+		s.NewContactsPerDay = used(*most, len(b.newContacts(now.back(began)).people), ends)
+	}
+	if b.limits.QuietHours != nil {
+		s.QuietUntil = &event.Time{}
+		if until := day.quietUntil(now.wall); !until.IsZero() {
+			s.QuietUntil = next(until)
+		}
+	}
+	return s
+}
+
+// next is the first instant in JSON that is not before t.
+func next(t time.Time) *event.Time { return event.AtPtr(t.Add(time.Millisecond - 1)) }
+
+func used(limit int64, n int, resets time.Time) *Use {
+	u := &Use{Limit: limit, Used: int64(n)}
+	if n > 0 && !resets.IsZero() {
+		u.ResetsAt = next(resets)
+	}
+	return u
+}

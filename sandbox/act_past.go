@@ -1,0 +1,65 @@
+package sandbox
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	"go.mau.fi/whatsmeow/types"
+
+	"postern/sandbox/network"
+	"postern/sandbox/phone"
+)
+
+type pastFields struct {
+	With     string `json:"with" help:"the chat: a number or an address, of a group too"`
+	Messages *int   `json:"messages" help:"how many messages; default 1, at most 200000"`
+	Text     string `json:"text" help:"their text, which the number of each is put behind; default past"`
+	Ago      int    `json:"ago" help:"how many days ago the newest was sent; default 1"`
+	Every    int    `json:"every" help:"seconds between two of them; default 60"`
+	Sender   string `json:"sender" help:"who wrote those in a group that the phone did not"`
+	Blob     bool   `json:"blob" help:"true: whatever the phone gives of its past is to be downloaded, even when it is small"`
+}
+
+// actPast makes every second message the phone's own, and the last one with the number 1.
+func actPast(_ context.Context, s *network.Server, p *phone.Phone, f pastFields) (any, error) {
+	chat, err := chatAddress("with", f.With)
+	if err != nil {
+		return nil, err
+	}
+	n := 1
+	if f.Messages != nil {
+		n = *f.Messages
+	}
+	if n < 1 || n > maxHistory {
+		return nil, invalidField("messages", fmt.Sprintf("has to be 1 to %d", maxHistory))
+	}
+	if f.Ago < 0 || f.Ago > 3650 || f.Every < 0 || f.Every > 86400 {
+		return nil, invalidField("ago", "has to be 0 to 3650, and every 0 to 86400")
+	}
+	if f.Text == "" {
+		f.Text = "past"
+	}
+	var sender types.JID
+	if f.Sender != "" {
+		if sender, err = address("sender", f.Sender); err != nil {
+			return nil, err
+		}
+	}
+	newest, every := time.Now().AddDate(0, 0, -max(1, f.Ago)), time.Duration(max(1, f.Every))*time.Second
+	if f.Every == 0 {
+		every = time.Minute
+	}
+	past := make([]phone.PastMessage, n)
+	for i := range past {
+		past[i] = phone.PastMessage{
+			ID: fmt.Sprintf("3APAST%s%08d", chat.User, i+1), FromMe: i%2 == 1, Sender: sender,
+			Text: fmt.Sprintf("%s %d", f.Text, i+1), At: newest.Add(-time.Duration(i) * every),
+		}
+	}
+	p.Recall(chat, past)
+	if f.Blob {
+		p.GiveFiles()
+	}
+	return nil, nil
+}

@@ -1,0 +1,232 @@
+package sandbox
+
+import (
+	"context"
+	"encoding/base64"
+	"slices"
+	"strings"
+	"time"
+
+	waBinary "go.mau.fi/whatsmeow/binary"
+	"go.mau.fi/whatsmeow/types"
+
+	"postern/sandbox/network"
+	"postern/sandbox/phone"
+)
+
+// peopleActs are what people change about themselves and show of themselves.
+func peopleActs() []act {
+	return []act{
+		row("presence", "the phone's user comes online or goes", actPresence),
+		row("chat-presence", "the phone's user types, records or stops", actChatPresence),
+		row("picture", "the phone's user changes the own picture or a group's", actPicture),
+		row("about", "the phone's user changes the about text", actAbout),
+		row("identity-change", "the phone's user moves to a new phone, with new keys; the linked devices are removed", actIdentityChange),
+		row("push-name", "the phone's user takes another name; with to, a message shows it", actPushName),
+		row("business-name", "the phone becomes a business of this name; with to, a message shows it", actBusinessName),
+		row("blocklist", "the phone's user blocks or unblocks somebody", actBlocklist),
+		row("privacy", "the phone's user changes a privacy setting", actPrivacy),
+		row("reachout-timelock", "WhatsApp refuses the account's messages to strangers with 463 until it is lifted: to those who neither wrote to it nor gave it a privacy token", actTimelock),
+		row("privacy-token", "the phone's user lets somebody write though strangers may not", actPrivacyToken),
+	}
+}
+
+type presenceFields struct {
+	To       string `json:"to" help:"an account that is told even when it did not ask: a number or an address"`
+	Online   bool   `json:"online" help:"true: comes online; false: goes"`
+	LastSeen string `json:"lastSeen" help:"when going, the time that is shown, RFC 3339, or hidden; missing: now"`
+}
+
+func actPresence(_ context.Context, s *network.Server, p *phone.Phone, f presenceFields) (any, error) {
+	last := time.Now()
+	switch f.LastSeen {
+	case "":
+	case "hidden":
+		last = time.Time{}
+	default:
+		var err error
+		if last, err = time.Parse(time.RFC3339, f.LastSeen); err != nil {
+			return nil, invalidField("lastSeen", "is neither a time such as 2026-01-31T12:00:00Z nor hidden")
+		}
+	}
+	return nil, towards(p, "to", f.To, func(from, to types.JID) error {
+		return s.ShowPresence(from, ifNamed(f.To, to), f.Online, last)
+	})
+}
+
+type chatPresenceFields struct {
+	To    string `json:"to" help:"the account that sees it: a number or an address"`
+	State string `json:"state" help:"composing, recording or paused"`
+	Group string `json:"group" help:"the group that it happens in, an address; missing: the direct chat"`
+}
+
+func actChatPresence(_ context.Context, s *network.Server, p *phone.Phone, f chatPresenceFields) (any, error) {
+	states := map[string]waBinary.Node{
+		"composing": {Tag: "composing"},
+		"recording": {Tag: "composing", Attrs: waBinary.Attrs{"media": "audio"}},
+		"paused":    {Tag: "paused"},
+	}
+	state, ok := states[f.State]
+	if !ok {
+		return nil, invalidField("state", "is not one of composing, recording, paused")
+	}
+	group, err := groupAddress("group", f.Group)
+	if err != nil {
+		return nil, err
+	}
+	if f.To == "" {
+		return nil, invalidField("to", "is missing")
+	}
+	return nil, towards(p, "to", f.To, func(from, to types.JID) error { return s.ShowChatState(from, to, group, state) })
+}
+
+type pictureFields struct {
+	To     string `json:"to" help:"an account that is told too: a number or an address"`
+	Group  string `json:"group" help:"the group whose picture it is, an address; missing: the own"`
+	Remove bool   `json:"remove" help:"remove the picture"`
+	Image  string `json:"image" help:"a JPEG in base64; missing: a small grey one"`
+}
+
+func actPicture(_ context.Context, s *network.Server, p *phone.Phone, f pictureFields) (any, error) {
+	group, err := groupAddress("group", f.Group)
+	if err != nil {
+		return nil, err
+	}
+	data, err := f.data()
+	if err != nil {
+		return nil, err
+	}
+	var id string
+	err = towards(p, "to", f.To, func(from, to types.JID) (err error) {
+		id, err = s.ChangePicture(from, group, to, data)
+		return err
+	})
+	return map[string]string{"pictureId": id}, err
+}
+
+// data is the picture; none when it is to be removed.
+func (f pictureFields) data() ([]byte, error) {
+	if f.Remove {
+		return nil, nil
+	}
+	if f.Image == "" {
+		return greyJPEG(), nil
+	}
+	data, err := base64.StdEncoding.DecodeString(f.Image)
+	if err != nil || !network.IsPicture(data) {
+		return nil, invalidField("image", "is not a JPEG in base64")
+	}
+	return data, nil
+}
+
+type aboutFields struct {
+	To   string `json:"to" help:"an account that is told: a number or an address; the own devices are always told"`
+	Text string `json:"text" help:"the text; empty removes it"`
+}
+
+func actAbout(_ context.Context, s *network.Server, p *phone.Phone, f aboutFields) (any, error) {
+	return nil, towards(p, "to", f.To, func(from, to types.JID) error { return s.ChangeAbout(from, to, f.Text) })
+}
+
+type toFields struct {
+	To string `json:"to" help:"the account that is told: a number or an address"`
+}
+
+func actIdentityChange(_ context.Context, s *network.Server, p *phone.Phone, f toFields) (any, error) {
+	if f.To == "" {
+		return nil, invalidField("to", "is missing")
+	}
+	return nil, towards(p, "to", f.To, s.ReplacePhone)
+}
+
+type nameFields struct {
+	To   string `json:"to" help:"an account that gets a message under the name: a number or an address"`
+	Name string `json:"name" help:"the name"`
+}
+
+func actPushName(ctx context.Context, s *network.Server, p *phone.Phone, f nameFields) (any, error) {
+	return underName(ctx, s, p, f, s.Rename)
+}
+
+func actBusinessName(ctx context.Context, s *network.Server, p *phone.Phone, f nameFields) (any, error) {
+	return underName(ctx, s, p, f, s.SetBusiness)
+}
+
+// underName changes a name, and has a message show it when somebody is named.
+func underName(ctx context.Context, s *network.Server, p *phone.Phone, f nameFields, change func(of types.JID, name string) error) (any, error) {
+	if f.Name == "" {
+		return nil, invalidField("name", "is missing")
+	}
+	err := towards(p, "to", f.To, func(from, to types.JID) error {
+		if _, _, ok := s.IdentityOf(to); !ok {
+			return phone.ErrNoAccount
+		}
+		return change(from, f.Name)
+	})
+	if err != nil || f.To == "" {
+		return nil, err
+	}
+	return actText(ctx, s, p, textFields{To: f.To, Text: "I am " + f.Name})
+}
+
+type blocklistFields struct {
+	Action string `json:"action" help:"block or unblock; missing: the whole list is said to have changed"`
+	Target string `json:"target" help:"with action, whom: a number or an address"`
+}
+
+func actBlocklist(_ context.Context, s *network.Server, p *phone.Phone, f blocklistFields) (any, error) {
+	switch f.Action {
+	case "":
+		return nil, s.AnnounceBlocklist(p.JID())
+	case "block", "unblock":
+		if f.Target == "" {
+			return nil, invalidField("target", "is missing")
+		}
+		return nil, towards(p, "target", f.Target, func(from, target types.JID) error { return s.ChangeBlocked(from, target, f.Action == "block") })
+	default:
+		return nil, invalidField("action", "is not block or unblock")
+	}
+}
+
+type privacyFields struct {
+	Name  string `json:"name" help:"groupadd, last, status, profile, readreceipts, online, calladd, messages, defense or stickers"`
+	Value string `json:"value" help:"what the setting allows: all, contacts, contact_blacklist, contact_allowlist, match_last_seen, known, on_standard, off or none"`
+}
+
+func actPrivacy(_ context.Context, s *network.Server, p *phone.Phone, f privacyFields) (any, error) {
+	values := network.PrivacyValues(f.Name)
+	if values == nil {
+		return nil, invalidField("name", "is not one of "+strings.Join(network.PrivacyNames(), ", "))
+	}
+	if !slices.Contains(values, f.Value) {
+		return nil, invalidField("value", "is not one of "+strings.Join(values, ", "))
+	}
+	return nil, s.SetPrivacy(p.JID(), f.Name, f.Value)
+}
+
+type timelockFields struct {
+	Seconds int    `json:"seconds" help:"how long; 0 lifts the lock"`
+	Type    string `json:"type" help:"what for, as WhatsApp names it; default DEFAULT"`
+	Silent  bool   `json:"silent" help:"give no notice: only the refusals show it"`
+}
+
+func actTimelock(_ context.Context, s *network.Server, p *phone.Phone, f timelockFields) (any, error) {
+	if f.Seconds < 0 {
+		return nil, invalidField("seconds", "cannot be negative")
+	}
+	if f.Type == "" {
+		f.Type = "DEFAULT"
+	}
+	var ends time.Time
+	if f.Seconds > 0 {
+		ends = time.Now().Add(time.Duration(f.Seconds)*time.Second + time.Second - 1) // to the second, and not before
+	}
+	return nil, s.Timelock(p.JID(), network.Lock{Kind: f.Type, Ends: ends, Silent: f.Silent})
+}
+
+func actPrivacyToken(_ context.Context, s *network.Server, p *phone.Phone, f toFields) (any, error) {
+	if f.To == "" {
+		return nil, invalidField("to", "is missing")
+	}
+	return nil, towards(p, "to", f.To, s.GiveToken)
+}

@@ -1,0 +1,200 @@
+package network
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	wa "go.mau.fi/whatsmeow/appstate"
+	waBinary "go.mau.fi/whatsmeow/binary"
+	"go.mau.fi/whatsmeow/proto/waE2E"
+	"go.mau.fi/whatsmeow/types"
+
+	"postern/sandbox/network/appstate"
+	"postern/sandbox/phone"
+)
+
+// linkedDevices lists the devices of an account.
+func (s *Server) linkedDevices(p *phone.Phone) []appstate.Device {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	var linked []appstate.Device
+	if a := s.byPN[p.Number()]; a != nil {
+		for _, d := range a.sorted() {
+			linked = append(linked, d.stateDevice())
+		}
+	}
+	return linked
+}
+
+func (d *device) stateDevice() appstate.Device {
+	return appstate.Device{LID: d.lid(), Identity: d.keys.Identity}
+}
+
+// changeState changes an account's state: devices that never saw any get the key first, then fn
+// makes the change, then the devices are told but the one that made it.
+func (s *Server) changeState(ctx context.Context, p *phone.Phone, by uint16, fn func(*appstate.State, []appstate.Device) (appstate.Notice, error)) error {
+	a := s.appStates.Of(p.Number())
+	a.Acting.Lock()
+	defer a.Acting.Unlock()
+	linked := s.linkedDevices(p)
+	if err := s.shareKey(ctx, p, a, linked); err != nil {
+		return err
+	}
+	notice, err := fn(a, linked)
+	if err != nil {
+		return err
+	}
+	for _, d := range notice.Devices {
+		if d.LID.Device != by {
+			s.announce(d.LID, notice.Name, notice.Version)
+		}
+	}
+	return nil
+}
+
+// ChangeState applies a change of the phone and tells the linked devices. Errors: appstate.ErrFull,
+// those of phone.Phone.SendPeer, or of encoding.
+func (s *Server) ChangeState(ctx context.Context, p *phone.Phone, info wa.PatchInfo) error {
+	return s.changeState(ctx, p, 0, func(a *appstate.State, linked []appstate.Device) (appstate.Notice, error) {
+		return a.Change(ctx, info, linked)
+	})
+}
+
+// DamageState gives each linked device the change once with a wrong signature, and changes
+// nothing: the next real change heals it. Errors as for ChangeState.
+func (s *Server) DamageState(ctx context.Context, p *phone.Phone, info wa.PatchInfo) error {
+	return s.changeState(ctx, p, 0, func(a *appstate.State, linked []appstate.Device) (appstate.Notice, error) {
+		return a.Damage(ctx, info, linked)
+	})
+}
+
+// SpoilState makes a change after which the server's copy of the collection does not verify any more,
+// until the phone has given its own. Errors as for ChangeState.
+func (s *Server) SpoilState(ctx context.Context, p *phone.Phone, info wa.PatchInfo) error {
+	return s.changeState(ctx, p, 0, func(a *appstate.State, linked []appstate.Device) (appstate.Notice, error) {
+		return a.Spoil(ctx, info, linked)
+	})
+}
+
+// RekeyState makes a change under a new key, which a linked device has to ask for. Errors as for ChangeState.
+func (s *Server) RekeyState(ctx context.Context, p *phone.Phone, info wa.PatchInfo) error {
+	return s.changeState(ctx, p, 0, func(a *appstate.State, linked []appstate.Device) (appstate.Notice, error) {
+		return a.ChangeUnderNewKey(ctx, info, linked)
+	})
+}
+
+// ConflictState refuses the next changes that the account's devices make of synchronised state, as if
+// another device had been first each time; 0 ends it. Errors: ErrClosed, phone.ErrNoAccount.
+func (s *Server) ConflictState(of types.JID, times int) error {
+	return s.with(of, func(a *account) { a.stateConflicts = times })
+}
+
+// takeConflict counts one change and tells whether it is to be refused.
+func (s *Server) takeConflict(d *device) bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if d.account.stateConflicts == 0 {
+		return false
+	}
+	d.account.stateConflicts--
+	return true
+}
+
+// StateKeys implements phone.Network.
+func (s *Server) StateKeys(p *phone.Phone) *waE2E.ProtocolMessage {
+	return s.appStates.Of(p.Number()).KeyShare()
+}
+
+// StateCopy implements phone.Network.
+func (s *Server) StateCopy(p *phone.Phone, name wa.WAPatchName) ([]byte, error) {
+	return s.appStates.Of(p.Number()).Copy(context.Background(), name)
+}
+
+// ResetState implements phone.Network.
+func (s *Server) ResetState(p *phone.Phone) {
+	s.Unlink(p.Number())
+	s.appStates.Of(p.Number()).Reset()
+}
+
+// ShareStateKey gives the linked devices that have not got it the key of the account's state.
+// Errors: those of phone.Phone.SendPeer.
+func (s *Server) ShareStateKey(ctx context.Context, p *phone.Phone) error {
+	a := s.appStates.Of(p.Number())
+	a.Acting.Lock()
+	defer a.Acting.Unlock()
+	return s.shareKey(ctx, p, a, s.linkedDevices(p))
+}
+
+// StateOf returns what the devices of a phone's account synchronise. A change that is made there
+// is told to nobody.
+func (s *Server) StateOf(p *phone.Phone) *appstate.State { return s.appStates.Of(p.Number()) }
+
+// greet is what a phone does when a device of its account logs in: it gives it the key,
+// without which a client can change nothing. One that has the key, and was cut off before it
+// had read everything, gets it again: clients read only when they get a key or are told of
+// a change.
+func (s *Server) greet(c *conn, d appstate.Device, p *phone.Phone) {
+	a := s.appStates.Of(p.Number())
+	a.Acting.Lock()
+	defer a.Acting.Unlock()
+	read, given := a.Read(d.LID.Device)
+	err := s.shareKey(c.ctx, p, a, s.linkedDevices(p))
+	if err == nil && given && !read {
+		err = p.SendPeer(c.ctx, d.LID, a.KeyShare())
+	}
+	if past := s.sendPast(c.ctx, p, d.LID.Device); past != nil {
+		c.log.Debug("the past was not sent", "error", past)
+	}
+	if err != nil {
+		c.log.Debug("the app state key was not shared, the next act tries again", "error", err)
+	}
+}
+
+// StateRead reports whether every linked device of a phone has read the state of its
+// account. A change that comes earlier is a part of that first read, which clients do not
+// tell as a change.
+func (s *Server) StateRead(p *phone.Phone) bool {
+	a := s.appStates.Of(p.Number())
+	for _, d := range s.linkedDevices(p) {
+		if read, _ := a.Read(d.LID.Device); !read {
+			return false
+		}
+	}
+	return true
+}
+
+// shareKey gives the key to the devices that have not got it. The caller holds a.Acting.
+func (s *Server) shareKey(ctx context.Context, p *phone.Phone, a *appstate.State, linked []appstate.Device) error {
+	if err := a.Begin(ctx, p.PushName()); err != nil {
+		return err
+	}
+	message := a.KeyShare()
+	for _, d := range a.Unshared(linked) {
+		a.Given(d)
+		if err := p.SendPeer(ctx, d.LID, message); err != nil {
+			a.Withdrawn(d)
+			return fmt.Errorf("share app state key with %s: %w", d.LID, err)
+		}
+	}
+	return nil
+}
+
+// announce tells a device that a collection has a newer version.
+func (s *Server) announce(device types.JID, name wa.WAPatchName, version uint64) {
+	n := waBinary.Node{Tag: "notification", Attrs: waBinary.Attrs{
+		"type": "server_sync", "from": types.ServerJID, "id": phone.MessageID(), "t": time.Now().Unix(),
+	}, Content: []waBinary.Node{{Tag: "collection", Attrs: waBinary.Attrs{"name": string(name), "version": version}}}}
+	s.QueueFor(device, n)
+}
+
+// QueueFor queues a stanza for one linked device, if it is still there.
+func (s *Server) QueueFor(device types.JID, n waBinary.Node) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if a := s.accountOf(device.ToNonAD()); a != nil && !s.closed {
+		if d, ok := a.devices[device.Device]; ok {
+			s.enqueue(d, n)
+		}
+	}
+}

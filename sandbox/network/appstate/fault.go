@@ -1,0 +1,72 @@
+package appstate
+
+import (
+	"context"
+	"fmt"
+
+	wa "go.mau.fi/whatsmeow/appstate"
+	"go.mau.fi/whatsmeow/proto/waServerSync"
+	"google.golang.org/protobuf/proto"
+)
+
+// Damage makes a patch whose signature is wrong and gives it once to each of the linked devices,
+// instead of a real change. Nothing of the collection changes, so the device is right again
+// with the next real one.
+func (a *State) Damage(ctx context.Context, info wa.PatchInfo, linked []Device) (Notice, error) {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	raw, err := a.encode(ctx, info)
+	if err != nil {
+		return Notice{}, err
+	}
+	var patch waServerSync.SyncdPatch
+	if err := proto.Unmarshal(raw, &patch); err != nil {
+		return Notice{}, fmt.Errorf("read own patch: %w", err)
+	}
+	patch.Version = &waServerSync.SyncdVersion{Version: new(a.collections[info.Type].version + 1)}
+	patch.PatchMAC[0] ^= 1
+	if raw, err = proto.Marshal(&patch); err != nil {
+		return Notice{}, fmt.Errorf("encode patch: %w", err)
+	}
+	for _, d := range linked {
+		a.damaged[damage{d.LID.Device, info.Type}] = raw
+	}
+	return a.notice(info.Type, linked), nil
+}
+
+// Spoil makes a change of the phone after which nothing that is given out of the collection verifies, neither
+// its patches so far nor a snapshot: reading everything anew does not help, only the phone's own copy does.
+// Later changes are sound. Errors as for Change.
+func (a *State) Spoil(ctx context.Context, info wa.PatchInfo, linked []Device) (Notice, error) {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	if err := a.change(ctx, info); err != nil {
+		return Notice{}, err
+	}
+	a.spoiled[info.Type] = a.collections[info.Type].version
+	return a.notice(info.Type, linked), nil
+}
+
+// ChangeUnderNewKey makes a change of the phone with a new key, which it gives to nobody before it is asked.
+// Errors as for Change.
+func (a *State) ChangeUnderNewKey(ctx context.Context, info wa.PatchInfo, linked []Device) (Notice, error) {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	a.former = append(a.former, savedKey{ID: a.keyID, Data: a.key})
+	a.newKey()
+	err := a.change(ctx, info)
+	return a.notice(info.Type, linked), err
+}
+
+// given is a patch as it is given out.
+func (a *State) given(name wa.WAPatchName, version uint64, raw []byte) ([]byte, error) {
+	if version > a.spoiled[name] {
+		return raw, nil
+	}
+	var patch waServerSync.SyncdPatch
+	if err := proto.Unmarshal(raw, &patch); err != nil {
+		return nil, fmt.Errorf("read patch %d of %s: %w", version, name, err)
+	}
+	patch.PatchMAC[0] ^= 1
+	return proto.Marshal(&patch)
+}

@@ -1,0 +1,66 @@
+package appstate
+
+import wa "go.mau.fi/whatsmeow/appstate"
+
+// maxPatchesSent is how many patches one answer carries.
+const maxPatchesSent = 100
+
+// Answer is what a device lacks of a collection.
+type Answer struct {
+	Version  uint64 // that the device has afterwards
+	More     bool   // the device has to ask again
+	Patches  [][]byte
+	Snapshot []byte // instead of patches; nil for none
+	// Announce is the version that the device has to be told of once it has this answer, because
+	// it was held back; 0 for none.
+	Announce uint64
+}
+
+// Give answers a device that has a version of a collection; 0 means that it starts anew.
+func (a *State) Give(device uint16, name wa.WAPatchName, from uint64) (Answer, error) {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	c := a.collections[name]
+	target, held := a.target(device, name, from)
+	until := min(target, from+maxPatchesSent)
+	answer := Answer{Version: until, More: until < target}
+	if from+1 < c.first() {
+		answer.Version, answer.More = c.version, false
+		if from > 0 {
+			return answer, nil
+		}
+		var err error
+		answer.Snapshot, err = c.snapshot(c.version <= a.spoiled[name])
+		return answer, err
+	}
+	for version := from + 1; version <= until; version++ {
+		patch, err := a.given(name, version, c.patches[version-c.first()])
+		if err != nil {
+			return Answer{}, err
+		}
+		answer.Patches = append(answer.Patches, patch)
+	}
+	if broken, ok := a.damaged[damage{device, name}]; ok && !held && until == c.version {
+		delete(a.damaged, damage{device, name})
+		answer.Patches = append(answer.Patches, broken)
+	}
+	if held && until == target {
+		a.reached(device, name)
+		if target < c.version || a.damaged[damage{device, name}] != nil {
+			answer.Announce = c.version
+		}
+	}
+	return answer, nil
+}
+
+// target is the version up to which a device may read now. held means that later ones have
+// to wait for its next request: see share.
+func (a *State) target(device uint16, name wa.WAPatchName, from uint64) (version uint64, held bool) {
+	version = a.collections[name].version
+	if given, ok := a.shares[device]; ok {
+		if base, ok := given.Base[name]; ok && from < base {
+			return base, true
+		}
+	}
+	return version, false
+}

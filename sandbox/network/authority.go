@@ -1,0 +1,169 @@
+package network
+
+import (
+	"crypto/ecdsa"
+	"crypto/elliptic"
+	"crypto/rand"
+	"crypto/tls"
+	"crypto/x509"
+	"crypto/x509/pkix"
+	"encoding/pem"
+	"errors"
+	"fmt"
+	"math/big"
+	"net"
+	"slices"
+	"time"
+
+	"go.mau.fi/libsignal/ecc"
+	"go.mau.fi/whatsmeow/proto/waCert"
+	"go.mau.fi/whatsmeow/util/keys"
+	"google.golang.org/protobuf/proto"
+
+	"postern/sandbox/network/mediahost"
+)
+
+const (
+	caLifetime   = 20 * 365 * 24 * time.Hour
+	leafLifetime = 365 * 24 * time.Hour
+)
+
+// Authority is what clients trust: the CA of the TLS certificate, and the root key of the
+// Noise certificate chain. It never changes once made. The certificates below both are
+// issued at each start.
+type Authority struct {
+	ca     *x509.Certificate
+	caKey  *ecdsa.PrivateKey
+	root   *keys.KeyPair // signs the intermediate Noise certificate
+	static *keys.KeyPair // the server's Noise identity
+}
+
+// savedAuthority is an Authority as it is stored.
+type savedAuthority struct {
+	CA     []byte `json:"ca"`     // DER
+	CAKey  []byte `json:"ca_key"` // SEC 1 DER
+	Root   []byte `json:"root"`   // 32 bytes, private
+	Static []byte `json:"static"` // 32 bytes, private
+}
+
+// NewAuthority makes the keys of a new one.
+func NewAuthority() (*Authority, error) {
+	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
+	if err != nil {
+		return nil, fmt.Errorf("make CA key: %w", err)
+	}
+	template := &x509.Certificate{
+		SerialNumber: big.NewInt(1), Subject: pkix.Name{CommonName: "Postern sandbox CA"},
+		NotBefore: time.Now().Add(-time.Hour), NotAfter: time.Now().Add(caLifetime),
+		IsCA: true, BasicConstraintsValid: true, KeyUsage: x509.KeyUsageCertSign,
+	}
+	der, err := x509.CreateCertificate(rand.Reader, template, template, &key.PublicKey, key)
+	if err != nil {
+		return nil, fmt.Errorf("make CA certificate: %w", err)
+	}
+	ca, err := x509.ParseCertificate(der)
+	if err != nil {
+		return nil, fmt.Errorf("read CA certificate: %w", err)
+	}
+	return &Authority{ca: ca, caKey: key, root: keys.NewKeyPair(), static: keys.NewKeyPair()}, nil
+}
+
+func (a *Authority) save() (savedAuthority, error) {
+	key, err := x509.MarshalECPrivateKey(a.caKey)
+	if err != nil {
+		return savedAuthority{}, fmt.Errorf("encode CA key: %w", err)
+	}
+	return savedAuthority{CA: a.ca.Raw, CAKey: key, Root: a.root.Priv[:], Static: a.static.Priv[:]}, nil
+}
+
+func (s savedAuthority) restore() (*Authority, error) {
+	if len(s.Root) != 32 || len(s.Static) != 32 {
+		return nil, errors.New("restore authority: a Noise key is damaged")
+	}
+	ca, err := x509.ParseCertificate(s.CA)
+	if err != nil {
+		return nil, fmt.Errorf("restore CA certificate: %w", err)
+	}
+	key, err := x509.ParseECPrivateKey(s.CAKey)
+	if err != nil {
+		return nil, fmt.Errorf("restore CA key: %w", err)
+	}
+	return &Authority{
+		ca: ca, caKey: key,
+		root:   keys.NewKeyPairFromPrivateKey([32]byte(s.Root)),
+		static: keys.NewKeyPairFromPrivateKey([32]byte(s.Static)),
+	}, nil
+}
+
+func (a *Authority) caPEM() []byte {
+	return pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: a.ca.Raw})
+}
+
+// RootPub is the public root key of the Noise certificate chain.
+func (a *Authority) RootPub() [32]byte { return *a.root.Pub }
+
+// tlsConfig issues a certificate for WhatsApp's names, the loopback and host.
+func (a *Authority) tlsConfig(host string) (*tls.Config, error) {
+	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
+	if err != nil {
+		return nil, fmt.Errorf("make TLS key: %w", err)
+	}
+	serial, err := rand.Int(rand.Reader, big.NewInt(1<<62))
+	if err != nil {
+		return nil, fmt.Errorf("make TLS serial: %w", err)
+	}
+	template := &x509.Certificate{
+		SerialNumber: serial, Subject: pkix.Name{CommonName: "web.whatsapp.com"},
+		NotBefore: time.Now().Add(-time.Hour), NotAfter: time.Now().Add(leafLifetime),
+		KeyUsage: x509.KeyUsageDigitalSignature, ExtKeyUsage: []x509.ExtKeyUsage{x509.ExtKeyUsageServerAuth},
+		DNSNames:    []string{"web.whatsapp.com", mediahost.Name, "localhost"},
+		IPAddresses: []net.IP{net.IPv4(127, 0, 0, 1), net.IPv6loopback},
+	}
+	if ip := net.ParseIP(host); ip != nil {
+		template.IPAddresses = append(template.IPAddresses, ip)
+	} else if host != "" && !slices.Contains(template.DNSNames, host) {
+		template.DNSNames = append(template.DNSNames, host)
+	}
+	der, err := x509.CreateCertificate(rand.Reader, template, a.ca, &key.PublicKey, a.caKey)
+	if err != nil {
+		return nil, fmt.Errorf("make TLS certificate: %w", err)
+	}
+	return &tls.Config{
+		MinVersion:   tls.VersionTLS12,
+		NextProtos:   []string{"http/1.1"}, // a WebSocket cannot be upgraded to over HTTP/2
+		Certificates: []tls.Certificate{{Certificate: [][]byte{der}, PrivateKey: key}},
+	}, nil
+}
+
+// noiseCertificate is the chain that the handshake carries: the root signs an intermediate
+// key, which signs the Noise identity.
+func (a *Authority) noiseCertificate() ([]byte, error) {
+	const intermediateSerial, leafSerial = 1, 2
+	middle := keys.NewKeyPair()
+	intermediate, err := noiseCertificate(a.root, middle.Pub, intermediateSerial, 0)
+	if err != nil {
+		return nil, err
+	}
+	leaf, err := noiseCertificate(middle, a.static.Pub, leafSerial, intermediateSerial)
+	if err != nil {
+		return nil, err
+	}
+	chain, err := proto.Marshal(&waCert.CertChain{Leaf: leaf, Intermediate: intermediate})
+	if err != nil {
+		return nil, fmt.Errorf("encode Noise certificate: %w", err)
+	}
+	return chain, nil
+}
+
+func noiseCertificate(issuer *keys.KeyPair, subject *[32]byte, serial, issuerSerial uint32) (*waCert.CertChain_NoiseCertificate, error) {
+	details, err := proto.Marshal(&waCert.CertChain_NoiseCertificate_Details{
+		Serial: new(serial), IssuerSerial: new(issuerSerial), Key: subject[:],
+		NotBefore: new(uint64(time.Now().Add(-time.Hour).Unix())),
+		NotAfter:  new(uint64(time.Now().Add(leafLifetime).Unix())),
+	})
+	if err != nil {
+		return nil, fmt.Errorf("encode Noise certificate %d: %w", serial, err)
+	}
+	signature := ecc.CalculateSignature(ecc.NewDjbECPrivateKey(*issuer.Priv), details)
+	return &waCert.CertChain_NoiseCertificate{Details: details, Signature: signature[:]}, nil
+}

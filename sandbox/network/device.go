@@ -1,0 +1,166 @@
+package network
+
+import (
+	"maps"
+	"slices"
+	"time"
+
+	waBinary "go.mau.fi/whatsmeow/binary"
+	"go.mau.fi/whatsmeow/types"
+
+	"postern/sandbox/handset"
+	"postern/sandbox/network/wire"
+)
+
+const (
+	// maxQueue bounds what waits for one device; the oldest stanza is dropped with a warning.
+	maxQueue = 100_000
+	// maxPreKeys bounds what one device may upload.
+	maxPreKeys = 5_000
+)
+
+// device is a linked companion: what a client registered and what waits for it. The
+// server's mutex guards it.
+type device struct {
+	account *account
+	id      uint16
+	keys    deviceKeys
+	preKeys []handset.PreKey // uploaded and not yet given out, oldest first
+	queue   []*queued        // sent or waiting, unacknowledged, oldest first
+	nextSeq uint64
+	conn    *conn // the live session; nil while offline
+	active  bool  // the session asked for its stanzas
+	quiet   bool  // it did, and gets none all the same, see Quieten
+	linked  time.Time
+	wishes  wishes // of history; forgotten by a restart
+	greeted bool   // it got the past, or was linked before this process
+}
+
+// deviceKeys is what identifies a device. It does not change.
+type deviceKeys struct {
+	Noise        [32]byte
+	Identity     [32]byte
+	Registration uint32
+	SignedPreKey handset.PreKey
+	Signature    [64]byte
+}
+
+// queued is a stanza that a device has to acknowledge.
+type queued struct {
+	seq  uint64
+	key  ackKey
+	node waBinary.Node
+	sent bool // in the current session
+}
+
+// ackKey is what an acknowledgement repeats. Messages are acknowledged by a receipt or an
+// ack, everything else by an ack of its class.
+type ackKey struct{ class, id string }
+
+func (d *device) lid() types.JID { return d.account.deviceLID(d.id) }
+
+func (d *device) pn() types.JID { return d.account.devicePN(d.id) }
+
+// Device is what can be told of a linked device.
+type Device struct {
+	ID       uint16
+	Online   bool // it has a session
+	Queued   int  // stanzas that it has not acknowledged
+	PreKeys  int  // uploaded and not given out
+	LinkedAt time.Time
+}
+
+// Devices lists the linked devices of an account by id, and returns the name that it shows.
+func (s *Server) Devices(of types.JID) (pushName string, devices []Device) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	a := s.accountOf(of)
+	if a == nil {
+		return "", nil
+	}
+	for _, d := range a.sorted() {
+		devices = append(devices, Device{d.id, d.conn != nil, len(d.queue), len(d.preKeys), d.linked})
+	}
+	return a.pushName, devices
+}
+
+// takeBundle gives out one pre-key.
+func (d *device) takeBundle() (b handset.Bundle, used *handset.PreKey) {
+	b = handset.Bundle{
+		RegistrationID: d.keys.Registration, Identity: d.keys.Identity,
+		SignedPreKey: d.keys.SignedPreKey, SignedSignature: d.keys.Signature,
+	}
+	if len(d.preKeys) > 0 {
+		first := d.preKeys[0]
+		d.preKeys = d.preKeys[1:]
+		b.OneTime = &first
+	}
+	return b, b.OneTime
+}
+
+// enqueue keeps a stanza until the device acknowledges it and sends it when the device is
+// there. The caller holds s.mu.
+func (s *Server) enqueue(d *device, n waBinary.Node) {
+	if len(d.queue) >= maxQueue {
+		s.log.Warn("too many stanzas wait for a device, the oldest is lost", "device", d.lid())
+		s.unqueue(d, 0)
+	}
+	d.nextSeq++
+	q := &queued{seq: d.nextSeq, key: ackKey{n.Tag, wire.Attr(&n, "id")}, node: n}
+	d.queue = append(d.queue, q)
+	s.persist.enqueue(d, q)
+	if d.conn != nil && d.active {
+		q.sent = true
+		d.conn.send(n)
+	}
+}
+
+// acknowledge removes the stanza that the device has taken, if it waits.
+func (s *Server) acknowledge(d *device, key ackKey) {
+	if i := slices.IndexFunc(d.queue, func(q *queued) bool { return q.key == key }); i >= 0 {
+		s.unqueue(d, i)
+	}
+}
+
+func (s *Server) unqueue(d *device, i int) {
+	s.persist.dequeue(d, d.queue[i])
+	if i == 0 {
+		d.queue[0] = nil
+		d.queue = d.queue[1:]
+		return
+	}
+	d.queue = slices.Delete(d.queue, i, i+1)
+}
+
+// activate sends what waits, framed by the two notices that clients count with, and
+// everything later at once.
+func (s *Server) activate(d *device) {
+	if d.conn == nil || d.active {
+		return
+	}
+	d.active = true
+	counts := map[string]int{}
+	for _, q := range d.queue {
+		counts[q.node.Tag]++
+	}
+	d.conn.send(waBinary.Node{Tag: "ib", Content: []waBinary.Node{{Tag: "offline_preview", Attrs: waBinary.Attrs{
+		"count": len(d.queue), "message": counts["message"], "receipt": counts["receipt"],
+		"notification": counts["notification"], "appdata": 0,
+	}}}})
+	for _, q := range d.queue {
+		q.sent = true
+		d.conn.send(offline(q.node))
+	}
+	d.conn.send(waBinary.Node{Tag: "ib", Content: []waBinary.Node{
+		{Tag: "offline", Attrs: waBinary.Attrs{"count": len(d.queue)}},
+	}})
+}
+
+// offline marks a stanza that waited.
+func offline(n waBinary.Node) waBinary.Node {
+	attrs := make(waBinary.Attrs, len(n.Attrs)+1)
+	maps.Copy(attrs, n.Attrs)
+	attrs["offline"] = "0"
+	n.Attrs = attrs
+	return n
+}

@@ -1,0 +1,67 @@
+package network
+
+import (
+	"strconv"
+
+	waBinary "go.mau.fi/whatsmeow/binary"
+
+	"postern/sandbox/handset"
+	"postern/sandbox/network/wire"
+)
+
+func preKeyCount(s *Server, _ *conn, d *device, _ *waBinary.Node) (waBinary.Node, error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return waBinary.Node{Tag: "count", Attrs: waBinary.Attrs{"value": strconv.Itoa(len(d.preKeys))}}, nil
+}
+
+// uploadKeys stores one-time pre-keys and the current signed one. The identity and the
+// registration id are those of the pairing for ever.
+func uploadKeys(s *Server, _ *conn, d *device, n *waBinary.Node) (waBinary.Node, error) {
+	list := n.GetChildByTag("list")
+	added := make([]handset.PreKey, 0, len(list.GetChildren()))
+	for _, child := range list.GetChildren() {
+		key, ok := handset.PreKeyFrom(child)
+		if !ok {
+			return waBinary.Node{}, errIQ{400, "bad-request"}
+		}
+		added = append(added, key)
+	}
+	signed, ok := handset.PreKeyFrom(n.GetChildByTag("skey"))
+	signature := wire.Content(n.GetChildByTag("skey", "signature"))
+	if !ok || len(signature) != 64 {
+		return waBinary.Node{}, errIQ{400, "bad-request"}
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if len(d.preKeys)+len(added) > maxPreKeys {
+		return waBinary.Node{}, errIQ{406, "not-acceptable"}
+	}
+	d.keys.SignedPreKey, d.keys.Signature = signed, [64]byte(signature)
+	d.preKeys = append(d.preKeys, added...)
+	if d.account.devices[d.id] == d {
+		s.persist.device(d)
+	}
+	return waBinary.Node{}, nil
+}
+
+// giveKeys hands out one bundle for each device asked for.
+func giveKeys(s *Server, _ *conn, _ *device, n *waBinary.Node) (waBinary.Node, error) {
+	request := wire.FirstChild(n)
+	asked := request.GetChildren()
+	if len(asked) > maxUsers {
+		return waBinary.Node{}, errIQ{400, "bad-request"}
+	}
+	users := make([]waBinary.Node, 0, len(asked))
+	for _, user := range asked {
+		jid := wire.JID(&user, "jid")
+		answer := waBinary.Node{Tag: "user", Attrs: waBinary.Attrs{"jid": jid}}
+		if b, ok := s.BundleOf(jid); ok {
+			answer.Content = bundleNodes(b)
+		} else {
+			answer.Content = []waBinary.Node{{Tag: "error", Attrs: waBinary.Attrs{"code": "404", "text": "item-not-found"}}}
+		}
+		users = append(users, answer)
+	}
+	return waBinary.Node{Tag: "list", Content: users}, nil
+}

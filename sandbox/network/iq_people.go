@@ -1,0 +1,133 @@
+package network
+
+import (
+	"slices"
+
+	waBinary "go.mau.fi/whatsmeow/binary"
+	"go.mau.fi/whatsmeow/types"
+
+	"postern/sandbox/network/mediahost"
+	"postern/sandbox/network/wire"
+)
+
+// peopleIQ answers requests about people: pictures, abouts, blocked contacts,
+// privacy settings.
+func peopleIQ(key iqKey) (iqHandler, bool) {
+	switch key {
+	case iqKey{"blocklist", "get", ""}:
+		return blockList, true
+	case iqKey{"blocklist", "set", "item"}:
+		return changeBlockList, true
+	case iqKey{"w:profile:picture", "get", "picture"}:
+		return picture, true
+	case iqKey{"w:profile:picture", "set", "picture"}, iqKey{"w:profile:picture", "set", ""}:
+		return changePicture, true
+	case iqKey{"privacy", "get", "privacy"}:
+		return listPrivacy, true
+	case iqKey{"privacy", "set", "privacy"}:
+		return setPrivacy, true
+	default:
+		return nil, false
+	}
+}
+
+func blockList(s *Server, _ *conn, d *device, _ *waBinary.Node) (waBinary.Node, error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.blockListOf(d.account), nil
+}
+
+func changeBlockList(s *Server, _ *conn, d *device, n *waBinary.Node) (waBinary.Node, error) {
+	item := wire.FirstChild(n)
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	target := s.accountOf(wire.JID(&item, "jid").ToNonAD())
+	action := wire.Attr(&item, "action")
+	if target == nil || action != "block" && action != "unblock" {
+		return waBinary.Node{}, errIQ{400, "bad-request"}
+	}
+	s.changeBlocked(d.account, target, d, action == "block")
+	return s.blockListOf(d.account), nil
+}
+
+func listPrivacy(s *Server, _ *conn, d *device, _ *waBinary.Node) (waBinary.Node, error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	var categories []waBinary.Node
+	for _, setting := range privacySettings() {
+		categories = append(categories, waBinary.Node{
+			Tag: "category", Attrs: waBinary.Attrs{"name": setting.name, "value": d.account.profile.privacy(setting)},
+		})
+	}
+	return waBinary.Node{Tag: "privacy", Content: categories}, nil
+}
+
+func setPrivacy(s *Server, _ *conn, d *device, n *waBinary.Node) (waBinary.Node, error) {
+	child := wire.FirstChild(n)
+	category := wire.FirstChild(&child)
+	name, value := wire.Attr(&category, "name"), wire.Attr(&category, "value")
+	if !slices.Contains(PrivacyValues(name), value) {
+		return waBinary.Node{}, errIQ{400, "bad-request"}
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.changePrivacy(d.account, d, name, value)
+	return waBinary.Node{}, nil
+}
+
+// statusPrivacy says that everybody's status is for all of their contacts, whom clients
+// know themselves.
+func statusPrivacy(*Server, *conn, *device, *waBinary.Node) (waBinary.Node, error) {
+	return waBinary.Node{Tag: "privacy", Content: []waBinary.Node{
+		{Tag: "list", Attrs: waBinary.Attrs{"type": "contacts", "default": "true"}},
+	}}, nil
+}
+
+// picture answers with the address of a picture: of the target, else the
+// client's own.
+func picture(s *Server, _ *conn, d *device, n *waBinary.Node) (waBinary.Node, error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	target := wire.JID(n, "target")
+	id := ""
+	if target.Server == types.GroupServer {
+		id = s.groupPictures[target]
+	} else if a := s.accountOf(target.ToNonAD()); a != nil {
+		id = a.profile.Picture
+	} else if target.IsEmpty() {
+		id = d.account.profile.Picture
+	}
+	if id == "" {
+		return waBinary.Node{}, errIQ{404, "item-not-found"}
+	}
+	asked := wire.FirstChild(n)
+	if wire.Attr(&asked, "id") == id {
+		return waBinary.Node{}, nil // the client has it
+	}
+	path := mediahost.Path(id)
+	return waBinary.Node{Tag: "picture", Attrs: waBinary.Attrs{
+		"id": id, "type": wire.Attr(&asked, "type"), "url": mediahost.URL(path), "direct_path": path,
+	}}, nil
+}
+
+// changePicture sets a picture of the client's account or of a group, or
+// removes it when there is none in the request.
+func changePicture(s *Server, _ *conn, d *device, n *waBinary.Node) (waBinary.Node, error) {
+	child := wire.FirstChild(n)
+	data := slices.Clone(wire.Content(child))
+	if len(data) > 0 && !IsPicture(data) {
+		return waBinary.Node{}, errIQ{406, "not-acceptable"}
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	id := ""
+	if target := wire.JID(n, "target"); target.Server == types.GroupServer {
+		id = s.changeGroupPicture(d.account, target, data, nil)
+	} else {
+		id = s.changeOwnPicture(d.account, data, nil)
+	}
+	if id == "" {
+		return waBinary.Node{}, nil
+	}
+	return waBinary.Node{Tag: "picture", Attrs: waBinary.Attrs{"id": id}}, nil
+}

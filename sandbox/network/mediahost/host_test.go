@@ -1,0 +1,83 @@
+package mediahost
+
+import (
+	"bytes"
+	"errors"
+	"io"
+	"os"
+	"path/filepath"
+	"runtime"
+	"testing"
+	"testing/iotest"
+)
+
+func TestALargeUploadIsOnTheDiskWhileTheServerRunsAndNeverInMemory(t *testing.T) {
+	const size = 24 << 20
+	folder := t.TempDir()
+	m := New(folder)
+	want := bytes.Repeat([]byte("x"), size)
+	var before, after runtime.MemStats
+	runtime.ReadMemStats(&before)
+	f, err := m.receive(bytes.NewReader(want))
+	runtime.ReadMemStats(&after)
+	if err != nil || f.size != size || f.data != nil {
+		t.Fatalf("%d bytes, %d in memory, %v", f.size, len(f.data), err)
+	}
+	if used := after.TotalAlloc - before.TotalAlloc; used > size/2 {
+		t.Errorf("%d bytes were allocated", used)
+	}
+	if got, err := io.ReadAll(f.reader()); err != nil || !bytes.Equal(got, want) {
+		t.Errorf("%d bytes, %v", len(got), err)
+	}
+	m.add("a", f)
+	m.Close()
+	if _, err := f.reader().Read(make([]byte, 1)); !errors.Is(err, os.ErrClosed) || m.total != 0 {
+		t.Errorf("after the end: %v, %d bytes", err, m.total)
+	}
+	if left, _ := filepath.Glob(filepath.Join(folder, "*")); len(left) > 0 {
+		t.Errorf("left: %v", left)
+	}
+}
+
+func TestAnUploadThatEndsEarlyLeavesNothing(t *testing.T) {
+	folder := t.TempDir()
+	m := New(folder)
+	gone := errors.New("gone")
+	for _, size := range []int{10, maxInMemory + 10} {
+		body := io.MultiReader(bytes.NewReader(make([]byte, size)), iotest.ErrReader(gone))
+		if _, err := m.receive(body); !errors.Is(err, gone) {
+			t.Errorf("%d bytes: %v", size, err)
+		}
+	}
+	if left, _ := filepath.Glob(filepath.Join(folder, "*")); len(left) > 0 {
+		t.Errorf("left: %v", left)
+	}
+}
+
+func TestTheOldestMediaGoWhenThereAreTooMany(t *testing.T) {
+	m := New(t.TempDir())
+	for _, id := range []string{"a", "b", "c"} {
+		m.add(id, sealedFile{size: maxMediaTotal / 2})
+	}
+	_, first := m.get("a")
+	_, last := m.get("c")
+	if first || !last || m.total != maxMediaTotal {
+		t.Errorf("first kept: %v, last kept: %v, %d bytes", first, last, m.total)
+	}
+}
+
+func TestAFileThatPhonesLostLeavesNothing(t *testing.T) {
+	m := New(t.TempDir())
+	path := Path(m.Put([]byte("history")))
+	again, ok := m.Again(path)
+	if !ok {
+		t.Fatal("the phone does not have it")
+	}
+	m.Lose(URL(path))
+	if _, ok := m.Again(path); ok || len(m.files)+len(m.order)+len(m.again) > 0 || m.total != 0 {
+		t.Errorf("%d files, %d in order, %d again, %d bytes", len(m.files), len(m.order), len(m.again), m.total)
+	}
+	if _, ok := m.File(again); ok {
+		t.Error("what was uploaded again is still there")
+	}
+}

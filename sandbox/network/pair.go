@@ -1,0 +1,236 @@
+package network
+
+import (
+	"crypto/rand"
+	"encoding/base64"
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"time"
+
+	waBinary "go.mau.fi/whatsmeow/binary"
+	"go.mau.fi/whatsmeow/types"
+
+	"postern/sandbox/handset"
+	"postern/sandbox/network/wire"
+	"postern/sandbox/phone"
+)
+
+const (
+	refsPerConn = 6
+	// pairTimeout is how long a client may take to answer each step.
+	pairTimeout = 20 * time.Second
+)
+
+// offerPairing shows the refs that QR codes are made of. The caller holds s.mu.
+func (s *Server) offerPairing(c *conn) {
+	keys, err := registration(c)
+	if err != nil {
+		c.log.Info("pairing refused", "error", err)
+		c.goodbye(Refusal{Reason: 400}.node())
+		return
+	}
+	c.registered = keys
+	refs := make([]waBinary.Node, 0, refsPerConn)
+	for range refsPerConn {
+		ref := randomRef()
+		s.pending[ref] = c
+		c.refs = append(c.refs, ref)
+		refs = append(refs, waBinary.Node{Tag: "ref", Content: []byte(ref)})
+	}
+	c.send(waBinary.Node{
+		Tag:     "iq",
+		Attrs:   waBinary.Attrs{"from": types.ServerJID, "id": s.requestID(), "type": "set", "xmlns": "md"},
+		Content: []waBinary.Node{{Tag: "pair-device", Content: refs}},
+	})
+}
+
+// randomRef has no comma, which separates the fields of a QR code.
+func randomRef() string {
+	var raw [24]byte
+	_, _ = rand.Read(raw[:]) // crypto/rand never fails
+	return "2@" + base64.RawURLEncoding.EncodeToString(raw[:])
+}
+
+// registration reads the keys that an unpaired client brings.
+func registration(c *conn) (*deviceKeys, error) {
+	data := c.payload.GetDevicePairingData()
+	if data == nil {
+		return nil, errors.New("the client neither logs in nor registers")
+	}
+	if len(data.GetERegid()) != 4 || len(data.GetEIdent()) != 32 || len(data.GetESkeyID()) != 3 ||
+		len(data.GetESkeyVal()) != 32 || len(data.GetESkeySig()) != 64 {
+		return nil, errors.New("a key of the registration has a wrong length")
+	}
+	return &deviceKeys{
+		Noise: c.noise, Identity: [32]byte(data.GetEIdent()), Registration: binary.BigEndian.Uint32(data.GetERegid()),
+		SignedPreKey: handset.PreKey{
+			ID:  binary.BigEndian.Uint32(append([]byte{0}, data.GetESkeyID()...)),
+			Pub: [32]byte(data.GetESkeyVal()),
+		},
+		Signature: [64]byte(data.GetESkeySig()),
+	}, nil
+}
+
+// LinkDevice completes a pairing by QR code.
+func (s *Server) LinkDevice(p *phone.Phone, qr handset.QR) error {
+	s.mu.Lock()
+	c := s.pending[qr.Ref]
+	s.mu.Unlock()
+	if c == nil {
+		return fmt.Errorf("link to %s: %w", p.Number(), ErrNoPairing)
+	}
+	if c.noise != qr.NoisePub || c.registered.Identity != qr.IdentityPub {
+		return fmt.Errorf("link to %s: the code's keys are not those of its connection: %w", p.Number(), ErrPairing)
+	}
+	return s.link(p, c, qr.AdvSecret)
+}
+
+// link completes a pairing whose code the phone knows, or asks the client for the passkey of a
+// protected account first. secret is what the phone and the client have in common.
+func (s *Server) link(p *phone.Phone, c *conn, secret []byte) error {
+	s.mu.Lock()
+	a := s.accountOf(p.LID())
+	protected := a != nil && a.passkey != nil
+	if protected {
+		s.askPasskey(p, c, a, secret)
+	}
+	s.mu.Unlock()
+	if protected {
+		return nil
+	}
+	return s.pair(p, c, secret)
+}
+
+// pair sends the signed identity, waits for the client's signature and records the device.
+func (s *Server) pair(p *phone.Phone, c *conn, advSecret []byte) error {
+	h, err := p.Keys()
+	if err != nil {
+		return fmt.Errorf("link to %s: %w", p.Number(), err)
+	}
+	d, err := s.reserve(p, c)
+	if err != nil {
+		return fmt.Errorf("link to %s: %w", p.Number(), err)
+	}
+	identityPub := d.keys.Identity
+	switch s.takeBrokenPairing(d.account) {
+	case BrokenHMAC:
+		advSecret = make([]byte, len(advSecret))
+	case BrokenSignature:
+		identityPub = [32]byte{}
+	}
+	signed, err := h.SignDevice(identityPub, advSecret, uint32(d.id))
+	if err != nil {
+		return fmt.Errorf("link to %s: %w", p.Number(), err)
+	}
+	answer, err := c.ask(s.requestID(), s.pairSuccess(d, signed))
+	if err != nil {
+		return fmt.Errorf("link to %s: %w", p.Number(), err)
+	}
+	identity, ok := answer.GetOptionalChildByTag("pair-device-sign", "device-identity")
+	if !ok {
+		refused := answer.GetChildByTag("error")
+		return fmt.Errorf("link to %s: the client refused with %q: %w", p.Number(), wire.Attr(&refused, "text"), ErrPairing)
+	}
+	if err := h.VerifyDevice(wire.Content(identity), d.keys.Identity); err != nil {
+		return fmt.Errorf("link to %s: %w: %w", p.Number(), err, ErrPairing)
+	}
+	if err := s.record(p, d); err != nil {
+		return fmt.Errorf("link to %s: %w", p.Number(), err)
+	}
+	s.mu.Lock()
+	lost := s.faults.LosePairingEnd
+	s.mu.Unlock()
+	if lost {
+		c.cancel(fmt.Errorf("fault: the end of a pairing was lost: %w", errDropped))
+		return nil
+	}
+	c.goodbye(waBinary.Node{Tag: "stream:error", Attrs: waBinary.Attrs{"code": "515"}})
+	return nil
+}
+
+// What is wrong with a link on request, see BreakPairing.
+const (
+	BrokenHMAC      = "hmac"      // made with another secret than the code's
+	BrokenSignature = "signature" // of another device's key
+)
+
+// BreakPairing signs the account's next link wrongly: kind is BrokenHMAC or BrokenSignature.
+// Errors: ErrClosed, phone.ErrNoAccount.
+func (s *Server) BreakPairing(of types.JID, kind string) error {
+	return s.with(of, func(a *account) { a.breakPairing = kind })
+}
+
+// Downgrade tells the clients that wait to be linked that a phone without multi-device scanned
+// their code, and returns how many there were.
+func (s *Server) Downgrade() (told int) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	waiting := map[*conn]bool{}
+	for _, c := range s.pending {
+		if !waiting[c] {
+			waiting[c] = true
+			c.send(waBinary.Node{Tag: "ib", Attrs: waBinary.Attrs{"from": types.ServerJID}, Content: []waBinary.Node{{Tag: "downgrade_webclient"}}})
+		}
+	}
+	return len(waiting)
+}
+
+func (s *Server) takeBrokenPairing(a *account) (broken string) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	broken, a.breakPairing = a.breakPairing, ""
+	return broken
+}
+
+// reserve takes the connection out of the waiting ones and picks a device id.
+func (s *Server) reserve(p *phone.Phone, c *conn) (*device, error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if len(c.refs) == 0 {
+		return nil, ErrNoPairing
+	}
+	for _, ref := range c.refs {
+		delete(s.pending, ref)
+	}
+	c.refs = nil
+	a := s.accountOf(p.LID())
+	if a == nil {
+		return nil, phone.ErrNoAccount
+	}
+	id, ok := a.freeDevice()
+	if !ok {
+		return nil, fmt.Errorf("%d devices are linked already: %w", maxDevice, ErrPairing)
+	}
+	return &device{account: a, id: id, keys: *c.registered, linked: time.Now().UTC(), wishes: readWishes(c.payload.GetDevicePairingData().GetDeviceProps())}, nil
+}
+
+func (s *Server) pairSuccess(d *device, signed []byte) waBinary.Node {
+	return waBinary.Node{
+		Tag:   "iq",
+		Attrs: waBinary.Attrs{"from": types.ServerJID, "type": "set", "xmlns": "md", "t": time.Now().Unix()},
+		Content: []waBinary.Node{{Tag: "pair-success", Content: []waBinary.Node{
+			{Tag: "device-identity", Content: signed},
+			{Tag: "biz", Attrs: waBinary.Attrs{"name": ""}},
+			{Tag: "device", Attrs: waBinary.Attrs{"jid": d.pn(), "lid": d.lid()}},
+			{Tag: "platform", Attrs: waBinary.Attrs{"name": "android"}},
+		}}},
+	}
+}
+
+// record makes the link durable.
+func (s *Server) record(p *phone.Phone, d *device) error {
+	s.mu.Lock()
+	if s.closed {
+		s.mu.Unlock()
+		return ErrClosed
+	}
+	d.account.devices[d.id] = d
+	d.account.added = true
+	s.persist.account(d.account)
+	s.persist.device(d)
+	s.persist.phone(p)
+	s.mu.Unlock()
+	s.log.Info("device linked", "number", p.Number(), "device_id", d.id)
+	return s.persist.flush()
+}

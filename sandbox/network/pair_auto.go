@@ -1,0 +1,80 @@
+package network
+
+import (
+	"errors"
+	"fmt"
+	"strconv"
+	"strings"
+
+	"postern/sandbox/handset"
+	"postern/sandbox/phone"
+)
+
+// autoNumber is where AutoScan begins to look for a free number.
+const autoNumber = 5511900000001
+
+// AutoScan links the client that shows code. A QR code's text is scanned by a fresh phone;
+// a link code is typed on the phone for which a client asked for it.
+func (s *Server) AutoScan(code string) (*phone.Phone, error) {
+	if strings.Contains(code, "://") {
+		return s.autoScanQR(code)
+	}
+	typed, err := handset.NormaliseCode(code)
+	if err != nil {
+		return nil, fmt.Errorf("scan: %w", err)
+	}
+	err = fmt.Errorf("scan: %w", ErrNoPairing)
+	for _, h := range s.waitingHellos("") {
+		p, ok := s.Phone(h.number)
+		if !ok {
+			continue
+		}
+		if err = s.tryCode(p, h, typed); err == nil || !errors.Is(err, handset.ErrCode) {
+			return p, err
+		}
+	}
+	return nil, err
+}
+
+func (s *Server) autoScanQR(code string) (*phone.Phone, error) {
+	qr, err := handset.ParseQR(code)
+	if err != nil {
+		return nil, fmt.Errorf("scan: %w", err)
+	}
+	s.mu.Lock()
+	_, waits := s.pending[qr.Ref]
+	s.mu.Unlock()
+	if !waits {
+		return nil, fmt.Errorf("scan: %w", ErrNoPairing)
+	}
+	p, err := s.AddFreshPhone("")
+	if err != nil {
+		return nil, err
+	}
+	return p, s.LinkDevice(p, qr)
+}
+
+// AddFreshPhone adds a phone with a number that nobody had; an empty name makes one. Errors:
+// those of AddPhone.
+func (s *Server) AddFreshPhone(pushName string) (*phone.Phone, error) {
+	for {
+		s.mu.Lock()
+		if s.nextAuto == 0 {
+			s.nextAuto = autoNumber
+		}
+		number := strconv.Itoa(s.nextAuto)
+		s.nextAuto++
+		_, taken := s.byPN[number]
+		s.mu.Unlock()
+		if taken || !onNetwork(number) {
+			continue
+		}
+		if pushName == "" {
+			pushName = "Phone " + number[len(number)-4:]
+		}
+		p, err := s.AddPhone(phone.Options{Number: number, PushName: pushName})
+		if !errors.Is(err, ErrExists) {
+			return p, err
+		}
+	}
+}

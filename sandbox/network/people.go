@@ -1,0 +1,124 @@
+package network
+
+import (
+	waBinary "go.mau.fi/whatsmeow/binary"
+	"go.mau.fi/whatsmeow/types"
+
+	"postern/sandbox/phone"
+)
+
+// ChangeAbout sets an account's about text, and removes it when it is empty. The account's
+// devices are told, and those of to, which may be the account itself. Errors: ErrClosed,
+// phone.ErrNoAccount.
+func (s *Server) ChangeAbout(of, to types.JID, text string) error {
+	return s.both(of, to, func(from, to *account) {
+		s.changeAbout(from, nil, text)
+		if to != from {
+			s.notify(to, "status", from.lid, nil, waBinary.Node{Tag: "set", Content: []byte(text)})
+		}
+	})
+}
+
+// ReplacePhone moves an account to a new phone: it has new keys, no linked devices, and to is
+// told so. Errors: ErrClosed, phone.ErrNoAccount, or those of making keys.
+func (s *Server) ReplacePhone(of, to types.JID) error {
+	var p *phone.Phone
+	if err := s.both(of, to, func(from, _ *account) { p = s.phoneOf(from) }); err != nil {
+		return err
+	}
+	if err := p.ReplaceKeys(); err != nil {
+		return err
+	}
+	s.Unlink(p.Number())
+	return s.both(of, to, func(from, to *account) {
+		s.notify(to, "encrypt", from.lid, nil, waBinary.Node{Tag: "identity"})
+	})
+}
+
+// Rename changes the name that others see; an empty one changes nothing. Errors: ErrClosed, phone.ErrNoAccount.
+func (s *Server) Rename(of types.JID, name string) error {
+	return s.with(of, func(a *account) {
+		if name != "" {
+			a.pushName = name
+			s.phoneOf(a).Rename(name)
+			s.persist.account(a)
+		}
+	})
+}
+
+// SetBusiness makes an account a business of this name. Errors: ErrClosed, phone.ErrNoAccount.
+func (s *Server) SetBusiness(of types.JID, name string) error {
+	return s.with(of, func(a *account) {
+		a.profile.Business = name
+		s.persist.account(a)
+	})
+}
+
+// AnnounceBlocklist tells the account's devices that its list of blocked contacts changed, without
+// saying how. Errors: ErrClosed, phone.ErrNoAccount.
+func (s *Server) AnnounceBlocklist(of types.JID) error {
+	return s.with(of, func(a *account) {
+		s.notify(a, "account_sync", a.pn, nil, waBinary.Node{
+			Tag: "blocklist", Attrs: waBinary.Attrs{"action": "modify", "dhash": a.profile.blockHash()},
+		})
+	})
+}
+
+// ChangeBlocked blocks or unblocks somebody. Errors: ErrClosed, phone.ErrNoAccount.
+func (s *Server) ChangeBlocked(of, target types.JID, blocked bool) error {
+	return s.both(of, target, func(a, target *account) { s.changeBlocked(a, target, nil, blocked) })
+}
+
+// SetPrivacy changes a privacy setting to one of its PrivacyValues. Errors: ErrClosed,
+// phone.ErrNoAccount.
+func (s *Server) SetPrivacy(of types.JID, name, value string) error {
+	return s.with(of, func(a *account) { s.changePrivacy(a, nil, name, value) })
+}
+
+// changeBlocked blocks or unblocks and tells the account's other devices. The
+// caller holds s.mu.
+func (s *Server) changeBlocked(a, target *account, by *device, blocked bool) {
+	before := a.profile.blockHash()
+	a.profile.block(target.pn.User, blocked)
+	s.persist.account(a)
+	action := "unblock"
+	if blocked {
+		action = "block"
+	}
+	s.notifyOthers(a, by, "account_sync", a.pn, waBinary.Node{
+		Tag:     "blocklist",
+		Attrs:   waBinary.Attrs{"dhash": a.profile.blockHash(), "prev_dhash": before},
+		Content: []waBinary.Node{{Tag: "item", Attrs: waBinary.Attrs{"jid": target.lid, "action": action}}},
+	})
+}
+
+// changePrivacy sets a setting and tells the account's other devices. The
+// caller holds s.mu.
+func (s *Server) changePrivacy(a *account, by *device, name, value string) {
+	if a.profile.Privacy == nil {
+		a.profile.Privacy = map[string]string{}
+	}
+	a.profile.Privacy[name] = value
+	s.persist.account(a)
+	s.notifyOthers(a, by, "account_sync", a.pn, waBinary.Node{Tag: "privacy", Content: []waBinary.Node{
+		{Tag: "category", Attrs: waBinary.Attrs{"name": name, "value": value}},
+	}})
+}
+
+// changeAbout sets the text and tells the account's other devices. The caller
+// holds s.mu.
+func (s *Server) changeAbout(a *account, by *device, text string) {
+	a.profile.About = &text
+	s.persist.account(a)
+	s.notifyOthers(a, by, "status", a.lid, waBinary.Node{Tag: "set", Content: []byte(text)})
+}
+
+func (s *Server) blockListOf(a *account) waBinary.Node {
+	items := make([]waBinary.Node, 0, len(a.profile.Blocked))
+	for _, number := range a.profile.Blocked {
+		if other := s.accountByNumber(number); other != nil {
+			items = append(items, waBinary.Node{Tag: "item", Attrs: waBinary.Attrs{"jid": other.lid}})
+		}
+	}
+	return waBinary.Node{Tag: "list", Attrs: waBinary.Attrs{"dhash": a.profile.blockHash()}, Content: items}
+}

@@ -1,0 +1,109 @@
+package network
+
+import (
+	"time"
+
+	waBinary "go.mau.fi/whatsmeow/binary"
+	"go.mau.fi/whatsmeow/types"
+
+	"postern/sandbox/phone"
+)
+
+// watchSet maps a watching device to the address that it used.
+type watchSet map[*device]types.JID
+
+func (s *Server) watch(d *device, target *account, as types.JID) {
+	set := s.watchers[target]
+	if set == nil {
+		set = watchSet{}
+		s.watchers[target] = set
+	}
+	set[d] = as
+	if target.presence.known && d.conn != nil {
+		d.conn.send(presenceNode(as, target.presence))
+	}
+}
+
+func (s *Server) dropWatches(d *device) {
+	for target, set := range s.watchers {
+		delete(set, d)
+		if len(set) == 0 {
+			delete(s.watchers, target)
+		}
+	}
+}
+
+func (s *Server) setPresence(a *account, online bool) {
+	s.showPresence(a, presence{known: true, online: online, last: time.Now()})
+}
+
+func (s *Server) showPresence(a *account, p presence) {
+	a.presence = p
+	for d, as := range s.watchers[a] {
+		if d.conn != nil && d.active {
+			d.conn.send(presenceNode(as, a.presence))
+		}
+	}
+}
+
+// Available tells whether the account of a phone shows itself as available, and
+// whether it has shown anything yet.
+func (s *Server) Available(p *phone.Phone) (online, known bool) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	a := s.accountOf(p.JID())
+	if a == nil {
+		return false, false
+	}
+	return a.presence.online, a.presence.known
+}
+
+// presenceTo shows a presence to the devices that did not ask for it; those
+// that did have it already.
+func (s *Server) presenceTo(to, of *account) {
+	for _, d := range to.sorted() {
+		if _, asked := s.watchers[of][d]; !asked && d.conn != nil && d.active {
+			d.conn.send(presenceNode(of.lid, of.presence))
+		}
+	}
+}
+
+// ShowPresence lets an account come online or go. last is the time that is shown when it goes,
+// none when it is zero. Who subscribed is told, and to, unless it is empty. Errors: ErrClosed,
+// phone.ErrNoAccount.
+func (s *Server) ShowPresence(of, to types.JID, online bool, last time.Time) error {
+	told := !to.IsEmpty()
+	if !told {
+		to = of
+	}
+	return s.both(of, to, func(from, to *account) {
+		s.showPresence(from, presence{known: true, online: online, last: last})
+		if told {
+			s.presenceTo(to, from)
+		}
+	})
+}
+
+// ShowChatState shows an account's devices that another types, records or stops, in the direct
+// chat or in a group. Errors: ErrClosed, phone.ErrNoAccount.
+func (s *Server) ShowChatState(from, to, group types.JID, state waBinary.Node) error {
+	return s.both(from, to, func(from, to *account) {
+		attrs := waBinary.Attrs{"from": from.lid, "sender_pn": from.pn}
+		if !group.IsEmpty() {
+			attrs = waBinary.Attrs{"from": group, "participant": from.lid, "participant_pn": from.pn, "addressing_mode": "lid"}
+		}
+		s.sendNow(to, waBinary.Node{Tag: "chatstate", Attrs: attrs, Content: []waBinary.Node{state}})
+	})
+}
+
+func presenceNode(from types.JID, p presence) waBinary.Node {
+	n := waBinary.Node{Tag: "presence", Attrs: waBinary.Attrs{"from": from}}
+	if !p.online {
+		n.Attrs["type"] = "unavailable"
+		n.Attrs["last"] = "deny"
+		if !p.last.IsZero() {
+			n.Attrs["last"] = p.last.Unix()
+		}
+	}
+	return n
+}

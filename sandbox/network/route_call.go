@@ -1,0 +1,43 @@
+package network
+
+import (
+	"fmt"
+	"time"
+
+	waBinary "go.mau.fi/whatsmeow/binary"
+	"go.mau.fi/whatsmeow/types"
+
+	"postern/sandbox/network/wire"
+	"postern/sandbox/phone"
+)
+
+// Call tells an account one stage of a call by another, which group may be of. The id is that of
+// the call. Errors: ErrClosed, phone.ErrNoAccount.
+func (s *Server) Call(from, to types.JID, id string, group types.JID, stage waBinary.Node) error {
+	return s.both(from, to, func(from, to *account) {
+		stage.Attrs["call-id"], stage.Attrs["call-creator"], stage.Attrs["caller_pn"] = id, from.lid, from.pn
+		if !group.IsEmpty() {
+			stage.Attrs["group-jid"] = group
+		}
+		s.queueForAll(to, callNode(from, stage))
+	})
+}
+
+// dispatchCall gives a stage of a call, as a client tells it, to the other side's devices, its
+// phone included. The caller holds s.mu.
+func (s *Server) dispatchCall(sender *account, n waBinary.Node) ([]delivery, error) {
+	to := s.accountOf(wire.JID(&n, "to").ToNonAD())
+	stage := wire.FirstChild(&n)
+	if to == nil || stage.Tag == "" {
+		return nil, fmt.Errorf("call to %s: %w", wire.JID(&n, "to"), phone.ErrNoAccount)
+	}
+	out := callNode(sender, stage)
+	s.queueForAll(to, out)
+	return s.deliverTo(nil, to, 0, out), nil
+}
+
+func callNode(from *account, stage waBinary.Node) waBinary.Node {
+	return waBinary.Node{Tag: "call", Content: []waBinary.Node{stage}, Attrs: waBinary.Attrs{
+		"from": from.lid, "id": phone.MessageID(), "t": time.Now().Unix(), "platform": "android", "version": "2.26.1",
+	}}
+}

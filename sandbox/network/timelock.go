@@ -1,0 +1,97 @@
+package network
+
+import (
+	"crypto/rand"
+	"crypto/subtle"
+	"errors"
+	"time"
+
+	waBinary "go.mau.fi/whatsmeow/binary"
+	"go.mau.fi/whatsmeow/types"
+
+	"postern/sandbox/network/wire"
+)
+
+// errTimelocked refuses a message to somebody whom a locked account does not
+// know.
+var errTimelocked = errors.New("the account may not write to strangers")
+
+// timelockCode is how WhatsApp refuses such a message.
+const timelockCode = 463
+
+// timelock is a lock as the network's JSON describes it.
+type timelock struct {
+	Type   string `json:"enforcement_type"`
+	Active bool   `json:"is_active"`
+	Ends   int64  `json:"time_enforcement_ends,string,omitempty"`
+}
+
+// Lock is what Timelock does.
+type Lock struct {
+	Kind   string    // what WhatsApp names the reason
+	Ends   time.Time // zero lifts the lock; to the second
+	Silent bool      // nobody is told; only the refusals show it
+}
+
+// Timelock forbids an account to write to strangers until a time, or allows it again: those who
+// never wrote to it, nor gave it a privacy token. A message to one is refused with 463. Errors:
+// ErrClosed, phone.ErrNoAccount.
+func (s *Server) Timelock(of types.JID, l Lock) error {
+	l.Ends = l.Ends.Truncate(time.Second)
+	told := timelock{Type: l.Kind, Active: !l.Ends.IsZero()}
+	if told.Active {
+		told.Ends = l.Ends.Unix()
+	}
+	return s.with(of, func(a *account) {
+		a.profile.LockedUntil = l.Ends
+		s.persist.account(a)
+		if !l.Silent {
+			s.mex(a, nil, "NotificationAccountReachoutTimelockUpdate", "xwa2_notify_account_reachout_timelock", told)
+		}
+	})
+}
+
+// GiveToken has one account let another write to it: its devices get a privacy token, which they
+// send along with their messages. Errors: ErrClosed, phone.ErrNoAccount.
+func (s *Server) GiveToken(from, to types.JID) error {
+	token := []byte(rand.Text())
+	return s.both(from, to, func(giver, a *account) {
+		if a.profile.Tokens == nil {
+			a.profile.Tokens = map[string][]byte{}
+		}
+		a.profile.Tokens[giver.pn.User] = token
+		s.persist.account(a)
+		s.notify(a, "privacy_token", giver.pn, waBinary.Attrs{"sender_lid": giver.lid}, waBinary.Node{
+			Tag: "tokens", Content: []waBinary.Node{{
+				Tag: "token", Attrs: waBinary.Attrs{"type": "trusted_contact", "t": time.Now().Unix()}, Content: token,
+			}},
+		})
+	})
+}
+
+// wrote notes that an account wrote to another, which thereby knows it. The
+// caller holds s.mu.
+func (s *Server) wrote(from, to *account) {
+	if from == to || to.profile.Heard[from.pn.User] {
+		return
+	}
+	if to.profile.Heard == nil {
+		to.profile.Heard = map[string]bool{}
+	}
+	to.profile.Heard[from.pn.User] = true
+	s.persist.account(to)
+}
+
+// lockedOut is errTimelocked for a message of a locked account to a stranger. The
+// caller holds s.mu.
+func lockedOut(a, to *account, n *waBinary.Node) error {
+	if a == to || !time.Now().Before(a.profile.LockedUntil) || wire.Attr(n, "category") == "peer" || a.profile.Heard[to.pn.User] {
+		return nil
+	}
+	given, _ := n.GetChildByTag("tctoken").Content.([]byte)
+	token, known := a.profile.Tokens[to.pn.User]
+	if known && subtle.ConstantTimeCompare(given, token) == 1 {
+		return nil
+	}
+	return errTimelocked
+}

@@ -1,0 +1,97 @@
+package phone
+
+import (
+	"slices"
+	"time"
+
+	waBinary "go.mau.fi/whatsmeow/binary"
+	"go.mau.fi/whatsmeow/types"
+)
+
+// maxChatStates bounds the notices that a phone keeps; the oldest goes first.
+const maxChatStates = 1_000
+
+// ChatState is one notice of what somebody does in a chat.
+type ChatState struct {
+	From  types.JID
+	State string // "composing", "recording" or "paused"
+	At    time.Time
+}
+
+// ChatStates copies the notices that the phone got, at most the last 1 000, oldest first.
+func (p *Phone) ChatStates() []ChatState {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return slices.Clone(p.chatStates)
+}
+
+func (p *Phone) onChatState(n waBinary.Node) {
+	children := n.GetChildren()
+	if len(children) == 0 {
+		return
+	}
+	state := ChatState{From: authorOf(n), State: children[0].Tag, At: time.Now()}
+	if children[0].AttrGetter().OptionalString("media") == "audio" {
+		state.State = "recording"
+	}
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if len(p.chatStates) == maxChatStates {
+		p.chatStates = slices.Delete(p.chatStates, 0, 1)
+	}
+	p.chatStates = append(p.chatStates, state)
+}
+
+// maxReads bounds the receipts that a phone keeps; the oldest goes first.
+const maxReads = 1_000
+
+// WasRead reports whether somebody told the phone that its message was read. The
+// phone remembers the last 1 000.
+func (p *Phone) WasRead(id string) bool {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return slices.Contains(p.reads, id)
+}
+
+// onRead takes a receipt, which names the other messages that it is for in a list.
+func (p *Phone) onRead(n waBinary.Node) {
+	ids := []string{n.AttrGetter().OptionalString("id")}
+	for _, list := range n.GetChildrenByTag("list") {
+		for _, item := range list.GetChildrenByTag("item") {
+			ids = append(ids, item.AttrGetter().OptionalString("id"))
+		}
+	}
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.reads = append(p.reads, ids...)
+	p.reads = slices.Delete(p.reads, 0, max(0, len(p.reads)-maxReads))
+}
+
+// maxCalls bounds the stages of calls that a phone keeps; the oldest goes first.
+const maxCalls = 1_000
+
+// CallStage is what somebody did about a call.
+type CallStage struct {
+	From  types.JID
+	ID    string // of the call
+	Stage string // "reject", "accept" …
+}
+
+// CallStages copies what the phone was told of calls, at most the last 1 000, oldest first.
+func (p *Phone) CallStages() []CallStage {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return slices.Clone(p.calls)
+}
+
+func (p *Phone) onCall(n waBinary.Node) {
+	children := n.GetChildren()
+	if len(children) == 0 {
+		return
+	}
+	stage := CallStage{From: authorOf(n), ID: children[0].AttrGetter().OptionalString("call-id"), Stage: children[0].Tag}
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.calls = append(p.calls, stage)
+	p.calls = slices.Delete(p.calls, 0, max(0, len(p.calls)-maxCalls))
+}

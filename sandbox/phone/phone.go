@@ -1,0 +1,278 @@
+package phone
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+	"sync"
+
+	wa "go.mau.fi/whatsmeow/appstate"
+	waBinary "go.mau.fi/whatsmeow/binary"
+	"go.mau.fi/whatsmeow/proto/waE2E"
+	"go.mau.fi/whatsmeow/proto/waHistorySync"
+	"go.mau.fi/whatsmeow/types"
+
+	"postern/sandbox/handset"
+)
+
+// Network is what a phone needs of the server. None of its methods may call back into the
+// same phone and wait, but Save, which may ask for its State.
+type Network interface {
+	// Route takes a stanza as a client at from would send it.
+	Route(ctx context.Context, from types.JID, n waBinary.Node) error
+	// DevicesOf lists the devices of an account, or of all members of a group, in LID form,
+	// each device 0 included.
+	DevicesOf(user types.JID) []types.JID
+	// BundleOf hands out keys to begin a session with a device; false when it has none.
+	BundleOf(dev types.JID) (handset.Bundle, bool)
+	// IdentityOf returns both addresses of an account, asked for by either.
+	IdentityOf(user types.JID) (pn, lid types.JID, ok bool)
+	// LinkDevice completes the pairing of the client that shows a QR code.
+	LinkDevice(p *Phone, qr handset.QR) error
+	// TypeCode completes the pairing of a client that asked this phone for a link code.
+	TypeCode(p *Phone, code string) error
+	// UploadAgain gives a file that was uploaded once a new path.
+	UploadAgain(path string) (newPath string, ok bool)
+	// QueueFor sends a stanza to a linked device.
+	QueueFor(device types.JID, n waBinary.Node)
+	// SealHistory is the notice of a piece of history, which has it or says where it lies; file:
+	// that one however small it is.
+	SealHistory(h *waHistorySync.HistorySync, file bool) (*waE2E.HistorySyncNotification, error)
+	// StateKeys is the message that gives a linked device the keys of the account's synchronised
+	// state; nil when there are none.
+	StateKeys(p *Phone) *waE2E.ProtocolMessage
+	// StateCopy is a collection of that state in plain text, as phones give it out.
+	StateCopy(p *Phone, name wa.WAPatchName) ([]byte, error)
+	// ResetState forgets that state, with its keys, and removes the linked devices.
+	ResetState(p *Phone)
+	// Save stores the phone's State, now or soon. Calls for one phone never overlap.
+	Save(p *Phone)
+}
+
+// Options describes a phone to add.
+type Options struct {
+	Number   string // digits with the country code; the account's phone number
+	PushName string // the name that others see; empty is allowed
+	LID      string // user part of the hidden address, digits; empty derives one from the number
+}
+
+// Errors of a phone's actions.
+var (
+	ErrNoAccount = errors.New("the sandbox has no such account")     // whoever is addressed
+	ErrClosed    = errors.New("the phone is switched off")           // Send and its like
+	ErrNoKeys    = errors.New("no device of the recipient has keys") // Send and its like
+)
+
+// Phone is one simulated primary phone, device 0 of its account. It decrypts what reaches
+// it, answers with delivery receipts, asks again for what it cannot read, and returns the
+// rest of a text that begins with "echo ", though not in groups. Its methods are safe for
+// concurrent use.
+//
+// Stanzas wait in an unbounded queue in memory and are handled in order by one goroutine
+// that lives only while there is work. What was received is remembered until the process
+// ends; keys and sessions are saved after each change, before a message is acknowledged.
+type Phone struct {
+	net     Network
+	options Options
+	pn, lid types.JID
+
+	life   context.Context // ends the queue's work on close
+	cancel context.CancelFunc
+	work   sync.WaitGroup
+
+	sending sync.Mutex // keeps ciphertexts on the wire in the order of the ratchet
+	saving  sync.Mutex // keeps an older state from overwriting a newer one
+
+	mu      sync.Mutex // guards everything below
+	keys    *handset.Handset
+	queue   []waBinary.Node
+	working bool
+	closed  bool
+	retries map[string]int // retry receipts sent, by message id
+	sent    sentLog
+	inbox   inbox
+
+	chatStates []ChatState
+	calls      []CallStage
+	past       map[types.JID][]PastMessage // oldest first
+	pastFiles  bool                        // of that only files are given
+	reads      []string                    // ids of own messages that were read
+	off        bool                        // what linked devices ask of the phone waits
+	held       []heldRequest
+	requests   map[waE2E.PeerDataOperationRequestType]int // of linked devices
+}
+
+// New makes a phone of an account. Without a handset its keys are made when they are first
+// needed. The caller closes it.
+func New(net Network, o Options, pn, lid types.JID, h *handset.Handset) *Phone {
+	p := &Phone{
+		net: net, options: o, pn: pn.ToNonAD(), lid: lid.ToNonAD(), keys: h, retries: map[string]int{},
+		requests: map[waE2E.PeerDataOperationRequestType]int{},
+	}
+	p.life, p.cancel = context.WithCancel(context.Background())
+	p.inbox.init()
+	return p
+}
+
+// Number is the phone number in digits.
+func (p *Phone) Number() string { return p.pn.User }
+
+// JID is the account's phone number address.
+func (p *Phone) JID() types.JID { return p.pn }
+
+// LID is the account's hidden address.
+func (p *Phone) LID() types.JID { return p.lid }
+
+// PushName is the name that others see.
+func (p *Phone) PushName() string {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return p.options.PushName
+}
+
+// Rename changes the name that others see.
+func (p *Phone) Rename(name string) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.options.PushName = name
+}
+
+// Scan links a companion device: code is a QR code's text or an 8-character link code,
+// with or without its dash. Errors are handset.ErrQR, handset.ErrCode or the server's.
+func (p *Phone) Scan(ctx context.Context, code string) error {
+	if err := ctx.Err(); err != nil {
+		return fmt.Errorf("scan on %s: %w", p.Number(), err)
+	}
+	if !strings.Contains(code, "://") {
+		typed, err := handset.NormaliseCode(code)
+		if err != nil {
+			return fmt.Errorf("scan on %s: %w", p.Number(), err)
+		}
+		return p.net.TypeCode(p, typed)
+	}
+	qr, err := handset.ParseQR(code)
+	if err != nil {
+		return fmt.Errorf("scan on %s: %w", p.Number(), err)
+	}
+	return p.net.LinkDevice(p, qr)
+}
+
+// SendNode puts a stanza on the wire as this phone.
+func (p *Phone) SendNode(ctx context.Context, n waBinary.Node) error {
+	return p.net.Route(ctx, p.lid, n)
+}
+
+// Deliver queues a stanza that is addressed to device 0 and returns at once. A closed
+// phone drops it.
+func (p *Phone) Deliver(n waBinary.Node) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if p.closed {
+		return
+	}
+	p.queue = append(p.queue, n)
+	if !p.working {
+		p.working = true
+		p.work.Go(p.drain)
+	}
+}
+
+func (p *Phone) drain() {
+	for {
+		n, ok := p.next()
+		if !ok {
+			return
+		}
+		p.handle(p.life, n)
+	}
+}
+
+func (p *Phone) next() (waBinary.Node, bool) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if len(p.queue) == 0 || p.closed {
+		p.working, p.queue = false, nil
+		return waBinary.Node{}, false
+	}
+	n := p.queue[0]
+	p.queue = p.queue[1:]
+	return n, true
+}
+
+// Close drops the queue and waits for the stanza in hand. A closed phone neither sends nor reads.
+func (p *Phone) Close() {
+	p.mu.Lock()
+	p.closed = true
+	p.mu.Unlock()
+	p.cancel()
+	p.work.Wait()
+}
+
+// Keys returns the phone's keys and makes them on first use.
+func (p *Phone) Keys() (*handset.Handset, error) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if p.keys != nil {
+		return p.keys, nil
+	}
+	h, err := handset.New(p.pn, p.lid)
+	if err != nil {
+		return nil, err
+	}
+	p.keys = h
+	return h, nil
+}
+
+// ReplaceKeys is a new phone with the same number: fresh keys, no sessions.
+func (p *Phone) ReplaceKeys() error {
+	h, err := handset.New(p.pn, p.lid)
+	if err != nil {
+		return err
+	}
+	p.sending.Lock()
+	p.mu.Lock()
+	p.keys = h
+	p.mu.Unlock()
+	p.sending.Unlock()
+	p.save()
+	return nil
+}
+
+// State is what Network.Save stores and handset.Restore reads; nil while no keys were made.
+func (p *Phone) State() ([]byte, error) {
+	p.mu.Lock()
+	h := p.keys
+	p.mu.Unlock()
+	if h == nil {
+		return nil, nil
+	}
+	return h.State()
+}
+
+func (p *Phone) save() {
+	p.saving.Lock()
+	defer p.saving.Unlock()
+	p.net.Save(p)
+}
+
+// Bundle hands out the phone's own keys, for the server's pre-key answers.
+func (p *Phone) Bundle() (handset.Bundle, error) {
+	h, err := p.Keys()
+	if err != nil {
+		return handset.Bundle{}, err
+	}
+	b, err := h.Bundle()
+	if err == nil {
+		p.save()
+	}
+	return b, err
+}
+
+// textOf is the readable text of a message, empty when it has none.
+func textOf(m *waE2E.Message) string {
+	if text := m.GetConversation(); text != "" {
+		return text
+	}
+	return m.GetExtendedTextMessage().GetText()
+}

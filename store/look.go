@@ -1,0 +1,87 @@
+package store
+
+import (
+	"errors"
+	"fmt"
+
+	bolt "go.etcd.io/bbolt"
+)
+
+// Look calls fn for each record of r in key order until fn returns false or an
+// error, and hands out what lies in the file: neither key nor value may be kept
+// or changed. It is Scan without the copies. The value of a damaged record, which
+// is counted, is nil. Range.Limit is ignored, and fn must not write to the bucket.
+func (tx *Tx) Look(bucket string, r Range, fn func(key, value []byte) (bool, error)) error {
+	return tx.look(bucket, r, func(k, raw []byte) (bool, error) {
+		value, ok := verify(k, raw)
+		if !ok {
+			tx.damage(bucket, k)
+			value = nil
+		}
+		return fn(k, value)
+	})
+}
+
+// Skim is Look without the checksums, for an owner who goes through tens of
+// megabytes in some milliseconds, and does not show what he finds before he has
+// seen what it stands for. Only what is too short to be a record is nil.
+func (tx *Tx) Skim(bucket string, r Range, fn func(key, value []byte) (bool, error)) error {
+	return tx.look(bucket, r, func(k, raw []byte) (bool, error) {
+		if len(raw) < checksumSize {
+			return fn(k, nil)
+		}
+		return fn(k, raw[checksumSize:])
+	})
+}
+
+func (tx *Tx) look(bucket string, r Range, fn func(key, raw []byte) (bool, error)) error {
+	b, err := tx.bucket(bucket)
+	if err != nil {
+		return err
+	}
+	declared := tx.schema[bucket]
+	from, before := r.bounds()
+	c := b.Cursor()
+	step := (*bolt.Cursor).Next
+	if r.Reverse {
+		step = (*bolt.Cursor).Prev
+	}
+	k, raw := seek(c, r.Reverse, from, before)
+	for ; k != nil && inside(k, from, before); k, raw = step(c) {
+		if declared.isGuard(k) {
+			continue
+		}
+		if more, err := fn(k, raw); err != nil || !more {
+			return err
+		}
+	}
+	return nil
+}
+
+// Rows returns how many records the bucket has, damaged ones included, without
+// counting them. It is for a View: what an Update changes shows after it.
+func (tx *Tx) Rows(bucket string) (uint64, error) {
+	b, err := tx.bucket(bucket)
+	if err != nil {
+		return 0, err
+	}
+	raw, err := tx.Get(metaBucket.Name, tallyKey(bucket))
+	if err != nil {
+		return 0, err
+	}
+	t, ok := decodeTally(raw)
+	if raw != nil && !ok {
+		return 0, tx.Unreadable(metaBucket.Name, tallyKey(bucket), errors.New("no tally"))
+	}
+	declared := tx.schema[bucket]
+	if !declared.Guards {
+		return t.rows, nil
+	}
+	if declared.Series > 0 {
+		return 0, fmt.Errorf("store: %s has guards in each series: its records have to be counted", bucket)
+	}
+	if k, _ := b.Cursor().Last(); k != nil && declared.isGuard(k) {
+		return t.rows - (0xFF - firstGuard + 1), nil
+	}
+	return t.rows, nil
+}

@@ -1,0 +1,113 @@
+package whatsapp
+
+import (
+	"net/http"
+	"sync"
+
+	"postern/proxy"
+)
+
+// lines are the ways on which an instance reaches WhatsApp. Nothing of it leaves
+// by another: each of them asks anew, before every request, which proxy is in
+// force, and knows no other way than the answer.
+type lines struct{ socket, media *line }
+
+// line is the way of one use. It keeps its connections apart from those of
+// other instances, for each may have a proxy of its own.
+type line struct {
+	client *http.Client // over this line
+
+	conn     *Connector
+	instance int64
+	use      proxy.Use
+
+	mu   sync.Mutex
+	path *path // as of the last request; nil before the first
+}
+
+func (c *Connector) newLines(instance int64) lines {
+	return lines{socket: c.newLine(instance, proxy.Socket), media: c.newLine(instance, proxy.Media)}
+}
+
+func (c *Connector) newLine(instance int64, use proxy.Use) *line {
+	l := &line{conn: c, instance: instance, use: use}
+	l.client = &http.Client{Transport: l}
+	return l
+}
+
+// reroute closes the connections that go another way than they should by now.
+func (l lines) reroute() {
+	l.socket.reroute()
+	l.media.reroute()
+}
+
+// RoundTrip implements http.RoundTripper.
+func (l *line) RoundTrip(r *http.Request) (*http.Response, error) {
+	p, err := l.current()
+	if err != nil {
+		return nil, err
+	}
+	res, err := p.transport.RoundTrip(r)
+	return res, p.why(err)
+}
+
+// current is the path over the proxy that is in force. Connections of a former
+// one are closed.
+func (l *line) current() (*path, error) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	via, err := l.conn.via(l.instance, l.use)
+	if err != nil {
+		l.end()
+		return nil, &notDialled{err}
+	}
+	if l.path == nil || l.path.via != via {
+		l.end()
+		l.path = l.conn.newPath(via)
+	}
+	return l.path, nil
+}
+
+// end closes all connections. The caller holds l.mu.
+func (l *line) end() {
+	if l.path != nil {
+		l.path.close()
+		l.path = nil
+	}
+}
+
+// close ends the line.
+func (l *line) close() {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.end()
+}
+
+// CloseIdleConnections is for http.Client.
+func (l *line) CloseIdleConnections() {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if l.path != nil {
+		l.path.transport.CloseIdleConnections()
+	}
+}
+
+// reroute is that of lines.
+func (l *line) reroute() {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if l.path == nil {
+		return
+	}
+	if via, err := l.conn.via(l.instance, l.use); err != nil || via != l.path.via {
+		l.end()
+	}
+}
+
+// via is the proxy that an instance has to use; the zero Server is none.
+func (c *Connector) via(instance int64, use proxy.Use) (proxy.Server, error) {
+	if c.cfg.Proxy == nil {
+		return proxy.Server{}, nil
+	}
+	return c.cfg.Proxy(instance, use)
+}

@@ -1,0 +1,74 @@
+package whatsapp
+
+import (
+	"context"
+	"time"
+
+	"go.mau.fi/whatsmeow"
+	"go.mau.fi/whatsmeow/proto/waHistorySync"
+	"go.mau.fi/whatsmeow/types"
+
+	"postern/event"
+)
+
+// keeping stores the messages of one piece.
+type keeping struct {
+	s      *Session
+	cli    *whatsmeow.Client
+	kind   waHistorySync.HistorySync_HistorySyncType
+	wish   HistoryWish
+	since  time.Time
+	any    bool // messages are stored at all
+	stored int  // so many were new
+}
+
+func (s *Session) newKeeping(cli *whatsmeow.Client, kind waHistorySync.HistorySync_HistorySyncType) *keeping {
+	k := &keeping{s: s, cli: cli, kind: kind, wish: s.historyWish()}
+	k.since, k.any = k.wish.wants(kind, time.Now())
+	return k
+}
+
+// part stores some messages of a conversation.
+func (k *keeping) part(ctx context.Context, c *waHistorySync.Conversation) error {
+	if err := ctx.Err(); err != nil {
+		return err
+	}
+	inside := k.cli.DangerousInternals() //nolint:staticcheck // as in learn
+	inside.StoreHistoricalMessageSecrets(ctx, []*waHistorySync.Conversation{c})
+	chat, err := types.ParseJID(c.GetID())
+	if err != nil || !k.any || !k.wish.chat(k.kind, chat) {
+		return nil //nolint:nilerr // a chat without an address has no messages
+	}
+	part := &event.HistoryPart{}
+	for _, m := range c.GetMessages() {
+		if message, ok := k.message(chat, m); ok {
+			part.Messages = append(part.Messages, message)
+		}
+	}
+	if len(part.Messages) == 0 {
+		return nil
+	}
+	err = k.s.report(ctx, event.Fact{Data: part})
+	k.stored += part.Stored
+	return err
+}
+
+// message is what a message of the history would have been, had it come by
+// itself. ok is false for what is none.
+func (k *keeping) message(chat types.JID, m *waHistorySync.HistorySyncMsg) (*event.Message, bool) {
+	if m.GetMessage().GetMessage() == nil {
+		return nil, false // a note of the phone's own, such as a missed call
+	}
+	evt, err := k.cli.ParseWebMessage(chat, m.GetMessage())
+	if err != nil || evt.Info.Timestamp.Before(k.since) {
+		return nil, false
+	}
+	t := k.s.translator(k.cli)
+	t.source = fromHistory
+	f, ok := t.message(k.cli, evt)
+	if !ok {
+		return nil, false
+	}
+	message, ok := f.Data.(*event.Message)
+	return message, ok
+}

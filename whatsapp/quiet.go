@@ -1,0 +1,174 @@
+package whatsapp
+
+import (
+	"errors"
+	"sync"
+	"time"
+
+	"go.mau.fi/whatsmeow"
+	waBinary "go.mau.fi/whatsmeow/binary"
+	waLog "go.mau.fi/whatsmeow/util/log"
+)
+
+// A connection can fall silent without breaking: WhatsApp answers its pings and
+// takes what is sent, and delivers nothing any more. Only a new login helps.
+// Nobody can tell that from an account that nobody writes to, but by what was
+// before: one that got something all day and then nothing at all is connected
+// anew, once, and watched again when something comes.
+
+// lively is how many stanzas the period before a silence must have had for the
+// silence to be suspicious.
+const lively = 10
+
+var errQuiet = errors.New("WhatsApp answered pings and delivered nothing for longer than before")
+
+// silence watches what WhatsApp sends to a session of its own accord. The zero
+// value watches nothing before connected is called.
+type silence struct {
+	mu     sync.Mutex
+	recent [lively]time.Time // of the last stanzas, as a ring
+	next   int               // where the next one goes: the oldest
+	since  time.Time         // of the last stanza or login, whichever was later
+	armed  bool              // the timer runs
+	spent  bool              // the session was connected anew, and nothing came since
+	timer  *time.Timer       // of this connection; nil for none
+}
+
+// connected watches a new connection for a period, when look is called.
+func (q *silence) connected(period time.Duration, look func()) {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	q.stop()
+	q.since = time.Now()
+	if period <= 0 {
+		return
+	}
+	q.timer = time.AfterFunc(period, look)
+	if q.armed = !q.spent; !q.armed {
+		q.timer.Stop()
+	}
+}
+
+// ended watches no longer.
+func (q *silence) ended() {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	q.stop()
+}
+
+// stop is ended with q.mu held.
+func (q *silence) stop() {
+	if q.timer != nil {
+		q.timer.Stop()
+	}
+	q.timer, q.armed = nil, false
+}
+
+// came notes a stanza.
+func (q *silence) came(period time.Duration) {
+	now := time.Now()
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	q.recent[q.next] = now
+	q.next = (q.next + 1) % lively
+	q.since, q.spent = now, false
+	if q.timer != nil && !q.armed {
+		q.armed = true
+		q.timer.Reset(period)
+	}
+}
+
+// suspicious tells, when the timer has run out, whether the session is to be
+// connected anew. If not, it sets the timer for the next look, or leaves it to
+// the next stanza.
+func (q *silence) suspicious(period time.Duration) bool {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	if q.timer == nil || !q.armed {
+		return false
+	}
+	if left := period - time.Since(q.since); left > 0 {
+		q.timer.Reset(left)
+		return false
+	}
+	q.armed = false
+	oldest := q.recent[q.next]
+	q.spent = !oldest.IsZero() && q.since.Sub(oldest) <= period
+	return q.spent
+}
+
+// later looks again after a while.
+func (q *silence) later(d time.Duration) {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	if q.timer != nil {
+		q.armed = true
+		q.timer.Reset(d)
+	}
+}
+
+// watchSilence begins to watch a connection that has logged in.
+func (s *Session) watchSilence(cli *whatsmeow.Client) {
+	s.silence.connected(s.conn.cfg.QuietReconnect, func() { s.lookForSilence(cli) })
+}
+
+// lookForSilence is called when the timer has run out.
+func (s *Session) lookForSilence(cli *whatsmeow.Client) {
+	s.gate.RLock()
+	defer s.gate.RUnlock()
+	if s.closed || s.client() != cli || !s.Online() {
+		return
+	}
+	if s.pingLost.Load() {
+		s.silence.later(whatsmeow.KeepAliveMaxFailTime) // who answers no pings is given up by then
+		return
+	}
+	if !s.silence.suspicious(s.conn.cfg.QuietReconnect) {
+		return
+	}
+	s.conn.seen.fellQuiet()
+	s.log.Warn("WhatsApp answers pings and delivers nothing; connecting anew", "quiet_for", s.conn.cfg.QuietReconnect)
+	s.abandon(errQuiet)
+}
+
+// received takes every stanza that a client receives. The library tells of them
+// in its log only, before it does anything with them.
+func (s *Session) received(n *waBinary.Node) {
+	switch n.Tag {
+	case "message", "receipt", "notification", "call", "presence", "chatstate": // else an answer, or part of a login
+		s.silence.came(s.conn.cfg.QuietReconnect)
+	}
+}
+
+// clientLog is the log of a client, from whose part for received stanzas the
+// session learns that one came.
+type clientLog struct {
+	libraryLog
+
+	received func(*waBinary.Node)
+}
+
+// Sub implements [waLog.Logger].
+func (l clientLog) Sub(module string) waLog.Logger {
+	if module == "Recv" {
+		return receiptLog{libraryLog{l.log, module}, l.received}
+	}
+	return l.libraryLog.Sub(module)
+}
+
+// receiptLog is that part.
+type receiptLog struct {
+	libraryLog
+
+	received func(*waBinary.Node)
+}
+
+// Debugf implements [waLog.Logger].
+func (l receiptLog) Debugf(format string, args ...any) {
+	for _, arg := range args {
+		if n, ok := arg.(*waBinary.Node); ok {
+			l.received(n)
+		}
+	}
+	l.libraryLog.Debugf(format)
+}
