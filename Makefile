@@ -5,8 +5,12 @@ LINT    := $(GO) run github.com/golangci/golangci-lint/v2/cmd/golangci-lint@v2.1
 FUZZTIME ?= 10s
 # It runs go test and tells at the end, and only there, what failed with what it
 # printed. Where it cannot be had, plain go test does the same with more words.
+# AGAIN=1 runs up to three tests that failed once more and tells which: a failure
+# that is gone then is a fault of the test or of the program, to be looked for, but
+# it stops nobody else's change.
 TESTSUM := $(GO) run gotest.tools/gotestsum@v1.13.0
-GOTEST   = $(shell $(TESTSUM) --version >/dev/null 2>&1 && echo "$(TESTSUM) --format pkgname --format-hide-empty-pkg --" || echo "$(GO) test")
+AGAIN_FLAGS := $(if $(AGAIN),--rerun-fails=1 --rerun-fails-max-failures=3)
+GOTEST   = $(shell $(TESTSUM) --version >/dev/null 2>&1 && echo "$(TESTSUM) --format pkgname --format-hide-empty-pkg $(AGAIN_FLAGS) --packages ./... --" || echo "$(GO) test ./...")
 
 # Packages whose tests run at once: one more than there are processors, since the
 # longest of them wait rather than work.
@@ -38,10 +42,10 @@ demo: build ## the main job: sandbox, two paired instances, a batch, the webhook
 	./bin/postern demo
 
 test: ## all tests; what failed is told at the end
-	@$(GOTEST) -p $(AT_ONCE) ./...
+	@$(GOTEST) -p $(AT_ONCE)
 
 race: ## all tests under the race detector (needs a C compiler)
-	CGO_ENABLED=1 GORACE=suppressions=$(CURDIR)/.ci/race.suppressions $(GOTEST) -race $(RACEFLAGS) ./...
+	CGO_ENABLED=1 GORACE=suppressions=$(CURDIR)/.ci/race.suppressions $(GOTEST) -race $(RACEFLAGS)
 
 bench: ## the benchmarks behind BENCHMARKS.md
 	$(GO) test -run '^$$' -bench . -count 3 ./...

@@ -38,6 +38,8 @@ func TestAHandshakeThatIsRefusedTakesNoPlace(t *testing.T) {
 	w.check = nil
 	w.dial(t, "/instance?token=a")
 	w.waitForClients(t, 1)
+	w.hub.mu.Lock()
+	defer w.hub.mu.Unlock()
 	if n := len(w.hub.tokens); n != 1 {
 		t.Errorf("%d tokens are remembered", n)
 	}
