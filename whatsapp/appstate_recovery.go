@@ -195,7 +195,7 @@ func (s *Session) askPhone(life context.Context, cli *whatsmeow.Client, name app
 	if err == nil || life.Err() != nil || !s.mayAskForState(ctx, name) {
 		return
 	}
-	if _, err = cli.SendPeerMessage(ctx, whatsmeow.BuildAppStateRecoveryRequest(name)); err != nil {
+	if err = tellPhone(ctx, cli, NewMessageID(), whatsmeow.BuildAppStateRecoveryRequest(name)); err != nil {
 		if err := s.conn.cfg.Devices.TakeBack(context.WithoutCancel(ctx), s.instance, stateRequest(name)); err != nil {
 			s.log.Warn("a request that did not leave counts all the same", "error", err)
 		}
@@ -227,8 +227,7 @@ func (s *Session) stateRecovered(name appstate.WAPatchName) {
 // ResetAppState implements instance.AppState.
 func (s *Session) ResetAppState(ctx context.Context) error {
 	err := s.ask(ctx, "reset the app state", func(ctx context.Context, cli *whatsmeow.Client) error {
-		_, err := cli.SendPeerMessage(ctx, whatsmeow.BuildFatalAppStateExceptionNotification(appstate.AllPatchNames[:]...))
-		return err
+		return tellPhone(ctx, cli, NewMessageID(), whatsmeow.BuildFatalAppStateExceptionNotification(appstate.AllPatchNames[:]...))
 	})
 	outcome := RecoverySent
 	if err != nil {

@@ -243,9 +243,7 @@ func (s *Session) AskHistory(ctx context.Context, anchor event.MessageKey, at ti
 			return err
 		}
 		info := &types.MessageInfo{ID: anchor.ID, Timestamp: at, MessageSource: types.MessageSource{Chat: chat, IsFromMe: anchor.FromMe}}
-		own := s.self().jid.ToNonAD()
-		_, err = cli.SendMessage(ctx, own, cli.BuildHistorySyncRequest(info, count), whatsmeow.SendRequestExtra{ID: id, Peer: true})
-		return err
+		return tellPhone(ctx, cli, id, cli.BuildHistorySyncRequest(info, count))
 	})
 	if err != nil && !errors.Is(err, event.ErrNoAnswer) {
 		forget() // else it may have left

@@ -1,0 +1,43 @@
+package whatsapp
+
+import (
+	"context"
+	"testing"
+	"time"
+
+	"postern/event"
+)
+
+// TestThePhoneIsAskedBeforeItHasWritten: what an account's phone is asked needs
+// no session that only the phone could have begun.
+func TestThePhoneIsAskedBeforeItHasWritten(t *testing.T) {
+	for name, ask := range map[string]func(context.Context, *rig) error{
+		"app state": func(ctx context.Context, r *rig) error { return r.session.ResetAppState(ctx) },
+		"history": func(ctx context.Context, r *rig) error {
+			return r.session.AskHistory(ctx, event.MessageKey{RemoteJID: r.contact().JID().String(), ID: "NOW"}, time.Now(), 5)
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			r := newRig(t)
+			r.pair()
+			r.synced()
+			account := r.session.client().Store
+			address := account.GetLID().ToNonAD().SignalAddress().String()
+			if err := account.Sessions.DeleteSession(t.Context(), address); err != nil {
+				t.Fatal(err)
+			}
+			if err := ask(t.Context(), r); err != nil {
+				t.Fatal(err)
+			}
+			if known, err := account.Sessions.HasSession(t.Context(), address); !known || err != nil {
+				t.Errorf("there is a session: %v, %v", known, err)
+			}
+			switch name {
+			case "app state":
+				r.state(event.LoggedOut) // which the phone makes of it
+			case "history":
+				r.await("the phone's answer", askedFor)
+			}
+		})
+	}
+}
