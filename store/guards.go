@@ -3,8 +3,6 @@ package store
 import (
 	"bytes"
 	"fmt"
-
-	bolt "go.etcd.io/bbolt"
 )
 
 // bbolt never splits a page without leaving three of its records to the right
@@ -20,7 +18,8 @@ const (
 
 // guard puts the guards behind the series that key belongs to, unless they are
 // there already.
-func (tx *Tx) guard(b *bolt.Bucket, declared Bucket, key []byte) error {
+func (tx *Tx) guard(b *opened, key []byte) error {
+	declared := b.declared
 	last := append(bytes.Clone(key[:min(declared.Series, len(key))]), bytes.Repeat([]byte{0xFF}, guardTail)...)
 	if b.Get(last) != nil {
 		return nil

@@ -39,7 +39,7 @@ func (tx *Tx) look(bucket string, r Range, fn func(key, raw []byte) (bool, error
 	if err != nil {
 		return err
 	}
-	declared := tx.schema[bucket]
+	declared := b.declared
 	from, before := r.bounds()
 	c := b.Cursor()
 	step := (*bolt.Cursor).Next
@@ -73,7 +73,7 @@ func (tx *Tx) Rows(bucket string) (uint64, error) {
 	if raw != nil && !ok {
 		return 0, tx.Unreadable(metaBucket.Name, tallyKey(bucket), errors.New("no tally"))
 	}
-	declared := tx.schema[bucket]
+	declared := b.declared
 	if !declared.Guards {
 		return t.rows, nil
 	}

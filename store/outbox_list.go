@@ -114,7 +114,7 @@ func (tx *Tx) walk(bucket string, r Range, fn func(key []byte) (bool, error)) er
 		step = c.Prev
 	}
 	for k, _ := seek(c, r.Reverse, from, before); k != nil && inside(k, from, before); k, _ = step() {
-		if tx.schema[bucket].isGuard(k) {
+		if b.declared.isGuard(k) {
 			continue
 		}
 		if more, err := fn(k); err != nil || !more {

@@ -154,7 +154,7 @@ func (s *Store) View(fn func(*Tx) error) error {
 	tx := &Tx{schema: s.schema, now: s.now()}
 	err := shielded(func() error {
 		return s.read(func(b *bolt.Tx) error {
-			tx.bolt = b
+			tx.bolt, tx.openings = b, &openings{}
 			return fn(tx)
 		})
 	})

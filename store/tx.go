@@ -17,17 +17,18 @@ import (
 // only on that goroutine. All of its reads see one state of the file plus its
 // own writes.
 type Tx struct {
-	bolt    *bolt.Tx
-	schema  schema
-	now     time.Time
-	emitted bool
-	counts  OutboxCounts // by how much the commit changes the numbers of outbox entries
-	writes  int          // Puts and Deletes so far
-	damaged []Damaged    // records that could not be read
-	healed  []string     // damaged records that were replaced or deleted
-	disable bool         // new outbox entries are not for delivery
-	emits   func(*Tx, OutboxEntry) (record uint64, err error)
-	changes changes // what the commit changes of the tallies
+	bolt     *bolt.Tx
+	openings *openings
+	schema   schema
+	now      time.Time
+	emitted  bool
+	counts   OutboxCounts // by how much the commit changes the numbers of outbox entries
+	writes   int          // Puts and Deletes so far
+	damaged  []Damaged    // records that could not be read
+	healed   []string     // damaged records that were replaced or deleted
+	disable  bool         // new outbox entries are not for delivery
+	emits    func(*Tx, OutboxEntry) (record uint64, err error)
+	changes  changes // what the commit changes of the tallies
 }
 
 // Range selects the keys of a Scan. The zero value selects all.
@@ -76,11 +77,10 @@ func (tx *Tx) Put(bucket string, key, value []byte) error {
 	if err != nil {
 		return err
 	}
-	declared := tx.schema[bucket]
-	b.FillPercent = declared.fill()
+	b.FillPercent = b.declared.fill()
 	tx.writes++
-	if declared.Guards {
-		if err := tx.guard(b, declared, key); err != nil {
+	if b.declared.Guards {
+		if err := tx.guard(b, key); err != nil {
 			return err
 		}
 	}
@@ -127,7 +127,7 @@ func (tx *Tx) DeleteSome(bucket string, prefix []byte, limit int) (n int, err er
 	c := b.Cursor()
 	for k, _ := c.Seek(prefix); k != nil && bytes.HasPrefix(k, prefix) && n < limit; k, _ = c.Next() {
 		keys = append(keys, bytes.Clone(k))
-		if !tx.schema[bucket].isGuard(k) {
+		if !b.declared.isGuard(k) {
 			n++
 		}
 	}
@@ -209,7 +209,7 @@ func (tx *Tx) Scan(bucket string, r Range, fn func(key, value []byte) (bool, err
 	}
 	k, raw := seek(c, r.Reverse, from, before)
 	for n := 0; k != nil && inside(k, from, before) && (r.Limit == 0 || n < r.Limit); k, raw = step() {
-		if tx.schema[bucket].isGuard(k) {
+		if b.declared.isGuard(k) {
 			continue
 		}
 		value, ok := verify(k, raw)
@@ -262,13 +262,6 @@ func seek(c *bolt.Cursor, reverse bool, from, before []byte) (key, raw []byte) {
 
 func inside(k, from, before []byte) bool {
 	return bytes.Compare(k, from) >= 0 && (before == nil || bytes.Compare(k, before) < 0)
-}
-
-func (tx *Tx) bucket(name string) (*bolt.Bucket, error) {
-	if _, declared := tx.schema[name]; !declared {
-		return nil, fmt.Errorf("store: %q: %w", name, ErrUnknownBucket)
-	}
-	return tx.bolt.Bucket([]byte(name)), nil
 }
 
 func (tx *Tx) damage(bucket string, key []byte) {

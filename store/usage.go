@@ -22,7 +22,7 @@ func (s *Store) Usage(bucket string) (u Usage, err error) {
 		u.Pages = int64(pages) * int64(tx.bolt.DB().Info().PageSize)
 		c := b.Cursor()
 		for k, v := c.First(); k != nil; k, v = c.Next() {
-			if s.schema[bucket].isGuard(k) {
+			if b.declared.isGuard(k) {
 				continue
 			}
 			u.Rows++
@@ -41,7 +41,7 @@ func (s *Store) Rows(bucket string) (n int, err error) {
 		if err != nil {
 			return err
 		}
-		n = count(b, s.schema[bucket])
+		n = count(b.Bucket, b.declared)
 		return nil
 	})
 	return n, err

@@ -56,7 +56,7 @@ func benchmarkView(b *testing.B, writers, readers int) {
 	plain := func(fn func(*Tx) error) error {
 		tx := &Tx{schema: s.schema, now: s.now()}
 		err := s.db.View(func(btx *bolt.Tx) error {
-			tx.bolt = btx
+			tx.bolt, tx.openings = btx, &openings{}
 			return fn(tx)
 		})
 		s.reportDamage(tx)

@@ -1,0 +1,286 @@
+package bench
+
+import (
+	"bytes"
+	"fmt"
+	"io"
+	"net/http"
+	"net/http/httptest"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/google/uuid"
+
+	"postern/cli/consumer"
+	"postern/config"
+	"postern/e2e/rig"
+	"postern/httpapi/tokens"
+)
+
+// callers is how many clients call at once, and how many workers the bare loop has.
+const callers = 64
+
+// BenchmarkCallToWebhook has 64 clients create batches of one recipient that wait for
+// their window: a call is one commit and two events for the global webhook. The program
+// runs in a process of its own. Offered are as many as it takes, 1 000 and 200 events a
+// second. It reports deliveries a second, as a share of a bare http.Client loop to the
+// same receiver, the processor time of the program, the time from a client's answer to
+// the receiver's handler, and what does not depend on the machine: commits, bytes written,
+// voluntary switches of threads and allocations an event.
+func BenchmarkCallToWebhook(b *testing.B) {
+	for _, c := range []struct {
+		name         string
+		rate, events int
+	}{{"full-speed", 0, 40_000}, {"1000-per-s", 1000, 10_000}, {"200-per-s", 200, 2_000}} {
+		b.Run(c.name, func(b *testing.B) {
+			for b.Loop() {
+				p := startRelaying(b)
+				p.offer(b, 0, 2*callers) // connections, and what is made once
+				p.offer(b, c.rate, c.events).report(b, bareRate(b, p.hook))
+				p.end()
+			}
+			b.ReportMetric(0, "ns/op")
+		})
+	}
+}
+
+// relaying is a program with a global webhook, and the receiver.
+type relaying struct {
+	api  *consumer.Client
+	key  consumer.Credential
+	user consumer.Credential
+	pid  int
+	hook string
+	end  func()
+
+	received atomic.Int64
+	mu       sync.Mutex
+	arrived  map[string][]time.Time // by batch
+	answered map[string]time.Time
+}
+
+func startRelaying(b *testing.B) *relaying {
+	b.Helper()
+	p := &relaying{}
+	receiver := httptest.NewServer(http.HandlerFunc(p.receive))
+	self, err := os.Executable()
+	if err != nil {
+		b.Fatal(err)
+	}
+	sec := config.NewSecrets()
+	owner := uuid.New()
+	user, err := tokens.ForUser([]byte(sec.JWTSecret), owner, time.Hour, time.Now())
+	if err != nil {
+		b.Fatal(err)
+	}
+	addr := "127.0.0.1:18998"
+	cmd := exec.Command(self, "serve")
+	cmd.Dir = b.TempDir()
+	cmd.Env = append(os.Environ(), rig.AsProgram+"=1", "SERVER_LISTEN="+addr, "STORE_PATH="+filepath.Join(cmd.Dir, "p.db"), "LOG_LEVEL=error",
+		"AUTHENTICATION_GLOBAL_AUTH_TOKEN="+sec.GlobalAuthToken, "AUTHENTICATION_JWT_SECRET="+sec.JWTSecret, "MESSAGE_BATCH_MAX_OPEN=0",
+		"SANDBOX_ENABLED=true", "WEBHOOK_GLOBAL_ENABLED=true", "WEBHOOK_GLOBAL_URL="+receiver.URL)
+	cmd.Stderr = os.Stderr
+	if err := cmd.Start(); err != nil {
+		b.Fatal(err)
+	}
+	p.end = sync.OnceFunc(func() { _ = cmd.Process.Kill(); _ = cmd.Wait(); receiver.Close() })
+	b.Cleanup(p.end)
+	p.api, p.key, p.user = consumer.NewClient("http://"+addr), consumer.Key(sec.GlobalAuthToken), consumer.Bearer(user)
+	p.pid, p.hook = cmd.Process.Pid, receiver.URL
+	p.api.HTTP.Transport = &http.Transport{MaxIdleConnsPerHost: callers}
+	for begin := time.Now(); p.api.Call(b.Context(), consumer.Credential{}, http.MethodGet, "/ready", nil, nil) != nil; time.Sleep(time.Millisecond) {
+		if time.Since(begin) > 30*time.Second {
+			b.Fatal("never ready")
+		}
+	}
+	if err := p.api.Call(b.Context(), p.key, http.MethodPost, "/instance", map[string]any{"instanceName": "i1"}, nil); err != nil {
+		b.Fatal(err)
+	}
+	return p
+}
+
+func (p *relaying) receive(_ http.ResponseWriter, r *http.Request) {
+	now := time.Now()
+	body, _ := io.ReadAll(r.Body)
+	const field = `"batch":{"id":"`
+	at := bytes.Index(body, []byte(field))
+	if at < 0 {
+		return // of the bare loop
+	}
+	id := string(body[at+len(field):][:36])
+	p.mu.Lock()
+	p.arrived[id] = append(p.arrived[id], now)
+	p.mu.Unlock()
+	p.received.Add(1)
+}
+
+// create makes a batch that waits for a window far away.
+func (p *relaying) create(b *testing.B) {
+	begin := time.Now().Add(24 * time.Hour).UTC()
+	var made rig.BatchAnswer
+	err := p.api.Call(b.Context(), p.user, http.MethodPost, "/message/batches", map[string]any{
+		"name": "bench", "instances": []string{"i1"}, "recipients": []string{"4915112345678"},
+		"message":  map[string]any{"type": "text", "payload": map[string]any{"text": "hello"}},
+		"schedule": map[string]any{"windowStartAt": begin.Format(time.RFC3339), "windowEndAt": begin.Add(time.Hour).Format(time.RFC3339), "recurrence": "NONE"},
+	}, &made)
+	if err != nil {
+		b.Error(err)
+		return
+	}
+	now := time.Now()
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.answered[made.ID.String()] = now
+}
+
+// relayed is what became of some events.
+type relayed struct {
+	events int
+	all    time.Duration
+	lags   []time.Duration
+	used   spent
+}
+
+// offer has so many events made, at a rate a second, 0 for as many as go, and waits
+// until all were received.
+func (p *relaying) offer(b *testing.B, rate, events int) relayed {
+	b.Helper()
+	p.mu.Lock()
+	p.arrived, p.answered = map[string][]time.Time{}, map[string]time.Time{}
+	p.mu.Unlock()
+	p.received.Store(0)
+	before, begin := spentBy(b, p), time.Now()
+	calls := make(chan struct{}) // one that waits is taken by whoever is free
+	var work sync.WaitGroup
+	for range callers {
+		work.Go(func() {
+			for range calls {
+				p.create(b)
+			}
+		})
+	}
+	for n := range events / 2 {
+		if rate > 0 {
+			time.Sleep(time.Until(begin.Add(time.Duration(n) * 2 * time.Second / time.Duration(rate))))
+		}
+		calls <- struct{}{}
+	}
+	close(calls)
+	work.Wait()
+	for limit := time.Now().Add(time.Minute); p.received.Load() < int64(events); time.Sleep(time.Millisecond) {
+		if time.Now().After(limit) {
+			b.Fatalf("%d of %d events arrived", p.received.Load(), events)
+		}
+	}
+	r := relayed{events: events, all: time.Since(begin)}
+	time.Sleep(100 * time.Millisecond) // the last outcomes are stored
+	r.used = spentBy(b, p).less(before)
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	for id, at := range p.answered {
+		if len(p.arrived[id]) != 2 {
+			b.Fatalf("batch %s was told %d times", id, len(p.arrived[id]))
+		}
+		for _, arrival := range p.arrived[id] {
+			r.lags = append(r.lags, max(0, arrival.Sub(at))) // the relay hears of a commit before the client is answered
+		}
+	}
+	slices.Sort(r.lags)
+	return r
+}
+
+func (r relayed) report(b *testing.B, bare float64) {
+	rate, n := float64(r.events)/r.all.Seconds(), float64(r.events)
+	b.ReportMetric(rate, "deliveries/s")
+	b.ReportMetric(rate/bare, "x-bare")
+	b.ReportMetric(float64(r.lags[len(r.lags)/2].Microseconds())/1000, "p50-ms")
+	b.ReportMetric(float64(r.lags[len(r.lags)*99/100].Microseconds())/1000, "p99-ms")
+	b.ReportMetric(r.used.cpu/n*1000, "cpu-s/1000")
+	b.ReportMetric(r.used.commits/n, "commits/event")
+	b.ReportMetric(r.used.written/n/1024, "KB-written/event")
+	b.ReportMetric(r.used.switches/n, "switches/event")
+	b.ReportMetric(r.used.allocs/n, "allocs/event")
+}
+
+// bareRate posts with nothing but an http.Client and returns deliveries a second.
+func bareRate(b *testing.B, url string) float64 {
+	b.Helper()
+	client := &http.Client{Transport: &http.Transport{MaxIdleConnsPerHost: callers}}
+	defer client.CloseIdleConnections()
+	const posts = 40_000
+	body := bytes.Repeat([]byte("x"), 700)
+	var next atomic.Int64
+	var work sync.WaitGroup
+	begin := time.Now()
+	for range callers {
+		work.Go(func() {
+			for next.Add(1) <= posts {
+				resp, err := client.Post(url, "application/json", bytes.NewReader(body))
+				if err != nil {
+					b.Error(err)
+					return
+				}
+				_, _ = io.Copy(io.Discard, resp.Body)
+				resp.Body.Close()
+			}
+		})
+	}
+	work.Wait()
+	return posts / time.Since(begin).Seconds()
+}
+
+// spent is what a process has used so far.
+type spent struct{ cpu, commits, written, switches, allocs float64 }
+
+func (s spent) less(o spent) spent {
+	return spent{s.cpu - o.cpu, s.commits - o.commits, s.written - o.written, s.switches - o.switches, s.allocs - o.allocs}
+}
+
+func spentBy(b *testing.B, p *relaying) (s spent) {
+	b.Helper()
+	req, err := http.NewRequestWithContext(b.Context(), http.MethodGet, p.api.Base+"/metrics", nil)
+	if err != nil {
+		b.Fatal(err)
+	}
+	req.Header.Set(p.key.Name, p.key.Value)
+	resp, err := p.api.HTTP.Do(req)
+	if err != nil {
+		b.Fatal(err)
+	}
+	defer resp.Body.Close()
+	raw, err := io.ReadAll(resp.Body)
+	if err != nil {
+		b.Fatal(err)
+	}
+	s.cpu = field(string(raw), "process_cpu_seconds_total ")
+	s.allocs = field(string(raw), "go_memstats_mallocs_total ")
+	s.commits = field(string(raw), "postern_store_commits_total ")
+	proc := fmt.Sprintf("/proc/%d/", p.pid)
+	io, err := os.ReadFile(proc + "io")
+	if err != nil {
+		b.Skip("needs /proc")
+	}
+	s.written = field(string(io), "wchar: ")
+	threads, _ := filepath.Glob(proc + "task/*/status")
+	for _, thread := range threads {
+		status, _ := os.ReadFile(thread)
+		s.switches += field(string(status), "\nvoluntary_ctxt_switches:\t")
+	}
+	return s
+}
+
+// field is the number that follows a name in a text.
+func field(text, name string) (n float64) {
+	_, rest, _ := strings.Cut(text, "\n"+strings.TrimPrefix(name, "\n"))
+	value, _, _ := strings.Cut(rest, "\n")
+	n, _ = strconv.ParseFloat(strings.TrimSpace(value), 64)
+	return n
+}
