@@ -130,6 +130,9 @@ type Stats struct {
 	Unreadable map[UnreadableOutcome]uint64
 	// QuietReconnects counts connections that were given up for their silence.
 	QuietReconnects uint64
+	// Floods counts how often a connection was read more slowly, since its stanzas
+	// came faster than they were handled.
+	Floods uint64
 	// Recoveries of synchronised state that did not verify.
 	Recoveries map[Recovery]uint64
 }

@@ -137,15 +137,35 @@ func (s *Session) received(n *waBinary.Node) {
 	switch n.Tag {
 	case "message", "receipt", "notification", "call", "presence", "chatstate": // else an answer, or part of a login
 		s.silence.came(s.conn.cfg.QuietReconnect)
+		s.flood.wait()
 	}
 }
 
-// clientLog is the log of a client, from whose part for received stanzas the
-// session learns that one came.
+// noPlace takes that a stanza has to wait for a place among those that wait.
+func (s *Session) noPlace() {
+	if s.flood.noPlace() {
+		s.conn.seen.flooded()
+		s.log.Warn("WhatsApp sends faster than its stanzas can be handled; reading more slowly")
+	}
+}
+
+// clientLog is the log of a client, from which the session learns what the library
+// tells nobody else: from its part for received stanzas that one came, from the
+// rest that one found no place.
 type clientLog struct {
 	libraryLog
 
 	received func(*waBinary.Node)
+	noPlace  func()
+}
+
+// Warnf implements [waLog.Logger].
+func (l clientLog) Warnf(format string, args ...any) {
+	if format == queueIsFull {
+		l.noPlace()
+		return
+	}
+	l.libraryLog.Warnf(format, args...)
 }
 
 // Sub implements [waLog.Logger].

@@ -36,6 +36,7 @@ type Session struct {
 	catchingUp atomic.Bool // what waited while the instance was away is being received
 	pingLost   atomic.Bool // the last ping was not answered
 	silence    silence
+	flood      flood
 	introduced atomic.Pointer[Version] // what the last connection said it was of
 
 	turns turns // of sends
@@ -299,7 +300,7 @@ func (s *Session) unpair() {
 }
 
 func (s *Session) newClient(device *wastore.Device) *whatsmeow.Client {
-	cli := whatsmeow.NewClient(device, clientLog{libraryLog{log: s.log}, s.received})
+	cli := whatsmeow.NewClient(device, clientLog{libraryLog{log: s.log}, s.received, s.noPlace})
 	cli.EnableAutoReconnect = false
 	cli.DisableLoginAutoReconnect = true
 	cli.SynchronousAck = true

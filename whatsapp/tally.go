@@ -13,6 +13,7 @@ type tally struct {
 	mended    map[Recovery]uint64
 	unread    map[UnreadableOutcome]uint64
 	quiet     uint64
+	floods    uint64
 }
 
 // skip counts an event type and reports whether it is the first of its kind.
@@ -56,11 +57,17 @@ func (t *tally) fellQuiet() {
 	t.quiet++
 }
 
+func (t *tally) flooded() {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	t.floods++
+}
+
 func (t *tally) snapshot() Stats {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	return Stats{
 		Panics: t.panics, Unhandled: maps.Clone(t.unhandled),
-		Unreadable: maps.Clone(t.unread), Recoveries: maps.Clone(t.mended), QuietReconnects: t.quiet,
+		Unreadable: maps.Clone(t.unread), Recoveries: maps.Clone(t.mended), QuietReconnects: t.quiet, Floods: t.floods,
 	}
 }

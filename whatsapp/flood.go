@@ -1,0 +1,41 @@
+package whatsapp
+
+import (
+	"sync/atomic"
+	"time"
+)
+
+// The library keeps some thousand stanzas of a connection that wait for their
+// turn. Each one that finds no place gets a goroutine that waits for one, without
+// an end, and their order is lost. So a connection whose stanzas come faster than
+// they are handled is read more slowly: the network waits with the rest.
+
+// queueIsFull is what the library says, of a stanza, on the goroutine that reads.
+const queueIsFull = "Handler queue is full, message ordering is no longer guaranteed"
+
+// floodPause is how long the next stanza is held then: time for the one before it
+// to begin its wait, so that they keep their order, and for others to be handled.
+// It is short, since somewhere behind them may be an answer that what is being
+// handled waits for.
+const floodPause = 20 * time.Millisecond
+
+// flood holds back the reader of a session's connection. The zero value is ready.
+type flood struct {
+	full   atomic.Bool // the last stanza found no place
+	before atomic.Bool // nor did the one before it
+}
+
+// noPlace notes that a stanza found no place, and tells whether it is the first.
+func (f *flood) noPlace() bool {
+	f.full.Store(true)
+	return !f.before.Swap(true)
+}
+
+// wait is called before a stanza is given its place.
+func (f *flood) wait() {
+	if !f.full.Swap(false) {
+		f.before.Store(false)
+		return
+	}
+	time.Sleep(floodPause)
+}

@@ -1,0 +1,70 @@
+package whatsapp
+
+import (
+	"runtime"
+	"testing"
+	"time"
+
+	"postern/event"
+)
+
+// TestAFloodOfStanzasIsHeldBackInTheNetwork: what comes faster than it is handled
+// costs few goroutines, is all told and, but for what a busy machine delays by more
+// than floodPause, in its order, and the connection stays.
+func TestAFloodOfStanzasIsHeldBackInTheNetwork(t *testing.T) {
+	const flood = 6000 // the library keeps 2 048
+	r := newRig(t)
+	phone, contact := r.pair(), r.contact()
+	r.synced()
+	held := make(chan struct{})
+	r.mu.Lock()
+	r.refuse = func(f event.Fact) error {
+		if f.Kind == event.PresenceUpdated {
+			<-held
+		}
+		return nil
+	}
+	r.mu.Unlock()
+	before := runtime.NumGoroutine()
+	first := time.Now().Add(-2 * flood * time.Second).Truncate(time.Second)
+	for n := range flood {
+		if err := r.net.ShowPresence(contact.JID(), phone.JID(), false, first.Add(time.Duration(n)*time.Second)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	r.eventually("held back", func() bool { return r.conn.Stats().Floods > 0 })
+	time.Sleep(50 * floodPause) // that many more stanzas would be read
+	if n := runtime.NumGoroutine() - before; n > 200 {
+		t.Errorf("%d goroutines", n)
+	}
+	close(held)
+	r.eventually("all are told", func() bool {
+		r.mu.Lock()
+		defer r.mu.Unlock()
+		n := 0
+		for _, f := range r.history {
+			if f.Kind == event.PresenceUpdated {
+				n++
+			}
+		}
+		return n == flood
+	})
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	n, late := 0, 0
+	for _, f := range r.history {
+		if f.Status == event.Reconnecting {
+			t.Error("the connection was lost:", f.Error)
+		}
+		if f.Kind != event.PresenceUpdated {
+			continue
+		}
+		if at := f.Data.(event.PresenceUpdate).LastSeen; !at.Equal(first.Add(time.Duration(n) * time.Second)) {
+			late++
+		}
+		n++
+	}
+	if late > flood/100 {
+		t.Errorf("%d of %d are not in their place", late, flood)
+	}
+}
