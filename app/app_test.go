@@ -1,12 +1,17 @@
 package app
 
 import (
+	"bytes"
 	"context"
 	"errors"
+	"fmt"
 	"log/slog"
+	"strings"
+	"syscall"
 	"testing"
 
 	"postern/dispatch"
+	"postern/store"
 )
 
 func TestTheProgramIsNotReadyWhileTheRelayStands(t *testing.T) {
@@ -32,5 +37,36 @@ func TestStopsRunInTheOppositeOrderAndAllOfThem(t *testing.T) {
 	err := s.stop(t.Context())
 	if len(order) != 3 || order[0] != "third" || order[2] != "first" || err == nil {
 		t.Errorf("%v: %v", order, err)
+	}
+}
+
+// TestAStopWithoutRoomOnTheDiskIsToldAndNoFailure holds it against what is one all
+// the same.
+func TestAStopWithoutRoomOnTheDiskIsToldAndNoFailure(t *testing.T) {
+	full := fmt.Errorf("limits: %w", store.ErrDiskFull)
+	for name, c := range map[string]struct {
+		stops       []error
+		fails, told bool
+	}{
+		"nothing":              {stops: []error{nil}},
+		"a full disk":          {stops: []error{full}, told: true},
+		"the system's word":    {stops: []error{fmt.Errorf("write: %w", syscall.ENOSPC)}, told: true},
+		"a full disk and more": {stops: []error{full, errors.New("no")}, fails: true, told: true},
+		"a commit in doubt":    {stops: []error{fmt.Errorf("%w: %w", store.ErrFailed, syscall.ENOSPC)}, fails: true},
+	} {
+		t.Run(name, func(t *testing.T) {
+			var log bytes.Buffer
+			s := &stopStack{log: slog.New(slog.NewTextHandler(&log, nil))}
+			for _, err := range c.stops {
+				s.push("part", func(context.Context) error { return err })
+			}
+			err := s.stop(t.Context())
+			if told := strings.Contains(log.String(), "level=WARN"); (err != nil) != c.fails || told != c.told || told != strings.Contains(log.String(), "free some space") {
+				t.Errorf("%v\n%s", err, log.String())
+			}
+			if errors.Is(err, store.ErrDiskFull) {
+				t.Errorf("the full disk is a failure: %v", err)
+			}
+		})
 	}
 }

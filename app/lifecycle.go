@@ -6,6 +6,8 @@ import (
 	"fmt"
 	"log/slog"
 	"time"
+
+	"postern/store"
 )
 
 // stopStack is what has been started, in order. Stopping takes it down in the
@@ -27,7 +29,9 @@ func (s *stopStack) push(name string, stop func(context.Context) error) {
 }
 
 // stop runs all steps, the last started first. A step that fails, or that is
-// cut short because ctx ended, does not keep the others from running.
+// cut short because ctx ended, does not keep the others from running. That one
+// finds no room on the disk is told and is no error: what was accepted is in the
+// file, and a part that could not note its end starts as after a crash.
 func (s *stopStack) stop(ctx context.Context) error {
 	var errs []error
 	for len(s.steps) > 0 {
@@ -35,7 +39,10 @@ func (s *stopStack) stop(ctx context.Context) error {
 		s.steps = s.steps[:len(s.steps)-1]
 		start := time.Now()
 		err := step.stop(ctx)
-		if err != nil {
+		switch {
+		case store.IsFull(err) && !errors.Is(err, store.ErrFailed):
+			s.log.Warn("the disk is full: the end of a part could not be noted; nothing accepted is lost, and the next start recovers as after a crash; free some space before it", "part", step.name, "error", err)
+		case err != nil:
 			errs = append(errs, fmt.Errorf("stop %s: %w", step.name, err))
 		}
 		level := slog.LevelInfo

@@ -72,6 +72,10 @@ func (w *worker) report(err error) {
 	if errors.Is(err, store.ErrClosed) || errors.Is(err, store.ErrFailed) || errors.Is(err, errFenced) {
 		return
 	}
+	if errors.Is(err, store.ErrDiskFull) { // Engine.update has waited for room until Stop gave up
+		w.e.cfg.Logger.Warn("no room to note that a batch is interrupted; the next start takes it up as after a crash", "batch", w.id, "error", err)
+		return
+	}
 	w.e.cfg.Logger.Error("a batch cannot go on; restart Postern once the cause is removed", "batch", w.id, "error", err)
 }
 

@@ -67,7 +67,9 @@ func (r *Relay) collect(first result) []result {
 const recordPause = time.Second
 
 // record stores the outcomes. While that fails, for example because the disk
-// is full, it is tried again: the entries must not be sent twice for it.
+// is full, it is tried again: the entries must not be sent twice for it. Once the
+// relay takes no further entries it is not: what is stopped after it needs the
+// time, and the next start sends them as after a crash.
 func (r *Relay) record(group []result) {
 	for i, g := range group {
 		if !g.outcome.Delivered() {
@@ -76,10 +78,10 @@ func (r *Relay) record(group []result) {
 		}
 	}
 	became := make([]settled, len(group))
-	for r.store(group, became) != nil && r.sending.Err() == nil {
+	for r.store(group, became) != nil && r.reading.Err() == nil {
 		select {
 		case <-time.After(recordPause):
-		case <-r.sending.Done():
+		case <-r.reading.Done():
 		}
 	}
 	nudge := map[*lane]bool{}
@@ -103,7 +105,10 @@ func (r *Relay) store(group []result, became []settled) error {
 		}
 		return nil
 	})
-	if err != nil {
+	switch {
+	case err != nil && r.reading.Err() != nil:
+		r.log.Warn("outcomes of deliveries not stored; the next start sends these events once more, under the same ids", "count", len(group), "error", err)
+	case err != nil:
 		r.log.Error("outcomes of deliveries not stored, trying again", "count", len(group), "error", err)
 	}
 	return err

@@ -113,7 +113,8 @@ func Open(ctx context.Context, cfg Config) (*Pacer, error) {
 }
 
 // Close withdraws the grants of all instances, so that the next start knows
-// exactly what left.
+// exactly what left. Where it fails, as on a full disk with [store.ErrDiskFull],
+// the next start counts what was granted as having left.
 func (p *Pacer) Close() error {
 	p.mu.RLock()
 	defer p.mu.RUnlock()
