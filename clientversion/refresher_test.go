@@ -75,9 +75,7 @@ func TestAQuestionThatFindsNothingIsRepeatedAfter10And30MinutesThenHourly(t *tes
 
 func TestARefusalWithinTenMinutesOfAQuestionWaitsForTheirEnd(t *testing.T) {
 	inBubble(t, Auto, func(g *rig) {
-		g.names(newer(1))
-		g.refuse(1)
-		time.Sleep(2 * time.Second)
+		g.learns(newer(1))
 		g.names(newer(2))
 		if known, asked := g.refuse(2); known || asked {
 			t.Errorf("known %t, asked %t", known, asked)
@@ -122,9 +120,7 @@ func TestAnswersThatCannotBeTrueAreRefusedWithTheReason(t *testing.T) {
 		"which it refuses": current,
 	} {
 		inBubble(t, Auto, func(g *rig) {
-			g.names(answer)
-			g.refuse(1)
-			time.Sleep(2 * time.Second)
+			g.learns(answer)
 			g.wantAsked(1)
 			g.wantCurrent(current, Builtin)
 			if !slices.Equal(g.told, []bool{false}) || !strings.Contains(g.log.String(), strings.TrimSpace(reason)) {

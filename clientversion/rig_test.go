@@ -137,6 +137,13 @@ func (g *rig) refuse(instance int64) (known, asked bool) {
 	return g.r.Outdated(instance, g.Version().String())
 }
 
+// learns has the version in use refused, and WhatsApp name another one.
+func (g *rig) learns(v whatsapp.Version) {
+	g.names(v)
+	g.refuse(1)
+	time.Sleep(2 * time.Second)
+}
+
 func newer(by uint32) whatsapp.Version {
 	v := whatsapp.BuiltinVersion()
 	v[2] += by

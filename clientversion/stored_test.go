@@ -144,9 +144,7 @@ func TestADamagedRecordIsLeftAside(t *testing.T) {
 		}
 		g.reboot()
 		g.wantCurrent(whatsapp.BuiltinVersion(), Builtin)
-		g.names(newer(1))
-		g.refuse(1)
-		time.Sleep(2 * time.Second)
+		g.learns(newer(1))
 		g.reboot()
 		g.wantCurrent(newer(1), Stored)
 	})

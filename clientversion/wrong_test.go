@@ -13,9 +13,7 @@ import (
 func TestAnAnswerWithWhichNobodyIsLetInDoesNotOutliveItsRefusal(t *testing.T) {
 	inBubble(t, Auto, func(g *rig) {
 		builtin, absurd := newer(0), newer(1_000_000_000)
-		g.names(absurd)
-		g.refuse(1)
-		time.Sleep(2 * time.Second)
+		g.learns(absurd)
 		g.wantCurrent(absurd, Fetched)
 		g.reboot()
 		g.wantCurrent(absurd, Stored)
@@ -42,18 +40,14 @@ func TestAnAnswerWithWhichNobodyIsLetInDoesNotOutliveItsRefusal(t *testing.T) {
 // old, and what is lower is refused, restarts included.
 func TestAVersionThatWasTakenIsTheKnownOne(t *testing.T) {
 	inBubble(t, Auto, func(g *rig) {
-		g.names(newer(5))
-		g.refuse(1)
-		time.Sleep(2 * time.Second)
+		g.learns(newer(5))
 		g.r.Taken(newer(4).String()) // of a connection from before: it says nothing of this one
 		g.r.Taken(newer(5).String())
 		time.Sleep(time.Second)
 		g.reboot()
 		g.wantCurrent(newer(5), Stored)
 		time.Sleep(time.Hour)
-		g.names(newer(4))
-		g.refuse(1)
-		time.Sleep(2 * time.Second)
+		g.learns(newer(4))
 		g.wantAsked(2)
 		g.wantCurrent(newer(5), Stored)
 	})
@@ -62,14 +56,10 @@ func TestAVersionThatWasTakenIsTheKnownOne(t *testing.T) {
 // TestAfterAWrongAnswerTheLastRightOneIsTheKnownOne, not the built-in one.
 func TestAfterAWrongAnswerTheLastRightOneIsTheKnownOne(t *testing.T) {
 	inBubble(t, Auto, func(g *rig) {
-		g.names(newer(5))
-		g.refuse(1)
-		time.Sleep(2 * time.Second)
+		g.learns(newer(5))
 		g.r.Taken(newer(5).String())
 		time.Sleep(time.Hour)
-		g.names(newer(1_000_000))
-		g.refuse(1)
-		time.Sleep(2 * time.Second)
+		g.learns(newer(1_000_000))
 		for _, answer := range []whatsapp.Version{newer(4), newer(5), newer(6)} {
 			g.wantCurrent(newer(1_000_000), Fetched)
 			g.names(answer)

@@ -1,6 +1,7 @@
 package httpapi
 
 import (
+	"context"
 	"fmt"
 	"net/http"
 
@@ -11,6 +12,19 @@ import (
 // account is the connected session that a request is about.
 func (a *api) account(c *call) (instance.Account, error) {
 	return a.Supervisor.Account(c.r.Context(), c.instance.ID)
+}
+
+// tell answers with what the connected session says.
+func tell[T any](a *api, c *call, ask func(instance.Account, context.Context) (T, error)) error {
+	account, err := a.account(c)
+	if err != nil {
+		return err
+	}
+	out, err := ask(account, c.r.Context())
+	if err != nil {
+		return err
+	}
+	return c.w.json(http.StatusOK, out)
 }
 
 // chatOperation is the handler of a route that takes a body of type B and

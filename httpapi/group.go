@@ -1,12 +1,14 @@
 package httpapi
 
 import (
+	"context"
 	"fmt"
 	"net/http"
 	"slices"
 
 	"postern/event"
 	"postern/httpapi/strict"
+	"postern/instance"
 )
 
 // groupTarget is the part of a body that names a group. It may stand in the
@@ -81,30 +83,16 @@ func (a *api) showGroup(c *call) error {
 	if err != nil {
 		return err
 	}
-	account, err := a.account(c)
-	if err != nil {
-		return err
-	}
-	g, err := account.Group(c.r.Context(), group)
-	if err != nil {
-		return err
-	}
-	return c.w.json(http.StatusOK, g)
+	return tell(a, c, func(account instance.Account, ctx context.Context) (event.GroupUpsert, error) {
+		return account.Group(ctx, group)
+	})
 }
 
 func (a *api) listGroups(c *call) error {
 	if _, err := c.query(nil); err != nil {
 		return err
 	}
-	account, err := a.account(c)
-	if err != nil {
-		return err
-	}
-	all, err := account.JoinedGroups(c.r.Context())
-	if err != nil {
-		return err
-	}
-	return c.w.json(http.StatusOK, all)
+	return tell(a, c, instance.Account.JoinedGroups)
 }
 
 // details is the query parameter that asks for an answer with a body.
@@ -246,15 +234,9 @@ func (a *api) showInvited(c *call) error {
 	if err != nil {
 		return err
 	}
-	account, err := a.account(c)
-	if err != nil {
-		return err
-	}
-	g, err := account.InvitedGroup(c.r.Context(), code)
-	if err != nil {
-		return err
-	}
-	return c.w.json(http.StatusOK, g)
+	return tell(a, c, func(account instance.Account, ctx context.Context) (event.GroupUpsert, error) {
+		return account.InvitedGroup(ctx, code)
+	})
 }
 
 type joinRequest struct {

@@ -1,10 +1,12 @@
 package httpapi
 
 import (
+	"context"
 	"fmt"
 	"net/http"
 
 	"postern/event"
+	"postern/instance"
 )
 
 func (a *api) listJoinRequests(c *call) error {
@@ -12,15 +14,9 @@ func (a *api) listJoinRequests(c *call) error {
 	if err != nil {
 		return err
 	}
-	account, err := a.account(c)
-	if err != nil {
-		return err
-	}
-	all, err := account.JoinRequests(c.r.Context(), group)
-	if err != nil {
-		return err
-	}
-	return c.w.json(http.StatusOK, all)
+	return tell(a, c, func(account instance.Account, ctx context.Context) ([]event.JoinRequest, error) {
+		return account.JoinRequests(ctx, group)
+	})
 }
 
 // decision is what an admin says to people who asked to join.

@@ -5,21 +5,14 @@ import (
 	"net/http"
 
 	"postern/event"
+	"postern/instance"
 )
 
 func (a *api) listLabels(c *call) error {
 	if _, err := c.query(nil); err != nil {
 		return err
 	}
-	account, err := a.account(c)
-	if err != nil {
-		return err
-	}
-	all, err := account.Labels(c.r.Context())
-	if err != nil {
-		return err
-	}
-	return c.w.json(http.StatusOK, all)
+	return tell(a, c, instance.Account.Labels)
 }
 
 type createLabelRequest struct {

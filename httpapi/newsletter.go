@@ -13,15 +13,7 @@ func (a *api) listChannels(c *call) error {
 	if _, err := c.query(nil); err != nil {
 		return err
 	}
-	account, err := a.account(c)
-	if err != nil {
-		return err
-	}
-	all, err := account.FollowedChannels(c.r.Context())
-	if err != nil {
-		return err
-	}
-	return c.w.json(http.StatusOK, all)
+	return tell(a, c, instance.Account.FollowedChannels)
 }
 
 // showChannel finds a newsletter by its JID or by its invite code.

@@ -20,7 +20,7 @@ import (
 	"postern/event"
 	"postern/sandbox"
 	"postern/store"
-	bolt "postern/store/pages"
+	"postern/store/pages/pagestest"
 )
 
 func trapWhenRecorded() {
@@ -58,7 +58,7 @@ func (w *watched) check(folder string, pos int) (err error) {
 	d := &afterCut{folder: folder}
 	path := filepath.Join(folder, "var", "lib", "postern.db")
 	if _, err := os.Stat(path); err == nil {
-		if err := soundPages(path); err != nil {
+		if err := pagestest.Check(path); err != nil {
 			return err
 		}
 		if d.file, err = store.Open(store.Options{Path: path, Buckets: app.Buckets(), MinFree: 1}); err != nil {
@@ -84,31 +84,6 @@ func (w *watched) check(folder string, pos int) (err error) {
 		}
 	}
 	return nil
-}
-
-// soundPages reads all pages of a file without bbolt.
-func soundPages(path string) error {
-	f, err := os.Open(path)
-	if err != nil {
-		return err
-	}
-	defer f.Close()
-	info, err := f.Stat()
-	if err != nil {
-		return err
-	}
-	file, err := bolt.Open(f, info.Size())
-	if err != nil {
-		return err
-	}
-	faults, err := file.Walk(bolt.Visitor{
-		Bucket: func(string, uint64) error { return nil },
-		Record: func(bolt.Record) error { return nil },
-	})
-	for _, fault := range faults {
-		err = errors.Join(err, fault)
-	}
-	return err
 }
 
 // read reads all that facts are about.
@@ -193,7 +168,7 @@ func (d *afterCut) hasSandbox() error {
 	if _, err := os.Stat(path); err != nil {
 		return err
 	}
-	if err := soundPages(path); err != nil {
+	if err := pagestest.Check(path); err != nil {
 		return fmt.Errorf("sandbox: %w", err)
 	}
 	s, err := store.Open(store.Options{Path: path, Buckets: sandbox.Buckets(), MinFree: 1})

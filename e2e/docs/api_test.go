@@ -30,13 +30,14 @@ func apiPage(t *testing.T) string {
 // reader follows a document on a running program.
 type reader struct {
 	*rig.World
-	page string // of which errors speak
-	vars map[string]string
+	page     string // of which errors speak
+	commands []docCommand
+	vars     map[string]string
 }
 
-// commandsOf are those of a page that runs against a fresh program, of which
-// there are so many at least, and a reader for them.
-func commandsOf(t *testing.T, name string, least int) ([]docCommand, *reader) {
+// readerOf is one with a fresh program, for a page that has so many commands at
+// least.
+func readerOf(t *testing.T, name string, least int) *reader {
 	t.Helper()
 	page, err := os.ReadFile(filepath.Join("docs", name))
 	if err != nil {
@@ -46,7 +47,18 @@ func commandsOf(t *testing.T, name string, least int) ([]docCommand, *reader) {
 	if len(commands) < least {
 		t.Fatalf("only %d commands were found", len(commands))
 	}
-	return commands, newReader(t, name)
+	r := newReader(t, name)
+	r.commands = commands
+	return r
+}
+
+// follow carries out all commands of the page, and stops the program.
+func (r *reader) follow(t *testing.T) {
+	t.Helper()
+	for _, c := range r.commands {
+		r.run(t, c)
+	}
+	r.Stop()
 }
 
 // newReader starts the program as the page says: with its own sandbox.
@@ -123,13 +135,10 @@ func TestEveryCommandOfTheAPIPageDoesWhatThePageSays(t *testing.T) {
 	if testing.Short() {
 		t.Skip("takes some seconds")
 	}
-	commands, r := commandsOf(t, "api.md", 40)
+	r := readerOf(t, "api.md", 40)
 	w := rig.NewWitness(t)
 	r.API.HTTP.Transport = rig.Held(t, w)
-	for _, c := range commands {
-		r.run(t, c)
-	}
-	r.Stop()
+	r.follow(t)
 	// The sandbox asks for no second code, and the receiver leaves nothing pending;
 	// the tests of the interface see these.
 	elsewhere := []string{"confirmPasskey", "retryOutboxEvent"}

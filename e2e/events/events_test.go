@@ -20,25 +20,7 @@ func TestEveryTrigger(t *testing.T) {
 	}
 	s := rig.NewScene(t)
 	for _, row := range triggerTable() {
-		t.Run(row.name(), func(t *testing.T) {
-			if !row.unpaired {
-				s.Online(t)
-			}
-			for _, st := range row.before {
-				s.Do(t, st)
-			}
-			from := len(s.Webhooks())
-			for _, st := range row.steps {
-				s.Do(t, st)
-			}
-			body := s.AwaitEvent(t, from, row.kind, row.want)
-			if err := rig.CheckEvent(row.kind, body); err != nil {
-				t.Errorf("the payload breaks its schema: %v\n%s", err, body)
-			}
-			if row.then != nil {
-				row.then(t, s)
-			}
-		})
+		t.Run(row.name(), func(t *testing.T) { row.run(t, s) })
 	}
 	s.Stop()
 }

@@ -20,7 +20,7 @@ import (
 
 	"postern/event"
 	"postern/store"
-	"postern/store/pages"
+	"postern/store/pages/pagestest"
 )
 
 var (
@@ -177,7 +177,7 @@ func checkStore(folder string, f facts) error {
 	if _, err := os.Stat(dataFile(folder)); err != nil && !f.open {
 		return nil // nothing was there yet
 	}
-	if err := checkPages(dataFile(folder)); err != nil {
+	if err := pagestest.Check(dataFile(folder)); err != nil {
 		return err
 	}
 	s, err := openStore(folder)
@@ -214,32 +214,6 @@ func (f facts) hold(tx *store.Tx) error {
 		return fmt.Errorf("%d events were told and are not there: %v of %d", len(f.events), f.events, len(entries))
 	}
 	return nil
-}
-
-// checkPages looks at all pages of the file, before bbolt does, which would end
-// the test at a damaged one.
-func checkPages(path string) error {
-	f, err := os.Open(path)
-	if err != nil {
-		return err
-	}
-	defer f.Close()
-	info, err := f.Stat()
-	if err != nil {
-		return err
-	}
-	file, err := pages.Open(f, info.Size())
-	if err != nil {
-		return err
-	}
-	faults, err := file.Walk(pages.Visitor{
-		Bucket: func(string, uint64) error { return nil },
-		Record: func(pages.Record) error { return nil },
-	})
-	for _, fault := range faults {
-		err = errors.Join(err, fault)
-	}
-	return err
 }
 
 // imageFolder is where images are made: in memory where there is such a place,
