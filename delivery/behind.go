@@ -22,6 +22,7 @@ type behind struct {
 	full    chan struct{}     // size 1: there is enough for a commit
 	turn    chan struct{}     // size 1: held by who writes, who alone has
 	shown   map[string]string // some URLs as the log shows them
+	rows    []Record          // room for those of a commit
 	dropped atomic.Uint64
 }
 
@@ -30,7 +31,7 @@ const (
 	patience = 500 * time.Millisecond
 
 	// behindStep is how many records a commit takes.
-	behindStep = 256
+	behindStep = 512
 	// maxBehind and maxBehindBytes bound what may wait to be written: some seconds
 	// of the fastest deliveries. What comes then is not recorded.
 	maxBehind      = 20_000
@@ -38,7 +39,7 @@ const (
 )
 
 func newBehind() behind {
-	return behind{kick: make(chan struct{}, 1), full: make(chan struct{}, 1), turn: make(chan struct{}, 1)}
+	return behind{kick: make(chan struct{}, 1), full: make(chan struct{}, 1), turn: make(chan struct{}, 1), rows: make([]Record, behindStep)}
 }
 
 func signal(c chan struct{}) {
@@ -89,32 +90,31 @@ func (b *behind) done(e *Entry, state State, a Attempt, body bool) {
 // writing is what is to be written of an entry.
 type writing struct {
 	*Entry
-	state   State
-	attempt Attempt
-	body    []byte // nil: not to be kept
-	update  bool   // the file has it as pending
-	shown   string // the URL as the log shows it
+	body   []byte // nil: not to be kept
+	ended  bool   // as its state and attempt tell; else it is pending
+	update bool   // the file has it as pending
 }
 
 // take returns what is to be written now: what ended, and what waits longer
 // than patience or, with young, whatever waits.
-func (b *behind) take(young bool) (all []writing) {
+func (b *behind) take(young bool) []writing {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	since, n := time.Now().Add(-patience), 0
+	all := make([]writing, 0, len(b.ended))
 	for _, e := range b.waiting {
 		if e.state == Pending {
 			if !young && e.made.After(since) {
 				break
 			}
-			all = append(all, writing{Entry: e, state: Pending, body: e.notice.Body})
+			all = append(all, writing{Entry: e, body: e.notice.Body})
 			e.stored = true
 		}
 		n++
 	}
 	b.waiting = drop(b.waiting, n)
 	for _, e := range b.ended {
-		all = append(all, writing{Entry: e, state: e.state, attempt: e.attempt, body: e.notice.Body, update: e.stored})
+		all = append(all, writing{Entry: e, body: e.notice.Body, ended: true, update: e.stored})
 	}
 	b.ended, b.bytes = nil, 0
 	return all

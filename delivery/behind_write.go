@@ -3,6 +3,7 @@ package delivery
 import (
 	"cmp"
 	"context"
+	"encoding/binary"
 	"errors"
 	"slices"
 	"time"
@@ -71,10 +72,10 @@ func (l *Ledger) LogDropped() uint64 { return l.behind.dropped.Load() }
 
 // writeAll writes in the order of the ids, which lie in the same blocks then.
 func (l *Ledger) writeAll(all []writing) (err error) {
-	for i, w := range all {
-		all[i].shown = l.behind.show(w.url)
+	for _, w := range all {
+		w.shown = l.behind.show(w.url)
 	}
-	slices.SortStableFunc(all, func(a, b writing) int { return cmp.Compare(a.id, b.id) })
+	slices.SortFunc(all, func(a, b writing) int { return cmp.Compare(a.id, b.id) })
 	for some := range slices.Chunk(all, behindStep) {
 		err = errors.Join(err, l.writeSome(some))
 	}
@@ -109,24 +110,30 @@ func (l *Ledger) writeSome(some []writing) error {
 	return err
 }
 
-// putFlow writes records of the in-memory flow, in the order of their ids.
+// putFlow writes records of the in-memory flow, in the order of their ids. Who
+// calls it has the turn.
 func (l *Ledger) putFlow(tx *store.Tx, some []writing) error {
-	changes, gone := make([]change, 0, len(some)), map[int64]bool{}
-	for _, w := range some {
-		if isGone(tx, w.notice.InstanceID, gone) {
+	rows, changes := l.behind.rows, make([]change, 0, len(some))
+	defer clear(rows)
+	gone, w, key := map[int64]bool{}, writer{make([]byte, 0, 512)}, make([]byte, 8)
+	for i, one := range some {
+		if isGone(tx, one.notice.InstanceID, gone) {
 			continue
 		}
-		c, err := l.changeOf(tx, w)
+		c, err := l.changeOf(tx, one, &rows[i])
 		if err != nil {
 			return err
 		}
 		if c.now == nil {
 			continue
 		}
-		if err := l.putFlowBody(tx, c, w); err != nil {
+		if err := l.putFlowBody(tx, c, one); err != nil {
 			return err
 		}
-		if err := tx.Put(records, store.Key(c.now.ID), encodeRecord(*c.now)); err != nil {
+		w.raw = w.raw[:0]
+		w.record(c.now)
+		binary.BigEndian.PutUint64(key, c.now.ID)
+		if err := tx.Put(records, key, w.raw); err != nil {
 			return err
 		}
 		changes = append(changes, c)
@@ -137,12 +144,12 @@ func (l *Ledger) putFlow(tx *store.Tx, some []writing) error {
 	return errors.Join(tx.TakeID(records, changes[len(changes)-1].now.ID), l.noteAll(tx, changes))
 }
 
-// changeOf is what a writing does; nothing when its record is no pending one any
-// more.
-func (l *Ledger) changeOf(tx *store.Tx, w writing) (c change, err error) {
+// changeOf is what a writing does, with the record as it is then in r; nothing
+// when its record is no pending one any more.
+func (l *Ledger) changeOf(tx *store.Tx, w writing, r *Record) (c change, err error) {
 	if !w.update {
-		r := w.record()
-		return change{now: &r}, nil
+		*r = w.record()
+		return change{now: r}, nil
 	}
 	old, found, err := getRecord(tx, w.id)
 	if errors.Is(err, store.ErrDamaged) {
@@ -151,8 +158,8 @@ func (l *Ledger) changeOf(tx *store.Tx, w writing) (c change, err error) {
 	if err != nil || !found || old.State != Pending {
 		return c, err
 	}
-	r := old.after(w.state, w.attempt)
-	return change{now: &r, old: &old}, nil
+	*r = old.after(w.state, w.attempt)
+	return change{now: r, old: &old}, nil
 }
 
 // putFlowBody keeps the body or lets it go.
@@ -176,7 +183,7 @@ func (b *behind) written(some []writing, err error) {
 	for _, w := range some {
 		switch {
 		case err == nil:
-		case w.state == Pending:
+		case !w.ended:
 			w.stored = false // its end is a new record
 		case w.update && len(b.ended) < maxBehind:
 			b.ended = append(b.ended, w.Entry)

@@ -3,6 +3,7 @@ package delivery
 import (
 	"encoding/binary"
 	"errors"
+	"strings"
 	"time"
 	"unicode/utf8"
 
@@ -46,10 +47,12 @@ func (w *writer) text(s string) {
 
 // name writes a text that is mostly a UUID, which takes 17 bytes then.
 func (w *writer) name(s string) {
-	if id, err := uuid.Parse(s); err == nil && id.String() == s {
-		w.number(0)
-		w.id(id)
-		return
+	if len(s) == 36 && strings.ToLower(s) == s {
+		if id, err := uuid.Parse(s); err == nil {
+			w.number(0)
+			w.id(id)
+			return
+		}
 	}
 	w.number(uint64(len(s)) + 1)
 	w.raw = append(w.raw, s...)

@@ -11,7 +11,7 @@ const (
 	markLine
 )
 
-func (r Record) marks() byte {
+func (r *Record) marks() byte {
 	return mark(markOnce, r.Once) | mark(markReplayed, r.Replayed) | mark(markOwnBody, r.OwnBody) |
 		mark(markBatch, r.Batch != [16]byte{}) | mark(markLine, r.Line != 0)
 }
@@ -24,7 +24,12 @@ func mark(bit byte, set bool) byte {
 }
 
 func encodeRecord(r Record) []byte {
-	w := &writer{make([]byte, 0, 320)}
+	w := writer{make([]byte, 0, 320)}
+	w.record(&r)
+	return w.raw
+}
+
+func (w *writer) record(r *Record) {
 	marks := r.marks()
 	w.byte(layout)
 	w.byte(stateNumber(r.State))
@@ -47,16 +52,15 @@ func encodeRecord(r Record) []byte {
 	if marks&markLine != 0 {
 		w.u64(uint64(r.Line))
 	}
-	for _, n := range []uint64{uint64(r.Instance), r.EventSeq, r.OutboxSeq, r.ReplayOf, r.Replay} {
+	for _, n := range [...]uint64{uint64(r.Instance), r.EventSeq, r.OutboxSeq, r.ReplayOf, r.Replay} {
 		w.number(n)
 	}
-	for _, s := range []string{r.Lane.Endpoint, r.Name, r.Chat, r.ChatLID, r.URL} {
+	for _, s := range [...]string{r.Lane.Endpoint, r.Name, r.Chat, r.ChatLID, r.URL} {
 		w.text(s)
 	}
 	w.name(r.RequestID)
 	w.text(r.LastError)
 	w.text(r.Answer)
-	return w.raw
 }
 
 func decodeRecord(id uint64, raw []byte) (Record, error) {

@@ -119,6 +119,9 @@ type stretch struct {
 	i, j  int
 }
 
+// asked has a bit for each row of the stretch.
+func (s stretch) asked() uint64 { return (1<<s.j - 1) &^ (1<<s.i - 1) }
+
 // scan calls fn for the blocks of a range of ids, and returns the numbers of those
 // that are damaged and were made of records. What fn gets must not be kept.
 //

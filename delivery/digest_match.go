@@ -4,7 +4,6 @@ import (
 	"encoding/binary"
 	"math/bits"
 	"slices"
-	"strings"
 	"time"
 
 	"github.com/google/uuid"
@@ -25,22 +24,23 @@ type selection struct {
 // match is a selection as the digest knows it: one comparison of the first word
 // of a row, one look into a table, and what is left for the few that pass.
 type match struct {
-	mask, want uint64 // of the first word
-	allowed    uint32 // by state and target, the low five bits
-	easy       bool   // the first word tells all
+	mask, want uint64         // of the first word
+	allowed    [1 << 11]uint8 // 1: by state and target, five bits, and event, six
 	timed      bool
 
-	events   []uint16 // one of them; none: all
 	endpoint []uint32 // this one; none: all
 	from, to int64    // made at, both included
 	took     uint64   // at least
 	query    uint32   // the hash of a request id, a chat or a LID; 0: whatever they are
-	eventID  uint32   // or that of the event id
+	eventID  uint32   // or that of an event id; 0: it is none
 	also     []uint64 // records with a later attempt of that request id
 }
 
-func (k hashKey) match(s selection) match {
-	m := match{to: 1<<48 - 1, took: uint64(min(max(0, s.MinDuration.Milliseconds()), max24)), query: k.hash(s.Query), eventID: k.hash(canonical(s.Query))}
+func (k hashKey) match(s selection) *match {
+	m := &match{to: 1<<48 - 1, took: uint64(min(max(0, s.MinDuration.Milliseconds()), max24)), query: k.hash(s.Query)}
+	if id, is := idIn(s.Query); is {
+		m.eventID = k.hashID(id)
+	}
 	m.allow(s)
 	if s.Instance != 0 {
 		m.mask, m.want = 0xffffffff<<32, uint64(uint32(s.Instance))<<32
@@ -50,13 +50,6 @@ func (k hashKey) match(s selection) match {
 	}
 	if s.fresh {
 		m.mask |= (bitReplay | bitReplayed) << 16
-	}
-	if s.Event != "" {
-		m.mask |= 0xffff
-		m.want |= uint64(kindNumber(s.Event))
-	}
-	for _, kind := range s.events {
-		m.events = append(m.events, uint16(kindNumber(kind)))
 	}
 	if s.Endpoint != nil {
 		m.endpoint = []uint32{k.hash(*s.Endpoint)}
@@ -68,19 +61,23 @@ func (k hashKey) match(s selection) match {
 		m.to = s.To.UnixMilli()
 	}
 	m.timed = !s.From.IsZero() || !s.To.IsZero()
-	m.easy = !m.timed && m.took == 0 && m.query == 0 && len(m.events)+len(m.endpoint) == 0
 	return m
 }
 
-// allow makes the table of states and targets.
+// allow makes the table of states, targets and events.
 func (m *match) allow(s selection) {
 	for _, target := range []event.Target{event.TargetWebhook, event.TargetGlobal, event.TargetEndpoint} {
 		if s.Target != "" && s.Target != target || s.NoGlobal && target == event.TargetGlobal {
 			continue
 		}
 		for code, state := range states {
-			if code > 0 && (len(s.States) == 0 || slices.Contains(s.States, state)) {
-				m.allowed |= 1 << (uint16(code) | targetBits(target))
+			if code == 0 || len(s.States) > 0 && !slices.Contains(s.States, state) {
+				continue
+			}
+			for number, kind := range kinds {
+				if (s.Event == "" || s.Event == kind) && (len(s.events) == 0 || slices.Contains(s.events, kind)) {
+					m.allowed[(code|int(targetBits(target)))<<6|number] = 1
+				}
 			}
 		}
 	}
@@ -109,31 +106,27 @@ func (m *match) rows(in stretch, reverse bool, fn func(id uint64) (bool, error))
 }
 
 // hits has a bit for each row that matches. It goes column by column, and only as
-// long as there is a row left.
+// long as there is a row left. Where rows differ as they like, nothing branches on
+// what they hold: a wrong guess of the processor costs more than all the rest.
 func (m *match) hits(in stretch) (hits uint64) {
-	heads := in.column(0)
-	for i := in.i; i < in.j; i++ {
-		head := binary.LittleEndian.Uint64(heads[8*i:])
-		if head&m.mask == m.want && m.allowed>>(head>>16&(bitsState|bitsTarget))&1 != 0 {
-			hits |= 1 << i
+	heads, mask, want, allowed := in.column(0), m.mask, m.want, &m.allowed
+	for i := blockRows - 1; i >= 0; i-- {
+		hits <<= 1
+		if head := binary.LittleEndian.Uint64(heads[8*i:]); head&mask == want {
+			hits |= uint64(allowed[head>>10&(1<<11-1)])
 		}
 	}
-	if m.easy || hits == 0 {
-		return hits
-	}
-	if m.query != 0 {
+	if hits &= in.asked(); hits != 0 && m.query != 0 {
 		hits &= m.named(in)
 	}
 	if hits != 0 && m.timed {
 		hits &= m.inTime(in)
 	}
-	if hits == 0 || m.took == 0 && len(m.endpoint)+len(m.events) == 0 {
-		return hits
+	if hits != 0 && m.took != 0 {
+		hits &= m.slow(in)
 	}
-	for left := hits; left != 0; left &= left - 1 {
-		if i := bits.TrailingZeros64(left); !m.rest(in, i) {
-			hits &^= 1 << i
-		}
+	if hits != 0 && len(m.endpoint) != 0 {
+		hits &= m.led(in, m.endpoint[0])
 	}
 	return hits
 }
@@ -141,7 +134,7 @@ func (m *match) hits(in stretch) (hits uint64) {
 // named has a bit for each row with one of the hashes that are asked for.
 func (m *match) named(in stretch) (hits uint64) {
 	ids, chats := in.column(3), in.column(4)
-	for i := in.i; i < in.j; i++ {
+	for i := range blockRows {
 		id, chat := binary.LittleEndian.Uint64(ids[8*i:]), binary.LittleEndian.Uint64(chats[8*i:])
 		if uint32(id>>32) == m.eventID || uint32(id) == m.query || uint32(chat>>32) == m.query || uint32(chat) == m.query {
 			hits |= 1 << i
@@ -157,7 +150,7 @@ func (m *match) named(in stretch) (hits uint64) {
 
 func (m *match) inTime(in stretch) (hits uint64) {
 	made := in.column(1)
-	for i := in.i; i < in.j; i++ {
+	for i := range blockRows {
 		if at := int64(binary.LittleEndian.Uint64(made[8*i:]) >> 16); at >= m.from && at <= m.to {
 			hits |= 1 << i
 		}
@@ -165,11 +158,25 @@ func (m *match) inTime(in stretch) (hits uint64) {
 	return hits
 }
 
-func (m *match) rest(in stretch, i int) bool {
-	made, spent := in.word(1, i), in.word(2, i)
-	return spent>>40 >= m.took &&
-		(len(m.endpoint) == 0 || uint32(made<<16|spent&0xffff) == m.endpoint[0]) &&
-		(len(m.events) == 0 || slices.Contains(m.events, uint16(in.word(0, i))))
+func (m *match) slow(in stretch) (hits uint64) {
+	spent, over := in.column(2), m.took-1
+	for i := blockRows - 1; i >= 0; i-- {
+		hits = hits<<1 | (over-binary.LittleEndian.Uint64(spent[8*i:])>>40)>>63
+	}
+	return hits
+}
+
+func (m *match) led(in stretch, endpoint uint32) (hits uint64) {
+	made, spent := in.column(1), in.column(2)
+	for i := blockRows - 1; i >= 0; i-- {
+		hash := uint32(binary.LittleEndian.Uint64(made[8*i:])<<16 | binary.LittleEndian.Uint64(spent[8*i:])&0xffff)
+		same := uint64(0)
+		if hash == endpoint {
+			same = 1
+		}
+		hits = hits<<1 | same
+	}
+	return hits
 }
 
 // holds looks up in a record what its row says, lest a hash that two texts share,
@@ -190,13 +197,15 @@ func (s selection) holds(tx *store.Tx, r Record) bool {
 // named reports whether the query is one of the names of a record.
 func (s selection) named(tx *store.Tx, r Record) bool {
 	q := s.Query
-	return r.EventID.String() == canonical(q) || r.RequestID == q || r.Chat == q || r.ChatLID == q || attemptedAs(tx, r, q)
+	id, is := idIn(q)
+	return is && r.EventID == id || r.RequestID == q || r.Chat == q || r.ChatLID == q || attemptedAs(tx, r, q)
 }
 
-// canonical is a query as event ids are written: in lower case.
-func canonical(query string) string {
-	if id, err := uuid.Parse(query); err == nil && strings.EqualFold(id.String(), query) {
-		return id.String()
+// idIn is the event id that a query is, in whatever case its letters are.
+func idIn(query string) (id uuid.UUID, is bool) {
+	if len(query) != 36 {
+		return id, false
 	}
-	return query
+	id, err := uuid.Parse(query)
+	return id, err == nil
 }

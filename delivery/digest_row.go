@@ -1,9 +1,11 @@
 package delivery
 
 import (
-	"crypto/sha256"
 	"encoding/binary"
 	"time"
+
+	"github.com/dchest/siphash"
+	"github.com/google/uuid"
 
 	"postern/event"
 )
@@ -12,7 +14,7 @@ import (
 // highest bits first. What it says by a hash is looked up in the record before
 // it is shown.
 type digestRow struct {
-	head  uint64 // instance 32, bits 16, event 16
+	head  uint64 // instance 32, bits 16, event 6, nothing 10
 	made  uint64 // Unix milliseconds 48, upper half of the endpoint's hash 16
 	spent uint64 // milliseconds of the last attempt 24, units from its making to its end 24, lower half of the endpoint's hash 16
 	ids   uint64 // hashes of the event id 32 and of the first attempt's request id 32
@@ -47,9 +49,9 @@ func targetBits(t event.Target) uint16 {
 	return 0
 }
 
-func bitsOf(r Record) uint16 {
+func bitsOf(r *Record) uint16 {
 	bits := uint16(stateNumber(r.State)) | targetBits(r.Lane.Target)
-	for _, mark := range []struct {
+	for _, mark := range [...]struct {
 		bit uint16
 		is  bool
 	}{
@@ -73,31 +75,34 @@ func (w digestRow) endedAt() int64 { return w.madeAt() + int64(w.lived())*lifeUn
 
 // next is the row of r, where it was w before, or nothing. now is the time of the
 // change: what ends, ends then.
-func (w digestRow) next(k hashKey, r Record, now time.Time) digestRow {
-	request, age := k.hash(r.RequestID), units(now.Sub(r.CreatedAt))
-	if w.exists() && r.Attempts > 1 {
-		request = uint32(w.ids) // later ones have an index
-	}
+func (w digestRow) next(k hashKey, r *Record, now time.Time) digestRow {
+	age := units(now.Sub(r.CreatedAt))
 	switch {
 	case r.State == Pending:
 		age = 0
 	case w.exists() && w.state() != Pending:
 		age = w.lived()
 	}
-	endpoint := uint64(k.hash(r.Lane.Endpoint))
 	took := uint64(min(max(0, r.Duration.Milliseconds()), max24))
-	return digestRow{
-		head:  uint64(uint32(r.Instance))<<32 | uint64(bitsOf(r))<<16 | uint64(kindNumber(r.Event)),
-		made:  uint64(max(0, r.CreatedAt.UnixMilli()))<<16 | endpoint>>16,
-		spent: took<<40 | age<<16 | endpoint&0xffff,
-		ids:   uint64(k.hash(r.EventID.String()))<<32 | uint64(request),
-		chat:  uint64(k.hash(r.Chat))<<32 | uint64(k.hash(r.ChatLID)),
+	fresh := !w.exists()
+	if fresh {
+		endpoint := uint64(k.hash(r.Lane.Endpoint))
+		w.made = uint64(max(0, r.CreatedAt.UnixMilli()))<<16 | endpoint>>16
+		w.spent = endpoint & 0xffff
+		w.ids = uint64(k.hashID(r.EventID)) << 32
+		w.chat = uint64(k.hash(r.Chat))<<32 | uint64(k.hash(r.ChatLID))
 	}
+	if fresh || r.Attempts <= 1 { // later ones have an index
+		w.ids = w.ids>>32<<32 | uint64(k.hash(r.RequestID))
+	}
+	w.head = uint64(uint32(r.Instance))<<32 | uint64(bitsOf(r))<<16 | uint64(kindNumber(r.Event))<<10
+	w.spent = took<<40 | age<<16 | w.spent&0xffff
+	return w
 }
 
 // restored is the row of a record of which nothing but the record is left.
 func restored(k hashKey, r Record, first Attempt) digestRow {
-	w := digestRow{}.next(k, r, endedAt(r))
+	w := digestRow{}.next(k, &r, endedAt(r))
 	if first.Number > 0 {
 		w.ids = w.ids>>32<<32 | uint64(k.hash(first.RequestID))
 	}
@@ -121,7 +126,7 @@ func units(age time.Duration) uint64 {
 }
 
 // hashKey is the file's own: who sends messages cannot make chats or ids that
-// look the same in the digest.
+// look the same in the digest. It is that of SipHash.
 type hashKey [16]byte
 
 // hash is 0 for an empty text, and for no other.
@@ -132,8 +137,16 @@ func (k hashKey) hash(text string) uint32 {
 	return max(uint32(k.hash64(text)>>32), 1)
 }
 
+// hashID is the hash of an event's id.
+func (k hashKey) hashID(id uuid.UUID) uint32 {
+	return max(uint32(k.sum(id[:])>>32), 1)
+}
+
 func (k hashKey) hash64(text string) uint64 {
 	var buf [128]byte
-	sum := sha256.Sum256(append(append(buf[:0], k[:]...), text...))
-	return binary.BigEndian.Uint64(sum[:])
+	return k.sum(append(buf[:0], text...))
+}
+
+func (k hashKey) sum(raw []byte) uint64 {
+	return siphash.Hash(binary.LittleEndian.Uint64(k[:]), binary.LittleEndian.Uint64(k[8:]), raw)
 }

@@ -17,7 +17,8 @@ type Entry struct {
 	notice event.Notice // its body is let go of as soon as it is known not to be kept
 	to     Lane
 	url    string
-	size   int // of the body
+	shown  string // the URL as the log shows it, once it is being written
+	size   int    // of the body
 
 	// Guarded by behind.mu.
 	state   State // Pending until Done
@@ -56,15 +57,15 @@ func (e writing) record() Record {
 		Chat: e.notice.About.Chat, ChatLID: e.notice.About.LID, URL: e.shown, RequestID: e.notice.RequestID,
 		State: Pending, Once: true, Bytes: e.size, CreatedAt: e.made.UTC().Truncate(time.Millisecond),
 	}
+	if !e.ended {
+		return r
+	}
 	return r.after(e.state, e.attempt)
 }
 
 // after is r once it ended by what a tells: an attempt, or why there was none.
 func (r Record) after(state State, a Attempt) Record {
-	if r.State = state; state == Pending {
-		return r
-	}
-	r.LastError = a.Error
+	r.State, r.LastError = state, a.Error
 	if state == Dropped {
 		return r
 	}

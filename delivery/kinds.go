@@ -6,7 +6,8 @@ import (
 	"postern/event"
 )
 
-// kinds gives each event its number in the file. New ones are added at the end.
+// kinds gives each event its number in the file. New ones are added at the end;
+// rows of the digest have room for 64.
 var kinds = [...]event.Kind{
 	"",
 	event.CallUpsert, event.ChatsDelete, event.ChatsUpdated, event.ConnectionUpdated, event.ContactsUpdate, event.ContactsUpsert,
@@ -20,6 +21,8 @@ var kinds = [...]event.Kind{
 	event.BatchResumed, event.BatchStopRequested, event.BatchStopped, event.BatchInterrupted, event.BatchCompleted,
 	event.BatchCompletedWithErrors, event.BatchItemFailed, event.BatchItemUnknown,
 }
+
+const _ = uint(64 - len(kinds))
 
 var kindNumbers = func() map[event.Kind]byte {
 	numbers := make(map[event.Kind]byte, len(kinds))

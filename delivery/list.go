@@ -78,7 +78,7 @@ type lister struct {
 	at    cursor
 	limit int
 
-	match   match
+	match   *match
 	records []Listed
 	total   int
 	beyond  bool // there are more behind the page

@@ -11,6 +11,10 @@ import (
 	"postern/store"
 )
 
+// hashKind stands before the key of the hashes: another function makes all of them
+// anew.
+const hashKind = 2
+
 var hashKeyKey = []byte("hash key")
 
 // logbook is what the log keeps in memory.
@@ -50,12 +54,14 @@ func (l *Ledger) openKey() (made bool, err error) {
 			return err
 		}
 		raw, err := tx.Get(logs, hashKeyKey)
-		if made = err == nil && len(raw) != len(l.key) || errors.Is(err, store.ErrDamaged); !made {
-			copy(l.key[:], raw)
+		if made = err == nil && (len(raw) != 1+len(l.key) || raw[0] != hashKind) || errors.Is(err, store.ErrDamaged); !made && err == nil {
+			copy(l.key[:], raw[1:])
+		}
+		if !made {
 			return err
 		}
 		_, _ = rand.Read(l.key[:])
-		return tx.Put(logs, hashKeyKey, l.key[:])
+		return tx.Put(logs, hashKeyKey, append([]byte{hashKind}, l.key[:]...))
 	})
 	return made, err
 }

@@ -36,7 +36,7 @@ func (l *Ledger) noteAll(tx *store.Tx, changes []change) error {
 	}
 	err := l.key.edit(tx, ids, func(i int, w digestRow) digestRow {
 		if now := changes[i].now; now != nil {
-			return w.next(l.key, *now, tx.Now())
+			return w.next(l.key, now, tx.Now())
 		}
 		return digestRow{}
 	})

@@ -105,7 +105,7 @@ func (r Record) mirrors() bool {
 }
 
 // inMemory tells that the record follows a delivery of the in-memory flow.
-func (r Record) inMemory() bool {
+func (r *Record) inMemory() bool {
 	return r.State == Pending && r.OutboxSeq == 0 && r.EventSeq == 0 && r.ReplayOf == 0 && r.Former == ""
 }
 
