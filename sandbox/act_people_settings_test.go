@@ -10,6 +10,8 @@ import (
 	"go.mau.fi/whatsmeow/store"
 	"go.mau.fi/whatsmeow/types"
 	"go.mau.fi/whatsmeow/types/events"
+
+	"postern/e2e/bare"
 )
 
 func TestBlockingIsToldToTheOtherDevices(t *testing.T) {
@@ -107,7 +109,7 @@ func (s *tokens) GetPrivacyToken(_ context.Context, user types.JID) (*store.Priv
 func TestALockedAccountIsRefusedForStrangersAndNotForThoseItKnows(t *testing.T) {
 	s := openServer(t, Config{})
 	own, anne, bob := addPhone(t, s, ownNumber), addPhone(t, s, anneNumber), addPhone(t, s, "5511933333333")
-	device := newMemoryDevice()
+	device := bare.NewDevice()
 	device.Contacts = &contactNames{NoopStore: &store.NoopStore{}, names: map[string]string{}}
 	device.PrivacyTokens = &tokens{PrivacyTokenStore: device.PrivacyTokens, of: map[types.JID]store.PrivacyToken{}}
 	c := newClient(t, s, device)

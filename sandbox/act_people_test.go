@@ -13,6 +13,7 @@ import (
 	"go.mau.fi/whatsmeow/types"
 	"go.mau.fi/whatsmeow/types/events"
 
+	"postern/e2e/bare"
 	"postern/sandbox/network"
 	"postern/sandbox/phone"
 )
@@ -34,7 +35,7 @@ func withContacts(t *testing.T) (s *Server, own, anne *phone.Phone, c *client) {
 // linked links one more client to a phone.
 func linked(t *testing.T, s *Server, p *phone.Phone) *client {
 	t.Helper()
-	device := newMemoryDevice()
+	device := bare.NewDevice()
 	device.Contacts = &contactNames{NoopStore: &store.NoopStore{}, names: map[string]string{}}
 	c := newClient(t, s, device)
 	c.pairByQR(p)

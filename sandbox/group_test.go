@@ -13,6 +13,7 @@ import (
 	"go.mau.fi/whatsmeow/types"
 	"go.mau.fi/whatsmeow/types/events"
 
+	"postern/e2e/bare"
 	"postern/sandbox/phone"
 )
 
@@ -25,7 +26,7 @@ func groupClient(t *testing.T, s *Server, number string) *client {
 	if !ok {
 		t.Fatalf("no phone %s", number)
 	}
-	device := newMemoryDevice()
+	device := bare.NewDevice()
 	device.SenderKeys = &senderKeys{NoopStore: &store.NoopStore{}, keys: map[string][]byte{}}
 	c := newClient(t, s, device)
 	c.pairByQR(p)

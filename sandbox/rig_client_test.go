@@ -18,6 +18,7 @@ import (
 	"go.mau.fi/whatsmeow/types/events"
 	waLog "go.mau.fi/whatsmeow/util/log"
 
+	"postern/e2e/bare"
 	"postern/sandbox/phone"
 )
 
@@ -51,7 +52,7 @@ func httpClient(t testing.TB, e Endpoint) *http.Client {
 func newClient(t testing.TB, s *Server, device *store.Device) *client {
 	t.Helper()
 	if device == nil {
-		device = newMemoryDevice()
+		device = bare.NewDevice()
 	}
 	log := waLog.Noop
 	if testing.Verbose() {
@@ -138,8 +139,7 @@ func (c *client) pairByQR(p *phone.Phone) {
 // lock while a logout may be writing it.
 func (c *client) settle() {
 	c.t.Helper()
-	m, ok := c.Store.Container.(*memoryStore)
-	eventually(c.t, "tidying after the login", func() bool { return ok && m.hasTidied() })
+	eventually(c.t, "tidying after the login", func() bool { return bare.Tidied(c.Store) })
 }
 
 func (c *client) sendText(to types.JID, text string) whatsmeow.SendResponse {

@@ -197,15 +197,16 @@ func startNetworkAt(b *testing.B, address, file string) *network {
 	return n
 }
 
-// station is Postern in this process on that network.
+// station is Postern on that network, in this process or in one of its own.
 type station struct {
-	app    *app.App
-	api    *consumer.Client
-	net    *network
-	key    consumer.Credential
-	user   string
-	tokens []string
-	names  []string
+	app     *app.App // nil: in a process of its own
+	process int      // of that
+	api     *consumer.Client
+	net     *network
+	key     consumer.Credential
+	user    string
+	tokens  []string
+	names   []string
 }
 
 func newStation(b *testing.B) *station {
@@ -244,7 +245,12 @@ func (r *station) call(b *testing.B, cred consumer.Credential, method, path stri
 // network asks the sandbox to do something.
 func (r *station) network(b *testing.B, path string, in any) {
 	b.Helper()
-	if err := r.net.control.Call(b.Context(), consumer.Credential{}, http.MethodPost, path, in, nil); err != nil {
+	r.net.ask(b, path, in)
+}
+
+func (n *network) ask(b *testing.B, path string, in any) {
+	b.Helper()
+	if err := n.control.Call(b.Context(), consumer.Credential{}, http.MethodPost, path, in, nil); err != nil {
 		b.Fatal(err)
 	}
 }

@@ -67,7 +67,7 @@ var mayImport = map[string][]string{
 	"cli":          {"cli/consumer", "app", "config", "httpapi/tokens", "sandbox", "sandbox/handset", "store", "event", "peers"},
 	"":             {"cli"},
 	// Tests of the whole program may see all of it.
-	"e2e/accounts": {"*"},
+	"e2e/accounts": {"*"}, "e2e/bare": {},
 	"e2e/bench":    {"*"}, "e2e/browser": {}, "e2e/capture": {}, "e2e/crash": {"*"}, "e2e/delivery": {"*"}, "e2e/docs": {"*"}, "e2e/events": {"*"}, "e2e/faults": {"*"},
 	"e2e/house": {}, "e2e/proxies": {"*"}, "e2e/rig": {"*"}, "e2e/sends": {"*"}, "e2e/settings": {"*"}, "e2e/soak": {"*"},
 }
@@ -127,7 +127,7 @@ var reserved = map[string]struct {
 	reason string
 }{
 	"go.etcd.io/bbolt":                    {[]string{"store"}, "everything else reaches the file through store.Tx, which can be replaced"},
-	"go.mau.fi/whatsmeow":                 {[]string{"whatsapp", "whatsapp/device", "sandbox", "sandbox/network", "sandbox/network/wire", "sandbox/network/appstate", "sandbox/network/mediahost", "sandbox/phone", "sandbox/handset"}, "the protocol has two ends; nothing else may depend on its types"},
+	"go.mau.fi/whatsmeow":                 {[]string{"whatsapp", "whatsapp/device", "sandbox", "sandbox/network", "sandbox/network/wire", "sandbox/network/appstate", "sandbox/network/mediahost", "sandbox/phone", "sandbox/handset", "e2e/bare"}, "the protocol has two ends; nothing else may depend on its types"},
 	"go.mau.fi/libsignal":                 {[]string{"whatsapp", "whatsapp/device", "sandbox/network", "sandbox/handset"}, "only the two ends of the protocol encrypt, and the key store moves sessions past a crash"},
 	"nhooyr.io/websocket":                 {[]string{"wsbus"}, "the hub alone speaks WebSocket to consumers"},
 	"github.com/coder/websocket":          {[]string{"sandbox/network", "sandbox/network/wire"}, "the sandbox's side of the protocol; consumers are served by the hub"},

@@ -1,0 +1,182 @@
+//go:build linux
+
+package bench
+
+import (
+	"bufio"
+	"context"
+	"fmt"
+	"net"
+	"net/http"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/uuid"
+	wastore "go.mau.fi/whatsmeow/store"
+
+	"postern/cli/consumer"
+	"postern/config"
+	"postern/e2e/bare"
+	"postern/e2e/rig"
+	"postern/httpapi/tokens"
+)
+
+// BenchmarkSendsBesideTheBareLibrary holds sends by POST send/text against the client
+// library alone: one caller of one instance, and 64 of 20. Network, program and library
+// are three processes; what is told of the processor is the sender's alone.
+func BenchmarkSendsBesideTheBareLibrary(b *testing.B) {
+	for name, n := range map[string]struct{ instances, callers, texts int }{
+		"one":  {1, 1, 300},
+		"many": {20, 64, 2000},
+	} {
+		b.Run(name, func(b *testing.B) {
+			for b.Loop() {
+				network := startNetwork(b)
+				r := newProgram(b, network)
+				for range n.instances {
+					r.pair(b)
+				}
+				ways := []way{
+					r.byCalls(b),
+					bareClients(b, network, "memory", n.instances, 620, func(int) *wastore.Device { return bare.NewDevice() }),
+				}
+				make, commits := onFile(b)
+				filed := bareClients(b, network, "bbolt", n.instances, 621, make)
+				filed.commits = commits
+				ways = append(ways, filed)
+				if make := onSQLite(b); make != nil {
+					ways = append(ways, bareClients(b, network, "sqlite", n.instances, 622, make))
+				}
+				hold(b, n.callers, n.callers, n.texts, ways)
+			}
+		})
+	}
+}
+
+// BenchmarkBatchBesideCalls holds a batch through one instance against the same texts
+// by POST send/text, of one caller and of eight.
+func BenchmarkBatchBesideCalls(b *testing.B) {
+	for b.Loop() {
+		r := newProgram(b, startNetwork(b))
+		r.pair(b)
+		batch, calls := r.byCalls(b), r.byCalls(b)
+		batch.name, batch.whole = "batch", func(texts int) { r.batches(b, 1, texts) }
+		eight := calls
+		eight.name, eight.callers = "eight-callers", 8
+		hold(b, 1, 100, 200, []way{batch, calls, eight})
+	}
+}
+
+// newProgram starts Postern in a process of its own on that network.
+func newProgram(b *testing.B, n *network) *station {
+	b.Helper()
+	self, err := os.Executable()
+	if err != nil {
+		b.Fatal(err)
+	}
+	sec, address := config.NewSecrets(), freeAddress(b)
+	cmd := exec.Command(self, "serve")
+	cmd.Dir = b.TempDir()
+	cmd.Stderr = os.Stderr
+	cmd.Env = append(os.Environ(), rig.AsProgram+"=1", "SERVER_LISTEN="+address, "STORE_PATH="+filepath.Join(b.TempDir(), "p.db"), "LOG_LEVEL=error",
+		"AUTHENTICATION_GLOBAL_AUTH_TOKEN="+sec.GlobalAuthToken, "AUTHENTICATION_JWT_SECRET="+sec.JWTSecret)
+	for name, value := range n.env {
+		cmd.Env = append(cmd.Env, name+"="+value)
+	}
+	if err := cmd.Start(); err != nil {
+		b.Fatal(err)
+	}
+	b.Cleanup(func() { _ = cmd.Process.Kill(); _ = cmd.Wait() })
+	r := &station{api: consumer.NewClient("http://" + address), net: n, key: consumer.Key(sec.GlobalAuthToken), process: cmd.Process.Pid}
+	if r.user, err = tokens.ForUser([]byte(sec.JWTSecret), uuid.New(), time.Hour, time.Now()); err != nil {
+		b.Fatal(err)
+	}
+	for deadline := time.Now().Add(30 * time.Second); r.api.Call(b.Context(), consumer.Credential{}, http.MethodGet, "/ready", nil, nil) != nil; time.Sleep(5 * time.Millisecond) {
+		if time.Now().After(deadline) {
+			b.Fatal("never ready")
+		}
+	}
+	return r
+}
+
+// freeAddress is one that nobody listens on.
+func freeAddress(b *testing.B) string {
+	b.Helper()
+	l, err := new(net.ListenConfig).Listen(b.Context(), "tcp", "127.0.0.1:0")
+	if err != nil {
+		b.Fatal(err)
+	}
+	defer func() { _ = l.Close() }()
+	return l.Addr().String()
+}
+
+// byCalls sends by POST send/text, one instance after the other.
+func (r *station) byCalls(b *testing.B) way {
+	b.Helper()
+	return way{
+		name: "calls", cpu: func() time.Duration { return processorOf(b, r.process) },
+		commits: func() float64 { return r.metric(b, "postern_store_commits_total") },
+		send: func(ctx context.Context, caller int, to string) error {
+			k := caller % len(r.names)
+			return r.api.Call(ctx, consumer.Bearer(r.tokens[k]), http.MethodPost, "/instance/"+r.names[k]+"/send/text", map[string]any{
+				"number": to, "textMessage": map[string]any{"text": "hello"},
+			}, nil)
+		},
+	}
+}
+
+// metric reads a number of /metrics.
+func (r *station) metric(b *testing.B, name string) float64 {
+	b.Helper()
+	req, err := http.NewRequestWithContext(b.Context(), http.MethodGet, r.api.Base+"/metrics", nil)
+	if err != nil {
+		b.Fatal(err)
+	}
+	req.Header.Set(r.key.Name, r.key.Value)
+	resp, err := r.api.HTTP.Do(req)
+	if err != nil {
+		b.Fatal(err)
+	}
+	defer func() { _ = resp.Body.Close() }()
+	for lines := bufio.NewScanner(resp.Body); lines.Scan(); {
+		if value, ok := strings.CutPrefix(lines.Text(), name+" "); ok {
+			n, err := strconv.ParseFloat(value, 64)
+			if err != nil {
+				b.Fatal(err)
+			}
+			return n
+		}
+	}
+	b.Fatalf("no metric %s", name)
+	return 0
+}
+
+// ownProcessor tells the processor time of this process.
+func ownProcessor(b *testing.B) func() time.Duration {
+	return func() time.Duration { return processorTime(b) }
+}
+
+// processorOf is the processor time of another process, in steps of 10 ms.
+func processorOf(b *testing.B, pid int) time.Duration {
+	b.Helper()
+	raw, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", pid))
+	if err != nil {
+		b.Fatal(err)
+	}
+	_, rest, _ := strings.Cut(string(raw), ") ")
+	fields := strings.Fields(rest)
+	var ticks int64
+	for _, field := range fields[11:13] {
+		n, err := strconv.ParseInt(field, 10, 64)
+		if err != nil {
+			b.Fatal(err)
+		}
+		ticks += n
+	}
+	return time.Duration(ticks) * 10 * time.Millisecond
+}
