@@ -1,6 +1,7 @@
 package store
 
 import (
+	"errors"
 	"path/filepath"
 	"testing"
 	"time"
@@ -67,5 +68,27 @@ func TestCloseCommitsWhatIsAttached(t *testing.T) {
 	}
 	if _, err := s.Attach(func(*Tx) error { return nil }); err == nil {
 		t.Error("a closed store took a call")
+	}
+}
+
+// TestHurryAsksForACommit of what was attached, once.
+func TestHurryAsksForACommit(t *testing.T) {
+	s := openTest(t, filepath.Join(t.TempDir(), "p.db"))
+	before := s.Stats().Commits
+	first, second := attach(t, s, "a", "1"), attach(t, s, "b", "2")
+	for range 2 {
+		s.Hurry(second)
+	}
+	if err := errors.Join(first.Wait(), second.Wait()); err != nil || get(t, s, "a") != "1" || get(t, s, "b") != "2" {
+		t.Errorf("a is %q, b is %q, %v", get(t, s, "a"), get(t, s, "b"), err)
+	}
+	s.Hurry(first)
+	if got := s.Stats().Commits - before; got != 1 {
+		t.Errorf("%d commits, want 1", got)
+	}
+	attach(t, s, "c", "3")
+	put(t, s, "d", "4")
+	if got := s.Stats().Commits - before; got != 2 || s.waiting() != 0 {
+		t.Errorf("%d commits, want 2, and %d ask for one more", got, s.waiting())
 	}
 }

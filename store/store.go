@@ -7,6 +7,7 @@ import (
 	"log/slog"
 	"os"
 	"path/filepath"
+	"slices"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -210,6 +211,17 @@ func (s *Store) Attach(fn func(*Tx) error) (*Submitted, error) {
 	return &Submitted{u}, nil
 }
 
+// Hurry asks for the commit that what was attached waits for.
+func (s *Store) Hurry(a *Submitted) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.closed || !a.u.rides || !slices.Contains(s.queue, a.u) {
+		return
+	}
+	a.u.rides = false
+	s.ask()
+}
+
 // Submitted is what Submit did not wait for. Its methods may be called again,
 // from any goroutine.
 type Submitted struct{ u *update }
@@ -237,12 +249,18 @@ func (s *Store) enqueue(u *update) error {
 	if u.rides {
 		return nil
 	}
+	s.ask()
+	return nil
+}
+
+// ask has the writer look at the queue for one more that asks for a commit. The
+// caller holds s.mu.
+func (s *Store) ask() {
 	s.asking++
 	select {
 	case s.kick <- struct{}{}:
 	default:
 	}
-	return nil
 }
 
 // Wake returns a channel that is closed after the next commit that emitted an

@@ -12,8 +12,10 @@
 // is open while a message is decrypted, so that devices do not wait for each
 // other.
 //
-// A message leaves while the sessions that encrypted it are on their way to the
-// file, in one commit with what a retry needs (see [Container.Sending]). A crash
+// A message leaves while the sessions that encrypted it, with what a retry needs,
+// are on their way to the file (see [Container.Sending]). They go with the next
+// commit that anybody asks for, which mostly is that of the message's result, so
+// that a message costs one; after a second they ask for one themselves. A crash
 // loses them at most for the last eight messages of an instance. A write that
 // fails because the disk is full is done again before more than these leave. A
 // key of a session must never encrypt twice, so each session has with it how many

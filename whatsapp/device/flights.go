@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"slices"
 	"sync"
+	"time"
 
 	wastore "go.mau.fi/whatsmeow/store"
 
@@ -17,6 +18,14 @@ import (
 // are still on their way to the file. With a disk that takes long for a
 // commit, that many messages share one.
 const maxFlights = 8
+
+// What a message costs is one commit, that of its result: its sessions go with
+// the next one that anybody asks for. They ask for one themselves when none came
+// for maxRide, or when maxRiders of the instance wait.
+const (
+	maxRide   = time.Second
+	maxRiders = maxFlights / 2
+)
 
 // flights are the sessions of a device's last messages that are on their way
 // to the file, or may be, oldest first. All accounts of the device share them.
@@ -31,6 +40,7 @@ type flights struct {
 	mu   sync.Mutex // held over every write, so that they stay in order
 	list []flight
 	over error // why the sessions must not be used any more
+	late bool  // landLate is going to look
 }
 
 type flight struct {
@@ -39,7 +49,13 @@ type flight struct {
 	write    func(*store.Tx) error
 }
 
-// launch submits the write of the sessions of a message that leaves now.
+// wait has a flight written, and returns what became of it.
+func (f *flights) wait(one flight) error {
+	f.store.Hurry(one.Submitted)
+	return one.Wait()
+}
+
+// launch has the sessions of a message written that leaves now.
 func (f *flights) launch(ctx context.Context, sessions map[string][]byte, write func(*store.Tx) error) error {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -51,17 +67,36 @@ func (f *flights) launch(ctx context.Context, sessions map[string][]byte, write 
 			return err
 		}
 	}
-	submitted, err := f.store.Submit(write)
+	attached, err := f.store.Attach(write)
 	if err != nil {
 		return err
 	}
-	f.list = append(f.list, flight{submitted, sessions, write})
+	f.list = append(f.list, flight{attached, sessions, write})
+	if len(f.list) >= maxRiders {
+		f.store.Hurry(attached)
+	}
+	if !f.late {
+		f.late = true
+		time.AfterFunc(maxRide, f.landLate)
+	}
 	return nil
+}
+
+// landLate writes what no commit has taken along, and forgets all that is in the
+// file: a device that is silent after messages to large groups would keep their
+// sessions in memory. What fails is written before the next messages leave.
+func (f *flights) landLate() {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	f.late = false
+	if f.over == nil {
+		_ = f.landAll(context.Background())
+	}
 }
 
 // land waits for the oldest, and for all when its write has failed.
 func (f *flights) land(ctx context.Context) error {
-	if f.list[0].Wait() != nil {
+	if f.wait(f.list[0]) != nil {
 		return f.landAll(ctx)
 	}
 	f.list[0] = flight{}
@@ -69,9 +104,8 @@ func (f *flights) land(ctx context.Context) error {
 	return nil
 }
 
-// clear forgets what is in the file, and writes again what failed: a device
-// that is silent after messages to large groups would keep all their sessions
-// in memory, and those that failed would wait for its next message.
+// clear forgets what is in the file, and writes again what failed, which would
+// wait for the next message.
 func (f *flights) clear(ctx context.Context) error {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -91,7 +125,7 @@ func (f *flights) landAll(ctx context.Context) error {
 	}
 	failed := false
 	for _, one := range f.list {
-		failed = one.Wait() != nil || failed
+		failed = f.wait(one) != nil || failed
 	}
 	if failed {
 		err := f.store.Update(ctx, func(tx *store.Tx) error {

@@ -1,6 +1,7 @@
 package device
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"fmt"
@@ -9,6 +10,7 @@ import (
 	"sync/atomic"
 	"testing"
 	"testing/synctest"
+	"time"
 
 	"go.mau.fi/libsignal/ecc"
 	"go.mau.fi/libsignal/kdf"
@@ -100,6 +102,58 @@ func TestASendCostsOneCommitWithTheMessageForARetry(t *testing.T) {
 	if n := sentWith(t, s); n != 2 {
 		t.Errorf("the session has sent %d after a restart in order, want 2", n)
 	}
+}
+
+// A message and what is known of its fate cost one commit, and of what nothing comes
+// to be known, the sessions are in the file after a second.
+func TestTheSessionsOfAMessageGoWithTheNextCommit(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		f := newFile(t)
+		defer func() { check(t, f.Close()) }()
+		s := f.stores(t, 1).(both)
+		check(t, s.PutSession(t.Context(), ada, ratchet(t, 0)))
+		inFile := func() int {
+			var raw []byte
+			check(t, f.View(func(tx *store.Tx) (err error) {
+				raw, err = direct{tx, 1}.get(sessionKey(ada))
+				return err
+			}))
+			session, err := s.c.decodeSession(raw)
+			check(t, err)
+			return sent(t, session)
+		}
+		cost := f.commits(func() {
+			leave(t, f, s, "A")
+			synctest.Wait()
+			if n := inFile(); n != 0 {
+				t.Errorf("%d messages are in the file and nobody asked for a commit", n)
+			}
+			check(t, f.Update(t.Context(), func(tx *store.Tx) error {
+				_, text, _ := bytes.Cut(must(direct{tx, 1}.get(outgoingKey(lid, "A")))[8:], []byte{0})
+				wantBytes(t, "message, seen by the commit of its result,", text, nil, []byte("A"))
+				return nil
+			}))
+		})
+		if n := inFile(); n != 1 || cost != 1 {
+			t.Errorf("%d messages in the file after %d commits, want 1 after 1", n, cost)
+		}
+		cost = f.commits(func() {
+			leave(t, f, s, "B")
+			time.Sleep(maxRide)
+			synctest.Wait()
+		})
+		if n := inFile(); n != 2 || cost != 1 || len(s.flights.list) != 0 {
+			t.Errorf("%d messages in the file after %d more commits, %d in memory; want 2 after 1", n, cost, len(s.flights.list))
+		}
+	})
+}
+
+// must is for what is asked in a closure.
+func must(v []byte, err error) []byte {
+	if err != nil {
+		panic(err)
+	}
+	return v
 }
 
 func TestAMessageWithoutSessionIsKeptToo(t *testing.T) {

@@ -152,8 +152,8 @@ func (a *account) PutSession(ctx context.Context, address string, session []byte
 }
 
 // PutManySessions is called before the messages that the sessions encrypted
-// are sent. Inside [Container.Sending] it returns at once, and the sessions are
-// written while the message is on its way.
+// are sent. Inside [Container.Sending] it returns at once, and the sessions go
+// with the next commit.
 func (a *account) PutManySessions(ctx context.Context, sessions map[string][]byte) error {
 	s := sendingOf(ctx)
 	if s == nil || a.overlayOf(ctx) != nil || len(sessions) == 0 {
