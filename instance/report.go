@@ -269,7 +269,9 @@ func (r *Registry) reportReceipt(ctx context.Context, id int64, f event.Fact, re
 	if !r.cfg.SaveUpdates {
 		return nil
 	}
-	missing, err := r.updateMessages(ctx, id, f, receipt, receipt.KeyIDs)
+	t := r.telling(id)
+	commit := func(fn func(*store.Tx) error) error { return t.commit(ctx, fn) }
+	missing, err := r.updateMessages(ctx, t, commit, f, receipt, receipt.KeyIDs)
 	if err != nil || len(missing) == 0 {
 		return err
 	}
@@ -296,8 +298,9 @@ func (r *Registry) lookAgain(id int64, f event.Fact, receipt event.Receipt, miss
 		case <-r.life.Done():
 			return
 		}
+		t := r.telling(id)
 		var err error
-		if missing, err = r.updateMessages(r.life, id, f, receipt, missing); err != nil {
+		if missing, err = r.updateMessages(r.life, t, t.commitAlong, f, receipt, missing); err != nil {
 			r.log.Warn("receipt not stored", "instance_id", id, "error", err)
 			return
 		}
@@ -309,14 +312,17 @@ func (r *Registry) lookAgain(id int64, f event.Fact, receipt event.Receipt, miss
 }
 
 // updateMessages stores and publishes the receipt for those messages that are
-// stored, and returns the key ids of the others.
-func (r *Registry) updateMessages(ctx context.Context, id int64, f event.Fact, receipt event.Receipt, keyIDs []string) (missing []string, err error) {
+// stored, by a commit of t, and returns the key ids of the others.
+func (r *Registry) updateMessages(ctx context.Context, t *telling, commit func(func(*store.Tx) error) error,
+	f event.Fact, receipt event.Receipt, keyIDs []string,
+) (missing []string, err error) {
+	id := t.id
 	known, err := r.anyStored(id, keyIDs)
 	if err != nil || !known {
 		return keyIDs, err
 	}
-	t, about := r.telling(id), r.about(receipt)
-	err = t.commit(ctx, func(tx *store.Tx) error {
+	about := r.about(receipt)
+	err = commit(func(tx *store.Tx) error {
 		missing = nil
 		at := receipt.At
 		if at.IsZero() {

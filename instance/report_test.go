@@ -270,6 +270,38 @@ func TestWithoutItsGateAMessageOrReceiptIsNeitherStoredNorTold(t *testing.T) {
 	}
 }
 
+// A receipt that overtook its message is stored with the next commit of anybody, and
+// has one of its own only when there is none.
+func TestAReceiptThatOvertookItsMessageGoesWithAnotherCommit(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		r := newRig(t, nil, nil)
+		defer r.stop()
+		id := r.create("a").ID
+		overtake := func(key string) {
+			r.report(id, event.Fact{Kind: event.MessagesUpdate, Data: event.Receipt{KeyIDs: []string{key}, Status: event.StatusRead}})
+			r.report(id, event.Fact{Kind: event.SendMessage, Data: text(key, "1@s.whatsapp.net", true)})
+			time.Sleep(receiptPause)
+			synctest.Wait()
+		}
+		before := r.s.Stats().Commits
+		overtake("A")
+		if n := r.count(messageUpdates, id); n != 0 || r.s.Stats().Commits != before+1 {
+			t.Fatalf("%d updates, and commits by themselves", n)
+		}
+		r.report(id, event.Fact{Kind: event.MessagesUpsert, Data: text("other", "1@s.whatsapp.net", false)})
+		synctest.Wait()
+		if n, commits := r.count(messageUpdates, id), r.s.Stats().Commits-before; n != 1 || commits != 2 {
+			t.Errorf("%d updates in %d commits, want 1 in those of two messages", n, commits)
+		}
+		overtake("B")
+		time.Sleep(maxRide)
+		synctest.Wait()
+		if n, commits := r.count(messageUpdates, id), r.s.Stats().Commits-before; n != 2 || commits != 4 {
+			t.Errorf("%d updates in %d commits, want 2 in those of three messages and one more", n, commits)
+		}
+	})
+}
+
 func TestWhenPersistenceFailsThereIsNoEventAndTheConnectorHearsOfIt(t *testing.T) {
 	r := newRig(t, nil, nil)
 	defer r.stop()

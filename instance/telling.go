@@ -198,6 +198,28 @@ func newEventID() uuid.UUID {
 // commit stores what fn does together with the events that it adds. fn may run
 // twice. When the disk has no room for both, the events go the old way.
 func (t *telling) commit(ctx context.Context, fn func(tx *store.Tx) error) error {
+	return t.commitBy(func(closure func(*store.Tx) error) error { return t.reg.cfg.Store.Update(ctx, closure) }, fn)
+}
+
+// maxRide is how long what nobody waits for looks for a commit to go with.
+const maxRide = 50 * time.Millisecond
+
+// commitAlong is commit for what nobody waits for: it goes with the next commit of
+// anybody, or gets one when there is none for maxRide.
+func (t *telling) commitAlong(fn func(tx *store.Tx) error) error {
+	return t.commitBy(func(closure func(*store.Tx) error) error {
+		s := t.reg.cfg.Store
+		attached, err := s.Attach(closure)
+		if err != nil {
+			return err
+		}
+		defer time.AfterFunc(maxRide, func() { s.Hurry(attached) }).Stop()
+		return attached.Wait()
+	}, fn)
+}
+
+// commitBy is commit by one of the ways to have a closure run.
+func (t *telling) commitBy(update func(func(*store.Tx) error) error, fn func(tx *store.Tx) error) error {
 	closure := func(tx *store.Tx) error {
 		if err := t.begin(tx); err != nil {
 			return err
@@ -207,9 +229,9 @@ func (t *telling) commit(ctx context.Context, fn func(tx *store.Tx) error) error
 		}
 		return t.write(tx, nil)
 	}
-	err := t.reg.cfg.Store.Update(ctx, closure)
+	err := update(closure)
 	if t.outgrew(err) {
-		err = t.reg.cfg.Store.Update(ctx, closure)
+		err = update(closure)
 	}
 	return err
 }
