@@ -68,7 +68,7 @@ var mayImport = map[string][]string{
 	"":             {"cli"},
 	// Tests of the whole program may see all of it.
 	"e2e/accounts": {"*"}, "e2e/bare": {},
-	"e2e/bench":    {"*"}, "e2e/browser": {}, "e2e/capture": {}, "e2e/crash": {"*"}, "e2e/delivery": {"*"}, "e2e/docs": {"*"}, "e2e/events": {"*"}, "e2e/faults": {"*"},
+	"e2e/bench": {"*"}, "e2e/browser": {}, "e2e/capture": {}, "e2e/crash": {"*"}, "e2e/delivery": {"*"}, "e2e/docs": {"*"}, "e2e/events": {"*"}, "e2e/faults": {"*"},
 	"e2e/house": {}, "e2e/proxies": {"*"}, "e2e/rig": {"*"}, "e2e/sends": {"*"}, "e2e/settings": {"*"}, "e2e/soak": {"*"},
 }
 
@@ -141,6 +141,8 @@ var reserved = map[string]struct {
 	"text/template":                       {nil, "it calls methods by name, and then the linker drops none: 4 MB more"},
 
 	"github.com/standard-webhooks/standard-webhooks/libraries": {nil, "signatures are held against it in tests, which therefore have another author than they"},
+
+	"github.com/mattn/go-sqlite3": {nil, "it needs a C compiler; benchmarks hold sends against it"},
 
 	"github.com/santhosh-tekuri/jsonschema/v6": {[]string{"event/witness", "httpapi/openapi/witness"}, "schemas are checked in tests; the program would be larger by it"},
 }
