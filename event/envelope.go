@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"encoding/json"
 	"fmt"
+	"sync"
 	"time"
 
 	"github.com/google/uuid"
@@ -68,11 +69,31 @@ func marshal(kind Kind, family Family, envelope any) ([]byte, error) {
 // Marshal is json.Marshal without HTML escaping and without a final newline:
 // the form of every body that leaves the program.
 func Marshal(v any) ([]byte, error) {
-	var buf bytes.Buffer
-	enc := json.NewEncoder(&buf)
-	enc.SetEscapeHTML(false)
-	if err := enc.Encode(v); err != nil {
+	e := encoders.Get().(*encoder)
+	defer encoders.Put(e)
+	e.body = nil
+	if err := e.json.Encode(v); err != nil {
 		return nil, err
 	}
-	return bytes.TrimSuffix(buf.Bytes(), []byte("\n")), nil
+	return bytes.TrimSuffix(e.body, []byte("\n")), nil
+}
+
+// encoder collects what its json writes. Only what a call made belongs to its
+// caller: the encoder itself is used again.
+type encoder struct {
+	body []byte
+	json *json.Encoder
+}
+
+var encoders = sync.Pool{New: func() any {
+	e := &encoder{}
+	e.json = json.NewEncoder(e)
+	e.json.SetEscapeHTML(false)
+	return e
+}}
+
+// Write implements io.Writer.
+func (e *encoder) Write(p []byte) (int, error) {
+	e.body = append(e.body, p...)
+	return len(p), nil
 }

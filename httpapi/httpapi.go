@@ -13,6 +13,7 @@ import (
 	"postern/dispatch"
 	"postern/event"
 	"postern/httpapi/idempotency"
+	"postern/httpapi/tokens"
 	"postern/instance"
 	"postern/media"
 	"postern/peers"
@@ -94,6 +95,7 @@ type api struct {
 	router *router
 	log    *slog.Logger
 	keys   *idempotency.Keys
+	tokens *tokens.Reader
 }
 
 // New returns the handler of every path. It fails when a required field of c
@@ -121,7 +123,7 @@ func New(c Config) (http.Handler, error) {
 	if c.Logger == nil {
 		c.Logger = slog.New(slog.DiscardHandler)
 	}
-	a := &api{Config: c, router: newRouter(slices.Concat(aliases(), notOfferedAliases())), log: c.Logger.With("component", "httpapi"), keys: idempotency.New(c.Store)}
+	a := &api{Config: c, router: newRouter(slices.Concat(aliases(), notOfferedAliases())), log: c.Logger.With("component", "httpapi"), keys: idempotency.New(c.Store), tokens: tokens.NewReader(c.JWTSecret)}
 	for _, r := range routes() {
 		if r.auth == handshake && c.Hub == nil {
 			continue

@@ -26,8 +26,8 @@ func (a *api) logRequest(w *response, r *http.Request, took time.Duration) {
 	if w.status == http.StatusNotFound || w.status == http.StatusMethodNotAllowed {
 		log = log.With("path", printablePath(r.URL.Path))
 	}
-	log.Log(r.Context(), w.logLevel(), "request", "method", printable(r.Method), "route", w.pattern,
-		"status", w.status, "duration", took, "request_id", w.requestID)
+	log.LogAttrs(r.Context(), w.logLevel(), "request", slog.String("method", printable(r.Method)), slog.String("route", w.pattern),
+		slog.Int("status", w.status), slog.Duration("duration", took), slog.String("request_id", w.requestID))
 }
 
 // logLevel hides what monitoring asks for every few seconds. A scrape that was

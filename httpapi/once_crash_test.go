@@ -69,7 +69,7 @@ func TestTheKeyIsInTheFileAsInFlightBeforeTheMessageLeaves(t *testing.T) {
 // restarted is another interface on the same file, as the next process has it.
 func (r *rig) restarted() *api {
 	a := r.api
-	next := &api{Config: a.Config, router: newRouter(aliases()), log: a.log, keys: idempotency.New(a.Store)}
+	next := &api{Config: a.Config, router: newRouter(aliases()), log: a.log, keys: idempotency.New(a.Store), tokens: a.tokens}
 	for _, row := range routes() {
 		if row.auth != handshake {
 			next.router.add(row.method, row.path, next.handler(row))

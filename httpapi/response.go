@@ -21,6 +21,21 @@ type response struct {
 	wrong     bool   // a credential was given and does not do
 	lost      bool   // the client went away, or was cut off
 	legacy    bool   // the request came by a path of older clients
+
+	values [5]string // of the headers that set has set
+	used   int       // how many of them
+}
+
+// set is Header().Set for a name in its canonical form. The values of the
+// headers that nearly every answer has lie in w, for each would be an allocation.
+func (w *response) set(name, value string) {
+	if w.used == len(w.values) {
+		w.Header().Set(name, value)
+		return
+	}
+	w.values[w.used] = value
+	w.used++
+	w.Header()[name] = w.values[w.used-1 : w.used : w.used]
 }
 
 // WriteHeader implements http.ResponseWriter.
@@ -89,8 +104,8 @@ func (w *response) json(status int, v any) error {
 	if err != nil {
 		return err
 	}
-	w.Header().Set("Content-Type", "application/json")
-	w.Header().Set("Content-Length", strconv.Itoa(len(body))) // whole before the handler ends, see linger
+	w.set("Content-Type", contentTypeJSON)
+	w.set("Content-Length", strconv.Itoa(len(body))) // whole before the handler ends, see linger
 	w.WriteHeader(status)
 	_, err = w.Write(body)
 	return err

@@ -15,7 +15,7 @@ import (
 // /message/batches/{id}. Therefore each length of path has one of its own:
 // …/deliveries/replay is none of …/deliveries/{id}/retry.
 type router struct {
-	aliases []alias
+	aliases map[shape][]alias
 	fixed   map[string]map[string]httprouter.Handle // path -> method -> handler
 	trees   map[int]*httprouter.Router              // by the number of slashes
 	methods []string                                // those of the trees
@@ -38,8 +38,27 @@ type found struct {
 	legacy  bool // the path is one of older clients
 }
 
-func newRouter(legacy []alias) *router {
-	return &router{aliases: legacy, fixed: map[string]map[string]httprouter.Handle{}, trees: map[int]*httprouter.Router{}}
+func newRouter(table []alias) *router {
+	rt := &router{aliases: map[shape][]alias{}, fixed: map[string]map[string]httprouter.Handle{}, trees: map[int]*httprouter.Router{}}
+	for _, a := range table {
+		rt.aliases[shapeOf(a.from)] = append(rt.aliases[shapeOf(a.from)], a)
+	}
+	return rt
+}
+
+// shape is what a path has in common with every alias that fits it, so that a
+// request is held against few of them.
+type shape struct {
+	slashes int
+	initial byte // of the first word, which is no parameter, in lower case
+}
+
+func shapeOf(path string) shape {
+	s := shape{slashes: strings.Count(path, "/")}
+	if len(path) > 1 {
+		s.initial = path[1] | 0x20
+	}
+	return s
 }
 
 // add registers a handler; path has its parameters in braces.
@@ -66,7 +85,7 @@ func (rt *router) find(r *http.Request) found {
 	if hidesSlash(r) {
 		return found{}
 	}
-	path, legacy, allowed := rewrite(rt.aliases, r.Method, r.URL.Path)
+	path, legacy, allowed := rewrite(rt.aliases[shapeOf(r.URL.Path)], r.Method, r.URL.Path)
 	if len(allowed) > 0 {
 		return found{allowed: allowed}
 	}
@@ -170,8 +189,8 @@ func rewrite(table []alias, method, path string) (current string, legacy bool, a
 }
 
 // matchPath reports whether a path is an alias, and what stands for each of its
-// names. An empty segment never fits. Every request is held against every alias,
-// so that one which does not fit costs no memory.
+// names. An empty segment never fits. Every request is held against some aliases:
+// one that does not fit costs no memory.
 func matchPath(a *alias, path string) (values map[string]string, ok bool) {
 	if !a.fits(path) {
 		return nil, false

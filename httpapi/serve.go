@@ -34,9 +34,9 @@ type call struct {
 func (a *api) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	start := time.Now()
 	res := &response{ResponseWriter: w, requestID: requestID(r.Header)}
-	res.Header().Set(requestIDHeader, res.requestID)
-	res.Header().Set("Cache-Control", "no-store") // answers carry tokens
-	res.Header().Set("X-Content-Type-Options", "nosniff")
+	res.set(requestIDHeader, res.requestID)
+	res.set("Cache-Control", "no-store") // answers carry tokens
+	res.set("X-Content-Type-Options", "nosniff")
 	defer func() {
 		if cause := recover(); cause != nil {
 			a.panicked(res, cause)

@@ -17,6 +17,7 @@ import (
 	"github.com/google/uuid"
 
 	"postern/event"
+	"postern/httpapi/tokens"
 	"postern/httpapi/tokens/tokenstest"
 	"postern/peers"
 	"postern/store"
@@ -29,6 +30,7 @@ func bare(logs io.Writer, rows ...route) *api {
 	a := &api{
 		Config: Config{APIKey: testKey, JWTSecret: testSecret, Failures: peers.NewFailures(0)},
 		router: newRouter(aliases()),
+		tokens: tokens.NewReader(testSecret),
 		log:    slog.New(slog.NewTextHandler(logs, &slog.HandlerOptions{Level: slog.LevelDebug})),
 	}
 	for _, r := range rows {

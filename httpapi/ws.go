@@ -135,7 +135,7 @@ func (a *api) admit(c *call, family event.Family, own func(tokens.Claims) bool, 
 	if err != nil {
 		return s, tokens.Claims{}, err
 	}
-	token, err := tokens.Read(a.JWTSecret, s.token)
+	token, err := a.tokens.Read(s.token)
 	if err != nil {
 		return s, token, errUnauthorized()
 	}

@@ -3,7 +3,6 @@ package tokens
 import (
 	"errors"
 	"fmt"
-	"strings"
 	"time"
 
 	"github.com/golang-jwt/jwt/v5"
@@ -46,24 +45,3 @@ func sign(secret []byte, c Claims) (string, error) {
 // ErrInvalid is the error of a token that is not ours, not valid any more, or of
 // the wrong kind.
 var ErrInvalid = errors.New("token is not valid")
-
-// Read checks signature, algorithm and times of a token of either kind.
-func Read(secret []byte, token string) (Claims, error) {
-	var c Claims
-	// The base64 decoder skips line breaks, even a strict one, so that a token
-	// would have more than one spelling.
-	if strings.ContainsAny(token, "\r\n") {
-		return Claims{}, fmt.Errorf("%w: line break", ErrInvalid)
-	}
-	t, err := jwt.ParseWithClaims(token, &c,
-		func(*jwt.Token) (any, error) { return secret, nil },
-		jwt.WithValidMethods([]string{algorithm.Alg()}), jwt.WithStrictDecoding())
-	if err != nil {
-		return Claims{}, fmt.Errorf("%w: %w", ErrInvalid, err)
-	}
-	// RFC 7515: who does not know a critical header must refuse the token.
-	if _, critical := t.Header["crit"]; critical {
-		return Claims{}, fmt.Errorf("%w: critical header", ErrInvalid)
-	}
-	return c, c.issued()
-}

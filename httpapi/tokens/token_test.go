@@ -13,11 +13,11 @@ import (
 
 func TestForgedTokensAreRefused(t *testing.T) {
 	good := jwt.MapClaims{"instanceName": "a", "userId": uuid.NewString(), "exp": time.Now().Add(time.Hour).Unix()}
-	if _, err := Read(tokenstest.Secret(), tokenstest.Signed(t, jwt.SigningMethodHS256, tokenstest.Secret(), good, nil)); err != nil {
+	if _, err := read(tokenstest.Signed(t, jwt.SigningMethodHS256, tokenstest.Secret(), good, nil)); err != nil {
 		t.Fatalf("the good token is refused: %v", err)
 	}
 	for name, token := range tokenstest.Forged(t, good) {
-		if _, err := Read(tokenstest.Secret(), token); !errors.Is(err, ErrInvalid) {
+		if _, err := read(token); !errors.Is(err, ErrInvalid) {
 			t.Errorf("%s: got %v", name, err)
 		}
 	}
@@ -29,7 +29,7 @@ func TestMintedTokensAreReadBack(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	c, err := Read(tokenstest.Secret(), token)
+	c, err := read(token)
 	if err != nil || c.ExpiresAt != nil {
 		t.Fatalf("got %+v, %v", c, err)
 	}
@@ -49,7 +49,7 @@ func TestMintedTokensAreReadBack(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if c, err = Read(tokenstest.Secret(), token); err != nil {
+	if c, err = read(token); err != nil {
 		t.Fatal(err)
 	}
 	if got, err := c.User(); err != nil || got != id {
@@ -65,7 +65,7 @@ func TestInstanceTokenLivesAsLongAsConfigured(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if _, err := Read(tokenstest.Secret(), token); !errors.Is(err, ErrInvalid) {
+	if _, err := read(token); !errors.Is(err, ErrInvalid) {
 		t.Errorf("got %v", err)
 	}
 }
@@ -78,7 +78,7 @@ func TestUserTokenMustExpireAndNameAUUID(t *testing.T) {
 		"not a UUID":    {"userId": "42", "exp": hour},
 		"a UUID in URN": {"userId": "urn:uuid:" + uuid.NewString(), "exp": hour},
 	} {
-		claims, err := Read(tokenstest.Secret(), tokenstest.Signed(t, jwt.SigningMethodHS256, tokenstest.Secret(), c, nil))
+		claims, err := read(tokenstest.Signed(t, jwt.SigningMethodHS256, tokenstest.Secret(), c, nil))
 		if err != nil {
 			t.Fatalf("%s: %v", name, err)
 		}

@@ -1,0 +1,93 @@
+package tokens
+
+import (
+	"crypto/sha256"
+	"errors"
+	"fmt"
+	"strings"
+	"sync"
+
+	"github.com/golang-jwt/jwt/v5"
+)
+
+// Reader reads the tokens that one secret signed. It is safe for concurrent use.
+//
+// That a signature is right, and what it signs, follows from secret and token
+// alone: it cannot change, so a Reader remembers it of the tokens that it read
+// last, by their digest. What can change is looked at each time: the clock here,
+// and by the caller whether the token is the one that counts.
+type Reader struct {
+	secret []byte
+	most   int // tokens to remember
+	parser *jwt.Parser
+	times  *jwt.Validator
+
+	mu    sync.RWMutex
+	known map[[sha256.Size]byte]*Claims // each is never changed
+}
+
+// mostKnown is how many tokens are remembered: some 400 bytes each.
+const mostKnown = 4096
+
+// NewReader returns a reader of the tokens that secret signs.
+func NewReader(secret []byte) *Reader {
+	return &Reader{
+		secret: secret, most: mostKnown, known: map[[sha256.Size]byte]*Claims{},
+		parser: jwt.NewParser(jwt.WithValidMethods([]string{algorithm.Alg()}), jwt.WithStrictDecoding(), jwt.WithoutClaimsValidation()),
+		times:  jwt.NewValidator(),
+	}
+}
+
+// Read checks signature, algorithm and times of a token of either kind. Its
+// error wraps ErrInvalid.
+func (r *Reader) Read(token string) (Claims, error) {
+	c, err := r.verified(token)
+	if err != nil {
+		return Claims{}, err
+	}
+	if err := r.times.Validate(c); err != nil {
+		return Claims{}, fmt.Errorf("%w: %w", ErrInvalid, err)
+	}
+	return *c, c.issued()
+}
+
+// verified returns the claims of a token with a good signature, at whatever time
+// they hold.
+func (r *Reader) verified(token string) (*Claims, error) {
+	digest := sha256.Sum256([]byte(token))
+	r.mu.RLock()
+	c := r.known[digest]
+	r.mu.RUnlock()
+	if c != nil {
+		return c, nil
+	}
+	c, err := r.verify(token)
+	if err != nil {
+		return nil, fmt.Errorf("%w: %w", ErrInvalid, err)
+	}
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if len(r.known) >= r.most {
+		clear(r.known)
+	}
+	r.known[digest] = c
+	return c, nil
+}
+
+func (r *Reader) verify(token string) (*Claims, error) {
+	// The base64 decoder skips line breaks, even a strict one, so that a token
+	// would have more than one spelling.
+	if strings.ContainsAny(token, "\r\n") {
+		return nil, errors.New("line break")
+	}
+	var c Claims
+	t, err := r.parser.ParseWithClaims(token, &c, func(*jwt.Token) (any, error) { return r.secret, nil })
+	if err != nil {
+		return nil, err
+	}
+	// RFC 7515: who does not know a critical header must refuse the token.
+	if _, critical := t.Header["crit"]; critical {
+		return nil, errors.New("critical header")
+	}
+	return &c, nil
+}
