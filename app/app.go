@@ -39,6 +39,8 @@ type App struct {
 	failed  chan error      // size 1: the listener ended by itself
 	stops   *stopStack
 
+	stopping chan struct{} // closed when the stop begins
+
 	failures *peers.Failures // credentials that were guessed
 	clients  *peers.Listener // of the API
 
@@ -97,7 +99,7 @@ var ErrInterrupted = errors.New("ended during the start")
 // in any case, and returns when requests are answered. When a part cannot start,
 // or ctx ends, those before it are stopped again.
 func StartOn(ctx context.Context, taken Addresses, cfg *config.Config, sec config.Secrets, log *slog.Logger) (*App, error) {
-	a := &App{cfg: cfg, sec: sec, log: log, failed: make(chan error, 1), stops: &stopStack{log: log}}
+	a := &App{cfg: cfg, sec: sec, log: log, failed: make(chan error, 1), stopping: make(chan struct{}), stops: &stopStack{log: log}}
 	a.failures = peers.NewFailures(int(cfg.Authentication.FailuresPerMinute))
 	a.metrics = newMetrics(a)
 	for _, part := range []func(context.Context) error{

@@ -120,6 +120,10 @@ func (m *metrics) collectStore(c collection) {
 	s := m.app.store.Stats()
 	c.counter("postern_store_commits_total", "Commits of the data file.", float64(s.Commits))
 	c.counter("postern_store_updates_total", "Changes that the commits carried.", float64(s.Updates))
+	c.counter("postern_store_pages_written_total", "Pages that the commits wrote.", float64(s.Pages))
+	c.counter("postern_store_writes_total", "System calls that wrote them.", float64(s.Writes))
+	c.counter("postern_store_writer_wakeups_total", "How often the writer of the data file was woken. It then commits until nobody waits.", float64(s.Wakes))
+	c.gauge("postern_store_page_bytes", "Size of a page of the data file.", float64(s.PageSize))
 	c.counter("postern_store_write_seconds_total", "Time of all commits that was spent writing and in fsync.", s.WriteTime.Seconds())
 	c.counter("postern_store_damaged_records_total", "How often a damaged record was met.", float64(s.Damaged))
 	c.gauge("postern_store_damaged_records", "Records of the data file that cannot be read and are set aside.", float64(s.SetAside))
@@ -180,6 +184,9 @@ func (m *metrics) collectDelivery(c collection) {
 		open = 1
 	}
 	c.gauge("postern_outbox_in_flight", "Deliveries of batch events under way.", float64(r.InFlight))
+	for loop, n := range map[string]uint64{"outbox": r.Wakes.Outbox, "events": r.Wakes.Events, "feeder": r.Wakes.Feeders, "settle": r.Wakes.Settles} {
+		c.counter("postern_relay_wakeups_total", "How often a loop of the relay went on after it had waited: outbox and events follow what is committed, feeder hands it to the senders of a destination, settle stores outcomes.", float64(n), "loop", loop)
+	}
 	c.gauge("postern_outbox_breaker_open", "1 while the global webhook is held to be down.", open)
 	m.collectDurable(c, r)
 	clients, slow := m.app.hub.Stats()

@@ -63,7 +63,7 @@ func (a *App) serve(taken Addresses) error {
 		Media: a.media, MaxMedia: a.cfg.Media.MaxBytes, Store: a.store,
 		NewMessageID: whatsapp.NewMessageID, Post: a.postNow, Version: version, BaseURL: a.cfg.Server.BaseURL,
 		APIKey: a.sec.GlobalAuthToken, JWTSecret: []byte(a.sec.JWTSecret), TokenTTL: seconds(a.cfg.Authentication.JWTExpiresIn),
-		MaxRecipients: int(a.cfg.Batch.MaxRecipients), Ready: a.notReady, Metrics: a.metrics.handler(), Pages: dashboard.Pages(), Logger: a.log,
+		MaxRecipients: int(a.cfg.Batch.MaxRecipients), Ready: a.notReady, Stopping: a.stopping, Metrics: a.metrics.handler(), Pages: dashboard.Pages(), Logger: a.log,
 	}
 	api.Relay, api.Deliveries = a.relay, a.ledger
 	if a.cfg.Websocket.Enabled {
@@ -87,6 +87,7 @@ func (a *App) serve(taken Addresses) error {
 	a.url = "http://" + taken.api.Addr().String()
 	a.listen("listener", httpapi.NewServer(handler, a.log), a.clients)
 	a.stops.push("waits for phones and receivers", func(context.Context) error { // they would hold the shutdown up
+		close(a.stopping)
 		a.supervisor.Interrupt()
 		a.queue.Interrupt()
 		return nil

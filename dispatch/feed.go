@@ -89,6 +89,7 @@ func (f *feeder) serve() (asleep bool) {
 func (f *feeder) wait() (handed int64, on bool) {
 	l, timer := f.l, time.NewTimer(f.pause)
 	defer timer.Stop()
+	defer l.r.wakes.feeders.Add(1)
 	select {
 	case <-l.nudges:
 	case back := <-l.retries:

@@ -74,6 +74,7 @@ type Relay struct {
 
 	delivered, failed atomic.Uint64 // of the outbox
 	ended             endings
+	wakes             wakes
 	losses            LogThrottle // failed attempts, by lane
 	outages           LogThrottle // breakers that opened, by lane
 	returns           LogThrottle // and that closed
@@ -255,13 +256,29 @@ type RelayStats struct {
 	Expired       uint64 // since Start
 	Removed       uint64 // cancelled with their destination, since Start
 
+	Wakes RelayWakes // since Start
+
 	LastTurn time.Time // of the loop that was silent for longest
+}
+
+// RelayWakes is how often the loops of a relay went on after they had waited.
+type RelayWakes struct {
+	Outbox  uint64 // that follows the outbox
+	Events  uint64 // that follows the stored events of instances
+	Feeders uint64 // those of the destinations, all together
+	Settles uint64 // that stores outcomes
+}
+
+type wakes struct{ outbox, events, feeders, settles atomic.Uint64 }
+
+func (w *wakes) stats() RelayWakes {
+	return RelayWakes{w.outbox.Load(), w.events.Load(), w.feeders.Load(), w.settles.Load()}
 }
 
 // Stats returns the counters.
 func (r *Relay) Stats() RelayStats {
 	s := RelayStats{
-		Delivered: r.delivered.Load(), Failed: r.failed.Load(), Expired: r.ended.expired.Load(), Removed: r.ended.removed.Load(), LastTurn: time.Now(),
+		Delivered: r.delivered.Load(), Failed: r.failed.Load(), Expired: r.ended.expired.Load(), Removed: r.ended.removed.Load(), Wakes: r.wakes.stats(), LastTurn: time.Now(),
 	}
 	s.InFlight, s.Waiting, s.Open = r.batch.board.numbers()
 	if r.cfg.URL != "" {

@@ -383,3 +383,17 @@ func TestStopWaitsTwoSecondsForAReceiverThatHangsAndSaysWhatIsLeft(t *testing.T)
 		})
 	}
 }
+
+func TestEachLoopOfARelayIsWokenForAnEvent(t *testing.T) {
+	hook := newReceiver(t)
+	s := openStore(t, filepath.Join(t.TempDir(), "p.db"))
+	r := startRelay(t, RelayConfig{Store: s, URL: hook.URL})
+	if n := r.Stats().Wakes.Settles; n != 0 {
+		t.Errorf("%d outcomes were stored before there was an event", n)
+	}
+	emit(t, s, uuid.New(), 1)
+	eventually(t, "delivered", func() bool { return delivered(t, s, 1) })
+	if got := r.Stats().Wakes; got.Outbox < 1 || got.Feeders < 1 || got.Settles != 1 || got.Events != 0 {
+		t.Errorf("%+v", got)
+	}
+}

@@ -36,6 +36,7 @@ const resultsSize = 128
 // settle writes outcomes into the file, as many in one commit as there are.
 func (r *Relay) settle() {
 	for first := range r.results {
+		r.wakes.settles.Add(1)
 		r.record(r.collect(first))
 	}
 }

@@ -48,6 +48,7 @@ func (r *Relay) tailEvents() {
 			return // Stop has had the last look
 		}
 		timer.Stop()
+		r.wakes.events.Add(1)
 	}
 }
 

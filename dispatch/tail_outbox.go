@@ -40,6 +40,7 @@ func (r *Relay) tail(after uint64) {
 		case <-wake:
 		case <-r.reading.Done(): // one last look
 		}
+		r.wakes.outbox.Add(1)
 	}
 }
 

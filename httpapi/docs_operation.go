@@ -9,13 +9,27 @@ import (
 )
 
 func operationDescriptions() map[string]description {
+	profileCodes := codes{codeProfiling, codeInvalidQuery}
 	return map[string]description{
 		"GET /health": {id: "getHealth", summary: "Whether the process is alive.", out: body[health]()},
 		"GET /ready": {
 			id: "getReadiness", summary: "Whether the program can do its work, and if not, why.", out: body[health](),
 			also: []openapi.Answer{{Status: http.StatusServiceUnavailable, Type: body[health](), About: "The program cannot do its work; reasons tells why."}},
 		},
-		"GET /metrics":      {id: "getMetrics", summary: "Metrics for Prometheus.", media: "text/plain"},
+		"GET /metrics": {id: "getMetrics", summary: "Metrics for Prometheus.", media: "text/plain"},
+		"GET /admin/profile/heap": {
+			id: "getMemoryProfile", summary: "Where the program allocated its memory, as pprof reads it.",
+			about: "What is in use, as of the last collection, and all that was allocated since the start.",
+			media: mediaBytes, codes: profileCodes,
+		},
+		"GET /admin/profile/goroutine": {
+			id: "getGoroutineProfile", summary: "Where the goroutines of the program stand, as pprof reads it.", media: mediaBytes, codes: profileCodes,
+		},
+		"GET /admin/profile/cpu": {
+			id: "getProcessorProfile", summary: "What the processor does for the seconds to come, as pprof reads it.",
+			about: "The answer comes at their end, or when the program stops before.",
+			query: []string{"seconds"}, media: mediaBytes, codes: profileCodes,
+		},
 		"GET /openapi.json": {id: "getOpenAPI", summary: "The OpenAPI document of this interface.", media: "application/json"},
 		"GET /asyncapi.json": {
 			id: "getAsyncAPI", summary: "The AsyncAPI document of the WebSockets.", media: "application/json",

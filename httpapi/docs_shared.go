@@ -154,6 +154,7 @@ func parameterFields() openapi.Fields {
 		"?binary":         say("Whether the answer is the file alone.", false, openapi.Kind("boolean"), openapi.Default(false)),
 		"?event":          say("The events to hear: names, with commas between or the parameter repeated; * is all.", "*", openapi.Required()),
 		"?token":          say("The token, where the client cannot send Authorization: Bearer.", nil),
+		"?seconds":        say("How long the profile takes.", profileSeconds, openapi.Kind("integer"), openapi.Range(1, maxProfileSeconds), openapi.Default(profileSeconds)),
 		"?since":          say("A position: events after this sequence that are still kept come first.", 0, openapi.Kind("integer"), object{"minimum": 0}),
 
 		"deleteMessage.?id": say("A stored message: its id here, or its id at WhatsApp.", "42", openapi.Required()),

@@ -52,6 +52,7 @@ const (
 	codeProxyUnreachable = "PROXY_UNREACHABLE"
 	codeInvalidReplay    = "INVALID_REPLAY"
 	codeNoReplay         = "REPLAY_NOT_FOUND"
+	codeProfiling        = "PROFILE_RUNNING"
 	codeInternal         = "INTERNAL_ERROR"
 	codeShuttingDown     = "SHUTTING_DOWN"
 )

@@ -6,6 +6,7 @@ import (
 	"log/slog"
 	"net/http"
 	"slices"
+	"sync"
 	"time"
 
 	"postern/batch"
@@ -69,6 +70,9 @@ type Config struct {
 	// Ready returns why the program is not ready, nothing when it is. nil:
 	// always ready.
 	Ready func() []string
+	// Stopping is closed when the program begins to stop, and ends what takes its
+	// time for nobody's sake but the caller's. nil: it is never told.
+	Stopping <-chan struct{}
 	// Metrics answers GET /metrics, behind the GlobalApiKey. nil: that path
 	// answers 404.
 	Metrics http.Handler
@@ -96,6 +100,8 @@ type api struct {
 	log    *slog.Logger
 	keys   *idempotency.Keys
 	tokens *tokens.Reader
+
+	profiling sync.Mutex // held while a profile is made
 }
 
 // New returns the handler of every path. It fails when a required field of c

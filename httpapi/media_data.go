@@ -87,10 +87,10 @@ func fileOf(m event.Message) (f storedFile, err error) {
 	// What a stranger wrote goes into headers: only what parses.
 	kind, params, err := mime.ParseMediaType(f.MimeType)
 	if err != nil {
-		kind, params = "application/octet-stream", nil
+		kind, params = mediaBytes, nil
 	}
 	if f.MimeType = mime.FormatMediaType(kind, params); f.MimeType == "" {
-		f.MimeType = "application/octet-stream"
+		f.MimeType = mediaBytes
 	}
 	if f.FileName = event.CleanName(f.FileName); f.FileName == "" {
 		f.FileName = m.KeyID + suffixOf(kind)

@@ -10,6 +10,9 @@ import (
 
 const contentTypeJSON = "application/json"
 
+// mediaBytes is the media type of what has no other.
+const mediaBytes = "application/octet-stream"
+
 // heldAnswer takes what a handler writes. Headers pass through.
 type heldAnswer struct {
 	http.ResponseWriter

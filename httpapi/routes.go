@@ -164,6 +164,10 @@ func routes() []route {
 		{"POST", "/admin/batches/{id}/pause", globalKey, (*api).pauseAnyBatch},
 		{"POST", "/admin/batches/{id}/stop", globalKey, (*api).stopAnyBatch},
 
+		{"GET", "/admin/profile/heap", globalKey, (*api).profileMemory},
+		{"GET", "/admin/profile/goroutine", globalKey, (*api).profileGoroutines},
+		{"GET", "/admin/profile/cpu", globalKey, (*api).profileProcessor},
+
 		{"GET", "/message/batches/{id}/events", userBearer, (*api).listEvents},
 		{"GET", "/outbox", globalKey, (*api).listOutbox},
 		{"POST", "/outbox/retry", globalKey, (*api).retryOutbox},

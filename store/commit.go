@@ -50,6 +50,7 @@ func (u *update) wait() error {
 func (s *Store) write() {
 	defer close(s.done)
 	for range s.kick {
+		s.stats.wakes.Add(1)
 		for group := s.take(); len(group) > 0; group = s.take() {
 			s.commit(group)
 			s.gather(asked(group))
@@ -238,7 +239,7 @@ func (s *Store) finishCommit(btx *bolt.Tx, calls int) error {
 	start := time.Now()
 	err := s.land(btx)
 	took := time.Since(start)
-	s.stats.commit(calls, took)
+	s.stats.commit(calls, took, btx.Stats())
 	if err == nil {
 		if s.opts.OnCommit != nil {
 			s.opts.OnCommit(calls, took)

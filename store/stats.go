@@ -4,17 +4,23 @@ import (
 	"os"
 	"sync/atomic"
 	"time"
+
+	bolt "go.etcd.io/bbolt"
 )
 
 // counters are what the store counts about itself since Open.
 type counters struct {
 	commits, updates, damaged atomic.Uint64
+	pages, writes, wakes      atomic.Uint64
 	commitNanos               atomic.Int64
 }
 
-func (c *counters) commit(group int, took time.Duration) {
+// commit counts one of so many calls; what is bbolt's account of it.
+func (c *counters) commit(group int, took time.Duration, what bolt.TxStats) {
 	c.commits.Add(1)
 	c.updates.Add(uint64(group))
+	c.pages.Add(uint64(what.GetPageCount()) + 1) // that of the meta is not among them
+	c.writes.Add(uint64(what.GetWrite()))
 	c.commitNanos.Add(int64(took))
 }
 
@@ -22,6 +28,9 @@ func (c *counters) commit(group int, took time.Duration) {
 type Stats struct {
 	Commits    uint64        // bbolt commits, each with its fsync
 	Updates    uint64        // calls of Update that they carried
+	Pages      uint64        // that the commits wrote, each of PageSize bytes
+	Writes     uint64        // system calls that wrote them
+	Wakes      uint64        // how often the writer was woken; it goes on until nobody waits
 	CommitTime time.Duration // time spent in commits, all together
 	WriteTime  time.Duration // the part of it for writing and fsync
 	Damaged    uint64        // how often a damaged record was met
@@ -39,6 +48,9 @@ func (s *Store) Stats() Stats {
 	return Stats{
 		Commits:    s.stats.commits.Load(),
 		Updates:    s.stats.updates.Load(),
+		Pages:      s.stats.pages.Load(),
+		Writes:     s.stats.writes.Load(),
+		Wakes:      s.stats.wakes.Load(),
 		CommitTime: time.Duration(s.stats.commitNanos.Load()),
 		Damaged:    s.stats.damaged.Load(),
 		SetAside:   s.aside.len(),

@@ -1,6 +1,8 @@
 package store
 
 import (
+	"bytes"
+	"os"
 	"path/filepath"
 	"strings"
 	"testing"
@@ -17,5 +19,54 @@ func TestStatsTellTheTimeOfWritingAndTheFreePages(t *testing.T) {
 	}
 	if after.WriteTime <= before.WriteTime || before.WriteTime <= 0 {
 		t.Errorf("%v were spent writing, %v before", after.WriteTime, before.WriteTime)
+	}
+}
+
+// TestStatsCountThePagesThatACommitWrote holds the count against the pages of
+// the file that are others than before.
+func TestStatsCountThePagesThatACommitWrote(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "r.db")
+	s := openTest(t, path)
+	for _, value := range []string{"small", strings.Repeat("x", 100*s.Stats().PageSize)} {
+		old, before := file(t, path), s.Stats()
+		put(t, s, "one", value)
+		changed, page := 0, before.PageSize
+		for now := file(t, path); len(now) > 0; now, old = now[page:], old[min(page, len(old)):] {
+			if !bytes.Equal(now[:page], old[:min(page, len(old))]) && bytes.ContainsFunc(now[:page], func(r rune) bool { return r != 0 }) {
+				changed++
+			}
+		}
+		after := s.Stats()
+		if got := after.Pages - before.Pages; got != uint64(changed) || changed*page < len(value) {
+			t.Errorf("%d pages are counted, %d changed", got, changed)
+		}
+		if got := after.Writes - before.Writes; got < 2 || got > uint64(changed) { // data and meta
+			t.Errorf("%d writes of %d pages", got, changed)
+		}
+	}
+}
+
+func file(t *testing.T, path string) []byte {
+	t.Helper()
+	raw, err := os.ReadFile(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return raw
+}
+
+func TestTheWriterWakesAtMostOnceForEachChangeAndNotForReads(t *testing.T) {
+	s := openTest(t, filepath.Join(t.TempDir(), "r.db"))
+	before := s.Stats()
+	for range 10 {
+		put(t, s, "key", "value")
+	}
+	after := s.Stats()
+	if n := after.Wakes - before.Wakes; n < 1 || n > 10 || after.Commits-before.Commits != 10 {
+		t.Errorf("woken %d times for %d commits", n, after.Commits-before.Commits)
+	}
+	_ = get(t, s, "key")
+	if n := s.Stats().Wakes - after.Wakes; n != 0 {
+		t.Errorf("woken %d times by a read", n)
 	}
 }

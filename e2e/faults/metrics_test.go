@@ -53,7 +53,8 @@ func TestMetricsTellWhatAnOperatorAsks(t *testing.T) {
 			"postern_store_commit_group_size_sum", "postern_store_file_bytes", "postern_store_disk_free_bytes", "postern_websocket_clients 0", "postern_instances_restricted 0", "postern_asynchronous_sends 0",
 			"postern_webhook_queue_waiting 0", "postern_store_write_seconds_total ", "postern_store_damaged_records_total 0", "postern_store_damaged_records 0", "postern_store_file_free_bytes ",
 			"postern_store_commits_total ", "postern_outbox_breaker_open 0", "postern_outbox_in_flight 0", `postern_batches{status="DRAFT"} 1`, "postern_websocket_slow_total 0",
-			"postern_uploads 0", "postern_uploads_bytes 0", "postern_idempotency_keys 1", `postern_webhook_dropped_total{reason="stopping"} 0`, "process_resident_memory_bytes", "go_goroutines",
+			"postern_uploads 0", "postern_uploads_bytes 0", "postern_idempotency_keys 1", `postern_webhook_dropped_total{reason="stopping"} 0`, "postern_store_pages_written_total ", "postern_store_writes_total ", "postern_store_writer_wakeups_total ", "postern_store_page_bytes ",
+			`postern_relay_wakeups_total{loop="outbox"} `, `postern_relay_wakeups_total{loop="settle"} `, "process_resident_memory_bytes", "go_goroutines",
 		} {
 			if !strings.Contains(string(raw), "\n"+want) {
 				t.Errorf("%s: no %s", name, want)

@@ -1,0 +1,78 @@
+package httpapi
+
+import (
+	"bytes"
+	"net/http"
+	"runtime/pprof"
+	"strconv"
+	"time"
+)
+
+// How long a profile of the processor takes, in seconds.
+const (
+	profileSeconds    = 30 // unless the call says
+	maxProfileSeconds = 120
+)
+
+// profileMemory answers with where the memory was allocated: what is in use as
+// of the last collection, and all since the start.
+func (a *api) profileMemory(c *call) error { return a.profileNow(c, "heap") }
+
+// profileGoroutines answers with where the goroutines stand.
+func (a *api) profileGoroutines(c *call) error { return a.profileNow(c, "goroutine") }
+
+func (a *api) profileNow(c *call, name string) error {
+	if _, err := c.query(nil); err != nil {
+		return err
+	}
+	return a.profile(c, name, func(to *bytes.Buffer) error { return pprof.Lookup(name).WriteTo(to, 0) })
+}
+
+// profileProcessor answers with what the processor did for the seconds to come.
+// It ends early when the client goes away or the program stops.
+func (a *api) profileProcessor(c *call) error {
+	q, err := c.query([]string{"seconds"})
+	if err != nil {
+		return err
+	}
+	seconds := profileSeconds
+	if q.Has("seconds") {
+		if seconds, err = strconv.Atoi(q.Get("seconds")); err != nil || seconds < 1 || seconds > maxProfileSeconds {
+			return invalidQuery("seconds must be a whole number from 1 to " + strconv.Itoa(maxProfileSeconds))
+		}
+	}
+	return a.profile(c, "cpu", func(to *bytes.Buffer) error {
+		if err := pprof.StartCPUProfile(to); err != nil {
+			return err
+		}
+		defer pprof.StopCPUProfile()
+		enough := time.NewTimer(time.Duration(seconds) * time.Second)
+		defer enough.Stop()
+		select {
+		case <-enough.C:
+		case <-a.Stopping:
+		case <-c.r.Context().Done():
+			return c.r.Context().Err()
+		}
+		return nil
+	})
+}
+
+// profile answers with what write writes, in the format of pprof. Only one is
+// made at a time: each costs something, and there is one of the processor.
+func (a *api) profile(c *call, name string, write func(*bytes.Buffer) error) error {
+	if !a.profiling.TryLock() {
+		return refuse(http.StatusConflict, codeProfiling, "another profile is being made; wait for its end")
+	}
+	defer a.profiling.Unlock()
+	var profile bytes.Buffer
+	if err := write(&profile); err != nil {
+		return err
+	}
+	h := c.w.Header()
+	h.Set("Content-Type", mediaBytes)
+	h.Set("Content-Length", strconv.Itoa(profile.Len()))
+	h.Set("Content-Disposition", `attachment; filename="`+name+`.pb.gz"`)
+	_, err := c.w.Write(profile.Bytes())
+	return err
+}
