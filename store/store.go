@@ -229,6 +229,9 @@ type Submitted struct{ u *update }
 // Wait waits for the commit and returns what Update would have.
 func (s *Submitted) Wait() error { return s.u.wait() }
 
+// Ended is closed when Wait would return at once.
+func (s *Submitted) Ended() <-chan struct{} { return s.u.done }
+
 // Done reports whether Wait would return at once.
 func (s *Submitted) Done() bool {
 	select {
