@@ -13,28 +13,31 @@ var allLanes = []byte{0}
 
 // addBacklog counts what waits: of a lane, or of an instance's share of one,
 // and of all.
-func (l *Ledger) addBacklog(tx *store.Tx, share Lane, count, bytes int64) error {
-	_, err := changeBacklog(tx, share.key(), count, bytes)
-	if err != nil {
-		return err
+func (l *Ledger) addBacklog(tx *store.Tx, share Lane, count int, bytes int64) error {
+	if l.shares(tx) {
+		l.together.wait(share.key(), count, bytes)
+		l.together.wait(allLanes, count, bytes)
+		return nil
 	}
-	all, err := changeBacklog(tx, allLanes, count, bytes)
-	if err == nil && bytes > 0 && all.Bytes > l.cfg.DurableMaxBytes {
-		l.kick()
-	}
-	return err
+	return errors.Join(l.waitMore(tx, share.key(), count, bytes), l.waitMore(tx, allLanes, count, bytes))
 }
 
-func changeBacklog(tx *store.Tx, key []byte, count, bytes int64) (b Backlog, err error) {
-	if b, err = readBacklog(tx, key); err != nil && !errors.Is(err, store.ErrDamaged) {
-		return b, err
+// waitMore changes one row of what waits. When too much does, some of it has to
+// go.
+func (l *Ledger) waitMore(tx *store.Tx, key []byte, count int, bytes int64) error {
+	b, err := readBacklog(tx, key)
+	if err != nil && !errors.Is(err, store.ErrDamaged) {
+		return err
 	}
 	// A damaged row counts from nothing until the next start counts anew.
-	b.Pending, b.Bytes = max(0, b.Pending+int(count)), max(0, b.Bytes+bytes)
+	b.Pending, b.Bytes = max(0, b.Pending+count), max(0, b.Bytes+bytes)
 	if b.Pending == 0 {
-		return Backlog{}, tx.Delete(backlogs, key)
+		return tx.Delete(backlogs, key)
 	}
-	return b, tx.Put(backlogs, key, store.Key(b.Pending, b.Bytes))
+	if bytes > 0 && len(key) == len(allLanes) && b.Bytes > l.cfg.DurableMaxBytes {
+		l.kick()
+	}
+	return tx.Put(backlogs, key, store.Key(b.Pending, b.Bytes))
 }
 
 func readBacklog(tx *store.Tx, key []byte) (b Backlog, err error) {

@@ -45,7 +45,11 @@ func (l *Ledger) Emit(tx *store.Tx, e Event, numbered bool, to []event.Destinati
 	if err = number(tx, &e, numbered); err != nil {
 		return e, err
 	}
-	ends, err := l.address(tx, &e, to)
+	var ends map[time.Time]bool
+	err = l.Together(tx, func() (err error) {
+		ends, err = l.address(tx, &e, to)
+		return err
+	})
 	if err != nil {
 		return e, err
 	}

@@ -109,6 +109,8 @@ type Ledger struct {
 	ids   atomic.Uint64 // the record id given last
 	work  sync.WaitGroup
 
+	together *together // of the transaction that runs, nil without
+
 	tidy
 
 	logbook // what the log keeps in memory, see logbook.go

@@ -12,9 +12,17 @@ import (
 // record or the body cannot be read, the error wraps store.ErrDamaged, and when
 // the body is gone it is ErrBodyGone: [Ledger.Lose] ends such a delivery.
 func (l *Ledger) Load(tx *store.Tx, record uint64) (r Record, e Event, found bool, err error) {
+	return l.LoadKnown(tx, record, func(uint64) (e Event, known bool) { return e, false })
+}
+
+// LoadKnown is Load without reading an event that the caller has, by its Seq.
+func (l *Ledger) LoadKnown(tx *store.Tx, record uint64, known func(seq uint64) (Event, bool)) (r Record, e Event, found bool, err error) {
 	r, found, err = getRecord(tx, record)
 	if err != nil || !found || !r.waits() || tx.Has(forgets, store.Key(r.Instance)) {
 		return Record{}, e, false, err
+	}
+	if e, kept := known(r.EventSeq); kept && e.ID == r.EventID && !r.OwnBody {
+		return r, e, true, nil
 	}
 	e, kept, err := bodyOf(tx, r)
 	if err == nil && !kept {

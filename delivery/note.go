@@ -22,6 +22,10 @@ func (c change) record() *Record {
 // numbers by state and of its replay, in the commit that changes it. old is nil
 // for a new record, now for one that goes.
 func (l *Ledger) note(tx *store.Tx, now, old *Record) error {
+	if l.shares(tx) {
+		l.together.changes = append(l.together.changes, change{now, old})
+		return nil
+	}
 	return l.noteAll(tx, []change{{now, old}})
 }
 

@@ -40,7 +40,7 @@ func newCrowd() *crowd {
 
 func (c *crowd) queue(t *testing.T, cfg QueueConfig) *Queue {
 	t.Helper()
-	cfg.Sender = &Sender{timeout: DefaultTimeout, client: &http.Client{Transport: c}}
+	cfg.Sender = &Sender{timeout: DefaultTimeout, wire: c}
 	q := NewQueue(cfg)
 	t.Cleanup(func() {
 		ctx, cancel := context.WithCancel(context.Background())

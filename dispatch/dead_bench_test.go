@@ -91,10 +91,10 @@ func offerBesideDead(b *testing.B, dead int, alone bool) (p99 time.Duration, los
 func BenchmarkEnqueueFull(b *testing.B) {
 	for _, size := range []int{1_000, 100_000} {
 		b.Run(fmt.Sprint(size, "-places"), func(b *testing.B) {
-			q := NewQueue(QueueConfig{Size: size, Workers: 1, Sender: &Sender{timeout: time.Hour, client: &http.Client{Transport: tripper(func(r *http.Request) (*http.Response, error) {
+			q := NewQueue(QueueConfig{Size: size, Workers: 1, Sender: &Sender{timeout: time.Hour, wire: tripper(func(r *http.Request) (*http.Response, error) {
 				<-r.Context().Done()
 				return nil, r.Context().Err()
-			})}}})
+			})}})
 			stopped, cancel := context.WithCancel(context.Background())
 			cancel()
 			defer func() { _ = q.Close(stopped) }()

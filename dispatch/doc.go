@@ -38,9 +38,10 @@
 //
 // The relay delivers the outbox at least once. Entries commit with the change
 // that they tell of; the relay hears of the commit, reads them by sequence,
-// and marks each as delivered in a later commit. An entry whose mark was lost
-// in a crash is delivered again with the same bytes; that concerns at most the
-// some hundred last ones. While the receiver accepts, the events of one batch
+// and marks each as delivered in a later commit: that of somebody else when one
+// comes within 20 ms, so that marks cost few commits of their own. An entry whose
+// mark was lost in a crash is delivered again with the same bytes; that concerns
+// at most the some hundred last ones. While the receiver accepts, the events of one batch
 // arrive in order, since one batch has one delivery in flight at most; an
 // entry in backoff does not hold back the others. Attempts, the last outcome
 // and the next time live in the file, so a restart changes nothing about them.
@@ -68,7 +69,9 @@
 // lane only asks a small interface what is due, what is pending and what became
 // of an attempt. So all that is said above of attempts, backoff, breaker and
 // probes holds for each lane, where an entry is a line of its own. Outcomes of all
-// lanes share commits.
+// lanes share commits; one that others wait for, in an order or behind a failure,
+// asks for its own. The newest events are kept in memory, 8 MiB of bodies, so that
+// they are not read for each destination; whether a delivery still waits is.
 //
 // A lane keeps an order by what is due at all: of a line, which is a chat or an
 // instance, package delivery shows the first, and the commit that ends it shows

@@ -209,7 +209,7 @@ func bareTo(b *testing.B, urls []string) costs {
 	done := watch(b, 2*benchDeliveries)
 	client := &http.Client{Transport: &http.Transport{MaxIdleConnsPerHost: benchWorkers}}
 	defer client.CloseIdleConnections()
-	sender := &Sender{timeout: DefaultTimeout, client: client}
+	sender := &Sender{timeout: DefaultTimeout, wire: tripper(client.Do)}
 	var next atomic.Int64
 	var wg sync.WaitGroup
 	for range benchWorkers {

@@ -84,7 +84,7 @@ func (c *town) open(path string) {
 		c.t.Fatal(err)
 	}
 	c.relay = NewRelay(RelayConfig{
-		Store: c.s, Ledger: c.ledger, Resolve: c.resolve, Sender: &Sender{timeout: DefaultTimeout, client: &http.Client{Transport: c}},
+		Store: c.s, Ledger: c.ledger, Resolve: c.resolve, Sender: &Sender{timeout: DefaultTimeout, wire: c},
 		PublishInstance: func(n event.Notice) { c.told = append(c.told, n) },
 	})
 	if err := c.relay.Start(); err != nil {

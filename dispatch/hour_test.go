@@ -72,13 +72,13 @@ func (l load) run(t *testing.T) (j *journey) {
 			i, _ := strconv.Atoi(host[1:])
 			return i < l.dead && at.Sub(begin) >= l.from
 		}
-		q := NewQueue(QueueConfig{Sender: &Sender{timeout: DefaultTimeout, client: &http.Client{Transport: tripper(func(req *http.Request) (*http.Response, error) {
+		q := NewQueue(QueueConfig{Sender: &Sender{timeout: DefaultTimeout, wire: tripper(func(req *http.Request) (*http.Response, error) {
 			if isDead(req.URL.Host, time.Now()) {
 				<-req.Context().Done()
 				return nil, req.Context().Err()
 			}
 			return j.RoundTrip(req)
-		})}}})
+		})}})
 		for n := range int(l.lasts.Seconds()) * perSecond {
 			time.Sleep(time.Until(begin.Add(time.Duration(n) * time.Second / perSecond)))
 			if n%destinations < l.dead {

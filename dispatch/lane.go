@@ -57,7 +57,7 @@ type ledger interface {
 	// number up to which it looked, more tells that it did not come to the end.
 	lined(tx *store.Tx, line uuid.UUID, after uint64, limit int) (rows []row, last uint64, more bool, err error)
 	// load reads what is to be sent.
-	load(tx *store.Tx, f flight) (parcel, error)
+	load(f flight) (parcel, error)
 	// settle notes an attempt. A closure of the store calls it.
 	settle(tx *store.Tx, r result) (settled, error)
 	// lose takes out what can never be sent, for want of its record or body.
@@ -76,6 +76,7 @@ type parcel struct {
 	named    bool      // the id is sent, whatever the destination says by now
 	headers  http.Header
 	body     []byte
+	inLine   bool // others wait until it has ended
 }
 
 // settled is what became of a delivery by an attempt.
@@ -105,7 +106,7 @@ const laneSize = 128
 // outboxLane is the lane of the outbox. Its senders wait at the board, and who
 // hands something to its feeder waits until it is taken.
 func (r *Relay) outboxLane() *lane {
-	l := r.newLane(delivery.BatchLane, outbox{r.cfg.Store, r.cfg.Ledger}, newBoard())
+	l := r.newLane(delivery.BatchLane, outbox{r.cfg.Store, r.cfg.Ledger, &r.newBatch}, newBoard())
 	l.fresh, l.retries = make(chan []row), make(chan row)
 	return l
 }
@@ -115,7 +116,7 @@ func (r *Relay) outboxLane() *lane {
 // room for is found by another pass.
 func (r *Relay) durableLane(is delivery.Lane) *lane {
 	b := newBoard()
-	l := r.newLane(is, records{r.cfg.Store, r.cfg.Ledger, is}, b)
+	l := r.newLane(is, records{r.cfg.Store, r.cfg.Ledger, is, &r.newEvents}, b)
 	b.size, b.most, b.wanted = laneSize, laneFlights, l.nudge
 	l.fresh, l.retries = make(chan []row, 16), make(chan row, laneSize)
 	l.tick()
@@ -246,6 +247,12 @@ func (l *lane) deliver(f flight) {
 		l.tellBreaker(to, o, opened)
 	}
 	l.r.results <- result{lane: l, flight: f, parcel: p, outcome: o, at: at, url: to.URL}
+	if len(l.r.results) >= plenty {
+		select {
+		case l.r.crowded <- struct{}{}:
+		default:
+		}
+	}
 }
 
 func (l *lane) tellBreaker(to event.Destination, o Outcome, opened bool) {
@@ -268,10 +275,7 @@ func (l *lane) tellBreaker(to event.Destination, o Outcome, opened bool) {
 // be sent now: it came to its end meanwhile, its time has not come after all, or
 // the destination takes nothing. Then nothing of the flight is left.
 func (l *lane) load(f flight) (p parcel, to event.Destination, ready bool) {
-	err := l.r.cfg.Store.View(func(tx *store.Tx) (err error) {
-		p, err = l.file.load(tx, f)
-		return err
-	})
+	p, err := l.file.load(f)
 	if err != nil {
 		l.unreadable(f, err)
 		return p, to, false

@@ -11,6 +11,7 @@ import (
 type outbox struct {
 	store *store.Store
 	log   *delivery.Ledger // nil: nobody keeps a log
+	new   *recent[store.OutboxEntry]
 }
 
 func rowOf(d store.Due) row { return row{At: d.At, Seq: d.Seq, Line: d.Batch} }
@@ -47,8 +48,16 @@ func rowsOf(entries []store.OutboxEntry) (rows []row) {
 	return rows
 }
 
-func (outbox) load(tx *store.Tx, f flight) (parcel, error) {
-	e, _, err := tx.Outbox(f.seq)
+// load need not read what the tail just did: only the relay itself changes what
+// was never attempted.
+func (o outbox) load(f flight) (p parcel, err error) {
+	e, known := o.new.take(f.seq)
+	if !known {
+		err = o.store.View(func(tx *store.Tx) error {
+			e, _, err = tx.Outbox(f.seq)
+			return err
+		})
+	}
 	if err != nil {
 		return parcel{}, err
 	}

@@ -19,6 +19,7 @@ type records struct {
 	store *store.Store
 	log   *delivery.Ledger
 	lane  delivery.Lane
+	new   *recent[delivery.Event]
 }
 
 // recordRow is a row of a lane of package delivery.
@@ -55,14 +56,20 @@ func (records) lined(*store.Tx, uuid.UUID, uint64, int) (rows []row, last uint64
 	return nil, 0, false, nil
 }
 
-func (r records) load(tx *store.Tx, f flight) (parcel, error) {
-	rec, e, found, err := r.log.Load(tx, f.seq)
+func (r records) load(f flight) (p parcel, err error) {
+	var rec delivery.Record
+	var e delivery.Event
+	var found bool
+	err = r.store.View(func(tx *store.Tx) error {
+		rec, e, found, err = r.log.LoadKnown(tx, f.seq, r.new.get)
+		return err
+	})
 	if err != nil || !found {
 		return parcel{}, err
 	}
-	p := parcel{
+	p = parcel{
 		kind: e.Kind, line: f.line.batch, pending: true, due: rec.NextAttemptAt, expires: rec.ExpiresAt, attempts: rec.Attempts,
-		id: rec.EventID, body: e.Body,
+		id: rec.EventID, body: e.Body, inLine: rec.Line != 0,
 	}
 	p.named = rec.Lane.Flow == delivery.FlowInstance && !rec.Once // it was made as a durable one
 	if rec.Lane.Flow == delivery.FlowBatch {

@@ -58,8 +58,12 @@ type Relay struct {
 	sending context.Context // ends with the time of Stop: outcomes are no longer stored either
 	abort   context.CancelFunc
 
-	results   chan result // outcomes on their way to the file
-	forgotten chan uint64 // size 1: up to where events of removed batches may go
+	results   chan result   // outcomes on their way to the file
+	crowded   chan struct{} // size 1: many outcomes are on their way
+	forgotten chan uint64   // size 1: up to where events of removed batches may go
+
+	newBatch  recent[store.OutboxEntry]
+	newEvents recent[delivery.Event]
 
 	batch  *lane // of the outbox
 	budget *budget
@@ -88,7 +92,7 @@ func NewRelay(cfg RelayConfig) *Relay {
 	}
 	r := &Relay{
 		cfg: cfg, log: cfg.Logger.With("component", "relay"), lanes: map[delivery.Lane]*lane{}, budget: newBudget(),
-		results: make(chan result, resultsSize), forgotten: make(chan uint64, 1),
+		results: make(chan result, resultsSize), crowded: make(chan struct{}, 1), forgotten: make(chan uint64, 1),
 	}
 	r.expiry = newAlarm()
 	r.reading, r.stop = context.WithCancel(context.Background())

@@ -352,7 +352,7 @@ func TestStopWaitsTwoSecondsForAReceiverThatHangsAndSaysWhatIsLeft(t *testing.T)
 			slow := newCrowd()
 			var logs bytes.Buffer
 			r := startRelay(t, RelayConfig{
-				Store: s, URL: "http://hook/", Sender: &Sender{timeout: DefaultTimeout, client: &http.Client{Transport: slow}},
+				Store: s, URL: "http://hook/", Sender: &Sender{timeout: DefaultTimeout, wire: slow},
 				Logger: slog.New(slog.NewTextHandler(&logs, nil)),
 			})
 			slow.set("hook", never)

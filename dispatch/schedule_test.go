@@ -42,7 +42,7 @@ type scripted struct {
 }
 
 func (h *scripted) sender() *Sender {
-	return &Sender{timeout: DefaultTimeout, client: &http.Client{Transport: h}}
+	return &Sender{timeout: DefaultTimeout, wire: h}
 }
 
 func (h *scripted) RoundTrip(req *http.Request) (*http.Response, error) {

@@ -37,7 +37,9 @@ type SenderConfig struct {
 
 // Sender posts webhooks. It is safe for concurrent use.
 type Sender struct {
-	client  *http.Client
+	// Each request is one exchange: a redirect could lead anywhere, and would turn
+	// the POST into a GET. So there is no http.Client around it.
+	wire    http.RoundTripper
 	timeout time.Duration
 }
 
@@ -52,23 +54,19 @@ func NewSender(cfg SenderConfig) *Sender {
 	dialer := &net.Dialer{Timeout: cfg.Timeout, Control: cfg.Guard.Control, Resolver: cfg.Resolver}
 	return &Sender{
 		timeout: cfg.Timeout,
-		client: &http.Client{
-			Transport: &http.Transport{
-				DialContext:         dialer.DialContext,
-				MaxIdleConnsPerHost: cfg.Connections,
-				IdleConnTimeout:     90 * time.Second,
-				DisableCompression:  true,
-				// No receiver has reason to answer with more.
-				MaxResponseHeaderBytes: maxAnswer,
-			},
-			// A redirect could lead anywhere, and would turn the POST into a GET.
-			CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse },
+		wire: &http.Transport{
+			DialContext:         dialer.DialContext,
+			MaxIdleConnsPerHost: cfg.Connections,
+			IdleConnTimeout:     90 * time.Second,
+			DisableCompression:  true,
+			// No receiver has reason to answer with more.
+			MaxResponseHeaderBytes: maxAnswer,
 		},
 	}
 }
 
 // Close drops the idle connections.
-func (s *Sender) Close() { s.client.CloseIdleConnections() }
+func (s *Sender) Close() { (&http.Client{Transport: s.wire}).CloseIdleConnections() }
 
 // Outcome is how one delivery ended.
 type Outcome struct {
@@ -132,7 +130,7 @@ func (s *Sender) post(ctx context.Context, target string, headers http.Header, b
 	}
 	req.URL.User = nil // else it would be sent as an Authorization header
 	req.Header = headers
-	resp, err := s.client.Do(req)
+	resp, err := s.wire.RoundTrip(req)
 	if err != nil {
 		return Outcome{Err: plain(err)}
 	}
@@ -148,6 +146,9 @@ func (s *Sender) post(ctx context.Context, target string, headers http.Header, b
 // but it belongs to the answer: one that does not end in time is none. A long one
 // is left, with its connection.
 func answer(body io.Reader, keep bool) (text string, err error) {
+	if body == http.NoBody {
+		return "", nil
+	}
 	var beginning []byte
 	if keep {
 		beginning, err = io.ReadAll(io.LimitReader(body, delivery.MaxAnswer))
@@ -196,6 +197,9 @@ const maxRetryAfter = time.Hour
 
 // retryAfter reads a Retry-After header, seconds or a date.
 func retryAfter(value string, now time.Time) time.Duration {
+	if value == "" {
+		return 0
+	}
 	if digits(value) {
 		seconds, err := strconv.ParseUint(value, 10, 31)
 		if err != nil {

@@ -1,8 +1,8 @@
 package dispatch
 
 import (
-	"context"
 	"errors"
+	"slices"
 	"time"
 
 	"postern/delivery"
@@ -95,16 +95,19 @@ func (r *Relay) record(group []result) {
 	}
 }
 
+// rideFor is how long outcomes wait for the commit of somebody else, before they
+// ask for one. It is added to what a crash can repeat.
+const rideFor = 20 * time.Millisecond
+
+// plenty is how many outcomes are worth a commit of their own.
+const plenty = 16
+
 func (r *Relay) store(group []result, became []settled) error {
-	// The outcome is known and must be written even while stopping.
-	err := r.cfg.Store.Update(context.Background(), func(tx *store.Tx) (err error) {
-		for i, g := range group {
-			// A damaged entry can be neither marked nor sent again; the store reports it.
-			if became[i], err = g.lane.file.settle(tx, g); err != nil && !errors.Is(err, store.ErrDamaged) {
-				return err
-			}
+	err := r.ride(group, func(tx *store.Tx) error {
+		if r.cfg.Ledger == nil {
+			return settleAll(tx, group, became)
 		}
-		return nil
+		return r.cfg.Ledger.Together(tx, func() error { return settleAll(tx, group, became) })
 	})
 	switch {
 	case err != nil && r.reading.Err() != nil:
@@ -114,6 +117,43 @@ func (r *Relay) store(group []result, became []settled) error {
 	}
 	return err
 }
+
+func settleAll(tx *store.Tx, group []result, became []settled) (err error) {
+	for i, g := range group {
+		// A damaged entry can be neither marked nor sent again; the store reports it.
+		if became[i], err = g.lane.file.settle(tx, g); err != nil && !errors.Is(err, store.ErrDamaged) {
+			return err
+		}
+	}
+	return nil
+}
+
+// ride commits what becomes of a group: with the next commit of anybody, unless
+// none comes for a while, something waits for it, or there are many outcomes. The outcome is
+// known and is written even while stopping.
+func (r *Relay) ride(group []result, fn func(*store.Tx) error) error {
+	sub, err := r.cfg.Store.Attach(fn)
+	if err != nil {
+		return err
+	}
+	if len(group) < plenty && !slices.ContainsFunc(group, result.holdsOthers) {
+		enough := time.NewTimer(rideFor)
+		defer enough.Stop()
+		select {
+		case <-sub.Ended():
+		case <-enough.C:
+		case <-r.crowded:
+		case <-r.reading.Done():
+		}
+	}
+	r.cfg.Store.Hurry(sub)
+	return sub.Wait()
+}
+
+// holdsOthers tells that something waits until the file has the outcome: in a
+// lane with an order the next of the line, and behind a failure the next of the
+// batch.
+func (r result) holdsOthers() bool { return r.parcel.inLine || r.outcome.Down() }
 
 // became tells the lane what the file says of an attempt.
 func (r *Relay) became(g result, s settled) {

@@ -107,6 +107,9 @@ func (r *Relay) publish(e delivery.Event) {
 func (r *Relay) handOut(events []delivery.Event) {
 	rows := map[delivery.Lane][]row{}
 	for _, e := range events {
+		if len(e.To) > 0 {
+			r.newEvents.put(e.Seq, e, len(e.Body))
+		}
 		for _, to := range e.To {
 			if to.Head {
 				rows[to.Lane] = append(rows[to.Lane], recordRow(to.Due))

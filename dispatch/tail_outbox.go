@@ -49,6 +49,11 @@ func (r *Relay) handOver(entries []store.OutboxEntry) {
 	if r.cfg.URL == "" || len(entries) == 0 {
 		return
 	}
+	for _, e := range entries {
+		if e.State == store.OutboxPending {
+			r.newBatch.put(e.Seq, e, len(e.Body))
+		}
+	}
 	r.batch.hand(rowsOf(entries))
 }
 

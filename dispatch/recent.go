@@ -1,0 +1,60 @@
+package dispatch
+
+import "sync"
+
+// recentBytes bounds the bodies that a tail keeps for those who send.
+const recentBytes = 8 << 20
+
+// recent is what a tail read last, by number: it is sent within milliseconds, to
+// ten destinations maybe, and need not be read from the file again. The oldest go
+// first. What is not here is in the file.
+type recent[T any] struct {
+	mu    sync.Mutex
+	all   map[uint64]kept[T]
+	order []uint64 // as they came; some may be gone
+	bytes int
+}
+
+type kept[T any] struct {
+	what  T
+	bytes int
+}
+
+// put keeps what has so many bytes.
+func (r *recent[T]) put(number uint64, what T, bytes int) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if r.all == nil {
+		r.all = map[uint64]kept[T]{}
+	}
+	r.all[number] = kept[T]{what, bytes}
+	r.order = append(r.order, number)
+	r.bytes += bytes
+	for len(r.order) > 0 {
+		oldest, there := r.all[r.order[0]]
+		if there && r.bytes <= recentBytes {
+			return
+		}
+		r.bytes -= oldest.bytes
+		delete(r.all, r.order[0])
+		r.order = r.order[1:]
+	}
+}
+
+// get returns what is kept under a number.
+func (r *recent[T]) get(number uint64) (what T, there bool) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	k, there := r.all[number]
+	return k.what, there
+}
+
+// take is get for one who alone asks for it, and once.
+func (r *recent[T]) take(number uint64) (what T, there bool) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	k, there := r.all[number]
+	r.bytes -= k.bytes
+	delete(r.all, number)
+	return k.what, there
+}
