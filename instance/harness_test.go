@@ -117,7 +117,7 @@ func (r *rig) stop() {
 func (r *rig) reboot() {
 	r.Helper()
 	r.stop()
-	r.net.sessions = map[int64]*session{}
+	r.net.clear()
 	r.boot()
 }
 
@@ -133,7 +133,7 @@ func (r *rig) damage(text string) {
 	if err := os.WriteFile(r.path, bytes.ReplaceAll(file, []byte(text), broken), 0o600); err != nil {
 		r.Fatal(err)
 	}
-	r.net.sessions = map[int64]*session{}
+	r.net.clear()
 	r.boot()
 }
 
@@ -151,7 +151,7 @@ func (r *rig) linked(name string, state event.State) Record {
 	r.Helper()
 	rec := r.create(name)
 	r.report(rec.ID, event.Fact{Status: state, Link: &event.Link{JID: "4915123456:1@s.whatsapp.net", LID: "77:1@lid"}})
-	r.net.paired[rec.ID] = true
+	r.net.pair(rec.ID, true)
 	return r.record(rec.ID)
 }
 

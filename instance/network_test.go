@@ -54,6 +54,20 @@ func (n *network) Open(_ context.Context, id int64, report func(context.Context,
 	return s, nil
 }
 
+// pair says whether the phone has the instance linked.
+func (n *network) pair(id int64, linked bool) {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	n.paired[id] = linked
+}
+
+// clear forgets the sessions, as a process does that ends.
+func (n *network) clear() {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	n.sessions = map[int64]*session{}
+}
+
 func (n *network) session(id int64) *session {
 	n.mu.Lock()
 	defer n.mu.Unlock()

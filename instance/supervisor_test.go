@@ -17,7 +17,7 @@ func TestInstancesThatWereLoggedInReconnectAtStart(t *testing.T) {
 	inBubble(t, nil, func(r *rig) {
 		online, never := r.linked("online", event.Online).ID, r.create("never").ID
 		gone := r.linked("gone", event.Online).ID
-		r.net.paired[gone] = false
+		r.net.pair(gone, false)
 		broken := r.linked("broken", event.Disconnected).ID
 		out, replaced := r.linked("out", event.LoggedOut).ID, r.linked("replaced", event.StreamReplaced).ID
 		outdated := r.linked("outdated", event.ClientOutdated).ID
