@@ -354,6 +354,9 @@ func (f *flips) collect(api *consumer.Client, answers map[string]bool, cred cons
 				kept[k] = v
 			}
 		}
+		if len(kept) == 0 {
+			return // such as a chat whose contact, with its name, is what is damaged
+		}
 		text, _ := json.Marshal(kept)
 		answers[path+" "+string(text)] = true
 	})
