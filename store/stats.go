@@ -34,6 +34,7 @@ type Stats struct {
 	CommitTime time.Duration // time spent in commits, all together
 	WriteTime  time.Duration // the part of it for writing and fsync
 	Damaged    uint64        // how often a damaged record was met
+	PagesMade  uint64        // pages that commits wrote anew, each instead of an old one
 	SetAside   int           // records that are known to be damaged now
 	FreeBytes  uint64        // on the disk, 0 when not known
 	FileBytes  int64         // size of the data file, 0 when not known
@@ -57,6 +58,7 @@ func (s *Store) Stats() Stats {
 		FreeBytes:  free,
 		FileBytes:  fileSize(s.opts.Path),
 		WriteTime:  file.TxStats.GetWriteTime(),
+		PagesMade:  uint64(file.TxStats.GetPageCount()),
 		FreePages:  file.FreePageN + file.PendingPageN,
 		PageSize:   s.db.Info().PageSize,
 	}

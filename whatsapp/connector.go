@@ -41,6 +41,10 @@ type Devices interface {
 	// keeps it from being sent.
 	Sending(ctx context.Context, leaving func() error, send func(context.Context) error) error
 
+	// Settle returns when what decryptions of the instance wrote inside
+	// [device.Riding] is on the disk. After an error it is not.
+	Settle(instance int64) error
+
 	// KeepNotice stores a notice under an id until DropNotice, or until the event is
 	// told whose fact names it as its Notice, with the call that asked for it, if
 	// any; one of that id stays as it is. What is kept belongs to the paired device

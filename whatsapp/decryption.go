@@ -5,6 +5,9 @@ import (
 	"fmt"
 
 	wastore "go.mau.fi/whatsmeow/store"
+	"go.mau.fi/whatsmeow/types"
+
+	"postern/whatsapp/device"
 )
 
 // decryptions is a device's buffer of decrypted messages. It tells apart a
@@ -17,12 +20,13 @@ type decryptions struct {
 	unstored func(error)
 }
 
-// DoDecryptionTxn implements [wastore.EventBuffer]. Of an error that wraps
+// DoDecryptionTxn implements [wastore.EventBuffer]. What it stores goes with the
+// commit of the message, see [Session.settled]. Of an error that wraps
 // [context.Canceled] the library says nothing to anybody, so that the message
 // comes again at the next login.
 func (d decryptions) DoDecryptionTxn(ctx context.Context, fn func(context.Context) error) error {
 	var unread error
-	err := d.EventBuffer.DoDecryptionTxn(ctx, func(ctx context.Context) error {
+	err := d.EventBuffer.DoDecryptionTxn(device.Riding(ctx), func(ctx context.Context) error {
 		unread = fn(ctx)
 		return unread
 	})
@@ -33,14 +37,42 @@ func (d decryptions) DoDecryptionTxn(ctx context.Context, fn func(context.Contex
 	return fmt.Errorf("%w: %w", context.Canceled, err)
 }
 
-// guard puts decryptions before the buffer of a device, and requests before its
-// sessions; it has both once it is paired.
+// ClearBufferedEventPlaintext implements [wastore.EventBuffer]. It goes with the
+// commit of the next message.
+func (d decryptions) ClearBufferedEventPlaintext(ctx context.Context, hash [32]byte) error {
+	return d.EventBuffer.ClearBufferedEventPlaintext(device.Riding(ctx), hash)
+}
+
+// secrets have the secret of a message go with the commit of the message.
+type secrets struct{ wastore.MsgSecretStore }
+
+// PutMessageSecret implements [wastore.MsgSecretStore].
+func (m secrets) PutMessageSecret(ctx context.Context, chat, sender types.JID, id types.MessageID, secret []byte) error {
+	return m.MsgSecretStore.PutMessageSecret(device.Riding(ctx), chat, sender, id, secret)
+}
+
+// guard puts decryptions before the buffer of a device, and secrets and requests
+// before its secrets and sessions; it has all once it is paired.
 func (s *Session) guard(device *wastore.Device) {
 	if _, guarded := device.EventBuffer.(decryptions); guarded || device.EventBuffer == nil {
 		return
 	}
 	device.EventBuffer = decryptions{device.EventBuffer, s.unstored}
+	device.MsgSecrets = secrets{device.MsgSecrets}
 	device.Sessions = requests{device.Sessions, s}
+}
+
+// settled returns when the session that decrypted a message is on the disk, mostly
+// by the commit that stored the message. False means that it is not, and that the
+// message must come again.
+func (s *Session) settled() bool {
+	err := s.conn.cfg.Devices.Settle(s.instance)
+	if err == nil {
+		return true
+	}
+	s.log.Warn("incoming message not stored, asking for it again", "error", err)
+	s.abandon(fmt.Errorf("an incoming message could not be stored: %w", err))
+	return false
 }
 
 // unstored drops the connection, as for a message whose report failed.

@@ -21,6 +21,7 @@ import (
 
 	"postern/event"
 	"postern/sandbox"
+	"postern/store"
 )
 
 func TestAnInstancePairsByQRAndExchangesTexts(t *testing.T) {
@@ -124,6 +125,33 @@ func TestAMessageWhoseReportFailedIsReportedOnceMore(t *testing.T) {
 	r.await("message", message("the next one")) // nothing else comes before it
 	if n := reports.Load(); n != 3 {
 		t.Errorf("%d reports of two messages, one of which failed once", n)
+	}
+}
+
+// What the decryption moved on, and that its text need not be kept any more, go
+// with the commit that stores the message.
+func TestAReceivedMessageCostsOneCommit(t *testing.T) {
+	const texts = 20
+	r := newRig(t)
+	own, contact := r.pair(), r.contact()
+	say := func(text string) {
+		if _, err := contact.SendText(t.Context(), own.JID(), text); err != nil {
+			t.Fatal(err)
+		}
+		r.await("message", message(text))
+	}
+	say("the first one, which brings a session and a name")
+	r.mu.Lock()
+	r.refuse = func(event.Fact) error {
+		return r.store.Update(context.Background(), func(*store.Tx) error { return nil })
+	}
+	r.mu.Unlock()
+	before := r.store.Stats().Commits
+	for i := range texts {
+		say(fmt.Sprint("text ", i))
+	}
+	if n := r.store.Stats().Commits - before; n < texts || n > texts+3 {
+		t.Errorf("%d commits for %d texts that were each stored in one", n, texts)
 	}
 }
 

@@ -27,18 +27,18 @@ func (s *Session) handle(cli *whatsmeow.Client, evt any) (ok bool) {
 		if v := recover(); v != nil {
 			s.conn.seen.panicked()
 			s.log.Error("event handler panicked", "event", fmt.Sprintf("%T", evt), "panic", fmt.Sprint(v), "stack", string(debug.Stack()))
-			ok = true // it would panic again at every delivery
+			ok = s.settled() // it would panic again at every delivery
 		}
 	}()
 	switch evt := evt.(type) {
 	case *events.Message:
 		if notice := historyNotice(evt); notice != nil {
-			return s.keepNotice(cli, evt.Info.ID, notice)
+			return s.keepNotice(cli, evt.Info.ID, notice) && s.settled()
 		}
 		s.keepSecret(cli, evt)
-		return s.deliver(s.messageFact(cli, evt)) && s.tellMeta(cli, evt)
+		return s.deliver(s.messageFact(cli, evt)) && s.settled() && s.tellMeta(cli, evt)
 	case *events.FBMessage:
-		return s.deliver(s.fbMessageFact(cli, evt))
+		return s.deliver(s.fbMessageFact(cli, evt)) && s.settled()
 	case *events.Receipt:
 		return s.deliver(s.translator(cli).receipt(evt))
 	}

@@ -1,3 +1,5 @@
+//go:build unix
+
 package whatsapp
 
 import (
@@ -5,8 +7,10 @@ import (
 	"io"
 	"net/http"
 	"net/http/httptest"
+	"runtime"
 	"strings"
 	"sync"
+	"syscall"
 	"testing"
 	"time"
 
@@ -32,28 +36,70 @@ func BenchmarkInbound(b *testing.B) {
 	own := r.pair()
 	contact := r.contact()
 	r.stop()
+	dialer := r.session.lines.socket.client
 	r.session, r.store = nil, nil
-	var bare, ours time.Duration
+	var bare, ours taken
 	rounds := 0
 	for b.Loop() {
 		for _, measure := range []struct {
-			run  func(*testing.B, *rig) time.Duration
-			into *time.Duration
-		}{{receiveBare, &bare}, {receiveOurs, &ours}} {
+			run  func(*testing.B, *rig) taken
+			into *taken
+		}{{func(b *testing.B, r *rig) taken { return receiveBare(b, r, dialer) }, &bare}, {receiveOurs, &ours}} {
 			for range backlog {
 				if _, err := contact.SendText(b.Context(), own.JID(), "hello"); err != nil {
 					b.Fatal(err)
 				}
 			}
-			*measure.into += measure.run(b, r)
+			measure.into.add(measure.run(b, r))
 		}
 		rounds++
 	}
-	perSecond := func(d time.Duration) float64 { return float64(rounds*(backlog-1)) / d.Seconds() }
-	b.ReportMetric(perSecond(ours), "events/s")
-	b.ReportMetric(perSecond(bare), "bare-events/s")
-	b.ReportMetric(bare.Seconds()/ours.Seconds(), "x-bare")
+	all := float64(rounds * (backlog - 1))
+	b.ReportMetric(all/ours.time.Seconds(), "events/s")
+	b.ReportMetric(all/bare.time.Seconds(), "bare-events/s")
+	b.ReportMetric(bare.time.Seconds()/ours.time.Seconds(), "x-bare")
+	for name, t := range map[string]taken{"": ours, "bare-": bare} {
+		b.ReportMetric(float64(t.commits)/all, name+"commits/msg")
+		b.ReportMetric(float64(t.pages)/all, name+"pages/msg")
+		b.ReportMetric(float64(t.allocs)/all, name+"allocs/msg")
+		b.ReportMetric(float64(t.cpu.Microseconds())/all, name+"cpu-us/msg")
+	}
 	b.ReportMetric(0, "ns/op")
+}
+
+// taken is what a round took: the time from the first to the last of its messages,
+// and of the whole process, the network and the phone included, from the login to
+// the last acknowledgements.
+type taken struct {
+	time, cpu      time.Duration
+	commits, pages uint64
+	allocs         uint64
+}
+
+func (t *taken) add(o taken) {
+	t.time += o.time
+	t.cpu += o.cpu
+	t.commits += o.commits
+	t.pages += o.pages
+	t.allocs += o.allocs
+}
+
+// meter begins to count; what it returns ends that.
+func meter(st *store.Store) func(took time.Duration) taken {
+	var before, after runtime.MemStats
+	runtime.ReadMemStats(&before)
+	began, cpu := st.Stats(), cpuTime()
+	return func(took time.Duration) taken {
+		runtime.ReadMemStats(&after)
+		s := st.Stats()
+		return taken{took, cpuTime() - cpu, s.Commits - began.Commits, s.PagesMade - began.PagesMade, after.Mallocs - before.Mallocs}
+	}
+}
+
+func cpuTime() time.Duration {
+	var u syscall.Rusage
+	_ = syscall.Getrusage(syscall.RUSAGE_SELF, &u)
+	return time.Duration(u.Utime.Nano() + u.Stime.Nano())
 }
 
 // stopwatch is the time from the first to the last of the round's messages.
@@ -102,7 +148,7 @@ func openAll(b *testing.B, r *rig) (*store.Store, *device.Container) {
 	return st, devices
 }
 
-func receiveBare(b *testing.B, r *rig) time.Duration {
+func receiveBare(b *testing.B, r *rig, dialer *http.Client) taken {
 	b.Helper()
 	st, devices := openAll(b, r)
 	defer st.Close()
@@ -112,8 +158,8 @@ func receiveBare(b *testing.B, r *rig) time.Duration {
 	}
 	cli := whatsmeow.NewClient(d, libraryLog{log: r.conn.log})
 	cli.SynchronousAck, cli.EnableDecryptedEventBuffer = true, true
-	cli.SetWebsocketHTTPClient(r.session.lines.socket.client)
-	watch := newStopwatch()
+	cli.SetWebsocketHTTPClient(dialer)
+	watch, done := newStopwatch(), meter(st)
 	cli.AddEventHandlerWithSuccessStatus(func(evt any) bool {
 		if _, ok := evt.(*events.Message); ok {
 			watch.tick()
@@ -126,10 +172,10 @@ func receiveBare(b *testing.B, r *rig) time.Duration {
 	defer cli.Disconnect()
 	took := watch.wait(b)
 	time.Sleep(200 * time.Millisecond) // the last acknowledgements
-	return took
+	return done(took)
 }
 
-func receiveOurs(b *testing.B, r *rig) time.Duration {
+func receiveOurs(b *testing.B, r *rig) taken {
 	b.Helper()
 	watch := newStopwatch()
 	hook := httptest.NewServer(http.HandlerFunc(func(_ http.ResponseWriter, req *http.Request) {
@@ -170,11 +216,12 @@ func receiveOurs(b *testing.B, r *rig) time.Duration {
 	if err != nil {
 		b.Fatal(err)
 	}
+	done := meter(st)
 	if err := session.Connect(b.Context()); err != nil {
 		b.Fatal(err)
 	}
 	defer session.Disconnect()
 	took := watch.wait(b)
 	time.Sleep(200 * time.Millisecond) // the last acknowledgements
-	return took
+	return done(took)
 }

@@ -25,6 +25,7 @@ type noDevices struct{}
 
 func (noDevices) New(int64) *wastore.Device                            { return &wastore.Device{} }
 func (noDevices) Load(context.Context, int64) (*wastore.Device, error) { return nil, nil }
+func (noDevices) Settle(int64) error                                   { return nil }
 func (noDevices) Delete(context.Context, int64) error                  { return nil }
 func (noDevices) Request(context.Context, int64, string, int, time.Duration) (bool, error) {
 	return true, nil

@@ -31,17 +31,24 @@ func newAccount(c *Container, instance int64) *account {
 	return &account{c: c, instance: instance, flights: c.flightsOf(instance), migrated: map[[2]string]bool{}}
 }
 
-// file reads from the file.
-func (a *account) file(fn func(direct) error) error {
-	return a.c.store.View(func(tx *store.Tx) error { return fn(direct{tx, a.instance}) })
+// file reads from the file, and before that what rides there.
+func (a *account) file(fn func(reader) error) error {
+	underway := a.flights.underway() // before the file: what lands meanwhile is in both
+	return a.c.store.View(func(tx *store.Tx) error {
+		var r reader = direct{tx, a.instance}
+		for _, one := range underway {
+			r = layer{one.writes, r}
+		}
+		return fn(r)
+	})
 }
 
 // read runs fn on the overlay in ctx, or on the file.
-func (a *account) read(ctx context.Context, fn func(access) error) error {
+func (a *account) read(ctx context.Context, fn func(reader) error) error {
 	if o := a.overlayOf(ctx); o != nil {
 		return fn(o)
 	}
-	return a.file(func(d direct) error { return fn(d) })
+	return a.file(fn)
 }
 
 // write runs fn on the overlay in ctx, or in a commit, together with what the
@@ -75,7 +82,7 @@ func (a *account) writeLater(ctx context.Context, fn func(access) error) error {
 }
 
 func (a *account) get(ctx context.Context, key []byte) (v []byte, err error) {
-	err = a.read(ctx, func(x access) (err error) {
+	err = a.read(ctx, func(x reader) (err error) {
 		v, err = x.get(key)
 		return err
 	})
@@ -181,7 +188,7 @@ func (a *account) markMigrated(done map[[2]string]bool) {
 
 func (a *account) migrate(ctx context.Context, from, to string) error {
 	found := false
-	err := a.read(ctx, func(x access) error {
+	err := a.read(ctx, func(x reader) error {
 		for _, kind := range []byte{'S', 'I', 'g'} {
 			pairs, err := x.list(store.Key(kind, from), 1)
 			if err != nil {

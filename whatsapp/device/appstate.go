@@ -30,7 +30,7 @@ func (a *account) PutAppStateSyncKey(ctx context.Context, id []byte, key wastore
 	})
 }
 
-func appStateKey(x access, id []byte) (*wastore.AppStateSyncKey, error) {
+func appStateKey(x reader, id []byte) (*wastore.AppStateSyncKey, error) {
 	raw, err := x.get(appStateKeyKey(id))
 	if err != nil || raw == nil {
 		return nil, err
@@ -41,7 +41,7 @@ func appStateKey(x access, id []byte) (*wastore.AppStateSyncKey, error) {
 
 // GetAppStateSyncKey implements [wastore.AppStateSyncKeyStore].
 func (a *account) GetAppStateSyncKey(ctx context.Context, id []byte) (key *wastore.AppStateSyncKey, err error) {
-	err = a.read(ctx, func(x access) (err error) {
+	err = a.read(ctx, func(x reader) (err error) {
 		key, err = appStateKey(x, id)
 		return err
 	})
@@ -67,7 +67,7 @@ func (a *account) GetAllAppStateSyncKeys(ctx context.Context) (all []*wastore.Ap
 }
 
 func (a *account) eachAppStateKey(ctx context.Context, fn func(id []byte, k *wastore.AppStateSyncKey)) error {
-	return a.read(ctx, func(x access) error {
+	return a.read(ctx, func(x reader) error {
 		pairs, err := x.list([]byte{'K'}, 0)
 		if err != nil {
 			return err
@@ -164,7 +164,7 @@ func (a *account) DeleteAppStateMutationMACs(ctx context.Context, name string, i
 // GetAppStateMutationMAC returns the value of the newest version, nil when
 // there is none.
 func (a *account) GetAppStateMutationMAC(ctx context.Context, name string, indexMAC []byte) (value []byte, err error) {
-	err = a.read(ctx, func(x access) error {
+	err = a.read(ctx, func(x reader) error {
 		pairs, err := x.list(macPrefix(name, indexMAC), 0)
 		if err == nil && len(pairs) > 0 {
 			value = pairs[len(pairs)-1].value // keys end in the version

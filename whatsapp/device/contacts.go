@@ -13,7 +13,7 @@ import (
 
 func contactKey(user types.JID) []byte { return store.Key(byte('C'), user.String()) }
 
-func contact(x access, user types.JID) (info types.ContactInfo, err error) {
+func contact(x reader, user types.JID) (info types.ContactInfo, err error) {
 	raw, err := x.get(contactKey(user))
 	if err != nil || raw == nil {
 		return info, err
@@ -133,7 +133,7 @@ func (a *account) PutManyRedactedPhones(ctx context.Context, entries []wastore.R
 
 // GetContact implements [wastore.ContactStore].
 func (a *account) GetContact(ctx context.Context, user types.JID) (info types.ContactInfo, err error) {
-	err = a.read(ctx, func(x access) (err error) {
+	err = a.read(ctx, func(x reader) (err error) {
 		info, err = contact(x, user)
 		return err
 	})
@@ -143,7 +143,7 @@ func (a *account) GetContact(ctx context.Context, user types.JID) (info types.Co
 // GetAllContacts implements [wastore.ContactStore].
 func (a *account) GetAllContacts(ctx context.Context) (map[types.JID]types.ContactInfo, error) {
 	all := map[types.JID]types.ContactInfo{}
-	err := a.read(ctx, func(x access) error {
+	err := a.read(ctx, func(x reader) error {
 		pairs, err := x.list([]byte{'C'}, 0)
 		if err != nil {
 			return err
@@ -188,7 +188,7 @@ func (a *account) changeChat(ctx context.Context, chat types.JID, fn func(*chatS
 	})
 }
 
-func chatSettingsOf(x access, chat types.JID) (settings chatSettings, found bool, err error) {
+func chatSettingsOf(x reader, chat types.JID) (settings chatSettings, found bool, err error) {
 	raw, err := x.get(chatKey(chat))
 	if err != nil || raw == nil {
 		return settings, false, err
@@ -220,7 +220,7 @@ func (a *account) PutArchived(ctx context.Context, chat types.JID, archived bool
 
 // GetChatSettings implements [wastore.ChatSettingsStore].
 func (a *account) GetChatSettings(ctx context.Context, chat types.JID) (settings types.LocalChatSettings, err error) {
-	err = a.read(ctx, func(x access) error {
+	err = a.read(ctx, func(x reader) error {
 		stored, found, err := chatSettingsOf(x, chat)
 		settings = types.LocalChatSettings{Found: found, Pinned: stored.Pinned, Archived: stored.Archived}
 		switch {

@@ -66,8 +66,12 @@ func encodeBuffered(at, server time.Time, plaintext []byte) []byte {
 }
 
 // ClearBufferedEventPlaintext forgets the text and keeps the hash, so that a
-// repeated message is still recognised.
+// repeated message is still recognised. Inside [Riding] it goes with the next
+// commit: after a crash the message is handled twice when it comes again.
 func (a *account) ClearBufferedEventPlaintext(ctx context.Context, hash [32]byte) error {
+	if rides(ctx) {
+		return a.clearLater(ctx, bufferedKey(hash))
+	}
 	return a.write(ctx, func(x access) error {
 		raw, err := x.get(bufferedKey(hash))
 		if err != nil || len(raw) < bufferedHead {
@@ -76,6 +80,18 @@ func (a *account) ClearBufferedEventPlaintext(ctx context.Context, hash [32]byte
 		raw[16] = 0
 		return x.put(bufferedKey(hash), raw[:bufferedHead])
 	})
+}
+
+func (a *account) clearLater(ctx context.Context, key []byte) error {
+	if err := a.settle(ctx); err != nil {
+		return err
+	}
+	raw, err := a.get(ctx, key)
+	if err != nil || len(raw) < bufferedHead {
+		return err
+	}
+	raw[16] = 0
+	return a.flights.board(a.instance, map[string][]byte{string(key): raw[:bufferedHead]}, false)
 }
 
 // DeleteOldBufferedHashes implements [wastore.EventBuffer].
@@ -104,7 +120,7 @@ func (a *account) GetOutgoingEvent(ctx context.Context, chat, altChat types.JID,
 	if err := a.settle(ctx); err != nil {
 		return "", nil, err
 	}
-	err = a.read(ctx, func(x access) error {
+	err = a.read(ctx, func(x reader) error {
 		for _, c := range []types.JID{chat, altChat} {
 			raw, err := x.get(outgoingKey(c, id))
 			if err != nil {
@@ -134,7 +150,7 @@ func (a *account) DeleteOldOutgoingEvents(context.Context) error { return nil }
 // which the library removes only while others come in. It reads all of them,
 // and returns when the next one is past its time; zero when none is left.
 func (c *Container) Prune(ctx context.Context, instance int64) (next time.Time, err error) {
-	a, now := &account{c: c, instance: instance}, time.Now()
+	a, now := newAccount(c, instance), time.Now()
 	for _, kind := range []struct {
 		prefix byte
 		keep   time.Duration

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"slices"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	wastore "go.mau.fi/whatsmeow/store"
@@ -36,6 +37,8 @@ type flights struct {
 	// first that it reads to the place of its write among the commits. Both
 	// write back all of what they read: two at a time would use a key twice.
 	ratchet sync.Mutex
+
+	rides atomic.Pointer[[]ride] // oldest first; replaced with mu held
 
 	mu   sync.Mutex // held over every write, so that they stay in order
 	list []flight
@@ -146,6 +149,7 @@ func (f *flights) landAll(ctx context.Context) error {
 
 // settle returns when all sessions are in the file.
 func (f *flights) settle(ctx context.Context) error {
+	f.arrive()
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	return f.landAll(ctx)

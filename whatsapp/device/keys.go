@@ -158,12 +158,12 @@ func (a *account) UploadedPreKeyCount(ctx context.Context) (n int, err error) {
 }
 
 func (a *account) eachPreKey(ctx context.Context, fn func(id uint32, raw []byte) error) error {
-	return a.read(ctx, func(x access) error { return eachPreKey(x, fn) })
+	return a.read(ctx, func(x reader) error { return eachPreKey(x, fn) })
 }
 
 // eachPreKey leaves the decoding to fn: computing a public key costs more than
 // reading hundreds of records.
-func eachPreKey(x access, fn func(id uint32, raw []byte) error) error {
+func eachPreKey(x reader, fn func(id uint32, raw []byte) error) error {
 	pairs, err := x.list([]byte{'P'}, 0)
 	if err != nil {
 		return err

@@ -1,25 +1,30 @@
 package device
 
 import (
-	"bytes"
 	"context"
 	"errors"
 	"fmt"
-	"slices"
 	"sync/atomic"
 
 	"postern/store"
 )
 
-// access is what the stores read and write through: a transaction of the file,
-// or the overlay of a decryption. Keys are without the instance.
-type access interface {
+// reader is what the stores read through: a transaction of the file, with what
+// is on its way there before it, or the overlay of a decryption. Keys are without
+// the instance.
+type reader interface {
 	get(key []byte) ([]byte, error) // nil when there is none
-	put(key, value []byte) error
-	remove(key []byte) error
 	// list returns up to limit records with that prefix in order of their keys;
 	// 0 is no limit. The slices are the caller's.
 	list(prefix []byte, limit int) ([]pair, error)
+}
+
+// access is what the stores write through: a transaction of the file, or the
+// overlay of a decryption.
+type access interface {
+	reader
+	put(key, value []byte) error
+	remove(key []byte) error
 }
 
 type pair struct{ key, value []byte }
@@ -81,11 +86,8 @@ func (a *account) overlayOf(ctx context.Context) *overlay {
 }
 
 func (o *overlay) get(k []byte) (v []byte, err error) {
-	if v, pending := o.writes[string(k)]; pending {
-		return slices.Clone(v), nil
-	}
-	err = o.account.file(func(d direct) (err error) {
-		v, err = d.get(k)
+	err = o.account.file(func(r reader) (err error) {
+		v, err = layer{o.writes, r}.get(k)
 		return err
 	})
 	return v, err
@@ -102,54 +104,30 @@ func (o *overlay) remove(k []byte) error {
 }
 
 func (o *overlay) list(prefix []byte, limit int) (pairs []pair, err error) {
-	err = o.account.file(func(d direct) (err error) {
-		pairs, err = d.list(prefix, 0)
+	err = o.account.file(func(r reader) (err error) {
+		pairs, err = layer{o.writes, r}.list(prefix, limit)
 		return err
 	})
-	if err != nil {
-		return nil, err
-	}
-	pairs = slices.DeleteFunc(pairs, func(p pair) bool {
-		_, pending := o.writes[string(p.key)]
-		return pending
-	})
-	for k, v := range o.writes {
-		if v != nil && bytes.HasPrefix([]byte(k), prefix) {
-			pairs = append(pairs, pair{[]byte(k), slices.Clone(v)})
-		}
-	}
-	slices.SortFunc(pairs, func(a, b pair) int { return bytes.Compare(a.key, b.key) })
-	if limit > 0 && len(pairs) > limit {
-		pairs = pairs[:limit]
-	}
-	return pairs, nil
+	return pairs, err
 }
 
-// commit writes the overlay in one transaction.
+// commit writes the overlay in one transaction, or has it go with the next.
 func (o *overlay) commit(ctx context.Context) error {
+	o.ended.Store(true)
 	if len(o.writes) == 0 {
 		return nil
 	}
-	return o.account.c.store.Update(ctx, func(tx *store.Tx) error {
-		d := direct{tx, o.account.instance}
-		for k, v := range o.writes {
-			var err error
-			if v == nil {
-				err = d.remove([]byte(k))
-			} else {
-				err = d.put([]byte(k), v)
-			}
-			if err != nil {
-				return err
-			}
-		}
-		return nil
-	})
+	a := o.account
+	if rides(ctx) && len(o.migrated) == 0 {
+		return a.flights.board(a.instance, o.writes, true)
+	}
+	return a.c.store.Update(ctx, func(tx *store.Tx) error { return putAll(direct{tx, a.instance}, o.writes) })
 }
 
 // DoDecryptionTxn runs fn with a context in which this account's reads and
-// writes use an overlay, and commits that when fn succeeds. When fn fails or
-// panics nothing is written. Inside another one it joins that.
+// writes use an overlay, and commits that when fn succeeds; inside [Riding] it goes
+// with the next commit. When fn fails or panics nothing is written. Inside another
+// one it joins that.
 func (a *account) DoDecryptionTxn(ctx context.Context, fn func(context.Context) error) error {
 	if a.overlayOf(ctx) != nil {
 		return fn(ctx)
@@ -159,6 +137,7 @@ func (a *account) DoDecryptionTxn(ctx context.Context, fn func(context.Context) 
 	if err := a.settle(ctx); err != nil {
 		return err
 	}
+	_ = a.flights.lost() // of a message that failed, and comes again
 	o := &overlay{account: a, writes: map[string][]byte{}, migrated: map[[2]string]bool{}}
 	defer o.ended.Store(true)
 	if err := fn(context.WithValue(ctx, overlayKey{}, o)); err != nil {

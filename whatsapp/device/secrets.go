@@ -29,9 +29,12 @@ func (a *account) PutMessageSecrets(ctx context.Context, inserts []wastore.Messa
 		return nil
 	}
 	now := uint64(time.Now().Unix())
+	if rides(ctx) && sendingOf(ctx) == nil {
+		return a.secretsLater(ctx, inserts, now)
+	}
 	return a.writeLater(ctx, func(x access) error {
 		for _, in := range inserts {
-			key := store.Key(secretPrefix(in.Chat, in.ID), in.Sender.ToNonAD().String())
+			key := secretKey(in)
 			known, err := x.get(key)
 			if err != nil {
 				return err
@@ -47,13 +50,36 @@ func (a *account) PutMessageSecrets(ctx context.Context, inserts []wastore.Messa
 	})
 }
 
+// secretsLater has the secrets of a received message go with its commit.
+func (a *account) secretsLater(ctx context.Context, inserts []wastore.MessageSecretInsert, now uint64) error {
+	writes := map[string][]byte{}
+	for _, in := range inserts {
+		key := secretKey(in)
+		known, err := a.get(ctx, key)
+		if err != nil {
+			return err
+		}
+		if known == nil {
+			writes[string(key)] = store.Key(now, in.Secret)
+		}
+	}
+	if len(writes) == 0 {
+		return nil
+	}
+	return a.flights.board(a.instance, writes, true)
+}
+
+func secretKey(in wastore.MessageSecretInsert) []byte {
+	return store.Key(secretPrefix(in.Chat, in.ID), in.Sender.ToNonAD().String())
+}
+
 // GetMessageSecret looks under the phone number and the LID of chat and
 // sender, and returns the sender under which the secret is stored.
 func (a *account) GetMessageSecret(ctx context.Context, chat, sender types.JID, id types.MessageID) (secret []byte, stored types.JID, err error) {
 	if err := a.settle(ctx); err != nil {
 		return nil, types.EmptyJID, err
 	}
-	err = a.read(ctx, func(x access) error {
+	err = a.read(ctx, func(x reader) error {
 		for _, c := range a.c.lids.forms(chat.ToNonAD()) {
 			for _, s := range a.c.lids.forms(sender.ToNonAD()) {
 				raw, err := x.get(store.Key(secretPrefix(c, id), s.String()))
@@ -116,7 +142,7 @@ func putToken(x access, t wastore.PrivacyToken) error {
 	return x.put(tokenKey(t.User), raw)
 }
 
-func storedToken(x access, user types.JID) (t privacyToken, found bool, err error) {
+func storedToken(x reader, user types.JID) (t privacyToken, found bool, err error) {
 	raw, err := x.get(tokenKey(user))
 	if err != nil || raw == nil {
 		return t, false, err
@@ -128,7 +154,7 @@ func storedToken(x access, user types.JID) (t privacyToken, found bool, err erro
 // both the newer counts. It returns nil when there is none.
 func (a *account) GetPrivacyToken(ctx context.Context, user types.JID) (token *wastore.PrivacyToken, err error) {
 	var newest privacyToken
-	err = a.read(ctx, func(x access) error {
+	err = a.read(ctx, func(x reader) error {
 		for _, form := range a.c.lids.forms(user.ToNonAD()) {
 			t, found, err := storedToken(x, form)
 			if err != nil {

@@ -73,6 +73,7 @@ func (a *account) GetManySessions(ctx context.Context, addresses []string) (map[
 	}
 	if a.overlayOf(ctx) == nil {
 		sendingOf(ctx).hold(a)
+		a.flights.arrive()
 	}
 	return a.sessions(ctx, addresses)
 }
@@ -81,7 +82,7 @@ func (a *account) GetManySessions(ctx context.Context, addresses []string) (map[
 // cannot be read is none.
 func (a *account) sessions(ctx context.Context, addresses []string) (map[string][]byte, error) {
 	sessions := make(map[string][]byte, len(addresses))
-	err := a.read(ctx, func(x access) (err error) {
+	err := a.read(ctx, func(x reader) (err error) {
 		for _, address := range addresses {
 			raw := a.flights.session(address)
 			if raw == nil {

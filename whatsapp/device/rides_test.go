@@ -1,0 +1,157 @@
+package device
+
+import (
+	"context"
+	"errors"
+	"os"
+	"path/filepath"
+	"testing"
+
+	"postern/store"
+)
+
+// decrypt receives a message as the library does: it moves the session on and keeps
+// the plaintext.
+func decrypt(t *testing.T, s *account, ctx context.Context, session, plaintext string) {
+	t.Helper()
+	check(t, s.DoDecryptionTxn(ctx, func(ctx context.Context) error {
+		return errors.Join(s.PutSession(ctx, "1:0", []byte(session)), s.PutBufferedEvent(ctx, [32]byte{1}, []byte(plaintext), jan1))
+	}))
+}
+
+// killed is the file as a kill at this moment leaves it.
+func killed(t *testing.T, f *file) *file {
+	t.Helper()
+	raw, err := os.ReadFile(f.path)
+	check(t, err)
+	k := &file{path: filepath.Join(t.TempDir(), "data.db")}
+	check(t, os.WriteFile(k.path, raw, 0o600))
+	k.open(t)
+	t.Cleanup(func() { _ = k.Close() })
+	return k
+}
+
+func (f *file) account(t *testing.T) *account { return f.stores(t, 1).(both).account }
+
+// A received message costs one commit: that which stores it. What was decrypted is
+// in it, and its text is forgotten in the next one.
+func TestAReceivedMessageCostsOneCommit(t *testing.T) {
+	f := newFile(t)
+	s, ctx := f.account(t), Riding(t.Context())
+	for _, step := range []struct {
+		name string
+		want uint64
+		do   func() error
+	}{
+		{"decrypted", 0, func() error { decrypt(t, s, ctx, "new", "hello"); return nil }},
+		{"its secret", 0, func() error { return s.PutMessageSecret(ctx, phone, phone, "m", []byte("secret")) }},
+		{"stored", 1, func() error { return f.Update(t.Context(), func(*store.Tx) error { return nil }) }},
+		{"settled", 0, func() error { return f.container.Settle(1) }},
+		{"forgotten", 0, func() error { return s.ClearBufferedEventPlaintext(ctx, [32]byte{1}) }},
+	} {
+		if got := f.commits(func() { check(t, step.do()) }); got != step.want {
+			t.Errorf("%s: %d commits, want %d", step.name, got, step.want)
+		}
+		got, err := s.sessions(t.Context(), []string{"1:0"}) // read from memory until it is in the file
+		wantBytes(t, step.name, got["1:0"], err, []byte("new"))
+	}
+	if e, err := s.GetBufferedEvent(t.Context(), [32]byte{1}); err != nil || e == nil || e.Plaintext != nil {
+		t.Errorf("the message is buffered as %+v, %v", e, err)
+	}
+	f.reopen(t)
+	s = f.account(t)
+	if secret, _, err := s.GetMessageSecret(t.Context(), phone, phone, "m"); string(secret) != "secret" || err != nil {
+		t.Errorf("the secret is %q, %v", secret, err)
+	}
+	if e, err := s.GetBufferedEvent(t.Context(), [32]byte{1}); err != nil || e == nil || e.Plaintext != nil {
+		t.Errorf("after a stop the message is buffered as %+v, %v", e, err)
+	}
+}
+
+// A message that stores nothing is acknowledged after Settle.
+func TestSettleCommitsWhatNobodyElseDoes(t *testing.T) {
+	f := newFile(t)
+	s := f.account(t)
+	decrypt(t, s, Riding(t.Context()), "new", "hello")
+	if got := f.commits(func() { check(t, f.container.Settle(1)) }); got != 1 {
+		t.Errorf("it costs %d commits, want 1", got)
+	}
+	got, err := killed(t, f).account(t).get(t.Context(), sessionKey("1:0"))
+	wantBytes(t, "session after a kill", got, err, s.c.encodeSession([]byte("new")))
+}
+
+// A kill before the commit leaves the session of before: the message was not
+// acknowledged and comes again.
+func TestAKillBeforeTheCommitOfAMessageLeavesNothingOfIt(t *testing.T) {
+	f := newFile(t)
+	s := f.account(t)
+	check(t, s.PutSession(t.Context(), "1:0", []byte("old")))
+	decrypt(t, s, Riding(t.Context()), "new", "hello")
+	after := killed(t, f).account(t)
+	got, err := after.get(t.Context(), sessionKey("1:0"))
+	wantBytes(t, "session", got, err, s.c.encodeSession([]byte("old")))
+	if e, err := after.GetBufferedEvent(t.Context(), [32]byte{1}); e != nil || err != nil {
+		t.Errorf("the message is buffered: %+v, %v", e, err)
+	}
+}
+
+// Nothing leaves that was encrypted with a session that is only in memory, and the
+// next decryption begins with one that is on the disk.
+func TestNothingIsEncryptedBeforeADecryptionIsInTheFile(t *testing.T) {
+	for name, use := range map[string]func(*testing.T, *file, *account) error{
+		"a send": func(t *testing.T, f *file, s *account) error {
+			return f.container.Sending(t.Context(), nil, func(ctx context.Context) error {
+				got, err := s.GetManySessions(ctx, []string{"1:0"})
+				wantBytes(t, "session of a send", got["1:0"], err, []byte("new"))
+				return err
+			})
+		},
+		"a message sent again": func(t *testing.T, _ *file, s *account) error {
+			_, err := s.GetSession(t.Context(), "1:0")
+			return err
+		},
+		"another message": func(t *testing.T, _ *file, s *account) error {
+			return s.DoDecryptionTxn(Riding(t.Context()), func(context.Context) error { return nil })
+		},
+	} {
+		f := newFile(t)
+		s := f.account(t)
+		decrypt(t, s, Riding(t.Context()), "new", "hello")
+		if got := f.commits(func() { check(t, use(t, f, s)) }); got != 1 {
+			t.Errorf("%s: %d commits, want 1", name, got)
+		}
+	}
+}
+
+// What cannot be stored is told to whoever would acknowledge the message, once.
+func TestADecryptionThatCannotBeStoredIsTold(t *testing.T) {
+	f := newFile(t)
+	s := f.account(t)
+	tooLong := map[string][]byte{string(make([]byte, 1<<16)): []byte("v")}
+	check(t, s.flights.board(1, tooLong, true))
+	if got, err := s.GetManySessions(context.WithValue(t.Context(), sendingKey{}, &sending{}), []string{"1:0"}); err != nil || got["1:0"] != nil {
+		t.Errorf("a send has the session %q, %v", got["1:0"], err)
+	}
+	s.flights.ratchet.Unlock() // of that send
+	if err := f.container.Settle(1); err == nil {
+		t.Error("the message would be acknowledged")
+	}
+	check(t, f.container.Settle(1))
+}
+
+// A device that was deleted leaves nothing behind that comes later.
+func TestADeletedDeviceTakesNoRides(t *testing.T) {
+	f := newFile(t)
+	s := f.account(t)
+	decrypt(t, s, Riding(t.Context()), "new", "hello")
+	check(t, f.container.Delete(t.Context(), 1))
+	if err := s.ClearBufferedEventPlaintext(Riding(t.Context()), [32]byte{1}); err == nil {
+		t.Error("it writes on")
+	}
+	check(t, f.Update(t.Context(), func(tx *store.Tx) error {
+		return tx.Scan(deviceBucket, store.Range{}, func(k, _ []byte) (bool, error) {
+			t.Errorf("left: %x", k)
+			return true, nil
+		})
+	}))
+}
