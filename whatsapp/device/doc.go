@@ -10,7 +10,8 @@
 // at all: they gather in an overlay that travels in the context, reads through
 // that context see it first, and one commit at the end stores it. No transaction
 // is open while a message is decrypted, so that devices do not wait for each
-// other.
+// other. With [Riding] that commit is the one that stores the message, and
+// [Container.Settle] says when it is on disk.
 //
 // A message leaves while the sessions that encrypted it, with what a retry needs,
 // are on their way to the file (see [Container.Sending]). They go with the next
