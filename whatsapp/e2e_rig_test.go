@@ -185,7 +185,7 @@ func (r *rig) report(ctx context.Context, f event.Fact) error {
 // await returns the first fact, from the earliest on, that match accepts.
 func (r *rig) await(what string, match func(event.Fact) bool) event.Fact {
 	r.t.Helper()
-	ctx, cancel := context.WithTimeout(r.t.Context(), 15*time.Second)
+	ctx, cancel := context.WithTimeout(r.t.Context(), 30*time.Second)
 	defer cancel()
 	for {
 		r.mu.Lock()
@@ -255,7 +255,7 @@ func message(text string) func(event.Fact) bool {
 
 func reads(t testing.TB, p *sandbox.Phone, text string) sandbox.Received {
 	t.Helper()
-	ctx, cancel := context.WithTimeout(t.Context(), 15*time.Second)
+	ctx, cancel := context.WithTimeout(t.Context(), 30*time.Second)
 	defer cancel()
 	got, err := p.WaitReceived(ctx, func(r sandbox.Received) bool { return r.Text == text })
 	if err != nil {
