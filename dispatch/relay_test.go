@@ -391,9 +391,12 @@ func TestEachLoopOfARelayIsWokenForAnEvent(t *testing.T) {
 	if n := r.Stats().Wakes.Settles; n != 0 {
 		t.Errorf("%d outcomes were stored before there was an event", n)
 	}
-	emit(t, s, uuid.New(), 1)
-	eventually(t, "delivered", func() bool { return delivered(t, s, 1) })
-	if got := r.Stats().Wakes; got.Outbox < 1 || got.Feeders < 1 || got.Settles != 1 || got.Events != 0 {
-		t.Errorf("%+v", got)
+	for n := range 2 { // the first may come before the first look
+		emit(t, s, uuid.New(), n)
+		eventually(t, "delivered", func() bool { return delivered(t, s, n+1) })
 	}
+	eventually(t, "each loop was woken", func() bool {
+		got := r.Stats().Wakes
+		return got.Outbox >= 1 && got.Feeders >= 1 && got.Settles == 2 && got.Events == 0
+	})
 }
