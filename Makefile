@@ -45,7 +45,7 @@ test: ## all tests; what failed is told at the end
 	@$(GOTEST) -p $(AT_ONCE)
 
 race: ## all tests under the race detector (needs a C compiler)
-	CGO_ENABLED=1 GORACE=suppressions=$(CURDIR)/.ci/race.suppressions $(GOTEST) -race $(RACEFLAGS)
+	CGO_ENABLED=1 GORACE=suppressions=$(CURDIR)/.ci/race.suppressions $(GOTEST) -race -timeout 20m $(RACEFLAGS)
 
 bench: ## the benchmarks behind BENCHMARKS.md
 	$(GO) test -run '^$$' -bench . -count 3 ./...

@@ -126,15 +126,15 @@ func percentileOf(all []time.Duration, share float64) time.Duration {
 }
 
 func TestAnHourWithDeadReceiversCostsTheHealthyNothing(t *testing.T) {
-	hour := time.Hour
+	hour, while := time.Hour, 10*time.Minute
 	if testing.Short() {
-		hour /= 6
+		hour, while = hour/6, while/3
 	}
 	for _, dead := range []int{1, 3, 9} {
-		alone := load{dead: dead, lasts: 10 * time.Minute, alone: true}.run(t)
+		alone := load{dead: dead, lasts: while, alone: true}.run(t)
 		for name, l := range map[string]load{
 			"for an hour":                {dead: dead, lasts: hour},
-			"all at once, after a while": {dead: dead, lasts: 10 * time.Minute, from: 5 * time.Minute},
+			"all at once, after a while": {dead: dead, lasts: while, from: while / 2},
 		} {
 			t.Run(fmt.Sprint(dead, " of ten dead ", name), func(t *testing.T) { l.run(t).compare(t, alone) })
 		}
