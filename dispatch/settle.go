@@ -129,8 +129,8 @@ func settleAll(tx *store.Tx, group []result, became []settled) (err error) {
 }
 
 // ride commits what becomes of a group: with the next commit of anybody, unless
-// none comes for a while, something waits for it, or there are many outcomes. The outcome is
-// known and is written even while stopping.
+// none comes for a while, something waits for it, or there are many outcomes. They
+// are known and are written even while stopping.
 func (r *Relay) ride(group []result, fn func(*store.Tx) error) error {
 	sub, err := r.cfg.Store.Attach(fn)
 	if err != nil {

@@ -32,10 +32,11 @@ func sendingOf(ctx context.Context) *sending {
 // the message that is kept for a retry, and its secret, wait for the sessions
 // that encrypt it, and all of them go with the next commit, which they ask for
 // when there is none for a second. They have their place in it before what asks
-// for it: what is known of the message's fate is never in the file without them. What still waits at the end
-// is of a message that needed no session; it is written then. leaving, unless it
-// is nil, is called once, before the first of these writes: the library has come
-// to this message then, and nothing of it has left. Its error ends the send.
+// for it: what is known of the message's fate is never in the file without them.
+// What still waits at the end is of a message that needed no session; it is written
+// then. leaving, unless it is nil, is called once, before the first of these writes:
+// the library has come to this message then, and nothing of it has left. Its error
+// ends the send.
 func (c *Container) Sending(ctx context.Context, leaving func() error, send func(context.Context) error) error {
 	s := &sending{leaving: leaving}
 	err := s.run(ctx, send)
