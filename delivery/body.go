@@ -2,6 +2,7 @@ package delivery
 
 import (
 	"encoding/binary"
+	"encoding/json"
 	"errors"
 
 	"postern/store"
@@ -22,8 +23,11 @@ func ownBody(tx *store.Tx, record uint64) (ownerJID string, body []byte, found b
 		return "", nil, false, err
 	}
 	ownerJID, body, ok := decodeOwn(raw)
-	if !ok {
+	switch {
+	case !ok:
 		return "", nil, false, tx.Unreadable(bodies, key, errors.New("too short"))
+	case !json.Valid(body):
+		return "", nil, false, tx.Unreadable(bodies, key, errNotJSON)
 	}
 	return ownerJID, body, true, nil
 }
@@ -59,6 +63,9 @@ func (l *Ledger) dropOwn(tx *store.Tx, old Record) error {
 	_, gone := tx.DeletePrefix(attempts, store.Key(old.ID))
 	return errors.Join(err, gone)
 }
+
+// errNotJSON is the fault of a body of which a part is missing.
+var errNotJSON = errors.New("its body is not JSON")
 
 // wantsBody reports whether the body of a record of the in-memory flow is kept.
 func (c Config) wantsBody(s State) bool {

@@ -1,6 +1,7 @@
 package delivery
 
 import (
+	"encoding/json"
 	"errors"
 
 	"postern/store"
@@ -76,10 +77,21 @@ func getEvent(tx *store.Tx, seq uint64) (e Event, found bool, err error) {
 	if err != nil || raw == nil {
 		return e, false, err
 	}
-	if e, err = decodeEvent(seq, raw); err != nil {
-		return Event{}, false, tx.Unreadable(events, store.Key(seq), err)
+	e, err = readEvent(tx, seq, raw)
+	return e, err == nil, err
+}
+
+// readEvent decodes an event. A body that is cut off is nothing to deliver,
+// whatever its checksum says.
+func readEvent(tx *store.Tx, seq uint64, raw []byte) (Event, error) {
+	e, err := decodeEvent(seq, raw)
+	if err == nil && !json.Valid(e.Body) {
+		err = errNotJSON
 	}
-	return e, true, nil
+	if err != nil {
+		return Event{}, tx.Unreadable(events, store.Key(seq), err)
+	}
+	return e, nil
 }
 
 // Lose ends a delivery that cannot be sent, see Load: it is cancelled, with why

@@ -7,6 +7,7 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+	"strings"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -124,7 +125,7 @@ func (m *model) emitSome() {
 func (m *model) emitOne() {
 	instance := m.instances[m.rng.IntN(len(m.instances))]
 	e := testEvent(instance, event.About{})
-	e.Body = make([]byte, 50+m.rng.IntN(400))
+	e.Body = []byte(`"` + strings.Repeat("x", 48+m.rng.IntN(400)) + `"`)
 	person := m.rng.IntN(4)
 	if person > 0 {
 		e.About = m.about(instance, person)

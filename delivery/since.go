@@ -43,12 +43,11 @@ func putNewest(tx *store.Tx, e Event) error {
 // seq, in order: the commits' order over all instances.
 func EventsAfter(tx *store.Tx, seq uint64, limit int) (all []Event, err error) {
 	err = tx.Scan(events, store.Range{From: store.Key(seq + 1), Limit: limit}, func(k, v []byte) (bool, error) {
-		e, err := decodeEvent(binary.BigEndian.Uint64(k), v)
-		if err != nil {
-			return true, tx.Unreadable(events, k, err)
+		e, err := readEvent(tx, binary.BigEndian.Uint64(k), v)
+		if err == nil {
+			all = append(all, e)
 		}
-		all = append(all, e)
-		return true, nil
+		return true, err
 	})
 	return all, err
 }

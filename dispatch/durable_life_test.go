@@ -8,6 +8,7 @@ import (
 	"path/filepath"
 	"runtime"
 	"slices"
+	"strconv"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -286,7 +287,7 @@ func TestNumberedEventsArePublishedInTheOrderOfTheCommits(t *testing.T) {
 		synctest.Wait()
 		last := map[int64]uint64{}
 		for i, n := range c.told {
-			if string(n.Body) != fmt.Sprint(i) || n.Sequence != last[n.InstanceID]+1 {
+			if string(n.Body) != fmt.Sprintf("%q", strconv.Itoa(i)) || n.Sequence != last[n.InstanceID]+1 {
 				t.Fatalf("%d is %+v", i, n)
 			}
 			last[n.InstanceID] = n.Sequence
@@ -300,12 +301,12 @@ func TestNumberedEventsArePublishedInTheOrderOfTheCommits(t *testing.T) {
 func TestWhenTooMuchWaitsWhatFollowsTheCancelledLeaves(t *testing.T) {
 	inTown(t, func(t *testing.T, c *town) {
 		c.close()
-		c.config.DurableMaxBytes = 1000
+		c.config.DurableMaxBytes = 1400
 		c.open(c.path)
 		hook := webhookLane(1)
 		c.add(hook, "a", event.OrderChat)
 		c.set("a", say(404))
-		all := c.emitAll(1, "x@c", numbers(300), hook) // 1500 bytes
+		all := c.emitAll(1, "x@c", numbers(300), hook) // 2100 bytes
 		time.Sleep(5 * time.Second)
 		if r, _ := c.record(recordOf(all[0], 0)); r.State != delivery.Cancelled || r.LastError != delivery.ReasonCapacity {
 			t.Errorf("%+v", r)

@@ -7,6 +7,7 @@ import (
 	"net/http"
 	"net/http/httptest"
 	"path/filepath"
+	"strings"
 	"sync"
 	"testing"
 	"testing/synctest"
@@ -168,7 +169,7 @@ func (c *town) RoundTrip(req *http.Request) (*http.Response, error) {
 	_, _ = req.Body.Read(body)
 	host := req.URL.Host
 	c.mu.Lock()
-	h := hearing{host: host, body: string(body), id: first(req.Header, idHeader), request: first(req.Header, requestHeader), at: time.Now(), header: req.Header.Clone()}
+	h := hearing{host: host, body: strings.Trim(string(body), `"`), id: first(req.Header, idHeader), request: first(req.Header, requestHeader), at: time.Now(), header: req.Header.Clone()}
 	c.tries[host+h.id]++
 	h.status = 200
 	var header http.Header
@@ -258,7 +259,7 @@ func (c *town) emitAll(instance int64, chat string, bodies []string, lanes ...de
 	err := c.s.Update(c.t.Context(), func(tx *store.Tx) error {
 		all = nil
 		for _, body := range bodies {
-			e := delivery.Event{Kind: event.MessagesUpsert, Instance: instance, Name: fmt.Sprint("i", instance), About: event.About{Chat: chat}, Body: []byte(body), ExpiresAt: time.Now().Add(time.Hour)}
+			e := delivery.Event{Kind: event.MessagesUpsert, Instance: instance, Name: fmt.Sprint("i", instance), About: event.About{Chat: chat}, Body: []byte(`"` + body + `"`), ExpiresAt: time.Now().Add(time.Hour)}
 			e, err := c.ledger.Emit(tx, e, true, to)
 			if err != nil {
 				return err

@@ -95,7 +95,7 @@ func TestWithoutAnOrderARefusedEventHoldsNothingBack(t *testing.T) {
 		hook := webhookLane(1)
 		c.add(hook, "a", event.OrderNone)
 		c.set("a", func(req *http.Request, try int) (int, http.Header) {
-			if req.ContentLength == 3 { // "bad"
+			if req.ContentLength == 5 { // "bad"
 				return 422, nil
 			}
 			return 200, nil
@@ -207,7 +207,7 @@ func TestExpiryIsAnEventOfItsOwnAndFreesWhatWaitedBehind(t *testing.T) {
 		c.add(hook, "a", event.OrderChat)
 		c.age(hook, 100*time.Second)
 		c.set("a", func(req *http.Request, _ int) (int, http.Header) {
-			return map[int64]int{3: 404, 5: 200}[req.ContentLength], nil
+			return map[int64]int{5: 404, 7: 200}[req.ContentLength], nil
 		})
 		bad := c.emit(1, "x@c", "bad", hook)
 		begin := time.Now()
@@ -240,7 +240,7 @@ func TestADeliveryInFlightAtItsEndEndsByItsOutcome(t *testing.T) {
 			c.add(hook, "a", event.OrderChat)
 			c.age(hook, 5*time.Second)
 			c.set("a", func(req *http.Request, _ int) (int, http.Header) {
-				if req.ContentLength == 4 {
+				if req.ContentLength == 6 { // "slow"
 					c.mu.Unlock() // the answer comes after the end
 					time.Sleep(7 * time.Second)
 					c.mu.Lock()

@@ -2,11 +2,11 @@ package dispatch
 
 import "sync"
 
-// recentBytes bounds the bodies that a tail keeps for those who send.
+// recentBytes bounds the bodies that are kept for those who send.
 const recentBytes = 8 << 20
 
-// recent is what a tail read last, by number: it is sent within milliseconds, to
-// ten destinations maybe, and need not be read from the file again. The oldest go
+// recent is what was read last, by number: it is sent within milliseconds, to ten
+// destinations maybe, and need not be read from the file again. The oldest go
 // first. What is not here is in the file.
 type recent[T any] struct {
 	mu    sync.Mutex
@@ -26,6 +26,9 @@ func (r *recent[T]) put(number uint64, what T, bytes int) {
 	defer r.mu.Unlock()
 	if r.all == nil {
 		r.all = map[uint64]kept[T]{}
+	}
+	if _, there := r.all[number]; there {
+		return
 	}
 	r.all[number] = kept[T]{what, bytes}
 	r.order = append(r.order, number)

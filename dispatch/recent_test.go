@@ -38,6 +38,7 @@ func TestRecentKeepsTheNewestWithinItsBound(t *testing.T) {
 		r.take(200 + n)
 	}
 	r.put(1, "all", recentBytes)
+	r.put(1, "again", recentBytes)
 	if len(r.all) != 1 || len(r.order) != 1 || r.bytes != recentBytes {
 		t.Errorf("%d are kept, %d in line, %d bytes", len(r.all), len(r.order), r.bytes)
 	}

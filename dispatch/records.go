@@ -67,6 +67,9 @@ func (r records) load(f flight) (p parcel, err error) {
 	if err != nil || !found {
 		return parcel{}, err
 	}
+	if e.Seq != 0 {
+		r.new.put(e.Seq, e, len(e.Body)) // others may be about to send it too
+	}
 	p = parcel{
 		kind: e.Kind, line: f.line.batch, pending: true, due: rec.NextAttemptAt, expires: rec.ExpiresAt, attempts: rec.Attempts,
 		id: rec.EventID, body: e.Body, inLine: rec.Line != 0,

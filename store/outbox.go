@@ -2,6 +2,7 @@ package store
 
 import (
 	"encoding/binary"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"time"
@@ -183,7 +184,7 @@ func (tx *Tx) Outbox(seq uint64) (e OutboxEntry, found bool, err error) {
 	if err != nil || raw == nil {
 		return e, false, err
 	}
-	e, err = tx.entry(seq, raw)
+	e, err = tx.whole(seq, raw)
 	return e, err == nil, err
 }
 
@@ -192,7 +193,7 @@ func (tx *Tx) Outbox(seq uint64) (e OutboxEntry, found bool, err error) {
 func (tx *Tx) OutboxAfter(seq uint64, limit int) ([]OutboxEntry, error) {
 	var entries []OutboxEntry
 	err := tx.Scan(outboxEntries, Range{From: Key(seq + 1), Limit: limit}, func(k, v []byte) (bool, error) {
-		e, err := tx.entry(binary.BigEndian.Uint64(k), v)
+		e, err := tx.whole(binary.BigEndian.Uint64(k), v)
 		if err != nil {
 			return true, err
 		}
@@ -263,6 +264,16 @@ func (tx *Tx) batchDue(key []byte, seq uint64) (batch uuid.UUID, err error) {
 	}
 	e, _, err := tx.OutboxHead(seq)
 	return e.Batch, err
+}
+
+// whole is entry for those who pass the body on: one that is cut off is nothing
+// to deliver, whatever its checksum says.
+func (tx *Tx) whole(seq uint64, raw []byte) (OutboxEntry, error) {
+	e, err := tx.entry(seq, raw)
+	if err == nil && !json.Valid(e.Body) {
+		err = tx.Unreadable(outboxEntries, Key(seq), errors.New("its body is not JSON"))
+	}
+	return e, err
 }
 
 // entry joins an encoded entry with its status.

@@ -6,24 +6,17 @@ import (
 	"bufio"
 	"context"
 	"fmt"
-	"net"
 	"net/http"
 	"os"
-	"os/exec"
-	"path/filepath"
 	"strconv"
 	"strings"
 	"testing"
 	"time"
 
-	"github.com/google/uuid"
 	wastore "go.mau.fi/whatsmeow/store"
 
 	"postern/cli/consumer"
-	"postern/config"
 	"postern/e2e/bare"
-	"postern/e2e/rig"
-	"postern/httpapi/tokens"
 )
 
 // BenchmarkSendsBesideTheBareLibrary holds sends by POST send/text against the client
@@ -75,44 +68,12 @@ func BenchmarkBatchBesideCalls(b *testing.B) {
 // newProgram starts Postern in a process of its own on that network.
 func newProgram(b *testing.B, n *network) *station {
 	b.Helper()
-	self, err := os.Executable()
-	if err != nil {
-		b.Fatal(err)
-	}
-	sec, address := config.NewSecrets(), freeAddress(b)
-	cmd := exec.Command(self, "serve")
-	cmd.Dir = b.TempDir()
-	cmd.Stderr = os.Stderr
-	cmd.Env = append(os.Environ(), rig.AsProgram+"=1", "SERVER_LISTEN="+address, "STORE_PATH="+filepath.Join(b.TempDir(), "p.db"), "LOG_LEVEL=error",
-		"AUTHENTICATION_GLOBAL_AUTH_TOKEN="+sec.GlobalAuthToken, "AUTHENTICATION_JWT_SECRET="+sec.JWTSecret)
+	var env []string
 	for name, value := range n.env {
-		cmd.Env = append(cmd.Env, name+"="+value)
+		env = append(env, name+"="+value)
 	}
-	if err := cmd.Start(); err != nil {
-		b.Fatal(err)
-	}
-	b.Cleanup(func() { _ = cmd.Process.Kill(); _ = cmd.Wait() })
-	r := &station{api: consumer.NewClient("http://" + address), net: n, key: consumer.Key(sec.GlobalAuthToken), process: cmd.Process.Pid}
-	if r.user, err = tokens.ForUser([]byte(sec.JWTSecret), uuid.New(), time.Hour, time.Now()); err != nil {
-		b.Fatal(err)
-	}
-	for deadline := time.Now().Add(30 * time.Second); r.api.Call(b.Context(), consumer.Credential{}, http.MethodGet, "/ready", nil, nil) != nil; time.Sleep(5 * time.Millisecond) {
-		if time.Now().After(deadline) {
-			b.Fatal("never ready")
-		}
-	}
-	return r
-}
-
-// freeAddress is one that nobody listens on.
-func freeAddress(b *testing.B) string {
-	b.Helper()
-	l, err := new(net.ListenConfig).Listen(b.Context(), "tcp", "127.0.0.1:0")
-	if err != nil {
-		b.Fatal(err)
-	}
-	defer func() { _ = l.Close() }()
-	return l.Addr().String()
+	p := serve(b, b.TempDir(), env...)
+	return &station{api: p.api, net: n, key: p.key, user: p.user, process: p.pid}
 }
 
 // byCalls sends by POST send/text, one instance after the other.

@@ -7,7 +7,6 @@ import (
 	"net/http"
 	"net/http/httptest"
 	"os"
-	"os/exec"
 	"path/filepath"
 	"slices"
 	"strconv"
@@ -17,12 +16,8 @@ import (
 	"testing"
 	"time"
 
-	"github.com/google/uuid"
-
 	"postern/cli/consumer"
-	"postern/config"
 	"postern/e2e/rig"
-	"postern/httpapi/tokens"
 )
 
 // callers is how many clients call at once, and how many workers the bare loop has.
@@ -54,12 +49,8 @@ func BenchmarkCallToWebhook(b *testing.B) {
 
 // relaying is a program with a global webhook, and the receiver.
 type relaying struct {
-	api  *consumer.Client
-	key  consumer.Credential
-	user consumer.Credential
-	pid  int
+	process
 	hook string
-	end  func()
 
 	received atomic.Int64
 	mu       sync.Mutex
@@ -71,39 +62,11 @@ func startRelaying(b *testing.B) *relaying {
 	b.Helper()
 	p := &relaying{}
 	receiver := httptest.NewServer(http.HandlerFunc(p.receive))
-	self, err := os.Executable()
-	if err != nil {
-		b.Fatal(err)
-	}
-	sec := config.NewSecrets()
-	owner := uuid.New()
-	user, err := tokens.ForUser([]byte(sec.JWTSecret), owner, time.Hour, time.Now())
-	if err != nil {
-		b.Fatal(err)
-	}
-	addr := "127.0.0.1:18998"
-	cmd := exec.Command(self, "serve")
-	cmd.Dir = b.TempDir()
-	cmd.Env = append(os.Environ(), rig.AsProgram+"=1", "SERVER_LISTEN="+addr, "STORE_PATH="+filepath.Join(cmd.Dir, "p.db"), "LOG_LEVEL=error",
-		"AUTHENTICATION_GLOBAL_AUTH_TOKEN="+sec.GlobalAuthToken, "AUTHENTICATION_JWT_SECRET="+sec.JWTSecret, "MESSAGE_BATCH_MAX_OPEN=0",
-		"SANDBOX_ENABLED=true", "WEBHOOK_GLOBAL_ENABLED=true", "WEBHOOK_GLOBAL_URL="+receiver.URL)
-	cmd.Stderr = os.Stderr
-	if err := cmd.Start(); err != nil {
-		b.Fatal(err)
-	}
-	p.end = sync.OnceFunc(func() { _ = cmd.Process.Kill(); _ = cmd.Wait(); receiver.Close() })
-	b.Cleanup(p.end)
-	p.api, p.key, p.user = consumer.NewClient("http://"+addr), consumer.Key(sec.GlobalAuthToken), consumer.Bearer(user)
-	p.pid, p.hook = cmd.Process.Pid, receiver.URL
+	b.Cleanup(receiver.Close)
+	p.hook = receiver.URL
+	p.process = serve(b, b.TempDir(), "MESSAGE_BATCH_MAX_OPEN=0", "SANDBOX_ENABLED=true", "WEBHOOK_GLOBAL_ENABLED=true", "WEBHOOK_GLOBAL_URL="+p.hook)
 	p.api.HTTP.Transport = &http.Transport{MaxIdleConnsPerHost: callers}
-	for begin := time.Now(); p.api.Call(b.Context(), consumer.Credential{}, http.MethodGet, "/ready", nil, nil) != nil; time.Sleep(time.Millisecond) {
-		if time.Since(begin) > 30*time.Second {
-			b.Fatal("never ready")
-		}
-	}
-	if err := p.api.Call(b.Context(), p.key, http.MethodPost, "/instance", map[string]any{"instanceName": "i1"}, nil); err != nil {
-		b.Fatal(err)
-	}
+	p.instance(b, "i1")
 	return p
 }
 
@@ -126,7 +89,7 @@ func (p *relaying) receive(_ http.ResponseWriter, r *http.Request) {
 func (p *relaying) create(b *testing.B) {
 	begin := time.Now().Add(24 * time.Hour).UTC()
 	var made rig.BatchAnswer
-	err := p.api.Call(b.Context(), p.user, http.MethodPost, "/message/batches", map[string]any{
+	err := p.api.Call(b.Context(), consumer.Bearer(p.user), http.MethodPost, "/message/batches", map[string]any{
 		"name": "bench", "instances": []string{"i1"}, "recipients": []string{"4915112345678"},
 		"message":  map[string]any{"type": "text", "payload": map[string]any{"text": "hello"}},
 		"schedule": map[string]any{"windowStartAt": begin.Format(time.RFC3339), "windowEndAt": begin.Add(time.Hour).Format(time.RFC3339), "recurrence": "NONE"},
