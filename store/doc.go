@@ -37,7 +37,8 @@
 // # Damage
 //
 // Open reads the whole file with package pages before bbolt maps it: bbolt
-// would crash on much of what can be wrong, and not see the rest. Each commit
+// would crash on much of what can be wrong, and not see the rest. A large file
+// that is as an orderly stop left it is not read again, see stopped.go. Each commit
 // notes in meta how many records the buckets that it changed have, the sum of
 // their checksums and the number given last; a file whose buckets do not hold
 // that is refused, as is one whose pages cannot be read (ErrCorrupt). A bit of

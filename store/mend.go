@@ -81,6 +81,9 @@ func surveyed(f *os.File, sch schema) (*survey, error) {
 	case info.Size() == 0:
 		return nil, fmt.Errorf("%w (it is empty)", ErrForeign)
 	}
+	if found := unread(f, info.Size(), sch); found != nil {
+		return found, nil
+	}
 	var mended []string
 	for range maxPasses {
 		found, err := readSurvey(f, info.Size())
@@ -93,7 +96,10 @@ func surveyed(f *os.File, sch schema) (*survey, error) {
 		}
 		what, mends := found.mends()
 		if len(mends) == 0 {
-			return found, found.judge(sch)
+			if err := found.judge(sch); err != nil {
+				return nil, err
+			}
+			return found, found.dropList(f)
 		}
 		for _, m := range mends {
 			if _, err := f.WriteAt([]byte{m.Byte}, m.Offset); err != nil {

@@ -69,8 +69,10 @@ func prepare(db *bolt.DB, sch schema, found *survey) (all tallies, err error) {
 		if err := makeBuckets(tx, sch); err != nil {
 			return err
 		}
-		if holds[damagedBucket.Name], err = setAside(tx, found.damaged); err != nil {
-			return err
+		if !found.unread {
+			if holds[damagedBucket.Name], err = setAside(tx, found.damaged); err != nil {
+				return err
+			}
 		}
 		if all, err = complete(tx, sch, holds); err != nil {
 			return err

@@ -47,6 +47,11 @@ type Options struct {
 	// replay, never due. Used when no global webhook is configured.
 	DisableOutboxDelivery bool
 
+	// SurveyFrom is the size of a file, in bytes, from which on one that was closed in
+	// order, and that nobody changed since, is not read as a whole at the start; 0
+	// means 256 MiB.
+	SurveyFrom int64
+
 	// NoSync skips every fsync, for benchmarks and tests of other packages.
 	// A power cut can then lose or damage everything.
 	NoSync bool
@@ -78,6 +83,7 @@ type Store struct {
 	broken atomic.Bool // the file is damaged, and no transaction of bbolt may be ended
 	unused *bolt.Tx    // the writer's, begun and not written to
 	clean  bool
+	unread bool // the start did not read the whole file
 
 	headLost bool // a head page was damaged at the start
 
@@ -109,6 +115,9 @@ func open(o Options) (*Store, error) {
 	if o.Now == nil {
 		o.Now = time.Now
 	}
+	if o.SurveyFrom == 0 {
+		o.SurveyFrom = surveyFrom
+	}
 	if o.MinFree == 0 {
 		o.MinFree = DefaultMinFree
 	}
@@ -132,7 +141,7 @@ func open(o Options) (*Store, error) {
 
 		commitTx: func(btx *bolt.Tx) error { return shielded(btx.Commit) },
 	}
-	s.clean = found.clean()
+	s.clean, s.unread = found.clean(), found.unread
 	s.tellFound(found)
 	if s.tallies, err = prepare(db, sch, found); err != nil {
 		return nil, errors.Join(err, db.Close())
@@ -309,7 +318,9 @@ func (s *Store) Close() error {
 	}
 	var err error
 	if !s.failed.Load() {
-		err = s.markClean()
+		if err = s.markClean(); err == nil {
+			s.leaveNote()
+		}
 	} else if s.unused != nil {
 		rollback(s.unused)
 	}

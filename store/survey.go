@@ -20,6 +20,7 @@ type survey struct {
 	meta    map[string][]byte // the readable records of the meta bucket
 	damaged []Damaged
 	mended  []string // what had a flipped bit that was put right
+	unread  bool     // only the store's own records were read
 }
 
 // Damaged is a record whose checksum is wrong. When the damage is in its key,
@@ -48,7 +49,12 @@ func readSurvey(r io.ReaderAt, size int64) (*survey, error) {
 	if err != nil {
 		return nil, err
 	}
-	s := &survey{file: file, buckets: map[string]*tally{}, meta: map[string][]byte{}}
+	return surveyOf(file, nil)
+}
+
+// surveyOf surveys all buckets but those to skip.
+func surveyOf(file *pages.File, skip func(bucket string) bool) (s *survey, err error) {
+	s = &survey{file: file, buckets: map[string]*tally{}, meta: map[string][]byte{}}
 	var bucket string
 	s.faults, err = file.Walk(pages.Visitor{
 		Bucket: func(name string, sequence uint64) error {
@@ -57,6 +63,7 @@ func readSurvey(r io.ReaderAt, size int64) (*survey, error) {
 			return nil
 		},
 		Record: func(r pages.Record) error { return s.record(bucket, r) },
+		Skip:   skip,
 	})
 	return s, err
 }
@@ -146,6 +153,10 @@ func (s *survey) tallies() (all tallies, complete bool) {
 // holds is what the buckets hold, as the tallies from which the store goes on.
 func (s *survey) holds() tallies {
 	all := tallies{}
+	if s.unread {
+		all, _ = s.tallies()
+		return all
+	}
 	for name, t := range s.buckets {
 		if name != metaBucket.Name {
 			all[name] = tally{rows: t.rows, sum: t.sum, sequence: t.sequence}

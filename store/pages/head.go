@@ -26,10 +26,15 @@ const (
 type head struct {
 	pageSize uint32
 	root     uint64
+	list     uint64 // the page of the free list
 	pages    uint64 // of the file, the free ones included
 	tx       uint64
+	at       int64 // where it lies in the file
 	mend     *Mend
 }
+
+// noList is what a head has in the place of a free list that is not in the file.
+const noList = 1<<64 - 1
 
 // Mend is a byte of a head page that had a flipped bit, and its right value:
 // the only damage of which the checksum says what it was.
@@ -64,12 +69,13 @@ func (f *File) headAt(offset int64) *head {
 		return nil
 	}
 	if h := decodeHead(raw[:]); h != nil {
+		h.at = offset
 		return h
 	}
 	for bit := range 8 * headSize {
 		raw[bit/8] ^= 1 << (bit % 8)
 		if h := decodeHead(raw[:]); h != nil {
-			h.mend = &Mend{offset + int64(bit/8), raw[bit/8]}
+			h.at, h.mend = offset, &Mend{offset + int64(bit/8), raw[bit/8]}
 			return h
 		}
 		raw[bit/8] ^= 1 << (bit % 8)
@@ -84,7 +90,7 @@ func decodeHead(raw []byte) *head {
 	}
 	sum := fnv.New64a()
 	_, _ = sum.Write(raw[:headSummed])
-	h := &head{pageSize: e.Uint32(raw[8:]), root: e.Uint64(raw[16:]), pages: e.Uint64(raw[40:]), tx: e.Uint64(raw[48:])}
+	h := &head{pageSize: e.Uint32(raw[8:]), root: e.Uint64(raw[16:]), list: e.Uint64(raw[32:]), pages: e.Uint64(raw[40:]), tx: e.Uint64(raw[48:])}
 	if sum.Sum64() != e.Uint64(raw[headSummed:]) || h.pageSize < minPageSize || h.pageSize > maxPageSize {
 		return nil
 	}

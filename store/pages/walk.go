@@ -13,6 +13,8 @@ import (
 type Visitor struct {
 	Bucket func(name string, sequence uint64) error
 	Record func(Record) error
+	// Skip tells which buckets are not to be read; nil: none.
+	Skip func(name string) bool
 }
 
 // Record is a record where it lies.
@@ -254,6 +256,9 @@ func (w *walk) buckets(p page, elements []element, depth int) {
 		last = el.key
 		if el.flags != bucketElement || len(el.value) < bucketHeader {
 			w.fault(Fault{Page: p.id, What: fmt.Sprintf("element %d is no bucket", i)})
+			continue
+		}
+		if w.visitor.Skip != nil && w.visitor.Skip(string(el.key)) {
 			continue
 		}
 		w.bucket, w.last = string(el.key), w.last[:0]

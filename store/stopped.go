@@ -1,0 +1,145 @@
+package store
+
+import (
+	"encoding/json"
+	"errors"
+	"os"
+	"time"
+
+	"postern/store/pages"
+)
+
+// To read a large file at each start takes seconds, most of them bbolt's and ours
+// to see that the pages fit together and which are free. A file that was closed in
+// order and that nobody wrote to since is what it was while the program ran, which
+// reads no page twice either: what is damaged in it is met when it is used, ends
+// the process, and has the next start read the whole. So an orderly stop of a large
+// file leaves the list of its free pages in it, and beside it a note of the state
+// that it left. A start that finds the very same state goes on from there; any
+// other reads the whole file, after a kill for example, or when the file is a copy.
+
+// surveyFrom is the default of Options.SurveyFrom: 256 MiB, a good part of a second.
+const surveyFrom = 256 << 20
+
+// note is what an orderly stop says of the file that it left.
+type note struct {
+	Device, Inode uint64
+	Size          int64
+	Changed       int64  // when anything of it was, in nanoseconds
+	Transaction   uint64 // the last one
+	List          uint32 // checksum of the free list
+}
+
+// clockStep is more than the steps in which file systems tell times.
+const clockStep = 20 * time.Millisecond
+
+func notePath(path string) string { return path + ".stopped" }
+
+func noteOf(f *os.File, file *pages.File) (n note, err error) {
+	if !n.identify(f) {
+		return n, errors.ErrUnsupported
+	}
+	n.Transaction = file.Transaction()
+	n.List, err = file.ListSum()
+	return n, err
+}
+
+// takeNote reads the note of the last stop, which is none any more then: it is
+// for one start.
+func takeNote(path string) (n note, found bool) {
+	raw, err := os.ReadFile(notePath(path))
+	if err != nil {
+		return n, false
+	}
+	if err := os.Remove(notePath(path)); err != nil {
+		return n, false
+	}
+	return n, json.Unmarshal(raw, &n) == nil
+}
+
+// unread is the survey of a file that is as an orderly stop left it: of the store's
+// own records only. nil when the whole file has to be read.
+func unread(f *os.File, size int64, sch schema) *survey {
+	n, found := takeNote(f.Name())
+	if !found {
+		return nil
+	}
+	file, err := pages.Open(f, size)
+	if err != nil || file.HeadLost || len(file.Mends) > 0 {
+		return nil
+	}
+	if is, err := noteOf(f, file); err != nil || is != n {
+		return nil
+	}
+	s, err := surveyOf(file, func(bucket string) bool { return bucket != metaBucket.Name })
+	if err != nil || len(s.faults) > 0 || len(s.damaged) > 0 || s.identify(sch) != nil || !s.clean() {
+		return nil
+	}
+	all, complete := s.tallies()
+	for name := range all {
+		if _, declared := sch[name]; !declared || !complete {
+			return nil
+		}
+	}
+	s.unread = true
+	return s
+}
+
+// leaveNote is the last that an orderly stop does to a large file in which nothing
+// is known to be damaged. Without it the next start takes longer.
+func (s *Store) leaveNote() {
+	if err := s.tryNote(); err != nil && !errors.Is(err, errors.ErrUnsupported) {
+		s.log.Warn("the next start will read the whole data file", "error", err)
+	}
+}
+
+func (s *Store) tryNote() (err error) {
+	path := s.db.Path()
+	info, err := os.Stat(path)
+	if err != nil || info.Size() < s.opts.SurveyFrom || s.opts.NoSync || s.aside.len() > 0 || s.tallies[damagedBucket.Name].rows > 0 {
+		return err
+	}
+	btx, err := s.begin()
+	if err != nil {
+		return err
+	}
+	defer s.end(btx)
+	s.db.NoFreelistSync = false
+	if err := s.land(btx); err != nil {
+		return err
+	}
+	f, err := os.Open(path)
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, f.Close()) }()
+	if info, err = f.Stat(); err != nil {
+		return err
+	}
+	file, err := pages.Open(f, info.Size())
+	if err != nil {
+		return err
+	}
+	n, err := noteOf(f, file)
+	if err != nil {
+		return err
+	}
+	raw, err := json.Marshal(n)
+	if err != nil {
+		return err
+	}
+	time.Sleep(time.Until(time.Unix(0, n.Changed).Add(clockStep))) // the lock is held: whoever changes it now changes its time
+	return os.WriteFile(notePath(path), raw, fileMode)
+}
+
+// dropList has bbolt find out which pages of a file are free that somebody may have
+// changed since its list was written.
+func (s *survey) dropList(f *os.File) error {
+	if !s.file.HasList() {
+		return nil
+	}
+	if err := s.file.DropList(f); err != nil {
+		return err
+	}
+	return f.Sync()
+}
