@@ -5,8 +5,8 @@ import (
 	"encoding/binary"
 	"errors"
 	"fmt"
-	"io"
 	"maps"
+	"os"
 	"slices"
 
 	"postern/store/pages"
@@ -44,12 +44,16 @@ var errTooManyDamaged = fmt.Errorf("more than %d records are damaged", maxDamage
 
 // readSurvey surveys the file of size bytes. Its memory does not grow with the
 // file but for a bit a page.
-func readSurvey(r io.ReaderAt, size int64) (*survey, error) {
+func readSurvey(f *os.File, size int64) (*survey, error) {
+	r, done := mapFile(f, size)
+	defer done()
 	file, err := pages.Open(r, size)
 	if err != nil {
 		return nil, err
 	}
-	return surveyOf(file, nil)
+	s, err := surveyOf(file, nil)
+	file.ReadFrom(f)
+	return s, err
 }
 
 // surveyOf surveys all buckets but those to skip.

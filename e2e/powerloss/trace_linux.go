@@ -143,10 +143,11 @@ func (t *tracer) run() (exit syscall.WaitStatus, err error) {
 	}
 }
 
-// fail notes what could not be recorded. Of a program that was killed nothing
-// can be read any more, and the call that it was about to do is not done.
+// fail notes what could not be recorded. Of a program that was killed, and of a
+// thread that another one of its program ended with itself, nothing can be read any
+// more, and the call that it was about to do is not done.
 func (t *tracer) fail(err error) {
-	if !t.of.killed.Load() {
+	if !t.of.killed.Load() && !errors.Is(err, syscall.ESRCH) {
 		t.rec.fail(err)
 	}
 }

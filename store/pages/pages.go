@@ -88,6 +88,9 @@ func Open(r io.ReaderAt, size int64) (*File, error) {
 	return f, nil
 }
 
+// ReadFrom has what is read from now on be read from r, the same file.
+func (f *File) ReadFrom(r io.ReaderAt) { f.r = r }
+
 // Pages is how many pages the state has, free ones included.
 func (f *File) Pages() uint64 { return f.head.pages }
 
