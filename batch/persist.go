@@ -31,7 +31,7 @@ func Buckets() []store.Bucket {
 	const owner = "batch"
 	return []store.Bucket{
 		{Name: bucketHeader, Owner: owner, Key: "batch", Value: "binary, version 1: status, counts, times, fencing number, the last items"},
-		{Name: bucketSpec, Owner: owner, Key: "batch", Value: "JSON: owner, name, instances, options, schedule", Append: true},
+		{Name: bucketSpec, Owner: owner, Key: "batch", Value: "JSON: owner, name, instances, options, schedule", Append: true, When: batchMade},
 		{Name: bucketMessage, Owner: owner, Key: "batch", Value: "JSON: message, external attributes, what it answers", Append: true},
 		{Name: bucketItem, Owner: owner, Key: "batch + position", Value: "binary, version 1: recipient, status, outcome; the header may hold a newer one", Fill: 0.55},
 		{Name: bucketAttempt, Owner: owner, Key: "batch + position + attempt number", Value: "JSON: instance, outcome, of attempts that found no instance; the last attempt is in the item", Append: true},
@@ -40,6 +40,14 @@ func Buckets() []store.Bucket {
 		{Name: bucketCreating, Owner: owner, Key: "batch", Value: "nothing; a creation under way, swept at start"},
 		{Name: bucketRemoving, Owner: owner, Key: "batch", Value: "nothing; a batch that was deleted and has items or attempts yet"},
 	}
+}
+
+// batchMade is when a batch was made, which its id tells.
+func batchMade(key, _ []byte) (at time.Time) {
+	if id, err := uuid.FromBytes(key); err == nil && id.Version() == 7 {
+		at = time.Unix(id.Time().UnixTime()).UTC()
+	}
+	return at
 }
 
 // header is what changes about a batch. Times are Unix milliseconds, 0 unset.

@@ -3,14 +3,10 @@ package cli
 import (
 	"fmt"
 	"io"
-	"slices"
-	"strings"
 
 	"github.com/spf13/cobra"
 
-	"postern/app"
 	"postern/config"
-	"postern/sandbox"
 	"postern/store"
 )
 
@@ -26,24 +22,19 @@ func checkCommand() *cobra.Command {
 		Example: "postern check\npostern check backup/postern.db",
 		Args:    operands(1),
 		RunE: func(c *cobra.Command, args []string) error {
-			return checkFile(settings, strings.Join(args, ""), c.OutOrStdout())
+			path, err := dataFile(settings, args)
+			if err != nil {
+				return err
+			}
+			return checkFile(path, c.OutOrStdout())
 		},
 	}
 	configFlag(c, &settings)
 	return c
 }
 
-// checkFile looks at the file at path, or at the one of the configuration.
-func checkFile(settings, path string, out io.Writer) error {
-	if path == "" {
-		cfg, _, err := prepare(settings)
-		if err != nil {
-			return err
-		}
-		path = cfg.Store.Path
-	}
-	// The sandbox's file is one of the store, too.
-	report, err := store.Check(path, slices.Concat(app.Buckets(), sandbox.Buckets()))
+func checkFile(path string, out io.Writer) error {
+	report, err := store.Check(path, everyBucket())
 	if err != nil {
 		return err
 	}

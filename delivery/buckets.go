@@ -1,6 +1,9 @@
 package delivery
 
-import "postern/store"
+import (
+	"postern/store"
+	"time"
+)
 
 // The buckets. Numbers are big-endian, times are Unix milliseconds, see
 // lanekey.go for lanes.
@@ -27,12 +30,12 @@ const (
 // Buckets returns the buckets of this package.
 func Buckets() []store.Bucket {
 	return []store.Bucket{
-		{Name: records, Owner: "delivery", Key: "record", Value: "a delivery: its lane, state, last attempt and whose body it has", Append: true, Guards: true},
+		{Name: records, Owner: "delivery", Key: "record", Value: "a delivery: its lane, state, last attempt and whose body it has", Append: true, Guards: true, When: recordMade},
 		{Name: attempts, Owner: "delivery", Key: "record + number", Value: "1 when error and answer are those of the next one, else 0; an attempt before the last", Fill: 0.75},
 		{Name: digests, Owner: "delivery", Key: "block of records", Value: "a row for each record of the block, with what filters ask for", Append: true},
 		{Name: requests, Owner: "delivery", Key: "hash of a request id + record", Value: "nothing; of attempts after the first"},
 		{Name: bodies, Owner: "delivery", Key: "record", Value: "owner JID and body of an event that is stored nowhere else", Append: true},
-		{Name: events, Owner: "delivery", Key: "sequence", Value: "an instance event: what its headers need, whom it went to, body; written once", Append: true, Guards: true},
+		{Name: events, Owner: "delivery", Key: "sequence", Value: "an instance event: what its headers need, whom it went to, body; written once", Append: true, Guards: true, When: eventMade},
 		{Name: positions, Owner: "delivery", Key: "instance + the event's number among those of the instance, or 2^63 + sequence of one without", Value: "sequence", Append: true, Series: 8},
 		{Name: newest, Owner: "delivery", Key: "instance", Value: "the number of its newest event and its end"},
 		{Name: holds, Owner: "delivery", Key: "event sequence + record", Value: "nothing; a record made later that has the event's body"},
@@ -45,4 +48,15 @@ func Buckets() []store.Bucket {
 		{Name: forgets, Owner: "delivery", Key: "instance", Value: "nothing; an instance that was deleted, of which everything is to be removed"},
 		{Name: logs, Owner: "delivery", Key: "name; gone + instance", Value: "key of the hashes, numbers by state; where the removal of a deleted instance's records goes on"},
 	}
+}
+
+// recordMade and eventMade are when a record and an event were made.
+func recordMade(_, value []byte) time.Time {
+	r, _ := decodeRecord(0, value)
+	return r.CreatedAt
+}
+
+func eventMade(_, value []byte) time.Time {
+	e, _ := decodeEvent(0, value)
+	return e.CreatedAt
 }

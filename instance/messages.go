@@ -30,6 +30,17 @@ type storedMessage struct {
 	Message  keptMessage `json:"message"`
 }
 
+// messageStored is when a message was stored.
+func messageStored(_, value []byte) (at time.Time) {
+	var m struct {
+		StoredAt int64 `json:"storedAt"`
+	}
+	if json.Unmarshal(value, &m) == nil && m.StoredAt != 0 {
+		at = time.UnixMilli(m.StoredAt).UTC()
+	}
+	return at
+}
+
 // keptMessage is an event.Message whose record is without what is null, false
 // or empty: that would be a quarter of the file.
 type keptMessage struct {

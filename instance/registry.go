@@ -31,7 +31,7 @@ func Buckets() []store.Bucket {
 		{Name: instanceName, Owner: "instance", Key: "name", Value: "id"},
 		{Name: webhooks, Owner: "instance", Key: "instance id", Value: "JSON: url, enabled, events"},
 		{Name: proxies, Owner: "instance", Key: "instance id", Value: "JSON: url with its password, for what"},
-		{Name: messages, Owner: "instance", Key: "instance id + message id", Value: "JSON: the message and when it was stored", Append: true, Series: 8, Guards: true},
+		{Name: messages, Owner: "instance", Key: "instance id + message id", Value: "JSON: the message and when it was stored", Append: true, Series: 8, Guards: true, When: messageStored},
 		{Name: messageKeys, Owner: "instance", Key: "instance id + key id, 0, chat", Value: "message id"},
 		{Name: messageChats, Owner: "instance", Key: "instance id + chat, 0, message id; of history 0 and its time before that id", Value: "1: the account's own, 2: not; empty in older files"},
 		{Name: chatNamesBucket, Owner: "instance", Key: "instance id + a name of a chat, 0, its other name", Value: "empty"},

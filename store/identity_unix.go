@@ -4,6 +4,7 @@ package store
 
 import (
 	"os"
+	"syscall"
 
 	"golang.org/x/sys/unix"
 )
@@ -17,4 +18,26 @@ func (n *note) identify(f *os.File) (known bool) {
 	}
 	n.Device, n.Inode, n.Size, n.Changed = uint64(s.Dev), s.Ino, s.Size, s.Ctim.Nano()
 	return true
+}
+
+// ownedAs gives a new file the owner and the rights of another, so that a command
+// of root does not take a file away from the program's user.
+func ownedAs(f *os.File, other os.FileInfo) error {
+	if err := f.Chmod(other.Mode().Perm()); err != nil {
+		return err
+	}
+	if s, ok := other.Sys().(*syscall.Stat_t); ok {
+		return f.Chown(int(s.Uid), int(s.Gid))
+	}
+	return nil
+}
+
+// moved reports whether path is another file by now than the open one.
+func moved(f *os.File, path string) bool {
+	is, err := f.Stat()
+	if err != nil {
+		return false
+	}
+	there, err := os.Stat(path)
+	return err != nil || !os.SameFile(is, there)
 }

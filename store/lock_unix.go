@@ -26,8 +26,13 @@ func lock(path string, flag, kind int) (*os.File, error) {
 	for end := time.Now().Add(lockTimeout); ; time.Sleep(lockTimeout / 20) {
 		err := unix.Flock(int(f.Fd()), kind|unix.LOCK_NB)
 		switch {
-		case err == nil:
+		case err == nil && !moved(f, path):
 			return f, nil
+		case err == nil: // a compaction put another in its place meanwhile
+			_ = f.Close()
+			if f, err = os.OpenFile(path, flag, 0); err != nil {
+				return nil, err
+			}
 		case !errors.Is(err, unix.EWOULDBLOCK) && !errors.Is(err, unix.EINTR):
 			return nil, errors.Join(err, f.Close())
 		case time.Now().After(end):

@@ -28,7 +28,7 @@ const (
 
 func outboxBuckets() []Bucket {
 	return []Bucket{
-		{Name: outboxEntries, Owner: "store", Key: "sequence", Value: "event kind, owner, batch, owner sequence, time, body", Append: true, Guards: true},
+		{Name: outboxEntries, Owner: "store", Key: "sequence", Value: "event kind, owner, batch, owner sequence, time, body", Append: true, Guards: true, When: entryMade},
 		{Name: outboxStates, Owner: "store", Key: "state + sequence", Value: "attempts, last outcome; empty until the first attempt", Append: true},
 		{Name: outboxDue, Owner: "store", Key: "due time + sequence", Value: "batch; absent when delivered or disabled", Append: true},
 		{Name: outboxOwner, Owner: "store", Key: "owner", Value: "the owner's newest sequence"},
@@ -292,6 +292,15 @@ func fromMilli(ms int64) time.Time {
 		return time.Time{}
 	}
 	return time.UnixMilli(ms).UTC()
+}
+
+// entryMade is when an entry was made.
+func entryMade(_, value []byte) time.Time {
+	e, err := decodeEntry(0, value)
+	if err != nil {
+		return time.Time{}
+	}
+	return e.CreatedAt
 }
 
 // Marks of an entry.

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"maps"
 	"slices"
+	"time"
 )
 
 // schemaVersion is the version of the file's layout. It is raised when a
@@ -36,6 +37,10 @@ type Bucket struct {
 	// Fill is how full a page is left when it is split, from 0.1 to 1, where
 	// keys do not rise; 0 means half. Records that grow later need room.
 	Fill float64
+
+	// When is when a record was made, for readers; zero when it does not tell. nil:
+	// none does.
+	When func(key, value []byte) time.Time
 }
 
 // fill is how full bbolt leaves the first page of a split.

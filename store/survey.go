@@ -58,9 +58,19 @@ func readSurvey(f *os.File, size int64) (*survey, error) {
 
 // surveyOf surveys all buckets but those to skip.
 func surveyOf(file *pages.File, skip func(bucket string) bool) (s *survey, err error) {
-	s = &survey{file: file, buckets: map[string]*tally{}, meta: map[string][]byte{}}
+	s = newSurvey(file)
+	s.faults, err = file.Walk(s.visitor(skip))
+	return s, err
+}
+
+func newSurvey(file *pages.File) *survey {
+	return &survey{file: file, buckets: map[string]*tally{}, meta: map[string][]byte{}}
+}
+
+// visitor has the survey told what a walk meets.
+func (s *survey) visitor(skip func(bucket string) bool) pages.Visitor {
 	var bucket string
-	s.faults, err = file.Walk(pages.Visitor{
+	return pages.Visitor{
 		Bucket: func(name string, sequence uint64) error {
 			bucket = name
 			s.buckets[name] = &tally{sequence: sequence}
@@ -68,8 +78,7 @@ func surveyOf(file *pages.File, skip func(bucket string) bool) (s *survey, err e
 		},
 		Record: func(r pages.Record) error { return s.record(bucket, r) },
 		Skip:   skip,
-	})
-	return s, err
+	}
 }
 
 func (s *survey) record(bucket string, r pages.Record) error {

@@ -11,6 +11,7 @@ import (
 type File struct {
 	r    io.ReaderAt
 	head *head
+	used uint64
 
 	// Mends are bytes of the head pages to be put right before bbolt reads
 	// them: without, it would go back to the state before the last commit.
@@ -93,6 +94,12 @@ func (f *File) ReadFrom(r io.ReaderAt) { f.r = r }
 
 // Pages is how many pages the state has, free ones included.
 func (f *File) Pages() uint64 { return f.head.pages }
+
+// Used is how many of them a Walk met, with the two heads.
+func (f *File) Used() uint64 { return 2 + f.used }
+
+// PageSize is how many bytes each of them has.
+func (f *File) PageSize() int { return int(f.head.pageSize) }
 
 // size is how many bytes a page with so many pages behind it takes.
 func (f *File) size(overflow uint32) int64 {

@@ -13,6 +13,8 @@ import (
 type Visitor struct {
 	Bucket func(name string, sequence uint64) error
 	Record func(Record) error
+	// Page is told of how many pages each page of a bucket consists; nil: nobody.
+	Page func(pages int)
 	// Skip tells which buckets are not to be read; nil: none.
 	Skip func(name string) bool
 }
@@ -34,6 +36,7 @@ type Record struct {
 func (f *File) Walk(v Visitor) ([]*Fault, error) {
 	w := &walk{file: f, visitor: v, seen: make([]uint64, f.head.pages/64+1)}
 	w.tree(f.head.root, 0, edge{}, nil)
+	f.used = w.used
 	return w.faults, w.err
 }
 
@@ -45,6 +48,7 @@ type walk struct {
 	file    *File
 	visitor Visitor
 	seen    []uint64 // a bit a page
+	used    uint64   // of them so many
 	levels  [maxDepth]level
 	faults  []*Fault
 	err     error
@@ -209,6 +213,10 @@ func (w *walk) claim(id uint64, overflow uint32) error {
 			return fmt.Errorf("two ways lead to it")
 		}
 		w.seen[n/64] |= 1 << (n % 64)
+	}
+	w.used += 1 + uint64(overflow)
+	if w.bucket != "" && w.visitor.Page != nil {
+		w.visitor.Page(1 + int(overflow))
 	}
 	return nil
 }

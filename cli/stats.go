@@ -1,0 +1,100 @@
+package cli
+
+import (
+	"encoding/json"
+	"fmt"
+	"io"
+	"slices"
+	"strings"
+	"text/tabwriter"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"postern/app"
+	"postern/sandbox"
+	"postern/store"
+)
+
+// statsCommand is `postern stats`: what a data file holds, bucket by bucket.
+func statsCommand() *cobra.Command {
+	var settings string
+	var asJSON bool
+	c := &cobra.Command{
+		Use:   "stats [--config FILE] [--json] [FILE]",
+		Short: "print what a data file holds",
+		Long: "It counts the records of each bucket, their bytes, those of the pages that hold them, and the times of the oldest and\n" +
+			"the newest record where records have one. Nothing is changed. Without FILE it is the data file of the configuration.\n" +
+			"No program may run on it; what a running one holds is in GET /metrics.",
+		Example: "postern stats\npostern stats --json backup/postern.db",
+		Args:    operands(1),
+		RunE: func(c *cobra.Command, args []string) error {
+			path, err := dataFile(settings, args)
+			if err != nil {
+				return err
+			}
+			i, err := store.Inspect(path, everyBucket())
+			if err != nil {
+				return err
+			}
+			if asJSON {
+				return json.NewEncoder(c.OutOrStdout()).Encode(i)
+			}
+			return printStats(c.OutOrStdout(), i)
+		},
+	}
+	configFlag(c, &settings)
+	c.Flags().BoolVar(&asJSON, "json", false, "print one line of JSON")
+	return c
+}
+
+// dataFile is the file that was named, or that of the configuration.
+func dataFile(settings string, args []string) (path string, err error) {
+	if len(args) > 0 {
+		return args[0], nil
+	}
+	cfg, _, err := prepare(settings)
+	if err != nil {
+		return "", err
+	}
+	return cfg.Store.Path, nil
+}
+
+// everyBucket is what a file may have: the sandbox's is one of the store, too.
+func everyBucket() []store.Bucket { return slices.Concat(app.Buckets(), sandbox.Buckets()) }
+
+func printStats(out io.Writer, i store.Inspection) error {
+	w := tabwriter.NewWriter(out, 0, 0, 2, ' ', 0)
+	fmt.Fprintln(w, "bucket\trecords\tbytes\tpages\toldest\tnewest")
+	for _, b := range i.Buckets {
+		fmt.Fprintf(w, "%s\t%d\t%s\t%s\t%s\t%s\n", b.Bucket, b.Rows, inUnits(b.Bytes), inUnits(b.Pages), shortTime(b.Oldest), shortTime(b.Newest))
+	}
+	if err := w.Flush(); err != nil {
+		return err
+	}
+	_, err := fmt.Fprintf(out, "%s: %s, of them %s free\n", i.Path, inUnits(i.Bytes), inUnits(i.Free))
+	return err
+}
+
+func shortTime(at *time.Time) string {
+	if at == nil {
+		return "-"
+	}
+	return at.UTC().Format(time.RFC3339)
+}
+
+// inUnits writes a number of bytes with three digits.
+func inUnits(n int64) string {
+	units := "B KiB MiB GiB TiB"
+	value, unit := float64(n), "B"
+	for _, unit = range strings.Fields(units) {
+		if value < 1000 || unit == "TiB" {
+			break
+		}
+		value /= 1024
+	}
+	if unit == "B" {
+		return fmt.Sprintf("%d B", n)
+	}
+	return fmt.Sprintf("%.3g %s", value, unit)
+}

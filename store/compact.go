@@ -1,0 +1,184 @@
+package store
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"maps"
+	"os"
+	"path/filepath"
+
+	bolt "go.etcd.io/bbolt"
+
+	"postern/store/pages"
+)
+
+// compactStep is how many bytes of records one transaction of a compaction writes:
+// they are in memory until it ends.
+const compactStep = 32 << 20
+
+// Compact writes the file at path anew, with full pages and without free ones, holds
+// the copy against the file, and puts it in its place in one step: a kill at any
+// moment, or the end of ctx, leaves the file as it was. It needs as much room as the
+// file has records. before and after are its sizes in bytes. Errors are those of
+// [Check], and ErrCorrupt for a file with any fault, which stays as it is.
+func Compact(ctx context.Context, path string, buckets []Bucket) (before, after int64, err error) {
+	sch, err := newSchema(buckets)
+	if err != nil {
+		return 0, 0, err
+	}
+	path, err = filepath.EvalSymlinks(path) // the file moves, not what points to it
+	if err != nil {
+		return 0, 0, fmt.Errorf("compact: %w", err)
+	}
+	f, err := lockFile(path)
+	if err != nil {
+		return 0, 0, fmt.Errorf("compact %s: %w", path, explain(err))
+	}
+	defer f.Close()
+	before, after, err = compact(ctx, f, path, sch)
+	if err != nil {
+		return 0, 0, fmt.Errorf("compact %s: %w", path, advise(path, explain(err)))
+	}
+	return before, after, nil
+}
+
+func compact(ctx context.Context, f *os.File, path string, sch schema) (before, after int64, err error) {
+	info, err := f.Stat()
+	if err != nil {
+		return 0, 0, err
+	}
+	before = info.Size()
+	found, err := readSurvey(f, before)
+	if err == nil {
+		err = found.identify(sch)
+	}
+	if err != nil {
+		return 0, 0, err
+	}
+	if faults := found.tell(sch); len(faults) > 0 {
+		return 0, 0, fmt.Errorf("%w: %s", ErrCorrupt, faults[0])
+	}
+	needs := found.file.Used() * uint64(found.file.PageSize())
+	if free, known := freeBytes(filepath.Dir(path)); known && free < needs {
+		return 0, 0, fmt.Errorf("the copy takes up to %d MiB beside the file, and %d MiB are free: make room first", needs>>20, free>>20)
+	}
+	copied, err := os.CreateTemp(filepath.Dir(path), filepath.Base(path)+leftoverSuffix+"*")
+	if err != nil {
+		return 0, 0, err
+	}
+	defer func() { err = errors.Join(err, copied.Close()) }()
+	defer os.Remove(copied.Name()) // of one that was not put in place
+	if err := ownedAs(copied, info); err != nil {
+		return 0, 0, err
+	}
+	if err := writeCompact(ctx, found.file, copied.Name()); err != nil {
+		return 0, 0, err
+	}
+	if after, err = sameAs(copied, found); err != nil {
+		return 0, 0, err
+	}
+	if err := copied.Sync(); err != nil {
+		return 0, 0, err
+	}
+	_ = os.Remove(notePath(path)) // it speaks of the other file
+	if err := os.Rename(copied.Name(), path); err != nil {
+		return 0, 0, err
+	}
+	return before, after, SyncFolder(filepath.Dir(path))
+}
+
+// writeCompact copies the records as they are, in the order of their keys.
+func writeCompact(ctx context.Context, from *pages.File, path string) error {
+	db, err := openBolt(path, true, nil)
+	if err != nil {
+		return err
+	}
+	db.AllocSize = 0 // it grows by what is needed
+	c := &copying{db: db}
+	faults, err := from.Walk(pages.Visitor{
+		Bucket: c.begin,
+		Record: func(r pages.Record) error {
+			if err := ctx.Err(); err != nil {
+				return context.Cause(ctx)
+			}
+			return c.put(r)
+		},
+	})
+	if err == nil && len(faults) > 0 {
+		err = describe(faults)
+	}
+	if err != nil {
+		c.drop()
+	} else {
+		err = c.commit()
+	}
+	return errors.Join(err, db.Close())
+}
+
+// copying writes buckets one after the other.
+type copying struct {
+	db     *bolt.DB
+	tx     *bolt.Tx
+	bucket *bolt.Bucket
+	name   string
+	bytes  int
+}
+
+func (c *copying) begin(name string, sequence uint64) (err error) {
+	if c.name = name; c.tx == nil {
+		if c.tx, err = c.db.Begin(true); err != nil {
+			return err
+		}
+	}
+	if c.bucket, err = c.tx.CreateBucket([]byte(name)); err != nil {
+		return err
+	}
+	return c.bucket.SetSequence(sequence)
+}
+
+func (c *copying) put(r pages.Record) (err error) {
+	if c.bytes > compactStep {
+		if err := c.commit(); err != nil {
+			return err
+		}
+		if c.tx, err = c.db.Begin(true); err != nil {
+			return err
+		}
+		c.bucket = c.tx.Bucket([]byte(c.name))
+	}
+	c.bytes += len(r.Key) + len(r.Value)
+	c.bucket.FillPercent = 0.95
+	return c.bucket.Put(append([]byte(nil), r.Key...), append([]byte(nil), r.Value...)) // bbolt keeps both until the commit
+}
+
+func (c *copying) commit() (err error) {
+	if c.tx != nil {
+		err = shielded(c.tx.Commit)
+	}
+	c.tx, c.bytes = nil, 0
+	return err
+}
+
+func (c *copying) drop() {
+	if c.tx != nil {
+		rollback(c.tx)
+	}
+}
+
+// sameAs holds a copy against what was found in the original.
+func sameAs(f *os.File, original *survey) (size int64, err error) {
+	info, err := f.Stat()
+	if err != nil {
+		return 0, err
+	}
+	is, err := readSurvey(f, info.Size())
+	switch {
+	case err != nil:
+	case len(is.faults) > 0:
+		err = describe(is.faults)
+	case len(is.damaged) > 0 || !maps.Equal(is.holds(), original.holds()) || !maps.EqualFunc(is.meta, original.meta, func(a, b []byte) bool { return string(a) == string(b) }):
+		err = fmt.Errorf("%w: the copy is not what was copied; the memory or the disk may be failing", ErrCorrupt)
+	}
+	return info.Size(), err
+}

@@ -1,0 +1,304 @@
+package store
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"math/rand/v2"
+	"os"
+	"path/filepath"
+	"runtime"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/uuid"
+)
+
+// marked is the value of one record, which is in no other.
+const marked = "the one that is marked, of some length"
+
+// holey is a file with a hole for nearly each record, and what it holds.
+func holey(t *testing.T) (path string, want map[string]string) {
+	t.Helper()
+	path = filepath.Join(t.TempDir(), "p.db")
+	s := openTest(t, path)
+	rng := rand.New(rand.NewPCG(1, 2))
+	for range 20 {
+		change(t, s, func(tx *Tx) error {
+			for range 500 {
+				if err := tx.Put("thing", Key(rng.IntN(10_000)), bytes.Repeat([]byte{1}, rng.IntN(3000))); err != nil {
+					return err
+				}
+			}
+			_, err := tx.NextID("thing")
+			return err
+		})
+	}
+	change(t, s, func(tx *Tx) error {
+		for i := range 10_000 {
+			if i%7 > 0 {
+				if err := tx.Delete("thing", Key(i)); err != nil {
+					return err
+				}
+			}
+		}
+		return tx.Put("thing", Key(7), []byte(marked))
+	})
+	emit(t, s, uuid.New(), uuid.New(), 5)
+	want = held(t, s)
+	if err := s.Close(); err != nil {
+		t.Fatal(err)
+	}
+	return path, want
+}
+
+func held(t *testing.T, s *Store) map[string]string {
+	t.Helper()
+	all := map[string]string{}
+	for _, name := range []string{"thing", outboxEntries, outboxDue, outboxReplay} {
+		err := s.View(func(tx *Tx) error {
+			return tx.Scan(name, Range{}, func(k, v []byte) (bool, error) {
+				all[name+string(k)] = string(v)
+				return true, nil
+			})
+		})
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+	return all
+}
+
+func TestACompactedFileHoldsTheSameInLessRoom(t *testing.T) {
+	path, want := holey(t)
+	if err := os.Chmod(path, 0o640); err != nil {
+		t.Fatal(err)
+	}
+	before, after, err := Compact(t.Context(), path, []Bucket{thing})
+	if err != nil || after > before/3 {
+		t.Fatalf("%d bytes before, %d after, %v", before, after, err)
+	}
+	info, err := os.Stat(path)
+	if err != nil || info.Size() != after || info.Mode().Perm() != 0o640 {
+		t.Errorf("%v %v", info, err)
+	}
+	s := openTest(t, path)
+	got := held(t, s)
+	if len(got) != len(want) || !s.WasClean() {
+		t.Errorf("%d records of %d; closed in order: %t", len(got), len(want), s.WasClean())
+	}
+	for k, v := range want {
+		if got[k] != v {
+			t.Fatalf("record %q differs", k)
+		}
+	}
+	change(t, s, func(tx *Tx) error {
+		if id, err := tx.NextID("thing"); err != nil || id != 21 {
+			t.Errorf("the next number is %d, %v", id, err)
+		}
+		return nil
+	})
+	if err := s.Close(); err != nil {
+		t.Fatal(err)
+	}
+	if r, err := Check(path, []Bucket{thing}); err != nil || len(r.Faults) > 0 {
+		t.Errorf("%v %v", r, err)
+	}
+	onlyFile(t, path)
+}
+
+// onlyFile wants nothing beside the file.
+func onlyFile(t *testing.T, path string) {
+	t.Helper()
+	names, err := os.ReadDir(filepath.Dir(path))
+	if err != nil || len(names) != 1 {
+		t.Errorf("beside it lie %v (%v)", names, err)
+	}
+}
+
+func TestACompactionThatCannotBeDoneLeavesTheFileAsItIs(t *testing.T) {
+	ended, end := context.WithCancelCause(t.Context())
+	end(errors.New("interrupted"))
+	for name, c := range map[string]struct {
+		ctx    context.Context
+		breaks func(image []byte) []byte
+		says   string
+	}{
+		"interrupted":      {ended, nil, "interrupted"},
+		"a damaged record": {t.Context(), func(b []byte) []byte { return broken(b, func(at int) int { return at + 9 }) }, "is damaged"},
+		"a damaged page": {t.Context(), func(b []byte) []byte {
+			return broken(b, func(at int) int { return at/os.Getpagesize()*os.Getpagesize() + 8 })
+		}, "postern check"},
+		"a file of others":   {t.Context(), func(b []byte) []byte { return []byte("not a data file, but long enough to be looked at") }, "not a Postern data file"},
+		"cut off in the end": {t.Context(), func(b []byte) []byte { return b[:len(b)/2] }, "damaged"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			path, _ := holey(t)
+			if c.breaks != nil {
+				image, err := os.ReadFile(path)
+				if err == nil {
+					err = os.WriteFile(path, c.breaks(image), 0o600)
+				}
+				if err != nil {
+					t.Fatal(err)
+				}
+			}
+			was, err := os.ReadFile(path)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if _, _, err := Compact(c.ctx, path, []Bucket{thing}); err == nil || !strings.Contains(err.Error(), c.says) || !strings.Contains(err.Error(), path) {
+				t.Errorf("%v", err)
+			}
+			if is, err := os.ReadFile(path); err != nil || !bytes.Equal(is, was) {
+				t.Errorf("the file was changed (%v)", err)
+			}
+			onlyFile(t, path)
+		})
+	}
+}
+
+// broken changes what concerns the marked record, wherever an image has it.
+func broken(image []byte, where func(at int) int) []byte {
+	for at := 0; ; {
+		next := bytes.Index(image[at:], []byte(marked))
+		if next < 0 {
+			return image
+		}
+		at += next
+		image[where(at)] ^= 12
+		at += len(marked)
+	}
+}
+
+func TestARunningProgramIsNotCompactedUnder(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "p.db")
+	s := openTest(t, path)
+	put(t, s, "k", "v")
+	if _, _, err := Compact(t.Context(), path, []Bucket{thing}); !errors.Is(err, ErrLocked) {
+		t.Errorf("%v", err)
+	}
+	if got := get(t, s, "k"); got != "v" {
+		t.Errorf("got %q", got)
+	}
+}
+
+// TestAProgramThatWaitsForACompactionGetsTheNewFile, and does not go on in the one
+// that the compaction took the name from.
+func TestAProgramThatWaitsForACompactionGetsTheNewFile(t *testing.T) {
+	if runtime.GOOS == "windows" {
+		t.Skip("files that are open have no other name here")
+	}
+	path, want := holey(t)
+	f, err := lockFile(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	opened := make(chan *Store)
+	go func() {
+		s, err := Open(Options{Path: path, Buckets: []Bucket{thing}, NoSync: true, MinFree: 1})
+		if err != nil {
+			t.Error(err)
+		}
+		opened <- s
+	}()
+	time.Sleep(2 * lockTimeout / 20) // it waits for the lock
+	if _, _, err := compact(t.Context(), f, path, mustSchema(t)); err != nil {
+		t.Fatal(err)
+	}
+	if err := f.Close(); err != nil {
+		t.Fatal(err)
+	}
+	s := <-opened
+	if got := held(t, s); len(got) != len(want) {
+		t.Errorf("%d records of %d", len(got), len(want))
+	}
+	put(t, s, "new", "v")
+	if err := s.Close(); err != nil {
+		t.Fatal(err)
+	}
+	s = openTest(t, path)
+	if got := get(t, s, "new"); got != "v" {
+		t.Errorf("what it wrote is lost: %q", got)
+	}
+}
+
+func mustSchema(t *testing.T) schema {
+	t.Helper()
+	sch, err := newSchema([]Bucket{thing})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return sch
+}
+
+// TestAKilledCompactionLeavesTheFileAndWhatTheNextStartRemoves: each kill is the
+// folder as it was at that moment.
+func TestAKilledCompactionLeavesTheFileAndWhatTheNextStartRemoves(t *testing.T) {
+	path, want := holey(t)
+	if err := os.WriteFile(path+leftoverSuffix+"123", bytes.Repeat([]byte{1}, 5000), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	s := openTest(t, path)
+	if got := held(t, s); len(got) != len(want) {
+		t.Errorf("%d records of %d", len(got), len(want))
+	}
+	onlyFile(t, path)
+}
+
+func TestTheFileMovesAndNotTheLinkToIt(t *testing.T) {
+	path, _ := holey(t)
+	link := filepath.Join(t.TempDir(), "link.db")
+	if err := os.Symlink(path, link); err != nil {
+		t.Skip(err)
+	}
+	if _, after, err := Compact(t.Context(), link, []Bucket{thing}); err != nil {
+		t.Fatal(err)
+	} else if info, err := os.Stat(path); err != nil || info.Size() != after {
+		t.Errorf("%v %v", info, err)
+	}
+	if target, err := os.Readlink(link); err != nil || target != path {
+		t.Errorf("the link points to %q (%v)", target, err)
+	}
+}
+
+func TestAnInspectionCountsWhatIsThere(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "p.db")
+	at := time.Date(2026, 3, 4, 5, 6, 7, 0, time.UTC)
+	s := openTest(t, path, func(o *Options) { o.Now = func() time.Time { return at } })
+	for i := range 300 {
+		put(t, s, fmt.Sprintf("%04d", i), strings.Repeat("x", 96-checksumSize))
+	}
+	emit(t, s, uuid.New(), uuid.New(), 2)
+	at = at.Add(time.Hour)
+	emit(t, s, uuid.New(), uuid.New(), 1)
+	if err := s.Close(); err != nil {
+		t.Fatal(err)
+	}
+	i, err := Inspect(path, []Bucket{thing})
+	if err != nil {
+		t.Fatal(err)
+	}
+	sizes := map[string]Size{}
+	var inPages int64
+	for _, z := range i.Buckets {
+		sizes[z.Bucket] = z
+		inPages += z.Pages
+	}
+	if z := sizes["thing"]; z.Rows != 300 || z.Bytes != 300*100 || z.Pages < z.Bytes || z.Pages > 4*z.Bytes || z.Oldest != nil || z.Owner != "test" {
+		t.Errorf("%+v", z)
+	}
+	z := sizes[outboxEntries]
+	if z.Rows != 3 || z.Oldest == nil || !z.Newest.Equal(at) || !z.Oldest.Equal(at.Add(-time.Hour)) {
+		t.Errorf("%+v", z)
+	}
+	if info, err := os.Stat(path); err != nil || i.Bytes != info.Size() || i.Free <= 0 || i.Free+inPages > i.Bytes {
+		t.Errorf("%d bytes, %d free, %d in pages of buckets (%v)", i.Bytes, i.Free, inPages, err)
+	}
+	s = openTest(t, path)
+	if _, err := Inspect(path, []Bucket{thing}); !errors.Is(err, ErrLocked) {
+		t.Errorf("of a running program: %v", err)
+	}
+}

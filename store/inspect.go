@@ -1,0 +1,125 @@
+package store
+
+import (
+	"fmt"
+	"maps"
+	"os"
+	"slices"
+	"time"
+
+	"postern/store/pages"
+)
+
+// Size is what a bucket holds and takes of the file.
+type Size struct {
+	Bucket string `json:"bucket"`
+	Owner  string `json:"owner"` // package; empty for a bucket that this release does not know
+	Rows   int    `json:"rows"`  // records, damaged ones too
+	Bytes  int64  `json:"bytes"` // of keys and values
+	Pages  int64  `json:"pages"` // bytes of the pages that hold them, half-empty ones whole
+
+	// Oldest and Newest are those of the records that tell a time; null when none does.
+	Oldest *time.Time `json:"oldest"`
+	Newest *time.Time `json:"newest"`
+}
+
+// Inspection is what a data file holds.
+type Inspection struct {
+	Path    string `json:"path"`
+	Bytes   int64  `json:"bytes"`
+	Free    int64  `json:"free"` // of them in pages that will be used again, or that a compaction gives back
+	Buckets []Size `json:"buckets"`
+}
+
+// Inspect reads the file at path and changes nothing. buckets and errors are those of
+// [Check], and ErrCorrupt for a file of which pages cannot be read.
+func Inspect(path string, buckets []Bucket) (i Inspection, err error) {
+	i.Path = path
+	sch, err := newSchema(buckets)
+	if err != nil {
+		return i, err
+	}
+	f, err := lockShared(path)
+	if err != nil {
+		return i, fmt.Errorf("inspect %s: %w", path, explain(err))
+	}
+	defer f.Close()
+	if err := i.read(f, sch); err != nil {
+		return i, fmt.Errorf("inspect %s: %w", path, advise(path, err))
+	}
+	return i, nil
+}
+
+func (i *Inspection) read(f *os.File, sch schema) error {
+	info, err := f.Stat()
+	if err != nil {
+		return err
+	}
+	i.Bytes = info.Size()
+	r, done := mapFile(f, i.Bytes)
+	defer done()
+	file, err := pages.Open(r, i.Bytes)
+	if err != nil {
+		return explain(err)
+	}
+	sizes := map[string]*Size{}
+	var in *Size
+	s := newSurvey(file)
+	v := s.visitor(nil)
+	v.Bucket = chain(v.Bucket, func(name string) {
+		in = &Size{Bucket: name, Owner: sch[name].Owner}
+		sizes[name] = in
+	})
+	record := v.Record
+	v.Record = func(r pages.Record) error {
+		in.add(sch[in.Bucket], r)
+		return record(r)
+	}
+	v.Page = func(pages int) { in.Pages += int64(pages) * int64(file.PageSize()) }
+	if s.faults, err = file.Walk(v); err == nil {
+		err = s.identify(sch)
+	}
+	if err == nil && len(s.faults) > 0 {
+		err = explain(describe(s.faults))
+	}
+	if err != nil {
+		return err
+	}
+	i.Free = i.Bytes - int64(file.Used())*int64(file.PageSize())
+	for _, name := range slices.Sorted(maps.Keys(sizes)) {
+		i.Buckets = append(i.Buckets, *sizes[name])
+	}
+	return nil
+}
+
+func (z *Size) add(b Bucket, r pages.Record) {
+	if b.isGuard(r.Key) {
+		return
+	}
+	z.Rows++
+	z.Bytes += int64(len(r.Key) + len(r.Value))
+	if b.When == nil {
+		return
+	}
+	value, whole := verify(r.Key, r.Value)
+	if !whole {
+		return
+	}
+	at := b.When(r.Key, value)
+	if at.IsZero() {
+		return
+	}
+	if z.Oldest == nil || at.Before(*z.Oldest) {
+		z.Oldest = &at
+	}
+	if z.Newest == nil || at.After(*z.Newest) {
+		z.Newest = &at
+	}
+}
+
+func chain(first func(string, uint64) error, then func(string)) func(string, uint64) error {
+	return func(name string, sequence uint64) error {
+		then(name)
+		return first(name, sequence)
+	}
+}
