@@ -1,0 +1,69 @@
+package cli
+
+import (
+	"bytes"
+	"io"
+	"net/http"
+	"net/http/httptest"
+	"strings"
+	"testing"
+
+	"postern/config"
+)
+
+func TestHealthcheckSaysWhatReadySays(t *testing.T) {
+	t.Setenv("HTTP_PROXY", "http://192.0.2.1:1")
+	for name, c := range map[string]struct {
+		status, exit int
+		answer, says string
+	}{
+		"ready":          {200, 0, `{"status":"ready"}`, "is ready\n"},
+		"with a warning": {200, 0, `{"status":"ready","warnings":["2 damaged\nrecords"]}`, `warning: "2 damaged\nrecords"`},
+		"not ready":      {503, 1, `{"status":"not ready","reasons":["disk is full","the relay hangs"]}`, "is not ready: disk is full; the relay hangs"},
+		"somebody else":  {200, 1, `<html>`, "not as Postern does"},
+		"another JSON":   {404, 1, `{"error":"x"}`, "answered 404 Not Found, and not as Postern does"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			srv := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+				if r.URL.Path != "/ready" || r.Method != http.MethodGet {
+					t.Errorf("%s %s", r.Method, r.URL)
+				}
+				w.WriteHeader(c.status)
+				_, _ = io.WriteString(w, c.answer)
+			}))
+			defer srv.Close()
+			t.Setenv("SERVER_LISTEN", strings.TrimPrefix(srv.URL, "http://"))
+			for _, args := range [][]string{{"healthcheck", "--url", srv.URL + "/"}, {"healthcheck"}} {
+				var out bytes.Buffer
+				if status := run(t.Context(), args, &out, &out); status != c.exit || !strings.Contains(out.String(), c.says) {
+					t.Errorf("%v: %d %s", args, status, out.String())
+				}
+			}
+		})
+	}
+	gone := httptest.NewServer(http.NotFoundHandler())
+	gone.Close()
+	var out bytes.Buffer
+	if status := run(t.Context(), []string{"healthcheck", "--url", gone.URL}, &out, &out); status != 1 || !strings.Contains(out.String(), "is the program running") {
+		t.Errorf("nobody there: %d %s", status, out.String())
+	}
+	for _, wrong := range []string{"127.0.0.1:8084", "ftp://x", "http://"} {
+		out.Reset()
+		if status := run(t.Context(), []string{"healthcheck", "--url", wrong}, &out, &out); status != 2 || !strings.Contains(out.String(), "--url must be") {
+			t.Errorf("%q: %d %s", wrong, status, out.String())
+		}
+	}
+}
+
+func TestAProgramIsAskedWhereItListens(t *testing.T) {
+	for listen, want := range map[string]string{
+		"127.0.0.1:8084": "http://127.0.0.1:8084", "0.0.0.0:80": "http://localhost:80", ":8084": "http://localhost:8084",
+		"[::]:8084": "http://localhost:8084", "[::1]:1": "http://[::1]:1", "postern.internal:9": "http://postern.internal:9",
+	} {
+		cfg := &config.Config{}
+		cfg.Server.Listen = listen
+		if got := ownURL(cfg); got != want {
+			t.Errorf("%s: %s", listen, got)
+		}
+	}
+}
