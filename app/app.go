@@ -17,6 +17,7 @@ import (
 	"postern/dispatch"
 	"postern/httpapi/idempotency"
 	"postern/instance"
+	"postern/loglevel"
 	"postern/media"
 	"postern/pace"
 	"postern/peers"
@@ -30,9 +31,10 @@ import (
 // App is a running Postern. Its parts are started in the order of start and
 // stopped in the opposite one.
 type App struct {
-	cfg *config.Config
-	sec config.Secrets
-	log *slog.Logger
+	cfg   *config.Config
+	sec   config.Secrets
+	log   *slog.Logger
+	level *loglevel.Level // of log; nil: it cannot be changed
 
 	url     string          // where the API is served
 	sandbox *sandbox.Server // nil unless enabled
@@ -88,7 +90,7 @@ func Start(ctx context.Context, cfg *config.Config, sec config.Secrets, log *slo
 	if err != nil {
 		return nil, err
 	}
-	return StartOn(ctx, taken, cfg, sec, log)
+	return StartOn(ctx, taken, cfg, sec, log, nil)
 }
 
 // ErrInterrupted tells that a start was ended by its context, and that all of it
@@ -97,9 +99,10 @@ var ErrInterrupted = errors.New("ended during the start")
 
 // StartOn brings everything up, from the file to the listeners, which it closes
 // in any case, and returns when requests are answered. When a part cannot start,
-// or ctx ends, those before it are stopped again.
-func StartOn(ctx context.Context, taken Addresses, cfg *config.Config, sec config.Secrets, log *slog.Logger) (*App, error) {
-	a := &App{cfg: cfg, sec: sec, log: log, failed: make(chan error, 1), stopping: make(chan struct{}), stops: &stopStack{log: log}}
+// or ctx ends, those before it are stopped again. level is that of log, when it can
+// be changed.
+func StartOn(ctx context.Context, taken Addresses, cfg *config.Config, sec config.Secrets, log *slog.Logger, level *loglevel.Level) (*App, error) {
+	a := &App{cfg: cfg, sec: sec, log: log, level: level, failed: make(chan error, 1), stopping: make(chan struct{}), stops: &stopStack{log: log}}
 	a.failures = peers.NewFailures(int(cfg.Authentication.FailuresPerMinute))
 	a.metrics = newMetrics(a)
 	for _, part := range []func(context.Context) error{

@@ -34,7 +34,7 @@ func healthcheckCommand() *cobra.Command {
 		Example: "postern healthcheck\npostern healthcheck --url http://127.0.0.1:8084",
 		RunE: func(c *cobra.Command, _ []string) error {
 			if base == "" {
-				cfg, _, err := prepare(settings)
+				cfg, err := prepare(settings)
 				if err != nil {
 					return err
 				}

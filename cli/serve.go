@@ -12,6 +12,7 @@ import (
 
 	"postern/app"
 	"postern/config"
+	"postern/loglevel"
 )
 
 // serveCommand is `postern serve`, and what happens without a command.
@@ -31,11 +32,11 @@ func serveCommand() *cobra.Command {
 
 // serve runs until ctx ends, then stops in order.
 func serve(ctx context.Context, path string, out io.Writer) error {
-	cfg, log, err := prepare(path)
+	cfg, log, level, err := prepareToServe(path)
 	if err != nil {
 		return err
 	}
-	a, err := startServing(ctx, cfg, log, out)
+	a, err := startServing(ctx, cfg, log, level, out)
 	if errors.Is(err, app.ErrInterrupted) {
 		log.Info("stopped before the start was complete; nothing was served", "cause", err)
 		return nil
@@ -56,7 +57,7 @@ func serve(ctx context.Context, path string, out io.Writer) error {
 // startServing starts the program and says where everything is. On the first
 // start it prints the API key, once the program can be used with it; a first
 // start that fails leaves no secrets, so that the next one is the first.
-func startServing(ctx context.Context, cfg *config.Config, log *slog.Logger, out io.Writer) (*app.App, error) {
+func startServing(ctx context.Context, cfg *config.Config, log *slog.Logger, level *loglevel.Level, out io.Writer) (*app.App, error) {
 	taken, err := app.Listen(ctx, cfg)
 	if err != nil {
 		return nil, err
@@ -66,7 +67,7 @@ func startServing(ctx context.Context, cfg *config.Config, log *slog.Logger, out
 		taken.Close()
 		return nil, err
 	}
-	a, err := app.StartOn(ctx, taken, cfg, sec, log)
+	a, err := app.StartOn(ctx, taken, cfg, sec, log, level)
 	if err != nil {
 		if made {
 			err = errors.Join(err, os.Remove(config.SecretsPath(cfg)))
@@ -89,27 +90,34 @@ func configFlag(c *cobra.Command, path *string) {
 	c.Flags().StringVar(path, "config", "", "configuration `FILE` to read (default ./config.toml when it exists)")
 }
 
-// prepare reads the configuration and makes the logger that it asks for.
-func prepare(path string) (*config.Config, *slog.Logger, error) {
+// prepare reads the configuration and tells its warnings.
+func prepare(path string) (*config.Config, error) {
+	cfg, _, _, err := prepareToServe(path)
+	return cfg, err
+}
+
+// prepareToServe also makes the logger that the configuration asks for.
+func prepareToServe(path string) (*config.Config, *slog.Logger, *loglevel.Level, error) {
 	cfg, warnings, err := config.Load(path, os.Environ())
 	if err != nil {
-		return nil, nil, err
+		return nil, nil, nil, err
 	}
-	log := newLogger(cfg, os.Stderr)
+	log, level := newLogger(cfg, os.Stderr)
 	for _, w := range warnings {
 		log.Warn("configuration", "warning", w)
 	}
-	return cfg, log, nil
+	return cfg, log, level, nil
 }
 
-func newLogger(cfg *config.Config, w io.Writer) *slog.Logger {
-	var level slog.Level
-	if err := level.UnmarshalText([]byte(cfg.Log.Level)); err != nil {
-		level = slog.LevelInfo // validated before; cannot happen
+func newLogger(cfg *config.Config, w io.Writer) (*slog.Logger, *loglevel.Level) {
+	var usual slog.Level
+	if err := usual.UnmarshalText([]byte(cfg.Log.Level)); err != nil {
+		usual = slog.LevelInfo // validated before; cannot happen
 	}
+	level := loglevel.New(usual)
 	options := &slog.HandlerOptions{Level: level}
 	if cfg.Log.Format == "json" {
-		return slog.New(slog.NewJSONHandler(w, options))
+		return slog.New(slog.NewJSONHandler(w, options)), level
 	}
-	return slog.New(slog.NewTextHandler(w, options))
+	return slog.New(slog.NewTextHandler(w, options)), level
 }

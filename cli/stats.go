@@ -53,7 +53,7 @@ func dataFile(settings string, args []string) (path string, err error) {
 	if len(args) > 0 {
 		return args[0], nil
 	}
-	cfg, _, err := prepare(settings)
+	cfg, err := prepare(settings)
 	if err != nil {
 		return "", err
 	}

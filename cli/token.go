@@ -55,7 +55,7 @@ func issueToken(id string, ttl time.Duration, path string, out io.Writer) (err e
 	if ttl < time.Second || ttl > maxUserTTL {
 		return usageError{fmt.Errorf("--ttl must be from 1s to %v", maxUserTTL)}
 	}
-	cfg, _, err := prepare(path)
+	cfg, err := prepare(path)
 	if err != nil {
 		return err
 	}

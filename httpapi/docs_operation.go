@@ -16,7 +16,14 @@ func operationDescriptions() map[string]description {
 			id: "getReadiness", summary: "Whether the program can do its work, and if not, why.", out: body[health](),
 			also: []openapi.Answer{{Status: http.StatusServiceUnavailable, Type: body[health](), About: "The program cannot do its work; reasons tells why."}},
 		},
-		"GET /metrics": {id: "getMetrics", summary: "Metrics for Prometheus.", media: "text/plain"},
+		"GET /metrics":   {id: "getMetrics", summary: "Metrics for Prometheus.", media: "text/plain"},
+		"GET /admin/log": {id: "getLogLevel", summary: "The level of the log, and until when it is another than the usual one.", out: body[logState]()},
+		"PUT /admin/log": {
+			id: "changeLogLevel", summary: "Change the level of the log for a while.",
+			about: "It falls back to log.level by itself, after 15 minutes unless the call says.",
+			in:    body[logChange](), example: `{"level":"debug","minutes":10}`, out: body[logState](), codes: codes{codeLogLevel},
+		},
+		"DELETE /admin/log": {id: "resetLogLevel", summary: "Go back to the usual level of the log at once.", out: body[logState]()},
 		"GET /admin/profile/heap": {
 			id: "getMemoryProfile", summary: "Where the program allocated its memory, as pprof reads it.",
 			about: "What is in use, as of the last collection, and all that was allocated since the start.",
@@ -85,6 +92,12 @@ func operationFields() openapi.Fields {
 		"Error.message":    say("The same as messages.", []any{"number has 5 digits, 7 to 15 are allowed"}),
 		"Error.step":       say("The step that failed, with the code PROXY_UNREACHABLE only.", "auth"),
 		"Error.requestId":  say("The id of the request, as in the header x-request-id and in the log.", exampleUUID),
+
+		"LogChange.level":   say("The level that the log is to have.", "debug", openapi.OneOf("debug", "info", "warn", "error")),
+		"LogChange.minutes": say("For how long, from 1 to 1440; null or absent: 15.", 10),
+		"LogState.level":    say("The level that the log has.", "debug"),
+		"LogState.usual":    say("The one of the configuration, to which it falls back.", "info"),
+		"LogState.until":    say("When it falls back; null when it is the usual one.", "2026-03-04T05:06:07.000Z"),
 
 		"Health.status":   say("ok of a process that lives, ready of one that can work, or that it is not.", "ready"),
 		"Health.reasons":  say("Why the program cannot do its work.", nil),

@@ -53,6 +53,7 @@ const (
 	codeInvalidReplay    = "INVALID_REPLAY"
 	codeNoReplay         = "REPLAY_NOT_FOUND"
 	codeProfiling        = "PROFILE_RUNNING"
+	codeLogLevel         = "INVALID_LOG_LEVEL"
 	codeInternal         = "INTERNAL_ERROR"
 	codeShuttingDown     = "SHUTTING_DOWN"
 )

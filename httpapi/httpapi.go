@@ -16,6 +16,7 @@ import (
 	"postern/httpapi/idempotency"
 	"postern/httpapi/tokens"
 	"postern/instance"
+	"postern/loglevel"
 	"postern/media"
 	"postern/peers"
 	"postern/store"
@@ -73,6 +74,8 @@ type Config struct {
 	// Stopping is closed when the program begins to stop, and ends what takes its
 	// time for nobody's sake but the caller's. nil: it is never told.
 	Stopping <-chan struct{}
+	// LogLevel is that of Logger, or of none. nil: one that nothing goes by.
+	LogLevel *loglevel.Level
 	// Metrics answers GET /metrics, behind the GlobalApiKey. nil: that path
 	// answers 404.
 	Metrics http.Handler
@@ -128,6 +131,9 @@ func New(c Config) (http.Handler, error) {
 	}
 	if c.Logger == nil {
 		c.Logger = slog.New(slog.DiscardHandler)
+	}
+	if c.LogLevel == nil {
+		c.LogLevel = loglevel.New(slog.LevelInfo)
 	}
 	a := &api{Config: c, router: newRouter(slices.Concat(aliases(), notOfferedAliases())), log: c.Logger.With("component", "httpapi"), keys: idempotency.New(c.Store), tokens: tokens.NewReader(c.JWTSecret)}
 	for _, r := range routes() {

@@ -164,6 +164,9 @@ func routes() []route {
 		{"POST", "/admin/batches/{id}/pause", globalKey, (*api).pauseAnyBatch},
 		{"POST", "/admin/batches/{id}/stop", globalKey, (*api).stopAnyBatch},
 
+		{"GET", "/admin/log", globalKey, (*api).showLog},
+		{"PUT", "/admin/log", globalKey, (*api).putLog},
+		{"DELETE", "/admin/log", globalKey, (*api).resetLog},
 		{"GET", "/admin/profile/heap", globalKey, (*api).profileMemory},
 		{"GET", "/admin/profile/goroutine", globalKey, (*api).profileGoroutines},
 		{"GET", "/admin/profile/cpu", globalKey, (*api).profileProcessor},

@@ -31,6 +31,7 @@ var mayImport = map[string][]string{
 	"whatsapp/device":       {"store"},
 	"whatsapp":              {"whatsapp/device", "store", "event", "netfault", "proxy"},
 	"prune":                 {},
+	"loglevel":              {},
 	"instance":              {"prune", "delivery", "store", "event", "proxy", "pace"},
 	"batch":                 {"prune", "store", "event", "wallclock"},
 	"wallclock":             {},
@@ -48,7 +49,7 @@ var mayImport = map[string][]string{
 	"sandbox/phone":             {"sandbox/handset"},
 	"sandbox/handset":           {},
 
-	"httpapi":                   {"httpapi/openapi", "httpapi/strict", "httpapi/tokens", "httpapi/idempotency", "batch", "instance", "pace", "delivery", "dispatch", "media", "store", "event", "nesting", "peers", "proxy"},
+	"httpapi":                   {"loglevel", "httpapi/openapi", "httpapi/strict", "httpapi/tokens", "httpapi/idempotency", "batch", "instance", "pace", "delivery", "dispatch", "media", "store", "event", "nesting", "peers", "proxy"},
 	"httpapi/openapi":           {"event"},
 	"httpapi/openapi/witness":   {},
 	"httpapi/strict":            {"nesting", "event"},
@@ -62,9 +63,9 @@ var mayImport = map[string][]string{
 	"clientversion": {"whatsapp", "store"},
 
 	"config":       {"clientversion", "store", "event", "peers", "proxy", "whatsapp"},
-	"app":          {"clientversion", "config", "delivery", "dashboard", "httpapi", "httpapi/idempotency", "wsbus", "sandbox", "sandbox/phone", "whatsapp", "whatsapp/device", "media", "dispatch", "batch", "instance", "pace", "store", "event", "peers", "proxy"},
+	"app":          {"loglevel", "clientversion", "config", "delivery", "dashboard", "httpapi", "httpapi/idempotency", "wsbus", "sandbox", "sandbox/phone", "whatsapp", "whatsapp/device", "media", "dispatch", "batch", "instance", "pace", "store", "event", "peers", "proxy"},
 	"cli/consumer": {},
-	"cli":          {"cli/consumer", "app", "config", "httpapi/tokens", "sandbox", "sandbox/handset", "store", "event", "peers"},
+	"cli":          {"loglevel", "cli/consumer", "app", "config", "httpapi/tokens", "sandbox", "sandbox/handset", "store", "event", "peers"},
 	"":             {"cli"},
 	// Tests of the whole program may see all of it.
 	"e2e/accounts": {"*"}, "e2e/bare": {},
@@ -92,6 +93,7 @@ var why = map[string]string{
 	"dispatch":      "dispatch moves bytes; it does not know what a batch or an instance is",
 	"pace":          "pace counts what leaves and says when more may; who asks, and for what, it does not know",
 	"wallclock":     "wallclock knows zones, and nothing that happens in them",
+	"loglevel":      "a level is one, whatever is logged",
 	"prune":         "prune knows when to look, and nothing of what is looked at",
 	"media":         "media finds and prepares files; who encrypts and sends them is above it",
 	"wsbus":         "the hub moves bytes to WebSockets and needs no file",

@@ -1,0 +1,71 @@
+package httpapi
+
+import (
+	"context"
+	"fmt"
+	"log/slog"
+	"net/http"
+	"strings"
+	"time"
+
+	"postern/event"
+	"postern/loglevel"
+)
+
+// How long a changed log level lasts, in minutes.
+const (
+	logMinutes    = 15 // unless the call says
+	maxLogMinutes = 1440
+)
+
+// logChange asks for another log level.
+type logChange struct {
+	Level   string `json:"level"`
+	Minutes *int   `json:"minutes"` // null: 15
+}
+
+// logState is the level of the log.
+type logState struct {
+	Level string      `json:"level"`
+	Usual string      `json:"usual"` // log.level of the configuration
+	Until *event.Time `json:"until"` // when it falls back to the usual one; null when it is that
+}
+
+// logLevels are the names of the configuration.
+var logLevels = map[string]slog.Level{"debug": slog.LevelDebug, "info": slog.LevelInfo, "warn": slog.LevelWarn, "error": slog.LevelError}
+
+func showLevel(s loglevel.State) logState {
+	return logState{Level: strings.ToLower(s.Is.String()), Usual: strings.ToLower(s.Usual.String()), Until: event.AtPtr(s.Until)}
+}
+
+func (a *api) showLog(c *call) error {
+	return c.w.json(http.StatusOK, showLevel(a.LogLevel.State()))
+}
+
+// putLog changes the level for a while.
+func (a *api) putLog(c *call) error {
+	var in logChange
+	if err := c.decode(&in, maxBody); err != nil {
+		return err
+	}
+	level, known := logLevels[in.Level]
+	minutes := logMinutes
+	if in.Minutes != nil {
+		minutes = *in.Minutes
+	}
+	switch {
+	case !known:
+		return refuse(http.StatusUnprocessableEntity, codeLogLevel, "level must be debug, info, warn or error")
+	case minutes < 1 || minutes > maxLogMinutes:
+		return refuse(http.StatusUnprocessableEntity, codeLogLevel, fmt.Sprintf("minutes must be a whole number from 1 to %d", maxLogMinutes))
+	}
+	is := showLevel(a.LogLevel.Change(level, time.Duration(minutes)*time.Minute))
+	// At the level that is set, so that the line is there to explain what follows.
+	a.log.Log(context.WithoutCancel(c.r.Context()), max(level, slog.LevelInfo), "the log level was changed for a while", "level", is.Level, "usual", is.Usual, "until", is.Until)
+	return c.w.json(http.StatusOK, is)
+}
+
+// resetLog goes back to the level of the configuration.
+func (a *api) resetLog(c *call) error {
+	return c.w.json(http.StatusOK, showLevel(a.LogLevel.Reset()))
+}
