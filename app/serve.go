@@ -2,6 +2,7 @@ package app
 
 import (
 	"context"
+	"crypto/tls"
 	"errors"
 	"fmt"
 	"net"
@@ -85,8 +86,12 @@ func (a *App) serve(taken Addresses) error {
 		scrapes := a.limited(taken.metrics, scrapeConnections, proxies)
 		a.listen("metrics listener", httpapi.NewServer(httpapi.NewMetrics(a.metrics.handler(), a.log), a.log), scrapes)
 	}
-	a.url = "http://" + taken.api.Addr().String()
-	a.listen("listener", httpapi.NewServer(handler, a.log), a.clients)
+	secure, err := serverTLS(a.cfg, a.log)
+	if err != nil {
+		return err
+	}
+	a.url = scheme(secure != nil) + taken.api.Addr().String()
+	a.listenSecurely("listener", httpapi.NewServer(handler, a.log), a.clients, secure)
 	a.stops.push("waits for phones and receivers", func(context.Context) error { // they would hold the shutdown up
 		close(a.stopping)
 		a.supervisor.Interrupt()
@@ -102,23 +107,40 @@ func (a *App) Dashboard() string {
 	if base := a.cfg.Server.BaseURL; base != "" {
 		return strings.TrimSuffix(base, "/") + "/"
 	}
-	host, port, err := net.SplitHostPort(strings.TrimPrefix(a.url, "http://"))
+	scheme, address, _ := strings.Cut(a.url, "//")
+	host, port, err := net.SplitHostPort(address)
 	if err != nil {
 		return a.url + "/"
 	}
 	if ip := net.ParseIP(host); ip != nil && ip.IsUnspecified() {
 		host = "localhost"
 	}
-	return "http://" + net.JoinHostPort(host, port) + "/"
+	return scheme + "//" + net.JoinHostPort(host, port) + "/"
+}
+
+func scheme(secure bool) string {
+	if secure {
+		return "https://"
+	}
+	return "http://"
 }
 
 // listen serves until the program stops; what is under way then has the time of
 // the stop to end. A listener that ends by itself ends the program.
 func (a *App) listen(name string, srv *http.Server, l *peers.Listener) {
+	a.listenSecurely(name, srv, l, nil)
+}
+
+// listenSecurely is listen with TLS, unless secure is nil.
+func (a *App) listenSecurely(name string, srv *http.Server, l *peers.Listener, secure *tls.Config) {
+	serve := func() error { return l.Serve(srv) }
+	if secure != nil {
+		serve = func() error { return l.ServeTLS(srv, secure) }
+	}
 	ended := make(chan struct{})
 	go func() {
 		defer close(ended)
-		if err := l.Serve(srv); !errors.Is(err, http.ErrServerClosed) {
+		if err := serve(); !errors.Is(err, http.ErrServerClosed) {
 			select {
 			case a.failed <- fmt.Errorf("%s: %w", name, err):
 			default: // another one has ended before

@@ -41,9 +41,21 @@ func TestHealthcheckSaysWhatReadySays(t *testing.T) {
 			}
 		})
 	}
+	secure := httptest.NewTLSServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { _, _ = io.WriteString(w, `{"status":"ready"}`) }))
+	defer secure.Close()
+	t.Setenv("SERVER_LISTEN", strings.TrimPrefix(secure.URL, "https://"))
+	t.Setenv("SERVER_TLS_CERT", "cert.pem")
+	t.Setenv("SERVER_TLS_KEY", "key.pem")
+	var out bytes.Buffer
+	if status := run(t.Context(), []string{"healthcheck"}, &out, &out); status != 0 {
+		t.Errorf("of this machine by TLS: %s", out.String())
+	}
+	if status := run(t.Context(), []string{"healthcheck", "--url", secure.URL}, &out, &out); status != 1 || !strings.Contains(out.String(), "certificate") {
+		t.Errorf("of another that nobody vouches for: %d %s", status, out.String())
+	}
 	gone := httptest.NewServer(http.NotFoundHandler())
 	gone.Close()
-	var out bytes.Buffer
+	out.Reset()
 	if status := run(t.Context(), []string{"healthcheck", "--url", gone.URL}, &out, &out); status != 1 || !strings.Contains(out.String(), "is the program running") {
 		t.Errorf("nobody there: %d %s", status, out.String())
 	}
@@ -64,6 +76,10 @@ func TestAProgramIsAskedWhereItListens(t *testing.T) {
 		cfg.Server.Listen = listen
 		if got := ownURL(cfg); got != want {
 			t.Errorf("%s: %s", listen, got)
+		}
+		cfg.Server.TLSCert = "cert.pem"
+		if got := ownURL(cfg); got != strings.Replace(want, "http:", "https:", 1) {
+			t.Errorf("%s with TLS: %s", listen, got)
 		}
 	}
 }

@@ -13,6 +13,7 @@ type Config struct {
 		Listen          string
 		Port            int64
 		BaseURL         string
+		TLSCert, TLSKey string
 		TrustedProxies  []string
 		ShutdownTimeout time.Duration
 
@@ -155,6 +156,11 @@ func (c *Config) rules() []rule {
 			!all && !none,
 			"must be set together with whatsapp.endpoint_ca and whatsapp.endpoint_root_key, or none of them",
 			[]string{"whatsapp.endpoint", "whatsapp.endpoint_ca", "whatsapp.endpoint_root_key"},
+		},
+		{
+			(c.Server.TLSCert == "") != (c.Server.TLSKey == ""),
+			"must be set together with server.tls.key, or neither of them",
+			[]string{"server.tls.cert", "server.tls.key"},
 		},
 		{
 			c.Sandbox.Enabled && e.Endpoint != "",

@@ -23,8 +23,8 @@ func Exposures(c *Config) (found []string) {
 	address, base := c.ListenAddress(), c.Server.BaseURL
 	reachable := !IsLoopback(address)
 	encrypted := strings.HasPrefix(base, "https://")
-	tell(reachable && !encrypted,
-		"%s is not of this machine alone, and the API key, tokens and messages go there unencrypted; listen on 127.0.0.1 behind a proxy with TLS, and set server.base_url to its https address", address)
+	tell(reachable && !encrypted && c.Server.TLSCert == "",
+		"%s is not of this machine alone, and the API key, tokens and messages go there unencrypted; set server.tls.cert and server.tls.key, or listen on 127.0.0.1 behind a proxy with TLS and set server.base_url to its https address", address)
 	tell(base != "" && !encrypted && !isLoopbackURL(base),
 		"server.base_url has no https: the API key, tokens and messages go to it as plain text; put TLS before it")
 	tell(c.Sandbox.Enabled && (reachable || base != "" && !isLoopbackURL(base)),
@@ -49,6 +49,9 @@ func Exposures(c *Config) (found []string) {
 // not be there.
 func (c *Config) privatePaths() []string {
 	paths := []string{filepath.Dir(c.Store.Path), c.Store.Path, SecretsPath(c)}
+	if c.Server.TLSKey != "" {
+		paths = append(paths, c.Server.TLSKey)
+	}
 	if c.Sandbox.Enabled && c.Sandbox.Path != "" {
 		if folder := filepath.Dir(c.Sandbox.Path); folder != filepath.Dir(c.Store.Path) {
 			paths = append(paths, folder)

@@ -83,6 +83,7 @@ func TestWhatOthersCanReachIsAWarning(t *testing.T) {
 		"an address of the net":         {func(c *Config) { c.Server.Listen = "192.0.2.1:1" }, []string{plain}},
 		"behind a proxy with TLS":       {func(c *Config) { c.Server.Port, c.Server.BaseURL = 1, "https://api.example.org" }, nil},
 		"behind a proxy without":        {func(c *Config) { c.Server.BaseURL = "http://api.example.org" }, []string{"server.base_url"}},
+		"with a certificate":            {func(c *Config) { c.Server.Listen, c.Server.TLSCert = "0.0.0.0:1", "cert.pem" }, nil},
 		"a base URL of the loopback":    {func(c *Config) { c.Server.BaseURL = "http://localhost:8084" }, nil},
 		"the sandbox on the loopback":   {func(c *Config) { c.Sandbox.Enabled = true }, nil},
 		"the sandbox for all":           {func(c *Config) { c.Sandbox.Enabled, c.Server.Port = true, 1 }, []string{plain, simulated}},

@@ -1,0 +1,106 @@
+package app
+
+import (
+	"crypto/tls"
+	"crypto/x509"
+	"fmt"
+	"log/slog"
+	"os"
+	"sync"
+	"time"
+
+	"postern/config"
+)
+
+// certificateEvery bounds how often the files of the certificate are looked at, by a
+// handshake that needs one.
+const certificateEvery = time.Second
+
+// certificate is the pair of files by which the program proves to clients who it is.
+// Files that changed are read again at the next handshake; while they cannot be used,
+// the certificate before them is.
+type certificate struct {
+	cert, key string // paths
+	log       *slog.Logger
+
+	mu     sync.Mutex
+	is     *tls.Certificate
+	stamps [2]stamp
+	looked time.Time
+	gone   bool // a file cannot be looked at, which was said
+}
+
+// stamp tells one state of a file from another.
+type stamp struct {
+	size    int64
+	changed time.Time
+}
+
+// serverTLS is how the API is served, nil for without TLS.
+func serverTLS(cfg *config.Config, log *slog.Logger) (*tls.Config, error) {
+	if cfg.Server.TLSCert == "" {
+		return nil, nil
+	}
+	c := &certificate{cert: cfg.Server.TLSCert, key: cfg.Server.TLSKey, log: log}
+	stamps, err := c.look()
+	if err == nil {
+		err = c.load(stamps)
+	}
+	if err != nil {
+		return nil, fmt.Errorf("server.tls.cert and server.tls.key: %w", err)
+	}
+	return &tls.Config{MinVersion: tls.VersionTLS12, GetCertificate: c.get}, nil
+}
+
+func (c *certificate) get(*tls.ClientHelloInfo) (*tls.Certificate, error) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if time.Since(c.looked) < certificateEvery {
+		return c.is, nil
+	}
+	stamps, err := c.look()
+	said := c.gone && err != nil
+	if c.gone = err != nil; err == nil && stamps != c.stamps {
+		c.stamps = stamps // said once of each state
+		if err = c.load(stamps); err == nil {
+			c.log.Info("the certificate was read again", "file", c.cert, "until", c.is.Leaf.NotAfter)
+		}
+	}
+	if err != nil && !said {
+		c.log.Error("the certificate cannot be read again; the one before it is served on", "file", c.cert, "until", c.is.Leaf.NotAfter, "error", err)
+	}
+	return c.is, nil
+}
+
+func (c *certificate) look() (stamps [2]stamp, err error) {
+	c.looked = time.Now()
+	for i, path := range []string{c.cert, c.key} {
+		info, err := os.Stat(path)
+		if err != nil {
+			return stamps, err
+		}
+		stamps[i] = stamp{info.Size(), info.ModTime()}
+	}
+	return stamps, nil
+}
+
+func (c *certificate) load(stamps [2]stamp) error {
+	pair, err := tls.LoadX509KeyPair(c.cert, c.key)
+	if err != nil {
+		return err
+	}
+	if pair.Leaf == nil {
+		if pair.Leaf, err = x509.ParseCertificate(pair.Certificate[0]); err != nil {
+			return err
+		}
+	}
+	if time.Now().After(pair.Leaf.NotAfter) {
+		err := fmt.Errorf("%s ended at %s", c.cert, pair.Leaf.NotAfter.UTC().Format(time.RFC3339))
+		if c.is != nil {
+			return err
+		}
+		c.log.Error("clients will refuse the certificate", "error", err)
+	}
+	c.is, c.stamps = &pair, stamps
+	return nil
+}
