@@ -246,13 +246,7 @@ func (l *lane) deliver(f flight) {
 		l.nudge() // to fill the board anew
 		l.tellBreaker(to, o, opened)
 	}
-	l.r.results <- result{lane: l, flight: f, parcel: p, outcome: o, at: at, url: to.URL}
-	if len(l.r.results) >= plenty {
-		select {
-		case l.r.crowded <- struct{}{}:
-		default:
-		}
-	}
+	l.r.report(result{lane: l, flight: f, parcel: p, outcome: o, at: at, url: to.URL})
 }
 
 func (l *lane) tellBreaker(to event.Destination, o Outcome, opened bool) {

@@ -59,7 +59,8 @@ type Relay struct {
 	abort   context.CancelFunc
 
 	results   chan result   // outcomes on their way to the file
-	crowded   chan struct{} // size 1: many outcomes are on their way
+	crowded   chan struct{} // size 1: many outcomes are on their way, or one that something waits for
+	holding   atomic.Int64  // outcomes on their way that something waits for
 	forgotten chan uint64   // size 1: up to where events of removed batches may go
 
 	newBatch  recent[store.OutboxEntry]

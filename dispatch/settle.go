@@ -33,6 +33,24 @@ func (r result) attempt() delivery.Attempt {
 // outcomes share a commit.
 const resultsSize = 128
 
+// report sends an outcome on its way to the file.
+func (r *Relay) report(g result) {
+	if g.holdsOthers() {
+		r.holding.Add(1)
+	}
+	r.results <- g
+	if r.pressed() {
+		select {
+		case r.crowded <- struct{}{}:
+		default:
+		}
+	}
+}
+
+// pressed tells that outcomes which wait for a commit must not wait longer, for
+// those behind them.
+func (r *Relay) pressed() bool { return len(r.results) >= plenty || r.holding.Load() > 0 }
+
 // settle writes outcomes into the file, as many in one commit as there are.
 func (r *Relay) settle() {
 	for first := range r.results {
@@ -46,8 +64,15 @@ func (r *Relay) settle() {
 const gatherFor = 2 * time.Millisecond
 
 // collect adds to first what else comes within a moment.
-func (r *Relay) collect(first result) []result {
-	group := []result{first}
+func (r *Relay) collect(first result) (group []result) {
+	defer func() {
+		for _, g := range group {
+			if g.holdsOthers() {
+				r.holding.Add(-1)
+			}
+		}
+	}()
+	group = []result{first}
 	enough := time.NewTimer(gatherFor)
 	defer enough.Stop()
 	for len(group) < cap(r.results) {
@@ -137,17 +162,27 @@ func (r *Relay) ride(group []result, fn func(*store.Tx) error) error {
 		return err
 	}
 	if len(group) < plenty && !slices.ContainsFunc(group, result.holdsOthers) {
-		enough := time.NewTimer(rideFor)
-		defer enough.Stop()
-		select {
-		case <-sub.Ended():
-		case <-enough.C:
-		case <-r.crowded:
-		case <-r.reading.Done():
-		}
+		r.await(sub)
 	}
 	r.cfg.Store.Hurry(sub)
 	return sub.Wait()
+}
+
+// await waits for the commit of somebody else, as long as there is time.
+func (r *Relay) await(sub *store.Submitted) {
+	enough := time.NewTimer(rideFor)
+	defer enough.Stop()
+	for !r.pressed() {
+		select {
+		case <-sub.Ended():
+			return
+		case <-enough.C:
+			return
+		case <-r.crowded: // maybe by what is in this commit
+		case <-r.reading.Done():
+			return
+		}
+	}
 }
 
 // holdsOthers tells that something waits until the file has the outcome: in a
