@@ -1,6 +1,9 @@
 package dispatch
 
-import "sync"
+import (
+	"maps"
+	"sync"
+)
 
 // recentBytes bounds the bodies that are kept for those who send.
 const recentBytes = 8 << 20
@@ -13,6 +16,11 @@ type recent[T any] struct {
 	all   map[uint64]kept[T]
 	order []uint64 // as they came; some may be gone
 	bytes int
+
+	// Of take: the newest number that came, and those after it that were asked for
+	// before they came.
+	newest uint64
+	early  map[uint64]bool
 }
 
 type kept[T any] struct {
@@ -20,14 +28,25 @@ type kept[T any] struct {
 	bytes int
 }
 
-// put keeps what has so many bytes.
+// since notes that what came before was not put here: numbers up to newest.
+func (r *recent[T]) since(newest uint64) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.newest = newest
+}
+
+// put keeps what has so many bytes. What take was asked for before is in the file
+// only: it may have changed since it was read.
 func (r *recent[T]) put(number uint64, what T, bytes int) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	if r.all == nil {
 		r.all = map[uint64]kept[T]{}
 	}
-	if _, there := r.all[number]; there {
+	early := r.early[number]
+	r.newest = max(r.newest, number)
+	maps.DeleteFunc(r.early, func(n uint64, _ bool) bool { return n <= r.newest })
+	if _, there := r.all[number]; there || early {
 		return
 	}
 	r.all[number] = kept[T]{what, bytes}
@@ -52,11 +71,18 @@ func (r *recent[T]) get(number uint64) (what T, there bool) {
 	return k.what, there
 }
 
-// take is get for one who alone asks for it, and once.
+// take is get for one who alone asks for it, and once. What is put comes in the
+// order of its numbers.
 func (r *recent[T]) take(number uint64) (what T, there bool) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	k, there := r.all[number]
+	if !there && number > r.newest {
+		if r.early == nil {
+			r.early = map[uint64]bool{}
+		}
+		r.early[number] = true
+	}
 	r.bytes -= k.bytes
 	delete(r.all, number)
 	return k.what, there

@@ -114,6 +114,7 @@ func (r *Relay) Start() error {
 		return err
 	}
 	r.started = true
+	r.newBatch.since(newest)
 	r.batch.board.reach(newest)
 	r.batch.tick()
 	now := time.Now().UnixNano() // the loops have their first turn when the scheduler lets them

@@ -2,9 +2,13 @@ package dispatch
 
 import (
 	"testing"
+	"testing/synctest"
 	"time"
 
+	"github.com/google/uuid"
+
 	"postern/event"
+	"postern/store"
 )
 
 // TestOutcomesThatWaitForACommitHoldUpNoOther: what comes next in an order waits for
@@ -33,4 +37,28 @@ func TestOutcomesThatWaitForACommitHoldUpNoOther(t *testing.T) {
 	if alone, beside := took(false), took(true); beside > alone*5/4 {
 		t.Errorf("a hundred events in their order take %v beside a neighbour, %v alone", beside, alone)
 	}
+}
+
+// late is told of batch events, and takes its time over it.
+type late time.Duration
+
+func (l late) PublishBatch(event.Kind, uuid.UUID, uint64, []byte) { time.Sleep(time.Duration(l)) }
+
+// TestAnEntryThatAPassFoundFirstIsPostedOnce: who follows the outbox comes to it
+// when it is delivered already.
+func TestAnEntryThatAPassFoundFirstIsPostedOnce(t *testing.T) {
+	inBubble(t, "p.db", func(t *testing.T, s *store.Store, hook *scripted) {
+		r := startRelay(t, RelayConfig{Store: s, URL: "http://hook/", Sender: hook.sender(), Publisher: late(time.Second)})
+		defer stopRelay(t, r)
+		batch := uuid.New()
+		emit(t, s, batch, 1)
+		synctest.Wait()
+		if _, err := r.RetryAll(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+		time.Sleep(time.Minute)
+		if tries := hook.at(batch, 1); len(tries) != 1 {
+			t.Errorf("posted %d times: %v", len(tries), tries)
+		}
+	})
 }
