@@ -2,6 +2,7 @@ package dispatch
 
 import (
 	"maps"
+	"slices"
 	"sync"
 )
 
@@ -55,13 +56,19 @@ func (r *recent[T]) put(number uint64, what T, bytes int) {
 	for len(r.order) > 0 {
 		oldest, there := r.all[r.order[0]]
 		if there && r.bytes <= recentBytes {
-			return
+			break
 		}
 		r.bytes -= oldest.bytes
 		delete(r.all, r.order[0])
 		r.order = r.order[1:]
 	}
+	if len(r.order) > 2*len(r.all)+fewGone { // behind one that stays, many went
+		r.order = slices.DeleteFunc(r.order, func(n uint64) bool { _, there := r.all[n]; return !there })
+	}
 }
+
+// fewGone is how many may be gone and have their place yet.
+const fewGone = 512
 
 // get returns what is kept under a number.
 func (r *recent[T]) get(number uint64) (what T, there bool) {

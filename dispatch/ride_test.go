@@ -62,3 +62,17 @@ func TestAnEntryThatAPassFoundFirstIsPostedOnce(t *testing.T) {
 		}
 	})
 }
+
+// TestRecentForgetsTheOrderOfWhatWasTaken although the first of all stays.
+func TestRecentForgetsTheOrderOfWhatWasTaken(t *testing.T) {
+	var r recent[string]
+	for n := range uint64(100_000) {
+		r.put(n, "x", 1)
+		if n > 0 {
+			r.take(n)
+		}
+	}
+	if what, there := r.take(0); what != "x" || !there || len(r.order) > 1000 {
+		t.Errorf("%q, %t, %d in line", what, there, len(r.order))
+	}
+}
