@@ -155,17 +155,20 @@ func (f *flights) settle(ctx context.Context) error {
 	return f.landAll(ctx)
 }
 
-// session returns the newest session with an address, nil when none is known
-// here.
-func (f *flights) session(address string) []byte {
+// sessions returns the newest session with each address that is known here.
+func (f *flights) sessions(addresses []string) map[string][]byte {
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	for _, one := range slices.Backward(f.list) {
-		if v := one.sessions[address]; v != nil {
-			return bytes.Clone(v)
+	known := map[string][]byte{}
+	for _, address := range addresses {
+		for _, one := range slices.Backward(f.list) {
+			if v := one.sessions[address]; v != nil {
+				known[address] = bytes.Clone(v)
+				break
+			}
 		}
 	}
-	return nil
+	return known
 }
 
 // close is settle, after which no session is used.

@@ -5,7 +5,11 @@ import (
 	"errors"
 	"os"
 	"path/filepath"
+	"runtime"
+	"strings"
+	"sync"
 	"testing"
+	"time"
 
 	"postern/store"
 )
@@ -137,6 +141,33 @@ func TestADecryptionThatCannotBeStoredIsTold(t *testing.T) {
 		t.Error("the message would be acknowledged")
 	}
 	check(t, f.container.Settle(1))
+}
+
+// Whoever waits for the sessions of sent messages to be written reads nothing of the
+// file meanwhile: the commit waits for all readers when the file outgrows its mapping.
+func TestNobodyWaitsForACommitWithinAReadOfTheFile(t *testing.T) {
+	f := newFile(t)
+	s := f.account(t)
+	s.flights.mu.Lock() // as who waits for a commit
+	var asking sync.WaitGroup
+	asking.Go(func() { _, _ = s.HasSession(t.Context(), ada) })
+	for waits := false; !waits; {
+		all := make([]byte, 1<<20)
+		all = all[:runtime.Stack(all, true)]
+		for _, one := range strings.Split(string(all), "\n\n") {
+			waits = waits || strings.Contains(one, "HasSession") && strings.Contains(one, "sync.(*Mutex).Lock")
+		}
+	}
+	closed := make(chan struct{})
+	go func() { _ = f.Store.Close(); close(closed) }() // it waits for all readers too
+	select {
+	case <-closed:
+	case <-time.After(5 * time.Second):
+		t.Error("a reader of the file waits for who waits for a commit")
+	}
+	s.flights.mu.Unlock()
+	asking.Wait()
+	<-closed
 }
 
 // A device that was deleted leaves nothing behind that comes later.

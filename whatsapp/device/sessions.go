@@ -79,12 +79,14 @@ func (a *account) GetManySessions(ctx context.Context, addresses []string) (map[
 }
 
 // sessions reads from the file what is not on its way there. A session that
-// cannot be read is none.
+// cannot be read is none. What is on its way is asked for first: who writes it holds
+// its lock over a commit, which may wait for all who read the file.
 func (a *account) sessions(ctx context.Context, addresses []string) (map[string][]byte, error) {
 	sessions := make(map[string][]byte, len(addresses))
+	leaving := a.flights.sessions(addresses)
 	err := a.read(ctx, func(x reader) (err error) {
 		for _, address := range addresses {
-			raw := a.flights.session(address)
+			raw := leaving[address]
 			if raw == nil {
 				if raw, err = x.get(sessionKey(address)); err != nil {
 					return err
