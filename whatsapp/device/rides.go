@@ -36,7 +36,12 @@ func rides(ctx context.Context) bool { return ctx.Value(ridingKey{}) != nil }
 // Settle returns when what the decryptions of an instance's device wrote is on the
 // disk. An error says that it is not, and that the message has to come again.
 func (c *Container) Settle(instance int64) error {
-	f := c.flightsOf(instance)
+	c.mu.Lock()
+	f := c.flights[instance] // also once the container is closed
+	c.mu.Unlock()
+	if f == nil {
+		return nil
+	}
 	f.arrive()
 	return f.lost()
 }

@@ -143,6 +143,18 @@ func TestADecryptionThatCannotBeStoredIsTold(t *testing.T) {
 	check(t, f.container.Settle(1))
 }
 
+// A message that a stop finds half-way is acknowledged as any other.
+func TestADecryptionIsSettledAfterTheContainerWasClosed(t *testing.T) {
+	f := newFile(t)
+	s := f.account(t)
+	tooLong := map[string][]byte{string(make([]byte, 1<<16)): []byte("v")}
+	check(t, s.flights.board(1, tooLong, true))
+	check(t, f.container.Close(t.Context()))
+	if err := f.container.Settle(1); err == nil {
+		t.Error("the message would be acknowledged")
+	}
+}
+
 // Whoever waits for the sessions of sent messages to be written reads nothing of the
 // file meanwhile: the commit waits for all readers when the file outgrows its mapping.
 func TestNobodyWaitsForACommitWithinAReadOfTheFile(t *testing.T) {
