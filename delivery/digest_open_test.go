@@ -3,8 +3,10 @@ package delivery
 import (
 	"bytes"
 	"log/slog"
+	"os"
 	"path/filepath"
 	"testing"
+	"time"
 
 	"postern/store"
 )
@@ -22,5 +24,50 @@ func TestAFirstStartHasNothingToSetRight(t *testing.T) {
 	}
 	if said.Len() != 0 {
 		t.Error(said.String())
+	}
+}
+
+// TestAKillWhileTheHashesAreMadeAnewLeavesNoOldOnes: the next start goes on with it,
+// whichever commit was the last.
+func TestAKillWhileTheHashesAreMadeAnewLeavesNoOldOnes(t *testing.T) {
+	r := newRig(t, Config{Log: true})
+	r.failed(1, 3*blockRows)
+	r.flush()
+	r.update(func(tx *store.Tx) error { return tx.Put(logs, hashKeyKey, make([]byte, len(r.l.key))) }) // that of a former release
+	if err := r.s.Close(); err != nil {
+		t.Fatal(err)
+	}
+	var images []string
+	var err error
+	r.s, err = store.Open(store.Options{Path: r.path, Buckets: Buckets(), NoSync: true, MinFree: 1, OnCommit: func(int, time.Duration) {
+		raw, err := os.ReadFile(r.path)
+		image := filepath.Join(t.TempDir(), "killed.db")
+		if err == nil {
+			err = os.WriteFile(image, raw, 0o600)
+		}
+		if err != nil {
+			t.Error(err)
+		}
+		images = append(images, image)
+	}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := Open(r.s, r.cfg); err != nil {
+		t.Fatal(err)
+	}
+	if err := r.s.Close(); err != nil {
+		t.Fatal(err)
+	}
+	for n, image := range images {
+		k := &rig{t: t, path: image, cfg: r.cfg}
+		k.open()
+		page, err := k.l.List(t.Context(), Filter{Query: notice(1).About.Chat}, "", 10)
+		if err != nil || page.Total != 3*blockRows {
+			t.Errorf("after commit %d of %d: %d are found, %v", n+1, len(images), page.Total, err)
+		}
+		if err := k.s.Close(); err != nil {
+			t.Error(err)
+		}
 	}
 }

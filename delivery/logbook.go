@@ -12,8 +12,11 @@ import (
 )
 
 // hashKind stands before the key of the hashes: another function makes all of them
-// anew.
-const hashKind = 2
+// anew, and so does hashBegun, with which some of them were made.
+const (
+	hashKind  = 2
+	hashBegun = 0
+)
 
 var hashKeyKey = []byte("hash key")
 
@@ -40,6 +43,9 @@ func (l *Ledger) openLog() error {
 	if err == nil {
 		err = l.openDigest(made)
 	}
+	if err == nil && made {
+		err = l.store.Update(context.Background(), func(tx *store.Tx) error { return l.putKey(tx, hashKind) })
+	}
 	if err != nil {
 		return fmt.Errorf("delivery: open the log: %w", err)
 	}
@@ -61,9 +67,13 @@ func (l *Ledger) openKey() (made bool, err error) {
 			return err
 		}
 		_, _ = rand.Read(l.key[:])
-		return tx.Put(logs, hashKeyKey, append([]byte{hashKind}, l.key[:]...))
+		return l.putKey(tx, hashBegun)
 	})
 	return made, err
+}
+
+func (l *Ledger) putKey(tx *store.Tx, kind byte) error {
+	return tx.Put(logs, hashKeyKey, append([]byte{kind}, l.key[:]...))
 }
 
 func (l *Ledger) startLog() {
