@@ -38,6 +38,7 @@ type board struct {
 	ready   []*line         // with something waiting and nothing in flight
 	rush    []*line         // the same, of what does not wait for the breaker
 	known   map[uint64]bool // on the board, in flight, or answered and not yet stored; true: whether due or not
+	urged   map[uint64]bool // of the known ones, those that were asked for when they were here
 	damaged map[uint64]bool // entries that can never be read
 	flying  int             // deliveries in flight
 	reached uint64          // newest sequence that the feeder has seen
@@ -74,7 +75,7 @@ type flight struct {
 }
 
 func newBoard() *board {
-	b := &board{size: boardSize, lines: map[uuid.UUID]*line{}, known: map[uint64]bool{}, damaged: map[uint64]bool{}}
+	b := &board{size: boardSize, lines: map[uuid.UUID]*line{}, known: map[uint64]bool{}, urged: map[uint64]bool{}, damaged: map[uint64]bool{}}
 	b.work, b.calm = sync.NewCond(&b.mu), sync.NewCond(&b.mu)
 	return b
 }
@@ -103,11 +104,12 @@ func (b *board) offer(batch uuid.UUID, seq uint64, anyway bool) bool {
 }
 
 // offerOnce is offer for an entry that has a line of its own and does not wait
-// for the breaker.
-func (b *board) offerOnce(batch uuid.UUID, seq uint64) bool {
+// for the breaker. urged is for one that is asked for now.
+func (b *board) offerOnce(batch uuid.UUID, seq uint64, urged bool) bool {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	if b.has(seq) {
+		b.noteUrged(seq, urged)
 		return true
 	}
 	if len(b.known) >= b.size {
@@ -117,6 +119,14 @@ func (b *board) offerOnce(batch uuid.UUID, seq uint64) bool {
 	b.lines[batch], b.known[seq] = l, true
 	b.rush = append(b.rush, l)
 	return true
+}
+
+// noteUrged remembers until its outcome is stored that an entry which is here was
+// asked for. The caller holds b.mu.
+func (b *board) noteUrged(seq uint64, urged bool) {
+	if _, here := b.known[seq]; here && urged {
+		b.urged[seq] = true
+	}
 }
 
 // has reports whether an entry is on the board already, or can never be sent.

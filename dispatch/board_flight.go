@@ -198,13 +198,15 @@ func (b *board) release(l *line) {
 
 // settled forgets an entry whose outcome is stored. One that failed while the
 // receiver was down stays on the board, whatever its backoff: as long as the
-// breaker is open, or when a success was seen since it went out. kept tells so.
-func (b *board) settled(f flight, o Outcome) (kept bool) {
+// breaker is open, or when a success was seen since it went out. kept tells so, and
+// urged that somebody asked for it after the file had the outcome, maybe.
+func (b *board) settled(f flight, o Outcome) (kept, urged bool) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
+	urged = b.urged[f.seq]
 	if !o.Down() {
 		b.forget(f.seq)
-		return false
+		return false, urged
 	}
 	if kept = b.breaker.open || b.era != f.era; kept {
 		b.put(f.line.batch, f.seq, true)
@@ -212,22 +214,25 @@ func (b *board) settled(f flight, o Outcome) (kept bool) {
 		b.forget(f.seq)
 	}
 	b.free(f.line)
-	return kept
+	return kept, urged
 }
 
-// over forgets an entry that came to its end in the file.
-func (b *board) over(f flight, o Outcome) {
+// over forgets an entry that came to its end in the file. urged is as in settled.
+func (b *board) over(f flight, o Outcome) (urged bool) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
+	urged = b.urged[f.seq]
 	b.forget(f.seq)
 	if o.Down() {
 		b.free(f.line)
 	}
+	return urged
 }
 
 // forget takes an entry off the board. The caller holds b.mu.
 func (b *board) forget(seq uint64) {
 	delete(b.known, seq)
+	delete(b.urged, seq)
 	if len(b.known) == 0 {
 		b.calm.Broadcast()
 	}

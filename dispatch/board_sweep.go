@@ -33,6 +33,7 @@ func (b *board) restart() {
 		}
 		for _, seq := range l.waiting {
 			delete(b.known, seq)
+			delete(b.urged, seq)
 		}
 		l.waiting, l.more, l.last = nil, false, 0
 		if !l.busy {
@@ -48,6 +49,7 @@ func (b *board) halt() {
 	defer b.mu.Unlock()
 	for _, l := range b.rush {
 		delete(b.known, l.waiting[0])
+		delete(b.urged, l.waiting[0])
 		delete(b.lines, l.batch)
 	}
 	b.rush = nil
@@ -152,6 +154,7 @@ func (b *board) urge(batch uuid.UUID, seq uint64) bool {
 	defer b.mu.Unlock()
 	b.breaker.probeAt = time.Time{}
 	b.broadcast()
+	b.noteUrged(seq, true)
 	if !b.has(seq) {
 		if len(b.known) >= 2*b.size {
 			return false

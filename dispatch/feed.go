@@ -262,7 +262,7 @@ func (f *feeder) sweep() bool {
 // offer puts a row on the board.
 func (f *feeder) offer(r row, anyway bool) bool {
 	if r.Once {
-		return f.l.board.offerOnce(r.Line, r.Seq)
+		return f.l.board.offerOnce(r.Line, r.Seq, anyway)
 	}
 	return f.l.board.offer(r.Line, r.Seq, anyway)
 }

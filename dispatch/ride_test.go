@@ -63,6 +63,28 @@ func TestAnEntryThatAPassFoundFirstIsPostedOnce(t *testing.T) {
 	})
 }
 
+// TestARetryGoesOutThoughItTookTheLastOutcomeIntoTheFile: it is one attempt more, at
+// once, and not that of the backoff.
+func TestARetryGoesOutThoughItTookTheLastOutcomeIntoTheFile(t *testing.T) {
+	for _, answer := range []int{404, 200} {
+		inTown(t, func(t *testing.T, c *town) {
+			lane := webhookLane(1)
+			c.add(lane, "a", event.OrderNone)
+			c.set("a", say(answer))
+			e := c.emit(1, "x@c", "hello", lane)
+			time.Sleep(10*time.Millisecond + gatherFor + rideFor/2) // it was answered, and waits for a commit
+			r, err := c.relay.Retry(t.Context(), recordOf(e, 0), everybody)
+			if err != nil || r.Attempts != 1 {
+				t.Fatalf("%+v, %v", r, err)
+			}
+			time.Sleep(500 * time.Millisecond)
+			if n := len(c.at("a")); n != 2 {
+				t.Errorf("answered %d: %d attempts", answer, n)
+			}
+		})
+	}
+}
+
 // TestRecentForgetsTheOrderOfWhatWasTaken although the first of all stays.
 func TestRecentForgetsTheOrderOfWhatWasTaken(t *testing.T) {
 	var r recent[string]

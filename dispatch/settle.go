@@ -192,12 +192,12 @@ func (r result) holdsOthers() bool { return r.parcel.inLine || r.outcome.Down() 
 
 // became tells the lane what the file says of an attempt.
 func (r *Relay) became(g result, s settled) {
-	l, kept := g.lane, false
+	l, kept, urged := g.lane, false, false
 	l.follow(s.follows)
 	if s.ended {
-		l.board.over(g.flight, g.outcome)
+		urged = l.board.over(g.flight, g.outcome)
 	} else {
-		kept = l.board.settled(g.flight, g.outcome)
+		kept, urged = l.board.settled(g.flight, g.outcome)
 	}
 	l.landed(g.flight)
 	if l.outbox() {
@@ -205,12 +205,14 @@ func (r *Relay) became(g result, s settled) {
 	} else if s.state == string(delivery.Expired) {
 		r.ended.expired.Add(1)
 	}
-	if g.outcome.Delivered() {
-		return
-	}
-	r.tellLoss(g, s)
-	if !s.ended && !kept {
+	switch {
+	case urged: // the file has another time for it by now, maybe
+		l.askForPass()
+	case !s.ended && !kept:
 		l.handBack(row{At: s.next, Seq: g.flight.seq, Line: g.flight.line.batch})
+	}
+	if !g.outcome.Delivered() {
+		r.tellLoss(g, s)
 	}
 }
 
