@@ -128,10 +128,14 @@ func (m *messenger) meanwhile(depth int) {
 }
 
 // decrypt reads an answer, which may be to a session before the present one,
-// and may turn out to be unreadable after all.
+// and may turn out to be unreadable after all. Mostly it goes with the next commit.
 func (m *messenger) decrypt() {
 	address := m.address()
-	_ = m.s.DoDecryptionTxn(m.t.Context(), func(ctx context.Context) error {
+	ctx := m.t.Context()
+	if m.IntN(4) > 0 {
+		ctx = Riding(ctx)
+	}
+	_ = m.s.DoDecryptionTxn(ctx, func(ctx context.Context) error {
 		session, err := m.s.GetSession(ctx, address)
 		if err != nil || session == nil {
 			return err
@@ -164,8 +168,18 @@ func promoted(t *testing.T, session []byte, i int) []byte {
 }
 
 // crash ends the process with messages on the network whose sessions are not
-// in the file: the last writes of them failed, or have not begun.
+// in the file: the last writes of them failed, or have not begun. Half of the time it
+// takes the file as it is, without what waits for a commit.
 func (m *messenger) crash() {
+	if m.IntN(2) == 0 {
+		before, err := os.ReadFile(m.f.path)
+		check(m.t, err)
+		check(m.t, m.f.Close())
+		check(m.t, os.WriteFile(m.f.path, before, 0o600))
+		m.f.open(m.t)
+		m.s = m.f.stores(m.t, 1)
+		return
+	}
 	check(m.t, m.f.Update(m.t.Context(), func(*store.Tx) error { return nil }))
 	release, list := func() {}, &m.s.(both).flights.list
 	if len(*list) == 0 {
