@@ -44,11 +44,15 @@ func serve(ctx context.Context, path string, out io.Writer) error {
 	if err != nil {
 		return err
 	}
+	running, ended := context.WithCancel(ctx)
+	defer ended()
+	supervised(running, a, log)
 	select {
 	case <-ctx.Done():
 		log.Info("stopping; a second signal ends at once")
 	case err = <-a.Failed():
 	}
+	ended()
 	stopping, cancel := context.WithTimeout(context.WithoutCancel(ctx), cfg.Server.ShutdownTimeout)
 	defer cancel()
 	return errors.Join(err, a.Stop(stopping))

@@ -1,14 +1,9 @@
 package httpapi
 
 import (
-	"context"
-	"errors"
 	"log/slog"
 	"net/http"
 	"strconv"
-	"time"
-
-	"postern/store"
 )
 
 type health struct {
@@ -29,7 +24,7 @@ func (a *api) ready(c *call) error {
 	}
 	err := a.Store.Admit()
 	if err == nil {
-		err = a.writable(c.r.Context())
+		err = a.Store.Probe(c.r.Context())
 	}
 	if err != nil {
 		reasons = append(reasons, err.Error())
@@ -39,26 +34,6 @@ func (a *api) ready(c *call) error {
 		return c.w.json(http.StatusServiceUnavailable, health{"not ready", reasons, a.Store.Warnings()})
 	}
 	return c.w.json(http.StatusOK, health{Status: "ready", Warnings: a.Store.Warnings()})
-}
-
-// writerTimeout is how long the store may take to come to a change before the
-// program is not ready: longer than its largest commits on a slow disk.
-const writerTimeout = 5 * time.Second
-
-// errProbe takes a change back that was only to be begun.
-var errProbe = errors.New("only a probe")
-
-// writable begins a change of the data file and takes it back, which costs no
-// commit. It fails when the store's writer does not come to it: the disk hangs,
-// or the store has failed or is closed.
-func (a *api) writable(ctx context.Context) error {
-	ctx, cancel := context.WithTimeoutCause(ctx, writerTimeout, errors.New("the data file takes no changes; its disk may hang"))
-	defer cancel()
-	err := a.Store.Update(ctx, func(*store.Tx) error { return errProbe })
-	if errors.Is(err, errProbe) {
-		return nil
-	}
-	return err
 }
 
 // NewMetrics returns the handler of a listener that has GET /metrics alone,

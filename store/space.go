@@ -1,6 +1,8 @@
 package store
 
 import (
+	"context"
+	"errors"
 	"sync"
 	"time"
 )
@@ -31,6 +33,26 @@ func (s *Store) Admit() error {
 		return ErrDiskFull
 	}
 	return nil
+}
+
+// probeTimeout is how long the writer may take to come to a change before the store
+// is taken to hang: longer than its largest commits on a slow disk.
+const probeTimeout = 5 * time.Second
+
+// errProbe takes a change back that was only to be begun.
+var errProbe = errors.New("only a probe")
+
+// Probe begins a change and takes it back, which costs no commit. It fails when the
+// writer does not come to it within five seconds: the disk hangs, or the store has
+// failed or is closed.
+func (s *Store) Probe(ctx context.Context) error {
+	ctx, cancel := context.WithTimeoutCause(ctx, probeTimeout, errors.New("the data file takes no changes; its disk may hang"))
+	defer cancel()
+	err := s.Update(ctx, func(*Tx) error { return errProbe })
+	if errors.Is(err, errProbe) {
+		return nil
+	}
+	return err
 }
 
 func (p *space) bytes() (free uint64, known bool) {

@@ -357,3 +357,33 @@ func TestATransactionHasOneTimestamp(t *testing.T) {
 		t.Error(err)
 	}
 }
+
+func TestAProbeFailsWhileTheWriterHangs(t *testing.T) {
+	s := openTest(t, filepath.Join(t.TempDir(), "p.db"))
+	if err := s.Probe(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	begun, goOn := make(chan struct{}), make(chan struct{})
+	var hanging sync.WaitGroup
+	hanging.Go(func() {
+		_ = s.Update(context.Background(), func(*Tx) error {
+			close(begun)
+			<-goOn
+			return nil
+		})
+	})
+	<-begun
+	if err := s.Probe(t.Context()); err == nil || !strings.Contains(err.Error(), "its disk may hang") {
+		t.Errorf("%v", err)
+	}
+	close(goOn)
+	hanging.Wait()
+	commits := s.Stats().Commits
+	if err := s.Probe(t.Context()); err != nil || s.Stats().Commits != commits {
+		t.Errorf("%v, %d commits", err, s.Stats().Commits-commits)
+	}
+	_ = s.Close()
+	if err := s.Probe(t.Context()); !errors.Is(err, ErrClosed) {
+		t.Errorf("closed: %v", err)
+	}
+}

@@ -1,0 +1,58 @@
+package cli
+
+import (
+	"context"
+	"log/slog"
+	"strings"
+	"time"
+
+	"github.com/coreos/go-systemd/v22/daemon"
+
+	"postern/app"
+)
+
+// supervised tells systemd, where it started the program as a service of the type
+// notify, that the program is ready, as long as ctx lasts that it lives, and then
+// that it stops. Elsewhere it does nothing.
+func supervised(ctx context.Context, a *app.App, log *slog.Logger) {
+	if !tellSystemd(log, daemon.SdNotifyReady) {
+		return
+	}
+	context.AfterFunc(ctx, func() { tellSystemd(log, daemon.SdNotifyStopping) })
+	every, err := daemon.SdWatchdogEnabled(false)
+	if err != nil {
+		log.Warn("systemd's watchdog is not served", "error", err)
+	}
+	if err != nil || every == 0 {
+		return
+	}
+	go func() {
+		tick := time.NewTicker(every / 2)
+		defer tick.Stop()
+		for {
+			select {
+			case <-ctx.Done():
+				return
+			case <-tick.C:
+			}
+			stuck := a.Stuck(ctx)
+			switch {
+			case ctx.Err() != nil:
+				return
+			case len(stuck) > 0:
+				log.Error("systemd's watchdog is not told that the program lives", "reasons", strings.Join(stuck, "; "))
+			default:
+				tellSystemd(log, daemon.SdNotifyWatchdog)
+			}
+		}
+	}()
+}
+
+// tellSystemd reports whether systemd is there to be told.
+func tellSystemd(log *slog.Logger, state string) bool {
+	told, err := daemon.SdNotify(false, state)
+	if err != nil {
+		log.Warn("systemd could not be told", "state", state, "error", err)
+	}
+	return told
+}
