@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"io"
 	"slices"
-	"strings"
 	"text/tabwriter"
 	"time"
 
@@ -85,9 +84,8 @@ func shortTime(at *time.Time) string {
 
 // inUnits writes a number of bytes with three digits.
 func inUnits(n int64) string {
-	units := "B KiB MiB GiB TiB"
 	value, unit := float64(n), "B"
-	for _, unit = range strings.Fields(units) {
+	for _, unit = range []string{"B", "KiB", "MiB", "GiB", "TiB"} {
 		if value < 1000 || unit == "TiB" {
 			break
 		}

@@ -7,13 +7,14 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
-	"postern/config"
 	"regexp"
 	"runtime"
 	"strconv"
 	"strings"
 	"testing"
 	"time"
+
+	"postern/config"
 )
 
 func TestSystemdIsToldOfTheStartTheLifeAndTheStop(t *testing.T) {

@@ -1,8 +1,9 @@
 package delivery
 
 import (
-	"postern/store"
 	"time"
+
+	"postern/store"
 )
 
 // The buckets. Numbers are big-endian, times are Unix milliseconds, see

@@ -27,7 +27,7 @@ func TestTheLogLevelChangesForAWhileOnly(t *testing.T) {
 		if s.Until == nil || level.Level() != want.level || s.Usual != "info" {
 			t.Fatalf("%s: %+v", body, s)
 		}
-		if left := s.Until.Time.Sub(before) - time.Duration(want.minutes)*time.Minute; left < -time.Second || left > time.Minute {
+		if left := s.Until.Sub(before) - time.Duration(want.minutes)*time.Minute; left < -time.Second || left > time.Minute {
 			t.Errorf("%s: until %v", body, s.Until)
 		}
 	}

@@ -297,7 +297,7 @@ func TestAnInspectionCountsWhatIsThere(t *testing.T) {
 	if info, err := os.Stat(path); err != nil || i.Bytes != info.Size() || i.Free <= 0 || i.Free+inPages > i.Bytes {
 		t.Errorf("%d bytes, %d free, %d in pages of buckets (%v)", i.Bytes, i.Free, inPages, err)
 	}
-	s = openTest(t, path)
+	openTest(t, path)
 	if _, err := Inspect(path, []Bucket{thing}); !errors.Is(err, ErrLocked) {
 		t.Errorf("of a running program: %v", err)
 	}

@@ -6,7 +6,6 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"io"
 	"log/slog"
 	"os"
 	"path/filepath"
@@ -311,7 +310,7 @@ func BenchmarkStop(b *testing.B) {
 	appended := thing
 	appended.Append = true
 	open := func(from int64) *Store {
-		s, err := Open(Options{Path: path, Buckets: []Bucket{appended}, MinFree: 1, SurveyFrom: from, Logger: slog.New(slog.NewTextHandler(io.Discard, nil))})
+		s, err := Open(Options{Path: path, Buckets: []Bucket{appended}, MinFree: 1, SurveyFrom: from, Logger: slog.New(slog.DiscardHandler)})
 		if err != nil {
 			b.Fatal(err)
 		}

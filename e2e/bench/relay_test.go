@@ -73,12 +73,11 @@ func startRelaying(b *testing.B) *relaying {
 func (p *relaying) receive(_ http.ResponseWriter, r *http.Request) {
 	now := time.Now()
 	body, _ := io.ReadAll(r.Body)
-	const field = `"batch":{"id":"`
-	at := bytes.Index(body, []byte(field))
-	if at < 0 {
+	_, rest, found := bytes.Cut(body, []byte(`"batch":{"id":"`))
+	if !found {
 		return // of the bare loop
 	}
-	id := string(body[at+len(field):][:36])
+	id := string(rest[:36])
 	p.mu.Lock()
 	p.arrived[id] = append(p.arrived[id], now)
 	p.mu.Unlock()

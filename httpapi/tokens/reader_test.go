@@ -20,7 +20,7 @@ func read(token string) (Claims, error) {
 	first, err := r.Read(token)
 	second, again := r.Read(token)
 	if fmt.Sprint(again) != fmt.Sprint(err) || !cmp.Equal(first, second) {
-		return second, fmt.Errorf("read again: %v and %v, at first %v and %v", second, again, first, err)
+		return second, fmt.Errorf("read again: %v and %w, at first %v and %w", second, again, first, err)
 	}
 	return first, err
 }

@@ -16,7 +16,7 @@ import (
 
 // decrypt receives a message as the library does: it moves the session on and keeps
 // the plaintext.
-func decrypt(t *testing.T, s *account, ctx context.Context, session, plaintext string) {
+func decrypt(ctx context.Context, t *testing.T, s *account, session, plaintext string) {
 	t.Helper()
 	check(t, s.DoDecryptionTxn(ctx, func(ctx context.Context) error {
 		return errors.Join(s.PutSession(ctx, "1:0", []byte(session)), s.PutBufferedEvent(ctx, [32]byte{1}, []byte(plaintext), jan1))
@@ -47,7 +47,7 @@ func TestAReceivedMessageCostsOneCommit(t *testing.T) {
 		want uint64
 		do   func() error
 	}{
-		{"decrypted", 0, func() error { decrypt(t, s, ctx, "new", "hello"); return nil }},
+		{"decrypted", 0, func() error { decrypt(ctx, t, s, "new", "hello"); return nil }},
 		{"its secret", 0, func() error { return s.PutMessageSecret(ctx, phone, phone, "m", []byte("secret")) }},
 		{"stored", 1, func() error { return f.Update(t.Context(), func(*store.Tx) error { return nil }) }},
 		{"settled", 0, func() error { return f.container.Settle(1) }},
@@ -76,7 +76,7 @@ func TestAReceivedMessageCostsOneCommit(t *testing.T) {
 func TestSettleCommitsWhatNobodyElseDoes(t *testing.T) {
 	f := newFile(t)
 	s := f.account(t)
-	decrypt(t, s, Riding(t.Context()), "new", "hello")
+	decrypt(Riding(t.Context()), t, s, "new", "hello")
 	if got := f.commits(func() { check(t, f.container.Settle(1)) }); got != 1 {
 		t.Errorf("it costs %d commits, want 1", got)
 	}
@@ -90,7 +90,7 @@ func TestAKillBeforeTheCommitOfAMessageLeavesNothingOfIt(t *testing.T) {
 	f := newFile(t)
 	s := f.account(t)
 	check(t, s.PutSession(t.Context(), "1:0", []byte("old")))
-	decrypt(t, s, Riding(t.Context()), "new", "hello")
+	decrypt(Riding(t.Context()), t, s, "new", "hello")
 	after := killed(t, f).account(t)
 	got, err := after.get(t.Context(), sessionKey("1:0"))
 	wantBytes(t, "session", got, err, s.c.encodeSession([]byte("old")))
@@ -120,7 +120,7 @@ func TestNothingIsEncryptedBeforeADecryptionIsInTheFile(t *testing.T) {
 	} {
 		f := newFile(t)
 		s := f.account(t)
-		decrypt(t, s, Riding(t.Context()), "new", "hello")
+		decrypt(Riding(t.Context()), t, s, "new", "hello")
 		if got := f.commits(func() { check(t, use(t, f, s)) }); got != 1 {
 			t.Errorf("%s: %d commits, want 1", name, got)
 		}
@@ -166,12 +166,12 @@ func TestNobodyWaitsForACommitWithinAReadOfTheFile(t *testing.T) {
 	for waits := false; !waits; {
 		all := make([]byte, 1<<20)
 		all = all[:runtime.Stack(all, true)]
-		for _, one := range strings.Split(string(all), "\n\n") {
+		for one := range strings.SplitSeq(string(all), "\n\n") {
 			waits = waits || strings.Contains(one, "HasSession") && strings.Contains(one, "sync.(*Mutex).Lock")
 		}
 	}
 	closed := make(chan struct{})
-	go func() { _ = f.Store.Close(); close(closed) }() // it waits for all readers too
+	go func() { _ = f.Close(); close(closed) }() // it waits for all readers too
 	select {
 	case <-closed:
 	case <-time.After(5 * time.Second):
@@ -186,7 +186,7 @@ func TestNobodyWaitsForACommitWithinAReadOfTheFile(t *testing.T) {
 func TestADeletedDeviceTakesNoRides(t *testing.T) {
 	f := newFile(t)
 	s := f.account(t)
-	decrypt(t, s, Riding(t.Context()), "new", "hello")
+	decrypt(Riding(t.Context()), t, s, "new", "hello")
 	check(t, f.container.Delete(t.Context(), 1))
 	if err := s.ClearBufferedEventPlaintext(Riding(t.Context()), [32]byte{1}); err == nil {
 		t.Error("it writes on")
