@@ -24,11 +24,17 @@ type Addresses struct {
 	metrics net.Listener // nil: the metrics have no address of their own
 }
 
-// Listen takes the addresses of the API and, when it has one, of the metrics. An
+// Listen takes the addresses of the API and, when it has one, of the metrics. Where
+// systemd opened a socket for the program, that is the API's. An
 // error names the setting to change, and then none is taken.
 func Listen(ctx context.Context, cfg *config.Config) (taken Addresses, err error) {
-	if taken.api, err = bind(ctx, cfg.ListenAddress()); err != nil {
-		return Addresses{}, fmt.Errorf("%w; set server.listen to a free address", err)
+	if taken.api, err = inherited(); err != nil {
+		return Addresses{}, err
+	}
+	if taken.api == nil {
+		if taken.api, err = bind(ctx, cfg.ListenAddress()); err != nil {
+			return Addresses{}, fmt.Errorf("%w; set server.listen to a free address", err)
+		}
 	}
 	if cfg.Metrics.Listen == "" {
 		return taken, nil
