@@ -97,7 +97,7 @@ func (a *App) serve(taken Addresses) error {
 		return err
 	}
 	a.url = scheme(secure != nil) + taken.api.Addr().String()
-	a.listenSecurely("listener", httpapi.NewServer(handler, a.log), a.clients, secure)
+	a.listenSecurely("listener", httpapi.NewServer(httpapi.AllowOrigins(handler, a.cfg.Server.CORSOrigins), a.log), a.clients, secure)
 	a.stops.push("waits for phones and receivers", func(context.Context) error { // they would hold the shutdown up
 		close(a.stopping)
 		a.supervisor.Interrupt()

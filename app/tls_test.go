@@ -270,3 +270,25 @@ func TestAStartWithoutAUsableCertificateIsRefused(t *testing.T) {
 		}
 	}
 }
+
+func TestTheOriginsOfTheConfigurationMayCall(t *testing.T) {
+	cfg := config.Default()
+	cfg.Server.Listen, cfg.Store.Path = "127.0.0.1:0", filepath.Join(t.TempDir(), "p.db")
+	cfg.Server.CORSOrigins = []string{"https://app.example.org"}
+	s := &sockets{t: t}
+	s.run(cfg, config.NewSecrets())
+	req, err := http.NewRequestWithContext(t.Context(), http.MethodOptions, s.URL()+"/instance", nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	req.Header.Set("Origin", "https://app.example.org")
+	req.Header.Set("Access-Control-Request-Method", "POST")
+	resp, err := http.DefaultClient.Do(req)
+	if err != nil {
+		t.Fatal(err)
+	}
+	_ = resp.Body.Close()
+	if resp.StatusCode != http.StatusNoContent || resp.Header.Get("Access-Control-Allow-Origin") != "https://app.example.org" {
+		t.Errorf("%d %v", resp.StatusCode, resp.Header)
+	}
+}

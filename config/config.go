@@ -15,6 +15,7 @@ type Config struct {
 		BaseURL         string
 		TLSCert, TLSKey string
 		TrustedProxies  []string
+		CORSOrigins     []string
 		ShutdownTimeout time.Duration
 
 		MaxConnectionsPerAddress int64

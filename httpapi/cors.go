@@ -1,0 +1,42 @@
+package httpapi
+
+import (
+	"net/http"
+	"slices"
+)
+
+// What a page of another origin may send and read, of which browsers ask first.
+const (
+	corsMethods = "GET, POST, PUT, PATCH, DELETE"
+	corsHeaders = "Authorization, apikey, Content-Type, Idempotency-Key, X-Request-Id"
+	corsExposed = "Content-Disposition, Idempotency-Replayed, Retry-After, X-Request-Id"
+	corsMaxAge  = "600" // seconds that a browser need not ask again
+)
+
+// AllowOrigins lets pages of these origins call h from a browser; each is as browsers
+// send it. Who else calls notices nothing. Cookies are none of what may be sent: a
+// page needs the key or a token of its own.
+func AllowOrigins(h http.Handler, origins []string) http.Handler {
+	if len(origins) == 0 {
+		return h
+	}
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		origin := r.Header.Get("Origin")
+		if !slices.Contains(origins, origin) {
+			h.ServeHTTP(w, r)
+			return
+		}
+		answer := w.Header()
+		answer.Set("Access-Control-Allow-Origin", origin)
+		answer.Add("Vary", "Origin")
+		if r.Method == http.MethodOptions && r.Header.Get("Access-Control-Request-Method") != "" {
+			answer.Set("Access-Control-Allow-Methods", corsMethods)
+			answer.Set("Access-Control-Allow-Headers", corsHeaders)
+			answer.Set("Access-Control-Max-Age", corsMaxAge)
+			w.WriteHeader(http.StatusNoContent)
+			return
+		}
+		answer.Set("Access-Control-Expose-Headers", corsExposed)
+		h.ServeHTTP(w, r)
+	})
+}
