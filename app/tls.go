@@ -25,7 +25,8 @@ type certificate struct {
 
 	mu     sync.Mutex
 	is     *tls.Certificate
-	stamps [2]stamp
+	stamps [2]stamp // of the files that is was read from
+	told   [2]stamp // of those of which it was said that they cannot be used
 	looked time.Time
 	gone   bool // a file cannot be looked at, which was said
 }
@@ -61,7 +62,8 @@ func (c *certificate) get(*tls.ClientHelloInfo) (*tls.Certificate, error) {
 	stamps, err := c.look()
 	said := c.gone && err != nil
 	if c.gone = err != nil; err == nil && stamps != c.stamps {
-		c.stamps = stamps // said once of each state
+		// Each time: their rights may have changed, which stamps do not tell.
+		said, c.told = stamps == c.told, stamps
 		if err = c.load(stamps); err == nil {
 			c.log.Info("the certificate was read again", "file", c.cert, "until", c.is.Leaf.NotAfter)
 		}

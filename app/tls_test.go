@@ -1,6 +1,7 @@
 package app
 
 import (
+	"bytes"
 	"crypto/ecdsa"
 	"crypto/elliptic"
 	"crypto/rand"
@@ -236,6 +237,41 @@ func TestACertificateThatCannotBeReadAgainLeavesTheOneBefore(t *testing.T) {
 		if got := serialOf(t, a.client(false), s.URL()); got != serial {
 			t.Errorf("after %s: certificate %d", name, got)
 		}
+	}
+}
+
+// TestACertificateThatCouldNotBeReadAtFirstIsTriedAgain: one whose files got the right
+// owner after they were written, or that came while no file could be opened, looks the
+// same afterwards.
+func TestACertificateThatCouldNotBeReadAtFirstIsTriedAgain(t *testing.T) {
+	a := newAuthority(t)
+	a.issue(time.Now().Add(time.Hour))
+	s := secureSockets(t, a)
+	serial, at, path := a.issue(time.Now().Add(time.Hour)), time.Now().Add(time.Minute), filepath.Join(a.folder, "key.pem")
+	right, err := os.ReadFile(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	become := func(content []byte) {
+		a.write("new.pem", content)
+		if err := errors.Join(os.Chtimes(filepath.Join(a.folder, "new.pem"), at, at), os.Rename(filepath.Join(a.folder, "new.pem"), path)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	become(bytes.Repeat([]byte("x"), len(right)))
+	for range 3 {
+		time.Sleep(certificateEvery + 100*time.Millisecond)
+		if got := serialOf(t, a.client(false), s.URL()); got == serial {
+			t.Fatal("it is served without its key")
+		}
+	}
+	if n := strings.Count(s.log.String(), "cannot be read again"); n != 1 {
+		t.Errorf("said %d times", n)
+	}
+	become(right)
+	time.Sleep(certificateEvery + 100*time.Millisecond)
+	if got := serialOf(t, a.client(false), s.URL()); got != serial {
+		t.Errorf("certificate %d, not %d", got, serial)
 	}
 }
 
