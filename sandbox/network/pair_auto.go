@@ -62,7 +62,7 @@ func (s *Server) AddFreshPhone(pushName string) (*phone.Phone, error) {
 		if s.nextAuto == 0 {
 			s.nextAuto = autoNumber
 		}
-		number := strconv.Itoa(s.nextAuto)
+		number := strconv.FormatInt(s.nextAuto, 10)
 		s.nextAuto++
 		_, taken := s.byPN[number]
 		s.mu.Unlock()

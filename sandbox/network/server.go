@@ -97,7 +97,7 @@ type Server struct {
 	// groupPictures are the media ids of groups' pictures; they do not survive
 	// a restart, as media do not.
 	groupPictures map[types.JID]string
-	nextAuto      int // the next number that AutoScan tries
+	nextAuto      int64 // the next number that AutoScan tries
 }
 
 // Open starts a server. The caller closes it. Errors of the data file are the store's.
