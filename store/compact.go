@@ -59,6 +59,7 @@ func compact(ctx context.Context, f *os.File, path string, sch schema) (before, 
 	if faults := found.tell(sch); len(faults) > 0 {
 		return 0, 0, fmt.Errorf("%w: %s", ErrCorrupt, faults[0])
 	}
+	removeLeftovers(path) // of a compaction that was killed
 	needs := found.file.Used() * uint64(found.file.PageSize())
 	if free, known := freeBytes(filepath.Dir(path)); known && free < needs {
 		return 0, 0, fmt.Errorf("the copy takes up to %d MiB beside the file, and %d MiB are free: make room first", needs>>20, free>>20)
@@ -113,6 +114,9 @@ func writeCompact(ctx context.Context, from *pages.File, path string) error {
 	} else {
 		err = c.commit()
 	}
+	if err == nil { // the older head has all of it too
+		err = db.Update(func(*bolt.Tx) error { return nil })
+	}
 	return errors.Join(err, db.Close())
 }
 
@@ -154,7 +158,9 @@ func (c *copying) put(r pages.Record) (err error) {
 
 func (c *copying) commit() (err error) {
 	if c.tx != nil {
-		err = shielded(c.tx.Commit)
+		if err = shielded(c.tx.Commit); err != nil {
+			rollback(c.tx) // one that panicked is still open, and Close would wait for it
+		}
 	}
 	c.tx, c.bytes = nil, 0
 	return err

@@ -248,6 +248,84 @@ func TestAKilledCompactionLeavesTheFileAndWhatTheNextStartRemoves(t *testing.T) 
 	onlyFile(t, path)
 }
 
+// TestACompactionRemovesWhatAKilledOneLeft, which may be what fills the disk, also
+// beside a file that no program opens, and nothing of another file.
+func TestACompactionRemovesWhatAKilledOneLeft(t *testing.T) {
+	from, _ := holey(t)
+	path := filepath.Join(t.TempDir(), "p[1].db")
+	copyFile(t, from, path)
+	others := filepath.Join(filepath.Dir(path), "p1.db"+leftoverSuffix+"1")
+	for _, name := range []string{path + leftoverSuffix + "123", others} {
+		if err := os.WriteFile(name, bytes.Repeat([]byte{1}, 5000), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if _, _, err := Compact(t.Context(), path, []Bucket{thing}); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.Remove(others); err != nil {
+		t.Errorf("of another file: %v", err)
+	}
+	onlyFile(t, path)
+}
+
+// TestEitherHeadOfACompactedFileHasAllOfIt: the older one would have the state of a
+// moment of the compaction.
+func TestEitherHeadOfACompactedFileHasAllOfIt(t *testing.T) {
+	path, want := holey(t)
+	if _, _, err := Compact(t.Context(), path, []Bucket{thing}); err != nil {
+		t.Fatal(err)
+	}
+	image, err := os.ReadFile(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, head := range []int{0, os.Getpagesize()} {
+		at := filepath.Join(t.TempDir(), "p.db")
+		if err := os.WriteFile(at, damage(image, head+17, head+18, head+60), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		s, err := Open(Options{Path: at, Buckets: []Bucket{thing}, NoSync: true, MinFree: 1})
+		if err != nil {
+			t.Errorf("without head %d: %v", head, err)
+			continue
+		}
+		if got := held(t, s); len(got) != len(want) {
+			t.Errorf("without head %d: %d records of %d", head, len(got), len(want))
+		}
+		_ = s.Close()
+	}
+}
+
+// TestACopyThatTheDiskCannotReadEndsTheCompaction, and does not have it stand still.
+func TestACopyThatTheDiskCannotReadEndsTheCompaction(t *testing.T) {
+	if runtime.GOOS == "windows" {
+		t.Skip("a mapped file is not cut off here")
+	}
+	path := filepath.Join(t.TempDir(), "copy.db")
+	db, err := openBolt(path, true, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	c := &copying{db: db}
+	if err := c.begin("b", 1); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.Truncate(path, 0); err != nil {
+		t.Fatal(err)
+	}
+	if err := c.commit(); err == nil {
+		t.Error("a commit to a file that was cut off")
+	}
+	ended := make(chan error, 1)
+	go func() { ended <- db.Close() }()
+	select {
+	case <-ended:
+	case <-time.After(10 * time.Second):
+		t.Fatal("it stands still")
+	}
+}
+
 func TestTheFileMovesAndNotTheLinkToIt(t *testing.T) {
 	path, _ := holey(t)
 	link := filepath.Join(t.TempDir(), "link.db")

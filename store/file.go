@@ -8,6 +8,7 @@ import (
 	"path/filepath"
 	"runtime/debug"
 	"strconv"
+	"strings"
 	"syscall"
 	"time"
 
@@ -103,16 +104,19 @@ func moveNew(temp, path string) error {
 
 const leftoverSuffix = ".new-"
 
-// removeLeftovers deletes what a crash during creation left. The lock on the
-// real file is held, so nobody is creating it. What cannot be deleted is
+// removeLeftovers deletes what a crash during creation or compaction left. The lock
+// on the real file is held, so nobody is creating it. What cannot be deleted is
 // harmless.
 func removeLeftovers(path string) {
-	names, err := filepath.Glob(filepath.Join(filepath.Dir(path), filepath.Base(path)+leftoverSuffix+"*"))
+	folder := filepath.Dir(path)
+	files, err := os.ReadDir(folder)
 	if err != nil {
 		return
 	}
-	for _, name := range names {
-		_ = os.Remove(name)
+	for _, f := range files {
+		if strings.HasPrefix(f.Name(), filepath.Base(path)+leftoverSuffix) {
+			_ = os.Remove(filepath.Join(folder, f.Name()))
+		}
 	}
 }
 
