@@ -3,6 +3,7 @@ package store
 import (
 	"encoding/json"
 	"errors"
+	"io/fs"
 	"os"
 	"time"
 
@@ -128,8 +129,21 @@ func (s *Store) tryNote() (err error) {
 	if err != nil {
 		return err
 	}
-	time.Sleep(time.Until(time.Unix(0, n.Changed).Add(clockStep))) // the lock is held: whoever changes it now changes its time
-	return os.WriteFile(notePath(path), raw, fileMode)
+	time.Sleep(clockStep) // whoever changes it from now on changes its time, which may be that of another machine
+	return writeNote(notePath(path), raw)
+}
+
+// writeNote makes the file anew: one that is there may be another user's, or a link.
+func writeNote(path string, raw []byte) error {
+	if err := os.Remove(path); err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return err
+	}
+	f, err := os.OpenFile(path, os.O_WRONLY|os.O_CREATE|os.O_EXCL, fileMode)
+	if err != nil {
+		return err
+	}
+	_, err = f.Write(raw)
+	return errors.Join(err, f.Close())
 }
 
 // dropList has bbolt find out which pages of a file are free that somebody may have

@@ -292,6 +292,33 @@ func TestAStopWithoutRoomForTheListIsOneInOrder(t *testing.T) {
 	whole(t, s, 1001)
 }
 
+// TestTheNoteOfAStopIsAFileOfItsOwn: what lies in its place, of another user perhaps
+// who ran the program once, is neither followed nor in the way.
+func TestTheNoteOfAStopIsAFileOfItsOwn(t *testing.T) {
+	path := stopped(t)
+	victim := filepath.Join(t.TempDir(), "victim")
+	if err := os.WriteFile(victim, []byte("precious"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	for name, lay := range map[string]func() error{
+		"a link":   func() error { return os.Symlink(victim, notePath(path)) },
+		"a folder": func() error { return os.Mkdir(notePath(path), 0o700) },
+	} {
+		s := openTest(t, path, large)
+		if err := lay(); err != nil {
+			t.Fatal(err)
+		}
+		whole(t, s, 1000)
+		if s = openTest(t, path, large); !s.unread {
+			t.Errorf("%s: there is no note", name)
+		}
+		whole(t, s, 1000)
+	}
+	if raw, err := os.ReadFile(victim); string(raw) != "precious" {
+		t.Errorf("the link was followed: %q %v", raw, err)
+	}
+}
+
 func copyFile(t *testing.T, from, to string) {
 	t.Helper()
 	raw, err := os.ReadFile(from)
