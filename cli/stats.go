@@ -86,7 +86,7 @@ func shortTime(at *time.Time) string {
 func inUnits(n int64) string {
 	value, unit := float64(n), "B"
 	for _, unit = range []string{"B", "KiB", "MiB", "GiB", "TiB"} {
-		if value < 1000 || unit == "TiB" {
+		if value < 999.5 || unit == "TiB" {
 			break
 		}
 		value /= 1024
