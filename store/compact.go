@@ -73,7 +73,7 @@ func compact(ctx context.Context, f *os.File, path string, sch schema) (before, 
 	if err := ownedAs(copied, info); err != nil {
 		return 0, 0, err
 	}
-	if err := writeCompact(ctx, found.file, copied.Name()); err != nil {
+	if err := writeCompact(ctx, found.file, copied); err != nil {
 		return 0, 0, err
 	}
 	if after, err = sameAs(copied, found); err != nil {
@@ -90,9 +90,14 @@ func compact(ctx context.Context, f *os.File, path string, sch schema) (before, 
 }
 
 // writeCompact copies the records as they are, in the order of their keys.
-func writeCompact(ctx context.Context, from *pages.File, path string) error {
-	db, err := openBolt(path, true, nil)
+func writeCompact(ctx context.Context, from *pages.File, to *os.File) error {
+	f, err := reopened(to)
 	if err != nil {
+		return err
+	}
+	db, err := openBolt(to.Name(), true, f)
+	if err != nil {
+		_ = f.Close() // bbolt may have closed it
 		return err
 	}
 	db.AllocSize = 0 // it grows by what is needed
@@ -118,6 +123,22 @@ func writeCompact(ctx context.Context, from *pages.File, path string) error {
 		err = db.Update(func(*bolt.Tx) error { return nil })
 	}
 	return errors.Join(err, db.Close())
+}
+
+// reopened opens a file once more, and no other that was put in its place.
+func reopened(f *os.File) (again *os.File, err error) {
+	if again, err = os.OpenFile(f.Name(), os.O_RDWR, 0); err != nil {
+		return nil, err
+	}
+	is, err := f.Stat()
+	there, err2 := again.Stat()
+	if err = errors.Join(err, err2); err == nil && !os.SameFile(is, there) {
+		err = fmt.Errorf("another file was put in the place of %s", f.Name())
+	}
+	if err != nil {
+		return nil, errors.Join(err, again.Close())
+	}
+	return again, nil
 }
 
 // copying writes buckets one after the other.

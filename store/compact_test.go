@@ -297,6 +297,44 @@ func TestEitherHeadOfACompactedFileHasAllOfIt(t *testing.T) {
 	}
 }
 
+// TestTheCopyIsWrittenToTheFileThatWasMade, whoever puts a link in its place: root may
+// compact a file in a folder of another user.
+func TestTheCopyIsWrittenToTheFileThatWasMade(t *testing.T) {
+	path, _ := holey(t)
+	f, err := os.Open(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() { _ = f.Close() }()
+	info, err := f.Stat()
+	if err != nil {
+		t.Fatal(err)
+	}
+	found, err := readSurvey(f, info.Size())
+	if err != nil {
+		t.Fatal(err)
+	}
+	folder := t.TempDir()
+	copied, err := os.Create(filepath.Join(folder, "copy"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() { _ = copied.Close() }()
+	victim := filepath.Join(folder, "victim")
+	if err := errors.Join(os.WriteFile(victim, nil, 0o600), os.Remove(copied.Name())); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.Symlink(victim, copied.Name()); err != nil {
+		t.Skip(err)
+	}
+	if err := writeCompact(t.Context(), found.file, copied); err == nil {
+		t.Error("it was written to another file")
+	}
+	if info, err := os.Stat(victim); err != nil || info.Size() != 0 {
+		t.Errorf("the link was followed: %v %v", info, err)
+	}
+}
+
 // TestACopyThatTheDiskCannotReadEndsTheCompaction, and does not have it stand still.
 func TestACopyThatTheDiskCannotReadEndsTheCompaction(t *testing.T) {
 	if runtime.GOOS == "windows" {
