@@ -15,7 +15,10 @@ import (
 
 // compactStep is how many bytes of records one transaction of a compaction writes:
 // they are in memory until it ends.
-const compactStep = 32 << 20
+const (
+	compactStep = 32 << 20
+	nodeBytes   = 128 // that bbolt has for a record besides
+)
 
 // Compact writes the file at path anew, with full pages and without free ones, holds
 // the copy against the file, and puts it in its place in one step: a kill at any
@@ -172,7 +175,7 @@ func (c *copying) put(r pages.Record) (err error) {
 		}
 		c.bucket = c.tx.Bucket([]byte(c.name))
 	}
-	c.bytes += len(r.Key) + len(r.Value)
+	c.bytes += len(r.Key) + len(r.Value) + nodeBytes
 	c.bucket.FillPercent = 0.95
 	return c.bucket.Put(append([]byte(nil), r.Key...), append([]byte(nil), r.Value...)) // bbolt keeps both until the commit
 }
