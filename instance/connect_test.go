@@ -39,6 +39,7 @@ func TestConnectWaitsForTheFirstQRCode(t *testing.T) {
 		if n := r.one(); n.Kind != event.QRCodeUpdated || n.RequestID != "req-1" {
 			t.Errorf("%s carries request id %q", n.Kind, n.RequestID)
 		}
+		synctest.Wait() // for who is told beside the answer
 		if len(r.codes) != 1 || r.codes[0] != "2@x" {
 			t.Errorf("OnCode was told %q", r.codes)
 		}

@@ -57,7 +57,7 @@ func TestAStopWithHangingReceiversTakesTwoSecondsAndSaysWhatItLeft(t *testing.T)
 	w.Await("the test hangs too", func() bool { return tests.Load() == 1 })
 	begin := time.Now()
 	w.Stop()
-	if took := time.Since(begin); took > 5*time.Second { // two, and room for a busy machine
+	if took := time.Since(begin); took > 10*time.Second { // two, and room for a busy machine; the default of a stop is twenty
 		t.Errorf("the stop took %v:\n%s", took, w.Output)
 	}
 	if complaint := <-asked; complaint != "" {
