@@ -46,7 +46,7 @@ func serve(ctx context.Context, path string, out io.Writer) error {
 	}
 	running, ended := context.WithCancel(ctx)
 	defer ended()
-	supervised(running, a, log)
+	supervised(running, a.Stuck, log)
 	select {
 	case <-ctx.Done():
 		log.Info("stopping; a second signal ends at once")

@@ -7,14 +7,12 @@ import (
 	"time"
 
 	"github.com/coreos/go-systemd/v22/daemon"
-
-	"postern/app"
 )
 
 // supervised tells systemd, where it started the program as a service of the type
 // notify, that the program is ready, as long as ctx lasts that it lives, and then
-// that it stops. Elsewhere it does nothing.
-func supervised(ctx context.Context, a *app.App, log *slog.Logger) {
+// that it stops. Elsewhere it does nothing. stuck says why only a new start may help.
+func supervised(ctx context.Context, stuck func(context.Context) []string, log *slog.Logger) {
 	if !tellSystemd(log, daemon.SdNotifyReady) {
 		return
 	}
@@ -27,7 +25,7 @@ func supervised(ctx context.Context, a *app.App, log *slog.Logger) {
 		return
 	}
 	go func() {
-		tick := time.NewTicker(every / 2)
+		tick := time.NewTicker(every / 4) // one slow commit is no reason to be killed
 		defer tick.Stop()
 		for {
 			select {
@@ -35,12 +33,12 @@ func supervised(ctx context.Context, a *app.App, log *slog.Logger) {
 				return
 			case <-tick.C:
 			}
-			stuck := a.Stuck(ctx)
+			reasons := stuck(ctx)
 			switch {
 			case ctx.Err() != nil:
 				return
-			case len(stuck) > 0:
-				log.Error("systemd's watchdog is not told that the program lives", "reasons", strings.Join(stuck, "; "))
+			case len(reasons) > 0:
+				log.Error("systemd's watchdog is not told that the program lives", "reasons", strings.Join(reasons, "; "))
 			default:
 				tellSystemd(log, daemon.SdNotifyWatchdog)
 			}

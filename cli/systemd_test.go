@@ -3,6 +3,7 @@ package cli
 import (
 	"bytes"
 	"context"
+	"log/slog"
 	"net"
 	"os"
 	"os/exec"
@@ -11,27 +12,17 @@ import (
 	"runtime"
 	"strconv"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"time"
 
 	"postern/config"
+	"postern/e2e/capture"
 )
 
 func TestSystemdIsToldOfTheStartTheLifeAndTheStop(t *testing.T) {
-	if runtime.GOOS == "windows" {
-		t.Skip("there is no systemd here")
-	}
-	folder := t.TempDir()
-	path := filepath.Join(folder, "notify")
-	socket, err := net.ListenUnixgram("unixgram", &net.UnixAddr{Name: path, Net: "unixgram"})
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer func() { _ = socket.Close() }()
-	for name, value := range map[string]string{
-		"NOTIFY_SOCKET": path, "WATCHDOG_USEC": "100000", "WATCHDOG_PID": strconv.Itoa(os.Getpid()),
-		"SERVER_LISTEN": "127.0.0.1:0", "LOG_LEVEL": "error", "STORE_PATH": filepath.Join(folder, "p.db"),
-	} {
+	hear := systemd(t)
+	for name, value := range map[string]string{"SERVER_LISTEN": "127.0.0.1:0", "LOG_LEVEL": "error", "STORE_PATH": filepath.Join(t.TempDir(), "p.db")} {
 		t.Setenv(name, value)
 	}
 	ctx, stop := context.WithTimeout(t.Context(), time.Minute)
@@ -39,32 +30,76 @@ func TestSystemdIsToldOfTheStartTheLifeAndTheStop(t *testing.T) {
 	ended := make(chan error)
 	go func() { ended <- serve(ctx, "", &bytes.Buffer{}) }()
 	var told []string
-	hear := func() string {
-		t.Helper()
-		message := make([]byte, 100)
-		_ = socket.SetReadDeadline(time.Now().Add(30 * time.Second))
-		n, err := socket.Read(message)
-		if err != nil {
-			t.Fatalf("after %q: %v", told, err)
-		}
-		told = append(told, string(message[:n]))
-		return told[len(told)-1]
-	}
 	for range 4 {
-		hear()
+		told = append(told, hear(30*time.Second))
 	}
 	if strings.Join(told, " ") != "READY=1 WATCHDOG=1 WATCHDOG=1 WATCHDOG=1" {
 		t.Errorf("told %q", told)
 	}
 	stop()
-	for hear() != "STOPPING=1" {
+	for what := ""; what != "STOPPING=1"; {
+		if what = hear(30 * time.Second); what == "" {
+			t.Fatal("the stop is not told")
+		}
 	}
 	if err := <-ended; err != nil {
 		t.Error(err)
 	}
-	_ = socket.SetReadDeadline(time.Now().Add(300 * time.Millisecond))
-	if n, err := socket.Read(make([]byte, 100)); err == nil {
-		t.Errorf("%d bytes were told after the stop", n)
+	if what := hear(300 * time.Millisecond); what != "" {
+		t.Errorf("%q was told after the stop", what)
+	}
+}
+
+// TestAProgramThatIsStuckDoesNotSayThatItLives until it turns again.
+func TestAProgramThatIsStuckDoesNotSayThatItLives(t *testing.T) {
+	hear := systemd(t)
+	ctx, stop := context.WithCancel(t.Context())
+	defer stop()
+	var stuck atomic.Bool
+	stuck.Store(true)
+	var log capture.Buffer
+	supervised(ctx, func(context.Context) []string {
+		if stuck.Load() {
+			return []string{"the webhook relay is stalled"}
+		}
+		return nil
+	}, slog.New(slog.NewTextHandler(&log, nil)))
+	if what := hear(30 * time.Second); what != "READY=1" {
+		t.Errorf("told %q", what)
+	}
+	if what := hear(400 * time.Millisecond); what != "" {
+		t.Errorf("a stuck one told %q", what)
+	}
+	stuck.Store(false)
+	if what := hear(30 * time.Second); what != "WATCHDOG=1" {
+		t.Errorf("told %q", what)
+	}
+	if !strings.Contains(log.String(), "the webhook relay is stalled") {
+		t.Errorf("the log has %s", log.String())
+	}
+}
+
+// systemd stands in for it, with a watchdog of a tenth of a second. What it returns
+// is what it is told next, empty for nothing within that time.
+func systemd(t *testing.T) (hear func(within time.Duration) string) {
+	t.Helper()
+	if runtime.GOOS == "windows" {
+		t.Skip("there is no systemd here")
+	}
+	path := filepath.Join(t.TempDir(), "notify")
+	socket, err := net.ListenUnixgram("unixgram", &net.UnixAddr{Name: path, Net: "unixgram"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = socket.Close() })
+	for name, value := range map[string]string{"NOTIFY_SOCKET": path, "WATCHDOG_USEC": "100000", "WATCHDOG_PID": strconv.Itoa(os.Getpid())} {
+		t.Setenv(name, value)
+	}
+	return func(within time.Duration) string {
+		message := make([]byte, 100)
+		_ = socket.SetReadDeadline(time.Now().Add(within))
+		n, _ := socket.Read(message)
+		return string(message[:n])
 	}
 }
 

@@ -1,6 +1,7 @@
 package store
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"fmt"
@@ -177,7 +178,7 @@ func (c *copying) put(r pages.Record) (err error) {
 	}
 	c.bytes += len(r.Key) + len(r.Value) + nodeBytes
 	c.bucket.FillPercent = 0.95
-	return c.bucket.Put(append([]byte(nil), r.Key...), append([]byte(nil), r.Value...)) // bbolt keeps both until the commit
+	return c.bucket.Put(bytes.Clone(r.Key), bytes.Clone(r.Value)) // bbolt keeps both until the commit
 }
 
 func (c *copying) commit() (err error) {

@@ -34,6 +34,9 @@ type note struct {
 // clockStep is more than the steps in which file systems tell times.
 const clockStep = 20 * time.Millisecond
 
+// maxNote is longer than any note.
+const maxNote = 4096
+
 func notePath(path string) string { return path + ".stopped" }
 
 func noteOf(f *os.File, file *pages.File) (n note, err error) {
@@ -48,7 +51,11 @@ func noteOf(f *os.File, file *pages.File) (n note, err error) {
 // takeNote reads the note of the last stop, which is none any more then: it is
 // for one start.
 func takeNote(path string) (n note, found bool) {
-	raw, err := os.ReadFile(notePath(path))
+	var raw []byte
+	info, err := os.Lstat(notePath(path))
+	if err == nil && info.Mode().IsRegular() && info.Size() <= maxNote {
+		raw, err = os.ReadFile(notePath(path))
+	}
 	if err != nil {
 		return n, false
 	}

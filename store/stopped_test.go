@@ -119,6 +119,9 @@ func TestAFileThatAnybodyTouchedSinceIsRead(t *testing.T) {
 		"an endless note": func(path string) error {
 			return os.WriteFile(notePath(path), bytes.Repeat([]byte("[[[["), 1<<20), 0o600)
 		},
+		"a note without an end": func(path string) error {
+			return errors.Join(os.Remove(notePath(path)), os.Symlink("/dev/zero", notePath(path)))
+		},
 		"no note": func(path string) error { return os.Remove(notePath(path)) },
 		"a note that is a folder": func(path string) error {
 			return errors.Join(os.Remove(notePath(path)), os.Mkdir(notePath(path), 0o700), os.WriteFile(filepath.Join(notePath(path), "x"), nil, 0o600))
