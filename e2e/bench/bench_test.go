@@ -107,41 +107,23 @@ func (asleep) Send(context.Context, int64, event.Outgoing) (batch.Receipt, error
 // its resident memory a second later, in MB.
 func startOnce(b *testing.B, file string) (ready time.Duration, rss float64) {
 	b.Helper()
-	self, err := os.Executable()
-	if err != nil {
-		b.Fatal(err)
-	}
-	addr := "127.0.0.1:18999"
-	cmd := exec.Command(self, "serve")
-	cmd.Dir = b.TempDir()
-	cmd.Env = append(os.Environ(), rig.AsProgram+"=1", "SERVER_LISTEN="+addr, "STORE_PATH="+file, "LOG_LEVEL=error",
-		"WEBHOOK_GLOBAL_ENABLED=true", "WEBHOOK_GLOBAL_URL=http://127.0.0.1:1/")
 	begin := time.Now()
-	if err := cmd.Start(); err != nil {
-		b.Fatal(err)
-	}
-	defer func() { _ = cmd.Wait() }()
-	defer func() { _ = cmd.Process.Kill() }()
-	api := consumer.NewClient("http://" + addr)
-	for api.Call(b.Context(), consumer.Credential{}, http.MethodGet, "/ready", nil, nil) != nil {
-		if time.Since(begin) > 30*time.Second {
-			b.Fatal("never ready")
-		}
-		time.Sleep(time.Millisecond)
-	}
+	p := serve(b, b.TempDir(), "STORE_PATH="+file, "WEBHOOK_GLOBAL_ENABLED=true", "WEBHOOK_GLOBAL_URL="+nobody)
+	defer p.end()
 	ready = time.Since(begin)
 	time.Sleep(time.Second) // memory is read at rest
-	return ready, residentMB(b, cmd.Process.Pid)
+	return ready, residentMB(b, p.pid, "VmRSS:")
 }
 
-func residentMB(b *testing.B, pid int) float64 {
+// residentMB is what /proc says of a process under that name.
+func residentMB(b *testing.B, pid int, name string) float64 {
 	b.Helper()
 	raw, err := os.ReadFile(fmt.Sprintf("/proc/%d/status", pid))
 	if err != nil {
 		b.Skip("needs /proc")
 	}
 	for line := range strings.SplitSeq(string(raw), "\n") {
-		if fields := strings.Fields(line); len(fields) > 1 && fields[0] == "VmRSS:" {
+		if fields := strings.Fields(line); len(fields) > 1 && fields[0] == name {
 			kb, _ := strconv.ParseFloat(fields[1], 64)
 			return kb / 1024
 		}
@@ -309,7 +291,7 @@ func usedNow(b *testing.B) used {
 	runtime.GC()
 	var m runtime.MemStats
 	runtime.ReadMemStats(&m)
-	return used{runtime.NumGoroutine(), float64(m.HeapAlloc) / 1024, residentMB(b, os.Getpid())}
+	return used{runtime.NumGoroutine(), float64(m.HeapAlloc) / 1024, residentMB(b, os.Getpid(), "VmRSS:")}
 }
 
 // BenchmarkBatchThroughTheClient reports items per second through the real

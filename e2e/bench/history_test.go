@@ -88,7 +88,7 @@ func watchMemory(b *testing.B) (stop func() float64) {
 		for tick := time.NewTicker(5 * time.Millisecond); ; {
 			select {
 			case <-tick.C:
-				most = max(most, residentMB(b, os.Getpid()))
+				most = max(most, residentMB(b, os.Getpid(), "VmRSS:"))
 			case <-end:
 				return
 			}

@@ -7,7 +7,6 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
-	"strconv"
 	"strings"
 	"testing"
 	"time"
@@ -144,21 +143,8 @@ type resident struct{ anonMB, fileMB float64 }
 func (p *pending) memory(b *testing.B) (most resident) {
 	b.Helper()
 	for range 100 {
-		raw, err := os.ReadFile(fmt.Sprintf("/proc/%d/status", p.pid))
-		if err != nil {
-			b.Skip("needs /proc")
-		}
-		for line := range strings.Lines(string(raw)) {
-			if fields := strings.Fields(line); len(fields) > 1 {
-				kB, _ := strconv.ParseFloat(fields[1], 64)
-				switch fields[0] {
-				case "RssAnon:":
-					most.anonMB = max(most.anonMB, kB/1024)
-				case "RssFile:":
-					most.fileMB = max(most.fileMB, kB/1024)
-				}
-			}
-		}
+		most.anonMB = max(most.anonMB, residentMB(b, p.pid, "RssAnon:"))
+		most.fileMB = max(most.fileMB, residentMB(b, p.pid, "RssFile:"))
 		time.Sleep(100 * time.Millisecond)
 	}
 	return most

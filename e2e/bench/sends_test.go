@@ -71,7 +71,7 @@ func BenchmarkLargeVideo(b *testing.B) {
 				r := newStation(b)
 				r.pair(b)
 				debug.FreeOSMemory() // what came before is not to be reused unseen
-				base := residentMB(b, os.Getpid())
+				base := residentMB(b, os.Getpid(), "VmRSS:")
 				top := highest(b, func() { send(r, b, videoSize) })
 				b.ReportMetric(top-base, "MB-growth")
 			}
@@ -90,7 +90,7 @@ func BenchmarkLargeVideosAtOnce(b *testing.B) {
 				r := newStation(b)
 				r.pair(b)
 				debug.FreeOSMemory()
-				base := residentMB(b, os.Getpid())
+				base := residentMB(b, os.Getpid(), "VmRSS:")
 				top := highest(b, func() {
 					var wait sync.WaitGroup
 					for range clients {
@@ -120,7 +120,7 @@ func highest(b *testing.B, fn func()) (top float64) {
 	tick := time.NewTicker(2 * time.Millisecond)
 	defer tick.Stop()
 	for {
-		top = max(top, residentMB(b, os.Getpid()))
+		top = max(top, residentMB(b, os.Getpid(), "VmRSS:"))
 		select {
 		case <-done:
 			return top
