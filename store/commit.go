@@ -51,8 +51,10 @@ func (s *Store) write() {
 	defer close(s.done)
 	for range s.kick {
 		s.stats.wakes.Add(1)
+		s.rest()
 		for group := s.take(); len(group) > 0; group = s.take() {
 			s.commit(group)
+			s.rest()
 			s.gather(asked(group))
 		}
 	}
@@ -241,6 +243,9 @@ func (s *Store) finishCommit(btx *bolt.Tx, calls int) error {
 	took := time.Since(start)
 	s.stats.commit(calls, took, btx.Stats())
 	if err == nil {
+		if s.snapshots != nil {
+			s.snapshots.committed()
+		}
 		if s.opts.OnCommit != nil {
 			s.opts.OnCommit(calls, took)
 		}

@@ -82,6 +82,10 @@ type Store struct {
 	failed atomic.Bool
 	broken atomic.Bool // the file is damaged, and no transaction of bbolt may be ended
 	unused *bolt.Tx    // the writer's, begun and not written to
+
+	resting   []func()      // what the writer is to call between two commits; under mu
+	snapshots *snapshotting // the writer's; nil: none is being made
+
 	clean  bool
 	unread bool // the start did not read the whole file
 

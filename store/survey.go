@@ -5,6 +5,7 @@ import (
 	"encoding/binary"
 	"errors"
 	"fmt"
+	"io"
 	"maps"
 	"os"
 	"slices"
@@ -47,13 +48,19 @@ var errTooManyDamaged = fmt.Errorf("more than %d records are damaged", maxDamage
 func readSurvey(f *os.File, size int64) (*survey, error) {
 	r, done := mapFile(f, size)
 	defer done()
+	s, err := readSurveyFrom(r, size)
+	if err == nil {
+		s.file.ReadFrom(f)
+	}
+	return s, err
+}
+
+func readSurveyFrom(r io.ReaderAt, size int64) (*survey, error) {
 	file, err := pages.Open(r, size)
 	if err != nil {
 		return nil, err
 	}
-	s, err := surveyOf(file, nil)
-	file.ReadFrom(f)
-	return s, err
+	return surveyOf(file, nil)
 }
 
 // surveyOf surveys all buckets but those to skip.

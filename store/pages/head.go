@@ -4,6 +4,7 @@ import (
 	"encoding/binary"
 	"errors"
 	"hash/fnv"
+	"io"
 )
 
 // ErrForeign is what is no bbolt file.
@@ -32,6 +33,9 @@ type head struct {
 	at       int64 // where it lies in the file
 	mend     *Mend
 }
+
+// headPage is the kind of a head page.
+const headPage = 4
 
 // noList is what a head has in the place of a free list that is not in the file.
 const noList = 1<<64 - 1
@@ -110,4 +114,36 @@ func (f *File) isBolt() bool {
 		}
 	}
 	return false
+}
+
+// WriteHeads writes the heads of a copy of the state: without a list of its free
+// pages, which bbolt finds itself, and both with all of it.
+func (f *File) WriteHeads(w io.WriterAt) error {
+	for i := range uint64(2) {
+		data := make([]byte, headOffset+headSize)
+		if _, err := f.r.ReadAt(data[headOffset:], f.head.at); err != nil {
+			return err
+		}
+		e, raw := binary.NativeEndian, data[headOffset:]
+		if decodeHead(raw) == nil {
+			return errors.New("the newest head page is damaged")
+		}
+		id := (f.head.tx - i) % 2 // where bbolt would have it
+		e.PutUint64(data, id)
+		e.PutUint16(data[8:], headPage)
+		e.PutUint64(raw[32:], noList)
+		e.PutUint64(raw[48:], f.head.tx-i)
+		sealHead(raw)
+		if _, err := w.WriteAt(data, int64(id)*f.size(0)); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// sealHead writes the checksum of a head.
+func sealHead(raw []byte) {
+	sum := fnv.New64a()
+	_, _ = sum.Write(raw[:headSummed])
+	binary.NativeEndian.PutUint64(raw[headSummed:], sum.Sum64())
 }

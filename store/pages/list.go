@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"hash/crc32"
-	"hash/fnv"
 	"io"
 )
 
@@ -47,9 +46,7 @@ func (f *File) DropList(w io.WriterAt) error {
 	}
 	e := binary.NativeEndian
 	e.PutUint64(raw[32:], noList)
-	sum := fnv.New64a()
-	_, _ = sum.Write(raw[:headSummed])
-	e.PutUint64(raw[headSummed:], sum.Sum64())
+	sealHead(raw[:])
 	if _, err := w.WriteAt(raw[:], f.head.at); err != nil {
 		return err
 	}

@@ -12,6 +12,7 @@ type File struct {
 	r    io.ReaderAt
 	head *head
 	used uint64
+	seen []uint64 // a bit for each page that a Walk met
 
 	// Mends are bytes of the head pages to be put right before bbolt reads
 	// them: without, it would go back to the state before the last commit.
@@ -97,6 +98,11 @@ func (f *File) Pages() uint64 { return f.head.pages }
 
 // Used is how many of them a Walk met, with the two heads.
 func (f *File) Used() uint64 { return 2 + f.used }
+
+// Holds reports whether a Walk met the page, so that it holds anything.
+func (f *File) Holds(id uint64) bool {
+	return id < 2 || id/64 < uint64(len(f.seen)) && f.seen[id/64]&(1<<(id%64)) != 0
+}
 
 // PageSize is how many bytes each of them has.
 func (f *File) PageSize() int { return int(f.head.pageSize) }

@@ -36,7 +36,7 @@ type Record struct {
 func (f *File) Walk(v Visitor) ([]*Fault, error) {
 	w := &walk{file: f, visitor: v, seen: make([]uint64, f.head.pages/64+1)}
 	w.tree(f.head.root, 0, edge{}, nil)
-	f.used = w.used
+	f.used, f.seen = w.used, w.seen
 	return w.faults, w.err
 }
 
@@ -137,9 +137,9 @@ func (w *walk) read(id uint64, depth int) (page, []element, error) {
 	}
 	l := &w.levels[depth]
 	l.data = grow(l.data, w.file.size(0))
-	p, err := w.load(id, l.data)
+	p, err := w.file.load(id, l.data)
 	if err == nil && p.overflow > 0 {
-		p, err = w.loadAll(p, l)
+		p, err = w.file.loadAll(p, l)
 	}
 	if err != nil {
 		return p, nil, err
@@ -160,22 +160,22 @@ func (w *walk) read(id uint64, depth int) (page, []element, error) {
 
 // loadAll reads a page of which the first part is known. Its sizes come first,
 // so that no wrong one makes it ask for memory.
-func (w *walk) loadAll(p page, l *level) (page, error) {
+func (f *File) loadAll(p page, l *level) (page, error) {
 	headers := pageHeader + int64(p.count)*elementHeader
-	l.data = grow(l.data, min(headers+w.file.size(0)-headers%w.file.size(0), w.file.size(p.overflow)))
-	p, err := w.load(p.id, l.data)
+	l.data = grow(l.data, min(headers+f.size(0)-headers%f.size(0), f.size(p.overflow)))
+	p, err := f.load(p.id, l.data)
 	if err != nil {
 		return p, err
 	}
 	used, err := p.uses()
 	if err == nil {
-		err = w.file.fits(p, used)
+		err = f.fits(p, used)
 	}
 	if err != nil {
 		return p, err
 	}
-	l.data = grow(l.data, w.file.size(p.overflow))
-	return w.load(p.id, l.data)
+	l.data = grow(l.data, f.size(p.overflow))
+	return f.load(p.id, l.data)
 }
 
 func grow(b []byte, size int64) []byte {
@@ -186,22 +186,22 @@ func grow(b []byte, size int64) []byte {
 }
 
 // load fills data with the page and those behind it.
-func (w *walk) load(id uint64, data []byte) (page, error) {
-	if id < 2 || id >= w.file.head.pages {
-		return page{}, fmt.Errorf("there is no such page, the file has %d", w.file.head.pages)
+func (f *File) load(id uint64, data []byte) (page, error) {
+	if id < 2 || id >= f.head.pages {
+		return page{}, fmt.Errorf("there is no such page, the file has %d", f.head.pages)
 	}
-	if _, err := w.file.r.ReadAt(data, int64(id)*w.file.size(0)); err != nil {
+	if _, err := f.r.ReadAt(data, int64(id)*f.size(0)); err != nil {
 		return page{}, fmt.Errorf("it cannot be read: %w", err)
 	}
 	p := decodePage(data)
-	p.at = int64(id) * w.file.size(0)
+	p.at = int64(id) * f.size(0)
 	switch {
 	case p.id != id:
 		return p, fmt.Errorf("it says that it is page %d", p.id)
 	case p.flags != leafPage && p.flags != branchPage:
 		return p, fmt.Errorf("it is neither a leaf nor a branch")
-	case id+uint64(p.overflow) >= w.file.head.pages:
-		return p, fmt.Errorf("it says that it takes %d pages, and the file has %d", 1+int64(p.overflow), w.file.head.pages)
+	case id+uint64(p.overflow) >= f.head.pages:
+		return p, fmt.Errorf("it says that it takes %d pages, and the file has %d", 1+int64(p.overflow), f.head.pages)
 	}
 	return p, nil
 }

@@ -1,0 +1,344 @@
+package store
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"sync"
+
+	"postern/store/pages"
+)
+
+// A transaction that reads the whole file keeps every page that it can see from being
+// used again, so that the file grows, and has the writer wait for it where the file
+// outgrows its mapping. So a snapshot has none. The file is copied page by page while it
+// changes, and the writer notes after each commit which pages that wrote: their copies
+// are no longer right, and are made again, until few are left. Those are copied while
+// the writer rests between two commits, with heads that name the state of that moment.
+
+const (
+	copyStep     = 256 << 10 // bytes copied at once
+	copySync     = 8 << 20   // bytes that wait for the disk: more would be written all at once, with commits behind them
+	copyFewPages = 1024      // that the writer waits for
+	copyRounds   = 20        // after which it waits for all of them
+)
+
+// ErrSnapshotting refuses a second snapshot at the same time.
+var ErrSnapshotting = errors.New("a snapshot of the data file is being made already")
+
+// Snapshot is the file as it was at one moment, in a file of its own. It is for one
+// goroutine.
+type Snapshot struct {
+	f     *os.File
+	size  int64
+	found *survey
+	close func() error
+}
+
+// Snapshot copies the file as it is at a moment before it returns, beside itself, and
+// reads the copy back. Writers wait for some milliseconds in all. It needs as much room
+// as the file has. Errors are ErrDiskFull, ErrSnapshotting, ErrCorrupt for pages that
+// are damaged, the cause of ctx's end, and those of Update.
+func (s *Store) Snapshot(ctx context.Context) (*Snapshot, error) {
+	n, err := s.snapshot(ctx)
+	if err != nil {
+		return nil, fmt.Errorf("snapshot of %s: %w", s.opts.Path, explain(err))
+	}
+	return n, nil
+}
+
+func (s *Store) snapshot(ctx context.Context) (_ *Snapshot, err error) {
+	folder := filepath.Dir(s.opts.Path)
+	size := fileSize(s.opts.Path)
+	if free, known := freeBytes(folder); known && free < uint64(size)+s.opts.MinFree {
+		return nil, fmt.Errorf("%w: the copy takes %d MiB beside the file, and %d MiB are free, of which %d MiB are kept free: make room first",
+			ErrDiskFull, size>>20, free>>20, s.opts.MinFree>>20)
+	}
+	from, err := os.Open(s.opts.Path)
+	if err != nil {
+		return nil, err
+	}
+	defer from.Close()
+	to, err := os.CreateTemp(folder, filepath.Base(s.opts.Path)+leftoverSuffix+"*")
+	if err != nil {
+		return nil, err
+	}
+	n := &Snapshot{f: to, close: func() error { return errors.Join(to.Close(), os.Remove(to.Name())) }}
+	defer func() {
+		if err != nil {
+			err = errors.Join(err, n.Close())
+		}
+	}()
+	c := &snapshotting{ctx: ctx, store: s, from: from, to: to}
+	if err := c.run(); err != nil {
+		return nil, err
+	}
+	n.size = int64(c.state.Pages()) * int64(c.state.PageSize())
+	return n, n.read(s.schema)
+}
+
+// SnapshotFile is the snapshot of a file that no program has open. It is locked
+// until Close. Errors are those of [Check], and ErrCorrupt.
+func SnapshotFile(path string, buckets []Bucket) (n *Snapshot, err error) {
+	sch, err := newSchema(buckets)
+	if err != nil {
+		return nil, err
+	}
+	f, err := lockFile(path)
+	if err != nil {
+		return nil, fmt.Errorf("snapshot of %s: %w", path, explain(err))
+	}
+	n = &Snapshot{f: f, close: f.Close}
+	info, err := f.Stat()
+	if err == nil {
+		n.size = info.Size()
+		err = n.read(sch)
+	}
+	if err != nil {
+		return nil, fmt.Errorf("snapshot of %s: %w", path, errors.Join(advise(path, explain(err)), n.Close()))
+	}
+	return n, nil
+}
+
+// read looks at the whole snapshot, so that none that is damaged goes anywhere.
+func (n *Snapshot) read(sch schema) (err error) {
+	if n.found, err = readSurveyFrom(n.f, n.size); err != nil { // mapped, it would be resident memory
+		return err
+	}
+	if err := n.found.identify(sch); err != nil {
+		return err
+	}
+	n.size = int64(n.found.file.Pages()) * int64(n.found.file.PageSize())
+	return n.found.judge(sch)
+}
+
+// Size is how many bytes WriteTo writes.
+func (n *Snapshot) Size() int64 { return n.size }
+
+// Records is how many records a bucket has, with those by which it keeps its pages
+// full.
+func (n *Snapshot) Records(bucket string) uint64 {
+	if t := n.found.buckets[bucket]; t != nil {
+		return t.rows
+	}
+	return 0
+}
+
+// Damaged is how many records cannot be read.
+func (n *Snapshot) Damaged() int { return len(n.found.damaged) }
+
+// WriteTo writes the data file. Pages that hold nothing are zeros: what was deleted is
+// in no copy. It may be called again.
+func (n *Snapshot) WriteTo(w io.Writer) (written int64, err error) {
+	file := n.found.file
+	page := int64(file.PageSize())
+	data := make([]byte, max(copyStep, page))
+	for at := int64(0); at < n.size; {
+		part := data[:min(int64(len(data)), n.size-at)]
+		if _, err := n.f.ReadAt(part, at); err != nil {
+			return written, err
+		}
+		for from := int64(0); from < int64(len(part)); from += page {
+			if !file.Holds(uint64((at + from) / page)) {
+				clear(part[from:min(from+page, int64(len(part)))])
+			}
+		}
+		m, err := w.Write(part)
+		written += int64(m)
+		if err != nil {
+			return written, err
+		}
+		at += int64(len(part))
+	}
+	return written, nil
+}
+
+// Close removes the snapshot.
+func (n *Snapshot) Close() error { return n.close() }
+
+// snapshotting is a snapshot on its way.
+type snapshotting struct {
+	ctx      context.Context
+	store    *Store
+	from, to *os.File
+	state    *pages.File // after the newest commit; the writer's
+
+	mu    sync.Mutex
+	dirty pages.Set // pages that were written after they were copied
+	err   error
+
+	unsynced int
+}
+
+func (c *snapshotting) run() error {
+	err := c.atRest(c.begin)
+	if err != nil {
+		return err
+	}
+	defer func() { _ = c.store.atRest(c.end) }() // one that is closed commits nothing more
+	all := c.take()
+	for round := 0; round < copyRounds && all.Len() > copyFewPages; round++ {
+		if err := c.copy(all, true); err != nil {
+			return err
+		}
+		all = c.take()
+	}
+	if err := c.to.Sync(); err != nil {
+		return err
+	}
+	c.add(all)
+	return c.atRest(c.finish)
+}
+
+// atRest has the writer call fn while no commit is under way.
+func (c *snapshotting) atRest(fn func() error) (err error) {
+	if ended := c.store.atRest(func() { err = fn() }); ended != nil {
+		return ended
+	}
+	return err
+}
+
+// begin has the writer tell of each commit from now on.
+func (c *snapshotting) begin() (err error) {
+	if c.store.snapshots != nil {
+		return ErrSnapshotting
+	}
+	if c.state, err = c.current(); err != nil {
+		return err
+	}
+	c.dirty.Add(0, int(c.state.Pages()))
+	c.store.snapshots = c
+	return nil
+}
+
+func (c *snapshotting) end() {
+	if c.store.snapshots == c {
+		c.store.snapshots = nil
+	}
+}
+
+// current is the state after the newest commit.
+func (c *snapshotting) current() (*pages.File, error) {
+	info, err := c.from.Stat()
+	if err != nil {
+		return nil, err
+	}
+	return pages.Open(c.from, info.Size())
+}
+
+// committed is called by the writer after each commit.
+func (c *snapshotting) committed() {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.err != nil {
+		return
+	}
+	now, err := c.current()
+	if err == nil {
+		err = pages.Written(c.state, now, c.dirty.Add)
+	}
+	c.state, c.err = now, err
+}
+
+// take returns the pages that are to be copied again.
+func (c *snapshotting) take() (all pages.Set) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	all, c.dirty = c.dirty, pages.Set{}
+	return all
+}
+
+// add gives pages back.
+func (c *snapshotting) add(all pages.Set) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	_ = all.Runs(1<<30, func(id uint64, n int) error {
+		c.dirty.Add(id, n)
+		return nil
+	})
+}
+
+// finish copies what is left and the heads, while the writer rests.
+func (c *snapshotting) finish() error {
+	c.end()
+	if c.err != nil {
+		return c.err
+	}
+	if c.store.failed.Load() {
+		return ErrFailed
+	}
+	if err := c.copy(c.dirty, false); err != nil {
+		return err
+	}
+	if err := c.state.WriteHeads(c.to); err != nil {
+		return err
+	}
+	return c.to.Truncate(int64(c.state.Pages()) * int64(c.state.PageSize()))
+}
+
+func (c *snapshotting) copy(what pages.Set, sync bool) error {
+	page := int64(c.store.db.Info().PageSize)
+	data := make([]byte, max(copyStep, page))
+	return what.Runs(int(int64(len(data))/page), func(id uint64, n int) error {
+		if c.ctx.Err() != nil {
+			return context.Cause(c.ctx)
+		}
+		at, part := int64(id)*page, data[:int64(n)*page]
+		if _, err := c.from.ReadAt(part, at); err != nil {
+			return err
+		}
+		if _, err := c.to.WriteAt(part, at); err != nil {
+			return err
+		}
+		if c.unsynced += len(part); !sync || c.unsynced < copySync {
+			return nil
+		}
+		c.unsynced = 0
+		return c.to.Sync()
+	})
+}
+
+// atRest has the writer call fn while no commit is under way, and returns after that.
+// Its error is ErrClosed, and fn was not called then.
+func (s *Store) atRest(fn func()) error {
+	done := make(chan struct{})
+	s.mu.Lock()
+	if s.closed {
+		s.mu.Unlock()
+		return ErrClosed
+	}
+	s.resting = append(s.resting, func() {
+		defer close(done)
+		fn()
+	})
+	select {
+	case s.kick <- struct{}{}:
+	default:
+	}
+	s.mu.Unlock()
+	select {
+	case <-done:
+		return nil
+	case <-s.done:
+	}
+	select {
+	case <-done:
+		return nil
+	default:
+		return ErrClosed
+	}
+}
+
+// rest calls what waits for the writer to rest.
+func (s *Store) rest() {
+	s.mu.Lock()
+	waiting := s.resting
+	s.resting = nil
+	s.mu.Unlock()
+	for _, fn := range waiting {
+		fn()
+	}
+}

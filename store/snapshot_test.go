@@ -1,0 +1,291 @@
+package store
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"math/rand/v2"
+	"os"
+	"path/filepath"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"testing"
+)
+
+// opens makes a file of a snapshot and opens it.
+func opens(t *testing.T, n *Snapshot) *Store {
+	t.Helper()
+	path := filepath.Join(t.TempDir(), "copy.db")
+	var all bytes.Buffer
+	if written, err := n.WriteTo(&all); err != nil || written != n.Size() || int64(all.Len()) != n.Size() {
+		t.Fatalf("%d bytes written of %d: %v", written, n.Size(), err)
+	}
+	if err := os.WriteFile(path, all.Bytes(), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	report, err := Check(path, []Bucket{thing})
+	if err != nil || len(report.Faults) > 0 {
+		t.Fatalf("the copy: %v %v", report.Faults, err)
+	}
+	return openTest(t, path)
+}
+
+func alone(t *testing.T, path string) {
+	t.Helper()
+	if left, _ := filepath.Glob(path + leftoverSuffix + "*"); len(left) > 0 {
+		t.Errorf("left behind: %v", left)
+	}
+}
+
+// Each commit of a writer changes three records at places far apart; a snapshot has all
+// three or none, each commit that was told before it began, and none that began after
+// it was there.
+func TestASnapshotIsOneMomentOfTheFileWhileOthersWrite(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "p.db")
+	s := openTest(t, path)
+	change(t, s, func(tx *Tx) error { // of some megabytes, so that copying takes a while
+		for i := range 4000 {
+			if err := tx.Put("thing", Key("filler", i), bytes.Repeat([]byte{byte(i)}, 2000)); err != nil {
+				return err
+			}
+		}
+		return nil
+	})
+	const writers = 16
+	var told [writers]atomic.Int64
+	ctx, stop := context.WithCancel(t.Context())
+	var wg sync.WaitGroup
+	for w := range writers {
+		wg.Go(func() {
+			r := rand.New(rand.NewPCG(uint64(w), 1))
+			for n := int64(1); ctx.Err() == nil; n++ {
+				err := s.Update(context.Background(), func(tx *Tx) error {
+					err := errors.Join(
+						tx.Put("thing", Key("a", w), Key(n)), tx.Put("thing", Key("n", w), Key(n)), tx.Put("thing", Key("z", w), Key(n)),
+						tx.Put("thing", Key("log", w, n), bytes.Repeat([]byte{1}, r.IntN(9000))),
+						tx.Put("thing", Key("filler", r.IntN(4000)), bytes.Repeat([]byte{2}, r.IntN(4000))))
+					if n > 30 {
+						err = errors.Join(err, tx.Delete("thing", Key("log", w, n-30)))
+					}
+					_, err2 := tx.NextID("thing")
+					return errors.Join(err, err2)
+				})
+				if err != nil {
+					t.Error(err)
+					return
+				}
+				told[w].Store(n)
+			}
+		})
+	}
+	for range 12 {
+		var before [writers]int64
+		for w := range writers {
+			before[w] = told[w].Load()
+		}
+		n, err := s.Snapshot(t.Context())
+		if err != nil {
+			t.Fatal(err)
+		}
+		var after [writers]int64
+		for w := range writers {
+			after[w] = told[w].Load()
+		}
+		copied := opens(t, n)
+		for w := range writers {
+			a, in, z := get(t, copied, string(Key("a", w))), get(t, copied, string(Key("n", w))), get(t, copied, string(Key("z", w)))
+			has := int64(0)
+			if a != "" {
+				has = int64(a[7]) | int64(a[6])<<8 | int64(a[5])<<16
+			}
+			if a != in || a != z {
+				t.Errorf("writer %d: %x, %x, %x", w, a, in, z)
+			}
+			if has < before[w] || has > after[w]+1 {
+				t.Errorf("writer %d: the snapshot has commit %d; told were %d before and %d after", w, has, before[w], after[w])
+			}
+		}
+		if err := errors.Join(copied.Close(), n.Close()); err != nil {
+			t.Fatal(err)
+		}
+	}
+	stop()
+	wg.Wait()
+	alone(t, path)
+}
+
+func TestASnapshotHasNothingOfWhatWasTakenBack(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "p.db")
+	s := openTest(t, path)
+	put(t, s, "a", "1")
+	boom := errors.New("boom")
+	stop := make(chan struct{})
+	var wg sync.WaitGroup
+	wg.Go(func() {
+		for i := 0; ; i++ {
+			select {
+			case <-stop:
+				return
+			default:
+			}
+			_ = s.Update(context.Background(), func(tx *Tx) error { // written, and taken back
+				return errors.Join(tx.Put("thing", Key("no", i), make([]byte, 10_000)), boom)
+			})
+			if err := s.Update(context.Background(), func(tx *Tx) error { return tx.Put("thing", Key("yes"), Key(i)) }); err != nil {
+				t.Error(err)
+			}
+		}
+	})
+	for range 20 {
+		n, err := s.Snapshot(t.Context())
+		if err != nil {
+			t.Fatal(err)
+		}
+		copied := opens(t, n)
+		err = copied.View(func(tx *Tx) error {
+			if rows, err := tx.Count("thing", []byte("no")); err != nil || rows > 0 {
+				return fmt.Errorf("%d records that never were: %w", rows, err)
+			}
+			return nil
+		})
+		if err := errors.Join(err, copied.Close(), n.Close()); err != nil {
+			t.Fatal(err)
+		}
+	}
+	close(stop)
+	wg.Wait()
+}
+
+func TestWhatWasDeletedIsInNoSnapshot(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "p.db")
+	s := openTest(t, path)
+	change(t, s, func(tx *Tx) error {
+		for i := range 200 {
+			if err := tx.Put("thing", Key(i), []byte(strings.Repeat("SECRET-THAT-IS-GONE ", 100))); err != nil {
+				return err
+			}
+		}
+		return nil
+	})
+	change(t, s, func(tx *Tx) error {
+		_, err := tx.DeletePrefix("thing", nil)
+		return err
+	})
+	if raw, err := os.ReadFile(path); err != nil || !bytes.Contains(raw, []byte("SECRET-THAT")) {
+		t.Fatalf("the file itself does not have it any more, and the test shows nothing (%v)", err)
+	}
+	running, err := s.Snapshot(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	look := func(n *Snapshot) {
+		t.Helper()
+		var all bytes.Buffer
+		if _, err := n.WriteTo(&all); err != nil || bytes.Contains(all.Bytes(), []byte("SECRET-THAT")) {
+			t.Errorf("the snapshot has what was deleted (%v)", err)
+		}
+		if err := n.Close(); err != nil {
+			t.Error(err)
+		}
+	}
+	look(running)
+	if err := s.Close(); err != nil {
+		t.Fatal(err)
+	}
+	stopped, err := SnapshotFile(path, []Bucket{thing})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := SnapshotFile(path, []Bucket{thing}); !errors.Is(err, ErrLocked) {
+		t.Errorf("a second one at the same time: %v", err)
+	}
+	look(stopped)
+	if _, err := os.Stat(path); err != nil {
+		t.Errorf("the file itself: %v", err)
+	}
+}
+
+func TestASnapshotThatIsNotWantedOrNotPossibleLeavesNothing(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "p.db")
+	s := openTest(t, path, func(o *Options) { o.MinFree = 1 << 62 })
+	put(t, s, "a", strings.Repeat("x", 1<<20))
+	_, err := s.Snapshot(t.Context())
+	if !errors.Is(err, ErrDiskFull) || !strings.Contains(err.Error(), "make room first") {
+		t.Errorf("without room: %v", err)
+	}
+	alone(t, path)
+	s.opts.MinFree = 1
+	stopped := errors.New("not wanted any more")
+	ctx, cancel := context.WithCancelCause(t.Context())
+	cancel(stopped)
+	if _, err := s.Snapshot(ctx); !errors.Is(err, stopped) {
+		t.Errorf("with a context that has ended: %v", err)
+	}
+	alone(t, path)
+	if _, err := s.Snapshot(t.Context()); err != nil {
+		t.Errorf("the next one: %v", err)
+	}
+	if err := s.Close(); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := s.Snapshot(t.Context()); !errors.Is(err, ErrClosed) {
+		t.Errorf("of a closed file: %v", err)
+	}
+}
+
+func TestThereIsOneSnapshotAtATime(t *testing.T) {
+	s := openTest(t, filepath.Join(t.TempDir(), "p.db"))
+	put(t, s, "a", strings.Repeat("x", 8<<20))
+	var made, refused atomic.Int64
+	var wg sync.WaitGroup
+	for range 8 {
+		wg.Go(func() {
+			n, err := s.Snapshot(t.Context())
+			switch {
+			case errors.Is(err, ErrSnapshotting):
+				refused.Add(1)
+			case err != nil:
+				t.Error(err)
+			default:
+				made.Add(1)
+				if err := n.Close(); err != nil {
+					t.Error(err)
+				}
+			}
+		})
+	}
+	wg.Wait()
+	if made.Load() < 1 || made.Load()+refused.Load() != 8 {
+		t.Errorf("%d made, %d refused", made.Load(), refused.Load())
+	}
+	if n, err := s.Snapshot(t.Context()); err != nil || n.Records("thing") != 1 {
+		t.Errorf("one after them: %v", err)
+	}
+}
+
+func TestADamagedPageIsInNoSnapshot(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "p.db")
+	s := openTest(t, path)
+	for i := range 400 {
+		put(t, s, string(Key(i)), marked)
+	}
+	if err := s.Close(); err != nil {
+		t.Fatal(err)
+	}
+	raw, err := os.ReadFile(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	size := os.Getpagesize()
+	for page := 2; page*size < len(raw); page++ {
+		raw[page*size+8] ^= 0x40 // the kind of each page
+	}
+	if err := os.WriteFile(path, raw, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if n, err := SnapshotFile(path, []Bucket{thing}); !errors.Is(err, ErrCorrupt) {
+		t.Errorf("a snapshot of a damaged file: %v %v", n, err)
+	}
+}
