@@ -68,29 +68,41 @@ func compact(ctx context.Context, f *os.File, path string, sch schema) (before, 
 	if free, known := freeBytes(filepath.Dir(path)); known && free < needs {
 		return 0, 0, fmt.Errorf("the copy takes up to %d MiB beside the file, and %d MiB are free: make room first", needs>>20, free>>20)
 	}
-	copied, err := os.CreateTemp(filepath.Dir(path), filepath.Base(path)+leftoverSuffix+"*")
+	copied, after, err := makeCopy(ctx, found, path, info)
 	if err != nil {
 		return 0, 0, err
 	}
-	defer func() { err = errors.Join(err, copied.Close()) }()
-	defer os.Remove(copied.Name()) // of one that was not put in place
-	if err := ownedAs(copied, info); err != nil {
-		return 0, 0, err
-	}
-	if err := writeCompact(ctx, found.file, copied); err != nil {
-		return 0, 0, err
-	}
-	if after, err = sameAs(copied, found); err != nil {
-		return 0, 0, err
-	}
-	if err := copied.Sync(); err != nil {
-		return 0, 0, err
-	}
+	defer os.Remove(copied)       // of one that was not put in place
 	_ = os.Remove(notePath(path)) // it speaks of the other file
-	if err := os.Rename(copied.Name(), path); err != nil {
+	if err := putInPlace(copied, f, path); err != nil {
 		return 0, 0, err
 	}
 	return before, after, SyncFolder(filepath.Dir(path))
+}
+
+// makeCopy writes the copy beside the file at path, with the rights that other has,
+// and returns its name and its size when it is on the disk and closed: systems that
+// move no open file put it in place too. On an error there is none.
+func makeCopy(ctx context.Context, found *survey, path string, other os.FileInfo) (name string, size int64, err error) {
+	f, err := os.CreateTemp(filepath.Dir(path), filepath.Base(path)+leftoverSuffix+"*")
+	if err != nil {
+		return "", 0, err
+	}
+	defer func() {
+		if err = errors.Join(err, f.Close()); err != nil {
+			_ = os.Remove(f.Name())
+		}
+	}()
+	if err := ownedAs(f, other); err != nil {
+		return "", 0, err
+	}
+	if err := writeCompact(ctx, found.file, f); err != nil {
+		return "", 0, err
+	}
+	if size, err = sameAs(f, found); err != nil {
+		return "", 0, err
+	}
+	return f.Name(), size, f.Sync()
 }
 
 // writeCompact copies the records as they are, in the order of their keys.

@@ -297,6 +297,45 @@ func TestEitherHeadOfACompactedFileHasAllOfIt(t *testing.T) {
 	}
 }
 
+// TestNothingHoldsTheCopyOpenWhenItIsPutInPlace, since Windows moves no open file.
+func TestNothingHoldsTheCopyOpenWhenItIsPutInPlace(t *testing.T) {
+	const open = "/proc/self/fd"
+	if _, err := os.Stat(open); err != nil {
+		t.Skip("this system does not tell which files are open")
+	}
+	path, want := holey(t)
+	f, err := os.Open(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() { _ = f.Close() }()
+	info, err := f.Stat()
+	if err != nil {
+		t.Fatal(err)
+	}
+	found, err := readSurvey(f, info.Size())
+	if err != nil {
+		t.Fatal(err)
+	}
+	copied, _, err := makeCopy(t.Context(), found, path, info)
+	if err != nil {
+		t.Fatal(err)
+	}
+	files, err := os.ReadDir(open)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, fd := range files {
+		if name, _ := os.Readlink(filepath.Join(open, fd.Name())); name == copied {
+			t.Errorf("%s is open", copied)
+		}
+	}
+	s := openTest(t, copied)
+	if got := held(t, s); len(got) != len(want) {
+		t.Errorf("%d records of %d", len(got), len(want))
+	}
+}
+
 // TestTheCopyIsWrittenToTheFileThatWasMade, whoever puts a link in its place: root may
 // compact a file in a folder of another user.
 func TestTheCopyIsWrittenToTheFileThatWasMade(t *testing.T) {

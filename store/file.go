@@ -6,6 +6,7 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"runtime"
 	"runtime/debug"
 	"strconv"
 	"strings"
@@ -151,8 +152,10 @@ func openBolt(path string, noSync bool, file *os.File) (db *bolt.DB, err error) 
 	})
 }
 
+// initialMmap is mmapSize where it is address space only: bbolt on Windows makes the
+// file as long as its mapping.
 func initialMmap() int {
-	if strconv.IntSize < 64 {
+	if strconv.IntSize < 64 || runtime.GOOS == "windows" {
 		return 0
 	}
 	return mmapSize

@@ -5,6 +5,7 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"runtime"
 	"syscall"
 )
 
@@ -39,8 +40,8 @@ func SyncFolder(path string) error {
 		return err
 	}
 	err = d.Sync()
-	if errors.Is(err, syscall.EINVAL) || errors.Is(err, errors.ErrUnsupported) {
-		err = nil // the file system has no such thing
+	if errors.Is(err, syscall.EINVAL) || errors.Is(err, errors.ErrUnsupported) || runtime.GOOS == "windows" {
+		err = nil // the file system has no such thing, and Windows none for folders
 	}
 	return errors.Join(err, d.Close())
 }

@@ -10,3 +10,12 @@ func lockFile(path string) (*os.File, error) { return os.OpenFile(path, os.O_RDW
 
 // lockShared opens the file for reading.
 func lockShared(path string) (*os.File, error) { return os.Open(path) }
+
+// putInPlace gives the copy the name of f, which must be closed for that here. A
+// program that opens it in between keeps the name, and the copy gets none.
+func putInPlace(copied string, f *os.File, path string) error {
+	if err := f.Close(); err != nil {
+		return err
+	}
+	return os.Rename(copied, path)
+}
