@@ -1,6 +1,9 @@
 # `make` alone prints the targets.
 GO      ?= go
 VERSION ?= $(shell git describe --tags --always --dirty 2>/dev/null || echo dev)
+COMMIT  ?= $(shell git rev-parse HEAD 2>/dev/null)
+# When the commit was made: the only time that what is built knows.
+SOURCE_DATE_EPOCH ?= $(shell git show -s --format=%ct HEAD 2>/dev/null)
 LINT    := $(GO) run github.com/golangci/golangci-lint/v2/cmd/golangci-lint@v2.15.0
 FUZZTIME ?= 10s
 # It runs go test and tells at the end, and only there, what failed with what it
@@ -29,8 +32,11 @@ COLD := go.mau.fi/... postern/sandbox/... github.com/prometheus/... github.com/B
 
 # Functions begin at multiples of 16 bytes instead of 32: 0.2 MB less, and no
 # slower (BENCHMARKS.md, The binary).
+STAMP := -X postern/app.version=$(VERSION) -X postern/app.commit=$(COMMIT) -X postern/app.committed=$(SOURCE_DATE_EPOCH)
+BUILD := -tags nethttpomithttp2 -trimpath $(COLD:%=-gcflags=%=-l) -ldflags '-s -w -funcalign=16 $(STAMP)'
+
 build: ## build bin/postern, static and stripped
-	$(GO) build -tags nethttpomithttp2 -trimpath $(COLD:%=-gcflags=%=-l) -ldflags '-s -w -funcalign=16 -X postern/app.version=$(VERSION)' -o bin/postern .
+	$(GO) build $(BUILD) -o bin/postern .
 
 size: build ## what takes the room in bin/postern, by module
 	$(GO) run ./.ci/size bin/postern

@@ -122,7 +122,7 @@ func TestAMistakeInTheCommandLineExits2AndNamesIt(t *testing.T) {
 func TestTheVersionIsACommandAndAFlag(t *testing.T) {
 	for _, arg := range []string{"version", "--version", "-version", "-v"} {
 		var out bytes.Buffer
-		if status := run(context.Background(), []string{arg}, &out, io.Discard); status != 0 || out.String() != "postern "+app.Version()+"\n" {
+		if status := run(context.Background(), []string{arg}, &out, io.Discard); status != 0 || out.String() != "postern "+app.Build()+"\n" {
 			t.Errorf("%s: status %d, %q", arg, status, out.String())
 		}
 	}

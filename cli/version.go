@@ -21,12 +21,12 @@ func versionCommand() *cobra.Command {
 	var texts bool
 	c := &cobra.Command{
 		Use:   "version [--licences]",
-		Short: "print the version",
+		Short: "print the version, its commit and their date",
 		Long: "Postern is free software under the GPL, version 3 or later. --licences prints the texts of everything that\n" +
 			"is linked into it; whoever passes the program on passes them on too.",
 		Example: "postern version\npostern version --licences",
 		RunE: func(c *cobra.Command, _ []string) error {
-			fmt.Fprintln(c.OutOrStdout(), "postern", app.Version())
+			fmt.Fprintln(c.OutOrStdout(), "postern", app.Build())
 			if texts {
 				fmt.Fprint(c.OutOrStdout(), "\n", licences)
 			}
