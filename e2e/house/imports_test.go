@@ -62,6 +62,8 @@ var mayImport = map[string][]string{
 
 	"clientversion": {"whatsapp", "store"},
 
+	"packaging/dist": {},
+
 	"migrate/table":       {},
 	"migrate/sqlite":      {"migrate/table"},
 	"migrate/dump":        {"migrate/table"},
@@ -111,6 +113,8 @@ var why = map[string]string{
 	"migrate/dump":        "a text is read, whatever its tables are of",
 	"migrate/migratetest": "other programs' databases know nothing of who reads them",
 
+	"packaging/dist": "what packs the program needs nothing of it but its commands",
+
 	"sandbox/network":           "the network does what WhatsApp does; by which act or route it is asked, it must not know",
 	"sandbox/network/wire":      "the wire carries stanzas, whatever they say and whoever sends them",
 	"sandbox/network/appstate":  "a collection counts its patches; who is linked and connected, it is told",
@@ -154,7 +158,9 @@ var reserved = map[string]struct {
 
 	"github.com/standard-webhooks/standard-webhooks/libraries": {nil, "signatures are held against it in tests, which therefore have another author than they"},
 
-	"modernc.org/sqlite":          {nil, "files of SQLite are read by migrate/sqlite, which is held against SQLite itself in tests; the program would be 4 MB larger by it"},
+	"modernc.org/sqlite":            {nil, "files of SQLite are read by migrate/sqlite, which is held against SQLite itself in tests; the program would be 4 MB larger by it"},
+	"golang.org/x/crypto/x509roots": {[]string{"packaging/dist"}, "the program trusts whom its machine trusts; an image brings its own"},
+
 	"github.com/mattn/go-sqlite3": {nil, "it needs a C compiler; benchmarks hold sends against it"},
 
 	"github.com/santhosh-tekuri/jsonschema/v6": {[]string{"event/witness", "httpapi/openapi/witness"}, "schemas are checked in tests; the program would be larger by it"},

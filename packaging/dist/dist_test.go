@@ -1,0 +1,395 @@
+package main
+
+import (
+	"archive/tar"
+	"archive/zip"
+	"bytes"
+	"compress/gzip"
+	"context"
+	"crypto/sha256"
+	"crypto/x509"
+	"encoding/json"
+	"fmt"
+	"io"
+	"io/fs"
+	"maps"
+	"os"
+	"os/exec"
+	"path"
+	"path/filepath"
+	"runtime"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+)
+
+var someTime = time.Date(2026, 1, 31, 23, 59, 59, 0, time.UTC)
+
+func TestVersionsOfPackagesAreInTheOrderOfTime(t *testing.T) {
+	inOrder := []struct{ git, want string }{
+		{"abcdef0", "0.0.0+20260131235959.abcdef0"},
+		{"v1.2.0-rc.1", "1.2.0~rc.1"},
+		{"v1.2.0-rc.1-7-gabcdef0", "1.2.0~rc.1+7.gabcdef0"},
+		{"v1.2.0", "1.2.0"},
+		{"v1.2.0-3-gabcdef0", "1.2.0+3.gabcdef0"},
+		{"v1.2.0-3-gabcdef0-dirty", "1.2.0+3.gabcdef0+dirty"},
+		{"v1.2.0-12-g0123456", "1.2.0+12.g0123456"},
+		{"1.10.0", "1.10.0"},
+	}
+	before := ""
+	for _, c := range inOrder {
+		is := (&release{version: c.git, at: someTime}).packageVersion()
+		if is != c.want {
+			t.Errorf("%s is %s instead of %s", c.git, is, c.want)
+		}
+		if _, err := exec.LookPath("dpkg"); err == nil && before != "" {
+			if err := exec.CommandContext(t.Context(), "dpkg", "--compare-versions", before, "lt", is).Run(); err != nil {
+				t.Errorf("for dpkg %s does not precede %s: %v", before, is, err)
+			}
+		}
+		before = is
+	}
+}
+
+func TestAWrongCommandLineNamesWhatIsWrong(t *testing.T) {
+	for _, c := range []struct{ args, want string }{
+		{"-version ../up", "-version"},
+		{"-version -x", "-version"},
+		{"-epoch -1", "-epoch"},
+		{"-epoch tomorrow", "-epoch"},
+		{"-platforms linux/amd64,plan9/mips", `no "plan9/mips"; there are linux/amd64`},
+		{"-platforms ,", "-platforms"},
+		{"-fast", "-fast"},
+	} {
+		if _, err := parse(strings.Fields(c.args), io.Discard); err == nil || !strings.Contains(err.Error(), c.want) {
+			t.Errorf("%s: %v", c.args, err)
+		}
+	}
+}
+
+// TestAReleaseHasTheSameBytesInAnyFolder, on the same day or not, whatever the folder's
+// files had for times and rights.
+func TestAReleaseHasTheSameBytesInAnyFolder(t *testing.T) {
+	first, second := filepath.Join(t.TempDir(), "a"), filepath.Join(t.TempDir(), "elsewhere", "b")
+	for _, folder := range []string{first, second} {
+		smallRelease(t, folder, "linux/amd64,windows/amd64")
+	}
+	if a, b := contents(t, first), contents(t, second); !maps.Equal(a, b) || len(a) != 5 {
+		t.Errorf("%d files and %d; they differ: %v %v", len(a), len(b), slices.Sorted(maps.Keys(a)), slices.Sorted(maps.Keys(b)))
+	}
+	checkSums(t, first)
+}
+
+// smallRelease makes a release of a small program in place of Postern into out.
+func smallRelease(t *testing.T, out, platforms string) {
+	t.Helper()
+	r := small(t, out, platforms)
+	if err := r.make(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+}
+
+func small(t *testing.T, out, platforms string) *release {
+	t.Helper()
+	if _, err := exec.LookPath("go"); err != nil {
+		t.Skip(err)
+	}
+	source := t.TempDir()
+	for name, content := range map[string]string{
+		"go.mod":                    "module postern\n\ngo 1.26.0\n",
+		"main.go":                   "package main\n\nimport \"os\"\n\nvar version string\n\nfunc main() { os.Stdout.WriteString(version + os.Args[len(os.Args)-1]) }\n",
+		"LICENSE":                   "free",
+		"README.md":                 "read me",
+		"config.toml.example":       "# settings",
+		"cli/licences.txt":          "of others",
+		"packaging/postern.service": "[Unit]",
+		"packaging/postern.socket":  "[Unit]",
+	} {
+		file := filepath.Join(source, filepath.FromSlash(name))
+		if err := os.MkdirAll(filepath.Dir(file), 0o755); err != nil {
+			t.Fatal(err)
+		}
+		if err := os.WriteFile(file, []byte(content), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	r, err := parse([]string{
+		"-version", "v1.2.0", "-commit", "0123456789", "-epoch", fmt.Sprint(someTime.Unix()), "-out", out, "-platforms", platforms, "-tools=false",
+		"--", "-trimpath", "-ldflags", "-s -w -X main.version=v1.2.0",
+	}, io.Discard)
+	if err != nil {
+		t.Fatal(err)
+	}
+	r.source = source
+	return r
+}
+
+// contents are the files of a folder.
+func contents(t *testing.T, folder string) map[string]string {
+	t.Helper()
+	all := map[string]string{}
+	entries, err := os.ReadDir(folder)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, e := range entries {
+		raw, err := os.ReadFile(filepath.Join(folder, e.Name()))
+		if err != nil {
+			t.Fatal(err)
+		}
+		all[e.Name()] = string(raw)
+	}
+	return all
+}
+
+func checkSums(t *testing.T, folder string) {
+	t.Helper()
+	all := contents(t, folder)
+	sums := all[sumsFile]
+	delete(all, sumsFile)
+	for name, content := range all {
+		if line := fmt.Sprintf("%x  %s\n", sha256.Sum256([]byte(content)), name); !strings.Contains(sums, line) {
+			t.Errorf("%s has no %q:\n%s", sumsFile, line, sums)
+		}
+	}
+	if strings.Count(sums, "\n") != len(all) {
+		t.Errorf("%d files:\n%s", len(all), sums)
+	}
+}
+
+// TestAFolderOfOthersIsNotReplaced, and one that an interrupted run would replace stays.
+func TestAFolderOfOthersIsNotReplaced(t *testing.T) {
+	out := filepath.Join(t.TempDir(), "out")
+	if err := os.Mkdir(out, 0o755); err != nil {
+		t.Fatal(err)
+	}
+	thesis := filepath.Join(out, "thesis.txt")
+	if err := os.WriteFile(thesis, []byte("of years"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if err := small(t, out, "linux/amd64").make(t.Context()); err == nil || !strings.Contains(err.Error(), "name another folder") {
+		t.Errorf("%v", err)
+	}
+	if err := os.WriteFile(filepath.Join(out, sumsFile), nil, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+	if err := small(t, out, "linux/amd64").make(ctx); err == nil {
+		t.Error("an interrupted run made a release")
+	}
+	if raw, err := os.ReadFile(thesis); err != nil || string(raw) != "of years" {
+		t.Errorf("%q %v", raw, err)
+	}
+	left, err := os.ReadDir(filepath.Dir(out))
+	if err != nil || len(left) != 1 {
+		t.Errorf("an interrupted run left %v (%v)", left, err)
+	}
+}
+
+func TestArchivesHoldTheProgramAndAllThatBelongsToItAndNobodysName(t *testing.T) {
+	out := filepath.Join(t.TempDir(), "out")
+	smallRelease(t, out, "linux/amd64,windows/amd64")
+	z, err := gzip.NewReader(open(t, filepath.Join(out, "postern_1.2.0_linux_amd64.tar.gz")))
+	if err != nil {
+		t.Fatal(err)
+	}
+	var names []string
+	for r := tar.NewReader(z); ; {
+		h, err := r.Next()
+		if err == io.EOF {
+			break
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+		if h.Uid != 0 || h.Gid != 0 || h.Uname != "" || h.Gname != "" || !h.ModTime.Equal(someTime) {
+			t.Errorf("%+v", h)
+		}
+		if want := map[bool]int64{true: 0o755, false: 0o644}[path.Base(h.Name) == "postern"]; h.Mode != want {
+			t.Errorf("%s has the rights %o", h.Name, h.Mode)
+		}
+		names = append(names, strings.TrimPrefix(h.Name, "postern_1.2.0_linux_amd64/"))
+	}
+	want := []string{
+		"LICENSE", "README.md", "completions/postern.bash", "completions/postern.fish", "completions/postern.powershell", "completions/postern.zsh",
+		"config.toml.example", "licences.txt", "postern", "postern.1", "postern.service", "postern.socket",
+	}
+	if !slices.Equal(names, want) {
+		t.Errorf("the archive has %v", names)
+	}
+
+	windows := filepath.Join(out, "postern_1.2.0_windows_amd64.zip")
+	archive, err := zip.OpenReader(windows)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer archive.Close()
+	found := false
+	for _, f := range archive.File {
+		found = found || path.Base(f.Name) == "postern.exe" && f.Mode().Perm() == 0o755
+		if !f.Modified.Equal(someTime) {
+			t.Errorf("%s is of %v", f.Name, f.Modified)
+		}
+	}
+	if !found {
+		t.Error("no postern.exe")
+	}
+}
+
+func open(t *testing.T, name string) *os.File {
+	t.Helper()
+	f, err := os.Open(name)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = f.Close() })
+	return f
+}
+
+// TestTheImageIsALayoutOfBlobsThatAreWhatTheirNamesSay, whose program is nobody's on the
+// machine and is asked how it is.
+func TestTheImageIsALayoutOfBlobsThatAreWhatTheirNamesSay(t *testing.T) {
+	if runtime.GOOS == "windows" {
+		t.Skip("no rights of files here")
+	}
+	out := filepath.Join(t.TempDir(), "out")
+	smallRelease(t, out, "linux/amd64,linux/arm64")
+	files := map[string][]byte{}
+	readTar(t, open(t, filepath.Join(out, "postern_1.2.0_image.tar")), func(h *tar.Header, content []byte) { files[h.Name] = content })
+	get := func(name string, into any) {
+		t.Helper()
+		if err := json.Unmarshal(files[name], into); err != nil {
+			t.Fatalf("%s: %v", name, err)
+		}
+	}
+	follow := func(d descriptor, into any) {
+		t.Helper()
+		name := blobPath(d)
+		if sum := fmt.Sprintf("sha256:%x", sha256.Sum256(files[name])); sum != d.Digest || len(files[name]) != d.Size {
+			t.Errorf("%s is %s of %d bytes", name, sum, len(files[name]))
+		}
+		get(name, into)
+	}
+	var index, images imageIndex
+	get("index.json", &index)
+	if len(index.Manifests) != 1 || index.Manifests[0].Annotations["org.opencontainers.image.ref.name"] != "1.2.0" {
+		t.Fatalf("%+v", index)
+	}
+	follow(index.Manifests[0], &images)
+	var loads []loadable
+	get("manifest.json", &loads)
+	if len(images.Manifests) != 2 || len(loads) != 2 {
+		t.Fatalf("%+v %+v", images, loads)
+	}
+	for i, d := range images.Manifests {
+		var m imageManifest
+		follow(d, &m)
+		var c imageConfig
+		follow(m.Config, &c)
+		if c.Architecture != d.Platform.Architecture || c.OS != "linux" || !c.Created.Equal(someTime) {
+			t.Errorf("%+v", c)
+		}
+		if c.Config.User != "65532:65532" || !slices.Equal(c.Config.Healthcheck.Test, []string{"CMD", "/usr/bin/postern", "healthcheck"}) || len(c.Config.Volumes) != 1 {
+			t.Errorf("%+v", c.Config)
+		}
+		if loads[i].Config != blobPath(m.Config) || loads[i].Layers[0] != blobPath(m.Layers[0]) || loads[i].RepoTags[0] != "postern:1.2.0-"+c.Architecture {
+			t.Errorf("%+v", loads[i])
+		}
+		checkLayer(t, files[blobPath(m.Layers[0])], c.RootFS.DiffIDs[0])
+	}
+}
+
+// checkLayer looks at the file system of an image.
+func checkLayer(t *testing.T, packed []byte, diffID string) {
+	t.Helper()
+	z, err := gzip.NewReader(bytes.NewReader(packed))
+	if err != nil {
+		t.Fatal(err)
+	}
+	plain, err := io.ReadAll(z)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if sum := fmt.Sprintf("sha256:%x", sha256.Sum256(plain)); sum != diffID {
+		t.Errorf("the layer is %s instead of %s", sum, diffID)
+	}
+	seen := map[string]*tar.Header{}
+	readTar(t, bytes.NewReader(plain), func(h *tar.Header, content []byte) {
+		if above := path.Dir(strings.TrimSuffix(h.Name, "/")) + "/"; above != "./" && seen[above] == nil {
+			t.Errorf("%s comes before its folder", h.Name)
+		}
+		seen[h.Name] = h
+		if h.Name == "etc/ssl/certs/ca-certificates.crt" {
+			if pool := x509.NewCertPool(); !pool.AppendCertsFromPEM(content) || bytes.Count(content, []byte("BEGIN")) < 100 {
+				t.Errorf("%d bytes of authorities", len(content))
+			}
+		}
+	})
+	for name, want := range map[string]struct {
+		mode  int64
+		owner int
+	}{"usr/bin/postern": {0o755, 0}, "data/": {0o700, imageUser}, "tmp/": {0o1777, 0}, "etc/passwd": {0o644, 0}} {
+		if h := seen[name]; h == nil || h.Mode != want.mode || h.Uid != want.owner || h.Gid != want.owner {
+			t.Errorf("%s is %+v", name, h)
+		}
+	}
+}
+
+func readTar(t *testing.T, from io.Reader, each func(*tar.Header, []byte)) {
+	t.Helper()
+	for r := tar.NewReader(from); ; {
+		h, err := r.Next()
+		if err == io.EOF {
+			return
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+		content, err := io.ReadAll(r)
+		if err != nil {
+			t.Fatal(err)
+		}
+		each(h, content)
+	}
+}
+
+// TestEveryScriptOfThePackagesIsOneOfTheShell.
+func TestEveryScriptOfThePackagesIsOneOfTheShell(t *testing.T) {
+	shell, err := exec.LookPath("sh")
+	if err != nil {
+		t.Skip(err)
+	}
+	n := 0
+	err = fs.WalkDir(os.DirFS(".."), "scripts", func(name string, d fs.DirEntry, err error) error {
+		if err != nil || d.IsDir() {
+			return err
+		}
+		n++
+		if out, err := exec.CommandContext(t.Context(), shell, "-n", filepath.Join("..", name)).CombinedOutput(); err != nil {
+			t.Errorf("%s: %v\n%s", name, err, out)
+		}
+		return nil
+	})
+	if err != nil || n != 4 {
+		t.Errorf("%d scripts: %v", n, err)
+	}
+}
+
+func TestABillIsCompletedAndTellsNothingOfTheMachine(t *testing.T) {
+	raw, err := completeBill([]byte(`{"$schema":"s","bomFormat":"CycloneDX","specVersion":"1.6","version":1,
+		"metadata":{"tools":[{"name":"cyclonedx-gomod","hashes":[{"alg":"MD5"}]}],"component":{"name":"postern"}},
+		"components":[{"name":"std"},{"name":"other"}],"dependencies":[],"compositions":[]}`))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for text, want := range map[string]int{"hashes": 0, "GPL-3.0-or-later": 1, "BSD-3-Clause": 1, "cyclonedx-gomod": 1} {
+		if n := bytes.Count(raw, []byte(text)); n != want {
+			t.Errorf("%s is there %d times:\n%s", text, n, raw)
+		}
+	}
+	if _, err := completeBill([]byte(`{"bomFormat":"CycloneDX","vulnerabilities":[]}`)); err == nil {
+		t.Error("a part that would be dropped is taken")
+	}
+}

@@ -1,0 +1,9 @@
+#!/bin/sh
+# Before the files of the package are there: the user that its files and the service
+# are of. Called with "install" or "upgrade" by dpkg, with the number of versions that
+# will be installed by rpm; it does the same each time.
+set -e
+
+getent group postern >/dev/null || groupadd --system postern
+getent passwd postern >/dev/null ||
+	useradd --system --gid postern --home-dir /var/lib/postern --no-create-home --shell /usr/sbin/nologin --comment "Postern" postern
