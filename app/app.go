@@ -38,7 +38,9 @@ type App struct {
 
 	url     string          // where the API is served
 	sandbox *sandbox.Server // nil unless enabled
-	failed  chan error      // size 1: the listener ended by itself
+	proof   *certificate    // nil without TLS
+	reload  reload
+	failed  chan error // size 1: the listener ended by itself
 	stops   *stopStack
 
 	stopping chan struct{} // closed when the stop begins

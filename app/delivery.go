@@ -68,13 +68,9 @@ func (a *App) startDispatch(ctx context.Context) error {
 	return nil
 }
 
-// globalURL is the global webhook, empty when it is disabled.
-func (a *App) globalURL() string {
-	if !a.cfg.Webhook.GlobalEnabled {
-		return ""
-	}
-	return a.cfg.Webhook.GlobalURL
-}
+// globalURL is the global webhook with which the program was started, empty when it
+// was disabled.
+func (a *App) globalURL() string { return a.cfg.GlobalWebhook() }
 
 // resolve tells who delivers where a lane leads now.
 func (a *App) resolve(lane delivery.Lane) (event.Destination, delivery.Status) {

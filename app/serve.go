@@ -92,10 +92,10 @@ func (a *App) serve(taken Addresses) error {
 		scrapes := a.limited(taken.metrics, scrapeConnections, proxies)
 		a.listen("metrics listener", httpapi.NewServer(httpapi.NewMetrics(a.metrics.handler(), a.log), a.log), scrapes)
 	}
-	secure, err := serverTLS(a.cfg, a.log)
-	if err != nil {
+	if a.proof, err = openCertificate(a.cfg, a.log); err != nil {
 		return err
 	}
+	secure := a.proof.config()
 	a.url = scheme(secure != nil) + taken.api.Addr().String()
 	a.listenSecurely("listener", httpapi.NewServer(httpapi.AllowOrigins(handler, a.cfg.Server.CORSOrigins), a.log), a.clients, secure)
 	a.stops.push("waits for phones and receivers", func(context.Context) error { // they would hold the shutdown up

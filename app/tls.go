@@ -20,15 +20,15 @@ const certificateEvery = time.Second
 // Files that changed are read again at the next handshake; while they cannot be used,
 // the certificate before them is.
 type certificate struct {
-	cert, key string // paths
-	log       *slog.Logger
+	log *slog.Logger
 
-	mu     sync.Mutex
-	is     *tls.Certificate
-	stamps [2]stamp // of the files that is was read from
-	told   [2]stamp // of those of which it was said that they cannot be used
-	looked time.Time
-	gone   bool // a file cannot be looked at, which was said
+	mu        sync.Mutex
+	cert, key string // paths
+	is        *tls.Certificate
+	stamps    [2]stamp // of the files that is was read from
+	told      [2]stamp // of those of which it was said that they cannot be used
+	looked    time.Time
+	gone      bool // a file cannot be looked at, which was said
 }
 
 // stamp tells one state of a file from another.
@@ -37,8 +37,8 @@ type stamp struct {
 	changed time.Time
 }
 
-// serverTLS is how the API is served, nil for without TLS.
-func serverTLS(cfg *config.Config, log *slog.Logger) (*tls.Config, error) {
+// openCertificate reads the certificate of the API, nil for without TLS.
+func openCertificate(cfg *config.Config, log *slog.Logger) (*certificate, error) {
 	if cfg.Server.TLSCert == "" {
 		return nil, nil
 	}
@@ -50,7 +50,24 @@ func serverTLS(cfg *config.Config, log *slog.Logger) (*tls.Config, error) {
 	if err != nil {
 		return nil, fmt.Errorf("server.tls.cert and server.tls.key: %w", err)
 	}
-	return &tls.Config{MinVersion: tls.VersionTLS12, GetCertificate: c.get}, nil
+	return c, nil
+}
+
+// config is how the API is served with the certificate, nil for without TLS.
+func (c *certificate) config() *tls.Config {
+	if c == nil {
+		return nil
+	}
+	return &tls.Config{MinVersion: tls.VersionTLS12, GetCertificate: c.get}
+}
+
+// replace has another certificate take the place of this one, at the next
+// handshake. Both are of the same files, or of others.
+func (c *certificate) replace(by *certificate) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.cert, c.key, c.is, c.stamps, c.looked = by.cert, by.key, by.is, by.stamps, by.looked
+	c.told, c.gone = [2]stamp{}, false
 }
 
 func (c *certificate) get(*tls.ClientHelloInfo) (*tls.Certificate, error) {

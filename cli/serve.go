@@ -7,7 +7,10 @@ import (
 	"io"
 	"log/slog"
 	"os"
+	"os/signal"
+	"syscall"
 
+	"github.com/coreos/go-systemd/v22/daemon"
 	"github.com/spf13/cobra"
 
 	"postern/app"
@@ -22,7 +25,8 @@ func serveCommand() *cobra.Command {
 		Use:   "serve [--config FILE]",
 		Short: "run the program; what happens without a command",
 		Long: "It ends at Ctrl-C or SIGTERM, in order: what was accepted is finished or kept. A second signal ends it\n" +
-			"at once. The first start needs no configuration; it makes the API key and prints it once.",
+			"at once. SIGHUP has it read the configuration again, for log.level, server.tls.cert and .key, and\n" +
+			"webhook.global; the log says what changed. The first start needs no configuration; it makes the API key and prints it once.",
 		Example: "postern\npostern serve --config /etc/postern.toml\nSANDBOX_ENABLED=true postern serve",
 		RunE:    func(c *cobra.Command, _ []string) error { return serve(c.Context(), path, c.OutOrStdout()) },
 	}
@@ -32,6 +36,9 @@ func serveCommand() *cobra.Command {
 
 // serve runs until ctx ends, then stops in order.
 func serve(ctx context.Context, path string, out io.Writer) error {
+	hangups := make(chan os.Signal, 1) // one that comes during the start is not lost, and no end of it
+	signal.Notify(hangups, syscall.SIGHUP)
+	defer signal.Stop(hangups)
 	cfg, log, level, err := prepareToServe(path)
 	if err != nil {
 		return err
@@ -47,15 +54,38 @@ func serve(ctx context.Context, path string, out io.Writer) error {
 	running, ended := context.WithCancel(ctx)
 	defer ended()
 	supervised(running, a.Stuck, log)
-	select {
-	case <-ctx.Done():
-		log.Info("stopping; a second signal ends at once")
-	case err = <-a.Failed():
+	for serving := true; serving; {
+		select {
+		case <-hangups:
+			reload(path, a, log)
+			continue
+		case <-ctx.Done():
+			log.Info("stopping; a second signal ends at once")
+		case err = <-a.Failed():
+		}
+		serving = false
 	}
 	ended()
 	stopping, cancel := context.WithTimeout(context.WithoutCancel(ctx), cfg.Server.ShutdownTimeout)
 	defer cancel()
 	return errors.Join(err, a.Stop(stopping))
+}
+
+// reload reads the configuration again for a running program. One that is wrong
+// changes nothing.
+func reload(path string, a *app.App, log *slog.Logger) {
+	reloading(log)
+	defer tellSystemd(log, daemon.SdNotifyReady)
+	cfg, warnings, err := config.Load(path, os.Environ())
+	for _, w := range warnings {
+		log.Warn("configuration", "warning", w)
+	}
+	if err == nil {
+		err = a.Reload(cfg)
+	}
+	if err != nil {
+		log.Error("the configuration was read again and is wrong; all stays as it was. Mend it and send SIGHUP once more", "error", err)
+	}
 }
 
 // startServing starts the program and says where everything is. On the first

@@ -46,6 +46,12 @@ func supervised(ctx context.Context, stuck func(context.Context) []string, log *
 	}()
 }
 
+// reloading tells systemd that the configuration is read again, until it is told
+// that the program is ready.
+func reloading(log *slog.Logger) {
+	tellSystemd(log, daemon.SdNotifyReloading+"\n"+daemon.SdNotifyMonotonicUsec())
+}
+
 // tellSystemd reports whether systemd is there to be told.
 func tellSystemd(log *slog.Logger, state string) bool {
 	told, err := daemon.SdNotify(false, state)

@@ -3,6 +3,7 @@ package cli
 import (
 	"bytes"
 	"context"
+	"fmt"
 	"log/slog"
 	"net"
 	"os"
@@ -13,6 +14,7 @@ import (
 	"strconv"
 	"strings"
 	"sync/atomic"
+	"syscall"
 	"testing"
 	"time"
 
@@ -163,5 +165,88 @@ func TestTheUnitSetsOnlyWhatTheProgramKnows(t *testing.T) {
 	}
 	if cfg.Store.Path != filepath.Join(folder, "postern", "postern.db") {
 		t.Errorf("the data file is %s", cfg.Store.Path)
+	}
+}
+
+// TestAHangupReadsTheConfigurationAgain and systemd is told, whatever is in the file.
+func TestAHangupReadsTheConfigurationAgain(t *testing.T) {
+	hear := systemd(t)
+	t.Setenv("WATCHDOG_USEC", "")
+	folder := t.TempDir()
+	path := filepath.Join(folder, "config.toml")
+	write := func(level, more string) {
+		t.Helper()
+		content := fmt.Sprintf("[server]\nlisten = '127.0.0.1:0'\n[store]\npath = '%s'\n[log]\nlevel = '%s'\n%s", filepath.Join(folder, "p.db"), level, more)
+		if err := os.WriteFile(path, []byte(content), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	write("error", "")
+	said := logOf(t)
+	ctx, stop := context.WithTimeout(t.Context(), time.Minute)
+	defer stop()
+	ended := make(chan error)
+	go func() { ended <- serve(ctx, path, &bytes.Buffer{}) }()
+	if what := hear(30 * time.Second); what != "READY=1" {
+		t.Fatalf("told %q", what)
+	}
+	for _, c := range []struct{ level, more, want string }{
+		{"info", "", `msg="the configuration was read again" changed=log.level`},
+		{"error", "[batch]\nnonsense = 1\n", "batch: unknown key"},
+		{"loud", "", "log.level: must be one of debug, info, warn, error"},
+		{"warn", "[metrics]\nlisten = '127.0.0.1:0'\n", "settings=metrics.listen"},
+	} {
+		write(c.level, c.more)
+		hangUp(t)
+		told := hear(30 * time.Second)
+		if !regexp.MustCompile(`^RELOADING=1\nMONOTONIC_USEC=[1-9][0-9]+\n$`).MatchString(told) {
+			t.Errorf("told %q", told)
+		}
+		if told = hear(30 * time.Second); told != "READY=1" {
+			t.Errorf("after that %q", told)
+		}
+		if !strings.Contains(said(), c.want) {
+			t.Errorf("without %q the log has %s", c.want, said())
+		}
+	}
+	stop()
+	if err := <-ended; err != nil {
+		t.Error(err)
+	}
+}
+
+// hangUp sends the signal to this process.
+func hangUp(t *testing.T) {
+	t.Helper()
+	self, err := os.FindProcess(os.Getpid())
+	if err == nil {
+		err = self.Signal(syscall.SIGHUP)
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+}
+
+// logOf returns what is written to standard error from now on.
+func logOf(t *testing.T) (said func() string) {
+	t.Helper()
+	path := filepath.Join(t.TempDir(), "stderr")
+	f, err := os.Create(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	before := os.Stderr
+	os.Stderr = f
+	t.Cleanup(func() {
+		os.Stderr = before
+		_ = f.Close()
+	})
+	return func() string {
+		t.Helper()
+		raw, err := os.ReadFile(path)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return string(raw)
 	}
 }

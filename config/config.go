@@ -171,6 +171,14 @@ func (c *Config) rules() []rule {
 	}
 }
 
+// GlobalWebhook is where the global webhook is, empty when it is disabled.
+func (c *Config) GlobalWebhook() string {
+	if !c.Webhook.GlobalEnabled {
+		return ""
+	}
+	return c.Webhook.GlobalURL
+}
+
 // ListenAddress is where the API is served.
 func (c *Config) ListenAddress() string {
 	if c.Server.Port != 0 {

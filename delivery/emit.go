@@ -174,7 +174,7 @@ func (l *Ledger) EmitBatch(tx *store.Tx, e store.OutboxEntry) (record uint64, er
 
 func (l *Ledger) batchRecord(e store.OutboxEntry) Record {
 	return Record{
-		ID: l.nextID(), EventID: BatchEventID(e), Event: e.Kind, Lane: BatchLane, Batch: e.Batch, URL: ShownURL(l.cfg.GlobalURL),
+		ID: l.nextID(), EventID: BatchEventID(e), Event: e.Kind, Lane: BatchLane, Batch: e.Batch, URL: ShownURL(*l.url.Load()),
 		State: Pending, Bytes: len(e.Body), CreatedAt: e.CreatedAt, OutboxSeq: e.Seq,
 	}
 }

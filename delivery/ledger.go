@@ -54,7 +54,7 @@ type Config struct {
 	DurableMaxBytes int64         // bodies of pending deliveries, each destination counted
 	ReplayRate      int           // records that a replay makes in a second at most
 
-	// GlobalURL is what the log shows of batch events.
+	// GlobalURL is what the log shows of batch events. See SetGlobalURL.
 	GlobalURL string
 	// Resolve tells how a destination is configured now. It must not block and
 	// must not use the store.
@@ -106,7 +106,8 @@ type Ledger struct {
 	store *store.Store
 	cfg   Config
 	log   *slog.Logger
-	ids   atomic.Uint64 // the record id given last
+	ids   atomic.Uint64          // the record id given last
+	url   atomic.Pointer[string] // of the global webhook
 	work  sync.WaitGroup
 
 	together *together // of the transaction that runs, nil without
@@ -116,11 +117,15 @@ type Ledger struct {
 	logbook // what the log keeps in memory, see logbook.go
 }
 
+// SetGlobalURL is what the log shows of batch events from now on.
+func (l *Ledger) SetGlobalURL(url string) { l.url.Store(&url) }
+
 // Open makes the Ledger of a data file, and has it hear of batch events from
 // now on. It reads what little it needs; damaged indexes are made anew.
 func Open(s *store.Store, cfg Config) (*Ledger, error) {
 	cfg = cfg.withDefaults()
 	l := &Ledger{store: s, cfg: cfg, log: cfg.Logger.With("component", "delivery")}
+	l.url.Store(&cfg.GlobalURL)
 	l.kicks = make(chan struct{}, 1)
 	err := s.View(func(tx *store.Tx) error {
 		last, err := tx.LastID(records)

@@ -70,13 +70,13 @@ func (l *lane) feed() {
 func (f *feeder) serve() (asleep bool) {
 	l, ready := f.l, f.leads()
 	switch {
+	case !ready:
+		l.board.halt()
+		f.active, f.sweeping, f.again, f.later, f.cursor, f.pause = true, false, false, nil, row{}, idle
+		return !l.outbox() && l.r.retire(l)
 	case l.outbox():
 		f.pause = f.turn()
 		return false
-	case !ready:
-		l.board.halt()
-		f.active, f.sweeping, f.again, f.later, f.pause = true, false, false, nil, idle
-		return l.r.retire(l)
 	}
 	f.pause = f.turn()
 	l.launch()

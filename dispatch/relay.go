@@ -25,7 +25,7 @@ type Publisher interface {
 type RelayConfig struct {
 	Store     *store.Store
 	Sender    *Sender
-	URL       string        // the global webhook; empty: no batch event is delivered
+	URL       string        // the global webhook; empty: no batch event is delivered. See SetURL
 	Workers   int           // deliveries of batch events in flight at most; 0 means 10
 	Publisher Publisher     // nil: nobody
 	Retention time.Duration // of delivered entries of the outbox; 0 keeps them
@@ -67,6 +67,8 @@ type Relay struct {
 	newEvents recent[delivery.Event]
 
 	batch  *lane // of the outbox
+	url    atomic.Pointer[string]
+	sends  atomic.Bool // the lane of the outbox is at work
 	budget *budget
 	flying flights
 	expiry *alarm
@@ -99,6 +101,7 @@ func NewRelay(cfg RelayConfig) *Relay {
 	r.reading, r.stop = context.WithCancel(context.Background())
 	r.sending, r.abort = context.WithCancel(context.Background())
 	r.batch = r.outboxLane()
+	r.url.Store(&cfg.URL)
 	return r
 }
 
@@ -125,12 +128,7 @@ func (r *Relay) Start() error {
 	if r.cfg.Retention > 0 {
 		r.work.Go(r.prune)
 	}
-	if r.cfg.URL != "" {
-		r.work.Go(r.batch.feed)
-		for range r.cfg.Workers {
-			r.senders.Go(r.batch.send)
-		}
-	}
+	r.startOutbox()
 	if r.cfg.Ledger != nil {
 		r.work.Go(r.tailEvents)
 		r.work.Go(r.expire)
@@ -144,6 +142,35 @@ func (r *Relay) Start() error {
 	})
 	return nil
 }
+
+// startOutbox puts the lane of the outbox to work, once there is a global webhook.
+func (r *Relay) startOutbox() {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if r.globalURL() == "" || !r.started || r.stopped || r.sends.Load() {
+		return
+	}
+	r.batch.tick()
+	r.sends.Store(true)
+	r.work.Go(r.batch.feed)
+	for range r.cfg.Workers {
+		r.senders.Go(r.batch.send)
+	}
+}
+
+// SetURL has batch events go to another global webhook from now on: what waits, too.
+// With an empty one they wait in the file.
+func (r *Relay) SetURL(url string) {
+	if !r.sends.Load() {
+		r.batch.tick() // it has not been silent yet
+	}
+	r.url.Store(&url)
+	r.startOutbox()
+	r.batch.change()
+}
+
+// globalURL is the global webhook, empty when there is none.
+func (r *Relay) globalURL() string { return *r.url.Load() }
 
 // lastWords is how long Stop goes on delivering to a receiver that accepts, so
 // that it hears of the stop itself.
@@ -185,7 +212,7 @@ func (r *Relay) lastWords(ctx context.Context) []*lane {
 	last, cancel := context.WithTimeout(ctx, lastWords)
 	defer cancel()
 	var moment sync.WaitGroup
-	if newest, err := r.newest(); err == nil && r.cfg.URL != "" {
+	if newest, err := r.newest(); err == nil && r.globalURL() != "" {
 		moment.Go(func() { r.batch.board.drain(last, newest) })
 	}
 	if r.cfg.Ledger != nil {
@@ -200,7 +227,7 @@ func (r *Relay) lastWords(ctx context.Context) []*lane {
 
 // tellLeft says what the next start has to deliver.
 func (r *Relay) tellLeft() {
-	if n := r.cfg.Store.OutboxCounts().Of(store.OutboxPending); n > 0 && r.cfg.URL != "" {
+	if n := r.cfg.Store.OutboxCounts().Of(store.OutboxPending); n > 0 && r.globalURL() != "" {
 		r.log.Warn("batch events are left for the next start: the global webhook has not accepted them", "count", n)
 	}
 	if r.cfg.Ledger == nil {
@@ -234,8 +261,8 @@ func (r *Relay) resolve(is delivery.Lane) (event.Destination, delivery.Status) {
 	switch {
 	case r.cfg.Resolve != nil:
 		return r.cfg.Resolve(is)
-	case is == delivery.BatchLane:
-		return event.Destination{Target: event.TargetGlobal, URL: r.cfg.URL}, delivery.Ready
+	case is == delivery.BatchLane && r.globalURL() != "":
+		return event.Destination{Target: event.TargetGlobal, URL: r.globalURL()}, delivery.Ready
 	default:
 		return event.Destination{}, delivery.Paused
 	}
@@ -287,7 +314,7 @@ func (r *Relay) Stats() RelayStats {
 		Delivered: r.delivered.Load(), Failed: r.failed.Load(), Expired: r.ended.expired.Load(), Removed: r.ended.removed.Load(), Wakes: r.wakes.stats(), LastTurn: time.Now(),
 	}
 	s.InFlight, s.Waiting, s.Open = r.batch.board.numbers()
-	if r.cfg.URL != "" {
+	if r.globalURL() != "" || r.sends.Load() {
 		s.LastTurn = turned(s.LastTurn, &r.batch.ticks)
 	}
 	if r.cfg.Ledger != nil && r.started {

@@ -48,7 +48,7 @@ func (r *Relay) RetryNow(ctx context.Context, seq uint64) (e store.OutboxEntry, 
 
 // urgeEntry sends an entry of the outbox before the others.
 func (r *Relay) urgeEntry(e store.OutboxEntry) {
-	if r.cfg.URL != "" && !r.batch.board.urge(e.Batch, e.Seq) {
+	if r.globalURL() != "" && !r.batch.board.urge(e.Batch, e.Seq) {
 		r.batch.askForPass()
 	}
 }

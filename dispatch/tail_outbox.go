@@ -46,7 +46,7 @@ func (r *Relay) tail(after uint64) {
 
 // handOver gives new entries to the feeder, unless the relay stops.
 func (r *Relay) handOver(entries []store.OutboxEntry) {
-	if r.cfg.URL == "" || len(entries) == 0 {
+	if r.globalURL() == "" || len(entries) == 0 {
 		return
 	}
 	for _, e := range entries {

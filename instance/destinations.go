@@ -38,10 +38,11 @@ func (r *Registry) Resolve(lane delivery.Lane) (event.Destination, delivery.Stat
 
 func (r *Registry) resolveGlobal(flow delivery.Flow) (event.Destination, delivery.Status) {
 	o := r.global.chosen()
-	if r.cfg.GlobalURL == "" || o.failed != nil {
+	url := *r.globalURL.Load()
+	if url == "" || o.failed != nil {
 		return event.Destination{}, delivery.Paused
 	}
-	d := r.globally(o, time.Now())
+	d := o.to(event.TargetGlobal, url, &o.access, time.Now())
 	if flow == delivery.FlowBatch { // in the outbox, whatever the options say of instance events
 		d.Durable, d.Order, d.MaxAge = true, event.OrderNone, 0
 		d.WithID = len(d.Secrets) > 0
@@ -49,8 +50,11 @@ func (r *Registry) resolveGlobal(flow delivery.Flow) (event.Destination, deliver
 	return d, delivery.Ready
 }
 
-func (r *Registry) globally(o *heldOptions, now time.Time) event.Destination {
-	return o.to(event.TargetGlobal, r.cfg.GlobalURL, &o.access, now)
+// SetGlobalURL has events go to another global webhook from the next commit on, to
+// none when url is empty. Durable ones that wait for it go to the new one.
+func (r *Registry) SetGlobalURL(url string) {
+	r.globalURL.Store(&url)
+	r.tellLanes(lanesOf(GlobalScope))
 }
 
 // destinations are those of an event of an instance: its webhook and its
@@ -75,8 +79,8 @@ func (r *Registry) destinationsBy(e *entry, kind event.Kind, about event.About, 
 			}
 		}
 	}
-	if r.cfg.GlobalURL != "" {
-		to = append(to, r.globally(forAll, now))
+	if url := *r.globalURL.Load(); url != "" {
+		to = append(to, forAll.to(event.TargetGlobal, url, &forAll.access, now))
 	}
 	return to
 }

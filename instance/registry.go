@@ -85,7 +85,7 @@ type Config struct {
 	SaveMessages bool   // gate of messages.upsert
 	SaveUpdates  bool   // gate of messages.update
 	SaveContacts bool   // gate of contacts.upsert and contacts.update
-	GlobalURL    string // the global webhook; empty when it is disabled
+	GlobalURL    string // the global webhook; empty when it is disabled. See SetGlobalURL
 
 	// DurableDefault is what durable is for instances that are created from now
 	// on, and after options were deleted.
@@ -113,7 +113,8 @@ type Registry struct {
 	ignored    ignoreCounts
 	scarcity   scarcity
 
-	global *entry // of the global webhook; only change and options are used
+	global    *entry // of the global webhook; only change and options are used
+	globalURL atomic.Pointer[string]
 
 	recovered, repeated atomic.Uint64 // see Copies
 
@@ -148,6 +149,7 @@ func Open(ctx context.Context, cfg Config) (*Registry, error) {
 		looking: make(chan struct{}, receiptsWaiting),
 		byID:    map[int64]*entry{}, byName: map[string]*entry{}, global: &entry{},
 	}
+	r.globalURL.Store(&cfg.GlobalURL)
 	r.life, r.end = context.WithCancel(context.WithoutCancel(ctx))
 	if err := cfg.Store.View(r.load); err != nil {
 		return nil, fmt.Errorf("instance: load: %w", err)

@@ -74,7 +74,7 @@ func (t *telling) durable() bool {
 	if t.old || t.e == nil || t.reg.cfg.Ledger == nil {
 		return false
 	}
-	return t.e.wantsDurable() || t.reg.cfg.GlobalURL != "" && t.reg.global.wantsDurable()
+	return t.e.wantsDurable() || *t.reg.globalURL.Load() != "" && t.reg.global.wantsDurable()
 }
 
 func (e *entry) wantsDurable() bool { return e.chosen().Durable || e.changing.Load() }
@@ -90,7 +90,7 @@ func (t *telling) begin(tx *store.Tx) (err error) {
 		t.old = true
 		return nil
 	}
-	if t.own, err = optionsIn(tx, t.e, t.id); err == nil && t.reg.cfg.GlobalURL != "" {
+	if t.own, err = optionsIn(tx, t.e, t.id); err == nil && *t.reg.globalURL.Load() != "" {
 		t.global, err = optionsIn(tx, t.reg.global, GlobalScope)
 	}
 	return err

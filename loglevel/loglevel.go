@@ -11,10 +11,10 @@ import (
 
 // Level is a [slog.Leveler] that can be changed for a while.
 type Level struct {
-	usual slog.Level
-	is    atomic.Int64
+	is atomic.Int64
 
 	mu    sync.Mutex
+	usual slog.Level
 	until time.Time // zero: it is the usual one
 	back  *time.Timer
 }
@@ -46,6 +46,16 @@ func (l *Level) Change(to slog.Level, after time.Duration) State {
 	})
 	l.back = back
 	return l.state()
+}
+
+// SetUsual has another level be the usual one. A change for a while lasts its time.
+func (l *Level) SetUsual(to slog.Level) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.usual = to
+	if l.until.IsZero() {
+		l.is.Store(int64(to))
+	}
 }
 
 // Reset goes back to the usual level at once.

@@ -172,7 +172,7 @@ func (s *Store) attempt(group []*update) (rest, refused []*update, again bool, e
 	var healed []string
 	open := openings{}
 	for i, u := range group {
-		tx := &Tx{bolt: btx, openings: &open, schema: s.schema, now: at, disable: s.opts.DisableOutboxDelivery, emits: s.emits()}
+		tx := &Tx{bolt: btx, openings: &open, schema: s.schema, now: at, disable: s.disable.Load(), emits: s.emits()}
 		u.run(tx)
 		s.reportDamage(tx)
 		if u.broken != nil {

@@ -44,7 +44,8 @@ type Options struct {
 	Now func() time.Time
 
 	// DisableOutboxDelivery makes Emit store entries as disabled: kept for
-	// replay, never due. Used when no global webhook is configured.
+	// replay, never due. Used when no global webhook is configured. See
+	// SetOutboxDelivery.
 	DisableOutboxDelivery bool
 
 	// SurveyFrom is the size of a file, in bytes, from which on one that was closed in
@@ -67,6 +68,7 @@ type Store struct {
 	space  space
 
 	onEmit  atomic.Pointer[func(*Tx, OutboxEntry) (uint64, error)]
+	disable atomic.Bool // new entries of the outbox are not for delivery
 	backlog backlog
 	aside   asideSet
 	tallies tallies // the writer's, after Open
@@ -145,6 +147,7 @@ func open(o Options) (*Store, error) {
 
 		commitTx: func(btx *bolt.Tx) error { return shielded(btx.Commit) },
 	}
+	s.disable.Store(o.DisableOutboxDelivery)
 	s.clean, s.unread = found.clean(), found.unread
 	s.tellFound(found)
 	if s.tallies, err = prepare(db, sch, found); err != nil {
@@ -291,6 +294,10 @@ func (s *Store) Wake() <-chan struct{} {
 // the same transaction. What fn returns is kept as OutboxEntry.Record; its error
 // is that of Emit. It is to be called before anything is emitted.
 func (s *Store) OnEmit(fn func(*Tx, OutboxEntry) (record uint64, err error)) { s.onEmit.Store(&fn) }
+
+// SetOutboxDelivery has Emit store entries for delivery, or as disabled, from the next
+// commit on.
+func (s *Store) SetOutboxDelivery(on bool) { s.disable.Store(!on) }
 
 func (s *Store) emits() func(*Tx, OutboxEntry) (uint64, error) {
 	if fn := s.onEmit.Load(); fn != nil {
