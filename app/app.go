@@ -37,6 +37,7 @@ type App struct {
 	level *loglevel.Level // of log; nil: it cannot be changed
 
 	url     string          // where the API is served
+	socket  string          // the Unix socket where it is, too; empty: none
 	sandbox *sandbox.Server // nil unless enabled
 	proof   *certificate    // nil without TLS
 	reload  reload
@@ -67,8 +68,12 @@ type App struct {
 	metrics    *metrics
 }
 
-// URL is where the API is served, such as http://127.0.0.1:8084.
+// URL is where the API is served, such as http://127.0.0.1:8084, or
+// unix:/run/postern.sock when it is there only.
 func (a *App) URL() string { return a.url }
+
+// Socket is the path of the Unix socket where the API is served, empty for none.
+func (a *App) Socket() string { return a.socket }
 
 // Failed tells that a listener ended by itself; the program should end then, too.
 func (a *App) Failed() <-chan error { return a.failed }

@@ -7,21 +7,33 @@ import (
 	"github.com/coreos/go-systemd/v22/activation"
 )
 
-// inherited is the socket that systemd opened for the API before it started the
-// program (a unit of the kind .socket), nil when there is none.
-func inherited() (net.Listener, error) {
+// inherited are the sockets that systemd opened for the API before it started the
+// program (a unit of the kind .socket): one of TCP, a Unix socket, both or none.
+func inherited() (taken Addresses, err error) {
 	given, err := activation.Listeners()
-	if err != nil || len(given) == 0 {
-		return nil, err
+	if err != nil {
+		return Addresses{}, err
 	}
-	l, tcp := given[0].(*net.TCPListener)
-	if len(given) == 1 && tcp {
-		return l, nil
+	known := true
+	for _, l := range given {
+		switch l := l.(type) {
+		case *net.TCPListener:
+			known = known && taken.tcp == nil
+			taken.tcp = l
+		case *net.UnixListener:
+			known = known && taken.socket == nil
+			taken.socket = l
+		default:
+			known = false
+		}
+	}
+	if known {
+		return taken, nil
 	}
 	for _, l := range given {
 		if l != nil {
 			_ = l.Close()
 		}
 	}
-	return nil, fmt.Errorf("systemd passed %d sockets, and one of TCP is served: have one ListenStream= with a port in the .socket unit", len(given))
+	return Addresses{}, fmt.Errorf("systemd passed %d sockets, and one of TCP and one Unix socket can be served: have one ListenStream= of each at most in the .socket unit", len(given))
 }

@@ -20,30 +20,73 @@ import (
 // Addresses are those that the program listens on. They are taken before anything
 // else is done: when one is in use, nothing has happened yet.
 type Addresses struct {
-	api     net.Listener
+	tcp     net.Listener // of the API, nil: there is a socket only
+	socket  net.Listener // a Unix socket of the API, nil: there is none
 	metrics net.Listener // nil: the metrics have no address of their own
 }
 
 // Listen takes the addresses of the API and, when it has one, of the metrics. Where
-// systemd opened a socket for the program, that is the API's. An
+// systemd opened sockets for the program, those are the API's. An
 // error names the setting to change, and then none is taken.
 func Listen(ctx context.Context, cfg *config.Config) (taken Addresses, err error) {
-	if taken.api, err = inherited(); err != nil {
-		return Addresses{}, err
+	defer func() {
+		if err != nil {
+			taken.Close()
+			taken = Addresses{}
+		}
+	}()
+	if taken, err = inherited(); err != nil {
+		return taken, err
 	}
-	if taken.api == nil {
-		if taken.api, err = bind(ctx, cfg.ListenAddress()); err != nil {
-			return Addresses{}, fmt.Errorf("%w; set server.listen to a free address", err)
+	if taken.tcp == nil && taken.socket == nil {
+		if taken, err = own(ctx, cfg); err != nil {
+			return taken, err
 		}
 	}
 	if cfg.Metrics.Listen == "" {
 		return taken, nil
 	}
 	if taken.metrics, err = bind(ctx, cfg.Metrics.Listen); err != nil {
-		taken.Close()
-		return Addresses{}, fmt.Errorf("%w; set metrics.listen to a free address", err)
+		return taken, fmt.Errorf("%w; set metrics.listen to a free address", err)
 	}
 	return taken, nil
+}
+
+// own takes what the configuration names for the API.
+func own(ctx context.Context, cfg *config.Config) (taken Addresses, err error) {
+	if address := cfg.ListenAddress(); address != "" {
+		if taken.tcp, err = bind(ctx, address); err != nil {
+			return taken, fmt.Errorf("%w; set server.listen to a free address", err)
+		}
+	}
+	if path := cfg.Server.Socket; path != "" {
+		s, err := listenAt(ctx, path, cfg.SocketMode())
+		if err != nil {
+			return taken, fmt.Errorf("server.socket: %w", err)
+		}
+		taken.socket = s
+	}
+	return taken, nil
+}
+
+// api is all listeners of the API as one.
+func (t Addresses) api() net.Listener {
+	switch {
+	case t.socket == nil:
+		return t.tcp
+	case t.tcp == nil:
+		return t.socket
+	default:
+		return peers.Merge(t.tcp, t.socket)
+	}
+}
+
+// url is where the API is: by TCP, else unix: with the path of the socket.
+func (t Addresses) url(secure bool) string {
+	if t.tcp == nil {
+		return "unix:" + t.socket.Addr().String()
+	}
+	return scheme(secure) + t.tcp.Addr().String()
 }
 
 func bind(ctx context.Context, address string) (net.Listener, error) {
@@ -52,9 +95,10 @@ func bind(ctx context.Context, address string) (net.Listener, error) {
 
 // Close gives up what no server has taken over; one that has, has closed it.
 func (t Addresses) Close() {
-	_ = t.api.Close()
-	if t.metrics != nil {
-		_ = t.metrics.Close()
+	for _, l := range []net.Listener{t.tcp, t.socket, t.metrics} {
+		if l != nil {
+			_ = l.Close()
+		}
 	}
 }
 
@@ -84,19 +128,22 @@ func (a *App) serve(taken Addresses) error {
 	if err != nil {
 		return err
 	}
-	keys := idempotency.NewPruner(a.store, a.log)
-	keys.Start()
-	a.stops.push("idempotency keys", keys.Stop)
-	a.clients = a.limited(taken.api, clientConnections(peers.Descriptors(), a.ours()), proxies)
-	if taken.metrics != nil { // without a credential, at an address of its own
-		scrapes := a.limited(taken.metrics, scrapeConnections, proxies)
-		a.listen("metrics listener", httpapi.NewServer(httpapi.NewMetrics(a.metrics.handler(), a.log), a.log), scrapes)
-	}
 	if a.proof, err = openCertificate(a.cfg, a.log); err != nil {
 		return err
 	}
 	secure := a.proof.config()
-	a.url = scheme(secure != nil) + taken.api.Addr().String()
+	keys := idempotency.NewPruner(a.store, a.log)
+	keys.Start()
+	a.stops.push("idempotency keys", keys.Stop)
+	a.clients = a.limited(taken.api(), clientConnections(peers.Descriptors(), a.ours()), proxies)
+	if taken.metrics != nil { // without a credential, at an address of its own
+		scrapes := a.limited(taken.metrics, scrapeConnections, proxies)
+		a.listen("metrics listener", httpapi.NewServer(httpapi.NewMetrics(a.metrics.handler(), a.log), a.log), scrapes)
+	}
+	a.url = taken.url(secure != nil)
+	if taken.socket != nil {
+		a.socket = taken.socket.Addr().String()
+	}
 	a.listenSecurely("listener", httpapi.NewServer(httpapi.AllowOrigins(handler, a.cfg.Server.CORSOrigins), a.log), a.clients, secure)
 	a.stops.push("waits for phones and receivers", func(context.Context) error { // they would hold the shutdown up
 		close(a.stopping)
@@ -108,12 +155,16 @@ func (a *App) serve(taken Addresses) error {
 }
 
 // Dashboard is the address that a browser may be pointed at: the public one where
-// it is known, and never the one that stands for all interfaces.
+// it is known, and never the one that stands for all interfaces. It is empty when
+// only a Unix socket is known.
 func (a *App) Dashboard() string {
 	if base := a.cfg.Server.BaseURL; base != "" {
 		return strings.TrimSuffix(base, "/") + "/"
 	}
-	scheme, address, _ := strings.Cut(a.url, "//")
+	scheme, address, found := strings.Cut(a.url, "//")
+	if !found {
+		return ""
+	}
 	host, port, err := net.SplitHostPort(address)
 	if err != nil {
 		return a.url + "/"

@@ -31,8 +31,8 @@ func healthcheckCommand() *cobra.Command {
 		Use:   "healthcheck [--config FILE] [--url URL]",
 		Short: "ask the running program whether it is ready",
 		Long: "Exit status 0 when GET /ready says so, else 1 with the reasons. Without --url it asks the address that the\n" +
-			"configuration has it listen on.",
-		Example: "postern healthcheck\npostern healthcheck --url http://127.0.0.1:8084",
+			"configuration has it listen on, or its Unix socket when there is no other. As a URL that is unix: with its path.",
+		Example: "postern healthcheck\npostern healthcheck --url http://127.0.0.1:8084\npostern healthcheck --url unix:/run/postern/postern.sock",
 		RunE: func(c *cobra.Command, _ []string) error {
 			own := base == ""
 			if own {
@@ -41,10 +41,10 @@ func healthcheckCommand() *cobra.Command {
 					return err
 				}
 				base = ownURL(cfg)
-			} else if u, err := url.Parse(base); err != nil || u.Host == "" || u.Scheme != "http" && u.Scheme != "https" {
-				return usageError{errors.New("--url must be an http or https URL, such as http://127.0.0.1:8084")}
+			} else if err := checkBase(base); err != nil {
+				return usageError{fmt.Errorf("--url %w", err)}
 			}
-			return checkHealth(c.Context(), strings.TrimSuffix(base, "/"), own, c.OutOrStdout())
+			return checkHealth(c.Context(), base, own, c.OutOrStdout())
 		},
 	}
 	configFlag(c, &settings)
@@ -53,8 +53,37 @@ func healthcheckCommand() *cobra.Command {
 	return c
 }
 
-// ownURL is where a program with that configuration is reached from its machine.
+// checkBase refuses what is no place of a program: see reach.
+func checkBase(base string) error {
+	u, err := url.Parse(base)
+	if err == nil && (u.Scheme == "unix" && u.Opaque+u.Path != "" && u.Host == "" || (u.Scheme == "http" || u.Scheme == "https") && u.Host != "") {
+		return nil
+	}
+	return errors.New("must be an http or https URL, such as http://127.0.0.1:8084, or unix:/path/of/a/socket")
+}
+
+// reach is how the program at base is called: the URL before its paths, and the way
+// there, which is never by a proxy. A base of unix: and a path is a socket. own tells
+// that it is the program of this machine, whose certificate is for another name than
+// this machine has for itself.
+func reach(base string, own bool) (prefix string, way *http.Transport) {
+	way = &http.Transport{DisableKeepAlives: true, TLSClientConfig: &tls.Config{InsecureSkipVerify: own}} //nolint:gosec // it is this machine
+	path, socket := strings.CutPrefix(base, "unix:")
+	if !socket {
+		return strings.TrimSuffix(base, "/"), way
+	}
+	way.DialContext = func(ctx context.Context, _, _ string) (net.Conn, error) {
+		return (&net.Dialer{}).DialContext(ctx, "unix", path)
+	}
+	return "http://postern", way
+}
+
+// ownURL is where a program with that configuration is reached from its machine, see
+// reach.
 func ownURL(cfg *config.Config) string {
+	if cfg.ListenAddress() == "" {
+		return "unix:" + cfg.Server.Socket
+	}
 	scheme := "http://"
 	if cfg.Server.TLSCert != "" {
 		scheme = "https://"
@@ -69,18 +98,17 @@ func ownURL(cfg *config.Config) string {
 	return scheme + net.JoinHostPort(host, port)
 }
 
-// checkHealth asks the program at base. own tells that it is the one of this machine,
-// whose certificate is for another name than this machine has for itself.
+// checkHealth asks the program at base, see reach.
 func checkHealth(ctx context.Context, base string, own bool, out io.Writer) error {
 	ctx, cancel := context.WithTimeoutCause(ctx, healthTimeout, fmt.Errorf("no answer within %v", healthTimeout))
 	defer cancel()
-	req, err := http.NewRequestWithContext(ctx, http.MethodGet, base+"/ready", nil)
+	prefix, way := reach(base, own)
+	base = strings.TrimSuffix(base, "/")
+	req, err := http.NewRequestWithContext(ctx, http.MethodGet, prefix+"/ready", nil)
 	if err != nil {
 		return err
 	}
-	// Never by way of a proxy: it is this machine that is asked.
-	transport := &http.Transport{DisableKeepAlives: true, TLSClientConfig: &tls.Config{InsecureSkipVerify: own}} //nolint:gosec // it gets no secret
-	resp, err := (&http.Client{Transport: transport}).Do(req)
+	resp, err := (&http.Client{Transport: way}).Do(req)
 	if err != nil {
 		return fmt.Errorf("%w; is the program running, and with this configuration?", err)
 	}

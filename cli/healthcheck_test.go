@@ -3,8 +3,11 @@ package cli
 import (
 	"bytes"
 	"io"
+	"net"
 	"net/http"
 	"net/http/httptest"
+	"os"
+	"path/filepath"
 	"strings"
 	"testing"
 
@@ -59,11 +62,40 @@ func TestHealthcheckSaysWhatReadySays(t *testing.T) {
 	if status := run(t.Context(), []string{"healthcheck", "--url", gone.URL}, &out, &out); status != 1 || !strings.Contains(out.String(), "is the program running") {
 		t.Errorf("nobody there: %d %s", status, out.String())
 	}
-	for _, wrong := range []string{"127.0.0.1:8084", "ftp://x", "http://"} {
+	for _, wrong := range []string{"127.0.0.1:8084", "ftp://x", "http://", "unix:", "unix://host/path"} {
 		out.Reset()
 		if status := run(t.Context(), []string{"healthcheck", "--url", wrong}, &out, &out); status != 2 || !strings.Contains(out.String(), "--url must be") {
 			t.Errorf("%q: %d %s", wrong, status, out.String())
 		}
+	}
+}
+
+func TestHealthcheckAsksAtTheSocket(t *testing.T) {
+	folder := t.TempDir()
+	path := filepath.Join(folder, "s")
+	l, err := net.Listen("unix", path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	srv := httptest.NewUnstartedServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { _, _ = io.WriteString(w, `{"status":"ready"}`) }))
+	_ = srv.Listener.Close()
+	srv.Listener = l
+	srv.Start()
+	defer srv.Close()
+	settings := filepath.Join(folder, "c.toml")
+	if err := os.WriteFile(settings, []byte("[server]\nlisten = ''\nsocket = '"+path+"'\n"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	for _, args := range [][]string{{"healthcheck", "--config", settings}, {"healthcheck", "--url", "unix:" + path}} {
+		var out bytes.Buffer
+		if status := run(t.Context(), args, &out, &out); status != 0 || out.String() != "unix:"+path+" is ready\n" {
+			t.Errorf("%v: %d %s", args, status, out.String())
+		}
+	}
+	srv.Close()
+	var out bytes.Buffer
+	if status := run(t.Context(), []string{"healthcheck", "--config", settings}, &out, &out); status != 1 || !strings.Contains(out.String(), "is the program running") {
+		t.Errorf("nobody there: %d %s", status, out.String())
 	}
 }
 

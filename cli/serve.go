@@ -112,8 +112,15 @@ func startServing(ctx context.Context, cfg *config.Config, log *slog.Logger, lev
 		log.Warn("configuration", "warning", warning)
 	}
 	if made {
-		fmt.Fprintf(out, "\nThis is the first start. The API key is\n\n  %s\n\nIt is kept in %s and not shown again.\nThe dashboard is at %s and the API below it.\n\n",
-			sec.GlobalAuthToken, config.SecretsPath(cfg), a.Dashboard())
+		where := "The dashboard is at " + a.Dashboard() + " and the API below it."
+		if a.Dashboard() == "" {
+			where = "The API is at " + a.URL() + "."
+		}
+		fmt.Fprintf(out, "\nThis is the first start. The API key is\n\n  %s\n\nIt is kept in %s and not shown again.\n%s\n\n",
+			sec.GlobalAuthToken, config.SecretsPath(cfg), where)
+	}
+	if a.Socket() != "" {
+		log = log.With("socket", a.Socket())
 	}
 	log.Info("ready", "url", a.URL(), "dashboard", a.Dashboard(), "key", config.KeySource(cfg), "data", config.Absolute(cfg.Store.Path), "version", app.Version())
 	return a, nil

@@ -1,6 +1,7 @@
 package config
 
 import (
+	"io/fs"
 	"net"
 	"strconv"
 	"time"
@@ -13,6 +14,8 @@ type Config struct {
 		Listen          string
 		Port            int64
 		BaseURL         string
+		Socket          string
+		SocketMode      string // octal digits
 		TLSCert, TLSKey string
 		TrustedProxies  []string
 		CORSOrigins     []string
@@ -164,11 +167,30 @@ func (c *Config) rules() []rule {
 			[]string{"server.tls.cert", "server.tls.key"},
 		},
 		{
+			c.ListenAddress() == "" && c.Server.Socket == "",
+			"must not be empty without server.socket: nobody could connect",
+			[]string{"server.listen", "server.socket"},
+		},
+		{
+			c.ListenAddress() == "" && c.Server.TLSCert != "",
+			"needs server.listen: server.socket is served without TLS",
+			[]string{"server.tls.cert", "server.listen"},
+		},
+		{
 			c.Sandbox.Enabled && e.Endpoint != "",
 			"cannot be true together with whatsapp.endpoint; choose one of them",
 			[]string{"sandbox.enabled", "whatsapp.endpoint"},
 		},
 	}
+}
+
+// SocketMode is server.socket_mode as bits.
+func (c *Config) SocketMode() fs.FileMode {
+	mode, err := strconv.ParseUint(c.Server.SocketMode, 8, 32)
+	if err != nil {
+		return 0o600 // validated before; cannot happen
+	}
+	return fs.FileMode(mode).Perm()
 }
 
 // GlobalWebhook is where the global webhook is, empty when it is disabled.
@@ -179,7 +201,7 @@ func (c *Config) GlobalWebhook() string {
 	return c.Webhook.GlobalURL
 }
 
-// ListenAddress is where the API is served.
+// ListenAddress is where the API is served by TCP, empty for nowhere.
 func (c *Config) ListenAddress() string {
 	if c.Server.Port != 0 {
 		return net.JoinHostPort("", strconv.FormatInt(c.Server.Port, 10))

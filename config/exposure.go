@@ -21,7 +21,7 @@ func Exposures(c *Config) (found []string) {
 		}
 	}
 	address, base := c.ListenAddress(), c.Server.BaseURL
-	reachable := !IsLoopback(address)
+	reachable := address != "" && !IsLoopback(address)
 	encrypted := strings.HasPrefix(base, "https://")
 	tell(reachable && !encrypted && c.Server.TLSCert == "",
 		"%s is not of this machine alone, and the API key, tokens and messages go there unencrypted; set server.tls.cert and server.tls.key, or listen on 127.0.0.1 behind a proxy with TLS and set server.base_url to its https address", address)

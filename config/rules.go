@@ -97,6 +97,24 @@ func checkHostPort(s string) error {
 	return nil
 }
 
+// maxSocketPath is what every system takes as the name of a Unix socket.
+const maxSocketPath = 100
+
+func checkSocket(s string) error {
+	if len(s) > maxSocketPath || strings.HasPrefix(s, "@") || strings.ContainsFunc(s, unicode.IsControl) {
+		return fmt.Errorf("must be the path of a file, of at most %d bytes and without control characters", maxSocketPath)
+	}
+	return nil
+}
+
+func checkMode(s string) error {
+	mode, err := strconv.ParseUint(s, 8, 32)
+	if err != nil || mode > 0o777 || len(s) < 3 || len(s) > 4 || mode&0o600 != 0o600 {
+		return errors.New("must be the mode of a file in octal digits that lets its owner read and write, such as 0660")
+	}
+	return nil
+}
+
 func checkZone(s string) error {
 	if _, err := time.LoadLocation(s); err != nil || s == "" || s == "Local" {
 		return errors.New("must be a time zone of the IANA database, such as Europe/Berlin")

@@ -3,6 +3,7 @@ package config
 import (
 	"errors"
 	"fmt"
+	"io/fs"
 	"math"
 	"net"
 	"slices"
@@ -33,7 +34,7 @@ func line(path, value string) string {
 
 func TestEverySettingHasItsDefault(t *testing.T) {
 	want := map[string]string{
-		"server.listen": `"127.0.0.1:8084"`, "server.port": "0", "server.base_url": `""`, "server.shutdown_timeout": `"20s"`, "server.cors_origins": "[]", "server.tls.cert": `""`, "server.tls.key": `""`,
+		"server.listen": `"127.0.0.1:8084"`, "server.port": "0", "server.base_url": `""`, "server.socket": `""`, "server.socket_mode": `"0660"`, "server.shutdown_timeout": `"20s"`, "server.cors_origins": "[]", "server.tls.cert": `""`, "server.tls.key": `""`,
 		"server.max_connections_per_address": "256", "message.batch.max_open": "1000", "message.batch.failure_streak": "10", "websocket.max_per_token": "100", "media.max_uploads": "1000", "server.trusted_proxies": "[]", "authentication.failures_per_minute": "10",
 		"store.path": `"data/postern.db"`, "log.level": `"info"`, "log.format": `"text"`,
 		"authentication.global_auth_token": `""`, "authentication.jwt_secret": `""`, "authentication.jwt_expires_in": "0",
@@ -395,5 +396,34 @@ func TestAnAllowedOriginIsWrittenAsBrowsersSendIt(t *testing.T) {
 	c, _, err := Load(writeConfig(t, ""), []string{"WEBSOCKET_ALLOWED_ORIGINS=https://app.example.org, http://localhost:3000,chrome-extension://abc"})
 	if err != nil || len(c.Websocket.AllowedOrigins) != 3 {
 		t.Error(c, err)
+	}
+}
+
+func TestTheSocketHasAPathAndAModeAndSomethingIsServed(t *testing.T) {
+	for _, c := range []struct{ file, want string }{
+		{"[server]\nlisten = ''\n", "server.listen: must not be empty without server.socket"},
+		{"[server]\nlisten = ''\nsocket = '/s'\n[server.tls]\ncert = 'a'\nkey = 'b'\n", "server.tls.cert: needs server.listen"},
+		{line("server.socket", "'@abstract'"), "server.socket: must be the path"},
+		{line("server.socket", "'/"+strings.Repeat("x", 100)+"'"), "of at most 100 bytes"},
+		{line("server.socket", `"/a\nb"`), "control characters"},
+		{line("server.socket_mode", "'0999'"), "server.socket_mode: must be the mode"},
+		{line("server.socket_mode", "'07777'"), "must be the mode"},
+		{line("server.socket_mode", "'0000'"), "must be the mode"},
+		{line("server.socket_mode", "'66'"), "must be the mode"},
+		{line("server.socket_mode", "'+660'"), "must be the mode"},
+		{line("server.socket_mode", "660"), "must be a string"},
+	} {
+		if got := refused(t, c.file, c.file); !strings.Contains(got, c.want) {
+			t.Errorf("%s: %s", c.file, got)
+		}
+	}
+	for text, mode := range map[string]fs.FileMode{"0660": 0o660, "666": 0o666, "0600": 0o600} {
+		c, _, err := Load(writeConfig(t, "[server]\nlisten = ''\nsocket = '/s'\nsocket_mode = '"+text+"'\n"), nil)
+		if err != nil || c.SocketMode() != mode || c.ListenAddress() != "" || len(Exposures(c)) != 0 {
+			t.Errorf("%s: %v, %v", text, c, err)
+		}
+	}
+	if _, _, err := Load(writeConfig(t, "[server]\nlisten = ''\nport = 1\n"), nil); err != nil {
+		t.Errorf("server.port alone: %v", err)
 	}
 }

@@ -49,12 +49,14 @@ func settings(c *Config) []setting {
 		ms = time.Millisecond
 	)
 	return []setting{
-		text("server.listen", &c.Server.Listen, "127.0.0.1:8084", checkHostPort, "Address to listen on."),
+		text("server.listen", &c.Server.Listen, "127.0.0.1:8084", orEmpty(checkHostPort), "Address to listen on. Empty, in the file: none, with server.socket."),
 		number("server.port", &c.Server.Port, 0, 0, 65535, "When set, listen on all interfaces at this port instead of server.listen."),
+		text("server.socket", &c.Server.Socket, "", orEmpty(checkSocket), "Unix socket to listen on too, without TLS: a path of at most 100 bytes, such as /run/postern/postern.sock. A file that a dead program left there is replaced."),
+		text("server.socket_mode", &c.Server.SocketMode, "0660", checkMode, "Who may connect to server.socket: the mode of the file, in octal digits."),
 		text("server.base_url", &c.Server.BaseURL, "", orEmpty(checkURL), "Public address of this program, for links."),
 		number("server.max_connections_per_address", &c.Server.MaxConnectionsPerAddress, 256, 0, 1_000_000, "Connections that one client address may hold, WebSockets included, and never more than half of all; server.trusted_proxies are exempt. An IPv6 address is its /64. 0 sets no limit."),
 		list("server.cors_origins", &c.Server.CORSOrigins, checkOrigin, "Origins whose pages may call the API from a browser, each as browsers send it: https://app.example.org; empty: none. WebSockets have websocket.allowed_origins."),
-		list("server.trusted_proxies", &c.Server.TrustedProxies, checkProxy, "Addresses and networks of reverse proxies in front of this program, such as 10.0.0.0/8: only from these does X-Forwarded-For count, its right-most address that is not one of them."),
+		list("server.trusted_proxies", &c.Server.TrustedProxies, checkProxy, "Addresses and networks of reverse proxies in front of this program, such as 10.0.0.0/8: only from these does X-Forwarded-For count, its right-most address that is not one of them. unix stands for whoever connects to server.socket."),
 		duration("server.shutdown_timeout", &c.Server.ShutdownTimeout, 20*s, s, time.Hour, "How long a stop may take in all."),
 		text("server.tls.cert", &c.Server.TLSCert, "", nil, "File with the certificate, and those between it and its authority, in PEM: the API is served by HTTPS then. It is read again when it changes. Empty: HTTP, as behind a reverse proxy."),
 		text("server.tls.key", &c.Server.TLSKey, "", nil, "File with the private key of server.tls.cert, in PEM."),

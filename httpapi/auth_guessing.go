@@ -5,6 +5,8 @@ import (
 	"net/http"
 	"slices"
 	"time"
+
+	"postern/peers"
 )
 
 // judge counts a credential that was given and does not do. When too many came
@@ -18,7 +20,7 @@ func (a *api) judge(c *call, err error) error {
 	from := a.Proxies.Client(c.r)
 	wait, last := a.Failures.Count(from)
 	if last {
-		a.log.Warn("wrong credentials: the next from this address are refused until it pauses", "address", from.String())
+		a.log.Warn("wrong credentials: the next from this address are refused until it pauses", "address", peers.Name(from))
 	}
 	if wait == 0 {
 		return err

@@ -5,6 +5,8 @@ import (
 	"net/http"
 	"strconv"
 	"time"
+
+	"postern/peers"
 )
 
 // logRequest names the pattern and not the path, and never the query: tokens
@@ -15,7 +17,7 @@ import (
 func (a *api) logRequest(w *response, r *http.Request, took time.Duration) {
 	log := a.log
 	if w.code != "" {
-		log = log.With("address", a.Proxies.Client(r).String())
+		log = log.With("address", peers.Name(a.Proxies.Client(r)))
 	}
 	if w.wrong {
 		log = log.With("credential", "wrong")

@@ -70,9 +70,25 @@ func Listen(l net.Listener, limits Limits) *Listener {
 // have a request.
 func (l *Listener) Serve(srv *http.Server) error { return l.serve(srv, l) }
 
-// ServeTLS is Serve with TLS.
+// ServeTLS is Serve with TLS, but for connections to a Unix socket, where nobody
+// listens in.
 func (l *Listener) ServeTLS(srv *http.Server, config *tls.Config) error {
-	return l.serve(srv, tls.NewListener(l, config))
+	return l.serve(srv, secured{l, config})
+}
+
+// secured is a listener whose connections have TLS.
+type secured struct {
+	net.Listener
+	config *tls.Config
+}
+
+// Accept implements net.Listener.
+func (s secured) Accept() (net.Conn, error) {
+	c, err := s.Listener.Accept()
+	if err != nil || c.LocalAddr().Network() == "unix" {
+		return c, err
+	}
+	return tls.Server(c, s.config), nil
 }
 
 func (l *Listener) serve(srv *http.Server, on net.Listener) error {
@@ -157,7 +173,7 @@ func (l *Listener) admit(c *conn) bool {
 			return true
 		case p.refused:
 			if times := l.warnings.count("address"); times > 0 {
-				l.log.Warn("an address holds as many connections as it may; more are closed", "address", c.network.Addr().String(), "limit", l.table.perAddress, "count", times)
+				l.log.Warn("an address holds as many connections as it may; more are closed", "address", Name(c.network.Addr()), "limit", l.table.perAddress, "count", times)
 			}
 			return false
 		}

@@ -9,13 +9,21 @@ import (
 	"strings"
 )
 
-// Proxies are the networks whose header X-Forwarded-For is believed.
+// Proxies are the networks whose header X-Forwarded-For is believed. The zero Prefix
+// stands for all who connect to a Unix socket and have no address.
 type Proxies []netip.Prefix
 
-// ParseProxies reads IP addresses and networks in CIDR notation.
+// overSocket is how a list of proxies names those who connect to a Unix socket.
+const overSocket = "unix"
+
+// ParseProxies reads IP addresses and networks in CIDR notation, and the word unix.
 func ParseProxies(texts []string) (Proxies, error) {
 	all := make(Proxies, 0, len(texts))
 	for _, text := range texts {
+		if text == overSocket {
+			all = append(all, netip.Prefix{})
+			continue
+		}
 		network, err := netip.ParsePrefix(text)
 		if err != nil {
 			var single netip.Addr
@@ -24,7 +32,7 @@ func ParseProxies(texts []string) (Proxies, error) {
 			}
 		}
 		if err != nil || !network.IsValid() {
-			return nil, errors.New("each must be an IP address or a network such as 10.0.0.0/8")
+			return nil, errors.New("each must be an IP address, a network such as 10.0.0.0/8, or unix for server.socket")
 		}
 		all = append(all, unmapped(network))
 	}
@@ -40,9 +48,21 @@ func unmapped(n netip.Prefix) netip.Prefix {
 	return n
 }
 
-// Trust reports whether a is one of the proxies.
+// Trust reports whether a is one of the proxies. The zero Addr is who connects to a
+// Unix socket.
 func (p Proxies) Trust(a netip.Addr) bool {
+	if !a.IsValid() {
+		return slices.Contains(p, netip.Prefix{})
+	}
 	return slices.ContainsFunc(p, func(n netip.Prefix) bool { return n.Contains(a) })
+}
+
+// Name is an address in words: unix for the zero Addr.
+func Name(a netip.Addr) string {
+	if !a.IsValid() {
+		return overSocket
+	}
+	return a.String()
 }
 
 // Client returns the address that a request comes from. Behind a trusted proxy

@@ -69,3 +69,24 @@ func TestAnIPv6ClientIsItsNetworkOf64Bits(t *testing.T) {
 		t.Error(at("2001:db8::1"), at("2001:db8:0:1::1"), at("192.0.2.1"))
 	}
 }
+
+func TestWhoConnectsToASocketIsAProxyWhenTheListSaysUnix(t *testing.T) {
+	for _, c := range []struct{ listed, remote, want string }{
+		{"10.0.0.0/8", "@", "unix"}, {"10.0.0.0/8", "", "unix"}, {"0.0.0.0/0", "@", "unix"}, {"::/0", "@", "unix"},
+		{"unix", "@", "198.51.100.1"}, {"unix", "", "198.51.100.1"}, {"unix", "203.0.113.5:4711", "203.0.113.5"},
+	} {
+		proxies, err := ParseProxies([]string{c.listed})
+		if err != nil {
+			t.Fatal(err)
+		}
+		r := &http.Request{RemoteAddr: c.remote, Header: http.Header{"X-Forwarded-For": {"8.8.8.8, 198.51.100.1"}}}
+		if got := Name(proxies.Client(r)); got != c.want {
+			t.Errorf("%+v: %s", c, got)
+		}
+	}
+	proxies, _ := ParseProxies([]string{"unix"})
+	r := &http.Request{RemoteAddr: "@", Header: http.Header{"X-Forwarded-For": {"unknown"}}}
+	if got := Name(proxies.Client(r)); got != "unix" {
+		t.Errorf("a proxy that does not know: %s", got)
+	}
+}

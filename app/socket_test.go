@@ -1,0 +1,264 @@
+//go:build unix
+
+package app
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"net"
+	"net/http"
+	"os"
+	"path/filepath"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/google/uuid"
+	"nhooyr.io/websocket"
+
+	"postern/cli/consumer"
+	"postern/config"
+)
+
+// over is a client by way of a Unix socket.
+func over(path string) *http.Client {
+	return &http.Client{Timeout: 20 * time.Second, Transport: &http.Transport{DialContext: func(ctx context.Context, _, _ string) (net.Conn, error) {
+		return (&net.Dialer{}).DialContext(ctx, "unix", path)
+	}}}
+}
+
+func statusOf(t *testing.T, c *http.Client, url string) int {
+	t.Helper()
+	resp, err := c.Get(url)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() { _ = resp.Body.Close() }()
+	_, _ = io.Copy(io.Discard, resp.Body)
+	return resp.StatusCode
+}
+
+func TestTheAPIIsServedAtASocketBesideItsAddress(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "s")
+	s := configured(t, func(c *config.Config) { c.Server.Socket = path })
+	if got := statusOf(t, over(path), "http://postern/ready"); got != http.StatusOK {
+		t.Errorf("at the socket: %d", got)
+	}
+	if got := statusOf(t, http.DefaultClient, s.url+"/ready"); got != http.StatusOK {
+		t.Errorf("at the address: %d", got)
+	}
+	if info, err := os.Stat(path); err != nil || info.Mode().Perm() != 0o660 {
+		t.Errorf("%v, %v", info, err)
+	}
+	if err := s.Stop(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := os.Lstat(path); !os.IsNotExist(err) {
+		t.Errorf("after the stop the socket is there: %v", err)
+	}
+}
+
+func TestWithoutAnAddressOnlyTheSocketIsServed(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "s")
+	s := configured(t, func(c *config.Config) { c.Server.Socket, c.Server.SocketMode, c.Server.Listen = path, "0600", "" })
+	if s.URL() != "unix:"+path || s.Socket() != path || s.Dashboard() != "" || s.proof != nil {
+		t.Errorf("%q %q %q", s.URL(), s.Socket(), s.Dashboard())
+	}
+	if info, err := os.Stat(path); err != nil || info.Mode().Perm() != 0o600 {
+		t.Errorf("%v, %v", info, err)
+	}
+	s.user = s.mint(time.Hour)
+	ws, _, err := websocket.Dial(t.Context(), "ws://postern/ws/global/events?event=*&token="+s.user, &websocket.DialOptions{HTTPClient: over(path)})
+	if err != nil {
+		t.Fatal(err)
+	}
+	_ = ws.CloseNow()
+}
+
+// TestTheSocketIsPlainWhereTheAddressHasTLS and both are of one program.
+func TestTheSocketIsPlainWhereTheAddressHasTLS(t *testing.T) {
+	a := newAuthority(t)
+	serial := a.issue(time.Now().Add(time.Hour))
+	path := filepath.Join(t.TempDir(), "s")
+	s := configured(t, func(c *config.Config) {
+		a.configure(c)
+		c.Server.Socket = path
+	})
+	if got := serialOf(t, a.client(false), s.url); got != serial {
+		t.Errorf("certificate %d, want %d", got, serial)
+	}
+	if got := statusOf(t, over(path), "http://postern/ready"); got != http.StatusOK {
+		t.Errorf("at the socket: %d", got)
+	}
+}
+
+// deaf leaves the file of a socket behind at which nobody listens, as a killed
+// program does.
+func deaf(t *testing.T) (path string) {
+	t.Helper()
+	path = filepath.Join(t.TempDir(), "s")
+	l, err := net.Listen("unix", path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	l.(*net.UnixListener).SetUnlinkOnClose(false)
+	_ = l.Close()
+	return path
+}
+
+func TestAStaleSocketIsReplaced(t *testing.T) {
+	path := deaf(t)
+	l, err := listenAt(t.Context(), path, 0o640)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if info, err := os.Stat(path); err != nil || info.Mode().Perm() != 0o640 {
+		t.Errorf("%v, %v", info, err)
+	}
+	if err := l.Close(); err != nil {
+		t.Error(err)
+	}
+}
+
+// TestOfManyThatStartAtOnceOneGetsTheSocket and it can be reached.
+func TestOfManyThatStartAtOnceOneGetsTheSocket(t *testing.T) {
+	for range 20 {
+		path := deaf(t)
+		var all sync.WaitGroup
+		got := make(chan net.Listener, 10)
+		for range cap(got) {
+			all.Go(func() {
+				if l, err := listenAt(t.Context(), path, 0o600); err == nil {
+					got <- l
+				} else if !strings.Contains(err.Error(), "another program listens at") {
+					t.Error(err)
+				}
+			})
+		}
+		all.Wait()
+		if len(got) != 1 {
+			t.Fatalf("%d have the socket", len(got))
+		}
+		c, err := net.Dial("unix", path)
+		if err != nil {
+			t.Fatal(err)
+		}
+		_ = c.Close()
+		_ = (<-got).Close()
+	}
+}
+
+func TestASocketThatSomebodyServesAndAFileThatIsNoneAreLeftAlone(t *testing.T) {
+	live := filepath.Join(t.TempDir(), "s")
+	l, err := listenAt(t.Context(), live, 0o600)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() { _ = l.Close() }()
+	file := filepath.Join(t.TempDir(), "f")
+	if err := os.WriteFile(file, []byte("precious"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	link := filepath.Join(t.TempDir(), "l")
+	if err := os.Symlink(deaf(t), link); err != nil {
+		t.Fatal(err)
+	}
+	for path, want := range map[string]string{
+		live: "another program listens at", file: "is no socket", link: "is no socket",
+		filepath.Join(t.TempDir(), "no", "s"): "its folder must be there",
+	} {
+		cfg := config.Default()
+		cfg.Server.Listen, cfg.Server.Socket = "127.0.0.1:0", path
+		_, err := Listen(t.Context(), cfg)
+		if err == nil || !strings.Contains(err.Error(), want) || !strings.Contains(err.Error(), "server.socket") {
+			t.Errorf("%s: %v, want %q", path, err, want)
+		}
+	}
+	if raw, err := os.ReadFile(file); string(raw) != "precious" {
+		t.Error(err)
+	}
+	c, err := net.Dial("unix", live)
+	if err != nil {
+		t.Fatalf("the live one is gone: %v", err)
+	}
+	_ = c.Close()
+}
+
+// TestTheSocketOfSomebodyElseIsNotRemovedAtTheStop: an operator has moved ours away.
+func TestTheSocketOfSomebodyElseIsNotRemovedAtTheStop(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "s")
+	first, err := listenAt(t.Context(), path, 0o600)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := os.Rename(path, path+".old"); err != nil {
+		t.Fatal(err)
+	}
+	second, err := listenAt(t.Context(), path, 0o600)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() { _ = second.Close() }()
+	if err := first.Close(); err != nil {
+		t.Error(err)
+	}
+	c, err := net.Dial("unix", path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	_ = c.Close()
+}
+
+// TestXForwardedForCountsAtTheSocketOnlyWhereItIsTrusted: else all who connect there
+// are one client, whatever they write.
+func TestXForwardedForCountsAtTheSocketOnlyWhereItIsTrusted(t *testing.T) {
+	for _, trusted := range []bool{false, true} {
+		path := filepath.Join(t.TempDir(), "s")
+		s := configured(t, func(c *config.Config) {
+			c.Server.Socket, c.Authentication.FailuresPerMinute = path, 2
+			if trusted {
+				c.Server.TrustedProxies = []string{"unix"}
+			}
+		})
+		guess := func(from string) int {
+			req, err := http.NewRequestWithContext(t.Context(), http.MethodGet, "http://postern/instance", nil)
+			if err != nil {
+				t.Fatal(err)
+			}
+			req.Header.Set("apikey", uuid.NewString())
+			req.Header.Set("X-Forwarded-For", from)
+			resp, err := over(path).Do(req)
+			if err != nil {
+				t.Fatal(err)
+			}
+			_ = resp.Body.Close()
+			return resp.StatusCode
+		}
+		var got []int
+		for i := range 4 {
+			got = append(got, guess(fmt.Sprintf("198.51.100.%d", i)))
+		}
+		want := "[401 401 429 429]"
+		if trusted {
+			want = "[401 401 401 401]"
+		}
+		if fmt.Sprint(got) != want {
+			t.Errorf("trusted %t: %v, want %s", trusted, got, want)
+		}
+		address := "address=unix"
+		if trusted {
+			address = "address=198.51.100.3"
+		}
+		if !strings.Contains(s.log.String(), address) {
+			t.Errorf("trusted %t: the log has no %s", trusted, address)
+		}
+		// A right credential is served all the same.
+		api := consumer.NewClient("http://postern")
+		api.HTTP = *over(path)
+		if err := api.Call(t.Context(), s.key, http.MethodGet, "/instance", nil, nil); err != nil {
+			t.Error(err)
+		}
+	}
+}
