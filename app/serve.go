@@ -82,11 +82,11 @@ func (t Addresses) api() net.Listener {
 }
 
 // url is where the API is: by TCP, else unix: with the path of the socket.
-func (t Addresses) url(secure bool) string {
+func (t Addresses) url(secure bool, base string) string {
 	if t.tcp == nil {
 		return "unix:" + t.socket.Addr().String()
 	}
-	return scheme(secure) + t.tcp.Addr().String()
+	return scheme(secure) + t.tcp.Addr().String() + base
 }
 
 func bind(ctx context.Context, address string) (net.Listener, error) {
@@ -112,7 +112,7 @@ func (a *App) serve(taken Addresses) error {
 		Proxies: proxies, Failures: a.failures,
 		Registry: a.registry, Supervisor: a.supervisor, Engine: a.engine, Processor: a.processor,
 		Media: a.media, MaxMedia: a.cfg.Media.MaxBytes, Store: a.store,
-		NewMessageID: whatsapp.NewMessageID, Post: a.postNow, Version: version, BaseURL: a.cfg.Server.BaseURL,
+		NewMessageID: whatsapp.NewMessageID, Post: a.postNow, Version: version, BaseURL: a.cfg.PublicURL(), BasePath: a.cfg.Server.BasePath,
 		APIKey: a.sec.GlobalAuthToken, JWTSecret: []byte(a.sec.JWTSecret), TokenTTL: seconds(a.cfg.Authentication.JWTExpiresIn),
 		MaxRecipients: int(a.cfg.Batch.MaxRecipients), Ready: a.notReady, Stopping: a.stopping, Metrics: a.metrics.handler(), Pages: dashboard.Pages(), Logger: a.log,
 	}
@@ -128,6 +128,9 @@ func (a *App) serve(taken Addresses) error {
 	if err != nil {
 		return err
 	}
+	if handler, err = httpapi.Below(handler, a.cfg.Server.BasePath); err != nil {
+		return err
+	}
 	if a.proof, err = openCertificate(a.cfg, a.log); err != nil {
 		return err
 	}
@@ -140,7 +143,7 @@ func (a *App) serve(taken Addresses) error {
 		scrapes := a.limited(taken.metrics, scrapeConnections, proxies)
 		a.listen("metrics listener", httpapi.NewServer(httpapi.NewMetrics(a.metrics.handler(), a.log), a.log), scrapes)
 	}
-	a.url = taken.url(secure != nil)
+	a.url = taken.url(secure != nil, a.cfg.Server.BasePath)
 	if taken.socket != nil {
 		a.socket = taken.socket.Addr().String()
 	}
@@ -158,13 +161,14 @@ func (a *App) serve(taken Addresses) error {
 // it is known, and never the one that stands for all interfaces. It is empty when
 // only a Unix socket is known.
 func (a *App) Dashboard() string {
-	if base := a.cfg.Server.BaseURL; base != "" {
-		return strings.TrimSuffix(base, "/") + "/"
+	if public := a.cfg.PublicURL(); public != "" {
+		return public + "/"
 	}
 	scheme, address, found := strings.Cut(a.url, "//")
 	if !found {
 		return ""
 	}
+	address = strings.TrimSuffix(address, a.cfg.Server.BasePath)
 	host, port, err := net.SplitHostPort(address)
 	if err != nil {
 		return a.url + "/"
@@ -172,7 +176,7 @@ func (a *App) Dashboard() string {
 	if ip := net.ParseIP(host); ip != nil && ip.IsUnspecified() {
 		host = "localhost"
 	}
-	return scheme + "//" + net.JoinHostPort(host, port) + "/"
+	return scheme + "//" + net.JoinHostPort(host, port) + a.cfg.Server.BasePath + "/"
 }
 
 func scheme(secure bool) string {

@@ -90,12 +90,12 @@ func ownURL(cfg *config.Config) string {
 	}
 	host, port, err := net.SplitHostPort(cfg.ListenAddress())
 	if err != nil {
-		return scheme + cfg.ListenAddress() // validated before; cannot happen
+		return scheme + cfg.ListenAddress() + cfg.Server.BasePath // validated before; cannot happen
 	}
 	if ip := net.ParseIP(host); host == "" || ip != nil && ip.IsUnspecified() {
 		host = "localhost"
 	}
-	return scheme + net.JoinHostPort(host, port)
+	return scheme + net.JoinHostPort(host, port) + cfg.Server.BasePath
 }
 
 // checkHealth asks the program at base, see reach.

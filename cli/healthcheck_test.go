@@ -109,6 +109,11 @@ func TestAProgramIsAskedWhereItListens(t *testing.T) {
 		if got := ownURL(cfg); got != want {
 			t.Errorf("%s: %s", listen, got)
 		}
+		cfg.Server.BasePath = "/postern"
+		if got := ownURL(cfg); got != want+"/postern" {
+			t.Errorf("%s below a path: %s", listen, got)
+		}
+		cfg.Server.BasePath = ""
 		cfg.Server.TLSCert = "cert.pem"
 		if got := ownURL(cfg); got != strings.Replace(want, "http:", "https:", 1) {
 			t.Errorf("%s with TLS: %s", listen, got)

@@ -4,6 +4,7 @@ import (
 	"io/fs"
 	"net"
 	"strconv"
+	"strings"
 	"time"
 )
 
@@ -14,6 +15,7 @@ type Config struct {
 		Listen          string
 		Port            int64
 		BaseURL         string
+		BasePath        string
 		Socket          string
 		SocketMode      string // octal digits
 		TLSCert, TLSKey string
@@ -182,6 +184,16 @@ func (c *Config) rules() []rule {
 			[]string{"sandbox.enabled", "whatsapp.endpoint"},
 		},
 	}
+}
+
+// PublicURL is server.base_url with server.base_path at its end, and without a slash
+// there; empty when it is not known.
+func (c *Config) PublicURL() string {
+	base := strings.TrimSuffix(c.Server.BaseURL, "/")
+	if base == "" || strings.HasSuffix(base, c.Server.BasePath) {
+		return base
+	}
+	return base + c.Server.BasePath
 }
 
 // SocketMode is server.socket_mode as bits.

@@ -97,6 +97,22 @@ func checkHostPort(s string) error {
 	return nil
 }
 
+// checkBasePath takes words that are the same in every spelling of a URL.
+func checkBasePath(s string) error {
+	wrong := errors.New("must begin with a slash, end without one and consist of letters, digits, hyphens, dots and underscores between its slashes, such as /postern")
+	for i, word := range strings.Split(s, "/") {
+		switch {
+		case i == 0 && word != "", i > 0 && word == "", word == ".", word == "..":
+			return wrong
+		case strings.ContainsFunc(word, func(r rune) bool {
+			return r > unicode.MaxASCII || !unicode.IsLetter(r) && !unicode.IsDigit(r) && !strings.ContainsRune("-._", r)
+		}):
+			return wrong
+		}
+	}
+	return nil
+}
+
 // maxSocketPath is what every system takes as the name of a Unix socket.
 const maxSocketPath = 100
 

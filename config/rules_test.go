@@ -34,7 +34,7 @@ func line(path, value string) string {
 
 func TestEverySettingHasItsDefault(t *testing.T) {
 	want := map[string]string{
-		"server.listen": `"127.0.0.1:8084"`, "server.port": "0", "server.base_url": `""`, "server.socket": `""`, "server.socket_mode": `"0660"`, "server.shutdown_timeout": `"20s"`, "server.cors_origins": "[]", "server.tls.cert": `""`, "server.tls.key": `""`,
+		"server.listen": `"127.0.0.1:8084"`, "server.port": "0", "server.base_url": `""`, "server.base_path": `""`, "server.socket": `""`, "server.socket_mode": `"0660"`, "server.shutdown_timeout": `"20s"`, "server.cors_origins": "[]", "server.tls.cert": `""`, "server.tls.key": `""`,
 		"server.max_connections_per_address": "256", "message.batch.max_open": "1000", "message.batch.failure_streak": "10", "websocket.max_per_token": "100", "media.max_uploads": "1000", "server.trusted_proxies": "[]", "authentication.failures_per_minute": "10",
 		"store.path": `"data/postern.db"`, "log.level": `"info"`, "log.format": `"text"`,
 		"authentication.global_auth_token": `""`, "authentication.jwt_secret": `""`, "authentication.jwt_expires_in": "0",
@@ -425,5 +425,18 @@ func TestTheSocketHasAPathAndAModeAndSomethingIsServed(t *testing.T) {
 	}
 	if _, _, err := Load(writeConfig(t, "[server]\nlisten = ''\nport = 1\n"), nil); err != nil {
 		t.Errorf("server.port alone: %v", err)
+	}
+}
+
+func TestTheBasePathIsWordsBetweenSlashes(t *testing.T) {
+	for _, wrong := range []string{"postern", "/", "/postern/", "//postern", "/a//b", "/a b", "/a%20b", "/é", "/..", "/a/../b", "/./a", "/a?b", "/a#b", `/a\b`, "/{a}"} {
+		if got := refused(t, wrong, line("server.base_path", "'"+wrong+"'")); !strings.Contains(got, "server.base_path: must begin with a slash") {
+			t.Errorf("%s: %s", wrong, got)
+		}
+	}
+	for _, right := range []string{"", "/postern", "/tools/Postern-2/v1.0_x"} {
+		if _, _, err := Load(writeConfig(t, line("server.base_path", "'"+right+"'")), nil); err != nil {
+			t.Error(err)
+		}
 	}
 }

@@ -8,13 +8,14 @@ const pause = 2000; // milliseconds between two looks
 const patience = 10000; // milliseconds that a look may take
 let looks = 0; // begun; only the newest may draw
 
-// call asks the server. The errors it throws say what to do.
+// call asks the server for a path, relative to the page, which may be below one of a
+// reverse proxy. The errors it throws say what to do.
 async function call(method, path, credential, body, signal) {
   const headers = { ...credential };
   if (body !== undefined) headers["Content-Type"] = "application/json";
   let response, text;
   try {
-    response = await fetch(path, { method, headers, signal, body: body === undefined ? undefined : JSON.stringify(body) });
+    response = await fetch("." + path, { method, headers, signal, body: body === undefined ? undefined : JSON.stringify(body) });
     text = await response.text();
   } catch {
     throw new Error("No answer from " + location.host + ". Is Postern running, and can this computer reach it?");

@@ -36,7 +36,7 @@ func walked() http.Handler {
 			return
 		}
 		w.Header().Set("Content-Security-Policy", policy)
-		script := `<script src="/dashboard/app.js"`
+		script := `<script src="dashboard/app.js"`
 		_, _ = w.Write([]byte(strings.Replace(string(page), script, `<script src="/walk.js" defer></script>`+script, 1)))
 	})
 	mux.HandleFunc("GET /walk.js", func(w http.ResponseWriter, r *http.Request) {

@@ -22,7 +22,8 @@ const policy = "default-src 'none'; script-src 'self'; style-src 'self'; connect
 	"base-uri 'none'; form-action 'none'; frame-ancestors 'none'"
 
 // Pages returns the handler of each path: the page itself at "/", and its
-// files. They answer GET.
+// files. They answer GET. All references are relative to the page, so that it works
+// below any path that ends with a slash.
 func Pages() map[string]http.Handler {
 	return map[string]http.Handler{
 		"/":                     page("index.html"),

@@ -39,9 +39,9 @@ func TestEveryFileOfThePageIsServed(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	references := regexp.MustCompile(`(?:src|href)="(/[^"]*)"`).FindAllStringSubmatch(string(raw), -1)
+	references := regexp.MustCompile(`(?:src|href)="([a-z][^":,]*)"`).FindAllStringSubmatch(string(raw), -1)
 	for _, ref := range references {
-		if pages[ref[1]] == nil && ref[1] != "/docs" {
+		if pages["/"+ref[1]] == nil && ref[1] != "docs" {
 			t.Errorf("the page refers to %s, which nobody serves", ref[1])
 		}
 	}

@@ -22,7 +22,7 @@ type documentOf struct {
 // addDocuments adds the paths that describe the interface itself. They are made
 // when somebody first asks for one.
 func (a *api) addDocuments() {
-	docs := sync.OnceValue(func() map[string]documentOf { return documents(a.BaseURL, a.Version) })
+	docs := sync.OnceValue(func() map[string]documentOf { return documents(a.BaseURL, a.BasePath, a.Version) })
 	for _, path := range []string{pathOpenAPI, pathAsyncAPI, pathDocs} {
 		r := route{method: http.MethodGet, path: path, auth: public, handle: func(_ *api, c *call) error {
 			return docs()[path].serve(c)
@@ -32,8 +32,8 @@ func (a *api) addDocuments() {
 }
 
 // documents are all of them, by path.
-func documents(server, version string) map[string]documentOf {
-	docs := openapi.Build(describe(server, version))
+func documents(server, base, version string) map[string]documentOf {
+	docs := openapi.Build(describe(server, base, version))
 	const nothing = "default-src 'none'"
 	spec, specErr := json.Marshal(docs.OpenAPI)
 	sockets, socketsErr := json.Marshal(docs.AsyncAPI)

@@ -18,13 +18,13 @@ type object = openapi.Object
 // of all events: JSON with sorted keys. server is the public address,
 // empty when it is the address that the document came from.
 func OpenAPI(server, version string) ([]byte, error) {
-	return json.Marshal(openapi.Build(describe(server, version)).OpenAPI)
+	return json.Marshal(openapi.Build(describe(server, "", version)).OpenAPI)
 }
 
 // describe collects all that the documents are made of.
-func describe(server, version string) openapi.API {
+func describe(server, base, version string) openapi.API {
 	return openapi.API{
-		Title: "Postern", Version: version, Server: server,
+		Title: "Postern", Version: version, Server: server, Base: base,
 		About: "WhatsApp accounts as an HTTP API: instances, webhooks, WebSockets and durable message batches.\n\n" +
 			"Every answer has the header x-request-id: the caller's own, or a new one; it is in the log.",
 		Tags: tags(), Operations: operations(), Credentials: credentials(), Codes: Codes(), Refusal: body[errorBody](),

@@ -104,7 +104,7 @@ func logoutTwice(path string) string {
 }
 
 func TestEveryFieldIsExplainedAndEveryExplanationHasAField(t *testing.T) {
-	docs := openapi.Build(describe("", "test"))
+	docs := openapi.Build(describe("", "", "test"))
 	for _, problem := range docs.Problems {
 		t.Error(problem)
 	}
@@ -120,7 +120,7 @@ func TestEveryPropertyOfTheDocumentHasADescription(t *testing.T) {
 	for _, doc := range []func() ([]byte, error){
 		func() ([]byte, error) { return OpenAPI("", "test") },
 		func() ([]byte, error) {
-			return json.Marshal(openapi.Build(describe("", "test")).AsyncAPI)
+			return json.Marshal(openapi.Build(describe("", "", "test")).AsyncAPI)
 		},
 	} {
 		raw, err := doc()

@@ -67,6 +67,9 @@ type Config struct {
 
 	Version string // of the program, shown in the documents
 	BaseURL string // public address, for the OpenAPI document; empty: where it came from
+	// BasePath is the path below which a client calls, part of BaseURL where that is
+	// known; empty: none. See Below.
+	BasePath string
 
 	// Ready returns why the program is not ready, nothing when it is. nil:
 	// always ready.

@@ -22,7 +22,9 @@
   };
   const json = (status, value) => new Response(JSON.stringify(value), { status, headers: { "Content-Type": "application/json" } });
   const refusal = (status, ...messages) => json(status, { messages, code: messages[0] });
-  window.fetch = async (path, init) => {
+  window.fetch = async (address, init) => {
+    const path = address.replace(/^\.\//, "/");
+    if (path === address) throw new Error(address + " is not relative to the page");
     const request = init.method + " " + path;
     asked.push(request);
     const credential = new Headers(init.headers); // throws what fetch throws

@@ -11,6 +11,9 @@ type API struct {
 	// Server is the public address, empty when it is the one that a document
 	// came from.
 	Server string
+	// Base is the path of that address, such as /postern, empty for none. It is used
+	// without a Server.
+	Base string
 
 	Tags        []Tag // in the order of the page
 	Operations  []Operation

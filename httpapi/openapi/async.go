@@ -126,10 +126,14 @@ func (d *document) message(k event.Kind) Object {
 func (d *document) socketServer() Object {
 	scheme, host, known := strings.Cut(d.api.Server, "://")
 	if !known {
-		return Object{
+		server := Object{
 			"host": "{address}", "protocol": "ws", "description": "This program.",
 			"variables": Object{"address": Object{"default": "localhost:8084", "description": "Host and port of the program; wss behind TLS."}},
 		}
+		if d.api.Base != "" {
+			server["pathname"] = d.api.Base
+		}
+		return server
 	}
 	host, path, _ := strings.Cut(host, "/")
 	server := Object{"host": host, "protocol": strings.Replace(scheme, "http", "ws", 1), "description": "This program."}

@@ -1,6 +1,7 @@
 package openapi
 
 import (
+	"cmp"
 	"encoding/json"
 	"fmt"
 	"slices"
@@ -71,7 +72,7 @@ func Build(api API) Documents {
 
 func (a *API) server() string {
 	if a.Server == "" {
-		return "/"
+		return cmp.Or(a.Base, "/")
 	}
 	return strings.TrimSuffix(a.Server, "/")
 }

@@ -7,6 +7,7 @@ import (
 	"encoding/base64"
 	"encoding/json"
 	"fmt"
+	"net/url"
 	"slices"
 	"sort"
 	"strings"
@@ -51,6 +52,7 @@ func hashOf(text string) string {
 // pageView is what the page shows.
 type pageView struct {
 	Title, Version string
+	Base           string // path before all paths, empty or such as /postern
 	About          []string
 	Groups         []pageGroup
 	Events         []pageEvent
@@ -129,9 +131,19 @@ func viewOf(docs Documents) (pageView, error) {
 	return newPageView(doc, docs), nil
 }
 
+// basePath is the path of the server that a document names.
+func basePath(doc Object) string {
+	u, err := url.Parse(text(doc["servers"].([]any)[0].(Object), "url"))
+	if err != nil {
+		return ""
+	}
+	return strings.TrimSuffix(u.EscapedPath(), "/")
+}
+
 func newPageView(doc Object, docs Documents) pageView {
 	info := doc["info"].(Object)
 	v := pageView{
+		Base:  basePath(doc),
 		Title: text(info, "title"), Version: text(info, "version"), About: strings.Split(text(info, "description"), "\n\n"), Codes: docs.Codes,
 	}
 	byTag, older := map[string][]*pageOperation{}, map[string][]string{}

@@ -5,12 +5,14 @@ const all = (selector, root = document) => [...root.querySelectorAll(selector)];
 const one = (selector, root = document) => root.querySelector(selector);
 document.body.classList.add("scripted");
 
-// The address in the examples is the one that the page came from.
+// The address in the examples is the one that the page came from, which may be below
+// a path.
+const base = location.pathname.replace(/\/docs\/?$/, "");
 if (location.protocol.startsWith("http")) {
   for (const code of all(".sample pre")) {
     code.textContent = code.textContent
-      .replaceAll("http://localhost:8084", location.origin)
-      .replaceAll("ws://localhost:8084", location.origin.replace("http", "ws"));
+      .replaceAll("http://localhost:8084", location.origin + base)
+      .replaceAll("ws://localhost:8084", location.origin.replace("http", "ws") + base);
   }
 }
 
@@ -86,7 +88,7 @@ function credentialOf(route) {
 }
 
 function requestOf(route, form) {
-  let path = route.dataset.path;
+  let path = base + route.dataset.path;
   const query = new URLSearchParams();
   const options = { method: route.dataset.method, headers: {} };
   const parts = new FormData();

@@ -128,7 +128,7 @@ func (w *markupWriter) head(v pageView) {
 		w.put("<p>%s</p>", p)
 	}
 	w.put(`
- <p>For programs: <a href="/openapi.json">/openapi.json</a> and <a href="/asyncapi.json">/asyncapi.json</a>.</p>
+ <p>For programs: <a href="%[1]s/openapi.json">%[1]s/openapi.json</a> and <a href="%[1]s/asyncapi.json">%[1]s/asyncapi.json</a>.</p>
  <form id="credentials" autocomplete="off">
   <h2>Try it</h2>
   <p>What is put here stays in this tab until it is closed or reloaded. A token that a tried route answers with is taken over.</p>
@@ -137,7 +137,7 @@ func (w *markupWriter) head(v pageView) {
   <label>Token of a user <input id="UserBearer" type="password" autocomplete="off"></label>
  </form>
 </header>
-`)
+`, v.Base)
 }
 
 // fields is the table of an object's fields.

@@ -1,0 +1,61 @@
+package httpapi
+
+import (
+	"fmt"
+	"net/http"
+	"slices"
+	"strings"
+)
+
+// Below serves h below a path such as /postern, for a reverse proxy that keeps the
+// path, and at its own paths too, for one that strips it. base has no slash at its
+// end; empty is none. It fails when base begins with a word of the interface's own
+// paths, for nobody could tell which of the two a request means.
+func Below(h http.Handler, base string) (http.Handler, error) {
+	if base == "" {
+		return h, nil
+	}
+	if word := firstWord(base); slices.ContainsFunc(ownWords(), func(own string) bool { return strings.EqualFold(own, word) }) {
+		return nil, fmt.Errorf("server.base_path: /%s is a path of the interface itself; choose another first word", word)
+	}
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		path, below := strings.CutPrefix(r.URL.Path, base)
+		raw, escaped := strings.CutPrefix(r.URL.RawPath, base)
+		switch {
+		case !below || path != "" && path[0] != '/' || r.URL.RawPath != "" && !escaped:
+			h.ServeHTTP(w, r)
+			return
+		case path == "" && r.Method == http.MethodGet: // what the page refers to is relative to the slash
+			to := base + "/"
+			if r.URL.RawQuery != "" {
+				to += "?" + r.URL.RawQuery
+			}
+			w.Header().Set("Location", to)
+			w.WriteHeader(http.StatusPermanentRedirect)
+			return
+		case path == "":
+			path = "/"
+		}
+		at := *r.URL
+		at.Path, at.RawPath = path, raw
+		stripped := r.WithContext(r.Context())
+		stripped.URL = &at
+		h.ServeHTTP(w, stripped)
+	}), nil
+}
+
+// ownWords are the first words of all paths.
+func ownWords() (words []string) {
+	for _, r := range slices.Concat(routes(), unlisted()) {
+		words = append(words, firstWord(r.path))
+	}
+	for _, a := range slices.Concat(aliases(), notOfferedAliases()) {
+		words = append(words, firstWord(a.from))
+	}
+	return append(words, "sandbox", "dashboard")
+}
+
+func firstWord(path string) string {
+	word, _, _ := strings.Cut(strings.TrimPrefix(path, "/"), "/")
+	return word
+}
