@@ -272,9 +272,9 @@ func (m *metrics) collectBatches(c collection) {
 
 func (m *metrics) collectClients(c collection) {
 	l := m.app.clients.Stats()
-	c.gauge("postern_connections", "Connections of clients of the API, WebSockets included.", float64(l.Open))
+	c.gauge("postern_connections", "Connections of clients of the API, WebSockets included, and requests that run beside another one on a connection of HTTP/2.", float64(l.Open))
 	c.gauge("postern_connections_limit", "Connections of clients that the API takes, as the system's descriptors allow.", float64(m.app.clients.Total()))
-	c.counter("postern_connections_refused_total", "Connections that were closed at once, for their address held as many as it may.", float64(l.Refused))
+	c.counter("postern_connections_refused_total", "Connections that were closed at once, and requests over HTTP/2 that were reset, for their address held as many as it may.", float64(l.Refused))
 	c.counter("postern_connections_evicted_total", "Connections without a request that were closed to make room for another.", float64(l.Evicted))
 	c.counter("postern_connections_waited_total", "Connections that had to wait, for all others had requests.", float64(l.Waited))
 	wrong, limited := m.app.failures.Stats()

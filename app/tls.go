@@ -58,7 +58,7 @@ func (c *certificate) config() *tls.Config {
 	if c == nil {
 		return nil
 	}
-	return &tls.Config{MinVersion: tls.VersionTLS12, GetCertificate: c.get}
+	return &tls.Config{MinVersion: tls.VersionTLS12, GetCertificate: c.get, NextProtos: []string{"h2", "http/1.1"}}
 }
 
 // replace has another certificate take the place of this one, at the next

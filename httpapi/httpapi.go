@@ -181,14 +181,26 @@ const (
 	maxHeaderBytes    = 32 << 10
 )
 
+// The same over HTTP/2, whose connections carry many requests.
+const (
+	maxStreams       = 100       // at once on a connection, see peers.Listener
+	streamBuffer     = 256 << 10 // of a body that nobody has read yet
+	connectionBuffer = 512 << 10 // of all bodies of a connection
+)
+
 // NewServer returns a server for h with its limits set. It has no overall read
-// or write timeout, for WebSockets and long sends; bodies have their own.
+// or write timeout, for WebSockets and long sends; bodies have their own. Where the
+// listener negotiates it, it speaks HTTP/2.
 func NewServer(h http.Handler, logger *slog.Logger) *http.Server {
 	return &http.Server{
 		Handler:           h,
 		ReadHeaderTimeout: readHeaderTimeout,
 		IdleTimeout:       idleTimeout,
 		MaxHeaderBytes:    maxHeaderBytes,
+		HTTP2: &http.HTTP2Config{
+			MaxConcurrentStreams: maxStreams, MaxReceiveBufferPerStream: streamBuffer, MaxReceiveBufferPerConnection: connectionBuffer,
+			WriteByteTimeout: writeTimeout,
+		},
 		ErrorLog:          slog.NewLogLogger(logger.With("component", "httpapi").Handler(), slog.LevelDebug),
 	}
 }

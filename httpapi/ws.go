@@ -30,8 +30,10 @@ func wantsUpgrade(c *call) error {
 	h := c.r.Header
 	if !c.r.ProtoAtLeast(1, 1) || !hasToken(h, "Connection", "upgrade") || !hasToken(h, "Upgrade", "websocket") ||
 		h.Get("Sec-Websocket-Version") != "13" {
-		c.w.Header().Set("Connection", "Upgrade")
-		c.w.Header().Set("Upgrade", "websocket")
+		if c.r.ProtoMajor == 1 { // HTTP/2 has no upgrade: clients open another connection for it
+			c.w.Header().Set("Connection", "Upgrade")
+			c.w.Header().Set("Upgrade", "websocket")
+		}
 		c.w.Header().Set("Sec-Websocket-Version", "13")
 		return refuse(http.StatusUpgradeRequired, codeUpgradeRequired, "this path is a WebSocket; ask for the upgrade, version 13")
 	}

@@ -27,6 +27,10 @@ type Limits struct {
 // request. At a limit, the one that has rested longest is closed. When all have
 // requests, a newcomer of an address at its limit is closed, and any other
 // waits, as do all behind it, until one ends.
+//
+// Over HTTP/2 a connection carries many requests at once. Each that begins beside
+// another one counts as a connection of its own, and is reset where there is no
+// place for it: it never waits, and closes nobody.
 type Listener struct {
 	net.Listener
 	log      *slog.Logger
@@ -45,8 +49,8 @@ type Listener struct {
 
 // ListenerStats are the figures of a Listener. All but Open only grow.
 type ListenerStats struct {
-	Open    int    // connections now
-	Refused uint64 // closed at once, for their address was at its limit
+	Open    int    // connections now, and requests beside another one on theirs
+	Refused uint64 // closed or reset at once, for their address was at its limit
 	Evicted uint64 // closed while they rested, to make room
 	Waited  uint64 // had to wait, for all others had requests
 }
@@ -103,8 +107,15 @@ func (l *Listener) serve(srv *http.Server, on net.Listener) error {
 	}
 	next := srv.Handler
 	srv.Handler = http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		if known, _ := r.Context().Value(key{}).(*conn); known != nil {
+		known, _ := r.Context().Value(key{}).(*conn)
+		switch {
+		case known == nil:
+		case r.ProtoMajor < 2:
 			l.works(known)
+		case !l.begins(known):
+			panic(http.ErrAbortHandler) // resets this request alone, and holds nothing
+		default:
+			defer l.ends(known)
 		}
 		next.ServeHTTP(w, r)
 	})
@@ -230,6 +241,27 @@ func (l *Listener) works(c *conn) {
 	l.table.work(c)
 }
 
+// begins counts a request of HTTP/2. It reports false when there is no place for it.
+func (l *Listener) begins(c *conn) bool {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if l.table.begin(c) {
+		return true
+	}
+	l.stats.Refused++
+	if times := l.warnings.count("address"); times > 0 {
+		l.log.Warn("an address has as many requests and connections as it may, or all are taken; more requests over HTTP/2 are reset", "address", Name(c.network.Addr()), "limit", l.table.perAddress, "count", times)
+	}
+	return false
+}
+
+func (l *Listener) ends(c *conn) {
+	l.mu.Lock()
+	l.table.end(c, time.Now())
+	l.mu.Unlock()
+	l.tell()
+}
+
 func (l *Listener) ended(c *conn) {
 	l.mu.Lock()
 	l.table.remove(c)
@@ -244,9 +276,9 @@ func (l *Listener) tell() {
 	}
 }
 
-// throttle bounds a warning that could come by the thousand to one a minute. It
-// is for the goroutine that accepts.
+// throttle bounds a warning that could come by the thousand to one a minute.
 type throttle struct {
+	mu    sync.Mutex
 	last  map[string]time.Time
 	since map[string]int
 }
@@ -254,6 +286,8 @@ type throttle struct {
 // count notes that a thing happened. It returns how often it did since it was
 // last warned of, and 0 when it is not to be warned of now.
 func (t *throttle) count(key string) int {
+	t.mu.Lock()
+	defer t.mu.Unlock()
 	if t.last == nil {
 		t.last, t.since = map[string]time.Time{}, map[string]int{}
 	}

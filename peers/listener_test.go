@@ -58,7 +58,9 @@ func newHall(t *testing.T, limits Limits) *hall {
 	h := &hall{t: t, leave: make(chan struct{}), taken: make(chan net.Conn, 10)}
 	limits.Logger = slog.New(slog.NewTextHandler(&h.logs, nil))
 	h.Listener = Listen(l, limits)
-	srv := &http.Server{Handler: h, ReadHeaderTimeout: time.Minute}
+	srv := &http.Server{Handler: h, ReadHeaderTimeout: time.Minute, Protocols: &http.Protocols{}}
+	srv.Protocols.SetHTTP1(true)
+	srv.Protocols.SetUnencryptedHTTP2(true)
 	served := make(chan error, 1)
 	go func() { served <- h.Serve(srv) }()
 	t.Cleanup(func() {

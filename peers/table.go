@@ -17,6 +17,7 @@ type conn struct {
 	// Guarded by the listener's mu. A connection rests until its first request,
 	// and between two. For a moment it is spared: the request may be under way.
 	counted bool
+	streams int       // requests over HTTP/2 that are served
 	resting time.Time // since when
 	inAll   *list.Element
 	inHeld  *list.Element // both nil while a request is served
@@ -96,8 +97,10 @@ func (t *table) add(c *conn, now time.Time) {
 	t.rest(c, now)
 }
 
+// rest notes that a connection has no request. Of one of HTTP/2 only its requests
+// tell that: what the server says of it may be older than the next of them.
 func (t *table) rest(c *conn, now time.Time) {
-	if !c.counted || c.inAll != nil {
+	if !c.counted || c.inAll != nil || c.streams > 0 {
 		return
 	}
 	c.resting = now
@@ -114,15 +117,48 @@ func (t *table) work(c *conn) {
 	c.inAll, c.inHeld = nil, nil
 }
 
+// begin counts a request of HTTP/2 and reports whether there is room for it: the
+// first has the place of its connection, each beside it needs another.
+func (t *table) begin(c *conn) bool {
+	if !c.counted { // it is closed, and so will be the request
+		return true
+	}
+	h := t.holders[c.network]
+	if c.streams > 0 {
+		if t.open >= t.total || !c.exempt && t.perAddress > 0 && h.open >= t.perAddress {
+			return false
+		}
+		t.open++
+		h.open++
+	}
+	c.streams++
+	t.work(c)
+	return true
+}
+
+// end is the end of a request that begin took.
+func (t *table) end(c *conn, now time.Time) {
+	if !c.counted || c.streams == 0 {
+		return
+	}
+	if c.streams--; c.streams == 0 {
+		t.rest(c, now)
+		return
+	}
+	t.open--
+	t.holders[c.network].open--
+}
+
 func (t *table) remove(c *conn) {
 	if !c.counted {
 		return
 	}
 	t.work(c)
 	c.counted = false
-	t.open--
+	places := max(1, c.streams)
+	t.open -= places
 	h := t.holders[c.network]
-	if h.open--; h.open == 0 {
+	if h.open -= places; h.open == 0 {
 		delete(t.holders, c.network)
 	}
 }
