@@ -27,7 +27,9 @@ type Word struct {
 }
 
 // Keyword reports whether the word is that keyword, which is not quoted.
-func (w Word) Keyword(keyword string) bool { return w.Kind == Name && strings.EqualFold(w.Text, keyword) }
+func (w Word) Keyword(keyword string) bool {
+	return w.Kind == Name && strings.EqualFold(w.Text, keyword)
+}
 
 // Symbol reports whether the word is that character.
 func (w Word) Symbol(s string) bool { return w.Kind == Mark && w.Text == s }

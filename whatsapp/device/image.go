@@ -1,0 +1,179 @@
+package device
+
+import (
+	"errors"
+	"fmt"
+
+	"github.com/google/uuid"
+	"go.mau.fi/whatsmeow/types"
+
+	"postern/store"
+)
+
+// Credentials are a device as the program that paired it had it. Keys are private
+// ones of 32 bytes.
+type Credentials struct {
+	JID, LID       string // LID may be empty
+	RegistrationID uint32
+	Noise          []byte
+	Identity       []byte
+	SignedPreKey   []byte
+	SignedPreKeyID uint32
+	Signature      []byte // of the signed pre-key, 64 bytes
+	AdvSecret      []byte
+
+	Details             []byte // of the account's signature over this device
+	AccountSignature    []byte // 64 bytes
+	AccountSignatureKey []byte // 32 bytes
+	DeviceSignature     []byte // 64 bytes
+
+	Platform, BusinessName, PushName string
+	FacebookUUID                     string // empty: none
+	LIDMigrationTimestamp            int64
+	CompanionMetaNonce               string
+}
+
+// Image is a whole device of another program on its way into the file: its
+// credentials and all that belongs to them. What is added is held against the rules
+// of its kind at once, so that nothing can be wrong with it when it is stored. Each
+// Add method returns the rule that was broken, and adds nothing then. It is used by
+// one goroutine.
+type Image struct {
+	rec      record
+	writes   map[string][]byte // by key
+	sessions map[string][]byte // by address, as the library has them
+	pairs    []lidPair
+	nextID   uint32 // of pre-keys
+}
+
+type lidPair struct{ lid, pn string }
+
+// NewImage returns an image of a device with nothing but its credentials. The error
+// names the field and its rule.
+func NewImage(c Credentials) (*Image, error) {
+	jid, err := accountJID(c.JID)
+	if err != nil {
+		return nil, err
+	}
+	for _, f := range []struct {
+		name  string
+		value []byte
+		size  int
+	}{
+		{"the noise key", c.Noise, 32}, {"the identity key", c.Identity, 32}, {"the signed pre-key", c.SignedPreKey, 32},
+		{"the signature of the signed pre-key", c.Signature, 64}, {"the account's signature", c.AccountSignature, 64},
+		{"the account's signature key", c.AccountSignatureKey, 32}, {"the device's signature", c.DeviceSignature, 64},
+	} {
+		if len(f.value) != f.size {
+			return nil, fmt.Errorf("%s must have %d bytes, not %d", f.name, f.size, len(f.value))
+		}
+	}
+	switch {
+	case len(c.Details) == 0:
+		return nil, errors.New("the details of the account's signature must not be empty")
+	case c.SignedPreKeyID > maxPreKeyID:
+		return nil, fmt.Errorf("the id of the signed pre-key must be at most %d", maxPreKeyID)
+	}
+	i := &Image{writes: map[string][]byte{}, sessions: map[string][]byte{}, nextID: 1}
+	i.rec = record{
+		JID: jid, RegistrationID: c.RegistrationID,
+		Noise: c.Noise, Identity: c.Identity, SignedPreKey: c.SignedPreKey, SignedPreKeyID: c.SignedPreKeyID, Signature: c.Signature,
+		AdvSecret: c.AdvSecret, Details: c.Details, AccountSignature: c.AccountSignature, AccountSignatureKey: c.AccountSignatureKey, DeviceSignature: c.DeviceSignature,
+		Platform: c.Platform, BusinessName: c.BusinessName, PushName: c.PushName,
+		LIDMigrationTimestamp: c.LIDMigrationTimestamp, CompanionMetaNonce: c.CompanionMetaNonce,
+	}
+	if c.LID != "" {
+		if i.rec.LID, err = types.ParseJID(c.LID); err != nil || i.rec.LID.Server != types.HiddenUserServer {
+			return nil, fmt.Errorf("%.100q is no LID", c.LID)
+		}
+	}
+	if c.FacebookUUID != "" {
+		if i.rec.FacebookUUID, err = uuid.Parse(c.FacebookUUID); err != nil {
+			return nil, fmt.Errorf("%.100q is no UUID", c.FacebookUUID)
+		}
+	}
+	return i, nil
+}
+
+func accountJID(text string) (types.JID, error) {
+	jid, err := types.ParseJID(text)
+	if err != nil || jid.User == "" || jid.Server != types.DefaultUserServer {
+		return jid, fmt.Errorf("%.100q is no JID of a device", text)
+	}
+	return jid, nil
+}
+
+// AccountOf returns the JID of the account of a device's JID, and that of the device
+// as the library writes it.
+func AccountOf(device string) (account, exact string, err error) {
+	jid, err := accountJID(device)
+	if err != nil {
+		return "", "", err
+	}
+	return jid.ToNonAD().String(), jid.String(), nil
+}
+
+// JID is the JID of the device.
+func (i *Image) JID() string { return i.rec.JID.String() }
+
+// Account is the JID of the account.
+func (i *Image) Account() string { return i.rec.JID.ToNonAD().String() }
+
+// AccountLID is the LID of the account; empty when it is not known.
+func (i *Image) AccountLID() string {
+	if i.rec.LID.IsEmpty() {
+		return ""
+	}
+	return i.rec.LID.ToNonAD().String()
+}
+
+// PushName is the name that the account shows.
+func (i *Image) PushName() string { return i.rec.PushName }
+
+// Size is how many bytes the image has, roughly.
+func (i *Image) Size() (n int) {
+	for k, v := range i.writes {
+		n += len(k) + len(v)
+	}
+	for k, v := range i.sessions {
+		n += len(k) + len(v)
+	}
+	return n
+}
+
+// StoreTx stores the image as the device of an instance that has none, in the
+// caller's commit. After that [Container.Learn] makes the pairs of its LID map known.
+func (c *Container) StoreTx(tx *store.Tx, instance int64, i *Image) error {
+	if tx.Has(deviceBucket, recordKey(instance)) {
+		return fmt.Errorf("device: instance %d has one", instance)
+	}
+	x := direct{tx, instance}
+	if err := store.PutJSON(tx, deviceBucket, recordKey(instance), i.rec); err != nil {
+		return err
+	}
+	if err := putAll(x, i.writes); err != nil {
+		return err
+	}
+	for address, session := range i.sessions {
+		if err := x.put(sessionKey(address), c.encodeSession(session)); err != nil {
+			return err
+		}
+	}
+	for _, p := range i.pairs {
+		if err := putMapping(tx, p.lid, p.pn); err != nil {
+			return err
+		}
+	}
+	return x.put(nextPreKeyKey, store.Key(i.nextID))
+}
+
+// Learn takes over the pairs of an image that was stored.
+func (c *Container) Learn(i *Image) {
+	c.lids.change.Lock()
+	defer c.lids.change.Unlock()
+	c.lids.mu.Lock()
+	defer c.lids.mu.Unlock()
+	for _, p := range i.pairs {
+		c.lids.set(p.lid, p.pn)
+	}
+}
