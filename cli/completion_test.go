@@ -8,6 +8,8 @@ import (
 	"slices"
 	"strings"
 	"testing"
+
+	"github.com/spf13/pflag"
 )
 
 // asProgram makes the test's own binary the program, for the scripts of shells.
@@ -45,22 +47,24 @@ func TestEveryCommandAndFlagIsCompleted(t *testing.T) {
 		if begun, _ := completed(t, c.Name()[:2]); !slices.Contains(words, c.Name()) || !slices.Contains(begun, c.Name()) {
 			t.Errorf("%s is not among %q, nor %q", c.Name(), words, begun)
 		}
-		line := []string{c.Name()}
-		if c.Name() == "token" {
-			line = append(line, "user")
-		}
-		flags, _ := completed(t, append(line, "--")...)
-		for _, f := range flagsOf(c) {
-			if !slices.Contains(flags, "--"+f.Name) {
-				t.Errorf("--%s is not among %q", f.Name, flags)
+		for _, kind := range append(c.Commands(), c) {
+			line := []string{c.Name()}
+			if kind != c {
+				line = append(line, kind.Name())
 			}
+			flags, _ := completed(t, append(line, "--")...)
+			kind.Flags().VisitAll(func(f *pflag.Flag) {
+				if !slices.Contains(flags, "--"+f.Name) {
+					t.Errorf("%v: --%s is not among %q", line, f.Name, flags)
+				}
+			})
 		}
 	}
 	const files = "a file"
 	for line, want := range map[string][]string{
-		"token ": {"user"}, "config ": {"check"}, "completion ": {"bash", "zsh", "fish", "powershell"}, "help lis": {"listen"}, "version --l": {"--licences"},
-		"serve ": nil, "token user ": nil, "schema ": nil, "listen --addr ": nil, "listen --verify ": nil, "listen --slow ": nil, "token user --id ": nil,
-		"check ": {files}, "config check ": {files}, "sandbox --path ": {files}, "serve --config ": {files},
+		"token ": {"user"}, "import ": {"baileys", "whatsmeow"}, "config ": {"check"}, "completion ": {"bash", "zsh", "fish", "powershell"}, "help lis": {"listen"}, "version --l": {"--licences"},
+		"serve ": nil, "token user ": nil, "schema ": nil, "listen --addr ": nil, "listen --verify ": nil, "listen --slow ": nil, "token user --id ": nil, "import whatsmeow --name ": nil,
+		"check ": {files}, "config check ": {files}, "sandbox --path ": {files}, "import whatsmeow --from ": {files}, "serve --config ": {files},
 	} {
 		got, orFile := completed(t, strings.Split(line, " ")...)
 		if orFile {

@@ -43,3 +43,14 @@ func set[T comparable](variable *T, value T) {
 		*variable = value
 	}
 }
+
+// Quiet keeps the Signal library, which writes to the standard output by itself, from
+// telling of records that cannot be read. It is for programs without a Connector.
+func Quiet() {
+	libraryLock.Lock()
+	defer libraryLock.Unlock()
+	if signallog.Logger == nil {
+		var target signallog.Loggable = signalLog{slog.New(slog.DiscardHandler)}
+		signallog.Setup(&target)
+	}
+}

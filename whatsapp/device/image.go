@@ -1,6 +1,8 @@
 package device
 
 import (
+	"encoding/binary"
+	"encoding/json"
 	"errors"
 	"fmt"
 
@@ -60,9 +62,13 @@ func NewImage(c Credentials) (*Image, error) {
 		value []byte
 		size  int
 	}{
-		{"the noise key", c.Noise, 32}, {"the identity key", c.Identity, 32}, {"the signed pre-key", c.SignedPreKey, 32},
-		{"the signature of the signed pre-key", c.Signature, 64}, {"the account's signature", c.AccountSignature, 64},
-		{"the account's signature key", c.AccountSignatureKey, 32}, {"the device's signature", c.DeviceSignature, 64},
+		{"the noise key", c.Noise, 32},
+		{"the identity key", c.Identity, 32},
+		{"the signed pre-key", c.SignedPreKey, 32},
+		{"the signature of the signed pre-key", c.Signature, 64},
+		{"the account's signature", c.AccountSignature, 64},
+		{"the account's signature key", c.AccountSignatureKey, 32},
+		{"the device's signature", c.DeviceSignature, 64},
 	} {
 		if len(f.value) != f.size {
 			return nil, fmt.Errorf("%s must have %d bytes, not %d", f.name, f.size, len(f.value))
@@ -127,6 +133,15 @@ func (i *Image) AccountLID() string {
 	return i.rec.LID.ToNonAD().String()
 }
 
+// PhoneAddresses are the Signal addresses of the phone of the account.
+func PhoneAddresses(i *Image) []string {
+	all := []string{i.rec.JID.ToNonAD().SignalAddress().String()}
+	if !i.rec.LID.IsEmpty() {
+		all = append(all, i.rec.LID.ToNonAD().SignalAddress().String())
+	}
+	return all
+}
+
 // PushName is the name that the account shows.
 func (i *Image) PushName() string { return i.rec.PushName }
 
@@ -176,4 +191,18 @@ func (c *Container) Learn(i *Image) {
 	for _, p := range i.pairs {
 		c.lids.set(p.lid, p.pn)
 	}
+}
+
+// DevicesIn are the JIDs of the devices in a data file that no program has open, by
+// instance. buckets and errors are those of store.LookInto.
+func DevicesIn(path string, buckets []store.Bucket) (map[int64]string, error) {
+	jids := map[int64]string{}
+	err := store.LookInto(path, buckets, deviceBucket, func(k, v []byte) error {
+		var rec record
+		if len(k) == 9 && k[8] == 'D' && json.Unmarshal(v, &rec) == nil { // a damaged one connects nowhere
+			jids[int64(binary.BigEndian.Uint64(k))] = rec.JID.String() //nolint:gosec // as it was written
+		}
+		return nil
+	})
+	return jids, err
 }

@@ -8,8 +8,10 @@ import (
 	"unicode/utf8"
 
 	senderkey "go.mau.fi/libsignal/groups/state/record"
+	"go.mau.fi/whatsmeow/proto/waE2E"
 	wastore "go.mau.fi/whatsmeow/store"
 	"go.mau.fi/whatsmeow/types"
+	"google.golang.org/protobuf/proto"
 
 	"postern/store"
 )
@@ -139,6 +141,12 @@ func (i *Image) AddAppStateKey(id, data, fingerprint []byte, timestamp int64) er
 		return errors.New("a key of the app state must have an id and data")
 	}
 	return i.putJSON(appStateKeyKey(id), wastore.AppStateSyncKey{Data: data, Fingerprint: fingerprint, Timestamp: timestamp})
+}
+
+// Fingerprint is the fingerprint of a key of the app state in the form that
+// AddAppStateKey takes.
+func Fingerprint(rawID, currentIndex uint32, deviceIndexes []uint32) ([]byte, error) {
+	return proto.Marshal(&waE2E.AppStateSyncKeyFingerprint{RawID: &rawID, CurrentIndex: &currentIndex, DeviceIndexes: deviceIndexes})
 }
 
 // AddAppStateVersion adds the version of a collection of the app state and the hash

@@ -1,0 +1,198 @@
+package cli
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"postern/app"
+	"postern/config"
+	"postern/httpapi/tokens"
+	"postern/migrate"
+)
+
+// importCommand is `postern import`: it takes accounts over from another gateway.
+func importCommand() *cobra.Command {
+	c := &cobra.Command{
+		Use:   "import whatsmeow|baileys --from PATH [--dry-run] [--config FILE]",
+		Short: "take accounts over from another gateway, without pairing",
+		Long: "It reads what the other program left, says what becomes of it, and stores each account in one commit: nobody has to\n" +
+			"pair anew. The source is not changed. Stop the other program first and never start it again with these sessions.\n" +
+			"Postern must be stopped, too. docs/operation.md tells where each program has its files.\n\n" +
+			"  whatsmeow   programs on the whatsmeow library: the SQLite file, the text of sqlite3 FILE .dump, or of\n" +
+			"              pg_dump --data-only. What codechat-go, wuzapi, gowa and evolution-go keep beside it is found by its tables.\n" +
+			"  baileys     a folder of Baileys' multi-file auth state, or creds.json alone; --experimental",
+		Example: "postern import whatsmeow --from dbdata --dry-run\npostern import whatsmeow --from old.sql --name 4915112345678@s.whatsapp.net=shop\n" +
+			"postern import baileys --from auth_info_baileys --name shop --experimental",
+		// The flags are those of a kind, which comes before them: it is missed, not they.
+		FParseErrWhitelist: cobra.FParseErrWhitelist{UnknownFlags: true},
+		Args:               otherSource,
+	}
+	c.AddCommand(importWhatsmeowCommand(), importBaileysCommand())
+	return c
+}
+
+// otherSource says what is wrong with a line that does not begin with a kind of source.
+func otherSource(_ *cobra.Command, args []string) error {
+	if len(args) == 0 || args[0] == "whatsmeow" || args[0] == "baileys" {
+		return errors.New("the kind of the source is missing: whatsmeow or baileys")
+	}
+	return fmt.Errorf("unknown kind of source %.100q; whatsmeow and baileys are known", args[0])
+}
+
+func importWhatsmeowCommand() *cobra.Command {
+	var settings, program string
+	var from, names []string
+	var messages, dry bool
+	c := &cobra.Command{
+		Use:   "whatsmeow --from PATH [--from PATH]… [--app APP] [--name JID=NAME]… [--messages] [--dry-run] [--config FILE]",
+		Short: "take accounts over from a program on the whatsmeow library",
+		RunE: func(c *cobra.Command, _ []string) error {
+			if len(from) == 0 {
+				return usageError{errors.New("--from is missing: the file, dump or folder of the other program")}
+			}
+			plan := func(ctx context.Context, o migrate.Options) (*migrate.Plan, error) {
+				o.From, o.App, o.Messages = from, program, messages
+				for _, text := range names {
+					n, err := migrate.ParseNaming(text)
+					if err != nil {
+						return nil, usageError{fmt.Errorf("--name %w, not %.100q", err, text)}
+					}
+					o.Names = append(o.Names, n)
+				}
+				return migrate.Whatsmeow(ctx, o)
+			}
+			if program != "" && !isOneOf(program, migrate.Apps) {
+				return usageError{fmt.Errorf("--app must be one of %s, not %.100q", strings.Join(migrate.Apps, ", "), program)}
+			}
+			return takeOver(c.Context(), settings, plan, dry, c.OutOrStdout())
+		},
+	}
+	c.Flags().StringArrayVar(&from, "from", nil, "`PATH` of the SQLite file, of a dump, or of a folder with SQLite files; again for each further one")
+	c.Flags().StringVar(&program, "app", "", "`APP` around the library: "+strings.Join(migrate.Apps, ", ")+" (default: found by its tables)")
+	c.Flags().StringArrayVar(&names, "name", nil, "`JID=NAME`: the instance of that device or account gets the name")
+	c.Flags().BoolVar(&messages, "messages", false, "take over stored messages and contacts, too")
+	dryRunFlag(c, &dry)
+	configFlag(c, &settings)
+	noFiles(c, "app", "name")
+	return c
+}
+
+func isOneOf(word string, words []string) bool {
+	for _, w := range words {
+		if w == word {
+			return true
+		}
+	}
+	return false
+}
+
+func dryRunFlag(c *cobra.Command, dry *bool) {
+	c.Flags().BoolVar(dry, "dry-run", false, "print the report and write nothing")
+}
+
+func importBaileysCommand() *cobra.Command {
+	var settings, from, name string
+	var experimental, dry bool
+	c := &cobra.Command{
+		Use:   "baileys --from DIR|creds.json --name NAME --experimental [--dry-run] [--config FILE]",
+		Short: "take an account over from Baileys",
+		RunE: func(c *cobra.Command, _ []string) error {
+			switch {
+			case from == "":
+				return usageError{errors.New("--from is missing: the folder of the auth state, or its creds.json")}
+			case name == "":
+				return usageError{errors.New("--name is missing: what the instance is to be called")}
+			case !experimental:
+				return usageError{errors.New("--experimental must be there: it says that you know that Baileys' sessions are left out, so that the first messages of each contact are asked for again")}
+			}
+			plan := func(ctx context.Context, o migrate.Options) (*migrate.Plan, error) {
+				return migrate.Baileys(ctx, from, name, o)
+			}
+			return takeOver(c.Context(), settings, plan, dry, c.OutOrStdout())
+		},
+	}
+	c.Flags().StringVar(&from, "from", "", "`PATH` of the folder of the auth state, or of creds.json alone")
+	c.Flags().StringVar(&name, "name", "", "`NAME` of the instance")
+	c.Flags().BoolVar(&experimental, "experimental", false, "say that sessions are left out")
+	dryRunFlag(c, &dry)
+	configFlag(c, &settings)
+	noFiles(c, "name")
+	return c
+}
+
+// takeOver makes a plan, reports it, and carries it out unless it is dry.
+func takeOver(ctx context.Context, settings string, plan func(context.Context, migrate.Options) (*migrate.Plan, error), dry bool, out io.Writer) error {
+	cfg, err := prepare(settings)
+	if err != nil {
+		return err
+	}
+	o, err := app.ImportOptions(cfg)
+	if err != nil {
+		return err
+	}
+	if err := addTokens(cfg, &o); err != nil {
+		return err
+	}
+	p, err := plan(ctx, o)
+	if err != nil {
+		return interruption(ctx, err, "nothing was written")
+	}
+	defer p.Close()
+	// All of it is read before the first account is stored: what is wrong with the
+	// last one changes nothing either.
+	report := migrate.NewReport(out, p)
+	if err := p.Each(ctx, func(a *migrate.Account) error {
+		report.Account(a)
+		return nil
+	}); err != nil {
+		return interruption(ctx, err, "nothing was written")
+	}
+	if err := p.Unchanged(); err != nil {
+		return err
+	}
+	if !dry {
+		log, _ := newLogger(cfg, os.Stderr)
+		done := 0
+		if err := app.Import(ctx, cfg, p, log, func(*migrate.Account) { done++ }); err != nil {
+			return interruption(ctx, err, fmt.Sprintf("%d of %d accounts are taken over, and the old program must never run again with these; the same command goes on with the others", done, p.Len()))
+		}
+	}
+	report.End(p, dry)
+	return nil
+}
+
+// interruption adds to an error how far it came.
+func interruption(ctx context.Context, err error, state string) error {
+	if ctx.Err() != nil {
+		return fmt.Errorf("interrupted; %s", state)
+	}
+	return fmt.Errorf("%w; %s", err, state)
+}
+
+// addTokens adds which tokens are valid here, and makes those that are not anew.
+func addTokens(cfg *config.Config, o *migrate.Options) error {
+	secret, err := config.JWTSecret(cfg)
+	if err != nil {
+		return err
+	}
+	o.Now = time.Now()
+	reader := tokens.NewReader([]byte(secret))
+	o.Keeps = func(name, token string) bool {
+		claims, err := reader.Read(token)
+		if err != nil {
+			return false
+		}
+		of, err := claims.Instance()
+		return err == nil && of == name
+	}
+	ttl := time.Duration(cfg.Authentication.JWTExpiresIn) * time.Second
+	o.Mint = func(name string) (string, error) { return tokens.ForInstance([]byte(secret), name, ttl, time.Now()) }
+	return nil
+}

@@ -1,0 +1,251 @@
+package instance
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+
+	"github.com/google/uuid"
+
+	"postern/event"
+	"postern/store"
+)
+
+// Import is an instance that another program had, with what belongs to it. What is
+// nil or empty it did not have.
+type Import struct {
+	New
+	Token string // kept as it is; empty: Mint makes one
+
+	OwnerJID, OwnerLID, PushName, ProfilePicURL string
+
+	Webhook  *WebhookChange
+	Options  *OptionsChange
+	Proxy    *ProxyChange
+	Settings *Settings
+	Contacts []event.ContactChange
+	Messages []ImportedMessage // the oldest first
+}
+
+// ImportedMessage is a stored message with what became of it.
+type ImportedMessage struct {
+	Message event.Message
+	Updates []ImportedUpdate
+}
+
+// ImportedUpdate is one update of a message.
+type ImportedUpdate struct {
+	Status event.UpdateStatus
+	At     event.Time
+}
+
+// Rules hold what an import brings against the rules of the interface.
+type Rules struct{ reg *Registry }
+
+// NewRules returns the rules of a registry with that configuration, of which only
+// CheckURL and CheckProxy count. No file is needed.
+func NewRules(cfg Config) Rules { return Rules{&Registry{cfg: cfg}} }
+
+// Webhook returns the rule that a webhook breaks, nil when it breaks none.
+func (r Rules) Webhook(c WebhookChange) error {
+	if c.URL == nil {
+		return badWebhook("url", "is required when the webhook is created")
+	}
+	return r.reg.checkChange(c)
+}
+
+// Options is Webhook for options.
+func (r Rules) Options(c OptionsChange) error {
+	before := defaultOptions()
+	_, _, err := r.reg.apply(c, &before)
+	return err
+}
+
+// Proxy is Webhook for a proxy.
+func (r Rules) Proxy(c ProxyChange) error {
+	_, err := r.reg.check(c)
+	return err
+}
+
+// Settings is Webhook for settings.
+func (r Rules) Settings(s Settings) error {
+	s = s.clone()
+	return s.check()
+}
+
+// Message tells whether a message can be stored.
+func (r Rules) Message(m *event.Message) bool { return storable(m) }
+
+// Contact tells whether a contact can be stored.
+func (r Rules) Contact(c *event.ContactChange) bool {
+	_, ok := idsOf(c)
+	return ok
+}
+
+// Import stores an instance with everything that it brings in one commit, together
+// with what also writes for its id, and returns it. Nobody is told of it: it is
+// meant for a program that does not serve yet. What breaks a rule of Rules fails as
+// it would one by one. Errors: a RuleError, ErrExists, or that of also.
+func (r *Registry) Import(ctx context.Context, in *Import, also func(tx *store.Tx, id int64) error) (Record, error) {
+	if err := in.check(); err != nil {
+		return Record{}, err
+	}
+	token := in.Token
+	if token == "" {
+		minted, err := in.Mint(in.Name)
+		if err != nil {
+			return Record{}, fmt.Errorf("instance: mint token: %w", err)
+		}
+		token = minted
+	}
+	e := &entry{}
+	var rec Record
+	err := r.cfg.Store.Update(ctx, func(tx *store.Tx) (err error) {
+		if rec, err = r.importTx(tx, in, token, e); err != nil {
+			return err
+		}
+		return also(tx, rec.ID)
+	})
+	if err != nil {
+		return Record{}, fmt.Errorf("import instance %q: %w", in.Name, err)
+	}
+	e.record.Store(&rec)
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.byID[rec.ID], r.byName[rec.Name] = e, e
+	return rec, nil
+}
+
+// importTx writes all that belongs to this package. e is filled for the cache.
+func (r *Registry) importTx(tx *store.Tx, in *Import, token string, e *entry) (rec Record, err error) {
+	if tx.Has(instanceName, []byte(in.Name)) {
+		return rec, ErrExists
+	}
+	id, err := tx.NextID(instances)
+	if err != nil {
+		return rec, err
+	}
+	now := event.At(tx.Now())
+	rec = Record{
+		ID: int64(id), Name: in.Name, Description: in.Description, Status: event.Disconnected, //nolint:gosec // counts from 1
+		OwnerJID: in.OwnerJID, OwnerLID: in.OwnerLID, PushName: in.PushName, ProfilePicURL: in.ProfilePicURL,
+		ExternalAttributes: event.Attributes(in.ExternalAttributes), CreatedAt: now, UpdatedAt: now, Token: Token{token, now, now},
+	}
+	err = errors.Join(store.PutJSON(tx, instances, store.Key(id), rec), tx.Put(instanceName, []byte(in.Name), store.Key(id)))
+	if err == nil {
+		err = r.importSettings(tx, in, rec.ID, e)
+	}
+	for i := 0; err == nil && i < len(in.Contacts); i++ {
+		err = importContact(tx, rec.ID, &in.Contacts[i])
+	}
+	for i := 0; err == nil && i < len(in.Messages); i++ {
+		err = importMessage(tx, rec.ID, in.Messages[i])
+	}
+	return rec, err
+}
+
+func (r *Registry) importSettings(tx *store.Tx, in *Import, id int64, e *entry) error {
+	key := store.Key(id)
+	if in.Webhook != nil {
+		if err := NewRules(r.cfg).Webhook(*in.Webhook); err != nil {
+			return err
+		}
+		hook, err := in.Webhook.apply(tx, id, nil)
+		if err != nil {
+			return err
+		}
+		e.webhook.Store(&hook)
+		if err := store.PutJSON(tx, webhooks, key, hook); err != nil {
+			return err
+		}
+	}
+	options := r.firstOptions()
+	if in.Options != nil {
+		changed, _, err := r.apply(*in.Options, &options)
+		if err != nil {
+			return err
+		}
+		changed.Durable = changed.Durable || r.cfg.DurableDefault
+		options = changed
+	}
+	if in.Options != nil || r.cfg.DurableDefault {
+		e.options.Store(hold(options))
+		if err := store.PutJSON(tx, optionsBucket, key, options); err != nil {
+			return err
+		}
+	}
+	if in.Settings != nil {
+		s := in.Settings.clone()
+		if err := s.check(); err != nil {
+			return err
+		}
+		e.settings.Store(&s)
+		if err := store.PutJSON(tx, settingsBucket, key, s); err != nil {
+			return err
+		}
+	}
+	if in.Proxy == nil {
+		return nil
+	}
+	p, err := r.check(*in.Proxy)
+	if err != nil {
+		return err
+	}
+	p.CreatedAt = event.At(tx.Now())
+	p.UpdatedAt = p.CreatedAt
+	e.proxy.Store(&heldProxy{Proxy: p})
+	return store.PutJSON(tx, proxies, key, storedProxy{in.Proxy.URL, p.For, p.CreatedAt, p.UpdatedAt})
+}
+
+func importContact(tx *store.Tx, id int64, c *event.ContactChange) error {
+	ids, ok := idsOf(c)
+	if !ok {
+		return nil
+	}
+	edit, err := editContact(tx, id, ids, c)
+	if err == nil && edit.changes() {
+		err = edit.save(tx, id)
+	}
+	return err
+}
+
+// importMessage stores a message as one of the history: it stands at its time, before
+// all that will come.
+func importMessage(tx *store.Tx, id int64, m ImportedMessage) error {
+	if !storable(&m.Message) {
+		return nil
+	}
+	m.Message.History = true
+	stored, known, err := storeMessage(tx, id, &m.Message, uuid.Nil)
+	if err != nil || known {
+		return err
+	}
+	for _, u := range m.Updates {
+		n, err := tx.NextID(messageUpdates)
+		if err != nil {
+			return err
+		}
+		if err := store.PutJSON(tx, messageUpdates, store.Key(id, stored, n), storedUpdate{u.Status, u.At}); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// Names are the ids of the instances in a data file that no program has open, by name.
+// buckets and errors are those of store.LookInto.
+func Names(path string, buckets []store.Bucket) (map[string]int64, error) {
+	names := map[string]int64{}
+	err := store.LookInto(path, buckets, instanceName, func(k, v []byte) error {
+		names[string(k)] = number(v)
+		return nil
+	})
+	return names, err
+}
+
+// Attributes tells whether raw can be the external attributes of an instance.
+func (r Rules) Attributes(raw json.RawMessage) bool {
+	n := New{Name: "x", ExternalAttributes: raw}
+	return n.check() == nil
+}

@@ -1,0 +1,93 @@
+package migrate
+
+import (
+	"fmt"
+	"slices"
+
+	"postern/instance"
+	"postern/whatsapp/device"
+)
+
+// Account is one account of another program as it will be stored.
+type Account struct {
+	Device *device.Image
+	Import instance.Import
+
+	Counts   []Count  // what belongs to the device, by kind
+	Kept     []string // what the program around it knew and is taken over, in words
+	Left     []string // what has no place here or breaks a rule, by name
+	NewToken string   // why the token is another one; empty: it is kept
+
+	failures map[string]*failure
+	uploaded int64 // Baileys' pre-keys below it were uploaded
+}
+
+// Count is how many of a kind are taken over.
+type Count struct {
+	What string
+	N    int
+}
+
+// failure is rows of a table that break a rule.
+type failure struct {
+	n     int
+	first string
+}
+
+// shownFailures is how much of an error about a row is shown.
+const shownFailures = 300
+
+// leave notes a row that breaks a rule.
+func (a *Account) leave(table string, err error) {
+	if a.failures == nil {
+		a.failures = map[string]*failure{}
+	}
+	f := a.failures[table]
+	if f == nil {
+		f = &failure{first: cut(err.Error(), shownFailures)}
+		a.failures[table] = f
+	}
+	f.n++
+}
+
+// settle puts what broke rules among what is left out.
+func (a *Account) settle() {
+	names := make([]string, 0, len(a.failures))
+	for name := range a.failures {
+		names = append(names, name)
+	}
+	slices.Sort(names)
+	for _, name := range names {
+		f := a.failures[name]
+		a.Left = append(a.Left, fmt.Sprintf("%d rows of %s that cannot be used, the first: %s", f.n, name, f.first))
+	}
+	a.failures = nil
+}
+
+func (a *Account) count(what string, n int) {
+	if n > 0 {
+		a.Counts = append(a.Counts, Count{what, n})
+	}
+}
+
+func (a *Account) keep(format string, args ...any) {
+	a.Kept = append(a.Kept, fmt.Sprintf(format, args...))
+}
+
+func (a *Account) left(format string, args ...any) {
+	a.Left = append(a.Left, fmt.Sprintf(format, args...))
+}
+
+// cut shortens a text for a report, and keeps it on one line.
+func cut(text string, most int) string {
+	runes := []rune(text)
+	if len(runes) > most {
+		runes = append(runes[:most], '…')
+	}
+	for i, r := range runes {
+		if r < ' ' || r == 0x7f {
+			runes[i] = ' '
+		}
+	}
+	return string(runes)
+}

@@ -1,0 +1,239 @@
+package migrate
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"slices"
+	"strings"
+
+	"postern/event"
+	"postern/instance"
+	"postern/migrate/table"
+)
+
+// Apps are the programs on the client library of whose own tables something is
+// known, by the names that --app takes.
+var Apps = []string{"codechat-go", "wuzapi", "gowa", "evolution-go"}
+
+// app is what is known of one of them.
+type app interface {
+	// recognises tells by the tables whether it is this program.
+	recognises(ctx context.Context, s *sources) (bool, error)
+	// tables are those of its tables that are looked at.
+	tables() []string
+	// instances calls fn with each instance that it has.
+	instances(ctx context.Context, s *sources, o *Options, fn func(*belonging) error) error
+	// messages is the table of messages and its column with the id of the instance.
+	messages() (name, owner string)
+	// fill adds messages, and what else is in large tables, to the accounts of a
+	// group, by the ids of their instances.
+	fill(ctx context.Context, s *sources, o *Options, group map[string]*Account) error
+}
+
+// apps are the descriptions of Apps, in their order.
+func apps() map[string]app {
+	return map[string]app{"codechat-go": codechat{}, "wuzapi": wuzapi{}, "gowa": gowa{}, "evolution-go": evolution{}}
+}
+
+// detect finds the program by its tables, or takes the one that is named. nil: it is
+// none of those that are known.
+func detect(ctx context.Context, s *sources, named string) (name string, found app, err error) {
+	if named != "" {
+		if found = apps()[named]; found == nil {
+			return "", nil, fmt.Errorf("--app must be one of %s, not %.100q", strings.Join(Apps, ", "), named)
+		}
+		is, err := found.recognises(ctx, s)
+		if err == nil && !is {
+			err = fmt.Errorf("the tables of %s are not there; give the file or dump that has them with another --from, or leave --app out to take the devices alone", named)
+		}
+		return named, found, err
+	}
+	for _, name := range Apps {
+		is, err := apps()[name].recognises(ctx, s)
+		if err != nil || is {
+			return name, apps()[name], err
+		}
+	}
+	return "", nil, nil
+}
+
+// belonging is an instance of another program: what of it is taken over, and whose
+// device it has.
+type belonging struct {
+	id   string // the program's own
+	name string
+	jid  string // of its device or account; empty: it was never paired
+
+	token  string
+	parts  instance.Import // without name, owner and token
+	kept   []string
+	left   []string
+	bodies bool // its webhooks had other bodies than ours
+}
+
+func (b *belonging) keep(format string, args ...any) {
+	b.kept = append(b.kept, fmt.Sprintf(format, args...))
+}
+
+func (b *belonging) leave(format string, args ...any) {
+	b.left = append(b.left, fmt.Sprintf(format, args...))
+}
+
+// shownValue is how much of a value that has no place here is shown.
+const shownValue = 80
+
+// rest lists the columns of a row that hold something and were not looked at. Those
+// with secrets are named without their value.
+func (b *belonging) rest(r *table.Row, known ...string) {
+	for i, name := range r.Columns {
+		if i >= len(r.Values) || slices.Contains(known, name) || isNothing(r.Values[i]) {
+			continue
+		}
+		if isSecret(name) {
+			b.leave("%s.%s", r.Table, name)
+			continue
+		}
+		b.leave("%s.%s = %s", r.Table, name, cut(r.Text(name), shownValue))
+	}
+}
+
+// isNothing tells whether a value says nothing: its program never set it.
+func isNothing(v any) bool {
+	switch v := v.(type) {
+	case nil:
+		return true
+	case int64:
+		return v == 0
+	case string:
+		return slices.Contains([]string{"", "f", "false", "0", "{}", "[]", "null"}, v)
+	case []byte:
+		return len(v) == 0
+	}
+	return false
+}
+
+func isSecret(column string) bool {
+	column = strings.ToLower(column)
+	return slices.ContainsFunc([]string{"key", "secret", "token", "password", "proxy", "auth", "cred", "url", "qrcode"}, func(word string) bool { return strings.Contains(column, word) })
+}
+
+// webhook takes a webhook over, unless it breaks a rule.
+func (b *belonging) webhook(o *Options, url string, enabled bool, events map[event.Flag]bool) {
+	if url == "" {
+		return
+	}
+	c := instance.WebhookChange{URL: &url, Enabled: &enabled, Events: events}
+	if err := o.Rules.Webhook(c); err != nil {
+		b.leave("the webhook: %v", err)
+		return
+	}
+	b.parts.Webhook = &c
+	state := ""
+	if !enabled {
+		state = ", disabled"
+	}
+	b.keep("webhook with %d events%s", len(events), state)
+}
+
+// headers takes the headers of a webhook over, which are in JSON.
+func (b *belonging) headers(o *Options, raw string) {
+	if isNothing(raw) {
+		return
+	}
+	var headers map[string]string
+	if err := json.Unmarshal([]byte(raw), &headers); err != nil {
+		b.leave("the webhook's headers: they are no JSON object of texts")
+		return
+	}
+	c := instance.OptionsChange{Headers: headers}
+	if b.parts.Options != nil {
+		c = *b.parts.Options
+		c.Headers = headers
+	}
+	if err := o.Rules.Options(c); err != nil {
+		b.leave("the webhook's headers: %v", err)
+		return
+	}
+	b.parts.Options = &c
+	b.keep("%d headers of the webhook", len(headers))
+}
+
+// proxy takes a proxy over.
+func (b *belonging) proxy(o *Options, url string) {
+	if url == "" {
+		return
+	}
+	c := instance.ProxyChange{URL: url}
+	if err := o.Rules.Proxy(c); err != nil {
+		b.leave("the proxy: %v", err)
+		return
+	}
+	b.parts.Proxy = &c
+	b.keep("proxy")
+}
+
+// settings takes settings over, unless they are those that an instance has anyway.
+func (b *belonging) settings(o *Options, s instance.Settings, what ...string) {
+	if len(what) == 0 {
+		return
+	}
+	if err := o.Rules.Settings(s); err != nil {
+		b.leave("the settings: %v", err)
+		return
+	}
+	b.parts.Settings = &s
+	b.keep("settings: %s", strings.Join(what, ", "))
+}
+
+// every are all flags of events.
+func every() map[event.Flag]bool {
+	all := map[event.Flag]bool{}
+	for _, d := range event.Catalogue() {
+		if d.Flag != "" {
+			all[d.Flag] = true
+		}
+	}
+	return all
+}
+
+// flags turns a program's names of events, between commas, into ours, and lists those
+// that have no counterpart. all is its name for all of them.
+func (b *belonging) flags(names, all string, known map[string][]event.Flag) map[event.Flag]bool {
+	set := map[event.Flag]bool{}
+	for name := range strings.SplitSeq(names, ",") {
+		name = strings.TrimSpace(name)
+		switch ours, has := known[name]; {
+		case name == "":
+		case strings.EqualFold(name, all):
+			return every()
+		case !has:
+			b.leave("the webhook's event %s", cut(name, shownValue))
+		default:
+			for _, f := range ours {
+				set[f] = true
+			}
+		}
+	}
+	return set
+}
+
+// text is a message of which a program kept the text alone.
+func text(kind, content string) (messageType string, raw json.RawMessage) {
+	body, err := json.Marshal(map[string]string{"text": content})
+	if err != nil {
+		return "", nil
+	}
+	if kind == "" {
+		kind = "conversation"
+	}
+	return kind, body
+}
+
+// pointer is nil for an empty text.
+func pointer(s string) *string {
+	if s == "" {
+		return nil
+	}
+	return &s
+}

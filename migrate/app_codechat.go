@@ -1,0 +1,190 @@
+package migrate
+
+import (
+	"context"
+	"encoding/json"
+	"strings"
+
+	"postern/event"
+	"postern/instance"
+	"postern/migrate/table"
+)
+
+// codechat is codechat-go, whose interface this program has, too: its flags of events
+// and contents of messages are ours.
+type codechat struct{}
+
+func (codechat) recognises(_ context.Context, s *sources) (bool, error) {
+	return s.has("Instance") && s.has("Auth") && (s.has("InstanceWhatsAppConnection") || s.has("Webhook")), nil
+}
+
+func (codechat) tables() []string {
+	return []string{"Instance", "Auth", "InstanceWhatsAppConnection", "Webhook", "Contact", "Message", "MessageUpdate", "schema_migrations"}
+}
+
+func (codechat) messages() (name, owner string) { return "Message", "instanceId" }
+
+func (codechat) instances(ctx context.Context, s *sources, o *Options, fn func(*belonging) error) error {
+	all, order := map[string]*belonging{}, []*belonging(nil)
+	of := func(r *table.Row) *belonging {
+		if b := all[r.Text("instanceId")]; b != nil {
+			return b
+		}
+		return &belonging{} // of an instance that is gone
+	}
+	err := s.rows(ctx, "Instance", func(r *table.Row) error {
+		b := &belonging{id: r.Text("id"), name: r.Text("name"), jid: r.Text("ownerJid")}
+		b.parts.Description, b.parts.ProfilePicURL = r.Text("description"), r.Text("profilePicUrl")
+		if raw := r.Text("externalAttributes"); !isNothing(raw) {
+			if o.Rules.Attributes(json.RawMessage(raw)) {
+				b.parts.ExternalAttributes = json.RawMessage(raw)
+				b.keep("external attributes")
+			} else {
+				b.leave("Instance.externalAttributes: they are no JSON object, or too large")
+			}
+		}
+		b.rest(r, "id", "name", "description", "ownerJid", "profilePicUrl", "externalAttributes", "connectionStatus", "createdAt", "updatedAt")
+		all[b.id], order = b, append(order, b)
+		return r.Err()
+	})
+	if err != nil {
+		return err
+	}
+	for _, read := range []struct {
+		table string
+		row   func(*table.Row)
+	}{
+		{"Auth", func(r *table.Row) { of(r).token = r.Text("token") }},
+		{"InstanceWhatsAppConnection", func(r *table.Row) {
+			if jid := r.Text("whatsappDeviceJid"); jid != "" {
+				of(r).jid = jid
+			}
+		}},
+		{"Webhook", func(r *table.Row) { codechatWebhook(of(r), o, r) }},
+	} {
+		if err := s.rows(ctx, read.table, func(r *table.Row) error {
+			read.row(r)
+			return r.Err()
+		}); err != nil {
+			return err
+		}
+	}
+	for _, b := range order {
+		if err := fn(b); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func codechatWebhook(b *belonging, o *Options, r *table.Row) {
+	events := map[event.Flag]bool{}
+	if raw := r.Text("events"); !isNothing(raw) {
+		var told map[string]bool
+		if err := json.Unmarshal([]byte(raw), &told); err != nil {
+			b.leave("Webhook.events: they are no JSON object of true and false")
+		}
+		for name, on := range told {
+			if !event.KnownFlag(event.Flag(name)) {
+				b.leave("the webhook's event %s", cut(name, shownValue))
+				continue
+			}
+			events[event.Flag(name)] = on
+		}
+	}
+	b.webhook(o, r.Text("url"), r.Null("enabled") || r.Bool("enabled"), events)
+	b.headers(o, r.Text("headers"))
+	b.rest(r, "id", "url", "enabled", "events", "headers", "instanceId", "createdAt", "updatedAt")
+}
+
+func (codechat) fill(ctx context.Context, s *sources, o *Options, group map[string]*Account) error {
+	err := s.rows(ctx, "Contact", func(r *table.Row) error {
+		a := group[r.Text("instanceId")]
+		if a == nil {
+			return nil
+		}
+		c := event.ContactChange{JID: r.Text("remoteJid"), LID: r.Text("lid"), PushName: pointer(r.Text("pushName"))}
+		if strings.HasSuffix(c.JID, "@g.us") || !o.Rules.Contact(&c) {
+			a.leave("Contact", r.Fail("%.100q is no address of a person", c.JID))
+			return nil
+		}
+		a.Import.Contacts = append(a.Import.Contacts, c)
+		return r.Err()
+	})
+	if err != nil {
+		return err
+	}
+	at := map[string]place{} // of messages, by their ids
+	err = s.rows(ctx, "Message", func(r *table.Row) error {
+		a := group[r.Text("instanceId")]
+		if a == nil {
+			return nil
+		}
+		m := event.Message{
+			KeyID: r.Text("keyId"), KeyRemoteJID: pointer(r.Text("keyRemoteJid")), KeyLID: pointer(r.Text("keyLid")), KeyFromMe: r.Bool("keyFromMe"),
+			KeyParticipant: pointer(r.Text("keyParticipant")), KeyParticipantLID: pointer(r.Text("keyParticipantLid")), PushName: pointer(r.Text("pushName")),
+			MessageType: r.Text("messageType"), Content: object(r.Text("content")), MessageTimestamp: r.Int("messageTimestamp"),
+			Device: pointer(r.Text("device")), IsGroup: r.Bool("isGroup"), Metadata: object(r.Text("metadata")),
+		}
+		if a.addMessage(o, r, m) {
+			at[r.Text("id")] = place{a, len(a.Import.Messages) - 1}
+		}
+		return nil
+	})
+	if err != nil {
+		return err
+	}
+	return s.rows(ctx, "MessageUpdate", func(r *table.Row) error {
+		of, known := at[r.Text("messageId")]
+		if !known {
+			return nil // of a message that is left out, or of another group
+		}
+		m := &of.account.Import.Messages[of.message]
+		m.Updates = append(m.Updates, instance.ImportedUpdate{Status: updateStatus(r.Text("status")), At: event.At(r.Time("dateTime"))})
+		return r.Err()
+	})
+}
+
+// place is where a message is.
+type place struct {
+	account *Account
+	message int
+}
+
+// updateStatus is a status in our words.
+func updateStatus(told string) event.UpdateStatus {
+	switch s := event.UpdateStatus(strings.ToLower(told)); s {
+	case event.StatusDelivered, event.StatusSent, event.StatusRead, event.StatusPlayed, event.StatusServerError, event.StatusRetry:
+		return s
+	case "delivery_ack":
+		return event.StatusDelivered
+	case "server_ack":
+		return event.StatusSent
+	}
+	return event.StatusUnknown
+}
+
+// object is raw when it is a JSON object, else nil.
+func object(raw string) json.RawMessage {
+	var fields map[string]json.RawMessage
+	if json.Unmarshal([]byte(raw), &fields) != nil || fields == nil {
+		return nil
+	}
+	return json.RawMessage(raw)
+}
+
+// addMessage adds a message that can be stored, and tells whether it did.
+func (a *Account) addMessage(o *Options, r *table.Row, m event.Message) bool {
+	switch {
+	case r.Err() != nil:
+		a.leave(r.Table, r.Err())
+	case m.MessageType == "" || m.Content == nil:
+		a.leave(r.Table, r.Fail("the message has no content"))
+	case !o.Rules.Message(&m):
+		a.leave(r.Table, r.Fail("the message has no id or no chat, or too long ones"))
+	default:
+		a.Import.Messages = append(a.Import.Messages, instance.ImportedMessage{Message: m})
+		return true
+	}
+	return false
+}

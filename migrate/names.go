@@ -1,0 +1,141 @@
+package migrate
+
+import (
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+
+	"postern/instance"
+	"postern/whatsapp/device"
+)
+
+// ParseNaming reads JID=NAME.
+func ParseNaming(text string) (Naming, error) {
+	jid, name, found := strings.Cut(text, "=")
+	if !found || jid == "" || name == "" {
+		return Naming{}, errors.New("must be JID=NAME, such as 4915112345678@s.whatsapp.net=shop")
+	}
+	return Naming{jid, name}, nil
+}
+
+// choose decides which devices are taken over, and under which names. With a program
+// around them these are the devices of its instances, and those that a --name names.
+func (p *Plan) choose(devices []string, owners map[string]*belonging) ([]*planned, error) {
+	named, err := p.named(devices)
+	if err != nil {
+		return nil, err
+	}
+	var all []*planned
+	for _, jid := range devices {
+		a := &planned{jid: jid, from: owners[jid], name: named[jid]}
+		switch {
+		case a.name != "":
+		case a.from != nil:
+			a.name = a.from.name
+		case p.app == nil:
+			a.name = numberOf(jid, devices)
+		default:
+			p.Left = append(p.Left, fmt.Sprintf("the device %s, which belongs to no instance of the program; --name %[1]s=NAME takes it over", jid))
+			continue
+		}
+		all = append(all, a)
+	}
+	return p.free(all)
+}
+
+// named are the names that were asked for, by device.
+func (p *Plan) named(devices []string) (map[string]string, error) {
+	named := map[string]string{}
+	for _, n := range p.o.Names {
+		of, err := matching(devices, n.JID)
+		switch {
+		case err != nil:
+			return nil, err
+		case len(of) == 0:
+			return nil, fmt.Errorf("--name %.100q: the source has no such device; it has %s", n.JID, some(devices))
+		case len(of) > 1:
+			return nil, fmt.Errorf("--name %.100q: the account has %d devices; name one of %s", n.JID, len(of), some(of))
+		case named[of[0]] != "":
+			return nil, fmt.Errorf("--name names the device %s twice", of[0])
+		}
+		if err := instance.CheckName(n.Name); err != nil {
+			return nil, fmt.Errorf("--name %.100q=%.100q: %w", n.JID, n.Name, err)
+		}
+		named[of[0]] = n.Name
+	}
+	return named, nil
+}
+
+// shownDevices is how many devices an error lists.
+const shownDevices = 5
+
+func some(devices []string) string {
+	if len(devices) <= shownDevices {
+		return strings.Join(devices, ", ")
+	}
+	return fmt.Sprintf("%s and %d more", strings.Join(devices[:shownDevices], ", "), len(devices)-shownDevices)
+}
+
+// numberOf is the name of an account that nobody named: its phone number, and where
+// it has several devices the number of the device, too.
+func numberOf(jid string, devices []string) string {
+	account, exact, _ := device.AccountOf(jid) // held by NewImage
+	number, _, _ := strings.Cut(account, "@")
+	if of, _ := matching(devices, account); len(of) > 1 {
+		user, _, _ := strings.Cut(exact, "@")
+		_, n, _ := strings.Cut(user, ":")
+		return number + "-" + n
+	}
+	return number
+}
+
+// free holds the names against the rules, each other, and those that exist here. An
+// account that was taken over before under its name is not again.
+func (p *Plan) free(all []*planned) (fresh []*planned, err error) {
+	var errs []error
+	names := map[string]string{}
+	for _, a := range all {
+		_, exact, _ := device.AccountOf(a.jid) // held by NewImage
+		here, moved := p.o.owner(exact)
+		_, taken := p.o.Taken[a.name]
+		switch other := names[a.name]; {
+		case instance.CheckName(a.name) != nil:
+			errs = append(errs, fmt.Errorf("the instance %.100q of %s: %w; give it another name with --name %[2]s=NAME", a.name, a.jid, instance.CheckName(a.name)))
+		case other != "":
+			errs = append(errs, fmt.Errorf("%s and %s would both be named %.100q; name one with --name %[2]s=NAME", other, a.jid, a.name))
+		case moved && here == a.name:
+			p.Here = append(p.Here, a.name)
+			continue
+		case moved:
+			errs = append(errs, fmt.Errorf("the device %s is here already, as the instance %q: it cannot run twice", a.jid, here))
+		case taken:
+			errs = append(errs, fmt.Errorf("the instance %q exists here already; give %s another name with --name %[2]s=NAME, or delete that instance first", a.name, a.jid))
+		}
+		names[a.name] = a.jid
+		fresh = append(fresh, a)
+	}
+	if len(errs) == 0 && len(fresh) == 0 && len(p.Here) > 0 {
+		errs = append(errs, fmt.Errorf("the instance %q exists here already, with this device: it was taken over before", strings.Join(p.Here, `", "`)))
+	}
+	if len(errs) == 0 && len(fresh) == 0 {
+		errs = append(errs, errors.New("no device belongs to an instance of the program; name those to take over with --name JID=NAME"))
+	}
+	slices.SortStableFunc(fresh, func(a, b *planned) int { return strings.Compare(a.name, b.name) })
+	return fresh, errors.Join(errs...)
+}
+
+// owner is the instance that has a device here.
+func (o *Options) owner(jid string) (name string, found bool) {
+	for id, d := range o.Devices {
+		if d != jid {
+			continue
+		}
+		for name, of := range o.Taken {
+			if of == id {
+				return name, true
+			}
+		}
+	}
+	return "", false
+}

@@ -1,0 +1,63 @@
+package migrate
+
+import (
+	"fmt"
+	"io"
+	"strings"
+)
+
+// Report writes what a plan takes over, account by account, as it is told of them.
+type Report struct {
+	w io.Writer
+	n int
+}
+
+// NewReport begins the report of a plan.
+func NewReport(w io.Writer, p *Plan) *Report {
+	if p.App != "" {
+		fmt.Fprintf(w, "The source is of %s.\n", p.App)
+	}
+	return &Report{w: w}
+}
+
+// Account writes what becomes of an account.
+func (r *Report) Account(a *Account) {
+	r.n++
+	fmt.Fprintf(r.w, "\n%s  %s\n", a.Import.Name, a.Device.JID())
+	counts := make([]string, len(a.Counts))
+	for i, c := range a.Counts {
+		counts[i] = fmt.Sprintf("%d %s", c.N, c.What)
+	}
+	if len(counts) > 0 {
+		fmt.Fprintf(r.w, "  taken over: %s\n", strings.Join(counts, ", "))
+	}
+	for _, text := range a.Kept {
+		fmt.Fprintf(r.w, "  taken over: %s\n", text)
+	}
+	if a.NewToken == "" {
+		fmt.Fprintln(r.w, "  token: the old one stays valid")
+	} else {
+		fmt.Fprintf(r.w, "  token: a new one, for %s; GET /instance?instanceName=%s shows it to the holder of the API key\n", a.NewToken, a.Import.Name)
+	}
+	for _, text := range a.Left {
+		fmt.Fprintf(r.w, "  left out: %s\n", text)
+	}
+}
+
+// End writes what is left of the plan, and what must not happen any more.
+func (r *Report) End(p *Plan, dry bool) {
+	for _, name := range p.Here {
+		fmt.Fprintf(r.w, "\n%s  was taken over before, and stays as it is\n", name)
+	}
+	if len(p.Left) > 0 {
+		fmt.Fprintln(r.w)
+	}
+	for _, text := range p.Left {
+		fmt.Fprintf(r.w, "left out: %s\n", text)
+	}
+	if dry {
+		fmt.Fprintf(r.w, "\nNothing was written: %d accounts would be taken over. Without --dry-run they are, and then\nthe old program must never run again with these sessions: both would encrypt with the same keys.\n", r.n)
+		return
+	}
+	fmt.Fprintf(r.w, "\n%d accounts are taken over. The old program must NEVER run again with these sessions: both would encrypt with\nthe same keys, and messages would be lost or readable to others. Remove its sessions, and what starts it.\n", r.n)
+}

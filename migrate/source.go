@@ -1,0 +1,187 @@
+package migrate
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"time"
+
+	"postern/migrate/dump"
+	"postern/migrate/sqlite"
+	"postern/migrate/table"
+)
+
+// sources are the files of one program, whose tables stand beside each other.
+type sources struct {
+	files []*file
+	by    map[string]*file // the one that has a table
+}
+
+// file is one of the files, with what tells that it did not change.
+type file struct {
+	table.Source
+	path string
+	size int64
+	at   time.Time
+}
+
+// databases are how files of SQLite are named; only these count in a folder.
+var databases = []string{".db", ".sqlite", ".sqlite3"}
+
+// openSources opens files, and in the place of a folder the databases in it.
+func openSources(ctx context.Context, paths []string) (*sources, error) {
+	all, err := inFolders(paths)
+	if err != nil {
+		return nil, err
+	}
+	s := &sources{by: map[string]*file{}}
+	for _, path := range all {
+		if err := s.open(ctx, path); err != nil {
+			return nil, errors.Join(err, s.close())
+		}
+	}
+	return s, nil
+}
+
+func inFolders(paths []string) (all []string, err error) {
+	for _, path := range paths {
+		info, err := os.Stat(path)
+		if err != nil {
+			return nil, err
+		}
+		if !info.IsDir() {
+			all = append(all, path)
+			continue
+		}
+		entries, err := os.ReadDir(path)
+		if err != nil {
+			return nil, err
+		}
+		before := len(all)
+		for _, e := range entries {
+			if slices.Contains(databases, strings.ToLower(filepath.Ext(e.Name()))) && !e.IsDir() {
+				all = append(all, filepath.Join(path, e.Name()))
+			}
+		}
+		if len(all) == before {
+			return nil, fmt.Errorf("the folder %s has no SQLite file that ends in %s; name the files", path, strings.Join(databases, ", "))
+		}
+	}
+	return all, nil
+}
+
+func (s *sources) open(ctx context.Context, path string) error {
+	info, err := os.Stat(path)
+	if err != nil {
+		return err
+	}
+	if !info.Mode().IsRegular() {
+		return fmt.Errorf("%s is no file that can be read twice; write it to a file first", path)
+	}
+	isDatabase, err := beginsAs(path, sqlite.Magic)
+	if err != nil {
+		return err
+	}
+	f := &file{path: path, size: info.Size(), at: info.ModTime()}
+	if isDatabase {
+		f.Source, err = sqlite.Open(path)
+	} else {
+		f.Source, err = dump.Open(ctx, path)
+	}
+	if err != nil {
+		return fmt.Errorf("%s: %w", path, err)
+	}
+	s.files = append(s.files, f)
+	for _, name := range f.Tables() {
+		if other := s.by[name]; other != nil && strings.HasPrefix(name, "whatsmeow_") {
+			return fmt.Errorf("%s and %s both have the table %s; take over one after the other", other.path, path, name)
+		}
+		if s.by[name] == nil {
+			s.by[name] = f
+		}
+	}
+	return nil
+}
+
+func beginsAs(path, magic string) (bool, error) {
+	f, err := os.Open(path)
+	if err != nil {
+		return false, err
+	}
+	defer f.Close()
+	start := make([]byte, len(magic))
+	if _, err := io.ReadFull(f, start); err != nil && !errors.Is(err, io.ErrUnexpectedEOF) && !errors.Is(err, io.EOF) {
+		return false, err
+	}
+	return bytes.Equal(start, []byte(magic)), nil
+}
+
+func (s *sources) close() (err error) {
+	for _, f := range s.files {
+		err = errors.Join(err, f.Close())
+	}
+	return err
+}
+
+func (s *sources) has(name string) bool { return s.by[name] != nil }
+
+// rows calls fn with each row of a table; one that is not there has none.
+func (s *sources) rows(ctx context.Context, name string, fn func(*table.Row) error) error {
+	f := s.by[name]
+	if f == nil {
+		return nil
+	}
+	if err := f.Rows(ctx, name, fn); err != nil {
+		if errors.Is(err, table.ErrMalformed) {
+			return fmt.Errorf("%s: %w", f.path, err)
+		}
+		return err
+	}
+	return nil
+}
+
+// columns are the columns of the first row of a table; nil: it has none.
+func (s *sources) columns(ctx context.Context, name string) (columns []string, err error) {
+	err = s.rows(ctx, name, func(r *table.Row) error {
+		columns = r.Columns
+		return errEnough
+	})
+	if errors.Is(err, errEnough) {
+		err = nil
+	}
+	return columns, err
+}
+
+// errEnough ends the reading of a table.
+var errEnough = errors.New("enough")
+
+// ErrChanged tells that the source was written to while it was read.
+var ErrChanged = errors.New("the source changed while it was read; stop the program that writes it, and begin again")
+
+// unchanged returns ErrChanged when a file is another than it was when it was opened,
+// or got a write-ahead log beside it.
+func (s *sources) unchanged() error {
+	for _, f := range s.files {
+		info, err := os.Stat(f.path)
+		if err != nil {
+			return err
+		}
+		if info.Size() != f.size || !info.ModTime().Equal(f.at) {
+			return fmt.Errorf("%s: %w", f.path, ErrChanged)
+		}
+		switch wal, err := os.Stat(f.path + "-wal"); {
+		case err == nil && wal.Size() > 0:
+			return fmt.Errorf("%s: %w", f.path, ErrChanged)
+		case err != nil && !errors.Is(err, fs.ErrNotExist):
+			return err
+		}
+	}
+	return nil
+}
