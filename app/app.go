@@ -10,6 +10,7 @@ import (
 	"time"
 	_ "time/tzdata" // schedules name time zones, and the machine may have no database of them
 
+	"postern/backup"
 	"postern/batch"
 	"postern/clientversion"
 	"postern/config"
@@ -65,6 +66,7 @@ type App struct {
 	whatsapp   *whatsapp.Connector
 	versions   *clientversion.Refresher
 	pairing    pairer
+	backups    *backup.Keeper // nil: none are made
 	metrics    *metrics
 }
 
@@ -113,7 +115,7 @@ func StartOn(ctx context.Context, taken Addresses, cfg *config.Config, sec confi
 	a.failures = peers.NewFailures(int(cfg.Authentication.FailuresPerMinute))
 	a.metrics = newMetrics(a)
 	for _, part := range []func(context.Context) error{
-		a.startStore, a.startHub, a.openDispatch, a.startSandbox, a.startMedia, a.startInstances, a.startDispatch, a.startBatches, a.startProcessor,
+		a.startStore, a.startHub, a.openDispatch, a.startSandbox, a.startMedia, a.startInstances, a.startDispatch, a.startBatches, a.startProcessor, a.startBackups,
 		func(context.Context) error { return a.serve(taken) },
 	} {
 		err := ctx.Err()
@@ -271,6 +273,10 @@ func (a *App) startBatches(ctx context.Context) error {
 	if err != nil {
 		return fmt.Errorf("message.batch.timezone: %w", err)
 	}
+	restored, err := a.unsure()
+	if err != nil {
+		return err
+	}
 	a.engine, err = batch.New(batch.Config{
 		Store: a.store, Fleet: fleet{a.registry, a.supervisor, a.known.know, a.pacer}, LetGo: a.letGo, NewMessageID: whatsapp.NewMessageID, Enabled: a.cfg.Batch.WorkerEnabled,
 		MaxDelay:        time.Duration(a.cfg.Batch.MaxDelayMs) * time.Millisecond,
@@ -279,6 +285,7 @@ func (a *App) startBatches(ctx context.Context) error {
 		ShutdownTimeout: time.Duration(a.cfg.Batch.ShutdownTimeoutMs) * time.Millisecond,
 		SendTimeout:     a.cfg.Message.SendTimeout, TurnTimeout: a.cfg.Message.TurnTimeout, Lease: a.cfg.Batch.Lease, Retention: a.cfg.Batch.Retention, Location: zone, Logger: a.log,
 		MediaTimeout: 2*a.cfg.Media.Timeout + uploadTimeout, // fetch, convert, upload
+		Restored:     restored,
 	})
 	if err != nil {
 		return err
@@ -297,13 +304,17 @@ func (a *App) startBatches(ctx context.Context) error {
 
 func (a *App) startProcessor(ctx context.Context) error {
 	p := a.cfg.Processing
+	restored, err := a.unsure()
+	if err != nil {
+		return err
+	}
 	a.processor = instance.NewProcessor(instance.ProcessorConfig{
 		Store: a.store, Registry: a.registry, Supervisor: a.supervisor,
-		Workers: int(p.Workers), QueueSize: int(p.QueueSize), Timeout: p.Timeout, Release: media.Release, Logger: a.log,
+		Workers: int(p.Workers), QueueSize: int(p.QueueSize), Timeout: p.Timeout, Release: media.Release, Restored: restored, Logger: a.log,
 	})
 	if err := a.processor.Start(ctx); err != nil {
 		return err
 	}
 	a.stops.push("asynchronous sends", a.processor.Stop)
-	return nil
+	return a.settleRestored(ctx)
 }

@@ -110,6 +110,13 @@ func (m *metrics) Collect(out chan<- prometheus.Metric) {
 	c.gauge("postern_build_info", "Always 1; the labels tell what runs.", 1, "version", version, "go_version", runtime.Version())
 	m.collectStore(c)
 	m.collectHeld(c)
+	if b := m.app.backups; b != nil {
+		last := 0.0
+		if at := b.LastSuccess(); !at.IsZero() {
+			last = float64(at.Unix())
+		}
+		c.gauge("postern_backup_last_success_timestamp_seconds", "Of when the newest backup in backup.dir is, in Unix seconds; 0 when there is none.", last)
+	}
 	m.collectDelivery(c)
 	m.collectInstances(c)
 	m.collectBatches(c)

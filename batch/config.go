@@ -59,6 +59,10 @@ type Config struct {
 	// NewMessageID makes the WhatsApp id of one send.
 	NewMessageID func() string
 
+	// Restored tells that the file came from a backup: what was under way in it may
+	// have been sent since. It goes on when a call says so, and never by itself.
+	Restored bool
+
 	Enabled       bool          // false: batches are kept but none is claimed
 	MaxDelay      time.Duration // bound of options.delay; 0 means 24 h
 	MaxRecipients int           // per batch; 0 means 100 000

@@ -16,7 +16,7 @@ var update = flag.Bool("update", false, "rewrite what docs/batches.md shows of t
 
 // hard are the triggers of the second drawing: the ends that are not the
 // batch's own. One drawing of everything would be a knot.
-var hard = []Trigger{OnStop, OnShutdown, OnLeaseLost, OnFound, OnRecover}
+var hard = []Trigger{OnStop, OnShutdown, OnLeaseLost, OnFound, OnRestored, OnRecover}
 
 func inSecondDrawing(r row, from event.BatchStatus) bool {
 	return slices.Contains(hard, r.On) || from == stopping || from == interr

@@ -123,7 +123,11 @@ func (e *Engine) found(ctx context.Context, id uuid.UUID) error {
 		return err
 	}
 	_ = e.open.add(b.spec.Owner, id, 0) // it is there, whatever the limit is by now
-	if !busy(b.Status) {
+	in := Input{On: OnFound}
+	if e.cfg.Restored && e.sentSince(b) {
+		in.On = OnRestored
+	}
+	if in.On == OnFound && !busy(b.Status) {
 		return nil
 	}
 	states := e.states(b.spec)
@@ -132,7 +136,7 @@ func (e *Engine) found(ctx context.Context, id uuid.UUID) error {
 		c := *b
 		c.Shares, c.Recent = slices.Clone(b.Shares), slices.Clone(b.Recent)
 		c.Fence++
-		in := Input{On: OnFound}
+		in := in
 		var item *told
 		if c.Counts.Sending > 0 {
 			r, err := c.loadOrLost(tx, c.Current)
@@ -149,8 +153,22 @@ func (e *Engine) found(ctx context.Context, id uuid.UUID) error {
 		status = c.Status
 		return err
 	})
+	if errors.Is(err, errUnchanged) {
+		return nil
+	}
 	e.closeFinal(b.spec.Owner, id, status, err)
 	return err
+}
+
+// sentSince reports whether a batch of a file that was restored from a backup may have
+// sent anything since: all but one whose window opens only later.
+func (e *Engine) sentSince(b *full) bool {
+	switch b.Status {
+	case event.BatchIsScheduled, event.BatchWaitingForWindow:
+		return b.NextRunAt != 0 && b.NextRunAt <= e.now().UnixMilli()
+	default:
+		return true
+	}
 }
 
 // closeFinal takes a batch out of the unfinished ones when a commit made it

@@ -116,7 +116,7 @@ func (j *journal) crashes() {
 }
 
 func rowTests() []rowTest {
-	return slices.Concat(birthTests(), workTests(), waitTests(), pauseTests(), startTests(), stopTests(), shutdownTests(), lossTests())
+	return slices.Concat(birthTests(), workTests(), waitTests(), pauseTests(), startTests(), stopTests(), shutdownTests(), lossTests(), restoreTests())
 }
 
 func birthTests() []rowTest {

@@ -30,6 +30,7 @@ const (
 	OnShutdown    Trigger = "graceful shutdown"
 	OnLeaseLost   Trigger = "lease expired"  // a send ignored its context
 	OnFound       Trigger = "found at start" // the process before this one crashed
+	OnRestored    Trigger = "found restored" // the file is from a backup: what was sent since, nobody knows
 	OnRecover     Trigger = "automatic recovery"
 )
 

@@ -11,7 +11,7 @@ import (
 
 var allTriggers = []Trigger{
 	OnCreate, OnDraft, OnWindowOpens, OnClaim, OnGive, OnRegive, OnItemEnded, OnItemBack, OnNothingLeft, OnNoInstance,
-	OnInstance, OnWindowEnds, OnPause, OnStart, OnStop, OnSafePoint, OnShutdown, OnLeaseLost, OnFound, OnRecover,
+	OnInstance, OnWindowEnds, OnPause, OnStart, OnStop, OnSafePoint, OnShutdown, OnLeaseLost, OnFound, OnRestored, OnRecover,
 }
 
 var (
@@ -153,10 +153,11 @@ func TestEveryRowOfTheTable(t *testing.T) {
 func TestCallsAreTakenWithoutEffectOrRefused(t *testing.T) {
 	all := in(draft, queued, schedul, process, waitWin, pausing, paused, waitInst, stopping, stopped, interr, complete, witherr)
 	for trigger, want := range map[Trigger]struct{ same, refused []event.BatchStatus }{
-		OnStart: {in(queued, schedul, process, waitWin, waitInst), in(pausing, stopping, stopped, complete, witherr)},
-		OnPause: {in(pausing, paused), in(draft, stopping, stopped, interr, complete, witherr)},
-		OnStop:  {in(stopping, stopped), in(complete, witherr)},
-		OnFound: {in(draft, queued, schedul, waitInst, waitWin, paused, interr), in(stopped, complete, witherr)},
+		OnStart:    {in(queued, schedul, process, waitWin, waitInst), in(pausing, stopping, stopped, complete, witherr)},
+		OnPause:    {in(pausing, paused), in(draft, stopping, stopped, interr, complete, witherr)},
+		OnStop:     {in(stopping, stopped), in(complete, witherr)},
+		OnFound:    {in(draft, queued, schedul, waitInst, waitWin, paused, interr), in(stopped, complete, witherr)},
+		OnRestored: {in(draft, paused), in(stopped, complete, witherr)},
 	} {
 		for _, status := range all {
 			c := Core{Status: status, Counts: Counts{Total: 2, Pending: 2}}

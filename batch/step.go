@@ -12,6 +12,7 @@ import (
 const (
 	reasonLease    = "LEASE_EXPIRED"
 	reasonShutdown = "GRACEFUL_SHUTDOWN"
+	reasonRestored = "RESTORED" // from a backup; it goes on when a call says so
 )
 
 // errUnchanged ends a transaction in which there is nothing to change.
@@ -76,6 +77,9 @@ func (b *full) advance(d Decision, in Input, at time.Time) {
 	}
 	if from != b.Status {
 		b.enter(in, at)
+	}
+	if in.On == OnRestored && b.Status == event.BatchIsInterrupted {
+		b.Reason = reasonRestored
 	}
 }
 

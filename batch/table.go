@@ -102,6 +102,11 @@ var table = []row{
 	{"processing found at start", in(process), OnFound, nil, interr, tell(event.BatchInterrupted)},
 	{"pausing found at start", in(pausing), OnFound, nil, paused, tell(event.BatchPaused)},
 	{"stopping found at start", in(stopping), OnFound, nil, stopped, tell(event.BatchStopped)},
+	{"under way in a backup", in(queued, process, waitInst), OnRestored, nil, interr, tell(event.BatchInterrupted)},
+	{"between windows in a backup, one of which has opened since", in(schedul, waitWin), OnRestored, nil, interr, tell(event.BatchInterrupted)},
+	{"interrupted in a backup", in(interr), OnRestored, nil, interr, nil},
+	{"pausing in a backup", in(pausing), OnRestored, nil, paused, tell(event.BatchPaused)},
+	{"stopping in a backup", in(stopping), OnRestored, nil, stopped, tell(event.BatchStopped)},
 	{"recovery inside the window", in(interr), OnRecover, both(resumes, open), queued, tell(event.BatchRecovered)},
 	{"recovery before the first window", in(interr), OnRecover, both(resumes, both(shut, first)), schedul, tell(event.BatchRecovered)},
 	{"recovery with the window shut", in(interr), OnRecover, resumes, waitWin, tell(event.BatchRecovered)},
@@ -115,6 +120,8 @@ var accepted = map[Trigger][]event.BatchStatus{
 	OnPause: in(pausing, paused),
 	OnStop:  in(stopping, stopped),
 	OnFound: in(draft, queued, schedul, waitInst, waitWin, paused, interr),
+
+	OnRestored: in(draft, paused),
 }
 
 // movers are the triggers that may end the item in SENDING or take it back.
@@ -125,6 +132,7 @@ var movers = map[Trigger][]Move{
 	OnShutdown:   {MoveUnknown, MoveBack},
 	OnLeaseLost:  {MoveUnknown},
 	OnFound:      {MoveUnknown},
+	OnRestored:   {MoveUnknown},
 	OnNoInstance: {MoveBack},
 	OnWindowEnds: {MoveBack},
 }

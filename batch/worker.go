@@ -153,7 +153,7 @@ func (w *worker) look() (r rest, settled bool, err error) {
 	case event.BatchPauseAsked, event.BatchStopAsked:
 		return r, false, ignoreRefused(w.row(OnSafePoint))
 	case event.BatchIsInterrupted:
-		if w.b.AutoResume {
+		if w.b.AutoResume && w.b.Reason != reasonRestored {
 			return r, false, ignoreRefused(w.row(OnRecover))
 		}
 	default:

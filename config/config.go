@@ -26,8 +26,14 @@ type Config struct {
 		MaxConnectionsPerAddress int64
 	}
 	Metrics struct{ Listen string }
-	Store   struct{ Path string }
-	Log     struct{ Level, Format string }
+	Backup  struct {
+		Dir        string
+		Every      time.Duration
+		Keep       int64
+		Recipients []string
+	}
+	Store struct{ Path string }
+	Log   struct{ Level, Format string }
 
 	Authentication struct {
 		GlobalAuthToken   string
@@ -177,6 +183,16 @@ func (c *Config) rules() []rule {
 			c.ListenAddress() == "" && c.Server.TLSCert != "",
 			"needs server.listen: server.socket is served without TLS",
 			[]string{"server.tls.cert", "server.listen"},
+		},
+		{
+			c.Backup.Every > 0 && c.Backup.Dir == "",
+			"required when backup.every is not 0",
+			[]string{"backup.dir", "backup.every"},
+		},
+		{
+			c.Backup.Every > 0 && c.Backup.Every < time.Minute,
+			"must be 1m or more, or 0 for none",
+			[]string{"backup.every"},
 		},
 		{
 			c.Sandbox.Enabled && e.Endpoint != "",

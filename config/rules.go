@@ -12,6 +12,7 @@ import (
 	"time"
 	"unicode"
 
+	"postern/backup"
 	"postern/event"
 	"postern/peers"
 	"postern/proxy"
@@ -79,6 +80,11 @@ func checkOrigin(s string) error {
 		return errors.New("each must be an origin as browsers send it, such as https://app.example.org, in lower case and without a path")
 	}
 	return event.CheckPort(u)
+}
+
+func checkRecipient(s string) error {
+	_, err := backup.Recipients([]string{s})
+	return err
 }
 
 func checkProxy(s string) error {

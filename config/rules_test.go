@@ -61,6 +61,7 @@ func TestEverySettingHasItsDefault(t *testing.T) {
 		"whatsapp.endpoint": `""`, "whatsapp.endpoint_ca": `""`, "whatsapp.endpoint_root_key": `""`,
 		"sandbox.enabled": "false", "sandbox.auto_pair": "true", "sandbox.path": `"data/sandbox.db"`,
 		"metrics.listen": `""`,
+		"backup.dir":     `""`, "backup.every": `"0s"`, "backup.keep": "7", "backup.recipient": "[]",
 	}
 	table := settings(&Config{})
 	for _, s := range table {

@@ -1,6 +1,7 @@
 package config
 
 import (
+	"cmp"
 	"crypto/rand"
 	"encoding/hex"
 	"encoding/json"
@@ -90,6 +91,21 @@ func JWTSecret(c *Config) (string, error) {
 	return s.JWTSecret, nil
 }
 
+// ReadSecrets returns the secrets of a program that was started before: the configured
+// ones, else those that are kept. It makes none.
+func ReadSecrets(c *Config) (s Secrets, err error) {
+	s = Secrets{c.Authentication.GlobalAuthToken, c.Authentication.JWTSecret}
+	if s.GlobalAuthToken != "" && s.JWTSecret != "" {
+		return s, nil
+	}
+	path := SecretsPath(c)
+	kept, err := readSecrets(path)
+	if err != nil {
+		return s, fmt.Errorf("secrets in %s: %w", path, err)
+	}
+	return Secrets{cmp.Or(s.GlobalAuthToken, kept.GlobalAuthToken), cmp.Or(s.JWTSecret, kept.JWTSecret)}, nil
+}
+
 func keptSecrets(path string) (s Secrets, made bool, err error) {
 	s, err = readSecrets(path)
 	if errors.Is(err, fs.ErrNotExist) {
@@ -104,10 +120,45 @@ func readSecrets(path string) (s Secrets, err error) {
 	if err != nil {
 		return s, err
 	}
+	return parseSecrets(raw)
+}
+
+func parseSecrets(raw []byte) (s Secrets, err error) {
 	if err := json.Unmarshal(raw, &s); err != nil || len(s.GlobalAuthToken) < minSecret || len(s.JWTSecret) < minSecret {
 		return Secrets{}, errors.New("the file is damaged; delete it to make new secrets, which makes all tokens invalid")
 	}
 	return s, nil
+}
+
+// RestoreSecrets puts the file of secrets of a backup into its place. Others that are
+// kept there already are moved aside when force says so, and kept names where; else they
+// are refused.
+func RestoreSecrets(c *Config, raw []byte, force bool, stamp string) (kept string, err error) {
+	s, err := parseSecrets(raw)
+	if err != nil {
+		return "", fmt.Errorf("the secrets of the backup: %w", err)
+	}
+	path := SecretsPath(c)
+	there, err := readSecrets(path)
+	switch {
+	case err == nil && there == s:
+		return "", nil
+	case errors.Is(err, fs.ErrNotExist):
+	case !force:
+		return "", fmt.Errorf("%s has other secrets than the backup: --force moves them aside", path)
+	default:
+		kept = path + ".replaced-" + stamp
+		if err := os.Rename(path, kept); err != nil {
+			return "", err
+		}
+	}
+	return kept, writeSecrets(path, s)
+}
+
+// File is the content of the file that keeps the secrets.
+func (s Secrets) File() ([]byte, error) {
+	raw, err := json.MarshalIndent(s, "", "  ")
+	return append(raw, '\n'), err
 }
 
 // writeSecrets writes the file aside and moves it into place, so that a crash
@@ -117,7 +168,7 @@ func writeSecrets(path string, s Secrets) error {
 	if err := store.MakeFolder(folder); err != nil {
 		return err
 	}
-	raw, err := json.MarshalIndent(s, "", "  ")
+	raw, err := s.File()
 	if err != nil {
 		return err
 	}
@@ -125,7 +176,7 @@ func writeSecrets(path string, s Secrets) error {
 	if err != nil {
 		return err
 	}
-	_, err = f.Write(append(raw, '\n'))
+	_, err = f.Write(raw)
 	if err := errors.Join(err, f.Sync(), f.Close()); err != nil {
 		return errors.Join(err, os.Remove(f.Name()))
 	}

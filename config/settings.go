@@ -64,6 +64,11 @@ func settings(c *Config) []setting {
 
 		text("store.path", &c.Store.Path, "data/postern.db", notEmpty, "The one data file. Its folder also keeps generated secrets."),
 
+		text("backup.dir", &c.Backup.Dir, "", nil, "Folder for the backups that the program makes by itself, best on another disk; backup.every says when."),
+		duration("backup.every", &c.Backup.Every, 0, 0, 8760*time.Hour, "How often a backup is made into backup.dir, such as 24h, a minute at least; 0 makes none."),
+		number("backup.keep", &c.Backup.Keep, 7, 1, 10_000, "Backups that are kept in backup.dir, the newest."),
+		list("backup.recipient", &c.Backup.Recipients, checkRecipient, "Public keys of age (age1…) for which these backups are encrypted; empty: they are not."),
+
 		text("metrics.listen", &c.Metrics.Listen, "", orEmpty(checkHostPort), "Address that also serves GET /metrics, without a credential; empty: only behind the GlobalApiKey."),
 
 		text("log.level", &c.Log.Level, "info", oneOf("debug", "info", "warn", "error"), "debug, info, warn or error."),

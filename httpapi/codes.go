@@ -132,6 +132,7 @@ func stateCodes() []Code {
 		{Code: "LOG_OFF", Status: http.StatusConflict, Meaning: "The log of deliveries is off (webhook.log), so only durable deliveries that are pending are known.", Next: "Have the operator switch it on; what was delivered meanwhile stays unknown."},
 		{Code: "REPLAY_RUNNING", Status: http.StatusConflict, Meaning: "Another replay of the instance, or of the operator, is running.", Next: "Wait until its state is DONE, or delete it."},
 		{Code: codeKeyInUse, Status: http.StatusConflict, Meaning: "A request with this Idempotency-Key is being worked on.", Next: "Wait for its answer, or repeat the request after some seconds to get the same."},
+		{Code: codeBackup, Status: http.StatusConflict, Meaning: "A snapshot of the data file is being made already, for another backup or check.", Next: "Wait for its end, some seconds a gigabyte, and ask again."},
 		{Code: codeProfiling, Status: http.StatusConflict, Meaning: "Another profile is being made.", Next: "Wait for its end, as many seconds as it was asked for."},
 		{Code: codeKeyReused, Status: http.StatusConflict, Meaning: "This Idempotency-Key belongs to a request with another body, or to another route. Nothing was done.", Next: "Use a new key for a new request, and repeat a request unchanged."},
 		{Code: "MEDIA_GONE", Status: http.StatusGone, Meaning: "WhatsApp does not have the file any more, and the phone could not bring it back in time.", Next: "Switch the phone on and try again, or ask the sender to send it again; WhatsApp keeps files for some weeks."},

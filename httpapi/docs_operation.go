@@ -16,7 +16,13 @@ func operationDescriptions() map[string]description {
 			id: "getReadiness", summary: "Whether the program can do its work, and if not, why.", out: body[health](),
 			also: []openapi.Answer{{Status: http.StatusServiceUnavailable, Type: body[health](), About: "The program cannot do its work; reasons tells why."}},
 		},
-		"GET /metrics":   {id: "getMetrics", summary: "Metrics for Prometheus.", media: "text/plain"},
+		"GET /metrics": {id: "getMetrics", summary: "Metrics for Prometheus.", media: "text/plain"},
+		"POST /admin/backup": {
+			id: "makeBackup", summary: "All that the program must not lose, as it is now, in one archive.",
+			about: "A tar file with manifest.json, postern.db and secrets.json, or such a file encrypted by age when there are recipients. The data file is copied aside first, " +
+				"so that the answer may take its time. recipient is a public key of age, or some with commas between them. One that was cut off is no backup: `postern restore` says so.",
+			query: []string{"withoutSecrets", "recipient"}, media: mediaTar, codes: codes{codeBackup, codeInvalidQuery},
+		},
 		"GET /admin/log": {id: "getLogLevel", summary: "The level of the log, and until when it is another than the usual one.", out: body[logState]()},
 		"PUT /admin/log": {
 			id: "changeLogLevel", summary: "Change the level of the log for a while.",

@@ -54,6 +54,7 @@ const (
 	codeNoReplay         = "REPLAY_NOT_FOUND"
 	codeProfiling        = "PROFILE_RUNNING"
 	codeLogLevel         = "INVALID_LOG_LEVEL"
+	codeBackup           = "BACKUP_RUNNING"
 	codeInternal         = "INTERNAL_ERROR"
 	codeShuttingDown     = "SHUTTING_DOWN"
 )

@@ -31,9 +31,17 @@ func (a *api) ready(c *call) error {
 	}
 	if len(reasons) > 0 {
 		c.w.Header().Set("Retry-After", strconv.Itoa(retryRestart))
-		return c.w.json(http.StatusServiceUnavailable, health{"not ready", reasons, a.Store.Warnings()})
+		return c.w.json(http.StatusServiceUnavailable, health{"not ready", reasons, a.warnings()})
 	}
-	return c.w.json(http.StatusOK, health{Status: "ready", Warnings: a.Store.Warnings()})
+	return c.w.json(http.StatusOK, health{Status: "ready", Warnings: a.warnings()})
+}
+
+func (a *api) warnings() []string {
+	all := a.Store.Warnings()
+	if a.Warnings != nil {
+		all = append(all, a.Warnings()...)
+	}
+	return all
 }
 
 // NewMetrics returns the handler of a listener that has GET /metrics alone,

@@ -9,6 +9,7 @@ import (
 	"sync"
 	"time"
 
+	"postern/backup"
 	"postern/batch"
 	"postern/delivery"
 	"postern/dispatch"
@@ -77,6 +78,13 @@ type Config struct {
 	// Stopping is closed when the program begins to stop, and ends what takes its
 	// time for nobody's sake but the caller's. nil: it is never told.
 	Stopping <-chan struct{}
+	// Backup makes an archive of the program's data; release is to be called when it
+	// was written. nil: POST /admin/backup answers 404.
+	Backup func(ctx context.Context, withoutSecrets bool) (a *backup.Archive, release func() error, err error)
+	// Warnings are what an operator should look at though the program works, besides
+	// those of the store. nil: none.
+	Warnings func() []string
+
 	// LogLevel is that of Logger, or of none. nil: one that nothing goes by.
 	LogLevel *loglevel.Level
 	// Metrics answers GET /metrics, behind the GlobalApiKey. nil: that path
@@ -141,6 +149,9 @@ func New(c Config) (http.Handler, error) {
 	a := &api{Config: c, router: newRouter(slices.Concat(aliases(), notOfferedAliases())), log: c.Logger.With("component", "httpapi"), keys: idempotency.New(c.Store), tokens: tokens.NewReader(c.JWTSecret)}
 	for _, r := range routes() {
 		if r.auth == handshake && c.Hub == nil {
+			continue
+		}
+		if r.path == pathBackup && c.Backup == nil {
 			continue
 		}
 		a.router.add(r.method, r.path, a.handler(r))

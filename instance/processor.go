@@ -35,6 +35,10 @@ type ProcessorConfig struct {
 	// that ends it. nil: it is kept.
 	Release func(tx *store.Tx, instance int64, upload string) error
 
+	// Restored tells that the file came from a backup: sends that wait in it may have
+	// left since, and are told of as such.
+	Restored bool
+
 	Logger *slog.Logger // nil discards
 }
 
@@ -107,11 +111,14 @@ func (p *Processor) Start(ctx context.Context) error {
 	}
 	p.kept = len(left)
 	for _, j := range left {
-		if !j.Sending {
+		if !j.Sending && !p.cfg.Restored {
 			p.waiting = append(p.waiting, j)
 			continue
 		}
 		err := fmt.Errorf("%w: the program ended while the message was on its way", event.ErrOutcomeUnknown)
+		if !j.Sending {
+			err = fmt.Errorf("%w: the message waited in a backup that was restored, and may have left since that was made", event.ErrOutcomeUnknown)
+		}
 		if err := p.finish(ctx, j, nil, err); err != nil {
 			return err
 		}

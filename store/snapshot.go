@@ -8,6 +8,7 @@ import (
 	"os"
 	"path/filepath"
 	"sync"
+	"time"
 
 	"postern/store/pages"
 )
@@ -34,6 +35,7 @@ var ErrSnapshotting = errors.New("a snapshot of the data file is being made alre
 type Snapshot struct {
 	f     *os.File
 	size  int64
+	at    time.Time
 	found *survey
 	close func() error
 }
@@ -76,7 +78,7 @@ func (s *Store) snapshot(ctx context.Context) (_ *Snapshot, err error) {
 	if err := c.run(); err != nil {
 		return nil, err
 	}
-	n.size = int64(c.state.Pages()) * int64(c.state.PageSize())
+	n.size, n.at = int64(c.state.Pages())*int64(c.state.PageSize()), c.at
 	return n, n.read(s.schema)
 }
 
@@ -91,7 +93,7 @@ func SnapshotFile(path string, buckets []Bucket) (n *Snapshot, err error) {
 	if err != nil {
 		return nil, fmt.Errorf("snapshot of %s: %w", path, explain(err))
 	}
-	n = &Snapshot{f: f, close: f.Close}
+	n = &Snapshot{f: f, at: time.Now(), close: f.Close}
 	info, err := f.Stat()
 	if err == nil {
 		n.size = info.Size()
@@ -114,6 +116,9 @@ func (n *Snapshot) read(sch schema) (err error) {
 	n.size = int64(n.found.file.Pages()) * int64(n.found.file.PageSize())
 	return n.found.judge(sch)
 }
+
+// At is the moment of which it is.
+func (n *Snapshot) At() time.Time { return n.at }
 
 // Size is how many bytes WriteTo writes.
 func (n *Snapshot) Size() int64 { return n.size }
@@ -164,6 +169,7 @@ type snapshotting struct {
 	ctx      context.Context
 	store    *Store
 	from, to *os.File
+	at       time.Time
 	state    *pages.File // after the newest commit; the writer's
 
 	mu    sync.Mutex
@@ -264,6 +270,7 @@ func (c *snapshotting) add(all pages.Set) {
 // finish copies what is left and the heads, while the writer rests.
 func (c *snapshotting) finish() error {
 	c.end()
+	c.at = time.Now()
 	if c.err != nil {
 		return c.err
 	}

@@ -49,7 +49,7 @@ var mayImport = map[string][]string{
 	"sandbox/phone":             {"sandbox/handset"},
 	"sandbox/handset":           {},
 
-	"httpapi":                   {"loglevel", "httpapi/openapi", "httpapi/strict", "httpapi/tokens", "httpapi/idempotency", "batch", "instance", "pace", "delivery", "dispatch", "media", "store", "event", "nesting", "peers", "proxy"},
+	"httpapi":                   {"backup", "loglevel", "httpapi/openapi", "httpapi/strict", "httpapi/tokens", "httpapi/idempotency", "batch", "instance", "pace", "delivery", "dispatch", "media", "store", "event", "nesting", "peers", "proxy"},
 	"httpapi/openapi":           {"event"},
 	"httpapi/openapi/witness":   {},
 	"httpapi/strict":            {"nesting", "event"},
@@ -70,13 +70,15 @@ var mayImport = map[string][]string{
 	"migrate/dump":        {"migrate/table"},
 	"migrate/migratetest": {},
 
-	"config":       {"clientversion", "store", "event", "peers", "proxy", "whatsapp"},
-	"app":          {"migrate", "loglevel", "clientversion", "config", "delivery", "dashboard", "httpapi", "httpapi/idempotency", "wsbus", "sandbox", "sandbox/phone", "whatsapp", "whatsapp/device", "media", "dispatch", "batch", "instance", "pace", "store", "event", "peers", "proxy"},
+	"backup": {"store", "event"},
+
+	"config":       {"backup", "clientversion", "store", "event", "peers", "proxy", "whatsapp"},
+	"app":          {"backup", "migrate", "loglevel", "clientversion", "config", "delivery", "dashboard", "httpapi", "httpapi/idempotency", "wsbus", "sandbox", "sandbox/phone", "whatsapp", "whatsapp/device", "media", "dispatch", "batch", "instance", "pace", "store", "event", "peers", "proxy"},
 	"cli/consumer": {},
-	"cli":          {"migrate", "loglevel", "cli/consumer", "app", "config", "httpapi/tokens", "sandbox", "sandbox/handset", "store", "event", "peers"},
+	"cli":          {"backup", "migrate", "loglevel", "cli/consumer", "app", "config", "httpapi/tokens", "sandbox", "sandbox/handset", "store", "event", "peers"},
 	"":             {"cli"},
 	// Tests of the whole program may see all of it.
-	"e2e/accounts": {"*"}, "e2e/bare": {},
+	"e2e/accounts": {"*"}, "e2e/backup": {"*"}, "e2e/bare": {},
 	"e2e/bench": {"*"}, "e2e/browser": {}, "e2e/capture": {}, "e2e/crash": {"*"}, "e2e/delivery": {"*"}, "e2e/docs": {"*"}, "e2e/events": {"*"}, "e2e/faults": {"*"},
 	"e2e/house": {}, "e2e/moving": {"*"}, "e2e/proxies": {"*"}, "e2e/rig": {"*"}, "e2e/sends": {"*"}, "e2e/settings": {"*"}, "e2e/soak": {"*"},
 }

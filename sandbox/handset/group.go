@@ -75,6 +75,7 @@ func (h *Handset) DecryptGroup(group, from types.JID, ciphertext []byte) (plaint
 	defer h.mu.Unlock()
 	padded, err := h.openGroup(group, from, ciphertext)
 	if errors.Is(err, signalerror.ErrOldCounter) {
+		h.duplicates++
 		err = ErrDuplicate
 	}
 	if err == nil {

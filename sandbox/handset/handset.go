@@ -34,8 +34,17 @@ type Handset struct {
 	signedPreKey   *keys.PreKey
 	registrationID uint32
 
-	mu     sync.Mutex // guards signal, and makes one ratchet step at a time
-	signal *signalStore
+	mu         sync.Mutex // guards signal, and makes one ratchet step at a time
+	signal     *signalStore
+	duplicates int
+}
+
+// Duplicates is how often somebody's key was met a second time: by a stanza that came
+// again, or by a sender who used a key twice, which gives both messages away.
+func (h *Handset) Duplicates() int {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	return h.duplicates
 }
 
 // New makes a handset with fresh keys for an account. Both addresses lose their device

@@ -119,6 +119,7 @@ func (h *Handset) Decrypt(from types.JID, encType string, ciphertext []byte) (pl
 	defer h.mu.Unlock()
 	padded, err := h.open(from, encType, ciphertext)
 	if errors.Is(err, signalerror.ErrOldCounter) {
+		h.duplicates++
 		return nil, fmt.Errorf("decrypt %s from %s: %w", encType, from, ErrDuplicate)
 	}
 	if err == nil {

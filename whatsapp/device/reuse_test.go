@@ -1,6 +1,7 @@
 package device
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"testing"
@@ -22,7 +23,7 @@ func answered(t *testing.T, session []byte) []byte {
 	check(t, err)
 	pair, err := ecc.GenerateKeyPair()
 	check(t, err)
-	rec.SessionState().SetSenderChain(pair, chain.NewKey(kdf.DeriveSecrets, make([]byte, 32), 0))
+	rec.SessionState().SetSenderChain(pair, chain.NewKey(kdf.DeriveSecrets, bytes.Repeat([]byte{1}, 32), 0))
 	return rec.Serialize()
 }
 

@@ -66,7 +66,23 @@ func (c *Container) Close(ctx context.Context) error {
 // A session's record is the number of crashes before it was written, and the
 // library's bytes.
 
-func (c *Container) encodeSession(session []byte) []byte { return store.Key(c.crashes, session) }
+func (c *Container) encodeSession(session []byte) []byte {
+	return store.Key(c.crashes&^restoredMark, session)
+}
+
+// encodeRestored is encodeSession for one that has, or had, spent states.
+func (c *Container) encodeRestored(session []byte) []byte {
+	raw := c.encodeSession(session)
+	if hasSpent(session) {
+		binary.BigEndian.PutUint32(raw, binary.BigEndian.Uint32(raw)|restoredMark)
+	}
+	return raw
+}
+
+// isRestored reports whether a stored session may have spent states.
+func isRestored(raw []byte) bool {
+	return len(raw) >= 4 && binary.BigEndian.Uint32(raw)&restoredMark != 0
+}
 
 // What a session is moved ahead for each crash since it was written: as many
 // messages may have left before it was on disk. One encrypts up to twice for the
@@ -90,9 +106,9 @@ func (c *Container) decodeSession(raw []byte) ([]byte, error) {
 	if len(raw) < 4 {
 		return nil, fmt.Errorf("device: a session has %d bytes", len(raw))
 	}
-	crashes := c.crashes - binary.BigEndian.Uint32(raw)
+	crashes := (c.crashes - binary.BigEndian.Uint32(raw)) &^ restoredMark
 	switch {
-	case crashes == 0:
+	case crashes == 0, isRestored(raw) && !sends(raw[4:]):
 		return raw[4:], nil
 	case crashes > maxSteps/stepsPerCrash:
 		return nil, nil

@@ -2,6 +2,7 @@ package device
 
 import (
 	"context"
+	"maps"
 	"slices"
 
 	"postern/store"
@@ -13,6 +14,7 @@ type sending struct {
 	leaving func() error            // nil: nobody is to be told, or it was
 	waiting []func(*store.Tx) error // writes for the next commit
 	holds   *account                // whose ratchet is held
+	spent   map[string][]byte       // sessions with spent states, and those whose current state is, by address
 	left    *flights                // of the account whose message left; nil: none has
 	ended   bool
 }
@@ -104,6 +106,27 @@ func (s *sending) hold(a *account) {
 		a.flights.ratchet.Lock()
 		s.holds = a
 	}
+}
+
+// restore notes sessions that may have spent states; the value is the session when it
+// was given to nobody.
+func (s *sending) restore(sessions map[string][]byte) {
+	if s.spent == nil {
+		s.spent = map[string][]byte{}
+	}
+	maps.Copy(s.spent, sessions)
+}
+
+// encode is a session as it is stored after the send.
+func (s *sending) encode(c *Container, address string, session []byte) []byte {
+	spent, restored := s.spent[address]
+	switch {
+	case spent != nil:
+		return c.encodeRestored(atop(spent, session))
+	case restored:
+		return c.encodeRestored(session)
+	}
+	return c.encodeSession(session)
 }
 
 func (s *sending) release() {

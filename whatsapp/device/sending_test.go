@@ -37,7 +37,7 @@ func ratchet(t *testing.T, sent int) []byte {
 	state.SetRemoteIdentityKey(identity.NewKey(pair.PublicKey()))
 	state.SetRootKey(root.NewKey(kdf.DeriveSecrets, make([]byte, 32)))
 	state.SetSenderBaseKey(pair.PublicKey().Serialize())
-	state.SetSenderChain(pair, chain.NewKey(kdf.DeriveSecrets, make([]byte, 32), 0))
+	state.SetSenderChain(pair, chain.NewKey(kdf.DeriveSecrets, bytes.Repeat([]byte{1}, 32), 0))
 	return encrypted(t, rec.Serialize(), sent)
 }
 

@@ -57,7 +57,8 @@ func (a *account) GetSession(ctx context.Context, address string) ([]byte, error
 	return sessions[address], err
 }
 
-// HasSession implements [wastore.SessionStore].
+// HasSession implements [wastore.SessionStore]. A session that is spent is one only for
+// who decrypts.
 func (a *account) HasSession(ctx context.Context, address string) (bool, error) {
 	sessions, err := a.sessions(ctx, []string{address})
 	return sessions[address] != nil, err
@@ -82,9 +83,27 @@ func (a *account) GetManySessions(ctx context.Context, addresses []string) (map[
 // cannot be read is none. What is on its way is asked for first: who writes it holds
 // its lock over a commit, which may wait for all who read the file.
 func (a *account) sessions(ctx context.Context, addresses []string) (map[string][]byte, error) {
-	sessions := make(map[string][]byte, len(addresses))
+	sessions, restored, err := a.stored(ctx, addresses)
+	if len(restored) == 0 || a.overlayOf(ctx) != nil {
+		return sessions, err
+	}
+	for address := range restored {
+		if session := sessions[address]; session != nil && !sends(session) {
+			restored[address], sessions[address] = session, nil
+		}
+	}
+	if s := sendingOf(ctx); s != nil {
+		s.restore(restored)
+	}
+	return sessions, err
+}
+
+// stored is sessions with those that are spent. restored has the addresses of all that
+// may have spent states.
+func (a *account) stored(ctx context.Context, addresses []string) (sessions, restored map[string][]byte, err error) {
+	sessions = make(map[string][]byte, len(addresses))
 	leaving := a.flights.sessions(addresses)
-	err := a.read(ctx, func(x reader) (err error) {
+	err = a.read(ctx, func(x reader) (err error) {
 		for _, address := range addresses {
 			raw := leaving[address]
 			if raw == nil {
@@ -92,11 +111,16 @@ func (a *account) sessions(ctx context.Context, addresses []string) (map[string]
 					return err
 				}
 			}
-			sessions[address] = a.readable(raw)
+			if sessions[address] = a.readable(raw); isRestored(raw) {
+				if restored == nil {
+					restored = map[string][]byte{}
+				}
+				restored[address] = nil
+			}
 		}
 		return nil
 	})
-	return sessions, err
+	return sessions, restored, err
 }
 
 func (a *account) readable(raw []byte) []byte {
@@ -116,7 +140,7 @@ func (a *account) take(ctx context.Context, addresses []string, keys int) (sessi
 		rest := make(map[string][]byte, len(sessions))
 		for address, session := range sessions {
 			if after, err := moveAhead(session, keys); err == nil {
-				rest[address] = a.c.encodeSession(after)
+				rest[address] = a.c.encodeRestored(after)
 			}
 		}
 		return a.writeSessions(ctx, rest)
@@ -164,7 +188,7 @@ func (a *account) PutManySessions(ctx context.Context, sessions map[string][]byt
 	}
 	values := make(map[string][]byte, len(sessions))
 	for address, session := range sessions {
-		values[address] = a.c.encodeSession(session)
+		values[address] = s.encode(a.c, address, session)
 	}
 	s.hold(a)
 	defer s.release()
@@ -179,14 +203,18 @@ func (a *account) PutManySessions(ctx context.Context, sessions map[string][]byt
 func (a *account) put(ctx context.Context, sessions map[string][]byte) error {
 	values := make(map[string][]byte, len(sessions))
 	for address, session := range sessions {
+		known, restored, err := a.stored(ctx, []string{address})
+		if err != nil {
+			return err
+		}
 		if !a.moves(ctx) {
-			known, err := a.sessions(ctx, []string{address})
-			if err != nil {
-				return err
-			}
 			session = joined(known[address], session)
 		}
-		if session != nil {
+		switch {
+		case session == nil:
+		case len(restored) > 0:
+			values[address] = a.c.encodeRestored(session)
+		default:
 			values[address] = a.c.encodeSession(session)
 		}
 	}

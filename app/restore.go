@@ -1,0 +1,46 @@
+package app
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"postern/store"
+	"postern/whatsapp/device"
+)
+
+// Restore makes a data file that came from a backup of the time at safe to start with:
+// no key that may have been used since is used again, and what was under way in it
+// waits for a call, unless resume says that it goes on by itself.
+func Restore(ctx context.Context, path string, at time.Time, resume bool) (done device.Restoration, err error) {
+	s, err := store.Open(store.Options{Path: path, Buckets: Buckets()})
+	if err != nil {
+		return done, err
+	}
+	defer func() { err = errors.Join(err, s.Close()) }()
+	if done, err = device.Restored(ctx, s); err != nil {
+		return done, err
+	}
+	if err := s.MarkRestored(ctx, store.Restored{At: at, Resume: resume}); err != nil {
+		return done, fmt.Errorf("mark the file as restored: %w", err)
+	}
+	return done, nil
+}
+
+// unsure tells that the file came from a backup and nothing has started on it since:
+// what it has as waiting to be sent may have been sent.
+func (a *App) unsure() (bool, error) {
+	r, is, err := a.store.Restored()
+	return is && !r.Resume, err
+}
+
+// settleRestored ends that, once all parts have heard of it.
+func (a *App) settleRestored(ctx context.Context) error {
+	r, is, err := a.store.Restored()
+	if err != nil || !is {
+		return err
+	}
+	a.log.Info("the data file was restored from a backup; what was under way in it waits for a call, unless it was asked to go on", "backup", r.At, "goes_on", r.Resume)
+	return a.store.ForgetRestored(ctx)
+}

@@ -1,0 +1,188 @@
+package backup
+
+import (
+	"archive/tar"
+	"bufio"
+	"bytes"
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"hash"
+	"io"
+	"os"
+	"path/filepath"
+
+	"filippo.io/age"
+	"filippo.io/age/armor"
+)
+
+// Inspect is Extract without a folder: it says whether an archive is whole.
+func Inspect(ctx context.Context, r io.Reader, identities ...age.Identity) (Manifest, error) {
+	return Extract(ctx, r, "", identities...)
+}
+
+// Extract reads an archive into folder, which must be empty, and returns what it
+// holds. Nothing of it is to be used when there is an error, which wraps ErrForeign,
+// ErrDamaged, ErrEncrypted or ErrIdentity unless it is one of r, of the folder or of
+// ctx. The files are synced.
+func Extract(ctx context.Context, r io.Reader, folder string, identities ...age.Identity) (Manifest, error) {
+	r, err := opened(reader{ctx, r}, identities)
+	if err != nil {
+		return Manifest{}, err
+	}
+	t := tar.NewReader(r)
+	m, err := readManifest(t)
+	if err != nil {
+		return m, err
+	}
+	for _, want := range m.Members {
+		h, err := t.Next()
+		if err != nil {
+			return m, cut(err, want.Name)
+		}
+		if h.Name != want.Name || h.Typeflag != tar.TypeReg || h.Size != want.Size {
+			return m, fmt.Errorf("%w: %.100q (%d bytes) is in the place of %s (%d bytes)", ErrDamaged, h.Name, h.Size, want.Name, want.Size)
+		}
+		path := ""
+		if folder != "" {
+			path = filepath.Join(folder, want.Name)
+		}
+		if err := extract(t, want, path); err != nil {
+			return m, err
+		}
+	}
+	switch h, err := t.Next(); {
+	case err == nil:
+		return m, fmt.Errorf("%w: it has the member %.100q, which its manifest does not name", ErrForeign, h.Name)
+	case !errors.Is(err, io.EOF):
+		return m, cut(err, "the end")
+	}
+	// The rest of the stream says whether an encrypted archive is whole.
+	if _, err := io.Copy(io.Discard, r); err != nil {
+		return m, cut(err, "the end")
+	}
+	return m, nil
+}
+
+// opened is the archive behind what encrypts it.
+func opened(r io.Reader, identities []age.Identity) (io.Reader, error) {
+	b := bufio.NewReaderSize(r, 64<<10)
+	begins, _ := b.Peek(len(armor.Header))
+	var sealed io.Reader
+	switch {
+	case bytes.HasPrefix(begins, []byte("age-encryption.org/")):
+		sealed = b
+	case string(begins) == armor.Header:
+		sealed = armor.NewReader(b)
+	default:
+		return b, nil
+	}
+	if len(identities) == 0 {
+		return nil, ErrEncrypted
+	}
+	plain, err := age.Decrypt(sealed, identities...)
+	if errors.As(err, new(*age.NoIdentityMatchError)) {
+		return nil, ErrIdentity
+	}
+	if err != nil {
+		return nil, cut(err, "what encrypts it")
+	}
+	return plain, nil
+}
+
+func readManifest(t *tar.Reader) (m Manifest, err error) {
+	h, err := t.Next()
+	switch {
+	case errors.Is(err, tar.ErrHeader), errors.Is(err, io.EOF):
+		return m, ErrForeign
+	case err != nil:
+		return m, cut(err, manifestMember)
+	case h.Name != manifestMember || h.Typeflag != tar.TypeReg:
+		return m, fmt.Errorf("%w: its first member is %.100q, not %s", ErrForeign, h.Name, manifestMember)
+	case h.Size > maxManifest:
+		return m, fmt.Errorf("%w: its %s has %d bytes", ErrForeign, manifestMember, h.Size)
+	}
+	raw, err := io.ReadAll(t)
+	if err != nil {
+		return m, cut(err, manifestMember)
+	}
+	return decodeManifest(raw)
+}
+
+// extract writes a member to the file at path, on the disk when it returns nil, or only
+// looks at it.
+func extract(from io.Reader, want Member, path string) (err error) {
+	if path == "" {
+		return copyMember(io.Discard, from, want)
+	}
+	f, err := os.OpenFile(path, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o600)
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, f.Close()) }()
+	if err := copyMember(f, from, want); err != nil {
+		return err
+	}
+	return f.Sync()
+}
+
+func copyMember(to io.Writer, from io.Reader, want Member) error {
+	d := digesting{to: to, sum: sha256.New()}
+	if _, err := io.CopyBuffer(&d, from, make([]byte, 1<<20)); err != nil {
+		if d.failed {
+			return err
+		}
+		return cut(err, want.Name)
+	}
+	if got := hex.EncodeToString(d.sum.Sum(nil)); got != want.SHA256 {
+		return fmt.Errorf("%w: the digest of %s is %s, and the manifest names %s", ErrDamaged, want.Name, got, want.SHA256)
+	}
+	return nil
+}
+
+// digesting writes to a file and sums up what it got.
+type digesting struct {
+	to     io.Writer
+	sum    hash.Hash
+	failed bool // the file, not what was read
+}
+
+func (d *digesting) Write(p []byte) (int, error) {
+	_, _ = d.sum.Write(p)
+	n, err := d.to.Write(p)
+	d.failed = err != nil
+	return n, err
+}
+
+// reader is a reader until ctx ends. It tells its own errors from those of what it
+// reads.
+type reader struct {
+	ctx context.Context
+	r   io.Reader
+}
+
+func (r reader) Read(p []byte) (n int, err error) {
+	if r.ctx.Err() != nil {
+		return 0, readError{context.Cause(r.ctx)}
+	}
+	if n, err = r.r.Read(p); err != nil && !errors.Is(err, io.EOF) {
+		err = readError{err}
+	}
+	return n, err
+}
+
+type readError struct{ error }
+
+func (e readError) Unwrap() error { return e.error }
+
+// cut says that the archive ends or is damaged before what was expected, unless it
+// could not be read at all.
+func cut(err error, before string) error {
+	var own readError
+	if errors.As(err, &own) {
+		return own.error
+	}
+	return fmt.Errorf("%w, at %s: %w", ErrDamaged, before, err)
+}

@@ -1,0 +1,49 @@
+package backup
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"path/filepath"
+
+	"postern/store"
+)
+
+const asideSuffix = ".new-"
+
+// WriteFile makes the file at path of what write writes: aside, synced, and under its
+// name when it is whole. It replaces no file that is there, which is an error that
+// wraps [fs.ErrExist]; after an error nothing is left.
+func WriteFile(path string, write func(io.Writer) error) (err error) {
+	if _, err := os.Lstat(path); err == nil {
+		return exists(path)
+	}
+	folder := filepath.Dir(path)
+	f, err := os.CreateTemp(folder, filepath.Base(path)+asideSuffix+"*") // with mode 0600
+	if err != nil {
+		return err
+	}
+	defer os.Remove(f.Name())
+	err = write(f)
+	if err == nil {
+		err = f.Sync()
+	}
+	if err := errors.Join(err, f.Close()); err != nil {
+		return err
+	}
+	if err := os.Link(f.Name(), path); err != nil {
+		if errors.Is(err, fs.ErrExist) {
+			return exists(path)
+		}
+		if err := os.Rename(f.Name(), path); err != nil { // a file system without hard links
+			return err
+		}
+	}
+	return store.SyncFolder(folder)
+}
+
+func exists(path string) error {
+	return fmt.Errorf("%s is there already; choose another name, or move it away: %w", path, fs.ErrExist)
+}

@@ -1,0 +1,223 @@
+package backup
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"log/slog"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"sync"
+	"time"
+
+	"filippo.io/age"
+
+	"postern/store"
+)
+
+// KeeperConfig tells a [Keeper] what to do. Dir, Every, Keep and Make are required.
+type KeeperConfig struct {
+	Dir        string        // where backups are kept; made when missing
+	Every      time.Duration // from one to the next
+	Keep       int           // so many are kept, the newest
+	Recipients []age.Recipient
+
+	// Make makes what is to be written; release is called in any case.
+	Make func(context.Context) (a *Archive, release func() error, err error)
+
+	Logger *slog.Logger     // nil: silent
+	Now    func() time.Time // nil: the machine's clock
+}
+
+const (
+	lookEvery  = time.Minute      // the clock may be set, and the machine may sleep
+	retryAfter = 10 * time.Minute // after a failure, unless the next one is due before
+)
+
+// Keeper makes backups by itself.
+type Keeper struct {
+	cfg  KeeperConfig
+	stop context.CancelFunc
+	done chan struct{}
+
+	mu     sync.Mutex
+	last   time.Time // of the newest that is whole; zero when there is none
+	failed error     // of the last attempt; nil: it went well
+}
+
+// NewKeeper returns a keeper that begins with Start. The newest backup that is in the
+// folder already counts as its last one.
+func NewKeeper(cfg KeeperConfig) *Keeper {
+	if cfg.Logger == nil {
+		cfg.Logger = slog.New(slog.DiscardHandler)
+	}
+	if cfg.Now == nil {
+		cfg.Now = time.Now
+	}
+	k := &Keeper{cfg: cfg, stop: func() {}, done: make(chan struct{})}
+	if there, err := k.list(); err == nil && len(there) > 0 {
+		k.last = there[len(there)-1].at
+	}
+	return k
+}
+
+// Start has backups made from now on, the first at once when one is due.
+func (k *Keeper) Start() {
+	ctx, stop := context.WithCancel(context.Background())
+	k.stop = stop
+	go func() {
+		defer close(k.done)
+		for due := k.due(); ; {
+			wait := min(due.Sub(k.cfg.Now()), lookEvery)
+			select {
+			case <-ctx.Done():
+				return
+			case <-time.After(max(wait, 0)):
+			}
+			if now := k.cfg.Now(); !now.Before(due) || now.Before(due.Add(-k.cfg.Every)) { // or the clock was set back
+				k.keep(ctx)
+				due = k.due()
+			}
+		}
+	}()
+}
+
+// Stop ends the one that is being made, of which nothing is left.
+func (k *Keeper) Stop(ctx context.Context) error {
+	k.stop()
+	select {
+	case <-k.done:
+		return nil
+	case <-ctx.Done():
+		return fmt.Errorf("backup: stop: %w", context.Cause(ctx))
+	}
+}
+
+// due is when the next one is to be made.
+func (k *Keeper) due() time.Time {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	now := k.cfg.Now()
+	switch {
+	case k.failed != nil:
+		return now.Add(min(retryAfter, k.cfg.Every))
+	case k.last.IsZero() || k.last.After(now):
+		return now
+	}
+	return k.last.Add(k.cfg.Every)
+}
+
+// LastSuccess is of when the newest backup is; zero when there is none.
+func (k *Keeper) LastSuccess() time.Time {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	return k.last
+}
+
+// Warning says in words for people that the last attempt failed; empty when it did not.
+func (k *Keeper) Warning() string {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	if k.failed == nil {
+		return ""
+	}
+	last := "there is none yet"
+	if !k.last.IsZero() {
+		last = "the newest is of " + k.last.UTC().Format(time.RFC3339)
+	}
+	return fmt.Sprintf("the last backup into %s failed (%v); %s", k.cfg.Dir, k.failed, last)
+}
+
+func (k *Keeper) keep(ctx context.Context) {
+	began := time.Now()
+	name, err := k.make(ctx)
+	if errors.Is(err, store.ErrSnapshotting) { // of somebody who asked for one just now
+		select {
+		case <-ctx.Done():
+		case <-time.After(lookEvery):
+		}
+		return
+	}
+	if ctx.Err() != nil {
+		return
+	}
+	k.mu.Lock()
+	k.failed = err
+	k.mu.Unlock()
+	if err != nil {
+		k.cfg.Logger.Error("no backup could be made; it is tried again, and those that are there are kept", "folder", k.cfg.Dir, "error", err)
+		return
+	}
+	k.cfg.Logger.Info("a backup was made", "file", filepath.Join(k.cfg.Dir, name), "took", time.Since(began).Round(time.Millisecond))
+	if err := k.prune(name); err != nil {
+		k.cfg.Logger.Warn("old backups could not be removed", "folder", k.cfg.Dir, "error", err)
+	}
+}
+
+func (k *Keeper) make(ctx context.Context) (name string, err error) {
+	if err := store.MakeFolder(k.cfg.Dir); err != nil {
+		return "", err
+	}
+	k.sweep()
+	a, release, err := k.cfg.Make(ctx)
+	if err != nil {
+		return "", err
+	}
+	defer func() { err = errors.Join(err, release()) }()
+	at := a.source.At
+	name = Name(at, len(k.cfg.Recipients) > 0)
+	err = WriteFile(filepath.Join(k.cfg.Dir, name), func(w io.Writer) error { return a.Write(ctx, w, k.cfg.Recipients...) })
+	if err != nil && !errors.Is(err, fs.ErrExist) {
+		return "", err
+	}
+	k.mu.Lock()
+	k.last = at
+	k.mu.Unlock()
+	return name, nil
+}
+
+// kept is a backup in the folder.
+type kept struct {
+	name string
+	at   time.Time
+}
+
+// list returns the backups in the folder, the oldest first.
+func (k *Keeper) list() (all []kept, err error) {
+	files, err := os.ReadDir(k.cfg.Dir)
+	if err != nil {
+		return nil, err
+	}
+	for _, f := range files {
+		when, ours := strings.CutPrefix(f.Name(), "postern-")
+		when, plain := strings.CutSuffix(strings.TrimSuffix(when, ".age"), ".tar")
+		if at, err := time.Parse(stamp, when); ours && plain && err == nil && f.Type().IsRegular() {
+			all = append(all, kept{f.Name(), at})
+		}
+	}
+	slices.SortFunc(all, func(a, b kept) int { return a.at.Compare(b.at) })
+	return all, nil
+}
+
+// prune removes the oldest beyond those to be kept, and never the one just made.
+func (k *Keeper) prune(made string) error {
+	all, err := k.list()
+	all = slices.DeleteFunc(all, func(f kept) bool { return f.name == made })
+	for len(all) > max(k.cfg.Keep-1, 0) {
+		err = errors.Join(err, os.Remove(filepath.Join(k.cfg.Dir, all[0].name)))
+		all = all[1:]
+	}
+	return err
+}
+
+// sweep removes what a kill left of a backup that was being made.
+func (k *Keeper) sweep() {
+	left, _ := filepath.Glob(filepath.Join(k.cfg.Dir, "postern-*.tar*"+asideSuffix+"*"))
+	for _, path := range left {
+		_ = os.Remove(path)
+	}
+}

@@ -1,0 +1,139 @@
+package backup
+
+import (
+	"context"
+	"errors"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"sync/atomic"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"postern/store"
+)
+
+// kept runs fn on a keeper into folder, in a bubble with its own clock.
+func keeping(t *testing.T, folder string, fn func(t *testing.T, k *Keeper, fail *atomic.Pointer[error])) {
+	t.Helper()
+	s := source(t)
+	synctest.Test(t, func(t *testing.T) {
+		var fail atomic.Pointer[error]
+		k := NewKeeper(KeeperConfig{
+			Dir: folder, Every: time.Hour, Keep: 3,
+			Make: func(ctx context.Context) (*Archive, func() error, error) {
+				if err := fail.Load(); err != nil {
+					return nil, nil, *err
+				}
+				s := s
+				s.At = time.Now()
+				a, err := New(ctx, s)
+				return a, func() error { return nil }, err
+			},
+		})
+		k.Start()
+		fn(t, k, &fail)
+		if err := k.Stop(context.Background()); err != nil {
+			t.Error(err)
+		}
+	})
+}
+
+func files(t *testing.T, folder string) (names []string) {
+	t.Helper()
+	all, err := os.ReadDir(folder)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, f := range all {
+		names = append(names, f.Name())
+	}
+	return names
+}
+
+func TestBackupsAreMadeOnTimeAndTheNewestAreKept(t *testing.T) {
+	folder := filepath.Join(t.TempDir(), "new", "backups")
+	if err := os.MkdirAll(folder, 0o700); err != nil {
+		t.Fatal(err)
+	}
+	stranger := filepath.Join(folder, "postern-notes.tar")
+	left := filepath.Join(folder, "postern-20200101T000000Z.tar.new-123")
+	for _, path := range []string{stranger, left} {
+		if err := os.WriteFile(path, []byte("x"), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	keeping(t, folder, func(t *testing.T, k *Keeper, _ *atomic.Pointer[error]) {
+		began := time.Now()
+		time.Sleep(time.Minute)
+		synctest.Wait()
+		if got := files(t, folder); len(got) != 2 || !slices.Contains(got, Name(began, false)) {
+			t.Errorf("at once: %v", got)
+		}
+		time.Sleep(5 * time.Hour)
+		synctest.Wait()
+		got := files(t, folder)
+		if len(got) != 4 || !slices.Contains(got, "postern-notes.tar") || slices.Contains(got, Name(began, false)) {
+			t.Errorf("after some hours: %v", got)
+		}
+		if last := k.LastSuccess(); time.Since(last) > time.Hour+2*time.Minute || k.Warning() != "" {
+			t.Errorf("the last is of %v, warning %q", last, k.Warning())
+		}
+	})
+	for _, name := range files(t, folder) {
+		if name == "postern-notes.tar" {
+			continue
+		}
+		f, err := os.Open(filepath.Join(folder, name))
+		if err != nil {
+			t.Fatal(err)
+		}
+		if _, err := Inspect(t.Context(), f); err != nil {
+			t.Errorf("%s: %v", name, err)
+		}
+		_ = f.Close()
+	}
+	// The next program goes on where this one was.
+	keeping(t, folder, func(t *testing.T, k *Keeper, _ *atomic.Pointer[error]) {
+		if k.LastSuccess().IsZero() {
+			t.Error("it knows of no backup")
+		}
+	})
+}
+
+func TestAFailedBackupIsToldTriedAgainAndDeletesNothing(t *testing.T) {
+	folder := t.TempDir()
+	keeping(t, folder, func(t *testing.T, k *Keeper, fail *atomic.Pointer[error]) {
+		time.Sleep(3*time.Hour + 10*time.Minute)
+		synctest.Wait()
+		before := files(t, folder)
+		boom := errors.New("the folder is gone")
+		fail.Store(&boom)
+		time.Sleep(10 * time.Hour)
+		synctest.Wait()
+		if after := files(t, folder); !slices.Equal(before, after) {
+			t.Errorf("%v became %v", before, after)
+		}
+		if w := k.Warning(); !strings.Contains(w, "the folder is gone") || !strings.Contains(w, "the newest is of 2") {
+			t.Errorf("warning %q", w)
+		}
+		if time.Since(k.LastSuccess()) < 10*time.Hour {
+			t.Error("a failure counts as a success")
+		}
+		fail.Store(nil)
+		time.Sleep(retryAfter + lookEvery)
+		synctest.Wait()
+		if after := files(t, folder); slices.Equal(before, after) || k.Warning() != "" {
+			t.Errorf("it was not tried again: %v, %q", after, k.Warning())
+		}
+		busy := error(store.ErrSnapshotting)
+		fail.Store(&busy)
+		time.Sleep(2 * time.Hour)
+		synctest.Wait()
+		if k.Warning() != "" {
+			t.Errorf("somebody else's backup is a failure: %q", k.Warning())
+		}
+	})
+}

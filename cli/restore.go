@@ -1,0 +1,231 @@
+package cli
+
+import (
+	"bufio"
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strings"
+	"time"
+
+	"filippo.io/age"
+	"github.com/spf13/cobra"
+
+	"postern/app"
+	"postern/backup"
+	"postern/config"
+	"postern/store"
+)
+
+// restoreOptions are the flags of `postern restore`.
+type restoreOptions struct {
+	settings, identity         string
+	force, resumeBatches, sure bool
+}
+
+// restoreCommand is `postern restore`: a backup becomes the data file.
+func restoreCommand() *cobra.Command {
+	var o restoreOptions
+	c := &cobra.Command{
+		Use:   "restore [--identity FILE] [--force] [--resume-batches] [--yes] [--config FILE] FILE|-",
+		Short: "make a backup the data file",
+		Long: "The backup is looked at as a whole, every digest and every record, before anything is touched. No program may run on\n" +
+			"the data file. One that is there is kept beside it, and only moved with --force. No account has to be paired again: what\n" +
+			"was sent to it since the backup is read, and every key that may have been used since is left. Batches that were under\n" +
+			"way wait as INTERRUPTED until somebody starts them, since what they sent after the backup is not known;\n" +
+			"--resume-batches has them go on by themselves, and send again what they sent since.",
+		Example: "postern restore postern.tar\npostern restore --identity key.txt --force postern.tar.age",
+		Args: func(c *cobra.Command, args []string) error {
+			if len(args) == 0 {
+				return errors.New("FILE is missing: which backup is to be restored?")
+			}
+			return operands(1)(c, args)
+		},
+		RunE: func(c *cobra.Command, args []string) error {
+			return o.run(c, args[0])
+		},
+	}
+	configFlag(c, &o.settings)
+	f := c.Flags()
+	f.StringVar(&o.identity, "identity", "", "`FILE` with the private key of age, for a backup that is encrypted")
+	f.BoolVar(&o.force, "force", false, "move a data file that is there out of the way")
+	f.BoolVar(&o.resumeBatches, "resume-batches", false, "let batches that were under way go on by themselves")
+	f.BoolVar(&o.sure, "yes", false, "do not ask")
+	return c
+}
+
+func (o *restoreOptions) run(c *cobra.Command, from string) (err error) {
+	ctx, out := c.Context(), c.OutOrStdout()
+	cfg, err := prepare(o.settings)
+	if err != nil {
+		return err
+	}
+	identities, err := readIdentities(o.identity)
+	if err != nil {
+		return err
+	}
+	path := cfg.Store.Path
+	there, err := o.mayReplace(path)
+	if err != nil {
+		return err
+	}
+	if there && !o.sure {
+		if err := confirmed(c.InOrStdin(), c.ErrOrStderr(), fmt.Sprintf("%s is moved aside for the backup. Go on?", path)); err != nil {
+			return err
+		}
+	}
+	in, err := openBackup(from, c.InOrStdin())
+	if err != nil {
+		return err
+	}
+	defer func() { _ = in.Close() }()
+	if err := store.MakeFolder(filepath.Dir(path)); err != nil {
+		return err
+	}
+	folder, err := restoreFolder(path)
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, os.RemoveAll(folder)) }()
+	m, err := backup.Extract(ctx, in, folder, identities...)
+	if err != nil {
+		return fmt.Errorf("%s: %w", from, err)
+	}
+	file := filepath.Join(folder, backup.DataMember)
+	if err := wholeFile(file, c.ErrOrStderr()); err != nil {
+		return fmt.Errorf("%s: %w", from, err)
+	}
+	done, err := app.Restore(ctx, file, m.At.Time, o.resumeBatches)
+	if err != nil {
+		return fmt.Errorf("%s: %w", from, err)
+	}
+	if ctx.Err() != nil {
+		return context.Cause(ctx)
+	}
+	stamp := time.Now().UTC().Format("20060102T150405.000Z")
+	kept, err := o.place(cfg, folder, stamp)
+	if err != nil {
+		return err
+	}
+	for _, f := range kept {
+		fmt.Fprintf(out, "what was there is %s now\n", f)
+	}
+	fmt.Fprintf(out, "%s: %s; %d paired accounts go on with %d sessions\n", path, contents(m), done.Devices, done.Sessions)
+	return nil
+}
+
+// mayReplace refuses a data file in use, and one that is there without --force.
+func (o *restoreOptions) mayReplace(path string) (there bool, err error) {
+	if _, err := os.Lstat(path); errors.Is(err, fs.ErrNotExist) {
+		return false, nil
+	}
+	used, err := store.InUse(path)
+	switch {
+	case used:
+		return true, fmt.Errorf("a program is running on %s: stop it first", path)
+	case !o.force:
+		return true, fmt.Errorf("%s is there already: --force moves it aside", path)
+	case errors.Is(err, store.ErrReadOnly):
+		return true, err
+	}
+	return true, nil // whatever it is
+}
+
+// wholeFile refuses a data file with damaged pages, and tells of damaged records: the
+// program lives with them, and the backup may be all that there is.
+func wholeFile(path string, errOut io.Writer) error {
+	report, err := store.Check(path, everyBucket())
+	if err != nil {
+		return err
+	}
+	for i, fault := range report.Faults {
+		if i == 20 {
+			fmt.Fprintf(errOut, "warning: %d more\n", len(report.Faults)-i)
+			break
+		}
+		fmt.Fprintln(errOut, "warning: in the backup:", config.OneLine(fault))
+	}
+	return nil
+}
+
+// place puts the files of a backup where they belong, the secrets first: without the
+// data file nothing starts with them that was not there.
+func (o *restoreOptions) place(cfg *config.Config, folder, stamp string) (kept []string, err error) {
+	raw, err := os.ReadFile(filepath.Join(folder, backup.SecretsMember))
+	if err == nil {
+		there, err := config.RestoreSecrets(cfg, raw, o.force, stamp)
+		if err != nil {
+			return nil, err
+		}
+		if there != "" {
+			kept = append(kept, there)
+		}
+	} else if !errors.Is(err, fs.ErrNotExist) {
+		return nil, err
+	}
+	aside := ""
+	if o.force {
+		aside = cfg.Store.Path + ".replaced-" + stamp
+	}
+	_, missing := os.Lstat(cfg.Store.Path)
+	if err := store.Put(filepath.Join(folder, backup.DataMember), cfg.Store.Path, aside); err != nil {
+		return kept, err
+	}
+	if missing == nil {
+		kept = append(kept, aside)
+	}
+	return kept, nil
+}
+
+const restoreSuffix = ".restore-"
+
+// restoreFolder makes a folder beside the data file, where it can be moved to its place
+// at once, and removes what a restore that was killed left.
+func restoreFolder(path string) (string, error) {
+	left, _ := filepath.Glob(path + restoreSuffix + "*")
+	for _, f := range left {
+		_ = os.RemoveAll(f)
+	}
+	return os.MkdirTemp(filepath.Dir(path), filepath.Base(path)+restoreSuffix+"*")
+}
+
+func openBackup(path string, in io.Reader) (io.ReadCloser, error) {
+	if path == "-" {
+		return io.NopCloser(in), nil
+	}
+	return os.Open(path)
+}
+
+func readIdentities(path string) ([]age.Identity, error) {
+	if path == "" {
+		return nil, nil
+	}
+	raw, err := os.ReadFile(path)
+	if err != nil {
+		return nil, fmt.Errorf("--identity: %w", err)
+	}
+	all, err := age.ParseIdentities(bytes.NewReader(raw))
+	if err != nil {
+		return nil, fmt.Errorf("--identity: %s has no private key of age, which begins with AGE-SECRET-KEY-", path)
+	}
+	return all, nil
+}
+
+// confirmed asks on a terminal, and wants --yes where there is none.
+func confirmed(in io.Reader, out io.Writer, question string) error {
+	if !isTerminal(in) {
+		return usageError{errors.New("this replaces something, and nobody can be asked here: add --yes")}
+	}
+	fmt.Fprintf(out, "%s [y/N] ", question)
+	answer, _ := bufio.NewReader(in).ReadString('\n')
+	switch strings.ToLower(strings.TrimSpace(answer)) {
+	case "y", "yes":
+		return nil
+	}
+	return errors.New("nothing was done")
+}

@@ -1,0 +1,467 @@
+package backup
+
+import (
+	"archive/tar"
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"io"
+	"net/http"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"filippo.io/age"
+	"golang.org/x/sys/unix"
+
+	"postern/cli/consumer"
+	"postern/e2e/rig"
+	"postern/event"
+)
+
+// operator is a program with some data, and a shell beside it.
+type operator struct {
+	*rig.World
+	t *testing.T
+}
+
+func newOperator(t *testing.T, env ...string) *operator {
+	if testing.Short() {
+		t.Skip("starts real processes")
+	}
+	o := &operator{rig.NewWorld(t), t}
+	o.Env = env
+	o.Start()
+	return o
+}
+
+// says runs a command and wants its status and words.
+func (o *operator) says(status int, words string, args ...string) string {
+	o.t.Helper()
+	got, output := rig.Program(o.t, o.Folder, o.environment(), args...)
+	if got != status || !strings.Contains(output, words) {
+		o.t.Errorf("postern %s: status %d, want %d, with %q; it said:\n%s", strings.Join(args, " "), got, status, words, output)
+	}
+	return output
+}
+
+func (o *operator) environment() []string {
+	return []string{
+		"STORE_PATH=" + o.DataFile(), "SERVER_LISTEN=" + strings.TrimPrefix(o.API.Base, "http://"),
+		"AUTHENTICATION_GLOBAL_AUTH_TOKEN=" + o.Sec.GlobalAuthToken, "AUTHENTICATION_JWT_SECRET=" + o.Sec.JWTSecret,
+	}
+}
+
+// beside are the names in the folder of the data file.
+func (o *operator) beside() (names []string) {
+	o.t.Helper()
+	all, err := os.ReadDir(filepath.Dir(o.DataFile()))
+	if err != nil {
+		o.t.Fatal(err)
+	}
+	for _, f := range all {
+		if !strings.HasSuffix(f.Name(), ".media") {
+			names = append(names, f.Name())
+		}
+	}
+	return names
+}
+
+// untouched wants nothing to be there that was not.
+func (o *operator) untouched(before []string) {
+	o.t.Helper()
+	if after := o.beside(); !slices.Equal(before, after) {
+		o.t.Errorf("beside the data file there was %v, and now there is %v", before, after)
+	}
+}
+
+func TestABackupIsMadeOfARunningProgramAndOfAStoppedOne(t *testing.T) {
+	o := newOperator(t)
+	o.Pair("red")
+	before := o.beside()
+	file := filepath.Join(t.TempDir(), "b.tar")
+	o.says(0, "1 instances, 0 batches", "backup", file)
+	o.says(1, "is there already", "backup", file)
+	o.says(2, "FILE is missing", "backup")
+	o.says(2, "unexpected argument", "backup", "a", "b")
+	o.says(2, "no recipient of age", "backup", "--recipient", "bob", file+"2")
+	o.says(2, "--url must be", "backup", "--url", "example.org", file+"2")
+	o.says(1, "UNAUTHORIZED", "backup", "--url", o.API.Base, "--key", "not the key at all", file+"2")
+	o.says(1, "connection refused", "backup", "--url", "http://127.0.0.1:1", "--key", "k", file+"2")
+	o.says(1, "no such file or directory", "backup", filepath.Join(file+"-nowhere", "b.tar"))
+	out := o.says(0, "", "backup", "-")
+	if !strings.HasPrefix(out, "manifest.json") {
+		t.Errorf("standard output begins with %.40q", out)
+	}
+	if _, err := os.Stat(file + "2"); err == nil {
+		t.Error("a backup that failed left a file")
+	}
+	o.untouched(before)
+	o.Stop()
+	o.says(0, "1 instances, 0 batches", "backup", file+"-stopped")
+	o.says(0, "without secrets", "backup", "--without-secrets", file+"-bare")
+	for path, want := range map[string][]string{
+		file: {"manifest.json", "postern.db", "secrets.json"}, file + "-stopped": {"manifest.json", "postern.db", "secrets.json"},
+		file + "-bare": {"manifest.json", "postern.db"},
+	} {
+		if got := members(t, path); !slices.Equal(got, want) {
+			t.Errorf("%s holds %v", path, got)
+		}
+		if info, err := os.Stat(path); err != nil || info.Mode().Perm() != 0o600 {
+			t.Errorf("%s: %v %v", path, info.Mode(), err)
+		}
+	}
+	o.says(0, "1 instances", "restore", "--force", "--yes", file+"-bare")
+}
+
+func members(t *testing.T, path string) (names []string) {
+	t.Helper()
+	f, err := os.Open(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer f.Close()
+	for r := tar.NewReader(f); ; {
+		h, err := r.Next()
+		if errors.Is(err, io.EOF) {
+			return names
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+		names = append(names, h.Name)
+	}
+}
+
+func TestARestoreRefusesWhatWouldLoseSomething(t *testing.T) {
+	o := newOperator(t)
+	token := o.Pair("red")
+	folder := t.TempDir()
+	file := filepath.Join(folder, "b.tar")
+	o.says(0, "1 instances", "backup", file)
+	whole, err := os.ReadFile(file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	cut := filepath.Join(folder, "cut.tar")
+	flipped := filepath.Join(folder, "flipped.tar")
+	if err := errors.Join(os.WriteFile(cut, whole[:len(whole)/2], 0o600), os.WriteFile(flipped, flip(whole, len(whole)/2), 0o600)); err != nil {
+		t.Fatal(err)
+	}
+	o.says(1, "a program is running", "restore", "--force", "--yes", file)
+	o.Stop()
+	before := o.beside()
+	o.says(2, "FILE is missing", "restore")
+	o.says(1, "--force moves it aside", "restore", file)
+	o.says(2, "add --yes", "restore", "--force", file)
+	o.says(1, "damaged or cut off", "restore", "--force", "--yes", cut)
+	o.says(1, "damaged", "restore", "--force", "--yes", flipped)
+	o.says(1, "no such file", "restore", "--force", "--yes", file+"-none")
+	o.says(1, "no backup of Postern", "restore", "--force", "--yes", o.DataFile())
+	o.says(1, "--identity", "restore", "--force", "--yes", "--identity", file+"-none", file)
+	o.untouched(before)
+
+	if err := os.Remove(o.DataFile()); err != nil {
+		t.Fatal(err)
+	}
+	o.says(1, "damaged or cut off", "restore", cut)
+	o.says(0, "1 paired accounts go on", "restore", file) // nothing is there: nothing has to be forced
+	o.Start()
+	o.AwaitOnline("red", token)
+	o.Stop()
+	if left := o.beside(); slices.ContainsFunc(left, func(name string) bool { return strings.Contains(name, "restore") }) {
+		t.Errorf("left behind: %v", left)
+	}
+}
+
+func flip(raw []byte, at int) []byte {
+	raw = bytes.Clone(raw)
+	raw[at] ^= 4
+	return raw
+}
+
+func TestAnEncryptedBackupIsRestoredWithItsIdentityAlone(t *testing.T) {
+	o := newOperator(t)
+	o.Pair("red")
+	id, err := age.GenerateX25519Identity()
+	if err != nil {
+		t.Fatal(err)
+	}
+	other, err := age.GenerateX25519Identity()
+	if err != nil {
+		t.Fatal(err)
+	}
+	folder := t.TempDir()
+	file, key, wrong := filepath.Join(folder, "b.tar.age"), filepath.Join(folder, "key.txt"), filepath.Join(folder, "wrong.txt")
+	if err := errors.Join(os.WriteFile(key, []byte("# mine\n"+id.String()+"\n"), 0o600), os.WriteFile(wrong, []byte(other.String()+"\n"), 0o600)); err != nil {
+		t.Fatal(err)
+	}
+	o.says(0, "encrypted", "backup", "--recipient", id.Recipient().String(), "--recipient", other.Recipient().String(), file)
+	o.Stop()
+	o.says(0, "encrypted", "backup", "--recipient", id.Recipient().String(), file+"2")
+	for _, path := range []string{file, file + "2"} {
+		raw, err := os.ReadFile(path)
+		if err != nil || bytes.Contains(raw, []byte("postern.db")) || bytes.Contains(raw, []byte(o.Sec.JWTSecret)) {
+			t.Errorf("%s is not encrypted (%v)", path, err)
+		}
+	}
+	o.says(1, "name the file with its identity by --identity", "restore", "--force", "--yes", file)
+	o.says(1, "none of the identities", "restore", "--force", "--yes", "--identity", wrong, file+"2")
+	o.says(1, "no private key of age", "restore", "--force", "--yes", "--identity", file, file)
+	o.says(0, "1 paired accounts go on", "restore", "--force", "--yes", "--identity", key, file)
+	o.says(0, "1 paired accounts go on", "restore", "--force", "--yes", "--identity", key, file+"2")
+}
+
+// small mounts a file system of so many bytes.
+func small(t *testing.T, bytes string) string {
+	t.Helper()
+	folder := t.TempDir()
+	if err := unix.Mount("tmpfs", folder, "tmpfs", 0, "size="+bytes); err != nil {
+		t.Skipf("no small file system can be mounted here: %v", err)
+	}
+	t.Cleanup(func() { _ = unix.Unmount(folder, unix.MNT_DETACH) })
+	return folder
+}
+
+func TestWithoutRoomABackupOrRestoreLeavesNothing(t *testing.T) {
+	o := newOperator(t)
+	o.Pair("red")
+	tiny := small(t, "64k")
+	o.says(1, "no space left", "backup", filepath.Join(tiny, "b.tar"))
+	if left, _ := os.ReadDir(tiny); len(left) > 0 {
+		t.Errorf("left: %v", left)
+	}
+	file := filepath.Join(t.TempDir(), "b.tar")
+	o.says(0, "", "backup", file)
+	o.Stop()
+	there := small(t, "100k")
+	status, said := rig.Program(t, o.Folder, append(o.environment(), "STORE_PATH="+filepath.Join(there, "postern.db")), "restore", file)
+	if status != 1 || !strings.Contains(said, "no space left") {
+		t.Errorf("restore: %d %s", status, said)
+	}
+	if left, _ := os.ReadDir(there); len(left) > 0 {
+		t.Errorf("left: %v", left)
+	}
+}
+
+// TestAnInterruptedBackupOrRestoreLeavesNothing sends SIGINT at many moments.
+func TestAnInterruptedBackupOrRestoreLeavesNothing(t *testing.T) {
+	o := newOperator(t)
+	token := o.Pair("red")
+	for range 4 { // some megabytes
+		o.CreateBatchWith("big", []string{"red"}, numbers(5000), strings.Repeat("x", 4000))
+	}
+	folder := t.TempDir()
+	file := filepath.Join(folder, "b.tar")
+	o.says(0, "", "backup", file)
+	interrupted := 0
+	for after := time.Millisecond; after < 400*time.Millisecond; after = after * 3 / 2 {
+		before := o.beside()
+		if o.interrupt(after, "backup", filepath.Join(folder, "again.tar")) {
+			interrupted++
+			if left, _ := filepath.Glob(filepath.Join(folder, "again*")); len(left) > 0 {
+				t.Fatalf("after %v: %v", after, left)
+			}
+		}
+		_ = os.Remove(filepath.Join(folder, "again.tar"))
+		o.Await("the snapshot to be gone", func() bool { return slices.Equal(before, o.beside()) })
+	}
+	o.Stop()
+	for after := time.Millisecond; after < 400*time.Millisecond; after = after * 3 / 2 {
+		before := o.beside()
+		if o.interrupt(after, "restore", "--force", "--yes", file) {
+			interrupted++
+			o.untouched(before)
+		}
+	}
+	if interrupted < 4 {
+		t.Errorf("only %d were interrupted before their end", interrupted)
+	}
+	o.Start()
+	o.AwaitOnline("red", token)
+	o.Stop()
+}
+
+func numbers(n int) (all []string) {
+	for i := range n {
+		all = append(all, "49151700"+string(rune('0'+i/1000%10))+string(rune('0'+i/100%10))+string(rune('0'+i/10%10))+string(rune('0'+i%10)))
+	}
+	return all
+}
+
+// interrupt runs a command and interrupts it; it reports whether that came before the
+// end.
+func (o *operator) interrupt(after time.Duration, args ...string) bool {
+	o.t.Helper()
+	self, err := os.Executable()
+	if err != nil {
+		o.t.Fatal(err)
+	}
+	cmd := exec.CommandContext(context.Background(), self, args...)
+	cmd.Dir = o.Folder
+	cmd.Env = append(append(os.Environ(), rig.AsProgram+"=1"), o.environment()...)
+	if err := cmd.Start(); err != nil {
+		o.t.Fatal(err)
+	}
+	time.Sleep(after)
+	_ = cmd.Process.Signal(os.Interrupt)
+	return cmd.Wait() != nil
+}
+
+// TestABatchOfABackupWaitsForACall makes a backup in the middle of a batch.
+func TestABatchOfABackupWaitsForACall(t *testing.T) {
+	for _, resume := range []bool{false, true} {
+		o := newOperator(t)
+		token := o.Pair("red")
+		b := o.CreateBatchOf(map[string]any{
+			"name": "slow", "instances": []string{"red"}, "recipients": numbers(30), "autoResume": true,
+			"message": map[string]any{"type": "text", "payload": map[string]any{"text": "for slow"}},
+			"options": map[string]any{"delay": map[string]any{"minMs": 100, "maxMs": 100}},
+		})
+		o.Await("some messages", func() bool { return o.Batch(b.ID).Counts.Success > 3 })
+		file := filepath.Join(t.TempDir(), "b.tar")
+		o.says(0, "1 batches", "backup", file)
+		o.Await("some more", func() bool { return o.Batch(b.ID).Counts.Success > 12 })
+		o.Kill()
+		args := []string{"restore", "--force", "--yes", file}
+		if resume {
+			args = append(args, "--resume-batches")
+		}
+		o.says(0, "1 batches", args...)
+		o.Start()
+		o.AwaitOnline("red", token)
+		if resume {
+			o.Await("the batch to go on by itself", func() bool { return o.Batch(b.ID).Counts.Pending == 0 })
+			o.Stop()
+			continue
+		}
+		time.Sleep(2 * time.Second)
+		var is struct {
+			Status             event.BatchStatus
+			InterruptionReason *string
+		}
+		o.Call(consumer.Bearer(o.User), http.MethodGet, "/message/batches/"+b.ID.String(), nil, &is)
+		if is.Status != event.BatchIsInterrupted || is.InterruptionReason == nil || *is.InterruptionReason != "RESTORED" {
+			t.Errorf("the batch is %+v", is)
+		}
+		o.Stop()
+		o.Start() // another start changes nothing about it
+		o.AwaitOnline("red", token)
+		if got := o.Batch(b.ID); got.Status != event.BatchIsInterrupted {
+			t.Errorf("after another start the batch is %s", got.Status)
+		}
+		o.Call(consumer.Bearer(o.User), http.MethodPost, "/message/batches/"+b.ID.String()+"/start", nil, nil)
+		o.Await("the end after a call", func() bool { return o.Batch(b.ID).Counts.Pending == 0 })
+		o.Stop()
+	}
+}
+
+// TestBackupsAreMadeByThemselves sets backup.every and looks at what an operator sees.
+func TestBackupsAreMadeByThemselves(t *testing.T) {
+	if testing.Short() {
+		t.Skip("starts real processes")
+	}
+	folder := filepath.Join(t.TempDir(), "backups")
+	o := newOperator(t, "BACKUP_DIR="+folder, "BACKUP_EVERY=1h")
+	var made []string
+	o.Await("the first backup", func() bool {
+		made, _ = filepath.Glob(filepath.Join(folder, "postern-*.tar"))
+		return len(made) == 1
+	})
+	if got := members(t, made[0]); !slices.Equal(got, []string{"manifest.json", "postern.db", "secrets.json"}) {
+		t.Errorf("it holds %v", got)
+	}
+	if last := o.Metric("postern_backup_last_success_timestamp_seconds"); time.Since(time.Unix(int64(last), 0)) > time.Minute {
+		t.Errorf("the metric says %v", last)
+	}
+	o.Stop()
+
+	if err := os.RemoveAll(folder); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(folder, []byte("a file in its place"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	o.Start()
+	o.Await("the warning", func() bool {
+		var is struct{ Warnings []string }
+		_ = o.API.Call(t.Context(), consumer.Credential{}, http.MethodGet, "/ready", nil, &is)
+		return slices.ContainsFunc(is.Warnings, func(w string) bool { return strings.Contains(w, "backup") })
+	})
+	if last := o.Metric("postern_backup_last_success_timestamp_seconds"); last != 0 {
+		t.Errorf("the metric says %v, and there is none", last)
+	}
+	o.Stop()
+	if said := o.Output.String(); !strings.Contains(said, "no backup could be made") {
+		t.Errorf("the log says nothing:\n%s", said)
+	}
+}
+
+// TestASlowReaderOfABackupKeepsNobodyWaiting reads an archive a little at a time while
+// others write, and never reads another one to its end.
+func TestASlowReaderOfABackupKeepsNobodyWaiting(t *testing.T) {
+	o := newOperator(t)
+	o.Pair("red")
+	o.CreateBatchWith("big", []string{"red"}, numbers(5000), strings.Repeat("x", 3000))
+	ask := func() *http.Response {
+		req, err := http.NewRequestWithContext(t.Context(), http.MethodPost, o.API.Base+"/admin/backup", nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		req.Header.Set("apikey", o.Sec.GlobalAuthToken)
+		resp, err := http.DefaultClient.Do(req)
+		if err != nil || resp.StatusCode != http.StatusOK || resp.Header.Get("Content-Type") != "application/x-tar" {
+			t.Fatalf("%v %v", resp, err)
+		}
+		return resp
+	}
+	first, second := ask(), ask() // the snapshot of the first is done, so that a second one is made
+	before := o.Metric("postern_store_file_bytes")
+	for range 20 {
+		var created struct{ ID string }
+		o.Call(consumer.Bearer(o.User), http.MethodPost, "/message/batches", map[string]any{
+			"name": "b", "instances": []string{"red"}, "recipients": numbers(100), "autoStart": false,
+			"message": map[string]any{"type": "text", "payload": map[string]any{"text": "x"}},
+		}, &created)
+	}
+	if _, err := io.CopyN(io.Discard, first.Body, 1000); err != nil {
+		t.Fatal(err)
+	}
+	_ = first.Body.Close()
+	raw, err := io.ReadAll(second.Body)
+	if err != nil {
+		t.Fatal(err)
+	}
+	_ = second.Body.Close()
+	var m struct{ Members []struct{ Size int } }
+	r := tar.NewReader(bytes.NewReader(raw))
+	if _, err := r.Next(); err != nil {
+		t.Fatal(err)
+	}
+	if err := json.NewDecoder(r).Decode(&m); err != nil || len(m.Members) != 2 {
+		t.Errorf("manifest %+v %v", m, err)
+	}
+	o.Await("the copies to be gone", func() bool {
+		return !slices.ContainsFunc(o.beside(), func(name string) bool { return strings.Contains(name, ".new-") })
+	})
+	if after := o.Metric("postern_store_file_bytes"); after > before*2 {
+		t.Errorf("the file grew from %v to %v bytes beside a slow reader", before, after)
+	}
+	var refused struct{ Code string }
+	status, answer := o.Raw(consumer.Key(o.Sec.GlobalAuthToken), http.MethodPost, "/admin/backup?recipients=x", "")
+	if err := json.Unmarshal([]byte(answer), &refused); err != nil || status != 400 || refused.Code != "INVALID_QUERY" {
+		t.Errorf("an unknown parameter: %d %s", status, answer)
+	}
+	if status, _ := o.Raw(consumer.Key("wrong"), http.MethodPost, "/admin/backup", ""); status != 401 {
+		t.Errorf("with a wrong key: %d", status)
+	}
+	if status, _ := o.Raw(consumer.Bearer(o.User), http.MethodPost, "/admin/backup", ""); status != 401 {
+		t.Errorf("with a user's token: %d", status)
+	}
+	o.Stop()
+}

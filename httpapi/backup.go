@@ -1,0 +1,85 @@
+package httpapi
+
+import (
+	"context"
+	"errors"
+	"net/http"
+	"strconv"
+	"strings"
+	"time"
+
+	"filippo.io/age"
+
+	"postern/backup"
+	"postern/store"
+)
+
+const (
+	pathBackup = "/admin/backup"
+	mediaTar   = "application/x-tar"
+)
+
+// makeBackup answers with an archive of all that must not be lost. A client that is
+// slow keeps a copy on the disk and nobody waiting; one that stops reading is cut off.
+func (a *api) makeBackup(c *call) error {
+	q, err := c.query([]string{"withoutSecrets", "recipient"})
+	if err != nil {
+		return err
+	}
+	withoutSecrets := false
+	if q.Has("withoutSecrets") {
+		if withoutSecrets, err = strconv.ParseBool(q.Get("withoutSecrets")); err != nil {
+			return invalidQuery("withoutSecrets must be true or false")
+		}
+	}
+	var keys []string
+	if q.Has("recipient") {
+		keys = strings.Split(q.Get("recipient"), ",")
+	}
+	recipients, err := backup.Recipients(keys)
+	if err != nil {
+		return invalidQuery("recipient: " + err.Error())
+	}
+	ctx, cancel := context.WithCancelCause(c.r.Context())
+	defer cancel(nil)
+	if a.Stopping != nil {
+		go func() {
+			select {
+			case <-a.Stopping:
+				cancel(errStopping)
+			case <-ctx.Done():
+			}
+		}()
+	}
+	archive, release, err := a.Backup(ctx, withoutSecrets)
+	switch {
+	case errors.Is(err, store.ErrSnapshotting):
+		return refuse(http.StatusConflict, codeBackup, store.ErrSnapshotting.Error())
+	case err != nil:
+		return err
+	}
+	err = a.sendBackup(ctx, c, archive, recipients)
+	if released := release(); released != nil {
+		a.log.Warn("the copy of the data file that a backup was sent from could not be removed; the next start does", "error", released)
+	}
+	if err != nil {
+		a.log.Warn("a backup was cut off", "request_id", c.requestID, "error", err)
+		panic(http.ErrAbortHandler) // half an archive must not look like a whole one
+	}
+	return nil
+}
+
+var errStopping = errors.New("the program stops")
+
+func (a *api) sendBackup(ctx context.Context, c *call, archive *backup.Archive, recipients []age.Recipient) error {
+	h := c.w.Header()
+	kind := mediaTar
+	if len(recipients) > 0 {
+		kind = mediaBytes
+	} else {
+		h.Set("Content-Length", strconv.FormatInt(archive.Size(), 10))
+	}
+	h.Set("Content-Type", kind)
+	h.Set("Content-Disposition", `attachment; filename="`+backup.Name(time.Now(), len(recipients) > 0)+`"`)
+	return archive.Write(ctx, c.w, recipients...)
+}

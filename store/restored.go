@@ -1,0 +1,53 @@
+package store
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"time"
+)
+
+// Restored says that the file came from a backup, and that no program has started on
+// it since.
+type Restored struct {
+	At     time.Time // of the backup
+	Resume bool      // what was under way may go on by itself
+}
+
+var metaRestored = []byte("restored")
+
+// MarkRestored leaves the mark that Restored returns.
+func (s *Store) MarkRestored(ctx context.Context, r Restored) error {
+	raw, err := json.Marshal(r)
+	if err != nil {
+		return err
+	}
+	return s.Update(ctx, func(tx *Tx) error {
+		tx.writes++
+		return tx.bolt.Bucket([]byte(metaBucket.Name)).Put(metaRestored, seal(metaRestored, raw)) // meta has no tally
+	})
+}
+
+// Restored returns the mark of a file that came from a backup, until ForgetRestored.
+func (s *Store) Restored() (r Restored, is bool, err error) {
+	err = s.View(func(tx *Tx) error {
+		raw, err := tx.Get(metaBucket.Name, metaRestored)
+		if err != nil || raw == nil {
+			return err
+		}
+		is = true
+		return json.Unmarshal(raw, &r)
+	})
+	if err != nil {
+		return r, false, fmt.Errorf("store: whether the file was restored: %w", err)
+	}
+	return r, is, nil
+}
+
+// ForgetRestored takes the mark away.
+func (s *Store) ForgetRestored(ctx context.Context) error {
+	return s.Update(ctx, func(tx *Tx) error {
+		tx.writes++
+		return tx.bolt.Bucket([]byte(metaBucket.Name)).Delete(metaRestored)
+	})
+}
