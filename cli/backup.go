@@ -4,13 +4,12 @@ import (
 	"bytes"
 	"context"
 	"crypto/tls"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
 	"net/http"
-	"net/url"
 	"os"
-	"strings"
 
 	"filippo.io/age"
 	"github.com/spf13/cobra"
@@ -34,7 +33,7 @@ type backupOptions struct {
 func backupCommand() *cobra.Command {
 	var o backupOptions
 	c := &cobra.Command{
-		Use:   "backup [--without-secrets] [--recipient age1…]… [--url URL --key KEY] [--config FILE] FILE|-",
+		Use:   "backup [--without-secrets] [--recipient KEY] [--url URL --key KEY] [--config FILE] FILE|-",
 		Short: "write all that must not be lost into one archive",
 		Long: "A tar file with the data file as it is at one moment, the secrets, and a manifest with their digests. A running\n" +
 			"program makes it while it works on, found by the configuration or by --url; otherwise it is made of the file. FILE is\n" +
@@ -173,17 +172,15 @@ func (o *backupOptions) remote(ctx context.Context, cfg *config.Config, base str
 			}
 			key = s.GlobalAuthToken
 		}
-		query := url.Values{}
-		if len(o.recipients) > 0 {
-			query.Set("recipient", strings.Join(o.recipients, ","))
-		}
-		if o.withoutSecrets {
-			query.Set("withoutSecrets", "true")
-		}
-		req, err := http.NewRequestWithContext(ctx, http.MethodPost, base+"/admin/backup?"+query.Encode(), nil)
+		ask, err := json.Marshal(map[string]any{"withoutSecrets": o.withoutSecrets, "recipients": o.recipients})
 		if err != nil {
 			return m, err
 		}
+		req, err := http.NewRequestWithContext(ctx, http.MethodPost, base+"/admin/backup", bytes.NewReader(ask))
+		if err != nil {
+			return m, err
+		}
+		req.Header.Set("Content-Type", "application/json")
 		req.Header.Set("apikey", key)
 		resp, err := (&http.Client{Transport: transport}).Do(req)
 		if err != nil {

@@ -5,7 +5,6 @@ import (
 	"errors"
 	"net/http"
 	"strconv"
-	"strings"
 	"time"
 
 	"filippo.io/age"
@@ -14,31 +13,24 @@ import (
 	"postern/store"
 )
 
-const (
-	pathBackup = "/admin/backup"
-	mediaTar   = "application/x-tar"
-)
+const mediaTar = "application/x-tar"
+
+// backupRequest says what is to be in a backup, and who may read it.
+type backupRequest struct {
+	WithoutSecrets bool     `json:"withoutSecrets"`
+	Recipients     []string `json:"recipients"`
+}
 
 // makeBackup answers with an archive of all that must not be lost. A client that is
 // slow keeps a copy on the disk and nobody waiting; one that stops reading is cut off.
 func (a *api) makeBackup(c *call) error {
-	q, err := c.query([]string{"withoutSecrets", "recipient"})
-	if err != nil {
+	var in backupRequest
+	if err := c.decode(&in, maxBody); err != nil {
 		return err
 	}
-	withoutSecrets := false
-	if q.Has("withoutSecrets") {
-		if withoutSecrets, err = strconv.ParseBool(q.Get("withoutSecrets")); err != nil {
-			return invalidQuery("withoutSecrets must be true or false")
-		}
-	}
-	var keys []string
-	if q.Has("recipient") {
-		keys = strings.Split(q.Get("recipient"), ",")
-	}
-	recipients, err := backup.Recipients(keys)
+	recipients, err := backup.Recipients(in.Recipients)
 	if err != nil {
-		return invalidQuery("recipient: " + err.Error())
+		return refuse(http.StatusUnprocessableEntity, codeRecipient, "recipients: "+err.Error())
 	}
 	ctx, cancel := context.WithCancelCause(c.r.Context())
 	defer cancel(nil)
@@ -51,7 +43,7 @@ func (a *api) makeBackup(c *call) error {
 			}
 		}()
 	}
-	archive, release, err := a.Backup(ctx, withoutSecrets)
+	archive, release, err := a.Backup(ctx, in.WithoutSecrets)
 	switch {
 	case errors.Is(err, store.ErrSnapshotting):
 		return refuse(http.StatusConflict, codeBackup, store.ErrSnapshotting.Error())

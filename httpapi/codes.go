@@ -157,6 +157,7 @@ func ruleCodes() []Code {
 		{Code: codeInvalidAssertion, Status: status, Meaning: "A part of the authenticator's answer is empty or no base64url.", Next: "Send what navigator.credentials.get() gave, as its toJSON() writes it."},
 		{Code: "PASSKEY_REFUSED", Status: status, Meaning: "WhatsApp did not take the authenticator's answer.", Next: "Ask for the challenge again and sign it with the account's own passkey."},
 		{Code: "INVALID_USER_ID", Status: status, Meaning: "userId is no UUID.", Next: "Send one in its usual form of 36 characters, or leave it out to get a new one."},
+		{Code: codeRecipient, Status: status, Meaning: "A recipient of a backup is no public key of age.", Next: "Send what age-keygen prints as the public key; it begins with age1."},
 		{Code: codeLogLevel, Status: status, Meaning: "The level or the minutes of PUT /admin/log are out of range.", Next: "Send debug, info, warn or error, and 1 to 1440 minutes."},
 		{Code: "INVALID_EXPIRES_IN", Status: status, Meaning: "expiresIn is out of range.", Next: "Send 1 to 31536000 seconds."},
 		{Code: batch.InvalidRecipient, Status: status, Meaning: "A recipient is no phone number or address that the route takes.", Next: "Correct it: 7 to 15 digits with country code. A batch names each bad one by its index."},

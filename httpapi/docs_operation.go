@@ -20,8 +20,8 @@ func operationDescriptions() map[string]description {
 		"POST /admin/backup": {
 			id: "makeBackup", summary: "All that the program must not lose, as it is now, in one archive.",
 			about: "A tar file with manifest.json, postern.db and secrets.json, or such a file encrypted by age when there are recipients. The data file is copied aside first, " +
-				"so that the answer may take its time. recipient is a public key of age, or some with commas between them. One that was cut off is no backup: `postern restore` says so.",
-			query: []string{"withoutSecrets", "recipient"}, media: mediaTar, codes: codes{codeBackup, codeInvalidQuery},
+				"so that the answer may take its time. One that was cut off is no backup: `postern restore` says so.",
+			in: body[backupRequest](), example: `{"recipients":["age1ql3z7hjy54pw3hyww5ayyfg7zqgvc7w3j2elw8zmrj2kg5sfn9aqmcac8p"]}`, media: mediaTar, codes: codes{codeBackup, codeRecipient},
 		},
 		"GET /admin/log": {id: "getLogLevel", summary: "The level of the log, and until when it is another than the usual one.", out: body[logState]()},
 		"PUT /admin/log": {
@@ -99,11 +99,13 @@ func operationFields() openapi.Fields {
 		"Error.step":       say("The step that failed, with the code PROXY_UNREACHABLE only.", "auth"),
 		"Error.requestId":  say("The id of the request, as in the header x-request-id and in the log.", exampleUUID),
 
-		"LogChange.level":   say("The level that the log is to have.", "debug", openapi.OneOf("debug", "info", "warn", "error")),
-		"LogChange.minutes": say("For how long, from 1 to 1440; null or absent: 15.", 10),
-		"LogState.level":    say("The level that the log has.", "debug"),
-		"LogState.usual":    say("The one of the configuration, to which it falls back.", "info"),
-		"LogState.until":    say("When it falls back; null when it is the usual one.", "2026-03-04T05:06:07.000Z"),
+		"BackupRequest.withoutSecrets": say("Whether the API key and the secret of tokens are left out.", false),
+		"BackupRequest.recipients":     say("Public keys of age, each of which can read the backup with its private one; empty: it is not encrypted.", []string{"age1ql3z7hjy54pw3hyww5ayyfg7zqgvc7w3j2elw8zmrj2kg5sfn9aqmcac8p"}),
+		"LogChange.level":              say("The level that the log is to have.", "debug", openapi.OneOf("debug", "info", "warn", "error")),
+		"LogChange.minutes":            say("For how long, from 1 to 1440; null or absent: 15.", 10),
+		"LogState.level":               say("The level that the log has.", "debug"),
+		"LogState.usual":               say("The one of the configuration, to which it falls back.", "info"),
+		"LogState.until":               say("When it falls back; null when it is the usual one.", "2026-03-04T05:06:07.000Z"),
 
 		"Health.status":   say("ok of a process that lives, ready of one that can work, or that it is not.", "ready"),
 		"Health.reasons":  say("Why the program cannot do its work.", nil),

@@ -55,6 +55,7 @@ const (
 	codeProfiling        = "PROFILE_RUNNING"
 	codeLogLevel         = "INVALID_LOG_LEVEL"
 	codeBackup           = "BACKUP_RUNNING"
+	codeRecipient        = "INVALID_BACKUP_RECIPIENT"
 	codeInternal         = "INTERNAL_ERROR"
 	codeShuttingDown     = "SHUTTING_DOWN"
 )

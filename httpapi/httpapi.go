@@ -79,7 +79,7 @@ type Config struct {
 	// time for nobody's sake but the caller's. nil: it is never told.
 	Stopping <-chan struct{}
 	// Backup makes an archive of the program's data; release is to be called when it
-	// was written. nil: POST /admin/backup answers 404.
+	// was written.
 	Backup func(ctx context.Context, withoutSecrets bool) (a *backup.Archive, release func() error, err error)
 	// Warnings are what an operator should look at though the program works, besides
 	// those of the store. nil: none.
@@ -128,8 +128,8 @@ func New(c Config) (http.Handler, error) {
 		return nil, errors.New("httpapi: the global API key is empty")
 	case len(c.JWTSecret) < minSecret:
 		return nil, errors.New("httpapi: the JWT secret is shorter than 32 bytes")
-	case c.Relay == nil || c.Deliveries == nil:
-		return nil, errors.New("httpapi: Relay and Deliveries are required")
+	case c.Relay == nil || c.Deliveries == nil || c.Backup == nil:
+		return nil, errors.New("httpapi: Relay, Deliveries and Backup are required")
 	}
 	if c.MaxRecipients == 0 {
 		c.MaxRecipients = defaultMaxRecipients
@@ -149,9 +149,6 @@ func New(c Config) (http.Handler, error) {
 	a := &api{Config: c, router: newRouter(slices.Concat(aliases(), notOfferedAliases())), log: c.Logger.With("component", "httpapi"), keys: idempotency.New(c.Store), tokens: tokens.NewReader(c.JWTSecret)}
 	for _, r := range routes() {
 		if r.auth == handshake && c.Hub == nil {
-			continue
-		}
-		if r.path == pathBackup && c.Backup == nil {
 			continue
 		}
 		a.router.add(r.method, r.path, a.handler(r))

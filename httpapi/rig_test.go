@@ -20,6 +20,7 @@ import (
 	"github.com/golang-jwt/jwt/v5"
 	"github.com/google/uuid"
 
+	"postern/backup"
 	"postern/batch"
 	"postern/delivery"
 	"postern/dispatch"
@@ -155,7 +156,7 @@ func newRigWith(t testing.TB, o store.Options, adapt ...func(*instance.Config)) 
 	processor := instance.NewProcessor(instance.ProcessorConfig{Store: st, Registry: r.registry, Supervisor: sup})
 	r.h, err = New(Config{
 		Registry: r.registry, Supervisor: sup, Engine: r.engine, Media: r.media, Processor: processor, Hub: r.hub, Store: st,
-		NewMessageID: uuid.NewString, Post: r.post, APIKey: testKey, JWTSecret: testSecret,
+		NewMessageID: uuid.NewString, Backup: r.backup, Post: r.post, APIKey: testKey, JWTSecret: testSecret,
 		Relay: dispatch.NewRelay(dispatch.RelayConfig{Store: st, Ledger: ledger}), Deliveries: ledger, Logger: r.logger(),
 	})
 	if err != nil {
@@ -365,3 +366,17 @@ func (h *recordingHub) ServeInstance(w http.ResponseWriter, _ *http.Request, id 
 }
 
 func (l *line) Hold(context.Context) (func(), error) { return func() {}, nil }
+
+// backup is one of the rig's file.
+func (r *rig) backup(ctx context.Context, withoutSecrets bool) (*backup.Archive, func() error, error) {
+	data, err := r.store.Snapshot(ctx)
+	if err != nil {
+		return nil, nil, err
+	}
+	s := backup.Source{Data: data, Secrets: []byte("{}"), At: data.At()}
+	if withoutSecrets {
+		s.Secrets = nil
+	}
+	a, err := backup.New(ctx, s)
+	return a, data.Close, err
+}

@@ -164,7 +164,7 @@ func routes() []route {
 		{"POST", "/admin/batches/{id}/pause", globalKey, (*api).pauseAnyBatch},
 		{"POST", "/admin/batches/{id}/stop", globalKey, (*api).stopAnyBatch},
 
-		{"POST", pathBackup, globalKey, (*api).makeBackup},
+		{"POST", "/admin/backup", globalKey, (*api).makeBackup},
 		{"GET", "/admin/log", globalKey, (*api).showLog},
 		{"PUT", "/admin/log", globalKey, (*api).putLog},
 		{"DELETE", "/admin/log", globalKey, (*api).resetLog},

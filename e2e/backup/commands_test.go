@@ -453,9 +453,9 @@ func TestASlowReaderOfABackupKeepsNobodyWaiting(t *testing.T) {
 		t.Errorf("the file grew from %v to %v bytes beside a slow reader", before, after)
 	}
 	var refused struct{ Code string }
-	status, answer := o.Raw(consumer.Key(o.Sec.GlobalAuthToken), http.MethodPost, "/admin/backup?recipients=x", "")
-	if err := json.Unmarshal([]byte(answer), &refused); err != nil || status != 400 || refused.Code != "INVALID_QUERY" {
-		t.Errorf("an unknown parameter: %d %s", status, answer)
+	status, answer := o.Raw(consumer.Key(o.Sec.GlobalAuthToken), http.MethodPost, "/admin/backup", `{"recipients":["x"]}`)
+	if err := json.Unmarshal([]byte(answer), &refused); err != nil || status != 422 || refused.Code != "INVALID_BACKUP_RECIPIENT" {
+		t.Errorf("a recipient that is none: %d %s", status, answer)
 	}
 	if status, _ := o.Raw(consumer.Key("wrong"), http.MethodPost, "/admin/backup", ""); status != 401 {
 		t.Errorf("with a wrong key: %d", status)
