@@ -22,7 +22,7 @@ AT_ONCE := $(shell expr $$(getconf _NPROCESSORS_ONLN 2>/dev/null || echo 2) + 1)
 export CGO_ENABLED ?= 0
 
 .DEFAULT_GOAL := help
-.PHONY: help build dist size run demo test race bench fuzz crash clients powerloss model lives bitflips soak lint vuln fmt docs check
+.PHONY: help build dist packages size run demo test race bench fuzz crash clients powerloss model lives bitflips soak lint vuln fmt docs check
 
 help: ## print the targets
 	@awk -F':.*## ' '/^[a-z]+:.*## / { printf "  %-9s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -40,6 +40,9 @@ build: ## build bin/postern, static and stripped
 
 dist: ## dist/ with all that a release has, the same bytes on any machine (PLATFORMS=linux/amd64,… DIST=folder)
 	$(GO) run ./packaging/dist -version '$(VERSION)' -commit '$(COMMIT)' -epoch '$(or $(SOURCE_DATE_EPOCH),0)' -out '$(or $(DIST),dist)' -platforms '$(or $(PLATFORMS),all)' -- $(BUILD)
+
+packages: ## install, run, upgrade and remove what make dist makes (root, and debootstrap, rpm, podman, qemu-user as far as they are there)
+	PACKAGES=1 $(GO) test -count 1 -timeout 1h -v ./e2e/packages
 
 size: build ## what takes the room in bin/postern, by module
 	$(GO) run ./.ci/size bin/postern
