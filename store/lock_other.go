@@ -2,7 +2,13 @@
 
 package store
 
-import "os"
+import (
+	"errors"
+	"io/fs"
+	"os"
+
+	berrors "go.etcd.io/bbolt/errors"
+)
 
 // lockFile opens the file. bbolt's lock cannot be taken beforehand here: a file
 // that another process writes may look damaged instead of locked.
@@ -17,5 +23,9 @@ func putInPlace(copied string, f *os.File, path string) error {
 	if err := f.Close(); err != nil {
 		return err
 	}
-	return os.Rename(copied, path)
+	err := os.Rename(copied, path)
+	if errors.Is(err, fs.ErrPermission) { // the folder took the copy: a program has the file open
+		return berrors.ErrTimeout
+	}
+	return err
 }
