@@ -1,10 +1,7 @@
 package cli
 
 import (
-	"bytes"
 	"context"
-	"crypto/tls"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
@@ -18,7 +15,6 @@ import (
 	"postern/app"
 	"postern/backup"
 	"postern/config"
-	"postern/event"
 	"postern/store"
 )
 
@@ -127,14 +123,13 @@ func (o *backupOptions) source(ctx context.Context, cfg *config.Config, recipien
 		if err := checkBase(o.url); err != nil {
 			return nil, none, usageError{fmt.Errorf("--url %w", err)}
 		}
-		base, way := reach(o.url, false)
-		return o.remote(ctx, cfg, base, way), none, nil
+		p, err := elsewhere(cfg, o.url, o.key)
+		return o.remote(ctx, p), none, err
 	}
 	snapshot, err := store.SnapshotFile(cfg.Store.Path, everyBucket())
 	if errors.Is(err, store.ErrLocked) {
-		base, way := reach(ownURL(cfg), false)
-		err := knowOwn(way, cfg)
-		return o.remote(ctx, cfg, base, way), none, err
+		p, err := running(cfg)
+		return o.remote(ctx, p), none, err
 	}
 	if err != nil {
 		return nil, none, err
@@ -162,35 +157,13 @@ func (o *backupOptions) source(ctx context.Context, cfg *config.Config, recipien
 }
 
 // remote has a running program make the archive.
-func (o *backupOptions) remote(ctx context.Context, cfg *config.Config, base string, transport *http.Transport) writeArchive {
+func (o *backupOptions) remote(ctx context.Context, p program) writeArchive {
 	return func(w io.Writer) (m backup.Manifest, err error) {
-		key := o.key
-		if key == "" {
-			s, err := config.ReadSecrets(cfg)
-			if err != nil {
-				return m, fmt.Errorf("%w; give the API key by --key", err)
-			}
-			key = s.GlobalAuthToken
-		}
-		ask, err := json.Marshal(map[string]any{"withoutSecrets": o.withoutSecrets, "recipients": o.recipients})
+		resp, err := p.ask(ctx, http.MethodPost, "/admin/backup", map[string]any{"withoutSecrets": o.withoutSecrets, "recipients": o.recipients})
 		if err != nil {
 			return m, err
-		}
-		req, err := http.NewRequestWithContext(ctx, http.MethodPost, base+"/admin/backup", bytes.NewReader(ask))
-		if err != nil {
-			return m, err
-		}
-		req.Header.Set("Content-Type", "application/json")
-		req.Header.Set("apikey", key)
-		resp, err := (&http.Client{Transport: transport}).Do(req)
-		if err != nil {
-			return m, fmt.Errorf("%w; a program has the data file open, or --url was given, and does not answer there", err)
 		}
 		defer func() { _ = resp.Body.Close() }()
-		if resp.StatusCode != http.StatusOK {
-			said, _ := io.ReadAll(io.LimitReader(resp.Body, 2048))
-			return m, fmt.Errorf("%s answered %s: %s", base, resp.Status, config.OneLine(event.Cut(string(said))))
-		}
 		if len(o.recipients) > 0 {
 			if _, err := io.Copy(w, resp.Body); err != nil {
 				return m, fmt.Errorf("the backup was cut off: %w", err)
@@ -198,33 +171,10 @@ func (o *backupOptions) remote(ctx context.Context, cfg *config.Config, base str
 			return m, nil
 		}
 		if m, err = backup.Inspect(ctx, io.TeeReader(resp.Body, w)); err != nil {
-			return m, fmt.Errorf("what %s sent: %w", base, err)
+			return m, fmt.Errorf("what %s sent: %w", p.base, err)
 		}
 		return m, nil
 	}
-}
-
-// knowOwn has the way to the program of this machine take no certificate but the one
-// that is configured: it is for another name than this machine has for itself, and the
-// program is given the API key.
-func knowOwn(way *http.Transport, cfg *config.Config) error {
-	if cfg.Server.TLSCert == "" {
-		return nil
-	}
-	own, err := tls.LoadX509KeyPair(cfg.Server.TLSCert, cfg.Server.TLSKey)
-	if err != nil {
-		return fmt.Errorf("server.tls.cert, by which the running program is known: %w", err)
-	}
-	way.TLSClientConfig = &tls.Config{
-		InsecureSkipVerify: true, //nolint:gosec // VerifyConnection does, more strictly
-		VerifyConnection: func(s tls.ConnectionState) error {
-			if len(s.PeerCertificates) == 0 || !bytes.Equal(s.PeerCertificates[0].Raw, own.Certificate[0]) {
-				return errors.New("the program at server.listen has another certificate than server.tls.cert, and is given no key")
-			}
-			return nil
-		},
-	}
-	return nil
 }
 
 // isTerminal reports whether somebody looks at what is written there.

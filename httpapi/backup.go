@@ -61,6 +61,24 @@ func (a *api) makeBackup(c *call) error {
 	return nil
 }
 
+// checkData answers with what is wrong with the data file.
+func (a *api) checkData(c *call) error {
+	if err := c.decode(&struct{}{}, maxBody); err != nil {
+		return err
+	}
+	report, err := a.Store.Check(c.r.Context())
+	if errors.Is(err, store.ErrSnapshotting) {
+		return refuse(http.StatusConflict, codeBackup, store.ErrSnapshotting.Error())
+	}
+	if err != nil {
+		return err
+	}
+	if report.Faults == nil {
+		report.Faults = []string{}
+	}
+	return c.w.json(http.StatusOK, report)
+}
+
 var errStopping = errors.New("the program stops")
 
 func (a *api) sendBackup(ctx context.Context, c *call, archive *backup.Archive, recipients []age.Recipient) error {

@@ -6,6 +6,7 @@ import (
 	"postern/batch"
 	"postern/event"
 	"postern/httpapi/openapi"
+	"postern/store"
 )
 
 func operationDescriptions() map[string]description {
@@ -22,6 +23,11 @@ func operationDescriptions() map[string]description {
 			about: "A tar file with manifest.json, postern.db and secrets.json, or such a file encrypted by age when there are recipients. The data file is copied aside first, " +
 				"so that the answer may take its time. One that was cut off is no backup: `postern restore` says so.",
 			in: body[backupRequest](), example: `{"recipients":["age1ql3z7hjy54pw3hyww5ayyfg7zqgvc7w3j2elw8zmrj2kg5sfn9aqmcac8p"]}`, media: mediaTar, codes: codes{codeBackup, codeRecipient},
+		},
+		"POST /admin/check": {
+			id: "checkDataFile", summary: "Look for damage in the data file.",
+			about: "The file is copied aside as it is at one moment, and the copy is read: its pages, the checksum of every record, and what the buckets are to hold.",
+			out:   body[store.Report](), codes: codes{codeBackup},
 		},
 		"GET /admin/log": {id: "getLogLevel", summary: "The level of the log, and until when it is another than the usual one.", out: body[logState]()},
 		"PUT /admin/log": {
@@ -99,6 +105,10 @@ func operationFields() openapi.Fields {
 		"Error.step":       say("The step that failed, with the code PROXY_UNREACHABLE only.", "auth"),
 		"Error.requestId":  say("The id of the request, as in the header x-request-id and in the log.", exampleUUID),
 
+		"Report.buckets":               say("Buckets of the file.", 62),
+		"Report.records":               say("Records in them, the store's own notes left out.", 1042),
+		"Report.bytes":                 say("Size of the file, in bytes.", 16805888),
+		"Report.faults":                say("Each fault with what it costs, and whether a start puts it right; empty when there is none.", []string{}),
 		"BackupRequest.withoutSecrets": say("Whether the API key and the secret of tokens are left out.", false),
 		"BackupRequest.recipients":     say("Public keys of age, each of which can read the backup with its private one; empty: it is not encrypted.", []string{"age1ql3z7hjy54pw3hyww5ayyfg7zqgvc7w3j2elw8zmrj2kg5sfn9aqmcac8p"}),
 		"LogChange.level":              say("The level that the log is to have.", "debug", openapi.OneOf("debug", "info", "warn", "error")),

@@ -209,6 +209,6 @@ func NewServer(h http.Handler, logger *slog.Logger) *http.Server {
 			MaxConcurrentStreams: maxStreams, MaxReceiveBufferPerStream: streamBuffer, MaxReceiveBufferPerConnection: connectionBuffer,
 			WriteByteTimeout: writeTimeout,
 		},
-		ErrorLog:          slog.NewLogLogger(logger.With("component", "httpapi").Handler(), slog.LevelDebug),
+		ErrorLog: slog.NewLogLogger(logger.With("component", "httpapi").Handler(), slog.LevelDebug),
 	}
 }

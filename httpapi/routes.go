@@ -165,6 +165,7 @@ func routes() []route {
 		{"POST", "/admin/batches/{id}/stop", globalKey, (*api).stopAnyBatch},
 
 		{"POST", "/admin/backup", globalKey, (*api).makeBackup},
+		{"POST", "/admin/check", globalKey, (*api).checkData},
 		{"GET", "/admin/log", globalKey, (*api).showLog},
 		{"PUT", "/admin/log", globalKey, (*api).putLog},
 		{"DELETE", "/admin/log", globalKey, (*api).resetLog},

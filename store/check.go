@@ -8,11 +8,12 @@ import (
 
 // Report is what Check found.
 type Report struct {
-	Buckets, Records int // the store's own notes left out of the records
-	Bytes            int64
+	Buckets int   `json:"buckets"`
+	Records int   `json:"records"` // without the store's own notes
+	Bytes   int64 `json:"bytes"`
 	// Faults are what is damaged, what it costs, and whether a start puts it
 	// right, for people; none in a whole file.
-	Faults []string
+	Faults []string `json:"faults"`
 }
 
 // Check reads the file at path and changes nothing: its pages, the checksum of
@@ -54,14 +55,22 @@ func check(f *os.File, sch schema) (r Report, err error) {
 	if err != nil {
 		return r, err
 	}
-	r.Buckets = len(found.buckets)
-	for name, t := range found.buckets {
+	bytes := r.Bytes
+	r = found.report(sch)
+	r.Bytes = bytes
+	return r, nil
+}
+
+// report is all that was found, but for the size of the file.
+func (s *survey) report(sch schema) (r Report) {
+	r.Buckets = len(s.buckets)
+	for name, t := range s.buckets {
 		if name != metaBucket.Name {
 			r.Records += int(t.rows)
 		}
 	}
-	r.Faults = found.tell(sch)
-	return r, nil
+	r.Faults = s.tell(sch)
+	return r
 }
 
 const putRight = "; the next start puts it right"

@@ -46,12 +46,30 @@ type Snapshot struct {
 // are damaged, the cause of ctx's end, and those of Update.
 func (s *Store) Snapshot(ctx context.Context) (*Snapshot, error) {
 	n, err := s.snapshot(ctx)
+	if err == nil {
+		if err = n.found.judge(s.schema); err != nil {
+			err = errors.Join(err, n.Close())
+		}
+	}
 	if err != nil {
 		return nil, fmt.Errorf("snapshot of %s: %w", s.opts.Path, explain(err))
 	}
 	return n, nil
 }
 
+// Check is [Check] of the open file, as it is at one moment. It needs as much room
+// beside it as a Snapshot does, and has its errors but for damage, which it reports.
+func (s *Store) Check(ctx context.Context) (r Report, err error) {
+	n, err := s.snapshot(ctx)
+	if err != nil {
+		return r, fmt.Errorf("check %s: %w", s.opts.Path, explain(err))
+	}
+	r = n.found.report(s.schema)
+	r.Bytes = n.size
+	return r, n.Close()
+}
+
+// snapshot copies the file and reads the copy, whatever it finds.
 func (s *Store) snapshot(ctx context.Context) (_ *Snapshot, err error) {
 	folder := filepath.Dir(s.opts.Path)
 	size := fileSize(s.opts.Path)
@@ -97,7 +115,9 @@ func SnapshotFile(path string, buckets []Bucket) (n *Snapshot, err error) {
 	info, err := f.Stat()
 	if err == nil {
 		n.size = info.Size()
-		err = n.read(sch)
+		if err = n.read(sch); err == nil {
+			err = n.found.judge(sch)
+		}
 	}
 	if err != nil {
 		return nil, fmt.Errorf("snapshot of %s: %w", path, errors.Join(advise(path, explain(err)), n.Close()))
@@ -105,7 +125,7 @@ func SnapshotFile(path string, buckets []Bucket) (n *Snapshot, err error) {
 	return n, nil
 }
 
-// read looks at the whole snapshot, so that none that is damaged goes anywhere.
+// read looks at the whole snapshot.
 func (n *Snapshot) read(sch schema) (err error) {
 	if n.found, err = readSurveyFrom(n.f, n.size); err != nil { // mapped, it would be resident memory
 		return err
@@ -114,7 +134,7 @@ func (n *Snapshot) read(sch schema) (err error) {
 		return err
 	}
 	n.size = int64(n.found.file.Pages()) * int64(n.found.file.PageSize())
-	return n.found.judge(sch)
+	return nil
 }
 
 // At is the moment of which it is.

@@ -465,3 +465,46 @@ func TestASlowReaderOfABackupKeepsNobodyWaiting(t *testing.T) {
 	}
 	o.Stop()
 }
+
+// TestTheFileOfARunningProgramIsChecked flips a byte of a value under a running program.
+func TestTheFileOfARunningProgramIsChecked(t *testing.T) {
+	o := newOperator(t)
+	o.Pair("red")
+	o.CreateBatchWith("marked-batch-name", []string{"red"}, numbers(3), "hello")
+	before := o.beside()
+	o.says(0, "no fault", "check")
+	o.says(1, "in use", "check", o.DataFile()) // a file that is named may be anybody's
+	o.Kill()
+	raw, err := os.ReadFile(o.DataFile())
+	if err != nil {
+		t.Fatal(err)
+	}
+	at := bytes.LastIndex(raw, []byte("marked-batch-name"))
+	if at < 0 {
+		t.Fatal("the batch is not in the file")
+	}
+	for i := bytes.Index(raw, []byte("marked-batch-name")); i >= 0; {
+		raw[i] ^= 0x7
+		next := bytes.Index(raw[i+1:], []byte("marked-batch-name"))
+		if next < 0 {
+			break
+		}
+		i += 1 + next
+	}
+	if err := os.WriteFile(o.DataFile(), raw, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	o.says(1, "batch_spec", "check")
+	o.Start()
+	o.says(1, "batch_spec", "check")
+	o.untouched(before)
+	status, answer := o.Raw(consumer.Key(o.Sec.GlobalAuthToken), http.MethodPost, "/admin/check", "")
+	var report struct {
+		Buckets, Records, Bytes int
+		Faults                  []string
+	}
+	if err := json.Unmarshal([]byte(answer), &report); err != nil || status != 200 || report.Buckets < 60 || report.Records < 10 || report.Bytes < 4096 || len(report.Faults) == 0 {
+		t.Errorf("%d %s", status, answer)
+	}
+	o.Stop()
+}

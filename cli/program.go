@@ -1,0 +1,100 @@
+package cli
+
+import (
+	"bytes"
+	"context"
+	"crypto/tls"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+
+	"postern/config"
+	"postern/event"
+)
+
+// program is a running Postern that a command asks with its API key.
+type program struct {
+	base string // as the user knows it
+	url  string // before the paths
+	way  *http.Transport
+	key  string
+}
+
+// running is the program that runs with this configuration on this machine.
+func running(cfg *config.Config) (program, error) {
+	s, err := config.ReadSecrets(cfg)
+	if err != nil {
+		return program{}, err
+	}
+	p := program{base: ownURL(cfg), key: s.GlobalAuthToken}
+	p.url, p.way = reach(p.base, false)
+	return p, knowOwn(p.way, cfg)
+}
+
+// elsewhere is a program at another place; an empty key is the one of the configuration.
+func elsewhere(cfg *config.Config, base, key string) (program, error) {
+	p := program{base: base, key: key}
+	p.url, p.way = reach(base, false)
+	if key != "" {
+		return p, nil
+	}
+	s, err := config.ReadSecrets(cfg)
+	if err != nil {
+		return p, fmt.Errorf("%w; give the API key by --key", err)
+	}
+	p.key = s.GlobalAuthToken
+	return p, nil
+}
+
+// ask calls the program. Whatever it answers but 200 is an error that says what it is.
+func (p program) ask(ctx context.Context, method, path string, in any) (*http.Response, error) {
+	var body bytes.Buffer
+	if in != nil {
+		if err := json.NewEncoder(&body).Encode(in); err != nil {
+			return nil, err
+		}
+	}
+	req, err := http.NewRequestWithContext(ctx, method, p.url+path, &body)
+	if err != nil {
+		return nil, err
+	}
+	req.Header.Set("apikey", p.key)
+	if in != nil {
+		req.Header.Set("Content-Type", "application/json")
+	}
+	resp, err := (&http.Client{Transport: p.way}).Do(req)
+	if err != nil {
+		return nil, fmt.Errorf("%w; a program that has the data file open, or is at --url, does not answer there", err)
+	}
+	if resp.StatusCode != http.StatusOK {
+		defer func() { _ = resp.Body.Close() }()
+		said, _ := io.ReadAll(io.LimitReader(resp.Body, 2048))
+		return nil, fmt.Errorf("%s answered %s: %s", p.base, resp.Status, config.OneLine(event.Cut(string(said))))
+	}
+	return resp, nil
+}
+
+// knowOwn has the way to the program of this machine take no certificate but the one
+// that is configured: it is for another name than this machine has for itself, and the
+// program is given the API key.
+func knowOwn(way *http.Transport, cfg *config.Config) error {
+	if cfg.Server.TLSCert == "" {
+		return nil
+	}
+	own, err := tls.LoadX509KeyPair(cfg.Server.TLSCert, cfg.Server.TLSKey)
+	if err != nil {
+		return fmt.Errorf("server.tls.cert, by which the running program is known: %w", err)
+	}
+	way.TLSClientConfig = &tls.Config{
+		InsecureSkipVerify: true, //nolint:gosec // VerifyConnection does, more strictly
+		VerifyConnection: func(s tls.ConnectionState) error {
+			if len(s.PeerCertificates) == 0 || !bytes.Equal(s.PeerCertificates[0].Raw, own.Certificate[0]) {
+				return errors.New("the program at server.listen has another certificate than server.tls.cert, and is given no key")
+			}
+			return nil
+		},
+	}
+	return nil
+}
