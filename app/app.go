@@ -37,13 +37,14 @@ type App struct {
 	log   *slog.Logger
 	level *loglevel.Level // of log; nil: it cannot be changed
 
-	url     string          // where the API is served
-	socket  string          // the Unix socket where it is, too; empty: none
-	sandbox *sandbox.Server // nil unless enabled
-	proof   *certificate    // nil without TLS
-	reload  reload
-	failed  chan error // size 1: the listener ended by itself
-	stops   *stopStack
+	url        string          // where the API is served
+	socket     string          // the Unix socket where it is, too; empty: none
+	sandbox    *sandbox.Server // nil unless enabled
+	proof      *certificate    // of files; nil without
+	authorized *authorized     // certificates of an authority; nil without
+	reload     reload
+	failed     chan error // size 1: the listener ended by itself
+	stops      *stopStack
 
 	stopping chan struct{} // closed when the stop begins
 

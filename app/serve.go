@@ -131,10 +131,10 @@ func (a *App) serve(taken Addresses) error {
 	if handler, err = httpapi.Below(handler, a.cfg.Server.BasePath); err != nil {
 		return err
 	}
-	if a.proof, err = openCertificate(a.cfg, a.log); err != nil {
+	secure, err := a.serverTLS()
+	if err != nil {
 		return err
 	}
-	secure := a.proof.config()
 	keys := idempotency.NewPruner(a.store, a.log)
 	keys.Start()
 	a.stops.push("idempotency keys", keys.Stop)
@@ -148,6 +148,9 @@ func (a *App) serve(taken Addresses) error {
 		a.socket = taken.socket.Addr().String()
 	}
 	a.listenSecurely("listener", httpapi.NewServer(httpapi.AllowOrigins(handler, a.cfg.Server.CORSOrigins), a.log), a.clients, secure)
+	if a.authorized != nil { // which asks at the listener whether it is us
+		a.authorized.watch()
+	}
 	a.stops.push("waits for phones and receivers", func(context.Context) error { // they would hold the shutdown up
 		close(a.stopping)
 		a.supervisor.Interrupt()
@@ -155,6 +158,20 @@ func (a *App) serve(taken Addresses) error {
 		return nil
 	})
 	return nil
+}
+
+// serverTLS is how the API is served at its address, nil for without TLS.
+func (a *App) serverTLS() (*tls.Config, error) {
+	var err error
+	if a.authorized, err = newAuthorized(a.cfg, a.log); err != nil {
+		return nil, err
+	}
+	if a.authorized != nil {
+		a.stops.push("certificates", a.authorized.stop)
+		return a.authorized.config(), nil
+	}
+	a.proof, err = openCertificate(a.cfg, a.log)
+	return a.proof.config(), err
 }
 
 // Dashboard is the address that a browser may be pointed at: the public one where

@@ -85,7 +85,7 @@ func ownURL(cfg *config.Config) string {
 		return "unix:" + cfg.Server.Socket
 	}
 	scheme := "http://"
-	if cfg.Server.TLSCert != "" {
+	if cfg.Secure() {
 		scheme = "https://"
 	}
 	host, port, err := net.SplitHostPort(cfg.ListenAddress())

@@ -10,6 +10,7 @@ import (
 	"io"
 	"net/http"
 
+	"postern/app"
 	"postern/config"
 	"postern/event"
 )
@@ -80,18 +81,24 @@ func (p program) ask(ctx context.Context, method, path string, in any) (*http.Re
 // that is configured: it is for another name than this machine has for itself, and the
 // program is given the API key.
 func knowOwn(way *http.Transport, cfg *config.Config) error {
-	if cfg.Server.TLSCert == "" {
+	if !cfg.Secure() {
 		return nil
 	}
-	own, err := tls.LoadX509KeyPair(cfg.Server.TLSCert, cfg.Server.TLSKey)
+	setting := "server.tls.cert"
+	load := func() (tls.Certificate, error) { return tls.LoadX509KeyPair(cfg.Server.TLSCert, cfg.Server.TLSKey) }
+	if len(cfg.Server.TLSDomain) > 0 {
+		setting = "server.tls.domain"
+		load = func() (tls.Certificate, error) { return app.KeptCertificate(cfg) }
+	}
+	own, err := load()
 	if err != nil {
-		return fmt.Errorf("server.tls.cert, by which the running program is known: %w", err)
+		return fmt.Errorf("the certificate of %s, by which the running program is known: %w", setting, err)
 	}
 	way.TLSClientConfig = &tls.Config{
 		InsecureSkipVerify: true, //nolint:gosec // VerifyConnection does, more strictly
 		VerifyConnection: func(s tls.ConnectionState) error {
 			if len(s.PeerCertificates) == 0 || !bytes.Equal(s.PeerCertificates[0].Raw, own.Certificate[0]) {
-				return errors.New("the program at server.listen has another certificate than server.tls.cert, and is given no key")
+				return errors.New("the program at server.listen has another certificate than that of " + setting + ", and is given no key")
 			}
 			return nil
 		},

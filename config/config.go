@@ -19,6 +19,9 @@ type Config struct {
 		Socket          string
 		SocketMode      string // octal digits
 		TLSCert, TLSKey string
+		TLSDomain       []string
+		TLSAuthority    string // of TLSDomain
+		TLSAuthorityCA  string
 		TrustedProxies  []string
 		CORSOrigins     []string
 		ShutdownTimeout time.Duration
@@ -195,12 +198,30 @@ func (c *Config) rules() []rule {
 			[]string{"backup.every"},
 		},
 		{
+			c.ListenAddress() == "" && len(c.Server.TLSDomain) > 0,
+			"needs server.listen: server.socket is served without TLS",
+			[]string{"server.tls.domain", "server.listen"},
+		},
+		{
+			c.Server.TLSCert != "" && len(c.Server.TLSDomain) > 0,
+			"cannot be set together with server.tls.cert; choose one of them",
+			[]string{"server.tls.domain", "server.tls.cert"},
+		},
+		{
+			c.Server.TLSAuthorityCA != "" && len(c.Server.TLSDomain) == 0,
+			"needs server.tls.domain",
+			[]string{"server.tls.acme_ca", "server.tls.domain"},
+		},
+		{
 			c.Sandbox.Enabled && e.Endpoint != "",
 			"cannot be true together with whatsapp.endpoint; choose one of them",
 			[]string{"sandbox.enabled", "whatsapp.endpoint"},
 		},
 	}
 }
+
+// Secure tells that the API is served by TLS at its address.
+func (c *Config) Secure() bool { return c.Server.TLSCert != "" || len(c.Server.TLSDomain) > 0 }
 
 // PublicURL is server.base_url with server.base_path at its end, and without a slash
 // there; empty when it is not known.

@@ -23,8 +23,8 @@ func Exposures(c *Config) (found []string) {
 	address, base := c.ListenAddress(), c.Server.BaseURL
 	reachable := address != "" && !IsLoopback(address)
 	encrypted := strings.HasPrefix(base, "https://")
-	tell(reachable && !encrypted && c.Server.TLSCert == "",
-		"%s is not of this machine alone, and the API key, tokens and messages go there unencrypted; set server.tls.cert and server.tls.key, or listen on 127.0.0.1 behind a proxy with TLS and set server.base_url to its https address", address)
+	tell(reachable && !encrypted && !c.Secure(),
+		"%s is not of this machine alone, and the API key, tokens and messages go there unencrypted; set server.tls.domain, or server.tls.cert and server.tls.key, or listen on 127.0.0.1 behind a proxy with TLS and set server.base_url to its https address", address)
 	tell(base != "" && !encrypted && !isLoopbackURL(base),
 		"server.base_url has no https: the API key, tokens and messages go to it as plain text; put TLS before it")
 	tell(c.Sandbox.Enabled && (reachable || base != "" && !isLoopbackURL(base)),

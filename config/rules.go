@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"net"
+	"net/netip"
 	"net/url"
 	"slices"
 	"strconv"
@@ -101,6 +102,30 @@ func checkHostPort(s string) error {
 		return errors.New("the port must be a number from 0 to 65535")
 	}
 	return nil
+}
+
+// checkDomain takes names that a certificate can be had for. A name without a dot is
+// none that anybody else could look up.
+func checkDomain(s string) error {
+	labels := strings.Split(s, ".")
+	wrong := len(s) > 253 || len(labels) < 2
+	for _, l := range labels {
+		wrong = wrong || l == "" || len(l) > 63 || l[0] == '-' || l[len(l)-1] == '-' || strings.ContainsFunc(l, func(r rune) bool {
+			return (r < 'a' || r > 'z') && (r < '0' || r > '9') && r != '-'
+		})
+	}
+	if _, err := netip.ParseAddr(s); wrong || err == nil {
+		return errors.New("each must be a whole name in lower case, such as api.example.org, without a wildcard; other letters as xn--")
+	}
+	return nil
+}
+
+func checkDirectory(s string) error {
+	u, err := url.Parse(s)
+	if err != nil || u.Scheme != "https" || u.Hostname() == "" || u.User != nil || u.Fragment != "" {
+		return errors.New("must be an https URL, such as https://ca.internal/acme/acme/directory")
+	}
+	return event.CheckPort(u)
 }
 
 // checkBasePath takes words that are the same in every spelling of a URL.

@@ -34,7 +34,7 @@ func line(path, value string) string {
 
 func TestEverySettingHasItsDefault(t *testing.T) {
 	want := map[string]string{
-		"server.listen": `"127.0.0.1:8084"`, "server.port": "0", "server.base_url": `""`, "server.base_path": `""`, "server.socket": `""`, "server.socket_mode": `"0660"`, "server.shutdown_timeout": `"20s"`, "server.cors_origins": "[]", "server.tls.cert": `""`, "server.tls.key": `""`,
+		"server.listen": `"127.0.0.1:8084"`, "server.port": "0", "server.base_url": `""`, "server.base_path": `""`, "server.socket": `""`, "server.socket_mode": `"0660"`, "server.shutdown_timeout": `"20s"`, "server.cors_origins": "[]", "server.tls.cert": `""`, "server.tls.domain": "[]", "server.tls.acme_directory": `""`, "server.tls.acme_ca": `""`, "server.tls.key": `""`,
 		"server.max_connections_per_address": "256", "message.batch.max_open": "1000", "message.batch.failure_streak": "10", "websocket.max_per_token": "100", "media.max_uploads": "1000", "server.trusted_proxies": "[]", "authentication.failures_per_minute": "10",
 		"store.path": `"data/postern.db"`, "log.level": `"info"`, "log.format": `"text"`,
 		"authentication.global_auth_token": `""`, "authentication.jwt_secret": `""`, "authentication.jwt_expires_in": "0",
@@ -439,5 +439,27 @@ func TestTheBasePathIsWordsBetweenSlashes(t *testing.T) {
 		if _, _, err := Load(writeConfig(t, line("server.base_path", "'"+right+"'")), nil); err != nil {
 			t.Error(err)
 		}
+	}
+}
+
+func TestDomainsAreWholeNamesAndNotBesideFiles(t *testing.T) {
+	for _, wrong := range []string{"postern", "*.example.org", "Api.example.org", "192.0.2.1", "a..b", ".example.org", "example.org.", "-a.example", "a-.example", "münchen.example", "a b.example", "a.example:443", "a_b.example", strings.Repeat("a", 64) + ".example", strings.Repeat("a.", 127) + "a"} {
+		if got := refused(t, wrong, line("server.tls.domain", "['ok.example', '"+wrong+"']")); !strings.Contains(got, "server.tls.domain: each must be a whole name") {
+			t.Errorf("%s: %s", wrong, got)
+		}
+	}
+	for _, c := range []struct{ file, want string }{
+		{"[server.tls]\ndomain = ['a.example']\ncert = 'a'\nkey = 'b'\n", "server.tls.domain: cannot be set together with server.tls.cert"},
+		{"[server.tls]\nacme_ca = 'a'\n", "server.tls.acme_ca: needs server.tls.domain"},
+		{"[server]\nlisten = ''\nsocket = '/s'\n[server.tls]\ndomain = ['a.example']\n", "server.tls.domain: needs server.listen"},
+		{"[server.tls]\ndomain = ['a.example']\nacme_directory = 'http://ca.example/dir'\n", "server.tls.acme_directory: must be an https URL"},
+	} {
+		if got := refused(t, c.file, c.file); !strings.Contains(got, c.want) {
+			t.Errorf("%s: %s", c.file, got)
+		}
+	}
+	c, _, err := Load(writeConfig(t, "[server]\nlisten = '0.0.0.0:443'\n[server.tls]\ndomain = ['api.example.org', 'xn--mnchen-3ya.example']\n"), nil)
+	if err != nil || !c.Secure() || len(Exposures(c)) != 0 {
+		t.Errorf("%v, %q", err, Exposures(c))
 	}
 }

@@ -62,6 +62,10 @@ func settings(c *Config) []setting {
 		text("server.tls.cert", &c.Server.TLSCert, "", nil, "File with the certificate, and those between it and its authority, in PEM: the API is served by HTTPS then. It is read again when it changes. Empty: HTTP, as behind a reverse proxy."),
 		text("server.tls.key", &c.Server.TLSKey, "", nil, "File with the private key of server.tls.cert, in PEM."),
 
+		list("server.tls.domain", &c.Server.TLSDomain, checkDomain, "Names of this program, in place of server.tls.cert: a certificate authority makes the certificates, by ACME, and this program accepts its terms of service. It has to reach server.listen at port 443 of each name. They are kept beside the data file."),
+		text("server.tls.acme_directory", &c.Server.TLSAuthority, "", orEmpty(checkDirectory), "Directory of the certificate authority for server.tls.domain, an https URL. Empty: Let's Encrypt."),
+		text("server.tls.acme_ca", &c.Server.TLSAuthorityCA, "", nil, "PEM file with the root certificate of that authority's own address. Empty: those of the system."),
+
 		text("store.path", &c.Store.Path, "data/postern.db", notEmpty, "The one data file. Its folder also keeps generated secrets."),
 
 		text("backup.dir", &c.Backup.Dir, "", nil, "Folder for the backups that the program makes by itself, best on another disk; backup.every says when."),

@@ -1,0 +1,83 @@
+package app
+
+import (
+	"context"
+	"crypto/tls"
+	"crypto/x509"
+	"errors"
+	"log/slog"
+	"sync"
+
+	"golang.org/x/crypto/acme/autocert"
+)
+
+// acmeCache keeps certificates and keys in a folder that only this user may read. What
+// cannot be written there is kept in memory, so that nothing is lost but the next
+// start's time.
+type acmeCache struct {
+	dir autocert.DirCache
+	log *slog.Logger
+
+	mu   sync.Mutex
+	kept map[string][]byte
+	said bool
+}
+
+// Get implements [autocert.Cache].
+func (c *acmeCache) Get(ctx context.Context, name string) ([]byte, error) {
+	c.mu.Lock()
+	raw, newer := c.kept[name]
+	c.mu.Unlock()
+	if newer {
+		return raw, nil
+	}
+	raw, err := c.dir.Get(ctx, name)
+	if err != nil && !errors.Is(err, autocert.ErrCacheMiss) {
+		c.log.Warn("what is kept of certificates cannot be read", "folder", string(c.dir), "error", err)
+		return nil, autocert.ErrCacheMiss
+	}
+	return raw, err
+}
+
+// Put implements [autocert.Cache].
+func (c *acmeCache) Put(ctx context.Context, name string, raw []byte) error {
+	err := c.dir.Put(ctx, name, raw)
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	delete(c.kept, name)
+	if err == nil {
+		return nil
+	}
+	c.kept[name] = raw
+	if !c.said {
+		c.said = true
+		c.log.Error("certificates are not kept; the next start has to ask the authority anew, which bounds how often it may be asked", "folder", string(c.dir), "error", err)
+	}
+	return nil
+}
+
+// Delete implements [autocert.Cache].
+func (c *acmeCache) Delete(ctx context.Context, name string) error {
+	c.mu.Lock()
+	delete(c.kept, name)
+	c.mu.Unlock()
+	return c.dir.Delete(ctx, name)
+}
+
+// certificate is the one that is kept for a domain, nil for none. Whether it is over is
+// not looked at.
+func (c *acmeCache) certificate(domain string) *tls.Certificate {
+	raw, err := c.Get(context.Background(), domain)
+	if err != nil {
+		return nil
+	}
+	pair, err := tls.X509KeyPair(raw, raw)
+	if err == nil && pair.Leaf == nil {
+		pair.Leaf, err = x509.ParseCertificate(pair.Certificate[0])
+	}
+	if err != nil {
+		c.log.Warn("the certificate that is kept cannot be used", "domain", domain, "folder", string(c.dir), "error", err)
+		return nil
+	}
+	return &pair
+}

@@ -1,0 +1,105 @@
+package app
+
+import (
+	"bytes"
+	"context"
+	"crypto/tls"
+	"crypto/x509"
+	"encoding/json"
+	"io"
+	"log/slog"
+	"net/http"
+	"strings"
+	"time"
+
+	"postern/dispatch"
+)
+
+// acmeClient calls the authority until life ends. Its failures are logged: a renewal,
+// which nobody waits for, tells nobody else.
+func acmeClient(life context.Context, roots *x509.CertPool, log *slog.Logger) *http.Client {
+	way := http.DefaultTransport.(*http.Transport).Clone()
+	way.TLSClientConfig = &tls.Config{RootCAs: roots, MinVersion: tls.VersionTLS12}
+	return &http.Client{Timeout: 30 * time.Second, Transport: &acmeWay{way: way, life: life, log: log}}
+}
+
+type acmeWay struct {
+	way  http.RoundTripper
+	life context.Context
+	log  *slog.Logger
+
+	losses dispatch.LogThrottle
+}
+
+// maxProblem bounds what is read of a refusal.
+const maxProblem = 64 << 10
+
+// RoundTrip implements [http.RoundTripper].
+func (w *acmeWay) RoundTrip(r *http.Request) (*http.Response, error) {
+	ctx, cancel := context.WithCancel(r.Context())
+	undo := context.AfterFunc(w.life, cancel)
+	resp, err := w.way.RoundTrip(r.WithContext(ctx))
+	if err != nil {
+		undo()
+		cancel()
+		if w.life.Err() == nil {
+			level, times := w.losses.Count("way")
+			w.log.Log(r.Context(), level, "the certificate authority cannot be reached", "host", r.URL.Host, "error", err, "count", times)
+		}
+		return nil, err
+	}
+	if strings.Contains(resp.Header.Get("Content-Type"), "json") {
+		w.look(r, resp)
+	}
+	resp.Body = &untilClosed{resp.Body, func() { undo(); cancel() }}
+	return resp, nil
+}
+
+// problem is why the authority refuses (RFC 8555, 6.7).
+type problem struct{ Type, Detail string }
+
+// look logs refusals, and failed challenges of an authorization (7.1.4), of which
+// autocert tells nothing. One of a nonce is part of the protocol.
+func (w *acmeWay) look(r *http.Request, resp *http.Response) {
+	raw, err := io.ReadAll(io.LimitReader(resp.Body, maxProblem))
+	resp.Body = struct {
+		io.Reader
+		io.Closer
+	}{io.MultiReader(bytes.NewReader(raw), resp.Body), resp.Body}
+	var answer struct {
+		problem
+		Status     any // a number in a refusal
+		Challenges []struct {
+			Type  string
+			Error problem
+		}
+	}
+	if err != nil || json.Unmarshal(raw, &answer) != nil {
+		return
+	}
+	if resp.StatusCode >= http.StatusBadRequest && answer.Type != "urn:ietf:params:acme:error:badNonce" {
+		w.tell(r, "the certificate authority refuses", resp.StatusCode, answer.problem)
+	}
+	for _, c := range answer.Challenges {
+		if answer.Status == "invalid" && c.Error.Type != "" {
+			w.tell(r, "the certificate authority could not find out by TLS-ALPN-01 that it is us; it has to reach this program at port 443 of the name", resp.StatusCode, c.Error)
+		}
+	}
+}
+
+func (w *acmeWay) tell(r *http.Request, message string, status int, p problem) {
+	level, times := w.losses.Count(p.Type)
+	w.log.Log(r.Context(), level, message, "host", r.URL.Host, "status", status, "type", p.Type, "detail", p.Detail, "count", times)
+}
+
+// untilClosed is a body whose end is told.
+type untilClosed struct {
+	io.ReadCloser
+	closed func()
+}
+
+// Close implements [io.Closer].
+func (u *untilClosed) Close() error {
+	defer u.closed()
+	return u.ReadCloser.Close()
+}
