@@ -43,28 +43,12 @@ func Import(ctx context.Context, cfg *config.Config, p *migrate.Plan, log *slog.
 	if err := p.Unchanged(); err != nil {
 		return err
 	}
-	st, err := store.Open(store.Options{Path: cfg.Store.Path, Buckets: Buckets(), Logger: log, DisableOutboxDelivery: !cfg.Webhook.GlobalEnabled})
-	if err != nil {
-		return err
-	}
-	defer func() { err = errors.Join(err, st.Close()) }()
-	if err := st.Admit(); err != nil {
-		return err
-	}
-	devices, err := device.Open(st, log)
-	if err != nil {
-		return err
-	}
-	defer func() { err = errors.Join(err, devices.Close(context.WithoutCancel(ctx))) }()
-	registry, err := instance.Open(ctx, instance.Config{
-		Store: st, DurableDefault: cfg.Webhook.DurableDefault, Logger: log,
-		CheckURL: dispatch.Guard{DenyPrivate: cfg.Webhook.DenyPrivate}.CheckURL, CheckProxy: dispatch.Guard{}.CheckURL,
+	return onStopped(ctx, cfg, log, func(s stopped) error {
+		if err := s.store.Admit(); err != nil {
+			return err
+		}
+		return p.Each(ctx, func(a *migrate.Account) error { return importOne(ctx, p, a, s.registry, s.devices, done) })
 	})
-	if err != nil {
-		return err
-	}
-	defer registry.Close()
-	return p.Each(ctx, func(a *migrate.Account) error { return importOne(ctx, p, a, registry, devices, done) })
 }
 
 func importOne(ctx context.Context, p *migrate.Plan, a *migrate.Account, registry *instance.Registry, devices *device.Container, done func(*migrate.Account)) error {

@@ -28,7 +28,7 @@ func Inspect(ctx context.Context, r io.Reader, identities ...age.Identity) (Mani
 // ErrDamaged, ErrEncrypted or ErrIdentity unless it is one of r, of the folder or of
 // ctx. The files are synced.
 func Extract(ctx context.Context, r io.Reader, folder string, identities ...age.Identity) (Manifest, error) {
-	r, err := opened(reader{ctx, r}, identities)
+	r, err := Opened(ctx, r, identities)
 	if err != nil {
 		return Manifest{}, err
 	}
@@ -66,9 +66,10 @@ func Extract(ctx context.Context, r io.Reader, folder string, identities ...age.
 	return m, nil
 }
 
-// opened is the archive behind what encrypts it.
-func opened(r io.Reader, identities []age.Identity) (io.Reader, error) {
-	b := bufio.NewReaderSize(r, 64<<10)
+// Opened is what is behind what encrypts it, until ctx ends. Errors are those of
+// Extract.
+func Opened(ctx context.Context, r io.Reader, identities []age.Identity) (io.Reader, error) {
+	b := bufio.NewReaderSize(reader{ctx, r}, 64<<10)
 	begins, _ := b.Peek(len(armor.Header))
 	var sealed io.Reader
 	switch {
@@ -177,12 +178,14 @@ type readError struct{ error }
 
 func (e readError) Unwrap() error { return e.error }
 
-// cut says that the archive ends or is damaged before what was expected, unless it
+func cut(err error, at string) error { return Cut(err, at, ErrDamaged) }
+
+// Cut says of an error of what Opened returned that the file is damaged there, unless it
 // could not be read at all.
-func cut(err error, before string) error {
+func Cut(err error, at string, damaged error) error {
 	var own readError
 	if errors.As(err, &own) {
 		return own.error
 	}
-	return fmt.Errorf("%w, at %s: %w", ErrDamaged, before, err)
+	return fmt.Errorf("%w, at %s: %w", damaged, at, err)
 }

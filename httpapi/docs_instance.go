@@ -37,7 +37,7 @@ func instanceDescriptions() map[string]description {
 func connectionDescriptions() map[string]description {
 	connect := description{
 		id: "connectInstance", summary: "Connect, and wait for the first code to scan or for the login.",
-		about: "The codes change every few seconds; `qrcode.updated` tells each.", out: body[connectAnswer](), codes: codes{"CONNECT_TIMEOUT", "CLIENT_OUTDATED"},
+		about: "The codes change every few seconds; `qrcode.updated` tells each.", out: body[connectAnswer](), codes: codes{"INSTANCE_MOVED", "CONNECT_TIMEOUT", "CLIENT_OUTDATED"},
 	}
 	start := connect
 	start.id = "startConnection"
@@ -73,7 +73,7 @@ func connectionDescriptions() map[string]description {
 			id: "getQRCode", summary: "The code to scan, as a picture.", media: "image/png", codes: codes{"CONNECT_TIMEOUT", "ALREADY_CONNECTED", codeNoQRCode, "INSTANCE_NOT_CONNECTED", "CLIENT_OUTDATED"},
 		},
 		"GET /instance/{i}/connection/status": {id: "getConnectionStatus", summary: "The truth about the connection.", out: body[statusAnswer]()},
-		"DELETE /instance/{i}/logout":         {id: "logoutInstance", summary: "Unlink the instance from its phone.", out: body[logoutAnswer]()},
+		"DELETE /instance/{i}/logout":         {id: "logoutInstance", summary: "Unlink the instance from its phone.", out: body[logoutAnswer](), codes: codes{"INSTANCE_MOVED"}},
 		"POST /instance/{i}/app-state/reset": {
 			id: "resetAppState", summary: "Have the phone begin anew with what the account's devices have in common.",
 			about: "The last resort when it cannot be verified: the phone removes every linked device of the account, this one too.",

@@ -86,6 +86,9 @@ func commonCodes(r Route, d description) codes {
 	if d.form != nil {
 		all = all.and(codeMalformedForm, codeTooDeep, codeUnknownField, codeDuplicateField, codeMissingField, codeInvalidType, codeBodyTooLarge, codeBodyTimeout, codeContentType)
 	}
+	if slices.Contains(d.codes, "INSTANCE_NOT_CONNECTED") {
+		all = all.and("INSTANCE_MOVED")
+	}
 	if d.once {
 		all = all.and(codeInvalidKey, codeKeyInUse, codeKeyReused, "DISK_FULL")
 	}

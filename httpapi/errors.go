@@ -97,6 +97,7 @@ func errorTable() []mapping {
 		// These may wrap a second error of the table, and count before it.
 		{instance.ErrNotStored, http.StatusNotAcceptable, "SENT_BUT_NOT_STORED", "the message was sent, but could not be stored"},
 		{instance.ErrOutdated, http.StatusServiceUnavailable, "CLIENT_OUTDATED", ""},
+		{instance.ErrMoved, http.StatusConflict, "INSTANCE_MOVED", "the instance has moved to another Postern and does not connect here"},
 		{event.ErrNotConnected, http.StatusServiceUnavailable, "INSTANCE_NOT_CONNECTED", ""},
 		{store.ErrDamaged, http.StatusInternalServerError, "RECORD_DAMAGED", "a record of the data file that this needs is damaged and set aside"},
 		{event.ErrTimelocked, http.StatusUnprocessableEntity, event.ReachoutTimelocked, ""},

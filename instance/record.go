@@ -69,6 +69,7 @@ type Record struct {
 	Token              Token            `json:"token"`
 	Restrictions       []Restriction    `json:"restrictions,omitempty"` // also those that are over; see Record.Restriction
 	RedialedAt         event.Time       `json:"redialedAt,omitzero"`    // because of refusals in a row
+	MovedAt            event.Time       `json:"movedAt,omitzero"`       // to another file; it does not connect here any more
 }
 
 // Token is an instance's credential, as it was last issued.

@@ -244,6 +244,9 @@ func (s *Supervisor) keeper(ctx context.Context, id int64) (*keeper, error) {
 	if s.life.Err() != nil {
 		return nil, errStopping
 	}
+	if rec.HasMoved() {
+		return nil, fmt.Errorf("%w: %w", ErrMoved, event.ErrNotConnected)
+	}
 	if k := s.keepers[id]; k != nil {
 		return k, nil
 	}
@@ -261,7 +264,7 @@ func (s *Supervisor) keeper(ctx context.Context, id int64) (*keeper, error) {
 func (s *Supervisor) restore() {
 	var linked []Record
 	for _, rec := range s.reg.List() {
-		if rec.OwnerJID != "" && retries(rec.Status) {
+		if rec.OwnerJID != "" && retries(rec.Status) && !rec.HasMoved() {
 			linked = append(linked, rec)
 		}
 	}

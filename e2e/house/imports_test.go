@@ -70,12 +70,13 @@ var mayImport = map[string][]string{
 	"migrate/dump":        {"migrate/table"},
 	"migrate/migratetest": {},
 
-	"backup": {"store", "event"},
+	"backup":   {"store", "event"},
+	"transfer": {"backup", "instance", "whatsapp/device", "event"},
 
 	"config":       {"backup", "clientversion", "store", "event", "peers", "proxy", "whatsapp"},
-	"app":          {"backup", "migrate", "loglevel", "clientversion", "config", "delivery", "dashboard", "httpapi", "httpapi/idempotency", "wsbus", "sandbox", "sandbox/phone", "whatsapp", "whatsapp/device", "media", "dispatch", "batch", "instance", "pace", "store", "event", "peers", "proxy"},
+	"app":          {"backup", "transfer", "migrate", "loglevel", "clientversion", "config", "delivery", "dashboard", "httpapi", "httpapi/idempotency", "wsbus", "sandbox", "sandbox/phone", "whatsapp", "whatsapp/device", "media", "dispatch", "batch", "instance", "pace", "store", "event", "peers", "proxy"},
 	"cli/consumer": {},
-	"cli":          {"backup", "migrate", "loglevel", "cli/consumer", "app", "config", "httpapi/tokens", "sandbox", "sandbox/handset", "store", "event", "peers"},
+	"cli":          {"backup", "transfer", "migrate", "loglevel", "cli/consumer", "app", "config", "httpapi/tokens", "sandbox", "sandbox/handset", "store", "event", "peers"},
 	"":             {"cli"},
 	// Tests of the whole program may see all of it.
 	"e2e/accounts": {"*"}, "e2e/backup": {"*"}, "e2e/bare": {},

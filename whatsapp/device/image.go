@@ -46,6 +46,7 @@ type Image struct {
 	sessions map[string][]byte // by address, as the library has them
 	pairs    []lidPair
 	nextID   uint32 // of pre-keys
+	weak     bool   // pairs of the LID map count only where nothing else is known
 }
 
 type lidPair struct{ lid, pn string }
@@ -170,11 +171,14 @@ func (c *Container) StoreTx(tx *store.Tx, instance int64, i *Image) error {
 		return err
 	}
 	for address, session := range i.sessions {
-		if err := x.put(sessionKey(address), c.encodeSession(session)); err != nil {
+		if err := x.put(sessionKey(address), c.encodeRestored(session)); err != nil {
 			return err
 		}
 	}
 	for _, p := range i.pairs {
+		if i.weak && (tx.Has(lidBucket, lidKey(p.lid)) || tx.Has(lidBucket, pnKey(p.pn))) {
+			continue
+		}
 		if err := putMapping(tx, p.lid, p.pn); err != nil {
 			return err
 		}

@@ -116,8 +116,11 @@ func nextPreKeyID(x access) (uint32, error) {
 	if len(raw) != 4 {
 		return 1, nil
 	}
-	return binary.BigEndian.Uint32(raw), nil
+	return nextOf(raw), nil
 }
+
+// nextOf decodes the next id, of four bytes.
+func nextOf(raw []byte) uint32 { return binary.BigEndian.Uint32(raw) }
 
 // GetPreKey implements [wastore.PreKeyStore].
 func (a *account) GetPreKey(ctx context.Context, id uint32) (*keys.PreKey, error) {

@@ -1,0 +1,134 @@
+package backup
+
+import (
+	"net/http"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"postern/cli/consumer"
+	"postern/e2e/rig"
+)
+
+// TestAnAccountMovesToAnotherPosternWithoutPairing exports the account of a chat with its
+// messages, imports it elsewhere, and goes on with the chat there. Here it never connects
+// again, not even when it is deleted.
+func TestAnAccountMovesToAnotherPosternWithoutPairing(t *testing.T) {
+	c := newChatting(t)
+	c.Do(t, rig.Route(http.MethodPut, "/instance/$name/webhook/options", `{"headers":{"X-Shop":"secret header"},"filter":{"fromMe":false}}`))
+	c.Do(t, rig.Route(http.MethodPut, "/instance/$name/settings", `{"rejectCalls":{"enabled":true,"message":"no calls"}}`))
+	c.chat(t, "before", 40, true)
+	c.everythingIsRead(t)
+	file := filepath.Join(t.TempDir(), "shop.account")
+	c.postern(t, 1, "instance", "export", "shop", file) // the program is running
+	c.Stop()
+	if said := c.postern(t, 1, "instance", "export", "nobody", file); !strings.Contains(said, `"nobody"`) {
+		t.Errorf("an unknown instance: %s", said)
+	}
+	c.postern(t, 2, "instance", "export", "shop")
+	c.postern(t, 2, "instance", "move", "shop")
+	if said := c.postern(t, 0, "instance", "export", "--messages", "shop", file); !strings.Contains(said, "8") || strings.Contains(said, " 0 messages") {
+		t.Errorf("export said %q", said)
+	}
+	c.postern(t, 1, "instance", "export", "shop", file) // it is there
+	raw, err := os.ReadFile(file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	c.chat(t, "while nothing runs", 10, false)
+
+	old := c.Folder
+	c.Folder = t.TempDir()
+	if err := os.MkdirAll(filepath.Dir(c.DataFile()), 0o700); err != nil {
+		t.Fatal(err)
+	}
+	for n, cut := range map[string][]byte{
+		"cut": raw[:len(raw)-200], "changed": []byte(strings.Replace(string(raw), "no calls", "no balls", 1)), "nothing": nil, "a backup": []byte("manifest.json"),
+	} {
+		bad := filepath.Join(t.TempDir(), "bad")
+		if err := os.WriteFile(bad, cut, 0o600); err != nil {
+			t.Fatal(err)
+		}
+		if said := c.postern(t, 1, "instance", "import", bad); !strings.Contains(said, "damaged") && !strings.Contains(said, "no account of Postern") {
+			t.Errorf("%s: %s", n, said)
+		}
+	}
+	said := c.postern(t, 0, "instance", "import", file)
+	if strings.Contains(said, "token") || !strings.Contains(said, "shop") {
+		t.Errorf("import said %q", said)
+	}
+	if said := c.postern(t, 1, "instance", "import", "--name", "twice", file); !strings.Contains(said, "has the account") {
+		t.Errorf("a second import: %s", said)
+	}
+	c.Start()
+	c.AwaitOnline(rig.SceneName, c.Token)
+	c.chat(t, "elsewhere", 60, true)
+	c.everythingIsRead(t)
+	var list struct{ Messages struct{ Total int } }
+	c.Call(consumer.Bearer(c.Token), http.MethodPost, "/instance/shop/db/messages/pages", map[string]any{}, &list)
+	if list.Messages.Total < 100 {
+		t.Errorf("%d messages are stored; 80 came along", list.Messages.Total)
+	}
+	var settings struct{ RejectCalls struct{ Message string } }
+	c.Call(consumer.Bearer(c.Token), http.MethodGet, "/instance/shop/settings", nil, &settings)
+	var options struct{ Headers map[string]string }
+	c.Call(consumer.Bearer(c.Token), http.MethodGet, "/instance/shop/webhook/options", nil, &options)
+	if settings.RejectCalls.Message != "no calls" || options.Headers["X-Shop"] == "" {
+		t.Errorf("settings %+v, options %+v", settings, options)
+	}
+	c.Stop()
+
+	there := c.Folder
+	c.Folder = old
+	c.Start()
+	var status struct {
+		ConnectionStatus string
+		LastError        *string
+	}
+	c.Call(consumer.Bearer(c.Token), http.MethodGet, "/instance/shop/connection/status", nil, &status)
+	if status.ConnectionStatus != "OFFLINE" || status.LastError == nil || !strings.Contains(*status.LastError, "moved") {
+		t.Errorf("where it was: %+v", status)
+	}
+	for _, call := range []struct{ method, path string }{{http.MethodGet, "/connect"}, {http.MethodPost, "/restart"}, {http.MethodDelete, "/logout"}} {
+		if code, answer := c.Raw(consumer.Bearer(c.Token), call.method, "/instance/shop"+call.path, ""); code != http.StatusConflict || !strings.Contains(answer, "INSTANCE_MOVED") {
+			t.Errorf("%s: %d %s", call.path, code, answer)
+		}
+	}
+	if a := c.PostJSON(t, "/instance/shop/send/text", `{"number":"$anne","textMessage":{"text":"from here"}}`); a.Status != http.StatusConflict {
+		t.Errorf("a send: %d %s", a.Status, a.Body)
+	}
+	c.Call(consumer.Bearer(c.Token), http.MethodDelete, "/instance/shop?force=true", nil, nil)
+	c.Stop()
+	c.Folder = there
+	c.Start()
+	c.AwaitOnline(rig.SceneName, c.Token) // the deletion there has unlinked nothing
+	c.chat(t, "at last", 10, true)
+	c.everythingIsRead(t)
+	c.Stop()
+}
+
+// TestAnExportCanBeTakenBack undoes an export that nobody imported.
+func TestAnExportCanBeTakenBack(t *testing.T) {
+	c := newChatting(t)
+	c.chat(t, "before", 5, true)
+	c.everythingIsRead(t)
+	c.Stop()
+	file := filepath.Join(t.TempDir(), "shop.account")
+	if said := c.postern(t, 1, "instance", "export", "--undo", "shop"); !strings.Contains(said, "has not moved") {
+		t.Errorf("undo of nothing: %s", said)
+	}
+	c.postern(t, 1, "instance", "export", "shop", filepath.Join(file, "in", "no", "folder"))
+	c.postern(t, 0, "instance", "export", "shop", file)
+	c.postern(t, 0, "instance", "export", "--undo", "shop")
+	c.Start()
+	c.AwaitOnline(rig.SceneName, c.Token)
+	c.chat(t, "after", 10, true)
+	c.everythingIsRead(t)
+	c.Stop()
+	// Elsewhere, with another secret, it gets another token.
+	c.Folder, c.Sec.JWTSecret = t.TempDir(), strings.Repeat("0123456789abcdef", 4)
+	if said := c.postern(t, 0, "instance", "import", "--name", "bakery", file); !strings.Contains(said, "its token is a new one") || !strings.Contains(said, "bakery") {
+		t.Errorf("import said %q", said)
+	}
+}

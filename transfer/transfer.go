@@ -1,0 +1,257 @@
+// Package transfer writes one account with all that belongs to it into a file, and reads
+// it back: how an account moves to another Postern without being paired again.
+//
+// The file is text, a line of JSON each: first a [Head], then the instance, its device,
+// the sessions, keys and names of that, contacts and messages in any number, and at last
+// an end that says how many lines there were and what their digest is. So one that was
+// cut off or changed anywhere is refused. With recipients it is encrypted by age.
+//
+// It holds the keys of the account. Whoever has it can act as the account.
+package transfer
+
+import (
+	"bufio"
+	"bytes"
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"hash"
+	"io"
+
+	"filippo.io/age"
+
+	"postern/backup"
+	"postern/event"
+	"postern/instance"
+	"postern/whatsapp/device"
+)
+
+const (
+	kind    = "postern account"
+	version = 1
+
+	maxLine = 64 << 20 // of a message with its attributes, by far
+)
+
+// Head says what a file is.
+type Head struct {
+	Kind    string     `json:"kind"`
+	Format  int        `json:"format"`
+	Version string     `json:"version"` // of the program that wrote it
+	At      event.Time `json:"at"`
+	Name    string     `json:"name"` // of the instance
+}
+
+// line is one line of a file; one of its fields is set.
+type line struct {
+	Head     *Head                     `json:"head,omitempty"`
+	Instance *instance.Export          `json:"instance,omitempty"`
+	Device   json.RawMessage           `json:"device,omitempty"`
+	Session  *session                  `json:"session,omitempty"`
+	Entry    *device.Entry             `json:"entry,omitempty"`
+	Pair     *[2]string                `json:"pair,omitempty"`
+	Contact  *instance.Contact         `json:"contact,omitempty"`
+	Message  *instance.ExportedMessage `json:"message,omitempty"`
+	End      *end                      `json:"end,omitempty"`
+}
+
+type session struct {
+	Address string `json:"address"`
+	Record  []byte `json:"record"`
+}
+
+type end struct {
+	Lines  int    `json:"lines"`  // before it
+	SHA256 string `json:"sha256"` // of them, line feeds included
+}
+
+// Errors of [Read], with those of package backup.
+var (
+	ErrForeign = errors.New("this is no account of Postern")
+	ErrDamaged = errors.New("the file is damaged or cut off")
+)
+
+// Writer writes a file. Its methods are called in the order of this page, Close last.
+type Writer struct {
+	w      io.Writer
+	sealed io.WriteCloser // nil: not encrypted
+	out    *bufio.Writer
+	sum    hash.Hash
+	lines  int
+}
+
+// NewWriter begins a file, encrypted for whoever is named.
+func NewWriter(w io.Writer, h Head, to ...age.Recipient) (*Writer, error) {
+	t := &Writer{w: w, sum: sha256.New()}
+	if len(to) > 0 {
+		sealed, err := age.Encrypt(w, to...)
+		if err != nil {
+			return nil, fmt.Errorf("transfer: encrypt: %w", err)
+		}
+		t.sealed, t.w = sealed, sealed
+	}
+	t.out = bufio.NewWriterSize(t.w, 64<<10)
+	h.Kind, h.Format = kind, version
+	return t, t.put(line{Head: &h})
+}
+
+func (t *Writer) put(l line) error {
+	raw, err := json.Marshal(l)
+	if err != nil {
+		return fmt.Errorf("transfer: %w", err)
+	}
+	raw = append(raw, '\n')
+	t.lines++
+	_, _ = t.sum.Write(raw)
+	_, err = t.out.Write(raw)
+	return err
+}
+
+// Instance writes the instance.
+func (t *Writer) Instance(e instance.Export) error { return t.put(line{Instance: &e}) }
+
+// Device writes the device with all that belongs to it.
+func (t *Writer) Device(e *device.Export) error {
+	if err := t.put(line{Device: e.Record}); err != nil {
+		return err
+	}
+	for address, record := range e.Sessions {
+		if err := t.put(line{Session: &session{address, record}}); err != nil {
+			return err
+		}
+	}
+	for i := range e.Entries {
+		if err := t.put(line{Entry: &e.Entries[i]}); err != nil {
+			return err
+		}
+	}
+	for i := range e.Pairs {
+		if err := t.put(line{Pair: &e.Pairs[i]}); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// Contact writes a contact.
+func (t *Writer) Contact(c instance.Contact) error { return t.put(line{Contact: &c}) }
+
+// Message writes a stored message.
+func (t *Writer) Message(m instance.ExportedMessage) error { return t.put(line{Message: &m}) }
+
+// Close writes the end. Without it the file is none.
+func (t *Writer) Close() error {
+	err := t.put(line{End: &end{t.lines, hex.EncodeToString(t.sum.Sum(nil))}})
+	if err == nil {
+		err = t.out.Flush()
+	}
+	if err == nil && t.sealed != nil {
+		err = t.sealed.Close()
+	}
+	return err
+}
+
+// Account is what a file holds.
+type Account struct {
+	Head     Head
+	Instance instance.Received
+	Device   *device.Image
+}
+
+// Credential is the name of the instance and its token.
+func (a *Account) Credential() (name, token string, err error) {
+	var had instance.Record
+	if err := json.Unmarshal(a.Instance.Record, &had); err != nil {
+		return "", "", fmt.Errorf("%w: the record of the instance: %w", ErrDamaged, err)
+	}
+	return had.Name, had.Token.Value, nil
+}
+
+// Read reads a whole file. It returns nothing of one that was cut off or changed.
+func Read(ctx context.Context, r io.Reader, identities ...age.Identity) (*Account, error) {
+	plain, err := backup.Opened(ctx, r, identities)
+	if err != nil {
+		return nil, err
+	}
+	a := &Account{}
+	e := &device.Export{Sessions: map[string][]byte{}}
+	lines := bufio.NewReaderSize(plain, 64<<10)
+	sum := sha256.New()
+	ended := false
+	for n := 0; ; n++ {
+		raw, err := readLine(lines)
+		if errors.Is(err, io.EOF) && len(raw) == 0 {
+			break
+		}
+		if err != nil {
+			return nil, backup.Cut(err, fmt.Sprintf("line %d", n+1), ErrDamaged)
+		}
+		var l line
+		wrong := json.Unmarshal(raw, &l)
+		switch {
+		case n == 0 && (wrong != nil || l.Head == nil || l.Head.Kind != kind):
+			return nil, ErrForeign
+		case n == 0 && l.Head.Format != version:
+			return nil, fmt.Errorf("%w: its format is %d, and this release (which knows %d) may be too old for it", ErrForeign, l.Head.Format, version)
+		case wrong != nil || ended:
+			return nil, fmt.Errorf("%w, at line %d", ErrDamaged, n+1)
+		case l.End != nil:
+			if l.End.Lines != n || l.End.SHA256 != hex.EncodeToString(sum.Sum(nil)) {
+				return nil, fmt.Errorf("%w: its end does not fit to the %d lines before it", ErrDamaged, n)
+			}
+			ended = true
+		}
+		_, _ = sum.Write(raw)
+		a.add(l, e)
+	}
+	if !ended || len(a.Instance.Record) == 0 || len(e.Record) == 0 {
+		return nil, ErrDamaged
+	}
+	if a.Device, err = device.NewImageOf(e); err != nil {
+		return nil, fmt.Errorf("%w: %w", ErrDamaged, err)
+	}
+	return a, nil
+}
+
+func (a *Account) add(l line, e *device.Export) {
+	switch {
+	case l.Head != nil:
+		a.Head = *l.Head
+	case l.Instance != nil:
+		a.Instance.Export = *l.Instance
+	case l.Device != nil:
+		e.Record = l.Device
+	case l.Session != nil:
+		e.Sessions[l.Session.Address] = l.Session.Record
+	case l.Entry != nil:
+		e.Entries = append(e.Entries, *l.Entry)
+	case l.Pair != nil:
+		e.Pairs = append(e.Pairs, *l.Pair)
+	case l.Contact != nil:
+		a.Instance.Contacts = append(a.Instance.Contacts, *l.Contact)
+	case l.Message != nil:
+		a.Instance.Messages = append(a.Instance.Messages, *l.Message)
+	}
+}
+
+// readLine reads a line with its feed. One that is too long is damage.
+func readLine(r *bufio.Reader) (raw []byte, err error) {
+	for {
+		part, err := r.ReadSlice('\n')
+		raw = append(raw, part...)
+		switch {
+		case err == nil:
+			return bytes.Clone(raw), nil
+		case !errors.Is(err, bufio.ErrBufferFull):
+			if errors.Is(err, io.EOF) && len(raw) > 0 {
+				err = io.ErrUnexpectedEOF
+			}
+			return raw, err
+		case len(raw) > maxLine:
+			return raw, errors.New("it is too long")
+		}
+	}
+}

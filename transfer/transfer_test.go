@@ -1,0 +1,106 @@
+package transfer
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"strings"
+	"testing"
+
+	"filippo.io/age"
+
+	"postern/backup"
+	"postern/instance"
+	"postern/whatsapp/device"
+)
+
+// written is a file with a device that is none.
+func written(t *testing.T, to ...age.Recipient) []byte {
+	t.Helper()
+	var out bytes.Buffer
+	w, err := NewWriter(&out, Head{Version: "v9", Name: "shop"}, to...)
+	if err != nil {
+		t.Fatal(err)
+	}
+	err = errors.Join(
+		w.Instance(instance.Export{Record: json.RawMessage(`{"name":"shop","token":{"value":"t"}}`)}),
+		w.Device(&device.Export{Record: json.RawMessage(`{"jid":"1:2@s.whatsapp.net"}`), Entries: []device.Entry{{Key: []byte("Ix"), Value: []byte("y")}}}),
+		w.Contact(instance.Contact{JID: "1@s.whatsapp.net"}),
+		w.Close(),
+	)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return out.Bytes()
+}
+
+func TestAFileThatWasCutOffOrChangedAnywhereIsRefused(t *testing.T) {
+	raw := written(t)
+	if _, err := Read(t.Context(), bytes.NewReader(raw)); !errors.Is(err, ErrDamaged) || !strings.Contains(err.Error(), "the record of the device") {
+		t.Fatalf("the whole file, whose device is none: %v", err)
+	}
+	for n := range len(raw) {
+		if _, err := Read(t.Context(), bytes.NewReader(raw[:n])); !errors.Is(err, ErrDamaged) && !errors.Is(err, ErrForeign) {
+			t.Fatalf("the first %d bytes of %d: %v", n, len(raw), err)
+		}
+		changed := bytes.Clone(raw)
+		changed[n] ^= 1
+		_, err := Read(t.Context(), bytes.NewReader(changed))
+		if err == nil || strings.Contains(err.Error(), "the record of the device") {
+			t.Fatalf("byte %d of %d (%q): %v", n, len(raw), raw[n], err)
+		}
+	}
+	if _, err := Read(t.Context(), bytes.NewReader(append(bytes.Clone(raw), raw...))); !errors.Is(err, ErrDamaged) {
+		t.Errorf("twice: %v", err)
+	}
+}
+
+func TestAStrangersFileIsRefused(t *testing.T) {
+	for what, raw := range map[string]string{
+		"nothing": "", "words": "hello\n", "another kind": `{"head":{"kind":"x","format":1}}` + "\n", "no head": `{"contact":{}}` + "\n", "a list": "[]\n",
+		"a later format": `{"head":{"kind":"postern account","format":2}}` + "\n",
+	} {
+		if _, err := Read(t.Context(), strings.NewReader(raw)); !errors.Is(err, ErrForeign) && !errors.Is(err, ErrDamaged) {
+			t.Errorf("%s: %v", what, err)
+		}
+	}
+	if _, err := Read(t.Context(), endless{}); !errors.Is(err, ErrDamaged) {
+		t.Errorf("a line without an end: %v", err)
+	}
+	stopped := errors.New("not wanted any more")
+	ctx, cancel := context.WithCancelCause(t.Context())
+	cancel(stopped)
+	if _, err := Read(ctx, endless{}); !errors.Is(err, stopped) {
+		t.Errorf("without a reader: %v", err)
+	}
+}
+
+type endless struct{}
+
+func (endless) Read(p []byte) (int, error) {
+	for i := range p {
+		p[i] = 'x'
+	}
+	return len(p), nil
+}
+
+func TestAnEncryptedFileIsReadWithItsIdentityAlone(t *testing.T) {
+	id, err := age.GenerateX25519Identity()
+	if err != nil {
+		t.Fatal(err)
+	}
+	raw := written(t, id.Recipient())
+	if bytes.Contains(raw, []byte("shop")) {
+		t.Error("it is not encrypted")
+	}
+	if _, err := Read(t.Context(), bytes.NewReader(raw)); !errors.Is(err, backup.ErrEncrypted) {
+		t.Errorf("without an identity: %v", err)
+	}
+	if _, err := Read(t.Context(), bytes.NewReader(raw), id); err == nil || !strings.Contains(err.Error(), "the record of the device") {
+		t.Errorf("with it: %v", err)
+	}
+	if _, err := Read(t.Context(), bytes.NewReader(raw[:len(raw)-1]), id); !errors.Is(err, ErrDamaged) {
+		t.Errorf("cut off: %v", err)
+	}
+}
