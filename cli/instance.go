@@ -20,7 +20,7 @@ import (
 // instanceCommand is `postern instance`: one account moves to another Postern.
 func instanceCommand() *cobra.Command {
 	c := &cobra.Command{
-		Use:   "instance export|import [--config FILE] …",
+		Use:   "instance export|import [--config FILE]",
 		Short: "move one account to another Postern, without pairing",
 		Long: "export writes the account of an instance into a file, with its keys, webhook, options, settings and token, and with\n" +
 			"--messages its contacts and stored messages. From then on the instance never connects here again, since both would use\n" +
