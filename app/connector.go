@@ -53,7 +53,12 @@ func (a *App) endpoint() (*whatsapp.Endpoint, error) {
 		e := a.sandbox.Endpoint()
 		return &whatsapp.Endpoint{URL: e.URL, CA: e.CA, RootKey: e.RootKey}, nil
 	}
-	wa := a.cfg.WhatsApp
+	return configuredEndpoint(a.cfg)
+}
+
+// configuredEndpoint is that of whatsapp.endpoint, nil for WhatsApp itself.
+func configuredEndpoint(cfg *config.Config) (*whatsapp.Endpoint, error) {
+	wa := cfg.WhatsApp
 	if wa.Endpoint == "" {
 		return nil, nil
 	}

@@ -7,15 +7,25 @@ import (
 
 	"golang.org/x/net/http/httpproxy"
 
+	"postern/config"
 	"postern/proxy"
 )
 
 // proxyForAll is the URL of the proxy for instances that have none of their own.
-// Where it is not set, and the instances talk to WhatsApp, the environment of the
-// program decides, as it does for other programs.
 func (a *App) proxyForAll() (string, error) {
-	if a.cfg.WhatsApp.Proxy != "" || a.sandbox != nil || a.cfg.WhatsApp.Endpoint != "" {
-		return a.cfg.WhatsApp.Proxy, nil
+	url, server, err := proxyForAll(a.cfg)
+	if !server.IsZero() {
+		a.log.Info("the environment names a proxy for all instances", "variable", "HTTPS_PROXY", "proxy", server)
+	}
+	return url, err
+}
+
+// proxyForAll is that of App. Where it is not set, and the instances talk to
+// WhatsApp, the environment of the program decides, as it does for other programs;
+// named is what it names then.
+func proxyForAll(cfg *config.Config) (proxyURL string, named proxy.Server, err error) {
+	if cfg.WhatsApp.Proxy != "" || cfg.Sandbox.Enabled || cfg.WhatsApp.Endpoint != "" {
+		return cfg.WhatsApp.Proxy, named, nil
 	}
 	whatsapp := &url.URL{Scheme: "https", Host: "web.whatsapp.com"}
 	environment := httpproxy.FromEnvironment()
@@ -29,18 +39,16 @@ func (a *App) proxyForAll() (string, error) {
 	}
 	switch {
 	case err != nil:
-		return "", errors.New("the variable HTTPS_PROXY holds no URL of a proxy; correct it, or set whatsapp.proxy")
+		return "", named, errors.New("the variable HTTPS_PROXY holds no URL of a proxy; correct it, or set whatsapp.proxy")
 	case found == nil:
-		return "", nil
+		return "", named, nil
 	}
 	if found.Scheme == "socks5h" {
 		found.Scheme = "socks5" // which looks no names up either
 	}
 	bare := url.URL{Scheme: found.Scheme, User: found.User, Host: found.Host}
-	server, err := proxy.Parse(bare.String())
-	if err != nil {
-		return "", fmt.Errorf("the URL in the variable HTTPS_PROXY %w", err)
+	if named, err = proxy.Parse(bare.String()); err != nil {
+		return "", proxy.Server{}, fmt.Errorf("the URL in the variable HTTPS_PROXY %w", err)
 	}
-	a.log.Info("the environment names a proxy for all instances", "variable", "HTTPS_PROXY", "proxy", server)
-	return bare.String(), nil
+	return bare.String(), named, nil
 }

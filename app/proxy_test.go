@@ -7,7 +7,6 @@ import (
 	"testing"
 
 	"postern/config"
-	"postern/sandbox"
 )
 
 func TestTheProxyForAllIsTheSettingOrWhatTheEnvironmentSaysForWhatsApp(t *testing.T) {
@@ -37,9 +36,7 @@ func TestTheProxyForAllIsTheSettingOrWhatTheEnvironmentSaysForWhatsApp(t *testin
 			var log bytes.Buffer
 			a := &App{cfg: config.Default(), log: slog.New(slog.NewJSONHandler(&log, nil))}
 			a.cfg.WhatsApp.Proxy, a.cfg.WhatsApp.Endpoint = tc.setting, tc.endpoint
-			if tc.sandbox {
-				a.sandbox = &sandbox.Server{}
-			}
+			a.cfg.Sandbox.Enabled = tc.sandbox
 			got, err := a.proxyForAll()
 			if tc.fails != "" {
 				if err == nil || !strings.Contains(err.Error(), tc.fails) || strings.Contains(err.Error(), "pa55word") {

@@ -59,7 +59,7 @@ func NewKeeper(cfg KeeperConfig) *Keeper {
 		cfg.Now = time.Now
 	}
 	k := &Keeper{cfg: cfg, stop: func() {}, done: make(chan struct{})}
-	if there, err := k.list(); err == nil && len(there) > 0 {
+	if there, err := list(k.cfg.Dir); err == nil && len(there) > 0 {
 		k.last = there[len(there)-1].at
 	}
 	return k
@@ -186,9 +186,20 @@ type kept struct {
 	at   time.Time
 }
 
-// list returns the backups in the folder, the oldest first.
-func (k *Keeper) list() (all []kept, err error) {
-	files, err := os.ReadDir(k.cfg.Dir)
+// Newest is the newest backup in a folder that the program makes backups into, and of
+// when it is; the name is empty when there is none.
+func Newest(dir string) (name string, at time.Time, err error) {
+	all, err := list(dir)
+	if err != nil || len(all) == 0 {
+		return "", time.Time{}, err
+	}
+	last := all[len(all)-1]
+	return last.name, last.at, nil
+}
+
+// list returns the backups in a folder, the oldest first.
+func list(dir string) (all []kept, err error) {
+	files, err := os.ReadDir(dir)
 	if err != nil {
 		return nil, err
 	}
@@ -205,7 +216,7 @@ func (k *Keeper) list() (all []kept, err error) {
 
 // prune removes the oldest beyond those to be kept, and never the one just made.
 func (k *Keeper) prune(made string) error {
-	all, err := k.list()
+	all, err := list(k.cfg.Dir)
 	all = slices.DeleteFunc(all, func(f kept) bool { return f.name == made })
 	for len(all) > max(k.cfg.Keep-1, 0) {
 		err = errors.Join(err, os.Remove(filepath.Join(k.cfg.Dir, all[0].name)))

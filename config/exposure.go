@@ -31,6 +31,12 @@ func Exposures(c *Config) (found []string) {
 		"sandbox.enabled is true where others reach it: no message goes to WhatsApp, and whoever has the API key acts as every phone; it is meant for 127.0.0.1")
 	tell(c.Metrics.Listen != "" && !IsLoopback(c.Metrics.Listen),
 		"metrics.listen: %s is not of this machine alone, and gives the metrics without a credential; listen on 127.0.0.1, or leave it empty and scrape /metrics with the API key", c.Metrics.Listen)
+	return append(found, OpenPaths(c)...)
+}
+
+// OpenPaths says which files and folders with secrets or messages others than their
+// owner may read, and what to do about it.
+func OpenPaths(c *Config) (found []string) {
 	for _, path := range c.privatePaths() {
 		info, err := os.Stat(path)
 		if err != nil || !openToOthers(info.Mode()) {
@@ -40,7 +46,7 @@ func Exposures(c *Config) (found []string) {
 		if info.IsDir() {
 			mode = "700"
 		}
-		tell(true, "others than the owner may read %s; chmod %s %s", path, mode, Absolute(path))
+		found = append(found, fmt.Sprintf("others than the owner may read %s; chmod %s %s", path, mode, Absolute(path)))
 	}
 	return found
 }

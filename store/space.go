@@ -72,3 +72,6 @@ func (p *space) full() {
 	defer p.mu.Unlock()
 	p.checked, p.free, p.known = time.Now(), 0, true
 }
+
+// FreeBytes is how much room the disk of a folder has, and whether the system tells.
+func FreeBytes(folder string) (free uint64, known bool) { return freeBytes(folder) }

@@ -69,7 +69,7 @@ func (p *path) dial(ctx context.Context, network, addr string) (net.Conn, error)
 	if err != nil {
 		return nil, err
 	}
-	settings, err := p.conn.tlsFor(addr)
+	settings, err := p.conn.endpoint.tlsFor(addr)
 	if err != nil {
 		return nil, errors.Join(err, raw.Close())
 	}

@@ -1,6 +1,7 @@
 package whatsapp
 
 import (
+	"context"
 	"crypto/tls"
 	"crypto/x509"
 	"errors"
@@ -45,23 +46,49 @@ func (e *Endpoint) open() (*server, error) {
 }
 
 // target is what is dialled for an address of WhatsApp.
-func (c *Connector) target(addr string) string {
-	if c.endpoint != nil {
-		return c.endpoint.address
+func (c *Connector) target(addr string) string { return c.endpoint.target(addr) }
+
+// target is what is dialled for an address of WhatsApp; e may be nil.
+func (e *server) target(addr string) string {
+	if e != nil {
+		return e.address
 	}
 	return addr
+}
+
+// Reach connects to an address of WhatsApp by dial, or to the endpoint in its place
+// when that is not nil, and speaks TLS as the connections of instances do. Nothing is
+// asked there.
+func Reach(ctx context.Context, endpoint *Endpoint, addr string, dial func(ctx context.Context, network, addr string) (net.Conn, error)) error {
+	var e *server
+	if endpoint != nil {
+		var err error
+		if e, err = endpoint.open(); err != nil {
+			return err
+		}
+	}
+	settings, err := e.tlsFor(addr)
+	if err != nil {
+		return err
+	}
+	raw, err := dial(ctx, "tcp", e.target(addr))
+	if err != nil {
+		return err
+	}
+	defer func() { _ = raw.Close() }()
+	return tls.Client(raw, settings).HandshakeContext(ctx)
 }
 
 // tlsFor is how the server at an address of WhatsApp is spoken with. It is
 // verified in full: that of the endpoint must have a certificate issued by its
 // CA, for the name in the client's URL or for the endpoint's own name.
-func (c *Connector) tlsFor(addr string) (*tls.Config, error) {
+func (e *server) tlsFor(addr string) (*tls.Config, error) {
 	wanted, _, err := net.SplitHostPort(addr)
 	if err != nil {
 		return nil, err
 	}
 	settings := &tls.Config{MinVersion: tls.VersionTLS12, ServerName: wanted, NextProtos: []string{"http/1.1"}}
-	if e := c.endpoint; e != nil {
+	if e != nil {
 		// The standard check accepts one name; this one is done by verify,
 		// against two.
 		settings.InsecureSkipVerify = true //nolint:gosec // verified in VerifyConnection

@@ -75,12 +75,13 @@ var mayImport = map[string][]string{
 
 	"config":       {"backup", "clientversion", "store", "event", "peers", "proxy", "whatsapp"},
 	"app":          {"backup", "transfer", "migrate", "loglevel", "clientversion", "config", "delivery", "dashboard", "httpapi", "httpapi/idempotency", "wsbus", "sandbox", "sandbox/phone", "whatsapp", "whatsapp/device", "media", "dispatch", "batch", "instance", "pace", "store", "event", "peers", "proxy"},
+	"doctor":       {"app", "backup", "config", "dispatch", "instance", "media", "netfault", "peers", "store"},
 	"cli/consumer": {},
-	"cli":          {"backup", "transfer", "migrate", "loglevel", "cli/consumer", "app", "config", "httpapi/tokens", "sandbox", "sandbox/handset", "store", "event", "peers"},
+	"cli":          {"backup", "doctor", "transfer", "migrate", "loglevel", "cli/consumer", "app", "config", "httpapi/tokens", "sandbox", "sandbox/handset", "store", "event", "peers"},
 	"":             {"cli"},
 	// Tests of the whole program may see all of it.
 	"e2e/accounts": {"*"}, "e2e/backup": {"*"}, "e2e/bare": {},
-	"e2e/bench": {"*"}, "e2e/browser": {}, "e2e/capture": {}, "e2e/crash": {"*"}, "e2e/delivery": {"*"}, "e2e/docs": {"*"}, "e2e/events": {"*"}, "e2e/faults": {"*"},
+	"e2e/bench": {"*"}, "e2e/browser": {}, "e2e/capture": {}, "e2e/crash": {"*"}, "e2e/delivery": {"*"}, "e2e/diagnosis": {"*"}, "e2e/docs": {"*"}, "e2e/events": {"*"}, "e2e/faults": {"*"},
 	"e2e/house": {}, "e2e/packages": {}, "e2e/upgrades": {"*"}, "e2e/moving": {"*"}, "e2e/proxies": {"*"}, "e2e/rig": {"*"}, "e2e/sends": {"*"}, "e2e/settings": {"*"}, "e2e/soak": {"*"},
 }
 
@@ -89,6 +90,7 @@ var why = map[string]string{
 	"":              "main hands over to the commands",
 	"app":           "app wires the parts; it must not know by which command it was started",
 	"cli":           "commands are users of the program and of its interface; what they need of the parts comes by way of app",
+	"doctor":        "it looks at what there is; how it is told, it does not know",
 	"config":        "what can be set is known before anything runs",
 	"event":         "event is the vocabulary that all share; it must not know who speaks it",
 	"peers":         "peers knows addresses and connections, whatever is served to them",

@@ -1,0 +1,45 @@
+package app
+
+import (
+	"context"
+	"fmt"
+	"net"
+
+	"postern/config"
+	"postern/dispatch"
+	"postern/proxy"
+	"postern/whatsapp"
+)
+
+// WhatsAppHosts are those that every instance needs: the one that it is connected to,
+// and the one that files come from and go to.
+func WhatsAppHosts() []string { return []string{"web.whatsapp.com", "mmg.whatsapp.net"} }
+
+// ReachWhatsApp connects to one of its hosts as instances with this configuration do
+// that have no proxy of their own, speaks TLS and asks nothing. way says what lies
+// between, for people. Not with the sandbox of the program itself.
+func ReachWhatsApp(ctx context.Context, cfg *config.Config, host string) (way string, err error) {
+	endpoint, err := configuredEndpoint(cfg)
+	if err != nil {
+		return "", err
+	}
+	if endpoint != nil {
+		way = " (whatsapp.endpoint in its place)"
+	}
+	forAll, _, err := proxyForAll(cfg)
+	if err != nil {
+		return way, err
+	}
+	dial := (&net.Dialer{}).DialContext
+	if forAll != "" {
+		via, err := proxy.ParseFor(forAll, "doctor")
+		if err != nil {
+			return way, fmt.Errorf("whatsapp.proxy %w", err)
+		}
+		way += " through the proxy " + via.String()
+		dial = func(ctx context.Context, _, addr string) (net.Conn, error) {
+			return proxy.Dialer{Control: dispatch.Guard{}.Control}.Dial(ctx, via, addr)
+		}
+	}
+	return way, whatsapp.Reach(ctx, endpoint, net.JoinHostPort(host, "443"), dial)
+}

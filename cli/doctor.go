@@ -1,0 +1,112 @@
+package cli
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+
+	"github.com/spf13/cobra"
+
+	"postern/config"
+	"postern/doctor"
+)
+
+// doctorCommand is `postern doctor`: what is wrong around the program.
+func doctorCommand() *cobra.Command {
+	var settings string
+	var asJSON bool
+	c := &cobra.Command{
+		Use:   "doctor [--json] [--config FILE]",
+		Short: "look for what is wrong around the program, and say what to do",
+		Long: "It looks at the configuration, the secrets, the disk, the clock, WhatsApp, the webhooks, ffmpeg, the limits of\n" +
+			"the system, the data file and the last backup, whether the program runs or not, and prints a line for each:\n" +
+			"ok, warning or fault. Nothing is changed, and nothing is sent to a webhook. Exit status 1 when there is a\n" +
+			"fault. Run it as the user and with the configuration that the program runs with.",
+		Example: "postern doctor\npostern doctor --config /etc/postern/config.toml\npostern doctor --json | jq '.[] | select(.level != \"ok\")'",
+		RunE: func(c *cobra.Command, _ []string) error {
+			found, err := examine(c.Context(), settings)
+			if err != nil {
+				return err
+			}
+			if err := tellFindings(c.OutOrStdout(), found, asJSON); err != nil {
+				return err
+			}
+			return faults(found)
+		},
+	}
+	configFlag(c, &settings)
+	c.Flags().BoolVar(&asJSON, "json", false, "print one line of JSON")
+	return c
+}
+
+// examine looks at everything. The error is that of an interruption.
+func examine(ctx context.Context, settings string) ([]doctor.Finding, error) {
+	cfg, warnings, err := config.Load(settings, os.Environ())
+	if err != nil {
+		return doctor.Unconfigured(err), nil
+	}
+	found, err := doctor.Run(ctx, doctor.Patient{Config: cfg, Warnings: warnings, Buckets: everyBucket(), Ask: askRunning(cfg)})
+	if err != nil {
+		return nil, fmt.Errorf("interrupted: %w", err)
+	}
+	return found, nil
+}
+
+// askRunning is doctor.Patient.Ask.
+func askRunning(cfg *config.Config) func(ctx context.Context, method, path string, out any) error {
+	return func(ctx context.Context, method, path string, out any) error {
+		p, err := running(cfg)
+		if err != nil {
+			return err
+		}
+		resp, err := p.ask(ctx, method, path, nil)
+		if err != nil {
+			return err
+		}
+		defer func() { _ = resp.Body.Close() }()
+		if raw, plain := out.(*[]byte); plain {
+			*raw, err = io.ReadAll(resp.Body)
+			return err
+		}
+		if err := json.NewDecoder(resp.Body).Decode(out); err != nil {
+			return fmt.Errorf("%s answered, and not as Postern does: %w", p.base, err)
+		}
+		return nil
+	}
+}
+
+func tellFindings(out io.Writer, found []doctor.Finding, asJSON bool) error {
+	if asJSON {
+		return json.NewEncoder(out).Encode(found)
+	}
+	for _, f := range found {
+		line := f.Message
+		if f.Advice != "" {
+			line += "; " + f.Advice
+		}
+		if _, err := fmt.Fprintf(out, "%-8s %-18s %s\n", f.Level, f.Check, line); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// faults is an error when there are any.
+func faults(found []doctor.Finding) error {
+	n := 0
+	for _, f := range found {
+		if f.Level == doctor.Fault {
+			n++
+		}
+	}
+	switch n {
+	case 0:
+		return nil
+	case 1:
+		return errors.New("there is 1 fault; its line says what to do")
+	}
+	return fmt.Errorf("there are %d faults; their lines say what to do", n)
+}

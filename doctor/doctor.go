@@ -1,0 +1,147 @@
+package doctor
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"time"
+
+	"postern/config"
+	"postern/instance"
+	"postern/store"
+)
+
+// Level is how bad a finding is.
+type Level string
+
+// The levels.
+const (
+	OK      Level = "ok"
+	Warning Level = "warning" // it works, and an operator should look at it
+	Fault   Level = "fault"   // something does not work, or will not for long
+)
+
+// Finding is what a check found.
+type Finding struct {
+	Check   string `json:"check"`
+	Level   Level  `json:"level"`
+	Message string `json:"message"` // one line
+	Advice  string `json:"advice"`  // what to do; empty when all is well
+}
+
+// Patient is what is looked at.
+type Patient struct {
+	Config   *config.Config
+	Warnings []string // that reading the configuration gave
+
+	Buckets []store.Bucket // those of the data file, as for store.Check
+
+	// Ask calls the API of the program that runs with this configuration, and decodes
+	// its answer; into a *[]byte goes the answer as it is. It is called when a program
+	// has the data file open.
+	Ask func(ctx context.Context, method, path string, out any) error
+}
+
+// networkTimeout bounds each look at something over the network, and each list that
+// ffmpeg is asked for.
+const networkTimeout = 5 * time.Second
+
+// Unconfigured is what there is to say where the configuration cannot be used.
+func Unconfigured(err error) []Finding {
+	return []Finding{{"configuration", Fault, oneLine(err.Error()), "mend it; postern config check FILE tells when it is right. Everything else is looked at then"}}
+}
+
+// Run looks at everything, and returns what it found in the order of the checks. The
+// error is the cause of ctx's end.
+func Run(ctx context.Context, p Patient) ([]Finding, error) {
+	r := p.examine(ctx)
+	late := []func(context.Context) []Finding{ // over the network, or slow
+		r.program, r.clock, r.whatsapp, r.global, r.instances, r.ffmpeg, r.openFiles,
+	}
+	found := make([][]Finding, len(late))
+	done := make(chan int)
+	for i, look := range late {
+		go func() {
+			found[i] = look(ctx)
+			select {
+			case done <- i:
+			case <-ctx.Done():
+			}
+		}()
+	}
+	// The disk is looked at by one check after the other: they would measure each other.
+	disk := slices.Concat(r.configuration(), r.secrets(), r.folder(), r.fileSystem(), r.syncs(ctx), r.space())
+	var file []Finding
+	whole := make(chan []Finding, 1)
+	go func() { whole <- r.file(ctx) }()
+	for left := len(late) + 1; left > 0; left-- {
+		select {
+		case <-ctx.Done():
+			return nil, context.Cause(ctx)
+		case file = <-whole:
+		case <-done:
+		}
+	}
+	all := disk
+	for _, f := range found {
+		all = append(all, f...)
+	}
+	return slices.Concat(all, file, r.backup()), ctx.Err()
+}
+
+// examination is a patient, and what the checks have in common.
+type examination struct {
+	Patient
+
+	running   bool                // a program has the data file open
+	none      bool                // there is no data file
+	closed    error               // why the data file could not be opened
+	receivers []instance.Receiver // of all instances
+	unknown   error               // why the receivers are not known
+}
+
+func (p Patient) examine(ctx context.Context) *examination {
+	r := &examination{Patient: p}
+	r.receivers, r.unknown = instance.Receivers(p.Config.Store.Path, p.Buckets)
+	switch {
+	case errors.Is(r.unknown, store.ErrLocked):
+		r.running = true
+		r.receivers, r.unknown = r.askReceivers(ctx)
+	case isMissing(r.unknown):
+		r.none, r.unknown = true, nil
+	default:
+		r.closed = r.unknown
+	}
+	return r
+}
+
+// askReceivers has the program tell them.
+func (r *examination) askReceivers(ctx context.Context) (all []instance.Receiver, err error) {
+	ctx, cancel := limited(ctx)
+	defer cancel()
+	var listed []struct {
+		Name    string
+		Webhook *instance.Webhook
+	}
+	if err := r.Ask(ctx, "GET", "/instance", &listed); err != nil {
+		return nil, err
+	}
+	for _, in := range listed {
+		to := instance.Receiver{Instance: in.Name}
+		if in.Webhook != nil && in.Webhook.Enabled {
+			to.URL = in.Webhook.URL
+		}
+		all = append(all, to)
+	}
+	return all, nil
+}
+
+// limited has what is done over the network end in time.
+func limited(ctx context.Context) (context.Context, context.CancelFunc) {
+	return context.WithTimeoutCause(ctx, networkTimeout, fmt.Errorf("no answer within %v", networkTimeout))
+}
+
+func one(check string, level Level, advice, format string, args ...any) []Finding {
+	return []Finding{{check, level, oneLine(fmt.Sprintf(format, args...)), advice}}
+}

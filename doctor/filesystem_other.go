@@ -1,0 +1,5 @@
+//go:build !linux
+
+package doctor
+
+func fileSystem(string) (kind, flaw string) { return "", "" }

@@ -1,0 +1,186 @@
+package doctor
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+	"time"
+
+	"postern/config"
+	"postern/store"
+)
+
+func (r *examination) configuration() (all []Finding) {
+	open := config.OpenPaths(r.Config)
+	for _, w := range append(slices.Clone(r.Warnings), config.Exposures(r.Config)...) {
+		if !slices.Contains(open, w) { // those are told by secrets
+			all = append(all, Finding{"configuration", Warning, oneLine(w), "change it, or let it be when it is meant; docs/configuration.md has all settings"})
+		}
+	}
+	if len(all) == 0 {
+		return one("configuration", OK, "", "all settings are right")
+	}
+	return all
+}
+
+func (r *examination) secrets() (all []Finding) {
+	for _, w := range config.OpenPaths(r.Config) {
+		all = append(all, Finding{"secrets", Warning, oneLine(w), "run that command; whoever reads these files can act as every account"})
+	}
+	_, err := config.ReadSecrets(r.Config)
+	switch {
+	case isMissing(err) && r.none:
+		all = append(all, one("secrets", OK, "", "there are none yet; the first start makes them")...)
+	case isMissing(err):
+		all = append(all, one("secrets", Fault, "put them back from a backup, or set authentication.global_auth_token and authentication.jwt_secret; else the next start makes others, and no token is valid any more",
+			"the data file has no secrets beside it: %v", err)...)
+	case errors.Is(err, os.ErrPermission):
+		all = append(all, one("secrets", Fault, "run this command as the user that the program runs as", "%v", err)...)
+	case err != nil:
+		all = append(all, one("secrets", Fault, "put the file back from a backup", "%v", err)...)
+	}
+	if len(all) == 0 {
+		return one("secrets", OK, "", "%s and what lies beside it are for their owner only", config.KeySource(r.Config))
+	}
+	return all
+}
+
+func (r *examination) where() string { return filepath.Dir(r.Config.Store.Path) }
+
+// nearest is the data folder, or the one that it will be made in.
+func (r *examination) nearest() string {
+	folder := config.Absolute(r.where())
+	for {
+		above := filepath.Dir(folder)
+		if _, err := os.Stat(folder); err == nil || above == folder {
+			return folder
+		}
+		folder = above
+	}
+}
+
+func (r *examination) folder() []Finding {
+	folder := config.Absolute(r.where())
+	info, err := os.Stat(folder)
+	switch {
+	case isMissing(err):
+		return one("data folder", OK, "", "%s is not there yet; the first start makes it", folder)
+	case err != nil:
+		return one("data folder", Fault, "run this command as the user that the program runs as, or give that user the folder", "%v", err)
+	case !info.IsDir():
+		return one("data folder", Fault, "set store.path to a file in a folder", "%s is no folder", folder)
+	}
+	if err := writable(folder); err != nil {
+		return one("data folder", Fault, "run this command as the user that the program runs as, or give that user the folder", "nothing can be written into %s: %v", folder, err)
+	}
+	if err := readWrite(r.Config.Store.Path); err != nil && !isMissing(err) {
+		return one("data folder", Fault, "run this command as the user that the program runs as, or give that user the file", "%v", err)
+	}
+	return one("data folder", OK, "", "%s can be written", folder)
+}
+
+// readWrite opens a file as the program does, and changes nothing of it.
+func readWrite(path string) error {
+	f, err := os.OpenFile(path, os.O_RDWR, 0)
+	if err != nil {
+		return err
+	}
+	return f.Close()
+}
+
+func (r *examination) fileSystem() []Finding {
+	kind, flaw := fileSystem(r.nearest())
+	switch {
+	case kind == "":
+		return one("file system", OK, "", "which kind it is cannot be told here")
+	case flaw == "":
+		return one("file system", OK, "", "%s", kind)
+	}
+	return one("file system", Warning, "set store.path to a local disk that stays", "%s: %s", kind, flaw)
+}
+
+// How many writes are measured, of so many bytes, and no longer than that.
+const (
+	syncWrites = 60
+	syncBytes  = 4 << 10
+	syncTime   = 5 * time.Second
+)
+
+// What the 99th of a hundred may take: the program waits for one before each answer to
+// a message that is kept.
+const (
+	slowSync  = 50 * time.Millisecond
+	awfulSync = time.Second
+)
+
+func (r *examination) syncs(ctx context.Context) []Finding {
+	took, err := measureSyncs(ctx, r.where(), filepath.Base(r.Config.Store.Path)+".doctor-*")
+	switch {
+	case isMissing(err):
+		return one("fsync", OK, "", "not measured: there is no data folder yet")
+	case err != nil:
+		return one("fsync", Fault, "the program could not write there either: make room, or mend the disk and its permissions", "a file of %d KiB could not be written and synced beside the data file: %v", syncWrites*syncBytes>>10, err)
+	case len(took) == 0:
+		return nil // interrupted
+	}
+	slices.Sort(took)
+	p99 := took[(len(took)*99+99)/100-1]
+	text := fmt.Sprintf("p99 %v, median %v of %d writes", p99.Round(10*time.Microsecond), took[len(took)/2].Round(10*time.Microsecond), len(took))
+	switch advice := "every message waits for one: look for what else keeps the disk busy, or use a faster one"; {
+	case p99 >= awfulSync:
+		return one("fsync", Fault, advice, "%s", text)
+	case p99 >= slowSync:
+		return one("fsync", Warning, advice, "%s", text)
+	}
+	return one("fsync", OK, "", "%s", text)
+}
+
+// measureSyncs writes to a file that has no name, and times how long each write takes
+// to be on the disk.
+func measureSyncs(ctx context.Context, folder, pattern string) (took []time.Duration, err error) {
+	f, err := os.CreateTemp(folder, pattern)
+	if err != nil {
+		return nil, err
+	}
+	gone := os.Remove(f.Name()) == nil // not where an open file keeps its name
+	defer func() {
+		err = errors.Join(err, f.Close())
+		if !gone {
+			err = errors.Join(err, os.Remove(f.Name()))
+		}
+	}()
+	page := make([]byte, syncBytes)
+	for began := time.Now(); len(took) < syncWrites && time.Since(began) < syncTime && ctx.Err() == nil; {
+		start := time.Now()
+		if _, err := f.Write(page); err != nil {
+			return nil, err
+		}
+		if err := f.Sync(); err != nil {
+			return nil, err
+		}
+		took = append(took, time.Since(start))
+	}
+	return took, nil
+}
+
+func (r *examination) space() []Finding {
+	free, known := store.FreeBytes(r.nearest())
+	if !known {
+		return one("free space", OK, "", "how much there is cannot be told here")
+	}
+	var size uint64
+	if info, err := os.Stat(r.Config.Store.Path); err == nil {
+		size = uint64(info.Size())
+	}
+	text := fmt.Sprintf("%s free; the data file has %s", mebibytes(free), mebibytes(size))
+	switch {
+	case free < store.DefaultMinFree:
+		return one("free space", Fault, "make room: nothing new is accepted until then", "%s, and %s have to stay free", text, mebibytes(store.DefaultMinFree))
+	case free < store.DefaultMinFree+size:
+		return one("free space", Warning, "make room: a backup and postern compact need as much room as the data file has", "%s", text)
+	}
+	return one("free space", OK, "", "%s", text)
+}

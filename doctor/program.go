@@ -1,0 +1,157 @@
+package doctor
+
+import (
+	"bufio"
+	"bytes"
+	"context"
+	"fmt"
+	"os/exec"
+	"strconv"
+	"strings"
+	"time"
+
+	"postern/backup"
+	"postern/config"
+	"postern/media"
+	"postern/peers"
+	"postern/store"
+)
+
+// program says whether one runs, and is well.
+func (r *examination) program(ctx context.Context) (all []Finding) {
+	const check = "program"
+	if !r.running {
+		return one(check, OK, "", "none runs on %s", r.Config.Store.Path)
+	}
+	if r.unknown != nil {
+		return one(check, Fault, "see its log; give this command the configuration that the program runs with, and restart it when it hangs", "one has %s open and could not be asked: %v", r.Config.Store.Path, r.unknown)
+	}
+	ctx, cancel := limited(ctx)
+	defer cancel()
+	var is struct{ Reasons, Warnings []string }
+	if err := r.Ask(ctx, "GET", "/ready", &is); err != nil {
+		return one(check, Fault, "see its log; what it names is to be mended", "it is not ready: %v", err)
+	}
+	for _, w := range is.Warnings {
+		all = append(all, one(check, Warning, "see its log, and docs/operation.md", "%s", w)...)
+	}
+	if len(all) == 0 {
+		return one(check, OK, "", "it runs and is ready, with %d instances", len(r.receivers))
+	}
+	return all
+}
+
+func (r *examination) ffmpeg(ctx context.Context) []Finding {
+	path, err := exec.LookPath("ffmpeg")
+	if err != nil {
+		return one("ffmpeg", Warning, "install it when voice notes are to be made of other audio than OGG/Opus, or videos to have thumbnails", "there is none on the PATH of this command")
+	}
+	ctx, cancel := limited(ctx)
+	defer cancel()
+	missing, err := media.Lacks(ctx, path)
+	switch {
+	case err != nil:
+		return one("ffmpeg", Warning, "install another one", "%v", err)
+	case len(missing) > 0:
+		return one("ffmpeg", Warning, "install one with them, such as that of Debian; files that need them are refused", "%s lacks %s", path, few(missing))
+	}
+	return one("ffmpeg", OK, "", "%s has all that is needed", path)
+}
+
+// fewFiles is what a program of one instance needs and no more: half of them are for
+// clients, and an instance has one or two.
+const fewFiles = 1024
+
+func (r *examination) openFiles(ctx context.Context) []Finding {
+	const check = "open files"
+	limit, used, whose := float64(peers.Descriptors()), -1.0, "this shell"
+	if r.running && r.unknown == nil {
+		ctx, cancel := limited(ctx)
+		defer cancel()
+		var text []byte
+		if err := r.Ask(ctx, "GET", "/metrics", &text); err == nil {
+			if most, told := metric(text, "process_max_fds"); told {
+				limit, whose = most, "the program"
+				used, _ = metric(text, "process_open_fds")
+			}
+		}
+	}
+	needs := float64(256 + 4*len(r.receivers))
+	text := fmt.Sprintf("%s may have %.0f", whose, limit)
+	if used >= 0 {
+		text += fmt.Sprintf(" and has %.0f", used)
+	}
+	switch advice := "raise the limit: LimitNOFILE= of the service, ulimit -n, or --ulimit nofile of the container"; {
+	case used >= 0 && used > limit*9/10, limit < needs:
+		return one(check, Fault, advice, "%s; %d instances need %.0f", text, len(r.receivers), needs)
+	case limit < fewFiles:
+		return one(check, Warning, advice, "%s", text)
+	}
+	return one(check, OK, "", "%s", text)
+}
+
+// metric is a figure without labels.
+func metric(text []byte, name string) (value float64, told bool) {
+	for lines := bufio.NewScanner(bytes.NewReader(text)); lines.Scan(); {
+		if figure, found := strings.CutPrefix(lines.Text(), name+" "); found {
+			value, err := strconv.ParseFloat(figure, 64)
+			return value, err == nil
+		}
+	}
+	return 0, false
+}
+
+// file looks at every page and record, which takes a second for some hundred MiB.
+func (r *examination) file(ctx context.Context) []Finding {
+	const check, advice = "data file", "docs/crash.md tells what to do with a damaged data file"
+	if r.none {
+		return one(check, OK, "", "there is none yet; the first start makes it")
+	}
+	var (
+		report store.Report
+		err    error
+	)
+	if r.running {
+		err = r.Ask(ctx, "POST", "/admin/check", &report)
+	} else {
+		report, err = store.Check(r.Config.Store.Path, r.Buckets)
+	}
+	switch {
+	case err != nil && r.running:
+		return one(check, Warning, "run postern check when that is mended, or with the program stopped", "not looked at: %v", err)
+	case err != nil:
+		return one(check, Fault, advice, "%v", err)
+	case len(report.Faults) > 0:
+		return one(check, Fault, "run postern check, which names all; "+advice, "%d faults, the first: %s", len(report.Faults), report.Faults[0])
+	}
+	return one(check, OK, "", "%d records in %d buckets, no fault", report.Records, report.Buckets)
+}
+
+func (r *examination) backup() []Finding {
+	const check = "backup"
+	b := r.Config.Backup
+	if b.Every == 0 {
+		return one(check, Warning, "set backup.dir and backup.every, unless something else runs postern backup", "none is made by itself")
+	}
+	name, at, err := backup.Newest(b.Dir)
+	dir := config.Absolute(b.Dir)
+	age := time.Since(at).Round(time.Minute)
+	level := Warning
+	if r.running {
+		level = Fault
+	}
+	const advice = "the log of the program says why; run postern backup meanwhile"
+	switch {
+	case isMissing(err) || err == nil && name == "":
+		if !r.running {
+			advice := "start the program"
+			return one(check, level, advice, "there is none in %s", dir)
+		}
+		return one(check, level, advice, "there is none in %s", dir)
+	case err != nil:
+		return one(check, Fault, "give the user that the program runs as the folder", "%v", err)
+	case age > 2*b.Every:
+		return one(check, level, advice, "the newest, %s in %s, is %v old, and one is due every %v", name, dir, age, b.Every)
+	}
+	return one(check, OK, "", "the newest, %s in %s, is %v old", name, dir, age)
+}

@@ -1,0 +1,34 @@
+package doctor
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"strings"
+
+	"postern/config"
+)
+
+// oneLine puts what may have several lines into one, whatever it is made of.
+func oneLine(text string) string {
+	return config.OneLine(strings.Join(strings.FieldsFunc(text, func(r rune) bool { return r == '\n' }), "; "))
+}
+
+func isMissing(err error) bool { return errors.Is(err, fs.ErrNotExist) }
+
+// mebibytes writes a size for people.
+func mebibytes(n uint64) string {
+	if n >= 10<<30 {
+		return fmt.Sprintf("%.1f GiB", float64(n)/(1<<30))
+	}
+	return fmt.Sprintf("%.1f MiB", float64(n)/(1<<20))
+}
+
+// few names the first of many.
+func few(all []string) string {
+	const most = 5
+	if len(all) <= most {
+		return strings.Join(all, ", ")
+	}
+	return fmt.Sprintf("%s and %d more", strings.Join(all[:most], ", "), len(all)-most)
+}

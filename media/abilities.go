@@ -1,0 +1,61 @@
+package media
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os/exec"
+	"slices"
+	"strings"
+)
+
+// abilities are what is asked of ffmpeg, by the flag that lists what it has: see
+// convert, videoThumbnail and demuxer.
+var abilities = []struct {
+	flag, kind string
+	names      []string
+}{
+	{"-encoders", "encoder", []string{"libopus", "mjpeg"}},
+	{"-decoders", "decoder", []string{"aac", "mp3", "amrnb", "flac", "opus", "vorbis", "pcm_s16le", "h264"}},
+	{"-demuxers", "reader", []string{"mov", "matroska", "mp3", "aac", "amr", "flac", "wav", "aiff", "ogg"}},
+	{"-muxers", "writer", []string{"ogg", "image2pipe"}},
+	{"-filters", "filter", []string{"scale"}},
+}
+
+// Lacks asks the ffmpeg at a path what of that which conversions need it cannot do,
+// such as "encoder libopus"; nothing when all is well.
+func Lacks(ctx context.Context, ffmpeg string) (missing []string, err error) {
+	for _, a := range abilities {
+		cmd := exec.CommandContext(ctx, ffmpeg, "-nostdin", "-hide_banner", "-loglevel", "error", a.flag)
+		cmd.Env, cmd.WaitDelay = bareEnvironment(), dyingTime
+		endTogether(cmd)
+		listed, err := cmd.Output()
+		if ctx.Err() != nil {
+			return nil, context.Cause(ctx)
+		}
+		if err != nil {
+			return nil, fmt.Errorf("%s %s: %w", ffmpeg, a.flag, err)
+		}
+		has := offered(string(listed))
+		if len(has) == 0 {
+			return nil, errors.New(ffmpeg + " " + a.flag + " lists nothing: it is no ffmpeg")
+		}
+		for _, name := range a.names {
+			if !slices.Contains(has, name) {
+				missing = append(missing, a.kind+" "+name)
+			}
+		}
+	}
+	return missing, nil
+}
+
+// offered are the names in a list of ffmpeg's: the second word of each line, where one
+// name may stand for several forms, with commas between them.
+func offered(list string) (names []string) {
+	for line := range strings.Lines(list) {
+		if words := strings.Fields(line); len(words) > 1 {
+			names = append(names, strings.Split(words[1], ",")...)
+		}
+	}
+	return names
+}
