@@ -38,6 +38,9 @@ func Extract(ctx context.Context, r io.Reader, folder string, identities ...age.
 		return m, err
 	}
 	for _, want := range m.Members {
+		if err := room(folder, want.Size); err != nil {
+			return m, err
+		}
 		h, err := t.Next()
 		if err != nil {
 			return m, cut(err, want.Name)

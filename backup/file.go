@@ -7,6 +7,7 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"syscall"
 
 	"postern/store"
 )
@@ -46,4 +47,18 @@ func WriteFile(path string, write func(io.Writer) error) (err error) {
 
 func exists(path string) error {
 	return fmt.Errorf("%s is there already; choose another name, or move it away: %w", path, fs.ErrExist)
+}
+
+// spare is what writing a file leaves free of a disk: a data file on it has to grow.
+const spare = store.DefaultMinFree
+
+// room refuses to fill the disk of a folder, unless it is none.
+func room(folder string, size int64) error {
+	if folder == "" {
+		return nil
+	}
+	if free, known := store.FreeBytes(folder); known && free < uint64(size)+spare { //nolint:gosec // never negative
+		return fmt.Errorf("%w: %d MiB are needed in %s and %d MiB are free, of which %d MiB are kept free: make room first", syscall.ENOSPC, size>>20, folder, free>>20, spare>>20)
+	}
+	return nil
 }

@@ -168,6 +168,9 @@ func (k *Keeper) make(ctx context.Context) (name string, err error) {
 		return "", err
 	}
 	defer func() { err = errors.Join(err, release()) }()
+	if err := room(k.cfg.Dir, a.Size()); err != nil {
+		return "", err
+	}
 	at := a.source.At
 	name = Name(at, len(k.cfg.Recipients) > 0)
 	err = WriteFile(filepath.Join(k.cfg.Dir, name), func(w io.Writer) error { return a.Write(ctx, w, k.cfg.Recipients...) })

@@ -3,6 +3,7 @@ package store
 import (
 	"errors"
 	"fmt"
+	"io"
 	"io/fs"
 	"os"
 	"path/filepath"
@@ -10,8 +11,8 @@ import (
 
 // Put gives a whole and closed data file, which lies beside path, its place there, and
 // syncs it. A file that is there is refused with an error that wraps [fs.ErrExist],
-// unless aside names where it is to be moved; one that a program has open is ErrLocked.
-// A kill leaves one of both in its place, or none and both beside it.
+// unless aside names where it is to be kept; one that a program has open is ErrLocked.
+// A kill leaves one of both in its place: where there was a file there always is one.
 func Put(file, path, aside string) (err error) {
 	f, err := os.Open(file)
 	if err == nil {
@@ -20,29 +21,60 @@ func Put(file, path, aside string) (err error) {
 	if err != nil {
 		return err
 	}
-	if _, err := os.Lstat(path); err == nil {
-		if aside == "" {
-			return fmt.Errorf("%s is there already: %w", path, fs.ErrExist)
-		}
-		old, err := lockFile(path)
-		if err != nil {
-			return explain(err)
-		}
-		defer old.Close() // whoever waits for it finds another file then
-		if err := moveNew(path, aside); err != nil {
+	if _, err := os.Lstat(path); errors.Is(err, fs.ErrNotExist) {
+		if err := moveNew(file, path); err != nil {
 			return err
 		}
-		if err := os.Remove(path); err != nil && !errors.Is(err, fs.ErrNotExist) {
-			return err
-		}
+		_ = os.Remove(file) // its other name
+		return SyncFolder(filepath.Dir(path))
 	}
-	_ = os.Remove(notePath(path)) // it speaks of another file
-	if err := moveNew(file, path); err != nil {
+	if aside == "" {
+		return fmt.Errorf("%s is there already: %w", path, fs.ErrExist)
+	}
+	old, err := lockFile(path)
+	if err != nil {
+		return explain(err)
+	}
+	defer old.Close() // whoever waits for it finds another file then
+	if err := keep(path, aside); err != nil {
 		return err
 	}
-	_ = os.Remove(file)
+	_ = os.Remove(notePath(path)) // it speaks of the other file
+	if err := putInPlace(file, old, path); err != nil {
+		return err
+	}
 	return SyncFolder(filepath.Dir(path))
 }
+
+// keep gives a file a second name, or a copy where it cannot have one. The name must be
+// free.
+func keep(path, aside string) error {
+	err := os.Link(path, aside)
+	if err == nil || errors.Is(err, fs.ErrExist) {
+		return err
+	}
+	from, err := os.Open(path)
+	if err != nil {
+		return err
+	}
+	defer from.Close()
+	to, err := os.OpenFile(aside, os.O_WRONLY|os.O_CREATE|os.O_EXCL, fileMode)
+	if err != nil {
+		return err
+	}
+	_, err = io.Copy(to, from)
+	if err == nil {
+		err = to.Sync()
+	}
+	if err := errors.Join(err, to.Close()); err != nil {
+		return errors.Join(err, os.Remove(aside))
+	}
+	return nil
+}
+
+// FreeBytes are those of the disk that holds a folder; known is false where there is no
+// telling.
+func FreeBytes(folder string) (free uint64, known bool) { return freeBytes(folder) }
 
 // InUse reports whether a program has the data file open; a missing one is not.
 func InUse(path string) (bool, error) {

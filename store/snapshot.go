@@ -107,7 +107,7 @@ func SnapshotFile(path string, buckets []Bucket) (n *Snapshot, err error) {
 	if err != nil {
 		return nil, err
 	}
-	f, err := lockFile(path)
+	f, err := lockShared(path)
 	if err != nil {
 		return nil, fmt.Errorf("snapshot of %s: %w", path, explain(err))
 	}

@@ -198,8 +198,8 @@ func TestWhatWasDeletedIsInNoSnapshot(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if _, err := SnapshotFile(path, []Bucket{thing}); !errors.Is(err, ErrLocked) {
-		t.Errorf("a second one at the same time: %v", err)
+	if s, err := Open(Options{Path: path, Buckets: []Bucket{thing}}); !errors.Is(err, ErrLocked) {
+		t.Errorf("a program that starts meanwhile: %v %v", s, err)
 	}
 	look(stopped)
 	if _, err := os.Stat(path); err != nil {

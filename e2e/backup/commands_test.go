@@ -262,7 +262,7 @@ func TestAnInterruptedBackupOrRestoreLeavesNothing(t *testing.T) {
 	interrupted := 0
 	for after := time.Millisecond; after < 400*time.Millisecond; after = after * 3 / 2 {
 		before := o.beside()
-		if o.interrupt(after, "backup", filepath.Join(folder, "again.tar")) {
+		if o.interrupt(os.Interrupt, after, "backup", filepath.Join(folder, "again.tar")) {
 			interrupted++
 			if left, _ := filepath.Glob(filepath.Join(folder, "again*")); len(left) > 0 {
 				t.Fatalf("after %v: %v", after, left)
@@ -274,7 +274,7 @@ func TestAnInterruptedBackupOrRestoreLeavesNothing(t *testing.T) {
 	o.Stop()
 	for after := time.Millisecond; after < 400*time.Millisecond; after = after * 3 / 2 {
 		before := o.beside()
-		if o.interrupt(after, "restore", "--force", "--yes", file) {
+		if o.interrupt(os.Interrupt, after, "restore", "--force", "--yes", file) {
 			interrupted++
 			o.untouched(before)
 		}
@@ -294,9 +294,9 @@ func numbers(n int) (all []string) {
 	return all
 }
 
-// interrupt runs a command and interrupts it; it reports whether that came before the
+// interrupt runs a command and sends it a signal; it reports whether that came before the
 // end.
-func (o *operator) interrupt(after time.Duration, args ...string) bool {
+func (o *operator) interrupt(with os.Signal, after time.Duration, args ...string) bool {
 	o.t.Helper()
 	self, err := os.Executable()
 	if err != nil {
@@ -309,8 +309,36 @@ func (o *operator) interrupt(after time.Duration, args ...string) bool {
 		o.t.Fatal(err)
 	}
 	time.Sleep(after)
-	_ = cmd.Process.Signal(os.Interrupt)
+	_ = cmd.Process.Signal(with)
 	return cmd.Wait() != nil
+}
+
+// TestAKilledRestoreLeavesOneOfBothFiles kills at many moments: a data file is always
+// there, and it is whole.
+func TestAKilledRestoreLeavesOneOfBothFiles(t *testing.T) {
+	o := newOperator(t)
+	token := o.Pair("red")
+	o.CreateBatchWith("big", []string{"red"}, numbers(5000), strings.Repeat("x", 4000))
+	file := filepath.Join(t.TempDir(), "b.tar")
+	o.says(0, "", "backup", file)
+	o.Stop()
+	killed := 0
+	for after := 20 * time.Millisecond; after < 600*time.Millisecond; after = after * 5 / 4 {
+		if o.interrupt(os.Kill, after, "restore", "--force", "--yes", file) {
+			killed++
+		}
+		o.says(0, "no fault", "check")
+	}
+	if killed < 3 {
+		t.Errorf("only %d were killed before their end", killed)
+	}
+	o.says(0, "1 paired accounts go on", "restore", "--force", "--yes", file)
+	if left := o.beside(); slices.ContainsFunc(left, func(name string) bool { return strings.Contains(name, ".restore-") }) {
+		t.Errorf("left behind: %v", left)
+	}
+	o.Start()
+	o.AwaitOnline("red", token)
+	o.Stop()
 }
 
 // TestABatchOfABackupWaitsForACall makes a backup in the middle of a batch.
