@@ -72,10 +72,6 @@ func keep(path, aside string) error {
 	return nil
 }
 
-// FreeBytes are those of the disk that holds a folder; known is false where there is no
-// telling.
-func FreeBytes(folder string) (free uint64, known bool) { return freeBytes(folder) }
-
 // InUse reports whether a program has the data file open; a missing one is not.
 func InUse(path string) (bool, error) {
 	f, err := lockFile(path)
