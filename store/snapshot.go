@@ -160,11 +160,16 @@ func (n *Snapshot) Damaged() int { return len(n.found.damaged) }
 func (n *Snapshot) WriteTo(w io.Writer) (written int64, err error) {
 	file := n.found.file
 	page := int64(file.PageSize())
-	data := make([]byte, max(copyStep, page))
+	data := make([]byte, max(copyStep, 2*page))
 	for at := int64(0); at < n.size; {
 		part := data[:min(int64(len(data)), n.size-at)]
 		if _, err := n.f.ReadAt(part, at); err != nil {
 			return written, err
+		}
+		if at == 0 { // one of a stopped file may name a list of free pages, which are zeros here
+			if err := file.WriteHeads(inMemory(part)); err != nil {
+				return written, err
+			}
 		}
 		for from := int64(0); from < int64(len(part)); from += page {
 			if !file.Holds(uint64((at + from) / page)) {
@@ -179,6 +184,17 @@ func (n *Snapshot) WriteTo(w io.Writer) (written int64, err error) {
 		at += int64(len(part))
 	}
 	return written, nil
+}
+
+// inMemory is the beginning of a file.
+type inMemory []byte
+
+// WriteAt implements [io.WriterAt].
+func (m inMemory) WriteAt(p []byte, at int64) (int, error) {
+	if at < 0 || at > int64(len(m)-len(p)) {
+		return 0, io.ErrShortBuffer
+	}
+	return copy(m[at:], p), nil
 }
 
 // Close removes the snapshot.

@@ -8,6 +8,7 @@ import (
 	"math/rand/v2"
 	"os"
 	"path/filepath"
+	"postern/store/pages"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -287,5 +288,52 @@ func TestADamagedPageIsInNoSnapshot(t *testing.T) {
 	}
 	if n, err := SnapshotFile(path, []Bucket{thing}); !errors.Is(err, ErrCorrupt) {
 		t.Errorf("a snapshot of a damaged file: %v %v", n, err)
+	}
+}
+
+// An orderly stop of a large file leaves the list of its free pages in it. A snapshot has
+// these as zeros, and no list.
+func TestASnapshotOfAStoppedFileHasNoListOfFreePages(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "p.db")
+	s := openTest(t, path, func(o *Options) { o.NoSync, o.SurveyFrom = false, 1 })
+	for i := range 300 {
+		put(t, s, string(Key(i)), strings.Repeat("x", 3000))
+	}
+	change(t, s, func(tx *Tx) error {
+		_, err := tx.DeletePrefix("thing", nil)
+		return err
+	})
+	put(t, s, "a", "1")
+	if err := s.Close(); err != nil {
+		t.Fatal(err)
+	}
+	n, err := SnapshotFile(path, []Bucket{thing})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if !n.found.file.HasList() {
+		t.Fatal("the stop left no list, and the test shows nothing")
+	}
+	copied := opens(t, n)
+	if got := get(t, copied, "a"); got != "1" {
+		t.Errorf("a = %q", got)
+	}
+	if err := errors.Join(copied.Close(), n.Close()); err != nil {
+		t.Error(err)
+	}
+	var all bytes.Buffer
+	n, err = SnapshotFile(path, []Bucket{thing})
+	if err == nil {
+		_, err = n.WriteTo(&all)
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	file, err := pages.Open(bytes.NewReader(all.Bytes()), int64(all.Len()))
+	if err != nil || file.HasList() {
+		t.Errorf("the snapshot names a list (%v)", err)
+	}
+	if err := n.Close(); err != nil {
+		t.Error(err)
 	}
 }
