@@ -213,7 +213,9 @@ func (a *authorized) answered(domain string, s *authorization, is *tls.Certifica
 // helloFor asks the manager for the usual certificate of a domain: one of an elliptic
 // curve, which every client of TLS 1.2 takes.
 func helloFor(domain string) *tls.ClientHelloInfo {
-	return &tls.ClientHelloInfo{ServerName: domain, SignatureSchemes: []tls.SignatureScheme{tls.ECDSAWithP256AndSHA256}}
+	return &tls.ClientHelloInfo{
+		ServerName: domain, SignatureSchemes: []tls.SignatureScheme{tls.ECDSAWithP256AndSHA256}, CipherSuites: []uint16{tls.TLS_ECDHE_ECDSA_WITH_AES_128_GCM_SHA256},
+	}
 }
 
 // watch has all certificates made now and looks after them from then on, until stop.

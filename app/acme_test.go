@@ -229,6 +229,9 @@ func TestACertificateIsHadByACMEAndServedOn(t *testing.T) {
 	}
 	_ = resp.Body.Close()
 	first := resp.TLS.PeerCertificates[0].SerialNumber
+	if resp.TLS.PeerCertificates[0].PublicKeyAlgorithm != x509.ECDSA {
+		t.Errorf("a key of %v", resp.TLS.PeerCertificates[0].PublicKeyAlgorithm)
+	}
 	if resp.ProtoMajor != 2 || resp.StatusCode != http.StatusOK || resp.TLS.PeerCertificates[0].DNSNames[0] != pebbleName {
 		t.Errorf("%s %s %v", resp.Proto, resp.Status, resp.TLS.PeerCertificates[0].DNSNames)
 	}
