@@ -32,9 +32,10 @@ func (a *App) connector(devices *device.Container) (instance.Connector, error) {
 	c, err := whatsapp.New(whatsapp.Config{
 		Devices: devices, Endpoint: endpoint,
 		// The registry is there before anything is dialled.
-		Proxy:   func(id int64, use proxy.Use) (proxy.Server, error) { return a.registry.Via(id, use) },
-		Proxies: proxy.Dialer{Control: dispatch.Guard{}.Control}, // many are in private networks
-		Media:   a.media, UploadTimeout: uploadTimeout, ClientName: wa.ClientName, ClientType: wa.ClientType,
+		Proxy:           func(id int64, use proxy.Use) (proxy.Server, error) { return a.registry.Via(id, use) },
+		Proxies:         proxy.Dialer{Control: dispatch.Guard{}.Control}, // many are in private networks
+		OnUndecryptable: func(id int64) { a.registry.CountUndecryptable(id) },
+		Media:           a.media, UploadTimeout: uploadTimeout, ClientName: wa.ClientName, ClientType: wa.ClientType,
 		ConnectTimeout: seconds(wa.ConnectTimeout), SendTimeout: a.cfg.Message.SendTimeout, TurnTimeout: a.cfg.Message.TurnTimeout, PairingTimeout: wa.PairingTimeout,
 		KeepAliveInterval: wa.KeepaliveInterval, KeepAliveTimeout: wa.KeepaliveTimeout, StateRecoveryDelay: wa.StateRecoveryDelay, QuietReconnect: quiet,
 		History: a.historyWish, TempDir: a.cfg.Store.Path + ".media",

@@ -79,13 +79,22 @@ func (m *metrics) committed(calls int, took time.Duration) {
 }
 
 // queued notes a delivery of the queue.
-func (m *metrics) queued(to event.Target, o dispatch.Outcome) {
+func (m *metrics) queued(n event.Notice, to event.Target, o dispatch.Outcome) {
 	m.attempted(delivery.FlowInstance, to, o)
+	m.lost(n.InstanceID, to, o)
 }
 
 // relayed notes an attempt of the relay.
 func (m *metrics) relayed(to delivery.Lane, o dispatch.Outcome) {
 	m.attempted(to.Flow, to.Target, o)
+	m.lost(to.Instance, to.Target, o)
+}
+
+// lost notes for an instance that its webhook did not accept.
+func (m *metrics) lost(id int64, to event.Target, o dispatch.Outcome) {
+	if to != event.TargetGlobal && !o.Delivered() {
+		m.app.registry.CountWebhookFailure(id)
+	}
 }
 
 func (m *metrics) attempted(flow delivery.Flow, target event.Target, o dispatch.Outcome) {
@@ -119,6 +128,7 @@ func (m *metrics) Collect(out chan<- prometheus.Metric) {
 	}
 	m.collectDelivery(c)
 	m.collectInstances(c)
+	m.collectEach(c)
 	m.collectBatches(c)
 	m.collectClients(c)
 }

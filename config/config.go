@@ -28,8 +28,11 @@ type Config struct {
 
 		MaxConnectionsPerAddress int64
 	}
-	Metrics struct{ Listen string }
-	Backup  struct {
+	Metrics struct {
+		Listen      string
+		PerInstance bool
+	}
+	Backup struct {
 		Dir        string
 		Every      time.Duration
 		Keep       int64

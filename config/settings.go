@@ -74,6 +74,7 @@ func settings(c *Config) []setting {
 		list("backup.recipient", &c.Backup.Recipients, checkRecipient, "Public keys of age (age1…) for which these backups are encrypted; empty: they are not."),
 
 		text("metrics.listen", &c.Metrics.Listen, "", orEmpty(checkHostPort), "Address that also serves GET /metrics, without a credential; empty: only behind the GlobalApiKey."),
+		boolean("metrics.per_instance", &c.Metrics.PerInstance, false, "Metrics of each instance too, by its name; of the first 2 000."),
 
 		text("log.level", &c.Log.Level, "info", oneOf("debug", "info", "warn", "error"), "debug, info, warn or error."),
 		text("log.format", &c.Log.Format, "text", oneOf("text", "json"), "text or json."),

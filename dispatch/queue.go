@@ -32,7 +32,7 @@ type QueueConfig struct {
 	// Ledger keeps the log of the deliveries, which none of them waits for. nil:
 	// nobody does.
 	Ledger  *delivery.Ledger
-	Observe func(event.Target, Outcome) // called after each delivery; nil: nobody
+	Observe func(event.Notice, event.Target, Outcome) // called after each delivery; nil: nobody
 	Logger  *slog.Logger
 }
 
@@ -230,7 +230,7 @@ func (q *Queue) deliver(a *attempt) {
 		o := q.cfg.Sender.Send(a.ctx, a.to, a.notice.ID, instanceHeaders(a.notice), a.notice.Body)
 		a.note(at, o)
 		if q.cfg.Observe != nil {
-			q.cfg.Observe(a.to.Target, o)
+			q.cfg.Observe(a.notice, a.to.Target, o)
 		}
 		if !o.Delivered() {
 			level, times := q.losses.Count(a.host.name)

@@ -135,6 +135,7 @@ type entry struct {
 	options  atomic.Pointer[heldOptions] // nil: none were stored
 	changing atomic.Bool                 // options are being replaced: the file is ahead of them
 	proxy    atomic.Pointer[heldProxy]
+	traffic  trafficCounts
 }
 
 // Open reads all instances and webhooks. Connection states that only a running

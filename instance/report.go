@@ -183,7 +183,11 @@ func applyFact(rec *Record, f event.Fact) bool {
 // publishes what is stored.
 func (r *Registry) reportMessage(ctx context.Context, id int64, f event.Fact, m *event.Message) error {
 	if f.Kind == event.MessagesUpsert && !r.cfg.SaveMessages {
-		return r.justRead(ctx, id, m)
+		err := r.justRead(ctx, id, m)
+		if err == nil {
+			r.countReceived(id, f, m, false)
+		}
+		return err
 	}
 	if !storable(m) {
 		// WhatsApp would send it again and again if this were an error.
@@ -203,6 +207,7 @@ func (r *Registry) reportMessage(ctx context.Context, id int64, f event.Fact, m 
 		r.Met(id)
 	}
 	r.countCopy(m, &stored, known)
+	r.countReceived(id, f, m, known)
 	r.publish(ctx, k.t)
 	return nil
 }

@@ -34,6 +34,7 @@ func (s *Supervisor) Send(ctx context.Context, id int64, out event.Outgoing) (ev
 		k.mu.Lock()
 		k.lastSent = time.Now()
 		k.mu.Unlock()
+		s.reg.countSent(id)
 	}
 	return sent, err
 }

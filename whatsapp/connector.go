@@ -98,6 +98,10 @@ type Config struct {
 	// sessions that somebody dials again.
 	QuietReconnect time.Duration
 
+	// OnUndecryptable is told of each message that an instance could not decrypt. It
+	// must not block. nil: nobody is.
+	OnUndecryptable func(instance int64)
+
 	Media Media // where the files of media messages come from; nil: none can be sent
 
 	QRLight, QRDark string // "#rrggbb", default "#ffffff" and "#000000"

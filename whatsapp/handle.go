@@ -67,6 +67,9 @@ func (s *Session) accountEvent(cli *whatsmeow.Client, evt any) bool {
 		}
 	case *events.UndecryptableMessage:
 		s.conn.seen.unreadable(UnreadableTold)
+		if told := s.conn.cfg.OnUndecryptable; told != nil {
+			told(s.instance)
+		}
 	case *events.AppStateSyncError:
 		s.stateBroken(cli, evt)
 	case *events.MediaRetry:

@@ -19,7 +19,7 @@ func TestMetricsTellWhatAnOperatorAsks(t *testing.T) {
 	}
 	w := rig.NewWorld(t)
 	addr := rig.FreeAddress(t)
-	w.Env = []string{"METRICS_LISTEN=" + addr}
+	w.Env = []string{"METRICS_PER_INSTANCE=true", "BACKUP_EVERY=24h", "BACKUP_DIR=" + t.TempDir(), "METRICS_LISTEN=" + addr}
 	w.Start()
 	w.Pair("red")
 	keyed, err := http.NewRequestWithContext(t.Context(), http.MethodPost, w.API.Base+"/message/batches",

@@ -1,0 +1,49 @@
+package app
+
+import (
+	"time"
+
+	"postern/event"
+)
+
+// maxListed is how many instances have metrics of their own, the oldest first: each
+// costs whoever scrapes eight series.
+const maxListed = 2000
+
+// collectEach tells of each instance, where the configuration wants it. The label is
+// name, for instance is what Prometheus itself calls whom it scrapes.
+func (m *metrics) collectEach(c collection) {
+	if !m.app.cfg.Metrics.PerInstance {
+		return
+	}
+	all, now := m.app.registry.List(), time.Now()
+	c.gauge("postern_instance_unlisted", "Instances beyond the first 2 000, which have no metrics of their own.", float64(max(0, len(all)-maxListed)))
+	for _, rec := range all[:min(len(all), maxListed)] {
+		up, until := 0.0, time.Time{}
+		if rec.Status == event.Online {
+			up = 1
+		}
+		if restriction, is := rec.Restriction(now); is {
+			until = restriction.Until.Time
+		}
+		t := m.app.registry.Traffic(rec.ID)
+		gauge := func(name, help string, v float64) { c.gauge(name, help, v, "name", rec.Name) }
+		counter := func(name, help string, n uint64) { c.counter(name, help, float64(n), "name", rec.Name) }
+		gauge("postern_instance_up", "1 while the instance is online at WhatsApp.", up)
+		gauge("postern_instance_last_received_timestamp_seconds", "When the last message of somebody else came, in Unix seconds; 0 when none has since the start.", unixSeconds(t.LastReceived))
+		gauge("postern_instance_last_sent_timestamp_seconds", "When WhatsApp took the last message, in Unix seconds; 0 when none since the start.", unixSeconds(t.LastSent))
+		gauge("postern_instance_restricted_until_timestamp_seconds", "Until when WhatsApp restricts the account, in Unix seconds; 0 when it does not.", unixSeconds(until))
+		counter("postern_instance_received_total", "Messages of others that came.", t.Received)
+		counter("postern_instance_sent_total", "Messages that WhatsApp took.", t.Sent)
+		counter("postern_instance_undecryptable_total", "Messages that could not be decrypted, each time one came.", t.Undecryptable)
+		counter("postern_instance_webhook_failures_total", "Attempts to deliver events to the instance's own webhook and endpoints that were not accepted.", t.WebhookFailures)
+	}
+}
+
+// unixSeconds is 0 for the zero time.
+func unixSeconds(t time.Time) float64 {
+	if t.IsZero() {
+		return 0
+	}
+	return float64(t.UnixMilli()) / 1000
+}

@@ -1,0 +1,43 @@
+package instance
+
+import (
+	"context"
+	"testing"
+	"time"
+
+	"postern/event"
+)
+
+// TestTrafficIsCountedOnceAMessage: those of others when they come, not again when
+// WhatsApp repeats them, not what the account wrote elsewhere, and with messages that
+// are not stored too.
+func TestTrafficIsCountedOnceAMessage(t *testing.T) {
+	for _, saves := range []bool{true, false} {
+		r := newRig(t, func(c *Config) { c.SaveMessages = saves }, nil)
+		rec := r.create("a")
+		report := func(id string, mine bool) {
+			t.Helper()
+			jid := "4915155500002@" + event.UserServer
+			m := &event.Message{KeyID: id, KeyRemoteJID: &jid, KeyFromMe: mine, MessageType: "conversation", Content: []byte(`{"text":"x"}`)}
+			if err := r.reg.Report(context.Background(), rec.ID, event.Fact{Kind: event.MessagesUpsert, Data: m}); err != nil {
+				t.Fatal(err)
+			}
+		}
+		report("A", false)
+		report("B", false)
+		report("C", true)
+		if saves {
+			report("B", false) // once more
+		}
+		r.reg.CountUndecryptable(rec.ID)
+		r.reg.CountWebhookFailure(rec.ID)
+		r.reg.CountWebhookFailure(rec.ID + 1) // which does not exist
+		got := r.reg.Traffic(rec.ID)
+		if got.Received != 2 || got.Undecryptable != 1 || got.WebhookFailures != 1 || time.Since(got.LastReceived) > time.Minute || !got.LastSent.IsZero() {
+			t.Errorf("saves %t: %+v", saves, got)
+		}
+		if r.reg.Traffic(rec.ID+1) != (Traffic{}) {
+			t.Error("one that does not exist has traffic")
+		}
+	}
+}
