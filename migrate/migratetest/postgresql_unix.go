@@ -3,7 +3,6 @@
 package migratetest
 
 import (
-	"fmt"
 	"os"
 	"os/exec"
 	"os/user"
@@ -125,11 +124,6 @@ func (p *PostgreSQL) run(t testing.TB, input, name string, args ...string) strin
 func (p *PostgreSQL) Exec(t testing.TB, statements string) {
 	t.Helper()
 	p.run(t, statements, "psql", "-h", p.folder, "-U", "postgres", "-q", "-v", "ON_ERROR_STOP=1")
-}
-
-// URL is what drivers reach the server by.
-func (p *PostgreSQL) URL() string {
-	return fmt.Sprintf("host=%s user=postgres dbname=postgres sslmode=disable", p.folder)
 }
 
 // Dump is the path of the text that pg_dump makes of the database.
