@@ -261,10 +261,10 @@ func TestFoldersAndFilesThatAreNone(t *testing.T) {
 		from []string
 		want string
 	}{
-		"nothing there":     {[]string{filepath.Join(empty, "none.db")}, "no such file"},
-		"an empty folder":   {[]string{empty}, "has no SQLite file"},
-		"one store twice":   {[]string{store, store}, "both have the table whatsmeow_"},
-		"something else":    {[]string{filepath.Join("app.go")}, "app.go: malformed"},
+		"nothing there":      {[]string{filepath.Join(empty, "none.db")}, "no such file"},
+		"an empty folder":    {[]string{empty}, "has no SQLite file"},
+		"one store twice":    {[]string{store, store}, "both have the table whatsmeow_"},
+		"something else":     {[]string{filepath.Join("app.go")}, "app.go: malformed"},
 		"no whatsmeow in it": {[]string{database(t, "x.db", "CREATE TABLE a (b)", "INSERT INTO a VALUES (1)")}, "there is no table whatsmeow_device"},
 	} {
 		if _, err := Whatsmeow(t.Context(), options(c.from...)); err == nil || !strings.Contains(err.Error(), c.want) {

@@ -67,7 +67,7 @@ func whatsmeowStore(t testing.TB, jids ...string) string {
 			t.Fatal(err)
 		}
 		d := c.NewDevice()
-		d.ID, d.LID = &jid, types.JID{User: fmt.Sprint(7_000_000+n), Device: jid.Device, Server: types.HiddenUserServer}
+		d.ID, d.LID = &jid, types.JID{User: fmt.Sprint(7_000_000 + n), Device: jid.Device, Server: types.HiddenUserServer}
 		d.Account = &waAdv.ADVSignedDeviceIdentity{Details: full(1, 10), AccountSignature: full(2, 64), AccountSignatureKey: full(3, 32), DeviceSignature: full(4, 64)}
 		d.PushName = "Anna"
 		if err := d.Save(t.Context()); err != nil {
