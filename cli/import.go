@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"slices"
 	"strings"
 	"time"
 
@@ -68,7 +69,7 @@ func importWhatsmeowCommand() *cobra.Command {
 				}
 				return migrate.Whatsmeow(ctx, o)
 			}
-			if program != "" && !isOneOf(program, migrate.Apps) {
+			if program != "" && !slices.Contains(migrate.Apps, program) {
 				return usageError{fmt.Errorf("--app must be one of %s, not %.100q", strings.Join(migrate.Apps, ", "), program)}
 			}
 			return takeOver(c.Context(), settings, plan, dry, c.OutOrStdout())
@@ -82,15 +83,6 @@ func importWhatsmeowCommand() *cobra.Command {
 	configFlag(c, &settings)
 	noFiles(c, "app", "name")
 	return c
-}
-
-func isOneOf(word string, words []string) bool {
-	for _, w := range words {
-		if w == word {
-			return true
-		}
-	}
-	return false
 }
 
 func dryRunFlag(c *cobra.Command, dry *bool) {
@@ -144,7 +136,7 @@ func takeOver(ctx context.Context, settings string, plan func(context.Context, m
 	if err != nil {
 		return interruption(ctx, err, "nothing was written")
 	}
-	defer p.Close()
+	defer func() { _ = p.Close() }() // it was only read
 	// All of it is read before the first account is stored: what is wrong with the
 	// last one changes nothing either.
 	report := migrate.NewReport(out, p)

@@ -226,7 +226,7 @@ func importMessage(tx *store.Tx, id int64, m ImportedMessage) error {
 		if err != nil {
 			return err
 		}
-		if err := store.PutJSON(tx, messageUpdates, store.Key(id, stored, n), storedUpdate{u.Status, u.At}); err != nil {
+		if err := store.PutJSON(tx, messageUpdates, store.Key(id, stored, n), storedUpdate(u)); err != nil {
 			return err
 		}
 	}

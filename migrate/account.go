@@ -70,10 +70,6 @@ func (a *Account) count(what string, n int) {
 	}
 }
 
-func (a *Account) keep(format string, args ...any) {
-	a.Kept = append(a.Kept, fmt.Sprintf(format, args...))
-}
-
 func (a *Account) left(format string, args ...any) {
 	a.Left = append(a.Left, fmt.Sprintf(format, args...))
 }

@@ -160,8 +160,9 @@ func updateStatus(told string) event.UpdateStatus {
 		return event.StatusDelivered
 	case "server_ack":
 		return event.StatusSent
+	default:
+		return event.StatusUnknown
 	}
-	return event.StatusUnknown
 }
 
 // object is raw when it is a JSON object, else nil.

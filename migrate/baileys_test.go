@@ -1,0 +1,167 @@
+package migrate
+
+import (
+	"encoding/base64"
+	"encoding/json"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+)
+
+func base64Of(b []byte) string { return base64.StdEncoding.EncodeToString(b) }
+
+// goodCreds is a creds.json in which bytes are written in each of the ways that there
+// are.
+func goodCreds() map[string]any {
+	buffer := func(b []byte) map[string]any { return map[string]any{"type": "Buffer", "data": base64Of(b)} }
+	numbers := func(b []byte) map[string]any {
+		all := make([]int, len(b))
+		for i, c := range b {
+			all[i] = int(c)
+		}
+		return map[string]any{"type": "Buffer", "data": all}
+	}
+	return map[string]any{
+		"noiseKey": map[string]any{"private": buffer(full(1, 32)), "public": buffer(full(1, 32))}, "signedIdentityKey": map[string]any{"private": numbers(full(2, 32))},
+		"signedPreKey":   map[string]any{"keyPair": map[string]any{"private": map[string]any{"buffer": true, "value": base64Of(full(3, 32))}}, "signature": buffer(full(4, 64)), "keyId": 1},
+		"registrationId": 123, "advSecretKey": base64Of(full(5, 32)), "nextPreKeyId": 31, "firstUnuploadedPreKeyId": "21",
+		"me":           map[string]any{"id": annaDevice, "lid": "77:7@lid", "name": "Anna"},
+		"account":      map[string]any{"details": base64Of(full(6, 9)), "accountSignature": base64Of(full(7, 64)), "accountSignatureKey": base64Of(full(8, 32)), "deviceSignature": buffer(full(9, 64))},
+		"lastPropHash": "x", "routingInfo": buffer(full(1, 3)), "pairingCode": nil,
+	}
+}
+
+func authState(t testing.TB, files map[string]any) (folder string) {
+	t.Helper()
+	folder = t.TempDir()
+	for name, v := range files {
+		raw, isText := v.(string)
+		if !isText {
+			encoded, err := json.Marshal(v)
+			if err != nil {
+				t.Fatal(err)
+			}
+			raw = string(encoded)
+		}
+		if err := os.WriteFile(filepath.Join(folder, name), []byte(raw), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	return folder
+}
+
+// TestTheFilesOfBaileysAreTakenOver has each kind, in the forms of several releases, and
+// one of each that is broken.
+func TestTheFilesOfBaileysAreTakenOver(t *testing.T) {
+	key := map[string]any{"private": map[string]any{"type": "Buffer", "data": base64Of(full(1, 32))}}
+	folder := authState(t, map[string]any{
+		"creds.json": goodCreds(), "pre-key-20.json": key, "pre-key-40.json": key, "pre-key-x.json": key, "pre-key-5.json": "{",
+		"app-state-sync-key-AAAAA+__=.json": "{", "app-state-sync-key-AAAAAOp_.json": map[string]any{}, "app-state-sync-key-AAAAAA==.json": map[string]any{
+			"keyData": base64Of(full(1, 32)), "fingerprint": map[string]any{"rawId": 5, "currentIndex": 0, "deviceIndexes": []int{0, 1}}, "timestamp": "1700000000000",
+		},
+		"app-state-sync-version-regular.json": map[string]any{
+			"version": 4, "hash": map[string]any{"type": "Buffer", "data": base64Of(full(1, 128))},
+			"indexValueMap": map[string]any{base64Of(full(2, 32)): map[string]any{"valueMac": map[string]any{"type": "Buffer", "data": base64Of(full(3, 32))}}},
+		},
+		"app-state-sync-version-critical_block.json": map[string]any{"version": 4, "hash": base64Of(full(1, 127))},
+		"lid-mapping-4915100000001.json":             `"99"`, "lid-mapping-99_reverse.json": `"4915100000001"`, "lid-mapping-4915100000002.json": `7`,
+		"tctoken-4915100000001@s.whatsapp.net.json": map[string]any{"token": map[string]any{"type": "Buffer", "data": "AQ=="}, "timestamp": "1700000000"},
+		"identity-key-99_1.3.json":                  map[string]any{"type": "Buffer", "data": base64Of(append([]byte{5}, full(1, 32)...))}, "identity-key-x.json": `"AQ=="`,
+		"session-99_1.0.json": `{}`, "sender-key-memory-1@g.us.json": `{}`, "notes.txt": "x",
+	})
+	for _, from := range []string{folder, filepath.Join(folder, "creds.json")} {
+		p, err := Baileys(t.Context(), from, "shop", options())
+		if err != nil {
+			t.Fatal(err)
+		}
+		var a *Account
+		if err := p.Each(t.Context(), func(one *Account) error {
+			a = one
+			return nil
+		}); err != nil {
+			t.Fatal(err)
+		}
+		if a.Device.JID() != annaDevice || a.Import.Name != "shop" || a.Import.OwnerLID != "77@lid" || a.NewToken == "" || p.Len() != 1 || p.Unchanged() != nil {
+			t.Errorf("%+v", a)
+		}
+		counts := fmt.Sprint(a.Counts)
+		if from != folder {
+			if counts != "[{identities 2}]" {
+				t.Errorf("of creds.json alone %s", counts)
+			}
+			continue
+		}
+		if counts != "[{identities 2} {pre-keys 2} {app state keys 1} {app state versions and MACs 2} {pairs of LID and number 1} {privacy tokens 1} {identities of contacts 1}]" {
+			t.Errorf("counts %s", counts)
+		}
+		says(
+			t, a.Left, "2 rows of pre-keys", "2 rows of app state keys", "1 rows of app state versions", "must have 128 bytes, not 127", "1 rows of pairs", "1 rows of identities of contacts",
+			"1 files session-*.json", "1 files sender-key-memory-*.json", "1 files that Baileys does not write", "of creds.json: routingInfo",
+		)
+	}
+}
+
+// TestCredsThatCannotBeUsedAreRefusedWithTheirField changes one field at a time.
+func TestCredsThatCannotBeUsedAreRefusedWithTheirField(t *testing.T) {
+	for want, change := range map[string]func(c map[string]any){
+		"never paired":                   func(c map[string]any) { delete(c, "me") },
+		"me or account is missing":       func(c map[string]any) { delete(c, "account") },
+		"the noise key must have 32":     func(c map[string]any) { delete(c, "noiseKey") },
+		"no Buffer":                      func(c map[string]any) { c["noiseKey"] = map[string]any{"private": 5} },
+		"numbers that are no bytes":      func(c map[string]any) { c["noiseKey"] = map[string]any{"private": map[string]any{"data": []int{256}}} },
+		"illegal base64":                 func(c map[string]any) { c["advSecretKey"] = "%%" },
+		"no whole number":                func(c map[string]any) { c["registrationId"] = "many" },
+		"nextPreKeyId: the next id":      func(c map[string]any) { c["nextPreKeyId"] = 1 << 25 },
+		"no JID of a device":             func(c map[string]any) { c["me"] = map[string]any{"id": "x"} },
+		"it is no creds.json of Baileys": func(c map[string]any) { c["me"] = []int{1} },
+	} {
+		c := goodCreds()
+		change(c)
+		if _, err := Baileys(t.Context(), authState(t, map[string]any{"creds.json": c}), "shop", options()); err == nil || !strings.Contains(err.Error(), want) || !strings.Contains(err.Error(), "creds.json") {
+			t.Errorf("%v, want it to say %q", err, want)
+		}
+	}
+	taken := options()
+	taken.Taken = map[string]int64{"shop": 1}
+	folder := authState(t, map[string]any{"creds.json": goodCreds()})
+	if _, err := Baileys(t.Context(), folder, "shop", taken); err == nil || !strings.Contains(err.Error(), "exists here already") {
+		t.Errorf("a name that is taken: %v", err)
+	}
+	if _, err := Baileys(t.Context(), folder, "my shop", options()); err == nil || !strings.Contains(err.Error(), "--name: instanceName must have") {
+		t.Errorf("a name with a space: %v", err)
+	}
+}
+
+// FuzzBaileys wants an error or an account of any creds.json and any file beside it,
+// and no crash.
+func FuzzBaileys(f *testing.F) {
+	creds, err := json.Marshal(goodCreds())
+	if err != nil {
+		f.Fatal(err)
+	}
+	for _, file := range []string{`{"private":{"type":"Buffer","data":"AQ=="}}`, `"99"`, `{"version":1,"hash":"AQ==","indexValueMap":{"AQ==":{"valueMac":null}}}`, `{"keyData":{"data":[1,-1]},"timestamp":null}`, `null`, `[]`} {
+		f.Add(creds, []byte(file))
+	}
+	f.Add([]byte(`{"me":{"id":"1@s.whatsapp.net"},"account":{"details":"AQ=="}}`), []byte(`{"token":""}`))
+	f.Fuzz(func(t *testing.T, creds, file []byte) {
+		a, err := baileysAccount(creds)
+		if err != nil {
+			if a, err = baileysAccount([]byte(goodCredsText)); err != nil {
+				t.Fatal(err)
+			}
+		}
+		for _, kind := range baileysKinds {
+			for _, id := range []string{"1", "AAAA", "99_1.0", "a@lid"} {
+				_, _ = kind.add(a, id, file)
+			}
+		}
+	})
+}
+
+// goodCredsText is goodCreds as a file.
+var goodCredsText = func() string {
+	raw, _ := json.Marshal(goodCreds())
+	return string(raw)
+}()
