@@ -121,7 +121,7 @@ func TestABackupIsATarWithAManifestTheDataFileAndTheSecrets(t *testing.T) {
 	if got, err := os.ReadFile(filepath.Join(folder, "secrets.json")); err != nil || !bytes.Equal(got, secrets) {
 		t.Errorf("secrets %q %v", got, err)
 	}
-	if r, err := store.Check(filepath.Join(folder, "postern.db"), []store.Bucket{thing}); err != nil || r.Records != 300 || len(r.Faults) > 0 {
+	if r, err := store.Check(t.Context(), filepath.Join(folder, "postern.db"), []store.Bucket{thing}); err != nil || r.Records != 300 || len(r.Faults) > 0 {
 		t.Errorf("the data file: %+v %v", r, err)
 	}
 }

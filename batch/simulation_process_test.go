@@ -3,6 +3,7 @@ package batch
 import (
 	"context"
 	"errors"
+	"fmt"
 	"math/rand/v2"
 	"runtime"
 	"sync"
@@ -246,11 +247,20 @@ func (w *simWriter) total() int {
 	return w.commits
 }
 
+// wholeFile tells what in the file lacks what it needs.
+func (p *simProcess) wholeFile() error {
+	r, err := store.Check(context.Background(), p.path, append(Buckets(), pace.Buckets()...))
+	if err == nil && len(r.Faults) > 0 {
+		err = fmt.Errorf("faults: %q", r.Faults)
+	}
+	return err
+}
+
 // bury ends the process as SIGKILL does: only what was committed is left. Its
 // goroutines end, and cannot reach the file any more.
 func (p *simProcess) bury() error {
 	p.end()
-	err := p.store.Close()
+	err := errors.Join(p.store.Close(), p.wholeFile())
 	p.net.mu.Lock()
 	p.dead = true
 	var waiting []*simCall

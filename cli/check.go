@@ -20,9 +20,10 @@ func checkCommand() *cobra.Command {
 	c := &cobra.Command{
 		Use:   "check [--config FILE] [FILE]",
 		Short: "look for damage in a data file",
-		Long: "It reads the pages and the checksum of every record, holds them against what was written, and prints each\n" +
-			"fault with what it costs; exit status 1 when there is one. Nothing is changed. Without FILE it is the data\n" +
-			"file of the configuration; when a program runs on that, it is asked to look at a copy of this moment.",
+		Long: "It reads the pages and the checksum of every record, holds them against what was written and the records against\n" +
+			"each other, an index against what it leads to, and prints each fault with what it costs; exit status 1 when there\n" +
+			"is one. Nothing is changed. Without FILE it is the data file of the configuration; when a program runs on that, it\n" +
+			"is asked to look at a copy of this moment.",
 		Example: "postern check\npostern check backup/postern.db",
 		Args:    operands(1),
 		RunE: func(c *cobra.Command, args []string) error {
@@ -38,7 +39,7 @@ func checkFile(ctx context.Context, settings string, args []string, out io.Write
 	if err != nil {
 		return err
 	}
-	report, err := store.Check(path, everyBucket())
+	report, err := store.Check(ctx, path, everyBucket())
 	if errors.Is(err, store.ErrLocked) && len(args) == 0 {
 		report, err = checkRunning(ctx, settings)
 	}

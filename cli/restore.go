@@ -97,7 +97,7 @@ func (o *restoreOptions) run(c *cobra.Command, from string) (err error) {
 		return fmt.Errorf("%s: %w", from, err)
 	}
 	file := filepath.Join(folder, backup.DataMember)
-	if err := wholeFile(file, c.ErrOrStderr()); err != nil {
+	if err := wholeFile(ctx, file, c.ErrOrStderr()); err != nil {
 		return fmt.Errorf("%s: %w", from, err)
 	}
 	done, err := app.Restore(ctx, file, m.At.Time, o.resumeBatches)
@@ -138,8 +138,8 @@ func (o *restoreOptions) mayReplace(path string) (there bool, err error) {
 
 // wholeFile refuses a data file with damaged pages, and tells of damaged records: the
 // program lives with them, and the backup may be all that there is.
-func wholeFile(path string, errOut io.Writer) error {
-	report, err := store.Check(path, everyBucket())
+func wholeFile(ctx context.Context, path string, errOut io.Writer) error {
+	report, err := store.Check(ctx, path, everyBucket())
 	if err != nil {
 		return err
 	}

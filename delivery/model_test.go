@@ -1,6 +1,7 @@
 package delivery
 
 import (
+	"context"
 	"fmt"
 	"maps"
 	"math/rand/v2"
@@ -113,6 +114,9 @@ func (m *model) kill() {
 		m.t.Fatal(err)
 	}
 	_ = m.s.Close()
+	if r, err := store.Check(context.Background(), m.path, Buckets()); err != nil || len(r.Faults) > 0 && !m.damaged {
+		m.t.Errorf("after a kill: %q, %v", r.Faults, err)
+	}
 	m.open()
 }
 

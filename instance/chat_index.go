@@ -40,14 +40,17 @@ var (
 	theirMessage = []byte{2}
 )
 
+func whose(m *event.Message) []byte {
+	if m.KeyFromMe {
+		return ownMessage
+	}
+	return theirMessage
+}
+
 // indexChat stores under which chat a message is found, and that both names of
 // the chat mean it.
 func indexChat(tx *store.Tx, instance int64, m *event.Message) error {
-	whose := theirMessage
-	if m.KeyFromMe {
-		whose = ownMessage
-	}
-	err := tx.Put(messageChats, chatKey(instance, m), whose)
+	err := tx.Put(messageChats, chatKey(instance, m), whose(m))
 	if m.KeyLID == nil || m.KeyRemoteJID == nil || *m.KeyLID == *m.KeyRemoteJID {
 		return err
 	}

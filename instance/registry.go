@@ -27,22 +27,22 @@ const (
 // Buckets returns the buckets of this package.
 func Buckets() []store.Bucket {
 	return []store.Bucket{
-		{Name: instances, Owner: "instance", Key: "id", Value: "JSON: name, status, owner, token, attributes"},
-		{Name: instanceName, Owner: "instance", Key: "name", Value: "id"},
-		{Name: webhooks, Owner: "instance", Key: "instance id", Value: "JSON: url, enabled, events"},
-		{Name: proxies, Owner: "instance", Key: "instance id", Value: "JSON: url with its password, for what"},
-		{Name: messages, Owner: "instance", Key: "instance id + message id", Value: "JSON: the message and when it was stored", Append: true, Series: 8, Guards: true, When: messageStored},
-		{Name: messageKeys, Owner: "instance", Key: "instance id + key id, 0, chat", Value: "message id"},
-		{Name: messageChats, Owner: "instance", Key: "instance id + chat, 0, message id; of history 0 and its time before that id", Value: "1: the account's own, 2: not; empty in older files"},
+		{Name: instances, Owner: "instance", Key: "id", Value: "JSON: name, status, owner, token, attributes", Needs: instanceNeeds},
+		{Name: instanceName, Owner: "instance", Key: "name", Value: "id", Needs: nameNeeds},
+		{Name: webhooks, Owner: "instance", Key: "instance id", Value: "JSON: url, enabled, events", Needs: ownedNeeds},
+		{Name: proxies, Owner: "instance", Key: "instance id", Value: "JSON: url with its password, for what", Needs: ownedNeeds},
+		{Name: messages, Owner: "instance", Key: "instance id + message id", Value: "JSON: the message and when it was stored", Append: true, Series: 8, Guards: true, When: messageStored, Needs: messageNeeds},
+		{Name: messageKeys, Owner: "instance", Key: "instance id + key id, 0, chat", Value: "message id", Needs: messageKeyNeeds},
+		{Name: messageChats, Owner: "instance", Key: "instance id + chat, 0, message id; of history 0 and its time before that id", Value: "1: the account's own, 2: not; empty in older files", Needs: messageChatNeeds},
 		{Name: chatNamesBucket, Owner: "instance", Key: "instance id + a name of a chat, 0, its other name", Value: "empty"},
-		{Name: messageUpdates, Owner: "instance", Key: "instance id + message id + n", Value: "JSON: status and time", Fill: 0.75},
+		{Name: messageUpdates, Owner: "instance", Key: "instance id + message id + n", Value: "JSON: status and time", Fill: 0.75, Needs: messageUpdateNeeds},
 		{Name: processing, Owner: "instance", Key: "instance id + process id", Value: "JSON: a send that was accepted and has not ended"},
-		{Name: contacts, Owner: "instance", Key: "instance id + contact id", Value: "JSON: JIDs and names"},
-		{Name: optionsBucket, Owner: "instance", Key: "instance id, 0: the global webhook", Value: "JSON: how deliveries go out, with headers and secrets"},
-		{Name: settingsBucket, Owner: "instance", Key: "instance id", Value: "JSON: what the instance does by itself"},
+		{Name: contacts, Owner: "instance", Key: "instance id + contact id", Value: "JSON: JIDs and names", Needs: contactNeeds},
+		{Name: optionsBucket, Owner: "instance", Key: "instance id, 0: the global webhook", Value: "JSON: how deliveries go out, with headers and secrets", Needs: ownedNeeds},
+		{Name: settingsBucket, Owner: "instance", Key: "instance id", Value: "JSON: what the instance does by itself", Needs: ownedNeeds},
 		{Name: callAnswers, Owner: "instance", Key: "instance id + caller", Value: "when the caller was last sent the text that answers calls"},
 		{Name: readsDue, Owner: "instance", Key: "instance id + n", Value: "JSON: a message that is to be marked as read"},
-		{Name: contactJIDs, Owner: "instance", Key: "instance id + phone JID or LID", Value: "contact id"},
+		{Name: contactJIDs, Owner: "instance", Key: "instance id + phone JID or LID", Value: "contact id", Needs: contactJIDNeeds},
 	}
 }
 

@@ -1,8 +1,10 @@
 package store
 
 import (
+	"context"
 	"errors"
 	"fmt"
+	"io"
 	"os"
 )
 
@@ -17,11 +19,12 @@ type Report struct {
 }
 
 // Check reads the file at path and changes nothing: its pages, the checksum of
-// every record, and what the buckets are to hold. buckets are those of all
+// every record, what the buckets are to hold, and, where all pages can be read, what
+// records need of each other (Bucket.Needs). Its memory does not grow with the file. buckets are those of all
 // packages but store, as for Open. The errors are those of Open that tell that
 // the file cannot be looked at: ErrLocked while a program runs on it,
 // ErrForeign, ErrNewer.
-func Check(path string, buckets []Bucket) (Report, error) {
+func Check(ctx context.Context, path string, buckets []Bucket) (Report, error) {
 	sch, err := newSchema(buckets)
 	if err != nil {
 		return Report{}, err
@@ -31,14 +34,14 @@ func Check(path string, buckets []Bucket) (Report, error) {
 		return Report{}, fmt.Errorf("check %s: %w", path, explain(err))
 	}
 	defer f.Close()
-	r, err := check(f, sch)
+	r, err := check(ctx, f, sch)
 	if err != nil {
 		return r, fmt.Errorf("check %s: %w", path, err)
 	}
 	return r, nil
 }
 
-func check(f *os.File, sch schema) (r Report, err error) {
+func check(ctx context.Context, f *os.File, sch schema) (r Report, err error) {
 	info, err := f.Stat()
 	if err != nil {
 		return r, err
@@ -55,14 +58,15 @@ func check(f *os.File, sch schema) (r Report, err error) {
 	if err != nil {
 		return r, err
 	}
-	bytes := r.Bytes
-	r = found.report(sch)
-	r.Bytes = bytes
-	return r, nil
+	data, done := mapFile(f, info.Size())
+	defer done()
+	r, err = found.report(ctx, data, sch)
+	r.Bytes = info.Size()
+	return r, err
 }
 
-// report is all that was found, but for the size of the file.
-func (s *survey) report(sch schema) (r Report) {
+// report is all that was found in the file that is read by data, but for its size.
+func (s *survey) report(ctx context.Context, data io.ReaderAt, sch schema) (r Report, err error) {
 	r.Buckets = len(s.buckets)
 	for name, t := range s.buckets {
 		if name != metaBucket.Name {
@@ -70,7 +74,12 @@ func (s *survey) report(sch schema) (r Report) {
 		}
 	}
 	r.Faults = s.tell(sch)
-	return r
+	if len(s.faults) > 0 {
+		return r, nil
+	}
+	more, err := lacks(ctx, data, int64(s.file.Pages())*int64(s.file.PageSize()), sch)
+	r.Faults = append(r.Faults, more...)
+	return r, err
 }
 
 const putRight = "; the next start puts it right"

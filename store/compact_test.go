@@ -103,7 +103,7 @@ func TestACompactedFileHoldsTheSameInLessRoom(t *testing.T) {
 	if err := s.Close(); err != nil {
 		t.Fatal(err)
 	}
-	if r, err := Check(path, []Bucket{thing}); err != nil || len(r.Faults) > 0 {
+	if r, err := Check(t.Context(), path, []Bucket{thing}); err != nil || len(r.Faults) > 0 {
 		t.Errorf("%v %v", r, err)
 	}
 	onlyFile(t, path)

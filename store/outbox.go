@@ -28,12 +28,12 @@ const (
 
 func outboxBuckets() []Bucket {
 	return []Bucket{
-		{Name: outboxEntries, Owner: "store", Key: "sequence", Value: "event kind, owner, batch, owner sequence, time, body", Append: true, Guards: true, When: entryMade},
-		{Name: outboxStates, Owner: "store", Key: "state + sequence", Value: "attempts, last outcome; empty until the first attempt", Append: true},
-		{Name: outboxDue, Owner: "store", Key: "due time + sequence", Value: "batch; absent when delivered or disabled", Append: true},
+		{Name: outboxEntries, Owner: "store", Key: "sequence", Value: "event kind, owner, batch, owner sequence, time, body", Append: true, Guards: true, When: entryMade, Needs: func(l *Lookup) Needs { return outboxNeeds{l}.ofEntry }},
+		{Name: outboxStates, Owner: "store", Key: "state + sequence", Value: "attempts, last outcome; empty until the first attempt", Append: true, Needs: func(l *Lookup) Needs { return outboxNeeds{l}.ofState }},
+		{Name: outboxDue, Owner: "store", Key: "due time + sequence", Value: "batch; absent when delivered or disabled", Append: true, Needs: func(l *Lookup) Needs { return outboxNeeds{l}.ofDue }},
 		{Name: outboxOwner, Owner: "store", Key: "owner", Value: "the owner's newest sequence"},
-		{Name: outboxReplay, Owner: "store", Key: "owner + owner sequence", Value: "sequence", Fill: 0.75},
-		{Name: outboxBatch, Owner: "store", Key: "batch + sequence", Value: "nothing"},
+		{Name: outboxReplay, Owner: "store", Key: "owner + owner sequence", Value: "sequence", Fill: 0.75, Needs: func(l *Lookup) Needs { return outboxNeeds{l}.ofReplay }},
+		{Name: outboxBatch, Owner: "store", Key: "batch + sequence", Value: "nothing", Needs: func(l *Lookup) Needs { return outboxNeeds{l}.ofBatch }},
 		{Name: outboxForget, Owner: "store", Key: "s or f + batch", Value: "nothing; a batch that was removed: its finished entries are to be swept, its pending ones go when they are delivered"},
 		{Name: outboxGap, Owner: "store", Key: "owner + last owner sequence of a gap", Value: "its first"},
 	}

@@ -41,6 +41,11 @@ type Bucket struct {
 	// When is when a record was made, for readers; zero when it does not tell. nil:
 	// none does.
 	When func(key, value []byte) time.Time
+
+	// Needs is what records need of others, or of each other, for `postern check`. nil:
+	// nothing. A state in which a kill can leave the file is none in which a need is
+	// not met.
+	Needs func(*Lookup) Needs
 }
 
 // fill is how full bbolt leaves the first page of a split.

@@ -64,9 +64,9 @@ func (s *Store) Check(ctx context.Context) (r Report, err error) {
 	if err != nil {
 		return r, fmt.Errorf("check %s: %w", s.opts.Path, explain(err))
 	}
-	r = n.found.report(s.schema)
+	r, err = n.found.report(ctx, n.f, s.schema)
 	r.Bytes = n.size
-	return r, n.Close()
+	return r, errors.Join(err, n.Close())
 }
 
 // snapshot copies the file and reads the copy, whatever it finds.

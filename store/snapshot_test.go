@@ -26,7 +26,7 @@ func opens(t *testing.T, n *Snapshot) *Store {
 	if err := os.WriteFile(path, all.Bytes(), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	report, err := Check(path, []Bucket{thing})
+	report, err := Check(t.Context(), path, []Bucket{thing})
 	if err != nil || len(report.Faults) > 0 {
 		t.Fatalf("the copy: %v %v", report.Faults, err)
 	}

@@ -174,7 +174,7 @@ func (f *flips) run(broken []byte, told string) flipResult {
 		return flipResult{Outcome: "no file", Wrong: true, Detail: err.Error()}
 	}
 	answers, warned, err := f.serve()
-	if report, checkErr := store.Check(f.file(), app.Buckets()); err == nil && !warned {
+	if report, checkErr := store.Check(context.Background(), f.file(), app.Buckets()); err == nil && !warned {
 		// Its owner may have written the record anew before anybody asked.
 		if err = checkErr; len(report.Faults) > 0 {
 			err = fmt.Errorf("/ready does not warn of %q", report.Faults)

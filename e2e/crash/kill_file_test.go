@@ -2,6 +2,8 @@ package crash
 
 import (
 	"encoding/json"
+	"errors"
+	"io/fs"
 	"net/http"
 	"slices"
 	"strings"
@@ -13,8 +15,20 @@ import (
 	"postern/store"
 )
 
+// checkWhole: whenever the program is killed, nothing in its file lacks what it needs.
+func (s *siege) checkWhole() {
+	report, err := store.Check(s.T.Context(), s.DataFile(), app.Buckets())
+	if errors.Is(err, fs.ErrNotExist) {
+		return // killed before it made one
+	}
+	if err != nil || len(report.Faults) > 0 {
+		s.T.Errorf("the file of a program that was killed: %v, %q", err, report.Faults)
+	}
+}
+
 // checkFile reads the data file of the program that ended.
 func (s *siege) checkFile(batches []*listedBatch) {
+	s.checkWhole()
 	file, err := store.Open(store.Options{Path: s.DataFile(), Buckets: app.Buckets()})
 	if err != nil {
 		s.T.Fatal(err)

@@ -143,6 +143,7 @@ func (s *siege) strike(p *process, at moment, rng *rand.Rand) {
 	}
 	s.elapse(p, patience)
 	p.kill()
+	s.checkWhole()
 	s.trap.set("", 0, nil)
 }
 

@@ -61,6 +61,10 @@ func (w *watched) check(folder string, pos int) (err error) {
 		if err := pagestest.Check(path); err != nil {
 			return err
 		}
+		report, err := store.Check(context.Background(), path, app.Buckets())
+		if err != nil || len(report.Faults) > 0 {
+			return fmt.Errorf("faults: %q (%w)", report.Faults, err)
+		}
 		if d.file, err = store.Open(store.Options{Path: path, Buckets: app.Buckets(), MinFree: 1}); err != nil {
 			return err
 		}

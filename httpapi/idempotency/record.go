@@ -22,8 +22,8 @@ const (
 func Buckets() []store.Bucket {
 	const owner = "httpapi"
 	return []store.Bucket{
-		{Name: bucketKeys, Owner: owner, Key: "i + instance, u + user or o, then the Idempotency-Key", Value: "JSON: time, route, digest of the body, request id, status; then a line feed and the answer; no status: in flight"},
-		{Name: bucketTimes, Owner: owner, Key: "time of the record in Unix milliseconds + its key", Value: "nothing"},
+		{Name: bucketKeys, Owner: owner, Key: "i + instance, u + user or o, then the Idempotency-Key", Value: "JSON: time, route, digest of the body, request id, status; then a line feed and the answer; no status: in flight", Needs: keyNeeds},
+		{Name: bucketTimes, Owner: owner, Key: "time of the record in Unix milliseconds + its key", Value: "nothing", Needs: timeNeeds},
 	}
 }
 

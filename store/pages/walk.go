@@ -47,8 +47,9 @@ const maxDepth = 64
 type walk struct {
 	file    *File
 	visitor Visitor
-	seen    []uint64 // a bit a page
-	used    uint64   // of them so many
+	header  func(name string, value []byte) error // is given each bucket's header; nil: nobody
+	seen    []uint64                              // a bit a page
+	used    uint64                                // of them so many
 	levels  [maxDepth]level
 	faults  []*Fault
 	err     error
@@ -265,6 +266,11 @@ func (w *walk) buckets(p page, elements []element, depth int) {
 		if el.flags != bucketElement || len(el.value) < bucketHeader {
 			w.fault(Fault{Page: p.id, What: fmt.Sprintf("element %d is no bucket", i)})
 			continue
+		}
+		if w.header != nil {
+			if w.err = w.header(string(el.key), el.value); w.err != nil {
+				return
+			}
 		}
 		if w.visitor.Skip != nil && w.visitor.Skip(string(el.key)) {
 			continue

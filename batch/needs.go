@@ -1,0 +1,244 @@
+package batch
+
+import (
+	"bytes"
+	"encoding/json"
+
+	"github.com/google/uuid"
+
+	"postern/store"
+)
+
+// What the records of a batch need of each other. All of it appears in one commit, and
+// is withdrawn in one; only items and attempts come before, under the mark creating, and
+// go later, under the mark removing.
+
+const (
+	noBatch  = "it belongs to no batch"
+	lostPart = "nobody knows what the batch was to send: it is lost, with its items"
+)
+
+func belongs(bucket string, id []byte, why string) store.Need {
+	return store.Need{Bucket: bucket, Key: bytes.Clone(id), Why: why}
+}
+
+// partNeeds is for what has the batch's id as its key.
+func partNeeds(*store.Lookup) store.Needs {
+	return func(key, _ []byte) []store.Need {
+		if key == nil {
+			return nil
+		}
+		return []store.Need{belongs(bucketHeader, key, noBatch)}
+	}
+}
+
+func ownerNeeds(*store.Lookup) store.Needs {
+	return func(key, _ []byte) []store.Need {
+		switch {
+		case key == nil:
+			return nil
+		case len(key) != 32:
+			return []store.Need{{Why: noBatch}}
+		}
+		return []store.Need{belongs(bucketHeader, key[16:], noBatch)}
+	}
+}
+
+// openNeeds: what is open is a batch that is not final.
+func openNeeds(*store.Lookup) store.Needs {
+	return func(key, _ []byte) []store.Need {
+		if key == nil {
+			return nil
+		}
+		n := belongs(bucketHeader, key, "a batch counts as open that is not")
+		n.Is = func(raw []byte) bool {
+			h, err := decodeHeader(raw)
+			return err != nil || !Final(h.Status)
+		}
+		return []store.Need{n}
+	}
+}
+
+func headerNeeds(look *store.Lookup) store.Needs {
+	return func(key, value []byte) []store.Need {
+		if key == nil {
+			return nil
+		}
+		h, err := decodeHeader(value)
+		if err != nil || len(key) != 16 {
+			return []store.Need{{Why: lostPart}}
+		}
+		needs := []store.Need{belongs(bucketSpec, key, lostPart), belongs(bucketMessage, key, lostPart)}
+		if !Final(h.Status) {
+			open := belongs(bucketOpen, key, "a batch that has not ended is not taken up after a start")
+			open.Value = []byte{}
+			needs = append(needs, open)
+		}
+		var s struct{ Owner uuid.UUID }
+		if raw, _ := look.Get(bucketSpec, key); raw != nil && json.Unmarshal(raw, &s) == nil {
+			owned := belongs(bucketOwner, store.Key(s.Owner, key), "its owner does not see a batch")
+			owned.Value = []byte{}
+			needs = append(needs, owned)
+		}
+		if h.Counts.Total > 0 && look.First(bucketItem, key, nil) == nil {
+			needs = append(needs, lostItem(key, &h, 0)) // nobody goes through its items
+		}
+		return needs
+	}
+}
+
+func attemptNeeds(look *store.Lookup) store.Needs {
+	return func(key, _ []byte) []store.Need {
+		switch {
+		case key == nil:
+			return nil
+		case len(key) < 16:
+			return []store.Need{{Why: noBatch}}
+		case look.Has(bucketRemoving, key[:16]):
+			return nil
+		}
+		return []store.Need{belongs(bucketHeader, key[:16], noBatch)}
+	}
+}
+
+// itemNeeds goes through the items of one batch after the other, and holds them against
+// the numbers in its header.
+func itemNeeds(look *store.Lookup) store.Needs {
+	c := itemCount{look: look}
+	return func(key, value []byte) []store.Need {
+		if key != nil && len(key) != 24 {
+			return []store.Need{{Why: noBatch}}
+		}
+		var needs []store.Need
+		if key == nil || !bytes.Equal(c.id, key[:16]) {
+			needs = c.end()
+			c.begin(key)
+		}
+		switch {
+		case key == nil || c.staged:
+		case !c.known:
+			needs = append(needs, belongs(bucketHeader, c.id, noBatch))
+		default:
+			needs = append(needs, c.add(key, value)...)
+		}
+		return needs
+	}
+}
+
+// itemCount counts the items of a batch.
+type itemCount struct {
+	look   *store.Lookup
+	id     []byte
+	staged bool   // it is being made, or removed: it has no header
+	known  bool   // it has a header
+	header header // of one that can be read
+	whole  bool   // it can, and so can all items so far
+	next   int    // position that has not been seen
+	counts Counts
+}
+
+func (c *itemCount) begin(key []byte) {
+	*c = itemCount{look: c.look}
+	if key == nil {
+		return
+	}
+	c.id = bytes.Clone(key[:16])
+	c.staged = c.look.Has(bucketCreating, c.id) || c.look.Has(bucketRemoving, c.id)
+	raw, found := c.look.Get(bucketHeader, c.id)
+	if c.known = found; raw != nil {
+		var err error
+		c.header, err = decodeHeader(bytes.Clone(raw)) // of which it is a part
+		c.whole = err == nil
+	}
+}
+
+// add takes the next item, and tells of those that are missing before it.
+func (c *itemCount) add(key, value []byte) []store.Need {
+	position := itemKeyPosition(key)
+	if c.whole && position >= c.header.Counts.Total {
+		return []store.Need{{Why: "its batch has fewer items"}}
+	}
+	needs := c.missing(position)
+	c.next = position + 1
+	if newer := c.header.recent(position); newer != nil {
+		value = newer
+	}
+	r, err := decodeItem(value)
+	if err != nil {
+		return append(needs, store.Need{Why: "nobody knows for whom an item is"})
+	}
+	c.count(r.Status)
+	return needs
+}
+
+func (c *itemCount) count(s ItemStatus) {
+	c.counts.Total++
+	switch s {
+	case ItemSending:
+		c.counts.Sending++
+	case ItemSuccess:
+		c.counts.Success++
+	case ItemFailed:
+		c.counts.Failed++
+	case ItemSkipped:
+		c.counts.Skipped++
+	case ItemUnknown:
+		c.counts.Unknown++
+	default:
+		c.counts.Pending++
+	}
+}
+
+// missing tells of items that are not there before a position. With one that is damaged,
+// nothing can be counted.
+func (c *itemCount) missing(before int) (needs []store.Need) {
+	for ; c.whole && c.next < before; c.next++ {
+		if c.look.Has(bucketItem, itemKey(uuid.UUID(c.id), c.next)) {
+			c.whole = false
+			break
+		}
+		needs = append(needs, lostItem(c.id, &c.header, c.next))
+		if len(needs) == maxMissing {
+			c.whole = false
+		}
+	}
+	return needs
+}
+
+// maxMissing bounds how many missing items of a batch are told of at once; the next look finds
+// more.
+const maxMissing = 1000
+
+// lostItem is the need of an item, which is made anew as one of which nobody knows the
+// recipient. One that is to be sent fails when it is its turn; one that was is UNKNOWN.
+func lostItem(id []byte, h *header, position int) store.Need {
+	var r itemRecord
+	if Final(h.Status) || position < h.Cursor {
+		r = itemRecord{Status: ItemUnknown, Code: "RECORD_DAMAGED", Error: "the item's record in the data file was lost", UpdatedAt: h.UpdatedAt, EndedAt: h.UpdatedAt}
+	}
+	raw := r.encode()
+	if newer := h.recent(position); newer != nil {
+		raw = bytes.Clone(newer)
+	}
+	return store.Need{Bucket: bucketItem, Key: itemKey(uuid.UUID(id), position), Value: raw, Why: "nobody knows for whom an item is"}
+}
+
+// end holds the counts against the header. With items missing or damaged, they are not
+// known yet.
+func (c *itemCount) end() []store.Need {
+	if !c.known || c.staged || !c.whole {
+		return nil
+	}
+	if needs := c.missing(c.header.Counts.Total); len(needs) > 0 || c.counts.Total != c.header.Counts.Total {
+		return needs
+	}
+	h, right := c.header, c.counts
+	h.Counts = right
+	n := belongs(bucketHeader, c.id, "the numbers of a batch are not those of its items")
+	n.Value = h.encode()
+	n.Is = func(raw []byte) bool {
+		is, err := decodeHeader(raw)
+		return err == nil && is.Counts == right
+	}
+	return []store.Need{n}
+}

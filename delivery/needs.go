@@ -1,0 +1,246 @@
+package delivery
+
+import (
+	"bytes"
+	"encoding/binary"
+	"time"
+
+	"postern/store"
+)
+
+// What must hold between the buckets (see doc.go), for `postern check`. Of the digest a
+// start makes what is missing; what does not fit it would not see.
+
+const noDelivery = "it is of a delivery that is not there"
+
+type needs struct {
+	look *store.Lookup
+	now  time.Time // what is over by now may have been removed
+}
+
+func ask(of func(n needs, key, value []byte) []store.Need) func(*store.Lookup) store.Needs {
+	return func(look *store.Lookup) store.Needs {
+		n := needs{look, time.Now()}
+		return func(key, value []byte) []store.Need {
+			if key == nil {
+				return nil
+			}
+			return of(n, key, value)
+		}
+	}
+}
+
+// recordIs tells that a record is one of which ok is true.
+func recordIs(id []byte, ok func(Record) bool) func([]byte) bool {
+	id = bytes.Clone(id)
+	return func(raw []byte) bool {
+		r, err := decodeRecord(binary.BigEndian.Uint64(id), raw)
+		return err == nil && ok(r)
+	}
+}
+
+// first tells that nobody waits before p in its line, or that it has none.
+func (n needs) first(p place) bool {
+	k := n.look.First(lines, store.Key(p.share().key(), uint64(p.line)), nil)
+	return p.line == 0 || k == nil || bytes.Compare(k, p.lineKey()) >= 0
+}
+
+// ofRecord: what waits is in the indexes of its lane, has an alarm, and its event.
+func (n needs) ofRecord(key, value []byte) (all []store.Need) {
+	if len(key) != 8 {
+		return []store.Need{{Why: "a delivery is lost"}}
+	}
+	r, err := decodeRecord(binary.BigEndian.Uint64(key), value)
+	if err != nil {
+		return []store.Need{{Why: "a delivery is lost"}}
+	}
+	if !r.waits() {
+		return nil
+	}
+	if r.EventSeq != 0 {
+		all = append(all, store.Need{Bucket: events, Key: store.Key(r.EventSeq), Why: "what is to be delivered is lost"})
+	}
+	p := placeOf(r)
+	if p.line != 0 {
+		all = append(all, store.Need{
+			Bucket: lines, Key: p.lineKey(), Value: p.lineValue(r.dueAt()), Why: "a delivery does not wait for its turn",
+			Is: func(raw []byte) bool { return len(raw) == 12 },
+		})
+	}
+	if n.first(p) {
+		all = append(
+			all,
+			store.Need{Bucket: dues, Key: p.dueKey(r.dueAt()), Value: p.value(), Why: "a delivery is never sent"},
+			store.Need{Bucket: heads, Key: p.headKey(), Value: p.value(), Why: "a delivery is not among what waits"},
+		)
+		if p.instance != p.lane.Instance {
+			all = append(all, store.Need{Bucket: heads, Key: p.shareKey(), Value: []byte{}, Why: "a delivery is not among what waits of its instance"})
+		}
+	}
+	alarm := expiry{r.ExpiresAt, expiryRecord, r.ID}
+	if n.now.Before(r.ExpiresAt) && !n.look.Has(expiries, expiry{r.ExpiresAt, expiryEvent, r.EventSeq}.key()) {
+		all = append(all, store.Need{Bucket: expiries, Key: alarm.key(), Value: []byte{}, Why: "a delivery is never given up"})
+	}
+	return all
+}
+
+// ofDue, ofHead and ofLine: in an index is what waits.
+func (n needs) ofDue(key, _ []byte) []store.Need {
+	return n.waiting(key, 16, func(p place, r Record) bool { return bytes.Equal(p.dueKey(r.dueAt()), key) && n.first(p) })
+}
+
+func (n needs) ofHead(key, _ []byte) []store.Need {
+	return n.waiting(key, 8, func(p place, _ Record) bool {
+		return (bytes.Equal(p.headKey(), key) || bytes.Equal(p.shareKey(), key)) && n.first(p)
+	})
+}
+
+func (n needs) ofLine(key, _ []byte) []store.Need {
+	return n.waiting(key, 16, func(p place, _ Record) bool { return bytes.Equal(p.lineKey(), key) })
+}
+
+func (n needs) waiting(key []byte, size int, right func(place, Record) bool) []store.Need {
+	const why = "what is not there, or does not wait for that, counts as waiting"
+	_, rest, ok := parseLane(key)
+	if !ok || len(rest) != size {
+		return []store.Need{{Why: why}}
+	}
+	id := rest[size-8:]
+	return []store.Need{{
+		Bucket: records, Key: bytes.Clone(id), Why: why,
+		Is: recordIs(id, func(r Record) bool { return r.waits() && right(placeOf(r), r) }),
+	}}
+}
+
+// ofPart is for what has its record's id in its key, from an offset on.
+func ofPart(at int) func(needs, []byte, []byte) []store.Need {
+	return func(_ needs, key, _ []byte) []store.Need {
+		if len(key) < at+8 {
+			return []store.Need{{Why: noDelivery}}
+		}
+		return []store.Need{{Bucket: records, Key: bytes.Clone(key[at : at+8]), Why: noDelivery}}
+	}
+}
+
+func (n needs) ofHold(key, value []byte) []store.Need {
+	all := ofPart(8)(n, key, value)
+	if len(key) == 16 {
+		all = append(all, store.Need{Bucket: events, Key: bytes.Clone(key[:8]), Why: "it holds an event that is not there"})
+	}
+	return all
+}
+
+// ofEvent: an event is found by its number, until it is over.
+func (n needs) ofEvent(key, value []byte) (all []store.Need) {
+	if len(key) != 8 {
+		return []store.Need{{Why: "an event is lost"}}
+	}
+	e, err := decodeEvent(binary.BigEndian.Uint64(key), value)
+	if err != nil {
+		return []store.Need{{Why: "an event is lost"}}
+	}
+	over := e.Sequence != 0 && !n.now.Before(e.ExpiresAt)
+	if !over {
+		all = append(all, store.Need{Bucket: positions, Key: e.positionKey(), Value: bytes.Clone(key), Why: "an event is not found by its number, and never removed with its instance"})
+	}
+	if e.Sequence != 0 && !over {
+		all = append(all, store.Need{Bucket: expiries, Key: expiry{e.ExpiresAt, expiryEvent, e.Seq}.key(), Value: []byte{}, Why: "an event is never removed"})
+	}
+	return all
+}
+
+func (n needs) ofPosition(key, value []byte) []store.Need {
+	const why = "a number is of no event"
+	if len(value) != 8 {
+		return []store.Need{{Why: why}}
+	}
+	seq := binary.BigEndian.Uint64(value)
+	return []store.Need{{
+		Bucket: events, Key: bytes.Clone(value), Why: why,
+		Is: func(raw []byte) bool {
+			e, err := decodeEvent(seq, raw)
+			return err == nil && bytes.Equal(e.positionKey(), key)
+		},
+	}}
+}
+
+// ofBlock: a block of the digest has a row for each record that there is, and no other.
+func (n needs) ofBlock(key, value []byte) []store.Need {
+	wrong := []store.Need{{Why: "lists and totals of deliveries may be wrong; the next start makes it anew"}}
+	if len(key) != 8 || len(value) != blockSize {
+		return wrong
+	}
+	b := block(value)
+	first := firstOf(binary.BigEndian.Uint64(key))
+	var there [blockRows]bool
+	for k := n.look.First(records, nil, store.Key(first)); len(k) == 8; k = n.look.First(records, nil, append(bytes.Clone(k), 0)) {
+		id := binary.BigEndian.Uint64(k)
+		if id >= first+blockRows {
+			break
+		}
+		there[id-first] = true
+	}
+	for i := range blockRows {
+		if b.row(i).exists() != there[i] {
+			return wrong
+		}
+	}
+	return nil
+}
+
+// ofBacklog: a count is of something that waits.
+func (n needs) ofBacklog(key, _ []byte) []store.Need {
+	prefix := key
+	if bytes.Equal(key, allLanes) {
+		prefix = nil
+	}
+	if n.look.First(heads, prefix, nil) == nil && n.look.First(lines, prefix, nil) == nil {
+		return []store.Need{{Why: "what does not wait is counted"}}
+	}
+	return nil
+}
+
+// lineNeeds goes through all that waits in lines, and at the end through what waits in
+// none, and holds both against what is counted. Its memory is a number for each
+// destination of each instance.
+func lineNeeds(look *store.Lookup) store.Needs {
+	n, waits, whole := needs{look, time.Now()}, map[string]Backlog{}, true
+	count := func(share []byte, size int) {
+		for _, key := range []string{string(share), string(allLanes)} {
+			b := waits[key]
+			waits[key] = Backlog{Pending: b.Pending + 1, Bytes: b.Bytes + int64(size)}
+		}
+	}
+	return func(key, value []byte) (all []store.Need) {
+		if key != nil {
+			if lane, _, ok := parseLane(key); ok && len(value) == 12 {
+				count(lane.key(), int(binary.BigEndian.Uint32(value[8:])))
+			} else {
+				whole = false
+			}
+			return n.ofLine(key, value)
+		}
+		for k := look.First(heads, nil, nil); k != nil && whole; k = look.First(heads, nil, append(bytes.Clone(k), 0)) {
+			lane, _, ok := parseLane(k)
+			if ok && lane != lane.whole() {
+				continue // the same once more, by its instance
+			}
+			p := place{lane: lane}
+			row, _ := look.Get(heads, k)
+			if whole = ok && p.parse(row); whole && p.line == 0 {
+				count(p.share().key(), p.bytes)
+			}
+		}
+		if !whole {
+			return nil // nobody knows what the damaged ones counted for
+		}
+		for key, b := range waits {
+			right := store.Key(b.Pending, b.Bytes)
+			all = append(all, store.Need{
+				Bucket: backlogs, Key: []byte(key), Value: right, Why: "what waits is not what is counted",
+				Is: func(raw []byte) bool { return bytes.Equal(raw, right) },
+			})
+		}
+		return all
+	}
+}

@@ -1,0 +1,174 @@
+package instance
+
+import (
+	"bytes"
+	"encoding/json"
+	"slices"
+	"time"
+
+	"postern/event"
+	"postern/store"
+)
+
+// What the records of an instance need of each other. What goes with an instance goes in
+// the commit that deletes it; what other parts store for an account does not ask whether
+// it is there still, and so needs nothing here.
+
+// eachRecord is Needs that ask nothing at the end of the bucket.
+func eachRecord(fn func(key, value []byte) []store.Need) store.Needs {
+	return func(key, value []byte) []store.Need {
+		if key == nil {
+			return nil
+		}
+		return fn(key, value)
+	}
+}
+
+// belongs is the need of an instance.
+func belongs(id []byte) store.Need {
+	return store.Need{Bucket: instances, Key: bytes.Clone(id), Why: "it belongs to no instance"}
+}
+
+// ownedNeeds is for what has the id of an instance at the beginning of its key. That of
+// the global webhook is 0.
+func ownedNeeds(*store.Lookup) store.Needs {
+	return eachRecord(func(key, _ []byte) []store.Need {
+		switch {
+		case len(key) < 8:
+			return []store.Need{{Why: "it belongs to no instance"}}
+		case bytes.Equal(key, store.Key(GlobalScope)):
+			return nil
+		}
+		return []store.Need{belongs(key[:8])}
+	})
+}
+
+func instanceNeeds(*store.Lookup) store.Needs {
+	return eachRecord(func(key, value []byte) []store.Need {
+		var r Record
+		if json.Unmarshal(value, &r) != nil || r.ID != number(key) || r.Name == "" {
+			return []store.Need{{Why: "an instance is lost"}}
+		}
+		return []store.Need{{Bucket: instanceName, Key: []byte(r.Name), Value: bytes.Clone(key), Why: "another instance can be given its name"}}
+	})
+}
+
+// nameNeeds: behind a name is its instance. One of which only the name is left is made
+// anew, so that it keeps its messages and its keys; it is disconnected, and needs a new
+// token.
+func nameNeeds(look *store.Lookup) store.Needs {
+	return eachRecord(func(key, value []byte) []store.Need {
+		if len(value) != 8 {
+			return []store.Need{{Why: "a name is taken by no instance"}}
+		}
+		n := store.Need{
+			Bucket: instances, Key: bytes.Clone(value), Why: "an instance is known by its name only: its owner, token, description and attributes are lost",
+			Is: func(raw []byte) bool {
+				var r Record
+				return json.Unmarshal(raw, &r) != nil || r.Name == string(key)
+			},
+		}
+		if !look.Has(instances, value) {
+			n.Value, _ = json.Marshal(Record{
+				ID: number(value), Name: string(key), Status: event.Disconnected, ExternalAttributes: event.Attributes("{}"),
+				LastError: "its record was lost and made anew: give it a new token", CreatedAt: event.At(time.Now()), UpdatedAt: event.At(time.Now()),
+			})
+		}
+		return []store.Need{n}
+	})
+}
+
+func messageNeeds(look *store.Lookup) store.Needs {
+	indexed := look.Has(chatNamesBucket, indexed())
+	return eachRecord(func(key, value []byte) []store.Need {
+		var stored storedMessage
+		if len(key) != 16 || json.Unmarshal(value, &stored) != nil {
+			return []store.Need{{Why: "a message is lost"}}
+		}
+		m := (*event.Message)(&stored.Message)
+		id := number(key[:8])
+		needs := []store.Need{
+			belongs(key[:8]),
+			{Bucket: messageKeys, Key: messageKey(id, m), Value: bytes.Clone(key[8:]), Why: "receipts do not find a message, and it may be stored twice"},
+		}
+		if indexed {
+			needs = append(needs, store.Need{Bucket: messageChats, Key: chatKey(id, m), Value: whose(m), Why: "a message is not listed in its chat"})
+		}
+		return needs
+	})
+}
+
+// messageIs tells that a stored message is one of which ok is true.
+func messageIs(ok func(*event.Message) bool) func([]byte) bool {
+	return func(raw []byte) bool {
+		var stored storedMessage
+		return json.Unmarshal(raw, &stored) != nil || ok((*event.Message)(&stored.Message))
+	}
+}
+
+func messageKeyNeeds(*store.Lookup) store.Needs {
+	return eachRecord(func(key, value []byte) []store.Need {
+		const why = "a key id is known of which there is no message"
+		if len(value) != 8 || len(key) < 8 {
+			return []store.Need{{Why: why}}
+		}
+		return []store.Need{{
+			Bucket: messages, Key: slices.Concat(key[:8], value), Why: why,
+			Is: messageIs(func(m *event.Message) bool { return bytes.Equal(messageKey(number(key[:8]), m), key) }),
+		}}
+	})
+}
+
+func messageChatNeeds(*store.Lookup) store.Needs {
+	return eachRecord(func(key, _ []byte) []store.Need {
+		const why = "a chat lists a message that is not there"
+		if len(key) < 16 {
+			return []store.Need{{Why: why}}
+		}
+		return []store.Need{{
+			Bucket: messages, Key: slices.Concat(key[:8], key[len(key)-8:]), Why: why,
+			Is: messageIs(func(m *event.Message) bool { return bytes.Equal(chatKey(number(key[:8]), m), key) }),
+		}}
+	})
+}
+
+func messageUpdateNeeds(*store.Lookup) store.Needs {
+	return eachRecord(func(key, _ []byte) []store.Need {
+		if len(key) < 16 {
+			return []store.Need{{Why: "it is the update of no message"}}
+		}
+		return []store.Need{{Bucket: messages, Key: bytes.Clone(key[:16]), Why: "it is the update of no message"}}
+	})
+}
+
+func contactNeeds(*store.Lookup) store.Needs {
+	return eachRecord(func(key, value []byte) []store.Need {
+		var c Contact
+		if len(key) != 16 || json.Unmarshal(value, &c) != nil {
+			return []store.Need{{Why: "a contact is lost"}}
+		}
+		needs := []store.Need{belongs(key[:8])}
+		for _, jid := range c.jids() {
+			needs = append(needs, store.Need{
+				Bucket: contactJIDs, Key: slices.Concat(key[:8], []byte(jid)), Value: bytes.Clone(key[8:]), Why: "a contact is not found by its address, and may be stored twice",
+			})
+		}
+		return needs
+	})
+}
+
+func contactJIDNeeds(*store.Lookup) store.Needs {
+	return eachRecord(func(key, value []byte) []store.Need {
+		const why = "an address is known of which there is no contact"
+		if len(key) < 8 || len(value) != 8 {
+			return []store.Need{{Why: why}}
+		}
+		return []store.Need{{
+			Bucket: contacts, Key: slices.Concat(key[:8], value), Why: why,
+			Is: func(raw []byte) bool {
+				var c Contact
+				return json.Unmarshal(raw, &c) != nil || slices.Contains(c.jids(), string(key[8:]))
+			},
+		}}
+	})
+}

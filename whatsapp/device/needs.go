@@ -1,0 +1,66 @@
+package device
+
+import (
+	"bytes"
+	"encoding/binary"
+	"slices"
+
+	"postern/store"
+)
+
+// deviceNeeds: sender keys are found by their group and by their user.
+func deviceNeeds(*store.Lookup) store.Needs {
+	return func(key, _ []byte) []store.Need {
+		switch {
+		case len(key) < 9:
+			return nil
+		case key[8] == 'G':
+			const why = "a sender key is not found when its user gets another address"
+			group, user, ok := cutSized(key[9:])
+			if !ok {
+				return []store.Need{{Why: why}}
+			}
+			return []store.Need{{Bucket: deviceBucket, Key: slices.Concat(key[:8], senderKeyUser(group, user)), Value: []byte{}, Why: why}}
+		case key[8] == 'g':
+			user, group, _ := bytes.Cut(key[9:], []byte{0})
+			return []store.Need{{Bucket: deviceBucket, Key: slices.Concat(key[:8], senderKeyKey(string(group), string(user))), Why: "the index of sender keys names one that is not there"}}
+		}
+		return nil
+	}
+}
+
+// cutSized undoes sized.
+func cutSized(raw []byte) (part, rest string, ok bool) {
+	if len(raw) < 2 || len(raw) < 2+int(binary.BigEndian.Uint16(raw)) {
+		return "", "", false
+	}
+	n := 2 + int(binary.BigEndian.Uint16(raw))
+	return string(raw[2:n]), string(raw[n:]), true
+}
+
+// lidNeeds: a LID and a phone number lead to each other.
+func lidNeeds(look *store.Lookup) store.Needs {
+	return func(key, value []byte) []store.Need {
+		if key == nil {
+			return nil
+		}
+		var other []byte
+		switch {
+		case len(value) > 0 && key[0] == 'l':
+			other = pnKey(string(value))
+		case len(value) > 0 && key[0] == 'p':
+			other = lidKey(string(value))
+		default:
+			return []store.Need{{Why: "it is no pair of a LID and a phone number"}}
+		}
+		self := bytes.Clone(key[1:])
+		n := store.Need{
+			Bucket: lidBucket, Key: other, Why: "a phone number and a LID do not lead to each other",
+			Is: func(raw []byte) bool { return bytes.Equal(raw, self) },
+		}
+		if !look.Has(lidBucket, other) {
+			n.Value = self
+		}
+		return []store.Need{n}
+	}
+}
