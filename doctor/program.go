@@ -114,7 +114,7 @@ func (r *examination) file(ctx context.Context) []Finding {
 	if r.running {
 		err = r.Ask(ctx, "POST", "/admin/check", &report)
 	} else {
-		report, err = store.Check(r.Config.Store.Path, r.Buckets)
+		report, err = store.Check(ctx, r.Config.Store.Path, r.Buckets)
 	}
 	switch {
 	case err != nil && r.running:
