@@ -2,6 +2,7 @@ package packages
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"net"
 	"os"
@@ -27,11 +28,57 @@ type service struct {
 	told *net.UnixConn
 }
 
+// Where systemd puts what units name by %d and %S.
+const (
+	credentials = "/run/credentials/postern.service"
+	state       = "/var/lib"
+)
+
+// unit is what of a unit's file a test follows.
+type unit struct {
+	command     []string
+	environment []string
+	credentials map[string]string // the file of each
+}
+
+func unitOf(t *testing.T, root string) unit {
+	t.Helper()
+	u := unit{credentials: map[string]string{}}
+	for line := range strings.Lines(read(t, root, "usr/lib/systemd/system/postern.service")) {
+		what, value, _ := strings.Cut(strings.TrimSpace(line), "=")
+		value = strings.NewReplacer("%d", credentials, "%S", state).Replace(value)
+		switch what {
+		case "ExecStart":
+			u.command = strings.Fields(value)
+		case "Environment":
+			u.environment = append(u.environment, value)
+		case "LoadCredential":
+			name, file, _ := strings.Cut(value, ":")
+			u.credentials[name] = file
+		}
+	}
+	return u
+}
+
 // started starts it and returns when it has said that it is ready.
 func started(t *testing.T, root string) *service {
 	t.Helper()
+	u, s := unitOf(t, root), &service{addr: freeAddress(t), said: &capture.Buffer{}}
 	uid, gid := userOf(t, root, "postern")
-	s := &service{addr: freeAddress(t), said: &capture.Buffer{}}
+	for _, folder := range []string{credentials, state + "/postern"} {
+		folder = filepath.Join(root, folder)
+		if err := errors.Join(os.MkdirAll(folder, 0o755), os.Chmod(folder, 0o700), os.Chown(folder, uid, gid)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for name, file := range u.credentials {
+		to := filepath.Join(root, credentials, name)
+		_ = os.Remove(to)
+		if err := errors.Join(os.WriteFile(to, []byte(read(t, root, file)), 0o400), os.Chown(to, uid, gid)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	s.key = read(t, root, u.credentials["api-key"])
 	told := filepath.Join(root, "run", "told")
 	_ = os.Remove(told)
 	var err error
@@ -42,54 +89,8 @@ func started(t *testing.T, root string) *service {
 	if err := os.Chmod(told, 0o777); err != nil {
 		t.Fatal(err)
 	}
-	const credentials, state = "/run/credentials/postern.service", "/var/lib"
-	data := filepath.Join(root, state, "postern")
-	for _, folder := range []string{filepath.Join(root, credentials), data} {
-		if err := os.MkdirAll(folder, 0o755); err != nil {
-			t.Fatal(err)
-		}
-		if err := os.Chmod(folder, 0o700); err != nil {
-			t.Fatal(err)
-		}
-		if err := os.Chown(folder, uid, gid); err != nil {
-			t.Fatal(err)
-		}
-	}
-	env := []string{"PATH=/usr/bin", "NOTIFY_SOCKET=/run/told", "SERVER_LISTEN=" + s.addr}
-	var command []string
-	unit, err := os.ReadFile(filepath.Join(root, "usr/lib/systemd/system/postern.service"))
-	if err != nil {
-		t.Fatal(err)
-	}
-	for line := range strings.Lines(string(unit)) {
-		what, value, _ := strings.Cut(strings.TrimSpace(line), "=")
-		value = strings.NewReplacer("%d", credentials, "%S", state).Replace(value)
-		switch what {
-		case "ExecStart":
-			command = strings.Fields(value)
-		case "Environment":
-			env = append(env, value)
-		case "LoadCredential":
-			name, from, _ := strings.Cut(value, ":")
-			secret, err := os.ReadFile(filepath.Join(root, from))
-			if err != nil {
-				t.Fatal(err)
-			}
-			to := filepath.Join(root, credentials, name)
-			_ = os.Remove(to)
-			if err := os.WriteFile(to, secret, 0o400); err != nil {
-				t.Fatal(err)
-			}
-			if err := os.Chown(to, uid, gid); err != nil {
-				t.Fatal(err)
-			}
-			if name == "api-key" {
-				s.key = string(secret)
-			}
-		}
-	}
-	s.cmd = exec.CommandContext(context.WithoutCancel(t.Context()), command[0], command[1:]...)
-	s.cmd.Dir, s.cmd.Env = state+"/postern", env
+	s.cmd = exec.CommandContext(context.WithoutCancel(t.Context()), u.command[0], u.command[1:]...)
+	s.cmd.Dir, s.cmd.Env = state+"/postern", append(u.environment, "PATH=/usr/bin", "NOTIFY_SOCKET=/run/told", "SERVER_LISTEN="+s.addr)
 	s.cmd.Stdout, s.cmd.Stderr = s.said, s.said
 	s.cmd.SysProcAttr = &syscall.SysProcAttr{Chroot: root, Credential: &syscall.Credential{Uid: uint32(uid), Gid: uint32(gid)}}
 	if err := s.cmd.Start(); err != nil {

@@ -106,7 +106,7 @@ func (r *release) rpmOf(p platform) (packageInfo, error) {
 	if err != nil {
 		return packageInfo{}, err
 	}
-	info.Depends = []string{"ca-certificates", "shadow-utils"}
+	info.Depends = []string{"ca-certificates"} // and what makes users, which is called otherwise in each system
 	info.RPM = map[string]string{"summary": "WhatsApp accounts as an HTTP API", "group": "System Environment/Daemons", "buildhost": "localhost"}
 	info.Contents = append(info.Contents,
 		r.packaged(r.written(p, "copyright"), "/usr/share/licenses/postern/copyright", 0o644),
