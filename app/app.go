@@ -19,6 +19,7 @@ import (
 	"postern/httpapi/idempotency"
 	"postern/instance"
 	"postern/loglevel"
+	"postern/loglines"
 	"postern/media"
 	"postern/pace"
 	"postern/peers"
@@ -36,6 +37,7 @@ type App struct {
 	sec   config.Secrets
 	log   *slog.Logger
 	level *loglevel.Level // of log; nil: it cannot be changed
+	lines *loglines.Ring  // the last of log; nil: they are not kept
 
 	url        string          // where the API is served
 	socket     string          // the Unix socket where it is, too; empty: none
@@ -100,7 +102,7 @@ func Start(ctx context.Context, cfg *config.Config, sec config.Secrets, log *slo
 	if err != nil {
 		return nil, err
 	}
-	return StartOn(ctx, taken, cfg, sec, log, nil)
+	return StartOn(ctx, taken, cfg, sec, log, nil, nil)
 }
 
 // ErrInterrupted tells that a start was ended by its context, and that all of it
@@ -110,9 +112,9 @@ var ErrInterrupted = errors.New("ended during the start")
 // StartOn brings everything up, from the file to the listeners, which it closes
 // in any case, and returns when requests are answered. When a part cannot start,
 // or ctx ends, those before it are stopped again. level is that of log, when it can
-// be changed.
-func StartOn(ctx context.Context, taken Addresses, cfg *config.Config, sec config.Secrets, log *slog.Logger, level *loglevel.Level) (*App, error) {
-	a := &App{cfg: cfg, sec: sec, log: log, level: level, failed: make(chan error, 1), stopping: make(chan struct{}), stops: &stopStack{log: log}}
+// be changed, lines are its last when they are kept.
+func StartOn(ctx context.Context, taken Addresses, cfg *config.Config, sec config.Secrets, log *slog.Logger, level *loglevel.Level, lines *loglines.Ring) (*App, error) {
+	a := &App{cfg: cfg, sec: sec, log: log, level: level, lines: lines, failed: make(chan error, 1), stopping: make(chan struct{}), stops: &stopStack{log: log}}
 	a.failures = peers.NewFailures(int(cfg.Authentication.FailuresPerMinute))
 	a.metrics = newMetrics(a)
 	for _, part := range []func(context.Context) error{

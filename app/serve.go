@@ -116,6 +116,7 @@ func (a *App) serve(taken Addresses) error {
 		APIKey: a.sec.GlobalAuthToken, JWTSecret: []byte(a.sec.JWTSecret), TokenTTL: seconds(a.cfg.Authentication.JWTExpiresIn),
 		MaxRecipients: int(a.cfg.Batch.MaxRecipients), Ready: a.notReady, Stopping: a.stopping, Metrics: a.metrics.handler(), Pages: dashboard.Pages(), Logger: a.log,
 	}
+	api.LogLines = a.lines
 	api.LogLevel, api.Backup, api.Warnings = a.level, a.archive, a.warnings
 	api.Relay, api.Deliveries = a.relay, a.ledger
 	if a.cfg.Websocket.Enabled {

@@ -27,7 +27,7 @@ func TestAStartWarnsOfWhatOthersCanReach(t *testing.T) {
 		t.Fatal(err)
 	}
 	var logs bytes.Buffer
-	a, err := startServing(t.Context(), cfg, slog.New(slog.NewTextHandler(&logs, nil)), nil, &bytes.Buffer{})
+	a, err := startServing(t.Context(), cfg, journal{log: slog.New(slog.NewTextHandler(&logs, nil))}, &bytes.Buffer{})
 	if err != nil {
 		t.Fatal(err)
 	}

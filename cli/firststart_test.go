@@ -145,7 +145,7 @@ func TestEveryStartSaysWhereDashboardKeyAndDataAre(t *testing.T) {
 			cfg.Authentication.GlobalAuthToken = "0123456789abcdef-an-own-key"
 		}
 		var logs, out bytes.Buffer
-		a, err := startServing(t.Context(), cfg, slog.New(slog.NewTextHandler(&logs, nil)), nil, &out)
+		a, err := startServing(t.Context(), cfg, journal{log: slog.New(slog.NewTextHandler(&logs, nil))}, &out)
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -2,6 +2,8 @@ package cli
 
 import (
 	"fmt"
+	"io"
+	"strings"
 
 	"github.com/spf13/cobra"
 
@@ -16,10 +18,17 @@ func schemaCommand() *cobra.Command {
 		Short:   "print the buckets of the data file",
 		Example: "postern schema",
 		RunE: func(c *cobra.Command, _ []string) error {
-			for _, b := range append(store.Buckets(), app.Buckets()...) {
-				fmt.Fprintf(c.OutOrStdout(), "%-16s %-16s %s -> %s\n", b.Name, b.Owner, b.Key, b.Value)
-			}
-			return nil
+			_, err := io.WriteString(c.OutOrStdout(), schemaText())
+			return err
 		},
 	}
+}
+
+// schemaText has a line for each bucket.
+func schemaText() string {
+	var text strings.Builder
+	for _, bucket := range append(store.Buckets(), app.Buckets()...) {
+		fmt.Fprintf(&text, "%-16s %-16s %s -> %s\n", bucket.Name, bucket.Owner, bucket.Key, bucket.Value)
+	}
+	return text.String()
 }

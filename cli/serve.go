@@ -16,6 +16,7 @@ import (
 	"postern/app"
 	"postern/config"
 	"postern/loglevel"
+	"postern/loglines"
 )
 
 // serveCommand is `postern serve`, and what happens without a command.
@@ -39,11 +40,12 @@ func serve(ctx context.Context, path string, out io.Writer) error {
 	hangups := make(chan os.Signal, 1) // one that comes during the start is not lost, and no end of it
 	signal.Notify(hangups, syscall.SIGHUP)
 	defer signal.Stop(hangups)
-	cfg, log, level, err := prepareToServe(path)
+	cfg, to, err := prepareToServe(path)
 	if err != nil {
 		return err
 	}
-	a, err := startServing(ctx, cfg, log, level, out)
+	log := to.log
+	a, err := startServing(ctx, cfg, to, out)
 	if errors.Is(err, app.ErrInterrupted) {
 		log.Info("stopped before the start was complete; nothing was served", "cause", err)
 		return nil
@@ -91,7 +93,8 @@ func reload(path string, a *app.App, log *slog.Logger) {
 // startServing starts the program and says where everything is. On the first
 // start it prints the API key, once the program can be used with it; a first
 // start that fails leaves no secrets, so that the next one is the first.
-func startServing(ctx context.Context, cfg *config.Config, log *slog.Logger, level *loglevel.Level, out io.Writer) (*app.App, error) {
+func startServing(ctx context.Context, cfg *config.Config, to journal, out io.Writer) (*app.App, error) {
+	log := to.log
 	taken, err := app.Listen(ctx, cfg)
 	if err != nil {
 		return nil, err
@@ -101,7 +104,7 @@ func startServing(ctx context.Context, cfg *config.Config, log *slog.Logger, lev
 		taken.Close()
 		return nil, err
 	}
-	a, err := app.StartOn(ctx, taken, cfg, sec, log, level)
+	a, err := app.StartOn(ctx, taken, cfg, sec, log, to.level, to.lines)
 	if err != nil {
 		if made {
 			err = errors.Join(err, os.Remove(config.SecretsPath(cfg)))
@@ -133,21 +136,29 @@ func configFlag(c *cobra.Command, path *string) {
 
 // prepare reads the configuration and tells its warnings.
 func prepare(path string) (*config.Config, error) {
-	cfg, _, _, err := prepareToServe(path)
+	cfg, _, err := prepareToServe(path)
 	return cfg, err
 }
 
-// prepareToServe also makes the logger that the configuration asks for.
-func prepareToServe(path string) (*config.Config, *slog.Logger, *loglevel.Level, error) {
+// journal is the log with what belongs to it.
+type journal struct {
+	log   *slog.Logger
+	level *loglevel.Level
+	lines *loglines.Ring // its last
+}
+
+// prepareToServe also makes the log that the configuration asks for.
+func prepareToServe(path string) (*config.Config, journal, error) {
 	cfg, warnings, err := config.Load(path, os.Environ())
 	if err != nil {
-		return nil, nil, nil, err
+		return nil, journal{}, err
 	}
-	log, level := newLogger(cfg, os.Stderr)
+	to := journal{lines: loglines.New(loglines.Kept)}
+	to.log, to.level = newLogger(cfg, io.MultiWriter(to.lines, os.Stderr))
 	for _, w := range warnings {
-		log.Warn("configuration", "warning", w)
+		to.log.Warn("configuration", "warning", w)
 	}
-	return cfg, log, level, nil
+	return cfg, to, nil
 }
 
 func newLogger(cfg *config.Config, w io.Writer) (*slog.Logger, *loglevel.Level) {

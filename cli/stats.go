@@ -1,9 +1,12 @@
 package cli
 
 import (
+	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"io"
+	"net/http"
 	"slices"
 	"text/tabwriter"
 	"time"
@@ -24,15 +27,11 @@ func statsCommand() *cobra.Command {
 		Short: "print what a data file holds",
 		Long: "It counts the records of each bucket, their bytes, those of the pages that hold them, and the times of the oldest and\n" +
 			"the newest record where records have one. Nothing is changed. Without FILE it is the data file of the configuration.\n" +
-			"No program may run on it; what a running one holds is in GET /metrics.",
+			"When a program runs on that, it is asked to look at a copy of this moment.",
 		Example: "postern stats\npostern stats --json backup/postern.db",
 		Args:    operands(1),
 		RunE: func(c *cobra.Command, args []string) error {
-			path, err := dataFile(settings, args)
-			if err != nil {
-				return err
-			}
-			i, err := store.Inspect(path, everyBucket())
+			i, err := inspectFile(c.Context(), settings, args)
 			if err != nil {
 				return err
 			}
@@ -45,6 +44,24 @@ func statsCommand() *cobra.Command {
 	configFlag(c, &settings)
 	c.Flags().BoolVar(&asJSON, "json", false, "print one line of JSON")
 	return c
+}
+
+// inspectFile looks at a data file, or has the program do so that runs on that of the
+// configuration.
+func inspectFile(ctx context.Context, settings string, args []string) (i store.Inspection, err error) {
+	path, err := dataFile(settings, args)
+	if err != nil {
+		return i, err
+	}
+	i, err = store.Inspect(path, everyBucket())
+	if !errors.Is(err, store.ErrLocked) || len(args) > 0 {
+		return i, err
+	}
+	cfg, err := prepare(settings)
+	if err != nil {
+		return i, err
+	}
+	return i, askRunning(cfg)(ctx, http.MethodGet, "/admin/stats", &i)
 }
 
 // dataFile is the file that was named, or that of the configuration.

@@ -79,6 +79,18 @@ func (a *api) checkData(c *call) error {
 	return c.w.json(http.StatusOK, report)
 }
 
+// showStats answers with what the data file holds, bucket by bucket.
+func (a *api) showStats(c *call) error {
+	is, err := a.Store.Inspect(c.r.Context())
+	if errors.Is(err, store.ErrSnapshotting) {
+		return refuse(http.StatusConflict, codeBackup, store.ErrSnapshotting.Error())
+	}
+	if err != nil {
+		return err
+	}
+	return c.w.json(http.StatusOK, is)
+}
+
 var errStopping = errors.New("the program stops")
 
 func (a *api) sendBackup(ctx context.Context, c *call, archive *backup.Archive, recipients []age.Recipient) error {

@@ -35,14 +35,20 @@ func operationDescriptions() map[string]description {
 			about: "It falls back to log.level by itself, after 15 minutes unless the call says.",
 			in:    body[logChange](), example: `{"level":"debug","minutes":10}`, out: body[logState](), codes: codes{codeLogLevel},
 		},
-		"DELETE /admin/log": {id: "resetLogLevel", summary: "Go back to the usual level of the log at once.", out: body[logState]()},
+		"DELETE /admin/log":    {id: "resetLogLevel", summary: "Go back to the usual level of the log at once.", out: body[logState]()},
+		"GET /admin/log/lines": {id: "getLogLines", summary: "The last 2,000 lines of the log, as text.", media: "text/plain"},
+		"GET /admin/stats": {
+			id: "getStats", summary: "What the data file holds, bucket by bucket.",
+			about: "The file is copied aside as it is at one moment, and the copy is read.", media: "application/json", codes: codes{codeBackup},
+		},
 		"GET /admin/profile/heap": {
 			id: "getMemoryProfile", summary: "Where the program allocated its memory, as pprof reads it.",
 			about: "What is in use, as of the last collection, and all that was allocated since the start.",
-			media: mediaBytes, codes: profileCodes,
+			query: []string{"debug"}, media: mediaBytes, codes: profileCodes,
 		},
 		"GET /admin/profile/goroutine": {
-			id: "getGoroutineProfile", summary: "Where the goroutines of the program stand, as pprof reads it.", media: mediaBytes, codes: profileCodes,
+			id: "getGoroutineProfile", summary: "Where the goroutines of the program stand, as pprof reads it.",
+			query: []string{"debug"}, media: mediaBytes, codes: profileCodes,
 		},
 		"GET /admin/profile/cpu": {
 			id: "getProcessorProfile", summary: "What the processor does for the seconds to come, as pprof reads it.",

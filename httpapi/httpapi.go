@@ -18,6 +18,7 @@ import (
 	"postern/httpapi/tokens"
 	"postern/instance"
 	"postern/loglevel"
+	"postern/loglines"
 	"postern/media"
 	"postern/peers"
 	"postern/store"
@@ -87,6 +88,8 @@ type Config struct {
 
 	// LogLevel is that of Logger, or of none. nil: one that nothing goes by.
 	LogLevel *loglevel.Level
+	// LogLines are the last lines of the log. nil: none are kept.
+	LogLines *loglines.Ring
 	// Metrics answers GET /metrics, behind the GlobalApiKey. nil: that path
 	// answers 404.
 	Metrics http.Handler
@@ -145,6 +148,9 @@ func New(c Config) (http.Handler, error) {
 	}
 	if c.LogLevel == nil {
 		c.LogLevel = loglevel.New(slog.LevelInfo)
+	}
+	if c.LogLines == nil {
+		c.LogLines = loglines.New(1)
 	}
 	a := &api{Config: c, router: newRouter(slices.Concat(aliases(), notOfferedAliases())), log: c.Logger.With("component", "httpapi"), keys: idempotency.New(c.Store), tokens: tokens.NewReader(c.JWTSecret)}
 	for _, r := range routes() {

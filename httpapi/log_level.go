@@ -65,6 +65,15 @@ func (a *api) putLog(c *call) error {
 	return c.w.json(http.StatusOK, is)
 }
 
+// showLogLines answers with the last lines of the log, as they were written.
+func (a *api) showLogLines(c *call) error {
+	c.w.Header().Set("Content-Type", mediaLines)
+	_, err := c.w.Write(a.LogLines.Text())
+	return err
+}
+
+const mediaLines = "text/plain; charset=utf-8"
+
 // resetLog goes back to the level of the configuration.
 func (a *api) resetLog(c *call) error {
 	return c.w.json(http.StatusOK, showLevel(a.LogLevel.Reset()))

@@ -22,10 +22,21 @@ func (a *api) profileMemory(c *call) error { return a.profileNow(c, "heap") }
 func (a *api) profileGoroutines(c *call) error { return a.profileNow(c, "goroutine") }
 
 func (a *api) profileNow(c *call, name string) error {
-	if _, err := c.query(nil); err != nil {
+	q, err := c.query([]string{"debug"})
+	if err != nil {
 		return err
 	}
-	return a.profile(c, name, func(to *bytes.Buffer) error { return pprof.Lookup(name).WriteTo(to, 0) })
+	debug := 0
+	switch q.Get("debug") {
+	case "1":
+		debug = 1
+	case "0":
+	default:
+		if q.Has("debug") {
+			return invalidQuery("debug must be 0, for what pprof reads, or 1, for text")
+		}
+	}
+	return a.profile(c, name, func(to *bytes.Buffer) error { return pprof.Lookup(name).WriteTo(to, debug) })
 }
 
 // profileProcessor answers with what the processor did for the seconds to come.

@@ -47,7 +47,7 @@ func TestProfilesTellTheirUnitsAndTheFunctionsOfTheProgram(t *testing.T) {
 func TestAProfileRefusesWhatItDoesNotKnow(t *testing.T) {
 	r := newRig(t)
 	for _, path := range []string{
-		"cpu?seconds=0", "cpu?seconds=121", "cpu?seconds=-1", "cpu?seconds=1.5", "cpu?seconds=", "cpu?seconds=1&seconds=1", "cpu?second=1", "heap?seconds=1", "goroutine?debug=1",
+		"cpu?seconds=0", "cpu?seconds=121", "cpu?seconds=-1", "cpu?seconds=1.5", "cpu?seconds=", "cpu?seconds=1&seconds=1", "cpu?second=1", "heap?seconds=1", "goroutine?debug=2", "heap?debug=", "cpu?debug=1",
 	} {
 		wantError(t, r.admin("GET", "/admin/profile/"+path, ""), 400, "INVALID_QUERY")
 	}

@@ -169,6 +169,8 @@ func routes() []route {
 		{"GET", "/admin/log", globalKey, (*api).showLog},
 		{"PUT", "/admin/log", globalKey, (*api).putLog},
 		{"DELETE", "/admin/log", globalKey, (*api).resetLog},
+		{"GET", "/admin/log/lines", globalKey, (*api).showLogLines},
+		{"GET", "/admin/stats", globalKey, (*api).showStats},
 		{"GET", "/admin/profile/heap", globalKey, (*api).profileMemory},
 		{"GET", "/admin/profile/goroutine", globalKey, (*api).profileGoroutines},
 		{"GET", "/admin/profile/cpu", globalKey, (*api).profileProcessor},

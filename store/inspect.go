@@ -1,6 +1,8 @@
 package store
 
 import (
+	"context"
+	"errors"
 	"fmt"
 	"maps"
 	"os"
@@ -46,6 +48,20 @@ func Inspect(path string, buckets []Bucket) (i Inspection, err error) {
 	defer f.Close()
 	if err := i.read(f, sch); err != nil {
 		return i, fmt.Errorf("inspect %s: %w", path, advise(path, err))
+	}
+	return i, nil
+}
+
+// Inspect is [Inspect] of the open file, as it is at one moment. It needs as much room
+// beside it as a Snapshot does, and has its errors.
+func (s *Store) Inspect(ctx context.Context) (i Inspection, err error) {
+	n, err := s.snapshot(ctx)
+	if err != nil {
+		return i, fmt.Errorf("inspect %s: %w", s.opts.Path, explain(err))
+	}
+	i.Path = s.opts.Path
+	if err := errors.Join(i.read(n.f, s.schema), n.Close()); err != nil {
+		return i, fmt.Errorf("inspect %s: %w", s.opts.Path, err)
 	}
 	return i, nil
 }

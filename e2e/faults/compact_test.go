@@ -51,9 +51,8 @@ func TestCompactAndStatsAsAnOperatorUsesThem(t *testing.T) {
 	}
 	fill(strings.Repeat("x", 1000))
 	fill("y")
-	for _, command := range []string{"compact", "stats"} {
-		run(1, "in use", command)
-	}
+	run(1, "in use", "compact")
+	run(1, "in use", "stats", path)
 	if err := s.Close(); err != nil {
 		t.Fatal(err)
 	}

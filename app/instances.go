@@ -1,0 +1,16 @@
+package app
+
+import (
+	"maps"
+	"slices"
+
+	"postern/instance"
+	"postern/store"
+)
+
+// InstanceNames are those of the instances in a data file that no program has open.
+// buckets and errors are those of store.LookInto.
+func InstanceNames(path string, buckets []store.Bucket) (names []string, err error) {
+	ids, err := instance.Names(path, buckets)
+	return slices.Sorted(maps.Keys(ids)), err
+}

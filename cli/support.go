@@ -1,0 +1,272 @@
+package cli
+
+import (
+	"archive/zip"
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"os"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"postern/app"
+	"postern/backup"
+	"postern/config"
+	"postern/doctor"
+	"postern/store"
+	"postern/support"
+)
+
+// metricsApart is how long after the first the second look at the metrics is: what
+// moves shows by the difference.
+const metricsApart = 10 * time.Second
+
+// askFor is how long the program may take for an answer.
+const askFor = time.Minute
+
+// supportCommand is `postern support`: what somebody needs who is to help.
+func supportCommand() *cobra.Command {
+	var settings string
+	c := &cobra.Command{
+		Use:   "support [--config FILE] FILE",
+		Short: "gather what somebody needs who is to help, without secrets",
+		Long: "A zip file of plain text: version, configuration, what postern doctor says, metrics twice ten seconds apart, where\n" +
+			"memory and goroutines are, the last 2,000 lines of the log, buckets and what they hold. Secrets, tokens, what URLs\n" +
+			"have besides their host, phone numbers but for two digits and names of instances are taken out; read it before you\n" +
+			"give it away all the same. It works of a stopped program, too: README.txt in it says what is missing then. FILE is\n" +
+			"there when it is whole, and replaces none.",
+		Example: "postern support support.zip\npostern support --config /etc/postern/config.toml support.zip",
+		Args: func(c *cobra.Command, args []string) error {
+			if len(args) == 0 {
+				return errors.New("FILE is missing: where is the bundle to be written?")
+			}
+			return operands(1)(c, args)
+		},
+		RunE: func(c *cobra.Command, args []string) error {
+			var b bundle
+			err := backup.WriteFile(args[0], func(w io.Writer) error {
+				if err := b.gather(c.Context(), settings); err != nil {
+					return err
+				}
+				return b.write(c.Context(), w)
+			})
+			if err != nil {
+				return err
+			}
+			missing := ""
+			if len(b.missing) > 0 {
+				missing = fmt.Sprintf(", %d more are missing: README.txt in it says why", len(b.missing))
+			}
+			fmt.Fprintf(c.OutOrStdout(), "%s: %d texts%s\n", args[0], len(b.members)+1, missing)
+			return nil
+		},
+	}
+	configFlag(c, &settings)
+	return c
+}
+
+// bundle is what is gathered.
+type bundle struct {
+	redact  *support.Redactor
+	members []member
+	missing []string
+	ask     func(ctx context.Context, method, path string, out any) error // the running program; nil when none runs
+}
+
+// member is a text of a bundle, without anything secret.
+type member struct{ name, about, text string }
+
+func (b *bundle) add(name, about, text string) {
+	b.members = append(b.members, member{name, about, text})
+}
+
+// lacks notes that a text is missing, and why, unless err is nil.
+func (b *bundle) lacks(name string, err error) bool {
+	if err != nil {
+		b.missing = append(b.missing, name+": "+b.redact.Text(config.OneLine(err.Error())))
+	}
+	return err != nil
+}
+
+var errNoFirst = errors.New("there is no first one to hold it against")
+
+var errNotRunning = errors.New("no program runs, and only that has it")
+
+// gather looks at everything. What cannot be had is noted; the error is that of an
+// interruption.
+func (b *bundle) gather(ctx context.Context, settings string) error {
+	cfg, warnings, err := config.Load(settings, os.Environ())
+	b.redact = support.New(nil, nil)
+	b.add("version.txt", "what runs this command", "postern "+app.Build()+"\n")
+	b.add("schema.txt", "the buckets of a data file", schemaText())
+	if b.lacks("configuration.toml", err) {
+		b.findings(doctor.Unconfigured(err))
+		return nil
+	}
+	metrics, waited := b.meet(ctx, cfg)
+	if text, more, err := config.Show(settings, os.Environ()); !b.lacks("configuration.toml", err) {
+		for _, w := range more {
+			text = "# warning: " + b.redact.Text(config.OneLine(w)) + "\n" + text
+		}
+		b.add("configuration.toml", "all settings, and where each comes from; secrets are not shown", b.redact.Config(text))
+	}
+	found, err := doctor.Run(ctx, doctor.Patient{Config: cfg, Warnings: warnings, Buckets: everyBucket(), Ask: askRunning(cfg)})
+	if err != nil {
+		return fmt.Errorf("interrupted: %w", err)
+	}
+	b.findings(found)
+	b.stats(ctx, cfg)
+	b.profiles(ctx)
+	if !metrics {
+		b.lacks("metrics-2.txt", errNoFirst)
+	} else {
+		select {
+		case <-ctx.Done():
+		case <-time.After(metricsApart - time.Since(waited)):
+		}
+		b.metrics(ctx, "metrics-2.txt")
+	}
+	if ctx.Err() != nil {
+		return fmt.Errorf("interrupted: %w", context.Cause(ctx))
+	}
+	return nil
+}
+
+// meet finds out whether a program runs, what is secret and how the instances are
+// called, and takes what the program has to tell first: its log and its metrics, before
+// it is asked for anything else.
+func (b *bundle) meet(ctx context.Context, cfg *config.Config) (metrics bool, at time.Time) {
+	secrets := []string{cfg.Authentication.GlobalAuthToken, cfg.Authentication.JWTSecret}
+	if s, err := config.ReadSecrets(cfg); err == nil {
+		secrets = append(secrets, s.GlobalAuthToken, s.JWTSecret)
+	}
+	names, err := app.InstanceNames(cfg.Store.Path, everyBucket())
+	if errors.Is(err, store.ErrLocked) {
+		b.ask = askRunning(cfg)
+		var listed []struct {
+			Name string
+			Auth *struct{ Token string }
+		}
+		if err := b.call(ctx, "/instance", &listed); err != nil {
+			b.lacks("names of instances, by which they could be hidden", err)
+		}
+		for _, in := range listed {
+			names = append(names, in.Name)
+			if in.Auth != nil {
+				secrets = append(secrets, in.Auth.Token)
+			}
+		}
+	}
+	b.redact = support.New(secrets, names)
+	log, err := b.plain(ctx, "/admin/log/lines")
+	if !b.lacks("log.txt", err) {
+		b.redact.Learn(log)
+		b.add("log.txt", "the last lines of the log", b.redact.Text(log))
+	}
+	at = time.Now()
+	return b.metrics(ctx, "metrics-1.txt"), at
+}
+
+// call asks the running program for JSON, or for what it is when out is a *[]byte.
+func (b *bundle) call(ctx context.Context, path string, out any) error {
+	if b.ask == nil {
+		return errNotRunning
+	}
+	ctx, cancel := context.WithTimeoutCause(ctx, askFor, fmt.Errorf("no answer within %v", askFor))
+	defer cancel()
+	return b.ask(ctx, http.MethodGet, path, out)
+}
+
+func (b *bundle) plain(ctx context.Context, path string) (string, error) {
+	var text []byte
+	err := b.call(ctx, path, &text)
+	return string(text), err
+}
+
+func (b *bundle) metrics(ctx context.Context, name string) bool {
+	text, err := b.plain(ctx, "/metrics")
+	if b.lacks(name, err) {
+		return false
+	}
+	b.add(name, "GET /metrics; there are two, ten seconds apart", b.redact.Metrics(text))
+	return true
+}
+
+func (b *bundle) findings(found []doctor.Finding) {
+	var lines bytes.Buffer
+	_ = tellFindings(&lines, found, false) // into memory
+	b.add("doctor.txt", "what postern doctor says", b.redact.Text(lines.String()))
+}
+
+// stats has what the data file holds.
+func (b *bundle) stats(ctx context.Context, cfg *config.Config) {
+	const name = "stats.txt"
+	var (
+		is  store.Inspection
+		err error
+	)
+	if b.ask != nil {
+		err = b.call(ctx, "/admin/stats", &is)
+	} else {
+		is, err = store.Inspect(cfg.Store.Path, everyBucket())
+	}
+	if b.lacks(name, err) {
+		return
+	}
+	var text bytes.Buffer
+	if !b.lacks(name, printStats(&text, is)) {
+		b.add(name, "what the data file holds, bucket by bucket", b.redact.Secrets(text.String()))
+	}
+}
+
+func (b *bundle) profiles(ctx context.Context) {
+	for kind, about := range map[string]string{"heap": "where memory was allocated", "goroutine": "where each goroutine stands"} {
+		text, err := b.plain(ctx, "/admin/profile/"+kind+"?debug=1")
+		if !b.lacks(kind+".txt", err) {
+			b.add(kind+".txt", about+", as pprof reads it", b.redact.Secrets(text))
+		}
+	}
+}
+
+// readme says what is in the bundle, and what is not.
+func (b *bundle) readme(at time.Time) string {
+	var text strings.Builder
+	fmt.Fprintf(&text, "Gathered by postern support at %s.\n\n", at.UTC().Format(time.RFC3339))
+	for _, m := range b.members {
+		fmt.Fprintf(&text, "%-20s %s\n", m.name, m.about)
+	}
+	if len(b.missing) > 0 {
+		text.WriteString("\nMissing, and why:\n\n")
+		for _, line := range b.missing {
+			fmt.Fprintf(&text, "%s\n", line)
+		}
+	}
+	text.WriteString("\nTaken out: secrets and tokens, what URLs have besides scheme and host, the digits of\n" +
+		"phone numbers and JIDs but for the last two, and the names of instances, each of which\n" +
+		"is the same instance-N in all texts. Rather too much was taken out than too little;\n" +
+		"look through it all the same before you give it away.\n")
+	return text.String()
+}
+
+func (b *bundle) write(ctx context.Context, w io.Writer) error {
+	at := time.Now()
+	z := zip.NewWriter(w)
+	for _, m := range append([]member{{"README.txt", "", b.readme(at)}}, b.members...) {
+		if ctx.Err() != nil {
+			return fmt.Errorf("interrupted: %w", context.Cause(ctx))
+		}
+		f, err := z.CreateHeader(&zip.FileHeader{Name: m.name, Method: zip.Deflate, Modified: at.UTC()})
+		if err != nil {
+			return err
+		}
+		if _, err := io.WriteString(f, m.text); err != nil {
+			return err
+		}
+	}
+	return z.Close()
+}
