@@ -7,6 +7,7 @@ import (
 	"compress/gzip"
 	"context"
 	"crypto/sha256"
+	"errors"
 	"fmt"
 	"io"
 	"io/fs"
@@ -195,7 +196,7 @@ func TestArchivesHoldTheProgramAndAllThatBelongsToItAndNobodysName(t *testing.T)
 	var names []string
 	for r := tar.NewReader(z); ; {
 		h, err := r.Next()
-		if err == io.EOF {
+		if errors.Is(err, io.EOF) {
 			break
 		}
 		if err != nil {

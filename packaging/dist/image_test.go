@@ -7,6 +7,7 @@ import (
 	"crypto/sha256"
 	"crypto/x509"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"io"
 	"path"
@@ -110,7 +111,7 @@ func readTar(t *testing.T, from io.Reader, each func(*tar.Header, []byte)) {
 	t.Helper()
 	for r := tar.NewReader(from); ; {
 		h, err := r.Next()
-		if err == io.EOF {
+		if errors.Is(err, io.EOF) {
 			return
 		}
 		if err != nil {
