@@ -78,18 +78,15 @@ func (w *acmeWay) look(r *http.Request, resp *http.Response) {
 		return
 	}
 	if resp.StatusCode >= http.StatusBadRequest && answer.Type != "urn:ietf:params:acme:error:badNonce" {
-		w.tell(r, "the certificate authority refuses", resp.StatusCode, answer.problem)
+		level, times := w.losses.Count(answer.Type)
+		w.log.Log(r.Context(), level, "the certificate authority refuses", "host", r.URL.Host, "status", resp.StatusCode, "type", answer.Type, "detail", answer.Detail, "count", times)
 	}
 	for _, c := range answer.Challenges {
 		if answer.Status == "invalid" && c.Error.Type != "" {
-			w.tell(r, "the certificate authority could not find out by TLS-ALPN-01 that it is us; it has to reach this program at port 443 of the name", resp.StatusCode, c.Error)
+			level, times := w.losses.Count(c.Error.Type)
+			w.log.Log(r.Context(), level, "the certificate authority could not find out that it is us; it has to reach this program at port 443 of the name", "host", r.URL.Host, "challenge", c.Type, "type", c.Error.Type, "detail", c.Error.Detail, "count", times)
 		}
 	}
-}
-
-func (w *acmeWay) tell(r *http.Request, message string, status int, p problem) {
-	level, times := w.losses.Count(p.Type)
-	w.log.Log(r.Context(), level, message, "host", r.URL.Host, "status", status, "type", p.Type, "detail", p.Detail, "count", times)
 }
 
 // untilClosed is a body whose end is told.

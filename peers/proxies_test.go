@@ -72,8 +72,13 @@ func TestAnIPv6ClientIsItsNetworkOf64Bits(t *testing.T) {
 
 func TestWhoConnectsToASocketIsAProxyWhenTheListSaysUnix(t *testing.T) {
 	for _, c := range []struct{ listed, remote, want string }{
-		{"10.0.0.0/8", "@", "unix"}, {"10.0.0.0/8", "", "unix"}, {"0.0.0.0/0", "@", "unix"}, {"::/0", "@", "unix"},
-		{"unix", "@", "198.51.100.1"}, {"unix", "", "198.51.100.1"}, {"unix", "203.0.113.5:4711", "203.0.113.5"},
+		{"10.0.0.0/8", "@", "unix"},
+		{"10.0.0.0/8", "", "unix"},
+		{"0.0.0.0/0", "@", "unix"},
+		{"::/0", "@", "unix"},
+		{"unix", "@", "198.51.100.1"},
+		{"unix", "", "198.51.100.1"},
+		{"unix", "203.0.113.5:4711", "203.0.113.5"},
 	} {
 		proxies, err := ParseProxies([]string{c.listed})
 		if err != nil {
