@@ -1,9 +1,13 @@
 package httpapi
 
 import (
+	"io"
 	"log/slog"
+	"slices"
 	"testing"
 	"time"
+
+	"postern/store"
 )
 
 func TestTheLogLevelChangesForAWhileOnly(t *testing.T) {
@@ -48,6 +52,24 @@ func TestTheLogLevelChangesForAWhileOnly(t *testing.T) {
 	for _, method := range []string{"GET", "PUT", "DELETE"} {
 		if res := r.as("", method, "/admin/log", `{"level":"debug"}`); res.StatusCode != 401 {
 			t.Errorf("%s without the key: %d", method, res.StatusCode)
+		}
+	}
+}
+
+func TestTheLastLinesOfTheLogAndWhatTheFileHoldsAreForTheOperator(t *testing.T) {
+	r := newRig(t)
+	_, _ = io.WriteString(r.api.LogLines, "the last line\n")
+	res := r.admin("GET", "/admin/log/lines", "")
+	if text, err := io.ReadAll(res.Body); err != nil || res.StatusCode != 200 || string(text) != "the last line\n" || res.Header.Get("Content-Type") != "text/plain; charset=utf-8" {
+		t.Errorf("%d %q %v", res.StatusCode, text, err)
+	}
+	is := decoded[store.Inspection](t, r.admin("GET", "/admin/stats", ""))
+	if is.Bytes == 0 || !slices.ContainsFunc(is.Buckets, func(b store.Size) bool { return b.Bucket == "instance" && b.Owner == "instance" }) {
+		t.Errorf("%+v", is)
+	}
+	for _, path := range []string{"/admin/log/lines", "/admin/stats"} {
+		if res := r.as("", "GET", path, ""); res.StatusCode != 401 {
+			t.Errorf("%s without the key: %d", path, res.StatusCode)
 		}
 	}
 }
