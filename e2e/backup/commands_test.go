@@ -3,13 +3,11 @@ package backup
 import (
 	"archive/tar"
 	"bytes"
-	"context"
 	"encoding/json"
 	"errors"
 	"io"
 	"net/http"
 	"os"
-	"os/exec"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -24,87 +22,31 @@ import (
 	"postern/event"
 )
 
-// operator is a program with some data, and a shell beside it.
-type operator struct {
-	*rig.World
-	t *testing.T
-}
-
-func newOperator(t *testing.T, env ...string) *operator {
-	if testing.Short() {
-		t.Skip("starts real processes")
-	}
-	o := &operator{rig.NewWorld(t), t}
-	o.Env = env
-	o.Start()
-	return o
-}
-
-// says runs a command and wants its status and words.
-func (o *operator) says(status int, words string, args ...string) string {
-	o.t.Helper()
-	got, output := rig.Program(o.t, o.Folder, o.environment(), args...)
-	if got != status || !strings.Contains(output, words) {
-		o.t.Errorf("postern %s: status %d, want %d, with %q; it said:\n%s", strings.Join(args, " "), got, status, words, output)
-	}
-	return output
-}
-
-func (o *operator) environment() []string {
-	return []string{
-		"STORE_PATH=" + o.DataFile(), "SERVER_LISTEN=" + strings.TrimPrefix(o.API.Base, "http://"),
-		"AUTHENTICATION_GLOBAL_AUTH_TOKEN=" + o.Sec.GlobalAuthToken, "AUTHENTICATION_JWT_SECRET=" + o.Sec.JWTSecret,
-	}
-}
-
-// beside are the names in the folder of the data file.
-func (o *operator) beside() (names []string) {
-	o.t.Helper()
-	all, err := os.ReadDir(filepath.Dir(o.DataFile()))
-	if err != nil {
-		o.t.Fatal(err)
-	}
-	for _, f := range all {
-		if !strings.HasSuffix(f.Name(), ".media") {
-			names = append(names, f.Name())
-		}
-	}
-	return names
-}
-
-// untouched wants nothing to be there that was not.
-func (o *operator) untouched(before []string) {
-	o.t.Helper()
-	if after := o.beside(); !slices.Equal(before, after) {
-		o.t.Errorf("beside the data file there was %v, and now there is %v", before, after)
-	}
-}
-
 func TestABackupIsMadeOfARunningProgramAndOfAStoppedOne(t *testing.T) {
-	o := newOperator(t)
+	o := rig.NewOperator(t)
 	o.Pair("red")
-	before := o.beside()
+	before := o.Files()
 	file := filepath.Join(t.TempDir(), "b.tar")
-	o.says(0, "1 instances, 0 batches", "backup", file)
-	o.says(1, "is there already", "backup", file)
-	o.says(2, "FILE is missing", "backup")
-	o.says(2, "unexpected argument", "backup", "a", "b")
-	o.says(2, "no recipient of age", "backup", "--recipient", "bob", file+"2")
-	o.says(2, "--url must be", "backup", "--url", "example.org", file+"2")
-	o.says(1, "UNAUTHORIZED", "backup", "--url", o.API.Base, "--key", "not the key at all", file+"2")
-	o.says(1, "connection refused", "backup", "--url", "http://127.0.0.1:1", "--key", "k", file+"2")
-	o.says(1, "no such file or directory", "backup", filepath.Join(file+"-nowhere", "b.tar"))
-	out := o.says(0, "", "backup", "-")
+	o.Says(0, "1 instances, 0 batches", "backup", file)
+	o.Says(1, "is there already", "backup", file)
+	o.Says(2, "FILE is missing", "backup")
+	o.Says(2, "unexpected argument", "backup", "a", "b")
+	o.Says(2, "no recipient of age", "backup", "--recipient", "bob", file+"2")
+	o.Says(2, "--url must be", "backup", "--url", "example.org", file+"2")
+	o.Says(1, "UNAUTHORIZED", "backup", "--url", o.API.Base, "--key", "not the key at all", file+"2")
+	o.Says(1, "connection refused", "backup", "--url", "http://127.0.0.1:1", "--key", "k", file+"2")
+	o.Says(1, "no such file or directory", "backup", filepath.Join(file+"-nowhere", "b.tar"))
+	out := o.Says(0, "", "backup", "-")
 	if !strings.HasPrefix(out, "manifest.json") {
 		t.Errorf("standard output begins with %.40q", out)
 	}
 	if _, err := os.Stat(file + "2"); err == nil {
 		t.Error("a backup that failed left a file")
 	}
-	o.untouched(before)
+	o.Untouched(before)
 	o.Stop()
-	o.says(0, "1 instances, 0 batches", "backup", file+"-stopped")
-	o.says(0, "without secrets", "backup", "--without-secrets", file+"-bare")
+	o.Says(0, "1 instances, 0 batches", "backup", file+"-stopped")
+	o.Says(0, "without secrets", "backup", "--without-secrets", file+"-bare")
 	for path, want := range map[string][]string{
 		file: {"manifest.json", "postern.db", "secrets.json"}, file + "-stopped": {"manifest.json", "postern.db", "secrets.json"},
 		file + "-bare": {"manifest.json", "postern.db"},
@@ -116,7 +58,7 @@ func TestABackupIsMadeOfARunningProgramAndOfAStoppedOne(t *testing.T) {
 			t.Errorf("%s: %v %v", path, info.Mode(), err)
 		}
 	}
-	o.says(0, "1 instances", "restore", "--force", "--yes", file+"-bare")
+	o.Says(0, "1 instances", "restore", "--force", "--yes", file+"-bare")
 }
 
 func members(t *testing.T, path string) (names []string) {
@@ -139,11 +81,11 @@ func members(t *testing.T, path string) (names []string) {
 }
 
 func TestARestoreRefusesWhatWouldLoseSomething(t *testing.T) {
-	o := newOperator(t)
+	o := rig.NewOperator(t)
 	token := o.Pair("red")
 	folder := t.TempDir()
 	file := filepath.Join(folder, "b.tar")
-	o.says(0, "1 instances", "backup", file)
+	o.Says(0, "1 instances", "backup", file)
 	whole, err := os.ReadFile(file)
 	if err != nil {
 		t.Fatal(err)
@@ -153,28 +95,28 @@ func TestARestoreRefusesWhatWouldLoseSomething(t *testing.T) {
 	if err := errors.Join(os.WriteFile(cut, whole[:len(whole)/2], 0o600), os.WriteFile(flipped, flip(whole, len(whole)/2), 0o600)); err != nil {
 		t.Fatal(err)
 	}
-	o.says(1, "a program is running", "restore", "--force", "--yes", file)
+	o.Says(1, "a program is running", "restore", "--force", "--yes", file)
 	o.Stop()
-	before := o.beside()
-	o.says(2, "FILE is missing", "restore")
-	o.says(1, "--force moves it aside", "restore", file)
-	o.says(2, "add --yes", "restore", "--force", file)
-	o.says(1, "damaged or cut off", "restore", "--force", "--yes", cut)
-	o.says(1, "damaged", "restore", "--force", "--yes", flipped)
-	o.says(1, "no such file", "restore", "--force", "--yes", file+"-none")
-	o.says(1, "no backup of Postern", "restore", "--force", "--yes", o.DataFile())
-	o.says(1, "--identity", "restore", "--force", "--yes", "--identity", file+"-none", file)
-	o.untouched(before)
+	before := o.Files()
+	o.Says(2, "FILE is missing", "restore")
+	o.Says(1, "--force moves it aside", "restore", file)
+	o.Says(2, "add --yes", "restore", "--force", file)
+	o.Says(1, "damaged or cut off", "restore", "--force", "--yes", cut)
+	o.Says(1, "damaged", "restore", "--force", "--yes", flipped)
+	o.Says(1, "no such file", "restore", "--force", "--yes", file+"-none")
+	o.Says(1, "no backup of Postern", "restore", "--force", "--yes", o.DataFile())
+	o.Says(1, "--identity", "restore", "--force", "--yes", "--identity", file+"-none", file)
+	o.Untouched(before)
 
 	if err := os.Remove(o.DataFile()); err != nil {
 		t.Fatal(err)
 	}
-	o.says(1, "damaged or cut off", "restore", cut)
-	o.says(0, "1 paired accounts go on", "restore", file) // nothing is there: nothing has to be forced
+	o.Says(1, "damaged or cut off", "restore", cut)
+	o.Says(0, "1 paired accounts go on", "restore", file) // nothing is there: nothing has to be forced
 	o.Start()
 	o.AwaitOnline("red", token)
 	o.Stop()
-	if left := o.beside(); slices.ContainsFunc(left, func(name string) bool { return strings.Contains(name, "restore") }) {
+	if left := o.Files(); slices.ContainsFunc(left, func(name string) bool { return strings.Contains(name, "restore") }) {
 		t.Errorf("left behind: %v", left)
 	}
 }
@@ -186,7 +128,7 @@ func flip(raw []byte, at int) []byte {
 }
 
 func TestAnEncryptedBackupIsRestoredWithItsIdentityAlone(t *testing.T) {
-	o := newOperator(t)
+	o := rig.NewOperator(t)
 	o.Pair("red")
 	id, err := age.GenerateX25519Identity()
 	if err != nil {
@@ -201,20 +143,20 @@ func TestAnEncryptedBackupIsRestoredWithItsIdentityAlone(t *testing.T) {
 	if err := errors.Join(os.WriteFile(key, []byte("# mine\n"+id.String()+"\n"), 0o600), os.WriteFile(wrong, []byte(other.String()+"\n"), 0o600)); err != nil {
 		t.Fatal(err)
 	}
-	o.says(0, "encrypted", "backup", "--recipient", id.Recipient().String(), "--recipient", other.Recipient().String(), file)
+	o.Says(0, "encrypted", "backup", "--recipient", id.Recipient().String(), "--recipient", other.Recipient().String(), file)
 	o.Stop()
-	o.says(0, "encrypted", "backup", "--recipient", id.Recipient().String(), file+"2")
+	o.Says(0, "encrypted", "backup", "--recipient", id.Recipient().String(), file+"2")
 	for _, path := range []string{file, file + "2"} {
 		raw, err := os.ReadFile(path)
 		if err != nil || bytes.Contains(raw, []byte("postern.db")) || bytes.Contains(raw, []byte(o.Sec.JWTSecret)) {
 			t.Errorf("%s is not encrypted (%v)", path, err)
 		}
 	}
-	o.says(1, "name the file with its identity by --identity", "restore", "--force", "--yes", file)
-	o.says(1, "none of the identities", "restore", "--force", "--yes", "--identity", wrong, file+"2")
-	o.says(1, "no private key of age", "restore", "--force", "--yes", "--identity", file, file)
-	o.says(0, "1 paired accounts go on", "restore", "--force", "--yes", "--identity", key, file)
-	o.says(0, "1 paired accounts go on", "restore", "--force", "--yes", "--identity", key, file+"2")
+	o.Says(1, "name the file with its identity by --identity", "restore", "--force", "--yes", file)
+	o.Says(1, "none of the identities", "restore", "--force", "--yes", "--identity", wrong, file+"2")
+	o.Says(1, "no private key of age", "restore", "--force", "--yes", "--identity", file, file)
+	o.Says(0, "1 paired accounts go on", "restore", "--force", "--yes", "--identity", key, file)
+	o.Says(0, "1 paired accounts go on", "restore", "--force", "--yes", "--identity", key, file+"2")
 }
 
 // small mounts a file system of so many bytes.
@@ -229,18 +171,18 @@ func small(t *testing.T, bytes string) string {
 }
 
 func TestWithoutRoomABackupOrRestoreLeavesNothing(t *testing.T) {
-	o := newOperator(t)
+	o := rig.NewOperator(t)
 	o.Pair("red")
 	tiny := small(t, "64k")
-	o.says(1, "no space left", "backup", filepath.Join(tiny, "b.tar"))
+	o.Says(1, "no space left", "backup", filepath.Join(tiny, "b.tar"))
 	if left, _ := os.ReadDir(tiny); len(left) > 0 {
 		t.Errorf("left: %v", left)
 	}
 	file := filepath.Join(t.TempDir(), "b.tar")
-	o.says(0, "", "backup", file)
+	o.Says(0, "", "backup", file)
 	o.Stop()
 	there := small(t, "100k")
-	status, said := rig.Program(t, o.Folder, append(o.environment(), "STORE_PATH="+filepath.Join(there, "postern.db")), "restore", file)
+	status, said := rig.Program(t, o.Folder, append(o.Environment(), "STORE_PATH="+filepath.Join(there, "postern.db")), "restore", file)
 	if status != 1 || !strings.Contains(said, "no space left") {
 		t.Errorf("restore: %d %s", status, said)
 	}
@@ -251,32 +193,32 @@ func TestWithoutRoomABackupOrRestoreLeavesNothing(t *testing.T) {
 
 // TestAnInterruptedBackupOrRestoreLeavesNothing sends SIGINT at many moments.
 func TestAnInterruptedBackupOrRestoreLeavesNothing(t *testing.T) {
-	o := newOperator(t)
+	o := rig.NewOperator(t)
 	token := o.Pair("red")
 	for range 4 { // some megabytes
 		o.CreateBatchWith("big", []string{"red"}, numbers(5000), strings.Repeat("x", 4000))
 	}
 	folder := t.TempDir()
 	file := filepath.Join(folder, "b.tar")
-	o.says(0, "", "backup", file)
+	o.Says(0, "", "backup", file)
 	interrupted := 0
 	for after := time.Millisecond; after < 400*time.Millisecond; after = after * 3 / 2 {
-		before := o.beside()
-		if o.interrupt(os.Interrupt, after, "backup", filepath.Join(folder, "again.tar")) {
+		before := o.Files()
+		if ended(o, os.Interrupt, after, "backup", filepath.Join(folder, "again.tar")) {
 			interrupted++
 			if left, _ := filepath.Glob(filepath.Join(folder, "again*")); len(left) > 0 {
 				t.Fatalf("after %v: %v", after, left)
 			}
 		}
 		_ = os.Remove(filepath.Join(folder, "again.tar"))
-		o.Await("the snapshot to be gone", func() bool { return slices.Equal(before, o.beside()) })
+		o.Await("the snapshot to be gone", func() bool { return slices.Equal(before, o.Files()) })
 	}
 	o.Stop()
 	for after := time.Millisecond; after < 400*time.Millisecond; after = after * 3 / 2 {
-		before := o.beside()
-		if o.interrupt(os.Interrupt, after, "restore", "--force", "--yes", file) {
+		before := o.Files()
+		if ended(o, os.Interrupt, after, "restore", "--force", "--yes", file) {
 			interrupted++
-			o.untouched(before)
+			o.Untouched(before)
 		}
 	}
 	if interrupted < 4 {
@@ -294,46 +236,34 @@ func numbers(n int) (all []string) {
 	return all
 }
 
-// interrupt runs a command and sends it a signal; it reports whether that came before the
+// ended runs a command and sends it a signal; it reports whether that came before the
 // end.
-func (o *operator) interrupt(with os.Signal, after time.Duration, args ...string) bool {
-	o.t.Helper()
-	self, err := os.Executable()
-	if err != nil {
-		o.t.Fatal(err)
-	}
-	cmd := exec.CommandContext(context.Background(), self, args...)
-	cmd.Dir = o.Folder
-	cmd.Env = append(append(os.Environ(), rig.AsProgram+"=1"), o.environment()...)
-	if err := cmd.Start(); err != nil {
-		o.t.Fatal(err)
-	}
-	time.Sleep(after)
-	_ = cmd.Process.Signal(with)
-	return cmd.Wait() != nil
+func ended(o *rig.Operator, with os.Signal, after time.Duration, args ...string) bool {
+	status, _ := o.Signalled(with, after, nil, args...)
+	return status != 0
 }
 
 // TestAKilledRestoreLeavesOneOfBothFiles kills at many moments: a data file is always
 // there, and it is whole.
 func TestAKilledRestoreLeavesOneOfBothFiles(t *testing.T) {
-	o := newOperator(t)
+	o := rig.NewOperator(t)
 	token := o.Pair("red")
 	o.CreateBatchWith("big", []string{"red"}, numbers(5000), strings.Repeat("x", 4000))
 	file := filepath.Join(t.TempDir(), "b.tar")
-	o.says(0, "", "backup", file)
+	o.Says(0, "", "backup", file)
 	o.Stop()
 	killed := 0
 	for after := 20 * time.Millisecond; after < 600*time.Millisecond; after = after * 5 / 4 {
-		if o.interrupt(os.Kill, after, "restore", "--force", "--yes", file) {
+		if ended(o, os.Kill, after, "restore", "--force", "--yes", file) {
 			killed++
 		}
-		o.says(0, "no fault", "check")
+		o.Says(0, "no fault", "check")
 	}
 	if killed < 3 {
 		t.Errorf("only %d were killed before their end", killed)
 	}
-	o.says(0, "1 paired accounts go on", "restore", "--force", "--yes", file)
-	if left := o.beside(); slices.ContainsFunc(left, func(name string) bool { return strings.Contains(name, ".restore-") }) {
+	o.Says(0, "1 paired accounts go on", "restore", "--force", "--yes", file)
+	if left := o.Files(); slices.ContainsFunc(left, func(name string) bool { return strings.Contains(name, ".restore-") }) {
 		t.Errorf("left behind: %v", left)
 	}
 	o.Start()
@@ -344,7 +274,7 @@ func TestAKilledRestoreLeavesOneOfBothFiles(t *testing.T) {
 // TestABatchOfABackupWaitsForACall makes a backup in the middle of a batch.
 func TestABatchOfABackupWaitsForACall(t *testing.T) {
 	for _, resume := range []bool{false, true} {
-		o := newOperator(t)
+		o := rig.NewOperator(t)
 		token := o.Pair("red")
 		b := o.CreateBatchOf(map[string]any{
 			"name": "slow", "instances": []string{"red"}, "recipients": numbers(30), "autoResume": true,
@@ -353,14 +283,14 @@ func TestABatchOfABackupWaitsForACall(t *testing.T) {
 		})
 		o.Await("some messages", func() bool { return o.Batch(b.ID).Counts.Success > 3 })
 		file := filepath.Join(t.TempDir(), "b.tar")
-		o.says(0, "1 batches", "backup", file)
+		o.Says(0, "1 batches", "backup", file)
 		o.Await("some more", func() bool { return o.Batch(b.ID).Counts.Success > 12 })
 		o.Kill()
 		args := []string{"restore", "--force", "--yes", file}
 		if resume {
 			args = append(args, "--resume-batches")
 		}
-		o.says(0, "1 batches", args...)
+		o.Says(0, "1 batches", args...)
 		o.Start()
 		o.AwaitOnline("red", token)
 		if resume {
@@ -395,7 +325,7 @@ func TestBackupsAreMadeByThemselves(t *testing.T) {
 		t.Skip("starts real processes")
 	}
 	folder := filepath.Join(t.TempDir(), "backups")
-	o := newOperator(t, "BACKUP_DIR="+folder, "BACKUP_EVERY=1h")
+	o := rig.NewOperator(t, "BACKUP_DIR="+folder, "BACKUP_EVERY=1h")
 	var made []string
 	o.Await("the first backup", func() bool {
 		made, _ = filepath.Glob(filepath.Join(folder, "postern-*.tar"))
@@ -433,7 +363,7 @@ func TestBackupsAreMadeByThemselves(t *testing.T) {
 // TestASlowReaderOfABackupKeepsNobodyWaiting reads an archive a little at a time while
 // others write, and never reads another one to its end.
 func TestASlowReaderOfABackupKeepsNobodyWaiting(t *testing.T) {
-	o := newOperator(t)
+	o := rig.NewOperator(t)
 	o.Pair("red")
 	o.CreateBatchWith("big", []string{"red"}, numbers(5000), strings.Repeat("x", 3000))
 	ask := func() *http.Response {
@@ -475,7 +405,7 @@ func TestASlowReaderOfABackupKeepsNobodyWaiting(t *testing.T) {
 		t.Errorf("manifest %+v %v", m, err)
 	}
 	o.Await("the copies to be gone", func() bool {
-		return !slices.ContainsFunc(o.beside(), func(name string) bool { return strings.Contains(name, ".new-") })
+		return !slices.ContainsFunc(o.Files(), func(name string) bool { return strings.Contains(name, ".new-") })
 	})
 	if after := o.Metric("postern_store_file_bytes"); after > before*2 {
 		t.Errorf("the file grew from %v to %v bytes beside a slow reader", before, after)
@@ -496,12 +426,12 @@ func TestASlowReaderOfABackupKeepsNobodyWaiting(t *testing.T) {
 
 // TestTheFileOfARunningProgramIsChecked flips a byte of a value under a running program.
 func TestTheFileOfARunningProgramIsChecked(t *testing.T) {
-	o := newOperator(t)
+	o := rig.NewOperator(t)
 	o.Pair("red")
 	o.CreateBatchWith("marked-batch-name", []string{"red"}, numbers(3), "hello")
-	before := o.beside()
-	o.says(0, "no fault", "check")
-	o.says(1, "in use", "check", o.DataFile()) // a file that is named may be anybody's
+	before := o.Files()
+	o.Says(0, "no fault", "check")
+	o.Says(1, "in use", "check", o.DataFile()) // a file that is named may be anybody's
 	o.Kill()
 	raw, err := os.ReadFile(o.DataFile())
 	if err != nil {
@@ -522,10 +452,10 @@ func TestTheFileOfARunningProgramIsChecked(t *testing.T) {
 	if err := os.WriteFile(o.DataFile(), raw, 0o600); err != nil {
 		t.Fatal(err)
 	}
-	o.says(1, "batch_spec", "check")
+	o.Says(1, "batch_spec", "check")
 	o.Start()
-	o.says(1, "batch_spec", "check")
-	o.untouched(before)
+	o.Says(1, "batch_spec", "check")
+	o.Untouched(before)
 	status, answer := o.Raw(consumer.Key(o.Sec.GlobalAuthToken), http.MethodPost, "/admin/check", "")
 	var report struct {
 		Buckets, Records, Bytes int

@@ -123,14 +123,7 @@ func (c *chatting) missing() (texts []string) {
 // postern runs a command as an operator would, in the folder of the program.
 func (c *chatting) postern(t *testing.T, want int, args ...string) string {
 	t.Helper()
-	status, output := rig.Program(t, c.Folder, []string{
-		"STORE_PATH=" + c.DataFile(), "SERVER_LISTEN=" + strings.TrimPrefix(c.API.Base, "http://"),
-		"AUTHENTICATION_GLOBAL_AUTH_TOKEN=" + c.Sec.GlobalAuthToken, "AUTHENTICATION_JWT_SECRET=" + c.Sec.JWTSecret,
-	}, args...)
-	if status != want {
-		t.Fatalf("postern %s: status %d: %s", strings.Join(args, " "), status, output)
-	}
-	return output
+	return rig.Beside(t, c.World).Says(want, "", args...)
 }
 
 // TestARestoredAccountGoesOnWithoutPairingAndUsesNoKeyTwice makes a backup in the middle of

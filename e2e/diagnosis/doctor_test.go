@@ -24,7 +24,7 @@ type finding struct{ Check, Level, Message, Advice string }
 // doctor runs the command and returns what it found by check, and its status.
 func (o *operator) doctor(env ...string) (status int, found map[string][]finding) {
 	o.t.Helper()
-	status, output := o.runs(env, "doctor", "--json")
+	status, output := o.Runs(env, "doctor", "--json")
 	var all []finding
 	line, _, _ := strings.Cut(output[max(strings.Index(output, "["), 0):], "\n")
 	if err := json.Unmarshal([]byte(line), &all); err != nil {
@@ -84,7 +84,7 @@ func TestTheDoctorOfARunningAndOfAStoppedProgram(t *testing.T) {
 		if !running {
 			o.Stop()
 		}
-		before := o.beside()
+		before := o.Files()
 		status, found := o.doctor()
 		for _, check := range checks {
 			if len(found[check]) == 0 {
@@ -115,18 +115,18 @@ func TestTheDoctorOfARunningAndOfAStoppedProgram(t *testing.T) {
 			is(t, found, "program", "ok", "none runs on")
 			is(t, found, "open files", "ok", "this shell may have")
 		}
-		o.Await("nothing to be left", func() bool { return slices.Equal(before, o.beside()) })
+		o.Await("nothing to be left", func() bool { return slices.Equal(before, o.Files()) })
 	}
 	if len(asked) > 0 {
 		t.Errorf("the webhook was asked: %q", asked)
 	}
-	out := o.says(0, "", "doctor")
+	out := o.Says(0, "", "doctor")
 	if strings.Contains(out, "secret") && strings.Contains(out, "token=") || strings.Count(out, "\n") < len(checks) {
 		t.Errorf("it says\n%s", out)
 	}
-	o.says(2, "unknown flag: --jsn; did you mean --json?", "doctor", "--jsn")
-	o.says(2, `unexpected argument "red"`, "doctor", "red")
-	o.says(1, "no such file", "doctor", "--config", "nowhere.toml")
+	o.Says(2, "unknown flag: --jsn; did you mean --json?", "doctor", "--jsn")
+	o.Says(2, `unexpected argument "red"`, "doctor", "red")
+	o.Says(1, "no such file", "doctor", "--config", "nowhere.toml")
 }
 
 func TestTheDoctorNamesEachFault(t *testing.T) {
@@ -176,7 +176,7 @@ func TestTheDoctorNamesEachFault(t *testing.T) {
 			}
 		}
 	}
-	status, out := o.runs(nil, "doctor", "--config", wrong)
+	status, out := o.Runs(nil, "doctor", "--config", wrong)
 	if status != 1 || !strings.Contains(out, "store.paht: unknown key") || !strings.Contains(out, "log.level") || strings.Count(out, "\n") != 2 {
 		t.Errorf("a wrong configuration: %d %s", status, out)
 	}
@@ -257,7 +257,7 @@ func TestTheDoctorWaitsForNobodyForLong(t *testing.T) {
 		o.sets(name, created.Auth.Token, "https://"+silent(t)+"/"+name)
 	}
 	env := []string{"WEBHOOK_GLOBAL_URL=" + hang, "WHATSAPP_ENDPOINT=wss://" + silent(t) + "/ws"}
-	before, began := o.beside(), time.Now()
+	before, began := o.Files(), time.Now()
 	_, found := o.doctor(env...)
 	if took := time.Since(began); took > 12*time.Second {
 		t.Errorf("it took %v", took)
@@ -267,8 +267,8 @@ func TestTheDoctorWaitsForNobodyForLong(t *testing.T) {
 	if len(found["instance webhooks"]) != 4 {
 		t.Errorf("%+v", found["instance webhooks"])
 	}
-	if status, took := o.interrupted(time.Second, env, "doctor"); status != 1 || took > 2*time.Second {
+	if status, took := o.Signalled(os.Interrupt, time.Second, env, "doctor"); status != 1 || took > 2*time.Second {
 		t.Errorf("after SIGINT: status %d, %v later", status, took)
 	}
-	o.Await("nothing to be left", func() bool { return slices.Equal(before, o.beside()) })
+	o.Await("nothing to be left", func() bool { return slices.Equal(before, o.Files()) })
 }

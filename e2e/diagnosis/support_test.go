@@ -50,12 +50,12 @@ func TestASupportBundleIsMadeOfARunningProgramAndOfAStoppedOne(t *testing.T) {
 	o := newOperator(t, "LOG_FORMAT=json")
 	red := o.Pair("red-shop")
 	o.Call(consumer.Bearer(red), http.MethodPut, "/instance/red-shop/webhook", map[string]any{"url": "http://127.0.0.1:1/in", "events": map[string]bool{}}, nil)
-	if out := o.says(0, `{"bucket":"instance","owner":"instance","rows":1,`, "stats", "--json"); !strings.Contains(out, `"newest":"20`) {
+	if out := o.Says(0, `{"bucket":"instance","owner":"instance","rows":1,`, "stats", "--json"); !strings.Contains(out, `"newest":"20`) {
 		t.Errorf("stats of a running program: %s", out)
 	}
 	folder := t.TempDir()
-	file, before, began := filepath.Join(folder, "s.zip"), o.beside(), time.Now()
-	o.says(0, file+": 11 texts\n", "support", file)
+	file, before, began := filepath.Join(folder, "s.zip"), o.Files(), time.Now()
+	o.Says(0, file+": 11 texts\n", "support", file)
 	if took := time.Since(began); took < 10*time.Second {
 		t.Errorf("the metrics are taken twice, ten seconds apart; all took %v", took)
 	}
@@ -80,15 +80,15 @@ func TestASupportBundleIsMadeOfARunningProgramAndOfAStoppedOne(t *testing.T) {
 	if info, err := os.Stat(file); err != nil || info.Mode().Perm() != 0o600 {
 		t.Errorf("%v %v", info.Mode(), err)
 	}
-	o.says(1, "is there already", "support", file)
-	o.says(2, "FILE is missing", "support")
-	o.says(2, "unexpected argument", "support", "a", "b")
-	o.says(2, "unknown flag: --confg; did you mean --config?", "support", "--confg", "x", file)
-	o.says(1, "no such file or directory", "support", filepath.Join(folder, "nowhere", "s.zip"))
-	o.Await("the copies to be gone", func() bool { return slices.Equal(before, o.beside()) })
+	o.Says(1, "is there already", "support", file)
+	o.Says(2, "FILE is missing", "support")
+	o.Says(2, "unexpected argument", "support", "a", "b")
+	o.Says(2, "unknown flag: --confg; did you mean --config?", "support", "--confg", "x", file)
+	o.Says(1, "no such file or directory", "support", filepath.Join(folder, "nowhere", "s.zip"))
+	o.Await("the copies to be gone", func() bool { return slices.Equal(before, o.Files()) })
 
 	o.Stop()
-	o.says(0, "6 texts, 5 more are missing", "support", file+"-stopped")
+	o.Says(0, "6 texts, 5 more are missing", "support", file+"-stopped")
 	is = unzipped(t, file+"-stopped")
 	for _, name := range ofAny {
 		if is[name] == "" {
@@ -103,7 +103,7 @@ func TestASupportBundleIsMadeOfARunningProgramAndOfAStoppedOne(t *testing.T) {
 	if !strings.Contains(is["doctor.txt"], "instance-1") || strings.Contains(is["doctor.txt"], "red-shop") {
 		t.Errorf("%s", is["doctor.txt"])
 	}
-	o.says(0, "", "support", "--config", "nowhere.toml", file+"-wrong")
+	o.Says(0, "", "support", "--config", "nowhere.toml", file+"-wrong")
 	if is := unzipped(t, file+"-wrong"); !strings.Contains(is["README.txt"], "configuration.toml: ") || !strings.Contains(is["doctor.txt"], "fault    configuration") {
 		t.Errorf("%v", is)
 	}
@@ -115,28 +115,28 @@ func TestASupportBundleIsMadeOfARunningProgramAndOfAStoppedOne(t *testing.T) {
 func TestASupportBundleIsWholeOrNotThere(t *testing.T) {
 	o := newOperator(t)
 	o.Pair("red")
-	folder, before := t.TempDir(), o.beside()
+	folder, before := t.TempDir(), o.Files()
 	for _, after := range []time.Duration{50 * time.Millisecond, 500 * time.Millisecond, 4 * time.Second} {
-		if status, took := o.interrupted(after, nil, "support", filepath.Join(folder, "s.zip")); status == 0 || took > 3*time.Second {
+		if status, took := o.Signalled(os.Interrupt, after, nil, "support", filepath.Join(folder, "s.zip")); status == 0 || took > 3*time.Second {
 			t.Errorf("after %v: status %d, %v later", after, status, took)
 		}
 		if left, _ := os.ReadDir(folder); len(left) > 0 {
 			t.Errorf("after %v: left %v", after, left)
 		}
 	}
-	o.Await("the copies to be gone", func() bool { return slices.Equal(before, o.beside()) })
+	o.Await("the copies to be gone", func() bool { return slices.Equal(before, o.Files()) })
 	o.Stop()
 	tiny := t.TempDir()
 	if err := unix.Mount("tmpfs", tiny, "tmpfs", 0, "size=4k"); err != nil {
 		t.Skipf("no small file system can be mounted here: %v", err)
 	}
 	defer func() { _ = unix.Unmount(tiny, unix.MNT_DETACH) }()
-	o.says(1, "no space left", "support", filepath.Join(tiny, "s.zip"))
+	o.Says(1, "no space left", "support", filepath.Join(tiny, "s.zip"))
 	if left, _ := os.ReadDir(tiny); len(left) > 0 {
 		t.Errorf("left: %v", left)
 	}
 	if err := unix.Mount("", tiny, "", unix.MS_REMOUNT|unix.MS_RDONLY, ""); err != nil {
 		t.Fatal(err)
 	}
-	o.says(1, "read-only file system", "support", filepath.Join(tiny, "s.zip"))
+	o.Says(1, "read-only file system", "support", filepath.Join(tiny, "s.zip"))
 }
