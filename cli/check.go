@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"io"
 	"net/http"
+	"time"
 
 	"github.com/spf13/cobra"
 
@@ -17,21 +18,69 @@ import (
 // checkCommand is `postern check`: it looks for damage in a data file.
 func checkCommand() *cobra.Command {
 	var settings string
+	var repair, sure bool
 	c := &cobra.Command{
-		Use:   "check [--config FILE] [FILE]",
-		Short: "look for damage in a data file",
+		Use:   "check [--repair [--yes]] [--config FILE] [FILE]",
+		Short: "look for damage in a data file, and repair it",
 		Long: "It reads the pages and the checksum of every record, holds them against what was written and the records against\n" +
 			"each other, an index against what it leads to, and prints each fault with what it costs; exit status 1 when there\n" +
 			"is one. Nothing is changed. Without FILE it is the data file of the configuration; when a program runs on that, it\n" +
-			"is asked to look at a copy of this moment.",
-		Example: "postern check\npostern check backup/postern.db",
+			"is asked to look at a copy of this moment.\n\n" +
+			"--repair writes a damaged file anew beside itself: with all records that can be read, without those that stand for\n" +
+			"something that is lost, and with indexes and counts made of what there is. It prints what was lost, and puts the new\n" +
+			"file in the place of the old one, which is kept beside it, in one step. No program may run on it; it needs as much\n" +
+			"room as the file. A backup may have more of what is lost.",
+		Example: "postern check\npostern check backup/postern.db\npostern check --repair",
 		Args:    operands(1),
 		RunE: func(c *cobra.Command, args []string) error {
+			if sure && !repair {
+				return usageError{errors.New("--yes answers what --repair asks")}
+			}
+			if repair {
+				return repairFile(c, settings, args, sure)
+			}
 			return checkFile(c.Context(), settings, args, c.OutOrStdout())
 		},
 	}
 	configFlag(c, &settings)
+	c.Flags().BoolVar(&repair, "repair", false, "write a damaged file anew, without what is lost")
+	c.Flags().BoolVar(&sure, "yes", false, "do not ask")
 	return c
+}
+
+// repairFile is check --repair. What has no fault is left alone.
+func repairFile(c *cobra.Command, settings string, args []string, sure bool) error {
+	ctx, out := c.Context(), c.OutOrStdout()
+	path, err := dataFile(settings, args)
+	if err != nil {
+		return err
+	}
+	report, err := store.Check(ctx, path, everyBucket())
+	switch {
+	case errors.Is(err, store.ErrLocked):
+		return fmt.Errorf("%w: a program runs on it, which has to be stopped first", err)
+	case err != nil:
+		return err
+	case len(report.Faults) == 0:
+		fmt.Fprintf(out, "%s: %d records, nothing to repair\n", path, report.Records)
+		return nil
+	}
+	if !sure {
+		question := fmt.Sprintf("%s has %d faults and is moved aside for a file without them. Go on?", path, len(report.Faults))
+		if err := confirmed(c.InOrStdin(), c.ErrOrStderr(), question); err != nil {
+			return err
+		}
+	}
+	done, err := store.Repair(ctx, path, everyBucket(), replacedSuffix+stampOf(time.Now()))
+	if err != nil {
+		return err
+	}
+	for _, line := range done.Told {
+		fmt.Fprintln(out, config.OneLine(line))
+	}
+	fmt.Fprintf(out, "%s: %d records, after %d that could not be read were left out, %d removed and %d made; what was there is %s now\n",
+		path, done.Records, done.Damaged, done.Removed, done.Made, done.Kept)
+	return nil
 }
 
 func checkFile(ctx context.Context, settings string, args []string, out io.Writer) error {

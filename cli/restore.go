@@ -107,7 +107,7 @@ func (o *restoreOptions) run(c *cobra.Command, from string) (err error) {
 	if ctx.Err() != nil {
 		return context.Cause(ctx)
 	}
-	stamp := time.Now().UTC().Format("20060102T150405.000Z")
+	stamp := stampOf(time.Now())
 	kept, err := o.place(cfg, folder, stamp)
 	if err != nil {
 		return err
@@ -170,7 +170,7 @@ func (o *restoreOptions) place(cfg *config.Config, folder, stamp string) (kept [
 	}
 	aside := ""
 	if o.force {
-		aside = cfg.Store.Path + ".replaced-" + stamp
+		aside = cfg.Store.Path + replacedSuffix + stamp
 	}
 	_, missing := os.Lstat(cfg.Store.Path)
 	if err := store.Put(filepath.Join(folder, backup.DataMember), cfg.Store.Path, aside); err != nil {
@@ -181,6 +181,12 @@ func (o *restoreOptions) place(cfg *config.Config, folder, stamp string) (kept [
 	}
 	return kept, nil
 }
+
+// replacedSuffix and a stamp are the end of the name of a file that another took the
+// place of.
+const replacedSuffix = ".replaced-"
+
+func stampOf(at time.Time) string { return at.UTC().Format("20060102T150405.000Z") }
 
 const restoreSuffix = ".restore-"
 

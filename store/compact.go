@@ -172,7 +172,7 @@ func (c *copying) begin(name string, sequence uint64) (err error) {
 			return err
 		}
 	}
-	if c.bucket, err = c.tx.CreateBucket([]byte(name)); err != nil {
+	if c.bucket, err = c.tx.CreateBucketIfNotExists([]byte(name)); err != nil {
 		return err
 	}
 	return c.bucket.SetSequence(sequence)

@@ -113,7 +113,7 @@ func (l lack) String() string {
 var errEnough = errors.New("enough")
 
 // eachLack walks through a file whose pages are whole and tells of each need that is not
-// met, once, until told returns an error, which is returned.
+// met, until told returns an error, which is returned.
 func eachLack(ctx context.Context, r io.ReaderAt, size int64, sch schema, told func(lack) error) error {
 	file, err := pages.Open(r, size)
 	if err != nil {
@@ -123,7 +123,7 @@ func eachLack(ctx context.Context, r io.ReaderAt, size int64, sch schema, told f
 	if err != nil {
 		return err
 	}
-	w := &needing{ctx: ctx, sch: sch, look: &Lookup{find: find}, told: told, known: map[string]bool{}}
+	w := &needing{ctx: ctx, sch: sch, look: &Lookup{find: find}, told: told}
 	faults, err := file.Walk(pages.Visitor{
 		Bucket: w.begin,
 		Record: w.record,
@@ -146,12 +146,7 @@ type needing struct {
 	told  func(lack) error
 	in    Bucket
 	needs Needs
-	known map[string]bool // subjects that were told, as many as knownLacks
 }
-
-// knownLacks bounds how many of the records that are missing or wrong are kept in mind,
-// so that one on which many depend is told once.
-const knownLacks = 10_000
 
 func (w *needing) begin(name string, _ uint64) error {
 	if err := w.end(); err != nil {
@@ -186,10 +181,11 @@ func (w *needing) record(r pages.Record) error {
 	return w.hold(r.Key, w.needs(r.Key, value))
 }
 
-// hold tells of those needs that are not met. An orphan goes with the first of them.
+// hold tells of those needs that are not met. An orphan asks for nothing else.
 func (w *needing) hold(key []byte, needs []Need) error {
+	var unmet []lack
 	for _, n := range needs {
-		l := lack{bucket: w.in.Name, key: bytes.Clone(key), need: n}
+		l := lack{bucket: w.in.Name, need: n}
 		met := false
 		if n.Bucket != "" {
 			value, found := w.look.Get(n.Bucket, n.Key)
@@ -199,12 +195,15 @@ func (w *needing) hold(key []byte, needs []Need) error {
 		if w.look.err != nil {
 			return w.look.err
 		}
-		if met || w.known[l.subject()] {
+		if met {
 			continue
 		}
-		if len(w.known) < knownLacks {
-			w.known[l.subject()] = true
+		if l.key = bytes.Clone(key); !l.made() && key != nil {
+			return w.told(l)
 		}
+		unmet = append(unmet, l)
+	}
+	for _, l := range unmet {
 		if err := w.told(l); err != nil {
 			return err
 		}
@@ -212,14 +211,25 @@ func (w *needing) hold(key []byte, needs []Need) error {
 	return nil
 }
 
-// maxLacksTold bounds how many a report lists: where a whole bucket is gone, there is
-// one for each record of others.
-const maxLacksTold = 1000
+const (
+	// maxLacksTold bounds how many a report lists: where a whole bucket is gone, there is
+	// one for each record of others.
+	maxLacksTold = 1000
+	// maxLacksKnown bounds how many of the records that are missing or wrong are kept in
+	// mind, so that one on which many depend is told once.
+	maxLacksKnown = 10_000
+)
 
 // lacks lists what the records of a file with whole pages need and do not have.
 func lacks(ctx context.Context, r io.ReaderAt, size int64, sch schema) (all []string, err error) {
-	more := 0
+	more, known := 0, map[string]bool{}
 	err = eachLack(ctx, r, size, sch, func(l lack) error {
+		if known[l.subject()] {
+			return nil
+		}
+		if len(known) < maxLacksKnown {
+			known[l.subject()] = true
+		}
 		if len(all) < maxLacksTold {
 			all = append(all, l.String())
 		} else {

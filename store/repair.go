@@ -1,0 +1,401 @@
+package store
+
+import (
+	"bytes"
+	"context"
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"math/bits"
+	"os"
+	"path/filepath"
+	"slices"
+
+	bolt "go.etcd.io/bbolt"
+
+	"postern/store/pages"
+)
+
+// Repaired is what Repair did.
+type Repaired struct {
+	Kept    string // where the file is now that was there; empty: there was nothing to repair
+	Records int    // that the new file has, without the store's own notes
+	Damaged int    // records that could not be read
+	Removed int    // orphans
+	Made    int    // records that others tell of, and counts
+	// Told are what was lost, removed and made, for people, the first of them only where
+	// they are very many.
+	Told []string
+}
+
+// maxTold bounds Repaired.Told.
+const maxTold = 10_000
+
+func (r *Repaired) tell(format string, parts ...any) {
+	switch {
+	case len(r.Told) < maxTold:
+		r.Told = append(r.Told, fmt.Sprintf(format, parts...))
+	case len(r.Told) == maxTold:
+		r.Told = append(r.Told, "and more of the kind")
+	}
+}
+
+const (
+	repairStep   = 100_000 // lacks that one walk collects
+	repairPasses = 300     // walks until there are none
+)
+
+// Repair writes the file at path anew with all records that can be read, removes those
+// that stand for something that is lost, makes what others tell of, holds the new file
+// to the same check, and puts it in the place of the old one in one step; that is kept
+// beside it, under its name with the suffix: a kill at any moment, or the end of ctx, leaves the file as it was. A file
+// without a fault is left alone. It needs as much room as the file has records. Errors
+// are those of [Check], [fs.ErrExist] when that name is taken, and ErrCorrupt for a file of
+// which nothing can be read.
+func Repair(ctx context.Context, path string, buckets []Bucket, suffix string) (r Repaired, err error) {
+	sch, err := newSchema(buckets)
+	if err == nil {
+		path, err = filepath.EvalSymlinks(path)
+	}
+	if err != nil {
+		return r, fmt.Errorf("repair: %w", err)
+	}
+	f, err := lockFile(path)
+	if err != nil {
+		return r, fmt.Errorf("repair %s: %w", path, explain(err))
+	}
+	defer f.Close()
+	m := &repairing{ctx: ctx, sch: sch}
+	copied, err := m.copy(f)
+	if copied != "" {
+		defer os.Remove(copied) // one that was not put in place
+	}
+	if err == nil && copied != "" {
+		err = replaceBy(copied, f, path, path+suffix)
+	}
+	if err != nil {
+		return Repaired{}, fmt.Errorf("repair %s: %w", path, explain(err))
+	}
+	if copied != "" {
+		m.done.Kept = path + suffix
+	}
+	return m.done, nil
+}
+
+func replaceBy(copied string, f *os.File, path, aside string) error {
+	if err := keep(path, aside); err != nil {
+		return err
+	}
+	_ = os.Remove(notePath(path)) // it speaks of the other file
+	if err := putInPlace(copied, f, path); err != nil {
+		return errors.Join(err, os.Remove(aside))
+	}
+	return SyncFolder(filepath.Dir(path))
+}
+
+// repairing is a repair on its way.
+type repairing struct {
+	ctx   context.Context
+	sch   schema
+	found *survey // of the file that is damaged
+	to    copying // the new one
+	skip  bool    // the bucket that is read is not taken over
+	done  Repaired
+}
+
+// copy returns the name of a whole file, which lies beside f; none when f has no fault.
+func (m *repairing) copy(f *os.File) (name string, err error) {
+	info, err := f.Stat()
+	if err != nil {
+		return "", err
+	}
+	if m.found, err = readSurvey(f, info.Size()); err == nil {
+		err = m.found.identify(m.sch)
+	}
+	if err != nil {
+		return "", err
+	}
+	report, err := check(m.ctx, f, m.sch)
+	if err != nil || len(report.Faults) == 0 {
+		return "", err
+	}
+	removeLeftovers(f.Name())
+	needs := m.found.file.Used() * uint64(m.found.file.PageSize())
+	if free, known := freeBytes(filepath.Dir(f.Name())); known && free < needs {
+		return "", fmt.Errorf("the new file takes up to %d MiB beside the old one, and %d MiB are free: make room first", needs>>20, free>>20)
+	}
+	to, err := os.CreateTemp(filepath.Dir(f.Name()), filepath.Base(f.Name())+leftoverSuffix+"*")
+	if err != nil {
+		return "", err
+	}
+	defer func() {
+		if err = errors.Join(err, to.Close()); err != nil {
+			_ = os.Remove(to.Name())
+			name = ""
+		}
+	}()
+	if err := ownedAs(to, info); err != nil {
+		return "", err
+	}
+	if err := m.write(to); err != nil {
+		return "", err
+	}
+	if err := m.verify(to); err != nil {
+		return "", err
+	}
+	return to.Name(), to.Sync()
+}
+
+// write fills the new file.
+func (m *repairing) write(to *os.File) error {
+	f, err := reopened(to)
+	if err != nil {
+		return err
+	}
+	db, err := openBolt(to.Name(), true, f)
+	if err != nil {
+		_ = f.Close() // bbolt may have closed it
+		return err
+	}
+	m.to = copying{db: db}
+	if err = m.records(); err == nil {
+		err = m.mend(to)
+	}
+	if err == nil {
+		err = m.finish(to)
+	}
+	return errors.Join(err, db.Close())
+}
+
+// records takes over what can be read.
+func (m *repairing) records() error {
+	m.tellFaults()
+	_, err := m.found.file.Walk(pages.Visitor{Bucket: m.bucket, Record: m.record})
+	if err != nil {
+		m.to.drop()
+		return err
+	}
+	if err := m.to.commit(); err != nil {
+		return err
+	}
+	all, _ := m.found.tallies()
+	return m.to.db.Update(func(tx *bolt.Tx) error {
+		for _, own := range Buckets() {
+			if _, err := tx.CreateBucketIfNotExists([]byte(own.Name)); err != nil {
+				return err
+			}
+		}
+		for name, t := range all { // what they say is held by a checksum
+			if _, declared := m.sch[name]; !declared {
+				continue
+			}
+			b, err := tx.CreateBucketIfNotExists([]byte(name))
+			if err == nil {
+				err = b.SetSequence(t.sequence)
+			}
+			if err != nil {
+				return err
+			}
+		}
+		return nil
+	})
+}
+
+// tellFaults tells what is lost with pages and buckets.
+func (m *repairing) tellFaults() {
+	if m.found.file.HeadLost {
+		m.done.tell("a head page could not be read, which costs the last commit if it was the newer one")
+	}
+	for _, f := range m.found.faults {
+		if cost := f.Cost(); cost != "" && f.Mend == nil {
+			m.done.tell("lost: %s (%s)", cost, f.Error())
+		}
+	}
+	for _, err := range m.found.judgeAll(m.sch) {
+		m.done.tell("%s", err)
+	}
+}
+
+func (m *repairing) bucket(name string, sequence uint64) error {
+	is := name
+	if _, declared := m.sch[name]; !declared {
+		is = m.misnamed(name)
+	}
+	if m.skip = is == "" || is == metaBucket.Name || is == damagedBucket.Name; m.skip {
+		if is == "" {
+			m.done.tell("left out: the bucket %q, which nobody knows", name)
+		}
+		return nil
+	}
+	return m.to.begin(is, sequence)
+}
+
+// misnamed returns the bucket that is missing and has that name but for one bit.
+func (m *repairing) misnamed(name string) string {
+	for declared := range m.sch {
+		if len(declared) != len(name) || m.found.buckets[declared] != nil {
+			continue
+		}
+		differ := 0
+		for i := range name {
+			differ += bits.OnesCount8(name[i] ^ declared[i])
+		}
+		if differ == 1 {
+			return declared
+		}
+	}
+	return ""
+}
+
+func (m *repairing) record(r pages.Record) error {
+	if m.ctx.Err() != nil {
+		return context.Cause(m.ctx)
+	}
+	if m.skip {
+		return nil
+	}
+	if _, whole := verify(r.Key, r.Value); !whole {
+		mend := mendOf(r)
+		if mend == nil {
+			m.done.Damaged++
+			m.done.tell("lost: record %s is damaged (%s)", recordName(m.to.name, r.Key), m.sch[m.to.name].Value)
+			return nil
+		}
+		r = mended(r, mend)
+		m.done.tell("put right: a flipped bit of record %s", recordName(m.to.name, r.Key))
+	}
+	return m.to.put(r)
+}
+
+// mended is a record with one byte put right.
+func mended(r pages.Record, m *pages.Mend) pages.Record {
+	room := bytes.Clone(r.Room)
+	key, value := len(r.Key), len(r.Value)
+	if m.Offset >= r.At {
+		room[m.Offset-r.At] = m.Byte
+	} else {
+		var sizes [8]byte
+		native := binary.NativeEndian
+		native.PutUint32(sizes[:], uint32(key))
+		native.PutUint32(sizes[4:], uint32(value))
+		sizes[m.Offset-r.Sizes] = m.Byte
+		key, value = int(native.Uint32(sizes[:])), int(native.Uint32(sizes[4:]))
+	}
+	r.Key, r.Value = room[:key], room[key:key+value]
+	return r
+}
+
+// mend makes what is missing, and then removes orphans, until nothing lacks anything: what
+// is made may be what others stand for, and what is removed may leave others alone.
+func (m *repairing) mend(to *os.File) error {
+	for range repairPasses {
+		found, err := m.lacks(to, true)
+		if err == nil && len(found) == 0 {
+			found, err = m.lacks(to, false)
+		}
+		if err != nil || len(found) == 0 {
+			return err
+		}
+		for some := range slices.Chunk(found, repairStep/10) {
+			if err := m.to.db.Update(func(tx *bolt.Tx) error { return m.apply(tx, some) }); err != nil {
+				return err
+			}
+		}
+	}
+	return fmt.Errorf("%w: its records contradict each other in ways that cannot be put right", ErrCorrupt)
+}
+
+// lacks collects some of what the new file lacks: what can be made, or what is an orphan.
+func (m *repairing) lacks(to *os.File, made bool) (found []lack, err error) {
+	info, err := to.Stat()
+	if err != nil {
+		return nil, err
+	}
+	data, done := mapFile(to, info.Size())
+	defer done()
+	err = eachLack(m.ctx, data, info.Size(), m.sch, func(l lack) error {
+		if l.made() == made {
+			found = append(found, l)
+		}
+		if len(found) == repairStep {
+			return errEnough
+		}
+		return nil
+	})
+	if errors.Is(err, errEnough) {
+		err = nil
+	}
+	return found, err
+}
+
+func (m *repairing) apply(tx *bolt.Tx, some []lack) error {
+	for _, l := range some {
+		if l.made() {
+			key := l.need.Key
+			b, err := tx.CreateBucketIfNotExists([]byte(l.need.Bucket))
+			if err != nil {
+				return err
+			}
+			if b.Get(key) == nil || l.other {
+				m.done.Made++
+				m.done.tell("made: record %s: %s", l.subject(), l.need.Why)
+			}
+			if err := b.Put(key, seal(key, l.need.Value)); err != nil {
+				return err
+			}
+			continue
+		}
+		b := tx.Bucket([]byte(l.bucket))
+		if l.key == nil || b.Get(l.key) == nil {
+			continue // it went with another need
+		}
+		m.done.Removed++
+		m.done.tell("removed: %s", l)
+		if err := b.Delete(l.key); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// finish writes the store's own records, which tell what the file holds.
+func (m *repairing) finish(to *os.File) error {
+	info, err := to.Stat()
+	if err != nil {
+		return err
+	}
+	is, err := readSurvey(to, info.Size())
+	if err == nil && len(is.faults) > 0 {
+		err = describe(is.faults)
+	}
+	if err != nil {
+		return err
+	}
+	holds, made := is.holds(), schema{}
+	for name, t := range holds {
+		m.done.Records += int(t.rows)
+		made[name] = m.sch[name]
+	}
+	err = m.to.db.Update(func(tx *bolt.Tx) error {
+		if _, err := complete(tx, made, holds); err != nil {
+			return err
+		}
+		if mark := m.found.meta[string(metaRestored)]; mark != nil {
+			return tx.Bucket([]byte(metaBucket.Name)).Put(metaRestored, seal(metaRestored, mark))
+		}
+		return nil
+	})
+	if err == nil { // the older head has all of it too
+		err = m.to.db.Update(func(*bolt.Tx) error { return nil })
+	}
+	return err
+}
+
+// verify holds the new file to what Check asks of every file.
+func (m *repairing) verify(to *os.File) error {
+	report, err := check(m.ctx, to, m.sch)
+	if err == nil && len(report.Faults) > 0 {
+		err = fmt.Errorf("%w: the new file would have %d faults: %s", ErrCorrupt, len(report.Faults), report.Faults[0])
+	}
+	return err
+}
