@@ -47,9 +47,15 @@ func whose(m *event.Message) []byte {
 	return theirMessage
 }
 
+// puts is a transaction, or what gathers for one.
+type puts interface {
+	Has(bucket string, key []byte) bool
+	Put(bucket string, key, value []byte) error
+}
+
 // indexChat stores under which chat a message is found, and that both names of
 // the chat mean it.
-func indexChat(tx *store.Tx, instance int64, m *event.Message) error {
+func indexChat(tx puts, instance int64, m *event.Message) error {
 	err := tx.Put(messageChats, chatKey(instance, m), whose(m))
 	if m.KeyLID == nil || m.KeyRemoteJID == nil || *m.KeyLID == *m.KeyRemoteJID {
 		return err

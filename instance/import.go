@@ -5,6 +5,9 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"maps"
+	"slices"
+	"strings"
 
 	"github.com/google/uuid"
 
@@ -136,11 +139,15 @@ func (r *Registry) importTx(tx *store.Tx, in *Import, token string, e *entry) (r
 	if err == nil {
 		err = r.importSettings(tx, in, rec.ID, e)
 	}
-	for i := 0; err == nil && i < len(in.Contacts); i++ {
-		err = importContact(tx, rec.ID, &in.Contacts[i])
+	// In the order of their keys: within one transaction bbolt splits no page, and what
+	// is put between a hundred thousand others moves half of them.
+	for _, c := range slices.SortedFunc(slices.Values(in.Contacts), func(a, b event.ContactChange) int { return strings.Compare(a.JID, b.JID) }) {
+		if err == nil {
+			err = importContact(tx, rec.ID, &c)
+		}
 	}
-	for i := 0; err == nil && i < len(in.Messages); i++ {
-		err = importMessage(tx, rec.ID, in.Messages[i])
+	if err == nil {
+		err = importMessages(tx, rec.ID, in.Messages)
 	}
 	return rec, err
 }
@@ -210,24 +217,72 @@ func importContact(tx *store.Tx, id int64, c *event.ContactChange) error {
 	return err
 }
 
-// importMessage stores a message as one of the history: it stands at its time, before
-// all that will come.
-func importMessage(tx *store.Tx, id int64, m ImportedMessage) error {
-	if !storable(&m.Message) {
-		return nil
+// importMessages stores messages as those of the history: each stands at its time,
+// before all that will come. Of two with one key the first stays.
+func importMessages(tx *store.Tx, id int64, all []ImportedMessage) error {
+	index := sortedPuts{}
+	for _, m := range all {
+		key := messageKey(id, &m.Message)
+		if !storable(&m.Message) || index.Has(messageKeys, key) {
+			continue
+		}
+		n, err := tx.NextID(messages)
+		if err != nil {
+			return err
+		}
+		stored := storedMessage{tx.Now().UnixMilli(), uuid.Nil, keptMessage(m.Message)}
+		stored.Message.ID, stored.Message.History = int64(n), true //nolint:gosec // counts from 1
+		err = errors.Join(
+			store.PutJSON(tx, messages, store.Key(id, n), stored),
+			indexChat(index, id, (*event.Message)(&stored.Message)),
+			index.Put(messageKeys, key, store.Key(n)),
+			importUpdates(tx, store.Key(id, n), m.Updates),
+		)
+		if err != nil {
+			return err
+		}
 	}
-	m.Message.History = true
-	stored, known, err := storeMessage(tx, id, &m.Message, uuid.Nil)
-	if err != nil || known {
-		return err
-	}
-	for _, u := range m.Updates {
+	return index.write(tx)
+}
+
+func importUpdates(tx *store.Tx, message []byte, all []ImportedUpdate) error {
+	for _, u := range all {
 		n, err := tx.NextID(messageUpdates)
 		if err != nil {
 			return err
 		}
-		if err := store.PutJSON(tx, messageUpdates, store.Key(id, stored, n), storedUpdate(u)); err != nil {
+		if err := store.PutJSON(tx, messageUpdates, store.Key(message, n), storedUpdate(u)); err != nil {
 			return err
+		}
+	}
+	return nil
+}
+
+// sortedPuts gathers records of an instance that is new, by bucket and key.
+type sortedPuts map[string]map[string][]byte
+
+// Put gathers a record.
+func (s sortedPuts) Put(bucket string, key, value []byte) error {
+	if s[bucket] == nil {
+		s[bucket] = map[string][]byte{}
+	}
+	s[bucket][string(key)] = value
+	return nil
+}
+
+// Has tells whether a record was gathered.
+func (s sortedPuts) Has(bucket string, key []byte) bool {
+	_, has := s[bucket][string(key)]
+	return has
+}
+
+// write puts all records in the order of their keys.
+func (s sortedPuts) write(tx *store.Tx) error {
+	for _, bucket := range slices.Sorted(maps.Keys(s)) {
+		for _, key := range slices.Sorted(maps.Keys(s[bucket])) {
+			if err := tx.Put(bucket, []byte(key), s[bucket][key]); err != nil {
+				return err
+			}
 		}
 	}
 	return nil

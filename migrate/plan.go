@@ -15,8 +15,8 @@ import (
 )
 
 // groupBytes is how much of the source is gathered at once, unless one account has
-// more.
-const groupBytes = 256 << 20
+// more. In memory it is some times as much.
+const groupBytes = 64 << 20
 
 // Options say what is taken over and by which rules.
 type Options struct {

@@ -5,6 +5,8 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"maps"
+	"slices"
 
 	"github.com/google/uuid"
 	"go.mau.fi/whatsmeow/types"
@@ -167,23 +169,64 @@ func (c *Container) StoreTx(tx *store.Tx, instance int64, i *Image) error {
 	if err := store.PutJSON(tx, deviceBucket, recordKey(instance), i.rec); err != nil {
 		return err
 	}
-	if err := putAll(x, i.writes); err != nil {
+	writes := maps.Clone(i.writes)
+	for address, session := range i.sessions {
+		writes[string(sessionKey(address))] = c.encodeRestored(session)
+	}
+	// In the order of their keys: within one transaction bbolt splits no page, and what
+	// is put between a hundred thousand others moves half of them.
+	for _, k := range slices.Sorted(maps.Keys(writes)) {
+		if err := x.put([]byte(k), writes[k]); err != nil {
+			return err
+		}
+	}
+	if err := i.storePairs(tx); err != nil {
 		return err
 	}
-	for address, session := range i.sessions {
-		if err := x.put(sessionKey(address), c.encodeRestored(session)); err != nil {
-			return err
+	return x.put(nextPreKeyKey, store.Key(i.nextID))
+}
+
+// storePairs is putMapping for all pairs, in the order of the keys.
+func (i *Image) storePairs(tx *store.Tx) error {
+	changes := map[string][]byte{} // nil: removed
+	get := func(key []byte) ([]byte, error) {
+		if v, changed := changes[string(key)]; changed {
+			return v, nil
 		}
+		return tx.Get(lidBucket, key)
 	}
 	for _, p := range i.pairs {
-		if i.weak && (tx.Has(lidBucket, lidKey(p.lid)) || tx.Has(lidBucket, pnKey(p.pn))) {
+		oldLID, err := get(pnKey(p.pn))
+		if err != nil {
+			return err
+		}
+		oldPN, err := get(lidKey(p.lid))
+		if err != nil {
+			return err
+		}
+		if i.weak && (oldLID != nil || oldPN != nil) {
 			continue
 		}
-		if err := putMapping(tx, p.lid, p.pn); err != nil {
+		if oldLID != nil {
+			changes[string(lidKey(string(oldLID)))] = nil
+		}
+		if oldPN != nil {
+			changes[string(pnKey(string(oldPN)))] = nil
+		}
+		changes[string(lidKey(p.lid))], changes[string(pnKey(p.pn))] = []byte(p.pn), []byte(p.lid)
+	}
+	for _, k := range slices.Sorted(maps.Keys(changes)) {
+		var err error
+		if v := changes[k]; v == nil {
+			err = tx.Delete(lidBucket, []byte(k))
+		} else {
+			err = tx.Put(lidBucket, []byte(k), v)
+		}
+		if err != nil {
 			return err
 		}
 	}
-	return x.put(nextPreKeyKey, store.Key(i.nextID))
+	return nil
 }
 
 // Learn takes over the pairs of an image that was stored.
