@@ -41,8 +41,8 @@ build: ## build bin/postern, static and stripped
 dist: ## dist/ with all that a release has, the same bytes on any machine (PLATFORMS=linux/amd64,… DIST=folder)
 	$(GO) run ./packaging/dist -version '$(VERSION)' -commit '$(COMMIT)' -epoch '$(or $(SOURCE_DATE_EPOCH),0)' -out '$(or $(DIST),dist)' -platforms '$(or $(PLATFORMS),all)' -- $(BUILD)
 
-packages: ## install, run, upgrade and remove what make dist makes (root, and debootstrap, rpm, podman, qemu-user as far as they are there)
-	PACKAGES=1 $(GO) test -count 1 -timeout 1h -v ./e2e/packages
+packages: ## install, run, upgrade and remove what make dist makes (root, and debootstrap, rpm, podman, qemu-user as far as they are there; ONLY=TestTheDeb)
+	PACKAGES=1 $(GO) test -run '$(or $(ONLY),.)' -count 1 -timeout 1h -v ./e2e/packages
 
 size: build ## what takes the room in bin/postern, by module
 	$(GO) run ./.ci/size bin/postern

@@ -136,16 +136,24 @@ func TestAPairingLogsInThoughItsEndWasLost(t *testing.T) {
 	}
 }
 
-// The library's keep-alive times are package variables, so a process of its
-// own sets them.
-func TestAConnectionThatAnswersNoPingsIsReportedAndGivenUp(t *testing.T) {
+// inOwnProcess runs the test in a process of its own, which alone goes on: the
+// library's keep-alive times are package variables.
+func inOwnProcess(t *testing.T) (is bool) {
+	t.Helper()
 	const child = "POSTERN_TEST_KEEPALIVE"
-	if os.Getenv(child) == "" {
-		cmd := exec.CommandContext(t.Context(), os.Args[0], "-test.run=^"+t.Name()+"$", "-test.v")
-		cmd.Env = append(os.Environ(), child+"=1")
-		if out, err := cmd.CombinedOutput(); err != nil {
-			t.Fatalf("%v\n%s", err, out)
-		}
+	if os.Getenv(child) != "" {
+		return true
+	}
+	cmd := exec.CommandContext(t.Context(), os.Args[0], "-test.run=^"+t.Name()+"$", "-test.v")
+	cmd.Env = append(os.Environ(), child+"=1")
+	if out, err := cmd.CombinedOutput(); err != nil {
+		t.Fatalf("%v\n%s", err, out)
+	}
+	return false
+}
+
+func TestAConnectionThatAnswersNoPingsIsReportedAndGivenUp(t *testing.T) {
+	if !inOwnProcess(t) {
 		return
 	}
 	whatsmeow.KeepAliveMaxFailTime = time.Second

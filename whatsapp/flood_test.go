@@ -6,6 +6,8 @@ import (
 	"time"
 
 	"postern/event"
+
+	"go.mau.fi/whatsmeow"
 )
 
 // TestAFloodOfStanzasIsHeldBackInTheNetwork: what comes faster than it is handled
@@ -66,5 +68,62 @@ func TestAFloodOfStanzasIsHeldBackInTheNetwork(t *testing.T) {
 	}
 	if late > flood/100 {
 		t.Errorf("%d of %d are not in their place", late, flood)
+	}
+}
+
+// TestAConnectionThatIsReadMoreSlowlyIsNotTakenForLost: the answers to pings lie behind
+// what is not read yet. Once that is read, one that answers no pings is given up as ever.
+func TestAConnectionThatIsReadMoreSlowlyIsNotTakenForLost(t *testing.T) {
+	const flood = 12_000
+	if !inOwnProcess(t) {
+		return
+	}
+	whatsmeow.KeepAliveMaxFailTime = 500 * time.Millisecond
+	r := newRigWith(t, Config{KeepAliveInterval: 200 * time.Millisecond, KeepAliveTimeout: 200 * time.Millisecond})
+	phone, contact := r.pair(), r.contact()
+	r.synced()
+	held := make(chan struct{})
+	r.mu.Lock()
+	r.refuse = func(f event.Fact) error {
+		if f.Kind == event.PresenceUpdated {
+			<-held
+		}
+		return nil
+	}
+	r.mu.Unlock()
+	for n := range flood {
+		if err := r.net.ShowPresence(contact.JID(), phone.JID(), n%2 == 0, time.Now()); err != nil {
+			t.Fatal(err)
+		}
+	}
+	r.eventually("held back", func() bool { return r.conn.Stats().Floods > 0 })
+	time.Sleep(3 * time.Second) // many pings
+	lost := func() (n int) {
+		r.mu.Lock()
+		defer r.mu.Unlock()
+		for _, f := range r.history {
+			if f.Status == event.Reconnecting || f.Status == event.KeepAliveTimeout {
+				n++
+			}
+		}
+		return n
+	}
+	if n := lost(); n > 0 {
+		t.Errorf("a connection that is read more slowly was taken for lost: %d times", n)
+	}
+	close(held)
+	r.eventually("all are told", func() bool {
+		r.mu.Lock()
+		defer r.mu.Unlock()
+		n := 0
+		for _, f := range r.history {
+			if f.Kind == event.PresenceUpdated {
+				n++
+			}
+		}
+		return n == flood
+	})
+	if n := lost(); n > 0 {
+		t.Errorf("it was taken for lost while the rest was read: %d times", n)
 	}
 }

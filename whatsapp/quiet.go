@@ -145,6 +145,9 @@ func (s *Session) received(n *waBinary.Node) {
 func (s *Session) noPlace() {
 	if s.flood.noPlace() {
 		s.conn.seen.flooded()
+		if !s.flood.tells() {
+			return
+		}
 		s.log.Warn("WhatsApp sends faster than its stanzas can be handled; reading more slowly")
 	}
 }

@@ -162,6 +162,9 @@ func (s *Session) keepAliveLost(cli *whatsmeow.Client, evt *events.KeepAliveTime
 	if !cli.IsConnected() {
 		return // the loss itself is told by Disconnected
 	}
+	if s.flood.lately(s.conn.cfg.KeepAliveInterval + s.conn.cfg.KeepAliveTimeout) {
+		return // the answer lies behind stanzas that came and are read more slowly
+	}
 	s.pingLost.Store(true)
 	s.tell(connectionFact(event.TypeKeepAliveLost, event.ConnectionTimedOut, event.KeepAliveTimeout))
 	if time.Since(evt.LastSuccess) > whatsmeow.KeepAliveMaxFailTime {
