@@ -8,11 +8,12 @@ import (
 	"math/rand/v2"
 	"os"
 	"path/filepath"
-	"postern/store/pages"
 	"strings"
 	"sync"
 	"sync/atomic"
 	"testing"
+
+	"postern/store/pages"
 )
 
 // opens makes a file of a snapshot and opens it.
