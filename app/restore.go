@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"log/slog"
 	"time"
 
 	"postern/store"
@@ -12,9 +13,10 @@ import (
 
 // Restore makes a data file that came from a backup of the time at safe to start with:
 // no key that may have been used since is used again, and what was under way in it
-// waits for a call, unless resume says that it goes on by itself.
-func Restore(ctx context.Context, path string, at time.Time, resume bool) (done device.Restoration, err error) {
-	s, err := store.Open(store.Options{Path: path, Buckets: Buckets()})
+// waits for a call, unless resume says that it goes on by itself. Damaged pages are an
+// error; damaged records, with which the program lives, are told to log.
+func Restore(ctx context.Context, path string, at time.Time, resume bool, log *slog.Logger) (done device.Restoration, err error) {
+	s, err := store.Open(store.Options{Path: path, Buckets: Buckets(), Logger: log})
 	if err != nil {
 		return done, err
 	}

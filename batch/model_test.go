@@ -98,6 +98,9 @@ func (s *simSum) walked(t *testing.T) {
 		t.Errorf("%d batches were deleted, and %d went with their retention", s.Deletions, s.Expired)
 	}
 	for _, r := range table {
+		if r.On == OnRestored {
+			continue // no life of an engine: restoreTests drives these rows
+		}
 		for _, from := range r.From {
 			if from != r.To && s.moves[modelMove{from, r.To}] == 0 {
 				t.Errorf("no life took a batch from %q to %s: %s", from, r.To, r.Name)

@@ -97,10 +97,8 @@ func (o *restoreOptions) run(c *cobra.Command, from string) (err error) {
 		return fmt.Errorf("%s: %w", from, err)
 	}
 	file := filepath.Join(folder, backup.DataMember)
-	if err := wholeFile(ctx, file, c.ErrOrStderr()); err != nil {
-		return fmt.Errorf("%s: %w", from, err)
-	}
-	done, err := app.Restore(ctx, file, m.At.Time, o.resumeBatches)
+	log, _ := newLogger(cfg, c.ErrOrStderr())
+	done, err := app.Restore(ctx, file, m.At.Time, o.resumeBatches, log)
 	if err != nil {
 		return fmt.Errorf("%s: %w", from, err)
 	}
@@ -134,23 +132,6 @@ func (o *restoreOptions) mayReplace(path string) (there bool, err error) {
 		return true, err
 	}
 	return true, nil // whatever it is
-}
-
-// wholeFile refuses a data file with damaged pages, and tells of damaged records: the
-// program lives with them, and the backup may be all that there is.
-func wholeFile(ctx context.Context, path string, errOut io.Writer) error {
-	report, err := store.Check(ctx, path, everyBucket())
-	if err != nil {
-		return err
-	}
-	for i, fault := range report.Faults {
-		if i == 20 {
-			fmt.Fprintf(errOut, "warning: %d more\n", len(report.Faults)-i)
-			break
-		}
-		fmt.Fprintln(errOut, "warning: in the backup:", config.OneLine(fault))
-	}
-	return nil
 }
 
 // place puts the files of a backup where they belong, the secrets first: without the

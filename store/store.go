@@ -81,6 +81,7 @@ type Store struct {
 
 	kick   chan struct{} // size 1: the queue is not empty
 	done   chan struct{} // the writer has ended
+	ended  chan struct{} // so has Close
 	failed atomic.Bool
 	broken atomic.Bool // the file is damaged, and no transaction of bbolt may be ended
 	unused *bolt.Tx    // the writer's, begun and not written to
@@ -144,6 +145,7 @@ func open(o Options) (*Store, error) {
 		wake:  make(chan struct{}),
 		kick:  make(chan struct{}, 1),
 		done:  make(chan struct{}),
+		ended: make(chan struct{}),
 
 		commitTx: func(btx *bolt.Tx) error { return shielded(btx.Commit) },
 	}
@@ -322,8 +324,10 @@ func (s *Store) Close() error {
 	s.mu.Unlock()
 	<-s.done
 	if already {
+		<-s.ended
 		return nil
 	}
+	defer close(s.ended)
 	if s.broken.Load() {
 		return ErrFailed // bbolt would wait for what cannot be ended
 	}

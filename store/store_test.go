@@ -9,6 +9,7 @@ import (
 	"strings"
 	"sync"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	bolt "go.etcd.io/bbolt"
@@ -386,4 +387,32 @@ func TestAProbeFailsWhileTheWriterHangs(t *testing.T) {
 	if err := s.Probe(t.Context()); !errors.Is(err, ErrClosed) {
 		t.Errorf("closed: %v", err)
 	}
+}
+
+// Whoever closes gets the lock released, however many do so at once: in the bubble, who
+// finds it taken sees time pass.
+func TestCloseReturnsWhenTheFileIsFreeToEveryCaller(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "p.db")
+	synctest.Test(t, func(t *testing.T) {
+		for range 100 {
+			s := openTest(t, path)
+			put(t, s, "a", "1")
+			var all sync.WaitGroup
+			for range 4 {
+				all.Go(func() {
+					began := time.Now()
+					if err := s.Close(); err != nil {
+						t.Error(err)
+					}
+					f, err := lockShared(path)
+					if err != nil || time.Since(began) > 0 {
+						t.Errorf("after the close the lock was waited for: %v", err)
+						return
+					}
+					_ = f.Close()
+				})
+			}
+			all.Wait()
+		}
+	})
 }
