@@ -129,7 +129,7 @@ func (k *Keeper) Warning() string {
 	if !k.last.IsZero() {
 		last = "the newest is of " + k.last.UTC().Format(time.RFC3339)
 	}
-	return fmt.Sprintf("the last backup into %s failed (%v); %s", k.cfg.Dir, k.failed, last)
+	return "the last backup failed, and the log says why; " + last // anybody may read it
 }
 
 func (k *Keeper) keep(ctx context.Context) {

@@ -116,7 +116,7 @@ func TestAFailedBackupIsToldTriedAgainAndDeletesNothing(t *testing.T) {
 		if after := files(t, folder); !slices.Equal(before, after) {
 			t.Errorf("%v became %v", before, after)
 		}
-		if w := k.Warning(); !strings.Contains(w, "the folder is gone") || !strings.Contains(w, "the newest is of 2") {
+		if w := k.Warning(); !strings.Contains(w, "the last backup failed") || strings.Contains(w, "folder") || !strings.Contains(w, "the newest is of 2") {
 			t.Errorf("warning %q", w)
 		}
 		if time.Since(k.LastSuccess()) < 10*time.Hour {

@@ -196,10 +196,12 @@ function leave() {
 async function health() {
   const state = byId("health");
   try {
-    await look("/ready", {});
+    const is = await look("/ready", {});
     state.textContent = "ready";
     state.className = "good";
+    show("warnings", (is.warnings || []).join("; "));
   } catch (error) {
+    show("warnings", "");
     state.textContent = error.status ? "not ready: " + error.message : "no answer";
     state.className = "bad";
   }

@@ -188,6 +188,15 @@
       await looked();
       want(!shown("#stale") && $("#health").textContent === "not ready: the disk is full", "it says what holds the server up");
     },
+    async "what an operator should look at though all works is told"() {
+      await signIn("right");
+      answers["GET /ready"] = () => json(200, { status: "ready", warnings: ["the last backup failed", "<b>another</b>"] });
+      await looked();
+      want(shown("#warnings") && $("#warnings").textContent === "the last backup failed; <b>another</b>" && $("#health").textContent === "ready", "the warnings are shown as text");
+      answers["GET /ready"] = () => json(200, { status: "ready" });
+      await looked();
+      want(!shown("#warnings"), "they go when they are over");
+    },
     async "a forgotten key leaves nothing, whatever was under way"() {
       await signIn("right");
       answers["GET /instance"] = async () => { await later(3000); return json(200, instances); };
