@@ -115,6 +115,7 @@ func operationFields() openapi.Fields {
 		"Report.records":               say("Records in them, the store's own notes left out.", 1042),
 		"Report.bytes":                 say("Size of the file, in bytes.", 16805888),
 		"Report.faults":                say("Each fault with what it costs, and whether a start puts it right; empty when there is none.", []string{}),
+		"?debug":                       say("1: as text to read, and not in the format of pprof.", "1", openapi.OneOf("1")),
 		"BackupRequest.withoutSecrets": say("Whether the API key and the secret of tokens are left out.", false),
 		"BackupRequest.recipients":     say("Public keys of age, each of which can read the backup with its private one; empty: it is not encrypted.", []string{"age1ql3z7hjy54pw3hyww5ayyfg7zqgvc7w3j2elw8zmrj2kg5sfn9aqmcac8p"}),
 		"LogChange.level":              say("The level that the log is to have.", "debug", openapi.OneOf("debug", "info", "warn", "error")),

@@ -75,15 +75,16 @@ func (a *api) profile(c *call, name string, write func(*bytes.Buffer) error) err
 	if !a.profiling.TryLock() {
 		return refuse(http.StatusConflict, codeProfiling, "another profile is being made; wait for its end")
 	}
-	defer a.profiling.Unlock()
 	var profile bytes.Buffer
-	if err := write(&profile); err != nil {
+	err := write(&profile)
+	a.profiling.Unlock() // before the answer: who has it may ask for the next one
+	if err != nil {
 		return err
 	}
 	h := c.w.Header()
 	h.Set("Content-Type", mediaBytes)
 	h.Set("Content-Length", strconv.Itoa(profile.Len()))
 	h.Set("Content-Disposition", `attachment; filename="`+name+`.pb.gz"`)
-	_, err := c.w.Write(profile.Bytes())
+	_, err = c.w.Write(profile.Bytes())
 	return err
 }

@@ -13,6 +13,7 @@ import (
 	"net/http/httptest"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"sync"
 	"time"
@@ -176,8 +177,10 @@ func (f *flips) run(broken []byte, told string) flipResult {
 	answers, warned, err := f.serve()
 	if report, checkErr := store.Check(context.Background(), f.file(), app.Buckets()); err == nil && !warned {
 		// Its owner may have written the record anew before anybody asked.
-		if err = checkErr; len(report.Faults) > 0 {
-			err = fmt.Errorf("/ready does not warn of %q", report.Faults)
+		// What then stands for a record that says otherwise is told by the check alone.
+		damage := slices.DeleteFunc(report.Faults, func(fault string) bool { return !strings.Contains(fault, " is damaged") })
+		if err = checkErr; len(damage) > 0 {
+			err = fmt.Errorf("/ready does not warn of %q", damage)
 		}
 	}
 	if err != nil {

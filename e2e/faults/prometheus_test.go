@@ -112,7 +112,7 @@ func TestTheBoardAndTheAlertsAreOfMetricsThatThereAre(t *testing.T) {
 	var names []string
 	w.Await("a scrape of all", func() bool {
 		err := p.ask("/api/v1/label/__name__/values", nil, &names)
-		return err == nil && slices.Contains(names, "postern_instance_sent_total") && slices.Contains(names, "postern_webhook_attempts_total")
+		return err == nil && slices.Contains(names, "postern_instance_sent_total") && slices.Contains(names, "postern_webhook_attempts_total") && slices.Contains(names, "process_resident_memory_bytes")
 	})
 	var sent struct{ Result []struct{ Value []any } }
 	if err := p.ask("/api/v1/query", url.Values{"query": {`sum(postern_instance_sent_total)`}}, &sent); err != nil || len(sent.Result) != 1 {

@@ -148,6 +148,7 @@ func TestABatchWaitsAtALimitAndGoesOnWhenItIsRaised(t *testing.T) {
 	numbers := []string{"4917656000001", "4917656000002", "4917656000003", "4917656000004", "4917656000005"}
 	b := s.CreateBatch("limited", []string{rig.SceneName}, numbers)
 	s.Await("the batch waits", func() bool { return s.Batch(b.ID).Status == event.BatchWaitingForInstance })
+	s.Await("two at their phones, which read after the network has acknowledged", func() bool { return s.arrived(numbers...) >= 2 })
 	if n := s.arrived(numbers...); n != 2 {
 		t.Errorf("%d left beside one by the API, at a limit of 3", n)
 	}
