@@ -74,10 +74,13 @@ func block(t *testing.T, kind string) string {
 	return string(found[0][1])
 }
 
+// run runs a proxy until the test has ended. It is asked to end and not killed, as the end
+// of the test's context would: its workers would live on.
 func run(t *testing.T, cmd *exec.Cmd) {
 	t.Helper()
 	var said bytes.Buffer
 	cmd.Stdout, cmd.Stderr = &said, &said
+	cmd.WaitDelay = 5 * time.Second // a process that it left behind may hold these
 	if err := cmd.Start(); err != nil {
 		t.Fatal(err)
 	}
@@ -106,7 +109,7 @@ func nginx(t *testing.T, config, at string) *exec.Cmd {
 	if err := os.WriteFile(path, []byte(whole+config+"}\n"), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	return exec.CommandContext(t.Context(), "nginx", "-c", path, "-p", folder)
+	return exec.CommandContext(context.WithoutCancel(t.Context()), "nginx", "-c", path, "-p", folder)
 }
 
 func caddy(t *testing.T, config, at string) *exec.Cmd {
@@ -118,7 +121,7 @@ func caddy(t *testing.T, config, at string) *exec.Cmd {
 	if err := os.WriteFile(path, []byte("{\n admin off\n auto_https disable_redirects\n}\n"+config), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	cmd := exec.CommandContext(t.Context(), "caddy", "run", "--config", path, "--adapter", "caddyfile")
+	cmd := exec.CommandContext(context.WithoutCancel(t.Context()), "caddy", "run", "--config", path, "--adapter", "caddyfile")
 	cmd.Env = append(os.Environ(), "HOME="+folder, "XDG_DATA_HOME="+folder, "XDG_CONFIG_HOME="+folder)
 	return cmd
 }
