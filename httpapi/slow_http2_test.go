@@ -66,10 +66,18 @@ func (k *talker) hear() {
 			return
 		}
 		switch f := f.(type) {
-		case *http2.HeadersFrame, *http2.RSTStreamFrame, *http2.GoAwayFrame, *http2.DataFrame:
+		case *http2.HeadersFrame:
+			k.frames <- headersFrame{f, bytes.Clone(f.HeaderBlockFragment())}
+		case *http2.RSTStreamFrame, *http2.GoAwayFrame, *http2.DataFrame:
 			k.frames <- f
 		}
 	}
+}
+
+// headersFrame outlives the next read.
+type headersFrame struct {
+	http2.Frame
+	block []byte
 }
 
 // post begins a request with a body that is to come.
@@ -88,7 +96,7 @@ func (k *talker) post(t *testing.T, path string) {
 // status is the answer of the next header frame.
 func statusOfFrame(t *testing.T, f http2.Frame) (status string) {
 	t.Helper()
-	h, ok := f.(*http2.HeadersFrame)
+	h, ok := f.(headersFrame)
 	if !ok {
 		t.Fatalf("it is %v", f)
 	}
@@ -97,7 +105,7 @@ func statusOfFrame(t *testing.T, f http2.Frame) (status string) {
 			status = f.Value
 		}
 	})
-	_, _ = d.Write(h.HeaderBlockFragment())
+	_, _ = d.Write(h.block)
 	return status
 }
 
