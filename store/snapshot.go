@@ -207,6 +207,7 @@ type snapshotting struct {
 	from, to *os.File
 	at       time.Time
 	state    *pages.File // after the newest commit; the writer's
+	written  pages.Comparison
 
 	mu    sync.Mutex
 	dirty pages.Set // pages that were written after they were copied
@@ -280,7 +281,7 @@ func (c *snapshotting) committed() {
 	}
 	now, err := c.current()
 	if err == nil {
-		err = pages.Written(c.state, now, c.dirty.Add)
+		err = c.written.Written(c.state, now, c.dirty.Add)
 	}
 	c.state, c.err = now, err
 }

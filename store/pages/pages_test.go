@@ -192,7 +192,7 @@ func stored(t *testing.T, db *bolt.DB) held {
 	return all
 }
 
-func open(t *testing.T, path string) *bolt.DB {
+func open(t testing.TB, path string) *bolt.DB {
 	t.Helper()
 	db, err := bolt.Open(path, 0o600, &bolt.Options{NoFreelistSync: true, FreelistType: bolt.FreelistMapType, NoSync: true})
 	must(t, err)
@@ -200,7 +200,7 @@ func open(t *testing.T, path string) *bolt.DB {
 	return db
 }
 
-func update(t *testing.T, db *bolt.DB, fn func(*bolt.Tx)) {
+func update(t testing.TB, db *bolt.DB, fn func(*bolt.Tx)) {
 	t.Helper()
 	must(t, db.Update(func(tx *bolt.Tx) error {
 		fn(tx)
@@ -208,7 +208,7 @@ func update(t *testing.T, db *bolt.DB, fn func(*bolt.Tx)) {
 	}))
 }
 
-func must(t *testing.T, err error) {
+func must(t testing.TB, err error) {
 	t.Helper()
 	if err != nil {
 		t.Fatal(err)

@@ -8,14 +8,27 @@ import (
 	"slices"
 )
 
+// Comparison compares states of a file, one pair after the other, and keeps the memory
+// that it needs for that: a bit a page. The zero value is ready. It is for one
+// goroutine.
+type Comparison struct {
+	before, after *File
+	tell          func(id uint64, pages int)
+	old           []uint64 // a bit a page, all 0 between two uses
+	level         level
+}
+
 // Written calls tell for each page that the state after has and the state before it
 // has not: it is what the commit between them wrote, but for the head. It reads no more
 // than the branches that the commit touched, and a few bytes of each leaf. Both are
 // states of the same file, before the last but one and after the last that was
 // committed: bbolt writes over no page of the current state, so both are whole until
 // the next commit begins.
-func Written(before, after *File, tell func(id uint64, pages int)) error {
-	c := comparison{before: before, after: after, tell: tell, old: make([]uint64, max(before.head.pages, after.head.pages)/64+1)}
+func (c *Comparison) Written(before, after *File, tell func(id uint64, pages int)) error {
+	c.before, c.after, c.tell = before, after, tell
+	if words := int(max(before.head.pages, after.head.pages)/64 + 1); words > len(c.old) {
+		c.old = append(c.old, make([]uint64, words-len(c.old))...)
+	}
 	left, made, err := c.trees(before.head.root, after.head.root)
 	if err != nil {
 		return err
@@ -40,20 +53,12 @@ func Written(before, after *File, tell func(id uint64, pages int)) error {
 	return nil
 }
 
-// comparison is of two states of a file.
-type comparison struct {
-	before, after *File
-	tell          func(id uint64, pages int)
-	old           []uint64 // a bit a page, all 0 between two uses
-	level         level
-}
-
 var errUneven = errors.New("not all leaves of a tree are as far from its root")
 
 // trees compares two trees by the numbers of their pages, from the roots down: what
 // both have, they have with all that is below it. It tells of branches that the new one
 // alone has, and returns the leaves that only one of them has. Root 0 is no tree.
-func (c *comparison) trees(before, after uint64) (left, made []uint64, err error) {
+func (c *Comparison) trees(before, after uint64) (left, made []uint64, err error) {
 	if before == after {
 		return nil, nil, nil
 	}
@@ -85,7 +90,7 @@ func (c *comparison) trees(before, after uint64) (left, made []uint64, err error
 }
 
 // height is how many branches stand above each leaf of a tree; -1 for no tree.
-func (c *comparison) height(f *File, root uint64) (int, error) {
+func (c *Comparison) height(f *File, root uint64) (int, error) {
 	if root == 0 {
 		return -1, nil
 	}
@@ -105,7 +110,7 @@ func (c *comparison) height(f *File, root uint64) (int, error) {
 
 // below returns the pages to which the branches with these numbers point, and tells of
 // the branches.
-func (c *comparison) below(f *File, branches []uint64, tell func(id uint64, pages int)) (all []uint64, err error) {
+func (c *Comparison) below(f *File, branches []uint64, tell func(id uint64, pages int)) (all []uint64, err error) {
 	for _, id := range branches {
 		p, err := c.read(f, id)
 		switch {
@@ -126,7 +131,7 @@ func (c *comparison) below(f *File, branches []uint64, tell func(id uint64, page
 }
 
 // apart takes out what both lists have.
-func (c *comparison) apart(left, made []uint64) (onlyLeft, onlyMade []uint64) {
+func (c *Comparison) apart(left, made []uint64) (onlyLeft, onlyMade []uint64) {
 	for _, id := range left {
 		if id/64 < uint64(len(c.old)) {
 			c.old[id/64] |= 1 << (id % 64)
@@ -138,7 +143,7 @@ func (c *comparison) apart(left, made []uint64) (onlyLeft, onlyMade []uint64) {
 }
 
 // forget clears the bit of a page, and reports whether it was set.
-func (c *comparison) forget(id uint64) bool {
+func (c *Comparison) forget(id uint64) bool {
 	if id/64 >= uint64(len(c.old)) || c.old[id/64]&(1<<(id%64)) == 0 {
 		return false
 	}
@@ -146,7 +151,7 @@ func (c *comparison) forget(id uint64) bool {
 	return true
 }
 
-func (c *comparison) tellLeaves(leaves []uint64) error {
+func (c *Comparison) tellLeaves(leaves []uint64) error {
 	for _, id := range leaves {
 		p, err := c.read(c.after, id)
 		if err != nil {
@@ -159,7 +164,7 @@ func (c *comparison) tellLeaves(leaves []uint64) error {
 
 // roots returns the root of each bucket of these leaves of the tree of buckets, and
 // tells of them; 0 is a bucket that has no page of its own.
-func (c *comparison) roots(f *File, leaves []uint64, tell func(id uint64, pages int)) (map[string]uint64, error) {
+func (c *Comparison) roots(f *File, leaves []uint64, tell func(id uint64, pages int)) (map[string]uint64, error) {
 	all := map[string]uint64{}
 	for _, id := range leaves {
 		p, err := c.read(f, id)
@@ -187,7 +192,7 @@ func (c *comparison) roots(f *File, leaves []uint64, tell func(id uint64, pages 
 }
 
 // read reads the first page of those that belong together, and all of a branch.
-func (c *comparison) read(f *File, id uint64) (page, error) {
+func (c *Comparison) read(f *File, id uint64) (page, error) {
 	c.level.data = grow(c.level.data, f.size(0))
 	p, err := f.load(id, c.level.data)
 	if err == nil && p.flags == branchPage && p.overflow > 0 {

@@ -26,6 +26,7 @@ func TestWhatACommitWroteIsAllThatACopyOfTheStateBeforeItLacks(t *testing.T) {
 	must(t, err)
 	defer f.Close()
 	before := current(t, f)
+	var c Comparison
 	image, err := os.ReadFile(path)
 	must(t, err)
 	m := &mirror{image}
@@ -48,7 +49,7 @@ func TestWhatACommitWroteIsAllThatACopyOfTheStateBeforeItLacks(t *testing.T) {
 		})
 		made = pagesMade(db) - made
 		after, told := current(t, f), 0
-		must(t, Written(before, after, func(id uint64, pages int) {
+		must(t, c.Written(before, after, func(id uint64, pages int) {
 			told += pages
 			data := make([]byte, after.size(uint32(pages-1)))
 			_, err := f.ReadAt(data, int64(id)*after.size(0))
@@ -91,7 +92,7 @@ func (m *mirror) WriteAt(p []byte, at int64) (int, error) {
 	return copy(m.image[at:], p), nil
 }
 
-func current(t *testing.T, f *os.File) *File {
+func current(t testing.TB, f *os.File) *File {
 	t.Helper()
 	info, err := f.Stat()
 	must(t, err)
@@ -134,5 +135,32 @@ func TestACopyWithNewHeadsIsOpenedByBboltWithItsPages(t *testing.T) {
 			}
 			return nil
 		}))
+	}
+}
+
+// BenchmarkWhatACommitWrote is of a commit of one record to a file of 5 GB, whose size
+// is only said.
+func BenchmarkWhatACommitWrote(b *testing.B) {
+	path := filepath.Join(b.TempDir(), "f.db")
+	db := open(b, path)
+	put := func(value string) {
+		update(b, db, func(tx *bolt.Tx) {
+			bucket, err := tx.CreateBucketIfNotExists([]byte("a"))
+			must(b, err)
+			must(b, bucket.Put([]byte("key"), []byte(value)))
+		})
+	}
+	put("one")
+	f, err := os.Open(path)
+	must(b, err)
+	defer f.Close()
+	before := current(b, f)
+	put("two")
+	after := current(b, f)
+	before.head.pages, after.head.pages = 5<<30/4096, 5<<30/4096
+	var c Comparison
+	b.ReportAllocs()
+	for b.Loop() {
+		must(b, c.Written(before, after, func(uint64, int) {}))
 	}
 }
