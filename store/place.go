@@ -36,12 +36,18 @@ func Put(file, path, aside string) (err error) {
 		return explain(err)
 	}
 	defer old.Close() // whoever waits for it finds another file then
+	return replaceBy(file, old, path, aside)
+}
+
+// replaceBy puts a synced file into the place of the one at path, which is locked as f
+// and kept under the name aside, unless that fails.
+func replaceBy(copied string, f *os.File, path, aside string) error {
 	if err := keep(path, aside); err != nil {
 		return err
 	}
 	_ = os.Remove(notePath(path)) // it speaks of the other file
-	if err := putInPlace(file, old, path); err != nil {
-		return err
+	if err := putInPlace(copied, f, path); err != nil {
+		return errors.Join(err, os.Remove(aside))
 	}
 	return SyncFolder(filepath.Dir(path))
 }

@@ -82,17 +82,6 @@ func Repair(ctx context.Context, path string, buckets []Bucket, suffix string) (
 	return m.done, nil
 }
 
-func replaceBy(copied string, f *os.File, path, aside string) error {
-	if err := keep(path, aside); err != nil {
-		return err
-	}
-	_ = os.Remove(notePath(path)) // it speaks of the other file
-	if err := putInPlace(copied, f, path); err != nil {
-		return errors.Join(err, os.Remove(aside))
-	}
-	return SyncFolder(filepath.Dir(path))
-}
-
 // repairing is a repair on its way.
 type repairing struct {
 	ctx   context.Context
