@@ -37,12 +37,7 @@ func backupCommand() *cobra.Command {
 			"encrypt it with --recipient for a key of age, or keep it as you keep keys.",
 		Example: "postern backup postern.tar\npostern backup --recipient age1ql3z7hjy54pw3hyww5ayyfg7zqgvc7w3j2elw8zmrj2kg5sfn9aqmcac8p postern.tar.age\n" +
 			"postern backup - | ssh other 'cat > postern.tar'",
-		Args: func(c *cobra.Command, args []string) error {
-			if len(args) == 0 {
-				return errors.New("FILE is missing: where is the backup to be written?")
-			}
-			return operands(1)(c, args)
-		},
+		Args: fileNeeded("where is the backup to be written?"),
 		RunE: func(c *cobra.Command, args []string) error {
 			return o.run(c.Context(), args[0], c.OutOrStdout(), c.ErrOrStderr())
 		},

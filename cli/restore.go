@@ -40,12 +40,7 @@ func restoreCommand() *cobra.Command {
 			"way wait as INTERRUPTED until somebody starts them, since what they sent after the backup is not known;\n" +
 			"--resume-batches has them go on by themselves, and send again what they sent since.",
 		Example: "postern restore postern.tar\npostern restore --identity key.txt --force postern.tar.age",
-		Args: func(c *cobra.Command, args []string) error {
-			if len(args) == 0 {
-				return errors.New("FILE is missing: which backup is to be restored?")
-			}
-			return operands(1)(c, args)
-		},
+		Args:    fileNeeded("which backup is to be restored?"),
 		RunE: func(c *cobra.Command, args []string) error {
 			return o.run(c, args[0])
 		},

@@ -41,12 +41,7 @@ func supportCommand() *cobra.Command {
 			"give it away all the same. It works of a stopped program, too: README.txt in it says what is missing then. FILE is\n" +
 			"there when it is whole, and replaces none.",
 		Example: "postern support support.zip\npostern support --config /etc/postern/config.toml support.zip",
-		Args: func(c *cobra.Command, args []string) error {
-			if len(args) == 0 {
-				return errors.New("FILE is missing: where is the bundle to be written?")
-			}
-			return operands(1)(c, args)
-		},
+		Args:    fileNeeded("where is the bundle to be written?"),
 		RunE: func(c *cobra.Command, args []string) error {
 			var b bundle
 			err := backup.WriteFile(args[0], func(w io.Writer) error {
