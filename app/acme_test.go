@@ -5,9 +5,6 @@ package app
 import (
 	"bytes"
 	"context"
-	"crypto/ecdsa"
-	"crypto/elliptic"
-	"crypto/rand"
 	"crypto/tls"
 	"crypto/x509"
 	"encoding/binary"
@@ -31,6 +28,7 @@ import (
 
 	"postern/cli/consumer"
 	"postern/config"
+	"postern/proxy/proxytest"
 )
 
 const (
@@ -307,28 +305,16 @@ func nobody(port int) func(*config.Config) {
 // given.
 func keep(t *testing.T, folder string, from, until time.Time) (serial *big.Int) {
 	t.Helper()
-	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
-	if err != nil {
-		t.Fatal(err)
-	}
-	template := &x509.Certificate{SerialNumber: big.NewInt(4711), NotBefore: from, NotAfter: until, DNSNames: []string{pebbleName}}
-	cert, err := x509.CreateCertificate(rand.Reader, template, template, &key.PublicKey, key)
-	if err != nil {
-		t.Fatal(err)
-	}
-	secret, err := x509.MarshalECPrivateKey(key)
-	if err != nil {
-		t.Fatal(err)
-	}
-	raw := append(pem.EncodeToMemory(&pem.Block{Type: "EC PRIVATE KEY", Bytes: secret}), pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: cert})...)
+	serial = big.NewInt(4711)
+	cert, key := proxytest.PEM(t, proxytest.SelfSigned(t, x509.Certificate{SerialNumber: serial, NotBefore: from, NotAfter: until, DNSNames: []string{pebbleName}}))
 	dir := filepath.Join(folder, "p.db.acme")
 	if err := os.MkdirAll(dir, 0o700); err != nil {
 		t.Fatal(err)
 	}
-	if err := os.WriteFile(filepath.Join(dir, pebbleName), raw, 0o600); err != nil {
+	if err := os.WriteFile(filepath.Join(dir, pebbleName), append(key, cert...), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	return template.SerialNumber
+	return serial
 }
 
 // TestWhileTheAuthorityIsDownTheLastCertificateIsServed whatever the clock says of it,

@@ -2,42 +2,27 @@ package whatsapp
 
 import (
 	"bytes"
-	"crypto/ecdsa"
-	"crypto/elliptic"
-	"crypto/rand"
 	"crypto/tls"
 	"crypto/x509"
 	"encoding/base64"
-	"encoding/pem"
 	"image/color"
 	"image/png"
-	"math/big"
 	"net/http"
 	"net/http/httptest"
 	"regexp"
 	"strings"
 	"testing"
-	"time"
 
 	"postern/proxy"
+	"postern/proxy/proxytest"
 )
 
 // authority makes a self-signed certificate for the given names.
 func authority(t *testing.T, names ...string) (tls.Certificate, []byte) {
 	t.Helper()
-	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
-	if err != nil {
-		t.Fatal(err)
-	}
-	template := &x509.Certificate{
-		SerialNumber: big.NewInt(1), DNSNames: names, IsCA: true, BasicConstraintsValid: true,
-		NotBefore: time.Now().Add(-time.Hour), NotAfter: time.Now().Add(time.Hour),
-	}
-	der, err := x509.CreateCertificate(rand.Reader, template, template, &key.PublicKey, key)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return tls.Certificate{Certificate: [][]byte{der}, PrivateKey: key}, pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: der})
+	cert := proxytest.SelfSigned(t, x509.Certificate{DNSNames: names, IsCA: true, BasicConstraintsValid: true})
+	ca, _ := proxytest.PEM(t, cert)
+	return cert, ca
 }
 
 func TestEveryHostIsDialledAtTheEndpointAndVerified(t *testing.T) {

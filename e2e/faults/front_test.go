@@ -3,15 +3,10 @@ package faults
 import (
 	"bytes"
 	"context"
-	"crypto/ecdsa"
-	"crypto/elliptic"
-	"crypto/rand"
 	"crypto/tls"
 	"crypto/x509"
-	"encoding/pem"
 	"fmt"
 	"io"
-	"math/big"
 	"net"
 	"net/http"
 	"os"
@@ -25,6 +20,7 @@ import (
 	"nhooyr.io/websocket"
 
 	"postern/e2e/rig"
+	"postern/proxy/proxytest"
 )
 
 // TestTheReverseProxiesOfThePageWork: the configurations of docs/operation.md, with no
@@ -129,21 +125,9 @@ func caddy(t *testing.T, config, at string) *exec.Cmd {
 // ownCertificate writes one for tools.example.org that nobody signed.
 func ownCertificate(t *testing.T, path string) {
 	t.Helper()
-	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
-	if err != nil {
-		t.Fatal(err)
-	}
-	template := &x509.Certificate{SerialNumber: big.NewInt(1), NotAfter: time.Now().Add(time.Hour), DNSNames: []string{"tools.example.org"}}
-	cert, err := x509.CreateCertificate(rand.Reader, template, template, &key.PublicKey, key)
-	if err != nil {
-		t.Fatal(err)
-	}
-	secret, err := x509.MarshalPKCS8PrivateKey(key)
-	if err != nil {
-		t.Fatal(err)
-	}
-	for name, b := range map[string]*pem.Block{".pem": {Type: "CERTIFICATE", Bytes: cert}, ".key": {Type: "PRIVATE KEY", Bytes: secret}} {
-		if err := os.WriteFile(path+name, pem.EncodeToMemory(b), 0o600); err != nil {
+	cert, key := proxytest.PEM(t, proxytest.SelfSigned(t, x509.Certificate{DNSNames: []string{"tools.example.org"}}))
+	for name, raw := range map[string][]byte{".pem": cert, ".key": key} {
+		if err := os.WriteFile(path+name, raw, 0o600); err != nil {
 			t.Fatal(err)
 		}
 	}

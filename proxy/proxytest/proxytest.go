@@ -6,15 +6,10 @@ package proxytest
 import (
 	"bufio"
 	"context"
-	"crypto/ecdsa"
-	"crypto/elliptic"
-	"crypto/rand"
 	"crypto/tls"
 	"crypto/x509"
 	"encoding/base64"
-	"encoding/pem"
 	"io"
-	"math/big"
 	"net"
 	"net/http"
 	"net/url"
@@ -22,7 +17,6 @@ import (
 	"strings"
 	"sync"
 	"testing"
-	"time"
 )
 
 // Proxy is a proxy that runs until its test ends. Its methods may be called
@@ -288,20 +282,9 @@ func (c counted) Write(b []byte) (int, error) {
 // certificate makes an authority that signs itself, for 127.0.0.1 and localhost.
 func (p *Proxy) certificate() *tls.Config {
 	p.t.Helper()
-	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
-	if err != nil {
-		p.t.Fatal(err)
-	}
-	template := &x509.Certificate{
-		SerialNumber: big.NewInt(1), IsCA: true, BasicConstraintsValid: true, DNSNames: []string{"localhost"},
-		IPAddresses: []net.IP{net.IPv4(127, 0, 0, 1)}, NotBefore: time.Now().Add(-time.Hour), NotAfter: time.Now().Add(time.Hour),
-	}
-	der, err := x509.CreateCertificate(rand.Reader, template, template, &key.PublicKey, key)
-	if err != nil {
-		p.t.Fatal(err)
-	}
-	p.ca = pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: der})
+	cert := SelfSigned(p.t, x509.Certificate{IsCA: true, BasicConstraintsValid: true, DNSNames: []string{"localhost"}, IPAddresses: []net.IP{net.IPv4(127, 0, 0, 1)}})
+	p.ca, _ = PEM(p.t, cert)
 	p.pool = x509.NewCertPool()
 	p.pool.AppendCertsFromPEM(p.ca)
-	return &tls.Config{MinVersion: tls.VersionTLS12, Certificates: []tls.Certificate{{Certificate: [][]byte{der}, PrivateKey: key}}}
+	return &tls.Config{MinVersion: tls.VersionTLS12, Certificates: []tls.Certificate{cert}}
 }
