@@ -52,7 +52,12 @@ func onStopped(ctx context.Context, cfg *config.Config, log *slog.Logger, fn fun
 }
 
 // Exported is what an export wrote.
-type Exported struct{ Sessions, Contacts, Messages int }
+type Exported struct {
+	Sessions, Contacts, Messages int
+	// Marked tells that the instance is marked as moved since this export: who loses what
+	// was written takes the mark back by UndoExport. One that had moved before stays so.
+	Marked bool
+}
 
 // ExportAccount writes the account of an instance, and marks the instance as moved: it
 // never connects here again. The program must be stopped. It is marked before anything
@@ -72,8 +77,9 @@ func ExportAccount(ctx context.Context, cfg *config.Config, log *slog.Logger, na
 			return err
 		}
 		if done, err = s.write(ctx, rec, d, messages, w, to); err != nil && !already {
-			err = errors.Join(err, s.registry.Move(context.WithoutCancel(ctx), rec.ID, false)) // nobody has it
+			return errors.Join(err, s.registry.Move(context.WithoutCancel(ctx), rec.ID, false)) // nobody has it
 		}
+		done.Marked = err == nil && !already
 		return err
 	})
 	return done, err

@@ -14,9 +14,13 @@ import (
 
 const asideSuffix = ".new-"
 
+// ErrLeft tells that the file is there, whole, though something went wrong: a power cut
+// may take it away.
+var ErrLeft = errors.New("the file could not be removed again")
+
 // WriteFile makes the file at path of what write writes: aside, synced, and under its
 // name when it is whole. It replaces no file that is there, which is an error that
-// wraps [fs.ErrExist]; after an error nothing is left.
+// wraps [fs.ErrExist]; after an error nothing is left, but for ErrLeft.
 func WriteFile(path string, write func(io.Writer) error) (err error) {
 	if _, err := os.Lstat(path); err == nil {
 		return exists(path)
@@ -42,7 +46,13 @@ func WriteFile(path string, write func(io.Writer) error) (err error) {
 			return err
 		}
 	}
-	return store.SyncFolder(folder)
+	if err := store.SyncFolder(folder); err != nil {
+		if left := os.Remove(path); left != nil {
+			err = fmt.Errorf("%w; %w: %w", err, ErrLeft, left)
+		}
+		return err
+	}
+	return nil
 }
 
 func exists(path string) error {

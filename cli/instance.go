@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"log/slog"
 	"os"
 	"time"
 
@@ -80,7 +81,7 @@ func exportCommand() *cobra.Command {
 				return err
 			})
 			if err != nil {
-				return err
+				return notExported(c.Context(), cfg, log, args[0], done, err)
 			}
 			fmt.Fprintf(c.OutOrStdout(), "%s: the account of %s with %d sessions, %d contacts and %d messages; it does not connect here any more\n", args[1], args[0], done.Sessions, done.Contacts, done.Messages)
 			return nil
@@ -94,17 +95,24 @@ func exportCommand() *cobra.Command {
 	return c
 }
 
+// notExported is the error of an export of which there is no file. The instance connects
+// here again then, unless it had moved before.
+func notExported(ctx context.Context, cfg *config.Config, log *slog.Logger, name string, done app.Exported, err error) error {
+	if !done.Marked || errors.Is(err, backup.ErrLeft) {
+		return err
+	}
+	if undo := app.UndoExport(context.WithoutCancel(ctx), cfg, log, name); undo != nil {
+		return fmt.Errorf("%w; nothing was exported, but %s stays marked as moved (%w): take that back by postern instance export --undo %s", err, name, undo, name)
+	}
+	return fmt.Errorf("%w; nothing was exported, and %s has not moved", err, name)
+}
+
 func importAccountCommand() *cobra.Command {
 	var settings, identity, name string
 	c := &cobra.Command{
 		Use:   "import [--name NAME] [--identity FILE] [--config FILE] FILE",
 		Short: "make an instance of an exported account",
-		Args: func(c *cobra.Command, args []string) error {
-			if len(args) == 0 {
-				return errors.New("FILE is missing: what export wrote")
-			}
-			return operands(1)(c, args)
-		},
+		Args:  fileNeeded("what export wrote"),
 		RunE: func(c *cobra.Command, args []string) error {
 			cfg, err := prepare(settings)
 			if err != nil {

@@ -119,8 +119,21 @@ func TestAnExportCanBeTakenBack(t *testing.T) {
 		t.Errorf("undo of nothing: %s", said)
 	}
 	c.postern(t, 1, "instance", "export", "shop", filepath.Join(file, "in", "no", "folder"))
+	if said := c.exportInto(t, file); !strings.Contains(said, "is there already") || !strings.Contains(said, "shop has not moved") {
+		t.Errorf("a file that came meanwhile: %s", said)
+	}
+	if said := c.postern(t, 1, "instance", "export", "--undo", "shop"); !strings.Contains(said, "has not moved") {
+		t.Errorf("undo after an export without a file: %s", said)
+	}
+	if err := os.Remove(file); err != nil {
+		t.Fatal(err)
+	}
 	c.postern(t, 0, "instance", "export", "shop", file)
-	c.postern(t, 0, "instance", "export", "--undo", "shop")
+	again := filepath.Join(t.TempDir(), "again.account")
+	if said := c.exportInto(t, again); strings.Contains(said, "has not moved") {
+		t.Errorf("it had moved before: %s", said)
+	}
+	c.postern(t, 0, "instance", "export", "--undo", "shop") // which is so still
 	c.Start()
 	c.AwaitOnline(rig.SceneName, c.Token)
 	c.chat(t, "after", 10, true)
@@ -131,4 +144,36 @@ func TestAnExportCanBeTakenBack(t *testing.T) {
 	if said := c.postern(t, 0, "instance", "import", "--name", "bakery", file); !strings.Contains(said, "its token is a new one") || !strings.Contains(said, "bakery") {
 		t.Errorf("import said %q", said)
 	}
+}
+
+// exportInto exports to a file that somebody makes while it is being written.
+func (c *chatting) exportInto(t *testing.T, file string) (said string) {
+	t.Helper()
+	type outcome struct {
+		status int
+		said   string
+	}
+	done := make(chan outcome, 1)
+	go func() {
+		status, said := rig.Beside(t, c.World).Runs(nil, "instance", "export", "shop", file)
+		done <- outcome{status, said}
+	}()
+	for {
+		if writing, _ := filepath.Glob(file + ".new-*"); len(writing) > 0 {
+			break
+		}
+		select {
+		case o := <-done:
+			t.Fatalf("it ended before its file was seen: %d %s", o.status, o.said)
+		default:
+		}
+	}
+	if err := os.WriteFile(file, []byte("of somebody else"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	o := <-done
+	if raw, err := os.ReadFile(file); o.status != 1 || string(raw) != "of somebody else" {
+		t.Errorf("status %d with %q, and the file is %.40q (%v)", o.status, o.said, raw, err)
+	}
+	return o.said
 }
