@@ -15,7 +15,6 @@ import (
 	"time"
 
 	"filippo.io/age"
-	"golang.org/x/sys/unix"
 
 	"postern/cli/consumer"
 	"postern/e2e/rig"
@@ -159,21 +158,10 @@ func TestAnEncryptedBackupIsRestoredWithItsIdentityAlone(t *testing.T) {
 	o.Says(0, "1 paired accounts go on", "restore", "--force", "--yes", "--identity", key, file+"2")
 }
 
-// small mounts a file system of so many bytes.
-func small(t *testing.T, bytes string) string {
-	t.Helper()
-	folder := t.TempDir()
-	if err := unix.Mount("tmpfs", folder, "tmpfs", 0, "size="+bytes); err != nil {
-		t.Skipf("no small file system can be mounted here: %v", err)
-	}
-	t.Cleanup(func() { _ = unix.Unmount(folder, unix.MNT_DETACH) })
-	return folder
-}
-
 func TestWithoutRoomABackupOrRestoreLeavesNothing(t *testing.T) {
 	o := rig.NewOperator(t)
 	o.Pair("red")
-	tiny := small(t, "64k")
+	tiny := rig.SmallDisk(t, "64k")
 	o.Says(1, "no space left", "backup", filepath.Join(tiny, "b.tar"))
 	if left, _ := os.ReadDir(tiny); len(left) > 0 {
 		t.Errorf("left: %v", left)
@@ -181,7 +169,7 @@ func TestWithoutRoomABackupOrRestoreLeavesNothing(t *testing.T) {
 	file := filepath.Join(t.TempDir(), "b.tar")
 	o.Says(0, "", "backup", file)
 	o.Stop()
-	there := small(t, "100k")
+	there := rig.SmallDisk(t, "100k")
 	status, said := rig.Program(t, o.Folder, append(o.Environment(), "STORE_PATH="+filepath.Join(there, "postern.db")), "restore", file)
 	if status != 1 || !strings.Contains(said, "no space left") {
 		t.Errorf("restore: %d %s", status, said)

@@ -35,9 +35,12 @@ func Beside(t *testing.T, w *World) *Operator { return &Operator{w, t} }
 
 // Environment is that of the program.
 func (o *Operator) Environment() []string {
-	endpoint := o.Sandbox.Endpoint()
+	endpoint, listen := o.Sandbox.Endpoint(), "127.0.0.1:0"
+	if o.API != nil {
+		listen = strings.TrimPrefix(o.API.Base, "http://")
+	}
 	return append([]string{
-		"STORE_PATH=" + o.DataFile(), "SERVER_LISTEN=" + strings.TrimPrefix(o.API.Base, "http://"),
+		"STORE_PATH=" + o.DataFile(), "SERVER_LISTEN=" + listen,
 		"AUTHENTICATION_GLOBAL_AUTH_TOKEN=" + o.Sec.GlobalAuthToken, "AUTHENTICATION_JWT_SECRET=" + o.Sec.JWTSecret,
 		"WEBHOOK_GLOBAL_URL=" + o.Hook.URL, "WEBHOOK_GLOBAL_ENABLED=true",
 		"WHATSAPP_ENDPOINT=" + endpoint.URL, "WHATSAPP_ENDPOINT_CA=" + filepath.Join(o.Folder, "ca.pem"),
@@ -65,13 +68,8 @@ func (o *Operator) Says(status int, words string, args ...string) string {
 // how long the command took from then on.
 func (o *Operator) Signalled(with os.Signal, after time.Duration, env []string, args ...string) (status int, took time.Duration) {
 	o.t.Helper()
-	self, err := os.Executable()
-	if err != nil {
-		o.t.Fatal(err)
-	}
-	cmd := exec.CommandContext(context.Background(), self, args...)
-	cmd.Dir = o.Folder
-	cmd.Env = append(append(append(os.Environ(), AsProgram+"=1"), o.Environment()...), env...)
+	cmd := o.command(args...)
+	cmd.Env = append(cmd.Env, env...)
 	if err := cmd.Start(); err != nil {
 		o.t.Fatal(err)
 	}
@@ -80,6 +78,19 @@ func (o *Operator) Signalled(with os.Signal, after time.Duration, env []string, 
 	_ = cmd.Process.Signal(with)
 	_ = cmd.Wait()
 	return cmd.ProcessState.ExitCode(), time.Since(began)
+}
+
+// command is a command with the operator's variables.
+func (o *Operator) command(args ...string) *exec.Cmd {
+	o.t.Helper()
+	self, err := os.Executable()
+	if err != nil {
+		o.t.Fatal(err)
+	}
+	cmd := exec.CommandContext(context.WithoutCancel(o.t.Context()), self, args...)
+	cmd.Dir = o.Folder
+	cmd.Env = append(append(os.Environ(), AsProgram+"=1"), o.Environment()...)
+	return cmd
 }
 
 // Files are the names in the folder of the data file.

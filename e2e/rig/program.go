@@ -18,9 +18,14 @@ func Program(t *testing.T, folder string, env []string, args ...string) (status 
 	cmd := exec.CommandContext(t.Context(), self, args...)
 	cmd.Dir = folder
 	cmd.Env = append(append(os.Environ(), AsProgram+"=1", "SERVER_LISTEN=127.0.0.1:0"), env...)
+	return run(t, cmd)
+}
+
+func run(t *testing.T, cmd *exec.Cmd) (status int, output string) {
+	t.Helper()
 	var out bytes.Buffer
 	cmd.Stdout, cmd.Stderr = &out, &out
-	err = cmd.Run()
+	err := cmd.Run()
 	if cmd.ProcessState == nil {
 		t.Fatal(err)
 	}
