@@ -1,6 +1,7 @@
 package backup
 
 import (
+	"errors"
 	"net/http"
 	"os"
 	"path/filepath"
@@ -119,7 +120,7 @@ func TestAnExportCanBeTakenBack(t *testing.T) {
 		t.Errorf("undo of nothing: %s", said)
 	}
 	c.postern(t, 1, "instance", "export", "shop", filepath.Join(file, "in", "no", "folder"))
-	if said := c.exportInto(t, file); !strings.Contains(said, "is there already") || !strings.Contains(said, "shop has not moved") {
+	if said := c.exportInto(t, file, "instance", "export", "--undo", "shop"); !strings.Contains(said, "is there already") || !strings.Contains(said, "shop has not moved") {
 		t.Errorf("a file that came meanwhile: %s", said)
 	}
 	if said := c.postern(t, 1, "instance", "export", "--undo", "shop"); !strings.Contains(said, "has not moved") {
@@ -146,34 +147,42 @@ func TestAnExportCanBeTakenBack(t *testing.T) {
 	}
 }
 
-// exportInto exports to a file that somebody makes while it is being written.
-func (c *chatting) exportInto(t *testing.T, file string) (said string) {
+// exportInto exports to a file that somebody makes while it is being written. An export
+// that was done before anybody saw its file is taken back, as far as it did something, and
+// another one made.
+func (c *chatting) exportInto(t *testing.T, file string, takeBack ...string) (said string) {
 	t.Helper()
-	type outcome struct {
-		status int
-		said   string
-	}
-	done := make(chan outcome, 1)
-	go func() {
-		status, said := rig.Beside(t, c.World).Runs(nil, "instance", "export", "shop", file)
-		done <- outcome{status, said}
-	}()
-	for {
-		if writing, _ := filepath.Glob(file + ".new-*"); len(writing) > 0 {
-			break
+	for range 100 {
+		type outcome struct {
+			status int
+			said   string
 		}
-		select {
-		case o := <-done:
-			t.Fatalf("it ended before its file was seen: %d %s", o.status, o.said)
-		default:
+		done := make(chan outcome, 1)
+		go func() {
+			status, said := rig.Beside(t, c.World).Runs(nil, "instance", "export", "shop", file)
+			done <- outcome{status, said}
+		}()
+		for len(done) == 0 {
+			if writing, _ := filepath.Glob(file + ".new-*"); len(writing) > 0 {
+				break
+			}
 		}
+		theirs, err := os.OpenFile(file, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o600)
+		o := <-done
+		if err != nil {
+			if err := os.Remove(file); err != nil || o.status != 0 {
+				t.Fatal(err, o)
+			}
+			if len(takeBack) > 0 {
+				c.postern(t, 0, takeBack...)
+			}
+			continue
+		}
+		if raw, err := os.ReadFile(file); errors.Join(err, theirs.Close()) != nil || o.status != 1 || len(raw) > 0 {
+			t.Errorf("status %d with %q, and the file is %.40q (%v)", o.status, o.said, raw, err)
+		}
+		return o.said
 	}
-	if err := os.WriteFile(file, []byte("of somebody else"), 0o600); err != nil {
-		t.Fatal(err)
-	}
-	o := <-done
-	if raw, err := os.ReadFile(file); o.status != 1 || string(raw) != "of somebody else" {
-		t.Errorf("status %d with %q, and the file is %.40q (%v)", o.status, o.said, raw, err)
-	}
-	return o.said
+	t.Fatal("each export was done before its file was seen")
+	return ""
 }
