@@ -23,6 +23,7 @@ import (
 	"postern/media"
 	"postern/pace"
 	"postern/peers"
+	"postern/samples"
 	"postern/sandbox"
 	"postern/store"
 	"postern/whatsapp"
@@ -70,6 +71,7 @@ type App struct {
 	versions   *clientversion.Refresher
 	pairing    pairer
 	backups    *backup.Keeper // nil: none are made
+	samples    *samples.Recorder
 	metrics    *metrics
 }
 
@@ -118,7 +120,7 @@ func StartOn(ctx context.Context, taken Addresses, cfg *config.Config, sec confi
 	a.failures = peers.NewFailures(int(cfg.Authentication.FailuresPerMinute))
 	a.metrics = newMetrics(a)
 	for _, part := range []func(context.Context) error{
-		a.startStore, a.startHub, a.openDispatch, a.startSandbox, a.startMedia, a.startInstances, a.startDispatch, a.startBatches, a.startProcessor, a.startBackups,
+		a.startStore, a.startHub, a.openDispatch, a.startSandbox, a.startMedia, a.startInstances, a.startDispatch, a.startBatches, a.startProcessor, a.startBackups, a.startSamples,
 		func(context.Context) error { return a.serve(taken) },
 	} {
 		err := ctx.Err()

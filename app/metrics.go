@@ -43,6 +43,8 @@ type heldCounts struct {
 // are worth reading through the file.
 const countEvery = time.Minute
 
+const outcomeAccepted = "accepted" // of an attempt to deliver
+
 func newMetrics(a *App) *metrics {
 	m := &metrics{
 		app:      a,
@@ -101,7 +103,7 @@ func (m *metrics) attempted(flow delivery.Flow, target event.Target, o dispatch.
 	outcome := "refused"
 	switch {
 	case o.Delivered():
-		outcome = "accepted"
+		outcome = outcomeAccepted
 	case o.Err != nil:
 		outcome = "failed"
 	}

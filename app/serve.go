@@ -116,7 +116,10 @@ func (a *App) serve(taken Addresses) error {
 		APIKey: a.sec.GlobalAuthToken, JWTSecret: []byte(a.sec.JWTSecret), TokenTTL: seconds(a.cfg.Authentication.JWTExpiresIn),
 		MaxRecipients: int(a.cfg.Batch.MaxRecipients), Ready: a.notReady, Stopping: a.stopping, Metrics: a.metrics.handler(), Pages: dashboard.Pages(), Logger: a.log,
 	}
-	api.LogLines = a.lines
+	api.LogLines, api.Samples = a.lines, a.samples
+	if a.backups != nil {
+		api.Backups = a.backups.State
+	}
 	api.LogLevel, api.Backup, api.Warnings = a.level, a.archive, a.warnings
 	api.Relay, api.Deliveries = a.relay, a.ledger
 	if a.cfg.Websocket.Enabled {

@@ -44,9 +44,11 @@ type Keeper struct {
 	stop context.CancelFunc
 	done chan struct{}
 
-	mu     sync.Mutex
-	last   time.Time // of the newest that is whole; zero when there is none
-	failed error     // of the last attempt; nil: it went well
+	mu       sync.Mutex
+	last     time.Time // of the newest that is whole; zero when there is none
+	bytes    int64     // its size
+	failed   error     // of the last attempt; nil: it went well
+	failedAt time.Time
 }
 
 // NewKeeper returns a keeper that begins with Start. The newest backup that is in the
@@ -60,7 +62,8 @@ func NewKeeper(cfg KeeperConfig) *Keeper {
 	}
 	k := &Keeper{cfg: cfg, stop: func() {}, done: make(chan struct{})}
 	if there, err := list(k.cfg.Dir); err == nil && len(there) > 0 {
-		k.last = there[len(there)-1].at
+		newest := there[len(there)-1]
+		k.last, k.bytes = newest.at, sizeOf(k.cfg.Dir, newest.name)
 	}
 	return k
 }
@@ -118,6 +121,22 @@ func (k *Keeper) LastSuccess() time.Time {
 	return k.last
 }
 
+// State is how the backups of a [Keeper] stand.
+type State struct {
+	Every    time.Duration // from one to the next
+	Last     time.Time     // of when the newest is; zero when there is none
+	Bytes    int64         // its size; 0 when it is not known
+	Failed   error         // why the last attempt failed; nil when it did not
+	FailedAt time.Time     // when it did
+}
+
+// State is that of now.
+func (k *Keeper) State() State {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	return State{Every: k.cfg.Every, Last: k.last, Bytes: k.bytes, Failed: k.failed, FailedAt: k.failedAt}
+}
+
 // Warning says in words for people that the last attempt failed; empty when it did not.
 func (k *Keeper) Warning() string {
 	k.mu.Lock()
@@ -146,7 +165,10 @@ func (k *Keeper) keep(ctx context.Context) {
 		return
 	}
 	k.mu.Lock()
-	k.failed = err
+	k.failed, k.failedAt = err, time.Time{}
+	if err != nil {
+		k.failedAt = k.cfg.Now()
+	}
 	k.mu.Unlock()
 	if err != nil {
 		k.cfg.Logger.Error("no backup could be made; it is tried again, and those that are there are kept", "folder", k.cfg.Dir, "error", err)
@@ -178,9 +200,18 @@ func (k *Keeper) make(ctx context.Context) (name string, err error) {
 		return "", err
 	}
 	k.mu.Lock()
-	k.last = at
+	k.last, k.bytes = at, sizeOf(k.cfg.Dir, name)
 	k.mu.Unlock()
 	return name, nil
+}
+
+// sizeOf is the size of a backup, 0 when it cannot be told.
+func sizeOf(dir, name string) int64 {
+	info, err := os.Stat(filepath.Join(dir, name))
+	if err != nil {
+		return 0
+	}
+	return info.Size()
 }
 
 // kept is a backup in the folder.

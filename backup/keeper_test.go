@@ -137,3 +137,35 @@ func TestAFailedBackupIsToldTriedAgainAndDeletesNothing(t *testing.T) {
 		}
 	})
 }
+
+func TestTheStateOfBackupsTellsTheNewestItsSizeAndWhyTheLastAttemptFailed(t *testing.T) {
+	folder := t.TempDir()
+	keeping(t, folder, func(t *testing.T, k *Keeper, fail *atomic.Pointer[error]) {
+		time.Sleep(time.Minute)
+		synctest.Wait()
+		is := k.State()
+		info, err := os.Stat(filepath.Join(folder, files(t, folder)[0]))
+		if err != nil {
+			t.Fatal(err)
+		}
+		if is.Every != time.Hour || is.Last.IsZero() || is.Bytes != info.Size() || is.Failed != nil || !is.FailedAt.IsZero() {
+			t.Errorf("after the first: %+v, the file has %d bytes", is, info.Size())
+		}
+		why := errors.New("no space left")
+		fail.Store(&why)
+		time.Sleep(time.Hour)
+		synctest.Wait()
+		if now := k.State(); !errors.Is(now.Failed, why) || now.FailedAt.IsZero() || !now.Last.Equal(is.Last) {
+			t.Errorf("after a failure: %+v", now)
+		}
+		fail.Store(nil)
+		time.Sleep(time.Hour)
+		synctest.Wait()
+		if now := k.State(); now.Failed != nil || !now.FailedAt.IsZero() || !now.Last.After(is.Last) {
+			t.Errorf("after the next: %+v", now)
+		}
+	})
+	if again := NewKeeper(KeeperConfig{Dir: folder}).State(); again.Last.IsZero() || again.Bytes == 0 {
+		t.Errorf("after a start: %+v", again)
+	}
+}

@@ -124,7 +124,7 @@ func sockets() []openapi.Socket {
 func fieldWords() openapi.Fields {
 	all := openapi.Fields{}
 	for _, theme := range []openapi.Fields{
-		sharedFields(), parameterFields(), operationFields(), instanceFields(), proxyFields(), sendFields(), formFields(), contentFields(), chatFields(), settingsFields(), limitsFields(), optionsFields(), deliveryFields(), deliveryParameters(),
+		sharedFields(), parameterFields(), operationFields(), consoleFields(), instanceFields(), proxyFields(), sendFields(), formFields(), contentFields(), chatFields(), settingsFields(), limitsFields(), optionsFields(), deliveryFields(), deliveryParameters(),
 		messageFields(), groupFields(), batchFields(), eventFields(),
 	} {
 		for key := range theme {

@@ -37,7 +37,7 @@ func body[T any]() reflect.Type { return reflect.TypeFor[T]() }
 func descriptions() map[string]description {
 	all := map[string]description{}
 	for _, theme := range []map[string]description{
-		operationDescriptions(), outboxDescriptions(), instanceDescriptions(), connectionDescriptions(), proxyDescriptions(), webhookDescriptions(), optionsDescriptions(), deliveryDescriptions(), settingsDescriptions(), limitsDescriptions(),
+		operationDescriptions(), consoleDescriptions(), outboxDescriptions(), instanceDescriptions(), connectionDescriptions(), proxyDescriptions(), webhookDescriptions(), optionsDescriptions(), deliveryDescriptions(), settingsDescriptions(), limitsDescriptions(),
 		sendDescriptions(), fileDescriptions(), chatDescriptions(), storedDescriptions(),
 		groupDescriptions(), channelDescriptions(), labelDescriptions(), batchDescriptions(),
 	} {

@@ -48,6 +48,9 @@ func types() map[reflect.Type]openapi.Type {
 		body[proxy.Use]():  {Name: "ProxyUse", About: "What goes through a proxy.", Schema: openapi.Words(proxy.Uses()...)},
 		body[proxy.Step](): {Name: "ProxyStep", About: "A step of a dial through a proxy.", Schema: openapi.Words(proxy.Resolve, proxy.Connect, proxy.Auth, proxy.TLS)},
 
+		body[sampleList]():        {Name: "SampleList"},
+		body[minuteShown]():       {Name: "Sample", About: "How the program stood in one minute."},
+		body[backupState]():       {Name: "BackupState", About: "How the backups stand that the program makes by itself."},
 		body[outboxRecord]():      {Name: "OutboxEvent", About: "An event on its way to the global webhook, without its body."},
 		body[deliveryRecord]():    {Name: "Delivery", About: "One event on its way to one destination, without its body."},
 		body[deliveryDetails]():   {Name: "DeliveryDetails", Words: "Delivery", About: "A delivery with its body and attempts."},

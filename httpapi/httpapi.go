@@ -21,6 +21,7 @@ import (
 	"postern/loglines"
 	"postern/media"
 	"postern/peers"
+	"postern/samples"
 	"postern/store"
 )
 
@@ -85,6 +86,12 @@ type Config struct {
 	// Warnings are what an operator should look at though the program works, besides
 	// those of the store. nil: none.
 	Warnings func() []string
+
+	// Backups tells how the backups stand that the program makes by itself. nil: it
+	// makes none.
+	Backups func() backup.State
+	// Samples are what GET /admin/samples shows. nil: there are none.
+	Samples *samples.Recorder
 
 	// LogLevel is that of Logger, or of none. nil: one that nothing goes by.
 	LogLevel *loglevel.Level

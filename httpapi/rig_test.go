@@ -157,7 +157,7 @@ func newRigWith(t testing.TB, o store.Options, adapt ...func(*instance.Config)) 
 	r.h, err = New(Config{
 		Registry: r.registry, Supervisor: sup, Engine: r.engine, Media: r.media, Processor: processor, Hub: r.hub, Store: st,
 		NewMessageID: uuid.NewString, Backup: r.backup, Post: r.post, APIKey: testKey, JWTSecret: testSecret,
-		Relay: dispatch.NewRelay(dispatch.RelayConfig{Store: st, Ledger: ledger}), Deliveries: ledger, Logger: r.logger(),
+		Samples: r.samples(), Relay: dispatch.NewRelay(dispatch.RelayConfig{Store: st, Ledger: ledger}), Deliveries: ledger, Logger: r.logger(),
 	})
 	if err != nil {
 		t.Fatal(err)

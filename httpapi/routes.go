@@ -171,6 +171,7 @@ func routes() []route {
 		{"DELETE", "/admin/log", globalKey, (*api).resetLog},
 		{"GET", "/admin/log/lines", globalKey, (*api).showLogLines},
 		{"GET", "/admin/stats", globalKey, (*api).showStats},
+		{"GET", "/admin/samples", globalKey, (*api).listSamples},
 		{"GET", "/admin/profile/heap", globalKey, (*api).profileMemory},
 		{"GET", "/admin/profile/goroutine", globalKey, (*api).profileGoroutines},
 		{"GET", "/admin/profile/cpu", globalKey, (*api).profileProcessor},

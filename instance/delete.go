@@ -43,6 +43,9 @@ func (r *Registry) Delete(ctx context.Context, id int64, force bool) error {
 func (r *Registry) forget(id int64, name string, e *entry) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
+	if r.byID[id] == e {
+		r.departed.add(e)
+	}
 	delete(r.byID, id)
 	if r.byName[name] == e { // not one that was created since the commit
 		delete(r.byName, name)

@@ -122,6 +122,8 @@ type Registry struct {
 	byID   map[int64]*entry
 	byName map[string]*entry
 	open   bool // Open is done: changes are told
+
+	departed Flow // of instances that were deleted
 }
 
 // entry is the cached state of one instance. change is held from reading the

@@ -17,6 +17,26 @@ type Traffic struct {
 	LastSent        time.Time // both zero when there was none
 }
 
+// Flow is how many messages went through all instances since the program started,
+// those that were deleted meanwhile included.
+type Flow struct{ Received, Sent uint64 }
+
+// Flow is that of now.
+func (r *Registry) Flow() Flow {
+	r.mu.RLock()
+	defer r.mu.RUnlock()
+	f := r.departed
+	for _, e := range r.byID {
+		f.add(e)
+	}
+	return f
+}
+
+func (f *Flow) add(e *entry) {
+	f.Received += e.traffic.received.Load()
+	f.Sent += e.traffic.sent.Load()
+}
+
 // trafficCounts counts it.
 type trafficCounts struct {
 	received, sent, undecryptable, failures atomic.Uint64

@@ -41,3 +41,20 @@ func TestTrafficIsCountedOnceAMessage(t *testing.T) {
 		}
 	}
 }
+
+func TestWhatWentThroughADeletedInstanceStillCounts(t *testing.T) {
+	r := newRig(t, nil, nil)
+	a, b := r.create("a"), r.create("b")
+	for range 3 {
+		r.reg.countSent(a.ID)
+	}
+	r.reg.countSent(b.ID)
+	if err := r.reg.Delete(context.Background(), a.ID, true); err != nil {
+		t.Fatal(err)
+	}
+	r.reg.countSent(a.ID) // late, and nobody's
+	r.reg.countSent(b.ID)
+	if got := r.reg.Flow(); got.Sent != 5 {
+		t.Errorf("sent %d, want 5", got.Sent)
+	}
+}

@@ -34,6 +34,7 @@ var mayImport = map[string][]string{
 	"loglevel":              {},
 	"loglines":              {},
 	"support":               {},
+	"samples":               {},
 	"instance":              {"prune", "delivery", "store", "event", "proxy", "pace"},
 	"batch":                 {"prune", "store", "event", "wallclock"},
 	"wallclock":             {},
@@ -51,7 +52,7 @@ var mayImport = map[string][]string{
 	"sandbox/phone":             {"sandbox/handset"},
 	"sandbox/handset":           {},
 
-	"httpapi":                   {"backup", "loglevel", "loglines", "httpapi/openapi", "httpapi/strict", "httpapi/tokens", "httpapi/idempotency", "batch", "instance", "pace", "delivery", "dispatch", "media", "store", "event", "nesting", "peers", "proxy"},
+	"httpapi":                   {"backup", "samples", "loglevel", "loglines", "httpapi/openapi", "httpapi/strict", "httpapi/tokens", "httpapi/idempotency", "batch", "instance", "pace", "delivery", "dispatch", "media", "store", "event", "nesting", "peers", "proxy"},
 	"httpapi/openapi":           {"event"},
 	"httpapi/openapi/witness":   {},
 	"httpapi/strict":            {"nesting", "event"},
@@ -76,7 +77,7 @@ var mayImport = map[string][]string{
 	"transfer": {"backup", "instance", "whatsapp/device", "event"},
 
 	"config":       {"backup", "clientversion", "store", "event", "peers", "proxy", "whatsapp"},
-	"app":          {"backup", "transfer", "migrate", "loglevel", "loglines", "clientversion", "config", "delivery", "dashboard", "httpapi", "httpapi/idempotency", "wsbus", "sandbox", "sandbox/phone", "whatsapp", "whatsapp/device", "media", "dispatch", "batch", "instance", "pace", "store", "event", "peers", "proxy"},
+	"app":          {"backup", "samples", "transfer", "migrate", "loglevel", "loglines", "clientversion", "config", "delivery", "dashboard", "httpapi", "httpapi/idempotency", "wsbus", "sandbox", "sandbox/phone", "whatsapp", "whatsapp/device", "media", "dispatch", "batch", "instance", "pace", "store", "event", "peers", "proxy"},
 	"doctor":       {"app", "backup", "config", "dispatch", "instance", "media", "netfault", "peers", "store"},
 	"cli/consumer": {},
 	"cli":          {"backup", "doctor", "transfer", "migrate", "loglevel", "loglines", "support", "cli/consumer", "app", "config", "httpapi/tokens", "sandbox", "sandbox/handset", "store", "event", "peers"},
@@ -109,6 +110,7 @@ var why = map[string]string{
 	"pace":          "pace counts what leaves and says when more may; who asks, and for what, it does not know",
 	"wallclock":     "wallclock knows zones, and nothing that happens in them",
 	"loglines":      "a line is one, whatever it says",
+	"samples":       "a sample is a row of figures, whatever is counted",
 	"support":       "it hides what is no stranger's business, wherever that comes from",
 	"loglevel":      "a level is one, whatever is logged",
 	"prune":         "prune knows when to look, and nothing of what is looked at",

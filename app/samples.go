@@ -1,0 +1,101 @@
+package app
+
+import (
+	"context"
+	runtimemetrics "runtime/metrics"
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus"
+	dto "github.com/prometheus/client_model/go"
+
+	"postern/event"
+	"postern/samples"
+)
+
+// startSamples keeps how the program stands, a minute each.
+func (a *App) startSamples(context.Context) error {
+	a.samples = samples.New(a.reading, nil)
+	a.samples.Start()
+	a.stops.push("samples", a.samples.Stop)
+	return nil
+}
+
+// reading is how the program stands now, by what its parts count anyway.
+func (a *App) reading() samples.Reading {
+	flow := a.registry.Flow()
+	accepted, failed := a.metrics.outcomes()
+	return samples.Reading{
+		Counts: samples.Counts{Sent: flow.Sent, Received: flow.Received, Deliveries: accepted, Failed: failed},
+		Levels: samples.Levels{
+			Instances: a.instanceStates(), OldestPending: a.oldestPending(time.Now()),
+			FileBytes: a.store.Stats().FileBytes, MemoryBytes: memory(),
+		},
+	}
+}
+
+// instanceStates counts the instances in the order of event.States.
+func (a *App) instanceStates() []int32 {
+	states := event.States()
+	at := make(map[event.State]int, len(states))
+	for i, s := range states {
+		at[s] = i
+	}
+	counts := make([]int32, len(states))
+	for _, rec := range a.registry.List() {
+		counts[at[rec.Status]]++
+	}
+	return counts
+}
+
+// oldestPending is the age of the oldest event that waits to be delivered. What cannot
+// be read is left out, as it is of the metrics.
+func (a *App) oldestPending(now time.Time) (age time.Duration) {
+	look := func(at time.Time) {
+		if !at.IsZero() {
+			age = max(age, now.Sub(at))
+		}
+	}
+	if _, oldest, err := a.store.Backlog(); err == nil {
+		look(oldest)
+	}
+	if waiting, err := a.relay.Waiting(); err == nil {
+		for _, w := range waiting {
+			look(w.Oldest)
+		}
+	}
+	return age
+}
+
+// memory is what the program has of the system, in bytes; the pages of the data file
+// that the system lends it are not in it.
+func memory() int64 {
+	all := []runtimemetrics.Sample{{Name: "/memory/classes/total:bytes"}, {Name: "/memory/classes/heap/released:bytes"}}
+	runtimemetrics.Read(all)
+	return int64(all[0].Value.Uint64() - all[1].Value.Uint64()) //nolint:gosec // no machine has more
+}
+
+// outcomes are how many attempts to deliver were accepted, and how many not.
+func (m *metrics) outcomes() (accepted, failed uint64) {
+	found := make(chan prometheus.Metric)
+	go func() {
+		defer close(found)
+		m.attempts.Collect(found)
+	}()
+	for one := range found {
+		var is dto.Metric
+		if one.Write(&is) != nil {
+			continue
+		}
+		n := uint64(is.GetCounter().GetValue())
+		for _, label := range is.GetLabel() {
+			switch {
+			case label.GetName() != "outcome":
+			case label.GetValue() == outcomeAccepted:
+				accepted += n
+			default:
+				failed += n
+			}
+		}
+	}
+	return accepted, failed
+}

@@ -1,0 +1,64 @@
+package httpapi
+
+import (
+	"errors"
+	"testing"
+	"time"
+
+	"postern/backup"
+	"postern/event"
+	"postern/samples"
+)
+
+// samples are those of a program that sends a message in each minute, since an hour.
+func (r *rig) samples() *samples.Recorder {
+	at, sent := time.Now().Add(-time.Hour).Truncate(time.Minute), uint64(0)
+	s := samples.New(func() samples.Reading {
+		return samples.Reading{Counts: samples.Counts{Sent: sent}, Levels: samples.Levels{Instances: make([]int32, len(event.States()))}}
+	}, func() time.Time { return at })
+	for range 61 {
+		s.Running()
+		at, sent = at.Add(time.Minute), sent+1
+	}
+	return s
+}
+
+func TestTheSamplesAreThoseOfTheLastDayTheNewestLast(t *testing.T) {
+	r := newRig(t)
+	all := decoded[sampleList](t, r.admin("GET", "/admin/samples", ""))
+	if all.Interval != 60 || len(all.Samples) < 60 || all.Backup != nil {
+		t.Fatalf("%d samples of %d s, backup %v", len(all.Samples), all.Interval, all.Backup)
+	}
+	for i, s := range all.Samples[1:] {
+		if !s.At.After(all.Samples[i].At.Time) || s.At.Second() != 0 {
+			t.Fatalf("%v follows %v", s.At, all.Samples[i].At)
+		}
+	}
+	first := all.Samples[0]
+	if first.Sent != 1 || len(first.Instances) != len(event.States()) {
+		t.Errorf("the first is %+v", first)
+	}
+	from := all.Samples[40].At
+	since := decoded[sampleList](t, r.admin("GET", "/admin/samples?since="+from.Format(time.RFC3339), ""))
+	if len(since.Samples) != len(all.Samples)-40 || !since.Samples[0].At.Equal(from.Time) {
+		t.Errorf("since %v there are %d, the first of %v", from, len(since.Samples), since.Samples[0].At)
+	}
+	wantError(t, r.admin("GET", "/admin/samples?since=noon", ""), 400, "INVALID_QUERY")
+}
+
+func TestTheSamplesTellOfTheLastBackupAndWhyItFailed(t *testing.T) {
+	r := newRig(t)
+	at := time.Date(2026, 3, 1, 3, 0, 0, 0, time.UTC)
+	r.api.Backups = func() backup.State {
+		return backup.State{Every: 24 * time.Hour, Last: at, Bytes: 4096, Failed: errors.New("no space left"), FailedAt: at.Add(24 * time.Hour)}
+	}
+	b := decoded[sampleList](t, r.admin("GET", "/admin/samples", "")).Backup
+	if b == nil || b.Every != 86_400 || !b.LastAt.Equal(at) || *b.Bytes != 4096 || *b.Failure != "no space left" || !b.FailedAt.Equal(at.Add(24*time.Hour)) {
+		t.Errorf("the backup is %+v", b)
+	}
+	r.api.Backups = func() backup.State { return backup.State{Every: time.Hour} }
+	b = decoded[sampleList](t, r.admin("GET", "/admin/samples", "")).Backup
+	if b == nil || b.LastAt != nil || b.Bytes != nil || b.Failure != nil || b.FailedAt != nil {
+		t.Errorf("before the first one it is %+v", b)
+	}
+}

@@ -1,0 +1,146 @@
+package samples
+
+import (
+	"runtime"
+	"slices"
+	"testing"
+	"testing/synctest"
+	"time"
+)
+
+// world is a program whose clock and counters are a test's.
+type world struct {
+	*Recorder
+	at time.Time
+	is Reading
+}
+
+func newWorld() *world {
+	w := &world{at: time.Date(2026, 3, 1, 12, 0, 30, 0, time.UTC)}
+	w.Recorder = New(func() Reading { return w.is }, func() time.Time { return w.at })
+	w.look(0)
+	return w
+}
+
+// passes has time pass with as many messages sent.
+func (w *world) passes(d time.Duration, sent uint64) {
+	w.is.Sent += sent
+	w.at = w.at.Add(d)
+	w.look(0)
+}
+
+// sent are the minutes with what was sent in each.
+func (w *world) sent() (minutes []string, sent []uint64) {
+	for _, s := range w.Since(time.Time{}) {
+		minutes, sent = append(minutes, s.At.Format("15:04")), append(sent, s.Sent)
+	}
+	return minutes, sent
+}
+
+func (w *world) wants(t *testing.T, minutes []string, sent ...uint64) {
+	t.Helper()
+	if m, s := w.sent(); !slices.Equal(m, minutes) || !slices.Equal(s, sent) {
+		t.Errorf("there is %v with %v, want %v with %v", m, s, minutes, sent)
+	}
+}
+
+func TestAMinuteHasWhatCountersGrewByInItAndTheLastElementIsTheRunningMinute(t *testing.T) {
+	w := newWorld()
+	w.is.Sent = 1000
+	w.Recorder = New(w.read, w.now) // what was before the start is no minute's
+	w.look(0)
+	w.passes(20*time.Second, 3)
+	w.passes(20*time.Second, 2)
+	w.passes(30*time.Second, 7)
+	w.wants(t, []string{"12:00", "12:01"}, 5, 7)
+	if at := time.Date(2026, 3, 1, 12, 1, 0, 0, time.UTC); len(w.Since(at)) != 1 || len(w.Since(at.Add(time.Second))) != 0 {
+		t.Error("since does not select what began at that time or later")
+	}
+}
+
+func TestACounterThatBeginsAnewCountsFromThere(t *testing.T) {
+	w := newWorld()
+	w.passes(10*time.Second, 50)
+	w.is.Sent = 4
+	w.passes(10*time.Second, 0)
+	w.wants(t, []string{"12:00"}, 54)
+}
+
+func TestAClockThatIsSetBackLeavesNoSampleInTheFuture(t *testing.T) {
+	w := newWorld()
+	for range 5 {
+		w.passes(time.Minute, 1)
+	}
+	w.passes(-2*time.Minute, 10)
+	w.wants(t, []string{"12:00", "12:01", "12:02", "12:03"}, 1, 1, 1, 10)
+	w.passes(time.Minute, 1)
+	w.wants(t, []string{"12:00", "12:01", "12:02", "12:03", "12:04"}, 1, 1, 1, 11, 0)
+}
+
+func TestAClockThatIsSetOnLeavesAGap(t *testing.T) {
+	w := newWorld()
+	w.passes(time.Hour, 2)
+	w.passes(10*time.Second, 1)
+	w.wants(t, []string{"12:00", "13:00"}, 2, 1)
+	w.passes(48*time.Hour, 0)
+	w.wants(t, []string{"13:00"}, 0) // the day before is gone
+}
+
+func TestADayIsKeptInBoundedMemory(t *testing.T) {
+	w := newWorld()
+	w.is.Instances = make([]int32, 17)
+	w.look(0)
+	var before, after runtime.MemStats
+	runtime.GC()
+	runtime.ReadMemStats(&before)
+	for range 3 * Kept {
+		w.is.Instances = make([]int32, 17) // each reading has its own
+		w.passes(time.Minute, 1)
+	}
+	runtime.GC()
+	runtime.ReadMemStats(&after)
+	if n := len(w.Since(time.Time{})); n != Kept+1 {
+		t.Errorf("%d samples, want %d", n, Kept+1)
+	}
+	if grew := int64(after.HeapAlloc) - int64(before.HeapAlloc); grew > 512<<10 {
+		t.Errorf("a day takes %d bytes", grew)
+	}
+	if c := cap(w.rows); c > 2*Kept {
+		t.Errorf("there is room for %d samples", c)
+	}
+}
+
+func TestWhoeverAsksCostsOneReadingASecond(t *testing.T) {
+	w := newWorld()
+	readings := 0
+	w.read = func() Reading {
+		readings++
+		return w.is
+	}
+	for range 100 {
+		w.at = w.at.Add(100 * time.Millisecond)
+		w.Running()
+	}
+	if readings != 10 {
+		t.Errorf("%d readings in ten seconds", readings)
+	}
+}
+
+func TestASampleIsTakenEachMinuteThoughNobodyAsks(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		var sent uint64
+		r := New(func() Reading { return Reading{Counts: Counts{Sent: sent}} }, nil)
+		r.Start()
+		for range 5 {
+			sent++
+			time.Sleep(time.Minute)
+		}
+		synctest.Wait()
+		if err := r.Stop(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+		if len(r.rows) != 5 {
+			t.Errorf("%d samples after five minutes", len(r.rows))
+		}
+	})
+}
