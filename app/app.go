@@ -95,7 +95,7 @@ func (a *App) Phone(number string) (p *sandbox.Phone, ok bool) {
 
 // Buckets are the buckets of the data file, but for the store's own.
 func Buckets() []store.Bucket {
-	return slices.Concat(instance.Buckets(), device.Buckets(), batch.Buckets(), media.Buckets(), pace.Buckets(), idempotency.Buckets(), clientversion.Buckets(), delivery.Buckets())
+	return store.OwnedBy(instance.Owner, slices.Concat(instance.Buckets(), device.Buckets(), batch.Buckets(), media.Buckets(), pace.Buckets(), idempotency.Buckets(), clientversion.Buckets(), delivery.Buckets()))
 }
 
 // Start takes the addresses and brings everything up behind them.
@@ -208,7 +208,7 @@ func (a *App) startMedia(context.Context) (err error) {
 	m := a.cfg.Media
 	a.media, err = media.New(media.Config{
 		Store: a.store, Dir: a.cfg.Store.Path + ".media", Control: dispatch.Guard{DenyPrivate: !m.AllowPrivate}.Control,
-		MaxBytes: m.MaxBytes, MaxUploads: int(m.MaxUploads), Timeout: m.Timeout, FFmpeg: converter, Logger: a.log,
+		MaxBytes: m.MaxBytes, MaxUploads: int(m.MaxUploads), Timeout: m.Timeout, FFmpeg: converter, Logger: a.log, Owner: instance.There,
 	})
 	if err != nil {
 		return err

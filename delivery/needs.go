@@ -244,3 +244,63 @@ func lineNeeds(look *store.Lookup) store.Needs {
 		return all
 	}
 }
+
+// ofReplay: what a replay repeats is of one that is there.
+func (n needs) ofReplay(key, value []byte) []store.Need {
+	if id, ok := idOf(key); ok {
+		if _, err := decodeReplay(id, value); err != nil {
+			return []store.Need{{Why: "a replay is lost"}}
+		}
+		return nil
+	}
+	const why = "it is the list of a replay that is not there"
+	if len(key) < 8 {
+		return []store.Need{{Why: why}}
+	}
+	return []store.Need{{Bucket: replays, Key: bytes.Clone(key[:8]), Why: why}}
+}
+
+// owner is the key of an instance, nil for none, and for one that was deleted and whose
+// rows are being removed.
+func owner(look *store.Lookup, instance int64) []byte {
+	key := store.Key(instance)
+	if instance == 0 || look.Has(forgets, key) {
+		return nil
+	}
+	return key
+}
+
+func keyOwner(look *store.Lookup, key, _ []byte) []byte {
+	if len(key) < 8 {
+		return key
+	}
+	return owner(look, int64(binary.BigEndian.Uint64(key)))
+}
+
+func recordOwner(look *store.Lookup, _, value []byte) []byte {
+	r, err := decodeRecord(0, value)
+	if err != nil {
+		return nil
+	}
+	return owner(look, r.Instance)
+}
+
+func eventOwner(look *store.Lookup, _, value []byte) []byte {
+	e, err := decodeEvent(0, value)
+	if err != nil {
+		return nil
+	}
+	return owner(look, e.Instance)
+}
+
+func replayOwner(look *store.Lookup, key, value []byte) []byte {
+	id, ok := idOf(key)
+	if !ok {
+		return nil
+	}
+	r, err := decodeReplay(id, value)
+	if err != nil {
+		return nil
+	}
+	return owner(look, r.Instance)
+}

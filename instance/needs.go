@@ -11,8 +11,8 @@ import (
 )
 
 // What the records of an instance need of each other. What goes with an instance goes in
-// the commit that deletes it; what other parts store for an account does not ask whether
-// it is there still, and so needs nothing here.
+// the commit that deletes it. What other parts store for an instance needs it, too, which
+// whoever wires them says with Owner.
 
 // eachRecord is Needs that ask nothing at the end of the bucket.
 func eachRecord(fn func(key, value []byte) []store.Need) store.Needs {
@@ -24,9 +24,18 @@ func eachRecord(fn func(key, value []byte) []store.Need) store.Needs {
 	}
 }
 
-// belongs is the need of an instance.
-func belongs(id []byte) store.Need {
+// Owner is the need of an instance, by its key: see [store.OwnedBy].
+func Owner(id []byte) store.Need {
 	return store.Need{Bucket: instances, Key: bytes.Clone(id), Why: "it belongs to no instance"}
+}
+
+// There returns ErrNotFound for an instance that was deleted. It is for commits of other
+// packages that store something for one.
+func There(tx *store.Tx, id int64) error {
+	if tx.Has(instances, store.Key(id)) {
+		return nil
+	}
+	return ErrNotFound
 }
 
 // ownedNeeds is for what has the id of an instance at the beginning of its key. That of
@@ -39,7 +48,7 @@ func ownedNeeds(*store.Lookup) store.Needs {
 		case bytes.Equal(key, store.Key(GlobalScope)):
 			return nil
 		}
-		return []store.Need{belongs(key[:8])}
+		return []store.Need{Owner(key[:8])}
 	})
 }
 
@@ -88,7 +97,7 @@ func messageNeeds(look *store.Lookup) store.Needs {
 		m := (*event.Message)(&stored.Message)
 		id := number(key[:8])
 		needs := []store.Need{
-			belongs(key[:8]),
+			Owner(key[:8]),
 			{Bucket: messageKeys, Key: messageKey(id, m), Value: bytes.Clone(key[8:]), Why: "receipts do not find a message, and it may be stored twice"},
 		}
 		if indexed {
@@ -147,7 +156,7 @@ func contactNeeds(*store.Lookup) store.Needs {
 		if len(key) != 16 || json.Unmarshal(value, &c) != nil {
 			return []store.Need{{Why: "a contact is lost"}}
 		}
-		needs := []store.Need{belongs(key[:8])}
+		needs := []store.Need{Owner(key[:8])}
 		for _, jid := range c.jids() {
 			needs = append(needs, store.Need{
 				Bucket: contactJIDs, Key: slices.Concat(key[:8], []byte(jid)), Value: bytes.Clone(key[8:]), Why: "a contact is not found by its address, and may be stored twice",

@@ -34,14 +34,14 @@ func Buckets() []store.Bucket {
 		{Name: messages, Owner: "instance", Key: "instance id + message id", Value: "JSON: the message and when it was stored", Append: true, Series: 8, Guards: true, When: messageStored, Needs: messageNeeds},
 		{Name: messageKeys, Owner: "instance", Key: "instance id + key id, 0, chat", Value: "message id", Needs: messageKeyNeeds},
 		{Name: messageChats, Owner: "instance", Key: "instance id + chat, 0, message id; of history 0 and its time before that id", Value: "1: the account's own, 2: not; empty in older files", Needs: messageChatNeeds},
-		{Name: chatNamesBucket, Owner: "instance", Key: "instance id + a name of a chat, 0, its other name", Value: "empty"},
+		{Name: chatNamesBucket, Owner: "instance", Key: "instance id + a name of a chat, 0, its other name", Value: "empty", Needs: ownedNeeds},
 		{Name: messageUpdates, Owner: "instance", Key: "instance id + message id + n", Value: "JSON: status and time", Fill: 0.75, Needs: messageUpdateNeeds},
-		{Name: processing, Owner: "instance", Key: "instance id + process id", Value: "JSON: a send that was accepted and has not ended"},
+		{Name: processing, Owner: "instance", Key: "instance id + process id", Value: "JSON: a send that was accepted and has not ended", Needs: ownedNeeds},
 		{Name: contacts, Owner: "instance", Key: "instance id + contact id", Value: "JSON: JIDs and names", Needs: contactNeeds},
 		{Name: optionsBucket, Owner: "instance", Key: "instance id, 0: the global webhook", Value: "JSON: how deliveries go out, with headers and secrets", Needs: ownedNeeds},
 		{Name: settingsBucket, Owner: "instance", Key: "instance id", Value: "JSON: what the instance does by itself", Needs: ownedNeeds},
-		{Name: callAnswers, Owner: "instance", Key: "instance id + caller", Value: "when the caller was last sent the text that answers calls"},
-		{Name: readsDue, Owner: "instance", Key: "instance id + n", Value: "JSON: a message that is to be marked as read"},
+		{Name: callAnswers, Owner: "instance", Key: "instance id + caller", Value: "when the caller was last sent the text that answers calls", Needs: ownedNeeds},
+		{Name: readsDue, Owner: "instance", Key: "instance id + n", Value: "JSON: a message that is to be marked as read", Needs: ownedNeeds},
 		{Name: contactJIDs, Owner: "instance", Key: "instance id + phone JID or LID", Value: "contact id", Needs: contactJIDNeeds},
 	}
 }

@@ -28,6 +28,10 @@ type Config struct {
 	Control  func(network, address string, c syscall.RawConn) error
 	Resolver *net.Resolver // of the names in URLs; nil means net.DefaultResolver
 
+	// Owner tells in the commit that keeps an upload whether its instance is there still:
+	// nil, or the error of Keep. nil: it is.
+	Owner func(tx *store.Tx, instance int64) error
+
 	MaxBytes   int64 // of one file; 0 means 100 MiB
 	MaxUploads int   // that wait for one instance; 0 sets no limit
 

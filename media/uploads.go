@@ -32,7 +32,7 @@ const (
 // Buckets returns the buckets of this package.
 func Buckets() []store.Bucket {
 	return []store.Bucket{
-		{Name: uploads, Owner: "media", Key: "instance id + UUID", Value: "JSON: what a message needs to point to the file", Needs: uploadNeeds},
+		{Name: uploads, Owner: "media", Key: "instance id + UUID", Value: "JSON: what a message needs to point to the file", Needs: uploadNeeds, Of: store.FirstID},
 		{Name: uploadIDs, Owner: "media", Key: "UUID, or number", Value: "instance id + number, or instance id + UUID", Needs: uploadIDNeeds},
 	}
 }
@@ -56,7 +56,8 @@ type Tags struct {
 // Expired tells whether messages cannot point to the upload any more.
 func (u *Upload) Expired(now time.Time) bool { return !now.Before(u.ExpiresAt.Time) }
 
-// Keep stores an upload of an instance.
+// Keep stores an upload of an instance. Errors are those of Config.Owner and of the
+// store.
 func (l *Library) Keep(ctx context.Context, instance int64, u event.Uploaded, tags Tags) (Upload, error) {
 	id, err := uuid.NewV7()
 	if err != nil {
@@ -64,6 +65,11 @@ func (l *Library) Keep(ctx context.Context, instance int64, u event.Uploaded, ta
 	}
 	kept := Upload{ID: id, ExpiresAt: event.At(u.UploadedAt.Add(Life)), Tags: tags, Uploaded: u}
 	err = l.cfg.Store.Update(ctx, func(tx *store.Tx) error {
+		if l.cfg.Owner != nil {
+			if err := l.cfg.Owner(tx, instance); err != nil {
+				return err
+			}
+		}
 		n, err := tx.NextID(uploads)
 		if err != nil {
 			return err

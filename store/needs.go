@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"slices"
 
 	"postern/store/pages"
 )
@@ -75,6 +76,39 @@ func (l *Lookup) seek(bucket string, key []byte) (k, sealed []byte) {
 // order of the keys, without those by which the bucket keeps its pages full, and a nil
 // key at the end; it returns what that needs. Key and value are valid during the call.
 type Needs func(key, value []byte) []Need
+
+// OwnedBy returns buckets whose records need, beside what they do already, their owner:
+// of is the need of the owner with that key.
+func OwnedBy(of func(key []byte) Need, all []Bucket) []Bucket {
+	all = slices.Clone(all)
+	for i, b := range all {
+		if b.Of != nil {
+			all[i].Needs = func(l *Lookup) Needs { return ownedNeeds(l, b, of) }
+		}
+	}
+	return all
+}
+
+func ownedNeeds(l *Lookup, b Bucket, of func(key []byte) Need) Needs {
+	needs := func(_, _ []byte) []Need { return nil }
+	if b.Needs != nil {
+		needs = b.Needs(l)
+	}
+	return func(key, value []byte) []Need {
+		all := needs(key, value)
+		if key != nil {
+			if owner := b.Of(l, key, value); owner != nil {
+				all = append(all, of(bytes.Clone(owner)))
+			}
+		}
+		return all
+	}
+}
+
+// FirstID is [Bucket.Of] for keys that begin with the eight bytes of their owner's.
+func FirstID(_ *Lookup, key, _ []byte) []byte {
+	return key[:min(8, len(key))]
+}
 
 // lack is a need that is not met.
 type lack struct {

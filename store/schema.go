@@ -46,6 +46,11 @@ type Bucket struct {
 	// nothing. A state in which a kill can leave the file is none in which a need is
 	// not met.
 	Needs func(*Lookup) Needs
+
+	// Of is the key of the record of another package to which a record belongs, nil for
+	// one that belongs to nobody, or that goes by itself. Which bucket that is in, whoever
+	// puts the buckets together knows: see [OwnedBy]. nil: none belongs to anybody.
+	Of func(l *Lookup, key, value []byte) []byte
 }
 
 // fill is how full bbolt leaves the first page of a split.

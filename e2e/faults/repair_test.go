@@ -54,6 +54,12 @@ func richFile(t *testing.T) string {
 			tx.Put("device", store.Key(1, byte('G'), uint16(len(group)), group, "u:1"), []byte("key")),
 			tx.Put("device", store.Key(1, byte('g'), "u:1", byte(0), group), nil),
 			tx.Put("proxy", store.Key(1), []byte(`{}`)),
+			tx.Put("instance_settings", store.Key(1), []byte(`{}`)),
+			tx.Put("processing", store.Key(1, upload), []byte(`{}`)),
+			tx.Put("call_answer", store.Key(1, "u@s.whatsapp.net"), make([]byte, 8)),
+			tx.Put("read_due", store.Key(1, 1), []byte(`{}`)),
+			tx.Put("pacing", store.Key(1, byte('L')), []byte(`{}`)),
+			tx.Put("pacing_heads", store.Key(1), make([]byte, 4)),
 		)
 	})
 	if faults := faultsOf(t, path); len(faults) > 0 {
@@ -169,6 +175,51 @@ func TestEachRecordThatIsMissingOrSaysNonsenseIsTold(t *testing.T) {
 			}
 		}
 	}
+}
+
+// TestWhatIsLeftOfAnInstanceThatIsLostIsFoundAndRemoved in every bucket.
+func TestWhatIsLeftOfAnInstanceThatIsLostIsFoundAndRemoved(t *testing.T) {
+	path := richFile(t)
+	of := func(tx *store.Tx, bucket string) int {
+		n, err := tx.Count(bucket, store.Key(1))
+		if err != nil {
+			t.Error(err)
+		}
+		return n
+	}
+	var owned []string
+	edit(t, path, func(tx *store.Tx) error {
+		owned = nil
+		for _, b := range app.Buckets() {
+			if strings.HasPrefix(b.Key, "instance") && b.Name != "delivery_forget" && b.Name != "delivery_backlog" {
+				if owned = append(owned, b.Name); of(tx, b.Name) == 0 {
+					t.Errorf("the file has nothing in %s", b.Name)
+				}
+			}
+		}
+		name, _, err := store.GetJSON[struct{ Name string }](tx, "instance", store.Key(1))
+		return errors.Join(err, tx.Delete("instance", store.Key(1)), tx.Delete("instance_name", []byte(name.Name)))
+	})
+	told := strings.Join(faultsOf(t, path), "\n")
+	for _, bucket := range owned { // an index leads to what is there still, and goes with that
+		if !strings.Contains(told, "record "+bucket+"/") && !slices.Contains([]string{"message_key", "message_chat", "message_update", "contact_jid"}, bucket) {
+			t.Errorf("the check tells of nothing in %s", bucket)
+		}
+	}
+	repaired(t, path, "without an instance")
+	edit(t, path, func(tx *store.Tx) error {
+		for _, bucket := range append(owned, "delivery_lane") {
+			if n := of(tx, bucket); n > 0 {
+				t.Errorf("%s has %d records of it", bucket, n)
+			}
+		}
+		for _, bucket := range []string{"delivery", "delivery_event"} {
+			if n, _ := tx.Count(bucket, nil); n > 0 {
+				t.Logf("%s has %d records of others", bucket, n)
+			}
+		}
+		return nil
+	})
 }
 
 // TestARepairedFileIsOneThatTheProgramStartsOn: the instance whose record was lost keeps

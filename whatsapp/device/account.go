@@ -67,7 +67,13 @@ func (a *account) write(ctx context.Context, fn func(access) error) error {
 }
 
 func (a *account) inTx(fn func(access) error) func(*store.Tx) error {
-	return func(tx *store.Tx) error { return fn(direct{tx, a.instance}) }
+	return func(tx *store.Tx) error {
+		d := direct{tx, a.instance}
+		if d.gone() {
+			return nil
+		}
+		return fn(d)
+	}
 }
 
 // writeLater is write, for what need not be on disk before the next write of

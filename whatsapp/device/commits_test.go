@@ -8,6 +8,7 @@ import (
 	"testing"
 	"testing/synctest"
 
+	wastore "go.mau.fi/whatsmeow/store"
 	"go.mau.fi/whatsmeow/types"
 
 	"postern/store"
@@ -101,6 +102,10 @@ func TestWritesOfManyDevicesShareOneCommit(t *testing.T) {
 		f := newFile(t)
 		defer func() { check(t, f.Close()) }()
 		const devices = 20
+		var all []wastore.AllStores
+		for i := range devices {
+			all = append(all, f.stores(t, int64(i+1)))
+		}
 		hold, holding := make(chan struct{}), make(chan struct{})
 		var wg sync.WaitGroup
 		wg.Go(func() {
@@ -111,8 +116,7 @@ func TestWritesOfManyDevicesShareOneCommit(t *testing.T) {
 			}))
 		})
 		<-holding
-		for i := range devices {
-			s := f.stores(t, int64(i+1))
+		for _, s := range all {
 			wg.Go(func() { check(t, s.PutSession(t.Context(), "1:0", []byte("s"))) })
 		}
 		synctest.Wait() // all of them wait for the writer

@@ -50,9 +50,15 @@ func (f *file) crash(t *testing.T) {
 	f.open(t)
 }
 
-// stores returns the stores of an instance without pairing it.
+// stores returns the stores of an instance whose device has nothing but its record.
 func (f *file) stores(t *testing.T, instance int64) wastore.AllStores {
 	t.Helper()
+	check(t, f.Update(t.Context(), func(tx *store.Tx) error {
+		if tx.Has(deviceBucket, recordKey(instance)) {
+			return nil
+		}
+		return tx.Put(deviceBucket, recordKey(instance), []byte("{}"))
+	}))
 	d := f.container.New(instance)
 	f.container.initialise(d, instance)
 	return both{d.Sessions.(*account), f.container.lids}

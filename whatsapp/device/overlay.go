@@ -39,6 +39,10 @@ type direct struct {
 	instance int64
 }
 
+// gone tells that there is no device any more: what was on its way for it is for nobody,
+// and would stay for ever.
+func (d direct) gone() bool { return !d.tx.Has(deviceBucket, recordKey(d.instance)) }
+
 func (d direct) key(k []byte) []byte   { return store.Key(d.instance, k) }
 func (d direct) put(k, v []byte) error { return d.tx.Put(deviceBucket, d.key(k), v) }
 func (d direct) remove(k []byte) error { return d.tx.Delete(deviceBucket, d.key(k)) }

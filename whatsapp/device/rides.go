@@ -66,6 +66,9 @@ func (f *flights) board(instance int64, writes map[string][]byte, decrypted bool
 }
 
 func putAll(d direct, writes map[string][]byte) error {
+	if d.gone() {
+		return nil
+	}
 	for k, v := range writes {
 		var err error
 		if v == nil {

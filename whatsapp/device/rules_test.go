@@ -89,8 +89,29 @@ func TestPruneGoesThroughMoreThanOneStep(t *testing.T) {
 	if n, err := s.DeleteExpiredPrivacyTokens(t.Context(), time.Unix(2*pruneStep, 0)); n != 2*pruneStep || err != nil {
 		t.Errorf("%d removed, %v; want %d", n, err, 2*pruneStep)
 	}
-	if n := f.records(t, 1); n != 1 {
-		t.Errorf("%d are left, want 1", n)
+	if n := f.records(t, 1); n != 2 { // it and the device's own
+		t.Errorf("%d are left, want 2", n)
+	}
+}
+
+// TestWhatComesForADeviceThatWasDeletedIsNotWritten by a message that was received, one
+// that was sent, and by itself.
+func TestWhatComesForADeviceThatWasDeletedIsNotWritten(t *testing.T) {
+	f := newFile(t)
+	s := f.stores(t, 1)
+	check(t, s.PutSession(t.Context(), "1:0", []byte("s")))
+	check(t, s.DoDecryptionTxn(Riding(t.Context()), func(ctx context.Context) error {
+		check(t, f.Update(context.Background(), func(tx *store.Tx) error { return f.container.DeleteTx(tx, 1) }))
+		return s.PutSession(ctx, "2:0", []byte("s"))
+	}))
+	check(t, f.container.Settle(1))
+	check(t, f.container.Sending(t.Context(), nil, func(ctx context.Context) error {
+		return s.PutManySessions(ctx, map[string][]byte{"3:0": []byte("s")})
+	}))
+	check(t, s.PutSession(t.Context(), "4:0", []byte("s")))
+	check(t, f.container.Close(t.Context()))
+	if n := f.records(t, 1); n != 0 {
+		t.Errorf("%d records came after the deletion", n)
 	}
 }
 
