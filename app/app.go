@@ -14,6 +14,7 @@ import (
 	"postern/batch"
 	"postern/clientversion"
 	"postern/config"
+	"postern/console"
 	"postern/delivery"
 	"postern/dispatch"
 	"postern/httpapi/idempotency"
@@ -56,6 +57,7 @@ type App struct {
 
 	store      *store.Store
 	hub        *wsbus.Hub
+	console    *console.Feed
 	ledger     *delivery.Ledger
 	queue      *dispatch.Queue
 	drops      dispatch.LogThrottle // of the queue
@@ -174,6 +176,7 @@ func (a *App) startHub(context.Context) error {
 		AllowedOrigins: ws.AllowedOrigins, AllowEmptyOrigin: ws.AllowEmptyOrigin, Logger: a.log,
 	})
 	a.stops.push("websocket hub", a.hub.Close)
+	a.console = a.newConsole()
 	return nil
 }
 
@@ -233,7 +236,7 @@ func (a *App) startInstances(ctx context.Context) error {
 		return err
 	}
 	a.registry, err = instance.Open(ctx, instance.Config{
-		Store: a.store, Publish: a.publish, OnStatus: a.statusChanged, KeepsStrangers: a.keepsStrangers,
+		Store: a.store, Publish: a.publish, OnStatus: a.statusChanged, OnChange: a.instanceChanged, KeepsStrangers: a.keepsStrangers,
 		Twin:  devices.Twin,
 		Proxy: forAll, CheckProxy: dispatch.Guard{}.CheckURL,
 		CheckURL:     dispatch.Guard{DenyPrivate: a.cfg.Webhook.DenyPrivate}.CheckURL,
@@ -283,7 +286,7 @@ func (a *App) startBatches(ctx context.Context) error {
 		return err
 	}
 	a.engine, err = batch.New(batch.Config{
-		Store: a.store, Fleet: fleet{a.registry, a.supervisor, a.known.know, a.pacer}, LetGo: a.letGo, NewMessageID: whatsapp.NewMessageID, Enabled: a.cfg.Batch.WorkerEnabled,
+		Store: a.store, Fleet: fleet{a.registry, a.supervisor, a.known.know, a.pacer}, LetGo: a.letGo, Changed: a.batchChanged, NewMessageID: whatsapp.NewMessageID, Enabled: a.cfg.Batch.WorkerEnabled,
 		MaxDelay:        time.Duration(a.cfg.Batch.MaxDelayMs) * time.Millisecond,
 		MaxRecipients:   int(a.cfg.Batch.MaxRecipients),
 		MaxOpen:         int(a.cfg.Batch.MaxOpen),

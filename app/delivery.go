@@ -23,8 +23,8 @@ func (a *App) openDispatch(context.Context) (err error) {
 		Log: hook.Log, Bodies: delivery.Bodies(hook.LogBodies), Retention: hook.LogRetention, MaxEntries: int(hook.LogMaxEntries),
 		DurableMaxBytes: hook.DurableMaxBytes, ReplayRate: int(hook.ReplayRate), GlobalURL: a.globalURL(),
 		Resolve: a.resolve, Ended: func(all []delivery.Ended) { a.relay.Ended(all) },
-		Made:   func(lane delivery.Lane, dues []delivery.Due) { a.relay.Made(lane, dues) },
-		Logger: a.log,
+		Made:    func(lane delivery.Lane, dues []delivery.Due) { a.relay.Made(lane, dues) },
+		Changed: a.deliveriesChanged, Logger: a.log,
 	})
 	if err != nil {
 		return fmt.Errorf("deliveries: %w", err)

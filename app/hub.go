@@ -7,6 +7,7 @@ import (
 
 	"github.com/google/uuid"
 
+	"postern/console"
 	"postern/delivery"
 	"postern/httpapi"
 	"postern/store"
@@ -14,7 +15,16 @@ import (
 )
 
 // hubAdapter is wsbus.Hub as package httpapi wants it.
-type hubAdapter struct{ *wsbus.Hub }
+type hubAdapter struct {
+	*wsbus.Hub
+	console *console.Feed
+}
+
+func (h hubAdapter) ServeConsole(w http.ResponseWriter, r *http.Request, v console.Viewer, s httpapi.Stream) error {
+	return hubError(h.ServeFeed(w, r, wsbus.FeedClient{
+		Open: func(wake func()) wsbus.Messages { return h.console.Open(v, wake) }, Expires: s.ExpiresAt, Token: s.Token, Check: s.Check,
+	}))
+}
 
 func (h hubAdapter) ServeGlobal(w http.ResponseWriter, r *http.Request, user uuid.UUID, s httpapi.Stream) error {
 	return hubError(h.Hub.ServeGlobal(w, r, wsbus.GlobalClient{Owner: user, Kinds: s.Kinds, Expires: s.ExpiresAt, Token: s.Token, Since: s.Since}))

@@ -123,7 +123,7 @@ func (a *App) serve(taken Addresses) error {
 	api.LogLevel, api.Backup, api.Warnings = a.level, a.archive, a.warnings
 	api.Relay, api.Deliveries = a.relay, a.ledger
 	if a.cfg.Websocket.Enabled {
-		api.Hub = hubAdapter{a.hub}
+		api.Hub = hubAdapter{a.hub, a.console}
 	}
 	if a.sandbox != nil {
 		api.Sandbox = a.sandbox.Control()

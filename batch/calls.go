@@ -72,7 +72,7 @@ func (e *Engine) call(ctx context.Context, owner, id uuid.UUID, on Trigger) (Vie
 		}
 		return step(tx, &done, Input{On: on}, states, nil)
 	})
-	e.closeFinal(owner, id, done.Status, err)
+	e.committed(owner, id, done.Status, err)
 	var bad *InvalidError
 	switch {
 	case err == nil:

@@ -56,6 +56,10 @@ type Config struct {
 	// next. It may call GateChanged. nil: there are no places.
 	LetGo func(batch uuid.UUID)
 
+	// Changed is told of each batch that is new, another than before, or was deleted by
+	// a call, after the commit that made it so. It must not block. nil: nobody is told.
+	Changed func(owner, batch uuid.UUID, gone bool)
+
 	// NewMessageID makes the WhatsApp id of one send.
 	NewMessageID func() string
 
@@ -103,6 +107,9 @@ func (c Config) withDefaults() (Config, error) {
 	c.Logger = c.Logger.With("component", "batch")
 	if c.LetGo == nil {
 		c.LetGo = func(uuid.UUID) {}
+	}
+	if c.Changed == nil {
+		c.Changed = func(uuid.UUID, uuid.UUID, bool) {}
 	}
 	c.MaxDelay = orDefault(c.MaxDelay, 24*time.Hour)
 	c.MaxRecipients = orDefault(c.MaxRecipients, 100_000)

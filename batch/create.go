@@ -63,6 +63,7 @@ func (e *Engine) Create(ctx context.Context, owner uuid.UUID, r CreateRequest) (
 		return View{}, fmt.Errorf("batch %s: create: %w", b.id, err)
 	}
 	e.wake(b.id)
+	e.cfg.Changed(owner, b.id, false)
 	return b.view(states, e.now()), nil
 }
 

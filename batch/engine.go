@@ -156,7 +156,7 @@ func (e *Engine) found(ctx context.Context, id uuid.UUID) error {
 	if errors.Is(err, errUnchanged) {
 		return nil
 	}
-	e.closeFinal(b.spec.Owner, id, status, err)
+	e.committed(b.spec.Owner, id, status, err)
 	return err
 }
 
@@ -171,12 +171,16 @@ func (e *Engine) sentSince(b *full) bool {
 	}
 }
 
-// closeFinal takes a batch out of the unfinished ones when a commit made it
-// final.
-func (e *Engine) closeFinal(owner, id uuid.UUID, status event.BatchStatus, err error) {
-	if err == nil && Final(status) {
+// committed follows a commit of a batch, unless err is one: it is told, and it is
+// none of the unfinished ones any more when the commit made it final.
+func (e *Engine) committed(owner, id uuid.UUID, status event.BatchStatus, err error) {
+	if err != nil {
+		return
+	}
+	if Final(status) {
 		e.open.drop(owner, id)
 	}
+	e.cfg.Changed(owner, id, false)
 }
 
 // Stop brings every batch to a safe point: it waits ShutdownTimeout for sends

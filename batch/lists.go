@@ -36,6 +36,19 @@ func (e *Engine) Batch(owner, id uuid.UUID) (View, error) {
 	return b.view(e.states(b.spec), e.now()), nil
 }
 
+// AnyBatch is Batch for a batch of any user.
+func (e *Engine) AnyBatch(id uuid.UUID) (View, error) {
+	var b *full
+	err := e.cfg.Store.View(func(tx *store.Tx) (err error) {
+		b, err = load(tx, id)
+		return err
+	})
+	if err != nil {
+		return View{}, err
+	}
+	return b.view(e.states(b.spec), e.now()), nil
+}
+
 // Batches lists the owner's batches, newest first: by when their creation
 // began. Its error is ErrInvalidCursor, or one of the store.
 func (e *Engine) Batches(owner uuid.UUID, f Filter, p Page) (List[View], error) {

@@ -48,6 +48,7 @@ func (e *Engine) Delete(ctx context.Context, owner, id uuid.UUID) error {
 		return fmt.Errorf("batch %s: delete: %w", id, err)
 	}
 	e.removeSoon()
+	e.cfg.Changed(owner, id, true)
 	return nil
 }
 

@@ -230,7 +230,7 @@ func (w *worker) commit(fn func(*store.Tx, *full) error) error {
 		done = b.header
 		return err
 	})
-	w.e.closeFinal(w.b.spec.Owner, w.id, done.Status, err)
+	w.e.committed(w.b.spec.Owner, w.id, done.Status, err)
 	if err == nil || errors.Is(err, errUnchanged) {
 		w.tell(w.b.Status, done.Status)
 		w.b.header = done

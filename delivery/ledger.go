@@ -65,8 +65,19 @@ type Config struct {
 	Ended func([]Ended)
 	// Made is called after the commit in which deliveries came to wait in a lane
 	// that nobody else tells of: those of a replay. They are due. nil: nobody.
-	Made   func(Lane, []Due)
-	Logger *slog.Logger // nil discards
+	Made func(Lane, []Due)
+	// Changed is told of records that are new or other than before, after their
+	// commit, by the store's writer: it must not block, and not use the store. It may
+	// keep what it is given. nil: nobody is told.
+	Changed func([]Changed)
+	Logger  *slog.Logger // nil discards
+}
+
+// Changed is a record that is new or another than before.
+type Changed struct {
+	ID       uint64
+	Instance string // the name of whose event it is, empty for a batch event
+	Global   bool   // it goes to the global webhook
 }
 
 func (c Config) withDefaults() Config {

@@ -229,6 +229,24 @@ func (l *Ledger) Record(ctx context.Context, id uint64) (r Listed, all []Attempt
 	return r, all, body, err
 }
 
+// Rows returns the records with these ids as lists have them, in that order and as they
+// are in the file now; those that are gone, or cannot be read, are left out.
+func (l *Ledger) Rows(ids []uint64) (rows []Listed, err error) {
+	err = l.store.View(func(tx *store.Tx) error {
+		for _, id := range ids {
+			r, found, err := getRecord(tx, id)
+			if ignoreDamage(err) != nil {
+				return err
+			}
+			if err == nil && found && (l.cfg.Log || r.State == Pending && !r.inMemory()) {
+				rows = append(rows, Listed{r, keepsBody(tx, r)})
+			}
+		}
+		return nil
+	})
+	return rows, err
+}
+
 // Counts returns how many records are in each state, without reading them.
 func (l *Ledger) Counts(ctx context.Context) (map[State]int, error) {
 	if err := l.catchUp(ctx); err != nil {

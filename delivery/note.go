@@ -4,6 +4,7 @@ import (
 	"encoding/binary"
 	"errors"
 
+	"postern/event"
 	"postern/store"
 )
 
@@ -50,12 +51,30 @@ func (l *Ledger) noteAll(tx *store.Tx, changes []change) error {
 	if err := countChanges(tx, changes); err != nil {
 		return err
 	}
+	l.tellChanges(tx, changes)
 	for _, c := range changes {
 		if err := l.noteReplay(tx, c); err != nil {
 			return err
 		}
 	}
 	return nil
+}
+
+// tellChanges has those of a commit told once it is on the disk. Records that go are
+// none of them: nobody waits to hear that something old is not kept any more.
+func (l *Ledger) tellChanges(tx *store.Tx, changes []change) {
+	if l.cfg.Changed == nil {
+		return
+	}
+	all := make([]Changed, 0, len(changes))
+	for _, c := range changes {
+		if r := c.now; r != nil {
+			all = append(all, Changed{ID: r.ID, Instance: r.Name, Global: r.Lane.Target == event.TargetGlobal})
+		}
+	}
+	if len(all) > 0 {
+		tx.After(func() { l.cfg.Changed(all) })
+	}
 }
 
 // noteAttempt keeps what a change takes out of the record: the attempt before,

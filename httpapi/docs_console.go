@@ -1,6 +1,8 @@
 package httpapi
 
 import (
+	"net/http"
+
 	"postern/event"
 	"postern/httpapi/openapi"
 )
@@ -12,6 +14,12 @@ func consoleDescriptions() map[string]description {
 			id: "listSamples", summary: "How the program stood in each minute of the last day.",
 			about: "They are kept in memory: a start begins anew. A minute may be missing, when the machine slept or its clock was set. The last sample is that of the running minute.",
 			query: []string{"since"}, out: body[sampleList](),
+		},
+		"GET /ws/console": {
+			id: "openConsole", summary: "A WebSocket that tells what changes, for a page of operators.",
+			about: "Each message is one JSON object; `hello` is the first. Whoever comes, or comes back after the connection ended, loads how things are by the other routes after it, " +
+				"and goes on with what is told. A row is told as it is when it is sent, at most five times a second: what changed more often in between is told once.",
+			status: http.StatusSwitchingProtocols, out: body[consoleMessage](), codes: codes{"ORIGIN_REFUSED", codeUpgradeRequired, codeInvalidSubscription, codeInvalidQuery, codeLimitReached},
 		},
 	}
 }
@@ -28,6 +36,16 @@ func consoleFields() openapi.Fields {
 		"BackupState.bytes":    say("The size of the newest one; null when it is not known.", 16_805_888),
 		"BackupState.failure":  say("Why the last attempt failed; null when it did not.", "no space left on device"),
 		"BackupState.failedAt": say("When it did; null when it did not.", exampleTime),
+
+		"ConsoleMessage.type":     say("What is told.", "instance", openapi.OneOf("hello", "instance", "instanceDeleted", "batch", "batchDeleted", "delivery", "deliveries", "figures")),
+		"ConsoleMessage.at":       say("With hello: the time here.", exampleTime),
+		"ConsoleMessage.name":     say("With instance and instanceDeleted: the name of the instance.", exampleName),
+		"ConsoleMessage.instance": say("The instance as GET /instance lists it, its token aside.", nil),
+		"ConsoleMessage.batch":    say("The batch as GET /admin/batches lists it.", nil),
+		"ConsoleMessage.id":       say("With batchDeleted: the id of the batch.", exampleUUID, openapi.Format("uuid")),
+		"ConsoleMessage.delivery": say("The delivery as GET /webhook/deliveries lists it.", nil),
+		"ConsoleMessage.changed":  say("With deliveries: how often deliveries changed that are not told one by one, because there were too many.", 412),
+		"ConsoleMessage.figures":  say("The sample of the running minute, every five seconds.", nil),
 
 		"Sample.at":                   say("When the minute began.", exampleTime),
 		"Sample.instances":            say("How many instances are in each state of the connection, at the end of the minute.", object{string(event.Online): 3}),

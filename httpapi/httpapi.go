@@ -161,7 +161,7 @@ func New(c Config) (http.Handler, error) {
 	}
 	a := &api{Config: c, router: newRouter(slices.Concat(aliases(), notOfferedAliases())), log: c.Logger.With("component", "httpapi"), keys: idempotency.New(c.Store), tokens: tokens.NewReader(c.JWTSecret)}
 	for _, r := range routes() {
-		if r.auth == handshake && c.Hub == nil {
+		if r.isSocket() && c.Hub == nil {
 			continue
 		}
 		a.router.add(r.method, r.path, a.handler(r))

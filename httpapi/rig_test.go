@@ -22,6 +22,7 @@ import (
 
 	"postern/backup"
 	"postern/batch"
+	"postern/console"
 	"postern/delivery"
 	"postern/dispatch"
 	"postern/event"
@@ -341,6 +342,7 @@ type recordingHub struct {
 	err      error
 	user     uuid.UUID
 	instance int64
+	viewer   console.Viewer
 	stream   Stream
 	revoked  []int64
 }
@@ -359,6 +361,14 @@ func (h *recordingHub) ServeGlobal(w http.ResponseWriter, _ *http.Request, user 
 
 func (h *recordingHub) ServeInstance(w http.ResponseWriter, _ *http.Request, id int64, s Stream) error {
 	h.instance, h.stream = id, s
+	if h.err == nil {
+		w.WriteHeader(http.StatusSwitchingProtocols)
+	}
+	return h.err
+}
+
+func (h *recordingHub) ServeConsole(w http.ResponseWriter, _ *http.Request, v console.Viewer, s Stream) error {
+	h.viewer, h.stream = v, s
 	if h.err == nil {
 		w.WriteHeader(http.StatusSwitchingProtocols)
 	}

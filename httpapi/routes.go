@@ -1,5 +1,7 @@
 package httpapi
 
+import "strings"
+
 // route is one row of the route table. In path, a segment in braces is a
 // parameter: {i} an instance name, {id} what the path is about, such as a batch, {item} an item of it.
 type route struct {
@@ -8,6 +10,9 @@ type route struct {
 	auth   scheme
 	handle func(*api, *call) error
 }
+
+// isSocket tells a path that is a WebSocket.
+func (r route) isSocket() bool { return strings.HasPrefix(r.path, "/ws/") }
 
 // routes is every path of the program but those of a mounted handler. Legacy
 // paths are in [aliases]. A handler in [once] takes an Idempotency-Key; its row
@@ -190,5 +195,6 @@ func routes() []route {
 
 		{"GET", "/ws/global/events", handshake, (*api).globalEvents},
 		{"GET", "/ws/instance/events", handshake, (*api).instanceEvents},
+		{"GET", "/ws/console", globalKey, (*api).openConsole},
 	}
 }

@@ -8,6 +8,7 @@ import (
 
 	"github.com/google/uuid"
 
+	"postern/console"
 	"postern/event"
 )
 
@@ -18,8 +19,8 @@ type Stream struct {
 	Durable   bool              // an instance whose events are stored and numbered; without it no Since
 	ExpiresAt time.Time         // of the token; zero: never
 	Token     [sha256.Size]byte // its digest
-	// Check says whether the token of an instance still counts. It is to be
-	// asked once RevokeInstance would reach the client; nil for a user's token.
+	// Check says whether the credential still counts. It is to be asked once
+	// RevokeInstance would reach the client; nil for a user's token.
 	Check func() error
 }
 
@@ -31,6 +32,9 @@ type Hub interface {
 	OriginAllowed(origin, host string) bool
 	ServeGlobal(w http.ResponseWriter, r *http.Request, user uuid.UUID, s Stream) error
 	ServeInstance(w http.ResponseWriter, r *http.Request, instance int64, s Stream) error
+	// ServeConsole tells the viewer what changes. Of the stream only ExpiresAt, Token
+	// and Check are looked at.
+	ServeConsole(w http.ResponseWriter, r *http.Request, v console.Viewer, s Stream) error
 	// RevokeInstance closes the clients of an instance whose token is worth
 	// nothing any more.
 	RevokeInstance(instance int64)

@@ -35,6 +35,7 @@ func (r *Registry) Delete(ctx context.Context, id int64, force bool) error {
 	}
 	e.gone = true
 	r.forget(id, name, e)
+	r.tellChange(id, name, true)
 	r.tellLanes(lanesOf(id, e.chosen()))
 	r.log.Info("instance deleted", "instance", name, "instance_id", id)
 	return nil

@@ -57,6 +57,10 @@ type Config struct {
 	// write to strangers a stranger wrote, after its commit; it must not block
 	// nor change the instance. nil: nobody is told.
 	OnStatus func(id int64, s event.State)
+	// OnChange is told of each instance that is new, has another record or webhook than
+	// before, or is gone, after the commit that made it so. It must not block nor change
+	// the instance. nil: nobody is told.
+	OnChange func(id int64, name string, gone bool)
 	// KeepsStrangers reports whether a limit of the instance keeps it from writing
 	// to strangers now. nil: none does.
 	KeepsStrangers func(id int64) bool
@@ -297,6 +301,7 @@ func (r *Registry) Create(ctx context.Context, n New) (Record, error) {
 		return Record{}, fmt.Errorf("create instance %q: %w", n.Name, err)
 	}
 	r.add(rec, options)
+	r.tellChange(rec.ID, rec.Name, false)
 	r.log.Info("instance created", "instance", rec.Name, "instance_id", rec.ID)
 	return rec, nil
 }
@@ -392,6 +397,7 @@ func (r *Registry) changeAndTell(ctx context.Context, id int64, fn func(*Record)
 		return before, false, fmt.Errorf("change instance %d: %w", id, err)
 	}
 	e.record.Store(&rec)
+	r.tellChange(rec.ID, rec.Name, false)
 	if rec.Status != before.Status || !sameRestrictions(rec.Restrictions, before.Restrictions) {
 		r.tellStatus(before, rec)
 	}
@@ -410,6 +416,12 @@ func (r *Registry) tellStatus(before, rec Record) {
 	r.tellRestrictions(before, rec)
 	if r.cfg.OnStatus != nil {
 		r.cfg.OnStatus(rec.ID, rec.Status)
+	}
+}
+
+func (r *Registry) tellChange(id int64, name string, gone bool) {
+	if r.open && r.cfg.OnChange != nil {
+		r.cfg.OnChange(id, name, gone)
 	}
 }
 

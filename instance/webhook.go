@@ -65,6 +65,7 @@ func (r *Registry) PutWebhook(ctx context.Context, id int64, c WebhookChange) (W
 		return Webhook{}, fmt.Errorf("webhook of instance %d: %w", id, err)
 	}
 	e.webhook.Store(&hook)
+	r.tellChange(id, e.record.Load().Name, false)
 	r.tellLanes([]delivery.Lane{webhookLane(id)})
 	return hook.clone(), nil
 }

@@ -170,6 +170,7 @@ func (s *Store) attempt(group []*update) (rest, refused []*update, again bool, e
 	var counts OutboxCounts
 	changed := changes{}
 	var healed []string
+	var after []func()
 	open := openings{}
 	for i, u := range group {
 		tx := &Tx{bolt: btx, openings: &open, schema: s.schema, now: at, disable: s.disable.Load(), emits: s.emits()}
@@ -184,6 +185,7 @@ func (s *Store) attempt(group []*update) (rest, refused []*update, again bool, e
 			counts.sum(tx.counts)
 			changed.merge(tx.changes)
 			healed = append(healed, tx.healed...)
+			after = append(after, tx.after...)
 			continue
 		}
 		refused = append(refused, u)
@@ -207,6 +209,9 @@ func (s *Store) attempt(group []*update) (rest, refused []*update, again bool, e
 	s.backlog.add(counts)
 	if emitted {
 		s.broadcast()
+	}
+	for _, fn := range after {
+		fn()
 	}
 	return good, refused, false, nil
 }

@@ -22,6 +22,7 @@ type Tx struct {
 	schema   schema
 	now      time.Time
 	emitted  bool
+	after    []func()     // once this is on the disk
 	counts   OutboxCounts // by how much the commit changes the numbers of outbox entries
 	writes   int          // Puts and Deletes so far
 	damaged  []Damaged    // records that could not be read
@@ -191,6 +192,11 @@ func (tx *Tx) TakeID(bucket string, id uint64) error {
 
 // Wake has this commit wake whoever waits for Store.Wake, as Emit does.
 func (tx *Tx) Wake() { tx.emitted = true }
+
+// After has fn called once this commit is on the disk and before Update returns, in the
+// order of the commits. It is not called when the closure fails, and once when it ran
+// twice. The store's writer calls it: it must not block, and not use the store.
+func (tx *Tx) After(fn func()) { tx.after = append(tx.after, fn) }
 
 // Scan calls fn for each record of r in key order until fn returns false or an
 // error. key and value are copies. Damaged records are counted and left out,

@@ -39,6 +39,8 @@ type client struct {
 	told     []Gap  // with since: gaps that the client knows of
 	lenient  bool   // other events that are not kept may be left out too
 
+	own Messages // of ServeFeed, which has nothing in queue; nil for the others
+
 	wake chan struct{} // size 1: the state below changed
 
 	mu      sync.Mutex
@@ -105,6 +107,9 @@ func (c *client) goLive() bool {
 // next waits for a message to write. It reports false at the client's end; when
 // that is the program's end, what is queued comes first.
 func (c *client) next() (body []byte, ok bool) {
+	if c.own != nil {
+		return c.nextOwn()
+	}
 	for {
 		c.mu.Lock()
 		waiting, ended := len(c.queue) > 0, c.ended
@@ -121,6 +126,22 @@ func (c *client) next() (body []byte, ok bool) {
 		}
 		<-c.wake
 	}
+}
+
+// nextOwn is next for a client with messages of its own, whose end is at once.
+func (c *client) nextOwn() (body []byte, ok bool) {
+	for !c.over() {
+		body, err := c.own.Next()
+		switch {
+		case err != nil:
+			c.kick(CodeSlow, "too slow")
+		case body != nil:
+			return body, true
+		default:
+			<-c.wake
+		}
+	}
+	return nil, false
 }
 
 // kick ends the connection with a close code. The first one counts.

@@ -35,6 +35,12 @@
 // Its numbers go on where they were. What was never stored has none: it is
 // published once, to clients that are behind too, who get it when they are live.
 //
+// # Feeds
+//
+// A client of ServeFeed takes its messages from who has them, one when it took the one
+// before. Nothing is queued here; whether it keeps up is for its messages to say, and
+// for the time in which each has to be taken.
+//
 // # Ends
 //
 // Close codes: 1001 the program stops, 1002 the client broke the protocol, 1008

@@ -65,6 +65,26 @@ type InstanceClient struct {
 	Check func() error
 }
 
+// Messages are what one client of ServeFeed is sent. Next is called by one goroutine.
+type Messages interface {
+	// Next is the next message, nil when there is none before the client is woken
+	// again. An error ends the client with CodeSlow: it did not keep up.
+	Next() ([]byte, error)
+	// Close is called once, when the client is gone or never came.
+	Close()
+}
+
+// FeedClient is a client with messages of its own.
+type FeedClient struct {
+	// Open begins the messages. wake may be called from any goroutine, and never
+	// blocks.
+	Open    func(wake func()) Messages
+	Expires time.Time // of the credential; zero: never
+	Token   Token     // that it came with
+	// Check is that of an InstanceClient.
+	Check func() error
+}
+
 // Token stands for a token without being one: its digest.
 type Token [sha256.Size]byte
 
@@ -79,6 +99,7 @@ type Hub struct {
 	closed    bool
 	owners    map[uuid.UUID]map[*client]struct{}
 	instances map[int64]map[*client]struct{}
+	feeds     map[Token]map[*client]struct{}
 	tokens    map[Token]int // clients of each
 }
 
@@ -93,7 +114,8 @@ func New(cfg Config) *Hub {
 	}
 	return &Hub{
 		cfg: cfg, log: cfg.Logger.With("component", "wsbus"),
-		owners: map[uuid.UUID]map[*client]struct{}{}, instances: map[int64]map[*client]struct{}{}, tokens: map[Token]int{},
+		owners: map[uuid.UUID]map[*client]struct{}{}, instances: map[int64]map[*client]struct{}{},
+		feeds: map[Token]map[*client]struct{}{}, tokens: map[Token]int{},
 	}
 }
 
@@ -140,6 +162,22 @@ func (h *Hub) ServeInstance(w http.ResponseWriter, r *http.Request, i InstanceCl
 	})
 }
 
+// ServeFeed is ServeGlobal for a client with messages of its own, which begin before the
+// handshake is answered. Its errors are ErrStopping, ErrTooMany and those of Check.
+func (h *Hub) ServeFeed(w http.ResponseWriter, r *http.Request, f FeedClient) error {
+	c := newClient(h, nil, f.Expires)
+	c.token, c.live = f.Token, true
+	return serve(h, w, r, h.feeds, f.Token, c, func() error {
+		if f.Check != nil {
+			if err := f.Check(); err != nil {
+				return err
+			}
+		}
+		c.own = f.Open(c.nudge)
+		return nil
+	})
+}
+
 // serve registers c before anything is asked about it, so that no event and no
 // revocation is missed between the question and the upgrade.
 func serve[K comparable](h *Hub, w http.ResponseWriter, r *http.Request, group map[K]map[*client]struct{}, key K, c *client, check func() error) error {
@@ -147,6 +185,9 @@ func serve[K comparable](h *Hub, w http.ResponseWriter, r *http.Request, group m
 		return err
 	}
 	gone := func() {
+		if c.own != nil {
+			c.own.Close()
+		}
 		leave(h, group, key, c)
 		h.work.Done()
 	}
@@ -238,6 +279,9 @@ func (h *Hub) Stats() (clients int, slow uint64) {
 	for _, g := range h.instances {
 		clients += len(g)
 	}
+	for _, g := range h.feeds {
+		clients += len(g)
+	}
 	return clients, h.slow.Load()
 }
 
@@ -250,6 +294,9 @@ func (h *Hub) Close(ctx context.Context) error {
 		kickAll(g)
 	}
 	for _, g := range h.instances {
+		kickAll(g)
+	}
+	for _, g := range h.feeds {
 		kickAll(g)
 	}
 	h.mu.Unlock()

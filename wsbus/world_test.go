@@ -31,7 +31,8 @@ type world struct {
 	expires time.Time
 	kinds   []event.Kind
 	check   func() error
-	refused chan error // what the hub refused last, size 1
+	feed    func(http.ResponseWriter, *http.Request, Token) error // of the path /feed
+	refused chan error                                            // what the hub refused last, size 1
 }
 
 func newWorld(t testing.TB, cfg Config) *world {
@@ -62,7 +63,9 @@ func (w *world) ServeHTTP(rw http.ResponseWriter, r *http.Request) {
 		n, _ := strconv.ParseUint(r.URL.Query().Get("since"), 10, 64)
 		since = &n
 	}
-	if r.URL.Path == "/global" {
+	if r.URL.Path == "/feed" {
+		err = w.feed(rw, r, token)
+	} else if r.URL.Path == "/global" {
 		err = w.hub.ServeGlobal(rw, r, GlobalClient{Owner: user, Kinds: w.kinds, Expires: w.expires, Token: token, Since: since})
 	} else {
 		err = w.hub.ServeInstance(rw, r, InstanceClient{

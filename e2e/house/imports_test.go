@@ -35,6 +35,7 @@ var mayImport = map[string][]string{
 	"loglines":              {},
 	"support":               {},
 	"samples":               {},
+	"console":               {},
 	"instance":              {"prune", "delivery", "store", "event", "proxy", "pace"},
 	"batch":                 {"prune", "store", "event", "wallclock"},
 	"wallclock":             {},
@@ -52,7 +53,7 @@ var mayImport = map[string][]string{
 	"sandbox/phone":             {"sandbox/handset"},
 	"sandbox/handset":           {},
 
-	"httpapi":                   {"backup", "samples", "loglevel", "loglines", "httpapi/openapi", "httpapi/strict", "httpapi/tokens", "httpapi/idempotency", "batch", "instance", "pace", "delivery", "dispatch", "media", "store", "event", "nesting", "peers", "proxy"},
+	"httpapi":                   {"backup", "console", "samples", "loglevel", "loglines", "httpapi/openapi", "httpapi/strict", "httpapi/tokens", "httpapi/idempotency", "batch", "instance", "pace", "delivery", "dispatch", "media", "store", "event", "nesting", "peers", "proxy"},
 	"httpapi/openapi":           {"event"},
 	"httpapi/openapi/witness":   {},
 	"httpapi/strict":            {"nesting", "event"},
@@ -77,7 +78,7 @@ var mayImport = map[string][]string{
 	"transfer": {"backup", "instance", "whatsapp/device", "event"},
 
 	"config":       {"backup", "clientversion", "store", "event", "peers", "proxy", "whatsapp"},
-	"app":          {"backup", "samples", "transfer", "migrate", "loglevel", "loglines", "clientversion", "config", "delivery", "dashboard", "httpapi", "httpapi/idempotency", "wsbus", "sandbox", "sandbox/phone", "whatsapp", "whatsapp/device", "media", "dispatch", "batch", "instance", "pace", "store", "event", "peers", "proxy"},
+	"app":          {"backup", "console", "samples", "transfer", "migrate", "loglevel", "loglines", "clientversion", "config", "delivery", "dashboard", "httpapi", "httpapi/idempotency", "wsbus", "sandbox", "sandbox/phone", "whatsapp", "whatsapp/device", "media", "dispatch", "batch", "instance", "pace", "store", "event", "peers", "proxy"},
 	"doctor":       {"app", "backup", "config", "dispatch", "instance", "media", "netfault", "peers", "store"},
 	"cli/consumer": {},
 	"cli":          {"backup", "doctor", "transfer", "migrate", "loglevel", "loglines", "support", "cli/consumer", "app", "config", "httpapi/tokens", "sandbox", "sandbox/handset", "store", "event", "peers"},
@@ -110,6 +111,7 @@ var why = map[string]string{
 	"pace":          "pace counts what leaves and says when more may; who asks, and for what, it does not know",
 	"wallclock":     "wallclock knows zones, and nothing that happens in them",
 	"loglines":      "a line is one, whatever it says",
+	"console":       "it hands on rows and names, whatever they are of",
 	"samples":       "a sample is a row of figures, whatever is counted",
 	"support":       "it hides what is no stranger's business, wherever that comes from",
 	"loglevel":      "a level is one, whatever is logged",

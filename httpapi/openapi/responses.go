@@ -20,8 +20,8 @@ func (d *document) answersOf(o Operation) Object {
 		if a.Type != nil {
 			content["application/json"] = Object{"schema": d.answer(a.Type)}
 		}
-		if a.Status == http.StatusSwitchingProtocols {
-			// What the messages are; also, generators leave out what no path uses.
+		if a.Status == http.StatusSwitchingProtocols && a.Type == nil {
+			// What the messages are, which are events; also, generators leave out what no path uses.
 			content["application/json"] = Object{"schema": reference("schemas", d.unionOf(o.ID))}
 		}
 		if a.Media != "" {

@@ -1,0 +1,73 @@
+package app
+
+import (
+	"github.com/google/uuid"
+
+	"postern/console"
+	"postern/delivery"
+	"postern/httpapi"
+)
+
+// newConsole makes what tells pages of operators what changes. It reads the parts when
+// somebody listens, which is when all of them run.
+func (a *App) newConsole() *console.Feed {
+	return console.New(console.Config{
+		Instance: a.consoleInstance, Batch: a.consoleBatch, Deliveries: a.consoleDeliveries,
+		Figures: func() any { return httpapi.ConsoleFigures(a.samples.Running()) }, Logger: a.log,
+	})
+}
+
+func (a *App) consoleInstance(id int64) (name string, row any, ok bool) {
+	rec, err := a.registry.ByID(id)
+	if err != nil {
+		return "", nil, false
+	}
+	hook, err := a.registry.Webhook(id)
+	if err != nil {
+		return rec.Name, httpapi.ConsoleInstance(rec, nil), true
+	}
+	return rec.Name, httpapi.ConsoleInstance(rec, &hook), true
+}
+
+func (a *App) consoleBatch(id uuid.UUID) (owner uuid.UUID, row any, ok bool) {
+	b, err := a.engine.AnyBatch(id)
+	return b.OwnerUserID, b, err == nil
+}
+
+func (a *App) consoleDeliveries(ids []uint64) (rows []any) {
+	all, err := a.ledger.Rows(ids)
+	if err != nil {
+		a.log.Warn("deliveries that changed cannot be read", "error", err)
+	}
+	for _, r := range all {
+		rows = append(rows, httpapi.ConsoleDelivery(r))
+	}
+	return rows
+}
+
+// instanceChanged tells who listens of an instance.
+func (a *App) instanceChanged(id int64, name string, gone bool) {
+	if gone {
+		a.console.InstanceDeleted(id, name)
+	} else {
+		a.console.InstanceChanged(id)
+	}
+}
+
+func (a *App) batchChanged(owner, id uuid.UUID, gone bool) {
+	if gone {
+		a.console.BatchDeleted(id, owner)
+	} else {
+		a.console.BatchChanged(id)
+	}
+}
+
+func (a *App) deliveriesChanged(all []delivery.Changed) {
+	a.console.DeliveriesChanged(func(yield func(console.Delivery) bool) {
+		for _, c := range all {
+			if !yield(console.Delivery(c)) {
+				return
+			}
+		}
+	})
+}

@@ -1,0 +1,190 @@
+package app
+
+import (
+	"context"
+	"encoding/json"
+	"net/http"
+	"net/http/httptest"
+	"reflect"
+	"strings"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"nhooyr.io/websocket"
+
+	"postern/cli/consumer"
+	"postern/event"
+)
+
+// page is one that listens to the console.
+type page struct {
+	s    *sockets
+	conn *websocket.Conn
+}
+
+// said is a message with its row as it came.
+type said struct {
+	Type, Name, ID            string
+	Instance, Batch, Delivery map[string]any
+	Figures                   map[string]any
+	Changed                   int
+	At                        time.Time
+}
+
+func (s *sockets) page() *page {
+	s.t.Helper()
+	conn, _, err := websocket.Dial(s.t.Context(), strings.Replace(s.url, "http", "ws", 1)+"/ws/console", &websocket.DialOptions{
+		HTTPHeader: http.Header{s.key.Name: {s.key.Value}},
+	})
+	if err != nil {
+		s.t.Fatal(err)
+	}
+	conn.SetReadLimit(1 << 20)
+	s.t.Cleanup(func() { _ = conn.CloseNow() })
+	return &page{s, conn}
+}
+
+func (p *page) next() (m said) {
+	p.s.t.Helper()
+	ctx, cancel := context.WithTimeout(p.s.t.Context(), 20*time.Second)
+	defer cancel()
+	_, body, err := p.conn.Read(ctx)
+	if err != nil {
+		p.s.t.Fatal(err)
+	}
+	if err := json.Unmarshal(body, &m); err != nil {
+		p.s.t.Fatalf("%s: %v", body, err)
+	}
+	return m
+}
+
+// hears reads until the message that is waited for.
+func (p *page) hears(is func(said) bool) said {
+	p.s.t.Helper()
+	for {
+		if m := p.next(); is(m) {
+			return m
+		}
+	}
+}
+
+// rows are those of a list of the interface.
+func (s *sockets) rows(path string) (all []map[string]any) {
+	s.t.Helper()
+	var raw json.RawMessage
+	if err := s.api.Call(s.t.Context(), s.key, http.MethodGet, path, nil, &raw); err != nil {
+		s.t.Fatal(err)
+	}
+	var list struct{ Records []map[string]any }
+	if raw[0] == '{' {
+		if err := json.Unmarshal(raw, &list); err != nil {
+			s.t.Fatal(err)
+		}
+		return list.Records
+	}
+	if err := json.Unmarshal(raw, &all); err != nil {
+		s.t.Fatal(err)
+	}
+	return all
+}
+
+// TestWhatTheConsoleTellsIsWhatTheListsHave: each row equals that of its list, but for
+// the token of an instance, which is never told.
+func TestWhatTheConsoleTellsIsWhatTheListsHave(t *testing.T) {
+	var refuses atomic.Bool
+	receiver := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+		if refuses.Load() {
+			w.WriteHeader(http.StatusInternalServerError)
+		}
+	}))
+	t.Cleanup(receiver.Close)
+	s := newSocketsFor(t, receiver.URL)
+	p := s.page()
+	if first := p.next(); first.Type != "hello" || time.Since(first.At).Abs() > time.Minute {
+		t.Errorf("the first message is %+v", first)
+	}
+	figures := p.next()
+	if figures.Type != "figures" || figures.Figures["fileBytes"] == 0.0 || figures.Figures["at"] == nil {
+		t.Errorf("then %+v", figures)
+	}
+
+	token := s.instance("shop")
+	row := p.hears(func(m said) bool { return m.Type == "instance" })
+	listed := s.rows("/instance")[0]
+	if listed["Auth"] == nil || row.Instance["Auth"] != nil || row.Name != "shop" {
+		t.Errorf("the list has %v, told is %+v", listed, row)
+	}
+	listed["Auth"] = nil
+	if !reflect.DeepEqual(row.Instance, listed) {
+		t.Errorf("told %v, the list has %v", row.Instance, listed)
+	}
+	hook := map[string]any{"url": receiver.URL + "/hook?secret=1", "events": map[string]bool{"sendMessage": true}}
+	if err := s.api.Call(t.Context(), consumer.Bearer(token), http.MethodPut, "/instance/shop/webhook", hook, nil); err != nil {
+		t.Fatal(err)
+	}
+	row = p.hears(func(m said) bool { return m.Type == "instance" })
+	if !reflect.DeepEqual(row.Instance["Webhook"], s.rows("/instance")[0]["Webhook"]) || row.Instance["Webhook"] == nil {
+		t.Errorf("after its webhook was set: %v", row.Instance)
+	}
+
+	s.emit(event.BatchCreated)
+	told := p.hears(func(m said) bool { return m.Type == "delivery" && m.Delivery["state"] == "DELIVERED" })
+	if all := s.rows("/webhook/deliveries"); len(all) != 1 || !reflect.DeepEqual(all[0], told.Delivery) {
+		t.Errorf("told %v, the list has %v", told.Delivery, all)
+	}
+	refuses.Store(true)
+	s.emit(event.BatchStarted)
+	p.hears(func(m said) bool {
+		return m.Type == "delivery" && m.Delivery["state"] == "PENDING" && m.Delivery["lastStatus"] == 500.0
+	})
+
+	var made struct{ ID string }
+	user := consumer.Bearer(s.user)
+	draft := map[string]any{
+		"name": "spring", "instances": []string{"shop"}, "recipients": []string{"4915112345678"}, "autoStart": false,
+		"message": map[string]any{"type": "text", "payload": map[string]string{"text": "<hello>"}},
+	}
+	if err := s.api.Call(t.Context(), user, http.MethodPost, "/message/batches", draft, &made); err != nil {
+		t.Fatal(err)
+	}
+	told = p.hears(func(m said) bool { return m.Type == "batch" })
+	if all := s.rows("/admin/batches"); len(all) != 1 || told.Batch["id"] != made.ID || !reflect.DeepEqual(all[0], told.Batch) {
+		t.Errorf("told %v, the list has %v", told.Batch, all)
+	}
+	if err := s.api.Call(t.Context(), user, http.MethodPost, "/message/batches/"+made.ID+"/stop", nil, nil); err != nil {
+		t.Fatal(err)
+	}
+	p.hears(func(m said) bool { return m.Type == "batch" && m.Batch["status"] == "STOPPED" })
+	if err := s.api.Call(t.Context(), user, http.MethodDelete, "/message/batches/"+made.ID, nil, nil); err != nil {
+		t.Fatal(err)
+	}
+	if gone := p.hears(func(m said) bool { return m.Type == "batchDeleted" }); gone.ID != made.ID {
+		t.Errorf("deleted is %+v", gone)
+	}
+	if err := s.api.Call(t.Context(), consumer.Bearer(token), http.MethodDelete, "/instance/shop", nil, nil); err != nil {
+		t.Fatal(err)
+	}
+	if gone := p.hears(func(m said) bool { return m.Type == "instanceDeleted" }); gone.Name != "shop" {
+		t.Errorf("deleted is %+v", gone)
+	}
+}
+
+func TestTheConsoleEndsWith1001WhenTheProgramStops(t *testing.T) {
+	s := newSockets(t)
+	p := s.page()
+	p.next()
+	go func() { _ = s.Stop(context.Background()) }()
+	if code := s.closedWith(p.conn); code != websocket.StatusGoingAway {
+		t.Errorf("closed with %d", code)
+	}
+}
+
+func TestTheConsoleIsForTheOriginsOfTheOtherSockets(t *testing.T) {
+	s := newSockets(t)
+	key := http.Header{}
+	key.Set(s.key.Name, s.key.Value)
+	key.Set("Origin", "https://evil.example")
+	s.refused("/ws/console", key, http.StatusForbidden, "ORIGIN_REFUSED")
+	s.refused("/ws/console", nil, http.StatusUnauthorized, "UNAUTHORIZED")
+}

@@ -1,0 +1,399 @@
+package console
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"runtime"
+	"slices"
+	"sync/atomic"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/google/uuid"
+)
+
+// program has rows that tell how often they changed.
+type program struct {
+	*Feed
+	instances map[int64]int
+	batches   map[uuid.UUID]int
+	owner     uuid.UUID
+	reads     atomic.Int64
+}
+
+func newProgram() *program {
+	p := &program{instances: map[int64]int{}, batches: map[uuid.UUID]int{}, owner: uuid.New()}
+	p.Feed = New(Config{
+		Instance: func(id int64) (string, any, bool) {
+			p.reads.Add(1)
+			n, ok := p.instances[id]
+			return fmt.Sprint("i", id), n, ok
+		},
+		Batch: func(id uuid.UUID) (uuid.UUID, any, bool) {
+			p.reads.Add(1)
+			n, ok := p.batches[id]
+			return p.owner, n, ok
+		},
+		Deliveries: func(ids []uint64) (rows []any) {
+			p.reads.Add(1)
+			for _, id := range ids {
+				rows = append(rows, id)
+			}
+			return rows
+		},
+		Figures: func() any {
+			p.reads.Add(1)
+			return "<&>"
+		},
+	})
+	return p
+}
+
+// flap changes an instance.
+func (p *program) flap(id int64) {
+	p.instances[id]++
+	p.InstanceChanged(id)
+}
+
+func (p *program) deliver(from, to uint64) {
+	p.DeliveriesChanged(func(yield func(Delivery) bool) {
+		for id := from; id <= to; id++ {
+			if !yield(Delivery{ID: id, Instance: "i1", Global: id%2 == 0}) {
+				return
+			}
+		}
+	})
+}
+
+// client is a page that reads all that it is told.
+type client struct {
+	*Stream
+	t    *testing.T
+	woke chan struct{}
+	err  error
+}
+
+func (p *program) open(t *testing.T, v Viewer) *client {
+	t.Helper()
+	c := &client{t: t, woke: make(chan struct{}, 1)}
+	c.Stream = p.Open(v, func() {
+		select {
+		case c.woke <- struct{}{}:
+		default:
+		}
+	})
+	t.Cleanup(c.Close)
+	return c
+}
+
+// heard is a message in short: what it tells, and of what.
+type heard struct {
+	Type, Name string
+	ID         *uuid.UUID
+	At         string
+	Instance   int
+	Batch      int
+	Delivery   uint64
+	Changed    int
+	Figures    string
+}
+
+// takes reads what there is now.
+func (c *client) takes() (all []heard) {
+	c.t.Helper()
+	for {
+		var body []byte
+		if body, c.err = c.Next(); body == nil {
+			return all
+		}
+		var h heard
+		if err := json.Unmarshal(body, &h); err != nil {
+			c.t.Fatalf("%s: %v", body, err)
+		}
+		all = append(all, h)
+	}
+}
+
+// listens reads all that is told for a while, as it comes.
+func (c *client) listens(d time.Duration) (all []heard) {
+	c.t.Helper()
+	for over := time.After(d); ; {
+		all = append(all, c.takes()...)
+		select {
+		case <-c.woke:
+		case <-over:
+			synctest.Wait() // a pause that is over now, too
+			return append(all, c.takes()...)
+		}
+	}
+}
+
+func types(all []heard) (names []string) {
+	for _, h := range all {
+		names = append(names, h.Type)
+	}
+	return names
+}
+
+func bubble(t *testing.T, fn func(t *testing.T, p *program)) {
+	t.Helper()
+	synctest.Test(t, func(t *testing.T) { fn(t, newProgram()) })
+}
+
+func TestNothingIsComputedWhenNobodyListens(t *testing.T) {
+	bubble(t, func(t *testing.T, p *program) {
+		tell := func() {
+			p.InstanceChanged(1)
+			p.InstanceDeleted(1, "i1")
+			p.BatchChanged(p.owner)
+			p.BatchDeleted(p.owner, p.owner)
+		}
+		if n := testing.AllocsPerRun(100, tell); n != 0 {
+			t.Errorf("telling nobody takes %v allocations", n)
+		}
+		c := p.open(t, Operator())
+		c.takes()
+		c.Close()
+		c.Close() // again does nothing
+		before := p.reads.Load()
+		tell()
+		p.deliver(1, 5)
+		time.Sleep(time.Minute)
+		if after := p.reads.Load(); after != before || c.takes() != nil {
+			t.Errorf("%d rows were read for nobody", after-before)
+		}
+	})
+}
+
+func TestHelloIsFirstAndFiguresComeAtOnceAndEveryFiveSeconds(t *testing.T) {
+	bubble(t, func(t *testing.T, p *program) {
+		c := p.open(t, Operator())
+		p.flap(1)
+		all := c.listens(16 * time.Second)
+		if got := types(all); !slices.Equal(got, []string{"hello", "figures", "instance", "figures", "figures", "figures"}) {
+			t.Errorf("told %v", got)
+		}
+		if at, err := time.Parse(time.RFC3339, all[0].At); err != nil || time.Since(at) > time.Minute || all[1].Figures != "<&>" {
+			t.Errorf("hello says %+v, figures %+v", all[0], all[1])
+		}
+	})
+}
+
+func TestARowIsToldAsItIsWhenItIsSentHoweverOftenItChangedBefore(t *testing.T) {
+	bubble(t, func(t *testing.T, p *program) {
+		c := p.open(t, Operator())
+		c.takes()
+		id := uuid.New()
+		for range 1000 {
+			p.flap(1)
+			p.batches[id]++
+			p.BatchChanged(id)
+		}
+		time.Sleep(Pause)
+		synctest.Wait()
+		all := c.takes()
+		if len(all) != 2 || all[0].Type != "instance" || all[0].Name != "i1" || all[0].Instance != 1000 || all[1].Type != "batch" || all[1].Batch != 1000 {
+			t.Errorf("told %+v", all)
+		}
+		p.flap(1)
+		if early := c.takes(); len(early) != 0 {
+			t.Errorf("told %+v before the pause was over", early)
+		}
+		if all = c.listens(Pause); len(all) != 1 || all[0].Instance != 1001 {
+			t.Errorf("then %+v", all)
+		}
+	})
+}
+
+func TestWhatIsGoneIsToldOnceAndItsRowNoMore(t *testing.T) {
+	bubble(t, func(t *testing.T, p *program) {
+		c := p.open(t, Operator())
+		c.takes()
+		id := uuid.New()
+		p.flap(7)
+		p.BatchChanged(id)
+		delete(p.instances, 7)
+		p.InstanceDeleted(7, "i7")
+		p.BatchDeleted(id, p.owner)
+		all := c.listens(Pause)
+		if len(all) != 2 || all[0].Type != "instanceDeleted" || all[0].Name != "i7" || all[1].Type != "batchDeleted" || *all[1].ID != id {
+			t.Errorf("told %+v", all)
+		}
+	})
+}
+
+func TestDeliveriesUnderLoadAreCounted(t *testing.T) {
+	bubble(t, func(t *testing.T, p *program) {
+		c := p.open(t, Operator())
+		c.takes()
+		p.deliver(1, MostDeliveries)
+		p.deliver(1, MostDeliveries) // the same again
+		all := c.listens(Pause)
+		if len(all) != MostDeliveries || all[0].Delivery != 1 || all[MostDeliveries-1].Delivery != MostDeliveries {
+			t.Errorf("%d messages, the first %+v", len(all), all[0])
+		}
+		for range 10 {
+			p.deliver(1, 2*MostDeliveries)
+		}
+		if all = c.listens(Pause); len(all) != 1 || all[0].Type != "deliveries" || all[0].Changed != 20*MostDeliveries {
+			t.Errorf("told %+v", all)
+		}
+		p.deliver(5, 5)
+		if all = c.listens(Pause); len(all) != 1 || all[0].Delivery != 5 {
+			t.Errorf("and then %+v", all)
+		}
+	})
+}
+
+func TestAViewerIsToldOnlyWhatItMaySee(t *testing.T) {
+	bubble(t, func(t *testing.T, p *program) {
+		blind := p.open(t, Viewer{})
+		reader := p.open(t, Viewer{
+			Instance: func(name string) bool { return name == "i1" },
+			Delivery: func(d Delivery) bool { return d.Instance == "i1" && !d.Global },
+		})
+		owner := p.open(t, Viewer{Batch: func(o uuid.UUID) bool { return o == p.owner }})
+		stranger := p.open(t, Viewer{Batch: func(o uuid.UUID) bool { return o != p.owner }})
+		id := uuid.New()
+		p.flap(1)
+		p.flap(2)
+		p.batches[id]++
+		p.BatchChanged(id)
+		p.deliver(1, 4)
+		p.InstanceDeleted(3, "i3")
+		p.BatchDeleted(uuid.New(), p.owner)
+		for _, want := range []struct {
+			who  string
+			c    *client
+			told []string
+		}{
+			{"who may see nothing", blind, []string{"hello"}},
+			{"who reads one instance", reader, []string{"hello", "delivery", "delivery", "instance"}},
+			{"the owner of batches", owner, []string{"hello", "batch", "batchDeleted"}},
+			{"another user", stranger, []string{"hello"}},
+		} {
+			if got := types(want.c.listens(time.Minute)); !slices.Equal(got, want.told) {
+				t.Errorf("%s is told %v", want.who, got)
+			}
+		}
+	})
+}
+
+// TestTwoThousandInstancesThatFlapCostASlowReaderTheirNamesOnly: it gets the newest
+// state of each in the end.
+func TestTwoThousandInstancesThatFlapCostASlowReaderTheirNamesOnly(t *testing.T) {
+	const many, changes = 2000, 1000
+	bubble(t, func(t *testing.T, p *program) {
+		slow, fast := p.open(t, Operator()), p.open(t, Operator())
+		slow.takes()
+		told := 0
+		for range changes {
+			for id := range int64(many) {
+				p.flap(id)
+			}
+			time.Sleep(time.Millisecond)
+			told += len(fast.takes())
+		}
+		slow.mu.Lock()
+		waiting, queued := len(slow.waiting), len(slow.order)
+		slow.mu.Unlock()
+		if waiting != many || queued != many {
+			t.Errorf("%d names wait for the slow reader, %d in a row", waiting, queued)
+		}
+		if most := 2 + (AtOnce+1)*int(changes*time.Millisecond/Pause); told > most {
+			t.Errorf("the fast one was told %d times in a second, at most %d", told, most)
+		}
+		last := map[string]int{}
+		for _, h := range append(slow.listens(5*time.Second), fast.takes()...) {
+			if h.Type == "instance" {
+				last[h.Name] = h.Instance
+			}
+		}
+		for id := range int64(many) {
+			if n := last[fmt.Sprint("i", id)]; n != changes {
+				t.Fatalf("of %d the slow reader knows change %d", id, n)
+			}
+		}
+	})
+}
+
+func TestAReaderForWhomTooMuchWaitsEnds(t *testing.T) {
+	bubble(t, func(t *testing.T, p *program) {
+		c := p.open(t, Operator())
+		for id := range int64(MostWaiting) {
+			p.InstanceDeleted(id, "i")
+		}
+		if c.takes(); c.err != nil {
+			t.Fatalf("too early: %v", c.err)
+		}
+		p.InstanceDeleted(-1, "i")
+		p.InstanceDeleted(-2, "i")
+		if c.takes(); !errors.Is(c.err, ErrBehind) {
+			t.Errorf("it goes on: %v", c.err)
+		}
+		if len(c.waiting) != 0 {
+			t.Errorf("%d names are kept for it", len(c.waiting))
+		}
+	})
+}
+
+// TestAnHourOfLiveEventsLeavesMemoryFlat, of which the first minute makes all room
+// that there ever is.
+func TestAnHourOfLiveEventsLeavesMemoryFlat(t *testing.T) {
+	bubble(t, func(t *testing.T, p *program) {
+		c := p.open(t, Operator())
+		hour := func(minutes int) uint64 {
+			delivery := uint64(0)
+			for range minutes * 60 {
+				for range 20 {
+					p.flap(int64(delivery % 2000))
+					p.deliver(delivery, delivery+9)
+					delivery += 10
+				}
+				c.listens(time.Second)
+			}
+			runtime.GC()
+			var m runtime.MemStats
+			runtime.ReadMemStats(&m)
+			return m.HeapAlloc
+		}
+		before := hour(1)
+		if after := hour(60); after > before+256<<10 {
+			t.Errorf("%d KB more after an hour", (after-before)>>10)
+		}
+	})
+}
+
+// BenchmarkAnHourOfLiveEvents is what a page costs that stays open while 2 000
+// instances change state ten times a minute each and 200 deliveries a second end.
+func BenchmarkAnHourOfLiveEvents(b *testing.B) {
+	var peak uint64
+	for b.Loop() {
+		p := newProgram()
+		woke := make(chan struct{}, 1)
+		s := p.Open(Operator(), func() {
+			select {
+			case woke <- struct{}{}:
+			default:
+			}
+		})
+		for second := range int64(3600) {
+			for i := range int64(333) {
+				p.flap((second*333 + i) % 2000)
+			}
+			p.deliver(uint64(second)*200, uint64(second)*200+199)
+			s.opened() // a pause is over
+			for body, _ := s.Next(); body != nil; body, _ = s.Next() {
+			}
+			if second%600 == 0 {
+				var m runtime.MemStats
+				runtime.ReadMemStats(&m)
+				peak = max(peak, m.HeapInuse)
+			}
+		}
+		s.Close()
+	}
+	b.ReportMetric(float64(peak)/(1<<20), "peak-MB")
+}
