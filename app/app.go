@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"net/http"
 	"os/exec"
 	"slices"
 	"time"
@@ -47,6 +48,8 @@ type App struct {
 	proof      *certificate    // of files; nil without
 	authorized *authorized     // certificates of an authority; nil without
 	reload     reload
+	api        http.Handler // of every path, without server.base_path
+	support    support
 	failed     chan error // size 1: the listener ended by itself
 	stops      *stopStack
 

@@ -5,7 +5,6 @@ import (
 	"net/http/httptest"
 	"sync/atomic"
 	"testing"
-	"time"
 
 	"postern/event"
 )
@@ -47,22 +46,12 @@ func TestTheSampleOfTheRunningMinuteHasDeliveriesFailuresAndTheOldestPending(t *
 	s := newSocketsFor(t, receiver.URL)
 	s.instance("a")
 	s.emit(event.BatchCreated, event.BatchStarted)
-	eventually(t, func() bool { return s.minutes().Deliveries == 2 })
+	comes(t, "two deliveries", func() bool { return s.minutes().Deliveries == 2 })
 	refuses.Store(true)
 	s.emit(event.BatchStopped)
-	eventually(t, func() bool { is := s.minutes(); return is.Failed >= 1 && is.OldestPending >= 1 })
+	comes(t, "a failure that waits", func() bool { is := s.minutes(); return is.Failed >= 1 && is.OldestPending >= 1 })
 	is := s.minutes()
 	if is.Instances[event.Offline] != 1 || len(is.Instances) != len(event.States()) || is.FileBytes == 0 || is.MemoryBytes == 0 {
 		t.Errorf("the minute is %+v", is)
-	}
-}
-
-// eventually waits for what takes some seconds at most.
-func eventually(t *testing.T, is func() bool) {
-	t.Helper()
-	for deadline := time.Now().Add(30 * time.Second); !is(); time.Sleep(20 * time.Millisecond) {
-		if time.Now().After(deadline) {
-			t.Fatal("waited in vain")
-		}
 	}
 }

@@ -125,6 +125,7 @@ func (a *App) serve(taken Addresses) error {
 	if a.cfg.Websocket.Enabled {
 		api.Hub = hubAdapter{a.hub, a.console}
 	}
+	api.Settings, api.Support = a.settingList, a.writeSupport
 	if a.sandbox != nil {
 		api.Sandbox = a.sandbox.Control()
 	}
@@ -132,6 +133,7 @@ func (a *App) serve(taken Addresses) error {
 	if err != nil {
 		return err
 	}
+	a.api = handler
 	if handler, err = httpapi.Below(handler, a.cfg.Server.BasePath); err != nil {
 		return err
 	}

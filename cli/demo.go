@@ -85,6 +85,7 @@ func (d *demoRun) run(ctx context.Context, folder string, keep bool) (err error)
 	if err != nil {
 		return err
 	}
+	d.app.GatherSupport(gatherFor(d.app, sec))
 	defer func() {
 		stopCtx, cancel := context.WithTimeout(context.WithoutCancel(ctx), cfg.Server.ShutdownTimeout)
 		defer cancel()

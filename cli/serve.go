@@ -111,6 +111,7 @@ func startServing(ctx context.Context, cfg *config.Config, to journal, out io.Wr
 		}
 		return nil, err
 	}
+	a.GatherSupport(gatherFor(a, sec))
 	for _, warning := range config.Exposures(cfg) {
 		log.Warn("configuration", "warning", warning)
 	}

@@ -9,6 +9,7 @@ import (
 	"io"
 	"net/http"
 	"os"
+	"slices"
 	"strings"
 	"time"
 
@@ -92,30 +93,71 @@ var errNoFirst = errors.New("there is no first one to hold it against")
 
 var errNotRunning = errors.New("no program runs, and only that has it")
 
-// gather looks at everything. What cannot be had is noted; the error is that of an
-// interruption.
+// subject is what a bundle is about.
+type subject struct {
+	cfg      *config.Config
+	settings string   // all of them, as TOML
+	secrets  []string // those of the configuration
+
+	// ask calls the program that runs with the configuration, if one does; runs tells
+	// that it does, for it is this one.
+	ask  func(ctx context.Context, method, path string, out any) error
+	runs bool
+}
+
+// gather looks at everything around the program with these settings. What cannot be had
+// is noted; the error is that of an interruption.
 func (b *bundle) gather(ctx context.Context, settings string) error {
-	cfg, warnings, err := config.Load(settings, os.Environ())
+	cfg, _, err := config.Load(settings, os.Environ())
 	b.redact = support.New(nil, nil)
-	b.add("version.txt", "what runs this command", "postern "+app.Build()+"\n")
-	b.add("schema.txt", "the buckets of a data file", schemaText())
 	if b.lacks("configuration.toml", err) {
+		b.same()
 		b.findings(doctor.Unconfigured(err))
 		return nil
 	}
-	metrics, waited := b.meet(ctx, cfg)
-	if text, more, err := config.Show(settings, os.Environ()); !b.lacks("configuration.toml", err) {
-		for _, w := range more {
-			text = "# warning: " + b.redact.Text(config.OneLine(w)) + "\n" + text
-		}
-		b.add("configuration.toml", "all settings, and where each comes from; secrets are not shown", b.redact.Config(text))
+	s := subject{cfg: cfg, settings: config.TOML(config.Settings(cfg)), secrets: []string{cfg.Authentication.GlobalAuthToken, cfg.Authentication.JWTSecret}, ask: askRunning(cfg)}
+	if kept, err := config.ReadSecrets(cfg); err == nil {
+		s.secrets = append(s.secrets, kept.GlobalAuthToken, kept.JWTSecret)
 	}
-	found, err := doctor.Run(ctx, doctor.Patient{Config: cfg, Warnings: warnings, Buckets: everyBucket(), Ask: askRunning(cfg)})
+	return b.gatherOf(ctx, s)
+}
+
+// gatherFor is what gathers for the program in this process.
+func gatherFor(a *app.App, sec config.Secrets) func(context.Context, io.Writer) error {
+	return func(ctx context.Context, to io.Writer) error {
+		all, _ := a.Settings()
+		var b bundle
+		err := b.gatherOf(ctx, subject{
+			cfg: a.Config(), settings: config.TOML(all), secrets: []string{sec.GlobalAuthToken, sec.JWTSecret}, ask: a.Ask, runs: true,
+		})
+		if err != nil {
+			return err
+		}
+		return b.write(ctx, to)
+	}
+}
+
+// same adds what is the same whatever the program does.
+func (b *bundle) same() {
+	b.add("version.txt", "what gathered this", "postern "+app.Build()+"\n")
+	b.add("schema.txt", "the buckets of a data file", schemaText())
+}
+
+// gatherOf is gather for what is known of the program.
+func (b *bundle) gatherOf(ctx context.Context, s subject) error {
+	metrics, waited := b.meet(ctx, s)
+	b.same()
+	text := s.settings
+	for _, w := range slices.Concat(config.Warnings(s.cfg), config.Exposures(s.cfg)) {
+		text = "# warning: " + b.redact.Text(config.OneLine(w)) + "\n" + text
+	}
+	b.add("configuration.toml", "all settings, and where each comes from; secrets are not shown", b.redact.Config(text))
+	found, err := doctor.Run(ctx, doctor.Patient{Config: s.cfg, Warnings: config.Warnings(s.cfg), Buckets: everyBucket(), Ask: s.ask})
 	if err != nil {
 		return fmt.Errorf("interrupted: %w", err)
 	}
 	b.findings(found)
-	b.stats(ctx, cfg)
+	b.stats(ctx, s.cfg)
 	b.profiles(ctx)
 	if !metrics {
 		b.lacks("metrics-2.txt", errNoFirst)
@@ -135,14 +177,14 @@ func (b *bundle) gather(ctx context.Context, settings string) error {
 // meet finds out whether a program runs, what is secret and how the instances are
 // called, and takes what the program has to tell first: its log and its metrics, before
 // it is asked for anything else.
-func (b *bundle) meet(ctx context.Context, cfg *config.Config) (metrics bool, at time.Time) {
-	secrets := []string{cfg.Authentication.GlobalAuthToken, cfg.Authentication.JWTSecret}
-	if s, err := config.ReadSecrets(cfg); err == nil {
-		secrets = append(secrets, s.GlobalAuthToken, s.JWTSecret)
+func (b *bundle) meet(ctx context.Context, s subject) (metrics bool, at time.Time) {
+	secrets, names := s.secrets, []string(nil)
+	var err error
+	if !s.runs {
+		names, err = app.InstanceNames(s.cfg.Store.Path, everyBucket())
 	}
-	names, err := app.InstanceNames(cfg.Store.Path, everyBucket())
-	if errors.Is(err, store.ErrLocked) {
-		b.ask = askRunning(cfg)
+	if s.runs || errors.Is(err, store.ErrLocked) {
+		b.ask = s.ask
 		var listed []struct {
 			Name string
 			Auth *struct{ Token string }

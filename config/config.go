@@ -134,6 +134,14 @@ type Config struct {
 		AutoPair bool
 		Path     string
 	}
+
+	loaded loaded // what Load knows besides
+}
+
+// loaded is where a configuration came from.
+type loaded struct {
+	sources  map[string]string // by path, of settings that are not the default
+	warnings []string
 }
 
 // rule is a condition on more than one setting.

@@ -14,7 +14,7 @@ import (
 func exampleConfig() string {
 	return ("# Postern's configuration. Every line shows the default; nothing needs to be set.\n" +
 		"# The environment wins over this file: the variable is the path in upper case with\n" +
-		"# _ for every dot, so server.listen is SERVER_LISTEN.\n") + sections(settings(&Config{}), func(s setting, key string) string {
+		"# _ for every dot, so server.listen is SERVER_LISTEN.\n") + sections(settings(&Config{}), func(s setting) string { return s.path }, func(s setting, key string) string {
 		return fmt.Sprintf("# %s\n%s = %s\n", s.doc, key, s.value.toml())
 	})
 }

@@ -23,27 +23,26 @@ const defaultConfigFile = "config.toml"
 // variables that look like ours and are not, and about secrets that others can
 // read.
 func Load(path string, environ []string) (c *Config, warnings []string, err error) {
-	c, _, warnings, err = loadSettings(path, environ)
-	return c, warnings, err
-}
-
-// loadSettings is loadConfig that also returns the table, which tells where
-// each value came from.
-func loadSettings(path string, environ []string) (c *Config, table []setting, warnings []string, err error) {
 	c = &Config{}
-	table = settings(c)
+	table := settings(c)
 	faults, err := loadFile(path, table)
 	if err != nil {
-		return nil, nil, nil, err
+		return nil, nil, err
 	}
 	warnings = openConfig(table, environ)
 	unknown, more := loadEnvironment(environ, table)
 	warnings = append(warnings, unknown...)
 	faults = slices.Concat(faults, more, brokenRules(c, table))
 	if len(faults) > 0 {
-		return nil, nil, nil, errors.Join(faults...)
+		return nil, nil, errors.Join(faults...)
 	}
-	return c, table, warnings, nil
+	c.loaded = loaded{map[string]string{}, warnings}
+	for _, s := range table {
+		if s.source != "" {
+			c.loaded.sources[s.path] = s.source
+		}
+	}
+	return c, warnings, nil
 }
 
 // openConfig warns of a file with secrets that others can read. It looks at the

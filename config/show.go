@@ -4,40 +4,71 @@ import (
 	"fmt"
 	"net/url"
 	"os"
+	"slices"
 	"strconv"
 	"strings"
 	"unicode"
 )
 
-// Show returns the configuration of loadConfig as TOML, each value with where it
+// Show returns the configuration of Load as TOML, each value with where it
 // came from and none with a credential in it, and what is worth a warning.
 func Show(path string, environ []string) (text string, warnings []string, err error) {
-	c, table, warnings, err := loadSettings(path, environ)
+	c, _, err := Load(path, environ)
 	if err != nil {
 		return "", nil, err
 	}
-	return effectiveConfig(c, table), append(warnings, Exposures(c)...), nil
+	return TOML(Settings(c)), slices.Concat(Warnings(c), Exposures(c)), nil
 }
 
-// effectiveConfig is the table as TOML, with no credential in it.
-func effectiveConfig(c *Config, table []setting) string {
-	return strings.TrimPrefix(sections(table, func(s setting, key string) string {
-		return fmt.Sprintf("%s = %s # %s\n", key, s.shown(), OneLine(s.origin(c)))
+// Shown is a setting as it may be seen by others.
+type Shown struct {
+	Name    string // such as server.listen
+	Value   string // as TOML, and as JSON: both write it alike; without what may be a credential
+	Default string // likewise, empty of a secret that the program makes
+	Source  string // where the value came from: a file, a variable, or default
+	About   string // what the setting is for
+}
+
+// Settings are all settings of a configuration, in the order of the table.
+func Settings(c *Config) []Shown {
+	defaults := settings(&Config{})
+	all := make([]Shown, len(defaults))
+	for i, s := range tableOf(c) {
+		s.source = c.loaded.sources[s.path]
+		if s.source == "" && s.value.toml() != defaults[i].value.toml() {
+			s.source = "the program" // as a demonstration has its own
+		}
+		all[i] = Shown{Name: s.path, Value: s.shown(), Source: s.origin(c), About: s.doc}
+		if s.kind != hidden {
+			all[i].Default = defaults[i].value.toml()
+		}
+	}
+	return all
+}
+
+// Warnings are those that reading a configuration gave; see Exposures for what it says.
+func Warnings(c *Config) []string { return c.loaded.warnings }
+
+// TOML is a file of what is shown, each value with where it came from.
+func TOML(all []Shown) string {
+	return strings.TrimPrefix(sections(all, func(s Shown) string { return s.Name }, func(s Shown, key string) string {
+		return fmt.Sprintf("%s = %s # %s\n", key, s.Value, OneLine(s.Source))
 	}), "\n")
 }
 
 // sections has the lines of every setting below the name of its section, with an
 // empty line above each.
-func sections(table []setting, lines func(s setting, key string) string) string {
+func sections[S any](table []S, path func(S) string, lines func(s S, key string) string) string {
 	var b strings.Builder
 	section := ""
 	for _, s := range table {
-		dot := strings.LastIndexByte(s.path, '.')
-		if s.path[:dot] != section {
-			section = s.path[:dot]
+		name := path(s)
+		dot := strings.LastIndexByte(name, '.')
+		if name[:dot] != section {
+			section = name[:dot]
 			fmt.Fprintf(&b, "\n[%s]\n", section)
 		}
-		b.WriteString(lines(s, s.path[dot+1:]))
+		b.WriteString(lines(s, name[dot+1:]))
 	}
 	return b.String()
 }

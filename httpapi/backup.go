@@ -32,17 +32,8 @@ func (a *api) makeBackup(c *call) error {
 	if err != nil {
 		return refuse(http.StatusUnprocessableEntity, codeRecipient, "recipients: "+err.Error())
 	}
-	ctx, cancel := context.WithCancelCause(c.r.Context())
+	ctx, cancel := a.untilStopped(c)
 	defer cancel(nil)
-	if a.Stopping != nil {
-		go func() {
-			select {
-			case <-a.Stopping:
-				cancel(errStopping)
-			case <-ctx.Done():
-			}
-		}()
-	}
 	archive, release, err := a.Backup(ctx, in.WithoutSecrets)
 	switch {
 	case errors.Is(err, store.ErrSnapshotting):
@@ -59,6 +50,21 @@ func (a *api) makeBackup(c *call) error {
 		panic(http.ErrAbortHandler) // half an archive must not look like a whole one
 	}
 	return nil
+}
+
+// untilStopped is the request's context, which ends when the program begins to stop, too.
+func (a *api) untilStopped(c *call) (context.Context, context.CancelCauseFunc) {
+	ctx, cancel := context.WithCancelCause(c.r.Context())
+	if a.Stopping != nil {
+		go func() {
+			select {
+			case <-a.Stopping:
+				cancel(errStopping)
+			case <-ctx.Done():
+			}
+		}()
+	}
+	return ctx, cancel
 }
 
 // checkData answers with what is wrong with the data file.

@@ -15,6 +15,16 @@ func consoleDescriptions() map[string]description {
 			about: "They are kept in memory: a start begins anew. A minute may be missing, when the machine slept or its clock was set. The last sample is that of the running minute.",
 			query: []string{"since"}, out: body[sampleList](),
 		},
+		"GET /admin/config": {
+			id: "getConfig", summary: "The configuration in force, each setting with where it comes from.",
+			about: "No secret is in it: values that are secrets are masked, and of URLs only scheme, host and port are shown.",
+			out:   body[SettingList](),
+		},
+		"GET /admin/support": {
+			id: "makeSupportBundle", summary: "What somebody needs who is to help, as a zip file of plain text without secrets.",
+			about: "It is what `postern support` writes. The answer comes when all is gathered, after some ten seconds: it has the metrics twice. One is made at a time.",
+			media: mediaZip, codes: codes{codeNotFound, codeSupport},
+		},
 		"GET /ws/console": {
 			id: "openConsole", summary: "A WebSocket that tells what changes, for a page of operators.",
 			about: "Each message is one JSON object; `hello` is the first. Whoever comes, or comes back after the connection ended, loads how things are by the other routes after it, " +
@@ -36,6 +46,15 @@ func consoleFields() openapi.Fields {
 		"BackupState.bytes":    say("The size of the newest one; null when it is not known.", 16_805_888),
 		"BackupState.failure":  say("Why the last attempt failed; null when it did not.", "no space left on device"),
 		"BackupState.failedAt": say("When it did; null when it did not.", exampleTime),
+
+		"SettingList.settings":  say("All settings, in the order of config.toml.example.", nil),
+		"SettingList.warnings":  say("What is worth a warning about the configuration.", []any{}),
+		"SettingList.pending":   say("Settings that were changed since the start, and count from the next start on.", []any{}),
+		"ConfigSetting.name":    say("The path of the setting.", "server.listen"),
+		"ConfigSetting.value":   say("The value in force, without what may be a credential.", "127.0.0.1:8084"),
+		"ConfigSetting.default": say("The value when nothing is set; null of a secret that the program makes.", "127.0.0.1:8084"),
+		"ConfigSetting.source":  say("Where the value came from: a file, a variable of the environment, or default.", "environment SERVER_LISTEN"),
+		"ConfigSetting.about":   say("What the setting is for.", "Address to listen on."),
 
 		"ConsoleMessage.type":     say("What is told.", "instance", openapi.OneOf("hello", "instance", "instanceDeleted", "batch", "batchDeleted", "delivery", "deliveries", "figures")),
 		"ConsoleMessage.at":       say("With hello: the time here.", exampleTime),

@@ -48,6 +48,9 @@ func types() map[reflect.Type]openapi.Type {
 		body[proxy.Use]():  {Name: "ProxyUse", About: "What goes through a proxy.", Schema: openapi.Words(proxy.Uses()...)},
 		body[proxy.Step](): {Name: "ProxyStep", About: "A step of a dial through a proxy.", Schema: openapi.Words(proxy.Resolve, proxy.Connect, proxy.Auth, proxy.TLS)},
 
+		body[SettingList]():       {Name: "SettingList", About: "The configuration in force."},
+		body[ConfigSetting]():     {Name: "ConfigSetting", About: "A setting of the configuration, as it may be seen by others."},
+		body[SettingValue]():      {Name: "SettingValue", About: "The value of a setting.", Schema: settingSchema},
 		body[consoleMessage]():    {Name: "ConsoleMessage", About: "What changed. type names which of the other fields are there."},
 		body[sampleList]():        {Name: "SampleList"},
 		body[minuteShown]():       {Name: "Sample", About: "How the program stood in one minute."},

@@ -55,6 +55,7 @@ const (
 	codeProfiling        = "PROFILE_RUNNING"
 	codeLogLevel         = "INVALID_LOG_LEVEL"
 	codeBackup           = "BACKUP_RUNNING"
+	codeSupport          = "SUPPORT_RUNNING"
 	codeRecipient        = "INVALID_BACKUP_RECIPIENT"
 	codeInternal         = "INTERNAL_ERROR"
 	codeShuttingDown     = "SHUTTING_DOWN"
@@ -121,6 +122,7 @@ func errorTable() []mapping {
 		{instance.ErrAlreadyPaired, http.StatusConflict, "ALREADY_CONNECTED", ""},
 		{event.ErrNoPasskey, http.StatusConflict, "PASSKEY_NOT_EXPECTED", ""},
 		{event.ErrPasskeyRefused, http.StatusUnprocessableEntity, "PASSKEY_REFUSED", "WhatsApp refused the passkey"},
+		{ErrNoSupport, http.StatusNotFound, codeNotFound, ""},
 		{ErrOrigin, http.StatusForbidden, "ORIGIN_REFUSED", ""},
 		{ErrNotDurable, http.StatusConflict, "NOT_DURABLE", ""},
 		{ErrAhead, http.StatusBadRequest, codeInvalidSubscription, ""},

@@ -3,6 +3,7 @@ package httpapi
 import (
 	"context"
 	"errors"
+	"io"
 	"log/slog"
 	"net/http"
 	"slices"
@@ -87,6 +88,13 @@ type Config struct {
 	// those of the store. nil: none.
 	Warnings func() []string
 
+	// Settings is the configuration in force, without secrets. nil: GET /admin/config
+	// answers with no setting.
+	Settings func() SettingList
+	// Support gathers what somebody needs who is to help, without secrets, and writes it
+	// as a zip file; its error is ErrNoSupport when nobody can. nil: nobody can.
+	Support func(ctx context.Context, to io.Writer) error
+
 	// Backups tells how the backups stand that the program makes by itself. nil: it
 	// makes none.
 	Backups func() backup.State
@@ -126,6 +134,7 @@ type api struct {
 	tokens *tokens.Reader
 
 	profiling sync.Mutex // held while a profile is made
+	gathering sync.Mutex // held while a support bundle is made
 }
 
 // New returns the handler of every path. It fails when a required field of c

@@ -176,6 +176,8 @@ func routes() []route {
 		{"DELETE", "/admin/log", globalKey, (*api).resetLog},
 		{"GET", "/admin/log/lines", globalKey, (*api).showLogLines},
 		{"GET", "/admin/stats", globalKey, (*api).showStats},
+		{"GET", "/admin/config", globalKey, (*api).showConfig},
+		{"GET", "/admin/support", globalKey, (*api).makeSupport},
 		{"GET", "/admin/samples", globalKey, (*api).listSamples},
 		{"GET", "/admin/profile/heap", globalKey, (*api).profileMemory},
 		{"GET", "/admin/profile/goroutine", globalKey, (*api).profileGoroutines},

@@ -2,6 +2,7 @@ package diagnosis
 
 import (
 	"archive/zip"
+	"context"
 	"io"
 	"net/http"
 	"os"
@@ -109,6 +110,70 @@ func TestASupportBundleIsMadeOfARunningProgramAndOfAStoppedOne(t *testing.T) {
 	}
 	if left, _ := os.ReadDir(folder); len(left) != 3 {
 		t.Errorf("in the folder: %v", left)
+	}
+}
+
+// TestTheProgramGathersTheSameBundleItself, one at a time, and goes on when whoever asked
+// goes away.
+func TestTheProgramGathersTheSameBundleItself(t *testing.T) {
+	o := newOperator(t)
+	o.Pair("red-shop")
+	key := consumer.Key(o.Sec.GlobalAuthToken)
+	ask := func(ctx context.Context) (*http.Response, []byte, error) {
+		req, err := http.NewRequestWithContext(ctx, http.MethodGet, o.API.Base+"/admin/support", nil)
+		if err != nil {
+			return nil, nil, err
+		}
+		req.Header.Set(key.Name, key.Value)
+		resp, err := http.DefaultClient.Do(req)
+		if err != nil {
+			return nil, nil, err
+		}
+		defer resp.Body.Close()
+		body, err := io.ReadAll(resp.Body)
+		return resp, body, err
+	}
+	gone, cancel := context.WithCancel(t.Context())
+	left := make(chan error)
+	go func() {
+		_, _, err := ask(gone)
+		left <- err
+	}()
+	o.Await("that one is gathered", func() bool {
+		resp, body, err := ask(t.Context())
+		return err == nil && resp.StatusCode == http.StatusConflict && strings.Contains(string(body), "SUPPORT_RUNNING")
+	})
+	cancel()
+	if err := <-left; err == nil {
+		t.Error("it was answered after all")
+	}
+	var resp *http.Response
+	var body []byte
+	o.Await("the next one", func() bool {
+		var err error
+		resp, body, err = ask(t.Context())
+		return err == nil && resp.StatusCode == http.StatusOK
+	})
+	file := filepath.Join(t.TempDir(), "s.zip")
+	if err := os.WriteFile(file, body, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	is := unzipped(t, file)
+	for _, name := range slices.Concat(ofAny, ofRunning) {
+		if is[name] == "" {
+			t.Errorf("there is no %s: %s", name, is["README.txt"])
+		}
+	}
+	if strings.Contains(is["README.txt"], "Missing") || !strings.Contains(is["configuration.toml"], "# environment STORE_PATH") || !strings.Contains(is["doctor.txt"], "ok ") {
+		t.Errorf("%s\n%s\n%s", is["README.txt"], is["configuration.toml"], is["doctor.txt"])
+	}
+	for name, text := range is {
+		if strings.Contains(text, "red-shop") || strings.Contains(text, o.Sec.GlobalAuthToken) {
+			t.Errorf("%s has what is to be taken out", name)
+		}
+	}
+	if kind, name := resp.Header.Get("Content-Type"), resp.Header.Get("Content-Disposition"); kind != "application/zip" || !strings.HasPrefix(name, `attachment; filename="postern-support-20`) {
+		t.Errorf("answered as %s, %s", kind, name)
 	}
 }
 

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"io"
 	"net/http"
+	"os"
 	"path/filepath"
 	"strings"
 	"testing"
@@ -15,8 +16,8 @@ import (
 )
 
 // TestNoSecretIsEverInASupportBundle fills a program with marked secrets, tokens, texts,
-// numbers and names, has it log as much as it can, and searches what postern support
-// gathers of it, running and stopped.
+// numbers and names, has it log as much as it can, and searches what it gathers itself,
+// and what postern support gathers of it, running and stopped.
 func TestNoSecretIsEverInASupportBundle(t *testing.T) {
 	if testing.Short() {
 		t.Skip("starts the program")
@@ -58,6 +59,12 @@ func TestNoSecretIsEverInASupportBundle(t *testing.T) {
 			t.Errorf("the log has no %s: nothing is taken out of it", mark)
 		}
 	}
+	answered := filepath.Join(w.Folder, "support-answered.zip")
+	status, bundle := s.ask(consumer.Key(w.Sec.GlobalAuthToken), http.MethodGet, "/admin/support", "")
+	if err := os.WriteFile(answered, bundle, 0o600); err != nil || status != http.StatusOK {
+		t.Fatalf("%v, status %d: %.300s", err, status, bundle)
+	}
+	s.search(t, answered, true)
 	for _, running := range []bool{true, false} {
 		if !running {
 			w.Stop()

@@ -1,0 +1,85 @@
+package httpapi
+
+import (
+	"bytes"
+	"errors"
+	"net/http"
+	"strconv"
+	"time"
+)
+
+// SettingList is the configuration in force.
+type SettingList struct {
+	Settings []ConfigSetting `json:"settings"` // in the order of config.toml.example
+	Warnings []string        `json:"warnings"` // what is worth one about it
+	Pending  []string        `json:"pending"`  // names of settings that were changed since and count from the next start on
+}
+
+// ConfigSetting is one setting as it may be seen by others.
+type ConfigSetting struct {
+	Name    string        `json:"name"`    // such as server.listen
+	Value   SettingValue  `json:"value"`   // without what may be a credential
+	Default *SettingValue `json:"default"` // null of a secret that the program makes
+	Source  string        `json:"source"`  // a file, a variable, or default
+	About   string        `json:"about"`
+}
+
+// SettingValue is a text, a number, true or false, or a list of texts, in JSON.
+type SettingValue string
+
+// MarshalJSON implements json.Marshaler.
+func (v SettingValue) MarshalJSON() ([]byte, error) { return []byte(v), nil }
+
+// UnmarshalJSON implements json.Unmarshaler.
+func (v *SettingValue) UnmarshalJSON(raw []byte) error {
+	*v = SettingValue(raw)
+	return nil
+}
+
+func settingSchema(ref) object {
+	return object{"oneOf": []object{
+		{"type": "string"}, {"type": "integer"}, {"type": "boolean"}, {"type": "array", "items": object{"type": "string"}},
+	}}
+}
+
+// showConfig answers with the settings in force and where each comes from.
+func (a *api) showConfig(c *call) error {
+	out := SettingList{}
+	if a.Settings != nil {
+		out = a.Settings()
+	}
+	return c.w.json(http.StatusOK, out)
+}
+
+// ErrNoSupport: nobody gathers support bundles here.
+var ErrNoSupport = errors.New("this program was started without what gathers support bundles; run postern support")
+
+const mediaZip = "application/zip"
+
+// makeSupport answers with a support bundle, once all of it is gathered: it takes some
+// ten seconds, and half of it is worth nothing.
+func (a *api) makeSupport(c *call) error {
+	if a.Support == nil {
+		return ErrNoSupport
+	}
+	if !a.gathering.TryLock() {
+		return refuse(http.StatusConflict, codeSupport, "another support bundle is being gathered; wait for its end")
+	}
+	ctx, cancel := a.untilStopped(c)
+	var bundle bytes.Buffer
+	err := a.Support(ctx, &bundle)
+	cancel(nil)
+	a.gathering.Unlock() // before the answer: who has it may ask for the next one
+	if errors.Is(err, errStopping) {
+		return ErrStopping
+	}
+	if err != nil {
+		return err
+	}
+	h := c.w.Header()
+	h.Set("Content-Type", mediaZip)
+	h.Set("Content-Length", strconv.Itoa(bundle.Len()))
+	h.Set("Content-Disposition", `attachment; filename="postern-support-`+time.Now().UTC().Format("20060102T150405Z")+`.zip"`)
+	_, err = c.w.Write(bundle.Bytes())
+	return err
+}
