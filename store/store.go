@@ -188,13 +188,13 @@ func (s *Store) View(fn func(*Tx) error) error {
 }
 
 // Update runs fn in a write transaction and returns once its changes are on
-// disk. See the package comment for what fn may do. Update returns fn's error,
-// or ErrClosed, ErrFailed or ErrDiskFull; in all these cases nothing was
-// changed. When ctx ends while the call still waits for its turn, Update
+// disk. See the package comment for what fn may do, and [Along] for what ctx may
+// add. Update returns fn's error, or ErrClosed, ErrFailed or ErrDiskFull; in all
+// these cases nothing was changed. When ctx ends while the call still waits for its turn, Update
 // returns ctx's error and fn will not run; from then on it runs to its end. A
 // panic of fn is passed on to the caller.
 func (s *Store) Update(ctx context.Context, fn func(*Tx) error) error {
-	u := &update{fn: fn, done: make(chan struct{})}
+	u := &update{fn: withAlong(ctx, fn), done: make(chan struct{})}
 	if err := s.enqueue(u); err != nil {
 		return err
 	}

@@ -1,0 +1,233 @@
+package access
+
+import (
+	"context"
+	"encoding/binary"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"log/slog"
+	"slices"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"postern/prune"
+	"postern/store"
+)
+
+// Record is one change, and who made it.
+type Record struct {
+	ID      uint64    `json:"-"`
+	At      time.Time `json:"at"`
+	Actor   string    `json:"actor"`   // a key's UUID, global, instance:NAME or user:UUID
+	Action  string    `json:"action"`  // such as instance.create
+	Subject string    `json:"subject"` // what was changed
+	From    string    `json:"from"`    // the address
+}
+
+// Book is the log of what was changed by whom. Its methods may be called from any
+// goroutine.
+type Book struct {
+	store *store.Store
+	log   *slog.Logger
+	last  atomic.Uint64 // number given last
+
+	cancel context.CancelFunc
+	work   sync.WaitGroup
+}
+
+// OpenBook finds where the log in s ends. A nil logger is silent.
+func OpenBook(s *store.Store, log *slog.Logger) (*Book, error) {
+	if log == nil {
+		log = slog.New(slog.DiscardHandler)
+	}
+	b := &Book{store: s, log: log.With("component", "access"), cancel: func() {}}
+	err := s.View(func(tx *store.Tx) error {
+		return tx.Scan(bucketAudit, store.Range{Reverse: true}, func(k, _ []byte) (bool, error) {
+			if len(k) != 8 {
+				return true, nil
+			}
+			b.last.Store(binary.BigEndian.Uint64(k))
+			return false, nil
+		})
+	})
+	if err != nil {
+		return nil, fmt.Errorf("access: read the audit log: %w", err)
+	}
+	return b, nil
+}
+
+// Start removes what is older than the retention from now on; 0 keeps all.
+func (b *Book) Start(retention time.Duration) {
+	if retention == 0 {
+		return
+	}
+	var life context.Context
+	life, b.cancel = context.WithCancel(context.Background())
+	b.work.Go(func() {
+		prune.Loop(life, retention, func(before time.Time) (time.Time, error) { return b.prune(life, before) },
+			func(err error) { b.log.Warn("the audit log was not pruned", "error", err) })
+	})
+}
+
+// Stop ends the pruning.
+func (b *Book) Stop(context.Context) error {
+	b.cancel()
+	b.work.Wait()
+	return nil
+}
+
+// pruneStep is how many records one commit removes.
+const pruneStep = 500
+
+// prune removes what was noted before a time. Numbers and times go up together,
+// unless the clock was set: what comes behind a younger record goes with that.
+func (b *Book) prune(ctx context.Context, before time.Time) (oldest time.Time, err error) {
+	for {
+		var old [][]byte
+		err := b.store.View(func(tx *store.Tx) error {
+			old, oldest = nil, time.Time{}
+			return tx.Scan(bucketAudit, store.Range{Limit: pruneStep}, func(k, raw []byte) (bool, error) {
+				r, err := decode(k, raw)
+				if err == nil && !r.At.Before(before) {
+					oldest = r.At
+					return false, nil
+				}
+				old = append(old, slices.Clone(k))
+				return true, nil
+			})
+		})
+		if err != nil || len(old) == 0 {
+			return oldest, err
+		}
+		err = b.store.Update(ctx, func(tx *store.Tx) error {
+			for _, k := range old {
+				if err := tx.Delete(bucketAudit, k); err != nil {
+					return err
+				}
+			}
+			return nil
+		})
+		if err != nil {
+			return oldest, err
+		}
+	}
+}
+
+// List returns at most limit records, the newest first: with a number below before
+// or, when that is 0, above after, those nearest to it. total is how many there are
+// in all. A damaged one is left out.
+func (b *Book) List(before, after uint64, limit int) (page []Record, total int, err error) {
+	r := store.Range{Reverse: true}
+	switch {
+	case before > 0:
+		r.Before = store.Key(before)
+	case after > 0:
+		r = store.Range{From: store.Key(after + 1)}
+	}
+	err = b.store.View(func(tx *store.Tx) error {
+		page = nil
+		return tx.Scan(bucketAudit, r, func(k, raw []byte) (bool, error) {
+			if rec, err := decode(k, raw); err == nil {
+				page = append(page, rec)
+			}
+			return len(page) < limit, nil
+		})
+	})
+	if err != nil {
+		return nil, 0, fmt.Errorf("access: read the audit log: %w", err)
+	}
+	if !r.Reverse {
+		slices.Reverse(page)
+	}
+	total, err = b.store.Rows(bucketAudit)
+	return page, total, err
+}
+
+func decode(key, raw []byte) (r Record, err error) {
+	if len(key) != 8 {
+		return r, errRecord
+	}
+	err = json.Unmarshal(raw, &r)
+	r.ID = binary.BigEndian.Uint64(key)
+	return r, err
+}
+
+// Entry is a record of something that is being done.
+type Entry struct {
+	book *Book
+
+	mu   sync.Mutex
+	rec  Record
+	over bool // nothing is written any more
+}
+
+// Note begins a record of a change that is about to be made. [Entry.Along] has it
+// stored with that; in the end it is kept or withdrawn.
+func (b *Book) Note(actor, action, subject, from string) *Entry {
+	return &Entry{book: b, rec: Record{
+		ID: b.last.Add(1), At: time.Now().UTC().Truncate(time.Millisecond), Actor: actor, Action: action, Subject: subject, From: from,
+	}}
+}
+
+// About sets the subject, once it is known.
+func (e *Entry) About(subject string) {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	e.rec.Subject = subject
+}
+
+// Along returns a context whose commits have the record in them.
+func (e *Entry) Along(ctx context.Context) context.Context { return store.Along(ctx, e.put) }
+
+func (e *Entry) put(tx *store.Tx) error {
+	e.mu.Lock()
+	rec, over := e.rec, e.over
+	e.mu.Unlock()
+	if over {
+		return nil
+	}
+	return store.PutJSON(tx, bucketAudit, store.Key(rec.ID), rec)
+}
+
+// end has no later commit write the record.
+func (e *Entry) end() Record {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	e.over = true
+	return e.rec
+}
+
+// Keep ends the record. It is in the file when Keep returns without an error, by a
+// commit of its own when what was done had none.
+func (e *Entry) Keep(ctx context.Context) error {
+	rec := e.end()
+	stored, found, err := e.stored(rec.ID)
+	if err == nil && found && stored == rec {
+		return nil
+	}
+	return e.book.store.Update(context.WithoutCancel(ctx), func(tx *store.Tx) error {
+		return store.PutJSON(tx, bucketAudit, store.Key(rec.ID), rec)
+	})
+}
+
+// Withdraw ends the record of something that was not done after all.
+func (e *Entry) Withdraw(ctx context.Context) error {
+	rec := e.end()
+	if _, found, err := e.stored(rec.ID); err == nil && !found {
+		return nil
+	}
+	return e.book.store.Update(context.WithoutCancel(ctx), func(tx *store.Tx) error { return tx.Delete(bucketAudit, store.Key(rec.ID)) })
+}
+
+func (e *Entry) stored(id uint64) (rec Record, found bool, err error) {
+	err = e.book.store.View(func(tx *store.Tx) (err error) {
+		rec, found, err = store.GetJSON[Record](tx, bucketAudit, store.Key(id))
+		rec.ID = id
+		return err
+	})
+	return rec, found, err
+}
+
+var errRecord = errors.New("a record of the audit log cannot be read")

@@ -1,0 +1,32 @@
+// Package access knows who may do what: scoped keys that an operator gives away,
+// the sessions of browsers that were signed in with one, and the log of what was
+// changed by whom.
+//
+// # Keys
+//
+// A key opens the routes of its scopes, for its instances. Its text is told once,
+// when it is made; kept is its SHA-256. An instance is meant by its id: one that
+// is deleted and made anew under the same name, perhaps for somebody else, is not
+// opened by the keys of the former.
+//
+// All keys are in memory, at most [MaxKeys]; a check reads no file. When a key was
+// used last is written behind, at most a minute late.
+//
+// # Sessions
+//
+// A session stands for the credential that it was made with, for [SessionLife] at
+// most, and never for more than that is worth at the moment of a request: it ends
+// with a scoped key, and with the operator's key when that is replaced. Kept is
+// the digest of its cookie, so that signed in browsers outlive a restart.
+//
+// # Audit
+//
+// A record commits in the transaction of what it tells of; see [Book.Note].
+//
+// # Buckets
+//
+//	access_key      UUID    -> JSON of a [Key] and the SHA-256 of its text
+//	access_use      UUID    -> JSON: when and from where the key was used last
+//	access_session  SHA-256 -> JSON: whom the session stands for and until when
+//	access_audit    number  -> JSON of a [Record]
+package access

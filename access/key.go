@@ -1,0 +1,146 @@
+package access
+
+import (
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+	"unicode/utf8"
+
+	"github.com/google/uuid"
+
+	"postern/event"
+)
+
+// Errors of this package.
+var (
+	ErrNotFound = errors.New("there is no such key")
+	ErrInvalid  = errors.New("the key breaks a rule")
+	ErrTooMany  = errors.New("too many keys")
+	// ErrUnknown is the error of every text that opens nothing: of no key, of one
+	// that expired, and of one that was deleted.
+	ErrUnknown = errors.New("no key has this text")
+)
+
+// Bounds of a key.
+const (
+	MaxKeys       = 10_000
+	maxName       = 255 // characters
+	maxInstances  = 10_000
+	maxRecipients = 1_000
+	maxPerMinute  = 1_000_000
+)
+
+// Key is what a holder of its text may do.
+type Key struct {
+	ID         uuid.UUID  `json:"id"`
+	Name       string     `json:"name"`
+	Instances  []Instance `json:"instances"` // nil: all, those made later too
+	Scopes     []Scope    `json:"scopes"`
+	User       uuid.UUID  `json:"user,omitzero"`       // whose batches it opens
+	Recipients []string   `json:"recipients,omitzero"` // addresses that it may write to; nil: all
+	PerMinute  int        `json:"perMinute,omitzero"`  // requests; 0: no limit
+	ExpiresAt  time.Time  `json:"expiresAt,omitzero"`  // zero: never
+	CreatedAt  time.Time  `json:"createdAt"`
+	UpdatedAt  time.Time  `json:"updatedAt"`
+
+	LastUsedAt   time.Time `json:"-"` // zero: never
+	LastUsedFrom string    `json:"-"` // an address
+}
+
+// Instance is one that a key opens. Its name is that of when the key was made: the
+// id counts.
+type Instance struct {
+	ID   int64  `json:"id"`
+	Name string `json:"name"`
+}
+
+// Has reports whether the key has one of the scopes.
+func (k *Key) Has(any ...Scope) bool {
+	return slices.ContainsFunc(any, func(s Scope) bool { return slices.Contains(k.Scopes, s) })
+}
+
+// Everywhere reports whether the key opens all instances.
+func (k *Key) Everywhere() bool { return k.Instances == nil }
+
+// Opens reports whether the key is for an instance.
+func (k *Key) Opens(instance int64) bool {
+	return k.Everywhere() || slices.ContainsFunc(k.Instances, func(i Instance) bool { return i.ID == instance })
+}
+
+// MayWriteTo reports whether a message may go to an address.
+func (k *Key) MayWriteTo(jid string) bool {
+	return k.Recipients == nil || slices.Contains(k.Recipients, jid)
+}
+
+// Expired reports whether the key is worth nothing any more at a time.
+func (k *Key) Expired(now time.Time) bool { return !k.ExpiresAt.IsZero() && !now.Before(k.ExpiresAt) }
+
+// check holds a key against its rules, and puts its lists in order.
+func (k *Key) check(now time.Time) error {
+	var wrong []string
+	rule := func(broken bool, format string, args ...any) {
+		if broken {
+			wrong = append(wrong, fmt.Sprintf(format, args...))
+		}
+	}
+	name := strings.TrimSpace(k.Name)
+	rule(name == "" || utf8.RuneCountInString(k.Name) > maxName || strings.ContainsFunc(k.Name, func(r rune) bool { return r < ' ' || r == 0x7f }),
+		"name must have 1 to %d characters, and none that is not to be seen", maxName)
+	rule(len(k.Scopes) == 0, "scopes must name one at least")
+	for i, s := range k.Scopes {
+		rule(!slices.Contains(Scopes(), s), "scopes[%d] %.40q is not one of %s", i, string(s), Listed())
+	}
+	rule(k.Instances != nil && len(k.Instances) == 0 || len(k.Instances) > maxInstances, "instances must be [\"*\"], or name 1 to %d instances", maxInstances)
+	rule(k.Has(Batch) && k.User == uuid.UUID{}, "userId is required with the scope batch")
+	rule(k.Recipients != nil && len(k.Recipients) == 0 || len(k.Recipients) > maxRecipients, "recipients must have 1 to %d entries, or be left out", maxRecipients)
+	rule(k.PerMinute < 0 || k.PerMinute > maxPerMinute, "rateLimit.perMinute must be 1 to %d", maxPerMinute)
+	rule(k.Expired(now), "expiresAt must be in the future")
+	for i, given := range k.Recipients {
+		r, err := event.ParseRecipient(given)
+		if err != nil {
+			rule(true, "recipients[%d]: %v", i, err)
+			continue
+		}
+		k.Recipients[i] = r.JID()
+	}
+	if len(wrong) > 0 {
+		return &InvalidError{wrong}
+	}
+	k.Scopes = sorted(k.Scopes)
+	slices.SortFunc(k.Instances, func(a, b Instance) int { return strings.Compare(a.Name, b.Name) })
+	k.Instances = slices.Compact(k.Instances)
+	if k.Recipients != nil {
+		slices.Sort(k.Recipients)
+		k.Recipients = slices.Compact(k.Recipients)
+	}
+	return nil
+}
+
+// Listed is the names of all scopes in a sentence.
+func Listed() string {
+	var names []string
+	for _, s := range Scopes() {
+		names = append(names, string(s))
+	}
+	return strings.Join(names, ", ")
+}
+
+// narrower reports whether there is something that the key may not do any more
+// after a change to next.
+func (k *Key) narrower(next *Key) bool {
+	if !next.Everywhere() && (k.Everywhere() || slices.ContainsFunc(k.Instances, func(i Instance) bool { return !next.Opens(i.ID) })) {
+		return true
+	}
+	return next.Recipients != nil && (k.Recipients == nil || slices.ContainsFunc(k.Recipients, func(jid string) bool { return !next.MayWriteTo(jid) }))
+}
+
+// InvalidError says which rules a key breaks. It wraps ErrInvalid.
+type InvalidError struct{ Messages []string }
+
+// Error implements error.
+func (e *InvalidError) Error() string { return strings.Join(e.Messages, "; ") }
+
+// Unwrap lets errors.Is find ErrInvalid.
+func (*InvalidError) Unwrap() error { return ErrInvalid }

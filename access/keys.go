@@ -1,0 +1,310 @@
+package access
+
+import (
+	"context"
+	"crypto/sha256"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"log/slog"
+	"slices"
+	"sync"
+	"time"
+
+	"github.com/google/uuid"
+
+	"postern/store"
+)
+
+const (
+	bucketKeys     = "access_key"
+	bucketUses     = "access_use"
+	bucketSessions = "access_session"
+	bucketAudit    = "access_audit"
+)
+
+// Buckets are those of this package.
+func Buckets() []store.Bucket {
+	return []store.Bucket{
+		{Name: bucketKeys, Owner: "access", Key: "UUID", Value: "JSON: a key's rights and the SHA-256 of its text", Needs: keyNeeds},
+		{Name: bucketUses, Owner: "access", Key: "UUID of a key", Value: "JSON: when and from where it was used last", Needs: useNeeds},
+		{Name: bucketSessions, Owner: "access", Key: "SHA-256 of a cookie", Value: "JSON: whom the session stands for and until when"},
+		{Name: bucketAudit, Owner: "access", Key: "number", Value: "JSON: what was changed, when, by whom and from where"},
+	}
+}
+
+func keyNeeds(*store.Lookup) store.Needs {
+	return func(key, value []byte) []store.Need {
+		if key == nil {
+			return nil
+		}
+		var k keptKey
+		if len(key) != 16 || json.Unmarshal(value, &k) != nil || len(k.Digest) != sha256.Size {
+			return []store.Need{{Why: "a key opens nothing any more"}}
+		}
+		return nil
+	}
+}
+
+func useNeeds(*store.Lookup) store.Needs {
+	return func(key, _ []byte) []store.Need {
+		if key == nil {
+			return nil
+		}
+		return []store.Need{{Bucket: bucketKeys, Key: slices.Clone(key), Why: "it is about no key"}}
+	}
+}
+
+// keptKey is a key as it is stored.
+type keptKey struct {
+	Key
+	Digest []byte `json:"digest"` // of its text
+}
+
+// use is when and from where a key was used last.
+type use struct {
+	At   time.Time `json:"at"`
+	From string    `json:"from"`
+}
+
+// held is a key in memory.
+type held struct {
+	key    *Key // never changed, but replaced, under Keys.mu
+	digest [sha256.Size]byte
+	budget budget
+
+	mu    sync.Mutex
+	use   use
+	dirty bool // use is not in the file yet
+}
+
+// Keys are all keys. Its methods may be called from any goroutine.
+type Keys struct {
+	store *store.Store
+	log   *slog.Logger
+
+	changing sync.Mutex // held by whoever creates, changes or deletes
+
+	mu       sync.RWMutex
+	byID     map[uuid.UUID]*held
+	byDigest map[[sha256.Size]byte]*held
+
+	life   context.Context // ends with Stop
+	cancel context.CancelFunc
+	work   sync.WaitGroup
+}
+
+// OpenKeys reads all keys of the file. A nil logger is silent.
+func OpenKeys(s *store.Store, log *slog.Logger) (*Keys, error) {
+	if log == nil {
+		log = slog.New(slog.DiscardHandler)
+	}
+	all := &Keys{store: s, log: log.With("component", "access"), byID: map[uuid.UUID]*held{}, byDigest: map[[sha256.Size]byte]*held{}}
+	all.life, all.cancel = context.WithCancel(context.Background())
+	if err := s.View(all.load); err != nil {
+		return nil, fmt.Errorf("access: read the keys: %w", err)
+	}
+	return all, nil
+}
+
+// load reads the keys. One that is damaged opens nothing; the store tells of it.
+func (all *Keys) load(tx *store.Tx) error {
+	return tx.Scan(bucketKeys, store.Range{}, func(id, raw []byte) (bool, error) {
+		var k keptKey
+		if json.Unmarshal(raw, &k) != nil || len(k.Digest) != sha256.Size {
+			return true, nil
+		}
+		h := &held{key: &k.Key, digest: [sha256.Size]byte(k.Digest)}
+		var err error
+		if h.use, _, err = store.GetJSON[use](tx, bucketUses, id); errors.Is(err, store.ErrDamaged) {
+			err = nil
+		}
+		all.add(h)
+		return true, err
+	})
+}
+
+func (all *Keys) add(h *held) {
+	all.mu.Lock()
+	defer all.mu.Unlock()
+	all.byID[h.key.ID], all.byDigest[h.digest] = h, h
+}
+
+// Create stores a new key and returns it with its text, which nobody can tell
+// again. Of k, what the caller does not choose is set here. fill, unless it is nil,
+// is told the key's id before it is stored. Errors: an InvalidError, ErrTooMany.
+func (all *Keys) Create(ctx context.Context, k Key, fill func(uuid.UUID)) (_ Key, text string, err error) {
+	now := time.Now().UTC().Truncate(time.Millisecond)
+	if err := k.check(now); err != nil {
+		return Key{}, "", err
+	}
+	all.changing.Lock()
+	defer all.changing.Unlock()
+	if len(all.List()) >= MaxKeys {
+		return Key{}, "", fmt.Errorf("%w: there are %d, the most that are kept; delete some", ErrTooMany, MaxKeys)
+	}
+	if k.ID, err = uuid.NewV7(); err != nil {
+		return Key{}, "", fmt.Errorf("access: %w", err)
+	}
+	if fill != nil {
+		fill(k.ID)
+	}
+	k.CreatedAt, k.UpdatedAt = now, now
+	text = newText()
+	h := &held{key: &k, digest: digest(text)}
+	if err := all.put(ctx, h, &k); err != nil {
+		return Key{}, "", err
+	}
+	all.add(h)
+	return k, text, nil
+}
+
+func (all *Keys) put(ctx context.Context, h *held, k *Key) error {
+	err := all.store.Update(ctx, func(tx *store.Tx) error {
+		return store.PutJSON(tx, bucketKeys, k.ID[:], keptKey{*k, h.digest[:]})
+	})
+	if err != nil {
+		return fmt.Errorf("store the key %s: %w", k.ID, err)
+	}
+	return nil
+}
+
+// Change stores what fn makes of a key. It reports whether the key may less now than
+// before, or for a shorter time. Errors: ErrNotFound, fn's, an InvalidError.
+func (all *Keys) Change(ctx context.Context, id uuid.UUID, fn func(*Key) error) (k Key, narrower bool, err error) {
+	all.changing.Lock()
+	defer all.changing.Unlock()
+	h := all.find(id)
+	if h == nil {
+		return Key{}, false, ErrNotFound
+	}
+	before := all.now(h)
+	k = before.clone()
+	if err := fn(&k); err != nil {
+		return Key{}, false, err
+	}
+	now := time.Now().UTC().Truncate(time.Millisecond)
+	checkAt := now
+	if k.ExpiresAt.Equal(before.ExpiresAt) {
+		checkAt = time.Time{} // it may have expired: its name can be changed all the same
+	}
+	if err := k.check(checkAt); err != nil {
+		return Key{}, false, err
+	}
+	k.UpdatedAt = now
+	if err := all.put(ctx, h, &k); err != nil {
+		return Key{}, false, err
+	}
+	all.mu.Lock()
+	h.key = &k
+	all.mu.Unlock()
+	return h.shown(&k), before.narrower(&k), nil
+}
+
+// Delete makes a key worth nothing. Error: ErrNotFound.
+func (all *Keys) Delete(ctx context.Context, id uuid.UUID) error {
+	all.changing.Lock()
+	defer all.changing.Unlock()
+	h := all.find(id)
+	if h == nil {
+		return ErrNotFound
+	}
+	err := all.store.Update(ctx, func(tx *store.Tx) error {
+		return errors.Join(tx.Delete(bucketKeys, id[:]), tx.Delete(bucketUses, id[:]))
+	})
+	if err != nil {
+		return fmt.Errorf("delete the key %s: %w", id, err)
+	}
+	all.mu.Lock()
+	defer all.mu.Unlock()
+	delete(all.byID, id)
+	delete(all.byDigest, h.digest)
+	return nil
+}
+
+func (all *Keys) find(id uuid.UUID) *held {
+	all.mu.RLock()
+	defer all.mu.RUnlock()
+	return all.byID[id]
+}
+
+func (all *Keys) now(h *held) *Key {
+	all.mu.RLock()
+	defer all.mu.RUnlock()
+	return h.key
+}
+
+// Get returns a key. Error: ErrNotFound.
+func (all *Keys) Get(id uuid.UUID) (Key, error) {
+	h := all.find(id)
+	if h == nil {
+		return Key{}, ErrNotFound
+	}
+	return h.shown(all.now(h)), nil
+}
+
+// List returns all keys, the newest first.
+func (all *Keys) List() []Key {
+	all.mu.RLock()
+	defer all.mu.RUnlock()
+	list := make([]Key, 0, len(all.byID))
+	for _, h := range all.byID {
+		list = append(list, h.shown(h.key))
+	}
+	slices.SortFunc(list, func(a, b Key) int { return slices.Compare(b.ID[:], a.ID[:]) }) // version 7 begins with the time
+	return list
+}
+
+// shown is k with its last use.
+func (h *held) shown(k *Key) Key {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	out := *k
+	out.LastUsedAt, out.LastUsedFrom = h.use.At, h.use.From
+	return out
+}
+
+// clone is a copy whose lists are its own.
+func (k *Key) clone() Key {
+	c := *k
+	c.Instances, c.Scopes, c.Recipients = slices.Clone(k.Instances), slices.Clone(k.Scopes), slices.Clone(k.Recipients)
+	return c
+}
+
+// ByText returns the key with a text, and notes its use from an address. The key is
+// not to be changed. The error is ErrUnknown for any text that opens nothing.
+func (all *Keys) ByText(text, from string) (*Key, error) {
+	all.mu.RLock()
+	h := all.byDigest[digest(text)]
+	all.mu.RUnlock()
+	return all.open(h, from)
+}
+
+// ByID is ByText for who has shown the text before, and been given a session.
+func (all *Keys) ByID(id uuid.UUID, from string) (*Key, error) { return all.open(all.find(id), from) }
+
+func (all *Keys) open(h *held, from string) (*Key, error) {
+	if h == nil {
+		return nil, ErrUnknown
+	}
+	k, now := all.now(h), time.Now()
+	if k.Expired(now) {
+		return nil, ErrUnknown
+	}
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	h.use, h.dirty = use{now.UTC().Truncate(time.Millisecond), from}, true
+	return k, nil
+}
+
+// Take counts a request against the key's rate, and returns how long to wait when
+// there is none left.
+func (all *Keys) Take(k *Key) (wait time.Duration) {
+	h := all.find(k.ID)
+	if h == nil || k.PerMinute == 0 {
+		return 0
+	}
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	return h.budget.take(k.PerMinute, time.Now())
+}
