@@ -11,6 +11,7 @@ import (
 	"time"
 	_ "time/tzdata" // schedules name time zones, and the machine may have no database of them
 
+	"postern/access"
 	"postern/backup"
 	"postern/batch"
 	"postern/clientversion"
@@ -18,6 +19,7 @@ import (
 	"postern/console"
 	"postern/delivery"
 	"postern/dispatch"
+	"postern/httpapi"
 	"postern/httpapi/idempotency"
 	"postern/instance"
 	"postern/loglevel"
@@ -77,6 +79,7 @@ type App struct {
 	pairing    pairer
 	backups    *backup.Keeper // nil: none are made
 	samples    *samples.Recorder
+	access     httpapi.Access
 	metrics    *metrics
 }
 
@@ -100,7 +103,7 @@ func (a *App) Phone(number string) (p *sandbox.Phone, ok bool) {
 
 // Buckets are the buckets of the data file, but for the store's own.
 func Buckets() []store.Bucket {
-	return store.OwnedBy(instance.Owner, slices.Concat(instance.Buckets(), device.Buckets(), batch.Buckets(), media.Buckets(), pace.Buckets(), idempotency.Buckets(), clientversion.Buckets(), delivery.Buckets()))
+	return store.OwnedBy(instance.Owner, slices.Concat(instance.Buckets(), device.Buckets(), batch.Buckets(), media.Buckets(), pace.Buckets(), idempotency.Buckets(), clientversion.Buckets(), delivery.Buckets(), access.Buckets()))
 }
 
 // Start takes the addresses and brings everything up behind them.
@@ -125,7 +128,7 @@ func StartOn(ctx context.Context, taken Addresses, cfg *config.Config, sec confi
 	a.failures = peers.NewFailures(int(cfg.Authentication.FailuresPerMinute))
 	a.metrics = newMetrics(a)
 	for _, part := range []func(context.Context) error{
-		a.startStore, a.startHub, a.openDispatch, a.startSandbox, a.startMedia, a.startInstances, a.startDispatch, a.startBatches, a.startProcessor, a.startBackups, a.startSamples,
+		a.startStore, a.startAccess, a.startHub, a.openDispatch, a.startSandbox, a.startMedia, a.startInstances, a.startDispatch, a.startBatches, a.startProcessor, a.startBackups, a.startSamples,
 		func(context.Context) error { return a.serve(taken) },
 	} {
 		err := ctx.Err()
@@ -168,6 +171,22 @@ func (a *App) startStore(context.Context) (err error) {
 		a.log.Info("the last run did not end in order; recovering")
 	}
 	a.stops.push("store", func(context.Context) error { return a.store.Close() })
+	return nil
+}
+
+// startAccess reads who may do what.
+func (a *App) startAccess(context.Context) (err error) {
+	if a.access.Keys, err = access.OpenKeys(a.store, a.log); err != nil {
+		return err
+	}
+	if a.access.Book, err = access.OpenBook(a.store, a.log); err != nil {
+		return err
+	}
+	a.access.Sessions = access.NewSessions(a.store)
+	a.access.Keys.Start()
+	a.access.Book.Start(a.cfg.Audit.Retention)
+	a.stops.push("scoped keys", a.access.Keys.Stop)
+	a.stops.push("audit log", a.access.Book.Stop)
 	return nil
 }
 

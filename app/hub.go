@@ -1,9 +1,11 @@
 package app
 
 import (
+	"crypto/sha256"
 	"errors"
 	"fmt"
 	"net/http"
+	"time"
 
 	"github.com/google/uuid"
 
@@ -22,19 +24,25 @@ type hubAdapter struct {
 
 func (h hubAdapter) ServeConsole(w http.ResponseWriter, r *http.Request, v console.Viewer, s httpapi.Stream) error {
 	return hubError(h.ServeFeed(w, r, wsbus.FeedClient{
-		Open: func(wake func()) wsbus.Messages { return h.console.Open(v, wake) }, Expires: s.ExpiresAt, Token: s.Token, Check: s.Check,
+		Open: func(wake func()) wsbus.Messages { return h.console.Open(v, wake) }, Expires: s.ExpiresAt, Token: s.Token, Holder: s.Holder, Check: s.Check,
 	}))
 }
 
 func (h hubAdapter) ServeGlobal(w http.ResponseWriter, r *http.Request, user uuid.UUID, s httpapi.Stream) error {
-	return hubError(h.Hub.ServeGlobal(w, r, wsbus.GlobalClient{Owner: user, Kinds: s.Kinds, Expires: s.ExpiresAt, Token: s.Token, Since: s.Since}))
+	return hubError(h.Hub.ServeGlobal(w, r, wsbus.GlobalClient{Owner: user, Kinds: s.Kinds, Expires: s.ExpiresAt, Token: s.Token, Holder: s.Holder, Check: s.Check, Since: s.Since}))
 }
 
 func (h hubAdapter) ServeInstance(w http.ResponseWriter, r *http.Request, id int64, s httpapi.Stream) error {
 	return hubError(h.Hub.ServeInstance(w, r, wsbus.InstanceClient{
-		Instance: id, Durable: s.Durable, Kinds: s.Kinds, Expires: s.ExpiresAt, Token: s.Token, Since: s.Since, Check: s.Check,
+		Instance: id, Durable: s.Durable, Kinds: s.Kinds, Expires: s.ExpiresAt, Token: s.Token, Holder: s.Holder, Scoped: s.Scoped, Since: s.Since, Check: s.Check,
 	}))
 }
+
+// Revoke closes the WebSockets of a token, and of those that depend on it.
+func (h hubAdapter) Revoke(token [sha256.Size]byte) { h.Hub.Revoke(token) }
+
+// Renew has the WebSockets of a token end at another time.
+func (h hubAdapter) Renew(token [sha256.Size]byte, expires time.Time) { h.Hub.Renew(token, expires) }
 
 // hubError puts the hub's refusals into the words of the interface.
 func hubError(err error) error {

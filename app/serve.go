@@ -121,6 +121,7 @@ func (a *App) serve(taken Addresses) error {
 		api.Backups = a.backups.State
 	}
 	api.LogLevel, api.Backup, api.Warnings = a.level, a.archive, a.warnings
+	api.Access, api.KeyOpensInstances = a.access, a.cfg.Authentication.GlobalKeyOpensInstances
 	api.Relay, api.Deliveries = a.relay, a.ledger
 	if a.cfg.Websocket.Enabled {
 		api.Hub = hubAdapter{a.hub, a.console}

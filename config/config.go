@@ -28,6 +28,9 @@ type Config struct {
 
 		MaxConnectionsPerAddress int64
 	}
+	Audit struct {
+		Retention time.Duration // 0: for ever
+	}
 	Metrics struct {
 		Listen      string
 		PerInstance bool
@@ -42,10 +45,11 @@ type Config struct {
 	Log   struct{ Level, Format string }
 
 	Authentication struct {
-		GlobalAuthToken   string
-		JWTSecret         string
-		JWTExpiresIn      int64 // seconds
-		FailuresPerMinute int64
+		GlobalAuthToken         string
+		JWTSecret               string
+		JWTExpiresIn            int64 // seconds
+		FailuresPerMinute       int64
+		GlobalKeyOpensInstances bool
 	}
 	Webhook struct {
 		GlobalURL      string

@@ -73,6 +73,8 @@ func settings(c *Config) []setting {
 		number("backup.keep", &c.Backup.Keep, 7, 1, 10_000, "Backups that are kept in backup.dir, the newest."),
 		list("backup.recipient", &c.Backup.Recipients, checkRecipient, "Public keys of age (age1…) for which these backups are encrypted; empty: they are not."),
 
+		duration("audit.retention", &c.Audit.Retention, 2160*time.Hour, 0, 87600*time.Hour, "How long it is kept who changed what (GET /audit); 0 keeps it for ever."),
+
 		text("metrics.listen", &c.Metrics.Listen, "", orEmpty(checkHostPort), "Address that also serves GET /metrics, without a credential; empty: only behind the GlobalApiKey."),
 		boolean("metrics.per_instance", &c.Metrics.PerInstance, false, "Metrics of each instance too, by its name; of the first 2 000."),
 
@@ -81,6 +83,7 @@ func settings(c *Config) []setting {
 
 		secret(hidden, text("authentication.global_auth_token", &c.Authentication.GlobalAuthToken, "", checkKey, "The GlobalApiKey, 16 bytes or more. Generated and kept beside the data file when empty.")),
 		secret(hidden, text("authentication.jwt_secret", &c.Authentication.JWTSecret, "", orEmpty(checkSecret), "HS256 secret of all tokens, 32 bytes or more, 16 of them different. Generated and kept beside the data file when empty.")),
+		boolean("authentication.global_key_opens_instances", &c.Authentication.GlobalKeyOpensInstances, false, "Let the GlobalApiKey open the routes of every instance too, in apikey, as other gateways do."),
 		number("authentication.failures_per_minute", &c.Authentication.FailuresPerMinute, 10, 0, 1000, "Wrong credentials that one address may give within a minute before further wrong ones are answered with 429; a right one always passes. An IPv6 address is its /64. 0 sets no limit."),
 		number("authentication.jwt_expires_in", &c.Authentication.JWTExpiresIn, 0, 0, 1<<40, "Seconds that an instance token lives; 0 means that it does not expire."),
 

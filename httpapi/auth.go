@@ -22,6 +22,8 @@ const (
 	pathBearer                   // the token of an instance that any segment of the path names: clients differ in where
 	userBearer                   // a user's token
 	handshake                    // a WebSocket path, which checks its token itself
+	signIn                       // the GlobalApiKey or a scoped key, and no session
+	anyKey                       // one of them, or a session
 )
 
 // errUnauthorized is the one answer to every credential that does not do, so
@@ -30,11 +32,32 @@ func errUnauthorized() error {
 	return refuse(http.StatusUnauthorized, codeUnauthorized, "the credential is missing, malformed, expired or wrong")
 }
 
-// authorize checks the credential of c for s, and puts whom it speaks for
-// into c.
-func (a *api) authorize(c *call, s scheme) (err error) {
-	switch s {
-	case globalKey:
+// authorize checks the credential of c for a route, and puts whom it speaks for
+// into c. A scoped key is known by how it begins; the cookie of a session counts where
+// there is no other credential.
+func (a *api) authorize(c *call, r route) (err error) {
+	if r.auth == public || r.auth == handshake {
+		return nil
+	}
+	text, given, err := keyText(c.r.Header)
+	if err != nil {
+		return err
+	}
+	cookie, signedIn := cookieOf(c.r)
+	switch operator := a.isOperator(c.r.Header); {
+	case given && !operator:
+		if c.key, err = a.findKey(c, text); err != nil {
+			return err
+		}
+		return a.openWithKey(c, r)
+	case signedIn && r.auth != signIn:
+		return a.openWithSession(c, r, cookie)
+	case operator && (a.KeyOpensInstances && r.auth == instanceBearer || r.auth == anyKey):
+		c.operator = true
+		return a.openAsOperator(c, r)
+	}
+	switch r.auth {
+	case globalKey, signIn, anyKey:
 		return a.checkKey(c.r.Header)
 	case instanceBearer:
 		c.instance, err = a.bearerInstance(c.r.Header, c.params.ByName("i"))
@@ -56,13 +79,17 @@ func (a *api) checkKey(h http.Header) error {
 	}
 	for _, v := range given[1:] {
 		if v != given[0] {
-			return refuse(http.StatusBadRequest, codeKeyMismatch, "apikey and x-api-key have different values")
+			return errKeyMismatch()
 		}
 	}
 	if !sameSecret(given[0], a.APIKey) {
 		return errUnauthorized()
 	}
 	return nil
+}
+
+func errKeyMismatch() error {
+	return refuse(http.StatusBadRequest, codeKeyMismatch, "apikey and x-api-key have different values")
 }
 
 // sameSecret hashes first, so that not even the length can be measured.

@@ -34,11 +34,14 @@ func (a *api) judge(c *call, err error) error {
 // presentsCredential reports whether a request has anything where its route
 // reads the credential. Who has nothing there has not guessed.
 func (c *call) presentsCredential() bool {
+	if c.w.guess {
+		return true
+	}
 	where := []string{"Authorization"}
 	switch c.w.auth {
 	case globalKey:
 		where = []string{"Apikey", "X-Api-Key"}
-	case instanceBearer, pathBearer:
+	case instanceBearer, pathBearer, signIn, anyKey:
 		where = []string{"Authorization", "Apikey", "X-Api-Key"}
 	case handshake:
 		if c.r.URL.Query().Get("token") != "" {

@@ -37,7 +37,50 @@ func (a *api) showItem(c *call) error {
 	return c.w.json(http.StatusOK, view)
 }
 
-func (a *api) startBatch(c *call) error { return c.control(c.owned(a.Engine.StartBatch)) }
+// startBatch starts no batch with a key that could not have made it: somebody else of
+// the user may have.
+func (a *api) startBatch(c *call) error {
+	return c.control(func(ctx context.Context, id uuid.UUID) (batch.View, error) {
+		if err := a.mayStart(c, id); err != nil {
+			return batch.View{}, err
+		}
+		return a.Engine.StartBatch(ctx, c.user, id)
+	})
+}
+
+func (a *api) mayStart(c *call, id uuid.UUID) error {
+	if c.key == nil || c.key.Everywhere() && c.key.Recipients == nil {
+		return nil
+	}
+	b, err := a.Engine.Batch(c.user, id)
+	if err != nil {
+		return err
+	}
+	for _, in := range b.Instances {
+		if !c.key.Opens(in.ID) {
+			return errScope("the key is for other instances than " + in.Name)
+		}
+	}
+	if c.key.Recipients == nil {
+		return nil
+	}
+	for page := (batch.Page{Limit: maxLimit}); ; {
+		items, err := a.Engine.Items(c.user, id, batch.ItemFilter{}, page)
+		if err != nil {
+			return err
+		}
+		for _, item := range items.Records {
+			if err := c.mayBatch(nil, []string{item.RecipientInput}); err != nil {
+				return err
+			}
+		}
+		if items.NextCursor == nil {
+			return nil
+		}
+		page.Next = *items.NextCursor
+	}
+}
+
 func (a *api) pauseBatch(c *call) error { return c.control(c.owned(a.Engine.Pause)) }
 func (a *api) stopBatch(c *call) error  { return c.control(c.owned(a.Engine.StopBatch)) }
 

@@ -107,6 +107,9 @@ func (a *api) createBatch(c *call) error {
 	if err != nil {
 		return err
 	}
+	if err := c.mayBatch(refs, in.Recipients); err != nil {
+		return err
+	}
 	create := in.request(refs)
 	if err := a.quotedByBatch(&create, in.Options.QuotedMessageID, refs); err != nil {
 		return err
@@ -117,6 +120,32 @@ func (a *api) createBatch(c *call) error {
 		return err
 	}
 	return c.w.json(http.StatusCreated, view)
+}
+
+// mayBatch refuses a batch that goes out by other instances, or to other people, than
+// the key of c is for. What is no recipient is the engine's to name.
+func (c *call) mayBatch(refs []batch.InstanceRef, recipients []string) error {
+	if c.key == nil {
+		return nil
+	}
+	for _, r := range refs {
+		if !c.key.Opens(r.ID) {
+			return errScope("the key is for other instances than " + r.Name)
+		}
+	}
+	if c.key.Recipients == nil {
+		return nil
+	}
+	for _, text := range recipients {
+		who, err := event.ParseRecipient(text)
+		if err != nil {
+			continue
+		}
+		if err := c.mayWriteTo(who.JID()); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 // checkFile refuses a message whose file was uploaded before, when there is no

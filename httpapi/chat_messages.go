@@ -108,6 +108,9 @@ func (a *api) readMessages(c *call) error {
 	var order []place
 	ids := map[place][]string{}
 	for _, k := range keys {
+		if err := c.mayWriteTo(k.RemoteJID); err != nil {
+			return err
+		}
 		p := place{k.RemoteJID, k.Participant}
 		if ids[p] == nil {
 			order = append(order, p)

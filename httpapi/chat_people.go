@@ -31,6 +31,11 @@ func (r *numbersRequest) check() error {
 }
 
 func lookUpNumbers(c *call, account instance.Account, in *numbersRequest) ([]event.Registration, error) {
+	for _, number := range in.Numbers {
+		if err := c.mayWriteTo(event.Recipient{User: number, Server: event.UserServer}.JID()); err != nil {
+			return nil, err
+		}
+	}
 	return account.Registered(c.r.Context(), in.Numbers)
 }
 

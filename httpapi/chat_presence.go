@@ -47,6 +47,11 @@ type presenceAnswer struct {
 
 func showPresence(c *call, account instance.Account, in *presenceRequest) (presenceAnswer, error) {
 	answer, ctx := presenceAnswer{in.Presence, in.Chat}, c.r.Context()
+	if in.Chat != "" {
+		if err := c.mayWriteTo(in.Chat); err != nil {
+			return answer, err
+		}
+	}
 	switch in.Presence {
 	case presenceAvailable, presenceUnavailable:
 		return answer, account.ShowAvailable(ctx, in.Presence == presenceAvailable)

@@ -30,7 +30,7 @@ const (
 // Codes returns every code that the interface answers with, by status.
 func Codes() []Code {
 	var all []Code
-	for _, part := range [][]Code{inputCodes(), credentialCodes(), stateCodes(), ruleCodes(), faultCodes(), sandboxCodes()} {
+	for _, part := range [][]Code{inputCodes(), credentialCodes(), accessCodes(), stateCodes(), ruleCodes(), faultCodes(), sandboxCodes()} {
 		all = append(all, part...)
 	}
 	return all
@@ -50,7 +50,7 @@ func secondsToWait(err error, code string) int {
 
 // retryAfter returns the seconds to name with a code, 0 for none.
 func retryAfter(code string) int {
-	for _, c := range slices.Concat(faultCodes(), credentialCodes()) {
+	for _, c := range slices.Concat(faultCodes(), credentialCodes(), accessCodes()) {
 		if c.Code == code {
 			return c.RetryAfter
 		}

@@ -2,9 +2,11 @@ package httpapi
 
 import (
 	"crypto/sha256"
+	"slices"
 
 	"github.com/google/uuid"
 
+	"postern/access"
 	"postern/batch"
 	"postern/console"
 	"postern/delivery"
@@ -46,11 +48,37 @@ func (a *api) openConsole(c *call) error {
 	if _, err := c.query(nil); err != nil {
 		return err
 	}
-	if err := a.checkOrigin(c.r); err != nil {
+	if err := a.checkOrigin(c); err != nil {
 		return err
 	}
-	return a.Hub.ServeConsole(c.w, c.r, a.viewer(c), Stream{Token: sha256.Sum256([]byte(a.APIKey))})
+	stream := Stream{Token: sha256.Sum256([]byte(a.APIKey))}
+	if c.scoped() {
+		stream = a.scopedStream(c, subscription{})
+	}
+	return a.Hub.ServeConsole(c.w, c.r, a.viewer(c), stream)
 }
 
 // viewer is what the credential of a request may see of what changes.
-func (a *api) viewer(*call) console.Viewer { return console.Operator() }
+func (a *api) viewer(c *call) console.Viewer {
+	k := c.key
+	if k == nil {
+		return console.Operator()
+	}
+	v := console.Viewer{Instance: func(name string) bool { return a.sees(k, name) }, Figures: k.Has(access.Metrics)}
+	if k.Has(access.Batch) {
+		v.Batch = func(owner uuid.UUID) bool { return owner == k.User }
+	}
+	if k.Has(access.Deliveries) {
+		v.Delivery = func(d console.Delivery) bool { return k.Everywhere() || !d.Global && a.sees(k, d.Instance) }
+	}
+	return v
+}
+
+// sees reports whether a key is for the instance of a name, which may be gone already.
+func (a *api) sees(k *access.Key, name string) bool {
+	rec, err := a.Registry.ByName(name)
+	if err == nil {
+		return k.Opens(rec.ID)
+	}
+	return k.Everywhere() || slices.ContainsFunc(k.Instances, func(i access.Instance) bool { return i.Name == name })
+}

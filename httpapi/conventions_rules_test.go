@@ -64,7 +64,7 @@ func TestA401AsksForABearerWhereOneIsAcceptedAndNowhereElse(t *testing.T) {
 			continue
 		}
 		want := ""
-		if row.auth == instanceBearer || row.auth == userBearer {
+		if row.auth != globalKey {
 			want = "Bearer"
 		}
 		res := do(r.h, httptest.NewRequest(row.method, concrete(row.path), nil))

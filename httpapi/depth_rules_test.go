@@ -30,7 +30,7 @@ func TestEveryBodyOfJSONThatNestsTooDeepIsRefusedBeforeItsOtherFaults(t *testing
 		send := func(body string) *http.Response {
 			req := httptest.NewRequest(row.method, concrete(row.path), strings.NewReader(body))
 			switch row.auth {
-			case globalKey:
+			case globalKey, signIn, anyKey:
 				req.Header.Set("apikey", testKey)
 			case instanceBearer, pathBearer:
 				req.Header.Set("Authorization", "Bearer "+token)

@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"maps"
+	"net/http"
 	"slices"
 	"strings"
 
@@ -37,6 +38,8 @@ func credentials() map[string]object {
 		string(AuthKey):       {"type": "apiKey", "in": "header", "name": "apikey", "description": "The operator's key; x-api-key is taken too."},
 		string(AuthInstance):  {"type": "http", "scheme": "bearer", "bearerFormat": "JWT", "description": "The token of the instance in the path."},
 		string(AuthUser):      {"type": "http", "scheme": "bearer", "bearerFormat": "JWT", "description": "The token of a user."},
+		credentialScoped:      {"type": "http", "scheme": "bearer", "description": "A scoped key, pk_…, which the header apikey takes too. Of the scopes that stand with a route, it needs one. With GET /instance it sees its own instances and no token. The session of a key opens the same."},
+		credentialSession:     {"type": "apiKey", "in": "cookie", "name": sessionCookie, "description": "The session of a browser, which stands for the key that it was signed in with."},
 		string(AuthHandshake): {"type": "apiKey", "in": "query", "name": "token", "description": "A token; Authorization: Bearer is taken too."},
 	}
 }
@@ -54,13 +57,40 @@ func operations() []openapi.Operation {
 			Answers: append([]openapi.Answer{{Status: d.status, Type: d.out, Media: d.media}}, d.also...),
 			Codes:   commonCodes(r, d).and(d.codes...),
 		}
-		if r.Auth != AuthNone {
-			o.Credential = string(r.Auth)
-		}
+		o.Credentials = credentialsOf(r)
 		for _, path := range r.Aliases {
 			o.Aliases = append(o.Aliases, openapi.Alias{Path: documentPath(path), ID: aliasID(r, path)})
 		}
 		all = append(all, o)
+	}
+	return all
+}
+
+// Credentials of the document besides those of the route table.
+const (
+	credentialScoped  = "ScopedKey"
+	credentialSession = "Session"
+)
+
+// credentialsOf are those of which a route takes any.
+func credentialsOf(r Route) (all []openapi.Credential) {
+	scoped := openapi.Credential{Name: credentialScoped}
+	for _, s := range r.Scopes {
+		scoped.Scopes = append(scoped.Scopes, string(s))
+	}
+	switch {
+	case r.Auth == AuthNone:
+		return nil
+	case r.Auth == AuthCredential:
+		all = []openapi.Credential{{Name: string(AuthKey)}, scoped}
+		if r.Method != http.MethodPost { // which signs in
+			all = append(all, openapi.Credential{Name: credentialSession})
+		}
+		return all
+	}
+	all = []openapi.Credential{{Name: string(r.Auth)}}
+	if len(r.Scopes) > 0 {
+		all = append(all, scoped)
 	}
 	return all
 }
@@ -75,6 +105,8 @@ func documentPath(path string) string {
 		id = "{deliveryId}"
 	case strings.Contains(path, "/replays/"):
 		id = "{replayId}"
+	case strings.HasPrefix(path, "/keys"):
+		id = "{keyId}"
 	case strings.Contains(path, "upload"):
 		id = "{uploadId}"
 	}
@@ -124,7 +156,7 @@ func sockets() []openapi.Socket {
 func fieldWords() openapi.Fields {
 	all := openapi.Fields{}
 	for _, theme := range []openapi.Fields{
-		sharedFields(), parameterFields(), operationFields(), consoleFields(), instanceFields(), proxyFields(), sendFields(), formFields(), contentFields(), chatFields(), settingsFields(), limitsFields(), optionsFields(), deliveryFields(), deliveryParameters(),
+		sharedFields(), parameterFields(), operationFields(), consoleFields(), instanceFields(), proxyFields(), sendFields(), formFields(), contentFields(), chatFields(), settingsFields(), limitsFields(), optionsFields(), deliveryFields(), deliveryParameters(), accessFields(),
 		messageFields(), groupFields(), batchFields(), eventFields(),
 	} {
 		for key := range theme {

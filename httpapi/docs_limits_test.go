@@ -33,6 +33,7 @@ func TestWhatTheOpenAPIDocumentForbidsIsRefusedAndNothingElse(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
+	key := decoded[createdKey](t, r.admin("POST", "/keys", `{"name":"k","instances":["*"],"scopes":["read"]}`)).ID.String()
 	schemas := doc["components"].(object)["schemas"].(object)
 	tried := 0
 	for _, row := range Routes() {
@@ -50,7 +51,7 @@ func TestWhatTheOpenAPIDocumentForbidsIsRefusedAndNothingElse(t *testing.T) {
 			t.Errorf("%s %s has no example: %v", row.Method, path, err)
 			continue
 		}
-		concretePath := strings.NewReplacer("{instanceName}", "a", "{batchId}", exampleUUID).Replace(path)
+		concretePath := strings.NewReplacer("{instanceName}", "a", "{batchId}", exampleUUID, "{keyId}", key).Replace(path)
 		if err := w.Request(row.Method, concretePath, text); err != nil {
 			t.Errorf("the example does not fit: %v", err)
 		}

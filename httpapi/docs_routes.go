@@ -5,6 +5,7 @@ import (
 	"reflect"
 	"slices"
 
+	"postern/access"
 	"postern/httpapi/openapi"
 	"postern/pace"
 )
@@ -39,7 +40,7 @@ func descriptions() map[string]description {
 	for _, theme := range []map[string]description{
 		operationDescriptions(), consoleDescriptions(), outboxDescriptions(), instanceDescriptions(), connectionDescriptions(), proxyDescriptions(), webhookDescriptions(), optionsDescriptions(), deliveryDescriptions(), settingsDescriptions(), limitsDescriptions(),
 		sendDescriptions(), fileDescriptions(), chatDescriptions(), storedDescriptions(),
-		groupDescriptions(), channelDescriptions(), labelDescriptions(), batchDescriptions(),
+		groupDescriptions(), channelDescriptions(), labelDescriptions(), batchDescriptions(), accessDescriptions(),
 	} {
 		for key, d := range theme {
 			if d.status == 0 {
@@ -63,13 +64,22 @@ func commonCodes(r Route, d description) codes {
 	if r.Auth != AuthNone || d.in != nil {
 		all = all.and(codeShuttingDown)
 	}
+	if r.Auth != AuthNone && r.Auth != AuthCredential {
+		all = all.and(codeScope, codeRateLimited, codeKeyMismatch)
+	}
+	if r.Auth != AuthNone && r.Auth != AuthHandshake && r.Method != http.MethodGet {
+		all = all.and(codeCSRF)
+	}
+	if slices.Contains(r.Scopes, access.Send) || slices.Contains(r.Scopes, access.Batch) && r.Method == http.MethodPost {
+		all = all.and(codeRecipientNotAllowed)
+	}
 	switch r.Auth {
-	case AuthKey:
-		all = all.and(codeUnauthorized, codeKeyMismatch, codeTooManyFailures)
+	case AuthKey, AuthCredential:
+		all = all.and(codeUnauthorized, codeTooManyFailures)
 	case AuthInstance:
 		all = all.and(codeUnauthorized, codeForbidden, "INSTANCE_NOT_FOUND", codeTooManyFailures)
 	case AuthUser:
-		all = all.and(codeUnauthorized, codeTooManyFailures)
+		all = all.and(codeMissingField, codeUnauthorized, codeTooManyFailures)
 	case AuthHandshake:
 		all = all.and(codeUnauthorized, codeForbidden, "ORIGIN_REFUSED", codeUpgradeRequired, codeInvalidSubscription, codeTooManyFailures)
 	case AuthNone:

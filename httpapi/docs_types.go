@@ -5,6 +5,7 @@ import (
 	"maps"
 	"reflect"
 
+	"postern/access"
 	"postern/batch"
 	"postern/delivery"
 	"postern/event"
@@ -48,13 +49,20 @@ func types() map[reflect.Type]openapi.Type {
 		body[proxy.Use]():  {Name: "ProxyUse", About: "What goes through a proxy.", Schema: openapi.Words(proxy.Uses()...)},
 		body[proxy.Step](): {Name: "ProxyStep", About: "A step of a dial through a proxy.", Schema: openapi.Words(proxy.Resolve, proxy.Connect, proxy.Auth, proxy.TLS)},
 
-		body[SettingList]():       {Name: "SettingList", About: "The configuration in force."},
-		body[ConfigSetting]():     {Name: "ConfigSetting", About: "A setting of the configuration, as it may be seen by others."},
-		body[SettingValue]():      {Name: "SettingValue", About: "The value of a setting.", Schema: settingSchema},
-		body[consoleMessage]():    {Name: "ConsoleMessage", About: "What changed. type names which of the other fields are there."},
-		body[sampleList]():        {Name: "SampleList"},
-		body[minuteShown]():       {Name: "Sample", About: "How the program stood in one minute."},
-		body[backupState]():       {Name: "BackupState", About: "How the backups stand that the program makes by itself."},
+		body[SettingList]():    {Name: "SettingList", About: "The configuration in force."},
+		body[ConfigSetting]():  {Name: "ConfigSetting", About: "A setting of the configuration, as it may be seen by others."},
+		body[SettingValue]():   {Name: "SettingValue", About: "The value of a setting.", Schema: settingSchema},
+		body[consoleMessage](): {Name: "ConsoleMessage", About: "What changed. type names which of the other fields are there."},
+		body[sampleList]():     {Name: "SampleList"},
+		body[minuteShown]():    {Name: "Sample", About: "How the program stood in one minute."},
+		body[backupState]():    {Name: "BackupState", About: "How the backups stand that the program makes by itself."},
+
+		body[keyView]():      {Name: "Key", About: "A scoped key, without its text."},
+		body[createdKey]():   {Name: "CreatedKey", Words: "Key", About: "A scoped key as it was made, with its text."},
+		body[keyRate]():      {Name: "KeyRate", About: "How many requests a scoped key may make."},
+		body[auditRecord]():  {Name: "AuditRecord", About: "One change, and who made it."},
+		body[access.Scope](): {Name: "Scope", About: "What a scoped key may do.", Schema: openapi.Words(access.Scopes()...)},
+
 		body[outboxRecord]():      {Name: "OutboxEvent", About: "An event on its way to the global webhook, without its body."},
 		body[deliveryRecord]():    {Name: "Delivery", About: "One event on its way to one destination, without its body."},
 		body[deliveryDetails]():   {Name: "DeliveryDetails", Words: "Delivery", About: "A delivery with its body and attempts."},
@@ -80,6 +88,8 @@ func types() map[reflect.Type]openapi.Type {
 		body[batch.List[outboxRecord]]():       {Name: "OutboxEventList"},
 		body[batch.List[deliveryRecord]]():     {Name: "DeliveryList"},
 		body[batch.List[uploadView]]():         {Name: "UploadList"},
+		body[batch.List[keyView]]():            {Name: "KeyList"},
+		body[batch.List[auditRecord]]():        {Name: "AuditList"},
 		body[picturedGroup]():                  {Name: "GroupWithPicture", About: "A group as the account sees it, with its new picture."},
 		body[fileAnswer]():                     {Name: "MediaFile", About: "The file of a message."},
 		body[event.GroupUpsert]():              {Name: "Group", About: "A group as the account sees it."},

@@ -6,6 +6,7 @@ import (
 	"net/http"
 	"strings"
 
+	"postern/access"
 	"postern/batch"
 	"postern/delivery"
 	"postern/dispatch"
@@ -57,8 +58,15 @@ const (
 	codeBackup           = "BACKUP_RUNNING"
 	codeSupport          = "SUPPORT_RUNNING"
 	codeRecipient        = "INVALID_BACKUP_RECIPIENT"
-	codeInternal         = "INTERNAL_ERROR"
-	codeShuttingDown     = "SHUTTING_DOWN"
+	codeScope            = "SCOPE"
+	codeCSRF             = "CSRF"
+	codeRateLimited      = "RATE_LIMITED"
+
+	codeInvalidKeyRule      = "INVALID_KEY"
+	codeRecipientNotAllowed = "RECIPIENT_NOT_ALLOWED"
+
+	codeInternal     = "INTERNAL_ERROR"
+	codeShuttingDown = "SHUTTING_DOWN"
 )
 
 // refusal is an answer that is not a success.
@@ -106,6 +114,8 @@ func errorTable() []mapping {
 		{event.ErrBusy, http.StatusServiceUnavailable, "INSTANCE_BUSY", ""},
 		{store.ErrDiskFull, http.StatusServiceUnavailable, "DISK_FULL", "the disk is full or nearly full; nothing was changed"},
 		{store.ErrClosed, http.StatusServiceUnavailable, codeShuttingDown, "the program is stopping"},
+		{access.ErrNotFound, http.StatusNotFound, "KEY_NOT_FOUND", ""},
+		{access.ErrTooMany, http.StatusTooManyRequests, codeLimitReached, ""},
 		{instance.ErrNotFound, http.StatusNotFound, "INSTANCE_NOT_FOUND", "there is no such instance"},
 		{instance.ErrExists, http.StatusConflict, "INSTANCE_EXISTS", ""},
 		{instance.ErrHasData, http.StatusConflict, codeInstanceInUse, "the instance has stored messages; delete with force=true to remove them too"},
@@ -172,6 +182,9 @@ func answerTo(err error) (r refusal, known bool) {
 	}
 	if body, ok := errors.AsType[*strict.Error](err); ok {
 		return bodyRefusal(body), true
+	}
+	if invalid, ok := errors.AsType[*access.InvalidError](err); ok {
+		return refusalOf(http.StatusUnprocessableEntity, codeInvalidKeyRule, invalid.Messages...), true
 	}
 	if invalid, ok := errors.AsType[*batch.InvalidError](err); ok {
 		return refusalOf(http.StatusUnprocessableEntity, invalid.Code, invalid.Messages...), true

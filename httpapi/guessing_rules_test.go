@@ -24,7 +24,7 @@ func guarded(t *testing.T, logs *bytes.Buffer, perMinute int) *api {
 	if err != nil {
 		t.Fatal(err)
 	}
-	a := bare(logs, route{"GET", "/key", globalKey, ok}, route{"GET", "/user", userBearer, ok})
+	a := bare(logs, route{"GET", "/key", globalKey, never, ok}, route{"GET", "/user", userBearer, never, ok})
 	a.Proxies, a.Failures = proxies, peers.NewFailures(perMinute)
 	return a
 }

@@ -136,7 +136,7 @@ func TestHeadersOverTheirLimitAreRefused(t *testing.T) {
 }
 
 func TestAnAnswerThatPanicsHalfwayIsNotTakenForAWholeOne(t *testing.T) {
-	a := bare(io.Discard, route{"GET", "/x", public, func(_ *api, c *call) error {
+	a := bare(io.Discard, route{"GET", "/x", public, never, func(_ *api, c *call) error {
 		_, _ = io.WriteString(c.w, "half")
 		_ = http.NewResponseController(c.w).Flush()
 		panic("boom")

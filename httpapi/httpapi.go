@@ -10,6 +10,7 @@ import (
 	"sync"
 	"time"
 
+	"postern/access"
 	"postern/backup"
 	"postern/batch"
 	"postern/delivery"
@@ -48,12 +49,17 @@ type Config struct {
 	// Deliveries is the log of webhook deliveries in Store.
 	Deliveries *delivery.Ledger
 
+	// Access has the scoped keys, the sessions and the audit log in Store.
+	Access Access
+
 	// NewMessageID makes the WhatsApp id of one send.
 	NewMessageID func() string
 
-	APIKey    string        // the GlobalApiKey
-	JWTSecret []byte        // HS256, 32 bytes or more
-	TokenTTL  time.Duration // life of an instance token; 0: it does not expire
+	APIKey string // the GlobalApiKey
+	// KeyOpensInstances lets the GlobalApiKey open the routes of instances, too.
+	KeyOpensInstances bool
+	JWTSecret         []byte        // HS256, 32 bytes or more
+	TokenTTL          time.Duration // life of an instance token; 0: it does not expire
 
 	// Proxies are believed when they say whom a request comes from.
 	Proxies peers.Proxies
@@ -117,6 +123,13 @@ type Config struct {
 	Logger *slog.Logger // nil: silent
 }
 
+// Access is who may do what, and who did. All fields are required.
+type Access struct {
+	Keys     *access.Keys
+	Sessions *access.Sessions
+	Book     *access.Book
+}
+
 // minSecret is the length in bytes under which an HS256 secret is too weak
 // (RFC 7518, 3.2).
 const minSecret = 32
@@ -149,6 +162,8 @@ func New(c Config) (http.Handler, error) {
 		return nil, errors.New("httpapi: the JWT secret is shorter than 32 bytes")
 	case c.Relay == nil || c.Deliveries == nil || c.Backup == nil:
 		return nil, errors.New("httpapi: Relay, Deliveries and Backup are required")
+	case c.Access.Keys == nil || c.Access.Sessions == nil || c.Access.Book == nil:
+		return nil, errors.New("httpapi: Access is required")
 	}
 	if c.MaxRecipients == 0 {
 		c.MaxRecipients = defaultMaxRecipients
@@ -178,7 +193,7 @@ func New(c Config) (http.Handler, error) {
 	a.addDocuments()
 	a.addNotOffered()
 	if c.Metrics != nil {
-		r := route{method: "GET", path: pathMetrics, auth: globalKey, handle: serveWith(c.Metrics)}
+		r := route{method: "GET", path: pathMetrics, auth: globalKey, right: scopeMetrics, handle: serveWith(c.Metrics)}
 		a.router.add(r.method, r.path, a.handler(r))
 	}
 	for path, page := range c.Pages {

@@ -18,7 +18,10 @@ func (a *api) createInstance(c *call) error {
 	if err := a.Store.Admit(); err != nil {
 		return err
 	}
-	n := instance.New{Mint: a.mint}
+	n := instance.New{Mint: func(name string) (string, error) {
+		c.entry.About(name)
+		return a.mint(name)
+	}}
 	if in.InstanceName != nil {
 		if *in.InstanceName == "" {
 			return instance.CheckName("") // an absent name has a default, an empty one is wrong
@@ -35,16 +38,22 @@ func (a *api) createInstance(c *call) error {
 	if err != nil {
 		return err
 	}
-	return c.w.json(http.StatusCreated, createdInstance{
-		ID: rec.ID, Name: rec.Name, Description: orNull(rec.Description),
-		CreatedAt: rec.CreatedAt, UpdatedAt: rec.UpdatedAt,
-		Auth: issuedToken{rec.ID, rec.Token.Value},
-	})
+	created := createdInstance{
+		ID: rec.ID, Name: rec.Name, Description: orNull(rec.Description), CreatedAt: rec.CreatedAt, UpdatedAt: rec.UpdatedAt,
+	}
+	if c.mayHaveTokens() {
+		created.Auth = &issuedToken{rec.ID, rec.Token.Value}
+	}
+	return c.w.json(http.StatusCreated, created)
 }
 
 func (a *api) mint(name string) (string, error) {
 	return tokens.ForInstance(a.JWTSecret, name, a.TokenTTL, time.Now())
 }
+
+// mayHaveTokens reports whether tokens of instances may be in the answer: never in
+// that to a scoped key. A session needs none.
+func (c *call) mayHaveTokens() bool { return c.key == nil && c.session == nil }
 
 // listInstances answers with an array; a name that no instance has gives an
 // empty one.
@@ -55,14 +64,18 @@ func (a *api) listInstances(c *call) error {
 	}
 	all := []listedInstance{}
 	for _, rec := range a.Registry.List() {
-		if q.Has("instanceName") && rec.Name != q.Get("instanceName") {
+		if q.Has("instanceName") && rec.Name != q.Get("instanceName") || c.key != nil && !c.key.Opens(rec.ID) {
 			continue
 		}
 		hook, err := a.webhookOf(rec.ID)
 		if err != nil {
 			return err
 		}
-		all = append(all, listedInstance{viewOf(rec), authOf(rec), hook})
+		listed := listedInstance{instanceView: viewOf(rec), Webhook: hook}
+		if c.mayHaveTokens() {
+			listed.Auth = authOf(rec)
+		}
+		all = append(all, listed)
 	}
 	return c.w.json(http.StatusOK, all)
 }
@@ -169,7 +182,9 @@ func (a *api) deleteInstance(c *call) error {
 	if err := a.Supervisor.Delete(c.r.Context(), c.instance.ID, force); err != nil {
 		return err
 	}
-	a.revoke(c.instance.ID)
+	if a.Hub != nil {
+		a.Hub.DropInstance(c.instance.ID)
+	}
 	return c.w.json(http.StatusOK, deletedInstance{
 		InstanceName: c.instance.Name, Deleted: true, Forced: force, Message: "the instance and everything stored of it were deleted",
 	})

@@ -20,12 +20,12 @@ type issuedToken struct {
 }
 
 type createdInstance struct {
-	ID          int64       `json:"id"`
-	Name        string      `json:"name"`
-	Description *string     `json:"description"`
-	CreatedAt   event.Time  `json:"createdAt"`
-	UpdatedAt   event.Time  `json:"updatedAt"`
-	Auth        issuedToken `json:"Auth"`
+	ID          int64        `json:"id"`
+	Name        string       `json:"name"`
+	Description *string      `json:"description"`
+	CreatedAt   event.Time   `json:"createdAt"`
+	UpdatedAt   event.Time   `json:"updatedAt"`
+	Auth        *issuedToken `json:"Auth"` // null for a scoped key
 }
 
 // instanceView is an instance as its own token sees it.

@@ -19,6 +19,9 @@ func (a *api) logRequest(w *response, r *http.Request, took time.Duration) {
 	if w.code != "" {
 		log = log.With("address", peers.Name(a.Proxies.Client(r)))
 	}
+	if w.key != "" {
+		log = log.With("key", w.key)
+	}
 	if w.wrong {
 		log = log.With("credential", "wrong")
 	}

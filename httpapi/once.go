@@ -91,8 +91,12 @@ func (a *api) runOnce(c *call, key string, handle func(*api, *call) error) error
 	return err
 }
 
-// keyID is whose credential c has, and the caller's key.
+// keyID is whose credential c has, and the caller's key. Each scoped key has its own
+// keys: it must not learn what another was answered.
 func keyID(c *call, key string) []byte {
+	if c.key != nil {
+		key = c.key.ID.String() + "\x00" + key // no caller's key has a zero byte
+	}
 	switch {
 	case c.instance.ID != 0:
 		return idempotency.OfInstance(c.instance.ID, key)

@@ -111,7 +111,7 @@ func TestAMultipartBodyIsTheSameWhenItsPartsAre(t *testing.T) {
 		ran++
 		return c.w.json(http.StatusAccepted, struct{}{})
 	}
-	row := route{"POST", "/instance/{i}/upload", instanceBearer, once(upload)}
+	row := route{"POST", "/instance/{i}/upload", instanceBearer, never, once(upload)}
 	a := r.api
 	a.router.add(row.method, row.path, a.handler(row))
 	post := func(boundary, file string) answer {

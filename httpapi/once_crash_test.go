@@ -149,7 +149,7 @@ func TestAPanicBeforeTheSendFreesTheKey(t *testing.T) {
 	r := newRig(t)
 	token := r.instance("a")
 	times := 0
-	row := route{"POST", "/instance/{i}/panics", instanceBearer, once(func(_ *api, c *call) error {
+	row := route{"POST", "/instance/{i}/panics", instanceBearer, never, once(func(_ *api, c *call) error {
 		if err := c.noBody(); err != nil {
 			return err
 		}
@@ -253,7 +253,7 @@ func TestACreationThatDoesNotGetToItsEndLeavesNeitherBatchNorAnswer(t *testing.T
 	r.instance("a")
 	lost := errors.New("the process ends here")
 	a := r.api
-	row := route{"POST", "/lost", userBearer, once(func(a *api, c *call) error {
+	row := route{"POST", "/lost", userBearer, never, once(func(a *api, c *call) error {
 		var in batchRequest
 		if err := c.decode(&in, maxBody); err != nil {
 			return err

@@ -129,7 +129,7 @@ func TestAKeyWithAnotherBodyOrOnAnotherRouteIs409AndDoesNothing(t *testing.T) {
 
 func TestTheSameBodyOnAnotherRouteIs409(t *testing.T) {
 	r, token, _ := sender(t)
-	twin := route{"POST", "/instance/{i}/twin", instanceBearer, once(send[sendTextRequest])}
+	twin := route{"POST", "/instance/{i}/twin", instanceBearer, never, once(send[sendTextRequest])}
 	a := r.api
 	a.router.add(twin.method, twin.path, a.handler(twin))
 	r.keyed(token, "k", sendPath, hello)

@@ -16,11 +16,17 @@ type response struct {
 	requestID string
 	pattern   string // of the route, empty when none was found
 	auth      scheme // what the route asks for
+	right     right  // of a scoped key on it
 	status    int    // 0 until the answer began
 	code      string // of a refusal, for the log
 	wrong     bool   // a credential was given and does not do
 	lost      bool   // the client went away, or was cut off
 	legacy    bool   // the request came by a path of older clients
+	guess     bool   // a scoped key was given, wherever that may be
+	key       string // the id of the scoped key that was used, for the log
+
+	before func(status int) error // called once, before the answer begins
+	late   func(error)            // told of before's error
 
 	values [5]string // of the headers that set has set
 	used   int       // how many of them
@@ -40,17 +46,25 @@ func (w *response) set(name, value string) {
 
 // WriteHeader implements http.ResponseWriter.
 func (w *response) WriteHeader(status int) {
-	if w.status == 0 {
-		w.status = status
-	}
+	w.begin(status)
 	w.ResponseWriter.WriteHeader(status)
+}
+
+func (w *response) begin(status int) {
+	if w.status != 0 {
+		return
+	}
+	w.status = status
+	if w.before != nil {
+		if err := w.before(status); err != nil {
+			w.late(err)
+		}
+	}
 }
 
 // Write implements http.ResponseWriter.
 func (w *response) Write(p []byte) (int, error) {
-	if w.status == 0 {
-		w.status = http.StatusOK
-	}
+	w.begin(http.StatusOK)
 	return w.write(p)
 }
 

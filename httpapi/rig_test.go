@@ -3,6 +3,7 @@ package httpapi
 import (
 	"bytes"
 	"context"
+	"crypto/sha256"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -20,6 +21,7 @@ import (
 	"github.com/golang-jwt/jwt/v5"
 	"github.com/google/uuid"
 
+	"postern/access"
 	"postern/backup"
 	"postern/batch"
 	"postern/console"
@@ -114,7 +116,7 @@ func newRigOnDisk(t testing.TB, minFree uint64) *rig {
 // instances are what adapt says.
 func newRigWith(t testing.TB, o store.Options, adapt ...func(*instance.Config)) *rig {
 	t.Helper()
-	o.Path, o.Buckets = filepath.Join(t.TempDir(), "t.db"), slices.Concat(batch.Buckets(), instance.Buckets(), media.Buckets(), pace.Buckets(), idempotency.Buckets(), delivery.Buckets())
+	o.Path, o.Buckets = filepath.Join(t.TempDir(), "t.db"), slices.Concat(batch.Buckets(), instance.Buckets(), media.Buckets(), pace.Buckets(), idempotency.Buckets(), delivery.Buckets(), access.Buckets())
 	st, err := store.Open(o)
 	if err != nil {
 		t.Fatal(err)
@@ -155,7 +157,15 @@ func newRigWith(t testing.TB, o store.Options, adapt ...func(*instance.Config)) 
 		t.Fatal(err)
 	}
 	processor := instance.NewProcessor(instance.ProcessorConfig{Store: st, Registry: r.registry, Supervisor: sup})
+	who := Access{Sessions: access.NewSessions(st)}
+	if who.Keys, err = access.OpenKeys(st, r.logger()); err != nil {
+		t.Fatal(err)
+	}
+	if who.Book, err = access.OpenBook(st, r.logger()); err != nil {
+		t.Fatal(err)
+	}
 	r.h, err = New(Config{
+		Access:   who,
 		Registry: r.registry, Supervisor: sup, Engine: r.engine, Media: r.media, Processor: processor, Hub: r.hub, Store: st,
 		NewMessageID: uuid.NewString, Backup: r.backup, Post: r.post, APIKey: testKey, JWTSecret: testSecret,
 		Samples: r.samples(), Relay: dispatch.NewRelay(dispatch.RelayConfig{Store: st, Ledger: ledger}), Deliveries: ledger, Logger: r.logger(),
@@ -350,6 +360,12 @@ type recordingHub struct {
 func (h *recordingHub) OriginAllowed(origin, _ string) bool { return origin != "https://evil.example" }
 
 func (h *recordingHub) RevokeInstance(id int64) { h.revoked = append(h.revoked, id) }
+
+func (h *recordingHub) DropInstance(id int64) { h.revoked = append(h.revoked, id) }
+
+func (*recordingHub) Revoke([sha256.Size]byte) {}
+
+func (*recordingHub) Renew([sha256.Size]byte, time.Time) {}
 
 func (h *recordingHub) ServeGlobal(w http.ResponseWriter, _ *http.Request, user uuid.UUID, s Stream) error {
 	h.user, h.stream = user, s

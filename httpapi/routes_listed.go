@@ -1,6 +1,10 @@
 package httpapi
 
-import "slices"
+import (
+	"slices"
+
+	"postern/access"
+)
 
 // Route describes one path of the interface, for documents and tests.
 type Route struct {
@@ -9,6 +13,10 @@ type Route struct {
 	Auth   Auth
 	// Aliases are the other paths with the same meaning, for this method.
 	Aliases []string
+	// Scopes are those of which a scoped key needs one; none: no such key opens it.
+	Scopes []access.Scope
+	// Everywhere tells that the key has to be for all instances, too.
+	Everywhere bool
 }
 
 // Auth names the credential that a route asks for.
@@ -23,6 +31,8 @@ const (
 	// AuthHandshake is the token of a WebSocket, which may also stand in the
 	// query.
 	AuthHandshake Auth = "token"
+	// AuthCredential is the GlobalApiKey, a scoped key or the cookie of a session.
+	AuthCredential Auth = "key"
 )
 
 // Routes returns every path of the interface, with those that depend on the
@@ -30,7 +40,7 @@ const (
 func Routes() []Route {
 	var all []Route
 	for _, r := range append(routes(), unlisted()...) {
-		listed := Route{Method: r.method, Path: r.path, Auth: r.auth.name()}
+		listed := Route{Method: r.method, Path: r.path, Auth: r.auth.name(), Scopes: r.right.needs(), Everywhere: r.right&everywhere != 0}
 		for _, a := range aliases() {
 			if a.to == r.path && slices.Contains(a.methods, r.method) {
 				listed.Aliases = append(listed.Aliases, a.from)
@@ -45,6 +55,8 @@ func (s scheme) name() Auth {
 	switch s {
 	case globalKey:
 		return AuthKey
+	case signIn, anyKey:
+		return AuthCredential
 	case instanceBearer, pathBearer:
 		return AuthInstance
 	case userBearer:
@@ -67,7 +79,7 @@ const (
 // unlisted are the routes that New adds to those of the table.
 func unlisted() []route {
 	return []route{
-		{method: "GET", path: pathMetrics, auth: globalKey},
+		{method: "GET", path: pathMetrics, auth: globalKey, right: scopeMetrics},
 		{method: "GET", path: pathOpenAPI, auth: public},
 		{method: "GET", path: pathAsyncAPI, auth: public},
 		{method: "GET", path: pathDocs, auth: public},

@@ -91,6 +91,9 @@ func (a *api) sendContent(c *call, t *sendTarget, content event.Content) error {
 // when that is the status. also, unless it is nil, is called with it in the commit
 // that stores it.
 func (a *api) sendNow(c *call, status int, out event.Outgoing, attributes event.Attributes, also func(*store.Tx, event.Message) error) error {
+	if err := c.mayWriteTo(out.To); err != nil {
+		return err
+	}
 	ctx, done := c.patience()
 	defer done()
 	out.Leaving = c.begin
@@ -134,6 +137,9 @@ type acceptedSend struct {
 
 // sendLater accepts a send to many people; its end is told by send.message.
 func (a *api) sendLater(c *call, out event.Outgoing, attributes event.Attributes) error {
+	if c.key != nil && c.key.Recipients != nil {
+		return errRecipientNotAllowed("a key with recipients cannot mention everybody of a group")
+	}
 	ownUpload := false
 	if m := out.Content.Media; m != nil && m.File != nil {
 		kept, err := a.keepFile(c, *m.File, media.Tags{})
@@ -182,6 +188,9 @@ func (a *api) dropUpload(c *call, d instance.Deferred) {
 func (a *api) outgoing(c *call, t *sendTarget, content event.Content) (event.Outgoing, error) {
 	to, err := t.recipient()
 	if err != nil {
+		return event.Outgoing{}, err
+	}
+	if err := c.mayWriteTo(to.JID()); err != nil { // before a quoted message says whether it is there
 		return event.Outgoing{}, err
 	}
 	if err := t.Options.check(content); err != nil {

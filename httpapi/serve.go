@@ -12,6 +12,7 @@ import (
 	"github.com/google/uuid"
 	"github.com/julienschmidt/httprouter"
 
+	"postern/access"
 	"postern/event"
 	"postern/httpapi/idempotency"
 	"postern/instance"
@@ -28,6 +29,12 @@ type call struct {
 	instance  instance.Record      // set for instanceBearer
 	user      uuid.UUID            // set for userBearer
 	once      *idempotency.Request // set for a request with an Idempotency-Key
+
+	key      *access.Key     // set when a scoped key opened the route
+	session  *access.Session // set when a browser's session did
+	cookie   string          // of session
+	operator bool            // the session, or the credential of an instance's route, is the operator's
+	entry    *access.Entry   // set for an audited route
 }
 
 // ServeHTTP implements http.Handler.
@@ -63,10 +70,10 @@ func (a *api) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 func (a *api) handler(r route) httprouter.Handle {
 	return func(w http.ResponseWriter, req *http.Request, params httprouter.Params) {
 		res := w.(*response)
-		res.pattern, res.auth = r.path, r.auth
+		res.pattern, res.auth, res.right = r.path, r.auth, r.right
 		req = req.WithContext(event.WithRequestID(req.Context(), res.requestID))
 		c := &call{w: res, r: req, params: params, requestID: res.requestID}
-		if err := a.authorize(c, r.auth); err != nil {
+		if err := a.authorize(c, r); err != nil {
 			a.fail(res, a.judge(c, err))
 			return
 		}

@@ -83,7 +83,7 @@ func wantError(t testing.TB, res *http.Response, status int, code string) errorB
 }
 
 func TestRequestIDIsTheCallersWhenVisibleASCIIElseANewUUID(t *testing.T) {
-	a := bare(io.Discard, route{"GET", "/x", public, ok})
+	a := bare(io.Discard, route{"GET", "/x", public, never, ok})
 	cases := []struct {
 		given []string
 		kept  bool
@@ -114,11 +114,11 @@ func TestRequestIDIsTheCallersWhenVisibleASCIIElseANewUUID(t *testing.T) {
 func TestEveryRefusalHasTheOneErrorBody(t *testing.T) {
 	var logs bytes.Buffer
 	a := bare(&logs,
-		route{"GET", "/x", public, ok},
-		route{"PUT", "/x", public, ok},
-		route{"GET", "/panics", public, func(*api, *call) error { panic("boom") }},
-		route{"GET", "/breaks", public, fails(errors.New("a secret of the inside"))},
-		route{"GET", "/key", globalKey, ok},
+		route{"GET", "/x", public, never, ok},
+		route{"PUT", "/x", public, never, ok},
+		route{"GET", "/panics", public, never, func(*api, *call) error { panic("boom") }},
+		route{"GET", "/breaks", public, never, fails(errors.New("a secret of the inside"))},
+		route{"GET", "/key", globalKey, never, ok},
 	)
 	wantError(t, do(a, httptest.NewRequest("GET", "/nowhere", nil)), 404, "NOT_FOUND")
 
@@ -139,7 +139,7 @@ func TestEveryRefusalHasTheOneErrorBody(t *testing.T) {
 }
 
 func TestNothingIsRedirected(t *testing.T) {
-	a := bare(io.Discard, route{"GET", "/x", public, ok}, route{"GET", "/y/{id}", public, ok})
+	a := bare(io.Discard, route{"GET", "/x", public, never, ok}, route{"GET", "/y/{id}", public, never, ok})
 	for _, path := range []string{"/x//", "//x", "/X", "/y/", "/y//", "/y/1//", "/y/%2F", "/./x", "/a/../x"} {
 		if got := do(a, httptest.NewRequest("GET", path, nil)).StatusCode; got != 404 {
 			t.Errorf("%s: status %d", path, got)
@@ -148,7 +148,7 @@ func TestNothingIsRedirected(t *testing.T) {
 }
 
 func TestASlashAtTheEndChangesNothing(t *testing.T) {
-	a := bare(io.Discard, route{"GET", "/x", public, ok}, route{"GET", "/y/{id}", public, ok})
+	a := bare(io.Discard, route{"GET", "/x", public, never, ok}, route{"GET", "/y/{id}", public, never, ok})
 	a.mount("/m/", public, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if r.URL.Path != "/m/x" {
 			t.Errorf("the handler below sees %q", r.URL.Path)
@@ -162,7 +162,7 @@ func TestASlashAtTheEndChangesNothing(t *testing.T) {
 }
 
 func TestGlobalKeyInEitherHeaderAndAllValuesEqual(t *testing.T) {
-	a := bare(io.Discard, route{"GET", "/x", globalKey, ok})
+	a := bare(io.Discard, route{"GET", "/x", globalKey, never, ok})
 	cases := []struct {
 		name   string
 		header http.Header
@@ -193,7 +193,7 @@ func TestGlobalKeyInEitherHeaderAndAllValuesEqual(t *testing.T) {
 }
 
 func TestUserBearerTakesOnlyGoodUserTokens(t *testing.T) {
-	a := bare(io.Discard, route{"GET", "/x", userBearer, ok})
+	a := bare(io.Discard, route{"GET", "/x", userBearer, never, ok})
 	good := map[string]any{"userId": uuid.NewString(), "exp": 32503680000}
 	token := tokenstest.Signed(t, jwt.SigningMethodHS256, testSecret, good, nil)
 	for header, status := range map[string]int{
@@ -228,7 +228,7 @@ func TestUserBearerTakesOnlyGoodUserTokens(t *testing.T) {
 }
 
 func TestBodyOverItsLimitIs413AndAWrongTypeIs415(t *testing.T) {
-	a := bare(io.Discard, route{"POST", "/x", public, func(_ *api, c *call) error {
+	a := bare(io.Discard, route{"POST", "/x", public, never, func(_ *api, c *call) error {
 		var v struct {
 			A string `json:"a"`
 		}
@@ -272,7 +272,7 @@ func TestBodyOverItsLimitIs413AndAWrongTypeIs415(t *testing.T) {
 
 func TestErrorTableMapsEachSentinelAlsoWhenWrapped(t *testing.T) {
 	for _, m := range errorTable() {
-		a := bare(io.Discard, route{"GET", "/x", public, fails(fmt.Errorf("some operation: %w", m.err))})
+		a := bare(io.Discard, route{"GET", "/x", public, never, fails(fmt.Errorf("some operation: %w", m.err))})
 		wantError(t, do(a, httptest.NewRequest("GET", "/x", nil)), m.status, m.code)
 	}
 }
@@ -307,7 +307,7 @@ func TestErrorTableSaysWhatTheContractSays(t *testing.T) {
 
 func TestLogHasTheRouteAndNeverTheQueryOrAToken(t *testing.T) {
 	var logs bytes.Buffer
-	a := bare(&logs, route{"GET", "/y/{id}", public, ok})
+	a := bare(&logs, route{"GET", "/y/{id}", public, never, ok})
 	r := httptest.NewRequest("GET", "/y/hidden-name?token=hidden-token", nil)
 	r.Header.Set("Authorization", "Bearer hidden-bearer")
 	r.Header.Set("X-Request-Id", "rid-1")
@@ -325,8 +325,8 @@ func TestLogHasTheRouteAndNeverTheQueryOrAToken(t *testing.T) {
 func TestLogTellsTheCodeOfARefusalAndNotItsMessages(t *testing.T) {
 	var logs bytes.Buffer
 	a := bare(&logs,
-		route{"POST", "/refused", public, fails(refuse(http.StatusUnprocessableEntity, "INVALID_MEDIA", "hidden text"))},
-		route{"GET", "/good", public, ok})
+		route{"POST", "/refused", public, never, fails(refuse(http.StatusUnprocessableEntity, "INVALID_MEDIA", "hidden text"))},
+		route{"GET", "/good", public, never, ok})
 	do(a, httptest.NewRequest("POST", "/refused", nil))
 	if got := logs.String(); !strings.Contains(got, "code=INVALID_MEDIA") || strings.Contains(got, "hidden") {
 		t.Errorf("of the refusal: %s", got)
@@ -342,7 +342,7 @@ func TestLogTellsTheCodeOfARefusalAndNotItsMessages(t *testing.T) {
 // asks for in vain, and no client writes lines or colours of its own into the log.
 func TestLogHasThePathOfWhatIsNotFoundCutAndQuoted(t *testing.T) {
 	var logs bytes.Buffer
-	a := bare(&logs, route{"GET", "/fixed", public, ok}, route{"GET", "/y/{id}", public, fails(refuse(http.StatusNotFound, codeNotFound, "no such thing"))})
+	a := bare(&logs, route{"GET", "/fixed", public, never, ok}, route{"GET", "/y/{id}", public, never, fails(refuse(http.StatusNotFound, codeNotFound, "no such thing"))})
 	for _, c := range []struct{ method, target, want string }{
 		{"GET", "/wp-login.php?token=hidden", "path=/wp-login.php "},
 		{"DELETE", "/fixed", "path=/fixed "},
@@ -365,7 +365,7 @@ func TestLogHasThePathOfWhatIsNotFoundCutAndQuoted(t *testing.T) {
 
 func TestLogHidesScrapesAndHealthChecksUnlessTheyAreRefused(t *testing.T) {
 	var logs bytes.Buffer
-	a := bare(&logs, route{"GET", "/health", public, ok}, route{"GET", "/ready", public, ok}, route{"GET", pathMetrics, globalKey, ok}, route{"GET", "/else", public, ok})
+	a := bare(&logs, route{"GET", "/health", public, never, ok}, route{"GET", "/ready", public, never, ok}, route{"GET", pathMetrics, globalKey, never, ok}, route{"GET", "/else", public, never, ok})
 	for path, want := range map[string]string{"/health": "DEBUG", "/ready": "DEBUG", pathMetrics: "DEBUG", "/else": "INFO"} {
 		logs.Reset()
 		r := httptest.NewRequest("GET", path, nil)

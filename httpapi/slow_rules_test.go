@@ -52,7 +52,7 @@ func slowly(t *testing.T, script func(t *testing.T, c net.Conn)) {
 func slowlyWith(t *testing.T, read func(*api, *call) error, script func(t *testing.T, c net.Conn)) {
 	t.Helper()
 	synctest.Test(t, func(t *testing.T) {
-		connected(t, bare(io.Discard, route{"POST", "/x", public, read}), func(c net.Conn) { script(t, c) })
+		connected(t, bare(io.Discard, route{"POST", "/x", public, never, read}), func(c net.Conn) { script(t, c) })
 	})
 }
 
@@ -133,7 +133,7 @@ func TestABodyHoldsNoConnectionForLongWithoutACredential(t *testing.T) {
 	for request, status := range map[string]string{"POST /key": "401", "GET /free": "200", "PUT /free": "405"} {
 		t.Run(request, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
-				a := bare(io.Discard, route{"POST", "/key", globalKey, ok}, route{"GET", "/free", public, ok})
+				a := bare(io.Discard, route{"POST", "/key", globalKey, never, ok}, route{"GET", "/free", public, never, ok})
 				connected(t, a, func(c net.Conn) {
 					_, _ = io.WriteString(c, request+" HTTP/1.1\r\nHost: x\r\nContent-Length: 1000\r\n\r\n")
 					stop := dripping(c)

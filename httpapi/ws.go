@@ -10,6 +10,9 @@ import (
 	"strconv"
 	"strings"
 
+	"github.com/google/uuid"
+
+	"postern/access"
 	"postern/event"
 	"postern/httpapi/tokens"
 	"postern/instance"
@@ -82,6 +85,17 @@ func (c *call) subscribe(family event.Family, known ...string) (subscription, er
 		return s, invalidSubscription("the token is given twice with different values")
 	}
 	if s.token == "" {
+		text, given, err := keyText(c.r.Header) // in apikey
+		if err != nil {
+			return s, err
+		}
+		if given {
+			s.token = text
+			return s, nil
+		}
+		if _, signedIn := cookieOf(c.r); signedIn {
+			return s, nil
+		}
 		return s, invalidSubscription("token is missing: give it in the query or as Authorization: Bearer")
 	}
 	return s, nil
@@ -129,6 +143,7 @@ func wrongKind() error {
 
 // admit does the checks that both paths share: 426, 400, 401, and 403 for a
 // token of the other kind. own tells from the claims whether it is of this one.
+// Without claims, c has the key or the session that was given in place of a token.
 func (a *api) admit(c *call, family event.Family, own func(tokens.Claims) bool, known ...string) (subscription, tokens.Claims, error) {
 	if err := wantsUpgrade(c); err != nil {
 		return subscription{}, tokens.Claims{}, err
@@ -136,6 +151,9 @@ func (a *api) admit(c *call, family event.Family, own func(tokens.Claims) bool, 
 	s, err := c.subscribe(family, known...)
 	if err != nil {
 		return s, tokens.Claims{}, err
+	}
+	if s.token == "" || strings.HasPrefix(s.token, access.Prefix) {
+		return s, tokens.Claims{}, a.admitKey(c, s.token)
 	}
 	token, err := a.tokens.Read(s.token)
 	if err != nil {
@@ -147,9 +165,66 @@ func (a *api) admit(c *call, family event.Family, own func(tokens.Claims) bool, 
 	return s, token, nil
 }
 
+// admitKey finds the scoped key with a text or, without one, the session of the
+// cookie, and whether it opens the path.
+func (a *api) admitKey(c *call, text string) (err error) {
+	if text != "" {
+		c.key, err = a.findKey(c, text)
+	} else if cookie, signedIn := cookieOf(c.r); signedIn {
+		err = a.openSession(c, cookie)
+	}
+	if err != nil || c.key == nil {
+		return err
+	}
+	return c.w.right.mayOpen(c.key)
+}
+
+// scoped reports whether c came with a scoped key or a session.
+func (c *call) scoped() bool { return c.key != nil || c.session != nil }
+
+// scopedStream is stream for c's key or session. A page of another origin has none of
+// its own, whatever origins may connect with a token.
+func (a *api) scopedStream(c *call, s subscription) Stream {
+	st := Stream{Kinds: s.kinds, Since: s.since, ExpiresAt: c.until(), Scoped: true}
+	switch {
+	case c.session != nil && c.key != nil:
+		st.Token, st.Holder = c.session.Token, keyToken(c.key.ID)
+	case c.session != nil:
+		st.Token = c.session.Token
+	default:
+		st.Token = keyToken(c.key.ID)
+	}
+	st.Check = func() error { return a.stillOpens(c) }
+	return st
+}
+
+// stillOpens reports whether the key and the session of c are worth what they were.
+func (a *api) stillOpens(c *call) error {
+	if c.session != nil {
+		if _, found := a.Access.Sessions.Find(c.cookie, a.operatorBinding()); !found {
+			return errUnauthorized()
+		}
+	}
+	if c.key == nil {
+		return nil
+	}
+	now, err := a.Access.Keys.ByID(c.key.ID, a.from(c))
+	if err != nil {
+		return errUnauthorized()
+	}
+	if c.instance.ID != 0 && !now.Opens(c.instance.ID) {
+		return errScope("the key is for other instances")
+	}
+	return nil
+}
+
 // checkOrigin refuses a page that is not allowed. An Origin that is there twice
 // is none that is allowed.
-func (a *api) checkOrigin(r *http.Request) error {
+func (a *api) checkOrigin(c *call) error {
+	r := c.r
+	if c.session != nil && !sameOrigin(r) { // its cookie came by itself
+		return ErrOrigin
+	}
 	if a.Hub.OriginAllowed(strings.Join(r.Header.Values("Origin"), ", "), r.Host) {
 		return nil
 	}
@@ -159,51 +234,124 @@ func (a *api) checkOrigin(r *http.Request) error {
 // globalEvents serves the batch events of a user. A position that the user does
 // not have is found last, since only the owner may learn of it.
 func (a *api) globalEvents(c *call) error {
-	s, token, err := a.admit(c, event.Batch, tokens.Claims.OfUser, "since")
+	s, token, err := a.admit(c, event.Batch, tokens.Claims.OfUser, "since", "user")
 	if err != nil {
 		return err
 	}
-	user, err := token.User()
+	user, err := a.userOf(c, token)
 	if err != nil {
-		return errUnauthorized()
-	}
-	if err := a.checkOrigin(c.r); err != nil {
 		return err
 	}
-	return a.Hub.ServeGlobal(c.w, c.r, user, s.stream(token))
+	if err := a.checkOrigin(c); err != nil {
+		return err
+	}
+	stream := s.stream(token)
+	if c.scoped() {
+		stream = a.scopedStream(c, s)
+	}
+	return a.Hub.ServeGlobal(c.w, c.r, user, stream)
+}
+
+// userOf is whose events are asked for. The operator names the user in the query.
+func (a *api) userOf(c *call, token tokens.Claims) (user uuid.UUID, err error) {
+	asked := c.r.URL.Query().Get("user")
+	switch {
+	case c.key != nil:
+		user = c.key.User
+	case c.session != nil:
+		if user, err = uuid.Parse(asked); err != nil {
+			return user, invalidSubscription("user must be the UUID of the user whose batches are meant")
+		}
+	default:
+		if user, err = token.User(); err != nil {
+			return user, errUnauthorized()
+		}
+	}
+	if asked != "" && asked != user.String() {
+		return user, refuse(http.StatusForbidden, codeForbidden, "the credential is for another user")
+	}
+	return user, nil
 }
 
 // instanceEvents serves the events of one instance. An instance that is gone is
 // told after an origin that is refused, a token that was replaced before it. That
 // the instance has no positions is told before one that it does not have.
 func (a *api) instanceEvents(c *call) error {
-	s, token, err := a.admit(c, event.Instance, tokens.Claims.OfInstance, "since")
+	s, token, err := a.admit(c, event.Instance, tokens.Claims.OfInstance, "since", "instance")
 	if err != nil {
 		return err
+	}
+	if c.scoped() {
+		return a.scopedEvents(c, s)
 	}
 	name, err := token.Instance()
 	if err != nil {
 		return errUnauthorized()
 	}
+	if asked := c.r.URL.Query().Get("instance"); asked != "" && asked != name {
+		return refuse(http.StatusForbidden, codeForbidden, "this token is for another instance")
+	}
 	in, gone := a.holder(s.token, name)
 	if gone != nil && !errors.Is(gone, instance.ErrNotFound) {
 		return gone
 	}
-	if err := a.checkOrigin(c.r); err != nil {
+	if err := a.checkOrigin(c); err != nil {
 		return err
 	}
 	if gone != nil {
 		return gone
 	}
 	stream := s.stream(token)
-	if stream.Durable, _ = a.Registry.Durable(in.ID); s.since != nil && !stream.Durable {
-		return ErrNotDurable
-	}
 	stream.Check = func() error {
 		_, err := a.holder(s.token, name)
 		return err
 	}
+	return a.serveInstance(c, in, stream)
+}
+
+// scopedEvents serves the events of the instance that the query names, or of the
+// only one that the key is for.
+func (a *api) scopedEvents(c *call, s subscription) (err error) {
+	name := c.r.URL.Query().Get("instance")
+	if name == "" && c.key != nil && len(c.key.Instances) == 1 {
+		in, err := a.Registry.ByID(c.key.Instances[0].ID)
+		if err != nil {
+			return err
+		}
+		name = in.Name
+	}
+	switch {
+	case name == "":
+		return invalidSubscription("instance must name the instance whose events are meant")
+	case c.key != nil:
+		c.instance, err = a.keyInstance(c.key, name)
+	default:
+		c.instance, err = a.Registry.ByName(name)
+	}
+	if err != nil {
+		return err
+	}
+	if err := a.checkOrigin(c); err != nil {
+		return err
+	}
+	return a.serveInstance(c, c.instance, a.scopedStream(c, s))
+}
+
+func (a *api) serveInstance(c *call, in instance.Record, stream Stream) error {
+	if stream.Durable, _ = a.Registry.Durable(in.ID); stream.Since != nil && !stream.Durable {
+		return ErrNotDurable
+	}
 	return a.Hub.ServeInstance(c.w, c.r, in.ID, stream)
+}
+
+// sameOrigin reports whether a request comes from a page of the host that it asks.
+func sameOrigin(r *http.Request) bool {
+	origin := r.Header.Values("Origin")
+	if len(origin) != 1 {
+		return false
+	}
+	u, err := url.Parse(origin[0])
+	return err == nil && u.Host != "" && strings.EqualFold(u.Host, r.Host)
 }
 
 func (s subscription) stream(token tokens.Claims) Stream {

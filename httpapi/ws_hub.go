@@ -19,8 +19,13 @@ type Stream struct {
 	Durable   bool              // an instance whose events are stored and numbered; without it no Since
 	ExpiresAt time.Time         // of the token; zero: never
 	Token     [sha256.Size]byte // its digest
-	// Check says whether the credential still counts. It is to be asked once
-	// RevokeInstance would reach the client; nil for a user's token.
+	// Holder stands for the scoped key on which the token, that of a session, depends;
+	// zero for every other token.
+	Holder [sha256.Size]byte
+	// Scoped tells that the token is none of the instance's own, which may be replaced.
+	Scoped bool
+	// Check says whether the token still counts. It is to be asked once a revocation
+	// would reach the client; nil for a user's token.
 	Check func() error
 }
 
@@ -32,12 +37,18 @@ type Hub interface {
 	OriginAllowed(origin, host string) bool
 	ServeGlobal(w http.ResponseWriter, r *http.Request, user uuid.UUID, s Stream) error
 	ServeInstance(w http.ResponseWriter, r *http.Request, instance int64, s Stream) error
-	// ServeConsole tells the viewer what changes. Of the stream only ExpiresAt, Token
-	// and Check are looked at.
+	// ServeConsole tells the viewer what changes. Of the stream only ExpiresAt, Token,
+	// Holder and Check are looked at.
 	ServeConsole(w http.ResponseWriter, r *http.Request, v console.Viewer, s Stream) error
 	// RevokeInstance closes the clients of an instance whose token is worth
 	// nothing any more.
 	RevokeInstance(instance int64)
+	// DropInstance closes all clients of an instance, which is gone.
+	DropInstance(instance int64)
+	// Revoke closes the clients whose token or holder this is, within a second.
+	Revoke(token [sha256.Size]byte)
+	// Renew has the clients with this token end at another time; zero: never.
+	Renew(token [sha256.Size]byte, expires time.Time)
 }
 
 // Reasons to refuse a handshake.

@@ -29,10 +29,11 @@ const grace = time.Second
 
 // client is one connection.
 type client struct {
-	hub     *Hub
-	kinds   []event.Kind // nil: all
-	expires time.Time    // zero: never
-	token   Token
+	hub    *Hub
+	kinds  []event.Kind // nil: all
+	token  Token
+	holder Token // on which token depends; zero: on none
+	scoped bool  // token is none of the instance's own
 
 	past     past   // the stored events; nil for the clients of an instance without
 	position uint64 // among those; only its writer changes it, and only until it is live
@@ -44,10 +45,11 @@ type client struct {
 	wake chan struct{} // size 1: the state below changed
 
 	mu      sync.Mutex
-	live    bool     // published events are queued
-	newest  uint64   // newest sequence known of, until it is live
-	queue   [][]byte // messages to write, at most cfg.SendBuffer
-	wire    net.Conn // nil until the upgrade
+	expires time.Time // zero: never
+	live    bool      // published events are queued
+	newest  uint64    // newest sequence known of, until it is live
+	queue   [][]byte  // messages to write, at most cfg.SendBuffer
+	wire    net.Conn  // nil until the upgrade
 	ended   bool
 	code    websocket.StatusCode // why it ended
 	why     string
@@ -200,6 +202,24 @@ func (c *client) attach(wire net.Conn) {
 	c.wire = wire
 	if c.ended {
 		c.hangUp = hangUpLater(wire)
+	}
+	c.setExpirer()
+}
+
+// expireAt has the client's token expire at another time.
+func (c *client) expireAt(t time.Time) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.expires = t
+	if c.wire != nil {
+		c.setExpirer()
+	}
+}
+
+// setExpirer is for who holds mu.
+func (c *client) setExpirer() {
+	if c.expirer != nil {
+		c.expirer.Stop()
 	}
 	if !c.expires.IsZero() {
 		c.expirer = time.AfterFunc(time.Until(c.expires), func() { c.kick(CodeExpired, "token expired") })

@@ -48,6 +48,8 @@ type GlobalClient struct {
 	Kinds   []event.Kind // nil: all
 	Expires time.Time    // of the token; zero: never
 	Token   Token        // that it came with
+	Holder  Token        // on which its token depends; zero: on none
+	Check   func() error // as of an InstanceClient
 	Since   *uint64      // replay the events after this sequence first; 0: all that is kept; nil: none
 }
 
@@ -58,6 +60,8 @@ type InstanceClient struct {
 	Kinds    []event.Kind // nil: all
 	Expires  time.Time    // of the token; zero: never
 	Token    Token        // that it came with
+	Holder   Token        // on which its token depends; zero: on none
+	Scoped   bool         // its token is none of the instance's own
 	Since    *uint64      // as of a GlobalClient; with Durable only
 	// Check is asked once the client is registered, so that RevokeInstance does
 	// not miss it: does its token still count? An error refuses the client. Nil
@@ -81,6 +85,7 @@ type FeedClient struct {
 	Open    func(wake func()) Messages
 	Expires time.Time // of the credential; zero: never
 	Token   Token     // that it came with
+	Holder  Token     // on which its token depends; zero: on none
 	// Check is that of an InstanceClient.
 	Check func() error
 }
@@ -133,9 +138,14 @@ func orDefault[T int | time.Duration](v, def T) T {
 // answered yet.
 func (h *Hub) ServeGlobal(w http.ResponseWriter, r *http.Request, g GlobalClient) error {
 	c := newClient(h, g.Kinds, g.Expires)
-	c.token = g.Token
+	c.token, c.holder = g.Token, g.Holder
 	c.past = pastOf[uuid.UUID]{h.cfg.Events, g.Owner, "user"}
 	return serve(h, w, r, h.owners, g.Owner, c, func() error {
+		if g.Check != nil {
+			if err := g.Check(); err != nil {
+				return err
+			}
+		}
 		return c.begin(w.Header(), g.Since)
 	})
 }
@@ -145,7 +155,7 @@ func (h *Hub) ServeGlobal(w http.ResponseWriter, r *http.Request, g GlobalClient
 // once. Its errors are those of ServeGlobal and of the client's Check.
 func (h *Hub) ServeInstance(w http.ResponseWriter, r *http.Request, i InstanceClient) error {
 	c := newClient(h, i.Kinds, i.Expires)
-	c.token, c.live = i.Token, !i.Durable
+	c.token, c.holder, c.scoped, c.live = i.Token, i.Holder, i.Scoped, !i.Durable
 	if i.Durable {
 		c.past = pastOf[int64]{h.cfg.InstanceEvents, i.Instance, "instance"}
 	}
@@ -166,7 +176,7 @@ func (h *Hub) ServeInstance(w http.ResponseWriter, r *http.Request, i InstanceCl
 // handshake is answered. Its errors are ErrStopping, ErrTooMany and those of Check.
 func (h *Hub) ServeFeed(w http.ResponseWriter, r *http.Request, f FeedClient) error {
 	c := newClient(h, nil, f.Expires)
-	c.token, c.live = f.Token, true
+	c.token, c.holder, c.live = f.Token, f.Holder, true
 	return serve(h, w, r, h.feeds, f.Token, c, func() error {
 		if f.Check != nil {
 			if err := f.Check(); err != nil {
@@ -259,13 +269,62 @@ func (h *Hub) PublishInstance(n event.Notice) {
 	}
 }
 
-// RevokeInstance closes the clients of an instance whose token was replaced or
-// which was deleted.
+// RevokeInstance closes the clients of an instance whose token was replaced, but for
+// those that came with another one.
 func (h *Hub) RevokeInstance(id int64) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	for c := range h.instances[id] {
-		c.kick(CodeRevoked, "token revoked")
+		if !c.scoped {
+			c.kick(CodeRevoked, "token revoked")
+		}
+	}
+}
+
+// DropInstance closes all clients of an instance that was deleted.
+func (h *Hub) DropInstance(id int64) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	for c := range h.instances[id] {
+		c.kick(CodeRevoked, "the instance was deleted")
+	}
+}
+
+// Revoke closes the clients that came with a token, or with one that depends on it.
+func (h *Hub) Revoke(t Token) {
+	h.each(func(c *client) {
+		if c.token == t || c.holder == t {
+			c.kick(CodeRevoked, "token revoked")
+		}
+	})
+}
+
+// Renew has the clients that came with a token end at another time; zero: never.
+func (h *Hub) Renew(t Token, expires time.Time) {
+	h.each(func(c *client) {
+		if c.token == t {
+			c.expireAt(expires)
+		}
+	})
+}
+
+func (h *Hub) each(fn func(*client)) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	for _, g := range h.owners {
+		for c := range g {
+			fn(c)
+		}
+	}
+	for _, g := range h.instances {
+		for c := range g {
+			fn(c)
+		}
+	}
+	for _, g := range h.feeds {
+		for c := range g {
+			fn(c)
+		}
 	}
 }
 
@@ -290,16 +349,8 @@ func (h *Hub) Stats() (clients int, slow uint64) {
 func (h *Hub) Close(ctx context.Context) error {
 	h.mu.Lock()
 	h.closed = true
-	for _, g := range h.owners {
-		kickAll(g)
-	}
-	for _, g := range h.instances {
-		kickAll(g)
-	}
-	for _, g := range h.feeds {
-		kickAll(g)
-	}
 	h.mu.Unlock()
+	h.each(func(c *client) { c.kick(codeStopping, "the program is stopping") })
 	done := make(chan struct{})
 	go func() {
 		defer close(done)
@@ -310,12 +361,6 @@ func (h *Hub) Close(ctx context.Context) error {
 		return nil
 	case <-ctx.Done():
 		return fmt.Errorf("websocket clients still closing: %w", context.Cause(ctx))
-	}
-}
-
-func kickAll(clients map[*client]struct{}) {
-	for c := range clients {
-		c.kick(codeStopping, "the program is stopping")
 	}
 }
 

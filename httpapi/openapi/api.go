@@ -30,14 +30,20 @@ type API struct {
 // Tag is a group of operations.
 type Tag struct{ Name, About string }
 
+// Credential is one that an operation takes.
+type Credential struct {
+	Name   string   // of API.Credentials
+	Scopes []string // of which it needs one; none: it has no scopes
+}
+
 // Operation is one method of one path.
 type Operation struct {
 	Method, Path string // parameters in braces
 	ID           string // as a person would name it: sendText
 	Tag          string
-	Summary      string // one sentence
-	About        string // more, or empty
-	Credential   string // a name of API.Credentials; empty: none
+	Summary      string       // one sentence
+	About        string       // more, or empty
+	Credentials  []Credential // any of them opens it; none: it is open
 
 	Query []string // parameters; a name in [Fields] with a question mark in front describes them
 	Once  bool     // takes an Idempotency-Key

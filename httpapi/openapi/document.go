@@ -146,9 +146,7 @@ func (d *document) operation(o Operation, path string) Object {
 		"operationId": o.ID, "summary": strings.TrimSuffix(o.Summary, "."), "description": paragraphs(o.Summary, o.About), "tags": []string{o.Tag},
 		"responses": d.answersOf(o), "security": []Object{},
 	}
-	if o.Credential != "" {
-		op["security"] = []Object{{o.Credential: []string{}}}
-	}
+	op["security"] = securityOf(o.Credentials)
 	if parameters := d.parameters(o, path); len(parameters) > 0 {
 		op["parameters"] = parameters
 	}
@@ -156,6 +154,20 @@ func (d *document) operation(o Operation, path string) Object {
 		op["requestBody"] = Object{"required": d.needsBody(o), "content": content}
 	}
 	return op
+}
+
+// securityOf lists alternatives. Several scopes in one of them would all be needed.
+func securityOf(credentials []Credential) []Object {
+	all := []Object{}
+	for _, c := range credentials {
+		if len(c.Scopes) == 0 {
+			all = append(all, Object{c.Name: []string{}})
+		}
+		for _, s := range c.Scopes {
+			all = append(all, Object{c.Name: []string{s}})
+		}
+	}
+	return all
 }
 
 // needsBody tells whether a request without a body lacks something.

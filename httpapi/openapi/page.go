@@ -68,7 +68,8 @@ type pageGroup struct {
 type pageOperation struct {
 	ID, Method, Path, Summary string
 	About                     []string
-	Credential                string
+	Credential                string   // the usual one; empty: none
+	Others                    []string // that do, too, with their scope
 	Aliases                   []string // method and path
 	Parameters                []pageParameter
 	Body                      *pageBody // JSON
@@ -191,8 +192,12 @@ func newPageOperation(doc Object, method, path string, o Object) *pageOperation 
 		About: strings.Split(text(o, "description"), "\n\n")[1:],
 	}
 	for _, s := range o["security"].([]any) {
-		for name := range s.(Object) {
-			p.Credential = name
+		for name, scopes := range s.(Object) {
+			if p.Credential == "" {
+				p.Credential = name
+			} else {
+				p.Others = append(p.Others, strings.TrimSpace(name+" "+strings.Join(texts(scopes), " ")))
+			}
 		}
 	}
 	parameters, _ := o["parameters"].([]any)
@@ -293,6 +298,17 @@ func fieldsOf(schema Object) []pageField {
 func text(o Object, key string) string {
 	s, _ := o[key].(string)
 	return s
+}
+
+// texts are the strings of a list.
+func texts(list any) (all []string) {
+	values, _ := list.([]any)
+	for _, v := range values {
+		if s, ok := v.(string); ok {
+			all = append(all, s)
+		}
+	}
+	return all
 }
 
 func refName(schema Object) string {

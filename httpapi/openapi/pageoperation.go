@@ -24,6 +24,9 @@ func (w *markupWriter) facts(o *pageOperation) {
 	w.put("<p class=\"facts\"><code>%s</code>", o.ID)
 	if o.Credential != "" {
 		w.put(" · needs <code>%s</code>", o.Credential)
+		for _, other := range o.Others {
+			w.put(" or <code>%s</code>", other)
+		}
 	} else {
 		w.put(" · needs no credential")
 	}

@@ -26,12 +26,12 @@ func sampled() []Operation {
 	}
 	return []Operation{
 		{
-			Method: "POST", Path: "/things/{name}", ID: "createThing", Tag: "Things", Summary: "Make one.", Credential: "GlobalApiKey",
+			Method: "POST", Path: "/things/{name}", ID: "createThing", Tag: "Things", Summary: "Make one.", Credentials: []Credential{{Name: "GlobalApiKey"}},
 			In: reflect.TypeFor[body](), Example: "{\"text\":\"it's `so` \\\"quoted\\\" & <b>é</b> $HOME \\\\n\"}",
 		},
-		{Method: "GET", Path: "/things", ID: "listThings", Tag: "Things", Summary: "List them.", Credential: "UserBearer", Query: []string{"kind"}},
+		{Method: "GET", Path: "/things", ID: "listThings", Tag: "Things", Summary: "List them.", Credentials: []Credential{{Name: "UserBearer"}}, Query: []string{"kind"}},
 		{Method: "DELETE", Path: "/things/{name}", ID: "deleteThing", Tag: "Things", Summary: "Delete one."},
-		{Method: "POST", Path: "/files", ID: "createFile", Tag: "Things", Summary: "Bring one.", Credential: "UserBearer", Form: []string{}, File: "attachment"},
+		{Method: "POST", Path: "/files", ID: "createFile", Tag: "Things", Summary: "Bring one.", Credentials: []Credential{{Name: "UserBearer"}}, Form: []string{}, File: "attachment"},
 	}
 }
 

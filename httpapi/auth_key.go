@@ -1,0 +1,244 @@
+package httpapi
+
+import (
+	"crypto/hmac"
+	"crypto/sha256"
+	"errors"
+	"log/slog"
+	"net/http"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/google/uuid"
+
+	"postern/access"
+	"postern/instance"
+	"postern/peers"
+)
+
+const (
+	sessionCookie = "postern_session"
+	csrfHeader    = "X-Postern-Csrf"
+	userHeader    = "X-Postern-User"
+)
+
+// keyText is the text of a scoped key in a request: that of the Authorization header
+// or, where there is none, of apikey or x-api-key.
+func keyText(h http.Header) (text string, given bool, err error) {
+	if len(h.Values("Authorization")) > 0 {
+		text = bearer(h)
+		return text, strings.HasPrefix(text, access.Prefix), nil
+	}
+	values := slices.Concat(h.Values("Apikey"), h.Values("X-Api-Key"))
+	if len(values) == 0 || !strings.HasPrefix(values[0], access.Prefix) {
+		return "", false, nil
+	}
+	for _, v := range values[1:] {
+		if v != values[0] {
+			return "", false, errKeyMismatch()
+		}
+	}
+	return values[0], true, nil
+}
+
+// isOperator reports whether a request has the GlobalApiKey, and nothing else where
+// that is read.
+func (a *api) isOperator(h http.Header) bool {
+	return (len(h.Values("Apikey")) > 0 || len(h.Values("X-Api-Key")) > 0) && a.checkKey(h) == nil
+}
+
+// findKey returns the key with a text, and counts the request against its rate. Why
+// a text opens nothing is told to the log alone.
+func (a *api) findKey(c *call, text string) (*access.Key, error) {
+	c.w.guess = true
+	k, err := a.Access.Keys.ByText(text, a.from(c))
+	if err != nil {
+		why := "there is no such key, or it expired"
+		if !access.WellFormed(text) {
+			why = "its checksum is wrong: it was mistyped, or a part of it is missing"
+		}
+		a.log.Debug("a scoped key opens nothing", "reason", why, "route", c.w.pattern, "request_id", c.requestID, "address", a.from(c))
+		return nil, errUnauthorized()
+	}
+	return k, a.spend(c, k)
+}
+
+// spend makes the request one of the key's, unless it had as many in this minute as
+// it may.
+func (a *api) spend(c *call, k *access.Key) error {
+	c.key, c.w.key = k, k.ID.String()
+	if wait := a.Access.Keys.Take(k); wait > 0 {
+		return &tryLater{refuse(http.StatusTooManyRequests, codeRateLimited, "the key has had as many requests within a minute as it may (rateLimit.perMinute)"), wait}
+	}
+	return nil
+}
+
+// from is the address that a request comes from.
+func (a *api) from(c *call) string { return peers.Name(a.Proxies.Client(c.r)) }
+
+// openWithKey lets the key of c through to a route, if it opens that.
+func (a *api) openWithKey(c *call, r route) error {
+	if err := r.right.mayOpen(c.key); err != nil {
+		return err
+	}
+	switch r.auth {
+	case instanceBearer:
+		rec, err := a.keyInstance(c.key, c.params.ByName("i"))
+		if err != nil {
+			return err
+		}
+		c.instance = rec
+	case userBearer:
+		c.user = c.key.User
+	case public, globalKey, pathBearer, signIn, anyKey, handshake:
+	}
+	return nil
+}
+
+// keyInstance is the instance of a name, when the key opens it. Of the others a key
+// learns nothing, not even whether there are any.
+func (a *api) keyInstance(k *access.Key, name string) (instance.Record, error) {
+	rec, err := a.Registry.ByName(name)
+	switch {
+	case err == nil && k.Opens(rec.ID), err != nil && k.Everywhere():
+		return rec, err
+	case err != nil && !errors.Is(err, instance.ErrNotFound):
+		return rec, err
+	}
+	return instance.Record{}, errScope("the key is for other instances: its scopes do not reach this one")
+}
+
+// operatorBinding stands for the operator's key in a session.
+func (a *api) operatorBinding() []byte {
+	m := hmac.New(sha256.New, a.JWTSecret)
+	m.Write([]byte("session of the operator's key\x00" + a.APIKey))
+	return m.Sum(nil)
+}
+
+// cookieOf is the session cookie of a request that has no other credential.
+func cookieOf(r *http.Request) (cookie string, given bool) {
+	for _, name := range []string{"Authorization", "Apikey", "X-Api-Key"} {
+		if len(r.Header.Values(name)) > 0 {
+			return "", false
+		}
+	}
+	all := r.CookiesNamed(sessionCookie)
+	if len(all) != 1 {
+		return "", false // two are of two paths, and one of them may be a stranger's
+	}
+	return all[0].Value, true
+}
+
+// openSession finds whom a cookie stands for: c has a key then, or is the operator's.
+func (a *api) openSession(c *call, cookie string) error {
+	s, found := a.Access.Sessions.Find(cookie, a.operatorBinding())
+	if !found {
+		return errUnauthorized()
+	}
+	c.session, c.cookie = &s, cookie
+	if s.Key == (uuid.UUID{}) {
+		c.operator = true
+		return nil
+	}
+	k, err := a.Access.Keys.ByID(s.Key, a.from(c))
+	if err != nil {
+		return errUnauthorized()
+	}
+	return a.spend(c, k)
+}
+
+// checkCSRF refuses to change something for a page that has the cookie of its
+// browser, and not what only the page of the session knows.
+func (c *call) checkCSRF() error {
+	if c.r.Method == http.MethodGet || c.r.Method == http.MethodHead {
+		return nil
+	}
+	if given := c.r.Header.Values(csrfHeader); len(given) != 1 || !sameSecret(given[0], access.CSRF(c.cookie)) {
+		return refuse(http.StatusForbidden, codeCSRF, "a request with the cookie of a session needs the header x-postern-csrf, as POST /session and GET /session tell it")
+	}
+	return nil
+}
+
+// openWithSession lets the session of a cookie through to a route.
+func (a *api) openWithSession(c *call, r route, cookie string) error {
+	if err := a.openSession(c, cookie); err != nil {
+		return err
+	}
+	if err := c.checkCSRF(); err != nil {
+		return err
+	}
+	if c.key != nil {
+		return a.openWithKey(c, r)
+	}
+	return a.openAsOperator(c, r)
+}
+
+// openAsOperator lets the operator through: to the routes of the GlobalApiKey, to
+// any instance, and to the batches of the user whom a header names.
+func (a *api) openAsOperator(c *call, r route) (err error) {
+	switch r.auth {
+	case instanceBearer:
+		c.instance, err = a.Registry.ByName(c.params.ByName("i"))
+	case userBearer:
+		c.user, err = uuid.Parse(c.r.Header.Get(userHeader))
+		if err != nil {
+			return refuse(http.StatusBadRequest, codeMissingField, "the header x-postern-user must have the UUID of the user whose batches are meant")
+		}
+	case public, globalKey, pathBearer, signIn, anyKey, handshake:
+	}
+	return err
+}
+
+// actor is who makes a request, for the audit log.
+func (c *call) actor() string {
+	switch {
+	case c.key != nil:
+		return c.key.ID.String()
+	case c.operator || c.w.auth == globalKey || c.w.auth == signIn:
+		return "global"
+	case c.instance.ID != 0:
+		return "instance:" + c.instance.Name
+	default:
+		return "user:" + c.user.String()
+	}
+}
+
+// audited has a route's success noted in the audit log: the record commits with what
+// the handler changes or, where that changes nothing in the file, before the answer.
+func audited(action string, handle func(*api, *call) error) func(*api, *call) error {
+	return func(a *api, c *call) error {
+		subject := c.params.ByName("i")
+		if subject == "" {
+			subject = c.params.ByName("id")
+		}
+		c.entry = a.Access.Book.Note(c.actor(), action, subject, a.from(c))
+		ctx := c.r.Context()
+		c.r = c.r.WithContext(c.entry.Along(ctx))
+		c.w.before = func(status int) error {
+			if status >= 300 {
+				return c.entry.Withdraw(ctx)
+			}
+			return c.entry.Keep(ctx)
+		}
+		c.w.late = func(err error) { a.logLate(c.w, err) }
+		return handle(a, c)
+	}
+}
+
+// logLate tells that something was done, or not, and that its record says otherwise.
+func (a *api) logLate(w *response, err error) {
+	a.log.Error("the audit log has no true record of a request", slog.String("route", w.pattern), slog.String("request_id", w.requestID), slog.Any("error", err))
+}
+
+// until is when a credential of c ends, zero for never.
+func (c *call) until() time.Time {
+	var ends time.Time
+	if c.session != nil {
+		ends = c.session.ExpiresAt
+	}
+	if c.key != nil && !c.key.ExpiresAt.IsZero() && (ends.IsZero() || c.key.ExpiresAt.Before(ends)) {
+		ends = c.key.ExpiresAt
+	}
+	return ends
+}

@@ -1,0 +1,93 @@
+package httpapi
+
+import (
+	"net/http"
+	"strings"
+
+	"postern/access"
+	"postern/batch"
+	"postern/httpapi/openapi"
+)
+
+func accessDescriptions() map[string]description {
+	return map[string]description{
+		"POST /keys": {
+			id: "createKey", summary: "Make a scoped key.", about: "This answer is the only one with the key's text: kept is its SHA-256.",
+			in:      body[createKeyRequest](),
+			example: `{"name":"monitoring","instances":["*"],"scopes":["read","metrics"]}`,
+			status:  http.StatusCreated, out: body[createdKey](), codes: codes{codeInvalidKeyRule, codeLimitReached, "DISK_FULL"},
+		},
+		"GET /keys":      {id: "listKeys", summary: "List the scoped keys, the newest first, with those that expired.", query: cursors(), out: body[batch.List[keyView]](), codes: codes{codeNoCursor}},
+		"GET /keys/{id}": {id: "getKey", summary: "Show a scoped key.", out: body[keyView](), codes: codes{"KEY_NOT_FOUND"}},
+		"PATCH /keys/{id}": {
+			id: "changeKey", summary: "Change the name of a scoped key, what it is for, or how long it lasts.",
+			about: "Its scopes stay as they are. A key that may less than before, or for a shorter time, loses its WebSockets, with 4003.",
+			in:    body[changeKeyRequest](), example: `{"expiresAt":"2027-01-01T00:00:00Z"}`, out: body[keyView](), codes: codes{"KEY_NOT_FOUND", codeInvalidKeyRule},
+		},
+		"DELETE /keys/{id}": {id: "deleteKey", summary: "Make a scoped key worth nothing, and end its WebSockets.", status: http.StatusNoContent, codes: codes{"KEY_NOT_FOUND"}},
+		"GET /audit":        {id: "listAudit", summary: "List what was changed by whom, the newest first.", query: cursors(), out: body[batch.List[auditRecord]](), codes: codes{codeNoCursor}},
+		"POST /session": {
+			id: "beginSession", summary: "Sign a browser in.",
+			about: "The answer sets the cookie postern_session, which stands for the key for twelve hours at most. What changes something with that cookie needs csrf in the header x-postern-csrf. " +
+				"The session of the GlobalApiKey opens every instance too and, with the UUID of a user in the header x-postern-user, that user's batches.",
+			status: http.StatusCreated, out: body[begunSession](), codes: codes{"DISK_FULL"},
+		},
+		"GET /session":    {id: "getSession", summary: "What the key, or the session of the cookie, may do.", out: body[shownSession]()},
+		"DELETE /session": {id: "endSession", summary: "Sign the browser out, and end the WebSockets of the session.", status: http.StatusNoContent},
+	}
+}
+
+func accessFields() openapi.Fields {
+	uuid, scopes := openapi.Format("uuid"), strings.Split(access.Listed(), ", ")
+	return openapi.Fields{
+		"CreatedKey.key": say("The key's text, for `Authorization: Bearer` or `apikey`. It is told here and nowhere else.", "pk_1Gh…"),
+
+		"Key.id": say("The key's id, which is in the log and in the audit log.", exampleUUID, uuid), "Key.name": say("What people call it.", "monitoring"),
+		"Key.instances":    say("The names of the instances that it is for, as they were when it was made; `*` alone: all, those made later too.", []string{"*"}),
+		"Key.scopes":       say("What it may do: "+strings.Join(scopes, ", ")+".", []string{"read", "metrics"}),
+		"Key.userId":       say("The user whose batches it opens; null for none.", exampleUUID, uuid, openapi.OrNull()),
+		"Key.recipients":   say("The addresses that it may write to; null: all.", []string{exampleJID}, openapi.OrNull()),
+		"Key.rateLimit":    say("How many requests it may make; null: no limit.", nil),
+		"Key.expiresAt":    say("When it ends; null: never.", exampleTime, openapi.OrNull()),
+		"Key.lastUsedAt":   say("When it was used last; null: never. It may be a minute late after a crash.", exampleTime, openapi.OrNull()),
+		"Key.lastUsedFrom": say("The address that it was used from.", "192.0.2.7", openapi.OrNull()),
+
+		"CreateKeyRequest.name":       say("What people call it.", "monitoring", openapi.Chars(1, 255)),
+		"CreateKeyRequest.instances":  say("The names of the instances that it is for, or `*` alone for all. An instance is meant by its id: one that is made anew under the same name later is another.", []string{"*"}),
+		"CreateKeyRequest.scopes":     say("What it may do: "+strings.Join(scopes, ", ")+".", []string{"read", "metrics"}),
+		"CreateKeyRequest.userId":     say("The user whose batches it opens; required with the scope batch.", exampleUUID, uuid),
+		"CreateKeyRequest.recipients": say("Numbers or JIDs that it may write to, 1,000 at most; absent, or `*` alone: all. With recipients, it cannot write a status or mention everybody, nor change chats, groups and labels.", []string{examplePhone}),
+		"CreateKeyRequest.expiresAt":  say("When it ends; absent: never.", exampleTime, openapi.Format("date-time")),
+		"CreateKeyRequest.rateLimit":  say("How many requests it may make; absent: no limit.", nil),
+
+		"ChangeKeyRequest.name":       say("What people call it.", "monitoring", openapi.Chars(1, 255)),
+		"ChangeKeyRequest.instances":  say("The names of the instances that it is for, or `*` alone for all.", []string{"*"}),
+		"ChangeKeyRequest.recipients": say("Numbers or JIDs that it may write to; `*` alone: all.", []string{examplePhone}),
+		"ChangeKeyRequest.expiresAt":  say("When it ends; empty: never.", exampleTime),
+		"ChangeKeyRequest.rateLimit":  say("How many requests it may make; a perMinute of 0: no limit.", nil),
+		"KeyRate.perMinute":           say("Requests in a minute: so many at once, then one whenever its share of the minute has passed.", 60, openapi.Range(0, 1_000_000)),
+
+		"AuditRecord.id": say("The number of the record.", 42), "AuditRecord.at": say("When the change was made.", exampleTime),
+		"AuditRecord.actor":   say("Who made it: the id of a scoped key, `global`, `instance:` and a name, or `user:` and a UUID.", "global"),
+		"AuditRecord.action":  say("What was done.", "instance.create"),
+		"AuditRecord.subject": say("To what: the name of an instance, or an id; empty for the program itself.", exampleName),
+		"AuditRecord.from":    say("The address that the request came from.", "192.0.2.7"),
+
+		"{keyId}":                say("The key's id.", exampleUUID, uuid),
+		"csrf":                   say("What the header x-postern-csrf needs.", "0GmX…"),
+		"BegunSession.expiresAt": say("When the session ends.", exampleTime), "ShownSession.expiresAt": say("When the credential ends; null: never.", exampleTime, openapi.OrNull()),
+		"ShownSession.operator": say("Whether it is the GlobalApiKey, or stands for it.", false), "ShownSession.key": say("The scoped key; null for the operator.", nil),
+	}
+}
+
+// accessCodes are about keys, sessions and what they may do.
+func accessCodes() []Code {
+	return []Code{
+		{Code: codeScope, Status: http.StatusForbidden, Meaning: "The scoped key is good, but not for this: it lacks the scope that the message names, or is for other instances, or no scoped key opens the route.", Next: "Use a key with that scope and instance; GET /session tells what a key may do."},
+		{Code: codeRecipientNotAllowed, Status: http.StatusForbidden, Meaning: "The scoped key may write to its own recipients only; nothing was sent.", Next: "Add the recipient to the key with PATCH /keys/{id}, or use another key."},
+		{Code: codeCSRF, Status: http.StatusForbidden, Meaning: "A request with the cookie of a session would change something and does not have its x-postern-csrf.", Next: "Send csrf of GET /session in that header; programs use a key and no cookie."},
+		{Code: codeRateLimited, Status: http.StatusTooManyRequests, Meaning: "The scoped key has had as many requests within a minute as it may.", RetryAfter: retryLimit, Next: "Wait as long as Retry-After says, or give the key another rateLimit."},
+		{Code: "KEY_NOT_FOUND", Status: http.StatusNotFound, Meaning: "There is no scoped key with this id.", Next: "GET /keys lists them."},
+		{Code: codeInvalidKeyRule, Status: http.StatusUnprocessableEntity, Meaning: "A scoped key breaks a rule.", Next: "Correct the fields that the messages name."},
+	}
+}

@@ -1,0 +1,306 @@
+package httpapi
+
+import (
+	"errors"
+	"fmt"
+	"net/http"
+	"slices"
+	"time"
+
+	"github.com/google/uuid"
+
+	"postern/access"
+	"postern/batch"
+	"postern/event"
+	"postern/instance"
+)
+
+// keyView is a scoped key as the operator sees it.
+type keyView struct {
+	ID           uuid.UUID      `json:"id"`
+	Name         string         `json:"name"`
+	Instances    []string       `json:"instances"` // names, or "*" alone
+	Scopes       []access.Scope `json:"scopes"`
+	UserID       *uuid.UUID     `json:"userId"`     // whose batches it opens
+	Recipients   []string       `json:"recipients"` // null: all
+	RateLimit    *keyRate       `json:"rateLimit"`  // null: none
+	ExpiresAt    *event.Time    `json:"expiresAt"`  // null: never
+	CreatedAt    event.Time     `json:"createdAt"`
+	UpdatedAt    event.Time     `json:"updatedAt"`
+	LastUsedAt   *event.Time    `json:"lastUsedAt"` // null: never
+	LastUsedFrom *string        `json:"lastUsedFrom"`
+}
+
+type keyRate struct {
+	PerMinute int `json:"perMinute" strict:"required"`
+}
+
+// createdKey is the only answer with the key's text.
+type createdKey struct {
+	keyView
+	Key string `json:"key"`
+}
+
+// all stands for all instances, or all recipients, where it stands alone.
+const all = "*"
+
+// keyView shows the instances by the names that they have now.
+func (a *api) keyView(k access.Key) keyView {
+	v := keyView{
+		ID: k.ID, Name: k.Name, Instances: []string{}, Scopes: k.Scopes, Recipients: k.Recipients,
+		CreatedAt: event.At(k.CreatedAt), UpdatedAt: event.At(k.UpdatedAt), LastUsedFrom: orNull(k.LastUsedFrom),
+	}
+	if k.Everywhere() {
+		v.Instances = []string{all}
+	}
+	for _, i := range k.Instances {
+		v.Instances = append(v.Instances, i.Name)
+	}
+	if k.User != (uuid.UUID{}) {
+		v.UserID = &k.User
+	}
+	if k.PerMinute > 0 {
+		v.RateLimit = &keyRate{k.PerMinute}
+	}
+	if !k.ExpiresAt.IsZero() {
+		v.ExpiresAt = event.AtPtr(k.ExpiresAt)
+	}
+	if !k.LastUsedAt.IsZero() {
+		v.LastUsedAt = event.AtPtr(k.LastUsedAt)
+	}
+	return v
+}
+
+type createKeyRequest struct {
+	Name       string   `json:"name" strict:"required"`
+	Instances  []string `json:"instances" strict:"required"`
+	Scopes     []string `json:"scopes" strict:"required"`
+	UserID     *string  `json:"userId"`
+	Recipients []string `json:"recipients"`
+	ExpiresAt  *string  `json:"expiresAt"`
+	RateLimit  *keyRate `json:"rateLimit"`
+}
+
+func (a *api) createKey(c *call) error {
+	var in createKeyRequest
+	if err := c.decode(&in, maxBody); err != nil {
+		return err
+	}
+	k := access.Key{Name: in.Name, Recipients: keyRecipients(in.Recipients)}
+	for _, s := range in.Scopes {
+		k.Scopes = append(k.Scopes, access.Scope(s))
+	}
+	var err error
+	if k.Instances, err = a.keyInstances(in.Instances); err != nil {
+		return err
+	}
+	if in.UserID != nil {
+		if k.User, err = uuid.Parse(*in.UserID); err != nil || len(*in.UserID) != len(k.User.String()) {
+			return refuse(http.StatusUnprocessableEntity, codeInvalidKeyRule, "userId must be a UUID")
+		}
+	}
+	if k.ExpiresAt, err = keyExpiry(in.ExpiresAt); err != nil {
+		return err
+	}
+	if in.RateLimit != nil {
+		k.PerMinute = in.RateLimit.PerMinute
+	}
+	if err := a.Store.Admit(); err != nil {
+		return err
+	}
+	k, text, err := a.Access.Keys.Create(c.r.Context(), k, func(id uuid.UUID) { c.entry.About(id.String()) })
+	if err != nil {
+		return err
+	}
+	return c.w.json(http.StatusCreated, createdKey{a.keyView(k), text})
+}
+
+// keyInstances finds the instances that a key is for, nil for all of them.
+func (a *api) keyInstances(given []string) ([]access.Instance, error) {
+	if slices.Contains(given, all) {
+		if len(given) > 1 {
+			return nil, refuse(http.StatusUnprocessableEntity, codeInvalidKeyRule, `instances: "*" stands for all, and stands alone`)
+		}
+		return nil, nil
+	}
+	found, unknown := []access.Instance{}, []string{}
+	for i, name := range given {
+		rec, err := a.Registry.ByName(name)
+		switch {
+		case err == nil:
+			found = append(found, access.Instance{ID: rec.ID, Name: rec.Name})
+		case !errors.Is(err, instance.ErrNotFound):
+			return nil, err
+		case len(unknown) < maxMessages:
+			unknown = append(unknown, fmt.Sprintf("instances[%d] is not a known instance", i))
+		}
+	}
+	if len(unknown) > 0 {
+		return nil, refuse(http.StatusUnprocessableEntity, codeInvalidKeyRule, unknown...)
+	}
+	return found, nil
+}
+
+func keyExpiry(text *string) (at time.Time, err error) {
+	if text == nil || *text == "" {
+		return at, nil
+	}
+	if at, err = time.Parse(time.RFC3339, *text); err != nil {
+		return at, refuse(http.StatusUnprocessableEntity, codeInvalidKeyRule, "expiresAt must be a time in RFC 3339")
+	}
+	return at.UTC(), nil
+}
+
+// listKeys lists all keys, the newest first, with those that expired.
+func (a *api) listKeys(c *call) error {
+	q, err := c.query([]string{"limit", "nextCursor", "previousCursor"})
+	if err != nil {
+		return err
+	}
+	page, err := readPage(q)
+	if err != nil {
+		return err
+	}
+	keys := a.Access.Keys.List()
+	first, end := 0, len(keys)
+	if cursor := page.Next + page.Previous; cursor != "" {
+		id, err := uuid.Parse(cursor)
+		if err != nil {
+			return errNoCursor()
+		}
+		// The key of the cursor may be gone: where it would be counts.
+		at, there := slices.BinarySearchFunc(keys, id, func(k access.Key, at uuid.UUID) int { return slices.Compare(at[:], k.ID[:]) })
+		switch first = at; {
+		case page.Previous != "":
+			first, end = max(0, at-page.Limit), at // what follows is the page that it came from
+		case there:
+			first = at + 1
+		}
+	}
+	last := min(end, first+page.Limit)
+	out := batch.List[keyView]{TotalRecords: len(keys), Records: []keyView{}}
+	for _, k := range keys[first:last] {
+		out.Records = append(out.Records, a.keyView(k))
+	}
+	if last < len(keys) && last > first {
+		out.NextCursor = orNull(keys[last-1].ID.String())
+	}
+	if first > 0 && last > first {
+		out.PreviousCursor = orNull(keys[first].ID.String())
+	}
+	return c.w.json(http.StatusOK, out)
+}
+
+func (a *api) showKey(c *call) error {
+	id, err := c.keyID()
+	if err != nil {
+		return err
+	}
+	k, err := a.Access.Keys.Get(id)
+	if err != nil {
+		return err
+	}
+	return c.w.json(http.StatusOK, a.keyView(k))
+}
+
+// keyID is the id in the path. One that is no UUID is that of no key.
+func (c *call) keyID() (uuid.UUID, error) {
+	id, err := uuid.Parse(c.params.ByName("id"))
+	if err != nil {
+		return id, access.ErrNotFound
+	}
+	return id, nil
+}
+
+// changeKeyRequest has the fields to change. What bounds a key is taken away by "*"
+// alone, an empty time, and a rate of 0: null is as good as absent, here as anywhere.
+type changeKeyRequest struct {
+	Name       *string  `json:"name"`
+	Instances  []string `json:"instances"`
+	Recipients []string `json:"recipients"`
+	ExpiresAt  *string  `json:"expiresAt"`
+	RateLimit  *keyRate `json:"rateLimit"`
+}
+
+func (a *api) changeKey(c *call) error {
+	id, err := c.keyID()
+	if err != nil {
+		return err
+	}
+	var in changeKeyRequest
+	if err := c.decode(&in, maxBody); err != nil {
+		return err
+	}
+	before, err := a.Access.Keys.Get(id)
+	if err != nil {
+		return err
+	}
+	k, narrower, err := a.Access.Keys.Change(c.r.Context(), id, func(k *access.Key) error { return a.applyKeyChange(k, &in) })
+	if err != nil {
+		return err
+	}
+	a.endSockets(k, narrower || sooner(before.ExpiresAt, k.ExpiresAt))
+	return c.w.json(http.StatusOK, a.keyView(k))
+}
+
+func sooner(before, after time.Time) bool {
+	return !after.IsZero() && (before.IsZero() || after.Before(before))
+}
+
+// endSockets ends the WebSockets of a key that may less than before; those of one
+// that lasts longer go on.
+func (a *api) endSockets(k access.Key, narrower bool) {
+	switch {
+	case a.Hub == nil:
+	case narrower:
+		a.Hub.Revoke(keyToken(k.ID))
+	default:
+		a.Hub.Renew(keyToken(k.ID), k.ExpiresAt)
+	}
+}
+
+func (a *api) applyKeyChange(k *access.Key, in *changeKeyRequest) (err error) {
+	if in.Name != nil {
+		k.Name = *in.Name
+	}
+	if in.Instances != nil {
+		if k.Instances, err = a.keyInstances(in.Instances); err != nil {
+			return err
+		}
+	}
+	if in.Recipients != nil {
+		k.Recipients = keyRecipients(in.Recipients)
+	}
+	if in.RateLimit != nil {
+		k.PerMinute = in.RateLimit.PerMinute
+	}
+	if in.ExpiresAt != nil {
+		k.ExpiresAt, err = keyExpiry(in.ExpiresAt)
+	}
+	return err
+}
+
+// keyRecipients is nil for everybody.
+func keyRecipients(given []string) []string {
+	if len(given) == 1 && given[0] == all {
+		return nil
+	}
+	return given
+}
+
+func (a *api) deleteKey(c *call) error {
+	if err := c.noBody(); err != nil {
+		return err
+	}
+	id, err := c.keyID()
+	if err != nil {
+		return err
+	}
+	if err := a.Access.Keys.Delete(c.r.Context(), id); err != nil {
+		return err
+	}
+	if a.Hub != nil {
+		a.Hub.Revoke(keyToken(id))
+	}
+	return c.nothing()
+}

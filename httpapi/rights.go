@@ -1,0 +1,84 @@
+package httpapi
+
+import (
+	"fmt"
+	"net/http"
+	"strings"
+
+	"postern/access"
+)
+
+// right is what a scoped key needs for a route: one of the scopes that are in it.
+type right uint16
+
+// The rights of the route table.
+const (
+	never     right = 0 // no scoped key opens it
+	scopeRead right = 1 << iota
+	scopeSend
+	scopeManage
+	scopePair
+	scopeWebhook
+	scopeBatch
+	scopeMetrics
+	scopeMedia
+	scopeDeliveries
+	anyScope // every key opens it
+
+	everywhere // and the key is for all instances
+	toNamed    // the handler holds whom it writes to against the key's recipients
+
+	// scopeSendTo writes to somebody whom the request names.
+	scopeSendTo = scopeSend | toNamed
+)
+
+// needs are the scopes of which a key needs one.
+func (r right) needs() (all []access.Scope) {
+	for i, s := range access.Scopes() { // in the order of the rights
+		if r&(scopeRead<<i) != 0 {
+			all = append(all, s)
+		}
+	}
+	return all
+}
+
+// errScope refuses a key that is good for other things.
+func errScope(text string) error { return refuse(http.StatusForbidden, codeScope, text) }
+
+// mayOpen reports why a key does not open a route, whatever instance it is asked
+// about.
+func (r right) mayOpen(k *access.Key) error {
+	if r == never {
+		return errScope("no scoped key opens this route: it takes the GlobalApiKey, or the token that it asks for")
+	}
+	if need := r.needs(); r&anyScope == 0 && !k.Has(need...) {
+		return errScope("the key needs the scope " + listed(need))
+	}
+	if r&everywhere != 0 && !k.Everywhere() {
+		return errScope(fmt.Sprintf("the key needs the scope %s for all instances: [\"*\"]", listed(r.needs())))
+	}
+	if r&scopeSend != 0 && r&toNamed == 0 && k.Recipients != nil {
+		return errRecipientNotAllowed("a key with recipients can do nothing here but write to them")
+	}
+	return nil
+}
+
+func listed(scopes []access.Scope) string {
+	words := make([]string, len(scopes))
+	for i, s := range scopes {
+		words[i] = string(s)
+	}
+	return strings.Join(words, " or ")
+}
+
+func errRecipientNotAllowed(text string) error {
+	return refuse(http.StatusForbidden, codeRecipientNotAllowed, text)
+}
+
+// mayWriteTo refuses an address that is none of the key's recipients.
+func (c *call) mayWriteTo(jid string) error {
+	if c.key == nil || c.key.MayWriteTo(jid) {
+		return nil
+	}
+	return errRecipientNotAllowed(jid + " is none of the key's recipients")
+}

@@ -1,0 +1,337 @@
+package httpapi
+
+import (
+	"encoding/json"
+	"fmt"
+	"net/http"
+	"net/http/httptest"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"postern/access"
+	"postern/batch"
+)
+
+// newKey makes a scoped key over the interface.
+func (r *rig) newKey(body string) createdKey {
+	r.t.Helper()
+	res := r.admin("POST", "/keys", body)
+	if res.StatusCode != http.StatusCreated {
+		r.t.Fatalf("POST /keys %s: %s", body, res.Status)
+	}
+	return decoded[createdKey](r.t, res)
+}
+
+// with sends a request with a scoped key as a Bearer.
+func (r *rig) with(key, method, path, body string) *http.Response {
+	req := httptest.NewRequest(method, path, strings.NewReader(body))
+	req.Header.Set("Authorization", "Bearer "+key)
+	return do(r.h, req)
+}
+
+// contractScopes is what the contract says a route needs, by how its path goes on
+// behind the instance; the first row that fits counts. Empty: no scoped key opens it.
+var contractScopes = []struct{ method, path, scopes string }{
+	{"GET", "/instance", "read"}, {"POST", "/instance", "manage"},
+	{"", "/webhook/deliveries", "deliveries"}, {"", "/webhook/replays", "deliveries"}, {"GET", "/metrics", "metrics"},
+	{"", "/session", "any"},
+	{"", "/message/batches", "batch"}, {"", "/ws/global/events", "batch"}, {"", "/ws/instance/events", "read"},
+	{"", "/instance/{i}/refreshToken", ""}, {"", "/instance/{i}/token", ""},
+	{"GET", "/instance/{i}/connection/status", "read pair"}, {"", "/instance/{i}/connect", "pair"}, {"", "/instance/{i}/qr.png", "pair"},
+	{"", "/instance/{i}/webhook/deliveries", "deliveries"}, {"", "/instance/{i}/webhook/replays", "deliveries"}, {"", "/instance/{i}/webhook", "webhook"},
+	{"", "/instance/{i}/media", "media"}, {"", "/instance/{i}/upload", "media"},
+	{"", "/instance/{i}/logout", "manage"}, {"", "/instance/{i}/restart", "manage"}, {"", "/instance/{i}/app-state", "manage"}, {"", "/instance/{i}/proxy", "manage"},
+	{"GET", "/instance/{i}/limits", "read manage"}, {"", "/instance/{i}/limits", "manage"},
+	{"GET", "/instance/{i}/settings", "read manage"}, {"", "/instance/{i}/settings", "manage"},
+	{"", "/instance/{i}/db/", "read"}, {"", "/instance/{i}/chat/profile-picture", "read"}, {"", "/instance/{i}/chat/history", "read"},
+	{"GET", "/instance/{i}", "read"}, {"DELETE", "/instance/{i}\x00", "manage"}, {"", "/instance/{i}/", "send"},
+}
+
+func contractScope(method, path string) []string {
+	for _, row := range contractScopes {
+		exact := row.path == "/instance" || row.path == "/metrics"
+		if (row.method == "" || row.method == method) && (path == row.path || !exact && strings.HasPrefix(path+"\x00", row.path)) {
+			return strings.Fields(row.scopes)
+		}
+	}
+	return nil
+}
+
+// TestEveryRouteOpensToItsScopeAndToNoOther walks each route with a key of each
+// scope: for the right instance, for another one, expired and deleted.
+func TestEveryRouteOpensToItsScopeAndToNoOther(t *testing.T) {
+	r := newRig(t)
+	r.instance("some-instance")
+	r.instance("other")
+	keys := map[access.Scope]createdKey{}
+	wide := map[access.Scope]string{}
+	for _, s := range access.Scopes() {
+		body := fmt.Sprintf(`{"name":"k","instances":["some-instance"],"scopes":[%q],"userId":%q}`, s, exampleUUID)
+		keys[s] = r.newKey(body)
+		wide[s] = r.newKey(strings.Replace(body, "some-instance", "*", 1)).Key
+	}
+	elsewhere := r.newKey(`{"name":"k","instances":["other"],"scopes":["read","send","manage","pair","webhook","metrics","media","deliveries"]}`).Key
+	deleted := r.newKey(`{"name":"k","instances":["*"],"scopes":["read","send","manage","pair","webhook","metrics","media","deliveries"]}`)
+	if res := r.admin("DELETE", "/keys/"+deleted.ID.String(), ""); res.StatusCode != http.StatusNoContent {
+		t.Fatal(res.Status)
+	}
+	for _, row := range Routes() {
+		if row.Auth == AuthNone || row.Path == "/metrics" { // the rig has no metrics
+			continue
+		}
+		path := concrete(row.Path)
+		switch {
+		case row.Auth == AuthHandshake:
+			path += "?event=*"
+		case row.Method == http.MethodDelete && row.Path == "/instance/{i}": // it is needed on the way
+			path += "?nothingOfThatName=1"
+		}
+		want := contractScope(row.Method, row.Path)
+		ask := func(key string) (status int, code string) {
+			req := httptest.NewRequest(row.Method, path, strings.NewReader(`{"nothingOfThatName":1}`))
+			if row.Auth == AuthHandshake {
+				req = handshakeOf(path, nil)
+			}
+			req.Header.Set("Authorization", "Bearer "+key)
+			res := do(r.h, req)
+			if res.StatusCode < 400 {
+				return res.StatusCode, ""
+			}
+			var e errorBody
+			if err := json.NewDecoder(res.Body).Decode(&e); err != nil {
+				t.Fatal(err)
+			}
+			return res.StatusCode, e.Code
+		}
+		refused := func(key string) bool { status, code := ask(key); return status == 403 && code == "SCOPE" }
+		for _, s := range access.Scopes() {
+			allowed := slices.Contains(want, string(s)) || slices.Contains(want, "any")
+			if got := !refused(wide[s]); got != allowed {
+				t.Errorf("%s %s opens to a key of all instances with the scope %s: %v, want %v", row.Method, row.Path, s, got, allowed)
+			}
+			all := row.Path == "/instance" && row.Method == "POST" || strings.HasPrefix(row.Path, "/webhook/")
+			if got := !refused(keys[s].Key); got != (allowed && !all) {
+				t.Errorf("%s %s opens to a key of one instance with the scope %s: %v, want %v", row.Method, row.Path, s, got, allowed && !all)
+			}
+		}
+		if strings.HasPrefix(row.Path, "/instance/{i}") && !refused(elsewhere) {
+			t.Errorf("%s %s opens to a key of another instance", row.Method, row.Path)
+		}
+		if status, _ := ask(deleted.Key); status != 401 {
+			t.Errorf("%s %s answers %d to a deleted key", row.Method, row.Path, status)
+		}
+	}
+}
+
+// TestARefusalNamesTheScope
+func TestARefusalNamesTheScope(t *testing.T) {
+	r := newRig(t)
+	r.instance("a")
+	key := r.newKey(`{"name":"k","instances":["a"],"scopes":["read"]}`).Key
+	e := wantError(t, r.with(key, "POST", "/instance/a/send/text", `{}`), 403, "SCOPE")
+	if !strings.Contains(e.Messages[0], "send") {
+		t.Errorf("message %q", e.Messages[0])
+	}
+}
+
+// TestTheDocumentShowsTheScopeOfEachRoute as security: [{"ScopedKey": ["send"]}].
+func TestTheDocumentShowsTheScopeOfEachRoute(t *testing.T) {
+	raw, err := OpenAPI("", "test")
+	var doc object
+	if err == nil {
+		err = json.Unmarshal(raw, &doc)
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, row := range Routes() {
+		op, ok := at(doc, "paths", documentPath(row.Path), strings.ToLower(row.Method)).(object)
+		if !ok {
+			t.Errorf("%s %s is not in the document", row.Method, row.Path)
+			continue
+		}
+		var shown []string
+		for _, alternative := range op["security"].([]any) {
+			if scopes, ok := alternative.(object)["ScopedKey"].([]any); ok {
+				if len(scopes) == 0 {
+					shown = append(shown, "any")
+				}
+				for _, s := range scopes {
+					shown = append(shown, s.(string))
+				}
+			}
+		}
+		if want := contractScope(row.Method, row.Path); row.Auth != AuthNone && !slices.Equal(shown, want) {
+			t.Errorf("%s %s shows %v, want %v", row.Method, row.Path, shown, want)
+		}
+	}
+}
+
+// TestAnExpiredKeyIs401
+func TestAnExpiredKeyIs401(t *testing.T) {
+	r := newRig(t)
+	r.instance("a")
+	k := access.Key{Name: "k", Scopes: []access.Scope{access.Read}, ExpiresAt: time.Now().Add(50 * time.Millisecond)}
+	_, text, err := r.api.Access.Keys.Create(t.Context(), k, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if res := r.with(text, "GET", "/instance/a", ""); res.StatusCode != 200 {
+		t.Fatalf("before its end: %s", res.Status)
+	}
+	<-time.After(time.Until(k.ExpiresAt))
+	wantError(t, r.with(text, "GET", "/instance/a", ""), 401, "UNAUTHORIZED")
+}
+
+// TestAKeySeesItsInstancesWithoutTokens
+func TestAKeySeesItsInstancesWithoutTokens(t *testing.T) {
+	r := newRig(t)
+	for _, name := range []string{"a", "b", "c"} {
+		r.instance(name)
+	}
+	key := r.newKey(`{"name":"k","instances":["a","c"],"scopes":["read"]}`).Key
+	var names []string
+	for _, in := range decoded[[]listedInstance](t, r.with(key, "GET", "/instance", "")) {
+		names = append(names, in.Name)
+		if in.Auth != nil {
+			t.Errorf("%s comes with its token", in.Name)
+		}
+	}
+	if !slices.Equal(names, []string{"a", "c"}) {
+		t.Errorf("it sees %v", names)
+	}
+	wide := r.newKey(`{"name":"k","instances":["*"],"scopes":["manage"]}`).Key
+	if created := decoded[createdInstance](t, r.with(wide, "POST", "/instance", `{"instanceName":"d"}`)); created.Name != "d" || created.Auth != nil {
+		t.Errorf("created %+v", created)
+	}
+}
+
+// TestAnInstanceOfTheSameNameIsAnother: whoever had a key for the former one has none
+// for that which is made anew, perhaps by somebody else.
+func TestAnInstanceOfTheSameNameIsAnother(t *testing.T) {
+	r := newRig(t)
+	token := r.instance("a")
+	key := r.newKey(`{"name":"k","instances":["a"],"scopes":["read"]}`).Key
+	if res := r.with(token, "DELETE", "/instance/a", ""); res.StatusCode != 200 {
+		t.Fatal(res.Status)
+	}
+	wantError(t, r.with(key, "GET", "/instance/a", ""), 403, "SCOPE")
+	r.instance("a")
+	wantError(t, r.with(key, "GET", "/instance/a", ""), 403, "SCOPE")
+}
+
+// TestAKeyIsTakenInApikeyToo, and two that differ are none.
+func TestAKeyIsTakenInApikeyToo(t *testing.T) {
+	r := newRig(t)
+	r.instance("a")
+	key := r.newKey(`{"name":"k","instances":["a"],"scopes":["read"]}`).Key
+	ask := func(headers ...string) *http.Response {
+		req := httptest.NewRequest("GET", "/instance/a", nil)
+		for i := 0; i < len(headers); i += 2 {
+			req.Header.Add(headers[i], headers[i+1])
+		}
+		return do(r.h, req)
+	}
+	for _, header := range []string{"apikey", "x-api-key"} {
+		if res := ask(header, key); res.StatusCode != 200 {
+			t.Errorf("%s: %s", header, res.Status)
+		}
+	}
+	wantError(t, ask("apikey", key, "x-api-key", key+"x"), 400, "API_KEY_MISMATCH")
+	wantError(t, ask("apikey", key[:len(key)-1]+"!"), 401, "UNAUTHORIZED")
+}
+
+// TestTheGlobalKeyOpensInstancesWhereThatIsSet, and nowhere else.
+func TestTheGlobalKeyOpensInstancesWhereThatIsSet(t *testing.T) {
+	r := newRig(t)
+	r.instance("a")
+	wantError(t, r.admin("GET", "/instance/a", ""), 401, "UNAUTHORIZED")
+	r.api.KeyOpensInstances = true
+	if res := r.admin("GET", "/instance/a", ""); res.StatusCode != 200 {
+		t.Errorf("%s", res.Status)
+	}
+	wantError(t, r.admin("GET", "/instance/nobody", ""), 404, "INSTANCE_NOT_FOUND")
+}
+
+// TestRecipientsHold: nothing is sent to anybody else, by whatever route.
+func TestRecipientsHold(t *testing.T) {
+	r, _, _ := doing(t)
+	key := r.newKey(`{"name":"k","instances":["a"],"scopes":["send","batch"],"userId":"` + exampleUUID + `","recipients":["+49 151 12345678"]}`).Key
+	if res := r.with(key, "POST", "/instance/a/send/text", `{"number":"4915112345678","textMessage":{"text":"x"}}`); res.StatusCode == 403 {
+		t.Errorf("to its recipient: %s", text(t, res))
+	}
+	for path, body := range map[string]string{
+		"/instance/a/send/text":       `{"number":"4915199999999","textMessage":{"text":"x"}}`,
+		"/instance/a/send/status":     `{"statusMessage":{"text":"x"}}`,
+		"/instance/a/chat/presence":   `{"presence":"composing","chat":"4915199999999"}`,
+		"/instance/a/chat/is-account": `{"numbers":["4915112345678","4915199999999"]}`,
+		"/instance/a/group":           `{"subject":"x","participants":["4915112345678"]}`,
+		"/message/batches":            `{"name":"x","instances":["a"],"recipients":["4915112345678","4915199999999"],"message":{"type":"text","payload":{"text":"x"}}}`,
+	} {
+		wantError(t, r.with(key, "POST", path, body), 403, "RECIPIENT_NOT_ALLOWED")
+	}
+}
+
+// TestAKeyStartsNoBatchThatItCouldNotHaveMade: somebody else of the same user may
+// have made it.
+func TestAKeyStartsNoBatchThatItCouldNotHaveMade(t *testing.T) {
+	r, _, _ := doing(t)
+	r.instance("b")
+	body := `{"name":"x","instances":["b"],"recipients":["4915112345678"],"autoStart":false,"message":{"type":"text","payload":{"text":"x"}}}`
+	made := decoded[batch.View](t, r.with(r.token, "POST", "/message/batches", body))
+	user := `"userId":"` + r.user.String() + `"`
+	narrow := r.newKey(`{"name":"k","instances":["a"],"scopes":["batch"],` + user + `}`).Key
+	wantError(t, r.with(narrow, "POST", "/message/batches", body), 403, "SCOPE")
+	wantError(t, r.with(narrow, "POST", "/message/batches/"+made.ID.String()+"/start", ""), 403, "SCOPE")
+	few := r.newKey(`{"name":"k","instances":["*"],"scopes":["batch"],"recipients":["4915199999999"],` + user + `}`).Key
+	wantError(t, r.with(few, "POST", "/message/batches/"+made.ID.String()+"/start", ""), 403, "RECIPIENT_NOT_ALLOWED")
+	wide := r.newKey(`{"name":"k","instances":["b"],"scopes":["batch"],"recipients":["4915112345678"],` + user + `}`).Key
+	if res := r.with(wide, "POST", "/message/batches/"+made.ID.String()+"/start", ""); res.StatusCode != 200 {
+		t.Errorf("%s %s", res.Status, text(t, res))
+	}
+}
+
+// TestARateLimitHolds
+func TestARateLimitHolds(t *testing.T) {
+	r := newRig(t)
+	r.instance("a")
+	key := r.newKey(`{"name":"k","instances":["a"],"scopes":["read"],"rateLimit":{"perMinute":3}}`).Key
+	for range 3 {
+		if res := r.with(key, "GET", "/instance/a", ""); res.StatusCode != 200 {
+			t.Fatal(res.Status)
+		}
+	}
+	res := r.with(key, "GET", "/instance/a", "")
+	wait := res.Header.Get("Retry-After")
+	wantError(t, res, 429, "RATE_LIMITED")
+	if wait == "" || wait == "0" {
+		t.Errorf("Retry-After %q", wait)
+	}
+}
+
+// TestTwoKeysHaveTheirOwnIdempotencyKeys: none learns what another was answered.
+func TestTwoKeysHaveTheirOwnIdempotencyKeys(t *testing.T) {
+	r, token, _ := doing(t)
+	send := func(key string) string {
+		req := httptest.NewRequest("POST", "/instance/a/send/text", strings.NewReader(`{"number":"4915112345678","textMessage":{"text":"x"}}`))
+		req.Header.Set("Authorization", "Bearer "+key)
+		req.Header.Set("Idempotency-Key", "one")
+		res := do(r.h, req)
+		if res.StatusCode != 200 {
+			t.Fatalf("%s %s", res.Status, text(t, res))
+		}
+		return res.Header.Get("Idempotency-Replayed")
+	}
+	k := `{"name":"k","instances":["a"],"scopes":["send"]}`
+	first, second := r.newKey(k).Key, r.newKey(k).Key
+	for i, key := range []string{token, first, second} {
+		if replayed := send(key); replayed != "" {
+			t.Errorf("credential %d gets the answer to another", i)
+		}
+		if replayed := send(key); replayed != "true" {
+			t.Errorf("credential %d does not get its own answer again", i)
+		}
+	}
+}
