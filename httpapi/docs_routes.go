@@ -64,7 +64,7 @@ func commonCodes(r Route, d description) codes {
 	if r.Auth != AuthNone || d.in != nil {
 		all = all.and(codeShuttingDown)
 	}
-	if r.Auth != AuthNone && r.Auth != AuthCredential {
+	if r.Auth != AuthNone && (r.Auth != AuthCredential || len(r.Scopes) > 0) {
 		all = all.and(codeScope, codeRateLimited, codeKeyMismatch)
 	}
 	if r.Auth != AuthNone && r.Auth != AuthHandshake && r.Method != http.MethodGet {

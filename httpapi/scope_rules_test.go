@@ -36,7 +36,7 @@ func (r *rig) with(key, method, path, body string) *http.Response {
 var contractScopes = []struct{ method, path, scopes string }{
 	{"GET", "/instance", "read"}, {"POST", "/instance", "manage"},
 	{"", "/webhook/deliveries", "deliveries"}, {"", "/webhook/replays", "deliveries"}, {"GET", "/metrics", "metrics"},
-	{"", "/session", "any"},
+	{"", "/session", "any"}, {"", "/ws/console", "read"},
 	{"", "/message/batches", "batch"}, {"", "/ws/global/events", "batch"}, {"", "/ws/instance/events", "read"},
 	{"", "/instance/{i}/refreshToken", ""}, {"", "/instance/{i}/token", ""},
 	{"GET", "/instance/{i}/connection/status", "read pair"}, {"", "/instance/{i}/connect", "pair"}, {"", "/instance/{i}/qr.png", "pair"},
