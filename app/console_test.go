@@ -3,9 +3,11 @@ package app
 import (
 	"context"
 	"encoding/json"
+	"fmt"
 	"net/http"
 	"net/http/httptest"
 	"reflect"
+	"runtime"
 	"strings"
 	"sync/atomic"
 	"testing"
@@ -15,6 +17,7 @@ import (
 
 	"postern/cli/consumer"
 	"postern/event"
+	"postern/instance"
 )
 
 // page is one that listens to the console.
@@ -187,4 +190,56 @@ func TestTheConsoleIsForTheOriginsOfTheOtherSockets(t *testing.T) {
 	key.Set("Origin", "https://evil.example")
 	s.refused("/ws/console", key, http.StatusForbidden, "ORIGIN_REFUSED")
 	s.refused("/ws/console", nil, http.StatusUnauthorized, "UNAUTHORIZED")
+}
+
+// TestTwoThousandInstancesThatFlapHoldNobodyUpAndASlowPageGetsTheNewestState: the page
+// reads nothing while every instance changes, and then it is told how each is.
+func TestTwoThousandInstancesThatFlapHoldNobodyUpAndASlowPageGetsTheNewestState(t *testing.T) {
+	const many = 2000
+	s := newSockets(t)
+	ids := make([]int64, many)
+	for i := range ids {
+		rec, err := s.registry.Create(t.Context(), instance.New{Name: fmt.Sprint("i", i), Mint: func(name string) (string, error) { return name, nil }})
+		if err != nil {
+			t.Fatal(err)
+		}
+		ids[i] = rec.ID
+	}
+	slow := s.page()
+	slow.next()
+	heap := func() uint64 {
+		runtime.GC()
+		var m runtime.MemStats
+		runtime.ReadMemStats(&m)
+		return m.HeapAlloc
+	}
+	before := heap()
+	for round := range 50 { // 100 000 changes, as the registry tells them
+		for _, id := range ids {
+			s.console.InstanceChanged(id)
+		}
+		for range 20 {
+			url := fmt.Sprintf("http://127.0.0.1:1/%d", round)
+			if _, err := s.registry.PutWebhook(t.Context(), ids[round], instance.WebhookChange{URL: &url}); err != nil {
+				t.Fatal(err)
+			}
+		}
+	}
+	if after := heap(); after > before+4<<20 {
+		t.Errorf("a page that reads nothing holds %d KB", (after-before)>>10)
+	}
+	last := map[string]any{}
+	for len(last) < many {
+		if m := slow.next(); m.Type == "instance" {
+			last[m.Name] = m.Instance["Webhook"]
+		}
+	}
+	for round := range 50 {
+		name, want := fmt.Sprint("i", round), fmt.Sprintf("http://127.0.0.1:1/%d", round)
+		for hook, _ := last[name].(map[string]any); hook["url"] != want; hook, _ = last[name].(map[string]any) {
+			if m := slow.next(); m.Type == "instance" {
+				last[m.Name] = m.Instance["Webhook"]
+			}
+		}
+	}
 }

@@ -1,9 +1,19 @@
 package httpapi
 
 import (
+	"bytes"
 	"crypto/sha256"
+	"encoding/json"
+	"iter"
 	"net/http"
+	"reflect"
 	"testing"
+
+	"github.com/google/uuid"
+
+	"postern/batch"
+	"postern/console"
+	"postern/delivery"
 )
 
 func TestTheConsoleAsksForTheKeyThenTheUpgradeThenTheQueryThenTheOrigin(t *testing.T) {
@@ -38,4 +48,88 @@ func TestTheConsoleAsksForTheKeyThenTheUpgradeThenTheQueryThenTheOrigin(t *testi
 	if v := r.hub.viewer; !v.Figures || v.Instance == nil || !v.Instance("a") || r.hub.stream.Token != sha256.Sum256([]byte(testKey)) {
 		t.Errorf("the operator is let see %+v", v)
 	}
+}
+
+// TestWhatTheConsoleTellsIsWhatTheDocumentSays: every message fits the type that the
+// document is made of, whatever it tells, and no instance has its token in it.
+func TestWhatTheConsoleTellsIsWhatTheDocumentSays(t *testing.T) {
+	r := newRig(t)
+	r.instance("a")
+	rec, err := r.registry.ByName("a")
+	if err != nil {
+		t.Fatal(err)
+	}
+	made := decoded[batch.View](t, r.do("POST", "/message/batches", batchBody("", "")))
+	f := console.New(console.Config{
+		Instance:   func(int64) (string, any, bool) { return rec.Name, ConsoleInstance(rec, nil), true },
+		Batch:      func(uuid.UUID) (uuid.UUID, any, bool) { return r.user, made, true },
+		Deliveries: func([]uint64) []any { return []any{ConsoleDelivery(delivery.Listed{})} },
+		Figures:    func() any { return ConsoleFigures(r.samples().Running()) },
+	})
+	woke := make(chan struct{}, 1)
+	s := f.Open(console.Operator(), func() {
+		select {
+		case woke <- struct{}{}:
+		default:
+		}
+	})
+	defer s.Close()
+	f.InstanceChanged(rec.ID)
+	f.InstanceDeleted(rec.ID, rec.Name)
+	f.BatchChanged(made.ID)
+	f.BatchDeleted(made.ID, r.user)
+	deliveries := func(n uint64) iter.Seq[console.Delivery] {
+		return func(yield func(console.Delivery) bool) {
+			for id := range n {
+				yield(console.Delivery{ID: id})
+			}
+		}
+	}
+	f.DeliveriesChanged(deliveries(1))
+	told := map[string]bool{}
+	for !told["deliveries"] {
+		body, err := s.Next()
+		if err != nil {
+			t.Fatal(err)
+		}
+		if body == nil {
+			<-woke
+			continue
+		}
+		var m consoleMessage
+		d := json.NewDecoder(bytes.NewReader(body))
+		d.DisallowUnknownFields()
+		if err := d.Decode(&m); err != nil {
+			t.Errorf("%s: %v", body, err)
+		}
+		if bytes.Contains(body, []byte(rec.Token.Value)) {
+			t.Errorf("the token is told: %s", body)
+		}
+		if again, err := json.Marshal(m); err != nil || !reflect.DeepEqual(value(t, again), value(t, body)) {
+			t.Errorf("%s is by its type %s, %v", body, again, err)
+		}
+		told[m.Type] = true
+		if m.Type == "delivery" {
+			f.DeliveriesChanged(deliveries(console.MostDeliveries + 1))
+		}
+	}
+	field := consoleFields()["ConsoleMessage.type"]
+	for _, name := range field.Rules["enum"].([]any) {
+		if !told[name.(string)] {
+			t.Errorf("%s is documented and was not told", name)
+		}
+		delete(told, name.(string))
+	}
+	if len(told) > 0 {
+		t.Errorf("told and not documented: %v", told)
+	}
+}
+
+// value is what JSON says.
+func value(t *testing.T, raw []byte) (v any) {
+	t.Helper()
+	if err := json.Unmarshal(raw, &v); err != nil {
+		t.Fatal(err)
+	}
+	return v
 }

@@ -63,11 +63,12 @@ func (w *world) ServeHTTP(rw http.ResponseWriter, r *http.Request) {
 		n, _ := strconv.ParseUint(r.URL.Query().Get("since"), 10, 64)
 		since = &n
 	}
-	if r.URL.Path == "/feed" {
+	switch r.URL.Path {
+	case "/feed":
 		err = w.feed(rw, r, token)
-	} else if r.URL.Path == "/global" {
+	case "/global":
 		err = w.hub.ServeGlobal(rw, r, GlobalClient{Owner: user, Kinds: w.kinds, Expires: w.expires, Token: token, Since: since})
-	} else {
+	default:
 		err = w.hub.ServeInstance(rw, r, InstanceClient{
 			Instance: 7, Durable: r.URL.Path == "/durable", Kinds: w.kinds, Expires: w.expires, Token: token, Since: since, Check: w.check,
 		})
