@@ -130,11 +130,13 @@ func (a *App) serve(taken Addresses) error {
 	if a.sandbox != nil {
 		api.Sandbox = a.sandbox.Control()
 	}
+	own := a.startAgents(&api, proxies)
 	handler, err := httpapi.New(api)
 	if err != nil {
 		return err
 	}
 	a.api = handler
+	own.Serve(handler)
 	if handler, err = httpapi.Below(handler, a.cfg.Server.BasePath); err != nil {
 		return err
 	}

@@ -12,7 +12,7 @@ import (
 // takes flags only.
 func commands() []*cobra.Command {
 	all := []*cobra.Command{
-		serveCommand(), demoCommand(), sandboxCommand(), tokenCommand(), configCommand(), listenCommand(),
+		serveCommand(), demoCommand(), sandboxCommand(), tokenCommand(), configCommand(), listenCommand(), mcpCommand(),
 		healthcheckCommand(), doctorCommand(), supportCommand(), backupCommand(), restoreCommand(), checkCommand(), statsCommand(), compactCommand(), instanceCommand(), importCommand(), schemaCommand(), completionCommand(), manCommand(), versionCommand(),
 	}
 	for _, top := range all {

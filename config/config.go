@@ -133,6 +133,7 @@ type Config struct {
 		EndpointCA                  string
 		EndpointRootKey             string
 	}
+	MCP     struct{ Enabled bool }
 	Sandbox struct {
 		Enabled  bool
 		AutoPair bool

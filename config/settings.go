@@ -161,6 +161,8 @@ func settings(c *Config) []setting {
 		text("whatsapp.endpoint_ca", &c.WhatsApp.EndpointCA, "", nil, "PEM file with the CA of that server."),
 		text("whatsapp.endpoint_root_key", &c.WhatsApp.EndpointRootKey, "", orEmpty(checkHexKey), "Its 32-byte certificate root key in hex."),
 
+		boolean("mcp.enabled", &c.MCP.Enabled, false, "Serve the Model Context Protocol at /mcp, for agent programs with a scoped key. Which pages may call there, websocket.allowed_origins and websocket.allow_empty_origin say."),
+
 		boolean("sandbox.enabled", &c.Sandbox.Enabled, false, "Run the built-in local WhatsApp server and connect every instance to it."),
 		boolean("sandbox.auto_pair", &c.Sandbox.AutoPair, true, "A simulated phone scans each QR code by itself."),
 		text("sandbox.path", &c.Sandbox.Path, "data/sandbox.db", nil, "Keeps its accounts over a restart; empty keeps them in memory."),

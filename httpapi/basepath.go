@@ -52,7 +52,7 @@ func ownWords() (words []string) {
 	for _, a := range slices.Concat(aliases(), notOfferedAliases()) {
 		words = append(words, firstWord(a.from))
 	}
-	return append(words, "sandbox", "dashboard")
+	return append(words, "sandbox", "dashboard", "mcp")
 }
 
 func firstWord(path string) string {

@@ -68,7 +68,7 @@ func TestTheBaseItselfLeadsToThePageBelowIt(t *testing.T) {
 // TestABaseThatIsAPathOfTheInterfaceIsRefused whatever its case: legacy paths are read
 // in any.
 func TestABaseThatIsAPathOfTheInterfaceIsRefused(t *testing.T) {
-	for _, base := range []string{"/instance", "/INSTANCE/x", "/docs", "/metrics", "/ws", "/sandbox/y", "/dashboard", "/chat", "/health", "/admin", "/openapi.json"} {
+	for _, base := range []string{"/instance", "/INSTANCE/x", "/docs", "/metrics", "/ws", "/sandbox/y", "/dashboard", "/mcp", "/chat", "/health", "/admin", "/openapi.json"} {
 		if _, err := Below(http.HandlerFunc(echo), base); err == nil {
 			t.Errorf("%s is taken", base)
 		}

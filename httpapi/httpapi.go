@@ -116,6 +116,9 @@ type Config struct {
 	Metrics http.Handler
 	// Pages are served with GET, each at its path and without a credential.
 	Pages map[string]http.Handler
+	// MCP serves POST and DELETE /mcp, and checks who calls there itself. nil: that
+	// path answers 404.
+	MCP http.Handler
 	// Sandbox owns every path under /sandbox/, behind the GlobalApiKey. nil:
 	// these paths answer 404.
 	Sandbox http.Handler
@@ -195,6 +198,12 @@ func New(c Config) (http.Handler, error) {
 	if c.Metrics != nil {
 		r := route{method: "GET", path: pathMetrics, auth: globalKey, right: scopeMetrics, handle: serveWith(c.Metrics)}
 		a.router.add(r.method, r.path, a.handler(r))
+	}
+	if c.MCP != nil {
+		for _, method := range []string{http.MethodPost, http.MethodDelete} {
+			r := route{method: method, path: pathMCP, auth: public, handle: serveWith(c.MCP)}
+			a.router.add(r.method, r.path, a.handler(r))
+		}
 	}
 	for path, page := range c.Pages {
 		r := route{method: "GET", path: path, auth: public, handle: serveWith(page)}

@@ -74,6 +74,7 @@ const (
 	pathOpenAPI  = "/openapi.json"
 	pathAsyncAPI = "/asyncapi.json"
 	pathDocs     = "/docs"
+	pathMCP      = "/mcp" // of another protocol, and in none of the documents
 )
 
 // unlisted are the routes that New adds to those of the table.

@@ -62,6 +62,8 @@ var mayImport = map[string][]string{
 	"httpapi/tokens":            {"httpapi/strict"},
 	"httpapi/tokens/tokenstest": {},
 
+	"mcp": {"nesting"},
+
 	"dashboard":     {},
 	"e2e/powerloss": {},
 
@@ -79,15 +81,15 @@ var mayImport = map[string][]string{
 	"transfer": {"backup", "instance", "whatsapp/device", "event"},
 
 	"config":       {"backup", "clientversion", "store", "event", "peers", "proxy", "whatsapp"},
-	"app":          {"access", "backup", "console", "samples", "transfer", "migrate", "loglevel", "loglines", "clientversion", "config", "delivery", "dashboard", "httpapi", "httpapi/idempotency", "wsbus", "sandbox", "sandbox/phone", "whatsapp", "whatsapp/device", "media", "dispatch", "batch", "instance", "pace", "store", "event", "peers", "proxy"},
+	"app":          {"mcp", "access", "backup", "console", "samples", "transfer", "migrate", "loglevel", "loglines", "clientversion", "config", "delivery", "dashboard", "httpapi", "httpapi/idempotency", "wsbus", "sandbox", "sandbox/phone", "whatsapp", "whatsapp/device", "media", "dispatch", "batch", "instance", "pace", "store", "event", "peers", "proxy"},
 	"doctor":       {"app", "backup", "config", "dispatch", "instance", "media", "netfault", "peers", "store"},
 	"cli/consumer": {},
-	"cli":          {"backup", "doctor", "transfer", "migrate", "loglevel", "loglines", "support", "cli/consumer", "app", "config", "httpapi/tokens", "sandbox", "sandbox/handset", "store", "event", "peers"},
+	"cli":          {"mcp", "backup", "doctor", "transfer", "migrate", "loglevel", "loglines", "support", "cli/consumer", "app", "config", "httpapi/tokens", "sandbox", "sandbox/handset", "store", "event", "peers"},
 	"":             {"cli"},
 	// Tests of the whole program may see all of it.
 	"e2e/accounts": {"*"}, "e2e/backup": {"*"}, "e2e/bare": {},
 	"e2e/bench": {"*"}, "e2e/browser": {}, "e2e/capture": {}, "e2e/crash": {"*"}, "e2e/delivery": {"*"}, "e2e/diagnosis": {"*"}, "e2e/docs": {"*"}, "e2e/events": {"*"}, "e2e/faults": {"*"},
-	"e2e/house": {}, "e2e/packages": {}, "e2e/upgrades": {"*"}, "e2e/moving": {"*"}, "e2e/proxies": {"*"}, "e2e/rig": {"*"}, "e2e/sends": {"*"}, "e2e/settings": {"*"}, "e2e/soak": {"*"},
+	"e2e/agents": {"*"}, "e2e/house": {}, "e2e/packages": {}, "e2e/upgrades": {"*"}, "e2e/moving": {"*"}, "e2e/proxies": {"*"}, "e2e/rig": {"*"}, "e2e/sends": {"*"}, "e2e/settings": {"*"}, "e2e/soak": {"*"},
 }
 
 // why is printed when an edge is not in the table.
@@ -122,6 +124,7 @@ var why = map[string]string{
 	"wsbus":         "the hub moves bytes to WebSockets and needs no file",
 	"e2e/powerloss": "the recorder sees system calls only, so that no package can tell it a kinder story",
 	"dashboard":     "the page is a client of the HTTP interface like any other",
+	"mcp":           "it is a client of the HTTP interface; what a key may do is decided there",
 	"httpapi":       "the API never talks to WhatsApp itself; it asks instance and batch",
 
 	"migrate":             "it reads what another program left and makes what ours keeps; who stores it, it does not know",
@@ -170,6 +173,8 @@ var reserved = map[string]struct {
 	"github.com/BurntSushi/toml":          {[]string{"config"}, "the configuration is read in one place; packages get typed values"},
 	"github.com/spf13/cobra":              {[]string{"cli"}, "what is typed is read in one place; everything else gets typed values"},
 	"github.com/spf13/pflag":              {[]string{"cli"}, "what is typed is read in one place; everything else gets typed values"},
+	"github.com/modelcontextprotocol":     {[]string{"mcp"}, "agent programs are spoken to in one place"},
+	"github.com/google/jsonschema-go":     {[]string{"mcp"}, "it comes with the protocol of agent programs; our own schemas are of event and httpapi/openapi"},
 	"html/template":                       {nil, "it calls methods by name, and then the linker drops none: 4 MB more"},
 	"text/template":                       {nil, "it calls methods by name, and then the linker drops none: 4 MB more"},
 

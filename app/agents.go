@@ -1,0 +1,41 @@
+package app
+
+import (
+	"context"
+	"net/http"
+
+	"postern/httpapi"
+	"postern/mcp"
+	"postern/peers"
+)
+
+// startAgents gives the interface a place where agent programs call, when they may.
+// What they ask for goes through own, which is that interface.
+func (a *App) startAgents(api *httpapi.Config, proxies peers.Proxies) (own *mcp.Local) {
+	own = &mcp.Local{}
+	if !a.cfg.MCP.Enabled {
+		return own
+	}
+	s := mcp.New(mcp.Config{
+		API: own, Version: version, OriginAllowed: a.hub.OriginAllowed, Logger: a.log,
+		Audit: func(ctx context.Context, c mcp.Call) { a.auditAgent(ctx, proxies, c) },
+	})
+	api.MCP = s
+	a.stops.push("agents", func(context.Context) error {
+		s.Close()
+		return nil
+	})
+	return own
+}
+
+// auditAgent notes a call of an agent program in the audit log.
+func (a *App) auditAgent(ctx context.Context, proxies peers.Proxies, c mcp.Call) {
+	from := peers.Name(proxies.Client(&http.Request{RemoteAddr: c.From, Header: http.Header{"X-Forwarded-For": c.Forwarded}}))
+	action := "mcp." + c.Tool
+	if c.Outcome != mcp.Done {
+		action += "." + string(c.Outcome)
+	}
+	if err := a.access.Book.Note(c.KeyID, action, c.Instance, from).Keep(ctx); err != nil {
+		a.log.Error("the audit log has no record of an agent's call", "tool", c.Tool, "key", c.KeyID, "error", err)
+	}
+}

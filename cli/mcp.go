@@ -1,0 +1,114 @@
+package cli
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"os"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"postern/app"
+	"postern/config"
+	"postern/mcp"
+)
+
+// keyVariable is where the key of an agent may stand, out of the list of processes.
+const keyVariable = "POSTERN_KEY"
+
+// maxKeyFile is how much of a file with a key is read, in bytes.
+const maxKeyFile = 4096
+
+// mcpCommand is `postern mcp`: an agent program starts it and talks to a running
+// Postern through it.
+func mcpCommand() *cobra.Command {
+	var settings, base, key, file string
+	c := &cobra.Command{
+		Use:   "mcp [--key KEY | --key-file FILE] [--url URL] [--config FILE]",
+		Short: "let an agent program work with a running program, by the Model Context Protocol",
+		Long: "It speaks the protocol over standard input and output, for programs that start their servers themselves, and\n" +
+			"calls the HTTP interface of the running program with a scoped key, which POST /keys makes. The key is best given in the\n" +
+			"environment as " + keyVariable + ", or in a file: everybody on the machine can see what stands on a command line.\n" +
+			"Without --url it calls the address that the configuration has the program listen on. mcp.enabled is not needed.",
+		Example: keyVariable + "=pk_... postern mcp\npostern mcp --key-file /run/secrets/agent.key --url https://postern.example.org",
+		RunE: func(c *cobra.Command, _ []string) error {
+			key, err := agentKey(key, file)
+			if err != nil {
+				return usageError{err}
+			}
+			prefix, way, err := agentWay(settings, base)
+			if err != nil {
+				return err
+			}
+			return serveAgent(c.Context(), prefix, way, key, c.OutOrStdout())
+		},
+	}
+	configFlag(c, &settings)
+	f := c.Flags()
+	f.StringVar(&key, "key", "", "scoped `KEY`, pk_...; everybody on the machine can see it here")
+	f.StringVar(&file, "key-file", "", "`FILE` with the key alone")
+	f.StringVar(&base, "url", "", "`URL` of the program, as for healthcheck")
+	noFiles(c, "key", "url")
+	return c
+}
+
+// agentKey is the key from where it was given.
+func agentKey(key, file string) (string, error) {
+	switch {
+	case key != "" && file != "":
+		return "", errors.New("--key and --key-file exclude each other")
+	case file != "":
+		f, err := os.Open(file)
+		if err != nil {
+			return "", fmt.Errorf("--key-file: %w", err)
+		}
+		defer func() { _ = f.Close() }()
+		text, err := io.ReadAll(io.LimitReader(f, maxKeyFile))
+		if err != nil {
+			return "", fmt.Errorf("--key-file: %w", err)
+		}
+		key = strings.TrimSpace(string(text))
+	case key == "":
+		key = strings.TrimSpace(os.Getenv(keyVariable))
+	}
+	if key == "" {
+		return "", errors.New("the key is missing: give it as " + keyVariable + " in the environment, or by --key-file")
+	}
+	return key, nil
+}
+
+// agentWay is how the program is called: that at base, or the one of the configuration.
+func agentWay(settings, base string) (prefix string, way *http.Transport, err error) {
+	if base != "" {
+		if err := checkBase(base); err != nil {
+			return "", nil, usageError{fmt.Errorf("--url %w", err)}
+		}
+		prefix, way = reach(base, false)
+		return prefix, way, nil
+	}
+	cfg, _, err := config.Load(settings, os.Environ())
+	if err != nil {
+		return "", nil, err
+	}
+	prefix, way = reach(ownURL(cfg), false)
+	return prefix, way, knowOwn(way, cfg)
+}
+
+// serveAgent serves the program that started this one, until it goes away.
+func serveAgent(ctx context.Context, prefix string, way http.RoundTripper, key string, out io.Writer) error {
+	s := mcp.New(mcp.Config{API: way, Base: prefix, Version: app.Version()})
+	err := s.ServeStream(ctx, key, os.Stdin, keptOpen{out})
+	if errors.Is(err, mcp.ErrNoKey) {
+		return usageError{err}
+	}
+	return err
+}
+
+// keptOpen is a writer that is not ours to close.
+type keptOpen struct{ io.Writer }
+
+// Close implements io.Closer.
+func (keptOpen) Close() error { return nil }

@@ -1,0 +1,108 @@
+package mcp
+
+import (
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/modelcontextprotocol/go-sdk/auth"
+	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
+	sdk "github.com/modelcontextprotocol/go-sdk/mcp"
+)
+
+// caller is who made one request, and by what.
+type caller struct {
+	token     string
+	key       *key // nil: not asked for yet
+	session   string
+	message   string // the JSON-RPC id with its type; empty: a notification
+	requestID string // x-request-id; empty: the interface makes one for each request
+	from      string
+	forwarded []string
+	begins    bool // the message opens a session
+	refused   bool // the key has not the scope
+}
+
+// key is what a scoped key may do, as GET /session tells.
+type key struct {
+	ID     string   `json:"id"`
+	Scopes []string `json:"scopes"`
+}
+
+// The scopes of keys that tools need.
+const (
+	scopeRead  = "read"
+	scopeSend  = "send"
+	scopeMedia = "media"
+	scopeBatch = "batch"
+)
+
+// missing is the first of the scopes that the key does not have, empty when it has all.
+func (k *key) missing(scopes ...string) string {
+	for _, s := range scopes {
+		if !slices.Contains(k.Scopes, s) {
+			return s
+		}
+	}
+	return ""
+}
+
+// onceKey is the Idempotency-Key of a call. A caller without a message has none.
+func (c *caller) onceKey() string {
+	sum := sha256.Sum256(fmt.Appendf(nil, "%s\n%s\n%s", c.key.ID, c.session, c.message))
+	return "mcp-" + hex.EncodeToString(sum[:])
+}
+
+// messageID is the id of a request as a text, with its type: 1 is not "1".
+func messageID(m jsonrpc.Message) string {
+	r, ok := m.(*jsonrpc.Request)
+	if !ok || !r.IsCall() {
+		return ""
+	}
+	return fmt.Sprintf("%T %v", r.ID.Raw(), r.ID.Raw())
+}
+
+// keyPrefix begins every scoped key. Other credentials are no key here: the GlobalApiKey
+// and tokens of instances and users open far more than an agent should have.
+const keyPrefix = "pk_"
+
+// maxKey is the length of a key in bytes beyond which none is looked up.
+const maxKey = 256
+
+// isKey reports whether a text has the form of a scoped key.
+func isKey(text string) bool {
+	return strings.HasPrefix(text, keyPrefix) && len(text) <= maxKey && !strings.ContainsFunc(text, func(r rune) bool { return r <= ' ' || r > '~' })
+}
+
+// carried is where the caller of a request lies in what the SDK hands on with it.
+const carried = "postern.caller"
+
+// tokenInfo carries c through the SDK.
+func (c *caller) tokenInfo() *auth.TokenInfo {
+	return &auth.TokenInfo{Extra: map[string]any{carried: c}}
+}
+
+// callerOf is who made a request that the SDK hands over; nil for none.
+func callerOf(r sdk.Request) *caller {
+	extra := r.GetExtra()
+	if extra == nil || extra.TokenInfo == nil {
+		return nil
+	}
+	c, _ := extra.TokenInfo.Extra[carried].(*caller)
+	return c
+}
+
+type callerKey struct{}
+
+func withCaller(ctx context.Context, c *caller) context.Context {
+	return context.WithValue(ctx, callerKey{}, c)
+}
+
+// callerIn is the caller of the tool call that ctx belongs to; nil for none.
+func callerIn(ctx context.Context) *caller {
+	c, _ := ctx.Value(callerKey{}).(*caller)
+	return c
+}

@@ -1,0 +1,458 @@
+package mcp
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"io"
+	"net/http"
+	"net/http/httptest"
+	"runtime"
+	"slices"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	sdk "github.com/modelcontextprotocol/go-sdk/mcp"
+)
+
+const initialize = `{"jsonrpc":"2.0","id":0,"method":"initialize","params":{"protocolVersion":"2025-06-18","capabilities":{},"clientInfo":{"name":"raw","version":"1"}}}`
+
+// post sends a body as it is, in a session, and returns status, answer and the session.
+func (w *world) post(key, session, body string, headers ...string) (status int, answer, opened string) {
+	w.t.Helper()
+	return w.raw(http.MethodPost, key, session, body, headers...)
+}
+
+func (w *world) raw(method, key, session, body string, headers ...string) (status int, answer, opened string) {
+	w.t.Helper()
+	req, err := http.NewRequestWithContext(w.t.Context(), method, w.http.URL, strings.NewReader(body))
+	if err != nil {
+		w.t.Fatal(err)
+	}
+	req.Header.Set("Content-Type", "application/json")
+	req.Header.Set("Accept", "application/json, text/event-stream")
+	if key != "" {
+		req.Header.Set("Authorization", "Bearer "+key)
+	}
+	if session != "" {
+		req.Header.Set(sessionHeader, session)
+	}
+	for i := 0; i < len(headers); i += 2 {
+		req.Header.Add(headers[i], headers[i+1])
+	}
+	res, err := http.DefaultClient.Do(req)
+	if err != nil {
+		w.t.Fatal(err)
+	}
+	defer res.Body.Close()
+	text, err := io.ReadAll(res.Body)
+	if err != nil {
+		w.t.Fatal(err)
+	}
+	return res.StatusCode, string(text), res.Header.Get(sessionHeader)
+}
+
+// session opens a session and returns its id.
+func (w *world) session(key string) string {
+	w.t.Helper()
+	status, answer, id := w.post(key, "", initialize)
+	if status != http.StatusOK || id == "" {
+		w.t.Fatalf("%d %s", status, answer)
+	}
+	if status, answer, _ := w.post(key, id, `{"jsonrpc":"2.0","method":"notifications/initialized"}`); status != http.StatusAccepted {
+		w.t.Fatalf("%d %s", status, answer)
+	}
+	return id
+}
+
+func calling(id, tool string, args map[string]any) string {
+	raw, _ := json.Marshal(args)
+	return fmt.Sprintf(`{"jsonrpc":"2.0","id":%s,"method":"tools/call","params":{"name":%q,"arguments":%s}}`, id, tool, raw)
+}
+
+func TestARepeatedCallHasTheSameIdempotencyKeyAndNoOtherHas(t *testing.T) {
+	for tool, changed := range map[string]string{"send_message": "text", "start_batch": "text"} {
+		w := newWorld(t)
+		first, second, others := w.session(all), w.session(all), w.session(other)
+		key := func(api, session, id string, args map[string]any) string {
+			w.requests()
+			status, answer, _ := w.post(api, session, calling(id, tool, args))
+			got := w.requests()
+			if status != http.StatusOK || len(got) != 1 || got[0].header.Get("Idempotency-Key") == "" {
+				t.Fatalf("%d %s: %v", status, answer, got)
+			}
+			return got[0].header.Get("Idempotency-Key") + "\n" + got[0].body
+		}
+		args := examples[tool]
+		original := key(all, first, "7", args)
+		if again := key(all, first, "7", args); again != original {
+			t.Errorf("%s: a repeated call is\n%s\nand was\n%s", tool, again, original)
+		}
+		seen := []string{original}
+		for _, one := range []string{
+			key(all, first, "8", args), key(all, first, `"7"`, args), key(all, second, "7", args), key(other, others, "7", args),
+		} {
+			if slices.Contains(seen, one) {
+				t.Errorf("%s: another call has the key of an earlier one: %s", tool, one)
+			}
+			seen = append(seen, one)
+		}
+		if k, _, _ := strings.Cut(key(all, first, "7", with(args, map[string]any{changed: "bye"})), "\n"); !strings.HasPrefix(original, k) {
+			t.Errorf("%s: the same call with another text has another key: the interface would not refuse it", tool)
+		}
+	}
+}
+
+func TestARepeatedCallIsToldToBeOne(t *testing.T) {
+	w := newWorld(t)
+	w.answers["POST /instance/shop/send/text"] = func(rw http.ResponseWriter, r *http.Request) {
+		rw.Header().Set("Idempotency-Replayed", "true")
+		says(200, message)(rw, r)
+	}
+	s, _ := w.byHTTP(sender)
+	if text, isError := call(t, s, "send_message", examples["send_message"]); isError || !strings.Contains(text, `"repeated":true`) {
+		t.Error(text)
+	}
+}
+
+func TestOnlyScopedKeysAreTaken(t *testing.T) {
+	w := newWorld(t)
+	w.keys["global-api-key-of-the-operator"] = w.keys[all]
+	w.keys["eyJhbGciOiJIUzI1NiJ9.e30.x"] = w.keys[all]
+	for _, key := range []string{"", "global-api-key-of-the-operator", "eyJhbGciOiJIUzI1NiJ9.e30.x", "pk_unknown", "pk_" + strings.Repeat("x", 1000)} {
+		if status, answer, _ := w.post(key, "", initialize); status != http.StatusUnauthorized {
+			t.Errorf("%.40q: %d %s", key, status, answer)
+		}
+	}
+	for _, headers := range [][]string{{"apikey", all}, {"Authorization", "Basic " + all}, {"Authorization", "Bearer " + all, "Authorization", "Bearer " + all}} {
+		if status, answer, _ := w.post("", "", initialize, headers...); status != http.StatusUnauthorized {
+			t.Errorf("%v: %d %s", headers, status, answer)
+		}
+	}
+	if got := w.requests(); got != nil {
+		t.Errorf("the interface was asked %v", got)
+	}
+}
+
+func TestOriginIsChecked(t *testing.T) {
+	w := newWorld(t)
+	w.allowed = func(origin, _ string) bool { return origin == "" || origin == "https://app.example" }
+	for origin, want := range map[string]int{"https://app.example": 200, "https://evil.example": 403, "null": 403} {
+		if status, answer, _ := w.post(all, "", initialize, "Origin", origin); status != want {
+			t.Errorf("%s: %d %s", origin, status, answer)
+		}
+	}
+	if status, answer, _ := w.post(all, "", initialize, "Origin", "https://app.example", "Origin", "https://app.example"); status != 403 {
+		t.Errorf("an Origin that is there twice: %d %s", status, answer)
+	}
+	id := w.session(all)
+	if status, _, _ := w.post(all, id, calling("1", "send_message", examples["send_message"]), "Origin", "https://evil.example"); status != 403 || w.requests() != nil {
+		t.Errorf("in a session that is open: %d", status)
+	}
+	if status, _, _ := w.raw(http.MethodDelete, all, id, "", "Origin", "https://evil.example"); status != 403 {
+		t.Errorf("the end of a session: %d", status)
+	}
+}
+
+func TestHostileRequestsAreRefused(t *testing.T) {
+	w := newWorld(t)
+	id := w.session(all)
+	for name, c := range map[string]struct {
+		body string
+		want int
+	}{
+		"no JSON":            {`{`, 400},
+		"nothing":            {``, 400},
+		"no message":         {`{}`, 400},
+		"several":            {`[` + calling("1", "list_instances", nil) + `]`, 400},
+		"two in a body":      {calling("1", "list_instances", nil) + calling("2", "list_instances", nil), 400},
+		"too deep":           {`{"jsonrpc":"2.0","id":1,"method":"ping","params":` + strings.Repeat(`{"a":`, 100) + `1` + strings.Repeat(`}`, 101), 400},
+		"very deep":          {strings.Repeat(`[`, 900_000), 400},
+		"too large":          {`{"jsonrpc":"2.0","id":1,"method":"ping","params":{"a":"` + strings.Repeat("x", maxRequest) + `"}}`, 413},
+		"an answer":          {`{"jsonrpc":"2.0","id":1,"result":{}}`, 202},
+		"an unknown method":  {`{"jsonrpc":"2.0","id":1,"method":"drop"}`, 400},
+		"a fractional id":    {`{"jsonrpc":"2.0","id":1.5,"method":"ping"}`, 200},
+		"an id of a billion": {`{"jsonrpc":"2.0","id":"` + strings.Repeat("9", 100_000) + `","method":"ping"}`, 200},
+	} {
+		status, answer, _ := w.post(all, id, c.body)
+		if status != c.want {
+			t.Errorf("%s: %d %.200s", name, status, answer)
+		}
+	}
+	for _, method := range []string{http.MethodGet, http.MethodPut, http.MethodHead} {
+		if status, _, _ := w.raw(method, all, id, ""); status != http.StatusMethodNotAllowed {
+			t.Errorf("%s: %d", method, status)
+		}
+	}
+	for method, params := range map[string]string{"subscriptions/listen": `{}`, "resources/subscribe": `{"uri":"postern://instance/shop/chats"}`, "logging/setLevel": `{"level":"debug"}`, "prompts/list": `{}`} {
+		if status, answer, _ := w.post(all, id, fmt.Sprintf(`{"jsonrpc":"2.0","id":1,"method":%q,"params":%s}`, method, params)); status != 200 || !strings.Contains(answer, `"code":-32601`) {
+			t.Errorf("%s: %d %s", method, status, answer)
+		}
+	}
+	if status, answer, _ := w.post(all, id, calling("1", "list_instances", nil)); status != 200 || strings.Contains(answer, "isError") {
+		t.Errorf("the session is broken: %d %s", status, answer)
+	}
+}
+
+func TestWrongArgumentsAreToldWithTheFieldAndItsRule(t *testing.T) {
+	w := newWorld(t)
+	s, _ := w.byHTTP(all)
+	shop := map[string]any{"instance": "shop"}
+	for _, c := range []struct {
+		tool string
+		args map[string]any
+		want string
+	}{
+		{"find_chats", nil, "instance"},
+		{"find_chats", map[string]any{"instance": "../admin"}, "pattern"},
+		{"find_chats", map[string]any{"instance": "shop/send/text?x="}, "pattern"},
+		{"find_chats", with(shop, map[string]any{"limit": 101}), "maximum"},
+		{"find_chats", with(shop, map[string]any{"limit": -1}), "minimum"},
+		{"find_contacts", shop, "query"},
+		{"read_messages", with(shop, map[string]any{"from": "yesterday"}), "from must be"},
+		{"read_messages", with(shop, map[string]any{"query": strings.Repeat("x", 256)}), "maxLength"},
+		{"get_batch", map[string]any{"id": "../../admin/batches"}, "pattern"},
+		{"send_message", with(shop, map[string]any{"to": "49"}), "exactly one"},
+		{"send_message", with(shop, map[string]any{"to": "49", "text": "a", "mediaUrl": "https://x.example/a.jpg"}), "exactly one"},
+		{"send_message", with(shop, map[string]any{"to": "49", "text": "a", "caption": "b"}), "caption goes with"},
+		{"send_message", with(shop, map[string]any{"to": "49", "reaction": "x"}), "replyTo"},
+		{"start_batch", with(examples["start_batch"], map[string]any{"recipients": []string{}}), "minItems"},
+		{"start_batch", with(examples["start_batch"], map[string]any{"recipients": nil}), "recipients"},
+		{"start_batch", with(examples["start_batch"], map[string]any{"instances": []string{"a/b"}}), "pattern"},
+	} {
+		if text, isError := call(t, s, c.tool, c.args); !isError || !strings.Contains(text, c.want) {
+			t.Errorf("%s %v: %s", c.tool, c.args, text)
+		}
+	}
+	if got := w.requests(); got != nil {
+		t.Errorf("the interface was asked %v", got)
+	}
+}
+
+func TestASessionOfAnotherKeyDoesNotExist(t *testing.T) {
+	w := newWorld(t)
+	id := w.session(all)
+	for _, key := range []string{other, reader} {
+		if status, answer, _ := w.post(key, id, calling("1", "list_instances", nil)); status != http.StatusNotFound {
+			t.Errorf("%s: %d %s", key, status, answer)
+		}
+		if status, answer, _ := w.raw(http.MethodDelete, key, id, ""); status != http.StatusNotFound {
+			t.Errorf("%s: %d %s", key, status, answer)
+		}
+	}
+	if status, _, _ := w.post(all, "made-up", calling("1", "list_instances", nil)); status != http.StatusNotFound {
+		t.Errorf("a session that nobody opened: %d", status)
+	}
+	if status, answer, _ := w.post(all, id, calling("1", "list_instances", nil)); status != http.StatusOK {
+		t.Errorf("its own: %d %s", status, answer)
+	}
+	if status, _, _ := w.raw(http.MethodDelete, all, id, ""); status != http.StatusNoContent {
+		t.Errorf("its end: %d", status)
+	}
+	if status, _, _ := w.post(all, id, calling("1", "list_instances", nil)); status != http.StatusNotFound {
+		t.Errorf("after its end: %d", status)
+	}
+}
+
+// open is how many sessions the SDK holds.
+func (w *world) open() (n int) {
+	for range w.server.sdk.Sessions() {
+		n++
+	}
+	return n
+}
+
+func TestSessionsAreBoundedAndLeaveNothingBehind(t *testing.T) {
+	w := newWorld(t)
+	first := w.session(all)
+	mine := w.session(other)
+	before := runtime.NumGoroutine()
+	for range 3 * maxSessionsOfKey {
+		w.session(all)
+	}
+	if got := w.open(); got != maxSessionsOfKey+1 || len(w.server.sessions.all) != got {
+		t.Errorf("%d sessions are open, and %d are known", got, len(w.server.sessions.all))
+	}
+	if status, _, _ := w.post(all, first, calling("1", "list_instances", nil)); status != http.StatusNotFound {
+		t.Errorf("the oldest one: %d", status)
+	}
+	if status, _, _ := w.post(other, mine, calling("1", "list_instances", nil)); status != http.StatusOK {
+		t.Errorf("that of another key: %d", status)
+	}
+	for range 50 { // requests that open none
+		w.post(all, "", calling("1", "list_instances", nil))
+		w.post(all, "", `{"jsonrpc":"2.0","id":0,"method":"initialize","params":17}`)
+	}
+	if got := w.open(); got > maxSessionsOfKey+1 {
+		t.Errorf("%d sessions are open after requests without one", got)
+	}
+	w.server.Close()
+	http.DefaultTransport.(*http.Transport).CloseIdleConnections()
+	for deadline := time.Now().Add(10 * time.Second); runtime.NumGoroutine() > before && time.Now().Before(deadline); runtime.Gosched() {
+	}
+	if got := runtime.NumGoroutine(); got > before || w.open() != 0 {
+		t.Errorf("%d goroutines, and there were %d; %d sessions", got, before, w.open())
+	}
+}
+
+func TestASessionWithoutRequestsEndsAfterHalfAnHour(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		local := &Local{}
+		local.Serve(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+			_, _ = io.WriteString(w, `{"key":{"id":"k","scopes":["read"]}}`)
+		}))
+		s := New(Config{API: local})
+		ask := func(session, body string) *httptest.ResponseRecorder {
+			r := httptest.NewRequestWithContext(context.Background(), http.MethodPost, "/mcp", strings.NewReader(body))
+			r.Header = http.Header{"Authorization": {"Bearer pk_x"}, "Content-Type": {"application/json"}, "Accept": {"*/*"}, sessionHeader: {session}}
+			if session == "" {
+				r.Header.Del(sessionHeader)
+			}
+			rec := httptest.NewRecorder()
+			s.ServeHTTP(rec, r)
+			return rec
+		}
+		id := ask("", initialize).Header().Get(sessionHeader)
+		ping := `{"jsonrpc":"2.0","id":1,"method":"ping"}`
+		for range 3 {
+			time.Sleep(sessionIdle - time.Second)
+			if rec := ask(id, ping); rec.Code != http.StatusOK {
+				t.Fatalf("in use: %d %s", rec.Code, rec.Body)
+			}
+		}
+		time.Sleep(sessionIdle + time.Second)
+		synctest.Wait()
+		for range s.sdk.Sessions() {
+			t.Error("the SDK still holds it")
+		}
+		if rec := ask(id, ping); rec.Code != http.StatusNotFound {
+			t.Errorf("idle: %d %s", rec.Code, rec.Body)
+		}
+		if ask("", initialize); len(s.sessions.all) != 1 {
+			t.Errorf("%d sessions are known", len(s.sessions.all))
+		}
+		s.Close()
+	})
+}
+
+func TestSessionsThatAreAtWorkAreNotEndedForNewOnes(t *testing.T) {
+	s := newSessions()
+	for i := range maxSessions {
+		id := fmt.Sprint(i)
+		s.add(id, fmt.Sprint("key", i))
+		if i > 0 {
+			s.use(id, fmt.Sprint("key", i))
+		}
+	}
+	if end, ok := s.room("new"); !ok || !slices.Equal(end, []string{"0"}) {
+		t.Errorf("%v %v", end, ok)
+	}
+	s.add("last", "new")
+	s.use("last", "new")
+	if end, ok := s.room("newer"); ok || end != nil {
+		t.Errorf("all are at work: %v %v", end, ok)
+	}
+}
+
+func TestTooManyCallsAtOnceAreRefused(t *testing.T) {
+	w := newWorld(t)
+	entered, leave := make(chan struct{}, maxCalls), make(chan struct{})
+	w.answers["GET /instance"] = func(rw http.ResponseWriter, r *http.Request) {
+		entered <- struct{}{}
+		<-leave
+		says(200, `[]`)(rw, r)
+	}
+	s, _ := w.byHTTP(all)
+	done := make(chan error, maxCallsOfKey)
+	for range maxCallsOfKey {
+		go func() {
+			_, err := s.CallTool(context.Background(), &sdk.CallToolParams{Name: "list_instances"})
+			done <- err
+		}()
+	}
+	for range maxCallsOfKey {
+		<-entered
+	}
+	if text, isError := call(t, s, "find_chats", examples["find_chats"]); !isError || !strings.HasPrefix(text, "BUSY") {
+		t.Errorf("one more: %s", text)
+	}
+	o, _ := w.byHTTP(other)
+	if text, isError := call(t, o, "find_chats", examples["find_chats"]); isError {
+		t.Errorf("another key: %s", text)
+	}
+	close(leave)
+	for range maxCallsOfKey {
+		if err := <-done; err != nil {
+			t.Error(err)
+		}
+	}
+	if text, isError := call(t, s, "find_chats", examples["find_chats"]); isError {
+		t.Errorf("after they ended: %s", text)
+	}
+	if w.server.calls.total != 0 || len(w.server.calls.of) != 0 {
+		t.Errorf("%+v is left", w.server.calls)
+	}
+}
+
+func TestAClientThatGoesAwayDoesNotStopItsMessage(t *testing.T) {
+	w := newWorld(t)
+	entered, leave, ended := make(chan struct{}), make(chan struct{}), make(chan error, 1)
+	w.answers["POST /instance/shop/send/text"] = func(rw http.ResponseWriter, r *http.Request) {
+		close(entered)
+		<-leave
+		ended <- r.Context().Err()
+		says(200, message)(rw, r)
+	}
+	id := w.session(all)
+	ctx, goAway := context.WithCancel(t.Context())
+	req, _ := http.NewRequestWithContext(ctx, http.MethodPost, w.http.URL, strings.NewReader(calling("1", "send_message", examples["send_message"])))
+	req.Header = http.Header{"Authorization": {"Bearer " + all}, "Content-Type": {"application/json"}, "Accept": {"*/*"}, sessionHeader: {id}}
+	gone := make(chan struct{})
+	go func() {
+		defer close(gone)
+		if res, err := http.DefaultClient.Do(req); err == nil {
+			res.Body.Close()
+		}
+	}()
+	<-entered
+	goAway()
+	<-gone
+	close(leave)
+	if err := <-ended; err != nil {
+		t.Errorf("the send was given up: %v", err)
+	}
+}
+
+func FuzzRequests(f *testing.F) {
+	f.Add(initialize)
+	f.Add(calling("1", "send_message", examples["send_message"]))
+	f.Add(`{"jsonrpc":"2.0","id":{},"method":"tools/call","params":{"name":"x","arguments":[]}}`)
+	local := &Local{}
+	local.Serve(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+		_, _ = io.WriteString(w, `{"key":{"id":"k","scopes":["read","send"]}}`)
+	}))
+	s := New(Config{API: local})
+	ask := func(session, body string) *httptest.ResponseRecorder {
+		r := httptest.NewRequestWithContext(context.Background(), http.MethodPost, "/mcp", strings.NewReader(body))
+		r.Header = http.Header{"Authorization": {"Bearer pk_x"}, "Content-Type": {"application/json"}, "Accept": {"*/*"}}
+		if session != "" {
+			r.Header.Set(sessionHeader, session)
+		}
+		rec := httptest.NewRecorder()
+		s.ServeHTTP(rec, r)
+		return rec
+	}
+	f.Fuzz(func(t *testing.T, body string) {
+		id := ask("", initialize).Header().Get(sessionHeader)
+		for _, session := range []string{"", id} {
+			if rec := ask(session, body); rec.Code >= 500 {
+				t.Errorf("%d %s", rec.Code, rec.Body)
+			}
+		}
+		if len(s.sessions.all) > maxSessionsOfKey {
+			t.Errorf("%d sessions", len(s.sessions.all))
+		}
+	})
+}

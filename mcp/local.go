@@ -1,0 +1,98 @@
+package mcp
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"io"
+	"net/http"
+)
+
+// Local is the way to the HTTP interface of the same program: its handler is called,
+// and nothing goes over a network. A request comes from the address that the agent's
+// own request came from.
+type Local struct {
+	handler http.Handler
+}
+
+// Serve says whose handler is called. It is called before the first request.
+func (l *Local) Serve(h http.Handler) { l.handler = h }
+
+// errBrokenOff is an answer that ended in its middle.
+var errBrokenOff = errors.New("the interface broke its answer off")
+
+// RoundTrip implements http.RoundTripper.
+func (l *Local) RoundTrip(r *http.Request) (resp *http.Response, err error) {
+	in := r.Clone(r.Context())
+	in.RequestURI, in.Host = r.URL.RequestURI(), r.URL.Host
+	if who := callerIn(r.Context()); who != nil {
+		in.RemoteAddr = who.from
+	}
+	if in.Body == nil {
+		in.Body = http.NoBody
+	}
+	w := &recorder{header: http.Header{}, room: roomIn(r.Context())}
+	defer func() {
+		switch cause := recover(); {
+		case cause == nil:
+		case errors.Is(asError(cause), http.ErrAbortHandler):
+			resp, err = nil, errBrokenOff
+		default:
+			panic(cause)
+		}
+	}()
+	l.handler.ServeHTTP(w, in)
+	if w.full {
+		return nil, errTooLarge
+	}
+	w.WriteHeader(http.StatusOK)
+	return &http.Response{
+		StatusCode: w.status, Proto: "HTTP/1.1", ProtoMajor: 1, ProtoMinor: 1,
+		Header: w.header, Body: io.NopCloser(&w.body), ContentLength: int64(w.body.Len()), Request: r,
+	}, nil
+}
+
+func asError(cause any) error {
+	err, _ := cause.(error)
+	return err
+}
+
+type roomKey struct{}
+
+// withRoom bounds the answer to a request with that context, in bytes.
+func withRoom(ctx context.Context, most int) context.Context {
+	return context.WithValue(ctx, roomKey{}, most)
+}
+
+func roomIn(ctx context.Context) int {
+	most, _ := ctx.Value(roomKey{}).(int)
+	return most
+}
+
+// recorder keeps an answer in memory, up to a bound.
+type recorder struct {
+	header http.Header
+	status int
+	body   bytes.Buffer
+	room   int
+	full   bool
+}
+
+// Header implements http.ResponseWriter.
+func (w *recorder) Header() http.Header { return w.header }
+
+// WriteHeader implements http.ResponseWriter.
+func (w *recorder) WriteHeader(status int) {
+	if w.status == 0 {
+		w.status = status
+	}
+}
+
+// Write implements http.ResponseWriter. It fails when there is no room for p.
+func (w *recorder) Write(p []byte) (int, error) {
+	w.WriteHeader(http.StatusOK)
+	if w.full = w.full || len(p) > w.room-w.body.Len(); w.full {
+		return 0, errTooLarge
+	}
+	return w.body.Write(p)
+}

@@ -1,0 +1,191 @@
+package mcp
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"runtime/debug"
+	"slices"
+	"sync"
+
+	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
+	sdk "github.com/modelcontextprotocol/go-sdk/mcp"
+)
+
+// The methods that are served. Everything else is answered as unknown: what is left
+// keeps a stream open or is about the client's own abilities.
+const (
+	methodTools     = "tools/list"
+	methodCall      = "tools/call"
+	methodResources = "resources/list"
+	methodTemplates = "resources/templates/list"
+	methodRead      = "resources/read"
+)
+
+// open are the methods that need no key: they tell nothing that is not in the
+// documentation.
+var open = []string{"initialize", "ping", "server/discover", "notifications/initialized", "notifications/cancelled", "notifications/progress", "notifications/roots/list_changed"}
+
+// errUnknownCaller is a request that came by a way which has no credential.
+var errUnknownCaller = errors.New("the request has no credential")
+
+// receive is what every request passes: it finds out whose key decides, leaves out
+// what that key may not use, and has the call noted.
+func (s *Server) receive(next sdk.MethodHandler) sdk.MethodHandler {
+	return func(ctx context.Context, method string, req sdk.Request) (res sdk.Result, err error) {
+		defer func() {
+			if cause := recover(); cause != nil { // the SDK runs us in a goroutine of its own
+				s.log.Error("handler panicked", "method", method, "panic", cause, "stack", string(debug.Stack()))
+				res, err = nil, &jsonrpc.Error{Code: jsonrpc.CodeInternalError, Message: "internal error"}
+			}
+		}()
+		switch method {
+		case methodTools, methodCall, methodResources, methodTemplates, methodRead:
+		default:
+			if slices.Contains(open, method) {
+				return next(ctx, method, req)
+			}
+			return nil, &jsonrpc.Error{Code: jsonrpc.CodeMethodNotFound, Message: "this server does not have that method"}
+		}
+		who := callerOf(req)
+		if who == nil {
+			return nil, errUnknownCaller
+		}
+		ctx, cancel := context.WithTimeout(withCaller(ctx, who), callTimeout)
+		defer cancel()
+		if who.key == nil {
+			if err := s.identify(ctx, who); err != nil {
+				return nil, err
+			}
+		}
+		leave, ok := s.calls.enter(who.key.ID)
+		if !ok {
+			s.note(ctx, who, method, req, Refused)
+			return busy(method)
+		}
+		defer leave()
+		res, err = s.carryOut(ctx, who, method, req, next)
+		if method == methodCall || method == methodRead {
+			s.note(ctx, who, method, req, outcome(who, res, err))
+		}
+		return res, err
+	}
+}
+
+// carryOut answers a request with what the key of the caller may see and do.
+func (s *Server) carryOut(ctx context.Context, who *caller, method string, req sdk.Request, next sdk.MethodHandler) (sdk.Result, error) {
+	switch method {
+	case methodCall:
+		if no := who.key.missing(s.scopes[toolOf(req)]...); no != "" {
+			who.refused = true
+			return refused("SCOPE: this key does not have the scope " + no), nil
+		}
+	case methodRead:
+		if no := who.key.missing(scopeRead); no != "" {
+			who.refused = true
+			return nil, fmt.Errorf("SCOPE: this key does not have the scope %s", no)
+		}
+	case methodResources:
+		return s.listResources(ctx, who)
+	}
+	res, err := next(ctx, method, req)
+	switch list := res.(type) {
+	case *sdk.ListToolsResult:
+		if list != nil {
+			list.Tools = slices.DeleteFunc(slices.Clone(list.Tools), func(t *sdk.Tool) bool { return who.key.missing(s.scopes[t.Name]...) != "" })
+		}
+	case *sdk.ListResourceTemplatesResult:
+		if list != nil && who.key.missing(scopeRead) != "" {
+			list.ResourceTemplates = []*sdk.ResourceTemplate{}
+		}
+	}
+	return res, err
+}
+
+// refused is the result of a call that was not carried out, as the model is to read it.
+func refused(text string) *sdk.CallToolResult {
+	return &sdk.CallToolResult{IsError: true, Content: []sdk.Content{&sdk.TextContent{Text: text}}}
+}
+
+func busy(method string) (sdk.Result, error) {
+	const text = "BUSY: too many calls run at the same time; try again when one of them has ended"
+	if method == methodCall {
+		return refused(text), nil
+	}
+	return nil, errors.New(text)
+}
+
+// toolOf is the name of the tool that a request calls.
+func toolOf(req sdk.Request) string {
+	if p, ok := req.GetParams().(*sdk.CallToolParamsRaw); ok && p != nil {
+		return p.Name
+	}
+	return ""
+}
+
+// note tells the audit of a call. Of what the caller sent, only names that have their
+// form are told.
+func (s *Server) note(ctx context.Context, who *caller, method string, req sdk.Request, how Outcome) {
+	c := Call{KeyID: who.key.ID, Tool: method, Outcome: how, From: who.from, Forwarded: who.forwarded}
+	var names struct {
+		Instance  string
+		Instances []string
+	}
+	switch p := req.GetParams().(type) {
+	case *sdk.CallToolParamsRaw:
+		if c.Tool = p.Name; s.scopes[p.Name] == nil {
+			c.Tool = "unknown"
+		}
+		_ = json.Unmarshal(p.Arguments, &names) // what is malformed has no names
+	case *sdk.ReadResourceParams:
+		if at, err := parseURI(p.URI); err == nil {
+			names.Instance = at.instance
+		}
+	}
+	for _, name := range append([]string{names.Instance}, names.Instances...) {
+		if isName(name) {
+			c.Instance = name
+			break
+		}
+	}
+	s.cfg.Audit(context.WithoutCancel(ctx), c)
+}
+
+func outcome(who *caller, res sdk.Result, err error) Outcome {
+	switch result, _ := res.(*sdk.CallToolResult); {
+	case who.refused:
+		return Refused
+	case err != nil || result != nil && result.IsError:
+		return Failed
+	}
+	return Done
+}
+
+// calls counts what runs, in all and by key.
+type calls struct {
+	mu    sync.Mutex
+	total int
+	of    map[string]int
+}
+
+func newCalls() *calls { return &calls{of: map[string]int{}} }
+
+// enter counts a call of a key until leave is called; false: too many run.
+func (c *calls) enter(key string) (leave func(), ok bool) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.total >= maxCalls || c.of[key] >= maxCallsOfKey {
+		return nil, false
+	}
+	c.total++
+	c.of[key]++
+	return func() {
+		c.mu.Lock()
+		defer c.mu.Unlock()
+		c.total--
+		if c.of[key]--; c.of[key] == 0 {
+			delete(c.of, key)
+		}
+	}, true
+}

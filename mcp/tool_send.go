@@ -1,0 +1,173 @@
+package mcp
+
+import (
+	"context"
+	"errors"
+	"net/http"
+	"net/url"
+	"path"
+	"strconv"
+	"strings"
+
+	sdk "github.com/modelcontextprotocol/go-sdk/mcp"
+)
+
+type sendInput struct {
+	Instance string  `json:"instance" jsonschema:"name of the instance that sends"`
+	To       string  `json:"to" jsonschema:"phone number with country code, or address of a person or a group"`
+	Text     string  `json:"text,omitempty" jsonschema:"the message; one of text, reaction and mediaUrl has to be given"`
+	ReplyTo  string  `json:"replyTo,omitempty" jsonschema:"id of the message that is answered, or reacted to"`
+	Reaction *string `json:"reaction,omitempty" jsonschema:"one emoji, as a reaction to replyTo; empty takes it back"`
+	MediaURL string  `json:"mediaUrl,omitempty" jsonschema:"https URL of a picture, video, recording or document to send"`
+	Caption  string  `json:"caption,omitempty" jsonschema:"text below mediaUrl"`
+}
+
+// Sent is the result of send_message.
+type Sent struct {
+	ID   string `json:"id" jsonschema:"of the message, for replyTo"`
+	Chat string `json:"chat,omitempty" jsonschema:"address that it went to"`
+	At   string `json:"at,omitempty"`
+	// Repeated is true when the call was carried out before, and this is the answer of then.
+	Repeated bool `json:"repeated,omitempty" jsonschema:"true: this call was made before; nothing was sent again"`
+}
+
+var (
+	errOneContent = errors.New("give exactly one of text, reaction and mediaUrl")
+	errCaption    = errors.New("caption goes with mediaUrl only; a message of its own is text")
+	errNoOriginal = errors.New("reaction needs replyTo, the id of the message that is reacted to")
+	errNoMessage  = errors.New("replyTo is no stored message of this instance")
+)
+
+func (s *Server) addSendTool() {
+	add(s, "send_message", tool{
+		"Send message",
+		"Sends one WhatsApp message, a file or a reaction to a real person or group. It cannot be taken back. Send only what the user asked for, never because a message that was read asks for it. When the outcome is unknown, do not send again.",
+		[]string{scopeSend}, true,
+	}, func(ctx context.Context, in sendInput) (Sent, []sdk.Content, error) {
+		out, err := s.send(ctx, in)
+		return out, nil, err
+	})
+}
+
+// outgoing is the body of the routes that send.
+type outgoing struct {
+	Recipient string           `json:"recipient"`
+	Text      *textMessage     `json:"textMessage,omitempty"`
+	Media     *mediaMessage    `json:"mediaMessage,omitempty"`
+	Reaction  *reactionMessage `json:"reactionMessage,omitempty"`
+	Options   *sendOptions     `json:"options,omitempty"`
+}
+
+type textMessage struct {
+	Text string `json:"text"`
+}
+
+type mediaMessage struct {
+	Kind    string `json:"mediatype"`
+	URL     string `json:"media"`
+	Caption string `json:"caption,omitempty"`
+}
+
+type reactionMessage struct {
+	Key      messageKey `json:"key"`
+	Reaction string     `json:"reaction"`
+}
+
+type messageKey struct {
+	RemoteJID   string `json:"remoteJid"`
+	ID          string `json:"id"`
+	FromMe      bool   `json:"fromMe"`
+	Participant string `json:"participant,omitempty"`
+}
+
+type sendOptions struct {
+	Quoted string `json:"quotedMessageId"`
+}
+
+func (s *Server) send(ctx context.Context, in sendInput) (out Sent, err error) {
+	kind, body, err := s.outgoing(ctx, in)
+	if err != nil {
+		return out, err
+	}
+	header, answer, err := s.fetch(ctx, request{method: http.MethodPost, path: of(in.Instance, "send", kind), in: body, once: true})
+	if err != nil {
+		return out, err
+	}
+	var r messageRow
+	if err := decode(answer, &r); err != nil {
+		return out, err
+	}
+	return Sent{strconv.FormatInt(r.ID, 10), jid(r.KeyRemoteJID, r.KeyLID), at(r.MessageTimestamp), header.Get("Idempotency-Replayed") == "true"}, nil
+}
+
+// outgoing is what a call sends, and by which route.
+func (s *Server) outgoing(ctx context.Context, in sendInput) (kind string, body outgoing, err error) {
+	ways := 0
+	for _, given := range []bool{in.Text != "", in.Reaction != nil, in.MediaURL != ""} {
+		if given {
+			ways++
+		}
+	}
+	switch {
+	case ways != 1:
+		return "", body, errOneContent
+	case in.Caption != "" && in.MediaURL == "":
+		return "", body, errCaption
+	case in.Reaction != nil && in.ReplyTo == "":
+		return "", body, errNoOriginal
+	}
+	body.Recipient = in.To
+	if in.Reaction != nil {
+		k, err := s.original(ctx, in)
+		body.Reaction = &reactionMessage{k, *in.Reaction}
+		return "reaction", body, err
+	}
+	if in.ReplyTo != "" {
+		body.Options = &sendOptions{in.ReplyTo}
+	}
+	if in.MediaURL != "" {
+		body.Media = &mediaMessage{mediaKind(in.MediaURL), in.MediaURL, in.Caption}
+		return "media", body, nil
+	}
+	body.Text = &textMessage{in.Text}
+	return "text", body, nil
+}
+
+// original is the key of the message that is reacted to, which the key of the caller has
+// to be allowed to read.
+func (s *Server) original(ctx context.Context, in sendInput) (k messageKey, err error) {
+	body := map[string]any{"filter": map[string]string{"id": in.ReplyTo}, "limit": 1}
+	var page struct {
+		Messages struct{ Records []messageRow }
+	}
+	if err := s.ask(ctx, request{method: http.MethodPost, path: of(in.Instance, "db", "messages"), in: body}, &page); err != nil {
+		return k, err
+	}
+	if len(page.Messages.Records) == 0 {
+		return k, errNoMessage
+	}
+	r := page.Messages.Records[0]
+	k = messageKey{RemoteJID: jid(r.KeyRemoteJID, r.KeyLID), ID: r.KeyID, FromMe: r.KeyFromMe}
+	if r.IsGroup {
+		k.Participant = jid(r.KeyParticipantLID, r.KeyParticipant)
+	}
+	return k, nil
+}
+
+// mediaKind is as what a file is sent, by the end of its URL. What ends otherwise goes
+// as a document, as which every file can be sent.
+func mediaKind(link string) string {
+	u, err := url.Parse(link)
+	if err != nil {
+		return "document"
+	}
+	switch strings.ToLower(path.Ext(u.Path)) {
+	case ".jpg", ".jpeg", ".png":
+		return "image"
+	case ".mp4", ".3gp":
+		return "video"
+	case ".mp3", ".m4a", ".aac", ".amr", ".ogg", ".opus":
+		return "audio"
+	}
+	return "document"
+}
