@@ -136,6 +136,7 @@ func instanceFields() openapi.Fields {
 		"ConnectAnswer.count":             say("How many codes this attempt made.", 1, openapi.AtLeast(0)),
 		"ConnectAnswer.code":              say("The text of the code to scan, when there is one.", "2@abc"),
 		"ConnectAnswer.base64":            say("The code to scan as a PNG in a data URL, when there is one.", "data:image/png;base64,iVBORw=="),
+		"ConnectAnswer.expiresAt":         say("Until when the code is good, when there is one.", nil),
 		"ConnectAnswer.connectionStatus":  state,
 		"ConnectAnswer.alreadyConnected":  say("Whether it was connected before.", false),
 		"ConnectAnswer.alreadyConnecting": say("Whether somebody else was connecting it already.", false),

@@ -15,14 +15,15 @@ import (
 // connectAnswer tells where a connect stands. Code and Base64 are left out when
 // there is nothing to scan.
 type connectAnswer struct {
-	Count             int     `json:"count"`
-	Code              *string `json:"code,omitempty"`
-	Base64            *string `json:"base64,omitempty"`
-	InstanceName      string  `json:"instanceName"`
-	ConnectionStatus  string  `json:"connectionStatus"`
-	AlreadyConnected  bool    `json:"alreadyConnected"`
-	AlreadyConnecting bool    `json:"alreadyConnecting"`
-	OwnerJID          *string `json:"ownerJid"`
+	Count             int        `json:"count"`
+	Code              *string    `json:"code,omitempty"`
+	Base64            *string    `json:"base64,omitempty"`
+	ExpiresAt         event.Time `json:"expiresAt,omitzero"` // of the code
+	InstanceName      string     `json:"instanceName"`
+	ConnectionStatus  string     `json:"connectionStatus"`
+	AlreadyConnected  bool       `json:"alreadyConnected"`
+	AlreadyConnecting bool       `json:"alreadyConnecting"`
+	OwnerJID          *string    `json:"ownerJid"`
 }
 
 // statusAnswer tells the socket's truth.
@@ -108,7 +109,7 @@ func (a *api) connect(c *call) error {
 		OwnerJID:          orNull(got.Record.OwnerJID),
 	}
 	if got.Code != nil {
-		answer.Count, answer.Code, answer.Base64 = got.Code.Count, &got.Code.Code, &got.Code.Base64
+		answer.Count, answer.Code, answer.Base64, answer.ExpiresAt = got.Code.Count, &got.Code.Code, &got.Code.Base64, got.Code.ExpiresAt
 	}
 	return c.w.json(http.StatusOK, answer)
 }
