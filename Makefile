@@ -22,7 +22,7 @@ AT_ONCE := $(shell expr $$(getconf _NPROCESSORS_ONLN 2>/dev/null || echo 2) + 1)
 export CGO_ENABLED ?= 0
 
 .DEFAULT_GOAL := help
-.PHONY: help build dist packages size run demo test race bench fuzz crash clients powerloss model lives bitflips soak lint vuln fmt docs check
+.PHONY: help build dist packages size run demo test race bench fuzz crash clients powerloss model lives bitflips soak lint vuln fmt pictures docs check
 
 help: ## print the targets
 	@awk -F':.*## ' '/^[a-z]+:.*## / { printf "  %-9s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -99,6 +99,9 @@ vuln: ## known weaknesses in what the program calls (govulncheck; fails where it
 
 fmt: ## gofumpt by way of golangci-lint
 	$(LINT) fmt ./...
+
+pictures: ## every page of the console as a picture, in docs/pictures (needs a chromium; PICTURES=folder ONLY=overview)
+	$(GO) test -run '^TestPictures$$' -count 1 -timeout 30m ./dashboard -args -pictures '$(abspath $(or $(PICTURES),docs/pictures))' -only '$(ONLY)'
 
 docs: ## regenerate what is generated: config.toml.example, cli/licences.txt, docs/configuration.md, docs/events.md, docs/errors.md, docs/clients.md, the states in docs/batches.md
 	$(GO) test -run '^(TestExampleConfig|TestNoTrigger|TestTheErrorPage|TestThePageOfClients|TestEveryLinkedModule)' ./config ./cli ./e2e/docs ./e2e/events -args -update

@@ -1,49 +1,163 @@
-// Package dashboard is the page for people who would rather look than call:
-// instances with their state, the code to scan, and what the program is doing.
+// Package dashboard is the console: the page for people who would rather look
+// than call. docs/console.md says by which ideas it is made.
 //
 // The page and its files are the same for everybody and hold nothing secret.
-// What it shows it asks of the HTTP interface, with the API key that its user
-// types; the key stays in the browser's tab. It loads nothing from elsewhere,
-// and its policy forbids it to.
+// What it shows it asks of the HTTP interface, with the session that its user
+// signs in to; the key is kept nowhere. It loads nothing from elsewhere, and its
+// policy forbids it to.
 package dashboard
 
 import (
 	"bytes"
+	"compress/gzip"
+	"crypto/sha256"
 	"embed"
+	"encoding/base64"
+	"encoding/hex"
+	"io/fs"
+	"mime"
 	"net/http"
-	"time"
+	"path"
+	"regexp"
+	"strconv"
+	"strings"
+	"sync"
 )
 
-//go:embed index.html app.js pairing.js style.css
+// What is served: the page's own files, and the modules of others beside them.
+//
+//go:embed console vendored
 var files embed.FS
 
-// policy lets the page run its own script and talk to its own server only.
-const policy = "default-src 'none'; script-src 'self'; style-src 'self'; connect-src 'self'; img-src data:; " +
-	"base-uri 'none'; form-action 'none'; frame-ancestors 'none'"
+// below is where every file but the page itself is served.
+const below = "/dashboard/"
 
-// Pages returns the handler of each path: the page itself at "/", and its
-// files. They answer GET. All references are relative to the page, so that it works
-// below any path that ends with a slash.
-func Pages() map[string]http.Handler {
-	return map[string]http.Handler{
-		"/":                     page("index.html"),
-		"/dashboard/app.js":     page("app.js"),
-		"/dashboard/pairing.js": page("pairing.js"),
-		"/dashboard/style.css":  page("style.css"),
-	}
+// medias are the types of what is served, so that they do not depend on the
+// tables of the machine.
+var medias = map[string]string{
+	".html": "text/html; charset=utf-8", ".css": "text/css; charset=utf-8",
+	".js": "text/javascript; charset=utf-8", ".mjs": "text/javascript; charset=utf-8", ".svg": "image/svg+xml",
 }
 
-func page(name string) http.Handler {
-	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		content, err := files.ReadFile(name)
-		if err != nil { // it is embedded
-			http.Error(w, "the page is missing from this build", http.StatusInternalServerError)
-			return
+// Pages returns the handler of each path: the page itself at "/", and its
+// files below /dashboard/. They answer GET. All references are relative to the
+// page, so that it works below any path that ends with a slash.
+func Pages() map[string]http.Handler {
+	pages := map[string]http.Handler{}
+	policy := sync.OnceValue(Policy)
+	_ = fs.WalkDir(files, ".", func(name string, d fs.DirEntry, err error) error {
+		if err != nil || d.IsDir() || medias[path.Ext(name)] == "" { // it is embedded; texts about the modules are not for the page
+			return err
 		}
-		h := w.Header()
-		h.Set("Content-Security-Policy", policy)
-		h.Set("Referrer-Policy", "no-referrer")
-		h.Set("Cache-Control", "no-cache")
-		http.ServeContent(w, r, name, time.Time{}, bytes.NewReader(content))
+		served := below + strings.TrimPrefix(name, "console/")
+		if name == "console/index.html" {
+			served = "/"
+		}
+		pages[served] = &file{name: name, policy: policy, load: sync.OnceValue(func() content { return read(name) })}
+		return nil
 	})
+	return pages
+}
+
+// Policy is the Content-Security-Policy of the page: it runs its own modules
+// and talks to its own server only. What the page has inside it is the map of its
+// modules' names, which the policy names by its hash.
+func Policy() string {
+	page, _ := files.ReadFile("console/index.html")
+	inline := ""
+	for _, script := range regexp.MustCompile(`(?s)<script[^>]*>(.+?)</script>`).FindAllSubmatch(page, -1) {
+		sum := sha256.Sum256(script[1])
+		inline += " 'sha256-" + base64.StdEncoding.EncodeToString(sum[:]) + "'"
+	}
+	return "default-src 'none'; script-src 'self'" + inline + "; style-src 'self'; connect-src 'self'; img-src 'self' data: blob:; " +
+		"media-src blob:; base-uri 'none'; form-action 'none'; frame-ancestors 'none'"
+}
+
+// content is a file as it is sent.
+type content struct {
+	plain, packed []byte // packed by gzip; nil when that saves nothing
+	tag           string
+}
+
+func read(name string) content {
+	raw, err := files.ReadFile(name)
+	if err != nil { // it is embedded
+		return content{}
+	}
+	sum := sha256.Sum256(raw)
+	c := content{plain: raw, tag: hex.EncodeToString(sum[:12])}
+	var packed bytes.Buffer
+	w, _ := gzip.NewWriterLevel(&packed, gzip.BestCompression) // the level is one that it knows
+	_, _ = w.Write(raw)                                        // to memory
+	_ = w.Close()
+	if packed.Len() < len(raw) {
+		c.packed = packed.Bytes()
+	}
+	return c
+}
+
+type file struct {
+	name   string
+	policy func() string
+	load   func() content
+}
+
+// ServeHTTP sends the file, packed when the client takes that, or nothing but
+// 304 when the client has it.
+func (f *file) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	c := f.load()
+	body, tag := c.plain, `"`+c.tag+`"`
+	h := w.Header()
+	if c.packed != nil {
+		h.Set("Vary", "Accept-Encoding")
+		if takesGzip(r) {
+			body, tag = c.packed, `"`+c.tag+`-gzip"`
+			h.Set("Content-Encoding", "gzip")
+		}
+	}
+	h.Set("ETag", tag)
+	h.Set("Cache-Control", "no-cache")
+	h.Set("Content-Security-Policy", f.policy())
+	h.Set("Referrer-Policy", "no-referrer")
+	h.Set("X-Content-Type-Options", "nosniff")
+	if has(r, tag) {
+		h.Del("Content-Encoding")
+		w.WriteHeader(http.StatusNotModified)
+		return
+	}
+	h.Set("Content-Type", medias[path.Ext(f.name)])
+	h.Set("Content-Length", strconv.Itoa(len(body)))
+	_, _ = w.Write(body) // a client that is gone needs no answer
+}
+
+// takesGzip tells whether the client named gzip, or everything, and did not
+// take it back with q=0.
+func takesGzip(r *http.Request) bool {
+	takes := false
+	for _, header := range r.Header.Values("Accept-Encoding") {
+		for one := range strings.SplitSeq(header, ",") {
+			coding, params, err := mime.ParseMediaType("x/" + strings.TrimSpace(one))
+			if err != nil || coding != "x/gzip" && coding != "x/*" {
+				continue
+			}
+			q, err := strconv.ParseFloat(params["q"], 64)
+			takes = params["q"] == "" || err == nil && q > 0
+			if coding == "x/gzip" {
+				return takes
+			}
+		}
+	}
+	return takes
+}
+
+// has tells whether the client named the file's tag as one that it has.
+func has(r *http.Request, tag string) bool {
+	for _, header := range r.Header.Values("If-None-Match") {
+		for one := range strings.SplitSeq(header, ",") {
+			if one = strings.TrimSpace(one); one == "*" || strings.TrimPrefix(one, "W/") == tag {
+				return true
+			}
+		}
+	}
+	return false
 }

@@ -1,226 +1,295 @@
 "use strict";
 
-// Walks the page as its user does, against a server that this file plays, and
-// leaves what it found wrong in the page. It runs before the page's script.
+// Walks the page as its user does, on the stage, and leaves what it found wrong in
+// the page. The browser's clock skips the pauses.
 (() => {
   const $ = (selector) => document.querySelector(selector);
+  const all = (selector) => [...document.querySelectorAll(selector)];
   const later = (ms) => new Promise((done) => setTimeout(done, ms));
-  const looked = () => later(5000); // longer than two looks
   const found = [];
   const want = (ok, rule) => { if (!ok) found.push(rule); };
-
-  // The server. A handler in answers wins over what it does by itself.
+  const hostile = "<img src=x onerror=alert(1)><script>alert(2)</scr" + "ipt>";
   const bytes = (text) => String.fromCharCode(...new TextEncoder().encode(text));
-  const hostile = "<img src=x onerror=alert(1)><script>alert(2)</script>";
-  let key, instances, answers, asked;
-  const reset = () => {
-    [key, answers, asked] = ["right", {}, []];
-    instances = ["one", "two"].map((name, i) => ({
-      id: i + 1, name, description: hostile, status: "OFFLINE", connectionStatus: "offline", ownerJid: hostile,
-      Auth: { token: "token-" + name }, Webhook: { url: "https://example.org/?" + hostile, enabled: true },
-    }));
-  };
-  const json = (status, value) => new Response(JSON.stringify(value), { status, headers: { "Content-Type": "application/json" } });
-  const refusal = (status, ...messages) => json(status, { messages, code: messages[0] });
-  window.fetch = async (address, init) => {
-    const path = address.replace(/^\.\//, "/");
-    if (path === address) throw new Error(address + " is not relative to the page");
-    const request = init.method + " " + path;
-    asked.push(request);
-    const credential = new Headers(init.headers); // throws what fetch throws
-    if (answers[request]) return answers[request]();
-    if (path === "/ready") return json(200, {});
-    if (credential.has("apikey") && credential.get("apikey") !== bytes(key)) return refusal(401, "no");
-    if (path === "/metrics") return new Response("postern_outbox_oldest_age_seconds 7\npostern_outbox_pending 3\n");
-    if (request === "GET /instance") return json(200, instances);
-    return refusal(404, "the walk does not know " + request);
-  };
-  window.confirm = () => true;
-
-  const shown = (selector) => $(selector).checkVisibility();
-  const signIn = async (typed) => {
-    $("#key").value = typed;
-    $("#enter").requestSubmit();
+  const type = async (box, text) => {
+    box.value = text;
+    box.dispatchEvent(new Event("input", { bubbles: true }));
     await later(100);
   };
-  const button = (name, text) => [...$("#instances").querySelectorAll("button")]
-    .find((b) => b.textContent === text && b.closest("tr").cells[0].firstChild.data === name);
+  const button = (word, within = document) => [...within.querySelectorAll("button")].find((one) => (one.getAttribute("aria-label") || one.textContent.trim()) === word);
+  const press = async (word, within) => {
+    const one = button(word, within);
+    want(one, "there is a button " + word);
+    one?.click();
+    await later(100);
+  };
+  const dialog = () => $("dialog[open]");
+  const signIn = async (key) => {
+    await type($("#key-form input"), key);
+    $("#key-form").requestSubmit();
+    await later(400);
+  };
+  const at = async (place) => {
+    location.hash = "#/" + place;
+    await later(300);
+  };
+  const menu = async (name, word) => {
+    await press("Actions for " + name);
+    all("[role=menuitem]").find((one) => one.textContent.trim() === word)?.click();
+    await later(100);
+  };
+  const pairing = (connect, status) => {
+    stage.answers["GET /instance/one/connect"] = () => stage.json(200, connect);
+    stage.answers["GET /instance/one/connection/status"] = () => stage.json(200, status);
+  };
+  const looked = () => later(11000); // longer than a look
+
+  // The stage as the walk wants it: two instances whose every text is hostile.
+  const reset = () => {
+    Object.assign(stage, { answers: {}, asked: [], key: "right", down: false, session: { operator: true } });
+    stage.instances = ["one", "two"].map((name, i) => ({
+      id: i + 1, name, description: hostile, status: "OFFLINE", connectionStatus: "offline", ownerJid: hostile, createdAt: "2026-01-01T00:00:00Z", updatedAt: "2026-01-01T00:00:00Z",
+      Auth: { token: "token-" + name }, Webhook: { url: "https://example.org/?" + hostile, enabled: true, events: {} },
+    }));
+  };
 
   const steps = {
     async "a wrong key is refused, told and forgotten"() {
       await signIn("wrong");
-      await looked();
-      want(shown("#enter") && !shown("main") && $("#error").textContent.includes("API key"), "the form and the reason stay");
-      want(sessionStorage.length === 0, "nothing is kept");
+      want($("#key-form") && $("[role=alert]").textContent.includes("does not take this key"), "the form and the reason stay");
+      want($("#key-form input").getAttribute("aria-invalid") === "true" && document.activeElement === $("#key-form input"), "the field is the one that is wrong");
+      want(sessionStorage.length === 0 && document.cookie === "", "nothing is kept");
     },
     async "a key is the bytes of its text, whatever the letters"() {
-      key = "Schlüssel-ключ";
-      await signIn(key);
-      want(shown("main") && !shown("#enter"), "it opens the page");
+      stage.key = "Schlüssel-ключ";
+      await signIn(stage.key);
+      want($("main h1") && !$("#key-form"), "it opens the page");
+      want(bytes(stage.key) !== stage.key, "the walk tries other letters");
     },
     async "what the server says is text"() {
       await signIn("right");
-      want($("#instances").rows.length === 2 && $("#instances").textContent.split(hostile).length === 7, "all of it is in view");
-      want(!$("#instances img, #instances script, #instances svg"), "none of it is an element");
-      want($("#figures").textContent === "Batch events to deliver3Oldest of them, seconds7", "figures stand in the order of their meaning");
+      await at("instances");
+      want(all(".list .row").length === 2 && $(".list").textContent.split(hostile).length >= 5, "all of it is in view");
+      want(!$("main img, main script"), "none of it is an element");
+      await at("instances/one");
+      want($("main").textContent.includes(hostile) && !$("main img, main script"), "nor on its own page");
+      want(!JSON.stringify(stage.asked).includes("token-") && !document.documentElement.outerHTML.includes("token-one"), "no token is in the page");
     },
     async "the reason of a failure stays until the next attempt"() {
       await signIn("right");
-      answers["POST /instance"] = () => refusal(409, "it exists");
-      $("#name").value = "one";
-      $("#create").requestSubmit();
-      await looked();
-      want($("#error").textContent === "it exists" && shown("#error"), "it stays");
-      answers["POST /instance"] = () => json(201, {});
-      $("#create").requestSubmit();
+      await at("instances");
+      await press("New instance");
+      await type(dialog().querySelector("input"), "one");
+      await press("New instance", dialog().querySelector("footer"));
+      await later(3000);
+      want(dialog().querySelector("[role=alert]").textContent.includes("of this name already"), "it stays, beside the field");
+      await type(dialog().querySelector("input"), "three");
+      dialog().querySelector("input[type=checkbox]").click();
       await later(100);
-      want(!shown("#error") && $("#name").value === "", "success clears it");
+      await press("New instance", dialog().querySelector("footer"));
+      await later(500);
+      want(!dialog() && $(".list").textContent.includes("three"), "success closes the dialog and shows the instance");
     },
     async "the focus stays where the user put it"() {
       await signIn("right");
-      const connect = button("two", "Connect");
+      await at("instances");
+      const connect = button("Connect two");
       connect.focus();
-      await looked();
-      want(connect.isConnected && document.activeElement === connect, "a look that finds nothing new moves nothing");
-      instances = [{ ...instances[1], connectionStatus: "disconnected" }];
-      await looked();
-      want($("#instances").textContent.includes("disconnected") && document.activeElement === button("two", "Connect"), "a row that changed hands it on");
+      stage.tell({ type: "instance", name: "one", instance: { ...stage.instances[0], connectionStatus: "online" } });
+      await later(500);
+      want(connect.isConnected && document.activeElement === connect && $(".list").textContent.includes("Online"), "news of another row moves nothing");
+      stage.tell({ type: "instance", name: "two", instance: { ...stage.instances[1], connectionStatus: "disconnected" } });
+      stage.tell({ type: "instanceDeleted", name: "one" });
+      await later(500);
+      want($(".list").textContent.includes("Disconnected") && all(".list .row").length === 1, "news is drawn at once");
     },
-    async "a bad token of an instance does not cost the key"() {
+    async "what ends a session in mid-work leaves the work"() {
       await signIn("right");
-      answers["GET /instance/one/connect"] = () => refusal(401, "no");
-      button("one", "Connect").click();
-      await later(100);
-      want(shown("main") && $("#error").textContent.includes("New token"), "the page stays and tells the way out");
+      await at("instances/one/limits");
+      await later(300);
+      await type($("main input"), "77");
+      stage.signedIn = false;
+      await press("Save");
+      await later(500);
+      want(dialog()?.textContent.includes("Sign in again") && $("main input").value === "77", "the page stays behind the dialog");
+      await type(dialog().querySelector("input"), "right");
+      dialog().querySelector("form").requestSubmit();
+      await later(500);
+      want(!dialog() && $("main input").value === "77", "and goes on");
     },
     async "the codes end with their pairing"() {
       await signIn("right");
+      await at("instances");
       let state = "connecting";
-      answers["GET /instance/one/connect"] = () => json(200, { base64: "data:image/png;base64,", count: 1 });
-      answers["GET /instance/one/connection/status"] = () => json(200, { state, connectionStatus: "CONNECTION_TIMEOUT" });
-      button("one", "Connect").click();
+      stage.answers["GET /instance/one/connect"] = () => stage.json(200, { base64: stage.picture(), count: 1, expiresAt: new Date(Date.now() + 20000).toISOString() });
+      stage.answers["GET /instance/one/connection/status"] = () => stage.json(200, { state, connectionStatus: "CONNECTION_TIMEOUT" });
+      await press("Connect one");
+      await later(300);
+      want(dialog()?.querySelector("img").src.startsWith("data:image/png") && /good for \d+ seconds/.test(dialog().textContent), "the code is shown, and how long it is good");
+      stage.sockets.at(-1).hear({ event: "qrcode.updated", data: { count: 2, base64: "data:image/png;base64,AA==", expiresAt: new Date(Date.now() + 5000).toISOString() } });
       await later(100);
-      want($("#scan").open, "the code is shown");
+      want(dialog().querySelector("img").src.endsWith("AA=="), "the next one comes by itself");
       state = "close";
       await looked();
-      const before = asked.length;
+      const before = stage.asked.length;
       await looked();
-      want(!$("#scan").open && $("#error").textContent.includes("CONNECTION_TIMEOUT"), "it is gone, and why");
-      want(!asked.slice(before).includes("GET /instance/one/connect"), "no new pairing begins");
+      want(!dialog().querySelector("img") && dialog().textContent.includes("CONNECTION_TIMEOUT"), "it is gone, and why");
+      want(!stage.asked.slice(before).some((request) => request.includes("/connect")), "no new pairing begins");
+    },
+    async "a code is typed instead of scanned"() {
+      await signIn("right");
+      await at("instances");
+      pairing({ base64: stage.picture(), count: 1 }, { state: "connecting", connectionStatus: "QR_CODE" });
+      await press("Connect one");
+      await press("No camera? Type a code");
+      await type(dialog().querySelector("input"), "+49 151 1234");
+      stage.answers["POST /instance/one/connect/code"] = (body) => stage.json(200, { code: body.phoneNumber === "+49 151 1234" ? "ABCD-EFGH" : hostile });
+      await later(50);
+      await press("Get a code");
+      want($(".digits").textContent === "ABCD-EFGH" && button("Copy"), "it is shown, to be copied");
+      await looked();
+      want($(".digits")?.textContent === "ABCD-EFGH", "looks leave it");
+      stage.answers["GET /instance/one/connection/status"] = () => stage.json(200, { state: "open", connectionStatus: "ONLINE" });
+      await looked();
+      want(!dialog(), "the dialog ends with the link");
     },
     async "an account with a passkey is led through it"() {
       await signIn("right");
+      await at("instances");
       const status = { state: "connecting", connectionStatus: "PAIRING", passkey: { step: "required", code: null } };
       const script = "(async()=>{await navigator.credentials.get({})})(); // " + hostile;
-      answers["GET /instance/one/connect"] = () => json(200, { count: 0, alreadyConnecting: true });
-      answers["GET /instance/one/connection/status"] = () => json(200, status);
-      answers["GET /instance/one/connect/passkey/script"] = () => new Response(script, { headers: { "Content-Type": "text/javascript" } });
-      answers["POST /instance/one/connect/passkey/assertion"] = () => refusal(422, "PASSKEY_REFUSED");
-      button("one", "Connect").click();
+      pairing({ count: 0, alreadyConnecting: true }, status);
+      stage.answers["GET /instance/one/connect/passkey/script"] = () => new Response(script, { headers: { "Content-Type": "text/javascript" } });
+      stage.answers["POST /instance/one/connect/passkey/assertion"] = () => stage.refusal(422, "PASSKEY_REFUSED");
+      await press("Connect one");
       await looked();
-      want(shown("#sign") && !shown("#image") && $("#line").value === script, "the way to the signature is shown, with the line");
-      want($("#sign a").href === "https://web.whatsapp.com/" && $("#sign a").target === "_blank" && $("#sign a").rel === "noreferrer", "the site opens beside it, and learns nothing");
-      const paste = async (text) => { $("#answer").value = text; $("#back").requestSubmit(); await later(100); };
-      const posted = asked.length;
+      const sign = () => $(".sign"), told = () => dialog().querySelector("[role=alert]")?.textContent || "";
+      want(sign() && !dialog().querySelector("img") && sign().querySelector("textarea[readonly]").value === script, "the way to the signature is shown, with the line");
+      const link = sign().querySelector("a");
+      want(link.href === "https://web.whatsapp.com/" && link.target === "_blank" && link.rel === "noreferrer", "the site opens beside it, and learns nothing");
+      const box = () => sign().querySelector("textarea:not([readonly])");
+      const paste = async (text) => {
+        await type(box(), text);
+        await later(50);
+        sign().querySelector("form").requestSubmit();
+        await later(100);
+      };
+      const posted = stage.asked.length;
       await paste(script);
-      want($("#trouble").textContent.includes("the line itself"), "the line is not the answer");
+      want(told().includes("the line itself"), "the line is not the answer");
       await paste("<html>");
-      want($("#trouble").textContent.includes("not the whole answer"), "another text is not either");
-      want(!asked.slice(posted).some((request) => request.startsWith("POST")), "neither is sent");
-      $("#answer").value = '{"id":"kept"}';
+      want(told().includes("not the whole answer"), "another text is not either");
+      want(!stage.asked.slice(posted).some((request) => request.startsWith("POST")), "neither is sent");
+      await type(box(), '{"id":"kept"}');
       await looked();
-      want($("#answer").value === '{"id":"kept"}' && shown("#trouble"), "looks touch neither what was pasted nor what was told");
+      want(box().value === '{"id":"kept"}' && told(), "looks touch neither what was pasted nor what was told");
       await paste('{"id":"x"}');
-      want($("#trouble").textContent.includes("did not accept this passkey") && shown("#sign"), "a refusal says what to do");
-      answers["POST /instance/one/connect/passkey/assertion"] = () => json(202, {});
+      want(told().includes("did not accept this passkey") && sign(), "a refusal says what to do");
+      stage.answers["POST /instance/one/connect/passkey/assertion"] = () => stage.json(202, {});
       await paste('{"a":1} {"id":"x"}');
-      want($("#trouble").textContent.includes("not the whole answer"), "two texts are no answer");
+      want(told().includes("not the whole answer"), "two texts are no answer");
       await paste("'" + '{"id":"x"}' + "'");
-      want(!shown("#sign") && $("#waiting").textContent.includes("checks the answer") && $("#answer").value === "", "an answer that was taken is waited for");
-      await later(25000);
-      want(shown("#sign") && $("#trouble").textContent.includes("Nothing followed"), "one that leads nowhere can be given again");
+      want(!sign() && dialog().textContent.includes("checks the answer"), "an answer that was taken is waited for");
+      await later(35000);
+      want(sign() && told().includes("Nothing followed") && box().value === "", "one that leads nowhere can be given again");
       status.passkey = { step: "compare", code: hostile };
       await looked();
-      want(shown("#compare") && !shown("#sign") && $("#digits").textContent === hostile && !$("#digits *"), "the code is shown, as text");
-      answers["POST /instance/one/connect/passkey/confirm"] = () => json(202, {});
-      $("#same").click();
-      await later(100);
-      want(!shown("#compare") && $("#waiting").textContent.includes("That was all"), "a confirmed code is waited for");
+      want(!sign() && $(".digits").textContent === hostile && !$(".digits *"), "the code is shown, as text");
+      stage.answers["POST /instance/one/connect/passkey/confirm"] = () => stage.json(202, {});
+      await press("Yes, it is the same");
+      want(!$(".digits") && dialog().textContent.includes("That was all"), "a confirmed code is waited for");
       Object.assign(status, { state: "open", connectionStatus: "ONLINE", passkey: null });
       await looked();
-      want(!$("#scan").open && !shown("#error"), "the dialog ends with the link");
+      want(!dialog(), "the dialog ends with the link");
     },
-    async "a passkey that is given up ends the dialog"() {
+    async "a passkey that is given up ends the pairing"() {
       await signIn("right");
+      await at("instances");
       const status = { state: "connecting", connectionStatus: "PAIRING", passkey: { step: "compare", code: "ABCD-EFGH" } };
-      answers["GET /instance/one/connect"] = () => json(200, { count: 0, alreadyConnecting: true });
-      answers["GET /instance/one/connection/status"] = () => json(200, status);
-      answers["DELETE /instance/one/logout"] = () => json(200, {});
-      button("one", "Connect").click();
+      pairing({ count: 0, alreadyConnecting: true }, status);
+      await press("Connect one");
       await looked();
-      $("#other").click();
-      await later(100);
-      want(!$("#scan").open && asked.includes("DELETE /instance/one/logout") && $("#error").textContent.includes("Nothing was linked"), "another code than the phone's links nothing");
-      button("one", "Connect").click();
+      await press("No, it is another");
+      want(stage.asked.includes("DELETE /instance/one/logout") && dialog().textContent.includes("Nothing was linked"), "another code than the phone's links nothing");
+      await press("New code");
       await looked();
       Object.assign(status, { state: "close", connectionStatus: "CONNECTION_TIMEOUT", lastError: hostile, passkey: null });
       await looked();
-      want(!$("#scan").open && $("#error").textContent.includes(hostile) && $("#error").textContent.includes("passkey"), "the end is told, and why");
+      want(dialog().textContent.includes(hostile) && dialog().textContent.includes("passkey"), "the end is told, and why");
     },
     async "a dialog that is closed asks for nothing more"() {
       await signIn("right");
-      answers["GET /instance/one/connect"] = () => json(200, { base64: "data:image/png;base64,", count: 1 });
-      answers["GET /instance/one/connection/status"] = () => json(200, { state: "connecting", connectionStatus: "PAIRING", passkey: { step: "required", code: null } });
-      answers["GET /instance/one/connect/passkey/script"] = async () => { await later(3000); return new Response("line"); };
-      button("one", "Connect").click();
+      await at("instances");
+      pairing({ base64: stage.picture(), count: 1 }, { state: "connecting", connectionStatus: "PAIRING", passkey: { step: "required", code: null } });
+      stage.answers["GET /instance/one/connect/passkey/script"] = async () => { await later(3000); return new Response("line"); };
+      await press("Connect one");
       await looked();
-      $("#close").click();
-      const before = asked.length;
+      await press("Close", dialog());
+      const before = stage.asked.length;
       await looked();
-      want(!$("#scan").open && !asked.slice(before).some((request) => request.includes("/one/")), "it stays closed");
+      want(!dialog() && !stage.asked.slice(before).some((request) => request.includes("/one/")), "it stays closed");
     },
     async "a server that is gone is told, and that it came back"() {
       await signIn("right");
-      answers["GET /ready"] = answers["GET /instance"] = () => { throw new TypeError("Failed to fetch"); };
-      await looked();
-      want($("#health").textContent === "no answer" && $("#stale").textContent.includes("No answer from") && shown("main"), "the page says that it is old");
-      answers = { "GET /ready": () => json(503, { reasons: ["the disk is full"] }) };
-      await looked();
-      want(!shown("#stale") && $("#health").textContent === "not ready: the disk is full", "it says what holds the server up");
+      await at("instances");
+      stage.fall();
+      await later(4000);
+      want($(".away")?.textContent.includes("Not connected") && all(".list .row").length === 2, "the page says that it is old, and stays");
+      stage.instances = [{ ...stage.instances[1], connectionStatus: "online" }];
+      stage.rise();
+      await later(20000);
+      want(!$(".away") && all(".list .row").length === 1 && $(".list").textContent.includes("Online"), "it catches up by itself");
     },
     async "what an operator should look at though all works is told"() {
+      stage.answers["GET /ready"] = () => stage.json(200, { status: "ready", warnings: ["the last backup failed", "<b>another</b>"] });
       await signIn("right");
-      answers["GET /ready"] = () => json(200, { status: "ready", warnings: ["the last backup failed", "<b>another</b>"] });
-      await looked();
-      want(shown("#warnings") && $("#warnings").textContent === "the last backup failed; <b>another</b>" && $("#health").textContent === "ready", "the warnings are shown as text");
-      answers["GET /ready"] = () => json(200, { status: "ready" });
-      await looked();
-      want(!shown("#warnings"), "they go when they are over");
+      await at("overview");
+      await later(61000);
+      want($(".alerts").textContent.includes("the last backup failed") && $(".alerts").textContent.includes("<b>another</b>") && !$(".alerts b"), "the warnings are shown as text");
+      stage.answers["GET /ready"] = () => stage.json(503, { status: "not ready", reasons: ["the disk is full"] });
+      await later(61000);
+      want($("h1").textContent.includes("cannot work") && $(".alerts").textContent.includes("the disk is full"), "what holds it up comes first");
+      stage.answers["GET /ready"] = () => stage.json(200, { status: "ready" });
+      await later(61000);
+      want(!$(".alerts") && $("h1").textContent.includes("All is well"), "they go when they are over");
     },
-    async "a forgotten key leaves nothing, whatever was under way"() {
+    async "a key of few scopes sees what it may"() {
+      stage.session = { operator: false, key: { id: "1", name: "support", instances: ["one"], scopes: ["read"] } };
       await signIn("right");
-      answers["GET /instance"] = async () => { await later(3000); return json(200, instances); };
-      await later(2500);
-      $("#leave").click();
-      await looked();
-      want(shown("#enter") && !shown("main") && $("#instances").rows.length === 0 && $("#figures").children.length === 0, "no late answer is drawn");
-      want(sessionStorage.length === 0 && localStorage.length === 0 && document.cookie === "" && location.href === location.origin + "/", "nothing is stored");
+      want(all(".links a").map((one) => one.textContent).join() === "Instances", "only its pages are there");
+      await at("instances/one");
+      want(all(".tabs a").map((one) => one.textContent).join() === "State,Events" && !button("Connect one"), "and only what it may do");
+    },
+    async "signing out leaves nothing, whatever was under way"() {
+      await signIn("right");
+      await at("instances");
+      stage.answers["GET /instance/one/connection/status"] = async () => { await later(3000); return stage.json(200, { lastError: "late" }); };
+      await at("instances/one");
+      await press("Sign out (operator)");
+      await later(5000);
+      want($("#key-form") && !document.body.textContent.includes("late") && !document.body.textContent.includes(hostile), "no late answer is drawn");
+      want(sessionStorage.length === 0 && localStorage.length === 0 && document.cookie === "", "nothing is stored");
     },
   };
 
   window.addEventListener("load", async () => {
+    await later(1000);
     for (const [name, step] of Object.entries(steps)) {
       const before = found.length;
       try { await step(); } catch (error) { found.push(String(error.stack)); }
       found.push(...found.splice(before).map((rule) => name + ": " + rule));
-      if (shown("#leave")) $("#leave").click();
+      dialog()?.querySelector("header button").click();
+      await later(100);
+      all("button").find((one) => (one.getAttribute("aria-label") || "").startsWith("Sign out"))?.click();
       reset();
-      await looked();
+      stage.signedIn = false;
+      location.hash = "#/";
+      await later(3000);
     }
     document.body.dataset.walked = JSON.stringify({ steps: Object.keys(steps).length, found });
   });
   document.addEventListener("securitypolicyviolation", (event) => found.push("the policy forbids " + event.blockedURI));
   window.addEventListener("error", (event) => found.push("error: " + event.message));
   window.addEventListener("unhandledrejection", (event) => found.push("not caught: " + event.reason));
+  stage.signedIn = false;
   reset();
 })();

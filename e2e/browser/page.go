@@ -165,3 +165,52 @@ func (p *Page) Passkey(party, id, key string) {
 		"userHandle": base64.StdEncoding.EncodeToString([]byte("user")), "signCount": 1,
 	}}, nil)
 }
+
+// Size makes the page so wide and so high, in pixels, and dark or light.
+func (p *Page) Size(width, height int, dark bool) {
+	p.t.Helper()
+	scheme := "light"
+	if dark {
+		scheme = "dark"
+	}
+	p.Do("Emulation.setDeviceMetricsOverride", map[string]any{"width": width, "height": height, "deviceScaleFactor": 1, "mobile": width < 600}, nil)
+	p.Do("Emulation.setEmulatedMedia", map[string]any{"features": []map[string]string{
+		{"name": "prefers-color-scheme", "value": scheme}, {"name": "prefers-reduced-motion", "value": "reduce"},
+	}}, nil)
+}
+
+// Picture is the page as it is seen, as a PNG.
+func (p *Page) Picture() []byte {
+	p.t.Helper()
+	var shot struct{ Data []byte }
+	p.Do("Page.captureScreenshot", map[string]any{"format": "png"}, &shot)
+	return shot.Data
+}
+
+// Press presses and releases a key as the keyboard does: "Tab", "Enter", "Escape",
+// "ArrowDown", a letter.
+func (p *Page) Press(keys ...string) {
+	p.t.Helper()
+	codes := map[string]int{"Tab": 9, "Enter": 13, "Escape": 27, "Space": 32, "ArrowUp": 38, "ArrowDown": 40, "Home": 36, "End": 35, "PageDown": 34}
+	for _, key := range keys {
+		press := map[string]any{"type": "keyDown", "key": key, "code": key, "windowsVirtualKeyCode": codes[key]}
+		switch {
+		case key == "Enter":
+			press["text"] = "\r"
+		case key == "Space":
+			press["key"], press["text"] = " ", " "
+		case len([]rune(key)) == 1:
+			press["text"] = key
+		}
+		p.Do("Input.dispatchKeyEvent", press, nil)
+		press["type"] = "keyUp"
+		delete(press, "text")
+		p.Do("Input.dispatchKeyEvent", press, nil)
+	}
+}
+
+// Type types a text into what has the focus.
+func (p *Page) Type(text string) {
+	p.t.Helper()
+	p.Do("Input.insertText", map[string]any{"text": text}, nil)
+}

@@ -86,15 +86,34 @@ func (d *desk) asked() {
 	d.act(`{"do":"passkey-credential"}`, &passkey)
 	d.site.StandIn("https://web.whatsapp.com/*")
 	d.site.Passkey(passkey.RPID, passkey.CredentialID, passkey.PrivateKey)
-	d.page.Go(d.API.Base + "/")
-	d.page.Run(fmt.Sprintf(`$("#key").value = %q; $("#enter").requestSubmit()`, d.Sec.GlobalAuthToken))
-	d.page.Await(`[...document.querySelectorAll("#instances button")].find((b) => b.textContent === "Connect")`)
-	d.page.Run(`[...document.querySelectorAll("#instances button")].find((b) => b.textContent === "Connect").click()`)
-	d.page.Await(`$("#image").checkVisibility() && $("#image").src.startsWith("data:image/png")`)
+	d.signIn()
+	d.page.Run(`location.hash = "#/instances"`)
+	d.page.Await(`$("[aria-label='Connect shop']")`)
+	d.page.Run(`$("[aria-label='Connect shop']").click()`)
+	d.page.Await(`$(".scan img")?.src.startsWith("data:image/png") && $(".scan .left").textContent.includes("good for")`)
 	var connect struct{ Code string }
 	d.Call(consumer.Bearer(d.token), http.MethodGet, "/instance/shop/connect", nil, &connect)
 	d.sandbox("/scan", fmt.Sprintf(`{"phone":%q,"code":%q}`, ownNumber, connect.Code), nil)
-	d.page.Await(`$("#sign").checkVisibility() && $("#line").value && !$("#image").checkVisibility()`)
+	d.page.Await(`$(".sign textarea[readonly]")?.value && !$(".scan")`)
+}
+
+// signIn opens the console and signs in with the operator's key, as a person does.
+func (d *desk) signIn() {
+	d.t.Helper()
+	d.page.Front()
+	d.page.Go(d.API.Base + "/")
+	d.page.Await(`document.activeElement?.matches("#key-form input")`)
+	d.page.Type(d.Sec.GlobalAuthToken)
+	d.page.Press("Enter")
+	d.page.Await(`$("main h1") && !$("#key-form")`)
+}
+
+// press presses a button of the page by its word.
+func (d *desk) press(word string) {
+	d.t.Helper()
+	find := fmt.Sprintf(`[...document.querySelectorAll("button")].findLast((b) => b.textContent.trim() === %q)`, word)
+	d.page.Await(find)
+	d.page.Run(find + ".click()")
 }
 
 // signed carries the line to WhatsApp's site and returns what its console
@@ -102,14 +121,14 @@ func (d *desk) asked() {
 func (d *desk) signed() string {
 	d.t.Helper()
 	d.page.Front()
-	d.page.Run(`$("#copy").click()`)
-	d.page.Await(`$("#copied").textContent === "Copied."`)
-	line := d.page.Text(`$("#line").value`)
+	d.press("Copy the line")
+	d.page.Await(`[...document.querySelectorAll(".sign [role=status]")].some((told) => told.textContent === "Copied")`)
+	line := d.page.Text(`$(".sign textarea[readonly]").value`)
 	if strings.ContainsAny(line, "\r\n") {
 		d.t.Errorf("more than one line: %q", line)
 	}
 	d.site.Front()
-	d.site.Go(d.page.Text(`$("#sign a").href`))
+	d.site.Go(d.page.Text(`$(".sign a").href`))
 	d.site.Run(line)
 	return d.site.Copied()
 }
@@ -121,7 +140,9 @@ func (d *desk) paste(answer string) {
 		d.t.Fatal(err)
 	}
 	d.page.Front()
-	d.page.Run(`$("#answer").value = ` + string(raw) + `; $("#back").requestSubmit()`)
+	d.page.Run(`(() => { const box = $(".sign textarea:not([readonly])"); box.value = ` + string(raw) + `; box.dispatchEvent(new Event("input", {bubbles: true})); })()`)
+	d.page.Run(`new Promise((done) => setTimeout(done, 50))`) // until the page has it
+	d.press("Send the answer")
 }
 
 // TestAPersonLinksAnAccountWithAPasskey goes through the whole dialog: the
@@ -135,16 +156,16 @@ func TestAPersonLinksAnAccountWithAPasskey(t *testing.T) {
 	answer := d.signed()
 
 	d.paste(answer[:len(answer)/2])
-	d.page.Await(`$("#trouble").textContent.includes("not the whole answer")`)
-	d.paste(d.page.Text(`$("#line").value`))
-	d.page.Await(`$("#trouble").textContent.includes("the line itself")`)
+	d.page.Await(`$("dialog [role=alert]")?.textContent.includes("not the whole answer")`)
+	d.paste(d.page.Text(`$(".sign textarea[readonly]").value`))
+	d.page.Await(`$("dialog [role=alert]")?.textContent.includes("the line itself")`)
 	d.paste("'" + answer + "'\n") // as some consoles show a text
-	d.page.Await(`!$("#scan").open && $("#instances").textContent.includes("` + ownNumber + `")`)
+	d.page.Await(`!$("dialog[open]") && $(".list").textContent.includes("` + ownNumber + `")`)
 	d.AwaitOnline("shop", d.token)
 	if s := d.status(); s.Passkey != nil {
 		t.Errorf("paired, and the status tells %+v", s.Passkey)
 	}
-	d.page.Await(`$("#error").hidden`)
+	d.page.Await(`!$("[role=alert]")`)
 	d.Stop()
 }
 
@@ -160,18 +181,18 @@ func TestAPersonComparesTheCode(t *testing.T) {
 				t.Fatalf("%d %s", code, body)
 			}
 			d.paste(d.signed())
-			d.page.Await(`$("#compare").checkVisibility()`)
+			d.page.Await(`$(".digits")`)
 			var phone struct{ Code string }
 			d.act(`{"do":"passkey-code"}`, &phone)
-			if shown := d.page.Text(`$("#digits").textContent`); shown != phone.Code || len(shown) != len("ABCD-EFGH") {
+			if shown := d.page.Text(`$(".digits").textContent`); shown != phone.Code || len(shown) != len("ABCD-EFGH") {
 				t.Errorf("the dialog shows %q, the phone %q", shown, phone.Code)
 			}
-			d.page.Run(`$("#` + says + `").click()`)
-			d.page.Await(`!$("#scan").open`)
+			d.press(map[string]string{"same": "Yes, it is the same", "other": "No, it is another"}[says])
 			if says == "same" {
+				d.page.Await(`!$("dialog[open]")`)
 				d.AwaitOnline("shop", d.token)
 			} else {
-				d.page.Await(`$("#error").textContent.includes("Nothing was linked")`)
+				d.page.Await(`$("dialog [role=alert]")?.textContent.includes("Nothing was linked")`)
 				if s := d.status(); s.ConnectionStatus != "LOGGED_OUT" {
 					t.Errorf("given up: %+v", s)
 				}

@@ -166,7 +166,7 @@ func behind(t *testing.T, w *rig.World, at string) {
 		return status == http.StatusOK
 	})
 	for path, want := range map[string]string{
-		"/postern": "<title>Postern</title>", "/postern/": `src="dashboard/app.js"`, "/postern/dashboard/app.js": "use strict",
+		"/postern": "<title>Postern</title>", "/postern/": `src="dashboard/main.js"`, "/postern/dashboard/main.js": "loadSession",
 		"/postern/openapi.json": `"url":"https://tools.example.org/postern"`, "/postern/docs": `href="/postern/openapi.json"`,
 	} {
 		if status, text := get(path, nil); status != http.StatusOK || !strings.Contains(text, want) {

@@ -1,0 +1,80 @@
+// Calls of the interface. Everything that the page does goes through here.
+import { cell } from "./cell.js";
+
+// csrf is what a session's calls that change something carry.
+export const csrf = cell("");
+// refused is set to the refusal of a call whose session is no more.
+export const refused = cell(null);
+
+const patience = 20000; // milliseconds that a call may take unless it says otherwise
+
+// Refusal is an answer that is not what was asked for; NoAnswer is none at all.
+export class Refusal extends Error {
+  constructor(status, told, text) {
+    super((told.messages || told.reasons || [text || String(status)]).join("; "));
+    Object.assign(this, { name: "Refusal", status, code: told.code || "", requestId: told.requestId || "", told });
+  }
+}
+
+export class NoAnswer extends Error {
+  constructor(late) {
+    super(late ? "no answer in time" : "no answer");
+    Object.assign(this, { name: "NoAnswer", late });
+  }
+}
+
+// A header carries bytes: the key's are those of its UTF-8 text.
+export const bytesOf = (text) => String.fromCharCode(...new TextEncoder().encode(text));
+
+// call asks for a path, relative to the page, which may be below one of a reverse
+// proxy. options: headers, signal, patience in milliseconds, as ("json" by what the
+// answer says, "text", "blob", or "response").
+export async function call(method, path, body, options = {}) {
+  const headers = { ...options.headers };
+  const files = body instanceof FormData || body instanceof Blob;
+  if (body !== undefined && !files) headers["Content-Type"] = "application/json";
+  if (csrf.value && method !== "GET") headers["x-postern-csrf"] = csrf.value;
+  const limit = AbortSignal.timeout(options.patience || patience);
+  const signal = options.signal ? AbortSignal.any([options.signal, limit]) : limit;
+  let response, answer;
+  try {
+    response = await fetch("." + path, { method, headers, signal, body: body === undefined || files ? body : JSON.stringify(body) });
+    if (response.ok && options.as === "response") return response;
+    answer = response.ok && options.as === "blob" ? await response.blob() : await response.text();
+  } catch (error) {
+    if (options.signal?.aborted) throw error;
+    throw new NoAnswer(limit.aborted);
+  }
+  const json = (response.headers.get("Content-Type") || "").includes("json");
+  if (response.ok) return json && !options.as && answer ? JSON.parse(answer) : answer;
+  let told = {};
+  try {
+    told = JSON.parse(answer) || {};
+  } catch { // somebody else's answer, such as a proxy's
+  }
+  const refusal = new Refusal(response.status, told, response.statusText);
+  if (response.status === 401 && !options.signingIn) refused.set(refusal);
+  throw refusal;
+}
+
+export const get = (path, options) => call("GET", path, undefined, options);
+
+// query is the part of an address behind its path; empty values are left out.
+export function query(values) {
+  const made = new URLSearchParams();
+  for (const [name, value] of Object.entries(values)) {
+    for (const one of Array.isArray(value) ? value : [value]) if (one !== "" && one !== undefined && one !== null) made.append(name, one);
+  }
+  const text = made.toString();
+  return text && "?" + text;
+}
+
+// socketAt is the address of a WebSocket beside the page.
+export function socketAt(path) {
+  const at = new URL("." + path, document.baseURI);
+  at.protocol = at.protocol.replace("http", "ws");
+  at.hash = "";
+  return at.href;
+}
+
+export const instancePath = (name) => "/instance/" + encodeURIComponent(name);

@@ -1,0 +1,65 @@
+// All instances that who is signed in may see, as they are now.
+import { get } from "./api.js";
+import { cell } from "./cell.js";
+import { onLive, onReload } from "./live.js";
+import { session } from "./session.js";
+
+// fleet.rows are in the order of their ids; at is when they were loaded, 0
+// before; error is why they could not be.
+export const fleet = cell({ rows: [], at: 0, error: null });
+
+const byName = new Map();
+let due = 0;
+
+function publish() {
+  due = 0;
+  fleet.set({ ...fleet.value, rows: [...byName.values()].sort((a, b) => a.id - b.id) });
+}
+
+// A burst of changes is drawn once.
+function soon() {
+  if (!due) due = setTimeout(publish, 50);
+}
+
+let loading = null, meanwhile = null; // what was told while it loads, which is newer
+
+export function loadFleet() {
+  if (loading) return loading;
+  meanwhile = new Map();
+  loading = get("/instance", { patience: 60000 }).then((rows) => {
+    byName.clear();
+    for (const { Auth: _, ...row } of rows) byName.set(row.name, row); // the page keeps no token
+    for (const [name, row] of meanwhile) {
+      if (row) byName.set(name, { ...byName.get(name), ...row });
+      else byName.delete(name);
+    }
+    fleet.set({ ...fleet.value, at: Date.now(), error: null });
+    publish();
+  }, (error) => {
+    fleet.set({ ...fleet.value, error });
+    throw error;
+  }).finally(() => { loading = meanwhile = null; });
+  return loading;
+}
+
+// put takes what an answer or a message told of an instance.
+export function put(row) {
+  meanwhile?.set(row.name, row);
+  byName.set(row.name, { ...byName.get(row.name), ...row });
+  soon();
+}
+
+export function drop(name) {
+  meanwhile?.set(name, null);
+  byName.delete(name);
+  soon();
+}
+
+onLive("instance", ({ instance }) => put(instance));
+onLive("instanceDeleted", ({ name }) => drop(name));
+onReload(() => session.value.state === "in" && loadFleet());
+session.watch(({ state }) => {
+  if (state === "in" || state === "lost") return;
+  byName.clear();
+  fleet.set({ rows: [], at: 0, error: null });
+});

@@ -1,0 +1,95 @@
+// The live connection: one WebSocket that tells what changes. While it is
+// closed the page says so, asks by HTTP instead, and tries again.
+import { get, socketAt } from "./api.js";
+import { cell } from "./cell.js";
+import { loadSession, session } from "./session.js";
+
+// live.state is "closed", "open" or "away": closed for so long that it is worth a
+// word. since is when it was last known what is shown; next when it is tried again.
+export const live = cell({ state: "closed", since: 0, next: 0 });
+
+const pauses = [500, 1000, 2000, 5000, 10000, 15000]; // milliseconds
+const grace = 1500; // a closed connection is not worth a word for so long
+const listeners = new Map(); // by the type of a message
+const reloaders = new Set();
+let socket = null, tries = 0, timer = 0, wordTimer = 0;
+
+// onLive calls with each message of a type, and returns what ends that.
+export function onLive(type, listener) {
+  if (!listeners.has(type)) listeners.set(type, new Set());
+  listeners.get(type).add(listener);
+  return () => listeners.get(type).delete(listener);
+}
+
+// onReload calls when what was loaded may be old, and returns what ends that.
+export function onReload(reload) {
+  reloaders.add(reload);
+  return () => reloaders.delete(reload);
+}
+
+const reload = () => Promise.allSettled([...reloaders].map((one) => one()));
+
+function open() {
+  clearTimeout(timer);
+  const mine = socket = new WebSocket(socketAt("/ws/console"));
+  mine.addEventListener("message", async (event) => {
+    const message = JSON.parse(event.data);
+    if (message.type === "hello") {
+      tries = 0;
+      clearTimeout(wordTimer);
+      wordTimer = 0;
+      await reload(); // what comes meanwhile is applied again by it
+      if (socket === mine) live.set({ state: "open", since: Date.now(), next: 0 });
+      return;
+    }
+    for (const listener of listeners.get(message.type) || []) listener(message);
+  });
+  mine.addEventListener("close", (event) => {
+    if (socket !== mine) return;
+    socket = null;
+    again(event.code === 4001 || event.code === 4003);
+  });
+}
+
+async function again(revoked) {
+  const was = live.value;
+  const pause = pauses[Math.min(tries++, pauses.length - 1)];
+  const next = Date.now() + pause;
+  live.set({ ...was, state: was.state === "away" ? "away" : "closed", since: was.state === "open" ? Date.now() : was.since, next });
+  if (was.state !== "away") wordTimer ||= setTimeout(() => { wordTimer = 0; live.set({ ...live.value, state: "away" }); }, grace);
+  clearTimeout(timer);
+  timer = setTimeout(tryNow, pause);
+  if (revoked) await loadSession().catch(() => {});
+}
+
+// tryNow opens the connection anew. Where only WebSockets are held up, what is
+// asked by HTTP is new all the same.
+export async function tryNow() {
+  if (socket || session.value.state !== "in") return;
+  open();
+  if (tries < 2) return;
+  try {
+    await get("/health", { patience: 5000 });
+    await reload();
+    if (live.value.state !== "open") live.set({ ...live.value, since: Date.now() });
+  } catch { // it is told already
+  }
+}
+
+session.watch(({ state }) => {
+  if (state === "in") {
+    tries = 0;
+    if (!socket) open();
+    return;
+  }
+  clearTimeout(timer);
+  clearTimeout(wordTimer);
+  wordTimer = 0;
+  const mine = socket;
+  socket = null;
+  mine?.close();
+  live.set({ state: "closed", since: 0, next: 0 });
+});
+
+window.addEventListener("online", tryNow);
+document.addEventListener("visibilitychange", () => { if (!document.hidden) tryNow(); });

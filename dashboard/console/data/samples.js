@@ -1,0 +1,33 @@
+// The figures of the last day, one a minute, the last being the running one; and
+// how the backups stand.
+import { get } from "./api.js";
+import { cell } from "./cell.js";
+import { onLive, onReload } from "./live.js";
+import { can, session } from "./session.js";
+
+export const samples = cell({ list: [], backup: undefined, at: 0, error: null });
+
+const kept = 24 * 60;
+
+export async function loadSamples() {
+  if (!can("metrics")) return;
+  try {
+    const told = await get("/admin/samples");
+    samples.set({ list: told.samples || [], backup: told.backup, at: Date.now(), error: null });
+  } catch (error) {
+    samples.set({ ...samples.value, error });
+  }
+}
+
+const minuteOf = (sample) => Math.floor(Date.parse(sample.at) / 60000);
+
+// The running minute is told again and again until it is over.
+onLive("figures", ({ figures }) => {
+  if (!samples.value.at) return;
+  const list = samples.value.list.slice(-kept);
+  if (list.length && minuteOf(list.at(-1)) === minuteOf(figures)) list.pop();
+  list.push(figures);
+  samples.set({ ...samples.value, list, at: Date.now() });
+});
+onReload(() => session.value.state === "in" && samples.value.at && loadSamples());
+session.watch(({ state }) => { if (state === "out") samples.set({ list: [], backup: undefined, at: 0, error: null }); });

@@ -1,0 +1,27 @@
+// Which states there are, and what they ask of a person. Each group has one
+// colour and one icon, everywhere.
+export const groups = ["good", "busy", "wait", "bad", "off"];
+
+const groupOf = {
+  online: "good",
+  connecting: "busy", reconnecting: "busy", keepalive_timeout: "busy", pairing: "busy",
+  qr_code: "wait", pairing_code: "wait",
+  disconnected: "bad", logged_out: "bad", stream_replaced: "bad", connection_error: "bad", session_missing: "bad", client_outdated: "bad", temporary_ban: "bad",
+  offline: "off", connection_timeout: "off",
+};
+
+export const states = Object.keys(groupOf);
+
+// stateOf is a state's name whatever its capitals; groupFor is its group, "off" for one that
+// this page does not know.
+export const stateOf = (told) => String(told || "offline").toLowerCase();
+export const groupFor = (told) => groupOf[stateOf(told)] || "off";
+
+// linked tells whether a phone is linked, as far as the state tells.
+export const linked = (told) => ["online", "connecting", "reconnecting", "keepalive_timeout", "disconnected", "stream_replaced", "client_outdated", "temporary_ban", "connection_error"].includes(stateOf(told));
+
+// numberOf is the phone number in the address of an account.
+export function numberOf(jid) {
+  const [, digits] = /^(\d{5,20})(?::\d+)?@s\.whatsapp\.net$/.exec(jid || "") || [];
+  return digits ? "+" + digits : jid || "";
+}

@@ -1,0 +1,128 @@
+// What can be done to an instance, in the list and on its own page.
+import { useState } from "preact/hooks";
+import { call, instancePath } from "../data/api.js";
+import { drop, loadFleet, put } from "../data/fleet.js";
+import { can } from "../data/session.js";
+import { linked } from "../data/states.js";
+import { html } from "../html.js";
+import { connect } from "../pairing/dialog.js";
+import { go, place } from "../router.js";
+import { Dialog, Menu, close, confirm, open, toast } from "../ui/float.js";
+import { Button, Check, Copy, Field, Text, Trouble, troubleOf } from "../ui/parts.js";
+import { t } from "../words.js";
+
+// actionsOf is the menu of an instance, as far as who is signed in may.
+export function actionsOf(row, own) {
+  const is = linked(row.connectionStatus);
+  return tidy([
+    !own && { word: t("open.do"), icon: "right", act: () => go(["instances", row.name]) },
+    can("manage") && is && { word: t("restart.do"), icon: "restart", act: () => restart(row) },
+    can("pair") && !is && { word: t("connect.do"), icon: "link", act: () => connect(row.name) },
+    can("operator") && { word: t("token.do"), icon: "key", act: () => newToken(row) },
+    null,
+    can("pair") && is && { word: t("logout.do"), icon: "unlink", harm: true, act: () => logout(row) },
+    can("manage") && { word: t("delete.do"), icon: "trash", harm: true, act: () => remove(row) },
+  ].filter((item) => item !== false));
+}
+
+// Acts are what is pressed most, and the menu of the rest.
+export function Acts({ row, large }) {
+  const waits = !linked(row.connectionStatus) && can("pair");
+  return html`${waits && html`<${Button} kind=${large ? "first" : "small"} icon=${large ? "link" : ""} word=${t("connect.do")} title=${t("connect.of", { name: row.name })} aria-label=${t("connect.of", { name: row.name })} act=${() => { connect(row.name); }}/>`}
+    <${Menu} word=${t("actions.of", { name: row.name })} kind=${"square" + (large ? "" : " bare small")} items=${actionsOf(row, large)}/>`;
+}
+
+// tidy leaves out rules that part nothing.
+const tidy = (items) => items.filter((item, i) => item || i > 0 && i < items.length - 1 && items[i - 1]);
+
+async function restart(row) {
+  confirm({
+    title: t("restart.title", { name: row.name }), children: t("restart.text"), word: t("restart.do"), harm: false,
+    act: async () => {
+      const status = await call("POST", instancePath(row.name) + "/restart", undefined, { patience: 60000 });
+      put({ name: row.name, connectionStatus: status.connectionStatus });
+      toast(t("restart.done", { name: row.name }));
+    },
+  });
+}
+
+function logout(row) {
+  confirm({
+    title: t("logout.title", { name: row.name }), children: t("logout.text"), word: t("logout.do"),
+    act: async () => {
+      const told = await call("DELETE", instancePath(row.name) + "/logout", undefined, { patience: 60000 });
+      put({ name: row.name, connectionStatus: told.connectionStatus });
+      toast(t("logout.done", { name: row.name }));
+    },
+  });
+}
+
+function remove(row) {
+  confirm({
+    title: t("delete.title", { name: row.name }), children: t("delete.text"), word: t("delete.do"), typed: row.name,
+    act: async () => {
+      await call("DELETE", instancePath(row.name) + "?force=true", undefined, { patience: 60000 });
+      drop(row.name);
+      if (place.value.parts[1] === row.name) go(["instances"]);
+      toast(t("delete.done", { name: row.name }));
+    },
+  });
+}
+
+function newToken(row) {
+  confirm({
+    title: t("token.title", { name: row.name }), children: t("token.text"), word: t("token.do"), harm: false,
+    act: async () => {
+      const { token } = await call("PUT", instancePath(row.name) + "/token");
+      setTimeout(() => showToken(row.name, token, t("token.made", { name: row.name })));
+    },
+  });
+}
+
+// showToken shows a token, which can be copied as long as the dialog is open.
+function showToken(name, token, title) {
+  open(() => html`<${Dialog} title=${title} footer=${html`<${Button} kind="first" word=${t("done")} act=${() => { close(); }}/>`}>
+    <p>${t("token.use")}</p><${Secret} label=${t("token.label")} value=${token}/><//>`);
+}
+
+// Secret is a text to carry away: long, in one line, with a button.
+export function Secret({ label, value }) {
+  return html`<${Field} label=${label}>${(ties) => html`<div class="with-button"><input class="input code" readonly value=${value} onFocus=${(event) => event.target.select()} ...${ties}/><${Copy} text=${value} kind=""/></div>`}<//>`;
+}
+
+export function create() {
+  open(() => html`<${Create}/>`);
+}
+
+function Create() {
+  const [name, setName] = useState("");
+  const [description, setDescription] = useState("");
+  const [scan, setScan] = useState(true);
+  const [error, setError] = useState(null);
+  const make = async () => {
+    setError(null);
+    try {
+      const made = await call("POST", "/instance", { ...(name.trim() && { instanceName: name.trim() }), ...(description.trim() && { description: description.trim() }) });
+      const { Auth: _, ...row } = made; // the page keeps no token
+      put({ connectionStatus: "offline", status: "OFFLINE", ownerJid: null, Webhook: null, ...row });
+      loadFleet().catch(() => {});
+      close();
+      toast(t("create.done", { name: made.name }));
+      if (scan && can("pair")) setTimeout(() => connect(made.name));
+    } catch (reason) {
+      setError(reason);
+    }
+  };
+  const wrong = error && ["INVALID_INSTANCE", "INSTANCE_EXISTS"].includes(error.code) ? troubleOf(error) : "";
+  const submit = (event) => {
+    event.preventDefault();
+    event.target.closest("dialog").querySelector("footer .first").click();
+  };
+  return html`<${Dialog} title=${t("create.title")} footer=${html`<${Button} word=${t("cancel")} act=${() => { close(); }}/><${Button} kind="first" word=${t("create.do")} act=${make}/>`}>
+    <form class="form" onSubmit=${submit} noValidate>
+      <${Text} label=${t("create.name")} help=${t("create.nameHelp")} wrong=${wrong} value=${name} on=${setName} maxlength="255" placeholder="shop" autocapitalize="none" autofocus/>
+      <${Text} label=${t("create.description")} value=${description} on=${setDescription} maxlength="255"/>
+      ${can("pair") && html`<${Check} label=${t("create.scan")} value=${scan} on=${setScan}/>`}
+      <button hidden></button></form>
+    ${error && !wrong && html`<${Trouble} error=${error}/>`}<//>`;
+}

@@ -1,0 +1,141 @@
+// How things are: first in a sentence, then what asks for a person, then
+// pictures, then figures.
+import { useEffect, useMemo, useState } from "preact/hooks";
+import { get } from "../data/api.js";
+import { useCell } from "../data/cell.js";
+import { fleet, loadFleet } from "../data/fleet.js";
+import { loadSamples, samples } from "../data/samples.js";
+import { can } from "../data/session.js";
+import { groupFor, groups, stateOf } from "../data/states.js";
+import { html } from "../html.js";
+import { to } from "../router.js";
+import { Chart } from "../ui/chart.js";
+import { useTitle } from "../ui/float.js";
+import { Icon } from "../ui/icon.js";
+import { Choice, Loading, Trouble, troubleOf } from "../ui/parts.js";
+import { ago, bytes, has, many, moment, number, span, t } from "../words.js";
+
+export default function Overview() {
+  useTitle(t("nav.overview"));
+  const { rows, at, error } = useCell(fleet);
+  const ring = useCell(samples);
+  const reads = can("read");
+  useEffect(() => {
+    if (!ring.at) loadSamples();
+    if (reads && !at) loadFleet().catch(() => {});
+  }, []);
+  const ready = useReady();
+  const troubles = useMemo(() => alertsOf(rows, ready), [rows, ready]);
+  if (reads && !at && !error) return html`<h1 tabindex="-1" class="unseen">${t("nav.overview")}</h1><${Loading}/>`;
+  return html`<div class="page-head"><div><p class="crumb">${t("nav.overview")}</p><${Sentence} rows=${rows} troubles=${troubles}/></div></div>
+    <div class="stack">
+      ${error && html`<${Trouble} error=${error} again=${loadFleet}/>`}
+      ${troubles.length > 0 && html`<section class="card alerts" aria-label=${t("alerts.title")}><ul class="plain">${troubles.map((one) => html`<li key=${one.key} class=${one.tone}><${Icon} name=${one.tone === "bad" ? "bad" : "info"}/><div><p><strong>${one.title}</strong></p>${one.text && html`<p>${one.text}</p>`}</div>
+        ${one.link && html`<a class="button small" href=${one.link} aria-label=${t("alerts.lookAt", { what: one.title })}>${t("alerts.look")}</a>`}</li>`)}</ul></section>`}
+      ${rows.length > 0 && html`<${Bar} rows=${rows}/>`}
+      <${Charts} ring=${ring}/>
+      <${Figures} ring=${ring}/>
+    </div>`;
+}
+
+// useReady is what /ready says. Nothing tells of its changes, so it is asked once
+// a minute.
+function useReady() {
+  const [ready, setReady] = useState({ reasons: [], warnings: [] });
+  useEffect(() => {
+    const ask = async () => {
+      try {
+        setReady({ reasons: [], warnings: [], ...await get("/ready") });
+      } catch (error) {
+        if (error.told) setReady({ reasons: [troubleOf(error)], warnings: [], ...error.told });
+      }
+    };
+    ask();
+    const timer = setInterval(ask, 60000);
+    return () => clearInterval(timer);
+  }, []);
+  return ready;
+}
+
+// alertsOf is what asks for a person, the worst first: each with what to do.
+function alertsOf(rows, { reasons, warnings }) {
+  const all = reasons.map((text, i) => ({ key: "reason" + i, tone: "bad", title: t("alerts.notReady"), text }));
+  const byState = new Map();
+  for (const row of rows) {
+    if (groupFor(row.connectionStatus) !== "bad") continue;
+    const state = stateOf(row.connectionStatus);
+    byState.set(state, [...byState.get(state) || [], row.name]);
+  }
+  for (const [state, names] of byState) {
+    const key = "do." + state;
+    all.push({
+      key: state, tone: "bad", title: names.length === 1 ? t("alerts.one", { name: names[0], state: t("state." + state) }) : many("alerts.many", names.length, { state: t("state." + state) }),
+      text: has(key) ? t(key) : "", link: names.length === 1 ? to(["instances", names[0]]) : to(["instances"], { state: "bad" }),
+    });
+  }
+  warnings.forEach((text, i) => all.push({ key: "warning" + i, tone: "busy", title: t("alerts.warning"), text }));
+  return all;
+}
+
+function Sentence({ rows, troubles }) {
+  const bad = rows.filter((row) => groupFor(row.connectionStatus) === "bad").length, online = rows.filter((row) => groupFor(row.connectionStatus) === "good").length;
+  const reasons = troubles.some((one) => one.key.startsWith("reason"));
+  const tone = reasons || bad ? "bad" : troubles.length ? "busy" : rows.length === 0 ? "off" : "good";
+  const title = reasons ? t("sentence.notReady") : bad ? many("sentence.bad", bad) : troubles.length ? t("sentence.warning") : rows.length === 0 ? t("sentence.empty") : t("sentence.good");
+  return html`<h1 tabindex="-1" class=${"sentence " + tone}><${Icon} name=${tone} large/><span>${title}</span></h1>
+    <p class="lead">${rows.length ? many("instances.lead", rows.length, { online: number(online) }) : can("read") && html`<a href=${to(["instances"])}>${t("sentence.begin")}</a>`}</p>`;
+}
+
+// Bar is the fleet in one line: as long as there are instances, coloured as they are.
+function Bar({ rows }) {
+  const counts = groups.map((group) => [group, rows.filter((row) => groupFor(row.connectionStatus) === group).length]).filter(([, n]) => n);
+  return html`<section class="card fleet"><h2 class="unseen">${t("nav.instances")}</h2><div class="fleet-bar" aria-hidden="true">${counts.map(([group, n]) => html`<span key=${group} class=${group} style=${{ flexGrow: n }}></span>`)}</div>
+    <ul class="fleet-legend">${counts.map(([group, n]) => html`<li key=${group}><a class=${"plain " + group} href=${to(["instances"], { state: group })}><${Icon} name=${group}/><strong class="figures">${number(n)}</strong><span>${t("group." + group)}</span></a></li>`)}</ul></section>`;
+}
+
+const ranges = { hour: 60, day: 24 * 60 };
+
+function Charts({ ring }) {
+  const [range, setRange] = useState("hour");
+  const drawn = useMemo(() => seriesOf(ring.list, ranges[range]), [ring.list, range]);
+  if (ring.error && !ring.at) return html`<${Trouble} error=${ring.error} again=${loadSamples}/>`;
+  return html`<section class="card"><header><h2>${t("charts.title")}</h2><${Choice} label=${t("charts.range")} value=${range} on=${setRange} options=${[["hour", t("charts.hour")], ["day", t("charts.day")]]}/></header>
+    <div class="pair charts"><${Chart} title=${t("charts.messages")} label=${range} xs=${drawn.xs} series=${[{ key: "received", tone: "accent", fill: true, label: t("charts.received"), values: drawn.received }, { key: "sent", tone: "good", label: t("charts.sent"), values: drawn.sent }]}/>
+      <${Chart} title=${t("charts.deliveries")} label=${range} xs=${drawn.xs} series=${[{ key: "deliveries", tone: "accent", fill: true, label: t("charts.attempts"), values: drawn.deliveries }, { key: "failed", tone: "bad", label: t("charts.failed"), values: drawn.failed }]}/></div></section>`;
+}
+
+// seriesOf are the whole minutes of the range, with zero where the program did not run.
+function seriesOf(list, minutes) {
+  const named = ["received", "sent", "deliveries", "failed"];
+  const made = { xs: [], ...Object.fromEntries(named.map((name) => [name, []])) };
+  const byMinute = new Map(list.map((sample) => [Math.floor(Date.parse(sample.at) / 60000), sample]));
+  const last = list.length ? Math.floor(Date.parse(list.at(-1).at) / 60000) : Math.floor(Date.now() / 60000);
+  for (let minute = last - minutes + 1; minute <= last; minute++) {
+    made.xs.push(minute * 60);
+    for (const name of named) made[name].push(byMinute.get(minute)?.[name] ?? 0);
+  }
+  return made;
+}
+
+function Figures({ ring }) {
+  const { list, backup } = ring;
+  const now = list.at(-1);
+  if (!now) return null;
+  const grown = now.fileBytes - list[0].fileBytes, peak = Math.max(...list.map((one) => one.memoryBytes));
+  const late = now.oldestPendingSeconds;
+  const tiles = [
+    ["clock", t("figure.oldest"), late ? span(late) : t("figure.nothing"), t("figure.oldestHelp"), late > 3600 ? "bad" : late > 300 ? "busy" : ""],
+    ["disk", t("figure.file"), bytes(now.fileBytes), t("figure.grown", { more: (grown < 0 ? "−" : "+") + bytes(Math.abs(grown)) }), ""],
+    ["memory", t("figure.memory"), bytes(now.memoryBytes), t("figure.peak", { most: bytes(peak) }), ""],
+    ["backup", t("figure.backup"), ...backupOf(backup)],
+  ];
+  return html`<dl class="tiles">${tiles.map(([icon, name, value, help, tone]) => html`<div key=${name} class=${"card " + tone}><dt><${Icon} name=${icon}/>${name}</dt><dd class="figures">${value}</dd><dd class="quiet">${help}</dd></div>`)}</dl>`;
+}
+
+// backupOf is the newest backup that the program made by itself, what to say of it, and
+// how bad that is.
+function backupOf(backup) {
+  if (!backup) return [t("figure.manual"), t("figure.manualHelp"), ""];
+  if (backup.failure) return [backup.lastAt ? ago(backup.lastAt) : t("figure.never"), backup.failure, "bad"];
+  return backup.lastAt ? [ago(backup.lastAt), moment(backup.lastAt), ""] : [t("figure.never"), t("figure.neverHelp"), "busy"];
+}

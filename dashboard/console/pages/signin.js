@@ -1,0 +1,58 @@
+// Signing in: the first thing that a newcomer sees, and what comes back when a
+// session ends in mid-work.
+import { useState } from "preact/hooks";
+import { useCell } from "../data/cell.js";
+import { loadSession, session, signIn } from "../data/session.js";
+import { html } from "../html.js";
+import * as themes from "../theme.js";
+import { Dialog, Menu, useTitle } from "../ui/float.js";
+import { Button, Field, Trouble, troubleOf } from "../ui/parts.js";
+import { language, languages, speak, store, t } from "../words.js";
+
+function KeyForm({ word }) {
+  const [key, setKey] = useState("");
+  const [shown, setShown] = useState(false);
+  const [wrong, setWrong] = useState("");
+  const [busy, setBusy] = useState(false);
+  const submit = async (event) => {
+    event.preventDefault();
+    if (busy) return;
+    if (!key.trim()) return setWrong(t("signIn.empty"));
+    setBusy(true);
+    setWrong("");
+    try {
+      await signIn(key.trim());
+    } catch (error) {
+      setWrong(error.status === 401 ? t("signIn.wrong") : troubleOf(error));
+      setBusy(false);
+      document.querySelector("#key-form input")?.focus();
+    }
+  };
+  return html`<form id="key-form" class="form" onSubmit=${submit} noValidate>
+    <${Field} label=${t("signIn.key")} wrong=${wrong} help=${t("signIn.where")}>${(ties) => html`<div class="with-button">
+      <input class="input code" type=${shown ? "text" : "password"} value=${key} onInput=${(event) => setKey(event.target.value)} autocomplete="off" spellcheck=${false} autocapitalize="none" autofocus required ...${ties}/>
+      <${Button} word=${t(shown ? "hide" : "show")} aria-pressed=${String(shown)} act=${() => setShown(!shown)}/></div>`}<//>
+    <${Button} type="submit" kind="first" word=${word} disabled=${busy}/></form>`;
+}
+
+export function SignIn() {
+  const { state, error } = useCell(session);
+  const chosen = useCell(themes.theme), spoken = useCell(language);
+  useTitle(t("signIn.title"));
+  return html`<main class="sign-in" id="main">
+    <div class="card">
+      <div class="brand"><img src="dashboard/mark.svg" alt="" width="40" height="40"/><h1 tabindex="-1">Postern</h1></div>
+      <p class="quiet">${t("signIn.lead")}</p>
+      ${state === "unreached" ? html`<${Trouble} error=${error} again=${() => loadSession().catch((reason) => session.set({ state: "unreached", error: reason }))}/>` : html`<${KeyForm} word=${t("signIn.do")}/>`}
+    </div>
+    <div class="tools">
+      <${Menu} word=${t("language")} kind="bare" icon="globe" items=${Object.entries(languages).map(([code, name]) => ({ word: name, icon: code === spoken ? "check" : "", current: code === spoken, act: () => { store("language", code); speak(code); } }))}>${languages[spoken]}<//>
+      <${Menu} word=${t("theme")} kind="bare" items=${themes.themes.map((name) => ({ word: t("theme." + name), icon: name, current: name === chosen, act: () => themes.choose(name) }))}>${t("theme." + chosen)}<//>
+      <a class="button bare" href="docs">${t("docs")}</a>
+    </div></main>`;
+}
+
+// SignInAgain lies over the page that was being worked on, which stays as it is.
+export function SignInAgain() {
+  return html`<${Dialog} title=${t("signIn.again")} closed=${() => session.set({ state: "out" })}><p>${t("signIn.ended")}</p><${KeyForm} word=${t("signIn.do")}/><//>`;
+}

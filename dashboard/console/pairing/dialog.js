@@ -1,0 +1,81 @@
+// The dialog that links an instance to a phone.
+import { useEffect, useRef, useState } from "preact/hooks";
+import { call, get, instancePath, socketAt } from "../data/api.js";
+import { html } from "../html.js";
+import { Dialog, close, open, toast } from "../ui/float.js";
+import { Button, Loading, Notice, Trouble } from "../ui/parts.js";
+import { t } from "../words.js";
+import { Flow } from "./flow.js";
+import { Compare, Scan, Sign, Typed } from "./steps.js";
+
+export function connect(name) {
+  open(() => html`<${Pairing} name=${name} key=${name}/>`);
+}
+
+// callsOf are those of an instance.
+export function callsOf(name) {
+  const path = instancePath(name) + "/connect";
+  return {
+    connect: () => get(path, { patience: 60000 }),
+    status: () => get(instancePath(name) + "/connection/status", { patience: 10000 }),
+    code: (phoneNumber) => call("POST", path + "/code", { phoneNumber }, { patience: 60000 }),
+    script: () => get(path + "/passkey/script", { as: "text" }),
+    assertion: (answer) => call("POST", path + "/passkey/assertion", answer, { patience: 60000 }),
+    confirm: () => call("POST", path + "/passkey/confirm", undefined, { patience: 60000 }),
+    logout: () => call("DELETE", instancePath(name) + "/logout"),
+    watch: (hear, opened) => watch(name, hear, opened),
+  };
+}
+
+// watch hears of codes and steps as they come. It waits for the connection for a
+// moment, so that the first code is heard too, and does without where there is none.
+function watch(name, hear, opened) {
+  const socket = new WebSocket(socketAt("/ws/instance/events?event=qrcode.updated,connection.update&instance=" + encodeURIComponent(name)));
+  socket.addEventListener("message", (event) => hear(JSON.parse(event.data)));
+  socket.addEventListener("close", () => opened(false));
+  const stop = () => socket.close();
+  return new Promise((done) => {
+    const timer = setTimeout(() => done(stop), 1500);
+    const settle = (is) => () => { clearTimeout(timer); opened(is); done(stop); };
+    socket.addEventListener("open", settle(true));
+    socket.addEventListener("error", settle(false));
+  });
+}
+
+function Pairing({ name }) {
+  const [view, setView] = useState({ step: "starting" });
+  const [turn, setTurn] = useState(0);
+  const flow = useRef(null);
+  useEffect(() => {
+    const mine = flow.current = new Flow(callsOf(name), setView);
+    mine.begin();
+    return () => mine.end();
+  }, [name, turn]);
+  useEffect(() => {
+    if (view.step !== "done") return;
+    close();
+    toast(t("pair.done", { name }));
+  }, [view.step]);
+  const again = () => setTurn((n) => n + 1);
+  return html`<${Dialog} title=${t("pair.title", { name })} wide><div class="pairing" data-step=${view.step}>${draw(view, flow.current, again, name)}</div>
+    ${view.trouble && html`<${Notice} tone="bad" live="alert" title=${view.trouble.message ? undefined : t(view.trouble)}>${view.trouble.message && html`<${Trouble} error=${view.trouble}/>`}<//>`}<//>`;
+}
+
+function draw(view, flow, again, name) {
+  switch (view.step) {
+    case "qr": return html`<${Scan} view=${view} flow=${flow}/>`;
+    case "number": case "typed": return html`<${Typed} view=${view} flow=${flow} again=${again}/>`;
+    case "sign": return html`<${Sign} view=${view} flow=${flow}/>`;
+    case "compare": return html`<${Compare} view=${view} flow=${flow}/>`;
+    case "failed": return html`<${Failed} view=${view} again=${again} name=${name}/>`;
+    case "waiting": return html`<div class="loading" role="status"><span class="wheel"></span>${t(view.why)}</div>`;
+    default: return html`<${Loading}/>`;
+  }
+}
+
+function Failed({ view, again, name }) {
+  const { status, why, error } = view;
+  const told = status && (status.lastError ? status.connectionStatus + ": " + status.lastError : status.connectionStatus);
+  return html`${error ? html`<${Trouble} error=${error}/>` : html`<${Notice} tone=${why === "pair.other" ? "bad" : "busy"} live="alert" title=${t(why + ".title", { name })}>${t(why, { name, why: told })}<//>`}
+    <div class="buttons"><${Button} kind="first" icon="restart" word=${t("pair.again")} act=${again} autofocus/></div>`;
+}

@@ -1,0 +1,182 @@
+// What happens between Connect and a linked phone, without a page: it asks, and
+// tells what is to be shown. Whoever shows it gives it the calls, so that a page that
+// may do nothing else can lead through it too.
+//
+// told gets one of these: {step: "starting"}, {step: "qr", image, count, until},
+// {step: "number"}, {step: "typed", code}, {step: "sign", line}, {step: "compare",
+// code}, {step: "waiting", why}, {step: "failed", why, values}, {step: "done"}. trouble,
+// the key of a text, stands beside any of them.
+
+const pause = 2000; // milliseconds between two looks where nothing tells of changes
+const rest = 10000; // the same where something does
+const silence = 20000; // milliseconds after which an answer came to nothing
+
+// troubles are the refusals of the server that the reader can do something about.
+const troubles = {
+  PASSKEY_NOT_EXPECTED: "pair.trouble.late", PASSKEY_REFUSED: "pair.trouble.refused", INVALID_ASSERTION: "pair.trouble.part", UNKNOWN_FIELD: "pair.trouble.other",
+  MISSING_FIELD: "pair.trouble.part", BODY_TOO_LARGE: "pair.trouble.large", CONNECT_TIMEOUT: "pair.trouble.slow",
+};
+
+// Flow is one pairing, from begin to end.
+export class Flow {
+  constructor(calls, told) {
+    Object.assign(this, { calls, told, over: false, now: null, passkey: null, sent: 0, wake: () => {}, stopWatching: () => {}, waits: false });
+  }
+
+  // show tells what is to be shown, unless that is shown already.
+  show(next) {
+    if (this.over) return;
+    const kept = next.step === this.now?.step ? { trouble: this.now.trouble } : {};
+    this.now = { ...kept, ...next };
+    this.told(this.now);
+  }
+
+  trouble(key) {
+    if (!this.over && this.now) this.told(this.now = { ...this.now, trouble: key });
+  }
+
+  // end is for who closes the dialog: nothing is asked any more.
+  end() {
+    this.over = true;
+    this.stopWatching();
+    this.wake();
+  }
+
+  async begin() {
+    this.show({ step: "starting" });
+    try {
+      this.waits = false;
+      this.stopWatching();
+      this.stopWatching = await this.calls.watch?.((told) => this.hear(told), (open) => { this.waits = open; }) || (() => {});
+      if (this.over) return this.stopWatching();
+      await this.lead(await this.calls.connect());
+    } catch (error) {
+      this.show({ step: "failed", error });
+    }
+    this.stopWatching();
+  }
+
+  // hear takes what the live connection tells: a new code is shown at once, any
+  // other change is looked at.
+  hear({ event, data }) {
+    if (event === "qrcode.updated" && ["starting", "qr", "waiting"].includes(this.now?.step)) this.code(data);
+    else this.wake();
+  }
+
+  code({ base64, count, expiresAt }) {
+    const until = expiresAt ? Date.parse(expiresAt) : count === this.now?.count ? this.now.until : 0;
+    this.show({ step: "qr", image: base64, count, until });
+  }
+
+  rest() {
+    return new Promise((done) => {
+      const timer = setTimeout(done, this.waits ? rest : pause);
+      this.wake = () => { clearTimeout(timer); done(); };
+    });
+  }
+
+  async lead(code) {
+    let first = true;
+    while (!this.over && !code.alreadyConnected) {
+      if (code.base64) this.code(code);
+      if (!first || code.base64) await this.rest();
+      first = false;
+      if (this.over) return;
+      // To connect when the codes are used up would begin anew, without end.
+      const status = await this.calls.status();
+      if (this.over) return;
+      if (status.state === "open") break;
+      if (status.state === "close") return this.show({ step: "failed", why: this.passkey ? "pair.ended.passkey" : "pair.ended", status });
+      code = {};
+      this.passkey = status.passkey || this.passkey;
+      if (status.passkey) await this.drawPasskey(status.passkey);
+      else if (status.connectionStatus === "PAIRING") this.show({ step: "waiting", why: "pair.taken" });
+      else if (this.now?.step !== "number" && this.now?.step !== "typed") {
+        code = await this.calls.connect();
+        if (!code.base64 && !code.alreadyConnected) this.show({ step: "waiting", why: "pair.waits" });
+      }
+    }
+    this.show({ step: "done" });
+  }
+
+  async drawPasskey({ step, code }) {
+    if (step === "compare") return this.show({ step: "compare", code });
+    if (step === "done") return this.show({ step: "waiting", why: "pair.completes" });
+    if (!this.sent) return this.ask();
+    if (Date.now() - this.sent < silence) return this.show({ step: "waiting", why: "pair.checks" });
+    this.sent = 0;
+    await this.ask();
+    this.trouble("pair.trouble.nothing");
+  }
+
+  // ask shows the way to the signature. The line is fetched anew each time: an
+  // old one asks for what WhatsApp does not wait for any more.
+  async ask() {
+    const line = await this.calls.script().catch((error) => {
+      if (error.code === "PASSKEY_NOT_EXPECTED") return ""; // it went on meanwhile; the next look sees where
+      throw error;
+    });
+    if (line) this.show({ step: "sign", line });
+  }
+
+  // act does what the reader asked for; what went wrong is shown where they are.
+  async act(action) {
+    this.trouble("");
+    try {
+      await action();
+    } catch (error) {
+      this.trouble(troubles[error.code] || error);
+    }
+  }
+
+  // answer takes what was pasted, from its first brace to its last: consoles put
+  // quotes around a text. It returns whether it was taken.
+  async answer(text) {
+    if (text.includes("navigator.credentials")) return this.trouble("pair.trouble.line");
+    let answer;
+    try {
+      answer = JSON.parse(text.slice(text.indexOf("{"), text.lastIndexOf("}") + 1));
+    } catch {
+      return this.trouble("pair.trouble.part");
+    }
+    await this.act(async () => {
+      await this.calls.assertion(answer);
+      this.sent = Date.now();
+      this.show({ step: "waiting", why: "pair.checks" });
+    });
+    return !this.now.trouble;
+  }
+
+  confirm() {
+    return this.act(async () => {
+      await this.calls.confirm();
+      this.show({ step: "waiting", why: "pair.completes" });
+    });
+  }
+
+  giveUp() {
+    return this.act(async () => {
+      await this.calls.logout();
+      this.show({ step: "failed", why: "pair.other" });
+      this.end();
+    });
+  }
+
+  number() {
+    this.show({ step: "number" });
+  }
+
+  type(phone) {
+    return this.act(async () => this.show({ step: "typed", code: (await this.calls.code(phone)).code }));
+  }
+
+  // scan goes back from a typed code, which WhatsApp waits for alone.
+  async scan(again) {
+    const typed = this.now.step === "typed";
+    await this.act(async () => {
+      if (typed) await this.calls.logout();
+      this.end();
+      again();
+    });
+  }
+}

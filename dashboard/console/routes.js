@@ -1,0 +1,15 @@
+// The pages: where each is, what it is called (its key in words is "nav." and
+// its place), its icon, and the scope that a key needs for it. "operator": only the
+// operator's own key. A page is a module that exports its component as default.
+//
+// where: "main" is for the day's work, "keep" for keeping the program. when: a page
+// that is only there when that is true of the server.
+export const routes = [
+  { at: "overview", where: "main", icon: "overview", scope: "metrics", page: () => import("./pages/overview.js") },
+  { at: "instances", where: "main", icon: "phone", scope: "read", page: () => import("./pages/instances.js") },
+];
+
+// routeOf is the page of a place, and the first that may be seen for none.
+export function routeOf(parts, allowed) {
+  return allowed.find((route) => route.at === parts[0]) || (parts.length === 0 ? allowed[0] : undefined);
+}

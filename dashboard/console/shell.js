@@ -1,0 +1,149 @@
+// What stands around every page: where one can go, whether what is seen is of
+// now, and who is signed in.
+import { useEffect, useLayoutEffect, useRef, useState } from "preact/hooks";
+import { useCell } from "./data/cell.js";
+import { live, tryNow } from "./data/live.js";
+import { can, session, signOut } from "./data/session.js";
+import { fleet } from "./data/fleet.js";
+import { groupFor } from "./data/states.js";
+import { html } from "./html.js";
+import { SignIn, SignInAgain } from "./pages/signin.js";
+import { place, to } from "./router.js";
+import { routeOf, routes } from "./routes.js";
+import * as themes from "./theme.js";
+import { Dialogs, Menu, Toasts, close } from "./ui/float.js";
+import { Icon } from "./ui/icon.js";
+import { Button, Empty, Loading, Trouble } from "./ui/parts.js";
+import { clock, language, languages, many, number, speak, store, t, useWords } from "./words.js";
+
+export function Shell() {
+  useWords();
+  const { state } = useCell(session);
+  useEffect(() => { if (state === "out") close(); }, [state]);
+  if (state === "in" || state === "lost") return html`<${Inside} lost=${state === "lost"}/>`;
+  return html`<${SignIn}/><${Toasts}/>`;
+}
+
+const allowed = () => routes.filter((route) => can(route.scope));
+
+function Inside({ lost }) {
+  const [mine, setMine] = useState(allowed);
+  const { state } = useCell(session);
+  useEffect(() => { if (state === "in") setMine(allowed()); }, [state]);
+  const [menu, setMenu] = useState(false);
+  const here = useCell(place);
+  useEffect(() => setMenu(false), [here.parts.join("/")]);
+  const keys = (event) => { if (event.key === "Escape" && menu) setMenu(false); };
+  return html`<div class=${"shell" + (menu ? " menu-open" : "")} onKeyDown=${keys}>
+    <a class="unseen" href="#main" onClick=${skip}>${t("skip")}</a>
+    <header class="bar">
+      <${Button} kind="bare square" icon=${menu ? "close" : "menu"} word=${t("menu")} aria-expanded=${String(menu)} act=${() => setMenu(!menu)}/>
+      <${Brand}/><${Pulse}/>
+    </header>
+    <${Side} mine=${mine} shown=${menu} close=${() => setMenu(false)}/>
+    <div class="scrim" onClick=${() => setMenu(false)}></div>
+    <main id="main" tabindex="-1"><${Away}/><${Page} mine=${mine}/></main>
+    <${Dialogs}/><${Toasts}/>${lost && html`<${SignInAgain}/>`}
+  </div>`;
+}
+
+function skip(event) {
+  event.preventDefault(); // the address is for places
+  document.getElementById("main").focus();
+}
+
+const Brand = () => html`<a class="brand" href=${to([])}><img src="dashboard/mark.svg" alt="" width="28" height="28"/>Postern</a>`;
+
+// Side is beside the page, or over it where there is no room: then it takes the focus and
+// gives it back.
+function Side({ mine, shown, close }) {
+  const { parts } = useCell(place);
+  const at = routeOf(parts, mine)?.at;
+  const box = useRef(null);
+  useEffect(() => {
+    if (!shown) return;
+    const before = document.activeElement;
+    box.current.querySelector("button").focus();
+    return () => { if (box.current?.contains(document.activeElement) || document.activeElement === document.body) before.focus(); };
+  }, [shown]);
+  return html`<div class="side" ref=${box}><div class="side-head"><${Brand}/><${Button} kind="bare square" icon="close" word=${t("close")} act=${() => { close(); }}/></div>
+    <nav aria-label=${t("nav.label")}>
+      ${["main", "keep"].map((where) => {
+        const group = mine.filter((route) => route.where === where);
+        return group.length > 0 && html`<ul class="links" key=${where}>${group.map((route) => html`<li key=${route.at}>
+          <a href=${to([route.at])} aria-current=${route.at === at ? "page" : undefined}><${Icon} name=${route.icon}/><span>${t("nav." + route.at)}</span>${route.at === "instances" && html`<${Calling}/>`}</a></li>`)}</ul>`;
+      })}
+    </nav>
+    <div class="foot"><${Pulse} words/><div class="tools"><${Tools}/></div></div>
+  </div>`;
+}
+
+// Calling is how many instances need a person.
+function Calling() {
+  const n = useCell(fleet, ({ rows }) => rows.reduce((sum, row) => sum + (groupFor(row.connectionStatus) === "bad"), 0));
+  return n > 0 && html`<span class="count bad"><span aria-hidden="true">${number(n)}</span><span class="unseen">${many("calling", n)}</span></span>`;
+}
+
+// Pulse is whether what is seen is of now.
+function Pulse({ words }) {
+  const { state } = useCell(live);
+  const tone = { open: "good", closed: "busy", away: "bad" }[state];
+  return html`<span class=${"pulse " + tone}><span class="dot"></span><span class=${words ? "" : "unseen"}>${t("live." + state)}</span></span>`;
+}
+
+export function Tools() {
+  const { operator, key } = useCell(session);
+  const chosen = useCell(themes.theme), spoken = useCell(language);
+  const who = operator ? t("who.operator") : key?.name || key?.id;
+  return html`<${Menu} word=${t("language")} kind="bare square" icon="globe" items=${Object.entries(languages).map(([code, name]) => ({ word: name, icon: code === spoken ? "check" : "", current: code === spoken, act: () => { store("language", code); speak(code); } }))}/>
+    <${Menu} word=${t("theme")} kind="bare square" icon=${chosen} items=${themes.themes.map((name) => ({ word: t("theme." + name), icon: name, current: name === chosen, act: () => themes.choose(name) }))}/>
+    <a class="button bare square" href="docs" target="_blank" rel="noopener" aria-label=${t("docs")} title=${t("docs")}><${Icon} name="docs"/></a>
+    ${who && html`<${Button} kind="bare square" icon="leave" word=${t("signOut.as", { who })} act=${signOut}/>`}`;
+}
+
+// Away says that what is seen is old, since when, and when it is tried again.
+function Away() {
+  const { state, since, next } = useCell(live);
+  const [now, setNow] = useState(Date.now());
+  useEffect(() => {
+    if (state !== "away") return;
+    const timer = setInterval(() => setNow(Date.now()), 1000);
+    setNow(Date.now());
+    return () => clearInterval(timer);
+  }, [state, next]);
+  if (state !== "away") return null;
+  const seconds = Math.max(0, Math.ceil((next - now) / 1000));
+  return html`<div class="away notice bad"><${Icon} name="cut"/>
+    <div><p role="status"><strong>${since ? t("live.old", { time: clock(since) }) : t("live.none")}</strong></p><p class="do">${seconds ? many("live.again", seconds) : t("live.trying")}</p></div>
+    <div class="buttons"><${Button} kind="small" icon="restart" word=${t("live.now")} act=${tryNow}/></div></div>`;
+}
+
+const modules = new Map(); // of pages, by route, once loaded
+
+function Page({ mine }) {
+  const { parts, query } = useCell(place);
+  const route = routeOf(parts, mine);
+  const [, again] = useState(0);
+  const [error, setError] = useState(null);
+  const before = useRef(null);
+  useEffect(() => {
+    setError(null);
+    if (route && !modules.has(route)) route.page().then((module) => { modules.set(route, module.default); again((n) => n + 1); }, setError);
+  }, [route]);
+  const ready = modules.has(route);
+  useLayoutEffect(() => { // a new page begins at its head, for eyes, keyboard and screen reader
+    const here = parts.slice(0, 2).join("/");
+    if (!ready || before.current === here) return;
+    if (before.current !== null) {
+      scrollTo(0, 0);
+      document.querySelector("main h1")?.focus();
+    }
+    before.current = here;
+  }, [ready, parts.join("/")]);
+  if (mine.length === 0) return html`<${Empty} icon="key" title=${t("nothing.title")}>${t("nothing.text")}<//>`;
+  if (!route) return html`<${Empty} icon="search" title=${t("lost.title")} buttons=${html`<a class="button" href=${to([])}>${t("lost.back")}</a>`}>${t("lost.text")}<//>`;
+  if (error) return html`<${Trouble} error=${error} again=${() => location.reload()}/>`;
+  if (!ready) return html`<${Loading}/>`;
+  const Shown = modules.get(route);
+  return html`<${Shown} key=${route.at} parts=${parts.slice(1)} query=${query}/>`;
+}

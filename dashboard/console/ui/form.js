@@ -1,0 +1,31 @@
+// A card whose fields are changed together and saved together.
+import { useEffect, useRef, useState } from "preact/hooks";
+import { html } from "../html.js";
+import { t } from "../words.js";
+import { toast } from "./float.js";
+import { Button, Loading, Trouble } from "./parts.js";
+
+// SaveCard shows what is inside once it is loaded; save saves. Its error stays in view
+// until the next attempt. more: buttons beside.
+export function SaveCard({ title, about, loaded, form, save, done, children, more }) {
+  const [error, setError] = useState(null);
+  const card = useRef(null);
+  useEffect(() => { if (error) card.current.querySelector("[role=alert]")?.scrollIntoView({ block: "nearest" }); }, [error]);
+  const go = async () => {
+    setError(null);
+    try {
+      form.saved(await save(form.draft));
+      toast(done || t("saved"));
+    } catch (reason) {
+      setError(reason);
+    }
+  };
+  const submit = (event) => {
+    event.preventDefault();
+    if (form.changed) card.current.querySelector("footer .first")?.click();
+  };
+  return html`<section class="card" ref=${card}><header><h2>${title}</h2>${about && html`<p>${about}</p>`}</header>
+    ${loaded.error ? html`<${Trouble} error=${loaded.error} again=${loaded.load}/>` : form.draft === undefined ? html`<${Loading}/>` : html`<form class="form" onSubmit=${submit} noValidate>${children}<button hidden></button></form>`}
+    ${error && html`<div class="after"><${Trouble} error=${error}/></div>`}
+    ${form.draft !== undefined && html`<footer><${Button} kind="first" word=${t("save")} disabled=${!form.changed} act=${go}/>${form.changed && html`<${Button} kind="bare" word=${t("undo")} act=${() => { setError(null); form.undo(); }}/>`}${more}</footer>`}</section>`;
+}

@@ -1,0 +1,144 @@
+// The parts that pages are put together from.
+import { useEffect, useRef, useState } from "preact/hooks";
+import { NoAnswer } from "../data/api.js";
+import { groupFor, stateOf } from "../data/states.js";
+import { html } from "../html.js";
+import { has, many, rich, t } from "../words.js";
+import { Icon } from "./icon.js";
+
+// Button. kind: "first", "harm", "bare", "small", "square", several with spaces
+// between. A square one has its word in the title alone. While act's promise
+// is open it cannot be pressed again.
+export function Button({ icon, kind = "", word, act, disabled, type = "button", title, ...rest }) {
+  const [busy, setBusy] = useState(false);
+  const here = useRef(true);
+  useEffect(() => () => { here.current = false; }, []);
+  const press = async (event) => {
+    if (busy || disabled) return event.preventDefault();
+    const done = act?.(event);
+    if (!done?.then) return;
+    setBusy(true);
+    try {
+      await done;
+    } finally {
+      if (here.current) setBusy(false);
+    }
+  };
+  const square = kind.includes("square");
+  return html`<button type=${type} class=${"button " + kind} onClick=${press} aria-disabled=${busy || disabled ? "true" : undefined}
+    aria-label=${square ? title || word : undefined} title=${title || (square ? word : undefined)} ...${rest}>
+    ${busy ? html`<span class="wheel"></span>` : icon && html`<${Icon} name=${icon}/>`}${!square && html`<span>${word}</span>`}</button>`;
+}
+
+// State is a state's colour, icon and word.
+export function State({ of, pill }) {
+  const group = groupFor(of), key = "state." + stateOf(of);
+  return html`<span class=${"state " + group + (pill ? " pill" : "")}><${Icon} name=${group}/><span>${has(key) ? t(key) : stateOf(of)}</span></span>`;
+}
+
+// Notice says what happened and what to do about it.
+export function Notice({ tone = "busy", icon = tone, title, children, buttons, live }) {
+  return html`<div class=${"notice " + tone} role=${live || undefined}><${Icon} name=${icon}/><div><p><strong>${title}</strong></p>${children && html`<p class="do">${children}</p>`}</div>
+    ${buttons && html`<div class="buttons">${buttons}</div>`}</div>`;
+}
+
+// Trouble is the notice of an error: what it means, the server's own words, and
+// the way to try again.
+export function Trouble({ error, again }) {
+  if (!error) return null;
+  const buttons = again && html`<${Button} kind="small" icon="restart" word=${t("again")} act=${again}/>`;
+  return html`<${Notice} tone="bad" live="alert" title=${troubleOf(error)} buttons=${buttons}>${error.requestId && html`<span class="quiet">${t("trouble.request", { id: error.requestId })}</span>`}<//>`;
+}
+
+// troubleOf is an error in words. The server's name field and rule, so they are shown
+// where there are no better ones.
+export function troubleOf(error) {
+  if (error instanceof NoAnswer) return t(error.late ? "trouble.late" : "trouble.noAnswer", { host: location.host });
+  const known = "code." + error.code;
+  if (error.code && has(known)) return t(known);
+  if (error.status === 401) return t("trouble.session");
+  if (error.status >= 500 && !error.code) return t("trouble.server", { status: error.status });
+  return error.message || String(error);
+}
+
+// Said is what somebody else said, kept apart from the text around it whichever way it runs.
+export const Said = ({ text }) => text && html`<span class="quiet"> ${rich("said", { text: html`<bdi>${text}</bdi>` })}</span>`;
+
+export function Empty({ icon, title, children, buttons }) {
+  return html`<div class="empty"><${Icon} name=${icon}/><h2>${title}</h2>${children && html`<p>${children}</p>`}${buttons && html`<div class="buttons">${buttons}</div>`}</div>`;
+}
+
+export const Loading = () => html`<div class="loading" role="status"><span class="wheel"></span>${t("loading")}</div>`;
+
+// Field gives what is inside it a label, help and an error. What is inside is a
+// function of the attributes that tie them together.
+let fields = 0;
+export function Field({ label, help, wrong, children }) {
+  const [id] = useState(() => "field-" + ++fields);
+  const told = [help && id + "-help", wrong && id + "-wrong"].filter(Boolean).join(" ");
+  return html`<div class="field"><label for=${id}>${label}</label>
+    ${children({ id, "aria-describedby": told || undefined, "aria-invalid": wrong ? "true" : undefined })}
+    ${wrong && html`<p class="wrong" id=${id + "-wrong"} role="alert"><${Icon} name="bad"/>${wrong}</p>`}
+    ${help && html`<p class="help" id=${id + "-help"}>${help}</p>`}</div>`;
+}
+
+export function Text({ label, help, wrong, value, on, kind = "", ...rest }) {
+  return html`<${Field} label=${label} help=${help} wrong=${wrong}>${(ties) => html`<input class=${"input " + kind} value=${value} onInput=${(event) => on(event.target.value)}
+    autocomplete="off" spellcheck=${false} ...${rest} ...${ties}/>`}<//>`;
+}
+
+export function Select({ label, help, value, on, options }) {
+  return html`<${Field} label=${label} help=${help}>${(ties) => html`<select class="input" value=${value} onChange=${(event) => on(event.target.value)} ...${ties}>
+    ${options.map(([key, word]) => html`<option value=${key} selected=${key === value}>${word}</option>`)}</select>`}<//>`;
+}
+
+export function Check({ label, help, value, on, name, type = "checkbox", disabled }) {
+  return html`<label class="check"><input type=${type} name=${name} checked=${value} disabled=${disabled} onChange=${(event) => on(event.target.checked)}/><span>${label}</span>${help && html`<span class="help">${help}</span>`}</label>`;
+}
+
+// Choice is one of a few, side by side. options are [key, word, count].
+export function Choice({ label, value, on, options }) {
+  return html`<div class="choice" role="group" aria-label=${label}>${options.map(([key, word]) =>
+    html`<button type="button" key=${key} aria-pressed=${String(key === value)} onClick=${() => on(key)}>${word}</button>`)}</div>`;
+}
+
+// Copy copies a text, and says so in its own place.
+export function Copy({ text, word, kind = "small" }) {
+  const [done, setDone] = useState(false);
+  const timer = useRef(0);
+  useEffect(() => () => clearTimeout(timer.current), []);
+  const copy = async () => {
+    await copyText(typeof text === "function" ? text() : text);
+    setDone(true);
+    clearTimeout(timer.current);
+    timer.current = setTimeout(() => setDone(false), 2000);
+  };
+  return html`<${Button} kind=${kind} icon=${done ? "check" : "copy"} word=${done ? t("copied") : word || t("copy")} act=${copy}/><span class="unseen" role="status">${done ? t("copied") : ""}</span>`;
+}
+
+// copyText works without a secure connection too, where browsers have no other
+// clipboard than that of a selection.
+export async function copyText(text) {
+  try {
+    await navigator.clipboard.writeText(text);
+  } catch {
+    const box = document.createElement("textarea");
+    box.value = text;
+    box.className = "unseen";
+    (document.querySelector("dialog[open]") || document.body).append(box);
+    const before = document.activeElement;
+    box.select();
+    const copied = document.execCommand("copy");
+    box.remove();
+    before?.focus?.();
+    if (!copied) throw new Error(t("trouble.copy"));
+  }
+}
+
+export function Meter({ used, of, label }) {
+  const part = of > 0 ? Math.min(1, used / of) : 1;
+  const tone = part >= 1 ? "bad" : part >= 0.8 ? "busy" : "";
+  return html`<div class=${"meter " + tone} role="meter" aria-label=${label} aria-valuemin="0" aria-valuemax=${of} aria-valuenow=${Math.min(used, of)}><span style=${{ width: part * 100 + "%" }}></span></div>`;
+}
+
+export const count = (key, n) => many(key, n);

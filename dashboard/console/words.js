@@ -1,0 +1,102 @@
+// The page's words, numbers and times in the language of who reads them.
+import { cell, useCell } from "./data/cell.js";
+import english from "./words/en.js";
+
+export const languages = { en: "English", pt: "Português", es: "Español" };
+const loaders = { pt: () => import("./words/pt.js"), es: () => import("./words/es.js") };
+
+export const language = cell("en");
+let table = english;
+
+// useWords draws the component anew when the language changes.
+export const useWords = () => useCell(language);
+
+// preferred is the language to begin with: the one chosen before, or the first of
+// the browser's that there is.
+export function preferred() {
+  const wanted = [stored("language"), ...navigator.languages].filter(Boolean).map((one) => one.slice(0, 2).toLowerCase());
+  return wanted.find((one) => languages[one]) || "en";
+}
+
+export async function speak(code) {
+  if (loaders[code]) table = (await loaders[code]()).default;
+  else table = english;
+  document.documentElement.lang = code;
+  language.set(code);
+}
+
+// What is stored are tastes, never a key or anything that the server said.
+export function stored(name) {
+  try {
+    return localStorage.getItem("postern." + name) || "";
+  } catch { // the browser keeps nothing for pages
+    return "";
+  }
+}
+
+export function store(name, value) {
+  try {
+    if (value) localStorage.setItem("postern." + name, value);
+    else localStorage.removeItem("postern." + name);
+  } catch { // as above
+  }
+}
+
+const text = (key) => table[key] ?? english[key] ?? key;
+
+// t is a text with its {names} filled in.
+export function t(key, values) {
+  return values ? text(key).replace(/\{(\w+)\}/g, (whole, name) => values[name] ?? whole) : text(key);
+}
+
+// rich is the same with parts of a page in it.
+export const rich = (key, values) => text(key).split(/(\{\w+\})/).map((part) => part.startsWith("{") ? values[part.slice(1, -1)] ?? part : part);
+
+// has tells whether there is a text.
+export const has = (key) => key in english;
+
+// many is the text for n of something: key.one, key.other.
+export function many(key, n, values) {
+  const form = new Intl.PluralRules(language.value).select(n);
+  return t(key + "." + (form === "one" ? "one" : "other"), { n: number(n), ...values });
+}
+
+const formats = new Map();
+function format(kind, options) {
+  const name = language.value + kind.name + JSON.stringify(options);
+  if (!formats.has(name)) formats.set(name, new kind(language.value, options));
+  return formats.get(name);
+}
+
+export const number = (n, digits = 0) => format(Intl.NumberFormat, { maximumFractionDigits: digits }).format(n);
+
+export function bytes(n) {
+  const units = ["B", "KB", "MB", "GB", "TB"];
+  let at = 0;
+  for (; n >= 1000 && at < units.length - 1; at++) n /= 1000;
+  return number(n, n < 10 && at > 0 ? 1 : 0) + " " + units[at];
+}
+
+// span is a time that something takes, in seconds, in its largest unit or two.
+export function span(seconds) {
+  const unit = (n, name) => format(Intl.NumberFormat, { style: "unit", unit: name, unitDisplay: "narrow" }).format(n);
+  const s = Math.max(0, Math.round(seconds));
+  if (s < 60) return unit(s, "second");
+  if (s < 3600) return unit(Math.floor(s / 60), "minute");
+  if (s < 86400) return unit(Math.floor(s / 3600), "hour") + (s % 3600 >= 60 ? " " + unit(Math.floor(s % 3600 / 60), "minute") : "");
+  return unit(Math.floor(s / 86400), "day") + (s % 86400 >= 3600 ? " " + unit(Math.floor(s % 86400 / 3600), "hour") : "");
+}
+
+// ago is how long ago something was, in words.
+export function ago(when, now = Date.now()) {
+  const s = Math.round((now - new Date(when)) / 1000);
+  const relative = format(Intl.RelativeTimeFormat, { numeric: "auto", style: "short" });
+  if (Math.abs(s) < 45) return s < 0 ? relative.format(-s, "second") : t("time.now");
+  for (const [unit, size] of [["day", 86400], ["hour", 3600], ["minute", 60]]) {
+    if (Math.abs(s) >= size || unit === "minute") return relative.format(-Math.trunc(s / size), unit);
+  }
+}
+
+export const clock = (when, seconds = true) => format(Intl.DateTimeFormat, { hour: "2-digit", minute: "2-digit", hourCycle: "h23", ...(seconds ? { second: "2-digit" } : {}) }).format(new Date(when));
+export const moment = (when) => format(Intl.DateTimeFormat, { dateStyle: "medium", timeStyle: "short", hourCycle: "h23" }).format(new Date(when));
+export const compare = () => format(Intl.Collator, { numeric: true }).compare;

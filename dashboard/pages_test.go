@@ -1,0 +1,208 @@
+package dashboard
+
+import (
+	"encoding/json"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"postern/e2e/browser"
+)
+
+// axe returns the script of axe-core, which is fetched with npm where that can be had.
+func axe(t *testing.T) string {
+	t.Helper()
+	if testing.Short() {
+		t.Skip("fetches axe-core")
+	}
+	npm, err := exec.LookPath("npm")
+	if err != nil {
+		t.Skip("needs npm")
+	}
+	folder := t.TempDir()
+	cmd := exec.CommandContext(t.Context(), npm, "install", "--no-save", "--no-audit", "--no-fund", "--ignore-scripts", "axe-core@4.14.1")
+	cmd.Dir = folder
+	if out, err := cmd.CombinedOutput(); err != nil {
+		t.Skipf("axe-core cannot be had: %.300s", out)
+	}
+	raw, err := os.ReadFile(filepath.Join(folder, "node_modules", "axe-core", "axe.min.js"))
+	if err != nil {
+		t.Skip(err)
+	}
+	return string(raw)
+}
+
+// opened is a page of the stage at a place, with its act done.
+func opened(page *browser.Page, url string, s shot) {
+	page.Go("about:blank#" + s.name) // so that nothing of the one before is left
+	page.Go(url + "&scene=" + s.scene + "#/" + s.place)
+	page.Run(`stage.settled()`)
+	if s.act != "" {
+		page.Run(s.act)
+		page.Run(`stage.settled()`)
+	}
+}
+
+// TestNoPageHasABarrierThatAxeSees runs axe-core over every page, light and dark, wide
+// and narrow, with the rules of WCAG 2.2 AA.
+func TestNoPageHasABarrierThatAxeSees(t *testing.T) {
+	script := axe(t)
+	url, page := stage(t)+"/?", browser.Open(t).Page()
+	page.Do("Page.setBypassCSP", map[string]any{"enabled": true}, nil) // for axe alone
+	for _, s := range shots {
+		for _, narrow := range []bool{false, true} {
+			page.Size(map[bool]int{false: 1280, true: 390}[narrow], 900, narrow)
+			opened(page, url, s)
+			page.Run(script + "\n;0")
+			raw := page.Run(`axe.run(document, {runOnly: ["wcag2a", "wcag2aa", "wcag21a", "wcag21aa", "wcag22aa", "best-practice"], rules: {region: {enabled: false}}})
+				.then(({violations}) => violations.flatMap((v) => v.nodes.slice(0, 3).map((n) => v.id + ": " + n.html.slice(0, 160) + " " + n.any.concat(n.all, n.none).map((c) => c.message).join("; ").slice(0, 200))))`)
+			var found []string
+			if err := json.Unmarshal(raw, &found); err != nil {
+				t.Fatal(err)
+			}
+			for _, one := range found {
+				t.Errorf("%s, narrow %t: %s", s.name, narrow, one)
+			}
+		}
+	}
+}
+
+// TestNoPageIsWiderThanItsWindow: nothing has to be scrolled sideways, down to 320
+// pixels, and nothing is cut off.
+func TestNoPageIsWiderThanItsWindow(t *testing.T) {
+	if testing.Short() {
+		t.Skip("opens every page")
+	}
+	url, page := stage(t)+"/?", browser.Open(t).Page()
+	for _, width := range []int{320, 768, 3840} {
+		page.Size(width, 800, false)
+		for _, s := range shots {
+			opened(page, url, s)
+			if wide := page.Text(`String(document.documentElement.scrollWidth > innerWidth + 1 && [...document.querySelectorAll("body *")].filter((e) => e.getBoundingClientRect().right > innerWidth + 1 && !e.closest(".side, .tabs, .filters, .unseen, .scrolled")).slice(0, 3).map((e) => e.outerHTML.slice(0, 120)).join("\n") || "")`); wide != "false" && wide != "" {
+				t.Errorf("%s at %d pixels: %s", s.name, width, wide)
+			}
+		}
+	}
+}
+
+// TestEverythingIsReachedByTheKeyboard signs in, makes an instance, looks at its tabs and
+// deletes it without a pointer.
+func TestEverythingIsReachedByTheKeyboard(t *testing.T) {
+	if testing.Short() {
+		t.Skip("drives a browser")
+	}
+	url, page := stage(t)+"/?", browser.Open(t).Page()
+	page.Size(1280, 800, false)
+	page.Go(url + "scene=empty&out=1")
+	page.Await(`document.activeElement?.matches("#key-form input")`)
+	page.Type("right")
+	page.Press("Enter")
+	page.Await(`document.querySelector("main h1") && !document.querySelector("#key-form")`)
+	focus(t, page, `.links a[href="#/instances"]`)
+	page.Press("Enter")
+	page.Await(`document.activeElement === document.querySelector("main h1") && location.hash === "#/instances"`)
+	focus(t, page, `.empty .button.first`)
+	page.Press("Enter")
+	page.Await(`document.activeElement?.matches("dialog input")`)
+	page.Type("till")
+	page.Press("Tab", "Tab", "Space") // no code at once
+	page.Await(`!document.querySelector("dialog input[type=checkbox]").checked`)
+	page.Press("Enter")
+	page.Await(`!document.querySelector("dialog[open]") && document.querySelector(".list .row")`)
+	focus(t, page, `.row .menu button`)
+	page.Press("Enter")
+	page.Await(`document.activeElement?.matches("[role=menuitem]")`)
+	page.Press("Escape")
+	page.Await(`!document.querySelector("[role=menu]") && document.activeElement?.matches(".row .menu button")`)
+	page.Press("Enter")
+	page.Await(`document.activeElement?.matches("[role=menuitem]")`)
+	page.Press("End", "Enter")
+	page.Await(`document.activeElement?.matches("dialog input")`)
+	page.Press("Enter") // nothing was typed: nothing happens
+	page.Type("till")
+	page.Await(`!document.querySelector("dialog footer .first").hasAttribute("aria-disabled")`)
+	page.Press("Enter")
+	page.Await(`!document.querySelector("dialog[open]") && document.querySelector(".empty")`)
+}
+
+// focus goes on with the Tab key until what is looked for has the focus, and holds that
+// the way there can be seen.
+func focus(t *testing.T, page *browser.Page, selector string) {
+	t.Helper()
+	for range 60 {
+		page.Press("Tab")
+		told := page.Text(fmt.Sprintf(`(() => { const e = document.activeElement; const seen = e === document.body || getComputedStyle(e).outlineStyle !== "none"; return (e.matches(%q) ? "there" : "on") + (seen ? "" : " unseen " + e.outerHTML.slice(0, 100)); })()`, selector))
+		if strings.Contains(told, "unseen") {
+			t.Errorf("the focus is not to be seen: %s", told)
+		}
+		if strings.HasPrefix(told, "there") {
+			return
+		}
+	}
+	t.Fatalf("the Tab key does not come to %s", selector)
+}
+
+// TestEveryPageSpeaksEveryLanguage holds that no key of a word is shown, and that nothing
+// stays English.
+func TestEveryPageSpeaksEveryLanguage(t *testing.T) {
+	if testing.Short() {
+		t.Skip("opens every page")
+	}
+	url, page := stage(t)+"/?", browser.Open(t).Page()
+	words := tables(t)
+	page.Size(1280, 800, false)
+	for _, language := range []string{"pt", "es"} {
+		page.Go(url + "scene=empty")
+		page.Run(`localStorage.setItem("postern.language", "` + language + `")`)
+		for _, s := range shots {
+			opened(page, url, s)
+			told := page.Text(`document.documentElement.lang + "\n" + document.body.innerText`)
+			if !strings.HasPrefix(told, language) {
+				t.Errorf("%s is in %.2s", s.name, told)
+			}
+			for key, text := range words["en"] {
+				if len(text) > 14 && text != words[language][key] && !strings.Contains(text, "{") && strings.Contains(told, text) {
+					t.Errorf("%s in %s says %q", s.name, language, text)
+				}
+				if strings.Contains(key, ".") && strings.Contains(" "+strings.ReplaceAll(told, "\n", " ")+" ", " "+key+" ") && !strings.HasPrefix(key, "event.") {
+					t.Errorf("%s in %s shows the key %q", s.name, language, key)
+				}
+			}
+		}
+	}
+}
+
+// TestTwoThousandInstancesScrollWithoutALongTask holds how many rows there are in the page,
+// and that no frame takes long.
+func TestTwoThousandInstancesScrollWithoutALongTask(t *testing.T) {
+	if testing.Short() {
+		t.Skip("measures")
+	}
+	url, page := stage(t)+"/?", browser.Open(t).Page()
+	page.Size(1280, 800, false)
+	opened(page, url, shot{scene: "many", place: "instances"})
+	raw := page.Run(`new Promise((done) => {
+		const long = []; new PerformanceObserver((list) => long.push(...list.getEntries().map((e) => e.duration))).observe({type: "longtask"});
+		let rows = 0, y = 0;
+		const step = () => {
+			scrollTo(0, y += 900); rows = Math.max(rows, document.querySelectorAll(".list .row").length);
+			if (y < 120000) requestAnimationFrame(step); else setTimeout(() => done({rows, long, last: document.querySelector(".list .row:last-child")?.textContent || ""}), 200);
+		};
+		step();
+	})`)
+	var told struct {
+		Rows int
+		Long []float64
+		Last string
+	}
+	if err := json.Unmarshal(raw, &told); err != nil {
+		t.Fatal(err)
+	}
+	t.Logf("%d rows at once, tasks over 50 ms: %v", told.Rows, told.Long)
+	if told.Rows > 60 || told.Rows < 10 || !strings.Contains(told.Last, "store-18") && !strings.Contains(told.Last, "store-19") && !strings.Contains(told.Last, "store-2000") {
+		t.Errorf("%d rows, the last one is %q", told.Rows, told.Last)
+	}
+}

@@ -1,0 +1,76 @@
+package dashboard
+
+import (
+	"flag"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"postern/e2e/browser"
+)
+
+var (
+	pictures = flag.String("pictures", "", "write pictures of the pages into this folder")
+	only     = flag.String("only", "", "only pictures whose name has this in it")
+)
+
+// shot is one picture: a scene of the stage, the place in the page, and what is done
+// there before.
+type shot struct{ name, scene, place, act string }
+
+var shots = []shot{
+	{"sign-in", "three&out=1", "", ""},
+	{"overview-none", "empty", "overview", ""},
+	{"overview-three", "three", "overview", ""},
+	{"overview-many", "many", "overview", ""},
+	{"overview-broken", "broken", "overview", ""},
+	{"instances-none", "empty", "instances", ""},
+	{"instances-three", "three", "instances", ""},
+	{"instances-many", "many", "instances", ""},
+	{"instances-hostile", "hostile", "instances", ""},
+	{"instances-broken", "broken", "instances", ""},
+	{"instances-menu", "three", "instances", `stage.press(".row .menu button")`},
+	{"instances-gone", "three", "instances", `stage.fall(); stage.until(() => document.querySelector(".away"))`},
+	{"create", "three", "instances", `stage.press(".page-head .button.first")`},
+	{"delete", "three", "instances/shop", `stage.press(".page-head .menu button").then(() => stage.press("[role=menuitem]", -1))`},
+	{"connect", "three", "instances/newsletter", `stage.press(".page-head .button.first").then(() => stage.until(() => document.querySelector(".scan img")))`},
+	{"instance-state", "three", "instances/shop", ""},
+	{"instance-broken", "broken", "instances/till-1", ""},
+	{"instance-hostile", "hostile", "instances/" + strings.Repeat("a", 255), ""},
+	{"instance-events", "three", "instances/shop/events", `stage.press(".events-list button")`},
+	{"instance-webhook", "three", "instances/shop/webhook", ""},
+	{"instance-limits", "three", "instances/shop/limits", ""},
+	{"instance-settings", "three", "instances/shop/settings", ""},
+	{"instance-proxy", "three", "instances/shop/proxy", ""},
+}
+
+// TestPictures writes what the pages look like, with -pictures; make pictures does
+// it.
+func TestPictures(t *testing.T) {
+	if *pictures == "" {
+		t.Skip("writes pictures where -pictures says; make pictures")
+	}
+	if err := os.MkdirAll(*pictures, 0o755); err != nil {
+		t.Fatal(err)
+	}
+	url := stage(t)
+	page := browser.Open(t).Page()
+	for _, s := range shots {
+		for _, width := range []int{1280, 390} {
+			for _, dark := range []bool{false, true} {
+				look := map[bool]string{false: "light", true: "dark"}[dark]
+				name := fmt.Sprintf("%s-%d-%s.png", s.name, width, look)
+				if !strings.Contains(name, *only) {
+					continue
+				}
+				page.Size(width, map[int]int{1280: 800, 390: 844}[width], dark)
+				opened(page, url+"/?still=1", s)
+				if err := os.WriteFile(filepath.Join(*pictures, name), page.Picture(), 0o644); err != nil {
+					t.Fatal(err)
+				}
+			}
+		}
+	}
+}

@@ -1,0 +1,137 @@
+package dashboard
+
+import (
+	"encoding/json"
+	"io/fs"
+	"maps"
+	"regexp"
+	"slices"
+	"strings"
+	"testing"
+
+	"postern/event"
+)
+
+// tables are the page's words, by language.
+func tables(t *testing.T) map[string]map[string]string {
+	t.Helper()
+	all := map[string]map[string]string{}
+	names, err := fs.Glob(files, "console/words/*.js")
+	if err != nil || len(names) < 3 {
+		t.Fatal(names, err)
+	}
+	for _, name := range names {
+		raw, err := files.ReadFile(name)
+		if err != nil {
+			t.Fatal(err)
+		}
+		text := strings.TrimSuffix(strings.TrimPrefix(strings.TrimSpace(string(raw)), "export default "), ";")
+		table := map[string]string{}
+		if err := json.Unmarshal([]byte(text), &table); err != nil {
+			t.Fatalf("%s: %v", name, err)
+		}
+		if keys := len(regexp.MustCompile(`(?m)^"`).FindAllString(text, -1)); keys != len(table) {
+			t.Errorf("%s has %d lines and %d keys: one is there twice", name, keys, len(table))
+		}
+		all[strings.TrimSuffix(strings.TrimPrefix(name, "console/words/"), ".js")] = table
+	}
+	return all
+}
+
+func TestEveryLanguageHasEveryWord(t *testing.T) {
+	all := tables(t)
+	hole := regexp.MustCompile(`\{\w+\}`)
+	holes := func(text string) []string {
+		found := hole.FindAllString(text, -1)
+		slices.Sort(found)
+		return slices.Compact(found)
+	}
+	for language, table := range all {
+		for key, text := range all["en"] {
+			told, is := table[key]
+			switch {
+			case !is || told == "":
+				t.Errorf("%s has no %s", language, key)
+			case !slices.Equal(holes(text), holes(told)):
+				t.Errorf("%s of %s has %v instead of %v", key, language, holes(told), holes(text))
+			}
+		}
+		for key := range table {
+			if _, is := all["en"][key]; !is {
+				t.Errorf("%s of %s is nowhere else", key, language)
+			}
+		}
+	}
+}
+
+// TestEveryWordThatIsAskedForIsThere reads the keys that stand in the modules, and those
+// that are put together of a name: states, events, pages.
+func TestEveryWordThatIsAskedForIsThere(t *testing.T) {
+	words := tables(t)["en"]
+	wanted := map[string]string{}
+	source := ""
+	err := fs.WalkDir(files, "console", func(name string, _ fs.DirEntry, err error) error {
+		if err != nil || !strings.HasSuffix(name, ".js") || strings.HasPrefix(name, "console/words/") {
+			return err
+		}
+		raw, err := files.ReadFile(name)
+		if err != nil {
+			return err
+		}
+		source += string(raw)
+		for _, found := range regexp.MustCompile(`\b(t|rich|many)\("([^"]+)"\s*[,)]`).FindAllStringSubmatch(string(raw), -1) {
+			if found[1] == "many" {
+				wanted[found[2]+".one"], wanted[found[2]+".other"] = name, name
+			} else {
+				wanted[found[2]] = name
+			}
+		}
+		return nil
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, d := range event.Catalogue() {
+		if d.Flag != "" {
+			wanted["event."+string(d.Flag)] = "the catalogue of events"
+		}
+	}
+	for _, state := range event.States() {
+		wanted["state."+string(state)] = "the states of an instance"
+	}
+	for _, found := range regexp.MustCompile(`\{ at: "(\w+)"`).FindAllStringSubmatch(source, -1) {
+		wanted["nav."+found[1]] = "the table of pages"
+	}
+	for key, where := range wanted {
+		if words[key] == "" {
+			t.Errorf("%s asks for %q, which no language has", where, key)
+		}
+	}
+	// The others are asked for by a name that is put together, in one of these families.
+	families := regexp.MustCompile(`^(group|column|tab|theme|live|do|held|limits|filter|code|nav|pair|options\.order|proxy|events|figure|settings|event|state)\.`)
+	for key := range words {
+		if wanted[key] == "" && !families.MatchString(key) && !strings.Contains(source, `"`+key+`"`) {
+			t.Errorf("nobody asks for %q", key)
+		}
+	}
+}
+
+// TestTheEventsAreThoseOfTheCatalogue holds data/events.js against the program.
+func TestTheEventsAreThoseOfTheCatalogue(t *testing.T) {
+	raw, err := files.ReadFile("console/data/events.js")
+	if err != nil {
+		t.Fatal(err)
+	}
+	told, want := map[string]string{}, map[string]string{}
+	for _, found := range regexp.MustCompile(`(?m)^  (\w+): "([^"]+)",$`).FindAllStringSubmatch(string(raw), -1) {
+		told[found[1]] = found[2]
+	}
+	for _, d := range event.Catalogue() {
+		if d.Family == event.Instance {
+			want[string(d.Flag)] = string(d.Kind)
+		}
+	}
+	if !maps.Equal(told, want) {
+		t.Errorf("the page has %v, the catalogue %v", told, want)
+	}
+}
