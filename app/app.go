@@ -25,6 +25,7 @@ import (
 	"postern/loglevel"
 	"postern/loglines"
 	"postern/media"
+	"postern/notify"
 	"postern/pace"
 	"postern/peers"
 	"postern/samples"
@@ -103,7 +104,7 @@ func (a *App) Phone(number string) (p *sandbox.Phone, ok bool) {
 
 // Buckets are the buckets of the data file, but for the store's own.
 func Buckets() []store.Bucket {
-	return store.OwnedBy(instance.Owner, slices.Concat(instance.Buckets(), device.Buckets(), batch.Buckets(), media.Buckets(), pace.Buckets(), idempotency.Buckets(), clientversion.Buckets(), delivery.Buckets(), access.Buckets()))
+	return store.OwnedBy(instance.Owner, slices.Concat(instance.Buckets(), device.Buckets(), batch.Buckets(), media.Buckets(), notify.Buckets(), pace.Buckets(), idempotency.Buckets(), clientversion.Buckets(), delivery.Buckets(), access.Buckets()))
 }
 
 // Start takes the addresses and brings everything up behind them.
@@ -267,7 +268,7 @@ func (a *App) startInstances(ctx context.Context) error {
 		DropNotice: devices.DropNoticeTx,
 		Ledger:     a.ledger, OnLanes: a.relay.Changed, ClearLanes: a.relay.Clear,
 		Forget: func(tx *store.Tx, id int64) error {
-			return errors.Join(devices.DeleteTx(tx, id), media.Forget(tx, id), pace.Forget(tx, id), idempotency.ForgetInstance(tx, id), a.ledger.ForgetInstance(tx, id))
+			return errors.Join(devices.DeleteTx(tx, id), media.Forget(tx, id), notify.Forget(tx, id), pace.Forget(tx, id), idempotency.ForgetInstance(tx, id), a.ledger.ForgetInstance(tx, id))
 		},
 		Logger: a.log,
 	})

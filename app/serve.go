@@ -13,6 +13,7 @@ import (
 	"postern/dashboard"
 	"postern/httpapi"
 	"postern/httpapi/idempotency"
+	"postern/notify"
 	"postern/peers"
 	"postern/whatsapp"
 )
@@ -123,6 +124,7 @@ func (a *App) serve(taken Addresses) error {
 	api.LogLevel, api.Backup, api.Warnings = a.level, a.archive, a.warnings
 	api.Access, api.KeyOpensInstances = a.access, a.cfg.Authentication.GlobalKeyOpensInstances
 	api.Relay, api.Deliveries = a.relay, a.ledger
+	api.Alerts = notify.NewBook(a.store, a.log)
 	if a.cfg.Websocket.Enabled {
 		api.Hub = hubAdapter{a.hub, a.console}
 	}
@@ -144,6 +146,8 @@ func (a *App) serve(taken Addresses) error {
 	if err != nil {
 		return err
 	}
+	api.Alerts.Start()
+	a.stops.push("told alerts", api.Alerts.Stop)
 	keys := idempotency.NewPruner(a.store, a.log)
 	keys.Start()
 	a.stops.push("idempotency keys", keys.Stop)

@@ -25,15 +25,27 @@ func (c *call) decode(v any, limit int64) error { return c.decodeKeeping(v, limi
 // decodeKeeping is decode, and keeps no more than the first most entries of any
 // slice; 0: all.
 func (c *call) decodeKeeping(v any, limit int64, most int) error {
+	how := c.options()
+	how.MaxEntries = most
+	return c.decodeBy(how, v, limit)
+}
+
+// decodeForeign is decodeKeeping for what programs post that know nothing of this one:
+// unknown fields are passed over, and nobody is warned of them.
+func (c *call) decodeForeign(v any, limit int64, most int) error {
+	return c.decodeBy(strict.Options{Ignored: &strict.Ignored{}, MaxEntries: most}, v, limit)
+}
+
+func (c *call) decodeBy(how strict.Options, v any, limit int64) error {
 	if err := checkContentType(c.r.Header); err != nil {
 		return err
 	}
-	how := c.options()
-	how.MaxEntries = most
 	if err := strict.Decode(c.once.Body(http.MaxBytesReader(c.w, c.r.Body, limit)), v, how); err != nil {
 		return err
 	}
-	c.warn(how.Ignored)
+	if c.w.legacy {
+		c.warn(how.Ignored)
+	}
 	// From here on the handler may take its time.
 	_ = http.NewResponseController(c.w).SetReadDeadline(time.Time{})
 	return c.claimBody()

@@ -156,7 +156,7 @@ func sockets() []openapi.Socket {
 func fieldWords() openapi.Fields {
 	all := openapi.Fields{}
 	for _, theme := range []openapi.Fields{
-		sharedFields(), parameterFields(), operationFields(), consoleFields(), instanceFields(), proxyFields(), sendFields(), formFields(), contentFields(), chatFields(), settingsFields(), limitsFields(), optionsFields(), deliveryFields(), deliveryParameters(), accessFields(),
+		sharedFields(), parameterFields(), operationFields(), consoleFields(), instanceFields(), proxyFields(), sendFields(), notifyFields(), formFields(), contentFields(), chatFields(), settingsFields(), limitsFields(), optionsFields(), deliveryFields(), deliveryParameters(), accessFields(),
 		messageFields(), groupFields(), batchFields(), eventFields(),
 	} {
 		for key := range theme {

@@ -39,7 +39,7 @@ func descriptions() map[string]description {
 	all := map[string]description{}
 	for _, theme := range []map[string]description{
 		operationDescriptions(), consoleDescriptions(), outboxDescriptions(), instanceDescriptions(), connectionDescriptions(), proxyDescriptions(), webhookDescriptions(), optionsDescriptions(), deliveryDescriptions(), settingsDescriptions(), limitsDescriptions(),
-		sendDescriptions(), fileDescriptions(), chatDescriptions(), storedDescriptions(),
+		sendDescriptions(), notifyDescriptions(), fileDescriptions(), chatDescriptions(), storedDescriptions(),
 		groupDescriptions(), channelDescriptions(), labelDescriptions(), batchDescriptions(), accessDescriptions(),
 	} {
 		for key, d := range theme {

@@ -12,6 +12,7 @@ import (
 	"postern/httpapi/openapi"
 	"postern/httpapi/strict"
 	"postern/instance"
+	"postern/notify"
 	"postern/pace"
 	"postern/proxy"
 )
@@ -56,6 +57,10 @@ func types() map[reflect.Type]openapi.Type {
 		body[sampleList]():     {Name: "SampleList"},
 		body[minuteShown]():    {Name: "Sample", About: "How the program stood in one minute."},
 		body[backupState]():    {Name: "BackupState", About: "How the backups stand that the program makes by itself."},
+
+		body[notify.Notification](): {Name: "Notification", Open: true, About: "What monitoring tells: alerts, as Alertmanager and Grafana post them, or a title or message. Other fields are passed over."},
+		body[notify.Alert]():        {Name: "Alert", Open: true, About: "An alert that fires or is over."},
+		body[notifyAnswer]():        {Name: "NotifyAnswer", About: "What became of a notification."},
 
 		body[keyView]():      {Name: "Key", About: "A scoped key, without its text."},
 		body[createdKey]():   {Name: "CreatedKey", Words: "Key", About: "A scoped key as it was made, with its text."},

@@ -22,6 +22,7 @@ import (
 	"postern/loglevel"
 	"postern/loglines"
 	"postern/media"
+	"postern/notify"
 	"postern/peers"
 	"postern/samples"
 	"postern/store"
@@ -51,6 +52,10 @@ type Config struct {
 
 	// Access has the scoped keys, the sessions and the audit log in Store.
 	Access Access
+
+	// Alerts remembers which alerts were told. nil: a book of its own, which nobody
+	// starts.
+	Alerts *notify.Book
 
 	// NewMessageID makes the WhatsApp id of one send.
 	NewMessageID func() string
@@ -182,6 +187,9 @@ func New(c Config) (http.Handler, error) {
 	}
 	if c.LogLevel == nil {
 		c.LogLevel = loglevel.New(slog.LevelInfo)
+	}
+	if c.Alerts == nil {
+		c.Alerts = notify.NewBook(c.Store, c.Logger)
 	}
 	if c.LogLines == nil {
 		c.LogLines = loglines.New(1)

@@ -32,6 +32,7 @@ import (
 	"postern/httpapi/tokens/tokenstest"
 	"postern/instance"
 	"postern/media"
+	"postern/notify"
 	"postern/pace"
 	"postern/proxy"
 	"postern/store"
@@ -116,7 +117,7 @@ func newRigOnDisk(t testing.TB, minFree uint64) *rig {
 // instances are what adapt says.
 func newRigWith(t testing.TB, o store.Options, adapt ...func(*instance.Config)) *rig {
 	t.Helper()
-	o.Path, o.Buckets = filepath.Join(t.TempDir(), "t.db"), slices.Concat(batch.Buckets(), instance.Buckets(), media.Buckets(), pace.Buckets(), idempotency.Buckets(), delivery.Buckets(), access.Buckets())
+	o.Path, o.Buckets = filepath.Join(t.TempDir(), "t.db"), slices.Concat(batch.Buckets(), instance.Buckets(), media.Buckets(), notify.Buckets(), pace.Buckets(), idempotency.Buckets(), delivery.Buckets(), access.Buckets())
 	st, err := store.Open(o)
 	if err != nil {
 		t.Fatal(err)

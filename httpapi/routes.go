@@ -102,6 +102,7 @@ func routes() []route {
 		{"POST", "/instance/{i}/send/poll", instanceBearer, scopeSendTo, once(send[sendPollRequest])},
 		{"POST", "/instance/{i}/send/forward", instanceBearer, scopeSendTo, once((*api).sendForward)},
 		{"POST", "/instance/{i}/send/status", instanceBearer, scopeSend, once((*api).sendStatus)},
+		{"POST", "/instance/{i}/notify", instanceBearer, scopeSendTo, once((*api).notify)},
 
 		{"POST", "/instance/{i}/chat/is-account", instanceBearer, scopeSendTo, chatOperation((*numbersRequest).check, lookUpNumbers)},
 		{"POST", "/instance/{i}/chat/read-message", instanceBearer, scopeSendTo, (*api).readMessages},

@@ -265,6 +265,8 @@ func TestRecipientsHold(t *testing.T) {
 	for path, body := range map[string]string{
 		"/instance/a/send/text":       `{"number":"4915199999999","textMessage":{"text":"x"}}`,
 		"/instance/a/send/status":     `{"statusMessage":{"text":"x"}}`,
+
+		"/instance/a/notify?to=4915199999999": `{"message":"x"}`,
 		"/instance/a/chat/presence":   `{"presence":"composing","chat":"4915199999999"}`,
 		"/instance/a/chat/is-account": `{"numbers":["4915112345678","4915199999999"]}`,
 		"/instance/a/group":           `{"subject":"x","participants":["4915112345678"]}`,

@@ -59,6 +59,7 @@ func richFile(t *testing.T) string {
 			tx.Put("call_answer", store.Key(1, "u@s.whatsapp.net"), make([]byte, 8)),
 			tx.Put("read_due", store.Key(1, 1), []byte(`{}`)),
 			tx.Put("pacing", store.Key(1, byte('L')), []byte(`{}`)),
+			tx.Put("notify", store.Key(1, 7, 1), make([]byte, 9)),
 			tx.Put("pacing_heads", store.Key(1), make([]byte, 4)),
 		)
 	})

@@ -40,6 +40,7 @@ var mayImport = map[string][]string{
 	"batch":                 {"prune", "store", "event", "wallclock"},
 	"wallclock":             {},
 	"pace":                  {"store", "event", "wallclock"},
+	"notify":                {"prune", "store", "event"},
 	"delivery":              {"prune", "store", "event"},
 	"dispatch":              {"prune", "delivery", "store", "event", "netfault"},
 	"media":                 {"prune", "store", "event", "netfault"},
@@ -54,7 +55,7 @@ var mayImport = map[string][]string{
 	"sandbox/handset":           {},
 
 	"access":                    {"prune", "store", "event"},
-	"httpapi":                   {"access", "backup", "console", "samples", "loglevel", "loglines", "httpapi/openapi", "httpapi/strict", "httpapi/tokens", "httpapi/idempotency", "batch", "instance", "pace", "delivery", "dispatch", "media", "store", "event", "nesting", "peers", "proxy"},
+	"httpapi":                   {"access", "backup", "console", "samples", "loglevel", "loglines", "httpapi/openapi", "httpapi/strict", "httpapi/tokens", "httpapi/idempotency", "batch", "instance", "notify", "pace", "delivery", "dispatch", "media", "store", "event", "nesting", "peers", "proxy"},
 	"httpapi/openapi":           {"event"},
 	"httpapi/openapi/witness":   {},
 	"httpapi/strict":            {"nesting", "event"},
@@ -81,7 +82,7 @@ var mayImport = map[string][]string{
 	"transfer": {"backup", "instance", "whatsapp/device", "event"},
 
 	"config":       {"backup", "clientversion", "store", "event", "peers", "proxy", "whatsapp"},
-	"app":          {"mcp", "access", "backup", "console", "samples", "transfer", "migrate", "loglevel", "loglines", "clientversion", "config", "delivery", "dashboard", "httpapi", "httpapi/idempotency", "wsbus", "sandbox", "sandbox/phone", "whatsapp", "whatsapp/device", "media", "dispatch", "batch", "instance", "pace", "store", "event", "peers", "proxy"},
+	"app":          {"mcp", "access", "backup", "console", "samples", "transfer", "migrate", "loglevel", "loglines", "clientversion", "config", "delivery", "dashboard", "httpapi", "httpapi/idempotency", "wsbus", "sandbox", "sandbox/phone", "whatsapp", "whatsapp/device", "media", "dispatch", "batch", "instance", "notify", "pace", "store", "event", "peers", "proxy"},
 	"doctor":       {"app", "backup", "config", "dispatch", "instance", "media", "netfault", "peers", "store"},
 	"cli/consumer": {},
 	"cli":          {"mcp", "backup", "doctor", "transfer", "migrate", "loglevel", "loglines", "support", "cli/consumer", "app", "config", "httpapi/tokens", "sandbox", "sandbox/handset", "store", "event", "peers"},
@@ -113,6 +114,7 @@ var why = map[string]string{
 	"batch":         "batches send through an interface and emit to the outbox; they do not know that webhooks exist",
 	"dispatch":      "dispatch moves bytes; it does not know what a batch or an instance is",
 	"pace":          "pace counts what leaves and says when more may; who asks, and for what, it does not know",
+	"notify":        "notify makes texts of alerts and remembers them; who sends them, it does not know",
 	"wallclock":     "wallclock knows zones, and nothing that happens in them",
 	"loglines":      "a line is one, whatever it says",
 	"console":       "it hands on rows and names, whatever they are of",

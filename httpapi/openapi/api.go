@@ -92,6 +92,8 @@ type Type struct {
 	Name  string
 	About string
 	Words string // whose words in [Fields] it shares
+	// Open tells that a request may have other fields too, which mean nothing.
+	Open bool
 	// Schema makes the schema; ref gives those of other types as they stand in
 	// requests.
 	Schema Shape

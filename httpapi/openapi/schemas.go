@@ -207,7 +207,7 @@ func (c *schemas) body(t reflect.Type) Object {
 			required = append(required, name)
 		}
 	}
-	o := Object{"type": "object", "properties": properties, "additionalProperties": false}
+	o := Object{"type": "object", "properties": properties, "additionalProperties": c.api.Types[t].Open}
 	if len(required) > 0 {
 		slices.Sort(required)
 		o["required"] = required

@@ -1,0 +1,114 @@
+package httpapi
+
+import (
+	"context"
+	"net/http"
+
+	"postern/event"
+	"postern/instance"
+	"postern/notify"
+	"postern/store"
+)
+
+// maxNotification has room for the alerts that a post may have, with 2 KB each.
+const maxNotification = 4 << 20
+
+// notifyAnswer is the answer to a notification: how many of its alerts are in a text that
+// was sent, and how many were told already. A title and message counts as one.
+type notifyAnswer struct {
+	Sent       int `json:"sent"`
+	Suppressed int `json:"suppressed"`
+	// Unknown is how many of Suppressed were in a text of which nobody knows whether it
+	// arrived.
+	Unknown int `json:"unknown,omitempty"`
+}
+
+// notify sends one text about the alerts of the body that were not told yet; see package
+// notify for what is promised.
+func (a *api) notify(c *call) error {
+	q, err := c.query([]string{"to"})
+	if err != nil {
+		return err
+	}
+	if !q.Has("to") {
+		return invalidQuery("to is required: the number or JID that gets the text")
+	}
+	number := q.Get("to")
+	c.once.Names(number)
+	var in notify.Notification
+	if err := c.decodeForeign(&in, maxNotification, notify.MaxAlerts+1); err != nil {
+		return err
+	}
+	if err := in.Check(); err != nil {
+		return err
+	}
+	target := &sendTarget{oneRecipient: oneRecipient{Number: &number}}
+	to, err := target.recipient()
+	if err != nil {
+		return err
+	}
+	release, err := a.Alerts.Turn(c.r.Context(), c.instance.ID, to.JID())
+	if err != nil {
+		return err
+	}
+	defer release()
+	marks := in.Marks(to.JID())
+	known, err := a.Alerts.Known(c.instance.ID, to.JID(), marks)
+	if err != nil {
+		return err
+	}
+	answer := notifyAnswer{Sent: len(known.New), Suppressed: len(marks) - len(known.New), Unknown: known.Unknown}
+	if known.Unknown > 0 {
+		a.log.Warn("alerts are not told again, though nobody knows whether they arrived", "instance", c.instance.Name, "alerts", known.Unknown, "request_id", c.requestID)
+	}
+	switch {
+	case len(marks) == 0:
+		answer.Sent = 1
+	case answer.Sent == 0:
+		return c.w.json(http.StatusOK, answer)
+	}
+	content, err := (&event.TextContent{Text: in.Text(known.New)}).Content()
+	if err != nil {
+		return err
+	}
+	out, err := a.outgoing(c, target, content)
+	if err != nil {
+		return err
+	}
+	if err := a.Store.Admit(); err != nil {
+		return err
+	}
+	return a.tell(c, out, known.Marks, answer)
+}
+
+// tell sends the text, which is noted before it leaves and in the commit that stores it.
+func (a *api) tell(c *call, out event.Outgoing, marks []notify.Mark, answer notifyAnswer) error {
+	ctx, done := c.patience()
+	defer done()
+	var note *notify.Note
+	out.Leaving = func() (err error) {
+		if err = c.begin(); err == nil {
+			note, err = a.Alerts.Begin(ctx, c.instance.ID, out.To, marks, instance.There)
+		}
+		return err
+	}
+	keep := keepInCommit[notifyAnswer](c, http.StatusOK)
+	_, err := a.Supervisor.SendAndStore(ctx, c.instance.ID, out, instance.Keeping{
+		RequestID: c.requestID,
+		InCommit: func(tx *store.Tx, _ event.Message) error {
+			if err := note.Sent(tx); err != nil || keep == nil {
+				return err
+			}
+			return keep(tx, answer)
+		},
+	})
+	if err == nil {
+		return c.w.json(http.StatusOK, answer)
+	}
+	if r, known := answerTo(err); known && !keepsKey(r) { // nothing left
+		if undo := note.Undo(context.WithoutCancel(ctx)); undo != nil {
+			a.log.Error("alerts that were not told are not told for a day", "instance", c.instance.Name, "error", undo)
+		}
+	}
+	return err
+}

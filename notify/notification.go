@@ -1,0 +1,138 @@
+package notify
+
+import (
+	"crypto/sha256"
+	"encoding/binary"
+	"fmt"
+	"slices"
+	"time"
+
+	"postern/event"
+)
+
+// MaxAlerts is how many alerts a post may have. Alertmanager's max_alerts bounds them.
+const MaxAlerts = 2000
+
+// Notification is the body of a post, of which only what is made use of is read: alerts, or a
+// title or message.
+type Notification struct {
+	Status      string             `json:"status"` // of alerts that have none: firing, resolved
+	Alerts      []Alert            `json:"alerts"`
+	GroupLabels map[string]*string `json:"groupLabels"`
+	Truncated   int64              `json:"truncatedAlerts"` // that the sender left out
+
+	Title   string `json:"title"`
+	Message string `json:"message"`
+	Msg     string `json:"msg"` // the message, as Uptime Kuma calls it
+
+	// Of a title and message that is told once.
+	Fingerprint string `json:"fingerprint"`
+	StartsAt    string `json:"startsAt"`
+}
+
+// Alert is one of the alerts of a post. Values that are null count as missing.
+type Alert struct {
+	Status      string             `json:"status"` // firing or resolved; anything else counts as firing
+	Labels      map[string]*string `json:"labels"`
+	Annotations map[string]*string `json:"annotations"`
+	StartsAt    string             `json:"startsAt"` // RFC 3339; anything else is not shown
+	EndsAt      string             `json:"endsAt"`
+	Fingerprint string             `json:"fingerprint"` // empty: made of the labels
+
+	GeneratorURL string `json:"generatorURL"`
+	DashboardURL string `json:"dashboardURL"`
+	PanelURL     string `json:"panelURL"`
+}
+
+const resolved = "resolved"
+
+// Check refuses a post of which no text can be made, with an error that wraps
+// [event.ErrContent], and completes one that has what others call otherwise.
+func (n *Notification) Check() error {
+	switch {
+	case len(n.Alerts) > MaxAlerts:
+		return fmt.Errorf("%w: alerts must have at most %d entries; max_alerts of Alertmanager bounds them", event.ErrContent, MaxAlerts)
+	case len(n.Alerts) > 0:
+		for i := range n.Alerts {
+			if a := &n.Alerts[i]; a.Status == "" {
+				a.Status = n.Status
+			}
+		}
+		return nil
+	}
+	if n.Message == "" {
+		n.Message = n.Msg
+	}
+	if clean(n.Title, maxTitle) == "" && cleanLines(n.Message, maxMessage) == "" {
+		return fmt.Errorf("%w: give alerts with at least one entry, or title or message with at least one character", event.ErrContent)
+	}
+	return nil
+}
+
+// Mark is what makes an alert the same one as another.
+type Mark [16]byte
+
+// Marks are those of what a post tells to a recipient: of each alert, in their order. A
+// title and message has one when it names a fingerprint, else none.
+func (n *Notification) Marks(to string) (all []Mark) {
+	if len(n.Alerts) == 0 && n.Fingerprint != "" {
+		return []Mark{markOf(n.Status, n.Fingerprint, n.StartsAt, to)}
+	}
+	for i := range n.Alerts {
+		a := &n.Alerts[i]
+		all = append(all, markOf(a.Status, a.fingerprint(), a.StartsAt, to))
+	}
+	return all
+}
+
+func markOf(status, fingerprint, start, to string) Mark {
+	if at, ok := instant(start); ok {
+		start = at.UTC().Format(time.RFC3339Nano)
+	}
+	sum := digest(status, fingerprint, start, to)
+	return Mark(sum[:])
+}
+
+// digest is a hash of texts, none of which can pass for a part of another.
+func digest(parts ...string) [sha256.Size]byte {
+	var raw []byte
+	for _, part := range parts {
+		raw = binary.AppendUvarint(raw, uint64(len(part)))
+		raw = append(raw, part...)
+	}
+	return sha256.Sum256(raw)
+}
+
+// fingerprint is the sender's, or one of all labels; without any, of the annotations.
+func (a *Alert) fingerprint() string {
+	if a.Fingerprint != "" {
+		return a.Fingerprint
+	}
+	of := a.Labels
+	if len(of) == 0 {
+		of = a.Annotations
+	}
+	var parts []string
+	for _, name := range names(of) {
+		parts = append(parts, name, *of[name])
+	}
+	sum := digest(parts...)
+	return string(sum[:])
+}
+
+// names are those of what has a value, in order.
+func names(of map[string]*string) (all []string) {
+	for name, value := range of {
+		if value != nil {
+			all = append(all, name)
+		}
+	}
+	slices.Sort(all)
+	return all
+}
+
+// instant reads a time; the year 1 is none.
+func instant(text string) (at time.Time, ok bool) {
+	at, err := time.Parse(time.RFC3339, text)
+	return at, err == nil && at.Year() > 1
+}
