@@ -179,6 +179,11 @@ func TestEveryBodyIsReadStrictly(t *testing.T) {
 			if row.auth == userBearer {
 				req.Header.Set("Authorization", "Bearer "+r.token)
 			}
+			if takesAnyField(row) && code == "UNKNOWN_FIELD" {
+				if code = codeInvalidQuery; strings.HasSuffix(body, ",}{}") {
+					code = "MALFORMED_JSON"
+				}
+			}
 			res := do(r.h, req)
 			if res.StatusCode != 400 {
 				t.Errorf("%s %s with %q: status %d", row.method, row.path, body, res.StatusCode)
@@ -187,6 +192,12 @@ func TestEveryBodyIsReadStrictly(t *testing.T) {
 			wantError(t, res, 400, code)
 		}
 	}
+}
+
+// takesAnyField tells that a route passes over fields that it does not know. What it
+// finds missing next is in its query.
+func takesAnyField(row route) bool {
+	return types()[descriptions()[row.method+" "+row.path].in].Open
 }
 
 func TestABodyOf1MiBIsTakenAndOneByteMoreIs413(t *testing.T) {

@@ -26,6 +26,11 @@ type notifyAnswer struct {
 // notify sends one text about the alerts of the body that were not told yet; see package
 // notify for what is promised.
 func (a *api) notify(c *call) error {
+	c.once.Names(c.r.URL.RawQuery)
+	var in notify.Notification
+	if err := c.decodeForeign(&in, maxNotification, notify.MaxAlerts+1); err != nil {
+		return err
+	}
 	q, err := c.query([]string{"to"})
 	if err != nil {
 		return err
@@ -33,18 +38,16 @@ func (a *api) notify(c *call) error {
 	if !q.Has("to") {
 		return invalidQuery("to is required: the number or JID that gets the text")
 	}
-	number := q.Get("to")
-	c.once.Names(number)
-	var in notify.Notification
-	if err := c.decodeForeign(&in, maxNotification, notify.MaxAlerts+1); err != nil {
-		return err
-	}
 	if err := in.Check(); err != nil {
 		return err
 	}
+	number := q.Get("to")
 	target := &sendTarget{oneRecipient: oneRecipient{Number: &number}}
 	to, err := target.recipient()
 	if err != nil {
+		return err
+	}
+	if err := c.mayWriteTo(to.JID()); err != nil { // before it says what was told
 		return err
 	}
 	release, err := a.Alerts.Turn(c.r.Context(), c.instance.ID, to.JID())
