@@ -263,14 +263,14 @@ func TestRecipientsHold(t *testing.T) {
 		t.Errorf("to its recipient: %s", text(t, res))
 	}
 	for path, body := range map[string]string{
-		"/instance/a/send/text":       `{"number":"4915199999999","textMessage":{"text":"x"}}`,
-		"/instance/a/send/status":     `{"statusMessage":{"text":"x"}}`,
+		"/instance/a/send/text":   `{"number":"4915199999999","textMessage":{"text":"x"}}`,
+		"/instance/a/send/status": `{"statusMessage":{"text":"x"}}`,
 
 		"/instance/a/notify?to=4915199999999": `{"message":"x"}`,
-		"/instance/a/chat/presence":   `{"presence":"composing","chat":"4915199999999"}`,
-		"/instance/a/chat/is-account": `{"numbers":["4915112345678","4915199999999"]}`,
-		"/instance/a/group":           `{"subject":"x","participants":["4915112345678"]}`,
-		"/message/batches":            `{"name":"x","instances":["a"],"recipients":["4915112345678","4915199999999"],"message":{"type":"text","payload":{"text":"x"}}}`,
+		"/instance/a/chat/presence":           `{"presence":"composing","chat":"4915199999999"}`,
+		"/instance/a/chat/is-account":         `{"numbers":["4915112345678","4915199999999"]}`,
+		"/instance/a/group":                   `{"subject":"x","participants":["4915112345678"]}`,
+		"/message/batches":                    `{"name":"x","instances":["a"],"recipients":["4915112345678","4915199999999"],"message":{"type":"text","payload":{"text":"x"}}}`,
 	} {
 		wantError(t, r.with(key, "POST", path, body), 403, "RECIPIENT_NOT_ALLOWED")
 	}
