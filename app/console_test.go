@@ -65,9 +65,13 @@ func (p *page) next() (m said) {
 // hears reads until the message that is waited for.
 func (p *page) hears(is func(said) bool) said {
 	p.s.t.Helper()
-	for {
-		if m := p.next(); is(m) {
+	for over := time.Now().Add(30 * time.Second); ; {
+		m := p.next()
+		if is(m) {
 			return m
+		}
+		if time.Now().After(over) {
+			p.s.t.Fatal("it is not told")
 		}
 	}
 }

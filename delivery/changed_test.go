@@ -15,10 +15,16 @@ import (
 func TestEveryRecordThatIsNewOrOtherThanBeforeIsToldAfterItsCommit(t *testing.T) {
 	var mu sync.Mutex
 	var told []Changed
-	r := newRig(t, Config{Log: true, Changed: func(all []Changed) {
+	var r *rig
+	r = newRig(t, Config{Log: true, Changed: func(all []Changed) {
 		mu.Lock()
 		defer mu.Unlock()
 		told = append(told, all...)
+		for _, c := range all { // who is told may not read; this test sees by it that the commit is over
+			if rows, err := r.l.Rows([]uint64{c.ID}); err != nil || len(rows) != 1 {
+				t.Errorf("told of %d, which is not in the file: %v", c.ID, err)
+			}
+		}
 	}})
 	news := func() (all []Changed) {
 		mu.Lock()

@@ -51,7 +51,7 @@ func (a *api) showConfig(c *call) error {
 	return c.w.json(http.StatusOK, out)
 }
 
-// ErrNoSupport: nobody gathers support bundles here.
+// ErrNoSupport tells that nobody gathers support bundles here.
 var ErrNoSupport = errors.New("this program was started without what gathers support bundles; run postern support")
 
 const mediaZip = "application/zip"

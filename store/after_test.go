@@ -3,30 +3,45 @@ package store
 import (
 	"errors"
 	"path/filepath"
+	"runtime"
 	"slices"
 	"sync"
+	"sync/atomic"
 	"testing"
+	"time"
 )
 
 // TestWhatIsToFollowACommitIsCalledOnceItIsOnTheDiskAndOnceOnly: not for a closure that
 // failed, and not for the first run of one that ran again because of another.
 func TestWhatIsToFollowACommitIsCalledOnceItIsOnTheDiskAndOnceOnly(t *testing.T) {
-	s := openTest(t, filepath.Join(t.TempDir(), "p.db"))
+	var commits atomic.Int64
+	s := openTest(t, filepath.Join(t.TempDir(), "p.db"), func(o *Options) {
+		o.OnCommit = func(int, time.Duration) { commits.Add(1) }
+	})
 	var mu sync.Mutex
 	called := map[string]int{}
 	refused := errors.New("refused")
 	var work sync.WaitGroup
 	const callers = 50
+	together := make(chan struct{})
+	held := make(chan struct{})
+	work.Go(func() { // all others come while this one runs
+		_ = s.Update(t.Context(), func(*Tx) error { close(held); <-together; return nil })
+	})
+	<-held
 	for i := range callers {
 		name := string(rune('A' + i))
 		work.Go(func() {
 			followed := false
 			err := s.Update(t.Context(), func(tx *Tx) error {
+				before := commits.Load()
 				tx.After(func() {
 					mu.Lock()
+					defer mu.Unlock()
 					called[name]++
-					followed = true
-					mu.Unlock()
+					if followed = true; commits.Load() != before+1 {
+						t.Errorf("%s: called before its commit was on the disk", name)
+					}
 				})
 				if err := tx.Put("thing", []byte(name), []byte("x")); err != nil || i%5 == 0 {
 					return errors.Join(err, refused)
@@ -40,6 +55,10 @@ func TestWhatIsToFollowACommitIsCalledOnceItIsOnTheDiskAndOnceOnly(t *testing.T)
 			}
 		})
 	}
+	for s.waiting() < callers {
+		runtime.Gosched()
+	}
+	close(together)
 	work.Wait()
 	for i := range callers {
 		want := 1
