@@ -94,6 +94,20 @@ func (b *budget) watch(p place) (landed func() (late bool)) {
 	return func() bool { return !alarm.Stop() }
 }
 
+// wanted reports whether somebody waits for a place of a kind.
+func (b *budget) wanted(p place) bool {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	return len(b.waiting[p]) > 0
+}
+
+// returned notes that a place which was lent is used again by who has it.
+func (b *budget) returned() {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	b.late--
+}
+
 // pass calls whoever waits, when there is room. Each lane that was called does so
 // in its turn, so that a place for which it has no use comes to the next.
 func (b *budget) pass() {

@@ -60,6 +60,8 @@ type ledger interface {
 	load(f flight) (parcel, error)
 	// settle notes an attempt. A closure of the store calls it.
 	settle(tx *store.Tx, r result) (settled, error)
+	// behind finds what waits behind a delivery in its line.
+	behind(p parcel) (next row, found bool, err error)
 	// lose takes out what can never be sent, for want of its record or body.
 	lose(f flight, why error) (follows *row, err error)
 }
@@ -76,7 +78,8 @@ type parcel struct {
 	named    bool      // the id is sent, whatever the destination says by now
 	headers  http.Header
 	body     []byte
-	inLine   bool // others wait until it has ended
+	inLine   bool            // others wait until it has ended
+	record   delivery.Record // of package delivery
 }
 
 // settled is what became of a delivery by an attempt.
@@ -197,9 +200,24 @@ func (l *lane) sendOn(f flight) {
 		if _, more := l.board.place(); more {
 			l.nudge() // the feeder starts others
 		}
+		l.run(f)
+	}
+}
+
+// run delivers, and what follows in the line, and gives the place back.
+func (l *lane) run(f flight) {
+	for on := true; on; {
 		late := l.r.budget.watch(f.place)
-		l.deliver(f)
-		l.r.budget.leave(f.place, late())
+		next, more := l.deliver(f)
+		lent := late()
+		if on = more; !on {
+			l.r.budget.leave(f.place, lent)
+			return
+		}
+		if lent {
+			l.r.budget.returned()
+		}
+		f = next
 	}
 }
 
@@ -226,11 +244,14 @@ func (l *lane) landed(f flight) {
 	}
 }
 
-// deliver makes one attempt.
-func (l *lane) deliver(f flight) {
+// deliver makes one attempt. next is what is to go out at once in its place.
+func (l *lane) deliver(f flight) (next flight, more bool) {
 	p, to, ready := l.load(f)
 	if !ready {
-		return
+		if f.ahead > 0 {
+			l.askForPass() // it may have become the first meanwhile, and been passed over for being under way
+		}
+		return next, false
 	}
 	at := time.Now()
 	o := l.r.cfg.Sender.Send(l.posting, to, p.id, p.headers, p.body)
@@ -239,14 +260,18 @@ func (l *lane) deliver(f flight) {
 	}
 	if l.posting.Err() != nil && !o.Delivered() {
 		l.skip(f) // cut off by Stop: it stays as it was
-		return
+		return next, false
 	}
 	opened, closed := l.board.answered(f, o)
 	if opened || closed {
 		l.nudge() // to fill the board anew
 		l.tellBreaker(to, o, opened)
 	}
-	l.r.report(result{lane: l, flight: f, parcel: p, outcome: o, at: at, url: to.URL})
+	if o.Delivered() {
+		next, more = l.ahead(f, p)
+	}
+	l.r.report(result{lane: l, flight: f, parcel: p, outcome: o, at: at, url: to.URL, followed: more})
+	return next, more
 }
 
 func (l *lane) tellBreaker(to event.Destination, o Outcome, opened bool) {
@@ -286,6 +311,8 @@ func (l *lane) load(f flight) (p parcel, to event.Destination, ready bool) {
 	case !p.expires.IsZero() && !now.Before(p.expires):
 		l.skip(f)
 		l.r.expiry.look() // it may have been left because of this flight
+	case f.ahead > 0 && !isDue(p.due, now):
+		l.skip(f) // the file will say when it has become the first
 	case !f.anyway && !isDue(p.due, now):
 		// As happens when the clock went back: nothing else would remember it.
 		l.skip(f)

@@ -72,7 +72,7 @@ func (r records) load(f flight) (p parcel, err error) {
 	}
 	p = parcel{
 		kind: e.Kind, line: f.line.batch, pending: true, due: rec.NextAttemptAt, expires: rec.ExpiresAt, attempts: rec.Attempts,
-		id: rec.EventID, body: e.Body, inLine: rec.Line != 0,
+		id: rec.EventID, body: e.Body, inLine: rec.Line != 0, record: rec,
 	}
 	p.named = rec.Lane.Flow == delivery.FlowInstance && !rec.Once // it was made as a durable one
 	if rec.Lane.Flow == delivery.FlowBatch {

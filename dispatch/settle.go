@@ -18,6 +18,8 @@ type result struct {
 	at      time.Time // when it went out
 	url     string
 	next    time.Time // of the next attempt, when it was not accepted
+
+	followed bool // the next of its line is under way already
 }
 
 // attempt is the result as the log has it.
@@ -186,9 +188,9 @@ func (r *Relay) await(sub *store.Submitted) {
 }
 
 // holdsOthers tells that something waits until the file has the outcome: in a
-// lane with an order the next of the line, and behind a failure the next of the
-// batch.
-func (r result) holdsOthers() bool { return r.parcel.inLine || r.outcome.Down() }
+// lane with an order the next of the line, unless that is under way, and behind a
+// failure the next of the batch.
+func (r result) holdsOthers() bool { return r.parcel.inLine && !r.followed || r.outcome.Down() }
 
 // became tells the lane what the file says of an attempt.
 func (r *Relay) became(g result, s settled) {

@@ -1,0 +1,65 @@
+package dispatch
+
+import (
+	"time"
+
+	"github.com/google/uuid"
+
+	"postern/delivery"
+	"postern/store"
+)
+
+// An event of a line need not wait until the file has the outcome of the one before
+// it: that it was accepted is enough. Otherwise a line would be as slow as a commit for
+// each event, and one that falls behind would stay there. What a crash takes of the
+// outcomes is delivered again, from the first of them on and in the same order.
+
+// maxAhead is how many go out in a row that way. It bounds how much of it one line can
+// have repeated, and how long it keeps its place.
+const maxAhead = 64
+
+// ahead takes what waits behind a delivery that was accepted, to go out in the same
+// place. It finds nothing where somebody else waits for that place.
+func (l *lane) ahead(f flight, p parcel) (next flight, found bool) {
+	if f.ahead+1 >= maxAhead || l.outbox() || !p.inLine || l.r.budget.wanted(f.place) {
+		return next, false
+	}
+	behind, found, err := l.file.behind(p)
+	if err != nil || !found || !isDue(behind.At, time.Now()) {
+		return next, false // it comes when the file has the outcome
+	}
+	if next, found = l.board.ahead(behind.Line, behind.Seq); !found {
+		return next, false
+	}
+	next.place, next.ahead = f.place, f.ahead+1
+	l.r.flying.add(next.seq)
+	return next, true
+}
+
+// ahead is launch for what follows in a line, in the place of what was just accepted.
+// It takes nothing when the receiver has failed since, or others wait on the board.
+func (b *board) ahead(is uuid.UUID, seq uint64) (f flight, ok bool) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	if b.closed || b.sweep || b.breaker.open || !b.proven || b.has(seq) || len(b.known) >= b.size || b.flying >= b.limit() || len(b.ready) > 0 || len(b.rush) > 0 {
+		return f, false
+	}
+	l := &line{batch: is, last: seq, busy: true}
+	b.lines[l.batch], b.known[seq] = l, false
+	b.flying++
+	return flight{line: l, seq: seq, era: b.era, probe: b.breaker.sent(time.Now())}, true
+}
+
+// behind finds what waits behind a delivery in its line.
+func (r records) behind(p parcel) (next row, found bool, err error) {
+	err = r.store.View(func(tx *store.Tx) (err error) {
+		var d delivery.Due
+		d, found, err = delivery.NextInLine(tx, p.record)
+		next = recordRow(d)
+		return err
+	})
+	return next, found, err
+}
+
+// behind finds nothing: the board has the lines of the outbox.
+func (outbox) behind(parcel) (next row, found bool, err error) { return next, false, nil }
