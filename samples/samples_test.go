@@ -3,6 +3,7 @@ package samples
 import (
 	"runtime"
 	"slices"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -128,11 +129,11 @@ func TestWhoeverAsksCostsOneReadingASecond(t *testing.T) {
 
 func TestASampleIsTakenEachMinuteThoughNobodyAsks(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		var sent uint64
-		r := New(func() Reading { return Reading{Counts: Counts{Sent: sent}} }, nil)
+		var sent atomic.Uint64
+		r := New(func() Reading { return Reading{Counts: Counts{Sent: sent.Load()}} }, nil)
 		r.Start()
 		for range 5 {
-			sent++
+			sent.Add(1)
 			time.Sleep(time.Minute)
 		}
 		synctest.Wait()
