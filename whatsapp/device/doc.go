@@ -31,8 +31,8 @@
 // the session is read.
 //
 // What is on its way to the file belongs to the device that sent it: one that
-// is paired in its place does not see it, and nothing leaves after
-// [Container.Close].
+// is paired in its place does not see it, nothing of it is written once that was
+// deleted, and nothing leaves after [Container.Close].
 //
 // Values that did not change are not written again. The library stores the
 // same identity with every message, which would cost a commit each.
