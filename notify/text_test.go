@@ -194,3 +194,47 @@ func TestAnAlertIsTheSameByStatusFingerprintStartAndRecipient(t *testing.T) {
 		t.Error("a title with a fingerprint")
 	}
 }
+
+// FuzzANotificationMakesABoundedText of whatever is posted, and never fails.
+func FuzzANotificationMakesABoundedText(f *testing.F) {
+	bodies, err := filepath.Glob("testdata/*.json")
+	if err != nil {
+		f.Fatal(err)
+	}
+	for _, path := range bodies {
+		raw, err := os.ReadFile(path)
+		if err != nil {
+			f.Fatal(err)
+		}
+		f.Add(raw)
+	}
+	f.Fuzz(func(t *testing.T, raw []byte) {
+		var n Notification
+		if json.Unmarshal(raw, &n) != nil || n.Check() != nil {
+			return
+		}
+		text := n.Text(all(&n))
+		if c := utf8.RuneCountInString(text); c == 0 || c > maxMessage+maxTitle+3 || !utf8.ValidString(text) {
+			t.Errorf("%d characters: %q", c, text)
+		}
+		for _, r := range text {
+			if r != '\n' && unicode.IsControl(r) || unicode.Is(unicode.Bidi_Control, r) {
+				t.Errorf("the text has %U", r)
+			}
+		}
+		if marks := n.Marks("49@s"); len(n.Alerts) > 0 && len(marks) != len(n.Alerts) {
+			t.Errorf("%d marks of %d alerts", len(marks), len(n.Alerts))
+		}
+	})
+}
+
+// FuzzARowOfTheBook is read as it was written, or not at all.
+func FuzzARowOfTheBook(f *testing.F) {
+	f.Add((&row{sent: true, marks: []Mark{{1}, {2}}}).encode())
+	f.Fuzz(func(t *testing.T, raw []byte) {
+		r, err := decode(raw)
+		if err == nil && r.at.UnixMilli() >= 0 && !bytes.Equal(r.encode(), raw) {
+			t.Errorf("%x is read as %+v", raw, r)
+		}
+	})
+}
