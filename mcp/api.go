@@ -143,9 +143,9 @@ func (s *Server) identify(ctx context.Context, who *caller) error {
 
 // of is the path of an instance's resource. name was checked by the schema of the tool.
 func of(name string, rest ...string) string {
-	path := "/instance/" + url.PathEscape(name)
+	path := []string{"/instance", url.PathEscape(name)}
 	for _, segment := range rest {
-		path += "/" + url.PathEscape(segment)
+		path = append(path, url.PathEscape(segment))
 	}
-	return path
+	return strings.Join(path, "/")
 }

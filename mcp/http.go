@@ -8,6 +8,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"maps"
 	"net/http"
 	"slices"
 	"strings"
@@ -61,9 +62,7 @@ func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	if !errors.As(err, &no) {
 		no = &halt{status: http.StatusServiceUnavailable, text: err.Error()}
 	}
-	for name, values := range no.header {
-		w.Header()[name] = values
-	}
+	maps.Copy(w.Header(), no.header)
 	w.Header().Set("Content-Type", "application/json")
 	w.WriteHeader(no.status)
 	_ = json.NewEncoder(w).Encode(map[string]any{

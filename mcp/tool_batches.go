@@ -45,7 +45,8 @@ func (s *Server) addBatchTools() {
 	add(s, "start_batch", tool{
 		"Start batch",
 		"Makes a batch: one text to many recipients. With a key that may send, it starts at once and messages reach real people; otherwise it stays a DRAFT, which a person starts. Make one only when the user asked for it.",
-		[]string{scopeBatch}, true,
+		[]string{scopeBatch},
+		true,
 	}, func(ctx context.Context, in startInput) (Batch, []sdk.Content, error) {
 		out, err := s.startBatch(ctx, in)
 		return out, nil, err

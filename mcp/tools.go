@@ -21,10 +21,9 @@ type tool struct {
 // JSON, further content.
 func add[In, Out any](s *Server, name string, t tool, do func(context.Context, In) (Out, []sdk.Content, error)) {
 	s.scopes[name] = t.scopes
-	no := false
 	hints := &sdk.ToolAnnotations{Title: t.title, ReadOnlyHint: !t.writes, IdempotentHint: !t.writes}
 	if !t.writes {
-		hints.DestructiveHint = &no
+		hints.DestructiveHint = new(false)
 	}
 	sdk.AddTool(s.sdk, &sdk.Tool{Name: name, Title: t.title, Description: t.text, Annotations: hints, InputSchema: inputOf[In](), OutputSchema: schemaOf[Out]()},
 		func(ctx context.Context, _ *sdk.CallToolRequest, in In) (*sdk.CallToolResult, Out, error) {
@@ -75,10 +74,10 @@ func inputOf[In any]() *jsonschema.Schema {
 var bounds = map[string]func(*jsonschema.Schema){
 	"instance": func(p *jsonschema.Schema) { p.Pattern = nameForm.String() },
 	"instances": func(p *jsonschema.Schema) {
-		p.MinItems, p.MaxItems, p.Items.Pattern = to(1), to(1000), nameForm.String()
+		p.MinItems, p.MaxItems, p.Items.Pattern = new(1), new(1000), nameForm.String()
 	},
 	"recipients": func(p *jsonschema.Schema) {
-		p.MinItems, p.MaxItems, p.Items.MinLength, p.Items.MaxLength = to(1), to(10_000), to(1), to(64)
+		p.MinItems, p.MaxItems, p.Items.MinLength, p.Items.MaxLength = new(1), new(10_000), new(1), new(64)
 	},
 	"chat":      length(1, 128),
 	"group":     length(1, 128),
@@ -106,5 +105,3 @@ const batchForm = `^[0-9a-fA-F]{8}(-[0-9a-fA-F]{4}){3}-[0-9a-fA-F]{12}$`
 func length(least, most int) func(*jsonschema.Schema) {
 	return func(p *jsonschema.Schema) { p.MinLength, p.MaxLength = &least, &most }
 }
-
-func to(n int) *int { return &n }

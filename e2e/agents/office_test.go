@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"io"
+	"maps"
 	"net/http"
 	"os"
 	"os/exec"
@@ -54,9 +55,7 @@ func (o *office) key(t *testing.T, scopes []string, more map[string]any) (text, 
 	if slices.Contains(scopes, "batch") {
 		in["userId"] = o.Owner.String()
 	}
-	for name, v := range more {
-		in[name] = v
-	}
+	maps.Copy(in, more)
 	var made struct{ Key, ID string }
 	o.Call(consumer.Key(o.Sec.GlobalAuthToken), http.MethodPost, "/keys", in, &made)
 	return made.Key, made.ID
