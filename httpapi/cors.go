@@ -8,8 +8,8 @@ import (
 // What a page of another origin may send and read, of which browsers ask first.
 const (
 	corsMethods = "GET, POST, PUT, PATCH, DELETE"
-	corsHeaders = "Authorization, apikey, Content-Type, Idempotency-Key, X-Request-Id"
-	corsExposed = "Content-Disposition, Idempotency-Replayed, Retry-After, X-Request-Id"
+	corsHeaders = "Authorization, apikey, Content-Type, Idempotency-Key, X-Request-Id, Mcp-Session-Id, Mcp-Protocol-Version"
+	corsExposed = "Content-Disposition, Idempotency-Replayed, Retry-After, X-Request-Id, Mcp-Session-Id"
 	corsMaxAge  = "600" // seconds that a browser need not ask again
 )
 

@@ -30,7 +30,7 @@ func TestPagesOfTheOriginsThatAreNamedMayCallAndNoOthers(t *testing.T) {
 	if res.StatusCode != 204 || allowed(res) != ours || res.Header.Get("Access-Control-Allow-Credentials") != "" {
 		t.Errorf("%d %v", res.StatusCode, res.Header)
 	}
-	for _, header := range []string{"Authorization", "apikey", "Content-Type", "Idempotency-Key"} {
+	for _, header := range []string{"Authorization", "apikey", "Content-Type", "Idempotency-Key", "Mcp-Session-Id", "Mcp-Protocol-Version"} {
 		if !strings.Contains(res.Header.Get("Access-Control-Allow-Headers"), header) {
 			t.Errorf("%s may not be sent", header)
 		}

@@ -105,6 +105,37 @@ func TestARepeatedCallHasTheSameIdempotencyKeyAndNoOtherHas(t *testing.T) {
 	}
 }
 
+func TestTheIdempotencyKeyIsMadeOfKeySessionAndID(t *testing.T) {
+	var seen []string
+	for _, c := range []caller{
+		{key: &key{ID: "k"}, session: "s", message: "int64 1"}, {key: &key{ID: "l"}, session: "s", message: "int64 1"},
+		{key: &key{ID: "k"}, session: "t", message: "int64 1"}, {key: &key{ID: "k"}, session: "s", message: "int64 2"},
+	} {
+		if k := c.onceKey(); slices.Contains(seen, k) || k != c.onceKey() || len(k) > 255 {
+			t.Errorf("%+v has %s", c, k)
+		} else {
+			seen = append(seen, k)
+		}
+	}
+}
+
+func TestTwoStreamsOfAKeyAreTwoSessions(t *testing.T) {
+	w := newWorld(t)
+	var keys []string
+	for range 2 {
+		s := w.byStream(all) // whose first call has the same id
+		if text, isError := call(t, s, "send_message", examples["send_message"]); isError {
+			t.Fatal(text)
+		}
+		for _, r := range w.requests() {
+			keys = append(keys, r.header.Get("Idempotency-Key"))
+		}
+	}
+	if len(keys) != 2 || keys[0] == "" || keys[0] == keys[1] {
+		t.Errorf("the keys are %v", keys)
+	}
+}
+
 func TestARepeatedCallIsToldToBeOne(t *testing.T) {
 	w := newWorld(t)
 	w.answers["POST /instance/shop/send/text"] = func(rw http.ResponseWriter, r *http.Request) {

@@ -3,10 +3,13 @@
 package agents
 
 import (
+	"context"
 	"encoding/json"
 	"fmt"
 	"maps"
 	"net/http"
+	"os"
+	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
@@ -38,6 +41,7 @@ func TestAgents(t *testing.T) {
 		{"only scoped keys are taken, and Origin is checked", doors},
 		{"every call is in the audit log", audit},
 		{"the command says what is wrong", command},
+		{"the command takes its key from a file", keyFile},
 	} {
 		t.Run(one.name, func(t *testing.T) { one.test(t, o) })
 	}
@@ -357,6 +361,51 @@ func command(t *testing.T, o *office) {
 	op.Says(1, "UNAUTHORIZED", "mcp", "--key", "pk_unknown")
 	op.Says(1, "does not answer", "mcp", "--key", "pk_unknown", "--url", "http://127.0.0.1:9")
 	op.Says(2, "--url must be", "mcp", "--key", "pk_unknown", "--url", "ftp://x")
+}
+
+func keyFile(t *testing.T, o *office) {
+	key, _ := o.key(t, []string{"read"}, nil)
+	file := filepath.Join(t.TempDir(), "key")
+	if err := os.WriteFile(file, []byte(key+"\n"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	s, err := client().Connect(t.Context(), &sdk.CommandTransport{Command: o.command(context.Background(), t, "", "--key-file", file)}, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer s.Close()
+	if text, isError := call(t, s, "list_instances", nil); isError {
+		t.Error(text)
+	}
+}
+
+func TestItIsServedBelowABasePathAndAtASocket(t *testing.T) {
+	if testing.Short() {
+		t.Skip("starts a real process")
+	}
+	socket := filepath.Join(t.TempDir(), "s")
+	w := rig.NewWorld(t)
+	w.Env = []string{"MCP_ENABLED=true", "SERVER_BASE_PATH=/postern", "SERVER_SOCKET=" + socket}
+	w.Start()
+	var made struct{ Key string }
+	w.Call(consumer.Key(w.Sec.GlobalAuthToken), http.MethodPost, "/keys", map[string]any{"name": "a", "instances": []string{"*"}, "scopes": []string{"read"}}, &made)
+	o := &office{SendScene: &rig.SendScene{Scene: &rig.Scene{World: w}}}
+	ways := map[string]sdk.Transport{
+		"HTTP below the base path": &sdk.StreamableClientTransport{Endpoint: w.API.Base + "/postern/mcp", HTTPClient: &http.Client{Transport: bearing(made.Key)}},
+		"the command below it":     &sdk.CommandTransport{Command: o.command(context.Background(), t, made.Key, "--url", w.API.Base+"/postern/")},
+		"the command at a socket":  &sdk.CommandTransport{Command: o.command(context.Background(), t, made.Key, "--url", "unix:"+socket)},
+	}
+	for way, transport := range ways {
+		s, err := client().Connect(t.Context(), transport, nil)
+		if err != nil {
+			t.Errorf("%s: %v", way, err)
+			continue
+		}
+		if text, isError := call(t, s, "list_instances", nil); isError {
+			t.Errorf("%s: %s", way, text)
+		}
+		_ = s.Close()
+	}
 }
 
 func TestItIsOffByDefault(t *testing.T) {
