@@ -456,6 +456,35 @@ func TestAClientThatGoesAwayDoesNotStopItsMessage(t *testing.T) {
 	}
 }
 
+func TestACallThatIsCancelledEnds(t *testing.T) {
+	w := newWorld(t)
+	entered := make(chan struct{})
+	w.answers["GET /instance"] = func(_ http.ResponseWriter, r *http.Request) {
+		close(entered)
+		<-r.Context().Done()
+	}
+	id := w.session(all)
+	answered := make(chan string)
+	go func() {
+		_, answer, _ := w.post(all, id, calling("1", "list_instances", nil))
+		answered <- answer
+	}()
+	<-entered
+	if status, answer, _ := w.post(all, id, `{"jsonrpc":"2.0","method":"notifications/cancelled","params":{"requestId":1}}`); status != http.StatusAccepted {
+		t.Fatalf("%d %s", status, answer)
+	}
+	select {
+	case <-answered:
+	case <-time.After(10 * time.Second):
+		t.Error("the request of a call that was cancelled is never answered")
+	}
+	w.server.calls.mu.Lock()
+	defer w.server.calls.mu.Unlock()
+	if w.server.calls.total != 0 {
+		t.Errorf("%d calls are left", w.server.calls.total)
+	}
+}
+
 func FuzzRequests(f *testing.F) {
 	f.Add(initialize)
 	f.Add(calling("1", "send_message", examples["send_message"]))
