@@ -100,8 +100,11 @@ vuln: ## known weaknesses in what the program calls (govulncheck; fails where it
 fmt: ## gofumpt by way of golangci-lint
 	$(LINT) fmt ./...
 
-pictures: ## every page of the console as a picture, in docs/pictures (needs a chromium; PICTURES=folder ONLY=overview)
-	$(GO) test -run '^TestPictures$$' -count 1 -timeout 30m ./dashboard -args -pictures '$(abspath $(or $(PICTURES),docs/pictures))' -only '$(ONLY)'
+README_PICTURES := overview-many-1280-light connect-1280-light instance-events-1280-dark
+pictures: ## every page of the console as a picture in bin/pictures, those of the README in docs/pictures (needs a chromium and the typeface Inter; ONLY=overview)
+	$(GO) test -run '^TestPictures$$' -count 1 -timeout 30m ./dashboard -args -pictures '$(CURDIR)/bin/pictures' -only '$(ONLY)'
+	@mkdir -p docs/pictures
+	@for p in $(README_PICTURES); do cp bin/pictures/$$p.png docs/pictures/; done
 
 docs: ## regenerate what is generated: config.toml.example, cli/licences.txt, docs/configuration.md, docs/events.md, docs/errors.md, docs/clients.md, the states in docs/batches.md
 	$(GO) test -run '^(TestExampleConfig|TestNoTrigger|TestTheErrorPage|TestThePageOfClients|TestEveryLinkedModule)' ./config ./cli ./e2e/docs ./e2e/events -args -update
