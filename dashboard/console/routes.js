@@ -5,7 +5,7 @@
 // where: "main" is for the day's work, "keep" for keeping the program. when: a page
 // that is only there when that is true of the server.
 export const routes = [
-  { at: "overview", where: "main", icon: "overview", scope: "metrics", page: () => import("./pages/overview.js") },
+  { at: "overview", where: "main", icon: "overview", scope: "read", page: () => import("./pages/overview.js") },
   { at: "instances", where: "main", icon: "phone", scope: "read", page: () => import("./pages/instances.js") },
 ];
 

@@ -100,10 +100,15 @@ func (d *desk) asked() {
 // signIn opens the console and signs in with the operator's key, as a person does.
 func (d *desk) signIn() {
 	d.t.Helper()
+	d.signInWith(d.Sec.GlobalAuthToken)
+}
+
+func (d *desk) signInWith(key string) {
+	d.t.Helper()
 	d.page.Front()
 	d.page.Go(d.API.Base + "/")
 	d.page.Await(`document.activeElement?.matches("#key-form input")`)
-	d.page.Type(d.Sec.GlobalAuthToken)
+	d.page.Type(key)
 	d.page.Press("Enter")
 	d.page.Await(`$("main h1") && !$("#key-form")`)
 }
@@ -111,7 +116,7 @@ func (d *desk) signIn() {
 // press presses a button of the page by its word.
 func (d *desk) press(word string) {
 	d.t.Helper()
-	find := fmt.Sprintf(`[...document.querySelectorAll("button")].findLast((b) => b.textContent.trim() === %q)`, word)
+	find := fmt.Sprintf(`[...document.querySelectorAll("button")].findLast((b) => b.textContent.trim() === %q && !b.hasAttribute("aria-disabled"))`, word)
 	d.page.Await(find)
 	d.page.Run(find + ".click()")
 }

@@ -10,7 +10,7 @@ export const samples = cell({ list: [], backup: undefined, at: 0, error: null })
 const kept = 24 * 60;
 
 export async function loadSamples() {
-  if (!can("metrics")) return;
+  if (!can("operator")) return;
   try {
     const told = await get("/admin/samples");
     samples.set({ list: told.samples || [], backup: told.backup, at: Date.now(), error: null });

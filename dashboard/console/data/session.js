@@ -47,8 +47,9 @@ refused.watch((refusal) => {
 
 // can tells whether who is signed in may use what needs the scope. "operator" is
 // what only the operator's own key opens.
-export function can(scope) {
+// "everywhere" is what a key of all instances may.
+export function can(...scopes) {
   const { state, operator, key } = session.value;
   if (state !== "in" && state !== "lost") return false;
-  return operator || !scope || !!key?.scopes?.includes(scope);
+  return operator || scopes.every((scope) => !scope || (scope === "everywhere" ? key?.instances?.includes("*") : key?.scopes?.includes(scope)));
 }

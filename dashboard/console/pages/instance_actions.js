@@ -20,7 +20,7 @@ export function actionsOf(row, own) {
     can("pair") && !is && { word: t("connect.do"), icon: "link", act: () => connect(row.name) },
     can("operator") && { word: t("token.do"), icon: "key", act: () => newToken(row) },
     null,
-    can("pair") && is && { word: t("logout.do"), icon: "unlink", harm: true, act: () => logout(row) },
+    can("manage") && is && { word: t("logout.do"), icon: "unlink", harm: true, act: () => logout(row) },
     can("manage") && { word: t("delete.do"), icon: "trash", harm: true, act: () => remove(row) },
   ].filter((item) => item !== false));
 }

@@ -28,7 +28,7 @@ function Head({ rows }) {
   const online = rows.filter((row) => groupFor(row.connectionStatus) === "good").length;
   return html`<div class="page-head"><div><h1 tabindex="-1">${t("nav.instances")}</h1>
     ${rows.length > 0 && html`<p class="lead figures">${many("instances.lead", rows.length, { online: number(online) })}</p>`}</div>
-    ${can("manage") && rows.length > 0 && html`<div class="buttons"><${Button} kind="first" icon="plus" word=${t("create.do")} act=${() => { create(); }}/></div>`}</div>`;
+    ${can("manage", "everywhere") && rows.length > 0 && html`<div class="buttons"><${Button} kind="first" icon="plus" word=${t("create.do")} act=${() => { create(); }}/></div>`}</div>`;
 }
 
 const orders = {
@@ -104,7 +104,7 @@ const hostOf = (url) => {
 // First is what a newcomer sees: what an instance is, the way to the first one,
 // and the way without a phone.
 function First() {
-  if (!can("manage")) return html`<div class="card"><${Empty} icon="phone" title=${t("first.nothing")}>${t("first.nothingText")}<//></div>`;
+  if (!can("manage", "everywhere")) return html`<div class="card"><${Empty} icon="phone" title=${t("first.nothing")}>${t("first.nothingText")}<//></div>`;
   return html`<div class="card"><${Empty} icon="phone" title=${t("first.title")} buttons=${html`<${Button} kind="first" icon="plus" word=${t("create.do")} act=${() => { create(); }}/>`}>${t("first.text")}<//>
     <div class="aside"><div><h2>${t("first.noPhone")}</h2><p>${t("first.noPhoneText")}</p></div><pre class="code">SANDBOX_ENABLED=true ./bin/postern serve</pre></div></div>`;
 }

@@ -19,21 +19,20 @@ export default function Overview() {
   useTitle(t("nav.overview"));
   const { rows, at, error } = useCell(fleet);
   const ring = useCell(samples);
-  const reads = can("read");
   useEffect(() => {
     if (!ring.at) loadSamples();
-    if (reads && !at) loadFleet().catch(() => {});
+    if (!at) loadFleet().catch(() => {});
   }, []);
   const ready = useReady();
   const troubles = useMemo(() => alertsOf(rows, ready), [rows, ready]);
-  if (reads && !at && !error) return html`<h1 tabindex="-1" class="unseen">${t("nav.overview")}</h1><${Loading}/>`;
+  if (!at && !error) return html`<h1 tabindex="-1" class="unseen">${t("nav.overview")}</h1><${Loading}/>`;
   return html`<div class="page-head"><div><p class="crumb">${t("nav.overview")}</p><${Sentence} rows=${rows} troubles=${troubles}/></div></div>
     <div class="stack">
       ${error && html`<${Trouble} error=${error} again=${loadFleet}/>`}
       ${troubles.length > 0 && html`<section class="card alerts" aria-label=${t("alerts.title")}><ul class="plain">${troubles.map((one) => html`<li key=${one.key} class=${one.tone}><${Icon} name=${one.tone === "bad" ? "bad" : "info"}/><div><p><strong>${one.title}</strong></p>${one.text && html`<p>${one.text}</p>`}</div>
         ${one.link && html`<a class="button small" href=${one.link} aria-label=${t("alerts.lookAt", { what: one.title })}>${t("alerts.look")}</a>`}</li>`)}</ul></section>`}
       ${rows.length > 0 && html`<${Bar} rows=${rows}/>`}
-      <${Charts} ring=${ring}/>
+      ${can("operator") && html`<${Charts} ring=${ring}/>`}
       <${Figures} ring=${ring}/>
     </div>`;
 }
@@ -83,7 +82,7 @@ function Sentence({ rows, troubles }) {
   const tone = reasons || bad ? "bad" : troubles.length ? "busy" : rows.length === 0 ? "off" : "good";
   const title = reasons ? t("sentence.notReady") : bad ? many("sentence.bad", bad) : troubles.length ? t("sentence.warning") : rows.length === 0 ? t("sentence.empty") : t("sentence.good");
   return html`<h1 tabindex="-1" class=${"sentence " + tone}><${Icon} name=${tone} large/><span>${title}</span></h1>
-    <p class="lead">${rows.length ? many("instances.lead", rows.length, { online: number(online) }) : can("read") && html`<a href=${to(["instances"])}>${t("sentence.begin")}</a>`}</p>`;
+    <p class="lead">${rows.length ? many("instances.lead", rows.length, { online: number(online) }) : can("manage", "everywhere") && html`<a href=${to(["instances"])}>${t("sentence.begin")}</a>`}</p>`;
 }
 
 // Bar is the fleet in one line: as long as there are instances, coloured as they are.
