@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"io/fs"
 	"maps"
+	"path"
 	"regexp"
 	"slices"
 	"strings"
@@ -12,11 +13,11 @@ import (
 	"postern/event"
 )
 
-// tables are the page's words, by language.
+// tables are the page's words, by language. Each language has the same files.
 func tables(t *testing.T) map[string]map[string]string {
 	t.Helper()
 	all := map[string]map[string]string{}
-	names, err := fs.Glob(files, "console/words/*.js")
+	names, err := fs.Glob(files, "console/words/*/*.js")
 	if err != nil || len(names) < 3 {
 		t.Fatal(names, err)
 	}
@@ -26,14 +27,23 @@ func tables(t *testing.T) map[string]map[string]string {
 			t.Fatal(err)
 		}
 		text := strings.TrimSuffix(strings.TrimPrefix(strings.TrimSpace(string(raw)), "export default "), ";")
-		table := map[string]string{}
-		if err := json.Unmarshal([]byte(text), &table); err != nil {
+		part := map[string]string{}
+		if err := json.Unmarshal([]byte(text), &part); err != nil {
 			t.Fatalf("%s: %v", name, err)
 		}
-		if keys := len(regexp.MustCompile(`(?m)^"`).FindAllString(text, -1)); keys != len(table) {
-			t.Errorf("%s has %d lines and %d keys: one is there twice", name, keys, len(table))
+		if keys := len(regexp.MustCompile(`(?m)^"`).FindAllString(text, -1)); keys != len(part) {
+			t.Errorf("%s has %d lines and %d keys: one is there twice", name, keys, len(part))
 		}
-		all[strings.TrimSuffix(strings.TrimPrefix(name, "console/words/"), ".js")] = table
+		language := path.Base(path.Dir(name))
+		if all[language] == nil {
+			all[language] = map[string]string{}
+		}
+		for key, text := range part {
+			if all[language][key] != "" {
+				t.Errorf("%s has %s, which another file of %s has too", name, key, language)
+			}
+			all[language][key] = text
+		}
 	}
 	return all
 }

@@ -1,9 +1,18 @@
 // The page's words, numbers and times in the language of who reads them.
 import { cell, useCell } from "./data/cell.js";
-import english from "./words/en.js";
+import common from "./words/en/common.js";
+import instances from "./words/en/instances.js";
+import overview from "./words/en/overview.js";
+import pairing from "./words/en/pairing.js";
 
 export const languages = { en: "English", pt: "Português", es: "Español" };
-const loaders = { pt: () => import("./words/pt.js"), es: () => import("./words/es.js") };
+
+// Each language has the same tables, a file for each part of the console.
+const english = { ...common, ...instances, ...overview, ...pairing };
+const loaders = {
+  pt: () => [import("./words/pt/common.js"), import("./words/pt/instances.js"), import("./words/pt/overview.js"), import("./words/pt/pairing.js")],
+  es: () => [import("./words/es/common.js"), import("./words/es/instances.js"), import("./words/es/overview.js"), import("./words/es/pairing.js")],
+};
 
 export const language = cell("en");
 let table = english;
@@ -19,8 +28,7 @@ export function preferred() {
 }
 
 export async function speak(code) {
-  if (loaders[code]) table = (await loaders[code]()).default;
-  else table = english;
+  table = loaders[code] ? Object.assign({}, ...(await Promise.all(loaders[code]())).map((part) => part.default)) : english;
   document.documentElement.lang = code;
   language.set(code);
 }
