@@ -9,6 +9,7 @@ import (
 // TestThePageInABrowser runs testdata/walk.js in the page, on the stage. The
 // browser's clock skips the pauses, so it takes seconds.
 func TestThePageInABrowser(t *testing.T) {
+	t.Parallel()
 	result := browser.Walk(t, stage(t, "walk.js")+"/")
 	for _, rule := range result.Found {
 		t.Error(rule)

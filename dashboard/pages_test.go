@@ -49,6 +49,7 @@ func opened(page *browser.Page, url string, s shot) {
 // TestNoPageHasABarrierThatAxeSees runs axe-core over every page, light and dark, wide
 // and narrow, with the rules of WCAG 2.2 AA.
 func TestNoPageHasABarrierThatAxeSees(t *testing.T) {
+	t.Parallel()
 	script := axe(t)
 	url, page := stage(t)+"/?", browser.Open(t).Page()
 	page.Do("Page.setBypassCSP", map[string]any{"enabled": true}, nil) // for axe alone
@@ -73,6 +74,7 @@ func TestNoPageHasABarrierThatAxeSees(t *testing.T) {
 // TestNoPageIsWiderThanItsWindow: nothing has to be scrolled sideways, down to 320
 // pixels, and nothing is cut off.
 func TestNoPageIsWiderThanItsWindow(t *testing.T) {
+	t.Parallel()
 	if testing.Short() {
 		t.Skip("opens every page")
 	}
@@ -91,6 +93,7 @@ func TestNoPageIsWiderThanItsWindow(t *testing.T) {
 // TestEverythingIsReachedByTheKeyboard signs in, makes an instance, looks at its tabs and
 // deletes it without a pointer.
 func TestEverythingIsReachedByTheKeyboard(t *testing.T) {
+	t.Parallel()
 	if testing.Short() {
 		t.Skip("drives a browser")
 	}
@@ -108,7 +111,7 @@ func TestEverythingIsReachedByTheKeyboard(t *testing.T) {
 	page.Press("Enter")
 	page.Await(`document.activeElement?.matches("dialog input")`)
 	page.Type("till")
-	page.Press("Tab", "Tab", "Space") // no code at once
+	page.Press("Tab", "Tab", "Tab", "Space") // no code at once
 	page.Await(`!document.querySelector("dialog input[type=checkbox]").checked`)
 	page.Press("Enter")
 	page.Await(`!document.querySelector("dialog[open]") && document.querySelector(".list .row")`)
@@ -148,6 +151,7 @@ func focus(t *testing.T, page *browser.Page, selector string) {
 // TestEveryPageSpeaksEveryLanguage holds that no key of a word is shown, and that nothing
 // stays English.
 func TestEveryPageSpeaksEveryLanguage(t *testing.T) {
+	t.Parallel()
 	if testing.Short() {
 		t.Skip("opens every page")
 	}

@@ -43,6 +43,7 @@ var shots = []shot{
 	{"instance-webhook", "three", "instances/shop/webhook", ""},
 	{"instance-limits", "three", "instances/shop/limits", ""},
 	{"instance-settings", "three", "instances/shop/settings", ""},
+	{"webhook", "three", "webhook", ""},
 	{"instance-proxy", "three", "instances/shop/proxy", ""},
 }
 

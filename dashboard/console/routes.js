@@ -7,6 +7,7 @@
 export const routes = [
   { at: "overview", where: "main", icon: "overview", scope: "read", page: () => import("./pages/overview.js") },
   { at: "instances", where: "main", icon: "phone", scope: "read", page: () => import("./pages/instances.js") },
+  { at: "webhook", where: "keep", icon: "deliveries", scope: "operator", page: () => import("./pages/webhook.js") },
 ];
 
 // routeOf is the page of a place, and the first that may be seen for none.

@@ -131,6 +131,10 @@
       stage.instances.push(row);
       return json(201, { ...row, Auth: { id: 1, token: "token" } });
     }
+    if (bare === "/webhook/options") {
+      const { filter: _, endpoints: __, ...common } = defaults["webhook/options"];
+      return json(200, body || common);
+    }
     if (path === "/admin/samples") return json(200, { interval: 60, backup: scene === "empty" ? null : { every: "24h", lastAt: ago(broken ? 9 * 86400 : 5400), bytes: 4.1e8, failure: broken ? "no space left on device" : null, failedAt: broken ? ago(300) : null }, samples: samples() });
     if (path === "/metrics") return new Response(metrics());
     const [, name, rest = ""] = /^\/instance\/([^/?]+)(.*)$/.exec(path) || [];

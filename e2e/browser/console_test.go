@@ -46,6 +46,21 @@ func (d *desk) fill(label, text string) {
 	d.page.Type(text)
 }
 
+// save presses Save and waits until nothing is left to be saved.
+func (d *desk) save() {
+	d.t.Helper()
+	d.press("Save")
+	d.page.Await(`![...document.querySelectorAll("button")].some((b) => b.textContent.trim() === "Save" && !b.hasAttribute("aria-disabled")) && !$(".card [role=alert], .card .wheel")`)
+}
+
+// check presses the box with the label.
+func (d *desk) check(label string) {
+	d.t.Helper()
+	find := fmt.Sprintf(`[...document.querySelectorAll("label.check")].find((l) => l.textContent.startsWith(%q))?.querySelector("input")`, label)
+	d.page.Await(find)
+	d.page.Run(find + ".click()")
+}
+
 // TestTheFirstMinuteOfANewcomer: signed in, an instance is made, its code is scanned, and
 // it is online in the list, without a look away from the page.
 func TestTheFirstMinuteOfANewcomer(t *testing.T) {
@@ -111,26 +126,37 @@ func TestAWebhookIsSetTriedAndSeen(t *testing.T) {
 	d.says(".card [role=alert]", "http")
 	d.fill("Address", d.Hook.URL)
 	d.press("All")
-	d.press("Save")
-	d.says(".toasts", "Saved")
+	d.save()
 	d.press("Send")
 	d.says(".notice.good", "Taken with 200")
 	d.Await("the example", func() bool { return d.Seen("messages.upsert") > 0 })
+
+	d.check("Keep each event until it is accepted")
+	d.check("Sign deliveries")
+	d.press("Save")
+	d.says("dialog[open]", "The signing secret")
+	d.page.Await(`$("dialog[open] input").value.startsWith("whsec_")`)
+	d.press("Done")
+	d.press("New secret")
+	d.press("Make a new secret")
+	d.says("dialog[open]", "not shown again")
+	d.press("Done")
+	d.goTo("webhook", "Global webhook")
+	d.check("Keep each event until it is accepted")
+	d.save()
 
 	d.goTo("instances/shop/limits", "shop")
 	d.fill("Messages a minute", "0")
 	d.press("Save")
 	d.says(".card [role=alert]", "perMinute")
 	d.fill("Messages a minute", "60")
-	d.press("Save")
-	d.says(".toasts", "Saved")
+	d.save()
 	d.goTo("instances/shop", "shop")
 	d.says(".stack", "of 60")
 	d.goTo("instances/shop/settings", "shop")
 	d.page.Await(`$(".check input")`)
 	d.page.Run(`$(".check input").click()`)
-	d.press("Save")
-	d.says(".toasts", "Saved")
+	d.save()
 
 	d.goTo("instances/shop/events", "shop")
 	d.says(".events-state", "Live")
@@ -149,6 +175,18 @@ func TestAWebhookIsSetTriedAndSeen(t *testing.T) {
 	d.says(".event-one pre", "is it ready?")
 	d.press("As curl")
 	d.page.Await(`$(".event-one [role=status]") && !$(".event-one b")`)
+
+	d.goTo("instances/shop/proxy", "shop")
+	d.fill("Address", "http://127.0.0.1:1")
+	d.press("Save")
+	d.says(".card [role=alert]", "connect")
+	d.page.Run(`$("[aria-label='Actions for shop']").click()`)
+	d.press("Delete")
+	d.page.Await(`document.activeElement?.matches("dialog input")`)
+	d.page.Type("shop")
+	d.page.Await(`!$("dialog footer .first").hasAttribute("aria-disabled")`)
+	d.page.Press("Enter")
+	d.says(".empty", "Link the first phone")
 	d.Stop()
 }
 

@@ -21,6 +21,7 @@ export function actionsOf(row, own) {
     can("operator") && { word: t("token.do"), icon: "key", act: () => newToken(row) },
     null,
     can("manage") && is && { word: t("logout.do"), icon: "unlink", harm: true, act: () => logout(row) },
+    own && can("manage") && is && { word: t("reset.do"), icon: "unlink", harm: true, act: () => reset(row) },
     can("manage") && { word: t("delete.do"), icon: "trash", harm: true, act: () => remove(row) },
   ].filter((item) => item !== false));
 }
@@ -53,6 +54,17 @@ function logout(row) {
       const told = await call("DELETE", instancePath(row.name) + "/logout", undefined, { patience: 60000 });
       put({ name: row.name, connectionStatus: told.connectionStatus });
       toast(t("logout.done", { name: row.name }));
+    },
+  });
+}
+
+// reset is the last resort for labels and settings of chats that do not verify.
+function reset(row) {
+  confirm({
+    title: t("reset.title", { name: row.name }), children: t("reset.text"), word: t("reset.do"), typed: row.name,
+    act: async () => {
+      await call("POST", instancePath(row.name) + "/app-state/reset", undefined, { patience: 60000 });
+      toast(t("reset.done", { name: row.name }));
     },
   });
 }
@@ -90,6 +102,17 @@ export function Secret({ label, value }) {
   return html`<${Field} label=${label}>${(ties) => html`<div class="with-button"><input class="input code" readonly value=${value} onFocus=${(event) => event.target.select()} ...${ties}/><${Copy} text=${value} kind=""/></div>`}<//>`;
 }
 
+// objectOf is the object that was typed, nothing for nothing.
+function objectOf(text) {
+  if (!text.trim()) return undefined;
+  try {
+    const value = JSON.parse(text);
+    if (value && typeof value === "object" && !Array.isArray(value)) return value;
+  } catch { // told below
+  }
+  throw new Error(t("create.attributesWrong"));
+}
+
 export function create() {
   open(() => html`<${Create}/>`);
 }
@@ -97,12 +120,14 @@ export function create() {
 function Create() {
   const [name, setName] = useState("");
   const [description, setDescription] = useState("");
+  const [attributes, setAttributes] = useState("");
   const [scan, setScan] = useState(true);
   const [error, setError] = useState(null);
   const make = async () => {
     setError(null);
     try {
-      const made = await call("POST", "/instance", { ...(name.trim() && { instanceName: name.trim() }), ...(description.trim() && { description: description.trim() }) });
+      const externalAttributes = objectOf(attributes);
+      const made = await call("POST", "/instance", { ...(externalAttributes && { externalAttributes }), ...(name.trim() && { instanceName: name.trim() }), ...(description.trim() && { description: description.trim() }) });
       const { Auth: _, ...row } = made; // the page keeps no token
       put({ connectionStatus: "offline", status: "OFFLINE", ownerJid: null, Webhook: null, ...row });
       loadFleet().catch(() => {});
@@ -122,6 +147,7 @@ function Create() {
     <form class="form" onSubmit=${submit} noValidate>
       <${Text} label=${t("create.name")} help=${t("create.nameHelp")} wrong=${wrong} value=${name} on=${setName} maxlength="255" placeholder="shop" autocapitalize="none" autofocus/>
       <${Text} label=${t("create.description")} value=${description} on=${setDescription} maxlength="255"/>
+      <details class="further"><summary>${t("create.more")}</summary><${Field} label=${t("create.attributes")} help=${t("create.attributesHelp")}>${(ties) => html`<textarea class="input code" rows="3" value=${attributes} onInput=${(event) => setAttributes(event.target.value)} spellcheck=${false} placeholder='{"branch": 7}' ...${ties}></textarea>`}<//></details>
       ${can("pair") && html`<${Check} label=${t("create.scan")} value=${scan} on=${setScan}/>`}
       <button hidden></button></form>
     ${error && !wrong && html`<${Trouble} error=${error}/>`}<//>`;

@@ -13,12 +13,15 @@ import { Secret } from "./instance_actions.js";
 const filters = ["groups", "status", "newsletters", "broadcasts", "fromMe"];
 const without = ({ secret, ...rest }) => rest; // what the server made is not put again
 
-export default function Options({ path }) {
+// Options are those of an instance, or, with common, of the global webhook, which has neither
+// filter nor further receivers.
+export default function Options({ path, common }) {
   const loaded = useLoaded(path);
   const form = useDraft(loaded.value);
   const { draft, change } = form;
   const save = async (options) => {
-    const body = { ...options, signing: without(options.signing), endpoints: options.endpoints.map((one) => ({ ...one, signing: without(one.signing || {}) })) };
+    const body = { ...options, signing: without(options.signing) };
+    if (!common) body.endpoints = options.endpoints.map((one) => ({ ...one, signing: without(one.signing || {}) }));
     const told = await call("PUT", path, body);
     show(told);
     loaded.set(told);
@@ -31,20 +34,20 @@ export default function Options({ path }) {
       setTimeout(() => show(told));
     },
   });
-  return html`<${SaveCard} title=${t("options.title")} about=${t("options.about")} loaded=${loaded} form=${form} save=${save}>
+  return html`<${SaveCard} title=${t("options.title")} about=${t(common ? "options.common" : "options.about")} loaded=${loaded} form=${form} save=${save}>
     ${draft && html`<${Check} label=${t("options.durable")} help=${t("options.durableHelp")} value=${draft.durable} on=${(durable) => change({ durable, ...(durable ? {} : { order: "none" }) })}/>
     <div class="row"><${Select} label=${t("options.order")} value=${draft.order} on=${(order) => change({ order })} options=${(draft.durable ? ["none", "chat", "instance"] : ["none"]).map((one) => [one, t("options.order." + one)])}/>
       <${Text} label=${t("options.maxAge")} help=${t("options.maxAgeHelp")} value=${draft.maxAge} on=${(maxAge) => change({ maxAge })} kind="code"/></div>
     <${Headers} value=${draft.headers} on=${(headers) => change({ headers })}/>
     <div class="between"><${Check} label=${t("signing.label")} help=${t("signing.help")} value=${draft.signing.enabled} on=${(enabled) => change({ signing: { enabled } })}/>
       ${loaded.value.signing.enabled && !form.changed && html`<${Button} kind="small" icon="restart" word=${t("signing.rotate")} act=${() => { rotate(); }}/>`}</div>
-    <fieldset><legend class="label">${t("filter.title")}</legend><div class="flags-list">${filters.map((one) => html`<${Check} key=${one} label=${t("filter." + one)} value=${draft.filter[one]} on=${(is) => change({ filter: { ...draft.filter, [one]: is } })}/>`)}</div></fieldset>
-    <${Endpoints} list=${draft.endpoints} on=${(endpoints) => change({ endpoints })} saved=${form.changed ? [] : loaded.value.endpoints} rotate=${rotate}/>`}<//>`;
+    ${!common && html`<fieldset><legend class="label">${t("filter.title")}</legend><div class="flags-list">${filters.map((one) => html`<${Check} key=${one} label=${t("filter." + one)} value=${draft.filter[one]} on=${(is) => change({ filter: { ...draft.filter, [one]: is } })}/>`)}</div></fieldset>
+    <${Endpoints} list=${draft.endpoints} on=${(endpoints) => change({ endpoints })} saved=${form.changed ? [] : loaded.value.endpoints} rotate=${rotate}/>`}`}<//>`;
 }
 
 // show shows the secrets that an answer has: they stand nowhere else.
 function show(told) {
-  const secrets = [[t("webhook.title"), told.signing.secret], ...told.endpoints.map((one) => [one.id, one.signing?.secret])].filter(([, secret]) => secret);
+  const secrets = [[t("webhook.title"), told.signing.secret], ...(told.endpoints || []).map((one) => [one.id, one.signing?.secret])].filter(([, secret]) => secret);
   if (secrets.length === 0) return;
   open(() => html`<${Dialog} title=${t("signing.made")} footer=${html`<${Button} kind="first" word=${t("done")} act=${() => { close(); }}/>`}><p>${t("signing.once")}</p>${secrets.map(([name, secret]) => html`<${Secret} key=${name} label=${name} value=${secret}/>`)}<//>`);
 }

@@ -43,6 +43,7 @@ function Connection({ row, is }) {
     <dt>${t("connection.sent")}</dt><dd><${Time} at=${is?.lastSentAt}/></dd>
     ${!!is?.statusReason && html`<dt>${t("connection.reason")}</dt><dd class="mono">${is.statusReason}</dd>`}
     ${is?.lastError && html`<dt>${t("connection.error")}</dt><dd>${is.lastError}</dd>`}
+    ${Object.keys(row.externalAttributes || {}).length > 0 && html`<dt>${t("create.attributes")}</dt><dd class="mono">${JSON.stringify(row.externalAttributes)}</dd>`}
     <dt>${t("connection.created")}</dt><dd><${Time} at=${row.createdAt}/></dd></dl></section>`;
 }
 

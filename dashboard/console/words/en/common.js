@@ -118,5 +118,6 @@ export default {
 "do.offline.title": "No phone is linked",
 "do.offline": "Press Connect and scan the code with WhatsApp.",
 "do.connection_timeout.title": "It took too long",
-"do.connection_timeout": "No phone took the code in time, or WhatsApp did not answer. Press Connect to begin anew."
+"do.connection_timeout": "No phone took the code in time, or WhatsApp did not answer. Press Connect to begin anew.",
+"nav.webhook": "Global webhook"
 };

@@ -237,5 +237,15 @@ export default {
 "events.noneText": "Whatever happens on this instance appears here at once: messages, receipts, calls, changes of its state.",
 "events.noneFound": "Nothing fits",
 "events.json": "JSON",
-"events.curl": "As curl"
+"events.curl": "As curl",
+"reset.do": "Reset labels and chats",
+"reset.title": "Reset labels and chat settings of {name}?",
+"reset.text": "The last resort when labels, archived or muted chats cannot be verified any more. WhatsApp removes every linked device of the account, this one too, and each has to be linked again. Messages that are stored stay.",
+"reset.done": "{name} asked its phone to begin anew.",
+"create.more": "More",
+"create.attributes": "Own attributes",
+"create.attributesHelp": "A JSON object that comes back with each event.",
+"create.attributesWrong": "The attributes are no JSON object, such as {\"branch\": 7}.",
+"options.common": "How events reach the global webhook. Batch events wait until they are accepted, whatever is set.",
+"webhook.common": "The address is in the configuration, as webhook.global.url."
 };

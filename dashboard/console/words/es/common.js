@@ -118,5 +118,6 @@ export default {
 "do.offline.title": "Ningún teléfono vinculado",
 "do.offline": "Pulsa Conectar y escanea el código con WhatsApp.",
 "do.connection_timeout.title": "Tardó demasiado",
-"do.connection_timeout": "Ningún teléfono leyó el código a tiempo, o WhatsApp no respondió. Pulsa Conectar para empezar de nuevo."
+"do.connection_timeout": "Ningún teléfono leyó el código a tiempo, o WhatsApp no respondió. Pulsa Conectar para empezar de nuevo.",
+"nav.webhook": "Webhook global"
 };

@@ -237,5 +237,15 @@ export default {
 "events.noneText": "Lo que pase en esta instancia aparece aquí al momento: mensajes, confirmaciones, llamadas, cambios de estado.",
 "events.noneFound": "Nada coincide",
 "events.json": "JSON",
-"events.curl": "Como curl"
+"events.curl": "Como curl",
+"reset.do": "Restablecer etiquetas y chats",
+"reset.title": "¿Restablecer etiquetas y ajustes de chats de {name}?",
+"reset.text": "El último recurso cuando etiquetas y chats archivados o silenciados ya no se pueden verificar. WhatsApp quita todos los dispositivos vinculados de la cuenta, también este, y hay que vincular cada uno de nuevo. Los mensajes guardados se quedan.",
+"reset.done": "{name} pidió a su teléfono empezar de nuevo.",
+"create.more": "Más",
+"create.attributes": "Atributos propios",
+"create.attributesHelp": "Un objeto JSON que vuelve con cada evento.",
+"create.attributesWrong": "Los atributos no son un objeto JSON, como {\"branch\": 7}.",
+"options.common": "Cómo llegan los eventos al webhook global. Los de lotes esperan hasta que se aceptan, se ponga lo que se ponga.",
+"webhook.common": "La dirección está en la configuración, como webhook.global.url."
 };

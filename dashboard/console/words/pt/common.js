@@ -118,5 +118,6 @@ export default {
 "do.offline.title": "Nenhum telefone vinculado",
 "do.offline": "Pressione Conectar e leia o código com o WhatsApp.",
 "do.connection_timeout.title": "Demorou demais",
-"do.connection_timeout": "Nenhum telefone leu o código a tempo, ou o WhatsApp não respondeu. Pressione Conectar para começar de novo."
+"do.connection_timeout": "Nenhum telefone leu o código a tempo, ou o WhatsApp não respondeu. Pressione Conectar para começar de novo.",
+"nav.webhook": "Webhook global"
 };

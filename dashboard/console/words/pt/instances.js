@@ -237,5 +237,15 @@ export default {
 "events.noneText": "Tudo o que acontece nesta instância aparece aqui na hora: mensagens, confirmações, chamadas, mudanças de estado.",
 "events.noneFound": "Nada encontrado",
 "events.json": "JSON",
-"events.curl": "Como curl"
+"events.curl": "Como curl",
+"reset.do": "Redefinir etiquetas e conversas",
+"reset.title": "Redefinir etiquetas e ajustes de conversas de {name}?",
+"reset.text": "O último recurso quando etiquetas e conversas arquivadas ou silenciadas não podem mais ser verificadas. O WhatsApp remove todos os aparelhos conectados da conta, este também, e cada um precisa de novo vínculo. As mensagens guardadas ficam.",
+"reset.done": "{name} pediu ao telefone que recomece.",
+"create.more": "Mais",
+"create.attributes": "Atributos próprios",
+"create.attributesHelp": "Um objeto JSON que volta com cada evento.",
+"create.attributesWrong": "Os atributos não são um objeto JSON, como {\"branch\": 7}.",
+"options.common": "Como os eventos chegam ao webhook global. Os de lotes esperam até serem aceitos, não importa o que se defina.",
+"webhook.common": "O endereço está na configuração, como webhook.global.url."
 };
