@@ -31,7 +31,7 @@
 //
 // A request has at most 1 MiB and nests as deep as package nesting allows; it is one
 // message. There are 512 sessions and 16 of one key, the least recently used goes, and
-// one without a request for half an hour ends. 32 calls run at once and 8 of one key;
-// more are refused. What a call reads of the interface, and what it returns, is bounded.
+// one without a request for half an hour ends. 32 calls run at once and 8 of one key,
+// which makes 120 a minute; more are refused. What a call reads of the interface, and what it returns, is bounded.
 // The server never asks a client for anything and keeps no stream open.
 package mcp

@@ -108,8 +108,10 @@ func TestARepeatedCallHasTheSameIdempotencyKeyAndNoOtherHas(t *testing.T) {
 func TestTheIdempotencyKeyIsMadeOfKeySessionAndID(t *testing.T) {
 	var seen []string
 	for _, c := range []caller{
-		{key: &key{ID: "k"}, session: "s", message: "int64 1"}, {key: &key{ID: "l"}, session: "s", message: "int64 1"},
-		{key: &key{ID: "k"}, session: "t", message: "int64 1"}, {key: &key{ID: "k"}, session: "s", message: "int64 2"},
+		{key: &key{ID: "k"}, session: "s", message: "int64 1"},
+		{key: &key{ID: "l"}, session: "s", message: "int64 1"},
+		{key: &key{ID: "k"}, session: "t", message: "int64 1"},
+		{key: &key{ID: "k"}, session: "s", message: "int64 2"},
 	} {
 		if k := c.onceKey(); slices.Contains(seen, k) || k != c.onceKey() || len(k) > 255 {
 			t.Errorf("%+v has %s", c, k)
@@ -425,6 +427,55 @@ func TestTooManyCallsAtOnceAreRefused(t *testing.T) {
 	if w.server.calls.total != 0 || len(w.server.calls.of) != 0 {
 		t.Errorf("%+v is left", w.server.calls)
 	}
+}
+
+func TestAKeyMakesSoManyCallsAMinute(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		c := newCalls()
+		for i := range maxCallsPerMinute + 10 {
+			leave, no := c.enter("a", true)
+			if (no != "") != (i >= maxCallsPerMinute) || no != "" && no != "RATE_LIMITED: a key makes 120 calls a minute at most (again in 60 seconds)" {
+				t.Fatalf("call %d: %q", i, no)
+			}
+			if no == "" {
+				leave()
+			}
+		}
+		for _, key := range []string{"a", "b"} { // what is only listed is not counted, nor is another key
+			leave, no := c.enter(key, key == "b")
+			if no != "" {
+				t.Fatal(no)
+			}
+			leave()
+		}
+		time.Sleep(time.Minute)
+		if _, no := c.enter("a", true); no != "" || len(c.made) != 1 {
+			t.Errorf("a minute later: %q, and %v is kept", no, c.made)
+		}
+	})
+}
+
+func TestCallsBeyondTheRateAreNotInTheAuditLog(t *testing.T) {
+	w := newWorld(t)
+	s, _ := w.byHTTP(reader)
+	var text string
+	for range 2 { // a new minute may begin in between, once
+		w.server.calls.mu.Lock()
+		w.server.calls.made, w.server.calls.minute = map[string]int{"k-reader": maxCallsPerMinute}, time.Now().Truncate(time.Minute)
+		w.server.calls.mu.Unlock()
+		w.change(func() { w.audit = nil })
+		if text, _ = call(t, s, "list_instances", nil); strings.HasPrefix(text, "RATE_LIMITED") {
+			break
+		}
+	}
+	if !strings.HasPrefix(text, "RATE_LIMITED") {
+		t.Error(text)
+	}
+	w.change(func() {
+		if w.audit != nil {
+			t.Errorf("the audit log has %v", w.audit)
+		}
+	})
 }
 
 func TestAClientThatGoesAwayDoesNotStopItsMessage(t *testing.T) {

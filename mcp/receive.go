@@ -7,7 +7,6 @@ import (
 	"fmt"
 	"runtime/debug"
 	"slices"
-	"sync"
 
 	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
 	sdk "github.com/modelcontextprotocol/go-sdk/mcp"
@@ -59,14 +58,13 @@ func (s *Server) receive(next sdk.MethodHandler) sdk.MethodHandler {
 				return nil, err
 			}
 		}
-		leave, ok := s.calls.enter(who.key.ID)
-		if !ok {
-			s.note(ctx, who, method, req, Refused)
-			return busy(method)
+		leave, no := s.calls.enter(who.key.ID, audited(method))
+		if no != "" { // which is not noted: the audit log has an end
+			return notNow(method, no)
 		}
 		defer leave()
 		res, err = s.carryOut(ctx, who, method, req, next)
-		if method == methodCall || method == methodRead {
+		if audited(method) {
 			s.note(ctx, who, method, req, outcome(who, res, err))
 		}
 		return res, err
@@ -108,8 +106,10 @@ func refused(text string) *sdk.CallToolResult {
 	return &sdk.CallToolResult{IsError: true, Content: []sdk.Content{&sdk.TextContent{Text: text}}}
 }
 
-func busy(method string) (sdk.Result, error) {
-	const text = "BUSY: too many calls run at the same time; try again when one of them has ended"
+// audited tells the methods of which every call is noted.
+func audited(method string) bool { return method == methodCall || method == methodRead }
+
+func notNow(method, text string) (sdk.Result, error) {
 	if method == methodCall {
 		return refused(text), nil
 	}
@@ -160,32 +160,4 @@ func outcome(who *caller, res sdk.Result, err error) Outcome {
 		return Failed
 	}
 	return Done
-}
-
-// calls counts what runs, in all and by key.
-type calls struct {
-	mu    sync.Mutex
-	total int
-	of    map[string]int
-}
-
-func newCalls() *calls { return &calls{of: map[string]int{}} }
-
-// enter counts a call of a key until leave is called; false: too many run.
-func (c *calls) enter(key string) (leave func(), ok bool) {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	if c.total >= maxCalls || c.of[key] >= maxCallsOfKey {
-		return nil, false
-	}
-	c.total++
-	c.of[key]++
-	return func() {
-		c.mu.Lock()
-		defer c.mu.Unlock()
-		c.total--
-		if c.of[key]--; c.of[key] == 0 {
-			delete(c.of, key)
-		}
-	}, true
 }

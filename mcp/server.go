@@ -24,7 +24,7 @@ type Config struct {
 	// host; an empty origin is a caller that is no page. nil: only those may.
 	OriginAllowed func(origin, host string) bool
 	// Audit is told of every tool call and every resource that was read, when it has
-	// ended. It may be called concurrently. nil: nobody is told.
+	// ended, but not of those that could not begin because there were too many. It may be called concurrently. nil: nobody is told.
 	Audit func(context.Context, Call)
 	// Logger gets what is our fault. nil: silent.
 	Logger *slog.Logger
@@ -47,7 +47,7 @@ type Outcome string
 // The outcomes of calls.
 const (
 	Done    Outcome = "done"
-	Refused Outcome = "refused" // the key has not the scope, or too many run
+	Refused Outcome = "refused" // the key has not the scope
 	Failed  Outcome = "failed"  // the interface refused it, or could not
 )
 
@@ -69,11 +69,16 @@ const (
 	sessionIdle      = 30 * time.Minute
 	maxCalls         = 32
 	maxCallsOfKey    = 8
-	callTimeout      = 5 * time.Minute
-	maxRequest       = 1 << 20 // bytes
-	maxListed        = 500     // instances
-	defaultLimit     = 20      // of what a tool lists
-	maxLimit         = 100
+
+	// maxCallsPerMinute is of a key. Each is a line of the audit log, which is kept for
+	// months: 120 for a day are 30 MB of it.
+	maxCallsPerMinute = 120
+
+	callTimeout  = 5 * time.Minute
+	maxRequest   = 1 << 20 // bytes
+	maxListed    = 500     // instances
+	defaultLimit = 20      // of what a tool lists
+	maxLimit     = 100
 )
 
 // instructions are what a client is told of the server as a whole.
