@@ -28,5 +28,6 @@
 //	access_key      UUID    -> JSON of a [Key] and the SHA-256 of its text
 //	access_use      UUID    -> JSON: when and from where the key was used last
 //	access_session  SHA-256 -> JSON: whom the session stands for and until when
+//	access_link     SHA-256 -> JSON: which instance a portal link leads to, what made it
 //	access_audit    number  -> JSON of a [Record]
 package access

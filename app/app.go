@@ -183,7 +183,7 @@ func (a *App) startAccess(context.Context) (err error) {
 	if a.access.Book, err = access.OpenBook(a.store, a.log); err != nil {
 		return err
 	}
-	a.access.Sessions = access.NewSessions(a.store)
+	a.access.Sessions, a.access.Links = access.NewSessions(a.store), access.NewLinks(a.store)
 	a.access.Keys.Start()
 	a.access.Book.Start(a.cfg.Audit.Retention)
 	a.stops.push("scoped keys", a.access.Keys.Stop)

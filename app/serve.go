@@ -122,6 +122,9 @@ func (a *App) serve(taken Addresses) error {
 		api.Backups = a.backups.State
 	}
 	api.LogLevel, api.Backup, api.Warnings = a.level, a.archive, a.warnings
+	if api.Portal, err = a.portal(); err != nil {
+		return err
+	}
 	api.Access, api.KeyOpensInstances = a.access, a.cfg.Authentication.GlobalKeyOpensInstances
 	api.Relay, api.Deliveries = a.relay, a.ledger
 	api.Alerts = notify.NewBook(a.store, a.log)

@@ -28,6 +28,9 @@ type Config struct {
 
 		MaxConnectionsPerAddress int64
 	}
+	Console struct {
+		Title, Accent, LogoFile string
+	}
 	Audit struct {
 		Retention time.Duration // 0: for ever
 	}

@@ -12,6 +12,7 @@ import (
 	"strings"
 	"time"
 	"unicode"
+	"unicode/utf8"
 
 	"postern/backup"
 	"postern/event"
@@ -140,6 +141,20 @@ func checkBasePath(s string) error {
 		}):
 			return wrong
 		}
+	}
+	return nil
+}
+
+func checkTitle(s string) error {
+	if n := utf8.RuneCountInString(s); n < 1 || n > 100 || strings.ContainsFunc(s, unicode.IsControl) {
+		return errors.New("must have 1 to 100 characters that can be seen")
+	}
+	return nil
+}
+
+func checkColour(s string) error {
+	if len(s) != 7 || s[0] != '#' || strings.Trim(strings.ToLower(s[1:]), "0123456789abcdef") != "" {
+		return errors.New("must be a colour such as #2f47b8")
 	}
 	return nil
 }

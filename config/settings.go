@@ -75,6 +75,10 @@ func settings(c *Config) []setting {
 
 		duration("audit.retention", &c.Audit.Retention, 2160*time.Hour, 0, 87600*time.Hour, "How long it is kept who changed what (GET /audit); 0 keeps it for ever."),
 
+		text("console.title", &c.Console.Title, "Postern", checkTitle, "What the page of a portal link is called: 1 to 100 characters."),
+		text("console.accent", &c.Console.Accent, "", orEmpty(checkColour), "Colour of that page, as #rrggbb; empty: its own."),
+		text("console.logo_file", &c.Console.LogoFile, "", nil, "Picture at its head: PNG, JPEG, WebP or SVG, of at most 512 KiB; empty: none."),
+
 		text("metrics.listen", &c.Metrics.Listen, "", orEmpty(checkHostPort), "Address that also serves GET /metrics, without a credential; empty: only behind the GlobalApiKey."),
 		boolean("metrics.per_instance", &c.Metrics.PerInstance, false, "Metrics of each instance too, by its name; of the first 2 000."),
 

@@ -49,6 +49,9 @@ func Pages() map[string]http.Handler {
 		if err != nil || d.IsDir() || medias[path.Ext(name)] == "" { // it is embedded; texts about the modules are not for the page
 			return err
 		}
+		if name == "console/portal.html" {
+			return nil // it is nowhere without a link
+		}
 		served := below + strings.TrimPrefix(name, "console/")
 		if name == "console/index.html" {
 			served = "/"
@@ -59,11 +62,21 @@ func Pages() map[string]http.Handler {
 	return pages
 }
 
-// Policy is the Content-Security-Policy of the page: it runs its own modules
+// Portal returns the handler of the page that a portal link leads to, below a path
+// of two words beside the console.
+func Portal() http.Handler {
+	const name = "console/portal.html"
+	return &file{name: name, policy: sync.OnceValue(func() string { return policyOf(name) }), load: sync.OnceValue(func() content { return read(name) })}
+}
+
+// Policy is the Content-Security-Policy of the console.
+func Policy() string { return policyOf("console/index.html") }
+
+// policyOf is the Content-Security-Policy of a page: it runs its own modules
 // and talks to its own server only. What the page has inside it is the map of its
 // modules' names, which the policy names by its hash.
-func Policy() string {
-	page, _ := files.ReadFile("console/index.html")
+func policyOf(name string) string {
+	page, _ := files.ReadFile(name)
 	inline := ""
 	for _, script := range regexp.MustCompile(`(?s)<script[^>]*>(.+?)</script>`).FindAllSubmatch(page, -1) {
 		sum := sha256.Sum256(script[1])

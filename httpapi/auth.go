@@ -24,6 +24,7 @@ const (
 	handshake                    // a WebSocket path, which checks its token itself
 	signIn                       // the GlobalApiKey or a scoped key, and no session
 	anyKey                       // one of them, or a session
+	portalLink                   // the secret of a portal link, which is in the path
 )
 
 // errUnauthorized is the one answer to every credential that does not do, so
@@ -36,8 +37,11 @@ func errUnauthorized() error {
 // into c. A scoped key is known by how it begins; the cookie of a session counts where
 // there is no other credential.
 func (a *api) authorize(c *call, r route) (err error) {
-	if r.auth == public || r.auth == handshake {
+	switch r.auth {
+	case public, handshake:
 		return nil
+	case portalLink:
+		return a.openPortal(c)
 	}
 	text, given, err := keyText(c.r.Header)
 	if err != nil {
@@ -65,7 +69,7 @@ func (a *api) authorize(c *call, r route) (err error) {
 		c.instance, err = a.bearerInstance(c.r.Header, strings.Split(c.r.URL.Path, "/")...)
 	case userBearer:
 		c.user, err = a.bearerUser(bearer(c.r.Header))
-	case public, handshake:
+	case public, handshake, portalLink:
 	}
 	return err
 }

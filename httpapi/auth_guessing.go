@@ -47,7 +47,7 @@ func (c *call) presentsCredential() bool {
 		if c.r.URL.Query().Get("token") != "" {
 			return true
 		}
-	case userBearer, public:
+	case userBearer, public, portalLink:
 	}
 	return slices.ContainsFunc(where, func(header string) bool {
 		return slices.ContainsFunc(c.r.Header.Values(header), func(v string) bool { return v != "" })

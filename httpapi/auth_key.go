@@ -91,7 +91,7 @@ func (a *api) openWithKey(c *call, r route) error {
 		c.instance = rec
 	case userBearer:
 		c.user = c.key.User
-	case public, globalKey, pathBearer, signIn, anyKey, handshake:
+	case public, globalKey, pathBearer, signIn, anyKey, handshake, portalLink:
 	}
 	return nil
 }
@@ -185,7 +185,7 @@ func (a *api) openAsOperator(c *call, r route) (err error) {
 		if err != nil {
 			return refuse(http.StatusBadRequest, codeMissingField, "the header x-postern-user must have the UUID of the user whose batches are meant")
 		}
-	case public, globalKey, pathBearer, signIn, anyKey, handshake:
+	case public, globalKey, pathBearer, signIn, anyKey, handshake, portalLink:
 	}
 	return err
 }

@@ -87,6 +87,7 @@ func accessCodes() []Code {
 		{Code: codeRecipientNotAllowed, Status: http.StatusForbidden, Meaning: "The scoped key may write to its own recipients only; nothing was sent.", Next: "Add the recipient to the key with PATCH /keys/{id}, or use another key."},
 		{Code: codeCSRF, Status: http.StatusForbidden, Meaning: "A request with the cookie of a session would change something and does not have its x-postern-csrf.", Next: "Send csrf of GET /session in that header; programs use a key and no cookie."},
 		{Code: codeRateLimited, Status: http.StatusTooManyRequests, Meaning: "The scoped key has had as many requests within a minute as it may.", RetryAfter: retryLimit, Next: "Wait as long as Retry-After says, or give the key another rateLimit."},
+		{Code: "PORTAL_NOT_FOUND", Status: http.StatusNotFound, Meaning: "The portal link is over, or never was: its time has come, or what made it is worth nothing any more.", Next: "Make another with POST /instance/{i}/portal-link."},
 		{Code: "KEY_NOT_FOUND", Status: http.StatusNotFound, Meaning: "There is no scoped key with this id.", Next: "GET /keys lists them."},
 		{Code: codeInvalidKeyRule, Status: http.StatusUnprocessableEntity, Meaning: "A scoped key breaks a rule.", Next: "Correct the fields that the messages name."},
 	}

@@ -79,7 +79,7 @@ func credentialsOf(r Route) (all []openapi.Credential) {
 		scoped.Scopes = append(scoped.Scopes, string(s))
 	}
 	switch {
-	case r.Auth == AuthNone:
+	case r.Auth == AuthNone, r.Auth == AuthLink:
 		return nil
 	case r.Auth == AuthCredential:
 		all = []openapi.Credential{{Name: string(AuthKey)}, scoped}
@@ -156,7 +156,7 @@ func sockets() []openapi.Socket {
 func fieldWords() openapi.Fields {
 	all := openapi.Fields{}
 	for _, theme := range []openapi.Fields{
-		sharedFields(), parameterFields(), operationFields(), consoleFields(), instanceFields(), proxyFields(), sendFields(), notifyFields(), formFields(), contentFields(), chatFields(), settingsFields(), limitsFields(), optionsFields(), deliveryFields(), deliveryParameters(), accessFields(),
+		sharedFields(), parameterFields(), operationFields(), consoleFields(), instanceFields(), proxyFields(), sendFields(), notifyFields(), formFields(), contentFields(), chatFields(), settingsFields(), limitsFields(), optionsFields(), deliveryFields(), deliveryParameters(), accessFields(), portalFields(),
 		messageFields(), groupFields(), batchFields(), eventFields(),
 	} {
 		for key := range theme {

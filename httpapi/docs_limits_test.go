@@ -34,6 +34,11 @@ func TestWhatTheOpenAPIDocumentForbidsIsRefusedAndNothingElse(t *testing.T) {
 		t.Fatal(err)
 	}
 	key := decoded[createdKey](t, r.admin("POST", "/keys", `{"name":"k","instances":["*"],"scopes":["read"]}`)).ID.String()
+	rec, err := r.registry.ByName("a")
+	if err != nil {
+		t.Fatal(err)
+	}
+	portal := r.linkTo(rec)
 	schemas := doc["components"].(object)["schemas"].(object)
 	tried := 0
 	for _, row := range Routes() {
@@ -51,7 +56,7 @@ func TestWhatTheOpenAPIDocumentForbidsIsRefusedAndNothingElse(t *testing.T) {
 			t.Errorf("%s %s has no example: %v", row.Method, path, err)
 			continue
 		}
-		concretePath := strings.NewReplacer("{instanceName}", "a", "{batchId}", exampleUUID, "{keyId}", key).Replace(path)
+		concretePath := strings.NewReplacer("{instanceName}", "a", "{batchId}", exampleUUID, "{keyId}", key, "/portal/{token}", portal).Replace(path)
 		if err := w.Request(row.Method, concretePath, text); err != nil {
 			t.Errorf("the example does not fit: %v", err)
 		}

@@ -40,7 +40,7 @@ func descriptions() map[string]description {
 	for _, theme := range []map[string]description{
 		operationDescriptions(), consoleDescriptions(), outboxDescriptions(), instanceDescriptions(), connectionDescriptions(), proxyDescriptions(), webhookDescriptions(), optionsDescriptions(), deliveryDescriptions(), settingsDescriptions(), limitsDescriptions(),
 		sendDescriptions(), notifyDescriptions(), fileDescriptions(), chatDescriptions(), storedDescriptions(),
-		groupDescriptions(), channelDescriptions(), labelDescriptions(), batchDescriptions(), accessDescriptions(),
+		groupDescriptions(), channelDescriptions(), labelDescriptions(), batchDescriptions(), accessDescriptions(), portalDescriptions(),
 	} {
 		for key, d := range theme {
 			if d.status == 0 {
@@ -64,10 +64,10 @@ func commonCodes(r Route, d description) codes {
 	if r.Auth != AuthNone || d.in != nil {
 		all = all.and(codeShuttingDown)
 	}
-	if r.Auth != AuthNone && (r.Auth != AuthCredential || len(r.Scopes) > 0) {
+	if r.Auth != AuthNone && r.Auth != AuthLink && (r.Auth != AuthCredential || len(r.Scopes) > 0) {
 		all = all.and(codeScope, codeRateLimited, codeKeyMismatch)
 	}
-	if r.Auth != AuthNone && r.Auth != AuthHandshake && r.Method != http.MethodGet {
+	if r.Auth != AuthNone && r.Auth != AuthLink && r.Auth != AuthHandshake && r.Method != http.MethodGet {
 		all = all.and(codeCSRF)
 	}
 	if slices.Contains(r.Scopes, access.Send) || slices.Contains(r.Scopes, access.Batch) && r.Method == http.MethodPost {
@@ -82,6 +82,8 @@ func commonCodes(r Route, d description) codes {
 		all = all.and(codeMissingField, codeUnauthorized, codeTooManyFailures)
 	case AuthHandshake:
 		all = all.and(codeUnauthorized, codeForbidden, "ORIGIN_REFUSED", codeUpgradeRequired, codeInvalidSubscription, codeTooManyFailures)
+	case AuthLink:
+		all = all.and("PORTAL_NOT_FOUND")
 	case AuthNone:
 	}
 	if len(d.query) > 0 {

@@ -62,6 +62,7 @@ func types() map[reflect.Type]openapi.Type {
 		body[notify.Alert]():        {Name: "Alert", Open: true, About: "An alert that fires or is over."},
 		body[notifyAnswer]():        {Name: "NotifyAnswer", About: "What became of a notification."},
 
+		body[portalState]():  {Name: "PortalState", About: "What the page of a portal link shows."},
 		body[keyView]():      {Name: "Key", About: "A scoped key, without its text."},
 		body[createdKey]():   {Name: "CreatedKey", Words: "Key", About: "A scoped key as it was made, with its text."},
 		body[keyRate]():      {Name: "KeyRate", About: "How many requests a scoped key may make."},

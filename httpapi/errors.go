@@ -116,6 +116,7 @@ func errorTable() []mapping {
 		{store.ErrClosed, http.StatusServiceUnavailable, codeShuttingDown, "the program is stopping"},
 		{access.ErrNotFound, http.StatusNotFound, "KEY_NOT_FOUND", ""},
 		{access.ErrTooMany, http.StatusTooManyRequests, codeLimitReached, ""},
+		{access.ErrTooManyLinks, http.StatusTooManyRequests, codeLimitReached, ""},
 		{instance.ErrNotFound, http.StatusNotFound, "INSTANCE_NOT_FOUND", "there is no such instance"},
 		{instance.ErrExists, http.StatusConflict, "INSTANCE_EXISTS", ""},
 		{instance.ErrHasData, http.StatusConflict, codeInstanceInUse, "the instance has stored messages; delete with force=true to remove them too"},

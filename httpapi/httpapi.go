@@ -124,6 +124,8 @@ type Config struct {
 	// MCP serves POST and DELETE /mcp, and checks who calls there itself. nil: that
 	// path answers 404.
 	MCP http.Handler
+	// Portal is the page for whom a portal link leads to.
+	Portal Portal
 	// Sandbox owns every path under /sandbox/, behind the GlobalApiKey. nil:
 	// these paths answer 404.
 	Sandbox http.Handler
@@ -136,6 +138,7 @@ type Access struct {
 	Keys     *access.Keys
 	Sessions *access.Sessions
 	Book     *access.Book
+	Links    *access.Links
 }
 
 // minSecret is the length in bytes under which an HS256 secret is too weak
@@ -170,7 +173,7 @@ func New(c Config) (http.Handler, error) {
 		return nil, errors.New("httpapi: the JWT secret is shorter than 32 bytes")
 	case c.Relay == nil || c.Deliveries == nil || c.Backup == nil:
 		return nil, errors.New("httpapi: Relay, Deliveries and Backup are required")
-	case c.Access.Keys == nil || c.Access.Sessions == nil || c.Access.Book == nil:
+	case c.Access.Keys == nil || c.Access.Sessions == nil || c.Access.Book == nil || c.Access.Links == nil:
 		return nil, errors.New("httpapi: Access is required")
 	}
 	if c.MaxRecipients == 0 {

@@ -158,7 +158,7 @@ func newRigWith(t testing.TB, o store.Options, adapt ...func(*instance.Config)) 
 		t.Fatal(err)
 	}
 	processor := instance.NewProcessor(instance.ProcessorConfig{Store: st, Registry: r.registry, Supervisor: sup})
-	who := Access{Sessions: access.NewSessions(st)}
+	who := Access{Sessions: access.NewSessions(st), Links: access.NewLinks(st)}
 	if who.Keys, err = access.OpenKeys(st, r.logger()); err != nil {
 		t.Fatal(err)
 	}

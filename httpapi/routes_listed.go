@@ -33,6 +33,8 @@ const (
 	AuthHandshake Auth = "token"
 	// AuthCredential is the GlobalApiKey, a scoped key or the cookie of a session.
 	AuthCredential Auth = "key"
+	// AuthLink is the secret of a portal link, in the path.
+	AuthLink Auth = "link"
 )
 
 // Routes returns every path of the interface, with those that depend on the
@@ -57,6 +59,8 @@ func (s scheme) name() Auth {
 		return AuthKey
 	case signIn, anyKey:
 		return AuthCredential
+	case portalLink:
+		return AuthLink
 	case instanceBearer, pathBearer:
 		return AuthInstance
 	case userBearer:

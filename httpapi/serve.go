@@ -35,6 +35,7 @@ type call struct {
 	cookie   string          // of session
 	operator bool            // the session, or the credential of an instance's route, is the operator's
 	entry    *access.Entry   // set for an audited route
+	link     *access.Link    // set for portalLink
 }
 
 // ServeHTTP implements http.Handler.

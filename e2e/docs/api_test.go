@@ -139,9 +139,12 @@ func TestEveryCommandOfTheAPIPageDoesWhatThePageSays(t *testing.T) {
 	w := rig.NewWitness(t)
 	r.API.HTTP.Transport = rig.Held(t, w)
 	r.follow(t)
-	// The sandbox asks for no second code, the receiver leaves nothing pending, and curl
-	// is no browser; the tests of the interface see these.
-	elsewhere := []string{"confirmPasskey", "retryOutboxEvent", "endSession"}
+	// The sandbox asks for no second code, the receiver leaves nothing pending, curl is no
+	// browser, and a portal link is for people; the tests of the interface see these.
+	elsewhere := []string{
+		"confirmPasskey", "retryOutboxEvent", "endSession",
+		"getPortal", "getPortalState", "getPortalLogo", "connectByPortal", "giveUpByPortal", "pairByPortal", "getPasskeyScriptByPortal", "answerPasskeyByPortal", "confirmPasskeyByPortal",
+	}
 	for _, id := range w.Unseen() {
 		if slices.Contains(elsewhere, id) {
 			continue

@@ -1,0 +1,49 @@
+package app
+
+import (
+	"fmt"
+	"io"
+	"net/http"
+	"os"
+	"strings"
+
+	"postern/dashboard"
+	"postern/httpapi"
+)
+
+// maxLogo is how large the operator's logo may be, in bytes.
+const maxLogo = 512 << 10
+
+// portal is how the page of a portal link looks.
+func (a *App) portal() (p httpapi.Portal, err error) {
+	c := a.cfg.Console
+	p = httpapi.Portal{Page: dashboard.Portal(), Title: c.Title, Accent: c.Accent}
+	if c.LogoFile == "" {
+		return p, nil
+	}
+	if p.Logo, p.LogoType, err = readLogo(c.LogoFile); err != nil {
+		return p, fmt.Errorf("console.logo_file: %w", err)
+	}
+	return p, nil
+}
+
+func readLogo(path string) (logo []byte, media string, err error) {
+	f, err := os.Open(path) //nolint:gosec // the operator names it
+	if err != nil {
+		return nil, "", err
+	}
+	defer f.Close()
+	if logo, err = io.ReadAll(io.LimitReader(f, maxLogo+1)); err != nil {
+		return nil, "", err
+	}
+	if len(logo) > maxLogo {
+		return nil, "", fmt.Errorf("%s has more than %d bytes", path, maxLogo)
+	}
+	switch media = http.DetectContentType(logo); {
+	case media == "image/png", media == "image/jpeg", media == "image/webp":
+		return logo, media, nil
+	case strings.HasSuffix(strings.ToLower(path), ".svg"):
+		return logo, "image/svg+xml", nil
+	}
+	return nil, "", fmt.Errorf("%s is none of PNG, JPEG, WebP and SVG", path)
+}

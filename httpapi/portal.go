@@ -1,0 +1,185 @@
+package httpapi
+
+import (
+	"crypto/sha256"
+	"errors"
+	"net/http"
+	"strings"
+	"time"
+
+	"postern/access"
+	"postern/event"
+	"postern/instance"
+)
+
+// Portal is how the page that a portal link leads to looks.
+type Portal struct {
+	Page     http.Handler // of the page itself; nil: there are no portal links
+	Title    string
+	Accent   string // a colour as #rrggbb; empty: that of the page
+	Logo     []byte // empty: none
+	LogoType string // a media type
+}
+
+type portalLinkRequest struct {
+	ExpiresIn int64 `json:"expiresIn" strict:"required"` // seconds
+}
+
+type madePortalLink struct {
+	URL       string     `json:"url"`
+	ExpiresAt event.Time `json:"expiresAt"`
+}
+
+// makePortalLink makes a link to the pairing of the instance. It is worth no more than
+// the credential that it is made with, and ends with that.
+func (a *api) makePortalLink(c *call) error {
+	var in portalLinkRequest
+	if err := c.decode(&in, maxBody); err != nil {
+		return err
+	}
+	if most := int64(access.MaxLinkLife / time.Second); in.ExpiresIn < 1 || in.ExpiresIn > most {
+		return refuse(http.StatusUnprocessableEntity, "INVALID_EXPIRES_IN", "expiresIn must be between 1 and 86400 seconds")
+	}
+	if err := a.Store.Admit(); err != nil {
+		return err
+	}
+	link := access.Link{Instance: c.instance.ID, ExpiresAt: time.Now().UTC().Add(time.Duration(in.ExpiresIn) * time.Second).Truncate(time.Millisecond)}
+	switch {
+	case c.key != nil:
+		link.Key = c.key.ID
+	case c.operator:
+		link.Digest = a.operatorBinding()
+	default:
+		link.Digest = tokenDigest(c.instance)
+	}
+	secret, err := a.Access.Links.Make(c.r.Context(), link)
+	if err != nil {
+		return err
+	}
+	return c.w.json(http.StatusCreated, madePortalLink{a.publicURL(c.r) + "/portal/" + secret, event.At(link.ExpiresAt)})
+}
+
+// publicURL is where the program is reached: as it is configured, or as the request
+// says. It ends without a slash.
+func (a *api) publicURL(r *http.Request) string {
+	if a.BaseURL != "" {
+		return strings.TrimSuffix(a.BaseURL, "/")
+	}
+	scheme := "http://"
+	if r.TLS != nil {
+		scheme = "https://"
+	}
+	return scheme + r.Host + a.BasePath
+}
+
+func tokenDigest(in instance.Record) []byte {
+	sum := sha256.Sum256([]byte(in.Token.Value))
+	return sum[:]
+}
+
+// errNoLink is the one answer to a link that leads nowhere any more.
+func errNoLink() error {
+	return refuse(http.StatusNotFound, "PORTAL_NOT_FOUND", "this link is over; ask for a new one")
+}
+
+// openPortal finds the instance that the link in the path leads to, as long as what
+// made the link could still pair that.
+func (a *api) openPortal(c *call) error {
+	link, found := a.Access.Links.Find(c.params.ByName("token"))
+	if !found {
+		return errNoLink()
+	}
+	in, err := a.Registry.ByID(link.Instance)
+	if errors.Is(err, instance.ErrNotFound) || err == nil && !a.mayStillPair(&link, in) {
+		return errNoLink()
+	}
+	c.instance, c.link = in, &link
+	return err
+}
+
+func (a *api) mayStillPair(link *access.Link, in instance.Record) bool {
+	if len(link.Digest) > 0 {
+		return link.MadeBy(tokenDigest(in)) || link.MadeBy(a.operatorBinding())
+	}
+	k, err := a.Access.Keys.Get(link.Key)
+	return err == nil && !k.Expired(time.Now()) && k.Has(access.Pair) && k.Opens(in.ID)
+}
+
+// portalPage sends the page. To a link that is over it is not found, and says so in
+// its reader's language.
+func (a *api) portalPage(c *call) error {
+	err := a.openPortal(c)
+	if r, _ := answerTo(err); err != nil && r.status != http.StatusNotFound || a.Portal.Page == nil {
+		return errors.Join(err, errNoLink())
+	}
+	if err == nil {
+		a.Portal.Page.ServeHTTP(c.w, c.r)
+		return nil
+	}
+	r := c.r.Clone(c.r.Context())
+	r.Header.Del("If-None-Match")
+	a.Portal.Page.ServeHTTP(notFoundWriter{c.w}, r)
+	return nil
+}
+
+// notFoundWriter answers 404, whatever its writer says.
+type notFoundWriter struct{ http.ResponseWriter }
+
+// Write implements http.ResponseWriter.
+func (w notFoundWriter) Write(p []byte) (int, error) {
+	w.ResponseWriter.WriteHeader(http.StatusNotFound)
+	return w.ResponseWriter.Write(p)
+}
+
+// WriteHeader implements http.ResponseWriter.
+func (w notFoundWriter) WriteHeader(int) { w.ResponseWriter.WriteHeader(http.StatusNotFound) }
+
+// portalState is all that the page shows.
+type portalState struct {
+	InstanceName     string              `json:"instanceName"`
+	State            string              `json:"state"`
+	ConnectionStatus string              `json:"connectionStatus"`
+	LastError        *string             `json:"lastError"`
+	Passkey          *event.PasskeyState `json:"passkey,omitempty"`
+	ExpiresAt        event.Time          `json:"expiresAt"` // of the link
+	Title            string              `json:"title"`
+	Accent           string              `json:"accent"` // #rrggbb, or empty
+	Logo             bool                `json:"logo"`
+}
+
+func (a *api) showPortal(c *call) error {
+	got, err := a.Supervisor.Status(c.instance.ID)
+	if err != nil {
+		return err
+	}
+	out := portalState{
+		InstanceName: got.Record.Name, State: socketState(got.Record.Status), ConnectionStatus: upper(got.Record.Status), LastError: orNull(got.Record.LastError),
+		ExpiresAt: event.At(c.link.ExpiresAt), Title: a.Portal.Title, Accent: a.Portal.Accent, Logo: len(a.Portal.Logo) > 0,
+	}
+	if got.Passkey.Step != "" {
+		out.Passkey = &got.Passkey
+	}
+	return c.w.json(http.StatusOK, out)
+}
+
+func (a *api) portalLogo(c *call) error {
+	if len(a.Portal.Logo) == 0 {
+		return refuse(http.StatusNotFound, codeNotFound, "there is no logo")
+	}
+	h := c.w.Header()
+	h.Set("Content-Type", a.Portal.LogoType)
+	h.Set("Content-Security-Policy", "default-src 'none'; style-src 'unsafe-inline'; sandbox") // as a picture of its own
+	_, err := c.w.Write(a.Portal.Logo)
+	return err
+}
+
+// giveUpPairing ends a pairing that is under way. An account that is linked stays so.
+func (a *api) giveUpPairing(c *call) error {
+	if c.instance.OwnerJID != "" {
+		return instance.ErrAlreadyPaired
+	}
+	if _, err := a.Supervisor.Logout(c.r.Context(), c.instance.ID, c.requestID); err != nil {
+		return err
+	}
+	return c.nothing()
+}

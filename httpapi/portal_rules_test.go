@@ -1,0 +1,92 @@
+package httpapi
+
+import (
+	"fmt"
+	"net/http"
+	"net/http/httptest"
+	"postern/access"
+	"postern/instance"
+	"strings"
+	"testing"
+	"time"
+)
+
+// portalPath is the path of a link that a credential makes.
+func (r *rig) portalPath(token string, seconds int) string {
+	r.t.Helper()
+	res := r.with(token, "POST", "/instance/a/portal-link", fmt.Sprintf(`{"expiresIn":%d}`, seconds))
+	if res.StatusCode != http.StatusCreated {
+		r.t.Fatalf("POST portal-link: %s", res.Status)
+	}
+	url := decoded[madePortalLink](r.t, res).URL
+	return url[strings.Index(url, "/portal/"):]
+}
+
+func (r *rig) open(method, path string) *http.Response {
+	return do(r.h, httptest.NewRequest(method, path, nil))
+}
+
+// linkTo is the path of a link to an instance that its own token makes.
+func (r *rig) linkTo(rec instance.Record) string {
+	r.t.Helper()
+	secret, err := r.api.Access.Links.Make(r.t.Context(), access.Link{Instance: rec.ID, Digest: tokenDigest(rec), ExpiresAt: time.Now().Add(time.Hour)})
+	if err != nil {
+		r.t.Fatal(err)
+	}
+	return "/portal/" + secret
+}
+
+// TestAPortalLinkEndsWithWhatMadeIt, and at its time.
+func TestAPortalLinkEndsWithWhatMadeIt(t *testing.T) {
+	r := newRig(t)
+	token := r.instance("a")
+	r.instance("b")
+	rotate := func() {
+		token = decoded[rotatedToken](t, r.admin("PUT", "/instance/a/token", "")).Token
+	}
+	keyed := func(end func(id string)) (string, func()) {
+		k := r.newKey(`{"name":"k","instances":["a"],"scopes":["pair"]}`)
+		return r.portalPath(k.Key, 60), func() { end(k.ID.String()) }
+	}
+	byToken := r.portalPath(token, 60)
+	deleted, drop := keyed(func(id string) { r.admin("DELETE", "/keys/"+id, "") })
+	narrowed, narrow := keyed(func(id string) { r.admin("PATCH", "/keys/"+id, `{"instances":["b"]}`) })
+	s := r.signIn("apikey", testKey)
+	made := decoded[madePortalLink](t, s.ask("POST", "/instance/a/portal-link", `{"expiresIn":60}`)).URL
+	byOperator := made[strings.Index(made, "/portal/"):]
+	for path, end := range map[string]func(){
+		byToken: rotate, deleted: drop, narrowed: narrow, byOperator: func() { r.api.APIKey = "another key of enough bytes" },
+	} {
+		if res := r.open("GET", path+"/state"); res.StatusCode != 200 {
+			t.Errorf("%s before the end: %s", path, res.Status)
+		}
+		end()
+		wantError(t, r.open("GET", path+"/state"), 404, "PORTAL_NOT_FOUND")
+		wantError(t, r.open("GET", path+"/connect"), 404, "PORTAL_NOT_FOUND")
+		r.api.APIKey = testKey
+	}
+	short := r.portalPath(token, 1)
+	<-time.After(1100 * time.Millisecond)
+	wantError(t, r.open("GET", short+"/state"), 404, "PORTAL_NOT_FOUND")
+}
+
+// TestAPortalLinkLogsNobodyOut: what it may give up is a pairing, not a linked account.
+func TestAPortalLinkLogsNobodyOut(t *testing.T) {
+	r, token := online(t)
+	path := r.portalPath(token, 60)
+	wantError(t, r.open("DELETE", path+"/connect"), 409, "ALREADY_CONNECTED")
+}
+
+// TestExpiresInOfAPortalLinkIsASecondToADay
+func TestExpiresInOfAPortalLinkIsASecondToADay(t *testing.T) {
+	r := newRig(t)
+	token := r.instance("a")
+	for _, seconds := range []string{"0", "-1", "86401"} {
+		wantError(t, r.with(token, "POST", "/instance/a/portal-link", `{"expiresIn":`+seconds+`}`), 422, "INVALID_EXPIRES_IN")
+	}
+	wantError(t, r.with(token, "POST", "/instance/a/portal-link", `{}`), 400, "MISSING_FIELD")
+	for range 100 {
+		r.portalPath(token, 60)
+	}
+	wantError(t, r.with(token, "POST", "/instance/a/portal-link", `{"expiresIn":60}`), 429, "LIMIT_REACHED")
+}
