@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"compress/gzip"
 	"io"
+	"maps"
 	"net/http"
 	"net/http/httptest"
 	"path"
@@ -98,10 +99,12 @@ func TestAllOfItIsSmall(t *testing.T) {
 // and its styles.
 func TestEveryFileIsServedAndAskedFor(t *testing.T) {
 	pages := Pages()
+	reading := maps.Clone(pages)
+	reading["/portal/secret"] = Portal()
 	known := map[string]string{"preact": "/dashboard/vendored/preact/preact.mjs", "preact/hooks": "/dashboard/vendored/preact/hooks.mjs", "htm": "/dashboard/vendored/htm/htm.module.js", "docs": "/"}
 	asked := map[string]bool{"/": true}
-	reference := regexp.MustCompile(`(?m)(?:src|href)[=:] ?"([a-z][\w./-]*)"|^import[^"]*"([^"]+)"|import\("([^"]+)"\)`)
-	for name, page := range pages {
+	reference := regexp.MustCompile(`(?m)(?:src|href)[=:] ?"((?:\.\./)?[a-z][\w./-]*)"|^import[^"]*"([^"]+)"|import\("([^"]+)"\)`)
+	for name, page := range reading {
 		_, body := get(t, page, nil)
 		for _, found := range reference.FindAllSubmatch(body, -1) {
 			to := string(found[1]) + string(found[2]) + string(found[3])

@@ -1,4 +1,12 @@
 export default {
+"portal.title": "Link WhatsApp",
+"portal.lead": "With this page you link your WhatsApp account with “{name}”. Have your phone at hand.",
+"portal.begin": "Begin",
+"portal.until": "This link is good until {at}.",
+"portal.linked": "Linked",
+"portal.linked.text": "Your WhatsApp account is linked with “{name}”. You can close this page.",
+"portal.over.title": "This link is over",
+"portal.over": "Ask whoever gave it to you for a new one.",
 "pair.title": "Connect {name}",
 "pair.lead": "Scan the code with the phone whose account is to be linked.",
 "pair.image": "Code to scan with WhatsApp",

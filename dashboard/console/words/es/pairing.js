@@ -1,4 +1,12 @@
 export default {
+"portal.title": "Conectar WhatsApp",
+"portal.lead": "En esta página conecta su cuenta de WhatsApp con “{name}”. Tenga el teléfono a mano.",
+"portal.begin": "Empezar",
+"portal.until": "Este enlace vale hasta {at}.",
+"portal.linked": "Conectado",
+"portal.linked.text": "Su cuenta de WhatsApp está conectada con “{name}”. Puede cerrar esta página.",
+"portal.over.title": "Este enlace ya no vale",
+"portal.over": "Pida otro a quien se lo dio.",
 "pair.title": "Conectar {name}",
 "pair.lead": "Escanea el código con el teléfono cuya cuenta se va a vincular.",
 "pair.image": "Código para escanear con WhatsApp",

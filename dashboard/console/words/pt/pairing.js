@@ -1,4 +1,12 @@
 export default {
+"portal.title": "Conectar o WhatsApp",
+"portal.lead": "Nesta página você conecta sua conta do WhatsApp com “{name}”. Tenha o celular à mão.",
+"portal.begin": "Começar",
+"portal.until": "Este link vale até {at}.",
+"portal.linked": "Conectado",
+"portal.linked.text": "Sua conta do WhatsApp está conectada com “{name}”. Você pode fechar esta página.",
+"portal.over.title": "Este link não vale mais",
+"portal.over": "Peça um novo a quem o enviou.",
 "pair.title": "Conectar {name}",
 "pair.lead": "Leia o código com o telefone cuja conta será vinculada.",
 "pair.image": "Código para ler com o WhatsApp",
