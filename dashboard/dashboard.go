@@ -77,12 +77,12 @@ func Policy() string { return policyOf("console/index.html") }
 // modules' names, which the policy names by its hash.
 func policyOf(name string) string {
 	page, _ := files.ReadFile(name)
-	inline := ""
+	var inline strings.Builder
 	for _, script := range regexp.MustCompile(`(?s)<script[^>]*>(.+?)</script>`).FindAllSubmatch(page, -1) {
 		sum := sha256.Sum256(script[1])
-		inline += " 'sha256-" + base64.StdEncoding.EncodeToString(sum[:]) + "'"
+		inline.WriteString(" 'sha256-" + base64.StdEncoding.EncodeToString(sum[:]) + "'")
 	}
-	return "default-src 'none'; script-src 'self'" + inline + "; style-src 'self'; connect-src 'self'; img-src 'self' data: blob:; " +
+	return "default-src 'none'; script-src 'self'" + inline.String() + "; style-src 'self'; connect-src 'self'; img-src 'self' data: blob:; " +
 		"media-src blob:; base-uri 'none'; form-action 'none'; frame-ancestors 'none'"
 }
 

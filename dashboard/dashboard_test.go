@@ -127,3 +127,41 @@ func TestEveryFileIsServedAndAskedFor(t *testing.T) {
 		}
 	}
 }
+
+// TestThePageNamesEveryModuleThatItBeginsWith: so that they are all asked for at once, and not
+// one after the other as each is read.
+func TestThePageNamesEveryModuleThatItBeginsWith(t *testing.T) {
+	page, err := files.ReadFile("console/index.html")
+	if err != nil {
+		t.Fatal(err)
+	}
+	named := map[string]bool{}
+	for _, found := range regexp.MustCompile(`rel="modulepreload" href="dashboard/([^"]+)"`).FindAllSubmatch(page, -1) {
+		named[string(found[1])] = !strings.HasPrefix(string(found[1]), "vendored/")
+	}
+	needed, next := map[string]bool{}, []string{"main.js"}
+	for len(next) > 0 {
+		name := next[0]
+		next = next[1:]
+		module, err := files.ReadFile("console/" + name)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, found := range regexp.MustCompile(`(?m)^import[^"]*"(\.[^"]+)"`).FindAllSubmatch(module, -1) {
+			if to := path.Join(path.Dir(name), string(found[1])); !needed[to] {
+				needed[to] = true
+				next = append(next, to)
+			}
+		}
+	}
+	for name := range needed {
+		if !named[name] {
+			t.Errorf("the page does not name %s", name)
+		}
+	}
+	for name, ours := range named {
+		if ours && !needed[name] {
+			t.Errorf("the page names %s, which it does not begin with", name)
+		}
+	}
+}

@@ -12,7 +12,7 @@ export async function loadSession() {
     enter(await get("/session", { signingIn: true }));
   } catch (error) {
     if (error.status !== 401) throw error;
-    leave("out");
+    leave(session.value.state === "in" ? "lost" : "out");
   }
 }
 

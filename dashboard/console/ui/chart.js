@@ -26,7 +26,9 @@ function colour(token) {
   return shown;
 }
 
-const height = 200; // pixels
+// It grows with the page, whose measure is the rem.
+const rem = () => parseFloat(getComputedStyle(document.documentElement).fontSize);
+const height = () => Math.round(12.5 * rem());
 
 // Chart draws series, each {key, tone, fill}, over the seconds in xs.
 export function Chart({ title, xs, series, label }) {
@@ -47,7 +49,7 @@ export function Chart({ title, xs, series, label }) {
     draw();
     const dark = matchMedia("(prefers-color-scheme: dark)");
     dark.addEventListener("change", draw);
-    const watch = new ResizeObserver(([entry]) => plot.current?.setSize({ width: Math.floor(entry.contentRect.width), height }));
+    const watch = new ResizeObserver(([entry]) => plot.current?.setSize({ width: Math.floor(entry.contentRect.width), height: height() }));
     watch.observe(box.current);
     return () => {
       over = true;
@@ -70,18 +72,18 @@ const rowsOf = (xs) => xs.map((_, i) => i).reverse().slice(0, 60);
 
 function options(width, series) {
   const ink = colour("ink-3"), line = colour("line");
-  const font = "12px " + getComputedStyle(document.body).fontFamily;
+  const one = rem() / 16, font = 12 * one + "px " + getComputedStyle(document.body).fontFamily;
   const axis = { stroke: ink, font, ticks: { show: false }, grid: { stroke: line, width: 1 } };
   return {
-    width: Math.floor(width), height, padding: [8, 20, 0, 0],
+    width: Math.floor(width), height: height(), padding: [8 * one, 20 * one, 0, 0],
     legend: { show: false },
     cursor: { points: { size: 7 }, drag: { x: false, y: false }, y: false },
     scales: { x: { time: true }, y: { range: (_, low, high) => [0, Math.max(4, high * 1.1)] } },
     axes: [
-      { ...axis, grid: { show: false }, space: 64, values: (_, ticks) => ticks.map((tick) => clock(tick * 1000, false)), size: 28 },
-      { ...axis, size: 44, space: 44, values: (_, ticks) => ticks.map((tick) => Number.isInteger(tick) ? short(tick) : "") },
+      { ...axis, grid: { show: false }, space: 64 * one, values: (_, ticks) => ticks.map((tick) => clock(tick * 1000, false)), size: 28 * one },
+      { ...axis, size: 44 * one, space: 44 * one, values: (_, ticks) => ticks.map((tick) => Number.isInteger(tick) ? short(tick) : "") },
     ],
-    series: [{}, ...series.map((one) => ({ stroke: colour(one.tone), width: 1.75, points: { show: false }, ...(one.fill && { fill: colour(one.tone + "-tint") }) }))],
+    series: [{}, ...series.map(({ tone, fill }) => ({ stroke: colour(tone), width: 1.75 * one, points: { show: false }, ...(fill && { fill: colour(tone + "-tint") }) }))],
   };
 }
 
