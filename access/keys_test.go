@@ -1,0 +1,205 @@
+package access
+
+import (
+	"errors"
+	"os"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/uuid"
+)
+
+func TestTheTextOfAKeyIs32BytesInBase62WithAChecksum(t *testing.T) {
+	seen := map[string]bool{}
+	for range 1000 {
+		text := newText()
+		if len(text) != 52 || !strings.HasPrefix(text, "pk_") || strings.Trim(text[3:], digits) != "" || !WellFormed(text) || seen[text] {
+			t.Fatalf("text %q", text)
+		}
+		seen[text] = true
+		for i := range text { // a typing error anywhere is one
+			wrong := []byte(text)
+			wrong[i] = digits[(strings.IndexByte(digits, text[i])+1+len(digits))%len(digits)]
+			if string(wrong) != text && WellFormed(string(wrong)) {
+				t.Fatalf("%q is taken for %q", wrong, text)
+			}
+		}
+		if WellFormed(text[:51]) || WellFormed(text+"0") {
+			t.Fatalf("a part of %q is taken", text)
+		}
+	}
+}
+
+func TestAKeyIsStoredAsItsDigestAndOutlivesARestart(t *testing.T) {
+	r := newRig(t)
+	k := Key{Name: "k", Scopes: []Scope{Send, Read}, Instances: []Instance{{2, "b"}, {1, "a"}}, Recipients: []string{"+49 151 12345678"}, PerMinute: 7, ExpiresAt: later(time.Hour)}
+	made, text, err := r.keys().Create(t.Context(), k, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	r.again()
+	raw, err := os.ReadFile(r.path)
+	if err != nil || strings.Contains(string(raw), text) || strings.Contains(string(raw), text[3:40]) {
+		t.Errorf("the file has the text, or %v", err)
+	}
+	got, err := r.keys().ByText(text, "192.0.2.1")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if got.ID != made.ID || !slices.Equal(got.Scopes, []Scope{Read, Send}) || !got.Opens(1) || !got.Opens(2) || got.Opens(3) || got.Everywhere() ||
+		!got.MayWriteTo("4915112345678@s.whatsapp.net") || got.MayWriteTo("4915112345679@s.whatsapp.net") || got.PerMinute != 7 {
+		t.Errorf("%+v", got)
+	}
+}
+
+func TestADeletedKeyOpensNothingAlsoAfterARestart(t *testing.T) {
+	r := newRig(t)
+	all := r.keys()
+	k, text, err := all.Create(t.Context(), sound(), nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := all.Delete(t.Context(), k.ID); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := all.ByText(text, ""); !errors.Is(err, ErrUnknown) {
+		t.Errorf("%v", err)
+	}
+	if _, err := all.ByID(k.ID, ""); !errors.Is(err, ErrUnknown) {
+		t.Errorf("%v", err)
+	}
+	r.again()
+	if _, err := r.keys().ByText(text, ""); !errors.Is(err, ErrUnknown) {
+		t.Errorf("after a restart: %v", err)
+	}
+	if err := r.keys().Delete(t.Context(), k.ID); !errors.Is(err, ErrNotFound) {
+		t.Errorf("twice: %v", err)
+	}
+}
+
+func TestWhenAKeyWasUsedLastIsWrittenBehind(t *testing.T) {
+	r := newRig(t)
+	all := r.keys()
+	k, text, err := all.Create(t.Context(), sound(), nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if got, _ := all.Get(k.ID); !got.LastUsedAt.IsZero() {
+		t.Errorf("%+v", got)
+	}
+	if _, err := all.ByText(text, "192.0.2.7"); err != nil {
+		t.Fatal(err)
+	}
+	if got, _ := all.Get(k.ID); got.LastUsedFrom != "192.0.2.7" || time.Since(got.LastUsedAt) > time.Minute {
+		t.Errorf("%+v", got)
+	}
+	all.Start()
+	if err := all.Stop(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	r.again()
+	if got, _ := r.keys().Get(k.ID); got.LastUsedFrom != "192.0.2.7" || got.LastUsedAt.IsZero() {
+		t.Errorf("after a restart: %+v", got)
+	}
+}
+
+func TestAChangeTellsWhetherItNarrows(t *testing.T) {
+	r := newRig(t)
+	all := r.keys()
+	k, _, err := all.Create(t.Context(), Key{Name: "k", Scopes: []Scope{Send}, Instances: []Instance{{1, "a"}, {2, "b"}}}, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for i, c := range []struct {
+		change  func(*Key)
+		narrows bool
+	}{
+		{func(k *Key) { k.Name = "other" }, false},
+		{func(k *Key) { k.Instances = []Instance{{1, "a"}, {2, "b"}, {3, "c"}} }, false},
+		{func(k *Key) { k.Instances = []Instance{{1, "a"}, {3, "c"}} }, true},
+		{func(k *Key) { k.Instances = nil }, false},
+		{func(k *Key) { k.Instances = []Instance{{1, "a"}} }, true},
+		{func(k *Key) { k.Recipients = []string{"4915112345678"} }, true},
+		{func(k *Key) { k.Recipients = []string{"4915112345678", "4915112345679"} }, false},
+		{func(k *Key) { k.Recipients = nil }, false},
+	} {
+		_, narrower, err := all.Change(t.Context(), k.ID, func(k *Key) error { c.change(k); return nil })
+		if err != nil || narrower != c.narrows {
+			t.Errorf("change %d narrows: %v, %v", i, narrower, err)
+		}
+	}
+	if _, _, err := all.Change(t.Context(), k.ID, func(k *Key) error { k.Name = ""; return nil }); !errors.Is(err, ErrInvalid) {
+		t.Errorf("%v", err)
+	}
+	if got, _ := all.Get(k.ID); got.Name != "other" {
+		t.Errorf("a refused change changed %+v", got)
+	}
+}
+
+func TestARateIsSoManyAtOnceAndThenOneForItsShareOfTheMinute(t *testing.T) {
+	var b budget
+	now := time.Unix(1000, 0)
+	for i := range 6 {
+		if wait := b.take(6, now); wait != 0 {
+			t.Fatalf("request %d waits %s", i, wait)
+		}
+	}
+	if wait := b.take(6, now); wait != 10*time.Second {
+		t.Errorf("waits %s", wait)
+	}
+	if wait := b.take(6, now.Add(9*time.Second)); wait != time.Second {
+		t.Errorf("waits %s", wait)
+	}
+	if wait := b.take(6, now.Add(10*time.Second)); wait > time.Millisecond {
+		t.Errorf("waits %s", wait)
+	}
+	if wait := b.take(6, now.Add(-time.Hour)); wait < 0 || wait > time.Minute {
+		t.Errorf("with a clock that was set back: %s", wait)
+	}
+}
+
+func TestASessionOutlivesARestartAndEndsInTime(t *testing.T) {
+	r := newRig(t)
+	operator := []byte("the operator's")
+	_, mine, err := NewSessions(r.s).Begin(t.Context(), uuid.UUID{}, operator, time.Time{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, short, err := NewSessions(r.s).Begin(t.Context(), uuid.New(), nil, later(20*time.Millisecond))
+	if err != nil {
+		t.Fatal(err)
+	}
+	r.again()
+	all := NewSessions(r.s)
+	if s, found := all.Find(mine, operator); !found || time.Until(s.ExpiresAt) > SessionLife || time.Until(s.ExpiresAt) < SessionLife-time.Minute {
+		t.Errorf("%+v, %v", s, found)
+	}
+	if _, found := all.Find(mine, []byte("another key's")); found {
+		t.Error("the session outlives the operator's key")
+	}
+	<-time.After(30 * time.Millisecond)
+	if _, found := all.Find(short, nil); found {
+		t.Error("the session outlives its key")
+	}
+	var first string
+	for i := range maxSessions + 1 {
+		_, cookie, err := all.Begin(t.Context(), uuid.UUID{}, operator, time.Time{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if i == 1 {
+			first = cookie
+		}
+	}
+	if _, found := all.Find(mine, operator); found {
+		t.Error("sessions have no bound")
+	}
+	if _, found := all.Find(first, operator); !found {
+		t.Error("more than the oldest ended")
+	}
+	if n, err := r.s.Rows(bucketSessions); err != nil || n != maxSessions {
+		t.Errorf("%d sessions are kept, %v", n, err)
+	}
+}

@@ -1,0 +1,73 @@
+package access
+
+import (
+	"path/filepath"
+	"testing"
+	"time"
+
+	"postern/store"
+)
+
+// rig is a data file that can be opened again.
+type rig struct {
+	t    *testing.T
+	path string
+	s    *store.Store
+}
+
+func newRig(t *testing.T) *rig {
+	r := &rig{t: t, path: filepath.Join(t.TempDir(), "t.db")}
+	r.open()
+	t.Cleanup(func() { _ = r.s.Close() })
+	return r
+}
+
+func (r *rig) open() {
+	r.t.Helper()
+	var err error
+	if r.s, err = store.Open(store.Options{Path: r.path, Buckets: Buckets(), NoSync: true, MinFree: 1}); err != nil {
+		r.t.Fatal(err)
+	}
+}
+
+// again is the file after a restart.
+func (r *rig) again() {
+	r.t.Helper()
+	if err := r.s.Close(); err != nil {
+		r.t.Fatal(err)
+	}
+	r.open()
+}
+
+func (r *rig) keys() *Keys {
+	r.t.Helper()
+	all, err := OpenKeys(r.s, nil)
+	if err != nil {
+		r.t.Fatal(err)
+	}
+	return all
+}
+
+func (r *rig) book() *Book {
+	r.t.Helper()
+	b, err := OpenBook(r.s, nil)
+	if err != nil {
+		r.t.Fatal(err)
+	}
+	return b
+}
+
+// list is what a log has, the newest first.
+func (r *rig) list(b *Book) []Record {
+	r.t.Helper()
+	page, total, err := b.List(0, 0, 1000)
+	if err != nil || total != len(page) {
+		r.t.Fatalf("%d of %d, %v", len(page), total, err)
+	}
+	return page
+}
+
+// sound is a key that breaks no rule.
+func sound() Key { return Key{Name: "k", Scopes: []Scope{Read}} }
+
+func later(d time.Duration) time.Time { return time.Now().Add(d) }
