@@ -1,0 +1,162 @@
+package app
+
+import (
+	"encoding/json"
+	"net/http"
+	"strings"
+	"testing"
+	"time"
+
+	"nhooyr.io/websocket"
+
+	"postern/cli/consumer"
+)
+
+// scoped makes a key with the scopes read and batch, for an instance, and its id.
+func (s *sockets) scoped(more string) (text, id string) {
+	s.t.Helper()
+	var made struct{ ID, Key string }
+	body := map[string]any{"name": "k", "instances": []string{"shop"}, "scopes": []string{"read", "batch"}, "userId": "6f1c1a52-0d6b-4c56-9c0e-6d1a3f4b2c10"}
+	if more != "" {
+		body["expiresAt"] = more
+	}
+	if err := s.api.Call(s.t.Context(), s.key, http.MethodPost, "/keys", body, &made); err != nil {
+		s.t.Fatal(err)
+	}
+	return made.Key, made.ID
+}
+
+// allOf opens a WebSocket of each kind with a key.
+func (s *sockets) allOf(key string) (all []*websocket.Conn) {
+	s.t.Helper()
+	for _, path := range []string{"/ws/instance/events?event=*", "/ws/instance/events?event=*&instance=shop", "/ws/global/events?event=*", "/ws/console"} {
+		all = append(all, s.mustDial(path, key))
+	}
+	return all
+}
+
+// TestAKeysWebSocketsEndWithinASecond: by deletion and narrowing with 4003, at its end
+// with 4001, and not when it lasts longer or is given another name.
+func TestAKeysWebSocketsEndWithinASecond(t *testing.T) {
+	s := newSockets(t)
+	s.instance("shop")
+	s.instance("desk")
+	end := time.Now().Add(time.Hour).UTC().Format(time.RFC3339)
+	for name, c := range map[string]struct {
+		method string
+		change any
+		code   websocket.StatusCode
+	}{
+		"deletion":        {http.MethodDelete, nil, 4003},
+		"other instances": {http.MethodPatch, map[string]any{"instances": []string{"desk"}}, 4003},
+		"recipients":      {http.MethodPatch, map[string]any{"recipients": []string{"4915112345678"}}, 4003},
+		"an earlier end":  {http.MethodPatch, map[string]any{"expiresAt": time.Now().Add(time.Minute).UTC().Format(time.RFC3339)}, 4003},
+		"its own end":     {http.MethodPatch, nil, 4001},
+	} {
+		until := end
+		if name == "its own end" {
+			until = time.Now().Add(2 * time.Second).UTC().Format(time.RFC3339Nano)
+		}
+		key, id := s.scoped(until)
+		conns := s.allOf(key)
+		if name != "its own end" {
+			if err := s.api.Call(t.Context(), s.key, c.method, "/keys/"+id, c.change, nil); err != nil {
+				t.Fatal(err)
+			}
+		}
+		began := time.Now()
+		for i, conn := range conns {
+			if code := s.closedWith(conn); code != c.code {
+				t.Errorf("%s: socket %d closed with %d, want %d", name, i, code, c.code)
+			}
+		}
+		if took := time.Since(began); took > 3*time.Second {
+			t.Errorf("%s: it took %s", name, took)
+		}
+	}
+}
+
+// TestAKeysWebSocketsOutliveWhatDoesNotConcernThem: another name, a later end, a new
+// token of the instance, another key's deletion.
+func TestAKeysWebSocketsOutliveWhatDoesNotConcernThem(t *testing.T) {
+	s := newSockets(t)
+	token := s.instance("shop")
+	key, id := s.scoped(time.Now().Add(2 * time.Second).UTC().Format(time.RFC3339Nano))
+	_, other := s.scoped("")
+	conns := s.allOf(key)
+	for _, change := range []any{map[string]any{"name": "other"}, map[string]any{"expiresAt": ""}} {
+		if err := s.api.Call(t.Context(), s.key, http.MethodPatch, "/keys/"+id, change, nil); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for _, c := range [][2]string{{http.MethodDelete, "/keys/" + other}, {http.MethodPut, "/instance/shop/token"}} {
+		if err := s.api.Call(t.Context(), s.key, c[0], c[1], nil, nil); err != nil {
+			t.Fatal(err)
+		}
+	}
+	<-time.After(2500 * time.Millisecond) // past the end that it had
+	if n, _ := s.hub.Stats(); n != len(conns) {
+		t.Errorf("%d of %d sockets are left", n, len(conns))
+	}
+	if err := s.api.Call(t.Context(), consumer.Bearer(token), http.MethodGet, "/instance/shop", nil, nil); err == nil {
+		t.Error("the token of the instance was not replaced")
+	}
+}
+
+// TestASessionsWebSocketsEndWithItAndWithItsKey
+func TestASessionsWebSocketsEndWithItAndWithItsKey(t *testing.T) {
+	s := newSockets(t)
+	s.instance("shop")
+	for _, how := range []string{"sign out", "deletion of the key"} {
+		key, id := s.scoped("")
+		req, err := http.NewRequestWithContext(t.Context(), http.MethodPost, s.url+"/session", nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		req.Header.Set("Authorization", "Bearer "+key)
+		res, err := http.DefaultClient.Do(req)
+		if err != nil {
+			t.Fatal(err)
+		}
+		_ = res.Body.Close()
+		cookie := res.Cookies()[0].Name + "=" + res.Cookies()[0].Value
+		conn, _, err := websocket.Dial(t.Context(), strings.Replace(s.url, "http", "ws", 1)+"/ws/console",
+			&websocket.DialOptions{HTTPHeader: http.Header{"Cookie": {cookie}, "Origin": {s.url}}})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if how == "sign out" {
+			s.signOut(cookie)
+		} else if err := s.api.Call(t.Context(), s.key, http.MethodDelete, "/keys/"+id, nil, nil); err != nil {
+			t.Fatal(err)
+		}
+		if code := s.closedWith(conn); code != 4003 {
+			t.Errorf("%s: closed with %d", how, code)
+		}
+	}
+}
+
+func (s *sockets) signOut(cookie string) {
+	s.t.Helper()
+	ask := func(method, csrf string) *http.Response {
+		req, err := http.NewRequestWithContext(s.t.Context(), method, s.url+"/session", nil)
+		if err != nil {
+			s.t.Fatal(err)
+		}
+		req.Header.Set("Cookie", cookie)
+		req.Header.Set("X-Postern-Csrf", csrf)
+		res, err := http.DefaultClient.Do(req)
+		if err != nil {
+			s.t.Fatal(err)
+		}
+		s.t.Cleanup(func() { _ = res.Body.Close() })
+		return res
+	}
+	var who struct{ CSRF string }
+	if err := json.NewDecoder(ask(http.MethodGet, "").Body).Decode(&who); err != nil {
+		s.t.Fatal(err)
+	}
+	if res := ask(http.MethodDelete, who.CSRF); res.StatusCode != http.StatusNoContent {
+		s.t.Fatal(res.Status)
+	}
+}
