@@ -154,6 +154,15 @@ func decode(key, raw []byte) (r Record, err error) {
 	return r, err
 }
 
+// CallAction is the action of an agent's call of a tool, which ended as outcome says:
+// done, refused or failed.
+func CallAction(tool, outcome string) string {
+	if outcome == "done" {
+		return "mcp." + tool
+	}
+	return "mcp." + tool + "." + outcome
+}
+
 // Entry is a record of something that is being done.
 type Entry struct {
 	book *Book

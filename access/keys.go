@@ -74,6 +74,7 @@ type held struct {
 	key    *Key // never changed, but replaced, under Keys.mu
 	digest [sha256.Size]byte
 	budget budget
+	calls  budget // of an agent, that are noted
 
 	mu    sync.Mutex
 	use   use
@@ -309,4 +310,15 @@ func (all *Keys) Take(k *Key) (wait time.Duration) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	return h.budget.take(k.PerMinute, time.Now())
+}
+
+// TakeCall counts a call of an agent that is to be noted, as Take does a request.
+func (all *Keys) TakeCall(k *Key, perMinute int) (wait time.Duration) {
+	h := all.find(k.ID)
+	if h == nil {
+		return 0
+	}
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	return h.calls.take(perMinute, time.Now())
 }

@@ -4,6 +4,7 @@ import (
 	"context"
 	"net/http"
 
+	"postern/access"
 	"postern/httpapi"
 	"postern/mcp"
 	"postern/peers"
@@ -31,11 +32,7 @@ func (a *App) startAgents(api *httpapi.Config, proxies peers.Proxies) (own *mcp.
 // auditAgent notes a call of an agent program in the audit log.
 func (a *App) auditAgent(ctx context.Context, proxies peers.Proxies, c mcp.Call) {
 	from := peers.Name(proxies.Client(&http.Request{RemoteAddr: c.From, Header: http.Header{"X-Forwarded-For": c.Forwarded}}))
-	action := "mcp." + c.Tool
-	if c.Outcome != mcp.Done {
-		action += "." + string(c.Outcome)
-	}
-	if err := a.access.Book.Note(c.KeyID, action, c.Instance, from).Keep(ctx); err != nil {
+	if err := a.access.Book.Note(c.KeyID, access.CallAction(c.Tool, string(c.Outcome)), c.Instance, from).Keep(ctx); err != nil {
 		a.log.Error("the audit log has no record of an agent's call", "tool", c.Tool, "key", c.KeyID, "error", err)
 	}
 }

@@ -1,13 +1,16 @@
 package cli
 
 import (
+	"bytes"
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
 	"net/http"
 	"os"
 	"strings"
+	"time"
 
 	"github.com/spf13/cobra"
 
@@ -99,13 +102,48 @@ func agentWay(settings, base string) (prefix string, way *http.Transport, err er
 
 // serveAgent serves the program that started this one, until it goes away.
 func serveAgent(ctx context.Context, prefix string, way http.RoundTripper, key string, out io.Writer) error {
-	s := mcp.New(mcp.Config{API: way, Base: prefix, Version: app.Version()})
+	s := mcp.New(mcp.Config{
+		API: way, Base: prefix, Version: app.Version(),
+		Audit: func(ctx context.Context, c mcp.Call) {
+			if err := noteCall(ctx, prefix, way, key, c); err != nil {
+				fmt.Fprintf(os.Stderr, "the audit log of Postern has no record of a call of %s: %v\n", c.Tool, err)
+			}
+		},
+	})
 	err := s.ServeStream(ctx, key, os.Stdin, keptOpen{out})
 	if errors.Is(err, mcp.ErrNoKey) {
 		return usageError{err}
 	}
 	return err
 }
+
+// noteCall has the program note what an agent did.
+func noteCall(ctx context.Context, prefix string, way http.RoundTripper, key string, c mcp.Call) error {
+	ctx, cancel := context.WithTimeout(ctx, noteTimeout)
+	defer cancel()
+	body, err := json.Marshal(map[string]any{"tool": c.Tool, "outcome": c.Outcome, "instance": c.Instance})
+	if err != nil {
+		return err
+	}
+	req, err := http.NewRequestWithContext(ctx, http.MethodPost, prefix+"/session/calls", bytes.NewReader(body))
+	if err != nil {
+		return err
+	}
+	req.Header.Set("Authorization", "Bearer "+key)
+	req.Header.Set("Content-Type", "application/json")
+	res, err := way.RoundTrip(req)
+	if err != nil {
+		return err
+	}
+	defer func() { _ = res.Body.Close() }()
+	if res.StatusCode != http.StatusNoContent {
+		return errors.New(res.Status)
+	}
+	return nil
+}
+
+// noteTimeout is how long a note may take.
+const noteTimeout = 10 * time.Second
 
 // keptOpen is a writer that is not ours to close.
 type keptOpen struct{ io.Writer }

@@ -32,7 +32,11 @@ func accessDescriptions() map[string]description {
 				"The session of the GlobalApiKey opens every instance too and, with the UUID of a user in the header x-postern-user, that user's batches.",
 			status: http.StatusCreated, out: body[begunSession](), codes: codes{"DISK_FULL"},
 		},
-		"GET /session":    {id: "getSession", summary: "What the key, or the session of the cookie, may do.", out: body[shownSession]()},
+		"GET /session": {id: "getSession", summary: "What the key, or the session of the cookie, may do.", out: body[shownSession]()},
+		"POST /session/calls": {
+			id: "noteAgentCall", summary: "Note in the audit log what an agent did with the scoped key.", about: "For programs that serve agents, such as `postern mcp`: 120 calls a minute at most. What an agent does at /mcp is noted without it.",
+			in: body[agentCall](), example: `{"tool":"send_message","outcome":"done","instance":"sales"}`, status: http.StatusNoContent, codes: codes{"INVALID_ARGUMENT", "DISK_FULL", codeScope, codeRateLimited},
+		},
 		"DELETE /session": {id: "endSession", summary: "Sign the browser out, and end the WebSockets of the session.", status: http.StatusNoContent},
 	}
 }
@@ -66,6 +70,10 @@ func accessFields() openapi.Fields {
 		"ChangeKeyRequest.expiresAt":  say("When it ends; empty: never.", exampleTime),
 		"ChangeKeyRequest.rateLimit":  say("How many requests it may make; a perMinute of 0: no limit.", nil),
 		"KeyRate.perMinute":           say("Requests in a minute: so many at once, then one whenever its share of the minute has passed.", 60, openapi.Range(0, 1_000_000)),
+
+		"AgentCall.tool":     say("The tool that was called.", "send_message", openapi.Pattern("^[a-z][a-z0-9_/-]{0,63}$")),
+		"AgentCall.outcome":  say("How it ended.", "done", openapi.OneOf("done", "refused", "failed")),
+		"AgentCall.instance": say("The instance that it was about.", exampleName, openapi.Chars(0, 255)),
 
 		"AuditRecord.id": say("The number of the record.", 42), "AuditRecord.at": say("When the change was made.", exampleTime),
 		"AuditRecord.actor":   say("Who made it: the id of a scoped key, `global`, `instance:` and a name, or `user:` and a UUID.", "global"),

@@ -33,7 +33,8 @@ func TestWhatTheOpenAPIDocumentForbidsIsRefusedAndNothingElse(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	key := decoded[createdKey](t, r.admin("POST", "/keys", `{"name":"k","instances":["*"],"scopes":["read"]}`)).ID.String()
+	scoped := r.newKey(`{"name":"k","instances":["*"],"scopes":["read"]}`)
+	key := scoped.ID.String()
 	rec, err := r.registry.ByName("a")
 	if err != nil {
 		t.Fatal(err)
@@ -66,6 +67,8 @@ func TestWhatTheOpenAPIDocumentForbidsIsRefusedAndNothingElse(t *testing.T) {
 			switch row.Auth {
 			case AuthKey:
 				req.Header.Set("apikey", testKey)
+			case AuthCredential:
+				req.Header.Set("Authorization", "Bearer "+scoped.Key)
 			case AuthUser:
 				req.Header.Set("Authorization", "Bearer "+r.token)
 			default:

@@ -32,6 +32,7 @@ func routes() []route {
 
 		{"POST", "/session", signIn, anyScope, audited("session.create", (*api).beginSession)},
 		{"GET", "/session", anyKey, anyScope, (*api).showSession},
+		{"POST", "/session/calls", anyKey, anyScope, (*api).noteCall},
 		{"DELETE", "/session", anyKey, anyScope, (*api).endSession},
 
 		{"POST", "/auth/user-token", globalKey, never, audited("token.create", (*api).issueUserToken)},

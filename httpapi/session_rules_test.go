@@ -227,6 +227,31 @@ func TestWhatChangesIsInTheAuditLog(t *testing.T) {
 	}
 }
 
+// TestACallOfAnAgentIsOneLineOfTheAuditLog, and no key fills the log.
+func TestACallOfAnAgentIsOneLineOfTheAuditLog(t *testing.T) {
+	r := newRig(t)
+	k := r.newKey(`{"name":"k","instances":["*"],"scopes":["read"]}`)
+	before := decoded[batch.List[auditRecord]](t, r.admin("GET", "/audit", "")).TotalRecords
+	note := func() *http.Response {
+		return r.with(k.Key, "POST", "/session/calls", `{"tool":"read_messages","outcome":"refused","instance":"a"}`)
+	}
+	if res := note(); res.StatusCode != 204 {
+		t.Fatal(res.Status)
+	}
+	list := decoded[batch.List[auditRecord]](t, r.admin("GET", "/audit?limit=1", ""))
+	if last := list.Records[0]; list.TotalRecords != before+1 || last.Actor != k.ID.String() || last.Action != "mcp.read_messages.refused" || last.Subject != "a" {
+		t.Errorf("%d records, the last %+v", list.TotalRecords-before, last)
+	}
+	for range 119 {
+		note()
+	}
+	wantError(t, note(), 429, "RATE_LIMITED")
+	for _, body := range []string{`{"tool":"DROP","outcome":"done"}`, `{"tool":"","outcome":"done"}`, `{"tool":"x","outcome":"well"}`} {
+		wantError(t, r.with(k.Key, "POST", "/session/calls", body), 422, "INVALID_ARGUMENT")
+	}
+	wantError(t, r.admin("POST", "/session/calls", `{"tool":"x","outcome":"done"}`), 403, "SCOPE")
+}
+
 // TestTheTextOfAKeyIsToldOnce: neither the lists nor the file nor the log has it.
 func TestTheTextOfAKeyIsToldOnce(t *testing.T) {
 	r := newRig(t)

@@ -336,20 +336,22 @@ func doors(t *testing.T, o *office) {
 }
 
 func audit(t *testing.T, o *office) {
-	key, id := o.key(t, []string{"read"}, nil)
-	s := o.byHTTP(t, key)
-	call(t, s, "find_chats", o.examples()["find_chats"])
-	call(t, s, "send_message", o.examples()["send_message"])
-	var page struct {
-		Records []struct{ Actor, Action, Subject, From string }
-	}
-	o.Call(consumer.Key(o.Sec.GlobalAuthToken), http.MethodGet, "/audit?limit=2", nil, &page)
-	var got []string
-	for _, r := range page.Records {
-		got = append(got, fmt.Sprintf("%t %s %s %s", r.Actor == id, r.Action, r.Subject, r.From))
-	}
-	if want := []string{"true mcp.send_message.refused shop 127.0.0.1", "true mcp.find_chats shop 127.0.0.1"}; !slices.Equal(got, want) {
-		t.Errorf("the audit log has %q", got)
+	for way, connect := range o.ways() {
+		key, id := o.key(t, []string{"read"}, nil)
+		s := connect(t, key)
+		call(t, s, "find_chats", o.examples()["find_chats"])
+		call(t, s, "send_message", o.examples()["send_message"])
+		var page struct {
+			Records []struct{ Actor, Action, Subject, From string }
+		}
+		o.Call(consumer.Key(o.Sec.GlobalAuthToken), http.MethodGet, "/audit?limit=2", nil, &page)
+		var got []string
+		for _, r := range page.Records {
+			got = append(got, fmt.Sprintf("%t %s %s %s", r.Actor == id, r.Action, r.Subject, r.From))
+		}
+		if want := []string{"true mcp.send_message.refused shop 127.0.0.1", "true mcp.find_chats shop 127.0.0.1"}; !slices.Equal(got, want) {
+			t.Errorf("%s: the audit log has %q", way, got)
+		}
 	}
 }
 

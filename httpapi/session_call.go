@@ -1,0 +1,50 @@
+package httpapi
+
+import (
+	"net/http"
+	"regexp"
+	"slices"
+
+	"postern/access"
+)
+
+// callsPerMinute is how many calls of an agent a key may have noted: as many as /mcp
+// takes.
+const callsPerMinute = 120
+
+// agentCall is what an agent's program did with its key, as `postern mcp` tells it.
+type agentCall struct {
+	Tool     string `json:"tool" strict:"required"`
+	Outcome  string `json:"outcome" strict:"required"`
+	Instance string `json:"instance"`
+}
+
+// noteCall puts a call into the audit log of which the program has seen the requests
+// only: an agent that is served beside it makes several for each.
+func (a *api) noteCall(c *call) error {
+	var in agentCall
+	if err := c.decode(&in, maxBody); err != nil {
+		return err
+	}
+	outcomes := []string{"done", "refused", "failed"}
+	switch {
+	case c.key == nil:
+		return errScope("this is for scoped keys: what the GlobalApiKey changes is noted anyway")
+	case !regexp.MustCompile(`^[a-z][a-z0-9_/-]{0,63}$`).MatchString(in.Tool):
+		return invalidField("tool must have 1 to 64 characters of a-z 0-9 _ / -")
+	case !slices.Contains(outcomes, in.Outcome):
+		return invalidField("outcome must be one of: " + joined(outcomes))
+	case len(in.Instance) > 255:
+		return invalidField("instance must have at most 255 characters")
+	}
+	if wait := a.Access.Keys.TakeCall(c.key, callsPerMinute); wait > 0 {
+		return &tryLater{refuse(http.StatusTooManyRequests, codeRateLimited, "the key has had as many calls noted within a minute as it may"), wait}
+	}
+	if err := a.Store.Admit(); err != nil {
+		return err
+	}
+	if err := a.Access.Book.Note(c.key.ID.String(), access.CallAction(in.Tool, in.Outcome), in.Instance, a.from(c)).Keep(c.r.Context()); err != nil {
+		return err
+	}
+	return c.nothing()
+}
