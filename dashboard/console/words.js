@@ -2,16 +2,17 @@
 import { cell, useCell } from "./data/cell.js";
 import common from "./words/en/common.js";
 import instances from "./words/en/instances.js";
+import keeping from "./words/en/keeping.js";
 import overview from "./words/en/overview.js";
 import pairing from "./words/en/pairing.js";
 
 export const languages = { en: "English", pt: "Português", es: "Español" };
 
 // Each language has the same tables, a file for each part of the console.
-const english = { ...common, ...instances, ...overview, ...pairing };
+const english = { ...common, ...instances, ...keeping, ...overview, ...pairing };
 const loaders = {
-  pt: () => [import("./words/pt/common.js"), import("./words/pt/instances.js"), import("./words/pt/overview.js"), import("./words/pt/pairing.js")],
-  es: () => [import("./words/es/common.js"), import("./words/es/instances.js"), import("./words/es/overview.js"), import("./words/es/pairing.js")],
+  pt: () => [import("./words/pt/common.js"), import("./words/pt/instances.js"), import("./words/pt/keeping.js"), import("./words/pt/overview.js"), import("./words/pt/pairing.js")],
+  es: () => [import("./words/es/common.js"), import("./words/es/instances.js"), import("./words/es/keeping.js"), import("./words/es/overview.js"), import("./words/es/pairing.js")],
 };
 
 export const language = cell("en");
