@@ -136,6 +136,8 @@
       return json(200, body || common);
     }
     if (path === "/admin/samples") return json(200, { interval: 60, backup: scene === "empty" ? null : { every: "24h", lastAt: ago(broken ? 9 * 86400 : 5400), bytes: 4.1e8, failure: broken ? "no space left on device" : null, failedAt: broken ? ago(300) : null }, samples: samples() });
+    const keeping = stage.keeping(request, path, body);
+    if (keeping) return keeping;
     if (path === "/metrics") return new Response(metrics());
     const [, name, rest = ""] = /^\/instance\/([^/?]+)(.*)$/.exec(path) || [];
     const row = name && stage.instances.find((one) => one.name === decodeURIComponent(name));

@@ -271,6 +271,7 @@
     },
   };
 
+  Object.assign(steps, window.further({ $, all, at, button, dialog, hostile, later, menu, press, signIn, type, want }));
   window.addEventListener("load", async () => {
     await later(1000);
     for (const [name, step] of Object.entries(steps)) {

@@ -46,7 +46,7 @@ export function Replay({ instance, chosen }) {
     <${Trouble} error=${error || counted.error}/><//>`;
 }
 
-// Progress asks once a second while the replay runs: nothing tells of it.
+// Progress asks while the replay goes on: nothing tells of it.
 export function Progress({ path, id }) {
   const at = path.replace(/deliveries$/, "replays/") + encodeURIComponent(id);
   const [told, setTold] = useState(null);
@@ -59,7 +59,8 @@ export function Progress({ path, id }) {
         if (over) return;
         setError(null);
         setTold(now);
-        if (now.state === "RUNNING" || now.sent > now.delivered + now.failed) timer = setTimeout(ask, 1000);
+        if (now.state === "RUNNING") timer = setTimeout(ask, 1000);
+        else if (now.sent > now.delivered + now.failed) timer = setTimeout(ask, 5000); // what was handed over goes its way
       } catch (reason) {
         if (over) return;
         setError(reason);
