@@ -44,7 +44,7 @@ function Level() {
   return html`<section class="card"><header><h2>${t("log.level")}</h2>${is && html`<p role="status">${is.until ? t("log.until", { level: is.level, usual: is.usual, time: moment(is.until) }) : t("log.usual", { level: is.level })}</p>`}</header>
     <${Trouble} error=${loaded.error || error} again=${loaded.error && loaded.load}/>
     <div class="level"><${Select} label=${t("log.to")} value=${level} on=${setLevel} options=${levels.map((one) => [one, one])}/><${Select} label=${t("log.for")} value=${minutes} on=${setMinutes} options=${["5", "15", "60", "240", "1440"].map((one) => [one, many("log.minutes", Number(one))])}/>
-      <div class="buttons"><${Button} word=${t("log.change")} act=${() => change("PUT", "/admin/log", { level, minutes: Number(minutes) })}/>${is?.until && html`<${Button} kind="bare" word=${t("log.back", { level: is.usual })} act=${() => change("DELETE", "/admin/log")}/>`}</div></div></section>`;
+      <div class="buttons"><${Button} word=${t("log.set")} act=${() => change("PUT", "/admin/log", { level, minutes: Number(minutes) })}/>${is?.until && html`<${Button} kind="bare" word=${t("log.back", { level: is.usual })} act=${() => change("DELETE", "/admin/log")}/>`}</div></div></section>`;
 }
 
 const tones = { ERROR: "bad", WARN: "busy", DEBUG: "off" };

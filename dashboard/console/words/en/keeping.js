@@ -140,7 +140,7 @@ export default {
 "log.for": "For",
 "log.minutes.one": "{n} minute",
 "log.minutes.other": "{n} minutes",
-"log.change": "Change",
+"log.set": "Change",
 "log.back": "Back to {level}",
 "log.lines": "Last lines",
 "log.find": "Filter lines",

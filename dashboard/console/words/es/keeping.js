@@ -140,7 +140,7 @@ export default {
 "log.for": "Durante",
 "log.minutes.one": "{n} minuto",
 "log.minutes.other": "{n} minutos",
-"log.change": "Cambiar",
+"log.set": "Cambiar",
 "log.back": "Volver a {level}",
 "log.lines": "Últimas líneas",
 "log.find": "Filtrar líneas",

@@ -140,7 +140,7 @@ export default {
 "log.for": "Por",
 "log.minutes.one": "{n} minuto",
 "log.minutes.other": "{n} minutos",
-"log.change": "Mudar",
+"log.set": "Mudar",
 "log.back": "Voltar a {level}",
 "log.lines": "Últimas linhas",
 "log.find": "Filtrar linhas",
