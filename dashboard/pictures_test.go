@@ -34,6 +34,7 @@ var shots = []shot{
 	{"instances-menu", "three", "instances", `stage.press(".row .menu button")`},
 	{"instances-gone", "three", "instances", `stage.fall(); stage.until(() => document.querySelector(".away"))`},
 	{"create", "three", "instances", `stage.press(".page-head .button.first")`},
+	{"invite", "three", "instances/newsletter", `stage.press(".page-head .menu button").then(() => stage.press("[role=menuitem]", 1)).then(() => stage.press("dialog footer .first")).then(() => stage.until(() => document.querySelector("dialog input[readonly]")))`},
 	{"delete", "three", "instances/shop", `stage.press(".page-head .menu button").then(() => stage.press("[role=menuitem]", -1))`},
 	{"connect", "three", "instances/newsletter", `stage.press(".page-head .button.first").then(() => stage.until(() => document.querySelector(".scan img")))`},
 	{"instance-state", "three", "instances/shop", ""},

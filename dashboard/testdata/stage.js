@@ -79,6 +79,7 @@
     if (request === "POST /connect/code") return json(200, { code: "K7QX-2M9R" });
     if (request === "POST /restart") return json(200, status(row));
     if (request === "DELETE /logout") { row.connectionStatus = "logged_out"; return json(200, { connectionStatus: "LOGGED_OUT" }); }
+    if (request === "POST /portal-link") return json(201, { url: "https://postern.example.org/portal/" + "k7Qx".repeat(10), expiresAt: new Date(Date.now() + body.expiresIn * 1000).toISOString() });
     if (request === "PUT /token") return json(200, { token: "eyJhbGciOiJIUzI1NiJ9.eyJpbnN0YW5jZU5hbWUiOiJzaG9wIn0.c2lnbmF0dXJl" });
     if (request.startsWith("DELETE ?")) { stage.instances = stage.instances.filter((one) => one !== row); return json(200, { deleted: true }); }
     if (request === "POST /webhook/test") return json(200, broken ? { delivered: false, statusCode: 0, durationMs: 12, error: "the connection was refused" } : { delivered: true, statusCode: 200, durationMs: 84, error: null });
@@ -152,7 +153,7 @@
   // settled is when nothing is under way and what came is drawn.
   stage.settled = async () => {
     for (let quiet = 0; quiet < 4; quiet++) {
-      if (under || document.querySelector("main .loading") || !document.querySelector("main h1")) quiet = 0;
+      if (under || document.querySelector("main .loading, .plot:empty") || !document.querySelector("main h1")) quiet = 0;
       await frame();
     }
     await document.fonts.ready;
