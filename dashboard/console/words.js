@@ -28,8 +28,13 @@ export function preferred() {
   return wanted.find((one) => languages[one]) || "en";
 }
 
+let turn = 0; // of the language that was asked for last
+
 export async function speak(code) {
-  table = loaders[code] ? Object.assign({}, ...(await Promise.all(loaders[code]())).map((part) => part.default)) : english;
+  const mine = ++turn;
+  const next = loaders[code] ? Object.assign({}, ...(await Promise.all(loaders[code]())).map((part) => part.default)) : english;
+  if (mine !== turn) return;
+  table = next;
   document.documentElement.lang = code;
   language.set(code);
 }
