@@ -23,7 +23,6 @@ type desk struct {
 	*rig.World
 	t          *testing.T
 	token      string
-	b          *browser.Browser
 	page, site *browser.Page
 }
 
