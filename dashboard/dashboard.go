@@ -52,9 +52,6 @@ func Pages() map[string]http.Handler {
 		if name == "console/portal.html" {
 			return nil // it is nowhere without a link
 		}
-		if strings.HasPrefix(name, wordsFolder+"/") {
-			name = path.Dir(name) + ".js" // its parts are sent as one
-		}
 		served := below + strings.TrimPrefix(name, "console/")
 		if name == "console/index.html" {
 			served = "/"
@@ -95,17 +92,8 @@ type content struct {
 	tag           string
 }
 
-// source is what is sent of a file of the page: less than what is written, see [squeeze].
-func source(name string) ([]byte, error) {
-	if language, is := strings.CutPrefix(name, wordsFolder+"/"); is {
-		return wordsModule(strings.TrimSuffix(language, ".js"))
-	}
-	raw, err := files.ReadFile(name)
-	return squeeze(name, raw), err
-}
-
 func read(name string) content {
-	raw, err := source(name)
+	raw, err := files.ReadFile(name)
 	if err != nil { // it is embedded
 		return content{}
 	}

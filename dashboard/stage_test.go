@@ -7,7 +7,7 @@ import (
 	"testing"
 )
 
-// stage serves the page with testdata/stage.js before its modules, and the scripts
+// stage serves the page with testdata/stage.js and stage_keep.js before its modules, and the scripts
 // of tests after it, under the page's own policy.
 func stage(t *testing.T, scripts ...string) string {
 	t.Helper()
@@ -18,7 +18,7 @@ func stage(t *testing.T, scripts ...string) string {
 		}
 	}
 	inject := ""
-	for _, name := range append([]string{"stage.js", "stage_talk.js"}, scripts...) {
+	for _, name := range append([]string{"stage.js", "stage_keep.js"}, scripts...) {
 		mux.HandleFunc("GET /"+name, func(w http.ResponseWriter, r *http.Request) { http.ServeFile(w, r, "testdata/"+name) })
 		inject += `<script src="` + name + `"></script>`
 	}

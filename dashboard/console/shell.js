@@ -5,6 +5,7 @@ import { useCell } from "./data/cell.js";
 import { live, tryNow } from "./data/live.js";
 import { can, session, signOut } from "./data/session.js";
 import { fleet } from "./data/fleet.js";
+import { sandbox } from "./data/sandbox.js";
 import { groupFor } from "./data/states.js";
 import { html } from "./html.js";
 import { SignIn, SignInAgain } from "./pages/signin.js";
@@ -24,12 +25,13 @@ export function Shell() {
   return html`<${SignIn}/><${Toasts}/>`;
 }
 
-const allowed = () => routes.filter((route) => can(route.scope));
+const allowed = () => routes.filter((route) => can(route.scope) && (!route.when || route.when()));
 
 function Inside({ lost }) {
   const [mine, setMine] = useState(allowed);
   const { state } = useCell(session);
-  useEffect(() => { if (state === "in") setMine(allowed()); }, [state]);
+  const { phones } = useCell(sandbox);
+  useEffect(() => { if (state === "in") setMine(allowed()); }, [state, !!phones]);
   const [menu, setMenu] = useState(false);
   const here = useCell(place);
   useEffect(() => setMenu(false), [here.parts.join("/")]);

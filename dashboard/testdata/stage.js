@@ -79,6 +79,7 @@
     if (request === "POST /connect/code") return json(200, { code: "K7QX-2M9R" });
     if (request === "POST /restart") return json(200, status(row));
     if (request === "DELETE /logout") { row.connectionStatus = "logged_out"; return json(200, { connectionStatus: "LOGGED_OUT" }); }
+    if (request === "POST /portal-link") return json(201, { url: "https://postern.example.org/portal/" + "k7Qx".repeat(10), expiresAt: new Date(Date.now() + body.expiresIn * 1000).toISOString() });
     if (request === "PUT /token") return json(200, { token: "eyJhbGciOiJIUzI1NiJ9.eyJpbnN0YW5jZU5hbWUiOiJzaG9wIn0.c2lnbmF0dXJl" });
     if (request.startsWith("DELETE ?")) { stage.instances = stage.instances.filter((one) => one !== row); return json(200, { deleted: true }); }
     if (request === "POST /webhook/test") return json(200, broken ? { delivered: false, statusCode: 0, durationMs: 12, error: "the connection was refused" } : { delivered: true, statusCode: 200, durationMs: 84, error: null });
@@ -136,17 +137,13 @@
       return json(200, body || common);
     }
     if (path === "/admin/samples") return json(200, { interval: 60, backup: scene === "empty" ? null : { every: "24h", lastAt: ago(broken ? 9 * 86400 : 5400), bytes: 4.1e8, failure: broken ? "no space left on device" : null, failedAt: broken ? ago(300) : null }, samples: samples() });
+    const keeping = stage.keeping(request, path, body);
+    if (keeping) return keeping;
     if (path === "/metrics") return new Response(metrics());
-    if (!path.startsWith("/instance/")) {
-      const told = stage.more?.(init.method || "GET", path, body, headers);
-      if (told) return told;
-    }
     const [, name, rest = ""] = /^\/instance\/([^/?]+)(.*)$/.exec(path) || [];
     const row = name && stage.instances.find((one) => one.name === decodeURIComponent(name));
     if (name && !row) return refusal(404, "INSTANCE_NOT_FOUND");
     await later(1);
-    const more = stage.more?.(init.method || "GET", path, body, headers, init.body, row);
-    if (more) return more;
     const told = row && ofInstance(row, (init.method || "GET") + " " + rest, rest, body);
     return told || refusal(404, "NOT_FOUND", "the stage does not know " + request);
   };
@@ -156,7 +153,7 @@
   // settled is when nothing is under way and what came is drawn.
   stage.settled = async () => {
     for (let quiet = 0; quiet < 4; quiet++) {
-      if (under || document.querySelector("main .loading") || !document.querySelector("main h1")) quiet = 0;
+      if (under || document.querySelector("main .loading, .plot:empty") || !document.querySelector("main h1")) quiet = 0;
       await frame();
     }
     await document.fonts.ready;
@@ -180,7 +177,7 @@
         this.readyState = 1;
         this.dispatchEvent(new Event("open"));
         if (this.path === "/ws/console") this.hear({ type: "hello", at: ago(0) });
-        else if (!/qrcode|messages/.test(this.url)) for (const one of stage.events || []) this.hear(one);
+        else if (!this.url.includes("qrcode")) for (const one of stage.events || []) this.hear(one);
       }, 5);
     }
     hear(message) { if (this.readyState === 1) this.dispatchEvent(new MessageEvent("message", { data: JSON.stringify(message) })); }

@@ -18,7 +18,8 @@ func newConsole(t *testing.T) *desk {
 		t.Skip("takes some seconds")
 	}
 	t.Parallel() // it waits more than it works
-	d := &desk{World: rig.NewWorld(t), t: t, page: browser.Open(t).Page()}
+	b := browser.Open(t)
+	d := &desk{World: rig.NewWorld(t), t: t, b: b, page: b.Page()}
 	d.Keep = true
 	d.Start()
 	return d
@@ -180,6 +181,15 @@ func TestAWebhookIsSetTriedAndSeen(t *testing.T) {
 	d.fill("Address", "http://127.0.0.1:1")
 	d.press("Save")
 	d.says(".card [role=alert]", "connect")
+	d.page.Run(`$("[aria-label='Actions for shop']").click()`)
+	d.press("Link for a customer")
+	d.press("Make the link")
+	d.page.Await(`$("dialog input[readonly]")?.value.startsWith("http")`)
+	d.site = d.b.Page()
+	d.site.Go(d.page.Text(`$("dialog input[readonly]").value`))
+	d.site.Await(`document.body.innerText.includes("shop")`)
+	d.page.Front()
+	d.press("Done")
 	d.page.Run(`$("[aria-label='Actions for shop']").click()`)
 	d.press("Delete")
 	d.page.Await(`document.activeElement?.matches("dialog input")`)

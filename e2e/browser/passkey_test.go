@@ -23,6 +23,7 @@ type desk struct {
 	*rig.World
 	t          *testing.T
 	token      string
+	b          *browser.Browser
 	page, site *browser.Page
 }
 

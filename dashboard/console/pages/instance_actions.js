@@ -8,8 +8,8 @@ import { html } from "../html.js";
 import { connect } from "../pairing/dialog.js";
 import { go, place } from "../router.js";
 import { Dialog, Menu, close, confirm, open, toast } from "../ui/float.js";
-import { Button, Check, Copy, Field, Text, Trouble, troubleOf } from "../ui/parts.js";
-import { t } from "../words.js";
+import { Button, Check, Copy, Field, Select, Text, Trouble, troubleOf } from "../ui/parts.js";
+import { moment, t } from "../words.js";
 
 // actionsOf is the menu of an instance, as far as who is signed in may.
 export function actionsOf(row, own) {
@@ -18,6 +18,7 @@ export function actionsOf(row, own) {
     !own && { word: t("open.do"), icon: "right", act: () => go(["instances", row.name]) },
     can("manage") && is && { word: t("restart.do"), icon: "restart", act: () => restart(row) },
     can("pair") && !is && { word: t("connect.do"), icon: "link", act: () => connect(row.name) },
+    can("pair") && { word: t("invite.do"), icon: "phone", act: () => invite(row.name) },
     can("operator") && { word: t("token.do"), icon: "key", act: () => newToken(row) },
     null,
     can("manage") && is && { word: t("logout.do"), icon: "unlink", harm: true, act: () => logout(row) },
@@ -95,6 +96,32 @@ function newToken(row) {
 function showToken(name, token, title) {
   open(() => html`<${Dialog} title=${title} footer=${html`<${Button} kind="first" word=${t("done")} act=${() => { close(); }}/>`}>
     <p>${t("token.use")}</p><${Secret} label=${t("token.label")} value=${token}/><//>`);
+}
+
+// invite makes a link with which the owner of the phone links it, wherever they are.
+function invite(name) {
+  open(() => html`<${Invite} name=${name}/>`);
+}
+
+const lives = [["3600", "invite.hour"], ["14400", "invite.hours"], ["86400", "invite.day"]];
+
+function Invite({ name }) {
+  const [life, setLife] = useState("3600");
+  const [made, setMade] = useState(null);
+  const [error, setError] = useState(null);
+  const make = async () => {
+    setError(null);
+    try {
+      setMade(await call("POST", instancePath(name) + "/portal-link", { expiresIn: Number(life) }));
+    } catch (reason) {
+      setError(reason);
+    }
+  };
+  const buttons = made ? html`<${Button} kind="first" word=${t("done")} act=${() => { close(); }}/>` : html`<${Button} word=${t("cancel")} act=${() => { close(); }}/><${Button} kind="first" word=${t("invite.make")} act=${make}/>`;
+  return html`<${Dialog} title=${t("invite.title", { name })} footer=${buttons}><p>${t("invite.text")}</p>
+    ${made ? html`<${Secret} label=${t("invite.link")} value=${made.url}/><p class="quiet">${t("invite.until", { time: moment(made.expiresAt) })}</p>` :
+      html`<${Select} label=${t("invite.life")} value=${life} on=${setLife} options=${lives.map(([seconds, key]) => [seconds, t(key)])}/>`}
+    <${Trouble} error=${error}/><//>`;
 }
 
 // Secret is a text to carry away: long, in one line, with a button.

@@ -1,68 +1,27 @@
 // A chart of figures over time, and the same as a table for who does not look.
-import { useEffect, useLayoutEffect, useRef } from "preact/hooks";
-import { useCell } from "../data/cell.js";
+import { useLayoutEffect, useRef, useState } from "preact/hooks";
 import { html } from "../html.js";
-import { theme } from "../theme.js";
 import { clock, number, t } from "../words.js";
 
-let loading = null;
+// It grows with the page, whose measure is the rem: these are sixteenths of it.
+const height = 200, left = 40, top = 8, right = 12, bottom = 24;
+const unit = () => parseFloat(getComputedStyle(document.documentElement).fontSize) / 16;
 
-// uPlot is loaded by the first chart.
-const load = () => loading ??= new Promise((done, fail) => {
-  const style = Object.assign(document.createElement("link"), { rel: "stylesheet", href: "dashboard/vendored/uplot/uPlot.min.css" });
-  const script = Object.assign(document.createElement("script"), { src: "dashboard/vendored/uplot/uPlot.iife.min.js" });
-  script.addEventListener("load", () => done(window.uPlot));
-  script.addEventListener("error", () => { loading = null; fail(new Error(script.src)); });
-  document.head.append(style, script);
-});
-
-// colour resolves a token as the browser shows it now.
-function colour(token) {
-  const probe = document.createElement("span");
-  probe.style.color = `var(--${token})`;
-  document.body.append(probe);
-  const shown = getComputedStyle(probe).color;
-  probe.remove();
-  return shown;
-}
-
-// It grows with the page, whose measure is the rem.
-const rem = () => parseFloat(getComputedStyle(document.documentElement).fontSize);
-const height = () => Math.round(12.5 * rem());
-
-// Chart draws series, each {key, tone, fill}, over the seconds in xs.
-export function Chart({ title, xs, series, label }) {
-  const box = useRef(null), plot = useRef(null);
-  const chosen = useCell(theme);
-  const data = [xs, ...series.map((one) => one.values)];
-  const latest = useRef(data);
-  latest.current = data;
-  const shape = series.map((one) => one.key).join() + label;
+// Chart draws series, each {key, tone, fill, label, values}, over the seconds in xs, which
+// are a minute apart. Whoever points at it reads the minute there in the legend.
+export function Chart({ title, xs, series }) {
+  const box = useRef(null);
+  const [width, setWidth] = useState(0);
+  const [at, setAt] = useState(-1);
   useLayoutEffect(() => {
-    let over = false;
-    const draw = async () => {
-      const Plot = await load().catch(() => null);
-      if (over || !Plot || !box.current) return;
-      plot.current?.destroy();
-      plot.current = new Plot(options(box.current.clientWidth, series), latest.current, box.current);
-    };
-    draw();
-    const dark = matchMedia("(prefers-color-scheme: dark)");
-    dark.addEventListener("change", draw);
-    const watch = new ResizeObserver(([entry]) => plot.current?.setSize({ width: Math.floor(entry.contentRect.width), height: height() }));
+    const watch = new ResizeObserver(([entry]) => setWidth(Math.floor(entry.contentRect.width / unit())));
     watch.observe(box.current);
-    return () => {
-      over = true;
-      dark.removeEventListener("change", draw);
-      watch.disconnect();
-      plot.current?.destroy();
-      plot.current = null;
-    };
-  }, [shape, chosen]);
-  useEffect(() => { plot.current?.setData(latest.current); }, [xs]);
-  const last = xs.length - 1;
-  return html`<figure class="chart"><figcaption><h3>${title}</h3><ul class="legend">${series.map((one) => html`<li key=${one.key}><span class="line" style=${{ background: `var(--${one.tone})` }}></span>${one.label}<strong class="figures">${last >= 0 ? number(one.values[last] ?? 0) : "–"}</strong></li>`)}</ul></figcaption>
-    <div class="plot" ref=${box} aria-hidden="true"></div>
+    return () => watch.disconnect();
+  }, []);
+  const last = xs.length - 1, shown = at >= 0 && at <= last ? at : last;
+  const point = ({ offsetX }) => setAt(Math.max(0, Math.min(last, Math.round((offsetX / unit() - left) / (width - left - right) * last))));
+  return html`<figure class="chart"><figcaption><h3>${title}${at >= 0 && last >= 0 && html` <time class="quiet">${clock(xs[shown] * 1000, false)}</time>`}</h3><ul class="legend">${series.map((one) => html`<li key=${one.key}><span class="line" style=${{ background: `var(--${one.tone})` }}></span>${one.label}<strong class="figures">${last >= 0 ? number(one.values[shown] ?? 0) : "–"}</strong></li>`)}</ul></figcaption>
+    <div class="plot" ref=${box} aria-hidden="true">${width > left + right && last > 0 && html`<svg viewBox=${`0 0 ${width} ${height}`} onPointerMove=${point} onPointerLeave=${() => setAt(-1)}><${Drawn} xs=${xs} series=${series} width=${width} at=${at <= last ? at : -1}/></svg>`}</div>
     <details class="as-table"><summary>${t("chart.table")}</summary><div class="scrolled" tabindex="0" role="region" aria-label=${title}><table><thead><tr><th scope="col">${t("chart.time")}</th>${series.map((one) => html`<th scope="col" key=${one.key}>${one.label}</th>`)}</tr></thead>
       <tbody>${rowsOf(xs).map((i) => html`<tr key=${i}><th scope="row">${clock(xs[i] * 1000, false)}</th>${series.map((one) => html`<td class="number" key=${one.key}>${number(one.values[i] ?? 0)}</td>`)}</tr>`)}</tbody></table></div></details></figure>`;
 }
@@ -70,21 +29,30 @@ export function Chart({ title, xs, series, label }) {
 // rowsOf are the newest minutes, the newest first: a table is for reading.
 const rowsOf = (xs) => xs.map((_, i) => i).reverse().slice(0, 60);
 
-function options(width, series) {
-  const ink = colour("ink-3"), line = colour("line");
-  const one = rem() / 16, font = 12 * one + "px " + getComputedStyle(document.body).fontFamily;
-  const axis = { stroke: ink, font, ticks: { show: false }, grid: { stroke: line, width: 1 } };
-  return {
-    width: Math.floor(width), height: height(), padding: [8 * one, 20 * one, 0, 0],
-    legend: { show: false },
-    cursor: { points: { size: 7 }, drag: { x: false, y: false }, y: false },
-    scales: { x: { time: true }, y: { range: (_, low, high) => [0, Math.max(4, high * 1.1)] } },
-    axes: [
-      { ...axis, grid: { show: false }, space: 64 * one, values: (_, ticks) => ticks.map((tick) => clock(tick * 1000, false)), size: 28 * one },
-      { ...axis, size: 44 * one, space: 44 * one, values: (_, ticks) => ticks.map((tick) => Number.isInteger(tick) ? short(tick) : "") },
-    ],
-    series: [{}, ...series.map(({ tone, fill }) => ({ stroke: colour(tone), width: 1.75 * one, points: { show: false }, ...(fill && { fill: colour(tone + "-tint") }) }))],
-  };
+function Drawn({ xs, series, width, at }) {
+  const last = xs.length - 1, floor = height - bottom;
+  const high = Math.max(4, ...series.map((one) => Math.max(...one.values))) * 1.1;
+  const x = (i) => (left + i / last * (width - left - right)).toFixed(1), y = (value) => (floor - value / high * (floor - top)).toFixed(1);
+  const line = (values) => values.map((value, i) => (i ? "L" : "M") + x(i) + " " + y(value)).join("");
+  const step = stepOf(high / 4);
+  const values = Array.from({ length: Math.floor(high / step) + 1 }, (_, i) => i * step);
+  return html`${values.map((value) => html`<g key=${"y" + value}><path class="grid" d=${`M${left} ${y(value)}H${width - right}`}/><text x=${left - 8} y=${y(value)} dy="0.35em" text-anchor="end">${short(value)}</text></g>`)}
+    ${timesOf(xs, (width - left - right) / 72).map((i) => html`<text key=${"x" + i} x=${x(i)} y=${height - 4} text-anchor="middle">${clock(xs[i] * 1000, false)}</text>`)}
+    ${series.map((one) => html`<g key=${one.key} style=${{ stroke: `var(--${one.tone})` }}>${one.fill && html`<path class="area" style=${{ fill: `var(--${one.tone}-tint)` }} d=${line(one.values) + `V${floor}H${left}Z`}/>`}<path d=${line(one.values)}/>${at >= 0 && html`<circle cx=${x(at)} cy=${y(one.values[at] ?? 0)} r="3"/>`}</g>`)}
+    ${at >= 0 && html`<path class="grid at" d=${`M${x(at)} ${top}V${floor}`}/>`}`;
+}
+
+// stepOf is the whole 1, 2 or 5 with zeros that is not below n.
+function stepOf(n) {
+  const size = 10 ** Math.floor(Math.log10(Math.max(1, n)));
+  return [1, 2, 5, 10].map((one) => one * size).find((one) => one >= n);
+}
+
+// timesOf are the places of round times, most of them at most.
+function timesOf(xs, most) {
+  const away = new Date(xs[0] * 1000).getTimezoneOffset() * 60;
+  const step = 60 * ([5, 10, 15, 30, 60, 120, 180, 240, 360].find((one) => xs.length / one <= most) || 720);
+  return xs.map((_, i) => i).filter((i) => (xs[i] - away) % step === 0 && i > 0 && i < xs.length - 1);
 }
 
 const short = (n) => n >= 1e6 ? number(n / 1e6, 1) + " M" : n >= 1e4 ? number(n / 1e3) + " k" : number(n);

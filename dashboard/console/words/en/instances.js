@@ -247,5 +247,15 @@ export default {
 "create.attributesHelp": "A JSON object that comes back with each event.",
 "create.attributesWrong": "The attributes are no JSON object, such as {\"branch\": 7}.",
 "options.common": "How events reach the global webhook. Batch events wait until they are accepted, whatever is set.",
-"webhook.common": "The address is in the configuration, as webhook.global.url."
+"webhook.common": "The address is in the configuration, as webhook.global.url.",
+"invite.do": "Link for a customer",
+"invite.title": "A link for the owner of {name}",
+"invite.text": "Whoever opens it can link a phone to this instance, and see nothing else. Send it to the owner of the phone alone.",
+"invite.life": "Good for",
+"invite.hour": "one hour",
+"invite.hours": "four hours",
+"invite.day": "a day",
+"invite.make": "Make the link",
+"invite.link": "Link",
+"invite.until": "Good until {time}. It ends with your key."
 };

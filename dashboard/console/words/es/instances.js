@@ -247,5 +247,15 @@ export default {
 "create.attributesHelp": "Un objeto JSON que vuelve con cada evento.",
 "create.attributesWrong": "Los atributos no son un objeto JSON, como {\"branch\": 7}.",
 "options.common": "Cómo llegan los eventos al webhook global. Los de lotes esperan hasta que se aceptan, se ponga lo que se ponga.",
-"webhook.common": "La dirección está en la configuración, como webhook.global.url."
+"webhook.common": "La dirección está en la configuración, como webhook.global.url.",
+"invite.do": "Enlace para un cliente",
+"invite.title": "Un enlace para el dueño de {name}",
+"invite.text": "Quien lo abra puede vincular un teléfono a esta instancia, y no ve nada más. Envíalo solo al dueño del teléfono.",
+"invite.life": "Vale por",
+"invite.hour": "una hora",
+"invite.hours": "cuatro horas",
+"invite.day": "un día",
+"invite.make": "Crear el enlace",
+"invite.link": "Enlace",
+"invite.until": "Vale hasta {time}. Termina con tu clave."
 };

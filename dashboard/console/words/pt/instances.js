@@ -247,5 +247,15 @@ export default {
 "create.attributesHelp": "Um objeto JSON que volta com cada evento.",
 "create.attributesWrong": "Os atributos não são um objeto JSON, como {\"branch\": 7}.",
 "options.common": "Como os eventos chegam ao webhook global. Os de lotes esperam até serem aceitos, não importa o que se defina.",
-"webhook.common": "O endereço está na configuração, como webhook.global.url."
+"webhook.common": "O endereço está na configuração, como webhook.global.url.",
+"invite.do": "Link para um cliente",
+"invite.title": "Um link para o dono de {name}",
+"invite.text": "Quem o abrir pode vincular um telefone a esta instância, e não vê mais nada. Envie-o apenas ao dono do telefone.",
+"invite.life": "Vale por",
+"invite.hour": "uma hora",
+"invite.hours": "quatro horas",
+"invite.day": "um dia",
+"invite.make": "Criar o link",
+"invite.link": "Link",
+"invite.until": "Vale até {time}. Termina com a sua chave."
 };

@@ -1,0 +1,27 @@
+// Whether the program plays WhatsApp itself, and with which phones.
+import { get } from "./api.js";
+import { cell } from "./cell.js";
+import { onLive } from "./live.js";
+import { can, session } from "./session.js";
+
+// sandbox.phones is null where there is no sandbox, or nobody knows yet.
+export const sandbox = cell({ phones: null, error: null });
+
+export async function loadSandbox() {
+  if (!can("operator")) return;
+  try {
+    sandbox.set({ phones: await get("/sandbox/phones"), error: null });
+  } catch (error) {
+    sandbox.set({ phones: error.status === 404 ? null : sandbox.value.phones, error });
+  }
+}
+
+let due = 0;
+const soon = () => { if (sandbox.value.phones) due ||= setTimeout(() => { due = 0; loadSandbox(); }, 300); };
+onLive("instance", soon);
+onLive("instanceDeleted", soon);
+
+session.watch(({ state }) => {
+  if (state === "in") loadSandbox();
+  else if (state === "out") sandbox.set({ phones: null, error: null });
+});

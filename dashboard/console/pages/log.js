@@ -1,0 +1,105 @@
+// The log: its level, its last lines, and what somebody needs who is to help.
+import { useEffect, useMemo, useRef, useState } from "preact/hooks";
+import { call, get } from "../data/api.js";
+import { useLoaded } from "../data/loaded.js";
+import { html } from "../html.js";
+import { toast, useTitle } from "../ui/float.js";
+import { Icon } from "../ui/icon.js";
+import { Button, Choice, Copy, Empty, Loading, Select, Trouble } from "../ui/parts.js";
+import { save } from "../ui/sheet.js";
+import { clock, many, moment, t } from "../words.js";
+
+const levels = ["debug", "info", "warn", "error"];
+
+export default function Log() {
+  useTitle(t("nav.log"));
+  const [error, setError] = useState(null);
+  const bundle = async () => {
+    setError(null);
+    try {
+      toast((await save("GET", "/admin/support")).name, "down");
+    } catch (reason) {
+      setError(reason);
+    }
+  };
+  return html`<div class="page-head"><div><h1 tabindex="-1">${t("nav.log")}</h1><p class="lead">${t("log.lead")}</p></div><div class="buttons"><${Button} icon="down" word=${t("log.support")} title=${t("log.supportHelp")} act=${bundle}/></div></div>
+    <div class="stack"><${Trouble} error=${error} again=${bundle}/><${Level}/><${Lines}/></div>`;
+}
+
+// Level changes for a time, after which the log is as it always is.
+function Level() {
+  const loaded = useLoaded("/admin/log");
+  const [level, setLevel] = useState("debug");
+  const [minutes, setMinutes] = useState("15");
+  const [error, setError] = useState(null);
+  const change = async (...asked) => {
+    setError(null);
+    try {
+      loaded.set(await call(...asked));
+    } catch (reason) {
+      setError(reason);
+    }
+  };
+  const is = loaded.value;
+  return html`<section class="card"><header><h2>${t("log.level")}</h2>${is && html`<p role="status">${is.until ? t("log.until", { level: is.level, usual: is.usual, time: moment(is.until) }) : t("log.usual", { level: is.level })}</p>`}</header>
+    <${Trouble} error=${loaded.error || error} again=${loaded.error && loaded.load}/>
+    <div class="level"><${Select} label=${t("log.to")} value=${level} on=${setLevel} options=${levels.map((one) => [one, one])}/><${Select} label=${t("log.for")} value=${minutes} on=${setMinutes} options=${["5", "15", "60", "240", "1440"].map((one) => [one, many("log.minutes", Number(one))])}/>
+      <div class="buttons"><${Button} word=${t("log.set")} act=${() => change("PUT", "/admin/log", { level, minutes: Number(minutes) })}/>${is?.until && html`<${Button} kind="bare" word=${t("log.back", { level: is.usual })} act=${() => change("DELETE", "/admin/log")}/>`}</div></div></section>`;
+}
+
+const tones = { ERROR: "bad", WARN: "busy", DEBUG: "off" };
+const shownAtMost = 400, pause = 3000;
+
+// parse takes apart what is in each form of log.format; the rest of the line stays as it is.
+function parse(line) {
+  const time = /(?:^time=|"time":")(\S+?)(?=[" ]|$)/.exec(line)?.[1], level = /\blevel"?[=:]"?(\w+)/.exec(line)?.[1]?.toUpperCase() || "";
+  const rest = line.startsWith("{") ? line : line.replace(/^time=\S+ level=\S+ /, "");
+  return { line, level, time: Date.parse(time) ? time : "", rest };
+}
+
+// Lines asks again while it follows: no live connection tells of the log. What it asks is
+// a line itself, which is left out.
+function Lines() {
+  const [follow, setFollow] = useState(false);
+  const [told, setTold] = useState(null);
+  const [error, setError] = useState(null);
+  const [wanted, setWanted] = useState("");
+  const [least, setLeast] = useState("");
+  const box = useRef(null);
+  const load = async () => {
+    try {
+      setTold((await get("/admin/log/lines", { as: "text" })).split("\n").filter((line) => line && !line.includes("/admin/log/lines")));
+      setError(null);
+    } catch (reason) {
+      setError(reason);
+    }
+  };
+  useEffect(() => { load(); }, []);
+  useEffect(() => {
+    if (!follow) return;
+    let timer = 0, over = false;
+    const next = async () => {
+      if (!document.hidden) await load();
+      if (!over) timer = setTimeout(next, pause);
+    };
+    next();
+    return () => { over = true; clearTimeout(timer); };
+  }, [follow]);
+  const found = useMemo(() => {
+    const text = wanted.trim().toLowerCase(), levelsIn = least ? levels.slice(levels.indexOf(least)) : null;
+    return (told || []).map(parse).filter((one) => (!text || one.line.toLowerCase().includes(text)) && (!levelsIn || levelsIn.includes(one.level.toLowerCase())));
+  }, [told, wanted, least]);
+  const shown = found.slice(-shownAtMost);
+  useEffect(() => { // the newest are below; who reads further up is left there
+    const { current } = box;
+    if (current && (follow || !current.dataset.moved)) current.scrollTop = current.scrollHeight;
+  }, [shown.length, shown.at(-1)?.line, follow]);
+  return html`<section class="card"><header><h2>${t("log.lines")}</h2></header>
+    <div class="toolbar"><div class="with-icon search"><${Icon} name="search"/><input class="input" type="search" placeholder=${t("log.find")} aria-label=${t("log.find")} value=${wanted} onInput=${({ target }) => setWanted(target.value)}/></div>
+      <${Choice} label=${t("log.level")} value=${least} on=${setLeast} options=${[["", t("group.all")], ["info", "info"], ["warn", "warn"], ["error", "error"]]}/>
+      <div class="buttons"><${Button} icon=${follow ? "pause" : "play"} word=${t(follow ? "events.pause" : "log.follow")} aria-pressed=${String(follow)} act=${() => { setFollow(!follow); }}/>${!follow && html`<${Button} kind="square" icon="restart" word=${t("again")} act=${load}/>`}<${Copy} kind="square" text=${() => found.map((one) => one.line).join("\n")}/></div></div>
+    <${Trouble} error=${error} again=${load}/>
+    ${!told ? !error && html`<${Loading}/>` : shown.length === 0 ? html`<${Empty} icon="log" title=${t("instances.none")}/>` :
+      html`<ol class="lines-of-log mono" ref=${box} tabindex="0" aria-label=${t("log.lines")} onWheel=${(event) => { event.currentTarget.dataset.moved = "1"; }}>${shown.map((one, i) => html`<li key=${i} class=${tones[one.level] || ""}><time>${one.time && clock(one.time)}</time><span class="level-of">${one.level}</span><span>${one.rest}</span></li>`)}</ol>
+      <p class="quiet">${many("log.count", found.length)}</p>`}</section>`;
+}

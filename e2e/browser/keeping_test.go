@@ -1,0 +1,87 @@
+package browser_test
+
+import (
+	"encoding/json"
+	"net/http"
+	"strings"
+	"testing"
+
+	"postern/cli/consumer"
+)
+
+// TestDeliveriesAreSeenAndSentAgain: a webhook that nobody hears fails, is read with its body,
+// and is replayed to the one that hears.
+func TestDeliveriesAreSeenAndSentAgain(t *testing.T) {
+	d := newConsole(t)
+	token := d.Pair("shop")
+	d.signIn()
+	d.goTo("deliveries", "Deliveries")
+	hook := map[string]any{"url": "http://127.0.0.1:9/", "enabled": true, "events": map[string]bool{"messagesUpsert": true}}
+	d.Call(consumer.Bearer(token), http.MethodPut, "/instance/shop/webhook", hook, nil)
+	var row []struct{ OwnerJID string }
+	d.Call(d.operator(), http.MethodGet, "/instance", nil, &row)
+	own, _, _ := strings.Cut(row[0].OwnerJID, "@")
+	d.sandbox("/phones", `{"phone":"4915155500077"}`, nil)
+	text := `<b onclick=alert(1)>is it ready?</b>`
+	raw, err := json.Marshal(map[string]string{"do": "text", "to": own, "text": text})
+	if err != nil {
+		t.Fatal(err)
+	}
+	d.sandbox("/phones/4915155500077/act", string(raw), nil)
+	d.says(".sheet .row", "Failed") // by itself
+	d.page.Run(`$(".sheet .row a").click()`)
+	d.says(".event-body pre", "is it ready?")
+	d.says(".attempts", "the connection was refused")
+
+	hook["url"] = d.Hook.URL
+	d.Call(consumer.Bearer(token), http.MethodPut, "/instance/shop/webhook", hook, nil)
+	d.goTo("deliveries?event=messages.upsert&instance=shop", "Deliveries")
+	d.press("Replay")
+	d.press("Send 1 again")
+	d.says(".replay", "Replayed")
+	d.says(".replay", "1 Delivered")
+	d.Await("the event", func() bool { return d.Seen("messages.upsert") == 1 })
+	d.page.Await(`document.querySelectorAll(".sheet .row").length === 2 && !$("main b")`)
+	d.Stop()
+}
+
+// TestTheProgramIsKept makes a key and uses it, and goes through the pages of the operator.
+func TestTheProgramIsKept(t *testing.T) {
+	d := newConsole(t)
+	d.Pair("shop")
+	d.signIn()
+	d.goTo("keys", "Keys")
+	d.press("New key")
+	d.fill("Name", "support")
+	d.check("deliveries")
+	d.page.Run(`document.querySelectorAll("dialog input[type=radio]")[1].click()`)
+	d.page.Await(`$(".chosen-names .check input")`)
+	d.page.Run(`$(".chosen-names .check input").click()`)
+	d.fill("Requests a minute", "600")
+	d.press("Make the key")
+	d.page.Await(`$("dialog input[readonly]")?.value.startsWith("pk_")`)
+	key := d.page.Text(`$("dialog input[readonly]").value`)
+	d.press("Done")
+	d.says(".sheet .row", "read, deliveries")
+
+	d.goTo("audit", "Audit")
+	d.says(".sheet .row", "key.create")
+	d.goTo("backups", "Backups")
+	d.press("Check")
+	d.says(".notice.good", "No damage")
+	d.goTo("configuration", "Configuration")
+	d.page.Await(`document.querySelectorAll(".config dt").length > 50`)
+	d.goTo("log", "Log")
+	d.says(".lines-of-log", "msg=")
+	d.press("Change")
+	d.says(".card [role=status]", "It is debug until")
+
+	d.page.Run(`$("[aria-label='Sign out (operator)']").click()`)
+	d.signInWith(key)
+	d.goTo("deliveries", "Deliveries")
+	d.says(".empty", "Nothing was delivered yet")
+	if told := d.page.Text(`[...document.querySelectorAll(".links a span")].map((one) => one.textContent).join()`); told != "Overview,Instances,Deliveries" {
+		t.Errorf("the key sees %s", told)
+	}
+	d.Stop()
+}
