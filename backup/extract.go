@@ -186,8 +186,7 @@ func cut(err error, at string) error { return Cut(err, at, ErrDamaged) }
 // Cut says of an error of what Opened returned that the file is damaged there, unless it
 // could not be read at all.
 func Cut(err error, at string, damaged error) error {
-	var own readError
-	if errors.As(err, &own) {
+	if own, ok := errors.AsType[readError](err); ok {
 		return own.error
 	}
 	return fmt.Errorf("%w, at %s: %w", damaged, at, err)

@@ -78,15 +78,16 @@ func credentialsOf(r Route) (all []openapi.Credential) {
 	for _, s := range r.Scopes {
 		scoped.Scopes = append(scoped.Scopes, string(s))
 	}
-	switch {
-	case r.Auth == AuthNone, r.Auth == AuthLink:
+	switch r.Auth {
+	case AuthNone, AuthLink:
 		return nil
-	case r.Auth == AuthCredential:
+	case AuthCredential:
 		all = []openapi.Credential{{Name: string(AuthKey)}, scoped}
 		if r.Method != http.MethodPost { // which signs in
 			all = append(all, openapi.Credential{Name: credentialSession})
 		}
 		return all
+	case AuthKey, AuthInstance, AuthUser, AuthHandshake:
 	}
 	all = []openapi.Credential{{Name: string(r.Auth)}}
 	if len(r.Scopes) > 0 {

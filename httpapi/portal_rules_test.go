@@ -4,11 +4,12 @@ import (
 	"fmt"
 	"net/http"
 	"net/http/httptest"
-	"postern/access"
-	"postern/instance"
 	"strings"
 	"testing"
 	"time"
+
+	"postern/access"
+	"postern/instance"
 )
 
 // portalPath is the path of a link that a credential makes.

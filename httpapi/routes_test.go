@@ -76,7 +76,7 @@ func TestNoCredentialOpensARouteOfAnotherScheme(t *testing.T) {
 		switch row.auth {
 		case userBearer, instanceBearer, pathBearer:
 			req.Header.Set("apikey", testKey)
-		case globalKey:
+		case globalKey, signIn, anyKey:
 			req.Header.Set("Authorization", "Bearer "+r.token)
 		case public, handshake, portalLink:
 			continue

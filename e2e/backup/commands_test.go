@@ -425,8 +425,7 @@ func TestTheFileOfARunningProgramIsChecked(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	at := bytes.LastIndex(raw, []byte("marked-batch-name"))
-	if at < 0 {
+	if !bytes.Contains(raw, []byte("marked-batch-name")) {
 		t.Fatal("the batch is not in the file")
 	}
 	for i := bytes.Index(raw, []byte("marked-batch-name")); i >= 0; {

@@ -2,8 +2,9 @@ package diagnosis
 
 import (
 	"net"
-	"postern/e2e/rig"
 	"testing"
+
+	"postern/e2e/rig"
 )
 
 // operator asks the program how it is.
