@@ -15,7 +15,7 @@ func TestDeliveriesAreSeenAndSentAgain(t *testing.T) {
 	d := newConsole(t)
 	token := d.Pair("shop")
 	d.signIn()
-	d.goTo("deliveries", "Deliveries")
+	d.goTo("deliveries?target=webhook", "Deliveries")
 	hook := map[string]any{"url": "http://127.0.0.1:9/", "enabled": true, "events": map[string]bool{"messagesUpsert": true}}
 	d.Call(consumer.Bearer(token), http.MethodPut, "/instance/shop/webhook", hook, nil)
 	var row []struct{ OwnerJID string }
@@ -40,7 +40,7 @@ func TestDeliveriesAreSeenAndSentAgain(t *testing.T) {
 	d.press("Send 1 again")
 	d.says(".replay", "Replayed")
 	d.says(".replay", "1 Delivered")
-	d.Await("the event", func() bool { return d.Seen("messages.upsert") == 1 })
+	d.Await("the event, which the global webhook had", func() bool { return d.Seen("messages.upsert") == 2 })
 	d.page.Await(`document.querySelectorAll(".sheet .row").length === 2 && !$("main b")`)
 	d.Stop()
 }
