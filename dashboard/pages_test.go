@@ -131,6 +131,42 @@ func TestEverythingIsReachedByTheKeyboard(t *testing.T) {
 	page.Await(`!document.querySelector("dialog[open]") && document.querySelector(".empty")`)
 }
 
+// TestWhatKeepsTheProgramIsReachedByTheKeyboard makes a key, changes it by its menu, and
+// reads a delivery, without a pointer.
+func TestWhatKeepsTheProgramIsReachedByTheKeyboard(t *testing.T) {
+	if testing.Short() {
+		t.Skip("drives a browser")
+	}
+	url, page := stage(t)+"/?", browser.Open(t).Page()
+	page.Size(1280, 800, false)
+	opened(page, url, shot{scene: "three", place: "keys"})
+	focus(t, page, `.page-head .button.first`)
+	page.Press("Enter")
+	page.Await(`document.activeElement?.matches("dialog input")`)
+	page.Type("till")
+	page.Press("Tab", "Tab", "Space") // send, too
+	page.Press("Enter")
+	page.Await(`document.querySelector("dialog input[readonly]")?.value.startsWith("pk_")`)
+	focus(t, page, `dialog footer .first`)
+	page.Press("Enter")
+	page.Await(`!document.querySelector("dialog[open]") && document.querySelector(".sheet .row").textContent.includes("read, send")`)
+	focus(t, page, `.sheet .row .menu button`)
+	page.Press("Enter")
+	page.Await(`document.activeElement?.matches("[role=menuitem]")`)
+	page.Press("Enter")
+	page.Await(`document.activeElement?.matches("dialog input") && document.activeElement.value === "till"`)
+	page.Press("Escape")
+	page.Await(`!document.querySelector("dialog[open]")`)
+	focus(t, page, `.links a[href="#/deliveries"]`)
+	page.Press("Enter")
+	page.Await(`document.activeElement === document.querySelector("main h1") && document.querySelector(".sheet .row")`)
+	focus(t, page, `.sheet .row a`)
+	page.Press("ArrowDown")
+	page.Await(`document.activeElement?.closest("[data-row]")?.dataset.row === "1"`)
+	page.Press("Enter")
+	page.Await(`document.activeElement === document.querySelector("main h1") && document.querySelector(".attempts")`)
+}
+
 // focus goes on with the Tab key until what is looked for has the focus, and holds that
 // the way there can be seen.
 func focus(t *testing.T, page *browser.Page, selector string) {

@@ -143,6 +143,7 @@ function Page({ mine }) {
     before.current = here;
   }, [ready, parts.join("/")]);
   if (mine.length === 0) return html`<${Empty} icon="key" title=${t("nothing.title")}>${t("nothing.text")}<//>`;
+  if (!route && routes.some((one) => one.at === parts[0] && can(one.scope) && one.when && one.when() === undefined)) return html`<${Loading}/>`;
   if (!route) return html`<${Empty} icon="search" title=${t("lost.title")} buttons=${html`<a class="button" href=${to([])}>${t("lost.back")}</a>`}>${t("lost.text")}<//>`;
   if (error) return html`<${Trouble} error=${error} again=${() => location.reload()}/>`;
   if (!ready) return html`<${Loading}/>`;

@@ -4,8 +4,8 @@ import { cell } from "./cell.js";
 import { onLive } from "./live.js";
 import { can, session } from "./session.js";
 
-// sandbox.phones is null where there is no sandbox, or nobody knows yet.
-export const sandbox = cell({ phones: null, error: null });
+// sandbox.phones is null where there is no sandbox, undefined before that is known.
+export const sandbox = cell({ phones: undefined, error: null });
 
 export async function loadSandbox() {
   if (!can("operator")) return;
@@ -23,5 +23,5 @@ onLive("instanceDeleted", soon);
 
 session.watch(({ state }) => {
   if (state === "in") loadSandbox();
-  else if (state === "out") sandbox.set({ phones: null, error: null });
+  else if (state === "out") sandbox.set({ phones: undefined, error: null });
 });

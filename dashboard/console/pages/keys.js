@@ -11,7 +11,7 @@ import { Windowed } from "../ui/windowed.js";
 import { ago, many, moment, number, t } from "../words.js";
 import { Secret } from "./instance_actions.js";
 
-export const scopes = ["read", "send", "manage", "pair", "webhook", "deliveries", "media", "batch", "metrics"];
+const scopes = ["read", "send", "manage", "pair", "webhook", "deliveries", "media", "batch", "metrics"];
 
 export default function Keys() {
   useTitle(t("nav.keys"));
@@ -87,7 +87,7 @@ function Edit({ row, load }) {
   return html`<${Dialog} wide title=${row ? t("edit.of", { name: row.name }) : t("keys.new")} footer=${html`<${Button} word=${t("cancel")} act=${() => { close(); }}/><${Button} kind="first" word=${row ? t("save") : t("keys.make")} act=${save}/>`}>
     <form class="form" onSubmit=${submit} noValidate>
       <${Text} label=${t("column.name")} help=${t("keys.nameHelp")} value=${form.name} on=${(name) => put({ name })} maxlength="255" autofocus/>
-      <fieldset disabled=${!!row}><legend class="label">${t("keys.scopes")}</legend><div class="flags-list">${scopes.map((one) => html`<${Check} key=${one} label=${html`<span class="mono">${one}</span>`} help=${t("scope." + one)} value=${form.scopes.includes(one)} disabled=${!!row} on=${(is) => toggle("scopes", one, is)}/>`)}</div></fieldset>
+      ${row ? html`<div><p class="label">${t("keys.scopes")}</p><p class="mono">${row.scopes.join(", ")}</p><p class="help quiet">${t("keys.stay")}</p></div>` : html`<fieldset><legend class="label">${t("keys.scopes")}</legend><div class="flags-list">${scopes.map((one) => html`<${Check} key=${one} label=${html`<span class="mono">${one}</span>`} help=${t("scope." + one)} value=${form.scopes.includes(one)} on=${(is) => toggle("scopes", one, is)}/>`)}</div></fieldset>`}
       ${form.scopes.includes("batch") && !row && html`<div class="with-button end"><${Text} label=${t("keys.user")} help=${t("keys.userHelp")} kind="code" value=${form.userId} on=${(userId) => put({ userId })}/><${Button} word=${t("keys.makeUser")} act=${() => { put({ userId: uuid() }); }}/></div>`}
       <${Whose} form=${form} put=${put} toggle=${toggle}/>
       <${Field} label=${t("keys.people")} help=${t("keys.peopleHelp")}>${(ties) => html`<textarea class="input code" rows="2" value=${form.recipients} onInput=${({ target }) => put({ recipients: target.value })} spellcheck=${false} ...${ties}></textarea>`}<//>

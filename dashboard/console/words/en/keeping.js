@@ -67,6 +67,7 @@ export default {
 "keys.none": "No keys yet",
 "keys.noneText": "Give each program and each colleague a key of its own: for some instances, for some things, for a time.",
 "keys.scopes": "What it opens",
+"keys.stay": "That stays. Make another key for something else.",
 "keys.used": "Last used",
 "keys.until": "until {time}",
 "keys.over": "Expired",

@@ -67,6 +67,7 @@ export default {
 "keys.none": "Aún no hay claves",
 "keys.noneText": "Dé a cada programa y a cada compañero su propia clave: para algunas instancias, algunas cosas, por un tiempo.",
 "keys.scopes": "Qué abre",
+"keys.stay": "Eso se queda. Para otra cosa, cree otra clave.",
 "keys.used": "Último uso",
 "keys.until": "hasta {time}",
 "keys.over": "Vencida",

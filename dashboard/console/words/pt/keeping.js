@@ -67,6 +67,7 @@ export default {
 "keys.none": "Nenhuma chave ainda",
 "keys.noneText": "Dê a cada programa e a cada colega uma chave própria: para algumas instâncias, algumas coisas, por um tempo.",
 "keys.scopes": "O que abre",
+"keys.stay": "Isso fica. Para outra coisa, crie outra chave.",
 "keys.used": "Último uso",
 "keys.until": "até {time}",
 "keys.over": "Vencida",
