@@ -52,6 +52,12 @@ func Pages() map[string]http.Handler {
 		if name == "console/portal.html" {
 			return nil // it is nowhere without a link
 		}
+		if strings.HasPrefix(name, wordsFolder+"/") {
+			name = path.Dir(name) + ".js" // its parts are sent as one
+		}
+		if isPartOfStyles(name) {
+			name = stylesFile
+		}
 		served := below + strings.TrimPrefix(name, "console/")
 		if name == "console/index.html" {
 			served = "/"
@@ -92,8 +98,20 @@ type content struct {
 	tag           string
 }
 
-func read(name string) content {
+// source is what is sent of a file of the page: less than what is written, see [squeeze].
+func source(name string) ([]byte, error) {
+	if language, is := strings.CutPrefix(name, wordsFolder+"/"); is {
+		return wordsModule(strings.TrimSuffix(language, ".js"))
+	}
+	if name == stylesFile {
+		return allStyles()
+	}
 	raw, err := files.ReadFile(name)
+	return squeeze(name, raw), err
+}
+
+func read(name string) content {
+	raw, err := source(name)
 	if err != nil { // it is embedded
 		return content{}
 	}

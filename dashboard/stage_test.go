@@ -18,7 +18,7 @@ func stage(t *testing.T, scripts ...string) string {
 		}
 	}
 	inject := ""
-	for _, name := range append([]string{"stage.js", "stage_keep.js"}, scripts...) {
+	for _, name := range append([]string{"stage.js", "stage_keep.js", "stage_talk.js"}, scripts...) {
 		mux.HandleFunc("GET /"+name, func(w http.ResponseWriter, r *http.Request) { http.ServeFile(w, r, "testdata/"+name) })
 		inject += `<script src="` + name + `"></script>`
 	}

@@ -9,6 +9,8 @@ import { sandbox } from "./data/sandbox.js";
 export const routes = [
   { at: "overview", where: "main", icon: "overview", scope: "read", page: () => import("./pages/overview.js") },
   { at: "instances", where: "main", icon: "phone", scope: "read", page: () => import("./pages/instances.js") },
+  { at: "chats", where: "main", icon: "chats", scope: "read", page: () => import("./pages/chats.js") },
+  { at: "batches", where: "main", icon: "batches", scope: "batch", page: () => import("./pages/batches.js") },
   { at: "deliveries", where: "main", icon: "deliveries", scope: "deliveries", page: () => import("./pages/deliveries.js") },
   { at: "webhook", where: "keep", icon: "link", scope: "operator", page: () => import("./pages/webhook.js") },
   { at: "keys", where: "keep", icon: "key", scope: "operator", page: () => import("./pages/keys.js") },

@@ -1,19 +1,12 @@
 // The page's words, numbers and times in the language of who reads them.
 import { cell, useCell } from "./data/cell.js";
-import common from "./words/en/common.js";
-import instances from "./words/en/instances.js";
-import keeping from "./words/en/keeping.js";
-import overview from "./words/en/overview.js";
-import pairing from "./words/en/pairing.js";
+import english from "./words/en.js";
 
 export const languages = { en: "English", pt: "Português", es: "Español" };
 
-// Each language has the same tables, a file for each part of the console.
-const english = { ...common, ...instances, ...keeping, ...overview, ...pairing };
-const loaders = {
-  pt: () => [import("./words/pt/common.js"), import("./words/pt/instances.js"), import("./words/pt/keeping.js"), import("./words/pt/overview.js"), import("./words/pt/pairing.js")],
-  es: () => [import("./words/es/common.js"), import("./words/es/instances.js"), import("./words/es/keeping.js"), import("./words/es/overview.js"), import("./words/es/pairing.js")],
-};
+// A language has a file for each part of the console, which are sent as one: English by its
+// keys, the others as lists in their order.
+const loaders = { pt: () => import("./words/pt.js"), es: () => import("./words/es.js") };
 
 export const language = cell("en");
 let table = english;
@@ -32,9 +25,9 @@ let turn = 0; // of the language that was asked for last
 
 export async function speak(code) {
   const mine = ++turn;
-  const next = loaders[code] ? Object.assign({}, ...(await Promise.all(loaders[code]())).map((part) => part.default)) : english;
+  const told = loaders[code] && (await loaders[code]()).default;
   if (mine !== turn) return;
-  table = next;
+  table = told ? Object.fromEntries(Object.keys(english).map((key, i) => [key, told[i]])) : english;
   document.documentElement.lang = code;
   language.set(code);
 }

@@ -140,10 +140,16 @@
     const keeping = stage.keeping(request, path, body);
     if (keeping) return keeping;
     if (path === "/metrics") return new Response(metrics());
+    if (!path.startsWith("/instance/")) {
+      const told = stage.more?.(init.method || "GET", path, body, headers);
+      if (told) return told;
+    }
     const [, name, rest = ""] = /^\/instance\/([^/?]+)(.*)$/.exec(path) || [];
     const row = name && stage.instances.find((one) => one.name === decodeURIComponent(name));
     if (name && !row) return refusal(404, "INSTANCE_NOT_FOUND");
     await later(1);
+    const more = stage.more?.(init.method || "GET", path, body, headers, init.body, row);
+    if (more) return more;
     const told = row && ofInstance(row, (init.method || "GET") + " " + rest, rest, body);
     return told || refusal(404, "NOT_FOUND", "the stage does not know " + request);
   };
@@ -177,7 +183,7 @@
         this.readyState = 1;
         this.dispatchEvent(new Event("open"));
         if (this.path === "/ws/console") this.hear({ type: "hello", at: ago(0) });
-        else if (!this.url.includes("qrcode")) for (const one of stage.events || []) this.hear(one);
+        else if (!/qrcode|messages/.test(this.url)) for (const one of stage.events || []) this.hear(one);
       }, 5);
     }
     hear(message) { if (this.readyState === 1) this.dispatchEvent(new MessageEvent("message", { data: JSON.stringify(message) })); }

@@ -255,7 +255,7 @@
     async "a key of few scopes sees what it may"() {
       stage.session = { operator: false, key: { id: "1", name: "support", instances: ["one"], scopes: ["read"] } };
       await signIn("right");
-      want(all(".links a").map((one) => one.textContent).join() === "Overview,Instances" && !$(".chart"), "only its pages are there");
+      want(all(".links a").map((one) => one.textContent).join() === "Overview,Instances,Chats" && !$(".chart"), "only its pages are there");
       await at("instances/one");
       want(all(".tabs a").map((one) => one.textContent).join() === "State,Events" && !button("Connect one"), "and only what it may do");
     },

@@ -212,7 +212,7 @@ window.further = ({ $, all, at, button, dialog, hostile, later, menu, press, sig
       await signIn("right");
       await at("deliveries");
       await later(500);
-      want(all(".links a").map((one) => one.textContent.replace(/\d.*/, "")).join() === "Overview,Instances,Deliveries", "only its pages are there: " + all(".links a").map((one) => one.textContent));
+      want(all(".links a").map((one) => one.textContent.replace(/\d.*/, "")).join() === "Overview,Instances,Chats,Deliveries", "only its pages are there: " + all(".links a").map((one) => one.textContent));
       want(asked("GET /instance/one/webhook/deliveries").length > 0 && !asked("GET /webhook/deliveries").length && !asked("GET /sandbox").length && !asked("GET /admin").length, "it asks for nothing else");
       await at("keys");
       want($("main").textContent.includes("no such page"), "and comes nowhere else");

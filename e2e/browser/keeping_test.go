@@ -80,7 +80,7 @@ func TestTheProgramIsKept(t *testing.T) {
 	d.signInWith(key)
 	d.goTo("deliveries", "Deliveries")
 	d.says(".empty", "Nothing was delivered yet")
-	if told := d.page.Text(`[...document.querySelectorAll(".links a span")].map((one) => one.textContent).join()`); told != "Overview,Instances,Deliveries" {
+	if told := d.page.Text(`[...document.querySelectorAll(".links a span")].map((one) => one.textContent).join()`); told != "Overview,Instances,Chats,Deliveries" {
 		t.Errorf("the key sees %s", told)
 	}
 	d.Stop()

@@ -1,0 +1,294 @@
+// All batches: what is being sent, how far it is; and one of them, with what may be done with it
+// and each of its recipients.
+import { useCallback, useEffect, useMemo, useRef, useState } from "preact/hooks";
+import { call, get, query } from "../data/api.js";
+import { act, again, as, can, csv, ended, filters, itemsOf, itemStates, listOf, named, pathOf, save, states, uuid } from "../data/talk.js";
+import { useCell } from "../data/cell.js";
+import { onLive, onReload } from "../data/live.js";
+import { session } from "../data/session.js";
+import { html } from "../html.js";
+import { choose, go, to } from "../router.js";
+import { confirm, toast, useTitle } from "../ui/float.js";
+import { Icon } from "../ui/icon.js";
+import { Button, Empty, Loading, Notice, Trouble } from "../ui/parts.js";
+import { Windowed } from "../ui/windowed.js";
+import { ago, many, moment, number, span, t } from "../words.js";
+import NewBatch from "./batch_new.js";
+
+export default function Batches({ parts, query }) {
+  if (parts[0] === "new") return html`<${NewBatch} owner=${query.get("user") || ""}/>`;
+  if (parts[0]) return html`<${Batch} key=${parts[0]} id=${parts[0]} owner=${query.get("user") || ""}/>`;
+  return html`<${List} query=${query}/>`;
+}
+
+// useBatches are the batches that fit, page by page, kept as they are now.
+function useBatches(values) {
+  const asked = listOf({ ...values, limit: 100 });
+  const [state, setState] = useState({ list: null, next: null, total: null, error: null });
+  const busy = useRef(false), turn = useRef(0);
+  const load = useCallback(async (nextCursor) => {
+    if (nextCursor && busy.current) return;
+    const mine = nextCursor ? turn.current : ++turn.current;
+    busy.current = true;
+    try {
+      const page = await get(listOf({ ...values, limit: 100, nextCursor }));
+      if (mine !== turn.current) return;
+      setState((before) => ({ list: nextCursor ? [...before.list, ...page.records] : page.records, next: page.nextCursor, total: page.totalRecords, error: null }));
+    } catch (error) {
+      if (mine === turn.current) setState((before) => ({ ...before, error }));
+    } finally {
+      busy.current = false;
+    }
+  }, [asked]);
+  useEffect(() => {
+    const timer = setTimeout(load, 150); // while somebody types
+    const ends = [onReload(() => load()), onLive("batch", ({ batch }) => setState((before) => {
+      if (!before.list) return before;
+      const at = before.list.findIndex((one) => one.id === batch.id);
+      if (at >= 0) return { ...before, list: before.list.with(at, batch) };
+      const fits = (!values.status || values.status.includes(batch.status)) && (!values.query || batch.name.toLowerCase().includes(values.query.toLowerCase())) && (!values.ownerUserId || values.ownerUserId === batch.ownerUserId);
+      const newest = !before.list.length || batch.createdAt >= before.list[0].createdAt;
+      return fits && newest ? { ...before, list: [batch, ...before.list], total: before.total === null ? null : before.total + 1 } : before;
+    })), onLive("batchDeleted", ({ id }) => setState((before) => before.list ? { ...before, list: before.list.filter((one) => one.id !== id) } : before))];
+    return () => { clearTimeout(timer); turn.current++; ends.forEach((end) => end()); };
+  }, [load]);
+  return { ...state, load, more: () => state.next && load(state.next) };
+}
+
+function List({ query }) {
+  useTitle(t("nav.batches"));
+  const { operator } = useCell(session);
+  const wanted = query.get("q") || "", group = filters[query.get("state")] ? query.get("state") : "", user = query.get("user") || "";
+  const wrongUser = user && !uuid.test(user);
+  const { list, error, load, more, next, total } = useBatches({ query: wanted.trim().slice(0, 255), status: filters[group], ownerUserId: wrongUser ? "" : user });
+  const end = useRef(null), latest = useRef(more);
+  latest.current = more;
+  useEffect(() => {
+    if (!end.current) return;
+    const watch = new IntersectionObserver(([entry]) => entry.isIntersecting && latest.current(), { rootMargin: "400px" });
+    watch.observe(end.current);
+    return () => watch.disconnect();
+  }, [next, !list]);
+  const owners = useMemo(() => [...new Set((list || []).map((one) => one.ownerUserId))].slice(0, 20), [list]);
+  const running = (list || []).filter((one) => filters.running.includes(one.status)).length;
+  const some = list?.length > 0, narrowed = wanted || group || user;
+  const fresh = html`<a class="button first" href=${to(["batches", "new"], { user })}><${Icon} name="plus"/>${t("batches.new")}</a>`;
+  return html`<div class="page-head"><div><h1 tabindex="-1">${t("nav.batches")}</h1><p class="lead">${some ? running ? many("batches.running", running) : t("batches.quiet") : t("batches.lead")}</p></div>
+      ${(some || narrowed) && html`<div class="buttons">${fresh}</div>`}</div>
+    ${(some || narrowed || error) && html`<div class="toolbar">
+      <div class="with-icon search"><${Icon} name="search"/><input class="input" type="search" placeholder=${t("batches.search")} aria-label=${t("batches.search")} value=${wanted} onInput=${(event) => choose({ q: event.target.value })}/></div>
+      ${operator && html`<div class="user"><input class=${"input code"} list="owners" spellcheck=${false} autocomplete="off" placeholder=${t("batches.user")} aria-label=${t("batches.user")} aria-invalid=${wrongUser ? "true" : undefined} value=${user} onInput=${(event) => choose({ user: event.target.value.trim() })}/><datalist id="owners">${owners.map((one) => html`<option key=${one} value=${one}/>`)}</datalist></div>`}
+      <div class="filters" role="group" aria-label=${t("instances.filter")}>${["", ...Object.keys(filters)].map((one) => html`<button key=${one} type="button" class="filter" aria-pressed=${String(group === one)} onClick=${() => choose({ state: one })}>${t("batches.is." + (one || "all"))}</button>`)}</div></div>`}
+    ${error ? html`<${Trouble} error=${error} again=${() => load()}/>` : !list ? html`<${Loading}/>` : !some ? narrowed ? html`<${Empty} icon="search" title=${t("instances.none")}/>` :
+      html`<div class="card"><${Empty} icon="batches" title=${t("batches.none")} buttons=${fresh}>${t("batches.noneText")}<//></div>` : html`
+      <p class="unseen" role="status">${total !== null && many("batches.found", total)}</p>
+      <div class="list batches"><${Windowed} items=${list} height=${4.5} keyOf=${(one) => one.id} label=${t("nav.batches")} draw=${drawRow}/></div><div ref=${end} class="more">${next && html`<span class="wheel"></span>`}</div>`}`;
+}
+
+const drawRow = (batch) => html`<${Row} batch=${batch}/>`;
+
+function BatchState({ of, pill }) {
+  const [tone, icon] = states[of] || ["off", "info"];
+  return html`<span class=${"state " + tone + (pill ? " pill" : "")}><${Icon} name=${icon}/><span>${states[of] ? t("batch.state." + of) : of}</span></span>`;
+}
+
+// Bar is how far a batch is: who was reached, who was not, and who is still to come.
+function Bar({ counts }) {
+  const parts = [["good", counts.success], ["bad", counts.failed + counts.unknown], ["skipped", counts.skipped]];
+  return html`<div class="batch-bar" role="img" aria-label=${t("batch.of", { done: number(counts.processed), of: number(counts.total) })}>${parts.map(([tone, n]) => n > 0 && html`<span key=${tone} class=${tone} style=${{ width: n / counts.total * 100 + "%" }}></span>`)}</div>`;
+}
+
+function Row({ batch }) {
+  const { counts } = batch, bad = counts.failed;
+  return html`<div role="cell" class="cell name"><a class="plain one-line" href=${to(["batches", batch.id], { user: session.value.operator && batch.ownerUserId })} title=${batch.name}><bdi>${named(batch.name) || t("batch.unnamed")}</bdi></a>
+      <span class="quiet one-line">${batch.instances.map((one) => one.name).slice(0, 3).join(", ")}${batch.instances.length > 3 ? " +" + number(batch.instances.length - 3) : ""}</span></div>
+    <div role="cell" class="cell"><${BatchState} of=${batch.status}/></div>
+    <div role="cell" class="cell progress"><${Bar} counts=${counts}/><span class="figures quiet one-line">${t("batch.of", { done: number(counts.processed), of: number(counts.total) })}${bad > 0 && html` · <span class="bad-text">${many("batch.bad", bad)}</span>`}</span></div>
+    <div role="cell" class="cell wide-only"><span class="quiet one-line" title=${moment(batch.createdAt)}>${ago(batch.createdAt)}</span></div>`;
+}
+
+// useBatch is a batch as it is now, and how fast it goes: items a minute over the last
+// minutes that were watched.
+function useBatch(id, owner) {
+  const [state, setState] = useState({ batch: null, error: null, gone: false });
+  const marks = useRef([]);
+  const take = (batch) => {
+    marks.current = [...marks.current.filter((one) => one.at > Date.now() - 180000), { at: Date.now(), n: batch.counts.processed }].slice(-400);
+    setState({ batch, error: null, gone: false });
+  };
+  const load = useCallback(async () => {
+    try {
+      take(await get(pathOf(id), as(owner)));
+    } catch (error) {
+      setState((before) => ({ ...before, error, gone: error.status === 404 }));
+    }
+  }, [id, owner]);
+  useEffect(() => {
+    load();
+    const ends = [onReload(load), onLive("batch", ({ batch }) => batch.id === id && take(batch)), onLive("batchDeleted", (told) => told.id === id && setState((before) => ({ ...before, gone: true })))];
+    return () => ends.forEach((end) => end());
+  }, [load]);
+  const [first] = marks.current, last = marks.current.at(-1);
+  const watched = last && last.n > first.n && last.at - first.at > 2000 ? (last.n - first.n) / (last.at - first.at) * 60000 : 0;
+  return { ...state, load, take, rate: watched || guessed(state.batch) };
+}
+
+// guessed is the rate since the beginning, or what the pauses allow.
+function guessed(batch) {
+  if (!batch || batch.status !== "PROCESSING") return 0;
+  const { delay } = batch.options || {}, minutes = (Date.now() - Date.parse(batch.startedAt)) / 60000;
+  if (batch.counts.processed > 1 && minutes > 0.1) return batch.counts.processed / minutes;
+  const pause = ((delay?.minMs || 0) + (delay?.maxMs || 0)) / 2;
+  return pause > 0 ? 60000 / pause : 0;
+}
+
+function Batch({ id, owner }) {
+  const { batch, error, gone, load, take, rate } = useBatch(id, owner);
+  const [wrong, setWrong] = useState(null);
+  useTitle(named(batch?.name), t("nav.batches"));
+  const crumb = html`<a class="crumb" href=${to(["batches"])}><${Icon} name="left"/>${t("nav.batches")}</a>`;
+  if (gone) return html`<${Empty} icon="search" title=${t("batch.gone")} buttons=${html`<a class="button" href=${to(["batches"])}>${t("batch.back")}</a>`}>${t("batch.goneText")}<//>`;
+  if (!batch) return html`<div class="page-head"><div>${crumb}<h1 tabindex="-1">${t("nav.batches")}</h1></div></div>${error ? html`<${Trouble} error=${error} again=${load}/>` : html`<${Loading}/>`}`;
+  const { counts, status } = batch, name = named(batch.name) || t("batch.unnamed");
+  const doing = (what) => async () => {
+    setWrong(null);
+    try {
+      take(await act(batch, what));
+    } catch (reason) {
+      setWrong(reason);
+    }
+  };
+  const stop = () => confirm({ title: t("batch.stopTitle", { name }), word: t("batch.stop"), act: async () => take(await act(batch, "stop")), children: t("batch.stopText", { n: number(counts.pending + counts.sending) }) });
+  const retry = async () => {
+    setWrong(null);
+    try {
+      const made = await again(batch, t("batch.againName", { name: batch.name }));
+      toast(t("batch.againDone"));
+      go(["batches", made.id], { user: session.value.operator && made.ownerUserId });
+    } catch (reason) {
+      setWrong(reason);
+    }
+  };
+  const remove = () => confirm({ title: t("batch.deleteTitle", { name }), word: t("delete.do"), act: async () => { await call("DELETE", pathOf(id), undefined, as(batch.ownerUserId)); go(["batches"]); toast(t("delete.done", { name })); }, children: t("batch.deleteText") });
+  const left = counts.pending + counts.sending;
+  return html`<div class="page-head instance-head"><div>${crumb}<h1 tabindex="-1"><bdi>${name}</bdi></h1><p class="lead"><${BatchState} of=${status} pill/><span>${sentence(batch)}</span></p></div>
+      <div class="buttons">${can.start(status) && html`<${Button} kind="first" icon="play" word=${t(status === "DRAFT" ? "batch.start" : "batch.goOn")} act=${doing("start")}/>`}
+        ${can.pause(status) && html`<${Button} icon="pause" word=${t("batch.pause")} act=${doing("pause")}/>`}
+        ${can.stop(status) && html`<${Button} kind="harm" icon="close" word=${t("batch.stop")} act=${() => { stop(); }}/>`}
+        ${counts.failed > 0 && ended(status) && html`<${Button} icon="restart" word=${t("batch.again")} act=${retry}/>`}
+        ${ended(status) && html`<${Button} kind="bare square" icon="trash" word=${t("delete.do")} act=${() => { remove(); }}/>`}</div></div>
+    <div class="stack">${wrong && html`<${Trouble} error=${wrong}/>`}
+    ${status === "WAITING_FOR_INSTANCE" && html`<${Notice} tone="bad" title=${t("batch.waits")}>${t("batch.waitsText", { names: batch.instances.map((one) => one.name).slice(0, 5).join(", ") })}<//>`}
+    <section class="card progress-card"><div class="between"><p class="done"><strong class="figures">${number(counts.processed)}</strong> <span class="quiet">${t("of", { n: number(counts.total) })}</span></p>
+        ${status === "PROCESSING" && rate > 0 && html`<p class="quiet figures" role="status">${many("batch.rate", Math.round(rate) || 1)} · ${t("batch.left", { time: span(left / rate * 60) })}</p>`}</div>
+      <${Bar} counts=${counts}/>
+      <dl class="counts">${[["good", "success"], ["bad", "failed"], ["bad", "unknown"], ["off", "skipped"], ["off", "waiting"]].map(([tone, key]) => {
+        const n = key === "waiting" ? left : counts[key];
+        return html`<div key=${key} class=${n ? tone : "off"}><dt>${t("batch.count." + key)}</dt><dd class="figures">${number(n)}</dd></div>`;
+      })}</dl></section>
+    <section class="card"><header><h2>${t("batch.about")}</h2></header><dl class="facts">
+      <dt>${t("batch.message")}</dt><dd><${Told} message=${batch.message}/></dd>
+      <dt>${t("batch.instances")}</dt><dd>${batch.instances.slice(0, 20).map((one, i) => html`${i > 0 && ", "}<a key=${one.name} href=${to(["instances", one.name])}>${one.name}</a>`)}${batch.instances.length > 20 && " …"}</dd>
+      <dt>${t("batch.delay")}</dt><dd>${batch.options?.delay?.maxMs ? t("batch.delayOf", { from: span(batch.options.delay.minMs / 1000), to: span(batch.options.delay.maxMs / 1000) }) : t("batch.noDelay")}</dd>
+      ${batch.schedule && html`<dt>${t("batch.schedule")}</dt><dd>${t(batch.schedule.recurrence === "DAILY" ? "batch.daily" : "batch.onceWindow", { from: moment(batch.schedule.windowStartAt), to: moment(batch.schedule.windowEndAt) })}${batch.schedule.timezone && " · " + batch.schedule.timezone}</dd>`}
+      ${counts.duplicatesIgnored > 0 && html`<dt>${t("batch.duplicates")}</dt><dd>${number(counts.duplicatesIgnored)}</dd>`}
+      <dt>${t("connection.created")}</dt><dd>${moment(batch.createdAt)}</dd>
+      ${session.value.operator && html`<dt>${t("batches.user")}</dt><dd class="mono">${batch.ownerUserId}</dd>`}</dl></section>
+    <${Items} batch=${batch}/></div>`;
+}
+
+function sentence(batch) {
+  if (batch.nextRunAt && /SCHEDULED|WINDOW/.test(batch.status)) return t("batch.next", { time: moment(batch.nextRunAt) });
+  const at = batch.completedAt || batch.stoppedAt || batch.pausedAt || batch.startedAt;
+  return at ? ago(at) : "";
+}
+
+function Told({ message }) {
+  const { payload = {}, type } = message || {};
+  const text = String(payload.text || payload.caption || payload.title || "").slice(0, 1500);
+  const link = String(payload.link || payload.media || payload.audio || "").slice(0, 500);
+  return html`${type !== "text" && html`<span class="quiet">${type}</span> `}<span class="said" dir="auto">${text}</span>${link && html` <span class="mono">${link}</span>`}`;
+}
+
+// useItems are the items that fit, page by page. While the batch goes on, those in view are
+// asked for again now and then.
+function useItems(batch, status, recipient) {
+  const [state, setState] = useState({ list: null, next: null, total: null, error: null });
+  const turn = useRef(0), busy = useRef(false);
+  const ask = (limit, nextCursor) => get(pathOf(batch.id) + "/items" + query({ status, recipient, limit, nextCursor }), as(batch.ownerUserId));
+  const load = async () => {
+    const mine = ++turn.current;
+    try {
+      const page = await ask(100);
+      if (mine === turn.current) setState({ list: page.records, next: page.nextCursor, total: page.totalRecords, error: null });
+    } catch (error) {
+      if (mine === turn.current) setState((before) => ({ ...before, error }));
+    }
+  };
+  const more = async () => {
+    if (busy.current || !state.next) return;
+    const mine = turn.current;
+    busy.current = true;
+    try {
+      const page = await ask(200, state.next);
+      if (mine === turn.current) setState((before) => ({ ...before, list: [...before.list, ...page.records], next: page.nextCursor }));
+    } catch (error) {
+      setState((before) => ({ ...before, error }));
+    } finally {
+      busy.current = false;
+    }
+  };
+  useEffect(() => {
+    const timer = setTimeout(load, recipient ? 250 : 0);
+    return () => { clearTimeout(timer); turn.current++; };
+  }, [batch.id, status, recipient]);
+  const first = useRef(true), due = useRef(0), latest = useRef(load);
+  latest.current = load;
+  useEffect(() => { // the batch changed: once a second at most, and only while the first page is what is seen
+    if (first.current) return void (first.current = false);
+    if (!due.current && (state.list?.length ?? 0) <= 100) due.current = setTimeout(() => { due.current = 0; latest.current(); }, 1000);
+  }, [batch]);
+  useEffect(() => () => clearTimeout(due.current), []);
+  return { ...state, load, more };
+}
+
+const drawItem = (item) => {
+  const [tone, icon] = itemStates[item.status] || ["off", "info"];
+  const why = [item.lastErrorCode, item.lastErrorMessage].filter(Boolean).join(": ");
+  return html`<div role="cell" class="cell"><span class="figures one-line"><bdi>+${item.normalizedRecipient}</bdi></span></div>
+    <div role="cell" class="cell"><span class=${"state " + tone}><${Icon} name=${icon}/><span>${itemStates[item.status] ? t("item." + item.status) : item.status}</span></span></div>
+    <div role="cell" class="cell why"><span class="one-line quiet" title=${why}><bdi>${why}</bdi></span></div>
+    <div role="cell" class="cell wide-only"><span class="one-line quiet">${item.selectedInstanceName || "–"}</span></div>
+    <div role="cell" class="cell wide-only"><span class="one-line quiet" title=${item.finishedAt ? moment(item.finishedAt) : ""}>${item.finishedAt ? ago(item.finishedAt) : "–"}</span></div>`;
+};
+
+function Items({ batch }) {
+  const [status, setStatus] = useState("");
+  const [recipient, setRecipient] = useState("");
+  const [exported, setExported] = useState(null);
+  const [error, setError] = useState(null);
+  const { counts } = batch;
+  const items = useItems(batch, status, recipient.replace(/[^\d]/g, ""));
+  const out = async () => {
+    setError(null);
+    const stop = new AbortController();
+    setExported({ n: 0, stop });
+    try {
+      const all = await itemsOf(batch, status, (n) => setExported({ n, stop }), stop.signal);
+      const rows = all.map((one) => [one.position + 1, one.recipientInput, one.normalizedRecipient, one.status, one.selectedInstanceName, one.attemptCount, one.lastErrorCode, one.lastErrorMessage, one.whatsappMessageId, one.finishedAt]);
+      save("batch-" + named(batch.name).replace(/[^\p{L}\p{N}._-]+/gu, "-").slice(0, 60) + ".csv", csv([["position", "recipient", "number", "status", "instance", "attempts", "errorCode", "error", "whatsappMessageId", "finishedAt"], ...rows]));
+    } catch (reason) {
+      if (!stop.signal.aborted) setError(reason);
+    } finally {
+      setExported(null);
+    }
+  };
+  const of = { SUCCESS: counts.success, FAILED: counts.failed, UNKNOWN: counts.unknown, SKIPPED: counts.skipped, SENDING: counts.sending, PENDING: counts.pending };
+  const scrolled = (event) => { if (event.target.scrollTop + event.target.clientHeight > event.target.scrollHeight - 600) items.more(); };
+  return html`<section class="card items"><header><h2>${t("items.title")}</h2><div class="buttons">${exported ? html`<span class="quiet figures" role="status">${many("items.read", exported.n)}</span><${Button} kind="small" word=${t("cancel")} act=${() => { exported.stop.abort(); }}/>` : html`<${Button} kind="small" icon="save" word=${t("items.export")} act=${out}/>`}</div></header>
+    <div class="toolbar"><div class="with-icon search"><${Icon} name="search"/><input class="input" type="search" inputmode="tel" placeholder=${t("items.search")} aria-label=${t("items.search")} value=${recipient} onInput=${(event) => setRecipient(event.target.value)}/></div>
+      <div class="filters" role="group" aria-label=${t("instances.filter")}><button type="button" class="filter" aria-pressed=${String(!status)} onClick=${() => setStatus("")}>${t("group.all")}<span class="figures">${number(counts.total)}</span></button>
+        ${Object.keys(of).map((one) => (of[one] > 0 || one === status) && html`<button key=${one} type="button" class=${"filter " + itemStates[one][0]} aria-pressed=${String(status === one)} onClick=${() => setStatus(status === one ? "" : one)}><${Icon} name=${itemStates[one][1]}/>${t("item." + one)}<span class="figures">${number(of[one])}</span></button>`)}</div></div>
+    ${error && html`<${Trouble} error=${error} again=${out}/>`}${items.error ? html`<${Trouble} error=${items.error} again=${items.load}/>` : !items.list ? html`<${Loading}/>` : !items.list.length ? html`<${Empty} icon="search" title=${t("instances.none")}/>` :
+      html`<div class="items-list" data-scrolls onScroll=${scrolled} tabindex="0" role="region" aria-label=${t("items.title")}><${Windowed} items=${items.list} height=${2.75} keyOf=${(one) => one.id} label=${t("items.title")} draw=${drawItem}/></div>`}</section>`;
+}

@@ -1,0 +1,142 @@
+package dashboard
+
+import (
+	"bytes"
+	"encoding/json"
+	"io/fs"
+	"path"
+	"regexp"
+	"slices"
+	"strings"
+)
+
+// The folder of the tables of words: a folder a language, a file a part of the page.
+const (
+	wordsFolder = "console/words"
+	english     = "en"
+)
+
+// styles are the styles of the console in the order in which they stand; they are sent as one.
+var styles = []string{"tokens", "base", "parts", "floats", "shell", "pages", "keep", "work"}
+
+const stylesFile = "console/style.css"
+
+// allStyles is what is sent at stylesFile.
+func allStyles() ([]byte, error) {
+	var all []byte
+	for _, name := range styles {
+		name = "console/style/" + name + ".css"
+		raw, err := files.ReadFile(name)
+		if err != nil {
+			return nil, err
+		}
+		all = append(all, squeeze(name, raw)...)
+	}
+	return all, nil
+}
+
+// isPartOfStyles tells whether a file is sent with the others, see [styles].
+func isPartOfStyles(name string) bool {
+	part, is := strings.CutPrefix(name, "console/style/")
+	return is && slices.Contains(styles, strings.TrimSuffix(part, ".css"))
+}
+
+// squeeze leaves out what only people read of a module or a style of the page: comments,
+// indentation, empty lines and, in a style, spaces around its marks. It changes nothing else,
+// and every line that stays is on its own: what runs is what is written.
+func squeeze(name string, raw []byte) []byte {
+	own := strings.HasPrefix(name, "console/") && (path.Ext(name) == ".js" || path.Ext(name) == ".css")
+	if !own {
+		return raw
+	}
+	out := make([]byte, 0, len(raw))
+	within := false // a comment of a style goes over several lines
+	for line := range bytes.Lines(raw) {
+		line = bytes.TrimSpace(line)
+		begins := path.Ext(name) == ".css" && bytes.HasPrefix(line, []byte("/*"))
+		switch {
+		case begins || within:
+			within = !bytes.HasSuffix(line, []byte("*/"))
+		case len(line) > 0 && !bytes.HasPrefix(line, []byte("//")):
+			line = uncommented(line)
+			if path.Ext(name) == ".css" {
+				line = tight.ReplaceAll(line, []byte("$1$2"))
+			}
+			out = append(append(out, line...), '\n')
+		}
+	}
+	return out
+}
+
+// tight finds the spaces that a style does not need.
+var tight = regexp.MustCompile(` ?([{};,]) ?|(:) `)
+
+// uncommented is a line without the comment at its end. What stands behind a quote that is
+// still open is a text, and stays.
+func uncommented(line []byte) []byte {
+	at := bytes.LastIndex(line, []byte(" // "))
+	if bytes.HasSuffix(line, []byte("*/")) {
+		at = bytes.LastIndex(line, []byte(" /*"))
+	}
+	if at < 0 {
+		return line
+	}
+	for _, quote := range []string{`"`, "'", "`"} {
+		if bytes.Count(line[:at], []byte(quote))%2 != 0 {
+			return line
+		}
+	}
+	return bytes.TrimRight(line[:at], " ")
+}
+
+// wordsOf is the table of a language, put together of its parts.
+func wordsOf(language string) (map[string]string, error) {
+	table := map[string]string{}
+	names, err := fs.Glob(files, path.Join(wordsFolder, language, "*.js"))
+	if err != nil {
+		return nil, err
+	}
+	for _, name := range names {
+		raw, err := files.ReadFile(name)
+		if err != nil {
+			return nil, err
+		}
+		text := bytes.TrimSuffix(bytes.TrimPrefix(bytes.TrimSpace(raw), []byte("export default ")), []byte(";"))
+		if err := json.Unmarshal(text, &table); err != nil {
+			return nil, err
+		}
+	}
+	return table, nil
+}
+
+// wordsModule is the module of a language. English has its keys; the others are
+// lists in the order of those, so that a key is sent once.
+func wordsModule(language string) ([]byte, error) {
+	keyed, err := wordsOf(english)
+	if err != nil {
+		return nil, err
+	}
+	keys := make([]string, 0, len(keyed))
+	for key := range keyed {
+		keys = append(keys, key)
+	}
+	slices.Sort(keys)
+	table, err := wordsOf(language)
+	if err != nil {
+		return nil, err
+	}
+	var out bytes.Buffer
+	encode := json.NewEncoder(&out)
+	encode.SetEscapeHTML(false)
+	out.WriteString("export default ")
+	if language == english {
+		err = encode.Encode(table) // by its keys, in their order
+	} else {
+		list := make([]string, len(keys))
+		for i, key := range keys {
+			list[i] = table[key]
+		}
+		err = encode.Encode(list)
+	}
+	return append(bytes.TrimSpace(out.Bytes()), ';', '\n'), err
+}

@@ -1,0 +1,41 @@
+package dashboard
+
+import (
+	"strings"
+	"testing"
+)
+
+func TestWhatIsSentOfAModuleIsWhatIsWrittenOfIt(t *testing.T) {
+	for written, sent := range map[string]string{
+		"// Says why.\nimport { a } from \"./a.js\";\n\n  go(a); // at once\n": "import { a } from \"./a.js\";\ngo(a);\n",
+		"const at = \"http://x // y\";\n":                                      "const at = \"http://x // y\";\n",
+		"go(\"a // b\"); // it's\n":                                            "go(\"a // b\");\n",
+		"const find = /a \\/\\/ b/;\n":                                         "const find = /a \\/\\/ b/;\n",
+		"`<p>\n  two\n  lines</p>`;\n":                                         "`<p>\ntwo\nlines</p>`;\n",
+	} {
+		if got := string(squeeze("console/x.js", []byte(written))); got != sent {
+			t.Errorf("%q is sent as %q", written, got)
+		}
+	}
+	const style = "/* Two\n   lines. */\n.a { color: red; } /* why */\n.a:hover > .b { margin: 0 var(--s1); }\n"
+	if got, want := string(squeeze("console/x.css", []byte(style))), ".a{color:red;}\n.a:hover > .b{margin:0 var(--s1);}\n"; got != want {
+		t.Errorf("a style is sent as %q, not %q", got, want)
+	}
+	if got := string(squeeze("vendored/x.js", []byte("// a licence\n"))); got != "// a licence\n" {
+		t.Errorf("of others %q is left", got)
+	}
+}
+
+// TestALanguageIsSentInTheOrderOfEnglish holds what is sent against the tables.
+func TestALanguageIsSentInTheOrderOfEnglish(t *testing.T) {
+	keyed := tables(t)
+	for language := range keyed {
+		raw, err := wordsModule(language)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if told := string(raw); !strings.HasPrefix(told, "export default ") || !strings.Contains(told, `"`+keyed[language]["nav.overview"]+`"`) || strings.Contains(told, `"nav.overview"`) != (language == english) {
+			t.Errorf("%s is sent as %.100s", language, told)
+		}
+	}
+}
