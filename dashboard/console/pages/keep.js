@@ -23,7 +23,7 @@ export function Audit() {
   const keys = useLoaded("/keys?limit=200");
   const { value } = rows;
   const names = Object.fromEntries((keys.value?.records || []).map((key) => [key.id, key.name]));
-  const draw = (row) => html`<div role="cell" class="cell" tabindex="-1"><span class="one-line figures">${moment(row.at)}</span><span class="quiet one-line">${ago(row.at)}</span></div>
+  const draw = (row) => html`<div role="cell" class="cell" tabindex="-1"><span class="one-line figures wide-only">${moment(row.at)}</span><span class="quiet one-line">${ago(row.at)}</span></div>
     <div role="cell" class="cell"><span class="mono one-line">${row.action}</span><span class="one-line narrow-only">${names[row.subject] || row.subject}</span></div><div role="cell" class="cell wide-only"><span class="one-line" title=${row.subject}>${names[row.subject] || row.subject || "–"}</span></div>
     <div role="cell" class="cell"><span class="one-line" title=${row.actor}>${row.actor === "global" ? t("who.operator") : names[row.actor] || row.actor}</span><span class="quiet one-line">${row.from}</span></div>`;
   return html`<${Head} name="audit">${t("audit.lead")}<//><${Trouble} error=${rows.error} again=${rows.load}/>
@@ -65,14 +65,14 @@ function Make() {
     <${Check} label=${t("backups.secrets")} help=${t("backups.secretsHelp")} value=${secrets} on=${setSecrets}/>
     <${Field} label=${t("backups.people")} help=${t("backups.peopleHelp")}>${(ties) => html`<textarea class="input code" rows="2" placeholder="age1…" value=${people} onInput=${({ target }) => setPeople(target.value)} spellcheck=${false} ...${ties}></textarea>`}<//>
     <${Trouble} error=${made.error}/>${made.told && html`<${Notice} tone="good" live="status" title=${t("backups.done")}><span class="mono">${made.told.name}</span> · ${bytes(made.told.size)}<//>`}</div>
-    <footer><${Button} kind="first" icon="down" word=${t("backups.do")} act=${made.go}/></footer></section>`;
+    <footer><${Button} kind="first" icon="download" word=${t("backups.do")} act=${made.go}/></footer></section>`;
 }
 
 function Look() {
   const { told, error, go } = useAct(() => call("POST", "/admin/check", undefined, { patience: 3600000 }));
   return html`<section class="card"><header><h2>${t("check.title")}</h2><p>${t("check.text")}</p></header>
     <${Trouble} error=${error}/>${told && html`<${Notice} tone=${told.faults.length ? "bad" : "good"} live="status" title=${told.faults.length ? many("check.faults", told.faults.length) : t("check.good")}>${t("check.read", { records: number(told.records), bytes: bytes(told.bytes) })}<//>
-      ${told.faults.length > 0 && html`<ul class="plain faults">${told.faults.slice(0, 100).map((one, i) => html`<li key=${i}>${typeof one === "string" ? one : Object.values(one).join(" · ")}</li>`)}</ul>`}`}
+      ${told.faults.length > 0 && html`<ul class="plain faults">${told.faults.slice(0, 100).map((one, i) => html`<li key=${i}>${one}</li>`)}</ul>`}`}
     <footer><${Button} icon="search" word=${t("check.do")} act=${go}/></footer></section>`;
 }
 

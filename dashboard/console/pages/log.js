@@ -17,12 +17,12 @@ export default function Log() {
   const bundle = async () => {
     setError(null);
     try {
-      toast((await save("GET", "/admin/support")).name, "down");
+      toast((await save("GET", "/admin/support")).name, "download");
     } catch (reason) {
       setError(reason);
     }
   };
-  return html`<div class="page-head"><div><h1 tabindex="-1">${t("nav.log")}</h1><p class="lead">${t("log.lead")}</p></div><div class="buttons"><${Button} icon="down" word=${t("log.support")} title=${t("log.supportHelp")} act=${bundle}/></div></div>
+  return html`<div class="page-head"><div><h1 tabindex="-1">${t("nav.log")}</h1><p class="lead">${t("log.lead")}</p></div><div class="buttons"><${Button} icon="download" word=${t("log.support")} title=${t("log.supportHelp")} act=${bundle}/></div></div>
     <div class="stack"><${Trouble} error=${error} again=${bundle}/><${Level}/><${Lines}/></div>`;
 }
 

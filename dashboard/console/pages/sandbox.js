@@ -77,20 +77,21 @@ function Write({ accounts, phones }) {
 function Phone({ phone, row, accounts, does }) {
   const device = phone.devices[0];
   const other = accounts.find(([one]) => one !== phone)?.[0].phone;
-  const step = (word, ...acts) => () => does(word, async () => { for (const one of acts) await act(phone.phone, one); });
+  const name = phone.pushName || "+" + phone.phone;
+  const step = (word, what) => () => does(name + ": " + word, () => act(phone.phone, what));
   const target = device ? phone.phone : other;
   const items = [
-    device && { word: t("sandbox.quiet"), icon: "pause", act: step(t("sandbox.done"), { do: "keepalive-timeout", seconds: 90 }) },
-    device && { word: t("sandbox.away"), icon: "clock", act: step(t("sandbox.done"), { do: "offline-preview" }) },
+    device && { word: t("sandbox.quiet"), icon: "pause", act: step(t("sandbox.quiet"), { do: "keepalive-timeout", seconds: 90 }) },
+    device && { word: t("sandbox.away"), icon: "clock", act: step(t("sandbox.away"), { do: "offline-preview" }) },
     !device && { word: t("sandbox.scan"), icon: "qr", act: () => open(() => html`<${Scan} phone=${phone}/>`) },
-    !device && target && { word: t("sandbox.types"), icon: "chats", act: step(t("sandbox.done"), { do: "chat-presence", state: "composing", to: target }) },
-    !device && target && { word: t("sandbox.calls"), icon: "phone", act: step(t("sandbox.done"), { do: "call-offer", to: target }) },
+    !device && target && { word: t("sandbox.types"), icon: "chats", act: step(t("sandbox.types"), { do: "chat-presence", state: "composing", to: target }) },
+    !device && target && { word: t("sandbox.calls"), icon: "phone", act: step(t("sandbox.calls"), { do: "call-offer", to: target }) },
     device && null,
     device && { word: t("sandbox.ban"), icon: "held", harm: true, act: () => sure(t("sandbox.ban"), { do: "temp-ban" }) },
     device && { word: t("sandbox.remove"), icon: "unlink", harm: true, act: () => sure(t("sandbox.remove"), { do: "logout" }) },
   ].filter((one) => one !== false && one !== undefined);
-  const sure = (word, what) => confirm({ title: word + "?", children: t("sandbox.sure", { name: row?.name || phone.pushName }), word, act: async () => { await act(phone.phone, what); toast(t("sandbox.done")); loadSandbox(); } });
-  const presence = (online) => step(t("sandbox.done"), { do: "presence", online, ...(target && { to: target }) });
+  const sure = (word, what) => confirm({ title: word + "?", children: t("sandbox.sure", { name: row?.name || phone.pushName }), word, act: async () => { await act(phone.phone, what); toast(name + ": " + word); loadSandbox(); } });
+  const presence = (online) => step(t(online ? "sandbox.comes" : "sandbox.goes"), { do: "presence", online, ...(target && { to: target }) });
   return html`<li class="card phone"><div class="between"><div><h2 class="one-line" title=${phone.pushName}>${phone.pushName || "–"}</h2><p class="quiet figures">+${phone.phone}</p></div>
       <${Menu} word=${t("actions.of", { name: phone.pushName || phone.phone })} kind="square bare small" items=${items}/></div>
     <p class="phone-state">${!device ? html`<${Mark} tone="off" word=${t("sandbox.person")}/>` : html`<${Mark} tone=${device.online ? "good" : "busy"} word=${t(device.online ? "sandbox.line" : "sandbox.noLine")}/> ${row && html`<a href=${to(["instances", row.name])}>${row.name}</a>`}${device.queued > 0 && html` <span class="quiet">${many("sandbox.queued", device.queued)}</span>`}`}</p>
