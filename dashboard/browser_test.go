@@ -1,6 +1,8 @@
 package dashboard
 
 import (
+	"fmt"
+	"strings"
 	"testing"
 
 	"postern/e2e/browser"
@@ -16,5 +18,26 @@ func TestThePageInABrowser(t *testing.T) {
 	}
 	if result.Steps == 0 {
 		t.Error("nothing was walked")
+	}
+}
+
+// TestChatsAndBatchesInABrowser runs testdata/walk_talk.js in the page, a step after the other.
+func TestChatsAndBatchesInABrowser(t *testing.T) {
+	t.Parallel()
+	if testing.Short() {
+		t.Skip("walks in real time")
+	}
+	url, page := stage(t, "walk_talk.js"), browser.Open(t).Page()
+	page.Size(1280, 800, false)
+	page.Go(url + "/?scene=three")
+	page.Run(`stage.settled()`)
+	names := strings.Split(page.Text(`walk.names.join("\n")`), "\n")
+	if len(names) < 10 {
+		t.Fatalf("only %q are walked", names)
+	}
+	for _, name := range names {
+		if found := page.Text(fmt.Sprintf("walk.run(%q).then((found) => found.join(`\n`))", name)); found != "" {
+			t.Errorf("%s: %s", name, found)
+		}
 	}
 }

@@ -299,3 +299,32 @@ func heap(t *testing.T, page *browser.Page) int64 {
 	page.Do("Runtime.getHeapUsage", nil, &told)
 	return int64(told.UsedSize)
 }
+
+// TestAChatIsWrittenInByTheKeyboard answers a message and searches, without a pointer.
+func TestAChatIsWrittenInByTheKeyboard(t *testing.T) {
+	t.Parallel()
+	if testing.Short() {
+		t.Skip("drives a browser")
+	}
+	url, page := stage(t)+"/?", browser.Open(t).Page()
+	page.Size(1280, 800, false)
+	opened(page, url, shot{scene: "three", place: "chats/shop"})
+	focus(t, page, `.chats-list a.chat`)
+	page.Press("ArrowDown", "ArrowUp", "Enter")
+	page.Await(`document.querySelector(".talk .message:last-child .menu")`)
+	page.Await(`document.activeElement?.matches(".composer textarea")`)
+	for page.Text(`String(document.activeElement.matches(".talk .message"))`) != "true" {
+		for _, kind := range []string{"rawKeyDown", "keyUp"} {
+			page.Do("Input.dispatchKeyEvent", map[string]any{"type": kind, "key": "Tab", "code": "Tab", "windowsVirtualKeyCode": 9, "modifiers": 8}, nil)
+		}
+	}
+	page.Press("ArrowUp")
+	page.Await(`document.activeElement.matches(".message") && document.activeElement.nextElementSibling?.matches(".message:last-child")`)
+	page.Press("Tab", "Enter")
+	page.Await(`document.activeElement?.textContent === "Reply"`)
+	page.Press("Enter")
+	page.Await(`document.activeElement?.matches(".composer textarea") && document.querySelector(".replying")`)
+	page.Type("As I said")
+	page.Press("Enter")
+	page.Await(`stage.sent?.body.options.quotedMessageId && document.querySelector(".talk .message:last-child").textContent.includes("As I said") && !document.querySelector(".replying")`)
+}

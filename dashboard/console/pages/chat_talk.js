@@ -406,6 +406,7 @@ function Composer({ chat, path, online, send, reply, setReply, field }) {
     setError(null);
     field.current?.focus();
   };
+  useEffect(() => { if (!matchMedia("(pointer: coarse)").matches) field.current.focus(); }, []);
   const keys = (event) => {
     if (event.key === "Enter" && !event.shiftKey && !event.isComposing) {
       event.preventDefault();
