@@ -21,7 +21,7 @@ func portalDescriptions() map[string]description {
 			about: "It leads to a page that shows the name of the instance, its state and the way to link it. It ends at expiresAt, and with the key or the token that made it.",
 			in:    body[portalLinkRequest](), example: `{"expiresIn":3600}`, status: http.StatusCreated, out: body[madePortalLink](), codes: codes{"INVALID_EXPIRES_IN", codeLimitReached, "DISK_FULL"},
 		},
-		"GET /portal/{token}":         {id: "getPortal", summary: "The page that a portal link leads to.", media: "text/html", codes: codes{"PORTAL_NOT_FOUND"}},
+		"GET /portal/{token}":         {id: "getPortal", summary: "The page that a portal link leads to.", media: "text/html", also: []openapi.Answer{{Status: http.StatusNotFound, Media: "text/html", About: "The same page, which says that the link is over."}}},
 		"GET /portal/{token}/state":   {id: "getPortalState", summary: "What the page of a portal link shows.", out: body[portalState]()},
 		"GET /portal/{token}/logo":    {id: "getPortalLogo", summary: "The operator's logo, for the page of a portal link.", media: "image/*", codes: codes{codeNotFound}},
 		"GET /portal/{token}/connect": by("GET /instance/{i}/connect", "connectByPortal", "Connect the instance of a portal link."),

@@ -21,7 +21,8 @@ func TestACustomerLinksTheirAccountByAPortalLink(t *testing.T) {
 	d.page.Size(390, 844, false)
 	d.page.Go(link)
 	d.page.Await(`document.title === "Postern" && document.body.textContent.includes("shop")`)
-	for code, word := range map[string]string{"pt": "Começar", "es": "Empezar", "en": "Begin"} {
+	for _, one := range [][2]string{{"pt", "Começar"}, {"es", "Empezar"}, {"en", "Begin"}} {
+		code, word := one[0], one[1]
 		d.page.Run(`(() => { const s = document.querySelector("select"); s.value = "` + code + `"; s.dispatchEvent(new Event("change", {bubbles: true})); })()`)
 		d.page.Await(`document.documentElement.lang === "` + code + `" && document.querySelector("button.first").textContent.trim() === "` + word + `"`)
 	}

@@ -136,11 +136,17 @@ func TestTheProgramGathersTheSameBundleItself(t *testing.T) {
 	gone, cancel := context.WithCancel(t.Context())
 	left := make(chan error)
 	go func() {
-		_, _, err := ask(gone)
-		left <- err
+		for {
+			if _, _, err := ask(gone); err != nil {
+				left <- err
+				return
+			}
+		}
 	}()
 	o.Await("that one is gathered", func() bool {
-		resp, body, err := ask(t.Context())
+		soon, cancel := context.WithTimeout(t.Context(), time.Second)
+		defer cancel()
+		resp, body, err := ask(soon)
 		return err == nil && resp.StatusCode == http.StatusConflict && strings.Contains(string(body), "SUPPORT_RUNNING")
 	})
 	cancel()

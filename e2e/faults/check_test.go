@@ -25,7 +25,7 @@ func TestCheckTellsEachFaultAndChangesNothing(t *testing.T) {
 	}
 	err = s.Update(t.Context(), func(tx *store.Tx) error {
 		for i := range 500 {
-			if err := tx.Put("call_answer", store.Key(1, i), fmt.Appendf(nil, "contact %d of some length", i)); err != nil {
+			if err := tx.Put("access_audit", store.Key(i+1), fmt.Appendf(nil, "contact %d of some length", i)); err != nil {
 				return err
 			}
 		}
@@ -65,9 +65,9 @@ func TestCheckTellsEachFaultAndChangesNothing(t *testing.T) {
 		says   []string
 	}{
 		"whole":             {-1, 0, []string{"500 records", "no fault"}},
-		"a value":           {at + 2, 1, []string{fmt.Sprintf("record call_answer/%x is damaged", store.Key(1, 77)), "sets it aside", "has 1 faults"}},
-		"a key":             {at - 5, 1, []string{"record call_answer/", "puts it right"}},
-		"a page":            {head + 8, 1, []string{fmt.Sprintf("page %d of bucket call_answer: it is neither a leaf nor a branch", head/page), "costs the records of call_answer", "the bucket call_answer has"}},
+		"a value":           {at + 2, 1, []string{fmt.Sprintf("record access_audit/%x is damaged", store.Key(78)), "sets it aside", "has 1 faults"}},
+		"a key":             {at - 5, 1, []string{"record access_audit/", "puts it right"}},
+		"a page":            {head + 8, 1, []string{fmt.Sprintf("page %d of bucket access_audit: it is neither a leaf nor a branch", head/page), "costs the records of access_audit", "the bucket access_audit has"}},
 		"a head page":       {16 + 50, 1, []string{"a head page has a flipped bit; the next start puts it right"}},
 		"the root's number": {page + 16 + 16, 1, []string{"a head page has a flipped bit"}},
 	} {

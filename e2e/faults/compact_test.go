@@ -39,7 +39,7 @@ func TestCompactAndStatsAsAnOperatorUsesThem(t *testing.T) {
 		t.Helper()
 		err := s.Update(t.Context(), func(tx *store.Tx) error {
 			for i := range 20_000 {
-				if err := tx.Put("call_answer", store.Key(1, i), []byte(value)); err != nil {
+				if err := tx.Put("access_audit", store.Key(i+1), []byte(value)); err != nil {
 					return err
 				}
 			}
@@ -66,7 +66,7 @@ func TestCompactAndStatsAsAnOperatorUsesThem(t *testing.T) {
 			t.Fatal(err)
 		}
 		for _, b := range i.Buckets {
-			if b.Bucket == "call_answer" && (b.Rows != 20_000 || b.Owner != "instance") {
+			if b.Bucket == "access_audit" && (b.Rows != 20_000 || b.Owner != "access") {
 				t.Errorf("%+v", b)
 			}
 		}

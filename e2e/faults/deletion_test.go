@@ -45,7 +45,7 @@ func TestOfADeletedInstanceNothingIsLeftInTheFile(t *testing.T) {
 	s.Stop()
 
 	// What belongs to the program, to users, or to the network's people at large.
-	others := map[string]bool{"meta": true, "device_run": true, "lid_map": true, "idempotency_time": true, "delivery_log": true}
+	others := map[string]bool{"meta": true, "device_run": true, "lid_map": true, "idempotency_time": true, "delivery_log": true, "access_audit": true}
 	st, err := store.Open(store.Options{Path: s.DataFile(), Buckets: app.Buckets()})
 	if err != nil {
 		t.Fatal(err)
