@@ -221,6 +221,9 @@ func (e *Entry) Keep(ctx context.Context) error {
 	})
 }
 
+// Leave ends the record as it is: in the file, when something of what it tells of is.
+func (e *Entry) Leave() { _ = e.end() }
+
 // Withdraw ends the record of something that was not done after all.
 func (e *Entry) Withdraw(ctx context.Context) error {
 	rec := e.end()

@@ -37,6 +37,25 @@ func TestARecordCommitsWithWhatItTellsOf(t *testing.T) {
 	}
 }
 
+// TestAFaultAfterTheCommitKeepsItsRecord: what was changed is in the log, whatever went
+// wrong behind it; what was not is not.
+func TestAFaultAfterTheCommitKeepsItsRecord(t *testing.T) {
+	r := newRig(t)
+	b := r.book()
+	for _, commits := range []int{0, 1} {
+		e := b.Note("global", "instance.delete", "a", "")
+		for range commits {
+			if err := r.s.Update(e.Along(t.Context()), func(*store.Tx) error { return nil }); err != nil {
+				t.Fatal(err)
+			}
+		}
+		e.Leave()
+		if n := len(r.list(b)); n != commits {
+			t.Errorf("%d commits leave %d records", commits, n)
+		}
+	}
+}
+
 func TestARecordIsKeptOnceHoweverManyCommitsItsChangeTakes(t *testing.T) {
 	r := newRig(t)
 	b := r.book()

@@ -143,7 +143,7 @@ func (all *Keys) Create(ctx context.Context, k Key, fill func(uuid.UUID)) (_ Key
 	}
 	all.changing.Lock()
 	defer all.changing.Unlock()
-	if len(all.List()) >= MaxKeys {
+	if all.count() >= MaxKeys {
 		return Key{}, "", fmt.Errorf("%w: there are %d, the most that are kept; delete some", ErrTooMany, MaxKeys)
 	}
 	if k.ID, err = uuid.NewV7(); err != nil {
@@ -223,6 +223,12 @@ func (all *Keys) Delete(ctx context.Context, id uuid.UUID) error {
 	delete(all.byID, id)
 	delete(all.byDigest, h.digest)
 	return nil
+}
+
+func (all *Keys) count() int {
+	all.mu.RLock()
+	defer all.mu.RUnlock()
+	return len(all.byID)
 }
 
 func (all *Keys) find(id uuid.UUID) *held {

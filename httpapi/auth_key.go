@@ -58,7 +58,7 @@ func (a *api) findKey(c *call, text string) (*access.Key, error) {
 		if !access.WellFormed(text) {
 			why = "its checksum is wrong: it was mistyped, or a part of it is missing"
 		}
-		a.log.Debug("a scoped key opens nothing", "reason", why, "route", c.w.pattern, "request_id", c.requestID, "address", a.from(c))
+		a.log.Info("a scoped key opens nothing", "reason", why, "route", c.w.pattern, "request_id", c.requestID, "address", a.from(c))
 		return nil, errUnauthorized()
 	}
 	return k, a.spend(c, k)
@@ -216,10 +216,14 @@ func audited(action string, handle func(*api, *call) error) func(*api, *call) er
 		ctx := c.r.Context()
 		c.r = c.r.WithContext(c.entry.Along(ctx))
 		c.w.before = func(status int) error {
-			if status >= 300 {
+			switch {
+			case status < 300:
+				return c.entry.Keep(ctx)
+			case status < 500:
 				return c.entry.Withdraw(ctx)
 			}
-			return c.entry.Keep(ctx)
+			c.entry.Leave() // what was committed before the fault has its record, and stays
+			return nil
 		}
 		c.w.late = func(err error) { a.logLate(c.w, err) }
 		return handle(a, c)
