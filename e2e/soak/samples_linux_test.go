@@ -20,11 +20,13 @@ type sample struct {
 	fileMB      float64 // the data file on the disk
 	descriptors int
 	goroutines  int
-	delivered   int64 // at the healthy destinations, so far
-	sent        int64 // events, so far
+	delivered   int64         // at the healthy destinations, so far
+	sent        int64         // events, so far
+	behind      time.Duration // of the healthy destination that is last
 }
 
-// watch takes samples until ctx ends.
+// watch takes samples until ctx ends, or a healthy destination is as far behind as
+// makes what waits for it expire, where no rest of the run would help it.
 func (s *soak) watch(ctx context.Context, every time.Duration) (samples []sample) {
 	begin := time.Now()
 	tick := time.NewTicker(every)
@@ -35,6 +37,10 @@ func (s *soak) watch(ctx context.Context, every time.Duration) (samples []sample
 			return samples
 		case <-tick.C:
 			samples = append(samples, s.look(time.Since(begin)))
+			if now := samples[len(samples)-1]; now.behind > maxAge {
+				s.Errorf("after %v a healthy destination is %v behind", now.after, now.behind)
+				return samples
+			}
 		}
 	}
 }
@@ -60,6 +66,9 @@ func (s *soak) look(after time.Duration) sample {
 	for k, r := range s.got {
 		if k != dead && k != slow {
 			now.delivered += r.count()
+			// Of texts, since a presence may be meant for nobody (settleDown).
+			missing := s.texts[k/2].Load() - r.texts.Load()
+			now.behind = max(now.behind, time.Duration(float64(missing*textsOf)/s.rate*float64(time.Second)))
 		}
 	}
 	return now
@@ -91,10 +100,10 @@ func (s *soak) report(samples []sample, long time.Duration) {
 	s.Logf("%d events in %v, %.0f a second; the dead destination was asked %d times, the slow one took %d",
 		last.sent, long, float64(last.sent)/last.after.Seconds(), s.got[dead].requests.Load(), s.got[slow].count())
 	var table strings.Builder
-	table.WriteString("| After | Events | Delivered (8 healthy) | Memory, MB | Descriptors | Goroutines | File, MB |\n|---|---|---|---|---|---|---|\n")
+	table.WriteString("| After | Events | Delivered (8 healthy) | Behind, s | Memory, MB | Descriptors | Goroutines | File, MB |\n|---|---|---|---|---|---|---|---|\n")
 	for i := range 10 {
 		one := samples[max(0, (i+1)*len(samples)/10-1)]
-		fmt.Fprintf(&table, "| %v | %d | %d | %.0f | %d | %d | %.0f |\n", one.after.Round(time.Second), one.sent, one.delivered, one.anonMB, one.descriptors, one.goroutines, one.fileMB)
+		fmt.Fprintf(&table, "| %v | %d | %d | %.1f | %.0f | %d | %d | %.0f |\n", one.after.Round(time.Second), one.sent, one.delivered, one.behind.Seconds(), one.anonMB, one.descriptors, one.goroutines, one.fileMB)
 	}
 	s.Logf("\n%s", table.String())
 }
@@ -114,6 +123,7 @@ func (s *soak) judge(samples []sample) {
 		of    func(sample) float64
 		slack float64 // above which it has grown
 	}{
+		{"seconds that the last healthy destination is behind", func(x sample) float64 { return x.behind.Seconds() }, 2},
 		{"memory in MB", func(x sample) float64 { return x.anonMB }, 16},
 		{"descriptors", func(x sample) float64 { return float64(x.descriptors) }, 16},
 		{"goroutines", func(x sample) float64 { return float64(x.goroutines) }, 32},
