@@ -144,6 +144,31 @@ func TestEveryPropertyOfTheDocumentHasADescription(t *testing.T) {
 	}
 }
 
+// TestNoTwoComponentsHaveOneName: a generated client has one type for each schema,
+// response and parameter, so that two of one name do not compile.
+func TestNoTwoComponentsHaveOneName(t *testing.T) {
+	raw, err := OpenAPI("", "test")
+	if err != nil {
+		t.Fatal(err)
+	}
+	var doc struct{ Components map[string]map[string]json.RawMessage }
+	if err := json.Unmarshal(raw, &doc); err != nil {
+		t.Fatal(err)
+	}
+	section := map[string]string{}
+	for _, of := range []string{"schemas", "responses", "parameters", "requestBodies", "headers"} {
+		for name := range doc.Components[of] {
+			if other, taken := section[name]; taken {
+				t.Errorf("%s is among the %s and among the %s", name, other, of)
+			}
+			section[name] = of
+		}
+	}
+	if len(section) < 100 {
+		t.Errorf("%d components", len(section))
+	}
+}
+
 // eachSchema calls visit for every property under v.
 func eachSchema(v any, at string, visit func(at string, s object)) {
 	switch v := v.(type) {

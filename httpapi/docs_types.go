@@ -67,7 +67,7 @@ func types() map[reflect.Type]openapi.Type {
 		body[createdKey]():   {Name: "CreatedKey", Words: "Key", About: "A scoped key as it was made, with its text."},
 		body[keyRate]():      {Name: "KeyRate", About: "How many requests a scoped key may make."},
 		body[auditRecord]():  {Name: "AuditRecord", About: "One change, and who made it."},
-		body[access.Scope](): {Name: "Scope", About: "What a scoped key may do.", Schema: openapi.Words(access.Scopes()...)},
+		body[access.Scope](): {Name: "KeyScope", About: "What a scoped key may do.", Schema: openapi.Words(access.Scopes()...)},
 
 		body[outboxRecord]():      {Name: "OutboxEvent", About: "An event on its way to the global webhook, without its body."},
 		body[deliveryRecord]():    {Name: "Delivery", About: "One event on its way to one destination, without its body."},

@@ -23,7 +23,9 @@ function got<T>(what: string, answer: { data?: T; error?: unknown; response: Res
 
 const admin = client({ apikey: KEY });
 const created = got("createInstance", await admin.POST("/instance", { body: { instanceName: "fetch" } }));
-const account = client({ authorization: `Bearer ${created.Auth.token}` });
+if (!created.Auth) throw new Error("createInstance tells no token to the key that may have it"); // a scoped key is told none
+const token = created.Auth.token;
+const account = client({ authorization: `Bearer ${token}` });
 const user = got("createUserToken", await admin.POST("/auth/user-token", { body: { expiresIn: 3600 } }));
 const owner = client({ authorization: `Bearer ${user.token}` });
 const path = { instanceName: created.name };
@@ -82,7 +84,7 @@ for (const message of messages) {
 }
 
 const instances = got("listInstances", await admin.GET("/instance"));
-if (!instances.some((one) => one.name === "fetch" && one.Auth?.token === created.Auth.token)) throw new Error("listInstances");
+if (!instances.some((one) => one.name === "fetch" && one.Auth?.token === token)) throw new Error("listInstances");
 const first = got("listBatches", await owner.GET("/message/batches", { params: { query: { limit: 1 } } }));
 const second = got("the next page", await owner.GET("/message/batches", { params: { query: { limit: 1, nextCursor: first.nextCursor ?? "" } } }));
 const batch = second.records[0];

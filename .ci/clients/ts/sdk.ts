@@ -11,7 +11,9 @@ const pause = () => new Promise((done) => setTimeout(done, 50));
 const admin = createClient({ baseUrl: BASE, headers: { apikey: KEY } });
 const { data: created } = await sdk.createInstance({ client: admin, body: { instanceName: "sdk" }, throwOnError: true });
 const { data: user } = await sdk.createUserToken({ client: admin, body: { expiresIn: 3600 }, throwOnError: true });
-const account = createClient({ baseUrl: BASE, auth: () => created.Auth.token });
+if (!created.Auth) throw new Error("createInstance tells no token to the key that may have it"); // a scoped key is told none
+const token = created.Auth.token;
+const account = createClient({ baseUrl: BASE, auth: () => token });
 const owner = createClient({ baseUrl: BASE, auth: () => user.token });
 const path = { instanceName: created.name };
 
