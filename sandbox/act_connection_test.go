@@ -212,6 +212,7 @@ func TestOfflinePreviewCountsWhatCameMeanwhile(t *testing.T) {
 		want int
 	}{{`{"do":"offline-preview"}`, 3}, {`{"do":"offline-preview","count":40}`, 40}} {
 		s, own, c := paired(t)
+		wait(c, 1, every[*events.OfflineSyncCompleted]) // of the login, which comes after Connected
 		eventually(t, "acknowledgements", func() bool { return queuedFor(s, own) == 0 })
 		does(t, s, ownNumber, test.body)
 		if e := wait(c, 2, every[*events.OfflineSyncPreview]); e.Total != test.want || e.Notifications != test.want || e.Messages != 0 || e.Receipts != 0 {

@@ -192,6 +192,14 @@ func (c *conn) goodbye(last waBinary.Node) {
 	})
 }
 
+// drop ends the connection without a word: what was not on its way is not sent any more.
+func (c *conn) drop(reason error) {
+	c.mu.Lock()
+	c.closing, c.unsent = true, nil
+	c.mu.Unlock()
+	c.cancel(reason)
+}
+
 // finish waits for the connection's goroutines; nothing starts one afterwards.
 func (c *conn) finish() {
 	c.mu.Lock()

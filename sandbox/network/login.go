@@ -141,7 +141,7 @@ func (a *account) endSessions(last waBinary.Node) {
 func (a *account) cut() {
 	for _, d := range a.devices {
 		if d.conn != nil {
-			d.conn.cancel(errDropped)
+			d.conn.drop(errDropped)
 		}
 	}
 }

@@ -142,7 +142,7 @@ func (s *Server) pair(p *phone.Phone, c *conn, advSecret []byte) error {
 	lost := s.faults.LosePairingEnd
 	s.mu.Unlock()
 	if lost {
-		c.cancel(fmt.Errorf("fault: the end of a pairing was lost: %w", errDropped))
+		c.drop(fmt.Errorf("fault: the end of a pairing was lost: %w", errDropped))
 		return nil
 	}
 	c.goodbye(waBinary.Node{Tag: "stream:error", Attrs: waBinary.Attrs{"code": "515"}})

@@ -101,7 +101,7 @@ func (s *Server) forward(c *conn, d *device, n waBinary.Node) {
 func (s *Server) clientMessage(c *conn, d *device, n waBinary.Node) {
 	f, lost := s.takeFault()
 	if lost {
-		c.cancel(fmt.Errorf("fault: message %s was lost: %w", wire.Attr(&n, "id"), errDropped))
+		c.drop(fmt.Errorf("fault: message %s was lost: %w", wire.Attr(&n, "id"), errDropped))
 		return
 	}
 	ack := waBinary.Node{Tag: "ack", Attrs: waBinary.Attrs{

@@ -61,7 +61,7 @@ func (s *Server) RequireVersion(least wastore.WAVersionContainer) {
 	s.least = least
 	for c := range s.conns {
 		if s.outdated(c) {
-			c.cancel(errDropped)
+			c.drop(errDropped)
 		}
 	}
 }
