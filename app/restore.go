@@ -7,21 +7,33 @@ import (
 	"log/slog"
 	"time"
 
+	"postern/access"
 	"postern/store"
 	"postern/whatsapp/device"
 )
 
+// Restoration is what [Restore] did and found.
+type Restoration struct {
+	device.Restoration
+
+	Keys int // scoped keys, with those that were deleted since the backup
+}
+
 // Restore makes a data file that came from a backup of the time at safe to start with:
-// no key that may have been used since is used again, and what was under way in it
-// waits for a call, unless resume says that it goes on by itself. Damaged pages are an
-// error; damaged records, with which the program lives, are told to log.
-func Restore(ctx context.Context, path string, at time.Time, resume bool, log *slog.Logger) (done device.Restoration, err error) {
+// no key that may have been used since is used again, no browser that was signed out
+// since is signed in, and what was under way in it waits for a call, unless resume says
+// that it goes on by itself. Damaged pages are an error; damaged records, with which the
+// program lives, are told to log.
+func Restore(ctx context.Context, path string, at time.Time, resume bool, log *slog.Logger) (done Restoration, err error) {
 	s, err := store.Open(store.Options{Path: path, Buckets: Buckets(), Logger: log})
 	if err != nil {
 		return done, err
 	}
 	defer func() { err = errors.Join(err, s.Close()) }()
-	if done, err = device.Restored(ctx, s); err != nil {
+	if done.Restoration, err = device.Restored(ctx, s); err != nil {
+		return done, err
+	}
+	if done.Keys, err = access.Restored(ctx, s); err != nil {
 		return done, err
 	}
 	if err := s.MarkRestored(ctx, store.Restored{At: at, Resume: resume}); err != nil {

@@ -38,7 +38,8 @@ func restoreCommand() *cobra.Command {
 			"the data file. One that is there is kept beside it, and only moved with --force. No account has to be paired again: what\n" +
 			"was sent to it since the backup is read, and every key that may have been used since is left. Batches that were under\n" +
 			"way wait as INTERRUPTED until somebody starts them, since what they sent after the backup is not known;\n" +
-			"--resume-batches has them go on by themselves, and send again what they sent since.",
+			"--resume-batches has them go on by themselves, and send again what they sent since. Browsers are signed out and portal\n" +
+			"links end; scoped keys that were deleted since are back.",
 		Example: "postern restore postern.tar\npostern restore --identity key.txt --force postern.tar.age",
 		Args:    fileNeeded("which backup is to be restored?"),
 		RunE: func(c *cobra.Command, args []string) error {
@@ -109,6 +110,9 @@ func (o *restoreOptions) run(c *cobra.Command, from string) (err error) {
 		fmt.Fprintf(out, "what was there is %s now\n", f)
 	}
 	fmt.Fprintf(out, "%s: %s; %d paired accounts go on with %d sessions\n", path, contents(m), done.Devices, done.Sessions)
+	if done.Keys > 0 {
+		fmt.Fprintf(out, "keys that were deleted since the backup are back: review the %d of GET /keys\n", done.Keys)
+	}
 	return nil
 }
 
