@@ -27,7 +27,9 @@
 //
 //	access_key      UUID    -> JSON of a [Key] and the SHA-256 of its text
 //	access_use      UUID    -> JSON: when and from where the key was used last
-//	access_session  SHA-256 -> JSON: whom the session stands for and until when
-//	access_link     SHA-256 -> JSON: which instance a portal link leads to, what made it
+//	access_session  SHA-256               -> JSON: whom the session stands for and until when
+//	                UUID, time, SHA-256   -> time of its end; zeros: the operator's
+//	access_link     SHA-256               -> JSON: which instance a portal link leads to, what made it
+//	                number, time, SHA-256 -> time of its end; number: of the instance
 //	access_audit    number  -> JSON of a [Record]
 package access

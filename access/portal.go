@@ -3,13 +3,8 @@ package access
 import (
 	"bytes"
 	"context"
-	"crypto/rand"
-	"crypto/sha256"
-	"encoding/base64"
-	"encoding/json"
 	"errors"
 	"fmt"
-	"slices"
 	"time"
 
 	"github.com/google/uuid"
@@ -18,7 +13,7 @@ import (
 )
 
 // ErrTooManyLinks says that as many links lead to an instance as may.
-var ErrTooManyLinks = errors.New("too many portal links")
+var ErrTooManyLinks = errors.New("too many portal links lead to this instance")
 
 // MaxLinkLife is how long a link lasts at most, maxLinks how many of an instance there
 // may be at a time.
@@ -41,40 +36,18 @@ func (l *Link) MadeBy(digest []byte) bool {
 }
 
 // Links are those that lead to pairings. Its methods may be called from any goroutine.
-type Links struct{ store *store.Store }
+type Links struct{ passes passes }
 
 // NewLinks returns those in s.
-func NewLinks(s *store.Store) *Links { return &Links{s} }
+func NewLinks(s *store.Store) *Links {
+	return &Links{passes{store: s, bucket: bucketLinks, most: maxLinks, full: ErrTooManyLinks}}
+}
 
 // Make stores a link and returns its secret, of which the file has the digest only.
 // Error: ErrTooManyLinks.
 func (all *Links) Make(ctx context.Context, l Link) (secret string, err error) {
-	raw := make([]byte, 32)
-	_, _ = rand.Read(raw) // it never fails
-	secret = base64.RawURLEncoding.EncodeToString(raw)
-	id := digest(secret)
-	err = all.store.Update(ctx, func(tx *store.Tx) error {
-		var gone [][]byte
-		live := 0
-		err := tx.Scan(bucketLinks, store.Range{}, func(k, raw []byte) (bool, error) {
-			var known Link
-			switch {
-			case json.Unmarshal(raw, &known) != nil, !tx.Now().Before(known.ExpiresAt):
-				gone = append(gone, slices.Clone(k))
-			case known.Instance == l.Instance:
-				live++
-			}
-			return true, nil
-		})
-		if live >= maxLinks {
-			return fmt.Errorf("%w: %d lead to this instance; they end by themselves", ErrTooManyLinks, live)
-		}
-		for _, k := range gone {
-			err = errors.Join(err, tx.Delete(bucketLinks, k))
-		}
-		return errors.Join(err, store.PutJSON(tx, bucketLinks, id[:], l))
-	})
-	if err != nil {
+	secret = newSecret()
+	if err := all.passes.add(ctx, pass{owner: l.Instance, made: time.Now(), ends: l.ExpiresAt, id: digest(secret)}, l); err != nil {
 		return "", fmt.Errorf("make a portal link: %w", err)
 	}
 	return secret, nil
@@ -82,8 +55,8 @@ func (all *Links) Make(ctx context.Context, l Link) (secret string, err error) {
 
 // Find returns the link with a secret, unless its time is over.
 func (all *Links) Find(secret string) (l Link, found bool) {
-	id := sha256.Sum256([]byte(secret))
-	err := all.store.View(func(tx *store.Tx) (err error) {
+	id := digest(secret)
+	err := all.passes.store.View(func(tx *store.Tx) (err error) {
 		l, found, err = store.GetJSON[Link](tx, bucketLinks, id[:])
 		return err
 	})

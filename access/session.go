@@ -4,13 +4,9 @@ import (
 	"bytes"
 	"context"
 	"crypto/hmac"
-	"crypto/rand"
 	"crypto/sha256"
 	"encoding/base64"
-	"encoding/json"
-	"errors"
 	"fmt"
-	"slices"
 	"time"
 
 	"github.com/google/uuid"
@@ -35,76 +31,39 @@ type Session struct {
 
 // Sessions are those of the browsers that were signed in. Its methods may be called
 // from any goroutine.
-type Sessions struct{ store *store.Store }
+type Sessions struct{ passes passes }
 
 // NewSessions returns those in s.
-func NewSessions(s *store.Store) *Sessions { return &Sessions{s} }
+func NewSessions(s *store.Store) *Sessions {
+	return &Sessions{passes{store: s, bucket: bucketSessions, most: maxSessions}}
+}
 
 // Begin makes a session for a key or, with the zero UUID, for the operator's key,
 // which operator stands for: a value that is another one when that key is replaced,
 // and from which it cannot be found. It ends at expires, when that comes before
 // the end of [SessionLife]. cookie is what a browser shows from then on.
 func (all *Sessions) Begin(ctx context.Context, key uuid.UUID, operator []byte, expires time.Time) (s Session, cookie string, err error) {
-	secret := make([]byte, 32)
-	_, _ = rand.Read(secret) // it never fails
-	cookie = base64.RawURLEncoding.EncodeToString(secret)
+	cookie = newSecret()
 	now := time.Now().UTC().Truncate(time.Millisecond)
 	s = Session{Token: digest(cookie), Key: key, Operator: operator, CreatedAt: now, ExpiresAt: now.Add(SessionLife)}
 	if !expires.IsZero() && expires.Before(s.ExpiresAt) {
 		s.ExpiresAt = expires
 	}
-	err = all.store.Update(ctx, func(tx *store.Tx) error {
-		if err := makeRoom(tx, &s, now); err != nil {
-			return err
-		}
-		return store.PutJSON(tx, bucketSessions, s.Token[:], s)
-	})
-	if err != nil {
+	if err := all.passes.add(ctx, s.pass(), s); err != nil {
 		return s, "", fmt.Errorf("begin a session: %w", err)
 	}
 	return s, cookie, nil
 }
 
-// makeRoom removes what expired, and the oldest of the sessions for the same
-// credential when there are as many as may be.
-func makeRoom(tx *store.Tx, s *Session, now time.Time) error {
-	var mine []Session
-	var gone [][]byte
-	err := eachSession(tx, func(known *Session) {
-		switch {
-		case !now.Before(known.ExpiresAt):
-			gone = append(gone, known.Token[:])
-		case known.Key == s.Key:
-			mine = append(mine, *known)
-		}
-	})
-	slices.SortFunc(mine, func(a, b Session) int { return a.CreatedAt.Compare(b.CreatedAt) })
-	for len(mine) >= maxSessions {
-		gone, mine = append(gone, mine[0].Token[:]), mine[1:]
-	}
-	for _, k := range gone {
-		err = errors.Join(err, tx.Delete(bucketSessions, k))
-	}
-	return err
-}
-
-// eachSession passes over what cannot be read: it is no session any more.
-func eachSession(tx *store.Tx, fn func(*Session)) error {
-	return tx.Scan(bucketSessions, store.Range{}, func(k, raw []byte) (bool, error) {
-		var s Session
-		if len(k) == sha256.Size && json.Unmarshal(raw, &s) == nil {
-			s.Token = [sha256.Size]byte(k)
-			fn(&s)
-		}
-		return true, nil
-	})
+func (s *Session) pass() pass {
+	return pass{owner: s.Key, made: s.CreatedAt, ends: s.ExpiresAt, id: s.Token}
 }
 
 // Find returns the session of a cookie, unless it is over, or stands for an
 // operator's key that was replaced. Any error of the store's is one of these.
 func (all *Sessions) Find(cookie string, operator []byte) (s Session, found bool) {
 	token := digest(cookie)
-	err := all.store.View(func(tx *store.Tx) (err error) {
+	err := all.passes.store.View(func(tx *store.Tx) (err error) {
 		s, found, err = store.GetJSON[Session](tx, bucketSessions, token[:])
 		return err
 	})
@@ -120,7 +79,7 @@ func (all *Sessions) Find(cookie string, operator []byte) (s Session, found bool
 
 // End ends a session.
 func (all *Sessions) End(ctx context.Context, s Session) error {
-	return all.store.Update(ctx, func(tx *store.Tx) error { return tx.Delete(bucketSessions, s.Token[:]) })
+	return all.passes.end(ctx, s.pass())
 }
 
 // CSRF is what a page has to send along with what it changes: it can be made of the
