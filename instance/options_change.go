@@ -141,7 +141,7 @@ func (r *Registry) clearAdded(ctx context.Context, id int64, c OptionsChange) er
 	if len(added) == 0 {
 		return nil
 	}
-	return r.cfg.ClearLanes(ctx, added)
+	return r.cfg.ClearLanes(store.Along(ctx, nil), added) // what goes along tells of the change, which comes after this
 }
 
 // tellLanes hands on whose destinations may be others than before.

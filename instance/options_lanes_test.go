@@ -433,3 +433,26 @@ func TestAURLOfAnEndpointHasTheRulesOfTheWebhooks(t *testing.T) {
 		t.Errorf("%v, asked about %v", err, asked)
 	}
 }
+
+// TestWhatTellsOfOptionsCommitsWithThem and not a commit earlier, with which room is made
+// for an endpoint: after a power cut between both nothing has changed yet.
+func TestWhatTellsOfOptionsCommitsWithThem(t *testing.T) {
+	var r *rig
+	told, early := 0, -1
+	r = newRig(t, func(c *Config) {
+		c.ClearLanes = func(ctx context.Context, _ []delivery.Lane) error {
+			err := r.s.Update(ctx, func(*store.Tx) error { return nil })
+			early = told
+			return err
+		}
+	}, nil)
+	defer r.stop()
+	id := r.create("a").ID
+	ctx := store.Along(t.Context(), func(*store.Tx) error { told++; return nil })
+	if _, err := r.reg.PutOptions(ctx, id, OptionsChange{Endpoints: []EndpointChange{{ID: "b", URL: "http://b"}}}); err != nil {
+		t.Fatal(err)
+	}
+	if early != 0 || told != 1 {
+		t.Errorf("told %d times before the change, %d times with it", early, told)
+	}
+}

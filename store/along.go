@@ -8,7 +8,7 @@ type alongKey struct{}
 // Along returns a context that has fn run in the transaction of each [Store.Update]
 // with it, after what that was called for and only when that had no error. fn keeps
 // the rules of Update's closures, and puts the same thing each time that it is
-// called: a caller may commit several times.
+// called: a caller may commit several times. With a nil fn nothing goes along.
 func Along(ctx context.Context, fn func(*Tx) error) context.Context {
 	return context.WithValue(ctx, alongKey{}, fn)
 }
