@@ -115,36 +115,6 @@ func (b *Book) prune(ctx context.Context, before time.Time) (oldest time.Time, e
 	}
 }
 
-// List returns at most limit records, the newest first: with a number below before
-// or, when that is 0, above after, those nearest to it. total is how many there are
-// in all. A damaged one is left out.
-func (b *Book) List(before, after uint64, limit int) (page []Record, total int, err error) {
-	r := store.Range{Reverse: true}
-	switch {
-	case before > 0:
-		r.Before = store.Key(before)
-	case after > 0:
-		r = store.Range{From: store.Key(after + 1)}
-	}
-	err = b.store.View(func(tx *store.Tx) error {
-		page = nil
-		return tx.Scan(bucketAudit, r, func(k, raw []byte) (bool, error) {
-			if rec, err := decode(k, raw); err == nil {
-				page = append(page, rec)
-			}
-			return len(page) < limit, nil
-		})
-	})
-	if err != nil {
-		return nil, 0, fmt.Errorf("access: read the audit log: %w", err)
-	}
-	if !r.Reverse {
-		slices.Reverse(page)
-	}
-	total, err = b.store.Rows(bucketAudit)
-	return page, total, err
-}
-
 func decode(key, raw []byte) (r Record, err error) {
 	if len(key) != 8 {
 		return r, errRecord

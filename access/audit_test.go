@@ -2,6 +2,7 @@ package access
 
 import (
 	"errors"
+	"slices"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -112,11 +113,11 @@ func TestTheLogIsKeptForItsRetention(t *testing.T) {
 			}
 		}
 		count := func() int {
-			_, total, err := b.List(0, 0, 1)
+			page, err := b.List(Filter{}, 0, 0, 1)
 			if err != nil {
 				t.Error(err)
 			}
-			return total
+			return page.Total
 		}
 		note(1200)
 		time.Sleep(retention / 2)
@@ -136,4 +137,101 @@ func TestTheLogIsKeptForItsRetention(t *testing.T) {
 			t.Error(err)
 		}
 	})
+}
+
+// TestALogIsFilteredByWhoWhatToWhatAndWhen in both directions, each page with no more
+// records than it may have.
+func TestALogIsFilteredByWhoWhatToWhatAndWhen(t *testing.T) {
+	inTime(t, func(t *testing.T, s *store.Store) {
+		b, err := OpenBook(s, nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		began := time.Now()
+		for i := range 60 {
+			actor, action, subject := []string{"global", "instance:a", "key"}[i%3], []string{"webhook.change", "webhook.options.change", "webhooks.no", "limits.change"}[i%4], []string{"a", "b"}[i%2]
+			if err := b.Note(actor, action, subject, "").Keep(t.Context()); err != nil {
+				t.Fatal(err)
+			}
+			time.Sleep(time.Minute)
+		}
+		ids := func(all []Record) (ids []uint64) {
+			for _, r := range all {
+				ids = append(ids, r.ID)
+			}
+			return ids
+		}
+		for _, c := range []struct {
+			name string
+			f    Filter
+			want func(i int) bool
+		}{
+			{"nothing", Filter{}, func(int) bool { return true }},
+			{"who", Filter{Actor: "instance:a"}, func(i int) bool { return i%3 == 1 }},
+			{"an action", Filter{Action: "webhook.options.change"}, func(i int) bool { return i%4 == 1 }},
+			{"a kind of actions", Filter{Action: "webhook"}, func(i int) bool { return i%4 < 2 }},
+			{"to what", Filter{Subject: "b"}, func(i int) bool { return i%2 == 1 }},
+			{"since", Filter{Since: began.Add(10 * time.Minute)}, func(i int) bool { return i >= 10 }},
+			{"until", Filter{Until: began.Add(10 * time.Minute)}, func(i int) bool { return i < 10 }},
+			{"all of it", Filter{"global", "webhook", "a", began.Add(time.Minute), began.Add(50 * time.Minute)}, func(i int) bool { return i%12 == 0 && i > 0 && i < 50 }},
+			{"nobody", Filter{Actor: "glob"}, func(int) bool { return false }},
+		} {
+			var want []uint64
+			for i := 59; i >= 0; i-- {
+				if c.want(i) {
+					want = append(want, uint64(i)+1)
+				}
+			}
+			var got, back []uint64
+			p, pages := Page{}, 0
+			for {
+				if p, err = b.List(c.f, p.Older, 0, 4); err != nil || len(p.Records) > 4 {
+					t.Fatalf("%s: %d records, %v", c.name, len(p.Records), err)
+				}
+				got = append(got, ids(p.Records)...)
+				if pages++; p.Older == 0 {
+					break
+				}
+			}
+			if !slices.Equal(got, want) || pages > len(want)/4+1 {
+				t.Errorf("%s: %v on %d pages, want %v", c.name, got, pages, want)
+			}
+			for back = ids(p.Records); p.Newer > 0; back = append(ids(p.Records), back...) {
+				if p, err = b.List(c.f, 0, p.Newer, 4); err != nil || p.Older == 0 {
+					t.Fatalf("%s: back: %+v, %v", c.name, p, err)
+				}
+			}
+			if !slices.Equal(back, want) {
+				t.Errorf("%s: %v on the way back, want %v", c.name, back, want)
+			}
+		}
+	})
+}
+
+// TestOnePageLooksAtSoManyRecordsAtMost and says where to go on.
+func TestOnePageLooksAtSoManyRecordsAtMost(t *testing.T) {
+	r := newRig(t)
+	b := r.book()
+	err := r.s.Update(t.Context(), func(tx *store.Tx) error {
+		for id := range uint64(MaxLook + 10) {
+			if err := store.PutJSON(tx, bucketAudit, store.Key(id+1), Record{Actor: "global"}); err != nil {
+				return err
+			}
+		}
+		return store.PutJSON(tx, bucketAudit, store.Key(uint64(1)), Record{Actor: "sought"})
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	f := Filter{Actor: "sought"}
+	p, err := b.List(f, 0, 0, 50)
+	if err != nil || len(p.Records) != 0 || p.Older != 11 || p.Newer != 0 {
+		t.Fatalf("the first page: %+v, %v", p, err)
+	}
+	if p, err = b.List(f, p.Older, 0, 50); err != nil || len(p.Records) != 1 || p.Older != 0 {
+		t.Errorf("the second page: %+v, %v", p, err)
+	}
+	if p, err = b.List(Filter{Actor: "nobody"}, 0, 1, 50); err != nil || len(p.Records) != 0 || p.Newer != MaxLook+1 {
+		t.Errorf("the way back: %+v, %v", p, err)
+	}
 }

@@ -60,11 +60,11 @@ func (r *rig) book() *Book {
 // list is what a log has, the newest first.
 func (r *rig) list(b *Book) []Record {
 	r.t.Helper()
-	page, total, err := b.List(0, 0, 1000)
-	if err != nil || total != len(page) {
-		r.t.Fatalf("%d of %d, %v", len(page), total, err)
+	page, err := b.List(Filter{}, 0, 0, 1000)
+	if err != nil || page.Total != len(page.Records) {
+		r.t.Fatalf("%d of %d, %v", len(page.Records), page.Total, err)
 	}
-	return page
+	return page.Records
 }
 
 // sound is a key that breaks no rule.

@@ -1,9 +1,11 @@
 package httpapi
 
 import (
+	"fmt"
 	"net/http"
+	"unicode/utf8"
 
-	"postern/batch"
+	"postern/access"
 	"postern/event"
 )
 
@@ -17,10 +19,34 @@ type auditRecord struct {
 	From    string     `json:"from"` // the address
 }
 
+// auditList is a page of the log, the newest first.
+type auditList struct {
+	NextCursor     *string       `json:"nextCursor"`     // null at the end
+	PreviousCursor *string       `json:"previousCursor"` // null at the beginning
+	TotalRecords   *int          `json:"totalRecords"`   // null with a filter
+	Records        []auditRecord `json:"records"`
+}
+
+// maxAuditFilter bounds each word that the log is looked through for, in characters.
+const maxAuditFilter = 255
+
 // listAudit lists what was changed, the newest first.
 func (a *api) listAudit(c *call) error {
-	q, err := c.query([]string{"limit", "nextCursor", "previousCursor"})
+	words := []string{"actor", "action", "subject"}
+	q, err := c.query(append([]string{"since", "until", "limit", "nextCursor", "previousCursor"}, words...))
 	if err != nil {
+		return err
+	}
+	for _, name := range words {
+		if n := utf8.RuneCountInString(q.Get(name)); q.Has(name) && (n < 1 || n > maxAuditFilter) {
+			return invalidQuery(fmt.Sprintf("%s must have 1 to %d characters", name, maxAuditFilter))
+		}
+	}
+	f := access.Filter{Actor: q.Get("actor"), Action: q.Get("action"), Subject: q.Get("subject")}
+	if f.Since, err = instant("since", q.Get("since")); err != nil {
+		return err
+	}
+	if f.Until, err = instant("until", q.Get("until")); err != nil {
 		return err
 	}
 	page, err := readPage(q)
@@ -35,29 +61,16 @@ func (a *api) listAudit(c *call) error {
 	if err != nil {
 		return err
 	}
-	found, total, err := a.Access.Book.List(uint64(before), uint64(after), page.Limit+1) //nolint:gosec // neither is below 0
+	found, err := a.Access.Book.List(f, uint64(before), uint64(after), page.Limit) //nolint:gosec // neither is below 0
 	if err != nil {
 		return err
 	}
-	more := len(found) > page.Limit
-	switch {
-	case more && after > 0:
-		found = found[len(found)-page.Limit:]
-	case more:
-		found = found[:page.Limit]
-	}
-	out := batch.List[auditRecord]{TotalRecords: total, Records: make([]auditRecord, len(found))}
-	for i, r := range found {
+	out := auditList{NextCursor: cursorAt(int64(found.Older)), PreviousCursor: cursorAt(int64(found.Newer)), Records: make([]auditRecord, len(found.Records))} //nolint:gosec // counted from 1
+	for i, r := range found.Records {
 		out.Records[i] = auditRecord{r.ID, event.At(r.At), r.Actor, r.Action, r.Subject, r.From}
 	}
-	if len(found) == 0 {
-		return c.w.json(http.StatusOK, out)
-	}
-	if more || after > 0 {
-		out.NextCursor = cursorAt(int64(found[len(found)-1].ID)) //nolint:gosec // counted from 1
-	}
-	if before > 0 || after > 0 && more {
-		out.PreviousCursor = cursorAt(int64(found[0].ID)) //nolint:gosec // counted from 1
+	if f == (access.Filter{}) {
+		out.TotalRecords = &found.Total
 	}
 	return c.w.json(http.StatusOK, out)
 }

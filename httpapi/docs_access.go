@@ -25,7 +25,11 @@ func accessDescriptions() map[string]description {
 			in:    body[changeKeyRequest](), example: `{"expiresAt":"2027-01-01T00:00:00Z"}`, out: body[keyView](), codes: codes{"KEY_NOT_FOUND", codeInvalidKeyRule},
 		},
 		"DELETE /keys/{id}": {id: "deleteKey", summary: "Make a scoped key worth nothing, and end its WebSockets.", status: http.StatusNoContent, codes: codes{"KEY_NOT_FOUND"}},
-		"GET /audit":        {id: "listAudit", summary: "List what was changed by whom, the newest first.", query: cursors(), out: body[batch.List[auditRecord]](), codes: codes{codeNoCursor}},
+		"GET /audit": {
+			id: "listAudit", summary: "List what was changed by whom, the newest first.",
+			about: "One request looks at 20,000 records at most: with a filter, a page may have fewer records than its limit, even none, and a nextCursor all the same. Go on until that is null.",
+			query: cursors("actor", "action", "subject", "since", "until"), out: body[auditList](), codes: codes{codeNoCursor},
+		},
 		"POST /session": {
 			id: "beginSession", summary: "Sign a browser in.",
 			about: "The answer sets the cookie postern_session, which stands for the key for twelve hours at most. What changes something with that cookie needs csrf in the header x-postern-csrf. " +
@@ -74,6 +78,13 @@ func accessFields() openapi.Fields {
 		"AgentCall.tool":     say("The tool that was called.", "send_message", openapi.Pattern("^[a-z][a-z0-9_/-]{0,63}$")),
 		"AgentCall.outcome":  say("How it ended.", "done", openapi.OneOf("done", "refused", "failed")),
 		"AgentCall.instance": say("The instance that it was about.", exampleName, openapi.Chars(0, 255)),
+
+		"listAudit.?actor":       say("Only what this one did: the id of a scoped key, `global`, `instance:` and a name, or `user:` and a UUID.", "global", openapi.Chars(1, maxAuditFilter)),
+		"listAudit.?action":      say("Only this action, or all that begin with it and a dot: `webhook` for `webhook.change` and others.", "webhook", openapi.Chars(1, maxAuditFilter)),
+		"listAudit.?subject":     say("Only what was done to this: the name of an instance, or an id.", exampleName, openapi.Chars(1, maxAuditFilter)),
+		"listAudit.?since":       say("Only what was done at this time or later.", exampleTime, openapi.Format("date-time")),
+		"listAudit.?until":       say("Only what was done before this time.", exampleTime, openapi.Format("date-time")),
+		"AuditList.totalRecords": say("How many records the log has; null with a filter.", 120, openapi.AtLeast(0)),
 
 		"AuditRecord.id": say("The number of the record.", 42), "AuditRecord.at": say("When the change was made.", exampleTime),
 		"AuditRecord.actor":   say("Who made it: the id of a scoped key, `global`, `instance:` and a name, or `user:` and a UUID.", "global"),

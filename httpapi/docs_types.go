@@ -95,7 +95,7 @@ func types() map[reflect.Type]openapi.Type {
 		body[batch.List[deliveryRecord]]():     {Name: "DeliveryList"},
 		body[batch.List[uploadView]]():         {Name: "UploadList"},
 		body[batch.List[keyView]]():            {Name: "KeyList"},
-		body[batch.List[auditRecord]]():        {Name: "AuditList"},
+		body[auditList]():                      {Name: "AuditList"},
 		body[picturedGroup]():                  {Name: "GroupWithPicture", About: "A group as the account sees it, with its new picture."},
 		body[fileAnswer]():                     {Name: "MediaFile", About: "The file of a message."},
 		body[event.GroupUpsert]():              {Name: "Group", About: "A group as the account sees it."},
