@@ -5,8 +5,11 @@ import (
 	"crypto/sha256"
 	"encoding/json"
 	"iter"
+	"maps"
 	"net/http"
+	"path"
 	"reflect"
+	"slices"
 	"testing"
 
 	"github.com/google/uuid"
@@ -14,6 +17,7 @@ import (
 	"postern/batch"
 	"postern/console"
 	"postern/delivery"
+	"postern/httpapi/openapi"
 )
 
 func TestTheConsoleAsksForTheKeyThenTheUpgradeThenTheQueryThenTheOrigin(t *testing.T) {
@@ -86,6 +90,7 @@ func TestWhatTheConsoleTellsIsWhatTheDocumentSays(t *testing.T) {
 		}
 	}
 	f.DeliveriesChanged(deliveries(1))
+	payloads := consolePayloads(t)
 	told := map[string]bool{}
 	for !told["deliveries"] {
 		body, err := s.Next()
@@ -109,6 +114,13 @@ func TestWhatTheConsoleTellsIsWhatTheDocumentSays(t *testing.T) {
 			t.Errorf("%s is by its type %s, %v", body, again, err)
 		}
 		told[m.Type] = true
+		var fields map[string]any
+		if err := json.Unmarshal(body, &fields); err != nil {
+			t.Fatal(err)
+		}
+		if got := slices.Sorted(maps.Keys(fields)); !slices.Equal(got, payloads[m.Type]) {
+			t.Errorf("%s has %v, and the AsyncAPI document requires %v", m.Type, got, payloads[m.Type])
+		}
 		if m.Type == "delivery" {
 			f.DeliveriesChanged(deliveries(console.MostDeliveries + 1))
 		}
@@ -123,6 +135,60 @@ func TestWhatTheConsoleTellsIsWhatTheDocumentSays(t *testing.T) {
 	if len(told) > 0 {
 		t.Errorf("told and not documented: %v", told)
 	}
+}
+
+// consolePayloads are the fields that the AsyncAPI document requires of each message of
+// /ws/console.
+func consolePayloads(t *testing.T) map[string][]string {
+	t.Helper()
+	raw, err := json.Marshal(openapi.Build(describe("", "", "test")).AsyncAPI)
+	if err != nil {
+		t.Fatal(err)
+	}
+	type ref struct {
+		Ref string `json:"$ref"`
+	}
+	var doc struct {
+		Channels map[string]struct {
+			Address  string
+			Messages map[string]ref
+		}
+		Operations map[string]struct{ Security []ref }
+		Components struct {
+			Messages map[string]struct {
+				Name    string
+				Payload struct {
+					AllOf []struct {
+						Ref        string `json:"$ref"`
+						Required   []string
+						Properties map[string]struct{ Const string }
+					}
+				}
+			}
+			SecuritySchemes map[string]struct{ Type string }
+		}
+	}
+	if err := json.Unmarshal(raw, &doc); err != nil {
+		t.Fatal(err)
+	}
+	channel := doc.Channels["console"]
+	if channel.Address != "/ws/console" {
+		t.Errorf("channel %+v", channel)
+	}
+	if doors := doc.Operations["sendConsole"].Security; len(doors) != 3 || doc.Components.SecuritySchemes["GlobalApiKey"].Type != "httpApiKey" || doc.Components.SecuritySchemes["ScopedKey"].Type != "http" {
+		t.Errorf("%v of %v open it", doors, doc.Components.SecuritySchemes)
+	}
+	all := map[string][]string{}
+	for _, to := range channel.Messages {
+		m := doc.Components.Messages[path.Base(to.Ref)]
+		parts := m.Payload.AllOf
+		if len(parts) != 2 || path.Base(parts[0].Ref) != "ConsoleMessage" || parts[1].Properties["type"].Const != m.Name {
+			t.Errorf("%s: %+v", to.Ref, m)
+			continue
+		}
+		all[m.Name] = slices.Sorted(slices.Values(parts[1].Required))
+	}
+	return all
 }
 
 // value is what JSON says.

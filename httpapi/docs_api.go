@@ -142,6 +142,7 @@ func sockets() []openapi.Socket {
 	all := []openapi.Socket{
 		{Name: "globalEvents", Union: "BatchEvent", ID: "openBatchEvents", About: "The batch events of the token's user, each as its webhook's body. Events after since that are still kept come first."},
 		{Name: "instanceEvents", Union: "InstanceEvent", ID: "openInstanceEvents", About: "The events of the token's instance, each as its webhook's body. Of an instance whose webhook is durable, events after since that are still kept come first; what another did while nobody listened does not come again."},
+		{Name: "console", ID: "openConsole", About: "What changes, as it changes.", Messages: consoleMessages()},
 	}
 	for _, d := range event.Catalogue() {
 		i := 0

@@ -34,8 +34,30 @@ func consoleDescriptions() map[string]description {
 	}
 }
 
+// consoleMessages are all kinds of what /ws/console tells.
+func consoleMessages() []openapi.Message {
+	all := []openapi.Message{
+		{Name: "hello", About: "The first message, with the time here.", Fields: []string{"at"}},
+		{Name: "instance", About: "An instance is new, or its row another one.", Fields: []string{"name", "instance"}},
+		{Name: "instanceDeleted", About: "There is no such instance any more.", Fields: []string{"name"}},
+		{Name: "batch", About: "A batch is new, or its row another one.", Fields: []string{"batch"}},
+		{Name: "batchDeleted", About: "Its owner deleted the batch.", Fields: []string{"id"}},
+		{Name: "delivery", About: "A delivery is new, or its row another one.", Fields: []string{"delivery"}},
+		{Name: "deliveries", About: "So many deliveries changed that they are not told one by one.", Fields: []string{"changed"}},
+		{Name: "figures", About: "The running minute, every five seconds.", Fields: []string{"figures"}},
+	}
+	for i := range all {
+		all[i].Type = body[consoleMessage]()
+	}
+	return all
+}
+
 func consoleFields() openapi.Fields {
 	count := openapi.AtLeast(0)
+	var told []string
+	for _, m := range consoleMessages() {
+		told = append(told, m.Name)
+	}
 	return openapi.Fields{
 		"listSamples.?since":   say("Only the minutes that began at this time or later.", exampleTime, openapi.Format("date-time")),
 		"SampleList.interval":  say("Seconds from one sample to the next.", 60),
@@ -56,7 +78,7 @@ func consoleFields() openapi.Fields {
 		"ConfigSetting.source":  say("Where the value came from: a file, a variable of the environment, or default.", "environment SERVER_LISTEN"),
 		"ConfigSetting.about":   say("What the setting is for.", "Address to listen on."),
 
-		"ConsoleMessage.type":     say("What is told.", "instance", openapi.OneOf("hello", "instance", "instanceDeleted", "batch", "batchDeleted", "delivery", "deliveries", "figures")),
+		"ConsoleMessage.type":     say("What is told.", "instance", openapi.OneOf(told...)),
 		"ConsoleMessage.at":       say("With hello: the time here.", exampleTime),
 		"ConsoleMessage.name":     say("With instance and instanceDeleted: the name of the instance.", exampleName),
 		"ConsoleMessage.instance": say("The instance as GET /instance lists it, its token aside.", nil),

@@ -69,12 +69,12 @@ func operationDescriptions() map[string]description {
 		"GET /ws/global/events": {
 			id: "openBatchEvents", summary: "A WebSocket with the batch events of the token's user.",
 			about: "Each message is an event. Those after `since` that are still kept come first, in order.",
-			query: []string{"event", "token", "since"}, status: http.StatusSwitchingProtocols, codes: codes{"EVENTS_GONE", codeInvalidQuery, codeLimitReached},
+			query: []string{"event", "token", "since", "user"}, status: http.StatusSwitchingProtocols, codes: codes{"EVENTS_GONE", codeInvalidQuery, codeLimitReached},
 		},
 		"GET /ws/instance/events": {
 			id: "openInstanceEvents", summary: "A WebSocket with the events of the token's instance.",
 			about: "Each message is an event. Of an instance with `durable` in the options of its webhook, those after `since` that are still kept come first, in order.",
-			query: []string{"event", "token", "since"}, status: http.StatusSwitchingProtocols,
+			query: []string{"event", "token", "since", "instance"}, status: http.StatusSwitchingProtocols,
 			codes: codes{"INSTANCE_NOT_FOUND", "NOT_DURABLE", "EVENTS_GONE", codeInvalidQuery, codeLimitReached},
 		},
 	}

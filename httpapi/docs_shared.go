@@ -154,6 +154,8 @@ func parameterFields() openapi.Fields {
 		"?binary":         say("Whether the answer is the file alone.", false, openapi.Kind("boolean"), openapi.Default(false)),
 		"?event":          say("The events to hear: names, with commas between or the parameter repeated; * is all.", "*", openapi.Required()),
 		"?token":          say("The token, where the client cannot send Authorization: Bearer.", nil),
+		"?instance":       say("The instance that is meant, with a scoped key for several, or with a session.", exampleName),
+		"?user":           say("The user whose batches are meant, with the session of the GlobalApiKey.", exampleUUID, openapi.Format("uuid")),
 		"?seconds":        say("How long the profile takes.", profileSeconds, openapi.Kind("integer"), openapi.Range(1, maxProfileSeconds), openapi.Default(profileSeconds)),
 		"?since":          say("A position: events after this sequence that are still kept come first.", 0, openapi.Kind("integer"), object{"minimum": 0}),
 

@@ -104,6 +104,17 @@ type Socket struct {
 	Name   string // of its channel: globalEvents
 	ID     string // of the operation that is its handshake
 	About  string
-	Events []string // kinds
+	Events []string // kinds; none: see Messages
 	Union  string   // the component that is any of them
+
+	Messages []Message // of a socket that sends no events
+}
+
+// Message is a kind of what a socket sends that is no event: a body whose field type
+// has its name.
+type Message struct {
+	Name   string
+	About  string
+	Type   reflect.Type // of the body
+	Fields []string     // that are there besides type
 }

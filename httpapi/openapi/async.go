@@ -3,6 +3,7 @@ package openapi
 import (
 	"encoding/json"
 	"fmt"
+	"maps"
 	"slices"
 	"strings"
 
@@ -13,12 +14,18 @@ import (
 // carry the same bodies.
 func (d *document) asyncAPI() Object {
 	channels, operations, messages := Object{}, Object{}, Object{}
+	schemes := Object{"bearer": Object{"type": "http", "scheme": "bearer", "bearerFormat": "JWT", "description": "The token in the header Authorization of the handshake."}}
 	for _, s := range d.api.Sockets {
 		own := Object{}
 		for _, kind := range s.Events {
 			name := EventName(event.Kind(kind))
 			messages[name] = d.message(event.Kind(kind))
-			own[name] = Object{"$ref": "#/components/messages/" + name}
+			own[name] = reference("messages", name)
+		}
+		for _, m := range s.Messages {
+			name := s.Name + words(m.Name)
+			messages[name] = d.told(m)
+			own[name] = reference("messages", name)
 		}
 		handshake := d.operationOf(s.ID)
 		channels[s.Name] = Object{
@@ -27,29 +34,52 @@ func (d *document) asyncAPI() Object {
 			"bindings": Object{"ws": Object{"method": handshake.Method, "query": d.query(handshake), "bindingVersion": "0.1.0"}},
 		}
 		operations["send"+strings.ToUpper(s.Name[:1])+s.Name[1:]] = Object{
-			"action": "send", "title": handshake.Summary, "summary": "Postern sends each event as one text message.", "description": s.About,
+			"action": "send", "title": handshake.Summary, "summary": "Postern sends each of them as one text message.", "description": s.About,
 			"channel":  Object{"$ref": "#/channels/" + s.Name},
-			"security": []Object{{"$ref": "#/components/securitySchemes/bearer"}, {"$ref": "#/components/securitySchemes/token"}},
+			"security": d.opens(handshake, schemes),
 		}
 	}
 	doc := Object{
 		"asyncapi": "3.0.0", "defaultContentType": "application/json",
 		"info": Object{
 			"title": d.api.Title + " WebSockets", "version": d.api.Version,
-			"description": "Events as they happen, each byte for byte as the body of its webhook. Clients send nothing but the handshake.",
+			"description": "Events as they happen, each byte for byte as the body of its webhook, and what changes, for pages of operators. Clients send nothing but the handshake.",
 			"license":     Object{"name": "GPL-3.0-or-later"},
 		},
 		"servers": Object{"postern": d.socketServer()}, "channels": channels, "operations": operations,
 	}
 	doc["components"] = Object{
-		"messages": messages, "schemas": plainDiscriminators(d.all),
-		"securitySchemes": Object{
-			"bearer": Object{"type": "http", "scheme": "bearer", "bearerFormat": "JWT", "description": "The token in the header Authorization of the handshake."},
-			"token":  Object{"type": "httpApiKey", "in": "query", "name": "token", "description": "The same where a client cannot set headers, as in browsers."},
-		},
+		"messages": messages, "schemas": plainDiscriminators(d.all), "securitySchemes": schemes,
 	}
 	prune(doc)
 	return doc
+}
+
+// opens lists what a handshake takes, any of which opens it, and puts the schemes that
+// it names among schemes.
+func (d *document) opens(handshake Operation, schemes Object) (all []Object) {
+	for _, c := range handshake.Credentials {
+		scheme := maps.Clone(d.api.Credentials[c.Name])
+		if scheme["in"] == "query" { // for clients that cannot set headers
+			all = append(all, reference("securitySchemes", "bearer"))
+		}
+		if scheme["type"] == "apiKey" {
+			scheme["type"] = "httpApiKey"
+		}
+		schemes[c.Name] = scheme
+		all = append(all, reference("securitySchemes", c.Name))
+	}
+	return all
+}
+
+// told is a message that is no event.
+func (d *document) told(m Message) Object {
+	return Object{
+		"name": m.Name, "title": m.Name, "summary": m.About, "contentType": "application/json",
+		"payload": Object{"allOf": []Object{d.answer(m.Type), {
+			"type": "object", "properties": Object{"type": Object{"const": m.Name}}, "required": append([]string{"type"}, m.Fields...),
+		}}},
+	}
 }
 
 // plainDiscriminators copies schemas for AsyncAPI, where a discriminator is the

@@ -16,6 +16,9 @@ func (d *document) events() {
 		d.all[EventName(e.Kind)] = s
 	}
 	for _, socket := range d.api.Sockets {
+		if len(socket.Events) == 0 {
+			continue
+		}
 		shapes, mapping := []Object{}, Object{}
 		for _, kind := range socket.Events {
 			ref := reference("schemas", EventName(event.Kind(kind)))
