@@ -42,34 +42,36 @@ func isPartOfStyles(name string) bool {
 }
 
 // squeeze leaves out what only people read of a module or a style of the page: comments,
-// indentation, empty lines and, in a style, spaces around its marks. It changes nothing else,
-// and every line that stays is on its own: what runs is what is written.
+// indentation, empty lines and, in a style, spaces and line ends around its marks. It changes
+// nothing else, and every line of a module that stays is on its own: what runs is what is
+// written.
 func squeeze(name string, raw []byte) []byte {
 	own := strings.HasPrefix(name, "console/") && (path.Ext(name) == ".js" || path.Ext(name) == ".css")
 	if !own {
 		return raw
 	}
 	out := make([]byte, 0, len(raw))
+	style := path.Ext(name) == ".css"
 	within := false // a comment of a style goes over several lines
 	for line := range bytes.Lines(raw) {
 		line = bytes.TrimSpace(line)
-		begins := path.Ext(name) == ".css" && bytes.HasPrefix(line, []byte("/*"))
+		begins := style && bytes.HasPrefix(line, []byte("/*"))
 		switch {
 		case begins || within:
 			within = !bytes.HasSuffix(line, []byte("*/"))
 		case len(line) > 0 && !bytes.HasPrefix(line, []byte("//")):
-			line = uncommented(line)
-			if path.Ext(name) == ".css" {
-				line = tight.ReplaceAll(line, []byte("$1$2"))
-			}
-			out = append(append(out, line...), '\n')
+			out = append(append(out, uncommented(line)...), '\n')
 		}
+	}
+	if style {
+		out = tight.ReplaceAll(out, []byte("$1$2$3"))
 	}
 	return out
 }
 
-// tight finds the spaces that a style does not need.
-var tight = regexp.MustCompile(` ?([{};,]) ?|(:) `)
+// tight finds what a style does not need around its marks: white space, and the semicolon
+// behind the last declaration of a rule.
+var tight = regexp.MustCompile(`;\s*(})\s*|\s*([{};,>])\s*|(:) `)
 
 // uncommented is a line without the comment at its end. What stands behind a quote that is
 // still open is a text, and stays.

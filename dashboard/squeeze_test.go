@@ -17,8 +17,8 @@ func TestWhatIsSentOfAModuleIsWhatIsWrittenOfIt(t *testing.T) {
 			t.Errorf("%q is sent as %q", written, got)
 		}
 	}
-	const style = "/* Two\n   lines. */\n.a { color: red; } /* why */\n.a:hover > .b { margin: 0 var(--s1); }\n"
-	if got, want := string(squeeze("console/x.css", []byte(style))), ".a{color:red;}\n.a:hover > .b{margin:0 var(--s1);}\n"; got != want {
+	const style = "/* Two\n   lines. */\n.a { color: red; } /* why */\n.a:hover > .b,\n.c :focus {\n  margin: 0 var(--s1);\n  grid-area: a\n    b; }\n@media (width >= 40rem) { .a { top: 0; } }\n"
+	if got, want := string(squeeze("console/x.css", []byte(style))), ".a{color:red}.a:hover>.b,.c :focus{margin:0 var(--s1);grid-area:a\nb}@media (width>= 40rem){.a{top:0}}"; got != want {
 		t.Errorf("a style is sent as %q, not %q", got, want)
 	}
 	if got := string(squeeze("vendored/x.js", []byte("// a licence\n"))); got != "// a licence\n" {

@@ -1,6 +1,7 @@
 // What stands around every page: where one can go, whether what is seen is of
 // now, and who is signed in.
 import { useEffect, useLayoutEffect, useRef, useState } from "preact/hooks";
+import { NoAnswer, get } from "./data/api.js";
 import { useCell } from "./data/cell.js";
 import { live, tryNow } from "./data/live.js";
 import { can, session, signOut } from "./data/session.js";
@@ -12,9 +13,9 @@ import { SignIn, SignInAgain } from "./pages/signin.js";
 import { place, to } from "./router.js";
 import { routeOf, routes } from "./routes.js";
 import * as themes from "./theme.js";
-import { Dialogs, Menu, Toasts, close } from "./ui/float.js";
+import { Dialogs, Menu, Toasts, close, toast } from "./ui/float.js";
 import { Icon } from "./ui/icon.js";
-import { Button, Empty, Loading, Trouble } from "./ui/parts.js";
+import { Button, Empty, Loading, Trouble, troubleOf } from "./ui/parts.js";
 import { clock, language, languages, many, number, speak, store, t, useWords } from "./words.js";
 
 export function Shell() {
@@ -97,7 +98,7 @@ export function Tools() {
   const { operator, key } = useCell(session);
   const chosen = useCell(themes.theme), spoken = useCell(language);
   const who = operator ? t("who.operator") : key?.name || key?.id;
-  return html`<${Menu} word=${t("language")} kind="bare square" icon="globe" items=${Object.entries(languages).map(([code, name]) => ({ word: name, icon: code === spoken ? "check" : "", current: code === spoken, act: () => { store("language", code); speak(code); } }))}/>
+  return html`<${Menu} word=${t("language")} kind="bare square" icon="globe" items=${Object.entries(languages).map(([code, name]) => ({ word: name, icon: code === spoken ? "check" : "", current: code === spoken, act: () => speak(code).then(() => store("language", code), () => toast(troubleOf(new NoAnswer()), "cut")) }))}/>
     <${Menu} word=${t("theme")} kind="bare square" icon=${chosen} items=${themes.themes.map((name) => ({ word: t("theme." + name), icon: name, current: name === chosen, act: () => themes.choose(name) }))}/>
     <a class="button bare square" href="docs" target="_blank" rel="noopener" aria-label=${t("docs")} title=${t("docs")}><${Icon} name="docs"/></a>
     ${who && html`<${Button} kind="bare square" icon="leave" word=${t("signOut.as", { who })} act=${signOut}/>`}`;
@@ -129,8 +130,11 @@ function Page({ mine }) {
   const [error, setError] = useState(null);
   const before = useRef(null);
   useEffect(() => {
+    let here = true;
     setError(null);
-    if (route && !modules.has(route)) route.page().then((module) => { modules.set(route, module.default); again((n) => n + 1); }, setError);
+    // A browser tells a file that does not come as a TypeError.
+    if (route && !modules.has(route)) route.page().then((module) => { modules.set(route, module.default); again((n) => n + 1); }, (reason) => here && setError(reason instanceof TypeError ? new NoAnswer() : reason));
+    return () => { here = false; };
   }, [route]);
   const ready = modules.has(route);
   useLayoutEffect(() => { // a new page begins at its head, for eyes, keyboard and screen reader
@@ -145,7 +149,8 @@ function Page({ mine }) {
   if (mine.length === 0) return html`<${Empty} icon="key" title=${t("nothing.title")}>${t("nothing.text")}<//>`;
   if (!route && routes.some((one) => one.at === parts[0] && can(one.scope) && one.when && one.when() === undefined)) return html`<${Loading}/>`;
   if (!route) return html`<${Empty} icon="search" title=${t("lost.title")} buttons=${html`<a class="button" href=${to([])}>${t("lost.back")}</a>`}>${t("lost.text")}<//>`;
-  if (error) return html`<${Trouble} error=${error} again=${() => location.reload()}/>`;
+  // Another release may be there, whose pages go with nothing that is loaded. While none is, this page stays.
+  if (error) return html`<${Trouble} error=${error} again=${() => get("/health").then(() => location.reload(), setError)}/>`;
   if (!ready) return html`<${Loading}/>`;
   const Shown = modules.get(route);
   return html`<${Shown} key=${route.at} parts=${parts.slice(1)} query=${query}/>`;

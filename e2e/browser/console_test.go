@@ -116,6 +116,32 @@ func TestWhatChangesElsewhereIsSeen(t *testing.T) {
 	d.Stop()
 }
 
+// TestAPageThatDoesNotComeSaysSoAndIsTriedAgain: one that was not open before, while the
+// server is gone, and so does a language. What is there stays until the server is back.
+func TestAPageThatDoesNotComeSaysSoAndIsTriedAgain(t *testing.T) {
+	d := newConsole(t)
+	d.signIn()
+	d.goTo("instances", "Instances")
+	d.Kill()
+	d.page.Run(`location.hash = "#/keys"`)
+	d.says("main [role=alert]", "No answer from")
+	d.page.Run(`$("main [role=alert] button").click()`) // nobody is there still
+	d.page.Await(`!$("main [role=alert] .wheel")`)
+	d.says("main [role=alert]", "No answer from")
+	d.page.Run(`location.hash = "#/instances"`) // and what was there before still is
+	d.page.Await(`$("main h1")?.textContent.includes("Instances") && !$("main .page-head ~ * .wheel")`)
+	d.page.Run(`$(".side .tools .menu button, .side .tools button").click()`)
+	d.page.Await(`[...document.querySelectorAll(".side [role=menu] button, .side .tools button")].some((b) => b.textContent.includes("Português") && (b.click(), true))`)
+	d.says(".toasts", "No answer from")
+	d.page.Run(`location.hash = "#/keys"`)
+	d.says("main [role=alert]", "No answer from")
+	d.Launch(strings.TrimPrefix(d.API.Base, "http://"))
+	d.page.Await(`$(".side .pulse").textContent === "Live"`)
+	d.page.Run(`$("main [role=alert] button").click()`)
+	d.page.Await(`$("main h1")?.textContent.includes("Keys") && document.documentElement.lang === "en"`)
+	d.Stop()
+}
+
 // TestAWebhookIsSetTriedAndSeen goes through the tabs of an instance.
 func TestAWebhookIsSetTriedAndSeen(t *testing.T) {
 	d := newConsole(t)
