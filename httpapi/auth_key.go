@@ -84,7 +84,7 @@ func (a *api) openWithKey(c *call, r route) error {
 	}
 	switch r.auth {
 	case instanceBearer:
-		rec, err := a.keyInstance(c.key, c.params.ByName("i"))
+		rec, err := a.keyInstance(c.key, c.params.ByName("i"), r.right)
 		if err != nil {
 			return err
 		}
@@ -96,9 +96,9 @@ func (a *api) openWithKey(c *call, r route) error {
 	return nil
 }
 
-// keyInstance is the instance of a name, when the key opens it. Of the others a key
-// learns nothing, not even whether there are any.
-func (a *api) keyInstance(k *access.Key, name string) (instance.Record, error) {
+// keyInstance is the instance of a name, when the key opens it; need is what it is asked for.
+// Of the others a key learns nothing, not even whether there are any.
+func (a *api) keyInstance(k *access.Key, name string, need right) (instance.Record, error) {
 	rec, err := a.Registry.ByName(name)
 	switch {
 	case err == nil && k.Opens(rec.ID), err != nil && k.Everywhere():
@@ -106,7 +106,7 @@ func (a *api) keyInstance(k *access.Key, name string) (instance.Record, error) {
 	case err != nil && !errors.Is(err, instance.ErrNotFound):
 		return rec, err
 	}
-	return instance.Record{}, errScope("the key is for other instances: its scopes do not reach this one")
+	return instance.Record{}, errScope("the key needs the scope " + listed(need.needs()) + " for this instance, and is for others")
 }
 
 // operatorBinding stands for the operator's key in a session.

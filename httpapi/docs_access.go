@@ -24,7 +24,7 @@ func accessDescriptions() map[string]description {
 			about: "Its scopes stay as they are. A key that may less than before, or for a shorter time, loses its WebSockets, with 4003.",
 			in:    body[changeKeyRequest](), example: `{"expiresAt":"2027-01-01T00:00:00Z"}`, out: body[keyView](), codes: codes{"KEY_NOT_FOUND", codeInvalidKeyRule},
 		},
-		"DELETE /keys/{id}": {id: "deleteKey", summary: "Make a scoped key worth nothing, and end its WebSockets.", status: http.StatusNoContent, codes: codes{"KEY_NOT_FOUND"}},
+		"DELETE /keys/{id}": {id: "deleteKey", summary: "Make a scoped key worth nothing, and end its WebSockets.", about: "The answer is the key as it was.", out: body[keyView](), codes: codes{"KEY_NOT_FOUND"}},
 		"GET /audit": {
 			id: "listAudit", summary: "List what was changed by whom, the newest first.",
 			about: "One request looks at 20,000 records at most: with a filter, a page may have fewer records than its limit, even none, and a nextCursor all the same. Go on until that is null.",

@@ -151,7 +151,9 @@ func TestNoTwoComponentsHaveOneName(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	var doc struct{ Components map[string]map[string]json.RawMessage }
+	var doc struct {
+		Components map[string]map[string]json.RawMessage
+	}
 	if err := json.Unmarshal(raw, &doc); err != nil {
 		t.Fatal(err)
 	}

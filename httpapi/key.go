@@ -288,11 +288,16 @@ func keyRecipients(given []string) []string {
 	return given
 }
 
+// deleteKey answers with the key as it was.
 func (a *api) deleteKey(c *call) error {
 	if err := c.noBody(); err != nil {
 		return err
 	}
 	id, err := c.keyID()
+	if err != nil {
+		return err
+	}
+	k, err := a.Access.Keys.Get(id)
 	if err != nil {
 		return err
 	}
@@ -302,5 +307,5 @@ func (a *api) deleteKey(c *call) error {
 	if a.Hub != nil {
 		a.Hub.Revoke(keyToken(id))
 	}
-	return c.nothing()
+	return c.w.json(http.StatusOK, a.keyView(k))
 }

@@ -7,6 +7,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"io"
 	"log/slog"
 	"net/http"
 	"net/http/httptest"
@@ -167,6 +168,7 @@ func newRigWith(t testing.TB, o store.Options, adapt ...func(*instance.Config)) 
 	}
 	r.h, err = New(Config{
 		Access:   who,
+		Metrics:  http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { _, _ = io.WriteString(w, "x 1") }),
 		Registry: r.registry, Supervisor: sup, Engine: r.engine, Media: r.media, Processor: processor, Hub: r.hub, Store: st,
 		NewMessageID: uuid.NewString, Backup: r.backup, Post: r.post, APIKey: testKey, JWTSecret: testSecret,
 		Samples: r.samples(), Relay: dispatch.NewRelay(dispatch.RelayConfig{Store: st, Ledger: ledger}), Deliveries: ledger, Logger: r.logger(),

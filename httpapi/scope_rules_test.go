@@ -96,11 +96,11 @@ func TestEveryRouteOpensToItsScopeAndToNoOther(t *testing.T) {
 	}
 	elsewhere := r.newKey(`{"name":"k","instances":["other"],"scopes":["read","send","manage","pair","webhook","metrics","media","deliveries"]}`).Key
 	deleted := r.newKey(`{"name":"k","instances":["*"],"scopes":["read","send","manage","pair","webhook","metrics","media","deliveries"]}`)
-	if res := r.admin("DELETE", "/keys/"+deleted.ID.String(), ""); res.StatusCode != http.StatusNoContent {
+	if res := r.admin("DELETE", "/keys/"+deleted.ID.String(), ""); res.StatusCode != http.StatusOK {
 		t.Fatal(res.Status)
 	}
 	for _, row := range Routes() {
-		if row.Auth == AuthNone || row.Auth == AuthLink || row.Path == "/metrics" { // the rig has no metrics
+		if row.Auth == AuthNone || row.Auth == AuthLink {
 			continue
 		}
 		path := concrete(row.Path)
@@ -147,14 +147,61 @@ func TestEveryRouteOpensToItsScopeAndToNoOther(t *testing.T) {
 	}
 }
 
-// TestARefusalNamesTheScope
+// TestARefusalNamesTheScope, of a wrong scope and of a wrong instance.
 func TestARefusalNamesTheScope(t *testing.T) {
 	r := newRig(t)
 	r.instance("a")
-	key := r.newKey(`{"name":"k","instances":["a"],"scopes":["read"]}`).Key
-	e := wantError(t, r.with(key, "POST", "/instance/a/send/text", `{}`), 403, "SCOPE")
-	if !strings.Contains(e.Messages[0], "send") {
-		t.Errorf("message %q", e.Messages[0])
+	r.instance("b")
+	for scope, path := range map[string]string{"read": "/instance/a/send/text", "send": "/instance/b/send/text"} {
+		key := r.newKey(`{"name":"k","instances":["a"],"scopes":["` + scope + `"]}`).Key
+		e := wantError(t, r.with(key, "POST", path, `{}`), 403, "SCOPE")
+		if !strings.Contains(e.Messages[0], "scope send") {
+			t.Errorf("message %q", e.Messages[0])
+		}
+	}
+}
+
+// TestADeletedKeyIsShownOnceMoreWithoutItsText
+func TestADeletedKeyIsShownOnceMoreWithoutItsText(t *testing.T) {
+	r := newRig(t)
+	k := r.newKey(`{"name":"k","instances":["*"],"scopes":["read"]}`)
+	res := r.admin("DELETE", "/keys/"+k.ID.String(), "")
+	body := text(t, res)
+	if res.StatusCode != http.StatusOK || !strings.Contains(body, k.ID.String()) || strings.Contains(body, k.Key) {
+		t.Errorf("%s %s", res.Status, body)
+	}
+	wantError(t, r.admin("DELETE", "/keys/"+k.ID.String(), ""), 404, "KEY_NOT_FOUND")
+	wantError(t, r.admin("GET", "/keys/"+k.ID.String(), ""), 404, "KEY_NOT_FOUND")
+}
+
+// TestASocketOfAnInstanceNamesItUnlessTheKeyHasExactlyOne
+func TestASocketOfAnInstanceNamesItUnlessTheKeyHasExactlyOne(t *testing.T) {
+	r := newRig(t)
+	r.instance("a")
+	r.instance("b")
+	r.instance("c")
+	for _, c := range []struct {
+		instances, query string
+		status           int
+		code             string
+	}{
+		{`["a"]`, "", 101, ""},
+		{`["a"]`, "&instance=a", 101, ""},
+		{`["a"]`, "&instance=b", 403, "SCOPE"},
+		{`["a","b"]`, "", 400, "INVALID_SUBSCRIPTION"},
+		{`["a","b"]`, "&instance=b", 101, ""},
+		{`["a","b"]`, "&instance=c", 403, "SCOPE"},
+		{`["*"]`, "", 400, "INVALID_SUBSCRIPTION"},
+		{`["*"]`, "&instance=c", 101, ""},
+		{`["*"]`, "&instance=nobody", 404, "INSTANCE_NOT_FOUND"},
+	} {
+		key := r.newKey(`{"name":"k","instances":` + c.instances + `,"scopes":["read"]}`).Key
+		res := do(r.h, handshakeOf("/ws/instance/events?event=*"+c.query, func(h http.Header) { h.Set("Authorization", "Bearer "+key) }))
+		if c.code != "" {
+			wantError(t, res, c.status, c.code)
+		} else if res.StatusCode != c.status {
+			t.Errorf("%s %q: %s", c.instances, c.query, res.Status)
+		}
 	}
 }
 

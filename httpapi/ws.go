@@ -324,7 +324,7 @@ func (a *api) scopedEvents(c *call, s subscription) (err error) {
 	case name == "":
 		return invalidSubscription("instance must name the instance whose events are meant")
 	case c.key != nil:
-		c.instance, err = a.keyInstance(c.key, name)
+		c.instance, err = a.keyInstance(c.key, name, c.w.right)
 	default:
 		c.instance, err = a.Registry.ByName(name)
 	}

@@ -1,0 +1,76 @@
+package httpapi
+
+import (
+	"encoding/json"
+	"fmt"
+	"net/http/httptest"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"postern/event"
+)
+
+// TestNoRouteSendsToWhomTheKeyMayNotWriteTo walks every route with the scope send: by the
+// example of the document, which names somebody, and before anything is sent or looked up.
+func TestNoRouteSendsToWhomTheKeyMayNotWriteTo(t *testing.T) {
+	r, _, d := doing(t)
+	chat := exampleJID
+	stored := r.keep(t, event.Message{KeyID: exampleKeyID, KeyRemoteJID: &chat, KeyFromMe: true})
+	files := map[string]string{"media-file": "photo.jpg", "ptt-file": "note.ogg", "sticker-file": "sticker.webp"}
+	key := r.newKey(`{"name":"k","instances":["a"],"scopes":["send"],"recipients":["4915199999999"]}`).Key
+	doc := theDocument(t)
+	tried := 0
+	for _, row := range routes() {
+		if row.right&scopeSend == 0 {
+			continue
+		}
+		tried++
+		path := strings.Replace(row.path, "{i}", "a", 1)
+		o := doc.Paths[documentPath(row.path)][strings.ToLower(row.method)]
+		body, kind := []byte(strings.Replace(string(o.RequestBody.Content["application/json"].Example), `"messageId":42`, fmt.Sprintf(`"messageId":%d`, stored), 1)), "application/json"
+		if name := files[filepath.Base(path)]; name != "" {
+			raw, err := os.ReadFile(filepath.Join("..", "media", "testdata", name))
+			if err != nil {
+				t.Fatal(err)
+			}
+			parts := []part{{"attachment", name, string(raw)}, {name: "number", text: examplePhone}}
+			if name == "photo.jpg" {
+				parts = append(parts, part{name: "mediaType", text: "image"})
+			}
+			body, kind = formBody(t, parts...)
+		}
+		if strings.HasSuffix(path, "/notify") {
+			path += "?to=" + examplePhone
+		}
+		if strings.HasSuffix(path, "/delete-message") {
+			path += "?id=" + exampleKeyID
+		}
+		req := httptest.NewRequest(row.method, path, strings.NewReader(string(body)))
+		req.Header.Set("Authorization", "Bearer "+key)
+		req.Header.Set("Content-Type", kind)
+		res := do(r.h, req)
+		var e errorBody
+		if err := json.NewDecoder(res.Body).Decode(&e); err != nil || res.StatusCode != 403 || e.Code != codeRecipientNotAllowed {
+			t.Errorf("%s %s with %.200q: %d %s %q", row.method, path, body, res.StatusCode, e.Code, e.Messages)
+		}
+	}
+	if tried < 40 || len(d.asked) > 0 || r.line.sent.ID != "" {
+		t.Errorf("%d routes; WhatsApp was asked %v, and got %+v", tried, d.asked, r.line.sent)
+	}
+}
+
+// TestAKeyWithRecipientsWritesToNobodyAtLarge: no status, and no mention of everybody,
+// not even in a group that it may write to.
+func TestAKeyWithRecipientsWritesToNobodyAtLarge(t *testing.T) {
+	r, _, d := doing(t)
+	key := r.newKey(`{"name":"k","instances":["a"],"scopes":["send"],"recipients":["` + exampleGroup + `","4915112345678"]}`).Key
+	body, kind := formBody(t, part{"attachment", "a.png", "\x89PNG\r\n\x1a\n"}, part{name: "mediaType", text: "image"}, part{name: "chat", text: exampleGroup}, part{name: "options", text: `{"mentionAll":true}`})
+	wantError(t, r.form("/instance/a/send/media-file", key, body, kind), 403, "RECIPIENT_NOT_ALLOWED")
+	wantError(t, r.with(key, "POST", "/instance/a/send/text", `{"chat":"`+exampleGroup+`","textMessage":{"text":"x"},"options":{"mentionAll":true}}`), 403, "RECIPIENT_NOT_ALLOWED")
+	wantError(t, r.with(key, "POST", "/instance/a/send/status", `{"statusMessage":{"text":"x"}}`), 403, "RECIPIENT_NOT_ALLOWED")
+	if len(d.asked) > 0 || r.line.sent.ID != "" {
+		t.Errorf("WhatsApp was asked %v, and got %+v", d.asked, r.line.sent)
+	}
+}
