@@ -4,7 +4,9 @@ import (
 	"context"
 	"crypto/sha256"
 	"encoding/hex"
+	"encoding/json"
 	"fmt"
+	"math"
 	"slices"
 	"strings"
 
@@ -63,6 +65,24 @@ func messageID(m jsonrpc.Message) string {
 		return ""
 	}
 	return fmt.Sprintf("%T %v", r.ID.Raw(), r.ID.Raw())
+}
+
+// maxID is up to which a number of JSON is no other integer when it is read as a float.
+const maxID = 1<<53 - 1
+
+// exactID reports whether the SDK reads the id of a message as it was written. It makes
+// integers of numbers that are none, or are larger: of two calls one would be taken for
+// the repetition of the other, and answered by its outcome.
+func exactID(body []byte) bool {
+	var m map[string]json.RawMessage
+	if err := json.Unmarshal(body, &m); err != nil {
+		return false
+	}
+	var n float64
+	if err := json.Unmarshal(m["id"], &n); err != nil {
+		return true // no number
+	}
+	return n == math.Trunc(n) && math.Abs(n) <= maxID
 }
 
 // keyPrefix begins every scoped key. Other credentials are no key here: the GlobalApiKey

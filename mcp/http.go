@@ -211,6 +211,9 @@ func read(w http.ResponseWriter, r *http.Request, who *caller) ([]byte, error) {
 	if err != nil || !json.Valid(body) { // the SDK reads the first of several, too
 		return nil, &halt{status: http.StatusBadRequest, text: "the body is not one message of JSON-RPC 2.0; several at once are not taken"}
 	}
+	if !exactID(body) {
+		return nil, &halt{status: http.StatusBadRequest, text: "the id must be a text, or an integer between -(2^53 - 1) and 2^53 - 1"}
+	}
 	who.message = messageID(m)
 	if first, ok := m.(*jsonrpc.Request); ok {
 		who.begins = first.Method == "initialize"

@@ -202,7 +202,13 @@ func TestHostileRequestsAreRefused(t *testing.T) {
 		"too large":          {`{"jsonrpc":"2.0","id":1,"method":"ping","params":{"a":"` + strings.Repeat("x", maxRequest) + `"}}`, 413},
 		"an answer":          {`{"jsonrpc":"2.0","id":1,"result":{}}`, 202},
 		"an unknown method":  {`{"jsonrpc":"2.0","id":1,"method":"drop"}`, 400},
-		"a fractional id":    {`{"jsonrpc":"2.0","id":1.5,"method":"ping"}`, 200},
+		"a fractional id":    {`{"jsonrpc":"2.0","id":1.5,"method":"ping"}`, 400},
+		"an integer as 1.0":  {`{"jsonrpc":"2.0","id":1.0,"method":"ping"}`, 200},
+		"the largest id":     {`{"jsonrpc":"2.0","id":9007199254740991,"method":"ping"}`, 200},
+		"a larger id":        {`{"jsonrpc":"2.0","id":9007199254740993,"method":"ping"}`, 400},
+		"a lower id":         {`{"jsonrpc":"2.0","id":-9223372036854775809,"method":"ping"}`, 400},
+		"no number at all":   {`{"jsonrpc":"2.0","id":1e999,"method":"ping"}`, 400},
+		"an id given twice":  {`{"jsonrpc":"2.0","id":1,"id":1.5,"method":"ping"}`, 400},
 		"an id of a billion": {`{"jsonrpc":"2.0","id":"` + strings.Repeat("9", 100_000) + `","method":"ping"}`, 200},
 	} {
 		status, answer, _ := w.post(all, id, c.body)

@@ -99,7 +99,7 @@ func (s *Server) readResource(ctx context.Context, req *sdk.ReadResourceRequest)
 
 // listResources are the chats of the instances that the key may read.
 func (s *Server) listResources(ctx context.Context, who *caller) (*sdk.ListResourcesResult, error) {
-	out := &sdk.ListResourcesResult{Resources: []*sdk.Resource{}}
+	out := &sdk.ListResourcesResult{Resources: []*sdk.Resource{}, Cacheable: sdk.Cacheable{CacheScope: cachePrivate}}
 	if who.key.missing(scopeRead) != "" {
 		return out, nil
 	}

@@ -82,6 +82,10 @@ const (
 )
 
 // instructions are what a client is told of the server as a whole.
+// cachePrivate says that an answer is for whoever asked: what is listed and read depends
+// on the key. Otherwise the SDK tells that caches may serve it to anybody.
+const cachePrivate = "private"
+
 const instructions = "Tools for WhatsApp accounts, here called instances. Begin with list_instances. " + warning
 
 // warning is told to every client, and with each tool that returns what strangers wrote.
@@ -108,6 +112,7 @@ func New(c Config) *Server {
 		Instructions: instructions,
 		Capabilities: &sdk.ServerCapabilities{Tools: &sdk.ToolCapabilities{}, Resources: &sdk.ResourceCapabilities{}},
 		Logger:       slog.New(slog.DiscardHandler), // it repeats what callers send
+		SetCacheable: func(_ context.Context, _ sdk.Request, c *sdk.Cacheable) { c.CacheScope = cachePrivate },
 	})
 	s.addChatTools()
 	s.addMessageTools()

@@ -183,6 +183,24 @@ func FuzzURI(f *testing.F) {
 	})
 }
 
+// TestNoCacheServesAnAnswerToAnotherKey: what is listed and read depends on the key.
+func TestNoCacheServesAnAnswerToAnotherKey(t *testing.T) {
+	both(t, reader, func(t *testing.T, _ *world, s *sdk.ClientSession) {
+		tools, err := s.ListTools(t.Context(), nil)
+		if err != nil || tools.CacheScope != "private" {
+			t.Errorf("tools: %v %+v", err, tools)
+		}
+		resources, err := s.ListResources(t.Context(), nil)
+		if err != nil || resources.CacheScope != "private" {
+			t.Errorf("resources: %v %+v", err, resources)
+		}
+		chats, err := s.ReadResource(t.Context(), &sdk.ReadResourceParams{URI: "postern://instance/shop/chats"})
+		if err != nil || chats.CacheScope != "private" {
+			t.Errorf("chats: %v %+v", err, chats)
+		}
+	})
+}
+
 func TestResourcesAreTheChatsOfTheInstancesOfTheKey(t *testing.T) {
 	both(t, reader, func(t *testing.T, _ *world, s *sdk.ClientSession) {
 		list, err := s.ListResources(t.Context(), nil)
