@@ -4,6 +4,7 @@ import (
 	"log/slog"
 	"net/http"
 	"strconv"
+	"strings"
 	"time"
 
 	"postern/peers"
@@ -29,7 +30,7 @@ func (a *api) logRequest(w *response, r *http.Request, took time.Duration) {
 		log = log.With("code", w.code)
 	}
 	if w.status == http.StatusNotFound || w.status == http.StatusMethodNotAllowed {
-		log = log.With("path", printablePath(r.URL.Path))
+		log = log.With("path", printablePath(withoutSecret(r.URL.Path)))
 	}
 	log.LogAttrs(r.Context(), w.logLevel(), "request", slog.String("method", printable(r.Method)), slog.String("route", w.pattern),
 		slog.Int("status", w.status), slog.Duration("duration", took), slog.String("request_id", w.requestID))
@@ -59,6 +60,18 @@ func printablePath(path string) string {
 		return quoted + "..."
 	}
 	return quoted
+}
+
+// withoutSecret is a path without the secret of a portal link, and what follows that.
+func withoutSecret(path string) string {
+	end := 0
+	for word := range strings.SplitSeq(path, "/") {
+		end += len(word) + len("/")
+		if strings.EqualFold(word, "portal") && end < len(path) {
+			return path[:end] + "..."
+		}
+	}
+	return path
 }
 
 // printable cuts a method of the caller's invention to something to print.

@@ -363,6 +363,27 @@ func TestLogHasThePathOfWhatIsNotFoundCutAndQuoted(t *testing.T) {
 	}
 }
 
+// TestLogHasNoSecretOfAPortalLink: whoever reads the log could pair in its place.
+func TestLogHasNoSecretOfAPortalLink(t *testing.T) {
+	var logs bytes.Buffer
+	a := bare(&logs, route{"GET", "/portal/{token}/logo", public, never, fails(refuse(http.StatusNotFound, codeNotFound, "there is no logo"))})
+	for _, c := range []struct{ method, target string }{
+		{"GET", "/portal/hidden/logo"}, {"GET", "/portal/hidden/nothing"}, {"HEAD", "/portal/hidden"}, {"POST", "/portal/hidden/logo"}, {"GET", "/PORTAL/hidden"},
+		{"GET", "//portal//hidden"}, {"GET", "/below/portal/hidden"}, {"GET", "/portal%2Fhidden"}, {"GET", "/portal/%68idden/%ff"}, {"GET", "/portal/../hidden"},
+	} {
+		logs.Reset()
+		do(a, httptest.NewRequest(c.method, c.target, nil))
+		if got := logs.String(); strings.Contains(got, "hidden") || !strings.Contains(got, "path=") {
+			t.Errorf("%s %s: %s", c.method, c.target, got)
+		}
+	}
+	for _, path := range []string{"/portal", "/portal/", "/portals/x", "/x/portal"} {
+		if got := withoutSecret(path); got != path {
+			t.Errorf("%s becomes %s", path, got)
+		}
+	}
+}
+
 func TestLogHidesScrapesAndHealthChecksUnlessTheyAreRefused(t *testing.T) {
 	var logs bytes.Buffer
 	a := bare(&logs, route{"GET", "/health", public, never, ok}, route{"GET", "/ready", public, never, ok}, route{"GET", pathMetrics, globalKey, never, ok}, route{"GET", "/else", public, never, ok})
