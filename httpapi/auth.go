@@ -48,7 +48,9 @@ func (a *api) authorize(c *call, r route) (err error) {
 		return err
 	}
 	cookie, signedIn := cookieOf(c.r)
-	switch operator := a.isOperator(c.r.Header); {
+	// Where a route does not take the GlobalApiKey, it does not hide another credential.
+	takesGlobal := r.auth == globalKey || r.auth == signIn || r.auth == anyKey || r.auth == instanceBearer && a.KeyOpensInstances
+	switch operator := takesGlobal && a.isOperator(c.r.Header); {
 	case given && !operator:
 		if c.key, err = a.findKey(c, text); err != nil {
 			return err
@@ -56,7 +58,7 @@ func (a *api) authorize(c *call, r route) (err error) {
 		return a.openWithKey(c, r)
 	case signedIn && r.auth != signIn:
 		return a.openWithSession(c, r, cookie)
-	case operator && (a.KeyOpensInstances && r.auth == instanceBearer || r.auth == anyKey):
+	case operator && (r.auth == instanceBearer || r.auth == anyKey):
 		c.operator = true
 		return a.openAsOperator(c, r)
 	}

@@ -149,9 +149,10 @@ func (a *api) openSession(c *call, cookie string) error {
 }
 
 // checkCSRF refuses to change something for a page that has the cookie of its
-// browser, and not what only the page of the session knows.
-func (c *call) checkCSRF() error {
-	if c.r.Method == http.MethodGet || c.r.Method == http.MethodHead {
+// browser, and not what only the page of the session knows. What a key needs pair for
+// begins a pairing or carries it on, by GET too.
+func (c *call) checkCSRF(r route) error {
+	if c.r.Method == http.MethodGet && r.right != scopePair {
 		return nil
 	}
 	if given := c.r.Header.Values(csrfHeader); len(given) != 1 || !sameSecret(given[0], access.CSRF(c.cookie)) {
@@ -165,7 +166,7 @@ func (a *api) openWithSession(c *call, r route, cookie string) error {
 	if err := a.openSession(c, cookie); err != nil {
 		return err
 	}
-	if err := c.checkCSRF(); err != nil {
+	if err := c.checkCSRF(r); err != nil {
 		return err
 	}
 	if c.key != nil {

@@ -2,11 +2,13 @@ package httpapi
 
 import (
 	"context"
+	"fmt"
 	"net/http"
 
 	"github.com/google/uuid"
 
 	"postern/batch"
+	"postern/event"
 )
 
 func (a *api) showBatch(c *call) error {
@@ -58,7 +60,12 @@ func (a *api) mayStart(c *call, id uuid.UUID) error {
 	}
 	for _, in := range b.Instances {
 		if !c.key.Opens(in.ID) {
-			return errScope("the key is for other instances than " + in.Name)
+			return errBatchElsewhere(in.Name)
+		}
+	}
+	if content, err := event.ParseContent(b.Message.Type, b.Message.Payload); err == nil {
+		if err := a.mayUseUpload(c, content.Media); err != nil {
+			return fmt.Errorf("message.payload: %w", err)
 		}
 	}
 	if c.key.Recipients == nil {

@@ -2,7 +2,6 @@ package httpapi
 
 import (
 	"bytes"
-	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -97,7 +96,7 @@ func (a *api) createBatch(c *call) error {
 	if err := in.checkShapes(); err != nil {
 		return err
 	}
-	if err := a.checkFile(c.r.Context(), in.Message); err != nil {
+	if err := a.checkFile(c, in.Message); err != nil {
 		return err
 	}
 	if err := a.Store.Admit(); err != nil {
@@ -130,7 +129,7 @@ func (c *call) mayBatch(refs []batch.InstanceRef, recipients []string) error {
 	}
 	for _, r := range refs {
 		if !c.key.Opens(r.ID) {
-			return errScope("the key is for other instances than " + r.Name)
+			return errBatchElsewhere(r.Name)
 		}
 	}
 	if c.key.Recipients == nil {
@@ -148,14 +147,22 @@ func (c *call) mayBatch(refs []batch.InstanceRef, recipients []string) error {
 	return nil
 }
 
+func errBatchElsewhere(instance string) error {
+	return errScope("the key needs the scope batch for " + instance + ", and is for other instances")
+}
+
 // checkFile refuses a message whose file was uploaded before, when there is no
 // such upload: every item would fail. It may still expire before its turn.
-func (a *api) checkFile(ctx context.Context, m batchMessage) error {
+func (a *api) checkFile(c *call, m batchMessage) error {
 	content, err := event.ParseContent(m.Type, m.Payload)
 	if err != nil {
 		return nil //nolint:nilerr // the engine names it among the values that break a rule
 	}
-	if err := a.checkUpload(ctx, 0, content.Media); err != nil {
+	err = a.mayUseUpload(c, content.Media)
+	if err == nil {
+		err = a.checkUpload(c.r.Context(), 0, content.Media)
+	}
+	if err != nil {
 		return fmt.Errorf("message.payload: %w", err)
 	}
 	return nil

@@ -64,7 +64,7 @@ func accessFields() openapi.Fields {
 		"CreateKeyRequest.instances":  say("The names of the instances that it is for, or `*` alone for all. An instance is meant by its id: one that is made anew under the same name later is another.", []string{"*"}),
 		"CreateKeyRequest.scopes":     say("What it may do: "+strings.Join(scopes, ", ")+".", []string{"read", "metrics"}),
 		"CreateKeyRequest.userId":     say("The user whose batches it opens; required with the scope batch.", exampleUUID, uuid),
-		"CreateKeyRequest.recipients": say("Numbers or JIDs that it may write to, 1,000 at most; absent, or `*` alone: all. With recipients, it cannot write a status or mention everybody, nor change chats, groups and labels.", []string{examplePhone}),
+		"CreateKeyRequest.recipients": say("Numbers or JIDs that it may write to, 1,000 at most; absent, or `*` alone: all. With recipients, it cannot write a status or mention everybody, nor change chats, groups and labels, nor set what callers are answered.", []string{examplePhone}),
 		"CreateKeyRequest.expiresAt":  say("When it ends; absent: never.", exampleTime, openapi.Format("date-time")),
 		"CreateKeyRequest.rateLimit":  say("How many requests it may make; absent: no limit.", nil),
 
@@ -102,7 +102,7 @@ func accessFields() openapi.Fields {
 // accessCodes are about keys, sessions and what they may do.
 func accessCodes() []Code {
 	return []Code{
-		{Code: codeScope, Status: http.StatusForbidden, Meaning: "The scoped key is good, but not for this: it lacks the scope that the message names, or is for other instances, or no scoped key opens the route.", Next: "Use a key with that scope and instance; GET /session tells what a key may do."},
+		{Code: codeScope, Status: http.StatusForbidden, Meaning: "The scoped key is good, but not for this: it lacks the scope that the message names, in all or for this instance, or no scoped key opens the route.", Next: "Use a key with that scope and instance; GET /session tells what a key may do."},
 		{Code: codeRecipientNotAllowed, Status: http.StatusForbidden, Meaning: "The scoped key may write to its own recipients only; nothing was sent.", Next: "Add the recipient to the key with PATCH /keys/{id}, or use another key."},
 		{Code: codeCSRF, Status: http.StatusForbidden, Meaning: "A request with the cookie of a session would change something and does not have its x-postern-csrf.", Next: "Send csrf of GET /session in that header; programs use a key and no cookie."},
 		{Code: codeRateLimited, Status: http.StatusTooManyRequests, Meaning: "The scoped key has had as many requests within a minute as it may.", RetryAfter: retryLimit, Next: "Wait as long as Retry-After says, or give the key another rateLimit."},

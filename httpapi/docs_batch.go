@@ -42,7 +42,7 @@ func batchDescriptions() map[string]description {
 		"GET /message/batches/{id}/processing": {
 			id: "getBatchProcessing", summary: "Show a batch with all its recipients and attempts.", out: body[processing](), codes: unknown,
 		},
-		"POST /message/batches/{id}/start": {id: "startBatch", summary: "Start a batch, or go on with it.", out: body[batch.View](), codes: command},
+		"POST /message/batches/{id}/start": {id: "startBatch", summary: "Start a batch, or go on with it.", out: body[batch.View](), codes: command.and("INVALID_MEDIA")},
 		"POST /message/batches/{id}/pause": {id: "pauseBatch", summary: "Pause a batch.", out: body[batch.View](), codes: command},
 		"POST /message/batches/{id}/stop":  {id: "stopBatch", summary: "Stop a batch for good.", out: body[batch.View](), codes: command},
 		"DELETE /message/batches/{id}": {

@@ -67,7 +67,7 @@ func commonCodes(r Route, d description) codes {
 	if r.Auth != AuthNone && r.Auth != AuthLink && (r.Auth != AuthCredential || len(r.Scopes) > 0) {
 		all = all.and(codeScope, codeRateLimited, codeKeyMismatch)
 	}
-	if r.Auth != AuthNone && r.Auth != AuthLink && r.Auth != AuthHandshake && r.Method != http.MethodGet {
+	if r.Auth != AuthNone && r.Auth != AuthLink && r.Auth != AuthHandshake && (r.Method != http.MethodGet || slices.Equal(r.Scopes, []access.Scope{access.Pair})) {
 		all = all.and(codeCSRF)
 	}
 	if slices.Contains(r.Scopes, access.Send) || slices.Contains(r.Scopes, access.Batch) && r.Method == http.MethodPost {

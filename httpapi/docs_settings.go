@@ -11,7 +11,7 @@ func settingsDescriptions() map[string]description {
 		"PUT /instance/{i}/settings": {
 			id: "setSettings", summary: "Set what the instance does by itself.", about: "What the body does not name is off.",
 			in: body[instance.Settings](), example: `{"ignore":{"groups":true,"jids":["120363012345678901@newsletter"]},"rejectCalls":{"enabled":true,"message":"Please write."}}`,
-			out: body[instance.Settings](), codes: codes{"INVALID_ARGUMENT", "INVALID_RECIPIENT", "DISK_FULL"},
+			out: body[instance.Settings](), codes: codes{"INVALID_ARGUMENT", "INVALID_RECIPIENT", codeRecipientNotAllowed, "DISK_FULL"},
 		},
 		"GET /instance/{i}/settings": {id: "getSettings", summary: "Show what the instance does by itself.", out: body[instance.Settings]()},
 	}

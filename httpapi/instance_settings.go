@@ -13,11 +13,27 @@ func (a *api) putSettings(c *call) error {
 	if err := c.decode(&in, maxBody); err != nil {
 		return err
 	}
+	if err := a.mayAnswerCalls(c, in.RejectCalls); err != nil {
+		return err
+	}
 	s, err := a.Supervisor.PutSettings(c.r.Context(), c.instance.ID, in)
 	if err != nil {
 		return err
 	}
 	return c.w.json(http.StatusOK, s)
+}
+
+// mayAnswerCalls refuses a key with recipients a text of its own for whoever calls. It
+// may leave the one that is there.
+func (a *api) mayAnswerCalls(c *call, want instance.RejectCalls) error {
+	if c.key == nil || c.key.Recipients == nil || !want.Enabled || want.Message == "" {
+		return nil
+	}
+	now, err := a.Registry.Settings(c.instance.ID)
+	if err == nil && now.RejectCalls != want {
+		err = errRecipientNotAllowed("rejectCalls.message goes to whoever calls, and the key may write to its recipients only")
+	}
+	return err
 }
 
 func (a *api) showSettings(c *call) error {

@@ -2,6 +2,7 @@ package httpapi
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"net/http"
 	"os"
@@ -189,6 +190,22 @@ func (a *api) checkUpload(ctx context.Context, instance int64, m *event.Media) e
 		return nil
 	}
 	return m.CheckAs(source.Uploaded.Kind)
+}
+
+// mayUseUpload refuses a file that was uploaded by an instance that the key of c does
+// not open, as if there were none: batches may use those of every instance.
+func (a *api) mayUseUpload(c *call, m *event.Media) error {
+	if c.key == nil || c.key.Everywhere() || m == nil || m.UploadID == "" {
+		return nil
+	}
+	owner, err := a.Media.Owner(m.UploadID)
+	if err == nil && c.key.Opens(owner) {
+		return nil
+	}
+	if err == nil || errors.Is(err, media.ErrNotFound) {
+		return fmt.Errorf("%w: mediaUploadId names no upload of the key's instances, or one that expired", event.ErrMedia)
+	}
+	return err
 }
 
 // uploadQuery reads the filters and the page of the list of uploads.

@@ -12,6 +12,8 @@ import (
 
 	"postern/access"
 	"postern/batch"
+	"postern/event"
+	"postern/media"
 )
 
 // newKey makes a scoped key over the interface.
@@ -158,6 +160,10 @@ func TestARefusalNamesTheScope(t *testing.T) {
 		if !strings.Contains(e.Messages[0], "scope send") {
 			t.Errorf("message %q", e.Messages[0])
 		}
+	}
+	key := r.newKey(`{"name":"k","instances":["a"],"scopes":["batch"],"userId":"` + exampleUUID + `"}`).Key
+	if e := wantError(t, r.with(key, "POST", "/message/batches", batchBody("instances", `["b"]`)), 403, "SCOPE"); !strings.Contains(e.Messages[0], "scope batch") {
+		t.Errorf("message %q", e.Messages[0])
 	}
 }
 
@@ -308,6 +314,9 @@ func TestAKeyIsTakenInApikeyToo(t *testing.T) {
 			t.Errorf("%s: %s", header, res.Status)
 		}
 	}
+	if res := ask("Authorization", "Bearer "+key, "apikey", testKey); res.StatusCode != 200 {
+		t.Errorf("beside the GlobalApiKey, which opens no instance: %s", res.Status)
+	}
 	wantError(t, ask("apikey", key, "x-api-key", key+"x"), 400, "API_KEY_MISMATCH")
 	wantError(t, ask("apikey", key[:len(key)-1]+"!"), 401, "UNAUTHORIZED")
 }
@@ -342,6 +351,63 @@ func TestRecipientsHold(t *testing.T) {
 		"/message/batches":                    `{"name":"x","instances":["a"],"recipients":["4915112345678","4915199999999"],"message":{"type":"text","payload":{"text":"x"}}}`,
 	} {
 		wantError(t, r.with(key, "POST", path, body), 403, "RECIPIENT_NOT_ALLOWED")
+	}
+}
+
+// TestAKeyWithRecipientsSetsNoTextForWhoeverCalls; one that is there stays as it is.
+func TestAKeyWithRecipientsSetsNoTextForWhoeverCalls(t *testing.T) {
+	r := newRig(t)
+	token := r.instance("a")
+	key := r.newKey(`{"name":"k","instances":["a"],"scopes":["manage"],"recipients":["4915112345678"]}`).Key
+	const path, answering = "/instance/a/settings", `{"rejectCalls":{"enabled":true,"message":"x"}}`
+	wantError(t, r.with(key, "PUT", path, answering), 403, "RECIPIENT_NOT_ALLOWED")
+	if s, err := r.registry.Settings(1); err != nil || s.RejectCalls.Enabled {
+		t.Errorf("%+v, %v", s, err)
+	}
+	for _, c := range []struct{ credential, body string }{
+		{token, answering},
+		{key, `{"alwaysOnline":true,"rejectCalls":{"enabled":true,"message":"x"}}`},
+		{key, `{"rejectCalls":{"enabled":true}}`},
+	} {
+		if res := r.with(c.credential, "PUT", path, c.body); res.StatusCode != 200 {
+			t.Errorf("%s: %s", c.body, res.Status)
+		}
+	}
+}
+
+// TestABatchOfAKeyTakesUploadsOfItsInstancesOnly: of the others it does not even learn
+// whether there are any. A user's may take those of all.
+func TestABatchOfAKeyTakesUploadsOfItsInstancesOnly(t *testing.T) {
+	r := newRig(t)
+	r.instance("a")
+	r.instance("b")
+	keep := func(instance int64) media.Upload {
+		u, err := r.media.Keep(t.Context(), instance, event.Uploaded{
+			MediaInfo: event.MediaInfo{Kind: event.MediaImage}, DirectPath: "/v/1", UploadedAt: event.At(time.Now()),
+		}, media.Tags{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		return u
+	}
+	own, others := keep(1), keep(2)
+	key := r.newKey(`{"name":"k","instances":["a"],"scopes":["batch"],"userId":"` + r.user.String() + `"}`).Key
+	create := func(credential, upload string) *http.Response {
+		return r.with(credential, "POST", "/message/batches", `{"name":"x","instances":["a"],"recipients":["4915112345678"],"autoStart":false,
+			"message":{"type":"media","payload":{"mediatype":"image","mediaUploadId":`+upload+`}}}`)
+	}
+	number := func(u media.Upload) string { return fmt.Sprint(u.Number) }
+	uuid := func(u media.Upload) string { return `"` + u.ID.String() + `"` }
+	for _, id := range []func(media.Upload) string{number, uuid} {
+		there := wantError(t, create(key, id(others)), 422, "INVALID_MEDIA")
+		if none := wantError(t, create(key, "4711"), 422, "INVALID_MEDIA"); !slices.Equal(there.Messages, none.Messages) {
+			t.Errorf("%q tells more than %q", there.Messages, none.Messages)
+		}
+		if res := create(key, id(own)); res.StatusCode != 201 {
+			t.Errorf("its own: %s %s", res.Status, text(t, res))
+		}
+		made := decoded[batch.View](t, create(r.token, id(others)))
+		wantError(t, r.with(key, "POST", "/message/batches/"+made.ID.String()+"/start", ""), 422, "INVALID_MEDIA")
 	}
 }
 

@@ -119,6 +119,25 @@ func TestStateChangingCallsWithACookieNeedTheHeader(t *testing.T) {
 	}
 }
 
+// TestAPairingThatBeginsByGETNeedsTheHeaderOfASessionToo
+func TestAPairingThatBeginsByGETNeedsTheHeaderOfASessionToo(t *testing.T) {
+	r := newRig(t)
+	r.instance("a")
+	s := r.signIn("apikey", testKey)
+	for _, path := range []string{
+		"/instance/a/connect", "/instance/connect/a", "/instance/a/connect/code/4915112345678", "/instance/connect/a/code/4915112345678", "/instance/a/qr.png",
+	} {
+		wantError(t, s.ask("GET", path, ""), 403, "CSRF")
+		res := s.ask("GET", path, "", func(h http.Header) { h.Set("X-Postern-Csrf", s.csrf) })
+		if res.StatusCode == 403 {
+			t.Errorf("GET %s with it: %s", path, text(t, res))
+		}
+	}
+	if res := s.ask("GET", "/instance/a/connection/status", ""); res.StatusCode != 200 {
+		t.Errorf("what changes nothing: %s", res.Status)
+	}
+}
+
 // TestASignedOutSessionCannotBeReplayed
 func TestASignedOutSessionCannotBeReplayed(t *testing.T) {
 	r := newRig(t)
@@ -190,7 +209,7 @@ func TestWhatChangesIsInTheAuditLog(t *testing.T) {
 		{token, "PUT", "/instance/a/webhook/options", `{"durable":true}`, "instance:a", "webhook.options.change", "a"},
 		{k.Key, "PUT", "/instance/a/limits", `{"perMinute":5}`, id, "limits.change", "a"},
 		{"", "PUT", "/admin/log", `{"level":"debug"}`, "global", "log.change", ""},
-		{"", "POST", "/auth/user-token", `{"expiresIn":60}`, "global", "token.create", ""},
+		{"", "POST", "/auth/user-token", `{"expiresIn":60,"userId":"` + exampleUUID + `"}`, "global", "token.create", exampleUUID},
 		{"", "POST", "/admin/backup", `{}`, "global", "backup.create", ""},
 		{"", "PUT", "/instance/a/token", ``, "global", "token.create", "a"},
 		{"", "POST", "/instance", `{"instanceName":"b"}`, "global", "instance.create", "b"},

@@ -44,6 +44,7 @@ func (a *api) issueUserToken(c *call) error {
 	if in.ExpiresIn < minExpiresIn || in.ExpiresIn > maxExpiresIn {
 		return refuse(http.StatusUnprocessableEntity, "INVALID_EXPIRES_IN", "expiresIn must be between 1 and 31536000 seconds")
 	}
+	c.entry.About(id.String())
 	now := time.Now().Truncate(time.Second) // a token's times are whole seconds
 	life := time.Duration(in.ExpiresIn) * time.Second
 	token, err := tokens.ForUser(a.JWTSecret, id, life, now)

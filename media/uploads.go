@@ -101,6 +101,16 @@ func (l *Library) Upload(instance int64, id string) (u Upload, err error) {
 	return u, err
 }
 
+// Owner is the instance that an upload belongs to, by either of its ids, also of one
+// that has expired. Errors: ErrNotFound.
+func (l *Library) Owner(id string) (instance int64, err error) {
+	err = l.cfg.Store.View(func(tx *store.Tx) error {
+		instance, _, err = locate(tx, id)
+		return err
+	})
+	return instance, err
+}
+
 func uploadOf(tx *store.Tx, instance int64, id string) (Upload, error) {
 	owner, key, err := locate(tx, id)
 	if err == nil && owner != instance {

@@ -1,7 +1,7 @@
 // Calls of the interface. Everything that the page does goes through here.
 import { cell } from "./cell.js";
 
-// csrf is what a session's calls that change something carry.
+// csrf is what a session's calls carry: what changes something needs it, and some of that is asked for by GET.
 export const csrf = cell("");
 // refused is set to the refusal of a call whose session is no more.
 export const refused = cell(null);
@@ -33,7 +33,7 @@ export async function call(method, path, body, options = {}) {
   const headers = { ...options.headers };
   const files = body instanceof FormData || body instanceof Blob;
   if (body !== undefined && !files) headers["Content-Type"] = "application/json";
-  if (csrf.value && method !== "GET") headers["x-postern-csrf"] = csrf.value;
+  if (csrf.value) headers["x-postern-csrf"] = csrf.value;
   const limit = AbortSignal.timeout(options.patience || patience);
   const signal = options.signal ? AbortSignal.any([options.signal, limit]) : limit;
   let response, answer;
