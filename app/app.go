@@ -81,6 +81,7 @@ type App struct {
 	backups    *backup.Keeper // nil: none are made
 	samples    *samples.Recorder
 	access     httpapi.Access
+	transfers  transfers
 	metrics    *metrics
 }
 

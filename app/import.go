@@ -43,7 +43,7 @@ func Import(ctx context.Context, cfg *config.Config, p *migrate.Plan, log *slog.
 	if err := p.Unchanged(); err != nil {
 		return err
 	}
-	return onStopped(ctx, cfg, log, func(s stopped) error {
+	return onStopped(ctx, cfg, log, func(s accounts) error {
 		if err := s.store.Admit(); err != nil {
 			return err
 		}

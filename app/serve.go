@@ -132,6 +132,7 @@ func (a *App) serve(taken Addresses) error {
 		api.Hub = hubAdapter{a.hub, a.console}
 	}
 	api.Settings, api.Support = a.settingList, a.writeSupport
+	api.Transfers = httpapi.Transfers{Export: a.exportAccount, Undo: a.undoExport, Import: a.importAccount}
 	if a.sandbox != nil {
 		api.Sandbox = a.sandbox.Control()
 	}

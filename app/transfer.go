@@ -13,6 +13,7 @@ import (
 	"postern/config"
 	"postern/dispatch"
 	"postern/event"
+	"postern/httpapi/tokens"
 	"postern/instance"
 	"postern/store"
 	"postern/transfer"
@@ -20,17 +21,17 @@ import (
 	"postern/whatsapp/device"
 )
 
-// stopped is a data file that no program serves from, for commands that change it.
-type stopped struct {
+// accounts are what a data file has of instances and their devices.
+type accounts struct {
 	store    *store.Store
 	devices  *device.Container
 	registry *instance.Registry
 }
 
 // onStopped calls fn with the data file of a program that is not running.
-func onStopped(ctx context.Context, cfg *config.Config, log *slog.Logger, fn func(stopped) error) (err error) {
+func onStopped(ctx context.Context, cfg *config.Config, log *slog.Logger, fn func(accounts) error) (err error) {
 	whatsapp.Quiet()
-	var s stopped
+	var s accounts
 	s.store, err = store.Open(store.Options{Path: cfg.Store.Path, Buckets: Buckets(), Logger: log, DisableOutboxDelivery: !cfg.Webhook.GlobalEnabled})
 	if err != nil {
 		return err
@@ -63,21 +64,21 @@ type Exported struct {
 // never connects here again. The program must be stopped. It is marked before anything
 // is written, so that no kill leaves two that both connect.
 func ExportAccount(ctx context.Context, cfg *config.Config, log *slog.Logger, name string, messages bool, w io.Writer, to ...age.Recipient) (done Exported, err error) {
-	err = onStopped(ctx, cfg, log, func(s stopped) error {
+	err = onStopped(ctx, cfg, log, func(s accounts) error {
 		rec, err := s.registry.ByName(name)
 		if err != nil {
 			return fmt.Errorf("instance %q: %w", name, err)
 		}
-		d, err := s.devices.Export(rec.ID)
+		d, err := s.devices.Export(ctx, rec.ID)
 		if err != nil {
 			return err
 		}
 		already := rec.HasMoved()
-		if err := s.registry.Move(ctx, rec.ID, true); err != nil {
+		if err := s.registry.Move(ctx, rec.ID, ""); err != nil {
 			return err
 		}
 		if done, err = s.write(ctx, rec, d, messages, w, to); err != nil && !already {
-			return errors.Join(err, s.registry.Move(context.WithoutCancel(ctx), rec.ID, false)) // nobody has it
+			return errors.Join(err, s.registry.MoveBack(context.WithoutCancel(ctx), rec.ID, "")) // nobody has it
 		}
 		done.Marked = err == nil && !already
 		return err
@@ -85,7 +86,8 @@ func ExportAccount(ctx context.Context, cfg *config.Config, log *slog.Logger, na
 	return done, err
 }
 
-func (s stopped) write(ctx context.Context, rec instance.Record, d *device.Export, messages bool, w io.Writer, to []age.Recipient) (done Exported, err error) {
+// write writes the account of an instance, whose device d is.
+func (s accounts) write(ctx context.Context, rec instance.Record, d *device.Export, messages bool, w io.Writer, to []age.Recipient) (done Exported, err error) {
 	e, err := s.registry.Export(rec.ID)
 	if err != nil {
 		return done, err
@@ -113,33 +115,89 @@ func (s stopped) write(ctx context.Context, rec instance.Record, d *device.Expor
 	return done, err
 }
 
-// UndoExport has an exported instance connect here again.
+// UndoExport has an exported instance connect here again. The program must be stopped.
 func UndoExport(ctx context.Context, cfg *config.Config, log *slog.Logger, name string) error {
-	return onStopped(ctx, cfg, log, func(s stopped) error {
+	return onStopped(ctx, cfg, log, func(s accounts) error {
 		rec, err := s.registry.ByName(name)
-		if err == nil && !rec.HasMoved() {
-			err = errors.New("it has not moved")
+		if err == nil {
+			err = s.alone(rec)
+		}
+		if err == nil {
+			err = s.registry.MoveBack(ctx, rec.ID, "")
 		}
 		if err != nil {
 			return fmt.Errorf("instance %q: %w", name, err)
 		}
-		return s.registry.Move(ctx, rec.ID, false)
+		return nil
 	})
 }
 
-// ImportAccount stores an exported account in one commit. The program must be stopped.
-func ImportAccount(ctx context.Context, cfg *config.Config, log *slog.Logger, a *transfer.Account) (rec instance.Record, err error) {
-	err = onStopped(ctx, cfg, log, func(s stopped) error {
-		if err := s.store.Admit(); err != nil {
-			return err
+// alone refuses to let an instance connect that came back under another name: both
+// would use the same keys.
+func (s accounts) alone(rec instance.Record) error {
+	for _, other := range s.registry.List() {
+		if other.ID == rec.ID || other.OwnerJID != rec.OwnerJID || other.HasMoved() {
+			continue
 		}
-		for _, other := range s.registry.List() {
-			if other.OwnerJID == a.Device.Account() && !other.HasMoved() {
-				return fmt.Errorf("instance %q has the account %s already", other.Name, other.OwnerJID)
-			}
+		if same, err := s.devices.SameDevice(rec.ID, other.ID); err != nil || same {
+			return errors.Join(err, fmt.Errorf("%w: %q, to which it came back; delete this one", instance.ErrAccountExists, other.Name))
 		}
+	}
+	return nil
+}
+
+// ImportAccount stores an exported account in one commit, with another token unless its
+// own is good here under its name, which is another one when name says so. fresh tells
+// that it has another. The program must be stopped.
+func ImportAccount(ctx context.Context, cfg *config.Config, log *slog.Logger, a *transfer.Account, name string) (rec instance.Record, fresh bool, err error) {
+	secret, err := config.JWTSecret(cfg)
+	if err != nil {
+		return rec, false, err
+	}
+	if fresh, err = retoken([]byte(secret), seconds(cfg.Authentication.JWTExpiresIn), a, name); err != nil {
+		return rec, false, err
+	}
+	err = onStopped(ctx, cfg, log, func(s accounts) error {
+		rec, err = s.take(ctx, a)
+		return err
+	})
+	return rec, fresh, err
+}
+
+// take stores an account in one commit.
+func (s accounts) take(ctx context.Context, a *transfer.Account) (rec instance.Record, err error) {
+	if err := s.store.Admit(); err != nil {
+		return rec, err
+	}
+	for _, other := range s.registry.List() {
+		if other.OwnerJID == a.Device.Account() && !other.HasMoved() {
+			return rec, fmt.Errorf("%w: %q has the account %s", instance.ErrAccountExists, other.Name, other.OwnerJID)
+		}
+	}
+	err = s.devices.Receive(a.Device, func() error {
 		rec, err = s.registry.Receive(ctx, &a.Instance, func(tx *store.Tx, id int64) error { return s.devices.StoreTx(tx, id, a.Device) })
 		return err
 	})
 	return rec, err
+}
+
+// retoken gives an account another name, when there is one, and another token unless
+// its own is valid here for that name.
+func retoken(secret []byte, ttl time.Duration, a *transfer.Account, name string) (fresh bool, err error) {
+	in := &a.Instance
+	had, token, err := a.Credential()
+	if err != nil {
+		return false, err
+	}
+	if in.Name = name; name == "" {
+		in.Name = had
+	}
+	claims, err := tokens.NewReader(secret).Read(token)
+	if err == nil {
+		if of, err := claims.Instance(); err == nil && of == in.Name {
+			return false, nil
+		}
+	}
+	in.Token, err = tokens.ForInstance(secret, in.Name, ttl, time.Now())
+	return true, err
 }

@@ -5,16 +5,15 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"log/slog"
 	"os"
-	"time"
 
+	"filippo.io/age"
 	"github.com/spf13/cobra"
 
 	"postern/app"
 	"postern/backup"
 	"postern/config"
-	"postern/httpapi/tokens"
+	"postern/store"
 	"postern/transfer"
 )
 
@@ -26,7 +25,7 @@ func instanceCommand() *cobra.Command {
 		Long: "export writes the account of an instance into a file, with its keys, webhook, options, settings and token, and with\n" +
 			"--messages its contacts and stored messages. From then on the instance never connects here again, since both would use\n" +
 			"the same keys; --undo takes that back when the file was never imported. import makes an instance of such a file.\n" +
-			"Postern must be stopped for both.",
+			"A running program does it while it works on, found by the configuration or by --url; otherwise it is done to the file.",
 		Example: "postern instance export shop shop.account\npostern instance import shop.account\npostern instance export --undo shop",
 		// The flags are those of a kind, which comes before them: it is missed, not they.
 		FParseErrWhitelist: cobra.FParseErrWhitelist{UnknownFlags: true},
@@ -41,16 +40,59 @@ func instanceCommand() *cobra.Command {
 	return c
 }
 
+// place says where a command finds the program.
+type place struct{ settings, url, key string }
+
+func (p *place) flags(c *cobra.Command) {
+	configFlag(c, &p.settings)
+	c.Flags().StringVar(&p.url, "url", "", "`URL` of a program on another machine")
+	c.Flags().StringVar(&p.key, "key", "", "its API `KEY`; else the one of the configuration")
+	noFiles(c, "url", "key")
+}
+
+// either calls here with the data file when no program has it open, else there with the
+// program that has, or with that of --url.
+func (p *place) either(here func(*config.Config) error, there func(program) error) error {
+	cfg, err := prepare(p.settings)
+	if err != nil {
+		return err
+	}
+	if p.url != "" {
+		if err := checkBase(p.url); err != nil {
+			return usageError{fmt.Errorf("--url %w", err)}
+		}
+		at, err := elsewhere(cfg, p.url, p.key)
+		if err != nil {
+			return err
+		}
+		return there(at)
+	}
+	err = here(cfg)
+	if !errors.Is(err, store.ErrLocked) {
+		return err
+	}
+	at, err := running(cfg)
+	if err != nil {
+		return err
+	}
+	return there(at)
+}
+
+// exportOptions are the flags of `postern instance export`.
+type exportOptions struct {
+	place
+	messages, undo bool
+	recipients     []string
+}
+
 func exportCommand() *cobra.Command {
-	var settings string
-	var messages, undo bool
-	var recipients []string
+	var o exportOptions
 	c := &cobra.Command{
-		Use:   "export [--messages] [--recipient KEY] [--undo] [--config FILE] NAME FILE",
+		Use:   "export [--messages] [--recipient KEY] [--undo] [--url URL --key KEY] [--config FILE] NAME FILE",
 		Short: "write the account of an instance into a file; it moves",
 		Args: func(c *cobra.Command, args []string) error {
 			want := 2
-			if undo {
+			if o.undo {
 				want = 1
 			}
 			if len(args) < want {
@@ -59,77 +101,87 @@ func exportCommand() *cobra.Command {
 			return operands(want)(c, args)
 		},
 		RunE: func(c *cobra.Command, args []string) error {
-			cfg, err := prepare(settings)
-			if err != nil {
-				return err
+			if o.undo {
+				return o.takeBack(c.Context(), args[0], c.OutOrStdout())
 			}
-			log, _ := newLogger(cfg, os.Stderr)
-			if undo {
-				if err := app.UndoExport(c.Context(), cfg, log, args[0]); err != nil {
-					return err
-				}
-				fmt.Fprintf(c.OutOrStdout(), "%s connects here again at the next start; the exported file must never be imported any more\n", args[0])
-				return nil
-			}
-			to, err := backup.Recipients(recipients)
+			to, err := backup.Recipients(o.recipients)
 			if err != nil {
 				return usageError{fmt.Errorf("--recipient: %w", err)}
 			}
-			var done app.Exported
-			err = backup.WriteFile(args[1], func(w io.Writer) (err error) {
-				done, err = app.ExportAccount(c.Context(), cfg, log, args[0], messages, w, to...)
-				return err
-			})
-			if err != nil {
-				return notExported(c.Context(), cfg, log, args[0], done, err)
-			}
-			fmt.Fprintf(c.OutOrStdout(), "%s: the account of %s with %d sessions, %d contacts and %d messages; it does not connect here any more\n", args[1], args[0], done.Sessions, done.Contacts, done.Messages)
-			return nil
+			return o.run(c.Context(), args[0], args[1], to, c.OutOrStdout())
 		},
 	}
-	configFlag(c, &settings)
-	c.Flags().BoolVar(&messages, "messages", false, "with its contacts and stored messages")
-	c.Flags().BoolVar(&undo, "undo", false, "let an exported instance connect here again")
-	c.Flags().StringArrayVar(&recipients, "recipient", nil, "public `KEY` of age for which to encrypt; may be given again")
+	o.flags(c)
+	c.Flags().BoolVar(&o.messages, "messages", false, "with its contacts and stored messages")
+	c.Flags().BoolVar(&o.undo, "undo", false, "let an exported instance connect here again")
+	c.Flags().StringArrayVar(&o.recipients, "recipient", nil, "public `KEY` of age for which to encrypt; may be given again")
 	noFiles(c, "recipient")
 	return c
 }
 
-// notExported is the error of an export of which there is no file. The instance connects
-// here again then, unless it had moved before.
-func notExported(ctx context.Context, cfg *config.Config, log *slog.Logger, name string, done app.Exported, err error) error {
-	if !done.Marked || errors.Is(err, backup.ErrLeft) {
-		return err
+func (o *exportOptions) takeBack(ctx context.Context, name string, out io.Writer) error {
+	when := " at the next start"
+	err := o.either(func(cfg *config.Config) error {
+		log, _ := newLogger(cfg, os.Stderr)
+		return app.UndoExport(ctx, cfg, log, name)
+	}, func(p program) error {
+		when = ""
+		return p.undoExport(ctx, name, "")
+	})
+	if err == nil {
+		fmt.Fprintf(out, "%s connects here again%s; the exported file must never be imported any more\n", name, when)
 	}
-	if undo := app.UndoExport(context.WithoutCancel(ctx), cfg, log, name); undo != nil {
-		return fmt.Errorf("%w; nothing was exported, but %s stays marked as moved (%w): take that back by postern instance export --undo %s", err, name, undo, name)
-	}
-	return fmt.Errorf("%w; nothing was exported, and %s has not moved", err, name)
+	return err
+}
+
+func (o *exportOptions) run(ctx context.Context, name, path string, to []age.Recipient, out io.Writer) error {
+	return o.either(func(cfg *config.Config) error {
+		log, _ := newLogger(cfg, os.Stderr)
+		var done app.Exported
+		err := backup.WriteFile(path, func(w io.Writer) (err error) {
+			done, err = app.ExportAccount(ctx, cfg, log, name, o.messages, w, to...)
+			return err
+		})
+		if err != nil {
+			return notExported(ctx, cfg, log, name, done, err)
+		}
+		fmt.Fprintf(out, "%s: the account of %s with %d sessions, %d contacts and %d messages; it does not connect here any more\n", path, name, done.Sessions, done.Contacts, done.Messages)
+		return nil
+	}, func(p program) error {
+		size, err := p.export(ctx, name, path, o.messages, o.recipients)
+		if err != nil {
+			return err
+		}
+		fmt.Fprintf(out, "%s: the account of %s, %s; it does not connect here any more\n", path, name, inUnits(size))
+		return nil
+	})
+}
+
+// importAccountOptions are the flags of `postern instance import`.
+type importAccountOptions struct {
+	place
+	identity, name string
 }
 
 func importAccountCommand() *cobra.Command {
-	var settings, identity, name string
+	var o importAccountOptions
 	c := &cobra.Command{
-		Use:   "import [--name NAME] [--identity FILE] [--config FILE] FILE",
+		Use:   "import [--name NAME] [--identity FILE] [--url URL --key KEY] [--config FILE] FILE",
 		Short: "make an instance of an exported account",
 		Args:  fileNeeded("what export wrote"),
 		RunE: func(c *cobra.Command, args []string) error {
-			cfg, err := prepare(settings)
-			if err != nil {
-				return err
-			}
-			return importAccount(c.Context(), cfg, args[0], identity, name, c.OutOrStdout())
+			return o.run(c.Context(), args[0], c.OutOrStdout())
 		},
 	}
-	configFlag(c, &settings)
-	c.Flags().StringVar(&name, "name", "", "`NAME` of the instance, when it is to have another one")
-	c.Flags().StringVar(&identity, "identity", "", "`FILE` with the private key of age, for a file that is encrypted")
+	o.flags(c)
+	c.Flags().StringVar(&o.name, "name", "", "`NAME` of the instance, when it is to have another one")
+	c.Flags().StringVar(&o.identity, "identity", "", "`FILE` with the private key of age, for a file that is encrypted")
 	noFiles(c, "name")
 	return c
 }
 
-func importAccount(ctx context.Context, cfg *config.Config, path, identity, name string, out io.Writer) error {
-	identities, err := readIdentities(identity)
+func (o *importAccountOptions) run(ctx context.Context, path string, out io.Writer) error {
+	identities, err := readIdentities(o.identity)
 	if err != nil {
 		return err
 	}
@@ -138,48 +190,41 @@ func importAccount(ctx context.Context, cfg *config.Config, path, identity, name
 		return err
 	}
 	defer func() { _ = f.Close() }()
-	a, err := transfer.Read(ctx, f, identities...)
-	if err != nil {
-		return fmt.Errorf("%s: %w", path, err)
-	}
-	fresh, err := retoken(cfg, a, name)
-	if err != nil {
+	var done imported
+	when := " at the next start"
+	err = o.either(func(cfg *config.Config) error {
+		done, err = importHere(ctx, cfg, f, identities, o.name)
 		return err
-	}
-	log, _ := newLogger(cfg, os.Stderr)
-	rec, err := app.ImportAccount(ctx, cfg, log, a)
+	}, func(p program) error {
+		when = ""
+		if _, err := f.Seek(0, io.SeekStart); err != nil {
+			return err
+		}
+		done, err = p.importAccount(ctx, f, identities, o.name)
+		return err
+	})
 	if err != nil {
 		return fmt.Errorf("%s: %w", path, err)
 	}
-	fmt.Fprintf(out, "%s: the account %s, with %d contacts and %d messages; it connects at the next start\n", rec.Name, rec.OwnerJID, len(a.Instance.Contacts), len(a.Instance.Messages))
-	if fresh {
-		fmt.Fprintf(out, "its token is a new one, since the old one is not valid here: %s\n", rec.Token.Value)
+	fmt.Fprintf(out, "%s: the account %s, with %d contacts and %d messages; it connects%s\n", done.InstanceName, done.OwnerJID, done.Contacts, done.Messages, when)
+	if done.TokenReplaced {
+		fmt.Fprintf(out, "its token is a new one, since the old one is not valid here: %s\n", done.Auth.Token)
 	}
 	return nil
 }
 
-// retoken gives an account another name, when there is one, and another token unless
-// its own is valid here for that name.
-func retoken(cfg *config.Config, a *transfer.Account, name string) (fresh bool, err error) {
-	in := &a.Instance
-	had, token, err := a.Credential()
+// importHere stores an account in the data file of a program that does not run.
+func importHere(ctx context.Context, cfg *config.Config, f io.Reader, identities []age.Identity, name string) (done imported, err error) {
+	a, err := transfer.Read(ctx, f, 0, identities...)
 	if err != nil {
-		return false, err
+		return done, err
 	}
-	if in.Name = name; name == "" {
-		in.Name = had
-	}
-	secret, err := config.JWTSecret(cfg)
+	log, _ := newLogger(cfg, os.Stderr)
+	rec, fresh, err := app.ImportAccount(ctx, cfg, log, a, name)
 	if err != nil {
-		return false, err
+		return done, err
 	}
-	claims, err := tokens.NewReader([]byte(secret)).Read(token)
-	if err == nil {
-		if of, err := claims.Instance(); err == nil && of == in.Name {
-			return false, nil
-		}
-	}
-	ttl := time.Duration(cfg.Authentication.JWTExpiresIn) * time.Second
-	in.Token, err = tokens.ForInstance([]byte(secret), in.Name, ttl, time.Now())
-	return true, err
+	done = imported{InstanceName: rec.Name, OwnerJID: rec.OwnerJID, Contacts: len(a.Instance.Contacts), Messages: len(a.Instance.Messages), TokenReplaced: fresh}
+	done.Auth.Token = rec.Token.Value
+	return done, nil
 }

@@ -9,6 +9,7 @@ import (
 	"fmt"
 	"io"
 	"net/http"
+	"strings"
 
 	"postern/app"
 	"postern/config"
@@ -49,30 +50,62 @@ func elsewhere(cfg *config.Config, base, key string) (program, error) {
 	return p, nil
 }
 
-// ask calls the program. Whatever it answers but 200 is an error that says what it is.
+// ask calls the program. Whatever it answers but a success is an error that says what it is.
 func (p program) ask(ctx context.Context, method, path string, in any) (*http.Response, error) {
+	return p.askAs(ctx, method, path, "", in)
+}
+
+// askAs is ask with an id for the request, unless that is empty.
+func (p program) askAs(ctx context.Context, method, path, requestID string, in any) (*http.Response, error) {
 	var body bytes.Buffer
+	kind := ""
 	if in != nil {
+		kind = "application/json"
 		if err := json.NewEncoder(&body).Encode(in); err != nil {
 			return nil, err
 		}
 	}
-	req, err := http.NewRequestWithContext(ctx, method, p.url+path, &body)
+	return p.send(ctx, method, path, requestID, kind, &body)
+}
+
+// refused is an answer of the program that is no success.
+type refused struct {
+	base, status, said string
+	code               string // machine code; empty when there is none
+}
+
+func (r *refused) Error() string { return fmt.Sprintf("%s answered %s: %s", r.base, r.status, r.said) }
+
+// send calls the program with a body of some kind, as askAs does with JSON. Whatever is
+// answered but a success is a *refused.
+func (p program) send(ctx context.Context, method, path, requestID, kind string, body io.Reader) (*http.Response, error) {
+	req, err := http.NewRequestWithContext(ctx, method, p.url+path, body)
 	if err != nil {
 		return nil, err
 	}
 	req.Header.Set("apikey", p.key)
-	if in != nil {
-		req.Header.Set("Content-Type", "application/json")
+	if kind != "" {
+		req.Header.Set("Content-Type", kind)
+	}
+	if requestID != "" {
+		req.Header.Set("X-Request-Id", requestID)
 	}
 	resp, err := (&http.Client{Transport: p.way}).Do(req)
 	if err != nil {
 		return nil, fmt.Errorf("%w; a program that has the data file open, or is at --url, does not answer there", err)
 	}
-	if resp.StatusCode != http.StatusOK {
+	if resp.StatusCode/100 != 2 {
 		defer func() { _ = resp.Body.Close() }()
 		said, _ := io.ReadAll(io.LimitReader(resp.Body, 2048))
-		return nil, fmt.Errorf("%s answered %s: %s", p.base, resp.Status, config.OneLine(event.Cut(string(said))))
+		var e struct {
+			Code     string
+			Messages []string
+		}
+		text := event.Cut(string(said))
+		if json.Unmarshal(said, &e) == nil && e.Code != "" {
+			text = e.Code + ": " + strings.Join(e.Messages, "; ")
+		}
+		return nil, &refused{p.base, resp.Status, config.OneLine(text), e.Code}
 	}
 	return resp, nil
 }

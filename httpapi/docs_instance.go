@@ -31,6 +31,23 @@ func instanceDescriptions() map[string]description {
 			id: "issueInstanceToken", summary: "Issue a new token for an instance whose old one expired or was lost.",
 			out: body[rotatedToken](), codes: codes{"INSTANCE_NOT_FOUND", "DISK_FULL"},
 		},
+		"POST /instance/{i}/export": {
+			id: "exportInstance", summary: "The account of an instance, to be imported by another Postern.",
+			about: "The instance is disconnected and marked as moved before the first byte leaves, and does not connect here any more. " +
+				"An answer that is cut off while the program sends it is taken back; DELETE does it otherwise.",
+			in: body[exportRequest](), example: `{"messages":true}`, media: mediaBytes,
+			codes: codes{"INSTANCE_NOT_FOUND", "INSTANCE_NOT_CONNECTED", "INSTANCE_BUSY", "TRANSFER_RUNNING", codeRecipient, "DISK_FULL"},
+		},
+		"DELETE /instance/{i}/export": {
+			id: "undoExport", summary: "Take an export back that was never imported, and connect the instance.", query: []string{"requestId"},
+			status: http.StatusNoContent, codes: codes{"INSTANCE_NOT_FOUND", "INSTANCE_NOT_MOVED", "TRANSFER_RUNNING", "INSTANCE_EXISTS"},
+		},
+		"POST /admin/import": {
+			id: "importInstance", summary: "Make an instance of an exported account, and connect it.",
+			about: "attachment is the file, decrypted. All of it is looked at before anything is stored, and stored in one commit.",
+			form:  []string{"name"}, status: http.StatusCreated, out: body[importedInstance](),
+			codes: codes{"INVALID_ARCHIVE", "INSTANCE_EXISTS", "INVALID_INSTANCE", "INVALID_WEBHOOK", "INVALID_PROXY", "INVALID_ARGUMENT", "TRANSFER_RUNNING", "DISK_FULL"},
+		},
 	}
 }
 
@@ -113,6 +130,14 @@ func instanceFields() openapi.Fields {
 		"CreatedInstance.name":               say("The instance's name.", exampleName),
 		"CreatedInstance.description":        say("Its description.", "Sales desk"),
 		"CreatedInstance.Auth":               say("Its token.", nil),
+		"ExportRequest.messages":             say("Whether its contacts and stored messages go along.", true),
+		"ExportRequest.recipients":           say("Public keys of age, each of which can read the file with its private one; empty: it is not encrypted.", []string{"age1ql3z7hjy54pw3hyww5ayyfg7zqgvc7w3j2elw8zmrj2kg5sfn9aqmcac8p"}),
+		"?requestId":                         say("The id of the request that exported the instance: only the mark that it left is taken away. Absent: whichever there is.", exampleUUID),
+		"ImportInstanceForm.name":            say("The name of the instance, when it is to have another one than it had.", exampleName, openapi.Chars(1, 255), openapi.Pattern(namePattern)),
+		"ImportedInstance.contacts":          say("Contacts that came along.", 12, openapi.AtLeast(0)),
+		"ImportedInstance.messages":          say("Stored messages that came along.", 240, openapi.AtLeast(0)),
+		"ImportedInstance.tokenReplaced":     say("Whether the token is another one, since the old one is not good here.", false),
+		"ImportedInstance.Auth":              say("Its token; null for a session.", nil),
 		"IssuedToken.id":                     say("The token's id.", 1),
 		"IssuedToken.token":                  say("The token, for Authorization: Bearer.", token),
 		"AuthView.id":                        say("The token's id.", 1),

@@ -5,6 +5,7 @@ import (
 	"mime/multipart"
 	"net/http"
 	"net/http/httptest"
+	"slices"
 	"strings"
 	"testing"
 )
@@ -35,9 +36,14 @@ func formBody(t *testing.T, parts ...part) (body []byte, contentType string) {
 	return b.Bytes(), w.FormDataContentType()
 }
 
+// form sends a form with a token; an empty one is the operator's key.
 func (r *rig) form(path, token string, body []byte, contentType string) *http.Response {
 	req := httptest.NewRequest(http.MethodPost, path, bytes.NewReader(body))
-	req.Header.Set("Authorization", "Bearer "+token)
+	if token == "" {
+		req.Header.Set("apikey", testKey)
+	} else {
+		req.Header.Set("Authorization", "Bearer "+token)
+	}
 	req.Header.Set("Content-Type", contentType)
 	return do(r.h, req)
 }
@@ -69,7 +75,20 @@ func TestEveryFormIsReadStrictly(t *testing.T) {
 		if d.form == nil || d.in != nil {
 			continue
 		}
+		token := token
+		if row.auth == globalKey {
+			token = ""
+		}
 		for _, c := range cases {
+			if !slices.Contains(d.form, "options") { // what is said of it is said of another field, or of none
+				if strings.Contains(c.what, "option") {
+					continue
+				}
+				c.parts = renamed(c.parts, d.form[0])
+			}
+			if c.code == "INVALID_MEDIA" && !slices.Contains(d.codes, c.code) {
+				c.code = "INVALID_ARCHIVE"
+			}
 			body, contentType := formBody(t, c.parts...)
 			t.Logf("%s with %s", row.path, c.what)
 			wantError(t, r.form(concrete(row.path), token, body, contentType), c.status, c.code)
@@ -79,6 +98,23 @@ func TestEveryFormIsReadStrictly(t *testing.T) {
 		wantError(t, r.form(concrete(row.path), token, body, "multipart/form-data"), 415, codeContentType)
 		wantError(t, r.form(concrete(row.path), token, body, "application/json"), 415, codeContentType)
 	}
+}
+
+// renamed gives the fields that forms of sends have another name.
+func renamed(parts []part, name string) (all []part) {
+	for _, p := range parts {
+		if p.name == "mediaType" {
+			continue
+		}
+		if p.name == "number" && p.text == "\xff" {
+			continue // the field twice is another fault
+		}
+		if p.name == "number" || p.name == "options" {
+			p.name = name
+		}
+		all = append(all, p)
+	}
+	return all
 }
 
 func TestAFileOfAnotherTypeThanItIsSentAsIsRefused(t *testing.T) {

@@ -95,6 +95,8 @@ type Config struct {
 	// Backup makes an archive of the program's data; release is to be called when it
 	// was written.
 	Backup func(ctx context.Context, withoutSecrets bool) (a *backup.Archive, release func() error, err error)
+	// Transfers move accounts between programs.
+	Transfers Transfers
 	// Warnings are what an operator should look at though the program works, besides
 	// those of the store. nil: none.
 	Warnings func() []string
@@ -175,6 +177,8 @@ func New(c Config) (http.Handler, error) {
 		return nil, errors.New("httpapi: Relay, Deliveries and Backup are required")
 	case c.Access.Keys == nil || c.Access.Sessions == nil || c.Access.Book == nil || c.Access.Links == nil:
 		return nil, errors.New("httpapi: Access is required")
+	case c.Transfers.Export == nil || c.Transfers.Undo == nil || c.Transfers.Import == nil:
+		return nil, errors.New("httpapi: Transfers is required")
 	}
 	if c.MaxRecipients == 0 {
 		c.MaxRecipients = defaultMaxRecipients

@@ -19,6 +19,7 @@ import (
 	"testing"
 	"time"
 
+	"filippo.io/age"
 	"github.com/golang-jwt/jwt/v5"
 	"github.com/google/uuid"
 
@@ -170,6 +171,7 @@ func newRigWith(t testing.TB, o store.Options, adapt ...func(*instance.Config)) 
 		Access:   who,
 		Metrics:  http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { _, _ = io.WriteString(w, "x 1") }),
 		Registry: r.registry, Supervisor: sup, Engine: r.engine, Media: r.media, Processor: processor, Hub: r.hub, Store: st,
+		Transfers:    Transfers{Export: r.export, Undo: r.registry.MoveBack, Import: r.importAccount},
 		NewMessageID: uuid.NewString, Backup: r.backup, Post: r.post, APIKey: testKey, JWTSecret: testSecret,
 		Samples: r.samples(), Relay: dispatch.NewRelay(dispatch.RelayConfig{Store: st, Ledger: ledger}), Deliveries: ledger, Logger: r.logger(),
 	})
@@ -397,6 +399,32 @@ func (h *recordingHub) ServeConsole(w http.ResponseWriter, _ *http.Request, v co
 func (l *line) Hold(context.Context) (func(), error) { return func() {}, nil }
 
 // backup is one of the rig's file.
+// export is that of a program, of an account that is a text.
+func (r *rig) export(ctx context.Context, id int64, by string, _ bool, _ []age.Recipient) (Outgoing, error) {
+	const account = "the account"
+	out := Outgoing{Content: strings.NewReader(account), Size: int64(len(account)), End: func(whole bool) error {
+		if whole {
+			return nil
+		}
+		return r.registry.MoveBack(context.WithoutCancel(ctx), id, by)
+	}}
+	return out, r.registry.Move(ctx, id, by)
+}
+
+// importAccount makes an instance of that text.
+func (r *rig) importAccount(ctx context.Context, file io.Reader, name string, before func(string)) (in Imported, err error) {
+	raw, err := io.ReadAll(file)
+	if err == nil && string(raw) != "the account" {
+		err = fmt.Errorf("%w: it says %.20q", ErrArchive, raw)
+	}
+	if err != nil {
+		return in, err
+	}
+	before(name)
+	in.Record, err = r.registry.Create(ctx, instance.New{Name: name, Mint: r.api.mint})
+	return in, err
+}
+
 func (r *rig) backup(ctx context.Context, withoutSecrets bool) (*backup.Archive, func() error, error) {
 	data, err := r.store.Snapshot(ctx)
 	if err != nil {

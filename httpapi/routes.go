@@ -43,6 +43,8 @@ func routes() []route {
 		{"DELETE", "/instance/{i}", instanceBearer, scopeManage, audited("instance.delete", (*api).deleteInstance)},
 		{"PUT", "/instance/{i}/refreshToken", instanceBearer, never, audited("token.refresh", (*api).refreshToken)},
 		{"PUT", "/instance/{i}/token", globalKey, never, audited("token.create", (*api).issueInstanceToken)},
+		{"POST", "/instance/{i}/export", globalKey, never, audited("instance.export", (*api).exportInstance)},
+		{"DELETE", "/instance/{i}/export", globalKey, never, audited("instance.export.undo", (*api).undoExport)},
 
 		{"GET", "/instance/{i}/connect", instanceBearer, scopePair, (*api).connect},
 		{"POST", "/instance/{i}/connect", instanceBearer, scopePair, (*api).connect},
@@ -194,6 +196,7 @@ func routes() []route {
 		{"POST", "/admin/batches/{id}/stop", globalKey, never, (*api).stopAnyBatch},
 
 		{"POST", "/admin/backup", globalKey, never, audited("backup.create", (*api).makeBackup)},
+		{"POST", "/admin/import", globalKey, never, audited("instance.import", (*api).importInstance)},
 		{"POST", "/admin/check", globalKey, never, (*api).checkData},
 		{"GET", "/admin/log", globalKey, never, (*api).showLog},
 		{"PUT", "/admin/log", globalKey, never, audited("log.change", (*api).putLog)},

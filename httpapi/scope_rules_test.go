@@ -48,6 +48,7 @@ var contractScopes = []struct{ method, path, scopes string }{
 	{"", "/ws/instance/events", "read"},
 	{"", "/instance/{i}/refreshToken", ""},
 	{"", "/instance/{i}/token", ""},
+	{"", "/instance/{i}/export", ""},
 	{"GET", "/instance/{i}/connection/status", "read pair"},
 	{"", "/instance/{i}/connect", "pair"},
 	{"", "/instance/{i}/qr.png", "pair"},

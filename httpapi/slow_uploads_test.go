@@ -28,11 +28,14 @@ func uploading(t *testing.T, script func(t *testing.T, r *rig, c net.Conn)) {
 	for _, row := range formRoutes() {
 		t.Run(row.path, func(t *testing.T) {
 			r := newRig(t)
-			token := r.timelessToken("some-instance")
+			credential := "Authorization: Bearer " + r.timelessToken("some-instance")
+			if row.auth == globalKey {
+				credential = "Apikey: " + testKey
+			}
 			synctest.Test(t, func(t *testing.T) {
 				connected(t, r.h, func(c net.Conn) {
-					_, _ = fmt.Fprintf(c, "%s %s HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer %s\r\nContent-Type: multipart/form-data; boundary=b\r\nContent-Length: %d\r\n\r\n"+
-						"--b\r\nContent-Disposition: form-data; name=\"attachment\"; filename=\"a.png\"\r\n\r\n", row.method, concrete(row.path), token, 1<<20)
+					_, _ = fmt.Fprintf(c, "%s %s HTTP/1.1\r\nHost: x\r\n%s\r\nContent-Type: multipart/form-data; boundary=b\r\nContent-Length: %d\r\n\r\n"+
+						"--b\r\nContent-Disposition: form-data; name=\"attachment\"; filename=\"a.png\"\r\n\r\n", row.method, concrete(row.path), credential, 1<<20)
 					_, _ = io.WriteString(c, strings.Repeat("x", 1<<19))
 					synctest.Wait()
 					if len(r.spooled()) != 1 {

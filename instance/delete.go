@@ -117,10 +117,16 @@ func (s *Supervisor) Delete(ctx context.Context, id int64, force bool) error {
 	if s.cfg.Pacer != nil {
 		s.cfg.Pacer.Drop(id)
 	}
-	k.session.Reroute() // there is no way for it any more
-	k.gone = true
-	s.mu.Lock()
-	delete(s.keepers, id)
-	s.mu.Unlock()
+	k.leave(ErrNotFound)
 	return nil
+}
+
+// leave ends the life of a keeper that is disconnected, since its instance is not for it
+// any more: why is what those hear who have waited for their turn. The caller has it.
+func (k *keeper) leave(why error) {
+	k.session.Reroute() // there is no way for it any more
+	k.gone = why
+	k.sup.mu.Lock()
+	defer k.sup.mu.Unlock()
+	delete(k.sup.keepers, k.id)
 }

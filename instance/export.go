@@ -32,6 +32,12 @@ type ExportedMessage struct {
 // same keys.
 var ErrMoved = errors.New("the instance has moved to another Postern")
 
+// ErrNotMoved tells that there is no export to take back.
+var ErrNotMoved = errors.New("the instance has not moved to another Postern, or was marked by another export")
+
+// ErrAccountExists refuses a second instance with the keys of an account.
+var ErrAccountExists = errors.New("an instance has the account already")
+
 // movedText is what the status of such an instance says.
 const movedText = "moved to another Postern; `postern instance export --undo` takes it back when it never connected there"
 
@@ -107,19 +113,43 @@ func exportAll(s *store.Store, bucket string, id int64, fn func(tx *store.Tx, nu
 	return nil
 }
 
-// Move marks an instance as living elsewhere, or takes the mark away: it never connects
-// while it is there.
-func (r *Registry) Move(ctx context.Context, id int64, away bool) error {
-	_, _, err := r.change(ctx, id, func(rec *Record) bool {
-		if rec.HasMoved() == away {
+// Move marks an instance as living elsewhere, for the request by: it never connects
+// while the mark is there. Who listens is told that it is not connected. One that is
+// marked already stays as it is. Errors: ErrNotFound.
+func (r *Registry) Move(ctx context.Context, id int64, by string) error {
+	t := r.telling(id)
+	_, moved, err := r.changeAndTell(ctx, id, func(rec *Record) bool {
+		if rec.HasMoved() {
 			return false
 		}
-		rec.Status, rec.Reason, rec.LastError, rec.MovedAt = event.Offline, 0, "", event.Time{}
-		if away {
-			rec.LastError, rec.MovedAt = movedText, rec.UpdatedAt
+		rec.Status, rec.Reason, rec.LastError, rec.MovedAt, rec.MovedBy = event.Offline, 0, movedText, rec.UpdatedAt, by
+		return true
+	}, t, func(rec *Record) {
+		if !rec.HasMoved() || r.cfg.Publish == nil {
+			return
 		}
+		u := event.ConnectionUpdate{Type: event.TypeDisconnected, Connection: event.ConnectionClose, Message: movedText}
+		t.add(event.ConnectionUpdated, r.withLast(id, rec, u), r.about(u), by)
+	})
+	if err == nil && moved && r.cfg.Publish != nil {
+		r.publish(ctx, t)
+	}
+	return err
+}
+
+// MoveBack takes the mark of Move away. With by it does so only when that request
+// made it. Errors: ErrNotFound, or ErrNotMoved when there is no such mark.
+func (r *Registry) MoveBack(ctx context.Context, id int64, by string) error {
+	_, changed, err := r.change(ctx, id, func(rec *Record) bool {
+		if !rec.HasMoved() || by != "" && rec.MovedBy != by {
+			return false
+		}
+		rec.Status, rec.Reason, rec.LastError, rec.MovedAt, rec.MovedBy = event.Offline, 0, "", event.Time{}, ""
 		return true
 	})
+	if err == nil && !changed {
+		err = ErrNotMoved
+	}
 	return err
 }
 
@@ -133,11 +163,12 @@ type Received struct {
 }
 
 // Receive stores an exported instance in one commit, together with what also writes for
-// its id. Errors are those of [Registry.Import].
+// its id, and counts it among the instances: a running program knows it from then on.
+// Errors are those of [Registry.Import].
 func (r *Registry) Receive(ctx context.Context, in *Received, also func(tx *store.Tx, id int64) error) (rec Record, err error) {
 	var had Record
 	if err := json.Unmarshal(in.Record, &had); err != nil {
-		return rec, fmt.Errorf("the record of the instance: %w", err)
+		return rec, fmt.Errorf("%w: its record: %w", ErrInvalid, err)
 	}
 	name, token := had.Name, had.Token.Value
 	if in.Name != "" {
@@ -176,7 +207,10 @@ func (r *Registry) receive(tx *store.Tx, in *Received, had Record, id int64) err
 			continue
 		}
 		if err = json.Unmarshal(part.raw, part.as); err != nil {
-			return fmt.Errorf("the %s of the instance: %w", part.bucket, err)
+			return fmt.Errorf("%w: its %s: %w", ErrInvalid, part.bucket, err)
+		}
+		if err = r.mayHave(part.as); err != nil {
+			return err
 		}
 		if part.bucket == webhooks {
 			var n uint64
@@ -195,6 +229,20 @@ func (r *Registry) receive(tx *store.Tx, in *Received, had Record, id int64) err
 	return err
 }
 
+// mayHave holds a part of an instance that comes from elsewhere against the rules here.
+func (r *Registry) mayHave(part any) error {
+	rules := Rules{r}
+	switch p := part.(type) {
+	case *Webhook:
+		return rules.Webhook(WebhookChange{URL: &p.URL})
+	case *storedProxy:
+		return rules.Proxy(ProxyChange{URL: p.URL, For: p.For})
+	case *Settings:
+		return rules.Settings(*p)
+	}
+	return nil
+}
+
 func given(s string) *string {
 	if s == "" {
 		return nil
@@ -206,7 +254,7 @@ func given(s string) *string {
 func receiveMessage(tx *store.Tx, id int64, m ExportedMessage) error {
 	var stored storedMessage
 	if err := json.Unmarshal(m.Message, &stored); err != nil {
-		return fmt.Errorf("a message: %w", err)
+		return fmt.Errorf("%w: a message: %w", ErrInvalid, err)
 	}
 	message := (*event.Message)(&stored.Message)
 	if !storable(message) {

@@ -87,9 +87,9 @@ func (r Rules) Contact(c *event.ContactChange) bool {
 }
 
 // Import stores an instance with everything that it brings in one commit, together
-// with what also writes for its id, and returns it. Nobody is told of it: it is
-// meant for a program that does not serve yet. What breaks a rule of Rules fails as
-// it would one by one. Errors: a RuleError, ErrExists, or that of also.
+// with what also writes for its id, and returns it. No event tells of it. What breaks a
+// rule of Rules fails as it would one by one. Errors: a RuleError, ErrExists, or that of
+// also.
 func (r *Registry) Import(ctx context.Context, in *Import, also func(tx *store.Tx, id int64) error) (Record, error) {
 	if err := in.check(); err != nil {
 		return Record{}, err
@@ -102,26 +102,46 @@ func (r *Registry) Import(ctx context.Context, in *Import, also func(tx *store.T
 		}
 		token = minted
 	}
-	e := &entry{}
 	var rec Record
 	err := r.cfg.Store.Update(ctx, func(tx *store.Tx) (err error) {
-		if rec, err = r.importTx(tx, in, token, e); err != nil {
+		if rec, err = r.importTx(tx, in, token); err != nil {
 			return err
 		}
 		return also(tx, rec.ID)
 	})
+	if err == nil {
+		rec, err = r.takeUp(rec.ID)
+	}
 	if err != nil {
 		return Record{}, fmt.Errorf("import instance %q: %w", in.Name, err)
 	}
-	e.record.Store(&rec)
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	r.byID[rec.ID], r.byName[rec.Name] = e, e
 	return rec, nil
 }
 
-// importTx writes all that belongs to this package. e is filled for the cache.
-func (r *Registry) importTx(tx *store.Tx, in *Import, token string, e *entry) (rec Record, err error) {
+// takeUp reads an instance that was stored, and counts it among the others.
+func (r *Registry) takeUp(id int64) (rec Record, err error) {
+	e := &entry{}
+	err = r.cfg.Store.View(func(tx *store.Tx) (err error) {
+		if rec, _, err = store.GetJSON[Record](tx, instances, store.Key(id)); err != nil {
+			return err
+		}
+		return e.loadParts(tx, id)
+	})
+	if err != nil {
+		return rec, err
+	}
+	e.record.Store(&rec)
+	r.mu.Lock()
+	r.byID[rec.ID], r.byName[rec.Name] = e, e
+	r.mu.Unlock()
+	r.tellChange(rec.ID, rec.Name, false)
+	r.tellLanes(lanesOf(rec.ID, e.chosen()))
+	r.log.Info("instance imported", "instance", rec.Name, "instance_id", rec.ID)
+	return rec, nil
+}
+
+// importTx writes all that belongs to this package.
+func (r *Registry) importTx(tx *store.Tx, in *Import, token string) (rec Record, err error) {
 	if tx.Has(instanceName, []byte(in.Name)) {
 		return rec, ErrExists
 	}
@@ -137,7 +157,7 @@ func (r *Registry) importTx(tx *store.Tx, in *Import, token string, e *entry) (r
 	}
 	err = errors.Join(store.PutJSON(tx, instances, store.Key(id), rec), tx.Put(instanceName, []byte(in.Name), store.Key(id)))
 	if err == nil {
-		err = r.importSettings(tx, in, rec.ID, e)
+		err = r.importSettings(tx, in, rec.ID)
 	}
 	// In the order of their keys: within one transaction bbolt splits no page, and what
 	// is put between a hundred thousand others moves half of them.
@@ -152,7 +172,7 @@ func (r *Registry) importTx(tx *store.Tx, in *Import, token string, e *entry) (r
 	return rec, err
 }
 
-func (r *Registry) importSettings(tx *store.Tx, in *Import, id int64, e *entry) error {
+func (r *Registry) importSettings(tx *store.Tx, in *Import, id int64) error {
 	key := store.Key(id)
 	if in.Webhook != nil {
 		if err := NewRules(r.cfg).Webhook(*in.Webhook); err != nil {
@@ -162,7 +182,6 @@ func (r *Registry) importSettings(tx *store.Tx, in *Import, id int64, e *entry) 
 		if err != nil {
 			return err
 		}
-		e.webhook.Store(&hook)
 		if err := store.PutJSON(tx, webhooks, key, hook); err != nil {
 			return err
 		}
@@ -177,7 +196,6 @@ func (r *Registry) importSettings(tx *store.Tx, in *Import, id int64, e *entry) 
 		options = changed
 	}
 	if in.Options != nil || r.cfg.DurableDefault {
-		e.options.Store(hold(options))
 		if err := store.PutJSON(tx, optionsBucket, key, options); err != nil {
 			return err
 		}
@@ -187,7 +205,6 @@ func (r *Registry) importSettings(tx *store.Tx, in *Import, id int64, e *entry) 
 		if err := s.check(); err != nil {
 			return err
 		}
-		e.settings.Store(&s)
 		if err := store.PutJSON(tx, settingsBucket, key, s); err != nil {
 			return err
 		}
@@ -201,7 +218,6 @@ func (r *Registry) importSettings(tx *store.Tx, in *Import, id int64, e *entry) 
 	}
 	p.CreatedAt = event.At(tx.Now())
 	p.UpdatedAt = p.CreatedAt
-	e.proxy.Store(&heldProxy{Proxy: p})
 	return store.PutJSON(tx, proxies, key, storedProxy{in.Proxy.URL, p.For, p.CreatedAt, p.UpdatedAt})
 }
 

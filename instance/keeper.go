@@ -19,7 +19,7 @@ type keeper struct {
 	// turn, of size 1, is full while a call connects, pairs, restarts or logs
 	// out: what one of them stores must not be overtaken by another.
 	turn chan struct{}
-	gone bool // the instance was deleted; belongs to who has the turn
+	gone error // why there is nothing to connect any more; belongs to who has the turn
 
 	mu      sync.Mutex
 	changed chan struct{} // closed and replaced after each fact and each dial
@@ -44,13 +44,13 @@ type keeper struct {
 }
 
 // take waits for the turn. It fails with ErrNotFound when the instance was
-// deleted meanwhile.
+// deleted meanwhile, and with ErrMoved when it has moved away.
 func (k *keeper) take(ctx context.Context) error {
 	select {
 	case k.turn <- struct{}{}:
-		if k.gone {
-			k.release()
-			return ErrNotFound
+		if k.gone != nil {
+			defer k.release()
+			return k.gone
 		}
 		return nil
 	case <-ctx.Done():

@@ -70,6 +70,7 @@ type Record struct {
 	Restrictions       []Restriction    `json:"restrictions,omitempty"` // also those that are over; see Record.Restriction
 	RedialedAt         event.Time       `json:"redialedAt,omitzero"`    // because of refusals in a row
 	MovedAt            event.Time       `json:"movedAt,omitzero"`       // to another file; it does not connect here any more
+	MovedBy            string           `json:"movedBy,omitempty"`      // the request that exported it; empty: a command
 }
 
 // Token is an instance's credential, as it was last issued.

@@ -207,14 +207,18 @@ func (r *Registry) load(tx *store.Tx) error {
 		return err
 	}
 	for id, e := range r.byID {
-		if err := e.loadProxy(tx, id); err != nil {
-			return err
-		}
-		if err := errors.Join(loadInto(tx, &e.webhook, webhooks, id), loadInto(tx, &e.settings, settingsBucket, id), loadOptions(tx, &e.options, id)); err != nil {
+		if err := e.loadParts(tx, id); err != nil {
 			return err
 		}
 	}
 	return nil
+}
+
+// loadParts reads what belongs to an instance beside its record.
+func (e *entry) loadParts(tx *store.Tx, id int64) error {
+	return errors.Join(
+		e.loadProxy(tx, id), loadInto(tx, &e.webhook, webhooks, id), loadInto(tx, &e.settings, settingsBucket, id), loadOptions(tx, &e.options, id),
+	)
 }
 
 // loadInto reads what belongs to an instance into the cache. One that is damaged

@@ -72,6 +72,7 @@ var (
 	// is known.
 	ErrOutdated = errors.New("WhatsApp refuses this version of the client as outdated, and no newer one was found")
 
+	errMoved    = fmt.Errorf("%w: %w", ErrMoved, event.ErrNotConnected)
 	errStopping = fmt.Errorf("%w: the program is stopping", event.ErrNotConnected)
 )
 
@@ -245,7 +246,7 @@ func (s *Supervisor) keeper(ctx context.Context, id int64) (*keeper, error) {
 		return nil, errStopping
 	}
 	if rec.HasMoved() {
-		return nil, fmt.Errorf("%w: %w", ErrMoved, event.ErrNotConnected)
+		return nil, errMoved
 	}
 	if k := s.keepers[id]; k != nil {
 		return k, nil

@@ -33,7 +33,11 @@ const (
 	kind    = "postern account"
 	version = 1
 
-	maxLine = 64 << 20 // of a message with its attributes, by far
+	maxLine = 8 << 20 // of a message with its attributes, by far
+
+	// What a line and an update of a message take in memory, beside its text.
+	lineCost   = 256
+	updateCost = 64
 )
 
 // Head says what a file is.
@@ -72,6 +76,8 @@ type end struct {
 var (
 	ErrForeign = errors.New("this is no account of Postern")
 	ErrDamaged = errors.New("the file is damaged or cut off")
+	// ErrTooLarge tells that the account takes more memory than Read may use.
+	ErrTooLarge = errors.New("the account is too large")
 )
 
 // Writer writes a file. Its methods are called in the order of this page, Close last.
@@ -163,15 +169,20 @@ type Account struct {
 
 // Credential is the name of the instance and its token.
 func (a *Account) Credential() (name, token string, err error) {
-	var had instance.Record
-	if err := json.Unmarshal(a.Instance.Record, &had); err != nil {
-		return "", "", fmt.Errorf("%w: the record of the instance: %w", ErrDamaged, err)
-	}
-	return had.Name, had.Token.Value, nil
+	had, err := a.record()
+	return had.Name, had.Token.Value, err
 }
 
-// Read reads a whole file. It returns nothing of one that was cut off or changed.
-func Read(ctx context.Context, r io.Reader, identities ...age.Identity) (*Account, error) {
+func (a *Account) record() (had instance.Record, err error) {
+	if err := json.Unmarshal(a.Instance.Record, &had); err != nil {
+		return had, fmt.Errorf("%w: the record of the instance: %w", ErrDamaged, err)
+	}
+	return had, nil
+}
+
+// Read reads a whole file, for which it takes about most bytes of memory and no more; 0
+// is as many as it needs. It returns nothing of a file that was cut off or changed.
+func Read(ctx context.Context, r io.Reader, most int64, identities ...age.Identity) (*Account, error) {
 	plain, err := backup.Opened(ctx, r, identities)
 	if err != nil {
 		return nil, err
@@ -180,7 +191,7 @@ func Read(ctx context.Context, r io.Reader, identities ...age.Identity) (*Accoun
 	e := &device.Export{Sessions: map[string][]byte{}}
 	lines := bufio.NewReaderSize(plain, 64<<10)
 	sum := sha256.New()
-	ended := false
+	ended, held := false, int64(0)
 	for n := 0; ; n++ {
 		raw, err := readLine(lines)
 		if errors.Is(err, io.EOF) && len(raw) == 0 {
@@ -204,6 +215,9 @@ func Read(ctx context.Context, r io.Reader, identities ...age.Identity) (*Accoun
 			}
 			ended = true
 		}
+		if held += l.cost(len(raw)); most > 0 && held > most {
+			return nil, fmt.Errorf("%w: it takes more than %d MiB", ErrTooLarge, most>>20)
+		}
 		_, _ = sum.Write(raw)
 		a.add(l, e)
 	}
@@ -213,7 +227,23 @@ func Read(ctx context.Context, r io.Reader, identities ...age.Identity) (*Accoun
 	if a.Device, err = device.NewImageOf(e); err != nil {
 		return nil, fmt.Errorf("%w: %w", ErrDamaged, err)
 	}
+	had, err := a.record()
+	if err == nil && had.OwnerJID != a.Device.Account() {
+		err = fmt.Errorf("%w: its instance has another account than its device", ErrDamaged)
+	}
+	if err != nil {
+		return nil, err
+	}
 	return a, nil
+}
+
+// cost is about what a line of that many bytes takes in memory.
+func (l *line) cost(bytes int) int64 {
+	n := bytes + lineCost
+	if l.Message != nil {
+		n += len(l.Message.Updates) * updateCost
+	}
+	return int64(n)
 }
 
 func (a *Account) add(l line, e *device.Export) {

@@ -5,6 +5,7 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"io"
 	"strings"
 	"testing"
 
@@ -37,21 +38,21 @@ func written(t *testing.T, to ...age.Recipient) []byte {
 
 func TestAFileThatWasCutOffOrChangedAnywhereIsRefused(t *testing.T) {
 	raw := written(t)
-	if _, err := Read(t.Context(), bytes.NewReader(raw)); !errors.Is(err, ErrDamaged) || !strings.Contains(err.Error(), "the record of the device") {
+	if _, err := Read(t.Context(), bytes.NewReader(raw), 0); !errors.Is(err, ErrDamaged) || !strings.Contains(err.Error(), "the record of the device") {
 		t.Fatalf("the whole file, whose device is none: %v", err)
 	}
 	for n := range len(raw) {
-		if _, err := Read(t.Context(), bytes.NewReader(raw[:n])); !errors.Is(err, ErrDamaged) && !errors.Is(err, ErrForeign) {
+		if _, err := Read(t.Context(), bytes.NewReader(raw[:n]), 0); !errors.Is(err, ErrDamaged) && !errors.Is(err, ErrForeign) {
 			t.Fatalf("the first %d bytes of %d: %v", n, len(raw), err)
 		}
 		changed := bytes.Clone(raw)
 		changed[n] ^= 1
-		_, err := Read(t.Context(), bytes.NewReader(changed))
+		_, err := Read(t.Context(), bytes.NewReader(changed), 0)
 		if err == nil || strings.Contains(err.Error(), "the record of the device") {
 			t.Fatalf("byte %d of %d (%q): %v", n, len(raw), raw[n], err)
 		}
 	}
-	if _, err := Read(t.Context(), bytes.NewReader(append(bytes.Clone(raw), raw...))); !errors.Is(err, ErrDamaged) {
+	if _, err := Read(t.Context(), bytes.NewReader(append(bytes.Clone(raw), raw...)), 0); !errors.Is(err, ErrDamaged) {
 		t.Errorf("twice: %v", err)
 	}
 }
@@ -61,17 +62,17 @@ func TestAStrangersFileIsRefused(t *testing.T) {
 		"nothing": "", "words": "hello\n", "another kind": `{"head":{"kind":"x","format":1}}` + "\n", "no head": `{"contact":{}}` + "\n", "a list": "[]\n",
 		"a later format": `{"head":{"kind":"postern account","format":2}}` + "\n",
 	} {
-		if _, err := Read(t.Context(), strings.NewReader(raw)); !errors.Is(err, ErrForeign) && !errors.Is(err, ErrDamaged) {
+		if _, err := Read(t.Context(), strings.NewReader(raw), 0); !errors.Is(err, ErrForeign) && !errors.Is(err, ErrDamaged) {
 			t.Errorf("%s: %v", what, err)
 		}
 	}
-	if _, err := Read(t.Context(), endless{}); !errors.Is(err, ErrDamaged) {
+	if _, err := Read(t.Context(), endless{}, 0); !errors.Is(err, ErrDamaged) {
 		t.Errorf("a line without an end: %v", err)
 	}
 	stopped := errors.New("not wanted any more")
 	ctx, cancel := context.WithCancelCause(t.Context())
 	cancel(stopped)
-	if _, err := Read(ctx, endless{}); !errors.Is(err, stopped) {
+	if _, err := Read(ctx, endless{}, 0); !errors.Is(err, stopped) {
 		t.Errorf("without a reader: %v", err)
 	}
 }
@@ -94,13 +95,49 @@ func TestAnEncryptedFileIsReadWithItsIdentityAlone(t *testing.T) {
 	if bytes.Contains(raw, []byte("shop")) {
 		t.Error("it is not encrypted")
 	}
-	if _, err := Read(t.Context(), bytes.NewReader(raw)); !errors.Is(err, backup.ErrEncrypted) {
+	if _, err := Read(t.Context(), bytes.NewReader(raw), 0); !errors.Is(err, backup.ErrEncrypted) {
 		t.Errorf("without an identity: %v", err)
 	}
-	if _, err := Read(t.Context(), bytes.NewReader(raw), id); err == nil || !strings.Contains(err.Error(), "the record of the device") {
+	if _, err := Read(t.Context(), bytes.NewReader(raw), 0, id); err == nil || !strings.Contains(err.Error(), "the record of the device") {
 		t.Errorf("with it: %v", err)
 	}
-	if _, err := Read(t.Context(), bytes.NewReader(raw[:len(raw)-1]), id); !errors.Is(err, ErrDamaged) {
+	if _, err := Read(t.Context(), bytes.NewReader(raw[:len(raw)-1]), 0, id); !errors.Is(err, ErrDamaged) {
 		t.Errorf("cut off: %v", err)
 	}
+}
+
+// TestAFileThatTakesTooMuchMemoryIsRefused, whatever takes it: long lines, or many of
+// which each is small and large once it is read.
+func TestAFileThatTakesTooMuchMemoryIsRefused(t *testing.T) {
+	const most = 1 << 20
+	for what, l := range map[string]string{
+		"contacts": `{"contact":{}}`,
+		"messages": `{"message":{"message":0}}`,
+		"updates":  `{"message":{"message":0,"updates":[` + strings.Repeat(`{},`, 10_000) + `{}]}}`,
+		"nothing":  `{}`,
+		"texts":    `{"message":{"message":"` + strings.Repeat("x", 100_000) + `"}}`,
+	} {
+		file := `{"head":{"kind":"postern account","format":1}}` + "\n" + strings.Repeat(l+"\n", 5000)
+		taken := &counting{r: strings.NewReader(file)}
+		if _, err := Read(t.Context(), taken, most); !errors.Is(err, ErrTooLarge) {
+			t.Errorf("%s: %v", what, err)
+		}
+		if taken.n > 2*most {
+			t.Errorf("%s: %d bytes were read", what, taken.n)
+		}
+	}
+	if _, err := Read(t.Context(), bytes.NewReader(written(t)), most); errors.Is(err, ErrTooLarge) {
+		t.Error("a small one is refused, too")
+	}
+}
+
+type counting struct {
+	r io.Reader
+	n int
+}
+
+func (c *counting) Read(p []byte) (int, error) {
+	n, err := c.r.Read(p)
+	c.n += n
+	return n, err
 }

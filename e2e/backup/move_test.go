@@ -22,7 +22,6 @@ func TestAnAccountMovesToAnotherPosternWithoutPairing(t *testing.T) {
 	c.chat(t, "before", 40, true)
 	c.everythingIsRead(t)
 	file := filepath.Join(t.TempDir(), "shop.account")
-	c.postern(t, 1, "instance", "export", "shop", file) // the program is running
 	c.Stop()
 	if said := c.postern(t, 1, "instance", "export", "nobody", file); !strings.Contains(said, `"nobody"`) {
 		t.Errorf("an unknown instance: %s", said)

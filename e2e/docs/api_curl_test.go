@@ -208,8 +208,8 @@ func curlRequest(ctx context.Context, words []string) (*http.Request, error) {
 	return r, nil
 }
 
-// multipartBody is the body of curl's -F options. Files are those of the tests
-// of package media.
+// multipartBody is the body of curl's -F options. Files without a folder are those of
+// the tests of package media.
 func multipartBody(form []string, header http.Header) (string, error) {
 	var b strings.Builder
 	w := multipart.NewWriter(&b)
@@ -222,11 +222,14 @@ func multipartBody(form []string, header http.Header) (string, error) {
 			}
 			continue
 		}
-		content, err := os.ReadFile(filepath.Join("media", "testdata", file))
+		if !filepath.IsAbs(file) {
+			file = filepath.Join("media", "testdata", file)
+		}
+		content, err := os.ReadFile(file)
 		if err != nil {
 			return "", err
 		}
-		part, err := w.CreateFormFile(name, file)
+		part, err := w.CreateFormFile(name, filepath.Base(file))
 		if err != nil {
 			return "", err
 		}

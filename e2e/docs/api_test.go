@@ -114,7 +114,7 @@ func (r *reader) remember(t *testing.T, c docCommand, answer []byte) {
 }
 
 func (r *reader) ask(ctx context.Context, words []string) (status int, answer []byte, err error) {
-	req, err := curlRequest(ctx, words)
+	req, err := curlRequest(ctx, r.withSaved(words))
 	if err != nil {
 		return 0, nil, err
 	}
@@ -126,7 +126,24 @@ func (r *reader) ask(ctx context.Context, words []string) (status int, answer []
 	if res.StatusCode != http.StatusSwitchingProtocols {
 		answer, err = io.ReadAll(res.Body)
 	}
+	if i := slices.Index(words, "-o"); err == nil && i >= 0 {
+		err = os.WriteFile(filepath.Join(r.Folder, words[i+1]), answer, 0o600)
+	}
 	return res.StatusCode, answer, err
+}
+
+// withSaved has a form take the file that an earlier command of the page saved.
+func (r *reader) withSaved(words []string) []string {
+	words = slices.Clone(words)
+	for i, w := range words {
+		name, file, found := strings.Cut(w, "=@")
+		if saved := filepath.Join(r.Folder, file); found && i > 0 && words[i-1] == "-F" {
+			if _, err := os.Stat(saved); err == nil {
+				words[i] = name + "=@" + saved
+			}
+		}
+	}
+	return words
 }
 
 // TestEveryCommandOfTheAPIPageDoesWhatThePageSays runs them in order against a
@@ -192,6 +209,11 @@ func docRequests(t *testing.T, page string) []string {
 		words, err := shellWords(c.text, vars)
 		if err != nil {
 			t.Fatal(err)
+		}
+		for i, w := range words {
+			if name, file, found := strings.Cut(w, "=@"); found && strings.Contains(page, " -o "+file+" ") { // an earlier command saves it
+				words[i] = name + "=@" + os.DevNull
+			}
 		}
 		r, err := curlRequest(t.Context(), words)
 		if err != nil {

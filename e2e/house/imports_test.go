@@ -82,7 +82,7 @@ var mayImport = map[string][]string{
 	"transfer": {"backup", "instance", "whatsapp/device", "event"},
 
 	"config":       {"backup", "clientversion", "store", "event", "peers", "proxy", "whatsapp"},
-	"app":          {"mcp", "access", "backup", "console", "samples", "transfer", "migrate", "loglevel", "loglines", "clientversion", "config", "delivery", "dashboard", "httpapi", "httpapi/idempotency", "wsbus", "sandbox", "sandbox/phone", "whatsapp", "whatsapp/device", "media", "dispatch", "batch", "instance", "notify", "pace", "store", "event", "peers", "proxy"},
+	"app":          {"mcp", "access", "backup", "console", "samples", "transfer", "migrate", "loglevel", "loglines", "clientversion", "config", "delivery", "dashboard", "httpapi", "httpapi/idempotency", "httpapi/tokens", "wsbus", "sandbox", "sandbox/phone", "whatsapp", "whatsapp/device", "media", "dispatch", "batch", "instance", "notify", "pace", "store", "event", "peers", "proxy"},
 	"doctor":       {"app", "backup", "config", "dispatch", "instance", "media", "netfault", "peers", "store"},
 	"cli/consumer": {},
 	"cli":          {"mcp", "backup", "doctor", "transfer", "migrate", "loglevel", "loglines", "support", "cli/consumer", "app", "config", "httpapi/tokens", "sandbox", "sandbox/handset", "store", "event", "peers"},

@@ -1,6 +1,7 @@
 package device
 
 import (
+	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -31,9 +32,13 @@ var ErrNoDevice = errors.New("the instance is not paired: there is no device")
 // exported are the kinds of records that an Entry can be of.
 const exported = "IPGgKVMCHXTNABYO"
 
-// Export reads the device of an instance. Nothing may connect it meanwhile, nor
-// afterwards unless the export is thrown away: its keys would be used twice.
-func (c *Container) Export(instance int64) (e *Export, err error) {
+// Export reads the device of an instance, once the sessions of its last messages are in
+// the file. Nothing may connect it meanwhile, nor afterwards unless the export is thrown
+// away: its keys would be used twice.
+func (c *Container) Export(ctx context.Context, instance int64) (e *Export, err error) {
+	if err := c.flightsOf(instance).settle(ctx); err != nil {
+		return nil, fmt.Errorf("device of instance %d: export: %w", instance, err)
+	}
 	e = &Export{Sessions: map[string][]byte{}}
 	err = c.store.View(func(tx *store.Tx) error {
 		if e.Record, err = tx.Get(deviceBucket, recordKey(instance)); err != nil {

@@ -233,11 +233,49 @@ func (i *Image) storePairs(tx *store.Tx) error {
 func (c *Container) Learn(i *Image) {
 	c.lids.change.Lock()
 	defer c.lids.change.Unlock()
-	c.lids.mu.Lock()
-	defer c.lids.mu.Unlock()
-	for _, p := range i.pairs {
-		c.lids.set(p.lid, p.pn)
+	c.lids.take(i)
+}
+
+// Receive calls commit, which stores an image by StoreTx, and then knows its pairs. No
+// other pair is stored meanwhile: the program may be at work.
+func (c *Container) Receive(i *Image, commit func() error) error {
+	c.lids.change.Lock()
+	err := commit()
+	if err == nil {
+		c.lids.take(i)
 	}
+	c.lids.change.Unlock()
+	if paired := c.lids.paired.Load(); err == nil && paired != nil {
+		(*paired)()
+	}
+	return err
+}
+
+// take is storePairs for the maps. The caller holds m.change.
+func (m *lidMap) take(i *Image) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	for _, p := range i.pairs {
+		_, lidKnown := m.pns[p.lid]
+		_, pnKnown := m.lids[p.pn]
+		if !i.weak || !lidKnown && !pnKnown {
+			m.set(p.lid, p.pn)
+		}
+	}
+}
+
+// SameDevice tells whether two instances have the keys of one device.
+func (c *Container) SameDevice(a, b int64) (same bool, err error) {
+	err = c.store.View(func(tx *store.Tx) error {
+		one, found, err := store.GetJSON[record](tx, deviceBucket, recordKey(a))
+		if err != nil || !found {
+			return err
+		}
+		other, found, err := store.GetJSON[record](tx, deviceBucket, recordKey(b))
+		same = err == nil && found && one.same(other)
+		return err
+	})
+	return same, err
 }
 
 // DevicesIn are the JIDs of the devices in a data file that no program has open, by

@@ -1,0 +1,194 @@
+package app
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"sync"
+	"time"
+
+	"filippo.io/age"
+
+	"postern/event"
+	"postern/httpapi"
+	"postern/instance"
+	"postern/transfer"
+	"postern/whatsapp/device"
+)
+
+// transfers keeps the exports of one instance apart, and the imports. The zero value is
+// ready.
+type transfers struct {
+	mu      sync.Mutex
+	running map[int64]chan struct{} // by instance, closed at the end; 0: an import
+}
+
+// begin fails with httpapi.ErrTransferring while another one runs.
+func (t *transfers) begin(id int64) (end func(), err error) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if t.running[id] != nil {
+		return nil, httpapi.ErrTransferring
+	}
+	if t.running == nil {
+		t.running = map[int64]chan struct{}{}
+	}
+	over := make(chan struct{})
+	t.running[id] = over
+	return func() {
+		t.mu.Lock()
+		defer t.mu.Unlock()
+		delete(t.running, id)
+		close(over)
+	}, nil
+}
+
+// undoWait is how long an undo waits for the export that it is about: who lost its
+// answer asks for it before the program has noticed.
+const undoWait = 10 * time.Second
+
+// beginAfter is begin, and waits for the one that runs.
+func (t *transfers) beginAfter(ctx context.Context, id int64) (end func(), err error) {
+	ctx, cancel := context.WithTimeoutCause(ctx, undoWait, httpapi.ErrTransferring)
+	defer cancel()
+	for {
+		if end, err = t.begin(id); err == nil {
+			return end, nil
+		}
+		t.mu.Lock()
+		over := t.running[id]
+		t.mu.Unlock()
+		if over == nil {
+			continue
+		}
+		select {
+		case <-over:
+		case <-ctx.Done():
+			return nil, context.Cause(ctx)
+		}
+	}
+}
+
+func (a *App) accounts() accounts { return accounts{a.store, a.known.devices, a.registry} }
+
+// exportAccount is httpapi.Transfers.Export.
+func (a *App) exportAccount(ctx context.Context, id int64, by string, messages bool, to []age.Recipient) (out httpapi.Outgoing, err error) {
+	end, err := a.transfers.begin(id)
+	if err != nil {
+		return out, err
+	}
+	marked, err := a.supervisor.MoveAway(ctx, id, by)
+	if err != nil {
+		end()
+		return out, err
+	}
+	var f *os.File
+	finish := func(whole bool) (err error) {
+		defer end()
+		if f != nil {
+			err = errors.Join(f.Close(), os.Remove(f.Name()))
+		}
+		if marked && !whole {
+			err = errors.Join(err, a.supervisor.MoveBack(context.WithoutCancel(ctx), id, by))
+		}
+		return err
+	}
+	if f, err = a.media.Create(); err == nil {
+		out.Size, err = a.spoolAccount(ctx, id, f, messages, to)
+	}
+	if err != nil {
+		return out, errors.Join(err, finish(false))
+	}
+	out.Content, out.End = f, finish
+	return out, nil
+}
+
+// spoolAccount writes the account of an instance that has moved, so that a slow client
+// keeps no page of the file, and returns its size.
+func (a *App) spoolAccount(ctx context.Context, id int64, f *os.File, messages bool, to []age.Recipient) (size int64, err error) {
+	all := a.accounts()
+	rec, err := all.registry.ByID(id)
+	if err != nil {
+		return 0, err
+	}
+	d, err := all.devices.Export(ctx, id)
+	if errors.Is(err, device.ErrNoDevice) {
+		err = fmt.Errorf("%w: %w", event.ErrNotConnected, instance.ErrNeverPaired)
+	}
+	if err != nil {
+		return 0, err
+	}
+	done, err := all.write(ctx, rec, d, messages, admitted{f, a.store.Admit}, to)
+	if err != nil {
+		return 0, err
+	}
+	a.log.Info("account exported", "instance", rec.Name, "instance_id", id, "sessions", done.Sessions, "contacts", done.Contacts, "messages", done.Messages)
+	if size, err = f.Seek(0, io.SeekCurrent); err == nil {
+		_, err = f.Seek(0, io.SeekStart)
+	}
+	return size, err
+}
+
+// admitted writes as long as new work may begin: what is left of the disk belongs to the
+// data file.
+type admitted struct {
+	io.Writer
+	admit func() error
+}
+
+// Write implements [io.Writer].
+func (w admitted) Write(p []byte) (int, error) {
+	if err := w.admit(); err != nil {
+		return 0, err
+	}
+	return w.Writer.Write(p)
+}
+
+// undoExport is httpapi.Transfers.Undo.
+func (a *App) undoExport(ctx context.Context, id int64, by string) error {
+	end, err := a.transfers.beginAfter(ctx, id)
+	if err != nil {
+		return err
+	}
+	defer end()
+	rec, err := a.registry.ByID(id)
+	if err == nil {
+		err = a.accounts().alone(rec)
+	}
+	if err != nil {
+		return err
+	}
+	return a.supervisor.MoveBack(ctx, id, by)
+}
+
+// importAccount is httpapi.Transfers.Import. It takes about three times as much memory
+// as the file has, and less than six times media.max_bytes.
+func (a *App) importAccount(ctx context.Context, file io.Reader, name string, before func(name string)) (in httpapi.Imported, err error) {
+	end, err := a.transfers.begin(0)
+	if err != nil {
+		return in, err
+	}
+	defer end()
+	account, err := transfer.Read(ctx, file, 2*a.cfg.Media.MaxBytes)
+	switch {
+	case err == nil:
+	case ctx.Err() != nil:
+		return in, err
+	case errors.Is(err, transfer.ErrTooLarge):
+		return in, fmt.Errorf("%w: %w; raise media.max_bytes, or import it while the program is stopped", httpapi.ErrArchiveSize, err)
+	default:
+		return in, fmt.Errorf("%w: %w", httpapi.ErrArchive, err)
+	}
+	if in.Fresh, err = retoken([]byte(a.sec.JWTSecret), seconds(a.cfg.Authentication.JWTExpiresIn), account, name); err != nil {
+		return in, err
+	}
+	before(account.Instance.Name)
+	if in.Record, err = a.accounts().take(ctx, account); err != nil {
+		return in, err
+	}
+	in.Contacts, in.Messages = len(account.Instance.Contacts), len(account.Instance.Messages)
+	a.supervisor.Resume(in.Record.ID)
+	return in, nil
+}

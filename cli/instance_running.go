@@ -1,0 +1,139 @@
+package cli
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"log/slog"
+	"mime/multipart"
+	"net/http"
+	"net/url"
+	"time"
+
+	"filippo.io/age"
+	"github.com/google/uuid"
+
+	"postern/app"
+	"postern/backup"
+	"postern/config"
+)
+
+// notExported is the error of an export of which there is no file. The instance connects
+// here again then, unless it had moved before.
+func notExported(ctx context.Context, cfg *config.Config, log *slog.Logger, name string, done app.Exported, err error) error {
+	if !done.Marked || errors.Is(err, backup.ErrLeft) {
+		return err
+	}
+	if undo := app.UndoExport(context.WithoutCancel(ctx), cfg, log, name); undo != nil {
+		return staysMarked(name, err, undo)
+	}
+	return fmt.Errorf("%w; nothing was exported, and %s has not moved", err, name)
+}
+
+func staysMarked(name string, err, undo error) error {
+	return fmt.Errorf("%w; nothing was exported, but %s may stay marked as moved (%w): take that back by postern instance export --undo %s", err, name, undo, name)
+}
+
+// export has a running program write the account of an instance into a file, and returns
+// its size. When there is no file, the instance has not moved by this.
+func (p program) export(ctx context.Context, name, path string, messages bool, recipients []string) (size int64, err error) {
+	id := uuid.NewString()
+	asked := false
+	err = backup.WriteFile(path, func(w io.Writer) error {
+		asked = true
+		resp, err := p.askAs(ctx, http.MethodPost, instancePath(name)+"/export", id, map[string]any{"messages": messages, "recipients": recipients})
+		if err != nil {
+			return err
+		}
+		defer func() { _ = resp.Body.Close() }()
+		if size, err = io.Copy(w, resp.Body); err != nil {
+			return fmt.Errorf("what %s sent was cut off: %w", p.base, err)
+		}
+		return nil
+	})
+	r, answered := errors.AsType[*refused](err)
+	if err == nil || !asked || answered && r.code != "" || errors.Is(err, backup.ErrLeft) {
+		return size, err
+	}
+	return 0, p.lost(ctx, name, id, err)
+}
+
+// undoPatience is how long a command waits for an undo: the program waits for the export
+// to end before.
+const undoPatience = 20 * time.Second
+
+// lost takes an export back whose file is lost by err. The program may have done so
+// itself; and what another export has marked stays so.
+func (p program) lost(ctx context.Context, name, id string, err error) error {
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), undoPatience)
+	defer cancel()
+	undo := p.undoExport(ctx, name, id)
+	if r, ok := errors.AsType[*refused](undo); ok && r.code == "INSTANCE_NOT_MOVED" {
+		return fmt.Errorf("%w; nothing was exported, and %s has not moved by this", err, name)
+	}
+	if undo != nil {
+		return staysMarked(name, err, undo)
+	}
+	return fmt.Errorf("%w; nothing was exported, and %s has not moved", err, name)
+}
+
+// undoExport has a running program take an export back, or that of one request.
+func (p program) undoExport(ctx context.Context, name, requestID string) error {
+	path := instancePath(name) + "/export"
+	if requestID != "" {
+		path += "?requestId=" + requestID
+	}
+	resp, err := p.ask(ctx, http.MethodDelete, path, nil)
+	if err != nil {
+		return err
+	}
+	return resp.Body.Close()
+}
+
+func instancePath(name string) string { return "/instance/" + url.PathEscape(name) }
+
+// imported is the program's answer to an import.
+type imported struct {
+	InstanceName, OwnerJID string
+	Contacts, Messages     int
+	TokenReplaced          bool
+	Auth                   struct{ Token string }
+}
+
+// importAccount has a running program make an instance of what an export wrote. Its
+// private keys stay here.
+func (p program) importAccount(ctx context.Context, file io.Reader, identities []age.Identity, name string) (done imported, err error) {
+	plain, err := backup.Opened(ctx, file, identities)
+	if err != nil {
+		return done, err
+	}
+	body, w := io.Pipe()
+	form := multipart.NewWriter(w)
+	go func() { w.CloseWithError(writeForm(form, plain, name)) }()
+	defer func() { _ = body.Close() }()
+	resp, err := p.send(ctx, http.MethodPost, "/admin/import", "", form.FormDataContentType(), body)
+	if err != nil {
+		return done, err
+	}
+	defer func() { _ = resp.Body.Close() }()
+	err = json.NewDecoder(io.LimitReader(resp.Body, 1<<20)).Decode(&done)
+	return done, err
+}
+
+func writeForm(form *multipart.Writer, file io.Reader, name string) error {
+	if name != "" {
+		if err := form.WriteField("name", name); err != nil {
+			return err
+		}
+	}
+	part, err := form.CreateFormFile("attachment", "account")
+	if err == nil {
+		_, err = io.Copy(part, file)
+	}
+	if err == nil {
+		err = form.Close()
+	}
+	return err
+}

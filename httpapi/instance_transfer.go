@@ -1,0 +1,186 @@
+package httpapi
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"os"
+	"strconv"
+
+	"filippo.io/age"
+
+	"postern/backup"
+	"postern/event"
+	"postern/instance"
+	"postern/media"
+)
+
+// Transfers move accounts between programs. All fields are required.
+type Transfers struct {
+	// Export marks an instance as moved, by which request, disconnects it, and returns
+	// its account, encrypted for whoever is named. When it fails the mark is gone again,
+	// unless the instance had moved before. Errors are ErrTransferring and those of
+	// instance.Supervisor.MoveAway.
+	Export func(ctx context.Context, id int64, by string, messages bool, to []age.Recipient) (Outgoing, error)
+	// Undo takes the mark away, with by only that of this request, and connects the
+	// instance. Errors are ErrTransferring while an export does not end,
+	// instance.ErrNotMoved and instance.ErrAccountExists.
+	Undo func(ctx context.Context, id int64, by string) error
+	// Import makes an instance of an exported account and connects it; name is empty or
+	// another one than it had. before is called with the name ahead of the commit.
+	// Errors are ErrArchive, ErrArchiveSize, ErrTransferring, instance.ErrAccountExists
+	// and those of instance.Registry.Receive; nothing has changed then.
+	Import func(ctx context.Context, file io.Reader, name string, before func(name string)) (Imported, error)
+}
+
+// Outgoing is an account on its way to another program.
+type Outgoing struct {
+	Content io.Reader
+	Size    int64 // bytes
+	// End is called once. Unless the whole was sent it takes the export back.
+	End func(whole bool) error
+}
+
+// Imported is an instance that was made of an exported account.
+type Imported struct {
+	Record             instance.Record
+	Fresh              bool // it has another token than it had
+	Contacts, Messages int
+}
+
+// Errors of Transfers.
+var (
+	ErrTransferring = errors.New("the instance is being exported, or another account imported, at the moment")
+	ErrArchive      = errors.New("attachment is no exported account")
+	ErrArchiveSize  = errors.New("attachment is too large")
+)
+
+// exportRequest says what goes along, and who may read it.
+type exportRequest struct {
+	Messages   bool     `json:"messages"`
+	Recipients []string `json:"recipients"`
+}
+
+// exportInstance answers with the account of an instance, which never connects here
+// again. When it could not be sent as a whole, the instance has not moved.
+func (a *api) exportInstance(c *call) error {
+	var in exportRequest
+	if err := c.decode(&in, maxBody); err != nil {
+		return err
+	}
+	to, err := backup.Recipients(in.Recipients)
+	if err != nil {
+		return refuse(http.StatusUnprocessableEntity, codeRecipient, "recipients: "+err.Error())
+	}
+	rec, err := a.Registry.ByName(c.params.ByName("i"))
+	if err != nil {
+		return err
+	}
+	ctx, cancel := a.untilStopped(c)
+	defer cancel(nil)
+	out, err := a.Transfers.Export(ctx, rec.ID, c.requestID, in.Messages, to)
+	if err != nil {
+		return err
+	}
+	h := c.w.Header()
+	h.Set("Content-Type", mediaBytes)
+	h.Set("Content-Length", strconv.FormatInt(out.Size, 10))
+	h.Set("Content-Disposition", `attachment; filename="`+rec.Name+`.account"`)
+	sent, err := io.Copy(c.w, untilDone{ctx, out.Content})
+	if sent == out.Size {
+		// The client may have all of it, and be gone for that. What the server could not
+		// send of it after all the client takes back itself: rather nobody has the
+		// account than two.
+		err = nil
+	}
+	if ended := out.End(err == nil); ended != nil {
+		a.log.Error("the end of an export could not be noted; when nobody has the account, take it back by postern instance export --undo", "instance", rec.Name, "request_id", c.requestID, "error", ended)
+	}
+	if err != nil {
+		a.log.Warn("an export was cut off and taken back", "instance", rec.Name, "request_id", c.requestID, "error", err)
+		panic(http.ErrAbortHandler) // half an account must not look like a whole one
+	}
+	return nil
+}
+
+// untilDone reads until a context ends.
+type untilDone struct {
+	ctx context.Context
+	r   io.Reader
+}
+
+// Read implements [io.Reader].
+func (u untilDone) Read(p []byte) (int, error) {
+	if u.ctx.Err() != nil {
+		return 0, context.Cause(u.ctx)
+	}
+	return u.r.Read(p)
+}
+
+// undoExport has an exported instance connect here again.
+func (a *api) undoExport(c *call) error {
+	q, err := c.query([]string{"requestId"})
+	if err != nil {
+		return err
+	}
+	rec, err := a.Registry.ByName(c.params.ByName("i"))
+	if err != nil {
+		return err
+	}
+	if q.Has("requestId") && q.Get("requestId") == "" {
+		return invalidQuery("requestId must not be empty")
+	}
+	if err := a.Transfers.Undo(c.r.Context(), rec.ID, q.Get("requestId")); err != nil {
+		return err
+	}
+	return c.nothing()
+}
+
+// importedInstance is the answer to an import.
+type importedInstance struct {
+	InstanceName  string       `json:"instanceName"`
+	OwnerJID      string       `json:"ownerJid"`
+	Contacts      int          `json:"contacts"`
+	Messages      int          `json:"messages"`
+	TokenReplaced bool         `json:"tokenReplaced"`
+	CreatedAt     event.Time   `json:"createdAt"`
+	Auth          *issuedToken `json:"Auth"` // null for a session
+}
+
+// importInstance makes an instance of the file of a form, and connects it.
+func (a *api) importInstance(c *call) error {
+	f, err := c.readForm(a.Media.Spool, a.MaxMedia, "name")
+	defer f.discard()
+	switch {
+	case errors.Is(err, event.ErrMedia) && !errors.Is(err, media.ErrTooLarge):
+		return fmt.Errorf("%w: it is empty", ErrArchive)
+	case err != nil:
+		return err
+	}
+	name := f.fields["name"]
+	if f.given("name") != nil {
+		if err := instance.CheckName(name); err != nil {
+			return err
+		}
+	}
+	file, err := os.Open(f.path)
+	if err != nil {
+		return err
+	}
+	defer func() { _ = file.Close() }()
+	ctx, cancel := a.untilStopped(c)
+	defer cancel(nil)
+	in, err := a.Transfers.Import(ctx, file, name, c.entry.About)
+	if err != nil {
+		return err
+	}
+	made := importedInstance{
+		InstanceName: in.Record.Name, OwnerJID: in.Record.OwnerJID, Contacts: in.Contacts, Messages: in.Messages, TokenReplaced: in.Fresh, CreatedAt: in.Record.CreatedAt,
+	}
+	if c.mayHaveTokens() {
+		made.Auth = &issuedToken{in.Record.ID, in.Record.Token.Value}
+	}
+	return c.w.json(http.StatusCreated, made)
+}
