@@ -24,7 +24,7 @@ func portalDescriptions() map[string]description {
 		"GET /portal/{token}":         {id: "getPortal", summary: "The page that a portal link leads to.", media: "text/html", also: []openapi.Answer{{Status: http.StatusNotFound, Media: "text/html", About: "The same page, which says that the link is over."}}},
 		"GET /portal/{token}/state":   {id: "getPortalState", summary: "What the page of a portal link shows.", out: body[portalState]()},
 		"GET /portal/{token}/logo":    {id: "getPortalLogo", summary: "The operator's logo, for the page of a portal link.", media: "image/*", codes: codes{codeNotFound}},
-		"GET /portal/{token}/connect": by("GET /instance/{i}/connect", "connectByPortal", "Connect the instance of a portal link."),
+		"GET /portal/{token}/connect": by("GET /instance/{i}/connect", "connectByPortal", "Connect the instance of a portal link. ownerJid is null."),
 		"DELETE /portal/{token}/connect": {
 			id: "giveUpByPortal", summary: "Give up a pairing that is under way. An account that is linked stays so.", status: http.StatusNoContent, codes: codes{"ALREADY_CONNECTED"},
 		},

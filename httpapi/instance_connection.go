@@ -106,7 +106,9 @@ func (a *api) connect(c *call) error {
 		ConnectionStatus:  upper(got.Record.Status),
 		AlreadyConnected:  got.AlreadyConnected,
 		AlreadyConnecting: got.AlreadyConnecting,
-		OwnerJID:          orNull(got.Record.OwnerJID),
+	}
+	if c.link == nil { // whoever has the link learns no number
+		answer.OwnerJID = orNull(got.Record.OwnerJID)
 	}
 	if got.Code != nil {
 		answer.Count, answer.Code, answer.Base64, answer.ExpiresAt = got.Code.Count, &got.Code.Code, &got.Code.Base64, got.Code.ExpiresAt

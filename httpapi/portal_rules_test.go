@@ -78,6 +78,29 @@ func TestAPortalLinkLogsNobodyOut(t *testing.T) {
 	wantError(t, r.open("DELETE", path+"/connect"), 409, "ALREADY_CONNECTED")
 }
 
+// TestAPortalLinkTellsNothingButNameStateAndPairing: not even the number that was linked.
+func TestAPortalLinkTellsNothingButNameStateAndPairing(t *testing.T) {
+	r, token := online(t)
+	rec, err := r.registry.ByName("a")
+	if err != nil || rec.OwnerJID == "" {
+		t.Fatalf("%+v, %v", rec, err)
+	}
+	number, _, _ := strings.Cut(rec.OwnerJID, "@")
+	path := r.portalPath(token, 60)
+	for _, ask := range []struct{ method, path, body string }{
+		{"GET", "/state", ""}, {"GET", "/connect", ""}, {"POST", "/connect/code", `{"phoneNumber":"4915112345678"}`}, {"GET", "/connect/passkey/script", ""},
+		{"POST", "/connect/passkey/assertion", `{}`}, {"POST", "/connect/passkey/confirm", ""}, {"DELETE", "/connect", ""},
+	} {
+		res := do(r.h, httptest.NewRequest(ask.method, path+ask.path, strings.NewReader(ask.body)))
+		if said := text(t, res); strings.Contains(said, number) {
+			t.Errorf("%s %s: %s", ask.method, ask.path, said)
+		}
+	}
+	if own := text(t, r.with(token, "GET", "/instance/a/connect", "")); !strings.Contains(own, number) {
+		t.Errorf("with the token: %s", own)
+	}
+}
+
 // TestExpiresInOfAPortalLinkIsASecondToADay
 func TestExpiresInOfAPortalLinkIsASecondToADay(t *testing.T) {
 	r := newRig(t)
