@@ -30,7 +30,12 @@ func (r *rig) open(method, path string) *http.Response {
 // linkTo is the path of a link to an instance that its own token makes.
 func (r *rig) linkTo(rec instance.Record) string {
 	r.t.Helper()
-	secret, err := r.api.Access.Links.Make(r.t.Context(), access.Link{Instance: rec.ID, Digest: tokenDigest(rec), ExpiresAt: time.Now().Add(time.Hour)})
+	return r.linkUntil(rec, time.Now().Add(time.Hour))
+}
+
+func (r *rig) linkUntil(rec instance.Record, end time.Time) string {
+	r.t.Helper()
+	secret, err := r.api.Access.Links.Make(r.t.Context(), access.Link{Instance: rec.ID, Digest: tokenDigest(rec), ExpiresAt: end})
 	if err != nil {
 		r.t.Fatal(err)
 	}
@@ -66,8 +71,13 @@ func TestAPortalLinkEndsWithWhatMadeIt(t *testing.T) {
 		wantError(t, r.open("GET", path+"/connect"), 404, "PORTAL_NOT_FOUND")
 		r.api.APIKey = testKey
 	}
-	short := r.portalPath(token, 1)
-	<-time.After(1100 * time.Millisecond)
+	rec, err := r.registry.ByName("a")
+	if err != nil {
+		t.Fatal(err)
+	}
+	end := time.Now().Add(20 * time.Millisecond)
+	short := r.linkUntil(rec, end)
+	<-time.After(time.Until(end))
 	wantError(t, r.open("GET", short+"/state"), 404, "PORTAL_NOT_FOUND")
 }
 
@@ -104,11 +114,18 @@ func TestAPortalLinkTellsNothingButNameStateAndPairing(t *testing.T) {
 // TestExpiresInOfAPortalLinkIsASecondToADay
 func TestExpiresInOfAPortalLinkIsASecondToADay(t *testing.T) {
 	r := newRig(t)
-	token := r.instance("a")
+	token, other := r.instance("a"), r.instance("b")
 	for _, seconds := range []string{"0", "-1", "86401"} {
 		wantError(t, r.with(token, "POST", "/instance/a/portal-link", `{"expiresIn":`+seconds+`}`), 422, "INVALID_EXPIRES_IN")
 	}
 	wantError(t, r.with(token, "POST", "/instance/a/portal-link", `{}`), 400, "MISSING_FIELD")
+	for _, seconds := range []int{1, 86400} {
+		asked := time.Now().Add(time.Duration(seconds) * time.Second)
+		made := decoded[madePortalLink](t, r.with(other, "POST", "/instance/b/portal-link", fmt.Sprintf(`{"expiresIn":%d}`, seconds)))
+		if late := made.ExpiresAt.Sub(asked); late < -time.Second || late > 30*time.Second {
+			t.Errorf("asked for %d seconds: it ends %s later than that", seconds, late)
+		}
+	}
 	for range 100 {
 		r.portalPath(token, 60)
 	}
