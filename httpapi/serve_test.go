@@ -368,7 +368,11 @@ func TestLogHasNoSecretOfAPortalLink(t *testing.T) {
 	var logs bytes.Buffer
 	a := bare(&logs, route{"GET", "/portal/{token}/logo", public, never, fails(refuse(http.StatusNotFound, codeNotFound, "there is no logo"))})
 	for _, c := range []struct{ method, target string }{
-		{"GET", "/portal/hidden/logo"}, {"GET", "/portal/hidden/nothing"}, {"HEAD", "/portal/hidden"}, {"POST", "/portal/hidden/logo"}, {"GET", "/PORTAL/hidden"},
+		{"GET", "/portal/hidden/logo"},
+		{"GET", "/portal/hidden/nothing"},
+		{"HEAD", "/portal/hidden"},
+		{"POST", "/portal/hidden/logo"},
+		{"GET", "/PORTAL/hidden"},
 		{"GET", "//portal//hidden"}, {"GET", "/below/portal/hidden"}, {"GET", "/portal%2Fhidden"}, {"GET", "/portal/%68idden/%ff"}, {"GET", "/portal/../hidden"},
 	} {
 		logs.Reset()
