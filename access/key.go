@@ -127,9 +127,12 @@ func Listed() string {
 	return strings.Join(names, ", ")
 }
 
-// narrower reports whether there is something that the key may not do any more
-// after a change to next.
-func (k *Key) narrower(next *Key) bool {
+// Narrower reports whether there is something that the key may not do any more
+// after a change to next, or not for so long.
+func (k *Key) Narrower(next *Key) bool {
+	if !next.ExpiresAt.IsZero() && (k.ExpiresAt.IsZero() || next.ExpiresAt.Before(k.ExpiresAt)) {
+		return true
+	}
 	if !next.Everywhere() && (k.Everywhere() || slices.ContainsFunc(k.Instances, func(i Instance) bool { return !next.Opens(i.ID) })) {
 		return true
 	}

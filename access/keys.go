@@ -201,7 +201,7 @@ func (all *Keys) Change(ctx context.Context, id uuid.UUID, fn func(*Key) error) 
 	all.mu.Lock()
 	h.key = &k
 	all.mu.Unlock()
-	return h.shown(&k), before.narrower(&k), nil
+	return h.shown(&k), before.Narrower(&k), nil
 }
 
 // Delete makes a key worth nothing. Error: ErrNotFound.

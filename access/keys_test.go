@@ -112,6 +112,7 @@ func TestAChangeTellsWhetherItNarrows(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
+	soon := time.Now().Add(time.Hour)
 	for i, c := range []struct {
 		change  func(*Key)
 		narrows bool
@@ -124,6 +125,10 @@ func TestAChangeTellsWhetherItNarrows(t *testing.T) {
 		{func(k *Key) { k.Recipients = []string{"4915112345678"} }, true},
 		{func(k *Key) { k.Recipients = []string{"4915112345678", "4915112345679"} }, false},
 		{func(k *Key) { k.Recipients = nil }, false},
+		{func(k *Key) { k.ExpiresAt = soon.Add(time.Hour) }, true},
+		{func(k *Key) { k.ExpiresAt = soon }, true},
+		{func(k *Key) { k.ExpiresAt = soon.Add(time.Minute) }, false},
+		{func(k *Key) { k.ExpiresAt = time.Time{} }, false},
 	} {
 		_, narrower, err := all.Change(t.Context(), k.ID, func(k *Key) error { c.change(k); return nil })
 		if err != nil || narrower != c.narrows {

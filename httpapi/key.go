@@ -231,20 +231,12 @@ func (a *api) changeKey(c *call) error {
 	if err := c.decode(&in, maxBody); err != nil {
 		return err
 	}
-	before, err := a.Access.Keys.Get(id)
-	if err != nil {
-		return err
-	}
 	k, narrower, err := a.Access.Keys.Change(c.r.Context(), id, func(k *access.Key) error { return a.applyKeyChange(k, &in) })
 	if err != nil {
 		return err
 	}
-	a.endSockets(k, narrower || sooner(before.ExpiresAt, k.ExpiresAt))
+	a.endSockets(k, narrower)
 	return c.w.json(http.StatusOK, a.keyView(k))
-}
-
-func sooner(before, after time.Time) bool {
-	return !after.IsZero() && (before.IsZero() || after.Before(before))
 }
 
 // endSockets ends the WebSockets of a key that may less than before; those of one

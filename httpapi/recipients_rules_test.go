@@ -3,6 +3,7 @@ package httpapi
 import (
 	"encoding/json"
 	"fmt"
+	"net/http"
 	"net/http/httptest"
 	"os"
 	"path/filepath"
@@ -11,6 +12,31 @@ import (
 
 	"postern/event"
 )
+
+// TestASocketThatOpensWhileItsKeyIsNarrowedIsRefused: what the change ends are the
+// sockets that are there.
+func TestASocketThatOpensWhileItsKeyIsNarrowedIsRefused(t *testing.T) {
+	r := newRig(t)
+	r.instance("a")
+	r.instance("b")
+	for _, path := range []string{"/ws/console", "/ws/instance/events?event=*&instance=a", "/ws/global/events?event=*"} {
+		for change, narrows := range map[string]bool{
+			`{"instances":["b"]}`: true, `{"instances":["a"]}`: true, `{"recipients":["4915112345678"]}`: true, `{"expiresAt":"2999-01-01T00:00:00Z"}`: true,
+			`{"instances":["*"]}`: false, `{"name":"other"}`: false, `{"rateLimit":{"perMinute":5}}`: false,
+		} {
+			k := r.newKey(`{"name":"k","instances":["a","b"],"scopes":["read","batch"],"userId":"` + exampleUUID + `"}`)
+			if res := do(r.h, handshakeOf(path, func(h http.Header) { h.Set("Authorization", "Bearer "+k.Key) })); res.StatusCode != 101 {
+				t.Fatalf("%s: %s", path, res.Status)
+			}
+			if res := r.admin("PATCH", "/keys/"+k.ID.String(), change); res.StatusCode != 200 {
+				t.Fatalf("%s: %s", change, res.Status)
+			}
+			if err := r.hub.stream.Check(); (err != nil) != narrows {
+				t.Errorf("%s after %s: %v", path, change, err)
+			}
+		}
+	}
+}
 
 // TestNoRouteSendsToWhomTheKeyMayNotWriteTo walks every route with the scope send: by the
 // example of the document, which names somebody, and before anything is sent or looked up.

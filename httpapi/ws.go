@@ -212,8 +212,8 @@ func (a *api) stillOpens(c *call) error {
 	if err != nil {
 		return errUnauthorized()
 	}
-	if c.instance.ID != 0 && !now.Opens(c.instance.ID) {
-		return errScope("the key is for other instances")
+	if c.key.Narrower(now) {
+		return errScope("the key was changed in this moment, and may less than before; connect again")
 	}
 	return nil
 }
