@@ -4,9 +4,11 @@ import (
 	"context"
 	"fmt"
 	"net"
+	"slices"
 
 	"postern/config"
 	"postern/dispatch"
+	"postern/instance"
 	"postern/proxy"
 	"postern/whatsapp"
 )
@@ -37,9 +39,27 @@ func ReachWhatsApp(ctx context.Context, cfg *config.Config, host string) (way st
 			return way, fmt.Errorf("whatsapp.proxy %w", err)
 		}
 		way += " through the proxy " + via.String()
-		dial = func(ctx context.Context, _, addr string) (net.Conn, error) {
-			return proxy.Dialer{Control: dispatch.Guard{}.Control}.Dial(ctx, via, addr)
-		}
+		dial = through(via)
 	}
 	return way, whatsapp.Reach(ctx, endpoint, net.JoinHostPort(host, "443"), dial)
+}
+
+// ReachThrough is ReachWhatsApp for instances that have a proxy of their own.
+func ReachThrough(ctx context.Context, cfg *config.Config, p instance.SharedProxy) error {
+	endpoint, err := configuredEndpoint(cfg)
+	if err != nil {
+		return err
+	}
+	host := WhatsAppHosts()[0]
+	if !slices.Contains(p.For, proxy.Socket) {
+		host = WhatsAppHosts()[1]
+	}
+	return whatsapp.Reach(ctx, endpoint, net.JoinHostPort(host, "443"), through(p.Server))
+}
+
+// through dials by way of a proxy.
+func through(via proxy.Server) func(ctx context.Context, network, addr string) (net.Conn, error) {
+	return func(ctx context.Context, _, addr string) (net.Conn, error) {
+		return proxy.Dialer{Control: dispatch.Guard{}.Control}.Dial(ctx, via, addr)
+	}
 }

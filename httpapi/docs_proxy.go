@@ -26,6 +26,11 @@ func proxyDescriptions() map[string]description {
 			about: "Its own, or else the one that the operator set for all. Nothing is changed; the answer tells how it went.",
 			out:   body[proxyTrial](), codes: codes{"PROXY_NOT_FOUND", "RECORD_DAMAGED", "INSTANCE_NOT_CONNECTED"},
 		},
+		"POST /admin/proxies/test": {
+			id: "testProxies", summary: "Dial WhatsApp through the proxies of all instances that have one of their own.",
+			about: "Through each once, however many instances have it, and 100 at most: those that most have. Each has five seconds. Nothing is changed.",
+			out:   body[proxyTrials](), codes: codes{"INSTANCE_NOT_CONNECTED"},
+		},
 	}
 }
 
@@ -38,6 +43,11 @@ func proxyFields() openapi.Fields {
 		"Proxy.for":                 say("What goes through it.", []any{"socket", "media"}),
 		"DeletedProxy.instanceName": say("The instance's name.", exampleName),
 		"DeletedProxy.deleted":      say("Whether there was one.", true),
+		"ProxyTrials.proxies":       say("How the dials went, those first that most instances have.", nil),
+		"ProxyTrials.untried":       say("How many proxies were not tried, beyond 100.", 0, openapi.AtLeast(0)),
+		"SharedTrial.url":           say("The URL of the proxy, without user and password.", "socks5://proxy.example.org:1080"),
+		"SharedTrial.instances":     say("The instances that have it.", []string{exampleName}),
+		"SharedTrial.trial":         say("How it went.", nil),
 		"ProxyTrial.ok":             say("Whether WhatsApp answered through it.", true),
 		"ProxyTrial.latencyMs":      say("How long it took, to its end, in milliseconds.", 180, openapi.AtLeast(0)),
 		"ProxyTrial.step":           say("The step that failed; null when none did.", "auth"),

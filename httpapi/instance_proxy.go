@@ -79,9 +79,47 @@ func (a *api) tryProxy(c *call) error {
 	if err != nil {
 		return err
 	}
-	answer := proxyTrial{OK: trial.Failed == nil, LatencyMs: trial.Latency.Milliseconds()}
+	return c.w.json(http.StatusOK, viewTrial(trial))
+}
+
+func viewTrial(trial instance.ProxyTrial) proxyTrial {
+	v := proxyTrial{OK: trial.Failed == nil, LatencyMs: trial.Latency.Milliseconds()}
 	if failed := trial.Failed; failed != nil {
-		answer.Step, answer.Error = &failed.Step, orNull(failed.Error())
+		v.Step, v.Error = &failed.Step, orNull(failed.Error())
+	}
+	return v
+}
+
+// proxyTrials is how the dials through the proxies of all instances went.
+type proxyTrials struct {
+	Proxies []sharedTrial `json:"proxies"`
+	Untried int           `json:"untried"` // proxies, beyond maxTrials
+}
+
+// sharedTrial is how a dial went through a proxy that some instances have.
+type sharedTrial struct {
+	URL       string     `json:"url"` // without user and password
+	Instances []string   `json:"instances"`
+	Trial     proxyTrial `json:"trial"`
+}
+
+// maxTrials is how many proxies one call dials.
+const maxTrials = 100
+
+// tryProxies dials through the proxy of every instance that has one, through each once.
+func (a *api) tryProxies(c *call) error {
+	if err := c.noBody(); err != nil {
+		return err
+	}
+	all := a.Registry.Proxies()
+	some := all[:min(len(all), maxTrials)]
+	trials, err := a.Supervisor.TryProxies(c.r.Context(), some)
+	if err != nil {
+		return err
+	}
+	answer := proxyTrials{Proxies: make([]sharedTrial, len(some)), Untried: len(all) - len(some)}
+	for i, p := range some {
+		answer.Proxies[i] = sharedTrial{p.Server.String(), p.Instances, viewTrial(trials[i])}
 	}
 	return c.w.json(http.StatusOK, answer)
 }

@@ -198,6 +198,7 @@ func routes() []route {
 		{"POST", "/admin/backup", globalKey, never, audited("backup.create", (*api).makeBackup)},
 		{"POST", "/admin/import", globalKey, never, audited("instance.import", (*api).importInstance)},
 		{"POST", "/admin/check", globalKey, never, (*api).checkData},
+		{"POST", "/admin/proxies/test", globalKey, never, (*api).tryProxies},
 		{"GET", "/admin/log", globalKey, never, (*api).showLog},
 		{"PUT", "/admin/log", globalKey, never, audited("log.change", (*api).putLog)},
 		{"DELETE", "/admin/log", globalKey, never, audited("log.reset", (*api).resetLog)},

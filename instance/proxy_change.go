@@ -121,13 +121,7 @@ func (s *Supervisor) TryProxy(ctx context.Context, id int64) (ProxyTrial, error)
 	case via.IsZero():
 		return ProxyTrial{}, ErrNoProxy
 	}
-	start := time.Now()
-	err = s.probe(ctx, via, uses)
-	trial := ProxyTrial{Latency: time.Since(start)}
-	if failed, ok := errors.AsType[*proxy.Error](err); ok {
-		trial.Failed, err = failed, nil
-	}
-	return trial, err
+	return s.try(ctx, via, uses)
 }
 
 // probe dials WhatsApp through a proxy, unless the program stops.

@@ -16,6 +16,7 @@ import (
 
 	"postern/cli/consumer"
 	"postern/e2e/rig"
+	"postern/proxy/proxytest"
 )
 
 // finding is a line of postern doctor --json.
@@ -55,7 +56,7 @@ func is(t *testing.T, found map[string][]finding, check, level, words string) {
 
 // checks are all that there are.
 var checks = []string{
-	"configuration", "secrets", "data folder", "file system", "fsync", "free space", "program", "clock", "WhatsApp", "global webhook", "instance webhooks",
+	"configuration", "secrets", "data folder", "file system", "fsync", "free space", "program", "clock", "WhatsApp", "proxies", "global webhook", "instance webhooks",
 	"ffmpeg", "open files", "data file", "backup",
 }
 
@@ -271,4 +272,34 @@ func TestTheDoctorWaitsForNobodyForLong(t *testing.T) {
 		t.Errorf("after SIGINT: status %d, %v later", status, took)
 	}
 	o.Await("nothing to be left", func() bool { return slices.Equal(before, o.Files()) })
+}
+
+// TestTheDoctorTriesTheProxiesOfSingleInstances: each once, of a running program and of a
+// stopped one, and tells no password.
+func TestTheDoctorTriesTheProxiesOfSingleInstances(t *testing.T) {
+	o := newOperator(t)
+	way, gone := proxytest.New(t, "http"), proxytest.New(t, "http")
+	way.Ask("someone:pa55word")
+	for name, via := range map[string]string{"red": way.URL("someone:pa55word"), "blue": way.URL("someone:pa55word"), "green": gone.URL("me:hidden")} {
+		token := o.Pair(name)
+		o.Call(consumer.Bearer(token), http.MethodPut, "/instance/"+name+"/proxy", map[string]any{"url": via}, nil)
+		o.AwaitOnline(name, token)
+	}
+	_, found := o.doctor()
+	is(t, found, "proxies", "ok", "through 2 proxies of single instances")
+	gone.Close()
+	for _, running := range []bool{true, false} {
+		if !running {
+			o.Stop()
+		}
+		before := len(way.Asked())
+		_, found := o.doctor()
+		is(t, found, "proxies", "warning", "of green: the proxy failed at connect: the connection was refused")
+		if all := found["proxies"]; len(all) != 1 || strings.Contains(all[0].Message, "hidden") || strings.Contains(all[0].Message, "me:") {
+			t.Errorf("running %t: %+v", running, all)
+		}
+		if n := len(way.Asked()) - before; n < 1 || n > 2 { // for the socket, and for media
+			t.Errorf("running %t: the proxy of two instances was dialled %d times", running, n)
+		}
+	}
 }
