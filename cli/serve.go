@@ -45,6 +45,7 @@ func serve(ctx context.Context, path string, out io.Writer) error {
 		return err
 	}
 	log := to.log
+	app.TuneCollector()
 	a, err := startServing(ctx, cfg, to, out)
 	if errors.Is(err, app.ErrInterrupted) {
 		log.Info("stopped before the start was complete; nothing was served", "cause", err)

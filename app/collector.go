@@ -1,0 +1,59 @@
+package app
+
+import (
+	"os"
+	"runtime"
+	"runtime/debug"
+	runtimemetrics "runtime/metrics"
+)
+
+// How much garbage may lie until the collector begins: as much as leastRoom, or, when more
+// is in use, roomShare percent of that. The runtime's own rule is 100 percent and four
+// megabytes at the least, which has a small program under load collect several times a second,
+// and lets one of many accounts take twice what it uses.
+const (
+	leastRoom = 16 << 20 // bytes
+	roomShare = 65
+	mostShare = 800 // percent of the runtime's rule, however little is in use
+)
+
+// TuneCollector sizes the garbage collector's room after each of its turns until the process
+// ends. Where GOGC is set in the environment that stands; GOMEMLIMIT holds in any case.
+// It is for a process that is a server as a whole.
+func TuneCollector() {
+	if os.Getenv("GOGC") == "" {
+		afterEachCollection(&tuned{percent: 100})
+	}
+}
+
+// tuned is what the collector was last set to.
+type tuned struct{ percent int }
+
+// afterEachCollection sets the room now and whenever the collector has found the
+// object that it leaves behind.
+func afterEachCollection(t *tuned) {
+	if p := collectorPercent(inUse()); p > t.percent+t.percent/10 || p < t.percent-t.percent/10 {
+		t.percent = p
+		debug.SetGCPercent(p) // stops the world for a moment, so not for every little difference
+	}
+	left := &struct{ next *tuned }{t}
+	runtime.AddCleanup(left, afterEachCollection, t)
+}
+
+// collectorPercent is the runtime's percentage for so many bytes in use.
+func collectorPercent(used uint64) int {
+	return int(max(roomShare, min(mostShare, leastRoom*100/max(used, 1))))
+}
+
+// inUse is what the runtime's percentage is of: the heap that the last turn found
+// alive, stacks and global variables.
+func inUse() (sum uint64) {
+	samples := []runtimemetrics.Sample{{Name: "/gc/heap/live:bytes"}, {Name: "/gc/scan/stack:bytes"}, {Name: "/gc/scan/globals:bytes"}}
+	runtimemetrics.Read(samples)
+	for _, s := range samples {
+		if s.Value.Kind() == runtimemetrics.KindUint64 {
+			sum += s.Value.Uint64()
+		}
+	}
+	return sum
+}

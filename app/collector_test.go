@@ -1,0 +1,55 @@
+package app
+
+import (
+	"runtime"
+	"runtime/debug"
+	"testing"
+	"time"
+)
+
+// TestTheCollectorLeavesSixteenMegabytesOrTwoThirds: what may lie as garbage, by what is in use.
+func TestTheCollectorLeavesSixteenMegabytesOrTwoThirds(t *testing.T) {
+	const mb = 1 << 20
+	for used, want := range map[uint64]float64{ // in MB
+		0:        0, // as the percentage has a bound, and of nothing it is nothing
+		1 * mb:   8,
+		2 * mb:   16,
+		8 * mb:   16,
+		24 * mb:  16,
+		100 * mb: 65,
+		1 << 32:  0.65 * 4096,
+	} {
+		room := float64(used) * float64(collectorPercent(used)) / 100 / mb
+		if room < want*0.98 || room > want*1.02 {
+			t.Errorf("%d bytes in use leave %.1f MB, not %.1f", used, room, want)
+		}
+	}
+}
+
+// TestTheCollectorIsSetByWhatIsInUse lets memory be used and given back.
+func TestTheCollectorIsSetByWhatIsInUse(t *testing.T) {
+	t.Setenv("GOGC", "")
+	before := debug.SetGCPercent(100)
+	ended := &tuned{percent: 100}
+	afterEachCollection(ended)
+	t.Cleanup(func() { debug.SetGCPercent(before) })
+	set := func() int { // to what it is
+		p := debug.SetGCPercent(100)
+		debug.SetGCPercent(p)
+		return p
+	}
+	await := func(what string, ok func(int) bool) {
+		t.Helper()
+		for deadline := time.Now().Add(30 * time.Second); !ok(set()); time.Sleep(time.Millisecond) {
+			if time.Now().After(deadline) {
+				t.Fatalf("with %s it is %d", what, set())
+			}
+			runtime.GC()
+		}
+	}
+	used := make([]byte, 200<<20)
+	await("200 MB in use", func(p int) bool { return p == roomShare })
+	runtime.KeepAlive(used)
+	used = nil
+	await("them given back", func(p int) bool { return p > 100 })
+}
