@@ -2,17 +2,25 @@ package batch
 
 import (
 	"encoding/binary"
+	"encoding/hex"
 	"fmt"
+	"slices"
+	"strconv"
+	"strings"
 
 	"postern/event"
 	"postern/store"
 )
 
-// recordVersion is the first byte of a header and of an item's record. These
-// two are written for every item that is sent, so they are compact and not
-// JSON: numbers are zigzag varints, texts have their length in front, the
-// fields follow each other in the order of the code below.
-const recordVersion = 1
+// A header and an item's record begin with a version. These two are written for
+// every item that is sent, so they are compact and not JSON: numbers are zigzag
+// varints, texts have their length in front, the fields follow each other in the
+// order of the code below. In items of version 2 texts are short (appendShort);
+// those of version 1 are read as well.
+const (
+	recordVersion = 1 // of headers, and of items before
+	itemVersion   = 2
+)
 
 // Flags of a header.
 const (
@@ -55,7 +63,7 @@ func (h *header) encode() []byte {
 
 func decodeHeader(raw []byte) (h header, err error) {
 	d := decoder{rest: raw}
-	d.version()
+	d.version(recordVersion)
 	set := d.byte()
 	h.Started, h.AutoResume, h.WindowOff = set&flagStarted != 0, set&flagAutoResume != 0, set&flagWindowOff != 0
 	h.Status, h.Reason = event.BatchStatus(d.text()), d.text()
@@ -89,25 +97,25 @@ func decodeHeader(raw []byte) (h header, err error) {
 }
 
 // encode leaves out what the recipient and the client's id tell anyway. Of an
-// item that nobody touched yet there is the recipient only; a record about
-// doubles when it is sent, which is what half-filled pages have room for.
+// item that nobody touched yet there is the recipient only; a record grows by half
+// or more when it is sent, for which pages are left with room (Buckets).
 func (r *itemRecord) encode() []byte {
-	raw := make([]byte, 0, 128)
-	raw = append(raw, recordVersion)
-	raw = appendText(raw, r.Input, r.To)
+	raw := make([]byte, 0, 96)
+	raw = append(raw, itemVersion)
+	raw = appendShort(raw, r.Input, r.To)
 	if *r == (itemRecord{Input: r.Input, To: r.To}) {
 		return raw
 	}
 	usual, own := r.JID == r.usualJID(), r.WhatsApp == r.ClientID
 	raw = append(raw, flags(usual, own, r.DelayMs != nil), itemCode(r.Status))
 	if !usual {
-		raw = appendText(raw, r.JID)
+		raw = appendShort(raw, r.JID)
 	}
-	raw = appendText(raw, r.ClientID)
+	raw = appendShort(raw, r.ClientID)
 	if !own {
-		raw = appendText(raw, r.WhatsApp)
+		raw = appendShort(raw, r.WhatsApp)
 	}
-	raw = appendText(raw, r.Code, r.Error)
+	raw = appendShort(raw, r.Code, r.Error)
 	if r.DelayMs != nil {
 		raw = appendNumbers(raw, *r.DelayMs)
 	}
@@ -117,8 +125,12 @@ func (r *itemRecord) encode() []byte {
 
 func decodeItem(raw []byte) (r itemRecord, err error) {
 	d := decoder{rest: raw}
-	d.version()
-	r.Input, r.To = d.text(), d.text()
+	text := d.short
+	if len(raw) > 0 && raw[0] == recordVersion {
+		text = d.text
+	}
+	d.version(recordVersion, itemVersion)
+	r.Input, r.To = text(), text()
 	if len(d.rest) == 0 {
 		return r, d.end("item")
 	}
@@ -129,14 +141,14 @@ func decodeItem(raw []byte) (r itemRecord, err error) {
 	r.Status = itemCodes[code]
 	r.JID = r.usualJID()
 	if set&flagUsualJID == 0 {
-		r.JID = d.text()
+		r.JID = text()
 	}
-	r.ClientID = d.text()
+	r.ClientID = text()
 	r.WhatsApp = r.ClientID
 	if set&flagOwnID == 0 {
-		r.WhatsApp = d.text()
+		r.WhatsApp = text()
 	}
-	r.Code, r.Error = d.text(), d.text()
+	r.Code, r.Error = text(), text()
 	if set&flagDelay != 0 {
 		ms := d.number()
 		r.DelayMs = &ms
@@ -176,6 +188,36 @@ func appendText(raw []byte, texts ...string) []byte {
 	return raw
 }
 
+// Kinds of a short text, in the lower two bits of the number that it begins with.
+const (
+	shortPlain  = 0 // the rest of the number is the length in bytes, which follow
+	shortNumber = 2 // the text is the rest of the number in decimal
+	shortID     = 3 // the rest is a length in bytes, of which the text is webPrefix and their digits
+)
+
+// webPrefix begins the message ids of WhatsApp's web clients; upper-case hexadecimal
+// digits follow.
+const webPrefix = "3EB0"
+
+// appendShort writes texts of which most are phone numbers and message ids in half
+// the room.
+func appendShort(raw []byte, texts ...string) []byte {
+	for _, s := range texts {
+		if n, err := strconv.ParseUint(s, 10, 60); err == nil && strconv.FormatUint(n, 10) == s {
+			raw = binary.AppendUvarint(raw, n<<2|shortNumber)
+			continue
+		}
+		if digits, is := strings.CutPrefix(s, webPrefix); is {
+			if id, err := hex.DecodeString(digits); err == nil && strings.ToUpper(digits) == digits {
+				raw = append(binary.AppendUvarint(raw, uint64(len(id))<<2|shortID), id...)
+				continue
+			}
+		}
+		raw = append(binary.AppendUvarint(raw, uint64(len(s))<<2|shortPlain), s...)
+	}
+	return raw
+}
+
 func appendNumbers[T int | int64](raw []byte, numbers ...T) []byte {
 	for _, n := range numbers {
 		raw = binary.AppendVarint(raw, int64(n))
@@ -190,7 +232,7 @@ type decoder struct {
 	bad  bool
 }
 
-func (d *decoder) version() { d.bad = d.byte() != recordVersion }
+func (d *decoder) version(known ...byte) { d.bad = !slices.Contains(known, d.byte()) }
 
 func (d *decoder) byte() byte {
 	if len(d.rest) == 0 {
@@ -223,9 +265,25 @@ func advance(d *decoder, n uint64, size int) uint64 {
 
 func (d *decoder) text() string { return string(d.bytes()) }
 
+// short reads what appendShort wrote.
+func (d *decoder) short() string {
+	switch n := d.natural(); n & 3 {
+	case shortNumber:
+		return strconv.FormatUint(n>>2, 10)
+	case shortID:
+		return webPrefix + strings.ToUpper(hex.EncodeToString(d.take(n>>2)))
+	case shortPlain:
+		return string(d.take(n >> 2))
+	default:
+		d.bad = true
+		return ""
+	}
+}
+
 // bytes returns a part of the record itself.
-func (d *decoder) bytes() []byte {
-	n := d.natural()
+func (d *decoder) bytes() []byte { return d.take(d.natural()) }
+
+func (d *decoder) take(n uint64) []byte {
 	if n > uint64(len(d.rest)) {
 		d.bad = true
 		return nil
@@ -254,5 +312,5 @@ func (d *decoder) end(what string) error {
 }
 
 func (d *decoder) damaged(what string) error {
-	return fmt.Errorf("%s that is not a record of version %d: %w", what, recordVersion, store.ErrDamaged)
+	return fmt.Errorf("%s that is not a record of a version that is known: %w", what, store.ErrDamaged)
 }

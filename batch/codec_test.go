@@ -58,7 +58,7 @@ func TestRecordsComeBackAsTheyWere(t *testing.T) {
 }
 
 // The bytes are in users' files: a change of the format needs a new version.
-func TestTheFormatOfVersion1Stays(t *testing.T) {
+func TestTheFormatOfRecordsStays(t *testing.T) {
 	h := sampleHeader()
 	items := sampleItems()
 	usual, other := items["sent as usual"], items["another JID, another id"]
@@ -67,11 +67,50 @@ func TestTheFormatOfVersion1Stays(t *testing.T) {
 		want string
 	}{
 		"header":                  {h.encode(), "01070b494e5445525255505445440d4c454153455f4558504952454438020406080a0c54100effffffffffffffffff01020406080a0c0e0f06020406000000080a0c040c037369780e05736576656e"},
-		"sent as usual":           {usual.encode(), "01053439313531000303063345423041310000060002120100"},
-		"another JID, another id": {other.encode(), "01053439313531043439313504030531406c696406334542304131063345423041320000b817069a0102120100"},
+		"sent as usual":           {usual.encode(), "02feff0b00030307a10000060002120100"},
+		"another JID, another id": {other.encode(), "02feff0bce990104031431406c696407a107a20000b817069a0102120100"},
 	} {
 		if got := hex.EncodeToString(c.raw); got != c.want {
 			t.Errorf("%s\n got %s\nwant %s", name, got, c.want)
+		}
+	}
+}
+
+// TestItemsOfVersion1AreRead has records as they were written before version 2.
+func TestItemsOfVersion1AreRead(t *testing.T) {
+	items := sampleItems()
+	for name, raw := range map[string]string{
+		"sent as usual":           "01053439313531000303063345423041310000060002120100",
+		"another JID, another id": "01053439313531043439313504030531406c696406334542304131063345423041320000b817069a0102120100",
+	} {
+		raw, err := hex.DecodeString(raw)
+		if err != nil {
+			t.Fatal(err)
+		}
+		got, err := decodeItem(raw)
+		if diff := cmp.Diff(items[name], got); err != nil || diff != "" {
+			t.Errorf("%s: %v\n%s", name, err, diff)
+		}
+	}
+}
+
+// TestAShortTextComesBackAsItWas has those that are nearly numbers and ids, too.
+func TestAShortTextComesBackAsItWas(t *testing.T) {
+	for text, size := range map[string]int{
+		"": 1, "0": 1, "7": 1, "4915112345678": 7, "999999999999999999": 9,
+		"00": 3, "0123": 5, "+49151": 7, "-1": 3, "12345678901234567890": 21, "1152921504606846976": 20, // 2^60
+		"3EB0": 1, "3EB0A1": 2, "3EB0C767D71D2F3A5B8E90": 10, "3EB0a1": 7, "3EB0A": 6, "3EB0Az": 7, "3eb0A1": 7, "ABCD": 5, "nö": 4,
+	} {
+		raw := appendShort(nil, text)
+		d := decoder{rest: raw}
+		if got := d.short(); got != text || d.end("text") != nil || len(raw) != size {
+			t.Errorf("%q became %q in %d bytes, not %d", text, got, len(raw), size)
+		}
+	}
+	for _, raw := range []string{"", "\x01", "\x05A", "\x08", "\x0fA", "\xff\xff\xff\xff\xff\xff\xff\xff\xff\x7f"} {
+		d := decoder{rest: []byte(raw)}
+		if text := d.short(); d.end("text") == nil {
+			t.Errorf("%x is the text %q", raw, text)
 		}
 	}
 }
@@ -93,7 +132,7 @@ func TestARecordThatIsCutTooLongOrOfAnotherVersionIsDamaged(t *testing.T) {
 		}
 	}
 	_, long := decodeItem(append(whole, 0))
-	whole[0]++
+	whole[0] = itemVersion + 1
 	_, newer := decodeItem(whole)
 	_, code := decodeItem([]byte{recordVersion, 0, 0, 0, byte(len(itemCodes))})
 	for _, err := range []error{long, newer, code} {

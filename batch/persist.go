@@ -33,7 +33,7 @@ func Buckets() []store.Bucket {
 		{Name: bucketHeader, Owner: owner, Key: "batch", Value: "binary, version 1: status, counts, times, fencing number, the last items", Needs: headerNeeds},
 		{Name: bucketSpec, Owner: owner, Key: "batch", Value: "JSON: owner, name, instances, options, schedule", Append: true, When: batchMade, Needs: partNeeds},
 		{Name: bucketMessage, Owner: owner, Key: "batch", Value: "JSON: message, external attributes, what it answers", Append: true, Needs: partNeeds},
-		{Name: bucketItem, Owner: owner, Key: "batch + position", Value: "binary, version 1: recipient, status, outcome; the header may hold a newer one", Fill: 0.55, Needs: itemNeeds},
+		{Name: bucketItem, Owner: owner, Key: "batch + position", Value: "binary, version 1 or 2: recipient, status, outcome; the header may hold a newer one", Fill: 0.6, Needs: itemNeeds},
 		{Name: bucketAttempt, Owner: owner, Key: "batch + position + attempt number", Value: "JSON: instance, outcome, of attempts that found no instance; the last attempt is in the item", Append: true, Needs: attemptNeeds},
 		{Name: bucketOwner, Owner: owner, Key: "owner + batch", Value: "nothing", Needs: ownerNeeds},
 		{Name: bucketOpen, Owner: owner, Key: "batch", Value: "nothing; absent once the batch is final", Append: true, Needs: openNeeds},
