@@ -6,7 +6,6 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
-	"slices"
 	"strings"
 	"testing"
 
@@ -36,15 +35,6 @@ func axe(t *testing.T) string {
 	return string(raw)
 }
 
-// inTurn is one of some values for the nth picture, so that a run takes minutes; with
-// EVERYWHERE set, all of them.
-func inTurn[T any](n int, values ...T) []T {
-	if os.Getenv("EVERYWHERE") != "" {
-		return values
-	}
-	return values[n%len(values):][:1]
-}
-
 // opened is a page of the stage at a place, with its act done.
 func opened(page *browser.Page, url string, s shot) {
 	page.Go("about:blank#" + s.name) // so that nothing of the one before is left
@@ -56,46 +46,83 @@ func opened(page *browser.Page, url string, s shot) {
 	}
 }
 
-// TestNoPageHasABarrierThatAxeSees runs axe-core over every page, light and dark, wide
-// and narrow, with the rules of WCAG 2.2 AA.
-func TestNoPageHasABarrierThatAxeSees(t *testing.T) {
-	t.Parallel()
-	script := axe(t)
-	url, page := stage(t)+"/?", browser.Open(t).Page()
-	page.Do("Page.setBypassCSP", map[string]any{"enabled": true}, nil) // for axe alone
-	for i, s := range shots {
-		for _, narrow := range inTurn(i, false, true) {
-			page.Size(map[bool]int{false: 1280, true: 390}[narrow], 900, narrow)
-			opened(page, url, s)
-			page.Run(script + "\n;0")
-			raw := page.Run(`axe.run(document, {runOnly: ["wcag2a", "wcag2aa", "wcag21a", "wcag21aa", "wcag22aa", "best-practice"], rules: {region: {enabled: false}}})
-				.then(({violations}) => violations.flatMap((v) => v.nodes.slice(0, 3).map((n) => v.id + ": " + n.html.slice(0, 160) + " " + n.any.concat(n.all, n.none).map((c) => c.message).join("; ").slice(0, 200))))`)
-			var found []string
-			if err := json.Unmarshal(raw, &found); err != nil {
-				t.Fatal(err)
-			}
-			for _, one := range found {
-				t.Errorf("%s, narrow %t: %s", s.name, narrow, one)
-			}
-		}
-	}
+// window is how a page is looked at.
+type window struct {
+	width    int
+	dark     bool
+	language string
 }
 
-// TestNoPageIsWiderThanItsWindow: nothing has to be scrolled sideways, down to 320
-// pixels, and nothing is cut off.
-func TestNoPageIsWiderThanItsWindow(t *testing.T) {
+// windows are those that the pages are looked at in, by turns, so that a run takes a
+// minute; with EVERYWHERE set, each page in all of them.
+var windows = []window{{1280, false, "pt"}, {390, true, "es"}, {320, false, "es"}, {768, true, "pt"}, {3840, false, "es"}}
+
+// TestEveryPage looks at every page, light and dark: axe-core finds no violation of WCAG
+// 2.2 AA; nothing has to be scrolled sideways and nothing is cut off, down to 320 pixels;
+// no key of a word is shown, and nothing in English in another language.
+func TestEveryPage(t *testing.T) {
 	t.Parallel()
 	if testing.Short() {
 		t.Skip("opens every page")
 	}
 	url, page := stage(t)+"/?", browser.Open(t).Page()
+	words := tables(t)
+	page.Do("Page.setBypassCSP", map[string]any{"enabled": true}, nil) // for axe alone
+	var script string
+	t.Run("barriers", func(t *testing.T) { script = axe(t) })
+	page.Go(url + "scene=empty")
 	for i, s := range shots {
-		for _, width := range inTurn(i, 320, 768, 3840) {
-			page.Size(width, 800, false)
+		in := windows[i%len(windows):][:1]
+		if os.Getenv("EVERYWHERE") != "" {
+			in = windows
+		}
+		for _, w := range in {
+			page.Run(`localStorage.setItem("postern.language", "` + w.language + `")`)
+			page.Size(w.width, 900, w.dark)
 			opened(page, url, s)
-			if wide := page.Text(`String(document.documentElement.scrollWidth > innerWidth + 1 && [...document.querySelectorAll("body *")].filter((e) => e.getBoundingClientRect().right > innerWidth + 1 && !e.closest(".side, .tabs, .filters, .unseen, .scrolled")).slice(0, 3).map((e) => e.outerHTML.slice(0, 120)).join("\n") || "")`); wide != "false" && wide != "" {
-				t.Errorf("%s at %d pixels: %s", s.name, width, wide)
+			within(t, page, s, w)
+			speaks(t, page, s, w, words)
+			if script != "" {
+				noBarriers(t, page, s, w, script)
 			}
+		}
+	}
+}
+
+func noBarriers(t *testing.T, page *browser.Page, s shot, w window, script string) {
+	t.Helper()
+	page.Run(script + "\n;0")
+	raw := page.Run(`axe.run(document, {runOnly: ["wcag2a", "wcag2aa", "wcag21a", "wcag21aa", "wcag22aa", "best-practice"], rules: {region: {enabled: false}}})
+		.then(({violations}) => violations.flatMap((v) => v.nodes.slice(0, 3).map((n) => v.id + ": " + n.html.slice(0, 160) + " " + n.any.concat(n.all, n.none).map((c) => c.message).join("; ").slice(0, 200))))`)
+	var found []string
+	if err := json.Unmarshal(raw, &found); err != nil {
+		t.Fatal(err)
+	}
+	for _, one := range found {
+		t.Errorf("%s, %+v: %s", s.name, w, one)
+	}
+}
+
+func within(t *testing.T, page *browser.Page, s shot, w window) {
+	t.Helper()
+	if wide := page.Text(`String(document.documentElement.scrollWidth > innerWidth + 1 && [...document.querySelectorAll("body *")].filter((e) => e.getBoundingClientRect().right > innerWidth + 1 && !e.closest(".side, .tabs, .filters, .unseen, .scrolled")).slice(0, 3).map((e) => e.outerHTML.slice(0, 120)).join("\n") || "")`); wide != "false" && wide != "" {
+		t.Errorf("%s, %+v: %s", s.name, w, wide)
+	}
+}
+
+func speaks(t *testing.T, page *browser.Page, s shot, w window, words map[string]map[string]string) {
+	t.Helper()
+	told := page.Text(`document.documentElement.lang + "\n" + document.body.innerText`)
+	if !strings.HasPrefix(told, w.language) {
+		t.Errorf("%s, %+v: is in %.2s", s.name, w, told)
+	}
+	line := " " + strings.ReplaceAll(told, "\n", " ") + " "
+	for key, text := range words["en"] {
+		if len(text) > 14 && text != words[w.language][key] && !strings.Contains(text, "{") && strings.Contains(told, text) {
+			t.Errorf("%s, %+v: says %q", s.name, w, text)
+		}
+		if strings.Contains(key, ".") && strings.Contains(line, " "+key+" ") && !strings.HasPrefix(key, "event.") {
+			t.Errorf("%s, %+v: shows the key %q", s.name, w, key)
 		}
 	}
 }
@@ -192,40 +219,6 @@ func focus(t *testing.T, page *browser.Page, selector string) {
 		}
 	}
 	t.Fatalf("the Tab key does not come to %s", selector)
-}
-
-// TestEveryPageSpeaksEveryLanguage holds that no key of a word is shown, and that nothing
-// stays English.
-func TestEveryPageSpeaksEveryLanguage(t *testing.T) {
-	t.Parallel()
-	if testing.Short() {
-		t.Skip("opens every page")
-	}
-	url, page := stage(t)+"/?", browser.Open(t).Page()
-	words := tables(t)
-	page.Size(1280, 800, false)
-	for _, language := range []string{"pt", "es"} {
-		page.Go(url + "scene=empty")
-		page.Run(`localStorage.setItem("postern.language", "` + language + `")`)
-		for i, s := range shots {
-			if !slices.Contains(inTurn(i, "pt", "es"), language) {
-				continue
-			}
-			opened(page, url, s)
-			told := page.Text(`document.documentElement.lang + "\n" + document.body.innerText`)
-			if !strings.HasPrefix(told, language) {
-				t.Errorf("%s is in %.2s", s.name, told)
-			}
-			for key, text := range words["en"] {
-				if len(text) > 14 && text != words[language][key] && !strings.Contains(text, "{") && strings.Contains(told, text) {
-					t.Errorf("%s in %s says %q", s.name, language, text)
-				}
-				if strings.Contains(key, ".") && strings.Contains(" "+strings.ReplaceAll(told, "\n", " ")+" ", " "+key+" ") && !strings.HasPrefix(key, "event.") {
-					t.Errorf("%s in %s shows the key %q", s.name, language, key)
-				}
-			}
-		}
-	}
 }
 
 // busy is how long the page's thread has had the processor, in seconds: what else the
