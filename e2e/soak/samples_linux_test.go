@@ -23,6 +23,9 @@ type sample struct {
 	delivered   int64         // at the healthy destinations, so far
 	sent        int64         // events, so far
 	behind      time.Duration // of the healthy destination that is last
+	last        int           // that destination
+	commits     float64       // so far
+	writing     float64       // seconds that they took in writing and fsync, so far
 }
 
 // watch takes samples until ctx ends, or a healthy destination is as far behind as
@@ -38,7 +41,7 @@ func (s *soak) watch(ctx context.Context, every time.Duration) (samples []sample
 		case <-tick.C:
 			samples = append(samples, s.look(time.Since(begin)))
 			if now := samples[len(samples)-1]; now.behind > maxAge {
-				s.Errorf("after %v a healthy destination is %v behind", now.after, now.behind)
+				s.Errorf("after %v a healthy destination is %v behind, that numbered %d", now.after, now.behind, now.last)
 				return samples
 			}
 		}
@@ -59,6 +62,7 @@ func (s *soak) look(after time.Duration) sample {
 	now := sample{
 		after: after, anonMB: residentMB(s.T, proc), fileMB: float64(info.Size()) / (1 << 20),
 		descriptors: len(open), goroutines: int(s.w.Metric("go_goroutines")),
+		commits: s.w.Metric("postern_store_commits_total"), writing: s.w.Metric("postern_store_write_seconds_total"),
 	}
 	for i := range s.sent {
 		now.sent += s.sent[i].Load()
@@ -68,7 +72,9 @@ func (s *soak) look(after time.Duration) sample {
 			now.delivered += r.count()
 			// Of texts, since a presence may be meant for nobody (settleDown).
 			missing := s.texts[k/2].Load() - r.texts.Load()
-			now.behind = max(now.behind, time.Duration(float64(missing*textsOf)/s.rate*float64(time.Second)))
+			if behind := time.Duration(float64(missing*textsOf) / s.rate * float64(time.Second)); behind > now.behind {
+				now.behind, now.last = behind, k
+			}
 		}
 	}
 	return now
@@ -100,10 +106,14 @@ func (s *soak) report(samples []sample, long time.Duration) {
 	s.Logf("%d events in %v, %.0f a second; the dead destination was asked %d times, the slow one took %d",
 		last.sent, long, float64(last.sent)/last.after.Seconds(), s.got[dead].requests.Load(), s.got[slow].count())
 	var table strings.Builder
-	table.WriteString("| After | Events | Delivered (8 healthy) | Behind, s | Memory, MB | Descriptors | Goroutines | File, MB |\n|---|---|---|---|---|---|---|---|\n")
+	table.WriteString("| After | Events | Delivered (8 healthy) | Behind, s (which) | Commits a second | One, ms | Memory, MB | Descriptors | Goroutines | File, MB |\n|---|---|---|---|---|---|---|---|---|---|\n")
+	var before sample
 	for i := range 10 {
 		one := samples[max(0, (i+1)*len(samples)/10-1)]
-		fmt.Fprintf(&table, "| %v | %d | %d | %.1f | %.0f | %d | %d | %.0f |\n", one.after.Round(time.Second), one.sent, one.delivered, one.behind.Seconds(), one.anonMB, one.descriptors, one.goroutines, one.fileMB)
+		commits := max(1, one.commits-before.commits)
+		fmt.Fprintf(&table, "| %v | %d | %d | %.1f (%d) | %.0f | %.2f | %.0f | %d | %d | %.0f |\n", one.after.Round(time.Second), one.sent, one.delivered, one.behind.Seconds(), one.last,
+			commits/max(1, (one.after-before.after).Seconds()), (one.writing-before.writing)/commits*1000, one.anonMB, one.descriptors, one.goroutines, one.fileMB)
+		before = one
 	}
 	s.Logf("\n%s", table.String())
 }
