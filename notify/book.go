@@ -28,8 +28,21 @@ const (
 func Buckets() []store.Bucket {
 	return []store.Bucket{{
 		Name: bucket, Owner: "notify", Key: "instance id + hash of a recipient + number of a text",
-		Value: "whether it was sent, when, and hashes of the alerts that it told of", Of: store.FirstID,
+		Value: "whether it was sent, when, and hashes of the alerts that it told of", Needs: rowNeeds, Of: store.FirstID,
 	}}
+}
+
+// rowNeeds: what was told can be read.
+func rowNeeds(*store.Lookup) store.Needs {
+	return func(key, value []byte) []store.Need {
+		if key == nil {
+			return nil
+		}
+		if _, err := decode(value); err != nil {
+			return []store.Need{{Why: "what was told of an alert is not known: it may be told once more"}}
+		}
+		return nil
+	}
 }
 
 // Book remembers what was told. Its methods may be called from any goroutine.

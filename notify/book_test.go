@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"path/filepath"
+	"strings"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -120,6 +121,22 @@ func TestManyRowsThatAreOverAreForgottenInSteps(t *testing.T) {
 	oldest, err := b.pruneOld(time.Time{})
 	if n := rows(t, s); err != nil || n != 1 || time.Since(oldest) > time.Hour {
 		t.Errorf("%d rows, %v, %v", n, oldest, err)
+	}
+}
+
+// TestTheCheckTellsOfWhatCannotBeRead and of nothing else.
+func TestTheCheckTellsOfWhatCannotBeRead(t *testing.T) {
+	b, s := newBook(t)
+	b.told(t, anne, marks(0, 3))
+	if r, err := s.Check(t.Context()); err != nil || len(r.Faults) > 0 {
+		t.Errorf("%q, %v", r.Faults, err)
+	}
+	err := s.Update(t.Context(), func(tx *store.Tx) error { return tx.Put(bucket, store.Key(9, 9, 9), []byte("nonsense")) })
+	if err != nil {
+		t.Fatal(err)
+	}
+	if r, err := s.Check(t.Context()); err != nil || len(r.Faults) != 1 || !strings.Contains(r.Faults[0], "it may be told once more") {
+		t.Errorf("%q, %v", r.Faults, err)
 	}
 }
 
