@@ -52,35 +52,36 @@ type pass struct {
 
 func (p *pass) entry() []byte { return store.Key(p.owner, p.made, p.id) }
 
-// add stores a pass with its record. What it costs does not depend on how many there are.
-// Error: full.
-func (all *passes) add(ctx context.Context, p pass, record any) error {
+// add stores a pass with its record, and tells which others of the owner ended for it.
+// What it costs does not depend on how many there are. Error: full.
+func (all *passes) add(ctx context.Context, p pass, record any) (ended [][sha256.Size]byte, err error) {
 	all.mu.Lock()
 	from := all.at
 	all.mu.Unlock()
 	var next []byte
-	err := all.store.Update(ctx, func(tx *store.Tx) (err error) {
+	err = all.store.Update(ctx, func(tx *store.Tx) (err error) {
 		if next, err = all.sweep(tx, from); err != nil {
 			return err
 		}
-		if err := all.makeRoom(tx, &p); err != nil {
+		if ended, err = all.makeRoom(tx, &p); err != nil {
 			return err
 		}
 		return errors.Join(store.PutJSON(tx, all.bucket, p.id[:], record), tx.Put(all.bucket, p.entry(), store.Key(p.ends)))
 	})
 	if err != nil {
-		return err
+		return nil, err
 	}
 	all.mu.Lock()
 	defer all.mu.Unlock()
 	all.at = next
-	return nil
+	return ended, nil
 }
 
-// makeRoom removes what is over of the owner of p, and the oldest if it has to.
-func (all *passes) makeRoom(tx *store.Tx, p *pass) error {
+// makeRoom removes what is over of the owner of p, and the oldest if it has to, which
+// it tells.
+func (all *passes) makeRoom(tx *store.Tx, p *pass) (ended [][sha256.Size]byte, err error) {
 	var live, gone [][]byte
-	err := tx.Scan(all.bucket, store.Range{Prefix: store.Key(p.owner)}, func(key, value []byte) (bool, error) {
+	err = tx.Scan(all.bucket, store.Range{Prefix: store.Key(p.owner)}, func(key, value []byte) (bool, error) {
 		switch {
 		case len(key) == sha256.Size: // the record of another
 		case over(key, value, tx.Now()):
@@ -92,14 +93,23 @@ func (all *passes) makeRoom(tx *store.Tx, p *pass) error {
 	})
 	if spare := len(live) - all.most + 1; spare > 0 {
 		if all.full != nil {
-			return fmt.Errorf("%w: there are %d, and they end by themselves", all.full, len(live))
+			return nil, fmt.Errorf("%w: there are %d, and they end by themselves", all.full, len(live))
+		}
+		for _, entry := range live[:spare] {
+			ended = append(ended, idOf(entry))
 		}
 		gone = append(gone, live[:spare]...)
 	}
 	for _, entry := range gone {
-		err = errors.Join(err, tx.Delete(all.bucket, entry), tx.Delete(all.bucket, entry[len(entry)-sha256.Size:]))
+		id := idOf(entry)
+		err = errors.Join(err, tx.Delete(all.bucket, entry), tx.Delete(all.bucket, id[:]))
 	}
-	return err
+	return ended, err
+}
+
+// idOf is the id of the pass that an entry is of.
+func idOf(entry []byte) [sha256.Size]byte {
+	return [sha256.Size]byte(entry[len(entry)-sha256.Size:])
 }
 
 // sweep removes what is over of the next sweepStep records, and returns where those

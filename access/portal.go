@@ -47,7 +47,7 @@ func NewLinks(s *store.Store) *Links {
 // Error: ErrTooManyLinks.
 func (all *Links) Make(ctx context.Context, l Link) (secret string, err error) {
 	secret = newSecret()
-	if err := all.passes.add(ctx, pass{owner: l.Instance, made: time.Now(), ends: l.ExpiresAt, id: digest(secret)}, l); err != nil {
+	if _, err := all.passes.add(ctx, pass{owner: l.Instance, made: time.Now(), ends: l.ExpiresAt, id: digest(secret)}, l); err != nil {
 		return "", fmt.Errorf("make a portal link: %w", err)
 	}
 	return secret, nil

@@ -27,6 +27,9 @@ type Session struct {
 	Operator  []byte            `json:"operator,omitzero"` // what the operator's key was bound to, see [Sessions.Begin]
 	CreatedAt time.Time         `json:"createdAt"`
 	ExpiresAt time.Time         `json:"expiresAt"`
+
+	// Displaced are the tokens of the sessions that ended for this one, told by Begin.
+	Displaced [][sha256.Size]byte `json:"-"`
 }
 
 // Sessions are those of the browsers that were signed in. Its methods may be called
@@ -49,7 +52,7 @@ func (all *Sessions) Begin(ctx context.Context, key uuid.UUID, operator []byte, 
 	if !expires.IsZero() && expires.Before(s.ExpiresAt) {
 		s.ExpiresAt = expires
 	}
-	if err := all.passes.add(ctx, s.pass(), s); err != nil {
+	if s.Displaced, err = all.passes.add(ctx, s.pass(), s); err != nil {
 		return s, "", fmt.Errorf("begin a session: %w", err)
 	}
 	return s, cookie, nil

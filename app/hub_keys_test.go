@@ -104,37 +104,53 @@ func TestAKeysWebSocketsOutliveWhatDoesNotConcernThem(t *testing.T) {
 	}
 }
 
-// TestASessionsWebSocketsEndWithItAndWithItsKey
+// TestASessionsWebSocketsEndWithItAndWithItsKey, also when it ends for a younger one.
 func TestASessionsWebSocketsEndWithItAndWithItsKey(t *testing.T) {
 	s := newSockets(t)
 	s.instance("shop")
-	for _, how := range []string{"sign out", "deletion of the key"} {
+	for _, how := range []string{"sign out", "deletion of the key", "too many sessions"} {
 		key, id := s.scoped("")
-		req, err := http.NewRequestWithContext(t.Context(), http.MethodPost, s.url+"/session", nil)
-		if err != nil {
-			t.Fatal(err)
-		}
-		req.Header.Set("Authorization", "Bearer "+key)
-		res, err := http.DefaultClient.Do(req)
-		if err != nil {
-			t.Fatal(err)
-		}
-		_ = res.Body.Close()
-		cookie := res.Cookies()[0].Name + "=" + res.Cookies()[0].Value
+		cookie := s.signIn(key)
 		conn, _, err := websocket.Dial(t.Context(), strings.Replace(s.url, "http", "ws", 1)+"/ws/console",
 			&websocket.DialOptions{HTTPHeader: http.Header{"Cookie": {cookie}, "Origin": {s.url}}})
 		if err != nil {
 			t.Fatal(err)
 		}
-		if how == "sign out" {
+		switch how {
+		case "sign out":
 			s.signOut(cookie)
-		} else if err := s.api.Call(t.Context(), s.key, http.MethodDelete, "/keys/"+id, nil, nil); err != nil {
-			t.Fatal(err)
+		case "too many sessions":
+			for range 100 {
+				s.signIn(key)
+			}
+		default:
+			if err := s.api.Call(t.Context(), s.key, http.MethodDelete, "/keys/"+id, nil, nil); err != nil {
+				t.Fatal(err)
+			}
 		}
 		if code := s.closedWith(conn); code != 4003 {
 			t.Errorf("%s: closed with %d", how, code)
 		}
 	}
+}
+
+// signIn returns the cookie of a new session of a key.
+func (s *sockets) signIn(key string) (cookie string) {
+	s.t.Helper()
+	req, err := http.NewRequestWithContext(s.t.Context(), http.MethodPost, s.url+"/session", nil)
+	if err != nil {
+		s.t.Fatal(err)
+	}
+	req.Header.Set("Authorization", "Bearer "+key)
+	res, err := http.DefaultClient.Do(req)
+	if err != nil {
+		s.t.Fatal(err)
+	}
+	_ = res.Body.Close()
+	if len(res.Cookies()) != 1 {
+		s.t.Fatalf("POST /session: %s", res.Status)
+	}
+	return res.Cookies()[0].Name + "=" + res.Cookies()[0].Value
 }
 
 func (s *sockets) signOut(cookie string) {

@@ -45,6 +45,11 @@ func (a *api) beginSession(c *call) error {
 	if err != nil {
 		return err
 	}
+	if a.Hub != nil {
+		for _, token := range s.Displaced {
+			a.Hub.Revoke(token)
+		}
+	}
 	http.SetCookie(c.w, a.cookie(c.r, cookie, int(time.Until(s.ExpiresAt).Seconds())))
 	return c.w.json(http.StatusCreated, begunSession{access.CSRF(cookie), event.At(s.ExpiresAt)})
 }
