@@ -14,6 +14,7 @@ import (
 
 	"go.mau.fi/whatsmeow/types"
 
+	"postern/cli/consumer"
 	"postern/e2e/rig"
 	"postern/event"
 	"postern/sandbox"
@@ -159,5 +160,28 @@ func TestARestoredAccountGoesOnWithoutPairingAndUsesNoKeyTwice(t *testing.T) {
 	c.AwaitOnline(rig.SceneName, c.Token)
 	c.chat(t, "after another start", 20, true)
 	c.everythingIsRead(t)
+	c.Stop()
+}
+
+// TestAnAccountThatWasUnlinkedSinceTheBackupShowsAsLoggedOutAtItsNextLogin, and can be
+// paired again.
+func TestAnAccountThatWasUnlinkedSinceTheBackupShowsAsLoggedOutAtItsNextLogin(t *testing.T) {
+	c := newChatting(t)
+	c.chat(t, "before", 5, true)
+	c.everythingIsRead(t)
+	file := filepath.Join(t.TempDir(), "b.tar")
+	c.postern(t, 0, "backup", file)
+	loggedOut := func() bool { return c.status("shop").ConnectionStatus == "LOGGED_OUT" }
+	c.Do(t, rig.Act("$own", `{"do":"logout"}`))
+	c.Await("the phone's word", loggedOut)
+	c.Kill()
+	c.postern(t, 0, "restore", "--force", "--yes", file)
+	c.Start()
+	c.Await("the restored login to be refused", loggedOut)
+	var connect struct{ Code string }
+	c.Call(consumer.Bearer(c.Token), http.MethodGet, "/instance/shop/connect", nil, &connect)
+	if connect.Code == "" {
+		t.Error("it cannot be paired again")
+	}
 	c.Stop()
 }
