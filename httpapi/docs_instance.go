@@ -46,7 +46,7 @@ func instanceDescriptions() map[string]description {
 			id: "importInstance", summary: "Make an instance of an exported account, and connect it.",
 			about: "attachment is the file, decrypted. All of it is looked at before anything is stored, and stored in one commit.",
 			form:  []string{"name"}, status: http.StatusCreated, out: body[importedInstance](),
-			codes: codes{"INVALID_ARCHIVE", "INSTANCE_EXISTS", "INVALID_INSTANCE", "INVALID_WEBHOOK", "INVALID_PROXY", "INVALID_ARGUMENT", "TRANSFER_RUNNING", "DISK_FULL"},
+			codes: codes{"INVALID_ARCHIVE", "INSTANCE_EXISTS", "INVALID_INSTANCE", "INVALID_WEBHOOK", "INVALID_PROXY", "INVALID_LIMITS", "INVALID_ARGUMENT", "TRANSFER_RUNNING", "DISK_FULL"},
 		},
 	}
 }

@@ -9,6 +9,7 @@ import (
 	"github.com/google/uuid"
 
 	"postern/event"
+	"postern/pace"
 	"postern/store"
 )
 
@@ -20,6 +21,7 @@ type Export struct {
 	Options  json.RawMessage `json:"options,omitempty"`
 	Proxy    json.RawMessage `json:"proxy,omitempty"`
 	Settings json.RawMessage `json:"settings,omitempty"`
+	Limits   *pace.Limits    `json:"limits,omitempty"`
 }
 
 // ExportedMessage is a stored message with what became of it.
@@ -46,7 +48,7 @@ func (r Record) HasMoved() bool { return !r.MovedAt.IsZero() }
 
 // Export reads an instance.
 func (r *Registry) Export(id int64) (e Export, err error) {
-	err = r.cfg.Store.View(func(tx *store.Tx) error {
+	err = r.cfg.Store.View(func(tx *store.Tx) (err error) {
 		for bucket, to := range map[string]*json.RawMessage{
 			instances: &e.Record, webhooks: &e.Webhook, optionsBucket: &e.Options, proxies: &e.Proxy, settingsBucket: &e.Settings,
 		} {
@@ -56,7 +58,8 @@ func (r *Registry) Export(id int64) (e Export, err error) {
 			}
 			*to = raw
 		}
-		return nil
+		e.Limits, err = pace.Stored(tx, id)
+		return err
 	})
 	if err == nil && e.Record == nil {
 		err = ErrNotFound
@@ -194,6 +197,9 @@ func (r *Registry) receive(tx *store.Tx, in *Received, had Record, id int64) err
 	if err == nil {
 		rec.Restrictions, rec.CreatedAt = had.Restrictions, had.CreatedAt
 		err = store.PutJSON(tx, instances, store.Key(id), rec)
+	}
+	if err == nil && in.Limits != nil {
+		err = pace.Keep(tx, id, *in.Limits)
 	}
 	var hook Webhook
 	for _, part := range []struct {

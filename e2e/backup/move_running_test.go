@@ -80,6 +80,7 @@ func (c *chatting) moved(t *testing.T) {
 func TestAnAccountMovesBetweenRunningProgramsAndBack(t *testing.T) {
 	c := newChatting(t)
 	c.Do(t, rig.Route(http.MethodPut, "/instance/$name/settings", `{"rejectCalls":{"enabled":true,"message":"no calls"}}`))
+	c.Do(t, rig.Route(http.MethodPut, "/instance/$name/limits", `{"perHour":1000}`))
 	other := c.Pair("other") // which nobody disturbs
 	c.chat(t, "before", 30, true)
 	first := c.here()
@@ -133,6 +134,8 @@ func TestAnAccountMovesBetweenRunningProgramsAndBack(t *testing.T) {
 		t.Errorf("settings %+v", settings)
 	}
 
+	c.limited(t, "shop")
+
 	again := filepath.Join(t.TempDir(), "again.account")
 	c.postern(t, 0, "instance", "export", "--messages", "shop", again)
 	c.moved(t)
@@ -162,9 +165,22 @@ func TestAnAccountMovesBetweenRunningProgramsAndBack(t *testing.T) {
 	c.Start()
 	c.Token = back[0].Auth.Token
 	c.AwaitOnline("back", c.Token)
+	c.limited(t, "back")
 	c.chat(t, "after a start", 10, true)
 	c.everythingIsRead(t)
 	c.Stop()
+}
+
+// limited wants the limits that it had to count.
+func (c *chatting) limited(t *testing.T, name string) {
+	t.Helper()
+	var is struct {
+		Limits *struct{ PerHour struct{ Limit int } }
+	}
+	c.Call(consumer.Bearer(c.Token), http.MethodGet, "/instance/"+name+"/connection/status", nil, &is)
+	if is.Limits == nil || is.Limits.PerHour.Limit != 1000 {
+		t.Errorf("the limits of %s: %+v", name, is.Limits)
+	}
 }
 
 // large has the instance keep so many long texts that the program cannot hand its account
