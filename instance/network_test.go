@@ -98,6 +98,7 @@ type session struct {
 	send           func() error
 	acknowledge    time.Duration               // how long a sent message waits for WhatsApp
 	turn           func(context.Context) error // waits for the turn of a send; nil: it comes at once
+	busy           chan struct{}               // closed when no message is on its way any more; nil: none is
 }
 
 func (s *session) Paired() bool {
@@ -309,4 +310,17 @@ func (s *session) ConfirmPasskey(context.Context) error {
 	return nil
 }
 
-func (s *session) Hold(context.Context) (func(), error) { return func() {}, nil }
+// Hold waits for what is on its way: until busy is closed.
+func (s *session) Hold(ctx context.Context) (func(), error) {
+	s.mu.Lock()
+	busy := s.busy
+	s.mu.Unlock()
+	if busy != nil {
+		select {
+		case <-busy:
+		case <-ctx.Done():
+			return nil, context.Cause(ctx)
+		}
+	}
+	return func() {}, nil
+}

@@ -1,0 +1,123 @@
+package instance
+
+import (
+	"context"
+	"errors"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"postern/event"
+)
+
+// TestAnInstanceThatMovesEndsInOrderAndNeverDialsAgain: what is on its way is waited for,
+// who waits for the instance is refused, who listens is told, and it stays away until
+// that very mark is taken back.
+func TestAnInstanceThatMovesEndsInOrderAndNeverDialsAgain(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		r := newRig(t, nil, nil)
+		defer func() { r.stop() }()
+		id := r.linked("a", event.Disconnected).ID
+		r.net.onDial(func(_ context.Context, s *session) error {
+			s.login()
+			return nil
+		})
+		if _, err := r.sup.Connect(bg, id, ""); err != nil {
+			t.Fatal(err)
+		}
+		r.wantStatus(id, event.Online)
+		r.told()
+		s := r.net.session(id)
+		s.mu.Lock()
+		s.busy = make(chan struct{})
+		s.mu.Unlock()
+		s.forgetDials()
+
+		type outcome struct {
+			marked bool
+			err    error
+		}
+		moved, waits := make(chan outcome, 1), make(chan error, 1)
+		go func() {
+			marked, err := r.sup.MoveAway(bg, id, "export-1")
+			moved <- outcome{marked, err}
+		}()
+		synctest.Wait()
+		go func() { waits <- r.sup.Restart(bg, id, "") }()
+		synctest.Wait()
+		if len(moved) > 0 || !s.Online() || r.record(id).HasMoved() {
+			t.Error("it did not wait for what is on its way")
+		}
+		close(s.busy)
+		if o := <-moved; !o.marked || o.err != nil {
+			t.Errorf("%+v", o)
+		}
+		if err := <-waits; !errors.Is(err, ErrMoved) || !errors.Is(err, event.ErrNotConnected) {
+			t.Errorf("who waited: %v", err)
+		}
+		if rec := r.record(id); !rec.HasMoved() || rec.Status != event.Offline || rec.LastError == "" || s.Online() {
+			t.Errorf("%+v", rec)
+		}
+		if n := r.one(); n.Kind != event.ConnectionUpdated || n.RequestID != "export-1" {
+			t.Errorf("told: %+v", n)
+		}
+		if marked, err := r.sup.MoveAway(bg, id, "export-2"); marked || err != nil {
+			t.Errorf("a second time: %v, %v", marked, err)
+		}
+		time.Sleep(24 * time.Hour)
+		if _, err := r.sup.Connect(bg, id, ""); !errors.Is(err, ErrMoved) || len(s.dialled()) > 0 {
+			t.Errorf("%v; it dialled at %v", err, s.dialled())
+		}
+		r.reboot()
+		r.sup.Start()
+		time.Sleep(24 * time.Hour)
+		if s := r.net.session(id); s != nil {
+			t.Error("it has a session after a start")
+		}
+
+		if err := r.sup.MoveBack(bg, id, "export-2"); !errors.Is(err, ErrNotMoved) {
+			t.Errorf("by another export: %v", err)
+		}
+		if err := r.sup.MoveBack(bg, id, "export-1"); err != nil {
+			t.Error(err)
+		}
+		synctest.Wait()
+		r.wantStatus(id, event.Online)
+		if err := r.sup.MoveBack(bg, id, ""); !errors.Is(err, ErrNotMoved) {
+			t.Errorf("once more: %v", err)
+		}
+	})
+}
+
+// TestAnInstanceThatCannotMoveGoesOn: one that is not paired, and one whose sends do not
+// end.
+func TestAnInstanceThatCannotMoveGoesOn(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		r := newRig(t, nil, nil)
+		defer r.stop()
+		if _, err := r.sup.MoveAway(bg, r.create("none").ID, ""); !errors.Is(err, ErrNeverPaired) {
+			t.Errorf("not paired: %v", err)
+		}
+		if _, err := r.sup.MoveAway(bg, 99, ""); !errors.Is(err, ErrNotFound) {
+			t.Errorf("not there: %v", err)
+		}
+		id := r.linked("a", event.Disconnected).ID
+		r.net.onDial(func(_ context.Context, s *session) error {
+			s.login()
+			return nil
+		})
+		if _, err := r.sup.Connect(bg, id, ""); err != nil {
+			t.Fatal(err)
+		}
+		s := r.net.session(id)
+		s.mu.Lock()
+		s.busy = make(chan struct{})
+		s.mu.Unlock()
+		ctx, cancel := context.WithTimeout(bg, time.Minute)
+		defer cancel()
+		if marked, err := r.sup.MoveAway(ctx, id, ""); marked || err == nil || !s.Online() {
+			t.Errorf("%v, %v; online %v", marked, err, s.Online())
+		}
+		r.wantStatus(id, event.Online)
+	})
+}
