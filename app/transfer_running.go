@@ -163,8 +163,8 @@ func (a *App) undoExport(ctx context.Context, id int64, by string) error {
 	return a.supervisor.MoveBack(ctx, id, by)
 }
 
-// importAccount is httpapi.Transfers.Import. It takes about three times as much memory
-// as the file has, and less than six times media.max_bytes.
+// importAccount is httpapi.Transfers.Import. In memory are what the file has, for which
+// transfer.Read counts twice media.max_bytes at most, and the pages of the one commit.
 func (a *App) importAccount(ctx context.Context, file io.Reader, name string, before func(name string)) (in httpapi.Imported, err error) {
 	end, err := a.transfers.begin(0)
 	if err != nil {
