@@ -32,12 +32,16 @@ type process struct {
 // secrets are those of every process, so that tokens survive its restart.
 var secrets = config.NewSecrets()
 
-// serve starts it on the data file of a folder and waits until it is ready.
+// serve starts it on the data file of a folder and waits until it is ready. PROGRAM in the
+// environment is a binary of another release to measure in its place.
 func serve(b *testing.B, folder string, env ...string) process {
 	b.Helper()
 	self, err := os.Executable()
 	if err != nil {
 		b.Fatal(err)
+	}
+	if other := os.Getenv("PROGRAM"); other != "" {
+		self = other
 	}
 	address := freeAddress(b)
 	cmd := exec.Command(self, "serve")
