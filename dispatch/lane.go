@@ -254,7 +254,13 @@ func (l *lane) deliver(f flight) (next flight, more bool) {
 		return next, false
 	}
 	at := time.Now()
+	if l.outbox() && p.attempts == 0 {
+		l.r.pressure.began(p.due, at)
+	}
 	o := l.r.cfg.Sender.Send(l.posting, to, p.id, p.headers, p.body)
+	if l.outbox() {
+		l.r.pressure.ended(time.Since(at), o.Delivered())
+	}
 	if l.r.cfg.Observe != nil {
 		l.r.cfg.Observe(l.is, o)
 	}

@@ -66,13 +66,14 @@ type Relay struct {
 	newBatch  recent[store.OutboxEntry]
 	newEvents recent[delivery.Event]
 
-	batch  *lane // of the outbox
-	url    atomic.Pointer[string]
-	sends  atomic.Bool // the lane of the outbox is at work
-	budget *budget
-	flying flights
-	expiry *alarm
-	events eventTail
+	batch    *lane // of the outbox
+	url      atomic.Pointer[string]
+	sends    atomic.Bool // the lane of the outbox is at work
+	budget   *budget
+	pressure pressure // of the events of batches
+	flying   flights
+	expiry   *alarm
+	events   eventTail
 
 	mu      sync.Mutex
 	lanes   map[delivery.Lane]*lane // of package delivery, those that are awake

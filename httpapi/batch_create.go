@@ -114,6 +114,7 @@ func (a *api) createBatch(c *call) error {
 		return err
 	}
 	create.InCommit = keepInCommit[batch.View](c, http.StatusCreated)
+	a.Relay.KeepPace(c.r.Context())
 	view, err := a.Engine.Create(c.r.Context(), c.user, create)
 	if err != nil {
 		return err

@@ -98,8 +98,13 @@ func TestAPortalLinkTellsNothingButNameStateAndPairing(t *testing.T) {
 	number, _, _ := strings.Cut(rec.OwnerJID, "@")
 	path := r.portalPath(token, 60)
 	for _, ask := range []struct{ method, path, body string }{
-		{"GET", "/state", ""}, {"GET", "/connect", ""}, {"POST", "/connect/code", `{"phoneNumber":"4915112345678"}`}, {"GET", "/connect/passkey/script", ""},
-		{"POST", "/connect/passkey/assertion", `{}`}, {"POST", "/connect/passkey/confirm", ""}, {"DELETE", "/connect", ""},
+		{"GET", "/state", ""},
+		{"GET", "/connect", ""},
+		{"POST", "/connect/code", `{"phoneNumber":"4915112345678"}`},
+		{"GET", "/connect/passkey/script", ""},
+		{"POST", "/connect/passkey/assertion", `{}`},
+		{"POST", "/connect/passkey/confirm", ""},
+		{"DELETE", "/connect", ""},
 	} {
 		res := do(r.h, httptest.NewRequest(ask.method, path+ask.path, strings.NewReader(ask.body)))
 		if said := text(t, res); strings.Contains(said, number) {

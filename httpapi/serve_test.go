@@ -373,7 +373,11 @@ func TestLogHasNoSecretOfAPortalLink(t *testing.T) {
 		{"HEAD", "/portal/hidden"},
 		{"POST", "/portal/hidden/logo"},
 		{"GET", "/PORTAL/hidden"},
-		{"GET", "//portal//hidden"}, {"GET", "/below/portal/hidden"}, {"GET", "/portal%2Fhidden"}, {"GET", "/portal/%68idden/%ff"}, {"GET", "/portal/../hidden"},
+		{"GET", "//portal//hidden"},
+		{"GET", "/below/portal/hidden"},
+		{"GET", "/portal%2Fhidden"},
+		{"GET", "/portal/%68idden/%ff"},
+		{"GET", "/portal/../hidden"},
 	} {
 		logs.Reset()
 		do(a, httptest.NewRequest(c.method, c.target, nil))
