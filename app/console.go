@@ -17,13 +17,13 @@ func (a *App) newConsole() *console.Feed {
 	})
 }
 
-func (a *App) consoleInstance(id int64) (name string, row any, ok bool) {
+func (a *App) consoleInstance(id int64, webhooks bool) (name string, row any, ok bool) {
 	rec, err := a.registry.ByID(id)
 	if err != nil {
 		return "", nil, false
 	}
 	hook, err := a.registry.Webhook(id)
-	if err != nil {
+	if err != nil || !webhooks {
 		return rec.Name, httpapi.ConsoleInstance(rec, nil), true
 	}
 	return rec.Name, httpapi.ConsoleInstance(rec, &hook), true

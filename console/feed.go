@@ -30,8 +30,9 @@ var ErrBehind = errors.New("too much changed that the client did not take")
 // Config is what a Feed needs. All fields are required but Logger. The functions are
 // called by whoever takes messages; what they return is turned into JSON at once.
 type Config struct {
-	// Instance reads the row of an instance; ok is false when there is none.
-	Instance func(id int64) (name string, row any, ok bool)
+	// Instance reads the row of an instance, its webhook only with webhooks; ok is false
+	// when there is none.
+	Instance func(id int64, webhooks bool) (name string, row any, ok bool)
 	// Batch reads the row of a batch; ok is false when there is none.
 	Batch func(id uuid.UUID) (owner uuid.UUID, row any, ok bool)
 	// Deliveries reads the rows of deliveries; those that are gone are left out.
@@ -48,6 +49,7 @@ type Viewer struct {
 	Instance func(name string) bool
 	Batch    func(owner uuid.UUID) bool
 	Delivery func(Delivery) bool
+	Webhooks bool // of the instances
 	Figures  bool
 }
 
@@ -57,6 +59,7 @@ func Operator() Viewer {
 		Instance: func(string) bool { return true },
 		Batch:    func(uuid.UUID) bool { return true },
 		Delivery: func(Delivery) bool { return true },
+		Webhooks: true,
 		Figures:  true,
 	}
 }

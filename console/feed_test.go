@@ -26,9 +26,12 @@ type program struct {
 func newProgram() *program {
 	p := &program{instances: map[int64]int{}, batches: map[uuid.UUID]int{}, owner: uuid.New()}
 	p.Feed = New(Config{
-		Instance: func(id int64) (string, any, bool) {
+		Instance: func(id int64, webhooks bool) (string, any, bool) {
 			p.reads.Add(1)
 			n, ok := p.instances[id]
+			if !webhooks {
+				n = -n
+			}
 			return fmt.Sprint("i", id), n, ok
 		},
 		Batch: func(id uuid.UUID) (uuid.UUID, any, bool) {
@@ -276,6 +279,23 @@ func TestAViewerIsToldOnlyWhatItMaySee(t *testing.T) {
 		} {
 			if got := types(want.c.listens(time.Minute)); !slices.Equal(got, want.told) {
 				t.Errorf("%s is told %v", want.who, got)
+			}
+		}
+	})
+}
+
+// TestAnInstanceIsToldWithItsWebhookToWhoMaySeeIt
+func TestAnInstanceIsToldWithItsWebhookToWhoMaySeeIt(t *testing.T) {
+	bubble(t, func(t *testing.T, p *program) {
+		reader, operator := p.open(t, Viewer{Instance: func(string) bool { return true }}), p.open(t, Operator())
+		reader.listens(Pause)
+		operator.listens(Pause)
+		p.flap(1)
+		for c, want := range map[*client]int{reader: -1, operator: 1} {
+			for _, m := range c.listens(time.Minute) {
+				if m.Type == "instance" && m.Instance != want {
+					t.Errorf("told %+v, not %v", m, want)
+				}
 			}
 		}
 	})

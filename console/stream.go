@@ -227,7 +227,7 @@ func now() string { return time.Now().UTC().Format("2006-01-02T15:04:05.000Z") }
 func (s *Stream) show(k key, t told) [][]byte {
 	switch k.kind {
 	case anInstance:
-		name, row, ok := s.feed.cfg.Instance(k.instance)
+		name, row, ok := s.feed.cfg.Instance(k.instance, s.viewer.Webhooks)
 		if ok && s.viewer.Instance != nil && s.viewer.Instance(name) {
 			return s.one(message{Type: "instance", Name: name, Instance: row})
 		}

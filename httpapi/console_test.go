@@ -49,7 +49,7 @@ func TestTheConsoleAsksForTheKeyThenTheUpgradeThenTheQueryThenTheOrigin(t *testi
 	if res := do(r.h, handshakeOf("/ws/console", key)); res.StatusCode != http.StatusSwitchingProtocols {
 		t.Fatalf("with everything right: %d", res.StatusCode)
 	}
-	if v := r.hub.viewer; !v.Figures || v.Instance == nil || !v.Instance("a") || r.hub.stream.Token != sha256.Sum256([]byte(testKey)) {
+	if v := r.hub.viewer; !v.Figures || !v.Webhooks || v.Instance == nil || !v.Instance("a") || r.hub.stream.Token != sha256.Sum256([]byte(testKey)) {
 		t.Errorf("the operator is let see %+v", v)
 	}
 }
@@ -65,7 +65,7 @@ func TestWhatTheConsoleTellsIsWhatTheDocumentSays(t *testing.T) {
 	}
 	made := decoded[batch.View](t, r.do("POST", "/message/batches", batchBody("", "")))
 	f := console.New(console.Config{
-		Instance:   func(int64) (string, any, bool) { return rec.Name, ConsoleInstance(rec, nil), true },
+		Instance:   func(int64, bool) (string, any, bool) { return rec.Name, ConsoleInstance(rec, nil), true },
 		Batch:      func(uuid.UUID) (uuid.UUID, any, bool) { return r.user, made, true },
 		Deliveries: func([]uint64) []any { return []any{ConsoleDelivery(delivery.Listed{})} },
 		Figures:    func() any { return ConsoleFigures(r.samples().Running()) },

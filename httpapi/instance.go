@@ -6,6 +6,7 @@ import (
 	"net/http"
 	"time"
 
+	"postern/access"
 	"postern/httpapi/tokens"
 	"postern/instance"
 )
@@ -67,7 +68,7 @@ func (a *api) listInstances(c *call) error {
 		if q.Has("instanceName") && rec.Name != q.Get("instanceName") || c.key != nil && !c.key.Opens(rec.ID) {
 			continue
 		}
-		hook, err := a.webhookOf(rec.ID)
+		hook, err := a.shownWebhook(c, rec.ID)
 		if err != nil {
 			return err
 		}
@@ -81,11 +82,20 @@ func (a *api) listInstances(c *call) error {
 }
 
 func (a *api) showInstance(c *call) error {
-	hook, err := a.webhookOf(c.instance.ID)
+	hook, err := a.shownWebhook(c, c.instance.ID)
 	if err != nil {
 		return err
 	}
 	return c.w.json(http.StatusOK, shownInstance{viewOf(c.instance), hook})
+}
+
+// shownWebhook is the webhook of an instance beside the rest of it. A scoped key that may
+// not look at webhooks sees none: addresses have secrets in them.
+func (a *api) shownWebhook(c *call, id int64) (*instance.Webhook, error) {
+	if c.key != nil && !c.key.Has(access.Webhook) {
+		return nil, nil
+	}
+	return a.webhookOf(id)
 }
 
 // webhookOf returns nil for an instance without a webhook.

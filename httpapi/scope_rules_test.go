@@ -284,6 +284,27 @@ func TestAKeySeesItsInstancesWithoutTokens(t *testing.T) {
 	}
 }
 
+// TestAKeyWithoutWebhookSeesNoAddress: GET /instance/{i}/webhook is not for it, and what
+// shows the instance tells no more.
+func TestAKeyWithoutWebhookSeesNoAddress(t *testing.T) {
+	r := newRig(t)
+	token := r.instance("a")
+	if res := r.with(token, "PUT", "/instance/a/webhook", `{"url":"https://example.org/hook?secret=1"}`); res.StatusCode != 200 && res.StatusCode != 201 {
+		t.Fatal(res.Status)
+	}
+	for scopes, sees := range map[string]bool{`["read"]`: false, `["read","webhook"]`: true} {
+		key := r.newKey(`{"name":"k","instances":["a"],"scopes":` + scopes + `}`).Key
+		all := decoded[[]listedInstance](t, r.with(key, "GET", "/instance", ""))
+		one := decoded[shownInstance](t, r.with(key, "GET", "/instance/a", ""))
+		if len(all) != 1 || (all[0].Webhook != nil) != sees || (one.Webhook != nil) != sees {
+			t.Errorf("%s: %+v and %+v", scopes, all, one)
+		}
+		if res := do(r.h, handshakeOf("/ws/console", func(h http.Header) { h.Set("Authorization", "Bearer "+key) })); res.StatusCode != 101 || r.hub.viewer.Webhooks != sees {
+			t.Errorf("%s: %s, and what changes is told to %+v", scopes, res.Status, r.hub.viewer)
+		}
+	}
+}
+
 // TestAnInstanceOfTheSameNameIsAnother: whoever had a key for the former one has none
 // for that which is made anew, perhaps by somebody else.
 func TestAnInstanceOfTheSameNameIsAnother(t *testing.T) {
