@@ -29,6 +29,9 @@ func ids23() func() string {
 // What batches take of the file, their events included, is at most 1.6 times
 // their records: of one batch at a time and of many side by side.
 func TestBatchesFillTheirPages(t *testing.T) {
+	if testing.Short() {
+		t.Skip("takes some seconds")
+	}
 	const most = 1.6
 	for _, c := range []struct{ rounds, batches int }{{20, 1}, {10, 20}} {
 		t.Run(fmt.Sprint(c.batches, " at a time"), func(t *testing.T) {

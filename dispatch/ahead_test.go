@@ -21,7 +21,7 @@ func TestALineIsNotAsSlowAsACommitForEachEvent(t *testing.T) {
 				c.add(hook, "a", order)
 				const events = 400
 				c.emitAll(1, "x@c", numbers(events), hook)
-				c.image = func() { time.Sleep(100 * time.Millisecond) }
+				c.atCommit(func() { time.Sleep(100 * time.Millisecond) })
 				begin := time.Now()
 				for len(c.accepted("a")) < events && time.Since(begin) < time.Hour {
 					time.Sleep(10 * time.Millisecond)
@@ -30,7 +30,7 @@ func TestALineIsNotAsSlowAsACommitForEachEvent(t *testing.T) {
 					t.Errorf("%d events took %s", events, took)
 				}
 				time.Sleep(time.Minute)
-				c.image = nil
+				c.atCommit(nil)
 				if got := c.bodies("a"); len(got) != events || !slices.IsSorted(got) {
 					t.Errorf("%d arrived, in the order %v", len(got), got)
 				}
@@ -50,7 +50,7 @@ func TestWhatIsRefusedHoldsItsLine(t *testing.T) {
 			inTown(t, func(t *testing.T, c *town) {
 				hook := webhookLane(1)
 				c.add(hook, "a", event.OrderChat)
-				c.image = func() { time.Sleep(100 * time.Millisecond) }
+				c.atCommit(func() { time.Sleep(100 * time.Millisecond) })
 				n := 0
 				c.set("a", func(*http.Request, int) (int, http.Header) {
 					if n++; n%7 == 0 {
@@ -60,7 +60,7 @@ func TestWhatIsRefusedHoldsItsLine(t *testing.T) {
 				})
 				c.emitAll(1, "x@c", numbers(60), hook)
 				time.Sleep(48 * time.Hour)
-				c.image = nil
+				c.atCommit(nil)
 				for i, h := range c.at("a") {
 					if i > 0 && h.body < c.at("a")[i-1].body {
 						t.Fatalf("%s came behind %s", h.body, c.at("a")[i-1].body)

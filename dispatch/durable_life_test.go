@@ -27,7 +27,7 @@ func TestAfterAKillAtAnyCommitEveryStoredEventArrivesInOrderUnderTheSameID(t *te
 	var images int
 	ids := map[string]string{} // by body
 	inTown(t, func(t *testing.T, c *town) {
-		c.image = func() {
+		c.atCommit(func() {
 			images++
 			raw, err := os.ReadFile(c.path)
 			if err == nil {
@@ -36,7 +36,7 @@ func TestAfterAKillAtAnyCommitEveryStoredEventArrivesInOrderUnderTheSameID(t *te
 			if err != nil {
 				t.Error(err)
 			}
-		}
+		})
 		c.close()
 		c.open(c.path)
 		town3(c)
@@ -52,7 +52,7 @@ func TestAfterAKillAtAnyCommitEveryStoredEventArrivesInOrderUnderTheSameID(t *te
 		if c.pending() != 0 {
 			t.Fatal("not all delivered")
 		}
-		c.image = nil
+		c.atCommit(nil)
 	})
 	if images < 30 {
 		t.Fatalf("%d commits", images)
@@ -129,6 +129,9 @@ func TestALaneSleepsAMinuteAfterItsLastDelivery(t *testing.T) {
 // TestAThousandReceiversThatHangCostAHealthyOneNothing has them all tried for the
 // first time at once, as after a start.
 func TestAThousandReceiversThatHangCostAHealthyOneNothing(t *testing.T) {
+	if testing.Short() {
+		t.Skip("takes some seconds")
+	}
 	inTown(t, func(t *testing.T, c *town) {
 		good := webhookLane(1)
 		c.add(good, "good", event.OrderNone)

@@ -9,6 +9,7 @@ import (
 	"path/filepath"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -27,7 +28,7 @@ type town struct {
 	relay  *Relay
 	config delivery.Config
 	path   string
-	image  func() // called after each commit; nil: not
+	image  atomic.Pointer[func()] // called after each commit; nil: not
 
 	mu     sync.Mutex
 	to     map[delivery.Lane]event.Destination
@@ -64,14 +65,17 @@ func inTown(t *testing.T, fn func(t *testing.T, c *town)) {
 	})
 }
 
+// atCommit has fn called after each commit; nil: nothing.
+func (c *town) atCommit(fn func()) { c.image.Store(&fn) }
+
 // open starts everything on the file, as it is.
 func (c *town) open(path string) {
 	c.t.Helper()
 	var err error
 	c.path = path
 	c.s, err = store.Open(store.Options{Path: path, Buckets: delivery.Buckets(), NoSync: true, MinFree: 1, OnCommit: func(int, time.Duration) {
-		if c.image != nil {
-			c.image()
+		if image := c.image.Load(); image != nil && *image != nil {
+			(*image)()
 		}
 	}})
 	if err != nil {

@@ -205,6 +205,9 @@ func TestOnSuccessEverythingDueGoesOut(t *testing.T) {
 // than what is kept in memory. The attempts of all entries together are those
 // that the receiver saw.
 func TestAReceiverThatIsDownForAWeekCostsOneAttemptAMinute(t *testing.T) {
+	if testing.Short() {
+		t.Skip("lives through a week")
+	}
 	inBubble(t, "w.db", func(t *testing.T, s *store.Store, hook *scripted) {
 		hook.status = always(0, "")
 		const n = 2*boardSize + 100

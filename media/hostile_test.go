@@ -64,6 +64,9 @@ func spentOn(do func()) time.Duration {
 }
 
 func TestNoHostileFileTakesMuchOfAProcessor(t *testing.T) {
+	if testing.Short() {
+		t.Skip("measures")
+	}
 	const wanted = 2 * maxWork // its last step is not counted in time, and a busy core is slower
 	l := newLibrary(t, func(c *Config) { c.MaxBytes = 100 << 20 })
 	for _, h := range hostileFiles(1 << 20) {

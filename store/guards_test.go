@@ -25,6 +25,9 @@ func guardedStore(t *testing.T, series int) *Store {
 // Records that come one a commit, in many series at once, fill their pages
 // whatever their size.
 func TestRecordsThatComeOneByOneFillTheirPages(t *testing.T) {
+	if testing.Short() {
+		t.Skip("takes some seconds")
+	}
 	const count, most = 4000, 1.6
 	for _, series := range []int{1, 20} {
 		for _, size := range []int{150, 400, 700, 1000, 1500} {

@@ -25,7 +25,7 @@ func TestCheckTellsEachFaultAndChangesNothing(t *testing.T) {
 	}
 	err = s.Update(t.Context(), func(tx *store.Tx) error {
 		for i := range 500 {
-			if err := tx.Put("access_audit", store.Key(i+1), fmt.Appendf(nil, "contact %d of some length", i)); err != nil {
+			if err := tx.Put("access_audit", store.Key(i+1), fmt.Appendf(nil, `{"action":"contact %d of some length"}`, i)); err != nil {
 				return err
 			}
 		}
@@ -57,7 +57,7 @@ func TestCheckTellsEachFaultAndChangesNothing(t *testing.T) {
 		t.Errorf("the sandbox's file: %d %s", status, output)
 	}
 	page := os.Getpagesize()
-	at := bytes.Index(image, []byte("contact 77 of"))
+	at := bytes.Index(image, []byte(`{"action":"contact 77 of`))
 	head := at / page * page
 	for name, c := range map[string]struct {
 		at     int

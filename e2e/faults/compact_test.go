@@ -2,6 +2,7 @@ package faults
 
 import (
 	"encoding/json"
+	"fmt"
 	"os"
 	"path/filepath"
 	"strings"
@@ -15,6 +16,9 @@ import (
 // TestCompactAndStatsAsAnOperatorUsesThem: of the file that the configuration names,
 // while a program runs on it, in place of a file that is not there.
 func TestCompactAndStatsAsAnOperatorUsesThem(t *testing.T) {
+	if testing.Short() {
+		t.Skip("takes some seconds")
+	}
 	folder := t.TempDir()
 	env := []string{"STORE_PATH=" + filepath.Join(folder, "postern.db")}
 	path := filepath.Join(folder, "postern.db")
@@ -39,7 +43,7 @@ func TestCompactAndStatsAsAnOperatorUsesThem(t *testing.T) {
 		t.Helper()
 		err := s.Update(t.Context(), func(tx *store.Tx) error {
 			for i := range 20_000 {
-				if err := tx.Put("access_audit", store.Key(i+1), []byte(value)); err != nil {
+				if err := tx.Put("access_audit", store.Key(i+1), fmt.Appendf(nil, `{"action":%q}`, value)); err != nil {
 					return err
 				}
 			}

@@ -29,6 +29,9 @@ func fewDescriptors(n int) func(*exec.Cmd) {
 // 256 descriptors with a thousand connections that say nothing, and goes on
 // using it.
 func TestIdleConnectionsOfOneAddressTakeNothingFromTheOthers(t *testing.T) {
+	if testing.Short() {
+		t.Skip("takes some seconds")
+	}
 	if _, err := os.Stat("/bin/sh"); err != nil || runtime.GOOS != "linux" {
 		t.Skip("needs a shell that sets limits, and all of 127.0.0.0/8")
 	}

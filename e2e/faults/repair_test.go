@@ -145,6 +145,9 @@ func few(t *testing.T, path, bucket string, n int) (keys [][]byte) {
 // TestEachRecordThatIsMissingOrSaysNonsenseIsTold and the repair leaves a whole file: for
 // records of each bucket in which something is said about others.
 func TestEachRecordThatIsMissingOrSaysNonsenseIsTold(t *testing.T) {
+	if testing.Short() {
+		t.Skip("takes a minute")
+	}
 	path := richFile(t)
 	image, err := os.ReadFile(path)
 	if err != nil {
