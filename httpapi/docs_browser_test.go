@@ -17,6 +17,9 @@ import (
 // TestThePageOfTheInterfaceInABrowser runs testdata/docs_walk.js in the page,
 // under the page's own policy, in a wide, a narrow and a dark window.
 func TestThePageOfTheInterfaceInABrowser(t *testing.T) {
+	if testing.Short() {
+		t.Skip("drives a browser")
+	}
 	for name, args := range map[string][]string{
 		"wide":   {"--window-size=1300,900"},
 		"narrow": {"--window-size=500,900"},

@@ -39,6 +39,9 @@ func traffic(r *rig, instances, count, words int) {
 // What messages take of the file is at most 1.6 times their records, however
 // long they are and however many instances write side by side.
 func TestMessagesFillTheirPages(t *testing.T) {
+	if testing.Short() {
+		t.Skip("takes some seconds")
+	}
 	const count, most = 8_000, 1.6
 	for _, c := range []struct{ instances, words int }{{1, 10}, {40, 3}, {40, 10}, {40, 100}} {
 		t.Run(fmt.Sprintf("%d instances, %d words", c.instances, c.words*3), func(t *testing.T) {
