@@ -50,6 +50,5 @@ func TestTheCollectorIsSetByWhatIsInUse(t *testing.T) {
 	used := make([]byte, 200<<20)
 	await("200 MB in use", func(p int) bool { return p == roomShare })
 	runtime.KeepAlive(used)
-	used = nil
 	await("them given back", func(p int) bool { return p > 100 })
 }
