@@ -12,8 +12,9 @@ import (
 // A bucket more needs no step: it is made by the release that declares it, and
 // one that does not know it refuses the file as newer. Version 1 had no
 // tallies, which Open makes from what it finds, and no guards (see guards.go),
-// which come with the first record.
-const schemaVersion = 2
+// which come with the first record. Version 2 had no items of batches that are
+// packed, which are written as they are sent.
+const schemaVersion = 3
 
 // application marks the file as ours, so that another program's bbolt file is
 // not mistaken for an empty one of ours.
