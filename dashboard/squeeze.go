@@ -42,9 +42,9 @@ func isPartOfStyles(name string) bool {
 }
 
 // squeeze leaves out what only people read of a module or a style of the page: comments,
-// indentation, empty lines and, in a style, spaces and line ends around its marks. It changes
-// nothing else, and every line of a module that stays is on its own: what runs is what is
-// written.
+// indentation, empty lines, spaces around marks and, in a style, line ends around them. It
+// changes nothing else, and every line of a module that stays is on its own: what runs is
+// what is written.
 func squeeze(name string, raw []byte) []byte {
 	own := strings.HasPrefix(name, "console/") && (path.Ext(name) == ".js" || path.Ext(name) == ".css")
 	if !own {
@@ -64,9 +64,9 @@ func squeeze(name string, raw []byte) []byte {
 		}
 	}
 	if style {
-		out = tight.ReplaceAll(out, []byte("$1$2$3"))
+		return tight.ReplaceAll(out, []byte("$1$2$3"))
 	}
-	return out
+	return tightModule(out)
 }
 
 // tight finds what a style does not need around its marks: white space, and the semicolon
@@ -89,6 +89,77 @@ func uncommented(line []byte) []byte {
 		}
 	}
 	return bytes.TrimRight(line[:at], " ")
+}
+
+// tightModule leaves out the spaces beside the marks of a module's code, but those of
+// arithmetic. Texts, templates and patterns stay as they are, what is calculated within a
+// template is code again.
+func tightModule(in []byte) []byte {
+	out := make([]byte, 0, len(in))
+	var within []int // of each template around what is read: the braces that are open in its ${
+	for len(in) > 0 {
+		n, last := 1, len(within)-1
+		switch c := in[0]; {
+		case c == '"' || c == '\'':
+			n = until(in, func(rest []byte) bool { return rest[0] == c })
+		case c == '/' && beginsPattern(out):
+			class := false // within brackets a slash is one
+			n = until(in, func(rest []byte) bool {
+				class = rest[0] == '[' || class && rest[0] != ']'
+				return rest[0] == '/' && !class
+			})
+		case c == '`':
+			if n = template(in); in[n-1] == '{' {
+				within = append(within, 0)
+			}
+		case c == '}' && last >= 0 && within[last] == 0:
+			if n = template(in); in[n-1] == '`' {
+				within = within[:last]
+			}
+		case c == '{' && last >= 0:
+			within[last]++
+		case c == '}' && last >= 0:
+			within[last]--
+		case c == ' ' && (len(out) > 0 && isMark(out[len(out)-1]) || len(in) > 1 && isMark(in[1])):
+			in = in[1:]
+			continue
+		}
+		out, in = append(out, in[:n]...), in[n:]
+	}
+	return out
+}
+
+// isMark tells whether a space beside c parts nothing in a module.
+func isMark(c byte) bool { return strings.IndexByte("=,:;?(){}[]<>&|!\n", c) >= 0 }
+
+// beginsPattern tells whether a slash behind code begins a pattern: it divides what ends
+// with a name, a number or a closing bracket.
+func beginsPattern(code []byte) bool {
+	code = bytes.TrimRight(code, " \n")
+	return len(code) == 0 || strings.IndexByte("(,=:[!&|?{};+-*%<>~^", code[len(code)-1]) >= 0 || bytes.HasSuffix(code, []byte("return"))
+}
+
+// template is the length of the text of a template that begins at a quote or behind a
+// value, up to its end or the next value, with what ends it.
+func template(in []byte) int {
+	n := until(in, func(rest []byte) bool { return rest[0] == '`' || bytes.HasPrefix(rest, []byte("${")) })
+	if in[n-1] == '$' {
+		n++ // the brace
+	}
+	return n
+}
+
+// until is the length of what ends where end says, from its second character on; what
+// stands behind a backslash does not end it.
+func until(in []byte, end func(rest []byte) bool) int {
+	for i := 1; i < len(in); i++ {
+		if in[i] == '\\' {
+			i++
+		} else if end(in[i:]) {
+			return i + 1
+		}
+	}
+	return len(in)
 }
 
 // wordsOf is the table of a language, put together of its parts.

@@ -81,6 +81,8 @@
     if (request === "DELETE /logout") { row.connectionStatus = "logged_out"; return json(200, { connectionStatus: "LOGGED_OUT" }); }
     if (request === "POST /portal-link") return json(201, { url: "https://postern.example.org/portal/" + "k7Qx".repeat(10), expiresAt: new Date(Date.now() + body.expiresIn * 1000).toISOString() });
     if (request === "PUT /token") return json(200, { token: "eyJhbGciOiJIUzI1NiJ9.eyJpbnN0YW5jZU5hbWUiOiJzaG9wIn0.c2lnbmF0dXJl" });
+    if (request === "POST /export") { Object.assign(row, { connectionStatus: "offline", ownerJid: row.ownerJid || "4915155500137@s.whatsapp.net" }); stage.tell({ type: "instance", instance: row }); return stage.file(row.name + ".account"); }
+    if (request === "DELETE /export") { row.connectionStatus = "online"; stage.tell({ type: "instance", instance: row }); return json(204); }
     if (request.startsWith("DELETE ?")) { stage.instances = stage.instances.filter((one) => one !== row); return json(200, { deleted: true }); }
     if (request === "POST /webhook/test") return json(200, broken ? { delivered: false, statusCode: 0, durationMs: 12, error: "the connection was refused" } : { delivered: true, statusCode: 200, durationMs: 84, error: null });
     if (request === "POST /proxy/test") return json(200, { ok: true, latencyMs: 41, step: null, error: null });
@@ -131,6 +133,11 @@
       const row = instance(body.instanceName || "instance-1", "offline", { description: body.description || "", updatedAt: ago(0) });
       stage.instances.push(row);
       return json(201, { ...row, Auth: { id: 1, token: "token" } });
+    }
+    if (request === "POST /admin/import") {
+      const row = instance(init.body.get("name") || "shop", "online", { updatedAt: ago(0) });
+      stage.instances.push(row);
+      return json(201, { instanceName: row.name, ownerJid: row.ownerJid, contacts: 4, messages: 20, tokenReplaced: false, createdAt: row.createdAt, Auth: null });
     }
     if (bare === "/webhook/options") {
       const { filter: _, endpoints: __, ...common } = defaults["webhook/options"];

@@ -46,7 +46,7 @@
   let level = { level: "info", usual: "info", until: null };
   const at = (i) => ago((60 - i) * 13);
   const lines = () => Array.from({ length: 60 }, (_, i) => i % 17 === 16 ? `time=${at(i)} level=ERROR msg="a delivery failed for good" component=dispatch instance=shop error="${scene === "hostile" ? hostile : "the connection was refused"}"` : i % 11 === 10 ? `time=${at(i)} level=WARN msg=configuration warning="others than the owner may read /data; chmod 700 /data"` : `time=${at(i)} level=INFO msg=request component=httpapi method=POST route=/instance/{i}/send/text status=200 duration=${i}.4ms request_id=eac9fbf2-f383-4056-ba78-5d1c09dd4a${10 + i}`).join("\n");
-  const file = (name) => new Response(new Blob(["file"]), { headers: { "Content-Disposition": `attachment; filename="${name}"` } });
+  const file = stage.file = (name) => new Response(new Blob(["file"]), { headers: { "Content-Disposition": `attachment; filename="${name}"` } });
   stage.phones = () => empty ? [] : [{ phone: "4915155500137", pushName: scene === "hostile" ? hostile : "Phone 0001", lid: "197921775299566@lid", devices: [{ id: 1, online: true, queued: 0, preKeys: 811, linkedAt: ago(9000) }] }, { phone: "4915155500274", pushName: "Phone 0002", lid: "1@lid", devices: [{ id: 1, online: false, queued: 3, preKeys: 811, linkedAt: ago(9000) }] }, { phone: "5511900000003", pushName: "Ada", lid: "2@lid", devices: [] }];
   const acts = [{ do: "text", does: "the phone sends a text", fields: { to: "whom to write to", text: "the text", id: "the message id; missing: a new one" } }, { do: "image", does: "the phone sends a picture", fields: { to: "whom to write to", caption: "the text below the picture" } }];
 

@@ -151,6 +151,64 @@ window.further = ({ $, all, at, button, dialog, hostile, later, menu, press, sig
       await type($("[type=search]"), "replay");
       want(all(".config dt").map((one) => one.textContent).join() === "webhook.replay_rate" && $(".source").textContent === "/etc/postern/config.toml", "a setting, and where it comes from");
     },
+    async "the audit log is looked through"() {
+      await signIn("right");
+      stage.answers["GET /audit"] = () => stage.json(200, { nextCursor: "7", previousCursor: null, totalRecords: null, records: [] });
+      await at("audit");
+      $(".further").open = true;
+      await pick(all(".further select")[0], "webhook");
+      await type($(".further input"), "shop");
+      await pick(all(".further select")[1], "global");
+      await later(500);
+      want(asked("GET /audit?").at(-1).startsWith("GET /audit?action=webhook&subject=shop&actor=global&"), "it is asked for what is sought: " + asked("GET /audit?").at(-1));
+      want(location.hash.includes("action=webhook") && $(".empty").textContent.includes("Nothing fits"), "the address says so, and so does the page");
+      stage.answers["GET /audit"] = () => list([{ id: 3, at: "2026-01-01T00:00:00Z", actor: "global", action: "webhook.change", subject: "shop", from: "::1" }]);
+      await press("Show more");
+      await later(300);
+      want(asked("GET /audit?").at(-1).includes("nextCursor=7") && all(".sheet .row").length === 1, "a page that found nothing leads on");
+    },
+    async "an account moves away, is taken back, and taken in"() {
+      await signIn("right");
+      stage.instances[0].connectionStatus = "online";
+      await at("instances");
+      await menu("one", "Move to another Postern");
+      await press("Move to another Postern", dialog());
+      want(!asked("POST /instance/one/export").length, "not without its name");
+      dialog().querySelector("[type=checkbox]").click();
+      await type(dialog().querySelector("textarea"), "age1x\nage1y ");
+      const sent = [];
+      stage.answers["POST /instance/one/export"] = (body) => { sent.push(body); };
+      await type(dialog().querySelector("form input"), "one");
+      await press("Move to another Postern", dialog());
+      await later(500);
+      want(JSON.stringify(sent) === '[{"messages":false,"recipients":["age1x","age1y"]}]', "what goes along, and for whom: " + JSON.stringify(sent));
+      want(!dialog() && toasts().includes("one.account") && $(".list .row").textContent.includes("Moved away") && !button("Connect one"), "it says where it is, and does not offer to connect it");
+      stage.answers["DELETE /instance/one/export"] = () => stage.refusal(409, "INSTANCE_MOVED", hostile);
+      await menu("one", "Take it back");
+      await type(dialog().querySelector("form input"), "one");
+      await press("Take it back", dialog());
+      await later(300);
+      want(dialog().textContent.includes("It has moved to another Postern"), "why it does not come back");
+      delete stage.answers["DELETE /instance/one/export"];
+      await press("Take it back", dialog());
+      await later(500);
+      want(!dialog() && $(".list .row").textContent.includes("Online"), "it is back");
+
+      await press("Take in an account");
+      want(button("Take in an account", dialog()).getAttribute("aria-disabled") === "true", "not without a file");
+      const picked = new DataTransfer();
+      picked.items.add(new File(["x"], hostile));
+      Object.assign(dialog().querySelector("[type=file]"), { files: picked.files }).dispatchEvent(new Event("change", { bubbles: true }));
+      await type(dialog().querySelector(".field input"), "three");
+      stage.answers["POST /admin/import"] = () => stage.refusal(422, "INVALID_ARCHIVE", hostile);
+      await press("Take in an account", dialog());
+      await later(300);
+      want(dialog().textContent.includes("no file of a moved instance") && dialog().textContent.includes(hostile) && !$("main img, dialog img"), "what is wrong with the file");
+      delete stage.answers["POST /admin/import"];
+      await press("Take in an account", dialog());
+      await later(500);
+      want(!dialog() && toasts().includes("three is here") && all(".list .row").length === 3, "it is in the list");
+    },
     async "the log is filtered, followed, and made louder for a time"() {
       await signIn("right");
       stage.answers["GET /admin/log/lines"] = () => new Response(`time=2026-01-01T00:00:00Z level=INFO msg=fine\n{"time":"2026-01-01T00:00:01Z","level":"ERROR","msg":"${hostile.replaceAll('"', "'")}"}\n`);

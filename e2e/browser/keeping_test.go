@@ -2,6 +2,7 @@ package browser_test
 
 import (
 	"encoding/json"
+	"fmt"
 	"net/http"
 	"strings"
 	"testing"
@@ -83,5 +84,44 @@ func TestTheProgramIsKept(t *testing.T) {
 	if told := d.page.Text(`[...document.querySelectorAll(".links a span")].map((one) => one.textContent).join()`); told != "Overview,Instances,Chats,Deliveries" {
 		t.Errorf("the key sees %s", told)
 	}
+	d.Stop()
+}
+
+// TestAnAccountMovesInTheBrowser: it moves away into a file, is taken back since nobody took the
+// file in, moves again, is deleted, and comes back by its file with what was written meanwhile.
+func TestAnAccountMovesInTheBrowser(t *testing.T) {
+	d := newConsole(t)
+	token := d.Pair("shop")
+	d.signIn()
+	// What is downloaded is kept, to be taken in again.
+	d.page.Run(`(() => { const made = URL.createObjectURL; URL.createObjectURL = (blob) => { window.kept = blob; return made.call(URL, blob); }; })()`)
+	d.goTo("instances", "Instances")
+	do := func(word string) {
+		t.Helper()
+		d.page.Await(`$("[aria-label='Actions for shop']")`)
+		d.page.Run(`$("[aria-label='Actions for shop']").click()`)
+		d.page.Await(fmt.Sprintf(`[...document.querySelectorAll("[role=menuitem]")].some((one) => one.textContent.trim() === %q && (one.click(), true))`, word))
+		d.fill("Type shop to go on", "shop")
+		d.page.Press("Enter")
+		d.page.Await(`!$("dialog[open]")`)
+	}
+	do("Move to another Postern")
+	d.says(".list .row", "Moved away")
+	do("Take it back")
+	d.says(".list .row", "Online")
+	do("Move to another Postern")
+	d.says(".list .row", "Moved away")
+	d.goTo("instances/shop", "shop")
+	d.says(".notice", "It lives in another Postern")
+	d.goTo("instances", "Instances")
+	do("Delete")
+	d.says(".empty", "Link the first phone")
+
+	d.press("Take in an account")
+	d.page.Run(`(() => { const files = new DataTransfer(); files.items.add(new File([window.kept], "shop.account")); const box = $("dialog [type=file]"); box.files = files.files; box.dispatchEvent(new Event("change", { bubbles: true })); })()`)
+	d.page.Await(`[...document.querySelectorAll("dialog footer button")].some((one) => one.textContent.trim() === "Take in an account" && !one.hasAttribute("aria-disabled") && (one.click(), true))`)
+	d.says(".toasts", "shop is here")
+	d.says(".list .row", "Online")
+	d.Call(consumer.Bearer(token), http.MethodGet, "/instance/shop", nil, nil) // its token as well
 	d.Stop()
 }

@@ -3,6 +3,7 @@ import { get } from "./api.js";
 import { cell } from "./cell.js";
 import { onLive, onReload } from "./live.js";
 import { session } from "./session.js";
+import { seen } from "./states.js";
 
 // fleet.rows are in the order of their ids; at is when they were loaded, 0
 // before; error is why they could not be.
@@ -13,7 +14,7 @@ let due = 0;
 
 function publish() {
   due = 0;
-  fleet.set({ ...fleet.value, rows: [...byName.values()].sort((a, b) => a.id - b.id) });
+  fleet.set({ ...fleet.value, rows: [...byName.values()].map(seen).sort((a, b) => a.id - b.id) });
 }
 
 // A burst of changes is drawn once.

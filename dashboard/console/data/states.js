@@ -7,10 +7,14 @@ const groupOf = {
   connecting: "busy", reconnecting: "busy", keepalive_timeout: "busy", pairing: "busy",
   qr_code: "wait", pairing_code: "wait",
   disconnected: "bad", logged_out: "bad", stream_replaced: "bad", connection_error: "bad", session_missing: "bad", client_outdated: "bad", temporary_ban: "bad",
-  offline: "off", connection_timeout: "off",
+  offline: "off", connection_timeout: "off", moved: "off",
 };
 
 export const states = Object.keys(groupOf);
+
+// seen is an instance as this page tells of it: one that has an account, and never
+// connects, has moved to another Postern.
+export const seen = (row) => row.ownerJid && row.connectionStatus === "offline" ? { ...row, connectionStatus: "moved" } : row;
 
 // stateOf is a state's name whatever its capitals; groupFor is its group, "off" for one that
 // this page does not know.

@@ -1,5 +1,5 @@
 // What can be done to an instance, in the list and on its own page.
-import { useState } from "preact/hooks";
+import { useRef, useState } from "preact/hooks";
 import { call, instancePath } from "../data/api.js";
 import { drop, loadFleet, put } from "../data/fleet.js";
 import { can } from "../data/session.js";
@@ -9,18 +9,21 @@ import { connect } from "../pairing/dialog.js";
 import { go, place } from "../router.js";
 import { Dialog, Menu, close, confirm, open, toast } from "../ui/float.js";
 import { Button, Check, Copy, Field, Select, Text, Trouble, troubleOf } from "../ui/parts.js";
+import { Readers, save } from "../ui/sheet.js";
 import { moment, t } from "../words.js";
 
 // actionsOf is the menu of an instance, as far as who is signed in may.
 export function actionsOf(row, own) {
-  const is = linked(row.connectionStatus);
+  const is = linked(row.connectionStatus), moved = row.connectionStatus === "moved";
   return tidy([
     !own && { word: t("open.do"), icon: "right", act: () => go(["instances", row.name]) },
     can("manage") && is && { word: t("restart.do"), icon: "restart", act: () => restart(row) },
-    can("pair") && !is && { word: t("connect.do"), icon: "link", act: () => connect(row.name) },
-    can("pair") && { word: t("invite.do"), icon: "phone", act: () => invite(row.name) },
+    can("pair") && !is && !moved && { word: t("connect.do"), icon: "link", act: () => connect(row.name) },
+    can("pair") && !moved && { word: t("invite.do"), icon: "phone", act: () => invite(row.name) },
     can("operator") && { word: t("token.do"), icon: "key", act: () => newToken(row) },
     null,
+    can("operator") && is && { word: t("move.do"), icon: "leave", act: () => move(row) },
+    can("operator") && moved && { word: t("undo.do"), icon: "restart", act: () => takeBack(row) },
     can("manage") && is && { word: t("logout.do"), icon: "unlink", harm: true, act: () => logout(row) },
     own && can("manage") && is && { word: t("reset.do"), icon: "unlink", harm: true, act: () => reset(row) },
     can("manage") && { word: t("delete.do"), icon: "trash", harm: true, act: () => remove(row) },
@@ -29,7 +32,7 @@ export function actionsOf(row, own) {
 
 // Acts are what is pressed most, and the menu of the rest.
 export function Acts({ row, large }) {
-  const waits = !linked(row.connectionStatus) && can("pair");
+  const waits = !linked(row.connectionStatus) && row.connectionStatus !== "moved" && can("pair");
   return html`${waits && html`<${Button} kind=${large ? "first" : "small"} icon=${large ? "link" : ""} word=${t("connect.do")} title=${t("connect.of", { name: row.name })} aria-label=${t("connect.of", { name: row.name })} act=${() => { connect(row.name); }}/>`}
     <${Menu} word=${t("actions.of", { name: row.name })} kind=${"square" + (large ? "" : " bare small")} items=${actionsOf(row, large)}/>`;
 }
@@ -80,6 +83,63 @@ function remove(row) {
       toast(t("delete.done", { name: row.name }));
     },
   });
+}
+
+// move makes a file of the account, which another Postern takes in; it never connects here again.
+function move(row) {
+  const asked = { messages: true };
+  confirm({
+    title: t("move.title", { name: row.name }), children: t("move.text"), extra: html`<${Along} asked=${asked}/>`, word: t("move.do"), typed: row.name,
+    act: async () => {
+      const { name } = await save("POST", instancePath(row.name) + "/export", asked);
+      toast(t("move.done", { name }), "save");
+    },
+  });
+}
+
+function Along({ asked }) {
+  const [messages, setMessages] = useState(asked.messages);
+  return html`<div class="form"><${Check} label=${t("move.messages")} value=${messages} on=${(is) => setMessages(asked.messages = is)}/><${Readers} on=${(recipients) => { asked.recipients = recipients; }}/></div>`;
+}
+
+function takeBack(row) {
+  confirm({
+    title: t("undo.title", { name: row.name }), children: t("undo.text"), word: t("undo.do"), typed: row.name,
+    act: async () => {
+      await call("DELETE", instancePath(row.name) + "/export", undefined, { patience: 60000 });
+      toast(t("undo.done", { name: row.name }));
+    },
+  });
+}
+
+// takeIn takes in an account that another Postern exported.
+export function takeIn() {
+  open(() => html`<${TakeIn}/>`);
+}
+
+function TakeIn() {
+  const [file, setFile] = useState(null);
+  const [name, setName] = useState("");
+  const [error, setError] = useState(null);
+  const picker = useRef(null);
+  const take = async () => {
+    setError(null);
+    const form = new FormData();
+    if (name.trim()) form.append("name", name.trim());
+    form.append("attachment", file);
+    try {
+      const made = await call("POST", "/admin/import", form, { patience: 3600000 });
+      loadFleet().catch(() => {});
+      close();
+      toast(t("import.done", { name: made.instanceName }));
+      if (made.tokenReplaced) setTimeout(() => newToken({ name: made.instanceName }));
+    } catch (reason) {
+      setError(reason);
+    }
+  };
+  return html`<${Dialog} title=${t("import.title")} footer=${html`<${Button} word=${t("cancel")} act=${() => { close(); }}/><${Button} kind="first" word=${t("import.do")} disabled=${!file} act=${take}/>`}>
+    <p>${t("import.text")}</p><div class="form"><div class="buttons"><input type="file" hidden ref=${picker} onChange=${({ target }) => setFile(target.files[0])}/><${Button} icon="clip" word=${file ? file.name : t("import.file")} act=${() => { picker.current.click(); }}/></div>
+      <${Text} label=${t("create.name")} help=${t("import.nameHelp")} value=${name} on=${setName} maxlength="255" autocapitalize="none"/></div><${Trouble} error=${error}/><//>`;
 }
 
 function newToken(row) {

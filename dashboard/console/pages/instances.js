@@ -12,7 +12,7 @@ import { Button, Empty, Loading, State, Trouble } from "../ui/parts.js";
 import { Windowed } from "../ui/windowed.js";
 import { ago, compare, many, moment, number, t } from "../words.js";
 import Instance from "./instance.js";
-import { Acts, create } from "./instance_actions.js";
+import { Acts, create, takeIn } from "./instance_actions.js";
 
 export default function Instances({ parts, query }) {
   const { at, error } = useCell(fleet);
@@ -28,8 +28,11 @@ function Head({ rows }) {
   const online = rows.filter((row) => groupFor(row.connectionStatus) === "good").length;
   return html`<div class="page-head"><div><h1 tabindex="-1">${t("nav.instances")}</h1>
     ${rows.length > 0 && html`<p class="lead figures">${many("instances.lead", rows.length, { online: number(online) })}</p>`}</div>
-    ${can("manage", "everywhere") && rows.length > 0 && html`<div class="buttons"><${Button} kind="first" icon="plus" word=${t("create.do")} act=${() => { create(); }}/></div>`}</div>`;
+    ${can("manage", "everywhere") && rows.length > 0 && html`<div class="buttons"><${Make}/></div>`}</div>`;
 }
+
+// Make is the way to another instance: a new one, or one that was elsewhere.
+const Make = () => html`${can("operator") && html`<${Button} icon="clip" word=${t("import.do")} act=${() => { takeIn(); }}/>`}<${Button} kind="first" icon="plus" word=${t("create.do")} act=${() => { create(); }}/>`;
 
 const orders = {
   name: (a, b) => compare()(a.name, b.name),
@@ -105,6 +108,6 @@ const hostOf = (url) => {
 // and the way without a phone.
 function First() {
   if (!can("manage", "everywhere")) return html`<div class="card"><${Empty} icon="phone" title=${t("first.nothing")}>${t("first.nothingText")}<//></div>`;
-  return html`<div class="card"><${Empty} icon="phone" title=${t("first.title")} buttons=${html`<${Button} kind="first" icon="plus" word=${t("create.do")} act=${() => { create(); }}/>`}>${t("first.text")}<//>
+  return html`<div class="card"><${Empty} icon="phone" title=${t("first.title")} buttons=${html`<${Make}/>`}>${t("first.text")}<//>
     <div class="aside"><div><h2>${t("first.noPhone")}</h2><p>${t("first.noPhoneText")}</p></div><pre class="code">SANDBOX_ENABLED=true ./bin/postern serve</pre></div></div>`;
 }

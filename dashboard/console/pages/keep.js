@@ -8,8 +8,8 @@ import { html } from "../html.js";
 import { choose } from "../router.js";
 import { toast, useTitle } from "../ui/float.js";
 import { Icon } from "../ui/icon.js";
-import { Button, Check, Empty, Field, Loading, Notice, Trouble } from "../ui/parts.js";
-import { More, save, useRows } from "../ui/sheet.js";
+import { Button, Check, Empty, Loading, Notice, Select, Text, Trouble } from "../ui/parts.js";
+import { More, Readers, When, save, useRows, useSoon } from "../ui/sheet.js";
 import { Windowed } from "../ui/windowed.js";
 import { ago, bytes, many, moment, number, t } from "../words.js";
 
@@ -18,16 +18,25 @@ const Head = ({ name, children }) => {
   return html`<div class="page-head"><div><h1 tabindex="-1">${t("nav." + name)}</h1><p class="lead">${children}</p></div></div>`;
 };
 
-export function Audit() {
-  const rows = useRows("/audit");
+const kinds = ["backup", "instance", "key", "limits", "log", "mcp", "portal", "proxy", "session", "settings", "token", "webhook"];
+const sought = ["action", "subject", "actor", "since", "until"];
+
+export function Audit({ query }) {
+  const chosen = Object.fromEntries(sought.map((name) => [name, query.get(name) || ""]));
+  const rows = useRows("/audit", useSoon(chosen));
   const keys = useLoaded("/keys?limit=200");
   const { value } = rows;
   const names = Object.fromEntries((keys.value?.records || []).map((key) => [key.id, key.name]));
   const draw = (row) => html`<div role="cell" class="cell" tabindex="-1"><span class="one-line figures wide-only">${moment(row.at)}</span><span class="quiet one-line">${ago(row.at)}</span></div>
     <div role="cell" class="cell"><span class="mono one-line">${row.action}</span><span class="one-line narrow-only">${names[row.subject] || row.subject}</span></div><div role="cell" class="cell wide-only"><span class="one-line" title=${row.subject}>${names[row.subject] || row.subject || "–"}</span></div>
     <div role="cell" class="cell"><span class="one-line" title=${row.actor}>${row.actor === "global" ? t("who.operator") : names[row.actor] || row.actor}</span><span class="quiet one-line">${row.from}</span></div>`;
-  return html`<${Head} name="audit">${t("audit.lead")}<//><${Trouble} error=${rows.error} again=${rows.load}/>
-    ${!value ? !rows.error && html`<${Loading}/>` : value.records.length === 0 ? html`<div class="card"><${Empty} icon="audit" title=${t("audit.none")}/></div>` :
+  const whole = [["", t("group.all")]], narrowed = sought.filter((name) => chosen[name]).length;
+  return html`<${Head} name="audit">${t("audit.lead")}<//>
+    <details class="further" open=${narrowed > 0}><summary>${t("delivery.further")}${narrowed > 0 && html` <span class="figures">(${number(narrowed)})</span>`}</summary><div class="form"><div class="row">
+      <${Select} label=${t("audit.what")} value=${chosen.action} on=${(action) => choose({ action })} options=${[...whole, ...kinds.map((kind) => [kind, kind])]}/><${Text} label=${t("audit.of")} value=${chosen.subject} on=${(subject) => choose({ subject })} maxlength="255"/>
+      <${Select} label=${t("audit.who")} value=${chosen.actor} on=${(actor) => choose({ actor })} options=${[...whole, ["global", t("who.operator")], ...Object.entries(names)]}/><${When} label=${t("limits.from")} value=${chosen.since} on=${(since) => choose({ since })}/><${When} label=${t("limits.to")} value=${chosen.until} on=${(until) => choose({ until })}/></div></div></details>
+    <${Trouble} error=${rows.error} again=${rows.load}/>
+    ${!value ? !rows.error && html`<${Loading}/>` : value.records.length === 0 ? html`<div class="card"><${Empty} icon="audit" title=${t(narrowed ? "instances.none" : "audit.none")}/></div><${More} rows=${rows}/>` :
       html`<div class="sheet audit"><${Windowed} items=${value.records} height=${4} keyOf=${(row) => row.id} label=${t("nav.audit")} draw=${draw} head=${html`<div role="row" class="row-head" aria-rowindex="1">${[t("delivery.made"), t("audit.what"), t("audit.of"), t("audit.who")].map((word, i) => html`<span role="columnheader" key=${i} class=${i === 2 ? "wide-only" : ""}>${word}</span>`)}</div>`}/></div><${More} rows=${rows}/>`}`;
 }
 
@@ -59,11 +68,11 @@ export function Backups() {
 
 function Make() {
   const [secrets, setSecrets] = useState(true);
-  const [people, setPeople] = useState("");
-  const made = useAct(() => save("POST", "/admin/backup", { ...(!secrets && { withoutSecrets: true }), ...(people.trim() && { recipients: people.split(/[\s,]+/).filter(Boolean) }) }));
+  const [recipients, setRecipients] = useState([]);
+  const made = useAct(() => save("POST", "/admin/backup", { ...(!secrets && { withoutSecrets: true }), ...(recipients.length && { recipients }) }));
   return html`<section class="card"><header><h2>${t("backups.make")}</h2><p>${t("backups.makeText")}</p></header><div class="form">
     <${Check} label=${t("backups.secrets")} help=${t("backups.secretsHelp")} value=${secrets} on=${setSecrets}/>
-    <${Field} label=${t("backups.people")} help=${t("backups.peopleHelp")}>${(ties) => html`<textarea class="input code" rows="2" placeholder="age1…" value=${people} onInput=${({ target }) => setPeople(target.value)} spellcheck=${false} ...${ties}></textarea>`}<//>
+    <${Readers} on=${setRecipients}/>
     <${Trouble} error=${made.error}/>${made.told && html`<${Notice} tone="good" live="status" title=${t("backups.done")}><span class="mono">${made.told.name}</span> · ${bytes(made.told.size)}<//>`}</div>
     <footer><${Button} kind="first" icon="download" word=${t("backups.do")} act=${made.go}/></footer></section>`;
 }

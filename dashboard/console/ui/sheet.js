@@ -47,6 +47,11 @@ export function useSoon(value, ms = 300) {
   return late;
 }
 
+// Readers are those for whom a file is encrypted; on gets their keys.
+export function Readers({ on }) {
+  return html`<${Field} label=${t("backups.people")} help=${t("backups.peopleHelp")}>${(ties) => html`<textarea class="input code" rows="2" placeholder="age1…" onInput=${({ target }) => on(target.value.split(/[\s,]+/).filter(Boolean))} spellcheck=${false} ...${ties}></textarea>`}<//>`;
+}
+
 // save asks for a file and hands it to the browser under the name that the server gives it.
 export async function save(method, path, body) {
   const answer = await call(method, path, body, { as: "response", patience: 3600000 });

@@ -257,5 +257,20 @@ export default {
 "invite.day": "a day",
 "invite.make": "Make the link",
 "invite.link": "Link",
-"invite.until": "Good until {time}. It ends with your key."
+"invite.until": "Good until {time}. It ends with your key.",
+"move.do": "Move to another Postern",
+"move.title": "Move {name} to another Postern?",
+"move.text": "Its keys and settings become a file, which another Postern takes in without a scan. It disconnects here and never connects again. Whoever has the file can act as the account.",
+"move.messages": "Contacts and stored messages too",
+"move.done": "{name} was downloaded. Take it in there.",
+"undo.do": "Take it back",
+"undo.title": "Take {name} back?",
+"undo.text": "It connects here again. Only when the file was never taken in elsewhere: two programs with one session lose messages.",
+"undo.done": "{name} is back.",
+"import.do": "Take in an account",
+"import.title": "Take in an account",
+"import.text": "A file that another Postern made by moving an instance. It connects here at once. An encrypted one has to be decrypted first: age -d.",
+"import.file": "Choose the file",
+"import.nameHelp": "Empty: the one that it had.",
+"import.done": "{name} is here."
 };

@@ -257,5 +257,20 @@ export default {
 "invite.day": "un día",
 "invite.make": "Crear el enlace",
 "invite.link": "Enlace",
-"invite.until": "Vale hasta {time}. Termina con tu clave."
+"invite.until": "Vale hasta {time}. Termina con tu clave.",
+"move.do": "Mudar a otro Postern",
+"move.title": "¿Mudar {name} a otro Postern?",
+"move.text": "Sus claves y ajustes pasan a un archivo, que otro Postern recibe sin escanear. Aquí se desconecta y no vuelve a conectarse. Quien tenga el archivo puede actuar como la cuenta.",
+"move.messages": "También contactos y mensajes guardados",
+"move.done": "Se descargó {name}. Recíbelo allí.",
+"undo.do": "Traer de vuelta",
+"undo.title": "¿Traer {name} de vuelta?",
+"undo.text": "Vuelve a conectarse aquí. Solo si el archivo nunca se recibió en otro lugar: dos programas con la misma sesión pierden mensajes.",
+"undo.done": "{name} ha vuelto.",
+"import.do": "Recibir una cuenta",
+"import.title": "Recibir una cuenta",
+"import.text": "Un archivo que otro Postern hizo al mudar una instancia. Se conecta aquí al momento. Si está cifrado, descífralo antes: age -d.",
+"import.file": "Elegir el archivo",
+"import.nameHelp": "Vacío: el que tenía.",
+"import.done": "{name} está aquí."
 };

@@ -257,5 +257,20 @@ export default {
 "invite.day": "um dia",
 "invite.make": "Criar o link",
 "invite.link": "Link",
-"invite.until": "Vale até {time}. Termina com a sua chave."
+"invite.until": "Vale até {time}. Termina com a sua chave.",
+"move.do": "Mudar para outro Postern",
+"move.title": "Mudar {name} para outro Postern?",
+"move.text": "As chaves e configurações viram um arquivo, que outro Postern recebe sem nova leitura. Aqui ela se desconecta e nunca mais se conecta. Quem tem o arquivo pode agir como a conta.",
+"move.messages": "Também contatos e mensagens guardadas",
+"move.done": "{name} foi baixado. Receba-o lá.",
+"undo.do": "Trazer de volta",
+"undo.title": "Trazer {name} de volta?",
+"undo.text": "Ela volta a se conectar aqui. Só se o arquivo nunca foi recebido em outro lugar: dois programas com a mesma sessão perdem mensagens.",
+"undo.done": "{name} está de volta.",
+"import.do": "Receber uma conta",
+"import.title": "Receber uma conta",
+"import.text": "Um arquivo que outro Postern fez ao mudar uma instância. Ela se conecta aqui na hora. Se estiver cifrado, decifre antes: age -d.",
+"import.file": "Escolher o arquivo",
+"import.nameHelp": "Vazio: o que ela tinha.",
+"import.done": "{name} está aqui."
 };
