@@ -2,6 +2,8 @@ package dashboard
 
 import (
 	"bytes"
+	"crypto/sha256"
+	"encoding/hex"
 	"encoding/json"
 	"io/fs"
 	"path"
@@ -183,7 +185,8 @@ func wordsOf(language string) (map[string]string, error) {
 }
 
 // wordsModule is the module of a language. English has its keys; the others are
-// lists in the order of those, so that a key is sent once.
+// lists in the order of those, so that a key is sent once. Before all others is one of
+// no name, which tells which keys there are.
 func wordsModule(language string) ([]byte, error) {
 	keyed, err := wordsOf(english)
 	if err != nil {
@@ -198,6 +201,8 @@ func wordsModule(language string) ([]byte, error) {
 	if err != nil {
 		return nil, err
 	}
+	sum := sha256.Sum256([]byte(strings.Join(keys, " ")))
+	keys, table[""] = slices.Insert(keys, 0, ""), hex.EncodeToString(sum[:4])
 	var out bytes.Buffer
 	encode := json.NewEncoder(&out)
 	encode.SetEscapeHTML(false)

@@ -1,6 +1,7 @@
 package dashboard
 
 import (
+	"regexp"
 	"strings"
 	"testing"
 )
@@ -29,9 +30,10 @@ func TestWhatIsSentOfAModuleIsWhatIsWrittenOfIt(t *testing.T) {
 	}
 }
 
-// TestALanguageIsSentInTheOrderOfEnglish holds what is sent against the tables.
+// TestALanguageIsSentInTheOrderOfEnglish holds what is sent against the tables, and that all
+// name the same keys first.
 func TestALanguageIsSentInTheOrderOfEnglish(t *testing.T) {
-	keyed := tables(t)
+	keyed, first := tables(t), map[string]bool{}
 	for language := range keyed {
 		raw, err := wordsModule(language)
 		if err != nil {
@@ -40,5 +42,9 @@ func TestALanguageIsSentInTheOrderOfEnglish(t *testing.T) {
 		if told := string(raw); !strings.HasPrefix(told, "export default ") || !strings.Contains(told, `"`+keyed[language]["nav.overview"]+`"`) || strings.Contains(told, `"nav.overview"`) != (language == english) {
 			t.Errorf("%s is sent as %.100s", language, told)
 		}
+		first[regexp.MustCompile(`"[0-9a-f]{8}"`).FindString(string(raw)[:40])] = true
+	}
+	if len(first) != 1 || first[""] {
+		t.Errorf("the languages begin with %v", first)
 	}
 }

@@ -7,6 +7,7 @@ import (
 	"io"
 	"os"
 	"path/filepath"
+	"runtime"
 	"sync"
 	"time"
 
@@ -22,7 +23,7 @@ import (
 
 const (
 	copyStep     = 256 << 10 // bytes copied at once
-	copySync     = 8 << 20   // bytes that wait for the disk: more would be written all at once, with commits behind them
+	copySync     = 2 << 20   // bytes that wait for the disk: more would be written all at once, with commits behind them
 	copyFewPages = 1024      // that the writer waits for
 	copyRounds   = 20        // after which it waits for all of them
 )
@@ -127,7 +128,7 @@ func SnapshotFile(path string, buckets []Bucket) (n *Snapshot, err error) {
 
 // read looks at the whole snapshot.
 func (n *Snapshot) read(sch schema) (err error) {
-	if n.found, err = readSurveyFrom(n.f, n.size); err != nil { // mapped, it would be resident memory
+	if n.found, err = readSurveyFrom(&givingWay{r: n.f}, n.size); err != nil { // mapped, it would be resident memory
 		return err
 	}
 	if err := n.found.identify(sch); err != nil {
@@ -135,6 +136,22 @@ func (n *Snapshot) read(sch schema) (err error) {
 	}
 	n.size = int64(n.found.file.Pages()) * int64(n.found.file.PageSize())
 	return nil
+}
+
+// givingWay reads a file that nobody waits for: others get their turn of the processor
+// every copyStep bytes, and not when the runtime takes it away after ten milliseconds.
+type givingWay struct {
+	r    io.ReaderAt
+	read int
+}
+
+// ReadAt implements [io.ReaderAt].
+func (g *givingWay) ReadAt(p []byte, at int64) (int, error) {
+	if g.read += len(p); g.read >= copyStep {
+		g.read = 0
+		runtime.Gosched()
+	}
+	return g.r.ReadAt(p, at)
 }
 
 // At is the moment of which it is.
@@ -158,12 +175,12 @@ func (n *Snapshot) Damaged() int { return len(n.found.damaged) }
 // WriteTo writes the data file. Pages that hold nothing are zeros: what was deleted is
 // in no copy. It may be called again.
 func (n *Snapshot) WriteTo(w io.Writer) (written int64, err error) {
-	file := n.found.file
+	file, source := n.found.file, &givingWay{r: n.f}
 	page := int64(file.PageSize())
 	data := make([]byte, max(copyStep, 2*page))
 	for at := int64(0); at < n.size; {
 		part := data[:min(int64(len(data)), n.size-at)]
-		if _, err := n.f.ReadAt(part, at); err != nil {
+		if _, err := source.ReadAt(part, at); err != nil {
 			return written, err
 		}
 		if at == 0 { // one of a stopped file may name a list of free pages, which are zeros here
@@ -325,13 +342,13 @@ func (c *snapshotting) finish() error {
 
 func (c *snapshotting) copy(what pages.Set, sync bool) error {
 	page := int64(c.store.db.Info().PageSize)
-	data := make([]byte, max(copyStep, page))
+	data, source := make([]byte, max(copyStep, page)), &givingWay{r: c.from}
 	return what.Runs(int(int64(len(data))/page), func(id uint64, n int) error {
 		if c.ctx.Err() != nil {
 			return context.Cause(c.ctx)
 		}
 		at, part := int64(id)*page, data[:int64(n)*page]
-		if _, err := c.from.ReadAt(part, at); err != nil {
+		if _, err := source.ReadAt(part, at); err != nil {
 			return err
 		}
 		if _, err := c.to.WriteAt(part, at); err != nil {

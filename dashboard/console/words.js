@@ -5,7 +5,8 @@ import english from "./words/en.js";
 export const languages = { en: "English", pt: "Português", es: "Español" };
 
 // A language has a file for each part of the console, which are sent as one: English by its
-// keys, the others as lists in their order.
+// keys, the others as lists in their order. The first of each names the keys: after an upgrade a
+// tab may get a list of other ones, and stays with English until it is loaded anew.
 const loaders = { pt: () => import("./words/pt.js"), es: () => import("./words/es.js") };
 
 export const language = cell("en");
@@ -27,7 +28,7 @@ export async function speak(code) {
   const mine = ++turn;
   const told = loaders[code] && (await loaders[code]()).default;
   if (mine !== turn) return;
-  table = told ? Object.fromEntries(Object.keys(english).map((key, i) => [key, told[i]])) : english;
+  table = told?.[0] === english[""] ? Object.fromEntries(Object.keys(english).map((key, i) => [key, told[i]])) : english;
   document.documentElement.lang = code;
   language.set(code);
 }
