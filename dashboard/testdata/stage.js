@@ -91,6 +91,7 @@
     if (request === "GET /webhook") return row.Webhook ? json(200, row.Webhook) : refusal(404, "WEBHOOK_NOT_FOUND");
     if (request.startsWith("PUT ")) { kept.set(key, body); return json(200, body); }
     if (request.startsWith("GET ") && defaults[part]) return json(200, kept.get(key) || defaults[part]);
+    if (request === "DELETE /webhook/options") { kept.delete(key); return json(200, defaults[part]); }
     if (request === "DELETE /proxy") return json(200, { deleted: true });
   };
 

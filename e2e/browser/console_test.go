@@ -171,6 +171,10 @@ func TestAWebhookIsSetTriedAndSeen(t *testing.T) {
 	d.goTo("webhook", "Global webhook")
 	d.check("Keep each event until it is accepted")
 	d.save()
+	d.press("Back to the defaults")
+	d.says("dialog[open]", "All of these options go")
+	d.press("Back to the defaults")
+	d.page.Await(`!$("dialog[open]") && $("label.check input").checked === false`)
 
 	d.goTo("instances/shop/limits", "shop")
 	d.fill("Messages a minute", "0")

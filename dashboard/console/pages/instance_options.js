@@ -34,7 +34,17 @@ export default function Options({ path, common }) {
       setTimeout(() => show(told));
     },
   });
-  return html`<${SaveCard} title=${t("options.title")} about=${t(common ? "options.common" : "options.about")} loaded=${loaded} form=${form} save=${save}>
+  const drop = () => confirm({
+    title: t("options.drop"), children: t("options.dropText"), word: t("options.drop"),
+    act: async () => {
+      const told = await call("DELETE", path);
+      loaded.set(told);
+      form.saved(told);
+      toast(t("saved"));
+    },
+  });
+  const more = html`<${Button} kind="bare" word=${t("options.drop")} act=${() => { drop(); }}/>`;
+  return html`<${SaveCard} title=${t("options.title")} about=${t(common ? "options.common" : "options.about")} loaded=${loaded} form=${form} save=${save} more=${more}>
     ${draft && html`<${Check} label=${t("options.durable")} help=${t("options.durableHelp")} value=${draft.durable} on=${(durable) => change({ durable, ...(durable ? {} : { order: "none" }) })}/>
     <div class="row"><${Select} label=${t("options.order")} value=${draft.order} on=${(order) => change({ order })} options=${(draft.durable ? ["none", "chat", "instance"] : ["none"]).map((one) => [one, t("options.order." + one)])}/>
       <${Text} label=${t("options.maxAge")} help=${t("options.maxAgeHelp")} value=${draft.maxAge} on=${(maxAge) => change({ maxAge })} kind="code"/></div>

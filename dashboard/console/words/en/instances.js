@@ -156,6 +156,8 @@ export default {
 "try.took": "It took {ms} ms.",
 "options.title": "Delivery",
 "options.about": "How events reach the webhook, and where else they go.",
+"options.drop": "Back to the defaults",
+"options.dropText": "All of these options go: further receivers with what waits for them, headers and signing secrets.",
 "options.durable": "Keep each event until it is accepted",
 "options.durableHelp": "Events are written to the data file and tried again, over restarts too. Off: one try.",
 "options.order": "Order",

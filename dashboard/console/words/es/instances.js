@@ -156,6 +156,8 @@ export default {
 "try.took": "Tardó {ms} ms.",
 "options.title": "Entrega",
 "options.about": "Cómo llegan los eventos al webhook, y adónde más van.",
+"options.drop": "Volver a lo predeterminado",
+"options.dropText": "Se van todas estas opciones: otros destinos con lo que espera por ellos, cabeceras y secretos de firma.",
 "options.durable": "Guardar cada evento hasta que se acepte",
 "options.durableHelp": "Los eventos se escriben en el archivo de datos y se reintentan, también tras reinicios. Apagado: un intento.",
 "options.order": "Orden",

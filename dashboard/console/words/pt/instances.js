@@ -156,6 +156,8 @@ export default {
 "try.took": "Levou {ms} ms.",
 "options.title": "Entrega",
 "options.about": "Como os eventos chegam ao webhook, e para onde mais vão.",
+"options.drop": "Voltar ao padrão",
+"options.dropText": "Todas estas opções se vão: outros destinos com o que espera por eles, cabeçalhos e segredos de assinatura.",
 "options.durable": "Guardar cada evento até que seja aceito",
 "options.durableHelp": "Os eventos são escritos no arquivo de dados e tentados de novo, mesmo após reinícios. Desligado: uma tentativa.",
 "options.order": "Ordem",
