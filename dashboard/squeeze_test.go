@@ -8,14 +8,14 @@ import (
 
 func TestWhatIsSentOfAModuleIsWhatIsWrittenOfIt(t *testing.T) {
 	for written, sent := range map[string]string{
-		"// Says why.\nimport { a } from \"./a.js\";\n\n  go(a); // at once\n": "import{a}from \"./a.js\";\ngo(a);\n",
-		"const at = \"http://x // y\";\n":                                      "const at=\"http://x // y\";\n",
-		"go(\"a // b\"); // it's\n":                                            "go(\"a // b\");\n",
-		"const find = /a \\/\\/ b/;\n":                                         "const find=/a \\/\\/ b/;\n",
-		"`<p>\n  two\n  lines</p>`;\n":                                         "`<p>\ntwo\nlines</p>`;\n",
-		"a = b - -c + d / e ? [f, g] : { h };\n":                              "a=b - -c + d / e?[f,g]:{h};\n",
+		"// Says why.\nimport { a } from \"./a.js\";\n\n  go(a); // at once\n":   "import{a}from \"./a.js\";\ngo(a);\n",
+		"const at = \"http://x // y\";\n":                                        "const at=\"http://x // y\";\n",
+		"go(\"a // b\"); // it's\n":                                              "go(\"a // b\");\n",
+		"const find = /a \\/\\/ b/;\n":                                           "const find=/a \\/\\/ b/;\n",
+		"`<p>\n  two\n  lines</p>`;\n":                                           "`<p>\ntwo\nlines</p>`;\n",
+		"a = b - -c + d / e ? [f, g] : { h };\n":                                 "a=b - -c + d / e?[f,g]:{h};\n",
 		"return /[/ \"] , \\/ /.test(a) ? 'b : \"' : \"\\\" , \";\n":             "return /[/ \"] , \\/ /.test(a)?'b : \"':\"\\\" , \";\n",
-		"x(`a , ${{ b: `c ; ${ d } ? ` } } : \\` , ${e => { f(); }} ; ` , g);\n":  "x(`a , ${{b:`c ; ${d} ? `}} : \\` , ${e=>{f();}} ; `,g);\n",
+		"x(`a , ${{ b: `c ; ${ d } ? ` } } : \\` , ${e => { f(); }} ; ` , g);\n": "x(`a , ${{b:`c ; ${d} ? `}} : \\` , ${e=>{f();}} ; `,g);\n",
 	} {
 		if got := string(squeeze("console/x.js", []byte(written))); got != sent {
 			t.Errorf("%q is sent as %q", written, got)
