@@ -47,7 +47,7 @@
   const reset = () => {
     Object.assign(stage, { answers: {}, asked: [], key: "right", down: false, session: { operator: true } });
     stage.instances = ["one", "two"].map((name, i) => ({
-      id: i + 1, name, description: hostile, status: "OFFLINE", connectionStatus: "offline", ownerJid: hostile, createdAt: "2026-01-01T00:00:00Z", updatedAt: "2026-01-01T00:00:00Z",
+      id: i + 1, name, description: hostile, status: "OFFLINE", connectionStatus: "connection_timeout", ownerJid: hostile, createdAt: "2026-01-01T00:00:00Z", updatedAt: "2026-01-01T00:00:00Z",
       Auth: { token: "token-" + name }, Webhook: { url: "https://example.org/?" + hostile, enabled: true, events: {} },
     }));
   };
@@ -81,7 +81,7 @@
       await type(dialog().querySelector("input"), "one");
       await press("New instance", dialog().querySelector("footer"));
       await later(3000);
-      want(dialog().querySelector("[role=alert]").textContent.includes("of this name already"), "it stays, beside the field");
+      want(dialog().querySelector("[role=alert]").textContent.includes("has this name"), "it stays, beside the field");
       await type(dialog().querySelector("input"), "three");
       dialog().querySelector("input[type=checkbox]").click();
       await later(100);

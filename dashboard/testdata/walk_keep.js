@@ -168,8 +168,8 @@ window.further = ({ $, all, at, button, dialog, hostile, later, menu, press, sig
       want(asked("GET /audit?").at(-1).includes("nextCursor=7") && all(".sheet .row").length === 1, "a page that found nothing leads on");
     },
     async "an account moves away, is taken back, and taken in"() {
-      await signIn("right");
       stage.instances[0].connectionStatus = "online";
+      await signIn("right");
       await at("instances");
       await menu("one", "Move to another Postern");
       await press("Move to another Postern", dialog());
