@@ -138,7 +138,7 @@ function TakeIn() {
     }
   };
   return html`<${Dialog} title=${t("import.title")} footer=${html`<${Button} word=${t("cancel")} act=${() => { close(); }}/><${Button} kind="first" word=${t("import.do")} disabled=${!file} act=${take}/>`}>
-    <p>${t("import.text")}</p><div class="form"><div class="buttons"><input type="file" hidden ref=${picker} onChange=${({ target }) => setFile(target.files[0])}/><${Button} icon="clip" word=${file ? file.name : t("import.file")} act=${() => { picker.current.click(); }}/></div>
+    <p>${t("import.text")}</p><div class="form"><div class="buttons"><${Button} icon="clip" word=${t("import.file")} act=${() => { picker.current.click(); }} autofocus/><input type="file" hidden ref=${picker} onChange=${({ target }) => setFile(target.files[0])}/>${file && html`<span class="one-line">${file.name}</span>`}</div>
       <${Text} label=${t("create.name")} help=${t("import.nameHelp")} value=${name} on=${setName} maxlength="255" autocapitalize="none"/></div><${Trouble} error=${error}/><//>`;
 }
 

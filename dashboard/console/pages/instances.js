@@ -32,7 +32,7 @@ function Head({ rows }) {
 }
 
 // Make is the way to another instance: a new one, or one that was elsewhere.
-const Make = () => html`${can("operator") && html`<${Button} icon="clip" word=${t("import.do")} act=${() => { takeIn(); }}/>`}<${Button} kind="first" icon="plus" word=${t("create.do")} act=${() => { create(); }}/>`;
+const Make = () => html`<${Button} kind="first" icon="plus" word=${t("create.do")} act=${() => { create(); }}/>${can("operator") && html`<${Button} icon="clip" word=${t("import.do")} act=${() => { takeIn(); }}/>`}`;
 
 const orders = {
   name: (a, b) => compare()(a.name, b.name),
