@@ -2,24 +2,48 @@ package access
 
 import "time"
 
-// budget lets perMinute requests through in a minute: so many at once, and then one
-// more whenever a minute's share of it has passed.
+// budgetSlots are the seconds of which a budget knows how many requests came in each:
+// those of a minute, and the one that the minute before began in.
+const budgetSlots = 61
+
+// budget lets perMinute requests through in any 60 seconds. It counts by the second, so
+// that what it needs is bounded, and one that is refused may have to wait a second
+// longer than a minute.
 type budget struct {
-	left float64
-	at   time.Time // when left was counted; zero: nothing was taken yet
+	begin  time.Time // when the first was asked for; zero: nothing was yet
+	passed time.Duration
+	second int64 // the newest that was counted
+	count  int   // in all of taken
+	taken  *[budgetSlots]int32
 }
 
 // take takes one, or says when there is one again.
 func (b *budget) take(perMinute int, now time.Time) (wait time.Duration) {
-	most := float64(perMinute)
-	if b.at.IsZero() {
-		b.left = most
+	if b.taken == nil {
+		b.begin, b.taken = now, &[budgetSlots]int32{}
 	}
-	b.left = min(most, b.left+most*max(0, now.Sub(b.at)).Minutes())
-	b.at = now
-	if b.left < 1 {
-		return time.Duration((1 - b.left) / most * float64(time.Minute))
+	b.passed = max(b.passed, now.Sub(b.begin)) // whatever is done to a clock
+	b.turn(int64(b.passed / time.Second))
+	if b.count < perMinute {
+		b.taken[b.second%budgetSlots]++
+		b.count++
+		return 0
 	}
-	b.left--
-	return 0
+	left := b.count
+	for at := b.second + 1; ; at++ { // the slot of the oldest second is the next to be used
+		if left -= int(b.taken[at%budgetSlots]); left < perMinute {
+			return time.Duration(at)*time.Second - b.passed
+		}
+	}
+}
+
+// turn forgets what was a minute before a second.
+func (b *budget) turn(second int64) {
+	b.second = max(b.second, second-budgetSlots)
+	for b.second < second {
+		b.second++
+		slot := &b.taken[b.second%budgetSlots]
+		b.count -= int(*slot)
+		*slot = 0
+	}
 }

@@ -51,7 +51,7 @@ func accessFields() openapi.Fields {
 		"CreatedKey.key": say("The key's text, for `Authorization: Bearer` or `apikey`. It is told here and nowhere else.", "pk_1Gh…"),
 
 		"Key.id": say("The key's id, which is in the log and in the audit log.", exampleUUID, uuid), "Key.name": say("What people call it.", "monitoring"),
-		"Key.instances":    say("The names of the instances that it is for, as they were when it was made; `*` alone: all, those made later too.", []string{"*"}),
+		"Key.instances":    say("The names of the instances that it is for, without those that were deleted; `*` alone: all, those made later too.", []string{"*"}),
 		"Key.scopes":       say("What it may do: "+strings.Join(scopes, ", ")+".", []string{"read", "metrics"}),
 		"Key.userId":       say("The user whose batches it opens; null for none.", exampleUUID, uuid, openapi.OrNull()),
 		"Key.recipients":   say("The addresses that it may write to; null: all.", []string{exampleJID}, openapi.OrNull()),
@@ -73,7 +73,7 @@ func accessFields() openapi.Fields {
 		"ChangeKeyRequest.recipients": say("Numbers or JIDs that it may write to; `*` alone: all.", []string{examplePhone}),
 		"ChangeKeyRequest.expiresAt":  say("When it ends; empty: never.", exampleTime),
 		"ChangeKeyRequest.rateLimit":  say("How many requests it may make; a perMinute of 0: no limit.", nil),
-		"KeyRate.perMinute":           say("Requests in a minute: so many at once, then one whenever its share of the minute has passed.", 60, openapi.Range(0, 1_000_000)),
+		"KeyRate.perMinute":           say("Requests in any 60 seconds. 0, in a change only, is no limit.", 60, openapi.Range(0, 1_000_000)),
 
 		"AgentCall.tool":     say("The tool that was called.", "send_message", openapi.Pattern("^[a-z][a-z0-9_/-]{0,63}$")),
 		"AgentCall.outcome":  say("How it ended.", "done", openapi.OneOf("done", "refused", "failed")),

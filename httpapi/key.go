@@ -54,7 +54,10 @@ func (a *api) keyView(k access.Key) keyView {
 		v.Instances = []string{all}
 	}
 	for _, i := range k.Instances {
-		v.Instances = append(v.Instances, i.Name)
+		// One that is gone is not shown: its name may be that of another by now, which the key does not open.
+		if rec, err := a.Registry.ByID(i.ID); err == nil {
+			v.Instances = append(v.Instances, rec.Name)
+		}
 	}
 	if k.User != (uuid.UUID{}) {
 		v.UserID = &k.User
@@ -99,11 +102,15 @@ func (a *api) createKey(c *call) error {
 			return refuse(http.StatusUnprocessableEntity, codeInvalidKeyRule, "userId must be a UUID")
 		}
 	}
-	if k.ExpiresAt, err = keyExpiry(in.ExpiresAt); err != nil {
-		return err
+	if in.ExpiresAt != nil {
+		if k.ExpiresAt, err = keyExpiry(*in.ExpiresAt); err != nil {
+			return err
+		}
 	}
 	if in.RateLimit != nil {
-		k.PerMinute = in.RateLimit.PerMinute
+		if k.PerMinute = in.RateLimit.PerMinute; k.PerMinute == 0 { // which would be no limit
+			return refuse(http.StatusUnprocessableEntity, codeInvalidKeyRule, "rateLimit.perMinute must be at least 1; leave rateLimit out for no limit")
+		}
 	}
 	if err := a.Store.Admit(); err != nil {
 		return err
@@ -141,12 +148,12 @@ func (a *api) keyInstances(given []string) ([]access.Instance, error) {
 	return found, nil
 }
 
-func keyExpiry(text *string) (at time.Time, err error) {
-	if text == nil || *text == "" {
-		return at, nil
-	}
-	if at, err = time.Parse(time.RFC3339, *text); err != nil {
+func keyExpiry(text string) (at time.Time, err error) {
+	if at, err = time.Parse(time.RFC3339, text); err != nil {
 		return at, refuse(http.StatusUnprocessableEntity, codeInvalidKeyRule, "expiresAt must be a time in RFC 3339")
+	}
+	if at.IsZero() { // which stands for never
+		return at, refuse(http.StatusUnprocessableEntity, codeInvalidKeyRule, "expiresAt must be in the future")
 	}
 	return at.UTC(), nil
 }
@@ -203,11 +210,16 @@ func (a *api) showKey(c *call) error {
 	return c.w.json(http.StatusOK, a.keyView(k))
 }
 
-// keyID is the id in the path. One that is no UUID is that of no key.
+// keyID is the id in the path, by which the audit log names what is changed. One that is
+// no UUID in its form of 36 characters is that of no key.
 func (c *call) keyID() (uuid.UUID, error) {
-	id, err := uuid.Parse(c.params.ByName("id"))
-	if err != nil {
+	text := c.params.ByName("id")
+	id, err := uuid.Parse(text)
+	if err != nil || len(text) != len(id.String()) {
 		return id, access.ErrNotFound
+	}
+	if c.entry != nil {
+		c.entry.About(id.String())
 	}
 	return id, nil
 }
@@ -266,8 +278,12 @@ func (a *api) applyKeyChange(k *access.Key, in *changeKeyRequest) (err error) {
 	if in.RateLimit != nil {
 		k.PerMinute = in.RateLimit.PerMinute
 	}
-	if in.ExpiresAt != nil {
-		k.ExpiresAt, err = keyExpiry(in.ExpiresAt)
+	switch {
+	case in.ExpiresAt == nil:
+	case *in.ExpiresAt == "":
+		k.ExpiresAt = time.Time{}
+	default:
+		k.ExpiresAt, err = keyExpiry(*in.ExpiresAt)
 	}
 	return err
 }

@@ -361,7 +361,10 @@ func TestWhatBreaksARuleOfAKeyIsNamed(t *testing.T) {
 		`{"name":"k","instances":["*"],"scopes":["send"],"recipients":[]}`:                    "recipients",
 		`{"name":"k","instances":["*"],"scopes":["send"],"expiresAt":"2020-01-01T00:00:00Z"}`: "expiresAt",
 		`{"name":"k","instances":["*"],"scopes":["send"],"expiresAt":"soon"}`:                 "expiresAt",
+		`{"name":"k","instances":["*"],"scopes":["send"],"expiresAt":"0001-01-01T00:00:00Z"}`: "expiresAt",
+		`{"name":"k","instances":["*"],"scopes":["send"],"expiresAt":""}`:                     "expiresAt",
 		`{"name":"k","instances":["*"],"scopes":["send"],"rateLimit":{"perMinute":-1}}`:       "rateLimit.perMinute",
+		`{"name":"k","instances":["*"],"scopes":["send"],"rateLimit":{"perMinute":0}}`:        "rateLimit.perMinute",
 	} {
 		if e := wantError(t, r.admin("POST", "/keys", body), 422, "INVALID_KEY"); !strings.Contains(e.Messages[0], field) {
 			t.Errorf("%s: %q", body, e.Messages)
@@ -372,5 +375,21 @@ func TestWhatBreaksARuleOfAKeyIsNamed(t *testing.T) {
 	}
 	k := r.newKey(`{"name":"k","instances":["*"],"scopes":["read"]}`)
 	wantError(t, r.admin("PATCH", "/keys/"+k.ID.String(), `{"scopes":["send"]}`), 400, "UNKNOWN_FIELD")
+	wantError(t, r.admin("PATCH", "/keys/"+k.ID.String(), `{"expiresAt":"0001-01-01T00:00:00Z"}`), 422, "INVALID_KEY")
 	wantError(t, r.admin("GET", "/keys/"+exampleUUID, ""), 404, "KEY_NOT_FOUND")
+}
+
+// TestTheAuditLogNamesAKeyByItsIdHoweverItWasWritten, so that a search for the id finds it.
+func TestTheAuditLogNamesAKeyByItsIdHoweverItWasWritten(t *testing.T) {
+	r := newRig(t)
+	k := r.newKey(`{"name":"k","instances":["*"],"scopes":["read"]}`)
+	id := k.ID.String()
+	wantError(t, r.admin("GET", "/keys/"+strings.ReplaceAll(id, "-", ""), ""), 404, "KEY_NOT_FOUND")
+	if res := r.admin("DELETE", "/keys/"+strings.ToUpper(id), ""); res.StatusCode != 200 {
+		t.Fatal(res.Status)
+	}
+	found := decoded[auditList](t, r.admin("GET", "/audit?action=key.delete&subject="+id, ""))
+	if len(found.Records) != 1 {
+		t.Errorf("%+v", found.Records)
+	}
 }
