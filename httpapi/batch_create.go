@@ -110,7 +110,7 @@ func (a *api) createBatch(c *call) error {
 		return err
 	}
 	create := in.request(refs)
-	if err := a.quotedByBatch(&create, in.Options.QuotedMessageID, refs); err != nil {
+	if err := a.quotedByBatch(c, &create, in.Options.QuotedMessageID, refs); err != nil {
 		return err
 	}
 	create.InCommit = keepInCommit[batch.View](c, http.StatusCreated)
@@ -196,7 +196,7 @@ func (in *batchRequest) checkShapes() error {
 // quotedByBatch sets the message that each message of the batch answers. Any of
 // its instances may have it, and all of them send: so its author is named, who
 // else would be the account that sends.
-func (a *api) quotedByBatch(create *batch.CreateRequest, ref quotedRef, refs []batch.InstanceRef) error {
+func (a *api) quotedByBatch(c *call, create *batch.CreateRequest, ref quotedRef, refs []batch.InstanceRef) error {
 	if !ref.given() {
 		return nil
 	}
@@ -213,7 +213,7 @@ func (a *api) quotedByBatch(create *batch.CreateRequest, ref quotedRef, refs []b
 			o.Key.FromMe, o.Key.Participant = false, rec.OwnerJID
 		}
 		create.Quoted, create.Options.QuotedMessageID = o, m.ID
-		return nil
+		return c.mayShow("options.quotedMessageId")
 	}
 	return refuse(http.StatusUnprocessableEntity, codeNoQuoted, "options.quotedMessageId names no stored message of the batch's instances")
 }

@@ -82,3 +82,12 @@ func (c *call) mayWriteTo(jid string) error {
 	}
 	return errRecipientNotAllowed(jid + " is none of the key's recipients")
 }
+
+// mayShow refuses to send on what a stored message says, with a key that may not read it:
+// the answer has it, and so has whoever gets the message. field is how it was asked for.
+func (c *call) mayShow(field string) error {
+	if c.key == nil || c.key.Has(access.Read) {
+		return nil
+	}
+	return errScope("the key needs the scope read for " + field + ", which sends on what a stored message says")
+}

@@ -193,6 +193,11 @@ func (a *api) outgoing(c *call, t *sendTarget, content event.Content) (event.Out
 	if err := c.mayWriteTo(to.JID()); err != nil { // before a quoted message says whether it is there
 		return event.Outgoing{}, err
 	}
+	if content.Forward != nil {
+		if err := c.mayShow("messageId"); err != nil {
+			return event.Outgoing{}, err
+		}
+	}
 	if err := t.Options.check(content); err != nil {
 		return event.Outgoing{}, err
 	}
@@ -202,7 +207,7 @@ func (a *api) outgoing(c *call, t *sendTarget, content event.Content) (event.Out
 	if t.Options.MentionAll && !to.IsGroup() {
 		return event.Outgoing{}, fmt.Errorf("%w: options.mentionAll is for groups", event.ErrContent)
 	}
-	quoted, err := a.quoted(c.instance.ID, t.Options)
+	quoted, err := a.quoted(c, t.Options)
 	if err != nil {
 		return event.Outgoing{}, err
 	}
@@ -258,19 +263,19 @@ func (o *sendOptions) attributes() event.Attributes {
 }
 
 // quoted is the message that a send answers, nil when there is none.
-func (a *api) quoted(id int64, o sendOptions) (*event.Original, error) {
+func (a *api) quoted(c *call, o sendOptions) (*event.Original, error) {
 	switch {
 	case o.QuotedMessage.given():
 		return o.QuotedMessage.original()
 	case o.QuotedMessageID.given():
-		m, err := a.message(id, o.QuotedMessageID.messageRef)
+		m, err := a.message(c.instance.ID, o.QuotedMessageID.messageRef)
 		if errors.Is(err, instance.ErrNoMessage) {
 			return nil, refuse(http.StatusUnprocessableEntity, codeNoQuoted, "options.quotedMessageId names no stored message")
 		}
 		if err != nil {
 			return nil, err
 		}
-		return originalOf(m), nil
+		return originalOf(m), c.mayShow("options.quotedMessageId")
 	}
 	return nil, nil //nolint:nilnil // most messages answer none
 }

@@ -15,7 +15,7 @@ import (
 // Instance is one account.
 type Instance struct {
 	Name             string `json:"name" jsonschema:"what the other tools take as instance"`
-	ConnectionStatus string `json:"connectionStatus" jsonschema:"ONLINE: it can send and receive"`
+	ConnectionStatus string `json:"connectionStatus" jsonschema:"online: it can send and receive"`
 	JID              string `json:"jid,omitempty" jsonschema:"the account's own address"`
 	Description      string `json:"description,omitempty" jsonschema:"by the operator of this server"`
 }
