@@ -136,6 +136,9 @@ func (s *Sender) post(ctx context.Context, target string, headers http.Header, b
 	}
 	defer resp.Body.Close()
 	o := Outcome{Status: resp.StatusCode, RetryAfter: retryAfter(resp.Header.Get("Retry-After"), time.Now())}
+	if o.Status == http.StatusSwitchingProtocols {
+		return o // what can be read now is the connection itself, which no timeout ends
+	}
 	if o.Answer, err = answer(resp.Body, !o.Delivered()); err != nil {
 		return Outcome{Err: plain(err)}
 	}

@@ -162,6 +162,24 @@ func TestTheTimeoutCoversTheAnswersBody(t *testing.T) {
 	}
 }
 
+// TestAnAnswerThatTakesTheConnectionOverIsARefusal: only 2xx counts, and whatever is
+// behind the answer, nobody waits for it.
+func TestAnAnswerThatTakesTheConnectionOverIsARefusal(t *testing.T) {
+	url, _ := rawReceiver(t, "HTTP/1.1 101 Switching Protocols\r\nConnection: Upgrade\r\nUpgrade: anything\r\n\r\n")
+	ended := make(chan Outcome, 1)
+	go func() {
+		ended <- NewSender(SenderConfig{Timeout: 100 * time.Millisecond}).Post(t.Context(), url, batchHeaders(event.BatchCreated), nil)
+	}()
+	select {
+	case o := <-ended:
+		if o.Delivered() || o.Status != http.StatusSwitchingProtocols || o.Reason() != "receiver answered 101" {
+			t.Errorf("%+v: %s", o, o.Reason())
+		}
+	case <-time.After(20 * time.Second):
+		t.Fatal("the delivery has not ended")
+	}
+}
+
 func TestALongAnswerIsNotReadToItsEnd(t *testing.T) {
 	srv := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
 		block := bytes.Repeat([]byte("x"), 32<<10)
