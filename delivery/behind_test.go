@@ -232,6 +232,12 @@ func TestALogThatIsOffKnowsNothingButWhatWaitsInTheFile(t *testing.T) {
 	if _, err := r.l.Replay(t.Context(), ReplayRequest{}); !errors.Is(err, ErrLogOff) {
 		t.Errorf("replay: %v", err)
 	}
+	r.update(func(tx *store.Tx) error {
+		if _, _, err := r.l.Retry(tx, e.First()-1); !errors.Is(err, ErrLogOff) {
+			t.Errorf("retry of a record of before: %v", err)
+		}
+		return nil
+	})
 	r.settle(e.First(), true, time.Time{})
 	if page, _ := r.l.List(t.Context(), Filter{}, "", 50); page.Total != 0 {
 		t.Errorf("what ended is still there: %+v", page)

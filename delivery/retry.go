@@ -25,8 +25,8 @@ func (l *Ledger) Retry(tx *store.Tx, record uint64) (r Record, due *Due, err err
 	switch {
 	case err != nil:
 		return r, nil, err
-	case !found && !l.cfg.Log:
-		return r, nil, ErrLogOff
+	case !l.cfg.Log && (!found || !old.waits() && !old.mirrors()):
+		return r, nil, ErrLogOff // also of what is left from when it was on
 	case !found:
 		return r, nil, ErrNotFound
 	}
