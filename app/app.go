@@ -267,7 +267,7 @@ func (a *App) startInstances(ctx context.Context) error {
 		SaveMessages: a.cfg.Database.SaveNewMessage, SaveUpdates: a.cfg.Database.SaveMessageUpdate,
 		SaveContacts: a.cfg.Database.SaveContacts, GlobalURL: a.globalURL(), DurableDefault: a.cfg.Webhook.DurableDefault,
 		DropNotice: devices.DropNoticeTx,
-		Ledger:     a.ledger, OnLanes: a.relay.Changed, ClearLanes: a.relay.Clear,
+		Ledger:     a.ledger, OnLanes: a.lanesChanged, ClearLanes: a.relay.Clear,
 		Forget: func(tx *store.Tx, id int64) error {
 			return errors.Join(devices.DeleteTx(tx, id), media.Forget(tx, id), notify.Forget(tx, id), pace.Forget(tx, id), idempotency.ForgetInstance(tx, id), a.ledger.ForgetInstance(tx, id))
 		},

@@ -39,7 +39,7 @@ func (a *App) openDispatch(context.Context) (err error) {
 	})
 	a.queue = dispatch.NewQueue(dispatch.QueueConfig{
 		Sender: sender, Workers: int(hook.Workers), Size: int(hook.QueueSize), PerDestination: int(hook.PerDestination),
-		Ledger: a.ledger, Observe: a.metrics.queued, Logger: a.log,
+		Ledger: a.ledger, Resolve: a.resolve, Observe: a.metrics.queued, Logger: a.log,
 	})
 	a.relay = dispatch.NewRelay(dispatch.RelayConfig{
 		Store: a.store, Sender: sender, URL: a.globalURL(), Publisher: a.hub, Retention: a.cfg.Outbox.Retention,
@@ -75,4 +75,10 @@ func (a *App) globalURL() string { return a.cfg.GlobalWebhook() }
 // resolve tells who delivers where a lane leads now.
 func (a *App) resolve(lane delivery.Lane) (event.Destination, delivery.Status) {
 	return a.registry.Resolve(lane)
+}
+
+// lanesChanged tells who delivers that lanes may lead elsewhere than before.
+func (a *App) lanesChanged(lanes []delivery.Lane) {
+	a.queue.Changed(lanes)
+	a.relay.Changed(lanes)
 }

@@ -220,8 +220,8 @@ func (m *metrics) collectDurable(c collection, r dispatch.RelayStats) {
 	c.gauge("postern_webhook_durable_in_flight", "Deliveries of durable events under way.", float64(r.LanesInFlight))
 	c.counter("postern_webhook_expired_total", "Durable deliveries that were given up because their time was over.", float64(r.Expired))
 	const cancelled = "postern_webhook_cancelled_total"
-	const why = "Durable deliveries that were cancelled, by reason: removed (their endpoint) or capacity (webhook.durable_max_bytes)."
-	c.counter(cancelled, why, float64(r.Removed), "reason", "removed")
+	const why = "Deliveries of instance events that were cancelled, by reason: removed (their endpoint) or capacity (webhook.durable_max_bytes)."
+	c.counter(cancelled, why, float64(r.Removed+m.app.queue.Stats().Removed), "reason", "removed")
 	c.counter(cancelled, why, float64(m.app.ledger.Shed()), "reason", "capacity")
 	c.counter("postern_webhook_log_dropped_total", "Deliveries that the log does not have because it could not follow.", float64(m.app.ledger.LogDropped()))
 	w, err := m.app.relay.Waiting()

@@ -40,8 +40,8 @@ func (l *Ledger) Queued(n event.Notice, to event.Destination) *Entry {
 	return e
 }
 
-// Done notes how it ended: after its attempt, or as Dropped, with the reason as
-// the attempt's error.
+// Done notes how it ended: after its attempt, or without one as Dropped or
+// Cancelled, with the reason as the attempt's error.
 func (e *Entry) Done(state State, a Attempt) {
 	if e == nil {
 		return
@@ -66,7 +66,7 @@ func (e writing) record() Record {
 // after is r once it ended by what a tells: an attempt, or why there was none.
 func (r Record) after(state State, a Attempt) Record {
 	r.State, r.LastError = state, a.Error
-	if state == Dropped {
+	if state == Dropped || state == Cancelled {
 		return r
 	}
 	r.Attempts, r.LastAttemptAt, r.Duration = 1, a.StartedAt, a.Duration

@@ -31,6 +31,10 @@
 // newcomer of that destination is refused with ErrQueueFull; one of another
 // takes the place of that destination's newest. Either is counted as dropped.
 //
+// A delivery goes where its destination was when the event came, but for further
+// endpoints: what waits for one goes to where that leads now, and is cancelled when
+// it was removed.
+//
 // The log of package delivery is told of each delivery and of how it ended, and
 // never waited for.
 //
@@ -114,7 +118,8 @@
 // All use a [Sender]: one POST without redirects, proxies or compression, through a dialer whose [Guard] looks at the address that was
 // really resolved. The timeout covers the whole answer: a 2xx counts once its
 // body has ended, or has gone past 64 KiB, in time. One that trickles on until
-// the timeout is a failure, and so is one that breaks off.
+// the timeout is a failure, and so is one that breaks off. Of one that takes the
+// connection over (101) nothing is read: no timeout would end that.
 //
 // The headers are those of the event's flow and nothing else, until the consumer
 // chose more for the destination: headers of its own, which never replace one of

@@ -5,6 +5,7 @@ import (
 	"container/list"
 	"net"
 	"net/url"
+	"slices"
 	"strings"
 	"time"
 )
@@ -144,6 +145,26 @@ func (p *plan) displace(l *host) (dropped posting, ok bool) {
 	p.holders.changed(payer)
 	p.place(payer)
 	return dropped, true
+}
+
+// withdraw takes off all hosts what waits and is meant, and returns it.
+func (p *plan) withdraw(meant func(posting) bool) (all []posting) {
+	for _, l := range slices.Clone(p.holders) {
+		n := len(all)
+		l.waiting = slices.DeleteFunc(l.waiting, func(d posting) bool {
+			if !meant(d) {
+				return false
+			}
+			all = append(all, d)
+			return true
+		})
+		if len(all) > n {
+			p.waiting -= len(all) - n
+			p.holders.changed(l)
+			p.place(l)
+		}
+	}
+	return all
 }
 
 // drop takes everything off the host that waits and returns it.

@@ -31,7 +31,10 @@ type QueueConfig struct {
 	PerDestination int // in flight to one host:port while others wait, default 2
 	// Ledger keeps the log of the deliveries, which none of them waits for. nil:
 	// nobody does.
-	Ledger  *delivery.Ledger
+	Ledger *delivery.Ledger
+	// Resolve tells where a lane leads now, and how. It must not block. nil: what
+	// waits goes where it was to go when it came.
+	Resolve func(delivery.Lane) (event.Destination, delivery.Status)
 	Observe func(event.Notice, event.Target, Outcome) // called after each delivery; nil: nobody
 	Logger  *slog.Logger
 }
@@ -67,6 +70,7 @@ type QueueStats struct {
 	Failed    uint64 // no answer
 	Full      uint64 // dropped: no place
 	Closed    uint64 // dropped: stopping
+	Removed   uint64 // cancelled: its endpoint was removed
 }
 
 // posting is a delivery.
@@ -75,6 +79,7 @@ type posting struct {
 	to     event.Destination
 	host   *host
 	entry  *delivery.Entry // of the log
+	moved  bool            // the URL is another than the entry's
 }
 
 // attempt is a delivery on its way.
@@ -247,9 +252,13 @@ func (a *attempt) note(at time.Time, o Outcome) {
 	if o.Delivered() {
 		state = delivery.Delivered
 	}
-	a.entry.Done(state, delivery.Attempt{
+	about := delivery.Attempt{
 		Number: 1, StartedAt: at, Duration: o.Duration, Status: o.Status, Error: o.Reason(), RequestID: a.notice.RequestID, Answer: o.Answer,
-	})
+	}
+	if a.moved {
+		about.URL = a.to.URL
+	}
+	a.entry.Done(state, about)
 }
 
 // landed notes the outcome and returns the worker's next attempt, if any.
