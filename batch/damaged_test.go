@@ -1,9 +1,12 @@
 package batch
 
 import (
+	"fmt"
+	"strings"
 	"testing"
 	"testing/synctest"
 
+	"postern/event"
 	"postern/store"
 )
 
@@ -31,6 +34,10 @@ func TestADamagedItemFailsAndTheOthersAreSent(t *testing.T) {
 			if i.Position == 2 && *i.LastErrorCode != "RECORD_DAMAGED" {
 				t.Errorf("code %s", *i.LastErrorCode)
 			}
+		}
+		told, _ := payloads(r)[event.BatchItemFailed]["error"].(map[string]any)
+		if told["code"] != "SEND_MESSAGE_FAILED" || !strings.Contains(fmt.Sprint(told["message"]), "damaged") {
+			t.Errorf("item.failed tells %v: its code is SEND_MESSAGE_FAILED whatever the reason", told)
 		}
 	})
 }

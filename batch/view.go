@@ -35,7 +35,7 @@ var statusIn = map[event.Kind]event.BatchStatus{
 // interruption is why it was interrupted, if it was before the step.
 func (b *full) payload(kind event.Kind, states []event.State, item *told, interruption string) any {
 	if kind == event.BatchItemFailed || kind == event.BatchItemUnknown {
-		return b.itemData(item)
+		return b.itemData(kind, item)
 	}
 	reduced := len(b.message.Message.Payload) > reduceOver
 	switch {
@@ -72,12 +72,16 @@ func (b *full) payload(kind event.Kind, states []event.State, item *told, interr
 	return event.BatchData{Batch: &v}
 }
 
-func (b *full) itemData(item *told) event.BatchItemData {
-	r := item.record
+// itemData has the one code that its event knows. That of the item may tell more.
+func (b *full) itemData(kind event.Kind, item *told) event.BatchItemData {
+	r, code := item.record, event.SendMessageFailed
+	if kind == event.BatchItemUnknown {
+		code = event.SendResultUnknown
+	}
 	return event.BatchItemData{
 		BatchID: b.id.String(), ItemID: itemID(b.id, item.position).String(), Recipient: r.recipient(),
 		Instance: event.BatchItemSender{ID: r.Instance, Name: b.spec.instanceName(r.Instance)},
-		Error:    event.BatchItemError{Code: r.Code, Message: r.Error},
+		Error:    event.BatchItemError{Code: code, Message: r.Error},
 	}
 }
 

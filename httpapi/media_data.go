@@ -3,6 +3,7 @@ package httpapi
 import (
 	"bufio"
 	"bytes"
+	"cmp"
 	"encoding/base64"
 	"encoding/json"
 	"errors"
@@ -93,7 +94,7 @@ func fileOf(m event.Message) (f storedFile, err error) {
 		f.MimeType = mediaBytes
 	}
 	if f.FileName = event.CleanName(f.FileName); f.FileName == "" {
-		f.FileName = m.KeyID + suffixOf(kind)
+		f.FileName = cmp.Or(m.KeyID, string(f.kind)) + suffixOf(kind)
 	}
 	return f, nil
 }

@@ -65,6 +65,23 @@ func TestTheFileOfAMessageComesRawOrInJSON(t *testing.T) {
 	}
 }
 
+// TestAFileWithoutANameAndWithoutAMessageIsNamedAfterItsKind: what an event told
+// of it is asked with, and no keyId beside that.
+func TestAFileWithoutANameAndWithoutAMessageIsNamedAfterItsKind(t *testing.T) {
+	r, token, _ := doing(t)
+	for body, want := range map[string]string{
+		`{"messageType":"imageMessage","content":{"mimetype":"image/jpeg"}}`:                "image.jpg",
+		`{"messageType":"audioMessage","content":{"mimetype":"audio/ogg","ptt":true}}`:      "voice.ogg",
+		`{"messageType":"documentMessage","content":{}}`:                                    "document",
+		`{"keyId":"K9","messageType":"imageMessage","content":{"mimetype":"image/jpeg"}}`:   "K9.jpg",
+		`{"messageType":"documentMessage","content":{"mimetype":"a/b","fileName":"x.bin"}}`: "x.bin",
+	} {
+		if got := decoded[fileAnswer](t, r.as(token, "POST", "/instance/a/media/data", body)); got.FileName != want {
+			t.Errorf("%s: named %q, want %q", body, got.FileName, want)
+		}
+	}
+}
+
 func TestWhatAStrangerWroteIntoAMessageBreaksNoHeader(t *testing.T) {
 	r, token, _ := doing(t)
 	for i, c := range []struct{ content, kind, name string }{

@@ -5,6 +5,7 @@ import (
 	"encoding/binary"
 	"errors"
 	"fmt"
+	"slices"
 	"strconv"
 	"time"
 
@@ -211,18 +212,19 @@ func (l *Library) forSend(instance int64, m *event.Media) (event.Uploaded, error
 		return event.Uploaded{}, fmt.Errorf("%w: mediaUploadId names no upload of this instance, or one that expired", event.ErrMedia)
 	case err != nil:
 		return event.Uploaded{}, fmt.Errorf("media: upload %.100q: %w", m.UploadID, err)
-	case m.Kind != "" && !fits(u.Kind, m.Kind):
+	case m.Kind != "" && !fits(u.Uploaded, m.Kind):
 		return event.Uploaded{}, fmt.Errorf("%w: the upload was made to be sent as %s, not as %s", event.ErrMedia, u.Kind, m.Kind)
 	}
 	return u.Uploaded, nil
 }
 
 // fits tells whether a file that was prepared as one kind can be sent as
-// another: what is encrypted alike and looks alike.
-func fits(made, wanted event.MediaKind) bool {
+// another: what is encrypted alike, and is of a type that the other takes.
+func fits(made event.Uploaded, wanted event.MediaKind) bool {
 	audio := func(k event.MediaKind) bool { return k == event.MediaAudio || k == event.MediaVoice }
 	video := func(k event.MediaKind) bool { return k == event.MediaVideo || k == event.MediaPTV }
-	return made == wanted || video(made) && video(wanted) || made == event.MediaVoice && audio(wanted)
+	alike := audio(made.Kind) && audio(wanted) || video(made.Kind) && video(wanted)
+	return made.Kind == wanted || alike && slices.Contains(accepted(wanted), made.MimeType)
 }
 
 func number(b []byte) int64 {

@@ -19,8 +19,13 @@ import (
 
 func (l *Library) keeps(t *testing.T, instance int64, kind event.MediaKind) Upload {
 	t.Helper()
+	return l.keepsOf(t, instance, kind, "")
+}
+
+func (l *Library) keepsOf(t *testing.T, instance int64, kind event.MediaKind, mimeType string) Upload {
+	t.Helper()
 	u, err := l.Keep(context.Background(), instance, event.Uploaded{
-		MediaInfo: event.MediaInfo{Kind: kind}, DirectPath: "/v/x", MediaKey: []byte("key"), UploadedAt: event.At(time.Now()),
+		MediaInfo: event.MediaInfo{Kind: kind, MimeType: mimeType}, DirectPath: "/v/x", MediaKey: []byte("key"), UploadedAt: event.At(time.Now()),
 	}, Tags{})
 	if err != nil {
 		t.Fatal(err)
@@ -243,7 +248,7 @@ func TestDeletingRemovesAllOfAnUploadAndOfAnInstance(t *testing.T) {
 
 func TestAMessageMayNameUploadsOfItsInstanceAndABatchThoseOfAll(t *testing.T) {
 	l := newLibrary(t, nil)
-	u := l.keeps(t, 1, event.MediaVideo)
+	u := l.keepsOf(t, 1, event.MediaVideo, mp4Type)
 	for _, c := range []struct {
 		instance int64
 		media    event.Media
@@ -268,6 +273,33 @@ func TestAMessageMayNameUploadsOfItsInstanceAndABatchThoseOfAll(t *testing.T) {
 		}
 		if !c.good && !errors.Is(err, event.ErrMedia) {
 			t.Errorf("%+v: %v", c.media, err)
+		}
+	}
+}
+
+// TestAnUploadOfAudioIsAVoiceNoteWhereItsTypeIsThatOfOne: who uploads a note
+// knows no other kind than audio, and the batch that sends it has that type too.
+func TestAnUploadOfAudioIsAVoiceNoteWhereItsTypeIsThatOfOne(t *testing.T) {
+	l := newLibrary(t, nil)
+	for _, c := range []struct {
+		made     event.MediaKind
+		mimeType string
+		wanted   event.MediaKind
+		good     bool
+	}{
+		{event.MediaAudio, opusType, event.MediaVoice, true},
+		{event.MediaVoice, opusType, event.MediaAudio, true},
+		{event.MediaAudio, mp3Type, event.MediaVoice, false},
+		{event.MediaAudio, mp3Type, event.MediaAudio, true},
+		{event.MediaPTV, mp4Type, event.MediaVideo, true},
+		{event.MediaDocument, opusType, event.MediaVoice, false},
+		{event.MediaDocument, mp4Type, event.MediaVideo, false},
+		{event.MediaVideo, mp4Type, event.MediaDocument, false},
+	} {
+		u := l.keepsOf(t, 1, c.made, c.mimeType)
+		_, err := l.Open(t.Context(), 1, &event.Media{Kind: c.wanted, UploadID: u.ID.String()})
+		if c.good && err != nil || !c.good && !errors.Is(err, event.ErrMedia) {
+			t.Errorf("%s of %s as %s: %v", c.made, c.mimeType, c.wanted, err)
 		}
 	}
 }

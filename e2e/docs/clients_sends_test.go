@@ -107,6 +107,11 @@ func clientSends() []clientRow {
 			phone:  `{"audioMessage":{"PTT":true,"mediaKey":"*"}}`,
 		},
 		{habit: "upload beside the content", name: "by the other name of the path", call: "POST /instance/$name/send/ppt", body: `{"number":"$anne","mediaUploadId":"$note.id","audioMessage":{}}`, phone: `{"audioMessage":{"PTT":true}}`},
+		{
+			habit: "upload beside the content", name: "of an audio file that is a voice note", call: sendVoice, body: `{"number":"$anne","mediaUploadId":"$sound.id","audioMessage":{}}`,
+			before: []rig.Step{rig.Route("POST", "/instance/$name/media/uploads", `{"mediaType":"audio","media":"$files/note.ogg"}`).As("sound")},
+			phone:  `{"audioMessage":{"PTT":true,"mediaKey":"*"}}`,
+		},
 		{habit: "upload beside the content", name: "not two of them", call: sendMedia, body: `{"number":"$anne","mediaUploadId":"$photo.id","mediaMessage":{"mediatype":"image","mediaUploadId":"$note.id"}}`, status: 422, answer: `{"code":"INVALID_MESSAGE"}`},
 		{habit: "upload beside the content", name: "and no URL", call: sendMedia, body: `{"number":"$anne","mediaUploadId":"$photo.id","mediaMessage":{"mediatype":"image","media":"$files/photo.jpg"}}`, status: 422, answer: `{"code":"INVALID_MESSAGE"}`},
 		{
