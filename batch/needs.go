@@ -59,6 +59,21 @@ func openNeeds(*store.Lookup) store.Needs {
 	}
 }
 
+// markNeeds: what is marked as not yet a batch, or as none any more, is none.
+func markNeeds(look *store.Lookup) store.Needs {
+	return func(key, _ []byte) []store.Need {
+		switch {
+		case key == nil:
+			return nil
+		case len(key) != 16:
+			return []store.Need{{Why: noBatch}}
+		case look.Has(bucketHeader, key):
+			return []store.Need{{Why: "the items of a batch that is there are removed"}}
+		}
+		return nil
+	}
+}
+
 func headerNeeds(look *store.Lookup) store.Needs {
 	return func(key, value []byte) []store.Need {
 		if key == nil {

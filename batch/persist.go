@@ -37,8 +37,8 @@ func Buckets() []store.Bucket {
 		{Name: bucketAttempt, Owner: owner, Key: "batch + position + attempt number", Value: "JSON: instance, outcome, of attempts that found no instance; the last attempt is in the item", Append: true, Needs: attemptNeeds},
 		{Name: bucketOwner, Owner: owner, Key: "owner + batch", Value: "nothing", Needs: ownerNeeds},
 		{Name: bucketOpen, Owner: owner, Key: "batch", Value: "nothing; absent once the batch is final", Append: true, Needs: openNeeds},
-		{Name: bucketCreating, Owner: owner, Key: "batch", Value: "nothing; a creation under way, swept at start"},
-		{Name: bucketRemoving, Owner: owner, Key: "batch", Value: "nothing; a batch that was deleted and has items or attempts yet"},
+		{Name: bucketCreating, Owner: owner, Key: "batch", Value: "nothing; a creation under way, swept at start", Needs: markNeeds},
+		{Name: bucketRemoving, Owner: owner, Key: "batch", Value: "nothing; a batch that was deleted and has items or attempts yet", Needs: markNeeds},
 	}
 }
 

@@ -2,6 +2,7 @@ package clientversion
 
 import (
 	"context"
+	"encoding/json"
 	"time"
 
 	"postern/store"
@@ -17,7 +18,18 @@ const (
 func Buckets() []store.Bucket {
 	return []store.Bucket{{
 		Name: bucket, Owner: "clientversion", Key: `"state"`, Value: "JSON: the version that WhatsApp named, when it was asked last and when it is to be asked again",
+		Needs: stateNeeds,
 	}}
+}
+
+// stateNeeds: the one record can be read.
+func stateNeeds(*store.Lookup) store.Needs {
+	return func(key, value []byte) []store.Need {
+		if key != nil && (string(key) != only || json.Unmarshal(value, new(state)) != nil) {
+			return []store.Need{{Why: "the version that WhatsApp named is asked for again"}}
+		}
+		return nil
+	}
 }
 
 // state is what outlives the program.

@@ -43,11 +43,11 @@ func Buckets() []store.Bucket {
 		{Name: dues, Owner: "delivery", Key: "lane + due time + record", Value: "line; what may be sent when its time has come", Fill: 0.75, Needs: ask(needs.ofDue)},
 		{Name: heads, Owner: "delivery", Key: "lane + record", Value: "line; of each line of a lane the first that is pending, all where there is no order", Fill: 0.75, Needs: ask(needs.ofHead)},
 		{Name: lines, Owner: "delivery", Key: "lane + line + record", Value: "when it is due and its bytes; all pending of the lines", Fill: 0.75, Needs: lineNeeds},
-		{Name: expiries, Owner: "delivery", Key: "time + e or r + event sequence or record", Value: "nothing; whose time is over then", Append: true},
+		{Name: expiries, Owner: "delivery", Key: "time + e or r + event sequence or record", Value: "nothing; whose time is over then", Append: true, Needs: ask(needs.ofExpiry)},
 		{Name: backlogs, Owner: "delivery", Key: "lane, with the instance for the global one; nothing for all together", Value: "how many are pending, and their bytes", Needs: ask(needs.ofBacklog)},
 		{Name: replays, Owner: "delivery", Key: "replay, or replay + number of a part of its list", Value: "how far it is, and its numbers; or records that it repeats", Needs: ask(needs.ofReplay), Of: replayOwner},
-		{Name: forgets, Owner: "delivery", Key: "instance", Value: "nothing; an instance that was deleted, of which everything is to be removed"},
-		{Name: logs, Owner: "delivery", Key: "name; gone + instance", Value: "key of the hashes, numbers by state; where the removal of a deleted instance's records goes on"},
+		{Name: forgets, Owner: "delivery", Key: "instance", Value: "nothing; an instance that was deleted, of which everything is to be removed", Needs: ask(needs.ofForget)},
+		{Name: logs, Owner: "delivery", Key: "name; gone + instance", Value: "key of the hashes, numbers by state; where the removal of a deleted instance's records goes on", Needs: ask(needs.ofLog)},
 	}
 }
 

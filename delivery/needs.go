@@ -164,6 +164,35 @@ func (n needs) ofPosition(key, value []byte) []store.Need {
 	}}
 }
 
+// ofExpiry: an alarm is of an event or a delivery. What it is of may have gone before.
+func (n needs) ofExpiry(key, _ []byte) []store.Need {
+	if len(key) == 17 && (key[8] == expiryEvent || key[8] == expiryRecord) {
+		return nil
+	}
+	return []store.Need{{Why: "it is the end of no event and no delivery"}}
+}
+
+// ofForget: a mark is of an instance.
+func (n needs) ofForget(key, _ []byte) []store.Need {
+	if len(key) == 8 {
+		return nil
+	}
+	return []store.Need{{Why: "it marks no instance as deleted"}}
+}
+
+// ofLog: what the log keeps beside its records can be read.
+func (n needs) ofLog(key, value []byte) []store.Need {
+	switch {
+	case bytes.Equal(key, hashKeyKey) && len(value) == 1+len(hashKey{}),
+		bytes.Equal(key, countsKey) && len(value) == 8*len(counts{}),
+		bytes.HasPrefix(key, gonePrefix) && len(key) == len(gonePrefix)+8 && len(value) == 8:
+		return nil
+	case bytes.Equal(key, hashKeyKey), bytes.Equal(key, countsKey):
+		return []store.Need{{Why: "the next start makes it anew"}}
+	}
+	return []store.Need{{Why: "the log does not know what it is"}}
+}
+
 // ofBlock: a block of the digest has a row for each record that there is, and no other.
 func (n needs) ofBlock(key, value []byte) []store.Need {
 	wrong := []store.Need{{Why: "lists and totals of deliveries may be wrong; the next start makes it anew"}}

@@ -52,6 +52,39 @@ func ownedNeeds(*store.Lookup) store.Needs {
 	})
 }
 
+// ownedJSON is ownedNeeds for JSON of a T.
+func ownedJSON[T any](why string) func(*store.Lookup) store.Needs {
+	return func(look *store.Lookup) store.Needs {
+		owned := ownedNeeds(look)
+		return func(key, value []byte) []store.Need {
+			if key != nil && json.Unmarshal(value, new(T)) != nil {
+				return []store.Need{{Why: why}}
+			}
+			return owned(key, value)
+		}
+	}
+}
+
+// unknownProxy stands for a proxy that nobody can read: as long as it is there, nothing is
+// dialled without one.
+func unknownProxy([]byte) []byte { return []byte("{}") }
+
+// proxyNeeds: the proxy of an instance can be read.
+func proxyNeeds(look *store.Lookup) store.Needs {
+	owned := ownedNeeds(look)
+	is := func(raw []byte) bool { return json.Unmarshal(raw, new(storedProxy)) == nil }
+	return func(key, value []byte) []store.Need {
+		all := owned(key, value)
+		if key != nil && !is(value) {
+			all = append(all, store.Need{
+				Bucket: proxies, Key: bytes.Clone(key), Is: is, Value: unknownProxy(key),
+				Why: "an instance does not connect until its proxy is set again or deleted",
+			})
+		}
+		return all
+	}
+}
+
 func instanceNeeds(*store.Lookup) store.Needs {
 	return eachRecord(func(key, value []byte) []store.Need {
 		var r Record

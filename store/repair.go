@@ -248,7 +248,12 @@ func (m *repairing) record(r pages.Record) error {
 		if mend == nil {
 			m.done.Damaged++
 			m.done.tell("lost: record %s is damaged (%s)", recordName(m.to.name, r.Key), m.sch[m.to.name].Value)
-			return nil
+			instead := m.sch[m.to.name].Instead
+			if instead == nil {
+				return nil
+			}
+			r.Value = seal(r.Key, instead(r.Key))
+			return m.to.put(r)
 		}
 		r = mended(r, mend)
 		m.done.tell("put right: a flipped bit of record %s", recordName(m.to.name, r.Key))

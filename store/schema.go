@@ -48,6 +48,10 @@ type Bucket struct {
 	// not met.
 	Needs func(*Lookup) Needs
 
+	// Instead is what a repair puts in the place of a record that cannot be read, where it
+	// would be wrong to go on as if there were none. nil: nothing.
+	Instead func(key []byte) []byte
+
 	// Of is the key of the record of another package to which a record belongs, nil for
 	// one that belongs to nobody, or that goes by itself. Which bucket that is in, whoever
 	// puts the buckets together knows: see [OwnedBy]. nil: none belongs to anybody.

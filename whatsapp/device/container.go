@@ -27,7 +27,7 @@ const (
 func Buckets() []store.Bucket {
 	return []store.Bucket{
 		{Name: deviceBucket, Owner: "whatsapp/device", Key: "instance id + kind + rest", Value: "keys, sessions and settings of a paired device, by kind", Needs: deviceNeeds, Of: store.FirstID},
-		{Name: runBucket, Owner: "whatsapp/device", Key: "run", Value: "crashes so far, whether the devices are in use"},
+		{Name: runBucket, Owner: "whatsapp/device", Key: "run", Value: "JSON: crashes so far, whether the devices are in use", Needs: runNeeds, Instead: lostRun},
 		{Name: lidBucket, Owner: "whatsapp/device", Key: "l + LID user, p + phone", Value: "the other one", Needs: lidNeeds},
 	}
 }

@@ -3,17 +3,30 @@ package device
 import (
 	"bytes"
 	"encoding/binary"
+	"encoding/json"
 	"slices"
+	"time"
 
 	"postern/store"
 )
 
-// deviceNeeds: sender keys are found by their group and by their user.
+// deviceNeeds: a device can be read, and sender keys are found by their group and by their
+// user.
 func deviceNeeds(*store.Lookup) store.Needs {
-	return func(key, _ []byte) []store.Need {
+	return func(key, value []byte) []store.Need {
 		switch {
 		case len(key) < 9:
 			return nil
+		case key[8] == 'D':
+			var r record
+			err := decode(value, &r)
+			if err == nil {
+				_, err = r.device()
+			}
+			if err != nil {
+				return []store.Need{{Why: "an account has to be paired again"}}
+			}
+			return []store.Need{runNeed()}
 		case key[8] == 'G':
 			const why = "a sender key is not found when its user gets another address"
 			group, user, ok := cutSized(key[9:])
@@ -26,6 +39,35 @@ func deviceNeeds(*store.Lookup) store.Needs {
 			return []store.Need{{Bucket: deviceBucket, Key: slices.Concat(key[:8], senderKeyKey(string(group), string(user))), Why: "the index of sender keys names one that is not there"}}
 		}
 		return nil
+	}
+}
+
+const lostRunCosts = "nobody knows whether the program was killed, so that every chat begins a new session"
+
+// lostRun is a run of which nothing is known: all sessions begin anew, since the keys of
+// each may have been used.
+func lostRun([]byte) []byte {
+	raw, _ := json.Marshal(run{Crashes: uint32(time.Now().Unix())}) // more than there ever were
+	return raw
+}
+
+func runNeed() store.Need {
+	return store.Need{
+		Bucket: runBucket, Key: runKey, Value: lostRun(nil), Why: lostRunCosts,
+		Is: func(raw []byte) bool { return decode(raw, new(run)) == nil },
+	}
+}
+
+// runNeeds: the one record can be read.
+func runNeeds(*store.Lookup) store.Needs {
+	return func(key, _ []byte) []store.Need {
+		switch {
+		case key == nil:
+			return nil
+		case !bytes.Equal(key, runKey):
+			return []store.Need{{Why: "it is of no run"}}
+		}
+		return []store.Need{runNeed()}
 	}
 }
 

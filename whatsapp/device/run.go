@@ -7,7 +7,6 @@ import (
 	"fmt"
 	"maps"
 	"slices"
-	"time"
 
 	signal "go.mau.fi/libsignal/state/record"
 	wastore "go.mau.fi/whatsmeow/store"
@@ -29,7 +28,9 @@ func (c *Container) begin() error {
 		r, _, err := store.GetJSON[run](tx, runBucket, runKey)
 		switch {
 		case errors.Is(err, store.ErrDamaged):
-			r.Crashes = uint32(time.Now().Unix()) // more than there ever were: all sessions begin anew
+			if err := decode(lostRun(nil), &r); err != nil {
+				return err
+			}
 		case err != nil:
 			return err
 		case r.Open:
