@@ -5,7 +5,9 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"io/fs"
 	"log/slog"
+	"os"
 	"time"
 
 	"filippo.io/age"
@@ -52,6 +54,14 @@ func onStopped(ctx context.Context, cfg *config.Config, log *slog.Logger, fn fun
 	return fn(s)
 }
 
+// onExisting is onStopped with a data file that is there: none is made.
+func onExisting(ctx context.Context, cfg *config.Config, log *slog.Logger, fn func(accounts) error) error {
+	if _, err := os.Stat(cfg.Store.Path); errors.Is(err, fs.ErrNotExist) {
+		return fmt.Errorf("%w (%w)", store.ErrMissing, err)
+	}
+	return onStopped(ctx, cfg, log, fn)
+}
+
 // Exported is what an export wrote.
 type Exported struct {
 	Sessions, Contacts, Messages int
@@ -64,7 +74,7 @@ type Exported struct {
 // never connects here again. The program must be stopped. It is marked before anything
 // is written, so that no kill leaves two that both connect.
 func ExportAccount(ctx context.Context, cfg *config.Config, log *slog.Logger, name string, messages bool, w io.Writer, to ...age.Recipient) (done Exported, err error) {
-	err = onStopped(ctx, cfg, log, func(s accounts) error {
+	err = onExisting(ctx, cfg, log, func(s accounts) error {
 		rec, err := s.registry.ByName(name)
 		if err != nil {
 			return fmt.Errorf("instance %q: %w", name, err)
@@ -117,7 +127,7 @@ func (s accounts) write(ctx context.Context, rec instance.Record, d *device.Expo
 
 // UndoExport has an exported instance connect here again. The program must be stopped.
 func UndoExport(ctx context.Context, cfg *config.Config, log *slog.Logger, name string) error {
-	return onStopped(ctx, cfg, log, func(s accounts) error {
+	return onExisting(ctx, cfg, log, func(s accounts) error {
 		rec, err := s.registry.ByName(name)
 		if err == nil {
 			err = s.alone(rec)

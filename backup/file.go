@@ -28,7 +28,10 @@ func WriteFile(path string, write func(io.Writer) error) (err error) {
 	folder := filepath.Dir(path)
 	f, err := os.CreateTemp(folder, filepath.Base(path)+asideSuffix+"*") // with mode 0600
 	if err != nil {
-		return err
+		if at, ok := errors.AsType[*fs.PathError](err); ok {
+			err = at.Err // its name says nothing
+		}
+		return fmt.Errorf("%s: nothing can be written into the folder %s: %w", path, folder, err)
 	}
 	defer os.Remove(f.Name())
 	err = write(f)

@@ -1,6 +1,7 @@
 package backup
 
 import (
+	"bytes"
 	"crypto/sha256"
 	"encoding/hex"
 	"encoding/json"
@@ -63,11 +64,17 @@ func Name(at time.Time, encrypted bool) string {
 const stamp = "20060102T150405Z"
 
 func decodeManifest(raw []byte) (m Manifest, err error) {
-	if err := json.Unmarshal(raw, &m); err != nil {
-		return m, fmt.Errorf("%s cannot be read: %w", manifestMember, err)
+	var is struct{ Format int }
+	if err := json.Unmarshal(raw, &is); err != nil {
+		return m, fmt.Errorf("%w: its %s cannot be read: %w", ErrForeign, manifestMember, err)
 	}
-	if m.Format != Format {
-		return m, fmt.Errorf("%w: its format is %d, and this release (which knows %d) may be too old for it", ErrForeign, m.Format, Format)
+	if is.Format != Format {
+		return m, fmt.Errorf("%w: its format is %d, and this release (which knows %d) may be too old for it", ErrForeign, is.Format, Format)
+	}
+	known := json.NewDecoder(bytes.NewReader(raw))
+	known.DisallowUnknownFields()
+	if err := known.Decode(&m); err != nil {
+		return m, fmt.Errorf("%w: its %s cannot be read: %w", ErrForeign, manifestMember, err)
 	}
 	seen := map[string]bool{}
 	for _, f := range m.Members {

@@ -123,7 +123,7 @@ func (o *backupOptions) source(ctx context.Context, cfg *config.Config, recipien
 	}
 	snapshot, err := store.SnapshotFile(cfg.Store.Path, everyBucket())
 	if errors.Is(err, store.ErrLocked) {
-		p, err := running(cfg)
+		p, err := running(cfg, o.key)
 		return o.remote(ctx, p), none, err
 	}
 	if err != nil {

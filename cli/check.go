@@ -67,7 +67,7 @@ func repairFile(c *cobra.Command, settings string, args []string, sure bool) err
 	}
 	if !sure {
 		question := fmt.Sprintf("%s has %d faults and is moved aside for a file without them. Go on?", path, len(report.Faults))
-		if err := confirmed(c.InOrStdin(), c.ErrOrStderr(), question); err != nil {
+		if err := confirmed(ctx, c.InOrStdin(), c.ErrOrStderr(), question); err != nil {
 			return err
 		}
 	}
@@ -89,7 +89,7 @@ func checkFile(ctx context.Context, settings string, args []string, out io.Write
 		return err
 	}
 	report, err := store.Check(ctx, path, everyBucket())
-	if errors.Is(err, store.ErrLocked) && len(args) == 0 {
+	if errors.Is(err, store.ErrLocked) && isOwn(settings, args) {
 		report, err = checkRunning(ctx, settings)
 	}
 	if err != nil {
@@ -111,7 +111,7 @@ func checkRunning(ctx context.Context, settings string) (r store.Report, err err
 	if err != nil {
 		return r, err
 	}
-	p, err := running(cfg)
+	p, err := running(cfg, "")
 	if err != nil {
 		return r, err
 	}

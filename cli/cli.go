@@ -48,7 +48,7 @@ func run(ctx context.Context, args []string, out, errOut io.Writer) int {
 	case err == nil:
 		return 0
 	case errors.As(err, new(usageError)):
-		fmt.Fprintf(errOut, "postern %s: %v\nusage: postern %s\npostern %s --help tells more\n", top.Name(), err, top.Use, top.Name())
+		fmt.Fprintf(errOut, "postern %s: %v\nusage: %s\n%s --help tells more\n", top.Name(), err, strings.Join(usages(c), "\n       "), nameOf(c))
 		return 2
 	case errors.As(err, new(faultyInput)):
 		fmt.Fprintln(errOut, err)

@@ -58,7 +58,7 @@ func examine(ctx context.Context, settings string) ([]doctor.Finding, error) {
 // askRunning is doctor.Patient.Ask.
 func askRunning(cfg *config.Config) func(ctx context.Context, method, path string, out any) error {
 	return func(ctx context.Context, method, path string, out any) error {
-		p, err := running(cfg)
+		p, err := running(cfg, "")
 		if err != nil {
 			return err
 		}

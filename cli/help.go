@@ -11,16 +11,17 @@ import (
 )
 
 // help is `postern COMMAND --help`, or `postern --help` for the root. A kind of a
-// command, such as `postern config check`, has the help of the whole.
+// command, such as `postern config check`, has its own usage and flags, and of the text and
+// the examples of the whole what is about it.
 func help(w io.Writer, c *cobra.Command) {
 	if !c.HasParent() {
 		usage(w, c)
 		return
 	}
-	c = topCommand(c)
-	fmt.Fprintf(w, "%s\n\nUsage: postern %s\n", sentence(c.Short), c.Use)
-	if c.Long != "" {
-		fmt.Fprintf(w, "\n%s\n", c.Long)
+	fmt.Fprintf(w, "%s\n\nUsage: %s\n", sentence(c.Short), strings.Join(usages(c), "\n       "))
+	top := topCommand(c)
+	if top.Long != "" {
+		fmt.Fprintf(w, "\n%s\n", top.Long)
 	}
 	title := "\nFlags:\n"
 	for _, f := range flagsOf(c) {
@@ -29,9 +30,31 @@ func help(w io.Writer, c *cobra.Command) {
 		title = ""
 	}
 	fmt.Fprint(w, "\nExamples:\n")
-	for line := range strings.Lines(c.Example) {
-		fmt.Fprintf(w, "  %s\n", strings.TrimSpace(line))
+	for line := range strings.Lines(top.Example) {
+		if c == top || strings.Contains(line, nameOf(c)) {
+			fmt.Fprintf(w, "  %s\n", strings.TrimSpace(line))
+		}
 	}
+}
+
+// nameOf is how a command is called, with the program and what it is a kind of.
+func nameOf(c *cobra.Command) string {
+	if top := topCommand(c); top != c {
+		return "postern " + top.Name() + " " + c.Name()
+	}
+	return "postern " + c.Name()
+}
+
+// usages are the lines in which a command can be written: of one with several kinds the
+// whole, and each of them.
+func usages(c *cobra.Command) []string {
+	all := []string{strings.TrimSuffix(nameOf(c), c.Name()) + c.Use}
+	if kinds := c.Commands(); len(kinds) > 1 {
+		for _, kind := range kinds {
+			all = append(all, usages(kind)...)
+		}
+	}
+	return all
 }
 
 // usage is `postern --help`.
@@ -50,13 +73,14 @@ postern COMMAND --help shows the flags of a command, postern config prints all s
 `)
 }
 
-// flagsOf are the flags of the command and of its kinds, by name.
+// flagsOf are the flags of the command and of its kinds, by name; one that means the same
+// in several kinds once.
 func flagsOf(c *cobra.Command) (all []*pflag.Flag) {
 	for _, c := range append([]*cobra.Command{c}, c.Commands()...) {
 		c.LocalFlags().VisitAll(func(f *pflag.Flag) { all = append(all, f) })
 	}
-	slices.SortFunc(all, func(a, b *pflag.Flag) int { return strings.Compare(a.Name, b.Name) })
-	return all
+	slices.SortStableFunc(all, func(a, b *pflag.Flag) int { return strings.Compare(a.Name, b.Name) })
+	return slices.CompactFunc(all, func(a, b *pflag.Flag) bool { return a.Name == b.Name && a.Usage == b.Usage })
 }
 
 // describe returns what the flag's value is called, nothing for one that has none,

@@ -52,6 +52,33 @@ func TestTheHelpOfACommandHasUsageFlagsAndExamplesAndExits0(t *testing.T) {
 	}
 }
 
+// TestTheHelpOfAKindHasItsOwnUsageAndFlags, and that of the whole tells of each kind.
+func TestTheHelpOfAKindHasItsOwnUsageAndFlags(t *testing.T) {
+	said := func(args ...string) string {
+		var out bytes.Buffer
+		if status := run(context.Background(), args, &out, &out); status > 2 {
+			t.Errorf("%v: status %d", args, status)
+		}
+		return out.String()
+	}
+	export := said("instance", "export", "--help")
+	for what, want := range map[string]bool{
+		"Usage: postern instance export [--messages]": true, "NAME FILE\n": true, "--undo": true, "--identity": false, "instance import shop": false,
+	} {
+		if strings.Contains(export, what) != want {
+			t.Errorf("%q: %v\n%s", what, !want, export)
+		}
+	}
+	for _, all := range []string{said("instance", "--help"), said("import", "--help")} {
+		if strings.Count(all, "  --config FILE ") != 1 || strings.Count(all, "\n       postern i") != 2 {
+			t.Error(all)
+		}
+	}
+	if mistake := said("instance", "export", "shop"); !strings.Contains(mistake, "\nusage: postern instance export [--messages]") || !strings.HasSuffix(mistake, "\npostern instance export --help tells more\n") {
+		t.Error(mistake)
+	}
+}
+
 func TestEveryExampleOfTheHelpIsACommandLineThatIsAccepted(t *testing.T) {
 	for _, c := range commands() {
 		for example := range strings.Lines(c.Example) {

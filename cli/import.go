@@ -52,7 +52,7 @@ func importWhatsmeowCommand() *cobra.Command {
 	var from, names []string
 	var messages, dry bool
 	c := &cobra.Command{
-		Use:   "whatsmeow --from PATH [--from PATH]… [--app APP] [--name JID=NAME]… [--messages] [--dry-run] [--config FILE]",
+		Use:   "whatsmeow --from PATH [--from PATH]... [--app APP] [--name JID=NAME]... [--messages] [--dry-run] [--config FILE]",
 		Short: "take accounts over from a program on the whatsmeow library",
 		RunE: func(c *cobra.Command, _ []string) error {
 			if len(from) == 0 {

@@ -71,7 +71,7 @@ func (p *place) either(here func(*config.Config) error, there func(program) erro
 	if !errors.Is(err, store.ErrLocked) {
 		return err
 	}
-	at, err := running(cfg)
+	at, err := running(cfg, p.key)
 	if err != nil {
 		return err
 	}

@@ -36,6 +36,9 @@ messages that survive a crash. Without a command it serves.
 `, roff(app.Version()))
 	for _, c := range commands() {
 		fmt.Fprintf(&b, ".SS \"postern %s\"\n%s\n", roff(c.Use), roff(sentence(c.Short)))
+		for _, usage := range usages(c)[1:] {
+			fmt.Fprintf(&b, ".PP\n%s\n", roff(usage))
+		}
 		if c.Long != "" {
 			fmt.Fprintf(&b, ".PP\n%s\n", roff(c.Long))
 		}

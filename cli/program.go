@@ -24,14 +24,13 @@ type program struct {
 	key  string
 }
 
-// running is the program that runs with this configuration on this machine.
-func running(cfg *config.Config) (program, error) {
-	s, err := config.ReadSecrets(cfg)
+// running is the program that runs with this configuration on this machine; an empty key
+// is the one of the configuration.
+func running(cfg *config.Config, key string) (program, error) {
+	p, err := elsewhere(cfg, ownURL(cfg), key)
 	if err != nil {
-		return program{}, err
+		return p, err
 	}
-	p := program{base: ownURL(cfg), key: s.GlobalAuthToken}
-	p.url, p.way = reach(p.base, false)
 	return p, knowOwn(p.way, cfg)
 }
 

@@ -66,16 +66,19 @@ func (o *restoreOptions) run(c *cobra.Command, from string) (err error) {
 		return err
 	}
 	path := cfg.Store.Path
+	if real, err := filepath.EvalSymlinks(path); err == nil {
+		path = real // the file is replaced, not what points to it
+	}
 	there, err := o.mayReplace(path)
 	if err != nil {
 		return err
 	}
 	if there && !o.sure {
-		if err := confirmed(c.InOrStdin(), c.ErrOrStderr(), fmt.Sprintf("%s is moved aside for the backup. Go on?", path)); err != nil {
+		if err := confirmed(ctx, c.InOrStdin(), c.ErrOrStderr(), fmt.Sprintf("%s is moved aside for the backup. Go on?", path)); err != nil {
 			return err
 		}
 	}
-	in, err := openBackup(from, c.InOrStdin())
+	in, err := openBackup(ctx, from, c.InOrStdin())
 	if err != nil {
 		return err
 	}
@@ -102,7 +105,7 @@ func (o *restoreOptions) run(c *cobra.Command, from string) (err error) {
 		return context.Cause(ctx)
 	}
 	stamp := stampOf(time.Now())
-	kept, err := o.place(cfg, folder, stamp)
+	kept, err := o.place(cfg, path, folder, stamp)
 	if err != nil {
 		return err
 	}
@@ -133,9 +136,9 @@ func (o *restoreOptions) mayReplace(path string) (there bool, err error) {
 	return true, nil // whatever it is
 }
 
-// place puts the files of a backup where they belong, the secrets first: without the
-// data file nothing starts with them that was not there.
-func (o *restoreOptions) place(cfg *config.Config, folder, stamp string) (kept []string, err error) {
+// place puts the files of a backup where they belong, the data file at path, the secrets
+// first: without the data file nothing starts with them that was not there.
+func (o *restoreOptions) place(cfg *config.Config, path, folder, stamp string) (kept []string, err error) {
 	raw, err := os.ReadFile(filepath.Join(folder, backup.SecretsMember))
 	if err == nil {
 		there, err := config.RestoreSecrets(cfg, raw, o.force, stamp)
@@ -150,10 +153,10 @@ func (o *restoreOptions) place(cfg *config.Config, folder, stamp string) (kept [
 	}
 	aside := ""
 	if o.force {
-		aside = cfg.Store.Path + replacedSuffix + stamp
+		aside = path + replacedSuffix + stamp
 	}
-	_, missing := os.Lstat(cfg.Store.Path)
-	if err := store.Put(filepath.Join(folder, backup.DataMember), cfg.Store.Path, aside); err != nil {
+	_, missing := os.Lstat(path)
+	if err := store.Put(filepath.Join(folder, backup.DataMember), path, aside); err != nil {
 		return kept, err
 	}
 	if missing == nil {
@@ -180,11 +183,19 @@ func restoreFolder(path string) (string, error) {
 	return os.MkdirTemp(filepath.Dir(path), filepath.Base(path)+restoreSuffix+"*")
 }
 
-func openBackup(path string, in io.Reader) (io.ReadCloser, error) {
-	if path == "-" {
-		return io.NopCloser(in), nil
+// openBackup opens the file, or standard input until ctx ends: what comes from there may
+// be long in coming.
+func openBackup(ctx context.Context, path string, in io.Reader) (io.ReadCloser, error) {
+	if path != "-" {
+		return os.Open(path)
 	}
-	return os.Open(path)
+	r, w := io.Pipe()
+	go func() { // ends with what it reads, or with the command
+		_, err := io.Copy(w, in)
+		_ = w.CloseWithError(err)
+	}()
+	context.AfterFunc(ctx, func() { _ = w.CloseWithError(context.Cause(ctx)) })
+	return r, nil
 }
 
 func readIdentities(path string) ([]age.Identity, error) {
@@ -202,16 +213,28 @@ func readIdentities(path string) ([]age.Identity, error) {
 	return all, nil
 }
 
-// confirmed asks on a terminal, and wants --yes where there is none.
-func confirmed(in io.Reader, out io.Writer, question string) error {
+// confirmed asks on a terminal until ctx ends, and wants --yes where there is none.
+func confirmed(ctx context.Context, in io.Reader, out io.Writer, question string) error {
 	if !isTerminal(in) {
 		return usageError{errors.New("this replaces something, and nobody can be asked here: add --yes")}
 	}
+	return answered(ctx, in, out, question)
+}
+
+func answered(ctx context.Context, in io.Reader, out io.Writer, question string) error {
 	fmt.Fprintf(out, "%s [y/N] ", question)
-	answer, _ := bufio.NewReader(in).ReadString('\n')
-	switch strings.ToLower(strings.TrimSpace(answer)) {
-	case "y", "yes":
-		return nil
+	answers := make(chan string, 1)
+	go func() { // ends with an answer, or with the command
+		answer, _ := bufio.NewReader(in).ReadString('\n')
+		answers <- strings.ToLower(strings.TrimSpace(answer))
+	}()
+	select {
+	case <-ctx.Done():
+		fmt.Fprintln(out)
+	case answer := <-answers:
+		if answer == "y" || answer == "yes" {
+			return nil
+		}
 	}
 	return errors.New("nothing was done")
 }

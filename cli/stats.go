@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"io"
 	"net/http"
+	"os"
 	"slices"
 	"text/tabwriter"
 	"time"
@@ -54,7 +55,7 @@ func inspectFile(ctx context.Context, settings string, args []string) (i store.I
 		return i, err
 	}
 	i, err = store.Inspect(path, everyBucket())
-	if !errors.Is(err, store.ErrLocked) || len(args) > 0 {
+	if !errors.Is(err, store.ErrLocked) || !isOwn(settings, args) {
 		return i, err
 	}
 	cfg, err := prepare(settings)
@@ -74,6 +75,21 @@ func dataFile(settings string, args []string) (path string, err error) {
 		return "", err
 	}
 	return cfg.Store.Path, nil
+}
+
+// isOwn reports whether the file that was named, if one was, is that of the configuration:
+// a program that runs on it can be asked.
+func isOwn(settings string, args []string) bool {
+	if len(args) == 0 {
+		return true
+	}
+	cfg, err := prepare(settings)
+	if err != nil {
+		return false
+	}
+	named, errNamed := os.Stat(args[0])
+	own, errOwn := os.Stat(cfg.Store.Path)
+	return errNamed == nil && errOwn == nil && os.SameFile(named, own)
 }
 
 // everyBucket is what a file may have: the sandbox's is one of the store, too.

@@ -38,7 +38,7 @@ func (r *examination) secrets() (all []Finding) {
 		all = append(all, one("secrets", Fault, "put them back from a backup, or set authentication.global_auth_token and authentication.jwt_secret; else the next start makes others, and no token is valid any more",
 			"the data file has no secrets beside it: %v", err)...)
 	case errors.Is(err, os.ErrPermission):
-		all = append(all, one("secrets", Fault, "run this command as the user that the program runs as", "%v", err)...)
+		all = append(all, one("secrets", Fault, asItsUser, "%v", err)...)
 	case err != nil:
 		all = append(all, one("secrets", Fault, "put the file back from a backup", "%v", err)...)
 	}
@@ -69,15 +69,15 @@ func (r *examination) folder() []Finding {
 	case isMissing(err):
 		return one("data folder", OK, "", "%s is not there yet; the first start makes it", folder)
 	case err != nil:
-		return one("data folder", Fault, "run this command as the user that the program runs as, or give that user the folder", "%v", err)
+		return one("data folder", Fault, asItsUser+", or give that user the folder", "%v", err)
 	case !info.IsDir():
 		return one("data folder", Fault, "set store.path to a file in a folder", "%s is no folder", folder)
 	}
 	if err := writable(folder); err != nil {
-		return one("data folder", Fault, "run this command as the user that the program runs as, or give that user the folder", "nothing can be written into %s: %v", folder, err)
+		return one("data folder", Fault, asItsUser+", or give that user the folder", "nothing can be written into %s: %v", folder, err)
 	}
 	if err := readWrite(r.Config.Store.Path); err != nil && !isMissing(err) {
-		return one("data folder", Fault, "run this command as the user that the program runs as, or give that user the file", "%v", err)
+		return one("data folder", Fault, asItsUser+", or give that user the file", "%v", err)
 	}
 	return one("data folder", OK, "", "%s can be written", folder)
 }

@@ -4,6 +4,7 @@ import (
 	"bufio"
 	"bytes"
 	"context"
+	"errors"
 	"fmt"
 	"os/exec"
 	"strconv"
@@ -20,6 +21,9 @@ import (
 // program says whether one runs, and is well.
 func (r *examination) program(ctx context.Context) (all []Finding) {
 	const check = "program"
+	if errors.Is(r.closed, store.ErrNoAccess) {
+		return one(check, Warning, asItsUser, "nobody knows whether one runs on %s, which cannot be read", r.Config.Store.Path)
+	}
 	if !r.running {
 		return one(check, OK, "", "none runs on %s", r.Config.Store.Path)
 	}
@@ -119,6 +123,8 @@ func (r *examination) file(ctx context.Context) []Finding {
 	switch {
 	case err != nil && r.running:
 		return one(check, Warning, "run postern check when that is mended, or with the program stopped", "not looked at: %v", err)
+	case errors.Is(err, store.ErrNoAccess):
+		return one(check, Fault, asItsUser, "%s cannot be read", r.Config.Store.Path)
 	case err != nil:
 		return one(check, Fault, advice, "%v", err)
 	case len(report.Faults) > 0:

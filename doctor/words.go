@@ -14,6 +14,9 @@ func oneLine(text string) string {
 	return config.OneLine(strings.Join(strings.FieldsFunc(text, func(r rune) bool { return r == '\n' }), "; "))
 }
 
+// asItsUser is the advice where this command sees less than the program.
+const asItsUser = "run this command as the user that the program runs as"
+
 func isMissing(err error) bool { return errors.Is(err, fs.ErrNotExist) }
 
 // mebibytes writes a size for people.

@@ -33,7 +33,7 @@ func Compact(ctx context.Context, path string, buckets []Bucket) (before, after 
 	}
 	path, err = filepath.EvalSymlinks(path) // the file moves, not what points to it
 	if err != nil {
-		return 0, 0, fmt.Errorf("compact: %w", err)
+		return 0, 0, fmt.Errorf("compact: %w", explain(err))
 	}
 	f, err := lockFile(path)
 	if err != nil {

@@ -15,6 +15,10 @@ var (
 	ErrCorrupt = errors.New("the data file is damaged")
 	// ErrNewer: the file was written by a newer release.
 	ErrNewer = errors.New("the data file was written by a newer Postern; start that version, or restore an older backup")
+	// ErrMissing: there is no file.
+	ErrMissing = errors.New("there is no such data file; the first start makes the one that store.path names")
+	// ErrNoAccess: a file that is only to be read cannot be.
+	ErrNoAccess = errors.New("the data file cannot be read; run this command as the user that runs Postern")
 	// ErrReadOnly: the folder or the file cannot be written.
 	ErrReadOnly = errors.New("the data file cannot be written; give the user that runs Postern write access to the folder and the file")
 	// ErrClosed: the store was closed.

@@ -161,11 +161,28 @@ func initialMmap() int {
 	return mmapSize
 }
 
+// openPlain opens what is a file: to open a pipe would be to wait for whoever is at its
+// other end.
+func openPlain(path string, flag int) (*os.File, error) {
+	if info, err := os.Stat(path); err == nil && !info.Mode().IsRegular() {
+		return nil, fmt.Errorf("%w (%s is no file)", ErrForeign, path)
+	}
+	f, err := os.OpenFile(path, flag, 0)
+	if flag == os.O_RDONLY && errors.Is(err, fs.ErrPermission) {
+		return nil, fmt.Errorf("%w (%w)", ErrNoAccess, err)
+	}
+	return f, err
+}
+
 // explain wraps err in the sentinel that tells the operator what to do.
 func explain(err error) error {
 	switch {
 	case errors.Is(err, berrors.ErrTimeout):
 		return ErrLocked
+	case errors.Is(err, ErrNoAccess), errors.Is(err, ErrForeign):
+		return err
+	case errors.Is(err, fs.ErrNotExist):
+		return fmt.Errorf("%w (%w)", ErrMissing, err)
 	case errors.Is(err, pages.ErrForeign), errors.Is(err, syscall.EISDIR):
 		return ErrForeign
 	case errors.As(err, new(*pages.Fault)), errors.Is(err, errTooManyDamaged):

@@ -3,6 +3,7 @@ package store
 import (
 	"bytes"
 	"errors"
+	"fmt"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -91,6 +92,56 @@ func newerSchema(t *testing.T) []byte {
 	_ = s.Close()
 	b, _ := os.ReadFile(path)
 	return b
+}
+
+// TestAFileOfANewerProgramIsRefusedWithBothVersions by whatever opens it, and nothing is
+// changed or left beside it: what a program of before makes of today's file.
+func TestAFileOfANewerProgramIsRefusedWithBothVersions(t *testing.T) {
+	image := newerSchema(t)
+	path := filepath.Join(t.TempDir(), "p.db")
+	if err := os.WriteFile(path, image, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	buckets := []Bucket{thing}
+	versions := fmt.Sprintf("(schema %d, this release knows %d)", schemaVersion+1, schemaVersion)
+	for what, open := range map[string]func() error{
+		"Open":         func() error { _, err := Open(Options{Path: path, Buckets: buckets}); return err },
+		"Check":        func() error { _, err := Check(t.Context(), path, buckets); return err },
+		"Inspect":      func() error { _, err := Inspect(path, buckets); return err },
+		"Compact":      func() error { _, _, err := Compact(t.Context(), path, buckets); return err },
+		"Repair":       func() error { _, err := Repair(t.Context(), path, buckets, ".old"); return err },
+		"SnapshotFile": func() error { _, err := SnapshotFile(path, buckets); return err },
+		"LookInto":     func() error { return LookInto(path, buckets, "thing", nil) },
+	} {
+		if err := open(); !errors.Is(err, ErrNewer) || !strings.Contains(err.Error(), versions) || !strings.Contains(err.Error(), "start that version") {
+			t.Errorf("%s: %v", what, err)
+		}
+	}
+	if after, err := os.ReadFile(path); err != nil || !bytes.Equal(after, image) {
+		t.Errorf("the file was changed: %v", err)
+	}
+	if all, err := os.ReadDir(filepath.Dir(path)); err != nil || len(all) != 1 {
+		t.Errorf("beside it there is %v, %v", all, err)
+	}
+}
+
+// TestWhatIsNoFileIsRefusedAtOnce: a pipe is not waited for.
+func TestWhatIsNoFileIsRefusedAtOnce(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "pipe")
+	if err := syscall.Mkfifo(path, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	for _, no := range []string{path, t.TempDir(), "/dev/null"} {
+		for what, open := range map[string]func() error{
+			"Open":    func() error { _, err := Open(Options{Path: no}); return err },
+			"Check":   func() error { _, err := Check(t.Context(), no, nil); return err },
+			"Compact": func() error { _, _, err := Compact(t.Context(), no, nil); return err },
+		} {
+			if err := open(); !errors.Is(err, ErrForeign) {
+				t.Errorf("%s of %s: %v", what, no, err)
+			}
+		}
+	}
 }
 
 func TestASecondOpenSaysThatTheFileIsInUse(t *testing.T) {

@@ -12,10 +12,10 @@ import (
 
 // lockFile opens the file. bbolt's lock cannot be taken beforehand here: a file
 // that another process writes may look damaged instead of locked.
-func lockFile(path string) (*os.File, error) { return os.OpenFile(path, os.O_RDWR, 0) }
+func lockFile(path string) (*os.File, error) { return openPlain(path, os.O_RDWR) }
 
 // lockShared opens the file for reading.
-func lockShared(path string) (*os.File, error) { return os.Open(path) }
+func lockShared(path string) (*os.File, error) { return openPlain(path, os.O_RDONLY) }
 
 // putInPlace gives the copy the name of f, which must be closed for that here. A
 // program that opens it in between keeps the name, and the copy gets none.

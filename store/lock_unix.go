@@ -19,7 +19,7 @@ func lockFile(path string) (*os.File, error) { return lock(path, os.O_RDWR, unix
 func lockShared(path string) (*os.File, error) { return lock(path, os.O_RDONLY, unix.LOCK_SH) }
 
 func lock(path string, flag, kind int) (*os.File, error) {
-	f, err := os.OpenFile(path, flag, 0)
+	f, err := openPlain(path, flag)
 	if err != nil {
 		return nil, err
 	}
@@ -30,7 +30,7 @@ func lock(path string, flag, kind int) (*os.File, error) {
 			return f, nil
 		case err == nil: // a compaction put another in its place meanwhile
 			_ = f.Close()
-			if f, err = os.OpenFile(path, flag, 0); err != nil {
+			if f, err = openPlain(path, flag); err != nil {
 				return nil, err
 			}
 		case !errors.Is(err, unix.EWOULDBLOCK) && !errors.Is(err, unix.EINTR):

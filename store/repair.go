@@ -58,7 +58,7 @@ func Repair(ctx context.Context, path string, buckets []Bucket, suffix string) (
 		path, err = filepath.EvalSymlinks(path)
 	}
 	if err != nil {
-		return r, fmt.Errorf("repair: %w", err)
+		return r, fmt.Errorf("repair: %w", explain(err))
 	}
 	f, err := lockFile(path)
 	if err != nil {

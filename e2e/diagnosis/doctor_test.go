@@ -249,6 +249,25 @@ func TestTheDoctorFindsWhatIsWrongOnTheDisk(t *testing.T) {
 
 // TestTheDoctorWaitsForNobodyForLong: hosts that hang are waited for at the same time,
 // and Ctrl-C ends the wait.
+// TestWhoMayNotReadTheDataFileIsToldAsWhomToLook, and not that it is damaged, or that no
+// program runs.
+func TestWhoMayNotReadTheDataFileIsToldAsWhomToLook(t *testing.T) {
+	o := newOperator(t)
+	if err := os.Chmod(o.DataFile(), 0); err != nil {
+		t.Fatal(err)
+	}
+	for _, args := range [][]string{{"check"}, {"stats"}, {"backup", filepath.Join(t.TempDir(), "b.tar")}} {
+		if status, said := o.Unprivileged(args...); status != 1 || !strings.Contains(said, "cannot be read; run this command as the user") {
+			t.Errorf("%q: %d %s", args, status, said)
+		}
+	}
+	status, said := o.Unprivileged("doctor")
+	if status != 1 || strings.Contains(said, "none runs on") || strings.Contains(said, "damaged") || !strings.Contains(said, "nobody knows whether one runs") {
+		t.Errorf("%d %s", status, said)
+	}
+	o.Stop()
+}
+
 func TestTheDoctorWaitsForNobodyForLong(t *testing.T) {
 	o := newOperator(t)
 	hang := "https://" + silent(t)

@@ -1,0 +1,82 @@
+package backup
+
+import (
+	"errors"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"postern/e2e/rig"
+)
+
+// TestTheNamedFileOfARunningProgramIsLookedAtByThatProgram, by whichever name; that of
+// another one is refused.
+func TestTheNamedFileOfARunningProgramIsLookedAtByThatProgram(t *testing.T) {
+	o := rig.NewOperator(t)
+	link := filepath.Join(t.TempDir(), "link.db")
+	if err := os.Symlink(o.DataFile(), link); err != nil {
+		t.Fatal(err)
+	}
+	for _, file := range []string{o.DataFile(), link} {
+		o.Says(0, "no fault", "check", file)
+		o.Says(0, "instance_name", "stats", file)
+	}
+	for _, command := range []string{"check", "stats"} {
+		if status, said := o.Runs([]string{"STORE_PATH=" + filepath.Join(t.TempDir(), "other.db")}, command, o.DataFile()); status != 1 || !strings.Contains(said, "in use") {
+			t.Errorf("%s of another program's file: %d %s", command, status, said)
+		}
+	}
+	o.Stop()
+}
+
+// TestTheKeyThatIsGivenIsUsed for the program of this machine, too.
+func TestTheKeyThatIsGivenIsUsed(t *testing.T) {
+	o := rig.NewOperator(t)
+	o.Pair("red")
+	file := filepath.Join(t.TempDir(), "file")
+	o.Says(1, "UNAUTHORIZED", "backup", "--key", "not the key at all", file)
+	o.Says(1, "UNAUTHORIZED", "instance", "export", "--key", "not the key at all", "red", file)
+	o.Says(0, "1 instances", "backup", "--key", o.Sec.GlobalAuthToken, file)
+	o.Stop()
+}
+
+// TestWhereNoDataFileIsNoneIsMade by what looks for something in it.
+func TestWhereNoDataFileIsNoneIsMade(t *testing.T) {
+	if testing.Short() {
+		t.Skip("starts real processes")
+	}
+	folder := t.TempDir()
+	for _, args := range [][]string{
+		{"backup", "b.tar"}, {"check"}, {"check", "--repair", "--yes"}, {"check", "nowhere.db"}, {"stats"}, {"compact"},
+		{"instance", "export", "shop", "shop.account"}, {"instance", "export", "--undo", "shop"},
+	} {
+		status, said := rig.Program(t, folder, nil, args...)
+		if status != 1 || !strings.Contains(said, "no such data file") {
+			t.Errorf("%q: %d %s", args, status, said)
+		}
+	}
+	if left, err := os.ReadDir(folder); err != nil || len(left) > 0 {
+		t.Errorf("%v was made, %v", left, err)
+	}
+}
+
+// TestARestoreReplacesTheFileAndNotTheLinkToIt, which stays.
+func TestARestoreReplacesTheFileAndNotTheLinkToIt(t *testing.T) {
+	o := rig.NewOperator(t)
+	token := o.Pair("red")
+	file := filepath.Join(t.TempDir(), "b.tar")
+	o.Says(0, "1 instances", "backup", file)
+	o.Stop()
+	large := filepath.Join(t.TempDir(), "large.db")
+	if err := errors.Join(os.Rename(o.DataFile(), large), os.Symlink(large, o.DataFile())); err != nil {
+		t.Fatal(err)
+	}
+	o.Says(0, "what was there is "+large+".replaced-", "restore", "--force", "--yes", file)
+	if to, err := os.Readlink(o.DataFile()); err != nil || to != large {
+		t.Errorf("the link leads to %q, %v", to, err)
+	}
+	o.Start()
+	o.AwaitOnline("red", token)
+	o.Stop()
+}
