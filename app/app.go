@@ -61,6 +61,7 @@ type App struct {
 	failures *peers.Failures // credentials that were guessed
 	clients  *peers.Listener // of the API
 
+	started    bool // all parts
 	store      *store.Store
 	hub        *wsbus.Hub
 	console    *console.Feed
@@ -142,6 +143,7 @@ func StartOn(ctx context.Context, taken Addresses, cfg *config.Config, sec confi
 			return nil, a.takeBack(ctx, err)
 		}
 	}
+	a.started = true
 	return a, nil
 }
 
@@ -164,7 +166,7 @@ func (a *App) Stop(ctx context.Context) error { return a.stops.stop(ctx) }
 
 func (a *App) startStore(context.Context) (err error) {
 	a.store, err = store.Open(store.Options{
-		Path: a.cfg.Store.Path, Buckets: Buckets(), Logger: a.log, OnCommit: a.metrics.committed, DisableOutboxDelivery: !a.cfg.Webhook.GlobalEnabled,
+		Path: a.cfg.Store.Path, Buckets: Buckets(), Logger: a.log, OnCommit: a.metrics.committed, DisableOutboxDelivery: !a.cfg.Webhook.GlobalEnabled, KeepBefore: a.cfg.Store.KeepBefore,
 	})
 	if err != nil {
 		return err
@@ -172,7 +174,12 @@ func (a *App) startStore(context.Context) (err error) {
 	if !a.store.WasClean() {
 		a.log.Info("the last run did not end in order; recovering")
 	}
-	a.stops.push("store", func(context.Context) error { return a.store.Close() })
+	a.stops.push("store", func(context.Context) error {
+		if err := a.store.Close(); err != nil || !a.started {
+			return err
+		}
+		return store.DropBefore(a.cfg.Store.Path)
+	})
 	return nil
 }
 

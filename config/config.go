@@ -44,8 +44,11 @@ type Config struct {
 		Keep       int64
 		Recipients []string
 	}
-	Store struct{ Path string }
-	Log   struct{ Level, Format string }
+	Store struct {
+		Path       string
+		KeepBefore bool
+	}
+	Log struct{ Level, Format string }
 
 	Authentication struct {
 		GlobalAuthToken         string

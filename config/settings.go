@@ -67,6 +67,7 @@ func settings(c *Config) []setting {
 		text("server.tls.acme_ca", &c.Server.TLSAuthorityCA, "", nil, "PEM file with the root certificate of that authority's own address. Empty: those of the system."),
 
 		text("store.path", &c.Store.Path, "data/postern.db", notEmpty, "The one data file. Its folder also keeps generated secrets."),
+		boolean("store.keep_before_migration", &c.Store.KeepBefore, true, "A copy of a data file of an earlier release, which does not open it any more, is kept beside it until the first orderly stop."),
 
 		text("backup.dir", &c.Backup.Dir, "", nil, "Folder for the backups that the program makes by itself, best on another disk; backup.every says when."),
 		duration("backup.every", &c.Backup.Every, 0, 0, 8760*time.Hour, "How often a backup is made into backup.dir, such as 24h, a minute at least; 0 makes none."),

@@ -53,6 +53,10 @@ type Options struct {
 	// means 256 MiB.
 	SurveyFrom int64
 
+	// KeepBefore has Open copy a file of an earlier release, which cannot open it any more
+	// then, to Path with the end ".before-upgrade". [DropBefore] removes the copy.
+	KeepBefore bool
+
 	// NoSync skips every fsync, for benchmarks and tests of other packages.
 	// A power cut can then lose or damage everything.
 	NoSync bool
@@ -152,6 +156,12 @@ func open(o Options) (*Store, error) {
 	s.disable.Store(o.DisableOutboxDelivery)
 	s.clean, s.unread = found.clean(), found.unread
 	s.tellFound(found)
+	if o.KeepBefore && found.older(sch) {
+		if err := keepBefore(o.Path); err != nil {
+			return nil, errors.Join(explain(err), db.Close())
+		}
+		log.Info("the data file is of an earlier release, which can be gone back to until the first orderly stop", "copy", o.Path+beforeSuffix)
+	}
 	if s.tallies, err = prepare(db, sch, found); err != nil {
 		return nil, errors.Join(err, db.Close())
 	}

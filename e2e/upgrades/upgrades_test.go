@@ -1,6 +1,7 @@
 package upgrades
 
 import (
+	"bytes"
 	"compress/gzip"
 	"encoding/json"
 	"fmt"
@@ -64,9 +65,16 @@ func opened(t *testing.T, folder string) {
 
 	w.Env = append(w.Env, "WHATSAPP_AUTO_RECONNECT=false") // nothing changes but by being opened
 	w.Start()
+	kept := w.DataFile() + ".before-upgrade"
+	w.Kill() // the copy stays until a stop in order
+	w.Start()
+	same(t, kept, filepath.Join(folder, "postern.db.gz"))
 	is.check(w)
 	waitForEvents(w, is)
 	w.Stop()
+	if _, err := os.Stat(kept); err == nil {
+		t.Errorf("after the first orderly stop %s is there", kept)
+	}
 
 	w.Env = append(w.Env, "WHATSAPP_AUTO_RECONNECT=true")
 	w.Start()
@@ -78,6 +86,18 @@ func opened(t *testing.T, folder string) {
 	w.Stop()
 	if status, out := rig.Program(t, w.Folder, nil, "check", w.DataFile()); status != 0 {
 		t.Errorf("the file is damaged: %s", out)
+	}
+}
+
+// same wants a file to be what another one has packed.
+func same(t *testing.T, path, packed string) {
+	t.Helper()
+	want := filepath.Join(t.TempDir(), "unpacked")
+	unpack(t, packed, want)
+	raw, err := os.ReadFile(path)
+	before, errBefore := os.ReadFile(want)
+	if err != nil || errBefore != nil || !bytes.Equal(raw, before) {
+		t.Errorf("%s is not the file of before: %v %v", path, err, errBefore)
 	}
 }
 
