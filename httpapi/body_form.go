@@ -1,6 +1,7 @@
 package httpapi
 
 import (
+	"bytes"
 	"errors"
 	"io"
 	"mime"
@@ -171,6 +172,9 @@ func (r *formReader) part(p *multipart.Part) (err error) {
 	case slices.Contains(jsonFields, name) && nesting.Check(text) != nil:
 		return strict.TooDeep().In(name)
 	}
+	if slices.Contains(jsonFields, name) && string(bytes.TrimSpace(text)) == "null" {
+		text = nil // absent, as a null is everywhere
+	}
 	r.form.fields[name] = string(text)
 	return nil
 }
@@ -237,6 +241,15 @@ func (f form) mediaType() (event.MediaKind, error) {
 		return "", strict.Missing("mediaType", "is required")
 	}
 	return event.MediaKind(kind), nil
+}
+
+// filled is given for a field that is none when it is empty: tools for forms send
+// all that they know of.
+func (f form) filled(name string) *string {
+	if f.fields[name] == "" {
+		return nil
+	}
+	return f.given(name)
 }
 
 // given is a field as an optional one of JSON.

@@ -5,6 +5,8 @@ import (
 	"mime/multipart"
 	"net/http"
 	"net/http/httptest"
+	"os"
+	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
@@ -97,6 +99,38 @@ func TestEveryFormIsReadStrictly(t *testing.T) {
 		wantError(t, r.form(concrete(row.path), token, body[:len(body)-5], contentType), 400, codeMalformedForm)
 		wantError(t, r.form(concrete(row.path), token, body, "multipart/form-data"), 415, codeContentType)
 		wantError(t, r.form(concrete(row.path), token, body, "application/json"), 415, codeContentType)
+	}
+}
+
+// TestAnEmptyFieldOfAFormIsAbsentAndSoIsANullOfJSON: what is left to refuse is
+// that the instance is not connected.
+func TestAnEmptyFieldOfAFormIsAbsentAndSoIsANullOfJSON(t *testing.T) {
+	r := newRig(t)
+	token := r.instance("some-instance")
+	photo, err := os.ReadFile(filepath.Join("..", "media", "testdata", "photo.jpg"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	image := part{"attachment", "photo.jpg", string(photo)}
+	for what, c := range map[string]struct {
+		fields []part
+		status int
+		code   string
+	}{
+		"one recipient of three": {[]part{{name: "number"}, {name: "chat", text: "4915155500003"}, {name: "recipient"}}, 503, "INSTANCE_NOT_CONNECTED"},
+		"none of three":          {[]part{{name: "number"}, {name: "chat"}, {name: "recipient"}}, 400, "ONE_RECIPIENT"},
+		"every other field empty": {[]part{
+			{name: "number", text: "4915155500003"}, {name: "caption"}, {name: "fileName"}, {name: "mimetype"}, {name: "viewOnce"}, {name: "options"},
+			{name: "delay"}, {name: "presence"}, {name: "quotedMessageId"}, {name: "quotedMessage"}, {name: "mentionAll"}, {name: "externalAttributes"},
+		}, 503, "INSTANCE_NOT_CONNECTED"},
+		"JSON that is null": {[]part{
+			{name: "number", text: "4915155500003"}, {name: "options", text: "null"}, {name: "quotedMessage", text: " null\n"}, {name: "externalAttributes", text: "null"},
+		}, 503, "INSTANCE_NOT_CONNECTED"},
+		"a text of four letters": {[]part{{name: "number", text: "null"}}, 422, "INVALID_RECIPIENT"},
+	} {
+		t.Log(what)
+		body, contentType := formBody(t, append(c.fields, image, part{name: "mediaType", text: "image"})...)
+		wantError(t, r.form("/instance/some-instance/send/media-file", token, body, contentType), c.status, c.code)
 	}
 }
 

@@ -155,7 +155,7 @@ func (a *api) findMessages(c *call) error {
 	if in.Page != nil {
 		number = *in.Page
 	}
-	if number < 1 || (number-1)*int64(q.Limit) > deepest {
+	if number < 1 || number-1 > deepest/int64(q.Limit) { // by division: a product can overflow
 		return invalidQuery(fmt.Sprintf("page must be at least 1 and end before message %d; cursors of db/messages go further", deepest))
 	}
 	q.Skip = int(number-1) * q.Limit

@@ -24,10 +24,20 @@ func TestAnUnknownStatusOfMessagesIs400AndTheAllowedOnesAreNamed(t *testing.T) {
 
 func TestAPageNumberThatDoesNotExistIs400AndNamesTheField(t *testing.T) {
 	r, token := online(t)
-	for _, page := range []string{"0", "-1", "10002"} {
-		e := wantError(t, r.as(token, "POST", "/chat/findMessages/a", `{"offset":1,"page":`+page+`}`), 400, codeInvalidQuery)
+	r.keep(t, received("M1", anne, ""))
+	for _, c := range []struct{ page, offset string }{
+		{"0", "1"}, {"-1", "1"}, {"10002", "1"}, {"102", "100"},
+		{"4611686018427387905", "2"}, {"9223372036854775807", "100"}, // whose products overflow
+	} {
+		e := wantError(t, r.as(token, "POST", "/chat/findMessages/a", `{"offset":`+c.offset+`,"page":`+c.page+`}`), 400, codeInvalidQuery)
 		if !strings.Contains(e.Messages[0], "page") {
-			t.Errorf("page %s: %s", page, e.Messages[0])
+			t.Errorf("page %s of %s: %s", c.page, c.offset, e.Messages[0])
+		}
+	}
+	for page, offset := range map[string]string{"10001": "1", "101": "100"} {
+		found := decoded[foundList](t, r.as(token, "POST", "/chat/findMessages/a", `{"offset":`+offset+`,"page":`+page+`}`)).Messages
+		if len(found.Records) != 0 || found.Total != 1 {
+			t.Errorf("page %s of %s: %+v", page, offset, found)
 		}
 	}
 }

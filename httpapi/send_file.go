@@ -22,7 +22,7 @@ func optionFields() []string {
 }
 
 func (f form) target() (*sendTarget, error) {
-	t := &sendTarget{oneRecipient: oneRecipient{f.given("number"), f.given("chat"), f.given("recipient")}}
+	t := &sendTarget{oneRecipient: oneRecipient{f.filled("number"), f.filled("chat"), f.filled("recipient")}}
 	nested, err := f.json("options", &t.Options)
 	if err != nil || nested {
 		return t, errors.Join(err, f.withoutOptions())
