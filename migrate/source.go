@@ -78,6 +78,10 @@ func inFolders(paths []string) (all []string, err error) {
 }
 
 func (s *sources) open(ctx context.Context, path string) error {
+	path, err := filepath.EvalSymlinks(path) // what was written last is beside the file, not the link
+	if err != nil {
+		return err
+	}
 	info, err := os.Stat(path)
 	if err != nil {
 		return err

@@ -4,10 +4,12 @@ import (
 	"bytes"
 	"errors"
 	"os"
+	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
 
+	"postern/migrate/sqlite"
 	"postern/migrate/table"
 )
 
@@ -114,6 +116,28 @@ func TestASourceThatChangesIsRefused(t *testing.T) {
 	run(t, path, "INSERT INTO whatsmeow_lid_map VALUES ('1', '2')")
 	if err := p.Unchanged(); !errors.Is(err, ErrChanged) {
 		t.Errorf("%v", err)
+	}
+}
+
+// TestWhatIsBesideAFileIsFoundBehindALink: part of the newest keys would be missing.
+func TestWhatIsBesideAFileIsFoundBehindALink(t *testing.T) {
+	path := whatsmeowStore(t, annaDevice)
+	link := filepath.Join(t.TempDir(), "link.db")
+	if err := os.Symlink(path, link); err != nil {
+		t.Fatal(err)
+	}
+	all, p := accounts(t, options(link))
+	if len(all) != 1 {
+		t.Errorf("accounts %v", all)
+	}
+	if err := os.WriteFile(path+"-wal", []byte("written last"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if err := p.Unchanged(); !errors.Is(err, ErrChanged) {
+		t.Errorf("while it is read: %v", err)
+	}
+	if _, err := Whatsmeow(t.Context(), options(link)); !errors.Is(err, sqlite.ErrBusy) {
+		t.Errorf("before: %v", err)
 	}
 }
 
