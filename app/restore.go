@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"os"
 	"time"
 
 	"postern/access"
@@ -25,6 +26,9 @@ type Restoration struct {
 // that it goes on by itself. Damaged pages are an error; damaged records, with which the
 // program lives, are told to log.
 func Restore(ctx context.Context, path string, at time.Time, resume bool, log *slog.Logger) (done Restoration, err error) {
+	if _, err := os.Stat(path); err != nil {
+		return done, err // none is made
+	}
 	s, err := store.Open(store.Options{Path: path, Buckets: Buckets(), Logger: log})
 	if err != nil {
 		return done, err

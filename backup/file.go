@@ -39,6 +39,9 @@ func WriteFile(path string, write func(io.Writer) error) (err error) {
 		err = f.Sync()
 	}
 	if err := errors.Join(err, f.Close()); err != nil {
+		if store.IsFull(err) {
+			err = fmt.Errorf("%w; make room in %s, or choose another folder", err, folder)
+		}
 		return err
 	}
 	if err := os.Link(f.Name(), path); err != nil {

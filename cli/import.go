@@ -150,7 +150,7 @@ func takeOver(ctx context.Context, settings string, plan func(context.Context, m
 		return err
 	}
 	if !dry {
-		log, _ := newLogger(cfg, os.Stderr)
+		log := commandLog(cfg, os.Stderr)
 		done := 0
 		if err := app.Import(ctx, cfg, p, log, func(*migrate.Account) { done++ }); err != nil {
 			return interruption(ctx, err, fmt.Sprintf("%d of %d accounts are taken over, and the old program must never run again with these; the same command goes on with the others", done, p.Len()))

@@ -122,7 +122,7 @@ func exportCommand() *cobra.Command {
 func (o *exportOptions) takeBack(ctx context.Context, name string, out io.Writer) error {
 	when := " at the next start"
 	err := o.either(func(cfg *config.Config) error {
-		log, _ := newLogger(cfg, os.Stderr)
+		log := commandLog(cfg, os.Stderr)
 		return app.UndoExport(ctx, cfg, log, name)
 	}, func(p program) error {
 		when = ""
@@ -136,7 +136,7 @@ func (o *exportOptions) takeBack(ctx context.Context, name string, out io.Writer
 
 func (o *exportOptions) run(ctx context.Context, name, path string, to []age.Recipient, out io.Writer) error {
 	return o.either(func(cfg *config.Config) error {
-		log, _ := newLogger(cfg, os.Stderr)
+		log := commandLog(cfg, os.Stderr)
 		var done app.Exported
 		err := backup.WriteFile(path, func(w io.Writer) (err error) {
 			done, err = app.ExportAccount(ctx, cfg, log, name, o.messages, w, to...)
@@ -219,7 +219,7 @@ func importHere(ctx context.Context, cfg *config.Config, f io.Reader, identities
 	if err != nil {
 		return done, err
 	}
-	log, _ := newLogger(cfg, os.Stderr)
+	log := commandLog(cfg, os.Stderr)
 	rec, fresh, err := app.ImportAccount(ctx, cfg, log, a, name)
 	if err != nil {
 		return done, err

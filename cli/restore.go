@@ -86,17 +86,17 @@ func (o *restoreOptions) run(c *cobra.Command, from string) (err error) {
 	if err := store.MakeFolder(filepath.Dir(path)); err != nil {
 		return err
 	}
-	folder, err := restoreFolder(path)
+	folder, remove, err := restoreFolder(path)
 	if err != nil {
 		return err
 	}
-	defer func() { err = errors.Join(err, os.RemoveAll(folder)) }()
+	defer func() { err = errors.Join(err, remove()) }()
 	m, err := backup.Extract(ctx, in, folder, identities...)
 	if err != nil {
 		return fmt.Errorf("%s: %w", from, err)
 	}
 	file := filepath.Join(folder, backup.DataMember)
-	log, _ := newLogger(cfg, c.ErrOrStderr())
+	log := commandLog(cfg, c.ErrOrStderr())
 	done, err := app.Restore(ctx, file, m.At.Time, o.resumeBatches, log)
 	if err != nil {
 		return fmt.Errorf("%s: %w", from, err)
@@ -174,13 +174,27 @@ func stampOf(at time.Time) string { return at.UTC().Format("20060102T150405.000Z
 const restoreSuffix = ".restore-"
 
 // restoreFolder makes a folder beside the data file, where it can be moved to its place
-// at once, and removes what a restore that was killed left.
-func restoreFolder(path string) (string, error) {
+// at once, and removes what a restore that was killed left. That of one that goes on is
+// locked.
+func restoreFolder(path string) (folder string, remove func() error, err error) {
 	left, _ := filepath.Glob(path + restoreSuffix + "*")
 	for _, f := range left {
-		_ = os.RemoveAll(f)
+		unlock, err := store.LockFolder(f)
+		if errors.Is(err, store.ErrLocked) {
+			return "", nil, fmt.Errorf("another restore to %s goes on, in %s: wait for its end", path, f)
+		}
+		if err == nil {
+			_ = errors.Join(os.RemoveAll(f), unlock())
+		}
 	}
-	return os.MkdirTemp(filepath.Dir(path), filepath.Base(path)+restoreSuffix+"*")
+	if folder, err = os.MkdirTemp(filepath.Dir(path), filepath.Base(path)+restoreSuffix+"*"); err != nil {
+		return "", nil, err
+	}
+	unlock, err := store.LockFolder(folder)
+	if err != nil {
+		return "", nil, fmt.Errorf("another restore to %s began at the same moment: %w", path, errors.Join(err, os.RemoveAll(folder)))
+	}
+	return folder, func() error { return errors.Join(os.RemoveAll(folder), unlock()) }, nil
 }
 
 // openBackup opens the file, or standard input until ctx ends: what comes from there may

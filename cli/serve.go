@@ -163,6 +163,14 @@ func prepareToServe(path string) (*config.Config, journal, error) {
 	return cfg, to, nil
 }
 
+// commandLog is for commands that say themselves what they did: it has what somebody should
+// do something about.
+func commandLog(cfg *config.Config, w io.Writer) *slog.Logger {
+	log, level := newLogger(cfg, w)
+	level.SetUsual(max(level.Level(), slog.LevelWarn))
+	return log
+}
+
 func newLogger(cfg *config.Config, w io.Writer) (*slog.Logger, *loglevel.Level) {
 	var usual slog.Level
 	if err := usual.UnmarshalText([]byte(cfg.Log.Level)); err != nil {

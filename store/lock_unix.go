@@ -41,5 +41,21 @@ func lock(path string, flag, kind int) (*os.File, error) {
 	}
 }
 
+// LockFolder takes the lock of a folder, until unlock or the end of the process. ErrLocked:
+// another has it.
+func LockFolder(path string) (unlock func() error, err error) {
+	f, err := os.Open(path)
+	if err != nil {
+		return nil, err
+	}
+	if err := unix.Flock(int(f.Fd()), unix.LOCK_EX|unix.LOCK_NB); err != nil {
+		if errors.Is(err, unix.EWOULDBLOCK) {
+			err = ErrLocked
+		}
+		return nil, errors.Join(err, f.Close())
+	}
+	return f.Close, nil
+}
+
 // putInPlace gives the copy the name of f, whose lock is held until it has it.
 func putInPlace(copied string, _ *os.File, path string) error { return os.Rename(copied, path) }

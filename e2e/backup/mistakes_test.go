@@ -80,3 +80,63 @@ func TestARestoreReplacesTheFileAndNotTheLinkToIt(t *testing.T) {
 	o.AwaitOnline("red", token)
 	o.Stop()
 }
+
+// TestTwoRestoresAtOnceLeaveAWholeFile: none takes the other's files away, and one that is
+// refused says so.
+func TestTwoRestoresAtOnceLeaveAWholeFile(t *testing.T) {
+	o := rig.NewOperator(t)
+	o.Pair("red")
+	file := filepath.Join(t.TempDir(), "b.tar")
+	o.Says(0, "1 instances", "backup", file)
+	o.Stop()
+	raw, err := os.ReadFile(file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	in, out, err := os.Pipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer in.Close()
+	first := o.Begins(in, "restore", "--force", "--yes", "-")
+	if _, err := out.Write(raw[:3000]); err != nil { // it has begun, and waits for the rest
+		t.Fatal(err)
+	}
+	o.Await("its folder", func() bool {
+		begun, _ := filepath.Glob(o.DataFile() + ".restore-*/postern.db")
+		return len(begun) == 1
+	})
+	o.Says(1, "another restore to "+o.DataFile()+" goes on", "restore", "--force", "--yes", file)
+	_, err = out.Write(raw[3000:])
+	if err = errors.Join(err, out.Close(), first()); err != nil {
+		t.Fatal(err)
+	}
+	o.Says(0, "no fault", "check")
+	if _, said := o.Runs(nil, "instance", "export", "red", file+".account"); !strings.Contains(said, "the account of red") {
+		t.Errorf("the restored file does not have the account: %s", said)
+	}
+}
+
+// TestACommandPrintsWhatItDidInOneLine, and logs nothing beside it.
+func TestACommandPrintsWhatItDidInOneLine(t *testing.T) {
+	o := rig.NewOperator(t)
+	o.Pair("red")
+	o.Stop()
+	folder := t.TempDir()
+	for _, args := range [][]string{
+		{"backup", filepath.Join(folder, "b.tar")}, {"check"}, {"compact"},
+		{"instance", "export", "red", filepath.Join(folder, "red.account")}, {"instance", "export", "--undo", "red"},
+	} {
+		if status, said := o.Runs(nil, args...); status != 0 || strings.Count(said, "\n") != 1 {
+			t.Errorf("%q: %d %s", args, status, said)
+		}
+	}
+	if err := os.Remove(o.DataFile()); err != nil {
+		t.Fatal(err)
+	}
+	for _, args := range [][]string{{"restore", filepath.Join(folder, "b.tar")}, {"instance", "export", "red", filepath.Join(folder, "again.account")}} {
+		if status, said := o.Runs(nil, args...); status != 0 || strings.Count(said, "\n") != 1 {
+			t.Errorf("%q: %d %s", args, status, said)
+		}
+	}
+}

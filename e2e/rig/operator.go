@@ -64,6 +64,18 @@ func (o *Operator) Says(status int, words string, args ...string) string {
 	return output
 }
 
+// Begins runs a command that reads in, and returns what waits for its end, which is an
+// error unless its status is 0.
+func (o *Operator) Begins(in *os.File, args ...string) (wait func() error) {
+	o.t.Helper()
+	cmd := o.command(args...)
+	cmd.Stdin = in
+	if err := cmd.Start(); err != nil {
+		o.t.Fatal(err)
+	}
+	return cmd.Wait
+}
+
 // Signalled runs a command and sends it a signal after a while. It returns the status, and
 // how long the command took from then on.
 func (o *Operator) Signalled(with os.Signal, after time.Duration, env []string, args ...string) (status int, took time.Duration) {
