@@ -6,7 +6,6 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
-	"fmt"
 	"io"
 	"maps"
 	"net/http"
@@ -17,8 +16,6 @@ import (
 	"github.com/modelcontextprotocol/go-sdk/auth"
 	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
 	sdk "github.com/modelcontextprotocol/go-sdk/mcp"
-
-	"postern/nesting"
 )
 
 const sessionHeader = "Mcp-Session-Id"
@@ -65,10 +62,7 @@ func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	maps.Copy(w.Header(), no.header)
 	w.Header().Set("Content-Type", "application/json")
 	w.WriteHeader(no.status)
-	_ = json.NewEncoder(w).Encode(map[string]any{
-		"jsonrpc": "2.0", "id": nil,
-		"error": map[string]any{"code": jsonrpc.CodeInvalidRequest, "message": no.text},
-	})
+	_ = json.NewEncoder(w).Encode(refusalOf(no.text))
 }
 
 func (s *Server) serve(w http.ResponseWriter, r *http.Request) error {
@@ -196,7 +190,7 @@ func read(w http.ResponseWriter, r *http.Request, who *caller) ([]byte, error) {
 	var tooLarge *http.MaxBytesError
 	switch {
 	case errors.As(err, &tooLarge):
-		return nil, &halt{status: http.StatusRequestEntityTooLarge, text: fmt.Sprintf("a message has at most %d bytes", maxRequest)}
+		return nil, &halt{status: http.StatusRequestEntityTooLarge, text: errLong.Error()}
 	case err != nil:
 		return nil, &halt{status: http.StatusBadRequest, text: "the body did not arrive"}
 	}
@@ -204,15 +198,9 @@ func read(w http.ResponseWriter, r *http.Request, who *caller) ([]byte, error) {
 	if r.Method == http.MethodDelete {
 		return nil, nil
 	}
-	if err := nesting.Check(body); err != nil {
+	m, err := oneMessage(body)
+	if err != nil {
 		return nil, &halt{status: http.StatusBadRequest, text: err.Error()}
-	}
-	m, err := jsonrpc.DecodeMessage(body)
-	if err != nil || !json.Valid(body) { // the SDK reads the first of several, too
-		return nil, &halt{status: http.StatusBadRequest, text: "the body is not one message of JSON-RPC 2.0; several at once are not taken"}
-	}
-	if !exactID(body) {
-		return nil, &halt{status: http.StatusBadRequest, text: "the id must be a text, or an integer between -(2^53 - 1) and 2^53 - 1"}
 	}
 	who.message = messageID(m)
 	if first, ok := m.(*jsonrpc.Request); ok {

@@ -1,6 +1,7 @@
 package mcp
 
 import (
+	"bufio"
 	"context"
 	"crypto/rand"
 	"errors"
@@ -24,7 +25,9 @@ func (s *Server) ServeStream(ctx context.Context, key string, in io.ReadCloser, 
 	if err := s.identify(ctx, &caller{token: key}); err != nil {
 		return err
 	}
-	t := &stream{sdk.IOTransport{Reader: in, Writer: out, MaxLineLength: maxRequest}, key, rand.Text()}
+	to := &inTurn{WriteCloser: out}
+	from := &lines{Closer: in, from: bufio.NewReader(in), to: to}
+	t := &stream{sdk.IOTransport{Reader: from, Writer: to, MaxLineLength: 2 * maxRequest}, key, rand.Text()}
 	err := s.sdk.Run(ctx, t)
 	if ctx.Err() != nil || errors.Is(err, io.EOF) {
 		return nil
