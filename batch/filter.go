@@ -37,6 +37,9 @@ type Filter struct {
 	CreatedTo    time.Time // inclusive
 	Name         string    // exact
 	Query        string    // part of the name, whatever its case
+	// Opens reports whether an instance may be shown: a batch that goes out by another one
+	// as well is left out. nil: all may.
+	Opens func(instance int64) bool
 }
 
 // ItemFilter selects items, or attempts by their item's recipient. Zero fields
@@ -94,7 +97,7 @@ func (f ItemFilter) normalised() ItemFilter {
 
 func (f Filter) empty() bool {
 	return len(f.Status) == 0 && f.InstanceName == "" && f.CreatedFrom.IsZero() && f.CreatedTo.IsZero() &&
-		f.Name == "" && f.Query == ""
+		f.Name == "" && f.Query == "" && f.Opens == nil
 }
 
 // unfinished reports whether f selects no final batch.
@@ -129,10 +132,12 @@ const longestName = utf8.UTFMax * MaxName
 // selects reports whether the batch fits all but the status.
 func (f Filter) selects(s *spec) bool {
 	named := func(ref InstanceRef) bool { return ref.Name == f.InstanceName }
+	closed := func(ref InstanceRef) bool { return !f.Opens(ref.ID) }
 	created := milli(s.CreatedAt)
 	return (f.InstanceName == "" || slices.ContainsFunc(s.Instances, named)) &&
 		(f.CreatedFrom.IsZero() || !created.Before(f.CreatedFrom)) &&
 		(f.CreatedTo.IsZero() || !created.After(f.CreatedTo)) &&
 		(f.Name == "" || s.Name == f.Name) &&
+		(f.Opens == nil || !slices.ContainsFunc(s.Instances, closed)) &&
 		(f.Query == "" || len(f.Query) <= longestName && strings.Contains(strings.ToLower(s.Name), strings.ToLower(f.Query)))
 }

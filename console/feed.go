@@ -47,7 +47,7 @@ type Config struct {
 // must not block.
 type Viewer struct {
 	Instance func(name string) bool
-	Batch    func(owner uuid.UUID) bool
+	Batch    func(owner, id uuid.UUID) bool
 	Delivery func(Delivery) bool
 	Webhooks bool // of the instances
 	Figures  bool
@@ -57,7 +57,7 @@ type Viewer struct {
 func Operator() Viewer {
 	return Viewer{
 		Instance: func(string) bool { return true },
-		Batch:    func(uuid.UUID) bool { return true },
+		Batch:    func(uuid.UUID, uuid.UUID) bool { return true },
 		Delivery: func(Delivery) bool { return true },
 		Webhooks: true,
 		Figures:  true,
@@ -112,7 +112,7 @@ func (f *Feed) BatchChanged(id uuid.UUID) {
 // BatchDeleted tells that there is no such batch any more.
 func (f *Feed) BatchDeleted(id, owner uuid.UUID) {
 	f.each(func(s *Stream) {
-		if s.viewer.Batch != nil && s.viewer.Batch(owner) {
+		if s.viewer.Batch != nil && s.viewer.Batch(owner, id) {
 			s.note(key{kind: noBatch, batch: id}, told{})
 		}
 	})

@@ -257,8 +257,8 @@ func TestAViewerIsToldOnlyWhatItMaySee(t *testing.T) {
 			Instance: func(name string) bool { return name == "i1" },
 			Delivery: func(d Delivery) bool { return d.Instance == "i1" && !d.Global },
 		})
-		owner := p.open(t, Viewer{Batch: func(o uuid.UUID) bool { return o == p.owner }})
-		stranger := p.open(t, Viewer{Batch: func(o uuid.UUID) bool { return o != p.owner }})
+		owner := p.open(t, Viewer{Batch: func(o, _ uuid.UUID) bool { return o == p.owner }})
+		stranger := p.open(t, Viewer{Batch: func(o, _ uuid.UUID) bool { return o != p.owner }})
 		id := uuid.New()
 		p.flap(1)
 		p.flap(2)

@@ -238,7 +238,7 @@ func (s *Stream) show(k key, t told) [][]byte {
 			return nil
 		}
 		owner, row, ok := s.feed.cfg.Batch(k.batch)
-		if ok && s.viewer.Batch(owner) {
+		if ok && s.viewer.Batch(owner, k.batch) {
 			return s.one(message{Type: "batch", Batch: row})
 		}
 	case noBatch:

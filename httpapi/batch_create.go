@@ -122,36 +122,6 @@ func (a *api) createBatch(c *call) error {
 	return c.w.json(http.StatusCreated, view)
 }
 
-// mayBatch refuses a batch that goes out by other instances, or to other people, than
-// the key of c is for. What is no recipient is the engine's to name.
-func (c *call) mayBatch(refs []batch.InstanceRef, recipients []string) error {
-	if c.key == nil {
-		return nil
-	}
-	for _, r := range refs {
-		if !c.key.Opens(r.ID) {
-			return errBatchElsewhere(r.Name)
-		}
-	}
-	if c.key.Recipients == nil {
-		return nil
-	}
-	for _, text := range recipients {
-		who, err := event.ParseRecipient(text)
-		if err != nil {
-			continue
-		}
-		if err := c.mayWriteTo(who.JID()); err != nil {
-			return err
-		}
-	}
-	return nil
-}
-
-func errBatchElsewhere(instance string) error {
-	return errScope("the key needs the scope batch for " + instance + ", and is for other instances")
-}
-
 // checkFile refuses a message whose file was uploaded before, when there is no
 // such upload: every item would fail. It may still expire before its turn.
 func (a *api) checkFile(c *call, m batchMessage) error {

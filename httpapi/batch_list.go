@@ -107,6 +107,9 @@ func (a *api) listBatches(c *call, in batchFilter, list batchLister) error {
 		return err
 	}
 	f := batch.Filter{InstanceName: in.InstanceName, Name: in.Name, Query: in.Query}
+	if c.key != nil && !c.key.Everywhere() {
+		f.Opens = c.key.Opens
+	}
 	for _, s := range distinct(in.Status) {
 		if !slices.Contains(batchStatuses(), event.BatchStatus(s)) {
 			return invalidQuery("status " + strconv.Quote(event.Cut(s)) + " is not a status of a batch")

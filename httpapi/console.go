@@ -66,7 +66,7 @@ func (a *api) viewer(c *call) console.Viewer {
 	}
 	v := console.Viewer{Instance: func(name string) bool { return a.sees(k, name) }, Webhooks: k.Has(access.Webhook), Figures: k.Has(access.Metrics)}
 	if k.Has(access.Batch) {
-		v.Batch = func(owner uuid.UUID) bool { return owner == k.User }
+		v.Batch = func(owner, id uuid.UUID) bool { return owner == k.User && a.maySee(k, id) }
 	}
 	if k.Has(access.Deliveries) {
 		v.Delivery = func(d console.Delivery) bool { return k.Everywhere() || !d.Global && a.sees(k, d.Instance) }

@@ -4,8 +4,12 @@ import (
 	"fmt"
 	"net/http"
 	"slices"
+	"strings"
 	"testing"
 
+	"github.com/google/uuid"
+
+	"postern/batch"
 	"postern/event"
 )
 
@@ -60,8 +64,8 @@ func TestAKeyWithoutReadSendsNothingOnThatIsStored(t *testing.T) {
 	stored := r.keep(t, event.Message{KeyID: exampleKeyID, KeyRemoteJID: &chat, MessageType: "conversation", Content: []byte(`{"text":"secret"}`)})
 	quote := fmt.Sprintf(`{"number":"4915112345678","textMessage":{"text":"x"},"options":{"quotedMessageId":%d}}`, stored)
 	forward := fmt.Sprintf(`{"number":"4915112345678","messageId":%d}`, stored)
-	batch := fmt.Sprintf(`{"name":"n","instances":["a"],"recipients":["4915112345678"],"message":{"type":"text","payload":{"text":"x"}},"autoStart":false,"options":{"quotedMessageId":%d}}`, stored)
-	for path, body := range map[string]string{"/instance/a/send/text": quote, "/instance/a/send/forward": forward, "/message/batches": batch} {
+	aBatch := fmt.Sprintf(`{"name":"n","instances":["a"],"recipients":["4915112345678"],"message":{"type":"text","payload":{"text":"x"}},"autoStart":false,"options":{"quotedMessageId":%d}}`, stored)
+	for path, body := range map[string]string{"/instance/a/send/text": quote, "/instance/a/send/forward": forward, "/message/batches": aBatch} {
 		for scopes, may := range map[string]bool{`"send","batch"`: false, `"send","batch","read"`: true} {
 			key := r.newKey(`{"name":"k","instances":["a"],"scopes":[` + scopes + `],"userId":"` + exampleUUID + `"}`).Key
 			res := r.with(key, "POST", path, body)
@@ -71,6 +75,80 @@ func TestAKeyWithoutReadSendsNothingOnThatIsStored(t *testing.T) {
 			if !may {
 				wantError(t, res, 403, "SCOPE")
 			}
+		}
+	}
+}
+
+// TestABatchByOtherInstancesIsNotTheKeys: 403 naming the scope on every route of a batch, and
+// it is in no list, in no event and not told to the console; of the user's other keys it is.
+func TestABatchByOtherInstancesIsNotTheKeys(t *testing.T) {
+	r, _, _ := doing(t)
+	r.instance("b")
+	made := func(instances string) uuid.UUID {
+		return decoded[batch.View](t, r.with(r.token, "POST", "/message/batches",
+			`{"name":"x","instances":`+instances+`,"recipients":["4915112345678"],"autoStart":false,"message":{"type":"text","payload":{"text":"x"}}}`)).ID
+	}
+	own, others, mixed := made(`["a"]`), made(`["b"]`), made(`["a","b"]`)
+	key := func(instances string) string {
+		return r.newKey(`{"name":"k","instances":` + instances + `,"scopes":["batch","read"],"userId":"` + r.user.String() + `"}`).Key
+	}
+	narrow, wide, everywhere := key(`["a"]`), key(`["a","b"]`), key(`["*"]`)
+
+	tried := 0
+	for _, row := range routes() {
+		if row.auth != userBearer || !strings.Contains(row.path, "{id}") {
+			continue
+		}
+		tried++
+		for _, id := range []uuid.UUID{others, mixed} {
+			path := strings.NewReplacer("{id}", id.String(), "{item}", exampleUUID).Replace(row.path)
+			if e := wantError(t, r.with(narrow, row.method, path, ""), 403, "SCOPE"); !strings.Contains(e.Messages[0], "batch") {
+				t.Errorf("%s %s: %q", row.method, row.path, e.Messages)
+			}
+		}
+	}
+	if tried < 10 {
+		t.Errorf("%d routes", tried)
+	}
+	for _, k := range []string{narrow, wide, everywhere} {
+		if res := r.with(k, "GET", "/message/batches/"+own.String(), ""); res.StatusCode != 200 {
+			t.Errorf("its own: %s", res.Status)
+		}
+		wantError(t, r.with(k, "GET", "/message/batches/"+exampleUUID, ""), 404, "BATCH_NOT_FOUND")
+		wantError(t, r.with(k, "GET", "/message/batches/nothing", ""), 404, "BATCH_NOT_FOUND")
+	}
+
+	for k, want := range map[string][]uuid.UUID{narrow: {own}, wide: {own, others, mixed}, everywhere: {own, others, mixed}} {
+		for _, list := range []*http.Response{r.with(k, "GET", "/message/batches", ""), r.with(k, "POST", "/message/batches/list", `{"limit":5}`)} {
+			got := decoded[batch.List[batch.View]](t, list)
+			if len(got.Records) != len(want) || got.TotalRecords != len(want) {
+				t.Errorf("%d of %d batches, want %d", len(got.Records), got.TotalRecords, len(want))
+			}
+		}
+		bearer := func(h http.Header) { h.Set("Authorization", "Bearer "+k) }
+		if res := do(r.h, handshakeOf("/ws/global/events?event=*", bearer)); res.StatusCode != 101 {
+			t.Fatal(res.Status)
+		}
+		hears := r.hub.stream.Hears
+		if res := do(r.h, handshakeOf("/ws/console", bearer)); res.StatusCode != 101 {
+			t.Fatal(res.Status)
+		}
+		for _, id := range []uuid.UUID{own, others, mixed} {
+			told := slices.Contains(want, id)
+			for _, body := range []string{`{"event":"message.batch.created","data":{"batch":{"id":%q}}}`, `{"event":"message.batch.item.failed","data":{"batchId":%q}}`} {
+				if got := hears == nil || hears(fmt.Appendf(nil, body, id)); got != told {
+					t.Errorf("%s is told: %v, want %v", body, got, told)
+				}
+			}
+			if got := r.hub.viewer.Batch(r.user, id); got != told {
+				t.Errorf("the console is told: %v, want %v", got, told)
+			}
+		}
+		if hears != nil && hears([]byte(`{"data":{"batch":{"id":"`+exampleUUID+`"}}}`)) {
+			t.Error("a batch that is gone is told")
+		}
+		if !r.hub.viewer.Batch(r.user, uuid.New()) || r.hub.viewer.Batch(uuid.New(), own) {
+			t.Error("the console is not told that one is gone, or is told of another user's")
 		}
 	}
 }

@@ -248,6 +248,7 @@ func (a *api) globalEvents(c *call) error {
 	stream := s.stream(token)
 	if c.scoped() {
 		stream = a.scopedStream(c, s)
+		stream.Hears = a.hears(c.key)
 	}
 	return a.Hub.ServeGlobal(c.w, c.r, user, stream)
 }

@@ -32,8 +32,9 @@ type client struct {
 	hub    *Hub
 	kinds  []event.Kind // nil: all
 	token  Token
-	holder Token // on which token depends; zero: on none
-	scoped bool  // token is none of the instance's own
+	holder Token                  // on which token depends; zero: on none
+	scoped bool                   // token is none of the instance's own
+	hears  func(body []byte) bool // nil: everything
 
 	past     past   // the stored events; nil for the clients of an instance without
 	position uint64 // among those; only its writer changes it, and only until it is live

@@ -51,6 +51,23 @@ func TestTheUpgradeTellsTheNewestSequenceWithoutSinceToo(t *testing.T) {
 	wantEvents(t, later, events)
 }
 
+// TestAClientIsSentOnlyWhatItHears from the store and live; what it does not is passed over
+// like events of other kinds.
+func TestAClientIsSentOnlyWhatItHears(t *testing.T) {
+	w := newWorld(t, Config{})
+	asked := 0
+	w.hears = func([]byte) bool { asked++; return asked%2 == 0 }
+	stored := w.log.emit(t, event.BatchProgress, 3)
+	conn := w.dial(t, "/global?since=0")
+	wantEvents(t, conn, stored[1:2])
+	live := w.log.emit(t, event.BatchPaused, 4)
+	w.publish(live...)
+	wantEvents(t, conn, []Event{live[0], live[2]})
+	last := w.log.emit(t, event.BatchResumed, 1)
+	w.publish(last...)
+	wantEvents(t, conn, last)
+}
+
 func TestSince0ReplaysAllThatIsKept(t *testing.T) {
 	w := newWorld(t, Config{})
 	conn, answer := w.dialAnswered(t, "/global?since=0")

@@ -30,6 +30,7 @@ type world struct {
 	kept    *kept
 	expires time.Time
 	kinds   []event.Kind
+	hears   func([]byte) bool
 	check   func() error
 	feed    func(http.ResponseWriter, *http.Request, Token) error // of the path /feed
 	refused chan error                                            // what the hub refused last, size 1
@@ -67,7 +68,7 @@ func (w *world) ServeHTTP(rw http.ResponseWriter, r *http.Request) {
 	case "/feed":
 		err = w.feed(rw, r, token)
 	case "/global":
-		err = w.hub.ServeGlobal(rw, r, GlobalClient{Owner: user, Kinds: w.kinds, Expires: w.expires, Token: token, Since: since})
+		err = w.hub.ServeGlobal(rw, r, GlobalClient{Owner: user, Kinds: w.kinds, Expires: w.expires, Token: token, Since: since, Hears: w.hears})
 	default:
 		err = w.hub.ServeInstance(rw, r, InstanceClient{
 			Instance: 7, Durable: r.URL.Path == "/durable", Kinds: w.kinds, Expires: w.expires, Token: token, Since: since, Check: w.check,
