@@ -43,7 +43,7 @@ func TestStrictAcceptsWhatTheStructSays(t *testing.T) {
 		"every field":               `{"name":"n","count":-3,"flag":false,"list":["a","é"],"deep":[{"minMs":1},{"ratio":0.5}],"inner":{"minMs":9},"flags":{"a":true},"raw":{"x":[1,{"y":null}]},"rawPtr":[1]}`,
 		"null for what is optional": `{"name":null,"count":null,"flag":null,"list":null,"deep":null,"inner":null,"flags":null,"rawPtr":null}`,
 		"escapes":                   `{"name":"\u00e9\n\"","list":[]}`,
-		"half a rune, escaped":      `{"name":"a\ud83d","list":["\udc00"],"raw":"\ud83d"}`,
+		"half a rune, escaped":      `{"name":"a\ud83d","list":["\udc00"]}`,
 		"empty containers":          `{"list":[],"flags":{},"deep":[],"inner":{}}`,
 		"white space after":         "{} \n\t",
 	}
@@ -63,6 +63,35 @@ func TestStrictAcceptsWhatTheStructSays(t *testing.T) {
 				t.Errorf("not what encoding/json reads (-want +got):\n%s", diff)
 			}
 		})
+	}
+}
+
+// TestWhatIsKeptHasNoHalfRune: it goes out again in events, which everybody has to
+// be able to read.
+func TestWhatIsKeptHasNoHalfRune(t *testing.T) {
+	for given, want := range map[string]string{
+		`{"a":"x\ud83d"}`:               "{\"a\":\"x\uFFFD\"}",
+		`{"a":"\uDC00y","n":1.50}`:      "{\"a\":\"\uFFFDy\",\"n\":1.50}",
+		`{"\ud800":[ "\ud83d\udc4b" ]}`: "{\"\uFFFD\":[\"👋\"]}",
+		`{"a":"\ud83d\udc4b", "b":1}`:   `{"a":"\ud83d\udc4b", "b":1}`, // a whole one, as it was
+		`{"a":"\\ud83d", "b":1}`:        `{"a":"\\ud83d", "b":1}`,      // no escape
+	} {
+		var got struct {
+			Raw json.RawMessage `json:"raw"`
+		}
+		if err := Decode(strings.NewReader(`{"raw":`+given+`}`), &got, Options{}); err != nil || string(got.Raw) != want {
+			t.Errorf("%s: kept %s, %v; want %s", given, got.Raw, err, want)
+		}
+		if o, err := ReadObject(strings.NewReader(given)); err != nil || string(o) != want {
+			t.Errorf("%s: kept %s, %v; want %s", given, o, err, want)
+		}
+	}
+	var twice struct {
+		Raw json.RawMessage `json:"raw"`
+	}
+	var e *Error
+	if err := Decode(strings.NewReader(`{"raw":{"\ud800":1,"\ud801":2}}`), &twice, Options{}); !errors.As(err, &e) || e.Code != CodeDuplicateField {
+		t.Errorf("two keys that are the same: %v", err)
 	}
 }
 

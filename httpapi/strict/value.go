@@ -1,6 +1,7 @@
 package strict
 
 import (
+	"bytes"
 	"encoding/json"
 	"reflect"
 	"slices"
@@ -49,10 +50,25 @@ func (d *decoder) raw(u json.Unmarshaler, nullable bool) (given bool, err error)
 	if raw.Kind() == 'n' {
 		return false, d.null(nullable)
 	}
+	if raw, err = wholeRunes(raw); err != nil {
+		return false, d.failed(err)
+	}
 	if err := u.UnmarshalJSON(raw); err != nil {
 		return false, d.here(&Error{Code: CodeInvalidType, Text: "is not acceptable: " + event.Cut(err.Error())})
 	}
 	return true, nil
+}
+
+// wholeRunes writes U+FFFD for escapes of half a rune, as ReadToken reads them.
+// What is kept goes out again in events, and many who read those refuse such an
+// escape with all that it stands in.
+func wholeRunes(raw jsontext.Value) (jsontext.Value, error) {
+	if !bytes.Contains(raw, []byte(`\ud`)) && !bytes.Contains(raw, []byte(`\uD`)) || raw.IsValid() {
+		return raw, nil
+	}
+	whole := raw.Clone()
+	err := whole.Format(jsontext.AllowInvalidUTF8(true))
+	return whole, err
 }
 
 // skip reads the next value and forgets it.
