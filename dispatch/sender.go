@@ -55,7 +55,9 @@ func NewSender(cfg SenderConfig) *Sender {
 	return &Sender{
 		timeout: cfg.Timeout,
 		wire: &http.Transport{
-			DialContext:         dialer.DialContext,
+			DialContext: dialer.DialContext,
+			// The end of a request does not end the handshake that was begun for it.
+			TLSHandshakeTimeout: cfg.Timeout,
 			MaxIdleConnsPerHost: cfg.Connections,
 			IdleConnTimeout:     90 * time.Second,
 			DisableCompression:  true,

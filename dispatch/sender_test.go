@@ -15,6 +15,7 @@ import (
 	"strconv"
 	"strings"
 	"sync/atomic"
+	"syscall"
 	"testing"
 	"time"
 
@@ -177,6 +178,33 @@ func TestAnAnswerThatTakesTheConnectionOverIsARefusal(t *testing.T) {
 		}
 	case <-time.After(20 * time.Second):
 		t.Fatal("the delivery has not ended")
+	}
+}
+
+// TestNothingIsLeftOfADeliveryToAReceiverThatNeverShakesHands: not its connection
+// either, of which each attempt would leave one.
+func TestNothingIsLeftOfADeliveryToAReceiverThatNeverShakesHands(t *testing.T) {
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer l.Close()
+	ended := make(chan error, 1)
+	go func() {
+		conn, err := l.Accept()
+		if err == nil {
+			defer conn.Close()
+			_ = conn.SetReadDeadline(time.Now().Add(20 * time.Second))
+			_, err = io.Copy(io.Discard, conn)
+		}
+		ended <- err
+	}()
+	o := NewSender(SenderConfig{Timeout: 100 * time.Millisecond}).Post(t.Context(), "https://"+l.Addr().String(), batchHeaders(event.BatchCreated), nil)
+	if o.Delivered() || !o.Down() || o.Reason() != "no answer in time" {
+		t.Errorf("%+v: %s", o, o.Reason())
+	}
+	if err := <-ended; err != nil && !errors.Is(err, syscall.ECONNRESET) {
+		t.Errorf("the connection is still there: %v", err)
 	}
 }
 
