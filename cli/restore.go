@@ -113,6 +113,9 @@ func (o *restoreOptions) run(c *cobra.Command, from string) (err error) {
 		fmt.Fprintf(out, "what was there is %s now\n", f)
 	}
 	fmt.Fprintf(out, "%s: %s; %d paired accounts go on with %d sessions\n", path, contents(m), done.Devices, done.Sessions)
+	if raw, err := os.ReadFile(filepath.Join(folder, backup.SecretsMember)); err == nil && config.OtherSecrets(cfg, raw) {
+		fmt.Fprintf(out, "the configuration has other secrets than the backup, and they count: its API key and tokens are not valid until authentication has those of %s\n", config.SecretsPath(cfg))
+	}
 	if done.Keys > 0 {
 		fmt.Fprintf(out, "keys that were deleted since the backup are back: review the %d of GET /keys\n", done.Keys)
 	}
@@ -139,6 +142,15 @@ func (o *restoreOptions) mayReplace(path string) (there bool, err error) {
 // place puts the files of a backup where they belong, the data file at path, the secrets
 // first: without the data file nothing starts with them that was not there.
 func (o *restoreOptions) place(cfg *config.Config, path, folder, stamp string) (kept []string, err error) {
+	file := filepath.Join(folder, backup.DataMember)
+	_, missing := os.Lstat(path)
+	like := path // of which the program's user is the owner
+	if missing != nil {
+		like = filepath.Dir(path)
+	}
+	if err := store.OwnAs(file, like); err != nil {
+		return nil, err
+	}
 	raw, err := os.ReadFile(filepath.Join(folder, backup.SecretsMember))
 	if err == nil {
 		there, err := config.RestoreSecrets(cfg, raw, o.force, stamp)
@@ -155,8 +167,7 @@ func (o *restoreOptions) place(cfg *config.Config, path, folder, stamp string) (
 	if o.force {
 		aside = path + replacedSuffix + stamp
 	}
-	_, missing := os.Lstat(path)
-	if err := store.Put(filepath.Join(folder, backup.DataMember), path, aside); err != nil {
+	if err := store.Put(file, path, aside); err != nil {
 		return kept, err
 	}
 	if missing == nil {

@@ -155,6 +155,14 @@ func RestoreSecrets(c *Config, raw []byte, force bool, stamp string) (kept strin
 	return kept, writeSecrets(path, s)
 }
 
+// OtherSecrets reports whether a secret is configured that is another than in the file of
+// secrets of a backup.
+func OtherSecrets(c *Config, raw []byte) bool {
+	s, err := parseSecrets(raw)
+	a := c.Authentication
+	return err == nil && (a.GlobalAuthToken != "" && a.GlobalAuthToken != s.GlobalAuthToken || a.JWTSecret != "" && a.JWTSecret != s.JWTSecret)
+}
+
 // File is the content of the file that keeps the secrets.
 func (s Secrets) File() ([]byte, error) {
 	raw, err := json.MarshalIndent(s, "", "  ")
@@ -177,7 +185,7 @@ func writeSecrets(path string, s Secrets) error {
 		return err
 	}
 	_, err = f.Write(raw)
-	if err := errors.Join(err, f.Sync(), f.Close()); err != nil {
+	if err := errors.Join(err, f.Sync(), f.Close(), store.OwnAs(f.Name(), folder)); err != nil {
 		return errors.Join(err, os.Remove(f.Name()))
 	}
 	if err := os.Rename(f.Name(), path); err != nil {

@@ -7,6 +7,8 @@ import (
 	"strings"
 	"testing"
 
+	"golang.org/x/sys/unix"
+
 	"postern/e2e/rig"
 )
 
@@ -138,5 +140,48 @@ func TestACommandPrintsWhatItDidInOneLine(t *testing.T) {
 		if status, said := o.Runs(nil, args...); status != 0 || strings.Count(said, "\n") != 1 {
 			t.Errorf("%q: %d %s", args, status, said)
 		}
+	}
+}
+
+// TestARestoreByRootLeavesTheProgramsUserWhatItNeeds: file and secrets belong to whom the
+// file of before, or the folder, belonged.
+func TestARestoreByRootLeavesTheProgramsUserWhatItNeeds(t *testing.T) {
+	if os.Getuid() != 0 {
+		t.Skip("only root gives files away")
+	}
+	o := rig.NewOperator(t)
+	file := filepath.Join(t.TempDir(), "b.tar")
+	o.Says(0, "0 instances", "backup", file)
+	o.Stop()
+	folder := filepath.Dir(o.DataFile())
+	const nobody = 65534
+	if err := errors.Join(os.Chown(folder, nobody, nobody), os.Remove(o.DataFile())); err != nil {
+		t.Fatal(err)
+	}
+	for _, args := range [][]string{{"restore", file}, {"restore", "--force", "--yes", file}} {
+		o.Says(0, "0 instances", args...)
+		for _, name := range []string{o.DataFile(), filepath.Join(folder, "secrets.json")} {
+			var s unix.Stat_t
+			if err := unix.Stat(name, &s); err != nil || s.Uid != nobody || s.Gid != nobody || s.Mode&0o777 != 0o600 {
+				t.Errorf("%q: %s is of %d:%d, mode %o, %v", args, name, s.Uid, s.Gid, s.Mode&0o777, err)
+			}
+		}
+	}
+}
+
+// TestARestoreTellsThatOtherSecretsAreConfigured, with which the tokens of the backup are
+// not valid.
+func TestARestoreTellsThatOtherSecretsAreConfigured(t *testing.T) {
+	o := rig.NewOperator(t)
+	file := filepath.Join(t.TempDir(), "b.tar")
+	o.Says(0, "0 instances", "backup", file)
+	o.Stop()
+	const says = "the configuration has other secrets than the backup"
+	if said := o.Says(0, "0 instances", "restore", "--force", "--yes", file); strings.Contains(said, says) {
+		t.Error(said)
+	}
+	_, said := o.Runs([]string{"AUTHENTICATION_JWT_SECRET=another-secret-of-at-least-32-bytes-0123456789"}, "restore", "--force", "--yes", file)
+	if !strings.Contains(said, says) {
+		t.Error(said)
 	}
 }
