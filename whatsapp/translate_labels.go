@@ -29,10 +29,12 @@ func (t translator) labelFacts(evt any) ([]event.Fact, bool) {
 }
 
 func labelEdit(evt *events.LabelEdit) event.LabelEdit {
-	l := event.LabelEdit{
-		ID: evt.LabelID, Name: evt.Action.GetName(),
-		Extra: merge(event.Extra{"fromFullSync": evt.FromFullSync}, action(evt.Action)),
+	extra := merge(event.Extra{"fromFullSync": evt.FromFullSync}, action(evt.Action))
+	if list, ok := extra["type"]; ok { // of the list that the label is; the event has no type
+		extra["listType"] = list
+		delete(extra, "type")
 	}
+	l := event.LabelEdit{ID: evt.LabelID, Name: evt.Action.GetName(), Extra: extra}
 	if evt.Action != nil && evt.Action.Color != nil {
 		l.Color = new(int(evt.Action.GetColor()))
 	}
