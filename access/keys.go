@@ -74,7 +74,7 @@ type held struct {
 	key    *Key // never changed, but replaced, under Keys.mu
 	digest [sha256.Size]byte
 	budget budget
-	calls  budget // of an agent, that are noted
+	calls  bucket // of an agent, that are noted
 
 	mu    sync.Mutex
 	use   use
@@ -318,13 +318,14 @@ func (all *Keys) Take(k *Key) (wait time.Duration) {
 	return h.budget.take(k.PerMinute, time.Now())
 }
 
-// TakeCall counts a call of an agent that is to be noted, as Take does a request.
-func (all *Keys) TakeCall(k *Key, perMinute int) (wait time.Duration) {
+// TakeCall counts a call of an agent that is to be noted, and returns how long to wait when
+// atOnce of them came at once, and no time since for one more of perMinute.
+func (all *Keys) TakeCall(k *Key, perMinute, atOnce int) (wait time.Duration) {
 	h := all.find(k.ID)
 	if h == nil {
 		return 0
 	}
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	return h.calls.take(perMinute, time.Now())
+	return h.calls.take(perMinute, atOnce, time.Now())
 }

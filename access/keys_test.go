@@ -208,6 +208,38 @@ func TestARateIsOfAnyMinute(t *testing.T) {
 	}
 }
 
+// TestEachCallOfAnAgentIsNotedThatAServerOfAgentsTakes: one that takes 120 in each minute of
+// the clock, at its end and at its beginning, for an hour; and no key fills the log.
+func TestEachCallOfAnAgentIsNotedThatAServerOfAgentsTakes(t *testing.T) {
+	const perMinute, atOnce = 120, 256
+	var b bucket
+	for minute := range 60 {
+		at := time.Unix(int64(60*minute), 0)
+		if minute%2 == 0 {
+			at = at.Add(59 * time.Second)
+		}
+		for i := range perMinute {
+			if wait := b.take(perMinute, atOnce, at); wait != 0 {
+				t.Fatalf("call %d of minute %d is not noted", i, minute)
+			}
+		}
+	}
+	noted, begin := 0, time.Unix(100_000, 0)
+	for at := time.Duration(0); at < time.Hour; at += 100 * time.Millisecond {
+		if wait := b.take(perMinute, atOnce, begin.Add(at)); wait == 0 {
+			noted++
+		} else if wait > time.Second {
+			t.Fatalf("waits %s", wait)
+		}
+	}
+	if noted > 60*perMinute+atOnce || noted < 60*perMinute {
+		t.Errorf("%d calls are noted in an hour", noted)
+	}
+	if wait := b.take(perMinute, atOnce, begin.Add(-time.Hour)); wait > time.Minute {
+		t.Errorf("with a clock that was set back: %s", wait)
+	}
+}
+
 func TestASessionOutlivesARestartAndEndsInTime(t *testing.T) {
 	r := newRig(t)
 	operator := []byte("the operator's")

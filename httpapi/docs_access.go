@@ -38,7 +38,7 @@ func accessDescriptions() map[string]description {
 		},
 		"GET /session": {id: "getSession", summary: "What the key, or the session of the cookie, may do.", out: body[shownSession]()},
 		"POST /session/calls": {
-			id: "noteAgentCall", summary: "Note in the audit log what an agent did with the scoped key.", about: "For programs that serve agents, such as `postern mcp`: 120 calls a minute at most. What an agent does at /mcp is noted without it.",
+			id: "noteAgentCall", summary: "Note in the audit log what an agent did with the scoped key.", about: "For programs that serve agents, such as `postern mcp`: 120 calls a minute, and 256 at once. What an agent does at /mcp is noted without it.",
 			in: body[agentCall](), example: `{"tool":"send_message","outcome":"done","instance":"sales"}`, status: http.StatusNoContent, codes: codes{"INVALID_ARGUMENT", "DISK_FULL", codeScope, codeRateLimited},
 		},
 		"DELETE /session": {id: "endSession", summary: "Sign the browser out, and end the WebSockets of the session.", status: http.StatusNoContent},

@@ -8,9 +8,13 @@ import (
 	"postern/access"
 )
 
-// callsPerMinute is how many calls of an agent a key may have noted: as many as /mcp
-// takes.
-const callsPerMinute = 120
+// callsPerMinute is how many calls of an agent a key may have noted: as many as a server of
+// agents takes of it. callsAtOnce are those of two of its minutes and what runs beside them:
+// that one counts by the minutes of the clock, and around the end of one takes those of both.
+const (
+	callsPerMinute = 120
+	callsAtOnce    = 256
+)
 
 // agentCall is what an agent's program did with its key, as `postern mcp` tells it.
 type agentCall struct {
@@ -37,7 +41,7 @@ func (a *api) noteCall(c *call) error {
 	case len(in.Instance) > 255:
 		return invalidField("instance must have at most 255 characters")
 	}
-	if wait := a.Access.Keys.TakeCall(c.key, callsPerMinute); wait > 0 {
+	if wait := a.Access.Keys.TakeCall(c.key, callsPerMinute, callsAtOnce); wait > 0 {
 		return &tryLater{refuse(http.StatusTooManyRequests, codeRateLimited, "the key has had as many calls noted within a minute as it may"), wait}
 	}
 	if err := a.Store.Admit(); err != nil {
