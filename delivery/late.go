@@ -6,8 +6,8 @@ import (
 	"postern/store"
 )
 
-// settleLate notes an attempt that was under way as its delivery was cancelled: the
-// receiver has the event for all that. One that was accepted is delivered, whatever was
+// settleLate notes an attempt that was under way as its delivery was cancelled, or was
+// again what it had been before a retry: the receiver has the event for all that. One that was accepted is delivered, whatever was
 // decided meanwhile; after another one the reason of the end stays.
 func (l *Ledger) settleLate(tx *store.Tx, old Record, a Attempt, accepted bool) error {
 	r := old.attempted(a)

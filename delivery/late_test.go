@@ -82,3 +82,28 @@ func TestWhatAStoppedReplayHadUnderWayCountsAsItEnded(t *testing.T) {
 		t.Errorf("%+v", got)
 	}
 }
+
+// TestARetryThatWasUnderWayAsItWasCancelledIsALineOfItsRecord: it is what it was before,
+// until the receiver says that it accepted.
+func TestARetryThatWasUnderWayAsItWasCancelledIsALineOfItsRecord(t *testing.T) {
+	for _, accepted := range []bool{false, true} {
+		r := newRig(t, Config{Log: true})
+		id := r.failed(1, 1)[0]
+		r.flush()
+		r.update(func(tx *store.Tx) error {
+			rec, _, err := r.l.Retry(tx, id)
+			if err == nil {
+				_, _, err = r.l.CancelLane(tx, rec.Lane, ReasonCapacity, 10)
+			}
+			return err
+		})
+		r.settle(id, accepted, time.Time{})
+		want := Failed
+		if accepted {
+			want = Delivered
+		}
+		if rec, all, _, err := r.l.Record(t.Context(), id); err != nil || rec.State != want || rec.Attempts != 2 || len(all) != 2 || (all[1].Error == "") != accepted {
+			t.Errorf("accepted %t: %v, %+v, %+v", accepted, err, rec, all)
+		}
+	}
+}

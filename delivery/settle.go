@@ -15,16 +15,16 @@ const maxError = 1 << 10
 // to have one attempt only, when its time is over, and when next is zero. The
 // attempt's number is set here. follows is what may leave instead, the next of
 // its line. The record is returned as it is now; its ID is 0 when it was not
-// pending any more: then nothing was changed, but for one that was cancelled while
+// pending any more: then nothing was changed, but for one that was given up while
 // the attempt was under way, whose record has it all the same. When it cannot be read, the error
 // wraps store.ErrDamaged: [Ledger.Lose] ends it.
 func (l *Ledger) Settle(tx *store.Tx, record uint64, a Attempt, accepted bool, next time.Time) (follows *Due, r Record, err error) {
 	old, found, err := getRecord(tx, record)
 	switch {
-	case err == nil && found && old.State == Cancelled:
-		return nil, Record{}, l.settleLate(tx, old, a, accepted)
-	case err != nil || !found || !old.waits():
+	case err != nil || !found || !old.waits() && (old.State == Pending || old.State == Delivered):
 		return nil, Record{}, err
+	case !old.waits():
+		return nil, Record{}, l.settleLate(tx, old, a, accepted)
 	}
 	r = old.attempted(a)
 	state := Pending
