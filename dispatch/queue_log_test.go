@@ -124,6 +124,9 @@ func TestWhatTheQueueDropsIsInTheLogWithItsReason(t *testing.T) {
 			failed += n
 		}
 	}
+	if cut := count["FAILED "+errCutOff.Error()]; cut != failed {
+		t.Errorf("%d were cut off in plain words: %v", cut, count)
+	}
 	if dropped+closed+failed != 46 || failed < 2 || closed < 18 || dropped < 20 {
 		t.Errorf("%v", count)
 	}

@@ -186,13 +186,20 @@ func readable(b []byte) string {
 	return text
 }
 
-var errNoURL = errors.New("the URL cannot be read")
+var (
+	errNoURL = errors.New("the URL cannot be read")
+	// errCutOff: whoever sent it waits no longer, as when the program stops.
+	errCutOff = errors.New("it was cut off before its answer came")
+)
 
 // plain takes the URL out of an error, whose path or query may be secret, and
 // whatever else is not for whoever set the URL.
 func plain(err error) error {
 	if u, ok := errors.AsType[*url.Error](err); ok {
 		err = u.Err
+	}
+	if errors.Is(err, context.Canceled) {
+		return errCutOff
 	}
 	return netfault.Plain(err)
 }
