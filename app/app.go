@@ -166,7 +166,7 @@ func (a *App) Stop(ctx context.Context) error { return a.stops.stop(ctx) }
 
 func (a *App) startStore(context.Context) (err error) {
 	a.store, err = store.Open(store.Options{
-		Path: a.cfg.Store.Path, Buckets: Buckets(), Logger: a.log, OnCommit: a.metrics.committed, DisableOutboxDelivery: !a.cfg.Webhook.GlobalEnabled, KeepBefore: a.cfg.Store.KeepBefore,
+		Path: a.cfg.Store.Path, Buckets: Buckets(), Logger: a.log, OnCommit: a.metrics.committed, DisableOutboxDelivery: !a.cfg.Webhook.GlobalEnabled, Program: version, KeepBefore: a.cfg.Store.KeepBefore,
 	})
 	if err != nil {
 		return err

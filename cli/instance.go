@@ -185,6 +185,9 @@ func (o *importAccountOptions) run(ctx context.Context, path string, out io.Writ
 	if err != nil {
 		return err
 	}
+	if info, err := os.Stat(path); err == nil && !info.Mode().IsRegular() {
+		return fmt.Errorf("%s is no file that can be read twice; write it to a file first", path)
+	}
 	f, err := os.Open(path)
 	if err != nil {
 		return err

@@ -13,6 +13,7 @@ var (
 	metaApplication = []byte("application")
 	metaVersion     = []byte("schema")
 	metaClean       = []byte("clean")
+	metaProgram     = []byte("program")
 )
 
 // initialise writes what makes an empty bbolt file ours.
@@ -57,8 +58,8 @@ func complete(tx *bolt.Tx, sch schema, known tallies) (tallies, error) {
 
 // prepare makes an opened file that was surveyed ready for work: it adds what
 // this release has more than the one that wrote it, settles it, and takes away the mark of
-// an orderly shutdown. It returns the tallies.
-func prepare(db *bolt.DB, sch schema, found *survey) (all tallies, err error) {
+// an orderly shutdown, and notes which program opened it. It returns the tallies.
+func prepare(db *bolt.DB, sch schema, found *survey, program string) (all tallies, err error) {
 	err = db.Update(func(tx *bolt.Tx) error {
 		if !db.NoSync {
 			if err := settle(db.Path(), db.Info().PageSize); err != nil {
@@ -76,6 +77,11 @@ func prepare(db *bolt.DB, sch schema, found *survey) (all tallies, err error) {
 		}
 		if all, err = complete(tx, sch, holds); err != nil {
 			return err
+		}
+		if program != "" {
+			if err := tx.Bucket([]byte(metaBucket.Name)).Put(metaProgram, seal(metaProgram, []byte(program))); err != nil {
+				return err
+			}
 		}
 		return setClean(tx, false)
 	})

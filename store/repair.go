@@ -374,8 +374,12 @@ func (m *repairing) finish(to *os.File) error {
 		if _, err := complete(tx, made, holds); err != nil {
 			return err
 		}
-		if mark := m.found.meta[string(metaRestored)]; mark != nil {
-			return tx.Bucket([]byte(metaBucket.Name)).Put(metaRestored, seal(metaRestored, mark))
+		for _, key := range [][]byte{metaRestored, metaProgram} {
+			if value := m.found.meta[string(key)]; value != nil {
+				if err := tx.Bucket([]byte(metaBucket.Name)).Put(key, seal(key, value)); err != nil {
+					return err
+				}
+			}
 		}
 		return nil
 	})

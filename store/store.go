@@ -53,6 +53,10 @@ type Options struct {
 	// means 256 MiB.
 	SurveyFrom int64
 
+	// Program is the version of the program, such as v1.2.0, which a release that is too
+	// old for the file names when it refuses it. Empty: what the file names is kept.
+	Program string
+
 	// KeepBefore has Open copy a file of an earlier release, which cannot open it any more
 	// then, to Path with the end ".before-upgrade". [DropBefore] removes the copy.
 	KeepBefore bool
@@ -108,6 +112,9 @@ type Store struct {
 // ErrCorrupt, ErrNewer and ErrReadOnly where one of them applies.
 func Open(o Options) (*Store, error) {
 	s, err := open(o)
+	if errors.Is(err, ErrNewer) && o.Program != "" {
+		err = fmt.Errorf("%w; this is %s", err, o.Program)
+	}
 	if err != nil {
 		return nil, fmt.Errorf("open %s: %w", o.Path, advise(o.Path, err))
 	}
@@ -162,7 +169,7 @@ func open(o Options) (*Store, error) {
 		}
 		log.Info("the data file is of an earlier release, which can be gone back to until the first orderly stop", "copy", o.Path+beforeSuffix)
 	}
-	if s.tallies, err = prepare(db, sch, found); err != nil {
+	if s.tallies, err = prepare(db, sch, found, o.Program); err != nil {
 		return nil, errors.Join(err, db.Close())
 	}
 	if s.backlog.counts, err = countOutbox(db); err != nil {

@@ -120,9 +120,17 @@ func (s *survey) identify(sch schema) error {
 		return ErrForeign
 	}
 	if version, known := s.version(); known && version > schemaVersion {
-		return fmt.Errorf("%w (schema %d, this release knows %d)", ErrNewer, version, schemaVersion)
+		return fmt.Errorf("%w (%sschema %d, this release knows %d)", ErrNewer, s.writer(), version, schemaVersion)
 	}
 	return nil
+}
+
+// writer names the program that opened the file last, where that is known, for an error.
+func (s *survey) writer() string {
+	if program := s.meta[string(metaProgram)]; len(program) > 0 {
+		return fmt.Sprintf("of %.60q, ", program)
+	}
+	return ""
 }
 
 // ours reports whether this is a Postern file, however damaged.
@@ -215,7 +223,7 @@ func (s *survey) judgeBucket(sch schema, name string, want tally) error {
 	case got == nil:
 		return fmt.Errorf("%w: the bucket %s is missing, with %d records", ErrCorrupt, name, want.rows)
 	case !declared:
-		return fmt.Errorf("%w (it has the bucket %s, which this release does not know)", ErrNewer, name)
+		return fmt.Errorf("%w (%sit has the bucket %s, which this release does not know)", ErrNewer, s.writer(), name)
 	case got.rows != want.rows:
 		return fmt.Errorf("%w: the bucket %s has %d records of %d", ErrCorrupt, name, got.rows, want.rows)
 	case got.sequence != want.sequence:

@@ -107,6 +107,24 @@ func TestAReleaseWithABucketMoreOpensTheFileAndOneWithoutRefusesIt(t *testing.T)
 	}
 }
 
+// TestAFileThatANewerProgramOpenedIsRefusedWithTheVersionsOfBoth, although its schema is the
+// same: it has a bucket more.
+func TestAFileThatANewerProgramOpenedIsRefusedWithTheVersionsOfBoth(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "p.db")
+	for _, program := range []string{"v1.4.0", ""} { // a command that does not say keeps it
+		if err := openTest(t, path, withOther, func(o *Options) { o.Program = program }).Close(); err != nil {
+			t.Fatal(err)
+		}
+	}
+	_, err := Open(Options{Path: path, Buckets: []Bucket{thing}, Program: "v1.3.0"})
+	if !errors.Is(err, ErrNewer) || !strings.Contains(err.Error(), `(of "v1.4.0", it has the bucket other, which this release does not know); this is v1.3.0`) {
+		t.Error(err)
+	}
+	if _, err := Inspect(path, []Bucket{thing, other}); err != nil {
+		t.Error(err)
+	}
+}
+
 func TestAFileOfTheVersionWithoutTalliesIsTakenAsItIs(t *testing.T) {
 	path := filled(t, func(tx *bolt.Tx) error {
 		meta := tx.Bucket([]byte("meta"))
