@@ -11,17 +11,22 @@ import (
 	"slices"
 	"strings"
 	"syscall"
+	"time"
 
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 )
+
+// sameSignal is for how long a further signal counts as the first one, which comes twice
+// by way of a program such as timeout: to the process, and to its group.
+const sameSignal = 100 * time.Millisecond
 
 // Main executes the command that args name, which the first SIGINT or SIGTERM asks
 // to end; the second ends the process. It returns the exit status: 0 done, 1 failed,
 // 2 wrong usage or a faulty file given to be checked.
 func Main(args []string) int {
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
-	context.AfterFunc(ctx, stop)
+	context.AfterFunc(ctx, func() { time.AfterFunc(sameSignal, stop) })
 	return run(ctx, args, os.Stdout, os.Stderr)
 }
 

@@ -28,8 +28,9 @@ func (s *survey) older(sch schema) bool {
 }
 
 // keepBefore copies the file at path, whose lock is held and which nobody has written to.
-// There is all of the copy or none of it under its name, whatever ends the process.
-func keepBefore(path string) (err error) {
+// There is all of the copy or none of it under its name, whatever ends the process. spare
+// bytes of the disk stay free.
+func keepBefore(path string, spare uint64) (err error) {
 	path, err = filepath.EvalSymlinks(path)
 	if err != nil {
 		return err
@@ -43,8 +44,8 @@ func keepBefore(path string) (err error) {
 	if err != nil {
 		return err
 	}
-	if free, known := freeBytes(filepath.Dir(path)); known && free < uint64(info.Size()) { //nolint:gosec // never negative
-		return fmt.Errorf("%w: a copy of it is kept until the first orderly stop, which takes %d MiB, and %d MiB are free: make room first, or set store.keep_before_migration to false", errOlder, info.Size()>>20, free>>20)
+	if free, known := freeBytes(filepath.Dir(path)); known && free < uint64(info.Size())+spare { //nolint:gosec // never negative
+		return fmt.Errorf("%w: a copy of it is kept until the first orderly stop, which takes %d MiB, and %d MiB are free, of which %d MiB are kept free: make room first, or set store.keep_before_migration to false", errOlder, info.Size()>>20, free>>20, spare>>20)
 	}
 	to, err := os.CreateTemp(filepath.Dir(path), filepath.Base(path)+leftoverSuffix+"*")
 	if err != nil {

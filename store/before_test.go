@@ -6,6 +6,7 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"strings"
 	"testing"
 
 	bolt "go.etcd.io/bbolt"
@@ -81,9 +82,13 @@ func TestWithoutACopyAFileOfAnEarlierReleaseStaysAsItIs(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	o := Options{Path: path, Buckets: []Bucket{thing, other}, NoSync: true, KeepBefore: true}
+	o := Options{Path: path, Buckets: []Bucket{thing, other}, NoSync: true, KeepBefore: true, MinFree: 1}
 	if _, err := Open(o); !errors.Is(err, errOlder) {
 		t.Errorf("opened without a copy: %v", err)
+	}
+	o.MinFree = 1 << 62
+	if _, err := Open(o); !errors.Is(err, errOlder) || !strings.Contains(err.Error(), "make room first, or set store.keep_before_migration to false") {
+		t.Errorf("opened without room for a copy: %v", err)
 	}
 	if after, err := os.ReadFile(path); err != nil || !bytes.Equal(after, before) {
 		t.Errorf("the file was changed: %v", err)

@@ -190,7 +190,7 @@ func runAsNobody(t *testing.T, test string) {
 		}
 	}
 	cmd := exec.CommandContext(t.Context(), bin, "-test.run", "^"+test+"$", "-test.v")
-	cmd.Env = append(os.Environ(), "TMPDIR="+dir, "GOCOVERDIR=")
+	cmd.Env = append(os.Environ(), "TMPDIR="+dir, "GOTMPDIR="+dir, "GOCOVERDIR=")
 	cmd.Dir = dir
 	cmd.SysProcAttr = &syscall.SysProcAttr{Credential: &syscall.Credential{Uid: 65534, Gid: 65534}}
 	out, err := cmd.CombinedOutput()

@@ -164,7 +164,7 @@ func open(o Options) (*Store, error) {
 	s.clean, s.unread = found.clean(), found.unread
 	s.tellFound(found)
 	if o.KeepBefore && found.older(sch) {
-		if err := keepBefore(o.Path); err != nil {
+		if err := keepBefore(o.Path, o.MinFree); err != nil {
 			return nil, errors.Join(explain(err), db.Close())
 		}
 		log.Info("the data file is of an earlier release, which can be gone back to until the first orderly stop", "copy", o.Path+beforeSuffix)

@@ -3,6 +3,7 @@ package backup
 import (
 	"errors"
 	"os"
+	"os/exec"
 	"path/filepath"
 	"strings"
 	"testing"
@@ -184,4 +185,24 @@ func TestARestoreTellsThatOtherSecretsAreConfigured(t *testing.T) {
 	if !strings.Contains(said, says) {
 		t.Error(said)
 	}
+}
+
+// TestAnInterruptionThatComesTwiceLeavesNothing, as by timeout, which tells the process and
+// its group.
+func TestAnInterruptionThatComesTwiceLeavesNothing(t *testing.T) {
+	if _, err := exec.LookPath("timeout"); err != nil {
+		t.Skip("there is no timeout")
+	}
+	o := rig.NewOperator(t)
+	folder := t.TempDir()
+	for _, after := range []string{"0.5", "1", "2"} { // of ten seconds
+		status, said := o.Under([]string{"timeout", "-s", "INT", after}, "support", filepath.Join(folder, "s.zip"))
+		if status != 124 || !strings.Contains(said, "interrupted") {
+			t.Errorf("after %s s: %d %s", after, status, said)
+		}
+		if left, err := os.ReadDir(folder); err != nil || len(left) > 0 {
+			t.Errorf("after %s s: %v is left, %v", after, left, err)
+		}
+	}
+	o.Stop()
 }
