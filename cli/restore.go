@@ -199,7 +199,10 @@ func restoreFolder(path string) (folder string, remove func() error, err error) 
 		}
 	}
 	if folder, err = os.MkdirTemp(filepath.Dir(path), filepath.Base(path)+restoreSuffix+"*"); err != nil {
-		return "", nil, err
+		if at, ok := errors.AsType[*fs.PathError](err); ok {
+			err = at.Err // its name says nothing
+		}
+		return "", nil, fmt.Errorf("nothing can be written into the folder %s: %w; run this command as the user that runs Postern", filepath.Dir(path), err)
 	}
 	unlock, err := store.LockFolder(folder)
 	if err != nil {

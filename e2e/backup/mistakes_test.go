@@ -206,3 +206,25 @@ func TestAnInterruptionThatComesTwiceLeavesNothing(t *testing.T) {
 	}
 	o.Stop()
 }
+
+// TestWhoMayNotWriteTheFolderIsToldSo, and the file stays as it is.
+func TestWhoMayNotWriteTheFolderIsToldSo(t *testing.T) {
+	o := rig.NewOperator(t)
+	file := filepath.Join(t.TempDir(), "b.tar")
+	o.Says(0, "0 instances", "backup", file)
+	o.Stop()
+	before := o.Files()
+	folder := filepath.Dir(o.DataFile())
+	if err := os.Chmod(folder, 0o500); err != nil {
+		t.Fatal(err)
+	}
+	for _, args := range [][]string{{"restore", "--force", "--yes", file}, {"backup", filepath.Join(folder, "b.tar")}} {
+		if status, said := o.Unprivileged(args...); status != 1 || !strings.Contains(said, "nothing can be written into the folder "+folder+": permission denied") {
+			t.Errorf("%q: %d %s", args, status, said)
+		}
+	}
+	if err := os.Chmod(folder, 0o700); err != nil {
+		t.Fatal(err)
+	}
+	o.Untouched(before)
+}
