@@ -27,10 +27,15 @@ type program struct {
 // running is the program that runs with this configuration on this machine; an empty key
 // is the one of the configuration.
 func running(cfg *config.Config, key string) (program, error) {
-	p, err := elsewhere(cfg, ownURL(cfg), key)
-	if err != nil {
-		return p, err
+	if key == "" {
+		s, err := config.ReadSecrets(cfg)
+		if err != nil {
+			return program{}, fmt.Errorf("a program has the data file in use, and is asked with its API key: %w", err)
+		}
+		key = s.GlobalAuthToken
 	}
+	p := program{base: ownURL(cfg), key: key}
+	p.url, p.way = reach(p.base, false)
 	return p, knowOwn(p.way, cfg)
 }
 
