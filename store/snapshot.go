@@ -23,7 +23,7 @@ import (
 
 const (
 	copyStep     = 256 << 10 // bytes copied at once
-	copySync     = 2 << 20   // bytes that wait for the disk: more would be written all at once, with commits behind them
+	copySync     = 8 << 20   // bytes that wait for the disk: more would be written all at once, with commits behind them
 	copyFewPages = 1024      // that the writer waits for
 	copyRounds   = 20        // after which it waits for all of them
 )
