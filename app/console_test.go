@@ -181,9 +181,13 @@ func TestTheConsoleEndsWith1001WhenTheProgramStops(t *testing.T) {
 	s := newSockets(t)
 	p := s.page()
 	p.next()
-	go func() { _ = s.Stop(context.Background()) }()
+	stopped := make(chan error)
+	go func() { stopped <- s.Stop(context.Background()) }()
 	if code := s.closedWith(p.conn); code != websocket.StatusGoingAway {
 		t.Errorf("closed with %d", code)
+	}
+	if err := <-stopped; err != nil {
+		t.Error(err)
 	}
 }
 
