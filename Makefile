@@ -13,7 +13,7 @@ FUZZTIME ?= 10s
 # it stops nobody else's change.
 TESTSUM := $(GO) run gotest.tools/gotestsum@v1.13.0
 AGAIN_FLAGS := $(if $(AGAIN),--rerun-fails=1 --rerun-fails-max-failures=3)
-GOTEST   = $(shell $(TESTSUM) --version >/dev/null 2>&1 && echo "$(TESTSUM) --format pkgname --format-hide-empty-pkg $(AGAIN_FLAGS) --packages "$(or $(PACKAGES),./...)" --" || echo "$(GO) test ./...")
+GOTEST   = $(shell $(TESTSUM) --version >/dev/null 2>&1 && echo "$(TESTSUM) --format pkgname --format-hide-empty-pkg $(AGAIN_FLAGS) --packages '$(or $(OF),./...)' --" || echo "$(GO) test $(or $(OF),./...)")
 
 # Packages whose tests run at once: one more than there are processors, since the
 # longest of them wait rather than work.
@@ -56,7 +56,7 @@ demo: build ## the main job: sandbox, two paired instances, a batch, the webhook
 test: ## all tests; what failed is told at the end
 	@$(GOTEST) -p $(AT_ONCE)
 
-race: ## all tests, or those of PACKAGES, under the race detector (needs a C compiler)
+race: ## all tests, or those of packages (OF=./store), under the race detector (needs a C compiler)
 	CGO_ENABLED=1 GORACE=suppressions=$(CURDIR)/.ci/race.suppressions $(GOTEST) -race -timeout 20m $(RACEFLAGS)
 
 bench: ## the benchmarks behind BENCHMARKS.md
