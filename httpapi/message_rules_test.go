@@ -26,8 +26,12 @@ func TestAPageNumberThatDoesNotExistIs400AndNamesTheField(t *testing.T) {
 	r, token := online(t)
 	r.keep(t, received("M1", anne, ""))
 	for _, c := range []struct{ page, offset string }{
-		{"0", "1"}, {"-1", "1"}, {"10002", "1"}, {"102", "100"},
-		{"4611686018427387905", "2"}, {"9223372036854775807", "100"}, // whose products overflow
+		{"0", "1"},
+		{"-1", "1"},
+		{"10002", "1"},
+		{"102", "100"},
+		{"4611686018427387905", "2"},
+		{"9223372036854775807", "100"}, // whose products overflow
 	} {
 		e := wantError(t, r.as(token, "POST", "/chat/findMessages/a", `{"offset":`+c.offset+`,"page":`+c.page+`}`), 400, codeInvalidQuery)
 		if !strings.Contains(e.Messages[0], "page") {
