@@ -325,6 +325,74 @@ func TestWhatWaitsForARemovedEndpointIsCancelledAndItsNameIsFree(t *testing.T) {
 	})
 }
 
+// TestTheAttemptThatTheRemovalOfItsEndpointCutsOffIsALineOfItsRecord: each attempt is,
+// and it says why it ended; the breaker and the operator hear nothing of it. One that
+// had its answer already ends by that.
+func TestTheAttemptThatTheRemovalOfItsEndpointCutsOffIsALineOfItsRecord(t *testing.T) {
+	for _, tried := range []int{0, 4} { // the next failure opens the breaker
+		inTown(t, func(t *testing.T, c *town) {
+			crm := endpointLane(1, "crm")
+			c.add(crm, "old", event.OrderChat)
+			c.set("old", func(_ *http.Request, try int) (int, http.Header) {
+				if try <= tried {
+					return 503, nil
+				}
+				return -1, nil
+			})
+			first, second := c.emit(1, "x@c", "first", crm), c.emit(1, "x@c", "second", crm)
+			for len(c.at("old")) <= tried {
+				time.Sleep(time.Second)
+			}
+			time.Sleep(time.Second)
+			c.put(crm, delivery.Gone)
+			time.Sleep(time.Second)
+			r, attempts := c.record(recordOf(first, 0))
+			if r.State != delivery.Cancelled || r.LastError != delivery.ReasonRemoved || r.Attempts != tried+1 || len(attempts) != tried+1 {
+				t.Fatalf("%+v, %+v", r, attempts)
+			}
+			heard, last := c.at("old"), attempts[tried]
+			if last.Error != errRemoved.Error() || last.RequestID != heard[tried].request || last.RequestID == "" || last.Duration < time.Second || last.Status != 0 {
+				t.Errorf("%+v, the receiver heard %+v", last, heard)
+			}
+			if r, attempts := c.record(recordOf(second, 0)); r.State != delivery.Cancelled || len(attempts) != 0 {
+				t.Errorf("the one behind it: %+v, %+v", r, attempts)
+			}
+			if s := c.relay.Stats(); s.Lanes != 0 || s.LanesOpen != 0 || c.pending() != 0 {
+				t.Errorf("%+v, %d wait", s, c.pending())
+			}
+		})
+	}
+}
+
+// TestAnEndpointThatIsRemovedAndAddedAgainHasNoBreakerOfTheOldOne: not even when one
+// follows upon the other at once, with an attempt under way or without.
+func TestAnEndpointThatIsRemovedAndAddedAgainHasNoBreakerOfTheOldOne(t *testing.T) {
+	for _, status := range []int{0, -1} {
+		inTown(t, func(t *testing.T, c *town) {
+			crm := endpointLane(1, "crm")
+			c.add(crm, "old", event.OrderNone)
+			c.set("old", say(status))
+			c.emitAll(1, "", numbers(50), crm)
+			time.Sleep(20 * time.Minute)
+			if c.relay.Stats().LanesOpen != 1 {
+				t.Fatal("the breaker is closed")
+			}
+			c.put(crm, delivery.Gone)
+			if err := c.relay.Clear(t.Context(), []delivery.Lane{crm}); err != nil {
+				t.Error(err)
+			}
+			c.add(crm, "new", event.OrderNone)
+			c.put(crm, delivery.Ready)
+			begin := time.Now()
+			c.emit(1, "", "again", crm)
+			time.Sleep(time.Second)
+			if got := c.at("new"); len(got) != 1 || got[0].body != "again" || got[0].at.Sub(begin) > 100*time.Millisecond || c.pending() != 0 {
+				t.Errorf("%+v, %d wait", got, c.pending())
+			}
+		})
+	}
+}
+
 func TestAfterAChangeOfTheURLWhatWaitsGoesToTheNewOneAtOnce(t *testing.T) {
 	inTown(t, func(t *testing.T, c *town) {
 		hook := webhookLane(1)

@@ -27,7 +27,7 @@ type lane struct {
 	ticks atomic.Int64 // Unix nanoseconds of the feeder's last turn
 
 	posting context.Context // ends when Stop gives up on what is in flight, or the destination is gone
-	hangUp  context.CancelFunc
+	hangUp  context.CancelCauseFunc
 
 	nudges     chan struct{} // size 1: the feeder has something to do
 	retries    chan row      // those that failed, on their way to the feeder
@@ -128,7 +128,7 @@ func (r *Relay) durableLane(is delivery.Lane) *lane {
 
 func (r *Relay) newLane(is delivery.Lane, file ledger, b *board) *lane {
 	l := &lane{r: r, is: is, file: file, board: b, nudges: make(chan struct{}, 1)}
-	l.posting, l.hangUp = context.WithCancel(r.sending)
+	l.posting, l.hangUp = context.WithCancelCause(r.sending)
 	l.tasks.Store(1) // to read what is in the file
 	return l
 }
@@ -264,14 +264,20 @@ func (l *lane) deliver(f flight) (next flight, more bool) {
 	if l.r.cfg.Observe != nil {
 		l.r.cfg.Observe(l.is, o)
 	}
-	if l.posting.Err() != nil && !o.Delivered() {
+	removed := errors.Is(context.Cause(l.posting), errRemoved)
+	switch {
+	case l.posting.Err() == nil || o.Delivered():
+	case !removed:
 		l.skip(f) // cut off by Stop: it stays as it was
 		return next, false
+	case errors.Is(o.Err, errCutOff):
+		o.Err = errRemoved
 	}
-	opened, closed := l.board.answered(f, o)
-	if opened || closed {
+	if opened, closed := l.board.answered(f, o); opened || closed {
 		l.nudge() // to fill the board anew
-		l.tellBreaker(to, o, opened)
+		if !removed {
+			l.tellBreaker(to, o, opened)
+		}
 	}
 	if o.Delivered() {
 		next, more = l.ahead(f, p)

@@ -69,7 +69,7 @@ func (r *Relay) retire(l *lane) bool {
 	}
 	delete(r.lanes, l.is)
 	l.board.close()
-	l.hangUp()
+	l.hangUp(nil)
 	if l.changed.Load() {
 		r.wakeLocked(l.is, nil)
 	}
@@ -103,7 +103,7 @@ func (r *Relay) tell(is delivery.Lane) (awake bool) {
 		return false
 	}
 	if _, status := r.resolve(is); status == delivery.Gone {
-		l.hangUp()
+		l.hangUp(errRemoved)
 		r.clearLater(is)
 	}
 	l.change()

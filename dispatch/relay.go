@@ -198,7 +198,7 @@ func (r *Relay) Stop(ctx context.Context) error {
 	defer cut()
 	for _, l := range awake {
 		l.board.close()
-		silence := time.AfterFunc(lastWords+l.board.longest()-time.Since(words), l.hangUp)
+		silence := time.AfterFunc(lastWords+l.board.longest()-time.Since(words), func() { l.hangUp(nil) })
 		defer silence.Stop()
 	}
 	r.work.Wait()

@@ -190,6 +190,8 @@ var (
 	errNoURL = errors.New("the URL cannot be read")
 	// errCutOff: whoever sent it waits no longer, as when the program stops.
 	errCutOff = errors.New("it was cut off before its answer came")
+	// errRemoved is errCutOff where the destination was removed meanwhile.
+	errRemoved = errors.New("its endpoint was removed before its answer came")
 )
 
 // plain takes the URL out of an error, whose path or query may be secret, and

@@ -213,7 +213,7 @@ func (r *Relay) became(g result, s settled) {
 	case !s.ended && !kept:
 		l.handBack(row{At: s.next, Seq: g.flight.seq, Line: g.flight.line.batch})
 	}
-	if !g.outcome.Delivered() {
+	if !g.outcome.Delivered() && !errors.Is(g.outcome.Err, errRemoved) {
 		r.tellLoss(g, s)
 	}
 }
