@@ -27,6 +27,10 @@ type Filter struct {
 type Listed struct {
 	Record
 	Replayable bool // its body is still in the file
+
+	// WaitsFor is the first of its line, which has to end before it leaves; 0 when it
+	// is that itself, and in lists, which do not look.
+	WaitsFor uint64
 }
 
 // Page is a part of a list, newest first.
@@ -155,7 +159,7 @@ func (p *lister) show(tx *store.Tx) func(uint64) (bool, error) {
 			return true, nil
 		}
 		if err == nil {
-			p.records = append(p.records, Listed{r, keepsBody(tx, r)})
+			p.records = append(p.records, Listed{Record: r, Replayable: keepsBody(tx, r)})
 		}
 		return true, err
 	}
@@ -220,8 +224,15 @@ func (l *Ledger) Record(ctx context.Context, id uint64) (r Listed, all []Attempt
 		if err = ignoreDamage(err); err != nil {
 			return err
 		}
-		if r = (Listed{rec, kept}); kept {
+		if r = (Listed{Record: rec, Replayable: kept}); kept {
 			body = e.Body
+		}
+		first, err := headOf(tx, rec)
+		if err != nil {
+			return err
+		}
+		if first.record != rec.ID {
+			r.WaitsFor = first.record
 		}
 		all, err = attemptsOf(tx, rec)
 		return err
@@ -239,7 +250,7 @@ func (l *Ledger) Rows(ids []uint64) (rows []Listed, err error) {
 				return err
 			}
 			if err == nil && found && (l.cfg.Log || r.State == Pending && !r.inMemory()) {
-				rows = append(rows, Listed{r, keepsBody(tx, r)})
+				rows = append(rows, Listed{Record: r, Replayable: keepsBody(tx, r)})
 			}
 		}
 		return nil

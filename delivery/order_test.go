@@ -43,6 +43,30 @@ func TestTheNextOfAChatLeavesWhenTheOneBeforeWasAccepted(t *testing.T) {
 	}
 }
 
+// TestADeliveryTellsBehindWhichItWaits while that is pending, and a retry of it sends
+// that one.
+func TestADeliveryTellsBehindWhichItWaits(t *testing.T) {
+	r := newRig(t, Config{Log: true})
+	first, second, third := r.emit(ana, hook(event.OrderChat)).First(), r.emit(ana, hook(event.OrderChat)).First(), r.emit(ana, hook(event.OrderChat)).First()
+	want := func(id, waitsFor uint64) {
+		t.Helper()
+		if rec, _, _, err := r.l.Record(t.Context(), id); err != nil || rec.WaitsFor != waitsFor {
+			t.Errorf("%d waits for %d, want %d; %v", id, rec.WaitsFor, waitsFor, err)
+		}
+	}
+	want(first, 0)
+	want(second, first)
+	want(third, first)
+	r.settle(first, false, time.Now().Add(time.Minute))
+	want(third, first)
+	r.settle(first, true, time.Time{})
+	want(first, 0)
+	want(second, 0)
+	want(third, second)
+	other := r.emit(bruno, hook(event.OrderNone)).First()
+	want(other, 0)
+}
+
 // TestWhoBecomesKnownByPhoneStaysOneChat: what concerns a person waits behind
 // what was emitted while only the LID was known.
 func TestWhoBecomesKnownByPhoneStaysOneChat(t *testing.T) {

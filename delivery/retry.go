@@ -48,17 +48,25 @@ func (l *Ledger) Retry(tx *store.Tx, record uint64) (r Record, due *Due, err err
 
 // hurry makes a pending delivery due now, or whoever it waits for.
 func (l *Ledger) hurry(tx *store.Tx, old Record) (r Record, due *Due, err error) {
-	first := placeOf(old)
-	if old.Line != 0 {
-		if first, _, err = firstOfLine(tx, first); err != nil {
-			return r, nil, err
-		}
+	first, err := headOf(tx, old)
+	if err != nil {
+		return r, nil, err
 	}
 	if err := l.Reschedule(tx, first.record, tx.Now()); err != nil && !errors.Is(err, store.ErrDamaged) {
 		return r, nil, err
 	}
 	r, _, err = getRecord(tx, old.ID)
 	return r, &Due{At: tx.Now(), Record: first.record, Line: first.line, Once: first.once}, err
+}
+
+// headOf is who leaves before all others of a record's line: itself where it waits in
+// none.
+func headOf(tx *store.Tx, r Record) (first place, err error) {
+	if first = placeOf(r); !r.waits() || r.Line == 0 {
+		return first, nil
+	}
+	first, _, err = firstOfLine(tx, first)
+	return first, err
 }
 
 // revive makes a delivery that ended pending again.

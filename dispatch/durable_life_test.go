@@ -225,16 +225,31 @@ func TestARetryOfWhatWaitsGoesOutNow(t *testing.T) {
 		behind := c.emit(1, "x@c", "y", hook)
 		time.Sleep(10 * time.Hour)
 		before := len(c.at("a"))
+		third := c.emit(1, "x@c", "z", hook)
+		for range 2 { // while nothing is accepted the order holds, and the answer says who is waited for
+			r, err := c.relay.Retry(t.Context(), recordOf(third, 0), everybody)
+			if err != nil || r.ID != recordOf(third, 0) || r.State != delivery.Pending || r.WaitsFor != recordOf(e, 0) || !r.Replayable {
+				t.Fatalf("%+v, %v", r, err)
+			}
+			time.Sleep(time.Second)
+			if got := c.bodies("a")[before:]; !slices.Equal(got, []string{"x"}) {
+				t.Errorf("%v", got)
+			}
+			before = len(c.at("a"))
+		}
 		c.set("a", nil)
-		if _, err := c.relay.Retry(t.Context(), recordOf(behind, 0), everybody); err != nil { // the order holds
-			t.Fatal(err)
+		if r, err := c.relay.Retry(t.Context(), recordOf(behind, 0), everybody); err != nil || r.WaitsFor != recordOf(e, 0) {
+			t.Fatalf("%+v, %v", r, err)
 		}
 		time.Sleep(time.Second)
-		if got := c.bodies("a")[before:]; !slices.Equal(got, []string{"x", "y"}) {
+		if got := c.bodies("a")[before:]; !slices.Equal(got, []string{"x", "y", "z"}) {
 			t.Errorf("%v", got)
 		}
 		if r, _ := c.record(recordOf(e, 0)); r.State != delivery.Delivered {
 			t.Errorf("%+v", r)
+		}
+		if r, err := c.relay.Retry(t.Context(), recordOf(third, 0), everybody); err == nil && r.WaitsFor != 0 {
+			t.Errorf("what had ended waits for %d", r.WaitsFor)
 		}
 	})
 }

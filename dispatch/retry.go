@@ -37,13 +37,21 @@ func (r *Relay) RetryNow(ctx context.Context, seq uint64) (e store.OutboxEntry, 
 			return nil
 		}
 		e.NextAttemptAt = tx.Now()
-		return tx.OutboxReschedule(seq, tx.Now())
+		return r.reschedule(tx, seq, tx.Now())
 	})
 	if err != nil {
 		return store.OutboxEntry{}, fmt.Errorf("retry outbox entry %d: %w", seq, err)
 	}
 	r.urgeEntry(e)
 	return e, nil
+}
+
+// reschedule moves an entry of the outbox, and its record with it, to another time.
+func (r *Relay) reschedule(tx *store.Tx, seq uint64, at time.Time) error {
+	if r.cfg.Ledger == nil {
+		return tx.OutboxReschedule(seq, at)
+	}
+	return r.cfg.Ledger.RescheduleBatch(tx, seq, at)
 }
 
 // urgeEntry sends an entry of the outbox before the others.
@@ -54,12 +62,15 @@ func (r *Relay) urgeEntry(e store.OutboxEntry) {
 }
 
 // Retry has a delivery of the log sent now, by one attempt more, and returns its
-// record as it is then. One that is under way is not repeated. For who does not
-// see it there is none. Errors are those of [delivery.Ledger.Retry].
-func (r *Relay) Retry(ctx context.Context, record uint64, sees func(delivery.Record) bool) (rec delivery.Record, err error) {
+// record as it is then. One that is under way is not repeated. One that waits behind
+// another in an order leaves after it all the same: that one is sent now, and the
+// record names it. For who does not see it there is none. Errors are those of
+// [delivery.Ledger.Retry].
+func (r *Relay) Retry(ctx context.Context, record uint64, sees func(delivery.Record) bool) (delivery.Listed, error) {
+	var rec delivery.Record
 	var due *delivery.Due
 	var entry store.OutboxEntry
-	err = r.cfg.Store.Update(ctx, func(tx *store.Tx) error {
+	err := r.cfg.Store.Update(ctx, func(tx *store.Tx) (err error) {
 		entry = store.OutboxEntry{}
 		rec, due, err = r.cfg.Ledger.Retry(tx, record)
 		if (err == nil || errors.Is(err, delivery.ErrBodyGone)) && !sees(rec) {
@@ -70,16 +81,20 @@ func (r *Relay) Retry(ctx context.Context, record uint64, sees func(delivery.Rec
 		}
 		return err
 	})
+	found := delivery.Listed{Record: rec, Replayable: true}
 	switch {
 	case err != nil:
-		return delivery.Record{}, fmt.Errorf("retry delivery %d: %w", record, err)
+		return delivery.Listed{}, fmt.Errorf("retry delivery %d: %w", record, err)
 	case due != nil:
+		if due.Record != record {
+			found.WaitsFor = due.Record
+		}
 		r.expiry.set(rec.ExpiresAt)
 		r.urge(rec.Lane, recordRow(*due))
 	case entry.State == store.OutboxPending:
 		r.urgeEntry(entry)
 	}
-	return rec, nil
+	return found, nil
 }
 
 // urge sends a record of a lane before the others.
@@ -119,16 +134,22 @@ func (r *Relay) hasten(ctx context.Context, after store.Due) (last store.Due, mo
 		if err != nil {
 			return err
 		}
-		for _, row := range rows {
-			// A damaged entry cannot be sent anyway; the store reports it.
-			if err := tx.OutboxReschedule(row.Seq, tx.Now()); err != nil && !errors.Is(err, store.ErrDamaged) {
-				return err
-			}
-		}
 		if more = len(rows) == upkeepStep; more {
 			last = rows[len(rows)-1]
 		}
-		return nil
+		all := func() error {
+			for _, row := range rows {
+				// A damaged entry cannot be sent anyway; the store reports it.
+				if err := r.reschedule(tx, row.Seq, tx.Now()); err != nil && !errors.Is(err, store.ErrDamaged) {
+					return err
+				}
+			}
+			return nil
+		}
+		if r.cfg.Ledger == nil {
+			return all()
+		}
+		return r.cfg.Ledger.Together(tx, all)
 	})
 	return last, more, err
 }

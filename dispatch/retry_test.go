@@ -7,6 +7,7 @@ import (
 
 	"github.com/google/uuid"
 
+	"postern/delivery"
 	"postern/store"
 )
 
@@ -128,6 +129,50 @@ func TestRetryAllDoesNotWaitForTheBreaker(t *testing.T) {
 		time.Sleep(time.Second)
 		if !delivered(t, s, 20) {
 			t.Errorf("left: %+v", s.OutboxCounts())
+		}
+	})
+}
+
+// TestARetryOfBatchEventsMovesTheirRecordsToo: the log shows the time at which they go
+// out, and its attempts stay as they were.
+func TestARetryOfBatchEventsMovesTheirRecordsToo(t *testing.T) {
+	inTown(t, func(t *testing.T, c *town) {
+		later := time.Now().Add(50 * time.Minute)
+		emit(t, c.s, uuid.New(), 1, 2, 3)
+		change(t, c.s, func(tx *store.Tx) error {
+			for seq := range uint64(3) {
+				if err := c.ledger.SettleBatch(tx, seq+1, delivery.Attempt{StartedAt: tx.Now(), Status: 503, Error: "down", RequestID: "r"}, false, later); err != nil {
+					return err
+				}
+			}
+			return nil
+		})
+		next := func(seq uint64) (at time.Time) {
+			t.Helper()
+			var e store.OutboxEntry
+			if err := c.s.View(func(tx *store.Tx) (err error) {
+				e, _, err = tx.Outbox(seq)
+				return err
+			}); err != nil {
+				t.Fatal(err)
+			}
+			r, attempts := c.record(e.Record)
+			if !r.NextAttemptAt.Equal(e.NextAttemptAt) || r.State != delivery.Pending || len(attempts) != 1 || e.Attempts != 1 || r.LastError != "down" {
+				t.Errorf("%d: the log has %+v, the outbox %+v", seq, r, e)
+			}
+			return r.NextAttemptAt
+		}
+		if _, err := c.relay.RetryNow(t.Context(), 2); err != nil {
+			t.Fatal(err)
+		}
+		if !next(1).After(time.Now()) || next(2).After(time.Now()) {
+			t.Errorf("next are %v and %v", next(1), next(2))
+		}
+		if n, err := c.relay.RetryAll(t.Context()); n != 3 || err != nil {
+			t.Errorf("%d, %v", n, err)
+		}
+		if next(1).After(time.Now()) || next(3).After(time.Now()) {
+			t.Errorf("next are %v and %v", next(1), next(3))
 		}
 	})
 }

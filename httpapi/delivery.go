@@ -36,6 +36,7 @@ type deliveryRecord struct {
 	NextAttemptAt *event.Time    `json:"nextAttemptAt"`
 	ReplayOf      *uint64        `json:"replayOf"`
 	Replayable    bool           `json:"replayable"`
+	WaitsFor      *uint64        `json:"waitsFor,omitempty"` // lists do not have it
 }
 
 // deliveryDetails is a delivery with all that is known of it.
@@ -65,6 +66,7 @@ func newDeliveryRecord(r delivery.Listed) deliveryRecord {
 		AttemptCount: r.Attempts, LastStatus: unlessZero(r.LastStatus), LastError: unlessZero(r.LastError), Bytes: r.Bytes,
 		RequestID: unlessZero(r.RequestID), CreatedAt: event.At(r.CreatedAt), LastAttemptAt: timeOrNull(r.LastAttemptAt),
 		NextAttemptAt: timeOrNull(r.NextAttemptAt), ReplayOf: unlessZero(r.ReplayOf), Replayable: r.Replayable,
+		WaitsFor: unlessZero(r.WaitsFor),
 	}
 	if r.Attempts > 0 {
 		ms := r.Duration.Milliseconds()
@@ -148,5 +150,5 @@ func (a *api) retryDelivery(c *call) error {
 	if err != nil {
 		return err
 	}
-	return c.w.json(http.StatusAccepted, newDeliveryRecord(delivery.Listed{Record: r, Replayable: true}))
+	return c.w.json(http.StatusAccepted, newDeliveryRecord(r))
 }

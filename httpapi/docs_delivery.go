@@ -15,6 +15,7 @@ func deliveryDescriptions() map[string]description {
 	filters := cursors("state", "event", "target", "endpointId", "from", "to", "minDurationMs", "query")
 	const example = `{"from":"2026-03-01T12:00:00Z","to":"2026-03-01T13:00:00Z","events":["messages.upsert"],"state":["FAILED","DROPPED"],"target":"webhook"}`
 	const replayAbout = "The oldest first, by the same ways as new events, which are not held up. Each gets a record of its own; what a replay delivered is not selected again."
+	const retryAbout = "One more attempt of the same record, whatever its state is. One that waits behind another in an order is not sent out of turn: the first of its line, which waitsFor names, is sent now, and when that is accepted those behind it follow at once."
 	all := map[string]description{}
 	for _, log := range []struct{ base, list, get, retry, replay, status, cancel, whose string }{
 		{"/instance/{i}/webhook", "listDeliveries", "getDelivery", "retryDelivery", "replayDeliveries", "getReplay", "cancelReplay", "the instance"},
@@ -28,7 +29,7 @@ func deliveryDescriptions() map[string]description {
 			id: log.get, summary: "Show a delivery with its body and attempts.", out: body[deliveryDetails](), codes: codes{"DELIVERY_NOT_FOUND"},
 		}
 		all["POST "+log.base+"/deliveries/{id}/retry"] = description{
-			id: log.retry, summary: "Send a delivery now.", about: "One more attempt of the same record, whatever its state is.",
+			id: log.retry, summary: "Send a delivery now.", about: retryAbout,
 			status: http.StatusAccepted, out: body[deliveryRecord](), codes: codes{"DELIVERY_NOT_FOUND", "BODY_GONE", "LOG_OFF"},
 		}
 		all["POST "+log.base+"/deliveries/replay"] = description{
@@ -76,6 +77,7 @@ func deliveryFields() openapi.Fields {
 		"Delivery.nextAttemptAt": say("When it is sent next; null when it goes out as soon as its turn has come, and when it has ended.", exampleTime),
 		"Delivery.replayOf":      say("The delivery that it repeats; null of a first one.", 12),
 		"Delivery.replayable":    say("Whether its body is still in the file, so that it can be sent again.", true),
+		"Delivery.waitsFor":      say("The delivery that has to end before this one leaves, for the sake of the order: the first of its line. Told of a single delivery and by a retry, in no list; absent when it waits for none.", 16, openapi.AtLeast(1)),
 		"Delivery.body":          say("The body as it was sent, byte for byte; null when it is not kept.", `{"event":"messages.upsert"}`),
 		"Delivery.attempts":      say("Its attempts, the newest 1000 of them, the oldest of these first.", nil),
 

@@ -2,6 +2,7 @@ package instance
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"slices"
 	"time"
@@ -40,15 +41,30 @@ func (r *Registry) Options(id int64) (Options, error) {
 // that it made. Events follow them from the commit on. Errors: ErrNotFound, or a
 // RuleError wrapping ErrInvalidWebhook, with nothing changed.
 func (r *Registry) PutOptions(ctx context.Context, id int64, c OptionsChange) (Options, error) {
-	if err := r.clearAdded(ctx, id, c); err != nil {
-		return Options{}, err
+	for {
+		seen, err := r.clearAdded(ctx, id, c)
+		if err != nil {
+			return Options{}, err
+		}
+		o, err := r.replaceOptions(ctx, id, func(before *heldOptions) (o keptOptions, fresh map[string]bool, err error) {
+			if before != seen && len(before.added(id, c)) > 0 {
+				return o, nil, errOvertaken
+			}
+			return r.apply(c, &before.keptOptions)
+		})
+		if !errors.Is(err, errOvertaken) {
+			return o, err
+		}
 	}
-	return r.replaceOptions(ctx, id, func(before *keptOptions) (keptOptions, map[string]bool, error) { return r.apply(c, before) })
 }
+
+// errOvertaken: others changed the options meanwhile, and what they removed may not be
+// cleared of what waits for it.
+var errOvertaken = errors.New("the options changed meanwhile")
 
 // DropOptions takes back what was set. Errors: ErrNotFound.
 func (r *Registry) DropOptions(ctx context.Context, id int64) (Options, error) {
-	return r.replaceOptions(ctx, id, func(*keptOptions) (keptOptions, map[string]bool, error) { return r.firstOptions(), nil, nil })
+	return r.replaceOptions(ctx, id, func(*heldOptions) (keptOptions, map[string]bool, error) { return r.firstOptions(), nil, nil })
 }
 
 // firstOptions are those of a new instance.
@@ -75,8 +91,8 @@ func (r *Registry) RotateSecret(ctx context.Context, id int64, endpoint string) 
 	if _, err := r.Options(id); err != nil {
 		return Options{}, err
 	}
-	return r.replaceOptions(ctx, id, func(before *keptOptions) (o keptOptions, fresh map[string]bool, err error) {
-		o = *before
+	return r.replaceOptions(ctx, id, func(before *heldOptions) (o keptOptions, fresh map[string]bool, err error) {
+		o = before.keptOptions
 		o.Endpoints = slices.Clone(before.Endpoints)
 		whose := &o.access
 		if endpoint != "" {
@@ -97,7 +113,7 @@ func (r *Registry) RotateSecret(ctx context.Context, id int64, endpoint string) 
 }
 
 // replaceOptions stores what change makes of the options, and tells who delivers.
-func (r *Registry) replaceOptions(ctx context.Context, id int64, change func(before *keptOptions) (o keptOptions, fresh map[string]bool, err error)) (Options, error) {
+func (r *Registry) replaceOptions(ctx context.Context, id int64, change func(before *heldOptions) (o keptOptions, fresh map[string]bool, err error)) (Options, error) {
 	e := r.scope(id)
 	if e == nil {
 		return Options{}, ErrNotFound
@@ -108,7 +124,7 @@ func (r *Registry) replaceOptions(ctx context.Context, id int64, change func(bef
 		return Options{}, ErrNotFound
 	}
 	before := e.chosen()
-	next, fresh, err := change(&before.keptOptions)
+	next, fresh, err := change(before)
 	if err != nil {
 		return Options{}, err
 	}
@@ -125,23 +141,27 @@ func (r *Registry) replaceOptions(ctx context.Context, id int64, change func(bef
 }
 
 // clearAdded sees to it that nothing waits any more for endpoints that were
-// removed, before others take their ids.
-func (r *Registry) clearAdded(ctx context.Context, id int64, c OptionsChange) error {
+// removed, before others take their ids. It returns the options by which it knows them.
+func (r *Registry) clearAdded(ctx context.Context, id int64, c OptionsChange) (seen *heldOptions, err error) {
 	e := r.scope(id)
-	if e == nil || r.cfg.ClearLanes == nil {
-		return nil
+	if e == nil {
+		return nil, ErrNotFound
 	}
-	var added []delivery.Lane
-	o := e.chosen()
+	seen = e.chosen()
+	if added := seen.added(id, c); len(added) > 0 && r.cfg.ClearLanes != nil {
+		err = r.cfg.ClearLanes(store.Along(ctx, nil), added) // what goes along tells of the change, which comes after this
+	}
+	return seen, err
+}
+
+// added are the lanes of the endpoints that a change adds to the options.
+func (o *heldOptions) added(id int64, c OptionsChange) (lanes []delivery.Lane) {
 	for i := range c.Endpoints[:min(len(c.Endpoints), MaxEndpoints)] {
 		if p := c.Endpoints[i].ID; o.endpoint(p) == nil && o.failed == nil {
-			added = append(added, endpointLane(id, p))
+			lanes = append(lanes, endpointLane(id, p))
 		}
 	}
-	if len(added) == 0 {
-		return nil
-	}
-	return r.cfg.ClearLanes(store.Along(ctx, nil), added) // what goes along tells of the change, which comes after this
+	return lanes
 }
 
 // tellLanes hands on whose destinations may be others than before.
