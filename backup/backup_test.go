@@ -322,3 +322,31 @@ func TestAFailureOfReadingOrWritingIsToldAsSuch(t *testing.T) {
 type failing struct{ err error }
 
 func (f failing) Read([]byte) (int, error) { return 0, f.err }
+
+// TestWhatFollowsTheEndOfABackupIsRefused, but for zeros that a tool added: of two in one
+// file only the first would be restored.
+func TestWhatFollowsTheEndOfABackupIsRefused(t *testing.T) {
+	raw := archive(t, source(t))
+	for what, tc := range map[string]struct {
+		behind io.Reader
+		want   error
+	}{
+		"zeros":         {bytes.NewReader(make([]byte, 100_001)), nil},
+		"a byte":        {strings.NewReader("x"), ErrDamaged},
+		"a far byte":    {bytes.NewReader(append(make([]byte, 1<<20), 1)), ErrDamaged},
+		"another":       {bytes.NewReader(raw), ErrDamaged},
+		"no end at all": {endless{}, ErrDamaged},
+	} {
+		_, err := Inspect(t.Context(), io.MultiReader(bytes.NewReader(raw), tc.behind))
+		if !errors.Is(err, tc.want) || err != nil && !strings.Contains(err.Error(), "behind its end") {
+			t.Errorf("%s: %v", what, err)
+		}
+	}
+}
+
+type endless struct{}
+
+func (endless) Read(p []byte) (int, error) {
+	clear(p)
+	return len(p), nil
+}

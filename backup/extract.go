@@ -63,10 +63,33 @@ func Extract(ctx context.Context, r io.Reader, folder string, identities ...age.
 		return m, cut(err, "the end")
 	}
 	// The rest of the stream says whether an encrypted archive is whole.
-	if _, err := io.Copy(io.Discard, r); err != nil {
-		return m, cut(err, "the end")
+	if err := onlyPadding(r); err != nil {
+		return m, err
 	}
 	return m, nil
+}
+
+// maxPadding bounds the zeros behind an archive, which tools add that write in blocks.
+const maxPadding = 16 << 20
+
+// onlyPadding reads to the end. Anything but zeros there says that the archive is another
+// than was written, such as two in one file, of which only the first would be read.
+func onlyPadding(r io.Reader) error {
+	block, zeros := make([]byte, 64<<10), make([]byte, 64<<10)
+	for n := 0; ; {
+		got, err := r.Read(block)
+		n += got
+		switch {
+		case !bytes.Equal(block[:got], zeros[:got]):
+			return fmt.Errorf("%w: behind its end there is more, which was not written with it", ErrDamaged)
+		case errors.Is(err, io.EOF):
+			return nil
+		case err != nil:
+			return cut(err, "the end")
+		case n > maxPadding:
+			return fmt.Errorf("%w: more than %d MiB of zeros are behind its end", ErrDamaged, maxPadding>>20)
+		}
+	}
 }
 
 // Opened is what is behind what encrypts it, until ctx ends. Errors are those of
