@@ -54,7 +54,7 @@ func (a *App) startBackups(context.Context) error {
 		return err
 	}
 	a.backups = backup.NewKeeper(backup.KeeperConfig{
-		Dir: b.Dir, Every: b.Every, Keep: int(b.Keep), Recipients: recipients, Logger: a.log.With("component", "backup"),
+		Dir: b.Dir, ID: a.store.ID(), Every: b.Every, Keep: int(b.Keep), Recipients: recipients, Logger: a.log.With("component", "backup"),
 		Make: func(ctx context.Context) (*backup.Archive, func() error, error) { return a.archive(ctx, false) },
 	})
 	a.backups.Start()

@@ -12,7 +12,9 @@ import (
 	"postern/store"
 )
 
-const asideSuffix = ".new-"
+// unfinished and digits are the end of the name of what is being written, or what a kill
+// left of it: a file, or the folder of a restore.
+const unfinished = ".unfinished-postern-"
 
 // ErrLeft tells that the file is there, whole, though something went wrong: a power cut
 // may take it away.
@@ -20,20 +22,19 @@ var ErrLeft = errors.New("the file could not be removed again")
 
 // WriteFile makes the file at path of what write writes: aside, synced, and under its
 // name when it is whole. It replaces no file that is there, which is an error that
-// wraps [fs.ErrExist]; after an error nothing is left, but for ErrLeft.
+// wraps [fs.ErrExist]; after an error nothing is left, but for ErrLeft. What a kill left
+// in the same folder of an earlier one is removed.
 func WriteFile(path string, write func(io.Writer) error) (err error) {
 	if _, err := os.Lstat(path); err == nil {
 		return exists(path)
 	}
 	folder := filepath.Dir(path)
-	f, err := os.CreateTemp(folder, filepath.Base(path)+asideSuffix+"*") // with mode 0600
+	sweep(folder)
+	f, unlock, err := aside(path)
 	if err != nil {
-		if at, ok := errors.AsType[*fs.PathError](err); ok {
-			err = at.Err // its name says nothing
-		}
-		return fmt.Errorf("%s: nothing can be written into the folder %s: %w", path, folder, err)
+		return fmt.Errorf("%s: nothing can be written into the folder %s: %w", path, folder, pathless(err))
 	}
-	defer os.Remove(f.Name())
+	defer func() { _ = errors.Join(os.Remove(f.Name()), unlock()) }()
 	err = write(f)
 	if err == nil {
 		err = f.Sync()
@@ -59,6 +60,95 @@ func WriteFile(path string, write func(io.Writer) error) (err error) {
 		return err
 	}
 	return nil
+}
+
+// aside makes the file that is to be called path when it is whole, with mode 0600, and
+// holds its lock until unlock, where there are locks: whoever sweeps leaves it then.
+func aside(path string) (f *os.File, unlock func() error, err error) {
+	for range 5 { // somebody who sweeps may take it away before it is locked
+		if f, err = os.CreateTemp(filepath.Dir(path), filepath.Base(path)+unfinished+"*"); err != nil {
+			return nil, nil, err
+		}
+		unlock, err = store.LockName(f.Name())
+		if !errors.Is(err, store.ErrLocked) && !errors.Is(err, fs.ErrNotExist) {
+			if err != nil { // the file system has none
+				unlock = func() error { return nil }
+			}
+			if _, err = os.Lstat(f.Name()); err == nil {
+				return f, unlock, nil
+			}
+			_ = unlock()
+		}
+		_ = f.Close()
+	}
+	return nil, nil, err
+}
+
+// Folder makes a folder beside the file at path, where what is to take its place can be
+// made ready, and removes what a kill left of one. It is locked until remove; another one
+// that is locked is an error.
+func Folder(path string) (folder string, remove func() error, err error) {
+	for _, left := range store.Leftovers(filepath.Dir(path), filepath.Base(path), unfinished) {
+		unlock, err := taken(left, fs.FileMode.IsDir)
+		if errors.Is(err, store.ErrLocked) {
+			return "", nil, fmt.Errorf("another restore to %s goes on, in %s: wait for its end", path, left)
+		}
+		if err == nil {
+			_ = errors.Join(os.RemoveAll(left), unlock())
+		}
+	}
+	if folder, err = os.MkdirTemp(filepath.Dir(path), filepath.Base(path)+unfinished+"*"); err != nil {
+		return "", nil, fmt.Errorf("nothing can be written into the folder %s: %w; run this command as the user that runs Postern", filepath.Dir(path), pathless(err))
+	}
+	unlock, err := store.LockName(folder)
+	if err != nil {
+		return "", nil, fmt.Errorf("another restore to %s began at the same moment: %w", path, errors.Join(err, os.RemoveAll(folder)))
+	}
+	return folder, func() error { return errors.Join(os.RemoveAll(folder), unlock()) }, nil
+}
+
+// Unfinished is what kills left in a folder of backups, restores and what else WriteFile
+// writes: nobody has it locked, so it is of no use to anybody.
+func Unfinished(folder string) (paths []string) {
+	for _, path := range store.Leftovers(folder, "", unfinished) {
+		unlock, err := taken(path, func(m fs.FileMode) bool { return m.IsRegular() || m.IsDir() })
+		if err == nil {
+			_ = unlock()
+			paths = append(paths, path)
+		}
+	}
+	return paths
+}
+
+// sweep removes the files of Unfinished. A folder is left to who looks for it by the name
+// of its file.
+func sweep(folder string) {
+	for _, path := range store.Leftovers(folder, "", unfinished) {
+		if unlock, err := taken(path, fs.FileMode.IsRegular); err == nil {
+			_ = errors.Join(os.Remove(path), unlock())
+		}
+	}
+}
+
+// taken locks what is there and of the kind, and leaves a link or a pipe of that name
+// alone.
+func taken(path string, kind func(fs.FileMode) bool) (unlock func() error, err error) {
+	info, err := os.Lstat(path)
+	switch {
+	case err != nil:
+		return nil, err
+	case !kind(info.Mode()):
+		return nil, fs.ErrInvalid
+	}
+	return store.LockName(path)
+}
+
+// pathless is an error without the name of a file that nobody knows.
+func pathless(err error) error {
+	if at, ok := errors.AsType[*fs.PathError](err); ok {
+		return at.Err
+	}
+	return err
 }
 
 func exists(path string) error {

@@ -22,6 +22,7 @@ import (
 // KeeperConfig tells a [Keeper] what to do. Dir, Every, Keep and Make are required.
 type KeeperConfig struct {
 	Dir        string        // where backups are kept; made when missing
+	ID         string        // of the data file; backups of others in Dir are left alone. Empty: there are none
 	Every      time.Duration // from one to the next
 	Keep       int           // so many are kept, the newest
 	Recipients []age.Recipient
@@ -51,8 +52,8 @@ type Keeper struct {
 	failedAt time.Time
 }
 
-// NewKeeper returns a keeper that begins with Start. The newest backup that is in the
-// folder already counts as its last one.
+// NewKeeper returns a keeper that begins with Start. The newest backup of the
+// data file that is in the folder already counts as its last one.
 func NewKeeper(cfg KeeperConfig) *Keeper {
 	if cfg.Logger == nil {
 		cfg.Logger = slog.New(slog.DiscardHandler)
@@ -61,7 +62,7 @@ func NewKeeper(cfg KeeperConfig) *Keeper {
 		cfg.Now = time.Now
 	}
 	k := &Keeper{cfg: cfg, stop: func() {}, done: make(chan struct{})}
-	if there, err := list(k.cfg.Dir); err == nil && len(there) > 0 {
+	if there, err := list(k.cfg.Dir, k.cfg.ID); err == nil && len(there) > 0 {
 		newest := there[len(there)-1]
 		k.last, k.bytes = newest.at, sizeOf(k.cfg.Dir, newest.name)
 	}
@@ -184,7 +185,6 @@ func (k *Keeper) make(ctx context.Context) (name string, err error) {
 	if err := store.MakeFolder(k.cfg.Dir); err != nil {
 		return "", err
 	}
-	k.sweep()
 	a, release, err := k.cfg.Make(ctx)
 	if err != nil {
 		return "", err
@@ -194,7 +194,7 @@ func (k *Keeper) make(ctx context.Context) (name string, err error) {
 		return "", err
 	}
 	at := a.source.At
-	name = Name(at, len(k.cfg.Recipients) > 0)
+	name = Name(at, k.cfg.ID, len(k.cfg.Recipients) > 0)
 	err = WriteFile(filepath.Join(k.cfg.Dir, name), func(w io.Writer) error { return a.Write(ctx, w, k.cfg.Recipients...) })
 	if err != nil && !errors.Is(err, fs.ErrExist) {
 		return "", err
@@ -218,12 +218,14 @@ func sizeOf(dir, name string) int64 {
 type kept struct {
 	name string
 	at   time.Time
+	id   string // the beginning of that of the data file; empty in names of former releases
 }
 
-// Newest is the newest backup in a folder that the program makes backups into, and of
-// when it is; the name is empty when there is none.
-func Newest(dir string) (name string, at time.Time, err error) {
-	all, err := list(dir)
+// Newest is the newest backup of the data file with that ID in a folder that programs make
+// backups into, and of when it is; the name is empty when there is none. An empty id is
+// any.
+func Newest(dir, id string) (name string, at time.Time, err error) {
+	all, err := list(dir, id)
 	if err != nil || len(all) == 0 {
 		return "", time.Time{}, err
 	}
@@ -231,38 +233,62 @@ func Newest(dir string) (name string, at time.Time, err error) {
 	return last.name, last.at, nil
 }
 
-// list returns the backups in a folder, the oldest first.
-func list(dir string) (all []kept, err error) {
+// Of is the backup of that second, of whichever data file.
+func Of(dir string, second time.Time) (name string, at time.Time, err error) {
+	all, err := list(dir, "")
+	for _, k := range all {
+		if k.at.Equal(second.Truncate(time.Second)) {
+			return k.name, k.at, nil
+		}
+	}
+	return "", time.Time{}, err
+}
+
+// list returns the backups in a folder that are of the data file with that ID, or of any,
+// the oldest first. Those that do not say whose they are belong to it as long as there are
+// none of others.
+func list(dir, id string) (all []kept, err error) {
 	files, err := os.ReadDir(dir)
 	if err != nil {
 		return nil, err
 	}
+	alone := true
 	for _, f := range files {
-		when, ours := strings.CutPrefix(f.Name(), "postern-")
-		when, plain := strings.CutSuffix(strings.TrimSuffix(when, ".age"), ".tar")
-		if at, err := time.Parse(stamp, when); ours && plain && err == nil && f.Type().IsRegular() {
-			all = append(all, kept{f.Name(), at})
+		if k, is := parse(f.Name()); is && f.Type().IsRegular() {
+			all = append(all, k)
+			alone = alone && (k.id == "" || k.id == short(id))
 		}
+	}
+	if id != "" {
+		all = slices.DeleteFunc(all, func(k kept) bool { return k.id != short(id) && (k.id != "" || !alone) })
 	}
 	slices.SortFunc(all, func(a, b kept) int { return a.at.Compare(b.at) })
 	return all, nil
 }
 
-// prune removes the oldest beyond those to be kept, and never the one just made.
+// parse reads what Name made.
+func parse(name string) (k kept, is bool) {
+	when, ours := strings.CutPrefix(name, "postern-")
+	when, plain := strings.CutSuffix(strings.TrimSuffix(when, ".age"), ".tar")
+	if !ours || !plain {
+		return k, false
+	}
+	when, id, of := strings.Cut(when, "-")
+	at, err := time.Parse(stamp, when)
+	if of && (len(id) != idShown || strings.Trim(id, "0123456789abcdef") != "") {
+		return k, false
+	}
+	return kept{name, at, id}, err == nil
+}
+
+// prune removes the oldest of this data file beyond those to be kept, and never the one
+// just made.
 func (k *Keeper) prune(made string) error {
-	all, err := list(k.cfg.Dir)
+	all, err := list(k.cfg.Dir, k.cfg.ID)
 	all = slices.DeleteFunc(all, func(f kept) bool { return f.name == made })
 	for len(all) > max(k.cfg.Keep-1, 0) {
 		err = errors.Join(err, os.Remove(filepath.Join(k.cfg.Dir, all[0].name)))
 		all = all[1:]
 	}
 	return err
-}
-
-// sweep removes what a kill left of a backup that was being made.
-func (k *Keeper) sweep() {
-	left, _ := filepath.Glob(filepath.Join(k.cfg.Dir, "postern-*.tar*"+asideSuffix+"*"))
-	for _, path := range left {
-		_ = os.Remove(path)
-	}
 }

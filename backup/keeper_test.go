@@ -18,11 +18,16 @@ import (
 // kept runs fn on a keeper into folder, in a bubble with its own clock.
 func keeping(t *testing.T, folder string, fn func(t *testing.T, k *Keeper, fail *atomic.Pointer[error])) {
 	t.Helper()
+	keepingOf(t, folder, "", fn)
+}
+
+func keepingOf(t *testing.T, folder, id string, fn func(t *testing.T, k *Keeper, fail *atomic.Pointer[error])) {
+	t.Helper()
 	s := source(t)
 	synctest.Test(t, func(t *testing.T) {
 		var fail atomic.Pointer[error]
 		k := NewKeeper(KeeperConfig{
-			Dir: folder, Every: time.Hour, Keep: 3,
+			Dir: folder, ID: id, Every: time.Hour, Keep: 3,
 			Make: func(ctx context.Context) (*Archive, func() error, error) {
 				if err := fail.Load(); err != nil {
 					return nil, nil, *err
@@ -59,7 +64,7 @@ func TestBackupsAreMadeOnTimeAndTheNewestAreKept(t *testing.T) {
 		t.Fatal(err)
 	}
 	stranger := filepath.Join(folder, "postern-notes.tar")
-	left := filepath.Join(folder, "postern-20200101T000000Z.tar.new-123")
+	left := filepath.Join(folder, "postern-20200101T000000Z.tar.unfinished-postern-123")
 	for _, path := range []string{stranger, left} {
 		if err := os.WriteFile(path, []byte("x"), 0o600); err != nil {
 			t.Fatal(err)
@@ -69,13 +74,13 @@ func TestBackupsAreMadeOnTimeAndTheNewestAreKept(t *testing.T) {
 		began := time.Now()
 		time.Sleep(time.Minute)
 		synctest.Wait()
-		if got := files(t, folder); len(got) != 2 || !slices.Contains(got, Name(began, false)) {
+		if got := files(t, folder); len(got) != 2 || !slices.Contains(got, Name(began, "", false)) {
 			t.Errorf("at once: %v", got)
 		}
 		time.Sleep(5 * time.Hour)
 		synctest.Wait()
 		got := files(t, folder)
-		if len(got) != 4 || !slices.Contains(got, "postern-notes.tar") || slices.Contains(got, Name(began, false)) {
+		if len(got) != 4 || !slices.Contains(got, "postern-notes.tar") || slices.Contains(got, Name(began, "", false)) {
 			t.Errorf("after some hours: %v", got)
 		}
 		if last := k.LastSuccess(); time.Since(last) > time.Hour+2*time.Minute || k.Warning() != "" {
@@ -167,5 +172,65 @@ func TestTheStateOfBackupsTellsTheNewestItsSizeAndWhyTheLastAttemptFailed(t *tes
 	})
 	if again := NewKeeper(KeeperConfig{Dir: folder}).State(); again.Last.IsZero() || again.Bytes == 0 {
 		t.Errorf("after a start: %+v", again)
+	}
+}
+
+// TestOfEachDataFileSoManyAreKept where two programs have the same folder, and the newest
+// of each is its own.
+func TestOfEachDataFileSoManyAreKept(t *testing.T) {
+	folder := t.TempDir()
+	const red, blue = "0123456789abcdef0123456789abcdef", "fedcba9876543210fedcba9876543210"
+	hours := func(id string, n int) {
+		keepingOf(t, folder, id, func(t *testing.T, k *Keeper, _ *atomic.Pointer[error]) {
+			if !k.LastSuccess().IsZero() {
+				t.Errorf("%s takes another's backup of %v for its own", id, k.LastSuccess())
+			}
+			time.Sleep(time.Duration(n) * time.Hour)
+			synctest.Wait()
+		})
+	}
+	hours(red, 10)
+	hours(blue, 20)
+	of := map[string]int{}
+	for _, name := range files(t, folder) {
+		k, is := parse(name)
+		if !is {
+			t.Errorf("%s is no name of a backup", name)
+		}
+		of[k.id]++
+	}
+	if len(of) != 2 || of[red[:8]] != 3 || of[blue[:8]] != 3 {
+		t.Errorf("%v", of)
+	}
+	for _, id := range []string{red, blue} {
+		if name, _, err := Newest(folder, id); err != nil || !strings.Contains(name, "-"+id[:8]+".tar") {
+			t.Errorf("the newest of %s is %q, %v", id, name, err)
+		}
+	}
+}
+
+// TestBackupsOfAFormerReleaseAreKeptAndRemovedLikeOwn, but for a folder that others use:
+// there nobody knows whose they are.
+func TestBackupsOfAFormerReleaseAreKeptAndRemovedLikeOwn(t *testing.T) {
+	const own, other = "0123456789abcdef0123456789abcdef", "fedcba98"
+	former := []string{"postern-19990101T000000Z.tar", "postern-19990102T000000Z.tar.age", "postern-19990103T000000Z.tar", "postern-19990104T000000Z.tar"}
+	for what, beside := range map[string][]string{"alone": nil, "beside another": {"postern-19990105T000000Z-" + other + ".tar"}} {
+		folder := t.TempDir()
+		for _, name := range append(slices.Clone(former), beside...) {
+			if err := os.WriteFile(filepath.Join(folder, name), nil, 0o600); err != nil {
+				t.Fatal(err)
+			}
+		}
+		if name, _, err := Newest(folder, own); err != nil || (name == former[3]) != (beside == nil) {
+			t.Errorf("%s the newest is %q, %v", what, name, err)
+		}
+		keepingOf(t, folder, own, func(*testing.T, *Keeper, *atomic.Pointer[error]) {
+			time.Sleep(10 * time.Minute)
+			synctest.Wait()
+		})
+		left := files(t, folder)
+		if beside == nil && (len(left) != 3 || slices.Contains(left, former[1])) || beside != nil && len(left) != 6 {
+			t.Errorf("%s: %v", what, left)
+		}
 	}
 }

@@ -52,16 +52,27 @@ type Counts struct {
 	PendingEvents uint64 `json:"pendingEvents"` // to be delivered to a webhook
 }
 
-// Name is how a backup of that moment is called in a folder of them.
-func Name(at time.Time, encrypted bool) string {
-	name := "postern-" + at.UTC().Format(stamp) + ".tar"
+// Name is how a backup of that moment is called in a folder of them. id is that of the
+// data file, of which the beginning tells it from those of other programs in the same
+// folder; empty: nothing does.
+func Name(at time.Time, id string, encrypted bool) string {
+	name := "postern-" + at.UTC().Format(stamp)
+	if id != "" {
+		name += "-" + short(id)
+	}
+	name += ".tar"
 	if encrypted {
 		name += ".age"
 	}
 	return name
 }
 
-const stamp = "20060102T150405Z"
+const (
+	stamp   = "20060102T150405Z"
+	idShown = 8 // so many digits of an ID are in a name
+)
+
+func short(id string) string { return id[:min(len(id), idShown)] }
 
 func decodeManifest(raw []byte) (m Manifest, err error) {
 	var is struct{ Format int }

@@ -86,7 +86,7 @@ func (o *restoreOptions) run(c *cobra.Command, from string) (err error) {
 	if err := store.MakeFolder(filepath.Dir(path)); err != nil {
 		return err
 	}
-	folder, remove, err := restoreFolder(path)
+	folder, remove, err := backup.Folder(path)
 	if err != nil {
 		return err
 	}
@@ -181,35 +181,6 @@ func (o *restoreOptions) place(cfg *config.Config, path, folder, stamp string) (
 const replacedSuffix = ".replaced-"
 
 func stampOf(at time.Time) string { return at.UTC().Format("20060102T150405.000Z") }
-
-const restoreSuffix = ".restore-"
-
-// restoreFolder makes a folder beside the data file, where it can be moved to its place
-// at once, and removes what a restore that was killed left. That of one that goes on is
-// locked.
-func restoreFolder(path string) (folder string, remove func() error, err error) {
-	left, _ := filepath.Glob(path + restoreSuffix + "*")
-	for _, f := range left {
-		unlock, err := store.LockFolder(f)
-		if errors.Is(err, store.ErrLocked) {
-			return "", nil, fmt.Errorf("another restore to %s goes on, in %s: wait for its end", path, f)
-		}
-		if err == nil {
-			_ = errors.Join(os.RemoveAll(f), unlock())
-		}
-	}
-	if folder, err = os.MkdirTemp(filepath.Dir(path), filepath.Base(path)+restoreSuffix+"*"); err != nil {
-		if at, ok := errors.AsType[*fs.PathError](err); ok {
-			err = at.Err // its name says nothing
-		}
-		return "", nil, fmt.Errorf("nothing can be written into the folder %s: %w; run this command as the user that runs Postern", filepath.Dir(path), err)
-	}
-	unlock, err := store.LockFolder(folder)
-	if err != nil {
-		return "", nil, fmt.Errorf("another restore to %s began at the same moment: %w", path, errors.Join(err, os.RemoveAll(folder)))
-	}
-	return folder, func() error { return errors.Join(os.RemoveAll(folder), unlock()) }, nil
-}
 
 // openBackup opens the file, or standard input until ctx ends: what comes from there may
 // be long in coming.

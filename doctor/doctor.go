@@ -87,7 +87,7 @@ func Run(ctx context.Context, p Patient) ([]Finding, error) {
 	for _, f := range found {
 		all = append(all, f...)
 	}
-	return slices.Concat(all, file, r.backup()), ctx.Err()
+	return slices.Concat(all, file, r.backup(ctx), r.left()), ctx.Err()
 }
 
 // examination is a patient, and what the checks have in common.

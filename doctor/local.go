@@ -117,7 +117,7 @@ const (
 )
 
 func (r *examination) syncs(ctx context.Context) []Finding {
-	took, err := measureSyncs(ctx, r.where(), filepath.Base(r.Config.Store.Path)+".doctor-*")
+	took, err := measureSyncs(ctx, r.where(), filepath.Base(r.Config.Store.Path))
 	switch {
 	case isMissing(err):
 		return one("fsync", OK, "", "not measured: there is no data folder yet")
@@ -140,12 +140,17 @@ func (r *examination) syncs(ctx context.Context) []Finding {
 
 // measureSyncs writes to a file that has no name, and times how long each write takes
 // to be on the disk.
-func measureSyncs(ctx context.Context, folder, pattern string) (took []time.Duration, err error) {
-	f, err := os.CreateTemp(folder, pattern)
+func measureSyncs(ctx context.Context, folder, begins string) (took []time.Duration, err error) {
+	const mark = ".doctor-"
+	for _, left := range store.Leftovers(folder, begins, mark) { // of one that was killed before it took the name away
+		_ = os.Remove(left)
+	}
+	f, err := os.CreateTemp(folder, begins+mark+"*")
 	if err != nil {
 		return nil, err
 	}
-	gone := os.Remove(f.Name()) == nil // not where an open file keeps its name
+	unnamed := os.Remove(f.Name())
+	gone := unnamed == nil || isMissing(unnamed) // not where an open file keeps its name
 	defer func() {
 		err = errors.Join(err, f.Close())
 		if !gone {

@@ -9,10 +9,7 @@ import (
 	"os/exec"
 	"strconv"
 	"strings"
-	"time"
 
-	"postern/backup"
-	"postern/config"
 	"postern/media"
 	"postern/peers"
 	"postern/store"
@@ -131,33 +128,4 @@ func (r *examination) file(ctx context.Context) []Finding {
 		return one(check, Fault, "run postern check, which names all; "+advice, "%d faults, the first: %s", len(report.Faults), report.Faults[0])
 	}
 	return one(check, OK, "", "%d records in %d buckets, no fault", report.Records, report.Buckets)
-}
-
-func (r *examination) backup() []Finding {
-	const check = "backup"
-	b := r.Config.Backup
-	if b.Every == 0 {
-		return one(check, Warning, "set backup.dir and backup.every, unless something else runs postern backup", "none is made by itself")
-	}
-	name, at, err := backup.Newest(b.Dir)
-	dir := config.Absolute(b.Dir)
-	age := time.Since(at).Round(time.Minute)
-	level := Warning
-	if r.running {
-		level = Fault
-	}
-	const advice = "the log of the program says why; run postern backup meanwhile"
-	switch {
-	case isMissing(err) || err == nil && name == "":
-		if !r.running {
-			advice := "start the program"
-			return one(check, level, advice, "there is none in %s", dir)
-		}
-		return one(check, level, advice, "there is none in %s", dir)
-	case err != nil:
-		return one(check, Fault, "give the user that the program runs as the folder", "%v", err)
-	case age > 2*b.Every:
-		return one(check, level, advice, "the newest, %s in %s, is %v old, and one is due every %v", name, dir, age, b.Every)
-	}
-	return one(check, OK, "", "the newest, %s in %s, is %v old", name, dir, age)
 }

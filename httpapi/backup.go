@@ -108,6 +108,6 @@ func (a *api) sendBackup(ctx context.Context, c *call, archive *backup.Archive, 
 		h.Set("Content-Length", strconv.FormatInt(archive.Size(), 10))
 	}
 	h.Set("Content-Type", kind)
-	h.Set("Content-Disposition", `attachment; filename="`+backup.Name(time.Now(), len(recipients) > 0)+`"`)
+	h.Set("Content-Disposition", `attachment; filename="`+backup.Name(time.Now(), "", len(recipients) > 0)+`"`)
 	return archive.Write(ctx, c.w, recipients...)
 }

@@ -9,7 +9,6 @@ import (
 	"runtime"
 	"runtime/debug"
 	"strconv"
-	"strings"
 	"syscall"
 	"time"
 
@@ -109,15 +108,8 @@ const leftoverSuffix = ".new-"
 // on the real file is held, so nobody is creating it. What cannot be deleted is
 // harmless.
 func removeLeftovers(path string) {
-	folder := filepath.Dir(path)
-	files, err := os.ReadDir(folder)
-	if err != nil {
-		return
-	}
-	for _, f := range files {
-		if strings.HasPrefix(f.Name(), filepath.Base(path)+leftoverSuffix) {
-			_ = os.Remove(filepath.Join(folder, f.Name()))
-		}
+	for _, left := range Leftovers(filepath.Dir(path), filepath.Base(path), leftoverSuffix) {
+		_ = os.Remove(left)
 	}
 }
 

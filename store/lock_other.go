@@ -17,9 +17,9 @@ func lockFile(path string) (*os.File, error) { return openPlain(path, os.O_RDWR)
 // lockShared opens the file for reading.
 func lockShared(path string) (*os.File, error) { return openPlain(path, os.O_RDONLY) }
 
-// LockFolder finds out whether a folder is there: folders have no locks here, and what a
-// program has open in one cannot be removed.
-func LockFolder(path string) (unlock func() error, err error) {
+// LockName finds out whether a folder or file is there: they have no locks here, and what
+// a program has open cannot be removed.
+func LockName(path string) (unlock func() error, err error) {
 	if _, err := os.Stat(path); err != nil {
 		return nil, err
 	}

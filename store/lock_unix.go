@@ -41,9 +41,9 @@ func lock(path string, flag, kind int) (*os.File, error) {
 	}
 }
 
-// LockFolder takes the lock of a folder, until unlock or the end of the process. ErrLocked:
-// another has it.
-func LockFolder(path string) (unlock func() error, err error) {
+// LockName takes the lock of the folder or file at path, until unlock or the end of the
+// process. ErrLocked: another has it.
+func LockName(path string) (unlock func() error, err error) {
 	f, err := os.Open(path)
 	if err != nil {
 		return nil, err

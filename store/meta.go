@@ -58,8 +58,8 @@ func complete(tx *bolt.Tx, sch schema, known tallies) (tallies, error) {
 
 // prepare makes an opened file that was surveyed ready for work: it adds what
 // this release has more than the one that wrote it, settles it, and takes away the mark of
-// an orderly shutdown, and notes which program opened it. It returns the tallies.
-func prepare(db *bolt.DB, sch schema, found *survey, program string) (all tallies, err error) {
+// an orderly shutdown, and notes which program opened it. It returns the tallies and the ID.
+func prepare(db *bolt.DB, sch schema, found *survey, program string) (all tallies, id string, err error) {
 	err = db.Update(func(tx *bolt.Tx) error {
 		if !db.NoSync {
 			if err := settle(db.Path(), db.Info().PageSize); err != nil {
@@ -78,6 +78,9 @@ func prepare(db *bolt.DB, sch schema, found *survey, program string) (all tallie
 		if all, err = complete(tx, sch, holds); err != nil {
 			return err
 		}
+		if id, err = identified(tx, found); err != nil {
+			return err
+		}
 		if program != "" {
 			if err := tx.Bucket([]byte(metaBucket.Name)).Put(metaProgram, seal(metaProgram, []byte(program))); err != nil {
 				return err
@@ -86,9 +89,9 @@ func prepare(db *bolt.DB, sch schema, found *survey, program string) (all tallie
 		return setClean(tx, false)
 	})
 	if err != nil {
-		return nil, explain(err)
+		return nil, "", explain(err)
 	}
-	return all, nil
+	return all, id, nil
 }
 
 // markClean writes the mark of an orderly shutdown.

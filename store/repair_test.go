@@ -34,6 +34,10 @@ func brokenOutbox(t *testing.T) (path string, image []byte) {
 
 func TestARepairMakesWhatIsMissingAndRemovesOrphans(t *testing.T) {
 	path, image := brokenOutbox(t)
+	id, err := FileID(path)
+	if err != nil || id == "" {
+		t.Fatal(id, err)
+	}
 	done, err := Repair(t.Context(), path, []Bucket{thing}, ".old")
 	if err != nil || done.Made != 1 || done.Removed != 4 || done.Kept != path+".old" {
 		t.Fatalf("%+v, %v", done, err)
@@ -51,6 +55,9 @@ func TestARepairMakesWhatIsMissingAndRemovesOrphans(t *testing.T) {
 	}
 	s := openTest(t, path)
 	defer s.Close()
+	if s.ID() != id {
+		t.Errorf("the ID is %q instead of %q", s.ID(), id)
+	}
 	change(t, s, func(tx *Tx) error { // no number is given twice
 		err := tx.Emit(Emission{Kind: "message.batch.created", Owner: uuid.UUID{1}, Batch: uuid.UUID{9}, Data: struct{}{}})
 		if e, found, _ := tx.Outbox(8); !found || e.OwnerSeq != 8 {

@@ -80,6 +80,7 @@ type Store struct {
 	backlog backlog
 	aside   asideSet
 	tallies tallies // the writer's, after Open
+	id      string
 
 	mu     sync.Mutex
 	queue  []*update     // waiting calls, drained by the writer
@@ -169,7 +170,7 @@ func open(o Options) (*Store, error) {
 		}
 		log.Info("the data file is of an earlier release, which can be gone back to until the first orderly stop", "copy", o.Path+beforeSuffix)
 	}
-	if s.tallies, err = prepare(db, sch, found, o.Program); err != nil {
+	if s.tallies, s.id, err = prepare(db, sch, found, o.Program); err != nil {
 		return nil, errors.Join(err, db.Close())
 	}
 	if s.backlog.counts, err = countOutbox(db); err != nil {

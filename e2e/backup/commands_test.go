@@ -90,8 +90,8 @@ func TestARestoreRefusesWhatWouldLoseSomething(t *testing.T) {
 		t.Fatal(err)
 	}
 	cut := filepath.Join(folder, "cut.tar")
-	flipped := filepath.Join(folder, "flipped.tar")
-	if err := errors.Join(os.WriteFile(cut, whole[:len(whole)/2], 0o600), os.WriteFile(flipped, flip(whole, len(whole)/2), 0o600)); err != nil {
+	flipped, longer := filepath.Join(folder, "flipped.tar"), filepath.Join(folder, "longer.tar")
+	if err := errors.Join(os.WriteFile(longer, append(bytes.Clone(whole), whole...), 0o600), os.WriteFile(cut, whole[:len(whole)/2], 0o600), os.WriteFile(flipped, flip(whole, len(whole)/2), 0o600)); err != nil {
 		t.Fatal(err)
 	}
 	o.Says(1, "a program is running", "restore", "--force", "--yes", file)
@@ -102,6 +102,7 @@ func TestARestoreRefusesWhatWouldLoseSomething(t *testing.T) {
 	o.Says(2, "add --yes", "restore", "--force", file)
 	o.Says(1, "damaged or cut off", "restore", "--force", "--yes", cut)
 	o.Says(1, "damaged", "restore", "--force", "--yes", flipped)
+	o.Says(1, "behind its end there is more", "restore", "--force", "--yes", longer)
 	o.Says(1, "no such file", "restore", "--force", "--yes", file+"-none")
 	o.Says(1, "no backup of Postern", "restore", "--force", "--yes", o.DataFile())
 	o.Says(1, "--identity", "restore", "--force", "--yes", "--identity", file+"-none", file)
@@ -115,7 +116,7 @@ func TestARestoreRefusesWhatWouldLoseSomething(t *testing.T) {
 	o.Start()
 	o.AwaitOnline("red", token)
 	o.Stop()
-	if left := o.Files(); slices.ContainsFunc(left, func(name string) bool { return strings.Contains(name, "restore") }) {
+	if left := o.Files(); slices.ContainsFunc(left, func(name string) bool { return strings.Contains(name, "unfinished") }) {
 		t.Errorf("left behind: %v", left)
 	}
 }
@@ -251,7 +252,7 @@ func TestAKilledRestoreLeavesOneOfBothFiles(t *testing.T) {
 		t.Errorf("only %d were killed before their end", killed)
 	}
 	o.Says(0, "1 paired accounts go on", "restore", "--force", "--yes", file)
-	if left := o.Files(); slices.ContainsFunc(left, func(name string) bool { return strings.Contains(name, ".restore-") }) {
+	if left := o.Files(); slices.ContainsFunc(left, func(name string) bool { return strings.Contains(name, "unfinished") }) {
 		t.Errorf("left behind: %v", left)
 	}
 	o.Start()

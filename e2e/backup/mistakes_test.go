@@ -106,7 +106,7 @@ func TestTwoRestoresAtOnceLeaveAWholeFile(t *testing.T) {
 		t.Fatal(err)
 	}
 	o.Await("its folder", func() bool {
-		begun, _ := filepath.Glob(o.DataFile() + ".restore-*/postern.db")
+		begun, _ := filepath.Glob(o.DataFile() + ".unfinished-postern-*/postern.db")
 		return len(begun) == 1
 	})
 	o.Says(1, "another restore to "+o.DataFile()+" goes on", "restore", "--force", "--yes", file)

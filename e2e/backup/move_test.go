@@ -162,7 +162,7 @@ func (c *chatting) exportInto(t *testing.T, file string, takeBack ...string) (sa
 			done <- outcome{status, said}
 		}()
 		for len(done) == 0 {
-			if writing, _ := filepath.Glob(file + ".new-*"); len(writing) > 0 {
+			if writing, _ := filepath.Glob(file + ".unfinished-*"); len(writing) > 0 {
 				break
 			}
 		}

@@ -57,7 +57,7 @@ func is(t *testing.T, found map[string][]finding, check, level, words string) {
 // checks are all that there are.
 var checks = []string{
 	"configuration", "secrets", "data folder", "file system", "fsync", "free space", "program", "clock", "WhatsApp", "proxies", "global webhook", "instance webhooks",
-	"ffmpeg", "open files", "data file", "backup",
+	"ffmpeg", "open files", "data file", "backup", "left behind",
 }
 
 func (o *operator) sets(name, token, url string) {

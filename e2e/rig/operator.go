@@ -6,6 +6,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"runtime"
 	"slices"
 	"strings"
 	"testing"
@@ -90,6 +91,20 @@ func (o *Operator) Signalled(with os.Signal, after time.Duration, env []string, 
 	_ = cmd.Process.Signal(with)
 	_ = cmd.Wait()
 	return cmd.ProcessState.ExitCode(), time.Since(began)
+}
+
+// KilledOnce runs a command and kills it once something is so.
+func (o *Operator) KilledOnce(is func() bool, args ...string) {
+	o.t.Helper()
+	cmd := o.command(args...)
+	if err := cmd.Start(); err != nil {
+		o.t.Fatal(err)
+	}
+	for end := time.Now().Add(10 * time.Second); !is() && time.Now().Before(end); {
+		runtime.Gosched()
+	}
+	_ = cmd.Process.Kill()
+	_ = cmd.Wait()
 }
 
 // command is a command with the operator's variables.

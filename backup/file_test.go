@@ -1,0 +1,95 @@
+package backup
+
+import (
+	"io"
+	"os"
+	"path/filepath"
+	"slices"
+	"testing"
+
+	"postern/store"
+)
+
+// TestWhatAKillLeftIsRemovedByTheNext, and nothing that somebody else named or that is
+// being written.
+func TestWhatAKillLeftIsRemovedByTheNext(t *testing.T) {
+	folder := t.TempDir()
+	kept := []string{
+		"a.tar.unfinished-postern-", "a.tar.unfinished-postern-12x", "a.tar.new-12", "a.tar.unfinished-postern-7.bak", ".unfinished-postern-7", "living.unfinished-postern-3",
+	}
+	for _, name := range append([]string{"a.tar.unfinished-postern-1", "other.zip.unfinished-postern-4294967295"}, kept...) {
+		if err := os.WriteFile(filepath.Join(folder, name), []byte("half"), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	link, full := filepath.Join(folder, "link.unfinished-postern-4"), filepath.Join(folder, "full.unfinished-postern-5")
+	if err := os.Symlink("/etc/passwd", link); err != nil {
+		t.Skip(err)
+	}
+	if err := os.MkdirAll(filepath.Join(full, "in"), 0o700); err != nil {
+		t.Fatal(err)
+	}
+	unlock, err := store.LockName(filepath.Join(folder, "living.unfinished-postern-3"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if got := Unfinished(folder); len(got) != 3 {
+		t.Errorf("left are %v", got)
+	}
+	kept = append(kept, filepath.Base(link), filepath.Base(full), "a.tar")
+	if err := WriteFile(filepath.Join(folder, "a.tar"), func(w io.Writer) error {
+		// While it is written, another command in the same folder leaves it alone.
+		other := filepath.Join(folder, "b.tar")
+		if err := WriteFile(other, func(io.Writer) error { return nil }); err != nil {
+			return err
+		}
+		if err := os.Remove(other); err != nil {
+			return err
+		}
+		_, err := io.WriteString(w, "whole")
+		return err
+	}); err != nil {
+		t.Fatal(err)
+	}
+	slices.Sort(kept)
+	if got := files(t, folder); !slices.Equal(got, kept) {
+		t.Errorf("there is\n%v instead of\n%v", got, kept)
+	}
+	if err := unlock(); err != nil {
+		t.Fatal(err)
+	}
+	if got := Unfinished(folder); len(got) != 2 {
+		t.Errorf("left are %v", got)
+	}
+}
+
+// TestTheFolderOfAKilledRestoreIsRemovedByTheNextOfTheSameFile, and no other one.
+func TestTheFolderOfAKilledRestoreIsRemovedByTheNextOfTheSameFile(t *testing.T) {
+	beside := t.TempDir()
+	path := filepath.Join(beside, "postern.db")
+	kept := []string{"other.db.unfinished-postern-1", "postern.db.restore-20260101", "postern.db.unfinished-postern-mine"}
+	for _, name := range append([]string{"postern.db.unfinished-postern-1"}, kept...) {
+		if err := os.MkdirAll(filepath.Join(beside, name, "in"), 0o700); err != nil {
+			t.Fatal(err)
+		}
+	}
+	folder, remove, err := Folder(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, _, err := Folder(path); err == nil {
+		t.Error("two restores of one file at once")
+	}
+	if err := WriteFile(filepath.Join(beside, "x"), func(io.Writer) error { return nil }); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := os.Stat(folder); err != nil {
+		t.Error(err)
+	}
+	if err := remove(); err != nil {
+		t.Fatal(err)
+	}
+	if got := files(t, beside); !slices.Equal(got, append(kept, "x")) {
+		t.Errorf("there is %v", got)
+	}
+}

@@ -1,0 +1,86 @@
+package doctor
+
+import (
+	"context"
+	"net/url"
+	"os"
+	"path/filepath"
+	"time"
+
+	"postern/backup"
+	"postern/config"
+	"postern/store"
+)
+
+func (r *examination) backup(ctx context.Context) []Finding {
+	const check = "backup"
+	b := r.Config.Backup
+	if b.Every == 0 {
+		return one(check, Warning, "set backup.dir and backup.every, unless something else runs postern backup", "none is made by itself")
+	}
+	name, at, err := r.newestBackup(ctx)
+	dir := config.Absolute(b.Dir)
+	age := time.Since(at).Round(time.Minute)
+	level := Warning
+	if r.running {
+		level = Fault
+	}
+	const advice = "the log of the program says why; run postern backup meanwhile"
+	switch {
+	case isMissing(err) || err == nil && name == "":
+		if !r.running {
+			advice := "start the program"
+			return one(check, level, advice, "there is none in %s", dir)
+		}
+		return one(check, level, advice, "there is none in %s", dir)
+	case err != nil:
+		return one(check, Fault, "give the user that the program runs as the folder", "%v", err)
+	case age > 2*b.Every:
+		return one(check, level, advice, "the newest, %s in %s, is %v old, and one is due every %v", name, dir, age, b.Every)
+	}
+	return one(check, OK, "", "the newest, %s in %s, is %v old", name, dir, age)
+}
+
+// newestBackup is that of this data file: other programs may have theirs in the same
+// folder.
+func (r *examination) newestBackup(ctx context.Context) (name string, at time.Time, err error) {
+	dir := r.Config.Backup.Dir
+	if !r.running {
+		id, _ := store.FileID(r.Config.Store.Path) // one that cannot be read is told as the data file's
+		return backup.Newest(dir, id)
+	}
+	ctx, cancel := limited(ctx)
+	defer cancel()
+	var is struct {
+		Backup *struct{ LastAt *time.Time }
+	}
+	err = r.Ask(ctx, "GET", "/admin/samples?since="+url.QueryEscape(time.Now().UTC().Format(time.RFC3339)), &is)
+	if err != nil || is.Backup == nil || is.Backup.LastAt == nil {
+		return backup.Newest(dir, "")
+	}
+	return backup.Of(dir, *is.Backup.LastAt)
+}
+
+// left looks for what commands and programs left that were killed, and that nobody works
+// on.
+func (r *examination) left() []Finding {
+	const check = "left behind"
+	dir := r.where()
+	all := backup.Unfinished(dir)
+	if b := r.Config.Backup.Dir; b != "" && config.Absolute(b) != config.Absolute(dir) {
+		all = append(all, backup.Unfinished(b)...)
+	}
+	if len(all) == 0 {
+		return one(check, OK, "", "nothing")
+	}
+	var size uint64
+	for _, path := range all {
+		_ = filepath.Walk(path, func(_ string, info os.FileInfo, err error) error {
+			if err == nil {
+				size += uint64(info.Size())
+			}
+			return nil
+		})
+	}
+	return one(check, Warning, "delete it; the next backup into the folder, or the next restore, does it too", "%s (%s), of a command or a program that was killed", few(all), mebibytes(size))
+}
