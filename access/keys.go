@@ -13,6 +13,7 @@ import (
 
 	"github.com/google/uuid"
 
+	"postern/budget"
 	"postern/store"
 )
 
@@ -73,7 +74,7 @@ type use struct {
 type held struct {
 	key    *Key // never changed, but replaced, under Keys.mu
 	digest [sha256.Size]byte
-	budget budget
+	budget budget.Minute
 	calls  bucket // of an agent, that are noted
 
 	mu    sync.Mutex
@@ -315,7 +316,7 @@ func (all *Keys) Take(k *Key) (wait time.Duration) {
 	}
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	return h.budget.take(k.PerMinute, time.Now())
+	return h.budget.Take(k.PerMinute, time.Now())
 }
 
 // TakeCall counts a call of an agent that is to be noted, and returns how long to wait when

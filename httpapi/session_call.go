@@ -9,8 +9,8 @@ import (
 )
 
 // callsPerMinute is how many calls of an agent a key may have noted: as many as a server of
-// agents takes of it. callsAtOnce are those of two of its minutes and what runs beside them:
-// that one counts by the minutes of the clock, and around the end of one takes those of both.
+// agents takes of it in any minute. callsAtOnce are those of two such minutes and what runs
+// beside them: some are noted late, and a key may be with two servers.
 const (
 	callsPerMinute = 120
 	callsAtOnce    = 256

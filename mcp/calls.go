@@ -2,27 +2,30 @@ package mcp
 
 import (
 	"fmt"
+	"maps"
 	"math"
 	"sync"
 	"time"
+
+	"postern/budget"
 )
 
-// calls counts what runs, in all and by key, and how many calls each key made in the
-// minute that runs.
+// calls counts what runs, in all and by key, and how many calls each key made in the last
+// minute.
 type calls struct {
-	mu     sync.Mutex
-	total  int
-	of     map[string]int
-	minute time.Time
-	made   map[string]int
+	mu    sync.Mutex
+	total int
+	of    map[string]int
+	made  map[string]*budget.Minute
+	swept time.Time // when those that made none lately were forgotten
 }
 
-func newCalls() *calls { return &calls{of: map[string]int{}} }
+func newCalls() *calls { return &calls{of: map[string]int{}, made: map[string]*budget.Minute{}} }
 
 const errBusy = "BUSY: too many calls run at the same time; try again when one of them has ended"
 
-// enter counts a request of a key until leave is called; counted ones are calls of the
-// minute too. no is why it may not begin now, for the model to read.
+// enter counts a request of a key until leave is called; counted ones are of its
+// maxCallsPerMinute in any 60 seconds too. no is why it may not begin now, for the model to read.
 func (c *calls) enter(key string, counted bool) (leave func(), no string) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -30,15 +33,9 @@ func (c *calls) enter(key string, counted bool) (leave func(), no string) {
 		return nil, errBusy
 	}
 	if counted {
-		now := time.Now()
-		if minute := now.Truncate(time.Minute); !minute.Equal(c.minute) {
-			c.minute, c.made = minute, map[string]int{}
+		if wait := c.minuteOf(key, time.Now()).Take(maxCallsPerMinute, time.Now()); wait > 0 {
+			return nil, fmt.Sprintf("RATE_LIMITED: a key makes %d calls a minute at most (again in %.0f seconds)", maxCallsPerMinute, math.Ceil(wait.Seconds()))
 		}
-		if c.made[key] >= maxCallsPerMinute {
-			wait := math.Ceil(c.minute.Add(time.Minute).Sub(now).Seconds())
-			return nil, fmt.Sprintf("RATE_LIMITED: a key makes %d calls a minute at most (again in %.0f seconds)", maxCallsPerMinute, wait)
-		}
-		c.made[key]++
 	}
 	c.total++
 	c.of[key]++
@@ -50,4 +47,18 @@ func (c *calls) enter(key string, counted bool) (leave func(), no string) {
 			delete(c.of, key)
 		}
 	}, ""
+}
+
+// minuteOf is what a key made, and now and then forgets those that made nothing.
+func (c *calls) minuteOf(key string, now time.Time) *budget.Minute {
+	if now.Sub(c.swept) >= time.Minute {
+		maps.DeleteFunc(c.made, func(_ string, m *budget.Minute) bool { return m.Empty(now) })
+		c.swept = now
+	}
+	m := c.made[key]
+	if m == nil {
+		m = &budget.Minute{}
+		c.made[key] = m
+	}
+	return m
 }

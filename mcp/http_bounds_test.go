@@ -186,7 +186,7 @@ func TestAKeyMakesSoManyCallsAMinute(t *testing.T) {
 		c := newCalls()
 		for i := range maxCallsPerMinute + 10 {
 			leave, no := c.enter("a", true)
-			if (no != "") != (i >= maxCallsPerMinute) || no != "" && no != "RATE_LIMITED: a key makes 120 calls a minute at most (again in 60 seconds)" {
+			if (no != "") != (i >= maxCallsPerMinute) || no != "" && no != "RATE_LIMITED: a key makes 120 calls a minute at most (again in 61 seconds)" {
 				t.Fatalf("call %d: %q", i, no)
 			}
 			if no == "" {
@@ -200,9 +200,32 @@ func TestAKeyMakesSoManyCallsAMinute(t *testing.T) {
 			}
 			leave()
 		}
-		time.Sleep(time.Minute)
+		time.Sleep(61 * time.Second)
 		if _, no := c.enter("a", true); no != "" || len(c.made) != 1 {
 			t.Errorf("a minute later: %q, and %v is kept", no, c.made)
+		}
+	})
+}
+
+// TestAKeyMakesSoManyCallsInAnyMinute: as many as 120 a second before the clock's minute
+// turns leave none for its next second.
+func TestAKeyMakesSoManyCallsInAnyMinute(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		c, made := newCalls(), []time.Time{}
+		time.Sleep(time.Until(time.Now().Truncate(time.Minute).Add(time.Minute - time.Second)))
+		for begin := time.Now(); time.Since(begin) < 5*time.Minute; time.Sleep(100 * time.Millisecond) {
+			if leave, no := c.enter("a", true); no == "" {
+				leave()
+				made = append(made, time.Now())
+			}
+		}
+		for i := maxCallsPerMinute; i < len(made); i++ {
+			if within := made[i].Sub(made[i-maxCallsPerMinute]); within < time.Minute {
+				t.Fatalf("%d calls within %s", maxCallsPerMinute+1, within)
+			}
+		}
+		if len(made) < 4*maxCallsPerMinute {
+			t.Errorf("%d calls in five minutes", len(made))
 		}
 	})
 }
@@ -210,17 +233,13 @@ func TestAKeyMakesSoManyCallsAMinute(t *testing.T) {
 func TestCallsBeyondTheRateAreNotInTheAuditLog(t *testing.T) {
 	w := newWorld(t)
 	s, _ := w.byHTTP(reader)
-	var text string
-	for range 2 { // a new minute may begin in between, once
-		w.server.calls.mu.Lock()
-		w.server.calls.made, w.server.calls.minute = map[string]int{"k-reader": maxCallsPerMinute}, time.Now().Truncate(time.Minute)
-		w.server.calls.mu.Unlock()
-		w.change(func() { w.audit = nil })
-		if text, _ = call(t, s, "list_instances", nil); strings.HasPrefix(text, "RATE_LIMITED") {
-			break
-		}
+	w.server.calls.mu.Lock()
+	for range maxCallsPerMinute {
+		w.server.calls.minuteOf("k-reader", time.Now()).Take(maxCallsPerMinute, time.Now())
 	}
-	if !strings.HasPrefix(text, "RATE_LIMITED") {
+	w.server.calls.mu.Unlock()
+	w.change(func() { w.audit = nil })
+	if text, _ := call(t, s, "list_instances", nil); !strings.HasPrefix(text, "RATE_LIMITED") {
 		t.Error(text)
 	}
 	w.change(func() {

@@ -21,6 +21,7 @@ var mayImport = map[string][]string{
 	"event":                 {},
 	"event/witness":         {},
 	"nesting":               {},
+	"budget":                {},
 	"netfault":              {},
 	"peers":                 {},
 	"proxy":                 {"event", "netfault"},
@@ -54,7 +55,7 @@ var mayImport = map[string][]string{
 	"sandbox/phone":             {"sandbox/handset"},
 	"sandbox/handset":           {},
 
-	"access":                    {"prune", "store", "event"},
+	"access":                    {"budget", "prune", "store", "event"},
 	"httpapi":                   {"access", "backup", "console", "samples", "loglevel", "loglines", "httpapi/openapi", "httpapi/strict", "httpapi/tokens", "httpapi/idempotency", "batch", "instance", "notify", "pace", "delivery", "dispatch", "media", "store", "event", "nesting", "peers", "proxy"},
 	"httpapi/openapi":           {"event"},
 	"httpapi/openapi/witness":   {},
@@ -63,7 +64,7 @@ var mayImport = map[string][]string{
 	"httpapi/tokens":            {"httpapi/strict"},
 	"httpapi/tokens/tokenstest": {},
 
-	"mcp": {"nesting"},
+	"mcp": {"budget", "nesting"},
 
 	"dashboard":     {},
 	"e2e/powerloss": {},
@@ -104,6 +105,7 @@ var why = map[string]string{
 	"event":         "event is the vocabulary that all share; it must not know who speaks it",
 	"peers":         "peers knows addresses and connections, whatever is served to them",
 	"proxy":         "a proxy is dialled, whoever is meant to be reached through it",
+	"budget":        "budget counts, whatever is counted",
 	"nesting":       "nesting bounds what comes in, whoever reads it",
 	"netfault":      "netfault puts errors into words, whoever made the call",
 	"store":         "store keeps bytes; whoever owns a bucket knows what they mean",
