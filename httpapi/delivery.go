@@ -127,11 +127,15 @@ func (a *api) showDelivery(c *call) error {
 		return delivery.ErrNotFound
 	}
 	out := deliveryDetails{deliveryRecord: newDeliveryRecord(r), Attempts: make([]deliveryAttempt, len(all))}
-	if body != nil {
+	secret := r.Event == event.QRCodeUpdated && !c.mayPair()
+	if body != nil && !secret {
 		text := string(body)
 		out.Body = &text
 	}
 	for i, attempt := range all {
+		if secret {
+			attempt.Answer = "" // a receiver may tell what it was sent
+		}
 		out.Attempts[i] = newDeliveryAttempt(attempt)
 	}
 	return c.w.json(http.StatusOK, out)

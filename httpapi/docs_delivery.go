@@ -78,7 +78,7 @@ func deliveryFields() openapi.Fields {
 		"Delivery.replayOf":      say("The delivery that it repeats; null of a first one.", 12),
 		"Delivery.replayable":    say("Whether its body is still in the file, so that it can be sent again.", true),
 		"Delivery.waitsFor":      say("The delivery that has to end before this one leaves, for the sake of the order: the first of its line. Told of a single delivery and by a retry, in no list; absent when it waits for none.", 16, openapi.AtLeast(1)),
-		"Delivery.body":          say("The body as it was sent, byte for byte; null when it is not kept.", `{"event":"messages.upsert"}`),
+		"Delivery.body":          say("The body as it was sent, byte for byte; null when it is not kept, and of qrcode.updated for a key without the scope pair.", `{"event":"messages.upsert"}`),
 		"Delivery.attempts":      say("Its attempts, the newest 1000 of them, the oldest of these first.", nil),
 
 		"DeliveryAttempt.number":     say("Its number among those of the delivery, from 1.", 1, openapi.AtLeast(1)),
@@ -86,7 +86,7 @@ func deliveryFields() openapi.Fields {
 		"DeliveryAttempt.status":     say("The status of the answer; null when there was none.", 503),
 		"DeliveryAttempt.error":      say("Why it was not accepted; null when it was.", "receiver answered 503"),
 		"DeliveryAttempt.requestId":  say("Its x-request-id.", exampleUUID),
-		"DeliveryAttempt.answer":     say("The beginning of the body of an answer other than 2xx, up to 2 KiB; null when there is none.", "upstream is down"),
+		"DeliveryAttempt.answer":     say("The beginning of the body of an answer other than 2xx, up to 2 KiB; null when there is none, and of qrcode.updated for a key without the scope pair.", "upstream is down"),
 
 		"ReplayRequest.from":       say(from, exampleTime, time),
 		"ReplayRequest.to":         say(to, exampleTime, time),

@@ -93,9 +93,10 @@ func (a *api) putOptions(c *call) error {
 	if err != nil {
 		return err
 	}
+	change.NoCodes = !c.mayPair()
 	o, err := a.Registry.PutOptions(c.r.Context(), c.instance.ID, change)
 	if err != nil {
-		return err
+		return codesRefused(err)
 	}
 	return c.w.json(http.StatusOK, o)
 }

@@ -82,9 +82,9 @@ func (a *api) putWebhook(c *call) error {
 	if err != nil {
 		return err
 	}
-	w, err := a.Registry.PutWebhook(c.r.Context(), c.instance.ID, instance.WebhookChange{URL: in.URL, Enabled: in.Enabled, Events: flags})
+	w, err := a.Registry.PutWebhook(c.r.Context(), c.instance.ID, instance.WebhookChange{URL: in.URL, Enabled: in.Enabled, Events: flags, NoCodes: !c.mayPair()})
 	if err != nil {
-		return err
+		return codesRefused(err)
 	}
 	return c.w.json(http.StatusOK, w)
 }

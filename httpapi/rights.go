@@ -1,11 +1,15 @@
 package httpapi
 
 import (
+	"errors"
 	"fmt"
 	"net/http"
+	"slices"
 	"strings"
 
 	"postern/access"
+	"postern/event"
+	"postern/instance"
 )
 
 // right is what a scoped key needs for a route: one of the scopes that are in it.
@@ -90,4 +94,35 @@ func (c *call) mayShow(field string) error {
 		return nil
 	}
 	return errScope("the key needs the scope read for " + field + ", which sends on what a stored message says")
+}
+
+// mayPair reports whether the caller may link accounts. Whoever has a code, the data of
+// qrcode.updated, does so with it.
+func (c *call) mayPair() bool { return c.key == nil || c.key.Has(access.Pair) }
+
+// mayHear is which of the kinds of events that a subscription asks for, nil for all, it
+// gets.
+func (c *call) mayHear(kinds []event.Kind) ([]event.Kind, error) {
+	switch {
+	case c.mayPair():
+		return kinds, nil
+	case slices.Contains(kinds, event.QRCodeUpdated):
+		return nil, errScope("the key needs the scope pair for the event qrcode.updated")
+	case kinds != nil:
+		return kinds, nil
+	}
+	for _, d := range event.Catalogue() {
+		if d.Family == event.Instance && d.Kind != event.QRCodeUpdated {
+			kinds = append(kinds, d.Kind)
+		}
+	}
+	return kinds, nil
+}
+
+// codesRefused is err in the words of the interface.
+func codesRefused(err error) error {
+	if errors.Is(err, instance.ErrCodes) {
+		return errScope("the key needs the scope pair for the flag qrcodeUpdated at a receiver that did not have it before: whoever has a code links the account")
+	}
+	return err
 }

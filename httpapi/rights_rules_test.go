@@ -1,6 +1,7 @@
 package httpapi
 
 import (
+	"encoding/json"
 	"fmt"
 	"net/http"
 	"slices"
@@ -10,6 +11,7 @@ import (
 	"github.com/google/uuid"
 
 	"postern/batch"
+	"postern/delivery"
 	"postern/event"
 )
 
@@ -149,6 +151,103 @@ func TestABatchByOtherInstancesIsNotTheKeys(t *testing.T) {
 		}
 		if !r.hub.viewer.Batch(r.user, uuid.New()) || r.hub.viewer.Batch(uuid.New(), own) {
 			t.Error("the console is not told that one is gone, or is told of another user's")
+		}
+	}
+}
+
+// TestAKeyWithoutPairSeesNoCodeInTheLog: neither the body of a delivery nor what the
+// receiver answered to it; all else of the record, and other deliveries, it sees.
+func TestAKeyWithoutPairSeesNoCodeInTheLog(t *testing.T) {
+	r := newRig(t)
+	token := r.instance("a")
+	const secret = "2@the-code"
+	for _, kind := range []event.Kind{event.QRCodeUpdated, event.MessagesUpsert} {
+		n := aboutEvent{}.notice(1)
+		n.Kind, n.Body = kind, []byte(`{"data":{"code":"`+secret+`"}}`)
+		r.inLog(n, toWebhook, delivery.Failed, delivery.Attempt{Status: 500, Error: "receiver answered 500", Answer: "cannot take " + secret})
+	}
+	for _, c := range []struct{ scopes, credential, base string }{
+		{`"deliveries"`, "", "/instance/a/webhook/deliveries"},
+		{`"deliveries","read","webhook","manage","send"`, "", "/instance/a/webhook/deliveries"},
+		{`"deliveries"`, "", "/webhook/deliveries"},
+		{`"deliveries","pair"`, "", "/instance/a/webhook/deliveries"},
+		{`"deliveries","pair"`, "", "/webhook/deliveries"},
+		{"", token, "/instance/a/webhook/deliveries"},
+	} {
+		credential, may := c.credential, !strings.HasPrefix(c.scopes, `"deliveries"`) || strings.Contains(c.scopes, "pair")
+		if credential == "" {
+			credential = r.newKey(`{"name":"k","instances":["*"],"scopes":[` + c.scopes + `]}`).Key
+		}
+		list := r.with(credential, "GET", c.base, "")
+		all := text(t, list)
+		if list.StatusCode != 200 || strings.Contains(all, secret) {
+			t.Errorf("%s %s lists %s %s", c.scopes, c.base, list.Status, all)
+		}
+		var page batch.List[deliveryRecord]
+		if err := json.Unmarshal([]byte(all), &page); err != nil || len(page.Records) != 2 {
+			t.Fatalf("%v, %s", err, all)
+		}
+		for _, rec := range page.Records {
+			one := decoded[deliveryDetails](t, r.with(credential, "GET", fmt.Sprintf("%s/%d", c.base, rec.ID), ""))
+			shown := may || rec.Event != event.QRCodeUpdated
+			if (one.Body != nil) != shown || len(one.Attempts) != 1 || (one.Attempts[0].Answer != nil) != shown || *one.Attempts[0].Status != 500 || !one.Replayable {
+				t.Errorf("%s %s: %s is %+v", c.scopes, c.base, rec.Event, one)
+			}
+		}
+	}
+}
+
+// TestAKeyWithoutPairSendsCodesToNoReceiverThatDidNotHaveThem: whoever has one links the
+// account. What it may not is named, and changes nothing.
+func TestAKeyWithoutPairSendsCodesToNoReceiverThatDidNotHaveThem(t *testing.T) {
+	r := newRig(t)
+	token := r.instance("a")
+	hooks, both := r.newKey(`{"name":"k","instances":["a"],"scopes":["webhook","deliveries","read","send","manage"]}`).Key, r.newKey(`{"name":"k","instances":["a"],"scopes":["webhook","pair"]}`).Key
+	const path, options = "/instance/a/webhook", "/instance/a/webhook/options"
+	endpoint := func(id, url, events string) string {
+		return `{"endpoints":[{"id":"` + id + `","url":"` + url + `","events":{` + events + `}}]}`
+	}
+	kept := func() string {
+		hook, _ := r.api.Registry.Webhook(1)
+		o, err := r.api.Registry.Options(1)
+		return fmt.Sprint(hook, o, err)
+	}
+	for _, c := range []struct {
+		who, path, body string
+		refused         bool
+	}{
+		{hooks, path, `{"url":"http://a.example/1","events":{"qrcodeUpdated":true}}`, true},
+		{hooks, path, `{"url":"http://a.example/1","events":{"messagesUpsert":true,"qrcodeUpdated":false}}`, false},
+		{hooks, path, `{"events":{"qrcodeUpdated":true}}`, true},
+		{token, path, `{"events":{"qrcodeUpdated":true}}`, false},
+		{hooks, path, `{"enabled":false}`, false}, // what the owner chose stays
+		{hooks, path, `{"url":"http://a.example/1","events":{"qrcodeUpdated":true,"sendMessage":true}}`, false},
+		{hooks, path, `{"url":"http://thief.example/"}`, true},
+		{hooks, "/webhook/set/a", `{"url":"http://thief.example/"}`, true},
+		{both, path, `{"url":"http://b.example/"}`, false},
+		{hooks, path, `{"url":"http://c.example/","events":{}}`, false},
+		{hooks, options, endpoint("crm", "http://a.example/1", `"qrcodeUpdated":true`), true},
+		{hooks, options, endpoint("crm", "http://a.example/1", `"messagesUpsert":true`), false},
+		{hooks, options, endpoint("crm", "http://a.example/1", `"qrcodeUpdated":true`), true},
+		{both, options, endpoint("crm", "http://a.example/1", `"qrcodeUpdated":true`), false},
+		{hooks, options, endpoint("crm", "http://a.example/1", `"qrcodeUpdated":true,"sendMessage":true`), false},
+		{hooks, options, endpoint("crm", "http://thief.example/", `"qrcodeUpdated":true`), true},
+		{hooks, options, endpoint("erp", "http://a.example/1", `"qrcodeUpdated":true`), true},
+		{hooks, options, endpoint("crm", "http://thief.example/", `"sendMessage":true`), false},
+	} {
+		before := kept()
+		res := r.with(c.who, "PUT", c.path, c.body)
+		if !c.refused {
+			if res.StatusCode != 200 {
+				t.Errorf("%s: %s %s", c.body, res.Status, text(t, res))
+			}
+			continue
+		}
+		if e := wantError(t, res, 403, "SCOPE"); !strings.Contains(e.Messages[0], "pair") || !strings.Contains(e.Messages[0], "qrcodeUpdated") {
+			t.Errorf("%s: %q", c.body, e.Messages)
+		}
+		if after := kept(); after != before {
+			t.Errorf("%s changed %s to %s", c.body, before, after)
 		}
 	}
 }

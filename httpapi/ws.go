@@ -341,25 +341,6 @@ func (a *api) scopedEvents(c *call, s subscription) (err error) {
 	return a.serveInstance(c, c.instance, a.scopedStream(c, s))
 }
 
-// mayHear is which of the kinds of events that a subscription asks for, nil for all, it
-// gets: whoever has a code links the account with it, and that needs the scope pair.
-func (c *call) mayHear(kinds []event.Kind) ([]event.Kind, error) {
-	switch {
-	case c.key == nil || c.key.Has(access.Pair):
-		return kinds, nil
-	case slices.Contains(kinds, event.QRCodeUpdated):
-		return nil, errScope("the key needs the scope pair for the event qrcode.updated")
-	case kinds != nil:
-		return kinds, nil
-	}
-	for _, d := range event.Catalogue() {
-		if d.Family == event.Instance && d.Kind != event.QRCodeUpdated {
-			kinds = append(kinds, d.Kind)
-		}
-	}
-	return kinds, nil
-}
-
 func (a *api) serveInstance(c *call, in instance.Record, stream Stream) error {
 	if stream.Durable, _ = a.Registry.Durable(in.ID); stream.Since != nil && !stream.Durable {
 		return ErrNotDurable

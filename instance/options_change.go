@@ -38,8 +38,8 @@ func (r *Registry) Options(id int64) (Options, error) {
 
 // PutOptions replaces the options of an instance's webhook, which need not exist,
 // or with GlobalScope those of the global one, and returns them with the secrets
-// that it made. Events follow them from the commit on. Errors: ErrNotFound, or a
-// RuleError wrapping ErrInvalidWebhook, with nothing changed.
+// that it made. Events follow them from the commit on. Errors: ErrNotFound, ErrCodes, or
+// a RuleError wrapping ErrInvalidWebhook, with nothing changed.
 func (r *Registry) PutOptions(ctx context.Context, id int64, c OptionsChange) (Options, error) {
 	for {
 		seen, err := r.clearAdded(ctx, id, c)

@@ -21,6 +21,9 @@ type OptionsChange struct {
 	Signed    bool
 	Filter    *Filter
 	Endpoints []EndpointChange
+
+	// NoCodes is for who may pair no account: see ErrCodes.
+	NoCodes bool
 }
 
 // EndpointChange is one endpoint of a change.
@@ -34,8 +37,8 @@ type EndpointChange struct {
 }
 
 // apply makes options of a change and of those before it, which have the
-// secrets. fresh are the secrets that it made. Errors are RuleErrors wrapping
-// ErrInvalidWebhook.
+// secrets. fresh are the secrets that it made. Errors are ErrCodes, and RuleErrors
+// wrapping ErrInvalidWebhook.
 func (r *Registry) apply(c OptionsChange, before *keptOptions) (o keptOptions, fresh map[string]bool, err error) {
 	o = defaultOptions()
 	o.Durable = c.Durable
@@ -65,6 +68,9 @@ func (r *Registry) apply(c OptionsChange, before *keptOptions) (o keptOptions, f
 		}
 		if o.endpoint(p.ID) != nil {
 			return o, nil, badWebhook(fmt.Sprintf("endpoints[%d].id", i), "must be another than those of the endpoints before it")
+		}
+		if old := before.endpoint(p.ID); c.NoCodes && hearsCodes(p.Events) && (old == nil || !hearsCodes(old.Events) || old.URL != p.URL) {
+			return o, nil, ErrCodes
 		}
 		o.Endpoints = append(o.Endpoints, p)
 	}

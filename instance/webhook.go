@@ -2,6 +2,7 @@ package instance
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"maps"
 	"net/url"
@@ -32,10 +33,23 @@ type WebhookChange struct {
 	URL     *string             // required to create, else kept
 	Enabled *bool               // absent means true
 	Events  map[event.Flag]bool // absent keeps the flags, an empty map removes all
+
+	// NoCodes is for who may pair no account: see ErrCodes.
+	NoCodes bool
+}
+
+// ErrCodes refuses to have codes, with which whoever has one links the account, go where
+// they did not go before.
+var ErrCodes = errors.New("the codes that pair an account may go to no receiver that did not have them before")
+
+// hearsCodes reports whether a receiver with these flags has the codes that pair the account.
+func hearsCodes(events map[event.Flag]bool) bool {
+	d, _ := event.Lookup(event.QRCodeUpdated)
+	return events[d.Flag]
 }
 
 // PutWebhook creates or changes the webhook of an instance; events use it as
-// soon as PutWebhook returns. Errors: ErrNotFound, or a RuleError wrapping
+// soon as PutWebhook returns. Errors: ErrNotFound, ErrCodes, or a RuleError wrapping
 // ErrInvalidWebhook, with nothing changed.
 func (r *Registry) PutWebhook(ctx context.Context, id int64, c WebhookChange) (Webhook, error) {
 	e := r.entry(id)
@@ -58,6 +72,9 @@ func (r *Registry) PutWebhook(ctx context.Context, id int64, c WebhookChange) (W
 	err := r.cfg.Store.Update(ctx, func(tx *store.Tx) (err error) {
 		if hook, err = c.apply(tx, id, before); err != nil {
 			return err
+		}
+		if c.NoCodes && hearsCodes(hook.Events) && (before == nil || !hearsCodes(before.Events) || before.URL != hook.URL) {
+			return ErrCodes
 		}
 		return store.PutJSON(tx, webhooks, store.Key(id), hook)
 	})
