@@ -62,7 +62,7 @@ func (e *Engine) Create(ctx context.Context, owner uuid.UUID, r CreateRequest) (
 		}
 		return View{}, fmt.Errorf("batch %s: create: %w", b.id, err)
 	}
-	e.wake(b.id)
+	e.begin(b)
 	e.cfg.Changed(owner, b.id, false)
 	return b.view(states, e.now()), nil
 }

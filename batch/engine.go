@@ -281,14 +281,43 @@ func (e *Engine) wake(id uuid.UUID) {
 	}
 	w := e.workers[id]
 	if w == nil {
-		w = &worker{e: e, id: id, nudge: make(chan struct{}, 1)}
-		e.workers[id] = w
+		w = e.newWorker(id)
 	}
 	w.launch()
 	select {
 	case w.nudge <- struct{}{}:
 	default:
 	}
+}
+
+// begin has a worker look at a batch that was made just now, as b, which is not
+// read again for it. One that waits for its window needs no look.
+func (e *Engine) begin(b *full) {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	if !e.running {
+		return
+	}
+	w := e.workers[b.id]
+	if w != nil { // a call found it in a list and changed it
+		w.launch()
+		return
+	}
+	w = e.newWorker(b.id)
+	made := *b
+	w.b, w.fresh = &made, true
+	if r, waits := w.shut(); waits {
+		w.idle(r)
+		return
+	}
+	w.launch()
+}
+
+// newWorker makes the worker of a batch that has none. Engine.mu is held.
+func (e *Engine) newWorker(id uuid.UUID) *worker {
+	w := &worker{e: e, id: id, nudge: make(chan struct{}, 1)}
+	e.workers[id] = w
+	return w
 }
 
 // states are the connection states of a batch's instances, in their order.

@@ -27,6 +27,7 @@ type worker struct {
 
 	// Of the goroutine.
 	b       *full
+	fresh   bool // b is what was committed last, as far as anybody knows
 	content event.Content
 	dropped map[int64]drop
 	able    []int64 // of pick, reused
@@ -92,16 +93,22 @@ func (w *worker) park(r rest, err error) bool {
 		delete(w.e.workers, w.id)
 		return true
 	}
+	w.idle(r)
+	return true
+}
+
+// idle keeps what the next look is to come for, and nothing else of the batch.
+// Engine.mu is held.
+func (w *worker) idle(r rest) {
 	w.instances = w.instances[:0]
 	for _, ref := range w.b.spec.Instances {
 		w.instances = append(w.instances, ref.ID)
 	}
-	w.b, w.content = nil, event.Content{}
+	w.b, w.fresh, w.content = nil, false, event.Content{}
 	w.reread()
 	if !r.until.IsZero() {
 		w.alarm = newLook(r.until, w.e.now, func() { w.e.wake(w.id) })
 	}
-	return true
 }
 
 // look does the next thing that the batch's status asks for. settled tells
@@ -115,15 +122,12 @@ func (w *worker) look() (r rest, settled bool, err error) {
 	if w.e.stopping() {
 		return rest{}, true, ignoreRefused(w.row(OnShutdown))
 	}
+	if r, waits := w.shut(); waits {
+		return r, true, nil
+	}
 	window, until := w.b.windowAt(w.e.now())
 	switch w.b.Status {
 	case event.BatchIsScheduled, event.BatchWaitingForWindow:
-		if window == WindowSpent { // unless the clock is set back
-			until = w.e.now().AddDate(100, 0, 0)
-		}
-		if window != WindowOpen {
-			return rest{keep: true, until: until}, true, nil
-		}
 		return r, false, ignoreRefused(w.row(OnWindowOpens))
 	case event.BatchQueued:
 		if !w.e.cfg.Enabled {
@@ -161,6 +165,18 @@ func (w *worker) look() (r rest, settled bool, err error) {
 	return rest{}, true, nil
 }
 
+// shut tells that the batch waits for its window, and until when.
+func (w *worker) shut() (r rest, waits bool) {
+	if w.b.Status != event.BatchIsScheduled && w.b.Status != event.BatchWaitingForWindow {
+		return rest{}, false
+	}
+	window, until := w.b.windowAt(w.e.now())
+	if window == WindowSpent { // unless the clock is set back
+		until = w.e.now().AddDate(100, 0, 0)
+	}
+	return rest{keep: true, until: until}, window != WindowOpen
+}
+
 // claim begins to work on the batch, unless an item waits and nobody could send
 // it.
 func (w *worker) claim() error {
@@ -188,6 +204,10 @@ func ignoreRefused(err error) error {
 
 // read loads the header, and what never changes once per run.
 func (w *worker) read() error {
+	if w.fresh {
+		w.fresh = false
+		return nil
+	}
 	return w.e.cfg.Store.View(func(tx *store.Tx) (err error) {
 		if w.b == nil {
 			w.b, err = load(tx, w.id)
