@@ -5,14 +5,22 @@ import (
 	"runtime"
 	"runtime/debug"
 	runtimemetrics "runtime/metrics"
+	"time"
 )
 
 // How much garbage may lie until the collector begins: as much as leastRoom, or, when more
 // is in use, roomShare percent of that. The runtime's own rule is 100 percent and four
 // megabytes at the least, which has a small program under load collect several times a second,
 // and lets one of many accounts take twice what it uses.
+//
+// Under load that would still be a dozen turns a second, a tenth of the processor. So the
+// room doubles with each turn that comes soon after the one before, and goes back with
+// each that comes late.
 const (
 	leastRoom = 16 << 20 // bytes
+	mostRoom  = 48 << 20
+	soon      = 250 * time.Millisecond
+	late      = time.Second
 	roomShare = 65
 	mostShare = 800 // percent of the runtime's rule, however little is in use
 )
@@ -22,17 +30,34 @@ const (
 // It is for a process that is a server as a whole.
 func TuneCollector() {
 	if os.Getenv("GOGC") == "" {
-		afterEachCollection(&tuned{percent: 100})
+		afterEachCollection(&tuned{percent: 100, room: leastRoom})
 	}
 }
 
 // tuned is what the collector was last set to.
-type tuned struct{ percent int }
+type tuned struct {
+	percent int
+	room    uint64    // bytes
+	last    time.Time // when it was through last
+}
+
+// turned takes note of a turn.
+func (t *tuned) turned(now time.Time) {
+	switch apart := now.Sub(t.last); {
+	case t.last.IsZero():
+	case apart < soon:
+		t.room = min(2*t.room, mostRoom)
+	case apart > late:
+		t.room = max(t.room/2, leastRoom)
+	}
+	t.last = now
+}
 
 // afterEachCollection sets the room now and whenever the collector has found the
 // object that it leaves behind.
 func afterEachCollection(t *tuned) {
-	if p := collectorPercent(inUse()); p > t.percent+t.percent/10 || p < t.percent-t.percent/10 {
+	t.turned(time.Now())
+	if p := collectorPercent(inUse(), t.room); p > t.percent+t.percent/10 || p < t.percent-t.percent/10 {
 		t.percent = p
 		debug.SetGCPercent(p) // stops the world for a moment, so not for every little difference
 	}
@@ -40,9 +65,9 @@ func afterEachCollection(t *tuned) {
 	runtime.AddCleanup(left, afterEachCollection, t)
 }
 
-// collectorPercent is the runtime's percentage for so many bytes in use.
-func collectorPercent(used uint64) int {
-	return int(max(roomShare, min(mostShare, leastRoom*100/max(used, 1))))
+// collectorPercent is the runtime's percentage for so many bytes in use, and so much room.
+func collectorPercent(used, room uint64) int {
+	return int(max(roomShare, min(mostShare, room*100/max(used, 1))))
 }
 
 // inUse is what the runtime's percentage is of: the heap that the last turn found

@@ -19,9 +19,29 @@ func TestTheCollectorLeavesSixteenMegabytesOrTwoThirds(t *testing.T) {
 		100 * mb: 65,
 		1 << 32:  0.65 * 4096,
 	} {
-		room := float64(used) * float64(collectorPercent(used)) / 100 / mb
+		room := float64(used) * float64(collectorPercent(used, leastRoom)) / 100 / mb
 		if room < want*0.98 || room > want*1.02 {
 			t.Errorf("%d bytes in use leave %.1f MB, not %.1f", used, room, want)
+		}
+	}
+}
+
+// TestTheCollectorHasMoreRoomWhileItsTurnsComeOften: up to three times as much, and back.
+func TestTheCollectorHasMoreRoomWhileItsTurnsComeOften(t *testing.T) {
+	c := tuned{room: leastRoom}
+	at := time.Unix(1, 0)
+	for i, turn := range []struct {
+		apart time.Duration
+		room  uint64 // in MB
+	}{
+		{0, 16},
+		{100 * time.Millisecond, 32}, {100 * time.Millisecond, 48}, {100 * time.Millisecond, 48},
+		{500 * time.Millisecond, 48},
+		{2 * time.Second, 24}, {2 * time.Minute, 16}, {2 * time.Minute, 16},
+	} {
+		at = at.Add(turn.apart)
+		if c.turned(at); c.room != turn.room<<20 {
+			t.Errorf("turn %d leaves %d bytes, not %d MB", i+1, c.room, turn.room)
 		}
 	}
 }
@@ -30,7 +50,7 @@ func TestTheCollectorLeavesSixteenMegabytesOrTwoThirds(t *testing.T) {
 func TestTheCollectorIsSetByWhatIsInUse(t *testing.T) {
 	t.Setenv("GOGC", "")
 	before := debug.SetGCPercent(100)
-	ended := &tuned{percent: 100}
+	ended := &tuned{percent: 100, room: leastRoom}
 	afterEachCollection(ended)
 	t.Cleanup(func() { debug.SetGCPercent(before) })
 	set := func() int { // to what it is
