@@ -107,7 +107,7 @@ func await(b *testing.B, s *store.Store, e *Engine, id uuid.UUID) {
 func awaitStatus(b *testing.B, s *store.Store, e *Engine, id uuid.UUID, is func(event.BatchStatus) bool) {
 	b.Helper()
 	for {
-		wake := s.Wake()
+		wake := s.Emitted()
 		v, err := e.Batch(owner, id)
 		if err != nil {
 			b.Fatal(err)

@@ -1,6 +1,7 @@
 package delivery
 
 import (
+	"crypto/sha256"
 	"errors"
 	"testing"
 	"time"
@@ -174,5 +175,16 @@ func TestARetryOfABatchEvent(t *testing.T) {
 	}
 	if _, rec := r.settle(e.Record, false, time.Now().Add(time.Hour)); rec.State != Delivered || rec.Attempts != 3 {
 		t.Errorf("after the retry failed: %+v", rec)
+	}
+}
+
+// TestTheIDOfABatchEventIsAUUIDOfItsOwnerAndNumber: of version 8 and SHA-256, and the same for ever.
+func TestTheIDOfABatchEventIsAUUIDOfItsOwnerAndNumber(t *testing.T) {
+	for n := range uint64(300) {
+		e := store.OutboxEntry{Owner: uuid.New(), OwnerSeq: n << n}
+		want := uuid.NewHash(sha256.New(), e.Owner, store.Key(e.OwnerSeq), 8)
+		if got := BatchEventID(e); got != want {
+			t.Fatalf("event %d of %s is %s, not %s", e.OwnerSeq, e.Owner, got, want)
+		}
 	}
 }

@@ -18,11 +18,10 @@ type behind struct {
 	ended   []*Entry // with an end that is not written
 	bytes   int      // of the bodies in ended
 
-	kick    chan struct{}     // size 1: there is something
-	full    chan struct{}     // size 1: there is enough for a commit
-	turn    chan struct{}     // size 1: held by who writes, who alone has
-	shown   map[string]string // some URLs as the log shows them
-	rows    []Record          // room for those of a commit
+	kick    chan struct{} // size 1: there is something
+	full    chan struct{} // size 1: there is enough for a commit
+	turn    chan struct{} // size 1: held by who writes, who alone has
+	rows    []Record      // room for those of a commit
 	dropped atomic.Uint64
 }
 
@@ -127,19 +126,4 @@ func drop(queue []*Entry, n int) []*Entry {
 	}
 	clear(queue[:n])
 	return queue[n:]
-}
-
-const maxShown = 1000
-
-// show is ShownURL for the few URLs that most deliveries go to.
-func (b *behind) show(url string) string {
-	shown, known := b.shown[url]
-	if !known {
-		if b.shown == nil || len(b.shown) >= maxShown {
-			b.shown = map[string]string{}
-		}
-		shown = ShownURL(url)
-		b.shown[url] = shown
-	}
-	return shown
 }

@@ -73,7 +73,7 @@ func (l *Ledger) LogDropped() uint64 { return l.behind.dropped.Load() }
 // writeAll writes in the order of the ids, which lie in the same blocks then.
 func (l *Ledger) writeAll(all []writing) (err error) {
 	for _, w := range all {
-		w.shown = l.behind.show(w.url)
+		w.shown = ShownURL(w.url)
 	}
 	slices.SortFunc(all, func(a, b writing) int { return cmp.Compare(a.id, b.id) })
 	for some := range slices.Chunk(all, behindStep) {

@@ -2,10 +2,12 @@ package delivery
 
 import (
 	"crypto/sha256"
+	"encoding/binary"
 	"errors"
 	"fmt"
 	"hash/fnv"
 	"net/url"
+	"sync"
 	"time"
 
 	"github.com/google/uuid"
@@ -107,8 +109,33 @@ func (e Event) recordFor(d event.Destination) Record {
 	return r
 }
 
-// ShownURL is a URL as the log shows it: scheme, host, port and path.
+// ShownURL is a URL as the log shows it: scheme, host, port and path; empty when it is
+// none. It remembers the few to which most deliveries go.
 func ShownURL(raw string) string {
+	shown.RLock()
+	url, known := shown.of[raw]
+	shown.RUnlock()
+	if !known {
+		url = shownURL(raw)
+		shown.Lock()
+		defer shown.Unlock()
+		if len(shown.of) >= maxShown {
+			clear(shown.of)
+		}
+		shown.of[raw] = url
+	}
+	return url
+}
+
+// shown are URLs that were shown lately, maxShown at most.
+var shown = struct {
+	sync.RWMutex
+	of map[string]string
+}{of: map[string]string{}}
+
+const maxShown = 1000
+
+func shownURL(raw string) string {
 	u, err := url.Parse(raw)
 	if err != nil {
 		return ""
@@ -183,5 +210,9 @@ func (l *Ledger) batchRecord(e store.OutboxEntry) Record {
 // to deliver it. It follows from the event's owner and number, which no other
 // event has.
 func BatchEventID(e store.OutboxEntry) uuid.UUID {
-	return uuid.NewHash(sha256.New(), e.Owner, store.Key(e.OwnerSeq), 8)
+	sum := sha256.Sum256(binary.BigEndian.AppendUint64(e.Owner[:], e.OwnerSeq))
+	id := uuid.UUID(sum[:16])
+	id[6] = id[6]&0x0f | 8<<4 // version 8
+	id[8] = id[8]&0x3f | 0x80 // the variant of RFC 9562
+	return id
 }

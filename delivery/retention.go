@@ -123,7 +123,7 @@ func (l *Ledger) agedFrom(tx *store.Tx, from uint64, before time.Time) (found ag
 func (l *Ledger) bound(ctx context.Context) {
 	from, since := uint64(0), time.Now()
 	for {
-		made := l.store.Wake()
+		made, emitted := l.store.Woken(), l.store.Emitted()
 		if time.Since(since) > excessAfresh {
 			from, since = 0, time.Now()
 		}
@@ -140,6 +140,7 @@ func (l *Ledger) bound(ctx context.Context) {
 		}
 		select {
 		case <-made:
+		case <-emitted:
 		case <-l.grown:
 		case <-ctx.Done():
 			return

@@ -95,9 +95,9 @@ func (l *Ledger) SettleBatch(tx *store.Tx, seq uint64, a Attempt, accepted bool,
 		return err
 	}
 	if accepted {
-		err = tx.OutboxDelivered(seq, a.Status)
+		err = tx.OutboxAccepted(e, a.Status)
 	} else {
-		err = tx.OutboxRetry(seq, next, a.Status, a.Error)
+		err = tx.OutboxFailed(e, next, a.Status, a.Error)
 	}
 	old, known, errOld := l.batchOld(tx, e)
 	if err = errors.Join(err, errOld); err != nil || !known {

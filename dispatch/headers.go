@@ -21,8 +21,8 @@ func instanceHeaders(n event.Notice) http.Header {
 		id = uuid.NewString()
 	}
 	return http.Header{
-		"Content-Type":    {"application/json"},
-		"User-Agent":      {"Service-Webhook/1.0"},
+		"Content-Type":    jsonType,
+		"User-Agent":      instanceAgent,
 		requestHeader:     {id},
 		"x-owner-jid":     {n.OwnerJID},
 		"x-instance-name": {n.InstanceName},
@@ -34,12 +34,19 @@ func instanceHeaders(n event.Notice) http.Header {
 // batchHeaders are the headers of a batch event.
 func batchHeaders(kind event.Kind) http.Header {
 	return http.Header{
-		"Content-Type":    {"application/json"},
-		"User-Agent":      {"Service-MessageBatch-Webhook/1.0"},
+		"Content-Type":    jsonType,
+		"User-Agent":      batchAgent,
 		requestHeader:     {uuid.NewString()},
 		"x-webhook-event": {string(kind)},
 	}
 }
+
+// Values that all requests share: nobody changes them.
+var (
+	jsonType      = []string{"application/json"}
+	instanceAgent = []string{"Service-Webhook/1.0"}
+	batchAgent    = []string{"Service-MessageBatch-Webhook/1.0"}
+)
 
 // requestHeader names the attempt, for tracing only.
 const requestHeader = "x-request-id"

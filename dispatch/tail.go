@@ -37,7 +37,7 @@ func (r *Relay) startEvents() (waiting []delivery.Backlog, err error) {
 // commits, and hands it to its lanes.
 func (r *Relay) tailEvents() {
 	for {
-		wake := r.cfg.Store.Wake()
+		wake := r.cfg.Store.Woken()
 		r.readEvents()
 		timer := time.NewTimer(idle)
 		select {

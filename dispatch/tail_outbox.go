@@ -13,7 +13,7 @@ const tailStep = 256
 // handed to the feeder when it is to be delivered.
 func (r *Relay) tail(after uint64) {
 	for {
-		wake := r.cfg.Store.Wake()
+		wake := r.cfg.Store.Emitted()
 		stopping := r.reading.Err() != nil
 		entries, forgotten, err := r.newEntries(after)
 		if err != nil {

@@ -126,7 +126,7 @@ func (r *rig) process(id uuid.UUID) {
 		r.t.Fatal(err)
 	}
 	for done := false; !done; {
-		wake := r.store.Wake()
+		wake := r.store.Emitted()
 		v, err := r.engine.Batch(r.user, id)
 		if err != nil {
 			r.t.Fatal(err)

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"runtime"
 	"runtime/debug"
+	"sync"
 	"sync/atomic"
 	"syscall"
 	"time"
@@ -166,9 +167,8 @@ func (s *Store) attempt(group []*update) (rest, refused []*update, again bool, e
 	defer s.end(btx)
 	at := s.now()
 	good := make([]*update, 0, len(group))
-	var emitted bool
+	var emitted, woken bool
 	var counts OutboxCounts
-	changed := changes{}
 	var healed []string
 	var after []func()
 	open := openings{}
@@ -181,9 +181,8 @@ func (s *Store) attempt(group []*update) (rest, refused []*update, again bool, e
 		}
 		if u.err == nil && u.panicked == nil {
 			good = append(good, u)
-			emitted = emitted || tx.emitted
+			emitted, woken = emitted || tx.emitted, woken || tx.woken
 			counts.sum(tx.counts)
-			changed.merge(tx.changes)
 			healed = append(healed, tx.healed...)
 			after = append(after, tx.after...)
 			continue
@@ -197,7 +196,7 @@ func (s *Store) attempt(group []*update) (rest, refused []*update, again bool, e
 		s.unused = btx
 		return nil, refused, false, nil
 	}
-	next, err := s.tallies.write(btx, changed)
+	next, err := s.tallies.write(btx, &open)
 	if err == nil {
 		err = s.finishCommit(btx, len(good))
 	}
@@ -208,7 +207,10 @@ func (s *Store) attempt(group []*update) (rest, refused []*update, again bool, e
 	s.aside.heal(healed)
 	s.backlog.add(counts)
 	if emitted {
-		s.broadcast()
+		s.emitted.ring()
+	}
+	if woken {
+		s.woken.ring()
 	}
 	for _, fn := range after {
 		fn()
@@ -288,11 +290,25 @@ func IsFull(err error) bool {
 		errors.Is(err, berrors.ErrMaxSizeReached) || errors.Is(err, ErrDiskFull)
 }
 
-func (s *Store) broadcast() {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	close(s.wake)
-	s.wake = make(chan struct{})
+// bell wakes all who wait for the same thing.
+type bell struct {
+	mu   sync.Mutex
+	rung chan struct{} // closed and replaced with each ring
+}
+
+func newBell() *bell { return &bell{rung: make(chan struct{})} }
+
+func (b *bell) next() <-chan struct{} {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	return b.rung
+}
+
+func (b *bell) ring() {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	close(b.rung)
+	b.rung = make(chan struct{})
 }
 
 // run calls the closure and catches its panic for the caller.

@@ -72,7 +72,7 @@ func TestNobodySeesACommitBeforeItIsOnTheDisk(t *testing.T) {
 	s := openTest(t, filepath.Join(t.TempDir(), "p.db"))
 	owner := uuid.New()
 	visible, land := hold(s)
-	wake := s.Wake()
+	wake := s.Emitted()
 	done := make(chan error, 1)
 	go func() {
 		done <- s.Update(t.Context(), func(tx *Tx) error {

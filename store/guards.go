@@ -26,8 +26,8 @@ func (tx *Tx) guard(b *opened, key []byte) error {
 	}
 	for n := firstGuard; n <= 0xFF; n++ {
 		last[len(last)-1] = byte(n)
-		sealed := seal(last, nil)
-		tx.replaced(declared.Name, last, b.Get(last), sealed)
+		sealed := tx.openings.seal(last, nil)
+		tx.replaced(b, last, b.Get(last), sealed)
 		if err := b.Put(last, sealed); err != nil {
 			return fmt.Errorf("store: put the guards of %s key %x: %w", declared.Name, key, err)
 		}

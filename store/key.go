@@ -3,6 +3,7 @@ package store
 import (
 	"encoding/binary"
 	"fmt"
+	"reflect"
 	"time"
 
 	"github.com/google/uuid"
@@ -20,18 +21,16 @@ func Key(parts ...any) []byte {
 	return k
 }
 
+// appendPart does not keep part, nor show it to anything that might: so the parts of a
+// key need no memory of their own.
 func appendPart(k []byte, part any) []byte {
 	switch v := part.(type) {
 	case uint64:
 		return binary.BigEndian.AppendUint64(k, v)
 	case int64:
-		if v >= 0 {
-			return binary.BigEndian.AppendUint64(k, uint64(v))
-		}
+		return appendWhole(k, v)
 	case int:
-		if v >= 0 {
-			return binary.BigEndian.AppendUint64(k, uint64(v))
-		}
+		return appendWhole(k, int64(v))
 	case uint32:
 		return binary.BigEndian.AppendUint32(k, v)
 	case uint16:
@@ -51,7 +50,14 @@ func appendPart(k []byte, part any) []byte {
 	case string:
 		return append(k, v...)
 	}
-	panic(fmt.Sprintf("store: %v (%T) cannot be part of a key", part, part))
+	panic("store: a value of type " + reflect.TypeOf(part).String() + " cannot be part of a key")
+}
+
+func appendWhole(k []byte, n int64) []byte {
+	if n < 0 {
+		panic(fmt.Sprintf("store: %d cannot be part of a key", n))
+	}
+	return binary.BigEndian.AppendUint64(k, uint64(n))
 }
 
 // after returns the smallest key that is greater than every key with the

@@ -14,14 +14,23 @@ type opened struct {
 	*bolt.Bucket
 	declared Bucket
 	cursor   *bolt.Cursor
+	changed  bool  // by this transaction
+	change   tally // by how much; all arithmetic wraps around, so that a difference is a number like any other
 }
 
 // openings are the buckets that one bbolt transaction was asked for, by one
-// goroutine. They are few, so that looking through them is all it takes.
-type openings []*opened
+// goroutine. They are few, so that looking through them is all it takes. A
+// closure that fails changed nothing in them, or its transaction starts again.
+type openings struct {
+	all   []*opened
+	spare []byte // for the records of this transaction, which bbolt keeps until its end
+}
+
+// spareSize is how much memory for records is taken at once; a large one gets its own.
+const spareSize = 4 << 10
 
 func (tx *Tx) bucket(name string) (*opened, error) {
-	for _, b := range *tx.openings {
+	for _, b := range tx.openings.all {
 		if b.declared.Name == name {
 			return b, nil
 		}
@@ -32,8 +41,22 @@ func (tx *Tx) bucket(name string) (*opened, error) {
 	}
 	b := &opened{Bucket: tx.bolt.Bucket([]byte(name)), declared: declared}
 	b.cursor = b.Cursor()
-	*tx.openings = append(*tx.openings, b)
+	tx.openings.all = append(tx.openings.all, b)
 	return b, nil
+}
+
+// seal is the record of key and value as it lies in the file, in memory that nobody else has.
+func (o *openings) seal(key, value []byte) []byte {
+	n := checksumSize + len(value)
+	switch {
+	case n > spareSize/8:
+		return seal(key, value)
+	case n > len(o.spare):
+		o.spare = make([]byte, spareSize)
+	}
+	to := o.spare[:0:n]
+	o.spare = o.spare[n:]
+	return appendSealed(to, key, value)
 }
 
 // Get returns the value of key as it lies in the file, nil when there is none.

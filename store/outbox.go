@@ -316,16 +316,27 @@ func encodeEntry(e OutboxEntry) []byte {
 	if e.State == OutboxDisabled {
 		marks |= entryDisabled
 	}
-	if e.Record == 0 {
-		return Key(byte(len(e.Kind)), string(e.Kind), e.Owner, e.Batch, e.OwnerSeq, e.CreatedAt.UnixMilli(), marks, e.Body)
+	if e.Record != 0 {
+		marks |= entryRecorded
 	}
-	marks |= entryRecorded
-	return Key(byte(len(e.Kind)), string(e.Kind), e.Owner, e.Batch, e.OwnerSeq, e.CreatedAt.UnixMilli(), marks, e.Record, e.Body)
+	raw := make([]byte, 0, 1+len(e.Kind)+entryFixed+8+len(e.Body))
+	raw = append(append(raw, byte(len(e.Kind))), e.Kind...)
+	raw = append(append(raw, e.Owner[:]...), e.Batch[:]...)
+	raw = binary.BigEndian.AppendUint64(raw, e.OwnerSeq)
+	raw = binary.BigEndian.AppendUint64(raw, uint64(e.CreatedAt.UnixMilli()))
+	raw = append(raw, marks)
+	if e.Record != 0 {
+		raw = binary.BigEndian.AppendUint64(raw, e.Record)
+	}
+	return append(raw, e.Body...)
 }
 
+// entryFixed is what every entry has but for its kind: owner, batch, owner sequence, time and
+// marks.
+const entryFixed = 16 + 16 + 8 + 8 + 1
+
 func decodeEntry(seq uint64, raw []byte) (OutboxEntry, error) {
-	const fixed = 16 + 16 + 8 + 8 + 1
-	if len(raw) < 1 || len(raw) < 1+int(raw[0])+fixed {
+	if len(raw) < 1 || len(raw) < 1+int(raw[0])+entryFixed {
 		return OutboxEntry{}, fmt.Errorf("store: outbox entry %d is too short: %w", seq, ErrDamaged)
 	}
 	n := 1 + int(raw[0])
@@ -338,7 +349,7 @@ func decodeEntry(seq uint64, raw []byte) (OutboxEntry, error) {
 	if rest[48]&entryDisabled != 0 {
 		e.State = OutboxDisabled
 	}
-	e.Body = rest[fixed:]
+	e.Body = rest[entryFixed:]
 	if rest[48]&entryRecorded != 0 {
 		if len(e.Body) < 8 {
 			return OutboxEntry{}, fmt.Errorf("store: outbox entry %d is too short: %w", seq, ErrDamaged)

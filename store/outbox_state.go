@@ -36,41 +36,59 @@ func (s OutboxState) prefix() byte {
 // takes it out of the due index. That of a batch that was removed is removed
 // itself. A missing entry is no error.
 func (tx *Tx) OutboxDelivered(seq uint64, status int) error {
-	return tx.settle(seq, OutboxDelivered, func(e OutboxEntry) outboxStatus {
-		return outboxStatus{Attempts: e.Attempts + 1, Status: status, Delivered: tx.now.UnixMilli()}
-	})
+	e, pending, err := tx.outboxPending(seq)
+	if err != nil || !pending {
+		return err
+	}
+	return tx.OutboxAccepted(e, status)
 }
 
 // OutboxRetry notes a failed attempt and moves the entry to the given time in
 // the due index. A missing entry is no error.
 func (tx *Tx) OutboxRetry(seq uint64, at time.Time, status int, reason string) error {
-	return tx.settle(seq, OutboxPending, func(e OutboxEntry) outboxStatus {
-		return outboxStatus{Attempts: e.Attempts + 1, Status: status, Error: reason, Next: at.UnixMilli()}
-	})
+	e, pending, err := tx.outboxPending(seq)
+	if err != nil || !pending {
+		return err
+	}
+	return tx.OutboxFailed(e, at, status, reason)
+}
+
+// OutboxAccepted is OutboxDelivered of an entry that is pending, as OutboxHead just
+// returned it.
+func (tx *Tx) OutboxAccepted(e OutboxEntry, status int) error {
+	return tx.settle(e, OutboxDelivered, outboxStatus{Attempts: e.Attempts + 1, Status: status, Delivered: tx.now.UnixMilli()})
+}
+
+// OutboxFailed is OutboxRetry of an entry that is pending, as OutboxHead just returned it.
+func (tx *Tx) OutboxFailed(e OutboxEntry, at time.Time, status int, reason string) error {
+	return tx.settle(e, OutboxPending, outboxStatus{Attempts: e.Attempts + 1, Status: status, Error: reason, Next: at.UnixMilli()})
 }
 
 // OutboxReschedule moves a pending entry to another time without counting an
 // attempt. Entries in other states and missing ones stay as they are.
 func (tx *Tx) OutboxReschedule(seq uint64, at time.Time) error {
-	return tx.settle(seq, OutboxPending, func(e OutboxEntry) outboxStatus {
-		return outboxStatus{Attempts: e.Attempts, Status: e.LastStatus, Error: e.LastError, Next: at.UnixMilli()}
-	})
+	e, pending, err := tx.outboxPending(seq)
+	if err != nil || !pending {
+		return err
+	}
+	return tx.settle(e, OutboxPending, outboxStatus{Attempts: e.Attempts, Status: e.LastStatus, Error: e.LastError, Next: at.UnixMilli()})
+}
+
+func (tx *Tx) outboxPending(seq uint64) (e OutboxEntry, pending bool, err error) {
+	e, found, err := tx.OutboxHead(seq)
+	return e, found && e.State == OutboxPending, err
 }
 
 // settle moves a pending entry to another state, or gives it another status,
 // and keeps the due index equal to it.
-func (tx *Tx) settle(seq uint64, to OutboxState, change func(OutboxEntry) outboxStatus) error {
-	e, found, err := tx.OutboxHead(seq)
-	if err != nil || !found || e.State != OutboxPending {
-		return err
-	}
+func (tx *Tx) settle(e OutboxEntry, to OutboxState, status outboxStatus) error {
+	seq := e.Seq
 	if to == OutboxDelivered {
 		if removed, err := tx.deliverForgotten(e); removed || err != nil {
 			return err
 		}
 	}
-	status := change(e)
-	err = errors.Join(
+	err := errors.Join(
 		tx.Delete(outboxDue, dueKey(e.NextAttemptAt, seq)),
 		tx.Put(outboxStates, stateKey(to, seq), encodeStatus(status)),
 	)

@@ -53,7 +53,7 @@ func change(t testing.TB, s *Store, fn func(tx *Tx) error) {
 func TestAnEntryIsWrittenInTheCommitOfTheChangeWithItsFinalBytes(t *testing.T) {
 	s := openTest(t, filepath.Join(t.TempDir(), "p.db"))
 	owner, batch := uuid.New(), uuid.New()
-	wake := s.Wake()
+	wake := s.Emitted()
 	var at time.Time
 	change(t, s, func(tx *Tx) error {
 		at = tx.Now()
@@ -77,7 +77,7 @@ func TestAnEntryIsWrittenInTheCommitOfTheChangeWithItsFinalBytes(t *testing.T) {
 
 func TestAFailedChangeEmitsNothing(t *testing.T) {
 	s := openTest(t, filepath.Join(t.TempDir(), "p.db"))
-	wake := s.Wake()
+	wake := s.Emitted()
 	err := s.Update(t.Context(), func(tx *Tx) error {
 		if err := tx.Emit(Emission{Kind: event.BatchCreated, Data: 1}); err != nil {
 			return err

@@ -82,11 +82,11 @@ type Store struct {
 	tallies tallies // the writer's, after Open
 	id      string
 
-	mu     sync.Mutex
-	queue  []*update     // waiting calls, drained by the writer
-	asking int           // those of them that want a commit of their own
-	closed bool          // no further calls are taken
-	wake   chan struct{} // closed and replaced after each commit that emitted
+	mu             sync.Mutex
+	queue          []*update // waiting calls, drained by the writer
+	asking         int       // those of them that want a commit of their own
+	closed         bool      // no further calls are taken
+	emitted, woken *bell
 
 	kick   chan struct{} // size 1: the queue is not empty
 	done   chan struct{} // the writer has ended
@@ -153,8 +153,8 @@ func open(o Options) (*Store, error) {
 	}
 	s := &Store{
 		db: db, schema: sch, opts: o, log: log,
-		space: space{folder: filepath.Dir(o.Path), min: o.MinFree},
-		wake:  make(chan struct{}),
+		space:   space{folder: filepath.Dir(o.Path), min: o.MinFree},
+		emitted: newBell(), woken: newBell(),
 		kick:  make(chan struct{}, 1),
 		done:  make(chan struct{}),
 		ended: make(chan struct{}),
@@ -302,13 +302,13 @@ func (s *Store) ask() {
 	}
 }
 
-// Wake returns a channel that is closed after the next commit that emitted an
+// Emitted returns a channel that is closed after the next commit that emitted a batch
 // event. Take it before reading the outbox, so that nothing is missed.
-func (s *Store) Wake() <-chan struct{} {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	return s.wake
-}
+func (s *Store) Emitted() <-chan struct{} { return s.emitted.next() }
+
+// Woken returns a channel that is closed after the next commit that called Tx.Wake. Take
+// it before reading what is waited for.
+func (s *Store) Woken() <-chan struct{} { return s.woken.next() }
 
 // OnEmit has every entry that Tx.Emit makes for delivery go through fn first, in
 // the same transaction. What fn returns is kept as OutboxEntry.Record; its error

@@ -67,68 +67,43 @@ func (t *tally) add(sealed []byte) {
 	t.sum += digest(sealed)
 }
 
-// changes are what a transaction changes of the tallies. All arithmetic wraps
-// around, so that a difference is a number like any other.
-type changes map[string]*tally
-
-// changed returns the change of one bucket, which is written with the commit.
-func (tx *Tx) changed(bucket string) *tally {
-	c := tx.changes[bucket]
-	if c == nil {
-		if tx.changes == nil {
-			tx.changes = changes{}
-		}
-		c = &tally{}
-		tx.changes[bucket] = c
-	}
-	return c
-}
-
 // replaced notes that the record old, nil for none, becomes the record sealed,
 // nil for none.
-func (tx *Tx) replaced(bucket string, key, old, sealed []byte) {
-	t := tx.changed(bucket)
+func (tx *Tx) replaced(b *opened, key, old, sealed []byte) {
+	b.changed = true
 	if old != nil {
-		t.rows--
-		t.sum -= digest(old)
+		b.change.rows--
+		b.change.sum -= digest(old)
 		if _, ok := verify(key, old); !ok {
-			t.vague = true
-			tx.healed = append(tx.healed, recordName(bucket, key))
+			b.change.vague = true
+			tx.healed = append(tx.healed, recordName(b.declared.Name, key))
 		}
 	}
 	if sealed != nil {
-		t.add(sealed)
-	}
-}
-
-func (c changes) merge(other changes) {
-	for bucket, t := range other {
-		sum := c[bucket]
-		if sum == nil {
-			sum = &tally{}
-			c[bucket] = sum
-		}
-		sum.rows += t.rows
-		sum.sum += t.sum
-		sum.vague = sum.vague || t.vague
+		b.change.add(sealed)
 	}
 }
 
 // tallies are those of the file's buckets by name.
 type tallies map[string]tally
 
-// write puts the changed tallies into the commit of btx and returns them.
-func (t tallies) write(btx *bolt.Tx, c changes) (tallies, error) {
-	changed := make(tallies, len(c))
+// write puts the tallies of the buckets that btx changed into its commit and
+// returns them.
+func (t tallies) write(btx *bolt.Tx, o *openings) (tallies, error) {
+	changed := make(tallies, len(o.all))
 	meta := btx.Bucket([]byte(metaBucket.Name))
-	for bucket, change := range c {
+	for _, b := range o.all {
+		if !b.changed {
+			continue
+		}
+		bucket := b.declared.Name
 		next := t[bucket]
-		next.rows += change.rows
-		next.sum += change.sum
-		next.vague = next.vague || change.vague
-		next.sequence = btx.Bucket([]byte(bucket)).Sequence()
+		next.rows += b.change.rows
+		next.sum += b.change.sum
+		next.vague = next.vague || b.change.vague
+		next.sequence = b.Sequence()
 		key := tallyKey(bucket)
-		if err := meta.Put(key, seal(key, next.encode())); err != nil {
+		if err := meta.Put(key, o.seal(key, next.encode())); err != nil {
 			return nil, fmt.Errorf("store: tally of %s: %w", bucket, err)
 		}
 		changed[bucket] = next

@@ -22,6 +22,7 @@ type Tx struct {
 	schema   schema
 	now      time.Time
 	emitted  bool
+	woken    bool
 	after    []func()     // once this is on the disk
 	counts   OutboxCounts // by how much the commit changes the numbers of outbox entries
 	writes   int          // Puts and Deletes so far
@@ -29,7 +30,6 @@ type Tx struct {
 	healed   []string     // damaged records that were replaced or deleted
 	disable  bool         // new outbox entries are not for delivery
 	emits    func(*Tx, OutboxEntry) (record uint64, err error)
-	changes  changes // what the commit changes of the tallies
 }
 
 // Range selects the keys of a Scan. The zero value selects all.
@@ -85,8 +85,8 @@ func (tx *Tx) Put(bucket string, key, value []byte) error {
 			return err
 		}
 	}
-	old, sealed := b.Get(key), seal(key, value)
-	tx.replaced(bucket, key, old, sealed)
+	old, sealed := b.Get(key), tx.openings.seal(key, value)
+	tx.replaced(b, key, old, sealed)
 	if err := b.Put(key, sealed); err != nil {
 		return fmt.Errorf("store: put %s key %x: %w", bucket, key, err)
 	}
@@ -104,7 +104,7 @@ func (tx *Tx) Delete(bucket string, key []byte) error {
 		return nil
 	}
 	tx.writes++
-	tx.replaced(bucket, key, old, nil)
+	tx.replaced(b, key, old, nil)
 	if err := b.Delete(key); err != nil {
 		return fmt.Errorf("store: delete %s key %x: %w", bucket, key, err)
 	}
@@ -158,7 +158,7 @@ func (tx *Tx) NextID(bucket string) (uint64, error) {
 		return 0, err
 	}
 	tx.writes++
-	tx.changed(bucket)
+	b.changed = true
 	id, err := b.NextSequence()
 	if err != nil {
 		return 0, fmt.Errorf("store: next id of %s: %w", bucket, err)
@@ -183,15 +183,15 @@ func (tx *Tx) TakeID(bucket string, id uint64) error {
 		return err
 	}
 	tx.writes++
-	tx.changed(bucket)
+	b.changed = true
 	if err := b.SetSequence(id); err != nil {
 		return fmt.Errorf("store: take id %d of %s: %w", id, bucket, err)
 	}
 	return nil
 }
 
-// Wake has this commit wake whoever waits for Store.Wake, as Emit does.
-func (tx *Tx) Wake() { tx.emitted = true }
+// Wake has this commit wake whoever waits for Store.Woken.
+func (tx *Tx) Wake() { tx.woken = true }
 
 // After has fn called once this commit is on the disk and before Update returns, in the
 // order of the commits. It is not called when the closure fails, and once when it ran
@@ -285,10 +285,11 @@ func (tx *Tx) Unreadable(bucket string, key []byte, err error) error {
 var castagnoli = crc32.MakeTable(crc32.Castagnoli)
 
 func seal(key, value []byte) []byte {
-	sealed := make([]byte, checksumSize, checksumSize+len(value))
-	sealed = append(sealed, value...)
-	binary.BigEndian.PutUint32(sealed, checksum(key, value))
-	return sealed
+	return appendSealed(make([]byte, 0, checksumSize+len(value)), key, value)
+}
+
+func appendSealed(to, key, value []byte) []byte {
+	return append(binary.BigEndian.AppendUint32(to, checksum(key, value)), value...)
 }
 
 func verify(key, raw []byte) (value []byte, ok bool) {
