@@ -13,13 +13,10 @@ var allLanes = []byte{0}
 
 // addBacklog counts what waits: of a lane, or of an instance's share of one,
 // and of all.
-func (l *Ledger) addBacklog(tx *store.Tx, share Lane, count int, bytes int64) error {
-	if l.shares(tx) {
-		l.together.wait(share.key(), count, bytes)
-		l.together.wait(allLanes, count, bytes)
-		return nil
-	}
-	return errors.Join(l.waitMore(tx, share.key(), count, bytes), l.waitMore(tx, allLanes, count, bytes))
+func (l *Ledger) addBacklog(tx *store.Tx, share Lane, count int, bytes int64) {
+	t := l.together(tx)
+	t.wait(share.key(), count, bytes)
+	t.wait(allLanes, count, bytes)
 }
 
 // waitMore changes one row of what waits. When too much does, some of it has to
@@ -41,6 +38,9 @@ func (l *Ledger) waitMore(tx *store.Tx, key []byte, count int, bytes int64) erro
 }
 
 func readBacklog(tx *store.Tx, key []byte) (b Backlog, err error) {
+	if err := settleShared(tx); err != nil {
+		return b, err
+	}
 	raw, err := tx.Get(backlogs, key)
 	if err != nil || raw == nil {
 		return b, err
@@ -96,6 +96,9 @@ func BacklogOf(tx *store.Tx, lane Lane) (Backlog, error) {
 // sharesOf returns what waits by lane and instance: of all keys that begin with
 // the prefix.
 func sharesOf(tx *store.Tx, prefix []byte) (all []Backlog, err error) {
+	if err := settleShared(tx); err != nil {
+		return nil, err
+	}
 	err = tx.Scan(backlogs, store.Range{Prefix: prefix}, func(k, v []byte) (bool, error) {
 		lane, rest, ok := parseLane(k)
 		if !ok || len(rest) > 0 {

@@ -101,6 +101,7 @@ func (l *Ledger) writeSome(some []writing) error {
 	}
 	if len(some) > 0 {
 		failed := l.store.Update(context.Background(), func(tx *store.Tx) error { return l.putFlow(tx, some) })
+		clear(l.behind.rows)
 		l.behind.written(some, failed)
 		err = errors.Join(err, failed)
 	}
@@ -113,8 +114,7 @@ func (l *Ledger) writeSome(some []writing) error {
 // putFlow writes records of the in-memory flow, in the order of their ids. Who
 // calls it has the turn.
 func (l *Ledger) putFlow(tx *store.Tx, some []writing) error {
-	rows, changes := l.behind.rows, make([]change, 0, len(some))
-	defer clear(rows)
+	rows, last := l.behind.rows, uint64(0)
 	gone, w, key := map[int64]bool{}, writer{make([]byte, 0, 512)}, make([]byte, 8)
 	for i, one := range some {
 		if isGone(tx, one.notice.InstanceID, gone) {
@@ -136,12 +136,12 @@ func (l *Ledger) putFlow(tx *store.Tx, some []writing) error {
 		if err := tx.Put(records, key, w.raw); err != nil {
 			return err
 		}
-		changes = append(changes, c)
+		if err := l.note(tx, c.now, c.old); err != nil {
+			return err
+		}
+		last = c.now.ID
 	}
-	if len(changes) == 0 {
-		return nil
-	}
-	return errors.Join(tx.TakeID(records, changes[len(changes)-1].now.ID), l.noteAll(tx, changes))
+	return tx.TakeID(records, last)
 }
 
 // changeOf is what a writing does, with the record as it is then in r; nothing

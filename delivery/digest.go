@@ -54,21 +54,24 @@ func (b block) empty() bool {
 	return true
 }
 
-// edit changes the rows of ids, which may be those of many blocks. An id that is
-// followed by others of its block costs little.
-func (k hashKey) edit(tx *store.Tx, ids []uint64, change func(i int, w digestRow) digestRow) error {
+// edit changes rows, which may be those of many blocks, in the order of their ids:
+// one that is followed by others of its block costs little.
+func (k hashKey) edit(tx *store.Tx, rows []digestChange) error {
 	var b block
-	for i, id := range ids {
-		no := blockOf(id)
-		if i == 0 || no != blockOf(ids[i-1]) {
+	for i, c := range rows {
+		no := blockOf(c.id)
+		if i == 0 || no != blockOf(rows[i-1].id) {
 			var err error
 			if b, err = k.block(tx, no); err != nil {
 				return err
 			}
 		}
-		at := int(id - firstOf(no))
-		b.set(at, change(i, b.row(at)))
-		if i+1 == len(ids) || no != blockOf(ids[i+1]) {
+		at, next := int(c.id-firstOf(no)), digestRow{}
+		if c.now != nil {
+			next = b.row(at).next(k, c.now, tx.Now())
+		}
+		b.set(at, next)
+		if i+1 == len(rows) || no != blockOf(rows[i+1].id) {
 			if err := putBlock(tx, no, b); err != nil {
 				return err
 			}
@@ -130,8 +133,8 @@ func (s stretch) asked() uint64 { return (1<<s.j - 1) &^ (1<<s.i - 1) }
 // when what is past its life is looked for. Who shows a record holds it against
 // the filter again.
 func (k hashKey) scan(tx *store.Tx, in idRange, reverse, verify bool, fn func(stretch) (bool, error)) (damaged []uint64, err error) {
-	if in.last <= in.first {
-		return nil, nil
+	if err := settleShared(tx); err != nil || in.last <= in.first {
+		return nil, err
 	}
 	look := tx.Skim
 	if verify {

@@ -188,7 +188,6 @@ func (b block) mask() (mask uint64) {
 // endLost ends records that waited in memory.
 func (l *Ledger) endLost(ids []uint64) error {
 	return l.store.Update(context.Background(), func(tx *store.Tx) error {
-		changes := make([]change, 0, len(ids))
 		for _, id := range ids {
 			old, found, err := getRecord(tx, id)
 			if errors.Is(err, store.ErrDamaged) || err == nil && (!found || !old.inMemory()) {
@@ -201,8 +200,10 @@ func (l *Ledger) endLost(ids []uint64) error {
 			if err := tx.Put(records, store.Key(id), encodeRecord(now)); err != nil {
 				return err
 			}
-			changes = append(changes, change{now: &now, old: &old})
+			if err := l.note(tx, &now, &old); err != nil {
+				return err
+			}
 		}
-		return l.noteAll(tx, changes)
+		return nil
 	})
 }

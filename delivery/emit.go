@@ -47,11 +47,7 @@ func (l *Ledger) Emit(tx *store.Tx, e Event, numbered bool, to []event.Destinati
 	if err = number(tx, &e, numbered); err != nil {
 		return e, err
 	}
-	var ends map[time.Time]bool
-	err = l.Together(tx, func() (err error) {
-		ends, err = l.address(tx, &e, to)
-		return err
-	})
+	ends, err := l.address(tx, &e, to)
 	if err != nil {
 		return e, err
 	}

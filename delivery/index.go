@@ -99,7 +99,8 @@ func (l *Ledger) enter(tx *store.Tx, p place, at time.Time) (head bool, err erro
 	if head {
 		err = putHead(tx, p, at)
 	}
-	return head, errors.Join(err, l.addBacklog(tx, p.share(), 1, int64(p.bytes)))
+	l.addBacklog(tx, p.share(), 1, int64(p.bytes))
+	return head, err
 }
 
 func putHead(tx *store.Tx, p place, at time.Time) error {
@@ -113,10 +114,8 @@ func putHead(tx *store.Tx, p place, at time.Time) error {
 // leave takes a delivery out of the indexes. follows is what may be sent
 // instead, nil when there is nothing new.
 func (l *Ledger) leave(tx *store.Tx, p place, at time.Time) (follows *Due, err error) {
-	err = errors.Join(
-		tx.Delete(dues, p.dueKey(at)), tx.Delete(heads, p.headKey()),
-		l.addBacklog(tx, p.share(), -1, -int64(p.bytes)),
-	)
+	l.addBacklog(tx, p.share(), -1, -int64(p.bytes))
+	err = errors.Join(tx.Delete(dues, p.dueKey(at)), tx.Delete(heads, p.headKey()))
 	if p.instance != p.lane.Instance {
 		err = errors.Join(err, tx.Delete(heads, p.shareKey()))
 	}

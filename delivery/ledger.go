@@ -121,8 +121,6 @@ type Ledger struct {
 	url   atomic.Pointer[string] // of the global webhook
 	work  sync.WaitGroup
 
-	together *together // of the transaction that runs, nil without
-
 	tidy
 
 	logbook // what the log keeps in memory, see logbook.go

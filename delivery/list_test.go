@@ -98,10 +98,15 @@ func TestAFlippedBitShowsNoRecordOfAnotherInstance(t *testing.T) {
 	r.failed(2, 1)
 	r.flush()
 	r.update(func(tx *store.Tx) error {
-		return r.l.key.edit(tx, []uint64{id}, func(_ int, w digestRow) digestRow {
-			w.head += 1 << 32 // instance 2
-			return w
-		})
+		b, err := r.l.key.block(tx, blockOf(id))
+		if err != nil {
+			return err
+		}
+		at := int(id - firstOf(blockOf(id)))
+		w := b.row(at)
+		w.head += 1 << 32 // instance 2
+		b.set(at, w)
+		return putBlock(tx, blockOf(id), b)
 	})
 	page, err := r.l.List(t.Context(), Filter{Instance: 2}, "", 10)
 	if err != nil || len(page.Records) != 1 || page.Records[0].Instance != 2 || page.Total != 1 {

@@ -40,8 +40,7 @@ func newMillion(b *testing.B) *million {
 	begin := time.Now().Add(-48 * time.Hour)
 	for at := 0; at < millionRecords; at += 1000 {
 		m.update(func(tx *store.Tx) error {
-			changes := make([]change, 1000)
-			for i := range changes {
+			for i := range 1000 {
 				r := mixed(rnd, uint64(at+i+1), begin.Add(time.Duration(at+i)*150*time.Millisecond))
 				if at+i == millionRecords/2 {
 					r.Instance, r.Lane.Instance, r.Chat, r.Duration = 4711, 4711, "5511000000000@s.whatsapp.net", 99*time.Second
@@ -50,9 +49,11 @@ func newMillion(b *testing.B) *million {
 				if err := tx.Put(records, store.Key(r.ID), encodeRecord(r)); err != nil {
 					return err
 				}
-				changes[i] = change{now: &r}
+				if err := m.l.note(tx, &r, nil); err != nil {
+					return err
+				}
 			}
-			return m.l.noteAll(tx, changes)
+			return nil
 		})
 	}
 	m.update(func(tx *store.Tx) error { return tx.TakeID(records, millionRecords) })

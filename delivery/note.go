@@ -4,7 +4,6 @@ import (
 	"encoding/binary"
 	"errors"
 
-	"postern/event"
 	"postern/store"
 )
 
@@ -23,58 +22,12 @@ func (c change) record() *Record {
 // numbers by state and of its replay, in the commit that changes it. old is nil
 // for a new record, now for one that goes.
 func (l *Ledger) note(tx *store.Tx, now, old *Record) error {
-	if l.shares(tx) {
-		l.together.changes = append(l.together.changes, change{now, old})
-		return nil
-	}
-	return l.noteAll(tx, []change{{now, old}})
-}
-
-// noteAll is note for many, which cost least in the order of their ids.
-func (l *Ledger) noteAll(tx *store.Tx, changes []change) error {
-	ids := make([]uint64, len(changes))
-	for i, c := range changes {
-		ids[i] = c.record().ID
-		if err := l.noteAttempt(tx, c); err != nil { // a row that is made anew asks for it
-			return err
-		}
-	}
-	err := l.key.edit(tx, ids, func(i int, w digestRow) digestRow {
-		if now := changes[i].now; now != nil {
-			return w.next(l.key, now, tx.Now())
-		}
-		return digestRow{}
-	})
-	if err != nil {
+	c := change{now, old}
+	if err := l.noteAttempt(tx, c); err != nil { // a row that is made anew asks for it
 		return err
 	}
-	if err := countChanges(tx, changes); err != nil {
-		return err
-	}
-	l.tellChanges(tx, changes)
-	for _, c := range changes {
-		if err := l.noteReplay(tx, c); err != nil {
-			return err
-		}
-	}
-	return nil
-}
-
-// tellChanges has those of a commit told once it is on the disk. Records that go are
-// none of them: nobody waits to hear that something old is not kept any more.
-func (l *Ledger) tellChanges(tx *store.Tx, changes []change) {
-	if l.cfg.Changed == nil {
-		return
-	}
-	all := make([]Changed, 0, len(changes))
-	for _, c := range changes {
-		if r := c.now; r != nil {
-			all = append(all, Changed{ID: r.ID, Instance: r.Name, Global: r.Lane.Target == event.TargetGlobal})
-		}
-	}
-	if len(all) > 0 {
-		tx.After(func() { l.cfg.Changed(all) })
-	}
+	l.together(tx).note(c)
+	return l.noteReplay(tx, c)
 }
 
 // noteAttempt keeps what a change takes out of the record: the attempt before,
@@ -98,16 +51,8 @@ type counts [len(states)]uint64
 
 var countsKey = []byte("counts")
 
-func countChanges(tx *store.Tx, changes []change) error {
-	var delta counts
-	for _, c := range changes {
-		if c.now != nil {
-			delta[stateNumber(c.now.State)]++
-		}
-		if c.old != nil {
-			delta[stateNumber(c.old.State)]--
-		}
-	}
+// countMore adds to the numbers by state.
+func countMore(tx *store.Tx, delta counts) error {
 	if delta == (counts{}) {
 		return nil
 	}
@@ -130,6 +75,9 @@ func putCounts(tx *store.Tx, c counts) error {
 }
 
 func readCounts(tx *store.Tx) (c counts, err error) {
+	if err := settleShared(tx); err != nil {
+		return c, err
+	}
 	raw, err := tx.Get(logs, countsKey)
 	if err != nil || raw == nil {
 		return c, err

@@ -234,13 +234,15 @@ func (l *Ledger) removeOne(tx *store.Tx, id uint64) error {
 // removeUnreadable removes what is left of a record that cannot be read: nobody
 // knows what else it points to.
 func (l *Ledger) removeUnreadable(tx *store.Tx, id uint64) error {
-	var was State
-	err := l.key.edit(tx, []uint64{id}, func(_ int, w digestRow) digestRow {
-		was = w.state()
-		return digestRow{}
-	})
-	if err == nil && was != "" {
-		err = countChanges(tx, []change{{old: &Record{State: was}}})
+	if err := settleShared(tx); err != nil {
+		return err
+	}
+	b, err := l.key.block(tx, blockOf(id))
+	if err != nil {
+		return err
+	}
+	if w := b.row(int(id - firstOf(blockOf(id)))); w.exists() {
+		l.together(tx).note(change{old: &Record{ID: id, State: w.state()}})
 	}
 	_, gone := tx.DeletePrefix(attempts, store.Key(id))
 	return errors.Join(err, gone, tx.Delete(records, store.Key(id)), tx.Delete(bodies, store.Key(id)))

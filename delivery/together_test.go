@@ -10,16 +10,16 @@ import (
 )
 
 // TestTogetherIsWhatEachWouldBe settles some deliveries of two events in one
-// transaction: accepted ones, one of them the first of a line, and one that fails.
+// commit: accepted ones, one of them the first of a line, and one that fails.
 // The file has to have the same numbers, backlogs and rows of the digest as when
-// each is settled on its own.
+// each is settled by a commit of its own, and as when somebody reads them in between.
 func TestTogetherIsWhatEachWouldBe(t *testing.T) {
 	type held struct {
 		counts   counts
 		backlogs map[Lane]Backlog
 		states   map[uint64]State
 	}
-	look := func(together bool) (h held) {
+	look := func(commits, reads bool) (h held) {
 		r := newRig(t, Config{Log: true})
 		var made []Addressee
 		r.update(func(tx *store.Tx) error {
@@ -32,21 +32,38 @@ func TestTogetherIsWhatEachWouldBe(t *testing.T) {
 			}
 			return nil
 		})
-		r.update(func(tx *store.Tx) error {
-			settle := func() error {
-				for _, i := range []int{7, 0, 3, 10} {
-					_, _, err := r.l.Settle(tx, made[i].Due.Record, Attempt{StartedAt: tx.Now(), Status: 200 + i}, i != 3, tx.Now().Add(time.Hour))
-					if err != nil {
+		settle := func(tx *store.Tx, i int) error {
+			_, _, err := r.l.Settle(tx, made[i].Due.Record, Attempt{StartedAt: tx.Now(), Status: 200 + i}, i != 3, tx.Now().Add(time.Hour))
+			return err
+		}
+		waits := 20
+		ends := []int{7, 0, 3, 10}
+		if commits {
+			for _, i := range ends {
+				r.update(func(tx *store.Tx) error { return settle(tx, i) })
+			}
+		} else {
+			r.update(func(tx *store.Tx) error {
+				for _, i := range ends {
+					if err := settle(tx, i); err != nil {
 						return err
+					}
+					if i != 3 {
+						waits--
+					}
+					if !reads {
+						continue
+					}
+					if sum, err := readBacklog(tx, allLanes); err != nil || sum.Pending != waits {
+						t.Errorf("after %d it says that %d wait, not %d: %v", i, sum.Pending, waits, err)
+					}
+					if sum, err := readCounts(tx); err != nil || sum[stateNumber(Pending)] != uint64(waits) {
+						t.Errorf("after %d the numbers are %v: %v", i, sum, err)
 					}
 				}
 				return nil
-			}
-			if together {
-				return r.l.Together(tx, func() error { return r.l.Together(tx, settle) })
-			}
-			return settle()
-		})
+			})
+		}
 		h.backlogs, h.states = map[Lane]Backlog{}, map[uint64]State{}
 		r.view(func(tx *store.Tx) (err error) {
 			if h.counts, err = readCounts(tx); err != nil {
@@ -76,9 +93,12 @@ func TestTogetherIsWhatEachWouldBe(t *testing.T) {
 		})
 		return h
 	}
-	each, all := look(false), look(true)
-	if all.counts != each.counts || !maps.Equal(all.backlogs, each.backlogs) || !maps.Equal(all.states, each.states) {
-		t.Errorf("together\n%v\neach\n%v", all, each)
+	each := look(true, false)
+	for _, reads := range []bool{false, true} {
+		all := look(false, reads)
+		if all.counts != each.counts || !maps.Equal(all.backlogs, each.backlogs) || !maps.Equal(all.states, each.states) {
+			t.Errorf("together, with readers %v\n%v\neach\n%v", reads, all, each)
+		}
 	}
 	if n := each.backlogs[Lane{}].Pending; n != 17 || len(each.states) != 20 {
 		t.Errorf("%d wait of %d", n, len(each.states))

@@ -130,12 +130,7 @@ const rideFor = 20 * time.Millisecond
 const plenty = 16
 
 func (r *Relay) store(group []result, became []settled) error {
-	err := r.ride(group, func(tx *store.Tx) error {
-		if r.cfg.Ledger == nil {
-			return settleAll(tx, group, became)
-		}
-		return r.cfg.Ledger.Together(tx, func() error { return settleAll(tx, group, became) })
-	})
+	err := r.ride(group, func(tx *store.Tx) error { return settleAll(tx, group, became) })
 	switch {
 	case err != nil && r.reading.Err() != nil:
 		r.log.Warn("outcomes of deliveries not stored; the next start sends these events once more, under the same ids", "count", len(group), "error", err)

@@ -165,15 +165,14 @@ func (s *Store) attempt(group []*update) (rest, refused []*update, again bool, e
 		return group, nil, false, fmt.Errorf("store: begin: %w", err)
 	}
 	defer s.end(btx)
-	at := s.now()
 	good := make([]*update, 0, len(group))
-	var emitted, woken bool
-	var counts OutboxCounts
-	var healed []string
-	var after []func()
-	open := openings{}
+	open, made := openings{}, did{}
+	at := s.now()
+	start := func() *Tx {
+		return &Tx{bolt: btx, openings: &open, schema: s.schema, now: at, disable: s.disable.Load(), emits: s.emits()}
+	}
 	for i, u := range group {
-		tx := &Tx{bolt: btx, openings: &open, schema: s.schema, now: at, disable: s.disable.Load(), emits: s.emits()}
+		tx := start()
 		u.run(tx)
 		s.reportDamage(tx)
 		if u.broken != nil {
@@ -181,10 +180,7 @@ func (s *Store) attempt(group []*update) (rest, refused []*update, again bool, e
 		}
 		if u.err == nil && u.panicked == nil {
 			good = append(good, u)
-			emitted, woken = emitted || tx.emitted, woken || tx.woken
-			counts.sum(tx.counts)
-			healed = append(healed, tx.healed...)
-			after = append(after, tx.after...)
+			made.add(tx)
 			continue
 		}
 		refused = append(refused, u)
@@ -196,6 +192,9 @@ func (s *Store) attempt(group []*update) (rest, refused []*update, again bool, e
 		s.unused = btx
 		return nil, refused, false, nil
 	}
+	if err := s.finishShared(start(), &made); err != nil {
+		return good, refused, false, err
+	}
 	next, err := s.tallies.write(btx, &open)
 	if err == nil {
 		err = s.finishCommit(btx, len(good))
@@ -204,18 +203,53 @@ func (s *Store) attempt(group []*update) (rest, refused []*update, again bool, e
 		return good, refused, false, err
 	}
 	s.tallies.apply(next)
-	s.aside.heal(healed)
-	s.backlog.add(counts)
-	if emitted {
+	s.aside.heal(made.healed)
+	s.backlog.add(made.counts)
+	if made.emitted {
 		s.emitted.ring()
 	}
-	if woken {
+	if made.woken {
 		s.woken.ring()
 	}
-	for _, fn := range after {
+	for _, fn := range made.after {
 		fn()
 	}
 	return good, refused, false, nil
+}
+
+// did is what the closures of a commit ask for once it is on the disk.
+type did struct {
+	emitted, woken bool
+	counts         OutboxCounts
+	healed         []string
+	after          []func()
+}
+
+func (d *did) add(tx *Tx) {
+	d.emitted, d.woken = d.emitted || tx.emitted, d.woken || tx.woken
+	d.counts.sum(tx.counts)
+	d.healed = append(d.healed, tx.healed...)
+	d.after = append(d.after, tx.after...)
+}
+
+// finishShared writes what all closures share, in a closure of its own.
+func (s *Store) finishShared(tx *Tx, made *did) error {
+	if len(tx.openings.shared) == 0 {
+		return nil
+	}
+	last := &update{fn: tx.openings.finishShared}
+	last.run(tx)
+	s.reportDamage(tx)
+	switch {
+	case last.broken != nil:
+		return s.doom(last.broken)
+	case last.panicked != nil:
+		return fmt.Errorf("store: what a commit shares: %v", last.panicked)
+	case last.err != nil:
+		return last.err
+	}
+	made.add(tx)
+	return nil
 }
 
 // begin starts the writer's transaction, or goes on with the one in which

@@ -24,6 +24,8 @@ type opened struct {
 type openings struct {
 	all   []*opened
 	spare []byte // for the records of this transaction, which bbolt keeps until its end
+
+	shared []sharedBy
 }
 
 // spareSize is how much memory for records is taken at once; a large one gets its own.

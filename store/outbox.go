@@ -151,12 +151,16 @@ func (tx *Tx) nextOwnerSeq(owner uuid.UUID) (uint64, error) {
 	case err != nil:
 		return 0, err
 	}
-	return newest + 1, tx.Put(outboxOwner, Key(owner), Key(newest+1))
+	tx.newest()[owner] = newest + 1
+	return newest + 1, nil
 }
 
 // OutboxOwnerNewest returns the sequence of the owner's newest event, 0 when
 // there never was one.
 func (tx *Tx) OutboxOwnerNewest(owner uuid.UUID) (uint64, error) {
+	if n, known := tx.Shared(newestKey{}, nil).(newestOf); known && n[owner] > 0 {
+		return n[owner], nil
+	}
 	raw, err := tx.Get(outboxOwner, Key(owner))
 	switch {
 	case err != nil || raw == nil:
