@@ -137,19 +137,13 @@ func (r *Relay) hasten(ctx context.Context, after store.Due) (last store.Due, mo
 		if more = len(rows) == upkeepStep; more {
 			last = rows[len(rows)-1]
 		}
-		all := func() error {
-			for _, row := range rows {
-				// A damaged entry cannot be sent anyway; the store reports it.
-				if err := r.reschedule(tx, row.Seq, tx.Now()); err != nil && !errors.Is(err, store.ErrDamaged) {
-					return err
-				}
+		for _, row := range rows {
+			// A damaged entry cannot be sent anyway; the store reports it.
+			if err := r.reschedule(tx, row.Seq, tx.Now()); err != nil && !errors.Is(err, store.ErrDamaged) {
+				return err
 			}
-			return nil
 		}
-		if r.cfg.Ledger == nil {
-			return all()
-		}
-		return r.cfg.Ledger.Together(tx, all)
+		return nil
 	})
 	return last, more, err
 }
