@@ -52,5 +52,8 @@ func (l signalLog) Error(caller, message string)   { l.write(caller, message) }
 func (l signalLog) Configure(string)               {}
 
 func (l signalLog) write(caller, message string) {
+	if !l.log.Enabled(context.Background(), slog.LevelDebug) {
+		return
+	}
 	l.log.Debug("libsignal", "caller", caller, "detail", message[:min(len(message), maxDetail)])
 }

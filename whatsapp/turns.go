@@ -20,12 +20,27 @@ type turns struct {
 	last    event.Sender             // whose turn it was
 }
 
+// free takes the turn, which pass ends, unless somebody has it.
+func (t *turns) free(by event.Sender) bool {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	return t.freeLocked(by)
+}
+
+// freeLocked is free. The caller holds t.mu.
+func (t *turns) freeLocked(by event.Sender) bool {
+	if t.taken {
+		return false
+	}
+	t.taken, t.last = true, by
+	return true
+}
+
 // take waits for a turn, which pass ends. It returns the cause of ctx's end
 // when that comes first.
 func (t *turns) take(ctx context.Context, by event.Sender) error {
 	t.mu.Lock()
-	if !t.taken {
-		t.taken, t.last = true, by
+	if t.freeLocked(by) {
 		t.mu.Unlock()
 		return nil
 	}

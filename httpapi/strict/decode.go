@@ -38,7 +38,7 @@ func Decode(r io.Reader, v any, o Options) error {
 	return document(r, o, func(d *decoder) error {
 		tok, err := d.dec.ReadToken()
 		if errors.Is(err, io.EOF) {
-			return d.finish(target, nil)
+			return d.finish(layoutOf(target.Type()), nil)
 		}
 		if err != nil {
 			return d.failed(err)
@@ -69,8 +69,37 @@ func Check(raw []byte) error {
 // document reads the one value of r by read.
 func document(r io.Reader, o Options, read func(*decoder) error) error {
 	body := nesting.NewReader(r)
-	return whole(body, transform.NewReader(body, encoding.UTF8Validator), o, read)
+	begin, err := beginning(body)
+	if errors.Is(err, io.EOF) && utf8.Valid(begin) {
+		return whole(body, bytes.NewBuffer(begin), o, read)
+	}
+	rest := io.Reader(body)
+	if err != nil {
+		rest = ended{err}
+	}
+	return whole(body, transform.NewReader(io.MultiReader(bytes.NewReader(begin), rest), encoding.UTF8Validator), o, read)
 }
+
+// smallBody is the size from which on a body is judged and read in pieces, in bytes:
+// the buffers for that are 8 KB, for a text that has some hundred.
+const smallBody = 1024
+
+// beginning reads up to that many bytes. Its error is how the body ended, nil when
+// there may be more.
+func beginning(body io.Reader) (begin []byte, err error) {
+	begin = make([]byte, 0, smallBody)
+	for n := 0; err == nil && len(begin) < smallBody; begin = begin[:len(begin)+n] {
+		n, err = body.Read(begin[len(begin):smallBody])
+	}
+	return begin, err
+}
+
+// ended is a reader that has come to its end by an error: asked once more, a body
+// that was cut off can say that it is whole.
+type ended struct{ err error }
+
+// Read implements io.Reader.
+func (e ended) Read([]byte) (int, error) { return 0, e.err }
 
 // whole reads the one value of text by read; body is what text is read from.
 func whole(body *nesting.Reader, text io.Reader, o Options, read func(*decoder) error) error {

@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"io"
 	"strings"
 	"testing"
 	"testing/iotest"
@@ -220,6 +221,39 @@ func TestUTF8IsJudgedAcrossReads(t *testing.T) {
 	for _, s := range []string{"a\xff", "\xe2\x82", "\xe2\x28\xa1", "ok\xc3", "\xed\xa0\x80"} {
 		if _, err := read(s); err == nil || err.Error() != "the body is not valid JSON: the text is not UTF-8" {
 			t.Errorf("%q: got %v", s, err)
+		}
+	}
+}
+
+// cutOff ends as a request does whose client went away: with an error once, and
+// then as if it were whole.
+type cutOff struct {
+	text string
+	told bool
+}
+
+func (c *cutOff) Read(p []byte) (n int, err error) {
+	n = copy(p, c.text)
+	c.text = c.text[n:]
+	switch {
+	case c.text != "":
+	case c.told:
+		err = io.EOF
+	default:
+		c.told, err = true, io.ErrUnexpectedEOF
+	}
+	return n, err
+}
+
+func TestABodyThatWasCutOffIsNotWhole(t *testing.T) {
+	for _, filler := range []string{"", strings.Repeat(" ", smallBody-2), strings.Repeat(" ", smallBody), strings.Repeat(" ", 9000)} {
+		var v struct{}
+		var e *Error
+		if err := Decode(&cutOff{text: filler + "{}"}, &v, Options{}); !errors.As(err, &e) || e.Code != CodeMalformed {
+			t.Errorf("%d bytes before it: %v", len(filler), err)
+		}
+		if err := Decode(strings.NewReader(filler+"{}"), &v, Options{}); err != nil {
+			t.Errorf("%d bytes before it, not cut off: %v", len(filler), err)
 		}
 	}
 }

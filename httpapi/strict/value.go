@@ -4,18 +4,12 @@ import (
 	"bytes"
 	"encoding/json"
 	"reflect"
-	"slices"
 	"strconv"
-	"strings"
 
 	"github.com/go-json-experiment/json/jsontext"
 
 	"postern/event"
 )
-
-// required is the `strict` tag of a field that must be there. For any other
-// field null means absent.
-const required = "required"
 
 var unmarshaler = reflect.TypeFor[json.Unmarshaler]()
 
@@ -161,13 +155,14 @@ func (d *decoder) fields(tok jsontext.Token, read func(name string) error) error
 }
 
 func (d *decoder) object(tok jsontext.Token, v reflect.Value) error {
+	of := layoutOf(v.Type())
 	var seen []string // of the fields that the struct has
 	err := d.fields(tok, func(name string) error {
-		field, known := fieldNamed(v.Type(), name)
+		field, known := of.fields[name]
 		switch {
 		case known:
 			seen = append(seen, name)
-			return d.value(v.FieldByIndex(field.Index), field.Tag.Get("strict") != required)
+			return d.value(v.FieldByIndex(field.index), !field.required)
 		case d.Ignored == nil:
 			return d.here(Unknown(""))
 		}
@@ -177,7 +172,7 @@ func (d *decoder) object(tok jsontext.Token, v reflect.Value) error {
 	if err != nil {
 		return err
 	}
-	return d.finish(v, seen)
+	return d.finish(of, seen)
 }
 
 // mapping reads an object of any keys. Where the values are pointers, null is
@@ -213,48 +208,6 @@ func (d *decoder) list(tok jsontext.Token, v reflect.Value) error {
 	}
 	if _, err := d.dec.ReadToken(); err != nil { // the bracket
 		return d.failed(err)
-	}
-	return nil
-}
-
-// fieldNamed finds the field of struct type t, or of one embedded in it, whose
-// JSON name is exactly name.
-func fieldNamed(t reflect.Type, name string) (_ reflect.StructField, found bool) {
-	for f := range t.Fields() {
-		if f.Anonymous {
-			if inner, found := fieldNamed(f.Type, name); found {
-				inner.Index = append(slices.Clone(f.Index), inner.Index...)
-				return inner, true
-			}
-		} else if jsonName(f) == name {
-			return f, true
-		}
-	}
-	return reflect.StructField{}, false
-}
-
-func jsonName(f reflect.StructField) string {
-	name, _, _ := strings.Cut(f.Tag.Get("json"), ",")
-	return name
-}
-
-// finish fails when a required field of v was not among those seen.
-func (d *decoder) finish(v reflect.Value, seen []string) error {
-	for i := range v.NumField() {
-		f := v.Type().Field(i)
-		if f.Anonymous {
-			if err := d.finish(v.Field(i), seen); err != nil {
-				return err
-			}
-			continue
-		}
-		if f.Tag.Get("strict") == required && !slices.Contains(seen, jsonName(f)) {
-			err := Missing(jsonName(f), "is required")
-			if around := d.path(d.dec.StackPointer()); around != "" {
-				err = err.In(around)
-			}
-			return err
-		}
 	}
 	return nil
 }
