@@ -58,6 +58,7 @@ func (a *account) write(ctx context.Context, fn func(access) error) error {
 		return fn(o)
 	}
 	s := sendingOf(ctx)
+	defer a.flights.known.change()()
 	err := a.c.store.Update(ctx, s.with(a.inTx(fn)))
 	if err != nil {
 		return fmt.Errorf("device of instance %d: %w", a.instance, err)
@@ -116,12 +117,16 @@ func identityKey(address string) []byte { return store.Key(byte('I'), address) }
 
 // PutIdentity implements [wastore.IdentityStore].
 func (a *account) PutIdentity(ctx context.Context, address string, key [32]byte) error {
+	known, err := a.recall(ctx, identityKey(address))
+	if err == nil && bytes.Equal(known, key[:]) {
+		return nil
+	}
 	return a.putChanged(ctx, identityKey(address), key[:])
 }
 
 // IsTrustedIdentity trusts the first key of an address, and then only that.
 func (a *account) IsTrustedIdentity(ctx context.Context, address string, key [32]byte) (bool, error) {
-	known, err := a.get(ctx, identityKey(address))
+	known, err := a.recall(ctx, identityKey(address))
 	if err != nil {
 		return false, err
 	}

@@ -39,6 +39,7 @@ type flights struct {
 	ratchet sync.Mutex
 
 	rides atomic.Pointer[[]ride] // oldest first; replaced with mu held
+	known known
 
 	mu   sync.Mutex // held over every write, so that they stay in order
 	list []flight
@@ -207,6 +208,7 @@ func (c *Container) replace(ctx context.Context, instance int64, fn func(*store.
 		f.mu.Lock()
 	}
 	defer f.mu.Unlock()
+	defer f.known.change()()
 	err := c.store.Update(ctx, func(tx *store.Tx) (err error) {
 		replaced, err = fn(tx)
 		return err

@@ -125,6 +125,7 @@ func (o *overlay) commit(ctx context.Context) error {
 	if rides(ctx) && len(o.migrated) == 0 {
 		return a.flights.board(a.instance, o.writes, true)
 	}
+	defer a.flights.known.change()()
 	return a.c.store.Update(ctx, func(tx *store.Tx) error { return putAll(direct{tx, a.instance}, o.writes) })
 }
 

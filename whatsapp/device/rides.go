@@ -62,6 +62,7 @@ func (f *flights) board(instance int64, writes map[string][]byte, decrypted bool
 	all := f.some(func(r ride) bool { return !r.Done() || r.decrypted && r.Wait() != nil })
 	all = append(all, ride{submitted, writes, decrypted})
 	f.rides.Store(&all)
+	f.known.drop(writes)
 	return nil
 }
 

@@ -5,6 +5,7 @@ import (
 	"context"
 	"encoding/binary"
 	"encoding/json"
+	"slices"
 	"time"
 
 	wastore "go.mau.fi/whatsmeow/store"
@@ -144,8 +145,15 @@ func putToken(x access, t wastore.PrivacyToken) error {
 
 func storedToken(x reader, user types.JID) (t privacyToken, found bool, err error) {
 	raw, err := x.get(tokenKey(user))
-	if err != nil || raw == nil {
+	if err != nil {
 		return t, false, err
+	}
+	return readToken(raw)
+}
+
+func readToken(raw []byte) (t privacyToken, found bool, err error) {
+	if raw == nil {
+		return t, false, nil
 	}
 	return t, true, decode(raw, &t)
 }
@@ -154,24 +162,25 @@ func storedToken(x reader, user types.JID) (t privacyToken, found bool, err erro
 // both the newer counts. It returns nil when there is none.
 func (a *account) GetPrivacyToken(ctx context.Context, user types.JID) (token *wastore.PrivacyToken, err error) {
 	var newest privacyToken
-	err = a.read(ctx, func(x reader) error {
-		for _, form := range a.c.lids.forms(user.ToNonAD()) {
-			t, found, err := storedToken(x, form)
-			if err != nil {
-				return err
-			}
-			if !found || token != nil && t.At <= newest.At {
-				continue
-			}
-			newest = t
-			token = &wastore.PrivacyToken{User: user.ToNonAD(), Token: t.Token, Timestamp: time.Unix(t.At, 0)}
-			if t.SentAt != 0 {
-				token.SenderTimestamp = time.Unix(t.SentAt, 0)
-			}
+	for _, form := range a.c.lids.forms(user.ToNonAD()) {
+		raw, err := a.recall(ctx, tokenKey(form))
+		if err != nil {
+			return nil, err
 		}
-		return nil
-	})
-	return token, err
+		t, found, err := readToken(raw)
+		if err != nil {
+			return nil, err
+		}
+		if !found || token != nil && t.At <= newest.At {
+			continue
+		}
+		newest = t
+		token = &wastore.PrivacyToken{User: user.ToNonAD(), Token: t.Token, Timestamp: time.Unix(t.At, 0)}
+		if t.SentAt != 0 {
+			token.SenderTimestamp = time.Unix(t.SentAt, 0)
+		}
+	}
+	return token, nil
 }
 
 // DeleteExpiredPrivacyTokens removes the tokens that are older than cutoff.
@@ -190,7 +199,10 @@ func (a *account) PutNCTSalt(ctx context.Context, salt []byte) error {
 }
 
 // GetNCTSalt implements [wastore.NCTSaltStore].
-func (a *account) GetNCTSalt(ctx context.Context) ([]byte, error) { return a.get(ctx, saltKey) }
+func (a *account) GetNCTSalt(ctx context.Context) ([]byte, error) {
+	salt, err := a.recall(ctx, saltKey)
+	return slices.Clone(salt), err
+}
 
 // DeleteNCTSalt implements [wastore.NCTSaltStore].
 func (a *account) DeleteNCTSalt(ctx context.Context) error { return a.remove(ctx, saltKey) }
@@ -224,6 +236,7 @@ func (a *account) prune(ctx context.Context, prefix []byte, old func(value []byt
 // removeOld removes those that are still old: one may have been renewed since
 // it was looked at.
 func (a *account) removeOld(ctx context.Context, keys [][]byte, old func(value []byte) bool) (n int64, err error) {
+	defer a.flights.known.change()()
 	err = a.c.store.Update(ctx, func(tx *store.Tx) error {
 		n = 0
 		for _, k := range keys {
