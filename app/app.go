@@ -267,7 +267,7 @@ func (a *App) startInstances(ctx context.Context) error {
 		return err
 	}
 	a.registry, err = instance.Open(ctx, instance.Config{
-		Store: a.store, Publish: a.publish, OnStatus: a.statusChanged, OnChange: a.instanceChanged, KeepsStrangers: a.keepsStrangers,
+		Store: a.store, Publish: a.publish, Watched: a.hub.Watched, OnStatus: a.statusChanged, OnChange: a.instanceChanged, KeepsStrangers: a.keepsStrangers,
 		Twin:  devices.Twin,
 		Proxy: forAll, CheckProxy: dispatch.Guard{}.CheckURL,
 		CheckURL:     dispatch.Guard{DenyPrivate: a.cfg.Webhook.DenyPrivate}.CheckURL,

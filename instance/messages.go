@@ -183,11 +183,16 @@ func addUpdate(tx *store.Tx, instance int64, keyID string, u storedUpdate) (int6
 	if err != nil || id == 0 {
 		return 0, err
 	}
+	return id, putUpdate(tx, instance, id, u)
+}
+
+// putUpdate stores an update of a stored message.
+func putUpdate(tx *store.Tx, instance, id int64, u storedUpdate) error {
 	n, err := tx.NextID(messageUpdates)
 	if err != nil {
-		return 0, err
+		return err
 	}
-	return id, store.PutJSON(tx, messageUpdates, store.Key(instance, id, n), u)
+	return store.PutJSON(tx, messageUpdates, store.Key(instance, id, n), u)
 }
 
 // findMessage looks a message up by its key id alone, as receipts do. Of

@@ -52,6 +52,9 @@ type Config struct {
 
 	// Publish takes each event after its commit. It must not block.
 	Publish func(event.Notice)
+	// Watched tells whether Publish does anything with an event of an instance that goes
+	// to no destination; where it does not, such an event is not made. nil: it does.
+	Watched func(id int64) bool
 	// OnStatus is told every change of a connection state, and the state again
 	// when the restrictions of the account changed, or while one forbids to
 	// write to strangers a stranger wrote, after its commit; it must not block
@@ -114,6 +117,7 @@ type Registry struct {
 	end        context.CancelFunc
 	background sync.WaitGroup
 	looking    chan struct{} // a slot per receipt that waits for its message
+	underway   underway
 	ignored    ignoreCounts
 	scarcity   scarcity
 

@@ -271,7 +271,7 @@ func (r *Registry) keepMessage(ctx context.Context, id int64, m *event.Message, 
 // that are not yet are looked for again in the background, so that receipts
 // for messages that never were ours hold nothing up.
 func (r *Registry) reportReceipt(ctx context.Context, id int64, f event.Fact, receipt event.Receipt) error {
-	if !r.cfg.SaveUpdates {
+	if !r.cfg.SaveUpdates || r.underway.keep(id, f, receipt) {
 		return nil
 	}
 	t := r.telling(id)
@@ -329,12 +329,9 @@ func (r *Registry) updateMessages(ctx context.Context, t *telling, commit func(f
 	about := r.about(receipt)
 	err = commit(func(tx *store.Tx) error {
 		missing = nil
-		at := receipt.At
-		if at.IsZero() {
-			at = tx.Now()
-		}
+		at := receiptTime(tx, receipt)
 		for _, keyID := range keyIDs {
-			n, err := addUpdate(tx, id, keyID, storedUpdate{receipt.Status, event.At(at)})
+			n, err := addUpdate(tx, id, keyID, storedUpdate{receipt.Status, at})
 			if err != nil {
 				return err
 			}
@@ -342,7 +339,7 @@ func (r *Registry) updateMessages(ctx context.Context, t *telling, commit func(f
 				missing = append(missing, keyID)
 				continue
 			}
-			t.add(f.Kind, event.MessageUpdate{MessageID: n, Status: receipt.Status, DateTime: event.At(at)}, about, f.RequestID)
+			t.add(f.Kind, event.MessageUpdate{MessageID: n, Status: receipt.Status, DateTime: at}, about, f.RequestID)
 		}
 		return nil
 	})

@@ -302,6 +302,69 @@ func TestAReceiptThatOvertookItsMessageGoesWithAnotherCommit(t *testing.T) {
 	})
 }
 
+// The receipts of a message that is being sent wait until it is stored, however long
+// that takes, and go with another commit; they are told after it, in their order.
+func TestReceiptsThatComeBeforeTheirMessageIsStoredWaitForIt(t *testing.T) {
+	connected(t, func(r *rig, id int64, s *session) {
+		statuses := []event.UpdateStatus{event.StatusDelivered, event.StatusRead}
+		s.send = func() error {
+			for _, status := range statuses {
+				r.report(id, event.Fact{Kind: event.MessagesUpdate, Data: event.Receipt{KeyIDs: []string{"OUT"}, Status: status}})
+			}
+			time.Sleep(time.Minute)
+			return nil
+		}
+		before := r.s.Stats().Commits
+		if _, err := r.sup.SendAndStore(bg, id, hello, Keeping{}); err != nil {
+			t.Fatal(err)
+		}
+		if n := r.one(); n.Kind != event.SendMessage || r.count(messageUpdates, id) != 0 {
+			t.Fatalf("first told: %s", n.Kind)
+		}
+		time.Sleep(maxRide)
+		synctest.Wait()
+		told := r.told()
+		if len(told) != 2 || r.count(messageUpdates, id) != 2 || r.s.Stats().Commits != before+2 {
+			t.Fatalf("told %v, %d stored, in %d commits", kinds(told), r.count(messageUpdates, id), r.s.Stats().Commits-before)
+		}
+		for i, n := range told {
+			if data := fields(t, n.Body)["data"].(map[string]any); data["messageId"] != 1.0 || data["status"] != string(statuses[i]) {
+				t.Errorf("update %d: %v", i, data)
+			}
+		}
+	})
+}
+
+// More receipts than wait for one message are looked for as before, and so are those of a
+// message that is not stored.
+func TestNoMoreReceiptsWaitForAMessageThanAreBounded(t *testing.T) {
+	connected(t, func(r *rig, id int64, s *session) {
+		var outcome error
+		out := hello
+		s.send = func() error {
+			for range maxEarly + 3 {
+				r.report(id, event.Fact{Kind: event.MessagesUpdate, Data: event.Receipt{KeyIDs: []string{out.ID}, Status: event.StatusRead}})
+			}
+			return outcome
+		}
+		if _, err := r.sup.SendAndStore(bg, id, out, Keeping{}); err != nil {
+			t.Fatal(err)
+		}
+		time.Sleep(time.Second)
+		if n := len(r.told()) - 1; n != maxEarly+3 || r.count(messageUpdates, id) != maxEarly+3 {
+			t.Errorf("%d updates told, %d stored", n, r.count(messageUpdates, id))
+		}
+		outcome, out.ID = event.ErrSendRefused, "NOT"
+		if _, err := r.sup.SendAndStore(bg, id, out, Keeping{}); !errors.Is(err, outcome) {
+			t.Fatal(err)
+		}
+		time.Sleep(time.Second)
+		if n := len(r.told()); n != 0 || len(r.reg.underway.all) != 0 {
+			t.Errorf("%d told, %d wait", n, len(r.reg.underway.all))
+		}
+	})
+}
+
 func TestWhenPersistenceFailsThereIsNoEventAndTheConnectorHearsOfIt(t *testing.T) {
 	r := newRig(t, nil, nil)
 	defer r.stop()

@@ -51,7 +51,22 @@ type Keeping struct {
 
 // SendAndStore sends a message, stores it and publishes send.message. It
 // returns the stored message. Errors as of Send, and ErrNotStored.
-func (s *Supervisor) SendAndStore(ctx context.Context, id int64, out event.Outgoing, k Keeping) (event.Message, error) {
+func (s *Supervisor) SendAndStore(ctx context.Context, id int64, out event.Outgoing, k Keeping) (stored event.Message, err error) {
+	m := sentMessage{id, out.ID}
+	s.reg.underway.begin(m)
+	var found int64 // 0: the message is not stored
+	defer func() {
+		if waiting := s.reg.underway.end(m); len(waiting) > 0 {
+			s.reg.spawn(func() { s.reg.reportEarly(id, found, waiting) })
+		}
+	}()
+	if stored, err = s.sendAndStore(ctx, id, out, k); err == nil {
+		found = stored.ID
+	}
+	return stored, err
+}
+
+func (s *Supervisor) sendAndStore(ctx context.Context, id int64, out event.Outgoing, k Keeping) (event.Message, error) {
 	sent, err := s.Send(ctx, id, out)
 	if err != nil {
 		return event.Message{}, err

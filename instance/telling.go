@@ -308,6 +308,10 @@ func (t *telling) publishNow(n *news) error {
 	if t.old {
 		t.reg.scarcity.tell(t.reg.log, t.id, n.kind)
 	}
+	to := t.reg.readable(t.e, t.reg.destinations(t.e, n.kind, n.about))
+	if len(to) == 0 && t.reg.cfg.Watched != nil && !t.reg.cfg.Watched(t.id) {
+		return nil
+	}
 	rec := t.e.record.Load()
 	body, err := event.MarshalInstance(n.kind, rec.Snapshot(), n.data, time.Now())
 	if err != nil {
@@ -318,7 +322,7 @@ func (t *telling) publishNow(n *news) error {
 	}
 	t.reg.cfg.Publish(event.Notice{
 		Kind: n.kind, Body: body, InstanceID: t.id, InstanceName: rec.Name, OwnerJID: rec.OwnerJID, RequestID: n.requestID,
-		ID: n.id, About: n.about, To: t.reg.readable(t.e, t.reg.destinations(t.e, n.kind, n.about)),
+		ID: n.id, About: n.about, To: to,
 	})
 	return nil
 }

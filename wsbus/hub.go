@@ -263,6 +263,13 @@ func (h *Hub) PublishBatch(kind event.Kind, owner uuid.UUID, seq uint64, body []
 	}
 }
 
+// Watched tells whether an instance has clients.
+func (h *Hub) Watched(id int64) bool {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	return len(h.instances[id]) > 0
+}
+
 // PublishInstance sends an instance event to that instance's clients. Those with a
 // Sequence are to be published after their commit, in that order.
 func (h *Hub) PublishInstance(n event.Notice) {

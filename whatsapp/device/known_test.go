@@ -139,6 +139,35 @@ func TestAWriteThatReturnedIsNotForgotten(t *testing.T) {
 	readers.Wait()
 }
 
+// TestAReadBesideAWriteIsNotRemembered: it may be of before the write.
+func TestAReadBesideAWriteIsNotRemembered(t *testing.T) {
+	var n known
+	key := []byte("key")
+	keep := func(since int) (kept bool) {
+		n.keep(key, []byte("value"), since)
+		_, kept, _ = n.value(key)
+		return kept
+	}
+	_, _, before := n.value(key)
+	done := n.change()
+	_, _, during := n.value(key)
+	if keep(before) || keep(during) {
+		t.Error("remembered during the write")
+	}
+	done()
+	if keep(before) || keep(during) {
+		t.Error("remembered after the write")
+	}
+	if _, _, after := n.value(key); !keep(after) {
+		t.Error("not remembered")
+	}
+	_, _, before = n.value(key)
+	n.drop(map[string][]byte{"key": nil})
+	if keep(before) {
+		t.Error("remembered although it is about to change")
+	}
+}
+
 // TestWhatIsRememberedIsBounded: an account may write to any number of people.
 func TestWhatIsRememberedIsBounded(t *testing.T) {
 	s := newFile(t).account(t)

@@ -1,0 +1,120 @@
+package instance
+
+import (
+	"context"
+	"sync"
+
+	"postern/event"
+	"postern/store"
+)
+
+// The receipts of a message come with its acknowledgement, on which it is stored: most
+// are here before it is in the file. Those of a message that SendAndStore is about wait
+// for it, and are not looked for.
+
+// maxEarly bounds how many receipts wait for one message: in a large group thousands do.
+const maxEarly = 16
+
+// sentMessage names a message that this program sends.
+type sentMessage struct {
+	instance int64
+	keyID    string
+}
+
+// earlyReceipt is one that came before its message was stored.
+type earlyReceipt struct {
+	fact    event.Fact
+	receipt event.Receipt
+}
+
+// underway are the messages whose receipts wait, until they are stored. The zero value
+// is ready.
+type underway struct {
+	mu  sync.Mutex
+	all map[sentMessage][]earlyReceipt
+}
+
+func (u *underway) begin(m sentMessage) {
+	u.mu.Lock()
+	defer u.mu.Unlock()
+	if u.all == nil {
+		u.all = map[sentMessage][]earlyReceipt{}
+	}
+	u.all[m] = nil
+}
+
+// keep takes a receipt for one message, and reports whether it does.
+func (u *underway) keep(id int64, f event.Fact, receipt event.Receipt) bool {
+	if len(receipt.KeyIDs) != 1 {
+		return false
+	}
+	m := sentMessage{id, receipt.KeyIDs[0]}
+	u.mu.Lock()
+	defer u.mu.Unlock()
+	waiting, is := u.all[m]
+	if !is || len(waiting) == maxEarly {
+		return false
+	}
+	u.all[m] = append(waiting, earlyReceipt{f, receipt})
+	return true
+}
+
+// end returns the receipts that waited, in the order in which they came.
+func (u *underway) end(m sentMessage) []earlyReceipt {
+	u.mu.Lock()
+	defer u.mu.Unlock()
+	waiting := u.all[m]
+	delete(u.all, m)
+	return waiting
+}
+
+// reportEarly stores and publishes the receipts of a message that is in the file now,
+// with the next commit. When it was not stored, found is 0, they are looked for like others.
+func (r *Registry) reportEarly(id, found int64, waiting []earlyReceipt) {
+	var err error
+	if found == 0 {
+		for _, w := range waiting {
+			if e := r.reportReceipt(r.life, id, w.fact, w.receipt); e != nil {
+				err = e
+			}
+		}
+	} else {
+		err = r.storeEarly(id, found, waiting)
+	}
+	if err != nil {
+		r.log.Warn("receipt not stored", "instance_id", id, "error", err)
+	}
+}
+
+func (r *Registry) storeEarly(id, found int64, waiting []earlyReceipt) error {
+	t, about := r.telling(id), make([]event.About, len(waiting))
+	for i, w := range waiting {
+		about[i] = r.about(w.receipt)
+	}
+	err := t.commitAlong(func(tx *store.Tx) error {
+		if !tx.Has(messages, store.Key(id, found)) {
+			return nil // deleted meanwhile
+		}
+		for i, w := range waiting {
+			u := storedUpdate{w.receipt.Status, receiptTime(tx, w.receipt)}
+			if err := putUpdate(tx, id, found, u); err != nil {
+				return err
+			}
+			t.add(w.fact.Kind, event.MessageUpdate{MessageID: found, Status: u.Status, DateTime: u.At}, about[i], w.fact.RequestID)
+		}
+		return nil
+	})
+	if err != nil {
+		return err
+	}
+	r.publish(context.WithoutCancel(r.life), t)
+	return nil
+}
+
+// receiptTime is when a receipt says that it is from, else that of the commit.
+func receiptTime(tx *store.Tx, receipt event.Receipt) event.Time {
+	if receipt.At.IsZero() {
+		return event.At(tx.Now())
+	}
+	return event.At(receipt.At)
+}
