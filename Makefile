@@ -22,7 +22,7 @@ AT_ONCE := $(shell expr $$(getconf _NPROCESSORS_ONLN 2>/dev/null || echo 2) + 1)
 export CGO_ENABLED ?= 0
 
 .DEFAULT_GOAL := help
-.PHONY: help build dist packages size run demo test race bench fuzz crash clients powerloss model lives bitflips soak lint vuln fmt pictures docs check
+.PHONY: help build dist packages systemd size run demo test race bench fuzz crash clients powerloss model lives bitflips soak lint vuln fmt pictures docs check
 
 help: ## print the targets
 	@awk -F':.*## ' '/^[a-z]+:.*## / { printf "  %-9s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -43,6 +43,9 @@ dist: ## dist/ with all that a release has, the same bytes on any machine (PLATF
 
 packages: ## install, run, upgrade and remove what make dist makes (root, and debootstrap, rpm, podman, qemu-user as far as they are there; ONLY=TestTheDeb)
 	PACKAGES=1 $(GO) test -run '$(or $(ONLY),.)' -count 1 -timeout 1h -v ./e2e/packages
+
+systemd: ## boot a small Debian with the .deb in it, and see its systemd start, watch, reload, stop and upgrade the service (root, debootstrap)
+	$(MAKE) packages ONLY=TestSystemd
 
 size: build ## what takes the room in bin/postern, by module
 	$(GO) run ./.ci/size bin/postern
