@@ -1,0 +1,107 @@
+package app
+
+import (
+	"crypto/tls"
+	"fmt"
+	"io"
+	"net"
+	"net/http"
+	"testing"
+	"time"
+
+	"postern/config"
+)
+
+// gate is a way to a server that is open once opened is closed.
+func gate(t *testing.T, to string, opened <-chan struct{}) (addr string) {
+	t.Helper()
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = l.Close() })
+	go func() {
+		for {
+			c, err := l.Accept()
+			if err != nil {
+				return
+			}
+			go func() {
+				defer func() { _ = c.Close() }()
+				select {
+				case <-opened:
+				case <-t.Context().Done():
+					return
+				}
+				there, err := (&net.Dialer{}).DialContext(t.Context(), "tcp", to)
+				if err != nil {
+					return
+				}
+				defer func() { _ = there.Close() }()
+				go func() { _, _ = io.Copy(there, c) }()
+				_, _ = io.Copy(c, there)
+			}()
+		}
+	}()
+	return l.Addr().String()
+}
+
+// TestACertificateWhoseEndIsNearIsRenewedWithoutABrokenConnection: until the authority has
+// made another the kept one is served; then who connects gets the new one, who is
+// connected stays so, no request fails, and the next start has the new one.
+func TestACertificateWhoseEndIsNearIsRenewedWithoutABrokenConnection(t *testing.T) {
+	port := freePort(t)
+	p := newPebble(t, port)
+	opened := make(chan struct{})
+	way := gate(t, p.directory, opened)
+	folder := t.TempDir()
+	old := keep(t, folder, time.Now().Add(-80*24*time.Hour), time.Now().Add(10*24*time.Hour))
+	configure := func(c *config.Config) {
+		p.configure(c, port)
+		c.Server.TLSAuthority = "https://" + way + "/dir"
+	}
+	s := authorizedSockets(t, folder, configure)
+
+	anyone := &tls.Config{InsecureSkipVerify: true}
+	connected := named(anyone, port)
+	connected.Transport.(*http.Transport).DisableKeepAlives = false
+	served := func(client *http.Client) *tls.ConnectionState {
+		t.Helper()
+		resp, err := client.Get("https://" + pebbleName + "/ready")
+		if err != nil {
+			t.Fatalf("%v; the log has %s", err, s.log.String())
+		}
+		_, _ = io.Copy(io.Discard, resp.Body)
+		_ = resp.Body.Close()
+		if resp.StatusCode != http.StatusOK {
+			t.Fatal(resp.Status)
+		}
+		return resp.TLS
+	}
+	if got := served(connected).PeerCertificates[0].SerialNumber; got.Cmp(old) != 0 {
+		t.Fatalf("before it can be renewed %v is served", got)
+	}
+	close(opened)
+	comes(t, "another certificate", func() bool {
+		if got := served(connected).PeerCertificates[0].SerialNumber; got.Cmp(old) != 0 {
+			t.Fatalf("the connection was broken: it is a new one, with %v", got)
+		}
+		return served(named(anyone, port)).PeerCertificates[0].SerialNumber.Cmp(old) != 0
+	})
+	renewed := served(p.trusting(port)).PeerCertificates[0]
+	if until := time.Until(renewed.NotAfter); until < 30*24*time.Hour || fmt.Sprint(renewed.DNSNames) != "["+pebbleName+"]" {
+		t.Errorf("the new one is for %v, good for %v", renewed.DNSNames, until)
+	}
+	if kept, err := KeptCertificate(s.cfg); err != nil || !kept.Leaf.Equal(renewed) {
+		t.Errorf("another is kept: %v", err)
+	}
+	connected.CloseIdleConnections()
+	if err := s.Stop(t.Context()); err != nil {
+		t.Error(err)
+	}
+	p.stop()
+	s = authorizedSockets(t, folder, configure)
+	if got := served(named(anyone, port)).PeerCertificates[0]; !got.Equal(renewed) {
+		t.Errorf("after a restart %v is served", got.SerialNumber)
+	}
+}
