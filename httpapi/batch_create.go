@@ -93,10 +93,11 @@ func (a *api) createBatch(c *call) error {
 	if err := c.decodeKeeping(&in, limit, a.entriesKept()); err != nil {
 		return err
 	}
-	if err := in.checkShapes(); err != nil {
+	payload, err := in.checkShapes()
+	if err != nil {
 		return err
 	}
-	if err := a.checkFile(c, in.Message); err != nil {
+	if err := a.checkFile(c, payload); err != nil {
 		return err
 	}
 	if err := a.Store.Admit(); err != nil {
@@ -124,8 +125,11 @@ func (a *api) createBatch(c *call) error {
 
 // checkFile refuses a message whose file was uploaded before, when there is no
 // such upload: every item would fail. It may still expire before its turn.
-func (a *api) checkFile(c *call, m batchMessage) error {
-	content, err := event.ParseContent(m.Type, m.Payload)
+func (a *api) checkFile(c *call, payload event.Payload) error {
+	if payload == nil {
+		return nil
+	}
+	content, err := payload.Content()
 	if err != nil {
 		return nil //nolint:nilerr // the engine names it among the values that break a rule
 	}
@@ -143,24 +147,23 @@ func (a *api) checkFile(c *call, m batchMessage) error {
 // see that they are too many.
 func (a *api) entriesKept() int { return max(a.MaxRecipients, maxInstances) + 1 }
 
-// checkShapes decodes the parts that are kept as they were given.
-func (in *batchRequest) checkShapes() error {
+// checkShapes decodes the parts that are kept as they were given, and returns the
+// message's payload; nil when its type is unknown.
+func (in *batchRequest) checkShapes() (event.Payload, error) {
 	if in.Schedule != nil {
 		if err := strict.Decode(bytes.NewReader(*in.Schedule), &batchSchedule{}, strict.Options{}); err != nil {
-			return strict.Under(err, "schedule")
+			return nil, strict.Under(err, "schedule")
 		}
 	}
 	payload, err := event.NewPayload(in.Message.Type, in.Message.Payload)
 	if err != nil {
-		return nil //nolint:nilerr // the engine names it among the values that break a rule
+		return payload, nil //nolint:nilerr // the engine names it among the values that break a rule
 	}
-	if err := strict.Decode(bytes.NewReader(in.Message.Payload), payload, strict.Options{}); err != nil {
-		return strict.Under(strict.Under(err, "payload"), "message")
+	err = strict.Decode(bytes.NewReader(in.Message.Payload), payload, strict.Options{})
+	if m, ok := payload.(*event.MediaContent); ok && err == nil {
+		err = needKind(m)
 	}
-	if m, ok := payload.(*event.MediaContent); ok {
-		return strict.Under(strict.Under(needKind(m), "payload"), "message")
-	}
-	return nil
+	return payload, strict.Under(strict.Under(err, "payload"), "message")
 }
 
 // quotedByBatch sets the message that each message of the batch answers. Any of

@@ -5,11 +5,11 @@ import (
 	"errors"
 	"io"
 	"reflect"
+	"strings"
+	"sync"
 	"unicode/utf8"
 
 	"github.com/go-json-experiment/json/jsontext"
-	"golang.org/x/text/encoding"
-	"golang.org/x/text/transform"
 
 	"postern/nesting"
 )
@@ -34,94 +34,97 @@ type Options struct {
 // A body that nests too deep is that before anything else, wherever a reader
 // would have stopped: so the rest of a refused one is looked at too.
 func Decode(r io.Reader, v any, o Options) error {
-	target := reflect.ValueOf(v).Elem()
-	return document(r, o, func(d *decoder) error {
-		tok, err := d.dec.ReadToken()
-		if errors.Is(err, io.EOF) {
-			return d.finish(layoutOf(target.Type()), nil)
-		}
-		if err != nil {
-			return d.failed(err)
-		}
-		return d.token(tok, target, false)
-	})
+	d := read(r, o)
+	return d.end(d.body(reflect.ValueOf(v).Elem()))
 }
 
 // ReadObject reads one JSON object whose fields may be any.
 func ReadObject(r io.Reader) (o Object, err error) {
-	err = document(r, Options{}, func(d *decoder) error {
-		_, err := d.raw(&o, false)
-		return err
-	})
-	return o, err
+	d := read(r, Options{})
+	_, err = d.raw(&o, false)
+	return o, d.end(err)
 }
 
 // Check refuses a document of any shape that is not UTF-8, nests too deep, has an
 // object with the same key twice, or is not one JSON value.
 func Check(raw []byte) error {
 	if !utf8.Valid(raw) {
-		return malformed(encoding.ErrInvalidUTF8)
+		return malformed(errNotUTF8)
 	}
-	body := nesting.NewReader(bytes.NewReader(raw))
-	return whole(body, body, Options{}, func(d *decoder) error { return d.skip() })
-}
-
-// document reads the one value of r by read.
-func document(r io.Reader, o Options, read func(*decoder) error) error {
-	body := nesting.NewReader(r)
-	begin, err := beginning(body)
-	if errors.Is(err, io.EOF) && utf8.Valid(begin) {
-		return whole(body, bytes.NewBuffer(begin), o, read)
-	}
-	rest := io.Reader(body)
-	if err != nil {
-		rest = ended{err}
-	}
-	return whole(body, transform.NewReader(io.MultiReader(bytes.NewReader(begin), rest), encoding.UTF8Validator), o, read)
-}
-
-// smallBody is the size from which on a body is judged and read in pieces, in bytes:
-// the buffers for that are 8 KB, for a text that has some hundred.
-const smallBody = 1024
-
-// beginning reads up to that many bytes. Its error is how the body ended, nil when
-// there may be more.
-func beginning(body io.Reader) (begin []byte, err error) {
-	begin = make([]byte, 0, smallBody)
-	for n := 0; err == nil && len(begin) < smallBody; begin = begin[:len(begin)+n] {
-		n, err = body.Read(begin[len(begin):smallBody])
-	}
-	return begin, err
-}
-
-// ended is a reader that has come to its end by an error: asked once more, a body
-// that was cut off can say that it is whole.
-type ended struct{ err error }
-
-// Read implements io.Reader.
-func (e ended) Read([]byte) (int, error) { return 0, e.err }
-
-// whole reads the one value of text by read; body is what text is read from.
-func whole(body *nesting.Reader, text io.Reader, o Options, read func(*decoder) error) error {
-	// Bytes that are not UTF-8 do not come so far. Escapes of half a rune are
-	// taken, and read as U+FFFD.
-	d := &decoder{Options: o, dec: jsontext.NewDecoder(text, jsontext.AllowInvalidUTF8(true))}
-	err := read(d)
-	if err == nil {
-		if _, err = d.dec.ReadToken(); errors.Is(err, io.EOF) {
-			return nil
-		}
-		err = d.trailing(err)
-	}
-	if body.Rest() != nil {
-		return TooDeep()
-	}
-	return err
+	d := read(bytes.NewReader(raw), Options{})
+	return d.end(d.skip())
 }
 
 // decoder reads the values of one document.
 type decoder struct {
 	Options
 
-	dec *jsontext.Decoder
+	nested nesting.Reader
+	text   textReader // of nested
+	dec    jsontext.Decoder
+}
+
+// maxReused is how long a document may be whose decoder reads another one
+// afterwards: its buffers are at most some times as long.
+const maxReused = 16 << 10
+
+var decoders = sync.Pool{New: func() any {
+	// Its buffer is to hold most documents as they come: where it grows or moves in the
+	// middle of one, jsontext names a place in it wrongly.
+	d := new(decoder)
+	d.dec.Reset(strings.NewReader(strings.Repeat(" ", 4<<10)))
+	_, _ = d.dec.ReadToken()
+	return d
+}}
+
+// read returns a decoder of the one document that r reads. Whoever has it calls
+// end, once.
+func read(r io.Reader, o Options) *decoder {
+	d := decoders.Get().(*decoder)
+	d.Options = o
+	d.nested = *nesting.NewReader(r)
+	d.text.reset(&d.nested)
+	// Bytes that are not UTF-8 do not come so far. Escapes of half a rune are
+	// taken, and read as U+FFFD.
+	d.dec.Reset(&d.text, jsontext.AllowInvalidUTF8(true))
+	return d
+}
+
+// body reads the object that a document is, or nothing at all, into v.
+func (d *decoder) body(v reflect.Value) error {
+	tok, err := d.dec.ReadToken()
+	if errors.Is(err, io.EOF) {
+		return d.missing(shapeOf(v.Type()), 0)
+	}
+	if err != nil {
+		return d.failed(err)
+	}
+	return d.token(tok, v, false)
+}
+
+// end ends the document whose value was read, with err or without: it is what is
+// wrong with the document.
+func (d *decoder) end(err error) error {
+	if err == nil {
+		if _, err = d.dec.ReadToken(); errors.Is(err, io.EOF) {
+			d.release()
+			return nil
+		}
+		err = d.trailing(err)
+	}
+	if d.nested.Rest() != nil {
+		return TooDeep()
+	}
+	return err
+}
+
+// release lets the decoder read another document, unless this one was large. What
+// was read of it is the caller's own: texts are copies, and so is what a type that
+// unmarshals itself keeps.
+func (d *decoder) release() {
+	if d.dec.InputOffset() > maxReused {
+		return
+	}
+	d.Options, d.nested = Options{}, nesting.Reader{} // the caller's
+	decoders.Put(d)
 }

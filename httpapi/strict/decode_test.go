@@ -246,7 +246,7 @@ func (c *cutOff) Read(p []byte) (n int, err error) {
 }
 
 func TestABodyThatWasCutOffIsNotWhole(t *testing.T) {
-	for _, filler := range []string{"", strings.Repeat(" ", smallBody-2), strings.Repeat(" ", smallBody), strings.Repeat(" ", 9000)} {
+	for _, filler := range []string{"", strings.Repeat(" ", textPiece-2), strings.Repeat(" ", textPiece), strings.Repeat(" ", 9000)} {
 		var v struct{}
 		var e *Error
 		if err := Decode(&cutOff{text: filler + "{}"}, &v, Options{}); !errors.As(err, &e) || e.Code != CodeMalformed {

@@ -7,7 +7,6 @@ import (
 	"strings"
 
 	"github.com/go-json-experiment/json/jsontext"
-	"golang.org/x/text/encoding"
 )
 
 // trailing tells a body that goes on from one that could not be read on.
@@ -28,8 +27,8 @@ func (d *decoder) failed(err error) error {
 
 func malformed(err error) error {
 	switch {
-	case errors.Is(err, encoding.ErrInvalidUTF8):
-		err = errors.New("the text is not UTF-8")
+	case errors.Is(err, errNotUTF8):
+		err = errNotUTF8
 	case errors.Is(err, io.EOF):
 		err = io.ErrUnexpectedEOF
 	}

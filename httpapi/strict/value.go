@@ -11,27 +11,30 @@ import (
 	"postern/event"
 )
 
-var unmarshaler = reflect.TypeFor[json.Unmarshaler]()
-
 // value reads the next value into v.
 func (d *decoder) value(v reflect.Value, nullable bool) error {
-	if v.Kind() != reflect.Pointer && v.CanAddr() && v.Addr().Type().Implements(unmarshaler) {
-		_, err := d.raw(v.Addr().Interface().(json.Unmarshaler), nullable)
-		return err
-	}
-	if v.Kind() == reflect.Pointer && v.Type().Implements(unmarshaler) {
-		elem := reflect.New(v.Type().Elem())
-		given, err := d.raw(elem.Interface().(json.Unmarshaler), nullable)
-		if given {
-			v.Set(elem)
-		}
-		return err
+	if shapeOf(v.Type()).itself {
+		return d.itself(v, nullable)
 	}
 	tok, err := d.dec.ReadToken()
 	if err != nil {
 		return d.failed(err)
 	}
 	return d.token(tok, v, nullable)
+}
+
+// itself reads the next value into v, whose type unmarshals itself.
+func (d *decoder) itself(v reflect.Value, nullable bool) error {
+	if v.Kind() != reflect.Pointer {
+		_, err := d.raw(v.Addr().Interface().(json.Unmarshaler), nullable)
+		return err
+	}
+	elem := reflect.New(v.Type().Elem())
+	given, err := d.raw(elem.Interface().(json.Unmarshaler), nullable)
+	if given {
+		v.Set(elem)
+	}
+	return err
 }
 
 // raw hands the bytes of the next value to a type that unmarshals itself.
@@ -105,26 +108,26 @@ func (d *decoder) token(tok jsontext.Token, v reflect.Value, nullable bool) erro
 
 // scalar puts tok into v, or returns what it must be instead.
 func scalar(tok jsontext.Token, v reflect.Value) (want string) {
-	text, kind := tok.String(), tok.Kind()
+	kind := tok.Kind()
 	switch v.Kind() {
 	case reflect.String:
 		if kind != '"' {
 			return "a string"
 		}
-		v.SetString(text)
+		v.SetString(tok.String())
 	case reflect.Bool:
 		if kind != 't' && kind != 'f' {
 			return "true or false"
 		}
 		v.SetBool(tok.Bool())
 	case reflect.Int, reflect.Int64:
-		n, err := strconv.ParseInt(text, 10, v.Type().Bits())
+		n, err := strconv.ParseInt(tok.String(), 10, v.Type().Bits())
 		if kind != '0' || err != nil {
 			return "an integer"
 		}
 		v.SetInt(n)
 	case reflect.Float64:
-		f, err := strconv.ParseFloat(text, 64)
+		f, err := strconv.ParseFloat(tok.String(), 64)
 		if kind != '0' || err != nil {
 			return "a number"
 		}
@@ -135,58 +138,79 @@ func scalar(tok jsontext.Token, v reflect.Value) (want string) {
 	return ""
 }
 
-// fields calls read with each name of the object that begins with tok.
-func (d *decoder) fields(tok jsontext.Token, read func(name string) error) error {
+// open fails unless an object begins with tok.
+func (d *decoder) open(tok jsontext.Token) error {
 	if tok.Kind() != '{' {
 		return d.here(WrongType("an object"))
 	}
+	return nil
+}
+
+// name reads the name of the next field of an object. more is false at the end of
+// the object.
+func (d *decoder) name() (name jsontext.Token, more bool, err error) {
+	name, err = d.dec.ReadToken()
+	if err != nil {
+		return name, false, d.failed(err)
+	}
+	return name, name.Kind() != '}', nil
+}
+
+func (d *decoder) object(tok jsontext.Token, v reflect.Value) error {
+	if err := d.open(tok); err != nil {
+		return err
+	}
+	s := shapeOf(v.Type())
+	var seen required
 	for {
-		name, err := d.dec.ReadToken()
+		name, more, err := d.name()
 		if err != nil {
-			return d.failed(err)
+			return err
 		}
-		if name.Kind() == '}' {
-			return nil
+		if !more {
+			return d.missing(s, seen)
 		}
-		if err := read(name.String()); err != nil {
+		if f, known := s.fields[name.String()]; known {
+			seen |= f.required
+			err = d.value(v.FieldByIndex(f.index), f.required == 0)
+		} else {
+			err = d.unknown()
+		}
+		if err != nil {
 			return err
 		}
 	}
 }
 
-func (d *decoder) object(tok jsontext.Token, v reflect.Value) error {
-	of := layoutOf(v.Type())
-	var seen []string // of the fields that the struct has
-	err := d.fields(tok, func(name string) error {
-		field, known := of.fields[name]
-		switch {
-		case known:
-			seen = append(seen, name)
-			return d.value(v.FieldByIndex(field.index), !field.required)
-		case d.Ignored == nil:
-			return d.here(Unknown(""))
-		}
-		d.Ignored.Add(d.names()...)
-		return d.skip()
-	})
-	if err != nil {
-		return err
+// unknown refuses the field whose name was read, or passes over it.
+func (d *decoder) unknown() error {
+	if d.Ignored == nil {
+		return d.here(Unknown(""))
 	}
-	return d.finish(of, seen)
+	d.Ignored.Add(d.names()...)
+	return d.skip()
 }
 
 // mapping reads an object of any keys. Where the values are pointers, null is
 // accepted and means absent: the key stays, with nil.
 func (d *decoder) mapping(tok jsontext.Token, v reflect.Value) error {
+	if err := d.open(tok); err != nil {
+		return err
+	}
 	v.Set(reflect.MakeMap(v.Type()))
-	return d.fields(tok, func(name string) error {
-		elem := reflect.New(v.Type().Elem()).Elem()
+	key, elem := reflect.New(v.Type().Key()).Elem(), reflect.New(v.Type().Elem()).Elem()
+	for {
+		name, more, err := d.name()
+		if err != nil || !more {
+			return err
+		}
+		key.SetString(name.String())
+		elem.SetZero()
 		if err := d.value(elem, elem.Kind() == reflect.Pointer); err != nil {
 			return err
 		}
-		v.SetMapIndex(reflect.ValueOf(name).Convert(v.Type().Key()), elem)
-		return nil
-	})
+		v.SetMapIndex(key, elem)
+	}
 }
 
 func (d *decoder) list(tok jsontext.Token, v reflect.Value) error {
@@ -194,13 +218,17 @@ func (d *decoder) list(tok jsontext.Token, v reflect.Value) error {
 		return d.here(WrongType("an array"))
 	}
 	v.Set(reflect.MakeSlice(v.Type(), 0, 0))
-	dropped := reflect.New(v.Type().Elem()).Elem()
+	var dropped reflect.Value
 	for i := 0; d.dec.PeekKind() != ']'; i++ {
 		entry := dropped
-		if d.MaxEntries == 0 || i < d.MaxEntries {
+		switch {
+		case d.MaxEntries == 0 || i < d.MaxEntries:
 			v.Grow(1)
 			v.SetLen(i + 1)
 			entry = v.Index(i)
+		case !dropped.IsValid():
+			dropped = reflect.New(v.Type().Elem()).Elem()
+			entry = dropped
 		}
 		if err := d.value(entry, false); err != nil {
 			return err
@@ -210,4 +238,18 @@ func (d *decoder) list(tok jsontext.Token, v reflect.Value) error {
 		return d.failed(err)
 	}
 	return nil
+}
+
+// missing fails when a required field of an object of shape s is not among those
+// seen.
+func (d *decoder) missing(s *shape, seen required) error {
+	name, ok := s.firstMissing(seen)
+	if !ok {
+		return nil
+	}
+	err := Missing(name, "is required")
+	if around := d.path(d.dec.StackPointer()); around != "" {
+		err = err.In(around)
+	}
+	return err
 }

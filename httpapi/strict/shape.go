@@ -1,0 +1,82 @@
+package strict
+
+import (
+	"encoding/json"
+	"math/bits"
+	"reflect"
+	"strings"
+	"sync"
+)
+
+// requiredTag is the `strict` tag of a field that must be there. For any other
+// field null means absent.
+const requiredTag = "required"
+
+// shape is what the reader of a value goes by. It follows from the type alone.
+type shape struct {
+	itself bool             // it unmarshals itself
+	fields map[string]field // of a struct, those of embedded ones among them; by their JSON names
+	needed []string         // the names of those that are required, in their order
+}
+
+// required is a set of the required fields of a struct: a bit for each, in the order
+// of shape.needed.
+type required uint64
+
+type field struct {
+	index    []int    // for reflect.Value.FieldByIndex
+	required required // itself; 0: it may be absent
+}
+
+var unmarshaler = reflect.TypeFor[json.Unmarshaler]()
+
+// shapes are those of the types that were read: the program's own.
+var shapes sync.Map // reflect.Type -> *shape
+
+func shapeOf(t reflect.Type) *shape {
+	if known, ok := shapes.Load(t); ok {
+		return known.(*shape)
+	}
+	pointer := t
+	if t.Kind() != reflect.Pointer {
+		pointer = reflect.PointerTo(t)
+	}
+	s := &shape{itself: pointer.Implements(unmarshaler)}
+	if t.Kind() == reflect.Struct {
+		s.fields = map[string]field{}
+		s.add(t, nil)
+	}
+	known, _ := shapes.LoadOrStore(t, s)
+	return known.(*shape)
+}
+
+// add adds the fields of struct type t, which is embedded at an index, or the struct
+// itself. Of two with the same name the first counts.
+func (s *shape) add(t reflect.Type, at []int) {
+	for f := range t.Fields() {
+		index := append(at[:len(at):len(at)], f.Index...)
+		name, _, _ := strings.Cut(f.Tag.Get("json"), ",")
+		switch _, taken := s.fields[name]; {
+		case f.Anonymous:
+			s.add(f.Type, index)
+		case name == "" || name == "-" || taken:
+		case f.Tag.Get("strict") == requiredTag:
+			s.fields[name] = field{index, 1 << len(s.needed)}
+			s.needed = append(s.needed, name)
+		default:
+			s.fields[name] = field{index: index}
+		}
+	}
+	if len(s.needed) > 64 {
+		panic("strict: " + t.String() + " has too many required fields")
+	}
+}
+
+// firstMissing is the first required field that is not among those seen.
+func (s *shape) firstMissing(seen required) (name string, ok bool) {
+	missing := bits.TrailingZeros64(^uint64(seen))
+	if missing >= len(s.needed) {
+		return "", false
+	}
+	return s.needed[missing], true
+}
