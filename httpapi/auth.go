@@ -79,7 +79,7 @@ func (a *api) authorize(c *call, r route) (err error) {
 // checkKey compares every value of both headers with the key, in constant
 // time. HTTP does not tell apikey from apiKey.
 func (a *api) checkKey(h http.Header) error {
-	given := append(h.Values("Apikey"), h.Values("X-Api-Key")...)
+	given := append(h["Apikey"], h["X-Api-Key"]...)
 	if len(given) == 0 {
 		return errUnauthorized()
 	}
@@ -107,7 +107,7 @@ func sameSecret(got, want string) bool {
 // bearer returns the token of the Authorization header, empty when there is
 // none, more than one, or another scheme.
 func bearer(h http.Header) string {
-	values := h.Values("Authorization")
+	values := h["Authorization"]
 	if len(values) != 1 {
 		return ""
 	}
@@ -122,8 +122,8 @@ func bearer(h http.Header) string {
 // header's or, where there is none, that of the header apikey, where older
 // clients put it.
 func instanceToken(h http.Header) (string, error) {
-	given := h.Values("Apikey")
-	if len(h.Values("Authorization")) > 0 || len(given) == 0 {
+	given := h["Apikey"]
+	if len(h["Authorization"]) > 0 || len(given) == 0 {
 		return bearer(h), nil
 	}
 	for _, v := range given[1:] {

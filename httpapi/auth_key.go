@@ -26,11 +26,11 @@ const (
 // keyText is the text of a scoped key in a request: that of the Authorization header
 // or, where there is none, of apikey or x-api-key.
 func keyText(h http.Header) (text string, given bool, err error) {
-	if len(h.Values("Authorization")) > 0 {
+	if len(h["Authorization"]) > 0 {
 		text = bearer(h)
 		return text, strings.HasPrefix(text, access.Prefix), nil
 	}
-	values := slices.Concat(h.Values("Apikey"), h.Values("X-Api-Key"))
+	values := slices.Concat(h["Apikey"], h["X-Api-Key"])
 	if len(values) == 0 || !strings.HasPrefix(values[0], access.Prefix) {
 		return "", false, nil
 	}
@@ -45,7 +45,7 @@ func keyText(h http.Header) (text string, given bool, err error) {
 // isOperator reports whether a request has the GlobalApiKey, and nothing else where
 // that is read.
 func (a *api) isOperator(h http.Header) bool {
-	return (len(h.Values("Apikey")) > 0 || len(h.Values("X-Api-Key")) > 0) && a.checkKey(h) == nil
+	return (len(h["Apikey"]) > 0 || len(h["X-Api-Key"]) > 0) && a.checkKey(h) == nil
 }
 
 // findKey returns the key with a text, and counts the request against its rate. Why
@@ -120,7 +120,7 @@ func (a *api) operatorBinding() []byte {
 // cookieOf is the session cookie of a request that has no other credential.
 func cookieOf(r *http.Request) (cookie string, given bool) {
 	for _, name := range []string{"Authorization", "Apikey", "X-Api-Key"} {
-		if len(r.Header.Values(name)) > 0 {
+		if len(r.Header[name]) > 0 {
 			return "", false
 		}
 	}

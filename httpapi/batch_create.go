@@ -133,6 +133,10 @@ func (a *api) checkFile(c *call, payload event.Payload) error {
 	if err != nil {
 		return nil //nolint:nilerr // the engine names it among the values that break a rule
 	}
+	if content.Media == nil {
+		return nil
+	}
+	content.Media.Shared = true // as every batch's, see event.ParseContent
 	err = a.mayUseUpload(c, content.Media)
 	if err == nil {
 		err = a.checkUpload(c.r.Context(), 0, content.Media)

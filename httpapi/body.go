@@ -96,7 +96,7 @@ func (c *call) noBody() error {
 }
 
 func checkContentType(h http.Header) error {
-	values := h.Values("Content-Type")
+	values := h["Content-Type"]
 	if len(values) == 0 || len(values) == 1 && values[0] == contentTypeJSON {
 		return nil
 	}

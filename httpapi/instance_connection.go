@@ -200,10 +200,10 @@ func (a *api) connectionStatus(c *call) error {
 		answer.Restriction = &restriction{r.Kind(), event.AtPtr(r.Since.Time), r.Until, r.Source(), r.Reason, r.Code, r.Count}
 	}
 	answer.Limits = a.Supervisor.LimitStatus(c.instance.ID)
-	if got.Passkey.Step != "" {
-		answer.Passkey = &got.Passkey
+	if passkey := got.Passkey; passkey.Step != "" {
+		answer.Passkey = &passkey
 	}
-	return c.w.json(http.StatusOK, answer)
+	return c.w.json(http.StatusOK, &answer)
 }
 
 func (a *api) logout(c *call) error {

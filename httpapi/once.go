@@ -42,7 +42,7 @@ func once(handle func(*api, *call) error) func(*api, *call) error {
 
 // idempotencyKey returns the key of a request, as it was sent.
 func idempotencyKey(h http.Header) (key string, given bool, err error) {
-	values := h.Values(idempotencyHeader)
+	values := h[idempotencyHeader]
 	switch {
 	case len(values) == 0:
 		return "", false, nil

@@ -39,11 +39,7 @@ type found struct {
 }
 
 func newRouter(table []alias) *router {
-	rt := &router{aliases: map[shape][]alias{}, fixed: map[string]map[string]httprouter.Handle{}, trees: map[int]*httprouter.Router{}}
-	for _, a := range table {
-		rt.aliases[shapeOf(a.from)] = append(rt.aliases[shapeOf(a.from)], a)
-	}
-	return rt
+	return &router{aliases: byShape(table), fixed: map[string]map[string]httprouter.Handle{}, trees: map[int]*httprouter.Router{}}
 }
 
 // shape is what a path has in common with every alias that fits it, so that a
@@ -51,6 +47,7 @@ func newRouter(table []alias) *router {
 type shape struct {
 	slashes int
 	initial byte // of the first word, which is no parameter, in lower case
+	last    byte // that of the last word; 0: it is a parameter
 }
 
 func shapeOf(path string) shape {
@@ -58,7 +55,41 @@ func shapeOf(path string) shape {
 	if len(path) > 1 {
 		s.initial = path[1] | 0x20
 	}
+	if word := path[strings.LastIndexByte(path, '/')+1:]; word != "" && word[0] != '{' {
+		s.last = word[0] | 0x20
+	}
 	return s
+}
+
+// byShape has the aliases of each shape in their order. One that ends in a parameter
+// fits any last word, so it is also among those of each.
+func byShape(table []alias) map[shape][]alias {
+	sorted := map[shape][]alias{}
+	for _, a := range table {
+		sorted[shapeOf(a.from)] = nil
+	}
+	for _, a := range table {
+		for s := range sorted {
+			own := shapeOf(a.from)
+			if own.last == 0 {
+				own.last = s.last
+			}
+			if own == s {
+				sorted[s] = append(sorted[s], a)
+			}
+		}
+	}
+	return sorted
+}
+
+// likely are the aliases that a path may be.
+func (rt *router) likely(path string) []alias {
+	s := shapeOf(path)
+	if all, known := rt.aliases[s]; known {
+		return all
+	}
+	s.last = 0
+	return rt.aliases[s]
 }
 
 // add registers a handler; path has its parameters in braces.
@@ -85,7 +116,7 @@ func (rt *router) find(r *http.Request) found {
 	if hidesSlash(r) {
 		return found{}
 	}
-	path, legacy, allowed := rewrite(rt.aliases[shapeOf(r.URL.Path)], r.Method, r.URL.Path)
+	path, legacy, allowed := rewrite(rt.likely(r.URL.Path), r.Method, r.URL.Path)
 	if len(allowed) > 0 {
 		return found{allowed: allowed}
 	}

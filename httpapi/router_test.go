@@ -38,6 +38,44 @@ func TestLegacyPathsAreRewrittenToTheCurrentOnes(t *testing.T) {
 	}
 }
 
+// TestAPathIsHeldAgainstEveryAliasThatMayFit: the few that are asked answer as all would.
+func TestAPathIsHeldAgainstEveryAliasThatMayFit(t *testing.T) {
+	all := aliases()
+	rt := newRouter(all)
+	type answer struct {
+		path    string
+		legacy  bool
+		allowed string
+	}
+	ask := func(table []alias, method, path string) answer {
+		current, legacy, allowed := rewrite(table, method, path)
+		return answer{current, legacy, strings.Join(allowed, " ")}
+	}
+	fitted := 0
+	for _, a := range all {
+		for _, name := range []string{"a", "code", "Logout", "{i}", "é", "0", "logout", "uploads", ""} {
+			path := a.from
+			for _, parameter := range []string{"{i}", "{id}", "{phone}"} {
+				path = strings.ReplaceAll(path, parameter, name)
+			}
+			for _, path := range []string{path, strings.ToUpper(path), path + "/", path + "/" + name, a.to, path[:len(path)-1]} {
+				for _, method := range []string{"GET", "POST", "PUT", "DELETE", "PATCH"} {
+					want := ask(all, method, path)
+					if got := ask(rt.likely(path), method, path); got != want {
+						t.Errorf("%s %s: %+v, and of all aliases %+v", method, path, got, want)
+					}
+					if want.path != path || want.allowed != "" {
+						fitted++
+					}
+				}
+			}
+		}
+	}
+	if fitted < len(all) {
+		t.Errorf("only %d paths were aliases", fitted)
+	}
+}
+
 func TestLegacyPathHasOnlyItsOwnMethods(t *testing.T) {
 	_, _, allowed := rewrite(aliases(), "PATCH", "/instance/connect/a")
 	if !slices.Equal(allowed, []string{"GET", "POST"}) {

@@ -127,7 +127,7 @@ const maxRequestID = 128
 // requestID is the caller's, when it is one value of visible ASCII characters,
 // else a new one.
 func requestID(h http.Header) string {
-	values := h.Values(requestIDHeader)
+	values := h[requestIDHeader]
 	if len(values) != 1 || values[0] == "" || len(values[0]) > maxRequestID {
 		return uuid.NewString()
 	}
