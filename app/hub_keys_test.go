@@ -116,6 +116,15 @@ func TestASessionsWebSocketsEndWithItAndWithItsKey(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
+		// Who does not read answers no ping, and a hundred sign-ins may take their time.
+		closed := make(chan websocket.StatusCode, 1)
+		go func() {
+			_, _, err := conn.Read(t.Context())
+			for err == nil {
+				_, _, err = conn.Read(t.Context())
+			}
+			closed <- websocket.CloseStatus(err)
+		}()
 		switch how {
 		case "sign out":
 			s.signOut(cookie)
@@ -128,8 +137,13 @@ func TestASessionsWebSocketsEndWithItAndWithItsKey(t *testing.T) {
 				t.Fatal(err)
 			}
 		}
-		if code := s.closedWith(conn); code != 4003 {
-			t.Errorf("%s: closed with %d", how, code)
+		select {
+		case code := <-closed:
+			if code != 4003 {
+				t.Errorf("%s: closed with %d; the log has\n%s", how, code, s.log.String())
+			}
+		case <-time.After(10 * time.Second):
+			t.Fatalf("%s: not closed", how)
 		}
 	}
 }

@@ -147,7 +147,11 @@ func (s *sockets) closedWith(conn *websocket.Conn) websocket.StatusCode {
 			if ctx.Err() != nil {
 				s.t.Fatal("the connection was not closed")
 			}
-			return websocket.CloseStatus(err)
+			code := websocket.CloseStatus(err)
+			if code < 0 {
+				s.t.Logf("the connection ended without a close: %v", err)
+			}
+			return code
 		}
 	}
 }

@@ -153,7 +153,7 @@ func (a *api) openSession(c *call, cookie string) error {
 // browser, and not what only the page of the session knows. What a key needs pair for
 // begins a pairing or carries it on, by GET too.
 func (c *call) checkCSRF(r route) error {
-	if c.r.Method == http.MethodGet && r.right != scopePair {
+	if (c.r.Method == http.MethodGet || c.r.Method == http.MethodHead) && r.right != scopePair {
 		return nil
 	}
 	if given := c.r.Header.Values(csrfHeader); len(given) != 1 || !sameSecret(given[0], access.CSRF(c.cookie)) {

@@ -25,7 +25,7 @@ func Below(h http.Handler, base string) (http.Handler, error) {
 		case !below || path != "" && path[0] != '/' || r.URL.RawPath != "" && !escaped:
 			h.ServeHTTP(w, r)
 			return
-		case path == "" && r.Method == http.MethodGet: // what the page refers to is relative to the slash
+		case path == "" && (r.Method == http.MethodGet || r.Method == http.MethodHead): // what the page refers to is relative to the slash
 			to := base + "/"
 			if r.URL.RawQuery != "" {
 				to += "?" + r.URL.RawQuery

@@ -27,7 +27,7 @@ func (a *api) addDocuments() {
 		r := route{method: http.MethodGet, path: path, auth: public, handle: func(_ *api, c *call) error {
 			return docs()[path].serve(c)
 		}}
-		a.router.add(r.method, r.path, a.handler(r))
+		a.add(r)
 	}
 }
 

@@ -49,6 +49,6 @@ func (a *api) warnings() []string {
 func NewMetrics(h http.Handler, log *slog.Logger) http.Handler {
 	a := &api{router: newRouter(nil), log: log.With("component", "httpapi")}
 	r := route{method: http.MethodGet, path: pathMetrics, auth: public, handle: serveWith(h)}
-	a.router.add(r.method, r.path, a.handler(r))
+	a.add(r)
 	return a
 }

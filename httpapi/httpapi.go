@@ -201,33 +201,41 @@ func New(c Config) (http.Handler, error) {
 	if c.LogLines == nil {
 		c.LogLines = loglines.New(1)
 	}
-	a := &api{Config: c, router: newRouter(slices.Concat(aliases(), notOfferedAliases())), log: c.Logger.With("component", "httpapi"), keys: idempotency.New(c.Store), tokens: tokens.NewReader(c.JWTSecret)}
+	a := &api{Config: c, router: newRouter(withHEAD(slices.Concat(aliases(), notOfferedAliases()))), log: c.Logger.With("component", "httpapi"), keys: idempotency.New(c.Store), tokens: tokens.NewReader(c.JWTSecret)}
 	for _, r := range routes() {
 		if r.isSocket() && c.Hub == nil {
 			continue
 		}
-		a.router.add(r.method, r.path, a.handler(r))
+		a.add(r)
 	}
 	a.addDocuments()
 	a.addNotOffered()
 	if c.Metrics != nil {
 		r := route{method: "GET", path: pathMetrics, auth: globalKey, right: scopeMetrics, handle: serveWith(c.Metrics)}
-		a.router.add(r.method, r.path, a.handler(r))
+		a.add(r)
 	}
 	if c.MCP != nil {
 		for _, method := range []string{http.MethodPost, http.MethodDelete} {
 			r := route{method: method, path: pathMCP, auth: public, handle: serveWith(c.MCP)}
-			a.router.add(r.method, r.path, a.handler(r))
+			a.add(r)
 		}
 	}
 	for path, page := range c.Pages {
 		r := route{method: "GET", path: path, auth: public, handle: serveWith(page)}
-		a.router.add(r.method, r.path, a.handler(r))
+		a.add(r)
 	}
 	if c.Sandbox != nil {
 		a.mount("/sandbox/", globalKey, c.Sandbox)
 	}
 	return a, nil
+}
+
+// add registers a route, for HEAD as well where that answers as GET does.
+func (a *api) add(r route) {
+	a.router.add(r.method, r.path, a.handler(r))
+	if r.answersHEAD() {
+		a.router.add(http.MethodHead, r.path, a.handler(r))
+	}
 }
 
 // mount gives every path below prefix to h, behind the credential s.

@@ -1,6 +1,10 @@
 package httpapi
 
-import "strings"
+import (
+	"net/http"
+	"slices"
+	"strings"
+)
 
 // route is one row of the route table. In path, a segment in braces is a
 // parameter: {i} an instance name, {id} what the path is about, such as a batch, {item} an item of it.
@@ -14,6 +18,12 @@ type route struct {
 
 // isSocket tells a path that is a WebSocket.
 func (r route) isSocket() bool { return strings.HasPrefix(r.path, "/ws/") }
+
+// answersHEAD tells that HEAD is answered as GET is, without the body: everywhere but
+// where GET begins a pairing or carries it on, which HEAD must not, and at handshakes.
+func (r route) answersHEAD() bool {
+	return r.method == http.MethodGet && !r.isSocket() && r.right != scopePair && !slices.Contains(strings.Split(r.path, "/"), "connect")
+}
 
 // routes is every path of the program but those of a mounted handler. Legacy
 // paths are in [aliases]. A handler in [once] takes an Idempotency-Key; its row

@@ -1,6 +1,7 @@
 package httpapi
 
 import (
+	"net/http"
 	"slices"
 )
 
@@ -22,6 +23,20 @@ type alias struct {
 // have an instance name, which is why no instance may have one of them as its
 // name, and why the router alone could not hold both.
 func aliases() []alias { return slices.Concat(legacyPaths(), otherPaths()) }
+
+// withHEAD gives HEAD to the aliases of routes that answer it.
+func withHEAD(table []alias) []alias {
+	answers := map[string]bool{}
+	for _, r := range slices.Concat(routes(), unlisted()) {
+		answers[r.path] = answers[r.path] || r.answersHEAD()
+	}
+	for i, a := range table {
+		if slices.Contains(a.methods, http.MethodGet) && answers[a.to] {
+			table[i].methods = append(slices.Clone(a.methods), http.MethodHead)
+		}
+	}
+	return table
+}
 
 // legacyPaths are older than the current ones and stay in use.
 func legacyPaths() []alias {

@@ -43,7 +43,7 @@ func (a *api) addNotOffered() {
 	}
 	for end, why := range notOffered() {
 		r := route{method: http.MethodPost, path: "/instance/{i}/send/" + end, auth: instanceBearer, handle: refused(why)}
-		a.router.add(r.method, r.path, a.handler(r))
+		a.add(r)
 	}
 	r := route{path: callsPath, auth: pathBearer, handle: refused(noCalls)}
 	a.router.mounts = append(a.router.mounts, mount{callsPath, a.handler(r)})
