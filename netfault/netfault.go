@@ -143,12 +143,15 @@ func httpWords(err error) string {
 		return "TLS: it does not speak TLS there"
 	case strings.Contains(text, "malformed"), strings.Contains(text, "bad Content-Length"), strings.Contains(text, "unsupported transfer encoding"),
 		strings.Contains(text, "invalid header"), strings.Contains(text, "too many transfer encodings"),
+		strings.Contains(text, "Content-Length"), strings.Contains(text, "chunk"), strings.Contains(text, "railer"), strings.Contains(text, "header line too long"),
 		strings.Contains(text, "readLoopPeekFailLocked"): // it spoke before it was asked
 		return "what answers there is not HTTP"
 	case strings.Contains(text, "server response headers exceeded"):
 		return "its answer has too many headers"
 	case errors.Is(err, io.EOF), errors.Is(err, io.ErrUnexpectedEOF), errors.Is(err, net.ErrClosed), strings.Contains(text, "server closed idle connection"):
 		return "the connection was closed before an answer"
+	case strings.Contains(text, "transport connection broken"): // whatever the next Go calls it
+		return "what answers there is not HTTP"
 	}
 	return ""
 }

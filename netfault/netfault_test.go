@@ -6,6 +6,7 @@ import (
 	"crypto/tls"
 	"errors"
 	"fmt"
+	"io"
 	"io/fs"
 	"net"
 	"net/http"
@@ -149,6 +150,43 @@ func TestEachFailureOfTheNetworkIsTellsWhatIsUsefulAndNoAddress(t *testing.T) {
 			t.Errorf("the log would tell %q", cause)
 		}
 		client.CloseIdleConnections()
+	}
+}
+
+// TestNothingOfAnAnswerThatIsNoGoodHTTPIsQuoted: neither its header nor what its body is
+// framed by, however far it was read.
+func TestNothingOfAnAnswerThatIsNoGoodHTTPIsQuoted(t *testing.T) {
+	const ok = "HTTP/1.1 200 OK\r\n"
+	for _, answer := range []string{
+		ok + "Content-Length: 1234\r\nContent-Length: 5678\r\n\r\n",
+		ok + "Content-Length: 5678x\r\n\r\n",
+		ok + "Content-Length:\r\n\r\n",
+		ok + "Transfer-Encoding: chunked\r\n\r\n5678x\r\n",
+		ok + "Transfer-Encoding: chunked\r\n\r\n56785678567856785678\r\n",
+		ok + "Transfer-Encoding: chunked\r\n\r\n\r\n",
+		ok + "Transfer-Encoding: chunked\r\n\r\n1\na\n",
+		ok + "Transfer-Encoding: chunked\r\n\r\n1\r\na5678",
+		ok + "Transfer-Encoding: chunked\r\n\r\n" + strings.Repeat("1;5678\r\na\r\n", 1) + "0;" + strings.Repeat("5678", 2000) + "\r\n",
+		ok + "Transfer-Encoding: chunked\r\nTrailer: Content-Length\r\n\r\n0\r\n\r\n",
+		ok + "Transfer-Encoding: 5678\r\n\r\n",
+		ok + "Bad5678 x\r\n\r\n",
+		"HTTP/1.1 5678 OK\r\n\r\n",
+		"HTTP/5678 200 OK\r\n\r\n",
+	} {
+		at := port(t, func(c net.Conn) {
+			_, _ = http.ReadRequest(bufio.NewReader(c))
+			_, _ = fmt.Fprint(c, answer)
+			_ = c.(*net.TCPConn).CloseWrite()
+		})
+		client := &http.Client{Transport: &http.Transport{DisableKeepAlives: true}}
+		resp, err := client.Get("http://" + at)
+		if err == nil {
+			_, err = io.Copy(io.Discard, resp.Body)
+			_ = resp.Body.Close()
+		}
+		if got := netfault.Plain(err); got == nil || got.Error() != "what answers there is not HTTP" {
+			t.Errorf("%.60q: %q for %v", answer, got, err)
+		}
 	}
 }
 
