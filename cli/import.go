@@ -153,11 +153,19 @@ func takeOver(ctx context.Context, settings string, plan func(context.Context, m
 		log := commandLog(cfg, os.Stderr)
 		done := 0
 		if err := app.Import(ctx, cfg, p, log, func(*migrate.Account) { done++ }); err != nil {
-			return interruption(ctx, err, fmt.Sprintf("%d of %d accounts are taken over, and the old program must never run again with these; the same command goes on with the others", done, p.Len()))
+			return interruption(ctx, err, takenOver(done, p.Len()))
 		}
 	}
 	report.End(p, dry)
 	return nil
+}
+
+// takenOver says how far it came, and what that means for the old program.
+func takenOver(done, of int) string {
+	if done == 0 {
+		return "no account is taken over; the same command begins again"
+	}
+	return fmt.Sprintf("%d of %d accounts are taken over, and the old program must never run again with these; the same command goes on with the others", done, of)
 }
 
 // interruption adds to an error how far it came.

@@ -1,6 +1,7 @@
 package delivery
 
 import (
+	"bytes"
 	"time"
 
 	"postern/store"
@@ -46,9 +47,19 @@ func Buckets() []store.Bucket {
 		{Name: expiries, Owner: "delivery", Key: "time + e or r + event sequence or record", Value: "nothing; whose time is over then", Append: true, Needs: ask(needs.ofExpiry)},
 		{Name: backlogs, Owner: "delivery", Key: "lane, with the instance for the global one; nothing for all together", Value: "how many are pending, and their bytes", Needs: ask(needs.ofBacklog)},
 		{Name: replays, Owner: "delivery", Key: "replay, or replay + number of a part of its list", Value: "how far it is, and its numbers; or records that it repeats", Needs: ask(needs.ofReplay), Of: replayOwner},
-		{Name: forgets, Owner: "delivery", Key: "instance", Value: "nothing; an instance that was deleted, of which everything is to be removed", Needs: ask(needs.ofForget)},
-		{Name: logs, Owner: "delivery", Key: "name; gone + instance", Value: "key of the hashes, numbers by state; where the removal of a deleted instance's records goes on", Needs: ask(needs.ofLog)},
+		{Name: forgets, Owner: "delivery", Key: "instance", Value: "nothing; an instance that was deleted, of which everything is to be removed", Needs: ask(needs.ofForget), Gone: markedGone},
+		{Name: logs, Owner: "delivery", Key: "name; gone + instance", Value: "key of the hashes, numbers by state; where the removal of a deleted instance's records goes on", Needs: ask(needs.ofLog), Gone: goneFromLog},
 	}
+}
+
+// markedGone and goneFromLog are the instances that are marked as deleted.
+func markedGone(key []byte) []byte { return key }
+
+func goneFromLog(key []byte) []byte {
+	if instance, is := bytes.CutPrefix(key, gonePrefix); is {
+		return instance
+	}
+	return nil
 }
 
 // recordMade and eventMade are when a record and an event were made.

@@ -77,12 +77,13 @@ func (l *Lookup) seek(bucket string, key []byte) (k, sealed []byte) {
 // key at the end; it returns what that needs. Key and value are valid during the call.
 type Needs func(key, value []byte) []Need
 
-// OwnedBy returns buckets whose records need, beside what they do already, their owner:
-// of is the need of the owner with that key.
+// OwnedBy returns buckets whose records need, beside what they do already, their owner, and
+// of which none says that an owner is gone that is there: of is the need of the owner with
+// that key.
 func OwnedBy(of func(key []byte) Need, all []Bucket) []Bucket {
 	all = slices.Clone(all)
 	for i, b := range all {
-		if b.Of != nil {
+		if b.Of != nil || b.Gone != nil {
 			all[i].Needs = func(l *Lookup) Needs { return ownedNeeds(l, b, of) }
 		}
 	}
@@ -96,9 +97,14 @@ func ownedNeeds(l *Lookup, b Bucket, of func(key []byte) Need) Needs {
 	}
 	return func(key, value []byte) []Need {
 		all := needs(key, value)
-		if key != nil {
+		if key != nil && b.Of != nil {
 			if owner := b.Of(l, key, value); owner != nil {
 				all = append(all, of(bytes.Clone(owner)))
+			}
+		}
+		if key != nil && b.Gone != nil {
+			if gone := b.Gone(key); gone != nil && l.Has(of(gone).Bucket, gone) {
+				all = append(all, Need{Why: "it marks as deleted what is there, and the next start would remove all of it"})
 			}
 		}
 		return all

@@ -56,6 +56,11 @@ type Bucket struct {
 	// one that belongs to nobody, or that goes by itself. Which bucket that is in, whoever
 	// puts the buckets together knows: see [OwnedBy]. nil: none belongs to anybody.
 	Of func(l *Lookup, key, value []byte) []byte
+
+	// Gone is the key of the record of another package that a record says is deleted, nil
+	// for one that says so of none: where that is there, the record says something wrong.
+	// nil: none does.
+	Gone func(key []byte) []byte
 }
 
 // fill is how full bbolt leaves the first page of a split.

@@ -243,6 +243,25 @@ func TestWhatIsLeftOfAnInstanceThatIsLostIsFoundAndRemoved(t *testing.T) {
 	})
 }
 
+// TestAMarkThatALivingInstanceIsDeletedIsToldAndRemoved: a start would take away what waits
+// for it.
+func TestAMarkThatALivingInstanceIsDeletedIsToldAndRemoved(t *testing.T) {
+	for bucket, key := range map[string][]byte{"delivery_forget": store.Key(1), "delivery_log": store.Key([]byte("gone"), int64(1))} {
+		path := richFile(t)
+		edit(t, path, func(tx *store.Tx) error { return tx.Put(bucket, key, store.Key(uint64(1))) })
+		if told := strings.Join(faultsOf(t, path), "\n"); !strings.Contains(told, "record "+bucket+"/") || !strings.Contains(told, "marks as deleted what is there") {
+			t.Errorf("%s: the check tells of %q", bucket, told)
+		}
+		repaired(t, path, "a mark in "+bucket)
+		edit(t, path, func(tx *store.Tx) error {
+			if tx.Has(bucket, key) {
+				t.Errorf("the mark in %s is there", bucket)
+			}
+			return nil
+		})
+	}
+}
+
 // TestARepairedFileIsOneThatTheProgramStartsOn: the instance whose record was lost keeps
 // its messages, what else was lost is told, and a healthy file is left alone.
 func TestARepairedFileIsOneThatTheProgramStartsOn(t *testing.T) {

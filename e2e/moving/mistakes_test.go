@@ -17,6 +17,7 @@ import (
 	"go.mau.fi/whatsmeow/store/sqlstore"
 	"go.mau.fi/whatsmeow/types"
 	waLog "go.mau.fi/whatsmeow/util/log"
+	"golang.org/x/sys/unix"
 
 	"postern/cli/consumer"
 	"postern/e2e/rig"
@@ -162,6 +163,37 @@ func TestFilesThatMayNotBeReadOrWrittenAreNamed(t *testing.T) {
 	}
 	if err := os.Chmod(w.Folder, 0o700); err != nil {
 		t.Fatal(err)
+	}
+}
+
+// TestAnImportWithoutRoomLeavesNoAccountByHalves: what has no room is refused, those before
+// it are whole, and with room the same command goes on with the others.
+func TestAnImportWithoutRoomLeavesNoAccountByHalves(t *testing.T) {
+	if testing.Short() {
+		t.Skip("starts real processes")
+	}
+	w := rig.NewWorld(t)
+	const accounts = 30
+	path := storeOf(t, accounts, 8000)
+	for size, said := range map[string]string{"1m": "no account is taken over; the same command begins again", "66m": "accounts are taken over, and the old program must never run again with these"} {
+		small := rig.SmallDisk(t, size)
+		env := append(settings(w), "STORE_PATH="+filepath.Join(small, "postern.db"))
+		status, output := rig.Program(t, w.Folder, env, "import", "whatsmeow", "--from", path)
+		if status != 1 || !strings.Contains(output, "disk is full or nearly full") || !strings.Contains(output, said) {
+			t.Errorf("on %s: %d %s", size, status, output[max(0, len(output)-1000):])
+		}
+		if status, output := rig.Program(t, w.Folder, env, "check"); status != 0 {
+			t.Errorf("on %s: %s", size, output)
+		}
+		if err := unix.Mount("", small, "", unix.MS_REMOUNT, "size=1g"); err != nil {
+			t.Fatal(err)
+		}
+		if status, output := rig.Program(t, w.Folder, env, "import", "whatsmeow", "--from", path); status != 0 || !strings.Contains(output, "NEVER") {
+			t.Errorf("with room: %d %s", status, output[max(0, len(output)-1000):])
+		}
+		if status, output := rig.Program(t, w.Folder, env, "stats", "--json"); status != 0 || !strings.Contains(output, fmt.Sprintf(`{"bucket":"instance","owner":"instance","rows":%d,`, accounts)) {
+			t.Errorf("stats: %s", output)
+		}
 	}
 }
 
