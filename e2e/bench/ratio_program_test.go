@@ -68,12 +68,8 @@ func BenchmarkBatchBesideCalls(b *testing.B) {
 // newProgram starts Postern in a process of its own on that network.
 func newProgram(b *testing.B, n *network) *station {
 	b.Helper()
-	var env []string
-	for name, value := range n.env {
-		env = append(env, name+"="+value)
-	}
-	p := serve(b, b.TempDir(), env...)
-	return &station{api: p.api, net: n, key: p.key, user: p.user, process: p.pid}
+	r, _ := newProgramIn(b, n, b.TempDir())
+	return r
 }
 
 // byCalls sends by POST send/text, one instance after the other.
