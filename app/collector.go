@@ -15,13 +15,15 @@ import (
 //
 // Under load that would still be a dozen turns a second, a tenth of the processor. So the
 // room doubles with each turn that comes soon after the one before, and goes back with
-// each that comes late.
+// each that comes late. A program that rests has little garbage, and leaves less room.
 const (
 	leastRoom = 16 << 20 // bytes
 	mostRoom  = 48 << 20
 	soon      = 250 * time.Millisecond
 	late      = time.Second
+	resting   = 10 * time.Second
 	roomShare = 65
+	restShare = 25
 	mostShare = 800 // percent of the runtime's rule, however little is in use
 )
 
@@ -38,17 +40,22 @@ func TuneCollector() {
 type tuned struct {
 	percent int
 	room    uint64    // bytes
+	share   uint64    // percent of what is in use, where that is more
 	last    time.Time // when it was through last
 }
 
 // turned takes note of a turn.
 func (t *tuned) turned(now time.Time) {
-	switch apart := now.Sub(t.last); {
+	apart := now.Sub(t.last)
+	switch {
 	case t.last.IsZero():
 	case apart < soon:
 		t.room = min(2*t.room, mostRoom)
 	case apart > late:
 		t.room = max(t.room/2, leastRoom)
+	}
+	if t.share = roomShare; !t.last.IsZero() && apart > resting {
+		t.share = restShare
 	}
 	t.last = now
 }
@@ -57,7 +64,7 @@ func (t *tuned) turned(now time.Time) {
 // object that it leaves behind.
 func afterEachCollection(t *tuned) {
 	t.turned(time.Now())
-	if p := collectorPercent(inUse(), t.room); p > t.percent+t.percent/10 || p < t.percent-t.percent/10 {
+	if p := collectorPercent(inUse(), t.room, t.share); p > t.percent+t.percent/10 || p < t.percent-t.percent/10 {
 		t.percent = p
 		debug.SetGCPercent(p) // stops the world for a moment, so not for every little difference
 	}
@@ -66,8 +73,8 @@ func afterEachCollection(t *tuned) {
 }
 
 // collectorPercent is the runtime's percentage for so many bytes in use, and so much room.
-func collectorPercent(used, room uint64) int {
-	return int(max(roomShare, min(mostShare, room*100/max(used, 1))))
+func collectorPercent(used, room, share uint64) int {
+	return int(max(share, min(mostShare, room*100/max(used, 1))))
 }
 
 // inUse is what the runtime's percentage is of: the heap that the last turn found

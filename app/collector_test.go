@@ -19,29 +19,31 @@ func TestTheCollectorLeavesSixteenMegabytesOrTwoThirds(t *testing.T) {
 		100 * mb: 65,
 		1 << 32:  0.65 * 4096,
 	} {
-		room := float64(used) * float64(collectorPercent(used, leastRoom)) / 100 / mb
+		room := float64(used) * float64(collectorPercent(used, leastRoom, roomShare)) / 100 / mb
 		if room < want*0.98 || room > want*1.02 {
 			t.Errorf("%d bytes in use leave %.1f MB, not %.1f", used, room, want)
 		}
 	}
 }
 
-// TestTheCollectorHasMoreRoomWhileItsTurnsComeOften: up to three times as much, and back.
+// TestTheCollectorHasMoreRoomWhileItsTurnsComeOften: up to three times as much, and back; and less
+// of what is in use while the program rests.
 func TestTheCollectorHasMoreRoomWhileItsTurnsComeOften(t *testing.T) {
 	c := tuned{room: leastRoom}
 	at := time.Unix(1, 0)
 	for i, turn := range []struct {
-		apart time.Duration
-		room  uint64 // in MB
+		apart       time.Duration
+		room, share uint64 // in MB, in percent
 	}{
-		{0, 16},
-		{100 * time.Millisecond, 32}, {100 * time.Millisecond, 48}, {100 * time.Millisecond, 48},
-		{500 * time.Millisecond, 48},
-		{2 * time.Second, 24}, {2 * time.Minute, 16}, {2 * time.Minute, 16},
+		{0, 16, 65},
+		{100 * time.Millisecond, 32, 65}, {100 * time.Millisecond, 48, 65}, {100 * time.Millisecond, 48, 65},
+		{500 * time.Millisecond, 48, 65},
+		{2 * time.Second, 24, 65}, {2 * time.Minute, 16, 25}, {2 * time.Minute, 16, 25},
+		{time.Second, 16, 65},
 	} {
 		at = at.Add(turn.apart)
-		if c.turned(at); c.room != turn.room<<20 {
-			t.Errorf("turn %d leaves %d bytes, not %d MB", i+1, c.room, turn.room)
+		if c.turned(at); c.room != turn.room<<20 || c.share != turn.share {
+			t.Errorf("turn %d leaves %d bytes or %d %%, not %d MB or %d %%", i+1, c.room, c.share, turn.room, turn.share)
 		}
 	}
 }

@@ -55,9 +55,12 @@ func (r *Relay) pressed() bool { return len(r.results) >= plenty || r.holding.Lo
 
 // settle writes outcomes into the file, as many in one commit as there are.
 func (r *Relay) settle() {
+	group := make([]result, 0, cap(r.results))
 	for first := range r.results {
 		r.wakes.settles.Add(1)
-		r.record(r.collect(first))
+		group = r.collect(append(group[:0], first))
+		r.record(group)
+		clear(group)
 	}
 }
 
@@ -65,16 +68,15 @@ func (r *Relay) settle() {
 // added to what a crash can repeat, and to nothing else.
 const gatherFor = 2 * time.Millisecond
 
-// collect adds to first what else comes within a moment.
-func (r *Relay) collect(first result) (group []result) {
+// collect adds to a group what else comes within a moment.
+func (r *Relay) collect(group []result) (all []result) {
 	defer func() {
-		for _, g := range group {
+		for _, g := range all {
 			if g.holdsOthers() {
 				r.holding.Add(-1)
 			}
 		}
 	}()
-	group = []result{first}
 	enough := time.NewTimer(gatherFor)
 	defer enough.Stop()
 	for len(group) < cap(r.results) {

@@ -52,7 +52,7 @@ func (t Time) MarshalJSON() ([]byte, error) {
 	if t.IsZero() {
 		return []byte("null"), nil
 	}
-	b := make([]byte, 0, len(timeLayout)+2)
+	b := make([]byte, 0, len(timeLayout)+2+6) // AppendFormat writes nine digits of the fraction, and takes six back
 	b = append(b, '"')
 	b = t.UTC().AppendFormat(b, timeLayout)
 	return append(b, '"'), nil

@@ -87,8 +87,9 @@ func (s *Store) Backlog() (pending int64, oldest time.Time, err error) {
 }
 
 // countOutbox counts the entries of each state, once at open.
-func countOutbox(db *bolt.DB) (counts OutboxCounts, err error) {
+func countOutbox(db *bolt.DB) (counts OutboxCounts, newest uint64, err error) {
 	err = db.View(func(tx *bolt.Tx) error {
+		newest = tx.Bucket([]byte(outboxEntries)).Sequence()
 		c := tx.Bucket([]byte(outboxStates)).Cursor()
 		for k, _ := c.First(); k != nil; k, _ = c.Next() {
 			for _, state := range []OutboxState{OutboxPending, OutboxDelivered, OutboxDisabled} {
@@ -99,5 +100,5 @@ func countOutbox(db *bolt.DB) (counts OutboxCounts, err error) {
 		}
 		return nil
 	})
-	return counts, err
+	return counts, newest, err
 }

@@ -169,7 +169,7 @@ func (s *Store) attempt(group []*update) (rest, refused []*update, again bool, e
 	open, made := openings{}, did{}
 	at := s.now()
 	start := func() *Tx {
-		return &Tx{bolt: btx, openings: &open, schema: s.schema, now: at, disable: s.disable.Load(), emits: s.emits()}
+		return &Tx{bolt: btx, openings: &open, schema: s.schema, now: at, foundNewest: s.foundNewest, disable: s.disable.Load(), emits: s.emits()}
 	}
 	for i, u := range group {
 		tx := start()

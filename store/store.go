@@ -87,6 +87,7 @@ type Store struct {
 	asking         int       // those of them that want a commit of their own
 	closed         bool      // no further calls are taken
 	emitted, woken *bell
+	foundNewest    uint64 // see Tx
 
 	kick   chan struct{} // size 1: the queue is not empty
 	done   chan struct{} // the writer has ended
@@ -173,7 +174,7 @@ func open(o Options) (*Store, error) {
 	if s.tallies, s.id, err = prepare(db, sch, found, o.Program); err != nil {
 		return nil, errors.Join(err, db.Close())
 	}
-	if s.backlog.counts, err = countOutbox(db); err != nil {
+	if s.backlog.counts, s.foundNewest, err = countOutbox(db); err != nil {
 		return nil, errors.Join(err, db.Close())
 	}
 	if err := s.trust(); err != nil {
@@ -188,7 +189,7 @@ func open(o Options) (*Store, error) {
 // must copy out whatever is needed afterwards (Get and Scan already do). It
 // returns ErrFailed when the newest commit failed and may have happened.
 func (s *Store) View(fn func(*Tx) error) error {
-	tx := &Tx{schema: s.schema, now: s.now()}
+	tx := &Tx{schema: s.schema, now: s.now(), foundNewest: s.foundNewest}
 	err := shielded(func() error {
 		return s.read(func(b *bolt.Tx) error {
 			tx.bolt, tx.openings = b, &openings{}

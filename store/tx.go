@@ -29,7 +29,9 @@ type Tx struct {
 	damaged  []Damaged    // records that could not be read
 	healed   []string     // damaged records that were replaced or deleted
 	disable  bool         // new outbox entries are not for delivery
-	emits    func(*Tx, OutboxEntry) (record uint64, err error)
+
+	foundNewest uint64 // sequence of the newest outbox entry that the file had when it was opened
+	emits       func(*Tx, OutboxEntry) (record uint64, err error)
 }
 
 // Range selects the keys of a Scan. The zero value selects all.

@@ -56,6 +56,7 @@ func BenchmarkFleet(b *testing.B) {
 		each, quarter := float64(fleet), float64(fleet/4)
 		aloneKB := (residentMB(b, os.Getpid(), "VmRSS:") - ownBefore) * 1024 / quarter
 		b.ReportMetric((all.rssMB-before.rssMB)*1024/each, "RSS-KB/instance")
+		b.ReportMetric((all.fileMB-before.fileMB)*1024/each, "RSS-KB-of-files/instance")
 		b.ReportMetric((all.rssMB-before.rssMB)*1024/each/aloneKB, "RSS-x-bare-client")
 		b.ReportMetric((all.heapKB-before.heapKB)/each, "heap-KB/instance")
 		b.ReportMetric((all.goroutines-before.goroutines)/each, "goroutines/instance")
@@ -72,6 +73,7 @@ func BenchmarkFleet(b *testing.B) {
 		for i := len(r.names) - fleet/4; i < len(r.names); i++ {
 			r.call(b, consumer.Bearer(r.tokens[i]), http.MethodDelete, "/instance/"+r.names[i], nil, nil)
 		}
+		time.Sleep(15 * time.Second) // timers of theirs run out
 		left := r.held(b)
 		b.ReportMetric((left.goroutines-most.goroutines)/quarter, "goroutines-left/deleted")
 		b.ReportMetric(float64(left.descriptors-most.descriptors)/quarter, "descriptors-left/deleted")
@@ -89,6 +91,7 @@ func BenchmarkFleet(b *testing.B) {
 // holding is what the program holds.
 type holding struct {
 	goroutines, heapKB, rssMB float64 // the heap with stacks, as the last collection found it
+	fileMB                    float64 // of rssMB: pages of files, which the system may take back
 	descriptors               int
 }
 
@@ -105,7 +108,7 @@ func (r *station) held(b *testing.B) holding {
 		b.Skip("needs /proc")
 	}
 	inUse := r.metric(b, "go_memstats_next_gc_bytes") / (1 + r.metric(b, "go_gc_gogc_percent")/100)
-	return holding{r.metric(b, "go_goroutines"), inUse / 1024, residentMB(b, r.process, "VmRSS:"), len(open)}
+	return holding{r.metric(b, "go_goroutines"), inUse / 1024, residentMB(b, r.process, "VmRSS:"), residentMB(b, r.process, "RssFile:"), len(open)}
 }
 
 func (r *station) collections(b *testing.B) float64 {
