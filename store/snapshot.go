@@ -39,6 +39,7 @@ type Snapshot struct {
 	at    time.Time
 	found *survey
 	close func() error
+	store *Store // that others write to meanwhile; nil: it is nobody's
 }
 
 // Snapshot copies the file as it is at a moment before it returns, beside itself, and
@@ -87,7 +88,7 @@ func (s *Store) snapshot(ctx context.Context) (_ *Snapshot, err error) {
 	if err != nil {
 		return nil, err
 	}
-	n := &Snapshot{f: to, close: func() error { return errors.Join(to.Close(), os.Remove(to.Name())) }}
+	n := &Snapshot{f: to, store: s, close: func() error { return errors.Join(to.Close(), os.Remove(to.Name())) }}
 	defer func() {
 		if err != nil {
 			err = errors.Join(err, n.Close())
@@ -128,7 +129,7 @@ func SnapshotFile(path string, buckets []Bucket) (n *Snapshot, err error) {
 
 // read looks at the whole snapshot.
 func (n *Snapshot) read(sch schema) (err error) {
-	if n.found, err = readSurveyFrom(&givingWay{r: n.f}, n.size); err != nil { // mapped, it would be resident memory
+	if n.found, err = readSurveyFrom(&givingWay{r: n.f, store: n.store}, n.size); err != nil { // mapped, it would be resident memory
 		return err
 	}
 	if err := n.found.identify(sch); err != nil {
@@ -139,19 +140,43 @@ func (n *Snapshot) read(sch schema) (err error) {
 }
 
 // givingWay reads a file that nobody waits for: others get their turn of the processor
-// every copyStep bytes, and not when the runtime takes it away after ten milliseconds.
+// every copyStep bytes, and not when the runtime takes it away after ten milliseconds. While
+// somebody commits to the store, processor and disk are left to others for as long as giveWay
+// bytes took, with whatever was done with them.
 type givingWay struct {
-	r    io.ReaderAt
-	read int
+	r     io.ReaderAt
+	store *Store // nil: nobody's
+
+	read    int // since others had their turn
+	taken   int // since they had some time
+	began   time.Time
+	commits uint64
 }
+
+const (
+	giveWay     = 1 << 20
+	giveWayMost = 100 * time.Millisecond // at a time; a slow reader of a backup takes longer
+)
 
 // ReadAt implements [io.ReaderAt].
 func (g *givingWay) ReadAt(p []byte, at int64) (int, error) {
 	if g.read += len(p); g.read >= copyStep {
+		g.taken += g.read
 		g.read = 0
-		runtime.Gosched()
+		g.rest()
 	}
 	return g.r.ReadAt(p, at)
+}
+
+func (g *givingWay) rest() {
+	if g.store == nil || g.taken < giveWay {
+		runtime.Gosched()
+		return
+	}
+	if commits := g.store.stats.commits.Load(); commits > g.commits && !g.began.IsZero() {
+		time.Sleep(min(time.Since(g.began), giveWayMost))
+	}
+	g.taken, g.began, g.commits = 0, time.Now(), g.store.stats.commits.Load()
 }
 
 // At is the moment of which it is.
@@ -175,7 +200,7 @@ func (n *Snapshot) Damaged() int { return len(n.found.damaged) }
 // WriteTo writes the data file. Pages that hold nothing are zeros: what was deleted is
 // in no copy. It may be called again.
 func (n *Snapshot) WriteTo(w io.Writer) (written int64, err error) {
-	file, source := n.found.file, &givingWay{r: n.f}
+	file, source := n.found.file, &givingWay{r: n.f, store: n.store}
 	page := int64(file.PageSize())
 	data := make([]byte, max(copyStep, 2*page))
 	for at := int64(0); at < n.size; {
@@ -343,6 +368,9 @@ func (c *snapshotting) finish() error {
 func (c *snapshotting) copy(what pages.Set, sync bool) error {
 	page := int64(c.store.db.Info().PageSize)
 	data, source := make([]byte, max(copyStep, page)), &givingWay{r: c.from}
+	if sync { // while the writer goes on
+		source.store = c.store
+	}
 	return what.Runs(int(int64(len(data))/page), func(id uint64, n int) error {
 		if c.ctx.Err() != nil {
 			return context.Cause(c.ctx)
