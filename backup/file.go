@@ -35,7 +35,7 @@ func WriteFile(path string, write func(io.Writer) error) (err error) {
 		return fmt.Errorf("%s: nothing can be written into the folder %s: %w", path, folder, pathless(err))
 	}
 	defer func() { _ = errors.Join(os.Remove(f.Name()), unlock()) }()
-	err = write(f)
+	err = write(&syncing{f: f})
 	if err == nil {
 		err = f.Sync()
 	}
@@ -60,6 +60,25 @@ func WriteFile(path string, write func(io.Writer) error) (err error) {
 		return err
 	}
 	return nil
+}
+
+// syncing has the disk take a file as it is written. Gigabytes that wait for a sync at the
+// end go out all at once, and the commits of a program on the same disk behind them.
+type syncing struct {
+	f        *os.File
+	unsynced int
+}
+
+const syncStep = 8 << 20
+
+// Write implements [io.Writer].
+func (s *syncing) Write(p []byte) (n int, err error) {
+	n, err = s.f.Write(p)
+	if s.unsynced += n; err == nil && s.unsynced >= syncStep {
+		s.unsynced = 0
+		err = s.f.Sync()
+	}
+	return n, err
 }
 
 // aside makes the file that is to be called path when it is whole, with mode 0600, and
