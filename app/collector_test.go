@@ -36,9 +36,13 @@ func TestTheCollectorHasMoreRoomWhileItsTurnsComeOften(t *testing.T) {
 		room, share uint64 // in MB, in percent
 	}{
 		{0, 16, 65},
-		{100 * time.Millisecond, 32, 65}, {100 * time.Millisecond, 48, 65}, {100 * time.Millisecond, 48, 65},
+		{100 * time.Millisecond, 32, 65},
+		{100 * time.Millisecond, 48, 65},
+		{100 * time.Millisecond, 48, 65},
 		{500 * time.Millisecond, 48, 65},
-		{2 * time.Second, 24, 65}, {2 * time.Minute, 16, 25}, {2 * time.Minute, 16, 25},
+		{2 * time.Second, 24, 65},
+		{2 * time.Minute, 16, 25},
+		{2 * time.Minute, 16, 25},
 		{time.Second, 16, 65},
 	} {
 		at = at.Add(turn.apart)

@@ -4,10 +4,11 @@ import (
 	"io"
 	"net/http"
 	"net/http/httptest"
-	"postern/event"
 	"slices"
 	"strings"
 	"testing"
+
+	"postern/event"
 )
 
 // TestHEADIsAnsweredAsGETWithoutTheBody: the method, the credential and what there is are

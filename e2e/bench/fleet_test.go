@@ -97,7 +97,7 @@ type holding struct {
 
 func (r *station) held(b *testing.B) holding {
 	b.Helper()
-	time.Sleep(time.Second) // what the logins left to do
+	time.Sleep(time.Second)                                                // what the logins left to do
 	for turns, n := r.collections(b), 0; r.collections(b) < turns+2; n++ { // what one of them passed over goes with the next
 		if n == 100_000 {
 			b.Fatal("the collector has no turn")

@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"math/bits"
 	"reflect"
+	"slices"
 	"strings"
 	"sync"
 )
@@ -54,7 +55,7 @@ func shapeOf(t reflect.Type) *shape {
 // itself. Of two with the same name the first counts.
 func (s *shape) add(t reflect.Type, at []int) {
 	for f := range t.Fields() {
-		index := append(at[:len(at):len(at)], f.Index...)
+		index := append(slices.Clip(at), f.Index...)
 		name, _, _ := strings.Cut(f.Tag.Get("json"), ",")
 		switch _, taken := s.fields[name]; {
 		case f.Anonymous:
