@@ -59,14 +59,20 @@ func TestTheDataFileOfEachReleaseIsOpened(t *testing.T) {
 func opened(t *testing.T, folder string) {
 	is := contentsOf(t, folder)
 	w := world(t, folder, is)
-	if status, out := rig.Program(t, w.Folder, nil, "check", w.DataFile()); status != 0 {
-		t.Fatalf("the file is damaged before anything opened it: %s", out)
+	whole := func(when, file string) {
+		t.Helper()
+		if status, out := rig.Program(t, w.Folder, nil, "check", file); status != 0 || !strings.Contains(out, "no fault") {
+			t.Fatalf("%s the file has faults: %s", when, out)
+		}
 	}
+	whole("before anything opened it", w.DataFile())
 
 	w.Env = append(w.Env, "WHATSAPP_AUTO_RECONNECT=false") // nothing changes but by being opened
 	w.Start()
 	kept := w.DataFile() + ".before-upgrade"
 	w.Kill() // the copy stays until a stop in order
+	whole("after a kill", w.DataFile())
+	whole("as it is kept", kept)
 	w.Start()
 	same(t, kept, filepath.Join(folder, "postern.db.gz"))
 	is.check(w)
@@ -75,6 +81,7 @@ func opened(t *testing.T, folder string) {
 	if _, err := os.Stat(kept); err == nil {
 		t.Errorf("after the first orderly stop %s is there", kept)
 	}
+	whole("after the first orderly stop", w.DataFile())
 
 	w.Env = append(w.Env, "WHATSAPP_AUTO_RECONNECT=true")
 	w.Start()
@@ -84,9 +91,7 @@ func opened(t *testing.T, folder string) {
 	chat(w, is)
 	goOn(w, is)
 	w.Stop()
-	if status, out := rig.Program(t, w.Folder, nil, "check", w.DataFile()); status != 0 {
-		t.Errorf("the file is damaged: %s", out)
-	}
+	whole("at the end", w.DataFile())
 }
 
 // same wants a file to be what another one has packed.
