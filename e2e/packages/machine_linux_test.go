@@ -2,6 +2,7 @@ package packages
 
 import (
 	"bufio"
+	"context"
 	"fmt"
 	"io/fs"
 	"os"
@@ -61,7 +62,7 @@ func booted(t *testing.T, root string) *machine {
 		t.Fatal(err)
 	}
 	defer in.Close()
-	cmd := exec.Command("unshare", "--pid", "--fork", "--kill-child", "--mount", "--uts", "--ipc", "--cgroup", "sh", "-c", boot, root, console) //nolint:noctx // it ends when it is told to
+	cmd := exec.CommandContext(context.WithoutCancel(t.Context()), "unshare", "--pid", "--fork", "--kill-child", "--mount", "--uts", "--ipc", "--cgroup", "sh", "-c", boot, root, console)
 	cmd.SysProcAttr = &syscall.SysProcAttr{UseCgroupFD: true, CgroupFD: int(in.Fd())}
 	said, err := os.Create(filepath.Join(folder, "boot"))
 	if err != nil {

@@ -1,6 +1,7 @@
 package packages
 
 import (
+	"context"
 	"net"
 	"os"
 	"path/filepath"
@@ -73,7 +74,7 @@ func TestSystemdStartsWatchesReloadsAndStopsTheService(t *testing.T) {
 	m.await("ActiveState", "active")
 	m.has(url, key, addr)
 
-	open, err := net.Dial("tcp", addr) //nolint:noctx // it is here
+	open, err := (&net.Dialer{}).DialContext(t.Context(), "tcp", addr)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -124,7 +125,7 @@ type journal struct{ *machine }
 func (j journal) String() string { return j.machine.journal() }
 
 func answers(addr string) bool {
-	c, err := net.DialTimeout("tcp", addr, time.Second)
+	c, err := (&net.Dialer{Timeout: time.Second}).DialContext(context.Background(), "tcp", addr)
 	if err == nil {
 		_ = c.Close()
 	}
