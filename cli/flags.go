@@ -78,7 +78,7 @@ func operands(most int) cobra.PositionalArgs {
 // fileNeeded wants one word, a FILE, and says what it is for when it is missing.
 func fileNeeded(what string) cobra.PositionalArgs {
 	return func(c *cobra.Command, args []string) error {
-		if len(args) == 0 {
+		if len(args) == 0 || args[0] == "" {
 			return errors.New("FILE is missing: " + what)
 		}
 		return operands(1)(c, args)

@@ -182,15 +182,27 @@ const replacedSuffix = ".replaced-"
 
 func stampOf(at time.Time) string { return at.UTC().Format("20060102T150405.000Z") }
 
-// openBackup opens the file, or standard input until ctx ends: what comes from there may
+// openBackup opens the file, or a named pipe or standard input until ctx ends: what comes from there may
 // be long in coming.
 func openBackup(ctx context.Context, path string, in io.Reader) (io.ReadCloser, error) {
 	if path != "-" {
-		return os.Open(path)
+		if info, err := os.Stat(path); err != nil || info.Mode()&os.ModeNamedPipe == 0 {
+			return os.Open(path)
+		}
 	}
 	r, w := io.Pipe()
 	go func() { // ends with what it reads, or with the command
-		_, err := io.Copy(w, in)
+		from := in
+		if path != "-" { // a named pipe, which is not even open before somebody writes into it
+			f, err := os.Open(path)
+			if err != nil {
+				_ = w.CloseWithError(err)
+				return
+			}
+			defer f.Close()
+			from = f
+		}
+		_, err := io.Copy(w, from)
 		_ = w.CloseWithError(err)
 	}()
 	context.AfterFunc(ctx, func() { _ = w.CloseWithError(context.Cause(ctx)) })

@@ -29,6 +29,7 @@ func TestABackupIsMadeOfARunningProgramAndOfAStoppedOne(t *testing.T) {
 	o.Says(0, "1 instances, 0 batches", "backup", file)
 	o.Says(1, "is there already", "backup", file)
 	o.Says(2, "FILE is missing", "backup")
+	o.Says(2, "FILE is missing", "backup", "")
 	o.Says(2, "unexpected argument", "backup", "a", "b")
 	o.Says(2, "no recipient of age", "backup", "--recipient", "bob", file+"2")
 	o.Says(2, "--url must be", "backup", "--url", "example.org", file+"2")

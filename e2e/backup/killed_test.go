@@ -9,6 +9,7 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	"golang.org/x/sys/unix"
 
@@ -86,4 +87,19 @@ func TestWhatAKilledCommandLeftIsToldAndGoesWithTheNext(t *testing.T) {
 	if _, said := o.Runs(nil, "doctor"); !slices.Equal(before, after) || strings.Contains(said, "unfinished") {
 		t.Errorf("there are %q instead of %q, and the doctor says %s", after, before, said)
 	}
+}
+
+// TestARestoreFromAPipeThatNobodyWritesIntoCanBeInterrupted.
+func TestARestoreFromAPipeThatNobodyWritesIntoCanBeInterrupted(t *testing.T) {
+	o := rig.NewOperator(t)
+	o.Stop()
+	pipe := filepath.Join(t.TempDir(), "pipe")
+	if err := unix.Mkfifo(pipe, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	before := o.Files()
+	if status, took := o.Signalled(os.Interrupt, time.Second, nil, "restore", "--force", "--yes", pipe); status != 1 || took > 5*time.Second {
+		t.Errorf("status %d after %v", status, took)
+	}
+	o.Untouched(before)
 }
