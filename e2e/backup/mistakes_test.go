@@ -51,8 +51,14 @@ func TestWhereNoDataFileIsNoneIsMade(t *testing.T) {
 	}
 	folder := t.TempDir()
 	for _, args := range [][]string{
-		{"backup", "b.tar"}, {"check"}, {"check", "--repair", "--yes"}, {"check", "nowhere.db"}, {"stats"}, {"compact"},
-		{"instance", "export", "shop", "shop.account"}, {"instance", "export", "--undo", "shop"},
+		{"backup", "b.tar"},
+		{"check"},
+		{"check", "--repair", "--yes"},
+		{"check", "nowhere.db"},
+		{"stats"},
+		{"compact"},
+		{"instance", "export", "shop", "shop.account"},
+		{"instance", "export", "--undo", "shop"},
 	} {
 		status, said := rig.Program(t, folder, nil, args...)
 		if status != 1 || !strings.Contains(said, "no such data file") {
@@ -127,8 +133,11 @@ func TestACommandPrintsWhatItDidInOneLine(t *testing.T) {
 	o.Stop()
 	folder := t.TempDir()
 	for _, args := range [][]string{
-		{"backup", filepath.Join(folder, "b.tar")}, {"check"}, {"compact"},
-		{"instance", "export", "red", filepath.Join(folder, "red.account")}, {"instance", "export", "--undo", "red"},
+		{"backup", filepath.Join(folder, "b.tar")},
+		{"check"},
+		{"compact"},
+		{"instance", "export", "red", filepath.Join(folder, "red.account")},
+		{"instance", "export", "--undo", "red"},
 	} {
 		if status, said := o.Runs(nil, args...); status != 0 || strings.Count(said, "\n") != 1 {
 			t.Errorf("%q: %d %s", args, status, said)

@@ -8,6 +8,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strings"
 	"syscall"
 	"testing"
@@ -138,8 +139,8 @@ func emptied(t *testing.T, group string) {
 			return nil
 		})
 		var err error
-		for i := len(all) - 1; i >= 0; i-- {
-			err = os.Remove(all[i])
+		for _, group := range slices.Backward(all) {
+			err = os.Remove(group)
 		}
 		if err == nil {
 			return

@@ -122,7 +122,7 @@ func (m *machine) has(url, key, addr string) {
 
 type journal struct{ *machine }
 
-func (j journal) String() string { return j.machine.journal() }
+func (j journal) String() string { return j.journal() }
 
 func answers(addr string) bool {
 	c, err := (&net.Dialer{Timeout: time.Second}).DialContext(context.Background(), "tcp", addr)
