@@ -3,6 +3,7 @@ package browser
 import (
 	"encoding/base64"
 	"encoding/json"
+	"strings"
 	"testing"
 	"time"
 )
@@ -102,6 +103,15 @@ func (p *Page) Go(url string) {
 // and returns its value as JSON.
 func (p *Page) Run(expression string) json.RawMessage {
 	p.t.Helper()
+	value, err := p.evaluate(expression)
+	if err != nil {
+		p.t.Fatal(err)
+	}
+	return value
+}
+
+func (p *Page) evaluate(expression string) (json.RawMessage, error) {
+	p.t.Helper()
 	var ran struct {
 		Result           struct{ Value json.RawMessage }
 		ExceptionDetails *struct {
@@ -109,13 +119,13 @@ func (p *Page) Run(expression string) json.RawMessage {
 			Exception struct{ Description string }
 		}
 	}
-	p.Do("Runtime.evaluate", map[string]any{
+	err := p.b.command(p.session, "Runtime.evaluate", map[string]any{
 		"expression": expression, "awaitPromise": true, "returnByValue": true, "userGesture": true, "includeCommandLineAPI": true,
 	}, &ran)
-	if e := ran.ExceptionDetails; e != nil {
+	if e := ran.ExceptionDetails; err == nil && e != nil {
 		p.t.Fatalf("%.200s: %s %s", expression, e.Text, e.Exception.Description)
 	}
-	return ran.Result.Value
+	return ran.Result.Value, err
 }
 
 // Text is the value of an expression that is a string.
@@ -128,11 +138,18 @@ func (p *Page) Text(expression string) string {
 	return text
 }
 
-// Await waits until an expression is true.
+// Await waits until an expression is true. A page that is loaded anew meanwhile
+// answers nothing for a moment.
 func (p *Page) Await(expression string) {
 	p.t.Helper()
-	for deadline := time.Now().Add(patience); string(p.Run("!!("+expression+")")) != "true"; time.Sleep(20 * time.Millisecond) {
-		if time.Now().After(deadline) {
+	for deadline := time.Now().Add(patience); ; time.Sleep(20 * time.Millisecond) {
+		value, err := p.evaluate("!!(" + expression + ")")
+		switch {
+		case err == nil && string(value) == "true":
+			return
+		case err != nil && !strings.Contains(err.Error(), "navigated or closed"):
+			p.t.Fatal(err)
+		case time.Now().After(deadline):
 			p.t.Fatalf("never true: %s; the page says:\n%s", expression, p.Text("document.body.innerText"))
 		}
 	}
