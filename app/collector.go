@@ -18,13 +18,13 @@ import (
 // each that comes late. A program that rests has little garbage, and leaves less room.
 const (
 	leastRoom = 16 << 20 // bytes
-	mostRoom  = 48 << 20
+	mostRoom  = 64 << 20
 	soon      = 250 * time.Millisecond
 	late      = time.Second
 	resting   = 10 * time.Second
 	roomShare = 65
 	restShare = 25
-	mostShare = 800 // percent of the runtime's rule, however little is in use
+	mostShare = 2400 // percent of the runtime's rule, however little is in use
 )
 
 // TuneCollector sizes the garbage collector's room after each of its turns until the process

@@ -12,7 +12,7 @@ func TestTheCollectorLeavesSixteenMegabytesOrTwoThirds(t *testing.T) {
 	const mb = 1 << 20
 	for used, want := range map[uint64]float64{ // in MB
 		0:        0, // as the percentage has a bound, and of nothing it is nothing
-		1 * mb:   8,
+		1 * mb:   16,
 		2 * mb:   16,
 		8 * mb:   16,
 		24 * mb:  16,
@@ -26,7 +26,7 @@ func TestTheCollectorLeavesSixteenMegabytesOrTwoThirds(t *testing.T) {
 	}
 }
 
-// TestTheCollectorHasMoreRoomWhileItsTurnsComeOften: up to three times as much, and back; and less
+// TestTheCollectorHasMoreRoomWhileItsTurnsComeOften: up to four times as much, and back; and less
 // of what is in use while the program rests.
 func TestTheCollectorHasMoreRoomWhileItsTurnsComeOften(t *testing.T) {
 	c := tuned{room: leastRoom}
@@ -37,10 +37,10 @@ func TestTheCollectorHasMoreRoomWhileItsTurnsComeOften(t *testing.T) {
 	}{
 		{0, 16, 65},
 		{100 * time.Millisecond, 32, 65},
-		{100 * time.Millisecond, 48, 65},
-		{100 * time.Millisecond, 48, 65},
-		{500 * time.Millisecond, 48, 65},
-		{2 * time.Second, 24, 65},
+		{100 * time.Millisecond, 64, 65},
+		{100 * time.Millisecond, 64, 65},
+		{500 * time.Millisecond, 64, 65},
+		{2 * time.Second, 32, 65},
 		{2 * time.Minute, 16, 25},
 		{2 * time.Minute, 16, 25},
 		{time.Second, 16, 65},

@@ -27,14 +27,14 @@ func ids23() func() string {
 }
 
 // What batches take of the file, their events included, is at most 1.6 times
-// their records: of one batch at a time and of many side by side.
+// their records: of one batch at a time, of many side by side and of a large one.
 func TestBatchesFillTheirPages(t *testing.T) {
 	if testing.Short() {
 		t.Skip("takes some seconds")
 	}
 	const most = 1.6
-	for _, c := range []struct{ rounds, batches int }{{20, 1}, {10, 20}} {
-		t.Run(fmt.Sprint(c.batches, " at a time"), func(t *testing.T) {
+	for _, c := range []struct{ rounds, batches, recipients int }{{20, 1, 400}, {10, 20, 400}, {1, 1, 10_000}} {
+		t.Run(fmt.Sprint(c.batches, " at a time of up to ", c.recipients), func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				f := newFleet(1, 2)
 				f.send = func(_ context.Context, _ int64, out event.Outgoing) error {
@@ -50,13 +50,13 @@ func TestBatchesFillTheirPages(t *testing.T) {
 				items, made := 0, 0
 				for range c.rounds {
 					for range c.batches {
-						req := request(20 + rng.IntN(400))
+						req := request(20 + rng.IntN(c.recipients))
 						if _, err := r.e.Create(t.Context(), uuid.UUID{15: byte(rng.IntN(30))}, req); err != nil {
 							t.Fatal(err)
 						}
 						items, made = items+len(req.Recipients), made+1
 					}
-					time.Sleep(time.Hour)
+					time.Sleep(5 * time.Hour)
 				}
 				var records, pages int64
 				for _, b := range append(Buckets(), store.Buckets()...) {

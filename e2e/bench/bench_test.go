@@ -136,6 +136,7 @@ func residentMB(b *testing.B, pid int, name string) float64 {
 type network struct {
 	control *consumer.Client
 	env     map[string]string
+	pid     int
 	end     func()
 }
 
@@ -161,7 +162,7 @@ func startNetworkAt(b *testing.B, address, file string) *network {
 	if err := cmd.Start(); err != nil {
 		b.Fatal(err)
 	}
-	n := &network{env: map[string]string{}, end: sync.OnceFunc(func() { _ = cmd.Process.Kill(); _ = cmd.Wait() })}
+	n := &network{env: map[string]string{}, pid: cmd.Process.Pid, end: sync.OnceFunc(func() { _ = cmd.Process.Kill(); _ = cmd.Wait() })}
 	b.Cleanup(n.end)
 	for lines := bufio.NewScanner(out); n.control == nil && lines.Scan(); {
 		line := strings.TrimSpace(lines.Text())

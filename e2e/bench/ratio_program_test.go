@@ -21,7 +21,8 @@ import (
 
 // BenchmarkSendsBesideTheBareLibrary holds sends by POST send/text against the client
 // library alone: one caller of one instance, and 64 of 20. Network, program and library
-// are three processes; what is told of the processor is the sender's alone.
+// are three processes; what is told of the processor is the sender's alone, and apart from it
+// what the network and the callers take of the same machine.
 func BenchmarkSendsBesideTheBareLibrary(b *testing.B) {
 	for name, n := range map[string]struct{ instances, callers, texts int }{
 		"one":  {1, 1, 300},
@@ -77,6 +78,7 @@ func (r *station) byCalls(b *testing.B) way {
 	b.Helper()
 	return way{
 		name: "calls", cpu: func() time.Duration { return processorOf(b, r.process) },
+		others:  func() time.Duration { return processorOf(b, r.net.pid) + processorTime(b) },
 		commits: func() float64 { return r.metric(b, "postern_store_commits_total") },
 		send: func(ctx context.Context, caller int, to string) error {
 			k := caller % len(r.names)

@@ -33,13 +33,14 @@ type way struct {
 	send    func(ctx context.Context, caller int, to string) error
 	cpu     func() time.Duration // processor time of what sends, so far; nil: not told
 	commits func() float64       // of its store, so far; nil: none
+	others  func() time.Duration // processor time of the network and of those who call; nil: not told
 
 	callers int             // 0: as many as the benchmark has
 	whole   func(texts int) // sends all of a round by itself; nil: send does
 }
 
 // figure is one round of a way.
-type figure struct{ perSecond, cpu, commits float64 }
+type figure struct{ perSecond, cpu, others, commits float64 }
 
 // hold sends rounds of texts to that many contacts by each way in turn, and reports the medians, and of
 // the first way how it stands to each of the others.
@@ -76,6 +77,11 @@ func hold(b *testing.B, callers, contacts, texts int, ways []way) {
 			b.ReportMetric(cpu[1], w.name+"-cpu-ms/text")
 			line += fmt.Sprintf(", %.3f ms of processor each (%.3f to %.3f)", cpu[1], cpu[0], cpu[2])
 		}
+		if w.others != nil {
+			others := spread(all[i], func(f figure) float64 { return f.others })
+			b.ReportMetric(others[1], w.name+"-others-cpu-ms/text")
+			line += fmt.Sprintf(" and %.3f ms of the others (%.3f to %.3f)", others[1], others[0], others[2])
+		}
 		if w.commits != nil {
 			commits := spread(all[i], func(f figure) float64 { return f.commits })
 			b.ReportMetric(commits[1], w.name+"-commits/text")
@@ -99,10 +105,13 @@ func spread(all []figure, of func(figure) float64) [3]float64 {
 // round sends that many texts by as many callers.
 func (w way) round(b *testing.B, callers, contacts, texts int) (f figure) {
 	b.Helper()
-	var cpu time.Duration
+	var cpu, others time.Duration
 	var commits float64
 	if w.cpu != nil {
 		cpu = w.cpu()
+	}
+	if w.others != nil {
+		others = w.others()
 	}
 	if w.commits != nil {
 		commits = w.commits()
@@ -118,6 +127,9 @@ func (w way) round(b *testing.B, callers, contacts, texts int) (f figure) {
 	time.Sleep(200 * time.Millisecond) // the last receipts come in, and are this way's
 	if w.cpu != nil {
 		f.cpu = (w.cpu() - cpu).Seconds() * 1e3 / n
+	}
+	if w.others != nil {
+		f.others = (w.others() - others).Seconds() * 1e3 / n
 	}
 	if w.commits != nil {
 		f.commits = (w.commits() - commits) / n
@@ -149,7 +161,7 @@ func bareClients(b *testing.B, n *network, name string, clients, phones int, mak
 	for i := range clients {
 		all = append(all, bareClient(b, n, fmt.Sprintf("4917%d%07d", phones, i+1), make(i)))
 	}
-	return way{name: name, cpu: ownProcessor(b), send: func(ctx context.Context, caller int, to string) error {
+	return way{name: name, cpu: ownProcessor(b), others: func() time.Duration { return processorOf(b, n.pid) }, send: func(ctx context.Context, caller int, to string) error {
 		_, err := all[caller%clients].SendMessage(ctx, types.NewJID(to, types.DefaultUserServer), &waE2E.Message{Conversation: new("hello")})
 		return err
 	}}
