@@ -120,15 +120,31 @@ func replayed(known *idempotency.Answer, err error) error {
 	return &replay{*known}
 }
 
-// patience is the context for work that [call.begin] begins; see
-// [idempotency.Request.Patience].
+// patience returns the context for work that [call.begin] begins, and a function
+// that ends it. Until then the work ends with the request. Afterwards it goes on
+// when the client has left: what WhatsApp took is stored and told, and a retry under
+// the same key gets the real outcome.
 func (c *call) patience() (context.Context, context.CancelFunc) {
-	return c.once.Patience(c.r.Context())
+	request := c.r.Context()
+	ctx, cancel := context.WithCancelCause(context.WithoutCancel(request))
+	c.detach = context.AfterFunc(request, func() { cancel(context.Cause(request)) })
+	return ctx, func() {
+		c.detach()
+		cancel(nil)
+	}
 }
 
 // begin is called when everything was checked and prepared, immediately before
 // something leaves; see [idempotency.Request.Begin].
-func (c *call) begin() error { return c.once.Begin(c.r.Context()) }
+func (c *call) begin() error {
+	if err := c.once.Begin(c.r.Context()); err != nil {
+		return err
+	}
+	if c.detach != nil {
+		c.detach()
+	}
+	return nil
+}
 
 // keepInCommit returns a function that stores an answer in the commit that
 // makes it true, so that a crash leaves both or none. The handler then has to

@@ -185,6 +185,29 @@ func TestAClientThatLeavesInMidSendDoesNotStopItAndItsRetryGetsTheAnswer(t *test
 	})
 }
 
+// TestAClientThatLeavesInMidSendHasItStoredWithoutAKeyToo: what WhatsApp took is stored
+// and told, whoever waits for the answer.
+func TestAClientThatLeavesInMidSendHasItStoredWithoutAKeyToo(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		r, token, left := sender(t)
+		ctx, leave := context.WithCancel(t.Context())
+		r.line.onSend = func(send context.Context) error {
+			left.Add(1)
+			leave()
+			synctest.Wait() // for whatever follows from that
+			return send.Err()
+		}
+		req := keyedRequest(ctx, token, "", sendPath, hello)
+		req.Header.Del("Idempotency-Key")
+		if got := read(t, do(r.h, req)); got.status != 200 || left.Load() != 1 {
+			t.Errorf("sent %d times: %v", left.Load(), got)
+		}
+		if got := read(t, r.as(token, "POST", "/instance/a/db/messages", "{}")); strings.Count(got.body, `"keyFromMe":true`) != 1 {
+			t.Errorf("stored: %s", got)
+		}
+	})
+}
+
 func TestAClientThatLeavesBeforeTheSendStopsItAndItsKeyIsFree(t *testing.T) {
 	r, token, left := sender(t)
 	ctx, leave := context.WithCancel(t.Context())

@@ -29,6 +29,7 @@ type call struct {
 	instance  instance.Record      // set for instanceBearer
 	user      uuid.UUID            // set for userBearer
 	once      *idempotency.Request // set for a request with an Idempotency-Key
+	detach    func() bool          // set by patience: the client's leaving ends nothing from then on
 
 	key      *access.Key     // set when a scoped key opened the route
 	session  *access.Session // set when a browser's session did

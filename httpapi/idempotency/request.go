@@ -52,10 +52,9 @@ type Request struct {
 	body      hash.Hash // gets the bytes of the body while it is decoded
 	digest    [sha256.Size]byte
 
-	claimed  bool        // the key is ours until Release
-	begun    bool        // its record is in the file
-	detach   func() bool // set by Patience: the client's leaving ends nothing from then on
-	inCommit bool        // the handler stores its answer itself
+	claimed  bool // the key is ours until Release
+	begun    bool // its record is in the file
+	inCommit bool // the handler stores its answer itself
 }
 
 // Body passes a body on and computes its digest on the way: a large one is never
@@ -114,22 +113,6 @@ func (r *Request) Claim(digest [sha256.Size]byte) (known *Answer, err error) {
 	return &Answer{earlier.Status, earlier.ContentType, earlier.body, earlier.RequestID}, nil
 }
 
-// Patience returns the context for work that [Request.Begin] begins, and a
-// function that ends it. Until then the work ends with the request. Afterwards
-// it goes on when the client has left, so that a retry gets the real outcome.
-// Without a key it is the request's own context.
-func (r *Request) Patience(request context.Context) (context.Context, context.CancelFunc) {
-	if r == nil {
-		return request, func() {}
-	}
-	ctx, cancel := context.WithCancelCause(context.WithoutCancel(request))
-	r.detach = context.AfterFunc(request, func() { cancel(context.Cause(request)) })
-	return ctx, func() {
-		r.detach()
-		cancel(nil)
-	}
-}
-
 // Begin puts the key into the file as in flight. It is called when everything
 // was checked and prepared, immediately before something leaves; what was
 // never sent is then never in doubt.
@@ -148,9 +131,6 @@ func (r *Request) Begin(request context.Context) error {
 		return err
 	}
 	r.begun = true
-	if r.detach != nil {
-		r.detach()
-	}
 	return nil
 }
 
