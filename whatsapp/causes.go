@@ -2,6 +2,7 @@ package whatsapp
 
 import (
 	"context"
+	"slices"
 	"strings"
 	"sync"
 	"time"
@@ -92,50 +93,101 @@ func changeKey(parts ...string) string { return strings.Join(parts, "\x00") }
 // joinedKey stands for a group whose id is not known before.
 const joinedKey = "joined"
 
-func groupKey(group types.JID) string { return changeKey("group", group.String()) }
+// groupKey stands for one part of a group: calls that change others may be told
+// of in between.
+func groupKey(group types.JID, part string) string { return changeKey("group", group.String(), part) }
 
-// changed is what an event says was changed, "" when that was somebody else's
-// doing or can be nobody's who calls the API.
-func (t translator) changed(evt any) string {
+// Parts of a group. Members are further ones, each by the [event.ParticipantAction].
+const (
+	subjectPart     = "subject"
+	descriptionPart = "description"
+	picturePart     = "picture"
+	invitePart      = "invite"
+	ephemeralPart   = "ephemeralDuration"
+	announcePart    = "announce"
+	restrictPart    = "restrict"
+	memberAddPart   = "memberAddMode"
+	approvalPart    = "joinApprovalMode"
+	otherPart       = "" // whatever the library does not know
+)
+
+// parts are those that a group's event is about.
+func parts(evt *events.GroupInfo) (parts []string) {
+	for _, one := range []struct {
+		part    string
+		changed bool
+	}{
+		{string(event.ParticipantAdd), len(evt.Join) > 0},
+		{string(event.ParticipantRemove), len(evt.Leave) > 0},
+		{string(event.ParticipantPromote), len(evt.Promote) > 0},
+		{string(event.ParticipantDemote), len(evt.Demote) > 0},
+		{subjectPart, evt.Name != nil},
+		{descriptionPart, evt.Topic != nil},
+		{invitePart, evt.NewInviteLink != nil},
+		{ephemeralPart, evt.Ephemeral != nil},
+		{announcePart, evt.Announce != nil},
+		{restrictPart, evt.Locked != nil},
+		{memberAddPart, slices.ContainsFunc(evt.UnknownChanges, isMemberAddMode)},
+		{approvalPart, evt.MembershipApprovalMode != nil},
+	} {
+		if one.changed {
+			parts = append(parts, one.part)
+		}
+	}
+	if len(parts) == 0 {
+		return []string{otherPart}
+	}
+	return parts
+}
+
+// changed is what an event says was changed, nothing when that was somebody
+// else's doing or can be nobody's who calls the API.
+func (t translator) changed(evt any) (keys []string) {
 	switch evt := evt.(type) {
 	case *events.Archive:
-		return changeKey(appstate.IndexArchive, evt.JID.String())
+		return []string{changeKey(appstate.IndexArchive, evt.JID.String())}
 	case *events.Pin:
-		return changeKey(appstate.IndexPin, evt.JID.String())
+		return []string{changeKey(appstate.IndexPin, evt.JID.String())}
 	case *events.Mute:
-		return changeKey(appstate.IndexMute, evt.JID.String())
+		return []string{changeKey(appstate.IndexMute, evt.JID.String())}
 	case *events.Star:
-		return changeKey(appstate.IndexStar, evt.ChatJID.String(), evt.MessageID, indexFlag(evt.IsFromMe))
+		return []string{changeKey(appstate.IndexStar, evt.ChatJID.String(), evt.MessageID, indexFlag(evt.IsFromMe))}
 	case *events.LabelEdit:
-		return changeKey(appstate.IndexLabelEdit, evt.LabelID)
+		return []string{changeKey(appstate.IndexLabelEdit, evt.LabelID)}
 	case *events.LabelAssociationChat:
-		return changeKey(appstate.IndexLabelAssociationChat, evt.LabelID, evt.JID.String())
+		return []string{changeKey(appstate.IndexLabelAssociationChat, evt.LabelID, evt.JID.String())}
 	case *events.JoinedGroup:
 		if evt.Reason == "invite" || evt.Sender != nil && t.isOwn(*evt.Sender) {
-			return joinedKey
+			return []string{joinedKey}
 		}
 	case *events.GroupInfo:
 		if evt.Sender != nil && t.isOwn(*evt.Sender) {
-			return groupKey(evt.JID)
+			for _, part := range parts(evt) {
+				keys = append(keys, groupKey(evt.JID, part))
+			}
 		}
 	case *events.Picture:
 		if t.isOwn(evt.Author) {
-			return groupKey(evt.JID)
+			return []string{groupKey(evt.JID, picturePart)}
 		}
 	}
-	return ""
+	return keys
 }
 
 // changes are the same of a change that this program asks for.
 func changes(patch appstate.PatchInfo) (keys []string) {
 	for _, m := range patch.Mutations {
-		index := m.Index
-		if index[0] == appstate.IndexStar {
-			index = index[:4] // the sender follows from the message
-		}
-		keys = append(keys, changeKey(index...))
+		keys = append(keys, stateKey(m.Index))
 	}
 	return keys
+}
+
+// stateKey stands for what a change of synchronised state is about.
+func stateKey(index []string) string {
+	if len(index) > 4 && index[0] == appstate.IndexStar {
+		index = index[:4] // the sender follows from the message
+	}
+	return changeKey(index...)
 }
 
 // indexFlag is a truth value as the index of a change has it.

@@ -5,6 +5,10 @@ import (
 	"testing"
 	"time"
 
+	waBinary "go.mau.fi/whatsmeow/binary"
+	"go.mau.fi/whatsmeow/types"
+	"go.mau.fi/whatsmeow/types/events"
+
 	"postern/event"
 )
 
@@ -36,6 +40,7 @@ func TestTheEventOfAChangeCarriesTheIDOfTheCallThatMadeIt(t *testing.T) {
 			t.Fatalf("%s: %v", id, err)
 		}
 		r.await("event of "+id, func(f event.Fact) bool { return f.Kind == call.kind && f.RequestID == id })
+		r.await("state of "+id, func(f event.Fact) bool { return f.Kind == event.StatusInstance && f.RequestID == id })
 		f := second.await("event of "+id+" at the other device", func(f event.Fact) bool { return f.Kind == call.kind })
 		if f.RequestID != "" {
 			t.Errorf("the other device, which was not called, tells of %s", f.RequestID)
@@ -63,6 +68,17 @@ func TestTheEventOfAGroupsChangeCarriesTheIDOfTheCallThatMadeIt(t *testing.T) {
 	_, err = s.ChangeMembers(with("promote"), c.id, event.ParticipantPromote, []string{c.phone.JID().String()})
 	caused("promote", event.GroupsParticipantsEvent, err)
 
+	// WhatsApp takes settings one by one, and may tell of some of them late.
+	err = s.ChangeSettings(with("settings"), c.id, event.GroupSettings{
+		Announce: new(true), Restrict: new(true), MemberAddMode: new(true), JoinApprovalMode: new(true), EphemeralDuration: new(int64(0)),
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for range 5 {
+		caused("settings", event.GroupsUpdate, nil)
+	}
+
 	// What the other one does is nobody's call here.
 	if _, err = s.InviteCode(with("read"), c.id, false); err != nil {
 		t.Fatal(err)
@@ -74,6 +90,36 @@ func TestTheEventOfAGroupsChangeCarriesTheIDOfTheCallThatMadeIt(t *testing.T) {
 		d, ok := f.Data.([]event.GroupUpdate)
 		return ok && d[0].Partial.Subject == "Cake" && f.RequestID == ""
 	})
+}
+
+// TestWhatIsToldLateOfOnePartOfAGroupKeepsItsID: the next call of the same group
+// may be there before the event of the first.
+func TestWhatIsToldLateOfOnePartOfAGroupKeepsItsID(t *testing.T) {
+	var c causes
+	group, own := types.NewJID("120363000000000001", types.GroupServer), types.NewJID("4915155500001", types.DefaultUserServer)
+	told := translator{own: account{jid: own}}
+	changes := map[string]*events.GroupInfo{
+		subjectPart:                     {Name: &types.GroupName{Name: "Bread"}},
+		descriptionPart:                 {Topic: &types.GroupTopic{Topic: "Only bread"}},
+		ephemeralPart:                   {Ephemeral: &types.GroupEphemeral{}},
+		announcePart:                    {Announce: &types.GroupAnnounce{}},
+		restrictPart:                    {Locked: &types.GroupLocked{}},
+		approvalPart:                    {MembershipApprovalMode: &types.GroupMembershipApprovalMode{}},
+		memberAddPart:                   {UnknownChanges: []*waBinary.Node{nil, {Tag: "member_add_mode"}}},
+		invitePart:                      {NewInviteLink: new("https://chat.whatsapp.com/AbCd")},
+		string(event.ParticipantAdd):    {Join: []types.JID{own}},
+		string(event.ParticipantRemove): {Leave: []types.JID{own}},
+		otherPart:                       {UnknownChanges: []*waBinary.Node{{Tag: "revoked_membership_requests"}}},
+	}
+	for part := range changes {
+		c.expect(event.WithRequestID(t.Context(), "call of "+part), causePatience, groupKey(group, part))
+	}
+	for part, evt := range changes {
+		evt.JID, evt.Sender = group, &own
+		if keys := told.changed(evt); len(keys) != 1 || c.take(keys[0]) != "call of "+part {
+			t.Errorf("%s: %q", part, keys)
+		}
+	}
 }
 
 func TestAChangeThatFailedCausesNothing(t *testing.T) {

@@ -99,13 +99,13 @@ func (s *Session) askGroup(ctx context.Context, what, group string, do func(cont
 	return s.ask(ctx, what, func(ctx context.Context, cli *whatsmeow.Client) error { return do(ctx, cli, jid) })
 }
 
-// changeGroup is change of one group.
-func (s *Session) changeGroup(ctx context.Context, what, group string, do func(context.Context, *whatsmeow.Client, types.JID) error) error {
+// changeGroup is change of one part of a group.
+func (s *Session) changeGroup(ctx context.Context, what, group, part string, do func(context.Context, *whatsmeow.Client, types.JID) error) error {
 	jid, err := chatJID(group)
 	if err != nil {
 		return fmt.Errorf("%s: %w", what, err)
 	}
-	return s.change(ctx, what, []string{groupKey(jid)}, func(ctx context.Context, cli *whatsmeow.Client) error { return do(ctx, cli, jid) })
+	return s.change(ctx, what, []string{groupKey(jid, part)}, func(ctx context.Context, cli *whatsmeow.Client) error { return do(ctx, cli, jid) })
 }
 
 // Group implements instance.Groups.
@@ -135,7 +135,7 @@ func (s *Session) JoinedGroups(ctx context.Context) ([]event.GroupUpsert, error)
 
 // LeaveGroup implements instance.Groups.
 func (s *Session) LeaveGroup(ctx context.Context, group string) error {
-	return s.changeGroup(ctx, "leave the group", group, func(ctx context.Context, cli *whatsmeow.Client, jid types.JID) error {
+	return s.changeGroup(ctx, "leave the group", group, string(event.ParticipantRemove), func(ctx context.Context, cli *whatsmeow.Client, jid types.JID) error {
 		return cli.LeaveGroup(ctx, jid)
 	})
 }
@@ -147,7 +147,7 @@ func (s *Session) ChangeMembers(ctx context.Context, group string, action event.
 		return nil, err
 	}
 	results := make([]event.MemberResult, 0, len(people))
-	err = s.changeGroup(ctx, string(action)+" members", group, func(ctx context.Context, cli *whatsmeow.Client, jid types.JID) error {
+	err = s.changeGroup(ctx, string(action)+" members", group, string(action), func(ctx context.Context, cli *whatsmeow.Client, jid types.JID) error {
 		changed, err := cli.UpdateGroupParticipants(ctx, jid, jids, whatsmeow.ParticipantChange(action))
 		for _, p := range changed {
 			results = append(results, s.memberResult(cli, p))
@@ -159,7 +159,7 @@ func (s *Session) ChangeMembers(ctx context.Context, group string, action event.
 
 // SetSubject implements instance.Groups.
 func (s *Session) SetSubject(ctx context.Context, group, subject string) error {
-	return s.changeGroup(ctx, "change the subject", group, func(ctx context.Context, cli *whatsmeow.Client, jid types.JID) error {
+	return s.changeGroup(ctx, "change the subject", group, subjectPart, func(ctx context.Context, cli *whatsmeow.Client, jid types.JID) error {
 		return cli.SetGroupName(ctx, jid, subject)
 	})
 }
@@ -167,7 +167,7 @@ func (s *Session) SetSubject(ctx context.Context, group, subject string) error {
 // SetDescription implements instance.Groups. A change names the description
 // that it replaces; WhatsApp refuses it when somebody else was faster.
 func (s *Session) SetDescription(ctx context.Context, group, description string) error {
-	return s.changeGroup(ctx, "change the description", group, func(ctx context.Context, cli *whatsmeow.Client, jid types.JID) error {
+	return s.changeGroup(ctx, "change the description", group, descriptionPart, func(ctx context.Context, cli *whatsmeow.Client, jid types.JID) error {
 		info, err := cli.GetGroupInfo(ctx, jid)
 		if err != nil {
 			return err
@@ -181,7 +181,7 @@ func (s *Session) SetGroupPicture(ctx context.Context, group string, jpeg []byte
 	if len(jpeg) == 0 {
 		jpeg = nil // removes
 	}
-	err = s.changeGroup(ctx, "change the picture", group, func(ctx context.Context, cli *whatsmeow.Client, jid types.JID) (err error) {
+	err = s.changeGroup(ctx, "change the picture", group, picturePart, func(ctx context.Context, cli *whatsmeow.Client, jid types.JID) (err error) {
 		id, err = cli.SetGroupPhoto(ctx, jid, jpeg)
 		return err
 	})
@@ -193,15 +193,17 @@ func (s *Session) SetGroupPicture(ctx context.Context, group string, jpeg []byte
 
 // InviteCode implements instance.Groups.
 func (s *Session) InviteCode(ctx context.Context, group string, reset bool) (code string, err error) {
-	ask := s.askGroup
-	if reset {
-		ask = s.changeGroup
-	}
-	err = ask(ctx, "ask for the invite code", group, func(ctx context.Context, cli *whatsmeow.Client, jid types.JID) error {
+	const what = "ask for the invite code"
+	ask := func(ctx context.Context, cli *whatsmeow.Client, jid types.JID) error {
 		link, err := cli.GetGroupInviteLink(ctx, jid, reset)
 		code = strings.TrimPrefix(link, whatsmeow.InviteLinkPrefix)
 		return err
-	})
+	}
+	if reset {
+		err = s.changeGroup(ctx, what, group, invitePart, ask)
+	} else {
+		err = s.askGroup(ctx, what, group, ask)
+	}
 	return code, err
 }
 
@@ -256,12 +258,12 @@ func (s *Session) DecideRequests(ctx context.Context, group string, approve bool
 	if err != nil {
 		return nil, err
 	}
-	decision := whatsmeow.ParticipantChangeReject
+	decision, part := whatsmeow.ParticipantChangeReject, otherPart
 	if approve {
-		decision = whatsmeow.ParticipantChangeApprove
+		decision, part = whatsmeow.ParticipantChangeApprove, string(event.ParticipantAdd)
 	}
 	results := make([]event.MemberResult, 0, len(people))
-	err = s.changeGroup(ctx, string(decision)+" who asked to join", group, func(ctx context.Context, cli *whatsmeow.Client, jid types.JID) error {
+	err = s.changeGroup(ctx, string(decision)+" who asked to join", group, part, func(ctx context.Context, cli *whatsmeow.Client, jid types.JID) error {
 		decided, err := cli.UpdateGroupRequestParticipants(ctx, jid, jids, decision)
 		for _, p := range decided {
 			results = append(results, s.memberResult(cli, p))

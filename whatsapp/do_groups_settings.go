@@ -14,7 +14,7 @@ import (
 
 // setting is one change of a group.
 type setting struct {
-	name string
+	name string // as the API calls it, and the part of the group
 	do   func(context.Context, *whatsmeow.Client, types.JID) error
 }
 
@@ -22,7 +22,7 @@ type setting struct {
 func (s *Session) ChangeSettings(ctx context.Context, group string, wanted event.GroupSettings) error {
 	var done []string
 	for _, one := range settingsOf(wanted) {
-		err := s.changeGroup(ctx, "change "+one.name, group, one.do)
+		err := s.changeGroup(ctx, "change "+one.name, group, one.name, one.do)
 		if err != nil && len(done) > 0 {
 			return fmt.Errorf("changed before: %s; %w", strings.Join(done, ", "), err)
 		}
@@ -41,23 +41,23 @@ func settingsOf(s event.GroupSettings) []setting {
 			all = append(all, setting{name, do})
 		}
 	}
-	add("ephemeralDuration", s.EphemeralDuration != nil, func(ctx context.Context, cli *whatsmeow.Client, g types.JID) error {
+	add(ephemeralPart, s.EphemeralDuration != nil, func(ctx context.Context, cli *whatsmeow.Client, g types.JID) error {
 		return cli.SetDisappearingTimer(ctx, g, time.Duration(*s.EphemeralDuration)*time.Second, time.Time{})
 	})
-	add("announce", s.Announce != nil, func(ctx context.Context, cli *whatsmeow.Client, g types.JID) error {
+	add(announcePart, s.Announce != nil, func(ctx context.Context, cli *whatsmeow.Client, g types.JID) error {
 		return cli.SetGroupAnnounce(ctx, g, *s.Announce)
 	})
-	add("restrict", s.Restrict != nil, func(ctx context.Context, cli *whatsmeow.Client, g types.JID) error {
+	add(restrictPart, s.Restrict != nil, func(ctx context.Context, cli *whatsmeow.Client, g types.JID) error {
 		return cli.SetGroupLocked(ctx, g, *s.Restrict)
 	})
-	add("memberAddMode", s.MemberAddMode != nil, func(ctx context.Context, cli *whatsmeow.Client, g types.JID) error {
+	add(memberAddPart, s.MemberAddMode != nil, func(ctx context.Context, cli *whatsmeow.Client, g types.JID) error {
 		mode := types.GroupMemberAddModeAdmin
 		if *s.MemberAddMode {
 			mode = types.GroupMemberAddModeAllMember
 		}
 		return cli.SetGroupMemberAddMode(ctx, g, mode)
 	})
-	add("joinApprovalMode", s.JoinApprovalMode != nil, func(ctx context.Context, cli *whatsmeow.Client, g types.JID) error {
+	add(approvalPart, s.JoinApprovalMode != nil, func(ctx context.Context, cli *whatsmeow.Client, g types.JID) error {
 		return cli.SetGroupJoinApprovalMode(ctx, g, *s.JoinApprovalMode)
 	})
 	return all

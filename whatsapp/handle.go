@@ -1,12 +1,14 @@
 package whatsapp
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"runtime/debug"
 	"time"
 
 	"go.mau.fi/whatsmeow"
+	"go.mau.fi/whatsmeow/types"
 	"go.mau.fi/whatsmeow/types/events"
 
 	"postern/event"
@@ -84,14 +86,23 @@ func (s *Session) accountEvent(cli *whatsmeow.Client, evt any) bool {
 	}
 	t := s.translator(cli)
 	facts, ok := t.facts(evt)
-	if key := t.changed(evt); key != "" {
+	if state, of := evt.(*events.AppState); of { // it comes first, and what it changes is told too
+		for i := range facts {
+			facts[i].RequestID = s.causes.of(stateKey(state.Index))
+		}
+	}
+	for _, key := range t.changed(evt) {
 		id := s.causes.take(key)
 		for i := range facts {
-			facts[i].RequestID = id
+			facts[i].RequestID = cmp.Or(facts[i].RequestID, id)
 		}
 	}
 	if picture, own := evt.(*events.Picture); own && t.isOwn(picture.JID) {
 		s.ownPicture(cli, facts[0], picture.Remove)
+		return true
+	}
+	if change, of := evt.(*events.GroupInfo); of && change.MembershipApprovalMode != nil {
+		s.approvalMode(cli, change.JID, facts)
 		return true
 	}
 	for _, f := range facts {
@@ -141,6 +152,35 @@ func (s *Session) ownPicture(cli *whatsmeow.Client, f event.Fact, removed bool) 
 			f.Picture = &info.URL
 		}
 		s.tell(f)
+	})
+}
+
+// approvalTimeout bounds the question for who lets people into a group.
+const approvalTimeout = 20 * time.Second
+
+// approvalMode tells facts of a group that began or ceased to let people in by
+// approval. The library does not say which, so the group is asked for, one
+// question at a time. Without an answer the flag is left out.
+func (s *Session) approvalMode(cli *whatsmeow.Client, group types.JID, facts []event.Fact) {
+	s.background.Go(func() {
+		s.approvals.Lock()
+		defer s.approvals.Unlock()
+		ctx, cancel := context.WithTimeout(context.Background(), approvalTimeout)
+		defer cancel()
+		var mode *bool
+		if info, err := cli.GetGroupInfo(ctx, group); err != nil {
+			s.log.Warn("approval mode of a group not received", "error", err)
+		} else {
+			mode = &info.IsJoinApprovalRequired
+		}
+		for _, f := range facts {
+			if updates, ok := f.Data.([]event.GroupUpdate); ok {
+				for i := range updates {
+					updates[i].Partial.JoinApprovalMode = mode
+				}
+			}
+			s.tell(f)
+		}
 	})
 }
 

@@ -58,6 +58,8 @@ type Session struct {
 	changing sync.Mutex // held by changeState, and while a collection is read anew
 	mending  mending
 
+	approvals sync.Mutex // held while a group is asked whom it lets in
+
 	labelling sync.Mutex // held while labels are read and changed; taken before changing
 
 	shared    shared // uploads that many messages use

@@ -4,6 +4,7 @@ import (
 	"strings"
 	"time"
 
+	waBinary "go.mau.fi/whatsmeow/binary"
 	"go.mau.fi/whatsmeow/types"
 	"go.mau.fi/whatsmeow/types/events"
 
@@ -132,7 +133,7 @@ func linkedParent(m *event.GroupMetadata, evt *events.GroupInfo) {
 // memberAddMode reads a change that the library passes on unparsed.
 func memberAddMode(m *event.GroupMetadata, evt *events.GroupInfo) {
 	for _, n := range evt.UnknownChanges {
-		if n == nil || n.Tag != "member_add_mode" {
+		if !isMemberAddMode(n) {
 			continue
 		}
 		switch text := nodeText(n); types.GroupMemberAddMode(text) {
@@ -143,6 +144,8 @@ func memberAddMode(m *event.GroupMetadata, evt *events.GroupInfo) {
 		}
 	}
 }
+
+func isMemberAddMode(n *waBinary.Node) bool { return n != nil && n.Tag == "member_add_mode" }
 
 func (t translator) author(m *event.GroupMetadata, sender, phone *types.JID) {
 	if sender == nil {

@@ -334,6 +334,7 @@ func groupRows() []triggerRow {
 		change("ephemeral off", `"ephemeralSeconds":0`, `"ephemeralDuration":0`),
 		change("member add mode", `"memberAddMode":"all_member_add"`, `"memberAddMode":true`),
 		change("join approval", `"joinApproval":true`, `"joinApprovalMode":true`),
+		change("join approval off", `"joinApproval":false`, `"joinApprovalMode":false`),
 		people("promote"), people("demote"), people("remove"), people("add"),
 		{
 			kind: event.MessagesUpsert, trigger: "Message", note: "in a group",
