@@ -131,6 +131,7 @@ func (s *Sender) post(ctx context.Context, target string, headers http.Header, b
 		return Outcome{Err: errNoURL}
 	}
 	req.URL.User = nil // else it would be sent as an Authorization header
+	req.URL.RawQuery = event.EscapeQuery(req.URL.RawQuery)
 	req.Header = headers
 	resp, err := s.wire.RoundTrip(req)
 	if err != nil {

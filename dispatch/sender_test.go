@@ -274,6 +274,24 @@ func TestAUserInTheURLIsNotSentAsACredential(t *testing.T) {
 	}
 }
 
+// TestAnAddressIsOneWordOfTheRequest: what the configuration takes as a URL, a
+// receiver must be able to read as one.
+func TestAnAddressIsOneWordOfTheRequest(t *testing.T) {
+	for given, sent := range map[string]string{
+		"/a b?name=my shop&é=ü": "/a%20b?name=my%20shop&%C3%A9=%C3%BC",
+		`/?q="<a>"`:             "/?q=%22%3Ca%3E%22",
+		"/?q=%20+&b={x|y}":      "/?q=%20+&b={x|y}",
+	} {
+		url, requests := rawReceiver(t, okAnswer)
+		if o := NewSender(SenderConfig{}).Post(t.Context(), strings.TrimSuffix(url, "/hook?token=s3cret")+given, batchHeaders(event.BatchCreated), nil); !o.Delivered() {
+			t.Fatal(o.Reason())
+		}
+		if line := (<-requests)[0]; line != "POST "+sent+" HTTP/1.1" {
+			t.Errorf("%s: %s", given, line)
+		}
+	}
+}
+
 func TestEndlessHeadersAreAFailure(t *testing.T) {
 	url, _ := rawReceiver(t, "HTTP/1.1 200 OK\r\nx: "+strings.Repeat("a", 2*maxAnswer)+"\r\nContent-Length: 0\r\n\r\n")
 	if o := NewSender(SenderConfig{}).Post(t.Context(), url, batchHeaders(event.BatchCreated), nil); o.Delivered() {

@@ -224,7 +224,7 @@ func checkText(name, text string, minimum, maximum int) error {
 
 func checkURL(name, raw string) error {
 	u, err := url.Parse(raw)
-	if err != nil || u.Scheme != "http" && u.Scheme != "https" || u.Host == "" || len(raw) > MaxURL {
+	if err != nil || u.Scheme != "http" && u.Scheme != "https" || u.Host == "" || utf8.RuneCountInString(raw) > MaxURL {
 		return fmt.Errorf("%w: %s must be an http or https URL of at most %d characters", ErrContent, name, MaxURL)
 	}
 	if err := CheckPort(u); err != nil {

@@ -45,6 +45,7 @@ func newClient(cfg Config) *http.Client {
 				return fmt.Errorf("a redirect to %.20s", r.URL.Scheme)
 			}
 			r.Header.Del("Referer") // where it was sent from may be a secret
+			r.URL.RawQuery = event.EscapeQuery(r.URL.RawQuery)
 			return nil
 		},
 	}
@@ -60,6 +61,7 @@ func (l *Library) fetch(ctx context.Context, rawURL string) (file, name string, 
 	if err != nil {
 		return "", "", fmt.Errorf("%w: the URL cannot be read", event.ErrMedia)
 	}
+	req.URL.RawQuery = event.EscapeQuery(req.URL.RawQuery)
 	req.Header.Set("User-Agent", "Postern")
 	resp, err := l.client.Do(req)
 	if err != nil {

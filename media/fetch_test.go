@@ -79,7 +79,7 @@ func TestFetching(t *testing.T) {
 		m.URL = server.URL + path
 		return l.Open(t.Context(), 1, &m)
 	}
-	for _, path := range []string{"/photo.jpg", "/moved/4"} {
+	for _, path := range []string{"/photo.jpg", "/moved/4", "/photo.jpg?of=the shop"} {
 		src, err := open(path, event.Media{Kind: event.MediaImage})
 		if err != nil || src.File.Width != 160 {
 			t.Fatalf("%s: %v", path, err)
