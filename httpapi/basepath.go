@@ -31,6 +31,7 @@ func Below(h http.Handler, base string) (http.Handler, error) {
 				to += "?" + r.URL.RawQuery
 			}
 			w.Header().Set("Location", to)
+			w.Header().Set(requestIDHeader, requestID(r.Header))
 			w.WriteHeader(http.StatusPermanentRedirect)
 			return
 		case path == "":

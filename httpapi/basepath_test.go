@@ -52,7 +52,7 @@ func TestTheBaseItselfLeadsToThePageBelowIt(t *testing.T) {
 	}
 	rec := httptest.NewRecorder()
 	h.ServeHTTP(rec, httptest.NewRequest(http.MethodGet, "/postern?x=1", nil))
-	if rec.Code != http.StatusPermanentRedirect || rec.Header().Get("Location") != "/postern/?x=1" {
+	if rec.Code != http.StatusPermanentRedirect || rec.Header().Get("Location") != "/postern/?x=1" || rec.Header().Get("x-request-id") == "" {
 		t.Errorf("%d %v", rec.Code, rec.Header())
 	}
 	rec = httptest.NewRecorder()

@@ -8,8 +8,8 @@ import (
 // What a page of another origin may send and read, of which browsers ask first.
 const (
 	corsMethods = "GET, POST, PUT, PATCH, DELETE"
-	corsHeaders = "Authorization, apikey, Content-Type, Idempotency-Key, X-Request-Id, Mcp-Session-Id, Mcp-Protocol-Version"
-	corsExposed = "Content-Disposition, Idempotency-Replayed, Retry-After, X-Request-Id, Mcp-Session-Id"
+	corsHeaders = "Authorization, apikey, x-api-key, Content-Type, Idempotency-Key, X-Request-Id, Mcp-Session-Id, Mcp-Protocol-Version"
+	corsExposed = "Content-Disposition, Idempotency-Replayed, Retry-After, Warning, X-Request-Id, Mcp-Session-Id"
 	corsMaxAge  = "600" // seconds that a browser need not ask again
 )
 
@@ -33,6 +33,7 @@ func AllowOrigins(h http.Handler, origins []string) http.Handler {
 			answer.Set("Access-Control-Allow-Methods", corsMethods)
 			answer.Set("Access-Control-Allow-Headers", corsHeaders)
 			answer.Set("Access-Control-Max-Age", corsMaxAge)
+			answer.Set(requestIDHeader, requestID(r.Header))
 			w.WriteHeader(http.StatusNoContent)
 			return
 		}

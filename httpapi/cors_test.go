@@ -30,10 +30,13 @@ func TestPagesOfTheOriginsThatAreNamedMayCallAndNoOthers(t *testing.T) {
 	if res.StatusCode != 204 || allowed(res) != ours || res.Header.Get("Access-Control-Allow-Credentials") != "" {
 		t.Errorf("%d %v", res.StatusCode, res.Header)
 	}
-	for _, header := range []string{"Authorization", "apikey", "Content-Type", "Idempotency-Key", "Mcp-Session-Id", "Mcp-Protocol-Version"} {
+	for _, header := range []string{"Authorization", "apikey", "x-api-key", "Content-Type", "Idempotency-Key", "Mcp-Session-Id", "Mcp-Protocol-Version"} {
 		if !strings.Contains(res.Header.Get("Access-Control-Allow-Headers"), header) {
 			t.Errorf("%s may not be sent", header)
 		}
+	}
+	if res.Header.Get("x-request-id") == "" {
+		t.Error("an answer without a request id")
 	}
 	for _, r := range routes() {
 		if !strings.Contains(res.Header.Get("Access-Control-Allow-Methods"), r.method) {

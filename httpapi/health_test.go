@@ -135,6 +135,16 @@ func TestHeadersOverTheirLimitAreRefused(t *testing.T) {
 	}
 }
 
+// TestEveryAnswerHasARequestID, also the one to a question about the whole server.
+func TestEveryAnswerHasARequestID(t *testing.T) {
+	c := dial(t, newRig(t).h)
+	_, _ = io.WriteString(c, "OPTIONS * HTTP/1.1\r\nHost: x\r\nX-Request-Id: mine\r\nConnection: close\r\n\r\n")
+	answer, _ := io.ReadAll(c)
+	if !strings.HasPrefix(string(answer), "HTTP/1.1 404 ") || !strings.Contains(string(answer), "X-Request-Id: mine\r\n") {
+		t.Errorf("got %q", answer)
+	}
+}
+
 func TestAnAnswerThatPanicsHalfwayIsNotTakenForAWholeOne(t *testing.T) {
 	a := bare(io.Discard, route{"GET", "/x", public, never, func(_ *api, c *call) error {
 		_, _ = io.WriteString(c.w, "half")

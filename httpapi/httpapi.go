@@ -274,6 +274,9 @@ func NewServer(h http.Handler, logger *slog.Logger) *http.Server {
 		ReadHeaderTimeout: readHeaderTimeout,
 		IdleTimeout:       idleTimeout,
 		MaxHeaderBytes:    maxHeaderBytes,
+
+		DisableGeneralOptionsHandler: true, // OPTIONS * is a request like others
+
 		HTTP2: &http.HTTP2Config{
 			MaxConcurrentStreams: maxStreams, MaxReceiveBufferPerStream: streamBuffer, MaxReceiveBufferPerConnection: connectionBuffer,
 			WriteByteTimeout: writeTimeout,
