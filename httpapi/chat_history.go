@@ -94,6 +94,9 @@ func (a *api) searchChat(c *call) error {
 	if err != nil {
 		return err
 	}
+	if limit, err := queryLimit(q); err == nil && limit != nil && (*limit < 1 || *limit > maxMessageLimit) {
+		return invalidQuery("limit must be between 1 and 100")
+	}
 	limit, before, err := pageOf(q)
 	if err != nil {
 		return err
@@ -103,8 +106,6 @@ func (a *api) searchChat(c *call) error {
 	switch {
 	case err != nil:
 		return err
-	case limit > maxMessageLimit:
-		return invalidQuery("limit must be between 1 and 100")
 	case before > 0 && after > 0:
 		return invalidQuery("nextCursor and previousCursor exclude each other")
 	case q.Has("query") && text == "" || utf8.RuneCountInString(text) > maxSearch:

@@ -92,3 +92,14 @@ func TestATypeOfMessagesThatIsNotKnownSelectsNothing(t *testing.T) {
 		}
 	}
 }
+
+func TestTheLimitOfASearchIsNamedAsItIs(t *testing.T) {
+	r := newRig(t)
+	token := r.instance("a")
+	for _, limit := range []string{"-1", "0", "101", "201"} {
+		got := read(t, r.as(token, "GET", "/instance/a/chats/4915112345678/messages?limit="+limit, ""))
+		if got.status != 400 || !strings.Contains(got.body, "between 1 and 100") {
+			t.Errorf("%s: %v", limit, got)
+		}
+	}
+}
