@@ -65,7 +65,7 @@ func newAuthorized(cfg *config.Config, log *slog.Logger) (*authorized, error) {
 	a := &authorized{domains: domains, log: log.With("component", "acme"), states: map[string]*authorization{}}
 	roots, err := authorityRoots(cfg.Server.TLSAuthorityCA)
 	if err != nil {
-		return nil, fmt.Errorf("server.tls.acme_ca: %w", err)
+		return nil, config.Faulty(fmt.Errorf("server.tls.acme_ca: %w", err))
 	}
 	a.life, a.end = context.WithCancel(context.Background())
 	a.cache = &acmeCache{dir: autocert.DirCache(certificatesFolder(cfg)), log: a.log, kept: map[string][]byte{}}
@@ -95,7 +95,7 @@ func authorityRoots(path string) (*x509.CertPool, error) {
 	if path == "" {
 		return nil, nil
 	}
-	raw, err := os.ReadFile(path)
+	raw, err := config.ReadSmall(path, config.MaxPEM)
 	if err != nil {
 		return nil, err
 	}

@@ -3,7 +3,6 @@ package app
 import (
 	"encoding/pem"
 	"fmt"
-	"os"
 	"time"
 
 	"postern/config"
@@ -54,7 +53,8 @@ func (a *App) endpoint() (*whatsapp.Endpoint, error) {
 		e := a.sandbox.Endpoint()
 		return &whatsapp.Endpoint{URL: e.URL, CA: e.CA, RootKey: e.RootKey}, nil
 	}
-	return configuredEndpoint(a.cfg)
+	e, err := configuredEndpoint(a.cfg)
+	return e, config.Faulty(err)
 }
 
 // configuredEndpoint is that of whatsapp.endpoint, nil for WhatsApp itself.
@@ -65,7 +65,7 @@ func configuredEndpoint(cfg *config.Config) (*whatsapp.Endpoint, error) {
 	}
 	e := &whatsapp.Endpoint{URL: wa.Endpoint}
 	var err error
-	if e.CA, err = os.ReadFile(wa.EndpointCA); err != nil {
+	if e.CA, err = config.ReadSmall(wa.EndpointCA, config.MaxPEM); err != nil {
 		return nil, fmt.Errorf("whatsapp.endpoint_ca: %w", err)
 	}
 	if block, _ := pem.Decode(e.CA); block == nil {

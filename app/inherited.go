@@ -5,6 +5,8 @@ import (
 	"net"
 
 	"github.com/coreos/go-systemd/v22/activation"
+
+	"postern/config"
 )
 
 // inherited are the sockets that systemd opened for the API before it started the
@@ -35,5 +37,5 @@ func inherited() (taken Addresses, err error) {
 			_ = l.Close()
 		}
 	}
-	return Addresses{}, fmt.Errorf("systemd passed %d sockets, and one of TCP and one Unix socket can be served: have one ListenStream= of each at most in the .socket unit", len(given))
+	return Addresses{}, config.Faulty(fmt.Errorf("systemd passed %d sockets, and one of TCP and one Unix socket can be served: have one ListenStream= of each at most in the .socket unit", len(given)))
 }

@@ -7,6 +7,7 @@ import (
 	"os"
 	"strings"
 
+	"postern/config"
 	"postern/dashboard"
 	"postern/httpapi"
 )
@@ -22,7 +23,7 @@ func (a *App) portal() (p httpapi.Portal, err error) {
 		return p, nil
 	}
 	if p.Logo, p.LogoType, err = readLogo(c.LogoFile); err != nil {
-		return p, fmt.Errorf("console.logo_file: %w", err)
+		return p, config.Faulty(fmt.Errorf("console.logo_file: %w", err))
 	}
 	return p, nil
 }

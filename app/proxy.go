@@ -17,7 +17,7 @@ func (a *App) proxyForAll() (string, error) {
 	if !server.IsZero() {
 		a.log.Info("the environment names a proxy for all instances", "variable", "HTTPS_PROXY", "proxy", server)
 	}
-	return url, err
+	return url, config.Faulty(err)
 }
 
 // proxyForAll is that of App. Where it is not set, and the instances talk to

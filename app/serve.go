@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"net"
 	"net/http"
+	"runtime/debug"
 	"strings"
 
 	"postern/config"
@@ -155,6 +156,7 @@ func (a *App) serve(taken Addresses) error {
 	keys := idempotency.NewPruner(a.store, a.log)
 	keys.Start()
 	a.stops.push("idempotency keys", keys.Stop)
+	tellRoom(a.log, len(a.registry.List()), peers.Descriptors(), debug.SetMemoryLimit(-1))
 	a.clients = a.limited(taken.api(), clientConnections(peers.Descriptors(), a.ours()), proxies)
 	if taken.metrics != nil { // without a credential, at an address of its own
 		scrapes := a.limited(taken.metrics, scrapeConnections, proxies)

@@ -8,6 +8,8 @@ import (
 	"net"
 	"os"
 	"path/filepath"
+
+	"postern/config"
 )
 
 // socket is a Unix socket whose file goes with it.
@@ -49,7 +51,7 @@ func removeStale(ctx context.Context, path string) error {
 	case err != nil:
 		return err
 	case info.Mode().Type() != fs.ModeSocket:
-		return fmt.Errorf("%s is there and is no socket; name another path, or move it away", path)
+		return config.Faulty(fmt.Errorf("%s is there and is no socket; name another path, or move it away", path))
 	}
 	c, err := (&net.Dialer{}).DialContext(ctx, "unix", path)
 	if err == nil {

@@ -104,7 +104,7 @@ func (c *certificate) look() (stamps [2]stamp, err error) {
 }
 
 func (c *certificate) load(stamps [2]stamp) error {
-	pair, err := tls.LoadX509KeyPair(c.cert, c.key)
+	pair, err := config.KeyPair(c.cert, c.key)
 	if err != nil {
 		return err
 	}

@@ -7,6 +7,7 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"strings"
 	"syscall"
 
 	"postern/store"
@@ -25,10 +26,13 @@ var ErrLeft = errors.New("the file could not be removed again")
 // wraps [fs.ErrExist]; after an error nothing is left, but for ErrLeft. What a kill left
 // in the same folder of an earlier one is removed.
 func WriteFile(path string, write func(io.Writer) error) (err error) {
-	if _, err := os.Lstat(path); err == nil {
-		return exists(path)
-	}
 	folder := filepath.Dir(path)
+	switch _, err := os.Lstat(path); {
+	case err == nil:
+		return exists(path)
+	case !errors.Is(err, fs.ErrNotExist): // such as that of a name that is too long
+		return fmt.Errorf("%s: no file of this name can be made: %w", path, pathless(err))
+	}
 	sweep(folder)
 	f, unlock, err := aside(path)
 	if err != nil {
@@ -85,7 +89,7 @@ func (s *syncing) Write(p []byte) (n int, err error) {
 // holds its lock until unlock, where there are locks: whoever sweeps leaves it then.
 func aside(path string) (f *os.File, unlock func() error, err error) {
 	for range 5 { // somebody who sweeps may take it away before it is locked
-		if f, err = os.CreateTemp(filepath.Dir(path), filepath.Base(path)+unfinished+"*"); err != nil {
+		if f, err = os.CreateTemp(filepath.Dir(path), begins(filepath.Base(path))+unfinished+"*"); err != nil {
 			return nil, nil, err
 		}
 		unlock, err = store.LockName(f.Name())
@@ -103,11 +107,20 @@ func aside(path string) (f *os.File, unlock func() error, err error) {
 	return nil, nil, err
 }
 
+// begins is the beginning of a name behind which there is room for more: file systems
+// take 255 bytes, and some 143.
+func begins(name string) string {
+	if len(name) > 100 {
+		return strings.ToValidUTF8(name[:100], "")
+	}
+	return name
+}
+
 // Folder makes a folder beside the file at path, where what is to take its place can be
 // made ready, and removes what a kill left of one. It is locked until remove; another one
 // that is locked is an error.
 func Folder(path string) (folder string, remove func() error, err error) {
-	for _, left := range store.Leftovers(filepath.Dir(path), filepath.Base(path), unfinished) {
+	for _, left := range store.Leftovers(filepath.Dir(path), begins(filepath.Base(path)), unfinished) {
 		unlock, err := taken(left, fs.FileMode.IsDir)
 		if errors.Is(err, store.ErrLocked) {
 			return "", nil, fmt.Errorf("another restore to %s goes on, in %s: wait for its end", path, left)
@@ -116,7 +129,7 @@ func Folder(path string) (folder string, remove func() error, err error) {
 			_ = errors.Join(os.RemoveAll(left), unlock())
 		}
 	}
-	if folder, err = os.MkdirTemp(filepath.Dir(path), filepath.Base(path)+unfinished+"*"); err != nil {
+	if folder, err = os.MkdirTemp(filepath.Dir(path), begins(filepath.Base(path))+unfinished+"*"); err != nil {
 		return "", nil, fmt.Errorf("nothing can be written into the folder %s: %w; run this command as the user that runs Postern", filepath.Dir(path), pathless(err))
 	}
 	unlock, err := store.LockName(folder)

@@ -1,10 +1,13 @@
 package backup
 
 import (
+	"errors"
 	"io"
+	"io/fs"
 	"os"
 	"path/filepath"
 	"slices"
+	"strings"
 	"testing"
 
 	"postern/store"
@@ -91,5 +94,45 @@ func TestTheFolderOfAKilledRestoreIsRemovedByTheNextOfTheSameFile(t *testing.T) 
 	}
 	if got := files(t, beside); !slices.Equal(got, append(kept, "x")) {
 		t.Errorf("there is %v", got)
+	}
+}
+
+// TestAFileMayHaveALongName, as long as the file system takes it; else the error says so.
+func TestAFileMayHaveALongName(t *testing.T) {
+	folder := t.TempDir()
+	writes := func(w io.Writer) error {
+		_, err := io.WriteString(w, "whole")
+		return err
+	}
+	for _, name := range []string{strings.Repeat("x", 255), strings.Repeat("ü", 127)} {
+		path := filepath.Join(folder, name)
+		if err := WriteFile(path, writes); err != nil {
+			t.Errorf("%d bytes: %v", len(name), err)
+		}
+		if err := WriteFile(path, writes); !errors.Is(err, fs.ErrExist) {
+			t.Errorf("%d bytes, once more: %v", len(name), err)
+		}
+		into, remove, err := Folder(path)
+		if err != nil {
+			t.Errorf("%d bytes: %v", len(name), err)
+			continue
+		}
+		if _, _, err := Folder(path); err == nil {
+			t.Errorf("%d bytes: two restores at once, into %s", len(name), into)
+		}
+		if err := remove(); err != nil {
+			t.Error(err)
+		}
+	}
+	asked := false
+	err := WriteFile(filepath.Join(folder, strings.Repeat("x", 256)), func(io.Writer) error {
+		asked = true
+		return nil
+	})
+	if err == nil || asked || !strings.Contains(err.Error(), "no file of this name can be made: file name too long") {
+		t.Errorf("256 bytes: %v; written: %v", err, asked)
+	}
+	if got := Unfinished(folder); len(got) > 0 {
+		t.Errorf("left are %v", got)
 	}
 }

@@ -57,7 +57,7 @@ func (o *backupOptions) run(ctx context.Context, path string, out, errOut io.Wri
 	if err != nil {
 		return usageError{fmt.Errorf("--recipient: %w", err)}
 	}
-	cfg, err := prepare(o.settings)
+	cfg, err := prepare(ctx, o.settings)
 	if err != nil {
 		return err
 	}
@@ -74,6 +74,9 @@ func (o *backupOptions) run(ctx context.Context, path string, out, errOut io.Wri
 	if path == "-" {
 		if isTerminal(out) {
 			return errors.New("standard output is a terminal, which is no place for an archive: name a FILE, or send it on with |")
+		}
+		if lost(out) {
+			return errors.New("standard output is closed, or leads nowhere: name a FILE, or send it on with |")
 		}
 		err, out = target(out), errOut
 	} else {
@@ -174,6 +177,21 @@ func (o *backupOptions) remote(ctx context.Context, p program) writeArchive {
 
 // isTerminal reports whether somebody looks at what is written there.
 func isTerminal(w any) bool {
-	f, ok := w.(*os.File)
+	f, ok := asFile(w)
 	return ok && term.IsTerminal(int(f.Fd()))
+}
+
+// lost reports whether nobody gets what is written there. The runtime opens the null
+// device in place of a standard output that is closed.
+func lost(w any) bool {
+	f, ok := asFile(w)
+	if !ok {
+		return false
+	}
+	is, err := f.Stat()
+	if err != nil {
+		return true
+	}
+	null, err := os.Stat(os.DevNull)
+	return err == nil && os.SameFile(is, null)
 }

@@ -51,7 +51,7 @@ func checkCommand() *cobra.Command {
 // repairFile is check --repair. What has no fault is left alone.
 func repairFile(c *cobra.Command, settings string, args []string, sure bool) error {
 	ctx, out := c.Context(), c.OutOrStdout()
-	path, err := dataFile(settings, args)
+	path, err := dataFile(ctx, settings, args)
 	if err != nil {
 		return err
 	}
@@ -84,12 +84,12 @@ func repairFile(c *cobra.Command, settings string, args []string, sure bool) err
 }
 
 func checkFile(ctx context.Context, settings string, args []string, out io.Writer) error {
-	path, err := dataFile(settings, args)
+	path, err := dataFile(ctx, settings, args)
 	if err != nil {
 		return err
 	}
 	report, err := store.Check(ctx, path, everyBucket())
-	if errors.Is(err, store.ErrLocked) && isOwn(settings, args) {
+	if errors.Is(err, store.ErrLocked) && isOwn(ctx, settings, args) {
 		report, err = checkRunning(ctx, settings)
 	}
 	if err != nil {
@@ -107,7 +107,7 @@ func checkFile(ctx context.Context, settings string, args []string, out io.Write
 
 // checkRunning has the program that runs on the data file look at it.
 func checkRunning(ctx context.Context, settings string) (r store.Report, err error) {
-	cfg, err := prepare(settings)
+	cfg, err := prepare(ctx, settings)
 	if err != nil {
 		return r, err
 	}

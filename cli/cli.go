@@ -1,6 +1,7 @@
 package cli
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -10,6 +11,7 @@ import (
 	"os/signal"
 	"slices"
 	"strings"
+	"sync"
 	"syscall"
 	"time"
 
@@ -22,8 +24,8 @@ import (
 const sameSignal = 100 * time.Millisecond
 
 // Main executes the command that args name, which the first SIGINT or SIGTERM asks
-// to end; the second ends the process. It returns the exit status: 0 done, 1 failed,
-// 2 wrong usage or a faulty file given to be checked.
+// to end; the second ends the process. It returns the exit status: 0 done, or that of
+// status.go.
 func Main(args []string) int {
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	context.AfterFunc(ctx, func() { time.AfterFunc(sameSignal, stop) })
@@ -32,36 +34,74 @@ func Main(args []string) int {
 
 // run is Main without its signals.
 func run(ctx context.Context, args []string, out, errOut io.Writer) int {
-	root := tree()
-	root.SetOut(out)
+	root, written := tree(), &output{Writer: out}
+	root.SetOut(written)
 	root.SetErr(errOut)
 	if completing(args) {
 		root.SetArgs(args)
 		if err := root.ExecuteContext(ctx); err != nil {
-			return 1
+			return statusFailed
 		}
 		return 0
 	}
 	c, rest := find(root, inFull(args))
 	if c == root && len(rest) > 0 && !isHelp(rest[0]) {
 		fmt.Fprintf(errOut, "postern: unknown command %.100q;%s postern --help lists all\n", rest[0], suggestion(rest[0], names(commands())))
-		return 2
+		return statusMisused
 	}
 	err := execute(ctx, c, rest)
+	if err == nil {
+		err = written.failed()
+	}
 	top := topCommand(c)
 	switch {
 	case err == nil:
 		return 0
 	case errors.As(err, new(usageError)):
 		fmt.Fprintf(errOut, "postern %s: %v\nusage: %s\n%s --help tells more\n", top.Name(), err, strings.Join(usages(c), "\n       "), nameOf(c))
-		return 2
+		return statusMisused
 	case errors.As(err, new(faultyInput)):
 		fmt.Fprintln(errOut, err)
-		return 2
+		return statusMisused
 	default:
 		fmt.Fprintf(errOut, "postern %s: %v\n", top.Name(), err)
-		return 1
+		return statusOf(err)
 	}
+}
+
+// output is standard output. That something could not be written is the failure of a
+// command that says nothing of it.
+type output struct {
+	io.Writer
+
+	mu  sync.Mutex
+	err error // the first
+}
+
+// Write implements [io.Writer].
+func (o *output) Write(p []byte) (int, error) {
+	n, err := o.Writer.Write(p)
+	if err != nil {
+		o.mu.Lock()
+		defer o.mu.Unlock()
+		o.err = cmp.Or(o.err, err)
+	}
+	return n, err
+}
+
+func (o *output) failed() error {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	return o.err
+}
+
+// asFile is w when that is a file, such as what standard output is.
+func asFile(w any) (f *os.File, is bool) {
+	if o, ok := w.(*output); ok {
+		w = o.Writer
+	}
+	f, is = w.(*os.File)
+	return f, is
 }
 
 // completing tells whether it is the script of a shell that asks what may follow.

@@ -21,7 +21,7 @@ func compactCommand() *cobra.Command {
 		Example: "postern compact\npostern compact backup/postern.db",
 		Args:    operands(1),
 		RunE: func(c *cobra.Command, args []string) error {
-			path, err := dataFile(settings, args)
+			path, err := dataFile(c.Context(), settings, args)
 			if err != nil {
 				return err
 			}

@@ -1,10 +1,10 @@
 package cli
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"io"
-	"os"
 
 	"github.com/spf13/cobra"
 
@@ -22,7 +22,7 @@ func configCommand() *cobra.Command {
 		Long: "Secrets are not shown, and nothing is made or changed. check reads the file alone, without the environment,\n" +
 			"and prints all that is wrong with it: exit status 0 means that it is right, 2 that it is not.",
 		Example: "postern config\npostern config --config /etc/postern.toml\npostern config check /etc/postern.toml",
-		RunE:    func(c *cobra.Command, _ []string) error { return showConfig(path, c.OutOrStdout()) },
+		RunE:    func(c *cobra.Command, _ []string) error { return showConfig(c.Context(), path, c.OutOrStdout()) },
 	}
 	configFlag(c, &path)
 	c.AddCommand(&cobra.Command{
@@ -34,17 +34,18 @@ func configCommand() *cobra.Command {
 			}
 			return operands(1)(c, args)
 		},
-		RunE: func(c *cobra.Command, args []string) error { return checkConfig(args[0], c.OutOrStdout()) },
+		RunE: func(c *cobra.Command, args []string) error { return checkConfig(c.Context(), args[0], c.OutOrStdout()) },
 	})
 	return c
 }
 
 // showConfig prints the configuration, each value with where it came from.
-func showConfig(path string, out io.Writer) error {
-	text, warnings, err := config.Show(path, os.Environ())
+func showConfig(ctx context.Context, path string, out io.Writer) error {
+	cfg, err := load(ctx, path)
 	if err != nil {
 		return err
 	}
+	text, warnings := config.Show(cfg)
 	for _, w := range warnings {
 		fmt.Fprintln(out, "# warning:", config.OneLine(w))
 	}
@@ -53,8 +54,8 @@ func showConfig(path string, out io.Writer) error {
 }
 
 // checkConfig reads one file alone, without the environment.
-func checkConfig(path string, out io.Writer) error {
-	if _, _, err := config.Load(path, nil); err != nil {
+func checkConfig(ctx context.Context, path string, out io.Writer) error {
+	if _, err := loadFrom(ctx, path, nil); err != nil {
 		return faultyInput{err}
 	}
 	fmt.Fprintln(out, path+": ok")

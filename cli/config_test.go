@@ -18,7 +18,7 @@ func TestTheEffectiveConfigurationTellsEachSourceAndNoSecret(t *testing.T) {
 	t.Setenv("SERVER_LISTEN", "127.0.0.1:9")
 	t.Setenv("AUTHENTICATION_JWT_SECRET_FILE", secret)
 	var out bytes.Buffer
-	if err := showConfig(file, &out); err != nil {
+	if err := showConfig(t.Context(), file, &out); err != nil {
 		t.Fatal(err)
 	}
 	for _, want := range []string{
@@ -91,7 +91,7 @@ func TestConfigShowsNothingOfAURLBehindItsHost(t *testing.T) {
 	} {
 		t.Setenv("WEBHOOK_GLOBAL_URL", given)
 		var out bytes.Buffer
-		if err := showConfig("", &out); err != nil {
+		if err := showConfig(t.Context(), "", &out); err != nil {
 			t.Fatal(err)
 		}
 		for _, want := range []string{`url = "` + want + `" #`, `endpoint = "wss://h.example:8443/********" #`, `base_url = "https://api.example/********" #`} {
@@ -107,7 +107,7 @@ func TestTheGlobalWebhookMayComeFromAFileAndNothingBehindItsHostIsShown(t *testi
 	t.Chdir(t.TempDir())
 	t.Setenv("WEBHOOK_GLOBAL_URL_FILE", path)
 	var out bytes.Buffer
-	if err := showConfig("", &out); err != nil {
+	if err := showConfig(t.Context(), "", &out); err != nil {
 		t.Fatal(err)
 	}
 	if want := `url = "https://h.example:8443/********" # file ` + path + " of WEBHOOK_GLOBAL_URL_FILE\n"; !strings.Contains(out.String(), want) || strings.Contains(out.String(), "s3cr3t") {
@@ -120,7 +120,7 @@ func TestConfigTellsWhetherSecretsWereGeneratedAndMakesNone(t *testing.T) {
 	t.Chdir(folder)
 	show := func() string {
 		var out bytes.Buffer
-		if err := showConfig("", &out); err != nil {
+		if err := showConfig(t.Context(), "", &out); err != nil {
 			t.Fatal(err)
 		}
 		return out.String()

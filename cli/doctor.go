@@ -6,7 +6,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"os"
 
 	"github.com/spf13/cobra"
 
@@ -44,11 +43,11 @@ func doctorCommand() *cobra.Command {
 
 // examine looks at everything. The error is that of an interruption.
 func examine(ctx context.Context, settings string) ([]doctor.Finding, error) {
-	cfg, warnings, err := config.Load(settings, os.Environ())
+	cfg, err := load(ctx, settings)
 	if err != nil {
 		return doctor.Unconfigured(err), nil
 	}
-	found, err := doctor.Run(ctx, doctor.Patient{Config: cfg, Warnings: warnings, Buckets: everyBucket(), Ask: askRunning(cfg)})
+	found, err := doctor.Run(ctx, doctor.Patient{Config: cfg, Warnings: config.Warnings(cfg), Buckets: everyBucket(), Ask: askRunning(cfg)})
 	if err != nil {
 		return nil, fmt.Errorf("interrupted: %w", err)
 	}

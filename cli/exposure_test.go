@@ -19,7 +19,7 @@ func TestAStartWarnsOfWhatOthersCanReach(t *testing.T) {
 	t.Setenv("SERVER_LISTEN", "0.0.0.0:0")
 	t.Setenv("METRICS_LISTEN", "0.0.0.0:0")
 	var shown bytes.Buffer
-	if err := showConfig("", &shown); err != nil {
+	if err := showConfig(t.Context(), "", &shown); err != nil {
 		t.Fatal(err)
 	}
 	cfg, _, err := config.Load("", os.Environ())

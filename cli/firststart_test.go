@@ -108,7 +108,7 @@ func TestAFirstStartThatFailsLaterLeavesNoSecrets(t *testing.T) {
 func TestATokenBeforeTheFirstStartIsRefusedAndMakesNoSecrets(t *testing.T) {
 	folder := t.TempDir()
 	t.Chdir(folder)
-	err := issueToken("", time.Hour, "", io.Discard)
+	err := issueToken(t.Context(), "", time.Hour, "", io.Discard)
 	if !errors.Is(err, fs.ErrNotExist) || !strings.Contains(err.Error(), "start the server once") {
 		t.Error(err)
 	}
@@ -170,5 +170,32 @@ func TestEveryStartSaysWhereDashboardKeyAndDataAre(t *testing.T) {
 			t.Error(err)
 		}
 		cancel()
+	}
+}
+
+// TestAStartRemovesSecretsThatAKillLeft before they came to their place, and nothing else.
+func TestAStartRemovesSecretsThatAKillLeft(t *testing.T) {
+	t.Chdir(t.TempDir())
+	t.Setenv("SERVER_LISTEN", "127.0.0.1:0")
+	t.Setenv("LOG_LEVEL", "error")
+	if err := os.Mkdir("data", 0o700); err != nil {
+		t.Fatal(err)
+	}
+	left, mine := filepath.Join("data", "secrets.json.new-17"), filepath.Join("data", "secrets.json.new-mine")
+	for _, path := range []string{left, mine} {
+		if err := os.WriteFile(path, []byte("{}"), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+	defer cancel()
+	if err := serve(ctx, "", &untilText{text: "The dashboard is at", found: cancel}); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := os.Stat(left); !errors.Is(err, fs.ErrNotExist) {
+		t.Errorf("%s: %v", left, err)
+	}
+	if _, err := os.Stat(mine); err != nil {
+		t.Error(err)
 	}
 }

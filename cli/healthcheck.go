@@ -36,7 +36,7 @@ func healthcheckCommand() *cobra.Command {
 		RunE: func(c *cobra.Command, _ []string) error {
 			own := base == ""
 			if own {
-				cfg, err := prepare(settings)
+				cfg, err := prepare(c.Context(), settings)
 				if err != nil {
 					return err
 				}

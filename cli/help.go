@@ -69,6 +69,12 @@ Examples:
   postern demo                   see it work, without a phone
   SANDBOX_ENABLED=true postern   serve, with simulated phones in place of WhatsApp
 
+Exit status:
+`)
+	for _, s := range statuses() {
+		fmt.Fprintf(w, "  %-2d  %s\n", s.is, s.says)
+	}
+	fmt.Fprint(w, `
 postern COMMAND --help shows the flags of a command, postern config prints all settings.
 `)
 }

@@ -121,7 +121,7 @@ func importBaileysCommand() *cobra.Command {
 
 // takeOver makes a plan, reports it, and carries it out unless it is dry.
 func takeOver(ctx context.Context, settings string, plan func(context.Context, migrate.Options) (*migrate.Plan, error), dry bool, out io.Writer) error {
-	cfg, err := prepare(settings)
+	cfg, err := prepare(ctx, settings)
 	if err != nil {
 		return err
 	}

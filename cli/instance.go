@@ -52,8 +52,8 @@ func (p *place) flags(c *cobra.Command) {
 
 // either calls here with the data file when no program has it open, else there with the
 // program that has, or with that of --url.
-func (p *place) either(here func(*config.Config) error, there func(program) error) error {
-	cfg, err := prepare(p.settings)
+func (p *place) either(ctx context.Context, here func(*config.Config) error, there func(program) error) error {
+	cfg, err := prepare(ctx, p.settings)
 	if err != nil {
 		return err
 	}
@@ -121,7 +121,7 @@ func exportCommand() *cobra.Command {
 
 func (o *exportOptions) takeBack(ctx context.Context, name string, out io.Writer) error {
 	when := " at the next start"
-	err := o.either(func(cfg *config.Config) error {
+	err := o.either(ctx, func(cfg *config.Config) error {
 		log := commandLog(cfg, os.Stderr)
 		return app.UndoExport(ctx, cfg, log, name)
 	}, func(p program) error {
@@ -135,7 +135,7 @@ func (o *exportOptions) takeBack(ctx context.Context, name string, out io.Writer
 }
 
 func (o *exportOptions) run(ctx context.Context, name, path string, to []age.Recipient, out io.Writer) error {
-	return o.either(func(cfg *config.Config) error {
+	return o.either(ctx, func(cfg *config.Config) error {
 		log := commandLog(cfg, os.Stderr)
 		var done app.Exported
 		err := backup.WriteFile(path, func(w io.Writer) (err error) {
@@ -181,7 +181,7 @@ func importAccountCommand() *cobra.Command {
 }
 
 func (o *importAccountOptions) run(ctx context.Context, path string, out io.Writer) error {
-	identities, err := readIdentities(o.identity)
+	identities, err := readIdentities(ctx, o.identity)
 	if err != nil {
 		return err
 	}
@@ -195,7 +195,7 @@ func (o *importAccountOptions) run(ctx context.Context, path string, out io.Writ
 	defer func() { _ = f.Close() }()
 	var done imported
 	when := " at the next start"
-	err = o.either(func(cfg *config.Config) error {
+	err = o.either(ctx, func(cfg *config.Config) error {
 		done, err = importHere(ctx, cfg, f, identities, o.name)
 		return err
 	}, func(p program) error {

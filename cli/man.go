@@ -53,16 +53,11 @@ messages that survive a crash. Without a command it serves.
 		fmt.Fprintf(&b, ".PP\nExamples:\n.PP\n.nf\n.RS\n%s\n.RE\n.fi\n", roff(c.Example))
 	}
 	b.WriteString(`.SH EXIT STATUS
-.TP
-0
-It is done.
-.TP
-1
-It failed; what is written to the standard error says why.
-.TP
-2
-The command line is wrong, or a file that was to be checked.
-.SH ENVIRONMENT
+`)
+	for _, s := range statuses() {
+		fmt.Fprintf(&b, ".TP\n%d\n%s.\n", s.is, roff(strings.ToUpper(s.says[:1])+s.says[1:]))
+	}
+	b.WriteString(`.SH ENVIRONMENT
 Every setting has a variable, which wins over the configuration file: its path in upper case with _ for every dot, as
 SERVER_LISTEN for server.listen.
 .B postern config

@@ -15,14 +15,13 @@ import (
 	"github.com/spf13/cobra"
 
 	"postern/app"
-	"postern/config"
 	"postern/mcp"
 )
 
 // keyVariable is where the key of an agent may stand, out of the list of processes.
 const keyVariable = "POSTERN_KEY"
 
-// maxKeyFile is how much of a file with a key is read, in bytes.
+// maxKeyFile is the most that a file with a key has, in bytes.
 const maxKeyFile = 4096
 
 // mcpCommand is `postern mcp`: an agent program starts it and talks to a running
@@ -38,11 +37,11 @@ func mcpCommand() *cobra.Command {
 			"Without --url it calls the address that the configuration has the program listen on. mcp.enabled is not needed.",
 		Example: keyVariable + "=pk_... postern mcp\npostern mcp --key-file /run/secrets/agent.key --url https://postern.example.org",
 		RunE: func(c *cobra.Command, _ []string) error {
-			key, err := agentKey(key, file)
+			key, err := agentKey(c.Context(), key, file)
 			if err != nil {
 				return usageError{err}
 			}
-			prefix, way, err := agentWay(settings, base)
+			prefix, way, err := agentWay(c.Context(), settings, base)
 			if err != nil {
 				return err
 			}
@@ -59,17 +58,12 @@ func mcpCommand() *cobra.Command {
 }
 
 // agentKey is the key from where it was given.
-func agentKey(key, file string) (string, error) {
+func agentKey(ctx context.Context, key, file string) (string, error) {
 	switch {
 	case key != "" && file != "":
 		return "", errors.New("--key and --key-file exclude each other")
 	case file != "":
-		f, err := os.Open(file)
-		if err != nil {
-			return "", fmt.Errorf("--key-file: %w", err)
-		}
-		defer func() { _ = f.Close() }()
-		text, err := io.ReadAll(io.LimitReader(f, maxKeyFile))
+		text, err := readSmall(ctx, file, maxKeyFile)
 		if err != nil {
 			return "", fmt.Errorf("--key-file: %w", err)
 		}
@@ -84,7 +78,7 @@ func agentKey(key, file string) (string, error) {
 }
 
 // agentWay is how the program is called: that at base, or the one of the configuration.
-func agentWay(settings, base string) (prefix string, way *http.Transport, err error) {
+func agentWay(ctx context.Context, settings, base string) (prefix string, way *http.Transport, err error) {
 	if base != "" {
 		if err := checkBase(base); err != nil {
 			return "", nil, usageError{fmt.Errorf("--url %w", err)}
@@ -92,7 +86,7 @@ func agentWay(settings, base string) (prefix string, way *http.Transport, err er
 		prefix, way = reach(base, false)
 		return prefix, way, nil
 	}
-	cfg, _, err := config.Load(settings, os.Environ())
+	cfg, err := load(ctx, settings)
 	if err != nil {
 		return "", nil, err
 	}

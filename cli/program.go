@@ -122,7 +122,7 @@ func knowOwn(way *http.Transport, cfg *config.Config) error {
 		return nil
 	}
 	setting := "server.tls.cert"
-	load := func() (tls.Certificate, error) { return tls.LoadX509KeyPair(cfg.Server.TLSCert, cfg.Server.TLSKey) }
+	load := func() (tls.Certificate, error) { return config.KeyPair(cfg.Server.TLSCert, cfg.Server.TLSKey) }
 	if len(cfg.Server.TLSDomain) > 0 {
 		setting = "server.tls.domain"
 		load = func() (tls.Certificate, error) { return app.KeptCertificate(cfg) }

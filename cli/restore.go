@@ -57,11 +57,11 @@ func restoreCommand() *cobra.Command {
 
 func (o *restoreOptions) run(c *cobra.Command, from string) (err error) {
 	ctx, out := c.Context(), c.OutOrStdout()
-	cfg, err := prepare(o.settings)
+	cfg, err := prepare(ctx, o.settings)
 	if err != nil {
 		return err
 	}
-	identities, err := readIdentities(o.identity)
+	identities, err := readIdentities(ctx, o.identity)
 	if err != nil {
 		return err
 	}
@@ -209,11 +209,15 @@ func openBackup(ctx context.Context, path string, in io.Reader) (io.ReadCloser, 
 	return r, nil
 }
 
-func readIdentities(path string) ([]age.Identity, error) {
+// maxIdentities is the most that a file with private keys of age has, in bytes: thousands
+// of keys.
+const maxIdentities = 1 << 20
+
+func readIdentities(ctx context.Context, path string) ([]age.Identity, error) {
 	if path == "" {
 		return nil, nil
 	}
-	raw, err := os.ReadFile(path)
+	raw, err := readSmall(ctx, path, maxIdentities)
 	if err != nil {
 		return nil, fmt.Errorf("--identity: %w", err)
 	}

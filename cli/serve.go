@@ -40,19 +40,23 @@ func serve(ctx context.Context, path string, out io.Writer) error {
 	hangups := make(chan os.Signal, 1) // one that comes during the start is not lost, and no end of it
 	signal.Notify(hangups, syscall.SIGHUP)
 	defer signal.Stop(hangups)
-	cfg, to, err := prepareToServe(path)
+	unread := make(chan os.Signal, 1) // that nobody reads the log any more, as after the end of journald, ends no program
+	signal.Notify(unread, syscall.SIGPIPE)
+	defer signal.Stop(unread)
+	cfg, to, err := prepareToServe(ctx, path)
 	if err != nil {
-		return err
+		return unstarted{err}
 	}
 	log := to.log
 	app.TuneCollector()
+	app.LimitMemory(log)
 	a, err := startServing(ctx, cfg, to, out)
 	if errors.Is(err, app.ErrInterrupted) {
 		log.Info("stopped before the start was complete; nothing was served", "cause", err)
 		return nil
 	}
 	if err != nil {
-		return err
+		return unstarted{err}
 	}
 	running, ended := context.WithCancel(ctx)
 	defer ended()
@@ -60,7 +64,7 @@ func serve(ctx context.Context, path string, out io.Writer) error {
 	for serving := true; serving; {
 		select {
 		case <-hangups:
-			reload(path, a, log)
+			reload(ctx, path, a, log)
 			continue
 		case <-ctx.Done():
 			log.Info("stopping; a second signal ends at once")
@@ -76,14 +80,14 @@ func serve(ctx context.Context, path string, out io.Writer) error {
 
 // reload reads the configuration again for a running program. One that is wrong
 // changes nothing.
-func reload(path string, a *app.App, log *slog.Logger) {
+func reload(ctx context.Context, path string, a *app.App, log *slog.Logger) {
 	reloading(log)
 	defer tellSystemd(log, daemon.SdNotifyReady)
-	cfg, warnings, err := config.Load(path, os.Environ())
-	for _, w := range warnings {
-		log.Warn("configuration", "warning", w)
-	}
+	cfg, err := load(ctx, path)
 	if err == nil {
+		for _, w := range config.Warnings(cfg) {
+			log.Warn("configuration", "warning", w)
+		}
 		err = a.Reload(cfg)
 	}
 	if err != nil {
@@ -112,6 +116,11 @@ func startServing(ctx context.Context, cfg *config.Config, to journal, out io.Wr
 		}
 		return nil, err
 	}
+	for _, left := range config.LeftSecrets(cfg) { // nobody makes others any more, now that the data file is ours
+		if err := os.Remove(left); err != nil {
+			log.Warn("secrets that a kill left are still there; delete the file", "file", left, "error", err)
+		}
+	}
 	a.GatherSupport(gatherFor(a, sec))
 	for _, warning := range config.Exposures(cfg) {
 		log.Warn("configuration", "warning", warning)
@@ -137,8 +146,8 @@ func configFlag(c *cobra.Command, path *string) {
 }
 
 // prepare reads the configuration and tells its warnings.
-func prepare(path string) (*config.Config, error) {
-	cfg, _, err := prepareToServe(path)
+func prepare(ctx context.Context, path string) (*config.Config, error) {
+	cfg, _, err := prepareToServe(ctx, path)
 	return cfg, err
 }
 
@@ -150,14 +159,14 @@ type journal struct {
 }
 
 // prepareToServe also makes the log that the configuration asks for.
-func prepareToServe(path string) (*config.Config, journal, error) {
-	cfg, warnings, err := config.Load(path, os.Environ())
+func prepareToServe(ctx context.Context, path string) (*config.Config, journal, error) {
+	cfg, err := load(ctx, path)
 	if err != nil {
 		return nil, journal{}, err
 	}
 	to := journal{lines: loglines.New(loglines.Kept)}
 	to.log, to.level = newLogger(cfg, io.MultiWriter(to.lines, os.Stderr))
-	for _, w := range warnings {
+	for _, w := range config.Warnings(cfg) {
 		to.log.Warn("configuration", "warning", w)
 	}
 	return cfg, to, nil

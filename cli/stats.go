@@ -50,15 +50,15 @@ func statsCommand() *cobra.Command {
 // inspectFile looks at a data file, or has the program do so that runs on that of the
 // configuration.
 func inspectFile(ctx context.Context, settings string, args []string) (i store.Inspection, err error) {
-	path, err := dataFile(settings, args)
+	path, err := dataFile(ctx, settings, args)
 	if err != nil {
 		return i, err
 	}
 	i, err = store.Inspect(path, everyBucket())
-	if !errors.Is(err, store.ErrLocked) || !isOwn(settings, args) {
+	if !errors.Is(err, store.ErrLocked) || !isOwn(ctx, settings, args) {
 		return i, err
 	}
-	cfg, err := prepare(settings)
+	cfg, err := prepare(ctx, settings)
 	if err != nil {
 		return i, err
 	}
@@ -66,11 +66,11 @@ func inspectFile(ctx context.Context, settings string, args []string) (i store.I
 }
 
 // dataFile is the file that was named, or that of the configuration.
-func dataFile(settings string, args []string) (path string, err error) {
+func dataFile(ctx context.Context, settings string, args []string) (path string, err error) {
 	if len(args) > 0 {
 		return args[0], nil
 	}
-	cfg, err := prepare(settings)
+	cfg, err := prepare(ctx, settings)
 	if err != nil {
 		return "", err
 	}
@@ -79,11 +79,11 @@ func dataFile(settings string, args []string) (path string, err error) {
 
 // isOwn reports whether the file that was named, if one was, is that of the configuration:
 // a program that runs on it can be asked.
-func isOwn(settings string, args []string) bool {
+func isOwn(ctx context.Context, settings string, args []string) bool {
 	if len(args) == 0 {
 		return true
 	}
-	cfg, err := prepare(settings)
+	cfg, err := prepare(ctx, settings)
 	if err != nil {
 		return false
 	}

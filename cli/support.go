@@ -8,7 +8,6 @@ import (
 	"fmt"
 	"io"
 	"net/http"
-	"os"
 	"slices"
 	"strings"
 	"time"
@@ -108,7 +107,7 @@ type subject struct {
 // gather looks at everything around the program with these settings. What cannot be had
 // is noted; the error is that of an interruption.
 func (b *bundle) gather(ctx context.Context, settings string) error {
-	cfg, _, err := config.Load(settings, os.Environ())
+	cfg, err := load(ctx, settings)
 	b.redact = support.New(nil, nil)
 	if b.lacks("configuration.toml", err) {
 		b.same()

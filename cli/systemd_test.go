@@ -159,7 +159,7 @@ func TestTheUnitSetsOnlyWhatTheProgramKnows(t *testing.T) {
 		}
 		t.Setenv(name, value)
 	}
-	cfg, err := prepare("")
+	cfg, err := prepare(t.Context(), "")
 	if err != nil || n != 3 {
 		t.Fatalf("%d variables: %v", n, err)
 	}

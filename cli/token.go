@@ -1,6 +1,7 @@
 package cli
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"io"
@@ -35,7 +36,9 @@ func userTokenCommand() *cobra.Command {
 	c := &cobra.Command{
 		Use:   "user [--id UUID] [--ttl 24h] [--config FILE]",
 		Short: "issue a user token",
-		RunE:  func(c *cobra.Command, _ []string) error { return issueToken(id, ttl, path, c.OutOrStdout()) },
+		RunE: func(c *cobra.Command, _ []string) error {
+			return issueToken(c.Context(), id, ttl, path, c.OutOrStdout())
+		},
 	}
 	c.Flags().StringVar(&id, "id", "", "the user's `UUID`; empty makes a new one")
 	c.Flags().DurationVar(&ttl, "ttl", 24*time.Hour, "`TIME` that the token lives")
@@ -45,7 +48,7 @@ func userTokenCommand() *cobra.Command {
 }
 
 // issueToken prints a token of the user, or of a new one without id.
-func issueToken(id string, ttl time.Duration, path string, out io.Writer) (err error) {
+func issueToken(ctx context.Context, id string, ttl time.Duration, path string, out io.Writer) (err error) {
 	user := uuid.New()
 	if id != "" {
 		if user, err = uuid.Parse(id); err != nil || len(id) != len(user.String()) {
@@ -55,7 +58,7 @@ func issueToken(id string, ttl time.Duration, path string, out io.Writer) (err e
 	if ttl < time.Second || ttl > maxUserTTL {
 		return usageError{fmt.Errorf("--ttl must be from 1s to %v", maxUserTTL)}
 	}
-	cfg, err := prepare(path)
+	cfg, err := prepare(ctx, path)
 	if err != nil {
 		return err
 	}

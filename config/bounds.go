@@ -1,6 +1,7 @@
 package config
 
 import (
+	"crypto/tls"
 	"fmt"
 	"io"
 	"io/fs"
@@ -34,6 +35,9 @@ func readDocument(path string) (string, error) {
 		}
 		return "", fmt.Errorf("%s: has %s bytes; a configuration has %d at most", path, has, maxFile)
 	}
+	if len(raw) == 0 && info.Mode()&fs.ModeNamedPipe != 0 { // which was read before: all settings would have their defaults
+		return "", fmt.Errorf("%s: nothing came out of this pipe", path)
+	}
 	document := string(raw)
 	switch levels, key := extent(document); {
 	case levels.n > maxNesting:
@@ -42,6 +46,33 @@ func readDocument(path string) (string, error) {
 		return "", fmt.Errorf("%s: line %d: a key has more than %d bytes", path, key.line, maxKey)
 	}
 	return document, nil
+}
+
+// MaxPEM is the most that a file of certificates or a key has, in bytes: more than all
+// authorities of a system.
+const MaxPEM = 4 << 20
+
+// ReadSmall reads a file that has so many bytes at most. One that goes on, such as a
+// device, is an error.
+func ReadSmall(path string, most int64) ([]byte, error) {
+	raw, _, err := readBounded(path, most)
+	if err == nil && int64(len(raw)) > most {
+		return nil, fmt.Errorf("%s has more than %d bytes", path, most)
+	}
+	return raw, err
+}
+
+// KeyPair is the certificate of two files.
+func KeyPair(cert, key string) (tls.Certificate, error) {
+	proof, err := ReadSmall(cert, MaxPEM)
+	if err != nil {
+		return tls.Certificate{}, err
+	}
+	secret, err := ReadSmall(key, MaxPEM)
+	if err != nil {
+		return tls.Certificate{}, err
+	}
+	return tls.X509KeyPair(proof, secret)
 }
 
 // readBounded reads the file at path, of a larger one no more than a byte beyond

@@ -21,8 +21,13 @@ const defaultConfigFile = "config.toml"
 // that exists, and lets the environment win over it. All faults are reported
 // at once, each with where it stands, its key and its rule. Warnings are about
 // variables that look like ours and are not, and about secrets that others can
-// read.
-func Load(path string, environ []string) (c *Config, warnings []string, err error) {
+// read. The error is [Faulty].
+func Load(path string, environ []string) (*Config, []string, error) {
+	c, warnings, err := read(path, environ)
+	return c, warnings, Faulty(err)
+}
+
+func read(path string, environ []string) (c *Config, warnings []string, err error) {
 	c = &Config{}
 	table := settings(c)
 	faults, err := loadFile(path, table)

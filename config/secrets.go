@@ -31,8 +31,13 @@ const secretsFile = "secrets.json"
 
 // LoadSecrets returns the secrets: the configured ones, else those kept in the
 // data folder, which are made on the first start with mode 0600. made tells
-// that the API key is new, so that it can be shown once.
+// that the API key is new, so that it can be shown once. The error is [Faulty].
 func LoadSecrets(c *Config) (s Secrets, made bool, err error) {
+	s, made, err = loadSecrets(c)
+	return s, made, Faulty(err)
+}
+
+func loadSecrets(c *Config) (s Secrets, made bool, err error) {
 	configured := Secrets{c.Authentication.GlobalAuthToken, c.Authentication.JWTSecret}
 	if configured.GlobalAuthToken != "" && configured.JWTSecret != "" {
 		return configured, false, nil
@@ -116,7 +121,7 @@ func keptSecrets(path string) (s Secrets, made bool, err error) {
 }
 
 func readSecrets(path string) (s Secrets, err error) {
-	raw, err := os.ReadFile(path)
+	raw, err := ReadSmall(path, maxSecretFile)
 	if err != nil {
 		return s, err
 	}
@@ -169,6 +174,15 @@ func (s Secrets) File() ([]byte, error) {
 	return append(raw, '\n'), err
 }
 
+// unplaced and digits are the end of the name of secrets that are not in their place yet.
+const unplaced = ".new-"
+
+// LeftSecrets are files that a kill left of secrets which never came to their place. They
+// may be under way as long as no program has the data file.
+func LeftSecrets(c *Config) (paths []string) {
+	return store.Leftovers(filepath.Dir(c.Store.Path), secretsFile, unplaced)
+}
+
 // writeSecrets writes the file aside and moves it into place, so that a crash
 // leaves no half of it, and a power cut does not take it away again.
 func writeSecrets(path string, s Secrets) error {
@@ -180,7 +194,7 @@ func writeSecrets(path string, s Secrets) error {
 	if err != nil {
 		return err
 	}
-	f, err := os.CreateTemp(folder, secretsFile+".new-*") // created with mode 0600
+	f, err := os.CreateTemp(folder, secretsFile+unplaced+"*") // created with mode 0600
 	if err != nil {
 		return err
 	}

@@ -10,14 +10,10 @@ import (
 	"unicode"
 )
 
-// Show returns the configuration of Load as TOML, each value with where it
-// came from and none with a credential in it, and what is worth a warning.
-func Show(path string, environ []string) (text string, warnings []string, err error) {
-	c, _, err := Load(path, environ)
-	if err != nil {
-		return "", nil, err
-	}
-	return TOML(Settings(c)), slices.Concat(Warnings(c), Exposures(c)), nil
+// Show returns the configuration as TOML, each value with where it came from and none
+// with a credential in it, and what is worth a warning.
+func Show(c *Config) (text string, warnings []string) {
+	return TOML(Settings(c)), slices.Concat(Warnings(c), Exposures(c))
 }
 
 // Shown is a setting as it may be seen by others.

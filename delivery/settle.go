@@ -43,6 +43,26 @@ func (l *Ledger) Settle(tx *store.Tx, record uint64, a Attempt, accepted bool, n
 	return ended.Follows, ended.Record, err
 }
 
+// CutOff notes an attempt of a pending delivery that was cut off by whoever made it:
+// nothing else changes, and the next one is due as it was. One that is not pending any
+// more is no error.
+func (l *Ledger) CutOff(tx *store.Tx, record uint64, a Attempt) error {
+	old, found, err := getRecord(tx, record)
+	if err != nil || !found || !old.waits() {
+		return err
+	}
+	return l.putRecord(tx, old.attempted(a), &old)
+}
+
+// CutOffBatch is CutOff of an entry of the outbox, there and in its record.
+func (l *Ledger) CutOffBatch(tx *store.Tx, seq uint64, a Attempt) error {
+	e, found, err := tx.OutboxHead(seq)
+	if err != nil || !found {
+		return err
+	}
+	return l.SettleBatch(tx, seq, a, false, e.NextAttemptAt)
+}
+
 // attempted returns the record with one attempt more. The one before it gets a
 // row of its own when the record is stored.
 func (r Record) attempted(a Attempt) Record {

@@ -60,6 +60,8 @@ type ledger interface {
 	load(f flight) (parcel, error)
 	// settle notes an attempt. A closure of the store calls it.
 	settle(tx *store.Tx, r result) (settled, error)
+	// cutOff notes an attempt that the stop of the program cut off. The delivery waits on.
+	cutOff(tx *store.Tx, r result) error
 	// behind finds what waits behind a delivery in its line.
 	behind(p parcel) (next row, found bool, err error)
 	// lose takes out what can never be sent, for want of its record or body.
@@ -268,7 +270,8 @@ func (l *lane) deliver(f flight) (next flight, more bool) {
 	switch {
 	case l.posting.Err() == nil || o.Delivered():
 	case !removed:
-		l.skip(f) // cut off by Stop: it stays as it was
+		l.r.noteCutOff(result{lane: l, flight: f, parcel: p, outcome: o, at: at, url: to.URL})
+		l.skip(f) // it stays due
 		return next, false
 	case errors.Is(o.Err, errCutOff):
 		o.Err = errRemoved

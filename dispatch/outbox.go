@@ -79,5 +79,12 @@ func (o outbox) settle(tx *store.Tx, r result) (settled, error) {
 	return s, tx.OutboxRetry(seq, r.next, out.Status, out.Reason())
 }
 
+func (o outbox) cutOff(tx *store.Tx, r result) error {
+	if o.log == nil {
+		return nil
+	}
+	return o.log.CutOffBatch(tx, r.flight.seq, r.attempt())
+}
+
 // lose leaves a damaged entry where it is: nobody can say what it was.
 func (outbox) lose(flight, error) (*row, error) { return nil, nil }

@@ -102,6 +102,10 @@ func (r records) settle(tx *store.Tx, res result) (settled, error) {
 	return s, err
 }
 
+func (r records) cutOff(tx *store.Tx, res result) error {
+	return r.log.CutOff(tx, res.flight.seq, res.attempt())
+}
+
 // unreadableWords is the reason of a delivery whose record or event is damaged.
 const unreadableWords = "the event cannot be read any more"
 

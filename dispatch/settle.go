@@ -142,6 +142,14 @@ func (r *Relay) store(group []result, became []settled) error {
 	return err
 }
 
+// noteCutOff has the log know of an attempt that Stop cut off. It goes with whatever is
+// committed next, at the latest when the store closes: the stop waits for nothing.
+func (r *Relay) noteCutOff(g result) {
+	if _, err := r.cfg.Store.Attach(func(tx *store.Tx) error { return g.lane.file.cutOff(tx, g) }); err != nil {
+		r.log.Warn("an attempt that was cut off is not in the log of deliveries", "error", err)
+	}
+}
+
 func settleAll(tx *store.Tx, group []result, became []settled) (err error) {
 	for i, g := range group {
 		// A damaged entry can be neither marked nor sent again; the store reports it.

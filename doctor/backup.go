@@ -70,6 +70,7 @@ func (r *examination) left() []Finding {
 	if b := r.Config.Backup.Dir; b != "" && config.Absolute(b) != config.Absolute(dir) {
 		all = append(all, backup.Unfinished(b)...)
 	}
+	all = append(all, config.LeftSecrets(r.Config)...)
 	if len(all) == 0 {
 		return one(check, OK, "", "nothing")
 	}
@@ -82,5 +83,5 @@ func (r *examination) left() []Finding {
 			return nil
 		})
 	}
-	return one(check, Warning, "delete it; the next backup into the folder, or the next restore, does it too", "%s (%s), of a command or a program that was killed", few(all), mebibytes(size))
+	return one(check, Warning, "delete it; the next backup into the folder, the next restore, or of secrets the next start does it too", "%s (%s), of a command or a program that was killed", few(all), mebibytes(size))
 }

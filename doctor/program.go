@@ -77,7 +77,7 @@ func (r *examination) openFiles(ctx context.Context) []Finding {
 			}
 		}
 	}
-	needs := float64(256 + 4*len(r.receivers))
+	needs := float64(peers.Enough(len(r.receivers)))
 	text := fmt.Sprintf("%s may have %.0f", whose, limit)
 	if used >= 0 {
 		text += fmt.Sprintf(" and has %.0f", used)

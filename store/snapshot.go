@@ -174,9 +174,16 @@ func (g *givingWay) rest() {
 		return
 	}
 	if commits := g.store.stats.commits.Load(); commits > g.commits && !g.began.IsZero() {
-		time.Sleep(min(time.Since(g.began), giveWayMost))
+		g.store.watch.sleep(min(g.store.watch.now().Sub(g.began), giveWayMost))
 	}
-	g.taken, g.began, g.commits = 0, time.Now(), g.store.stats.commits.Load()
+	g.taken, g.commits = 0, g.store.stats.commits.Load()
+	g.began = g.store.watch.now()
+}
+
+// watch is by what whoever reads a file for long takes and gives time.
+type watch struct {
+	now   func() time.Time
+	sleep func(time.Duration)
 }
 
 // At is the moment of which it is.

@@ -107,6 +107,7 @@ type Store struct {
 	durable  atomic.Int64           // the newest transaction that is on the disk
 	flight   atomic.Pointer[flight] // the newest commit
 	commitTx func(*bolt.Tx) error   // (*bolt.Tx).Commit
+	watch    watch
 }
 
 // Open opens the file at o.Path, or creates it. It takes an exclusive lock
@@ -161,6 +162,7 @@ func open(o Options) (*Store, error) {
 		ended: make(chan struct{}),
 
 		commitTx: func(btx *bolt.Tx) error { return shielded(btx.Commit) },
+		watch:    watch{time.Now, time.Sleep},
 	}
 	s.disable.Store(o.DisableOutboxDelivery)
 	s.clean, s.unread = found.clean(), found.unread

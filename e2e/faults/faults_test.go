@@ -37,7 +37,7 @@ func TestABadStartSaysWhatIsWrongAndChangesNothing(t *testing.T) {
 	}{
 		"a foreign data file": {
 			prepare: func(t *testing.T, folder string) { write(t, filepath.Join(folder, "data", "postern.db"), "my diary\n") },
-			status:  1, want: []string{"data/postern.db", "not a Postern data file", "move this one away"},
+			status:  78, want: []string{"data/postern.db", "not a Postern data file", "move this one away"},
 		},
 		"a damaged data file": {
 			prepare: func(t *testing.T, folder string) {
@@ -53,20 +53,20 @@ func TestABadStartSaysWhatIsWrongAndChangesNothing(t *testing.T) {
 					t.Fatal(err)
 				}
 			},
-			status: 1, want: []string{"data/postern.db", "damaged", "put back a copy", "postern check data/postern.db"},
+			status: 78, want: []string{"data/postern.db", "damaged", "put back a copy", "postern check data/postern.db"},
 		},
 		"an unknown key in the configuration": {
 			prepare: func(t *testing.T, folder string) {
 				write(t, filepath.Join(folder, "config.toml"), "[server]\nlissten = \"x\"\n")
 			},
-			status: 1, want: []string{"config.toml", "server.lissten", "did you mean server.listen"},
+			status: 78, want: []string{"config.toml", "server.lissten", "did you mean server.listen"},
 		},
 		"a port in use": {
 			env: []string{"SERVER_LISTEN=" + taken.Addr().String()}, status: 1, want: []string{"address already in use", "server.listen"},
 		},
 		"damaged secrets": {
 			prepare: func(t *testing.T, folder string) { write(t, filepath.Join(folder, "data", "secrets.json"), "{") },
-			status:  1, want: []string{"secrets", "delete it"},
+			status:  78, want: []string{"secrets", "delete it"},
 		},
 		"an unknown command": {args: []string{"sevre"}, status: 2, want: []string{"unknown command", "serve"}},
 		"an unknown flag":    {args: []string{"serve", "--prot", "1"}, status: 2, want: []string{"prot", "usage: postern serve"}},

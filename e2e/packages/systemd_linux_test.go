@@ -15,8 +15,8 @@ import (
 // TestSystemdStartsWatchesReloadsAndStopsTheService that the .deb brings, in a small Debian
 // that systemd has booted: it is started when it answers, as its own user, with the secrets
 // that only root reads; it comes back from a kill and from a hang, reads its
-// configuration again, ends in order, goes on as the newer program after an upgrade, and
-// starts when somebody comes to its socket.
+// configuration again, ends in order, goes on as the newer program after an upgrade, is
+// not started over and over where only a person can help, and starts when somebody comes to its socket.
 func TestSystemdStartsWatchesReloadsAndStopsTheService(t *testing.T) {
 	root := debian(t)
 	older, newer := brought(t, root, one(t, release(t), "*.deb")), brought(t, root, one(t, upgrade(t), "*.deb"))
@@ -85,6 +85,8 @@ func TestSystemdStartsWatchesReloadsAndStopsTheService(t *testing.T) {
 	if out := m.does("postern", "version"); !strings.HasPrefix(out, "postern v1.2.4 ") || !strings.Contains(m.journal(), "version=v1.2.4") {
 		t.Errorf("after the upgrade %s runs\n%s", out, m.journal())
 	}
+
+	m.restartsWhatMayHelp(t, url, key, addr)
 
 	m.does("systemctl", "stop", "postern.service")
 	if m.property("Result") != "success" || m.property("ActiveState") != "inactive" || !strings.Contains(m.journal(), "part=store") {

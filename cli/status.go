@@ -1,0 +1,60 @@
+package cli
+
+import (
+	"errors"
+	"io/fs"
+
+	"postern/config"
+	"postern/store"
+)
+
+// The exit statuses, of which statusStopped is the store's.
+const (
+	statusFailed  = 1
+	statusMisused = 2  // also that of a Go program that crashes
+	statusStopped = 3  // see store.Options.Fatal
+	statusLasting = 78 // EX_CONFIG of sysexits.h, which systemd calls CONFIG
+)
+
+// statuses are the exit statuses with what they mean, in the order of their numbers.
+func statuses() []struct {
+	is   int
+	says string
+} {
+	return []struct {
+		is   int
+		says string
+	}{
+		{0, "it is done"},
+		{statusFailed, "it failed; the standard error says why and what to do"},
+		{statusMisused, "the command line is wrong, or a file that was to be checked"},
+		{statusStopped, "serve met damage in the data file, or a disk that failed, and ended for the sake of the file"},
+		{statusLasting, "serve did not start, and will not before somebody changes the configuration, the data file or a right"},
+	}
+}
+
+// unstarted is why the program did not start to serve.
+type unstarted struct{ error }
+
+func (u unstarted) Unwrap() error { return u.error }
+
+// lasts reports whether every further start fails likewise until a person changes
+// something: the configuration, a data file that this program cannot or must not read, a
+// right. An address or a file in use, a full disk and whatever else the system refuses
+// may go away by itself.
+func (u unstarted) lasts() bool {
+	for _, lasting := range []error{store.ErrForeign, store.ErrCorrupt, store.ErrNewer, store.ErrReadOnly, fs.ErrPermission} {
+		if errors.Is(u, lasting) {
+			return true
+		}
+	}
+	return config.Lasts(u)
+}
+
+// statusOf is the exit status of an error that is no mistake of the command line.
+func statusOf(err error) int {
+	if u, ok := errors.AsType[unstarted](err); ok && u.lasts() {
+		return statusLasting
+	}
+	return statusFailed
+}
