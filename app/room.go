@@ -24,11 +24,13 @@ const (
 // control group may have: it works harder before the kernel ends the program. Where
 // GOMEMLIMIT is set in the environment that stands. It is for a process that is a server as
 // a whole.
-func LimitMemory(log *slog.Logger) {
+func LimitMemory(log *slog.Logger) { limitMemory(os.DirFS("/"), log) }
+
+func limitMemory(root fs.FS, log *slog.Logger) {
 	if os.Getenv("GOMEMLIMIT") != "" {
 		return
 	}
-	if limit, found := groupMemory(os.DirFS("/")); found {
+	if limit, found := groupMemory(root); found {
 		debug.SetMemoryLimit(limit / 10 * 9)
 		log.Debug("the control group bounds the memory, and the collector keeps below nine tenths of it", "bytes", limit)
 	}

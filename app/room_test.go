@@ -3,6 +3,7 @@ package app
 import (
 	"bytes"
 	"log/slog"
+	"runtime/debug"
 	"strings"
 	"testing"
 	"testing/fstest"
@@ -31,6 +32,21 @@ func TestTheMemoryOfAControlGroupIsTheLeastThatItAndThoseAboveMayHave(t *testing
 		if found != (c.want != 0) || found && got != c.want {
 			t.Errorf("%s: %d (%v), not %d", name, got, found, c.want)
 		}
+	}
+}
+
+// TestTheCollectorKeepsBelowNineTenthsOfTheControlGroup, unless GOMEMLIMIT says otherwise.
+func TestTheCollectorKeepsBelowNineTenthsOfTheControlGroup(t *testing.T) {
+	before := debug.SetMemoryLimit(-1)
+	t.Cleanup(func() { debug.SetMemoryLimit(before) })
+	root := fstest.MapFS{"proc/self/cgroup": {Data: []byte("0::/\n")}, "sys/fs/cgroup/memory.max": {Data: []byte("10000000000\n")}}
+	t.Setenv("GOMEMLIMIT", "off")
+	if limitMemory(root, slog.New(slog.DiscardHandler)); debug.SetMemoryLimit(-1) != before {
+		t.Error("GOMEMLIMIT does not stand")
+	}
+	t.Setenv("GOMEMLIMIT", "")
+	if limitMemory(root, slog.New(slog.DiscardHandler)); debug.SetMemoryLimit(-1) != 9_000_000_000 {
+		t.Errorf("the limit is %d", debug.SetMemoryLimit(-1))
 	}
 }
 

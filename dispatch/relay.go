@@ -179,8 +179,8 @@ const lastWords = 2 * time.Second
 
 // Stop delivers what is due for a moment, takes no further entries and waits
 // for those in flight as long as the slowest accepted one of their lane took, or
-// until ctx ends; then they are cut off. Whatever was not delivered stays pending
-// in the file, and the log says how much that is.
+// until ctx ends; then they are cut off, each a line of the log of deliveries.
+// Whatever was not delivered stays pending in the file, and the log says how much that is.
 func (r *Relay) Stop(ctx context.Context) error {
 	if !r.started {
 		return nil
