@@ -36,8 +36,14 @@ func TestNobodyWaitsForAPipeOnceTheCommandIsInterrupted(t *testing.T) {
 	interrupt(stopped)
 	path := pipe(t)
 	for _, args := range [][]string{
-		{"serve", "--config", path}, {"config", "--config", path}, {"config", "check", path}, {"stats", "--config", path}, {"doctor", "--config", path},
-		{"restore", "--yes", "--identity", path, "x"}, {"instance", "import", "--identity", path, "x"}, {"mcp", "--key-file", path},
+		{"serve", "--config", path},
+		{"config", "--config", path},
+		{"config", "check", path},
+		{"stats", "--config", path},
+		{"doctor", "--config", path},
+		{"restore", "--yes", "--identity", path, "x"},
+		{"instance", "import", "--identity", path, "x"},
+		{"mcp", "--key-file", path},
 	} {
 		var said bytes.Buffer
 		status := run(ctx, args, &said, &said)
@@ -74,8 +80,13 @@ func TestAFileThatHasNoEndIsRefused(t *testing.T) {
 	t.Chdir(t.TempDir())
 	const endless = "/dev/zero"
 	for _, args := range [][]string{
-		{"serve", "--config", endless}, {"config", "check", endless}, {"restore", "--yes", "--identity", endless, "x"}, {"restore", "--yes", endless},
-		{"instance", "import", endless}, {"instance", "import", "--identity", endless, "x"}, {"mcp", "--key-file", endless},
+		{"serve", "--config", endless},
+		{"config", "check", endless},
+		{"restore", "--yes", "--identity", endless, "x"},
+		{"restore", "--yes", endless},
+		{"instance", "import", endless},
+		{"instance", "import", "--identity", endless, "x"},
+		{"mcp", "--key-file", endless},
 	} {
 		var said bytes.Buffer
 		if status := run(t.Context(), args, &said, &said); status == 0 || !strings.Contains(said.String(), endless) {
