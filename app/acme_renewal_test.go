@@ -50,6 +50,7 @@ func gate(t *testing.T, to string, opened <-chan struct{}) (addr string) {
 // made another the kept one is served; then who connects gets the new one, who is
 // connected stays so, no request fails, and the next start has the new one.
 func TestACertificateWhoseEndIsNearIsRenewedWithoutABrokenConnection(t *testing.T) {
+	t.Parallel() // it waits more than it works
 	port := freePort(t)
 	p := newPebble(t, port)
 	opened := make(chan struct{})

@@ -20,6 +20,7 @@ import (
 	"os/exec"
 	"path/filepath"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
@@ -47,17 +48,44 @@ type pebble struct {
 	args       []string
 }
 
+// thePebble is built once for all tests, into a folder that goes with them.
+var thePebble struct {
+	once   sync.Once
+	folder string
+	err    error
+}
+
+func TestMain(m *testing.M) {
+	status := m.Run()
+	if thePebble.folder != "" {
+		_ = os.RemoveAll(thePebble.folder)
+	}
+	os.Exit(status)
+}
+
+func built() (program string, err error) {
+	thePebble.once.Do(func() {
+		if thePebble.folder, thePebble.err = os.MkdirTemp("", "pebble"); thePebble.err != nil {
+			return
+		}
+		build := exec.CommandContext(context.Background(), "go", "install", "github.com/letsencrypt/pebble/v2/cmd/pebble@"+pebbleVersion)
+		build.Dir, build.Env = thePebble.folder, append(os.Environ(), "GOBIN="+thePebble.folder, "GOWORK=off")
+		if out, err := build.CombinedOutput(); err != nil {
+			thePebble.err = fmt.Errorf("%w: %s", err, out)
+		}
+	})
+	return filepath.Join(thePebble.folder, "pebble"), thePebble.err
+}
+
 // newPebble builds and starts it, or skips the test.
 func newPebble(t *testing.T, port int) *pebble {
 	t.Helper()
 	if testing.Short() {
 		t.Skip("builds a certificate authority")
 	}
-	bin := t.TempDir()
-	build := exec.CommandContext(t.Context(), "go", "install", "github.com/letsencrypt/pebble/v2/cmd/pebble@"+pebbleVersion)
-	build.Dir, build.Env = bin, append(os.Environ(), "GOBIN="+bin, "GOWORK=off")
-	if out, err := build.CombinedOutput(); err != nil {
-		t.Skipf("pebble cannot be built here: %v: %s", err, out)
+	program, err := built()
+	if err != nil {
+		t.Skipf("pebble cannot be built here: %v", err)
 	}
 	p := &pebble{t: t, ca: newAuthority(t)}
 	p.ca.issue(time.Now().Add(time.Hour))
@@ -73,7 +101,7 @@ func newPebble(t *testing.T, port int) *pebble {
 		t.Fatal(err)
 	}
 	p.ca.write("pebble.json", settings)
-	p.args = []string{filepath.Join(bin, "pebble"), "-config", filepath.Join(p.ca.folder, "pebble.json"), "-dnsserver", loopbackDNS(t)}
+	p.args = []string{program, "-config", filepath.Join(p.ca.folder, "pebble.json"), "-dnsserver", loopbackDNS(t)}
 	p.start()
 	return p
 }
@@ -216,6 +244,7 @@ func authorizedSockets(t *testing.T, folder string, change func(*config.Config))
 // HTTP/2 and to who names another host; after a restart from the folder beside the data
 // file, though the authority is down.
 func TestACertificateIsHadByACMEAndServedOn(t *testing.T) {
+	t.Parallel() // it waits more than it works
 	port := freePort(t)
 	p := newPebble(t, port)
 	folder := t.TempDir()
@@ -276,6 +305,7 @@ func TestACertificateIsHadByACMEAndServedOn(t *testing.T) {
 
 // TestWithoutAFolderACertificateIsHadToo and the log says that it is not kept.
 func TestWithoutAFolderACertificateIsHadToo(t *testing.T) {
+	t.Parallel() // it waits more than it works
 	port := freePort(t)
 	p := newPebble(t, port)
 	folder := t.TempDir()

@@ -80,6 +80,7 @@ func TestAKeysWebSocketsEndWithinASecond(t *testing.T) {
 // TestAKeysWebSocketsOutliveWhatDoesNotConcernThem: another name, a later end, a new
 // token of the instance, another key's deletion.
 func TestAKeysWebSocketsOutliveWhatDoesNotConcernThem(t *testing.T) {
+	t.Parallel() // it waits more than it works
 	s := newSockets(t)
 	token := s.instance("shop")
 	key, id := s.scoped(time.Now().Add(2 * time.Second).UTC().Format(time.RFC3339Nano))

@@ -170,6 +170,7 @@ func TestTheAPIAndItsWebSocketsAreServedByTLS(t *testing.T) {
 }
 
 func TestACertificateIsReadAgainUnderLoadWithoutABrokenConnection(t *testing.T) {
+	t.Parallel() // it waits more than it works
 	a := newAuthority(t)
 	first := a.issue(time.Now().Add(time.Hour))
 	s := secureSockets(t, a)
@@ -211,6 +212,7 @@ func TestACertificateIsReadAgainUnderLoadWithoutABrokenConnection(t *testing.T) 
 }
 
 func TestACertificateThatCannotBeReadAgainLeavesTheOneBefore(t *testing.T) {
+	t.Parallel() // it waits more than it works
 	a := newAuthority(t)
 	serial := a.issue(time.Now().Add(time.Hour))
 	s := secureSockets(t, a)
@@ -244,6 +246,7 @@ func TestACertificateThatCannotBeReadAgainLeavesTheOneBefore(t *testing.T) {
 // owner after they were written, or that came while no file could be opened, looks the
 // same afterwards.
 func TestACertificateThatCouldNotBeReadAtFirstIsTriedAgain(t *testing.T) {
+	t.Parallel() // it waits more than it works
 	a := newAuthority(t)
 	a.issue(time.Now().Add(time.Hour))
 	s := secureSockets(t, a)

@@ -5,6 +5,7 @@ import (
 	"os"
 	"path/filepath"
 	"runtime"
+	"runtime/debug"
 	"strconv"
 	"strings"
 	"sync"
@@ -23,6 +24,7 @@ const enough = 100_000
 // with a model after every step. STEPS is how many there are in all, SEED lives
 // one life alone, again.
 func TestTheEngineDoesWhatTheModelSays(t *testing.T) {
+	defer debug.SetGCPercent(debug.SetGCPercent(400)) // the heap is small: collecting it would be a third of all work
 	var sum simSum
 	if seed, err := strconv.ParseUint(os.Getenv("SEED"), 10, 64); err == nil {
 		liveOnce(t, seed, &sum)

@@ -206,7 +206,7 @@ func TestABatchWithVeryManyEventsLeavesRoomForTheOthers(t *testing.T) {
 		return 200
 	})
 	startRelay(t, RelayConfig{Store: s, URL: hook.URL})
-	eventually(t, "all delivered", func() bool { return delivered(t, s, len(numbers)+3) })
+	eventually(t, "all delivered", func() bool { return s.OutboxCounts().Pending == 0 && delivered(t, s, len(numbers)+3) })
 	mu.Lock()
 	defer mu.Unlock()
 	if position > 200 {

@@ -2,12 +2,14 @@ package httpapi
 
 import (
 	"bytes"
+	"context"
 	"encoding/json"
 	"fmt"
 	"net/http/httptest"
 	"net/url"
 	"strings"
 	"testing"
+	"time"
 
 	"postern/event"
 )
@@ -20,9 +22,9 @@ func TestTheQueryParametersOfTheDocumentAreThoseOfTheRoutes(t *testing.T) {
 	chat := exampleJID
 	r.keep(t, event.Message{KeyID: exampleKeyID, KeyRemoteJID: &chat, KeyFromMe: true})
 	batch := decoded[struct{ ID string }](t, r.do("POST", "/message/batches", batchBody("", "")))
-	ask := func(method, path string, auth Auth, body json.RawMessage, query url.Values) (int, string) {
+	ask := func(ctx context.Context, method, path string, auth Auth, body json.RawMessage, query url.Values) (int, string) {
 		path = strings.NewReplacer("{instanceName}", "a", "{batchId}", batch.ID).Replace(path)
-		req := httptest.NewRequest(method, path+"?"+query.Encode(), bytes.NewReader(body))
+		req := httptest.NewRequestWithContext(ctx, method, path+"?"+query.Encode(), bytes.NewReader(body))
 		switch auth {
 		case AuthKey:
 			req.Header.Set("apikey", testKey)
@@ -62,11 +64,13 @@ func TestTheQueryParametersOfTheDocumentAreThoseOfTheRoutes(t *testing.T) {
 				if p.Example != nil {
 					with.Set(p.Name, fmt.Sprint(p.Example))
 				}
-				if _, text := ask(strings.ToUpper(method), path, auth, body, with); strings.Contains(text, "known query parameter") {
+				soon, cancel := context.WithTimeout(t.Context(), time.Second) // a profile takes as long as it is asked for, or as the caller waits
+				if _, text := ask(soon, strings.ToUpper(method), path, auth, body, with); strings.Contains(text, "known query parameter") {
 					t.Errorf("%s ?%s: %s", o.OperationID, p.Name, text)
 				}
+				cancel()
 				with.Set("nothingOfThatName", "1")
-				if status, text := ask(strings.ToUpper(method), path, auth, body, with); status != 400 || !strings.Contains(text, "nothingOfThatName") {
+				if status, text := ask(t.Context(), strings.ToUpper(method), path, auth, body, with); status != 400 || !strings.Contains(text, "nothingOfThatName") {
 					t.Errorf("%s takes any parameter: %d %s", o.OperationID, status, text)
 				}
 				var schema object
@@ -78,7 +82,7 @@ func TestTheQueryParametersOfTheDocumentAreThoseOfTheRoutes(t *testing.T) {
 						continue // a text may be any
 					}
 					with = url.Values{p.Name: {strings.Trim(fmt.Sprint(bad), "map[]")}}
-					if status, text := ask(strings.ToUpper(method), path, auth, body, with); status != 400 {
+					if status, text := ask(t.Context(), strings.ToUpper(method), path, auth, body, with); status != 400 {
 						t.Errorf("%s ?%s=%v: %d %s", o.OperationID, p.Name, bad, status, text)
 					}
 				}

@@ -107,6 +107,7 @@ func TestAProxyThatFailsLeavesAReasonAndNothingGoesAnotherWay(t *testing.T) {
 		"WhatsApp is behind no more": {"http", func(p *proxytest.Proxy) { p.Route(func(string) string { return "" }) }, proxy.Connect, "status 502"},
 	} {
 		t.Run(name, func(t *testing.T) {
+			t.Parallel() // it waits more than it works
 			patience := 20 * time.Second
 			if tc.words == "no answer in time" {
 				patience = 5 * time.Second

@@ -22,6 +22,7 @@ import (
 )
 
 func TestABackupIsMadeOfARunningProgramAndOfAStoppedOne(t *testing.T) {
+	t.Parallel() // it waits more than it works
 	o := rig.NewOperator(t)
 	o.Pair("red")
 	before := o.Files()
@@ -183,6 +184,7 @@ func TestWithoutRoomABackupOrRestoreLeavesNothing(t *testing.T) {
 
 // TestAnInterruptedBackupOrRestoreLeavesNothing sends SIGINT at many moments.
 func TestAnInterruptedBackupOrRestoreLeavesNothing(t *testing.T) {
+	t.Parallel() // it waits more than it works
 	o := rig.NewOperator(t)
 	token := o.Pair("red")
 	for range 4 { // some megabytes
@@ -236,6 +238,7 @@ func ended(o *rig.Operator, with os.Signal, after time.Duration, args ...string)
 // TestAKilledRestoreLeavesOneOfBothFiles kills at many moments: a data file is always
 // there, and it is whole.
 func TestAKilledRestoreLeavesOneOfBothFiles(t *testing.T) {
+	t.Parallel() // it waits more than it works
 	o := rig.NewOperator(t)
 	token := o.Pair("red")
 	o.CreateBatchWith("big", []string{"red"}, numbers(5000), strings.Repeat("x", 4000))
@@ -263,6 +266,7 @@ func TestAKilledRestoreLeavesOneOfBothFiles(t *testing.T) {
 
 // TestABatchOfABackupWaitsForACall makes a backup in the middle of a batch.
 func TestABatchOfABackupWaitsForACall(t *testing.T) {
+	t.Parallel() // it waits more than it works
 	for _, resume := range []bool{false, true} {
 		o := rig.NewOperator(t)
 		token := o.Pair("red")

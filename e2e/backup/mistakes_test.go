@@ -16,6 +16,7 @@ import (
 // TestTheNamedFileOfARunningProgramIsLookedAtByThatProgram, by whichever name; that of
 // another one is refused.
 func TestTheNamedFileOfARunningProgramIsLookedAtByThatProgram(t *testing.T) {
+	t.Parallel() // it waits more than it works
 	o := rig.NewOperator(t)
 	link := filepath.Join(t.TempDir(), "link.db")
 	if err := os.Symlink(o.DataFile(), link); err != nil {

@@ -78,6 +78,7 @@ func (c *chatting) moved(t *testing.T) {
 // TestAnAccountMovesBetweenRunningProgramsAndBack: while both go on, without pairing, with
 // no key used twice and every message read, and a file that is no account imports nothing.
 func TestAnAccountMovesBetweenRunningProgramsAndBack(t *testing.T) {
+	t.Parallel() // it waits more than it works
 	c := newChatting(t)
 	c.Do(t, rig.Route(http.MethodPut, "/instance/$name/settings", `{"rejectCalls":{"enabled":true,"message":"no calls"}}`))
 	c.Do(t, rig.Route(http.MethodPut, "/instance/$name/limits", `{"perHour":1000}`))
@@ -217,6 +218,7 @@ func (c *chatting) beginExport(t *testing.T) net.Conn {
 // TestAnExportIsTakenBackWhenItsReaderGoesAway: while it is read there is no second one,
 // and when it is not read to its end the instance has not moved.
 func TestAnExportIsTakenBackWhenItsReaderGoesAway(t *testing.T) {
+	t.Parallel() // it waits more than it works
 	c := newChatting(t)
 	c.large(t)
 	conn := c.beginExport(t)
@@ -238,6 +240,7 @@ func TestAnExportIsTakenBackWhenItsReaderGoesAway(t *testing.T) {
 // TestAKillInTheMiddleOfAnExportLeavesNothingThatConnectsByItself: the instance stays marked
 // as moved, whatever its reader has, until somebody says that nobody has it.
 func TestAKillInTheMiddleOfAnExportLeavesNothingThatConnectsByItself(t *testing.T) {
+	t.Parallel() // it waits more than it works
 	c := newChatting(t)
 	c.large(t)
 	c.beginExport(t)
@@ -260,6 +263,7 @@ func TestAKillInTheMiddleOfAnExportLeavesNothingThatConnectsByItself(t *testing.
 // TestTheCommandTakesAnExportBackOfWhichItHasNoFile: since the connection broke behind the
 // program, or the file could not be written. What an earlier export has marked it leaves.
 func TestTheCommandTakesAnExportBackOfWhichItHasNoFile(t *testing.T) {
+	t.Parallel() // it waits more than it works
 	c := newChatting(t)
 	c.chat(t, "before", 10, true)
 	to, err := url.Parse(c.API.Base)
@@ -308,6 +312,7 @@ func TestTheCommandTakesAnExportBackOfWhichItHasNoFile(t *testing.T) {
 // TestABatchWaitsWhileItsInstanceHasMoved: what is on its way has an outcome that is known,
 // and the rest is sent when the export was taken back.
 func TestABatchWaitsWhileItsInstanceHasMoved(t *testing.T) {
+	t.Parallel() // it waits more than it works
 	c := newChatting(t)
 	var people []string
 	for i := range 30 {

@@ -12,6 +12,7 @@ import (
 // eight receivers, seven of which misbehave, each in another way. With durable they get it once
 // they behave, under the same webhook-id; without, the one attempt is told.
 func TestHostileReceiversCostTheOthersNothingAndTheLogTellsOfEach(t *testing.T) {
+	t.Parallel() // it waits more than it works
 	for _, durable := range []bool{true, false} {
 		t.Run(fmt.Sprintf("durable %t", durable), func(t *testing.T) {
 			s := newShop(t)

@@ -15,6 +15,7 @@ import (
 // TestTheLogAloneTellsWhyAnEndpointNeverGotAMessage: the instance is connected, WhatsApp has the
 // message, and each of the receivers missed it for a reason of its own.
 func TestTheLogAloneTellsWhyAnEndpointNeverGotAMessage(t *testing.T) {
+	t.Parallel() // it waits more than it works
 	s := newShop(t)
 	unlisted := newReceiver(t, nil)
 	forbids := newReceiver(t, status(http.StatusForbidden, "<h1>Blocked by the firewall</h1>"))
@@ -106,6 +107,7 @@ func TestWhatAFullQueueDropsIsInTheLog(t *testing.T) {
 // TestADurableEventThatIsNotAcceptedInTimeIsExpiredWithItsAttempts and frees what waited behind
 // it, which has seconds left of its own.
 func TestADurableEventThatIsNotAcceptedInTimeIsExpiredWithItsAttempts(t *testing.T) {
+	t.Parallel() // it waits more than it works
 	s := newShop(t)
 	hook := newReceiver(t, nil)
 	hook.behave(func(w http.ResponseWriter, _ *http.Request) {

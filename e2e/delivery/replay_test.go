@@ -105,6 +105,7 @@ func TestAReplayBringsWhatFailedUnderItsWebhookIDAndLeavesTheOriginalAsItIs(t *t
 
 // TestAReplaySurvivesAKill: it goes on after the restart, brings each event, and ends.
 func TestAReplaySurvivesAKill(t *testing.T) {
+	t.Parallel() // it waits more than it works
 	s := newShop(t, "WEBHOOK_REPLAY_RATE=10")
 	hook := newReceiver(t, status(http.StatusInternalServerError, "broken"))
 	s.webhook(hook.URL)

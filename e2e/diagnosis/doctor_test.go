@@ -131,6 +131,7 @@ func TestTheDoctorOfARunningAndOfAStoppedProgram(t *testing.T) {
 }
 
 func TestTheDoctorNamesEachFault(t *testing.T) {
+	t.Parallel() // it waits more than it works
 	o := newOperator(t)
 	o.Pair("red")
 	late := httptest.NewServer(http.NotFoundHandler())
@@ -269,6 +270,7 @@ func TestWhoMayNotReadTheDataFileIsToldAsWhomToLook(t *testing.T) {
 }
 
 func TestTheDoctorWaitsForNobodyForLong(t *testing.T) {
+	t.Parallel() // it waits more than it works
 	o := newOperator(t)
 	hang := "https://" + silent(t)
 	for _, name := range []string{"a", "b", "c", "d"} {
@@ -296,6 +298,7 @@ func TestTheDoctorWaitsForNobodyForLong(t *testing.T) {
 // TestTheDoctorTriesTheProxiesOfSingleInstances: each once, of a running program and of a
 // stopped one, and tells no password.
 func TestTheDoctorTriesTheProxiesOfSingleInstances(t *testing.T) {
+	t.Parallel() // it waits more than it works
 	o := newOperator(t)
 	way, gone := proxytest.New(t, "http"), proxytest.New(t, "http")
 	way.Ask("someone:pa55word")

@@ -48,6 +48,7 @@ var (
 )
 
 func TestASupportBundleIsMadeOfARunningProgramAndOfAStoppedOne(t *testing.T) {
+	t.Parallel() // it waits more than it works
 	o := newOperator(t, "LOG_FORMAT=json")
 	red := o.Pair("red-shop")
 	o.Call(consumer.Bearer(red), http.MethodPut, "/instance/red-shop/webhook", map[string]any{"url": "http://127.0.0.1:1/in", "events": map[string]bool{}}, nil)
@@ -116,6 +117,7 @@ func TestASupportBundleIsMadeOfARunningProgramAndOfAStoppedOne(t *testing.T) {
 // TestTheProgramGathersTheSameBundleItself, one at a time, and goes on when whoever asked
 // goes away.
 func TestTheProgramGathersTheSameBundleItself(t *testing.T) {
+	t.Parallel() // it waits more than it works
 	o := newOperator(t)
 	o.Pair("red-shop")
 	key := consumer.Key(o.Sec.GlobalAuthToken)
@@ -184,6 +186,7 @@ func TestTheProgramGathersTheSameBundleItself(t *testing.T) {
 }
 
 func TestASupportBundleIsWholeOrNotThere(t *testing.T) {
+	t.Parallel() // it waits more than it works
 	o := newOperator(t)
 	o.Pair("red")
 	folder, before := t.TempDir(), o.Files()

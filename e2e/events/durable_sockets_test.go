@@ -139,6 +139,7 @@ func TestTheEventsOfADurableInstanceAreKeptForMaxAge(t *testing.T) {
 	if testing.Short() {
 		t.Skip("starts a program")
 	}
+	t.Parallel() // it waits more than it works
 	s := rig.NewScene(t)
 	s.Online(t)
 	choose(s, `{"durable":true,"maxAge":"2s"}`)

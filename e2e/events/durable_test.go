@@ -51,6 +51,7 @@ func TestEveryTriggerOfADurableInstance(t *testing.T) {
 	if testing.Short() {
 		t.Skip("takes some seconds")
 	}
+	t.Parallel() // it waits more than it works
 	s := rig.NewScene(t)
 	st := newStations(t, s, `"durable":true`)
 	var seen [][]byte
@@ -155,6 +156,7 @@ func TestAKillBeforeTheDeliveryLosesNoDurableEvent(t *testing.T) {
 	if testing.Short() {
 		t.Skip("takes some seconds")
 	}
+	t.Parallel() // it waits more than it works
 	s := rig.NewScene(t)
 	st := newStations(t, s, `"durable":true,"order":"chat"`)
 	st.answering(func(string, consumer.Webhook) int { return http.StatusServiceUnavailable })
@@ -269,6 +271,7 @@ func TestAKillAtAnyMomentLeavesAMessageWithItsEventOrNeither(t *testing.T) {
 	if testing.Short() {
 		t.Skip("starts and kills real processes")
 	}
+	t.Parallel() // it waits more than it works
 	s := rig.NewScene(t)
 	st := newStations(t, s, `"durable":true,"order":"chat"`)
 	s.Online(t)

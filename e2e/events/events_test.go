@@ -18,6 +18,7 @@ func TestEveryTrigger(t *testing.T) {
 	if testing.Short() {
 		t.Skip("takes some seconds")
 	}
+	t.Parallel() // it waits more than it works
 	s := rig.NewScene(t)
 	for _, row := range triggerTable() {
 		t.Run(row.name(), func(t *testing.T) { row.run(t, s) })

@@ -10,6 +10,7 @@ import (
 
 // TestAnInstanceThatFellSilentIsConnectedAnew: pings are answered all the time.
 func TestAnInstanceThatFellSilentIsConnectedAnew(t *testing.T) {
+	t.Parallel() // it waits more than it works
 	s := rig.NewScene(t, "WHATSAPP_QUIET_RECONNECT=2s", "WHATSAPP_RECONNECT_INITIAL_DELAY=1")
 	s.Online(t)
 	for i := range 12 {

@@ -21,6 +21,7 @@ func TestTheDemoRunsTheMainJobAndEndsByItself(t *testing.T) {
 	if testing.Short() {
 		t.Skip("takes some seconds")
 	}
+	t.Parallel() // it waits more than it works
 	begin := time.Now()
 	temp := t.TempDir()
 	status, output := rig.Program(t, t.TempDir(), []string{"TMPDIR=" + temp}, "demo")

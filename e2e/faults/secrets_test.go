@@ -73,6 +73,7 @@ func TestNoSecretIsEverInALogOrAnError(t *testing.T) {
 	if testing.Short() {
 		t.Skip("starts the program")
 	}
+	t.Parallel() // it waits more than it works
 	for _, format := range []string{"text", "json"} {
 		t.Run(format, func(t *testing.T) { scanFor(t, format) })
 	}

@@ -22,6 +22,7 @@ func TestNoSecretIsEverInASupportBundle(t *testing.T) {
 	if testing.Short() {
 		t.Skip("starts the program")
 	}
+	t.Parallel() // it waits more than it works
 	w := rig.NewWorld(t)
 	w.Keep = true
 	s := &scan{secrets: map[string]string{}, Scene: &rig.Scene{World: w, Control: w.Sandbox.Control(), Vars: map[string]string{"own": rig.OwnNumber, "anne": rig.AnneNumber}}}

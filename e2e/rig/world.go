@@ -1,6 +1,7 @@
 package rig
 
 import (
+	"flag"
 	"fmt"
 	"log/slog"
 	"net/http"
@@ -32,7 +33,9 @@ const AsProgram = "POSTERN_TEST_AS_PROGRAM"
 
 // Main is the TestMain of every package whose tests start the program: the test
 // binary, started again by one of them, is the program. before is done first then.
-// The tests run in the top folder of the project.
+// The tests run in the top folder of the project; of those that are parallel, four at
+// once, unless -parallel says otherwise: they wait for programs, however few processors
+// there are.
 func Main(m *testing.M, before ...func()) {
 	if os.Getenv(AsProgram) == "1" {
 		for _, f := range before {
@@ -42,6 +45,10 @@ func Main(m *testing.M, before ...func()) {
 	}
 	handset.SetLogger(slog.New(slog.DiscardHandler)) // the sandboxes of the tests
 	if err := os.Chdir(filepath.Join("..", "..")); err != nil {
+		fmt.Fprintln(os.Stderr, err)
+		os.Exit(1)
+	}
+	if err := flag.Set("test.parallel", "4"); err != nil {
 		fmt.Fprintln(os.Stderr, err)
 		os.Exit(1)
 	}

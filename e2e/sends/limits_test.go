@@ -251,6 +251,7 @@ func TestNoKillFreesAnybodyOfALimit(t *testing.T) {
 
 // TestJitterSpacesWhatAnInstanceSends, whoever asks for it.
 func TestJitterSpacesWhatAnInstanceSends(t *testing.T) {
+	t.Parallel() // it waits more than it works
 	s := newLimited(t)
 	s.set(`{"jitterMs":{"min":300,"max":500}}`)
 	begin := time.Now()

@@ -19,6 +19,7 @@ import (
 // between the moment when the phone has decrypted a text and its
 // acknowledgement.
 func TestAMessageThatWasSentAndCannotBeStoredIs406AndNeverSentAgain(t *testing.T) {
+	t.Parallel() // it waits more than it works
 	s := rig.NewSendScene(t)
 	path, text := s.Fill("/instance/$name/send/text"), rig.TextTo(rig.AnneNumber, "sent, not stored", 0)
 	s.Sandbox.SetFaults(sandbox.Faults{AckDelay: 2 * time.Second})
@@ -58,6 +59,7 @@ func TestAMessageThatWasSentAndCannotBeStoredIs406AndNeverSentAgain(t *testing.T
 // TestAnAsynchronousSendThatCannotBeStoredIsToldOnceThereIsRoom fills the disk
 // at the same moment of a send that was accepted.
 func TestAnAsynchronousSendThatCannotBeStoredIsToldOnceThereIsRoom(t *testing.T) {
+	t.Parallel() // it waits more than it works
 	s := rig.NewSendScene(t)
 	s.Do(t, rig.Act("$own", `{"do":"group-create","subject":"All","participants":["$anne","$bob"]}`).As("all"))
 	s.Sandbox.SetFaults(sandbox.Faults{AckDelay: 2 * time.Second})

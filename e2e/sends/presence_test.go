@@ -12,6 +12,7 @@ import (
 // TestWhatIsShownWhileADelayRunsIsSeenBeforeTheMessage has each presence, and a
 // voice note by URL and in the body.
 func TestWhatIsShownWhileADelayRunsIsSeenBeforeTheMessage(t *testing.T) {
+	t.Parallel() // it waits more than it works
 	s := rig.NewSendScene(t)
 	const options = `{"presence":"recording","delay":1000}`
 	for _, row := range []struct {

@@ -17,6 +17,7 @@ func TestARestrictedAccountSendsNoBatchUntilTheTimeThatWhatsAppNames(t *testing.
 	if testing.Short() {
 		t.Skip("starts real processes")
 	}
+	t.Parallel() // it waits more than it works
 	s := rig.NewScene(t)
 	s.Online(t)
 	restricted := func() (until time.Time) {

@@ -97,6 +97,7 @@ func nothingReached(t *testing.T, s *rig.SendScene, number string) {
 
 // TestASendOverABadNetworkTellsWhatIsKnown breaks the network in each way.
 func TestASendOverABadNetworkTellsWhatIsKnown(t *testing.T) {
+	t.Parallel() // it waits more than it works
 	// Back in time, the library would send a lost message once more.
 	s := rig.NewSendScene(t, "MESSAGE_SEND_TIMEOUT=1s", "WHATSAPP_RECONNECT_INITIAL_DELAY=4")
 	send := func() rig.Answer {

@@ -60,6 +60,7 @@ func readBy(s *rig.SendScene, number string) map[string]int {
 }
 
 func TestTheTimeOfASendBeginsWithItsTurn(t *testing.T) {
+	t.Parallel() // it waits more than it works
 	s := rig.NewSendScene(t, "MESSAGE_SEND_TIMEOUT=2s")
 	slowAcks(t, s, 200*time.Millisecond)
 	const n = 30
@@ -98,6 +99,7 @@ func TestASendWhoseTurnDoesNotComeIsBusyAndNothingOfItLeaves(t *testing.T) {
 // TestABusyInstanceFreesTheIdempotencyKey: nothing left, so the same key sends once
 // the instance has time.
 func TestABusyInstanceFreesTheIdempotencyKey(t *testing.T) {
+	t.Parallel() // it waits more than it works
 	s := rig.NewSendScene(t, "MESSAGE_SEND_TIMEOUT=60s", "MESSAGE_TURN_TIMEOUT=1s")
 	slowAcks(t, s, 3*time.Second)
 	path := s.Fill("/instance/$name/send/text")
@@ -136,6 +138,7 @@ func batchesOf(s *rig.SendScene, n int) (all []rig.BatchAnswer) {
 }
 
 func TestManyBatchesOnOneInstanceFailNothingAndLeaveNothingInDoubt(t *testing.T) {
+	t.Parallel() // it waits more than it works
 	for name, env := range map[string]string{"each waits long": "MESSAGE_TURN_TIMEOUT=60s", "each waits again and again": "MESSAGE_TURN_TIMEOUT=1s"} {
 		t.Run(name, func(t *testing.T) {
 			s := rig.NewSendScene(t, "MESSAGE_SEND_TIMEOUT=2s", env)
