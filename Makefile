@@ -13,7 +13,10 @@ FUZZTIME ?= 10s
 # it stops nobody else's change.
 TESTSUM := $(GO) run gotest.tools/gotestsum@v1.13.0
 AGAIN_FLAGS := $(if $(AGAIN),--rerun-fails=1 --rerun-fails-max-failures=3)
-GOTEST   = $(shell $(TESTSUM) --version >/dev/null 2>&1 && echo "$(TESTSUM) --format pkgname --format-hide-empty-pkg $(AGAIN_FLAGS) --packages '$(or $(OF),./...)' --" || echo "$(GO) test $(or $(OF),./...)")
+# They are begun in this order: first those that wait the longest, so that others work
+# meanwhile and nobody waits for one of them alone at the end.
+TESTED   = $(or $(OF),./whatsapp ./e2e/... ./...)
+GOTEST   = $(shell $(TESTSUM) --version >/dev/null 2>&1 && echo "$(TESTSUM) --format pkgname --format-hide-empty-pkg $(AGAIN_FLAGS) --packages '$(TESTED)' --" || echo "$(GO) test $(TESTED)")
 
 # Packages whose tests run at once: one more than there are processors, since the
 # longest of them wait rather than work.
