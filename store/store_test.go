@@ -360,33 +360,36 @@ func TestATransactionHasOneTimestamp(t *testing.T) {
 }
 
 func TestAProbeFailsWhileTheWriterHangs(t *testing.T) {
-	s := openTest(t, filepath.Join(t.TempDir(), "p.db"))
-	if err := s.Probe(t.Context()); err != nil {
-		t.Fatal(err)
-	}
-	begun, goOn := make(chan struct{}), make(chan struct{})
-	var hanging sync.WaitGroup
-	hanging.Go(func() {
-		_ = s.Update(context.Background(), func(*Tx) error {
-			close(begun)
-			<-goOn
-			return nil
+	path := filepath.Join(t.TempDir(), "p.db")
+	synctest.Test(t, func(t *testing.T) {
+		s := openTest(t, path)
+		if err := s.Probe(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+		begun, goOn := make(chan struct{}), make(chan struct{})
+		var hanging sync.WaitGroup
+		hanging.Go(func() {
+			_ = s.Update(context.Background(), func(*Tx) error {
+				close(begun)
+				<-goOn
+				return nil
+			})
 		})
+		<-begun
+		if err := s.Probe(t.Context()); err == nil || !strings.Contains(err.Error(), "its disk may hang") {
+			t.Errorf("%v", err)
+		}
+		close(goOn)
+		hanging.Wait()
+		commits := s.Stats().Commits
+		if err := s.Probe(t.Context()); err != nil || s.Stats().Commits != commits {
+			t.Errorf("%v, %d commits", err, s.Stats().Commits-commits)
+		}
+		_ = s.Close()
+		if err := s.Probe(t.Context()); !errors.Is(err, ErrClosed) {
+			t.Errorf("closed: %v", err)
+		}
 	})
-	<-begun
-	if err := s.Probe(t.Context()); err == nil || !strings.Contains(err.Error(), "its disk may hang") {
-		t.Errorf("%v", err)
-	}
-	close(goOn)
-	hanging.Wait()
-	commits := s.Stats().Commits
-	if err := s.Probe(t.Context()); err != nil || s.Stats().Commits != commits {
-		t.Errorf("%v, %d commits", err, s.Stats().Commits-commits)
-	}
-	_ = s.Close()
-	if err := s.Probe(t.Context()); !errors.Is(err, ErrClosed) {
-		t.Errorf("closed: %v", err)
-	}
 }
 
 // Whoever closes gets the lock released, however many do so at once: in the bubble, who
