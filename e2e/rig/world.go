@@ -4,14 +4,16 @@ import (
 	"flag"
 	"fmt"
 	"log/slog"
+	"math/rand/v2"
+	"net"
 	"net/http"
 	"net/http/httptest"
 	"os"
 	"os/exec"
 	"path/filepath"
 	"slices"
-	"strings"
 	"sync"
+	"sync/atomic"
 	"syscall"
 	"testing"
 	"time"
@@ -180,12 +182,32 @@ func (w *World) Launch(addr string) {
 	w.Cmd, w.Wait = cmd, wait
 }
 
-// FreeAddress is an address that nobody listens on.
+// lastPort is where FreeAddress looked last, beginning anywhere.
+var lastPort = func() *atomic.Uint32 {
+	var p atomic.Uint32
+	p.Store(rand.Uint32N(ports))
+	return &p
+}()
+
+// The ports of FreeAddress are below those that systems give to who wants any: until the
+// program listens there, nobody else is given it.
+const (
+	firstPort = 20_000
+	ports     = 12_000
+)
+
+// FreeAddress is an address that nobody listens on, and no other test of this package gets.
 func FreeAddress(t *testing.T) string {
 	t.Helper()
-	s := httptest.NewServer(nil)
-	defer s.Close()
-	return strings.TrimPrefix(s.URL, "http://")
+	for range ports {
+		addr := fmt.Sprintf("127.0.0.1:%d", firstPort+lastPort.Add(1)%ports)
+		if l, err := (&net.ListenConfig{}).Listen(t.Context(), "tcp", addr); err == nil {
+			_ = l.Close()
+			return addr
+		}
+	}
+	t.Fatal("no port is free")
+	return ""
 }
 
 // Kill ends the program between any two instructions.
