@@ -10,6 +10,7 @@ import (
 	"encoding/binary"
 	"encoding/json"
 	"encoding/pem"
+	"flag"
 	"fmt"
 	"io"
 	"log/slog"
@@ -55,7 +56,10 @@ var thePebble struct {
 	err    error
 }
 
+// TestMain has four of the parallel tests run at once, unless -parallel says otherwise:
+// they wait, however few processors there are.
 func TestMain(m *testing.M) {
+	_ = flag.Set("test.parallel", "4")
 	status := m.Run()
 	if thePebble.folder != "" {
 		_ = os.RemoveAll(thePebble.folder)

@@ -184,7 +184,6 @@ func TestWithoutRoomABackupOrRestoreLeavesNothing(t *testing.T) {
 
 // TestAnInterruptedBackupOrRestoreLeavesNothing sends SIGINT at many moments.
 func TestAnInterruptedBackupOrRestoreLeavesNothing(t *testing.T) {
-	t.Parallel() // it waits more than it works
 	o := rig.NewOperator(t)
 	token := o.Pair("red")
 	for range 4 { // some megabytes
@@ -238,7 +237,6 @@ func ended(o *rig.Operator, with os.Signal, after time.Duration, args ...string)
 // TestAKilledRestoreLeavesOneOfBothFiles kills at many moments: a data file is always
 // there, and it is whole.
 func TestAKilledRestoreLeavesOneOfBothFiles(t *testing.T) {
-	t.Parallel() // it waits more than it works
 	o := rig.NewOperator(t)
 	token := o.Pair("red")
 	o.CreateBatchWith("big", []string{"red"}, numbers(5000), strings.Repeat("x", 4000))

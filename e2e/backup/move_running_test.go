@@ -218,7 +218,6 @@ func (c *chatting) beginExport(t *testing.T) net.Conn {
 // TestAnExportIsTakenBackWhenItsReaderGoesAway: while it is read there is no second one,
 // and when it is not read to its end the instance has not moved.
 func TestAnExportIsTakenBackWhenItsReaderGoesAway(t *testing.T) {
-	t.Parallel() // it waits more than it works
 	c := newChatting(t)
 	c.large(t)
 	conn := c.beginExport(t)
@@ -240,7 +239,6 @@ func TestAnExportIsTakenBackWhenItsReaderGoesAway(t *testing.T) {
 // TestAKillInTheMiddleOfAnExportLeavesNothingThatConnectsByItself: the instance stays marked
 // as moved, whatever its reader has, until somebody says that nobody has it.
 func TestAKillInTheMiddleOfAnExportLeavesNothingThatConnectsByItself(t *testing.T) {
-	t.Parallel() // it waits more than it works
 	c := newChatting(t)
 	c.large(t)
 	c.beginExport(t)

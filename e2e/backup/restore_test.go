@@ -135,7 +135,6 @@ func (c *chatting) postern(t *testing.T, want int, args ...string) string {
 // a chat, goes on for 500 messages each way, kills the program, restores, and goes on for
 // 500 more: with people and in a group, with messages that come while nothing runs.
 func TestARestoredAccountGoesOnWithoutPairingAndUsesNoKeyTwice(t *testing.T) {
-	t.Parallel() // it waits more than it works
 	const more = 500
 	c := newChatting(t)
 	c.chat(t, "before", 20, true)
