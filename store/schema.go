@@ -35,9 +35,12 @@ type Bucket struct {
 	// Guards keep pages full where each commit appends one record of some
 	// hundred bytes. The part of a key behind its series has eight bytes then.
 	Guards bool
-	// Fill is how full a page is left when it is split, from 0.1 to 1, where
+	// Fill is how full a page is left when it is split, from 0.5 to 1, where
 	// keys do not rise; 0 means half. Records that grow later need room.
 	Fill float64
+	// Dense tells keys that come many in one commit, in rising order, of records
+	// that never grow: pages that such a commit splits are filled. nil: none do.
+	Dense func(key []byte) bool
 
 	// When is when a record was made, for readers; zero when it does not tell. nil:
 	// none does.
@@ -63,10 +66,10 @@ type Bucket struct {
 	Gone func(key []byte) []byte
 }
 
-// fill is how full bbolt leaves the first page of a split.
-func (b Bucket) fill() float64 {
+// fill is how full bbolt leaves the first page of a split in a commit that puts key.
+func (b Bucket) fill(key []byte) float64 {
 	switch {
-	case b.Append:
+	case b.Append, b.Dense != nil && b.Dense(key):
 		return 0.95
 	case b.Fill > 0:
 		return b.Fill

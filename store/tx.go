@@ -80,7 +80,7 @@ func (tx *Tx) Put(bucket string, key, value []byte) error {
 	if err != nil {
 		return err
 	}
-	b.FillPercent = b.declared.fill()
+	b.FillPercent = max(b.FillPercent, b.declared.fill(key)) // bbolt splits at the end of the commit
 	tx.writes++
 	if b.declared.Guards {
 		if err := tx.guard(b, key); err != nil {

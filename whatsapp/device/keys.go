@@ -18,6 +18,10 @@ const maxPreKeyID = 1<<24 - 1
 
 func preKeyKey(id uint32) []byte { return store.Key(byte('P'), id) }
 
+// isPreKey tells the records of pre-keys, which are most of what a device has in the file: a
+// pairing makes 812 of them, and later ones come behind them.
+func isPreKey(key []byte) bool { return len(key) > 8 && key[8] == 'P' }
+
 var nextPreKeyKey = []byte{'p'}
 
 func encodePreKey(k *keys.PreKey, uploaded bool) []byte {
