@@ -22,8 +22,8 @@ func TestDevicesFillTheirPages(t *testing.T) {
 		u, err := f.Usage(deviceBucket)
 		check(t, err)
 		fill := float64(u.Pages) / float64(u.Records)
-		t.Logf("%s: %d records and %d bytes of the file a device, %.2f times the records; %.1f pages a commit",
-			when, u.Rows/devices, u.Pages/devices, fill, float64(written)/float64(commits))
+		t.Logf("%s: %d records of %d bytes and %d bytes of the file a device, %.2f times the records; %.1f pages a commit",
+			when, u.Rows/devices, u.Records/int64(u.Rows), u.Pages/devices, fill, float64(written)/float64(commits))
 		if fill > most {
 			t.Errorf("%s, devices take %.2f times the bytes of their records, at most %.1f", when, fill, most)
 		}
