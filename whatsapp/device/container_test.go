@@ -260,3 +260,12 @@ func TestAWriteToAClosedFileIsRefused(t *testing.T) {
 		t.Errorf("a write to a closed file: %v, want ErrClosed", err)
 	}
 }
+
+// Close has a list of devices of which one may go before its turn: nothing of it is on its way.
+func TestADeviceThatIsDeletedWhileTheRunEndsIsNoCrash(t *testing.T) {
+	f := newFile(t)
+	f.pair(t, 1, types.JID{User: "49151", Server: types.DefaultUserServer, Device: 1})
+	listed := f.container.flightsOf(1)
+	check(t, f.container.Delete(t.Context(), 1))
+	check(t, listed.close(t.Context()))
+}

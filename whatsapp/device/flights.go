@@ -172,11 +172,15 @@ func (f *flights) sessions(addresses []string) map[string][]byte {
 	return known
 }
 
-// close is settle, after which no session is used.
+// close is settle, after which no session is used. A device that was deleted just now has
+// none left.
 func (f *flights) close(ctx context.Context) error {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	err := f.landAll(ctx)
+	if errors.Is(err, wastore.ErrDeviceDeleted) {
+		err = nil
+	}
 	f.over = store.ErrClosed
 	return err
 }
