@@ -178,6 +178,34 @@ func TestLogoutUnlinksAndTheInstanceCanPairAgain(t *testing.T) {
 	r.pair()
 }
 
+// TestAMessageThatWaitsIsNotSentByAnotherAccount: for its turn, as here, or for its delay.
+func TestAMessageThatWaitsIsNotSentByAnotherAccount(t *testing.T) {
+	r := newRig(t)
+	first := r.pair()
+	anne := r.contact()
+	var second *sandbox.Phone
+	_, err := r.session.Send(t.Context(), event.Outgoing{ID: "3EB0AA", To: anne.JID().String(), Content: event.Content{Text: &event.TextContent{Text: "hello"}}, Turn: func(ctx context.Context) error {
+		if err := r.session.Logout(ctx); err != nil {
+			return err
+		}
+		second = r.pair()
+		return nil
+	}})
+	if !errors.Is(err, event.ErrNotConnected) {
+		t.Errorf("the send ended with %v", err)
+	}
+	if second == nil || second.Number() == first.Number() {
+		t.Fatal("no other account is paired")
+	}
+	if _, err := r.send(anne.JID(), "by the second"); err != nil {
+		t.Fatal(err)
+	}
+	reads(t, anne, "by the second")
+	if got := anne.Received(); len(got) != 1 || got[0].ID == "3EB0AA" {
+		t.Errorf("the contact got %+v", got)
+	}
+}
+
 func TestUnlinkingOnThePhoneLogsTheInstanceOut(t *testing.T) {
 	r := newRig(t)
 	own := r.pair()

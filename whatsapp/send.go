@@ -24,7 +24,7 @@ import (
 // [event.ErrNotOnWhatsApp], [event.ErrSendRefused] and
 // [event.ErrOutcomeUnknown]; only after the last one may the message have left.
 func (s *Session) Send(ctx context.Context, out event.Outgoing) (event.Sent, error) {
-	cli := s.client()
+	cli, own := s.client(), s.self()
 	if !s.Online() {
 		return event.Sent{}, event.ErrNotConnected
 	}
@@ -54,10 +54,14 @@ func (s *Session) Send(ctx context.Context, out event.Outgoing) (event.Sent, err
 			return event.Sent{}, certain(err)
 		}
 	}
+	now := s.client() // another one than before where the connection is
 	if !s.Online() {
 		return event.Sent{}, event.ErrNotConnected
 	}
-	resp, err := s.transmit(ctx, s.client(), to, message, out)
+	if s.self().jid.ToNonAD() != own.jid.ToNonAD() {
+		return event.Sent{}, fmt.Errorf("%w: another account was paired while the message waited", event.ErrNotConnected)
+	}
+	resp, err := s.transmit(ctx, now, to, message, out)
 	if err != nil {
 		return event.Sent{}, fmt.Errorf("send %s: %w", out.ID, classify(resp, err))
 	}
