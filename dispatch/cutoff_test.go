@@ -5,8 +5,11 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/google/uuid"
+
 	"postern/delivery"
 	"postern/event"
+	"postern/store"
 )
 
 // TestAnAttemptThatAStopCutsOffIsALineOfTheLog, and the delivery goes out again at the next
@@ -39,6 +42,45 @@ func TestAnAttemptThatAStopCutsOffIsALineOfTheLog(t *testing.T) {
 		}
 		if r, attempts := c.record(recordOf(behind, 0)); r.State != delivery.Delivered || len(attempts) != 1 {
 			t.Errorf("%+v, %+v", r, attempts)
+		}
+	})
+}
+
+// TestABatchEventThatAStopCutsOffIsALineOfTheLog: the outbox and the log agree on the attempt,
+// and the event is due as before.
+func TestABatchEventThatAStopCutsOffIsALineOfTheLog(t *testing.T) {
+	inTown(t, func(t *testing.T, c *town) {
+		c.add(delivery.BatchLane, "all", event.OrderNone)
+		c.set("all", say(-1))
+		c.relay.SetURL("http://all/hook")
+		emit(t, c.s, uuid.New(), 1)
+		synctest.Wait()
+		before := c.at("all")
+		c.close()
+		c.set("all", nil)
+		c.open(c.path)
+		look := func() (e store.OutboxEntry, r delivery.Record, attempts []delivery.Attempt) {
+			t.Helper()
+			if err := c.s.View(func(tx *store.Tx) (err error) {
+				e, _, err = tx.Outbox(1)
+				return err
+			}); err != nil {
+				t.Fatal(err)
+			}
+			r, attempts = c.record(e.Record)
+			return e, r, attempts
+		}
+		e, r, attempts := look()
+		if len(before) != 1 || len(attempts) != 1 || attempts[0].Error != errCutOff.Error() || attempts[0].RequestID != before[0].request {
+			t.Fatalf("%+v, %+v, %+v", before, r, attempts)
+		}
+		if e.State != store.OutboxPending || e.Attempts != 1 || e.LastError != errCutOff.Error() || e.NextAttemptAt.After(before[0].at) || !r.NextAttemptAt.Equal(e.NextAttemptAt) {
+			t.Errorf("the outbox has %+v, the log %+v", e, r)
+		}
+		c.relay.SetURL("http://all/hook")
+		time.Sleep(time.Second)
+		if e, r, attempts := look(); e.State != store.OutboxDelivered || r.State != delivery.Delivered || len(attempts) != 2 {
+			t.Errorf("%+v, %+v, %+v", e, r, attempts)
 		}
 	})
 }
