@@ -25,7 +25,7 @@ AT_ONCE := $(shell expr $$(getconf _NPROCESSORS_ONLN 2>/dev/null || echo 2) + 1)
 export CGO_ENABLED ?= 0
 
 .DEFAULT_GOAL := help
-.PHONY: help build dist packages systemd size run demo test race bench fuzz crash clients powerloss model lives bitflips soak lint vuln fmt pictures docs check
+.PHONY: mistakes help build dist packages systemd size run demo test race bench fuzz crash clients powerloss model lives bitflips soak lint vuln fmt pictures docs check
 
 help: ## print the targets
 	@awk -F':.*## ' '/^[a-z]+:.*## / { printf "  %-9s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -87,6 +87,9 @@ model: ## the batch engine against its model, in random lives (STEPS=1000000, or
 
 lives: ## the limits of instances against their plain rules, in random lives (LIVES=100000)
 	$(GO) test -run '^TestNoLimitIsExceededAndNobodyWaitsInVain$$' -count 1 -timeout 2h -v ./pace -pace.lives $(or $(LIVES),100000)
+
+mistakes: ## start the real program with mistakes of an operator in a row (ROUNDS=1000 SEED=any)
+	ROUNDS=$(or $(ROUNDS),1000) SEED=$(SEED) $(GO) test -run '^TestOperatorMistakes' -count 1 -timeout 3h -v ./e2e/mistakes
 
 clients: ## the documents of the interface before linters and generators; generated clients send (needs network the first time)
 	.ci/clients/run

@@ -20,29 +20,42 @@ import (
 type Record struct {
 	ID      uint64    `json:"-"`
 	At      time.Time `json:"at"`
-	Actor   string    `json:"actor"`   // a key's UUID, global, instance:NAME or user:UUID
-	Action  string    `json:"action"`  // such as instance.create
-	Subject string    `json:"subject"` // what was changed
-	From    string    `json:"from"`    // the address
+	Actor   string    `json:"actor"`           // a key's UUID, global, instance:NAME or user:UUID
+	Action  string    `json:"action"`          // such as instance.create
+	Subject string    `json:"subject"`         // what was changed
+	From    string    `json:"from"`            // the address
+	Count   int       `json:"count,omitempty"` // of a [MoreAction] record: how many changes it stands for
 }
 
 // Book is the log of what was changed by whom. Its methods may be called from any
 // goroutine.
+//
+// One actor leaves [rowsPerMinute] records in any minute. Further changes are counted,
+// and the count is one record by the end of the minute; what was counted since the last
+// such record is lost in a crash. The log has [Book.Start]'s maximum of records at most:
+// a new one removes the oldest in the same commit.
 type Book struct {
 	store *store.Store
 	log   *slog.Logger
 	last  atomic.Uint64 // number given last
+	most  atomic.Uint64 // records that are kept
+
+	paces paces
 
 	cancel context.CancelFunc
 	work   sync.WaitGroup
 }
+
+// DefaultMaxEntries is how many records a log keeps until [Book.Start] says otherwise.
+const DefaultMaxEntries = 200_000
 
 // OpenBook finds where the log in s ends. A nil logger is silent.
 func OpenBook(s *store.Store, log *slog.Logger) (*Book, error) {
 	if log == nil {
 		log = slog.New(slog.DiscardHandler)
 	}
-	b := &Book{store: s, log: log.With("component", "access"), cancel: func() {}}
+	b := &Book{store: s, log: log.With("component", "access"), paces: newPaces(), cancel: func() {}}
+	b.most.Store(DefaultMaxEntries)
 	err := s.View(func(tx *store.Tx) error {
 		return tx.Scan(bucketAudit, store.Range{Reverse: true}, func(k, _ []byte) (bool, error) {
 			if len(k) != 8 {
@@ -58,24 +71,60 @@ func OpenBook(s *store.Store, log *slog.Logger) (*Book, error) {
 	return b, nil
 }
 
-// Start removes what is older than the retention from now on; 0 keeps all.
-func (b *Book) Start(retention time.Duration) {
-	if retention == 0 {
-		return
-	}
+// Start removes what is older than the retention from now on, 0 keeps all, and what is
+// beyond the newest maxEntries, which is 1 or more. It also writes the counts of changes
+// that have no record of their own.
+func (b *Book) Start(retention time.Duration, maxEntries int) {
+	b.most.Store(uint64(max(1, maxEntries)))
 	var life context.Context
 	life, b.cancel = context.WithCancel(context.Background())
-	b.work.Go(func() {
-		prune.Loop(life, retention, func(before time.Time) (time.Time, error) { return b.prune(life, before) },
-			func(err error) { b.log.Warn("the audit log was not pruned", "error", err) })
-	})
+	if retention > 0 {
+		b.work.Go(func() {
+			prune.Loop(life, b.store, retention, func(before time.Time) (time.Time, error) { return b.prune(life, before) },
+				func(err error) { b.log.Warn("the audit log was not pruned", "error", err) })
+		})
+	}
+	b.work.Go(func() { b.count(life) })
 }
 
-// Stop ends the pruning.
-func (b *Book) Stop(context.Context) error {
+// Stop ends the pruning and writes the last counts.
+func (b *Book) Stop(ctx context.Context) error {
 	b.cancel()
 	b.work.Wait()
-	return nil
+	return b.writeCounts(ctx, b.paces.due(time.Now(), true))
+}
+
+// put stores a record, and makes room for it.
+func (b *Book) put(tx *store.Tx, rec Record) error {
+	key := store.Key(rec.ID)
+	if !tx.Has(bucketAudit, key) {
+		if err := b.makeRoom(tx); err != nil {
+			return err
+		}
+	}
+	return store.PutJSON(tx, bucketAudit, key, rec)
+}
+
+// makeRoom removes the oldest records for one more, in steps of pruneStep when many are
+// beyond the maximum.
+func (b *Book) makeRoom(tx *store.Tx) error {
+	rows, err := tx.Rows(bucketAudit)
+	if err != nil {
+		return err
+	}
+	most := b.most.Load()
+	if rows < most {
+		return nil
+	}
+	var old [][]byte
+	err = tx.Scan(bucketAudit, store.Range{Limit: int(min(rows-most+1, pruneStep))}, func(k, _ []byte) (bool, error) { //nolint:gosec // at most pruneStep
+		old = append(old, slices.Clone(k))
+		return true, nil
+	})
+	for _, k := range old {
+		err = errors.Join(err, tx.Delete(bucketAudit, k))
+	}
+	return err
 }
 
 // pruneStep is how many records one commit removes.
@@ -135,7 +184,8 @@ func CallAction(tool, outcome string) string {
 
 // Entry is a record of something that is being done.
 type Entry struct {
-	book *Book
+	book    *Book
+	counted bool // it has no record of its own: its actor has had all of this minute
 
 	mu   sync.Mutex
 	rec  Record
@@ -145,9 +195,12 @@ type Entry struct {
 // Note begins a record of a change that is about to be made. [Entry.Along] has it
 // stored with that; in the end it is kept or withdrawn.
 func (b *Book) Note(actor, action, subject, from string) *Entry {
-	return &Entry{book: b, rec: Record{
-		ID: b.last.Add(1), At: time.Now().UTC().Truncate(time.Millisecond), Actor: actor, Action: action, Subject: subject, From: from,
-	}}
+	now := time.Now()
+	e := &Entry{book: b, rec: Record{At: now.UTC().Truncate(time.Millisecond), Actor: actor, Action: action, Subject: subject, From: from}}
+	if e.counted = !b.paces.take(actor, now); !e.counted {
+		e.rec.ID = b.last.Add(1)
+	}
+	return e
 }
 
 // About sets the subject, once it is known.
@@ -164,10 +217,10 @@ func (e *Entry) put(tx *store.Tx) error {
 	e.mu.Lock()
 	rec, over := e.rec, e.over
 	e.mu.Unlock()
-	if over {
+	if over || e.counted {
 		return nil
 	}
-	return store.PutJSON(tx, bucketAudit, store.Key(rec.ID), rec)
+	return e.book.put(tx, rec)
 }
 
 // end has no later commit write the record.
@@ -182,21 +235,31 @@ func (e *Entry) end() Record {
 // commit of its own when what was done had none.
 func (e *Entry) Keep(ctx context.Context) error {
 	rec := e.end()
+	if e.counted {
+		e.book.paces.count(rec, time.Now())
+		return nil
+	}
 	stored, found, err := e.stored(rec.ID)
 	if err == nil && found && stored == rec {
 		return nil
 	}
-	return e.book.store.Update(context.WithoutCancel(ctx), func(tx *store.Tx) error {
-		return store.PutJSON(tx, bucketAudit, store.Key(rec.ID), rec)
-	})
+	return e.book.store.Update(context.WithoutCancel(ctx), func(tx *store.Tx) error { return e.book.put(tx, rec) })
 }
 
 // Leave ends the record as it is: in the file, when something of what it tells of is.
-func (e *Entry) Leave() { _ = e.end() }
+func (e *Entry) Leave() {
+	if rec := e.end(); e.counted {
+		e.book.paces.count(rec, time.Now())
+	}
+}
 
 // Withdraw ends the record of something that was not done after all.
 func (e *Entry) Withdraw(ctx context.Context) error {
 	rec := e.end()
+	if e.counted {
+		return nil
+	}
+	e.book.paces.giveBack(rec.Actor)
 	if _, found, err := e.stored(rec.ID); err == nil && !found {
 		return nil
 	}

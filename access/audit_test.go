@@ -2,6 +2,7 @@ package access
 
 import (
 	"errors"
+	"fmt"
 	"slices"
 	"testing"
 	"testing/synctest"
@@ -104,10 +105,10 @@ func TestTheLogIsKeptForItsRetention(t *testing.T) {
 			t.Fatal(err)
 		}
 		const retention = 2160 * time.Hour
-		b.Start(retention)
+		b.Start(retention, DefaultMaxEntries)
 		note := func(n int) {
-			for range n {
-				if err := b.Note("global", "log.change", "", "").Keep(t.Context()); err != nil {
+			for i := range n {
+				if err := b.Note(fmt.Sprint("user:", i/rowsPerMinute), "log.change", "", "").Keep(t.Context()); err != nil {
 					t.Error(err)
 				}
 			}

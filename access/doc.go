@@ -17,7 +17,8 @@
 // A session stands for the credential that it was made with, for [SessionLife] at
 // most, and never for more than that is worth at the moment of a request: it ends
 // with a scoped key, and with the operator's key when that is replaced. Kept is
-// the digest of its cookie, so that signed in browsers outlive a restart.
+// the digest of its cookie, so that signed in browsers outlive a restart, and a random
+// value that a page of the session sends along with what it changes.
 //
 // # Audit
 //
@@ -31,5 +32,6 @@
 //	                UUID, time, SHA-256   -> time of its end; zeros: the operator's
 //	access_link     SHA-256               -> JSON: which instance a portal link leads to, what made it
 //	                number, time, SHA-256 -> time of its end; number: of the instance
+//	                24 zeros, number      -> JSON: when links of the instance asked for pairing codes
 //	access_audit    number  -> JSON of a [Record]
 package access

@@ -31,7 +31,7 @@ func Buckets() []store.Bucket {
 		{Name: bucketKeys, Owner: "access", Key: "UUID", Value: "JSON: a key's rights and the SHA-256 of its text", Needs: keyNeeds},
 		{Name: bucketUses, Owner: "access", Key: "UUID of a key", Value: "JSON: when and from where it was used last", Needs: useNeeds},
 		{Name: bucketSessions, Owner: "access", Key: "SHA-256 of a cookie, or key + time + SHA-256", Value: "JSON: whom the session stands for and until when, or only its end", Needs: passNeeds("a session")},
-		{Name: bucketLinks, Owner: "access", Key: "SHA-256 of a link's secret, or instance + time + SHA-256", Value: "JSON: which instance a portal link leads to, what made it and until when, or only its end", Needs: passNeeds("a portal link")},
+		{Name: bucketLinks, Owner: "access", Key: "SHA-256 of a link's secret, or instance + time + SHA-256, or zeros + instance", Value: "JSON: which instance a portal link leads to, what made it and until when, or only its end, or when codes were asked for", Needs: passNeeds("a portal link")},
 		{Name: bucketAudit, Owner: "access", Key: "number", Value: "JSON: what was changed, when, by whom and from where", Needs: auditNeeds},
 	}
 }

@@ -143,6 +143,17 @@ func over(key, value []byte, now time.Time) bool {
 	return len(value) != 8 || bytes.Compare(value, store.Key(now)) <= 0
 }
 
+// entries are those of an owner, the oldest first.
+func (all *passes) entries(tx *store.Tx, owner any) (entries [][]byte, err error) {
+	err = tx.Scan(all.bucket, store.Range{Prefix: store.Key(owner)}, func(key, _ []byte) (bool, error) {
+		if len(key) > sha256.Size {
+			entries = append(entries, slices.Clone(key))
+		}
+		return true, nil
+	})
+	return entries, err
+}
+
 // end removes a pass.
 func (all *passes) end(ctx context.Context, p pass) error {
 	return all.store.Update(ctx, func(tx *store.Tx) error {

@@ -3,9 +3,8 @@ package access
 import (
 	"bytes"
 	"context"
-	"crypto/hmac"
 	"crypto/sha256"
-	"encoding/base64"
+	"errors"
 	"fmt"
 	"time"
 
@@ -25,6 +24,7 @@ type Session struct {
 	Token     [sha256.Size]byte `json:"-"`                 // of its cookie: stands for the session without being it
 	Key       uuid.UUID         `json:"key,omitzero"`      // zero: the operator's
 	Operator  []byte            `json:"operator,omitzero"` // what the operator's key was bound to, see [Sessions.Begin]
+	CSRF      string            `json:"csrf"`              // what a page sends along with what it changes: random, and of no use without the cookie
 	CreatedAt time.Time         `json:"createdAt"`
 	ExpiresAt time.Time         `json:"expiresAt"`
 
@@ -48,7 +48,7 @@ func NewSessions(s *store.Store) *Sessions {
 func (all *Sessions) Begin(ctx context.Context, key uuid.UUID, operator []byte, expires time.Time) (s Session, cookie string, err error) {
 	cookie = newSecret()
 	now := time.Now().UTC().Truncate(time.Millisecond)
-	s = Session{Token: digest(cookie), Key: key, Operator: operator, CreatedAt: now, ExpiresAt: now.Add(SessionLife)}
+	s = Session{Token: digest(cookie), Key: key, Operator: operator, CSRF: newSecret(), CreatedAt: now, ExpiresAt: now.Add(SessionLife)}
 	if !expires.IsZero() && expires.Before(s.ExpiresAt) {
 		s.ExpiresAt = expires
 	}
@@ -63,7 +63,8 @@ func (s *Session) pass() pass {
 }
 
 // Find returns the session of a cookie, unless it is over, or stands for an
-// operator's key that was replaced. Any error of the store's is one of these.
+// operator's key that was replaced, or is from a release whose CSRF value was made of the
+// cookie. Any error of the store's is one of these.
 func (all *Sessions) Find(cookie string, operator []byte) (s Session, found bool) {
 	token := digest(cookie)
 	err := all.passes.store.View(func(tx *store.Tx) (err error) {
@@ -71,7 +72,7 @@ func (all *Sessions) Find(cookie string, operator []byte) (s Session, found bool
 		return err
 	})
 	s.Token = token
-	if err != nil || !found || !time.Now().Before(s.ExpiresAt) {
+	if err != nil || !found || !time.Now().Before(s.ExpiresAt) || s.CSRF == "" {
 		return Session{}, false
 	}
 	if s.Key == (uuid.UUID{}) && !bytes.Equal(s.Operator, operator) {
@@ -85,10 +86,21 @@ func (all *Sessions) End(ctx context.Context, s Session) error {
 	return all.passes.end(ctx, s.pass())
 }
 
-// CSRF is what a page has to send along with what it changes: it can be made of the
-// cookie alone, which no other page can read.
-func CSRF(cookie string) string {
-	m := hmac.New(sha256.New, []byte(cookie))
-	m.Write([]byte("postern csrf"))
-	return base64.RawURLEncoding.EncodeToString(m.Sum(nil))
+// EndAll ends all sessions of a key or, with the zero UUID, of the operator, and returns
+// their tokens.
+func (all *Sessions) EndAll(ctx context.Context, key uuid.UUID) (ended [][sha256.Size]byte, err error) {
+	err = all.passes.store.Update(ctx, func(tx *store.Tx) error {
+		ended = nil
+		entries, err := all.passes.entries(tx, key)
+		for _, entry := range entries {
+			id := idOf(entry)
+			ended = append(ended, id)
+			err = errors.Join(err, tx.Delete(bucketSessions, entry), tx.Delete(bucketSessions, id[:]))
+		}
+		return err
+	})
+	if err != nil {
+		return nil, fmt.Errorf("end all sessions: %w", err)
+	}
+	return ended, nil
 }

@@ -4,6 +4,8 @@ import (
 	"context"
 	"net/http"
 
+	"github.com/google/uuid"
+
 	"postern/access"
 	"postern/httpapi"
 	"postern/mcp"
@@ -31,8 +33,25 @@ func (a *App) startAgents(api *httpapi.Config, proxies peers.Proxies) (own *mcp.
 
 // auditAgent notes a call of an agent program in the audit log.
 func (a *App) auditAgent(ctx context.Context, proxies peers.Proxies, c mcp.Call) {
+	if !a.opens(c.KeyID, c.Instance) {
+		c.Instance = "" // the log has names of what the key is for, and of nothing else
+	}
 	from := peers.Name(proxies.Client(&http.Request{RemoteAddr: c.From, Header: http.Header{"X-Forwarded-For": c.Forwarded}}))
 	if err := a.access.Book.Note(c.KeyID, access.CallAction(c.Tool, string(c.Outcome)), c.Instance, from).Keep(ctx); err != nil {
 		a.log.Error("the audit log has no record of an agent's call", "tool", c.Tool, "key", c.KeyID, "error", err)
 	}
+}
+
+// opens reports whether a scoped key is for an instance.
+func (a *App) opens(keyID, name string) bool {
+	id, err := uuid.Parse(keyID)
+	if err != nil {
+		return false
+	}
+	k, err := a.access.Keys.Get(id)
+	if err != nil {
+		return false
+	}
+	rec, err := a.registry.ByName(name)
+	return err == nil && k.Opens(rec.ID)
 }

@@ -19,6 +19,7 @@ import (
 	"postern/console"
 	"postern/delivery"
 	"postern/dispatch"
+	"postern/event"
 	"postern/httpapi"
 	"postern/httpapi/idempotency"
 	"postern/instance"
@@ -77,6 +78,7 @@ type App struct {
 	processor  *instance.Processor
 	engine     *batch.Engine
 	whatsapp   *whatsapp.Connector
+	home       event.Network // that instances connect to
 	versions   *clientversion.Refresher
 	pairing    pairer
 	backups    *backup.Keeper // nil: none are made
@@ -193,7 +195,7 @@ func (a *App) startAccess(context.Context) (err error) {
 	}
 	a.access.Sessions, a.access.Links = access.NewSessions(a.store), access.NewLinks(a.store)
 	a.access.Keys.Start()
-	a.access.Book.Start(a.cfg.Audit.Retention)
+	a.access.Book.Start(a.cfg.Audit.Retention, int(a.cfg.Audit.MaxEntries))
 	a.stops.push("scoped keys", a.access.Keys.Stop)
 	a.stops.push("audit log", a.access.Book.Stop)
 	return nil
@@ -268,7 +270,7 @@ func (a *App) startInstances(ctx context.Context) error {
 	}
 	a.registry, err = instance.Open(ctx, instance.Config{
 		Store: a.store, Publish: a.publish, Watched: a.hub.Watched, OnStatus: a.statusChanged, OnChange: a.instanceChanged, KeepsStrangers: a.keepsStrangers,
-		Twin:  devices.Twin,
+		Twin: devices.Twin, Standings: func() (map[int64]instance.Standing, error) { return standings(devices, a.home) },
 		Proxy: forAll, CheckProxy: dispatch.Guard{}.CheckURL,
 		CheckURL:     dispatch.Guard{DenyPrivate: a.cfg.Webhook.DenyPrivate}.CheckURL,
 		SaveMessages: a.cfg.Database.SaveNewMessage, SaveUpdates: a.cfg.Database.SaveMessageUpdate,
@@ -291,6 +293,9 @@ func (a *App) startInstances(ctx context.Context) error {
 		return err
 	}
 	devices.OnTrust(a.registry.Met)
+	if w := a.wrongNetworks(); w != "" {
+		a.log.Warn(w)
+	}
 	a.known = contacts{a.registry, devices}
 	a.introductions()
 	if err := a.startPacer(ctx); err != nil {
@@ -301,7 +306,7 @@ func (a *App) startInstances(ctx context.Context) error {
 		Registry: a.registry, Connector: connector, AutoReconnect: wa.AutoReconnect,
 		StartupConcurrency: int(wa.StartupReconnectConcurrency), ConnectTimeout: seconds(wa.ConnectTimeout),
 		InitialDelay: seconds(wa.ReconnectInitialDelay), MaxDelay: seconds(wa.ReconnectMaxDelay),
-		Retention: a.cfg.Database.MessageRetention, PruneDevice: devices.Prune, Outdated: a.versions.Outdated, Taken: a.versions.Taken, NewMessageID: whatsapp.NewMessageID, OnCode: a.pairing.scan,
+		Retention: a.cfg.Database.MessageRetention, PruneDevice: devices.Prune, DropLoggedOut: devices.DropAside, KeepLoggedOut: wa.KeepLoggedOut, Outdated: a.versions.Outdated, Taken: a.versions.Taken, NewMessageID: whatsapp.NewMessageID, OnCode: a.pairing.scan,
 		Knows: a.known.know, Pacer: a.pacer, FailureStreak: int(a.cfg.Batch.FailureStreak), Logger: a.log,
 	})
 	return nil

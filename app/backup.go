@@ -2,8 +2,10 @@ package app
 
 import (
 	"context"
+	"io"
 
 	"postern/backup"
+	"postern/config"
 	"postern/store"
 )
 
@@ -19,7 +21,7 @@ func (a *App) archive(ctx context.Context, withoutSecrets bool) (*backup.Archive
 	}
 	if err == nil {
 		var made *backup.Archive
-		if made, err = Archive(ctx, snapshot, secrets); err == nil {
+		if made, err = makeArchive(ctx, snapshot, secrets, a.backupChecks()); err == nil {
 			if n := snapshot.Damaged(); n > 0 {
 				a.log.Warn("a backup has damaged records, as the data file has", "count", n)
 			}
@@ -30,11 +32,35 @@ func (a *App) archive(ctx context.Context, withoutSecrets bool) (*backup.Archive
 	return nil, nil, err
 }
 
+// backupChecks are those of BackupChecks, which give way to the program's own work.
+func (a *App) backupChecks() *backup.Checks {
+	c := BackupChecks()
+	c.Data = func(_ context.Context, r io.ReaderAt, size int64) error { return a.store.VerifyCopy(r, size) }
+	return c
+}
+
+// BackupChecks are the rules that the content of a backup meets when a restore, and the
+// start after it, can use it.
+func BackupChecks() *backup.Checks {
+	return &backup.Checks{
+		Secrets: config.CheckSecretsFile,
+		Data:    func(_ context.Context, r io.ReaderAt, size int64) error { return store.VerifyCopy(r, size, Buckets()) },
+	}
+}
+
 // Archive is a backup of what was the data file and, unless they are nil, of the
-// secrets.
-func Archive(ctx context.Context, data *store.Snapshot, secrets []byte) (*backup.Archive, error) {
+// secrets. verify has it read back after it was written.
+func Archive(ctx context.Context, data *store.Snapshot, secrets []byte, verify bool) (*backup.Archive, error) {
+	var checks *backup.Checks
+	if verify {
+		checks = BackupChecks()
+	}
+	return makeArchive(ctx, data, secrets, checks)
+}
+
+func makeArchive(ctx context.Context, data *store.Snapshot, secrets []byte, checks *backup.Checks) (*backup.Archive, error) {
 	return backup.New(ctx, backup.Source{
-		Data: data, Secrets: secrets, Version: version, At: data.At(),
+		Data: data, Secrets: secrets, Version: version, At: data.At(), Verify: checks,
 		Counts: backup.Counts{
 			Instances:     data.Records("instance"),
 			Batches:       data.Records("batch"),
@@ -57,6 +83,9 @@ func (a *App) startBackups(context.Context) error {
 		Dir: b.Dir, ID: a.store.ID(), Every: b.Every, Keep: int(b.Keep), Recipients: recipients, Logger: a.log.With("component", "backup"),
 		Make: func(ctx context.Context) (*backup.Archive, func() error, error) { return a.archive(ctx, false) },
 	})
+	if a.cfg.Sandbox.Enabled {
+		a.log.Info("backups do not contain the sandbox", "file", a.cfg.Sandbox.Path)
+	}
 	a.backups.Start()
 	a.stops.push("backups", a.backups.Stop)
 	return nil
@@ -64,8 +93,14 @@ func (a *App) startBackups(context.Context) error {
 
 // warnings are what an operator should look at, besides what the store says.
 func (a *App) warnings() (all []string) {
+	if !a.store.TrustsClock() {
+		all = append(all, "the clock is more than 48 hours ahead of the last time in the data file: nothing is removed for its age until the clock is corrected, or until it has run for a day")
+	}
+	if w := a.wrongNetworks(); w != "" {
+		all = append(all, w)
+	}
 	if a.backups == nil {
-		return nil
+		return all
 	}
 	if w := a.backups.Warning(); w != "" {
 		all = append(all, w)

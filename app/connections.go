@@ -47,9 +47,10 @@ func (a *App) ours() int {
 }
 
 // limited is a listener for clients. Trusted proxies bring many and have no
-// limit of their own.
-func (a *App) limited(l net.Listener, total int, proxies peers.Proxies) *peers.Listener {
+// limit of their own. strangers says that its requests have credentials, see
+// [peers.Limits].
+func (a *App) limited(l net.Listener, total int, proxies peers.Proxies, strangers bool) *peers.Listener {
 	return peers.Listen(l, peers.Limits{
-		Total: total, PerAddress: perAddress(a.cfg.Server.MaxConnectionsPerAddress, total), Exempt: proxies, Logger: a.log,
+		Total: total, PerAddress: perAddress(a.cfg.Server.MaxConnectionsPerAddress, total), Exempt: proxies, Strangers: strangers, Logger: a.log,
 	})
 }

@@ -20,6 +20,8 @@ func (a *App) connector(devices *device.Container) (instance.Connector, error) {
 	if err != nil {
 		return nil, err
 	}
+	a.home = endpoint.Network()
+	devices.KeepLoggedOut(a.cfg.WhatsApp.KeepLoggedOut)
 	if endpoint != nil {
 		a.log.Warn("NOT connected to WhatsApp: every instance talks to another server", "endpoint", config.MaskURL(endpoint.URL))
 	}
@@ -51,7 +53,7 @@ func (a *App) connector(devices *device.Container) (instance.Connector, error) {
 func (a *App) endpoint() (*whatsapp.Endpoint, error) {
 	if a.sandbox != nil {
 		e := a.sandbox.Endpoint()
-		return &whatsapp.Endpoint{URL: e.URL, CA: e.CA, RootKey: e.RootKey}, nil
+		return &whatsapp.Endpoint{URL: e.URL, CA: e.CA, RootKey: e.RootKey, Sandbox: true}, nil
 	}
 	e, err := configuredEndpoint(a.cfg)
 	return e, config.Faulty(err)

@@ -11,9 +11,10 @@ import (
 	"postern/event"
 )
 
-// Connections that are kept to one host: as many as the relay has in flight to
-// it at most, which the queue shares.
-const relayConnections = 10
+// Connections that are kept to one host, which relay and queue share: as many as a
+// host of many instances that is slow has in flight, and as many again, so that its
+// deliveries need no connection of their own.
+const relayConnections = 64
 
 // openDispatch makes what delivers webhooks. Instances are made with it; it
 // delivers from startDispatch on, when it is known where to.

@@ -9,6 +9,7 @@ import (
 	"postern/batch"
 	"postern/event"
 	"postern/instance"
+	"postern/plural"
 )
 
 // Gate answers from the restrictions of the account, and where those let pass,
@@ -60,7 +61,7 @@ func reasonOf(one instance.Restriction) string {
 func textOf(one instance.Restriction) string {
 	switch one.Type {
 	case event.StatusAccountRestricted:
-		return fmt.Sprintf("WhatsApp refused %d messages in a row with code %d", one.Count, one.Code)
+		return fmt.Sprintf("WhatsApp refused %s in a row with code %d", plural.Of(one.Count, "message"), one.Code)
 	case event.StatusTemporaryBan:
 		return "WhatsApp banned the account for a while"
 	default:

@@ -10,6 +10,7 @@ import (
 	"github.com/prometheus/client_golang/prometheus/collectors"
 	"github.com/prometheus/client_golang/prometheus/promhttp"
 
+	"postern/batch"
 	"postern/delivery"
 	"postern/dispatch"
 	"postern/event"
@@ -75,6 +76,17 @@ func (m *metrics) handler() http.Handler {
 	return promhttp.HandlerFor(m.registry, promhttp.HandlerOpts{ErrorHandling: promhttp.ContinueOnError})
 }
 
+// of is the handler of the whole program's metrics or, unless opens is nil, of those of the
+// instances that it reports.
+func (m *metrics) of(opens func(instance int64) bool) http.Handler {
+	if opens == nil {
+		return m.handler()
+	}
+	some := prometheus.NewRegistry()
+	some.MustRegister(each{m, opens})
+	return promhttp.HandlerFor(some, promhttp.HandlerOpts{ErrorHandling: promhttp.ContinueOnError})
+}
+
 func (m *metrics) committed(calls int, took time.Duration) {
 	m.commits.Observe(took.Seconds())
 	m.groups.Observe(float64(calls))
@@ -130,7 +142,7 @@ func (m *metrics) Collect(out chan<- prometheus.Metric) {
 	}
 	m.collectDelivery(c)
 	m.collectInstances(c)
-	m.collectEach(c)
+	m.collectEach(c, func(int64) bool { return true })
 	m.collectBatches(c)
 	m.collectClients(c)
 }
@@ -284,8 +296,8 @@ func (m *metrics) collectBatches(c collection) {
 	if err != nil {
 		return
 	}
-	for s, n := range counts {
-		c.gauge("postern_batches", "Unfinished batches by status.", float64(n), "status", string(s))
+	for _, s := range batch.Unfinished() {
+		c.gauge("postern_batches", "Unfinished batches by status.", float64(counts[s]), "status", string(s))
 	}
 }
 

@@ -1,22 +1,35 @@
 package app
 
 import (
+	"slices"
 	"time"
 
+	"github.com/prometheus/client_golang/prometheus"
+
 	"postern/event"
+	"postern/instance"
 )
 
 // maxListed is how many instances have metrics of their own, the oldest first: each
 // costs whoever scrapes eight series.
 const maxListed = 2000
 
-// collectEach tells of each instance, where the configuration wants it. The label is
-// name, for instance is what Prometheus itself calls whom it scrapes.
-func (m *metrics) collectEach(c collection) {
+// each collects the metrics of some instances alone.
+type each struct {
+	*metrics
+	opens func(instance int64) bool
+}
+
+// Collect implements prometheus.Collector.
+func (e each) Collect(out chan<- prometheus.Metric) { e.collectEach(collection{out}, e.opens) }
+
+// collectEach tells of each instance that opens reports, where the configuration wants it.
+// The label is name, for instance is what Prometheus itself calls whom it scrapes.
+func (m *metrics) collectEach(c collection, opens func(instance int64) bool) {
 	if !m.app.cfg.Metrics.PerInstance {
 		return
 	}
-	all, now := m.app.registry.List(), time.Now()
+	all, now := slices.DeleteFunc(m.app.registry.List(), func(rec instance.Record) bool { return !opens(rec.ID) }), time.Now()
 	c.gauge("postern_instance_unlisted", "Instances beyond the first 2 000, which have no metrics of their own.", float64(max(0, len(all)-maxListed)))
 	for _, rec := range all[:min(len(all), maxListed)] {
 		up, until := 0.0, time.Time{}

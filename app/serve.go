@@ -14,6 +14,7 @@ import (
 	"postern/dashboard"
 	"postern/httpapi"
 	"postern/httpapi/idempotency"
+	"postern/mcp"
 	"postern/notify"
 	"postern/peers"
 	"postern/whatsapp"
@@ -116,7 +117,7 @@ func (a *App) serve(taken Addresses) error {
 		Media: a.media, MaxMedia: a.cfg.Media.MaxBytes, Store: a.store,
 		NewMessageID: whatsapp.NewMessageID, Post: a.postNow, Version: version, BaseURL: a.cfg.PublicURL(), BasePath: a.cfg.Server.BasePath,
 		APIKey: a.sec.GlobalAuthToken, JWTSecret: []byte(a.sec.JWTSecret), TokenTTL: seconds(a.cfg.Authentication.JWTExpiresIn),
-		MaxRecipients: int(a.cfg.Batch.MaxRecipients), Ready: a.notReady, Stopping: a.stopping, Metrics: a.metrics.handler(), Pages: dashboard.Pages(), Logger: a.log,
+		MaxRecipients: int(a.cfg.Batch.MaxRecipients), Ready: a.notReady, Stopping: a.stopping, Metrics: a.metrics.of, Pages: dashboard.Pages(), Logger: a.log,
 	}
 	api.LogLines, api.Samples = a.lines, a.samples
 	if a.backups != nil {
@@ -137,6 +138,7 @@ func (a *App) serve(taken Addresses) error {
 	if a.sandbox != nil {
 		api.Sandbox = a.sandbox.Control()
 	}
+	api.AgentTools = mcp.Calls()
 	own := a.startAgents(&api, proxies)
 	handler, err := httpapi.New(api)
 	if err != nil {
@@ -157,9 +159,9 @@ func (a *App) serve(taken Addresses) error {
 	keys.Start()
 	a.stops.push("idempotency keys", keys.Stop)
 	tellRoom(a.log, len(a.registry.List()), peers.Descriptors(), debug.SetMemoryLimit(-1))
-	a.clients = a.limited(taken.api(), clientConnections(peers.Descriptors(), a.ours()), proxies)
+	a.clients = a.limited(taken.api(), clientConnections(peers.Descriptors(), a.ours()), proxies, true)
 	if taken.metrics != nil { // without a credential, at an address of its own
-		scrapes := a.limited(taken.metrics, scrapeConnections, proxies)
+		scrapes := a.limited(taken.metrics, scrapeConnections, proxies, false)
 		a.listen("metrics listener", httpapi.NewServer(httpapi.NewMetrics(a.metrics.handler(), a.log), a.log), scrapes)
 	}
 	a.url = taken.url(secure != nil, a.cfg.Server.BasePath)

@@ -19,6 +19,11 @@
 // archive keeps nobody waiting. An archive that was cut off anywhere is noticed by
 // [Extract], which holds every member against the manifest and refuses any other.
 //
+// With [Source].Verify an archive is read as a restore would read it while it is written,
+// before it is encrypted, and a file is read back from the disk before it gets its name:
+// manifest, digests, secrets, every page and record of a plain one; the digest of what was
+// written of an encrypted one, which only its recipients can read.
+//
 // [Keeper] makes backups by itself. One is in the folder under its name when it is
 // whole and on the disk; a failure is told and deletes nothing.
 package backup

@@ -32,15 +32,26 @@ func Extract(ctx context.Context, r io.Reader, folder string, identities ...age.
 	if err != nil {
 		return Manifest{}, err
 	}
+	return walk(r, func(want Member, from io.Reader) error {
+		if folder == "" {
+			return copyMember(io.Discard, from, want)
+		}
+		if err := room(folder, want.Size); err != nil {
+			return err
+		}
+		return extract(from, want, filepath.Join(folder, want.Name))
+	})
+}
+
+// walk reads a plain archive to its end and calls member for each of its members but the
+// manifest. member reads from to its end and compares the digest.
+func walk(r io.Reader, member func(want Member, from io.Reader) error) (Manifest, error) {
 	t := tar.NewReader(r)
 	m, err := readManifest(t)
 	if err != nil {
 		return m, err
 	}
 	for _, want := range m.Members {
-		if err := room(folder, want.Size); err != nil {
-			return m, err
-		}
 		h, err := t.Next()
 		if err != nil {
 			return m, cut(err, want.Name)
@@ -48,11 +59,7 @@ func Extract(ctx context.Context, r io.Reader, folder string, identities ...age.
 		if h.Name != want.Name || h.Typeflag != tar.TypeReg || h.Size != want.Size {
 			return m, fmt.Errorf("%w: %.100q (%d bytes) is in the place of %s (%d bytes)", ErrDamaged, h.Name, h.Size, want.Name, want.Size)
 		}
-		path := ""
-		if folder != "" {
-			path = filepath.Join(folder, want.Name)
-		}
-		if err := extract(t, want, path); err != nil {
+		if err := member(want, t); err != nil {
 			return m, err
 		}
 	}
@@ -138,12 +145,8 @@ func readManifest(t *tar.Reader) (m Manifest, err error) {
 	return decodeManifest(raw)
 }
 
-// extract writes a member to the file at path, on the disk when it returns nil, or only
-// looks at it.
+// extract writes a member to the file at path, on the disk when it returns nil.
 func extract(from io.Reader, want Member, path string) (err error) {
-	if path == "" {
-		return copyMember(io.Discard, from, want)
-	}
 	f, err := os.OpenFile(path, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o600)
 	if err != nil {
 		return err

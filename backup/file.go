@@ -25,7 +25,11 @@ var ErrLeft = errors.New("the file could not be removed again")
 // name when it is whole. It replaces no file that is there, which is an error that
 // wraps [fs.ErrExist]; after an error nothing is left, but for ErrLeft. What a kill left
 // in the same folder of an earlier one is removed.
-func WriteFile(path string, write func(io.Writer) error) (err error) {
+func WriteFile(path string, write func(io.Writer) error) error { return writeFile(path, write, nil) }
+
+// writeFile is WriteFile that calls verify, unless it is nil, with the synced file before
+// it gets its name.
+func writeFile(path string, write func(io.Writer) error, verify func(f *os.File, size int64) error) (err error) {
 	folder := filepath.Dir(path)
 	switch _, err := os.Lstat(path); {
 	case err == nil:
@@ -42,6 +46,9 @@ func WriteFile(path string, write func(io.Writer) error) (err error) {
 	err = write(&syncing{f: f})
 	if err == nil {
 		err = f.Sync()
+	}
+	if err == nil && verify != nil {
+		err = readBack(f, verify)
 	}
 	if err := errors.Join(err, f.Close()); err != nil {
 		if store.IsFull(err) {
@@ -64,6 +71,17 @@ func WriteFile(path string, write func(io.Writer) error) (err error) {
 		return err
 	}
 	return nil
+}
+
+// readBack has verify read what the disk has, and not what the system remembers of it,
+// where that can be asked for.
+func readBack(f *os.File, verify func(f *os.File, size int64) error) error {
+	info, err := f.Stat()
+	if err != nil {
+		return err
+	}
+	forget(f)
+	return verify(f, info.Size())
 }
 
 // syncing has the disk take a file as it is written. Gigabytes that wait for a sync at the

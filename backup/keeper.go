@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io"
 	"io/fs"
 	"log/slog"
 	"os"
@@ -195,7 +194,7 @@ func (k *Keeper) make(ctx context.Context) (name string, err error) {
 	}
 	at := a.source.At
 	name = Name(at, k.cfg.ID, len(k.cfg.Recipients) > 0)
-	err = WriteFile(filepath.Join(k.cfg.Dir, name), func(w io.Writer) error { return a.Write(ctx, w, k.cfg.Recipients...) })
+	err = a.Save(ctx, filepath.Join(k.cfg.Dir, name), k.cfg.Recipients...)
 	if err != nil && !errors.Is(err, fs.ErrExist) {
 		return "", err
 	}

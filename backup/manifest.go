@@ -26,7 +26,7 @@ const (
 // may come from anywhere.
 const (
 	maxManifest = 1 << 20
-	maxSecrets  = 64 << 10
+	maxSecrets  = 4 << 20
 )
 
 // Manifest says what an archive holds.

@@ -26,6 +26,10 @@ type Source struct {
 	Counts  Counts
 	Version string // of the program
 	At      time.Time
+
+	// Verify holds the archive against its manifest and its own rules while it is written,
+	// and again after that where it can be read back; nil: it is not verified.
+	Verify *Checks
 }
 
 // Archive is a Source that was looked at and can be written, once or more often.
@@ -73,17 +77,20 @@ func (a *Archive) Size() int64 {
 // maxUSTAR is the size from which on a member has a header more.
 const maxUSTAR = 8 << 30
 
-// Write writes the archive, encrypted for whoever is named.
+// Write writes the archive, encrypted for the recipients if there are any. With
+// Source.Verify it reads what it writes, before the encryption, as a restore would: the
+// bytes of a snapshot may change on the disk after New computed their digests. The error
+// comes after the last byte then; the archive must not be used.
 func (a *Archive) Write(ctx context.Context, w io.Writer, recipients ...age.Recipient) error {
 	w = until{ctx, w}
 	if len(recipients) == 0 {
-		return a.write(w)
+		return a.writeVerified(ctx, w)
 	}
 	sealed, err := age.Encrypt(w, recipients...)
 	if err != nil {
 		return fmt.Errorf("backup: encrypt: %w", err)
 	}
-	if err := a.write(sealed); err != nil {
+	if err := a.writeVerified(ctx, sealed); err != nil {
 		return err
 	}
 	if err := sealed.Close(); err != nil {

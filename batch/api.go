@@ -21,6 +21,7 @@ type CreateRequest struct {
 	Name               string
 	Instances          []InstanceRef
 	Recipients         []string // as the caller wrote them
+	Packed             Packed   // the same instead of Recipients
 	Message            event.BatchMessage
 	Options            event.BatchOptions
 	Quoted             *event.Original // what each message answers; nil: nothing

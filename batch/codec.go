@@ -100,9 +100,7 @@ func decodeHeader(raw []byte) (h header, err error) {
 // item that nobody touched yet there is the recipient only; a record grows by half
 // or more when it is sent, for which pages are left with room (Buckets).
 func (r *itemRecord) encode() []byte {
-	raw := make([]byte, 0, 96)
-	raw = append(raw, itemVersion)
-	raw = appendShort(raw, r.Input, r.To)
+	raw := appendWaiting(make([]byte, 0, 96), r.Input, r.To)
 	if *r == (itemRecord{Input: r.Input, To: r.To}) {
 		return raw
 	}
@@ -121,6 +119,11 @@ func (r *itemRecord) encode() []byte {
 	}
 	raw = appendNumbers(raw, r.Instance, r.MessageID, int64(r.Attempts))
 	return appendNumbers(raw, r.UpdatedAt, r.StartedAt-r.UpdatedAt, r.EndedAt-r.UpdatedAt)
+}
+
+// appendWaiting writes the record of an item that nobody touched yet.
+func appendWaiting(raw []byte, input, to string) []byte {
+	return appendShort(append(raw, itemVersion), input, to)
 }
 
 func decodeItem(raw []byte) (r itemRecord, err error) {

@@ -29,9 +29,16 @@ const (
 // Create stores a batch with all its items and lets a worker claim it. The
 // batch appears at once and whole, however many commits its items take; what
 // an error or the end of ctx leaves behind is never visible and is removed in
-// the background. Errors are *InvalidError, ErrTooManyOpen, store.ErrDiskFull and those of the
+// the background. A large one waits for its turn, see creations. Errors are *InvalidError, ErrTooManyOpen, ErrCreating, store.ErrDiskFull and those of the
 // store.
 func (e *Engine) Create(ctx context.Context, owner uuid.UUID, r CreateRequest) (View, error) {
+	if r.given().len() > chunk {
+		leave, err := e.creations.enter(ctx, owner)
+		if err != nil {
+			return View{}, err
+		}
+		defer leave()
+	}
 	b, to, err := e.prepare(owner, r)
 	if err != nil {
 		return View{}, err
@@ -46,10 +53,10 @@ func (e *Engine) Create(ctx context.Context, owner uuid.UUID, r CreateRequest) (
 	if r.AutoStart != nil && !*r.AutoStart {
 		on = OnDraft
 	}
-	staged := len(to) > chunk
+	staged := to.len() > chunk
 	if staged {
 		err = e.stage(ctx, b.id, to)
-		to = nil
+		to = recipients{}
 	}
 	states := e.states(b.spec)
 	if err == nil {
@@ -70,11 +77,10 @@ func (e *Engine) Create(ctx context.Context, owner uuid.UUID, r CreateRequest) (
 // stage writes the items of a batch that is not there yet, in commits of one
 // chunk, under a mark that has them swept when the creation does not get to
 // its end.
-func (e *Engine) stage(ctx context.Context, id uuid.UUID, all []recipient) error {
-	for from := 0; from < len(all); from += chunk {
-		part := all[from:min(from+chunk, len(all))]
+func (e *Engine) stage(ctx context.Context, id uuid.UUID, all recipients) error {
+	for from := 0; from < all.len(); from += chunk {
 		err := e.cfg.Store.Update(ctx, func(tx *store.Tx) error {
-			return errors.Join(tx.Put(bucketCreating, id[:], nil), putItems(tx, id, from, part))
+			return errors.Join(tx.Put(bucketCreating, id[:], nil), putItems(tx, id, all, from, min(from+chunk, all.len())))
 		})
 		if err != nil {
 			return err
@@ -87,7 +93,7 @@ func (e *Engine) stage(ctx context.Context, id uuid.UUID, all []recipient) error
 // whatever else the caller wants in that commit, and leaves in b what was
 // committed.
 func (e *Engine) appear(
-	ctx context.Context, b *full, to []recipient, in Input, states []event.State, also func(*store.Tx, View) error,
+	ctx context.Context, b *full, to recipients, in Input, states []event.State, also func(*store.Tx, View) error,
 ) error {
 	var made full
 	err := e.cfg.Store.Update(ctx, func(tx *store.Tx) error {
@@ -95,10 +101,10 @@ func (e *Engine) appear(
 		s.CreatedAt = tx.Now().UnixMilli()
 		made = full{id: b.id, header: b.header, spec: &s, message: b.message}
 		return errors.Join(
-			putItems(tx, b.id, 0, to),
+			putItems(tx, b.id, to, 0, to.len()),
 			store.PutJSON(tx, bucketSpec, b.id[:], s),
 			store.PutJSON(tx, bucketMessage, b.id[:], b.message),
-			tx.Put(bucketOwner, store.Key(s.Owner, b.id), nil),
+			tx.Put(bucketOwner, store.Key(s.Owner, b.id), encodeListed(&s)),
 			tx.Put(bucketOpen, b.id[:], nil),
 			tx.Delete(bucketCreating, b.id[:]),
 			step(tx, &made, in, states, nil),
@@ -128,10 +134,20 @@ func (e *Engine) sweepLater(id uuid.UUID) {
 	}
 }
 
-func putItems(tx *store.Tx, id uuid.UUID, from int, all []recipient) error {
-	for i, to := range all {
-		r := itemRecord{Input: to.input, To: to.digits}
-		if err := tx.Put(bucketItem, itemKey(id, from+i), r.encode()); err != nil {
+// putItems puts the items of the recipients from one to before another.
+func putItems(tx *store.Tx, id uuid.UUID, all recipients, from, before int) error {
+	var raw []byte
+	for i := from; i < before; i++ {
+		input := all.at(i)
+		to, err := phone(input)
+		if err != nil {
+			return err
+		}
+		if to == input {
+			to = ""
+		}
+		raw = appendWaiting(raw[:0], input, to)
+		if err := tx.Put(bucketItem, itemKey(id, i), raw); err != nil {
 			return err
 		}
 	}
@@ -139,32 +155,34 @@ func putItems(tx *store.Tx, id uuid.UUID, from int, all []recipient) error {
 }
 
 // prepare checks the request and builds the batch and whom it goes to.
-func (e *Engine) prepare(owner uuid.UUID, r CreateRequest) (*full, []recipient, error) {
+func (e *Engine) prepare(owner uuid.UUID, r CreateRequest) (*full, recipients, error) {
+	var none recipients
 	if err := e.validate(&r); err != nil {
-		return nil, nil, err
+		return nil, none, err
 	}
 	window, err := ParseSchedule(r.Schedule, e.cfg.Location)
 	if err != nil {
-		return nil, nil, invalid(InvalidSchedule, err.Error())
+		return nil, none, invalid(InvalidSchedule, err.Error())
 	}
 	if w, _ := window.At(e.now()); w == WindowSpent {
-		return nil, nil, invalid(InvalidSchedule, "schedule: the window is wholly in the past")
+		return nil, none, invalid(InvalidSchedule, "schedule: the window is wholly in the past")
 	}
-	to, duplicates, err := e.recipients(r.Recipients)
+	given := r.given()
+	to, duplicates, err := e.distinct(given)
 	if err != nil {
-		return nil, nil, err
+		return nil, none, err
 	}
 	id, err := e.newID()
 	if err != nil {
-		return nil, nil, fmt.Errorf("batch: new id: %w", err)
+		return nil, none, fmt.Errorf("batch: new id: %w", err)
 	}
 	core := Core{
-		Counts:     Counts{Total: len(to), Pending: len(to)},
+		Counts:     Counts{Total: to.len(), Pending: to.len()},
 		AutoResume: r.AutoResume == nil || *r.AutoResume,
 	}
 	s := &spec{
 		Owner: owner, Name: r.Name, Instances: r.Instances, Options: r.Options,
-		Received: len(r.Recipients), Duplicates: duplicates, window: window,
+		Received: given.len(), Duplicates: duplicates, window: window,
 	}
 	if window != nil {
 		s.Schedule, s.Zone = r.Schedule, e.cfg.Location.String()

@@ -70,6 +70,15 @@
 // items and attempts, in small commits. What a crash leaves of them has the mark
 // and is removed after the next start. An id is never used again.
 //
+// # Lists
+//
+// A list looks at a bounded number of records for one page, whatever its filter:
+// a page may be short, or empty, and have a cursor to go on with. Totals of lists
+// without a filter, or by status, come from numbers that each commit keeps. Where a
+// filter has to be held against more records than one call looks at, the total is
+// what was counted, and the list says that there may be more. A file of a release
+// without these numbers is counted after the start, in small commits.
+//
 // # Who owns what
 //
 // A worker is the only one to move the items of its batch while the batch is
@@ -85,10 +94,12 @@
 //	batch_message   batch                       -> JSON of the message, its attributes, what it answers
 //	batch_item      batch + position            -> recipient, status, outcome (binary); the header may hold a newer one
 //	batch_attempt   batch + position + number   -> JSON of instance and outcome; the last attempt is in the item
-//	batch_owner     owner + batch               -> nothing
+//	batch_owner     owner + batch               -> when it was made, its name, its instances (binary)
 //	batch_open      batch                       -> nothing; absent once the batch is final
 //	batch_creating  batch                       -> nothing; a creation under way, swept at start
 //	batch_removing  batch                       -> nothing; deleted, and some of it is there yet
+//	batch_ended     owner + status + batch      -> nothing; a final batch
+//	batch_number    all, or owner               -> JSON: how many batches there are in each status
 //
 // Ids are UUIDs of 16 bytes, positions and numbers big-endian.
 package batch

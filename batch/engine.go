@@ -34,7 +34,8 @@ type Engine struct {
 	newID  func() (uuid.UUID, error) // of version 7
 	now    func() time.Time          // the machine's clock
 
-	open openBatches
+	open      openBatches
+	creations creations
 
 	work  sync.WaitGroup // workers, the sweep and the removal of batches
 	sends sync.WaitGroup // calls of Fleet.Send
@@ -94,6 +95,11 @@ func (e *Engine) Start(ctx context.Context) error {
 	}
 	e.work.Go(func() { e.sweepAll(unfinished) })
 	e.work.Go(e.remove)
+	if counted, err := e.counted(); err != nil {
+		return fmt.Errorf("batch: read how far batches are counted: %w", err)
+	} else if !counted {
+		e.work.Go(e.countAll)
+	}
 	if e.cfg.Retention > 0 {
 		e.work.Go(e.expire)
 	}

@@ -1,16 +1,12 @@
 package batch
 
 import (
-	"errors"
 	"slices"
 	"strings"
 	"time"
 	"unicode/utf8"
 
-	"github.com/google/uuid"
-
 	"postern/event"
-	"postern/store"
 )
 
 // Page selects a part of a list: at most Limit records (0 means 50) after
@@ -21,11 +17,13 @@ type Page struct {
 	Next, Previous string
 }
 
-// List is one page. A cursor is null at its end of the list.
+// List is one page. A cursor is null at its end of the list: a page with one may be
+// short, even empty, where many records were looked at that the filter does not select.
 type List[T any] struct {
 	NextCursor     *string `json:"nextCursor"`
 	PreviousCursor *string `json:"previousCursor"`
 	TotalRecords   int     `json:"totalRecords"`
+	TotalIsMinimum bool    `json:"totalIsMinimum,omitempty"` // there may be more than TotalRecords
 	Records        []T     `json:"records"`
 }
 
@@ -105,39 +103,6 @@ func (f Filter) unfinished() bool {
 	return len(f.Status) > 0 && !slices.ContainsFunc(f.Status, Final)
 }
 
-// matchBatch returns the batch, without its message, when f selects it. A
-// damaged one is left out.
-func matchBatch(tx *store.Tx, id uuid.UUID, f Filter) (*full, bool, error) {
-	h, err := loadHeader(tx, id)
-	if err == nil && len(f.Status) > 0 && !slices.Contains(f.Status, h.Status) {
-		return nil, false, nil
-	}
-	var s *spec
-	if err == nil {
-		s, err = loadSpec(tx, id)
-	}
-	if errors.Is(err, store.ErrDamaged) {
-		return nil, false, nil
-	}
-	if err != nil {
-		return nil, false, err
-	}
-	return &full{id: id, header: h, spec: s}, f.selects(s), nil
-}
-
 // longestName is how many bytes a name has at most. A longer text, which may be
 // a megabyte, is in none of them.
 const longestName = utf8.UTFMax * MaxName
-
-// selects reports whether the batch fits all but the status.
-func (f Filter) selects(s *spec) bool {
-	named := func(ref InstanceRef) bool { return ref.Name == f.InstanceName }
-	closed := func(ref InstanceRef) bool { return !f.Opens(ref.ID) }
-	created := milli(s.CreatedAt)
-	return (f.InstanceName == "" || slices.ContainsFunc(s.Instances, named)) &&
-		(f.CreatedFrom.IsZero() || !created.Before(f.CreatedFrom)) &&
-		(f.CreatedTo.IsZero() || !created.After(f.CreatedTo)) &&
-		(f.Name == "" || s.Name == f.Name) &&
-		(f.Opens == nil || !slices.ContainsFunc(s.Instances, closed)) &&
-		(f.Query == "" || len(f.Query) <= longestName && strings.Contains(strings.ToLower(s.Name), strings.ToLower(f.Query)))
-}

@@ -52,37 +52,40 @@ func (e *Engine) AnyBatch(id uuid.UUID) (View, error) {
 // Batches lists the owner's batches, newest first: by when their creation
 // began. Its error is ErrInvalidCursor, or one of the store.
 func (e *Engine) Batches(owner uuid.UUID, f Filter, p Page) (List[View], error) {
-	q := query[*full]{list: "batches", bucket: bucketOwner, prefix: owner[:], newestFirst: true}
-	return e.list(q, f, p)
+	return e.list(batchList{name: "batches", owner: &owner, want: f.wanted()}, p)
 }
 
-// AllBatches lists the batches of all users as Batches does those of one. Where
-// only unfinished ones are asked for, no finished one is looked at.
+// AllBatches lists the batches of all users as Batches does those of one.
 func (e *Engine) AllBatches(f Filter, p Page) (List[View], error) {
-	q := query[*full]{list: "all batches", bucket: bucketHeader, newestFirst: true}
-	if f.unfinished() {
-		q.bucket = bucketOpen
-	}
-	return e.list(q, f, p)
+	return e.list(batchList{name: "all batches", want: f.wanted()}, p)
 }
 
-// list reads a page of batches. Keys of q's bucket end in their ids.
-func (e *Engine) list(q query[*full], f Filter, p Page) (List[View], error) {
+// list reads a page of batches.
+func (e *Engine) list(l batchList, p Page) (List[View], error) {
 	var found List[*full]
-	err := e.cfg.Store.View(func(tx *store.Tx) (err error) {
-		q.match = one(func(key, _ []byte) (*full, bool, error) { return matchBatch(tx, uuid.UUID(key[len(q.prefix):]), f) })
-		q.total = unknownTotal
-		if f.empty() {
-			if q.total, err = tx.Count(q.bucket, q.prefix); err != nil {
+	err := e.cfg.Store.View(func(tx *store.Tx) error {
+		q, err := l.query(tx)
+		if err != nil {
+			return err
+		}
+		ids, err := q.page(tx, p)
+		if err != nil {
+			return err
+		}
+		found = List[*full]{NextCursor: ids.NextCursor, PreviousCursor: ids.PreviousCursor, TotalRecords: ids.TotalRecords, TotalIsMinimum: ids.TotalIsMinimum}
+		for _, id := range ids.Records {
+			b, err := load(tx, id)
+			if errors.Is(err, store.ErrDamaged) || errors.Is(err, ErrNotFound) {
+				continue
+			}
+			if err != nil {
 				return err
 			}
+			found.Records = append(found.Records, b)
 		}
-		if found, err = q.page(tx, p); err == nil {
-			found.Records, err = withMessages(tx, found.Records)
-		}
-		return err
+		return nil
 	})
-	list := List[View]{found.NextCursor, found.PreviousCursor, found.TotalRecords, []View{}}
+	list := List[View]{found.NextCursor, found.PreviousCursor, found.TotalRecords, found.TotalIsMinimum, []View{}}
 	for _, b := range found.Records {
 		list.Records = append(list.Records, b.view(e.states(b.spec), e.now()))
 	}
@@ -99,8 +102,8 @@ func (e *Engine) Items(owner, id uuid.UUID, f ItemFilter, p Page) (List[Item], e
 		if err != nil {
 			return err
 		}
-		q := query[Item]{list: "items", bucket: bucketItem, prefix: id[:], total: f.totalOf(b.Counts)}
-		q.match = one(func(key, value []byte) (Item, bool, error) { return b.matchItem(key, value, f) })
+		q := query[Item]{list: "items", prefix: id[:], total: f.totalOf(b.Counts)}
+		q.rows = itemRows(id, func(_ *store.Tx, key, value []byte) ([]line[Item], int, error) { return b.listItem(key, value, f) })
 		list, err = q.page(tx, p)
 		return err
 	})
@@ -117,10 +120,15 @@ func (e *Engine) Attempts(owner, id uuid.UUID, f ItemFilter, p Page) (List[Attem
 		if err != nil {
 			return err
 		}
-		q := query[Attempt]{list: "attempts", bucket: bucketItem, prefix: id[:], keySize: len(itemKey(id, 0)), total: unknownTotal}
-		q.match = func(key, value []byte) ([]entry[Attempt], error) {
-			return b.matchAttempts(tx, key, value, f)
+		q := query[Attempt]{list: "attempts", prefix: id[:], total: unknownTotal}
+		if f.empty() {
+			if q.total, q.atLeast, err = b.attemptTotal(tx); err != nil {
+				return err
+			}
 		}
+		q.rows = itemRows(id, func(tx *store.Tx, key, value []byte) ([]line[Attempt], int, error) {
+			return b.listAttempts(tx, key, value, f)
+		})
 		list, err = q.page(tx, p)
 		return err
 	})
@@ -154,22 +162,6 @@ func (e *Engine) Item(owner, id, item uuid.UUID) (ItemWithAttempts, error) {
 	return found, err
 }
 
-// withMessages completes batches that matchBatch found. One whose message is
-// damaged is left out.
-func withMessages(tx *store.Tx, found []*full) (whole []*full, err error) {
-	for _, b := range found {
-		b.message, err = loadMessage(tx, b.id)
-		if errors.Is(err, store.ErrDamaged) {
-			continue
-		}
-		if err != nil {
-			return nil, err
-		}
-		whole = append(whole, b)
-	}
-	return whole, nil
-}
-
 // InUse reports whether an unfinished batch may send through the instance.
 func (e *Engine) InUse(instance int64) (used bool, err error) {
 	err = e.cfg.Store.View(func(tx *store.Tx) error {
@@ -194,7 +186,15 @@ func (e *Engine) InUse(instance int64) (used bool, err error) {
 	return used, err
 }
 
-// States counts the unfinished batches by their status.
+// Unfinished are the statuses of batches that have not ended.
+func Unfinished() []event.BatchStatus {
+	return []event.BatchStatus{
+		event.BatchDraft, event.BatchQueued, event.BatchIsScheduled, event.BatchProcessing, event.BatchWaitingForWindow, event.BatchWaitingForInstance,
+		event.BatchPauseAsked, event.BatchIsPaused, event.BatchStopAsked, event.BatchIsInterrupted,
+	}
+}
+
+// States counts the unfinished batches by their status; one without batches is left out.
 func (e *Engine) States() (map[event.BatchStatus]int, error) {
 	counts := map[event.BatchStatus]int{}
 	err := e.cfg.Store.View(func(tx *store.Tx) error {

@@ -75,9 +75,10 @@ func markNeeds(look *store.Lookup) store.Needs {
 }
 
 func headerNeeds(look *store.Lookup) store.Needs {
+	numbers := heldNumbers{look: look, mark: markOf(look)}
 	return func(key, value []byte) []store.Need {
 		if key == nil {
-			return nil
+			return numbers.needs()
 		}
 		h, err := decodeHeader(value)
 		if err != nil || len(key) != 16 {
@@ -94,6 +95,7 @@ func headerNeeds(look *store.Lookup) store.Needs {
 			owned := belongs(bucketOwner, store.Key(s.Owner, key), "its owner does not see a batch")
 			owned.Value = []byte{}
 			needs = append(needs, owned)
+			needs = append(needs, numbers.add(uuid.UUID(key), s.Owner, h.Status)...)
 		}
 		if h.Counts.Total > 0 && look.First(bucketItem, key, nil) == nil {
 			needs = append(needs, lostItem(key, &h, 0)) // nobody goes through its items

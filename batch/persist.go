@@ -24,6 +24,8 @@ const (
 	bucketOpen     = "batch_open"
 	bucketCreating = "batch_creating"
 	bucketRemoving = "batch_removing"
+	bucketEnded    = "batch_ended"
+	bucketNumber   = "batch_number"
 )
 
 // Buckets declares what this package keeps in the data file.
@@ -35,10 +37,12 @@ func Buckets() []store.Bucket {
 		{Name: bucketMessage, Owner: owner, Key: "batch", Value: "JSON: message, external attributes, what it answers", Append: true, Needs: partNeeds},
 		{Name: bucketItem, Owner: owner, Key: "batch + position", Value: "binary, version 1 or 2: recipient, status, outcome; the header may hold a newer one", Fill: 0.6, Needs: itemNeeds},
 		{Name: bucketAttempt, Owner: owner, Key: "batch + position + attempt number", Value: "JSON: instance, outcome, of attempts that found no instance; the last attempt is in the item", Append: true, Needs: attemptNeeds},
-		{Name: bucketOwner, Owner: owner, Key: "owner + batch", Value: "nothing", Needs: ownerNeeds},
+		{Name: bucketOwner, Owner: owner, Key: "owner + batch", Value: "binary, version 1: when it was made, its name, its instances; nothing until it is counted", Needs: ownerNeeds},
 		{Name: bucketOpen, Owner: owner, Key: "batch", Value: "nothing; absent once the batch is final", Append: true, Needs: openNeeds},
 		{Name: bucketCreating, Owner: owner, Key: "batch", Value: "nothing; a creation under way, swept at start", Needs: markNeeds},
 		{Name: bucketRemoving, Owner: owner, Key: "batch", Value: "nothing; a batch that was deleted and has items or attempts yet", Needs: markNeeds},
+		{Name: bucketEnded, Owner: owner, Key: "owner + s, c or e (stopped, completed, with errors) + batch", Value: "nothing; a final batch", Fill: 0.75, Needs: endedNeeds},
+		{Name: bucketNumber, Owner: owner, Key: "all; user + owner; counted", Value: "JSON: how many batches there are in each status; the id up to which they are counted", Needs: numberNeeds},
 	}
 }
 

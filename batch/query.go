@@ -8,6 +8,8 @@ import (
 	"hash/crc32"
 	"slices"
 
+	"github.com/google/uuid"
+
 	"postern/store"
 )
 
@@ -16,32 +18,45 @@ const defaultLimit = 50
 // unknownTotal has a query count the records that match.
 const unknownTotal = -1
 
-// query reads one page of the records under a prefix.
+// lookMax is how many records a page is looked for in, and as many are counted where
+// its total is not kept. A list whose filter fits almost nothing then has short pages,
+// even empty ones, with a cursor to go on.
+const lookMax = 20_000
+
+// query reads one page of a list.
 type query[T any] struct {
-	list        string // what it lists, so that no other list takes its cursors
-	bucket      string
-	prefix      []byte
-	newestFirst bool
-	total       int // of the matching records, or unknownTotal
-	keySize     int // 0, or the size of a record's key where entries have longer ones
-	match       func(key, value []byte) ([]entry[T], error)
+	list    string // what it lists, so that no other list takes its cursors
+	prefix  []byte // of its keys, the same
+	total   int    // of the matching records, or unknownTotal
+	atLeast bool   // there may be more than total
+	most    int    // in place of lookMax; 0: that
+
+	// rows calls fn for the rows beside a position, nil for the end of the list, in the
+	// list's order or, with back, against it, until fn returns false or an error.
+	rows func(tx *store.Tx, at []byte, back bool, fn func(listRow[T]) (bool, error)) error
 }
 
-// entry is one line of a list. A record may give several, in order.
-type entry[T any] struct {
-	key   []byte
+// listRow is what a list looks at in one go: a record, of which it shows one line, several
+// or none.
+type listRow[T any] struct {
+	first, last []byte // positions in front of its lines and behind them, in the order of keys
+	lines       []line[T]
+	cost        int // records that were read for it
+}
+
+// line is one line of a list.
+type line[T any] struct {
+	at    []byte // its key without the prefix
 	value T
 }
 
-// one is the match of a query whose records give one entry, or none.
-func one[T any](fn func(key, value []byte) (T, bool, error)) func(key, value []byte) ([]entry[T], error) {
-	return func(key, value []byte) ([]entry[T], error) {
-		v, ok, err := fn(key, value)
-		if err != nil || !ok {
-			return nil, err
-		}
-		return []entry[T]{{key, v}}, nil
-	}
+// found is a page before it is a List.
+type found[T any] struct {
+	lines []line[T]
+	more  bool // a line beyond the page was seen
+	cut   bool // the look ended before the list did
+	first []byte
+	last  []byte // the positions between which it looked, in its direction
 }
 
 func (q query[T]) page(tx *store.Tx, p Page) (List[T], error) {
@@ -51,80 +66,118 @@ func (q query[T]) page(tx *store.Tx, p Page) (List[T], error) {
 		return list, err
 	}
 	back := p.Previous != ""
-	limit := orDefault(p.Limit, defaultLimit)
-	var keys [][]byte
-	err = q.scan(tx, cursor, back, func(key []byte, record T) bool {
-		keys, list.Records = append(keys, key), append(list.Records, record)
-		return len(keys) <= limit
-	})
+	f, err := q.look(tx, cursor, back, orDefault(p.Limit, defaultLimit))
 	if err != nil {
 		return list, err
 	}
-	more := len(keys) > limit
-	if more {
-		keys, list.Records = keys[:limit], list.Records[:limit]
+	ahead, behind := &list.NextCursor, &list.PreviousCursor
+	if back {
+		ahead, behind = behind, ahead
+	}
+	n := len(f.lines)
+	switch {
+	case f.more:
+		*ahead = q.cursor(f.lines[n-1].at)
+	case f.cut:
+		*ahead = q.cursor(f.last)
+	}
+	switch {
+	case cursor != nil && n > 0:
+		*behind = q.cursor(f.lines[0].at)
+	case cursor != nil && f.first != nil:
+		*behind = q.cursor(f.first)
 	}
 	if back {
-		slices.Reverse(keys)
-		slices.Reverse(list.Records)
+		slices.Reverse(f.lines)
 	}
-	if len(keys) > 0 {
-		if back || more {
-			list.NextCursor = q.cursor(keys[len(keys)-1])
-		}
-		if back && more || p.Next != "" {
-			list.PreviousCursor = q.cursor(keys[0])
-		}
+	for _, l := range f.lines {
+		list.Records = append(list.Records, l.value)
 	}
-	list.TotalRecords, err = q.count(tx)
+	list.TotalRecords, list.TotalIsMinimum, err = q.count(tx)
+	list.TotalRecords = max(list.TotalRecords, len(list.Records))
 	return list, err
 }
 
-// count returns how many records match.
-func (q query[T]) count(tx *store.Tx) (n int, err error) {
-	if q.total != unknownTotal {
-		return q.total, nil
-	}
-	err = q.scan(tx, nil, false, func([]byte, T) bool { n++; return true })
-	return n, err
-}
-
-// scan calls fn for the matching records after cursor in the list's order, or
-// before it, going backwards.
-func (q query[T]) scan(tx *store.Tx, cursor []byte, back bool, fn func(key []byte, record T) bool) error {
-	r := store.Range{Prefix: q.prefix, Reverse: q.newestFirst != back}
-	at := append(bytes.Clone(q.prefix), cursor...)
-	switch {
-	case cursor == nil:
-	case r.Reverse:
-		r.Before = at
-	case q.keySize > 0:
-		r.From = at[:min(len(at), q.keySize)]
-	default:
-		r.From = at
-	}
-	beyond := func(key []byte) bool {
-		c := bytes.Compare(key, at)
-		return cursor == nil || r.Reverse && c < 0 || !r.Reverse && c > 0
-	}
-	return tx.Scan(q.bucket, r, func(key, value []byte) (bool, error) {
-		entries, err := q.match(key, value)
+// look finds the lines of a page, and whether there is another one behind them.
+func (q query[T]) look(tx *store.Tx, at []byte, back bool, limit int) (f found[T], err error) {
+	looked := 0
+	err = q.rows(tx, at, back, func(r listRow[T]) (bool, error) {
+		if looked >= orDefault(q.most, lookMax) {
+			f.cut = true
+			return false, nil
+		}
+		looked += r.cost
+		begin, end := r.first, r.last
 		if back {
-			slices.Reverse(entries)
+			begin, end = end, begin
+			slices.Reverse(r.lines)
 		}
-		for _, e := range entries {
-			if beyond(e.key) && !fn(e.key, e.value) {
-				return false, err
+		if f.first == nil {
+			f.first = begin
+		}
+		f.last = end
+		for _, l := range r.lines {
+			if f.more = len(f.lines) == limit; f.more {
+				return false, nil
 			}
+			f.lines = append(f.lines, l)
 		}
-		return true, err
+		return true, nil
 	})
+	return f, err
 }
 
-// cursor makes the opaque form of a position: the part of the key that is not
+// count returns how many records match; atLeast tells that there may be more.
+func (q query[T]) count(tx *store.Tx) (n int, atLeast bool, err error) {
+	if q.total != unknownTotal {
+		return q.total, q.atLeast, nil
+	}
+	looked := 0
+	err = q.rows(tx, nil, false, func(r listRow[T]) (bool, error) {
+		if atLeast = looked >= orDefault(q.most, lookMax); atLeast {
+			return false, nil
+		}
+		looked += r.cost
+		n += len(r.lines)
+		return true, nil
+	})
+	return n, atLeast, err
+}
+
+// itemRows goes through the items of a batch by position; lines makes what is listed of one.
+// Keys of lines are those of their item, or begin with it.
+func itemRows[T any](id uuid.UUID, lines func(tx *store.Tx, key, value []byte) ([]line[T], int, error)) func(*store.Tx, []byte, bool, func(listRow[T]) (bool, error)) error {
+	const size = 8 // of a position
+	return func(tx *store.Tx, at []byte, back bool, fn func(listRow[T]) (bool, error)) error {
+		r := store.Range{Prefix: id[:], Reverse: back}
+		switch {
+		case at == nil:
+		case back:
+			r.Before = store.Key(id, at)
+		default:
+			r.From = store.Key(id, at[:min(len(at), size)])
+		}
+		return tx.Scan(bucketItem, r, func(key, value []byte) (bool, error) {
+			all, cost, err := lines(tx, key, value)
+			if err != nil {
+				return true, err
+			}
+			beside := func(l line[T]) bool {
+				side := bytes.Compare(l.at, at)
+				return at != nil && (back && side >= 0 || !back && side <= 0)
+			}
+			own := key[len(id):]
+			return fn(listRow[T]{
+				first: own, last: append(slices.Clone(own), 0xff, 0xff, 0xff, 0xff),
+				lines: slices.DeleteFunc(all, beside), cost: cost,
+			})
+		})
+	}
+}
+
+// cursor makes the opaque form of a position: the part of a key that is not
 // the prefix, after a checksum that ties it to this list.
-func (q query[T]) cursor(key []byte) *string {
-	at := key[len(q.prefix):]
+func (q query[T]) cursor(at []byte) *string {
 	s := base64.RawURLEncoding.EncodeToString(append(q.sum(at), at...))
 	return &s
 }
@@ -154,17 +207,25 @@ func (q query[T]) position(p Page) ([]byte, error) {
 	return at, nil
 }
 
-func (b *full) matchItem(key, value []byte, f ItemFilter) (Item, bool, error) {
+// listItem returns an item when f selects it.
+func (b *full) listItem(key, value []byte, f ItemFilter) ([]line[Item], int, error) {
 	position, r, err := b.readItem(key, value)
-	if err != nil {
-		return Item{}, false, err
+	if err != nil || !f.holds(string(r.shownStatus()), b.spec.instanceName(r.Instance), r) {
+		return nil, 1, err
 	}
-	item := b.item(position, r)
-	return item, f.holds(string(item.Status), b.spec.instanceName(r.Instance), r), nil
+	return []line[Item]{{key[len(b.id):], b.item(position, r)}}, 1, nil
+}
+
+// shownStatus is the status of an item as REST has it.
+func (r itemRecord) shownStatus() ItemStatus {
+	if r.Status == "" {
+		return ItemPending
+	}
+	return r.Status
 }
 
 // attempts are those of one item, oldest first.
-func (b *full) attempts(tx *store.Tx, position int, r itemRecord) (all []entry[Attempt], err error) {
+func (b *full) attempts(tx *store.Tx, position int, r itemRecord) (all []line[Attempt], err error) {
 	if r.Attempts > 1 || r.Attempts == 1 && r.Instance == 0 {
 		prefix := itemKey(b.id, position)
 		err = tx.Scan(bucketAttempt, store.Range{Prefix: prefix}, func(key, value []byte) (bool, error) {
@@ -173,13 +234,13 @@ func (b *full) attempts(tx *store.Tx, position int, r itemRecord) (all []entry[A
 				return true, tx.Unreadable(bucketAttempt, key, err)
 			}
 			number := int(binary.BigEndian.Uint32(key[len(prefix):]))
-			all = append(all, entry[Attempt]{key, b.attempt(position, number, a)})
+			all = append(all, line[Attempt]{key[len(b.id):], b.attempt(position, number, a)})
 			return true, nil
 		})
 	}
 	if r.Instance != 0 {
 		key := attemptKey(b.id, position, r.Attempts)
-		all = append(all, entry[Attempt]{key, b.attempt(position, r.Attempts, r.lastAttempt())})
+		all = append(all, line[Attempt]{key[len(b.id):], b.attempt(position, r.Attempts, r.lastAttempt())})
 	}
 	return all, err
 }
@@ -194,30 +255,38 @@ func (b *full) attempt(position, number int, a attemptRecord) Attempt {
 	}
 }
 
-// matchAttempts returns the attempts of the item in a record that f selects.
-func (b *full) matchAttempts(tx *store.Tx, key, value []byte, f ItemFilter) ([]entry[Attempt], error) {
+// listAttempts returns the attempts of an item that f selects.
+func (b *full) listAttempts(tx *store.Tx, key, value []byte, f ItemFilter) ([]line[Attempt], int, error) {
 	position, r, err := b.readItem(key, value)
 	if err != nil {
-		return nil, err
+		return nil, 1, err
 	}
 	all, err := b.attempts(tx, position, r)
-	return slices.DeleteFunc(all, func(e entry[Attempt]) bool {
-		return !f.holds(string(e.value.Status), e.value.InstanceName, r)
-	}), err
+	return slices.DeleteFunc(all, func(l line[Attempt]) bool {
+		return !f.holds(string(l.value.Status), l.value.InstanceName, r)
+	}), 1 + r.Attempts, err
+}
+
+// attemptTotal is how many attempts the items of a batch have: one each that has an
+// instance, and those that have records of their own.
+func (b *full) attemptTotal(tx *store.Tx) (n int, atLeast bool, err error) {
+	n, err = tx.CountSome(bucketAttempt, b.id[:], lookMax)
+	atLeast = n == lookMax
+	for _, s := range b.Shares {
+		n += s.Selected
+	}
+	return n, atLeast, err
 }
 
 func (b *full) item(position int, r itemRecord) Item {
 	item := Item{
 		ID: itemID(b.id, position), BatchID: b.id, Position: position,
 		RecipientInput: r.Input, NormalizedRecipient: r.recipient(), RecipientJID: stringPtr(r.JID),
-		Status: r.Status, ClientMessageID: stringPtr(r.ClientID), WhatsAppMessageID: stringPtr(r.WhatsApp),
+		Status: r.shownStatus(), ClientMessageID: stringPtr(r.ClientID), WhatsAppMessageID: stringPtr(r.WhatsApp),
 		AttemptCount: r.Attempts, SelectedDelayMs: r.DelayMs,
 		LastErrorCode: stringPtr(r.Code), LastErrorMessage: stringPtr(r.Error),
 		CreatedAt: milli(b.spec.CreatedAt), UpdatedAt: milli(max(r.UpdatedAt, b.spec.CreatedAt)),
 		ProcessingStartedAt: milliPtr(r.StartedAt), FinishedAt: milliPtr(r.EndedAt),
-	}
-	if r.Status == "" {
-		item.Status = ItemPending
 	}
 	if r.Instance != 0 {
 		item.SelectedInstanceID, item.SelectedInstanceName = &r.Instance, stringPtr(b.spec.instanceName(r.Instance))

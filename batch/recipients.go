@@ -7,47 +7,140 @@ import (
 	"postern/event"
 )
 
-// recipient is one that a batch goes to. 100 000 of them are in memory during
-// a creation, so it is no more than what the item's first record holds.
-type recipient struct {
-	input  string // as the caller wrote it
-	digits string // empty when input is them
+// Packed is a list of texts in little memory: 100 000 recipients take 2 MB, and their
+// strings would take three times as much. The zero value is empty.
+type Packed struct {
+	blocks []packedBlock
+	n      int
 }
 
-// recipients normalises what the caller wrote and drops those that come again.
-// One that is wrong refuses all; the first 100 of those are named by index.
-func (e *Engine) recipients(given []string) (all []recipient, duplicates int, err error) {
-	if len(given) == 0 {
-		return nil, 0, invalid(InvalidRecipient, "recipients must not be empty")
+type packedBlock struct {
+	text []byte
+	ends []uint32
+}
+
+const packedTexts = 1024 // of a block
+
+// AddText adds a text, which it copies.
+func (p *Packed) AddText(text []byte) {
+	if p.n%packedTexts == 0 {
+		p.blocks = append(p.blocks, packedBlock{make([]byte, 0, 16*packedTexts), make([]uint32, 0, packedTexts)})
 	}
-	if most := e.cfg.MaxRecipients; len(given) > most {
-		return nil, 0, invalid(TooManyRecipients, fmt.Sprintf("recipients has more than the %d entries that are allowed", most))
+	b := &p.blocks[len(p.blocks)-1]
+	b.text = append(b.text, text...)
+	b.ends = append(b.ends, uint32(len(b.text))) //nolint:gosec // bodies are smaller
+	p.n++
+}
+
+// Len is how many texts there are.
+func (p *Packed) Len() int { return p.n }
+
+// At returns one of them, counted from 0.
+func (p *Packed) At(i int) string {
+	b, at := &p.blocks[i/packedTexts], i%packedTexts
+	from := uint32(0)
+	if at > 0 {
+		from = b.ends[at-1]
 	}
-	seen := make(map[string]struct{}, len(given))
-	all = make([]recipient, 0, len(given))
+	return string(b.text[from:b.ends[at]])
+}
+
+// texts is a list that need not be packed.
+type texts []string
+
+func (t texts) Len() int        { return len(t) }
+func (t texts) At(i int) string { return t[i] }
+
+// recipients are those that a batch goes to, as the caller wrote them. Their digits are
+// read again where they are needed, and not kept.
+type recipients struct {
+	given interface {
+		Len() int
+		At(i int) string
+	}
+	kept []uint32 // which of them, by index, when there are duplicates; nil: all
+}
+
+func (r recipients) len() int {
+	switch {
+	case r.kept != nil:
+		return len(r.kept)
+	case r.given == nil:
+		return 0
+	}
+	return r.given.Len()
+}
+
+// at returns a recipient as the caller wrote it.
+func (r recipients) at(i int) string {
+	if r.kept != nil {
+		i = int(r.kept[i])
+	}
+	return r.given.At(i)
+}
+
+// given are the recipients of a request.
+func (r *CreateRequest) given() recipients {
+	if r.Packed.Len() > 0 {
+		return recipients{given: &r.Packed}
+	}
+	return recipients{given: texts(r.Recipients)}
+}
+
+// distinct checks what the caller wrote and drops recipients that come again. One that
+// is wrong refuses all; the first 100 of those are named by index.
+func (e *Engine) distinct(all recipients) (distinct recipients, duplicates int, err error) {
+	n := all.len()
+	if n == 0 {
+		return recipients{}, 0, invalid(InvalidRecipient, "recipients must not be empty")
+	}
+	if most := e.cfg.MaxRecipients; n > most {
+		return recipients{}, 0, invalid(TooManyRecipients, fmt.Sprintf("recipients has more than the %d entries that are allowed", most))
+	}
+	seen := make(map[uint64]struct{}, n)
+	distinct.given = all.given
 	var complaints []string
-	for i, input := range given {
-		digits, err := phone(input)
+	for i := range n {
+		digits, err := phone(all.at(i))
 		if err != nil {
 			if complaints = append(complaints, fmt.Sprintf("recipients[%d] %v", i, err)); len(complaints) == maxComplaints {
 				break
 			}
 			continue
 		}
-		if _, again := seen[digits]; again {
+		if complaints != nil {
+			continue
+		}
+		number := recipientNumber(digits)
+		if _, again := seen[number]; again {
+			if distinct.kept == nil {
+				distinct.kept = make([]uint32, i, n)
+				for j := range distinct.kept {
+					distinct.kept[j] = uint32(j) //nolint:gosec // bodies are smaller
+				}
+			}
 			duplicates++
 			continue
 		}
-		seen[digits] = struct{}{}
-		if digits == input {
-			digits = ""
+		seen[number] = struct{}{}
+		if duplicates > 0 {
+			distinct.kept = append(distinct.kept, uint32(i)) //nolint:gosec // bodies are smaller
 		}
-		all = append(all, recipient{input, digits})
 	}
 	if complaints != nil {
-		return nil, 0, invalid(InvalidRecipient, complaints...)
+		return recipients{}, 0, invalid(InvalidRecipient, complaints...)
 	}
-	return all, duplicates, nil
+	return distinct, duplicates, nil
+}
+
+// recipientNumber is a number of its own for each text of at most 18 digits, leading zeros
+// included.
+func recipientNumber(digits string) uint64 {
+	n := uint64(1)
+	for _, c := range []byte(digits) {
+		n = 10*n + uint64(c-'0')
+	}
+	return n
 }
 
 // phone returns the digits of a recipient.

@@ -42,7 +42,7 @@ func (e *Engine) Delete(ctx context.Context, owner, id uuid.UUID) error {
 		if !Final(h.Status) {
 			return &TransitionError{Status: h.Status, Trigger: OnDelete}
 		}
-		return withdraw(tx, owner, id)
+		return withdraw(tx, owner, id, h.Status)
 	})
 	if err != nil {
 		return fmt.Errorf("batch %s: delete: %w", id, err)
@@ -54,7 +54,7 @@ func (e *Engine) Delete(ctx context.Context, owner, id uuid.UUID) error {
 
 // withdraw takes a batch from its readers, in one commit of the same size for
 // every batch, and leaves a mark for what is to be removed of it.
-func withdraw(tx *store.Tx, owner, id uuid.UUID) error {
+func withdraw(tx *store.Tx, owner, id uuid.UUID, status event.BatchStatus) error {
 	return errors.Join(
 		tx.Delete(bucketOwner, store.Key(owner, id)),
 		tx.Delete(bucketHeader, id[:]),
@@ -62,6 +62,7 @@ func withdraw(tx *store.Tx, owner, id uuid.UUID) error {
 		tx.Delete(bucketMessage, id[:]),
 		tx.Put(bucketRemoving, id[:], nil),
 		tx.OutboxForget(id),
+		noteStatus(tx, owner, id, status, ""),
 	)
 }
 
@@ -143,7 +144,7 @@ func removeSome(tx *store.Tx) error {
 
 // expire removes final batches when their retention is over, until Stop.
 func (e *Engine) expire() {
-	prune.Loop(e.life, e.cfg.Retention, e.expireOnce, func(err error) {
+	prune.Loop(e.life, e.cfg.Store, e.cfg.Retention, e.expireOnce, func(err error) {
 		e.cfg.Logger.Warn("old batches not removed", "error", err)
 	})
 }
@@ -264,11 +265,15 @@ func (h *header) finalAt() time.Time {
 func withdrawAll(tx *store.Tx, some []uuid.UUID) error {
 	for _, id := range some {
 		s, found, err := store.GetJSON[spec](tx, bucketSpec, id[:])
-		if errors.Is(err, store.ErrDamaged) || err == nil && !found {
+		var h header
+		if err == nil && found {
+			h, err = loadHeader(tx, id)
+		}
+		if errors.Is(err, store.ErrDamaged) || errors.Is(err, ErrNotFound) || err == nil && !found {
 			continue
 		}
 		if err == nil {
-			err = withdraw(tx, s.Owner, id)
+			err = withdraw(tx, s.Owner, id, h.Status)
 		}
 		if err != nil {
 			return err

@@ -24,10 +24,11 @@ func (r *rig) rows() map[string]int {
 		if err != nil {
 			r.Fatal(err)
 		}
-		if n > 0 {
+		if n > 0 && b.Name != bucketNumber { // of these, checkNumbers
 			all[b.Name] = n
 		}
 	}
+	checkNumbers(r, r.s)
 	return all
 }
 
@@ -228,6 +229,9 @@ func TestFinalBatchesGoWhenTheirRetentionIsOver(t *testing.T) {
 				time.Sleep(time.Until(began.Add(after)))
 				if restarts {
 					r.boot()
+					if after > life {
+						time.Sleep(25 * time.Hour) // the store trusts a clock that is days ahead after a day
+					}
 				}
 				synctest.Wait()
 				for id, want := range want {
@@ -275,6 +279,7 @@ func TestAnIDFromTheFutureDoesNotKeepABatch(t *testing.T) {
 				return errors.Join(
 					putHeader(tx, id, &h), store.PutJSON(tx, bucketSpec, id[:], spec{Owner: owner, CreatedAt: now}),
 					store.PutJSON(tx, bucketMessage, id[:], messageRecord{}), tx.Put(bucketOwner, store.Key(owner, id), nil),
+					noteStatus(tx, owner, id, "", complete),
 				)
 			})
 			if err != nil {

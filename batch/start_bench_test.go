@@ -48,14 +48,14 @@ func finishedBatch(b *testing.B, s *store.Store, e *Engine, items, events int) {
 			store.PutJSON(tx, bucketMessage, made.id[:], made.message),
 			tx.Put(bucketOwner, store.Key(owner, made.id), nil),
 		)
-		for i := range to {
-			r := itemRecord{Input: to[i].input, To: to[i].digits}
+		for i := range to.len() {
+			r := itemRecord{Input: to.at(i)}
 			r.Status, r.Instance, r.ClientID, r.Attempts = ItemSuccess, 1, "3EB0C7A1D2E3F4051627", 1
 			r.WhatsApp, r.JID = r.ClientID, r.usualJID()
 			err = errors.Join(err, tx.Put(bucketItem, itemKey(made.id, i), r.encode()))
 		}
 		for range events {
-			progress := made.payload(event.BatchProgress, states, &told{0, itemRecord{Input: to[0].input}}, "")
+			progress := made.payload(event.BatchProgress, states, &told{0, itemRecord{Input: to.at(0)}}, "")
 			err = errors.Join(err, tx.Emit(store.Emission{Kind: event.BatchProgress, Owner: owner, Batch: made.id, Data: progress}))
 		}
 		return err

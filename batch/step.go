@@ -37,7 +37,7 @@ func step(tx *store.Tx, b *full, in Input, states []event.State, item *told) err
 	if err != nil {
 		return err
 	}
-	interruption := b.Reason
+	interruption, from := b.Reason, b.Status
 	b.advance(d, in, tx.Now())
 	if err := b.settle(tx); err != nil {
 		return err
@@ -49,6 +49,9 @@ func step(tx *store.Tx, b *full, in Input, states []event.State, item *told) err
 		if err := tx.Delete(bucketOpen, b.id[:]); err != nil {
 			return err
 		}
+	}
+	if err := noteStatus(tx, b.spec.Owner, b.id, from, b.Status); err != nil {
+		return err
 	}
 	for _, kind := range d.Events {
 		e := store.Emission{Kind: kind, Owner: b.spec.Owner, Batch: b.id, Data: b.payload(kind, states, item, interruption)}

@@ -2,6 +2,8 @@ package cli
 
 import (
 	"context"
+	"crypto/sha256"
+	"encoding/hex"
 	"errors"
 	"fmt"
 	"io"
@@ -15,6 +17,7 @@ import (
 	"postern/app"
 	"postern/backup"
 	"postern/config"
+	"postern/plural"
 	"postern/store"
 )
 
@@ -22,6 +25,7 @@ import (
 type backupOptions struct {
 	settings, url, key string
 	withoutSecrets     bool
+	noVerify           bool
 	recipients         []string
 }
 
@@ -29,11 +33,12 @@ type backupOptions struct {
 func backupCommand() *cobra.Command {
 	var o backupOptions
 	c := &cobra.Command{
-		Use:   "backup [--without-secrets] [--recipient KEY] [--url URL --key KEY] [--config FILE] FILE|-",
+		Use:   "backup [--without-secrets] [--recipient KEY] [--no-verify] [--url URL --key KEY] [--config FILE] FILE|-",
 		Short: "write all that must not be lost into one archive",
 		Long: "A tar file with the data file as it is at one moment, the secrets, and a manifest with their digests. A running\n" +
 			"program makes it while it works on, found by the configuration or by --url; otherwise it is made of the file. FILE is\n" +
-			"there when it is whole, and replaces none; - is standard output. Who has the archive can act as every account in it:\n" +
+			"written atomically and never overwritten; - is standard output. The archive is verified before success is reported:\n" +
+			"manifest, digests, secrets, and every page and record; --no-verify skips that. Who has the archive can act as every account in it:\n" +
 			"encrypt it with --recipient for a key of age, or keep it as you keep keys.",
 		Example: "postern backup postern.tar\npostern backup --recipient age1ql3z7hjy54pw3hyww5ayyfg7zqgvc7w3j2elw8zmrj2kg5sfn9aqmcac8p postern.tar.age\n" +
 			"postern backup - | ssh other 'cat > postern.tar'",
@@ -46,6 +51,7 @@ func backupCommand() *cobra.Command {
 	f := c.Flags()
 	f.BoolVar(&o.withoutSecrets, "without-secrets", false, "leave out the API key and the secret of tokens")
 	f.StringArrayVar(&o.recipients, "recipient", nil, "public `KEY` of age for which to encrypt; may be given again")
+	f.BoolVar(&o.noVerify, "no-verify", false, "do not read back and verify the archive that was written")
 	f.StringVar(&o.url, "url", "", "`URL` of a program on another machine")
 	f.StringVar(&o.key, "key", "", "its API `KEY`; else the one of the configuration")
 	noFiles(c, "recipient", "url", "key")
@@ -61,16 +67,11 @@ func (o *backupOptions) run(ctx context.Context, path string, out, errOut io.Wri
 	if err != nil {
 		return err
 	}
-	write, release, err := o.source(ctx, cfg, recipients)
+	from, release, err := o.source(ctx, cfg, recipients)
 	if err != nil {
 		return err
 	}
 	defer release()
-	var m backup.Manifest
-	target := func(w io.Writer) (err error) {
-		m, err = write(w)
-		return err
-	}
 	if path == "-" {
 		if isTerminal(out) {
 			return errors.New("standard output is a terminal, which is no place for an archive: name a FILE, or send it on with |")
@@ -78,22 +79,29 @@ func (o *backupOptions) run(ctx context.Context, path string, out, errOut io.Wri
 		if lost(out) {
 			return errors.New("standard output is closed, or leads nowhere: name a FILE, or send it on with |")
 		}
-		err, out = target(out), errOut
+		err, out = from.write(ctx, out), errOut
 	} else {
-		err = backup.WriteFile(path, target)
+		err = from.save(ctx, path)
 	}
 	if err != nil {
 		return err
 	}
-	if m.Format == 0 {
-		fmt.Fprintf(out, "%s: written, encrypted\n", path)
-		return nil
+	what := "written"
+	if m, known := from.manifest(); known {
+		what = contents(m)
 	}
-	how := ""
 	if len(recipients) > 0 {
-		how = ", encrypted"
+		what += ", encrypted"
 	}
-	fmt.Fprintf(out, "%s: %s%s\n", path, contents(m), how)
+	if o.noVerify {
+		what += ", not verified"
+	} else {
+		what += ", verified"
+	}
+	fmt.Fprintf(out, "%s: %s\n", path, what)
+	if o.url == "" && cfg.Sandbox.Enabled && cfg.Sandbox.Path != "" {
+		fmt.Fprintf(out, "the sandbox is not in the backup: copy %s while the program is stopped when its simulated phones and their chats matter\n", config.Absolute(cfg.Sandbox.Path))
+	}
 	return nil
 }
 
@@ -107,27 +115,34 @@ func contents(m backup.Manifest) string {
 			without = ""
 		}
 	}
-	return fmt.Sprintf("%d instances, %d batches, %d events to be delivered, %s, of %s%s",
-		m.Counts.Instances, m.Counts.Batches, m.Counts.PendingEvents, inUnits(size), m.At.Time.UTC().Format("2006-01-02 15:04:05Z"), without)
+	return fmt.Sprintf("%s, %s, %s to be delivered, %s, of %s%s",
+		plural.Of(m.Counts.Instances, "instance"), plural.Of(m.Counts.Batches, "batch"), plural.Of(m.Counts.PendingEvents, "event"), inUnits(size), m.At.Time.UTC().Format("2006-01-02 15:04:05Z"), without)
 }
 
-// writeArchive writes an archive and returns its manifest, unless it cannot be read.
-type writeArchive func(io.Writer) (backup.Manifest, error)
+// archiveSource is where an archive comes from.
+type archiveSource interface {
+	// write writes the archive, verified as far as a stream can be.
+	write(ctx context.Context, w io.Writer) error
+	// save writes it into a file and reads that back, unless verification is off.
+	save(ctx context.Context, path string) error
+	// manifest is that of the archive; not known of one that is encrypted elsewhere.
+	manifest() (m backup.Manifest, known bool)
+}
 
 // source is the file when nothing runs on it, else the program that does.
-func (o *backupOptions) source(ctx context.Context, cfg *config.Config, recipients []age.Recipient) (writeArchive, func(), error) {
+func (o *backupOptions) source(ctx context.Context, cfg *config.Config, recipients []age.Recipient) (archiveSource, func(), error) {
 	none := func() {}
 	if o.url != "" {
 		if err := checkBase(o.url); err != nil {
 			return nil, none, usageError{fmt.Errorf("--url %w", err)}
 		}
 		p, err := elsewhere(cfg, o.url, o.key)
-		return o.remote(ctx, p), none, err
+		return &remoteArchive{o: o, p: p}, none, err
 	}
 	snapshot, err := store.SnapshotFile(cfg.Store.Path, everyBucket())
 	if errors.Is(err, store.ErrLocked) {
 		p, err := running(cfg, o.key)
-		return o.remote(ctx, p), none, err
+		return &remoteArchive{o: o, p: p}, none, err
 	}
 	if err != nil {
 		return nil, none, err
@@ -144,36 +159,77 @@ func (o *backupOptions) source(ctx context.Context, cfg *config.Config, recipien
 			return nil, none, fmt.Errorf("%w; --without-secrets leaves them out", err)
 		}
 	}
-	archive, err := app.Archive(ctx, snapshot, secrets)
+	archive, err := app.Archive(ctx, snapshot, secrets, !o.noVerify)
 	if err != nil {
 		release()
 		return nil, none, err
 	}
-	return func(w io.Writer) (backup.Manifest, error) {
-		return archive.Manifest(), archive.Write(ctx, w, recipients...)
-	}, release, nil
+	return &localArchive{archive, recipients}, release, nil
 }
 
-// remote has a running program make the archive.
-func (o *backupOptions) remote(ctx context.Context, p program) writeArchive {
-	return func(w io.Writer) (m backup.Manifest, err error) {
-		resp, err := p.ask(ctx, http.MethodPost, "/admin/backup", map[string]any{"withoutSecrets": o.withoutSecrets, "recipients": o.recipients})
-		if err != nil {
-			return m, err
-		}
-		defer func() { _ = resp.Body.Close() }()
-		if len(o.recipients) > 0 {
-			if _, err := io.Copy(w, resp.Body); err != nil {
-				return m, fmt.Errorf("the backup was cut off: %w", err)
-			}
-			return m, nil
-		}
-		if m, err = backup.Inspect(ctx, io.TeeReader(resp.Body, w)); err != nil {
-			return m, fmt.Errorf("what %s sent: %w", p.base, err)
-		}
-		return m, nil
-	}
+// localArchive is made of the file of a program that does not run.
+type localArchive struct {
+	archive    *backup.Archive
+	recipients []age.Recipient
 }
+
+func (l *localArchive) write(ctx context.Context, w io.Writer) error {
+	return l.archive.Write(ctx, w, l.recipients...)
+}
+
+func (l *localArchive) save(ctx context.Context, path string) error {
+	return l.archive.Save(ctx, path, l.recipients...)
+}
+
+func (l *localArchive) manifest() (backup.Manifest, bool) { return l.archive.Manifest(), true }
+
+// remoteArchive is made by a running program, which verifies what it sends.
+type remoteArchive struct {
+	o    *backupOptions
+	p    program
+	made backup.Manifest
+}
+
+func (r *remoteArchive) write(ctx context.Context, w io.Writer) error {
+	resp, err := r.p.ask(ctx, http.MethodPost, "/admin/backup", map[string]any{"withoutSecrets": r.o.withoutSecrets, "recipients": r.o.recipients})
+	if err != nil {
+		return err
+	}
+	defer func() { _ = resp.Body.Close() }()
+	if len(r.o.recipients) == 0 {
+		if r.made, err = app.BackupChecks().Stream(ctx, io.TeeReader(resp.Body, w)); err != nil {
+			return fmt.Errorf("what %s sent: %w", r.p.base, err)
+		}
+		return nil
+	}
+	sum := sha256.New()
+	if _, err := io.Copy(io.MultiWriter(w, sum), resp.Body); err != nil {
+		return fmt.Errorf("the backup was cut off: %w", err)
+	}
+	// Only its recipients can read it. The program verified it before the encryption and
+	// names the digest of what it sent; one of a release before does not.
+	want := resp.Trailer.Get(backup.DigestTrailer)
+	switch {
+	case r.o.noVerify || want == hex.EncodeToString(sum.Sum(nil)):
+		return nil
+	case want == "":
+		return fmt.Errorf("%s did not send the digest of the backup, so that it cannot be verified: it is of an earlier release, or a proxy before it drops trailers; --no-verify takes the backup as it is", r.p.base)
+	}
+	return fmt.Errorf("what %s sent: %w: its digest is another than the program names", r.p.base, backup.ErrDamaged)
+}
+
+func (r *remoteArchive) save(ctx context.Context, path string) error {
+	write := func(w io.Writer) error { return r.write(ctx, w) }
+	switch {
+	case r.o.noVerify:
+		return backup.WriteFile(path, write)
+	case len(r.o.recipients) > 0:
+		return backup.WriteDigested(ctx, path, write)
+	}
+	return backup.WriteInspected(ctx, path, write, app.BackupChecks())
+}
+
+func (r *remoteArchive) manifest() (backup.Manifest, bool) { return r.made, r.made.Format != 0 }
 
 // isTerminal reports whether somebody looks at what is written there.
 func isTerminal(w any) bool {

@@ -12,6 +12,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"postern/config"
+	"postern/plural"
 	"postern/store"
 )
 
@@ -62,11 +63,11 @@ func repairFile(c *cobra.Command, settings string, args []string, sure bool) err
 	case err != nil:
 		return err
 	case len(report.Faults) == 0:
-		fmt.Fprintf(out, "%s: %d records, nothing to repair\n", path, report.Records)
+		fmt.Fprintf(out, "%s: %s, nothing to repair\n", path, plural.Of(report.Records, "record"))
 		return nil
 	}
 	if !sure {
-		question := fmt.Sprintf("%s has %d faults and is moved aside for a file without them. Go on?", path, len(report.Faults))
+		question := fmt.Sprintf("%s has %s and is moved aside for a file without faults. Go on?", path, plural.Of(len(report.Faults), "fault"))
 		if err := confirmed(ctx, c.InOrStdin(), c.ErrOrStderr(), question); err != nil {
 			return err
 		}
@@ -78,8 +79,8 @@ func repairFile(c *cobra.Command, settings string, args []string, sure bool) err
 	for _, line := range done.Told {
 		fmt.Fprintln(out, config.OneLine(line))
 	}
-	fmt.Fprintf(out, "%s: %d records, after %d that could not be read were left out, %d removed and %d made; what was there is %s now\n",
-		path, done.Records, done.Damaged, done.Removed, done.Made, done.Kept)
+	fmt.Fprintf(out, "%s: %s, after %d that could not be read were left out, %d removed and %d made; what was there is %s now\n",
+		path, plural.Of(done.Records, "record"), done.Damaged, done.Removed, done.Made, done.Kept)
 	return nil
 }
 
@@ -99,9 +100,9 @@ func checkFile(ctx context.Context, settings string, args []string, out io.Write
 		fmt.Fprintln(out, config.OneLine(fault))
 	}
 	if n := len(report.Faults); n > 0 {
-		return fmt.Errorf("%s has %d faults; docs/crash.md tells what to do with a damaged data file", path, n)
+		return fmt.Errorf("%s has %s; docs/crash.md tells what to do with a damaged data file", path, plural.Of(n, "fault"))
 	}
-	fmt.Fprintf(out, "%s: %d records in %d buckets, no fault\n", path, report.Records, report.Buckets)
+	fmt.Fprintf(out, "%s: %s in %s, no fault\n", path, plural.Of(report.Records, "record"), plural.Of(report.Buckets, "bucket"))
 	return nil
 }
 

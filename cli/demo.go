@@ -23,6 +23,7 @@ import (
 	"postern/config"
 	"postern/event"
 	"postern/httpapi/tokens"
+	"postern/plural"
 )
 
 const (
@@ -314,7 +315,7 @@ func (d *demoRun) summary(recipients []string) error {
 	fmt.Fprintf(d.out, "  phones       %d of %d decrypted the text, %d of them more than once\n", decrypted, len(recipients), twice)
 	slices.Sort(d.latencies)
 	n := len(d.latencies)
-	fmt.Fprintf(d.out, "  deliveries   %d webhooks; from commit to receipt: median %v, slowest %v\n", n,
+	fmt.Fprintf(d.out, "  deliveries   %s; from commit to receipt: median %v, slowest %v\n", plural.Of(n, "webhook"),
 		d.latencies[n/2].Round(time.Millisecond/10), d.latencies[n-1].Round(time.Millisecond/10))
 	for _, row := range event.Catalogue() {
 		if c := d.counts[string(row.Kind)]; c > 0 {

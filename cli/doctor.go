@@ -3,7 +3,6 @@ package cli
 import (
 	"context"
 	"encoding/json"
-	"errors"
 	"fmt"
 	"io"
 
@@ -11,6 +10,7 @@ import (
 
 	"postern/config"
 	"postern/doctor"
+	"postern/plural"
 )
 
 // doctorCommand is `postern doctor`: what is wrong around the program.
@@ -101,11 +101,8 @@ func faults(found []doctor.Finding) error {
 			n++
 		}
 	}
-	switch n {
-	case 0:
+	if n == 0 {
 		return nil
-	case 1:
-		return errors.New("there is 1 fault; its line says what to do")
 	}
-	return fmt.Errorf("there are %d faults; their lines say what to do", n)
+	return fmt.Errorf("there %s %s; %s what to do", plural.Noun(n, "is", "are"), plural.Of(n, "fault"), plural.Noun(n, "its line says", "their lines say"))
 }

@@ -16,6 +16,7 @@ import (
 	"postern/config"
 	"postern/httpapi/tokens"
 	"postern/migrate"
+	"postern/plural"
 )
 
 // importCommand is `postern import`: it takes accounts over from another gateway.
@@ -165,7 +166,7 @@ func takenOver(done, of int) string {
 	if done == 0 {
 		return "no account is taken over; the same command begins again"
 	}
-	return fmt.Sprintf("%d of %d accounts are taken over, and the old program must never run again with these; the same command goes on with the others", done, of)
+	return fmt.Sprintf("%d of %s taken over, and the old program must never run again with these; the same command goes on with the others", done, plural.Of(of, "account is", "accounts are"))
 }
 
 // interruption adds to an error how far it came.

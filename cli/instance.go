@@ -13,6 +13,7 @@ import (
 	"postern/app"
 	"postern/backup"
 	"postern/config"
+	"postern/plural"
 	"postern/store"
 	"postern/transfer"
 )
@@ -145,7 +146,8 @@ func (o *exportOptions) run(ctx context.Context, name, path string, to []age.Rec
 		if err != nil {
 			return notExported(ctx, cfg, log, name, done, err)
 		}
-		fmt.Fprintf(out, "%s: the account of %s with %d sessions, %d contacts and %d messages; it does not connect here any more\n", path, name, done.Sessions, done.Contacts, done.Messages)
+		fmt.Fprintf(out, "%s: the account of %s with %s, %s and %s; it does not connect here any more\n", path, name,
+			plural.Of(done.Sessions, "session"), plural.Of(done.Contacts, "contact"), plural.Of(done.Messages, "message"))
 		return nil
 	}, func(p program) error {
 		size, err := p.export(ctx, name, path, o.messages, o.recipients)
@@ -209,7 +211,7 @@ func (o *importAccountOptions) run(ctx context.Context, path string, out io.Writ
 	if err != nil {
 		return fmt.Errorf("%s: %w", path, err)
 	}
-	fmt.Fprintf(out, "%s: the account %s, with %d contacts and %d messages; it connects%s\n", done.InstanceName, done.OwnerJID, done.Contacts, done.Messages, when)
+	fmt.Fprintf(out, "%s: the account %s, with %s and %s; it connects%s\n", done.InstanceName, done.OwnerJID, plural.Of(done.Contacts, "contact"), plural.Of(done.Messages, "message"), when)
 	if done.TokenReplaced {
 		fmt.Fprintf(out, "its token is a new one, since the old one is not valid here: %s\n", done.Auth.Token)
 	}

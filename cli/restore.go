@@ -10,6 +10,7 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"time"
 
@@ -19,6 +20,7 @@ import (
 	"postern/app"
 	"postern/backup"
 	"postern/config"
+	"postern/plural"
 	"postern/store"
 )
 
@@ -39,7 +41,8 @@ func restoreCommand() *cobra.Command {
 			"was sent to it since the backup is read, and every key that may have been used since is left. Batches that were under\n" +
 			"way wait as INTERRUPTED until somebody starts them, since what they sent after the backup is not known;\n" +
 			"--resume-batches has them go on by themselves, and send again what they sent since. Browsers are signed out and portal\n" +
-			"links end; scoped keys that were deleted since are back.",
+			"links end. Instance tokens that were replaced since and scoped keys that were deleted since are valid again: issue new\n" +
+			"tokens by PUT /instance/NAME/token, and delete the keys once more.",
 		Example: "postern restore postern.tar\npostern restore --identity key.txt --force postern.tar.age",
 		Args:    fileNeeded("which backup is to be restored?"),
 		RunE: func(c *cobra.Command, args []string) error {
@@ -112,14 +115,27 @@ func (o *restoreOptions) run(c *cobra.Command, from string) (err error) {
 	for _, f := range kept {
 		fmt.Fprintf(out, "what was there is %s now\n", f)
 	}
-	fmt.Fprintf(out, "%s: %s; %d paired accounts go on with %d sessions\n", path, contents(m), done.Devices, done.Sessions)
+	fmt.Fprintf(out, "%s: %s; %s on with %s\n", path, contents(m), plural.Of(done.Devices, "paired account goes", "paired accounts go"), plural.Of(done.Sessions, "session"))
 	if raw, err := os.ReadFile(filepath.Join(folder, backup.SecretsMember)); err == nil && config.OtherSecrets(cfg, raw) {
 		fmt.Fprintf(out, "the configuration has other secrets than the backup, and they count: its API key and tokens are not valid until authentication has those of %s\n", config.SecretsPath(cfg))
 	}
-	if done.Keys > 0 {
-		fmt.Fprintf(out, "keys that were deleted since the backup are back: review the %d of GET /keys\n", done.Keys)
-	}
+	warnOfReturned(out, m, done, kept, config.SecretsPath(cfg))
 	return nil
+}
+
+// warnOfReturned says which credentials that were withdrawn after the backup are valid
+// again. The file does not know which these are.
+func warnOfReturned(out io.Writer, m backup.Manifest, done app.Restoration, kept []string, secrets string) {
+	at := m.At.Time.UTC().Format("2006-01-02 15:04:05Z")
+	if m.Counts.Instances > 0 {
+		fmt.Fprintf(out, "warning: instance tokens that were replaced after %s are valid again, and the ones that replaced them are not: issue new ones by PUT /instance/NAME/token (GlobalApiKey) for each instance whose token was replaced since, and hand them on\n", at)
+	}
+	if slices.ContainsFunc(kept, func(file string) bool { return strings.HasPrefix(file, secrets+replacedSuffix) }) {
+		fmt.Fprintf(out, "warning: the API key and the secret of tokens are those of the backup again, and so are the tokens that they signed: when they were changed because somebody knew them, stop the program, delete %s and start it, which makes new ones\n", secrets)
+	}
+	if done.Keys > 0 {
+		fmt.Fprintf(out, "warning: keys that were deleted since the backup are back, and those that were narrowed are as wide as before: review the %d of GET /keys, and delete them again by DELETE /keys/ID\n", done.Keys)
+	}
 }
 
 // mayReplace refuses a data file in use, and one that is there without --force.

@@ -18,6 +18,7 @@ import (
 	"postern/backup"
 	"postern/config"
 	"postern/doctor"
+	"postern/plural"
 	"postern/store"
 	"postern/support"
 )
@@ -55,9 +56,9 @@ func supportCommand() *cobra.Command {
 			}
 			missing := ""
 			if len(b.missing) > 0 {
-				missing = fmt.Sprintf(", %d more are missing: README.txt in it says why", len(b.missing))
+				missing = fmt.Sprintf(", %s missing: README.txt in it says why", plural.Of(len(b.missing), "more is", "more are"))
 			}
-			fmt.Fprintf(c.OutOrStdout(), "%s: %d texts%s\n", args[0], len(b.members)+1, missing)
+			fmt.Fprintf(c.OutOrStdout(), "%s: %s%s\n", args[0], plural.Of(len(b.members)+1, "text"), missing)
 			return nil
 		},
 	}

@@ -32,7 +32,8 @@ type Config struct {
 		Title, Accent, LogoFile string
 	}
 	Audit struct {
-		Retention time.Duration // 0: for ever
+		Retention  time.Duration // 0: for ever
+		MaxEntries int64
 	}
 	Metrics struct {
 		Listen      string
@@ -133,6 +134,7 @@ type Config struct {
 		KeepaliveInterval           time.Duration
 		KeepaliveTimeout            time.Duration
 		QuietReconnect              time.Duration
+		KeepLoggedOut               time.Duration
 		StateRecoveryDelay          time.Duration
 		Proxy                       string
 		Endpoint                    string

@@ -112,8 +112,8 @@ func TestSecretsAreMadeOnceAndKeptWithMode0600(t *testing.T) {
 	if info, err := os.Stat(filepath.Dir(path)); err != nil || info.Mode().Perm() != 0o700 {
 		t.Error(info.Mode(), err)
 	}
-	c.Authentication.GlobalAuthToken = "mine"
-	if mixed, made, err := LoadSecrets(c); err != nil || made || mixed.GlobalAuthToken != "mine" || mixed.JWTSecret != first.JWTSecret {
+	c.Authentication.GlobalAuthToken = strongKey
+	if mixed, made, err := LoadSecrets(c); err != nil || made || mixed.GlobalAuthToken != strongKey || mixed.JWTSecret != first.JWTSecret {
 		t.Error(mixed, made, err)
 	}
 	for _, damaged := range []string{

@@ -29,9 +29,17 @@ const (
 	minKey       = 16 // bytes of the GlobalApiKey
 )
 
+// longEnough is the rule about the length of a secret, wherever it comes from.
+func longEnough(s string, least int) error {
+	if n := len(s); n < least {
+		return fmt.Errorf("has %d bytes, needs %d or more, such as openssl rand -base64 32 prints", n, least)
+	}
+	return nil
+}
+
 func checkSecret(s string) error {
-	if n := len(s); n < minSecret {
-		return fmt.Errorf("has %d bytes, needs %d or more, such as openssl rand -base64 32 prints", n, minSecret)
+	if err := longEnough(s, minSecret); err != nil {
+		return err
 	}
 	n := different([]byte(s))
 	if raw, err := hex.DecodeString(s); err == nil {
@@ -60,10 +68,10 @@ func checkKey(s string) error {
 	if strings.ContainsFunc(s, unicode.IsControl) || strings.TrimSpace(s) != s {
 		return errors.New("must not begin or end with a space or hold control characters: no HTTP header can carry it")
 	}
-	if n := len(s); n > 0 && n < minKey {
-		return fmt.Errorf("has %d bytes, needs %d or more, such as openssl rand -base64 32 prints", n, minKey)
+	if s == "" {
+		return nil // one is made
 	}
-	return nil
+	return longEnough(s, minKey)
 }
 
 func checkURL(s string) error {

@@ -10,15 +10,41 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"unicode/utf8"
 
 	"postern/store"
 )
 
 // Secrets are the two secrets of the program: the API key and the key that
-// signs all tokens.
+// signs all tokens. Both are bytes, not necessarily UTF-8.
 type Secrets struct {
-	GlobalAuthToken string `json:"globalAuthToken"`
-	JWTSecret       string `json:"jwtSecret"`
+	GlobalAuthToken string
+	JWTSecret       string
+}
+
+// keptSecretsJSON is the form of the file that keeps secrets. A secret that is not valid
+// UTF-8 is in the field with Base64 in its name: a JSON string would change its bytes.
+type keptSecretsJSON struct {
+	GlobalAuthToken       string `json:"globalAuthToken,omitempty"`
+	GlobalAuthTokenBase64 []byte `json:"globalAuthTokenBase64,omitempty"`
+	JWTSecret             string `json:"jwtSecret,omitempty"`
+	JWTSecretBase64       []byte `json:"jwtSecretBase64,omitempty"`
+}
+
+// check is the rule for all secrets that the program uses, wherever they come from:
+// configured, kept in the data folder, or restored from a backup. Rules of single
+// settings may be stricter, never looser.
+func (s Secrets) check() error {
+	if err := longEnough(s.GlobalAuthToken, minKey); err != nil {
+		return fmt.Errorf("globalAuthToken %w", err)
+	}
+	if err := longEnough(s.JWTSecret, minSecret); err != nil {
+		return fmt.Errorf("jwtSecret %w", err)
+	}
+	if s.same() {
+		return errors.New("jwtSecret " + sameSecrets)
+	}
+	return nil
 }
 
 // same tells whether whoever knows the API key, which goes over the network, can
@@ -40,7 +66,7 @@ func LoadSecrets(c *Config) (s Secrets, made bool, err error) {
 func loadSecrets(c *Config) (s Secrets, made bool, err error) {
 	configured := Secrets{c.Authentication.GlobalAuthToken, c.Authentication.JWTSecret}
 	if configured.GlobalAuthToken != "" && configured.JWTSecret != "" {
-		return configured, false, nil
+		return configured, false, configured.checkConfigured()
 	}
 	path := SecretsPath(c)
 	kept, made, err := keptSecrets(path)
@@ -56,7 +82,15 @@ func loadSecrets(c *Config) (s Secrets, made bool, err error) {
 	if kept.same() {
 		return s, false, fmt.Errorf("authentication.jwt_secret: %s; one of them is kept in %s", sameSecrets, path)
 	}
-	return kept, made, nil
+	return kept, made, kept.checkConfigured()
+}
+
+// checkConfigured is check for secrets of which at least one was configured.
+func (s Secrets) checkConfigured() error {
+	if err := s.check(); err != nil {
+		return fmt.Errorf("authentication: %w", err)
+	}
+	return nil
 }
 
 // SecretsPath is where secrets are kept that were not configured.
@@ -101,14 +135,15 @@ func JWTSecret(c *Config) (string, error) {
 func ReadSecrets(c *Config) (s Secrets, err error) {
 	s = Secrets{c.Authentication.GlobalAuthToken, c.Authentication.JWTSecret}
 	if s.GlobalAuthToken != "" && s.JWTSecret != "" {
-		return s, nil
+		return s, s.checkConfigured()
 	}
 	path := SecretsPath(c)
 	kept, err := readSecrets(path)
 	if err != nil {
 		return s, fmt.Errorf("secrets in %s: %w", path, err)
 	}
-	return Secrets{cmp.Or(s.GlobalAuthToken, kept.GlobalAuthToken), cmp.Or(s.JWTSecret, kept.JWTSecret)}, nil
+	s = Secrets{cmp.Or(s.GlobalAuthToken, kept.GlobalAuthToken), cmp.Or(s.JWTSecret, kept.JWTSecret)}
+	return s, s.checkConfigured()
 }
 
 func keptSecrets(path string) (s Secrets, made bool, err error) {
@@ -121,34 +156,62 @@ func keptSecrets(path string) (s Secrets, made bool, err error) {
 }
 
 func readSecrets(path string) (s Secrets, err error) {
-	raw, err := ReadSmall(path, maxSecretFile)
+	raw, err := ReadSmall(path, MaxSecretsFile)
 	if err != nil {
 		return s, err
 	}
-	return parseSecrets(raw)
-}
-
-func parseSecrets(raw []byte) (s Secrets, err error) {
-	if err := json.Unmarshal(raw, &s); err != nil || len(s.GlobalAuthToken) < minSecret || len(s.JWTSecret) < minSecret {
-		return Secrets{}, errors.New("the file is damaged; delete it to make new secrets, which makes all tokens invalid")
+	if s, err = parseSecrets(raw); err != nil {
+		return s, fmt.Errorf("the file is damaged: %w; delete it to make new secrets, which makes all tokens invalid", err)
 	}
 	return s, nil
 }
 
-// RestoreSecrets puts the file of secrets of a backup into its place. Others that are
-// kept there already are moved aside when force says so, and kept names where; else they
-// are refused.
+// MaxSecretsFile bounds the file that keeps the secrets, in bytes. Each of the two has
+// 256 KiB at most, and six times as much when every byte is escaped.
+const MaxSecretsFile = 4 << 20
+
+// parseSecrets reads the content of a file of secrets. Errors do not quote it.
+func parseSecrets(raw []byte) (s Secrets, err error) {
+	var kept keptSecretsJSON
+	if json.Unmarshal(raw, &kept) != nil {
+		return s, errors.New("it cannot be read as JSON with the two secrets")
+	}
+	if kept.GlobalAuthToken != "" && kept.GlobalAuthTokenBase64 != nil || kept.JWTSecret != "" && kept.JWTSecretBase64 != nil {
+		return s, errors.New("it has both forms of one secret")
+	}
+	s = Secrets{kept.GlobalAuthToken + string(kept.GlobalAuthTokenBase64), kept.JWTSecret + string(kept.JWTSecretBase64)}
+	if err := s.check(); err != nil {
+		return Secrets{}, err
+	}
+	return s, nil
+}
+
+// CheckSecretsFile reports whether the content of a file of secrets can be restored and
+// used.
+func CheckSecretsFile(raw []byte) error {
+	_, err := parseSecrets(raw)
+	return err
+}
+
+// RestoreSecrets puts the file of secrets of a backup into its place. A file with other
+// secrets is moved aside when force is set, and kept names where; without force it is an
+// error. Nothing is written when the configuration and the file that is there result in
+// the same secrets already.
 func RestoreSecrets(c *Config, raw []byte, force bool, stamp string) (kept string, err error) {
 	s, err := parseSecrets(raw)
 	if err != nil {
 		return "", fmt.Errorf("the secrets of the backup: %w", err)
 	}
 	path := SecretsPath(c)
-	there, err := readSecrets(path)
+	_, err = os.Lstat(path)
+	there := err == nil
+	used, readable := ReadSecrets(c)
 	switch {
-	case err == nil && there == s:
+	case there && readable == nil && used == s:
 		return "", nil
 	case errors.Is(err, fs.ErrNotExist):
+	case err != nil:
+		return "", err
 	case !force:
 		return "", fmt.Errorf("%s has other secrets than the backup: --force moves them aside", path)
 	default:
@@ -170,7 +233,14 @@ func OtherSecrets(c *Config, raw []byte) bool {
 
 // File is the content of the file that keeps the secrets.
 func (s Secrets) File() ([]byte, error) {
-	raw, err := json.MarshalIndent(s, "", "  ")
+	var kept keptSecretsJSON
+	if kept.GlobalAuthToken = s.GlobalAuthToken; !utf8.ValidString(s.GlobalAuthToken) {
+		kept.GlobalAuthToken, kept.GlobalAuthTokenBase64 = "", []byte(s.GlobalAuthToken)
+	}
+	if kept.JWTSecret = s.JWTSecret; !utf8.ValidString(s.JWTSecret) {
+		kept.JWTSecret, kept.JWTSecretBase64 = "", []byte(s.JWTSecret)
+	}
+	raw, err := json.MarshalIndent(kept, "", "  ")
 	return append(raw, '\n'), err
 }
 

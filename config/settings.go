@@ -75,6 +75,7 @@ func settings(c *Config) []setting {
 		list("backup.recipient", &c.Backup.Recipients, checkRecipient, "Public keys of age (age1…) for which these backups are encrypted; empty: they are not."),
 
 		duration("audit.retention", &c.Audit.Retention, 2160*time.Hour, 0, 87600*time.Hour, "How long it is kept who changed what (GET /audit); 0 keeps it for ever."),
+		number("audit.max_entries", &c.Audit.MaxEntries, 200_000, 1, 10_000_000, "Records of the audit log that are kept at most, the newest; one actor leaves at most 60 in a minute, and one more with the number of its further changes."),
 
 		text("console.title", &c.Console.Title, "Postern", checkTitle, "What the page of a portal link is called: 1 to 100 characters."),
 		text("console.accent", &c.Console.Accent, "", orEmpty(checkColour), "Colour of that page, as #rrggbb; empty: its own."),
@@ -160,6 +161,7 @@ func settings(c *Config) []setting {
 		duration("whatsapp.keepalive_interval", &c.WhatsApp.KeepaliveInterval, 25*s, s, time.Hour, "Pause between keep-alive pings to WhatsApp."),
 		duration("whatsapp.keepalive_timeout", &c.WhatsApp.KeepaliveTimeout, 10*s, s, time.Hour, "Time for WhatsApp to answer a ping."),
 		duration("whatsapp.quiet_reconnect", &c.WhatsApp.QuietReconnect, 6*time.Hour, 0, 30*24*time.Hour, "An instance to which WhatsApp delivers nothing for this long, and did before, is connected anew once; 0: never. Not with auto_reconnect = false."),
+		duration("whatsapp.keep_logged_out", &c.WhatsApp.KeepLoggedOut, 168*time.Hour, 0, 8760*time.Hour, "How long the keys of an account are kept after WhatsApp logged it out: until then POST /instance/{name}/restart tries it once more. 0 removes them at once."),
 		duration("whatsapp.appstate_recovery_delay", &c.WhatsApp.StateRecoveryDelay, time.Minute, s, 24*time.Hour, "Time before the phone is asked for its copy of labels and chat settings that do not verify."),
 		secret(private, text("whatsapp.proxy", &c.WhatsApp.Proxy, "", orEmpty(checkDefaultProxy), "Proxy for all instances that have none of their own: http, https or socks5://user:password@host:port, in which {instance} stands for the instance's name. Empty: what the variables HTTPS_PROXY and NO_PROXY say for web.whatsapp.com, unless there is an endpoint or a sandbox.")),
 		text("whatsapp.endpoint", &c.WhatsApp.Endpoint, "", orEmpty(checkEndpoint), "Another server that speaks the protocol, wss://host:port/path. Empty means WhatsApp."),

@@ -127,6 +127,12 @@ func (l *Ledger) putFlow(tx *store.Tx, some []writing) error {
 		if c.now == nil {
 			continue
 		}
+		if l.astray(c.now) {
+			one.body = nil
+			if err := l.strip(tx, c); err != nil {
+				return err
+			}
+		}
 		if err := l.putFlowBody(tx, c, one); err != nil {
 			return err
 		}
@@ -160,6 +166,15 @@ func (l *Ledger) changeOf(tx *store.Tx, w writing, r *Record) (c change, err err
 	}
 	*r = old.after(w.state, w.attempt)
 	return change{now: r, old: &old}, nil
+}
+
+// strip takes the body from what is to be written of a credential.
+func (l *Ledger) strip(tx *store.Tx, c change) error {
+	*c.now = c.now.withheld()
+	if c.old == nil || !c.old.OwnBody {
+		return nil
+	}
+	return tx.Delete(bodies, store.Key(c.now.ID))
 }
 
 // putFlowBody keeps the body or lets it go.

@@ -61,6 +61,9 @@ func (w *writer) record(r *Record) {
 	w.name(r.RequestID)
 	w.text(r.LastError)
 	w.text(r.Answer)
+	if r.Access != 0 { // records of earlier versions end here
+		w.u64(r.Access)
+	}
 }
 
 func decodeRecord(id uint64, raw []byte) (Record, error) {
@@ -95,6 +98,9 @@ func decodeRecord(id uint64, raw []byte) (Record, error) {
 	}
 	r.Name, r.Chat, r.ChatLID, r.URL = d.text(), d.text(), d.text(), d.text()
 	r.RequestID, r.LastError, r.Answer = d.name(), d.text(), d.text()
+	if len(d.raw) > 0 {
+		r.Access = d.u64()
+	}
 	return r, d.err
 }
 

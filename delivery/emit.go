@@ -102,6 +102,9 @@ func (e Event) recordFor(d event.Destination) Record {
 	if r.RequestID == "" {
 		r.RequestID = uuid.NewString()
 	}
+	if e.Kind.IsCredential() {
+		r.Access = d.Access()
+	}
 	return r
 }
 

@@ -19,6 +19,7 @@ type Entry struct {
 	url    string
 	shown  string // the URL as the log shows it, once it is being written
 	size   int    // of the body
+	access uint64 // as of a Record
 
 	// Guarded by behind.mu.
 	state   State // Pending until Done
@@ -33,6 +34,9 @@ func (l *Ledger) Queued(n event.Notice, to event.Destination) *Entry {
 		return nil
 	}
 	e := &Entry{ledger: l, made: time.Now(), notice: n, to: laneOf(n.InstanceID, to), url: to.URL, size: len(n.Body), state: Pending}
+	if n.Kind.IsCredential() {
+		e.access = to.Access()
+	}
 	e.notice.To = nil
 	if !l.behind.queued(e, &l.ids) {
 		return nil
@@ -50,12 +54,20 @@ func (e *Entry) Done(state State, a Attempt) {
 	e.ledger.behind.done(e, state, a, e.ledger.cfg.wantsBody(state))
 }
 
+// Withhold cancels a delivery that waits: it is a credential, and its destination is
+// another now. Its body is not kept.
+func (e *Entry) Withhold() {
+	if e != nil {
+		e.ledger.behind.done(e, Cancelled, Attempt{Error: ReasonChanged}, false)
+	}
+}
+
 // record is what the file is to have of an entry.
 func (e writing) record() Record {
 	r := Record{
 		ID: e.id, EventID: e.notice.ID, Event: e.notice.Kind, Lane: e.to, Instance: e.notice.InstanceID, Name: e.notice.InstanceName,
 		Chat: e.notice.About.Chat, ChatLID: e.notice.About.LID, URL: e.shown, RequestID: e.notice.RequestID,
-		State: Pending, Once: true, Bytes: e.size, CreatedAt: e.made.UTC().Truncate(time.Millisecond),
+		State: Pending, Once: true, Bytes: e.size, CreatedAt: e.made.UTC().Truncate(time.Millisecond), Access: e.access,
 	}
 	if !e.ended {
 		return r

@@ -15,10 +15,6 @@ const (
 	expiryRecord = byte('r')
 )
 
-// lateLook is when one that was in flight as its time was over is looked at
-// again, should its outcome never come.
-const lateLook = time.Minute
-
 func putExpiry(tx *store.Tx, at time.Time, tag byte, id uint64) error {
 	return tx.Put(expiries, store.Key(uint64(millis(at)), tag, id), nil)
 }
@@ -44,15 +40,16 @@ func firstExpiries(tx *store.Tx, limit int) (rows []expiry, err error) {
 
 // Expire ends pending deliveries whose time is over by now, and removes stored
 // events that nobody needs any more; about limit of both together, in small
-// steps. One that is in flight is left to its outcome: Settle ends it. next is
+// steps. One that is in flight ends as well, since its outcome may never come;
+// Settle notes that outcome all the same, and an accepted one is delivered. next is
 // when to call again: zero when nothing waits for its end, not after now when
 // there is more to do. What is emitted later ends by its own ExpiresAt.
-func (l *Ledger) Expire(tx *store.Tx, now time.Time, limit int, inFlight func(record uint64) bool) (ended []Ended, next time.Time, err error) {
+func (l *Ledger) Expire(tx *store.Tx, now time.Time, limit int) (ended []Ended, next time.Time, err error) {
 	rows, err := firstExpiries(tx, limit+1)
 	if err != nil {
 		return nil, next, err
 	}
-	x := &expiring{l: l, tx: tx, now: now, inFlight: inFlight}
+	x := &expiring{l: l, tx: tx, now: now}
 	for i, row := range rows {
 		if row.at.After(now) || i == limit || len(x.ended) >= limit {
 			return x.ended, row.at, nil
@@ -69,19 +66,14 @@ func (l *Ledger) Expire(tx *store.Tx, now time.Time, limit int, inFlight func(re
 			return nil, next, err
 		}
 	}
-	if x.late {
-		next = now.Add(lateLook)
-	}
-	return x.ended, next, nil
+	return x.ended, time.Time{}, nil
 }
 
 type expiring struct {
-	l        *Ledger
-	tx       *store.Tx
-	now      time.Time
-	inFlight func(uint64) bool
-	ended    []Ended
-	late     bool
+	l     *Ledger
+	tx    *store.Tx
+	now   time.Time
+	ended []Ended
 }
 
 // event ends what was written with an event, and the event.
@@ -117,10 +109,6 @@ func (x *expiring) record(id uint64) error {
 	}
 	if !old.waits() || x.now.Before(old.ExpiresAt) {
 		return nil
-	}
-	if x.inFlight != nil && x.inFlight(id) {
-		x.late = true
-		return putExpiry(x.tx, x.now.Add(lateLook), expiryRecord, id)
 	}
 	ended, err := x.l.end(x.tx, old, old, Expired)
 	x.ended = append(x.ended, ended)

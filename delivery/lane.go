@@ -33,6 +33,7 @@ const (
 	Gone   Status = iota // it was removed: what waits for it is cancelled
 	Paused               // it is disabled: what waits stays until it expires
 	Ready
+	Absent // it has no URL: what waits stays until it expires, and nothing is sent by hand
 )
 
 // Due is a pending delivery that may be sent once its time has come.

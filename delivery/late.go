@@ -6,11 +6,14 @@ import (
 	"postern/store"
 )
 
-// settleLate notes an attempt that was under way as its delivery was cancelled, or was
-// again what it had been before a retry: the receiver has the event for all that. One that was accepted is delivered, whatever was
-// decided meanwhile; after another one the reason of the end stays.
+// settleLate notes an attempt that was under way when its delivery expired, was
+// cancelled, or became again what it was before a retry. An accepted one is delivered,
+// whatever was decided meanwhile; after another one the reason of the end stays.
 func (l *Ledger) settleLate(tx *store.Tx, old Record, a Attempt, accepted bool) error {
 	r := old.attempted(a)
+	if !accepted && old.State == Expired { // the reason is that of the last attempt
+		return l.putRecord(tx, r, &old)
+	}
 	if !accepted {
 		ended := r
 		ended.LastError = old.LastError

@@ -18,6 +18,8 @@ var (
 	ErrNotFound = errors.New("there is no such delivery")
 	// ErrBodyGone: the body of the delivery is not in the file any more.
 	ErrBodyGone = errors.New("the body of the delivery is not kept any more")
+	// ErrEndpointGone: the destination of the delivery was removed, or has no URL.
+	ErrEndpointGone = errors.New("the destination of the delivery is not there any more")
 	// ErrLogOff: the log is off, and only pending durable deliveries are known.
 	ErrLogOff = errors.New("the log of deliveries is off")
 	// ErrReplayRuns: another replay of the same scope runs.

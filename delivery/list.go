@@ -26,7 +26,7 @@ type Filter struct {
 // Listed is a record of a list.
 type Listed struct {
 	Record
-	Replayable bool // its body is still in the file
+	Replayable bool // its body is still in the file, and its destination there
 
 	// WaitsFor is the first of its line, which has to end before it leaves; 0 when it
 	// is that itself, and in lists, which do not look.
@@ -53,7 +53,7 @@ func (l *Ledger) List(ctx context.Context, f Filter, at string, limit int) (Page
 	}
 	var page lister
 	err = l.store.View(func(tx *store.Tx) error {
-		page = lister{key: l.key, sel: l.visible(f), at: c, limit: limit}
+		page = lister{key: l.key, to: l.destinations(), sel: l.visible(f), at: c, limit: limit}
 		return page.read(tx)
 	})
 	l.mendLater(page.damaged)
@@ -78,6 +78,7 @@ func (l *Ledger) visible(f Filter) selection {
 // reads records until it has enough, and counts the others on both sides.
 type lister struct {
 	key   hashKey
+	to    destinations
 	sel   selection
 	at    cursor
 	limit int
@@ -159,7 +160,7 @@ func (p *lister) show(tx *store.Tx) func(uint64) (bool, error) {
 			return true, nil
 		}
 		if err == nil {
-			p.records = append(p.records, Listed{Record: r, Replayable: keepsBody(tx, r)})
+			p.records = append(p.records, Listed{Record: r, Replayable: p.to.replayable(tx, r)})
 		}
 		return true, err
 	}
@@ -224,7 +225,7 @@ func (l *Ledger) Record(ctx context.Context, id uint64) (r Listed, all []Attempt
 		if err = ignoreDamage(err); err != nil {
 			return err
 		}
-		if r = (Listed{Record: rec, Replayable: kept}); kept {
+		if r = (Listed{Record: rec, Replayable: l.destinations().replayable(tx, rec)}); kept {
 			body = e.Body
 		}
 		first, err := headOf(tx, rec)
@@ -243,6 +244,7 @@ func (l *Ledger) Record(ctx context.Context, id uint64) (r Listed, all []Attempt
 // Rows returns the records with these ids as lists have them, in that order and as they
 // are in the file now; those that are gone, or cannot be read, are left out.
 func (l *Ledger) Rows(ids []uint64) (rows []Listed, err error) {
+	to := l.destinations()
 	err = l.store.View(func(tx *store.Tx) error {
 		for _, id := range ids {
 			r, found, err := getRecord(tx, id)
@@ -250,7 +252,7 @@ func (l *Ledger) Rows(ids []uint64) (rows []Listed, err error) {
 				return err
 			}
 			if err == nil && found && (l.cfg.Log || r.State == Pending && !r.inMemory()) {
-				rows = append(rows, Listed{Record: r, Replayable: keepsBody(tx, r)})
+				rows = append(rows, Listed{Record: r, Replayable: to.replayable(tx, r)})
 			}
 		}
 		return nil

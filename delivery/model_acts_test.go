@@ -17,17 +17,9 @@ import (
 func (m *model) expireSome() {
 	time.Sleep(time.Duration(m.rng.IntN(40)) * time.Minute)
 	now := time.Now()
-	inFlight := map[uint64]bool{}
-	for _, r := range m.pending(true) {
-		inFlight[r.id] = m.rng.IntN(10) == 0
-	}
 	over := map[uint64]*modelRecord{}
 	for _, r := range m.pending(false) {
-		switch {
-		case now.Before(r.expires) || now.Before(r.late):
-		case inFlight[r.id]:
-			r.late = now.Add(lateLook)
-		default:
+		if !now.Before(r.expires) {
 			over[r.id] = r
 		}
 	}
@@ -35,14 +27,11 @@ func (m *model) expireSome() {
 		var ended []Ended
 		var next time.Time
 		m.update(func(tx *store.Tx) (err error) {
-			ended, next, err = m.l.Expire(tx, now, 1+m.rng.IntN(10), func(id uint64) bool { return inFlight[id] })
+			ended, next, err = m.l.Expire(tx, now, 1+m.rng.IntN(10))
 			return err
 		})
 		for _, e := range ended {
 			r := over[e.Record.ID]
-			if late := m.records[e.Record.ID]; m.damaged && r == nil && late != nil && !now.Before(late.expires) && !inFlight[late.id] {
-				r = late // an alarm that was made anew rings earlier
-			}
 			if r == nil {
 				m.t.Errorf("record %d is not over, or twice", e.Record.ID)
 				continue

@@ -139,8 +139,7 @@ func (m *model) checkExpiries(tx *store.Tx) {
 		ends[row] = true
 	}
 	for _, r := range m.pending(false) {
-		if r.late.IsZero() && !ends[expiry{r.expires, expiryEvent, r.event}] && !ends[expiry{r.expires, expiryRecord, r.id}] ||
-			!r.late.IsZero() && !ends[expiry{r.late.UTC().Truncate(time.Millisecond), expiryRecord, r.id}] {
+		if !ends[expiry{r.expires, expiryEvent, r.event}] && !ends[expiry{r.expires, expiryRecord, r.id}] {
 			m.t.Errorf("record %d has no alarm: %+v", r.id, r)
 		}
 	}

@@ -50,7 +50,6 @@ type modelRecord struct {
 	once      bool
 	due       time.Time
 	expires   time.Time
-	late      time.Time // when it is looked at again, after it was in flight at its end
 }
 
 type modelEvent struct {
@@ -247,7 +246,7 @@ func (m *model) ended(r *modelRecord, state State, follows *Due, got Record) {
 			state = Failed
 		}
 	}
-	r.state, r.former, r.line, r.late = state, "", "", time.Time{}
+	r.state, r.former, r.line = state, "", ""
 	if got.ID != r.id || got.State != state || got.Attempts != r.attempts {
 		m.t.Errorf("record %d ended as %+v, want %s after %d attempts", r.id, got, state, r.attempts)
 	}

@@ -185,9 +185,10 @@ func (n needs) ofLog(key, value []byte) []store.Need {
 	switch {
 	case bytes.Equal(key, hashKeyKey) && len(value) == 1+len(hashKey{}),
 		bytes.Equal(key, countsKey) && len(value) == 8*len(counts{}),
+		bytes.Equal(key, globalAccessKey) && len(value) == 8,
 		bytes.HasPrefix(key, gonePrefix) && len(key) == len(gonePrefix)+8 && len(value) == 8:
 		return nil
-	case bytes.Equal(key, hashKeyKey), bytes.Equal(key, countsKey):
+	case bytes.Equal(key, hashKeyKey), bytes.Equal(key, countsKey), bytes.Equal(key, globalAccessKey):
 		return []store.Need{{Why: "the next start makes it anew"}}
 	}
 	return []store.Need{{Why: "the log does not know what it is"}}

@@ -38,6 +38,7 @@ func States() []State { return []State{Pending, Delivered, Failed, Dropped, Expi
 const (
 	ReasonRemoved  = "REMOVED"  // its endpoint is gone
 	ReasonCapacity = "CAPACITY" // more waited than may
+	ReasonChanged  = "CHANGED"  // it is a credential, and its destination is another now
 )
 
 // Record is one delivery of the log: one event on its way to one destination.
@@ -78,6 +79,10 @@ type Record struct {
 	EventSeq  uint64 // of the stored event whose body it has, 0 when none
 	OutboxSeq uint64 // of the outbox entry that it mirrors, 0 when none
 	OwnBody   bool   // its body is stored beside it
+
+	// Access is that of the destination for which a credential was made, see
+	// event.Kind.IsCredential: it goes nowhere else. 0 for all other events.
+	Access uint64
 }
 
 // Attempt is one try of a delivery.

@@ -25,7 +25,8 @@ type ReplayRequest struct {
 	States   []State      // empty: DefaultReplayStates; what is pending is on its way, and never selected
 	Target   event.Target
 	Endpoint *string
-	Limit    int // 0: MaxReplay
+	Limit    int  // 0: MaxReplay
+	NoCodes  bool // without credentials
 
 	// Keep is called in the commit that stores the replay, for what has to be
 	// stored with it, and may be called twice; its error is that of Replay. nil:
@@ -47,7 +48,7 @@ const (
 type Replay struct {
 	ID       uint64
 	Instance int64
-	Matched  int // records that were selected and had a body
+	Matched  int // records that were selected and could be sent
 	Sent     int // of them, those of which a delivery was made
 	// How these ended. One that could not be sent, because its record or body was
 	// gone by then, has failed.
@@ -121,11 +122,16 @@ func (r *replayRow) finish(now time.Time) {
 // selectStep is how many records one read looks at.
 const selectStep = 5000
 
-// selected returns the records that a request selects and whose body is there.
+// selected returns the records that a request selects and that can be sent.
 func (l *Ledger) selected(ctx context.Context, q ReplayRequest) (ids []uint64, err error) {
 	sel := selection{
 		Filter: Filter{Instance: q.Instance, NoGlobal: q.NoGlobal, States: q.States, Target: q.Target, Endpoint: q.Endpoint, From: q.From, To: q.To},
 		events: q.Events, fresh: true,
+	}
+	if q.NoCodes {
+		if sel.events = withoutCodes(q.Events); len(sel.events) == 0 {
+			return nil, nil
+		}
 	}
 	if len(sel.States) == 0 {
 		sel.States = DefaultReplayStates()
@@ -138,9 +144,10 @@ func (l *Ledger) selected(ctx context.Context, q ReplayRequest) (ids []uint64, e
 	if q.Limit > 0 {
 		limit = min(q.Limit, limit)
 	}
+	to := l.destinations()
 	for next := uint64(1); next > 0 && len(ids) < limit && ctx.Err() == nil; {
 		err := l.store.View(func(tx *store.Tx) error {
-			some, after, err := l.selectSome(tx, sel, next, limit-len(ids))
+			some, after, err := l.selectSome(tx, sel, to, next, limit-len(ids))
 			ids, next = append(ids, some...), after
 			return err
 		})
@@ -151,9 +158,17 @@ func (l *Ledger) selected(ctx context.Context, q ReplayRequest) (ids []uint64, e
 	return ids, ctx.Err()
 }
 
+// withoutCodes are these events, or all when there are none, but for credentials.
+func withoutCodes(asked []event.Kind) []event.Kind {
+	if len(asked) == 0 {
+		asked = kinds[1:]
+	}
+	return slices.DeleteFunc(slices.Clone(asked), event.Kind.IsCredential)
+}
+
 // selectSome looks at the next records of a selection. after is where to go on,
 // 0 at the end.
-func (l *Ledger) selectSome(tx *store.Tx, sel selection, from uint64, limit int) (found []uint64, after uint64, err error) {
+func (l *Ledger) selectSome(tx *store.Tx, sel selection, to destinations, from uint64, limit int) (found []uint64, after uint64, err error) {
 	m, seen := l.key.match(sel), 0
 	_, err = l.key.scan(tx, idRange{from, maxID}, false, true, func(in stretch) (bool, error) {
 		_, err := m.rows(in, false, func(id uint64) (bool, error) {
@@ -162,7 +177,7 @@ func (l *Ledger) selectSome(tx *store.Tx, sel selection, from uint64, limit int)
 				return false, nil
 			}
 			r, is, err := getRecord(tx, id)
-			if is && sel.holds(tx, r) && keepsBody(tx, r) {
+			if is && sel.holds(tx, r) && to.replayable(tx, r) {
 				found = append(found, id)
 			}
 			return true, ignoreDamage(err)

@@ -22,7 +22,7 @@ const (
 // until ctx ends.
 func (l *Ledger) tend(ctx context.Context) {
 	l.work.Go(func() {
-		prune.Loop(ctx, l.cfg.Retention, func(before time.Time) (time.Time, error) { return l.pruneAged(ctx, before) },
+		prune.Loop(ctx, l.store, l.cfg.Retention, func(before time.Time) (time.Time, error) { return l.pruneAged(ctx, before) },
 			func(err error) { l.log.Warn("the log of deliveries was not pruned", "error", err) })
 	})
 	l.work.Go(func() { l.bound(ctx) })

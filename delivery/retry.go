@@ -18,8 +18,8 @@ const retryWait = time.Hour
 // stays as it is. It wakes as Tx.Emit does; due is what is due now, in the
 // record's lane, nil for an entry of the outbox or a delivery on its way.
 //
-// Errors are ErrNotFound, ErrBodyGone, with the record as it stays, and
-// ErrLogOff.
+// Errors are ErrNotFound, ErrEndpointGone and ErrBodyGone, both with the record as
+// it stays, and ErrLogOff.
 func (l *Ledger) Retry(tx *store.Tx, record uint64) (r Record, due *Due, err error) {
 	old, found, err := getRecord(tx, record)
 	switch {
@@ -29,6 +29,13 @@ func (l *Ledger) Retry(tx *store.Tx, record uint64) (r Record, due *Due, err err
 		return r, nil, ErrLogOff // also of what is left from when it was on
 	case !found:
 		return r, nil, ErrNotFound
+	}
+	to, here := l.here(old.Lane)
+	switch {
+	case !here:
+		return old, nil, ErrEndpointGone
+	case !old.MadeFor(to):
+		return old, nil, ErrBodyGone
 	}
 	tx.Wake()
 	switch {

@@ -27,7 +27,7 @@ func TestEventsAfterAPositionHaveNoGap(t *testing.T) {
 		}
 		look := func(want int) {
 			t.Helper()
-			r.update(func(tx *store.Tx) error { _, _, err := r.l.Expire(tx, time.Now(), 100, nil); return err })
+			r.update(func(tx *store.Tx) error { _, _, err := r.l.Expire(tx, time.Now(), 100); return err })
 			r.view(func(tx *store.Tx) error {
 				all, err := PositionAfter(tx, 1, 0, 0)
 				if len(all) != want {

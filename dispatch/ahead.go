@@ -21,7 +21,7 @@ const maxAhead = 64
 // ahead takes what waits behind a delivery that was accepted, to go out in the same
 // place. It finds nothing where somebody else waits for that place.
 func (l *lane) ahead(f flight, p parcel) (next flight, found bool) {
-	if f.ahead+1 >= maxAhead || l.outbox() || !p.inLine || l.r.budget.wanted(f.place) {
+	if f.ahead+1 >= maxAhead || l.outbox() || !p.inLine || l.r.budget.wanted(f.seat) {
 		return next, false
 	}
 	behind, found, err := l.file.behind(p)
@@ -31,8 +31,7 @@ func (l *lane) ahead(f flight, p parcel) (next flight, found bool) {
 	if next, found = l.board.ahead(behind.Line, behind.Seq); !found {
 		return next, false
 	}
-	next.place, next.ahead = f.place, f.ahead+1
-	l.r.flying.add(next.seq)
+	next.seat, next.ahead = f.seat, f.ahead+1
 	return next, true
 }
 

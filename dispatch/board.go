@@ -71,7 +71,7 @@ type flight struct {
 	anyway bool   // whether due or not
 	detour bool   // a probe that is not the first of its batch
 	era    uint64 // of the board when it went out
-	place  place  // that it has in the budget
+	seat   seat   // that it has in the budget
 	ahead  int    // how many of its line went out before it whose outcome the file may not have
 }
 

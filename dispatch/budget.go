@@ -24,6 +24,12 @@ const (
 	places
 )
 
+// seat is a place that a delivery has, and the receiver to which it goes.
+type seat struct {
+	kind   place
+	origin *origin
+}
+
 // budget gives out the places. A delivery that has had no answer for a second
 // lends its place to others, and as many can be lent as there are. Lanes that
 // found none wait for their turn.
@@ -31,31 +37,38 @@ type budget struct {
 	mu      sync.Mutex
 	used    [places]int
 	late    int
+	origins map[string]*origin
 	waiting [places][]*lane
 	queued  [places]map[*lane]bool
 }
 
 func newBudget() *budget {
-	b := &budget{}
+	b := &budget{origins: map[string]*origin{}}
 	for p := range b.queued {
 		b.queued[p] = map[*lane]bool{}
 	}
 	return b
 }
 
-// enter takes a place. Without one, the lane is nudged when it may ask again.
-func (b *budget) enter(p place, l *lane) bool {
+// enter takes a place for a delivery to a receiver. Without one, the lane is
+// nudged when it may ask again.
+func (b *budget) enter(p place, to string, l *lane) (s seat, ok bool) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	if b.room(p) {
-		b.used[p]++
-		return true
+	if !b.room(p) {
+		if !b.queued[p][l] {
+			b.queued[p][l] = true
+			b.waiting[p] = append(b.waiting[p], l)
+		}
+		return s, false
 	}
-	if !b.queued[p][l] {
-		b.queued[p][l] = true
-		b.waiting[p] = append(b.waiting[p], l)
+	o := b.origin(to)
+	if !b.admits(o, l) {
+		return s, false
 	}
-	return false
+	b.used[p]++
+	o.flying++
+	return seat{p, o}, true
 }
 
 // room reports whether there is a place. The caller holds b.mu.
@@ -69,50 +82,64 @@ func (b *budget) room(p place) bool {
 }
 
 // leave gives a place back. late tells that it was lent.
-func (b *budget) leave(p place, late bool) {
+func (b *budget) leave(s seat, late bool) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	b.used[p]--
-	if late {
+	b.used[s.kind]--
+	s.origin.flying--
+	b.landed(s, late)
+	b.call()
+	b.callOrigin(s.origin)
+}
+
+// landed notes that a place is not lent any more, if it was. The caller holds b.mu.
+func (b *budget) landed(s seat, late bool) {
+	if !late {
+		return
+	}
+	s.origin.late--
+	if s.kind != probePlace {
 		b.late--
 	}
-	b.call()
 }
 
 // watch lends the place of a delivery once it is late. The function that it
 // returns ends that, and reports whether it was.
-func (b *budget) watch(p place) (landed func() (late bool)) {
-	if p == probePlace {
-		return func() bool { return false }
-	}
+func (b *budget) watch(s seat) (landed func() (late bool)) {
 	alarm := time.AfterFunc(patience, func() {
 		b.mu.Lock()
 		defer b.mu.Unlock()
-		b.late++
-		b.call()
+		if s.origin.late++; s.kind != probePlace {
+			b.late++
+			b.call()
+		}
 	})
 	return func() bool { return !alarm.Stop() }
 }
 
-// wanted reports whether somebody waits for a place of a kind.
-func (b *budget) wanted(p place) bool {
+// wanted reports whether somebody waits for such a place.
+func (b *budget) wanted(s seat) bool {
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	return len(b.waiting[p]) > 0
+	return len(b.waiting[s.kind]) > 0 || len(s.origin.waiting) > 0 || !s.origin.room()
 }
 
-// returned notes that a place which was lent is used again by who has it.
-func (b *budget) returned() {
+// returned notes that a place is used again by who has it. late tells that it was
+// lent meanwhile.
+func (b *budget) returned(s seat, late bool) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	b.late--
+	b.landed(s, late)
 }
 
 // pass calls whoever waits, when there is room. Each lane that was called does so
 // in its turn, so that a place for which it has no use comes to the next.
-func (b *budget) pass() {
+func (b *budget) pass(l *lane) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
+	if o := b.answersCall(l); o != nil {
+		b.callOrigin(o) // it has nothing to send
+	}
 	b.call()
 }
 
@@ -120,6 +147,7 @@ func (b *budget) pass() {
 func (b *budget) forget(l *lane) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
+	b.stopsWaiting(l)
 	for p := range b.waiting {
 		if b.queued[p][l] {
 			delete(b.queued[p], l)

@@ -5,8 +5,10 @@ import (
 	"fmt"
 	"net/http"
 	"net/http/httptest"
+	"slices"
 	"strconv"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -109,4 +111,86 @@ func BenchmarkEnqueueFull(b *testing.B) {
 			}
 		})
 	}
+}
+
+// BenchmarkFirstSecond is BenchmarkDeadReceivers in the second after receivers
+// that answered until then stop doing so, ten times over.
+func BenchmarkFirstSecond(b *testing.B) {
+	for _, dead := range []int{1, 3} {
+		b.Run(fmt.Sprint(dead, "-of-10"), func(b *testing.B) {
+			for b.Loop() {
+				var with, alone []time.Duration
+				for range 10 {
+					with = append(with, offerAsTheyDie(b, dead, false)...)
+					alone = append(alone, offerAsTheyDie(b, dead, true)...)
+				}
+				p99, base := percentileOf(with, 0.99), percentileOf(alone, 0.99)
+				b.ReportMetric(ms(p99), "p99-ms")
+				b.ReportMetric(ms(slices.Max(with)), "longest-ms")
+				b.ReportMetric(float64(p99)/float64(base), "x-alone")
+				b.ReportMetric(ms(slices.Max(alone)), "alone-longest-ms")
+			}
+			b.ReportMetric(0, "ns/op")
+		})
+	}
+}
+
+// offerAsTheyDie offers 200 events a second for a second before the first
+// receivers die and for a second after, and returns how long those of the second
+// second took to the others.
+func offerAsTheyDie(b *testing.B, dead int, alone bool) (took []time.Duration) {
+	b.Helper()
+	var mu sync.Mutex
+	enqueued := map[int]time.Time{}
+	var died atomic.Bool
+	life, end := context.WithCancel(context.Background())
+	var urls []string
+	for i := range destinations {
+		srv := httptest.NewServer(http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) {
+			now := time.Now()
+			if i < dead && died.Load() {
+				<-life.Done()
+				return
+			}
+			n, _ := strconv.Atoi(r.Header.Get("X-Request-Id"))
+			mu.Lock()
+			defer mu.Unlock()
+			if at, late := enqueued[n]; late {
+				took = append(took, now.Sub(at))
+			}
+		}))
+		defer srv.Close()
+		urls = append(urls, srv.URL)
+	}
+	defer end()
+	q := NewQueue(QueueConfig{Sender: NewSender(SenderConfig{})})
+	begin := time.Now()
+	for n := range 2 * perSecond {
+		time.Sleep(time.Until(begin.Add(time.Duration(n) * time.Second / perSecond)))
+		died.Store(n >= perSecond)
+		i := n % destinations
+		switch {
+		case i < dead && alone && died.Load():
+			continue
+		case i >= dead && died.Load():
+			mu.Lock()
+			enqueued[n] = time.Now()
+			mu.Unlock()
+		}
+		e := numbered("", n)
+		e.To = []event.Destination{{URL: urls[i]}}
+		if err := q.Enqueue(e); err != nil {
+			b.Fatal(err)
+		}
+	}
+	time.Sleep(100 * time.Millisecond)
+	stopped, cancel := context.WithCancel(context.Background())
+	cancel()
+	end()
+	if err := q.Close(stopped); err != nil {
+		b.Error(err)
+	}
+	mu.Lock()
+	defer mu.Unlock()
+	return took
 }

@@ -20,6 +20,18 @@
 // that accepted the last time, or was never tried, until an attempt fails or
 // hangs. What a destination proved is remembered for a minute at least.
 //
+// A receiver that stops answering holds its workers until the first of its
+// deliveries is late. So while another destination has answered within ten
+// seconds, a destination gets more workers only as it answers. One that is
+// silent for longer than usual (twice its longest answer of late, at least 20 ms)
+// keeps the workers it has; those in doubt get a second one only while they hold
+// fewer than a quarter of the workers together, and one that was never tried a
+// first one while they hold fewer than half. Beyond PerDestination a destination
+// has to have answered since it last was at rest, or to have had that many in
+// flight before; and as long as the others have as many answers a second as there
+// are workers, three workers of ten are left to those that need no more than
+// PerDestination.
+//
 // A delivery that has had no answer for a second lends its worker to
 // destinations that answer, and one to a destination that hung last time does
 // so from the start; as many as there are workers can be lent. Therefore up to
@@ -103,11 +115,15 @@
 // places, of which 256 are for lanes that proved nothing, and 64 more for probes
 // of those held to be down. A delivery without an answer for a second lends its
 // place, as often as there are places. Lanes that found none take turns. So
-// receivers that are dead do not use up what the others need.
+// receivers that are dead do not use up what the others need. A receiver to which
+// many lanes lead, told by its host and port, has at most 32 in flight while its
+// last answer took longer than a second, or none has come yet, and no more than 32
+// that long without an answer; its lanes take turns too.
 //
-// Expiry is an event of its own, by one alarm for the earliest in the file. A
-// delivery that is in flight then ends by its outcome: delivered when it was
-// accepted, else expired at once. Nothing is sent after its time.
+// Expiry is an event of its own, by one alarm for the earliest in the file, and every
+// start looks for it before anything leaves. A delivery that is in flight expires too,
+// and frees what waits behind it; it becomes delivered if it is accepted after all.
+// Nothing is sent after its time.
 //
 // A retry by hand of what waits goes before the others and has an open breaker
 // probe at once. One of what had ended, and a replay to a destination that is not

@@ -57,7 +57,7 @@ func openBench(b *testing.B, urls []string, order event.Order) *bench {
 		b.Fatal(err)
 	}
 	c.relay = NewRelay(RelayConfig{
-		Store: c.s, Ledger: c.ledger, Resolve: resolve, Sender: NewSender(SenderConfig{Connections: laneFlights}),
+		Store: c.s, Ledger: c.ledger, Resolve: resolve, Sender: NewSender(SenderConfig{Connections: 2 * mostSlow}),
 	})
 	return c
 }
@@ -88,9 +88,12 @@ func (c *bench) stop(b *testing.B) {
 }
 
 // emit commits one event for all destinations.
-func (c *bench) emit(b *testing.B, chat string, body []byte) {
+func (c *bench) emit(b *testing.B, chat string, body []byte) { c.emitFor(b, 1, chat, body) }
+
+// emitFor is emit for an instance.
+func (c *bench) emitFor(b *testing.B, instance int64, chat string, body []byte) {
 	err := c.s.Update(b.Context(), func(tx *store.Tx) error {
-		e := delivery.Event{Kind: event.MessagesUpsert, Instance: 1, Name: "n", RequestID: "r", About: event.About{Chat: chat}, Body: body}
+		e := delivery.Event{Kind: event.MessagesUpsert, Instance: instance, Name: "n", RequestID: "r", About: event.About{Chat: chat}, Body: body}
 		_, err := c.ledger.Emit(tx, e, true, c.to)
 		return err
 	})

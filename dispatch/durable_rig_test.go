@@ -1,6 +1,7 @@
 package dispatch
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"maps"
@@ -35,7 +36,8 @@ type town struct {
 	status map[delivery.Lane]delivery.Status // Ready unless said otherwise, for who is in to
 	answer map[string]func(req *http.Request, try int) (status int, header http.Header)
 	heard  []hearing
-	tries  map[string]int // by host and event
+	tries  map[string]int           // by host and event
+	pace   map[string]time.Duration // how long a host takes, 10 ms unless said otherwise
 	flying map[string]int
 	most   map[string]int
 	told   []event.Notice
@@ -56,7 +58,7 @@ func inTown(t *testing.T, fn func(t *testing.T, c *town)) {
 	synctest.Test(t, func(t *testing.T) {
 		c := &town{
 			t: t, to: map[delivery.Lane]event.Destination{}, status: map[delivery.Lane]delivery.Status{},
-			answer: map[string]func(*http.Request, int) (int, http.Header){}, tries: map[string]int{}, flying: map[string]int{}, most: map[string]int{},
+			answer: map[string]func(*http.Request, int) (int, http.Header){}, pace: map[string]time.Duration{}, tries: map[string]int{}, flying: map[string]int{}, most: map[string]int{},
 			config: delivery.Config{Log: true},
 		}
 		c.open(path)
@@ -181,6 +183,7 @@ func (c *town) RoundTrip(req *http.Request) (*http.Response, error) {
 		h.status, header = answer(req, c.tries[host+h.id])
 	}
 	c.heard = append(c.heard, h)
+	pace := c.pace[host]
 	c.flying[host]++
 	c.most[host] = max(c.most[host], c.flying[host])
 	c.mu.Unlock()
@@ -194,7 +197,7 @@ func (c *town) RoundTrip(req *http.Request) (*http.Response, error) {
 		return nil, req.Context().Err()
 	}
 	select {
-	case <-time.After(10 * time.Millisecond):
+	case <-time.After(cmp.Or(pace, 10*time.Millisecond)):
 	case <-req.Context().Done():
 		return nil, req.Context().Err()
 	}
@@ -320,5 +323,5 @@ func (c *town) age(is delivery.Lane, age time.Duration) {
 	c.to[is] = to
 }
 
-// everybody sees every record.
-func everybody(delivery.Record) bool { return true }
+// everybody may retry every record.
+func everybody(delivery.Record) error { return nil }

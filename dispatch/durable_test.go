@@ -2,6 +2,8 @@ package dispatch
 
 import (
 	"net/http"
+	"os"
+	"path/filepath"
 	"slices"
 	"testing"
 	"testing/synctest"
@@ -233,35 +235,99 @@ func TestExpiryIsAnEventOfItsOwnAndFreesWhatWaitedBehind(t *testing.T) {
 	})
 }
 
-func TestADeliveryInFlightAtItsEndEndsByItsOutcome(t *testing.T) {
+// slowly has a host answer the body "slow" with a status after a time, and others at once.
+func (c *town) slowly(host string, status int, after time.Duration) {
+	c.set(host, func(req *http.Request, _ int) (int, http.Header) {
+		if req.ContentLength != 6 {
+			return 200, nil
+		}
+		c.mu.Unlock()
+		time.Sleep(after)
+		c.mu.Lock()
+		return status, nil
+	})
+}
+
+func TestDeliveryInFlightExpiresAndFreesItsLine(t *testing.T) {
 	for status, want := range map[int]delivery.State{200: delivery.Delivered, 503: delivery.Expired} {
 		inTown(t, func(t *testing.T, c *town) {
 			hook := webhookLane(1)
 			c.add(hook, "a", event.OrderChat)
 			c.age(hook, 5*time.Second)
-			c.set("a", func(req *http.Request, _ int) (int, http.Header) {
-				if req.ContentLength == 6 { // "slow"
-					c.mu.Unlock() // the answer comes after the end
-					time.Sleep(7 * time.Second)
-					c.mu.Lock()
-					return status, nil
-				}
-				return 200, nil
-			})
+			c.slowly("a", status, 7*time.Second)
 			slow := c.emit(1, "x@c", "slow", hook)
+			time.Sleep(3 * time.Second)
 			c.emit(1, "x@c", "next!", hook)
-			time.Sleep(6 * time.Second)
-			if r, _ := c.record(recordOf(slow, 0)); r.State != delivery.Pending {
-				t.Errorf("%s in flight", r.State)
+			time.Sleep(1999 * time.Millisecond)
+			synctest.Wait()
+			if r, _ := c.record(recordOf(slow, 0)); r.State != delivery.Pending || len(c.at("a")) != 0 {
+				t.Errorf("%s before its time, %q went out", r.State, c.bodies("a"))
 			}
-			if got := c.bodies("a"); len(got) != 0 { // the slow one is heard when it is answered
+			time.Sleep(20 * time.Millisecond)
+			synctest.Wait()
+			if r, _ := c.record(recordOf(slow, 0)); r.State != delivery.Expired {
+				t.Errorf("%s after its time", r.State)
+			}
+			if got := c.bodies("a"); !slices.Equal(got, []string{"next!"}) { // the slow one is heard when it is answered
 				t.Errorf("%q went out", got)
 			}
 			time.Sleep(10 * time.Second)
-			if r, _ := c.record(recordOf(slow, 0)); r.State != want || r.Attempts != 1 {
+			r, attempts := c.record(recordOf(slow, 0))
+			if r.State != want || r.Attempts != 1 || len(attempts) != 1 || r.LastStatus != status || (r.LastError == "") != (status == 200) {
 				t.Errorf("answered %d: %+v", status, r)
 			}
+			if n := c.relay.Stats().Expired; n != 1 {
+				t.Errorf("%d counted", n)
+			}
 		})
+	}
+}
+
+// A kill takes the delivery in flight with it: the next start finds it expired, or
+// its time still to come.
+func TestKillWithDeliveryInFlightDelaysNoExpiry(t *testing.T) {
+	for _, killed := range []time.Duration{4 * time.Second, 6 * time.Second} { // before and after its time
+		for _, back := range []time.Duration{time.Second, 10 * time.Second} {
+			image := filepath.Join(t.TempDir(), "killed.db")
+			var slow delivery.Event
+			inTown(t, func(t *testing.T, c *town) {
+				hook := webhookLane(1)
+				c.add(hook, "a", event.OrderInstance)
+				c.age(hook, 5*time.Second)
+				c.slowly("a", -1, 0)
+				slow = c.emit(1, "x@c", "slow", hook)
+				c.age(hook, time.Hour)
+				c.emit(1, "x@c", "next!", hook)
+				time.Sleep(killed)
+				synctest.Wait()
+				raw, err := os.ReadFile(c.path)
+				if err == nil {
+					err = os.WriteFile(image, raw, 0o600)
+				}
+				if err != nil {
+					t.Fatal(err)
+				}
+			})
+			inTown(t, func(t *testing.T, c *town) {
+				c.close()
+				hook := webhookLane(1)
+				c.add(hook, "b", event.OrderInstance)
+				c.slowly("b", 503, 0)
+				time.Sleep(killed + back)
+				c.open(image)
+				begin, over := time.Now(), time.Until(slow.CreatedAt.Add(5*time.Second))
+				if r, _ := c.record(recordOf(slow, 0)); over <= 0 && r.State != delivery.Expired {
+					t.Errorf("%s after the start", r.State)
+				}
+				time.Sleep(max(over, 0) + 50*time.Millisecond)
+				if r, _ := c.record(recordOf(slow, 0)); r.State != delivery.Expired {
+					t.Errorf("killed after %v, back after %v: %s", killed, back, r.State)
+				}
+				if got := c.accepted("b"); killed < 5*time.Second && !slices.Equal(got, []string{"next!"}) || killed > 5*time.Second && len(got) != 0 {
+					t.Errorf("killed after %v, back after %v: %q accepted %v after the start", killed, back, got, time.Since(begin))
+				}
+			})
+		}
 	}
 }
 

@@ -80,13 +80,29 @@ func (r *Relay) expire() {
 	}
 }
 
+// firstLook is how long a start waits for what expired before it.
+const firstLook = 500 * time.Millisecond
+
+// expireFirst ends what expired while the program did not run, before anything
+// leaves. Of very much it leaves the rest to expire; load sends none of it.
+func (r *Relay) expireFirst() {
+	for begin := time.Now(); time.Since(begin) < firstLook; {
+		if r.expireNow() > 0 {
+			return
+		}
+		if off, _ := r.expiry.due(time.Now()); !off {
+			return
+		}
+	}
+}
+
 // expireNow ends what is over by now, and returns when to go on.
 func (r *Relay) expireNow() time.Duration {
 	var ended []delivery.Ended
 	var next time.Time
 	now := time.Now()
 	err := r.cfg.Store.Update(r.reading, func(tx *store.Tx) (err error) {
-		ended, next, err = r.cfg.Ledger.Expire(tx, now, expireStep, r.flying.has)
+		ended, next, err = r.cfg.Ledger.Expire(tx, now, expireStep)
 		return err
 	})
 	if err != nil {

@@ -80,7 +80,7 @@ func (f *feeder) serve() (asleep bool) {
 	}
 	f.pause = f.turn()
 	l.launch()
-	l.r.budget.pass()
+	l.r.budget.pass(l)
 	return f.drowsy(time.Now()) && l.r.retire(l)
 }
 
@@ -330,6 +330,7 @@ func (f *feeder) rows(after row, read func(*store.Tx, row, int) ([]row, error)) 
 		rows, err = read(tx, after, f.page())
 		return err
 	})
+	f.l.r.wakes.rows.Add(uint64(len(rows)))
 	if err != nil {
 		f.l.r.log.Error("what waits for a webhook cannot be read", f.l.attrs("", "error", err)...)
 	}
@@ -362,6 +363,8 @@ func (f *feeder) leads() bool {
 		l.board.hurry()
 	}
 	f.to = to
+	at := destination(to.URL)
+	l.to.Store(&at)
 	return true
 }
 

@@ -35,6 +35,11 @@ type lane struct {
 	passWanted atomic.Bool   // the due index must be read again
 	changed    atomic.Bool   // the destination may be another one
 	tasks      atomic.Int64  // what was handed over and is not on the board yet
+
+	to atomic.Pointer[string] // host and port where it leads; nil: not known yet
+	// Of the budget, whose lock guards them: the receiver for which the lane waits,
+	// and the one that has called it since.
+	waitsFor, calledBy *origin
 }
 
 // row is a pending delivery as the indexes have it.
@@ -209,16 +214,14 @@ func (l *lane) sendOn(f flight) {
 // run delivers, and what follows in the line, and gives the place back.
 func (l *lane) run(f flight) {
 	for on := true; on; {
-		late := l.r.budget.watch(f.place)
+		late := l.r.budget.watch(f.seat)
 		next, more := l.deliver(f)
 		lent := late()
 		if on = more; !on {
-			l.r.budget.leave(f.place, lent)
+			l.r.budget.leave(f.seat, lent)
 			return
 		}
-		if lent {
-			l.r.budget.returned()
-		}
+		l.r.budget.returned(f.seat, lent)
 		f = next
 	}
 }
@@ -226,24 +229,19 @@ func (l *lane) run(f flight) {
 // begin takes what goes out next off the board, when there is a place for it.
 func (l *lane) begin() (f flight, ok bool) {
 	p, ok := l.board.place()
-	if !ok || !l.r.budget.enter(p, l) {
+	if !ok {
+		return flight{}, false
+	}
+	s, ok := l.r.budget.enter(p, *l.to.Load(), l)
+	if !ok {
 		return flight{}, false
 	}
 	if f, ok = l.board.take(); !ok {
-		l.r.budget.leave(p, false)
+		l.r.budget.leave(s, false)
 		return f, false
 	}
-	f.place = p
-	l.r.flying.add(f.seq)
+	f.seat = s
 	return f, true
-}
-
-// landed notes that a delivery is no longer under way, neither to its receiver
-// nor into the file.
-func (l *lane) landed(f flight) {
-	if !l.outbox() {
-		l.r.flying.drop(f.seq)
-	}
 }
 
 // deliver makes one attempt. next is what is to go out at once in its place.
@@ -263,6 +261,7 @@ func (l *lane) deliver(f flight) (next flight, more bool) {
 	if l.outbox() {
 		l.r.pressure.ended(time.Since(at), o.Delivered())
 	}
+	l.r.budget.answered(f.seat, o.Duration)
 	if l.r.cfg.Observe != nil {
 		l.r.cfg.Observe(l.is, o)
 	}
@@ -323,9 +322,11 @@ func (l *lane) load(f flight) (p parcel, to event.Destination, ready bool) {
 	case status != delivery.Ready:
 		l.skip(f)
 		l.change()
+	case !p.record.MadeFor(to):
+		l.withhold(f)
 	case !p.expires.IsZero() && !now.Before(p.expires):
 		l.skip(f)
-		l.r.expiry.look() // it may have been left because of this flight
+		l.r.expiry.look()
 	case f.ahead > 0 && !isDue(p.due, now):
 		l.skip(f) // the file will say when it has become the first
 	case !f.anyway && !isDue(p.due, now):
@@ -340,10 +341,7 @@ func (l *lane) load(f flight) (p parcel, to event.Destination, ready bool) {
 }
 
 // skip takes back what was not attempted.
-func (l *lane) skip(f flight) {
-	l.board.skipped(f, false)
-	l.landed(f)
-}
+func (l *lane) skip(f flight) { l.board.skipped(f, false) }
 
 // unreadable leaves out what cannot be read.
 func (l *lane) unreadable(f flight, err error) {
@@ -361,7 +359,17 @@ func (l *lane) unreadable(f flight, err error) {
 		l.follow(follows)
 	}
 	l.board.skipped(f, lost)
-	l.landed(f)
+	l.nudge()
+}
+
+// withhold leaves out a credential that was made for another destination.
+func (l *lane) withhold(f flight) {
+	follows, err := l.file.lose(f, errChanged)
+	if err != nil {
+		l.r.log.Error("a pairing code for a former destination is not cancelled", l.attrs("", "delivery_id", f.seq, "error", err)...)
+	}
+	l.follow(follows)
+	l.skip(f)
 	l.nudge()
 }
 

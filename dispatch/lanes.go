@@ -3,7 +3,6 @@ package dispatch
 import (
 	"context"
 	"fmt"
-	"sync"
 	"sync/atomic"
 	"time"
 
@@ -227,35 +226,6 @@ func (r *Relay) backlogs() (waiting []delivery.Backlog, err error) {
 		return err
 	})
 	return waiting, err
-}
-
-// flights is the records that are on their way to a receiver, or back into the
-// file.
-type flights struct {
-	mu  sync.Mutex
-	all map[uint64]struct{}
-}
-
-func (f *flights) add(record uint64) {
-	f.mu.Lock()
-	defer f.mu.Unlock()
-	if f.all == nil {
-		f.all = map[uint64]struct{}{}
-	}
-	f.all[record] = struct{}{}
-}
-
-func (f *flights) drop(record uint64) {
-	f.mu.Lock()
-	defer f.mu.Unlock()
-	delete(f.all, record)
-}
-
-func (f *flights) has(record uint64) bool {
-	f.mu.Lock()
-	defer f.mu.Unlock()
-	_, is := f.all[record]
-	return is
 }
 
 // drain waits until the lane has sent what was committed before, its breaker

@@ -42,19 +42,25 @@ type host struct {
 	proved   uint64        // the attempts up to this one cannot take the standing away
 	answered time.Time     // when it last accepted
 	slowest  time.Duration // that an accepted delivery took
-	idle     time.Time     // since when there was nothing to do
-	blamed   int           // how many of its deliveries in flight plan.blamed counts
+	since    time.Time     // when it last began to have something in flight
+	spoke    time.Time     // when it last answered, whatever the status
+	pace     usual         // how long its answers take
+	answers  tally
+	mute     bool      // it had no answer while one in flight became late, and others did
+	idle     time.Time // since when there was nothing to do
+	blamed   int       // how many of its deliveries in flight plan.blamed counts
 
 	line *list.List    // of plan's lines, nil when it is in none
 	spot *list.Element // there
 	turn uint64        // when it came there
 	rank int           // in plan.holders
+	seat int           // in plan.busy, while something is in flight
 }
 
 // suspect reports whether the host seems to hang: it did so last time, or it
-// does so now and never accepted anything.
+// does so now and has not accepted anything lately.
 func (l *host) suspect() bool {
-	return l.standing == hung || l.late > 0 && l.standing != good
+	return l.standing == hung || l.late > 0 && (l.standing != good || l.mute)
 }
 
 // plan decides which destination a worker serves next, and who pays when all
@@ -69,10 +75,17 @@ type plan struct {
 	sweepAt        int // number of hosts at which to look for those to forget
 
 	// Lanes with something waiting that may be served, in the order of their
-	// turns: within their share, suspects within theirs, and beyond it.
-	fair, suspects, eager list.List
-	turns                 uint64
-	holders               holders
+	// turns: within their share, the same of those never tried, suspects within
+	// theirs, and beyond it.
+	fair, trials, suspects, eager list.List
+	turns                         uint64
+	holders                       holders
+
+	busy        []*host   // those with something in flight
+	speaker     *host     // who answered last
+	spoke       time.Time // when
+	spokeBefore time.Time // when another one answered last
+	answers     tally     // of all
 
 	waiting  int
 	flying   int
@@ -190,9 +203,8 @@ func (p *plan) take() (d posting, number uint64, ok bool) {
 		l.waiting = nil
 	}
 	p.waiting--
-	p.flying++
 	p.attempts++
-	l.flying++
+	p.began(l, time.Now())
 	p.holders.changed(l)
 	p.leave(l) // its next turn comes after those of the others
 	p.place(l)
@@ -206,22 +218,33 @@ func (p *plan) next() *host {
 	if p.flying-p.late >= p.workers || p.flying >= 2*p.workers {
 		return nil
 	}
-	l := p.first(&p.fair)
+	now := time.Now()
+	l := earlier(p.first(&p.fair, now), p.first(&p.trials, now))
 	if p.flying < p.workers && p.blamed < max(1, p.workers/2) {
-		if s := front(&p.suspects); s != nil && (l == nil || s.turn < l.turn) {
-			l = s
-		}
+		l = earlier(l, front(&p.suspects))
 	}
 	if l == nil {
-		l = p.first(&p.eager)
+		l = p.first(&p.eager, now)
 	}
 	return l
 }
 
-func (p *plan) first(line *list.List) *host {
+// earlier is the one of two hosts whose turn comes first. Either may be nil.
+func earlier(a, b *host) *host {
+	if a == nil || b != nil && b.turn < a.turn {
+		return b
+	}
+	return a
+}
+
+func (p *plan) first(line *list.List, now time.Time) *host {
 	for e := line.Front(); e != nil; e = e.Next() {
-		if l, _ := e.Value.(*host); p.room(l) {
+		l, _ := e.Value.(*host)
+		if p.room(l, now) {
 			return l
+		}
+		if l.flying == 0 {
+			return nil // nor is there for the others that were never tried
 		}
 	}
 	return nil
@@ -237,20 +260,23 @@ func front(line *list.List) *host {
 }
 
 // room reports whether a host that is no suspect may have one more in flight.
-func (p *plan) room(l *host) bool {
+func (p *plan) room(l *host, now time.Time) bool {
 	switch {
-	case p.flying >= p.workers && (l.late > 0 || l.flying > 0 && time.Since(l.answered) >= patience):
+	case p.flying >= p.workers && (l.late > 0 || l.flying > 0 && now.Sub(l.answered) >= patience):
 		return false // only to one that answers is a worker lent, or to find out whether it does
 	case l.standing == untried && l.flying > 0 && len(p.hosts) > 1:
 		// What it has in flight may hang; a share is left for the others.
-		return p.flying < max(1, p.workers-p.share)
+		return p.flying < max(1, p.workers-p.share) && p.may(l, now)
 	default:
-		return true
+		return p.may(l, now)
 	}
 }
 
-// overdue notes that a delivery in flight has become late.
-func (p *plan) overdue(l *host) {
+// overdue notes that a delivery that began then has become late.
+func (p *plan) overdue(l *host, began time.Time) {
+	if now := time.Now(); l.spoke.Before(began) && p.company(l, now) {
+		l.mute = true
+	}
 	l.late++
 	p.late++
 	p.place(l)
@@ -258,15 +284,20 @@ func (p *plan) overdue(l *host) {
 
 // landed notes the outcome of an attempt.
 func (p *plan) landed(l *host, number uint64, late bool, o Outcome) {
-	l.flying--
-	p.flying--
-	if late {
+	now := time.Now()
+	if p.flying--; late {
 		l.late--
 		p.late--
 	}
+	if l.flying--; l.flying == 0 {
+		p.rests(l)
+	}
+	if o.Err == nil || o.Duration < patience {
+		p.heard(l, o.Duration, now)
+	}
 	switch {
 	case o.Delivered():
-		l.standing, l.proved, l.answered = good, p.attempts, time.Now()
+		l.standing, l.proved, l.answered = good, p.attempts, now
 		l.slowest = max(l.slowest, o.Duration)
 	case number <= l.proved:
 		// It went out before the last success came back, and tells nothing new.
@@ -276,7 +307,7 @@ func (p *plan) landed(l *host, number uint64, late bool, o Outcome) {
 		l.standing = failed
 	}
 	if l.flying == 0 && len(l.waiting) == 0 {
-		l.idle = time.Now()
+		l.idle = now
 	}
 	p.place(l)
 }
@@ -317,6 +348,8 @@ func (p *plan) lineOf(l *host) *list.List {
 		return &p.suspects
 	case l.suspect():
 		return nil
+	case within && l.standing == untried:
+		return &p.trials
 	case within:
 		return &p.fair
 	case l.standing == failed:

@@ -70,7 +70,7 @@ type QueueStats struct {
 	Failed    uint64 // no answer
 	Full      uint64 // dropped: no place
 	Closed    uint64 // dropped: stopping
-	Removed   uint64 // cancelled: its endpoint was removed
+	Removed   uint64 // cancelled: its endpoint was removed, or it is a credential for a former destination
 }
 
 // posting is a delivery.
@@ -210,7 +210,7 @@ func (q *Queue) begin() *attempt {
 	a.ctx, a.cancel = context.WithCancel(q.life)
 	q.flights[a] = true
 	if a.late {
-		q.plan.overdue(a.host) // its worker is lent from the start
+		q.plan.overdue(a.host, a.began) // its worker is lent from the start
 	} else {
 		a.alarm = time.AfterFunc(patience, func() { q.overdue(a) })
 	}
@@ -223,7 +223,7 @@ func (q *Queue) overdue(a *attempt) {
 	defer q.mu.Unlock()
 	if !a.landed {
 		a.late = true
-		q.plan.overdue(a.host)
+		q.plan.overdue(a.host, a.began)
 		q.launch()
 	}
 }

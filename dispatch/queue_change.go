@@ -5,9 +5,10 @@ import (
 	"postern/event"
 )
 
-// Changed tells that further endpoints may lead elsewhere than before, or were
-// removed: what waits in memory goes to where they lead now, or is cancelled. What
-// is on its way, and what waits for an instance's own webhook, stays as it was.
+// Changed tells that lanes may lead elsewhere than before, or were removed: what waits
+// in memory for a further endpoint goes to where that leads now, or is cancelled, and
+// so is each credential that waits for a former destination. What is on its way, and
+// all else that waits for an instance's own or the global webhook, stays as it was.
 func (q *Queue) Changed(lanes []delivery.Lane) {
 	if q.cfg.Resolve == nil {
 		return
@@ -15,11 +16,15 @@ func (q *Queue) Changed(lanes []delivery.Lane) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
 	for _, is := range lanes {
-		if is.Target != event.TargetEndpoint || q.plan.waiting == 0 {
+		if is == delivery.BatchLane || q.plan.waiting == 0 {
 			continue
 		}
 		to, status := q.cfg.Resolve(is)
-		if status == delivery.Paused {
+		q.withhold(is, to, status)
+		if is.Target != event.TargetEndpoint {
+			continue
+		}
+		if status != delivery.Ready && status != delivery.Gone {
 			continue // it was enabled when these were made
 		}
 		for _, d := range q.plan.withdraw(func(d posting) bool { return d.isFor(is) && (status == delivery.Gone || !sameAccess(d.to, to)) }) {
@@ -35,7 +40,21 @@ func (q *Queue) Changed(lanes []delivery.Lane) {
 	q.launch()
 }
 
-// isFor tells whether the delivery is one of a further endpoint.
+// withhold cancels the credentials that wait for a former destination of a lane. The
+// caller holds q.mu.
+func (q *Queue) withhold(is delivery.Lane, to event.Destination, status delivery.Status) {
+	if status != delivery.Gone && to.URL == "" {
+		return // it leads nowhere now, or nobody knows where
+	}
+	for _, d := range q.plan.withdraw(func(d posting) bool {
+		return d.isFor(is) && d.notice.Kind.IsCredential() && (status == delivery.Gone || d.to.Access() != to.Access())
+	}) {
+		q.stats.Removed++
+		d.entry.Withhold()
+	}
+}
+
+// isFor tells whether the delivery is one of a lane.
 func (d posting) isFor(is delivery.Lane) bool {
-	return d.to.Target == is.Target && d.to.Endpoint == is.Endpoint && d.notice.InstanceID == is.Instance
+	return d.to.Target == is.Target && d.to.Endpoint == is.Endpoint && (is.Target == event.TargetGlobal || d.notice.InstanceID == is.Instance)
 }

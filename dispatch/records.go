@@ -109,14 +109,22 @@ func (r records) cutOff(tx *store.Tx, res result) error {
 // unreadableWords is the reason of a delivery whose record or event is damaged.
 const unreadableWords = "the event cannot be read any more"
 
+// errChanged: a credential is not for the destination of now.
+var errChanged = errors.New("the destination is another than the one that it was made for")
+
 // lose cancels what cannot be sent, so that it keeps nothing from leaving.
 func (r records) lose(f flight, why error) (follows *row, err error) {
-	words := unreadableWords
-	if errors.Is(why, delivery.ErrBodyGone) {
-		words = delivery.ErrBodyGone.Error()
+	end := func(tx *store.Tx) (*delivery.Due, error) { return r.log.Lose(tx, r.lane, f.seq, unreadableWords) }
+	switch {
+	case errors.Is(why, delivery.ErrBodyGone):
+		end = func(tx *store.Tx) (*delivery.Due, error) {
+			return r.log.Lose(tx, r.lane, f.seq, delivery.ErrBodyGone.Error())
+		}
+	case errors.Is(why, errChanged):
+		end = func(tx *store.Tx) (*delivery.Due, error) { return r.log.WithholdPending(tx, f.seq) }
 	}
 	err = r.store.Update(context.Background(), func(tx *store.Tx) error {
-		next, err := r.log.Lose(tx, r.lane, f.seq, words)
+		next, err := end(tx)
 		follows = nil
 		if next != nil {
 			row := recordRow(*next)

@@ -71,7 +71,6 @@ type Relay struct {
 	sends    atomic.Bool // the lane of the outbox is at work
 	budget   *budget
 	pressure pressure // of the events of batches
-	flying   flights
 	expiry   *alarm
 	events   eventTail
 
@@ -116,6 +115,9 @@ func (r *Relay) Start() error {
 	waiting, err := r.startEvents()
 	if err != nil {
 		return err
+	}
+	if r.cfg.Ledger != nil {
+		r.expireFirst()
 	}
 	r.started = true
 	r.newBatch.since(newest)
@@ -264,9 +266,17 @@ func (r *Relay) resolve(is delivery.Lane) (event.Destination, delivery.Status) {
 		return r.cfg.Resolve(is)
 	case is == delivery.BatchLane && r.globalURL() != "":
 		return event.Destination{Target: event.TargetGlobal, URL: r.globalURL()}, delivery.Ready
+	case is == delivery.BatchLane:
+		return event.Destination{}, delivery.Absent
 	default:
 		return event.Destination{}, delivery.Paused
 	}
+}
+
+// reaches tells whether the destination of a lane is there, enabled or not.
+func (r *Relay) reaches(is delivery.Lane) bool {
+	_, status := r.resolve(is)
+	return status == delivery.Ready || status == delivery.Paused
 }
 
 // laneName stands for a lane where things are told apart.
@@ -303,7 +313,11 @@ type RelayWakes struct {
 	Settles uint64 // that stores outcomes
 }
 
-type wakes struct{ outbox, events, feeders, settles atomic.Uint64 }
+type wakes struct {
+	outbox, events, feeders, settles atomic.Uint64
+
+	rows atomic.Uint64 // of the indexes, read by all passes
+}
 
 func (w *wakes) stats() RelayWakes {
 	return RelayWakes{w.outbox.Load(), w.events.Load(), w.feeders.Load(), w.settles.Load()}

@@ -10,7 +10,7 @@ import (
 	"postern/store"
 )
 
-// Errors of RetryNow.
+// Errors of RetryNow, beside [delivery.ErrEndpointGone].
 var (
 	// ErrNoEntry: the outbox has no such entry, or no longer has it.
 	ErrNoEntry = errors.New("there is no such outbox entry")
@@ -20,8 +20,8 @@ var (
 
 // RetryNow makes a pending entry due at once, whatever its backoff and the
 // breaker say, and returns it as it is then. An attempt that is under way is
-// not repeated. Without a global webhook the entry is sent once there is one.
-// Errors are ErrNoEntry and ErrNotPending.
+// not repeated. Errors are ErrNoEntry, ErrNotPending, and delivery.ErrEndpointGone
+// without a global webhook.
 func (r *Relay) RetryNow(ctx context.Context, seq uint64) (e store.OutboxEntry, err error) {
 	err = r.cfg.Store.Update(ctx, func(tx *store.Tx) error {
 		var found bool
@@ -33,6 +33,8 @@ func (r *Relay) RetryNow(ctx context.Context, seq uint64) (e store.OutboxEntry, 
 			return ErrNoEntry
 		case e.State != store.OutboxPending:
 			return fmt.Errorf("it is %s: %w", e.State, ErrNotPending)
+		case !r.reaches(delivery.BatchLane):
+			return delivery.ErrEndpointGone
 		case !e.NextAttemptAt.After(tx.Now()):
 			return nil
 		}
@@ -64,17 +66,20 @@ func (r *Relay) urgeEntry(e store.OutboxEntry) {
 // Retry has a delivery of the log sent now, by one attempt more, and returns its
 // record as it is then. One that is under way is not repeated. One that waits behind
 // another in an order leaves after it all the same: that one is sent now, and the
-// record names it. For who does not see it there is none. Errors are those of
+// record names it. may is asked about the record first and may be called twice: its
+// error is that of Retry, and nothing changes. The others are those of
 // [delivery.Ledger.Retry].
-func (r *Relay) Retry(ctx context.Context, record uint64, sees func(delivery.Record) bool) (delivery.Listed, error) {
+func (r *Relay) Retry(ctx context.Context, record uint64, may func(delivery.Record) error) (delivery.Listed, error) {
 	var rec delivery.Record
 	var due *delivery.Due
 	var entry store.OutboxEntry
 	err := r.cfg.Store.Update(ctx, func(tx *store.Tx) (err error) {
 		entry = store.OutboxEntry{}
 		rec, due, err = r.cfg.Ledger.Retry(tx, record)
-		if (err == nil || errors.Is(err, delivery.ErrBodyGone)) && !sees(rec) {
-			return delivery.ErrNotFound
+		if err == nil || errors.Is(err, delivery.ErrBodyGone) || errors.Is(err, delivery.ErrEndpointGone) {
+			if refused := may(rec); refused != nil {
+				return refused
+			}
 		}
 		if err == nil && due == nil && rec.OutboxSeq != 0 {
 			entry, _, err = tx.Outbox(rec.OutboxSeq)

@@ -8,6 +8,7 @@ import (
 	"github.com/google/uuid"
 
 	"postern/delivery"
+	"postern/event"
 	"postern/store"
 )
 
@@ -137,6 +138,7 @@ func TestRetryAllDoesNotWaitForTheBreaker(t *testing.T) {
 // out, and its attempts stay as they were.
 func TestARetryOfBatchEventsMovesTheirRecordsToo(t *testing.T) {
 	inTown(t, func(t *testing.T, c *town) {
+		c.add(delivery.BatchLane, "global", event.OrderNone)
 		later := time.Now().Add(50 * time.Minute)
 		emit(t, c.s, uuid.New(), 1, 2, 3)
 		change(t, c.s, func(tx *store.Tx) error {
@@ -164,6 +166,10 @@ func TestARetryOfBatchEventsMovesTheirRecordsToo(t *testing.T) {
 		}
 		if _, err := c.relay.RetryNow(t.Context(), 2); err != nil {
 			t.Fatal(err)
+		}
+		c.put(delivery.BatchLane, delivery.Absent)
+		if _, err := c.relay.RetryNow(t.Context(), 1); !errors.Is(err, delivery.ErrEndpointGone) {
+			t.Errorf("without a global webhook: %v", err)
 		}
 		if !next(1).After(time.Now()) || next(2).After(time.Now()) {
 			t.Errorf("next are %v and %v", next(1), next(2))

@@ -206,7 +206,6 @@ func (r *Relay) became(g result, s settled) {
 	} else {
 		kept, urged = l.board.settled(g.flight, g.outcome)
 	}
-	l.landed(g.flight)
 	if l.outbox() {
 		r.count(g.outcome)
 	} else if s.state == string(delivery.Expired) {

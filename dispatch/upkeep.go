@@ -17,7 +17,7 @@ const (
 
 // prune removes entries that were delivered long ago.
 func (r *Relay) prune() {
-	prune.Loop(r.reading, r.cfg.Retention, r.pruneOnce, func(err error) {
+	prune.Loop(r.reading, r.cfg.Store, r.cfg.Retention, r.pruneOnce, func(err error) {
 		r.log.Warn("outbox not pruned", "error", err)
 	})
 }

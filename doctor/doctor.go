@@ -71,7 +71,7 @@ func Run(ctx context.Context, p Patient) ([]Finding, error) {
 		}()
 	}
 	// The disk is looked at by one check after the other: they would measure each other.
-	disk := slices.Concat(r.configuration(), r.secrets(), r.folder(), r.fileSystem(), r.syncs(ctx), r.space())
+	disk := slices.Concat(r.configuration(), r.secrets(), r.accounts(), r.folder(), r.fileSystem(), r.syncs(ctx), r.space())
 	var file []Finding
 	whole := make(chan []Finding, 1)
 	go func() { whole <- r.file(ctx) }()

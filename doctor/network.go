@@ -18,6 +18,7 @@ import (
 	"postern/config"
 	"postern/dispatch"
 	"postern/netfault"
+	"postern/plural"
 )
 
 // What the two clocks may differ by. Receivers refuse signatures that are five minutes
@@ -172,7 +173,7 @@ func (r *examination) instances(ctx context.Context) (all []Finding) {
 	if len(hosts) == 0 {
 		return one(check, OK, "", "none is set")
 	}
-	return one(check, OK, "", "%d hosts of %d instances are reached", len(hosts), len(r.receivers))
+	return one(check, OK, "", "%s of %s %s reached", plural.Of(len(hosts), "host"), plural.Of(len(r.receivers), "instance"), plural.Noun(len(hosts), "is", "are"))
 }
 
 // clock holds this machine's against that of the host of a webhook.

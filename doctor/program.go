@@ -12,6 +12,7 @@ import (
 
 	"postern/media"
 	"postern/peers"
+	"postern/plural"
 	"postern/store"
 )
 
@@ -37,7 +38,7 @@ func (r *examination) program(ctx context.Context) (all []Finding) {
 		all = append(all, one(check, Warning, "see its log, and docs/operation.md", "%s", w)...)
 	}
 	if len(all) == 0 {
-		return one(check, OK, "", "it runs and is ready, with %d instances", len(r.receivers))
+		return one(check, OK, "", "it runs and is ready, with %s", plural.Of(len(r.receivers), "instance"))
 	}
 	return all
 }
@@ -84,7 +85,7 @@ func (r *examination) openFiles(ctx context.Context) []Finding {
 	}
 	switch advice := "raise the limit: LimitNOFILE= of the service, ulimit -n, or --ulimit nofile of the container"; {
 	case used >= 0 && used > limit*9/10, limit < needs:
-		return one(check, Fault, advice, "%s; %d instances need %.0f", text, len(r.receivers), needs)
+		return one(check, Fault, advice, "%s; %s %.0f", text, plural.Of(len(r.receivers), "instance needs", "instances need"), needs)
 	case limit < fewFiles:
 		return one(check, Warning, advice, "%s", text)
 	}
@@ -125,7 +126,7 @@ func (r *examination) file(ctx context.Context) []Finding {
 	case err != nil:
 		return one(check, Fault, advice, "%v", err)
 	case len(report.Faults) > 0:
-		return one(check, Fault, "run postern check, which names all; "+advice, "%d faults, the first: %s", len(report.Faults), report.Faults[0])
+		return one(check, Fault, "run postern check, which names all; "+advice, "%s, the first: %s", plural.Of(len(report.Faults), "fault"), report.Faults[0])
 	}
-	return one(check, OK, "", "%d records in %d buckets, no fault", report.Records, report.Buckets)
+	return one(check, OK, "", "%s in %s, no fault", plural.Of(report.Records, "record"), plural.Of(report.Buckets, "bucket"))
 }

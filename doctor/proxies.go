@@ -9,6 +9,7 @@ import (
 
 	"postern/app"
 	"postern/instance"
+	"postern/plural"
 )
 
 const (
@@ -46,7 +47,7 @@ func (r *examination) proxies(ctx context.Context) (all []Finding) {
 		}
 	}
 	if untried > 0 {
-		all = append(all, one(check, Warning, "try those of single instances by POST /instance/{i}/proxy/test", "%d more proxies were not tried", untried)...)
+		all = append(all, one(check, Warning, "try those of single instances by POST /instance/{i}/proxy/test", "%s not tried", plural.Of(untried, "more proxy was", "more proxies were"))...)
 	}
 	switch {
 	case len(all) > 0:
@@ -54,7 +55,7 @@ func (r *examination) proxies(ctx context.Context) (all []Finding) {
 	case len(tried) == 0:
 		return one(check, OK, "", "no instance has one of its own")
 	}
-	return one(check, OK, "", "WhatsApp is reached through %d proxies of single instances", len(tried))
+	return one(check, OK, "", "WhatsApp is reached through %s of single instances", plural.Of(len(tried), "proxy"))
 }
 
 // askProxies has the running program dial.

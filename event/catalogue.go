@@ -71,6 +71,12 @@ const (
 	UserAboutUpdate         Kind = "user.about.update"
 )
 
+// IsCredential reports whether the data of the event is one: with a code of
+// qrcode.updated anybody links a phone to the instance. Pairing codes and the codes
+// that are compared for a passkey are not: the first are in no event, and the second
+// link nothing by themselves.
+func (k Kind) IsCredential() bool { return k == QRCodeUpdated }
+
 // The batch events.
 const (
 	BatchCreated             Kind = "message.batch.created"

@@ -131,6 +131,16 @@ type Outgoing struct {
 	// has come and nothing of it has been sent. Its error, which the send returns
 	// together with ErrSendRefused, keeps it from being sent.
 	Leaving func() error `json:"-"`
+
+	// Left, when set, is called each time that the message's bytes are handed to the
+	// connection: once, and again when the connection broke and they are repeated. Much
+	// time may lie between Leaving and it: keys of a new recipient are fetched first.
+	Left func() `json:"-"`
+
+	// Warn, when set, is called with what does not go along with the message, such as
+	// a presence that cannot be shown. The message itself leaves. It is called before
+	// the send returns.
+	Warn func(problem string) `json:"-"`
 }
 
 // MessageKey names one message at WhatsApp.

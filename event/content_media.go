@@ -216,14 +216,12 @@ func (m *Media) Check() error {
 	)
 }
 
-// CheckAs tells whether the options of m are for files of that kind. Errors wrap
-// ErrContent.
+// CheckAs tells whether the options of m are for files of that kind. A caption or a
+// file name is taken with every kind; kinds that cannot show it are sent without it.
+// Errors wrap ErrContent.
 func (m *Media) CheckAs(kind MediaKind) error {
-	switch {
-	case m.ViewOnce && kind != MediaImage && kind != MediaVideo && kind != MediaVoice:
+	if m.ViewOnce && kind != MediaImage && kind != MediaVideo && kind != MediaVoice {
 		return fmt.Errorf("%w: viewOnce is for images, videos and voice notes", ErrContent)
-	case m.Caption != "" && kind != MediaImage && kind != MediaVideo && kind != MediaDocument:
-		return fmt.Errorf("%w: caption is for images, videos and documents", ErrContent)
 	}
 	return nil
 }
@@ -241,11 +239,16 @@ func (m *Media) CheckUpload() error {
 	)
 }
 
-// CleanName is a file's name without folders and control characters: it comes
-// from outside, and the recipient's program stores the file under it.
+// CleanName is a file's name without folders and invisible characters: it comes
+// from outside, and the recipient's program stores the file under it. Characters that
+// change the direction of text, such as U+202E, would show another extension than the
+// file has. The joiners of words and emoji stay.
 func CleanName(name string) string {
 	name = strings.Map(func(r rune) rune {
-		if unicode.IsControl(r) {
+		switch {
+		case r == '\u200c' || r == '\u200d':
+			return r
+		case unicode.IsControl(r), unicode.In(r, unicode.Cf, unicode.Zl, unicode.Zp):
 			return -1
 		}
 		return r

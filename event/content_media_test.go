@@ -12,6 +12,13 @@ func TestAFileNameHasNeitherFoldersNorControlCharacters(t *testing.T) {
 		"/":                     "",
 		"":                      "",
 		"Ärger, 2. Mahnung.pdf": "Ärger, 2. Mahnung.pdf",
+
+		"invoice\u202Egnp.exe":           "invoicegnp.exe",
+		"\u2066a\u2069\u200e\u061c.pdf":  "a.pdf",
+		"a\u2028b\u2029\ufeff\u00ad.pdf": "ab.pdf",
+		"\u202e":                         "",
+		"می\u200cروم.pdf":                "می\u200cروم.pdf",
+		"👩\u200d💻.png":                   "👩\u200d💻.png",
 	} {
 		if got := CleanName(given); got != want {
 			t.Errorf("%q becomes %q, want %q", given, got, want)

@@ -1,6 +1,12 @@
 package event
 
-import "time"
+import (
+	"crypto/sha256"
+	"encoding/binary"
+	"maps"
+	"slices"
+	"time"
+)
 
 // Target is a kind of destination of instance events.
 type Target string
@@ -37,4 +43,20 @@ type Destination struct {
 	Durable bool
 	Order   Order
 	MaxAge  time.Duration // after which it is given up
+}
+
+// Access returns a digest of the URL and the headers: two destinations with the same
+// one are the same receiver. It is never 0.
+func (d Destination) Access() uint64 {
+	h := sha256.New()
+	write := func(text string) {
+		_, _ = h.Write(binary.BigEndian.AppendUint32(nil, uint32(len(text))))
+		_, _ = h.Write([]byte(text))
+	}
+	write(d.URL)
+	for _, name := range slices.Sorted(maps.Keys(d.Headers)) {
+		write(name)
+		write(d.Headers[name])
+	}
+	return max(binary.BigEndian.Uint64(h.Sum(nil)), 1)
 }

@@ -160,8 +160,8 @@ func TestEveryEnumerationHasTheValuesOfTheContractAndAllItsConstants(t *testing.
 		}
 		delete(constants, name)
 	}
-	// The last ones are words of requests and of deliveries, not of payloads.
-	for _, other := range []string{"Kind", "Flag", "Gate", "MediaKind", "Presence", "Target", "Order"} {
+	// The last ones are words of requests, of deliveries and of records, not of payloads.
+	for _, other := range []string{"Kind", "Flag", "Gate", "MediaKind", "Presence", "Target", "Order", "Network"} {
 		delete(constants, other)
 	}
 	if len(constants) > 0 {

@@ -137,6 +137,10 @@ func notNull() object {
 	return object{"not": object{"type": "null"}}
 }
 
+// anyObject is an object whose fields are not ours. It says so: generators make no type
+// of an object that says nothing about its fields.
+func anyObject() object { return object{"type": "object", "additionalProperties": true} }
+
 func schemaOf(t reflect.Type) object { return Schemas{}.Type(t) }
 
 // isWord reports whether values of t are one word of JSON, though t is a struct.
@@ -147,7 +151,7 @@ func (b Schemas) schema(t reflect.Type) object {
 	case reflect.TypeFor[Time]():
 		return object{"type": "string", "format": "date-time"}
 	case reflect.TypeFor[Attributes]():
-		return object{"type": "object"}
+		return anyObject()
 	case reflect.TypeFor[Extra]():
 		return object{"type": "object", "additionalProperties": notNull()}
 	case reflect.TypeFor[json.RawMessage]():
@@ -236,7 +240,7 @@ func (b Schemas) tagged(f reflect.StructField, nullable bool) object {
 	var s object
 	tag := strings.Split(f.Tag.Get("schema"), ",")
 	if slices.Contains(tag, "object") {
-		s = object{"type": "object"} // raw JSON
+		s = anyObject() // raw JSON
 	} else {
 		s = b.schema(f.Type)
 	}

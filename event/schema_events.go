@@ -45,6 +45,9 @@ func (b Schemas) data(kind Kind) object {
 	}
 	switch kind {
 	case MessagesUpsert:
+		if b.Ref != nil {
+			return b.schema(t) // the two fields that are never there are optional
+		}
 		data := b.structure(t)
 		drop(data, "instanceId", "externalAttributes")
 		return data
@@ -94,15 +97,8 @@ func (b Schemas) batch(kind Kind) object {
 	default:
 	}
 	data := b.structure(reflect.TypeFor[BatchData]())
-	full := b.shape(reflect.TypeFor[BatchView](), kind)
-	for name, kinds := range phases {
-		if slices.Contains(kinds, kind) {
-			require(full, name)
-		} else {
-			drop(full, name)
-		}
-	}
-	shape := full
+	shape := b.full(kind)
+	full := shape
 	switch kind {
 	case BatchProgress:
 		shape = object{"oneOf": []object{full, b.shape(reflect.TypeFor[BatchProgressReduced](), kind)}}
@@ -112,6 +108,35 @@ func (b Schemas) batch(kind Kind) object {
 	}
 	b.refine(propertiesOf(data), "batch", shape)
 	return data
+}
+
+// full is the full shape of a batch in the events of a kind: with Ref, the shape that
+// all kinds share and what a kind has besides; else with the fields of that kind alone.
+func (b Schemas) full(kind Kind) object {
+	t := reflect.TypeFor[BatchView]()
+	var own []string
+	for name, kinds := range phases {
+		if slices.Contains(kinds, kind) {
+			own = append(own, name)
+		}
+	}
+	if b.Ref != nil {
+		if shared := b.Ref(t); shared != nil {
+			status := object{"const": string(statuses[kind]), "description": "The status that the event announces."}
+			required := append(own, "status")
+			slices.Sort(required)
+			return object{"allOf": []object{shared, {"type": "object", "properties": object{"status": status}, "required": required}}}
+		}
+	}
+	full := b.shape(t, kind)
+	for name := range phases {
+		if slices.Contains(own, name) {
+			require(full, name)
+		} else {
+			drop(full, name)
+		}
+	}
+	return full
 }
 
 // shape is what a batch looks like in the events of a kind.

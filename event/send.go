@@ -92,6 +92,18 @@ func NotNowCode(err error) string {
 // what was asked of it; nothing changed.
 var ErrRefused = errors.New("WhatsApp refused")
 
+// Domestic is what is wrong with a phone number that begins with 0: no country code
+// does, so nobody has it.
+const Domestic = "give the number with country code, without the leading 0 (4915112345678, not 015112345678)"
+
+// NotOnWhatsApp is ErrNotOnWhatsApp for a phone number, with the likely reason.
+func NotOnWhatsApp(number string) error {
+	if strings.HasPrefix(number, "0") {
+		return fmt.Errorf("%w: %s; %s", ErrNotOnWhatsApp, Cut(number), Domestic)
+	}
+	return fmt.Errorf("%w: %s", ErrNotOnWhatsApp, Cut(number))
+}
+
 // ErrRecipient is wrapped by every error of ParseRecipient.
 var ErrRecipient = errors.New("invalid recipient")
 

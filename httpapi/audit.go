@@ -16,7 +16,8 @@ type auditRecord struct {
 	Actor   string     `json:"actor"` // a key's id, global, instance:NAME or user:UUID
 	Action  string     `json:"action"`
 	Subject string     `json:"subject"`
-	From    string     `json:"from"` // the address
+	From    string     `json:"from"`            // the address
+	Count   int        `json:"count,omitempty"` // changes that a record of the action audit.more stands for
 }
 
 // auditList is a page of the log, the newest first.
@@ -67,7 +68,7 @@ func (a *api) listAudit(c *call) error {
 	}
 	out := auditList{NextCursor: cursorAt(int64(found.Older)), PreviousCursor: cursorAt(int64(found.Newer)), Records: make([]auditRecord, len(found.Records))} //nolint:gosec // counted from 1
 	for i, r := range found.Records {
-		out.Records[i] = auditRecord{r.ID, event.At(r.At), r.Actor, r.Action, r.Subject, r.From}
+		out.Records[i] = auditRecord{r.ID, event.At(r.At), r.Actor, r.Action, r.Subject, r.From, r.Count}
 	}
 	if f == (access.Filter{}) {
 		out.TotalRecords = &found.Total

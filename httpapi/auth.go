@@ -9,6 +9,7 @@ import (
 
 	"github.com/google/uuid"
 
+	"postern/access"
 	"postern/instance"
 )
 
@@ -43,11 +44,14 @@ func (a *api) authorize(c *call, r route) (err error) {
 	if r.auth == portalLink {
 		return a.openPortal(c)
 	}
+	if r.path == pathMetrics {
+		c.r = bearerAsKey(c.r)
+	}
 	text, given, err := keyText(c.r.Header)
 	if err != nil {
 		return err
 	}
-	cookie, signedIn := cookieOf(c.r)
+	cookie, signedIn := a.cookieOf(c.r)
 	// Where a route does not take the GlobalApiKey, it does not hide another credential.
 	takesGlobal := r.auth == globalKey || r.auth == signIn || r.auth == anyKey || r.auth == instanceBearer && a.KeyOpensInstances
 	switch operator := takesGlobal && a.isOperator(c.r.Header); {
@@ -74,6 +78,20 @@ func (a *api) authorize(c *call, r route) (err error) {
 	case public, handshake, portalLink:
 	}
 	return err
+}
+
+// bearerAsKey is a scrape whose GlobalApiKey is in the Authorization header, where
+// Prometheus has it, with that in apikey.
+func bearerAsKey(r *http.Request) *http.Request {
+	token := bearer(r.Header)
+	if token == "" || strings.HasPrefix(token, access.Prefix) {
+		return r
+	}
+	out := r.WithContext(r.Context())
+	out.Header = r.Header.Clone()
+	out.Header.Del("Authorization")
+	out.Header.Add("Apikey", token)
+	return out
 }
 
 // checkKey compares every value of both headers with the key, in constant

@@ -3,6 +3,7 @@ package httpapi
 import (
 	"crypto/hmac"
 	"crypto/sha256"
+	"encoding/hex"
 	"errors"
 	"log/slog"
 	"net/http"
@@ -79,6 +80,9 @@ func (a *api) from(c *call) string { return peers.Name(a.Proxies.Client(c.r)) }
 
 // openWithKey lets the key of c through to a route, if it opens that.
 func (a *api) openWithKey(c *call, r route) error {
+	if r.right == never {
+		return errScope("no scoped key opens this route; " + r.takes())
+	}
 	if err := r.right.mayOpen(c.key); err != nil {
 		return err
 	}
@@ -107,7 +111,7 @@ func (a *api) keyInstance(k *access.Key, name string, need right) (instance.Reco
 	case err != nil && !errors.Is(err, instance.ErrNotFound):
 		return rec, err
 	}
-	return instance.Record{}, errScope("the key needs the scope " + listed(need.needs()) + " for this instance, and is for others")
+	return instance.Record{}, errScope("the key does not have the scope " + listed(need.needs()) + " for an instance of this name, or there is none; GET /instance lists those that it is for")
 }
 
 // operatorBinding stands for the operator's key in a session.
@@ -117,14 +121,37 @@ func (a *api) operatorBinding() []byte {
 	return m.Sum(nil)
 }
 
+// hostPrefix has browsers take a cookie only over https, for this host alone and for all of
+// its paths.
+const hostPrefix = "__Host-"
+
+// cookieName is how the session cookie of a request is called. Over https, programs below
+// different base paths of one host share its paths, so each has a name of its own.
+func (a *api) cookieName(r *http.Request) string {
+	if !a.secure(r) {
+		return sessionCookie
+	}
+	if a.BasePath == "" {
+		return hostPrefix + sessionCookie
+	}
+	sum := sha256.Sum256([]byte(a.BasePath))
+	return hostPrefix + sessionCookie + "_" + hex.EncodeToString(sum[:4])
+}
+
+// secure reports whether a client uses https: here, at a trusted proxy that says so, or
+// at the public address.
+func (a *api) secure(r *http.Request) bool {
+	return r.TLS != nil || strings.HasPrefix(a.BaseURL, "https://") || a.Proxies.Secure(r)
+}
+
 // cookieOf is the session cookie of a request that has no other credential.
-func cookieOf(r *http.Request) (cookie string, given bool) {
+func (a *api) cookieOf(r *http.Request) (cookie string, given bool) {
 	for _, name := range []string{"Authorization", "Apikey", "X-Api-Key"} {
 		if len(r.Header[name]) > 0 {
 			return "", false
 		}
 	}
-	all := r.CookiesNamed(sessionCookie)
+	all := r.CookiesNamed(a.cookieName(r))
 	if len(all) != 1 {
 		return "", false // two are of two paths, and one of them may be a stranger's
 	}
@@ -156,7 +183,7 @@ func (c *call) checkCSRF(r route) error {
 	if (c.r.Method == http.MethodGet || c.r.Method == http.MethodHead) && r.right != scopePair {
 		return nil
 	}
-	if given := c.r.Header.Values(csrfHeader); len(given) != 1 || !sameSecret(given[0], access.CSRF(c.cookie)) {
+	if given := c.r.Header.Values(csrfHeader); len(given) != 1 || !sameSecret(given[0], c.session.CSRF) {
 		return refuse(http.StatusForbidden, codeCSRF, "a request with the cookie of a session needs the header x-postern-csrf, as POST /session and GET /session tell it")
 	}
 	return nil

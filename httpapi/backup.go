@@ -2,7 +2,10 @@ package httpapi
 
 import (
 	"context"
+	"crypto/sha256"
+	"encoding/hex"
 	"errors"
+	"io"
 	"net/http"
 	"strconv"
 	"time"
@@ -45,11 +48,24 @@ func (a *api) makeBackup(c *call) error {
 	if released := release(); released != nil {
 		a.log.Warn("the copy of the data file that a backup was sent from could not be removed; the next start does", "error", released)
 	}
-	if err != nil {
-		a.log.Warn("a backup was cut off", "request_id", c.requestID, "error", err)
-		panic(http.ErrAbortHandler) // half an archive must not look like a whole one
+	return a.cutOff(c, err, "a backup was cut off")
+}
+
+// cutOff ends the answer of a download that failed with err, which may be nil. Before the
+// first byte the caller gets an error body. After it the connection is closed, because half
+// a file must not look like a whole one.
+func (a *api) cutOff(c *call, err error, text string, args ...any) error {
+	if err == nil {
+		return nil
 	}
-	return nil
+	if c.w.status == 0 {
+		for _, name := range []string{"Content-Type", "Content-Length", "Content-Disposition", "Trailer"} {
+			c.w.Header().Del(name)
+		}
+		return err
+	}
+	a.log.Warn(text, append(args, "request_id", c.requestID, "error", err)...)
+	panic(http.ErrAbortHandler)
 }
 
 // untilStopped is the request's context, which ends when the program begins to stop, too.
@@ -59,7 +75,7 @@ func (a *api) untilStopped(c *call) (context.Context, context.CancelCauseFunc) {
 		go func() {
 			select {
 			case <-a.Stopping:
-				cancel(errStopping)
+				cancel(ErrStopping)
 			case <-ctx.Done():
 			}
 		}()
@@ -97,17 +113,24 @@ func (a *api) showStats(c *call) error {
 	return c.w.json(http.StatusOK, is)
 }
 
-var errStopping = errors.New("the program stops")
-
 func (a *api) sendBackup(ctx context.Context, c *call, archive *backup.Archive, recipients []age.Recipient) error {
 	h := c.w.Header()
 	kind := mediaTar
 	if len(recipients) > 0 {
 		kind = mediaBytes
+		h.Set("Trailer", backup.DigestTrailer)
 	} else {
 		h.Set("Content-Length", strconv.FormatInt(archive.Size(), 10))
 	}
 	h.Set("Content-Type", kind)
 	h.Set("Content-Disposition", `attachment; filename="`+backup.Name(time.Now(), "", len(recipients) > 0)+`"`)
-	return archive.Write(ctx, c.w, recipients...)
+	if len(recipients) == 0 {
+		return archive.Write(ctx, c.w)
+	}
+	sum := sha256.New()
+	err := archive.Write(ctx, io.MultiWriter(c.w, sum), recipients...)
+	if err == nil {
+		h.Set(backup.DigestTrailer, hex.EncodeToString(sum.Sum(nil)))
+	}
+	return err
 }

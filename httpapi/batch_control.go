@@ -7,6 +7,7 @@ import (
 
 	"github.com/google/uuid"
 
+	"postern/access"
 	"postern/batch"
 	"postern/event"
 )
@@ -51,7 +52,7 @@ func (a *api) startBatch(c *call) error {
 }
 
 func (a *api) mayStart(c *call, id uuid.UUID) error {
-	if c.key == nil || c.key.Everywhere() && c.key.Recipients == nil {
+	if c.key == nil || c.key.Everywhere() && c.key.Recipients == nil && c.key.Has(access.Media) {
 		return nil
 	}
 	b, err := a.Engine.Batch(c.user, id)
@@ -72,7 +73,7 @@ func (a *api) mayStart(c *call, id uuid.UUID) error {
 			return err
 		}
 		for _, item := range items.Records {
-			if err := c.mayBatch(nil, []string{item.RecipientInput}); err != nil {
+			if err := c.mayBatchTo(item.RecipientInput); err != nil {
 				return err
 			}
 		}

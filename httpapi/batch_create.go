@@ -28,7 +28,7 @@ const maxInstances = 100_000
 type batchRequest struct {
 	Name               string           `json:"name" strict:"required"`
 	Instances          []string         `json:"instances" strict:"required"`
-	Recipients         []string         `json:"recipients" strict:"required"`
+	Recipients         batch.Packed     `json:"recipients" strict:"required"`
 	Message            batchMessage     `json:"message" strict:"required"`
 	Options            batchOptions     `json:"options"`
 	AutoStart          *bool            `json:"autoStart"`
@@ -103,11 +103,11 @@ func (a *api) createBatch(c *call) error {
 	if err := a.Store.Admit(); err != nil {
 		return err
 	}
-	refs, err := a.instanceRefs(in.Instances)
+	refs, err := a.instanceRefs(c, in.Instances)
 	if err != nil {
 		return err
 	}
-	if err := c.mayBatch(refs, in.Recipients); err != nil {
+	if err := c.mayBatch(&in.Recipients); err != nil {
 		return err
 	}
 	create := in.request(refs)
@@ -139,7 +139,7 @@ func (a *api) checkFile(c *call, payload event.Payload) error {
 	content.Media.Shared = true // as every batch's, see event.ParseContent
 	err = a.mayUseUpload(c, content.Media)
 	if err == nil {
-		err = a.checkUpload(c.r.Context(), 0, content.Media)
+		err = a.checkUpload(c, 0, content.Media)
 	}
 	if err != nil {
 		return fmt.Errorf("message.payload: %w", err)
@@ -197,10 +197,10 @@ func (a *api) quotedByBatch(c *call, create *batch.CreateRequest, ref quotedRef,
 
 func (in *batchRequest) request(refs []batch.InstanceRef) batch.CreateRequest {
 	r := batch.CreateRequest{
-		Name:       in.Name,
-		Instances:  refs,
-		Recipients: in.Recipients,
-		Message:    event.BatchMessage{Type: in.Message.Type, Payload: json.RawMessage(in.Message.Payload)},
+		Name:      in.Name,
+		Instances: refs,
+		Packed:    in.Recipients,
+		Message:   event.BatchMessage{Type: in.Message.Type, Payload: json.RawMessage(in.Message.Payload)},
 		Options: event.BatchOptions{
 			Delay:            in.Options.Delay,
 			Presence:         in.Options.Presence,
@@ -223,7 +223,7 @@ func (in *batchRequest) request(refs []batch.InstanceRef) batch.CreateRequest {
 }
 
 // instanceRefs resolves the names; each unknown one is named in the refusal.
-func (a *api) instanceRefs(names []string) ([]batch.InstanceRef, error) {
+func (a *api) instanceRefs(c *call, names []string) ([]batch.InstanceRef, error) {
 	if len(names) > maxInstances {
 		return nil, refuse(http.StatusUnprocessableEntity, batch.InvalidInstances, fmt.Sprintf("instances has more than the %d entries that are allowed", maxInstances))
 	}
@@ -231,8 +231,11 @@ func (a *api) instanceRefs(names []string) ([]batch.InstanceRef, error) {
 	var unknown []string
 	for i, name := range names {
 		rec, err := a.Registry.ByName(name)
+		known := err == nil
 		switch {
-		case err == nil:
+		case c.key != nil && !c.key.Everywhere() && (known && !c.key.Opens(rec.ID) || errors.Is(err, instance.ErrNotFound)):
+			return nil, errBatchElsewhere(i)
+		case known:
 			refs = append(refs, batch.InstanceRef{ID: rec.ID, Name: rec.Name})
 		case errors.Is(err, instance.ErrNotFound):
 			if len(unknown) < maxMessages {

@@ -3,6 +3,8 @@ package httpapi
 import (
 	"encoding/json"
 	"errors"
+	"fmt"
+	"slices"
 
 	"github.com/google/uuid"
 
@@ -11,34 +13,31 @@ import (
 	"postern/event"
 )
 
-// mayBatch refuses a batch that goes out by other instances, or to other people, than
-// the key of c is for. What is no recipient is the engine's to name.
-func (c *call) mayBatch(refs []batch.InstanceRef, recipients []string) error {
-	if c.key == nil {
+// mayBatch refuses a batch that goes out to other people than the key of c is for. What is
+// no recipient is the engine's to name.
+func (c *call) mayBatch(recipients *batch.Packed) error {
+	if c.key == nil || c.key.Recipients == nil {
 		return nil
 	}
-	for _, r := range refs {
-		if !c.key.Opens(r.ID) {
-			return errBatchElsewhere(r.Name)
-		}
-	}
-	if c.key.Recipients == nil {
-		return nil
-	}
-	for _, text := range recipients {
-		who, err := event.ParseRecipient(text)
-		if err != nil {
-			continue
-		}
-		if err := c.mayWriteTo(who.JID()); err != nil {
+	for i := range recipients.Len() {
+		if err := c.mayBatchTo(recipients.At(i)); err != nil {
 			return err
 		}
 	}
 	return nil
 }
 
+// mayBatchTo is mayBatch for one recipient.
+func (c *call) mayBatchTo(recipient string) error {
+	who, err := event.ParseRecipient(recipient)
+	if err != nil {
+		return nil //nolint:nilerr // the engine's to name
+	}
+	return c.mayWriteTo(who.JID())
+}
+
 // keyBatch refuses the batch in the path, if there is one, when it goes out by an instance
-// that the key of c is not for. Whoever else of the user made it, made it for others.
+// that the key of c is not for, just as if there were no such batch.
 func (a *api) keyBatch(c *call) error {
 	if c.key.Everywhere() || c.params.ByName("id") == "" {
 		return nil
@@ -48,25 +47,19 @@ func (a *api) keyBatch(c *call) error {
 		return err
 	}
 	elsewhere, err := a.elsewhere(c.key, id)
-	if err == nil && elsewhere != "" {
-		err = errBatchElsewhere(elsewhere)
+	if err == nil && elsewhere {
+		err = batch.ErrNotFound
 	}
 	return err
 }
 
-// elsewhere is the first instance of a batch that a key is not for, empty when there is
-// none.
-func (a *api) elsewhere(k *access.Key, id uuid.UUID) (instance string, err error) {
+// elsewhere reports whether a batch goes out by an instance that a key is not for.
+func (a *api) elsewhere(k *access.Key, id uuid.UUID) (bool, error) {
 	b, err := a.Engine.Batch(k.User, id)
 	if err != nil {
-		return "", err
+		return false, err
 	}
-	for _, in := range b.Instances {
-		if !k.Opens(in.ID) {
-			return in.Name, nil
-		}
-	}
-	return "", nil
+	return slices.ContainsFunc(b.Instances, func(in event.BatchInstance) bool { return !k.Opens(in.ID) }), nil
 }
 
 // maySee reports whether a key is for all instances of a batch of its user. One that is
@@ -76,7 +69,7 @@ func (a *api) maySee(k *access.Key, id uuid.UUID) bool {
 		return true
 	}
 	elsewhere, err := a.elsewhere(k, id)
-	return errors.Is(err, batch.ErrNotFound) || err == nil && elsewhere == ""
+	return errors.Is(err, batch.ErrNotFound) || err == nil && !elsewhere
 }
 
 // hears reports of a message about a batch whether a key that listens to those of its user
@@ -96,7 +89,7 @@ func (a *api) hears(k *access.Key) func(body []byte) bool {
 		if err != nil { // it was deleted meanwhile
 			return false
 		}
-		last, told = id, elsewhere == ""
+		last, told = id, !elsewhere
 		return told
 	}
 }
@@ -120,6 +113,8 @@ func batchOf(body []byte) uuid.UUID {
 	return e.Data.Batch.ID
 }
 
-func errBatchElsewhere(instance string) error {
-	return errScope("the key needs the scope batch for " + instance + ", and is for other instances")
+// errBatchElsewhere is the one refusal of an instance that a key is not for and of one that
+// does not exist.
+func errBatchElsewhere(at int) error {
+	return errScope(fmt.Sprintf("the key needs the scope batch for instances[%d], and is for others", at))
 }

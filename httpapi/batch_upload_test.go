@@ -82,8 +82,8 @@ func TestABodyTooLargeForAnyBatchIs413AndOneTooManyRecipientsIs422(t *testing.T)
 func TestEntriesThatAreNotKeptAreCheckedAllTheSame(t *testing.T) {
 	var in batchRequest
 	body := batchBody("recipients", `["1","2","3","4"]`)
-	if err := strict.Decode(strings.NewReader(body), &in, strict.Options{MaxEntries: 2}); err != nil || strings.Join(in.Recipients, "") != "12" {
-		t.Errorf("%q, %v", in.Recipients, err)
+	if err := strict.Decode(strings.NewReader(body), &in, strict.Options{MaxEntries: 2}); err != nil || in.Recipients.Len() != 2 || in.Recipients.At(0)+in.Recipients.At(1) != "12" {
+		t.Errorf("%d are kept, %v", in.Recipients.Len(), err)
 	}
 	err := strict.Decode(strings.NewReader(strings.Replace(body, `"4"`, "4", 1)), &in, strict.Options{MaxEntries: 2})
 	if err == nil || !strings.Contains(err.Error(), "recipients[3]") {

@@ -70,6 +70,11 @@ func (c *call) warn(f *strict.Ignored) {
 	}
 }
 
+// warnOf tells the caller what of the request had no effect.
+func (c *call) warnOf(problem string) {
+	c.w.Header().Add("Warning", fmt.Sprintf("299 - %+q", problem))
+}
+
 // ignoredHeader is the value of a Warning header, RFC 7234: the names, with
 // whatever could end the header or hide in it escaped.
 func ignoredHeader(f *strict.Ignored) string {

@@ -135,7 +135,9 @@ func (r *formReader) part(p *multipart.Part) (err error) {
 	known := isFile(name) || slices.Contains(r.known, name)
 	switch {
 	case !known && r.ignored == nil:
-		return strict.Unknown(name)
+		unknown := strict.Unknown(name)
+		unknown.Text += meant(name, r.known)
+		return unknown
 	case again || isFile(name) && r.form.path != "":
 		return strict.Duplicate(name)
 	}

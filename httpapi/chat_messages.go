@@ -122,7 +122,7 @@ func (a *api) readMessages(c *call) error {
 			return err
 		}
 	}
-	return c.w.json(http.StatusOK, readAnswer{"the messages were marked as read", "success"})
+	return c.w.json(http.StatusOK, readAnswer{"Read messages", "success"})
 }
 
 // starRequest names a stored message.

@@ -99,7 +99,7 @@ func TestTheTimeForABodyDoesNotBoundTheHandler(t *testing.T) {
 		}
 		return c.w.json(http.StatusOK, struct{}{})
 	}, func(t *testing.T, c net.Conn) {
-		_, _ = io.WriteString(c, "POST /x HTTP/1.1\r\nHost: x\r\nConnection: close\r\nContent-Length: 2\r\n\r\n{}")
+		_, _ = io.WriteString(c, "POST /x HTTP/1.1\r\nHost: x\r\nApikey: "+testKey+"\r\nConnection: close\r\nContent-Length: 2\r\n\r\n{}")
 		if answer, after := cut(t, c); !strings.HasPrefix(answer, "HTTP/1.1 200 ") {
 			t.Errorf("after %v: %q", after, answer)
 		}

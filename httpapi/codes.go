@@ -2,6 +2,7 @@ package httpapi
 
 import (
 	"errors"
+	"fmt"
 	"net/http"
 	"slices"
 	"time"
@@ -86,10 +87,10 @@ func inputCodes() []Code {
 // credentialCodes are about who asks.
 func credentialCodes() []Code {
 	return []Code{
-		{Code: codeUnauthorized, Status: http.StatusUnauthorized, Meaning: "The credential is missing, malformed, expired, revoked or wrong. The answer does not tell which.", Next: "Check that the route takes this kind of credential; get a new token when it may have expired or been replaced."},
+		{Code: codeUnauthorized, Status: http.StatusUnauthorized, Meaning: "The credential is missing, malformed, expired, revoked or wrong. The answer does not tell which.", Next: "Send the credential that the second message names; get a new token when it may have expired or been replaced."},
 		{Code: codeTooManyFailures, Status: http.StatusTooManyRequests, Meaning: "As many wrong credentials came from this address within a minute as may (authentication.failures_per_minute), and this was another. A right one is served all the same.", Next: "Correct the credential; wait as long as Retry-After says before the next guess.", RetryAfter: retryFailures},
 		{Code: codeForbidden, Status: http.StatusForbidden, Meaning: "The token is good, but for another instance or, on a WebSocket, of the other kind.", Next: "Use the token of the instance in the path."},
-		{Code: codeLimitReached, Status: http.StatusTooManyRequests, Meaning: "A user, a token or an instance has as much as it may have at a time; the message names the setting: unfinished batches (message.batch.max_open), WebSockets (websocket.max_per_token) or uploads (media.max_uploads).", Next: "Try again when something of it has ended, or end it.", RetryAfter: retryLimit},
+		{Code: codeLimitReached, Status: http.StatusTooManyRequests, Meaning: "A user, a token or an instance has as much as it may have at a time; the message names what: unfinished batches (message.batch.max_open), WebSockets (websocket.max_per_token), uploads (media.max_uploads) or portal links.", Next: "Try again when something of it has ended, or end it.", RetryAfter: retryLimit},
 		{Code: "ORIGIN_REFUSED", Status: http.StatusForbidden, Meaning: "A browser page of this origin may not open the WebSocket.", Next: "Add the origin to websocket.allowed_origins."},
 	}
 }
@@ -129,6 +130,7 @@ func stateCodes() []Code {
 		{Code: "INVALID_BATCH_TRANSITION", Status: http.StatusConflict, Meaning: "The batch cannot take this command in its status.", Next: "Read the batch and act on its status."},
 		{Code: "OUTBOX_ENTRY_NOT_PENDING", Status: http.StatusConflict, Meaning: "The event was delivered, or was made while the global webhook was disabled and is kept for replay only.", Next: "Nothing: it is never sent again. Read it from the WebSocket with since."},
 		{Code: "BODY_GONE", Status: http.StatusConflict, Meaning: "The body of the delivery is not in the file any more (replayable is false), so it cannot be sent again.", Next: "Read what it told of by the interface; webhook.log_bodies says which bodies are kept, webhook.log_retention how long."},
+		{Code: "ENDPOINT_GONE", Status: http.StatusConflict, Meaning: "The destination of the delivery is not there any more: its endpoint or instance was removed, the instance has no webhook, or the global webhook is disabled (replayable is false).", Next: "Add the endpoint again under the same id, or enable the global webhook; the events that went elsewhere need no retry."},
 		{Code: "LOG_OFF", Status: http.StatusConflict, Meaning: "The log of deliveries is off (webhook.log), so only durable deliveries that are pending are known.", Next: "Have the operator switch it on; what was delivered meanwhile stays unknown."},
 		{Code: "REPLAY_RUNNING", Status: http.StatusConflict, Meaning: "Another replay of the instance, or of the operator, is running.", Next: "Wait until its state is DONE, or delete it."},
 		{Code: codeKeyInUse, Status: http.StatusConflict, Meaning: "A request with this Idempotency-Key is being worked on.", Next: "Wait for its answer, or repeat the request after some seconds to get the same."},
@@ -147,6 +149,7 @@ func stateCodes() []Code {
 // ruleCodes are about values that are well-formed and break a rule.
 func ruleCodes() []Code {
 	const status = http.StatusUnprocessableEntity
+	user, link := userTokenLife(), portalLinkLife()
 	return []Code{
 		{Code: "MESSAGE_WITHOUT_MEDIA", Status: status, Meaning: "The message has no file, or does not say where it lies.", Next: "Ask for the file of an image, a video, a document, a sticker or a voice note."},
 		{Code: "INVALID_MEDIA", Status: status, Meaning: "The file could not be fetched, is too large, or is not what it is to be sent as.", Next: "Correct what the message names; files are fetched from public addresses unless media.allow_private is set."},
@@ -164,7 +167,7 @@ func ruleCodes() []Code {
 		{Code: codeRecipient, Status: status, Meaning: "A recipient of a backup or an export is no public key of age.", Next: "Send what age-keygen prints as the public key; it begins with age1."},
 		{Code: "INVALID_ARCHIVE", Status: status, Meaning: "The file is no exported account, or was cut off or changed. Nothing was imported.", Next: "Send the file that an export wrote, whole and decrypted; the message has the place of the fault."},
 		{Code: codeLogLevel, Status: status, Meaning: "The level or the minutes of PUT /admin/log are out of range.", Next: "Send debug, info, warn or error, and 1 to 1440 minutes."},
-		{Code: "INVALID_EXPIRES_IN", Status: status, Meaning: "expiresIn is out of range.", Next: "Send 1 to 31536000 seconds."},
+		{Code: codeExpiresIn, Status: status, Meaning: "expiresIn is out of the range of its route.", Next: fmt.Sprintf("Send a number of seconds in the range that the message names: %d to %d for a user token, %d to %d for a portal link.", user.least, user.most, link.least, link.most)},
 		{Code: batch.InvalidRecipient, Status: status, Meaning: "A recipient is no phone number or address that the route takes.", Next: "Correct it: 7 to 15 digits with country code. A batch names each bad one by its index."},
 		{Code: batch.TooManyRecipients, Status: status, Meaning: "A batch has more recipients than message.batch.max_recipients allows.", Next: "Split it."},
 		{Code: batch.InvalidMessage, Status: status, Meaning: "The content of the message breaks a rule.", Next: "Correct the field that the message names."},
@@ -185,8 +188,14 @@ func faultCodes() []Code {
 		{Code: codeInternal, Status: http.StatusInternalServerError, Meaning: "A fault of the program.", Next: "Find the request id in the log and report it."},
 		{Code: "RECORD_DAMAGED", Status: http.StatusInternalServerError, Meaning: "A record that the request needs is damaged in the data file and set aside.", Next: "Tell the operator: the log names the record, and /ready warns."},
 		{Code: "INSTANCE_NOT_CONNECTED", Status: http.StatusServiceUnavailable, Meaning: "The instance has no connection to WhatsApp now.", Next: "Wait and try again; when no phone is linked, connect it.", RetryAfter: retryConnection},
+		{
+			Code: codeWrongNetwork, Status: http.StatusServiceUnavailable, Also: http.StatusConflict,
+			Meaning: "The account of the instance belongs to another network than the one that the program is connected to: WhatsApp, a sandbox or an endpoint. Nothing was sent or changed. The status is 409 where the request would connect, pair or log out.",
+			Next:    "Have the operator connect the program to that network; the message names both. With network=forget, connect and logout remove the account from this program.", RetryAfter: retryDisk,
+		},
 		{Code: "CLIENT_OUTDATED", Status: http.StatusServiceUnavailable, Meaning: "WhatsApp refuses the version of the client that this program is, and no newer one was found.", Next: "Nothing at once: it is asked for again by itself, and the instance dials when there is one. The operator sees why in the log; see accounts.md.", RetryAfter: retryOutdated},
 		{Code: "INSTANCE_BUSY", Status: http.StatusServiceUnavailable, Meaning: "The instance sends one message at a time, and the turn of this one did not come in time (message.turn_timeout). Nothing was sent.", Next: "Send less at once, or spread it over more instances; try again with the same Idempotency-Key.", RetryAfter: retryConnection},
+		{Code: "BATCHES_BEING_CREATED", Status: http.StatusServiceUnavailable, Meaning: "Batches of more than 250 recipients are created one after the other. This one waited a minute for its turn, or as many wait as may: 128 of all users, 64 of one. Nothing of it was kept.", Next: "Try again with the same Idempotency-Key when the others have been answered.", RetryAfter: retryConnection},
 		{Code: "MESSAGE_PROCESSING_QUEUE_FULL", Status: http.StatusServiceUnavailable, Meaning: "As many asynchronous sends wait as may (message.processing.queue_size).", Next: "Try again when some of them have ended.", RetryAfter: retryConnection},
 		{Code: "DISK_FULL", Status: http.StatusServiceUnavailable, Meaning: "The disk is full or nearly so; nothing was changed.", Next: "Make room; the program goes on by itself.", RetryAfter: retryDisk},
 		{Code: codeShuttingDown, Status: http.StatusServiceUnavailable, Meaning: "The program is stopping.", Next: "Try again when it has been started anew.", RetryAfter: retryRestart},

@@ -70,9 +70,6 @@ func (a *api) makeSupport(c *call) error {
 	err := a.Support(ctx, &bundle)
 	cancel(nil)
 	a.gathering.Unlock() // before the answer: who has it may ask for the next one
-	if errors.Is(err, errStopping) {
-		return ErrStopping
-	}
 	if err != nil {
 		return err
 	}

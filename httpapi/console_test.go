@@ -52,6 +52,12 @@ func TestTheConsoleAsksForTheKeyThenTheUpgradeThenTheQueryThenTheOrigin(t *testi
 	if v := r.hub.viewer; !v.Figures || !v.Webhooks || v.Instance == nil || !v.Instance("a") || r.hub.stream.Token != sha256.Sum256([]byte(testKey)) {
 		t.Errorf("the operator is let see %+v", v)
 	}
+	for instances, figures := range map[string]bool{`["a"]`: false, `["*"]`: true} {
+		k := r.newKey(`{"name":"k","instances":` + instances + `,"scopes":["read","metrics"]}`)
+		if res := do(r.h, handshakeOf("/ws/console", bearing(k.Key))); res.StatusCode != http.StatusSwitchingProtocols || r.hub.viewer.Figures != figures {
+			t.Errorf("a key of %s: %s, sees the program's figures: %v", instances, res.Status, r.hub.viewer.Figures)
+		}
+	}
 }
 
 // TestWhatTheConsoleTellsIsWhatTheDocumentSays: every message fits the type that the

@@ -113,6 +113,22 @@ func (c *call) sees(r delivery.Record) bool {
 	return c.instance.ID == 0 || r.Instance == c.instance.ID && r.Lane.Target != event.TargetGlobal
 }
 
+// mayResend refuses to send a delivery again that the caller does not see, or a code
+// when the caller may pair no account.
+func (c *call) mayResend(r delivery.Record) error {
+	switch {
+	case !c.sees(r):
+		return delivery.ErrNotFound
+	case r.Event.IsCredential() && !c.mayPair():
+		return errResendCodes()
+	}
+	return nil
+}
+
+func errResendCodes() error {
+	return errScope("the key needs the scope pair to send qrcode.updated again: whoever has a code links the account")
+}
+
 // showDelivery shows one delivery with its body and attempts.
 func (a *api) showDelivery(c *call) error {
 	id, err := c.deliveryID()
@@ -127,7 +143,7 @@ func (a *api) showDelivery(c *call) error {
 		return delivery.ErrNotFound
 	}
 	out := deliveryDetails{deliveryRecord: newDeliveryRecord(r), Attempts: make([]deliveryAttempt, len(all))}
-	secret := r.Event == event.QRCodeUpdated && !c.mayPair()
+	secret := r.Event.IsCredential() && !c.mayPair()
 	if body != nil && !secret {
 		text := string(body)
 		out.Body = &text
@@ -150,7 +166,7 @@ func (a *api) retryDelivery(c *call) error {
 	if err != nil {
 		return err
 	}
-	r, err := a.Relay.Retry(c.r.Context(), id, c.sees)
+	r, err := a.Relay.Retry(c.r.Context(), id, c.mayResend)
 	if err != nil {
 		return err
 	}

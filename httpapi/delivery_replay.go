@@ -7,6 +7,7 @@ import (
 	"strconv"
 
 	"postern/delivery"
+	"postern/event"
 	"postern/store"
 )
 
@@ -79,6 +80,9 @@ func (a *api) replayDeliveries(c *call) error {
 	q, err := in.query()
 	if err != nil {
 		return invalidReplay(err)
+	}
+	if q.NoCodes = !c.mayPair(); q.NoCodes && slices.ContainsFunc(q.Events, event.Kind.IsCredential) {
+		return errResendCodes()
 	}
 	q.Instance, q.NoGlobal = c.instance.ID, c.instance.ID != 0
 	if keep := keepInCommit[replayAccepted](c, http.StatusAccepted); keep != nil {

@@ -3,6 +3,7 @@ package httpapi
 import (
 	"encoding/json"
 	"fmt"
+	"io"
 	"maps"
 	"net/http"
 	"slices"
@@ -329,6 +330,51 @@ func TestARetryAnswersTheRecordThatIsPendingAgain(t *testing.T) {
 	}
 	wantError(t, r.logCall(token, "POST", path(0), ""), 409, "BODY_GONE")
 	wantError(t, r.logCall(token, "POST", path(1), `{"now":true}`), 400, "UNKNOWN_FIELD")
+}
+
+func TestRetryWithoutDestinationIsRefused(t *testing.T) {
+	r := newRig(t)
+	token := r.instance("a")
+	crm := event.Destination{Target: event.TargetEndpoint, Endpoint: "crm", URL: "http://crm.example/"}
+	global := event.Destination{Target: event.TargetGlobal, URL: "http://operator.example/"}
+	r.resolve = r.registry.Resolve
+	textOf(t, r.as(token, "PUT", "/instance/a/webhook", `{"url":"http://own.example/","events":{}}`))
+	textOf(t, r.as(token, "PUT", "/instance/a/webhook/options", `{"endpoints":[{"id":"crm","url":"http://crm.example/"}]}`))
+	failed := func(to event.Destination) uint64 {
+		t.Helper()
+		r.inLog(aboutEvent{}.notice(1), to, delivery.Failed, delivery.Attempt{Status: 500, Error: "receiver answered 500"})
+		return r.deliveryList("", "?limit=1").Records[0].ID
+	}
+	own, further, operators := failed(toWebhook), failed(crm), failed(global)
+	retry := func(token string, id uint64) *http.Response {
+		return r.logCall(token, "POST", fmt.Sprintf("/deliveries/%d/retry", id), "")
+	}
+	replayable := func() map[uint64]bool {
+		all := map[uint64]bool{}
+		for _, rec := range r.deliveryList("", "").Records {
+			all[rec.ID] = rec.Replayable
+		}
+		return all
+	}
+	if got := replayable(); !got[own] || !got[further] || got[operators] {
+		t.Errorf("without a global webhook %v can be sent again", got)
+	}
+	wantError(t, retry("", operators), 409, "ENDPOINT_GONE")
+	wantError(t, retry(token, operators), 404, "DELIVERY_NOT_FOUND")
+	textOf(t, r.as(token, "DELETE", "/instance/a/webhook/options", ""))
+	wantError(t, retry(token, further), 409, "ENDPOINT_GONE")
+	wantError(t, retry("", further), 409, "ENDPOINT_GONE")
+	if got := replayable(); !got[own] || got[further] || got[operators] {
+		t.Errorf("without the endpoint %v can be sent again", got)
+	}
+	raw, err := io.ReadAll(r.logCall(token, "POST", "/deliveries/replay", `{"target":"endpoint"}`).Body)
+	if got := string(raw); err != nil || !strings.Contains(got, `"matched":0`) {
+		t.Errorf("a replay answers %s, %v", got, err)
+	}
+	textOf(t, r.as(token, "PUT", "/instance/a/webhook", `{"enabled":false}`))
+	if res := retry(token, own); res.StatusCode != http.StatusAccepted {
+		wantError(t, res, 202, "")
+	}
 }
 
 // TestTheDeliveriesOfOthersAreNotThereForARetry: neither another instance's nor

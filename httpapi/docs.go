@@ -23,7 +23,7 @@ type documentOf struct {
 // when somebody first asks for one.
 func (a *api) addDocuments() {
 	docs := sync.OnceValue(func() map[string]documentOf { return documents(a.BaseURL, a.BasePath, a.Version) })
-	for _, path := range []string{pathOpenAPI, pathAsyncAPI, pathDocs} {
+	for _, path := range []string{pathOpenAPI, pathAliases, pathAsyncAPI, pathDocs} {
 		r := route{method: http.MethodGet, path: path, auth: public, handle: func(_ *api, c *call) error {
 			return docs()[path].serve(c)
 		}}
@@ -36,10 +36,12 @@ func documents(server, base, version string) map[string]documentOf {
 	docs := openapi.Build(describe(server, base, version))
 	const nothing = "default-src 'none'"
 	spec, specErr := json.Marshal(docs.OpenAPI)
+	older, olderErr := json.Marshal(docs.Aliases)
 	sockets, socketsErr := json.Marshal(docs.AsyncAPI)
 	page, pageErr := openapi.NewPage(docs)
 	return map[string]documentOf{
 		pathOpenAPI:  newDocument("application/json", nothing, spec, specErr),
+		pathAliases:  newDocument("application/json", nothing, older, olderErr),
 		pathAsyncAPI: newDocument("application/json", nothing, sockets, socketsErr),
 		pathDocs:     newDocument("text/html; charset=utf-8", page.Policy, page.HTML, pageErr),
 	}

@@ -27,21 +27,25 @@ func accessDescriptions() map[string]description {
 		"DELETE /keys/{id}": {id: "deleteKey", summary: "Make a scoped key worth nothing, and end its WebSockets.", about: "The answer is the key as it was.", out: body[keyView](), codes: codes{"KEY_NOT_FOUND"}},
 		"GET /audit": {
 			id: "listAudit", summary: "List what was changed by whom, the newest first.",
-			about: "One request looks at 20,000 records at most: with a filter, a page may have fewer records than its limit, even none, and a nextCursor all the same. Go on until that is null.",
+			about: "An actor leaves at most 60 records in a minute; its further changes are one record with the action `audit.more` and their number in `count`, written by the end of the minute. One request looks at 20,000 records at most: with a filter, a page may have fewer records than its limit, even none, and a nextCursor all the same. Go on until that is null.",
 			query: cursors("actor", "action", "subject", "since", "until"), out: body[auditList](), codes: codes{codeNoCursor},
 		},
 		"POST /session": {
 			id: "beginSession", summary: "Sign a browser in.",
-			about: "The answer sets the cookie postern_session, which stands for the key for twelve hours at most. What changes something with that cookie needs csrf in the header x-postern-csrf. " +
-				"The session of the GlobalApiKey opens every instance too and, with the UUID of a user in the header x-postern-user, that user's batches.",
-			status: http.StatusCreated, out: body[begunSession](), codes: codes{"DISK_FULL"},
+			about: "The answer sets the cookie postern_session (over https `__Host-postern_session`, with eight hex digits behind it below a base path), which stands for the key for twelve hours at most. What changes something with that cookie needs csrf in the header x-postern-csrf. " +
+				"The session of the GlobalApiKey opens every instance too and, with the UUID of a user in the header x-postern-user, that user's batches. One address begins ten sessions a minute at most.",
+			status: http.StatusCreated, out: body[begunSession](), codes: codes{"DISK_FULL", codeRateLimited},
 		},
 		"GET /session": {id: "getSession", summary: "What the key, or the session of the cookie, may do.", out: body[shownSession]()},
 		"POST /session/calls": {
 			id: "noteAgentCall", summary: "Note in the audit log what an agent did with the scoped key.", about: "For programs that serve agents, such as `postern mcp`: 120 calls a minute, and 256 at once. What an agent does at /mcp is noted without it.",
 			in: body[agentCall](), example: `{"tool":"send_message","outcome":"done","instance":"sales"}`, status: http.StatusNoContent, codes: codes{"INVALID_ARGUMENT", "DISK_FULL", codeScope, codeRateLimited},
 		},
-		"DELETE /session": {id: "endSession", summary: "Sign the browser out, and end the WebSockets of the session.", status: http.StatusNoContent},
+		"DELETE /session": {
+			id: "endSession", summary: "Sign the browser out, and end the WebSockets of the session.",
+			about: "With `all=true` it ends all sessions of the same key; the key itself may do that without a session.",
+			query: []string{"all"}, status: http.StatusNoContent,
+		},
 	}
 }
 
@@ -75,9 +79,9 @@ func accessFields() openapi.Fields {
 		"ChangeKeyRequest.rateLimit":  say("How many requests it may make; a perMinute of 0: no limit.", nil),
 		"KeyRate.perMinute":           say("Requests in any 60 seconds. 0, in a change only, is no limit.", 60, openapi.Range(0, 1_000_000)),
 
-		"AgentCall.tool":     say("The tool that was called.", "send_message", openapi.Pattern("^[a-z][a-z0-9_/-]{0,63}$")),
+		"AgentCall.tool":     say("The tool that was called, `resources/read`, or `unknown` for one that does not exist.", "send_message", openapi.Pattern("^[a-z][a-z0-9_/-]{0,63}$")),
 		"AgentCall.outcome":  say("How it ended.", "done", openapi.OneOf("done", "refused", "failed")),
-		"AgentCall.instance": say("The instance that it was about.", exampleName, openapi.Chars(0, 255)),
+		"AgentCall.instance": say("The instance that it was about; the log has it if the key is for that instance.", exampleName, openapi.Chars(0, 255)),
 
 		"listAudit.?actor":       say("Only what this one did: the id of a scoped key, `global`, `instance:` and a name, or `user:` and a UUID.", "global", openapi.Chars(1, maxAuditFilter)),
 		"listAudit.?action":      say("Only this action, or all that begin with it and a dot: `webhook` for `webhook.change` and others.", "webhook", openapi.Chars(1, maxAuditFilter)),
@@ -91,6 +95,9 @@ func accessFields() openapi.Fields {
 		"AuditRecord.action":  say("What was done.", "instance.create"),
 		"AuditRecord.subject": say("To what: the name of an instance, or an id; empty for the program itself.", exampleName),
 		"AuditRecord.from":    say("The address that the request came from.", "192.0.2.7"),
+		"AuditRecord.count":   say("How many changes a record with the action `audit.more` stands for; left out in all others.", 40, openapi.AtLeast(1)),
+
+		"?all": say("true: all sessions of the key end; false: the session of the cookie.", false, openapi.Kind("boolean"), openapi.Default(false)),
 
 		"{keyId}":                say("The key's id.", exampleUUID, uuid),
 		"csrf":                   say("What the header x-postern-csrf needs.", "0GmX…"),
@@ -105,7 +112,7 @@ func accessCodes() []Code {
 		{Code: codeScope, Status: http.StatusForbidden, Meaning: "The scoped key is good, but not for this: it lacks the scope that the message names, in all or for this instance, or no scoped key opens the route.", Next: "Use a key with that scope and instance; GET /session tells what a key may do."},
 		{Code: codeRecipientNotAllowed, Status: http.StatusForbidden, Meaning: "The scoped key may write to its own recipients only; nothing was sent.", Next: "Add the recipient to the key with PATCH /keys/{id}, or use another key."},
 		{Code: codeCSRF, Status: http.StatusForbidden, Meaning: "A request with the cookie of a session would change something and does not have its x-postern-csrf.", Next: "Send csrf of GET /session in that header; programs use a key and no cookie."},
-		{Code: codeRateLimited, Status: http.StatusTooManyRequests, Meaning: "The scoped key has had as many requests within a minute as it may.", RetryAfter: retryLimit, Next: "Wait as long as Retry-After says, or give the key another rateLimit."},
+		{Code: codeRateLimited, Status: http.StatusTooManyRequests, Meaning: "The scoped key has made as many requests within a minute as it may, the address has begun as many sessions as it may, or a portal link has asked for as many pairing codes as it may.", RetryAfter: retryLimit, Next: "Wait as long as Retry-After says, or give the key another rateLimit."},
 		{Code: "PORTAL_NOT_FOUND", Status: http.StatusNotFound, Meaning: "The portal link is over, or never was: its time has come, or what made it is worth nothing any more.", Next: "Make another with POST /instance/{i}/portal-link."},
 		{Code: "KEY_NOT_FOUND", Status: http.StatusNotFound, Meaning: "There is no scoped key with this id.", Next: "GET /keys lists them."},
 		{Code: codeInvalidKeyRule, Status: http.StatusUnprocessableEntity, Meaning: "A scoped key breaks a rule.", Next: "Correct the fields that the messages name."},

@@ -22,9 +22,15 @@ func OpenAPI(server, version string) ([]byte, error) {
 	return json.Marshal(openapi.Build(describe(server, "", version)).OpenAPI)
 }
 
+// OpenAPIAliases returns the OpenAPI document of the older paths.
+func OpenAPIAliases(server, version string) ([]byte, error) {
+	return json.Marshal(openapi.Build(describe(server, "", version)).Aliases)
+}
+
 // describe collects all that the documents are made of.
 func describe(server, base, version string) openapi.API {
 	return openapi.API{
+		DocumentPath: pathOpenAPI, AliasesPath: pathAliases,
 		Title: "Postern", Version: version, Server: server, Base: base,
 		About: "WhatsApp accounts as an HTTP API: instances, webhooks, WebSockets and durable message batches.\n\n" +
 			"Every answer has the header x-request-id: the caller's own, or a new one; it is in the log.",
@@ -55,7 +61,7 @@ func operations() []openapi.Operation {
 			Method: r.Method, Path: documentPath(r.Path), ID: d.id, Tag: tagOf(r.Path), Summary: d.summary, About: d.about,
 			Query: d.query, Once: d.once, In: d.in, Example: d.example, Form: d.form, File: fileField,
 			Answers: append([]openapi.Answer{{Status: d.status, Type: d.out, Media: d.media}}, d.also...),
-			Codes:   commonCodes(r, d).and(d.codes...),
+			Codes:   commonCodes(r, d).and(d.codes...), Advice: d.advice,
 		}
 		o.Credentials = credentialsOf(r)
 		for _, path := range r.Aliases {

@@ -21,14 +21,14 @@ func batchDescriptions() map[string]description {
 			example: `{"name":"Summer offer","instances":["sales"],"recipients":["4915112345678","4915187654321"],"message":{"type":"text","payload":{"text":"Half price until Sunday."}},"options":{"delay":{"minMs":1000,"maxMs":5000}}}`,
 			codes: codes{
 				batch.InvalidName, batch.InvalidInstances, batch.InvalidRecipient, batch.TooManyRecipients, batch.InvalidMessage,
-				batch.InvalidOptions, batch.InvalidSchedule, batch.InvalidAttributes, "UPLOAD_NOT_FOUND", "INVALID_MEDIA", codeNoQuoted, codeLimitReached,
+				batch.InvalidOptions, batch.InvalidSchedule, batch.InvalidAttributes, "UPLOAD_NOT_FOUND", "INVALID_MEDIA", codeNoQuoted, codeLimitReached, "BATCHES_BEING_CREATED",
 			},
 		},
 		"GET /message/batches": {
-			id: "listBatches", summary: "List batches, newest first.", query: filters, out: body[batch.List[batch.View]](), codes: codes{codeNoCursor},
+			id: "listBatches", summary: "List batches, newest first.", about: boundedList, query: filters, out: body[batch.List[batch.View]](), codes: codes{codeNoCursor},
 		},
 		"POST /message/batches/list": {
-			id: "searchBatches", summary: "List batches, newest first, by a body.", in: body[batchFilter](), example: `{"status":["PROCESSING","PAUSED"],"limit":50}`,
+			id: "searchBatches", summary: "List batches, newest first, by a body.", about: boundedList, in: body[batchFilter](), example: `{"status":["PROCESSING","PAUSED"],"limit":50}`,
 			out: body[batch.List[batch.View]](), codes: codes{codeNoCursor, codeInvalidQuery},
 		},
 		"GET /message/batches/{id}": {id: "getBatch", summary: "Show a batch.", out: body[batch.View](), codes: unknown},
@@ -196,3 +196,6 @@ func batchItself() openapi.Fields {
 		"Batch.currentItem":        say("The item that the event is about.", nil),
 	}
 }
+
+// boundedList is what a list says whose filter may fit few of many records.
+const boundedList = "A call looks at a bounded number of batches: with a filter other than status, a page may have fewer records than its limit, even none, and still a next one."

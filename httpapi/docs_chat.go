@@ -114,7 +114,7 @@ func chatFields() openapi.Fields {
 		"ReadRequest.keyIds":       say("Messages of chat, by their ids at WhatsApp.", []any{exampleKeyID}),
 		"ReadRequest.ids":          say("Stored messages, as in messageId.", []any{42}),
 		"ReadRequest.messageIds":   say("Messages of chat, as in keyIds.", []any{exampleKeyID}),
-		"ReadAnswer.message":       say("What was done, in words.", "the messages were marked as read"),
+		"ReadAnswer.message":       say("What was done, in words.", "Read messages"),
 		"ReadAnswer.read":          say("That it was done.", "success"),
 		"EditRequest.id":           say("The same as messageId, under its other name.", 42),
 		"EditRequest.text":         say("The new text, or the new caption.", "Your order arrives tomorrow.", openapi.Chars(1, event.MaxText)),

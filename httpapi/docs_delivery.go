@@ -30,7 +30,7 @@ func deliveryDescriptions() map[string]description {
 		}
 		all["POST "+log.base+"/deliveries/{id}/retry"] = description{
 			id: log.retry, summary: "Send a delivery now.", about: retryAbout,
-			status: http.StatusAccepted, out: body[deliveryRecord](), codes: codes{"DELIVERY_NOT_FOUND", "BODY_GONE", "LOG_OFF"},
+			status: http.StatusAccepted, out: body[deliveryRecord](), codes: codes{"DELIVERY_NOT_FOUND", "BODY_GONE", "ENDPOINT_GONE", "LOG_OFF"},
 		}
 		all["POST "+log.base+"/deliveries/replay"] = description{
 			id: log.replay, summary: "Send deliveries of " + log.whose + " once more.", about: replayAbout, once: true,
@@ -76,7 +76,7 @@ func deliveryFields() openapi.Fields {
 		"Delivery.lastAttemptAt": say("When it was sent last; null when it never was.", exampleTime),
 		"Delivery.nextAttemptAt": say("When it is sent next; null when it goes out as soon as its turn has come, and when it has ended.", exampleTime),
 		"Delivery.replayOf":      say("The delivery that it repeats; null of a first one.", 12),
-		"Delivery.replayable":    say("Whether its body is still in the file, so that it can be sent again.", true),
+		"Delivery.replayable":    say("Whether it can be sent again: its body is still in the file, and its destination is there.", true),
 		"Delivery.waitsFor":      say("The delivery that has to end before this one leaves, for the sake of the order: the first of its line. Told of a single delivery and by a retry, in no list; absent when it waits for none.", 16, openapi.AtLeast(1)),
 		"Delivery.body":          say("The body as it was sent, byte for byte; null when it is not kept, and of qrcode.updated for a key without the scope pair.", `{"event":"messages.upsert"}`),
 		"Delivery.attempts":      say("Its attempts, the newest 1000 of them, the oldest of these first.", nil),

@@ -5,6 +5,7 @@ import (
 
 	"postern/event"
 	"postern/httpapi/openapi"
+	"postern/httpapi/strict"
 	"postern/instance"
 )
 
@@ -46,7 +47,7 @@ func instanceDescriptions() map[string]description {
 			id: "importInstance", summary: "Make an instance of an exported account, and connect it.",
 			about: "attachment is the file, decrypted. All of it is looked at before anything is stored, and stored in one commit.",
 			form:  []string{"name"}, status: http.StatusCreated, out: body[importedInstance](),
-			codes: codes{"INVALID_ARCHIVE", "INSTANCE_EXISTS", "INVALID_INSTANCE", "INVALID_WEBHOOK", "INVALID_PROXY", "INVALID_LIMITS", "INVALID_ARGUMENT", "TRANSFER_RUNNING", "DISK_FULL"},
+			codes: codes{"INVALID_ARCHIVE", "INSTANCE_EXISTS", "INVALID_INSTANCE", "INVALID_WEBHOOK", "INVALID_PROXY", "INVALID_LIMITS", "INVALID_ARGUMENT", "INVALID_RECIPIENT", "TOO_DEEP", "TRANSFER_RUNNING", "DISK_FULL"},
 		},
 	}
 }
@@ -54,20 +55,20 @@ func instanceDescriptions() map[string]description {
 func connectionDescriptions() map[string]description {
 	connect := description{
 		id: "connectInstance", summary: "Connect, and wait for the first code to scan or for the login.",
-		about: "The codes change every few seconds; `qrcode.updated` tells each.", out: body[connectAnswer](), codes: codes{"INSTANCE_MOVED", "CONNECT_TIMEOUT", "CLIENT_OUTDATED"},
+		about: "The codes change every few seconds; `qrcode.updated` tells each.", query: []string{"network"}, out: body[connectAnswer](), codes: codes{"INSTANCE_MOVED", wrongNetworkConflict, "CONNECT_TIMEOUT", "CLIENT_OUTDATED"},
 	}
 	start := connect
 	start.id = "startConnection"
-	pairing := codes{"CONNECT_TIMEOUT", "INVALID_RECIPIENT", "ALREADY_CONNECTED", "WHATSAPP_TIMEOUT", "REFUSED_BY_WHATSAPP", "INSTANCE_NOT_CONNECTED", "CLIENT_OUTDATED"}
-	passkey := codes{"PASSKEY_NOT_EXPECTED", "PASSKEY_REFUSED", "CONNECT_TIMEOUT", "ALREADY_CONNECTED", "WHATSAPP_TIMEOUT", "INSTANCE_NOT_CONNECTED"}
+	pairing := codes{wrongNetworkConflict, "CONNECT_TIMEOUT", "INVALID_RECIPIENT", "ALREADY_CONNECTED", "WHATSAPP_TIMEOUT", "REFUSED_BY_WHATSAPP", "INSTANCE_NOT_CONNECTED", "CLIENT_OUTDATED"}
+	passkey := codes{wrongNetworkConflict, "PASSKEY_NOT_EXPECTED", "PASSKEY_REFUSED", "CONNECT_TIMEOUT", "ALREADY_CONNECTED", "WHATSAPP_TIMEOUT", "INSTANCE_NOT_CONNECTED"}
 	return map[string]description{
 		"GET /instance/{i}/connect":  connect,
 		"POST /instance/{i}/connect": start,
 		"GET /instance/{i}/connect/code/{phone}": {
-			id: "getPairingCode", summary: "Ask for a code to type on a phone.", out: body[pairingCode](), codes: pairing,
+			id: "getPairingCode", summary: "Ask for a code to type on a phone.", query: []string{"network"}, out: body[pairingCode](), codes: pairing,
 		},
 		"POST /instance/{i}/connect/code": {
-			id: "createPairingCode", summary: "Ask for a code to type on a phone.",
+			id: "createPairingCode", summary: "Ask for a code to type on a phone.", query: []string{"network"},
 			in: body[phoneRequest](), example: `{"phoneNumber":"4915112345678"}`, out: body[pairingCode](), codes: pairing,
 		},
 		"POST /instance/{i}/connect/passkey/challenge": {
@@ -87,17 +88,19 @@ func connectionDescriptions() map[string]description {
 			id: "confirmPasskey", summary: "Confirm that the code is the one on the phone.", status: http.StatusAccepted, out: body[passkeyAnswer](), codes: passkey,
 		},
 		"GET /instance/{i}/qr.png": {
-			id: "getQRCode", summary: "The code to scan, as a picture.", media: "image/png", codes: codes{"CONNECT_TIMEOUT", "ALREADY_CONNECTED", codeNoQRCode, "INSTANCE_NOT_CONNECTED", "CLIENT_OUTDATED"},
+			id: "getQRCode", summary: "The code to scan, as a picture.", media: "image/png", codes: codes{wrongNetworkConflict, "CONNECT_TIMEOUT", "ALREADY_CONNECTED", codeNoQRCode, "INSTANCE_NOT_CONNECTED", "CLIENT_OUTDATED"},
 		},
 		"GET /instance/{i}/connection/status": {id: "getConnectionStatus", summary: "The truth about the connection.", out: body[statusAnswer]()},
-		"DELETE /instance/{i}/logout":         {id: "logoutInstance", summary: "Unlink the instance from its phone.", out: body[logoutAnswer](), codes: codes{"INSTANCE_MOVED"}},
+		"DELETE /instance/{i}/logout":         {id: "logoutInstance", summary: "Unlink the instance from its phone.", query: []string{"network"}, out: body[logoutAnswer](), codes: codes{"INSTANCE_MOVED", wrongNetworkConflict}},
 		"POST /instance/{i}/app-state/reset": {
 			id: "resetAppState", summary: "Have the phone begin anew with what the account's devices have in common.",
 			about: "The last resort when it cannot be verified: the phone removes every linked device of the account, this one too.",
 			out:   body[resetAnswer](), codes: codes{"INSTANCE_NOT_CONNECTED", "WHATSAPP_TIMEOUT", "REFUSED_BY_WHATSAPP"},
 		},
 		"POST /instance/{i}/restart": {
-			id: "restartInstance", summary: "Drop and reopen the connection.", out: body[statusAnswer](), codes: codes{"INSTANCE_NOT_CONNECTED", "CONNECT_TIMEOUT"},
+			id: "restartInstance", summary: "Drop and reopen the connection.",
+			about: "An account that WhatsApp logged out, and of which the keys are still kept (whatsapp.keep_logged_out), is tried once more.",
+			out:   body[statusAnswer](), codes: codes{wrongNetworkConflict, "INSTANCE_NOT_CONNECTED", "CONNECT_TIMEOUT"},
 		},
 	}
 }
@@ -196,6 +199,7 @@ func instanceFields() openapi.Fields {
 
 		"ChallengeAnswer.connectionStatus":   state,
 		"ChallengeAnswer.requestId":          say("The id of what is waited for; another one follows the next step.", exampleUUID),
+		"ChallengeAnswer.message":            say("What to do next, for people.", "sign publicKey with the account's passkey and post the assertion"),
 		"ChallengeAnswer.state":              say("What is waited for: an assertion, or the confirmation of the code.", awaitsAssertion, openapi.OneOf(awaitsAssertion, awaitsConfirmation)),
 		"ChallengeAnswer.expiresAt":          say("When the pairing ends.", nil),
 		"AssertionRequest.requestId":         say("The requestId of the challenge; 409 when another one is waited for.", exampleUUID),
@@ -206,7 +210,7 @@ func instanceFields() openapi.Fields {
 		"Credential.response":                say("What the authenticator answered.", nil),
 		"Credential.authenticatorAttachment": say("Where the authenticator is; not used.", "platform"),
 		"Credential.clientExtensionResults":  say("What extensions answered; not used.", object{}),
-		"ChallengeAnswer.publicKey":          say("The options for navigator.credentials.get(); null when a code is to be compared.", object{"challenge": "AAAA"}, openapi.Kind("object"), openapi.OrNull()),
+		"ChallengeAnswer.publicKey":          say("The options for navigator.credentials.get(); null when a code is to be compared.", object{"challenge": "AAAA"}, openapi.As[strict.Object](), openapi.OrNull()),
 		"ChallengeAnswer.code":               say("The code to compare with the phone's; null when a signature is needed.", "ABCD-EFGH"),
 		"PasskeyAnswer.connectionStatus":     state,
 		"PasskeyAnswer.message":              say("What happened, for people.", "the passkey was taken; the pairing goes on"),

@@ -25,18 +25,19 @@ func messageFields() openapi.Fields {
 		"MessageFilter.keyRemoteJid":   say("Only messages of this chat.", exampleJID),
 		"MessageFilter.keyFromMe":      say("Only messages that the account sent, or only others.", true),
 		"MessageFilter.messageType":    say("Only messages of this type.", "conversation"),
-		"MessageFilter.status":         say("Only messages whose newest update is this.", string(event.StatusDelivered)),
+		"MessageFilter.status":         say("Only messages whose newest update is this. The words of other gateways (ERROR, PENDING, SERVER_ACK, DELIVERY_ACK, READ, PLAYED) are accepted in any case.", string(event.StatusDelivered)),
 		"MessageFilter.messageStatus":  say("The same as status.", string(event.StatusRead), openapi.OneOf(updateStatuses()...)),
 		"MessageFilter.id":             say("The id of a message here, or its id at WhatsApp.", 42),
 		"MessageFilter.keyParticipant": say("Who sent it in a group: the JID of the phone, or the LID.", exampleJID),
 		"MessageFilter.source":         say("The kind of device that sent it.", "web"),
 		"MessageFilter.device":         say("The same as source.", "web"),
 		"FoundFilter.keyid":            say("The same as keyId.", exampleKeyID),
-		"ListMessagesRequest.cursor":   say("The message at which the page begins, instead of the other cursors.", nil),
-		"MessageCursor.type":           say("next: what is older; previous: what is newer.", "next", openapi.OneOf("next", "previous")),
-		"MessageCursor.id":             say("The message: its id here, or its id at WhatsApp.", 42),
+		"ListMessagesRequest.cursor":   say("Where the page begins, instead of the other cursors.", nil),
+		"FindMessagesRequest.cursor":   say("Where the page begins, instead of page.", nil),
+		"MessagePlace.type":            say("next: older messages; previous: newer messages.", "next", openapi.OneOf("next", "previous")),
+		"MessagePlace.id":              say("The message: its id here, or its id at WhatsApp. A cursor of pageInfo is accepted too.", 42),
 		"FoundList.messages":           say("The page.", nil),
-		"FoundRecords.total":           say("How many messages the filter selects; with more than a chat in it, among the newest 50 000.", 120, openapi.AtLeast(0)),
+		"FoundRecords.total":           say("How many messages the filter selects; at most 200 000; with more than a chat in it, among the newest that one call looks at.", 120, openapi.AtLeast(0)),
 		"FoundRecords.pages":           say("How many pages they make.", 3, openapi.AtLeast(0)),
 		"FoundRecords.currentPage":     say("The number of this page, from 1.", 1, openapi.AtLeast(1)),
 		"FoundRecords.pageInfo":        say("Where the page lies.", nil),
@@ -66,7 +67,9 @@ func messageFields() openapi.Fields {
 func storedDescriptions() map[string]description {
 	return map[string]description{
 		"POST /instance/{i}/db/messages": {
-			id: "listMessages", summary: "List stored messages, the newest first, with what became of them.", in: body[listMessagesRequest](),
+			id: "listMessages", summary: "List stored messages, the newest first, with what became of them.",
+			about:   "A call looks at 50 000 messages, and at 5000 where the filter needs them decoded: a page may have fewer records than its limit, even none, and still a next one.",
+			in:      body[listMessagesRequest](),
 			example: `{"filter":{"keyRemoteJid":"4915112345678@s.whatsapp.net"},"limit":50}`, out: body[messageList](), codes: codes{codeNoCursor, codeInvalidQuery},
 		},
 		"POST /instance/{i}/db/messages/pages": {
@@ -74,10 +77,14 @@ func storedDescriptions() map[string]description {
 			example: `{"where":{"keyFromMe":true},"page":1,"offset":50}`, out: body[foundList](), codes: codes{codeInvalidQuery},
 		},
 		"GET /instance/{i}/contacts": {
-			id: "listContacts", summary: "List the contacts.", query: []string{"limit", "nextCursor", "jid", "name"}, out: body[contactList](), codes: codes{codeNoCursor},
+			id: "listContacts", summary: "List the contacts.",
+			about: "With a name, a call looks at 5000 contacts: a page may have fewer records than its limit, even none, and still a next one.",
+			query: []string{"limit", "nextCursor", "jid", "name"}, out: body[contactList](), codes: codes{codeNoCursor},
 		},
 		"GET /instance/{i}/chats": {
-			id: "listChats", summary: "List the chats that have stored messages, the latest first.", query: []string{"limit", "nextCursor"}, out: body[chatList](), codes: codes{codeNoCursor},
+			id: "listChats", summary: "List the chats that have stored messages, the latest first.",
+			about: "An instance with more than 1500 chats has them listed by its newest messages, 4000 a call: a page may have fewer records than its limit, even none, and still a next one.",
+			query: []string{"limit", "nextCursor"}, out: body[chatList](), codes: codes{codeNoCursor},
 		},
 		"GET /instance/{i}/chats/{jid}/messages": {
 			id: "searchChat", summary: "Find text in a chat, the newest messages first.",

@@ -17,11 +17,14 @@ func operationDescriptions() map[string]description {
 			id: "getReadiness", summary: "Whether the program can do its work, and if not, why.", out: body[health](),
 			also: []openapi.Answer{{Status: http.StatusServiceUnavailable, Type: body[health](), About: "The program cannot do its work; reasons tells why."}},
 		},
-		"GET /metrics": {id: "getMetrics", summary: "Metrics for Prometheus.", media: "text/plain"},
+		"GET /metrics": {id: "getMetrics", summary: "Metrics for Prometheus.",
+			about: "The GlobalApiKey is taken as `Authorization: Bearer` too. A scoped key gets the rows of its instances (`metrics.per_instance`), and the program's own figures only when it is for all instances.",
+			media: "text/plain"},
 		"POST /admin/backup": {
 			id: "makeBackup", summary: "All that the program must not lose, as it is now, in one archive.",
 			about: "A tar file with manifest.json, postern.db and secrets.json, or such a file encrypted by age when there are recipients. The data file is copied aside first, " +
-				"so that the answer may take its time. One that was cut off is no backup: `postern restore` says so.",
+				"so that the answer may take its time. It is verified while it is sent, before the encryption; when it could not be restored, or the program stops, the connection " +
+				"is closed before the end. The trailer X-Postern-Sha256 of an encrypted one is the digest of the body. `postern restore` refuses one that was cut off.",
 			in: body[backupRequest](), example: `{"recipients":["age1ql3z7hjy54pw3hyww5ayyfg7zqgvc7w3j2elw8zmrj2kg5sfn9aqmcac8p"]}`, media: mediaTar, codes: codes{codeBackup, codeRecipient},
 		},
 		"POST /admin/check": {
@@ -55,7 +58,8 @@ func operationDescriptions() map[string]description {
 			about: "The answer comes at their end, or when the program stops before.",
 			query: []string{"seconds"}, media: mediaBytes, codes: profileCodes,
 		},
-		"GET /openapi.json": {id: "getOpenAPI", summary: "The OpenAPI document of this interface.", media: "application/json"},
+		"GET /openapi.json":         {id: "getOpenAPI", summary: "The OpenAPI document of this interface.", media: "application/json"},
+		"GET /openapi-aliases.json": {id: "getOpenAPIAliases", summary: "The OpenAPI document of the older paths, each of which is another name of a current one.", media: "application/json"},
 		"GET /asyncapi.json": {
 			id: "getAsyncAPI", summary: "The AsyncAPI document of the WebSockets.", media: "application/json",
 		},
@@ -64,7 +68,8 @@ func operationDescriptions() map[string]description {
 			id: "createUserToken", summary: "Make a token for a user.",
 			about: "Users are whoever the operator says they are; they own batches.",
 			in:    body[userTokenRequest](), example: `{"userId":"6f1c1a52-0d6b-4c56-9c0e-6d1a3f4b2c10","expiresIn":86400}`,
-			status: http.StatusCreated, out: body[userToken](), codes: codes{"INVALID_USER_ID", "INVALID_EXPIRES_IN"},
+			status: http.StatusCreated, out: body[userToken](), codes: codes{"INVALID_USER_ID", codeExpiresIn},
+			advice: map[string]string{codeExpiresIn: userTokenLife().advice()},
 		},
 		"GET /ws/global/events": {
 			id: "openBatchEvents", summary: "A WebSocket with the batch events of the token's user.",
@@ -88,7 +93,7 @@ func outboxDescriptions() map[string]description {
 		},
 		"POST /outbox/{id}/retry": {
 			id: "retryOutboxEvent", summary: "Try a pending event now.", out: body[outboxRecord](),
-			codes: codes{"OUTBOX_ENTRY_NOT_FOUND", "OUTBOX_ENTRY_NOT_PENDING"},
+			codes: codes{"OUTBOX_ENTRY_NOT_FOUND", "OUTBOX_ENTRY_NOT_PENDING", "ENDPOINT_GONE"},
 		},
 		"POST /outbox/retry": {id: "retryOutbox", summary: "Try all pending events now.", out: body[retryAnswer]()},
 	}
@@ -129,7 +134,7 @@ func operationFields() openapi.Fields {
 		"Health.warnings": say("What an operator should look at, though the program works.", nil),
 
 		"UserTokenRequest.userId":    say("The user; a new one when absent.", exampleUUID, openapi.Format("uuid")),
-		"UserTokenRequest.expiresIn": say("How long the token is good, in seconds.", 86_400, openapi.Range(minExpiresIn, maxExpiresIn)),
+		"UserTokenRequest.expiresIn": say("How long the token is good, in seconds.", 86_400, userTokenLife().shape()),
 		"UserToken.token":            say("The token, for Authorization: Bearer.", "eyJhbGciOiJIUzI1NiJ9.e30.signature"),
 		"UserToken.userId":           say("The user that it is for.", exampleUUID, openapi.Format("uuid")),
 

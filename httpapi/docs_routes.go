@@ -28,7 +28,8 @@ type description struct {
 	media  string       // of an answer that is no JSON, or may be other than JSON
 	also   []openapi.Answer
 
-	codes codes // of refusals, besides those that commonCodes knows
+	codes  codes             // of refusals, besides those that commonCodes knows
+	advice map[string]string // by code, where the route has a limit of its own
 }
 
 func body[T any]() reflect.Type { return reflect.TypeFor[T]() }
@@ -99,7 +100,7 @@ func commonCodes(r Route, d description) codes {
 		all = all.and(codeMalformedForm, codeTooDeep, codeUnknownField, codeDuplicateField, codeMissingField, codeInvalidType, codeBodyTooLarge, codeBodyTimeout, codeContentType)
 	}
 	if slices.Contains(d.codes, "INSTANCE_NOT_CONNECTED") {
-		all = all.and("INSTANCE_MOVED")
+		all = all.and("INSTANCE_MOVED", codeWrongNetwork)
 	}
 	if d.once {
 		all = all.and(codeInvalidKey, codeKeyInUse, codeKeyReused, "DISK_FULL")

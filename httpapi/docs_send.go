@@ -11,7 +11,7 @@ import (
 // sendRow describes a send to a recipient: with mentionAll it is accepted, and
 // carried out later.
 func sendRow(d description) description {
-	d.once, d.out = true, body[event.Message]()
+	d.once, d.out = true, body[sentMessage]()
 	d.also = []openapi.Answer{{
 		Status: http.StatusAccepted, Type: body[acceptedSend](),
 		About: "With `options.mentionAll` the message is sent later; the event `send.message` with this processId tells the result.",
@@ -126,14 +126,14 @@ func sendFields() openapi.Fields {
 
 		"SendTarget.options":           say("How it is sent.", nil),
 		"SendOptions.delay":            say("Milliseconds to wait before the send; the chat shows the presence meanwhile. Up to 120000, for voice notes up to 300000.", 1200, openapi.Range(0, maxVoiceDelay)),
-		"SendOptions.presence":         say("What is shown before the message comes. available and unavailable are of the account, the others of the chat.", string(event.PresenceComposing), openapi.OneOf(presences()[1:]...)),
+		"SendOptions.presence":         say("What is shown before the message comes. available and unavailable are of the account, the others of the chat. One that cannot be sent does not keep the message back; the header warning says why.", string(event.PresenceComposing), openapi.OneOf(presences()[1:]...)),
 		"SendOptions.quotedMessageId":  say("The stored message that this one answers: its id here, or its id at WhatsApp.", 42),
 		"SendOptions.quotedMessage":    say("The message that this one answers, which need not be stored here.", nil),
 		"QuotedMessage.key":            say("Which message it is.", nil),
 		"QuotedMessage.message":        say("Its content: one field, named by its messageType.", object{"conversation": "When does it come?"}),
 		"QuotedMessage.keyRemoteJid":   say("The JID of the chat, where key is not given.", exampleJID),
 		"QuotedMessage.keyParticipant": say("The JID of who sent it in a group, where key is not given.", exampleJID),
-		"QuotedMessage.content":        say("Its content as an event tells it, where message is not given.", nil, openapi.Kind("object")),
+		"QuotedMessage.content":        say("Its content as an event tells it, where message is not given.", nil),
 		"MessageKey.remoteJid":         say("The JID of the chat.", exampleJID, openapi.AtLeastChars(1)),
 		"MessageKey.id":                say("The message's id at WhatsApp.", exampleKeyID, openapi.AtLeastChars(1)),
 		"MessageKey.fromMe":            say("Whether the account itself sent it.", false),
@@ -141,8 +141,8 @@ func sendFields() openapi.Fields {
 
 		"SendMediaFileForm.mediaType": say("What the file is sent as.", string(event.MediaImage), openapi.OneOf(mediaKinds()...)),
 
-		"AcceptedSend.statusCode": say("The status of the answer.", 202),
-		"AcceptedSend.status":     say("That it is being sent.", "processing"),
+		"AcceptedSend.statusCode": say("The status of the answer.", 202, object{"enum": []any{202}}),
+		"AcceptedSend.status":     say("That it is being sent; it tells this answer from that with the message.", "processing", openapi.OneOf("processing")),
 		"AcceptedSend.message":    say("What happens, for people.", "the message is being sent"),
 		"AcceptedSend.processId":  say("What the event send.message will name with the result.", exampleUUID),
 
@@ -157,6 +157,8 @@ func sendFields() openapi.Fields {
 		"UploadedFile.directPath":     say("Its path at any of WhatsApp's hosts.", "/v/t62.7118-24/1"),
 		"UploadedFile.fileSha256":     say("The SHA-256 of the file.", "iFHmzHYLUhaZM3ZScsKTpinwJZaR1D41BnY2sIudWM0="),
 		"UploadedFile.fileEncSha256":  say("The SHA-256 of the encrypted file.", "OvAA3++DhQrVBjQsrEhaOVU5q6M51ah6ujY0sryMdlo="),
+		"UploadedFile.fileSHA256":     say("The same as fileSha256.", "iFHmzHYLUhaZM3ZScsKTpinwJZaR1D41BnY2sIudWM0="),
+		"UploadedFile.fileEncSHA256":  say("The same as fileEncSha256.", "OvAA3++DhQrVBjQsrEhaOVU5q6M51ah6ujY0sryMdlo="),
 		"UploadedFile.fileLength":     say("How long the file is, in bytes, before encryption.", 48213, openapi.AtLeast(0)),
 		"UploadRequest.externalId":    say("A name of the caller's own, to find it by.", "cat-7", openapi.Chars(0, maxExternalID)),
 		"CreateUploadForm.externalId": say("A name of the caller's own, to find it by.", "cat-7", openapi.Chars(0, maxExternalID)),

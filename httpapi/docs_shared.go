@@ -99,7 +99,8 @@ func sharedFields() openapi.Fields {
 		"nextCursor":     say("Where the next page begins; null at the end. Pass it on unchanged.", "djE6MTIzNDU2", openapi.OrNull()),
 		"previousCursor": say("Where the page before ends; null at the beginning. Pass it on unchanged.", "djE6MTIzNDU1", openapi.OrNull()),
 		"records":        say("The records of this page.", nil),
-		"totalRecords":   say("How many records there are on all pages.", 1, openapi.AtLeast(0)),
+		"totalRecords":   say("How many records there are on all pages; at least so many where totalIsMinimum is true.", 1, openapi.AtLeast(0)),
+		"totalIsMinimum": say("True where there may be more than totalRecords, since a filter has to be held against more records than one call looks at; absent otherwise. A page may then have fewer records than its limit, even none, and still a next one.", true),
 	}
 }
 
@@ -150,6 +151,7 @@ func parameterFields() openapi.Fields {
 		"?inviteCode":     say("The code of an invitation, or the link that ends in it.", "AbCdEfGhIjKlMnOpQrStUv"),
 		"?newsletterJid":  say("The JID of the newsletter.", "120363012345678901@newsletter"),
 		"?labelId":        say("The label's id: digits.", "4", openapi.Required()),
+		"?network":        say("forget removes an account that belongs to another network than the program is connected to. That network is not told, and the account has to be paired again.", "forget", openapi.OneOf("forget")),
 		"?force":          say("Whether stored messages are deleted too.", false, openapi.Kind("boolean"), openapi.Default(false)),
 		"?binary":         say("Whether the answer is the file alone.", false, openapi.Kind("boolean"), openapi.Default(false)),
 		"?event":          say("The events to hear: names, with commas between or the parameter repeated; * is all.", "*", openapi.Required()),

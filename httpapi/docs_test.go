@@ -20,7 +20,10 @@ type documented struct {
 	OpenAPI    string
 	Paths      map[string]map[string]operationOfDocument
 	Webhooks   map[string]map[string]operationOfDocument
-	Components struct{ Schemas map[string]json.RawMessage }
+	Components struct {
+		Schemas    map[string]json.RawMessage
+		Parameters map[string]parameterOfDocument
+	}
 }
 
 type operationOfDocument struct {
@@ -38,6 +41,7 @@ type operationOfDocument struct {
 }
 
 type parameterOfDocument struct {
+	Ref      string `json:"$ref"`
 	Name, In string
 	Required bool
 	Schema   json.RawMessage
@@ -46,26 +50,44 @@ type parameterOfDocument struct {
 
 func theDocument(t *testing.T) documented {
 	t.Helper()
-	raw, err := OpenAPI("", "test")
+	return documentBy(t, OpenAPI)
+}
+
+// documentBy has the parameters of a document in the place of references to them.
+func documentBy(t *testing.T, make func(server, version string) ([]byte, error)) (doc documented) {
+	t.Helper()
+	raw, err := make("", "test")
+	if err == nil {
+		err = json.Unmarshal(raw, &doc)
+	}
 	if err != nil {
 		t.Fatal(err)
 	}
-	var doc documented
-	if err := json.Unmarshal(raw, &doc); err != nil {
-		t.Fatal(err)
+	for _, methods := range doc.Paths {
+		for _, o := range methods {
+			for i, p := range o.Parameters {
+				if name, ok := strings.CutPrefix(p.Ref, "#/components/parameters/"); ok {
+					o.Parameters[i] = doc.Components.Parameters[name]
+				}
+			}
+		}
 	}
 	return doc
 }
 
-func TestEveryRouteAndAliasIsInTheOpenAPIDocument(t *testing.T) {
-	doc := theDocument(t)
-	if doc.OpenAPI != "3.1.0" {
-		t.Errorf("version %q", doc.OpenAPI)
+func TestEveryRouteAndAliasIsInAnOpenAPIDocument(t *testing.T) {
+	current, older := theDocument(t), documentBy(t, OpenAPIAliases)
+	if current.OpenAPI != "3.1.0" || older.OpenAPI != "3.1.0" {
+		t.Errorf("versions %q and %q", current.OpenAPI, older.OpenAPI)
 	}
 	ids, rows := map[string]string{}, 0
 	name := regexp.MustCompile(`^[a-z][A-Za-z]+$`)
 	check := func(method, path string, auth Auth, deprecated bool) {
 		rows++
+		doc := current
+		if deprecated {
+			doc = older
+		}
 		o, ok := doc.Paths[path][strings.ToLower(method)]
 		switch {
 		case !ok:
@@ -86,8 +108,10 @@ func TestEveryRouteAndAliasIsInTheOpenAPIDocument(t *testing.T) {
 		}
 	}
 	described := 0
-	for _, methods := range doc.Paths {
-		described += len(methods)
+	for _, doc := range []documented{current, older} {
+		for _, methods := range doc.Paths {
+			described += len(methods)
+		}
 	}
 	if described != rows || len(descriptions()) != len(Routes()) {
 		t.Errorf("%d operations and %d descriptions for %d routes and %d with aliases", described, len(descriptions()), len(Routes()), rows)
@@ -119,6 +143,7 @@ func TestEveryFieldIsExplainedAndEveryExplanationHasAField(t *testing.T) {
 func TestEveryPropertyOfTheDocumentHasADescription(t *testing.T) {
 	for _, doc := range []func() ([]byte, error){
 		func() ([]byte, error) { return OpenAPI("", "test") },
+		func() ([]byte, error) { return OpenAPIAliases("", "test") },
 		func() ([]byte, error) {
 			return json.Marshal(openapi.Build(describe("", "", "test")).AsyncAPI)
 		},
@@ -233,7 +258,7 @@ func TestTheOpenAPIDocumentTellsWhatTheDecoderReads(t *testing.T) {
 func TestTheDocumentsNeedNoCredentialAndLoadNothing(t *testing.T) {
 	r := newRig(t)
 	for path, media := range map[string]string{
-		"/docs": "text/html; charset=utf-8", "/openapi.json": "application/json", "/asyncapi.json": "application/json",
+		"/docs": "text/html; charset=utf-8", "/openapi.json": "application/json", "/openapi-aliases.json": "application/json", "/asyncapi.json": "application/json",
 	} {
 		res := r.as("", "GET", path, "")
 		raw, err := io.ReadAll(res.Body)

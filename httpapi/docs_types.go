@@ -29,7 +29,7 @@ func types() map[reflect.Type]openapi.Type {
 		body[batch.View]():                  {Name: "Batch", About: "A message for many recipients, and how far it has come."},
 		body[batch.Item]():                  {Name: "BatchItem", About: "One recipient of a batch."},
 		body[batch.Attempt]():               {Name: "BatchAttempt", About: "One attempt to send an item."},
-		body[event.BatchView]():             {Words: "Batch"},
+		body[event.BatchView]():             {Name: "EventBatch", Words: "Batch", About: "A batch as events tell of it. The times of its phases are there in the events of these phases only."},
 		body[event.BatchProgressReduced]():  {Words: "Batch"},
 		body[event.BatchCompletedReduced](): {Words: "Batch"},
 		body[event.BatchInstanceReduced]():  {Words: "BatchInstance"},
@@ -101,6 +101,7 @@ func types() map[reflect.Type]openapi.Type {
 		body[event.GroupUpsert]():              {Name: "Group", About: "A group as the account sees it."},
 		body[event.GroupParticipantsUpdate]():  {Name: "GroupParticipantsUpdate"},
 		body[instance.StoredMessage]():         {Name: "StoredMessage", About: "A message with what became of it."},
+		body[sentMessage]():                    {Name: "SentMessage", About: "The message that was sent, as it is stored.", Answers: true, Schema: sentMessageSchema},
 		body[batchMessage]():                   {Schema: func(r ref) object { return r(body[event.BatchMessage]()) }},
 		body[event.BatchMessage]():             {Name: "BatchMessage", About: "What a batch sends: type names the form of payload.", Schema: batchMessageSchema},
 		body[variant[event.TextContent]]():     variantOf[event.TextContent]("TextBatchMessage", "text"),
@@ -114,9 +115,12 @@ func types() map[reflect.Type]openapi.Type {
 		body[messageRef]():                     {Name: "MessageRef", About: "A stored message: a number is its id here, a string its id at WhatsApp.", Schema: messageRefSchema},
 		body[quotedRef]():                      {Name: "QuotedMessageRef", About: "A stored message to answer: a number is its id here, a string its id at WhatsApp.", Schema: quotedRefSchema},
 		body[event.UploadID]():                 {Name: "UploadRef", About: "An upload, by either of its ids: a number, or a UUID.", Schema: uploadRefSchema},
+		body[messageCursor]():                  {Name: "MessageCursor", About: "Where a page of messages begins.", Schema: messageCursorSchema},
+		body[messagePlace]():                   {Name: "MessagePlace", About: "The page beside a message."},
 		body[contactPayload]():                 {Schema: contactPayloadSchema},
 		body[flag]():                           {Schema: flagSchema},
 		body[oneOrMore]():                      {Schema: oneOrMoreSchema},
+		body[batch.Packed]():                   {Schema: textsSchema},
 		body[strict.Object]():                  {Schema: openapi.AnyObject},
 		body[event.Attributes]():               {Schema: openapi.AnyObject},
 		body[json.RawMessage]():                {Schema: openapi.AnyObject},
@@ -137,6 +141,17 @@ func statesInCapitals() (all []stateInCapitals) {
 	return all
 }
 
+// sentMessage is a stored message as the answer to a send.
+type sentMessage struct{}
+
+// sentMessageSchema has the field that the other answer to a send is known by, so that
+// types which are generated from both can be told apart by it. A field of type null
+// would say more exactly that it is absent, but clients of openapi-fetch drop those.
+func sentMessageSchema(r ref) object {
+	status := object{"type": "string", "enum": []any{"sent"}, "description": "Absent. In an answer with the status 202 it is processing."}
+	return object{"allOf": []object{r(body[event.Message]()), {"type": "object", "properties": object{"status": status}}}}
+}
+
 type ref = func(reflect.Type) object
 
 func messageRefSchema(ref) object {
@@ -153,6 +168,13 @@ func quotedRefSchema(ref) object {
 	}}
 }
 
+func messageCursorSchema(r ref) object {
+	return object{"oneOf": []object{
+		{"type": "string", "description": "A cursor of pageInfo."},
+		r(body[messagePlace]()),
+	}}
+}
+
 func uploadRefSchema(ref) object {
 	return object{"oneOf": []object{
 		{"type": "integer", "minimum": 0, "description": "The number of the upload; 0: none."},
@@ -163,6 +185,10 @@ func uploadRefSchema(ref) object {
 // flagSchema leaves out that a text is taken too: clients that send one exist
 // already, and those that are generated should send what it is.
 func flagSchema(ref) object { return object{"type": "boolean"} }
+
+func textsSchema(ref) object {
+	return object{"type": "array", "items": object{"type": "string"}}
+}
 
 func oneOrMoreSchema(ref) object {
 	return object{"oneOf": []object{{"type": "string"}, {"type": "array", "items": object{"type": "string"}}}}

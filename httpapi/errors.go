@@ -15,6 +15,7 @@ import (
 	"postern/httpapi/strict"
 	"postern/instance"
 	"postern/media"
+	"postern/nesting"
 	"postern/pace"
 	"postern/proxy"
 	"postern/store"
@@ -60,10 +61,16 @@ const (
 	codeRecipient        = "INVALID_BACKUP_RECIPIENT"
 	codeScope            = "SCOPE"
 	codeCSRF             = "CSRF"
+	codeExpiresIn        = "INVALID_EXPIRES_IN"
 	codeRateLimited      = "RATE_LIMITED"
+	codeWrongNetwork     = "WRONG_NETWORK"
 
 	codeInvalidKeyRule      = "INVALID_KEY"
 	codeRecipientNotAllowed = "RECIPIENT_NOT_ALLOWED"
+
+	// wrongNetworkConflict is codeWrongNetwork in the answers of requests that would
+	// connect, for openapi.Operation.Codes.
+	wrongNetworkConflict = codeWrongNetwork + "/409"
 
 	codeInternal     = "INTERNAL_ERROR"
 	codeShuttingDown = "SHUTTING_DOWN"
@@ -107,7 +114,10 @@ func errorTable() []mapping {
 		{instance.ErrNotStored, http.StatusNotAcceptable, "SENT_BUT_NOT_STORED", "the message was sent, but could not be stored"},
 		{instance.ErrOutdated, http.StatusServiceUnavailable, "CLIENT_OUTDATED", ""},
 		{instance.ErrMoved, http.StatusConflict, "INSTANCE_MOVED", "the instance has moved to another Postern and does not connect here"},
+		{instance.ErrForget, http.StatusConflict, codeWrongNetwork, ""},
+		{event.ErrWrongNetwork, http.StatusServiceUnavailable, codeWrongNetwork, ""},
 		{event.ErrNotConnected, http.StatusServiceUnavailable, "INSTANCE_NOT_CONNECTED", ""},
+		{nesting.ErrTooDeep, http.StatusBadRequest, codeTooDeep, ""},
 		{store.ErrDamaged, http.StatusInternalServerError, "RECORD_DAMAGED", "a record of the data file that this needs is damaged and set aside"},
 		{event.ErrTimelocked, http.StatusUnprocessableEntity, event.ReachoutTimelocked, ""},
 		{pace.ErrLimit, http.StatusTooManyRequests, pace.Code, ""},
@@ -154,6 +164,7 @@ func errorTable() []mapping {
 		{delivery.ErrNotFound, http.StatusNotFound, "DELIVERY_NOT_FOUND", "there is no such delivery"},
 		{delivery.ErrCursor, http.StatusBadRequest, codeNoCursor, ""},
 		{delivery.ErrBodyGone, http.StatusConflict, "BODY_GONE", "the body of the delivery is not kept any more"},
+		{delivery.ErrEndpointGone, http.StatusConflict, "ENDPOINT_GONE", ""},
 		{delivery.ErrLogOff, http.StatusConflict, "LOG_OFF", "the log of deliveries is off: only pending durable ones are known"},
 		{delivery.ErrReplayRuns, http.StatusConflict, "REPLAY_RUNNING", "a replay is running already; wait for its end or delete it"},
 		{instance.ErrNoAnchor, http.StatusConflict, "NO_ANCHOR", ""},
@@ -164,6 +175,7 @@ func errorTable() []mapping {
 		{event.ErrMediaGone, http.StatusGone, "MEDIA_GONE", ""},
 		{event.ErrMediaType, http.StatusUnsupportedMediaType, "MEDIA_TYPE_UNSUPPORTED", ""},
 		{event.ErrMedia, http.StatusUnprocessableEntity, "INVALID_MEDIA", ""},
+		{batch.ErrCreating, http.StatusServiceUnavailable, "BATCHES_BEING_CREATED", ""},
 		{batch.ErrTooManyOpen, http.StatusTooManyRequests, codeLimitReached, ""},
 		{media.ErrTooMany, http.StatusTooManyRequests, codeLimitReached, ""},
 		{ErrTooManySockets, http.StatusTooManyRequests, codeLimitReached, ""},
@@ -214,8 +226,8 @@ func answerTo(err error) (r refusal, known bool) {
 
 // bodyRefusal is 400, or what the reader of the body says.
 func bodyRefusal(e *strict.Error) refusal {
-	if _, ok := errors.AsType[*http.MaxBytesError](e); ok {
-		return refusalOf(http.StatusRequestEntityTooLarge, codeBodyTooLarge, "the body is larger than this route takes")
+	if most, ok := errors.AsType[*http.MaxBytesError](e); ok {
+		return refusalOf(http.StatusRequestEntityTooLarge, codeBodyTooLarge, fmt.Sprintf("the body is larger than %d bytes, the limit of this route", most.Limit))
 	}
 	if isTimeout(e) {
 		return refusalOf(http.StatusRequestTimeout, codeBodyTimeout, "the body did not arrive in time")

@@ -68,7 +68,10 @@ func (a *api) readPicture(c *call) (in pictureRequest, f form, err error) {
 		if err := c.decode(&in, maxBody); err != nil {
 			return in, form{}, err
 		}
-		return in, form{}, in.check()
+		if err := in.check(); err != nil || in.UploadID == nil {
+			return in, form{}, err
+		}
+		return in, form{}, c.mayUseUploads(&event.Media{UploadID: string(*in.UploadID)})
 	}
 	f, err = c.readForm(a.Media.Spool, a.MaxMedia, "groupJid")
 	in.GroupJID = f.fields["groupJid"]

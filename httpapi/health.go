@@ -44,6 +44,17 @@ func (a *api) warnings() []string {
 	return all
 }
 
+// showMetrics answers a scrape. A scoped key that is not for all instances gets the rows of
+// its own, and none of the program's figures.
+func (a *api) showMetrics(c *call) error {
+	var opens func(int64) bool
+	if c.key != nil && !c.key.Everywhere() {
+		opens = c.key.Opens
+	}
+	a.Metrics(opens).ServeHTTP(c.w, c.r)
+	return nil
+}
+
 // NewMetrics returns the handler of a listener that has GET /metrics alone,
 // answered by h without a credential.
 func NewMetrics(h http.Handler, log *slog.Logger) http.Handler {

@@ -118,11 +118,13 @@ type Config struct {
 	LogLevel *loglevel.Level
 	// LogLines are the last lines of the log. nil: none are kept.
 	LogLines *loglines.Ring
-	// Metrics answers GET /metrics, behind the GlobalApiKey. nil: that path
-	// answers 404.
-	Metrics http.Handler
+	// Metrics answers GET /metrics: of the instances that opens reports, and nothing else;
+	// with a nil opens, of the whole program. nil: that path answers 404.
+	Metrics func(opens func(instance int64) bool) http.Handler
 	// Pages are served with GET, each at its path and without a credential.
 	Pages map[string]http.Handler
+	// AgentTools are the names of what agents may call, for POST /session/calls.
+	AgentTools []string
 	// MCP serves POST and DELETE /mcp, and checks who calls there itself. nil: that
 	// path answers 404.
 	MCP http.Handler
@@ -158,6 +160,8 @@ type api struct {
 	log    *slog.Logger
 	keys   *idempotency.Keys
 	tokens *tokens.Reader
+
+	signIns *peers.Failures // sessions that an address begins
 
 	profiling sync.Mutex // held while a profile is made
 	gathering sync.Mutex // held while a support bundle is made
@@ -201,7 +205,7 @@ func New(c Config) (http.Handler, error) {
 	if c.LogLines == nil {
 		c.LogLines = loglines.New(1)
 	}
-	a := &api{Config: c, router: newRouter(withHEAD(slices.Concat(aliases(), notOfferedAliases()))), log: c.Logger.With("component", "httpapi"), keys: idempotency.New(c.Store), tokens: tokens.NewReader(c.JWTSecret)}
+	a := &api{Config: c, router: newRouter(withHEAD(slices.Concat(aliases(), notOfferedAliases()))), log: c.Logger.With("component", "httpapi"), keys: idempotency.New(c.Store), tokens: tokens.NewReader(c.JWTSecret), signIns: peers.NewFailures(signInsPerMinute)}
 	for _, r := range routes() {
 		if r.isSocket() && c.Hub == nil {
 			continue
@@ -211,7 +215,7 @@ func New(c Config) (http.Handler, error) {
 	a.addDocuments()
 	a.addNotOffered()
 	if c.Metrics != nil {
-		r := route{method: "GET", path: pathMetrics, auth: globalKey, right: scopeMetrics, handle: serveWith(c.Metrics)}
+		r := route{method: "GET", path: pathMetrics, auth: globalKey, right: scopeMetrics, handle: (*api).showMetrics}
 		a.add(r)
 	}
 	if c.MCP != nil {

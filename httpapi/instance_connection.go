@@ -7,6 +7,7 @@ import (
 	"strings"
 	"time"
 
+	"postern/access"
 	"postern/event"
 	"postern/instance"
 	"postern/pace"
@@ -97,6 +98,13 @@ func (a *api) connect(c *call) error {
 			return err
 		}
 	}
+	forget, err := c.forgetsNetwork()
+	if err != nil {
+		return err
+	}
+	if _, err := a.forgetNetwork(c, forget); err != nil {
+		return err
+	}
 	got, err := a.Supervisor.Connect(c.r.Context(), c.instance.ID, c.requestID)
 	if err != nil {
 		return err
@@ -159,12 +167,22 @@ func (a *api) pairByBody(c *call) error {
 }
 
 func (a *api) pair(c *call, phone string) error {
+	forget, err := c.forgetsNetwork()
+	if err != nil {
+		return err
+	}
 	to, err := event.ParseRecipient(phone)
 	if err != nil {
 		return err
 	}
 	if !to.IsPhone() {
 		return refuse(http.StatusUnprocessableEntity, "INVALID_RECIPIENT", "phoneNumber must be a phone number")
+	}
+	if _, err := a.forgetNetwork(c, forget); err != nil {
+		return err
+	}
+	if err := a.takeCode(c); err != nil {
+		return err
 	}
 	code, err := a.Supervisor.PairCode(c.r.Context(), c.instance.ID, to.User, c.requestID)
 	if err != nil {
@@ -206,10 +224,44 @@ func (a *api) connectionStatus(c *call) error {
 	return c.w.json(http.StatusOK, &answer)
 }
 
+// forgetsNetwork reports whether the query says network=forget. Other parameters are not
+// looked at: these routes have always taken any. A portal link cannot ask for it.
+func (c *call) forgetsNetwork() (bool, error) {
+	values := c.r.URL.Query()["network"]
+	switch {
+	case c.link != nil, len(values) == 0:
+		return false, nil
+	case len(values) > 1 || values[0] != "forget":
+		return false, invalidQuery("network must be forget, once")
+	case c.key != nil && !c.key.Has(access.Manage):
+		return false, errScope("network=forget needs the scope manage, as a logout does")
+	}
+	return true, nil
+}
+
+// forgetNetwork removes the device of an instance that belongs to another network when
+// the request wants that, and reports whether it did.
+func (a *api) forgetNetwork(c *call, wanted bool) (forgot bool, err error) {
+	if !wanted {
+		return false, nil
+	}
+	return a.Supervisor.ForgetNetwork(c.r.Context(), c.instance.ID, c.requestID)
+}
+
 func (a *api) logout(c *call) error {
-	told, err := a.Supervisor.Logout(c.r.Context(), c.instance.ID, c.requestID)
+	forget, err := c.forgetsNetwork()
 	if err != nil {
 		return err
+	}
+	forgot, err := a.forgetNetwork(c, forget)
+	if err != nil {
+		return err
+	}
+	told := false
+	if !forgot {
+		if told, err = a.Supervisor.Logout(c.r.Context(), c.instance.ID, c.requestID); err != nil {
+			return err
+		}
 	}
 	message := "the instance was logged out"
 	if !told {

@@ -16,7 +16,8 @@ type challengeAnswer struct {
 	InstanceName     string          `json:"instanceName"`
 	ConnectionStatus string          `json:"connectionStatus"`
 	RequestID        string          `json:"requestId"`
-	State            string          `json:"state"`     // assertion or confirmation
+	State            string          `json:"state"`     // AWAITING_ASSERTION or AWAITING_CONFIRMATION
+	Message          string          `json:"message"`   // what to do next
 	ExpiresAt        *event.Time     `json:"expiresAt"` // the end of the pairing
 	PublicKey        json.RawMessage `json:"publicKey"`
 	Code             *string         `json:"code"`
@@ -76,8 +77,8 @@ type passkeyAnswer struct {
 
 // What a pairing with a passkey waits for.
 const (
-	awaitsAssertion    = "assertion"
-	awaitsConfirmation = "confirmation"
+	awaitsAssertion    = "AWAITING_ASSERTION"
+	awaitsConfirmation = "AWAITING_CONFIRMATION"
 )
 
 // passkeyChallenge waits until the pairing asks for a passkey.
@@ -95,10 +96,12 @@ func (a *api) passkeyChallenge(c *call) error {
 	}
 	answer := challengeAnswer{
 		InstanceName: rec.Name, ConnectionStatus: upper(rec.Status), RequestID: waits.ID, State: awaitsAssertion,
+		Message:   "sign publicKey with the account's passkey and post the assertion",
 		ExpiresAt: event.AtPtr(waits.ExpiresAt), PublicKey: waits.PublicKey, Code: orNull(waits.Code),
 	}
 	if answer.PublicKey == nil {
 		answer.State, answer.PublicKey = awaitsConfirmation, json.RawMessage("null")
+		answer.Message = "compare code with the one on the phone and confirm it"
 	}
 	return c.w.json(http.StatusOK, answer)
 }

@@ -26,7 +26,7 @@ func TestThePasskeyChallengeIsWhatThePairingWaitsFor(t *testing.T) {
 		r.line.passkey = &event.PasskeyChallenge{Step: event.PasskeyRequired, ID: "c-1", ExpiresAt: time.Date(2100, 1, 1, 0, 0, 0, 0, time.UTC), PublicKey: json.RawMessage(`{"challenge":"AQI"}`)}
 		got := decoded[map[string]json.RawMessage](t, r.as(token, "POST", path, ""))
 		want := map[string]json.RawMessage{
-			"requestId": json.RawMessage(`"c-1"`), "state": json.RawMessage(`"assertion"`), "expiresAt": json.RawMessage(`"2100-01-01T00:00:00.000Z"`),
+			"requestId": json.RawMessage(`"c-1"`), "state": json.RawMessage(`"AWAITING_ASSERTION"`), "message": json.RawMessage(`"sign publicKey with the account's passkey and post the assertion"`), "expiresAt": json.RawMessage(`"2100-01-01T00:00:00.000Z"`),
 			"instanceName": json.RawMessage(`"a"`), "connectionStatus": got["connectionStatus"], // it connects meanwhile
 			"publicKey": json.RawMessage(`{"challenge":"AQI"}`), "code": json.RawMessage("null"),
 		}
@@ -107,7 +107,7 @@ func TestACodeToCompareIsConfirmed(t *testing.T) {
 	token := r.instance("a")
 	r.line.passkey = &event.PasskeyChallenge{Step: event.PasskeyCompare, Code: "ABCD-EFGH"}
 	got := decoded[challengeAnswer](t, r.as(token, "POST", challengePath, ""))
-	if got.Code == nil || *got.Code != "ABCD-EFGH" || string(got.PublicKey) != "null" {
+	if got.Code == nil || *got.Code != "ABCD-EFGH" || string(got.PublicKey) != "null" || got.State != "AWAITING_CONFIRMATION" || got.Message == "" {
 		t.Errorf("%+v", got)
 	}
 	if res := r.as(token, "POST", confirmPath, ""); res.StatusCode != 202 {

@@ -206,3 +206,22 @@ func TestTheReadyAnswerNamesATimeToTryAgain(t *testing.T) {
 		t.Errorf("got %d, Retry-After %q", res.StatusCode, res.Header.Get("Retry-After"))
 	}
 }
+
+// TestClockCorrectionKeepsInstanceToken: the clock was a day ahead when the token was issued.
+func TestClockCorrectionKeepsInstanceToken(t *testing.T) {
+	r := newRig(t)
+	r.instance("a")
+	in, err := r.registry.ByName("a")
+	if err != nil {
+		t.Fatal(err)
+	}
+	token := tokenstest.Signed(t, jwt.SigningMethodHS256, testSecret, jwt.MapClaims{
+		"instanceName": "a", "iat": time.Now().Add(24 * time.Hour).Unix(), "jti": uuid.NewString(),
+	}, nil)
+	if _, err := r.registry.SetToken(t.Context(), in.ID, "", token); err != nil {
+		t.Fatal(err)
+	}
+	if status := r.as(token, "GET", "/instance/a", "").StatusCode; status != 200 {
+		t.Errorf("status %d", status)
+	}
+}

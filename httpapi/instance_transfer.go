@@ -98,11 +98,7 @@ func (a *api) exportInstance(c *call) error {
 	if ended := out.End(err == nil); ended != nil {
 		a.log.Error("the end of an export could not be noted; when nobody has the account, take it back by postern instance export --undo", "instance", rec.Name, "request_id", c.requestID, "error", ended)
 	}
-	if err != nil {
-		a.log.Warn("an export was cut off and taken back", "instance", rec.Name, "request_id", c.requestID, "error", err)
-		panic(http.ErrAbortHandler) // half an account must not look like a whole one
-	}
-	return nil
+	return a.cutOff(c, err, "an export was cut off and taken back", "instance", rec.Name)
 }
 
 // untilDone reads until a context ends.

@@ -3,17 +3,14 @@ package httpapi
 import (
 	"log/slog"
 	"net/http"
-	"strconv"
-	"strings"
 	"time"
 
 	"postern/peers"
 )
 
-// logRequest names the pattern and not the path, and never the query: tokens
-// travel there on WebSocket paths. Only of what was not found it has the path, for
-// there the pattern does not tell what was asked for. Of a refusal it has the
-// code, which tells an operator why, and not the messages, which may repeat what
+// logRequest names the pattern and never the path nor the query: both may have phone
+// numbers, tokens and whole keys in them, also where there is no such path. Of a
+// refusal it has the code, which tells an operator why, and not the messages, which may repeat what
 // the caller sent.
 func (a *api) logRequest(w *response, r *http.Request, took time.Duration) {
 	log := a.log
@@ -29,10 +26,7 @@ func (a *api) logRequest(w *response, r *http.Request, took time.Duration) {
 	if w.code != "" {
 		log = log.With("code", w.code)
 	}
-	if w.status == http.StatusNotFound || w.status == http.StatusMethodNotAllowed {
-		log = log.With("path", printablePath(withoutSecret(r.URL.Path)))
-	}
-	log.LogAttrs(r.Context(), w.logLevel(), "request", slog.String("method", printable(r.Method)), slog.String("route", w.pattern),
+	log.LogAttrs(r.Context(), w.logLevel(), "request", slog.String("method", knownMethod(r.Method)), slog.String("route", w.pattern),
 		slog.Int("status", w.status), slog.Duration("duration", took), slog.String("request_id", w.requestID))
 }
 
@@ -46,32 +40,15 @@ func (w *response) logLevel() slog.Level {
 	return slog.LevelInfo
 }
 
-// maxLoggedPath is how much of a path a log line repeats.
-const maxLoggedPath = 100
-
-// printablePath is what a log line may have of a path that a stranger made up:
-// its beginning, in printable ASCII with everything else escaped, quotation marks
-// too. The log puts its own around it where it needs them.
-func printablePath(path string) string {
-	cut := path[:min(len(path), maxLoggedPath)]
-	quoted := strconv.QuoteToASCII(cut)
-	quoted = quoted[1 : len(quoted)-1]
-	if len(cut) < len(path) {
-		return quoted + "..."
+// knownMethod is a method, or "other" for one of the caller's invention, which may be
+// any text.
+func knownMethod(method string) string {
+	switch method {
+	case http.MethodGet, http.MethodHead, http.MethodPost, http.MethodPut, http.MethodPatch, http.MethodDelete, http.MethodOptions,
+		http.MethodConnect, http.MethodTrace:
+		return method
 	}
-	return quoted
-}
-
-// withoutSecret is a path without the secret of a portal link, and what follows that.
-func withoutSecret(path string) string {
-	end := 0
-	for word := range strings.SplitSeq(path, "/") {
-		end += len(word) + len("/")
-		if strings.EqualFold(word, "portal") && end < len(path) {
-			return path[:end] + "..."
-		}
-	}
-	return path
+	return "other"
 }
 
 // printable cuts a method of the caller's invention to something to print.

@@ -1,7 +1,6 @@
 package httpapi
 
 import (
-	"context"
 	"errors"
 	"fmt"
 	"net/http"
@@ -12,6 +11,7 @@ import (
 
 	"github.com/google/uuid"
 
+	"postern/access"
 	"postern/batch"
 	"postern/event"
 	"postern/httpapi/strict"
@@ -46,13 +46,17 @@ type uploadedFile struct {
 	FileSHA256    []byte `json:"fileSha256"`
 	FileEncSHA256 []byte `json:"fileEncSha256"`
 	FileLength    int64  `json:"fileLength"` // bytes, before encryption
+
+	// The same again, under the names that older clients read.
+	AlsoFileSHA256    []byte `json:"fileSHA256"`
+	AlsoFileEncSHA256 []byte `json:"fileEncSHA256"`
 }
 
 func viewUpload(instance int64, u media.Upload) uploadView {
 	return uploadView{
 		ID: u.Number, UUID: u.ID, InstanceID: instance, ExternalID: orNull(u.ExternalID), ExternalAttributes: u.ExternalAttributes,
 		Kind: u.Kind, FileName: u.FileName, Size: u.Size, MimeType: u.MimeType, Width: u.Width, Height: u.Height, Seconds: u.Seconds,
-		Upload:  uploadedFile{u.URL, u.DirectPath, u.FileSHA256, u.FileEncSHA256, u.Size},
+		Upload:  uploadedFile{u.URL, u.DirectPath, u.FileSHA256, u.FileEncSHA256, u.Size, u.FileSHA256, u.FileEncSHA256},
 		Expired: u.Expired(time.Now()), ExpiresAt: u.ExpiresAt, CreatedAt: u.UploadedAt, UpdatedAt: u.UploadedAt,
 	}
 }
@@ -175,13 +179,25 @@ func (a *api) readUpload(c *call) (m event.Media, tags media.Tags, f form, err e
 	return m, tags, f, err
 }
 
-// checkUpload refuses a file that was uploaded before when the instance has no
-// such upload, or when it cannot be sent as m says.
-func (a *api) checkUpload(ctx context.Context, instance int64, m *event.Media) error {
+// mayUseUploads refuses a key that may not use files that were uploaded before, whether
+// or not there is the one that m names.
+func (c *call) mayUseUploads(m *event.Media) error {
+	if c.key == nil || m == nil || m.UploadID == "" || c.key.Has(access.Media) {
+		return nil
+	}
+	return errScope("the key needs the scope media for mediaUploadId")
+}
+
+// checkUpload refuses a file that was uploaded before when the key of c may not use
+// it, when the instance has no such upload, or when it cannot be sent as m says.
+func (a *api) checkUpload(c *call, instance int64, m *event.Media) error {
 	if m == nil || m.UploadID == "" {
 		return nil
 	}
-	source, err := a.Media.Open(ctx, instance, m)
+	if err := c.mayUseUploads(m); err != nil {
+		return err
+	}
+	source, err := a.Media.Open(c.r.Context(), instance, m)
 	if err != nil {
 		return err
 	}
@@ -195,6 +211,9 @@ func (a *api) checkUpload(ctx context.Context, instance int64, m *event.Media) e
 // mayUseUpload refuses a file that was uploaded by an instance that the key of c does
 // not open, as if there were none: batches may use those of every instance.
 func (a *api) mayUseUpload(c *call, m *event.Media) error {
+	if err := c.mayUseUploads(m); err != nil {
+		return err
+	}
 	if c.key == nil || c.key.Everywhere() || m == nil || m.UploadID == "" {
 		return nil
 	}
@@ -263,20 +282,15 @@ func (a *api) listUploads(c *call) error {
 	if err != nil {
 		return err
 	}
-	list := batch.List[uploadView]{TotalRecords: page.Total, Records: []uploadView{}}
+	list := batch.List[uploadView]{TotalRecords: page.Total, TotalIsMinimum: page.Minimum, Records: []uploadView{}}
 	for _, u := range page.Uploads {
 		list.Records = append(list.Records, viewUpload(c.instance.ID, u))
 	}
-	// An empty page lies where its cursor pointed to.
-	first, last := want.Before, want.After
-	if n := len(list.Records); n > 0 {
-		first, last = list.Records[0].UUID, list.Records[n-1].UUID
+	if page.Older != uuid.Nil {
+		list.NextCursor = orNull(page.Older.String())
 	}
-	if page.Older && last != uuid.Nil {
-		list.NextCursor = orNull(last.String())
-	}
-	if page.Newer && first != uuid.Nil {
-		list.PreviousCursor = orNull(first.String())
+	if page.Newer != uuid.Nil {
+		list.PreviousCursor = orNull(page.Newer.String())
 	}
 	return c.w.json(http.StatusOK, list)
 }

@@ -3,6 +3,7 @@ package httpapi
 import (
 	"errors"
 	"fmt"
+	"maps"
 	"slices"
 	"strings"
 
@@ -51,18 +52,53 @@ func updateStatuses() []event.UpdateStatus {
 	}
 }
 
+// familyStatuses are the words of older gateways for what became of a message,
+// which are read in any case, and two that have no other name here.
+func familyStatuses() map[string]event.UpdateStatus {
+	return map[string]event.UpdateStatus{
+		"ERROR": event.StatusServerError, "FAILED": event.StatusServerError,
+		"PENDING":    statusPending,
+		"SERVER_ACK": event.StatusSent, "DELIVERY_ACK": event.StatusDelivered, "READ": event.StatusRead, "PLAYED": event.StatusPlayed,
+	}
+}
+
+// statusPending is the status of a message that WhatsApp has not accepted yet. Such
+// a message is not stored, so it selects nothing.
+const statusPending event.UpdateStatus = "pending"
+
+// status reads the wanted status, whatever its name.
+func (f messageFilter) status() (event.UpdateStatus, error) {
+	one, err := readStatus(f.MessageStatus)
+	if err != nil {
+		return "", err
+	}
+	same, err := readStatus(f.Status)
+	if err != nil {
+		return "", err
+	}
+	return oneOf("messageStatus", one, "status", same)
+}
+
+func readStatus(word event.UpdateStatus) (event.UpdateStatus, error) {
+	if word == "" || slices.Contains(updateStatuses(), word) {
+		return word, nil
+	}
+	if status, ok := familyStatuses()[strings.ToUpper(string(word))]; ok {
+		return status, nil
+	}
+	others := slices.Sorted(maps.Keys(familyStatuses()))
+	return "", invalidQuery(fmt.Sprintf("status %.100q is not one of %s; nor is it a word of other gateways: %s", word, joined(updateStatuses()), joined(others)))
+}
+
 // query checks the filter. The types of messages are WhatsApp's, which adds to
 // them: one that is not known here selects nothing.
 func (f messageFilter) query() (q instance.MessageQuery, err error) {
 	q = instance.MessageQuery{FromMe: (*bool)(f.KeyFromMe), IsGroup: (*bool)(f.IsGroup), KeyID: f.KeyID, Type: f.MessageType, PushName: f.PushName}
-	if q.Status, err = oneOf("messageStatus", f.MessageStatus, "status", f.Status); err != nil {
+	if q.Status, err = f.status(); err != nil {
 		return q, err
 	}
 	if q.Device, err = oneOf("source", f.Source, "device", f.Device); err != nil {
 		return q, err
-	}
-	if q.Status != "" && !slices.Contains(updateStatuses(), q.Status) {
-		return q, invalidQuery(fmt.Sprintf("status %.100q is not one of %s", q.Status, joined(updateStatuses())))
 	}
 	if f.ID != nil {
 		if q.ID = f.ID.number(); q.ID == 0 {

@@ -14,25 +14,20 @@ const (
 
 // listMessagesRequest is the body of db/messages.
 type listMessagesRequest struct {
-	Filter         messageFilter  `json:"filter"`
-	Limit          *int64         `json:"limit"`
-	NextCursor     string         `json:"nextCursor"`
-	PreviousCursor string         `json:"previousCursor"`
-	Cursor         *messageCursor `json:"cursor"`
-}
-
-// messageCursor is a place in the list: the pages beside a message.
-type messageCursor struct {
-	Type string    `json:"type" strict:"required"` // next: older ones; previous: newer ones
-	ID   quotedRef `json:"id" strict:"required"`   // 0: the beginning
+	Filter         messageFilter `json:"filter"`
+	Limit          *int64        `json:"limit"`
+	NextCursor     string        `json:"nextCursor"`
+	PreviousCursor string        `json:"previousCursor"`
+	Cursor         messageCursor `json:"cursor"`
 }
 
 // findMessagesRequest is the body of the older path. Offset is the length of a
 // page there.
 type findMessagesRequest struct {
-	Where  foundFilter `json:"where"`
-	Offset *int64      `json:"offset"`
-	Page   *int64      `json:"page"` // from 1
+	Where  foundFilter   `json:"where"`
+	Offset *int64        `json:"offset"`
+	Page   *int64        `json:"page"`   // from 1
+	Cursor messageCursor `json:"cursor"` // instead of page
 }
 
 // foundFilter has one name more than messageFilter.
@@ -102,34 +97,18 @@ func (a *api) listMessages(c *call) error {
 	return c.w.json(http.StatusOK, messageList{messageRecords{records, info}})
 }
 
-// placeOf reads the cursor of a request, in either form.
+// placeOf reads the cursor of a request, in any of its forms.
 func (a *api) placeOf(c *call, in *listMessagesRequest, q *instance.MessageQuery) (err error) {
-	if in.NextCursor != "" && in.PreviousCursor != "" || in.Cursor != nil && in.NextCursor+in.PreviousCursor != "" {
+	if in.Cursor.given() && in.NextCursor+in.PreviousCursor != "" || in.NextCursor != "" && in.PreviousCursor != "" {
 		return invalidQuery("nextCursor, previousCursor and cursor exclude each other")
 	}
-	if in.Cursor == nil {
-		if q.Before, err = readCursor(in.NextCursor); err == nil {
-			q.After, err = readCursor(in.PreviousCursor)
-		}
-		return err
+	if in.Cursor.given() {
+		return a.placeAt(c, in.Cursor, q)
 	}
-	at := in.Cursor.ID.number()
-	if at == 0 && in.Cursor.ID.given() {
-		m, err := a.Registry.MessageByKey(c.instance.ID, in.Cursor.ID.keyID)
-		if err != nil {
-			return err
-		}
-		at = m.ID
+	if q.Before, _, err = readMessageCursor(in.NextCursor); err == nil {
+		q.After, _, err = readMessageCursor(in.PreviousCursor)
 	}
-	switch in.Cursor.Type {
-	case "next":
-		q.Before = at
-	case "previous":
-		q.After = at
-	default:
-		return invalidQuery("cursor.type must be next or previous")
-	}
-	return nil
+	return err
 }
 
 // findMessages is listMessages with numbered pages. Each page costs what all
@@ -159,6 +138,14 @@ func (a *api) findMessages(c *call) error {
 		return invalidQuery(fmt.Sprintf("page must be at least 1 and end before message %d; cursors of db/messages go further", deepest))
 	}
 	q.Skip = int(number-1) * q.Limit
+	if in.Cursor.given() {
+		if number > 1 {
+			return invalidQuery("page and cursor exclude each other")
+		}
+		if err := a.placeAt(c, in.Cursor, &q); err != nil {
+			return err
+		}
+	}
 	records, info, err := a.messagePage(c, q)
 	if err != nil {
 		return err
@@ -182,7 +169,7 @@ func (a *api) messagePage(c *call, q instance.MessageQuery) ([]instance.StoredMe
 		return nil, pageInfo{}, err
 	}
 	info := pageInfo{
-		Limit: q.Limit, NextCursor: cursorAt(page.Older), PreviousCursor: cursorAt(page.Newer),
+		Limit: q.Limit, NextCursor: cursorAt(page.Older), PreviousCursor: cursorBefore(page.Newer),
 		HasNext: page.Older > 0, HasPrevious: page.Newer > 0,
 	}
 	if page.Messages == nil {

@@ -70,14 +70,17 @@ func (a *api) listOutbox(c *call) error {
 		return err
 	}
 	list := outboxList{name: "outbox " + string(state), newestFirst: true, query: store.OutboxQuery{State: state}}
-	answer, err := a.readOutbox(list, page, func(*store.Tx) (int, error) {
-		return a.Store.OutboxCounts().Of(state), nil
+	answer, err := a.readOutbox(list, page, func(*store.Tx) (int, bool, error) {
+		return a.Store.OutboxCounts().Of(state), false, nil
 	})
 	if err != nil {
 		return err
 	}
 	return c.w.json(http.StatusOK, answer)
 }
+
+// maxEventCount bounds how many events of a batch are counted.
+const maxEventCount = 100_000
 
 // listEvents lists the events of one batch as they happened, oldest first.
 func (a *api) listEvents(c *call) error {
@@ -97,7 +100,10 @@ func (a *api) listEvents(c *call) error {
 		return err
 	}
 	list := outboxList{name: "events " + id.String(), query: store.OutboxQuery{Batch: id}}
-	answer, err := a.readOutbox(list, page, func(tx *store.Tx) (int, error) { return tx.OutboxCountOfBatch(id) })
+	answer, err := a.readOutbox(list, page, func(tx *store.Tx) (int, bool, error) {
+		n, err := tx.OutboxCountOfBatch(id, maxEventCount)
+		return n, n == maxEventCount, err
+	})
 	if err != nil {
 		return err
 	}
@@ -108,12 +114,12 @@ func (a *api) listEvents(c *call) error {
 	return c.w.json(http.StatusOK, answer)
 }
 
-func (a *api) readOutbox(l outboxList, p batch.Page, total func(*store.Tx) (int, error)) (page batch.List[outboxRecord], err error) {
+func (a *api) readOutbox(l outboxList, p batch.Page, total func(*store.Tx) (n int, atLeast bool, err error)) (page batch.List[outboxRecord], err error) {
 	err = a.Store.View(func(tx *store.Tx) error {
 		if page, err = l.page(tx, p); err != nil {
 			return err
 		}
-		page.TotalRecords, err = total(tx)
+		page.TotalRecords, page.TotalIsMinimum, err = total(tx)
 		return err
 	})
 	return page, err

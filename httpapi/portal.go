@@ -30,6 +30,8 @@ type madePortalLink struct {
 	ExpiresAt event.Time `json:"expiresAt"`
 }
 
+func portalLinkLife() lifetime { return lifetime{1, int64(access.MaxLinkLife / time.Second)} }
+
 // makePortalLink makes a link to the pairing of the instance. It is worth no more than
 // the credential that it is made with, and ends with that.
 func (a *api) makePortalLink(c *call) error {
@@ -37,8 +39,8 @@ func (a *api) makePortalLink(c *call) error {
 	if err := c.decode(&in, maxBody); err != nil {
 		return err
 	}
-	if most := int64(access.MaxLinkLife / time.Second); in.ExpiresIn < 1 || in.ExpiresIn > most {
-		return refuse(http.StatusUnprocessableEntity, "INVALID_EXPIRES_IN", "expiresIn must be between 1 and 86400 seconds")
+	if err := portalLinkLife().check(in.ExpiresIn); err != nil {
+		return err
 	}
 	if err := a.Store.Admit(); err != nil {
 		return err
@@ -103,6 +105,24 @@ func (a *api) mayStillPair(link *access.Link, in instance.Record) bool {
 	}
 	k, err := a.Access.Keys.Get(link.Key)
 	return err == nil && !k.Expired(time.Now()) && k.Has(access.Pair) && k.Opens(in.ID)
+}
+
+// takeCode bounds the pairing codes that a portal link asks for: whoever has the link may
+// name any number, and its phone rings.
+func (a *api) takeCode(c *call) error {
+	if c.link == nil {
+		return nil
+	}
+	wait, err := a.Access.Links.TakeCode(c.r.Context(), c.params.ByName("token"))
+	switch {
+	case errors.Is(err, access.ErrNoLink):
+		return errNoLink()
+	case err != nil:
+		return err
+	case wait > 0:
+		return &tryLater{refuse(http.StatusTooManyRequests, codeRateLimited, "this link, or its instance, has asked for as many pairing codes as it may: 5 in 15 minutes, and 20 a day for all links of an instance"), wait}
+	}
+	return nil
 }
 
 // portalPage sends the page. To a link that is over it is not found, and says so in
@@ -175,10 +195,7 @@ func (a *api) portalLogo(c *call) error {
 
 // giveUpPairing ends a pairing that is under way. An account that is linked stays so.
 func (a *api) giveUpPairing(c *call) error {
-	if c.instance.OwnerJID != "" {
-		return instance.ErrAlreadyPaired
-	}
-	if _, err := a.Supervisor.Logout(c.r.Context(), c.instance.ID, c.requestID); err != nil {
+	if err := a.Supervisor.GiveUpPairing(c.r.Context(), c.instance.ID, c.requestID); err != nil {
 		return err
 	}
 	return c.nothing()

@@ -21,12 +21,20 @@ func (c *call) query(known []string, repeatable ...string) (url.Values, error) {
 		switch {
 		case slices.Contains(repeatable, name):
 		case !slices.Contains(known, name):
-			return nil, invalidQuery(event.Cut(name) + " is not a known query parameter")
+			return nil, invalidQuery(event.Cut(name) + " is not a known query parameter" + meant(name, known))
 		case len(values) > 1:
 			return nil, invalidQuery(event.Cut(name) + " is given twice")
 		}
 	}
 	return q, nil
+}
+
+// meant names the one of the known names that an unknown one was probably meant as.
+func meant(name string, known []string) string {
+	if near, ok := event.Near(name, known); ok {
+		return "; use " + near
+	}
+	return ""
 }
 
 // flag reads a query parameter that is true or false, false when it is absent,

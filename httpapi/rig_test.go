@@ -55,6 +55,7 @@ type rig struct {
 	api      *api
 	store    *store.Store
 	ledger   *delivery.Ledger
+	resolve  func(delivery.Lane) (event.Destination, delivery.Status) // of the ledger; nil: all are paused
 	registry *instance.Registry
 	engine   *batch.Engine
 	line     *line
@@ -125,7 +126,14 @@ func newRigWith(t testing.TB, o store.Options, adapt ...func(*instance.Config)) 
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { _ = st.Close() })
-	ledger, err := delivery.Open(st, delivery.Config{Log: true})
+	r := &rig{t: t, store: st, line: &line{}, hub: &recordingHub{}}
+	resolve := func(l delivery.Lane) (event.Destination, delivery.Status) {
+		if r.resolve == nil {
+			return event.Destination{}, delivery.Paused
+		}
+		return r.resolve(l)
+	}
+	ledger, err := delivery.Open(st, delivery.Config{Log: true, Resolve: resolve})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -133,8 +141,8 @@ func newRigWith(t testing.TB, o store.Options, adapt ...func(*instance.Config)) 
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { _ = ledger.Stop(context.Background()) })
-	r := &rig{t: t, store: st, ledger: ledger, line: &line{}, hub: &recordingHub{}}
-	instances := instance.Config{Store: st, Publish: r.publish, Logger: r.logger()}
+	r.ledger = ledger
+	instances := instance.Config{Store: st, Ledger: ledger, Publish: r.publish, Logger: r.logger()}
 	for _, change := range adapt {
 		change(&instances)
 	}
@@ -168,12 +176,24 @@ func newRigWith(t testing.TB, o store.Options, adapt ...func(*instance.Config)) 
 		t.Fatal(err)
 	}
 	r.h, err = New(Config{
-		Access:   who,
-		Metrics:  http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { _, _ = io.WriteString(w, "x 1") }),
+		Access:     who,
+		AgentTools: []string{"read_messages", "send_message", "unknown"},
+		Metrics: func(opens func(int64) bool) http.Handler {
+			return http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+				for _, rec := range r.registry.List() {
+					if opens == nil || opens(rec.ID) {
+						_, _ = io.WriteString(w, "up "+rec.Name+"\n")
+					}
+				}
+				if opens == nil {
+					_, _ = io.WriteString(w, "program 1\n")
+				}
+			})
+		},
 		Registry: r.registry, Supervisor: sup, Engine: r.engine, Media: r.media, Processor: processor, Hub: r.hub, Store: st,
 		Transfers:    Transfers{Export: r.export, Undo: r.registry.MoveBack, Import: r.importAccount},
 		NewMessageID: uuid.NewString, Backup: r.backup, Post: r.post, APIKey: testKey, JWTSecret: testSecret,
-		Samples: r.samples(), Relay: dispatch.NewRelay(dispatch.RelayConfig{Store: st, Ledger: ledger}), Deliveries: ledger, Logger: r.logger(),
+		Samples: r.samples(), Relay: dispatch.NewRelay(dispatch.RelayConfig{Store: st, Ledger: ledger, Resolve: resolve}), Deliveries: ledger, Logger: r.logger(),
 	})
 	if err != nil {
 		t.Fatal(err)
@@ -232,6 +252,7 @@ type line struct {
 	paired  atomic.Bool
 	online  atomic.Bool
 	silent  atomic.Bool // dials and tells nothing
+	wrong   atomic.Pointer[event.NetworkError]
 	phone   string
 	sent    event.Outgoing
 	onSend  func(context.Context) error // before sendErr; nil: nothing
@@ -274,6 +295,17 @@ func (r *rig) fact(f event.Fact) {
 		r.t.Fatal(err)
 	}
 }
+
+func (l *line) WrongNetwork() error {
+	if e := l.wrong.Load(); e != nil {
+		return e
+	}
+	return nil
+}
+
+func (l *line) LoggedOut() bool { return false }
+
+func (l *line) Recall(context.Context) (bool, error) { return false, nil }
 
 func (l *line) Paired() bool { return l.paired.Load() }
 
@@ -343,6 +375,7 @@ func (l *line) Logout(context.Context) error {
 
 func (l *line) Forget(ctx context.Context) error {
 	l.logoutErr = nil
+	l.wrong.Store(nil)
 	return l.Logout(ctx)
 }
 

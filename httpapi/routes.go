@@ -40,7 +40,7 @@ func routes() []route {
 		{"DELETE", "/keys/{id}", globalKey, never, audited("key.delete", (*api).deleteKey)},
 		{"GET", "/audit", globalKey, never, (*api).listAudit},
 
-		{"POST", "/session", signIn, anyScope, audited("session.create", (*api).beginSession)},
+		{"POST", "/session", signIn, anyScope, fewSignIns(audited("session.create", (*api).beginSession))},
 		{"GET", "/session", anyKey, anyScope, (*api).showSession},
 		{"POST", "/session/calls", anyKey, anyScope, (*api).noteCall},
 		{"DELETE", "/session", anyKey, anyScope, (*api).endSession},

@@ -76,6 +76,7 @@ func (s scheme) name() Auth {
 const (
 	pathMetrics  = "/metrics"
 	pathOpenAPI  = "/openapi.json"
+	pathAliases  = "/openapi-aliases.json" // the same for older paths
 	pathAsyncAPI = "/asyncapi.json"
 	pathDocs     = "/docs"
 	pathMCP      = "/mcp" // of another protocol, and in none of the documents
@@ -86,6 +87,7 @@ func unlisted() []route {
 	return []route{
 		{method: "GET", path: pathMetrics, auth: globalKey, right: scopeMetrics},
 		{method: "GET", path: pathOpenAPI, auth: public},
+		{method: "GET", path: pathAliases, auth: public},
 		{method: "GET", path: pathAsyncAPI, auth: public},
 		{method: "GET", path: pathDocs, auth: public},
 	}

@@ -26,13 +26,19 @@ func notOffered() map[string]string {
 // callsPath is the beginning of every path about calls.
 const callsPath = "/call/"
 
+// notOfferedMethods are those with a body: published documents differ in which one
+// such a path has.
+func notOfferedMethods() []string {
+	return []string{http.MethodPatch, http.MethodPost, http.MethodPut}
+}
+
 // notOfferedAliases are older names of these paths.
 func notOfferedAliases() []alias {
-	post := []string{http.MethodPost}
+	methods := notOfferedMethods()
 	return []alias{
-		{methods: post, from: "/message/sendButtons/{i}", to: "/instance/{i}/send/buttons", legacy: true},
-		{methods: post, from: "/message/sendList/{i}", to: "/instance/{i}/send/list", legacy: true},
-		{methods: post, from: "/message/reviewOrder/{i}", to: "/instance/{i}/send/review-order", legacy: true},
+		{methods: methods, from: "/message/sendButtons/{i}", to: "/instance/{i}/send/buttons", legacy: true},
+		{methods: methods, from: "/message/sendList/{i}", to: "/instance/{i}/send/list", legacy: true},
+		{methods: methods, from: "/message/reviewOrder/{i}", to: "/instance/{i}/send/review-order", legacy: true},
 	}
 }
 
@@ -42,8 +48,9 @@ func (a *api) addNotOffered() {
 		return func(*api, *call) error { return refuse(http.StatusNotImplemented, codeNotOffered, why) }
 	}
 	for end, why := range notOffered() {
-		r := route{method: http.MethodPost, path: "/instance/{i}/send/" + end, auth: instanceBearer, handle: refused(why)}
-		a.add(r)
+		for _, method := range notOfferedMethods() {
+			a.add(route{method: method, path: "/instance/{i}/send/" + end, auth: instanceBearer, handle: refused(why)})
+		}
 	}
 	r := route{path: callsPath, auth: pathBearer, handle: refused(noCalls)}
 	a.router.mounts = append(a.router.mounts, mount{callsPath, a.handler(r)})

@@ -413,7 +413,7 @@ func TestABatchOfAKeyTakesUploadsOfItsInstancesOnly(t *testing.T) {
 		return u
 	}
 	own, others := keep(1), keep(2)
-	key := r.newKey(`{"name":"k","instances":["a"],"scopes":["batch"],"userId":"` + r.user.String() + `"}`).Key
+	key := r.newKey(`{"name":"k","instances":["a"],"scopes":["batch","media"],"userId":"` + r.user.String() + `"}`).Key
 	create := func(credential, upload string) *http.Response {
 		return r.with(credential, "POST", "/message/batches", `{"name":"x","instances":["a"],"recipients":["4915112345678"],"autoStart":false,
 			"message":{"type":"media","payload":{"mediatype":"image","mediaUploadId":`+upload+`}}}`)
@@ -433,6 +433,49 @@ func TestABatchOfAKeyTakesUploadsOfItsInstancesOnly(t *testing.T) {
 	}
 }
 
+// TestUploadsByIDNeedMedia wherever an id of an upload is taken, whether or not there is
+// such an upload.
+func TestUploadsByIDNeedMedia(t *testing.T) {
+	r, _, _ := doing(t)
+	u, err := r.media.Keep(t.Context(), 1, event.Uploaded{
+		MediaInfo: event.MediaInfo{Kind: event.MediaImage}, DirectPath: "/v/1", UploadedAt: event.At(time.Now()),
+	}, media.Tags{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	scoped := func(more string) string {
+		return r.newKey(`{"name":"k","instances":["*"],"scopes":["send","read","batch"` + more + `],"userId":"` + r.user.String() + `"}`).Key
+	}
+	without, full := scoped(""), scoped(`,"media"`)
+	batchOf := func(credential string) string {
+		body := `{"name":"x","instances":["a"],"recipients":["4915112345678"],"autoStart":false,"message":{"type":"media","payload":{"mediatype":"image","mediaUploadId":"` + u.ID.String() + `"}}}`
+		return decoded[batch.View](t, r.with(credential, "POST", "/message/batches", body)).ID.String()
+	}
+	for _, c := range []struct{ method, path, body string }{
+		{"POST", "/instance/a/send/media", `{"number":"4915112345678","mediaMessage":{"mediatype":"image","mediaUploadId":ID}}`},
+		{"POST", "/instance/a/send/media", `{"number":"4915112345678","mediaMessage":{"mediatype":"image"},"mediaUploadId":ID}`},
+		{"POST", "/message/sendMedia/a", `{"number":"4915112345678","mediaMessage":{"mediatype":"image","mediaUploadId":ID}}`},
+		{"POST", "/instance/a/send/ptt", `{"number":"4915112345678","audioMessage":{"mediaUploadId":ID}}`},
+		{"POST", "/instance/a/send/sticker", `{"number":"4915112345678","stickerMessage":{"mediaUploadId":ID}}`},
+		{"PUT", "/instance/a/group/update-picture", `{"groupJid":"1-2@g.us","mediaUploadId":ID}`},
+		{"POST", "/message/batches", `{"name":"x","instances":["a"],"recipients":["4915112345678"],"autoStart":false,"message":{"type":"media","payload":{"mediatype":"image","mediaUploadId":ID}}}`},
+		{"POST", "/message/batches/" + batchOf(full) + "/start", ``},
+	} {
+		var answers []string
+		for _, id := range []string{`"` + u.ID.String() + `"`, fmt.Sprint(u.Number), `4711`} {
+			body := strings.ReplaceAll(c.body, "ID", id)
+			got := wantError(t, r.with(without, c.method, c.path, body), 403, "SCOPE")
+			answers = append(answers, strings.Join(got.Messages, " "))
+			if res := r.with(full, c.method, c.path, body); res.StatusCode == 403 || res.StatusCode == 400 {
+				t.Errorf("%s %s with media: %s %s", c.method, c.path, res.Status, text(t, res))
+			}
+		}
+		if len(slices.Compact(answers)) != 1 {
+			t.Errorf("%s %s: %q", c.method, c.path, answers)
+		}
+	}
+}
+
 // TestAKeyStartsNoBatchThatItCouldNotHaveMade: somebody else of the same user may
 // have made it.
 func TestAKeyStartsNoBatchThatItCouldNotHaveMade(t *testing.T) {
@@ -443,7 +486,7 @@ func TestAKeyStartsNoBatchThatItCouldNotHaveMade(t *testing.T) {
 	user := `"userId":"` + r.user.String() + `"`
 	narrow := r.newKey(`{"name":"k","instances":["a"],"scopes":["batch"],` + user + `}`).Key
 	wantError(t, r.with(narrow, "POST", "/message/batches", body), 403, "SCOPE")
-	wantError(t, r.with(narrow, "POST", "/message/batches/"+made.ID.String()+"/start", ""), 403, "SCOPE")
+	wantError(t, r.with(narrow, "POST", "/message/batches/"+made.ID.String()+"/start", ""), 404, "BATCH_NOT_FOUND")
 	few := r.newKey(`{"name":"k","instances":["*"],"scopes":["batch"],"recipients":["4915199999999"],` + user + `}`).Key
 	wantError(t, r.with(few, "POST", "/message/batches/"+made.ID.String()+"/start", ""), 403, "RECIPIENT_NOT_ALLOWED")
 	wide := r.newKey(`{"name":"k","instances":["b"],"scopes":["batch"],"recipients":["4915112345678"],` + user + `}`).Key

@@ -96,7 +96,7 @@ func (a *api) sendNow(c *call, status int, out event.Outgoing, attributes event.
 	}
 	ctx, done := c.patience()
 	defer done()
-	out.Leaving = c.begin
+	out.Leaving, out.Warn = c.begin, c.warnOf
 	keep := keepInCommit[event.Message](c, status)
 	sent, err := a.Supervisor.SendAndStore(ctx, c.instance.ID, out, instance.Keeping{
 		Attributes: attributes, RequestID: c.requestID, InCommit: both(keep, also),
@@ -201,7 +201,7 @@ func (a *api) outgoing(c *call, t *sendTarget, content event.Content) (event.Out
 	if err := t.Options.check(content); err != nil {
 		return event.Outgoing{}, err
 	}
-	if err := a.checkUpload(c.r.Context(), c.instance.ID, content.Media); err != nil {
+	if err := a.checkUpload(c, c.instance.ID, content.Media); err != nil {
 		return event.Outgoing{}, err
 	}
 	if t.Options.MentionAll && !to.IsGroup() {

@@ -16,6 +16,7 @@ import (
 	"postern/event"
 	"postern/httpapi/idempotency"
 	"postern/instance"
+	"postern/peers"
 )
 
 const requestIDHeader = "X-Request-Id"
@@ -68,7 +69,8 @@ func (a *api) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 }
 
 // handler is the way of every request to a route: credential, then handler,
-// which reads the body.
+// which reads the body. Only who has a right credential gets the time that a body
+// may take, and keeps the connection when a newcomer needs one, see [peers.Prove].
 func (a *api) handler(r route) httprouter.Handle {
 	return func(w http.ResponseWriter, req *http.Request, params httprouter.Params) {
 		res := w.(*response)
@@ -76,13 +78,19 @@ func (a *api) handler(r route) httprouter.Handle {
 		req = req.WithContext(event.WithRequestID(req.Context(), res.requestID))
 		c := &call{w: res, r: req, params: params, requestID: res.requestID}
 		if err := a.authorize(c, r); err != nil {
-			a.fail(res, a.judge(c, err))
+			a.fail(res, a.judge(c, withAdvice(err, r)))
 			return
 		}
-		if r.method != http.MethodGet { // no GET has a body that is read
-			limitBody(w, req, bodyTimeout)
+		if r.auth != public && r.auth != handshake {
+			peers.Prove(req.Context())
+			if r.method != http.MethodGet { // no GET has a body that is read
+				limitBody(w, req, bodyTimeout)
+			}
 		}
 		if err := r.handle(a, c); err != nil {
+			if r.auth == handshake { // which checks its credential itself
+				err = withAdvice(err, r)
+			}
 			a.fail(res, a.judge(c, err))
 			c.linger(err)
 		}
@@ -93,6 +101,9 @@ func (a *api) handler(r route) httprouter.Handle {
 // that is a fault of ours.
 func (a *api) fail(w *response, err error) {
 	r, known := answerTo(err)
+	if !known && a.stops() && errors.Is(err, context.Canceled) { // the stop ended what the handler waited for
+		r, known = answerTo(ErrStopping)
+	}
 	if !known && !w.lost && !errors.Is(err, context.Canceled) {
 		a.log.Error("request failed", "route", w.pattern, "request_id", w.requestID, "error", err)
 	}
@@ -103,11 +114,21 @@ func (a *api) fail(w *response, err error) {
 	if r.status == http.StatusUnauthorized && w.auth != globalKey {
 		w.Header().Set("Www-Authenticate", "Bearer") // the key has no scheme that HTTP knows
 	}
-	if seconds := secondsToWait(err, r.code); seconds > 0 {
+	if seconds := secondsToWait(err, r.code); seconds > 0 && r.status != http.StatusConflict {
 		w.Header().Set("Retry-After", strconv.Itoa(seconds))
 	}
 	if err := w.json(r.status, r.body(w.requestID)); err != nil {
 		a.log.Debug("answer not written", "request_id", w.requestID, "error", err)
+	}
+}
+
+// stops reports whether the program has begun to stop.
+func (a *api) stops() bool {
+	select {
+	case <-a.Stopping: // never, when it is nil
+		return true
+	default:
+		return false
 	}
 }
 

@@ -3,12 +3,10 @@ package httpapi
 import (
 	"crypto/sha256"
 	"net/http"
-	"strings"
 	"time"
 
 	"github.com/google/uuid"
 
-	"postern/access"
 	"postern/event"
 )
 
@@ -23,6 +21,19 @@ type shownSession struct {
 	ExpiresAt *event.Time `json:"expiresAt"`      // null: never
 	Operator  bool        `json:"operator"`       // whether it is the GlobalApiKey, or stands for it
 	Key       *keyView    `json:"key"`            // null for the operator
+}
+
+// signInsPerMinute is how many sessions one address may begin in any minute.
+const signInsPerMinute = 10
+
+// fewSignIns bounds how often handle is called for one address.
+func fewSignIns(handle func(*api, *call) error) func(*api, *call) error {
+	return func(a *api, c *call) error {
+		if wait, _ := a.signIns.Count(a.Proxies.Client(c.r)); wait > 0 {
+			return &tryLater{refuse(http.StatusTooManyRequests, codeRateLimited, "this address has begun as many sessions within a minute as it may"), wait}
+		}
+		return handle(a, c)
+	}
 }
 
 // beginSession signs a browser in: from then on the cookie stands for the key.
@@ -45,29 +56,28 @@ func (a *api) beginSession(c *call) error {
 	if err != nil {
 		return err
 	}
-	if a.Hub != nil {
-		for _, token := range s.Displaced {
-			a.Hub.Revoke(token)
-		}
-	}
+	a.endSessionSockets(s.Displaced)
 	http.SetCookie(c.w, a.cookie(c.r, cookie, int(time.Until(s.ExpiresAt).Seconds())))
-	return c.w.json(http.StatusCreated, begunSession{access.CSRF(cookie), event.At(s.ExpiresAt)})
+	return c.w.json(http.StatusCreated, begunSession{s.CSRF, event.At(s.ExpiresAt)})
 }
 
 // cookie is that of a session; no script can read it, and no page of another site
 // has it sent.
 func (a *api) cookie(r *http.Request, value string, seconds int) *http.Cookie {
-	return &http.Cookie{
-		Name: sessionCookie, Value: value, Path: a.BasePath + "/", MaxAge: seconds, HttpOnly: true, SameSite: http.SameSiteStrictMode,
-		Secure: r.TLS != nil || strings.HasPrefix(a.BaseURL, "https://"),
+	cookie := &http.Cookie{
+		Name: a.cookieName(r), Value: value, Path: a.BasePath + "/", MaxAge: seconds, HttpOnly: true, SameSite: http.SameSiteStrictMode, Secure: a.secure(r),
 	}
+	if cookie.Secure {
+		cookie.Path = "/" // the prefix of the name demands it
+	}
+	return cookie
 }
 
 // showSession tells what the credential may do. csrf is there for a session only.
 func (a *api) showSession(c *call) error {
 	out := shownSession{Operator: c.key == nil}
 	if c.session != nil {
-		out.CSRF = access.CSRF(c.cookie)
+		out.CSRF = c.session.CSRF
 	}
 	if at := c.until(); !at.IsZero() {
 		out.ExpiresAt = event.AtPtr(at)
@@ -84,22 +94,48 @@ func (a *api) showSession(c *call) error {
 }
 
 // endSession signs the browser out: the cookie is worth nothing any more, wherever
-// it was copied to.
+// it was copied to. With all=true it ends all sessions of the key, for its holder without
+// a session too.
 func (a *api) endSession(c *call) error {
+	everywhere, err := c.flag("all")
+	if err != nil {
+		return err
+	}
 	if err := c.noBody(); err != nil {
 		return err
 	}
-	if c.session == nil {
+	var ended [][sha256.Size]byte
+	switch {
+	case everywhere:
+		var key uuid.UUID // zero: the operator
+		if c.key != nil {
+			key = c.key.ID
+		}
+		ended, err = a.Access.Sessions.EndAll(c.r.Context(), key)
+	case c.session == nil:
 		return errUnauthorized() // a key is deleted, not signed out
+	default:
+		ended = append(ended, c.session.Token)
+		err = a.Access.Sessions.End(c.r.Context(), *c.session)
 	}
-	if err := a.Access.Sessions.End(c.r.Context(), *c.session); err != nil {
+	if err != nil {
 		return err
 	}
-	if a.Hub != nil {
-		a.Hub.Revoke(c.session.Token)
+	a.endSessionSockets(ended)
+	if c.session != nil {
+		http.SetCookie(c.w, a.cookie(c.r, "", -1))
 	}
-	http.SetCookie(c.w, a.cookie(c.r, "", -1))
 	return c.nothing()
+}
+
+// endSessionSockets ends the WebSockets of sessions.
+func (a *api) endSessionSockets(tokens [][sha256.Size]byte) {
+	if a.Hub == nil {
+		return
+	}
+	for _, token := range tokens {
+		a.Hub.Revoke(token)
+	}
 }
 
 // keyToken stands for a scoped key where WebSockets are counted and ended.

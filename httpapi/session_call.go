@@ -2,7 +2,6 @@ package httpapi
 
 import (
 	"net/http"
-	"regexp"
 	"slices"
 
 	"postern/access"
@@ -34,8 +33,8 @@ func (a *api) noteCall(c *call) error {
 	switch {
 	case c.key == nil:
 		return errScope("this is for scoped keys: what the GlobalApiKey changes is noted anyway")
-	case !regexp.MustCompile(`^[a-z][a-z0-9_/-]{0,63}$`).MatchString(in.Tool):
-		return invalidField("tool must have 1 to 64 characters of a-z 0-9 _ / -")
+	case !slices.Contains(a.AgentTools, in.Tool):
+		return invalidField("tool must be one of: " + joined(a.AgentTools))
 	case !slices.Contains(outcomes, in.Outcome):
 		return invalidField("outcome must be one of: " + joined(outcomes))
 	case len(in.Instance) > 255:
@@ -46,6 +45,9 @@ func (a *api) noteCall(c *call) error {
 	}
 	if err := a.Store.Admit(); err != nil {
 		return err
+	}
+	if rec, err := a.Registry.ByName(in.Instance); err != nil || !c.key.Opens(rec.ID) {
+		in.Instance = "" // the log has names of what the key is for, and of nothing else
 	}
 	if err := a.Access.Book.Note(c.key.ID.String(), access.CallAction(in.Tool, in.Outcome), in.Instance, a.from(c)).Keep(c.r.Context()); err != nil {
 		return err

@@ -251,7 +251,17 @@ func TestWhatChangesIsInTheAuditLog(t *testing.T) {
 // TestACallOfAnAgentIsOneLineOfTheAuditLog, and no key fills the log.
 func TestACallOfAnAgentIsOneLineOfTheAuditLog(t *testing.T) {
 	r := newRig(t)
-	k := r.newKey(`{"name":"k","instances":["*"],"scopes":["read"]}`)
+	r.instance("a")
+	r.instance("foreign")
+	k := r.newKey(`{"name":"k","instances":["a"],"scopes":["read"]}`)
+	for _, name := range []string{"foreign", "nothing", "<script>"} {
+		if res := r.with(k.Key, "POST", "/session/calls", `{"tool":"unknown","outcome":"failed","instance":"`+name+`"}`); res.StatusCode != 204 {
+			t.Fatal(res.Status)
+		}
+		if last := decoded[batch.List[auditRecord]](t, r.admin("GET", "/audit?limit=1", "")).Records[0]; last.Subject != "" || last.Action != "mcp.unknown.failed" {
+			t.Errorf("%s: %+v", name, last)
+		}
+	}
 	before := decoded[batch.List[auditRecord]](t, r.admin("GET", "/audit", "")).TotalRecords
 	note := func() *http.Response {
 		return r.with(k.Key, "POST", "/session/calls", `{"tool":"read_messages","outcome":"refused","instance":"a"}`)
@@ -271,7 +281,7 @@ func TestACallOfAnAgentIsOneLineOfTheAuditLog(t *testing.T) {
 		res = note()
 	}
 	wantError(t, res, 429, "RATE_LIMITED")
-	for _, body := range []string{`{"tool":"DROP","outcome":"done"}`, `{"tool":"","outcome":"done"}`, `{"tool":"x","outcome":"well"}`} {
+	for _, body := range []string{`{"tool":"DROP","outcome":"done"}`, `{"tool":"drop","outcome":"done"}`, `{"tool":"","outcome":"done"}`, `{"tool":"x","outcome":"well"}`} {
 		wantError(t, r.with(k.Key, "POST", "/session/calls", body), 422, "INVALID_ARGUMENT")
 	}
 	wantError(t, r.admin("POST", "/session/calls", `{"tool":"x","outcome":"done"}`), 403, "SCOPE")

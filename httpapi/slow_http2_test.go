@@ -85,7 +85,7 @@ func (k *talker) post(t *testing.T, path string) {
 	t.Helper()
 	var block bytes.Buffer
 	e := hpack.NewEncoder(&block)
-	for _, f := range [][2]string{{":method", "POST"}, {":scheme", "http"}, {":authority", "x"}, {":path", path}, {"content-length", "10"}} {
+	for _, f := range [][2]string{{":method", "POST"}, {":scheme", "http"}, {":authority", "x"}, {":path", path}, {"content-length", "10"}, {"apikey", testKey}} {
 		_ = e.WriteField(hpack.HeaderField{Name: f[0], Value: f[1]})
 	}
 	if err := k.WriteHeaders(http2.HeadersFrameParam{StreamID: 1, BlockFragment: block.Bytes(), EndHeaders: true}); err != nil {
@@ -111,7 +111,7 @@ func statusOfFrame(t *testing.T, f http2.Frame) (status string) {
 
 // TestABodyOverHTTP2ThatDoesNotArriveIn60SecondsIs408 and the connection serves on.
 func TestABodyOverHTTP2ThatDoesNotArriveIn60SecondsIs408(t *testing.T) {
-	h := bare(io.Discard, route{"POST", "/x", public, never, func(_ *api, c *call) error { return c.noBody() }})
+	h := bare(io.Discard, route{"POST", "/x", globalKey, never, func(_ *api, c *call) error { return c.noBody() }})
 	talking(t, nil, func() (http.Handler, func(*talker)) {
 		return h, func(k *talker) {
 			begin := time.Now()

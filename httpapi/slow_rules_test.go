@@ -52,7 +52,7 @@ func slowly(t *testing.T, script func(t *testing.T, c net.Conn)) {
 func slowlyWith(t *testing.T, read func(*api, *call) error, script func(t *testing.T, c net.Conn)) {
 	t.Helper()
 	synctest.Test(t, func(t *testing.T) {
-		connected(t, bare(io.Discard, route{"POST", "/x", public, never, read}), func(c net.Conn) { script(t, c) })
+		connected(t, bare(io.Discard, route{"POST", "/x", globalKey, never, read}), func(c net.Conn) { script(t, c) })
 	})
 }
 
@@ -101,7 +101,7 @@ func cutOff(t *testing.T, c net.Conn, limit time.Duration) {
 
 func TestAClientThatTakesTooLongForItsHeadersIsCutOff(t *testing.T) {
 	slowly(t, func(t *testing.T, c net.Conn) {
-		_, _ = io.WriteString(c, "POST /x HTTP/1.1\r\nHost: x\r\nX-Slow: ")
+		_, _ = io.WriteString(c, "POST /x HTTP/1.1\r\nHost: x\r\nApikey: "+testKey+"\r\nX-Slow: ")
 		if _, after := cut(t, c); after > readHeaderTimeout {
 			t.Errorf("after %v, want %v", after, readHeaderTimeout)
 		}
@@ -110,7 +110,7 @@ func TestAClientThatTakesTooLongForItsHeadersIsCutOff(t *testing.T) {
 
 func TestABodyThatDoesNotArriveIn60SecondsIs408(t *testing.T) {
 	slowly(t, func(t *testing.T, c net.Conn) {
-		_, _ = io.WriteString(c, "POST /x HTTP/1.1\r\nHost: x\r\nContent-Length: 10\r\n\r\n{")
+		_, _ = io.WriteString(c, "POST /x HTTP/1.1\r\nHost: x\r\nApikey: "+testKey+"\r\nContent-Length: 10\r\n\r\n{")
 		cutOff(t, c, bodyTimeout)
 	})
 }
@@ -130,10 +130,10 @@ func TestABodyThatNobodyReadsHoldsNothing(t *testing.T) {
 // TestABodyHoldsNoConnectionForLongWithoutACredential, nor where none is read:
 // a minute for each would take all connections with little effort.
 func TestABodyHoldsNoConnectionForLongWithoutACredential(t *testing.T) {
-	for request, status := range map[string]string{"POST /key": "401", "GET /free": "200", "PUT /free": "405"} {
+	for request, status := range map[string]string{"POST /key": "401", "GET /free": "200", "PUT /free": "405", "POST /free": "408"} {
 		t.Run(request, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
-				a := bare(io.Discard, route{"POST", "/key", globalKey, never, ok}, route{"GET", "/free", public, never, ok})
+				a := bare(io.Discard, route{"POST", "/key", globalKey, never, ok}, route{"GET", "/free", public, never, ok}, route{"POST", "/free", public, never, func(_ *api, c *call) error { return c.noBody() }})
 				connected(t, a, func(c net.Conn) {
 					_, _ = io.WriteString(c, request+" HTTP/1.1\r\nHost: x\r\nContent-Length: 1000\r\n\r\n")
 					stop := dripping(c)
@@ -151,7 +151,7 @@ func TestABodyHoldsNoConnectionForLongWithoutACredential(t *testing.T) {
 // TestABodyThatDripsIsCutOffToo: a byte now and then does not win time.
 func TestABodyThatDripsIsCutOffToo(t *testing.T) {
 	slowly(t, func(t *testing.T, c net.Conn) {
-		_, _ = io.WriteString(c, "POST /x HTTP/1.1\r\nHost: x\r\nContent-Length: 1000\r\n\r\n")
+		_, _ = io.WriteString(c, "POST /x HTTP/1.1\r\nHost: x\r\nApikey: "+testKey+"\r\nContent-Length: 1000\r\n\r\n")
 		stop := dripping(c)
 		cutOff(t, c, bodyTimeout)
 		stop()
@@ -183,7 +183,7 @@ func TestAnIdleConnectionIsClosedAndUsableUntilThen(t *testing.T) {
 	slowly(t, func(t *testing.T, c net.Conn) {
 		r := bufio.NewReader(c)
 		for range 2 {
-			_, _ = io.WriteString(c, "POST /x HTTP/1.1\r\nHost: x\r\nContent-Length: 2\r\n\r\n{}")
+			_, _ = io.WriteString(c, "POST /x HTTP/1.1\r\nHost: x\r\nApikey: "+testKey+"\r\nContent-Length: 2\r\n\r\n{}")
 			res, err := http.ReadResponse(r, nil)
 			if err != nil || res.StatusCode != http.StatusOK {
 				t.Fatalf("got %v, %v", res, err)

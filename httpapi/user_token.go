@@ -1,20 +1,31 @@
 package httpapi
 
 import (
+	"fmt"
 	"net/http"
 	"time"
 
 	"github.com/google/uuid"
 
 	"postern/event"
+	"postern/httpapi/openapi"
 	"postern/httpapi/tokens"
 )
 
-// Bounds of a user token's life, in seconds.
-const (
-	minExpiresIn = 1
-	maxExpiresIn = 31_536_000
-)
+// lifetime is the range of expiresIn at one route, in seconds.
+type lifetime struct{ least, most int64 }
+
+func userTokenLife() lifetime { return lifetime{1, 31_536_000} }
+
+func (l lifetime) check(seconds int64) error {
+	if seconds < l.least || seconds > l.most {
+		return refuse(http.StatusUnprocessableEntity, codeExpiresIn, fmt.Sprintf("expiresIn must be between %d and %d seconds", l.least, l.most))
+	}
+	return nil
+}
+
+// advice is what a caller does about a value that check refuses.
+func (l lifetime) advice() string { return fmt.Sprintf("Send %d to %d seconds.", l.least, l.most) }
 
 type userTokenRequest struct {
 	UserID    *string `json:"userId"`
@@ -26,6 +37,8 @@ type userToken struct {
 	UserID    string     `json:"userId"`
 	ExpiresAt event.Time `json:"expiresAt"`
 }
+
+func (l lifetime) shape() openapi.Object { return openapi.Range(l.least, l.most) }
 
 // issueUserToken makes a token for a user, who need not be known: users are
 // whoever the operator says they are.
@@ -41,8 +54,8 @@ func (a *api) issueUserToken(c *call) error {
 			return refuse(http.StatusUnprocessableEntity, "INVALID_USER_ID", "userId must be a UUID")
 		}
 	}
-	if in.ExpiresIn < minExpiresIn || in.ExpiresIn > maxExpiresIn {
-		return refuse(http.StatusUnprocessableEntity, "INVALID_EXPIRES_IN", "expiresIn must be between 1 and 31536000 seconds")
+	if err := userTokenLife().check(in.ExpiresIn); err != nil {
+		return err
 	}
 	c.entry.About(id.String())
 	now := time.Now().Truncate(time.Second) // a token's times are whole seconds

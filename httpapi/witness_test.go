@@ -14,7 +14,11 @@ var theWitness = sync.OnceValues(func() (*witness.Witness, error) {
 	if err != nil {
 		return nil, err
 	}
-	return witness.New(raw)
+	older, err := OpenAPIAliases("", "test")
+	if err != nil {
+		return nil, err
+	}
+	return witness.New(raw, older)
 })
 
 // witnessed holds every answer of h in a test against the document, so that

@@ -16,6 +16,7 @@ import (
 	"postern/event"
 	"postern/httpapi/tokens"
 	"postern/instance"
+	"postern/peers"
 )
 
 const codeInvalidSubscription = "INVALID_SUBSCRIPTION"
@@ -66,7 +67,7 @@ func hasToken(h http.Header, name, token string) bool {
 }
 
 // subscribe reads the query and the token of a handshake.
-func (c *call) subscribe(family event.Family, known ...string) (subscription, error) {
+func (a *api) subscribe(c *call, family event.Family, known ...string) (subscription, error) {
 	var s subscription
 	q, err := c.query(append(known, "token"), "event")
 	if err != nil {
@@ -93,7 +94,7 @@ func (c *call) subscribe(family event.Family, known ...string) (subscription, er
 			s.token = text
 			return s, nil
 		}
-		if _, signedIn := cookieOf(c.r); signedIn {
+		if _, signedIn := a.cookieOf(c.r); signedIn {
 			return s, nil
 		}
 		return s, invalidSubscription("token is missing: give it in the query or as Authorization: Bearer")
@@ -148,7 +149,7 @@ func (a *api) admit(c *call, family event.Family, own func(tokens.Claims) bool, 
 	if err := wantsUpgrade(c); err != nil {
 		return subscription{}, tokens.Claims{}, err
 	}
-	s, err := c.subscribe(family, known...)
+	s, err := a.subscribe(c, family, known...)
 	if err != nil {
 		return s, tokens.Claims{}, err
 	}
@@ -170,7 +171,7 @@ func (a *api) admit(c *call, family event.Family, own func(tokens.Claims) bool, 
 func (a *api) admitKey(c *call, text string) (err error) {
 	if text != "" {
 		c.key, err = a.findKey(c, text)
-	} else if cookie, signedIn := cookieOf(c.r); signedIn {
+	} else if cookie, signedIn := a.cookieOf(c.r); signedIn {
 		err = a.openSession(c, cookie)
 	}
 	if err != nil || c.key == nil {
@@ -250,6 +251,7 @@ func (a *api) globalEvents(c *call) error {
 		stream = a.scopedStream(c, s)
 		stream.Hears = a.hears(c.key)
 	}
+	peers.Prove(c.r.Context())
 	return a.Hub.ServeGlobal(c.w, c.r, user, stream)
 }
 
@@ -345,6 +347,7 @@ func (a *api) serveInstance(c *call, in instance.Record, stream Stream) error {
 	if stream.Durable, _ = a.Registry.Durable(in.ID); stream.Since != nil && !stream.Durable {
 		return ErrNotDurable
 	}
+	peers.Prove(c.r.Context())
 	return a.Hub.ServeInstance(c.w, c.r, in.ID, stream)
 }
 

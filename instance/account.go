@@ -41,6 +41,9 @@ func (s *Supervisor) Account(ctx context.Context, id int64) (Account, error) {
 	if err != nil {
 		return nil, err
 	}
+	if err := k.session.WrongNetwork(); err != nil {
+		return nil, fmt.Errorf("instance %d: %w", id, err)
+	}
 	if !k.session.Online() {
 		return nil, fmt.Errorf("instance %d: %w", id, event.ErrNotConnected)
 	}

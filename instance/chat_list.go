@@ -3,6 +3,7 @@ package instance
 import (
 	"bytes"
 	"cmp"
+	"encoding/json"
 	"fmt"
 	"slices"
 	"strings"
@@ -29,16 +30,21 @@ type chatEnd struct {
 // Chats returns at most limit chats with stored messages, the one with the
 // newest message first, whose newest message is older than the one with the
 // id before; 0 is the beginning. next is the before of the page that follows,
-// 0 when there is none. Its cost grows with the number of chats, not of
-// messages. Errors: ErrNotFound.
+// 0 when there is none. A page goes through all chats, or, where they are too many
+// for that, through the newest messages: it may then be short, even empty, and have
+// a next one. Errors: ErrNotFound.
 func (r *Registry) Chats(instance int64, before int64, limit int) (page []Chat, next int64, err error) {
 	if r.entry(instance) == nil {
 		return nil, 0, ErrNotFound
 	}
 	page = []Chat{}
 	err = r.cfg.Store.View(func(tx *store.Tx) error {
-		ends, err := chatEnds(tx, instance)
+		ends, whole, err := chatEnds(tx, instance)
 		if err != nil {
+			return err
+		}
+		if !whole {
+			page, next, err = chatsByMessages(tx, instance, before, limit)
 			return err
 		}
 		slices.SortFunc(ends, func(a, b chatEnd) int { return cmp.Compare(b.last, a.last) })
@@ -62,21 +68,94 @@ func (r *Registry) Chats(instance int64, before int64, limit int) (page []Chat, 
 	return page, next, nil
 }
 
+const (
+	// chatsMax is how many chats are gone through for a page.
+	chatsMax = 1500
+	// chatMessagesMax is how many messages are, where there are more chats. The first
+	// one of a chat counts as readCost more.
+	chatMessagesMax = 4000
+)
+
+// chatsByMessages is Chats by the newest messages: a chat stands where its newest one does.
+func chatsByMessages(tx *store.Tx, instance int64, before int64, limit int) (page []Chat, next int64, err error) {
+	page = []Chat{}
+	rows := store.Range{Prefix: store.Key(instance), Reverse: true}
+	if before > 0 {
+		rows.Before = store.Key(instance, before)
+	}
+	newest := map[string]int64{} // of a chat, by each of its names
+	looked, last := 0, int64(0)
+	err = tx.Look(messages, rows, func(k, raw []byte) (bool, error) {
+		if looked >= chatMessagesMax || len(page) == limit {
+			next = last
+			return false, nil
+		}
+		looked++
+		last = idAt(k)
+		name := chatIn(raw)
+		if name == "" {
+			return true, nil
+		}
+		end, known := newest[name]
+		if !known {
+			looked += readCost
+			names := chatNames(tx, instance, name)
+			if end, err = newestUnder(tx, instance, names); err != nil {
+				return false, err
+			}
+			for _, name := range names {
+				newest[name] = end
+			}
+		}
+		if end == last {
+			if c, ok := chatAt(tx, instance, chatEnd{chatNames(tx, instance, name), end}); ok {
+				page = append(page, c)
+			}
+		}
+		return true, nil
+	})
+	return page, next, err
+}
+
+func newestUnder(tx *store.Tx, instance int64, names []string) (id int64, err error) {
+	for _, name := range names {
+		of, err := newestOf(tx, chatPrefix(instance, name))
+		if err != nil {
+			return 0, err
+		}
+		id = max(id, of)
+	}
+	return id, nil
+}
+
+// chatIn is the chat that the record of a message names, empty for one that cannot be read.
+func chatIn(raw []byte) string {
+	var m struct {
+		Message struct {
+			KeyRemoteJID *string `json:"keyRemoteJid"`
+			KeyLID       *string `json:"keyLid"`
+		} `json:"message"`
+	}
+	if json.Unmarshal(raw, &m) != nil {
+		return ""
+	}
+	return chatOf(&event.Message{KeyRemoteJID: m.Message.KeyRemoteJID, KeyLID: m.Message.KeyLID})
+}
+
 // chatEnds goes from chat to chat through the index; those of one person
-// become one.
-func chatEnds(tx *store.Tx, instance int64) ([]chatEnd, error) {
-	var ends []chatEnd
+// become one. whole is false when they are more than are gone through.
+func chatEnds(tx *store.Tx, instance int64) (ends []chatEnd, whole bool, err error) {
 	seen := map[string]int{}
 	prefix := store.Key(instance)
 	from := prefix
-	for {
+	for range chatsMax {
 		chat, err := firstChat(tx, prefix, from)
 		if err != nil || chat == "" {
-			return ends, err
+			return ends, true, err
 		}
 		last, err := newestOf(tx, chatPrefix(instance, chat))
 		if err != nil {
-			return nil, err
+			return nil, false, err
 		}
 		if i, known := seen[chat]; known {
 			ends[i].last = max(ends[i].last, last)
@@ -89,6 +168,7 @@ func chatEnds(tx *store.Tx, instance int64) ([]chatEnd, error) {
 		}
 		from = store.Key(instance, chat, byte(1)) // past every key of this chat
 	}
+	return nil, false, nil
 }
 
 func firstChat(tx *store.Tx, prefix, from []byte) (chat string, err error) {

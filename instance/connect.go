@@ -32,6 +32,10 @@ func (s *Supervisor) Connect(ctx context.Context, id int64, requestID string) (C
 	if err := k.takeUnlessStopping(ctx); err != nil {
 		return Connection{}, fmt.Errorf("connect: %w", err)
 	}
+	if err := k.here(); err != nil {
+		k.release()
+		return Connection{}, fmt.Errorf("connect: %w", err)
+	}
 	online, already := k.session.Online(), false
 	if !online {
 		already = k.begin(event.Connecting, requestID)
@@ -103,6 +107,9 @@ func (s *Supervisor) PairCode(ctx context.Context, id int64, phone, requestID st
 		return "", fmt.Errorf("pairing code: %w", err)
 	}
 	defer k.release()
+	if err := k.here(); err != nil {
+		return "", fmt.Errorf("pairing code: %w", err)
+	}
 	if k.session.Paired() {
 		return "", ErrAlreadyPaired
 	}
@@ -135,9 +142,10 @@ func gaveUp(ctx context.Context) bool {
 	return errors.Is(cause, ErrNoCode) || errors.Is(cause, errStopping)
 }
 
-// Restart drops the socket of a paired instance and dials anew. It does not
-// wait for the login. Errors: ErrNotFound, or one that wraps
-// event.ErrNotConnected when the instance was never paired.
+// Restart drops the socket of a paired instance and dials anew. A device that WhatsApp
+// logged out and that is still kept is tried once more. It does not wait for the login.
+// Errors: ErrNotFound; ErrForget when the device belongs to another network; or one that
+// wraps event.ErrNotConnected when the instance was never paired.
 func (s *Supervisor) Restart(ctx context.Context, id int64, requestID string) error {
 	k, err := s.keeper(ctx, id)
 	if err != nil {
@@ -147,11 +155,30 @@ func (s *Supervisor) Restart(ctx context.Context, id int64, requestID string) er
 		return fmt.Errorf("restart: %w", err)
 	}
 	defer k.release()
+	if err := k.here(); err != nil {
+		return fmt.Errorf("restart: %w", err)
+	}
 	if !k.session.Paired() {
-		return fmt.Errorf("%w: %w", event.ErrNotConnected, ErrNeverPaired)
+		recalled, err := k.recall(ctx)
+		if err != nil {
+			return fmt.Errorf("restart: %w", err)
+		}
+		if !recalled {
+			return fmt.Errorf("%w: %w", event.ErrNotConnected, ErrNeverPaired)
+		}
 	}
 	k.quiet()
 	k.set(event.Fact{Status: event.Disconnected})
 	k.begin(event.Connecting, requestID)
 	return nil
+}
+
+// recall takes back a device that WhatsApp logged out, and reports whether there is one.
+// What pairs the instance meanwhile ends.
+func (k *keeper) recall(ctx context.Context) (bool, error) {
+	if !k.session.LoggedOut() && k.now() != event.LoggedOut {
+		return false, nil
+	}
+	k.halt()
+	return k.session.Recall(context.WithoutCancel(ctx))
 }

@@ -21,12 +21,22 @@ type ContactQuery struct {
 	Name  string // only those with this in one of their names, in any case of letters
 }
 
-const contactsPage = 50
+const (
+	contactsPage = 50
 
-// ContactPage is a part of the contacts of an instance, by id.
+	// contactsMax is how many contacts one page is looked for in.
+	contactsMax = 5000
+)
+
+// ContactPage is a part of the contacts of an instance, by id. It may be shorter than
+// asked for, even empty, with more to come: when many contacts were looked at that do
+// not have the name.
 type ContactPage struct {
 	Contacts []Contact
 	Next     int64 // After for the next page, 0 when there is none
+
+	looked int
+	last   int64 // id of the one looked at last
 }
 
 // Contact returns the contact with that phone JID or LID. Errors: ErrNotFound,
@@ -51,8 +61,7 @@ func (r *Registry) Contact(instance int64, jid string) (Contact, error) {
 
 // Contacts returns a page of an instance's contacts. Ids do not change and are
 // not used again, so paging neither repeats nor misses a contact that stays.
-// Only the page is kept in memory, however many contacts a Name passes over.
-// Errors: ErrNotFound, or the cause of ctx's end.
+// It looks at 5000 contacts at most. Errors: ErrNotFound, or the cause of ctx's end.
 func (r *Registry) Contacts(ctx context.Context, instance int64, q ContactQuery) (ContactPage, error) {
 	if r.entry(instance) == nil {
 		return ContactPage{}, ErrNotFound
@@ -70,7 +79,15 @@ func (r *Registry) Contacts(ctx context.Context, instance int64, q ContactQuery)
 			if ctx.Err() != nil {
 				return false, context.Cause(ctx)
 			}
+			if page.looked == contactsMax {
+				page.Next = page.last
+				return false, nil
+			}
+			page.looked++
 			more, err := page.add(raw, &q)
+			if page.Next == 0 {
+				page.last = idAt(k)
+			}
 			if err != nil {
 				err = tx.Unreadable(contacts, k, err)
 			}

@@ -8,8 +8,8 @@ import (
 	"postern/event"
 )
 
-// Resolve returns where a lane leads now, and how; the destination is empty unless
-// the lane is ready.
+// Resolve returns where a lane leads now, and how; the destination is empty where there
+// is none, or its options cannot be read.
 func (r *Registry) Resolve(lane delivery.Lane) (event.Destination, delivery.Status) {
 	if lane.Target == event.TargetGlobal {
 		return r.resolveGlobal(lane.Flow)
@@ -21,8 +21,13 @@ func (r *Registry) Resolve(lane delivery.Lane) (event.Destination, delivery.Stat
 	o, now := e.chosen(), time.Now()
 	if lane.Target == event.TargetWebhook {
 		hook := e.webhook.Load()
-		if hook == nil || !hook.Enabled || o.failed != nil {
+		switch {
+		case hook == nil && o.failed == nil:
+			return event.Destination{}, delivery.Absent
+		case hook == nil || o.failed != nil:
 			return event.Destination{}, delivery.Paused
+		case !hook.Enabled:
+			return o.webhook(hook, now), delivery.Paused
 		}
 		return o.webhook(hook, now), delivery.Ready
 	}
@@ -30,8 +35,10 @@ func (r *Registry) Resolve(lane delivery.Lane) (event.Destination, delivery.Stat
 	switch {
 	case p == nil && o.failed == nil:
 		return event.Destination{}, delivery.Gone
-	case p == nil || !p.Enabled:
+	case p == nil:
 		return event.Destination{}, delivery.Paused
+	case !p.Enabled:
+		return o.further(p, now), delivery.Paused
 	}
 	return o.further(p, now), delivery.Ready
 }
@@ -39,7 +46,10 @@ func (r *Registry) Resolve(lane delivery.Lane) (event.Destination, delivery.Stat
 func (r *Registry) resolveGlobal(flow delivery.Flow) (event.Destination, delivery.Status) {
 	o := r.global.chosen()
 	url := *r.globalURL.Load()
-	if url == "" || o.failed != nil {
+	switch {
+	case url == "":
+		return event.Destination{}, delivery.Absent
+	case o.failed != nil:
 		return event.Destination{}, delivery.Paused
 	}
 	d := o.to(event.TargetGlobal, url, &o.access, time.Now())
@@ -51,9 +61,11 @@ func (r *Registry) resolveGlobal(flow delivery.Flow) (event.Destination, deliver
 }
 
 // SetGlobalURL has events go to another global webhook from the next commit on, to
-// none when url is empty. Durable ones that wait for it go to the new one.
+// none when url is empty. Durable ones that wait for it go to the new one, but for
+// credentials.
 func (r *Registry) SetGlobalURL(url string) {
 	r.globalURL.Store(&url)
+	r.withholdGlobal(r.life)
 	r.tellLanes(lanesOf(GlobalScope))
 }
 

@@ -40,6 +40,10 @@
 // dial. What it does not know for certain is not dialled: a proxy that cannot be
 // read keeps its instance offline until it is set anew or deleted.
 //
+// An instance whose device belongs to another network than the program is connected to
+// stays as it is, offline, and nothing dials it. A device that WhatsApp logged out is
+// kept for a while, and Restart tries it once more.
+//
 // A client that WhatsApp refuses as outdated is no matter of one instance:
 // SupervisorConfig.Outdated looks for a newer version, and Renew has all dial
 // again that were refused. Calls that connect wait for it.

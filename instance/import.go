@@ -50,7 +50,22 @@ type Rules struct{ reg *Registry }
 // CheckURL and CheckProxy count. No file is needed.
 func NewRules(cfg Config) Rules { return Rules{&Registry{cfg: cfg}} }
 
-// Webhook returns the rule that a webhook breaks, nil when it breaks none.
+// Attributes returns the rule that external attributes break, nil when they break none.
+func (r Rules) Attributes(raw json.RawMessage) error {
+	n := New{Name: "x", ExternalAttributes: raw}
+	return n.check()
+}
+
+// Description is Attributes for a description.
+func (r Rules) Description(text string) error {
+	n := New{Name: "x", Description: text}
+	return n.check()
+}
+
+// Picture is Attributes for the URL of a profile picture.
+func (r Rules) Picture(text string) error { return checkPicture(text) }
+
+// Webhook is Attributes for a webhook.
 func (r Rules) Webhook(c WebhookChange) error {
 	if c.URL == nil {
 		return badWebhook("url", "is required when the webhook is created")
@@ -77,8 +92,8 @@ func (r Rules) Settings(s Settings) error {
 	return s.check()
 }
 
-// Message tells whether a message can be stored.
-func (r Rules) Message(m *event.Message) bool { return storable(m) }
+// Message returns the rule that a message breaks, nil when it can be stored.
+func (r Rules) Message(m *event.Message) error { return checkMessage(m) }
 
 // Contact tells whether a contact can be stored.
 func (r Rules) Contact(c *event.ContactChange) bool {
@@ -91,7 +106,7 @@ func (r Rules) Contact(c *event.ContactChange) bool {
 // rule of Rules fails as it would one by one. Errors: a RuleError, ErrExists, or that of
 // also.
 func (r *Registry) Import(ctx context.Context, in *Import, also func(tx *store.Tx, id int64) error) (Record, error) {
-	if err := in.check(); err != nil {
+	if err := errors.Join(in.check(), checkPicture(in.ProfilePicURL)); err != nil {
 		return Record{}, err
 	}
 	token := in.Token
@@ -239,7 +254,7 @@ func importMessages(tx *store.Tx, id int64, all []ImportedMessage) error {
 	index := sortedPuts{}
 	for _, m := range all {
 		key := messageKey(id, &m.Message)
-		if !storable(&m.Message) || index.Has(messageKeys, key) {
+		if checkMessage(&m.Message) != nil || index.Has(messageKeys, key) {
 			continue
 		}
 		n, err := tx.NextID(messages)
@@ -313,10 +328,4 @@ func Names(path string, buckets []store.Bucket) (map[string]int64, error) {
 		return nil
 	})
 	return names, err
-}
-
-// Attributes tells whether raw can be the external attributes of an instance.
-func (r Rules) Attributes(raw json.RawMessage) bool {
-	n := New{Name: "x", ExternalAttributes: raw}
-	return n.check() == nil
 }

@@ -101,7 +101,7 @@ func (k *keeper) report(ctx context.Context, f event.Fact) error {
 // mayRetry reports whether a lost connection is dialled again. The caller
 // holds k.mu.
 func (k *keeper) mayRetry() bool {
-	return k.sup.cfg.AutoReconnect && !k.calm && k.sup.life.Err() == nil && k.session.Paired()
+	return k.sup.cfg.AutoReconnect && !k.calm && k.sup.life.Err() == nil && k.session.Paired() && k.session.WrongNetwork() == nil
 }
 
 // note draws the consequences of a fact; failed is why it was not stored.

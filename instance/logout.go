@@ -9,10 +9,12 @@ import (
 )
 
 // Logout unlinks an instance from its phone, and ends a pairing that is under way;
-// what is not linked counts as logged out then, and nobody is told. When WhatsApp cannot be told, the
+// what is not linked counts as logged out then, and nobody is told. A device that
+// WhatsApp logged out before, and that is still kept, is removed when no pairing is under way. When WhatsApp cannot be told, the
 // link is forgotten on this side, and told is false: the phone's owner should
 // remove the device there. It goes on when ctx ends, for a link that is half
-// cut helps nobody. Errors: ErrNotFound.
+// cut helps nobody. Errors: ErrNotFound, or ErrForget when the device belongs to another
+// network.
 func (s *Supervisor) Logout(ctx context.Context, id int64, requestID string) (told bool, err error) {
 	k, err := s.keeper(context.WithoutCancel(ctx), id)
 	if err != nil {
@@ -28,8 +30,18 @@ func (s *Supervisor) Logout(ctx context.Context, id int64, requestID string) (to
 	if err != nil {
 		return false, err
 	}
+	if err := k.here(); err != nil {
+		return false, fmt.Errorf("logout: %w", err)
+	}
+	pairing := k.pairing()
 	k.halt()
 	if !k.session.Paired() && rec.OwnerJID == "" && k.endPairing(rec, requestID) {
+		if pairing || !k.session.LoggedOut() {
+			return true, nil
+		}
+		if err := k.session.Forget(ctx); err != nil { // that WhatsApp logged it out is agreed to
+			return false, fmt.Errorf("logout: %w", err)
+		}
 		return true, nil
 	}
 	if told, err = k.unlink(ctx); err != nil {
@@ -38,13 +50,41 @@ func (s *Supervisor) Logout(ctx context.Context, id int64, requestID string) (to
 		}
 		return false, fmt.Errorf("logout: %w", err)
 	}
-	f := event.Fact{
-		Kind: event.ConnectionUpdated, Status: event.LoggedOut, Unlink: true, RequestID: requestID,
-		Data: event.ConnectionUpdate{Type: event.TypeLoggedOut, Connection: event.ConnectionClose},
+	return told, k.tellLoggedOut(ctx, requestID)
+}
+
+// pairing reports whether the instance is not linked, and is being linked now.
+func (k *keeper) pairing() bool {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	return (k.dialing || k.underWay()) && !k.session.Paired()
+}
+
+// GiveUpPairing ends a pairing that is under way, if one is. Errors: ErrNotFound, and
+// ErrAlreadyPaired when the instance is linked, which it stays.
+func (s *Supervisor) GiveUpPairing(ctx context.Context, id int64, requestID string) error {
+	ctx = context.WithoutCancel(ctx)
+	k, err := s.keeper(ctx, id)
+	if err != nil {
+		return err
 	}
-	err = s.reg.Report(ctx, id, f)
-	k.note(f, err)
-	return told, err
+	if err := k.take(ctx); err != nil {
+		return fmt.Errorf("give up a pairing: %w", err)
+	}
+	defer k.release()
+	rec, err := s.reg.ByID(id)
+	if err != nil {
+		return err
+	}
+	if k.session.Paired() || rec.OwnerJID != "" {
+		return ErrAlreadyPaired
+	}
+	k.halt()
+	if !k.endPairing(rec, requestID) {
+		k.begin(event.Connecting, requestID) // linked in this very moment
+		return ErrAlreadyPaired
+	}
+	return nil
 }
 
 // endPairing drops the connection of an instance that is not linked, and with

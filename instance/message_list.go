@@ -5,7 +5,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"math"
 	"slices"
 
 	"postern/event"
@@ -18,8 +17,10 @@ const (
 	// scanStep is how many messages one read transaction looks at, scanMax how
 	// many one call does: a filter that almost nothing fits must neither pin
 	// the file nor keep its caller waiting. The page then ends early.
+	// A message that is decoded, because its bytes may fit, counts as readCost.
 	scanStep = 1000
 	scanMax  = 50_000
+	readCost = 10
 
 	// searchMax is scanMax for a text, which is looked for in every content.
 	searchMax = 20_000
@@ -95,11 +96,13 @@ func (r *Registry) Messages(ctx context.Context, instance int64, q MessageQuery)
 }
 
 func (r *Registry) walk(ctx context.Context, w *messageWalk) error {
-	most := scanMax
+	w.most = scanMax
 	if w.words != "" {
-		most = searchMax
+		w.most = searchMax
 	}
-	for w.more && w.looked < most && w.read < scanBytes || w.looked == 0 {
+	w.most += w.q.Skip * readCost
+	w.needles = w.q.needles()
+	for w.more && w.room() || w.looked == 0 {
 		if ctx.Err() != nil {
 			return context.Cause(ctx)
 		}
@@ -113,19 +116,23 @@ func (r *Registry) walk(ctx context.Context, w *messageWalk) error {
 	return nil
 }
 
-// countStep is how many keys one read transaction counts.
-const countStep = 20_000
+// countStep is how many keys one read transaction counts, countMax how many one call
+// does.
+const (
+	countStep = 20_000
+	countMax  = 200_000
+)
 
 // CountMessages returns how many messages a query selects, whatever its page is:
-// all of an instance or a chat exactly; of those that a query selects by more
-// than that, the ones among the newest 50 000. Errors: ErrNotFound.
+// of an instance or a chat, up to 200 000 under each name; of those that a query selects
+// by more than that, the ones among the newest that one page looks at. Errors: ErrNotFound.
 func (r *Registry) CountMessages(ctx context.Context, instance int64, q MessageQuery) (n int, err error) {
 	if r.entry(instance) == nil {
 		return 0, ErrNotFound
 	}
 	if q.narrow() {
-		q.Before, q.After, q.Limit, q.Skip = 0, 0, 1, math.MaxInt
-		w := &messageWalk{instance: instance, q: q, words: wordsOf(q.Text)}
+		q.Before, q.After, q.Limit, q.Skip = 0, 0, 1, 0
+		w := &messageWalk{instance: instance, q: q, words: wordsOf(q.Text), counts: true}
 		err := r.walk(ctx, w)
 		return w.passed, err
 	}
@@ -178,21 +185,22 @@ func (r *Registry) CountChat(instance int64, chat string) (n int, ok bool, err e
 
 // countKeys counts what the index of messages by chat has below a prefix.
 func (r *Registry) countKeys(ctx context.Context, prefix []byte) (n int, err error) {
-	rows := store.Range{Prefix: prefix, Limit: countStep}
+	rows := store.Range{Prefix: prefix}
 	for {
 		step := 0
 		err := r.cfg.Store.View(func(tx *store.Tx) error {
-			return tx.Scan(messageChats, rows, func(k, _ []byte) (bool, error) {
-				step++
-				rows.From = append(k, 0) // past it
-				return true, nil
+			return tx.Walk(messageChats, rows, func(k []byte) (bool, error) {
+				if step++; step == countStep {
+					rows.From = append(bytes.Clone(k), 0) // past it
+				}
+				return step < countStep, nil
 			})
 		})
 		n += step
 		if err == nil && ctx.Err() != nil {
 			err = context.Cause(ctx)
 		}
-		if err != nil || step < countStep {
+		if err != nil || step < countStep || n >= countMax {
 			return n, err
 		}
 	}
@@ -207,6 +215,9 @@ type messageWalk struct {
 	words    words    // of q.Text; empty: any
 	up       bool     // towards the newer ones
 	at       []byte   // the place of the last message looked at, nil at the beginning
+	needles  [][]byte // texts that the record of a message has that fits
+	counts   bool     // what fits is counted only, in passed
+	most     int      // that looked goes up to
 	looked   int
 	read     int  // bytes of content
 	more     bool // there may be more in this direction
@@ -229,7 +240,7 @@ func (w *messageWalk) step(tx *store.Tx) error {
 		if err != nil || w.full {
 			break
 		}
-		if w.read >= scanBytes {
+		if !w.room() {
 			w.more = true
 			break
 		}
@@ -261,6 +272,13 @@ func (w *messageWalk) isNamed() bool { return w.q.ID > 0 || w.q.KeyID != "" }
 // look takes a message when it fits. A damaged one counts as not stored.
 func (w *messageWalk) look(tx *store.Tx, place []byte) error {
 	id := idAt(place)
+	if passed, err := w.passOver(tx, id); passed || err != nil {
+		w.at = place
+		return err
+	}
+	if w.words == "" {
+		w.looked += readCost - 1
+	}
 	m, err := message(tx, w.instance, id)
 	if errors.Is(err, store.ErrDamaged) || errors.Is(err, ErrNotFound) {
 		w.at = place
@@ -290,7 +308,7 @@ func (w *messageWalk) look(tx *store.Tx, place []byte) error {
 // take adds a message that fits to the page, or passes it over.
 func (w *messageWalk) take(m event.Message, updates []StoredUpdate) {
 	switch {
-	case w.passed < w.q.Skip:
+	case w.counts || w.passed < w.q.Skip:
 		w.passed++
 	case len(w.found) == w.q.Limit:
 		w.full, w.more = true, false
@@ -395,16 +413,18 @@ func (w *messageWalk) places(tx *store.Tx) (all [][]byte, err error) {
 		}
 	}
 	for _, prefix := range prefixes {
-		r := store.Range{Prefix: prefix, Limit: scanStep, Reverse: !w.up}
+		r := store.Range{Prefix: prefix, Reverse: !w.up}
 		switch {
 		case w.up:
 			r.From = append(slices.Concat(prefix, w.at), 0) // past it
 		case w.at != nil:
 			r.Before = slices.Concat(prefix, w.at)
 		}
-		err := tx.Scan(bucket, r, func(k, _ []byte) (bool, error) {
-			all = append(all, k[len(prefix):])
-			return true, nil
+		n := 0
+		err := tx.Walk(bucket, r, func(k []byte) (bool, error) {
+			n++
+			all = append(all, bytes.Clone(k[len(prefix):]))
+			return n < scanStep, nil
 		})
 		if err != nil {
 			return nil, err

@@ -231,6 +231,91 @@ func TestChatsAreListedByTheirNewestMessage(t *testing.T) {
 	}
 }
 
+// TestEachPageLooksAtBoundedRecords has more messages, chats and contacts than one call
+// looks at.
+func TestEachPageLooksAtBoundedRecords(t *testing.T) {
+	r := newRig(t, nil, nil)
+	defer r.stop()
+	id := r.create("a").ID
+	const n = 3 * contactsMax
+	for from := 0; from < n; from += scanStep {
+		err := r.s.Update(bg, func(tx *store.Tx) error {
+			for i := from; i < from+scanStep; i++ {
+				jid := fmt.Sprint(1000000+i, "@s.whatsapp.net")
+				_, err := r.reg.StoreMessage(tx, id, text(fmt.Sprint("K", i), jid, false))
+				c := Contact{ID: int64(i + 1), JID: jid, PushName: fmt.Sprint("Name ", i)}
+				if err = errors.Join(err, store.PutJSON(tx, contacts, store.Key(id, c.ID), c)); err != nil {
+					return err
+				}
+			}
+			return nil
+		})
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+	bounded := func(what string, call func() error) {
+		t.Helper()
+		begin := r.s.Stats().Looked
+		err := call()
+		if looked := r.s.Stats().Looked - begin; err != nil || looked > 3*scanMax/2 {
+			t.Errorf("%s looks at %d records, %v", what, looked, err)
+		}
+	}
+	seen, before := map[string]bool{}, int64(0)
+	for pages := 0; pages == 0 || before != 0; pages++ {
+		bounded("a page of chats", func() error {
+			page, next, err := r.reg.Chats(id, before, 200)
+			for _, c := range page {
+				if seen[c.JID] || c.Last.ID != int64(n-len(seen)) {
+					t.Fatalf("chat %s with message %d comes as the %dth", c.JID, c.Last.ID, len(seen))
+				}
+				seen[c.JID] = true
+			}
+			before = next
+			return err
+		})
+	}
+	if len(seen) != n {
+		t.Errorf("%d chats of %d", len(seen), n)
+	}
+	q, found := ContactQuery{Name: fmt.Sprint("NAME ", n-1)}, 0
+	for pages := 0; pages == 0 || q.After != 0; pages++ {
+		bounded("a page of contacts", func() error {
+			page, err := r.reg.Contacts(bg, id, q)
+			found += len(page.Contacts)
+			q.After = page.Next
+			return err
+		})
+	}
+	if found != 1 {
+		t.Errorf("%d contacts of one name", found)
+	}
+	yes := true
+	for what, q := range map[string]MessageQuery{
+		"a type that no message has":   {Type: "none"},
+		"a status that no message has": {Status: event.StatusPlayed},
+		"a flag that no message has":   {FromMe: &yes},
+		"a sender that nobody is":      {Participant: "9@s.whatsapp.net"},
+	} {
+		bounded(what, func() error {
+			page, err := r.reg.Messages(bg, id, q)
+			if len(page.Messages) > 0 {
+				t.Errorf("%s: %d messages", what, len(page.Messages))
+			}
+			return err
+		})
+		bounded(what+", counted", func() error {
+			_, err := r.reg.CountMessages(bg, id, q)
+			return err
+		})
+	}
+	p := r.messages(id, MessageQuery{Skip: 9950, Limit: 50})
+	if len(p.Messages) != 50 || p.Messages[0].ID != n-9950 {
+		t.Errorf("a deep page has %d messages", len(p.Messages))
+	}
+}
+
 // TestAFilterThatNothingFitsEndsEarlyAndGoesOn: with more messages than one
 // call looks at, an empty page says where to go on.
 func TestAFilterThatNothingFitsEndsEarlyAndGoesOn(t *testing.T) {

@@ -90,6 +90,8 @@ type session struct {
 	passkey        *event.PasskeyChallenge
 	asserted       event.PasskeyAssertion
 	paired, online bool
+	wrong          error // the device belongs to another network
+	kept           bool  // it was logged out and is kept
 	dials          []time.Time
 	drops          int
 	reroutes       int
@@ -238,6 +240,9 @@ func (s *session) Forget(ctx context.Context) error {
 		return err
 	}
 	s.drop(false)
+	s.mu.Lock()
+	s.wrong, s.kept = nil, false
+	s.mu.Unlock()
 	return s.forget
 }
 
@@ -245,6 +250,25 @@ func (s *session) Disconnect() {
 	s.calls.Lock()
 	defer s.calls.Unlock()
 	s.drop(s.Paired())
+}
+
+func (s *session) WrongNetwork() error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.wrong
+}
+
+func (s *session) LoggedOut() bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.kept
+}
+
+func (s *session) Recall(context.Context) (bool, error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.paired, s.kept = s.kept, false
+	return s.paired, nil
 }
 
 func (s *session) Reroute() {

@@ -130,12 +130,19 @@ func (r *Registry) replaceOptions(ctx context.Context, id int64, change func(bef
 	}
 	e.changing.Store(true)
 	defer e.changing.Store(false)
-	err = r.cfg.Store.Update(ctx, func(tx *store.Tx) error { return store.PutJSON(tx, optionsBucket, store.Key(id), next) })
+	after := hold(next)
+	var ended []delivery.Ended
+	err = r.cfg.Store.Update(ctx, func(tx *store.Tx) (err error) {
+		if ended, err = r.withholdAll(tx, id, e, before, after); err != nil {
+			return err
+		}
+		return store.PutJSON(tx, optionsBucket, store.Key(id), next)
+	})
 	if err != nil {
 		return Options{}, fmt.Errorf("webhook options of instance %d: %w", id, err)
 	}
-	after := hold(next)
 	e.options.Store(after)
+	r.freed(ended)
 	r.tellLanes(lanesOf(id, before, after))
 	return next.show(fresh), nil
 }

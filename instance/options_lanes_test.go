@@ -21,7 +21,7 @@ import (
 // where is the URL that a lane leads to, or why it leads nowhere.
 func (r *rig) where(lane delivery.Lane) string {
 	d, state := r.reg.Resolve(lane)
-	return map[delivery.Status]string{delivery.Gone: "gone", delivery.Paused: "paused", delivery.Ready: d.URL}[state]
+	return map[delivery.Status]string{delivery.Gone: "gone", delivery.Paused: "paused", delivery.Absent: "absent", delivery.Ready: d.URL}[state]
 }
 
 func TestALaneLeadsWhereItsDestinationIsConfiguredNow(t *testing.T) {
@@ -35,7 +35,7 @@ func TestALaneLeadsWhereItsDestinationIsConfiguredNow(t *testing.T) {
 			t.Errorf("%s: %+v is %s, want %s", step, lane, got, where)
 		}
 	}
-	want("no webhook yet", own, "paused")
+	want("no webhook yet", own, "absent")
 	want("no endpoint", crm, "gone")
 	want("no instance", webhookLane(9), "gone")
 	want("no instance", endpointLane(9, "crm"), "gone")
@@ -68,8 +68,8 @@ func TestALaneLeadsWhereItsDestinationIsConfiguredNow(t *testing.T) {
 		t.Fatal(err)
 	}
 	want("instance deleted", own, "gone")
-	want("the global webhook is disabled", delivery.GlobalLane, "paused")
-	want("the global webhook is disabled", delivery.BatchLane, "paused")
+	want("the global webhook is disabled", delivery.GlobalLane, "absent")
+	want("the global webhook is disabled", delivery.BatchLane, "absent")
 }
 
 func TestSigningOrDurableAloneAddsTheIDAndWithNeitherThereIsNone(t *testing.T) {
@@ -186,7 +186,7 @@ func TestWhoDeliversIsToldWhichLanesChanged(t *testing.T) {
 	}
 	want("a refused PUT")
 	r.options(GlobalScope, OptionsChange{Durable: true})
-	want("the global ones", "instance global paused", "batch global paused")
+	want("the global ones", "instance global absent", "batch global absent")
 	if err := r.reg.Delete(bg, id, true); err != nil {
 		t.Fatal(err)
 	}

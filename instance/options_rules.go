@@ -190,8 +190,13 @@ func isHeaderValue(value string) bool {
 	return len(value) <= MaxHeaderValue && strings.Trim(value, " ") == value && !strings.ContainsFunc(value, func(c rune) bool { return c < ' ' || c > '~' })
 }
 
+const (
+	secretPrefix = "whsec_"
+	secretBytes  = 32
+)
+
 func newSecret() signingSecret {
-	key := make([]byte, 32)
+	key := make([]byte, secretBytes)
 	_, _ = rand.Read(key) // never fails
-	return signingSecret{Text: "whsec_" + base64.StdEncoding.EncodeToString(key)}
+	return signingSecret{Text: secretPrefix + base64.StdEncoding.EncodeToString(key)}
 }

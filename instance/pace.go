@@ -21,7 +21,7 @@ func (s *Supervisor) pace(id int64, out *event.Outgoing) (*pace.Pass, error) {
 		return nil, err
 	}
 	leaving := out.Leaving
-	out.Turn = pass.Space
+	out.Turn, out.Left = pass.Space, pass.Left
 	out.Leaving = func() error {
 		if err := pass.Leave(); err != nil || leaving == nil {
 			return err

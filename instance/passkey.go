@@ -22,6 +22,10 @@ func (s *Supervisor) Passkey(ctx context.Context, id int64, requestID string) (e
 	if err := k.takeUnlessStopping(ctx); err != nil {
 		return event.PasskeyChallenge{}, fmt.Errorf("passkey: %w", err)
 	}
+	if err := k.here(); err != nil {
+		k.release()
+		return event.PasskeyChallenge{}, fmt.Errorf("passkey: %w", err)
+	}
 	paired := k.session.Paired()
 	if !paired {
 		k.begin(event.Connecting, requestID)

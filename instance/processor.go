@@ -368,6 +368,9 @@ func (s *Supervisor) awaitOnline(ctx context.Context, id int64) error {
 		if k.session.Online() {
 			return nil
 		}
+		if err := k.session.WrongNetwork(); err != nil {
+			return fmt.Errorf("instance %d: %w", id, err)
+		}
 		select {
 		case <-changed:
 		case <-ctx.Done():
@@ -441,6 +444,7 @@ func failureCode(err error) string {
 	}{
 		{event.ErrMediaType, "MEDIA_TYPE_UNSUPPORTED"},
 		{event.ErrMedia, "INVALID_MEDIA"}, // also when its time is over, whose cause is ErrBusy
+		{event.ErrWrongNetwork, "WRONG_NETWORK"},
 		{event.ErrNotConnected, "INSTANCE_NOT_CONNECTED"},
 		{event.ErrBusy, "INSTANCE_BUSY"},
 		{event.ErrOutcomeUnknown, event.SendResultUnknown},

@@ -88,6 +88,9 @@ func (k *keeper) reroute(requestID string) {
 // wanted reports whether the instance is connected, on its way there, or would
 // be dialled again by itself after a start. The caller holds k.mu.
 func (k *keeper) wanted() bool {
+	if k.session.WrongNetwork() != nil {
+		return false
+	}
 	switch {
 	case k.dialing || k.underWay():
 		return true

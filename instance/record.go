@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"encoding/json"
 	"errors"
+	"fmt"
 	"regexp"
 	"slices"
 	"unicode/utf8"
@@ -11,6 +12,7 @@ import (
 	"github.com/google/uuid"
 
 	"postern/event"
+	"postern/nesting"
 )
 
 // Limits of a record.
@@ -36,8 +38,8 @@ var (
 	ErrInvalidWebhook = errors.New("invalid webhook configuration")
 )
 
-// RuleError is a value that breaks a rule. It wraps ErrInvalid or
-// ErrInvalidWebhook.
+// RuleError is a value that breaks a rule. It wraps ErrInvalid, ErrInvalidWebhook,
+// ErrInvalidProxy or nesting.ErrTooDeep.
 type RuleError struct {
 	Field string // as in the request, for example "url"
 	Rule  string // what must hold
@@ -47,7 +49,7 @@ type RuleError struct {
 // Error names the field and the rule.
 func (e *RuleError) Error() string { return e.Field + " " + e.Rule }
 
-// Unwrap returns ErrInvalid or ErrInvalidWebhook.
+// Unwrap returns the error that says what kind of value it is.
 func (e *RuleError) Unwrap() error { return e.kind }
 
 // Record is one instance as it is stored.
@@ -69,6 +71,7 @@ type Record struct {
 	Token              Token            `json:"token"`
 	Restrictions       []Restriction    `json:"restrictions,omitempty"` // also those that are over; see Record.Restriction
 	RedialedAt         event.Time       `json:"redialedAt,omitzero"`    // because of refusals in a row
+	Elsewhere          event.Network    `json:"elsewhere,omitempty"`    // network of its device, while the program is connected to another one
 	MovedAt            event.Time       `json:"movedAt,omitzero"`       // to another file; it does not connect here any more
 	MovedBy            string           `json:"movedBy,omitempty"`      // the request that exported it; empty: a command
 }
@@ -133,10 +136,23 @@ func (n *New) check() error {
 	if len(n.ExternalAttributes) > MaxAttributes {
 		return invalid("externalAttributes", "must have at most 65536 bytes")
 	}
-	if t := bytes.TrimSpace(n.ExternalAttributes); len(t) > 0 && (t[0] != '{' || !json.Valid(t)) {
+	if nesting.Check(n.ExternalAttributes) != nil {
+		return tooDeep("externalAttributes")
+	}
+	if len(bytes.TrimSpace(n.ExternalAttributes)) > 0 && !isObject(n.ExternalAttributes) {
 		return invalid("externalAttributes", "must be a JSON object")
 	}
 	return nil
+}
+
+func isObject(raw json.RawMessage) bool {
+	t := bytes.TrimSpace(raw)
+	return len(t) > 0 && t[0] == '{' && json.Valid(t)
+}
+
+// tooDeep is a RuleError that wraps nesting.ErrTooDeep.
+func tooDeep(field string) error {
+	return &RuleError{field, fmt.Sprintf("nests objects and arrays more than %d deep", nesting.Max), nesting.ErrTooDeep}
 }
 
 func invalid(field, rule string) error { return &RuleError{field, rule, ErrInvalid} }

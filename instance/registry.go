@@ -85,6 +85,10 @@ type Config struct {
 	// of the event that it was kept for, or after that was told. nil: nothing is kept.
 	DropNotice func(tx *store.Tx, id int64, notice string) error
 
+	// Standings returns what is known of the networks of devices, by instance. nil:
+	// nothing is.
+	Standings func() (map[int64]Standing, error)
+
 	// Forget deletes what the connector keeps of an instance, in the commit
 	// that deletes the instance. nil: it keeps nothing.
 	Forget func(tx *store.Tx, id int64) error
@@ -150,7 +154,8 @@ type entry struct {
 
 // Open reads all instances and webhooks. Connection states that only a running
 // connection can have are corrected first: a paired instance is disconnected
-// now, one that never was is offline.
+// now, one that never was is offline, and so is one whose device belongs to another
+// network.
 func Open(ctx context.Context, cfg Config) (*Registry, error) {
 	if cfg.Logger == nil {
 		cfg.Logger = slog.New(slog.DiscardHandler)
@@ -171,6 +176,7 @@ func Open(ctx context.Context, cfg Config) (*Registry, error) {
 	if err := r.indexChats(ctx); err != nil {
 		return nil, err
 	}
+	r.withholdGlobal(ctx)
 	r.open = true
 	return r, nil
 }
@@ -248,23 +254,18 @@ func (r *Registry) add(rec Record, options *heldOptions) {
 	r.byID[rec.ID], r.byName[rec.Name] = e, e
 }
 
-// correct replaces states that tell of a connection, since there is none yet.
+// correct replaces states that tell of a connection, since there is none yet, and those
+// that depend on the network that the program is connected to.
 func (r *Registry) correct(ctx context.Context) error {
+	standings := map[int64]Standing{}
+	if r.cfg.Standings != nil {
+		var err error
+		if standings, err = r.cfg.Standings(); err != nil {
+			return fmt.Errorf("instance: networks: %w", err)
+		}
+	}
 	for _, rec := range r.List() {
-		want := event.Disconnected
-		if rec.OwnerJID == "" {
-			want = event.Offline
-		}
-		switch rec.Status {
-		case event.Online, event.Connecting, event.Reconnecting, event.KeepAliveTimeout, event.Pairing,
-			event.QRCodeState, event.PairingCodeState:
-		default:
-			continue // why it is not connected is still true
-		}
-		_, _, err := r.change(ctx, rec.ID, func(rec *Record) bool {
-			rec.Status = want
-			return true
-		})
+		_, _, err := r.change(ctx, rec.ID, func(rec *Record) bool { return rec.correct(standings[rec.ID]) })
 		if err != nil {
 			return err
 		}

@@ -146,19 +146,20 @@ func applyFact(rec *Record, f event.Fact) bool {
 		status                         event.State
 		reason                         int
 		err, jid, lid, pushed, picture string
+		elsewhere                      event.Network
 	}
 	now := func() state {
-		return state{rec.Status, rec.Reason, rec.LastError, rec.OwnerJID, rec.OwnerLID, rec.PushName, rec.ProfilePicURL}
+		return state{rec.Status, rec.Reason, rec.LastError, rec.OwnerJID, rec.OwnerLID, rec.PushName, rec.ProfilePicURL, rec.Elsewhere}
 	}
 	before, restricted := now(), rec.Restrictions
 	rec.restrict(f.Restriction, time.Now())
 	if f.Status != "" {
-		rec.Status, rec.Reason = f.Status, f.Reason
+		rec.Status, rec.Reason, rec.Elsewhere = f.Status, f.Reason, ""
 	}
 	switch {
 	case f.Error != "":
 		rec.LastError = f.Error
-	case f.Status == event.Online:
+	case f.Status == event.Online, before.elsewhere != "" && rec.Elsewhere == "":
 		rec.LastError = ""
 	}
 	if f.Link != nil {

@@ -20,6 +20,9 @@ func (s *Supervisor) Send(ctx context.Context, id int64, out event.Outgoing) (ev
 	if err != nil {
 		return event.Sent{}, err
 	}
+	if err := k.session.WrongNetwork(); err != nil {
+		return event.Sent{}, fmt.Errorf("instance %d: %w", id, err)
+	}
 	if !k.session.Online() {
 		return event.Sent{}, fmt.Errorf("instance %d: %w", id, event.ErrNotConnected)
 	}

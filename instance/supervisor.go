@@ -50,6 +50,14 @@ type Session interface {
 	Logout(ctx context.Context) error
 	// Forget unlinks on this side only.
 	Forget(ctx context.Context) error
+	// WrongNetwork is an event.NetworkError when the device belongs to another
+	// network than the one that sessions connect to, else nil. Nothing dials then.
+	WrongNetwork() error
+	// LoggedOut reports whether WhatsApp logged the device out, and it is kept:
+	// Recall takes it back, to be tried once more, and reports false when there is
+	// none.
+	LoggedOut() bool
+	Recall(ctx context.Context) (bool, error)
 	Disconnect()
 	// Reroute closes what does not go over the proxy that Registry.Via names now.
 	Reroute()
@@ -93,6 +101,12 @@ type SupervisorConfig struct {
 	// looks at all that a device has, so it is not called more often than every
 	// some hours. nil: nothing is removed.
 	PruneDevice func(ctx context.Context, id int64) (next time.Time, err error)
+
+	// DropLoggedOut removes devices that were logged out before a time, and returns
+	// when the oldest that is left was. KeepLoggedOut is how long they are kept. nil:
+	// nothing is removed.
+	DropLoggedOut func(ctx context.Context, before time.Time) (oldest time.Time, err error)
+	KeepLoggedOut time.Duration
 
 	// Outdated is told that WhatsApp refused the client of an instance for its
 	// version. known: connections are of a newer one by now; asked: one is being
@@ -161,10 +175,14 @@ func (s *Supervisor) Start() {
 		s.restore()
 	}
 	if s.cfg.Retention > 0 {
-		s.spawn(func() { prune.Loop(s.life, s.cfg.Retention, s.pruneMessages, s.notPruned) })
+		s.spawn(func() { prune.Loop(s.life, s.reg.cfg.Store, s.cfg.Retention, s.pruneMessages, s.notPruned) })
+	}
+	if s.cfg.DropLoggedOut != nil && s.cfg.KeepLoggedOut > 0 {
+		drop := func(before time.Time) (time.Time, error) { return s.cfg.DropLoggedOut(s.life, before) }
+		s.spawn(func() { prune.Loop(s.life, s.reg.cfg.Store, s.cfg.KeepLoggedOut, drop, s.notPruned) })
 	}
 	if s.cfg.PruneDevice != nil {
-		s.spawn(func() { prune.Loop(s.life, deviceLife, s.pruneDevices, s.notPruned) })
+		s.spawn(func() { prune.Loop(s.life, s.reg.cfg.Store, deviceLife, s.pruneDevices, s.notPruned) })
 	}
 }
 
@@ -265,7 +283,7 @@ func (s *Supervisor) keeper(ctx context.Context, id int64) (*keeper, error) {
 func (s *Supervisor) restore() {
 	var linked []Record
 	for _, rec := range s.reg.List() {
-		if rec.OwnerJID != "" && retries(rec.Status) && !rec.HasMoved() {
+		if rec.OwnerJID != "" && retries(rec.Status) && !rec.HasMoved() && rec.Elsewhere == "" {
 			linked = append(linked, rec)
 		}
 	}
@@ -323,6 +341,13 @@ func (k *keeper) resume() bool {
 	defer k.release()
 	rec, err := k.sup.reg.ByID(k.id)
 	if err != nil || rec.OwnerJID == "" || !retries(rec.Status) {
+		return false
+	}
+	if k.stayElsewhere() {
+		return false
+	}
+	if !k.session.Paired() && k.session.LoggedOut() { // which could not be told before the program ended
+		_ = k.sup.checked(k.id, event.Fact{Status: event.LoggedOut}, k.tellLoggedOut(context.WithoutCancel(k.sup.life), ""))
 		return false
 	}
 	if !k.session.Paired() {

@@ -69,9 +69,16 @@ func (r *Registry) PutWebhook(ctx context.Context, id int64, c WebhookChange) (W
 		return Webhook{}, badWebhook("url", "is required when the webhook is created")
 	}
 	var hook Webhook
+	var ended []delivery.Ended
 	err := r.cfg.Store.Update(ctx, func(tx *store.Tx) (err error) {
 		if hook, err = c.apply(tx, id, before); err != nil {
 			return err
+		}
+		if ended = nil; before != nil && before.URL != hook.URL {
+			to := event.Destination{URL: hook.URL, Headers: e.chosen().Headers}
+			if ended, err = r.withhold(tx, webhookLane(id), to); err != nil {
+				return err
+			}
 		}
 		if c.NoCodes && hearsCodes(hook.Events) && (before == nil || !hearsCodes(before.Events) || before.URL != hook.URL) {
 			return ErrCodes
@@ -82,6 +89,7 @@ func (r *Registry) PutWebhook(ctx context.Context, id int64, c WebhookChange) (W
 		return Webhook{}, fmt.Errorf("webhook of instance %d: %w", id, err)
 	}
 	e.webhook.Store(&hook)
+	r.freed(ended)
 	r.tellChange(id, e.record.Load().Name, false)
 	r.tellLanes([]delivery.Lane{webhookLane(id)})
 	return hook.clone(), nil

@@ -45,8 +45,11 @@ func (r *refusal) Error() string {
 	if r.after != "" {
 		text += fmt.Sprintf(" (again in %s seconds)", clean(r.after, 10))
 	}
-	if r.Code == "SEND_RESULT_UNKNOWN" {
+	switch r.Code {
+	case "SEND_RESULT_UNKNOWN":
 		text += "; the message may have arrived: do not send it again"
+	case "INSTANCE_NOT_FOUND":
+		text += "; list_instances returns the names that exist"
 	}
 	return text
 }

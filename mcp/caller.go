@@ -21,6 +21,7 @@ type caller struct {
 	key       *key // nil: not asked for yet
 	session   string
 	message   string // the JSON-RPC id with its type; empty: a notification
+	doing     []byte // digest of tool and arguments; of a tool that writes
 	requestID string // x-request-id; empty: the interface makes one for each request
 	from      string
 	forwarded []string
@@ -52,10 +53,20 @@ func (k *key) missing(scopes ...string) string {
 	return ""
 }
 
-// onceKey is the Idempotency-Key of a call. A caller without a message has none.
+// onceKey is the Idempotency-Key of a call. A caller without a message has none. The
+// session is not part of it: a client that starts again repeats its call in another
+// one. Nor does the id suffice, for ids begin at 1 in each session: what the call does
+// tells it from the others that had its id.
 func (c *caller) onceKey() string {
-	sum := sha256.Sum256(fmt.Appendf(nil, "%s\n%s\n%s", c.key.ID, c.session, c.message))
+	sum := sha256.Sum256(fmt.Appendf(nil, "%s\n%x\n%s", c.key.ID, c.doing, c.message))
 	return "mcp-" + hex.EncodeToString(sum[:])
+}
+
+// does notes what the call does.
+func (c *caller) does(tool string, in any) {
+	args, _ := json.Marshal(in) // it was read from JSON
+	sum := sha256.Sum256(fmt.Appendf(nil, "%s\n%s", tool, args))
+	c.doing = sum[:]
 }
 
 // messageID is the id of a request as a text, with its type: 1 is not "1".

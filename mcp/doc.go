@@ -16,9 +16,11 @@
 //
 // # What a repeated call does
 //
-// A call that sends has an Idempotency-Key made of the key's id, the session and the
-// JSON-RPC id. So a client that repeats a call because its answer was lost gets the first
-// answer, and the message leaves once.
+// A call that sends has an Idempotency-Key made of the key's id, the tool, its arguments
+// and the JSON-RPC id. A client that repeats a call because its answer was lost gets the
+// first answer, and the message leaves once, even when client or program have started
+// again meanwhile: the session is not part of the key. Another id or other arguments
+// make another call. The interface keeps these keys for 24 hours.
 //
 // # What strangers wrote
 //

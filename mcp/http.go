@@ -20,6 +20,9 @@ import (
 
 const sessionHeader = "Mcp-Session-Id"
 
+// bodyTimeout is how long a message with a known key may take to arrive.
+const bodyTimeout = time.Minute
+
 // streamable is the SDK's side of the transport. Whoever called is in the context.
 func (s *Server) streamable() http.Handler {
 	h := sdk.NewStreamableHTTPHandler(func(*http.Request) *sdk.Server { return s.sdk }, &sdk.StreamableHTTPOptions{
@@ -186,6 +189,7 @@ func ofKey(err error) error {
 
 // read is the body of a request, one message, whose id it notes.
 func read(w http.ResponseWriter, r *http.Request, who *caller) ([]byte, error) {
+	_ = http.NewResponseController(w).SetReadDeadline(time.Now().Add(bodyTimeout)) // the key is known by now
 	body, err := io.ReadAll(http.MaxBytesReader(w, r.Body, maxRequest))
 	var tooLarge *http.MaxBytesError
 	switch {

@@ -83,54 +83,72 @@ func TestARepeatedCallHasTheSameIdempotencyKeyAndNoOtherHas(t *testing.T) {
 		}
 		args := examples[tool]
 		original := key(all, first, "7", args)
-		if again := key(all, first, "7", args); again != original {
-			t.Errorf("%s: a repeated call is\n%s\nand was\n%s", tool, again, original)
+		for _, session := range []string{first, second} {
+			if again := key(all, session, "7", args); again != original {
+				t.Errorf("%s: a repeated call is\n%s\nand was\n%s", tool, again, original)
+			}
 		}
 		seen := []string{original}
 		for _, one := range []string{
-			key(all, first, "8", args), key(all, first, `"7"`, args), key(all, second, "7", args), key(other, others, "7", args),
+			key(all, first, "8", args), key(all, first, `"7"`, args), key(other, others, "7", args),
 		} {
 			if slices.Contains(seen, one) {
 				t.Errorf("%s: another call has the key of an earlier one: %s", tool, one)
 			}
 			seen = append(seen, one)
 		}
-		if k, _, _ := strings.Cut(key(all, first, "7", with(args, map[string]any{changed: "bye"})), "\n"); !strings.HasPrefix(original, k) {
-			t.Errorf("%s: the same call with another text has another key: the interface would not refuse it", tool)
+		for _, session := range []string{first, second} {
+			if k, _, _ := strings.Cut(key(all, session, "7", with(args, map[string]any{changed: "bye"})), "\n"); strings.HasPrefix(original, k) {
+				t.Errorf("%s: a call with another text has the key of the first", tool)
+			}
 		}
 	}
 }
 
-func TestTheIdempotencyKeyIsMadeOfKeySessionAndID(t *testing.T) {
-	var seen []string
-	for _, c := range []caller{
-		{key: &key{ID: "k"}, session: "s", message: "int64 1"},
-		{key: &key{ID: "l"}, session: "s", message: "int64 1"},
-		{key: &key{ID: "k"}, session: "t", message: "int64 1"},
-		{key: &key{ID: "k"}, session: "s", message: "int64 2"},
+func TestIdempotencyKeyIsMadeOfKeyCallAndID(t *testing.T) {
+	text := func(text string) []byte {
+		var c caller
+		c.does("send_message", sendInput{Instance: "shop", To: "1", Text: text})
+		return c.doing
+	}
+	first := caller{key: &key{ID: "k"}, session: "s", message: "int64 1", doing: text("hello")}
+	for name, c := range map[string]struct {
+		caller caller
+		same   bool
+	}{
+		"another session":   {caller{key: &key{ID: "k"}, session: "t", message: "int64 1", doing: text("hello")}, true},
+		"another key":       {caller{key: &key{ID: "l"}, session: "s", message: "int64 1", doing: text("hello")}, false},
+		"another id":        {caller{key: &key{ID: "k"}, session: "s", message: "int64 2", doing: text("hello")}, false},
+		"another id's type": {caller{key: &key{ID: "k"}, session: "s", message: "string 1", doing: text("hello")}, false},
+		"another text":      {caller{key: &key{ID: "k"}, session: "s", message: "int64 1", doing: text("bye")}, false},
+		"no arguments":      {caller{key: &key{ID: "k"}, session: "s", message: "int64 1"}, false},
 	} {
-		if k := c.onceKey(); slices.Contains(seen, k) || k != c.onceKey() || len(k) > 255 {
-			t.Errorf("%+v has %s", c, k)
-		} else {
-			seen = append(seen, k)
+		if same := c.caller.onceKey() == first.onceKey(); same != c.same || len(first.onceKey()) > 255 {
+			t.Errorf("%s: the same key: %v", name, same)
 		}
 	}
 }
 
-func TestTwoStreamsOfAKeyAreTwoSessions(t *testing.T) {
+func TestRepeatedCallAfterRestartOfClient(t *testing.T) {
 	w := newWorld(t)
-	var keys []string
-	for range 2 {
+	sent := func(text string) string {
+		t.Helper()
 		s := w.byStream(all) // whose first call has the same id
-		if text, isError := call(t, s, "send_message", examples["send_message"]); isError {
+		if text, isError := call(t, s, "send_message", with(examples["send_message"], map[string]any{"text": text})); isError {
 			t.Fatal(text)
 		}
-		for _, r := range w.requests() {
-			keys = append(keys, r.header.Get("Idempotency-Key"))
+		got := w.requests()
+		if len(got) != 1 || got[0].header.Get("Idempotency-Key") == "" {
+			t.Fatalf("%+v", got)
 		}
+		return got[0].header.Get("Idempotency-Key")
 	}
-	if len(keys) != 2 || keys[0] == "" || keys[0] == keys[1] {
-		t.Errorf("the keys are %v", keys)
+	first := sent("hello")
+	if sent("hello") != first {
+		t.Error("the same call by another process has another key: it would send twice")
+	}
+	if sent("something else") == first {
+		t.Error("another message has the key of the first: it would not be sent")
 	}
 }
 
@@ -241,21 +259,21 @@ func TestWrongArgumentsAreToldWithTheFieldAndItsRule(t *testing.T) {
 		want string
 	}{
 		{"find_chats", nil, "instance"},
-		{"find_chats", map[string]any{"instance": "../admin"}, "pattern"},
-		{"find_chats", map[string]any{"instance": "shop/send/text?x="}, "pattern"},
-		{"find_chats", with(shop, map[string]any{"limit": 101}), "maximum"},
-		{"find_chats", with(shop, map[string]any{"limit": -1}), "minimum"},
+		{"find_chats", map[string]any{"instance": "../admin"}, "name of an instance"},
+		{"find_chats", map[string]any{"instance": "shop/send/text?x="}, "name of an instance"},
+		{"find_chats", with(shop, map[string]any{"limit": 101}), "between 1 and 100"},
+		{"find_chats", with(shop, map[string]any{"limit": -1}), "between 1 and 100"},
 		{"find_contacts", shop, "query"},
 		{"read_messages", with(shop, map[string]any{"from": "yesterday"}), "from must be"},
-		{"read_messages", with(shop, map[string]any{"query": strings.Repeat("x", 256)}), "maxLength"},
-		{"get_batch", map[string]any{"id": "../../admin/batches"}, "pattern"},
+		{"read_messages", with(shop, map[string]any{"query": strings.Repeat("x", 256)}), "255 are allowed"},
+		{"get_batch", map[string]any{"id": "../../admin/batches"}, "id of a batch"},
 		{"send_message", with(shop, map[string]any{"to": "49"}), "exactly one"},
 		{"send_message", with(shop, map[string]any{"to": "49", "text": "a", "mediaUrl": "https://x.example/a.jpg"}), "exactly one"},
 		{"send_message", with(shop, map[string]any{"to": "49", "text": "a", "caption": "b"}), "caption goes with"},
 		{"send_message", with(shop, map[string]any{"to": "49", "reaction": "x"}), "replyTo"},
-		{"start_batch", with(examples["start_batch"], map[string]any{"recipients": []string{}}), "minItems"},
+		{"start_batch", with(examples["start_batch"], map[string]any{"recipients": []string{}}), "must not be empty"},
 		{"start_batch", with(examples["start_batch"], map[string]any{"recipients": nil}), "recipients"},
-		{"start_batch", with(examples["start_batch"], map[string]any{"instances": []string{"a/b"}}), "pattern"},
+		{"start_batch", with(examples["start_batch"], map[string]any{"instances": []string{"a/b"}}), "name of an instance"},
 	} {
 		if text, isError := call(t, s, c.tool, c.args); !isError || !strings.Contains(text, c.want) {
 			t.Errorf("%s %v: %s", c.tool, c.args, text)

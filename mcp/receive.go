@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"runtime/debug"
 	"slices"
+	"strings"
 
 	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
 	sdk "github.com/modelcontextprotocol/go-sdk/mcp"
@@ -79,6 +80,13 @@ func (s *Server) carryOut(ctx context.Context, who *caller, method string, req s
 			who.refused = true
 			return refused("SCOPE: this key does not have the scope " + no), nil
 		}
+		if p, ok := req.GetParams().(*sdk.CallToolParamsRaw); ok && p != nil {
+			args, faults := s.arguments(p.Name, p.Arguments)
+			if len(faults) > 0 {
+				return refused("INVALID_ARGUMENTS: " + strings.Join(faults, "; ")), nil
+			}
+			p.Arguments = args
+		}
 	case methodRead:
 		if no := who.key.missing(scopeRead); no != "" {
 			who.refused = true
@@ -104,6 +112,17 @@ func (s *Server) carryOut(ctx context.Context, who *caller, method string, req s
 // refused is the result of a call that was not carried out, as the model is to read it.
 func refused(text string) *sdk.CallToolResult {
 	return &sdk.CallToolResult{IsError: true, Content: []sdk.Content{&sdk.TextContent{Text: text}}}
+}
+
+// callUnknown is how a call of a tool that does not exist is noted.
+const callUnknown = "unknown"
+
+// Calls are all names that a [Call] may have.
+func Calls() []string {
+	return []string{
+		"list_instances", "find_chats", "find_contacts", "get_group", "read_messages", "get_media", "send_message", "start_batch", "get_batch",
+		methodRead, callUnknown,
+	}
 }
 
 // audited tells the methods of which every call is noted.
@@ -135,7 +154,7 @@ func (s *Server) note(ctx context.Context, who *caller, method string, req sdk.R
 	switch p := req.GetParams().(type) {
 	case *sdk.CallToolParamsRaw:
 		if c.Tool = p.Name; s.scopes[p.Name] == nil {
-			c.Tool = "unknown"
+			c.Tool = callUnknown
 		}
 		_ = json.Unmarshal(p.Arguments, &names) // what is malformed has no names
 	case *sdk.ReadResourceParams:

@@ -187,6 +187,10 @@ func TestTheAuditHasOneLineACall(t *testing.T) {
 		}
 		got[i].From = ""
 	}
+	named := append(slices.Sorted(maps.Keys(w.server.scopes)), methodRead, callUnknown)
+	if all := Calls(); !slices.Equal(slices.Sorted(slices.Values(all)), slices.Sorted(slices.Values(named))) {
+		t.Errorf("calls %v, the tools are %v", all, named)
+	}
 	want := []Call{
 		{KeyID: "k-reader", Tool: "find_chats", Instance: "shop", Outcome: Done},
 		{KeyID: "k-reader", Tool: "find_chats", Instance: "none", Outcome: Failed},

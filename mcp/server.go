@@ -7,6 +7,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/google/jsonschema-go/jsonschema"
 	sdk "github.com/modelcontextprotocol/go-sdk/mcp"
 )
 
@@ -58,6 +59,7 @@ type Server struct {
 	sdk      *sdk.Server
 	http     http.Handler
 	scopes   map[string][]string // that a tool needs
+	inputs   map[string]*jsonschema.Schema
 	sessions *sessions
 	calls    *calls
 }
@@ -107,7 +109,7 @@ func New(c Config) *Server {
 	if c.Audit == nil {
 		c.Audit = func(context.Context, Call) {}
 	}
-	s := &Server{cfg: c, log: c.Logger.With("component", "mcp"), scopes: map[string][]string{}, sessions: newSessions(), calls: newCalls()}
+	s := &Server{cfg: c, log: c.Logger.With("component", "mcp"), scopes: map[string][]string{}, inputs: map[string]*jsonschema.Schema{}, sessions: newSessions(), calls: newCalls()}
 	s.sdk = sdk.NewServer(&sdk.Implementation{Name: "postern", Title: "Postern", Version: c.Version}, &sdk.ServerOptions{
 		Instructions: instructions,
 		Capabilities: &sdk.ServerCapabilities{Tools: &sdk.ToolCapabilities{}, Resources: &sdk.ResourceCapabilities{}},

@@ -3,7 +3,6 @@ package mcp
 import (
 	"bufio"
 	"context"
-	"crypto/rand"
 	"errors"
 	"io"
 
@@ -27,7 +26,7 @@ func (s *Server) ServeStream(ctx context.Context, key string, in io.ReadCloser, 
 	}
 	to := &inTurn{WriteCloser: out}
 	from := &lines{Closer: in, from: bufio.NewReader(in), to: to}
-	t := &stream{sdk.IOTransport{Reader: from, Writer: to, MaxLineLength: 2 * maxRequest}, key, rand.Text()}
+	t := &stream{sdk.IOTransport{Reader: from, Writer: to, MaxLineLength: 2 * maxRequest}, key}
 	err := s.sdk.Run(ctx, t)
 	if ctx.Err() != nil || errors.Is(err, io.EOF) {
 		return nil
@@ -38,8 +37,7 @@ func (s *Server) ServeStream(ctx context.Context, key string, in io.ReadCloser, 
 // stream is a transport that says of each message who sent it.
 type stream struct {
 	sdk.IOTransport
-	key     string
-	session string
+	key string
 }
 
 // Connect implements sdk.Transport.
@@ -57,7 +55,7 @@ type streamConn struct {
 func (c *streamConn) Read(ctx context.Context) (jsonrpc.Message, error) {
 	m, err := c.Connection.Read(ctx)
 	if r, ok := m.(*jsonrpc.Request); ok && err == nil {
-		who := &caller{token: c.of.key, session: c.of.session, message: messageID(m)}
+		who := &caller{token: c.of.key, message: messageID(m)}
 		r.Extra = &sdk.RequestExtra{TokenInfo: who.tokenInfo()}
 	}
 	return m, err

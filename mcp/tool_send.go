@@ -27,8 +27,8 @@ type Sent struct {
 	ID   string `json:"id" jsonschema:"of the message, for replyTo"`
 	Chat string `json:"chat,omitempty" jsonschema:"address that it went to"`
 	At   string `json:"at,omitempty"`
-	// Repeated is true when the call was carried out before, and this is the answer of then.
-	Repeated bool `json:"repeated,omitempty" jsonschema:"true: this call was made before; nothing was sent again"`
+	// Repeated is true when the call was carried out before and this is its first answer.
+	Repeated bool `json:"repeated,omitempty" jsonschema:"true: the same call, by id and arguments, was made in the last 24 hours; this is its answer, and nothing was sent again. To send the same once more on purpose, call again: a new call has a new id"`
 }
 
 var (

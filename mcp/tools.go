@@ -25,8 +25,12 @@ func add[In, Out any](s *Server, name string, t tool, do func(context.Context, I
 	if !t.writes {
 		hints.DestructiveHint = new(false)
 	}
-	sdk.AddTool(s.sdk, &sdk.Tool{Name: name, Title: t.title, Description: t.text, Annotations: hints, InputSchema: inputOf[In](), OutputSchema: schemaOf[Out]()},
+	s.inputs[name] = inputOf[In]()
+	sdk.AddTool(s.sdk, &sdk.Tool{Name: name, Title: t.title, Description: t.text, Annotations: hints, InputSchema: s.inputs[name], OutputSchema: schemaOf[Out]()},
 		func(ctx context.Context, _ *sdk.CallToolRequest, in In) (*sdk.CallToolResult, Out, error) {
+			if t.writes {
+				callerIn(ctx).does(name, in)
+			}
 			out, more, err := do(ctx, in)
 			if err != nil || more == nil {
 				return nil, out, err

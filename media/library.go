@@ -102,7 +102,7 @@ func New(cfg Config) (*Library, error) {
 // Start removes uploads that have expired once they are shown no longer.
 func (l *Library) Start() {
 	l.work.Go(func() {
-		prune.Loop(l.life, Life+Shown, l.pruneOnce, func(err error) {
+		prune.Loop(l.life, l.cfg.Store, Life+Shown, l.pruneOnce, func(err error) {
 			l.cfg.Logger.Warn("expired uploads could not be removed, trying again", "error", err)
 		})
 	})

@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"slices"
 	"time"
 
 	"github.com/google/uuid"
@@ -25,75 +26,152 @@ type UploadQuery struct {
 	After  uuid.UUID // only those newer, next to it; excludes Before
 }
 
-// UploadPage is a part of the uploads of an instance, the newest first.
+// UploadPage is a part of the uploads of an instance, the newest first. It may be
+// shorter than asked for, even empty, with more beyond it: where many uploads were
+// looked at that the query does not select.
 type UploadPage struct {
 	Uploads      []Upload
-	Total        int  // that the query selects, on all pages
-	Older, Newer bool // whether there are any beyond the page
+	Total        int       // that the query selects, on all pages
+	Minimum      bool      // there may be more than Total
+	Older, Newer uuid.UUID // Before and After of the pages beside it; Nil: there is none
 }
 
-// listStep is how many uploads one read transaction looks at.
-const listStep = 200
+const (
+	// listMax is how many uploads one page is looked for in, and as many are counted.
+	listMax = 2500
+	// listKeys is how many are counted that need not be looked at.
+	listKeys = 100_000
+)
+
+// all tells whether the query selects every upload.
+func (q *UploadQuery) all() bool {
+	return q.Kind == "" && q.ExternalID == "" && q.Expired == nil && q.From.IsZero() && q.To.IsZero()
+}
 
 // Uploads returns a page of the uploads of an instance, expired ones included as
-// long as they are kept. It looks at all of them.
-func (l *Library) Uploads(ctx context.Context, instance int64, q UploadQuery) (UploadPage, error) {
-	var page UploadPage
-	r := store.Range{Prefix: store.Key(instance), Reverse: true, Limit: listStep}
-	for {
-		n := 0
-		err := l.cfg.Store.View(func(tx *store.Tx) error {
-			return tx.Scan(uploads, r, func(k, _ []byte) (bool, error) {
-				n++
-				r.Before = k
-				u, err := upload(tx, instance, uuid.UUID(k[len(k)-16:]))
-				if err == nil && q.fits(&u, tx.Now()) {
-					page.take(u, &q)
-				}
-				if errors.Is(err, ErrNotFound) || errors.Is(err, store.ErrDamaged) {
-					err = nil // reported by the store
-				}
-				return true, err
-			})
-		})
-		if err == nil && ctx.Err() != nil {
-			err = context.Cause(ctx)
+// long as they are kept.
+func (l *Library) Uploads(ctx context.Context, instance int64, q UploadQuery) (page UploadPage, err error) {
+	if ctx.Err() != nil {
+		return page, context.Cause(ctx)
+	}
+	err = l.cfg.Store.View(func(tx *store.Tx) error {
+		page = UploadPage{}
+		if err := page.read(tx, instance, &q); err != nil {
+			return err
 		}
-		if err != nil {
-			return UploadPage{}, fmt.Errorf("list uploads of instance %d: %w", instance, err)
+		return page.count(tx, instance, &q)
+	})
+	if err != nil {
+		return UploadPage{}, fmt.Errorf("list uploads of instance %d: %w", instance, err)
+	}
+	return page, nil
+}
+
+// eachUpload calls fn for the readable uploads of an instance beside an id, at most
+// listMax of them, until fn returns false. cut is the id at which it ended before the
+// list did.
+func eachUpload(tx *store.Tx, instance int64, r store.Range, fn func(u *Upload) bool) (cut uuid.UUID, err error) {
+	r.Prefix = store.Key(instance)
+	looked := 0
+	var last uuid.UUID
+	err = tx.Walk(uploads, r, func(k []byte) (bool, error) {
+		if looked == listMax {
+			cut = last
+			return false, nil
 		}
-		if n < listStep {
-			return page, nil
+		looked++
+		last = uuid.UUID(k[len(k)-16:])
+		u, err := upload(tx, instance, last)
+		if errors.Is(err, ErrNotFound) || errors.Is(err, store.ErrDamaged) {
+			return true, nil // reported by the store
+		}
+		return err == nil && fn(&u), err
+	})
+	return cut, err
+}
+
+// read finds the uploads of the page, and what lies beyond both of its ends.
+func (p *UploadPage) read(tx *store.Tx, instance int64, q *UploadQuery) error {
+	up, at := q.After != uuid.Nil, q.Before
+	r := store.Range{Reverse: !up}
+	switch {
+	case up:
+		at = q.After
+		r.From = append(store.Key(instance, at), 0)
+	case at != uuid.Nil:
+		r.Before = store.Key(instance, at)
+	}
+	now, more := tx.Now(), false
+	cut, err := eachUpload(tx, instance, r, func(u *Upload) bool {
+		if !q.fits(u, now) {
+			return true
+		}
+		if more = len(p.Uploads) == q.Limit; !more {
+			p.Uploads = append(p.Uploads, *u)
+		}
+		return !more
+	})
+	if err != nil {
+		return err
+	}
+	// Beside the page, ahead of it and behind it: where it is empty, beside its cursor.
+	ahead, behind := cut, uuid.Nil
+	if n := len(p.Uploads); n > 0 {
+		if more {
+			ahead = p.Uploads[n-1].ID
+		}
+		behind = p.Uploads[0].ID
+	} else if at != uuid.Nil {
+		behind = beyond(at, up)
+	}
+	if at == uuid.Nil {
+		behind = uuid.Nil
+	}
+	if p.Older, p.Newer = ahead, behind; up {
+		slices.Reverse(p.Uploads)
+		p.Older, p.Newer = behind, ahead
+	}
+	return nil
+}
+
+// beyond is the id before at, or behind it: what lies next to that has at in it.
+func beyond(at uuid.UUID, up bool) uuid.UUID {
+	for i := len(at) - 1; i >= 0; i-- {
+		if up {
+			if at[i]++; at[i] != 0 {
+				break
+			}
+			continue
+		}
+		if at[i]--; at[i] != 0xff {
+			break
 		}
 	}
+	return at
+}
+
+// count counts what the query selects.
+func (p *UploadPage) count(tx *store.Tx, instance int64, q *UploadQuery) (err error) {
+	if q.all() {
+		p.Total, err = tx.CountSome(uploads, store.Key(instance), listKeys)
+		p.Minimum = p.Total == listKeys
+		return err
+	}
+	now := tx.Now()
+	cut, err := eachUpload(tx, instance, store.Range{Reverse: true}, func(u *Upload) bool {
+		if q.fits(u, now) {
+			p.Total++
+		}
+		return true
+	})
+	p.Minimum, p.Total = cut != uuid.Nil, max(p.Total, len(p.Uploads))
+	return err
 }
 
 func (q *UploadQuery) fits(u *Upload, now time.Time) bool {
 	return (q.Kind == "" || u.Kind == q.Kind) && (q.ExternalID == "" || u.ExternalID == q.ExternalID) &&
 		(q.Expired == nil || u.Expired(now) == *q.Expired) &&
 		(q.From.IsZero() || !u.UploadedAt.Before(q.From)) && (q.To.IsZero() || !u.UploadedAt.After(q.To))
-}
-
-// take puts the next older upload where it belongs: into the page, or beyond
-// either end of it.
-func (p *UploadPage) take(u Upload, q *UploadQuery) {
-	p.Total++
-	older := func(id uuid.UUID) bool { return string(u.ID[:]) < string(id[:]) }
-	switch {
-	case q.After != uuid.Nil && (older(q.After) || u.ID == q.After):
-		p.Older = true
-	case q.After != uuid.Nil:
-		// The page is next to After, so the last ones count.
-		if p.Uploads = append(p.Uploads, u); len(p.Uploads) > q.Limit {
-			p.Uploads, p.Newer = p.Uploads[1:], true
-		}
-	case q.Before != uuid.Nil && !older(q.Before):
-		p.Newer = true
-	case len(p.Uploads) == q.Limit:
-		p.Older = true
-	default:
-		p.Uploads = append(p.Uploads, u)
-	}
 }
 
 // Held returns how many uploads are kept, expired ones included until they are

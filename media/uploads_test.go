@@ -85,7 +85,7 @@ func TestUploadsAreListedNewestFirstAPageAtATime(t *testing.T) {
 		for _, u := range p.Uploads {
 			got = append(got, u.ID)
 		}
-		if err != nil || !slices.Equal(got, ids) || p.Older != older || p.Newer != newer || p.Total != 5 {
+		if err != nil || !slices.Equal(got, ids) || (p.Older != uuid.Nil) != older || (p.Newer != uuid.Nil) != newer || p.Total != 5 {
 			t.Errorf("%+v: %v, older %v, newer %v, %d in all, %v", q, got, p.Older, p.Newer, p.Total, err)
 		}
 	}
@@ -96,6 +96,60 @@ func TestUploadsAreListedNewestFirstAPageAtATime(t *testing.T) {
 	page(UploadQuery{After: want[4]}, true, true, want[2], want[3])
 	page(UploadQuery{After: want[2]}, true, false, want[0], want[1])
 	page(UploadQuery{After: want[0]}, true, false)
+}
+
+// TestAPageOfUploadsLooksAtBoundedRecords walks there and back with a filter that one of
+// many fits.
+func TestAPageOfUploadsLooksAtBoundedRecords(t *testing.T) {
+	l := newLibrary(t, nil)
+	var first uuid.UUID
+	const n = 2*listMax + 10
+	for i := 0; i < n; i += 1000 {
+		err := l.cfg.Store.Update(t.Context(), func(tx *store.Tx) error {
+			for j := range min(1000, n-i) {
+				u := Upload{ID: uuid.Must(uuid.NewV7()), Number: int64(i + j + 1)}
+				if u.Kind = event.MediaImage; i+j == 0 {
+					u.Kind, first = event.MediaVideo, u.ID
+				}
+				if err := store.PutJSON(tx, uploads, store.Key(int64(1), u.ID), u); err != nil {
+					return err
+				}
+			}
+			return nil
+		})
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+	if p, err := l.Uploads(t.Context(), 1, UploadQuery{Limit: 50}); err != nil || p.Total != n || p.Minimum || len(p.Uploads) != 50 {
+		t.Errorf("without a filter: %d of %d, %v", len(p.Uploads), p.Total, err)
+	}
+	q := UploadQuery{Kind: event.MediaVideo, Limit: 50}
+	read := func() (p UploadPage) {
+		begin := l.cfg.Store.Stats().Looked
+		p, err := l.Uploads(t.Context(), 1, q)
+		if looked := l.cfg.Store.Stats().Looked - begin; err != nil || looked > 4*listMax+100 {
+			t.Fatalf("looks at %d records, %v", looked, err)
+		}
+		return p
+	}
+	p, pages := read(), 1
+	if !p.Minimum || len(p.Uploads) != 0 || p.Newer != uuid.Nil {
+		t.Errorf("the first page: %+v", p)
+	}
+	for ; p.Older != uuid.Nil && len(p.Uploads) == 0; pages++ {
+		q.Before = p.Older
+		p = read()
+	}
+	if pages != 3 || len(p.Uploads) != 1 || p.Uploads[0].ID != first {
+		t.Errorf("%d pages, the last with %d uploads", pages, len(p.Uploads))
+	}
+	for q.Before = uuid.Nil; p.Newer != uuid.Nil; pages++ {
+		q.After = p.Newer
+		if p = read(); len(p.Uploads) != 0 || pages > 6 {
+			t.Fatalf("on the way back, page %d: %+v", pages, p)
+		}
+	}
 }
 
 func TestUploadsAreSelectedByEachFilter(t *testing.T) {

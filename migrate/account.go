@@ -5,6 +5,7 @@ import (
 	"slices"
 
 	"postern/instance"
+	"postern/plural"
 	"postern/whatsapp/device"
 )
 
@@ -59,7 +60,7 @@ func (a *Account) settle() {
 	slices.Sort(names)
 	for _, name := range names {
 		f := a.failures[name]
-		a.Left = append(a.Left, fmt.Sprintf("%d rows of %s that cannot be used, the first: %s", f.n, name, f.first))
+		a.Left = append(a.Left, fmt.Sprintf("%s of %s that cannot be used, the first: %s", plural.Of(f.n, "row"), name, f.first))
 	}
 	a.failures = nil
 }

@@ -10,6 +10,7 @@ import (
 	"postern/event"
 	"postern/instance"
 	"postern/migrate/table"
+	"postern/plural"
 )
 
 // Apps are the programs on the client library of whose own tables something is
@@ -133,7 +134,7 @@ func (b *belonging) webhook(o *Options, url string, enabled bool, events map[eve
 	if !enabled {
 		state = ", disabled"
 	}
-	b.keep("webhook with %d events%s", len(events), state)
+	b.keep("webhook with %s%s", plural.Of(len(events), "event"), state)
 }
 
 // headers takes the headers of a webhook over, which are in JSON.
@@ -156,7 +157,7 @@ func (b *belonging) headers(o *Options, raw string) {
 		return
 	}
 	b.parts.Options = &c
-	b.keep("%d headers of the webhook", len(headers))
+	b.keep("%s of the webhook", plural.Of(len(headers), "header"))
 }
 
 // proxy takes a proxy over.

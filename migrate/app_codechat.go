@@ -34,13 +34,20 @@ func (codechat) instances(ctx context.Context, s *sources, o *Options, fn func(*
 	}
 	err := s.rows(ctx, "Instance", func(r *table.Row) error {
 		b := &belonging{id: r.Text("id"), name: r.Text("name"), jid: r.Text("ownerJid")}
-		b.parts.Description, b.parts.ProfilePicURL = r.Text("description"), r.Text("profilePicUrl")
+		if b.parts.Description = r.Text("description"); o.Rules.Description(b.parts.Description) != nil {
+			b.leave("the description: %v", o.Rules.Description(b.parts.Description))
+			b.parts.Description = ""
+		}
+		if b.parts.ProfilePicURL = r.Text("profilePicUrl"); o.Rules.Picture(b.parts.ProfilePicURL) != nil {
+			b.leave("the profile picture: %v", o.Rules.Picture(b.parts.ProfilePicURL))
+			b.parts.ProfilePicURL = ""
+		}
 		if raw := r.Text("externalAttributes"); !isNothing(raw) {
-			if o.Rules.Attributes(json.RawMessage(raw)) {
+			if err := o.Rules.Attributes(json.RawMessage(raw)); err != nil {
+				b.leave("the external attributes: %v", err)
+			} else {
 				b.parts.ExternalAttributes = json.RawMessage(raw)
 				b.keep("external attributes")
-			} else {
-				b.leave("Instance.externalAttributes: they are no JSON object, or too large")
 			}
 		}
 		b.rest(r, "id", "name", "description", "ownerJid", "profilePicUrl", "externalAttributes", "connectionStatus", "createdAt", "updatedAt")
@@ -181,9 +188,11 @@ func (a *Account) addMessage(o *Options, r *table.Row, m event.Message) bool {
 		a.leave(r.Table, r.Err())
 	case m.MessageType == "" || m.Content == nil:
 		a.leave(r.Table, r.Fail("the message has no content"))
-	case !o.Rules.Message(&m):
-		a.leave(r.Table, r.Fail("the message has no id or no chat, or too long ones"))
 	default:
+		if err := o.Rules.Message(&m); err != nil {
+			a.leave(r.Table, r.Fail("the message: %w", err))
+			return false
+		}
 		a.Import.Messages = append(a.Import.Messages, instance.ImportedMessage{Message: m})
 		return true
 	}

@@ -8,6 +8,7 @@ import (
 	"postern/event"
 	"postern/instance"
 	"postern/migrate/table"
+	"postern/plural"
 )
 
 // gowa is go-whatsapp-web-multidevice, of the releases that know several devices. It
@@ -94,7 +95,7 @@ func gowaWebhook(b *belonging, o *Options, r *table.Row) {
 		b.leave("the headers of a further webhook")
 	}
 	b.parts.Options = &c
-	b.keep("a further webhook with %d events", len(events))
+	b.keep("a further webhook with %s", plural.Of(len(events), "event"))
 }
 
 func (gowa) fill(ctx context.Context, s *sources, o *Options, group map[string]*Account) error {

@@ -60,7 +60,7 @@ func TestInstancesOfCodechatAreTakenOver(t *testing.T) {
 	if w := in.Webhook; w == nil || *w.URL != "https://example.com/hook" || *w.Enabled || !reflect.DeepEqual(w.Events, map[event.Flag]bool{"messagesUpsert": true, "sendMessage": false}) {
 		t.Errorf("webhook %+v", w)
 	}
-	says(t, anna.Left, "the webhook's event typebotChangeStatus", "1 rows of Contact", "1 rows of Message", "the message has no id")
+	says(t, anna.Left, "the webhook's event typebotChangeStatus", "1 row of Contact", "1 row of Message", "keyId must be the id of a message")
 	if bernd.Import.Token != "" || bernd.NewToken == "" || bernd.Import.Webhook != nil {
 		t.Errorf("%+v", bernd.Import)
 	}
@@ -128,7 +128,7 @@ func TestInstancesOfWuzapiAreTakenOver(t *testing.T) {
 		if in.Proxy == nil || in.Proxy.URL != "socks5://u:p@proxy.example.com:1080" || in.Token != "" {
 			t.Errorf("%+v", in)
 		}
-		says(t, anna.Left, "CATRefreshError", "users.s3_enabled = 1", "users.s3_bucket = media", "users.hmac_key", "bodies", "1 rows of message_history", "has no content")
+		says(t, anna.Left, "CATRefreshError", "users.s3_enabled = 1", "users.s3_bucket = media", "users.hmac_key", "bodies", "1 row of message_history", "has no content")
 		if text := fmt.Sprint(anna.Left, anna.Kept, bernd.Left); strings.Contains(text, "u:p@") || strings.Contains(text, "plain") {
 			t.Errorf("a secret is in %s", text)
 		}
@@ -180,7 +180,7 @@ func TestInstancesOfGowaAreTakenOver(t *testing.T) {
 	if !reflect.DeepEqual(in.Options, want) {
 		t.Errorf("options %+v", in.Options)
 	}
-	says(t, anna.Left, "device_webhook_configs.secret", "1 rows of messages")
+	says(t, anna.Left, "device_webhook_configs.secret", "1 row of messages")
 	if len(in.Messages) != 1 || len(in.Contacts) != 1 || *in.Contacts[0].FullName != "Alice" {
 		t.Errorf("%+v %+v", in.Messages, in.Contacts)
 	}

@@ -15,6 +15,7 @@ import (
 	"strings"
 	"time"
 
+	"postern/plural"
 	"postern/whatsapp/device"
 )
 
@@ -74,7 +75,7 @@ func (a *Account) baileysFolder(ctx context.Context, folder string) error {
 		a.count(kind.what, counts[kind.what])
 	}
 	for _, what := range slices.Sorted(maps.Keys(others)) {
-		a.left("%d files %s", others[what], what)
+		a.left("%s %s", plural.Of(others[what], "file"), what)
 	}
 	return nil
 }

@@ -97,8 +97,8 @@ func TestTheFilesOfBaileysAreTakenOver(t *testing.T) {
 			t.Errorf("counts %s", counts)
 		}
 		says(
-			t, a.Left, "2 rows of pre-keys", "2 rows of app state keys", "1 rows of app state versions", "must have 128 bytes, not 127", "1 rows of pairs", "1 rows of identities of contacts",
-			"1 files session-*.json", "1 files sender-key-memory-*.json", "1 files that Baileys does not write", "of creds.json: routingInfo",
+			t, a.Left, "2 rows of pre-keys", "2 rows of app state keys", "1 row of app state versions", "must have 128 bytes, not 127", "1 row of pairs", "1 row of identities of contacts",
+			"1 file session-*.json", "1 file sender-key-memory-*.json", "1 file that Baileys does not write", "of creds.json: routingInfo",
 		)
 	}
 }

@@ -4,6 +4,8 @@ import (
 	"fmt"
 	"io"
 	"strings"
+
+	"postern/plural"
 )
 
 // Report writes what a plan takes over, account by account, as it is told of them.
@@ -26,7 +28,7 @@ func (r *Report) Account(a *Account) {
 	fmt.Fprintf(r.w, "\n%s  %s\n", a.Import.Name, a.Device.JID())
 	counts := make([]string, len(a.Counts))
 	for i, c := range a.Counts {
-		counts[i] = fmt.Sprintf("%d %s", c.N, c.What)
+		counts[i] = fmt.Sprintf("%s: %d", c.What, c.N)
 	}
 	if len(counts) > 0 {
 		fmt.Fprintf(r.w, "  taken over: %s\n", strings.Join(counts, ", "))
@@ -56,8 +58,8 @@ func (r *Report) End(p *Plan, dry bool) {
 		fmt.Fprintf(r.w, "left out: %s\n", text)
 	}
 	if dry {
-		fmt.Fprintf(r.w, "\nNothing was written: %d accounts would be taken over. Without --dry-run they are, and then\nthe old program must never run again with these sessions: both would encrypt with the same keys.\n", r.n)
+		fmt.Fprintf(r.w, "\nNothing was written: %s would be taken over. Without --dry-run that happens, and then\nthe old program must never run again with these sessions: both would encrypt with the same keys.\n", plural.Of(r.n, "account"))
 		return
 	}
-	fmt.Fprintf(r.w, "\n%d accounts are taken over. The old program must NEVER run again with these sessions: both would encrypt with\nthe same keys, and messages would be lost or readable to others. Remove its sessions, and what starts it.\n", r.n)
+	fmt.Fprintf(r.w, "\n%s taken over. The old program must NEVER run again with these sessions: both would encrypt with\nthe same keys, and messages would be lost or readable to others. Remove its sessions, and what starts it.\n", plural.Of(r.n, "account is", "accounts are"))
 }

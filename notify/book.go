@@ -71,7 +71,7 @@ func NewBook(s *store.Store, log *slog.Logger) *Book {
 // Start forgets from now on what is over, in the background.
 func (b *Book) Start() {
 	b.work.Go(func() {
-		prune.Loop(b.life, Life, b.pruneOld, func(err error) { b.log.Warn("told alerts not forgotten", "error", err) })
+		prune.Loop(b.life, b.store, Life, b.pruneOld, func(err error) { b.log.Warn("told alerts not forgotten", "error", err) })
 	})
 }
 

@@ -2,6 +2,7 @@ package pace
 
 import (
 	"errors"
+	"math/rand/v2"
 	"path/filepath"
 	"testing"
 	"testing/synctest"
@@ -158,4 +159,46 @@ func TestADamagedRecordFreesNobody(t *testing.T) {
 		}
 		_ = s.Close()
 	}
+}
+
+// TestSpaceCountsFromTheDeparture sends with preparations of random length between Leave
+// and Left, and bytes that are repeated: the gaps are those between two departures.
+func TestSpaceCountsFromTheDeparture(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := openStore(t, filepath.Join(t.TempDir(), "p.db"))
+		defer func() { _ = s.Close() }()
+		p := newPacer(t, s, Limits{JitterMs: &Jitter{300, 700}})
+		var last time.Time
+		shortest, longest := time.Hour, time.Duration(0)
+		for n := range 1000 {
+			sender := ""
+			if n%2 == 0 { // a batch
+				sender = "b"
+				if refused := p.Hold(1, "a@s.whatsapp.net", sender); refused != nil {
+					t.Fatal(refused)
+				}
+			}
+			pass, err := p.Begin(1, "a@s.whatsapp.net", sender)
+			if err != nil || pass.Space(t.Context()) != nil || pass.Leave() != nil {
+				t.Fatal(err)
+			}
+			prepared := time.Duration(rand.IntN(2000)) * time.Millisecond
+			time.Sleep(prepared)
+			if n > 0 {
+				shortest, longest = min(shortest, time.Since(last)), max(longest, time.Since(last)-prepared)
+			}
+			pass.Left()
+			last = time.Now()
+			if n%10 == 0 {
+				time.Sleep(time.Second) // the connection breaks, and the bytes are repeated
+				pass.Left()
+				last = time.Now()
+			}
+			time.Sleep(time.Duration(rand.IntN(400)) * time.Millisecond) // the acknowledgement
+			pass.End(true)
+		}
+		if shortest < 300*time.Millisecond || longest > 702*time.Millisecond {
+			t.Errorf("between two messages were %s to %s", shortest, longest)
+		}
+	})
 }

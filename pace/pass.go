@@ -10,7 +10,7 @@ import (
 )
 
 // Pass is one message on its way through the limits of its instance: Begin,
-// Space, Leave, End. The methods of a nil Pass, of an instance without limits,
+// Space, Leave, Left, End. The methods of a nil Pass, of an instance without limits,
 // let everything pass.
 type Pass struct {
 	l      *ledger
@@ -18,7 +18,8 @@ type Pass struct {
 	person uint64 // at that JID, when it is a new contact; else 0
 	sender string
 	left   bool
-	is     departure // once it left
+	is     departure     // once it left
+	space  time.Duration // to the message after it
 }
 
 // Begin is called before a message is prepared. sender, unless it is empty, may
@@ -76,7 +77,7 @@ func (l *ledger) counted(mark uint64) bool {
 	return l.newContacts(now.back(l.day(now).began)).people[mark] > 0
 }
 
-// Space waits until enough time has passed since the last message. It is called
+// Space waits until enough time has passed since the last message left. It is called
 // when no other of the instance's messages can leave before this one. It
 // returns the cause of ctx's end.
 func (s *Pass) Space(ctx context.Context) error {
@@ -122,7 +123,8 @@ func (s *Pass) Leave() error {
 	s.left, s.is = true, departure{now.awake, s.person}
 	l.sent = append(l.sent, s.is)
 	delete(l.places, s.sender)
-	l.spaced = now.awake + l.limits.JitterMs.draw()
+	s.space = l.limits.JitterMs.draw()
+	l.spaced = now.awake + s.space // until Left is called
 	granting, err := l.grant(now, number)
 	l.mu.Unlock()
 	if err == nil && granting != nil {
@@ -132,6 +134,20 @@ func (s *Pass) Leave() error {
 		s.takeBack()
 	}
 	return err
+}
+
+// Left is called when the message's bytes have left, after Leave and before End; more
+// than once when they were repeated. The time to the next message counts from here: what
+// a send does between Leave and this takes as long as the network wants.
+func (s *Pass) Left() {
+	if s == nil {
+		return
+	}
+	s.l.mu.Lock()
+	defer s.l.mu.Unlock()
+	if s.left {
+		s.l.spaced = max(s.l.spaced, s.l.p.cfg.now().awake+s.space)
+	}
 }
 
 // grant notes the departure with that number, the newest, and returns the write

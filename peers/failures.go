@@ -16,7 +16,8 @@ const window = time.Minute
 // its own few tries anyway.
 const maxGuessers = 10_000
 
-// Failures counts wrong credentials by address. It is safe for concurrent use.
+// Failures counts by address what one may do a few times a minute: wrong credentials,
+// sign-ins. It is safe for concurrent use.
 type Failures struct {
 	perMinute int
 

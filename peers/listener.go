@@ -15,6 +15,7 @@ type Limits struct {
 	Total      int     // 1 or more
 	PerAddress int     // of one address; 0: no limit but Total
 	Exempt     Proxies // may hold as many as Total, for they bring many clients
+	Strangers  bool    // a request is a stranger's until [Prove] is called for it
 	Logger     *slog.Logger
 
 	spare time.Duration // see conn.resting; 0: one second
@@ -28,9 +29,14 @@ type Limits struct {
 // requests, a newcomer of an address at its limit is closed, and any other
 // waits, as do all behind it, until one ends.
 //
+// With Limits.Strangers, a request for which nobody called [Prove] yet is worth less
+// still: at a limit the oldest such connection is closed first, and at once. So slow
+// requests without a credential take no place from one that has a right credential.
+// At the limit of its address, a connection that never had a proven request is not spared either.
+//
 // Over HTTP/2 a connection carries many requests at once. Each that begins beside
 // another one counts as a connection of its own, and is reset where there is no
-// place for it: it never waits, and closes nobody.
+// place for it: it never waits.
 type Listener struct {
 	net.Listener
 	log      *slog.Logger
@@ -42,9 +48,10 @@ type Listener struct {
 	done    chan struct{} // closed by Close
 	closing sync.Once
 
-	mu    sync.Mutex
-	table table
-	stats ListenerStats
+	mu        sync.Mutex
+	table     table
+	stats     ListenerStats
+	forwarded forwarded
 }
 
 // ListenerStats are the figures of a Listener. All but Open only grow.
@@ -66,7 +73,7 @@ func Listen(l net.Listener, limits Limits) *Listener {
 	return &Listener{
 		Listener: l, log: limits.Logger, total: limits.Total, exempt: limits.Exempt,
 		freed: make(chan struct{}, 1), done: make(chan struct{}),
-		table: newTable(limits.Total, limits.PerAddress, limits.spare),
+		table: newTable(limits),
 	}
 }
 
@@ -95,10 +102,43 @@ func (s secured) Accept() (net.Conn, error) {
 	return tls.Server(c, s.config), nil
 }
 
+// stream is a request over HTTP/2 that is served.
+type stream struct {
+	conn   *conn
+	proven bool // guarded by the listener's mu
+}
+
+type (
+	connKey   struct{}
+	streamKey struct{}
+)
+
+// Prove notes that the request with a context has a right credential: its connection
+// gives its place to no newcomer. It does nothing when no [Listener] serves the request.
+func Prove(ctx context.Context) {
+	if s, ok := ctx.Value(streamKey{}).(*stream); ok {
+		l := s.conn.listener
+		l.mu.Lock()
+		defer l.mu.Unlock()
+		if !s.proven {
+			s.proven = l.table.prove(s.conn)
+		}
+		return
+	}
+	c, _ := ctx.Value(connKey{}).(*conn)
+	if c == nil {
+		return
+	}
+	c.listener.mu.Lock()
+	defer c.listener.mu.Unlock()
+	if c.proven == 0 {
+		c.listener.table.prove(c)
+	}
+}
+
 func (l *Listener) serve(srv *http.Server, on net.Listener) error {
-	type key struct{}
 	srv.ConnContext = func(ctx context.Context, c net.Conn) context.Context {
-		return context.WithValue(ctx, key{}, underneath(c))
+		return context.WithValue(ctx, connKey{}, underneath(c))
 	}
 	srv.ConnState = func(c net.Conn, s http.ConnState) {
 		if known := underneath(c); known != nil && s == http.StateIdle {
@@ -107,15 +147,21 @@ func (l *Listener) serve(srv *http.Server, on net.Listener) error {
 	}
 	next := srv.Handler
 	srv.Handler = http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		known, _ := r.Context().Value(key{}).(*conn)
+		known, _ := r.Context().Value(connKey{}).(*conn)
+		if known == nil {
+			next.ServeHTTP(w, r)
+			return
+		}
+		l.introduce(known, r)
 		switch {
-		case known == nil:
 		case r.ProtoMajor < 2:
 			l.works(known)
 		case !l.begins(known):
 			panic(http.ErrAbortHandler) // resets this request alone, and holds nothing
 		default:
-			defer l.ends(known)
+			s := &stream{conn: known}
+			defer l.ends(s)
+			r = r.WithContext(context.WithValue(r.Context(), streamKey{}, s))
 		}
 		next.ServeHTTP(w, r)
 	})
@@ -178,19 +224,28 @@ func (l *Listener) admit(c *conn) bool {
 		}
 		switch {
 		case p.evicted != nil:
+			if !p.full {
+				l.crowded(c)
+			}
 			_ = p.evicted.Conn.Close()
 			return true
 		case p.admitted:
 			return true
 		case p.refused:
-			if times := l.warnings.count("address"); times > 0 {
-				l.log.Warn("an address holds as many connections as it may; more are closed", "address", Name(c.network.Addr()), "limit", l.table.perAddress, "count", times)
-			}
+			l.crowded(c)
 			return false
 		}
 		if !l.await(p.again) {
 			return false
 		}
+	}
+}
+
+// crowded warns that an address is at its limit.
+func (l *Listener) crowded(c *conn) {
+	if times := l.warnings.count("address"); times > 0 {
+		l.log.Warn("an address holds as many connections as it may; those without a right credential or a request are closed first, then newcomers",
+			"address", Name(c.network.Addr()), "limit", l.table.perAddress, "count", times)
 	}
 }
 
@@ -238,26 +293,35 @@ func (l *Listener) rests(c *conn) {
 func (l *Listener) works(c *conn) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	l.table.work(c)
+	l.table.work(c, time.Now())
 }
 
 // begins counts a request of HTTP/2. It reports false when there is no place for it.
 func (l *Listener) begins(c *conn) bool {
 	l.mu.Lock()
-	defer l.mu.Unlock()
-	if l.table.begin(c) {
+	evicted, ok := l.table.begin(c, time.Now())
+	switch {
+	case !ok:
+		l.stats.Refused++
+	case evicted != nil:
+		l.stats.Evicted++
+	}
+	l.mu.Unlock()
+	if evicted != nil {
+		_ = evicted.Conn.Close()
+	}
+	if ok {
 		return true
 	}
-	l.stats.Refused++
 	if times := l.warnings.count("address"); times > 0 {
 		l.log.Warn("an address has as many requests and connections as it may, or all are taken; more requests over HTTP/2 are reset", "address", Name(c.network.Addr()), "limit", l.table.perAddress, "count", times)
 	}
 	return false
 }
 
-func (l *Listener) ends(c *conn) {
+func (l *Listener) ends(s *stream) {
 	l.mu.Lock()
-	l.table.end(c, time.Now())
+	l.table.end(s.conn, s.proven, time.Now())
 	l.mu.Unlock()
 	l.tell()
 }

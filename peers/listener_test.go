@@ -75,6 +75,9 @@ func newHall(t *testing.T, limits Limits) *hall {
 
 // ServeHTTP implements http.Handler.
 func (h *hall) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	if strings.HasPrefix(r.Header.Get("Apikey"), "right") {
+		Prove(r.Context())
+	}
 	switch r.URL.Path {
 	case "/stay":
 		select {
@@ -112,6 +115,12 @@ func (h *hall) come(from string) *guest {
 
 func (g *guest) ask(path string) *guest {
 	_, _ = io.WriteString(g, "GET "+path+" HTTP/1.1\r\nHost: x\r\n\r\n")
+	return g
+}
+
+// prove asks with a right credential.
+func (g *guest) prove(path string) *guest {
+	_, _ = io.WriteString(g, "GET "+path+" HTTP/1.1\r\nHost: x\r\nApikey: right\r\n\r\n")
 	return g
 }
 
@@ -200,8 +209,9 @@ func TestAnAddressAtItsLimitIsClosedAndNobodyElseNotices(t *testing.T) {
 	}
 	h := newHall(t, Limits{Total: 8, PerAddress: 2, Exempt: exempt, spare: long})
 	for range 2 {
-		h.come("127.0.0.1")
+		h.come("127.0.0.1").ask("/stay")
 	}
+	h.await("two are inside", func(s ListenerStats) bool { return s.Open == 2 })
 	for range 50 {
 		if _, err := h.come("127.0.0.1").ask("/").answer(patience); err == nil || errors.Is(err, os.ErrDeadlineExceeded) {
 			t.Fatalf("over its limit: %v", err)

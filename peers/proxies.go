@@ -88,6 +88,11 @@ func (p Proxies) Client(r *http.Request) netip.Addr {
 	return from
 }
 
+// Secure reports whether a request came to a trusted proxy over https.
+func (p Proxies) Secure(r *http.Request) bool {
+	return r.Header.Get("X-Forwarded-Proto") == "https" && p.Trust(addressOf(r.RemoteAddr))
+}
+
 // addressOf reads an address with or without a port. IPv4 in IPv6 is IPv4, and
 // a zone, which is of this machine, is dropped.
 func addressOf(text string) netip.Addr {

@@ -16,11 +16,16 @@ type conn struct {
 
 	// Guarded by the listener's mu. A connection rests until its first request,
 	// and between two. For a moment it is spared: the request may be under way.
-	counted bool
-	streams int       // requests over HTTP/2 that are served
-	resting time.Time // since when
-	inAll   *list.Element
-	inHeld  *list.Element // both nil while a request is served
+	// One whose requests are all of strangers is in the lists of those.
+	counted  bool
+	met      bool      // its first request was looked at, see forwarded
+	proved   bool      // it had a proven request
+	stranger bool      // it is in the lists of strangers
+	streams  int       // requests over HTTP/2 that are served
+	proven   int       // requests that are served and were proven
+	resting  time.Time // since when it is in its lists
+	inAll    *list.Element
+	inHeld   *list.Element // both nil while a proven request is served
 }
 
 // Close implements net.Conn.
@@ -35,20 +40,61 @@ func (c *conn) Close() error {
 type table struct {
 	total, perAddress int
 	spare             time.Duration
+	strangers         bool // a request is a stranger's until it is proven
 
 	open    int
-	resting list.List // of *conn, the one that has rested longest first
+	idle    idle
 	holders map[netip.Prefix]*holder
 }
 
 // holder is what one address holds.
 type holder struct {
-	open    int
-	resting list.List // as the table's
+	open int
+	idle idle
 }
 
-func newTable(total, perAddress int, spare time.Duration) table {
-	return table{total: total, perAddress: perAddress, spare: spare, holders: map[netip.Prefix]*holder{}}
+// idle are the connections that a newcomer may displace.
+type idle struct {
+	resting   list.List // of *conn without a request, the one that has rested longest first
+	strangers list.List // of *conn with unproven requests only, the oldest first
+}
+
+// list is the one that c belongs to.
+func (i *idle) list(c *conn) *list.List {
+	if c.stranger {
+		return &i.strangers
+	}
+	return &i.resting
+}
+
+// victim is who is displaced first: the oldest stranger at once, then who has rested
+// longest, once it has rested for spare; again says how long that takes. With hurry, a
+// connection that never had a proven request is not spared.
+func (i *idle) victim(spare time.Duration, hurry bool, now time.Time) (c *conn, again time.Duration) {
+	if oldest := i.strangers.Front(); oldest != nil {
+		return oldest.Value.(*conn), 0
+	}
+	front := i.resting.Front()
+	if front == nil {
+		return nil, 0
+	}
+	longest := front.Value.(*conn)
+	left := spare - now.Sub(longest.resting)
+	if left <= 0 {
+		return longest, 0
+	}
+	if hurry {
+		for e := front; e != nil; e = e.Next() {
+			if unknown := e.Value.(*conn); !unknown.proved {
+				return unknown, 0
+			}
+		}
+	}
+	return nil, left
+}
+
+func newTable(l Limits) table {
+	return table{total: l.Total, perAddress: l.PerAddress, spare: l.spare, strangers: l.Strangers, holders: map[netip.Prefix]*holder{}}
 }
 
 // placing is what becomes of a newcomer. When it is neither admitted nor refused
@@ -69,20 +115,17 @@ func (t *table) place(c *conn, now time.Time) placing {
 		t.add(c, now)
 		return placing{admitted: true}
 	}
-	among := &t.resting
+	among := &t.idle
 	if atLimit {
-		among = &h.resting
+		among = &h.idle
 	}
-	if among.Len() == 0 {
-		return placing{refused: atLimit, full: !atLimit}
+	victim, again := among.victim(t.spare, atLimit, now)
+	if victim == nil {
+		return placing{refused: atLimit, full: !atLimit, again: again}
 	}
-	longest := among.Front().Value.(*conn)
-	if left := t.spare - now.Sub(longest.resting); left > 0 {
-		return placing{refused: atLimit, full: !atLimit, again: left}
-	}
-	t.remove(longest)
+	t.remove(victim)
 	t.add(c, now)
-	return placing{admitted: true, evicted: longest, full: !atLimit}
+	return placing{admitted: true, evicted: victim, full: !atLimit}
 }
 
 func (t *table) add(c *conn, now time.Time) {
@@ -100,46 +143,102 @@ func (t *table) add(c *conn, now time.Time) {
 // rest notes that a connection has no request. Of one of HTTP/2 only its requests
 // tell that: what the server says of it may be older than the next of them.
 func (t *table) rest(c *conn, now time.Time) {
-	if !c.counted || c.inAll != nil || c.streams > 0 {
+	if c.streams > 0 || c.inAll != nil && !c.stranger {
 		return
 	}
-	c.resting = now
-	c.inAll = t.resting.PushBack(c)
-	c.inHeld = t.holders[c.network].resting.PushBack(c)
+	c.proven = 0
+	t.list(c, false, now)
 }
 
-func (t *table) work(c *conn) {
+// list puts a connection into the lists of strangers or of those that rest.
+func (t *table) list(c *conn, stranger bool, now time.Time) {
+	if !c.counted {
+		return
+	}
+	t.unlist(c)
+	c.stranger, c.resting = stranger, now
+	c.inAll = t.idle.list(c).PushBack(c)
+	c.inHeld = t.holders[c.network].idle.list(c).PushBack(c)
+}
+
+func (t *table) unlist(c *conn) {
 	if c.inAll == nil {
 		return
 	}
-	t.resting.Remove(c.inAll)
-	t.holders[c.network].resting.Remove(c.inHeld)
+	t.idle.list(c).Remove(c.inAll)
+	t.holders[c.network].idle.list(c).Remove(c.inHeld)
 	c.inAll, c.inHeld = nil, nil
 }
 
-// begin counts a request of HTTP/2 and reports whether there is room for it: the
-// first has the place of its connection, each beside it needs another.
-func (t *table) begin(c *conn) bool {
+// work notes that a connection has a request.
+func (t *table) work(c *conn, now time.Time) {
+	switch {
+	case !t.strangers:
+		c.proved = true
+		t.unlist(c)
+	case c.proven == 0 && (c.inAll == nil || !c.stranger):
+		t.list(c, true, now)
+	}
+}
+
+// prove notes that a request of a connection is no stranger's. It reports false when
+// the connection has no request any more.
+func (t *table) prove(c *conn) bool {
+	if !c.counted || c.inAll != nil && !c.stranger {
+		return false
+	}
+	c.proven++
+	c.proved = true
+	t.unlist(c)
+	return true
+}
+
+// begin counts a request of HTTP/2: the first has the place of its connection, each
+// beside it needs another. It reports whether there is one; evicted, if not nil, made
+// room for it and is to be closed.
+func (t *table) begin(c *conn, now time.Time) (evicted *conn, ok bool) {
 	if !c.counted { // it is closed, and so will be the request
-		return true
+		return nil, true
 	}
 	h := t.holders[c.network]
 	if c.streams > 0 {
-		if t.open >= t.total || !c.exempt && t.perAddress > 0 && h.open >= t.perAddress {
-			return false
+		if evicted, ok = t.room(c, h, now); !ok {
+			return nil, false
 		}
 		t.open++
 		h.open++
 	}
 	c.streams++
-	t.work(c)
-	return true
+	t.work(c, now)
+	return evicted, true
 }
 
-// end is the end of a request that begin took.
-func (t *table) end(c *conn, now time.Time) {
+// room finds a place for a further request of c, by displacing another connection if it
+// has to.
+func (t *table) room(c *conn, h *holder, now time.Time) (evicted *conn, ok bool) {
+	var among *idle
+	switch {
+	case !c.exempt && t.perAddress > 0 && h.open >= t.perAddress:
+		among = &h.idle
+	case t.open >= t.total:
+		among = &t.idle
+	default:
+		return nil, true
+	}
+	if evicted, _ = among.victim(t.spare, false, now); evicted == nil || evicted == c {
+		return nil, false
+	}
+	t.remove(evicted)
+	return evicted, true
+}
+
+// end is the end of a request that begin took; proven says whether it was proven.
+func (t *table) end(c *conn, proven bool, now time.Time) {
 	if !c.counted || c.streams == 0 {
 		return
+	}
+	if proven {
+		c.proven--
 	}
 	if c.streams--; c.streams == 0 {
 		t.rest(c, now)
@@ -147,13 +246,14 @@ func (t *table) end(c *conn, now time.Time) {
 	}
 	t.open--
 	t.holders[c.network].open--
+	t.work(c, now)
 }
 
 func (t *table) remove(c *conn) {
 	if !c.counted {
 		return
 	}
-	t.work(c)
+	t.unlist(c)
 	c.counted = false
 	places := max(1, c.streams)
 	t.open -= places

@@ -13,20 +13,22 @@ func TestTheTableAgreesWithItsConnections(t *testing.T) {
 	for seed := range uint64(50) {
 		r := rand.New(rand.NewPCG(seed, 0))
 		total, perAddress := 1+r.IntN(8), r.IntN(4)
-		tb := newTable(total, perAddress, time.Second)
+		tb := newTable(Limits{Total: total, PerAddress: perAddress, Strangers: seed%2 == 0, spare: time.Second})
 		now := time.Now()
 		var inside []*conn
 		for range 500 {
 			now = now.Add(time.Duration(r.IntN(700)) * time.Millisecond)
-			switch action := r.IntN(10); {
+			switch action := r.IntN(12); {
 			case action < 5:
 				c := &conn{network: network(netip.AddrFrom4([4]byte{9, 9, 9, byte(r.IntN(4))})), exempt: r.IntN(8) == 0}
 				inside = placed(t, &tb, c, inside, now)
 			case len(inside) == 0:
 			case action < 7:
-				tb.work(inside[r.IntN(len(inside))])
+				tb.work(inside[r.IntN(len(inside))], now)
 			case action < 9:
 				tb.rest(inside[r.IntN(len(inside))], now)
+			case action < 11:
+				tb.prove(inside[r.IntN(len(inside))])
 			default:
 				i := r.IntN(len(inside))
 				tb.remove(inside[i])
@@ -56,7 +58,8 @@ func placed(t *testing.T, tb *table, c *conn, inside []*conn, now time.Time) []*
 		t.Errorf("refused with %d of its address inside: %+v", same, p)
 	}
 	if p.evicted != nil {
-		if now.Sub(p.evicted.resting) < tb.spare || atLimit && p.evicted.network != c.network {
+		spared := !p.evicted.stranger && now.Sub(p.evicted.resting) < tb.spare && (p.evicted.proved || !atLimit)
+		if spared || p.evicted.proven > 0 || atLimit && p.evicted.network != c.network {
 			t.Errorf("evicted %+v for %+v", p.evicted, c)
 		}
 		for i, other := range inside {
@@ -77,15 +80,20 @@ func placed(t *testing.T, tb *table, c *conn, inside []*conn, now time.Time) []*
 
 func agrees(t *testing.T, tb *table, inside []*conn) {
 	t.Helper()
-	resting, holders := 0, map[netip.Prefix]int{}
+	resting, strangers, holders := 0, 0, map[netip.Prefix]int{}
 	for _, c := range inside {
 		holders[c.network]++
-		if c.inAll != nil {
+		switch {
+		case c.inAll == nil:
+		case c.stranger:
+			strangers++
+		default:
 			resting++
 		}
 	}
-	if tb.open != len(inside) || tb.open > tb.total || tb.resting.Len() != resting || len(tb.holders) != len(holders) {
-		t.Fatalf("%d open of %d, %d resting of %d, %d holders of %d", tb.open, len(inside), tb.resting.Len(), resting, len(tb.holders), len(holders))
+	if tb.open != len(inside) || tb.open > tb.total || tb.idle.resting.Len() != resting || tb.idle.strangers.Len() != strangers || len(tb.holders) != len(holders) {
+		t.Fatalf("%d open of %d, %d resting of %d, %d strangers of %d, %d holders of %d",
+			tb.open, len(inside), tb.idle.resting.Len(), resting, tb.idle.strangers.Len(), strangers, len(tb.holders), len(holders))
 	}
 	for n, h := range tb.holders {
 		if h.open != holders[n] {
@@ -93,7 +101,7 @@ func agrees(t *testing.T, tb *table, inside []*conn) {
 		}
 	}
 	var last time.Time
-	for e := tb.resting.Front(); e != nil; e = e.Next() {
+	for e := tb.idle.resting.Front(); e != nil; e = e.Next() {
 		if at := e.Value.(*conn).resting; at.Before(last) {
 			t.Fatal("the resting are not in the order of time")
 		} else {

@@ -28,11 +28,19 @@ func Grace(life time.Duration) time.Duration {
 // that is left was made, or a time before that; zero when nothing is left.
 type Func func(before time.Time) (oldest time.Time, err error)
 
+// Clock tells whether the time of day may decide what is removed. A store is one.
+type Clock interface{ TrustsClock() bool }
+
 // Loop calls look at once, and then whenever something with the given life can
 // be past it, until ctx ends. An error is handed to failed, unless ctx has
-// ended; the next look then comes after Grace.
-func Loop(ctx context.Context, life time.Duration, look Func, failed func(error)) {
+// ended; the next look then comes after Grace. While clock is not trusted,
+// nothing is looked for.
+func Loop(ctx context.Context, clock Clock, life time.Duration, look Func, failed func(error)) {
 	for ctx.Err() == nil {
+		if !clock.TrustsClock() {
+			wait(ctx, time.Now().Add(step))
+			continue
+		}
 		began := time.Now()
 		oldest, err := look(began.Add(-life))
 		if err != nil && ctx.Err() == nil {

@@ -40,6 +40,37 @@ func (s *shelf) look(life time.Duration) Func {
 	}
 }
 
+// right is a clock that is trusted.
+type right struct{}
+
+func (right) TrustsClock() bool { return true }
+
+// wrong is a clock that is trusted from a time on.
+type wrong struct{ until time.Time }
+
+func (w wrong) TrustsClock() bool { return !time.Now().Before(w.until) }
+
+func TestNothingIsRemovedByAnUntrustedClock(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		ctx, cancel := context.WithCancel(context.Background())
+		until := time.Now().Add(24 * time.Hour)
+		var s shelf
+		s.made = []time.Time{time.Now().AddDate(-1, 0, 0)}
+		go Loop(ctx, wrong{until}, time.Hour, s.look(time.Hour), func(err error) { t.Error(err) })
+		time.Sleep(24*time.Hour - time.Second)
+		synctest.Wait()
+		if len(s.looks) != 0 || len(s.made) != 1 {
+			t.Errorf("%d looks, %d things left", len(s.looks), len(s.made))
+		}
+		time.Sleep(2 * time.Minute)
+		cancel()
+		synctest.Wait()
+		if len(s.looks) == 0 || len(s.made) != 0 {
+			t.Errorf("trusted again: %d looks, %d things left", len(s.looks), len(s.made))
+		}
+	})
+}
+
 // Whatever its life, nothing is kept longer than a tenth of it or a minute too
 // long, and what comes all the time costs no more looks than that needs.
 func TestNothingIsKeptMuchLongerThanItsLife(t *testing.T) {
@@ -47,7 +78,7 @@ func TestNothingIsKeptMuchLongerThanItsLife(t *testing.T) {
 		synctest.Test(t, func(t *testing.T) {
 			ctx, cancel := context.WithCancel(context.Background())
 			var s shelf
-			go Loop(ctx, life, s.look(life), func(err error) { t.Error(err) })
+			go Loop(ctx, right{}, life, s.look(life), func(err error) { t.Error(err) })
 			const things = 500
 			for range things {
 				time.Sleep(life / 100)
@@ -73,7 +104,7 @@ func TestWhereThereIsNothingALookALifeIsEnough(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		ctx, cancel := context.WithCancel(context.Background())
 		var s shelf
-		go Loop(ctx, time.Hour, s.look(time.Hour), func(err error) { t.Error(err) })
+		go Loop(ctx, right{}, time.Hour, s.look(time.Hour), func(err error) { t.Error(err) })
 		time.Sleep(10*time.Hour - time.Second)
 		cancel()
 		synctest.Wait()
@@ -96,7 +127,7 @@ func TestAFailedLookIsMadeAgain(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		ctx, cancel := context.WithCancel(context.Background())
 		looks, told := 0, 0
-		go Loop(ctx, 100*time.Hour, func(time.Time) (time.Time, error) {
+		go Loop(ctx, right{}, 100*time.Hour, func(time.Time) (time.Time, error) {
 			looks++
 			return time.Time{}, errors.New("odd")
 		}, func(error) { told++ })

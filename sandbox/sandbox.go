@@ -51,3 +51,7 @@ func (s *Server) Control() http.Handler { return newControl(s.Server, s.log) }
 
 // Buckets describes the data file.
 func Buckets() []store.Bucket { return network.Buckets() }
+
+// RootKey is the public root key of the sandbox whose data file is at path. Errors are
+// those of store.LookInto.
+func RootKey(path string) ([32]byte, error) { return network.RootKey(path) }

@@ -9,6 +9,8 @@ import (
 	"sync"
 
 	bolt "go.etcd.io/bbolt"
+
+	"postern/plural"
 )
 
 // A record that cannot be read ends nothing but itself. It stays where it is,
@@ -114,7 +116,7 @@ func (s *Store) Damaged(bucket string) bool {
 // Warnings says what is wrong with the data file although it works, for people.
 func (s *Store) Warnings() (all []string) {
 	if n := s.aside.len(); n > 0 {
-		all = append(all, fmt.Sprintf("%d damaged records of the data file are set aside; the log names them", n))
+		all = append(all, fmt.Sprintf("%s of the data file %s set aside; the log names %s", plural.Of(n, "damaged record"), plural.Noun(n, "is", "are"), plural.Noun(n, "it", "them")))
 	}
 	if s.headLost {
 		all = append(all, "one of the two head pages of the data file was damaged at the start; the last commit before it may be missing")

@@ -280,7 +280,10 @@ func (s *Store) end(btx *bolt.Tx) {
 func (s *Store) finishCommit(btx *bolt.Tx, calls int) error {
 	id := btx.ID()
 	start := time.Now()
-	err := s.land(btx)
+	err := s.clock.keep(btx, s.opts.Now(), s.running())
+	if err == nil {
+		err = s.land(btx)
+	}
 	took := time.Since(start)
 	s.stats.commit(calls, took, btx.Stats())
 	if err == nil {

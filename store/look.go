@@ -48,6 +48,7 @@ func (tx *Tx) look(bucket string, r Range, fn func(key, raw []byte) (bool, error
 	}
 	k, raw := seek(c, r.Reverse, from, before)
 	for ; k != nil && inside(k, from, before); k, raw = step(c) {
+		tx.openings.looked++
 		if declared.isGuard(k) {
 			continue
 		}

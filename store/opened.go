@@ -26,6 +26,7 @@ type openings struct {
 	spare []byte // for the records of this transaction, which bbolt keeps until its end
 
 	shared []sharedBy
+	looked uint64 // records and keys that were read
 }
 
 // spareSize is how much memory for records is taken at once; a large one gets its own.

@@ -54,10 +54,10 @@ func (q OutboxQuery) bounds(prefix []byte) Range {
 	return r
 }
 
-// OutboxCountOfBatch counts the entries of a batch. It walks their keys, some
-// nanoseconds each.
-func (tx *Tx) OutboxCountOfBatch(batch uuid.UUID) (n int, err error) {
-	return tx.Count(outboxBatch, batch[:])
+// OutboxCountOfBatch counts the entries of a batch up to most: when it returns
+// that, there may be more. It walks their keys, some nanoseconds each.
+func (tx *Tx) OutboxCountOfBatch(batch uuid.UUID, most int) (n int, err error) {
+	return tx.CountSome(outboxBatch, batch[:], most)
 }
 
 // OutboxHead returns one entry without its body, which it does not copy.
@@ -74,6 +74,12 @@ func (tx *Tx) OutboxHead(seq uint64) (e OutboxEntry, found bool, err error) {
 // HasOutbox reports whether the entry exists, damaged or not.
 func (tx *Tx) HasOutbox(seq uint64) bool { return tx.Has(outboxEntries, Key(seq)) }
 
+// Peek is Get without the copy: the value must neither be kept nor changed, and is
+// good until the transaction writes or ends.
+func (tx *Tx) Peek(bucket string, key []byte) (value []byte, found bool, err error) {
+	return tx.peek(bucket, key)
+}
+
 // peek returns the value of key as it lies in the file: it must neither be
 // kept nor changed.
 func (tx *Tx) peek(bucket string, key []byte) (value []byte, found bool, err error) {
@@ -81,6 +87,7 @@ func (tx *Tx) peek(bucket string, key []byte) (value []byte, found bool, err err
 	if err != nil {
 		return nil, false, err
 	}
+	tx.openings.looked++
 	raw := b.Get(key)
 	if raw == nil {
 		return nil, false, nil
@@ -114,6 +121,7 @@ func (tx *Tx) walk(bucket string, r Range, fn func(key []byte) (bool, error)) er
 		step = c.Prev
 	}
 	for k, _ := seek(c, r.Reverse, from, before); k != nil && inside(k, from, before); k, _ = step() {
+		tx.openings.looked++
 		if b.declared.isGuard(k) {
 			continue
 		}

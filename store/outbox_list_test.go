@@ -55,7 +55,7 @@ func TestAListBeginsAnywhereAndGoesBothWays(t *testing.T) {
 			t.Errorf("%s: %v, want %v", c.name, got, c.want)
 		}
 	}
-	if n := view(t, s, func(tx *Tx) (int, error) { return tx.OutboxCountOfBatch(a) }); n != 4 {
+	if n := view(t, s, func(tx *Tx) (int, error) { return tx.OutboxCountOfBatch(a, 100) }); n != 4 {
 		t.Errorf("the batch has %d entries", n)
 	}
 }

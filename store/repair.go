@@ -13,6 +13,7 @@ import (
 
 	bolt "go.etcd.io/bbolt"
 
+	"postern/plural"
 	"postern/store/pages"
 )
 
@@ -374,7 +375,7 @@ func (m *repairing) finish(to *os.File) error {
 		if _, err := complete(tx, made, holds); err != nil {
 			return err
 		}
-		for _, key := range [][]byte{metaRestored, metaProgram, metaID} {
+		for _, key := range [][]byte{metaRestored, metaProgram, metaID, metaClock} {
 			if value := m.found.meta[string(key)]; value != nil {
 				if err := tx.Bucket([]byte(metaBucket.Name)).Put(key, seal(key, value)); err != nil {
 					return err
@@ -393,7 +394,7 @@ func (m *repairing) finish(to *os.File) error {
 func (m *repairing) verify(to *os.File) error {
 	report, err := check(m.ctx, to, m.sch)
 	if err == nil && len(report.Faults) > 0 {
-		err = fmt.Errorf("%w: the new file would have %d faults: %s", ErrCorrupt, len(report.Faults), report.Faults[0])
+		err = fmt.Errorf("%w: the new file would have %s: %s", ErrCorrupt, plural.Of(len(report.Faults), "fault"), report.Faults[0])
 	}
 	return err
 }

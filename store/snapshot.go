@@ -246,6 +246,35 @@ func (m inMemory) WriteAt(p []byte, at int64) (int, error) {
 	return copy(m[at:], p), nil
 }
 
+// VerifyCopy reads a copy of a data file that a Snapshot wrote: every page, the checksum of
+// every record, and what the buckets are to hold. Errors are those that would refuse to
+// open it; damaged records, with which a program lives, are none. Its memory does not grow
+// with the copy but for a bit a page.
+func VerifyCopy(r io.ReaderAt, size int64, buckets []Bucket) error {
+	sch, err := newSchema(buckets)
+	if err != nil {
+		return err
+	}
+	return verifyCopy(&givingWay{r: r}, size, sch)
+}
+
+// VerifyCopy is the function of that name, which leaves processor and disk to those who
+// commit meanwhile.
+func (s *Store) VerifyCopy(r io.ReaderAt, size int64) error {
+	return verifyCopy(&givingWay{r: r, store: s}, size, s.schema)
+}
+
+func verifyCopy(r io.ReaderAt, size int64, sch schema) error {
+	found, err := readSurveyFrom(r, size)
+	if err == nil {
+		err = found.identify(sch)
+	}
+	if err == nil {
+		err = found.judge(sch)
+	}
+	return explain(err)
+}
+
 // Close removes the snapshot.
 func (n *Snapshot) Close() error { return n.close() }
 

@@ -13,6 +13,7 @@ type counters struct {
 	commits, updates, damaged atomic.Uint64
 	pages, writes, wakes      atomic.Uint64
 	commitNanos               atomic.Int64
+	looked                    atomic.Uint64
 }
 
 // commit counts one of so many calls; what is bbolt's account of it.
@@ -30,6 +31,7 @@ type Stats struct {
 	Updates    uint64        // calls of Update that they carried
 	Pages      uint64        // that the commits wrote, each of PageSize bytes
 	Writes     uint64        // system calls that wrote them
+	Looked     uint64        // records and keys that Views read
 	Wakes      uint64        // how often the writer was woken; it goes on until nobody waits
 	CommitTime time.Duration // time spent in commits, all together
 	WriteTime  time.Duration // the part of it for writing and fsync
@@ -51,6 +53,7 @@ func (s *Store) Stats() Stats {
 		Updates:    s.stats.updates.Load(),
 		Pages:      s.stats.pages.Load(),
 		Writes:     s.stats.writes.Load(),
+		Looked:     s.stats.looked.Load(),
 		Wakes:      s.stats.wakes.Load(),
 		CommitTime: time.Duration(s.stats.commitNanos.Load()),
 		Damaged:    s.stats.damaged.Load(),

@@ -108,6 +108,9 @@ type Store struct {
 	flight   atomic.Pointer[flight] // the newest commit
 	commitTx func(*bolt.Tx) error   // (*bolt.Tx).Commit
 	watch    watch
+
+	clock  clock
+	opened time.Time // with the monotonic reading of Options.Now, where it has one
 }
 
 // Open opens the file at o.Path, or creates it. It takes an exclusive lock
@@ -163,6 +166,8 @@ func open(o Options) (*Store, error) {
 
 		commitTx: func(btx *bolt.Tx) error { return shielded(btx.Commit) },
 		watch:    watch{time.Now, time.Sleep},
+		clock:    clock{log: log},
+		opened:   o.Now(),
 	}
 	s.disable.Store(o.DisableOutboxDelivery)
 	s.clean, s.unread = found.clean(), found.unread
@@ -177,6 +182,9 @@ func open(o Options) (*Store, error) {
 		return nil, errors.Join(err, db.Close())
 	}
 	if s.backlog.counts, s.foundNewest, err = countOutbox(db); err != nil {
+		return nil, errors.Join(err, db.Close())
+	}
+	if err := s.clock.open(db); err != nil {
 		return nil, errors.Join(err, db.Close())
 	}
 	if err := s.trust(); err != nil {
@@ -195,6 +203,7 @@ func (s *Store) View(fn func(*Tx) error) error {
 	err := shielded(func() error {
 		return s.read(func(b *bolt.Tx) error {
 			tx.bolt, tx.openings = b, &openings{}
+			defer func() { s.stats.looked.Add(tx.openings.looked) }()
 			return fn(tx)
 		})
 	})

@@ -10,6 +10,7 @@ import (
 	"os"
 	"slices"
 
+	"postern/plural"
 	"postern/store/pages"
 )
 
@@ -221,15 +222,15 @@ func (s *survey) judgeBucket(sch schema, name string, want tally) error {
 	_, declared := sch[name]
 	switch {
 	case got == nil:
-		return fmt.Errorf("%w: the bucket %s is missing, with %d records", ErrCorrupt, name, want.rows)
+		return fmt.Errorf("%w: the bucket %s is missing, with %s", ErrCorrupt, name, plural.Of(want.rows, "record"))
 	case !declared:
 		return fmt.Errorf("%w (%sit has the bucket %s, which this release does not know)", ErrNewer, s.writer(), name)
 	case got.rows != want.rows:
-		return fmt.Errorf("%w: the bucket %s has %d records of %d", ErrCorrupt, name, got.rows, want.rows)
+		return fmt.Errorf("%w: the bucket %s has %s of %d", ErrCorrupt, name, plural.Of(got.rows, "record"), want.rows)
 	case got.sequence != want.sequence:
 		return fmt.Errorf("%w: the bucket %s says that the last number it gave is %d; it was %d", ErrCorrupt, name, got.sequence, want.sequence)
 	case got.sum != want.sum && !got.vague && !want.vague:
-		return fmt.Errorf("%w: the bucket %s has %d records, not all in their newest state", ErrCorrupt, name, got.rows)
+		return fmt.Errorf("%w: the bucket %s has %s, not all in their newest state", ErrCorrupt, name, plural.Of(got.rows, "record"))
 	}
 	return nil
 }
@@ -241,7 +242,7 @@ func describe(faults []*pages.Fault) error {
 		text += ", which costs " + cost
 	}
 	if n := len(faults) - 1; n > 0 {
-		text += fmt.Sprintf("; and %d more faults", n)
+		text += fmt.Sprintf("; and %s", plural.Of(n, "more fault"))
 	}
 	return fmt.Errorf("%w: %s", ErrCorrupt, text)
 }

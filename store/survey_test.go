@@ -53,11 +53,11 @@ func TestAFileWhoseBucketsAreNotWhatWasWrittenIsRefused(t *testing.T) {
 		says   string
 	}{
 		"nothing changed":       {func(*bolt.Tx) error { return nil }, nil, ""},
-		"a missing bucket":      {func(tx *bolt.Tx) error { return tx.DeleteBucket([]byte("other")) }, ErrCorrupt, "bucket other is missing, with 1 records"},
+		"a missing bucket":      {func(tx *bolt.Tx) error { return tx.DeleteBucket([]byte("other")) }, ErrCorrupt, "bucket other is missing, with 1 record"},
 		"an unknown bucket":     {func(tx *bolt.Tx) error { _, err := tx.CreateBucket([]byte("othes")); return err }, ErrCorrupt, `"othes"`},
 		"a number given again":  {func(tx *bolt.Tx) error { return tx.Bucket([]byte("other")).SetSequence(0) }, ErrCorrupt, "bucket other says that the last number it gave is 0; it was 1"},
 		"a number far away":     {func(tx *bolt.Tx) error { return tx.Bucket([]byte("other")).SetSequence(1 << 62) }, ErrCorrupt, "bucket other"},
-		"a record that is gone": {func(tx *bolt.Tx) error { return tx.Bucket([]byte("thing")).Delete([]byte("a")) }, ErrCorrupt, "bucket thing has 1 records of 2"},
+		"a record that is gone": {func(tx *bolt.Tx) error { return tx.Bucket([]byte("thing")).Delete([]byte("a")) }, ErrCorrupt, "bucket thing has 1 record of 2"},
 		"a record of before":    {func(tx *bolt.Tx) error { return tx.Bucket([]byte("thing")).Put([]byte("a"), sealed("a", "1")) }, ErrCorrupt, "bucket thing has 2 records, not all in their newest state"},
 		"an empty bucket": {func(tx *bolt.Tx) error {
 			if err := tx.DeleteBucket([]byte("thing")); err != nil {

@@ -56,6 +56,7 @@ func (tx *Tx) Get(bucket string, key []byte) ([]byte, error) {
 	if err != nil {
 		return nil, err
 	}
+	tx.openings.looked++
 	raw := b.Get(key)
 	if raw == nil {
 		return nil, nil
@@ -71,6 +72,7 @@ func (tx *Tx) Get(bucket string, key []byte) ([]byte, error) {
 // Has reports whether key exists, damaged or not.
 func (tx *Tx) Has(bucket string, key []byte) bool {
 	b, err := tx.bucket(bucket)
+	tx.openings.looked++
 	return err == nil && b.Get(key) != nil
 }
 
@@ -145,9 +147,17 @@ func (tx *Tx) DeleteSome(bucket string, prefix []byte, limit int) (n int, err er
 // Count counts the records whose keys begin with prefix, damaged ones too. It
 // walks through the keys, some nanoseconds each.
 func (tx *Tx) Count(bucket string, prefix []byte) (n int, err error) {
+	return tx.CountSome(bucket, prefix, math.MaxInt)
+}
+
+// CountSome is Count up to most: when it returns that, there may be more.
+func (tx *Tx) CountSome(bucket string, prefix []byte, most int) (n int, err error) {
+	if most <= 0 {
+		return 0, nil
+	}
 	err = tx.walk(bucket, Range{Prefix: prefix}, func([]byte) (bool, error) {
 		n++
-		return true, nil
+		return n < most, nil
 	})
 	return n, err
 }
@@ -217,6 +227,7 @@ func (tx *Tx) Scan(bucket string, r Range, fn func(key, value []byte) (bool, err
 	}
 	k, raw := seek(c, r.Reverse, from, before)
 	for n := 0; k != nil && inside(k, from, before) && (r.Limit == 0 || n < r.Limit); k, raw = step() {
+		tx.openings.looked++
 		if b.declared.isGuard(k) {
 			continue
 		}

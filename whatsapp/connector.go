@@ -14,6 +14,7 @@ import (
 
 	"postern/event"
 	"postern/proxy"
+	"postern/whatsapp/device"
 )
 
 // Devices keeps the device record of each instance: its keys, sessions and
@@ -23,8 +24,15 @@ type Devices interface {
 	// New returns an unsaved device for the instance; whatsmeow saves it when
 	// it is paired.
 	New(instance int64) *wastore.Device
-	// Load returns the saved device, or nil when the instance is not paired.
-	Load(ctx context.Context, instance int64) (*wastore.Device, error)
+	// Join names the network that devices connect to. A device that is saved from
+	// then on is of it.
+	Join(n event.Network)
+	// Load returns the saved device, none when the instance was not paired.
+	Load(ctx context.Context, instance int64) (device.Saved, error)
+	// Recall is Load for a device that its network logged out, to try it once more.
+	Recall(ctx context.Context, instance int64) (device.Saved, error)
+	// Accepted notes that the network let the device log in.
+	Accepted(ctx context.Context, instance int64) error
 	// Delete removes the device of the instance and all that belongs to it.
 	// An instance without one is no error.
 	Delete(ctx context.Context, instance int64) error
@@ -124,6 +132,7 @@ type Connector struct {
 	seen  tally
 
 	endpoint   *server                 // nil for the real WhatsApp
+	network    event.Network           // that all sessions connect to
 	version    atomic.Pointer[Version] // never nil
 	stateRetry time.Duration           // see catchUpState
 
@@ -155,7 +164,7 @@ func New(cfg Config) (*Connector, error) {
 		return nil, errors.New("whatsapp: no device store given")
 	}
 	cfg = cfg.withDefaults()
-	c := &Connector{cfg: cfg, log: cfg.Logger.With("component", "whatsapp"), stateRetry: stateRetry, historyPause: historyPause}
+	c := &Connector{cfg: cfg, network: cfg.Endpoint.Network(), log: cfg.Logger.With("component", "whatsapp"), stateRetry: stateRetry, historyPause: historyPause}
 	c.SetVersion(BuiltinVersion())
 	var err error
 	if c.paint, err = newPalette(cfg.QRLight, cfg.QRDark); err != nil {
@@ -171,6 +180,7 @@ func New(cfg Config) (*Connector, error) {
 	}
 	platform := waCompanionReg.DeviceProps_PlatformType_value[strings.ToUpper(cfg.ClientType)]
 	setProcessWide(cfg, waCompanionReg.DeviceProps_PlatformType(platform), c.log)
+	cfg.Devices.Join(c.network)
 	return c, nil
 }
 
@@ -187,7 +197,7 @@ func CheckClientType(name string) error {
 // device record; a damaged one is an error. The session is used until
 // [Session.Disconnect]; it may then be connected again.
 func (c *Connector) Open(ctx context.Context, instance int64, report func(context.Context, event.Fact) error) (*Session, error) {
-	device, err := c.cfg.Devices.Load(ctx, instance)
+	saved, err := c.cfg.Devices.Load(ctx, instance)
 	if err != nil {
 		return nil, fmt.Errorf("whatsapp: load device of instance %d: %w", instance, err)
 	}
@@ -198,11 +208,7 @@ func (c *Connector) Open(ctx context.Context, instance int64, report func(contex
 		lines:    c.newLines(instance),
 		log:      c.log.With("instance_id", instance),
 	}
-	if device != nil && device.ID != nil {
-		s.paired = true
-		s.own = account{jid: *device.ID, lid: device.LID}
-		s.cli = s.newClient(device)
-	}
+	s.hold(saved, false)
 	return s, nil
 }
 

@@ -35,6 +35,11 @@
 // connection, so the session watches for it and reports manual.reconnect
 // itself; the supervisor answers by calling Connect.
 //
+// # Networks
+//
+// All sessions of a connector connect to one network, see [Endpoint.Network]. A session
+// whose device belongs to another network never dials, see [Session.WrongNetwork].
+//
 // # What the devices of an account have in common
 //
 // Changes of chats, labels and contacts are told from the first read of their

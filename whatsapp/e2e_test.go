@@ -362,10 +362,10 @@ func TestARetryReceiptIsAnsweredAfterARestart(t *testing.T) {
 // device is the linked device's own address.
 func (r *rig) device() types.JID {
 	d, err := r.conn.cfg.Devices.Load(r.t.Context(), 1)
-	if err != nil || d == nil {
+	if err != nil || d.Device == nil {
 		r.t.Fatal(d, err)
 	}
-	return d.LID
+	return d.Device.LID
 }
 
 func eventually(t *testing.T, what string, ok func() bool) {

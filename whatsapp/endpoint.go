@@ -8,6 +8,8 @@ import (
 	"fmt"
 	"net"
 	"net/url"
+
+	"postern/event"
 )
 
 // Endpoint is another server that speaks WhatsApp's protocol, such as the
@@ -17,6 +19,19 @@ type Endpoint struct {
 	URL     string   // wss://host:port/path; only host and port are used
 	CA      []byte   // PEM; the only authority that TLS trusts
 	RootKey [32]byte // public key that signs the server's Noise certificate
+	Sandbox bool     // it is the sandbox of this process
+}
+
+// Network is the network at the endpoint, WhatsApp for nil.
+func (e *Endpoint) Network() event.Network {
+	switch {
+	case e == nil:
+		return event.WhatsApp
+	case e.Sandbox:
+		return event.SandboxNetwork(e.RootKey)
+	default:
+		return event.EndpointNetwork(e.RootKey)
+	}
 }
 
 // server is an endpoint that was found fit.

@@ -79,10 +79,10 @@ func TestAnEndpointThatCannotWorkIsRefused(t *testing.T) {
 	_, ca := authority(t, "localhost")
 	root := [32]byte{1}
 	for name, e := range map[string]Endpoint{
-		"not wss":     {"https://localhost:1/", ca, root},
-		"no port":     {"wss://localhost/", ca, root},
-		"no CA":       {"wss://localhost:1/", []byte("x"), root},
-		"no root key": {"wss://localhost:1/", ca, [32]byte{}},
+		"not wss":     {URL: "https://localhost:1/", CA: ca, RootKey: root},
+		"no port":     {URL: "wss://localhost/", CA: ca, RootKey: root},
+		"no CA":       {URL: "wss://localhost:1/", CA: []byte("x"), RootKey: root},
+		"no root key": {URL: "wss://localhost:1/", CA: ca},
 	} {
 		if _, err := New(Config{Devices: noDevices{}, Endpoint: &e}); err == nil {
 			t.Errorf("%s is accepted", name)

@@ -8,7 +8,6 @@ import (
 	"time"
 
 	"go.mau.fi/whatsmeow"
-	"go.mau.fi/whatsmeow/types"
 	"go.mau.fi/whatsmeow/types/events"
 
 	"postern/event"
@@ -44,11 +43,14 @@ func (s *Session) handle(cli *whatsmeow.Client, evt any) (ok bool) {
 	case *events.Receipt:
 		return s.deliver(s.translator(cli).receipt(evt))
 	}
-	if s.connectionChange(cli, evt) || s.accountEvent(cli, evt) {
+	if s.connectionChange(cli, evt) {
 		return true
 	}
-	s.skip(evt)
-	return true
+	known, ok := s.accountEvent(cli, evt)
+	if !known {
+		s.skip(evt)
+	}
+	return ok
 }
 
 // connectionChange takes the events of pairing and connection, in order.
@@ -58,9 +60,9 @@ func (s *Session) connectionChange(cli *whatsmeow.Client, evt any) bool {
 	return s.pairingEvent(evt) || s.passkeyEvent(cli, evt) || s.connectionEvent(cli, evt)
 }
 
-// accountEvent takes what happens on the account. It reports whether evt was
-// such an event.
-func (s *Session) accountEvent(cli *whatsmeow.Client, evt any) bool {
+// accountEvent takes what happens on the account. known reports whether evt was
+// such an event, ok whether WhatsApp may forget it.
+func (s *Session) accountEvent(cli *whatsmeow.Client, evt any) (known, ok bool) {
 	switch evt := evt.(type) {
 	case *events.AppStateSyncComplete:
 		s.stateWasRead(evt.Name)
@@ -84,8 +86,11 @@ func (s *Session) accountEvent(cli *whatsmeow.Client, evt any) bool {
 		// The library has stored the new values, but leaves them out here.
 		evt.NewSettings = cli.GetPrivacySettings(context.Background())
 	}
+	if comesAgain(evt) && s.abandoned() {
+		return true, false // not before what comes again
+	}
 	t := s.translator(cli)
-	facts, ok := t.facts(evt)
+	facts, known := t.facts(evt)
 	if state, of := evt.(*events.AppState); of { // it comes first, and what it changes is told too
 		for i := range facts {
 			facts[i].RequestID = s.causes.of(stateKey(state.Index))
@@ -99,16 +104,26 @@ func (s *Session) accountEvent(cli *whatsmeow.Client, evt any) bool {
 	}
 	if picture, own := evt.(*events.Picture); own && t.isOwn(picture.JID) {
 		s.ownPicture(cli, facts[0], picture.Remove)
-		return true
-	}
-	if change, of := evt.(*events.GroupInfo); of && change.MembershipApprovalMode != nil {
-		s.approvalMode(cli, change.JID, facts)
-		return true
+		return known, true
 	}
 	for _, f := range facts {
-		s.tell(f)
+		if !comesAgain(evt) {
+			s.tell(f)
+		} else if !s.deliver(f, true) {
+			return known, false
+		}
 	}
-	return ok
+	return known, true
+}
+
+// comesAgain reports whether the library leaves the notification of an account
+// event unacknowledged when the event is refused, so that WhatsApp sends it again.
+func comesAgain(evt any) bool {
+	switch evt.(type) {
+	case *events.GroupInfo, *events.JoinedGroup:
+		return true
+	}
+	return false
 }
 
 func (s *Session) tellMeta(cli *whatsmeow.Client, evt *events.Message) bool {
@@ -152,35 +167,6 @@ func (s *Session) ownPicture(cli *whatsmeow.Client, f event.Fact, removed bool) 
 			f.Picture = &info.URL
 		}
 		s.tell(f)
-	})
-}
-
-// approvalTimeout bounds the question for who lets people into a group.
-const approvalTimeout = 20 * time.Second
-
-// approvalMode tells facts of a group that began or ceased to let people in by
-// approval. The library does not say which, so the group is asked for, one
-// question at a time. Without an answer the flag is left out.
-func (s *Session) approvalMode(cli *whatsmeow.Client, group types.JID, facts []event.Fact) {
-	s.background.Go(func() {
-		s.approvals.Lock()
-		defer s.approvals.Unlock()
-		ctx, cancel := context.WithTimeout(context.Background(), approvalTimeout)
-		defer cancel()
-		var mode *bool
-		if info, err := cli.GetGroupInfo(ctx, group); err != nil {
-			s.log.Warn("approval mode of a group not received", "error", err)
-		} else {
-			mode = &info.IsJoinApprovalRequired
-		}
-		for _, f := range facts {
-			if updates, ok := f.Data.([]event.GroupUpdate); ok {
-				for i := range updates {
-					updates[i].Partial.JoinApprovalMode = mode
-				}
-			}
-			s.tell(f)
-		}
 	})
 }
 
@@ -229,6 +215,13 @@ func (s *Session) abandon(cause error) {
 		f.Error = cause.Error()
 		s.tell(f)
 	})
+}
+
+// abandoned reports whether this connection was given up by abandon.
+func (s *Session) abandoned() bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.failed
 }
 
 // tell reports a change that is not delivered again.

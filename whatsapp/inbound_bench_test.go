@@ -152,11 +152,11 @@ func receiveBare(b *testing.B, r *rig, dialer *http.Client) taken {
 	b.Helper()
 	st, devices := openAll(b, r)
 	defer st.Close()
-	d, err := devices.Load(b.Context(), r.owner)
+	saved, err := devices.Load(b.Context(), r.owner)
 	if err != nil {
 		b.Fatal(err)
 	}
-	cli := whatsmeow.NewClient(d, libraryLog{log: r.conn.log})
+	cli := whatsmeow.NewClient(saved.Device, libraryLog{log: r.conn.log})
 	cli.SynchronousAck, cli.EnableDecryptedEventBuffer = true, true
 	cli.SetWebsocketHTTPClient(dialer)
 	watch, done := newStopwatch(), meter(st)

@@ -146,7 +146,9 @@ func TestEveryKindOfContentIsWhatTheOtherPhoneDecrypts(t *testing.T) {
 			x := m.GetVideoMessage()
 			return r.holds(x, source) && x.GetCaption() == "fresh" && x.GetSeconds() == 7 && x.GetHeight() == 120
 		}},
-		"round video note": {media(event.MediaPTV), func(m *waE2E.Message) bool { return r.holds(m.GetPtvMessage(), source) }},
+		"round video note": {media(event.MediaPTV), func(m *waE2E.Message) bool {
+			return r.holds(m.GetPtvMessage(), source) && m.GetPtvMessage().GetCaption() == "fresh"
+		}},
 		"audio": {media(event.MediaAudio), func(m *waE2E.Message) bool {
 			return r.holds(m.GetAudioMessage(), source) && !m.GetAudioMessage().GetPTT() && m.GetAudioMessage().GetSeconds() == 7
 		}},

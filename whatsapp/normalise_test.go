@@ -11,6 +11,8 @@ import (
 	"go.mau.fi/whatsmeow/proto/waE2E"
 	"google.golang.org/protobuf/proto"
 	"google.golang.org/protobuf/reflect/protoreflect"
+
+	"postern/nesting"
 )
 
 func text(s string) *waE2E.Message { return &waE2E.Message{Conversation: new(s)} }
@@ -168,8 +170,18 @@ func TestContentThatNestsWithoutEndIsCutNotRefused(t *testing.T) {
 		m = &waE2E.Message{ExtendedTextMessage: &waE2E.ExtendedTextMessage{ContextInfo: &waE2E.ContextInfo{QuotedMessage: m}}}
 	}
 	_, content, ok := normalise(m)
-	if depth := strings.Count(string(content), "{"); !ok || !json.Valid(content) || depth > maxDepth+1 || depth < maxDepth {
+	if depth := strings.Count(string(content), "{"); !ok || !json.Valid(content) || depth > maxDepth || depth < maxDepth-1 {
 		t.Errorf("got %d levels, valid %v", depth, json.Valid(content))
+	}
+	cards := &waE2E.InteractiveMessage{}
+	for range 2000 {
+		cards = &waE2E.InteractiveMessage{InteractiveMessage: &waE2E.InteractiveMessage_CarouselMessage_{CarouselMessage: &waE2E.InteractiveMessage_CarouselMessage{Cards: []*waE2E.InteractiveMessage{cards}}}}
+	}
+	for name, m := range map[string]*waE2E.Message{"quotes": m, "lists": {InteractiveMessage: cards}} {
+		_, content, ok := normalise(m)
+		if brackets := strings.Count(string(content), "{") + strings.Count(string(content), "["); !ok || !json.Valid(content) || nesting.Check(content) != nil || brackets < maxDepth-2 {
+			t.Errorf("%s: %d brackets, %v", name, brackets, nesting.Check(content))
+		}
 	}
 	for range 100 {
 		m = &waE2E.Message{EphemeralMessage: wrapped(m)}

@@ -203,11 +203,17 @@ func (s *Session) PairCode(ctx context.Context, phone string) (string, error) {
 	if err != nil {
 		return "", err
 	}
-	if !to.IsPhone() || to.User[0] == '0' {
-		return "", fmt.Errorf("%w: pairing needs an international phone number", event.ErrRecipient)
+	switch {
+	case !to.IsPhone():
+		return "", fmt.Errorf("%w: pairing needs a phone number", event.ErrRecipient)
+	case to.User[0] == '0':
+		return "", fmt.Errorf("%w: %s", event.ErrRecipient, event.Domestic)
 	}
 	s.dial.Lock()
 	defer s.dial.Unlock()
+	if err := s.WrongNetwork(); err != nil {
+		return "", err
+	}
 	if s.Paired() {
 		return "", ErrPaired
 	}

@@ -11,11 +11,12 @@ import (
 	"google.golang.org/protobuf/reflect/protoreflect"
 
 	"postern/event"
+	"postern/nesting"
 )
 
-// maxDepth is how deep content may nest; what lies deeper becomes {}. Quotes
-// nest, and the JSON readers of receivers have limits too.
-const maxDepth = 64
+// maxDepth is how deep content may nest, objects and arrays counted alike; what lies
+// deeper becomes {} or []. Quotes nest, and the JSON readers of receivers have limits too.
+const maxDepth = nesting.Max
 
 // maxContent is how large the JSON of one content grows, in bytes. WhatsApp's
 // own limit for a text is 65 536 characters and its thumbnails are small, so
@@ -125,13 +126,14 @@ func (w *jsonWriter) bytes(b []byte) {
 	w.raw(`"`)
 }
 
+// message writes m below so many objects and arrays.
 func (w *jsonWriter) message(m protoreflect.Message, depth int) {
 	w.raw("{")
 	first := true
 	fields := contentFields(m.Descriptor())
 	for i := range fields {
 		f := &fields[i]
-		if depth >= maxDepth || !m.Has(f.FieldDescriptor) {
+		if depth >= maxDepth-1 || !m.Has(f.FieldDescriptor) {
 			continue
 		}
 		if w.full() {
@@ -161,13 +163,13 @@ func (w *jsonWriter) field(f protoreflect.FieldDescriptor, v protoreflect.Value,
 func (w *jsonWriter) list(f protoreflect.FieldDescriptor, l protoreflect.List, depth int) {
 	w.raw("[")
 	for i := range l.Len() {
-		if w.full() {
+		if w.full() || f.Message() != nil && depth+1 >= maxDepth {
 			break
 		}
 		if i > 0 {
 			w.raw(",")
 		}
-		w.scalar(f, l.Get(i), depth)
+		w.scalar(f, l.Get(i), depth+1)
 	}
 	w.raw("]")
 }
@@ -181,7 +183,7 @@ func (w *jsonWriter) dictionary(f protoreflect.FieldDescriptor, m protoreflect.M
 	slices.SortFunc(keys, func(a, b protoreflect.MapKey) int { return strings.Compare(a.String(), b.String()) })
 	w.raw("{")
 	for i, k := range keys {
-		if w.full() {
+		if w.full() || f.MapValue().Message() != nil && depth+1 >= maxDepth {
 			break
 		}
 		if i > 0 {
@@ -189,7 +191,7 @@ func (w *jsonWriter) dictionary(f protoreflect.FieldDescriptor, m protoreflect.M
 		}
 		w.text(k.String())
 		w.raw(":")
-		w.scalar(f.MapValue(), m.Get(k), depth)
+		w.scalar(f.MapValue(), m.Get(k), depth+1)
 	}
 	w.raw("}")
 }

@@ -7,6 +7,7 @@ import (
 
 	"go.mau.fi/whatsmeow"
 	waBinary "go.mau.fi/whatsmeow/binary"
+	wastore "go.mau.fi/whatsmeow/store"
 	waLog "go.mau.fi/whatsmeow/util/log"
 )
 
@@ -132,13 +133,19 @@ func (s *Session) lookForSilence(cli *whatsmeow.Client) {
 }
 
 // received takes every stanza that a client receives. The library tells of them
-// in its log only, before it does anything with them.
-func (s *Session) received(n *waBinary.Node) {
+// in its log only, before it does anything with them. lids are those of the client's
+// device.
+func (s *Session) received(lids wastore.LIDStore, n *waBinary.Node) {
 	switch n.Tag {
 	case "message", "receipt", "notification", "call", "presence", "chatstate": // else an answer, or part of a login
 		s.silence.came(s.conn.cfg.QuietReconnect)
 		s.flood.wait()
 	}
+	switch n.Tag {
+	case "receipt", "notification", "call", "presence", "chatstate": // of messages the library learns itself
+		s.learnPairs(lids, n)
+	}
+	keepApproval(n)
 }
 
 // noPlace takes that a stanza has to wait for a place among those that wait.
@@ -153,12 +160,13 @@ func (s *Session) noPlace() {
 }
 
 // clientLog is the log of a client, from which the session learns what the library
-// tells nobody else: from its part for received stanzas that one came, from the
-// rest that one found no place.
+// tells nobody else: from its part for received stanzas that one came, from that for
+// sent ones that one leaves, from the rest that one found no place.
 type clientLog struct {
 	libraryLog
 
 	received func(*waBinary.Node)
+	leaves   func(*waBinary.Node)
 	noPlace  func()
 }
 
@@ -173,24 +181,27 @@ func (l clientLog) Warnf(format string, args ...any) {
 
 // Sub implements [waLog.Logger].
 func (l clientLog) Sub(module string) waLog.Logger {
-	if module == "Recv" {
-		return receiptLog{libraryLog{l.log, module}, l.received}
+	switch module {
+	case "Recv":
+		return stanzaLog{libraryLog{l.log, module}, l.received}
+	case "Send":
+		return stanzaLog{libraryLog{l.log, module}, l.leaves}
 	}
 	return l.libraryLog.Sub(module)
 }
 
-// receiptLog is that part.
-type receiptLog struct {
+// stanzaLog is one of those parts.
+type stanzaLog struct {
 	libraryLog
 
-	received func(*waBinary.Node)
+	stanza func(*waBinary.Node)
 }
 
 // Debugf implements [waLog.Logger].
-func (l receiptLog) Debugf(format string, args ...any) {
+func (l stanzaLog) Debugf(format string, args ...any) {
 	for _, arg := range args {
 		if n, ok := arg.(*waBinary.Node); ok {
-			l.received(n)
+			l.stanza(n)
 		}
 	}
 	l.libraryLog.Debugf(format)

@@ -113,10 +113,12 @@ func (s *Session) transmit(ctx context.Context, cli *whatsmeow.Client, to types.
 		clock.Reset(s.conn.cfg.SendTimeout)
 		return nil
 	}
+	life := s.watchDeparture(out)
 	err = s.conn.cfg.Devices.Sending(ctx, leaving, func(ctx context.Context) (err error) {
 		resp, err = cli.SendMessage(ctx, to, message, extra)
 		return err
 	})
+	s.departed(out, life)
 	return resp, err
 }
 
@@ -211,15 +213,12 @@ func (s *Session) everyone(ctx context.Context, cli *whatsmeow.Client, group typ
 
 // showPresence shows what the caller wants seen, in the chat or of the account,
 // and waits. A message that follows ends it in the chat on the recipient's screen.
+// A presence that cannot be shown does not keep the message back.
 func (s *Session) showPresence(ctx context.Context, cli *whatsmeow.Client, to types.JID, out event.Outgoing) error {
-	switch {
-	case out.Presence.OfAccount():
-		if err := cli.SendPresence(ctx, types.Presence(out.Presence)); err != nil {
-			return fmt.Errorf("show %s: %w", out.Presence, err)
-		}
-	case out.Presence != "" && to.Server != types.BroadcastServer:
-		if err := sendChatPresence(ctx, cli, to, out.Presence); err != nil {
-			return err
+	if err := s.sendPresence(ctx, cli, to, out.Presence); err != nil {
+		s.log.Info("presence not shown, sending the message without it", "presence", string(out.Presence), "error", err)
+		if out.Warn != nil {
+			out.Warn(presenceProblem(out.Presence, err))
 		}
 	}
 	if out.Delay <= 0 {
@@ -233,6 +232,25 @@ func (s *Session) showPresence(ctx context.Context, cli *whatsmeow.Client, to ty
 	case <-ctx.Done():
 		return context.Cause(ctx)
 	}
+}
+
+func (s *Session) sendPresence(ctx context.Context, cli *whatsmeow.Client, to types.JID, p event.Presence) error {
+	switch {
+	case p.OfAccount():
+		return cli.SendPresence(ctx, types.Presence(p))
+	case p != "" && to.Server != types.BroadcastServer:
+		return sendChatPresence(ctx, cli, to, p)
+	}
+	return nil
+}
+
+// presenceProblem tells the caller of a send why a presence was not shown.
+func presenceProblem(p event.Presence, err error) string {
+	why := netfault.Plain(err).Error()
+	if errors.Is(err, whatsmeow.ErrNoPushName) {
+		why = "the account's own name is not known yet"
+	}
+	return fmt.Sprintf("options.presence %s was not sent: %s", p, why)
 }
 
 func sendChatPresence(ctx context.Context, cli *whatsmeow.Client, to types.JID, p event.Presence) error {
@@ -275,7 +293,7 @@ func (s *Session) reachable(ctx context.Context, cli *whatsmeow.Client, to types
 			return nil
 		}
 	}
-	return fmt.Errorf("%w: %s", event.ErrNotOnWhatsApp, to)
+	return event.NotOnWhatsApp(to.User)
 }
 
 // sentFrom is the device of what the API sends: a web client, whatever form its

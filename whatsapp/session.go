@@ -11,6 +11,7 @@ import (
 
 	"go.mau.fi/whatsmeow"
 	"go.mau.fi/whatsmeow/appstate"
+	waBinary "go.mau.fi/whatsmeow/binary"
 	"go.mau.fi/whatsmeow/proto/waWa6"
 	wastore "go.mau.fi/whatsmeow/store"
 	"go.mau.fi/whatsmeow/types"
@@ -39,7 +40,8 @@ type Session struct {
 	flood      flood
 	introduced atomic.Pointer[Version] // what the last connection said it was of
 
-	turns turns // of sends
+	turns   turns                     // of sends
+	leaving atomic.Pointer[departing] // of the send whose turn it is
 
 	dial sync.Mutex // held by Connect, PairCode, Logout and Disconnect
 
@@ -58,8 +60,6 @@ type Session struct {
 	changing sync.Mutex // held by changeState, and while a collection is read anew
 	mending  mending
 
-	approvals sync.Mutex // held while a group is asked whom it lets in
-
 	labelling sync.Mutex // held while labels are read and changed; taken before changing
 
 	shared    shared // uploads that many messages use
@@ -72,6 +72,7 @@ type Session struct {
 	hangup  context.CancelFunc
 	paired  bool
 	own     account // our own copy: the library changes its device unguarded
+	device  standing
 	pairing *pairing
 	relogin reloginState
 	watch   context.CancelFunc // stops the watchdog
@@ -125,6 +126,9 @@ func (s *Session) client() *whatsmeow.Client {
 func (s *Session) Connect(ctx context.Context) error {
 	s.dial.Lock()
 	defer s.dial.Unlock()
+	if err := s.WrongNetwork(); err != nil {
+		return err
+	}
 	if s.Online() || s.pairingNow() != nil {
 		return nil
 	}
@@ -261,6 +265,9 @@ func (s *Session) Reroute() { s.lines.reroute() }
 func (s *Session) Logout(ctx context.Context) error {
 	s.dial.Lock()
 	defer s.dial.Unlock()
+	if err := s.WrongNetwork(); err != nil {
+		return err
+	}
 	if !s.Paired() {
 		s.drop()
 		return nil
@@ -288,6 +295,9 @@ func (s *Session) forget(ctx context.Context) error {
 	if err := s.conn.cfg.Devices.Delete(ctx, s.instance); err != nil {
 		return fmt.Errorf("whatsapp: delete device of instance %d: %w", s.instance, err)
 	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.device = standing{}
 	return nil
 }
 
@@ -302,7 +312,8 @@ func (s *Session) unpair() {
 }
 
 func (s *Session) newClient(device *wastore.Device) *whatsmeow.Client {
-	cli := whatsmeow.NewClient(device, clientLog{libraryLog{log: s.log}, s.received, s.noPlace})
+	received := func(n *waBinary.Node) { s.received(device.LIDs, n) }
+	cli := whatsmeow.NewClient(device, clientLog{libraryLog{log: s.log}, received, s.leaves, s.noPlace})
 	cli.EnableAutoReconnect = false
 	cli.DisableLoginAutoReconnect = true
 	cli.SynchronousAck = true

@@ -79,6 +79,7 @@ func (s *Session) pair(own account) *event.Link {
 	defer s.mu.Unlock()
 	s.paired = true
 	s.own = own
+	s.device = standing{network: s.conn.network} // as the commit of the pairing has it
 	return own.link()
 }
 
@@ -106,7 +107,7 @@ func (s *Session) connectionEvent(cli *whatsmeow.Client, evt any) bool {
 		}
 		s.online.Store(false)
 		if f.Unlink {
-			s.unpair()
+			f = s.loggedOut(f)
 		}
 		if f.Status == event.ClientOutdated {
 			f.ClientVersion = s.introducedAs()
@@ -125,6 +126,7 @@ func (s *Session) connected(cli *whatsmeow.Client) {
 		return
 	}
 	s.loggedIn()
+	s.accepted()
 	s.online.Store(true)
 	s.pingLost.Store(false)
 	s.watchSilence(cli)

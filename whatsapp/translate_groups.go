@@ -101,9 +101,7 @@ func (t translator) partial(evt *events.GroupInfo) event.GroupPartial {
 	if evt.Ephemeral != nil {
 		m.EphemeralDuration = ephemeral(*evt.Ephemeral)
 	}
-	if evt.MembershipApprovalMode != nil {
-		m.JoinApprovalMode = &evt.MembershipApprovalMode.IsJoinApprovalRequired
-	}
+	approvalMode(m, evt)
 	if evt.NewInviteLink != nil {
 		m.InviteCode = inviteCode(*evt.NewInviteLink)
 	}

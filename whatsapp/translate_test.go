@@ -144,6 +144,15 @@ func translations() []struct {
 			Locked: &types.GroupLocked{IsLocked: true}, Announce: &types.GroupAnnounce{},
 			Ephemeral:              &types.GroupEphemeral{IsEphemeral: true, DisappearingTimer: 86400},
 			MembershipApprovalMode: &types.GroupMembershipApprovalMode{IsJoinApprovalRequired: true},
+			UnknownChanges:         []*wabinary.Node{keptApproval("on")},
+		})},
+		{"GroupInfo approval off", change(events.GroupInfo{
+			MembershipApprovalMode: &types.GroupMembershipApprovalMode{IsJoinApprovalRequired: true},
+			UnknownChanges:         []*wabinary.Node{keptApproval("off")},
+		})},
+		{"GroupInfo approval without a value", change(events.GroupInfo{
+			MembershipApprovalMode: &types.GroupMembershipApprovalMode{IsJoinApprovalRequired: true},
+			UnknownChanges:         []*wabinary.Node{keptApproval(""), {Tag: approvalKeptTag}},
 		})},
 		{"GroupInfo ephemeral off", change(events.GroupInfo{Ephemeral: &types.GroupEphemeral{}})},
 		{"GroupInfo invite link", change(events.GroupInfo{NewInviteLink: new("https://chat.whatsapp.com/AbCd")})},

@@ -176,7 +176,9 @@ func mediaMessage(m *event.Media, u event.Uploaded) (*waE2E.Message, error) {
 		v.Caption, v.ViewOnce = optionalText(m.Caption), onlyTrue(m.ViewOnce)
 		return viewOnce(m, &waE2E.Message{VideoMessage: v}), nil
 	case event.MediaPTV:
-		return &waE2E.Message{PtvMessage: videoMessage(u)}, nil
+		v := videoMessage(u)
+		v.Caption = optionalText(m.Caption)
+		return &waE2E.Message{PtvMessage: v}, nil
 	case event.MediaAudio, event.MediaVoice:
 		if err := sayOf(m, &u); err != nil {
 			return nil, err

@@ -4,6 +4,7 @@ import (
 	"context"
 	"net"
 	"slices"
+	"strconv"
 	"sync"
 	"time"
 
@@ -36,6 +37,7 @@ type client struct {
 	scoped bool                   // token is none of the instance's own
 	hears  func(body []byte) bool // nil: everything
 
+	counts   bool   // it came with since, and hears no event without a number
 	past     past   // the stored events; nil for the clients of an instance without
 	position uint64 // among those; only its writer changes it, and only until it is live
 	told     []Gap  // with since: gaps that the client knows of
@@ -48,14 +50,23 @@ type client struct {
 	mu      sync.Mutex
 	expires time.Time // zero: never
 	live    bool      // published events are queued
-	newest  uint64    // newest sequence known of, until it is live
-	queue   [][]byte  // messages to write, at most cfg.SendBuffer
+	newest  uint64    // newest sequence known of
+	queue   []message // to write, at most cfg.SendBuffer
 	wire    net.Conn  // nil until the upgrade
 	ended   bool
+	resume  bool // the reason of the end is the position to come back with
+	wasLive bool // with resume: it was live then, and the position is at
+	at      uint64
 	code    websocket.StatusCode // why it ended
 	why     string
 	hangUp  *time.Timer // cuts the wire when the grace is over
 	expirer *time.Timer
+}
+
+// message is a published event in a queue; seq is 0 for one that is not stored.
+type message struct {
+	seq  uint64
+	body []byte
 }
 
 func newClient(h *Hub, kinds []event.Kind, expires time.Time) *client {
@@ -66,21 +77,34 @@ func (c *client) wants(kind event.Kind) bool { return c.kinds == nil || slices.C
 
 // offer queues a published message that the client wants and was not told of
 // yet. Without room for it the client is closed. An event that is not stored has
-// the sequence 0.
+// the sequence 0; a client that counts is sent back for it.
 func (c *client) offer(kind event.Kind, seq uint64, body []byte) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
+	if c.ended {
+		return
+	}
+	c.newest = max(c.newest, seq)
 	switch {
-	case c.ended:
-	case !c.live && seq != 0:
-		c.newest = max(c.newest, seq) // the store has it
+	case !c.live && seq != 0: // the store has it
 	case seq != 0 && seq <= c.position, !c.wants(kind):
+	case seq == 0 && c.counts:
+		c.sendBack()
 	case len(c.queue) >= c.hub.cfg.SendBuffer:
 		c.end(CodeSlow, "too slow")
 	default:
-		c.queue = append(c.queue, body)
+		c.queue = append(c.queue, message{seq, body})
 		c.nudge()
 	}
+}
+
+// sendBack ends a client that counts: the next event has no number. The reason is
+// its position once the message under way is written. The caller holds mu.
+func (c *client) sendBack() {
+	if c.resume, c.wasLive, c.at = true, c.live, max(c.newest, c.position); c.live && len(c.queue) > 0 {
+		c.at = c.queue[0].seq - 1 // what is queued is not written any more
+	}
+	c.close(CodeSlow, "")
 }
 
 // reach notes that events up to seq may have been published before the client
@@ -117,8 +141,8 @@ func (c *client) next() (body []byte, ok bool) {
 		c.mu.Lock()
 		waiting, ended := len(c.queue) > 0, c.ended
 		if waiting {
-			body = c.queue[0]
-			c.queue[0] = nil
+			body = c.queue[0].body
+			c.queue[0] = message{}
 			if c.queue = c.queue[1:]; len(c.queue) == 0 {
 				c.queue = nil // most clients have nothing to do most of the time
 			}
@@ -159,10 +183,15 @@ func (c *client) end(code websocket.StatusCode, why string) {
 	if c.ended {
 		return
 	}
-	c.ended, c.code, c.why = true, code, why
 	if code == CodeSlow {
 		c.hub.slow.Add(1)
 	}
+	c.close(code, why)
+}
+
+// close has the connection end. The caller holds mu, and knows that it has not ended.
+func (c *client) close(code websocket.StatusCode, why string) {
+	c.ended, c.code, c.why = true, code, why
 	if code != codeStopping {
 		c.queue = nil
 	}
@@ -189,10 +218,16 @@ func (c *client) over() bool {
 	return c.ended
 }
 
-// verdict is why the client ended.
+// verdict is why the client ended, once nothing is written to it any more.
 func (c *client) verdict() (websocket.StatusCode, string) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
+	switch {
+	case c.resume && c.wasLive:
+		return c.code, strconv.FormatUint(c.at, 10)
+	case c.resume:
+		return c.code, strconv.FormatUint(c.position, 10)
+	}
 	return c.code, c.why
 }
 
@@ -256,7 +291,7 @@ func (c *client) serve(conn *websocket.Conn, wire net.Conn) {
 	_ = conn.CloseNow()
 	reader.Wait()
 	stopPings()
-	if code == CodeSlow {
+	if code == CodeSlow && !c.resume {
 		c.hub.log.Warn("websocket client closed", "code", int(code), "reason", why)
 	} else {
 		c.hub.log.Debug("websocket client closed", "code", int(code), "reason", why)

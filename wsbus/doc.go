@@ -33,7 +33,9 @@
 //
 // An instance may become durable while clients are connected, and cease to be.
 // Its numbers go on where they were. What was never stored has none: it is
-// published once, to clients that are behind too, who get it when they are live.
+// published once, to clients that are behind too, who get it when they are live. A
+// client with since, which counts, never gets such an event: it is closed with 4008,
+// and the reason is its position in digits. It comes back with that.
 //
 // # Feeds
 //
@@ -45,7 +47,8 @@
 //
 // Close codes: 1001 the program stops, 1002 the client broke the protocol, 1008
 // it sent data, 1011 the store cannot be read, 4001 its token expired, 4003 its
-// token was revoked, 4008 it read too slowly or answered no ping. At a stop what
+// token was revoked, 4008 it read too slowly, answered no ping, or has to come back
+// for an event without a number. At a stop what
 // is queued is still sent, for a second at most.
 //
 // # Cost

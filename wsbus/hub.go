@@ -66,7 +66,10 @@ type InstanceClient struct {
 	Token    Token        // that it came with
 	Holder   Token        // on which its token depends; zero: on none
 	Scoped   bool         // its token is none of the instance's own
-	Since    *uint64      // as of a GlobalClient; with Durable only
+	// Since is as of a GlobalClient, with Durable only. A client with it hears no event
+	// without a number: one that it wants ends it with CodeSlow and its position as the
+	// reason.
+	Since *uint64
 	// Check is asked once the client is registered, so that RevokeInstance does
 	// not miss it: does its token still count? An error refuses the client. Nil
 	// lets it in.
@@ -161,6 +164,7 @@ func (h *Hub) ServeInstance(w http.ResponseWriter, r *http.Request, i InstanceCl
 	c := newClient(h, i.Kinds, i.Expires)
 	c.token, c.holder, c.scoped, c.live = i.Token, i.Holder, i.Scoped, !i.Durable
 	if i.Durable {
+		c.counts = i.Since != nil
 		c.past = pastOf[int64]{h.cfg.InstanceEvents, i.Instance, "instance"}
 	}
 	return serve(h, w, r, h.instances, i.Instance, c, func() error {
@@ -271,7 +275,8 @@ func (h *Hub) Watched(id int64) bool {
 }
 
 // PublishInstance sends an instance event to that instance's clients. Those with a
-// Sequence are to be published after their commit, in that order.
+// Sequence are to be published after their commit, in that order. One without ends the
+// clients that came with since, see InstanceClient.
 func (h *Hub) PublishInstance(n event.Notice) {
 	h.mu.Lock()
 	defer h.mu.Unlock()

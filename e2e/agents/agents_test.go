@@ -174,6 +174,11 @@ func repeated(t *testing.T, o *office) {
 	if !strings.Contains(first[1], `"repeated":true`) || strings.Contains(first[0], `"repeated":true`) || first[1] != first[2] {
 		t.Errorf("the answers were %v", first)
 	}
+	_, _, restarted := o.post(t, key, "", initialize)
+	o.post(t, key, restarted, `{"jsonrpc":"2.0","method":"notifications/initialized"}`)
+	if _, again, _ := o.post(t, key, restarted, body(7)); again != first[1] {
+		t.Errorf("in another session the call answered %s", again)
+	}
 	together(5, func(int) { o.post(t, key, session, body(8)) })
 	o.post(t, key, session, body(8))
 	anne, _ := o.Sandbox.Phone(rig.AnneNumber)

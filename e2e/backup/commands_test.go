@@ -27,7 +27,7 @@ func TestABackupIsMadeOfARunningProgramAndOfAStoppedOne(t *testing.T) {
 	o.Pair("red")
 	before := o.Files()
 	file := filepath.Join(t.TempDir(), "b.tar")
-	o.Says(0, "1 instances, 0 batches", "backup", file)
+	o.Says(0, "1 instance, 0 batches", "backup", file)
 	o.Says(1, "is there already", "backup", file)
 	o.Says(2, "FILE is missing", "backup")
 	o.Says(2, "FILE is missing", "backup", "")
@@ -46,7 +46,7 @@ func TestABackupIsMadeOfARunningProgramAndOfAStoppedOne(t *testing.T) {
 	}
 	o.Untouched(before)
 	o.Stop()
-	o.Says(0, "1 instances, 0 batches", "backup", file+"-stopped")
+	o.Says(0, "1 instance, 0 batches", "backup", file+"-stopped")
 	o.Says(0, "without secrets", "backup", "--without-secrets", file+"-bare")
 	for path, want := range map[string][]string{
 		file: {"manifest.json", "postern.db", "secrets.json"}, file + "-stopped": {"manifest.json", "postern.db", "secrets.json"},
@@ -59,7 +59,7 @@ func TestABackupIsMadeOfARunningProgramAndOfAStoppedOne(t *testing.T) {
 			t.Errorf("%s: %v %v", path, info.Mode(), err)
 		}
 	}
-	o.Says(0, "1 instances", "restore", "--force", "--yes", file+"-bare")
+	o.Says(0, "1 instance", "restore", "--force", "--yes", file+"-bare")
 }
 
 func members(t *testing.T, path string) (names []string) {
@@ -86,7 +86,7 @@ func TestARestoreRefusesWhatWouldLoseSomething(t *testing.T) {
 	token := o.Pair("red")
 	folder := t.TempDir()
 	file := filepath.Join(folder, "b.tar")
-	o.Says(0, "1 instances", "backup", file)
+	o.Says(0, "1 instance", "backup", file)
 	whole, err := os.ReadFile(file)
 	if err != nil {
 		t.Fatal(err)
@@ -114,7 +114,7 @@ func TestARestoreRefusesWhatWouldLoseSomething(t *testing.T) {
 		t.Fatal(err)
 	}
 	o.Says(1, "damaged or cut off", "restore", cut)
-	o.Says(0, "1 paired accounts go on", "restore", file) // nothing is there: nothing has to be forced
+	o.Says(0, "1 paired account goes on", "restore", file) // nothing is there: nothing has to be forced
 	o.Start()
 	o.AwaitOnline("red", token)
 	o.Stop()
@@ -157,8 +157,8 @@ func TestAnEncryptedBackupIsRestoredWithItsIdentityAlone(t *testing.T) {
 	o.Says(1, "name the file with its identity by --identity", "restore", "--force", "--yes", file)
 	o.Says(1, "none of the identities", "restore", "--force", "--yes", "--identity", wrong, file+"2")
 	o.Says(1, "no private key of age", "restore", "--force", "--yes", "--identity", file, file)
-	o.Says(0, "1 paired accounts go on", "restore", "--force", "--yes", "--identity", key, file)
-	o.Says(0, "1 paired accounts go on", "restore", "--force", "--yes", "--identity", key, file+"2")
+	o.Says(0, "1 paired account goes on", "restore", "--force", "--yes", "--identity", key, file)
+	o.Says(0, "1 paired account goes on", "restore", "--force", "--yes", "--identity", key, file+"2")
 }
 
 func TestWithoutRoomABackupOrRestoreLeavesNothing(t *testing.T) {
@@ -253,7 +253,7 @@ func TestAKilledRestoreLeavesOneOfBothFiles(t *testing.T) {
 	if killed < 3 {
 		t.Errorf("only %d were killed before their end", killed)
 	}
-	o.Says(0, "1 paired accounts go on", "restore", "--force", "--yes", file)
+	o.Says(0, "1 paired account goes on", "restore", "--force", "--yes", file)
 	if left := o.Files(); slices.ContainsFunc(left, func(name string) bool { return strings.Contains(name, "unfinished") }) {
 		t.Errorf("left behind: %v", left)
 	}
@@ -275,14 +275,14 @@ func TestABatchOfABackupWaitsForACall(t *testing.T) {
 		})
 		o.Await("some messages", func() bool { return o.Batch(b.ID).Counts.Success > 3 })
 		file := filepath.Join(t.TempDir(), "b.tar")
-		o.Says(0, "1 batches", "backup", file)
+		o.Says(0, "1 batch", "backup", file)
 		o.Await("some more", func() bool { return o.Batch(b.ID).Counts.Success > 12 })
 		o.Kill()
 		args := []string{"restore", "--force", "--yes", file}
 		if resume {
 			args = append(args, "--resume-batches")
 		}
-		o.Says(0, "1 batches", args...)
+		o.Says(0, "1 batch", args...)
 		o.Start()
 		o.AwaitOnline("red", token)
 		if resume {

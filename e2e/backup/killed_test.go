@@ -25,7 +25,7 @@ func TestWhatAKilledCommandLeftIsToldAndGoesWithTheNext(t *testing.T) {
 	o.Stop()
 	data := filepath.Dir(o.DataFile())
 	whole := filepath.Join(t.TempDir(), "whole.tar")
-	o.Says(0, "1 instances", "backup", whole)
+	o.Says(0, "1 instance", "backup", whole)
 	archive, err := os.ReadFile(whole)
 	if err != nil {
 		t.Fatal(err)

@@ -140,7 +140,7 @@ func TestARestoredAccountGoesOnWithoutPairingAndUsesNoKeyTwice(t *testing.T) {
 	c.chat(t, "before", 20, true)
 	c.everythingIsRead(t)
 	file := filepath.Join(t.TempDir(), "b.tar")
-	if said := c.postern(t, 0, "backup", file); !strings.Contains(said, "1 instances") {
+	if said := c.postern(t, 0, "backup", file); !strings.Contains(said, "1 instance") {
 		t.Errorf("backup said %q", said)
 	}
 
@@ -149,7 +149,7 @@ func TestARestoredAccountGoesOnWithoutPairingAndUsesNoKeyTwice(t *testing.T) {
 	c.Kill()
 	c.chat(t, "while nothing runs", 10, false)
 	said := c.postern(t, 0, "restore", "--force", "--yes", file)
-	if !strings.Contains(said, "1 paired accounts go on") {
+	if !strings.Contains(said, "1 paired account goes on") {
 		t.Errorf("restore said %q", said)
 	}
 	c.Start()

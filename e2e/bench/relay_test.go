@@ -8,6 +8,7 @@ import (
 	"net/http/httptest"
 	"os"
 	"path/filepath"
+	"runtime"
 	"slices"
 	"strconv"
 	"strings"
@@ -29,7 +30,10 @@ const callers = 64
 // second. It reports deliveries a second, as a share of a bare http.Client loop to the
 // same receiver, the processor time of the program, the time from a client's answer to
 // the receiver's handler, and what does not depend on the machine: commits, bytes written,
-// voluntary switches of threads and allocations an event.
+// voluntary switches of threads and allocations an event. load-cpu-s/1000 is the processor time of
+// the clients and the receiver, which share the machine; x-bare-free is the ratio that a program
+// without any cost would have beside them. anon-MB and file-MB are the resident memory after the load:
+// the program's own, and pages of its files.
 func BenchmarkCallToWebhook(b *testing.B) {
 	for _, c := range []struct {
 		name         string
@@ -109,6 +113,9 @@ type relayed struct {
 	all    time.Duration
 	lags   []time.Duration
 	used   spent
+	load   float64 // seconds of the processor that clients and receiver took
+
+	anon, file float64 // resident megabytes at the end
 }
 
 // offer has so many events made, at a rate a second, 0 for as many as go, and waits
@@ -119,7 +126,7 @@ func (p *relaying) offer(b *testing.B, rate, events int) relayed {
 	p.arrived, p.answered = map[string][]time.Time{}, map[string]time.Time{}
 	p.mu.Unlock()
 	p.received.Store(0)
-	before, begin := spentBy(b, p), time.Now()
+	before, load, begin := spentBy(b, p), processorTime(b), time.Now()
 	calls := make(chan struct{}) // one that waits is taken by whoever is free
 	var work sync.WaitGroup
 	for range callers {
@@ -142,9 +149,10 @@ func (p *relaying) offer(b *testing.B, rate, events int) relayed {
 			b.Fatalf("%d of %d events arrived", p.received.Load(), events)
 		}
 	}
-	r := relayed{events: events, all: time.Since(begin)}
+	r := relayed{events: events, all: time.Since(begin), load: (processorTime(b) - load).Seconds()}
 	time.Sleep(100 * time.Millisecond) // the last outcomes are stored
 	r.used = spentBy(b, p).less(before)
+	r.anon, r.file = residentMB(b, p.pid, "RssAnon:"), residentMB(b, p.pid, "RssFile:")
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	for id, at := range p.answered {
@@ -166,6 +174,10 @@ func (r relayed) report(b *testing.B, bare float64) {
 	b.ReportMetric(float64(r.lags[len(r.lags)/2].Microseconds())/1000, "p50-ms")
 	b.ReportMetric(float64(r.lags[len(r.lags)*99/100].Microseconds())/1000, "p99-ms")
 	b.ReportMetric(r.used.cpu/n*1000, "cpu-s/1000")
+	b.ReportMetric(r.load/n*1000, "load-cpu-s/1000")
+	b.ReportMetric(float64(runtime.NumCPU())*n/r.load/bare, "x-bare-free")
+	b.ReportMetric(r.anon, "anon-MB")
+	b.ReportMetric(r.file, "file-MB")
 	b.ReportMetric(r.used.commits/n, "commits/event")
 	b.ReportMetric(r.used.written/n/1024, "KB-written/event")
 	b.ReportMetric(r.used.switches/n, "switches/event")

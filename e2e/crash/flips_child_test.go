@@ -324,7 +324,9 @@ func (f *flips) ask(api *consumer.Client) (answers map[string]bool, warned bool,
 			err = errors.Join(err, f.collect(api, answers, consumer.Bearer(token), "/instance/"+name+list))
 		}
 	}
-	return answers, len(ready.Warnings) > 0, err
+	// The program runs without the network of the accounts, which it warns of, damage or not.
+	damage := slices.DeleteFunc(ready.Warnings, func(w string) bool { return strings.Contains(w, "to another network") })
+	return answers, len(damage) > 0, err
 }
 
 // collect adds what a list tells of things that a start does not change.

@@ -34,7 +34,14 @@ func clientBatches() []clientRow {
 		return clientRow{habit: "not offered", name: name, call: call, body: `{"number":"$anne"}`, status: 501, answer: `{"statusCode":501,"error":"not-implemented","code":"NOT_OFFERED","messages":["*"]}`}
 	}
 	rows := []clientRow{
-		{habit: "batches", name: "an upload without mediatype", before: photo, call: create, user: true, body: batch(upload, `{}`), status: 201, then: decrypted(`{"imageMessage":{"caption":"look","mediaKey":"*"}}`)},
+		{habit: "batches", name: "an upload without mediatype", before: photo, call: create, user: true, body: batch(upload, `{}`), status: 201, keep: "bsent", then: decrypted(`{"imageMessage":{"caption":"look","mediaKey":"*"}}`)},
+		{habit: "batches", name: "attempts say when", call: "GET /message/batches/$bsent.id/attempts", user: true, answer: `{"records":[{"createdAt":"*","errorCode":"<absent>","errorMessage":"<absent>"}]}`},
+		{
+			habit: "left out", name: "the times of a batch", call: create, user: true, status: 201, keep: "bdraft",
+			body:   `{"name":"draft","instances":["$name"],"recipients":["$anne"],"message":` + text + `,"autoStart":false}`,
+			answer: `{"startedAt":"<absent>","pausedAt":"<absent>","stoppedAt":"<absent>","completedAt":"<absent>","interruptedAt":"<absent>"}`,
+		},
+		{habit: "left out", name: "the error of an item", call: "GET /message/batches/$bdraft.id/items", user: true, answer: `{"records":[{"lastErrorCode":"<absent>","lastErrorMessage":"<absent>","selectedDelayMs":"<absent>"}]}`},
 		{habit: "batches", name: "a URL without mediatype", call: create, user: true, body: batch(`{"type":"media","payload":{"media":"$files/photo.jpg"}}`, `{}`), status: 400, answer: `{"code":"MISSING_FIELD"}`},
 		{
 			habit: "batches", name: "that answers a message", before: question, call: create, user: true, status: 201,
@@ -64,6 +71,7 @@ func clientBatches() []clientRow {
 		refused("a call", "POST /call/$name"),
 		refused("a call in another form", "POST /call/offer/$name"),
 		refused("something of a call", "GET /call/$name/abc/recordings/audio/download"),
+		{habit: "not offered", name: "an order by PATCH", call: "PATCH /message/reviewOrder/$name", body: `{"number":"$anne"}`, status: 501, answer: `{"code":"NOT_OFFERED"}`},
 		{habit: "not offered", name: "without a credential", call: "POST /instance/$name/send/buttons", header: map[string]string{"x-none": "1"}, status: 401},
 		{habit: "not offered", name: "a call of another instance", call: "POST /call/other", status: 403},
 	}

@@ -27,6 +27,16 @@ func clientLists() []clientRow {
 		{habit: "messages", name: "by key id", call: list, body: `{"filter":{"keyId":"$m.keyId","source":"web","messageStatus":"delivered"}}`, answer: one},
 		{habit: "messages", name: "by another device", call: list, body: `{"filter":{"keyId":"$m.keyId","source":"ios"}}`, answer: `{"messages":{"records":[]}}`},
 		{habit: "messages", name: "after a cursor", call: list, body: `{"filter":{"keyRemoteJid":"$bob"},"cursor":{"type":"next","id":$m.id_},"limit":1}`, answer: `{"messages":{"records":[{"content":{"text":"to Bob"}}]}}`},
+		{habit: "messages", name: "the first page", call: list, body: `{"limit":1}`, answer: `{"messages":{"records":["*"],"pageInfo":{"nextCursor":"*"}}}`, then: func(t *testing.T, s *rig.SendScene, a clientAnswer) {
+			var page struct {
+				Messages struct{ PageInfo struct{ NextCursor string } }
+			}
+			decode(t, a.Body, &page)
+			s.Vars["cursor"] = page.Messages.PageInfo.NextCursor
+		}},
+		{habit: "messages", name: "at a cursor of pageInfo", call: list, body: `{"limit":1,"cursor":"$cursor"}`, answer: `{"messages":{"records":[{"content":{"text":"to Bob"}}]}}`},
+		{habit: "messages", name: "by a status of another gateway", call: list, body: `{"filter":{"keyId":"$m.keyId","messageStatus":"DELIVERY_ACK"}}`, answer: one},
+		{habit: "messages", name: "that failed", call: list, body: `{"filter":{"keyId":"$m.keyId","status":"error"}}`, answer: `{"messages":{"records":[]}}`},
 		{habit: "messages", name: "before a cursor", call: list, body: `{"cursor":{"type":"previous","id":"$m.id_"}}`, answer: `{"messages":{"records":[]}}`},
 		{habit: "messages", name: "a cursor of another kind", call: list, body: `{"cursor":{"type":"first","id":1}}`, status: 400, answer: `{"code":"INVALID_QUERY"}`},
 		{habit: "messages", name: "a filter that is none", call: list, body: `{"filter":{"keyid":"x"}}`, status: 400, answer: `{"code":"UNKNOWN_FIELD"}`},

@@ -34,7 +34,7 @@ func clientMedia() []clientRow {
 	}
 	const shape = `{"id":"*","uuid":"*","instanceId":1,"externalId":"cat-7","externalAttributes":{"a":1},"mediaType":"image","originalFileName":"photo.jpg",
 		"originalFileSize":5905,"mimetype":"image/jpeg","width":160,"height":120,"expired":false,"expiresAt":"*","createdAt":"*","updatedAt":"*",
-		"upload":{"url":"*","directPath":"*","fileSha256":"*","fileEncSha256":"*","fileLength":5905,"mediaKey":"<absent>"},"mediaKey":"<absent>"}`
+		"upload":{"url":"*","directPath":"*","fileSha256":"*","fileEncSha256":"*","fileSHA256":"*","fileEncSHA256":"*","fileLength":5905,"mediaKey":"<absent>"},"mediaKey":"<absent>"}`
 	return []clientRow{
 		{
 			habit: "upload", name: "in the part file", call: uploads, file: "file photo.jpg", form: map[string]string{"mediaType": "image", "externalId": "cat-7", "externalAttributes": `{"a":1}`},
@@ -95,7 +95,7 @@ func clientChats() []clientRow {
 	}
 	const (
 		chat   = " /instance/$name/chat/"
-		read   = `{"message":"*","read":"success"}`
+		read   = `{"message":"Read messages","read":"success"}`
 		text   = `{"number":"$anne","textMessage":{"text":"hello"}}`
 		group  = "?groupJid=$club.group"
 		change = "PUT /instance/$name/group/update-participants" + group

@@ -36,8 +36,7 @@ func readmeBlocks(t *testing.T) []string {
 	return blocks
 }
 
-// readmeFolder is a folder as a newcomer has it after `make build`: with the
-// program, and with the files of the repository.
+// readmeFolder is the folder of a clone after `make build`, with the folder of the trial in it.
 func readmeFolder(t *testing.T) string {
 	t.Helper()
 	folder := t.TempDir()
@@ -45,18 +44,13 @@ func readmeFolder(t *testing.T) string {
 	if err != nil {
 		t.Fatal(err)
 	}
-	repository, err := os.Getwd()
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := os.Mkdir(filepath.Join(folder, "bin"), 0o700); err != nil {
-		t.Fatal(err)
+	for _, name := range []string{"bin", "trial"} {
+		if err := os.Mkdir(filepath.Join(folder, name), 0o700); err != nil {
+			t.Fatal(err)
+		}
 	}
 	program := fmt.Sprintf("#!/bin/sh\n%s=1 exec '%s' \"$@\"\n", rig.AsProgram, self)
 	if err := os.WriteFile(filepath.Join(folder, "bin", "postern"), []byte(program), 0o700); err != nil {
-		t.Fatal(err)
-	}
-	if err := os.Symlink(filepath.Join(repository, "media"), filepath.Join(folder, "media")); err != nil {
 		t.Fatal(err)
 	}
 	return folder
@@ -92,19 +86,17 @@ func needs(t *testing.T, tools ...string) {
 	}
 }
 
-// TestTheBlocksOfTheReadmeRunWhenPastedAsOnePiece pastes them one after the
-// other, as a newcomer would who has no phone.
-func TestTheBlocksOfTheReadmeRunWhenPastedAsOnePiece(t *testing.T) {
+// TestReadmeBlocksRunAndCanBePastedAgain pastes the trial of the README as a newcomer
+// without a phone does, and each block a second time.
+func TestReadmeBlocksRunAndCanBePastedAgain(t *testing.T) {
 	needs(t, "bash", "curl", "jq")
 	blocks, folder := readmeBlocks(t), readmeFolder(t)
+	trial := filepath.Join(folder, "trial")
 	ports := map[string]string{"127.0.0.1:8084": rig.FreeAddress(t), "127.0.0.1:9090": rig.FreeAddress(t)}
-	ports["./bin/postern listen"] = "./bin/postern listen --addr " + ports["127.0.0.1:9090"]
-	if want := "make build\n./bin/postern serve\n"; blocks[1] != want {
-		t.Fatalf("the second block is %q, want %q", blocks[1], want)
-	}
+	ports["postern listen"] = "postern listen --addr " + ports["127.0.0.1:9090"]
 
 	serving := &capture.Buffer{}
-	server := paste(t, folder, "exec ./bin/postern serve\n", nil, "SANDBOX_ENABLED=true", "SERVER_LISTEN="+ports["127.0.0.1:8084"])
+	server := paste(t, folder, strings.Replace(blocks[1], "SANDBOX", "exec env SANDBOX", 1), nil, "SERVER_LISTEN="+ports["127.0.0.1:8084"])
 	server.Stdout, server.Stderr = serving, serving
 	if err := server.Start(); err != nil {
 		t.Fatal(err)
@@ -116,21 +108,24 @@ func TestTheBlocksOfTheReadmeRunWhenPastedAsOnePiece(t *testing.T) {
 	}
 
 	out, complaints := &capture.Buffer{}, &capture.Buffer{}
-	shell := paste(t, folder, blocks[2]+"\nsleep 1\nkill %1\nwait\n"+blocks[3], ports) // a receiver ends with its last line written
+	shell := paste(t, trial, blocks[2]+blocks[2]+blocks[3]+blocks[3]+"\nsleep 1\nkill %1\nwait\n", ports) // the receiver prints what it has when it ends
 	shell.Stdout, shell.Stderr = out, complaints
 	if err := shell.Run(); err != nil {
 		t.Errorf("exit status: %v", err)
 	}
-	for _, want := range []string{
-		"shop is ONLINE", "qrcode.updated", "pair.success", `"messageType":"conversation"`, `"messageType":"imageMessage"`,
-		`"normalizedRecipient": "4915187654321"`, `"status": "SUCCESS"`,
+	for want, times := range map[string]int{
+		"shop is ONLINE": 2, "already connected": 1, "qrcode.updated": 1, "pair.success": 1, `"messageType":"conversation"`: 1,
+		`"normalizedRecipient": "4915187654321"`: 2, `"status": "SUCCESS"`: 4,
 	} {
-		if !strings.Contains(out.String(), want) {
-			t.Errorf("no %s", want)
+		if n := strings.Count(out.String(), want); n < times {
+			t.Errorf("%d times %s, want %d", n, want, times)
 		}
 	}
 	if text := complaints.String(); text != "" || t.Failed() {
 		t.Errorf("complaints: %s\nprinted: %s\nthe program: %s", text, out, serving)
+	}
+	if _, err := os.Stat(filepath.Join(folder, "data")); !os.IsNotExist(err) {
+		t.Errorf("the trial left data outside its folder: %v", err)
 	}
 	_ = server.Process.Signal(syscall.SIGTERM)
 	if err := server.Wait(); err != nil {
@@ -138,23 +133,24 @@ func TestTheBlocksOfTheReadmeRunWhenPastedAsOnePiece(t *testing.T) {
 	}
 }
 
-// TestTheBlocksOfTheReadmeFailLoudly pastes them where no program runs: each
-// call has to say so, and no wait may go on for ever.
-func TestTheBlocksOfTheReadmeFailLoudly(t *testing.T) {
+// TestReadmeBlocksReportAStoppedProgram pastes the blocks where no program runs: each
+// call reports it, and no loop goes on for ever.
+func TestReadmeBlocksReportAStoppedProgram(t *testing.T) {
 	needs(t, "bash", "curl", "jq")
 	blocks, folder := readmeBlocks(t), readmeFolder(t)
-	if err := os.Mkdir(filepath.Join(folder, "data"), 0o700); err != nil {
+	trial := filepath.Join(folder, "trial")
+	if err := os.Mkdir(filepath.Join(trial, "data"), 0o700); err != nil {
 		t.Fatal(err)
 	}
-	if err := os.WriteFile(filepath.Join(folder, "data", "secrets.json"), []byte(`{"globalAuthToken":"0123456789abcdef0123456789abcdef","jwtSecret":"0123456789abcdef0123456789abcdef"}`), 0o600); err != nil {
+	if err := os.WriteFile(filepath.Join(trial, "data", "secrets.json"), []byte(`{"globalAuthToken":"0123456789abcdef0123456789abcdef","jwtSecret":"0123456789abcdef0123456789abcdef"}`), 0o600); err != nil {
 		t.Fatal(err)
 	}
 	ports := map[string]string{"127.0.0.1:8084": rig.FreeAddress(t), "127.0.0.1:9090": rig.FreeAddress(t)}
-	ports["./bin/postern listen"] = "true"
+	ports["postern listen"] = "true"
 	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
 	defer cancel()
 	var out, complaints bytes.Buffer
-	shell := paste(t, folder, blocks[2]+blocks[3], ports)
+	shell := paste(t, trial, blocks[2]+blocks[3], ports)
 	shell.Stdout, shell.Stderr = &out, &complaints
 	if err := shell.Start(); err != nil {
 		t.Fatal(err)

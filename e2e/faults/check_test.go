@@ -65,7 +65,7 @@ func TestCheckTellsEachFaultAndChangesNothing(t *testing.T) {
 		says   []string
 	}{
 		"whole":             {-1, 0, []string{"500 records", "no fault"}},
-		"a value":           {at + 2, 1, []string{fmt.Sprintf("record access_audit/%x is damaged", store.Key(78)), "sets it aside", "has 1 faults"}},
+		"a value":           {at + 2, 1, []string{fmt.Sprintf("record access_audit/%x is damaged", store.Key(78)), "sets it aside", "has 1 fault"}},
 		"a key":             {at - 5, 1, []string{"record access_audit/", "puts it right"}},
 		"a page":            {head + 8, 1, []string{fmt.Sprintf("page %d of bucket access_audit: it is neither a leaf nor a branch", head/page), "costs the records of access_audit", "the bucket access_audit has"}},
 		"a head page":       {16 + 50, 1, []string{"a head page has a flipped bit; the next start puts it right"}},

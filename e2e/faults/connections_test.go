@@ -72,11 +72,8 @@ func TestIdleConnectionsOfOneAddressTakeNothingFromTheOthers(t *testing.T) {
 		t.Fatalf("/health beside many addresses that say nothing: %v", err)
 	}
 	_ = res.Body.Close()
-	if n := w.Metric("postern_connections_evicted_total"); n < 1 {
+	if n := w.Metric("postern_connections_evicted_total"); n < 500 {
 		t.Errorf("%v connections gave their place", n)
-	}
-	if n := w.Metric("postern_connections_refused_total"); n < 500 {
-		t.Errorf("%v refused connections are counted", n)
 	}
 	if n := strings.Count(w.Output.String(), "an address holds as many connections as it may"); n < 1 || n > 3 {
 		t.Errorf("%d warnings of them:\n%s", n, w.Output)

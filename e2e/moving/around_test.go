@@ -51,7 +51,7 @@ func TestWhatSurroundsAnAccountIsInTheAPIAfterAnImport(t *testing.T) {
 		t.Fatal(err)
 	}
 	report := takeOver(w, 0, "whatsmeow", "--from", path, "--from", tables, "--messages")
-	for _, want := range []string{"The source is of codechat-go", "token: the old one stays valid", "webhook with 1 events", "1 headers", "2 stored messages, 1 stored contacts", "external attributes"} {
+	for _, want := range []string{"The source is of codechat-go", "token: the old one stays valid", "webhook with 1 event", "1 header", "stored messages: 2, stored contacts: 1", "external attributes"} {
 		if !strings.Contains(report, want) {
 			t.Errorf("the report does not say %q:\n%s", want, report)
 		}

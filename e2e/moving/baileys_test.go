@@ -123,11 +123,11 @@ func TestAnAccountOfBaileysGoesOnChatting(t *testing.T) {
 	old.stop()
 
 	report := takeOver(w, 0, "baileys", "--from", folder, "--name", "shop", "--experimental", "--dry-run")
-	if _, err := os.Stat(w.DataFile()); err == nil || !strings.Contains(report, "Nothing was written: 1 accounts would be taken over") {
+	if _, err := os.Stat(w.DataFile()); err == nil || !strings.Contains(report, "Nothing was written: 1 account would be taken over") {
 		t.Errorf("a dry run made a data file, or says something else:\n%s", report)
 	}
 	report = takeOver(w, 0, "baileys", "--from", folder, "--name", "shop", "--experimental")
-	for _, want := range []string{"shop  " + device.ID.String(), "pre-keys", "app state", "pairs of LID and number", "sessions and sender keys of Baileys", "1 files session-*.json", "1 files sender-key-*.json", "1 files device-list-*.json", "of creds.json: accountSettings, routingInfo", "NEVER"} {
+	for _, want := range []string{"shop  " + device.ID.String(), "pre-keys", "app state", "pairs of LID and number", "sessions and sender keys of Baileys", "1 file session-*.json", "1 file sender-key-*.json", "1 file device-list-*.json", "of creds.json: accountSettings, routingInfo", "NEVER"} {
 		if !strings.Contains(report, want) {
 			t.Errorf("the report does not say %q:\n%s", want, report)
 		}

@@ -80,6 +80,7 @@ func TestTheRpmHasTheSameFilesAndItsConfigurationIsNotReplaced(t *testing.T) {
 		"/usr/bin/postern", "/usr/lib/systemd/system/postern.service", "/usr/lib/systemd/system/postern.socket", "/etc/postern/config.toml", "/etc/postern/secrets",
 		"/usr/share/man/man1/postern.1.gz", "/usr/share/bash-completion/completions/postern", "/usr/share/zsh/site-functions/_postern",
 		"/usr/share/fish/vendor_completions.d/postern.fish", "/usr/share/licenses/postern/copyright",
+		"/usr/share/doc/postern/README.md", "/usr/share/doc/postern/docs/operation.md", "/usr/share/doc/postern/docs/alerts.yml", "/usr/share/doc/postern/docs/grafana.json",
 	} {
 		if !strings.Contains(files, name+"\n") {
 			t.Errorf("no %s in\n%s", name, files)

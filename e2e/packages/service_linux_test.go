@@ -201,6 +201,8 @@ func installed(t *testing.T, root, version string) {
 		"/usr/bin/postern": "755 root:root", "/usr/lib/systemd/system/postern.service": "644 root:root", "/usr/lib/systemd/system/postern.socket": "644 root:root",
 		"/usr/share/man/man1/postern.1.gz": "644 root:root", "/usr/share/bash-completion/completions/postern": "644 root:root",
 		"/usr/share/fish/vendor_completions.d/postern.fish": "644 root:root",
+		"/usr/share/doc/postern/README.md":                  "644 root:root", "/usr/share/doc/postern/docs/operation.md": "644 root:root",
+		"/usr/share/doc/postern/docs/alerts.yml": "644 root:root", "/usr/share/doc/postern/docs/grafana.json": "644 root:root",
 		"/etc/postern": "755 root:root", "/etc/postern/config.toml": "640 root:postern",
 		"/etc/postern/secrets": "700 root:root", "/etc/postern/secrets/api-key": "600 root:root", "/etc/postern/secrets/jwt-secret": "600 root:root",
 	} {

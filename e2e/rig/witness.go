@@ -11,14 +11,18 @@ import (
 	"postern/httpapi/openapi/witness"
 )
 
-// NewWitness knows the OpenAPI document and counts what it has seen of it.
+// NewWitness knows the OpenAPI documents and counts what it has seen of it.
 func NewWitness(t *testing.T) *witness.Witness {
 	t.Helper()
 	raw, err := httpapi.OpenAPI("", "test")
 	if err != nil {
 		t.Fatal(err)
 	}
-	w, err := witness.New(raw)
+	older, err := httpapi.OpenAPIAliases("", "test")
+	if err != nil {
+		t.Fatal(err)
+	}
+	w, err := witness.New(raw, older)
 	if err != nil {
 		t.Fatal(err)
 	}

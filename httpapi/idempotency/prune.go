@@ -47,7 +47,7 @@ func (p *Pruner) Stop(context.Context) error {
 }
 
 func (p *Pruner) run() {
-	prune.Loop(p.life, Life, func(time.Time) (time.Time, error) {
+	prune.Loop(p.life, p.store, Life, func(time.Time) (time.Time, error) {
 		if err := pruneOld(p.life, p.store); err != nil {
 			return time.Time{}, err
 		}

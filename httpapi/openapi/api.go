@@ -14,6 +14,8 @@ type API struct {
 	// Base is the path of that address, such as /postern, empty for none. It is used
 	// without a Server.
 	Base string
+	// DocumentPath and AliasesPath are where the two OpenAPI documents are.
+	DocumentPath, AliasesPath string
 
 	Tags        []Tag // in the order of the page
 	Operations  []Operation
@@ -54,7 +56,9 @@ type Operation struct {
 	File    string       // the name of the file's part
 
 	Answers []Answer // successes, the usual one first; a status may come again with another Media
-	Codes   []string // of its refusals
+	Codes   []string // of its refusals; CODE/STATUS for a code with its other status
+	// Advice replaces the Next of codes that stand for another limit at each operation.
+	Advice map[string]string
 
 	Aliases []Alias
 }
@@ -74,6 +78,7 @@ type Answer struct {
 type Code struct {
 	Code    string
 	Status  int    // of the answer
+	Also    int    // another status that operations answer it with; 0: none
 	Meaning string // what happened
 	Next    string // what the caller does about it
 
@@ -82,6 +87,8 @@ type Code struct {
 	RetryAfter int
 
 	Sandbox bool // only the paths under /sandbox/ answer with it
+
+	own bool // Next is the advice of one operation
 }
 
 // Type overrules what a Go type looks like in the documents. A zero field
@@ -95,8 +102,9 @@ type Type struct {
 	// Open tells that a request may have other fields too, which mean nothing.
 	Open bool
 	// Schema makes the schema; ref gives those of other types as they stand in
-	// requests.
-	Schema Shape
+	// requests or, with Answers, in answers.
+	Schema  Shape
+	Answers bool
 }
 
 // Socket is a WebSocket path.

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"encoding/json"
 	"fmt"
+	"maps"
 	"slices"
 	"strings"
 )
@@ -11,6 +12,7 @@ import (
 // Documents are what [Build] makes of an [API].
 type Documents struct {
 	OpenAPI  Object
+	Aliases  Object // OpenAPI too, of the older paths
 	AsyncAPI Object
 	Codes    []Code
 	Order    []string // ids of the operations, as the page is to have them
@@ -24,7 +26,7 @@ type Documents struct {
 // Build writes the documents. They are whole whatever is missing in the tables,
 // so that a program does not fail for its documentation.
 func Build(api API) Documents {
-	d := &document{api: &api, schemas: newSchemas(&api), responseParts: Object{}}
+	d := &document{api: &api, schemas: newSchemas(&api), responseParts: Object{}, refusalSets: map[string]string{}, parameterParts: Object{}}
 	d.refusal = d.answer(api.Refusal)
 	d.events()
 	var order []string
@@ -36,28 +38,20 @@ func Build(api API) Documents {
 			}
 		}
 	}
-	paths := d.paths()
+	paths, older := d.paths()
 	webhooks := d.webhooks()
-	docs := Documents{
-		Codes: api.Codes, Order: order,
-		OpenAPI: Object{
-			"openapi": "3.1.0",
-			"info": Object{
-				"title": api.Title, "version": api.Version, "description": api.About,
-				"contact": Object{"name": api.Title},
-				"license": Object{"name": "GPL-3.0-or-later", "identifier": "GPL-3.0-or-later"},
-			},
-			"servers":  []Object{{"url": api.server(), "description": "This program."}},
-			"tags":     d.tags(),
-			"paths":    paths,
-			"webhooks": webhooks,
-			"components": Object{
-				"schemas": d.all, "securitySchemes": api.Credentials,
-				"responses": d.responseParts, "examples": d.refusals(), "headers": headers(),
-			},
-		},
-		AsyncAPI: d.asyncAPI(),
+	d.shareParameters(paths, older)
+	d.compose()
+	docs := Documents{Codes: api.Codes, Order: order}
+	docs.OpenAPI = d.whole(api.Title, api.About+"\n\nOlder paths with the same meaning are in [a document of their own]("+api.server()+api.AliasesPath+").", paths)
+	docs.OpenAPI["webhooks"] = webhooks
+	docs.Aliases = d.whole(api.Title+" (older paths)", "Paths of older clients. Each is another name of the operation that x-alias-of names, of [the document]("+api.server()+api.DocumentPath+") of the current paths.", older)
+	if api.Server != "" { // their addresses have to be absolute
+		docs.OpenAPI["externalDocs"] = Object{"description": "The older paths.", "url": api.server() + api.AliasesPath}
+		docs.Aliases["externalDocs"] = Object{"description": "The current paths.", "url": api.server() + api.DocumentPath}
 	}
+	docs.AsyncAPI = d.asyncAPI()
+	prune(docs.Aliases)
 	prune(docs.OpenAPI)
 	for key := range api.Fields {
 		if !d.explained[key] {
@@ -70,9 +64,29 @@ func Build(api API) Documents {
 	return docs
 }
 
+// whole is a document of some paths, with all components.
+func (d *document) whole(title, about string, paths Object) Object {
+	return Object{
+		"openapi": "3.1.0",
+		"info": Object{
+			"title": title, "version": d.api.Version, "description": about,
+			"contact": Object{"name": d.api.Title},
+			"license": Object{"name": "GPL-3.0-or-later", "identifier": "GPL-3.0-or-later"},
+		},
+		"servers": []Object{{"url": cmp.Or(d.api.server(), "/"), "description": "This program."}},
+		"tags":    d.tags(),
+		"paths":   paths,
+		"components": Object{
+			"schemas": maps.Clone(d.all), "securitySchemes": d.api.Credentials,
+			"responses": maps.Clone(d.responseParts), "parameters": maps.Clone(d.parameterParts), "headers": headers(),
+		},
+	}
+}
+
+// server is the address before all paths, without a slash at its end.
 func (a *API) server() string {
 	if a.Server == "" {
-		return cmp.Or(a.Base, "/")
+		return a.Base
 	}
 	return strings.TrimSuffix(a.Server, "/")
 }
@@ -83,7 +97,9 @@ type document struct {
 	api     *API
 	refusal Object // reference
 
-	responseParts Object // shared responses by name
+	responseParts  Object            // shared responses by name
+	refusalSets    map[string]string // their names by status and codes
+	parameterParts Object            // shared parameters by name
 }
 
 // eventsTag is the group of the webhooks.
@@ -97,9 +113,10 @@ func (d *document) tags() []Object {
 	return append(all, Object{"name": eventsTag, "description": "What is posted to webhooks, and sent on WebSockets."})
 }
 
-func (d *document) paths() Object {
-	all := Object{}
-	put := func(method, path string, o Object) {
+// paths are the operations by path and method: the current ones, and the older.
+func (d *document) paths() (current, older Object) {
+	current, older = Object{}, Object{}
+	put := func(all Object, method, path string, o Object) {
 		on, ok := all[path].(Object)
 		if !ok {
 			on = Object{}
@@ -108,16 +125,16 @@ func (d *document) paths() Object {
 		on[strings.ToLower(method)] = o
 	}
 	for _, o := range d.api.Operations {
-		put(o.Method, o.Path, d.operation(o, o.Path))
+		put(current, o.Method, o.Path, d.operation(o, o.Path))
 		for _, a := range o.Aliases {
 			path, again := distinct(a.Path)
-			older := d.operation(o, path)
-			older["operationId"], older["deprecated"], older[aliasOf] = a.ID, true, o.ID
-			older["description"] = paragraphs(fmt.Sprintf("An older path of `%s %s`, which means the same.", o.Method, o.Path), again, o.Summary, o.About)
-			put(o.Method, path, older)
+			alias := d.operation(o, path)
+			alias["operationId"], alias["deprecated"], alias[aliasOf] = a.ID, true, o.ID
+			alias["description"] = paragraphs(fmt.Sprintf("An older path of `%s %s`, which means the same.", o.Method, o.Path), again, o.Summary, o.About)
+			put(older, o.Method, path, alias)
 		}
 	}
-	return all
+	return current, older
 }
 
 // aliasOf names, in the description of an older path, the operation of the
@@ -203,7 +220,7 @@ func (d *document) bodies(o Operation) Object {
 }
 
 func (d *document) form(o Operation) Object {
-	name := strings.ToUpper(o.ID[:1]) + o.ID[1:] + "Form"
+	name := capital(o.ID) + "Form"
 	if _, ok := d.all[name]; !ok {
 		fields := Object{o.File: Object{
 			"type": "string", "format": "binary", "description": "The file itself.",
@@ -216,37 +233,4 @@ func (d *document) form(o Operation) Object {
 		d.all[name] = Object{"type": "object", "properties": fields, "required": []string{o.File}, "additionalProperties": false}
 	}
 	return reference("schemas", name)
-}
-
-func (d *document) parameters(o Operation, path string) []Object {
-	var all []Object
-	for segment := range strings.SplitSeq(path, "/") {
-		if strings.HasPrefix(segment, "{") {
-			all = append(all, d.parameter(o, "path", strings.Trim(segment, "{}"), segment))
-		}
-	}
-	for _, name := range o.Query {
-		all = append(all, d.parameter(o, "query", name, "?"+name))
-	}
-	if o.Once {
-		all = append(all, d.parameter(o, "header", "Idempotency-Key", "Idempotency-Key"))
-	}
-	return all
-}
-
-func (d *document) parameter(o Operation, in, name, key string) Object {
-	s := Object{"type": "string"}
-	d.explain(key, s, o.ID)
-	about, _ := s["description"].(string)
-	delete(s, "description")
-	p := Object{"name": name, "in": in, "description": about, "schema": s}
-	if in == "path" || s[mustBeThere] == true {
-		p["required"] = true
-	}
-	delete(s, mustBeThere)
-	if examples, ok := s["examples"].([]any); ok {
-		p["example"] = examples[0]
-		delete(s, "examples")
-	}
-	return p
 }

@@ -1,7 +1,6 @@
 package openapi
 
 import (
-	"encoding/json"
 	"fmt"
 	"strings"
 
@@ -12,7 +11,7 @@ import (
 func (d *document) events() {
 	for _, e := range event.Catalogue() {
 		s := d.answers().Event(e.Kind)
-		s["description"] = aboutEvent(e)
+		s["description"] = "The body of the event " + string(e.Kind) + "."
 		d.all[EventName(e.Kind)] = s
 	}
 	for _, socket := range d.api.Sockets {
@@ -55,32 +54,19 @@ func aboutEvent(e event.Descriptor) string {
 	return about
 }
 
-// webhooks describes what receivers get, by event.
+// webhooks describes what receivers get, by event. Whole examples are in the AsyncAPI
+// document, whose messages have the same bodies: here each field has one.
 func (d *document) webhooks() Object {
+	d.responseParts["EventAccepted"] = Object{"description": "Accepted."}
+	d.responseParts["EventNotAccepted"] = Object{"description": "Not accepted, like every other status: an instance event is lost then, a batch event is tried again."}
 	all := Object{}
 	for _, e := range event.Catalogue() {
-		examples := Object{}
-		for _, x := range event.Examples(e.Kind) {
-			body, err := event.ExampleBody(e.Kind, x)
-			var value any
-			if err == nil {
-				err = json.Unmarshal(body, &value)
-			}
-			if err != nil {
-				d.fail(fmt.Sprintf("the example %s of %s: %v", x.Name, e.Kind, err))
-			}
-			examples[x.Name] = Object{"value": value}
-		}
+		body := Object{"schema": reference("schemas", EventName(e.Kind))}
 		all[string(e.Kind)] = Object{"post": Object{
 			"operationId": "on" + words(string(e.Kind)), "summary": "The event " + string(e.Kind),
 			"description": aboutEvent(e), "tags": []string{eventsTag}, "security": []Object{},
-			"requestBody": Object{"required": true, "content": Object{"application/json": Object{
-				"schema": reference("schemas", EventName(e.Kind)), "examples": examples,
-			}}},
-			"responses": Object{
-				"2XX": Object{"description": "Accepted."},
-				"4XX": Object{"description": "Not accepted, like every other status: an instance event is lost then, a batch event is tried again."},
-			},
+			"requestBody": Object{"required": true, "content": Object{"application/json": body}},
+			"responses":   Object{"2XX": reference("responses", "EventAccepted"), "4XX": reference("responses", "EventNotAccepted")},
 		}}
 	}
 	return all

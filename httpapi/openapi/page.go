@@ -7,6 +7,7 @@ import (
 	"encoding/base64"
 	"encoding/json"
 	"fmt"
+	"maps"
 	"net/url"
 	"slices"
 	"sort"
@@ -121,15 +122,46 @@ type pageSchema struct {
 
 // viewOf reads the document through JSON, so that the page has what clients have.
 func viewOf(docs Documents) (pageView, error) {
-	raw, err := json.Marshal(docs.OpenAPI)
+	doc, err := plainly(docs.OpenAPI)
 	if err != nil {
 		return pageView{}, err
 	}
-	var doc Object
-	if err := json.Unmarshal(raw, &doc); err != nil {
+	older, err := plainly(docs.Aliases)
+	if err != nil {
 		return pageView{}, err
 	}
-	return newPageView(doc, docs), nil
+	return newPageView(doc, older, docs), nil
+}
+
+// plainly is a document as a client decodes it.
+func plainly(o Object) (doc Object, err error) {
+	raw, err := json.Marshal(o)
+	if err == nil {
+		err = json.Unmarshal(raw, &doc)
+	}
+	return doc, err
+}
+
+// aliasesIn are the older paths, with their methods, by the operation that they name.
+func aliasesIn(doc Object) map[string][]string {
+	older := map[string][]string{}
+	paths := doc["paths"].(Object)
+	for _, path := range sortedKeys(paths) {
+		for _, method := range sortedKeys(paths[path].(Object)) {
+			target := text(paths[path].(Object)[method].(Object), aliasOf)
+			older[target] = append(older[target], strings.ToUpper(method)+" "+path)
+		}
+	}
+	return older
+}
+
+// resolved is a part of a document, or what it refers to.
+func resolved(doc, part Object) Object {
+	kind, name, ok := strings.Cut(strings.TrimPrefix(text(part, "$ref"), "#/components/"), "/")
+	if !ok {
+		return part
+	}
+	return doc["components"].(Object)[kind].(Object)[name].(Object)
 }
 
 // basePath is the path of the server that a document names.
@@ -141,22 +173,17 @@ func basePath(doc Object) string {
 	return strings.TrimSuffix(u.EscapedPath(), "/")
 }
 
-func newPageView(doc Object, docs Documents) pageView {
+func newPageView(doc, aliases Object, docs Documents) pageView {
 	info := doc["info"].(Object)
 	v := pageView{
 		Base:  basePath(doc),
 		Title: text(info, "title"), Version: text(info, "version"), About: strings.Split(text(info, "description"), "\n\n"), Codes: docs.Codes,
 	}
-	byTag, older := map[string][]*pageOperation{}, map[string][]string{}
+	byTag, older := map[string][]*pageOperation{}, aliasesIn(aliases)
 	paths := doc["paths"].(Object)
 	for _, path := range sortedKeys(paths) {
 		for _, method := range sortedKeys(paths[path].(Object)) {
 			o := paths[path].(Object)[method].(Object)
-			if o["deprecated"] == true {
-				target := text(o, aliasOf)
-				older[target] = append(older[target], strings.ToUpper(method)+" "+path)
-				continue
-			}
 			tag := o["tags"].([]any)[0].(string)
 			byTag[tag] = append(byTag[tag], newPageOperation(doc, strings.ToUpper(method), path, o))
 		}
@@ -181,7 +208,7 @@ func newPageView(doc Object, docs Documents) pageView {
 	}
 	schemas := doc["components"].(Object)["schemas"].(Object)
 	for _, name := range sortedKeys(schemas) {
-		v.Schemas = append(v.Schemas, newPageSchema(name, schemas[name].(Object)))
+		v.Schemas = append(v.Schemas, newPageSchema(doc, name, schemas[name].(Object)))
 	}
 	return v
 }
@@ -202,7 +229,7 @@ func newPageOperation(doc Object, method, path string, o Object) *pageOperation 
 	}
 	parameters, _ := o["parameters"].([]any)
 	for _, x := range parameters {
-		q := x.(Object)
+		q := resolved(doc, x.(Object))
 		schema := q["schema"].(Object)
 		example := ""
 		if q["example"] != nil {
@@ -230,7 +257,7 @@ func newPageBody(doc Object, media any) *pageBody {
 	name := refName(m["schema"].(Object))
 	b := &pageBody{Schema: name}
 	if schema, ok := doc["components"].(Object)["schemas"].(Object)[name].(Object); ok {
-		b.Fields = fieldsOf(schema)
+		b.Fields = fieldsOf(doc, schema)
 	}
 	if m["example"] != nil {
 		raw, err := event.Marshal(m["example"])
@@ -244,14 +271,11 @@ func newPageBody(doc Object, media any) *pageBody {
 
 func (p *pageOperation) answers(doc Object, responses Object) {
 	for _, status := range sortedKeys(responses) {
-		r := responses[status].(Object)
-		if name, ok := strings.CutPrefix(text(r, "$ref"), "#/components/responses/"); ok {
-			r = doc["components"].(Object)["responses"].(Object)[name].(Object)
-		}
+		r := resolved(doc, responses[status].(Object))
 		content, _ := r["content"].(Object)
 		json, _ := content["application/json"].(Object)
-		if examples, ok := json["examples"].(Object); ok {
-			p.Refusals = append(p.Refusals, pageRefusal{status, sortedKeys(examples)})
+		if codes := texts(r[codesOf]); codes != nil {
+			p.Refusals = append(p.Refusals, pageRefusal{status, codes})
 			continue
 		}
 		a := pageAnswer{Status: status, About: text(r, "description")}
@@ -267,18 +291,32 @@ func (p *pageOperation) answers(doc Object, responses Object) {
 	}
 }
 
-func newPageSchema(name string, schema Object) pageSchema {
-	s := pageSchema{Name: name, About: text(schema, "description"), Fields: fieldsOf(schema)}
+func newPageSchema(doc Object, name string, schema Object) pageSchema {
+	s := pageSchema{Name: name, About: text(schema, "description"), Fields: fieldsOf(doc, schema)}
 	if len(s.Fields) == 0 {
 		s.Type = typeOf(schema)
 	}
 	return s
 }
 
+// merged is an object with the fields of all parts that it is made of.
+func merged(doc, schema Object) (properties Object, required []any) {
+	properties = Object{}
+	parts, _ := schema["allOf"].([]any)
+	for _, part := range parts {
+		p, r := merged(doc, resolved(doc, part.(Object)))
+		maps.Copy(properties, p)
+		required = append(required, r...)
+	}
+	own, _ := schema["properties"].(Object)
+	maps.Copy(properties, own)
+	needed, _ := schema["required"].([]any)
+	return properties, append(required, needed...)
+}
+
 // fieldsOf are the fields of an object, the required ones first.
-func fieldsOf(schema Object) []pageField {
-	properties, _ := schema["properties"].(Object)
-	required, _ := schema["required"].([]any)
+func fieldsOf(doc, schema Object) []pageField {
+	properties, required := merged(doc, schema)
 	var all []pageField
 	for _, name := range sortedKeys(properties) {
 		s := properties[name].(Object)

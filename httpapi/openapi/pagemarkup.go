@@ -128,7 +128,7 @@ func (w *markupWriter) head(v pageView) {
 		w.put("<p>%s</p>", p)
 	}
 	w.put(`
- <p>For programs: <a href="%[1]s/openapi.json">%[1]s/openapi.json</a> and <a href="%[1]s/asyncapi.json">%[1]s/asyncapi.json</a>.</p>
+ <p>For programs: <a href="%[1]s/openapi.json">%[1]s/openapi.json</a>, <a href="%[1]s/openapi-aliases.json">%[1]s/openapi-aliases.json</a> with the older paths, and <a href="%[1]s/asyncapi.json">%[1]s/asyncapi.json</a>.</p>
  <form id="credentials" autocomplete="off">
   <h2>Try it</h2>
   <p>What is put here stays in this tab until it is closed or reloaded. A token that a tried route answers with is taken over.</p>

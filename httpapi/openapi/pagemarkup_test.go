@@ -46,7 +46,9 @@ func fill(v reflect.Value, text string) int {
 		texts = fill(v.Index(0), text)
 	case reflect.Struct:
 		for _, field := range v.Fields() {
-			texts += fill(field, text)
+			if field.CanSet() { // what is not exported is shown nowhere
+				texts += fill(field, text)
+			}
 		}
 	default:
 		panic("a page view holds a " + v.Kind().String())

@@ -43,7 +43,7 @@ func (d *document) answersOf(o Operation) Object {
 			all[key] = d.refused(success, codes)
 			continue
 		}
-		all[key] = d.sharedRefusal(codes)
+		all[key] = d.sharedRefusal(o, status, codes)
 	}
 	return all
 }
@@ -59,18 +59,58 @@ func (d *document) unionOf(handshake string) string {
 	return d.api.Sockets[0].Union
 }
 
-// sharedRefusal is the response of a status with these codes: a reference
-// where it is a single one, for these are the same on most routes.
-func (d *document) sharedRefusal(codes []Code) Object {
-	if len(codes) > 1 {
-		return d.refused(nil, codes)
+// sharedRefusal is a reference to the response of a status with these codes, which
+// many routes have. Of several codes it is named after the first of them.
+func (d *document) sharedRefusal(o Operation, status int, codes []Code) Object {
+	set := strconv.Itoa(status)
+	for _, c := range codes {
+		set += " " + c.Code
+		if c.own {
+			set += " " + c.Next
+		}
 	}
-	name := words(strings.ToLower(codes[0].Code))
-	if _, ok := d.responseParts[name]; !ok {
+	name, known := d.refusalSets[set]
+	if !known {
+		name = words(strings.ToLower(codes[0].Code))
+		if codes[0].Also == status {
+			name += strconv.Itoa(status)
+		}
+		switch {
+		case len(codes) > 1:
+			name = shortStatus(status) + "Of" + capital(o.ID)
+		case codes[0].own:
+			name += "Of" + capital(o.ID)
+		}
+		if _, taken := d.responseParts[name]; taken {
+			d.fail(fmt.Sprintf("two responses are called %s", name))
+		}
+		d.refusalSets[set] = name
 		d.responseParts[name] = d.refused(nil, codes)
 	}
 	return reference("responses", name)
 }
+
+// shortStatus is a status as the name of a response begins: with the whole texts of all
+// statuses, the references to responses would be a tenth of the document longer.
+func shortStatus(status int) string {
+	switch status {
+	case http.StatusRequestTimeout:
+		return "Timeout"
+	case http.StatusUnsupportedMediaType:
+		return "MediaType"
+	case http.StatusUnprocessableEntity:
+		return "Invalid"
+	case http.StatusTooManyRequests:
+		return "Limited"
+	case http.StatusInternalServerError:
+		return "Fault"
+	case http.StatusServiceUnavailable:
+		return "Unavailable"
+	}
+	return strings.ReplaceAll(http.StatusText(status), " ", "")
+}
+
+func capital(name string) string { return strings.ToUpper(name[:1]) + name[1:] }
 
 // mediaSchema is the schema of a body that is no JSON.
 func mediaSchema(media string) Object {
@@ -78,39 +118,54 @@ func mediaSchema(media string) Object {
 		return Object{"type": "string"}
 	}
 	if media == "application/json" {
-		return Object{"type": "object"}
+		return AnyObject(nil)
 	}
 	return Object{"type": "string", "format": "binary"}
 }
 
 func (d *document) byStatus(o Operation) map[int][]Code {
 	all := map[int][]Code{}
-	for _, name := range slices.Compact(slices.Sorted(slices.Values(o.Codes))) {
+	for _, named := range slices.Compact(slices.Sorted(slices.Values(o.Codes))) {
+		name, other, also := strings.Cut(named, "/")
 		i := slices.IndexFunc(d.api.Codes, func(c Code) bool { return c.Code == name })
 		if i < 0 {
 			d.fail(fmt.Sprintf("%s names the code %s, which does not exist", o.ID, name))
 			continue
 		}
 		c := d.api.Codes[i]
+		if also {
+			if other != strconv.Itoa(c.Also) {
+				d.fail(fmt.Sprintf("%s names the code %s with a status that it does not have", o.ID, named))
+			}
+			c.Status, c.RetryAfter = c.Also, 0
+		}
+		if next, own := o.Advice[name]; own {
+			c.Next, c.own = next, true
+		}
 		all[c.Status] = append(all[c.Status], c)
 	}
 	return all
 }
 
+// codesOf names, in the description of a response, the codes that its body may have.
+const codesOf = "x-codes"
+
 // refused is the response of a status with its codes; success is the answer of
 // the same status that is no refusal, or nil.
 func (d *document) refused(success any, codes []Code) Object {
-	lines, examples := []string{}, Object{}
+	names, advice := []string{}, []string{}
 	headers := Object{}
 	for _, c := range codes {
-		lines = append(lines, fmt.Sprintf("- `%s`: %s", c.Code, c.Meaning))
-		examples[c.Code] = reference("examples", c.Code)
+		names = append(names, c.Code)
+		if c.own {
+			advice = append(advice, c.Code+": "+c.Next)
+		}
 		if c.RetryAfter > 0 || c.Status == http.StatusTooManyRequests {
 			headers["Retry-After"] = reference("headers", "RetryAfter")
 		}
 	}
 	schema := d.refusal
-	text := strings.Join(lines, "\n")
+	text := paragraphs(strings.Join(names, ", ")+".", strings.Join(advice, "\n\n"))
 	if before, ok := success.(Object); ok {
 		text = before["description"].(string) + "\n\n" + text
 		if content, ok := before["content"].(Object); ok {
@@ -118,29 +173,14 @@ func (d *document) refused(success any, codes []Code) Object {
 		}
 	}
 	o := Object{
-		"description": text,
-		"content":     Object{"application/json": Object{"schema": schema, "examples": examples}},
+		"description": text, codesOf: names,
+		"content": Object{"application/json": Object{"schema": schema}},
 	}
 	if len(headers) > 0 {
 		o["headers"] = headers
 	}
 	return o
 }
-
-// refusals is one example of each code.
-func (d *document) refusals() Object {
-	all := Object{}
-	for _, c := range d.api.Codes {
-		all[c.Code] = Object{"summary": c.Meaning, "description": c.Next, "value": Object{
-			"statusCode": c.Status, "error": strings.ReplaceAll(strings.ToLower(http.StatusText(c.Status)), " ", "-"),
-			"code": c.Code, "messages": []string{c.Meaning}, "message": []string{c.Meaning},
-			"requestId": exampleID,
-		}}
-	}
-	return all
-}
-
-const exampleID = "6f1c1a52-0d6b-4c56-9c0e-6d1a3f4b2c10"
 
 func headers() Object {
 	return Object{

@@ -83,15 +83,19 @@ func (c *schemas) overruled(d direction) Object {
 	if !ok || o.Schema == nil {
 		return nil
 	}
+	ref := c.read
+	if o.Answers {
+		ref = c.answer
+	}
 	if o.Name == "" {
-		return o.Schema(c.read)
+		return o.Schema(ref)
 	}
 	// The same in both directions, so it is there once.
 	other := direction{d.t, !d.in}
 	if name, ok := c.names[other]; ok {
 		return reference("schemas", name)
 	}
-	return c.component(d, func() Object { return o.Schema(c.read) })
+	return c.component(d, func() Object { return o.Schema(ref) })
 }
 
 // written is the schema of a type in answers and events.

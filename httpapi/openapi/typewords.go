@@ -21,6 +21,9 @@ func typeOf(s Object) []typePart {
 		}
 		return all
 	}
+	if parts, ok := s["allOf"].([]any); ok { // a component, and what holds besides
+		return typeOf(parts[0].(Object))
+	}
 	if c, ok := s["const"]; ok {
 		return []typePart{{Text: fmt.Sprintf("%q", c)}}
 	}

@@ -28,7 +28,7 @@ type Options struct {
 // pass. No body at all counts as {}. What it refuses is an [*Error].
 //
 // Fields may be strings, booleans, numbers, structs, pointers, slices, maps
-// with string keys, and types that unmarshal themselves; of the last the bytes
+// with string keys, [TextList]s, and types that unmarshal themselves; of the last the bytes
 // are kept after a check for duplicate keys.
 //
 // A body that nests too deep is that before anything else, wherever a reader

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"slices"
 	"strings"
 	"testing"
 	"testing/iotest"
@@ -286,4 +287,37 @@ func FuzzStrictIsPartOfEncodingJSON(f *testing.F) {
 			t.Fatalf("%q is read differently (-json +strict):\n%s", body, diff)
 		}
 	})
+}
+
+// gathered is a TextList.
+type gathered struct{ all []string }
+
+func (g *gathered) AddText(text []byte) { g.all = append(g.all, string(text)) }
+
+// TestATextListIsReadAsASliceOfStringsIs compares both for each document.
+func TestATextListIsReadAsASliceOfStringsIs(t *testing.T) {
+	type listed struct {
+		All gathered `json:"all" strict:"required"`
+	}
+	type sliced struct {
+		All []string `json:"all" strict:"required"`
+	}
+	for _, all := range []string{
+		`[]`, `["a"]`, `["", "ü\u00fc\n", "\ud83d\ude00"]`, `["half \ud83d rune"]`, `["1","2","3","4","5"]`, `null`, `"a"`, `{}`, `7`,
+		`[1]`, `["a",null]`, `["a",["b"]]`, `["a",{"b":"c"}]`, `["1","2","3",true]`, `["a"`, `["a",]`, `["a" "b"]`, "[\"\xff\"]", `[true]`,
+	} {
+		body := `{"all":` + all + `}`
+		for _, most := range []int{0, 3} {
+			var l listed
+			var s sliced
+			errList := Decode(strings.NewReader(body), &l, Options{MaxEntries: most})
+			errSlice := Decode(strings.NewReader(body), &s, Options{MaxEntries: most})
+			if fmt.Sprint(errList) != fmt.Sprint(errSlice) {
+				t.Errorf("%s: %v, of a slice %v", body, errList, errSlice)
+			}
+			if errSlice == nil && !slices.Equal(l.All.all, s.All) {
+				t.Errorf("%s: %q, of a slice %q", body, l.All.all, s.All)
+			}
+		}
+	}
 }

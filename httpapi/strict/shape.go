@@ -16,6 +16,7 @@ const requiredTag = "required"
 // shape is what the reader of a value goes by. It follows from the type alone.
 type shape struct {
 	itself bool             // it unmarshals itself
+	texts  bool             // it takes an array of strings
 	fields map[string]field // of a struct, those of embedded ones among them; by their JSON names
 	needed []string         // the names of those that are required, in their order
 }
@@ -29,7 +30,16 @@ type field struct {
 	required required // itself; 0: it may be absent
 }
 
-var unmarshaler = reflect.TypeFor[json.Unmarshaler]()
+var (
+	unmarshaler = reflect.TypeFor[json.Unmarshaler]()
+	textList    = reflect.TypeFor[TextList]()
+)
+
+// TextList is a struct that takes the strings of an array one after the other, for a
+// long array of which not each string is to be a piece of memory. AddText copies text.
+type TextList interface {
+	AddText(text []byte)
+}
 
 // shapes are those of the types that were read: the program's own.
 var shapes sync.Map // reflect.Type -> *shape
@@ -42,8 +52,8 @@ func shapeOf(t reflect.Type) *shape {
 	if t.Kind() != reflect.Pointer {
 		pointer = reflect.PointerTo(t)
 	}
-	s := &shape{itself: pointer.Implements(unmarshaler)}
-	if t.Kind() == reflect.Struct {
+	s := &shape{itself: pointer.Implements(unmarshaler), texts: t.Kind() == reflect.Struct && pointer.Implements(textList)}
+	if t.Kind() == reflect.Struct && !s.texts {
 		s.fields = map[string]field{}
 		s.add(t, nil)
 	}

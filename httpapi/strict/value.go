@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"reflect"
 	"strconv"
+	"strings"
 
 	"github.com/go-json-experiment/json/jsontext"
 
@@ -93,6 +94,9 @@ func (d *decoder) token(tok jsontext.Token, v reflect.Value, nullable bool) erro
 		v.Set(reflect.New(v.Type().Elem()))
 		return d.token(tok, v.Elem(), false)
 	case reflect.Struct:
+		if shapeOf(v.Type()).texts {
+			return d.textList(tok, v.Addr().Interface().(TextList))
+		}
 		return d.object(tok, v)
 	case reflect.Map:
 		return d.mapping(tok, v)
@@ -174,7 +178,7 @@ func (d *decoder) object(tok jsontext.Token, v reflect.Value) error {
 			seen |= f.required
 			err = d.value(v.FieldByIndex(f.index), f.required == 0)
 		} else {
-			err = d.unknown()
+			err = d.unknown(v.Type(), name.String())
 		}
 		if err != nil {
 			return err
@@ -182,10 +186,15 @@ func (d *decoder) object(tok jsontext.Token, v reflect.Value) error {
 	}
 }
 
-// unknown refuses the field whose name was read, or passes over it.
-func (d *decoder) unknown() error {
+// unknown refuses the field whose name was read, or passes over it. in is the struct
+// that does not have it.
+func (d *decoder) unknown(in reflect.Type, name string) error {
 	if d.Ignored == nil {
-		return d.here(Unknown(""))
+		e := Unknown(d.path(d.dec.StackPointer()))
+		if meant := meantBy(in, name); meant != "" {
+			e.Text += "; use " + strings.TrimSuffix(e.Path, name) + meant
+		}
+		return e
 	}
 	d.Ignored.Add(d.names()...)
 	return d.skip()
@@ -233,6 +242,39 @@ func (d *decoder) list(tok jsontext.Token, v reflect.Value) error {
 		if err := d.value(entry, false); err != nil {
 			return err
 		}
+	}
+	if _, err := d.dec.ReadToken(); err != nil { // the bracket
+		return d.failed(err)
+	}
+	return nil
+}
+
+// textList reads an array of strings.
+func (d *decoder) textList(tok jsontext.Token, to TextList) error {
+	if tok.Kind() != '[' {
+		return d.here(WrongType("an array"))
+	}
+	var text []byte
+	for i := 0; d.dec.PeekKind() != ']'; i++ {
+		raw, err := d.dec.ReadValue()
+		switch {
+		case err != nil:
+			return d.failed(err)
+		case raw.Kind() == 'n':
+			return d.null(false)
+		case raw.Kind() != '"':
+			return d.here(WrongType("a string"))
+		}
+		if d.MaxEntries > 0 && i >= d.MaxEntries {
+			continue
+		}
+		if raw, err = wholeRunes(raw); err != nil {
+			return d.failed(err)
+		}
+		if text, err = jsontext.AppendUnquote(text[:0], raw); err != nil {
+			return d.failed(err)
+		}
+		to.AddText(text)
 	}
 	if _, err := d.dec.ReadToken(); err != nil { // the bracket
 		return d.failed(err)

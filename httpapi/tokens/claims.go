@@ -68,13 +68,22 @@ func numericDate(raw json.RawMessage) (*jwt.NumericDate, error) {
 	return jwt.NewNumericDate(time.Unix(int64(whole), int64(fraction*float64(time.Second)))), nil
 }
 
-// clockSkew is how far the clock of whoever issues a token may be ahead.
+// clockSkew is how far the clock of another issuer of user tokens may be ahead.
 const clockSkew = time.Minute
 
-// issued fails for a token of the future: its maker's clock, or its maker, is
-// not to be trusted.
-func (c Claims) issued() error {
-	if c.IssuedAt != nil && time.Until(c.IssuedAt.Time) > clockSkew {
+// inTime checks the times of a token. Of an instance token only the expiry counts:
+// it is one of ours, and the caller compares it with the stored one. A clock that was
+// wrong when it was issued must not lock it out afterwards. A user token may come from
+// another issuer, so its other times are checked if it names them.
+func (c Claims) inTime(now time.Time) error {
+	switch {
+	case c.ExpiresAt != nil && !now.Before(c.ExpiresAt.Time):
+		return fmt.Errorf("%w: expired", ErrInvalid)
+	case c.OfInstance():
+		return nil
+	case c.NotBefore != nil && now.Before(c.NotBefore.Time):
+		return fmt.Errorf("%w: not valid yet", ErrInvalid)
+	case c.IssuedAt != nil && c.IssuedAt.Sub(now) > clockSkew:
 		return fmt.Errorf("%w: issued in the future", ErrInvalid)
 	}
 	return nil

@@ -9,6 +9,7 @@ import (
 
 	"github.com/golang-jwt/jwt/v5"
 	"github.com/google/go-cmp/cmp"
+	"github.com/google/uuid"
 
 	"postern/httpapi/tokens/tokenstest"
 )
@@ -31,7 +32,7 @@ func TestTheTimesOfARememberedTokenAreLookedAtEachTime(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		now := time.Now()
 		token := tokenstest.Signed(t, algorithm, tokenstest.Secret(), jwt.MapClaims{
-			"instanceName": "a", "iat": now.Add(2 * time.Minute).Unix(), "nbf": now.Add(2 * time.Minute).Unix(), "exp": now.Add(4 * time.Minute).Unix(),
+			"userId": uuid.NewString(), "iat": now.Add(2 * time.Minute).Unix(), "nbf": now.Add(2 * time.Minute).Unix(), "exp": now.Add(4 * time.Minute).Unix(),
 		}, nil)
 		r := NewReader(tokenstest.Secret())
 		for minute, want := range []bool{false, false, true, true, false, false} {

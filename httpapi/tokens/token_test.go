@@ -70,6 +70,31 @@ func TestInstanceTokenLivesAsLongAsConfigured(t *testing.T) {
 	}
 }
 
+// TestTokensOutliveClockCorrections: the clock that issued them was hours or years
+// ahead or behind.
+func TestTokensOutliveClockCorrections(t *testing.T) {
+	for _, off := range []time.Duration{5 * time.Minute, 24 * time.Hour, 10 * 365 * 24 * time.Hour, -time.Hour, -10 * 365 * 24 * time.Hour} {
+		then := time.Now().Add(off)
+		instance, err := ForInstance(tokenstest.Secret(), "shop", 0, then)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if _, err := read(instance); err != nil {
+			t.Errorf("instance token of a clock off by %v: %v", off, err)
+		}
+		if off < 0 {
+			continue // its expiry is a time of that clock
+		}
+		user, err := ForUser(tokenstest.Secret(), uuid.New(), time.Hour, then)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if _, err := read(user); err != nil {
+			t.Errorf("user token of a clock off by %v: %v", off, err)
+		}
+	}
+}
+
 func TestUserTokenMustExpireAndNameAUUID(t *testing.T) {
 	hour := time.Now().Add(time.Hour).Unix()
 	for name, c := range map[string]jwt.MapClaims{

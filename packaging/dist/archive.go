@@ -53,7 +53,11 @@ func (r *release) archiveEntries(p platform) ([]entry, error) {
 	for shell, script := range r.pages.completions {
 		entries = append(entries, entry{name: top + "completions/postern." + shell, mode: 0o644, content: script})
 	}
-	files := []string{"LICENSE", "README.md", "config.toml.example", "cli/licences.txt"}
+	files, err := r.documents()
+	if err != nil {
+		return nil, err
+	}
+	files = append(files, "cli/licences.txt")
 	if p.os == "linux" {
 		files = append(files, "packaging/postern.service", "packaging/postern.socket")
 	}
@@ -62,7 +66,7 @@ func (r *release) archiveEntries(p platform) ([]entry, error) {
 		if err != nil {
 			return nil, err
 		}
-		entries = append(entries, entry{name: top + filepath.Base(name), mode: 0o644, content: content})
+		entries = append(entries, entry{name: top + inArchive(name), mode: 0o644, content: content})
 	}
 	return entries, nil
 }

@@ -99,6 +99,14 @@ func small(t *testing.T, out, platforms string) *release {
 		"main.go":                   "package main\n\nimport \"os\"\n\nvar version string\n\nfunc main() { os.Stdout.WriteString(version + os.Args[len(os.Args)-1]) }\n",
 		"LICENSE":                   "free",
 		"README.md":                 "read me",
+		"CHANGELOG.md":              "changes",
+		"SECURITY.md":               "reports",
+		"BENCHMARKS.md":             "figures",
+		"CONTRIBUTING.md":           "recipes",
+		"docs/api.md":               "routes",
+		"docs/alerts.yml":           "rules",
+		"docs/grafana.json":         "{}",
+		"docs/pictures/console.png": "picture",
 		"config.toml.example":       "# settings",
 		"cli/licences.txt":          "of others",
 		"packaging/postern.service": "[Unit]",
@@ -211,8 +219,9 @@ func TestArchivesHoldTheProgramAndAllThatBelongsToItAndNobodysName(t *testing.T)
 		names = append(names, strings.TrimPrefix(h.Name, "postern_1.2.0_linux_amd64/"))
 	}
 	want := []string{
-		"LICENSE", "README.md", "completions/postern.bash", "completions/postern.fish", "completions/postern.powershell", "completions/postern.zsh",
-		"config.toml.example", "licences.txt", "postern", "postern.1", "postern.service", "postern.socket",
+		"BENCHMARKS.md", "CHANGELOG.md", "CONTRIBUTING.md", "LICENSE", "README.md", "SECURITY.md",
+		"completions/postern.bash", "completions/postern.fish", "completions/postern.powershell", "completions/postern.zsh",
+		"config.toml.example", "docs/alerts.yml", "docs/api.md", "docs/grafana.json", "docs/pictures/console.png", "licences.txt", "postern", "postern.1", "postern.service", "postern.socket",
 	}
 	if !slices.Equal(names, want) {
 		t.Errorf("the archive has %v", names)

@@ -120,6 +120,10 @@ func (r *release) packageOf(p platform) (packageInfo, error) {
 	if err := r.writeParts(p); err != nil {
 		return packageInfo{}, err
 	}
+	documents, err := r.packagedDocuments()
+	if err != nil {
+		return packageInfo{}, err
+	}
 	file := func(source, path string) packaged {
 		return r.packaged(filepath.Join(r.source, filepath.FromSlash(source)), path, 0o644)
 	}
@@ -139,7 +143,7 @@ func (r *release) packageOf(p platform) (packageInfo, error) {
 		Name: "postern", Arch: arch, Platform: p.os, Version: r.packageVersion(), VersionSchema: "none", Release: "1",
 		Section: "net", Priority: "optional", Maintainer: "The maintainers of Postern <maintainers@postern.invalid>",
 		Description: description, License: "GPL-3.0-or-later", MTime: r.at, Scripts: scripts,
-		Contents: []packaged{
+		Contents: append(documents,
 			r.packaged(r.programOf(p), "/usr/bin/postern", 0o755),
 			file("packaging/postern.service", "/usr/lib/systemd/system/postern.service"),
 			file("packaging/postern.socket", "/usr/lib/systemd/system/postern.socket"),
@@ -147,7 +151,7 @@ func (r *release) packageOf(p platform) (packageInfo, error) {
 			r.packaged(r.written(p, "man"), "/usr/share/man/man1/postern.1.gz", 0o644),
 			r.packaged(r.written(p, "bash"), "/usr/share/bash-completion/completions/postern", 0o644),
 			r.packaged(r.written(p, "fish"), "/usr/share/fish/vendor_completions.d/postern.fish", 0o644),
-		},
+		),
 	}, nil
 }
 

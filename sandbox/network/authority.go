@@ -23,13 +23,15 @@ import (
 	"postern/sandbox/network/mediahost"
 )
 
-const (
-	caLifetime   = 20 * 365 * 24 * time.Hour
-	leafLifetime = 365 * 24 * time.Hour
-)
+// always is the validity of every certificate here. A clock that is wrong when one is
+// made, and corrected later, must not lock out the sandbox's accounts. The end is the
+// date by which RFC 5280 says that there is none; the Noise chain has no such date.
+func always() (from, to time.Time) {
+	return time.Unix(0, 0).UTC(), time.Date(9999, 12, 31, 23, 59, 59, 0, time.UTC)
+}
 
 // Authority is what clients trust: the CA of the TLS certificate, and the root key of the
-// Noise certificate chain. It never changes once made. The certificates below both are
+// Noise certificate chain. Its keys never change once made. The certificates below both are
 // issued at each start.
 type Authority struct {
 	ca     *x509.Certificate
@@ -52,9 +54,18 @@ func NewAuthority() (*Authority, error) {
 	if err != nil {
 		return nil, fmt.Errorf("make CA key: %w", err)
 	}
+	ca, err := caCertificate(key)
+	if err != nil {
+		return nil, err
+	}
+	return &Authority{ca: ca, caKey: key, root: keys.NewKeyPair(), static: keys.NewKeyPair()}, nil
+}
+
+func caCertificate(key *ecdsa.PrivateKey) (*x509.Certificate, error) {
+	from, to := always()
 	template := &x509.Certificate{
 		SerialNumber: big.NewInt(1), Subject: pkix.Name{CommonName: "Postern sandbox CA"},
-		NotBefore: time.Now().Add(-time.Hour), NotAfter: time.Now().Add(caLifetime),
+		NotBefore: from, NotAfter: to,
 		IsCA: true, BasicConstraintsValid: true, KeyUsage: x509.KeyUsageCertSign,
 	}
 	der, err := x509.CreateCertificate(rand.Reader, template, template, &key.PublicKey, key)
@@ -65,7 +76,22 @@ func NewAuthority() (*Authority, error) {
 	if err != nil {
 		return nil, fmt.Errorf("read CA certificate: %w", err)
 	}
-	return &Authority{ca: ca, caKey: key, root: keys.NewKeyPair(), static: keys.NewKeyPair()}, nil
+	return ca, nil
+}
+
+// validAlways replaces a CA certificate of an older release, which is valid for a time
+// only, by one for the same key. It reports whether it did. Clients that trust the older
+// one go on to do so within its time: key and name are the same.
+func (a *Authority) validAlways() (replaced bool, err error) {
+	if from, to := always(); a.ca.NotBefore.Equal(from) && a.ca.NotAfter.Equal(to) {
+		return false, nil
+	}
+	ca, err := caCertificate(a.caKey)
+	if err != nil {
+		return false, err
+	}
+	a.ca = ca
+	return true, nil
 }
 
 func (a *Authority) save() (savedAuthority, error) {
@@ -112,9 +138,10 @@ func (a *Authority) tlsConfig(host string) (*tls.Config, error) {
 	if err != nil {
 		return nil, fmt.Errorf("make TLS serial: %w", err)
 	}
+	from, to := always()
 	template := &x509.Certificate{
 		SerialNumber: serial, Subject: pkix.Name{CommonName: "web.whatsapp.com"},
-		NotBefore: time.Now().Add(-time.Hour), NotAfter: time.Now().Add(leafLifetime),
+		NotBefore: from, NotAfter: to,
 		KeyUsage: x509.KeyUsageDigitalSignature, ExtKeyUsage: []x509.ExtKeyUsage{x509.ExtKeyUsageServerAuth},
 		DNSNames:    []string{"web.whatsapp.com", mediahost.Name, "localhost"},
 		IPAddresses: []net.IP{net.IPv4(127, 0, 0, 1), net.IPv6loopback},
@@ -156,10 +183,11 @@ func (a *Authority) noiseCertificate() ([]byte, error) {
 }
 
 func noiseCertificate(issuer *keys.KeyPair, subject *[32]byte, serial, issuerSerial uint32) (*waCert.CertChain_NoiseCertificate, error) {
+	from, to := always()
 	details, err := proto.Marshal(&waCert.CertChain_NoiseCertificate_Details{
 		Serial: new(serial), IssuerSerial: new(issuerSerial), Key: subject[:],
-		NotBefore: new(uint64(time.Now().Add(-time.Hour).Unix())),
-		NotAfter:  new(uint64(time.Now().Add(leafLifetime).Unix())),
+		NotBefore: new(uint64(from.Unix())),
+		NotAfter:  new(uint64(to.Unix())),
 	})
 	if err != nil {
 		return nil, fmt.Errorf("encode Noise certificate %d: %w", serial, err)

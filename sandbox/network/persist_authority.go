@@ -2,8 +2,10 @@ package network
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
+	"io/fs"
 
 	"postern/store"
 )
@@ -27,9 +29,21 @@ func (p *persistence) loadAuthority() (*Authority, error) {
 		return nil, fmt.Errorf("read the sandbox's authority: %w", err)
 	}
 	if found {
-		return saved.restore()
+		return p.restoreAuthority(saved)
 	}
 	return p.createAuthority()
+}
+
+func (p *persistence) restoreAuthority(saved savedAuthority) (*Authority, error) {
+	a, err := saved.restore()
+	if err != nil {
+		return nil, err
+	}
+	replaced, err := a.validAlways()
+	if err != nil || !replaced {
+		return a, err
+	}
+	return a, p.saveAuthority(a)
 }
 
 func (p *persistence) createAuthority() (*Authority, error) {
@@ -37,17 +51,43 @@ func (p *persistence) createAuthority() (*Authority, error) {
 	if err != nil {
 		return nil, err
 	}
+	return a, p.saveAuthority(a)
+}
+
+func (p *persistence) saveAuthority(a *Authority) error {
 	saved, err := a.save()
 	if err != nil {
-		return nil, err
+		return err
 	}
 	err = p.file.Update(context.Background(), func(tx *store.Tx) error {
 		return store.PutJSON(tx, bucketAuthority, authorityKey, saved)
 	})
 	if err != nil {
-		return nil, fmt.Errorf("save the sandbox's authority: %w", err)
+		return fmt.Errorf("save the sandbox's authority: %w", err)
 	}
-	return a, nil
+	return nil
 }
 
 var authorityKey = []byte("authority")
+
+// RootKey is the public root key of the authority in the file at path, which no sandbox
+// has open. Errors are those of store.LookInto; fs.ErrNotExist when the file has no
+// authority.
+func RootKey(path string) (key [32]byte, err error) {
+	found := false
+	err = store.LookInto(path, Buckets(), bucketAuthority, func(_, v []byte) error {
+		var saved savedAuthority
+		if json.Unmarshal(v, &saved) != nil {
+			return nil
+		}
+		a, err := saved.restore()
+		if err == nil {
+			key, found = a.RootPub(), true
+		}
+		return err
+	})
+	if err == nil && !found {
+		err = fmt.Errorf("the sandbox's authority: %w", fs.ErrNotExist)
+	}
+	return key, err
+}

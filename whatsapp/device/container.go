@@ -14,6 +14,7 @@ import (
 	wastore "go.mau.fi/whatsmeow/store"
 	"go.mau.fi/whatsmeow/util/keys"
 
+	"postern/event"
 	"postern/store"
 )
 
@@ -40,11 +41,17 @@ type Container struct {
 	lids    *lidMap
 	crashes uint32
 
+	network atomic.Pointer[event.Network] // see Join
+	keep    atomic.Int64                  // see KeepLoggedOut; a time.Duration
+
+	dropping sync.Mutex // held while a device that was put aside is removed, or its trial begins
+
 	trusting atomic.Pointer[func(instance int64)]
 
 	mu      sync.Mutex
 	flights map[int64]*flights // by instance
 	closed  bool
+	trials  map[int64]bool // instances whose device is put aside and tried once more
 }
 
 // Open reads the LID map and notes that the devices are in use, until Close. A
@@ -57,7 +64,8 @@ func Open(st *store.Store, log *slog.Logger) (*Container, error) {
 	if err != nil {
 		return nil, fmt.Errorf("device: load LID map: %w", err)
 	}
-	c := &Container{store: st, log: log.With("component", "device"), lids: lids, flights: map[int64]*flights{}}
+	c := &Container{store: st, log: log.With("component", "device"), lids: lids, flights: map[int64]*flights{}, trials: map[int64]bool{}}
+	c.KeepLoggedOut(DefaultKeepLoggedOut)
 	if err := c.begin(); err != nil {
 		return nil, fmt.Errorf("device: begin a run: %w", err)
 	}
@@ -79,29 +87,29 @@ func (c *Container) New(instance int64) *wastore.Device {
 	return d
 }
 
-// Load returns the paired device of an instance, nil when there is none. A
-// record that cannot be read is an error that wraps store.ErrDamaged where
+// Load returns the device of an instance as it is stored, with the zero Saved when there
+// is none. A record that cannot be read is an error that wraps store.ErrDamaged where
 // that is the cause.
-func (c *Container) Load(_ context.Context, instance int64) (*wastore.Device, error) {
+func (c *Container) Load(_ context.Context, instance int64) (saved Saved, err error) {
 	var rec record
 	var found bool
-	err := c.store.View(func(tx *store.Tx) (err error) {
+	err = c.store.View(func(tx *store.Tx) (err error) {
 		rec, found, err = store.GetJSON[record](tx, deviceBucket, recordKey(instance))
 		return err
 	})
 	if err != nil {
-		return nil, fmt.Errorf("device of instance %d: %w", instance, err)
+		return saved, fmt.Errorf("device of instance %d: %w", instance, err)
 	}
 	if !found {
-		return nil, nil
+		return saved, nil
 	}
 	d, err := rec.device()
 	if err != nil {
-		return nil, fmt.Errorf("device of instance %d: %w", instance, err)
+		return saved, fmt.Errorf("device of instance %d: %w", instance, err)
 	}
 	d.Container = view{c, instance}
 	c.initialise(d, instance)
-	return d, nil
+	return Saved{Device: d, Network: rec.Network, Aside: rec.Aside != 0}, nil
 }
 
 // Delete removes everything that belongs to the instance's device. That there
@@ -111,6 +119,7 @@ func (c *Container) Delete(ctx context.Context, instance int64) error {
 	if err != nil {
 		return fmt.Errorf("delete device of instance %d: %w", instance, err)
 	}
+	c.trial(instance, false)
 	return nil
 }
 
@@ -136,15 +145,17 @@ type view struct {
 
 var _ wastore.DeviceContainer = view{}
 
-// PutDevice stores a device after pairing, and later its changed names and
-// settings: keys never change. A device that was paired anew replaces the
-// former one with everything that belonged to it. For a device that was
-// deleted or replaced meanwhile it returns the library's ErrDeviceDeleted.
+// PutDevice stores a device after pairing, with its network, and later its changed
+// names and settings: keys never change. A device that was paired anew replaces the
+// former one with everything that belonged to it, unless that is of another network.
+// For a device that was deleted or replaced meanwhile it returns the library's
+// ErrDeviceDeleted.
 func (v view) PutDevice(ctx context.Context, d *wastore.Device) error {
 	if d.ID == nil {
 		return errors.New("device: a device without JID cannot be stored")
 	}
 	fresh, stored := newRecord(d), d.Initialized
+	fresh.Network = v.c.joined()
 	var err error
 	if stored {
 		err = v.c.store.Update(ctx, func(tx *store.Tx) error { return v.change(tx, fresh) })
@@ -169,12 +180,16 @@ func (v view) pair(tx *store.Tx, fresh record) (another bool, err error) {
 	}
 	another = !found || !known.same(fresh)
 	if another {
+		if err := event.Between(known.Network, fresh.Network); found && err != nil {
+			return false, err
+		}
 		known = fresh
 		if err := v.c.DeleteTx(tx, v.instance); err != nil {
 			return false, err
 		}
 	}
 	known.update(fresh)
+	known.Network, known.Aside = fresh.Network, 0
 	return another, store.PutJSON(tx, deviceBucket, recordKey(v.instance), known)
 }
 
@@ -204,27 +219,6 @@ func (v view) record(tx *store.Tx) (known record, found bool, err error) {
 		err = nil
 	}
 	return known, found, err
-}
-
-// DeleteDevice removes a device with everything of it, unless the instance was
-// paired anew meanwhile: the library deletes in the background.
-func (v view) DeleteDevice(ctx context.Context, d *wastore.Device) error {
-	if d.ID == nil {
-		return errors.New("device: a device without JID cannot be deleted")
-	}
-	// Only what never changes: the library deletes while others may set names.
-	gone := record{JID: *d.ID, Identity: d.IdentityKey.Priv[:]}
-	err := v.c.replace(ctx, v.instance, func(tx *store.Tx) (bool, error) {
-		known, found, err := v.record(tx)
-		if err != nil || found && !known.same(gone) {
-			return false, err
-		}
-		return true, v.c.DeleteTx(tx, v.instance)
-	})
-	if err != nil {
-		return fmt.Errorf("delete device of instance %d: %w", v.instance, err)
-	}
-	return nil
 }
 
 // decode reads JSON that this package wrote.

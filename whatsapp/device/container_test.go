@@ -23,7 +23,7 @@ func (f *file) load(t *testing.T, instance int64) *wastore.Device {
 	t.Helper()
 	d, err := f.container.Load(t.Context(), instance)
 	check(t, err)
-	return d
+	return d.Device
 }
 
 func (f *file) records(t *testing.T, instance int64) (n int) {

@@ -34,6 +34,12 @@
 // is paired in its place does not see it, nothing of it is written once that was
 // deleted, and nothing leaves after [Container.Close].
 //
+// The record of a device names the network that paired it, from the commit of the
+// pairing on; records of earlier releases get it with the first login that succeeds. A
+// log-out by that network removes nothing: the device is put aside, with all its keys,
+// until [Container.DropAside], the next pairing or [Container.Delete] removes it. A log-out
+// by another network, or while its network is not known, changes nothing.
+//
 // Values that did not change are not written again. The library stores the
 // same identity with every message, which would cost a commit each.
 //

@@ -9,6 +9,7 @@ import (
 
 	"go.mau.fi/whatsmeow/types"
 
+	"postern/event"
 	"postern/store"
 )
 
@@ -44,7 +45,14 @@ func (c *Container) Export(ctx context.Context, instance int64) (e *Export, err 
 		if e.Record, err = tx.Get(deviceBucket, recordKey(instance)); err != nil {
 			return err
 		}
-		if e.Record == nil {
+		var r record
+		if e.Record != nil {
+			err = decode(e.Record, &r)
+		}
+		if err != nil {
+			return err
+		}
+		if e.Record == nil || r.Aside != 0 {
 			return ErrNoDevice
 		}
 		all, err := direct{tx, instance}.list(nil, 0)
@@ -110,6 +118,10 @@ func NewImageOf(e *Export) (*Image, error) {
 	if _, err := accountJID(i.rec.JID.String()); err != nil {
 		return nil, err
 	}
+	if _, err := event.ParseNetwork(string(i.rec.Network)); err != nil {
+		return nil, fmt.Errorf("the record of the device: %w", err)
+	}
+	i.rec.Aside = 0
 	for address, session := range e.Sessions {
 		if err := i.AddSession(address, session); err != nil {
 			return nil, fmt.Errorf("the session with %.100q: %w", address, err)

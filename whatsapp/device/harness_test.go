@@ -7,6 +7,7 @@ import (
 	wastore "go.mau.fi/whatsmeow/store"
 	"go.mau.fi/whatsmeow/types"
 
+	"postern/event"
 	"postern/store"
 )
 
@@ -35,6 +36,8 @@ func (f *file) open(t *testing.T) {
 	if f.container, err = Open(st, nil); err != nil {
 		t.Fatal(err)
 	}
+	f.container.Join(event.WhatsApp)
+	f.container.KeepLoggedOut(0) // as network_test.go does not
 }
 
 func (f *file) reopen(t *testing.T) {

@@ -44,6 +44,7 @@ func (f *file) written(t *testing.T, instance int64) map[string]string {
 // interfaces and one as an image, and wants the same bytes of both.
 func TestAnImageIsStoredAsTheLibraryWouldHaveStoredIt(t *testing.T) {
 	f := newFile(t)
+	f.container.Join("") // an image does not know its network
 	ctx := t.Context()
 	c := goodCredentials()
 	i, err := NewImage(c)
@@ -120,8 +121,7 @@ func TestAnImageIsStoredAsTheLibraryWouldHaveStoredIt(t *testing.T) {
 	if twin := f.container.Twin(alice.String()); twin != bob.String() {
 		t.Errorf("after a start the LID of %s is %q", alice, twin)
 	}
-	loaded, err := f.container.Load(ctx, 2)
-	check(t, err)
+	loaded := f.load(t, 2)
 	if loaded.ID.String() != c.JID || loaded.LID.String() != c.LID || loaded.PushName != "Anna" || loaded.RegistrationID != c.RegistrationID {
 		t.Errorf("loaded %+v", loaded)
 	}

@@ -10,6 +10,7 @@ import (
 	"go.mau.fi/whatsmeow/types"
 	"go.mau.fi/whatsmeow/util/keys"
 
+	"postern/event"
 	"postern/store"
 )
 
@@ -38,6 +39,9 @@ type record struct {
 	FacebookUUID          uuid.UUID `json:"facebookUuid"`
 	LIDMigrationTimestamp int64     `json:"lidMigrationTimestamp"`
 	CompanionMetaNonce    string    `json:"companionMetaNonce"`
+
+	Network event.Network `json:"network,omitempty"` // that paired the device; empty: not known
+	Aside   int64         `json:"aside,omitempty"`   // when its network logged it out, in Unix milliseconds; 0: it did not
 }
 
 func newRecord(d *wastore.Device) record {

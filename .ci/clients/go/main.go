@@ -72,7 +72,7 @@ func sends(ctx context.Context, account *ClientWithResponses) {
 		Number: ptr(number), TextMessage: TextContent{Text: "hello"}, Options: &SendOptions{Delay: ptr(0), ExternalAttributes: &map[string]any{"order": 42}},
 	})
 	check(err)
-	want("sendText", text.JSON200 != nil && text.JSON200.KeyFromMe, text.Body)
+	want("sendText", text.JSON200 != nil && text.JSON200.KeyFromMe && text.JSON200.Content["text"] == "hello", text.Body)
 
 	var quoted QuotedMessageRef
 	check(quoted.FromQuotedMessageRef0(text.JSON200.Id))

@@ -41,7 +41,9 @@ const sent = got("sendText", await account.POST("/instance/{instanceName}/send/t
   params: { path, header: { "Idempotency-Key": "one" } },
   body: { number, textMessage: { text: "hello" }, options: { delay: 0, externalAttributes: { order: 42 } } },
 }));
-if (!("keyId" in sent)) throw new Error("a send without mentionAll was accepted and not carried out");
+if (sent.status === "processing") throw new Error(`a send without mentionAll was accepted and not carried out: ${sent.processId}`);
+const { text } = sent.content;
+if (text !== "hello") throw new Error(`the content of ${sent.keyId} is ${JSON.stringify(sent.content)}`);
 got("sendMedia", await account.POST("/instance/{instanceName}/send/media", {
   params: { path },
   body: { number, mediaMessage: { mediatype: "image", media: `${FILES}/photo.jpg`, caption: "a picture" }, options: { quotedMessageId: sent.id } },
@@ -94,7 +96,7 @@ const items = got("listBatchItems", await owner.GET("/message/batches/{batchId}/
 if (items.records[0]?.status !== "SUCCESS") throw new Error("listBatchItems");
 const page = got("listMessages", await account.POST("/instance/{instanceName}/db/messages", { params: { path }, body: { limit: 1, filter: { keyFromMe: true } } }));
 got("the next messages", await account.POST("/instance/{instanceName}/db/messages", {
-  params: { path }, body: { limit: 1, nextCursor: page.messages.pageInfo.nextCursor },
+  params: { path }, body: { limit: 1, cursor: page.messages.pageInfo.nextCursor ?? "" },
 }));
 got("listChats", await account.GET("/instance/{instanceName}/chats", { params: { path } }));
 got("listUploads", await account.GET("/instance/{instanceName}/media/uploads", { params: { path } }));

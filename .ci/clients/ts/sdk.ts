@@ -28,7 +28,9 @@ const { data: sent } = await sdk.sendText({
   client: account, path, throwOnError: true,
   body: { number, textMessage: { text: "hello" }, options: { externalAttributes: { order: 42 } } },
 });
-if (!("keyId" in sent)) throw new Error("a send without mentionAll was accepted and not carried out");
+if (sent.status === "processing") throw new Error(`a send without mentionAll was accepted and not carried out: ${sent.processId}`);
+const { text } = sent.content;
+if (text !== "hello") throw new Error(`the content of ${sent.keyId} is ${JSON.stringify(sent.content)}`);
 await sdk.sendMedia({
   client: account, path, throwOnError: true,
   body: { number, mediaMessage: { mediatype: "image", media: `${FILES}/photo.jpg` }, options: { quotedMessageId: sent.keyId } },

@@ -59,6 +59,14 @@ export async function call(method, path, body, options = {}) {
 
 export const get = (path, options) => call("GET", path, undefined, options);
 
+// filled asks for pages of a list, from one on, until one has records or is the last: a page
+// may be empty and others follow it. It ends early once wanted() is false.
+export async function filled(ask, nextCursor, wanted = () => true) {
+  let page = await ask(nextCursor);
+  while (!page.records.length && page.nextCursor && wanted()) page = await ask(page.nextCursor);
+  return page;
+}
+
 // query is the part of an address behind its path; empty values are left out.
 export function query(values) {
   const made = new URLSearchParams();

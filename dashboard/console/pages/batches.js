@@ -1,7 +1,7 @@
 // All batches: what is being sent, how far it is; and one of them, with what may be done with it
 // and each of its recipients.
 import { useCallback, useEffect, useMemo, useRef, useState } from "preact/hooks";
-import { call, get, query } from "../data/api.js";
+import { call, filled, get, query } from "../data/api.js";
 import { act, again, as, can, csv, ended, filters, itemsOf, itemStates, listOf, named, pathOf, save, states, uuid } from "../data/talk.js";
 import { useCell } from "../data/cell.js";
 import { onLive, onReload } from "../data/live.js";
@@ -31,7 +31,7 @@ function useBatches(values) {
     const mine = nextCursor ? turn.current : ++turn.current;
     busy.current = true;
     try {
-      const page = await get(listOf({ ...values, limit: 100, nextCursor }));
+      const page = await filled((at) => get(listOf({ ...values, limit: 100, nextCursor: at })), nextCursor, () => mine === turn.current);
       if (mine !== turn.current) return;
       setState((before) => ({ list: nextCursor ? [...before.list, ...page.records] : page.records, next: page.nextCursor, total: page.totalRecords, error: null }));
     } catch (error) {
@@ -158,7 +158,7 @@ function Batch({ id, owner }) {
       setWrong(reason);
     }
   };
-  const stop = () => confirm({ title: t("batch.stopTitle", { name }), word: t("batch.stop"), act: async () => take(await act(batch, "stop")), children: t("batch.stopText", { n: number(counts.pending + counts.sending) }) });
+  const stop = () => confirm({ title: t("batch.stopTitle", { name }), word: t("batch.stop"), act: async () => take(await act(batch, "stop")), children: many("batch.stopText", counts.pending + counts.sending) });
   const retry = async () => {
     setWrong(null);
     try {
@@ -219,7 +219,7 @@ function useItems(batch, status, recipient) {
   const load = async () => {
     const mine = ++turn.current;
     try {
-      const page = await ask(100);
+      const page = await filled((at) => ask(100, at), undefined, () => mine === turn.current);
       if (mine === turn.current) setState({ list: page.records, next: page.nextCursor, total: page.totalRecords, error: null });
     } catch (error) {
       if (mine === turn.current) setState((before) => ({ ...before, error }));
@@ -230,7 +230,7 @@ function useItems(batch, status, recipient) {
     const mine = turn.current;
     busy.current = true;
     try {
-      const page = await ask(200, state.next);
+      const page = await filled((at) => ask(200, at), state.next, () => mine === turn.current);
       if (mine === turn.current) setState((before) => ({ ...before, list: [...before.list, ...page.records], next: page.nextCursor }));
     } catch (error) {
       setState((before) => ({ ...before, error }));

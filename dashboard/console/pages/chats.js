@@ -1,7 +1,7 @@
 // Chats of an instance: a list, and one of them beside it. For trying things out and for
 // small teams.
 import { useCallback, useEffect, useMemo, useRef, useState } from "preact/hooks";
-import { get, instancePath, query as asked } from "../data/api.js";
+import { filled, get, instancePath, query as asked } from "../data/api.js";
 import { useCell } from "../data/cell.js";
 import { about, chatName, named, said, useFeed } from "../data/talk.js";
 import { fleet, loadFleet } from "../data/fleet.js";
@@ -39,7 +39,7 @@ function useChats(name) {
   const busy = useRef(false);
   const load = useCallback(async () => {
     try {
-      const page = await get(instancePath(name) + "/chats?limit=100");
+      const page = await filled((at) => get(instancePath(name) + "/chats" + asked({ limit: 100, nextCursor: at })));
       setState({ list: page.records, next: page.nextCursor, error: null });
     } catch (error) {
       setState((before) => ({ ...before, error }));
@@ -50,7 +50,7 @@ function useChats(name) {
     if (busy.current || !state.next) return;
     busy.current = true;
     try {
-      const page = await get(instancePath(name) + "/chats" + asked({ limit: 100, nextCursor: state.next }));
+      const page = await filled((at) => get(instancePath(name) + "/chats" + asked({ limit: 100, nextCursor: at })), state.next);
       setState((before) => ({ ...before, list: [...before.list, ...page.records.filter((one) => !before.list.some((other) => other.jid === one.jid))], next: page.nextCursor }));
     } catch (error) {
       setState((before) => ({ ...before, error }));

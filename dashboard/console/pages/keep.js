@@ -80,7 +80,7 @@ function Make() {
 function Look() {
   const { told, error, go } = useAct(() => call("POST", "/admin/check", undefined, { patience: 3600000 }));
   return html`<section class="card"><header><h2>${t("check.title")}</h2><p>${t("check.text")}</p></header>
-    <${Trouble} error=${error}/>${told && html`<${Notice} tone=${told.faults.length ? "bad" : "good"} live="status" title=${told.faults.length ? many("check.faults", told.faults.length) : t("check.good")}>${t("check.read", { records: number(told.records), bytes: bytes(told.bytes) })}<//>
+    <${Trouble} error=${error}/>${told && html`<${Notice} tone=${told.faults.length ? "bad" : "good"} live="status" title=${told.faults.length ? many("check.faults", told.faults.length) : t("check.good")}>${many("check.read", told.records, { bytes: bytes(told.bytes) })}<//>
       ${told.faults.length > 0 && html`<ul class="plain faults">${told.faults.slice(0, 100).map((one, i) => html`<li key=${i}>${one}</li>`)}</ul>`}`}
     <footer><${Button} icon="search" word=${t("check.do")} act=${go}/></footer></section>`;
 }

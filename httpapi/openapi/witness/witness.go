@@ -23,7 +23,6 @@ import (
 // Witness is safe for concurrent use.
 type Witness struct {
 	operations []operation
-	shared     map[string]response // of components, by reference
 
 	mu       sync.Mutex
 	compiler *jsonschema.Compiler
@@ -36,23 +35,36 @@ type operation struct {
 	aliasOf    string   // the id of the operation of which this is an older path
 	path       []string // segments; a parameter is in braces
 	responses  map[string]response
-	place      string // in the document
+	place      string // in its document, after the name of that
 	requests   map[string]json.RawMessage
 }
 
 type response struct {
-	Ref     string `json:"$ref"`
-	Content map[string]struct {
-		Schema   json.RawMessage
-		Examples map[string]json.RawMessage
-	}
-	place string
+	Ref     string   `json:"$ref"`
+	Codes   []string `json:"x-codes"`
+	Content map[string]struct{ Schema json.RawMessage }
+	place   string
 }
 
-const root = "document.json"
+// New reads documents that describe one program together.
+func New(documents ...[]byte) (*Witness, error) {
+	w := &Witness{compiler: jsonschema.NewCompiler(), schemas: map[string]*jsonschema.Schema{}, seen: map[string]bool{}}
+	w.compiler.AssertFormat()
+	for i, document := range documents {
+		if err := w.add(fmt.Sprintf("document%d.json", i), document); err != nil {
+			return nil, err
+		}
+	}
+	// Words come before parameters, where a path fits both.
+	slices.SortFunc(w.operations, func(a, b operation) int {
+		return strings.Compare(strings.Join(b.path, "/"), strings.Join(a.path, "/")) // "{" is behind all letters
+	})
+	slices.Reverse(w.operations)
+	return w, nil
+}
 
-// New reads a document.
-func New(document []byte) (*Witness, error) {
+// add reads a document that is to be known by that name.
+func (w *Witness) add(root string, document []byte) error {
 	var doc struct {
 		Paths map[string]map[string]struct {
 			OperationID string
@@ -65,28 +77,24 @@ func New(document []byte) (*Witness, error) {
 		Components struct{ Responses map[string]response }
 	}
 	if err := json.Unmarshal(document, &doc); err != nil {
-		return nil, err
+		return err
 	}
 	raw, err := jsonschema.UnmarshalJSON(bytes.NewReader(document))
 	if err != nil {
-		return nil, err
+		return err
 	}
-	w := &Witness{
-		compiler: jsonschema.NewCompiler(), schemas: map[string]*jsonschema.Schema{}, shared: map[string]response{}, seen: map[string]bool{},
-	}
-	w.compiler.AssertFormat()
 	if err := w.compiler.AddResource(root, raw); err != nil {
-		return nil, err
-	}
-	for name, r := range doc.Components.Responses {
-		r.place = "/components/responses/" + escape(name)
-		w.shared["#/components/responses/"+name] = r
+		return err
 	}
 	for path, methods := range doc.Paths {
 		for method, o := range methods {
-			place := "/paths/" + escape(path) + "/" + method
+			place := root + "#/paths/" + escape(path) + "/" + method
 			for status, r := range o.Responses {
 				r.place = place + "/responses/" + status
+				if name, ok := strings.CutPrefix(r.Ref, "#/components/responses/"); ok {
+					r = doc.Components.Responses[name]
+					r.place = root + "#/components/responses/" + escape(name)
+				}
 				o.Responses[status] = r
 			}
 			w.operations = append(w.operations, operation{
@@ -94,12 +102,7 @@ func New(document []byte) (*Witness, error) {
 			})
 		}
 	}
-	// Words come before parameters, where a path fits both.
-	slices.SortFunc(w.operations, func(a, b operation) int {
-		return strings.Compare(strings.Join(b.path, "/"), strings.Join(a.path, "/")) // "{" is behind all letters
-	})
-	slices.Reverse(w.operations)
-	return w, nil
+	return nil
 }
 
 func escape(key string) string {
@@ -157,9 +160,6 @@ func (w *Witness) Answer(method, path string, status int, header http.Header, bo
 	if !ok {
 		return fmt.Errorf("%s answers %d %s, which is not described", o.id, status, code)
 	}
-	if shared, ok := w.shared[r.Ref]; ok {
-		r = shared
-	}
 	w.mu.Lock()
 	for _, id := range []string{o.id, o.aliasOf} {
 		w.seen[id+" "+strconv.Itoa(status)] = true
@@ -193,7 +193,7 @@ func (w *Witness) content(id string, r response, status int, code string, header
 		return fmt.Errorf("%s answers %d with %s, which is not described", id, status, media)
 	}
 	if status >= 400 && code != "" {
-		if _, ok := content.Examples[code]; !ok {
+		if !slices.Contains(r.Codes, code) {
 			return fmt.Errorf("%s answers %d %s, a code that is not described", id, status, code)
 		}
 	}
@@ -237,7 +237,7 @@ func (w *Witness) schema(place string) (*jsonschema.Schema, error) {
 	if s, ok := w.schemas[place]; ok {
 		return s, nil
 	}
-	s, err := w.compiler.Compile(root + "#" + place)
+	s, err := w.compiler.Compile(place)
 	if err == nil {
 		w.schemas[place] = s
 	}

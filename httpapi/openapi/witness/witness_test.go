@@ -18,7 +18,7 @@ const small = `{"openapi":"3.1.0","paths":{
  "/older/{name}":{"get":{"operationId":"olderThing","x-alias-of":"getThing","responses":{"200":{"content":{"application/json":{"schema":{"$ref":"#/components/schemas/Thing"}}}}}}}
 },"components":{
  "schemas":{"Thing":{"type":"object","properties":{"id":{"type":"string","format":"uuid"},"at":{"type":["string","null"],"format":"date-time"}},"required":["id"],"additionalProperties":false}},
- "responses":{"Missing":{"content":{"application/json":{"schema":{"type":"object"},"examples":{"NO_THING":{}}}}}}}}`
+ "responses":{"Missing":{"content":{"application/json":{"schema":{"type":"object"}}},"x-codes":["NO_THING"]}}}}`
 
 const thing = `{"id":"6f1c1a52-0d6b-4c56-9c0e-6d1a3f4b2c10","at":null}`
 

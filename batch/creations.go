@@ -1,0 +1,116 @@
+package batch
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"sync"
+	"time"
+
+	"github.com/google/uuid"
+)
+
+// ErrCreating says that a large batch could not be created yet, since others are.
+var ErrCreating = errors.New("other large batches are being created; try again later")
+
+const (
+	// creators is how many large batches are created at once. Each takes some
+	// megabytes and has a part of every commit.
+	creators = 1
+	// maxCreations bounds how many others wait for that, of all users and of one.
+	maxCreations        = 128
+	maxCreationsOfOwner = 64
+	// creationWait is how long one waits.
+	creationWait = time.Minute
+)
+
+// creations lets large batches be created one after the other: users take turns,
+// and the batches of one user come in their order. The zero value is ready.
+type creations struct {
+	mu      sync.Mutex
+	busy    int
+	owners  []uuid.UUID // that wait, whose turn is next first
+	queues  map[uuid.UUID][]chan struct{}
+	waiting int
+}
+
+// enter waits for the turn of a batch. When leave is called it is another one's. Its
+// error is ErrCreating, or the cause of ctx's end.
+func (c *creations) enter(ctx context.Context, owner uuid.UUID) (leave func(), err error) {
+	c.mu.Lock()
+	if c.busy < creators {
+		c.busy++
+		c.mu.Unlock()
+		return c.leave, nil
+	}
+	if c.waiting >= maxCreations || len(c.queues[owner]) >= maxCreationsOfOwner {
+		c.mu.Unlock()
+		return nil, fmt.Errorf("%w: as many wait as may", ErrCreating)
+	}
+	turn := make(chan struct{})
+	c.queue(owner, turn)
+	c.mu.Unlock()
+	patience := time.NewTimer(creationWait)
+	defer patience.Stop()
+	select {
+	case <-turn:
+		return c.leave, nil
+	case <-ctx.Done():
+		err = context.Cause(ctx)
+	case <-patience.C:
+		err = fmt.Errorf("%w: it waited %v for its turn", ErrCreating, creationWait)
+	}
+	if !c.withdraw(owner, turn) {
+		c.leave() // the turn came meanwhile
+	}
+	return nil, err
+}
+
+// queue puts a batch behind the others of its owner. c.mu is held.
+func (c *creations) queue(owner uuid.UUID, turn chan struct{}) {
+	if c.queues == nil {
+		c.queues = map[uuid.UUID][]chan struct{}{}
+	}
+	if len(c.queues[owner]) == 0 {
+		c.owners = append(c.owners, owner)
+	}
+	c.queues[owner] = append(c.queues[owner], turn)
+	c.waiting++
+}
+
+// leave gives the turn to the first batch of the owner whose turn it is.
+func (c *creations) leave() {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if len(c.owners) == 0 {
+		c.busy--
+		return
+	}
+	owner := c.owners[0]
+	c.owners = c.owners[1:]
+	turn := c.queues[owner][0]
+	c.queues[owner] = c.queues[owner][1:]
+	if c.waiting--; len(c.queues[owner]) > 0 {
+		c.owners = append(c.owners, owner)
+	} else {
+		delete(c.queues, owner)
+	}
+	close(turn)
+}
+
+// withdraw takes a batch out that still waits.
+func (c *creations) withdraw(owner uuid.UUID, turn chan struct{}) (waited bool) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	at := slices.Index(c.queues[owner], turn)
+	if at < 0 {
+		return false
+	}
+	c.waiting--
+	if c.queues[owner] = slices.Delete(c.queues[owner], at, at+1); len(c.queues[owner]) == 0 {
+		delete(c.queues, owner)
+		c.owners = slices.DeleteFunc(c.owners, func(o uuid.UUID) bool { return o == owner })
+	}
+	return true
+}

@@ -1,0 +1,155 @@
+package batch
+
+import (
+	"errors"
+	"slices"
+
+	"github.com/google/uuid"
+
+	"postern/event"
+	"postern/store"
+)
+
+const (
+	// specCost is what reading a batch's own record counts for, beside a row of an index.
+	specCost = 10
+	// countMax bounds how many batches are counted while numbers are not known.
+	countMax = 100_000
+)
+
+// batchList is a list of batches.
+type batchList struct {
+	name  string
+	owner *uuid.UUID // nil: of all users
+	want  wanted
+	most  int // as in query
+}
+
+// query returns what reads a page of the list. With numbers that are known, one that
+// selects by status only has its total, and one of an owner goes through the batches of
+// these statuses only.
+func (l batchList) query(tx *store.Tx) (q query[uuid.UUID], err error) {
+	q = query[uuid.UUID]{list: l.name, total: unknownTotal, most: l.most}
+	key := allNumbersKey
+	if l.owner != nil {
+		q.prefix, key = l.owner[:], ownerNumbersKey(*l.owner)
+	}
+	n, known, err := numbersOf(tx, key)
+	switch {
+	case err != nil:
+		return q, err
+	case known && l.want.byStatusOnly():
+		q.total = n.of(l.want.Status)
+	case l.want.empty():
+		if q.total, err = tx.CountSome(l.all().bucket, q.prefix, countMax); err != nil {
+			return q, err
+		}
+		q.atLeast = q.total == countMax
+	}
+	sources, err := l.sources(tx, n, known)
+	q.rows = func(tx *store.Tx, at []byte, back bool, fn func(listRow[uuid.UUID]) (bool, error)) error {
+		return merged(tx, sources, at, !back, func(id [16]byte, from string, value []byte) (bool, error) {
+			fits, cost, err := l.fits(tx, id, from, value)
+			if err != nil {
+				return false, err
+			}
+			r := listRow[uuid.UUID]{first: id[:], last: id[:], cost: cost}
+			if fits {
+				r.lines = []line[uuid.UUID]{{id[:], id}}
+			}
+			return fn(r)
+		})
+	}
+	return q, err
+}
+
+// all is the source of the whole list.
+func (l batchList) all() listSource {
+	if l.owner == nil {
+		return listSource{bucket: bucketHeader}
+	}
+	return listSource{bucketOwner, l.owner[:]}
+}
+
+// sources are the indexes that have all batches that the list may show, and as few
+// others as possible.
+func (l batchList) sources(tx *store.Tx, n byStatus, known bool) ([]listSource, error) {
+	whole := []listSource{l.all()}
+	unfinished := slices.DeleteFunc(slices.Clone(l.want.Status), Final)
+	switch {
+	case len(l.want.Status) == 0:
+		return whole, nil
+	case l.owner == nil:
+		if len(unfinished) == len(l.want.Status) {
+			return []listSource{{bucket: bucketOpen}}, nil
+		}
+		return whole, nil
+	case !known:
+		return whole, nil
+	}
+	var some []listSource
+	if len(unfinished) > 0 && n.of(unfinished) > 0 {
+		rows, err := tx.Rows(bucketOpen)
+		if err != nil || rows > uint64(n.of(nil)) { //nolint:gosec // never negative
+			return whole, ignoreDamage(err)
+		}
+		some = append(some, listSource{bucket: bucketOpen})
+	}
+	for _, s := range l.want.Status {
+		if Final(s) {
+			some = append(some, listSource{bucketEnded, endedPrefix(*l.owner, s)})
+		}
+	}
+	return some, nil
+}
+
+// fits reports whether the list shows a batch that a source names, and how many records
+// were read for that.
+func (l batchList) fits(tx *store.Tx, id uuid.UUID, from string, value []byte) (fits bool, cost int, err error) {
+	cost = 1
+	fits, known := l.want.byStatusOnly(), l.want.byStatusOnly()
+	switch {
+	case l.owner == nil:
+	case from == bucketOwner:
+		fits, known = l.want.row(value)
+	case from == bucketOpen || !known:
+		raw, err := tx.Get(bucketOwner, store.Key(*l.owner, id))
+		if cost++; err != nil {
+			return false, cost, ignoreDamage(err)
+		}
+		if raw == nil {
+			return false, cost, nil // somebody else's
+		}
+		fits, known = l.want.row(raw)
+	}
+	if known && !fits {
+		return false, cost, nil
+	}
+	if len(l.want.Status) > 0 && from != bucketEnded {
+		if from != bucketHeader {
+			cost++
+			if value, err = tx.Get(bucketHeader, id[:]); err != nil {
+				return false, cost, ignoreDamage(err)
+			}
+		}
+		if !slices.Contains(l.want.Status, statusOf(value)) {
+			return false, cost, nil
+		}
+	}
+	if known {
+		return fits, cost, nil
+	}
+	s, err := loadSpec(tx, id)
+	if errors.Is(err, store.ErrDamaged) || errors.Is(err, ErrNotFound) {
+		return false, cost + specCost, nil
+	}
+	return err == nil && l.want.selects(s), cost + specCost, err
+}
+
+// statusOf is the status that a header tells, without the rest of it.
+func statusOf(raw []byte) event.BatchStatus {
+	d := decoder{rest: raw}
+	d.version(recordVersion)
+	d.byte() // flags
+	return event.BatchStatus(d.text())
+}

@@ -1,0 +1,165 @@
+package delivery
+
+import (
+	"errors"
+	"time"
+
+	"postern/event"
+	"postern/store"
+)
+
+// The body of a credential is for the destination that it was made for: whoever moves
+// the destination must not get it. The commit that changes a URL or a header withholds
+// what is stored and what waits. Record.Access holds through everything that happens
+// beside that commit: a credential is sent, written, retried and replayed only where its
+// Access is that of the destination.
+
+// Withhold takes the bodies of credentials that were made for another destination than
+// one with this access out of a lane: 0 for a destination that goes. What waits, or is
+// kept, is CANCELLED with ReasonChanged; what was delivered keeps its state. It belongs
+// into the commit that changes the destination; [Ledger.Freed] is to be called after it.
+// It takes some milliseconds for a million records.
+func (l *Ledger) Withhold(tx *store.Tx, lane Lane, access uint64) (ended []Ended, err error) {
+	ids, err := l.credentials(tx, lane)
+	for _, id := range ids {
+		if err != nil {
+			return nil, err
+		}
+		var e Ended
+		var done bool
+		if e, done, err = l.withholdOne(tx, lane, access, id); done {
+			ended = append(ended, e)
+		}
+	}
+	return ended, err
+}
+
+// Freed lets out what waited behind deliveries that were withheld.
+func (l *Ledger) Freed(ended []Ended) {
+	if len(ended) > 0 {
+		l.cfg.Ended(ended)
+	}
+}
+
+// credentials are the records of credentials of a lane.
+func (l *Ledger) credentials(tx *store.Tx, lane Lane) (ids []uint64, err error) {
+	sel := selection{Filter: Filter{Instance: lane.Instance, Target: lane.Target}}
+	if lane.Endpoint != "" {
+		sel.Endpoint = &lane.Endpoint
+	}
+	for _, kind := range kinds {
+		if kind.IsCredential() {
+			sel.events = append(sel.events, kind)
+		}
+	}
+	m := l.key.match(sel)
+	_, err = l.key.scan(tx, allIDs, false, false, func(in stretch) (bool, error) {
+		_, err := m.rows(in, false, func(id uint64) (bool, error) {
+			ids = append(ids, id)
+			return true, nil
+		})
+		return true, err
+	})
+	return ids, err
+}
+
+// withholdOne is Withhold for one record.
+func (l *Ledger) withholdOne(tx *store.Tx, lane Lane, access uint64, id uint64) (ended Ended, done bool, err error) {
+	old, found, err := getRecord(tx, id)
+	if err != nil || !found {
+		return ended, false, ignoreDamage(err)
+	}
+	if old.Lane != lane || !old.Event.IsCredential() || old.Access == access || !old.waits() && !keepsBody(tx, old) {
+		return ended, false, nil
+	}
+	ended, err = l.withhold(tx, old)
+	return ended, err == nil, err
+}
+
+// withhold takes the body of a credential out of its record.
+func (l *Ledger) withhold(tx *store.Tx, old Record) (ended Ended, err error) {
+	ended.Record = old.withheld()
+	if old.waits() {
+		if ended.Follows, err = l.leave(tx, placeOf(old), old.dueAt()); err != nil {
+			return ended, err
+		}
+	}
+	if !l.cfg.Log {
+		return ended, l.dropRecord(tx, old)
+	}
+	if old.OwnBody {
+		err = tx.Delete(bodies, store.Key(old.ID))
+	}
+	if old.EventSeq != 0 && old.ReplayOf != 0 {
+		err = errors.Join(err, tx.Delete(holds, store.Key(old.EventSeq, old.ID)))
+	}
+	err = errors.Join(err, l.putRecord(tx, ended.Record, &old))
+	if err != nil || old.EventSeq == 0 {
+		return ended, err
+	}
+	return ended, l.release(tx, old.EventSeq)
+}
+
+// withheld is the record without its body. Of one that is on its way in memory the end
+// is still to come.
+func (r Record) withheld() Record {
+	waitsInMemory := r.inMemory()
+	r.OwnBody, r.EventSeq = false, 0
+	if waitsInMemory {
+		return r
+	}
+	if r.State == Delivered || r.State == Pending && r.Former == Delivered {
+		r.State = Delivered
+	} else {
+		r.State, r.LastError = Cancelled, ReasonChanged
+	}
+	r.Former, r.NextAttemptAt, r.Line = "", time.Time{}, 0
+	return r
+}
+
+// MadeFor tells whether a record may go to a destination: a credential only to the one
+// that it was made for.
+func (r *Record) MadeFor(to event.Destination) bool {
+	return !r.Event.IsCredential() || to.URL != "" && r.Access == to.Access()
+}
+
+// astray tells whether the destination of a credential is known to be another by now.
+func (l *Ledger) astray(r *Record) bool {
+	if !r.Event.IsCredential() {
+		return false
+	}
+	to, status := l.cfg.Resolve(r.Lane)
+	return status == Gone || to.URL != "" && !r.MadeFor(to)
+}
+
+// WithholdPending is Withhold for one delivery that was found to be for another
+// destination when it was to be sent.
+func (l *Ledger) WithholdPending(tx *store.Tx, record uint64) (follows *Due, err error) {
+	old, found, err := getRecord(tx, record)
+	if err != nil || !found || !old.waits() {
+		return nil, err
+	}
+	ended, err := l.withhold(tx, old)
+	return ended.Follows, err
+}
+
+var globalAccessKey = []byte("global access")
+
+// WithholdGlobal is Withhold for the global webhook, whose URL is not in the file: it
+// knows the access that counted last.
+func (l *Ledger) WithholdGlobal(tx *store.Tx, access uint64) ([]Ended, error) {
+	same, err := SameGlobal(tx, access)
+	if err != nil || same {
+		return nil, err
+	}
+	if err := tx.Put(logs, globalAccessKey, store.Key(access)); err != nil {
+		return nil, err
+	}
+	return l.Withhold(tx, GlobalLane, access)
+}
+
+// SameGlobal tells whether the access of the global webhook is the one that counted last.
+func SameGlobal(tx *store.Tx, access uint64) (bool, error) {
+	raw, err := tx.Get(logs, globalAccessKey)
+	return string(raw) == string(store.Key(access)), ignoreDamage(err)
+}

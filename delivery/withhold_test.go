@@ -1,0 +1,248 @@
+package delivery
+
+import (
+	"errors"
+	"testing"
+	"time"
+
+	"postern/event"
+	"postern/store"
+)
+
+// emitCode writes a durable pairing code of instance 1.
+func (r *rig) emitCode(to ...event.Destination) (e Event) {
+	r.t.Helper()
+	r.update(func(tx *store.Tx) (err error) {
+		code := testEvent(1, event.About{})
+		code.Kind, code.ExpiresAt = event.QRCodeUpdated, tx.Now().Add(time.Hour)
+		e, err = r.l.Emit(tx, code, true, to)
+		return err
+	})
+	return e
+}
+
+// failedCode has a pairing code of the in-memory flow in the log, as it ended.
+func (r *rig) failedCode(to event.Destination, state State) uint64 {
+	r.t.Helper()
+	n := notice(1)
+	n.Kind = event.QRCodeUpdated
+	e := r.l.Queued(n, to)
+	e.Done(state, Attempt{StartedAt: time.Now(), Status: 500, Error: "receiver answered 500", RequestID: "first"})
+	if err := r.l.Flush(r.t.(*testing.T).Context()); err != nil {
+		r.t.Fatal(err)
+	}
+	return e.id
+}
+
+// move changes the URL of a destination as a commit does.
+func (r *rig) move(lane Lane, to *event.Destination, url string) (ended []Ended) {
+	r.t.Helper()
+	to.URL = url
+	r.update(func(tx *store.Tx) (err error) {
+		ended, err = r.l.Withhold(tx, lane, to.Access())
+		return err
+	})
+	return ended
+}
+
+// wantWithheld wants a record in a state, without a body that it could be sent by.
+func (r *rig) wantWithheld(what string, id uint64, state State, lastError string) {
+	r.t.Helper()
+	got, _, body, err := r.l.Record(r.t.(*testing.T).Context(), id)
+	if err != nil || got.State != state || got.LastError != lastError || got.Replayable || body != nil || !got.NextAttemptAt.IsZero() {
+		r.t.Errorf("%s: %+v, body %s, %v", what, got, body, err)
+	}
+	err = r.s.Update(r.t.(*testing.T).Context(), func(tx *store.Tx) error { _, _, err := r.l.Retry(tx, id); return err })
+	if !errors.Is(err, ErrBodyGone) {
+		r.t.Errorf("%s: a retry says %v", what, err)
+	}
+}
+
+func TestMovedDestinationGetsNoWaitingCodes(t *testing.T) {
+	s := oldSettings()
+	s.to = hook(event.OrderInstance)
+	cfg := s.config()
+	r := newRig(t, cfg)
+	lane := webhookLaneOf(1)
+	first := r.emitCode(s.to, endpoint("crm", event.OrderInstance))
+	behind := r.emit(event.About{}, s.to)
+	second := r.emitCode(s.to)
+	if again := r.move(lane, &s.to, s.to.URL); len(again) != 0 {
+		t.Errorf("the same URL withholds %+v", again)
+	}
+	ended := r.move(lane, &s.to, "https://evil.example/")
+	if len(ended) != 2 || ended[0].Follows == nil || ended[0].Follows.Record != behind.First() || ended[1].Follows != nil {
+		t.Fatalf("%+v", ended)
+	}
+	r.wantWithheld("the first of its line", first.First(), Cancelled, ReasonChanged)
+	r.wantWithheld("one that waited", second.First(), Cancelled, ReasonChanged)
+	if got := r.due(lane); len(got) != 1 || got[0] != behind.First() {
+		t.Errorf("due are %v", got)
+	}
+	if got := r.due(Lane{Flow: FlowInstance, Instance: 1, Target: event.TargetEndpoint, Endpoint: "crm"}); len(got) != 1 {
+		t.Errorf("the endpoint, which is where it was, has %v", got)
+	}
+	r.view(func(tx *store.Tx) error {
+		all, err := PositionAfter(tx, 1, 0, 10)
+		if len(all) != 3 {
+			t.Errorf("%d events can be read by their number", len(all))
+		}
+		return err
+	})
+	r.reopen()
+	r.wantWithheld("after a restart", first.First(), Cancelled, ReasonChanged)
+}
+
+func TestMovedDestinationGetsNoStoredCodes(t *testing.T) {
+	for _, bodies := range []Bodies{BodiesFailed, BodiesAll} {
+		s := oldSettings()
+		cfg := s.config()
+		cfg.Bodies = bodies
+		r := newRig(t, cfg)
+		states := map[uint64]State{}
+		for _, state := range []State{Delivered, Failed, Dropped, Cancelled} {
+			states[r.failedCode(s.to, state)] = state
+		}
+		message := r.failed(1, 1)[0]
+		retried := r.failedCode(s.to, Delivered)
+		if bodies == BodiesAll {
+			r.update(func(tx *store.Tx) error { _, _, err := r.l.Retry(tx, retried); return err })
+		}
+		replay := r.replay(ReplayRequest{Events: []event.Kind{event.QRCodeUpdated}})
+		r.move(webhookLaneOf(1), &s.to, "https://evil.example/")
+		for id, was := range states {
+			want, reason := Cancelled, ReasonChanged
+			if was == Delivered {
+				want, reason = Delivered, "receiver answered 500"
+			}
+			r.wantWithheld(string(was), id, want, reason)
+		}
+		r.wantWithheld("one that was delivered and is retried", retried, Delivered, "receiver answered 500")
+		r.turns()
+		if got := r.replayNow(replay.ID); got.Matched != 2 || got.Sent != 0 || got.State != ReplayDone {
+			t.Errorf("a replay that was accepted before: %+v", got)
+		}
+		if got := r.replay(ReplayRequest{States: States()}); got.Matched != 1 {
+			t.Errorf("a replay matches %+v, want the message alone", got)
+		}
+		if rec, _ := r.record(message); rec.State != Failed || !rec.OwnBody {
+			t.Errorf("a message: %+v", rec)
+		}
+		if err := r.l.Stop(t.Context()); err != nil {
+			t.Error(err)
+		}
+	}
+}
+
+// The file does not have yet what ended, or waits, in memory.
+func TestCodesWrittenAfterAMoveHaveNoBody(t *testing.T) {
+	s := oldSettings()
+	r := newRig(t, s.config())
+	n := notice(1)
+	n.Kind = event.QRCodeUpdated
+	ended, waiting, stored, delivered := r.l.Queued(n, s.to), r.l.Queued(n, s.to), r.l.Queued(n, s.to), r.l.Queued(n, s.to)
+	if err := r.l.Flush(t.Context()); err != nil { // as pending ones, with their bodies
+		t.Fatal(err)
+	}
+	fresh := r.l.Queued(n, s.to)
+	ended.Done(Failed, Attempt{Status: 500, Error: "receiver answered 500"})
+	fresh.Done(Failed, Attempt{Status: 500, Error: "receiver answered 500"})
+	r.move(webhookLaneOf(1), &s.to, "https://evil.example/")
+	if rec, _ := r.record(stored.id); rec.State != Pending || rec.OwnBody {
+		t.Errorf("one that waits in memory: %+v", rec)
+	}
+	waiting.Withhold()
+	delivered.Done(Delivered, Attempt{Status: 200})
+	stored.Done(Failed, Attempt{Status: 500, Error: "receiver answered 500"})
+	if err := r.l.Flush(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	for what, e := range map[string]*Entry{"ended before": ended, "withheld": waiting, "ended after": stored, "never written before": fresh} {
+		r.wantWithheld(what, e.id, Cancelled, ReasonChanged)
+	}
+	r.wantWithheld("delivered", delivered.id, Delivered, "")
+	kept := 0
+	r.view(func(tx *store.Tx) error {
+		return tx.Scan(bodies, store.Range{}, func(_, _ []byte) (bool, error) { kept++; return true, nil })
+	})
+	if kept != 0 {
+		t.Errorf("%d bodies are left", kept)
+	}
+}
+
+// An attempt that was under way goes to the destination of before.
+func TestLateOutcomeOfAWithheldCode(t *testing.T) {
+	for _, accepted := range []bool{true, false} {
+		s := oldSettings()
+		s.to = hook(event.OrderNone)
+		r := newRig(t, s.config())
+		e := r.emitCode(s.to)
+		r.move(webhookLaneOf(1), &s.to, "https://evil.example/")
+		r.settle(e.First(), accepted, time.Time{})
+		if accepted {
+			r.wantWithheld("accepted", e.First(), Delivered, "")
+		} else {
+			r.wantWithheld("refused", e.First(), Cancelled, ReasonChanged)
+		}
+	}
+}
+
+func TestWithheldCodesLeaveNothingWithTheLogOff(t *testing.T) {
+	s := oldSettings()
+	s.to = hook(event.OrderInstance)
+	cfg := s.config()
+	cfg.Log = false
+	r := newRig(t, cfg)
+	e := r.emitCode(s.to)
+	if ended := r.move(webhookLaneOf(1), &s.to, "https://evil.example/"); len(ended) != 1 {
+		t.Errorf("%+v", ended)
+	}
+	if _, found := r.record(e.First()); found || len(r.due(webhookLaneOf(1))) != 0 {
+		t.Error("it is still there")
+	}
+}
+
+func TestGlobalWebhookRemembersItsAccess(t *testing.T) {
+	s := oldSettings()
+	s.to = global(event.OrderNone)
+	r := newRig(t, s.config())
+	withhold := func() (ended []Ended) {
+		t.Helper()
+		r.update(func(tx *store.Tx) (err error) {
+			ended, err = r.l.WithholdGlobal(tx, s.to.Access())
+			return err
+		})
+		return ended
+	}
+	withhold()
+	first := r.emitCode(s.to)
+	r.reopen()
+	if ended := withhold(); len(ended) != 0 {
+		t.Errorf("after a restart with the same URL: %+v", ended)
+	}
+	s.to.Headers = map[string]string{"X-Tenant": "b"}
+	if ended := withhold(); len(ended) != 1 {
+		t.Errorf("with another header: %+v", ended)
+	}
+	r.wantWithheld("another header", first.First(), Cancelled, ReasonChanged)
+}
+
+func TestReplayWithoutCodesPassesThemOver(t *testing.T) {
+	s := oldSettings()
+	r := newRig(t, s.config())
+	r.failedCode(s.to, Failed)
+	message := r.failed(1, 1)[0]
+	only := r.replay(ReplayRequest{NoCodes: true, Events: []event.Kind{event.QRCodeUpdated}})
+	if only.Matched != 0 {
+		t.Errorf("%+v", only)
+	}
+	id := r.replay(ReplayRequest{NoCodes: true}).ID
+	r.turns()
+	if all := r.repeats(id); len(all) != 1 || all[0].ReplayOf != message {
+		t.Errorf("%+v", all)
+	}
+}
+
+func webhookLaneOf(instance int64) Lane {
+	return Lane{Flow: FlowInstance, Instance: instance, Target: event.TargetWebhook}
+}

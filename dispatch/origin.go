@@ -1,0 +1,118 @@
+package dispatch
+
+import (
+	"slices"
+	"time"
+)
+
+// Many lanes may lead to one receiver, told by its host and port: endpoints of
+// many instances at one company. What a receiver that is slow has in flight is
+// bounded for all of them together, since each delivery on its way costs a
+// connection and three goroutines, however long it waits.
+
+// mostSlow is how many deliveries a receiver may have in flight whose last answer
+// took longer than patience, or has yet to come, and how many without an answer
+// for that long any receiver may have.
+const mostSlow = 32
+
+// origin is a receiver with something in flight, or lanes that wait for it. The
+// budget's lock guards it.
+type origin struct {
+	name     string
+	flying   int
+	late     int  // of these, without an answer for longer than patience
+	slow     bool // the last answer took longer, or none came yet
+	waiting  []*lane
+	promised int // lanes that were called and have not come yet
+}
+
+// room reports whether one more delivery may go out.
+func (o *origin) room() bool {
+	return o.late+o.promised < mostSlow && (!o.slow || o.flying+o.promised < mostSlow)
+}
+
+// origin returns what is known of a receiver. The caller holds b.mu.
+func (b *budget) origin(name string) *origin {
+	o := b.origins[name]
+	if o == nil {
+		o = &origin{name: name, slow: true}
+		b.origins[name] = o
+	}
+	return o
+}
+
+// admits reports whether a lane may send to its receiver now. If not, it is
+// nudged in its turn. The caller holds b.mu.
+func (b *budget) admits(o *origin, l *lane) bool {
+	if l.calledBy == o {
+		b.answersCall(l)
+		if o.room() {
+			return true
+		}
+	}
+	if l.waitsFor != o {
+		b.stopsWaiting(l)
+	}
+	if o.room() && len(o.waiting) == 0 {
+		return true
+	}
+	if l.waitsFor == nil {
+		l.waitsFor = o
+		o.waiting = append(o.waiting, l)
+	}
+	return false
+}
+
+// answered notes how long an attempt took.
+func (b *budget) answered(s seat, took time.Duration) {
+	if s.origin == nil {
+		return // the lane of the outbox has places of its own
+	}
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	s.origin.slow = took >= patience
+}
+
+// stopsWaiting takes a lane off the list of the receiver for which it waits, or
+// has another one called in its place. The caller holds b.mu.
+func (b *budget) stopsWaiting(l *lane) {
+	if o := l.waitsFor; o != nil {
+		l.waitsFor = nil
+		o.waiting = slices.DeleteFunc(o.waiting, func(w *lane) bool { return w == l })
+		b.tidyOrigin(o)
+	}
+	if o := b.answersCall(l); o != nil {
+		b.callOrigin(o)
+	}
+}
+
+// answersCall returns the receiver that had called a lane, nil when none had. The
+// caller holds b.mu.
+func (b *budget) answersCall(l *lane) *origin {
+	o := l.calledBy
+	if o != nil {
+		l.calledBy = nil
+		o.promised--
+	}
+	return o
+}
+
+// callOrigin nudges lanes whose turn it is. The caller holds b.mu.
+func (b *budget) callOrigin(o *origin) {
+	for len(o.waiting) > 0 && o.room() {
+		l := o.waiting[0]
+		o.waiting[0] = nil
+		o.waiting = o.waiting[1:]
+		l.waitsFor, l.calledBy = nil, o
+		o.promised++
+		l.nudge()
+	}
+	b.tidyOrigin(o)
+}
+
+// tidyOrigin forgets a receiver that nobody uses. The caller holds b.mu.
+func (b *budget) tidyOrigin(o *origin) {
+	if o.flying == 0 && len(o.waiting) == 0 && o.promised == 0 {
+		delete(b.origins, o.name)
+	}
+}

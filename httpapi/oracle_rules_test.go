@@ -1,0 +1,95 @@
+package httpapi
+
+import (
+	"fmt"
+	"net/http"
+	"net/http/httptest"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/google/uuid"
+
+	"postern/batch"
+)
+
+// said is all of an answer that its reader can compare.
+func said(t *testing.T, res *http.Response) string {
+	t.Helper()
+	body := text(t, res)
+	id := res.Header.Get("X-Request-Id")
+	h := res.Header.Clone()
+	for _, name := range []string{"X-Request-Id", "Date", "Content-Length"} {
+		h.Del(name)
+	}
+	return fmt.Sprint(res.StatusCode, h, strings.ReplaceAll(body, id, "ID"))
+}
+
+// TestForeignAndUnknownNamesAreAnsweredAlike on every route that names an instance or a
+// batch, byte for byte but for the request's id.
+func TestForeignAndUnknownNamesAreAnsweredAlike(t *testing.T) {
+	r := newRig(t)
+	for _, name := range []string{"mine", "foreign"} {
+		r.instance(name)
+	}
+	batchOf := func(instances string) string {
+		body := `{"name":"x","instances":` + instances + `,"recipients":["4915112345678"],"autoStart":false,"message":{"type":"text","payload":{"text":"x"}}}`
+		return decoded[batch.View](t, r.with(r.token, "POST", "/message/batches", body)).ID.String()
+	}
+	foreign, both := batchOf(`["foreign"]`), batchOf(`["mine","foreign"]`)
+	key := r.newKey(`{"name":"k","instances":["mine"],"scopes":["read","send","manage","pair","webhook","batch","metrics","media","deliveries"],"userId":"` + r.user.String() + `"}`).Key
+	ask := func(method, path string) string {
+		return said(t, r.with(key, method, path, `{}`))
+	}
+	item := uuid.NewString()
+	instances, batches := 0, 0
+	for _, row := range routes() {
+		if row.right == never || row.isSocket() {
+			continue
+		}
+		fill := func(name, id string) string {
+			return concrete(strings.NewReplacer("{i}", name, "{item}", item).Replace(strings.Replace(row.path, "/message/batches/{id}", "/message/batches/"+id, 1)))
+		}
+		switch {
+		case strings.Contains(row.path, "{i}"):
+			instances++
+			foreign, unknown := ask(row.method, fill("foreign", "")), ask(row.method, fill("none", ""))
+			if foreign != unknown || !strings.HasPrefix(foreign, "403 ") || strings.Contains(foreign, "foreign") {
+				t.Errorf("%s %s:\n%s\n%s", row.method, row.path, foreign, unknown)
+			}
+		case strings.HasPrefix(row.path, "/message/batches/{id}"):
+			batches++
+			unknown := ask(row.method, fill("", uuid.NewString()))
+			for _, id := range []string{foreign, both} {
+				if got := ask(row.method, fill("", id)); got != unknown || !strings.HasPrefix(got, "404 ") {
+					t.Errorf("%s %s:\n%s\n%s", row.method, row.path, got, unknown)
+				}
+			}
+		}
+	}
+	if instances < 80 || batches < 10 {
+		t.Errorf("%d and %d routes were asked", instances, batches)
+	}
+	var created []string
+	for _, name := range []string{"foreign", "none"} {
+		body := `{"name":"x","instances":["mine","` + name + `"],"recipients":["4915112345678"],"message":{"type":"text","payload":{"text":"x"}}}`
+		created = append(created, said(t, r.with(key, "POST", "/message/batches", body)))
+	}
+	if created[0] != created[1] || !strings.HasPrefix(created[0], "403 ") || strings.Contains(created[0], "foreign") {
+		t.Errorf("POST /message/batches:\n%s", strings.Join(created, "\n"))
+	}
+	for _, path := range []string{"/instance?instanceName=", "/message/batches?instanceName=", "/ws/instance/events?event=*&instance="} {
+		var all []string
+		for _, name := range []string{"foreign", "none"} {
+			req := httptest.NewRequest("GET", path+name, nil)
+			if strings.HasPrefix(path, "/ws/") {
+				req = handshakeOf(path+name, nil)
+			}
+			req.Header.Set("Authorization", "Bearer "+key)
+			all = append(all, said(t, do(r.h, req)))
+		}
+		if len(slices.Compact(all)) != 1 {
+			t.Errorf("GET %s:\n%s", path, strings.Join(all, "\n"))
+		}
+	}
+}

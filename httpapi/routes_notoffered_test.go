@@ -1,0 +1,32 @@
+package httpapi
+
+import (
+	"strings"
+	"testing"
+)
+
+// The whole table of what is not offered, by every method that a client may have
+// for it.
+func TestNotOfferedIs501ByEveryMethod(t *testing.T) {
+	r := newRig(t)
+	token := r.instance("a")
+	paths := []string{"/message/sendButtons/a", "/message/SENDLIST/a", "/message/reviewOrder/a", "/call/a", "/call/offer/a"}
+	for end := range notOffered() {
+		paths = append(paths, "/instance/a/send/"+end, "/instance/a/send/"+end+"/")
+	}
+	for _, path := range paths {
+		for _, method := range []string{"POST", "PATCH", "PUT"} {
+			if e := wantError(t, r.as(token, method, path, `{"number":"4915112345678"}`), 501, codeNotOffered); !strings.Contains(e.Messages[0], "instead") && !strings.Contains(path, "/call/") {
+				t.Errorf("%s %s does not say what to use: %s", method, path, e.Messages)
+			}
+			wantError(t, r.as("", method, path, ""), 401, codeUnauthorized)
+		}
+		if !strings.HasPrefix(path, "/call/") {
+			res := r.as(token, "GET", path, "")
+			wantError(t, res, 405, codeMethodNotAllowed)
+			if got := res.Header.Get("Allow"); got != "PATCH, POST, PUT" {
+				t.Errorf("GET %s: Allow is %q", path, got)
+			}
+		}
+	}
+}

@@ -1,0 +1,318 @@
+package instance
+
+import (
+	"context"
+	"encoding/base64"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"net/url"
+	"slices"
+	"strings"
+
+	"github.com/google/uuid"
+
+	"postern/event"
+	"postern/nesting"
+	"postern/pace"
+	"postern/store"
+)
+
+// Received is an exported instance with what belongs to it. The records come from a file
+// and may hold anything.
+type Received struct {
+	Export
+	Name     string // empty: the one that it had
+	Token    string // empty: the one that it had
+	Contacts []Contact
+	Messages []ExportedMessage
+}
+
+// Receive stores an exported instance in one commit, together with what also writes for
+// its id, and counts it among the instances: a running program knows it from then on.
+//
+// No record of the file is stored as it is. Each part becomes the request that would have
+// made it and is built by the code that serves such requests, so that it meets the same
+// rules; only times, restrictions and signing secrets are added, which no request carries.
+// Errors are those of [Registry.Import] and of these requests, prefixed with the part.
+func (r *Registry) Receive(ctx context.Context, in *Received, also func(tx *store.Tx, id int64) error) (rec Record, err error) {
+	var had Record
+	if err := json.Unmarshal(in.Record, &had); err != nil {
+		return rec, fmt.Errorf("%w: its record: %w", ErrInvalid, err)
+	}
+	if err := had.checkReceived(); err != nil {
+		return rec, err
+	}
+	name, token := had.Name, had.Token.Value
+	if in.Name != "" {
+		name = in.Name
+	}
+	if in.Token != "" {
+		token = in.Token
+	}
+	made := Import{
+		New:   New{Name: name, Description: had.Description, ExternalAttributes: json.RawMessage(had.ExternalAttributes)},
+		Token: token, OwnerJID: had.OwnerJID, OwnerLID: had.OwnerLID, PushName: had.PushName, ProfilePicURL: had.ProfilePicURL,
+	}
+	return r.Import(ctx, &made, func(tx *store.Tx, id int64) error {
+		if err := r.receive(tx, in, had, id); err != nil {
+			return err
+		}
+		return also(tx, id)
+	})
+}
+
+// checkPicture is the rule of the URL of a profile picture, which WhatsApp tells otherwise.
+func checkPicture(text string) error {
+	if text == "" {
+		return nil
+	}
+	u, err := url.Parse(text)
+	if err != nil || u.Scheme != "https" && u.Scheme != "http" || u.Host == "" || u.User != nil {
+		return invalid("profilePicUrl", "must be an http or https URL")
+	}
+	return nil
+}
+
+// maxRefused bounds the numbers of one restriction. The program itself notes fewer.
+const maxRefused = 1000
+
+// checkReceived holds the fields of a record against rules that no request needs, since
+// none can set them.
+func (r *Record) checkReceived() error {
+	for i, one := range r.Restrictions {
+		at := fmt.Sprintf("restrictions[%d].", i)
+		switch {
+		case one.Type != event.StatusTemporaryBan && one.Type != event.StatusAccountReachoutTimelock && one.Type != event.StatusAccountRestricted:
+			return invalid(at+"type", "is not the type of a restriction")
+		case !plausible(one.Account):
+			return invalid(at+"account", "must be the JID of an account")
+		case len(one.Refused) > maxRefused || slices.ContainsFunc(one.Refused, func(n string) bool { return !plausible(n) }):
+			return invalid(at+"refused", fmt.Sprintf("must have at most %d phone numbers", maxRefused))
+		}
+	}
+	return nil
+}
+
+func (r *Registry) receive(tx *store.Tx, in *Received, had Record, id int64) error {
+	rec, _, err := store.GetJSON[Record](tx, instances, store.Key(id))
+	if err != nil {
+		return err
+	}
+	rec.Restrictions = had.Restrictions
+	if !had.CreatedAt.IsZero() {
+		rec.CreatedAt = had.CreatedAt
+	}
+	if err := store.PutJSON(tx, instances, store.Key(id), rec); err != nil {
+		return err
+	}
+	if in.Limits != nil {
+		if err := pace.Keep(tx, id, *in.Limits); err != nil {
+			return part("limits", err)
+		}
+	}
+	for _, one := range []struct {
+		name, bucket string
+		raw          json.RawMessage
+		build        func(tx *store.Tx, id int64, raw json.RawMessage) (any, error)
+	}{
+		{"webhook", webhooks, in.Webhook, r.receiveWebhook}, {"webhook options", optionsBucket, in.Options, r.receiveOptions},
+		{"proxy", proxies, in.Proxy, r.receiveProxy}, {"settings", settingsBucket, in.Settings, receiveSettings},
+	} {
+		if len(one.raw) == 0 || string(one.raw) == "null" {
+			continue
+		}
+		record, err := one.build(tx, id, one.raw)
+		if err != nil {
+			return part(one.name, err)
+		}
+		if err := store.PutJSON(tx, one.bucket, store.Key(id), record); err != nil {
+			return err
+		}
+	}
+	for i, c := range in.Contacts {
+		change := event.ContactChange{JID: c.JID, LID: c.LID, PushName: given(c.PushName), BusinessName: given(c.BusinessName), FullName: given(c.FullName)}
+		if _, ok := idsOf(&change); !ok {
+			return invalid(fmt.Sprintf("contacts[%d].jid", i), "must be the JID of a person")
+		}
+		if err := importContact(tx, id, &change); err != nil {
+			return err
+		}
+	}
+	for i, m := range in.Messages {
+		if err := receiveMessage(tx, id, m); err != nil {
+			return part(fmt.Sprintf("messages[%d]", i), err)
+		}
+	}
+	return nil
+}
+
+// part says of an error which part of a file it is about.
+func part(name string, err error) error { return fmt.Errorf("%s: %w", name, err) }
+
+// decoded reads a stored record of a file.
+func decoded[T any](raw json.RawMessage) (v T, err error) {
+	if err := json.Unmarshal(raw, &v); err != nil {
+		return v, fmt.Errorf("%w: it cannot be read: %w", ErrInvalid, err)
+	}
+	return v, nil
+}
+
+func (r *Registry) receiveWebhook(tx *store.Tx, id int64, raw json.RawMessage) (any, error) {
+	had, err := decoded[Webhook](raw)
+	if err != nil {
+		return nil, err
+	}
+	change := WebhookChange{URL: &had.URL, Enabled: &had.Enabled, Events: had.Events}
+	if err := (Rules{r}).Webhook(change); err != nil {
+		return nil, err
+	}
+	hook, err := change.apply(tx, id, nil)
+	if !had.CreatedAt.IsZero() {
+		hook.CreatedAt = had.CreatedAt
+	}
+	return hook, err
+}
+
+func (r *Registry) receiveOptions(_ *store.Tx, _ int64, raw json.RawMessage) (any, error) {
+	had, err := decoded[keptOptions](raw)
+	if err != nil {
+		return nil, err
+	}
+	change := OptionsChange{Durable: had.Durable, Order: &had.Order, MaxAge: &had.MaxAge, Headers: had.Headers, Filter: &had.Filter}
+	for i := range had.Endpoints {
+		p := &had.Endpoints[i]
+		change.Endpoints = append(change.Endpoints, EndpointChange{ID: p.ID, URL: p.URL, Enabled: &p.Enabled, Events: p.Events, Headers: p.Headers})
+	}
+	none := defaultOptions()
+	made, _, err := r.apply(change, &none)
+	if err != nil {
+		return nil, err
+	}
+	if made.Secrets, err = receivedSecrets("signing", had.Secrets); err != nil {
+		return nil, err
+	}
+	for i := range made.Endpoints {
+		if made.Endpoints[i].Secrets, err = receivedSecrets(fmt.Sprintf("endpoints[%d].signing", i), had.Endpoints[i].Secrets); err != nil {
+			return nil, err
+		}
+	}
+	return made, nil
+}
+
+// receivedSecrets are the signing secrets of a file, in the shape that newSecret makes:
+// one, or two of which the second expires.
+func receivedSecrets(at string, had []signingSecret) ([]signingSecret, error) {
+	for i, s := range had {
+		text, ours := strings.CutPrefix(s.Text, secretPrefix)
+		key, err := base64.StdEncoding.DecodeString(text)
+		if !ours || err != nil || len(key) != secretBytes || strings.ContainsAny(text, "\r\n") || i > 1 || i == 1 && s.Until.IsZero() {
+			return nil, badWebhook(at+".secret", fmt.Sprintf("must be one or two secrets of %s and base64 of %d bytes", secretPrefix, secretBytes))
+		}
+	}
+	return had, nil
+}
+
+func (r *Registry) receiveProxy(tx *store.Tx, _ int64, raw json.RawMessage) (any, error) {
+	had, err := decoded[storedProxy](raw)
+	if err != nil {
+		return nil, err
+	}
+	made, err := r.check(ProxyChange{URL: had.URL, For: had.For})
+	if had.CreatedAt.IsZero() {
+		had.CreatedAt = event.At(tx.Now())
+	}
+	return storedProxy{had.URL, made.For, had.CreatedAt, event.At(tx.Now())}, err
+}
+
+func receiveSettings(_ *store.Tx, _ int64, raw json.RawMessage) (any, error) {
+	had, err := decoded[Settings](raw)
+	if err != nil {
+		return nil, err
+	}
+	had = had.clone()
+	return had, had.check()
+}
+
+func given(s string) *string {
+	if s == "" {
+		return nil
+	}
+	return &s
+}
+
+// checkMessage returns the rule that a stored message of a file breaks.
+func checkMessage(m *event.Message) error {
+	if !storable(m) {
+		return invalid("keyId", "must be the id of a message, with the JID of its chat beside it, neither too long")
+	}
+	for _, one := range []struct {
+		field string
+		raw   json.RawMessage
+	}{{"content", m.Content}, {"metadata", m.Metadata}, {"externalAttributes", json.RawMessage(m.ExternalAttributes)}} {
+		if err := checkObject(one.field, one.raw); err != nil {
+			return err
+		}
+	}
+	if len(m.ExternalAttributes) > MaxAttributes {
+		return invalid("externalAttributes", "must have at most 65536 bytes")
+	}
+	return nil
+}
+
+// checkObject holds JSON that is stored as it is against the rules of all JSON from
+// outside: an object or nothing, and no deeper than nesting.Max.
+func checkObject(field string, raw json.RawMessage) error {
+	if nesting.Check(raw) != nil {
+		return tooDeep(field)
+	}
+	if len(raw) > 0 && string(raw) != "null" && !isObject(raw) {
+		return invalid(field, "must be a JSON object")
+	}
+	return nil
+}
+
+func knownStatus(s event.UpdateStatus) bool {
+	switch s {
+	case event.StatusDelivered, event.StatusSent, event.StatusRead, event.StatusPlayed, event.StatusServerError, event.StatusRetry, event.StatusUnknown:
+		return true
+	}
+	return false
+}
+
+// receiveMessage stores a message as it was, under a new id.
+func receiveMessage(tx *store.Tx, id int64, m ExportedMessage) error {
+	stored, err := decoded[storedMessage](m.Message)
+	if err != nil {
+		return err
+	}
+	message := (*event.Message)(&stored.Message)
+	if err := checkMessage(message); err != nil {
+		return err
+	}
+	n, err := tx.NextID(messages)
+	if err != nil {
+		return err
+	}
+	stored.Event, stored.Message.ID = uuid.Nil, int64(n) //nolint:gosec // counts from 1
+	if err := errors.Join(
+		store.PutJSON(tx, messages, store.Key(id, n), stored),
+		indexChat(tx, id, message),
+		tx.Put(messageKeys, messageKey(id, message), store.Key(n)),
+	); err != nil {
+		return err
+	}
+	for i, update := range m.Updates {
+		if !knownStatus(update.Status) {
+			return invalid(fmt.Sprintf("updates[%d].status", i), "is not the status of a message")
+		}
+		u, err := tx.NextID(messageUpdates)
+		if err != nil {
+			return err
+		}
+		if err := store.PutJSON(tx, messageUpdates, store.Key(id, int64(n), u), update); err != nil { //nolint:gosec // as above
+			return err
+		}
+	}
+	return nil
+}

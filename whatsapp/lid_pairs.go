@@ -1,0 +1,104 @@
+package whatsapp
+
+import (
+	"context"
+
+	waBinary "go.mau.fi/whatsmeow/binary"
+	wastore "go.mau.fi/whatsmeow/store"
+	"go.mau.fi/whatsmeow/types"
+)
+
+// Stanzas often name a person by both addresses, the number and the LID. The library
+// learns the pair from messages, devices and some lists of group members only. A
+// privacy token, a call or a receipt would count for one of the two addresses until
+// something else teaches the pair.
+
+// namesOf says which attribute has the other address of the person in which.
+func namesOf(other string) string {
+	switch other {
+	case "sender_pn", "sender_lid":
+		return "from"
+	case "participant_pn", "participant_lid":
+		return "participant"
+	case "recipient_pn", "recipient_lid", "peer_recipient_pn", "peer_recipient_lid":
+		return "recipient"
+	case "caller_pn", "caller_lid":
+		return "call-creator"
+	case "creator_pn", "creator_lid":
+		return "creator"
+	case "s_o_pn", "s_o_lid":
+		return "s_o"
+	case "phone_number":
+		return "jid"
+	case "lid":
+		return "jid, from"
+	}
+	return ""
+}
+
+// pairDepth is how deep below a stanza people are named: a member of the group in a
+// notification of its creation is the third level.
+const pairDepth = 3
+
+// pairsOf are the pairs that a stanza names.
+func pairsOf(n *waBinary.Node, depth int, pairs []wastore.LIDMapping) []wastore.LIDMapping {
+	for other, v := range n.Attrs {
+		alt, ok := v.(types.JID)
+		if !ok {
+			continue
+		}
+		switch of := namesOf(other); of {
+		case "":
+		case "jid, from":
+			pairs = addPair(addPair(pairs, n.Attrs["jid"], alt), n.Attrs["from"], alt)
+		default:
+			pairs = addPair(pairs, n.Attrs[of], alt)
+		}
+	}
+	if depth == 0 {
+		return pairs
+	}
+	children, _ := n.Content.([]waBinary.Node)
+	for i := range children {
+		pairs = pairsOf(&children[i], depth-1, pairs)
+	}
+	return pairs
+}
+
+// addPair adds two addresses unless they are not a number and a LID.
+func addPair(pairs []wastore.LIDMapping, of any, alt types.JID) []wastore.LIDMapping {
+	jid, ok := of.(types.JID)
+	if !ok || jid.User == "" || alt.User == "" {
+		return pairs
+	}
+	jid, alt = jid.ToNonAD(), alt.ToNonAD()
+	switch {
+	case jid.Server == types.HiddenUserServer && alt.Server == types.DefaultUserServer:
+		return append(pairs, wastore.LIDMapping{LID: jid, PN: alt})
+	case jid.Server == types.DefaultUserServer && alt.Server == types.HiddenUserServer:
+		return append(pairs, wastore.LIDMapping{LID: alt, PN: jid})
+	}
+	return pairs
+}
+
+// learnPairs stores the pairs of a stanza that are not known yet, before the stanza is
+// handled. It runs on the goroutine that reads: known pairs cost a look in memory.
+func (s *Session) learnPairs(lids wastore.LIDStore, n *waBinary.Node) {
+	depth := 0
+	if n.Tag == "notification" || n.Tag == "call" {
+		depth = pairDepth
+	}
+	ctx := context.Background()
+	var fresh []wastore.LIDMapping
+	for _, p := range pairsOf(n, depth, nil) {
+		if known, err := lids.GetLIDForPN(ctx, p.PN); err == nil && known.User != p.LID.User {
+			fresh = append(fresh, p)
+		}
+	}
+	if len(fresh) == 0 {
+		return
+	}
+	if err := lids.PutManyLIDMappings(ctx, fresh); err != nil {
+		s.log.Warn("numbers and LIDs of a stanza not stored as pairs", "error", err)
+	}
+}
