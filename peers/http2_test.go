@@ -130,6 +130,7 @@ func TestRapidResetsHoldNothing(t *testing.T) {
 	h := newHall(t, Limits{Total: 20, PerAddress: 10, spare: short})
 	before := runtime.NumGoroutine()
 	for range 5 {
+		h.await("the address holds nothing", func(ListenerStats) bool { return h.held("127.0.0.1") == 0 })
 		k := h.talk("127.0.0.1")
 		go func() { _, _ = io.Copy(io.Discard, k.Conn) }()
 		for i := range 2000 {
