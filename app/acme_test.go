@@ -15,6 +15,7 @@ import (
 	"io"
 	"log/slog"
 	"math/big"
+	"math/rand/v2"
 	"net"
 	"net/http"
 	"os"
@@ -22,6 +23,7 @@ import (
 	"path/filepath"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -173,14 +175,32 @@ func named(secure *tls.Config, port int) *http.Client {
 	}}
 }
 
+// lastPort is the port that freePort returned last, counted from firstPort. It begins
+// anywhere, since other packages are tested at the same time.
+var lastPort = func() *atomic.Uint32 {
+	var p atomic.Uint32
+	p.Store(rand.Uint32N(ports))
+	return &p
+}()
+
+// The ports of freePort are below those that the system hands out itself: a connection of
+// another test cannot take one before the program listens there.
+const (
+	firstPort = 10_000
+	ports     = 10_000
+)
+
 func freePort(t *testing.T) int {
 	t.Helper()
-	l, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
+	for range ports {
+		port := firstPort + int(lastPort.Add(1)%ports)
+		if l, err := net.Listen("tcp", fmt.Sprint("127.0.0.1:", port)); err == nil {
+			_ = l.Close()
+			return port
+		}
 	}
-	defer func() { _ = l.Close() }()
-	return l.Addr().(*net.TCPAddr).Port
+	t.Fatal("no port is free")
+	return 0
 }
 
 // loopbackDNS is a name server, by TCP, to which every name is this machine.
