@@ -40,10 +40,11 @@ func (l *Ledger) Emit(tx *store.Tx, e Event, numbered bool, to []event.Destinati
 	if e.Seq, err = tx.NextID(events); err != nil {
 		return e, err
 	}
-	if e.CreatedAt = tx.Now(); !numbered {
-		e.ExpiresAt = e.CreatedAt
+	e.CreatedAt = tx.Now()
+	if !numbered {
+		e.ExpiresAt = tx.Steady()
 	}
-	e.ExpiresAt = later(e.ExpiresAt, e.CreatedAt)
+	e.ExpiresAt = later(e.ExpiresAt, tx.Steady())
 	if err = number(tx, &e, numbered); err != nil {
 		return e, err
 	}
@@ -68,7 +69,7 @@ func (l *Ledger) address(tx *store.Tx, e *Event, to []event.Destination) (map[ti
 	ends := map[time.Time]bool{}
 	first := l.nextIDs(len(to))
 	for i, d := range to {
-		r := e.recordFor(d)
+		r := e.recordFor(d, tx.Steady())
 		r.ID = first + uint64(i)
 		var err error
 		if r.Line, err = lineFor(tx, *e, d); err != nil {
@@ -90,14 +91,15 @@ func (l *Ledger) address(tx *store.Tx, e *Event, to []event.Destination) (map[ti
 	return ends, nil
 }
 
-func (e Event) recordFor(d event.Destination) Record {
+// recordFor is the record of a delivery of e that is made at the given steady time.
+func (e Event) recordFor(d event.Destination, made time.Time) Record {
 	if d.MaxAge <= 0 {
 		d.MaxAge = DefaultMaxAge
 	}
 	r := Record{
 		EventID: e.ID, Event: e.Kind, Lane: laneOf(e.Instance, d), Instance: e.Instance, Name: e.Name,
 		Chat: e.About.Chat, ChatLID: e.About.LID, URL: ShownURL(d.URL), RequestID: e.RequestID,
-		State: Pending, Bytes: len(e.Body), CreatedAt: e.CreatedAt, ExpiresAt: e.CreatedAt.Add(d.MaxAge), EventSeq: e.Seq,
+		State: Pending, Bytes: len(e.Body), CreatedAt: e.CreatedAt, ExpiresAt: made.Add(d.MaxAge), EventSeq: e.Seq,
 	}
 	if r.RequestID == "" {
 		r.RequestID = uuid.NewString()

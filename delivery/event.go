@@ -20,7 +20,7 @@ type Event struct {
 	About     event.About
 	Sequence  uint64 // among the numbered events of the instance, from 1 without holes; 0: not numbered
 	CreatedAt time.Time
-	ExpiresAt time.Time // until then it can be read by its number, and is kept; CreatedAt without one
+	ExpiresAt time.Time // in steady time: until then it can be read by its number, and is kept
 	Body      []byte    // the final envelope
 	To        []Addressee
 }

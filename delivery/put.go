@@ -102,6 +102,6 @@ func (r Record) former() State {
 // a numbered one lives as long as any of the deliveries that it was written for
 // may.
 func (r Record) keepsEvent(tx *store.Tx) bool {
-	return r.State == Pending && r.ReplayOf == 0 && r.Former == "" && tx.Now().Before(r.ExpiresAt) &&
+	return r.State == Pending && r.ReplayOf == 0 && r.Former == "" && tx.Steady().Before(r.ExpiresAt) &&
 		!tx.Has(positions, Event{Seq: r.EventSeq, Instance: r.Instance}.positionKey())
 }

@@ -59,7 +59,7 @@ type Record struct {
 	Bytes     int  // of the body
 
 	CreatedAt     time.Time
-	ExpiresAt     time.Time // zero: never
+	ExpiresAt     time.Time // in steady time; zero: never
 	NextAttemptAt time.Time // zero when none is to come
 
 	// The last attempt. Earlier ones are read with Attempts.

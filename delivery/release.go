@@ -13,7 +13,7 @@ func (l *Ledger) release(tx *store.Tx, seq uint64) error {
 	if errors.Is(err, store.ErrDamaged) || err == nil && !found {
 		return nil
 	}
-	if err != nil || tx.Now().Before(e.ExpiresAt) {
+	if err != nil || tx.Steady().Before(e.ExpiresAt) {
 		return err
 	}
 	needed, err := l.needed(tx, e)

@@ -187,7 +187,7 @@ func (l *Ledger) repeatOne(tx *store.Tx, replay, id uint64, to map[Lane]destinat
 	r = Record{
 		ID: l.nextID(), EventID: o.EventID, Event: o.Event, Lane: o.Lane, Instance: o.Instance, Name: o.Name, Batch: o.Batch,
 		Chat: o.Chat, ChatLID: o.ChatLID, URL: o.URL, RequestID: uuid.NewString(), State: Pending, Bytes: o.Bytes,
-		Once: !now.Durable && o.Lane.Flow != FlowBatch, CreatedAt: tx.Now(), ExpiresAt: now.until(tx.Now()), ReplayOf: o.ID, Replay: replay, EventSeq: o.EventSeq, OutboxSeq: o.OutboxSeq, Access: o.Access,
+		Once: !now.Durable && o.Lane.Flow != FlowBatch, CreatedAt: tx.Now(), ExpiresAt: now.until(tx.Steady()), ReplayOf: o.ID, Replay: replay, EventSeq: o.EventSeq, OutboxSeq: o.OutboxSeq, Access: o.Access,
 	}
 	if now.URL != "" {
 		r.URL = ShownURL(now.URL)

@@ -83,7 +83,7 @@ func (l *Ledger) revive(tx *store.Tx, old Record) (r Record, due *Due, err error
 	}
 	r = old
 	r.Former, r.State, r.Once, r.Line = old.State, Pending, true, 0
-	r.NextAttemptAt, r.ExpiresAt = tx.Now(), tx.Now().Add(retryWait)
+	r.NextAttemptAt, r.ExpiresAt = tx.Now(), tx.Steady().Add(retryWait)
 	if _, err := l.addPending(tx, r, &old); err != nil {
 		return r, nil, err
 	}

@@ -19,6 +19,7 @@ type rig struct {
 	cfg  Config
 	s    *store.Store
 	l    *Ledger
+	now  func() time.Time // nil: the time of day
 }
 
 func newRig(t testing.TB, cfg Config) *rig {
@@ -32,7 +33,7 @@ func newRig(t testing.TB, cfg Config) *rig {
 func (r *rig) open() {
 	r.t.Helper()
 	var err error
-	if r.s, err = store.Open(store.Options{Path: r.path, Buckets: Buckets(), NoSync: true, MinFree: 1}); err != nil {
+	if r.s, err = store.Open(store.Options{Path: r.path, Buckets: Buckets(), NoSync: true, MinFree: 1, Now: r.now}); err != nil {
 		r.t.Fatal(err)
 	}
 	if r.l, err = Open(r.s, r.cfg); err != nil {

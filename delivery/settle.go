@@ -33,7 +33,7 @@ func (l *Ledger) Settle(tx *store.Tx, record uint64, a Attempt, accepted bool, n
 		state = Delivered
 	case r.Once || next.IsZero():
 		state = Failed
-	case !tx.Now().Before(r.ExpiresAt):
+	case !tx.Steady().Before(r.ExpiresAt):
 		state = Expired
 	}
 	if state == Pending {

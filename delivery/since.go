@@ -114,7 +114,7 @@ func eachPosition(tx *store.Tx, instance int64, after uint64, fn func(Event) boo
 			return true, tx.Unreadable(positions, k, errValue)
 		}
 		e, found, err := getEvent(tx, binary.BigEndian.Uint64(v))
-		if err != nil || !found || !tx.Now().Before(e.ExpiresAt) {
+		if err != nil || !found || !tx.Steady().Before(e.ExpiresAt) {
 			return true, err
 		}
 		return fn(e), nil

@@ -9,7 +9,7 @@ import (
 	"postern/store"
 )
 
-// alarm is when the next delivery comes to the end of its time.
+// alarm is when, in steady time, the next delivery comes to the end of its time.
 type alarm struct {
 	mu     sync.Mutex
 	at     time.Time // zero: none does
@@ -39,12 +39,12 @@ func (a *alarm) set(at time.Time) {
 	}
 }
 
-// due reports whether the alarm has gone off, and takes it away; else how long to
-// wait.
+// due reports whether the alarm has gone off at a steady time, and takes it away; else how
+// long to wait.
 func (a *alarm) due(now time.Time) (off bool, pause time.Duration) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
-	a.ticks.Store(now.UnixNano())
+	a.ticks.Store(time.Now().UnixNano())
 	switch {
 	case a.at.IsZero():
 		return false, idle
@@ -64,7 +64,7 @@ const expireStep = 500
 func (r *Relay) expire() {
 	r.expiry.look()
 	for {
-		off, pause := r.expiry.due(time.Now())
+		off, pause := r.expiry.due(r.cfg.Store.Steady())
 		if off {
 			pause = r.expireNow()
 		}
@@ -90,7 +90,7 @@ func (r *Relay) expireFirst() {
 		if r.expireNow() > 0 {
 			return
 		}
-		if off, _ := r.expiry.due(time.Now()); !off {
+		if off, _ := r.expiry.due(r.cfg.Store.Steady()); !off {
 			return
 		}
 	}
@@ -100,7 +100,7 @@ func (r *Relay) expireFirst() {
 func (r *Relay) expireNow() time.Duration {
 	var ended []delivery.Ended
 	var next time.Time
-	now := time.Now()
+	now := r.cfg.Store.Steady()
 	err := r.cfg.Store.Update(r.reading, func(tx *store.Tx) (err error) {
 		ended, next, err = r.cfg.Ledger.Expire(tx, now, expireStep)
 		return err

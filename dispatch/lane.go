@@ -324,7 +324,7 @@ func (l *lane) load(f flight) (p parcel, to event.Destination, ready bool) {
 		l.change()
 	case !p.record.MadeFor(to):
 		l.withhold(f)
-	case !p.expires.IsZero() && !now.Before(p.expires):
+	case !p.expires.IsZero() && !l.r.cfg.Store.Steady().Before(p.expires):
 		l.skip(f)
 		l.r.expiry.look()
 	case f.ahead > 0 && !isDue(p.due, now):

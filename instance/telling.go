@@ -159,7 +159,7 @@ func (t *telling) writeOne(tx *store.Tx, n *news, rec *Record) error {
 		RequestID: n.requestID, About: n.about, Body: body,
 	}
 	if t.own.Durable {
-		e.ExpiresAt = tx.Now().Add(t.own.maxAge)
+		e.ExpiresAt = tx.Steady().Add(t.own.maxAge)
 	}
 	if !n.told {
 		if e, err = t.reg.cfg.Ledger.Emit(tx, e, t.own.Durable, durable); err != nil {

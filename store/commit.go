@@ -167,9 +167,11 @@ func (s *Store) attempt(group []*update) (rest, refused []*update, again bool, e
 	defer s.end(btx)
 	good := make([]*update, 0, len(group))
 	open, made := openings{}, did{}
-	at := s.now()
+	at := s.opts.Now()
+	running := at.Sub(s.opened)
+	now, steady := stamp(s.clock.date(at, running)), s.clock.steadyAt(running)
 	start := func() *Tx {
-		return &Tx{bolt: btx, openings: &open, schema: s.schema, now: at, foundNewest: s.foundNewest, disable: s.disable.Load(), emits: s.emits()}
+		return &Tx{bolt: btx, openings: &open, schema: s.schema, now: now, steady: steady, foundNewest: s.foundNewest, disable: s.disable.Load(), emits: s.emits()}
 	}
 	for i, u := range group {
 		tx := start()

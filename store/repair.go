@@ -375,7 +375,7 @@ func (m *repairing) finish(to *os.File) error {
 		if _, err := complete(tx, made, holds); err != nil {
 			return err
 		}
-		for _, key := range [][]byte{metaRestored, metaProgram, metaID, metaClock} {
+		for _, key := range [][]byte{metaRestored, metaProgram, metaID, metaClock, metaSteady} {
 			if value := m.found.meta[string(key)]; value != nil {
 				if err := tx.Bucket([]byte(metaBucket.Name)).Put(key, seal(key, value)); err != nil {
 					return err

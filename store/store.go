@@ -184,7 +184,7 @@ func open(o Options) (*Store, error) {
 	if s.backlog.counts, s.foundNewest, err = countOutbox(db); err != nil {
 		return nil, errors.Join(err, db.Close())
 	}
-	if err := s.clock.open(db); err != nil {
+	if err := s.clock.open(db, s.opened); err != nil {
 		return nil, errors.Join(err, db.Close())
 	}
 	if err := s.trust(); err != nil {
@@ -199,7 +199,9 @@ func open(o Options) (*Store, error) {
 // must copy out whatever is needed afterwards (Get and Scan already do). It
 // returns ErrFailed when the newest commit failed and may have happened.
 func (s *Store) View(fn func(*Tx) error) error {
-	tx := &Tx{schema: s.schema, now: s.now(), foundNewest: s.foundNewest}
+	now := s.opts.Now()
+	running := now.Sub(s.opened)
+	tx := &Tx{schema: s.schema, now: stamp(s.clock.dateOfView(now, running)), steady: s.clock.steadyAt(running), foundNewest: s.foundNewest}
 	err := shielded(func() error {
 		return s.read(func(b *bolt.Tx) error {
 			tx.bolt, tx.openings = b, &openings{}
@@ -373,4 +375,4 @@ func (s *Store) Close() error {
 }
 
 // now is what transactions take the time to be.
-func (s *Store) now() time.Time { return s.opts.Now().UTC().Truncate(time.Millisecond) }
+func stamp(now time.Time) time.Time { return now.UTC().Truncate(time.Millisecond) }

@@ -21,6 +21,7 @@ type Tx struct {
 	openings *openings
 	schema   schema
 	now      time.Time
+	steady   time.Time
 	emitted  bool
 	woken    bool
 	after    []func()     // once this is on the disk
@@ -46,8 +47,15 @@ type Range struct {
 const checksumSize = 4
 
 // Now is the transaction's one timestamp, in UTC, cut to milliseconds. All
-// records and events of one commit carry it.
+// records and events of one commit carry it. While the clock is more than 48 hours behind the
+// last time in the file, it goes on from that time, for a day at most.
 func (tx *Tx) Now() time.Time { return tx.now }
+
+// Steady is the time by which the file counts lives of limited length, in UTC, cut to
+// milliseconds. It begins as the time of day and goes on with the monotonic clock; a stop adds
+// what the time of day says, up to 48 hours. A clock that is set, by however much, therefore
+// ends no life early. It differs from the time of day: compare it with itself only.
+func (tx *Tx) Steady() time.Time { return tx.steady.Truncate(time.Millisecond) }
 
 // Get returns a copy of the value of key, or nil when there is none. It
 // returns ErrDamaged when the checksum does not match.

@@ -54,7 +54,7 @@ func benchmarkView(b *testing.B, writers, readers int) {
 		})
 	}
 	plain := func(fn func(*Tx) error) error {
-		tx := &Tx{schema: s.schema, now: s.now()}
+		tx := &Tx{schema: s.schema, now: stamp(s.opts.Now())}
 		err := s.db.View(func(btx *bolt.Tx) error {
 			tx.bolt, tx.openings = btx, &openings{}
 			return fn(tx)

@@ -43,12 +43,15 @@ type life struct {
 	accounts map[string]*account // those of the right network
 	toy      *account            // one of the built-in sandbox
 	batches  []accepted
-	texts    []string // to accounts, whose events have to arrive
+	texts    []received // whose events have to arrive
 	backups  []string
 	n        int
 }
 
 type account struct{ token, ownerJid string }
+
+// received is a text to an account.
+type received struct{ account, text string }
 
 type accepted struct {
 	id         uuid.UUID
@@ -215,7 +218,7 @@ func (l *life) busy(keep bool) {
 		case 4:
 			l.try(l.operator(), http.MethodGet, "/instance", nil, nil)
 		case 5:
-			l.text(name)
+			l.text(name, keep)
 		}
 	}
 	time.Sleep(time.Duration(l.rng.IntN(300)) * time.Millisecond) // for refusals of the network to arrive
@@ -263,8 +266,9 @@ func (l *life) batch(keep bool) {
 	}
 }
 
-// text has the peer write to an account of the right network.
-func (l *life) text(name string) {
+// text has the peer write to an account of the right network. keep says that the file which gets it
+// is kept.
+func (l *life) text(name string, keep bool) {
 	l.T.Helper()
 	a := l.accounts[name]
 	if a == nil {
@@ -280,7 +284,26 @@ func (l *life) text(name string) {
 	if rec.Code >= 300 {
 		l.T.Fatalf("the peer cannot write: %d %s", rec.Code, rec.Body)
 	}
-	l.texts = append(l.texts, text)
+	if keep {
+		l.texts = append(l.texts, received{name, text})
+	}
+}
+
+// stored waits until the data file has all texts: another file that runs in its place takes from the
+// network what still waits there.
+func (l *life) stored() {
+	l.T.Helper()
+	if !l.attempt(nil) {
+		l.T.Fatalf("the program does not start:\n%s", l.Output)
+	}
+	for _, t := range l.texts {
+		l.Await("the message "+t.text, func() bool {
+			var page json.RawMessage
+			l.try(consumer.Bearer(l.accounts[t.account].token), http.MethodPost, "/instance/"+t.account+"/db/messages", map[string]any{"limit": 50}, &page)
+			return bytes.Contains(page, []byte(t.text))
+		})
+	}
+	l.end()
 }
 
 // check starts the program as it should be, and everything is there: each account online under its
@@ -306,10 +329,10 @@ func (l *life) check() {
 		l.Await("the first event of batch "+b.id.String(), func() bool { return l.BodyWith(event.BatchCreated, b.id.String()) })
 	}
 	for name := range l.accounts {
-		l.text(name)
+		l.text(name, true)
 	}
-	for _, text := range l.texts {
-		l.Await("the event of the text "+text, func() bool { return l.BodyWith(event.MessagesUpsert, text) })
+	for _, t := range l.texts {
+		l.Await("the event of the text "+t.text, func() bool { return l.BodyWith(event.MessagesUpsert, t.text) })
 	}
 	l.texts, l.batches = nil, l.batches[max(0, len(l.batches)-20):]
 	if n := l.dials.Load(); n != 0 {
@@ -327,7 +350,7 @@ func (l *life) leave() {
 	l.batch(true)
 	for name := range l.accounts {
 		if l.rng.IntN(2) == 0 {
-			l.text(name)
+			l.text(name, true)
 		}
 	}
 	l.end()
