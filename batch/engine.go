@@ -56,7 +56,7 @@ func New(cfg Config) (*Engine, error) {
 	e := &Engine{
 		cfg: cfg, workers: map[uuid.UUID]*worker{}, changes: map[int64]uint64{}, gates: map[int64]uint64{},
 		stop: make(chan struct{}), hard: make(chan struct{}), removals: make(chan struct{}, 1),
-		random: func(_ uuid.UUID, n int64) int64 { return rand.Int64N(n) }, newID: uuid.NewV7, now: time.Now,
+		random: func(_ uuid.UUID, n int64) int64 { return rand.Int64N(n) }, newID: uuid.NewV7, now: cfg.Store.Now,
 	}
 	e.life, e.end = context.WithCancel(context.Background())
 	return e, nil

@@ -22,7 +22,8 @@ func (s *sim) stepClock(step simStep) {
 	if edges := s.edges(); step.a/16%2 == 0 && len(edges) > 0 {
 		by = nth(edges, step.b).Sub(s.env.wall()) + time.Duration(step.c%3)*time.Second - time.Second
 	}
-	if by.Abs() <= time.Second || (s.env.skew+by).Abs() > 300*modelDay {
+	// A clock that is set back by more than two days is not believed: see the store's Tx.Now.
+	if by.Abs() <= time.Second || by < -40*time.Hour || (s.env.skew+by).Abs() > 300*modelDay {
 		return
 	}
 	s.lookAll()
@@ -36,6 +37,7 @@ func (s *sim) stepClock(step simStep) {
 		}
 	})
 	s.net.watch.set(by)
+	s.proc.store.TrustsClock() // it looks at the clock
 	s.tally.Clock++
 	s.rests(none)
 	s.compareLimits()

@@ -189,6 +189,13 @@ func (c *clock) keep(tx *bolt.Tx, now time.Time, running time.Duration) error {
 // it is corrected before.
 func (s *Store) TrustsClock() bool { return s.clock.trusted(s.opts.Now(), s.running()) }
 
+// Now is the time of this moment as transactions have it, see [Tx.Now], but with the monotonic
+// reading of the clock where that is right.
+func (s *Store) Now() time.Time {
+	now := s.opts.Now()
+	return s.clock.dateOfView(now, now.Sub(s.opened))
+}
+
 // Steady is the time by which lives of limited length are counted: see [Tx.Steady].
 func (s *Store) Steady() time.Time { return s.clock.steadyAt(s.running()).Truncate(time.Millisecond) }
 

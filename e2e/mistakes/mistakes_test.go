@@ -94,6 +94,10 @@ func (l *life) clock(shift string) {
 		l.busy(true)
 		l.AwaitOutbox()
 		l.end()
+		if l.attempt(nil) { // the operator corrects the clock before the next mistake
+			l.busy(true)
+			l.end()
+		}
 	}
 	l.up.Store(false)
 }
