@@ -25,7 +25,7 @@ AT_ONCE := $(shell expr $$(getconf _NPROCESSORS_ONLN 2>/dev/null || echo 2) + 1)
 export CGO_ENABLED ?= 0
 
 .DEFAULT_GOAL := help
-.PHONY: mistakes help build dist packages systemd size run demo test race bench fuzz crash clients powerloss model lives bitflips soak lint vuln fmt pictures docs check
+.PHONY: mistakes nightly help build dist packages systemd size run demo test race bench fuzz crash clients powerloss model lives bitflips soak lint vuln fmt pictures docs check
 
 help: ## print the targets
 	@awk -F':.*## ' '/^[a-z]+:.*## / { printf "  %-9s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -91,8 +91,22 @@ lives: ## the limits of instances against their plain rules, in random lives (LI
 mistakes: ## start the real program with mistakes of an operator in a row (ROUNDS=1000 SEED=any)
 	ROUNDS=$(or $(ROUNDS),1000) SEED=$(SEED) $(GO) test -run '^TestOperatorMistakes' -count 1 -timeout 3h -v ./e2e/mistakes
 
-clients: ## the documents of the interface before linters and generators; generated clients send (needs network the first time)
-	.ci/clients/run
+clients: ## the documents of the interface before linters and generators; generated clients send (needs network the first time; ONLY=go)
+	.ci/clients/run $(ONLY)
+
+# The packages whose goroutines share the most: all of them, with nothing in the cache, take twelve minutes more (BENCHMARKS.md).
+SHARING := ./access ./app ./batch ./console ./dispatch ./instance ./mcp ./notify ./pace ./store ./wsbus
+
+nightly: ## what make test is too short for: kills, mistakes, model, limits, power cuts, bit flips, clients, the package, races (an hour or two)
+	$(MAKE) crash ROUNDS=200
+	$(MAKE) mistakes ROUNDS=1000
+	$(MAKE) model STEPS=200000
+	$(MAKE) lives LIVES=20000
+	$(MAKE) powerloss IMAGES=3000
+	$(MAKE) bitflips FLIPS=1000
+	$(MAKE) clients
+	$(MAKE) packages ONLY=TestTheDeb
+	$(MAKE) race RACEFLAGS=-short OF='$(SHARING)'
 
 bitflips: ## single flipped bits of a rich data file, against the store and the whole program (FLIPS=10000 SEED=any)
 	FLIPS=$(or $(FLIPS),10000) SEED=$(SEED) $(GO) test -run '^TestNo(FlippedBit|RecordThatNobody)' -count 1 -timeout 3h -v ./e2e/crash
