@@ -43,11 +43,11 @@ func (a *api) showItem(c *call) error {
 // startBatch starts no batch with a key that could not have made it: somebody else of
 // the user may have. For its instances the key is, or it had not come here.
 func (a *api) startBatch(c *call) error {
-	return c.control(func(ctx context.Context, id uuid.UUID) (batch.View, error) {
+	return c.control(func(_ context.Context, id uuid.UUID) (batch.View, error) {
 		if err := a.mayStart(c, id); err != nil {
 			return batch.View{}, err
 		}
-		return a.Engine.StartBatch(ctx, c.user, id)
+		return a.Engine.StartWithKey(c.whileKey(), c.user, id, c.scopedKey())
 	})
 }
 
