@@ -66,14 +66,14 @@ func (a *api) deleteKey(c *call) error {
 	ends := a.ends()
 	ends.actor, ends.from = c.actor(), a.from(c)
 	out := deletedKey{shownKey: shownKey{keyView: a.keyView(k)}}
-	if stop {
-		stopped, err := ends.stop(context.WithoutCancel(c.r.Context()), id)
-		if err != nil {
-			return err
-		}
-		out.Stopped = &stopped
+	if !stop {
+		out.keyRunning, err = ends.running(id)
+	} else {
+		out.keyRunning = keyRunning{}.with(nil) // though some may have a message on its way
+		out.Stopped = &keyRunning{}
+		*out.Stopped, err = ends.stop(context.WithoutCancel(c.r.Context()), id)
 	}
-	if out.keyRunning, err = ends.running(id); err != nil {
+	if err != nil {
 		return err
 	}
 	return c.w.json(http.StatusOK, out)
