@@ -81,7 +81,7 @@ func TestAStartEndsADeletionThatWasCutOff(t *testing.T) {
 	if err != nil || hook.Enabled {
 		t.Errorf("webhook %+v, %v", hook, err)
 	}
-	if b, err := s.engine.AnyBatch(made); err != nil || b.Status != event.BatchIsStopped {
+	if b, err := s.engine.AnyBatch(made, nil); err != nil || b.Status != event.BatchIsStopped {
 		t.Errorf("batch %s, %v", b.Status, err)
 	}
 }

@@ -93,7 +93,8 @@ type spec struct {
 	Received   int                `json:"received"`
 	Duplicates int                `json:"duplicates,omitempty"`
 
-	window *Schedule // parsed from Schedule, nil when there is none
+	window  *Schedule // parsed from Schedule, nil when there is none
+	partial bool      // Instances are not all that the batch goes out by
 }
 
 type messageRecord struct {

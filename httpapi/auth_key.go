@@ -103,7 +103,7 @@ func (a *api) openWithKey(c *call, r route) error {
 		c.instance = rec
 	case userBearer:
 		c.user = c.key.User
-		return a.keyBatch(c)
+		return a.keyBatch(c, r)
 	case public, globalKey, pathBearer, signIn, anyKey, handshake, portalLink:
 	}
 	return nil

@@ -127,7 +127,7 @@ func (r *endRig) statuses() (mine, others []event.BatchStatus) {
 	r.t.Helper()
 	of := func(ids ...uuid.UUID) (all []event.BatchStatus) {
 		for _, id := range ids {
-			v, err := r.engine.AnyBatch(id)
+			v, err := r.engine.AnyBatch(id, nil)
 			if err != nil {
 				r.t.Fatal(err)
 			}
