@@ -211,7 +211,19 @@ func (e *Entry) About(subject string) {
 }
 
 // Along returns a context whose commits have the record in them.
-func (e *Entry) Along(ctx context.Context) context.Context { return store.Along(ctx, e.put) }
+func (e *Entry) Along(ctx context.Context) context.Context { return Along(ctx, []*Entry{e}) }
+
+// Along returns a context whose commits have some records in them.
+func Along(ctx context.Context, entries []*Entry) context.Context {
+	return store.Along(ctx, func(tx *store.Tx) error {
+		for _, e := range entries {
+			if err := e.put(tx); err != nil {
+				return err
+			}
+		}
+		return nil
+	})
+}
 
 func (e *Entry) put(tx *store.Tx) error {
 	e.mu.Lock()

@@ -12,6 +12,12 @@
 // All keys are in memory, at most [MaxKeys]; a check reads no file. When a key was
 // used last is written behind, at most a minute late.
 //
+// A key that is deleted is worth nothing from that commit on. Who deletes it may want what
+// it left running to be stopped, which takes more commits: until the last of them, the key
+// is noted as ending, and a start goes on where a crash cut that off. What a request with a
+// key sets running commits only while there is the key, see [While]: nothing is set running
+// behind the back of a deletion.
+//
 // # Sessions
 //
 // A session stands for the credential that it was made with, for [SessionLife] at
@@ -28,6 +34,7 @@
 //
 //	access_key      UUID    -> JSON of a [Key] and the SHA-256 of its text
 //	access_use      UUID    -> JSON: when and from where the key was used last
+//	access_ending   UUID    -> JSON of a [Key] that was deleted, while what it left running is stopped
 //	access_session  SHA-256               -> JSON: whom the session stands for and until when
 //	                UUID, time, SHA-256   -> time of its end; zeros: the operator's
 //	access_link     SHA-256               -> JSON: which instance a portal link leads to, what made it

@@ -20,6 +20,7 @@ import (
 const (
 	bucketKeys     = "access_key"
 	bucketUses     = "access_use"
+	bucketEnding   = "access_ending"
 	bucketSessions = "access_session"
 	bucketAudit    = "access_audit"
 	bucketLinks    = "access_link"
@@ -30,6 +31,7 @@ func Buckets() []store.Bucket {
 	return []store.Bucket{
 		{Name: bucketKeys, Owner: "access", Key: "UUID", Value: "JSON: a key's rights and the SHA-256 of its text", Needs: keyNeeds},
 		{Name: bucketUses, Owner: "access", Key: "UUID of a key", Value: "JSON: when and from where it was used last", Needs: useNeeds},
+		{Name: bucketEnding, Owner: "access", Key: "UUID of a key that was deleted", Value: "JSON: the key, while what it left running is stopped", Needs: endingNeeds},
 		{Name: bucketSessions, Owner: "access", Key: "SHA-256 of a cookie, or key + time + SHA-256", Value: "JSON: whom the session stands for and until when, or only its end", Needs: passNeeds("a session")},
 		{Name: bucketLinks, Owner: "access", Key: "SHA-256 of a link's secret, or instance + time + SHA-256, or zeros + instance", Value: "JSON: which instance a portal link leads to, what made it and until when, or only its end, or when codes were asked for", Needs: passNeeds("a portal link")},
 		{Name: bucketAudit, Owner: "access", Key: "number", Value: "JSON: what was changed, when, by whom and from where", Needs: auditNeeds},
@@ -205,25 +207,32 @@ func (all *Keys) Change(ctx context.Context, id uuid.UUID, fn func(*Key) error) 
 	return h.shown(&k), before.Narrower(&k), nil
 }
 
-// Delete makes a key worth nothing. Error: ErrNotFound.
-func (all *Keys) Delete(ctx context.Context, id uuid.UUID) error {
+// Delete makes a key worth nothing, and returns it as it was. With stop, it is one of
+// Ending from that commit on, until Ended is called: the caller stops what it left running.
+// Error: ErrNotFound.
+func (all *Keys) Delete(ctx context.Context, id uuid.UUID, stop bool) (Key, error) {
 	all.changing.Lock()
 	defer all.changing.Unlock()
 	h := all.find(id)
 	if h == nil {
-		return ErrNotFound
+		return Key{}, ErrNotFound
 	}
+	k := h.shown(all.now(h))
 	err := all.store.Update(ctx, func(tx *store.Tx) error {
-		return errors.Join(tx.Delete(bucketKeys, id[:]), tx.Delete(bucketUses, id[:]))
+		err := errors.Join(tx.Delete(bucketKeys, id[:]), tx.Delete(bucketUses, id[:]))
+		if stop && err == nil {
+			err = store.PutJSON(tx, bucketEnding, id[:], k)
+		}
+		return err
 	})
 	if err != nil {
-		return fmt.Errorf("delete the key %s: %w", id, err)
+		return Key{}, fmt.Errorf("delete the key %s: %w", id, err)
 	}
 	all.mu.Lock()
 	defer all.mu.Unlock()
 	delete(all.byID, id)
 	delete(all.byDigest, h.digest)
-	return nil
+	return k, nil
 }
 
 func (all *Keys) count() int {

@@ -61,7 +61,7 @@ func TestADeletedKeyOpensNothingAlsoAfterARestart(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := all.Delete(t.Context(), k.ID); err != nil {
+	if _, err := all.Delete(t.Context(), k.ID, false); err != nil {
 		t.Fatal(err)
 	}
 	if _, err := all.ByText(text, ""); !errors.Is(err, ErrUnknown) {
@@ -74,7 +74,7 @@ func TestADeletedKeyOpensNothingAlsoAfterARestart(t *testing.T) {
 	if _, err := r.keys().ByText(text, ""); !errors.Is(err, ErrUnknown) {
 		t.Errorf("after a restart: %v", err)
 	}
-	if err := r.keys().Delete(t.Context(), k.ID); !errors.Is(err, ErrNotFound) {
+	if _, err := r.keys().Delete(t.Context(), k.ID, false); !errors.Is(err, ErrNotFound) {
 		t.Errorf("twice: %v", err)
 	}
 }

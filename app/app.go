@@ -133,7 +133,7 @@ func StartOn(ctx context.Context, taken Addresses, cfg *config.Config, sec confi
 	a.failures = peers.NewFailures(int(cfg.Authentication.FailuresPerMinute))
 	a.metrics = newMetrics(a)
 	for _, part := range []func(context.Context) error{
-		a.startStore, a.startAccess, a.startHub, a.openDispatch, a.startSandbox, a.startMedia, a.startInstances, a.startDispatch, a.startBatches, a.startProcessor, a.startBackups, a.startSamples,
+		a.startStore, a.startAccess, a.startHub, a.openDispatch, a.startSandbox, a.startMedia, a.startInstances, a.startDispatch, a.startBatches, a.endKeys, a.startProcessor, a.startBackups, a.startSamples,
 		func(context.Context) error { return a.serve(taken) },
 	} {
 		err := ctx.Err()

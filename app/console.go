@@ -29,8 +29,8 @@ func (a *App) consoleInstance(id int64, webhooks bool) (name string, row any, ok
 	return rec.Name, httpapi.ConsoleInstance(rec, &hook), true
 }
 
-func (a *App) consoleBatch(id uuid.UUID) (owner uuid.UUID, row any, ok bool) {
-	b, err := a.engine.AnyBatch(id)
+func (a *App) consoleBatch(id uuid.UUID, opens func(instance int64) bool) (owner uuid.UUID, row any, ok bool) {
+	b, err := a.engine.AnyBatch(id, opens)
 	return b.OwnerUserID, b, err == nil
 }
 

@@ -29,7 +29,7 @@ func (h hubAdapter) ServeConsole(w http.ResponseWriter, r *http.Request, v conso
 }
 
 func (h hubAdapter) ServeGlobal(w http.ResponseWriter, r *http.Request, user uuid.UUID, s httpapi.Stream) error {
-	return hubError(h.Hub.ServeGlobal(w, r, wsbus.GlobalClient{Owner: user, Kinds: s.Kinds, Expires: s.ExpiresAt, Token: s.Token, Holder: s.Holder, Check: s.Check, Hears: s.Hears, Since: s.Since}))
+	return hubError(h.Hub.ServeGlobal(w, r, wsbus.GlobalClient{Owner: user, Kinds: s.Kinds, Expires: s.ExpiresAt, Token: s.Token, Holder: s.Holder, Check: s.Check, Tells: s.Tells, Since: s.Since}))
 }
 
 func (h hubAdapter) ServeInstance(w http.ResponseWriter, r *http.Request, id int64, s httpapi.Stream) error {

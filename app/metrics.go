@@ -142,7 +142,7 @@ func (m *metrics) Collect(out chan<- prometheus.Metric) {
 	}
 	m.collectDelivery(c)
 	m.collectInstances(c)
-	m.collectEach(c, func(int64) bool { return true })
+	m.collectEach(c, nil)
 	m.collectBatches(c)
 	m.collectClients(c)
 }

@@ -23,14 +23,17 @@ type each struct {
 // Collect implements prometheus.Collector.
 func (e each) Collect(out chan<- prometheus.Metric) { e.collectEach(collection{out}, e.opens) }
 
-// collectEach tells of each instance that opens reports, where the configuration wants it.
-// The label is name, for instance is what Prometheus itself calls whom it scrapes.
+// collectEach tells of each instance that opens reports, of all when that is nil, where the
+// configuration wants it. How many are left out is a figure of the program; to others it is
+// told only when some are. The label is name, for instance is what Prometheus itself calls whom it scrapes.
 func (m *metrics) collectEach(c collection, opens func(instance int64) bool) {
 	if !m.app.cfg.Metrics.PerInstance {
 		return
 	}
-	all, now := slices.DeleteFunc(m.app.registry.List(), func(rec instance.Record) bool { return !opens(rec.ID) }), time.Now()
-	c.gauge("postern_instance_unlisted", "Instances beyond the first 2 000, which have no metrics of their own.", float64(max(0, len(all)-maxListed)))
+	all, now := slices.DeleteFunc(m.app.registry.List(), func(rec instance.Record) bool { return opens != nil && !opens(rec.ID) }), time.Now()
+	if unlisted := max(0, len(all)-maxListed); unlisted > 0 || opens == nil {
+		c.gauge("postern_instance_unlisted", "Instances beyond the first 2 000, which have no metrics of their own.", float64(unlisted))
+	}
 	for _, rec := range all[:min(len(all), maxListed)] {
 		up, until := 0.0, time.Time{}
 		if rec.Status == event.Online {

@@ -30,6 +30,9 @@ type CreateRequest struct {
 	Schedule           json.RawMessage // null or empty: none
 	ExternalAttributes json.RawMessage // an object; null or empty: none
 
+	// Key is the scoped key that the batch is created with; zero: another credential.
+	Key uuid.UUID
+
 	// InCommit, when set, is called with the new batch in the commit that makes
 	// it visible, so that what it writes exists if and only if the batch does.
 	// Like every store closure it may run twice; its error refuses the batch.

@@ -15,19 +15,24 @@ import (
 // and changes nothing while the batch runs or waits. Errors are ErrNotFound,
 // *TransitionError, and *InvalidError for a draft whose only window is over.
 func (e *Engine) StartBatch(ctx context.Context, owner, id uuid.UUID) (View, error) {
-	return e.call(ctx, owner, id, OnStart)
+	return e.StartWithKey(ctx, owner, id, uuid.Nil)
+}
+
+// StartWithKey is StartBatch with a scoped key, whose batch it is from then on: see OfKey.
+func (e *Engine) StartWithKey(ctx context.Context, owner, id, key uuid.UUID) (View, error) {
+	return e.call(ctx, owner, id, OnStart, func(tx *store.Tx) error { return noteStarted(tx, id, key) })
 }
 
 // Pause has the batch pause at its next safe point. Errors are ErrNotFound and
 // *TransitionError.
 func (e *Engine) Pause(ctx context.Context, owner, id uuid.UUID) (View, error) {
-	return e.call(ctx, owner, id, OnPause)
+	return e.call(ctx, owner, id, OnPause, nil)
 }
 
 // StopBatch ends the batch at its next safe point, for good. Errors are
 // ErrNotFound and *TransitionError.
 func (e *Engine) StopBatch(ctx context.Context, owner, id uuid.UUID) (View, error) {
-	return e.call(ctx, owner, id, OnStop)
+	return e.call(ctx, owner, id, OnStop, nil)
 }
 
 // PauseAny is Pause for a batch of any user.
@@ -49,11 +54,12 @@ func (e *Engine) callAny(ctx context.Context, id uuid.UUID, on Trigger) (View, e
 	if err != nil {
 		return View{}, err
 	}
-	return e.call(ctx, s.Owner, id, on)
+	return e.call(ctx, s.Owner, id, on, nil)
 }
 
-// call commits what an API call asks for and wakes the worker.
-func (e *Engine) call(ctx context.Context, owner, id uuid.UUID, on Trigger) (View, error) {
+// call commits what an API call asks for, with also unless that is nil, and wakes the
+// worker.
+func (e *Engine) call(ctx context.Context, owner, id uuid.UUID, on Trigger, also func(*store.Tx) error) (View, error) {
 	b, err := e.read(owner, id)
 	if err != nil {
 		return View{}, err
@@ -70,7 +76,10 @@ func (e *Engine) call(ctx context.Context, owner, id uuid.UUID, on Trigger) (Vie
 		if h.Status == event.BatchDraft && on == OnStart && window == WindowSpent {
 			return invalid(InvalidSchedule, "schedule: the window is wholly in the past")
 		}
-		return step(tx, &done, Input{On: on}, states, nil)
+		if err := step(tx, &done, Input{On: on}, states, nil); err != nil || also == nil {
+			return err
+		}
+		return also(tx)
 	})
 	e.committed(owner, id, done.Status, err)
 	var bad *InvalidError

@@ -60,7 +60,7 @@ func (e *Engine) Create(ctx context.Context, owner uuid.UUID, r CreateRequest) (
 	}
 	states := e.states(b.spec)
 	if err == nil {
-		err = e.appear(ctx, b, to, Input{On: on}, states, r.InCommit)
+		err = e.appear(ctx, b, to, Input{On: on}, states, &r)
 	}
 	if err != nil {
 		e.open.drop(owner, b.id)
@@ -90,11 +90,9 @@ func (e *Engine) stage(ctx context.Context, id uuid.UUID, all recipients) error 
 }
 
 // appear commits the batch itself, with its items unless they are staged and
-// whatever else the caller wants in that commit, and leaves in b what was
+// whatever else the request wants in that commit, and leaves in b what was
 // committed.
-func (e *Engine) appear(
-	ctx context.Context, b *full, to recipients, in Input, states []event.State, also func(*store.Tx, View) error,
-) error {
+func (e *Engine) appear(ctx context.Context, b *full, to recipients, in Input, states []event.State, r *CreateRequest) error {
 	var made full
 	err := e.cfg.Store.Update(ctx, func(tx *store.Tx) error {
 		s := *b.spec
@@ -105,10 +103,10 @@ func (e *Engine) appear(
 			store.PutJSON(tx, bucketSpec, b.id[:], s),
 			store.PutJSON(tx, bucketMessage, b.id[:], b.message),
 			tx.Put(bucketOwner, store.Key(s.Owner, b.id), encodeListed(&s)),
-			tx.Put(bucketOpen, b.id[:], nil),
+			tx.Put(bucketOpen, b.id[:], runsFor{created: r.Key}.encode()),
 			tx.Delete(bucketCreating, b.id[:]),
 			step(tx, &made, in, states, nil),
-			inCommit(tx, also, &made, states),
+			inCommit(tx, r.InCommit, &made, states),
 		)
 	})
 	if err == nil {

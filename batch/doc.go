@@ -95,7 +95,7 @@
 //	batch_item      batch + position            -> recipient, status, outcome (binary); the header may hold a newer one
 //	batch_attempt   batch + position + number   -> JSON of instance and outcome; the last attempt is in the item
 //	batch_owner     owner + batch               -> when it was made, its name, its instances (binary)
-//	batch_open      batch                       -> nothing; absent once the batch is final
+//	batch_open      batch                       -> the scoped keys that it was created and last started with (binary), or nothing; absent once the batch is final
 //	batch_creating  batch                       -> nothing; a creation under way, swept at start
 //	batch_removing  batch                       -> nothing; deleted, and some of it is there yet
 //	batch_ended     owner + status + batch      -> nothing; a final batch

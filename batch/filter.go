@@ -35,8 +35,7 @@ type Filter struct {
 	CreatedTo    time.Time // inclusive
 	Name         string    // exact
 	Query        string    // part of the name, whatever its case
-	// Opens reports whether an instance may be shown: a batch that goes out by another one
-	// as well is left out. nil: all may.
+	// Opens reports whether an instance may be shown: see Shown. nil: all may.
 	Opens func(instance int64) bool
 }
 

@@ -102,14 +102,14 @@ func (w *wanted) row(raw []byte) (fits, known bool) {
 
 // selects reports whether the batch fits all but the status.
 func (w *wanted) selects(s *spec) bool {
-	named := func(ref InstanceRef) bool { return ref.Name == w.InstanceName }
-	closed := func(ref InstanceRef) bool { return !w.Opens(ref.ID) }
+	open := func(ref InstanceRef) bool { return w.Opens == nil || w.Opens(ref.ID) }
+	named := func(ref InstanceRef) bool { return ref.Name == w.InstanceName && open(ref) }
 	created := milli(s.CreatedAt)
 	return (w.InstanceName == "" || slices.ContainsFunc(s.Instances, named)) &&
 		(w.CreatedFrom.IsZero() || !created.Before(w.CreatedFrom)) &&
 		(w.CreatedTo.IsZero() || !created.After(w.CreatedTo)) &&
 		(w.Name == "" || s.Name == w.Name) &&
-		(w.Opens == nil || !slices.ContainsFunc(s.Instances, closed)) &&
+		(w.Opens == nil || slices.ContainsFunc(s.Instances, open)) &&
 		(w.Query == "" || !w.long && strings.Contains(strings.ToLower(s.Name), w.folded))
 }
 

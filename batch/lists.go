@@ -11,36 +11,20 @@ import (
 )
 
 // read returns a batch of the owner.
-func (e *Engine) read(owner, id uuid.UUID) (b *full, err error) {
-	err = e.cfg.Store.View(func(tx *store.Tx) error {
-		b, err = loadOf(tx, owner, id)
-		return err
-	})
-	return b, err
-}
-
-func loadOf(tx *store.Tx, owner, id uuid.UUID) (*full, error) {
-	if !tx.Has(bucketOwner, store.Key(owner, id)) {
-		return nil, ErrNotFound
-	}
-	return load(tx, id)
-}
+func (e *Engine) read(owner, id uuid.UUID) (b *full, err error) { return e.Shown(owner, nil).read(id) }
 
 // Batch returns one batch of the owner. Its error is ErrNotFound when there is
 // none, or it belongs to somebody else.
-func (e *Engine) Batch(owner, id uuid.UUID) (View, error) {
-	b, err := e.read(owner, id)
-	if err != nil {
-		return View{}, err
-	}
-	return b.view(e.states(b.spec), e.now()), nil
-}
+func (e *Engine) Batch(owner, id uuid.UUID) (View, error) { return e.Shown(owner, nil).Batch(id) }
 
-// AnyBatch is Batch for a batch of any user.
-func (e *Engine) AnyBatch(id uuid.UUID) (View, error) {
+// AnyBatch is Batch for a batch of any user, by the instances that opens reports, nil for
+// all: see Shown.
+func (e *Engine) AnyBatch(id uuid.UUID, opens func(instance int64) bool) (View, error) {
 	var b *full
 	err := e.cfg.Store.View(func(tx *store.Tx) (err error) {
-		b, err = load(tx, id)
+		if b, err = load(tx, id); err == nil {
+			err = b.narrow(opens)
+		}
 		return err
 	})
 	if err != nil {
@@ -75,6 +59,9 @@ func (e *Engine) list(l batchList, p Page) (List[View], error) {
 		found = List[*full]{NextCursor: ids.NextCursor, PreviousCursor: ids.PreviousCursor, TotalRecords: ids.TotalRecords, TotalIsMinimum: ids.TotalIsMinimum}
 		for _, id := range ids.Records {
 			b, err := load(tx, id)
+			if err == nil {
+				err = b.narrow(l.want.Opens)
+			}
 			if errors.Is(err, store.ErrDamaged) || errors.Is(err, ErrNotFound) {
 				continue
 			}
@@ -90,76 +77,6 @@ func (e *Engine) list(l batchList, p Page) (List[View], error) {
 		list.Records = append(list.Records, b.view(e.states(b.spec), e.now()))
 	}
 	return list, err
-}
-
-// Items lists the items of a batch by position. Its error is ErrNotFound,
-// ErrInvalidCursor, or one of the store.
-func (e *Engine) Items(owner, id uuid.UUID, f ItemFilter, p Page) (List[Item], error) {
-	var list List[Item]
-	f = f.normalised()
-	err := e.cfg.Store.View(func(tx *store.Tx) error {
-		b, err := loadOf(tx, owner, id)
-		if err != nil {
-			return err
-		}
-		q := query[Item]{list: "items", prefix: id[:], total: f.totalOf(b.Counts)}
-		q.rows = itemRows(id, func(_ *store.Tx, key, value []byte) ([]line[Item], int, error) { return b.listItem(key, value, f) })
-		list, err = q.page(tx, p)
-		return err
-	})
-	return list, err
-}
-
-// Attempts lists the attempts of a batch by position and number. Its error is
-// ErrNotFound, ErrInvalidCursor, or one of the store.
-func (e *Engine) Attempts(owner, id uuid.UUID, f ItemFilter, p Page) (List[Attempt], error) {
-	var list List[Attempt]
-	f = f.normalised()
-	err := e.cfg.Store.View(func(tx *store.Tx) error {
-		b, err := loadOf(tx, owner, id)
-		if err != nil {
-			return err
-		}
-		q := query[Attempt]{list: "attempts", prefix: id[:], total: unknownTotal}
-		if f.empty() {
-			if q.total, q.atLeast, err = b.attemptTotal(tx); err != nil {
-				return err
-			}
-		}
-		q.rows = itemRows(id, func(tx *store.Tx, key, value []byte) ([]line[Attempt], int, error) {
-			return b.listAttempts(tx, key, value, f)
-		})
-		list, err = q.page(tx, p)
-		return err
-	})
-	return list, err
-}
-
-// Item returns one item with its attempts. Its error is ErrNotFound, or one of
-// the store.
-func (e *Engine) Item(owner, id, item uuid.UUID) (ItemWithAttempts, error) {
-	position, ok := itemPosition(id, item)
-	if !ok {
-		return ItemWithAttempts{}, ErrNotFound
-	}
-	var found ItemWithAttempts
-	err := e.cfg.Store.View(func(tx *store.Tx) error {
-		b, err := loadOf(tx, owner, id)
-		if err != nil {
-			return err
-		}
-		r, err := b.loadItem(tx, position)
-		if err != nil {
-			return err
-		}
-		found = ItemWithAttempts{Item: b.item(position, r), Attempts: []Attempt{}}
-		attempts, err := b.attempts(tx, position, r)
-		for _, a := range attempts {
-			found.Attempts = append(found.Attempts, a.value)
-		}
-		return err
-	})
-	return found, err
 }
 
 // InUse reports whether an unfinished batch may send through the instance.

@@ -38,7 +38,7 @@ func Buckets() []store.Bucket {
 		{Name: bucketItem, Owner: owner, Key: "batch + position", Value: "binary, version 1 or 2: recipient, status, outcome; the header may hold a newer one", Fill: 0.6, Needs: itemNeeds},
 		{Name: bucketAttempt, Owner: owner, Key: "batch + position + attempt number", Value: "JSON: instance, outcome, of attempts that found no instance; the last attempt is in the item", Append: true, Needs: attemptNeeds},
 		{Name: bucketOwner, Owner: owner, Key: "owner + batch", Value: "binary, version 1: when it was made, its name, its instances; nothing until it is counted", Needs: ownerNeeds},
-		{Name: bucketOpen, Owner: owner, Key: "batch", Value: "nothing; absent once the batch is final", Append: true, Needs: openNeeds},
+		{Name: bucketOpen, Owner: owner, Key: "batch", Value: "nothing, or binary, version 1: the scoped keys that it was created and last started with; absent once the batch is final", Append: true, Needs: openNeeds},
 		{Name: bucketCreating, Owner: owner, Key: "batch", Value: "nothing; a creation under way, swept at start", Needs: markNeeds},
 		{Name: bucketRemoving, Owner: owner, Key: "batch", Value: "nothing; a batch that was deleted and has items or attempts yet", Needs: markNeeds},
 		{Name: bucketEnded, Owner: owner, Key: "owner + s, c or e (stopped, completed, with errors) + batch", Value: "nothing; a final batch", Fill: 0.75, Needs: endedNeeds},
@@ -93,7 +93,8 @@ type spec struct {
 	Received   int                `json:"received"`
 	Duplicates int                `json:"duplicates,omitempty"`
 
-	window *Schedule // parsed from Schedule, nil when there is none
+	window  *Schedule // parsed from Schedule, nil when there is none
+	partial bool      // Instances are not all that the batch goes out by
 }
 
 type messageRecord struct {

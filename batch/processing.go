@@ -23,8 +23,9 @@ const partSize = 250
 // tell, and later parts newer than earlier ones; but every item comes exactly
 // once, and none is older than the batch. The sequence ends after its first
 // error. Errors are ErrNotFound and those of the store.
-func (e *Engine) Processing(owner, id uuid.UUID) (View, iter.Seq2[[]ItemWithAttempts, error], error) {
-	b, err := e.read(owner, id)
+func (s Shown) Processing(id uuid.UUID) (View, iter.Seq2[[]ItemWithAttempts, error], error) {
+	e := s.e
+	b, err := s.read(id)
 	if err != nil {
 		return View{}, nil, err
 	}
@@ -42,6 +43,11 @@ func (e *Engine) Processing(owner, id uuid.UUID) (View, iter.Seq2[[]ItemWithAtte
 		}
 	}
 	return b.view(e.states(b.spec), e.now()), parts, nil
+}
+
+// Processing is Shown.Processing by all instances.
+func (e *Engine) Processing(owner, id uuid.UUID) (View, iter.Seq2[[]ItemWithAttempts, error], error) {
+	return e.Shown(owner, nil).Processing(id)
 }
 
 // part reads the items from a position on. Only the header of b is read again:

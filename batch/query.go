@@ -242,7 +242,7 @@ func (b *full) attempts(tx *store.Tx, position int, r itemRecord) (all []line[At
 		key := attemptKey(b.id, position, r.Attempts)
 		all = append(all, line[Attempt]{key[len(b.id):], b.attempt(position, r.Attempts, r.lastAttempt())})
 	}
-	return all, err
+	return slices.DeleteFunc(all, func(l line[Attempt]) bool { return b.spec.hides(l.value.InstanceID) }), err
 }
 
 func (b *full) attempt(position, number int, a attemptRecord) Attempt {
@@ -287,6 +287,10 @@ func (b *full) item(position int, r itemRecord) Item {
 		LastErrorCode: stringPtr(r.Code), LastErrorMessage: stringPtr(r.Error),
 		CreatedAt: milli(b.spec.CreatedAt), UpdatedAt: milli(max(r.UpdatedAt, b.spec.CreatedAt)),
 		ProcessingStartedAt: milliPtr(r.StartedAt), FinishedAt: milliPtr(r.EndedAt),
+	}
+	if b.spec.hides(r.Instance) { // nor the message, which is in its chats
+		item.ClientMessageID, item.WhatsAppMessageID = nil, nil
+		return item
 	}
 	if r.Instance != 0 {
 		item.SelectedInstanceID, item.SelectedInstanceName = &r.Instance, stringPtr(b.spec.instanceName(r.Instance))

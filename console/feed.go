@@ -33,8 +33,9 @@ type Config struct {
 	// Instance reads the row of an instance, its webhook only with webhooks; ok is false
 	// when there is none.
 	Instance func(id int64, webhooks bool) (name string, row any, ok bool)
-	// Batch reads the row of a batch; ok is false when there is none.
-	Batch func(id uuid.UUID) (owner uuid.UUID, row any, ok bool)
+	// Batch reads the row of a batch, by the instances that opens reports, nil for all; ok is
+	// false when there is none.
+	Batch func(id uuid.UUID, opens func(instance int64) bool) (owner uuid.UUID, row any, ok bool)
 	// Deliveries reads the rows of deliveries; those that are gone are left out.
 	Deliveries func(ids []uint64) []any
 	// Figures are those of now.
@@ -48,6 +49,7 @@ type Config struct {
 type Viewer struct {
 	Instance func(name string) bool
 	Batch    func(owner, id uuid.UUID) bool
+	Opens    func(instance int64) bool // of which rows of batches tell; nil: of all
 	Delivery func(Delivery) bool
 	Webhooks bool // of the instances
 	Figures  bool

@@ -34,7 +34,7 @@ func newProgram() *program {
 			}
 			return fmt.Sprint("i", id), n, ok
 		},
-		Batch: func(id uuid.UUID) (uuid.UUID, any, bool) {
+		Batch: func(id uuid.UUID, _ func(int64) bool) (uuid.UUID, any, bool) {
 			p.reads.Add(1)
 			n, ok := p.batches[id]
 			return p.owner, n, ok

@@ -237,7 +237,7 @@ func (s *Stream) show(k key, t told) [][]byte {
 		if s.viewer.Batch == nil {
 			return nil
 		}
-		owner, row, ok := s.feed.cfg.Batch(k.batch)
+		owner, row, ok := s.feed.cfg.Batch(k.batch, s.viewer.Opens)
 		if ok && s.viewer.Batch(owner, k.batch) {
 			return s.one(message{Type: "batch", Batch: row})
 		}

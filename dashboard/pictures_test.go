@@ -61,6 +61,8 @@ var shots = []shot{
 	{"keys-hostile", "hostile", "keys", ""},
 	{"key-new", "three", "keys", `stage.press(".page-head .button.first")`},
 	{"key-edit", "three", "keys", `stage.press(".sheet .row button.plain", 1)`},
+	{"key-delete", "three", "keys", `stage.press(".sheet .row .menu button", 2).then(() => stage.press("[role=menuitem]", -1)).then(() => stage.until(() => document.querySelector("dialog .running")))`},
+	{"key-delete-hostile", "hostile", "keys", `stage.press(".sheet .row .menu button").then(() => stage.press("[role=menuitem]", -1)).then(() => stage.until(() => document.querySelector("dialog .running")))`},
 	{"audit", "three", "audit", ""},
 	{"audit-filtered", "three", "audit?action=webhook&subject=shop", ""},
 	{"audit-hostile", "hostile", "audit", ""},

@@ -1,6 +1,7 @@
 package httpapi
 
 import (
+	"context"
 	"crypto/hmac"
 	"crypto/sha256"
 	"encoding/hex"
@@ -22,6 +23,13 @@ const (
 	sessionCookie = "postern_session"
 	csrfHeader    = "X-Postern-Csrf"
 	userHeader    = "X-Postern-User"
+)
+
+// Words of the audit log that are used in more than one place.
+const (
+	actorGlobal   = "global"
+	actionWebhook = "webhook.change"
+	actionOptions = "webhook.options.change"
 )
 
 // keyText is the text of a scoped key in a request: that of the Authorization header
@@ -95,7 +103,7 @@ func (a *api) openWithKey(c *call, r route) error {
 		c.instance = rec
 	case userBearer:
 		c.user = c.key.User
-		return a.keyBatch(c)
+		return a.keyBatch(c, r)
 	case public, globalKey, pathBearer, signIn, anyKey, handshake, portalLink:
 	}
 	return nil
@@ -219,13 +227,31 @@ func (a *api) openAsOperator(c *call, r route) (err error) {
 	return err
 }
 
+// scopedKey is the scoped key of a request, or of its session; zero: it has another
+// credential.
+func (c *call) scopedKey() uuid.UUID {
+	if c.key == nil {
+		return uuid.Nil
+	}
+	return c.key.ID
+}
+
+// whileKey is the context for what a request sets running: with a scoped key, its commits
+// fail once that is deleted, so that no deletion overlooks it.
+func (c *call) whileKey() context.Context {
+	if c.key == nil {
+		return c.r.Context()
+	}
+	return access.While(c.r.Context(), c.key.ID)
+}
+
 // actor is who makes a request, for the audit log.
 func (c *call) actor() string {
 	switch {
 	case c.key != nil:
 		return c.key.ID.String()
 	case c.operator || c.w.auth == globalKey || c.w.auth == signIn:
-		return "global"
+		return actorGlobal
 	case c.instance.ID != 0:
 		return "instance:" + c.instance.Name
 	default:

@@ -17,7 +17,7 @@ func (a *api) showBatch(c *call) error {
 	if err != nil {
 		return err
 	}
-	view, err := a.Engine.Batch(c.user, id)
+	view, err := a.shown(c).Batch(id)
 	if err != nil {
 		return err
 	}
@@ -33,7 +33,7 @@ func (a *api) showItem(c *call) error {
 	if err != nil {
 		return err
 	}
-	view, err := a.Engine.Item(c.user, id, item)
+	view, err := a.shown(c).Item(id, item)
 	if err != nil {
 		return err
 	}
@@ -41,13 +41,13 @@ func (a *api) showItem(c *call) error {
 }
 
 // startBatch starts no batch with a key that could not have made it: somebody else of
-// the user may have. For its instances the key is, or it had not come here.
+// the user may have. For its instances the key is: see keyBatch.
 func (a *api) startBatch(c *call) error {
-	return c.control(func(ctx context.Context, id uuid.UUID) (batch.View, error) {
+	return c.control(func(_ context.Context, id uuid.UUID) (batch.View, error) {
 		if err := a.mayStart(c, id); err != nil {
 			return batch.View{}, err
 		}
-		return a.Engine.StartBatch(ctx, c.user, id)
+		return a.Engine.StartWithKey(c.whileKey(), c.user, id, c.scopedKey())
 	})
 }
 

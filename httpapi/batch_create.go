@@ -114,9 +114,10 @@ func (a *api) createBatch(c *call) error {
 	if err := a.quotedByBatch(c, &create, in.Options.QuotedMessageID, refs); err != nil {
 		return err
 	}
+	create.Key = c.scopedKey()
 	create.InCommit = keepInCommit[batch.View](c, http.StatusCreated)
 	a.Relay.KeepPace(c.r.Context())
-	view, err := a.Engine.Create(c.r.Context(), c.user, create)
+	view, err := a.Engine.Create(c.whileKey(), c.user, create)
 	if err != nil {
 		return err
 	}

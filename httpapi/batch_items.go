@@ -17,7 +17,7 @@ func (a *api) listItems(c *call) error {
 		string(batch.ItemPending), string(batch.ItemSending), string(batch.ItemSuccess),
 		string(batch.ItemFailed), string(batch.ItemSkipped), string(batch.ItemUnknown),
 	}
-	return listRecords(c, statuses, a.Engine.Items)
+	return listRecords(c, statuses, a.shown(c).Items)
 }
 
 func (a *api) listAttempts(c *call) error {
@@ -25,13 +25,13 @@ func (a *api) listAttempts(c *call) error {
 		string(batch.AttemptSending), string(batch.AttemptSuccess), string(batch.AttemptFailed),
 		string(batch.AttemptUnavailable), string(batch.AttemptUnknown),
 	}
-	return listRecords(c, statuses, a.Engine.Attempts)
+	return listRecords(c, statuses, a.shown(c).Attempts)
 }
 
 // listRecords answers with one page of the items or attempts of a batch.
 func listRecords[T any](
 	c *call, statuses []string,
-	list func(owner, id uuid.UUID, f batch.ItemFilter, p batch.Page) (batch.List[T], error),
+	list func(id uuid.UUID, f batch.ItemFilter, p batch.Page) (batch.List[T], error),
 ) error {
 	f, page, err := c.itemFilter(statuses)
 	if err != nil {
@@ -41,7 +41,7 @@ func listRecords[T any](
 	if err != nil {
 		return err
 	}
-	records, err := list(c.user, id, f, page)
+	records, err := list(id, f, page)
 	if err != nil {
 		return err
 	}

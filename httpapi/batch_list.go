@@ -106,10 +106,7 @@ func (a *api) listBatches(c *call, in batchFilter, list batchLister) error {
 	if err != nil {
 		return err
 	}
-	f := batch.Filter{InstanceName: in.InstanceName, Name: in.Name, Query: in.Query}
-	if c.key != nil && !c.key.Everywhere() {
-		f.Opens = c.key.Opens
-	}
+	f := batch.Filter{InstanceName: in.InstanceName, Name: in.Name, Query: in.Query, Opens: c.opens()}
 	for _, s := range distinct(in.Status) {
 		if !slices.Contains(batchStatuses(), event.BatchStatus(s)) {
 			return invalidQuery("status " + strconv.Quote(event.Cut(s)) + " is not a status of a batch")

@@ -24,7 +24,7 @@ func (a *api) showProcessing(c *call) error {
 	if err != nil {
 		return err
 	}
-	view, parts, err := a.Engine.Processing(c.user, id)
+	view, parts, err := a.shown(c).Processing(id)
 	if err != nil {
 		return err
 	}

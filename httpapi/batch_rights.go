@@ -4,7 +4,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"slices"
+	"net/http"
 
 	"github.com/google/uuid"
 
@@ -36,9 +36,21 @@ func (c *call) mayBatchTo(recipient string) error {
 	return c.mayWriteTo(who.JID())
 }
 
-// keyBatch refuses the batch in the path, if there is one, when it goes out by an instance
-// that the key of c is not for, just as if there were no such batch.
-func (a *api) keyBatch(c *call) error {
+// opens reports of an instance whether the key of c is for it; nil: it is for all.
+func (c *call) opens() func(instance int64) bool {
+	if c.key == nil || c.key.Everywhere() {
+		return nil
+	}
+	return c.key.Opens
+}
+
+// shown are the batches of the user of c as far as its key may see them.
+func (a *api) shown(c *call) batch.Shown { return a.Engine.Shown(c.user, c.opens()) }
+
+// keyBatch refuses the batch in the path, if there is one, when it goes out by none of the
+// instances that the key of c is for, just as if there were no such batch. What changes a
+// batch needs a key for all of its instances.
+func (a *api) keyBatch(c *call, r route) error {
 	if c.key.Everywhere() || c.params.ByName("id") == "" {
 		return nil
 	}
@@ -46,51 +58,52 @@ func (a *api) keyBatch(c *call) error {
 	if err != nil {
 		return err
 	}
-	elsewhere, err := a.elsewhere(c.key, id)
-	if err == nil && elsewhere {
-		err = batch.ErrNotFound
+	some, all, err := a.Engine.Opens(c.key.User, id, c.key.Opens)
+	switch {
+	case err != nil:
+		return err
+	case !some:
+		return batch.ErrNotFound
+	case !all && r.method != http.MethodGet:
+		return errScope("the key needs the scope batch for all instances of the batch; it is for some, and may look at it")
 	}
-	return err
+	return nil
 }
 
-// elsewhere reports whether a batch goes out by an instance that a key is not for.
-func (a *api) elsewhere(k *access.Key, id uuid.UUID) (bool, error) {
-	b, err := a.Engine.Batch(k.User, id)
-	if err != nil {
-		return false, err
-	}
-	return slices.ContainsFunc(b.Instances, func(in event.BatchInstance) bool { return !k.Opens(in.ID) }), nil
-}
-
-// maySee reports whether a key is for all instances of a batch of its user. One that is
+// maySee reports whether a key is for an instance of a batch of its user. One that is
 // gone is nobody's secret: that it went is all that is told of it.
 func (a *api) maySee(k *access.Key, id uuid.UUID) bool {
 	if k.Everywhere() {
 		return true
 	}
-	elsewhere, err := a.elsewhere(k, id)
-	return errors.Is(err, batch.ErrNotFound) || err == nil && !elsewhere
+	some, _, err := a.Engine.Opens(k.User, id, k.Opens)
+	return errors.Is(err, batch.ErrNotFound) || some
 }
 
-// hears reports of a message about a batch whether a key that listens to those of its user
-// is told it, for one goroutine; nil: it is told all.
-func (a *api) hears(k *access.Key) func(body []byte) bool {
+// tells makes of a message about a batch what a key that listens to those of its user is
+// told, nil for nothing, for one goroutine; nil: it is told all.
+func (a *api) tells(k *access.Key) func(body []byte) []byte {
 	if k == nil || k.Everywhere() {
 		return nil
 	}
 	var last uuid.UUID // messages about a batch come in rows
-	var told bool
-	return func(body []byte) bool {
-		id := batchOf(body)
-		if id == last {
-			return told
+	var some, all bool
+	return func(body []byte) []byte {
+		if id := batchOf(body); id != last {
+			var err error
+			if some, all, err = a.Engine.Opens(k.User, id, k.Opens); err != nil { // it was deleted meanwhile
+				last = uuid.UUID{}
+				return nil
+			}
+			last = id
 		}
-		elsewhere, err := a.elsewhere(k, id)
-		if err != nil { // it was deleted meanwhile
-			return false
+		switch {
+		case !some:
+			return nil
+		case all:
+			return body
 		}
-		last, told = id, !elsewhere
-		return told
+		return narrowed(body, k.Opens)
 	}
 }
 
@@ -111,6 +124,60 @@ func batchOf(body []byte) uuid.UUID {
 		return e.Data.BatchID
 	}
 	return e.Data.Batch.ID
+}
+
+// narrowed is an event about a batch without the instances that opens does not report; nil
+// for one about an item that was given to such an instance.
+func narrowed(body []byte, opens func(instance int64) bool) []byte {
+	var envelope, data, about map[string]json.RawMessage
+	if json.Unmarshal(body, &envelope) != nil || json.Unmarshal(envelope["data"], &data) != nil {
+		return nil
+	}
+	type sender struct {
+		ID   int64  `json:"id"`
+		Name string `json:"name"`
+	}
+	var by sender
+	if raw := data["instance"]; raw != nil && (json.Unmarshal(raw, &by) != nil || !opens(by.ID)) {
+		return nil
+	}
+	if data["batch"] == nil {
+		return body
+	}
+	if json.Unmarshal(data["batch"], &about) != nil {
+		return nil
+	}
+	var all []json.RawMessage
+	kept, shown := []json.RawMessage{}, map[string]bool{}
+	if raw := about["instances"]; raw != nil && json.Unmarshal(raw, &all) != nil {
+		return nil
+	}
+	for _, raw := range all {
+		if json.Unmarshal(raw, &by) == nil && opens(by.ID) {
+			kept, shown[by.Name] = append(kept, raw), true
+		}
+	}
+	var item map[string]any
+	if raw := about["currentItem"]; raw != nil && json.Unmarshal(raw, &item) != nil {
+		return nil
+	}
+	if name, is := item["instanceName"].(string); is && !shown[name] {
+		item["instanceName"] = ""
+	}
+	set := func(in map[string]json.RawMessage, name string, v any) {
+		if in[name] != nil {
+			in[name], _ = event.Marshal(v) // of what was JSON
+		}
+	}
+	set(about, "instances", kept)
+	set(about, "currentItem", item)
+	set(data, "batch", about)
+	set(envelope, "data", data)
+	out, err := event.Marshal(envelope)
+	if err != nil {
+		return nil
+	}
+	return out
 }
 
 // errBatchElsewhere is the one refusal of an instance that a key is not for and of one that

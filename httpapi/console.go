@@ -64,7 +64,7 @@ func (a *api) viewer(c *call) console.Viewer {
 	if k == nil {
 		return console.Operator()
 	}
-	v := console.Viewer{Instance: func(name string) bool { return a.sees(k, name) }, Webhooks: k.Has(access.Webhook), Figures: k.Has(access.Metrics) && k.Everywhere()}
+	v := console.Viewer{Opens: c.opens(), Instance: func(name string) bool { return a.sees(k, name) }, Webhooks: k.Has(access.Webhook), Figures: k.Has(access.Metrics) && k.Everywhere()}
 	if k.Has(access.Batch) {
 		v.Batch = func(owner, id uuid.UUID) bool { return owner == k.User && a.maySee(k, id) }
 	}

@@ -72,7 +72,7 @@ func TestWhatTheConsoleTellsIsWhatTheDocumentSays(t *testing.T) {
 	made := decoded[batch.View](t, r.do("POST", "/message/batches", batchBody("", "")))
 	f := console.New(console.Config{
 		Instance:   func(int64, bool) (string, any, bool) { return rec.Name, ConsoleInstance(rec, nil), true },
-		Batch:      func(uuid.UUID) (uuid.UUID, any, bool) { return r.user, made, true },
+		Batch:      func(uuid.UUID, func(int64) bool) (uuid.UUID, any, bool) { return r.user, made, true },
 		Deliveries: func([]uint64) []any { return []any{ConsoleDelivery(delivery.Listed{})} },
 		Figures:    func() any { return ConsoleFigures(r.samples().Running()) },
 	})

@@ -18,13 +18,18 @@ func accessDescriptions() map[string]description {
 			status:  http.StatusCreated, out: body[createdKey](), codes: codes{codeInvalidKeyRule, codeLimitReached, "DISK_FULL"},
 		},
 		"GET /keys":      {id: "listKeys", summary: "List the scoped keys, the newest first, with those that expired.", query: cursors(), out: body[batch.List[keyView]](), codes: codes{codeNoCursor}},
-		"GET /keys/{id}": {id: "getKey", summary: "Show a scoped key.", out: body[keyView](), codes: codes{"KEY_NOT_FOUND"}},
+		"GET /keys/{id}": {id: "getKey", summary: "Show a scoped key, and what goes on when it is deleted.", out: body[shownKey](), codes: codes{"KEY_NOT_FOUND"}},
 		"PATCH /keys/{id}": {
 			id: "changeKey", summary: "Change the name of a scoped key, what it is for, or how long it lasts.",
 			about: "Its scopes stay as they are. A key that may less than before, or for a shorter time, loses its WebSockets, with 4003.",
 			in:    body[changeKeyRequest](), example: `{"expiresAt":"2027-01-01T00:00:00Z"}`, out: body[keyView](), codes: codes{"KEY_NOT_FOUND", codeInvalidKeyRule},
 		},
-		"DELETE /keys/{id}": {id: "deleteKey", summary: "Make a scoped key worth nothing, and end its WebSockets.", about: "The answer is the key as it was.", out: body[keyView](), codes: codes{"KEY_NOT_FOUND"}},
+		"DELETE /keys/{id}": {
+			id: "deleteKey", summary: "Make a scoped key worth nothing, and end its WebSockets.",
+			about: "The answer is the key as it was, with what it leaves running in `batches` and `webhooks`. With `stop=true` its unfinished batches are stopped, as by POST /message/batches/{id}/stop, and the webhooks and endpoints that it changed last get `enabled: false`; `stopped` has both. " +
+				"When such a call fails half-way, or the program ends, the key is deleted: the same call goes on with the rest, and so does the next start.",
+			query: []string{"stop"}, out: body[deletedKey](), codes: codes{"KEY_NOT_FOUND", "DISK_FULL"},
+		},
 		"GET /audit": {
 			id: "listAudit", summary: "List what was changed by whom, the newest first.",
 			about: "An actor leaves at most 60 records in a minute; its further changes are one record with the action `audit.more` and their number in `count`, written by the end of the minute. One request looks at 20,000 records at most: with a filter, a page may have fewer records than its limit, even none, and a nextCursor all the same. Go on until that is null.",
@@ -63,6 +68,19 @@ func accessFields() openapi.Fields {
 		"Key.expiresAt":    say("When it ends; null: never.", exampleTime, openapi.OrNull()),
 		"Key.lastUsedAt":   say("When it was used last; null: never. It may be a minute late after a crash.", exampleTime, openapi.OrNull()),
 		"Key.lastUsedFrom": say("The address that it was used from.", "192.0.2.7", openapi.OrNull()),
+
+		"KeyRunning.batches":       say("Unfinished batches that it created or started last, the oldest first, 1,000 at most.", nil),
+		"KeyRunning.totalBatches":  say("How many such batches there are.", 1, openapi.AtLeast(0)),
+		"KeyRunning.webhooks":      say("Enabled webhooks and endpoints that it changed last, 1,000 at most. A PUT of webhook options changes all endpoints that it names, and not the webhook.", nil),
+		"KeyRunning.totalWebhooks": say("How many such webhooks and endpoints there are.", 1, openapi.AtLeast(0)),
+		"DeletedKey.stopped":       say("What was stopped: batches with their status by now, webhooks as they were. Left out without `stop`.", nil),
+		"KeyBatch.id":              say("The batch.", exampleUUID, uuid), "KeyBatch.name": say("Its name.", "news"), "KeyBatch.status": say("Its status.", "PROCESSING"),
+		"KeyReceiver.instanceId": say("The instance whose events it receives.", 1), "KeyReceiver.instanceName": say("The name of that instance.", exampleName),
+		"KeyReceiver.target":     say("The instance's webhook, or an endpoint of its options.", "webhook", openapi.OneOf("webhook", "endpoint")),
+		"KeyReceiver.endpointId": say("The endpoint's id; left out for the webhook.", "crm"),
+		"KeyReceiver.url":        say("Where it goes, without the query.", "https://example.org/hook"),
+
+		"?stop": say("true: what the key left running is stopped.", false, openapi.Kind("boolean"), openapi.Default(false)),
 
 		"CreateKeyRequest.name":       say("What people call it.", "monitoring", openapi.Chars(1, 255)),
 		"CreateKeyRequest.instances":  say("The names of the instances that it is for, or `*` alone for all. An instance is meant by its id: one that is made anew under the same name later is another.", []string{"*"}),

@@ -124,6 +124,7 @@ func errorTable() []mapping {
 		{event.ErrBusy, http.StatusServiceUnavailable, "INSTANCE_BUSY", ""},
 		{store.ErrDiskFull, http.StatusServiceUnavailable, "DISK_FULL", "the disk is full or nearly full; nothing was changed"},
 		{store.ErrClosed, http.StatusServiceUnavailable, codeShuttingDown, "the program is stopping"},
+		{access.ErrUnknown, http.StatusUnauthorized, codeUnauthorized, "the key was deleted meanwhile; nothing was changed"},
 		{access.ErrNotFound, http.StatusNotFound, "KEY_NOT_FOUND", ""},
 		{access.ErrTooMany, http.StatusTooManyRequests, codeLimitReached, ""},
 		{access.ErrTooManyLinks, http.StatusTooManyRequests, codeLimitReached, ""},

@@ -93,8 +93,8 @@ func (a *api) putOptions(c *call) error {
 	if err != nil {
 		return err
 	}
-	change.NoCodes = !c.mayPair()
-	o, err := a.Registry.PutOptions(c.r.Context(), c.instance.ID, change)
+	change.NoCodes, change.Key = !c.mayPair(), c.scopedKey()
+	o, err := a.Registry.PutOptions(c.whileKey(), c.instance.ID, change)
 	if err != nil {
 		return codesRefused(err)
 	}

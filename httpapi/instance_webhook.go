@@ -82,7 +82,7 @@ func (a *api) putWebhook(c *call) error {
 	if err != nil {
 		return err
 	}
-	w, err := a.Registry.PutWebhook(c.r.Context(), c.instance.ID, instance.WebhookChange{URL: in.URL, Enabled: in.Enabled, Events: flags, NoCodes: !c.mayPair()})
+	w, err := a.Registry.PutWebhook(c.whileKey(), c.instance.ID, instance.WebhookChange{URL: in.URL, Enabled: in.Enabled, Events: flags, NoCodes: !c.mayPair(), Key: c.scopedKey()})
 	if err != nil {
 		return codesRefused(err)
 	}

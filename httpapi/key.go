@@ -207,7 +207,11 @@ func (a *api) showKey(c *call) error {
 	if err != nil {
 		return err
 	}
-	return c.w.json(http.StatusOK, a.keyView(k))
+	out := shownKey{keyView: a.keyView(k)}
+	if out.keyRunning, err = a.ends().running(id); err != nil {
+		return err
+	}
+	return c.w.json(http.StatusOK, out)
 }
 
 // keyID is the id in the path, by which the audit log names what is changed. One that is
@@ -294,26 +298,4 @@ func keyRecipients(given []string) []string {
 		return nil
 	}
 	return given
-}
-
-// deleteKey answers with the key as it was.
-func (a *api) deleteKey(c *call) error {
-	if err := c.noBody(); err != nil {
-		return err
-	}
-	id, err := c.keyID()
-	if err != nil {
-		return err
-	}
-	k, err := a.Access.Keys.Get(id)
-	if err != nil {
-		return err
-	}
-	if err := a.Access.Keys.Delete(c.r.Context(), id); err != nil {
-		return err
-	}
-	if a.Hub != nil {
-		a.Hub.Revoke(keyToken(id))
-	}
-	return c.w.json(http.StatusOK, a.keyView(k))
 }

@@ -26,7 +26,8 @@ func said(t *testing.T, res *http.Response) string {
 }
 
 // TestForeignAndUnknownNamesAreAnsweredAlike on every route that names an instance or a
-// batch, byte for byte but for the request's id.
+// batch, byte for byte but for the request's id. What is told of a batch of several instances
+// does not name those of others.
 func TestForeignAndUnknownNamesAreAnsweredAlike(t *testing.T) {
 	r := newRig(t)
 	for _, name := range []string{"mine", "foreign"} {
@@ -60,10 +61,11 @@ func TestForeignAndUnknownNamesAreAnsweredAlike(t *testing.T) {
 		case strings.HasPrefix(row.path, "/message/batches/{id}"):
 			batches++
 			unknown := ask(row.method, fill("", uuid.NewString()))
-			for _, id := range []string{foreign, both} {
-				if got := ask(row.method, fill("", id)); got != unknown || !strings.HasPrefix(got, "404 ") {
-					t.Errorf("%s %s:\n%s\n%s", row.method, row.path, got, unknown)
-				}
+			if got := ask(row.method, fill("", foreign)); got != unknown || !strings.HasPrefix(got, "404 ") {
+				t.Errorf("%s %s:\n%s\n%s", row.method, row.path, got, unknown)
+			}
+			if got := ask(row.method, fill("", both)); strings.Contains(got, "foreign") || !strings.Contains(row.path, "{item}") && strings.HasPrefix(got, "404 ") {
+				t.Errorf("%s %s of several:\n%s", row.method, row.path, got)
 			}
 		}
 	}
@@ -77,6 +79,13 @@ func TestForeignAndUnknownNamesAreAnsweredAlike(t *testing.T) {
 	}
 	if created[0] != created[1] || !strings.HasPrefix(created[0], "403 ") || strings.Contains(created[0], "foreign") {
 		t.Errorf("POST /message/batches:\n%s", strings.Join(created, "\n"))
+	}
+	for _, list := range []string{
+		said(t, r.with(key, "GET", "/message/batches", "")), said(t, r.with(key, "POST", "/message/batches/list", `{"instanceName":"mine"}`)),
+	} {
+		if strings.Contains(list, "foreign") || !strings.Contains(list, both) {
+			t.Errorf("a list: %s", list)
+		}
 	}
 	for _, path := range []string{"/instance?instanceName=", "/message/batches?instanceName=", "/ws/instance/events?event=*&instance="} {
 		var all []string

@@ -96,7 +96,7 @@ func (a *api) listEvents(c *call) error {
 	if err != nil {
 		return err
 	}
-	if _, err := a.Engine.Batch(c.user, id); err != nil {
+	if _, err := a.shown(c).Batch(id); err != nil {
 		return err
 	}
 	list := outboxList{name: "events " + id.String(), query: store.OutboxQuery{Batch: id}}
@@ -108,7 +108,7 @@ func (a *api) listEvents(c *call) error {
 		return err
 	}
 	// Its events go after a batch does: when it is still there, they all were.
-	if _, err := a.Engine.Batch(c.user, id); err != nil {
+	if _, err := a.shown(c).Batch(id); err != nil {
 		return err
 	}
 	return c.w.json(http.StatusOK, answer)

@@ -83,15 +83,15 @@ func routes() []route {
 		{"PUT", "/instance/{i}/limits", instanceBearer, scopeManage, audited("limits.change", (*api).putLimits)},
 		{"GET", "/instance/{i}/limits", instanceBearer, scopeRead | scopeManage, (*api).showLimits},
 
-		{"PUT", "/instance/{i}/webhook", instanceBearer, scopeWebhook, audited("webhook.change", (*api).putWebhook)},
+		{"PUT", "/instance/{i}/webhook", instanceBearer, scopeWebhook, audited(actionWebhook, (*api).putWebhook)},
 		{"GET", "/instance/{i}/webhook", instanceBearer, scopeWebhook, (*api).showWebhook},
 		{"POST", "/instance/{i}/webhook/test", instanceBearer, scopeWebhook, (*api).tryWebhook},
-		{"PUT", "/instance/{i}/webhook/options", instanceBearer, scopeWebhook, audited("webhook.options.change", (*api).putOptions)},
+		{"PUT", "/instance/{i}/webhook/options", instanceBearer, scopeWebhook, audited(actionOptions, (*api).putOptions)},
 		{"GET", "/instance/{i}/webhook/options", instanceBearer, scopeWebhook, (*api).showOptions},
 		{"DELETE", "/instance/{i}/webhook/options", instanceBearer, scopeWebhook, audited("webhook.options.delete", (*api).dropOptions)},
 		{"POST", "/instance/{i}/webhook/options/rotate-secret", instanceBearer, scopeWebhook, audited("webhook.secret.rotate", (*api).rotateSecret)},
 
-		{"PUT", "/webhook/options", globalKey, never, audited("webhook.options.change", (*api).putGlobalOptions)},
+		{"PUT", "/webhook/options", globalKey, never, audited(actionOptions, (*api).putGlobalOptions)},
 		{"GET", "/webhook/options", globalKey, never, (*api).showGlobalOptions},
 		{"DELETE", "/webhook/options", globalKey, never, audited("webhook.options.delete", (*api).dropGlobalOptions)},
 		{"POST", "/webhook/options/rotate-secret", globalKey, never, audited("webhook.secret.rotate", (*api).rotateGlobalSecret)},

@@ -249,7 +249,7 @@ func (a *api) globalEvents(c *call) error {
 	stream := s.stream(token)
 	if c.scoped() {
 		stream = a.scopedStream(c, s)
-		stream.Hears = a.hears(c.key)
+		stream.Tells = a.tells(c.key)
 	}
 	peers.Prove(c.r.Context())
 	return a.Hub.ServeGlobal(c.w, c.r, user, stream)

@@ -24,9 +24,9 @@ type Stream struct {
 	Holder [sha256.Size]byte
 	// Scoped tells that the token is none of the instance's own, which may be replaced.
 	Scoped bool
-	// Hears reports whether the client is told a message about a user's batches. It is called
-	// by one goroutine; nil: it is told all.
-	Hears func(body []byte) bool
+	// Tells makes of a message about a user's batches what the client is told, nil for
+	// nothing. It is called by one goroutine; nil: it is told all.
+	Tells func(body []byte) []byte
 	// Check says whether the token still counts. It is to be asked once a revocation
 	// would reach the client; nil for a user's token.
 	Check func() error

@@ -79,7 +79,11 @@ func idsOf(c *event.ContactChange) (ids contactIDs, ok bool) {
 	return ids, ids.phone+ids.lid != "" && plausible(ids.phone) && plausible(ids.lid)
 }
 
-func plausible(jid string) bool { return len(jid) <= maxContactJID && utf8.ValidString(jid) }
+// plausible reports whether a text can be the JID of somebody, or the id of a message. It is
+// a part of keys of the file, in which a zero byte ends it.
+func plausible(jid string) bool {
+	return len(jid) <= maxContactJID && utf8.ValidString(jid) && !strings.Contains(jid, "\x00")
+}
 
 // contactEdit is what a change makes of the stored contacts: the records that
 // it touches, as they are and as they will be. The last one of after is the

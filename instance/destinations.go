@@ -97,7 +97,7 @@ func (r *Registry) destinationsBy(e *entry, kind event.Kind, about event.About, 
 	return to
 }
 
-func (o *heldOptions) webhook(hook *Webhook, now time.Time) event.Destination {
+func (o *heldOptions) webhook(hook *keptWebhook, now time.Time) event.Destination {
 	return o.to(event.TargetWebhook, hook.URL, &o.access, now)
 }
 

@@ -56,6 +56,7 @@ func (r *Registry) Export(id int64) (e Export, err error) {
 			}
 			*to = raw
 		}
+		e.Webhook, e.Options = withoutKey(e.Webhook), withoutKey(e.Options)
 		e.Limits, err = pace.Stored(tx, id)
 		return err
 	})
@@ -63,6 +64,21 @@ func (r *Registry) Export(id int64) (e Export, err error) {
 		err = ErrNotFound
 	}
 	return e, err
+}
+
+// withoutKey is a record without the scoped key that changed it last, which means nothing
+// in another file.
+func withoutKey(raw json.RawMessage) json.RawMessage {
+	var fields map[string]json.RawMessage
+	if json.Unmarshal(raw, &fields) != nil || fields["key"] == nil {
+		return raw
+	}
+	delete(fields, "key")
+	out, err := json.Marshal(fields)
+	if err != nil {
+		return raw
+	}
+	return out
 }
 
 // ExportContacts calls fn for each contact of an instance, and ExportMessages for each

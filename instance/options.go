@@ -8,6 +8,8 @@ import (
 	"sync/atomic"
 	"time"
 
+	"github.com/google/uuid"
+
 	"postern/event"
 	"postern/store"
 )
@@ -100,6 +102,7 @@ type keptOptions struct {
 	MaxAge    string         `json:"maxAge"`
 	Filter    Filter         `json:"filter"`
 	Endpoints []keptEndpoint `json:"endpoints,omitempty"`
+	Key       uuid.UUID      `json:"key,omitzero"` // that replaced them last; zero: another credential
 }
 
 // keptEndpoint is an endpoint as the file has it.

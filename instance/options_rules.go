@@ -9,6 +9,8 @@ import (
 	"strings"
 	"time"
 
+	"github.com/google/uuid"
+
 	"postern/event"
 )
 
@@ -24,6 +26,8 @@ type OptionsChange struct {
 
 	// NoCodes is for who may pair no account: see ErrCodes.
 	NoCodes bool
+	// Key is the scoped key that makes the change; zero: another credential.
+	Key uuid.UUID
 }
 
 // EndpointChange is one endpoint of a change.
@@ -41,7 +45,7 @@ type EndpointChange struct {
 // wrapping ErrInvalidWebhook.
 func (r *Registry) apply(c OptionsChange, before *keptOptions) (o keptOptions, fresh map[string]bool, err error) {
 	o = defaultOptions()
-	o.Durable = c.Durable
+	o.Durable, o.Key = c.Durable, c.Key
 	if c.Order != nil {
 		o.Order = *c.Order
 	}

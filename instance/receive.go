@@ -80,6 +80,9 @@ const maxRefused = 1000
 // checkReceived holds the fields of a record against rules that no request needs, since
 // none can set them.
 func (r *Record) checkReceived() error {
+	if !plausible(r.OwnerLID) {
+		return invalid("ownerLid", "must be the LID of an account")
+	}
 	for i, one := range r.Restrictions {
 		at := fmt.Sprintf("restrictions[%d].", i)
 		switch {

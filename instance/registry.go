@@ -29,7 +29,7 @@ func Buckets() []store.Bucket {
 	return []store.Bucket{
 		{Name: instances, Owner: "instance", Key: "id", Value: "JSON: name, status, owner, token, attributes", Needs: instanceNeeds},
 		{Name: instanceName, Owner: "instance", Key: "name", Value: "id", Needs: nameNeeds},
-		{Name: webhooks, Owner: "instance", Key: "instance id", Value: "JSON: url, enabled, events", Needs: ownedJSON[Webhook]("a webhook is not called: set it again")},
+		{Name: webhooks, Owner: "instance", Key: "instance id", Value: "JSON: url, enabled, events, the scoped key that changed it last", Needs: ownedJSON[keptWebhook]("a webhook is not called: set it again")},
 		{Name: proxies, Owner: "instance", Key: "instance id", Value: "JSON: url with its password, for what", Needs: proxyNeeds, Instead: unknownProxy},
 		{Name: messages, Owner: "instance", Key: "instance id + message id", Value: "JSON: the message and when it was stored", Append: true, Series: 8, Guards: true, When: messageStored, Needs: messageNeeds},
 		{Name: messageKeys, Owner: "instance", Key: "instance id + key id, 0, chat", Value: "message id", Needs: messageKeyNeeds},
@@ -38,7 +38,7 @@ func Buckets() []store.Bucket {
 		{Name: messageUpdates, Owner: "instance", Key: "instance id + message id + n", Value: "JSON: status and time", Fill: 0.75, Needs: messageUpdateNeeds},
 		{Name: processing, Owner: "instance", Key: "instance id + process id", Value: "JSON: a send that was accepted and has not ended", Needs: ownedJSON[job]("nobody hears what became of a send")},
 		{Name: contacts, Owner: "instance", Key: "instance id + contact id", Value: "JSON: JIDs and names", Needs: contactNeeds},
-		{Name: optionsBucket, Owner: "instance", Key: "instance id, 0: the global webhook", Value: "JSON: how deliveries go out, with headers and secrets", Needs: ownedJSON[keptOptions]("headers, secrets and endpoints are lost: set the options again")},
+		{Name: optionsBucket, Owner: "instance", Key: "instance id, 0: the global webhook", Value: "JSON: how deliveries go out, with headers and secrets, the scoped key that changed them last", Needs: ownedJSON[keptOptions]("headers, secrets and endpoints are lost: set the options again")},
 		{Name: settingsBucket, Owner: "instance", Key: "instance id", Value: "JSON: what the instance does by itself", Needs: ownedJSON[Settings]("an instance does nothing by itself: set its settings again")},
 		{Name: callAnswers, Owner: "instance", Key: "instance id + caller", Value: "when the caller was last sent the text that answers calls", Needs: ownedNeeds},
 		{Name: readsDue, Owner: "instance", Key: "instance id + n", Value: "JSON: a message that is to be marked as read", Needs: ownedJSON[dueRead]("a message is not marked as read")},
@@ -144,7 +144,7 @@ type entry struct {
 	change   sync.Mutex
 	gone     bool // deleted; guarded by change
 	record   atomic.Pointer[Record]
-	webhook  atomic.Pointer[Webhook]
+	webhook  atomic.Pointer[keptWebhook]
 	settings atomic.Pointer[Settings]    // nil: none were stored
 	options  atomic.Pointer[heldOptions] // nil: none were stored
 	changing atomic.Bool                 // options are being replaced: the file is ahead of them

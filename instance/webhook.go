@@ -8,6 +8,8 @@ import (
 	"net/url"
 	"unicode/utf8"
 
+	"github.com/google/uuid"
+
 	"postern/delivery"
 	"postern/event"
 	"postern/store"
@@ -36,6 +38,15 @@ type WebhookChange struct {
 
 	// NoCodes is for who may pair no account: see ErrCodes.
 	NoCodes bool
+	// Key is the scoped key that makes the change; zero: another credential.
+	Key uuid.UUID
+}
+
+// keptWebhook is a webhook as the file has it.
+type keptWebhook struct {
+	Webhook
+
+	Key uuid.UUID `json:"key,omitzero"` // that changed it last; zero: another credential
 }
 
 // ErrCodes refuses to have codes, with which whoever has one links the account, go where
@@ -68,10 +79,10 @@ func (r *Registry) PutWebhook(ctx context.Context, id int64, c WebhookChange) (W
 	if before == nil && c.URL == nil {
 		return Webhook{}, badWebhook("url", "is required when the webhook is created")
 	}
-	var hook Webhook
+	hook := keptWebhook{Key: c.Key}
 	var ended []delivery.Ended
 	err := r.cfg.Store.Update(ctx, func(tx *store.Tx) (err error) {
-		if hook, err = c.apply(tx, id, before); err != nil {
+		if hook.Webhook, err = c.apply(tx, id, before); err != nil {
 			return err
 		}
 		if ended = nil; before != nil && before.URL != hook.URL {
@@ -115,9 +126,9 @@ func (h Webhook) clone() Webhook {
 }
 
 // wants reports whether the webhook receives events of that flag.
-func (h *Webhook) wants(f event.Flag) bool { return h != nil && h.Enabled && h.Events[f] }
+func (h *keptWebhook) wants(f event.Flag) bool { return h != nil && h.Enabled && h.Events[f] }
 
-func (c WebhookChange) apply(tx *store.Tx, id int64, before *Webhook) (Webhook, error) {
+func (c WebhookChange) apply(tx *store.Tx, id int64, before *keptWebhook) (Webhook, error) {
 	now := event.At(tx.Now())
 	hook := Webhook{InstanceID: id, Events: map[event.Flag]bool{}, CreatedAt: now}
 	if before != nil {

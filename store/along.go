@@ -8,8 +8,18 @@ type alongKey struct{}
 // Along returns a context that has fn run in the transaction of each [Store.Update]
 // with it, after what that was called for and only when that had no error. fn keeps
 // the rules of Update's closures, and puts the same thing each time that it is
-// called: a caller may commit several times. With a nil fn nothing goes along.
+// called: a caller may commit several times. What goes along with ctx already comes
+// before it. With a nil fn nothing goes along.
 func Along(ctx context.Context, fn func(*Tx) error) context.Context {
+	if before, _ := ctx.Value(alongKey{}).(func(*Tx) error); before != nil && fn != nil {
+		added := fn
+		fn = func(tx *Tx) error {
+			if err := before(tx); err != nil {
+				return err
+			}
+			return added(tx)
+		}
+	}
 	return context.WithValue(ctx, alongKey{}, fn)
 }
 

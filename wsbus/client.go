@@ -33,9 +33,9 @@ type client struct {
 	hub    *Hub
 	kinds  []event.Kind // nil: all
 	token  Token
-	holder Token                  // on which token depends; zero: on none
-	scoped bool                   // token is none of the instance's own
-	hears  func(body []byte) bool // nil: everything
+	holder Token                    // on which token depends; zero: on none
+	scoped bool                     // token is none of the instance's own
+	tells  func(body []byte) []byte // nil: everything as it is
 
 	counts   bool   // it came with since, and hears no event without a number
 	past     past   // the stored events; nil for the clients of an instance without

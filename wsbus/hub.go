@@ -50,10 +50,10 @@ type GlobalClient struct {
 	Token   Token        // that it came with
 	Holder  Token        // on which its token depends; zero: on none
 	Check   func() error // as of an InstanceClient
-	// Hears reports whether the client is sent a message of the user's; those that it is not
-	// are passed over, as events of other kinds are. The goroutine that writes to the client
-	// calls it. nil: it is sent all.
-	Hears func(body []byte) bool
+	// Tells makes of a message of the user's what the client is sent. One of which that is nil
+	// is passed over, as events of other kinds are. The goroutine that writes to the client
+	// calls it. nil: it is sent all as they are.
+	Tells func(body []byte) []byte
 	Since *uint64 // replay the events after this sequence first; 0: all that is kept; nil: none
 }
 
@@ -145,7 +145,7 @@ func orDefault[T int | time.Duration](v, def T) T {
 // answered yet.
 func (h *Hub) ServeGlobal(w http.ResponseWriter, r *http.Request, g GlobalClient) error {
 	c := newClient(h, g.Kinds, g.Expires)
-	c.token, c.holder, c.hears = g.Token, g.Holder, g.Hears
+	c.token, c.holder, c.tells = g.Token, g.Holder, g.Tells
 	c.past = pastOf[uuid.UUID]{h.cfg.Events, g.Owner, "user"}
 	return serve(h, w, r, h.owners, g.Owner, c, func() error {
 		if g.Check != nil {

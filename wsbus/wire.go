@@ -146,11 +146,13 @@ func (c *client) write(ctx context.Context, conn *websocket.Conn) {
 	}
 }
 
-// send writes one message, if the client hears it. It reports false when the client ends
+// send writes what the client is told of one message. It reports false when the client ends
 // with it.
 func (c *client) send(ctx context.Context, conn *websocket.Conn, body []byte) bool {
-	if c.hears != nil && !c.hears(body) {
-		return true
+	if c.tells != nil {
+		if body = c.tells(body); body == nil {
+			return true
+		}
 	}
 	err := conn.Write(ctx, websocket.MessageText, body)
 	if err == nil {

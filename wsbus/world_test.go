@@ -30,7 +30,7 @@ type world struct {
 	kept    *kept
 	expires time.Time
 	kinds   []event.Kind
-	hears   func([]byte) bool
+	tells   func([]byte) []byte
 	check   func() error
 	feed    func(http.ResponseWriter, *http.Request, Token) error // of the path /feed
 	refused chan error                                            // what the hub refused last, size 1
@@ -68,7 +68,7 @@ func (w *world) ServeHTTP(rw http.ResponseWriter, r *http.Request) {
 	case "/feed":
 		err = w.feed(rw, r, token)
 	case "/global":
-		err = w.hub.ServeGlobal(rw, r, GlobalClient{Owner: user, Kinds: w.kinds, Expires: w.expires, Token: token, Since: since, Hears: w.hears})
+		err = w.hub.ServeGlobal(rw, r, GlobalClient{Owner: user, Kinds: w.kinds, Expires: w.expires, Token: token, Since: since, Tells: w.tells})
 	default:
 		err = w.hub.ServeInstance(rw, r, InstanceClient{
 			Instance: 7, Durable: r.URL.Path == "/durable", Kinds: w.kinds, Expires: w.expires, Token: token, Since: since, Check: w.check,

@@ -37,9 +37,13 @@
   };
 
   const key = (n, name, more) => ({ id: "0196f0a0-0000-7000-8000-00000000000" + n, name, instances: ["*"], scopes: ["read", "metrics"], userId: null, recipients: null, rateLimit: null, expiresAt: null, createdAt: ago(9e6), updatedAt: ago(9e6), lastUsedAt: ago(120 * n), lastUsedFrom: "10.1.4." + n, ...more });
-  stage.keys = empty ? [] : scene === "hostile" ? [key(1, hostile, { instances: ["a".repeat(255)], lastUsedFrom: "2001:db8:aaaa:bbbb:cccc:dddd:eeee:ffff" })] : [
+  const running = (batch, instance, url) => ({
+    batches: [{ id: "1", name: batch, status: "PROCESSING" }, { id: "2", name: batch, status: "WAITING_FOR_WINDOW" }], totalBatches: 42,
+    webhooks: [{ instanceId: 1, instanceName: instance, target: "webhook", url }, { instanceId: 1, instanceName: instance, target: "endpoint", endpointId: "crm", url }], totalWebhooks: 2,
+  });
+  stage.keys = empty ? [] : scene === "hostile" ? [key(1, hostile, { instances: ["a".repeat(255)], lastUsedFrom: "2001:db8:aaaa:bbbb:cccc:dddd:eeee:ffff", running: running(hostile, "a".repeat(255), "https://example.org/" + "x".repeat(300)) })] : [
     key(1, "Monitoring"), key(2, "CRM", { instances: ["shop", "support-berlin"], scopes: ["read", "send", "media"], recipients: ["4915112345678"], rateLimit: { perMinute: 120 }, expiresAt: ago(-86400 * 60) }),
-    key(3, "Spring campaign", { scopes: ["batch", "send"], userId: "7b7c0f6e-2f6a-4d0e-9a54-2b8f6b7c0f6e", expiresAt: ago(86400) }), key(4, "Agent", { instances: ["shop"], lastUsedAt: null, lastUsedFrom: null })];
+    key(3, "Spring campaign", { running: running("Spring greetings", "shop", "https://crm.example.org/hook"), scopes: ["batch", "send", "webhook"], userId: "7b7c0f6e-2f6a-4d0e-9a54-2b8f6b7c0f6e", expiresAt: ago(86400) }), key(4, "Agent", { instances: ["shop"], lastUsedAt: null, lastUsedFrom: null })];
   const audit = empty ? [] : Array.from({ length: 120 }, (_, i) => ({ id: 120 - i, at: ago(i * 4000 + 60), actor: ["global", "instance:shop", "0196f0a0-0000-7000-8000-000000000002"][i % 3], action: ["webhook.change", "key.create", "backup.create", "log.change", "instance.create"][i % 5], subject: scene === "hostile" ? hostile : ["shop", "0196f0a0-0000-7000-8000-000000000001", "", "debug", "newsletter"][i % 5], from: "10.1.4." + i }));
   const settings = [["server.listen", "127.0.0.1:8084", "127.0.0.1:8084", "default", "Address to listen on."], ["server.base_url", "https://wa.example.org", "", "environment SERVER_BASE_URL", "Public address of this program, for links; server.base_path may be left out."], ["authentication.global_auth_token", "********", null, "environment AUTHENTICATION_GLOBAL_AUTH_TOKEN_FILE", "The GlobalApiKey."], ["webhook.log_bodies", "failed", "failed", "default", "Which bodies are kept: all, failed or none."], ["webhook.replay_rate", 20, 50, "/etc/postern/config.toml", "Deliveries a second of a replay."], ["backup.every", "24h", "0s", "/etc/postern/config.toml", "How often a backup is made."], ["sandbox.enabled", scene === "three", false, "default", "Run the built-in local WhatsApp server and connect every instance to it."]]
     .map(([name, value, usual, source, about]) => ({ name, value: scene === "hostile" && name === "server.base_url" ? hostile + "x".repeat(200) : value, default: usual, source, about }));
@@ -58,7 +62,9 @@
     if (bare === "/keys") return json(200, list(stage.keys, 0, 200));
     const one = /^\/keys\/(.+)$/.exec(bare)?.[1], found = one && stage.keys.find((row) => row.id === one);
     if (found && method === "PATCH") return json(200, Object.assign(found, body));
-    if (found && method === "DELETE") { stage.keys = stage.keys.filter((row) => row !== found); return json(204); }
+    const left = found?.running || { batches: [], totalBatches: 0, webhooks: [], totalWebhooks: 0 };
+    if (found && method === "GET") return json(200, { ...found, ...left });
+    if (found && method === "DELETE") { stage.keys = stage.keys.filter((row) => row !== found); return json(200, { ...found, ...left, ...(path.includes("stop=true") && { stopped: left }) }); }
     if (bare === "/audit") return json(200, list(audit, Number(new URL(path, "http://x").searchParams.get("nextCursor") || 0)));
     if (request === "POST /admin/backup") return file("postern-20260518T094112Z.tar");
     if (request === "POST /admin/check") return json(200, { buckets: 62, records: 104212, bytes: 16805888, faults: scene === "broken" ? ["the index of messages of instance 3 has 2 entries too many; a start puts it right"] : [] });

@@ -134,6 +134,24 @@ window.further = ({ $, all, at, button, dialog, hostile, later, menu, press, sig
       await later(300);
       want(asked("DELETE /keys/7").length === 1 && $("main").textContent.includes("No keys yet"), "it is gone");
     },
+    async "a key is deleted with what it left running, or without"() {
+      await signIn("right");
+      const more = { batches: Array.from({ length: 6 }, (_, i) => ({ id: "b" + i, name: i ? "batch " + i : hostile, status: "PROCESSING" })), totalBatches: 1200, webhooks: [{ instanceId: 1, instanceName: "one", target: "webhook", url: "https://example.org/" + hostile }], totalWebhooks: 1 };
+      stage.keys = ["7", "8"].map((id) => ({ id, name: "CRM " + id, instances: ["one"], scopes: ["batch"], recipients: null, rateLimit: null, expiresAt: null, lastUsedAt: null, createdAt: "2026-01-01T00:00:00Z", running: more }));
+      await at("keys");
+      for (const [id, stop] of [["7", true], ["8", false]]) {
+        await menu("CRM " + id, "Delete");
+        const text = dialog().textContent;
+        want(text.includes("batches: 1,200, webhooks: 1") && text.includes(hostile) && text.includes("batch 4") && !text.includes("batch 5") && text.includes("and 1,195 more") && !$("dialog img"), "what goes on is told: " + text);
+        const box = dialog().querySelector(".check input");
+        want(!box.checked, "and stopped only when that is asked for");
+        if (stop) box.click();
+        await type(dialog().querySelector("form input"), "CRM " + id);
+        await press("Delete", dialog());
+        await later(300);
+        want(asked("DELETE /keys/" + id).length === 1 && asked("DELETE /keys/" + id + "?stop=true").length === (stop ? 1 : 0), "it is asked for: " + asked("DELETE"));
+      }
+    },
     async "the pages that keep the program say what the interface says"() {
       await signIn("right");
       stage.answers["GET /audit"] = () => list([{ id: 1, at: "2026-01-01T00:00:00Z", actor: "global", action: "key.create", subject: hostile, from: "::1" }]);

@@ -125,3 +125,29 @@ func TestAnAccountMovesInTheBrowser(t *testing.T) {
 	d.Call(consumer.Bearer(token), http.MethodGet, "/instance/shop", nil, nil) // its token as well
 	d.Stop()
 }
+
+// TestAKeyIsDeletedWithWhatItLeftRunning: the page says what goes on, and stops it.
+func TestAKeyIsDeletedWithWhatItLeftRunning(t *testing.T) {
+	d := newConsole(t)
+	token := d.Pair("shop")
+	var made struct{ ID, Key string }
+	d.Call(d.operator(), http.MethodPost, "/keys", map[string]any{"name": "leaver", "instances": []string{"shop"}, "scopes": []string{"webhook"}}, &made)
+	d.Call(consumer.Bearer(made.Key), http.MethodPut, "/instance/shop/webhook", map[string]any{"url": "https://example.org/hook", "enabled": true}, nil)
+	d.signIn()
+	d.goTo("keys", "Keys")
+	d.page.Await(`$(".sheet .row .menu button")`)
+	d.page.Run(`$(".sheet .row .menu button").click()`)
+	d.page.Await(`$("[role=menuitem].harm")`)
+	d.page.Run(`$("[role=menuitem].harm").click()`)
+	d.says("dialog .running", "https://example.org/hook")
+	d.check("Stop it all")
+	d.fill("Type leaver to go on", "leaver")
+	d.page.Press("Enter")
+	d.says(".toasts", "leaver was deleted")
+	var hook struct{ Enabled bool }
+	d.Call(consumer.Bearer(token), http.MethodGet, "/instance/shop/webhook", nil, &hook)
+	if hook.Enabled {
+		t.Error("the webhook is enabled still")
+	}
+	d.Stop()
+}

@@ -3,6 +3,7 @@ import { useEffect, useState } from "preact/hooks";
 import { call } from "../data/api.js";
 import { useCell } from "../data/cell.js";
 import { fleet, loadFleet } from "../data/fleet.js";
+import { useLoaded } from "../data/loaded.js";
 import { html } from "../html.js";
 import { Dialog, Menu, close, confirm, open, toast, useTitle } from "../ui/float.js";
 import { Button, Check, Empty, Field, Loading, Select, Text, Trouble } from "../ui/parts.js";
@@ -41,14 +42,28 @@ function Row({ row, load }) {
 }
 
 function remove(row, load) {
+  const asked = {};
   confirm({
-    title: t("delete.title", { name: row.name }), children: t("keys.deleteText"), word: t("delete.do"), typed: row.name,
+    title: t("delete.title", { name: row.name }), children: t("keys.deleteText"), extra: html`<${Running} row=${row} asked=${asked}/>`, word: t("delete.do"), typed: row.name,
     act: async () => {
-      await call("DELETE", "/keys/" + row.id);
+      await call("DELETE", "/keys/" + row.id + (asked.stop ? "?stop=true" : ""), undefined, { patience: 60000 });
       load();
       toast(t("delete.done", { name: row.name }));
     },
   });
+}
+
+// Running is what goes on without the key, unless it is stopped along with it.
+function Running({ row, asked }) {
+  const { value, error, load } = useLoaded("/keys/" + row.id);
+  const [stop, setStop] = useState(false);
+  if (!value) return html`<${Trouble} error=${error} again=${load}/>`;
+  const { batches, totalBatches, webhooks, totalWebhooks } = value;
+  const shown = [...batches.slice(0, 5).map((one) => [one.name, t("batch.state." + one.status)]), ...webhooks.slice(0, 5).map((one) => [one.instanceName, one.url])];
+  const more = totalBatches + totalWebhooks - shown.length;
+  return shown.length > 0 && html`<div class="form"><p>${t("keys.running", { batches: number(totalBatches), webhooks: number(totalWebhooks) })}</p>
+    <ul class="faults running">${shown.map(([name, rest], i) => html`<li class="one-line" key=${i}><bdi>${name}</bdi> <span class="quiet">${rest}</span></li>`)}${more > 0 && html`<li class="one-line">${t("keys.more", { n: number(more) })}</li>`}</ul>
+    <${Check} label=${t("keys.stop")} help=${t("keys.stopHelp")} value=${stop} on=${(is) => setStop(asked.stop = is)}/></div>`;
 }
 
 const edit = (row, load) => open(() => html`<${Edit} row=${row} load=${load}/>`);

@@ -1,0 +1,72 @@
+package access
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+
+	"github.com/google/uuid"
+
+	"postern/store"
+)
+
+// While returns a context whose commits fail with ErrUnknown once a key is deleted. A key
+// that expired, or may less than when the request came, does not count.
+func While(ctx context.Context, id uuid.UUID) context.Context {
+	return store.Along(ctx, func(tx *store.Tx) error {
+		if !tx.Has(bucketKeys, id[:]) {
+			return ErrUnknown
+		}
+		return nil
+	})
+}
+
+// Ending returns the keys that were deleted, while what they left running is stopped. One
+// that cannot be read is left out.
+func (all *Keys) Ending() (keys []Key, err error) {
+	err = all.store.View(func(tx *store.Tx) error {
+		keys = nil
+		return tx.Scan(bucketEnding, store.Range{}, func(_, raw []byte) (bool, error) {
+			var k Key
+			if json.Unmarshal(raw, &k) == nil {
+				keys = append(keys, k)
+			}
+			return true, nil
+		})
+	})
+	if err != nil {
+		return nil, fmt.Errorf("access: read the keys that end: %w", err)
+	}
+	return keys, nil
+}
+
+// EndingKey returns one of Ending. Error: ErrNotFound.
+func (all *Keys) EndingKey(id uuid.UUID) (k Key, err error) {
+	found := false
+	err = all.store.View(func(tx *store.Tx) (err error) {
+		k, found, err = store.GetJSON[Key](tx, bucketEnding, id[:])
+		return err
+	})
+	if err == nil && !found {
+		err = ErrNotFound
+	}
+	return k, err
+}
+
+// Ended notes that nothing of a key of Ending runs any more.
+func (all *Keys) Ended(ctx context.Context, id uuid.UUID) error {
+	if err := all.store.Update(ctx, func(tx *store.Tx) error { return tx.Delete(bucketEnding, id[:]) }); err != nil {
+		return fmt.Errorf("end the key %s: %w", id, err)
+	}
+	return nil
+}
+
+// endingNeeds: what a deleted key left running is stopped.
+func endingNeeds(*store.Lookup) store.Needs {
+	return func(key, value []byte) []store.Need {
+		if key != nil && (len(key) != len(uuid.UUID{}) || json.Unmarshal(value, &Key{}) != nil) {
+			return []store.Need{{Why: "what a deleted key left running is not stopped: stop it by hand"}}
+		}
+		return nil
+	}
+}

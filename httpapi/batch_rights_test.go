@@ -1,0 +1,51 @@
+package httpapi
+
+import (
+	"testing"
+
+	"github.com/google/uuid"
+
+	"postern/batch"
+)
+
+// TestEventsOfABatchOfSeveralNameTheKeysInstances and keep everything else.
+func TestEventsOfABatchOfSeveralNameTheKeysInstances(t *testing.T) {
+	r := newRig(t)
+	r.instance("mine")
+	r.instance("foreign")
+	k := r.newKey(`{"name":"k","instances":["mine"],"scopes":["batch"],"userId":"` + r.user.String() + `"}`)
+	made := func(instances string) string {
+		body := `{"name":"n","instances":` + instances + `,"autoStart":false,` + oneMessage + `}`
+		return decoded[batch.View](t, r.with(r.token, "POST", "/message/batches", body)).ID.String()
+	}
+	both, other := made(`["mine","foreign"]`), made(`["foreign"]`)
+	key, err := r.api.Access.Keys.Get(k.ID)
+	if err != nil {
+		t.Fatal(err)
+	}
+	tells := r.api.tells(&key)
+	const mine, foreign = `{"id":1,"name":"mine","connectionStatus":"online","selectedCount":7}`, `{"id":2,"name":"foreign","connectionStatus":"online","selectedCount":1}`
+	item := func(name string) string {
+		return `{"id":"i","instanceName":"` + name + `","position":3,"recipient":"49151"}`
+	}
+	for _, row := range []struct{ body, want string }{
+		{`{"event":"message.batch.created","data":{"batch":{"id":"` + both + `","message":{"payload":{"a":1.50}},"instances":[` + mine + `,` + foreign + `]}}}`,
+			`{"data":{"batch":{"id":"` + both + `","instances":[` + mine + `],"message":{"payload":{"a":1.50}}}},"event":"message.batch.created"}`},
+		{`{"event":"message.batch.progress","data":{"batch":{"currentItem":` + item("foreign") + `,"id":"` + both + `","instances":[` + foreign + `,` + mine + `]}}}`,
+			`{"data":{"batch":{"currentItem":` + item("") + `,"id":"` + both + `","instances":[` + mine + `]}},"event":"message.batch.progress"}`},
+		{`{"event":"message.batch.progress","data":{"batch":{"currentItem":` + item("mine") + `,"id":"` + both + `","instances":[` + foreign + `,` + mine + `]}}}`,
+			`{"data":{"batch":{"currentItem":` + item("mine") + `,"id":"` + both + `","instances":[` + mine + `]}},"event":"message.batch.progress"}`},
+		{`{"event":"message.batch.completed-with-errors","data":{"batch":{"id":"` + both + `","name":"<é&>"}}}`, `{"data":{"batch":{"id":"` + both + `","name":"<é&>"}},"event":"message.batch.completed-with-errors"}`},
+		{`{"event":"message.batch.item.failed","data":{"batchId":"` + both + `","instance":{"id":1,"name":"mine"}}}`, `{"event":"message.batch.item.failed","data":{"batchId":"` + both + `","instance":{"id":1,"name":"mine"}}}`},
+		{`{"event":"message.batch.item.failed","data":{"batchId":"` + both + `","instance":{"id":2,"name":"foreign"}}}`, ""},
+		{`{"event":"message.batch.item.failed","data":{"batchId":"` + other + `","instance":{"id":2,"name":"foreign"}}}`, ""},
+		{`{"event":"message.batch.created","data":{"batch":{"id":"` + other + `"}}}`, ""},
+		{`{"event":"message.batch.created","data":{"batch":{"id":"` + uuid.NewString() + `"}}}`, ""},
+		{`{"event":"message.batch.created","data":{"batch":{"id":"` + both + `","instances":"x"}}}`, ""},
+		{`{"event":"message.batch.created","data":{"batch":{"id":"` + both + `"`, ""},
+	} {
+		if got := string(tells([]byte(row.body))); got != row.want {
+			t.Errorf("%s\nis told as %s\nnot as     %s", row.body, got, row.want)
+		}
+	}
+}

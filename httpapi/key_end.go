@@ -1,0 +1,167 @@
+package httpapi
+
+import (
+	"context"
+	"errors"
+	"net/http"
+
+	"github.com/google/uuid"
+
+	"postern/access"
+	"postern/batch"
+	"postern/event"
+	"postern/instance"
+)
+
+// maxRunning bounds each list of keyRunning: as many as one user has open batches, unless
+// message.batch.max_open is raised.
+const maxRunning = 1000
+
+// keyRunning is what goes on without further requests of a scoped key.
+type keyRunning struct {
+	Batches       []batch.KeyBatch       `json:"batches"` // unfinished, created or last started with it
+	TotalBatches  int                    `json:"totalBatches"`
+	Webhooks      []instance.KeyReceiver `json:"webhooks"` // enabled, changed with it last
+	TotalWebhooks int                    `json:"totalWebhooks"`
+}
+
+// shownKey is a key with what goes on when it is deleted.
+type shownKey struct {
+	keyView
+	keyRunning
+}
+
+// deletedKey is a key as it was, and what it left running.
+type deletedKey struct {
+	shownKey
+	Stopped *keyRunning `json:"stopped,omitempty"` // as it is now
+}
+
+// deleteKey answers with the key as it was. With stop=true, what it left running is stopped
+// in further commits; where these fail, or the program ends, another DELETE goes on with
+// them, and so does the next start.
+func (a *api) deleteKey(c *call) error {
+	stop, err := c.flag("stop")
+	if err != nil {
+		return err
+	}
+	if err := c.noBody(); err != nil {
+		return err
+	}
+	id, err := c.keyID()
+	if err != nil {
+		return err
+	}
+	k, err := a.Access.Keys.Delete(c.r.Context(), id, stop)
+	if errors.Is(err, access.ErrNotFound) {
+		stop = true
+		k, err = a.Access.Keys.EndingKey(id)
+	}
+	if err != nil {
+		return err
+	}
+	if a.Hub != nil {
+		a.Hub.Revoke(keyToken(id))
+	}
+	ends := a.ends()
+	ends.actor, ends.from = c.actor(), a.from(c)
+	out := deletedKey{shownKey: shownKey{keyView: a.keyView(k)}}
+	if !stop {
+		out.keyRunning, err = ends.running(id)
+	} else {
+		out.keyRunning = keyRunning{}.with(nil) // though some may have a message on its way
+		out.Stopped = &keyRunning{}
+		*out.Stopped, err = ends.stop(context.WithoutCancel(c.r.Context()), id)
+	}
+	if err != nil {
+		return err
+	}
+	return c.w.json(http.StatusOK, out)
+}
+
+func (a *api) ends() keyEnds {
+	return keyEnds{who: a.Access, engine: a.Engine, registry: a.Registry}
+}
+
+// EndKeys goes on with deletions of keys whose stops were cut off by the end of the
+// program. It stops at the first that it cannot end: another start goes on.
+func EndKeys(ctx context.Context, who Access, engine *batch.Engine, registry *instance.Registry) error {
+	keys, err := who.Keys.Ending()
+	for _, k := range keys {
+		if err == nil {
+			_, err = keyEnds{who, engine, registry, actorGlobal, ""}.stop(ctx, k.ID)
+		}
+	}
+	return err
+}
+
+// keyEnds finds and stops what goes on without further requests of scoped keys, for an
+// actor at an address.
+type keyEnds struct {
+	who      Access
+	engine   *batch.Engine
+	registry *instance.Registry
+
+	actor, from string
+}
+
+func (e keyEnds) running(id uuid.UUID) (r keyRunning, err error) {
+	r.Batches, r.TotalBatches, err = e.engine.OfKey(id, maxRunning)
+	return r.with(e.registry.OfKey(id)), err
+}
+
+// with is r with these webhooks, and without null.
+func (r keyRunning) with(webhooks []instance.KeyReceiver) keyRunning {
+	r.TotalWebhooks = len(webhooks)
+	r.Webhooks = append([]instance.KeyReceiver{}, webhooks[:min(len(webhooks), maxRunning)]...)
+	if r.Batches == nil {
+		r.Batches = []batch.KeyBatch{}
+	}
+	return r
+}
+
+// stop stops what a key that was deleted left running, and returns that as it is now. It
+// may be repeated.
+func (e keyEnds) stop(ctx context.Context, id uuid.UUID) (stopped keyRunning, err error) {
+	webhooks, err := e.disable(ctx, id)
+	if err == nil {
+		stopped.Batches, stopped.TotalBatches, err = e.engine.StopOfKey(ctx, id, maxRunning)
+	}
+	if err == nil {
+		err = e.who.Keys.Ended(ctx, id)
+	}
+	return stopped.with(webhooks), err
+}
+
+// disable disables the webhooks of a key; each instance has its record in the audit log, in
+// the commit that changes it.
+func (e keyEnds) disable(ctx context.Context, id uuid.UUID) ([]instance.KeyReceiver, error) {
+	type change struct{ instance, action string }
+	of := func(r instance.KeyReceiver) change {
+		if r.Target == event.TargetWebhook {
+			return change{r.InstanceName, actionWebhook}
+		}
+		return change{r.InstanceName, actionOptions}
+	}
+	noted := map[change]*access.Entry{}
+	var entries []*access.Entry
+	for _, r := range e.registry.OfKey(id) {
+		if c := of(r); noted[c] == nil {
+			noted[c] = e.who.Book.Note(e.actor, c.action, c.instance, e.from)
+			entries = append(entries, noted[c])
+		}
+	}
+	done, err := e.registry.DisableOfKey(access.Along(ctx, entries), id)
+	kept := map[change]bool{}
+	for _, r := range done {
+		kept[of(r)] = true
+	}
+	for c, entry := range noted {
+		if kept[c] {
+			err = errors.Join(err, entry.Keep(ctx))
+		} else {
+			err = errors.Join(err, entry.Withdraw(ctx))
+		}
+	}
+	return done, err
+}
