@@ -101,8 +101,13 @@ func (c *client) offer(kind event.Kind, seq uint64, body []byte) {
 // sendBack ends a client that counts: the next event has no number. The reason is
 // its position once the message under way is written. The caller holds mu.
 func (c *client) sendBack() {
-	if c.resume, c.wasLive, c.at = true, c.live, max(c.newest, c.position); c.live && len(c.queue) > 0 {
+	c.resume, c.wasLive = true, c.live
+	switch {
+	case !c.live: // its writer has the position
+	case len(c.queue) > 0:
 		c.at = c.queue[0].seq - 1 // what is queued is not written any more
+	default:
+		c.at = max(c.newest, c.position)
 	}
 	c.close(CodeSlow, "")
 }

@@ -1,6 +1,7 @@
 package wsbus
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"math/rand/v2"
@@ -104,6 +105,25 @@ func TestUnnumberedEventDuringReplayLeavesNoGap(t *testing.T) {
 		t.Fatalf("%d messages after position 2, then closed with %d %q", len(got), end.Code, end.Reason)
 	}
 	wantEvents(t, w.dial(t, "/durable?since="+end.Reason), stored[position:])
+}
+
+// What waits behind a message that the client has not taken yet is at or after the position.
+func TestUnnumberedEventLeavesQueueAfterPosition(t *testing.T) {
+	w := newWorld(t, Config{})
+	w.kept.store(1)
+	conn := w.dial(t, "/durable?since=1")
+	waitFor(t, "a live client", w.live)
+	stored := w.kept.store(3)
+	for i := range stored {
+		stored[i].Body = bytes.Repeat([]byte{'a' + byte(i)}, 16<<20) // more than the sockets hold
+	}
+	w.tell(stored...)
+	w.tellUnstored("fallback")
+	got, end := closing(t, conn)
+	if len(got) == len(stored) || end.Code != CodeSlow || end.Reason != strconv.Itoa(1+len(got)) {
+		t.Fatalf("%d messages after position 1, then closed with %d %q", len(got), end.Code, end.Reason)
+	}
+	wantEvents(t, w.dial(t, "/durable?since="+end.Reason), stored[len(got):])
 }
 
 func TestUnnumberedEventOfOtherKindLeavesClientAlone(t *testing.T) {

@@ -131,6 +131,21 @@ func (w *world) waitForClients(t testing.TB, want int) {
 	})
 }
 
+// live tells whether all clients of the instance are.
+func (w *world) live() bool {
+	w.hub.mu.Lock()
+	defer w.hub.mu.Unlock()
+	for c := range w.hub.instances[7] {
+		c.mu.Lock()
+		live := c.live
+		c.mu.Unlock()
+		if !live {
+			return false
+		}
+	}
+	return true
+}
+
 func read(t testing.TB, conn *websocket.Conn) string {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(t.Context(), 10*time.Second)

@@ -53,7 +53,7 @@ func bearer(token string) RequestEditorFn {
 }
 
 func online(ctx context.Context, account *ClientWithResponses) {
-	connect, err := account.ConnectInstanceWithResponse(ctx, "go")
+	connect, err := account.ConnectInstanceWithResponse(ctx, "go", &ConnectInstanceParams{})
 	check(err)
 	want("connectInstance", connect.JSON200 != nil, connect.Body)
 	for {
