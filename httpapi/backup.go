@@ -71,7 +71,9 @@ func (a *api) cutOff(c *call, err error, text string, args ...any) error {
 // untilStopped is the request's context, which ends when the program begins to stop, too.
 func (a *api) untilStopped(c *call) (context.Context, context.CancelCauseFunc) {
 	ctx, cancel := context.WithCancelCause(c.r.Context())
-	if a.Stopping != nil {
+	if a.stops() {
+		cancel(ErrStopping)
+	} else if a.Stopping != nil {
 		go func() {
 			select {
 			case <-a.Stopping:
@@ -88,7 +90,9 @@ func (a *api) checkData(c *call) error {
 	if err := c.decode(&struct{}{}, maxBody); err != nil {
 		return err
 	}
-	report, err := a.Store.Check(c.r.Context())
+	ctx, cancel := a.untilStopped(c)
+	defer cancel(nil)
+	report, err := a.Store.Check(ctx)
 	if errors.Is(err, store.ErrSnapshotting) {
 		return refuse(http.StatusConflict, codeBackup, store.ErrSnapshotting.Error())
 	}
@@ -103,7 +107,9 @@ func (a *api) checkData(c *call) error {
 
 // showStats answers with what the data file holds, bucket by bucket.
 func (a *api) showStats(c *call) error {
-	is, err := a.Store.Inspect(c.r.Context())
+	ctx, cancel := a.untilStopped(c)
+	defer cancel(nil)
+	is, err := a.Store.Inspect(ctx)
 	if errors.Is(err, store.ErrSnapshotting) {
 		return refuse(http.StatusConflict, codeBackup, store.ErrSnapshotting.Error())
 	}

@@ -8,6 +8,7 @@ import (
 	"io"
 	"net/http/httptest"
 	"path/filepath"
+	"strings"
 	"testing"
 
 	"postern/backup"
@@ -89,4 +90,8 @@ func TestStopBeforeFirstByteAnswers503(t *testing.T) {
 		return Imported{}, fmt.Errorf("read: %w", ctx.Err())
 	}
 	wantError(t, r.bring(t, part{"attachment", "a.account", "x"}), 503, "SHUTTING_DOWN")
+	for _, look := range []string{"POST /admin/check", "GET /admin/stats"} {
+		method, path, _ := strings.Cut(look, " ")
+		wantError(t, r.admin(method, path, ""), 503, "SHUTTING_DOWN")
+	}
 }

@@ -46,7 +46,7 @@ func Inspect(path string, buckets []Bucket) (i Inspection, err error) {
 		return i, fmt.Errorf("inspect %s: %w", path, explain(err))
 	}
 	defer f.Close()
-	if err := i.read(f, sch); err != nil {
+	if err := i.read(context.Background(), f, sch); err != nil {
 		return i, fmt.Errorf("inspect %s: %w", path, advise(path, err))
 	}
 	return i, nil
@@ -60,13 +60,13 @@ func (s *Store) Inspect(ctx context.Context) (i Inspection, err error) {
 		return i, fmt.Errorf("inspect %s: %w", s.opts.Path, explain(err))
 	}
 	i.Path = s.opts.Path
-	if err := errors.Join(i.read(n.f, s.schema), n.Close()); err != nil {
+	if err := errors.Join(i.read(ctx, n.f, s.schema), n.Close()); err != nil {
 		return i, fmt.Errorf("inspect %s: %w", s.opts.Path, err)
 	}
 	return i, nil
 }
 
-func (i *Inspection) read(f *os.File, sch schema) error {
+func (i *Inspection) read(ctx context.Context, f *os.File, sch schema) error {
 	info, err := f.Stat()
 	if err != nil {
 		return err
@@ -88,6 +88,9 @@ func (i *Inspection) read(f *os.File, sch schema) error {
 	})
 	record := v.Record
 	v.Record = func(r pages.Record) error {
+		if ctx.Err() != nil {
+			return context.Cause(ctx)
+		}
 		in.add(sch[in.Bucket], r)
 		return record(r)
 	}

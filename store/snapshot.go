@@ -99,7 +99,7 @@ func (s *Store) snapshot(ctx context.Context) (_ *Snapshot, err error) {
 		return nil, err
 	}
 	n.size, n.at = int64(c.state.Pages())*int64(c.state.PageSize()), c.at
-	return n, n.read(s.schema)
+	return n, n.read(ctx, s.schema)
 }
 
 // SnapshotFile is the snapshot of a file that no program has open. It is locked
@@ -117,7 +117,7 @@ func SnapshotFile(path string, buckets []Bucket) (n *Snapshot, err error) {
 	info, err := f.Stat()
 	if err == nil {
 		n.size = info.Size()
-		if err = n.read(sch); err == nil {
+		if err = n.read(context.Background(), sch); err == nil {
 			err = n.found.judge(sch)
 		}
 	}
@@ -128,8 +128,12 @@ func SnapshotFile(path string, buckets []Bucket) (n *Snapshot, err error) {
 }
 
 // read looks at the whole snapshot.
-func (n *Snapshot) read(sch schema) (err error) {
-	if n.found, err = readSurveyFrom(&givingWay{r: n.f, store: n.store}, n.size); err != nil { // mapped, it would be resident memory
+func (n *Snapshot) read(ctx context.Context, sch schema) (err error) {
+	n.found, err = readSurveyFrom(&givingWay{r: untilEnded{ctx, n.f}, store: n.store}, n.size) // mapped, it would be resident memory
+	if ctx.Err() != nil {
+		return context.Cause(ctx) // the pages that were not read any more are not damaged
+	}
+	if err != nil {
 		return err
 	}
 	if err := n.found.identify(sch); err != nil {
@@ -137,6 +141,20 @@ func (n *Snapshot) read(sch schema) (err error) {
 	}
 	n.size = int64(n.found.file.Pages()) * int64(n.found.file.PageSize())
 	return nil
+}
+
+// untilEnded reads until a context ends.
+type untilEnded struct {
+	ctx context.Context
+	r   io.ReaderAt
+}
+
+// ReadAt implements [io.ReaderAt].
+func (u untilEnded) ReadAt(p []byte, at int64) (int, error) {
+	if u.ctx.Err() != nil {
+		return 0, context.Cause(u.ctx)
+	}
+	return u.r.ReadAt(p, at)
 }
 
 // givingWay reads a file that nobody waits for: others get their turn of the processor

@@ -338,3 +338,60 @@ func TestASnapshotOfAStoppedFileHasNoListOfFreePages(t *testing.T) {
 		t.Error(err)
 	}
 }
+
+// endsAt is a context that ends when it is looked at for so many times.
+type endsAt struct {
+	context.Context
+	left int
+}
+
+// Err implements [context.Context].
+func (c *endsAt) Err() error {
+	if c.left == 0 {
+		return context.Canceled
+	}
+	c.left--
+	return nil
+}
+
+// TestWhoStopsWaitingEndsTheSnapshot at every step, and gets no word of damage.
+func TestWhoStopsWaitingEndsTheSnapshot(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "p.db")
+	s := openTest(t, path)
+	fillThings(t, s, 500)
+	for name, look := range map[string]func(context.Context) error{
+		"snapshot": func(ctx context.Context) error {
+			n, err := s.Snapshot(ctx)
+			if err == nil {
+				err = n.Close()
+			}
+			return err
+		},
+		"check": func(ctx context.Context) error {
+			r, err := s.Check(ctx)
+			if len(r.Faults) > 0 {
+				t.Errorf("check: %q", r.Faults)
+			}
+			return err
+		},
+		"stats": func(ctx context.Context) error {
+			_, err := s.Inspect(ctx)
+			return err
+		},
+	} {
+		steps := 0
+		for ; ; steps++ {
+			ctx := &endsAt{t.Context(), steps}
+			err := look(ctx)
+			if alone(t, path); err == nil && ctx.left == 0 && steps > 0 {
+				break // it looked at the context so often, and that did not end
+			}
+			if !errors.Is(err, context.Canceled) || errors.Is(err, ErrCorrupt) {
+				t.Fatalf("%s, ended at step %d: %v", name, steps, err)
+			}
+		}
+		if steps < 10 { // the file has that many pages
+			t.Errorf("%s looks %d times whether somebody waits for it", name, steps)
+		}
+	}
+}
