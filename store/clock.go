@@ -17,7 +17,7 @@ const (
 	clockLeap  = 48 * time.Hour // how far ahead the clock may be after a stop
 	clockTrial = 24 * time.Hour // how long a clock that is further ahead has to run before it is trusted
 	clockSaved = time.Minute    // how old the kept times may be while commits are made
-	clockSlack = time.Second    // smaller steps back do not count
+	clockSlack = time.Minute    // smaller steps back do not count
 )
 
 var (
@@ -252,8 +252,8 @@ func (s *Store) Now() time.Time {
 // Steady is the time by which lives of limited length are counted: see [Tx.Steady].
 func (s *Store) Steady() time.Time { return s.clock.steadyAt(s.running()).Truncate(time.Millisecond) }
 
-// ClockWentBack reports whether the clock shows an earlier time than it showed before, in this run or an earlier
-// one: a time that was set before is not to be waited for.
+// ClockWentBack reports whether the clock shows a time more than a minute before one that it showed before, in
+// this run or an earlier one: a time that was set before is not to be waited for.
 func (s *Store) ClockWentBack() bool {
 	s.clock.mu.Lock()
 	defer s.clock.mu.Unlock()
