@@ -18,6 +18,7 @@ func TestWrongClockExpiresNoDelivery(t *testing.T) {
 		"ten years behind, corrected":    {-10 * year, 0},
 		"ten years ahead, corrected":     {10 * year, 0},
 		"a year ahead, two years behind": {year, -2 * year},
+		"a day behind, corrected":        {-24 * time.Hour, 0},
 	} {
 		t.Run(name, func(t *testing.T) {
 			r := newRig(t, Config{Log: true})

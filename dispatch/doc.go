@@ -61,7 +61,8 @@
 // arrive in order, since one batch has one delivery in flight at most; an
 // entry in backoff does not hold back the others. Attempts, the last outcome
 // and the next time live in the file, so a restart changes nothing about them.
-// Nothing is given up. A next time further away than the longest pause was set
+// Nothing is given up. After the clock went back by more than a minute, in a run or between
+// two, nothing waits for a time that was set before, and one further away than the longest pause was set
 // under a clock that was ahead, and counts as now. An operator can make one
 // entry or all due at once. Entries that ended are removed after the retention,
 // or once they were published when their batch was removed; a pending one is

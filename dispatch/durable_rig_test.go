@@ -29,6 +29,7 @@ type town struct {
 	relay  *Relay
 	config delivery.Config
 	path   string
+	ahead  time.Duration          // of the store's clock
 	image  atomic.Pointer[func()] // called after each commit; nil: not
 
 	mu     sync.Mutex
@@ -75,7 +76,7 @@ func (c *town) open(path string) {
 	c.t.Helper()
 	var err error
 	c.path = path
-	c.s, err = store.Open(store.Options{Path: path, Buckets: delivery.Buckets(), NoSync: true, MinFree: 1, OnCommit: func(int, time.Duration) {
+	c.s, err = store.Open(store.Options{Path: path, Buckets: delivery.Buckets(), NoSync: true, MinFree: 1, Now: func() time.Time { return time.Now().Add(c.ahead) }, OnCommit: func(int, time.Duration) {
 		if image := c.image.Load(); image != nil && *image != nil {
 			(*image)()
 		}

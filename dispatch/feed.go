@@ -120,12 +120,12 @@ func (f *feeder) drowsy(now time.Time) bool {
 
 // turn does what can be done now and returns when to look again.
 func (f *feeder) turn() time.Duration {
+	if f.clockWentBack(time.Now()) {
+		f.l.board.hurry()
+	}
 	f.heed()
 	if f.l.passWanted.Swap(false) {
 		f.again = true
-	}
-	if f.clockWentBack(time.Now()) {
-		f.begin()
 	}
 	for f.l.outbox() && f.fillThin() {
 	}
@@ -146,12 +146,11 @@ func (f *feeder) turn() time.Duration {
 }
 
 // clockWentBack reports whether the clock of the computer was set back by more
-// than a second since it was last asked. Then a time in the heap may be further
-// away than any pause, and would wait behind those that are not; a pass takes
-// such entries as due.
+// than a minute since it was last asked. Then a time that was set before may be
+// further away than the pause that it stands for, and nothing waits for it.
 func (f *feeder) clockWentBack(now time.Time) bool {
 	now = now.Round(0) // the monotonic reading does not follow the clock
-	back := now.Before(f.seen.Add(-time.Second))
+	back := now.Before(f.seen.Add(-time.Minute))
 	f.seen = now
 	return back
 }

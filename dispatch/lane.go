@@ -127,7 +127,7 @@ func (r *Relay) outboxLane() *lane {
 func (r *Relay) durableLane(is delivery.Lane) *lane {
 	b := newBoard()
 	l := r.newLane(is, records{r.cfg.Store, r.cfg.Ledger, is, &r.newEvents}, b)
-	b.size, b.most, b.wanted = laneSize, laneFlights, l.nudge
+	b.size, b.most, b.wanted, b.sweep = laneSize, laneFlights, l.nudge, r.anew
 	l.fresh, l.retries = make(chan []row, 16), make(chan row, laneSize)
 	l.tick()
 	return l

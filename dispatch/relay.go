@@ -78,6 +78,7 @@ type Relay struct {
 	lanes   map[delivery.Lane]*lane // of package delivery, those that are awake
 	started bool
 	stopped bool // no lane wakes any more
+	anew    bool // the clock was set back before the start: lanes begin with a sweep
 
 	delivered, failed atomic.Uint64 // of the outbox
 	ended             endings
@@ -123,6 +124,9 @@ func (r *Relay) Start() error {
 	r.newBatch.since(newest)
 	r.batch.board.reach(newest)
 	r.batch.tick()
+	if r.anew = r.cfg.Store.ClockWentBack(); r.anew {
+		r.batch.board.hurry()
+	}
 	now := time.Now().UnixNano() // the loops have their first turn when the scheduler lets them
 	r.events.ticks.Store(now)
 	r.expiry.ticks.Store(now)

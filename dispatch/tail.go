@@ -84,7 +84,7 @@ func (r *Relay) eventsAfter(after uint64) (events []delivery.Event, until time.T
 		if events, err = delivery.EventsAfter(tx, after, eventStep); err != nil {
 			return err
 		}
-		until, err = delivery.ExpiryAfter(tx, time.Now())
+		until, err = delivery.ExpiryAfter(tx, tx.Steady())
 		return err
 	})
 	return events, until, err

@@ -1,7 +1,7 @@
 package store
 
 import (
-	"encoding/binary"
+	"encoding/json"
 	"log/slog"
 	"sync"
 	"sync/atomic"
@@ -16,7 +16,8 @@ import (
 const (
 	clockLeap  = 48 * time.Hour // how far ahead the clock may be after a stop
 	clockTrial = 24 * time.Hour // how long a clock that is further ahead has to run before it is trusted
-	clockSaved = time.Hour      // how old the kept time may be while commits are made
+	clockSaved = time.Minute    // how old the kept times may be while commits are made
+	clockSlack = time.Minute    // smaller steps back do not count
 )
 
 var (
@@ -38,6 +39,11 @@ type clock struct {
 	wrong    atomic.Bool   // behind, for readers
 	saved    time.Time     // the time in the file
 
+	// high is the latest trusted time of day, going on with the monotonic clock: a clock that is set back does
+	// not take it along. former is the known time as it would be without the clock that was ahead and
+	// came to be trusted for having run so long; zero: there was none.
+	high, former time.Time
+
 	// The steady time is steady + the monotonic clock since the file was opened, see [Tx.Steady].
 	steady      time.Time     // when the file was opened; zero: not known yet
 	steadySaved time.Duration // when it was written to the file last, by the monotonic clock; negative: never
@@ -51,40 +57,62 @@ func (c *clock) open(db *bolt.DB, now time.Time) error {
 		if ok && c.known.UnmarshalBinary(value) == nil { // an unreadable time counts as none
 			c.saved = c.known
 		}
-		value, ok = verify(metaSteady, meta.Get(metaSteady))
-		c.begin(now, value, ok && len(value) == 16)
+		var st steadyState
+		if value, ok = verify(metaSteady, meta.Get(metaSteady)); !ok || json.Unmarshal(value, &st) != nil {
+			st = steadyState{}
+		}
+		c.begin(now, st)
 		_ = c.date(now, 0)
 		return nil
 	})
 }
 
-// begin sets the steady time at which a run begins. value is what the file keeps: the steady
-// time and the time of day of one moment, in Unix milliseconds. From then on as much steady
-// time went by as the time of day says, unless that is more than clockLeap: such a clock was
-// set, or the program did not run for long, and either counts as no time.
-func (c *clock) begin(now time.Time, value []byte, known bool) {
-	c.steady, c.steadySaved = now.Round(0).UTC(), -1
-	if !known {
+// steadyState is what the file keeps for the steady time, in Unix milliseconds of one moment.
+type steadyState struct {
+	Steady int64 `json:"steady"`
+	High   int64 `json:"high"`
+	Former int64 `json:"former,omitempty"`
+}
+
+// begin sets the steady time at which a run begins. st is what the file keeps, the zero value when it has
+// nothing. From then on as much steady time went by as the clock went on past the latest time that it had
+// shown, unless that is more than clockLeap: such a clock was set, or the program did not run for long, and either counts
+// as no time. No time is negative: what was made under a clock that was behind would end early once it is right.
+func (c *clock) begin(now time.Time, st steadyState) {
+	now = now.Round(0).UTC()
+	c.steady, c.high, c.steadySaved = now, now, -1
+	if st == (steadyState{}) {
 		return
 	}
-	milli := func(raw []byte) time.Time { return time.UnixMilli(int64(binary.BigEndian.Uint64(raw))).UTC() } //nolint:gosec // as it was written
-	c.steady = milli(value[:8])
-	if since := now.Round(0).Sub(milli(value[8:])); since.Abs() <= clockLeap {
-		c.steady = c.steady.Add(since)
+	c.steady, c.high = time.UnixMilli(st.Steady).UTC(), time.UnixMilli(st.High).UTC()
+	if st.Former != 0 {
+		c.former = time.UnixMilli(st.Former).UTC()
+	}
+	if stopped := now.Sub(c.high); stopped > 0 && stopped <= clockLeap {
+		c.steady, c.high = c.steady.Add(stopped), now
+		if !c.former.IsZero() {
+			c.former = c.former.Add(stopped)
+		}
 	}
 }
 
 // steadyAt is the steady time of a moment by the monotonic clock.
 func (c *clock) steadyAt(running time.Duration) time.Time { return c.steady.Add(running) }
 
-// keepSteady writes the steady time into a commit that is made anyway, once an hour, and with
-// force in any case.
-func (c *clock) keepSteady(tx *bolt.Tx, now time.Time, running time.Duration, force bool) error {
+// keepSteady writes the steady time into a commit that is made anyway, once a minute, and with
+// force in any case. The caller holds c.mu and has looked at the clock.
+func (c *clock) keepSteady(tx *bolt.Tx, running time.Duration, force bool) error {
 	if !force && c.steadySaved >= 0 && running-c.steadySaved < clockSaved {
 		return nil
 	}
-	value := binary.BigEndian.AppendUint64(nil, uint64(c.steadyAt(running).UnixMilli())) //nolint:gosec // read back as it is
-	value = binary.BigEndian.AppendUint64(value, uint64(now.UnixMilli()))                //nolint:gosec // the same
+	st := steadyState{Steady: c.steadyAt(running).UnixMilli(), High: c.high.UnixMilli()}
+	if !c.former.IsZero() {
+		st.Former = c.former.UnixMilli()
+	}
+	value, err := json.Marshal(st)
+	if err != nil {
+		return err
+	}
 	c.steadySaved = running
 	return tx.Bucket([]byte(metaBucket.Name)).Put(metaSteady, seal(metaSteady, value))
 }
@@ -100,13 +128,7 @@ func (c *clock) trusted(now time.Time, running time.Duration) bool {
 
 func (c *clock) look(now time.Time, running time.Duration) bool {
 	now = now.Round(0)
-	if c.known.IsZero() {
-		c.known = now
-	}
-	if !c.distrust {
-		c.known = c.known.Add(running - c.seen)
-	}
-	c.seen = running
+	c.goOn(now, running)
 	switch ahead := now.Sub(c.known); {
 	case ahead <= clockLeap:
 		if c.distrust {
@@ -118,13 +140,40 @@ func (c *clock) look(now time.Time, running time.Duration) bool {
 		c.log.Warn("the clock is far ahead of the last time in the data file: nothing is removed for its age until the clock is corrected or has run for a day",
 			"clock", now.UTC(), "data_file", c.known.UTC())
 	case running-c.since >= clockTrial:
-		c.distrust = false
+		c.distrust, c.former, c.high, c.steadySaved = false, c.high, now, -1
 	}
 	if !c.distrust && c.known.Sub(now) <= clockLeap {
 		c.known = now
 	}
+	if !c.distrust && now.After(c.high) {
+		c.high = now
+	}
 	c.lookBehind(now, running)
 	return !c.distrust
+}
+
+// goOn has the times go on with the monotonic clock. A clock that shows what it would have shown without the
+// one that came to be trusted was corrected.
+func (c *clock) goOn(now time.Time, running time.Duration) {
+	if c.known.IsZero() {
+		c.known = now
+	}
+	if c.high.IsZero() {
+		c.high = c.known
+	}
+	went := max(0, running-c.seen)
+	c.seen, c.high = running, c.high.Add(went)
+	if !c.distrust {
+		c.known = c.known.Add(went)
+	}
+	if c.former.IsZero() {
+		return
+	}
+	c.former = c.former.Add(went)
+	if c.known.Sub(now) > clockLeap && now.Sub(c.former).Abs() <= clockLeap {
+		c.log.Info("the clock was corrected; the data file goes by it again", "clock", now.UTC(), "data_file", c.known.UTC())
+		c.known, c.high, c.former, c.steadySaved = now, now, time.Time{}, -1
+	}
 }
 
 // lookBehind notices a clock that is far behind the known time. What was stored under it would look
@@ -138,7 +187,7 @@ func (c *clock) lookBehind(now time.Time, running time.Duration) {
 		c.log.Warn("the clock is far behind the last time in the data file: records get the time that follows from the data file until the clock is corrected or has run for a day",
 			"clock", now.UTC(), "data_file", c.known.UTC())
 	case running-c.lag >= clockTrial:
-		c.behind, c.known = false, now
+		c.behind, c.known, c.high = false, now, now
 	}
 	c.wrong.Store(c.behind)
 }
@@ -162,26 +211,30 @@ func (c *clock) dateOfView(now time.Time, running time.Duration) time.Time {
 	return c.date(now, running)
 }
 
-// keep writes the trusted time into a commit that is made anyway, once an hour.
-func (c *clock) keep(tx *bolt.Tx, now time.Time, running time.Duration) error {
+// keep writes the times into a commit that is made anyway, once a minute, and with force in any case.
+func (c *clock) keep(tx *bolt.Tx, now time.Time, running time.Duration, force bool) error {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	trusted := c.look(now, running)
-	if err := c.keepSteady(tx, now, running, false); err != nil {
+	if err := c.keepSteady(tx, running, force); err != nil {
 		return err
 	}
-	if since := c.known.Sub(c.saved); !trusted || since < clockSaved && since > -time.Minute {
+	if !trusted || !force && c.known.Sub(c.saved).Abs() < clockSaved {
 		return nil
 	}
 	value, err := c.known.UTC().MarshalBinary()
 	if err != nil {
 		return err
 	}
-	if err := tx.Bucket([]byte(metaBucket.Name)).Put(metaClock, seal(metaClock, value)); err != nil {
-		return err
-	}
 	c.saved = c.known
-	return nil
+	return tx.Bucket([]byte(metaBucket.Name)).Put(metaClock, seal(metaClock, value))
+}
+
+// unsaved notes that a commit with the times did not happen.
+func (c *clock) unsaved() {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.saved, c.steadySaved = time.Time{}, -1
 }
 
 // TrustsClock reports whether the time of day may decide what is removed: it is false for a day
@@ -198,6 +251,16 @@ func (s *Store) Now() time.Time {
 
 // Steady is the time by which lives of limited length are counted: see [Tx.Steady].
 func (s *Store) Steady() time.Time { return s.clock.steadyAt(s.running()).Truncate(time.Millisecond) }
+
+// ClockWentBack reports whether the clock shows a time more than a minute before one that it showed before, in
+// this run or an earlier one: a time that was set before is not to be waited for.
+func (s *Store) ClockWentBack() bool {
+	s.clock.mu.Lock()
+	defer s.clock.mu.Unlock()
+	now := s.opts.Now()
+	s.clock.look(now, now.Sub(s.opened))
+	return now.Round(0).Before(s.clock.high.Add(-clockSlack))
+}
 
 // running is how long the file has been open.
 func (s *Store) running() time.Duration { return s.opts.Now().Sub(s.opened) }

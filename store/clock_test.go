@@ -2,6 +2,7 @@ package store
 
 import (
 	"log/slog"
+	"math/rand/v2"
 	"path/filepath"
 	"testing"
 	"time"
@@ -27,6 +28,7 @@ func TestClockThatJumpsAheadIsDistrustedForADay(t *testing.T) {
 		"an hour of summer time":       {start, []look{{0, 0, true}, {time.Hour, time.Minute, true}}},
 		"behind, then corrected":       {start, []look{{-365 * day, 0, true}, {-365 * day, 23 * time.Hour, true}, {0, 24 * time.Hour, true}}},
 		"behind for more than a day":   {start, []look{{-365 * day, 0, true}, {-365 * day, 10 * day, true}, {0, 11 * day, false}}},
+		"ahead for days, corrected":    {start, []look{{365 * day, 0, false}, {365 * day, 2 * day, true}, {0, 3 * day, true}, {365 * day, 4 * day, false}}},
 	} {
 		k := clock{known: c.known, saved: c.known, log: slog.New(slog.DiscardHandler)}
 		for i, l := range c.looks {
@@ -73,7 +75,10 @@ func TestSteadyTimeIgnoresClocksThatAreSet(t *testing.T) {
 	now, want := began, time.Duration(0)
 	for i, c := range []struct {
 		stopped, adds time.Duration // by how much the time of day and the steady time go on during a stop
-	}{{0, 0}, {hour, hour}, {47 * hour, 47 * hour}, {10 * year, 0}, {-10 * year, 0}, {-year, 0}, {year, 0}, {72 * hour, 0}, {-hour, -hour}, {hour, hour}} {
+	}{
+		{0, 0}, {hour, hour}, {47 * hour, 47 * hour}, {10 * year, 0}, {-10 * year, 0}, {-year, 0}, {year, 0},
+		{-hour, 0}, {hour, 0}, {2 * hour, 2 * hour}, {-40 * hour, 0}, {30 * hour, 0}, {11 * hour, hour}, {72 * hour, 0},
+	} {
 		now, want = now.Add(c.stopped), want+c.adds
 		s, err := Open(Options{Path: path, Buckets: []Bucket{thing}, NoSync: true, MinFree: 1, Now: func() time.Time { return now }})
 		if err != nil {
@@ -126,5 +131,112 @@ func TestClockFarBehindDatesNoRecord(t *testing.T) {
 	now = now.Add(23 * time.Hour)
 	if _, written := dates(s); written != time.Unix(25*3600, 0).UTC() {
 		t.Errorf("after a day in 1970: written %v", written)
+	}
+}
+
+// TestClockThatWasBelievedIsCorrectedAtOnce has a clock that is ten years ahead run for days, which is
+// believed then, and corrects it: records get the right time from then on, after a restart too.
+func TestClockThatWasBelievedIsCorrectedAtOnce(t *testing.T) {
+	for _, restart := range []bool{false, true} {
+		path := filepath.Join(t.TempDir(), "s.db")
+		right := time.Date(2026, 1, 1, 12, 0, 0, 0, time.UTC)
+		ahead := 10 * 365 * 24 * time.Hour
+		opened, running, off := right, time.Duration(0), time.Duration(0)
+		open := func() *Store {
+			t.Helper()
+			s, err := Open(Options{Path: path, Buckets: []Bucket{thing}, NoSync: true, MinFree: 1, Now: func() time.Time { return opened.Add(running + off) }})
+			if err != nil {
+				t.Fatal(err)
+			}
+			return s
+		}
+		s := open()
+		put(t, s, "a", "1")
+		if err := s.Close(); err != nil {
+			t.Fatal(err)
+		}
+		off = ahead
+		s = open()
+		if s.TrustsClock() {
+			t.Fatal("a clock ten years ahead is trusted")
+		}
+		for range 50 {
+			running += time.Hour
+			put(t, s, "a", "1")
+		}
+		if !s.TrustsClock() {
+			t.Fatal("it is not trusted after two days")
+		}
+		if restart {
+			if err := s.Close(); err != nil {
+				t.Fatal(err)
+			}
+			off = 0
+			s = open()
+		} else {
+			s.opened, off = s.opened.Add(-ahead), 0 // its Now has no monotonic reading
+		}
+		if err := s.Update(t.Context(), func(tx *Tx) error {
+			if is := tx.Now(); !is.Equal(right.Add(running)) {
+				t.Errorf("restart %t: the corrected clock says %v, records get %v", restart, right.Add(running), is)
+			}
+			return nil
+		}); err != nil {
+			t.Fatal(err)
+		}
+		if err := s.Close(); err != nil {
+			t.Fatal(err)
+		}
+	}
+}
+
+// TestNoSettingOfTheClockEndsLivesEarly sets the clock at random while a program runs and while it is
+// stopped. Steady time goes on by what the program ran, and never goes back. It is ahead of the time that
+// went by in truth only by starts under a clock that is ahead, each by two days at most.
+func TestNoSettingOfTheClockEndsLivesEarly(t *testing.T) {
+	days := func(n float64) time.Duration { return time.Duration(n * 24 * float64(time.Hour)) }
+	settings := []time.Duration{0, 0, 0, 0, days(3650), days(-3650), days(-20500), days(21), days(-21), days(2.5), days(1.9), days(-1.9)}
+	for seed := range uint64(500) {
+		rng := rand.New(rand.NewPCG(seed, 7))
+		right := time.Date(2026, 1, 1, 12, 0, 0, 0, time.UTC)
+		setting := time.Duration(0)
+		k := &clock{log: slog.New(slog.DiscardHandler)}
+		k.begin(right, steadyState{})
+		before, lived, most := k.steady, time.Duration(0), time.Duration(0)
+		for range 30 {
+			running := time.Duration(0)
+			for looks := rng.IntN(8); looks >= 0; looks-- {
+				step := time.Duration(rng.Int64N(int64(2 * time.Hour)))
+				right, running, most = right.Add(step), running+step, most+step
+				if rng.IntN(6) == 0 {
+					setting = settings[rng.IntN(len(settings))]
+				}
+				k.look(right.Add(setting), running)
+			}
+			if went := k.steadyAt(running).Sub(before); went != running {
+				t.Fatalf("seed %d: steady time went on by %v in a run of %v", seed, went, running)
+			}
+			lived += running
+			st := steadyState{Steady: k.steadyAt(running).UnixMilli(), High: k.high.UnixMilli()}
+			known := k.known
+			before = k.steadyAt(running)
+			stop := time.Duration(rng.Int64N(int64(10 * time.Hour)))
+			right, most = right.Add(stop), most+stop
+			if rng.IntN(2) == 0 {
+				setting = settings[rng.IntN(len(settings))]
+			}
+			k = &clock{log: slog.New(slog.DiscardHandler), known: known}
+			k.begin(right.Add(setting), st)
+			went := k.steady.Sub(before)
+			if went < -time.Millisecond || went > clockLeap {
+				t.Fatalf("seed %d: steady time went on by %v during a stop of %v", seed, went, stop)
+			}
+			if before, lived = k.steady, lived+went; setting > 0 {
+				most += clockLeap
+			}
+			if lived > most {
+				t.Fatalf("seed %d: %v of steady time, want %v at most", seed, lived, most)
+			}
+		}
 	}
 }

@@ -282,7 +282,7 @@ func (s *Store) end(btx *bolt.Tx) {
 func (s *Store) finishCommit(btx *bolt.Tx, calls int) error {
 	id := btx.ID()
 	start := time.Now()
-	err := s.clock.keep(btx, s.opts.Now(), s.running())
+	err := s.clock.keep(btx, s.opts.Now(), s.running(), false)
 	if err == nil {
 		err = s.land(btx)
 	}
@@ -303,6 +303,7 @@ func (s *Store) finishCommit(btx *bolt.Tx, calls int) error {
 	rollback(btx)
 	if IsFull(err) && !s.visible(id) {
 		s.space.full()
+		s.clock.unsaved()
 		return fmt.Errorf("store: commit: %w", errors.Join(ErrDiskFull, err))
 	}
 	return s.fail(fmt.Errorf("commit: %w", err))

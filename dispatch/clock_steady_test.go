@@ -1,0 +1,101 @@
+package dispatch
+
+import (
+	"path/filepath"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/google/uuid"
+
+	"postern/delivery"
+	"postern/event"
+	"postern/store"
+)
+
+// A stop of three days counts as none in steady time, which is behind the time of day from then on.
+func TestExpiryGoesBySteadyTimeAfterLongStop(t *testing.T) {
+	inTown(t, func(t *testing.T, c *town) {
+		hook := webhookLane(1)
+		c.add(hook, "a", event.OrderChat)
+		c.set("a", say(503))
+		c.close()
+		time.Sleep(72 * time.Hour)
+		c.open(c.path)
+		time.Sleep(time.Minute)
+		c.age(hook, 10*time.Second)
+		e := c.emit(1, "x@c", "late", hook)
+		time.Sleep(9 * time.Second)
+		if r, _ := c.record(recordOf(e, 0)); r.State != delivery.Pending {
+			t.Errorf("%s before its time", r.State)
+		}
+		time.Sleep(2 * time.Second)
+		if r, _ := c.record(recordOf(e, 0)); r.State != delivery.Expired {
+			t.Errorf("%s after its time", r.State)
+		}
+	})
+}
+
+// TestNothingWaitsForTimesOfClocksThatWereAhead has events fail, or wait, under a clock that is ahead by less
+// than the longest pause, and starts the relay once it is right.
+func TestNothingWaitsForTimesOfClocksThatWereAhead(t *testing.T) {
+	const ahead = 50 * time.Minute
+	t.Run("batch events", func(t *testing.T) {
+		path := filepath.Join(t.TempDir(), "b.db")
+		synctest.Test(t, func(t *testing.T) {
+			open := func(ahead time.Duration) *store.Store {
+				s, err := store.Open(store.Options{Path: path, NoSync: true, MinFree: 1, Now: func() time.Time { return time.Now().Add(ahead) }})
+				if err != nil {
+					t.Fatal(err)
+				}
+				return s
+			}
+			s := open(0)
+			emit(t, s, uuid.New(), 1)
+			if err := s.Close(); err != nil {
+				t.Fatal(err)
+			}
+			s = open(ahead)
+			emit(t, s, uuid.New(), 2)
+			emitLater(t, s, uuid.New(), 3, time.Minute)
+			if err := s.Close(); err != nil {
+				t.Fatal(err)
+			}
+			s = open(0)
+			defer s.Close()
+			hook := &scripted{status: func(emitted, int) (int, string) { return 200, "" }}
+			r := startRelay(t, RelayConfig{Store: s, URL: "http://hook/", Sender: hook.sender()})
+			defer stopRelay(t, r)
+			time.Sleep(time.Minute)
+			if n := hook.count(); n != 3 {
+				t.Errorf("%d of 3 events were sent", n)
+			}
+		})
+	})
+	t.Run("durable events", func(t *testing.T) {
+		inTown(t, func(t *testing.T, c *town) {
+			hook := webhookLane(1)
+			c.add(hook, "a", event.OrderChat)
+			c.set("a", say(0))
+			c.close()
+			c.ahead = ahead
+			c.open(c.path)
+			e := c.emit(1, "x@c", "00001", hook)
+			c.emit(1, "y@c", "00002", hook)
+			time.Sleep(10 * time.Second)
+			if err := c.s.Update(t.Context(), func(tx *store.Tx) error { // as the relay does under such a clock
+				return c.ledger.Reschedule(tx, recordOf(e, 0), tx.Now().Add(time.Minute))
+			}); err != nil {
+				t.Fatal(err)
+			}
+			c.close()
+			c.set("a", nil)
+			c.ahead = 0
+			c.open(c.path)
+			time.Sleep(time.Minute)
+			if n := len(c.accepted("a")); n != 2 {
+				t.Errorf("%d of 2 events were accepted", n)
+			}
+		})
+	})
+}
