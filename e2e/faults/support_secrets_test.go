@@ -54,6 +54,7 @@ func TestNoSecretIsEverInASupportBundle(t *testing.T) {
 		"WHATSAPP_CLIENT_NAME=call " + rig.BobNumber,
 	}
 	s.secret("a number in a setting", rig.BobNumber)
+	s.logs("order-of-" + rig.AnneNumber)
 	_, log := s.ask(consumer.Key(w.Sec.GlobalAuthToken), http.MethodGet, "/admin/log/lines", "")
 	for _, mark := range []string{rig.AnneNumber, "marked-instance"} {
 		if !strings.Contains(string(log), mark) {
@@ -129,4 +130,20 @@ func (s *scan) search(t *testing.T, path string, running bool) {
 	if running && lines < 100 {
 		t.Errorf("the log has %d lines", lines)
 	}
+}
+
+// logs makes a line of the log with the id of a request, which its caller chooses: the one text of
+// callers that the log has as it came.
+func (s *scan) logs(requestID string) {
+	s.T.Helper()
+	req, err := http.NewRequestWithContext(s.T.Context(), http.MethodGet, s.API.Base+"/health", nil)
+	if err != nil {
+		s.T.Fatal(err)
+	}
+	req.Header.Set("X-Request-Id", requestID)
+	res, err := http.DefaultClient.Do(req)
+	if err != nil {
+		s.T.Fatal(err)
+	}
+	_ = res.Body.Close()
 }
