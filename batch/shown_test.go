@@ -3,6 +3,7 @@ package batch
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"strings"
 	"testing"
 	"testing/synctest"
@@ -97,16 +98,16 @@ func TestABatchOfSeveralShowsSomeInstances(t *testing.T) {
 			}
 		}
 		none := r.e.Shown(owner, only(3))
-		if _, err := none.Batch(r.batch); err != ErrNotFound {
+		if _, err := none.Batch(r.batch); !errors.Is(err, ErrNotFound) {
 			r.Error(err)
 		}
-		if _, err := none.Items(r.batch, ItemFilter{}, Page{}); err != ErrNotFound {
+		if _, err := none.Items(r.batch, ItemFilter{}, Page{}); !errors.Is(err, ErrNotFound) {
 			r.Error(err)
 		}
 		if some, all, err := r.e.Opens(owner, r.batch, only(3)); some || all || err != nil {
 			r.Error(some, all, err)
 		}
-		if _, _, err := r.e.Opens(uuid.New(), r.batch, only(1)); err != ErrNotFound {
+		if _, _, err := r.e.Opens(uuid.New(), r.batch, only(1)); !errors.Is(err, ErrNotFound) {
 			r.Error(err)
 		}
 		if some, all, err := r.e.Opens(owner, r.batch, func(int64) bool { return true }); !some || !all || err != nil {

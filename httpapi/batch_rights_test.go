@@ -29,12 +29,18 @@ func TestEventsOfABatchOfSeveralNameTheKeysInstances(t *testing.T) {
 		return `{"id":"i","instanceName":"` + name + `","position":3,"recipient":"49151"}`
 	}
 	for _, row := range []struct{ body, want string }{
-		{`{"event":"message.batch.created","data":{"batch":{"id":"` + both + `","message":{"payload":{"a":1.50}},"instances":[` + mine + `,` + foreign + `]}}}`,
-			`{"data":{"batch":{"id":"` + both + `","instances":[` + mine + `],"message":{"payload":{"a":1.50}}}},"event":"message.batch.created"}`},
-		{`{"event":"message.batch.progress","data":{"batch":{"currentItem":` + item("foreign") + `,"id":"` + both + `","instances":[` + foreign + `,` + mine + `]}}}`,
-			`{"data":{"batch":{"currentItem":` + item("") + `,"id":"` + both + `","instances":[` + mine + `]}},"event":"message.batch.progress"}`},
-		{`{"event":"message.batch.progress","data":{"batch":{"currentItem":` + item("mine") + `,"id":"` + both + `","instances":[` + foreign + `,` + mine + `]}}}`,
-			`{"data":{"batch":{"currentItem":` + item("mine") + `,"id":"` + both + `","instances":[` + mine + `]}},"event":"message.batch.progress"}`},
+		{
+			`{"event":"message.batch.created","data":{"batch":{"id":"` + both + `","message":{"payload":{"a":1.50}},"instances":[` + mine + `,` + foreign + `]}}}`,
+			`{"data":{"batch":{"id":"` + both + `","instances":[` + mine + `],"message":{"payload":{"a":1.50}}}},"event":"message.batch.created"}`,
+		},
+		{
+			`{"event":"message.batch.progress","data":{"batch":{"currentItem":` + item("foreign") + `,"id":"` + both + `","instances":[` + foreign + `,` + mine + `]}}}`,
+			`{"data":{"batch":{"currentItem":` + item("") + `,"id":"` + both + `","instances":[` + mine + `]}},"event":"message.batch.progress"}`,
+		},
+		{
+			`{"event":"message.batch.progress","data":{"batch":{"currentItem":` + item("mine") + `,"id":"` + both + `","instances":[` + foreign + `,` + mine + `]}}}`,
+			`{"data":{"batch":{"currentItem":` + item("mine") + `,"id":"` + both + `","instances":[` + mine + `]}},"event":"message.batch.progress"}`,
+		},
 		{`{"event":"message.batch.completed-with-errors","data":{"batch":{"id":"` + both + `","name":"<é&>"}}}`, `{"data":{"batch":{"id":"` + both + `","name":"<é&>"}},"event":"message.batch.completed-with-errors"}`},
 		{`{"event":"message.batch.item.failed","data":{"batchId":"` + both + `","instance":{"id":1,"name":"mine"}}}`, `{"event":"message.batch.item.failed","data":{"batchId":"` + both + `","instance":{"id":1,"name":"mine"}}}`},
 		{`{"event":"message.batch.item.failed","data":{"batchId":"` + both + `","instance":{"id":2,"name":"foreign"}}}`, ""},
