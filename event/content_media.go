@@ -174,8 +174,8 @@ func (a *AudioContent) Content() (Content, error) {
 	c := Content{Media: &Media{
 		Kind: MediaVoice, URL: a.URL, UploadID: string(a.UploadID), ViewOnce: a.ViewOnce, Seconds: a.Seconds, Waveform: a.Waveform,
 	}}
-	if a.Seconds < 0 || a.Seconds > maxSeconds {
-		return c, fmt.Errorf("%w: seconds must be 0 to %d", ErrContent, maxSeconds)
+	if a.Seconds < 0 || a.Seconds > MaxSeconds {
+		return c, fmt.Errorf("%w: seconds must be 0 to %d", ErrContent, MaxSeconds)
 	}
 	if raw, err := base64.StdEncoding.DecodeString(a.Waveform); a.Waveform != "" && (err != nil || len(raw) != WaveformLength) {
 		return c, fmt.Errorf("%w: waveform must be the base64 of %d bytes", ErrContent, WaveformLength)
@@ -183,8 +183,8 @@ func (a *AudioContent) Content() (Content, error) {
 	return c, oneSource("audio", a.URL, string(a.UploadID))
 }
 
-// maxSeconds is longer than any voice note: a day.
-const maxSeconds = 24 * 60 * 60
+// MaxSeconds is longer than any voice note: a day.
+const MaxSeconds = 24 * 60 * 60
 
 // StickerContent is a sticker: a WebP image.
 type StickerContent struct {

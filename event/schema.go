@@ -182,7 +182,7 @@ func (b Schemas) plain(t reflect.Type) object {
 		return object{"type": "string"}
 	case reflect.Bool:
 		return object{"type": "boolean"}
-	case reflect.Int, reflect.Int64, reflect.Uint64:
+	case reflect.Int, reflect.Int32, reflect.Int64, reflect.Uint64:
 		return object{"type": "integer"}
 	case reflect.Float64:
 		return object{"type": "number"}

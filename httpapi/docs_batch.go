@@ -83,7 +83,7 @@ func batchFields() openapi.Fields {
 		"BatchOptions.skipUnregistered":      say("Whether numbers without an account are skipped, and not counted as failed.", false),
 		"BatchOptions.whenRestricted":        say("What is done while an account may not write to people it does not know: send to the others, or wait with all.", "known", openapi.OneOf("known", "wait")),
 		"BatchDelay.minMs":                   say("The shortest pause, in milliseconds.", 1000, none),
-		"BatchDelay.maxMs":                   say("The longest pause, in milliseconds; not less than minMs, at most message.batch.max_delay.", 5000, none),
+		"BatchDelay.maxMs":                   say("The longest pause, in milliseconds; not less than minMs, at most message.batch.max_delay_ms.", 5000, none),
 
 		"BatchSchedule.windowStartAt": say("When the first window begins, in local time of the zone, or RFC 3339.", "2026-03-01T09:00:00"),
 		"BatchSchedule.windowEndAt":   say("When it ends.", "2026-03-01T17:00:00"),

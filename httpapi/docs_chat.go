@@ -77,7 +77,7 @@ func chatDescriptions() map[string]description {
 
 // chatFields are those of what a person does with chats.
 func chatFields() openapi.Fields {
-	presences := append(presences()[1:], presenceSubscribe)
+	presences, reads := append(presences()[1:], presenceSubscribe), openapi.Items(0, maxRead)
 	return openapi.Fields{
 		"NumbersRequest.numbers": say("Phone numbers with their country codes.", []any{examplePhone}, openapi.Items(1, maxNumbers)),
 		"Registration.number":    say("The digits that were asked for.", examplePhone),
@@ -107,13 +107,13 @@ func chatFields() openapi.Fields {
 		"PresenceRequest.presence":               say("What to show. available and unavailable are the account's, subscribe asks for another's, the others are a chat's.", string(event.PresenceComposing), openapi.OneOf(presences...)),
 		"PresenceAnswer.presence":                say("What is shown now, or watched.", string(event.PresenceComposing)),
 
-		"ReadRequest.messageId":    say("Stored messages: their ids here, or their ids at WhatsApp.", []any{42}),
-		"ReadRequest.readMessages": say("Messages by their keys.", nil),
+		"ReadRequest.messageId":    say("Stored messages: their ids here, or their ids at WhatsApp.", []any{42}, reads),
+		"ReadRequest.readMessages": say("Messages by their keys.", nil, reads),
 		"ReadRequest.chat":         say("The chat of keyIds: a phone number with its country code, or the JID of a person or a group.", exampleJID),
 		"ReadRequest.sender":       say("Who sent the messages of keyIds; needed in groups.", exampleJID),
-		"ReadRequest.keyIds":       say("Messages of chat, by their ids at WhatsApp.", []any{exampleKeyID}),
-		"ReadRequest.ids":          say("Stored messages, as in messageId.", []any{42}),
-		"ReadRequest.messageIds":   say("Messages of chat, as in keyIds.", []any{exampleKeyID}),
+		"ReadRequest.keyIds":       say("Messages of chat, by their ids at WhatsApp.", []any{exampleKeyID}, reads),
+		"ReadRequest.ids":          say("Stored messages, as in messageId.", []any{42}, reads),
+		"ReadRequest.messageIds":   say("Messages of chat, as in keyIds.", []any{exampleKeyID}, reads),
 		"ReadAnswer.message":       say("What was done, in words.", "Read messages"),
 		"ReadAnswer.read":          say("That it was done.", "success"),
 		"EditRequest.id":           say("The same as messageId, under its other name.", 42),

@@ -124,7 +124,7 @@ func operationFields() openapi.Fields {
 		"BackupRequest.withoutSecrets": say("Whether the API key and the secret of tokens are left out.", false),
 		"BackupRequest.recipients":     say("Public keys of age, each of which can read the backup with its private one; empty: it is not encrypted.", []string{"age1ql3z7hjy54pw3hyww5ayyfg7zqgvc7w3j2elw8zmrj2kg5sfn9aqmcac8p"}),
 		"LogChange.level":              say("The level that the log is to have.", "debug", openapi.OneOf("debug", "info", "warn", "error")),
-		"LogChange.minutes":            say("For how long, from 1 to 1440; null or absent: 15.", 10),
+		"LogChange.minutes":            say("For how long; null or absent: 15.", 10, openapi.Range(1, maxLogMinutes)),
 		"LogState.level":               say("The level that the log has.", "debug"),
 		"LogState.usual":               say("The one of the configuration, to which it falls back.", "info"),
 		"LogState.until":               say("When it falls back; null when it is the usual one.", "2026-03-04T05:06:07.000Z"),

@@ -1,6 +1,7 @@
 package httpapi
 
 import (
+	"encoding/base64"
 	"net/http"
 
 	"postern/batch"
@@ -203,7 +204,8 @@ func contentFields() openapi.Fields {
 		"MediaContent.media":     say("Where the file lies: an http or https URL. Either this or mediaUploadId.", "https://example.org/cat.jpg", uri, chars(0, event.MaxURL)),
 		"AudioContent.audio":     say("Where the voice note lies: an http or https URL. Either this or mediaUploadId.", "https://example.org/note.ogg", uri, chars(0, event.MaxURL)),
 		"AudioContent.ptt":       say("Taken without effect: it is a voice note.", true),
-		"AudioContent.waveform":  say("64 volumes of 0 to 100 in base64, for the picture of the voice note.", nil),
+		"AudioContent.seconds":   say("Length in seconds; 0: as the file says.", 12, openapi.Range(0, event.MaxSeconds)),
+		"AudioContent.waveform":  say("64 volumes of 0 to 100 in base64, for the picture of the voice note; empty: as the file says.", base64.StdEncoding.EncodeToString(make([]byte, event.WaveformLength)), openapi.Pattern("^([A-Za-z0-9+/]{86}==)?$")),
 		"StickerContent.sticker": say("Where the WebP image lies: an http or https URL. Either this or mediaUploadId.", "https://example.org/cat.webp", uri, chars(0, event.MaxURL)),
 
 		"ContactContent.fullName":     say("The name of the contact.", "Ada Lovelace", chars(1, event.MaxName)),

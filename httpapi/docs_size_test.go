@@ -50,7 +50,8 @@ func TestNoSchemaIsABareObject(t *testing.T) {
 			if o["type"] != "object" && !slices.Contains(kinds, any("object")) {
 				return
 			}
-			if o["properties"] == nil && o["additionalProperties"] == nil {
+			more, _ := o["additionalProperties"].(object)
+			if o["properties"] == nil && (o["additionalProperties"] == nil || more != nil && len(more) == 0) {
 				t.Errorf("%s is a bare object", at)
 			}
 		})

@@ -99,6 +99,8 @@ type session struct {
 	pairCode       func(ctx context.Context) (string, error)
 	send           func() error
 	acknowledge    time.Duration               // how long a sent message waits for WhatsApp
+	prepare        func()                      // is what goes on between the limits and the wire
+	departed       func()                      // the bytes have left
 	turn           func(context.Context) error // waits for the turn of a send; nil: it comes at once
 	busy           chan struct{}               // closed when no message is on its way any more; nil: none is
 }
@@ -198,10 +200,24 @@ func (s *session) Send(ctx context.Context, out event.Outgoing) (event.Sent, err
 			return event.Sent{}, err
 		}
 	}
+	if out.Turn != nil {
+		if err := out.Turn(ctx); err != nil {
+			return event.Sent{}, fmt.Errorf("%w: %w", event.ErrSendRefused, err)
+		}
+	}
 	if out.Leaving != nil {
 		if err := out.Leaving(); err != nil {
 			return event.Sent{}, fmt.Errorf("%w: %w", event.ErrSendRefused, err)
 		}
+	}
+	if s.prepare != nil {
+		s.prepare()
+	}
+	if out.Left != nil {
+		out.Left()
+	}
+	if s.departed != nil {
+		s.departed()
 	}
 	if s.send != nil {
 		if err := s.send(); err != nil {

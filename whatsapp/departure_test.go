@@ -5,6 +5,7 @@ import (
 	"testing"
 
 	"postern/event"
+	"postern/sandbox"
 )
 
 // TestDepartureIsToldWhenTheBytesLeave: after the message is counted, and before it is
@@ -35,5 +36,27 @@ func TestDepartureIsToldWhenTheBytesLeave(t *testing.T) {
 		if r.session.leaving.Load() != nil {
 			t.Error("the message is watched after its send")
 		}
+	}
+}
+
+// TestRepeatedBytesDepartAgain: the frame was lost with its connection, and the library
+// sends it on the next one.
+func TestRepeatedBytesDepartAgain(t *testing.T) {
+	r := newRig(t)
+	r.pair()
+	ada := r.contact()
+	r.net.SetFaults(sandbox.Faults{DropAfter: 1})
+	defer r.net.SetFaults(sandbox.Faults{})
+	left := 0
+	out := event.Outgoing{
+		ID: NewMessageID(), To: ada.JID().String(), Content: event.Content{Text: &event.TextContent{Text: "twice"}},
+		Left: func() { left++ },
+	}
+	if _, err := r.session.Send(t.Context(), out); err != nil {
+		t.Fatal(err)
+	}
+	reads(t, ada, "twice")
+	if left != 2 {
+		t.Errorf("left %d times", left)
 	}
 }
