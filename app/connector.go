@@ -1,7 +1,7 @@
 package app
 
 import (
-	"encoding/pem"
+	"crypto/x509"
 	"fmt"
 	"time"
 
@@ -70,8 +70,8 @@ func configuredEndpoint(cfg *config.Config) (*whatsapp.Endpoint, error) {
 	if e.CA, err = config.ReadSmall(wa.EndpointCA, config.MaxPEM); err != nil {
 		return nil, fmt.Errorf("whatsapp.endpoint_ca: %w", err)
 	}
-	if block, _ := pem.Decode(e.CA); block == nil {
-		return nil, fmt.Errorf("whatsapp.endpoint_ca: %s holds no PEM certificate", wa.EndpointCA)
+	if !x509.NewCertPool().AppendCertsFromPEM(e.CA) {
+		return nil, fmt.Errorf("whatsapp.endpoint_ca: %s has no certificate in PEM", wa.EndpointCA)
 	}
 	if e.RootKey, err = config.ParseRootKey(wa.EndpointRootKey); err != nil {
 		return nil, fmt.Errorf("whatsapp.endpoint_root_key: %w", err)

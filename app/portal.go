@@ -1,6 +1,7 @@
 package app
 
 import (
+	"bytes"
 	"fmt"
 	"io"
 	"net/http"
@@ -43,7 +44,7 @@ func readLogo(path string) (logo []byte, media string, err error) {
 	switch media = http.DetectContentType(logo); {
 	case media == "image/png", media == "image/jpeg", media == "image/webp":
 		return logo, media, nil
-	case strings.HasSuffix(strings.ToLower(path), ".svg"):
+	case strings.HasSuffix(strings.ToLower(path), ".svg") && bytes.Contains(logo, []byte("<svg")):
 		return logo, "image/svg+xml", nil
 	}
 	return nil, "", fmt.Errorf("%s is none of PNG, JPEG, WebP and SVG", path)

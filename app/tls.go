@@ -113,8 +113,7 @@ func (c *certificate) load(stamps [2]stamp) error {
 			return err
 		}
 	}
-	if time.Now().After(pair.Leaf.NotAfter) {
-		err := fmt.Errorf("%s ended at %s", c.cert, pair.Leaf.NotAfter.UTC().Format(time.RFC3339))
+	if err := ended(c.cert, pair.Leaf); err != nil {
 		if c.is != nil {
 			return err
 		}

@@ -8,6 +8,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"postern/app"
 	"postern/config"
 )
 
@@ -20,7 +21,8 @@ func configCommand() *cobra.Command {
 		Use:   "config [--config FILE] | check FILE",
 		Short: "print the configuration with where each value came from, or check a file",
 		Long: "Secrets are not shown, and nothing is made or changed. check reads the file alone, without the environment,\n" +
-			"and prints all that is wrong with it: exit status 0 means that it is right, 2 that it is not.",
+			"and the files that it names, as the start would, and prints all that is wrong: exit status 0 means that all is\n" +
+			"right, 2 that it is not. Run it as the user and in the folder that the program runs as and in.",
 		Example: "postern config\npostern config --config /etc/postern.toml\npostern config check /etc/postern.toml",
 		RunE:    func(c *cobra.Command, _ []string) error { return showConfig(c.Context(), path, c.OutOrStdout()) },
 	}
@@ -46,6 +48,9 @@ func showConfig(ctx context.Context, path string, out io.Writer) error {
 		return err
 	}
 	text, warnings := config.Show(cfg)
+	for _, f := range app.FileFaults(cfg) {
+		warnings = append(warnings, f.Error())
+	}
 	for _, w := range warnings {
 		fmt.Fprintln(out, "# warning:", config.OneLine(w))
 	}
@@ -55,7 +60,11 @@ func showConfig(ctx context.Context, path string, out io.Writer) error {
 
 // checkConfig reads one file alone, without the environment.
 func checkConfig(ctx context.Context, path string, out io.Writer) error {
-	if _, err := loadFrom(ctx, path, nil); err != nil {
+	cfg, err := loadFrom(ctx, path, nil)
+	if err == nil {
+		err = errors.Join(app.FileFaults(cfg)...)
+	}
+	if err != nil {
 		return faultyInput{err}
 	}
 	fmt.Fprintln(out, path+": ok")

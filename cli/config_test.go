@@ -10,6 +10,7 @@ import (
 	"testing"
 
 	"postern/config"
+	"postern/doctor"
 )
 
 func TestTheEffectiveConfigurationTellsEachSourceAndNoSecret(t *testing.T) {
@@ -59,6 +60,21 @@ func TestConfigCheckTellsEveryFaultAndMakesNothing(t *testing.T) {
 	good := writeFile(t, "config.toml", "[webhook]\nworkers = 2\n")
 	if status := run(context.Background(), []string{"config", "check", good}, &out, io.Discard); status != 0 || out.String() != good+": ok\n" {
 		t.Errorf("status %d, %q", status, out.String())
+	}
+	named := writeFile(t, "config.toml", "[console]\nlogo_file = \"nowhere.png\"\n[server.tls]\ncert = \"nowhere.pem\"\nkey = \"nowhere.pem\"\n")
+	errOut.Reset()
+	if status := run(context.Background(), []string{"config", "check", named}, &out, &errOut); status != 2 ||
+		errOut.String() != named+": server.tls.cert: open nowhere.pem: no such file or directory\n"+
+			named+": server.tls.key: open nowhere.pem: no such file or directory\n"+
+			named+": console.logo_file: open nowhere.png: no such file or directory\n" {
+		t.Errorf("files that are not there: status %d, %q", status, errOut.String())
+	}
+	var shown bytes.Buffer
+	if err := showConfig(t.Context(), named, &shown); err != nil || !strings.Contains(shown.String(), "# warning: "+named+": console.logo_file: open nowhere.png") {
+		t.Errorf("files that are not there: %v\n%s", err, shown.String())
+	}
+	if found, err := examine(t.Context(), named); err != nil || found[0].Check != "configuration" || found[0].Level != doctor.Fault || !strings.Contains(found[0].Message, "server.tls.cert: ") {
+		t.Errorf("files that are not there: %v %v", err, found)
 	}
 	if status := run(context.Background(), []string{"config", "check"}, io.Discard, io.Discard); status != 2 {
 		t.Errorf("without a file: status %d", status)

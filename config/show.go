@@ -1,6 +1,7 @@
 package config
 
 import (
+	"cmp"
 	"fmt"
 	"net/url"
 	"os"
@@ -24,6 +25,9 @@ type Shown struct {
 	Source  string // where the value came from: a file, a variable, or default
 	About   string // what the setting is for
 }
+
+// SourceOf is where a setting came from: a file, a variable, or the defaults.
+func SourceOf(c *Config, key string) string { return cmp.Or(c.loaded.sources[key], "default") }
 
 // Settings are all settings of a configuration, in the order of the table.
 func Settings(c *Config) []Shown {

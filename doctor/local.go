@@ -7,8 +7,10 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+	"strings"
 	"time"
 
+	"postern/app"
 	"postern/config"
 	"postern/store"
 )
@@ -20,8 +22,13 @@ func (r *examination) configuration() (all []Finding) {
 			all = append(all, Finding{"configuration", Warning, oneLine(w), "change it, or let it be when it is meant; docs/configuration.md has all settings"})
 		}
 	}
+	for _, f := range app.FileFaults(r.Config) {
+		if !strings.Contains(f.Error(), ": store.path: ") { // those are told by secrets and data folder
+			all = append(all, Finding{"configuration", Fault, oneLine(f.Error()), "put the file or folder there, or name another one"})
+		}
+	}
 	if len(all) == 0 {
-		return one("configuration", OK, "", "all settings are right")
+		return one("configuration", OK, "", "all settings are right, and the files that they name")
 	}
 	return all
 }
@@ -73,7 +80,7 @@ func (r *examination) folder() []Finding {
 	case !info.IsDir():
 		return one("data folder", Fault, "set store.path to a file in a folder", "%s is no folder", folder)
 	}
-	if err := writable(folder); err != nil {
+	if err := config.Writable(folder); err != nil {
 		return one("data folder", Fault, asItsUser+", or give that user the folder", "nothing can be written into %s: %v", folder, err)
 	}
 	if err := readWrite(r.Config.Store.Path); err != nil && !isMissing(err) {

@@ -1,7 +1,9 @@
 package migrate
 
 import (
+	"bytes"
 	"context"
+	"crypto/ecdh"
 	"encoding/base64"
 	"encoding/json"
 	"errors"
@@ -139,6 +141,28 @@ func (n *whole) UnmarshalJSON(raw []byte) error {
 
 type keyPair struct {
 	Private buffer `json:"private"`
+	Public  buffer `json:"public"`
+}
+
+// check returns an error when the public key is another than that of the private key.
+// One that is not there is no other.
+func (k keyPair) check() error {
+	own, err := ecdh.X25519().NewPrivateKey(k.Private)
+	if err != nil {
+		return fmt.Errorf("the private key must have 32 bytes, not %d", len(k.Private))
+	}
+	if len(k.Public) > 0 && !bytes.Equal(untyped(k.Public), own.PublicKey().Bytes()) {
+		return errors.New("the public key does not belong to the private key")
+	}
+	return nil
+}
+
+// untyped is a public key without the byte that tells its type.
+func untyped(key []byte) []byte {
+	if len(key) == 33 && key[0] == 5 {
+		return key[1:]
+	}
+	return key
 }
 
 // creds is what is read of creds.json.
@@ -175,6 +199,37 @@ var credsRead = []string{
 	"pairingEphemeralKeyPair", "registered", "pairingCode", "accountSyncCounter", "processedHistoryMessages", "lastAccountSyncTimestamp", "lastPropHash", "myAppStateKeyId", "additionalData",
 }
 
+// checkKeys returns an error that names the keys which do not belong together: WhatsApp
+// would refuse such a device, or nobody could read what it writes.
+func (c *creds) checkKeys(own device.Credentials) error {
+	var wrong []string
+	for _, k := range []struct {
+		name string
+		pair keyPair
+	}{{"noiseKey", c.NoiseKey}, {"signedIdentityKey", c.SignedIdentityKey}, {"signedPreKey.keyPair", c.SignedPreKey.KeyPair}} {
+		if err := k.pair.check(); err != nil {
+			wrong = append(wrong, k.name+": "+err.Error())
+		}
+	}
+	preKey, account, device := own.Signatures()
+	for _, s := range []struct {
+		verifies   bool
+		name, with string
+	}{
+		{preKey, "signedPreKey.signature", "signedIdentityKey"},
+		{account, "account.accountSignature", "account.accountSignatureKey over signedIdentityKey"},
+		{device, "account.deviceSignature", "signedIdentityKey over account.accountSignatureKey"},
+	} {
+		if !s.verifies {
+			wrong = append(wrong, s.name+" does not verify with "+s.with)
+		}
+	}
+	if len(wrong) > 0 {
+		return fmt.Errorf("its keys do not belong together: %s; the file is damaged, or was put together from those of several accounts: take the folder as Baileys left it, or pair the account anew", strings.Join(wrong, "; "))
+	}
+	return nil
+}
+
 // baileysAccount is the account of a creds.json.
 func baileysAccount(raw []byte) (*Account, error) {
 	var c creds
@@ -184,14 +239,18 @@ func baileysAccount(raw []byte) (*Account, error) {
 	if c.Me.ID == "" || len(c.Account.Details) == 0 {
 		return nil, errors.New("the account was never paired: me or account is missing")
 	}
-	i, err := device.NewImage(device.Credentials{
+	own := device.Credentials{
 		JID: c.Me.ID, LID: c.Me.LID, RegistrationID: small(int64(c.RegistrationID)),
 		Noise: c.NoiseKey.Private, Identity: c.SignedIdentityKey.Private,
 		SignedPreKey: c.SignedPreKey.KeyPair.Private, SignedPreKeyID: small(int64(c.SignedPreKey.KeyID)), Signature: c.SignedPreKey.Signature,
 		AdvSecret: c.AdvSecretKey, Details: c.Account.Details, AccountSignature: c.Account.AccountSignature,
 		AccountSignatureKey: c.Account.AccountSignatureKey, DeviceSignature: c.Account.DeviceSignature,
 		Platform: c.Platform, PushName: c.Me.Name,
-	})
+	}
+	i, err := device.NewImage(own)
+	if err == nil {
+		err = c.checkKeys(own)
+	}
 	if err != nil {
 		return nil, err
 	}

@@ -99,6 +99,9 @@ func (a *Account) baileysPreKey(id string, raw []byte) (int, error) {
 	if err := json.Unmarshal(raw, &pair); err != nil {
 		return 0, err
 	}
+	if err := pair.check(); err != nil {
+		return 0, err
+	}
 	return 1, a.Device.AddPreKey(small(n), pair.Private, n < a.uploaded)
 }
 
@@ -207,8 +210,5 @@ func (a *Account) baileysIdentity(id string, raw []byte) (int, error) {
 	if err := json.Unmarshal(raw, &key); err != nil {
 		return 0, err
 	}
-	if len(key) == 33 && key[0] == 5 {
-		key = key[1:] // the type of the key
-	}
-	return 1, a.Device.AddIdentity(parts[1]+":"+parts[2], key)
+	return 1, a.Device.AddIdentity(parts[1]+":"+parts[2], untyped(key))
 }

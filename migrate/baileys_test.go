@@ -6,15 +6,39 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
+
+	"go.mau.fi/libsignal/ecc"
+	"go.mau.fi/whatsmeow/util/keys"
 )
 
 func base64Of(b []byte) string { return base64.StdEncoding.EncodeToString(b) }
 
+// deviceKeys are those of a device, with the key of its account's phone.
+type deviceKeys struct {
+	noise, identity, preKey, phone         *keys.KeyPair
+	details                                []byte
+	signature, byPhone, byDevice, ofHosted [64]byte
+}
+
+var goodKeys = func() deviceKeys {
+	k := deviceKeys{noise: keys.NewKeyPair(), identity: keys.NewKeyPair(), preKey: keys.NewKeyPair(), phone: keys.NewKeyPair(), details: full(6, 9)}
+	signs := func(by *keys.KeyPair, parts ...[]byte) [64]byte {
+		return ecc.CalculateSignature(ecc.NewDjbECPrivateKey(*by.Priv), slices.Concat(parts...))
+	}
+	k.signature = *k.identity.Sign(k.preKey)
+	k.byPhone = signs(k.phone, []byte{6, 0}, k.details, k.identity.Pub[:])
+	k.ofHosted = signs(k.phone, []byte{6, 5}, k.details, k.identity.Pub[:])
+	k.byDevice = signs(k.identity, []byte{6, 1}, k.details, k.identity.Pub[:], k.phone.Pub[:])
+	return k
+}()
+
 // goodCreds is a creds.json in which bytes are written in each of the ways that there
 // are.
 func goodCreds() map[string]any {
+	k := goodKeys
 	buffer := func(b []byte) map[string]any { return map[string]any{"type": "Buffer", "data": base64Of(b)} }
 	numbers := func(b []byte) map[string]any {
 		all := make([]int, len(b))
@@ -24,11 +48,12 @@ func goodCreds() map[string]any {
 		return map[string]any{"type": "Buffer", "data": all}
 	}
 	return map[string]any{
-		"noiseKey": map[string]any{"private": buffer(full(1, 32)), "public": buffer(full(1, 32))}, "signedIdentityKey": map[string]any{"private": numbers(full(2, 32))},
-		"signedPreKey":   map[string]any{"keyPair": map[string]any{"private": map[string]any{"buffer": true, "value": base64Of(full(3, 32))}}, "signature": buffer(full(4, 64)), "keyId": 1},
-		"registrationId": 123, "advSecretKey": base64Of(full(5, 32)), "nextPreKeyId": 31, "firstUnuploadedPreKeyId": "21",
+		"noiseKey":          map[string]any{"private": buffer(k.noise.Priv[:]), "public": buffer(k.noise.Pub[:])},
+		"signedIdentityKey": map[string]any{"private": numbers(k.identity.Priv[:]), "public": buffer(append([]byte{5}, k.identity.Pub[:]...))},
+		"signedPreKey":      map[string]any{"keyPair": map[string]any{"private": map[string]any{"buffer": true, "value": base64Of(k.preKey.Priv[:])}}, "signature": buffer(k.signature[:]), "keyId": 1},
+		"registrationId":    123, "advSecretKey": base64Of(full(5, 32)), "nextPreKeyId": 31, "firstUnuploadedPreKeyId": "21",
 		"me":           map[string]any{"id": annaDevice, "lid": "77:7@lid", "name": "Anna"},
-		"account":      map[string]any{"details": base64Of(full(6, 9)), "accountSignature": base64Of(full(7, 64)), "accountSignatureKey": base64Of(full(8, 32)), "deviceSignature": buffer(full(9, 64))},
+		"account":      map[string]any{"details": base64Of(k.details), "accountSignature": base64Of(k.byPhone[:]), "accountSignatureKey": base64Of(k.phone.Pub[:]), "deviceSignature": buffer(k.byDevice[:])},
 		"lastPropHash": "x", "routingInfo": buffer(full(1, 3)), "pairingCode": nil,
 	}
 }
@@ -58,6 +83,7 @@ func TestTheFilesOfBaileysAreTakenOver(t *testing.T) {
 	key := map[string]any{"private": map[string]any{"type": "Buffer", "data": base64Of(full(1, 32))}}
 	folder := authState(t, map[string]any{
 		"creds.json": goodCreds(), "pre-key-20.json": key, "pre-key-40.json": key, "pre-key-x.json": key, "pre-key-5.json": "{",
+		"pre-key-4.json":                    map[string]any{"private": base64Of(full(1, 32)), "public": base64Of(full(2, 32))},
 		"app-state-sync-key-AAAAA+__=.json": "{", "app-state-sync-key-AAAAAOp_.json": map[string]any{}, "app-state-sync-key-AAAAAA==.json": map[string]any{
 			"keyData": base64Of(full(1, 32)), "fingerprint": map[string]any{"rawId": 5, "currentIndex": 0, "deviceIndexes": []int{0, 1}}, "timestamp": "1700000000000",
 		},
@@ -97,7 +123,7 @@ func TestTheFilesOfBaileysAreTakenOver(t *testing.T) {
 			t.Errorf("counts %s", counts)
 		}
 		says(
-			t, a.Left, "2 rows of pre-keys", "2 rows of app state keys", "1 row of app state versions", "must have 128 bytes, not 127", "1 row of pairs", "1 row of identities of contacts",
+			t, a.Left, "3 rows of pre-keys", "pre-key-4.json: the public key does not belong to the private key", "2 rows of app state keys", "1 row of app state versions", "must have 128 bytes, not 127", "1 row of pairs", "1 row of identities of contacts",
 			"1 file session-*.json", "1 file sender-key-memory-*.json", "1 file that Baileys does not write", "of creds.json: routingInfo",
 		)
 	}
@@ -126,11 +152,72 @@ func TestCredsThatCannotBeUsedAreRefusedWithTheirField(t *testing.T) {
 	taken := options()
 	taken.Taken = map[string]int64{"shop": 1}
 	folder := authState(t, map[string]any{"creds.json": goodCreds()})
-	if _, err := Baileys(t.Context(), folder, "shop", taken); err == nil || !strings.Contains(err.Error(), "exists here already") {
+	if _, err := Baileys(t.Context(), folder, "shop", taken); err == nil || !strings.Contains(err.Error(), `"shop" exists here already; give 4915112345678:7@s.whatsapp.net another name with --name NAME`) {
 		t.Errorf("a name that is taken: %v", err)
 	}
 	if _, err := Baileys(t.Context(), folder, "my shop", options()); err == nil || !strings.Contains(err.Error(), "--name: instanceName must have") {
 		t.Errorf("a name with a space: %v", err)
+	}
+}
+
+// TestKeysThatDoNotBelongTogetherAreRefused puts one part of another account into a file,
+// and wants all to be named that do not fit it any more.
+func TestKeysThatDoNotBelongTogetherAreRefused(t *testing.T) {
+	other := keys.NewKeyPair()
+	set := func(path string, v []byte) func(map[string]any) {
+		return func(c map[string]any) {
+			parts := strings.Split(path, ".")
+			for _, p := range parts[:len(parts)-1] {
+				c = c[p].(map[string]any)
+			}
+			c[parts[len(parts)-1]] = base64Of(v)
+		}
+	}
+	refused := func(c map[string]any) string {
+		_, err := Baileys(t.Context(), authState(t, map[string]any{"creds.json": c}), "shop", options())
+		if err == nil {
+			return ""
+		}
+		return err.Error()
+	}
+	const (
+		noise, identity, preKey = "noiseKey: the public key", "signedIdentityKey: the public key", "signedPreKey.keyPair: the public key"
+		ofPreKey                = "signedPreKey.signature does not verify with signedIdentityKey"
+		byAccount, byDevice     = "account.accountSignature does not verify", "account.deviceSignature does not verify"
+	)
+	all := []string{noise, identity, preKey, ofPreKey, byAccount, byDevice}
+	for path, c := range map[string]struct {
+		v    []byte
+		want []string
+	}{
+		"noiseKey.private":             {other.Priv[:], []string{noise}},
+		"noiseKey.public":              {other.Pub[:], []string{noise}},
+		"signedIdentityKey.private":    {other.Priv[:], []string{identity, ofPreKey, byAccount, byDevice}},
+		"signedIdentityKey.public":     {other.Pub[:], []string{identity}},
+		"signedPreKey.keyPair.public":  {other.Pub[:], []string{preKey}},
+		"signedPreKey.keyPair.private": {other.Priv[:], []string{ofPreKey}},
+		"signedPreKey.signature":       {full(1, 64), []string{ofPreKey}},
+		"account.details":              {full(5, 9), []string{byAccount, byDevice}},
+		"account.accountSignatureKey":  {other.Pub[:], []string{byAccount, byDevice}},
+		"account.accountSignature":     {goodKeys.byDevice[:], []string{byAccount}},
+		"account.deviceSignature":      {goodKeys.byPhone[:], []string{byDevice}},
+	} {
+		creds := goodCreds()
+		set(path, c.v)(creds)
+		said := refused(creds)
+		for _, one := range all {
+			if strings.Contains(said, one) != slices.Contains(c.want, one) {
+				t.Errorf("another %s: %q, want it to name %q", path, said, c.want)
+			}
+		}
+		if !strings.Contains(said, "creds.json: its keys do not belong together") {
+			t.Errorf("another %s: %q", path, said)
+		}
+	}
+	hosted := goodCreds()
+	set("account.accountSignature", goodKeys.ofHosted[:])(hosted)
+	if said := refused(hosted); said != "" {
+		t.Errorf("a hosted account: %s", said)
 	}
 }
 

@@ -4,9 +4,11 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"strconv"
 	"strings"
 
 	"postern/instance"
+	"postern/plural"
 	"postern/whatsapp/device"
 )
 
@@ -101,28 +103,45 @@ func (p *Plan) free(all []*planned) (fresh []*planned, err error) {
 		_, taken := p.o.Taken[a.name]
 		switch other := names[a.name]; {
 		case instance.CheckName(a.name) != nil:
-			errs = append(errs, fmt.Errorf("the instance %.100q of %s: %w; give it another name with --name %[2]s=NAME", a.name, a.jid, instance.CheckName(a.name)))
+			errs = append(errs, fmt.Errorf("the instance %.100q of %s: %w; give it another name with %s", a.name, a.jid, instance.CheckName(a.name), p.naming(a.jid)))
 		case other != "":
-			errs = append(errs, fmt.Errorf("%s and %s would both be named %.100q; name one with --name %[2]s=NAME", other, a.jid, a.name))
+			errs = append(errs, fmt.Errorf("%s and %s would both be named %.100q; name one with %s", other, a.jid, a.name, p.naming(a.jid)))
 		case moved && here == a.name:
 			p.Here = append(p.Here, a.name)
 			continue
 		case moved:
 			errs = append(errs, fmt.Errorf("the device %s is here already, as the instance %q: it cannot run twice", a.jid, here))
 		case taken:
-			errs = append(errs, fmt.Errorf("the instance %q exists here already; give %s another name with --name %[2]s=NAME, or delete that instance first", a.name, a.jid))
+			errs = append(errs, fmt.Errorf("the instance %q exists here already; give %s another name with %s, or delete that instance first", a.name, a.jid, p.naming(a.jid)))
 		}
 		names[a.name] = a.jid
 		fresh = append(fresh, a)
 	}
 	if len(errs) == 0 && len(fresh) == 0 && len(p.Here) > 0 {
-		errs = append(errs, fmt.Errorf("the instance %q exists here already, with this device: it was taken over before", strings.Join(p.Here, `", "`)))
+		errs = append(errs, fmt.Errorf("%s here already, with these devices: all of it was taken over before", plural.Noun(len(p.Here), "the instance "+quoted(p.Here)+" exists", "the instances "+quoted(p.Here)+" exist")))
 	}
 	if len(errs) == 0 && len(fresh) == 0 {
 		errs = append(errs, errors.New("no device belongs to an instance of the program; name those to take over with --name JID=NAME"))
 	}
 	slices.SortStableFunc(fresh, func(a, b *planned) int { return strings.Compare(a.name, b.name) })
 	return fresh, errors.Join(errs...)
+}
+
+// naming is the flag that names an account.
+func (p *Plan) naming(jid string) string {
+	if p.sources == nil { // of Baileys, which has one
+		return "--name NAME"
+	}
+	return "--name " + jid + "=NAME"
+}
+
+// quoted are names in quotes.
+func quoted(names []string) string {
+	all := make([]string, len(names))
+	for i, name := range names {
+		all[i] = strconv.Quote(name)
+	}
+	return strings.Join(all, ", ")
 }
 
 // owner is the instance that has a device here.

@@ -46,6 +46,7 @@ type Naming struct{ JID, Name string }
 // who made it.
 type Plan struct {
 	App      string // one of Apps; empty: none that is known
+	Warnings []string
 	Left     []string
 	Here     []string // names of accounts that were taken over before, and are not again
 	accounts []*planned
@@ -71,7 +72,11 @@ func Whatsmeow(ctx context.Context, o Options) (p *Plan, err error) {
 	if p.sources, err = openSources(ctx, o.From); err != nil {
 		return nil, err
 	}
+	p.Warnings = p.sources.warnings
 	if err = p.make(ctx); err != nil {
+		for _, w := range p.Warnings { // what is not there may be in the log
+			err = fmt.Errorf("%w (%s)", err, w)
+		}
 		return nil, errors.Join(err, p.Close())
 	}
 	return p, nil

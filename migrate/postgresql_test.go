@@ -3,6 +3,7 @@ package migrate
 import (
 	"database/sql"
 	"encoding/hex"
+	"errors"
 	"fmt"
 	"reflect"
 	"strings"
@@ -55,6 +56,9 @@ func inPostgreSQL(t *testing.T, path string) string {
 			t.Fatal(err)
 		}
 		fmt.Fprintf(&all, "%s;\n", text)
+	}
+	if err := errors.Join(rows.Close(), db.Close()); err != nil { // one that is in use is refused
+		t.Fatal(err)
 	}
 	f, err := sqlite.Open(path)
 	if err != nil {

@@ -16,6 +16,9 @@ type Report struct {
 
 // NewReport begins the report of a plan.
 func NewReport(w io.Writer, p *Plan) *Report {
+	for _, text := range p.Warnings {
+		fmt.Fprintf(w, "warning: %s\n", text)
+	}
 	if p.App != "" {
 		fmt.Fprintf(w, "The source is of %s.\n", p.App)
 	}

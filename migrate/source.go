@@ -20,8 +20,9 @@ import (
 
 // sources are the files of one program, whose tables stand beside each other.
 type sources struct {
-	files []*file
-	by    map[string]*file // the one that has a table
+	files    []*file
+	by       map[string]*file // the one that has a table
+	warnings []string
 }
 
 // file is one of the files, with what tells that it did not change.
@@ -95,7 +96,12 @@ func (s *sources) open(ctx context.Context, path string) error {
 	}
 	f := &file{path: path, size: info.Size(), at: info.ModTime()}
 	if isDatabase {
-		f.Source, err = sqlite.Open(path)
+		var db *sqlite.File
+		if db, err = sqlite.Open(path); err == nil && db.MayLack() {
+			s.warnings = append(s.warnings, fmt.Sprintf("%s has no -wal file beside it, where SQLite keeps the newest changes until the program ends in order; "+
+				"if it did not, or the file was copied while it ran, sessions and keys are missing: stop the old program, copy the file with its -wal, and begin again", path))
+		}
+		f.Source = db
 	} else {
 		f.Source, err = dump.Open(ctx, path)
 	}

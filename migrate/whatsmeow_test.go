@@ -141,6 +141,25 @@ func TestWhatIsBesideAFileIsFoundBehindALink(t *testing.T) {
 	}
 }
 
+// TestAFileWithoutItsLogIsReported, also when what is missing is why it is refused.
+func TestAFileWithoutItsLogIsReported(t *testing.T) {
+	whole, empty := whatsmeowStore(t, annaDevice), database(t, "empty.db", "PRAGMA journal_mode=WAL")
+	_, p := accounts(t, options(whole))
+	var said bytes.Buffer
+	if NewReport(&said, p); strings.Contains(said.String(), "warning") {
+		t.Errorf("of a whole file: %s", said.String())
+	}
+	run(t, whole, "PRAGMA journal_mode=WAL")
+	_, p = accounts(t, options(whole))
+	want := whole + " has no -wal file beside it"
+	if NewReport(&said, p); !strings.Contains(said.String(), "warning: "+want) {
+		t.Errorf("%q does not say %q", said.String(), want)
+	}
+	if _, err := Whatsmeow(t.Context(), options(empty)); err == nil || !strings.Contains(err.Error(), "empty.db has no -wal file beside it") {
+		t.Errorf("of a file without tables: %v", err)
+	}
+}
+
 // TestTheSourceStaysAsItIs holds its bytes before against those after.
 func TestTheSourceStaysAsItIs(t *testing.T) {
 	path := whatsmeowStore(t, annaDevice)
@@ -209,6 +228,17 @@ func TestNamesOfAccounts(t *testing.T) {
 	_, p := accounts(t, again)
 	if p.Len() != 2 || !slices.Equal(p.Here, []string{"4915187654321"}) {
 		t.Errorf("after an interruption %d are left, %v are here", p.Len(), p.Here)
+	}
+	one, both := options(whatsmeowStore(t, berndJID)), named(second+"=anna")
+	one.Taken, one.Devices = again.Taken, again.Devices
+	both.Taken, both.Devices = map[string]int64{"4915112345678-7": 5, "anna": 6, "4915187654321": 4}, map[int64]string{4: berndJID, 5: annaDevice, 6: second}
+	for want, o := range map[string]Options{
+		`the instance "4915187654321" exists here already`:                            one,
+		`the instances "4915112345678-7", "anna", "4915187654321" exist here already`: both,
+	} {
+		if _, err := Whatsmeow(t.Context(), o); err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("%v, want it to say %s", err, want)
+		}
 	}
 	for _, text := range []string{"", "a", "=a", "a="} {
 		if n, err := ParseNaming(text); err == nil {

@@ -11,6 +11,7 @@ import (
 
 	"go.mau.fi/whatsmeow/proto/waE2E"
 	wastore "go.mau.fi/whatsmeow/store"
+	"go.mau.fi/whatsmeow/util/keys"
 	"google.golang.org/protobuf/proto"
 
 	"postern/cli/consumer"
@@ -66,7 +67,8 @@ func (o *oldProgram) authState(d *wastore.Device) (folder string) {
 	each("SELECT key_id, key FROM whatsmeow_pre_keys WHERE jid = $1", 2, func(v []any) {
 		id := v[0].(int64)
 		next = max(next, id+1)
-		write(fmt.Sprintf("pre-key-%d", id), pair(v[1].([]byte), make([]byte, 32)))
+		private := v[1].([]byte)
+		write(fmt.Sprintf("pre-key-%d", id), pair(private, keys.NewKeyPairFromPrivateKey([32]byte(private)).Pub[:]))
 	})
 	write("creds", map[string]any{
 		"noiseKey": pair(d.NoiseKey.Priv[:], d.NoiseKey.Pub[:]), "signedIdentityKey": pair(d.IdentityKey.Priv[:], d.IdentityKey.Pub[:]),

@@ -116,7 +116,7 @@ func TestMistakesOfAnImportSayWhatToDoAndChangeNothing(t *testing.T) {
 	if output := takeOver(w, 1, "whatsmeow", "--from", path, "--name", first+"@s.whatsapp.net=bea"); !strings.Contains(output, `is here already, as the instance "anna": it cannot run twice`) {
 		t.Errorf("a device twice: %s", output)
 	}
-	if output := takeOver(w, 1, "whatsmeow", "--from", path, "--name", first+"@s.whatsapp.net=anna"); !strings.Contains(output, "exists here already, with this device") {
+	if output := takeOver(w, 1, "whatsmeow", "--from", path, "--name", first+"@s.whatsapp.net=anna"); !strings.Contains(output, `the instances "anna", "`+second+`" exist here already, with these devices`) {
 		t.Errorf("all of it twice: %s", output)
 	}
 	if status, output := rig.Program(t, w.Folder, settings(w), "check"); status != 0 {
@@ -128,15 +128,37 @@ func TestMistakesOfAnImportSayWhatToDoAndChangeNothing(t *testing.T) {
 	w.Stop()
 }
 
-// TestAProgramThatStillRunsIsRefusedByItsLog has the old program writing.
-func TestAProgramThatStillRunsIsRefusedByItsLog(t *testing.T) {
+// TestAProgramThatStillRunsOrWasKilledIsRefused, and a file without its log is reported.
+func TestAProgramThatStillRunsOrWasKilledIsRefused(t *testing.T) {
 	w := rig.NewWorld(t)
 	old := startOld(t, w.Sandbox, databasePath(t))
 	old.store.NewDevice()
-	if output := takeOver(w, 1, "whatsmeow", "--from", old.path); !strings.Contains(output, "-wal") || !strings.Contains(output, "stop the program that uses it") {
+	killed := databasePath(t)
+	for _, suffix := range []string{"", "-wal"} {
+		raw, err := os.ReadFile(old.path + suffix)
+		if err == nil {
+			err = os.WriteFile(killed+suffix, raw, 0o600)
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+	if output := takeOver(w, 1, "whatsmeow", "--from", old.path); !strings.Contains(output, fmt.Sprintf("process %d", os.Getpid())) || !strings.Contains(output, "stop that program") {
 		t.Error(output)
 	}
 	old.stop()
+	if output := takeOver(w, 1, "whatsmeow", "--from", killed); !strings.Contains(output, "-wal") || !strings.Contains(output, "stop the program that uses it") {
+		t.Error(output)
+	}
+	if err := os.Remove(killed + "-wal"); err != nil {
+		t.Fatal(err)
+	}
+	if output := takeOver(w, 1, "whatsmeow", "--from", killed); !strings.Contains(output, killed+" has no -wal file beside it") {
+		t.Error(output)
+	}
+	if output := takeOver(w, 0, "whatsmeow", "--from", storeOf(t, 1, 1), "--dry-run"); strings.Contains(output, "-wal") {
+		t.Errorf("of a file without a log: %s", output)
+	}
 }
 
 // TestFilesThatMayNotBeReadOrWrittenAreNamed is for users other than root.

@@ -8,7 +8,8 @@
 // # What it does not read
 //
 // The file is opened for reading only and no lock is taken, so nobody may write it
-// meanwhile. What SQLite itself would first bring into the file is refused: a
+// meanwhile: one that another program has open for writing is refused, as far as the
+// system tells. So is what SQLite itself would first bring into the file: a
 // write-ahead log that is not empty, and the journal of a program that was killed.
 // So are texts that are not in UTF-8, tables WITHOUT ROWID and computed columns, which
 // no gateway uses; the text of `sqlite3 FILE .dump` has them all.

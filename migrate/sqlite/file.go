@@ -16,9 +16,14 @@ import (
 // Magic is what an SQLite file begins with.
 const Magic = "SQLite format 3\x00"
 
-// ErrBusy is wrapped by the refusal of a file of which SQLite keeps a part beside
-// it: the program that writes it runs, or did not end in order.
-var ErrBusy = errors.New("a part of the database is beside the file")
+// Errors that refuse a file which SQLite would not read as it is.
+var (
+	// ErrBusy: SQLite keeps a part of it beside it, since the program that writes it runs,
+	// or did not end in order.
+	ErrBusy = errors.New("a part of the database is beside the file")
+	// ErrInUse: a program has it open for writing.
+	ErrInUse = errors.New("the file is in use")
+)
 
 const headerSize = 100
 
@@ -27,6 +32,7 @@ type header struct {
 	pageSize int64
 	usable   int // of a page; the rest is reserved for extensions
 	pages    uint32
+	logged   bool // changes are written to a log beside the file first
 }
 
 // File is an SQLite file. It implements [table.Source].
@@ -36,6 +42,7 @@ type File struct {
 	head   header
 	tables map[string]entry
 	order  []string
+	alone  bool // there is no log beside it
 }
 
 // entry is a table as the file's own table of contents has it.
@@ -44,9 +51,12 @@ type entry struct {
 	sql  string
 }
 
-// Open opens the file at path. Errors wrap ErrBusy, table.ErrMalformed, or are those
-// of the file system.
+// Open opens the file at path. Errors wrap ErrBusy, ErrInUse, table.ErrMalformed, or are
+// those of the file system.
 func Open(path string) (*File, error) {
+	if who := inUse(path); who != "" {
+		return nil, fmt.Errorf("%w: %s has it open; stop that program, and begin again", ErrInUse, who)
+	}
 	if err := refuseBeside(path); err != nil {
 		return nil, err
 	}
@@ -63,8 +73,15 @@ func Open(path string) (*File, error) {
 		return nil, errors.Join(err, f.Close())
 	}
 	file.close = f.Close
+	_, err = os.Stat(path + "-wal")
+	file.alone = errors.Is(err, fs.ErrNotExist)
 	return file, nil
 }
+
+// MayLack reports whether the newest changes may be missing: SQLite writes them to a log
+// beside the file first, and there is none. It is so after the program that wrote the file
+// ended in order, and when the file was copied without its log.
+func (f *File) MayLack() bool { return f.head.logged && f.alone }
 
 // journalMagic begins a journal that SQLite would play back.
 var journalMagic = []byte{0xd9, 0xd5, 0x05, 0xf9, 0x20, 0xa1, 0x63, 0xd7}
@@ -117,6 +134,7 @@ func (h *header) decode(raw []byte, size int64) error {
 		h.pageSize = 65536
 	}
 	h.usable = int(h.pageSize) - int(raw[20])
+	h.logged = raw[18] == 2 || raw[19] == 2
 	encoding := e.Uint32(raw[56:])
 	switch {
 	case string(raw[:16]) != Magic:

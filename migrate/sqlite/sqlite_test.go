@@ -169,7 +169,8 @@ func TestAPartBesideTheFileIsRefused(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	_, err = sqlite.Open(path)
+	killed := copyOf(t, path)
+	_, err = sqlite.Open(killed)
 	if !errors.Is(err, sqlite.ErrBusy) || !strings.Contains(err.Error(), "-wal") || !strings.Contains(err.Error(), "stop the program") {
 		t.Fatalf("a write-ahead log with content: %v", err)
 	}
@@ -194,6 +195,47 @@ func TestAPartBesideTheFileIsRefused(t *testing.T) {
 		t.Fatal(err)
 	}
 	asRead(t, path, "a")
+}
+
+// copyOf copies what lies on the disk of a database that is open, with its log.
+func copyOf(t *testing.T, path string) string {
+	t.Helper()
+	to := filepath.Join(t.TempDir(), "copy.db")
+	for _, suffix := range []string{"", "-wal"} {
+		raw, err := os.ReadFile(path + suffix)
+		if err == nil {
+			err = os.WriteFile(to+suffix, raw, 0o600)
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+	return to
+}
+
+// TestAFileWhoseLogIsNotThereMayLackChanges, and one that has none never does.
+func TestAFileWhoseLogIsNotThereMayLackChanges(t *testing.T) {
+	logged, plain := database(t, 4096, "PRAGMA journal_mode=WAL", "CREATE TABLE a (b)"), database(t, 4096, "CREATE TABLE a (b)")
+	for _, c := range []struct {
+		path string
+		want bool
+	}{{logged, true}, {plain, false}} {
+		for _, there := range []bool{false, true} {
+			if there {
+				if err := os.WriteFile(c.path+"-wal", nil, 0o600); err != nil {
+					t.Fatal(err)
+				}
+			}
+			f, err := sqlite.Open(c.path)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if f.MayLack() != (c.want && !there) {
+				t.Errorf("a file with a log: %v, which is there: %v, may lack changes: %v", c.want, there, f.MayLack())
+			}
+			_ = f.Close()
+		}
+	}
 }
 
 // TestWhatIsNoWholeFileIsRefusedWithItsPage damages a file in ways that have a name.

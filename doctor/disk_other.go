@@ -1,5 +1,0 @@
-//go:build !unix
-
-package doctor
-
-func writable(string) error { return nil }

@@ -1,0 +1,4 @@
+package sqlite
+
+// LockedBy is for tests.
+var LockedBy = lockedBy

@@ -1,0 +1,6 @@
+//go:build !unix
+
+package sqlite
+
+// lockedBy cannot tell.
+func lockedBy(string) string { return "" }
