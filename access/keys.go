@@ -140,7 +140,7 @@ func (all *Keys) add(h *held) {
 // again. Of k, what the caller does not choose is set here. fill, unless it is nil,
 // is told the key's id before it is stored. Errors: an InvalidError, ErrTooMany.
 func (all *Keys) Create(ctx context.Context, k Key, fill func(uuid.UUID)) (_ Key, text string, err error) {
-	now := time.Now().UTC().Truncate(time.Millisecond)
+	now := all.store.Now().UTC().Truncate(time.Millisecond)
 	if err := k.check(now); err != nil {
 		return Key{}, "", err
 	}
@@ -189,7 +189,7 @@ func (all *Keys) Change(ctx context.Context, id uuid.UUID, fn func(*Key) error) 
 	if err := fn(&k); err != nil {
 		return Key{}, false, err
 	}
-	now := time.Now().UTC().Truncate(time.Millisecond)
+	now := all.store.Now().UTC().Truncate(time.Millisecond)
 	checkAt := now
 	if k.ExpiresAt.Equal(before.ExpiresAt) {
 		checkAt = time.Time{} // it may have expired: its name can be changed all the same
@@ -306,7 +306,7 @@ func (all *Keys) open(h *held, from string) (*Key, error) {
 	if h == nil {
 		return nil, ErrUnknown
 	}
-	k, now := all.now(h), time.Now()
+	k, now := all.now(h), all.store.Now()
 	if k.Expired(now) {
 		return nil, ErrUnknown
 	}

@@ -64,7 +64,7 @@ func NewLinks(s *store.Store) *Links {
 // Error: ErrTooManyLinks.
 func (all *Links) Make(ctx context.Context, l Link) (secret string, err error) {
 	secret = newSecret()
-	if _, err := all.passes.add(ctx, pass{owner: l.Instance, made: time.Now(), ends: l.ExpiresAt, id: digest(secret)}, l); err != nil {
+	if _, err := all.passes.add(ctx, pass{owner: l.Instance, made: all.passes.store.Now(), ends: l.ExpiresAt, id: digest(secret)}, l); err != nil {
 		return "", fmt.Errorf("make a portal link: %w", err)
 	}
 	return secret, nil
@@ -77,7 +77,7 @@ func (all *Links) Find(secret string) (l Link, found bool) {
 		l, found, err = store.GetJSON[Link](tx, bucketLinks, id[:])
 		return err
 	})
-	return l, err == nil && found && time.Now().Before(l.ExpiresAt)
+	return l, err == nil && found && all.passes.store.Now().Before(l.ExpiresAt)
 }
 
 // instanceCodes is when pairing codes were asked for by any link of an instance. It lies

@@ -13,6 +13,7 @@ type rig struct {
 	t    *testing.T
 	path string
 	s    *store.Store
+	now  func() time.Time // nil: the time of day
 }
 
 func newRig(t *testing.T) *rig {
@@ -25,7 +26,7 @@ func newRig(t *testing.T) *rig {
 func (r *rig) open() {
 	r.t.Helper()
 	var err error
-	if r.s, err = store.Open(store.Options{Path: r.path, Buckets: Buckets(), NoSync: true, MinFree: 1}); err != nil {
+	if r.s, err = store.Open(store.Options{Path: r.path, Buckets: Buckets(), NoSync: true, MinFree: 1, Now: r.now}); err != nil {
 		r.t.Fatal(err)
 	}
 }

@@ -47,7 +47,7 @@ func NewSessions(s *store.Store) *Sessions {
 // the end of [SessionLife]. cookie is what a browser shows from then on.
 func (all *Sessions) Begin(ctx context.Context, key uuid.UUID, operator []byte, expires time.Time) (s Session, cookie string, err error) {
 	cookie = newSecret()
-	now := time.Now().UTC().Truncate(time.Millisecond)
+	now := all.passes.store.Now().UTC().Truncate(time.Millisecond)
 	s = Session{Token: digest(cookie), Key: key, Operator: operator, CSRF: newSecret(), CreatedAt: now, ExpiresAt: now.Add(SessionLife)}
 	if !expires.IsZero() && expires.Before(s.ExpiresAt) {
 		s.ExpiresAt = expires
@@ -72,7 +72,7 @@ func (all *Sessions) Find(cookie string, operator []byte) (s Session, found bool
 		return err
 	})
 	s.Token = token
-	if err != nil || !found || !time.Now().Before(s.ExpiresAt) || s.CSRF == "" {
+	if err != nil || !found || !all.passes.store.Now().Before(s.ExpiresAt) || s.CSRF == "" {
 		return Session{}, false
 	}
 	if s.Key == (uuid.UUID{}) && !bytes.Equal(s.Operator, operator) {

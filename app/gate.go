@@ -4,7 +4,6 @@ import (
 	"fmt"
 	"slices"
 	"strings"
-	"time"
 
 	"postern/batch"
 	"postern/event"
@@ -20,7 +19,7 @@ func (f fleet) Gate(q batch.Question) batch.Gate {
 		return batch.Gate{}
 	}
 	var gate batch.Gate
-	now := time.Now()
+	now := f.registry.Now()
 	for _, one := range rec.InForce(now) {
 		strangers := one.Strangers() && !q.Wait
 		if strangers && q.Recipient != "" && !slices.Contains(one.Refused, q.Recipient) && f.knows(q.Instance, q.Recipient) {
@@ -39,7 +38,7 @@ func (f fleet) Gate(q batch.Question) batch.Gate {
 // know reports whether somebody wrote to the account lately, or gave it a
 // privacy token. Who cannot be looked up is a stranger.
 func (c contacts) know(id int64, number string) bool {
-	now := time.Now()
+	now := c.registry.Now()
 	_, names := c.devices.Person(number + "@" + event.UserServer)
 	heard, err := c.registry.Heard(id, names, now.Add(-instance.Acquainted))
 	if err == nil && heard {

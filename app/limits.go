@@ -21,7 +21,7 @@ func (a *App) startPacer(ctx context.Context) error {
 		return fmt.Errorf("message.batch.timezone: %w", err)
 	}
 	a.pacer, err = pace.Open(ctx, pace.Config{
-		Store: a.store, Location: zone, Person: a.known.person, IsNew: a.known.isNew, Changed: a.limitsChanged, Logger: a.log,
+		Store: a.store, Location: zone, Person: a.known.person, IsNew: a.known.isNew, Changed: a.limitsChanged, Date: a.store.Now, Logger: a.log,
 	})
 	if err != nil {
 		return err
@@ -59,7 +59,7 @@ func (c contacts) isNew(id int64, jid string) bool {
 	if wrote, err := c.registry.Wrote(id, names); err == nil && wrote {
 		return false
 	}
-	trusted, err := c.devices.TrustedBy(id, jid, time.Now())
+	trusted, err := c.devices.TrustedBy(id, jid, c.registry.Now())
 	return err != nil || !trusted
 }
 

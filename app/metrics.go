@@ -253,7 +253,7 @@ func (m *metrics) collectDurable(c collection, r dispatch.RelayStats) {
 
 func (m *metrics) collectInstances(c collection) {
 	counts := map[event.State]int{}
-	restricted, now := 0, time.Now()
+	restricted, now := 0, m.app.registry.Now()
 	for _, rec := range m.app.registry.List() {
 		counts[rec.Status]++
 		if _, is := rec.Restriction(now); is {

@@ -30,7 +30,7 @@ func (m *metrics) collectEach(c collection, opens func(instance int64) bool) {
 	if !m.app.cfg.Metrics.PerInstance {
 		return
 	}
-	all, now := slices.DeleteFunc(m.app.registry.List(), func(rec instance.Record) bool { return opens != nil && !opens(rec.ID) }), time.Now()
+	all, now := slices.DeleteFunc(m.app.registry.List(), func(rec instance.Record) bool { return opens != nil && !opens(rec.ID) }), m.app.registry.Now()
 	if unlisted := max(0, len(all)-maxListed); unlisted > 0 || opens == nil {
 		c.gauge("postern_instance_unlisted", "Instances beyond the first 2 000, which have no metrics of their own.", float64(unlisted))
 	}

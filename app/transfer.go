@@ -202,7 +202,7 @@ func retoken(secret []byte, ttl time.Duration, a *transfer.Account, name string)
 	if in.Name = name; name == "" {
 		in.Name = had
 	}
-	claims, err := tokens.NewReader(secret).Read(token)
+	claims, err := tokens.NewReader(secret, time.Now).Read(token)
 	if err == nil {
 		if of, err := claims.Instance(); err == nil && of == in.Name {
 			return false, nil

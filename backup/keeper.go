@@ -285,6 +285,16 @@ func parse(name string) (k kept, is bool) {
 func (k *Keeper) prune(made string) error {
 	all, err := list(k.cfg.Dir, k.cfg.ID)
 	all = slices.DeleteFunc(all, func(f kept) bool { return f.name == made })
+	now := k.cfg.Now()
+	slices.SortStableFunc(all, func(a, b kept) int { // names of the future are of a clock that was ahead before
+		switch future := a.at.After(now); {
+		case future == b.at.After(now):
+			return 0
+		case future:
+			return -1
+		}
+		return 1
+	})
 	for len(all) > max(k.cfg.Keep-1, 0) {
 		err = errors.Join(err, os.Remove(filepath.Join(k.cfg.Dir, all[0].name)))
 		all = all[1:]

@@ -234,3 +234,29 @@ func TestBackupsOfAFormerReleaseAreKeptAndRemovedLikeOwn(t *testing.T) {
 		}
 	}
 }
+
+// TestBackupsNamedByClockAheadGoFirst has backups in the folder that were made under a clock that was ten years
+// ahead: they do not push out those of the days that follow.
+func TestBackupsNamedByClockAheadGoFirst(t *testing.T) {
+	folder := t.TempDir()
+	const id = "0123456789abcdef0123456789abcdef"
+	for n := range 3 {
+		at := time.Date(2036, 1, 1, n, 0, 0, 0, time.UTC)
+		if err := os.WriteFile(filepath.Join(folder, Name(at, id, false)), []byte("x"), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	keepingOf(t, folder, id, func(t *testing.T, _ *Keeper, _ *atomic.Pointer[error]) {
+		for hours, ahead := range []int{2, 1, 0} { // of three that are kept
+			time.Sleep(time.Minute)
+			synctest.Wait()
+			names := files(t, folder)
+			future := slices.IndexFunc(names, func(name string) bool { k, _ := parse(name); return k.at.After(time.Now()) })
+			if n := len(names) - max(future, 0); future < 0 && ahead != 0 || future >= 0 && n != ahead || len(names) != 3 {
+				t.Errorf("after %d hours: %v", hours, names)
+			}
+			time.Sleep(59 * time.Minute)
+			synctest.Wait()
+		}
+	})
+}

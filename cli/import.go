@@ -184,7 +184,7 @@ func addTokens(cfg *config.Config, o *migrate.Options) error {
 		return err
 	}
 	o.Now = time.Now()
-	reader := tokens.NewReader([]byte(secret))
+	reader := tokens.NewReader([]byte(secret), time.Now)
 	o.Keeps = func(name, token string) bool {
 		claims, err := reader.Read(token)
 		if err != nil {

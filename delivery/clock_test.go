@@ -1,6 +1,8 @@
 package delivery
 
 import (
+	"errors"
+	"path/filepath"
 	"testing"
 	"time"
 
@@ -60,6 +62,72 @@ func TestWrongClockExpiresNoDelivery(t *testing.T) {
 			if n := expired(20 * time.Hour); n != 1 {
 				t.Errorf("%d deliveries expired after their maxAge of running time, want 1", n)
 			}
+		})
+	}
+}
+
+// TestCheckAsksNoClockWhatIsOver holds a file against its rules whose clock was years ahead: what is over there
+// is not by the clock of the check. A row that is missing is found all the same.
+func TestCheckAsksNoClockWhatIsOver(t *testing.T) {
+	r := newRig(t, Config{Log: true})
+	if err := r.s.Close(); err != nil {
+		t.Fatal(err)
+	}
+	r.path = filepath.Join(t.TempDir(), "ahead.db")
+	now := time.Now().Add(10 * 365 * 24 * time.Hour)
+	r.now = func() time.Time { return now }
+	r.open()
+	to := event.Destination{Target: event.TargetWebhook, URL: "http://hook/", MaxAge: time.Hour}
+	over := r.emit(event.About{}, to)
+	now = now.Add(2 * time.Hour)
+	r.update(func(tx *store.Tx) error {
+		_, _, err := r.l.Expire(tx, tx.Steady(), 10)
+		return err
+	})
+	waits := r.emit(event.About{}, to)
+	faults := func() (all []string) {
+		t.Helper()
+		if err := r.s.Close(); err != nil {
+			t.Fatal(err)
+		}
+		report, err := store.Check(t.Context(), r.path, Buckets())
+		if err != nil {
+			t.Fatal(err)
+		}
+		r.open()
+		return report.Faults
+	}
+	if all := faults(); len(all) > 0 {
+		t.Fatalf("a sound file: %v", all)
+	}
+	r.view(func(tx *store.Tx) error {
+		if _, found, err := getEvent(tx, over.Seq); !found || err != nil {
+			t.Errorf("the event that is over is not kept; this test shows nothing (%v)", err)
+		}
+		return nil
+	})
+	for name, lose := range map[string]func(tx *store.Tx) error{
+		"position": func(tx *store.Tx) error { return tx.Delete(positions, waits.positionKey()) },
+		"alarm":    func(tx *store.Tx) error { return tx.Delete(expiries, expiry{waits.ExpiresAt, expiryEvent, waits.Seq}.key()) },
+	} {
+		before := map[string][]byte{}
+		r.view(func(tx *store.Tx) error {
+			for bucket, key := range map[string][]byte{positions: waits.positionKey(), expiries: expiry{waits.ExpiresAt, expiryEvent, waits.Seq}.key()} {
+				value, err := tx.Get(bucket, key)
+				if err != nil {
+					return err
+				}
+				before[bucket] = value
+			}
+			return nil
+		})
+		r.update(lose)
+		if all := faults(); len(all) == 0 {
+			t.Errorf("a missing %s is not found", name)
+		}
+		r.update(func(tx *store.Tx) error {
+			return errors.Join(tx.Put(positions, waits.positionKey(), before[positions]),
+				tx.Put(expiries, expiry{waits.ExpiresAt, expiryEvent, waits.Seq}.key(), before[expiries]))
 		})
 	}
 }

@@ -90,8 +90,9 @@ func (x *expiring) event(seq uint64) error {
 	if x.now.Before(e.ExpiresAt) {
 		return nil
 	}
-	if e.Sequence != 0 {
-		if err := x.tx.Delete(positions, e.positionKey()); err != nil {
+	if e.Sequence != 0 { // it is over by both, or by neither, whichever of its alarms this is
+		alarm := expiry{e.ExpiresAt, expiryEvent, e.Seq}
+		if err := errors.Join(x.tx.Delete(positions, e.positionKey()), x.tx.Delete(expiries, alarm.key())); err != nil {
 			return err
 		}
 	}

@@ -3,7 +3,6 @@ package delivery
 import (
 	"bytes"
 	"encoding/binary"
-	"time"
 
 	"postern/store"
 )
@@ -13,14 +12,11 @@ import (
 
 const noDelivery = "it is of a delivery that is not there"
 
-type needs struct {
-	look *store.Lookup
-	now  time.Time // what is over by now may have been removed
-}
+type needs struct{ look *store.Lookup }
 
 func ask(of func(n needs, key, value []byte) []store.Need) func(*store.Lookup) store.Needs {
 	return func(look *store.Lookup) store.Needs {
-		n := needs{look, time.Now()}
+		n := needs{look}
 		return func(key, value []byte) []store.Need {
 			if key == nil {
 				return nil
@@ -78,7 +74,7 @@ func (n needs) ofRecord(key, value []byte) (all []store.Need) {
 		}
 	}
 	alarm := expiry{r.ExpiresAt, expiryRecord, r.ID}
-	if n.now.Before(r.ExpiresAt) && !n.look.Has(expiries, expiry{r.ExpiresAt, expiryEvent, r.EventSeq}.key()) {
+	if !n.look.Has(expiries, expiry{r.ExpiresAt, expiryEvent, r.EventSeq}.key()) {
 		all = append(all, store.Need{Bucket: expiries, Key: alarm.key(), Value: []byte{}, Why: "a delivery is never given up"})
 	}
 	return all
@@ -130,7 +126,7 @@ func (n needs) ofHold(key, value []byte) []store.Need {
 	return all
 }
 
-// ofEvent: an event is found by its number, until it is over.
+// ofEvent: an event is found by its number, and has an alarm, until it is over: then it has neither.
 func (n needs) ofEvent(key, value []byte) (all []store.Need) {
 	if len(key) != 8 {
 		return []store.Need{{Why: "an event is lost"}}
@@ -139,12 +135,13 @@ func (n needs) ofEvent(key, value []byte) (all []store.Need) {
 	if err != nil {
 		return []store.Need{{Why: "an event is lost"}}
 	}
-	over := e.Sequence != 0 && !n.now.Before(e.ExpiresAt)
+	alarm := expiry{e.ExpiresAt, expiryEvent, e.Seq}
+	over := e.Sequence != 0 && !n.look.Has(expiries, alarm.key()) && !n.look.Has(positions, e.positionKey())
 	if !over {
 		all = append(all, store.Need{Bucket: positions, Key: e.positionKey(), Value: bytes.Clone(key), Why: "an event is not found by its number, and never removed with its instance"})
 	}
 	if e.Sequence != 0 && !over {
-		all = append(all, store.Need{Bucket: expiries, Key: expiry{e.ExpiresAt, expiryEvent, e.Seq}.key(), Value: []byte{}, Why: "an event is never removed"})
+		all = append(all, store.Need{Bucket: expiries, Key: alarm.key(), Value: []byte{}, Why: "an event is never removed"})
 	}
 	return all
 }
@@ -234,7 +231,7 @@ func (n needs) ofBacklog(key, _ []byte) []store.Need {
 // none, and holds both against what is counted. Its memory is a number for each
 // destination of each instance.
 func lineNeeds(look *store.Lookup) store.Needs {
-	n, waits, whole := needs{look, time.Now()}, map[string]Backlog{}, true
+	n, waits, whole := needs{look}, map[string]Backlog{}, true
 	count := func(share []byte, size int) {
 		for _, key := range []string{string(share), string(allLanes)} {
 			b := waits[key]

@@ -205,7 +205,7 @@ func New(c Config) (http.Handler, error) {
 	if c.LogLines == nil {
 		c.LogLines = loglines.New(1)
 	}
-	a := &api{Config: c, router: newRouter(withHEAD(slices.Concat(aliases(), notOfferedAliases()))), log: c.Logger.With("component", "httpapi"), keys: idempotency.New(c.Store), tokens: tokens.NewReader(c.JWTSecret), signIns: peers.NewFailures(signInsPerMinute)}
+	a := &api{Config: c, router: newRouter(withHEAD(slices.Concat(aliases(), notOfferedAliases()))), log: c.Logger.With("component", "httpapi"), keys: idempotency.New(c.Store), tokens: tokens.NewReader(c.JWTSecret, c.Store.Now), signIns: peers.NewFailures(signInsPerMinute)}
 	for _, r := range routes() {
 		if r.isSocket() && c.Hub == nil {
 			continue

@@ -4,7 +4,6 @@ import (
 	"encoding/json"
 	"errors"
 	"net/http"
-	"time"
 
 	"postern/access"
 	"postern/httpapi/tokens"
@@ -49,7 +48,7 @@ func (a *api) createInstance(c *call) error {
 }
 
 func (a *api) mint(name string) (string, error) {
-	return tokens.ForInstance(a.JWTSecret, name, a.TokenTTL, time.Now())
+	return tokens.ForInstance(a.JWTSecret, name, a.TokenTTL, a.Store.Now())
 }
 
 // mayHaveTokens reports whether tokens of instances may be in the answer: never in

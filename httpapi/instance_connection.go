@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"net/http"
 	"strings"
-	"time"
 
 	"postern/access"
 	"postern/event"
@@ -214,7 +213,7 @@ func (a *api) connectionStatus(c *call) error {
 		LastError:        orNull(rec.LastError),
 	}
 	answer.StatusReason = rec.Reason
-	if r, ok := rec.Restriction(time.Now()); ok {
+	if r, ok := rec.Restriction(a.Store.Now()); ok {
 		answer.Restriction = &restriction{r.Kind(), event.AtPtr(r.Since.Time), r.Until, r.Source(), r.Reason, r.Code, r.Count}
 	}
 	answer.Limits = a.Supervisor.LimitStatus(c.instance.ID)

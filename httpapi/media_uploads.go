@@ -6,7 +6,6 @@ import (
 	"net/http"
 	"os"
 	"slices"
-	"time"
 	"unicode/utf8"
 
 	"github.com/google/uuid"
@@ -52,12 +51,12 @@ type uploadedFile struct {
 	AlsoFileEncSHA256 []byte `json:"fileEncSHA256"`
 }
 
-func viewUpload(instance int64, u media.Upload) uploadView {
+func (a *api) viewUpload(instance int64, u media.Upload) uploadView {
 	return uploadView{
 		ID: u.Number, UUID: u.ID, InstanceID: instance, ExternalID: orNull(u.ExternalID), ExternalAttributes: u.ExternalAttributes,
 		Kind: u.Kind, FileName: u.FileName, Size: u.Size, MimeType: u.MimeType, Width: u.Width, Height: u.Height, Seconds: u.Seconds,
 		Upload:  uploadedFile{u.URL, u.DirectPath, u.FileSHA256, u.FileEncSHA256, u.Size, u.FileSHA256, u.FileEncSHA256},
-		Expired: u.Expired(time.Now()), ExpiresAt: u.ExpiresAt, CreatedAt: u.UploadedAt, UpdatedAt: u.UploadedAt,
+		Expired: u.Expired(a.Store.Now()), ExpiresAt: u.ExpiresAt, CreatedAt: u.UploadedAt, UpdatedAt: u.UploadedAt,
 	}
 }
 
@@ -126,7 +125,7 @@ func (a *api) createUpload(c *call) error {
 	if err != nil {
 		return err
 	}
-	return c.w.json(http.StatusCreated, viewUpload(c.instance.ID, kept))
+	return c.w.json(http.StatusCreated, a.viewUpload(c.instance.ID, kept))
 }
 
 // uploadFile is the file of an upload, ready to be sent, and how it is removed.
@@ -284,7 +283,7 @@ func (a *api) listUploads(c *call) error {
 	}
 	list := batch.List[uploadView]{TotalRecords: page.Total, TotalIsMinimum: page.Minimum, Records: []uploadView{}}
 	for _, u := range page.Uploads {
-		list.Records = append(list.Records, viewUpload(c.instance.ID, u))
+		list.Records = append(list.Records, a.viewUpload(c.instance.ID, u))
 	}
 	if page.Older != uuid.Nil {
 		list.NextCursor = orNull(page.Older.String())
@@ -300,7 +299,7 @@ func (a *api) showUpload(c *call) error {
 	if err != nil {
 		return err
 	}
-	return c.w.json(http.StatusOK, viewUpload(c.instance.ID, u))
+	return c.w.json(http.StatusOK, a.viewUpload(c.instance.ID, u))
 }
 
 func (a *api) deleteUpload(c *call) error {

@@ -45,7 +45,7 @@ func (a *api) makePortalLink(c *call) error {
 	if err := a.Store.Admit(); err != nil {
 		return err
 	}
-	link := access.Link{Instance: c.instance.ID, ExpiresAt: time.Now().UTC().Add(time.Duration(in.ExpiresIn) * time.Second).Truncate(time.Millisecond)}
+	link := access.Link{Instance: c.instance.ID, ExpiresAt: a.Store.Now().UTC().Add(time.Duration(in.ExpiresIn) * time.Second).Truncate(time.Millisecond)}
 	switch {
 	case c.key != nil:
 		link.Key = c.key.ID
@@ -104,7 +104,7 @@ func (a *api) mayStillPair(link *access.Link, in instance.Record) bool {
 		return link.MadeBy(tokenDigest(in)) || link.MadeBy(a.operatorBinding())
 	}
 	k, err := a.Access.Keys.Get(link.Key)
-	return err == nil && !k.Expired(time.Now()) && k.Has(access.Pair) && k.Opens(in.ID)
+	return err == nil && !k.Expired(a.Store.Now()) && k.Has(access.Pair) && k.Opens(in.ID)
 }
 
 // takeCode bounds the pairing codes that a portal link asks for: whoever has the link may

@@ -12,6 +12,7 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/golang-jwt/jwt/v5"
 	"github.com/google/uuid"
@@ -30,7 +31,7 @@ func bare(logs io.Writer, rows ...route) *api {
 	a := &api{
 		Config: Config{APIKey: testKey, JWTSecret: testSecret, Failures: peers.NewFailures(0)},
 		router: newRouter(aliases()),
-		tokens: tokens.NewReader(testSecret),
+		tokens: tokens.NewReader(testSecret, time.Now),
 		log:    slog.New(slog.NewTextHandler(logs, &slog.HandlerOptions{Level: slog.LevelDebug})),
 	}
 	for _, r := range rows {

@@ -57,7 +57,7 @@ func (a *api) beginSession(c *call) error {
 		return err
 	}
 	a.endSessionSockets(s.Displaced)
-	http.SetCookie(c.w, a.cookie(c.r, cookie, int(time.Until(s.ExpiresAt).Seconds())))
+	http.SetCookie(c.w, a.cookie(c.r, cookie, int(s.ExpiresAt.Sub(a.Store.Now()).Seconds())))
 	return c.w.json(http.StatusCreated, begunSession{s.CSRF, event.At(s.ExpiresAt)})
 }
 

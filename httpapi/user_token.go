@@ -58,7 +58,7 @@ func (a *api) issueUserToken(c *call) error {
 		return err
 	}
 	c.entry.About(id.String())
-	now := time.Now().Truncate(time.Second) // a token's times are whole seconds
+	now := a.Store.Now().Truncate(time.Second) // a token's times are whole seconds
 	life := time.Duration(in.ExpiresIn) * time.Second
 	token, err := tokens.ForUser(a.JWTSecret, id, life, now)
 	if err != nil {

@@ -18,7 +18,7 @@ func (r *Registry) Resolve(lane delivery.Lane) (event.Destination, delivery.Stat
 	if e == nil {
 		return event.Destination{}, delivery.Gone
 	}
-	o, now := e.chosen(), time.Now()
+	o, now := e.chosen(), r.cfg.Store.Now()
 	if lane.Target == event.TargetWebhook {
 		hook := e.webhook.Load()
 		switch {
@@ -52,7 +52,7 @@ func (r *Registry) resolveGlobal(flow delivery.Flow) (event.Destination, deliver
 	case o.failed != nil:
 		return event.Destination{}, delivery.Paused
 	}
-	d := o.to(event.TargetGlobal, url, &o.access, time.Now())
+	d := o.to(event.TargetGlobal, url, &o.access, r.cfg.Store.Now())
 	if flow == delivery.FlowBatch { // in the outbox, whatever the options say of instance events
 		d.Durable, d.Order, d.MaxAge = true, event.OrderNone, 0
 		d.WithID = len(d.Secrets) > 0
@@ -80,7 +80,7 @@ func (r *Registry) destinations(e *entry, kind event.Kind, about event.About) []
 // global webhook.
 func (r *Registry) destinationsBy(e *entry, kind event.Kind, about event.About, o, forAll *heldOptions) (to []event.Destination) {
 	d, _ := event.Lookup(kind)
-	now := time.Now()
+	now := r.cfg.Store.Now()
 	if o.Filter.passes(kind, about) {
 		if hook := e.webhook.Load(); hook.wants(d.Flag) {
 			to = append(to, o.webhook(hook, now))
@@ -117,10 +117,11 @@ func (o *heldOptions) to(target event.Target, url string, a *access, now time.Ti
 	return d
 }
 
-// inForce are the secrets to sign with, the newest first.
+// inForce are the secrets to sign with, the newest first. One that is to be used for longer than any was replaced
+// under a clock that was ahead.
 func (a *access) inForce(now time.Time) (all []string) {
 	for i, s := range a.Secrets {
-		if i == 0 || now.Before(s.Until.Time) {
+		if left := s.Until.Sub(now); i == 0 || left > 0 && left <= SecretOverlap+clockSkew {
 			all = append(all, s.Text)
 		}
 	}

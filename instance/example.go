@@ -2,7 +2,6 @@ package instance
 
 import (
 	"fmt"
-	"time"
 
 	"github.com/google/uuid"
 
@@ -22,7 +21,7 @@ func (r *Registry) Example(id int64, kind event.Kind, requestID string) (event.N
 	if hook == nil {
 		return event.Notice{}, ErrNoWebhook
 	}
-	o, now := e.chosen(), time.Now()
+	o, now := e.chosen(), r.cfg.Store.Now()
 	if o.failed != nil {
 		return event.Notice{}, o.failed
 	}

@@ -86,7 +86,7 @@ func (r *Registry) isStranger(instance int64, m *event.Message) bool {
 	if !strings.HasSuffix(*m.KeyRemoteJID, "@"+event.UserServer) {
 		return false // nobody is written to who is known by a LID alone; see MetSomewhere
 	}
-	heard, err := r.Heard(instance, []string{*m.KeyRemoteJID}, time.Now().Add(-Acquainted))
+	heard, err := r.Heard(instance, []string{*m.KeyRemoteJID}, r.cfg.Store.Now().Add(-Acquainted))
 	return err == nil && !heard
 }
 
@@ -110,6 +110,6 @@ func (r *Registry) MetSomewhere() {
 // keepsStrangers reports whether a restriction, or a limit, keeps the instance
 // from writing to strangers now.
 func (r *Registry) keepsStrangers(rec Record) bool {
-	return slices.ContainsFunc(rec.InForce(time.Now()), Restriction.Strangers) ||
+	return slices.ContainsFunc(rec.InForce(r.cfg.Store.Now()), Restriction.Strangers) ||
 		r.cfg.KeepsStrangers != nil && r.cfg.KeepsStrangers(rec.ID)
 }

@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"slices"
-	"time"
 
 	"postern/delivery"
 	"postern/event"
@@ -106,7 +105,7 @@ func (r *Registry) RotateSecret(ctx context.Context, id int64, endpoint string) 
 			return o, nil, ErrNotSigned
 		}
 		former, made := whose.Secrets[0], newSecret()
-		former.Until = event.At(time.Now().Add(SecretOverlap))
+		former.Until = event.At(r.cfg.Store.Now().Add(SecretOverlap))
 		whose.Secrets = []signingSecret{made, former}
 		return o, map[string]bool{made.Text: true}, nil
 	})

@@ -11,6 +11,7 @@ import (
 	"slices"
 	"sync"
 	"sync/atomic"
+	"time"
 
 	"postern/delivery"
 	"postern/event"
@@ -325,6 +326,9 @@ func (r *Registry) ByName(name string) (Record, error) {
 	}
 	return *e.record.Load(), nil
 }
+
+// Now is the time by which restrictions and all else that an instance has end: that of the store.
+func (r *Registry) Now() time.Time { return r.cfg.Store.Now() }
 
 // ByID returns the instance with that id, or ErrNotFound.
 func (r *Registry) ByID(id int64) (Record, error) {

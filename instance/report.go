@@ -134,14 +134,15 @@ func changesState(f event.Fact) bool {
 // reportState stores the connection state, the link, the own picture and the
 // restriction of a fact, together with the events that tell adds to t.
 func (r *Registry) reportState(ctx context.Context, id int64, f event.Fact, t *telling, tell func(*Record)) error {
-	f.Restriction = bounded(f.Restriction)
-	_, _, err := r.changeAndTell(ctx, id, func(rec *Record) bool { return applyFact(rec, f) }, t, tell)
+	now := r.cfg.Store.Now()
+	f.Restriction = bounded(f.Restriction, now)
+	_, _, err := r.changeAndTell(ctx, id, func(rec *Record) bool { return applyFact(rec, f, now) }, t, tell)
 	return err
 }
 
 // applyFact changes the record as the fact says and reports whether anything
 // but its times is different.
-func applyFact(rec *Record, f event.Fact) bool {
+func applyFact(rec *Record, f event.Fact, at time.Time) bool {
 	type state struct {
 		status                         event.State
 		reason                         int
@@ -152,7 +153,7 @@ func applyFact(rec *Record, f event.Fact) bool {
 		return state{rec.Status, rec.Reason, rec.LastError, rec.OwnerJID, rec.OwnerLID, rec.PushName, rec.ProfilePicURL, rec.Elsewhere}
 	}
 	before, restricted := now(), rec.Restrictions
-	rec.restrict(f.Restriction, time.Now())
+	rec.restrict(f.Restriction, at)
 	if f.Status != "" {
 		rec.Status, rec.Reason, rec.Elsewhere = f.Status, f.Reason, ""
 	}

@@ -81,7 +81,7 @@ func sameRestrictions(a, b []Restriction) bool { return slices.EqualFunc(a, b, R
 // InForce returns the restrictions of the account that are in force at now.
 func (r Record) InForce(now time.Time) (all []Restriction) {
 	for _, one := range r.Restrictions {
-		if one.Account == r.OwnerJID && one.Until.After(now) {
+		if one.Account == r.OwnerJID && !one.over(now) {
 			all = append(all, one)
 		}
 	}
@@ -100,6 +100,12 @@ func (r Record) Restriction(now time.Time) (found Restriction, ok bool) {
 		}
 	}
 	return found, ok
+}
+
+// over reports whether the restriction has ended at now. One that began later was found under a clock that was ahead:
+// so was its end, unless that is earlier, as WhatsApp named it. If it is not over in truth, the next refusal shows it.
+func (one Restriction) over(now time.Time) bool {
+	return !one.Until.After(now) || one.Since.After(now.Add(clockSkew)) && one.Until.After(one.Since.Time)
 }
 
 // last returns the record's restriction of a type, whether it is in force or
@@ -121,7 +127,7 @@ func (r *Record) restrict(told *event.Restriction, now time.Time) {
 		return
 	}
 	before, known := r.last(told.Type)
-	known = known && before.Until.After(now)
+	known = known && !before.over(now)
 	if known && told.Inferred && !before.Inferred {
 		return
 	}
@@ -154,14 +160,14 @@ func (r *Record) refuse(number string) {
 }
 
 // bounded gives a restriction without an end one.
-func bounded(told *event.Restriction) *event.Restriction {
+func bounded(told *event.Restriction, now time.Time) *event.Restriction {
 	if told == nil || told.Lifted || !told.Until.IsZero() {
 		return told
 	}
 	b := *told
-	b.Until = time.Now().Add(banLasts)
+	b.Until = now.Add(banLasts)
 	if b.Type == event.StatusAccountReachoutTimelock {
-		b.Until = time.Now().Add(timelockLasts)
+		b.Until = now.Add(timelockLasts)
 	}
 	return &b
 }
@@ -171,14 +177,14 @@ func bounded(told *event.Restriction) *event.Restriction {
 // was found out by, if the account should know them; else it is empty.
 func (r *Registry) infer(ctx context.Context, id int64, told event.Restriction, number string) (Restriction, error) {
 	told.Inferred = true
-	told = *bounded(&told)
-	now := time.Now()
+	now := r.cfg.Store.Now()
+	told = *bounded(&told, now)
 	began := false
 	t := r.telling(id)
 	rec, _, err := r.changeAndTell(ctx, id, func(rec *Record) bool {
 		before := rec.Restrictions
 		was, known := rec.last(told.Type)
-		known = known && was.Until.After(now)
+		known = known && !was.over(now)
 		began = !known
 		if !known || was.Inferred && told.Until.Sub(was.Until.Time) >= time.Minute {
 			rec.restrict(&told, now)

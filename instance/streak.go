@@ -77,7 +77,7 @@ func (k *keeper) timelocked(ctx context.Context, number string, person bool, hel
 	}
 	told := event.Restriction{Type: event.StatusAccountReachoutTimelock, Code: event.ReachoutTimelockCode, Count: 1}
 	if rec, err := k.sup.reg.ByID(k.id); err == nil {
-		told.Until = rec.skewed(time.Now())
+		told.Until = rec.skewed(k.sup.reg.cfg.Store.Now())
 	}
 	one, err := k.sup.reg.infer(context.WithoutCancel(ctx), k.id, told, known)
 	if err != nil {
@@ -97,7 +97,7 @@ const clockSkew = time.Minute
 // zero when the refusal is about something new.
 func (r Record) skewed(now time.Time) time.Time {
 	one, ok := r.last(event.StatusAccountReachoutTimelock)
-	if !ok || one.Inferred || one.Until.After(now) || now.Sub(one.Until.Time) > clockSkew {
+	if !ok || one.Inferred || !one.over(now) || now.Sub(one.Until.Time) > clockSkew {
 		return time.Time{}
 	}
 	return now.Add(clockSkew)
@@ -113,7 +113,7 @@ func (k *keeper) refused(ctx context.Context, to string, code int) {
 	ctx = context.WithoutCancel(ctx)
 	if longer && limit > 0 && count >= limit {
 		_, err := k.sup.reg.infer(ctx, k.id, event.Restriction{
-			Type: event.StatusAccountRestricted, Code: code, Count: count, Until: time.Now().Add(streakBench),
+			Type: event.StatusAccountRestricted, Code: code, Count: count, Until: k.sup.reg.cfg.Store.Now().Add(streakBench),
 		}, "")
 		if err != nil {
 			k.sup.log.Warn("restriction not stored", "instance_id", k.id, "error", err)
@@ -161,15 +161,15 @@ func (r *Registry) forgetStreak(ctx context.Context, id int64) {
 	if e == nil {
 		return
 	}
-	if one, ok := e.record.Load().last(event.StatusAccountRestricted); !ok || one.Ended && one.Until.After(time.Now()) {
+	if one, ok := e.record.Load().last(event.StatusAccountRestricted); !ok || one.Ended && !one.over(r.cfg.Store.Now()) {
 		return
 	}
 	_, _, err := r.change(ctx, id, func(rec *Record) bool {
-		before, now := rec.Restrictions, time.Now()
+		before, now := rec.Restrictions, r.cfg.Store.Now()
 		rec.Restrictions = nil
 		for _, one := range before {
 			if one.Type == event.StatusAccountRestricted {
-				if one.Ended = true; !one.Until.After(now) {
+				if one.Ended = true; one.over(now) {
 					continue
 				}
 			}
@@ -186,7 +186,7 @@ func (r *Registry) forgetStreak(ctx context.Context, id int64) {
 // notes that it does.
 func (r *Registry) redial(ctx context.Context, id int64) bool {
 	_, due, err := r.change(ctx, id, func(rec *Record) bool {
-		now := time.Now()
+		now := r.cfg.Store.Now()
 		if now.Sub(rec.RedialedAt.Time) < redialInterval && !rec.RedialedAt.After(now) {
 			return false
 		}

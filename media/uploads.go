@@ -57,13 +57,14 @@ type Tags struct {
 // Expired tells whether messages cannot point to the upload any more.
 func (u *Upload) Expired(now time.Time) bool { return !now.Before(u.ExpiresAt.Time) }
 
-// Keep stores an upload of an instance. Errors are those of Config.Owner and of the
+// Keep stores an upload of an instance, as made now. Errors are those of Config.Owner and of the
 // store.
 func (l *Library) Keep(ctx context.Context, instance int64, u event.Uploaded, tags Tags) (Upload, error) {
 	id, err := uuid.NewV7()
 	if err != nil {
 		return Upload{}, fmt.Errorf("media: %w", err)
 	}
+	u.UploadedAt = event.At(l.cfg.Store.Now())
 	kept := Upload{ID: id, ExpiresAt: event.At(u.UploadedAt.Add(Life)), Tags: tags, Uploaded: u}
 	err = l.cfg.Store.Update(ctx, func(tx *store.Tx) error {
 		if l.cfg.Owner != nil {

@@ -13,7 +13,7 @@ import (
 func TestAFileWithoutHeadsKeepsWhatLeft(t *testing.T) {
 	s := openStore(t, filepath.Join(t.TempDir(), "p.db"))
 	defer func() { _ = s.Close() }()
-	now := clocks(time.Now)()
+	now := clocks(time.Now, nil)()
 	var all []departure
 	for n := range 70 {
 		all = append(all, departure{now.awake - time.Minute + time.Duration(n)*time.Millisecond, uint64(n)})

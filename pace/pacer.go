@@ -53,6 +53,8 @@ type Config struct {
 	// Now is the clock; nil: time.Now. What it returns should have a monotonic
 	// reading, by which minutes and hours are measured.
 	Now func() time.Time
+	// Date is what the clock on the wall counts as showing; nil: Now.
+	Date func() time.Time
 
 	Logger *slog.Logger // nil discards
 
@@ -72,13 +74,16 @@ type Pacer struct {
 	holders map[string]int64 // where a sender has, or may have, its place
 }
 
-// clocks reads both off one.
-func clocks(clock func() time.Time) func() moment {
+// clocks reads what the wall shows off date, or off clock when that is nil.
+func clocks(clock, date func() time.Time) func() moment {
 	started := clock()
-	return func() moment {
-		now := clock()
-		return moment{now, now.Sub(started)}
+	if date == nil {
+		return func() moment {
+			now := clock()
+			return moment{now, now.Sub(started)}
+		}
 	}
+	return func() moment { return moment{date(), clock().Sub(started)} }
 }
 
 // Open reads all limits and what left, and notes what may have left unnoted
@@ -103,7 +108,7 @@ func Open(ctx context.Context, cfg Config) (*Pacer, error) {
 		cfg.Now = time.Now
 	}
 	if cfg.now == nil {
-		cfg.now = clocks(cfg.Now)
+		cfg.now = clocks(cfg.Now, cfg.Date)
 	}
 	p := &Pacer{cfg: cfg, log: cfg.Logger.With("component", "pace"), books: map[int64]*ledger{}, holders: map[string]int64{}}
 	if err := p.load(ctx); err != nil {

@@ -74,14 +74,11 @@ func next(now, oldest time.Time, life time.Duration, err error) time.Time {
 // counts the time that the machine was awake, a life the time on the wall.
 const step = time.Minute
 
+// wait returns at a time, when the clock was set back, or when ctx ends.
 func wait(ctx context.Context, until time.Time) {
-	until = until.Round(0) // without the monotonic reading
-	for {
-		left := until.Sub(time.Now().Round(0))
-		if left <= 0 {
-			return
-		}
-		timer := time.NewTimer(min(left, step))
+	began, until := time.Now().Round(0), until.Round(0) // without the monotonic reading
+	for now := began; !over(began, until, now); now = time.Now().Round(0) {
+		timer := time.NewTimer(min(until.Sub(now), step))
 		select {
 		case <-timer.C:
 		case <-ctx.Done():
@@ -89,4 +86,10 @@ func wait(ctx context.Context, until time.Time) {
 			return
 		}
 	}
+}
+
+// over reports whether a wait from one time to another has ended at now. A clock that is before its
+// beginning was set back: the end may be years away by it.
+func over(began, until, now time.Time) bool {
+	return !now.Before(until) || now.Before(began.Add(-step))
 }

@@ -139,3 +139,21 @@ func TestAFailedLookIsMadeAgain(t *testing.T) {
 		}
 	})
 }
+
+// TestWaitEndsWhenTheClockGoesBack: what was reckoned by a clock that was ahead is reckoned again.
+func TestWaitEndsWhenTheClockGoesBack(t *testing.T) {
+	now := time.Now()
+	for _, c := range []struct {
+		began, until, now time.Time
+		over              bool
+	}{
+		{now, now.Add(time.Hour), now, false},
+		{now, now.Add(time.Hour), now.Add(time.Hour), true},
+		{now, now.Add(time.Hour), now.Add(-30 * time.Second), false}, // a small step
+		{now, now.AddDate(0, 0, 30), now.AddDate(-10, 0, 0), true},
+	} {
+		if is := over(c.began, c.until, c.now); is != c.over {
+			t.Errorf("from %v to %v, at %v: over %t", c.began, c.until, c.now, is)
+		}
+	}
+}

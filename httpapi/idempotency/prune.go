@@ -68,7 +68,7 @@ func oldest(s *store.Store) (at time.Time, err error) {
 }
 
 // pruneOld removes the keys whose day is over, and gives those that are from
-// the future, because a clock was set back, the time of now: they are kept for
+// the future, because a former release counted by a clock that was set back, the time of now: they are kept for
 // a day from here on, not for the years that the clock was wrong by.
 func pruneOld(ctx context.Context, s *store.Store) error {
 	old := func(now int64) store.Range {
@@ -87,7 +87,7 @@ func pruneOld(ctx context.Context, s *store.Store) error {
 func pruneAll(ctx context.Context, s *store.Store, within func(now int64) store.Range, act func(*store.Tx, []byte) error) error {
 	for n := pruneStep; n == pruneStep; {
 		err := s.View(func(tx *store.Tx) error {
-			entries, err := times(tx, within(tx.Now().UnixMilli()))
+			entries, err := times(tx, within(tx.Steady().UnixMilli()))
 			n = len(entries)
 			return err
 		})
@@ -95,7 +95,7 @@ func pruneAll(ctx context.Context, s *store.Store, within func(now int64) store.
 			return err // nothing to do costs no commit
 		}
 		err = s.Update(ctx, func(tx *store.Tx) error {
-			entries, err := times(tx, within(tx.Now().UnixMilli()))
+			entries, err := times(tx, within(tx.Steady().UnixMilli()))
 			for _, k := range entries {
 				err = errors.Join(err, act(tx, k))
 			}
@@ -129,6 +129,6 @@ func redate(tx *store.Tx, entry []byte) error {
 	if err != nil || !found {
 		return drop(tx, entry)
 	}
-	r.At = tx.Now().UnixMilli()
+	r.At = tx.Steady().UnixMilli()
 	return errors.Join(tx.Delete(bucketTimes, entry), put(tx, id, r))
 }

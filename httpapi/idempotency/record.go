@@ -23,14 +23,14 @@ func Buckets() []store.Bucket {
 	const owner = "httpapi"
 	return []store.Bucket{
 		{Name: bucketKeys, Owner: owner, Key: "i + instance, u + user or o, then the Idempotency-Key", Value: "JSON: time, route, digest of the body, request id, status; then a line feed and the answer; no status: in flight", Needs: keyNeeds},
-		{Name: bucketTimes, Owner: owner, Key: "time of the record in Unix milliseconds + its key", Value: "nothing", Needs: timeNeeds},
+		{Name: bucketTimes, Owner: owner, Key: "steady time of the record in Unix milliseconds + its key", Value: "nothing", Needs: timeNeeds},
 	}
 }
 
 // record is what the file knows of a key. Status 0 is a request in flight,
 // or one that never got to its end.
 type record struct {
-	At          int64  `json:"at"` // Unix milliseconds; its life counts from here
+	At          int64  `json:"at"` // Unix milliseconds of steady time, which no clock that is set makes old; its life counts from here
 	Route       string `json:"route"`
 	Digest      []byte `json:"digest"` // SHA-256 of the body
 	RequestID   string `json:"requestId"`
@@ -57,8 +57,8 @@ func decode(raw []byte) (r record, err error) {
 	return r, nil
 }
 
-// expired reports whether the record counts no more. One from the future, made
-// before a clock was set back, does count; the pruner gives it a new time.
+// expired reports whether the record counts no more at a steady time. One from the future, which
+// a former release made before a clock was set back, does count; the pruner gives it a new time.
 func (r *record) expired(now time.Time) bool {
 	return now.UnixMilli()-r.At >= Life.Milliseconds()
 }
@@ -67,7 +67,7 @@ func (r *record) expired(now time.Time) bool {
 func find(s *store.Store, id []byte) (r record, found bool, err error) {
 	err = s.View(func(tx *store.Tx) (err error) {
 		r, found, err = load(tx, id)
-		found = found && !r.expired(tx.Now())
+		found = found && !r.expired(tx.Steady())
 		return err
 	})
 	return r, found, err

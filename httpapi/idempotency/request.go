@@ -187,5 +187,5 @@ func (r *Request) answer(tx *store.Tx, a Answer) error {
 
 // record is the record of a key in flight.
 func (r *Request) record(tx *store.Tx) record {
-	return record{At: tx.Now().UnixMilli(), Route: r.route, Digest: r.digest[:], RequestID: r.requestID}
+	return record{At: tx.Steady().UnixMilli(), Route: r.route, Digest: r.digest[:], RequestID: r.requestID}
 }

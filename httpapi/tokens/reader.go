@@ -21,6 +21,7 @@ type Reader struct {
 	secret []byte
 	most   int // tokens to remember
 	parser *jwt.Parser
+	now    func() time.Time
 
 	mu    sync.RWMutex
 	known map[[sha256.Size]byte]*Claims // each is never changed
@@ -29,10 +30,10 @@ type Reader struct {
 // mostKnown is how many tokens are remembered: some 400 bytes each.
 const mostKnown = 4096
 
-// NewReader returns a reader of the tokens that secret signs.
-func NewReader(secret []byte) *Reader {
+// NewReader returns a reader of the tokens that secret signs, whose times are held against now.
+func NewReader(secret []byte, now func() time.Time) *Reader {
 	return &Reader{
-		secret: secret, most: mostKnown, known: map[[sha256.Size]byte]*Claims{},
+		secret: secret, most: mostKnown, now: now, known: map[[sha256.Size]byte]*Claims{},
 		parser: jwt.NewParser(jwt.WithValidMethods([]string{algorithm.Alg()}), jwt.WithStrictDecoding(), jwt.WithoutClaimsValidation()),
 	}
 }
@@ -44,7 +45,7 @@ func (r *Reader) Read(token string) (Claims, error) {
 	if err != nil {
 		return Claims{}, err
 	}
-	if err := c.inTime(time.Now()); err != nil {
+	if err := c.inTime(r.now()); err != nil {
 		return Claims{}, err
 	}
 	return *c, nil

@@ -17,7 +17,7 @@ import (
 // read reads a token twice, so that every test of this package is one of what is
 // remembered, too.
 func read(token string) (Claims, error) {
-	r := NewReader(tokenstest.Secret())
+	r := NewReader(tokenstest.Secret(), time.Now)
 	first, err := r.Read(token)
 	second, again := r.Read(token)
 	if fmt.Sprint(again) != fmt.Sprint(err) || !cmp.Equal(first, second) {
@@ -34,7 +34,7 @@ func TestTheTimesOfARememberedTokenAreLookedAtEachTime(t *testing.T) {
 		token := tokenstest.Signed(t, algorithm, tokenstest.Secret(), jwt.MapClaims{
 			"userId": uuid.NewString(), "iat": now.Add(2 * time.Minute).Unix(), "nbf": now.Add(2 * time.Minute).Unix(), "exp": now.Add(4 * time.Minute).Unix(),
 		}, nil)
-		r := NewReader(tokenstest.Secret())
+		r := NewReader(tokenstest.Secret(), time.Now)
 		for minute, want := range []bool{false, false, true, true, false, false} {
 			if _, err := r.Read(token); (err == nil) != want || err != nil && !errors.Is(err, ErrInvalid) {
 				t.Errorf("after %d minutes: %v", minute, err)
@@ -49,7 +49,7 @@ func TestTheTimesOfARememberedTokenAreLookedAtEachTime(t *testing.T) {
 
 func TestOnlyTokensThatTheSecretSignedAreRemembered(t *testing.T) {
 	good := jwt.MapClaims{"instanceName": "a"}
-	r := NewReader(tokenstest.Secret())
+	r := NewReader(tokenstest.Secret(), time.Now)
 	for name, token := range tokenstest.Forged(t, good) {
 		if name == "expired" || name == "not valid yet" {
 			continue // signed as it should be
@@ -65,13 +65,13 @@ func TestOnlyTokensThatTheSecretSignedAreRemembered(t *testing.T) {
 	if _, err := r.Read(token); err != nil || len(r.known) != 1 {
 		t.Errorf("a good one: %v, %d are remembered", err, len(r.known))
 	}
-	if _, err := NewReader([]byte("another secret of 32 bytes, or so")).Read(token); !errors.Is(err, ErrInvalid) {
+	if _, err := NewReader([]byte("another secret of 32 bytes, or so"), time.Now).Read(token); !errors.Is(err, ErrInvalid) {
 		t.Errorf("a reader of another secret: %v", err)
 	}
 }
 
 func TestAReaderRemembersNoMoreThanItsBound(t *testing.T) {
-	r := NewReader(tokenstest.Secret())
+	r := NewReader(tokenstest.Secret(), time.Now)
 	r.most = 3
 	for round := range 2 {
 		for i := range 10 {

@@ -53,7 +53,7 @@ func (a *account) GetBufferedEvent(ctx context.Context, hash [32]byte) (*wastore
 
 // PutBufferedEvent implements [wastore.EventBuffer].
 func (a *account) PutBufferedEvent(ctx context.Context, hash [32]byte, plaintext []byte, serverTimestamp time.Time) error {
-	value := encodeBuffered(time.Now(), serverTimestamp, plaintext)
+	value := encodeBuffered(a.c.store.Now(), serverTimestamp, plaintext)
 	return a.write(ctx, func(x access) error { return x.put(bufferedKey(hash), value) })
 }
 
@@ -94,9 +94,13 @@ func (a *account) clearLater(ctx context.Context, key []byte) error {
 	return a.flights.board(a.instance, map[string][]byte{string(key): raw[:bufferedHead]}, false)
 }
 
-// DeleteOldBufferedHashes implements [wastore.EventBuffer].
+// DeleteOldBufferedHashes implements [wastore.EventBuffer]. A clock that is far ahead removes nothing: a message
+// that was decrypted and not handled yet cannot be decrypted again.
 func (a *account) DeleteOldBufferedHashes(ctx context.Context) error {
-	_, err := a.prune(ctx, []byte{'B'}, olderThan(time.Now().Add(-keepBuffered).UnixMilli()))
+	if !a.c.store.TrustsClock() {
+		return nil
+	}
+	_, err := a.prune(ctx, []byte{'B'}, olderThan(a.c.store.Now().Add(-keepBuffered).UnixMilli()))
 	return err
 }
 
@@ -110,7 +114,7 @@ func (a *account) AddOutgoingEvent(ctx context.Context, chat types.JID, id types
 	if err := sendingOf(ctx).leave(); err != nil {
 		return err
 	}
-	value := store.Key(time.Now().UnixMilli(), format, byte(0), plaintext)
+	value := store.Key(a.c.store.Now().UnixMilli(), format, byte(0), plaintext)
 	return a.writeLater(ctx, func(x access) error { return x.put(outgoingKey(chat, id), value) })
 }
 
@@ -150,7 +154,7 @@ func (a *account) DeleteOldOutgoingEvents(context.Context) error { return nil }
 // which the library removes only while others come in. It reads all of them,
 // and returns when the next one is past its time; zero when none is left.
 func (c *Container) Prune(ctx context.Context, instance int64) (next time.Time, err error) {
-	a, now := newAccount(c, instance), time.Now()
+	a, now := newAccount(c, instance), c.store.Now()
 	for _, kind := range []struct {
 		prefix byte
 		keep   time.Duration

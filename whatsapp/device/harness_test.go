@@ -3,6 +3,7 @@ package device
 import (
 	"path/filepath"
 	"testing"
+	"time"
 
 	wastore "go.mau.fi/whatsmeow/store"
 	"go.mau.fi/whatsmeow/types"
@@ -16,6 +17,7 @@ type file struct {
 	path string
 	*store.Store
 	container *Container
+	now       func() time.Time // nil: the time of day
 }
 
 func newFile(t *testing.T) *file {
@@ -28,7 +30,7 @@ func newFile(t *testing.T) *file {
 
 func (f *file) open(t *testing.T) {
 	t.Helper()
-	st, err := store.Open(store.Options{Path: f.path, Buckets: Buckets(), NoSync: true})
+	st, err := store.Open(store.Options{Path: f.path, Buckets: Buckets(), NoSync: true, Now: f.now})
 	if err != nil {
 		t.Fatal(err)
 	}

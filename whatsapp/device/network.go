@@ -172,25 +172,26 @@ func (v view) putAside(tx *store.Tx, gone record) error {
 	if err != nil || !found || known.Aside != 0 || !v.loggedOut(known, gone) {
 		return err
 	}
-	known.Aside = tx.Now().UnixMilli()
+	known.Aside = tx.Steady().UnixMilli()
 	return store.PutJSON(tx, deviceBucket, recordKey(v.instance), known)
 }
 
 // DropAside removes the devices that were put aside before a time, with all that belongs
 // to them, and returns when the oldest that is left was, zero for none. One that is being
-// tried stays.
+// tried stays. The file has steady times: no clock that is set makes a device older than it is.
 func (c *Container) DropAside(ctx context.Context, before time.Time) (oldest time.Time, err error) {
 	records, err := allDevices(c.store)
 	if err != nil {
 		return oldest, fmt.Errorf("device: put aside: %w", err)
 	}
+	off := time.Now().Round(0).Sub(c.store.Steady()).Round(time.Second)
 	for instance, r := range records {
 		if r.Aside == 0 {
 			continue
 		}
-		at, dropped := time.UnixMilli(r.Aside), false
+		at, dropped := time.UnixMilli(r.Aside).Add(off), false
 		if at.Before(before) {
-			if dropped, err = c.dropAside(ctx, instance, r); err != nil {
+			if dropped, err = c.dropAside(ctx, instance, r, at); err != nil {
 				return oldest, err
 			}
 		}
@@ -202,7 +203,7 @@ func (c *Container) DropAside(ctx context.Context, before time.Time) (oldest tim
 }
 
 // dropAside removes a device whose record is still r, and reports whether it did.
-func (c *Container) dropAside(ctx context.Context, instance int64, r record) (dropped bool, err error) {
+func (c *Container) dropAside(ctx context.Context, instance int64, r record, at time.Time) (dropped bool, err error) {
 	c.dropping.Lock()
 	defer c.dropping.Unlock()
 	if c.onTrial(instance) {
@@ -220,7 +221,7 @@ func (c *Container) dropAside(ctx context.Context, instance int64, r record) (dr
 		return false, fmt.Errorf("remove the logged out device of instance %d: %w", instance, err)
 	}
 	if dropped {
-		c.log.Info("the keys of a logged out account were removed; it can only be paired again", "instance_id", instance, "logged_out", time.UnixMilli(r.Aside).UTC().Format(time.RFC3339))
+		c.log.Info("the keys of a logged out account were removed; it can only be paired again", "instance_id", instance, "logged_out", at.UTC().Format(time.RFC3339))
 	}
 	return dropped, nil
 }

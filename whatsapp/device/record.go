@@ -41,7 +41,7 @@ type record struct {
 	CompanionMetaNonce    string    `json:"companionMetaNonce"`
 
 	Network event.Network `json:"network,omitempty"` // that paired the device; empty: not known
-	Aside   int64         `json:"aside,omitempty"`   // when its network logged it out, in Unix milliseconds; 0: it did not
+	Aside   int64         `json:"aside,omitempty"`   // when its network logged it out, in Unix milliseconds of steady time; 0: it did not
 }
 
 func newRecord(d *wastore.Device) record {
