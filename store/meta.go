@@ -2,6 +2,7 @@ package store
 
 import (
 	"encoding/binary"
+	"errors"
 	"fmt"
 	"maps"
 
@@ -101,7 +102,7 @@ func (s *Store) markClean() error {
 		return err
 	}
 	defer s.end(btx)
-	if err := setClean(btx, true); err != nil {
+	if err := errors.Join(setClean(btx, true), s.leave(btx)); err != nil {
 		return err
 	}
 	return s.land(btx)
