@@ -23,6 +23,8 @@ type behind struct {
 	turn    chan struct{} // size 1: held by who writes, who alone has
 	rows    []Record      // room for those of a commit
 	dropped atomic.Uint64
+
+	stored int // deliveries that the file has as pending
 }
 
 const (

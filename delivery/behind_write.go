@@ -197,6 +197,10 @@ func (b *behind) written(some []writing, err error) {
 	defer b.mu.Unlock()
 	for _, w := range some {
 		switch {
+		case err == nil && !w.ended:
+			b.stored++
+		case err == nil && w.update:
+			b.stored--
 		case err == nil:
 		case !w.ended:
 			w.stored = false // its end is a new record

@@ -129,7 +129,7 @@ func (s stretch) asked() uint64 { return (1<<s.j - 1) &^ (1<<s.i - 1) }
 // that are damaged and were made of records. What fn gets must not be kept.
 //
 // Unless it is asked to verify, it does not look at checksums, which take longer
-// than all the rest: that is done at each start, when a block is written, and
+// than all the rest: that is done at each start or behind it, when a block is written, and
 // when what is past its life is looked for. Who shows a record holds it against
 // the filter again.
 func (k hashKey) scan(tx *store.Tx, in idRange, reverse, verify bool, fn func(stretch) (bool, error)) (damaged []uint64, err error) {

@@ -29,6 +29,7 @@ type logbook struct {
 	grown  chan struct{} // size 1: records were written behind
 	gaps   tellOnce
 	runner runner
+	unread bool // the digest, by this start
 }
 
 // openLog reads what the log needs at the start, and sets right what a crash
@@ -49,6 +50,7 @@ func (l *Ledger) openLog() error {
 	if err != nil {
 		return fmt.Errorf("delivery: open the log: %w", err)
 	}
+	l.store.AtStop(leftDigest, digestOf, l.leaveDigest)
 	return nil
 }
 
@@ -82,6 +84,9 @@ func (l *Ledger) startLog() {
 	l.work.Go(func() { l.writeBehind(ctx.Done()) })
 	l.work.Go(func() { l.tend(ctx) })
 	l.work.Go(func() { l.repeat(ctx) })
+	if l.unread {
+		l.work.Go(func() { l.readDigest(ctx) })
+	}
 }
 
 func (l *Ledger) stopLog(ctx context.Context) error {

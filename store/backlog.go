@@ -1,6 +1,7 @@
 package store
 
 import (
+	"encoding/binary"
 	"fmt"
 	"sync"
 	"time"
@@ -86,10 +87,40 @@ func (s *Store) Backlog() (pending int64, oldest time.Time, err error) {
 	return pending, oldest, nil
 }
 
-// countOutbox counts the entries of each state, once at open.
-func countOutbox(db *bolt.DB) (counts OutboxCounts, newest uint64, err error) {
+// openOutbox takes the numbers of entries that the last stop left, or counts them.
+func (s *Store) openOutbox() (err error) {
+	of := []string{outboxStates}
+	raw, known := s.Left("outbox", of)
+	if known {
+		s.backlog.counts, known = decodeCounts(raw)
+	}
+	if !known {
+		if s.backlog.counts, err = countOutbox(s.db); err != nil {
+			return err
+		}
+	}
+	s.AtStop("outbox", of, func() []byte { return s.OutboxCounts().encode() })
+	return s.db.View(func(tx *bolt.Tx) error {
+		s.foundNewest = tx.Bucket([]byte(outboxEntries)).Sequence()
+		return nil
+	})
+}
+
+func (c OutboxCounts) encode() []byte {
+	return Key(max(0, c.Pending), max(0, c.Delivered), max(0, c.Disabled))
+}
+
+func decodeCounts(raw []byte) (c OutboxCounts, ok bool) {
+	if len(raw) != 3*8 {
+		return c, false
+	}
+	at := func(i int) int { return int(binary.BigEndian.Uint64(raw[8*i:])) }
+	return OutboxCounts{Pending: at(0), Delivered: at(1), Disabled: at(2)}, true
+}
+
+// countOutbox counts the entries of each state.
+func countOutbox(db *bolt.DB) (counts OutboxCounts, err error) {
 	err = db.View(func(tx *bolt.Tx) error {
-		newest = tx.Bucket([]byte(outboxEntries)).Sequence()
 		c := tx.Bucket([]byte(outboxStates)).Cursor()
 		for k, _ := c.First(); k != nil; k, _ = c.Next() {
 			for _, state := range []OutboxState{OutboxPending, OutboxDelivered, OutboxDisabled} {
@@ -100,5 +131,5 @@ func countOutbox(db *bolt.DB) (counts OutboxCounts, newest uint64, err error) {
 		}
 		return nil
 	})
-	return counts, newest, err
+	return counts, err
 }

@@ -102,7 +102,7 @@ func (s *Store) markClean() error {
 		return err
 	}
 	defer s.end(btx)
-	if err := errors.Join(setClean(btx, true), s.clock.keep(btx, s.opts.Now(), s.running(), true)); err != nil {
+	if err := errors.Join(setClean(btx, true), s.clock.keep(btx, s.opts.Now(), s.running(), true), s.leave(btx)); err != nil {
 		return err
 	}
 	return s.land(btx)

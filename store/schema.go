@@ -79,7 +79,7 @@ func (b Bucket) fill(key []byte) float64 {
 
 var metaBucket = Bucket{
 	Name: "meta", Owner: "store", Key: "name",
-	Value: "application, schema version, clean-shutdown mark, version of the program that opened the file last, mark of a file that came from a backup, id of the file, last trusted time of day, steady time; bucket/NAME: its records, the sum of their checksums, the last number given",
+	Value: "application, schema version, clean-shutdown mark, version of the program that opened the file last, mark of a file that came from a backup, id of the file, last trusted time of day, steady time; bucket/NAME: its records, the sum of their checksums, the last number given; left/NAME: what an orderly stop found out about buckets, after their bucket/NAME of that time",
 }
 
 // Buckets returns the buckets that the store itself owns.

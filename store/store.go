@@ -104,6 +104,9 @@ type Store struct {
 
 	headLost bool // a head page was damaged at the start
 
+	left    left      // by the last stop
+	leaving []leaving // for the next start; under mu
+
 	durable  atomic.Int64           // the newest transaction that is on the disk
 	flight   atomic.Pointer[flight] // the newest commit
 	commitTx func(*bolt.Tx) error   // (*bolt.Tx).Commit
@@ -181,7 +184,8 @@ func open(o Options) (*Store, error) {
 	if s.tallies, s.id, err = prepare(db, sch, found, o.Program); err != nil {
 		return nil, errors.Join(err, db.Close())
 	}
-	if s.backlog.counts, s.foundNewest, err = countOutbox(db); err != nil {
+	s.left = leftBy(found)
+	if err = s.openOutbox(); err != nil {
 		return nil, errors.Join(err, db.Close())
 	}
 	if err := s.clock.open(db, s.opened); err != nil {

@@ -8,7 +8,6 @@ import (
 	"net/http/httptest"
 	"os"
 	"path/filepath"
-	"runtime"
 	"slices"
 	"strconv"
 	"strings"
@@ -31,8 +30,9 @@ const callers = 64
 // same receiver, the processor time of the program, the time from a client's answer to
 // the receiver's handler, and what does not depend on the machine: commits, bytes written,
 // voluntary switches of threads and allocations an event. load-cpu-s/1000 is the processor time of
-// the clients and the receiver, which share the machine; x-bare-free is the ratio that a program
-// without any cost would have beside them. anon-MB and file-MB are the resident memory after the load:
+// the clients and the receiver, which share the machine. x-bare-cpu is the ratio to the bare loop in
+// processor time, all of it included, and x-bare-free the one that a program without any cost would
+// have beside them: both say something on a busy machine, too. anon-MB and file-MB are the resident memory after the load:
 // the program's own, and pages of its files.
 func BenchmarkCallToWebhook(b *testing.B) {
 	for _, c := range []struct {
@@ -43,7 +43,7 @@ func BenchmarkCallToWebhook(b *testing.B) {
 			for b.Loop() {
 				p := startRelaying(b)
 				p.offer(b, 0, 2*callers) // connections, and what is made once
-				p.offer(b, c.rate, c.events).report(b, bareRate(b, p.hook))
+				p.offer(b, c.rate, c.events).report(b, runBareLoop(b, p.hook))
 				p.end()
 			}
 			b.ReportMetric(0, "ns/op")
@@ -167,15 +167,16 @@ func (p *relaying) offer(b *testing.B, rate, events int) relayed {
 	return r
 }
 
-func (r relayed) report(b *testing.B, bare float64) {
+func (r relayed) report(b *testing.B, loop bareLoop) {
 	rate, n := float64(r.events)/r.all.Seconds(), float64(r.events)
 	b.ReportMetric(rate, "deliveries/s")
-	b.ReportMetric(rate/bare, "x-bare")
+	b.ReportMetric(rate/loop.rate, "x-bare")
+	b.ReportMetric(loop.cpu*n/(r.used.cpu+r.load), "x-bare-cpu")
 	b.ReportMetric(float64(r.lags[len(r.lags)/2].Microseconds())/1000, "p50-ms")
 	b.ReportMetric(float64(r.lags[len(r.lags)*99/100].Microseconds())/1000, "p99-ms")
 	b.ReportMetric(r.used.cpu/n*1000, "cpu-s/1000")
 	b.ReportMetric(r.load/n*1000, "load-cpu-s/1000")
-	b.ReportMetric(float64(runtime.NumCPU())*n/r.load/bare, "x-bare-free")
+	b.ReportMetric(loop.cpu*n/r.load, "x-bare-free")
 	b.ReportMetric(r.anon, "anon-MB")
 	b.ReportMetric(r.file, "file-MB")
 	b.ReportMetric(r.used.commits/n, "commits/event")
@@ -184,8 +185,13 @@ func (r relayed) report(b *testing.B, bare float64) {
 	b.ReportMetric(r.used.allocs/n, "allocs/event")
 }
 
-// bareRate posts with nothing but an http.Client and returns deliveries a second.
-func bareRate(b *testing.B, url string) float64 {
+// bareLoop is what nothing but an http.Client does.
+type bareLoop struct {
+	rate float64 // posts a second
+	cpu  float64 // seconds of the processor a post, the receiver's included
+}
+
+func runBareLoop(b *testing.B, url string) bareLoop {
 	b.Helper()
 	client := &http.Client{Transport: &http.Transport{MaxIdleConnsPerHost: callers}}
 	defer client.CloseIdleConnections()
@@ -193,7 +199,7 @@ func bareRate(b *testing.B, url string) float64 {
 	body := bytes.Repeat([]byte("x"), 700)
 	var next atomic.Int64
 	var work sync.WaitGroup
-	begin := time.Now()
+	begin, cpu := time.Now(), processorTime(b)
 	for range callers {
 		work.Go(func() {
 			for next.Add(1) <= posts {
@@ -208,7 +214,7 @@ func bareRate(b *testing.B, url string) float64 {
 		})
 	}
 	work.Wait()
-	return posts / time.Since(begin).Seconds()
+	return bareLoop{posts / time.Since(begin).Seconds(), (processorTime(b) - cpu).Seconds() / posts}
 }
 
 // spent is what a process has used so far.

@@ -1,0 +1,124 @@
+package delivery
+
+import (
+	"bytes"
+	"os"
+	"runtime"
+	"testing"
+	"time"
+
+	"postern/store"
+)
+
+func newLargeRig(t *testing.T) *rig {
+	t.Helper()
+	if runtime.GOOS == "windows" {
+		t.Skip("every start reads the file here")
+	}
+	r := newRig(t, Config{Log: true})
+	r.large = true
+	r.reopen()
+	return r
+}
+
+// stopped is a log of ten blocks behind an orderly stop, opened again.
+func (r *rig) stopped() (ids []uint64) {
+	r.t.Helper()
+	ids = r.failed(1, 10*blockRows)
+	r.flush()
+	r.reopen()
+	return ids
+}
+
+func TestAStartAfterAStopReadsNoDigest(t *testing.T) {
+	r := newLargeRig(t)
+	r.stopped()
+	if looked := r.s.Stats().Looked; looked >= 10 {
+		t.Errorf("%d records and keys of 10 blocks were read", looked)
+	}
+	page, err := r.l.List(t.Context(), Filter{States: []State{Failed}}, "", 5)
+	if err != nil || page.Total != 10*blockRows || len(page.Records) != 5 {
+		t.Errorf("%d of %d, %v", len(page.Records), page.Total, err)
+	}
+}
+
+// TestWhatAStopCouldNotEndIsDropped: it waits in no memory any more.
+func TestWhatAStopCouldNotEndIsDropped(t *testing.T) {
+	r := newLargeRig(t)
+	hanging, ended := r.l.Queued(notice(1), oldWay()), r.l.Queued(notice(1), oldWay())
+	r.flush()
+	ended.Done(Delivered, Attempt{Status: 200})
+	r.flush()
+	r.reopen()
+	if rec, _ := r.record(hanging.id); rec.State != Dropped || rec.LastError != interrupted {
+		t.Errorf("%+v", rec)
+	}
+	if rec, _ := r.record(ended.id); rec.State != Delivered {
+		t.Errorf("%+v", rec)
+	}
+	if r.reopen(); !r.l.unread {
+		t.Error("the digest was read although nothing is pending")
+	}
+}
+
+// TestDamageOfAnUnreadDigestIsFoundBehindTheStart, without anybody who asks for a list.
+func TestDamageOfAnUnreadDigestIsFoundBehindTheStart(t *testing.T) {
+	r := newLargeRig(t)
+	ids := r.stopped()
+	var key, block []byte
+	r.view(func(tx *store.Tx) (err error) {
+		key = blockKey(blockOf(ids[3*blockRows]))
+		block, err = tx.Get(digests, key)
+		return err
+	})
+	spoilInPlace(t, r.path, sealed(key, block))
+	if err := r.l.Start(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	defer func() {
+		if err := r.l.Stop(t.Context()); err != nil {
+			t.Error(err)
+		}
+	}()
+	for begun, err := time.Now(), store.ErrDamaged; err != nil; {
+		if time.Since(begun) > 30*time.Second {
+			t.Fatal("it was not made anew:", err)
+		}
+		err = r.s.View(func(tx *store.Tx) error {
+			_, err := tx.Get(digests, key)
+			return err
+		})
+	}
+	if page, err := r.l.List(t.Context(), Filter{}, "", 1); err != nil || page.Total != len(ids) {
+		t.Errorf("%d records, %v", page.Total, err)
+	}
+}
+
+// spoilInPlace flips bits of a row in a file that is open.
+func spoilInPlace(t *testing.T, path string, row []byte) {
+	t.Helper()
+	f, err := os.OpenFile(path, os.O_RDWR, 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() { _ = f.Close() }()
+	raw, err := os.ReadFile(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	found := 0
+	for at := 0; ; found++ {
+		i := bytes.Index(raw[at:], row)
+		if i < 0 {
+			break
+		}
+		last := at + i + len(row) - 1
+		if _, err := f.WriteAt([]byte{raw[last] ^ 0x5a}, int64(last)); err != nil {
+			t.Fatal(err)
+		}
+		at = last + 1
+	}
+	if found == 0 {
+		t.Fatal("the row is not in the file")
+	}
+}

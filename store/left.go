@@ -1,0 +1,102 @@
+package store
+
+import (
+	"bytes"
+	"slices"
+
+	bolt "go.etcd.io/bbolt"
+)
+
+// A start counts and verifies what lies beside its records, such as numbers by state. In a
+// large file that is not in memory that takes longer than all the rest. So an orderly stop
+// leaves the result in meta, with the tallies of the buckets that it is about: a bucket with
+// the same tally holds the same records, whichever release wrote to it in between. Only a
+// start that does not read the file uses it, so that after a kill all is counted again.
+
+const leftPrefix = "left/"
+
+func leftKey(name string) []byte { return []byte(leftPrefix + name) }
+
+// leaving is one call of AtStop.
+type leaving struct {
+	name    string
+	buckets []string
+	value   func() []byte
+}
+
+// AtStop has an orderly Close ask value for what a start would have to find out by reading
+// the buckets, and leave it to [Store.Left] of the next start; nil leaves nothing. value is
+// called when nothing is written any more. It must not use the store.
+func (s *Store) AtStop(name string, buckets []string, value func() []byte) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.leaving = append(s.leaving, leaving{name, buckets, value})
+}
+
+// Left returns what AtStop left of the buckets, as they were when the file was opened. ok is
+// false when there is nothing, when a bucket was changed since, and when Open read the whole
+// file. It is to be called before the buckets are changed.
+func (s *Store) Left(name string, buckets []string) (value []byte, ok bool) {
+	raw, found := s.left.records[name]
+	tallies := s.left.tallies.seal(buckets)
+	if !found || tallies == nil || !bytes.HasPrefix(raw, tallies) {
+		return nil, false
+	}
+	return raw[len(tallies):], true
+}
+
+// left is what the last stop left, with the tallies of that time.
+type left struct {
+	records map[string][]byte
+	tallies tallies
+}
+
+// leftBy is what a survey found of it, nothing when the file was read.
+func leftBy(found *survey) left {
+	if !found.unread {
+		return left{}
+	}
+	l := left{records: map[string][]byte{}, tallies: found.holds()}
+	for key, value := range found.meta {
+		if name, is := bytes.CutPrefix([]byte(key), []byte(leftPrefix)); is {
+			l.records[string(name)] = value
+		}
+	}
+	return l
+}
+
+// seal is the tallies of some buckets as a record has them, nil when one is not known
+// exactly.
+func (t tallies) seal(buckets []string) (raw []byte) {
+	for _, bucket := range buckets {
+		one, known := t[bucket]
+		if !known || one.vague {
+			return nil
+		}
+		raw = append(raw, one.encode()...)
+	}
+	return raw
+}
+
+// leave writes what a stop leaves, and removes what an earlier one left.
+func (s *Store) leave(btx *bolt.Tx) error {
+	s.mu.Lock()
+	all := slices.Clone(s.leaving)
+	s.mu.Unlock()
+	meta := btx.Bucket([]byte(metaBucket.Name))
+	for _, l := range all {
+		key, record := leftKey(l.name), s.tallies.seal(l.buckets)
+		value := l.value()
+		if value == nil || record == nil {
+			if err := meta.Delete(key); err != nil {
+				return err
+			}
+			continue
+		}
+		record = append(record, value...)
+		if err := meta.Put(key, seal(key, record)); err != nil {
+			return err
+		}
+	}
+	return nil
+}
