@@ -86,7 +86,7 @@ model: ## the batch engine against its model, in random lives (STEPS=1000000, or
 	STEPS=$(or $(STEPS),1000000) SEED=$(SEED) $(GO) test -run '^TestTheEngineDoesWhatTheModelSays$$' -count 1 -timeout 2h -v ./batch
 
 lives: ## the limits of instances against their plain rules, in random lives (LIVES=100000)
-	$(GO) test -run '^TestNoLimitIsExceededAndNobodyWaitsInVain$$' -count 1 -timeout 2h -v ./pace -pace.lives $(or $(LIVES),100000)
+	$(GO) test -run '^TestNoLimitIsExceededAndNobodyWaitsInVain$$' -count 1 -timeout 2h -v ./instance/pace -pace.lives $(or $(LIVES),100000)
 
 mistakes: ## start the real program with mistakes of an operator in a row (ROUNDS=1000 SEED=any)
 	ROUNDS=$(or $(ROUNDS),1000) SEED=$(SEED) $(GO) test -run '^TestOperatorMistakes' -count 1 -timeout 3h -v ./e2e/mistakes
@@ -95,7 +95,7 @@ clients: ## the documents of the interface before linters and generators; genera
 	.ci/clients/run $(ONLY)
 
 # The packages whose goroutines share the most: all of them, with nothing in the cache, take twelve minutes more (BENCHMARKS.md).
-SHARING := ./access ./app ./batch ./console ./dispatch ./instance ./mcp ./notify ./pace ./store ./wsbus
+SHARING := ./access ./app ./batch ./console/feed ./dispatch ./httpapi/alerts ./instance ./instance/pace ./mcp ./store ./wsbus
 
 nightly: ## what make test is too short for: kills, mistakes, model, limits, power cuts, bit flips, clients, the package, races (an hour or two)
 	$(MAKE) crash ROUNDS=200
@@ -125,7 +125,7 @@ fmt: ## gofumpt by way of golangci-lint
 
 README_PICTURES := overview-many-1280-light connect-1280-light instance-events-1280-dark
 pictures: ## every page of the console as a picture in bin/pictures, those of the README in docs/pictures (needs a chromium and the typeface Inter; ONLY=overview)
-	$(GO) test -run '^TestPictures$$' -count 1 -timeout 30m ./dashboard -args -pictures '$(CURDIR)/bin/pictures' -only '$(ONLY)'
+	$(GO) test -run '^TestPictures$$' -count 1 -timeout 30m ./console/page -args -pictures '$(CURDIR)/bin/pictures' -only '$(ONLY)'
 	@mkdir -p docs/pictures
 	@for p in $(README_PICTURES); do cp bin/pictures/$$p.png docs/pictures/; done
 

@@ -12,7 +12,7 @@ import (
 	"sync/atomic"
 	"time"
 
-	"postern/prune"
+	"postern/internal/prune"
 	"postern/store"
 )
 

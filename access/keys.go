@@ -13,7 +13,7 @@ import (
 
 	"github.com/google/uuid"
 
-	"postern/budget"
+	"postern/internal/budget"
 	"postern/store"
 )
 

@@ -32,7 +32,7 @@ import (
 
 	"postern/cli/consumer"
 	"postern/config"
-	"postern/proxy/proxytest"
+	"postern/whatsapp/proxy/proxytest"
 )
 
 const (

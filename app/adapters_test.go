@@ -9,7 +9,7 @@ import (
 	"postern/batch"
 	"postern/event"
 	"postern/instance"
-	"postern/pace"
+	"postern/instance/pace"
 	"postern/store"
 )
 

@@ -8,8 +8,8 @@ import (
 
 	"postern/access"
 	"postern/httpapi"
+	"postern/internal/peers"
 	"postern/mcp"
-	"postern/peers"
 )
 
 // startAgents gives the interface a place where agent programs call, when they may.

@@ -14,25 +14,25 @@ import (
 	"postern/access"
 	"postern/backup"
 	"postern/batch"
-	"postern/clientversion"
 	"postern/config"
-	"postern/console"
+	"postern/console/feed"
+	"postern/console/samples"
 	"postern/delivery"
 	"postern/dispatch"
 	"postern/event"
 	"postern/httpapi"
+	"postern/httpapi/alerts"
 	"postern/httpapi/idempotency"
 	"postern/instance"
-	"postern/loglevel"
-	"postern/loglines"
+	"postern/instance/pace"
+	"postern/internal/loglevel"
+	"postern/internal/loglines"
+	"postern/internal/peers"
 	"postern/media"
-	"postern/notify"
-	"postern/pace"
-	"postern/peers"
-	"postern/samples"
 	"postern/sandbox"
 	"postern/store"
 	"postern/whatsapp"
+	"postern/whatsapp/clientversion"
 	"postern/whatsapp/device"
 	"postern/wsbus"
 )
@@ -65,7 +65,7 @@ type App struct {
 	started    bool // all parts
 	store      *store.Store
 	hub        *wsbus.Hub
-	console    *console.Feed
+	console    *feed.Feed
 	ledger     *delivery.Ledger
 	queue      *dispatch.Queue
 	drops      dispatch.LogThrottle // of the queue
@@ -108,7 +108,7 @@ func (a *App) Phone(number string) (p *sandbox.Phone, ok bool) {
 
 // Buckets are the buckets of the data file, but for the store's own.
 func Buckets() []store.Bucket {
-	return store.OwnedBy(instance.Owner, slices.Concat(instance.Buckets(), device.Buckets(), batch.Buckets(), media.Buckets(), notify.Buckets(), pace.Buckets(), idempotency.Buckets(), clientversion.Buckets(), delivery.Buckets(), access.Buckets()))
+	return store.OwnedBy(instance.Owner, slices.Concat(instance.Buckets(), device.Buckets(), batch.Buckets(), media.Buckets(), alerts.Buckets(), pace.Buckets(), idempotency.Buckets(), clientversion.Buckets(), delivery.Buckets(), access.Buckets()))
 }
 
 // Start takes the addresses and brings everything up behind them.
@@ -278,7 +278,7 @@ func (a *App) startInstances(ctx context.Context) error {
 		DropNotice: devices.DropNoticeTx,
 		Ledger:     a.ledger, OnLanes: a.lanesChanged, ClearLanes: a.relay.Clear,
 		Forget: func(tx *store.Tx, id int64) error {
-			return errors.Join(devices.DeleteTx(tx, id), media.Forget(tx, id), notify.Forget(tx, id), pace.Forget(tx, id), idempotency.ForgetInstance(tx, id), a.ledger.ForgetInstance(tx, id))
+			return errors.Join(devices.DeleteTx(tx, id), media.Forget(tx, id), alerts.Forget(tx, id), pace.Forget(tx, id), idempotency.ForgetInstance(tx, id), a.ledger.ForgetInstance(tx, id))
 		},
 		Logger: a.log,
 	})

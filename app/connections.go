@@ -3,7 +3,7 @@ package app
 import (
 	"net"
 
-	"postern/peers"
+	"postern/internal/peers"
 )
 
 // Bounds of the connections of clients, WebSockets included. Each costs some

@@ -8,9 +8,9 @@ import (
 	"postern/config"
 	"postern/dispatch"
 	"postern/instance"
-	"postern/proxy"
 	"postern/whatsapp"
 	"postern/whatsapp/device"
+	"postern/whatsapp/proxy"
 )
 
 func seconds(n int64) time.Duration { return time.Duration(n) * time.Second }

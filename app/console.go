@@ -3,15 +3,15 @@ package app
 import (
 	"github.com/google/uuid"
 
-	"postern/console"
+	"postern/console/feed"
 	"postern/delivery"
 	"postern/httpapi"
 )
 
 // newConsole makes what tells pages of operators what changes. It reads the parts when
 // somebody listens, which is when all of them run.
-func (a *App) newConsole() *console.Feed {
-	return console.New(console.Config{
+func (a *App) newConsole() *feed.Feed {
+	return feed.New(feed.Config{
 		Instance: a.consoleInstance, Batch: a.consoleBatch, Deliveries: a.consoleDeliveries,
 		Figures: func() any { return httpapi.ConsoleFigures(a.samples.Running()) }, Logger: a.log,
 	})
@@ -63,9 +63,9 @@ func (a *App) batchChanged(owner, id uuid.UUID, gone bool) {
 }
 
 func (a *App) deliveriesChanged(all []delivery.Changed) {
-	a.console.DeliveriesChanged(func(yield func(console.Delivery) bool) {
+	a.console.DeliveriesChanged(func(yield func(feed.Delivery) bool) {
 		for _, c := range all {
-			if !yield(console.Delivery(c)) {
+			if !yield(feed.Delivery(c)) {
 				return
 			}
 		}

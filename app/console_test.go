@@ -20,8 +20,8 @@ import (
 	"postern/instance"
 )
 
-// page is one that listens to the console.
-type page struct {
+// listener is a page of the console.
+type listener struct {
 	s    *sockets
 	conn *websocket.Conn
 }
@@ -35,7 +35,7 @@ type said struct {
 	At                        time.Time
 }
 
-func (s *sockets) page() *page {
+func (s *sockets) page() *listener {
 	s.t.Helper()
 	conn, _, err := websocket.Dial(s.t.Context(), strings.Replace(s.url, "http", "ws", 1)+"/ws/console", &websocket.DialOptions{
 		HTTPHeader: http.Header{s.key.Name: {s.key.Value}},
@@ -45,10 +45,10 @@ func (s *sockets) page() *page {
 	}
 	conn.SetReadLimit(1 << 20)
 	s.t.Cleanup(func() { _ = conn.CloseNow() })
-	return &page{s, conn}
+	return &listener{s, conn}
 }
 
-func (p *page) next() (m said) {
+func (p *listener) next() (m said) {
 	p.s.t.Helper()
 	ctx, cancel := context.WithTimeout(p.s.t.Context(), 20*time.Second)
 	defer cancel()
@@ -63,7 +63,7 @@ func (p *page) next() (m said) {
 }
 
 // hears reads until the message that is waited for.
-func (p *page) hears(is func(said) bool) said {
+func (p *listener) hears(is func(said) bool) said {
 	p.s.t.Helper()
 	for over := time.Now().Add(30 * time.Second); ; {
 		m := p.next()

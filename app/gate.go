@@ -8,7 +8,7 @@ import (
 	"postern/batch"
 	"postern/event"
 	"postern/instance"
-	"postern/plural"
+	"postern/internal/plural"
 )
 
 // Gate answers from the restrictions of the account, and where those let pass,

@@ -9,7 +9,7 @@ import (
 
 	"github.com/google/uuid"
 
-	"postern/console"
+	"postern/console/feed"
 	"postern/delivery"
 	"postern/httpapi"
 	"postern/store"
@@ -19,10 +19,10 @@ import (
 // hubAdapter is wsbus.Hub as package httpapi wants it.
 type hubAdapter struct {
 	*wsbus.Hub
-	console *console.Feed
+	console *feed.Feed
 }
 
-func (h hubAdapter) ServeConsole(w http.ResponseWriter, r *http.Request, v console.Viewer, s httpapi.Stream) error {
+func (h hubAdapter) ServeConsole(w http.ResponseWriter, r *http.Request, v feed.Viewer, s httpapi.Stream) error {
 	return hubError(h.ServeFeed(w, r, wsbus.FeedClient{
 		Open: func(wake func()) wsbus.Messages { return h.console.Open(v, wake) }, Expires: s.ExpiresAt, Token: s.Token, Holder: s.Holder, Check: s.Check,
 	}))

@@ -10,7 +10,7 @@ import (
 	"postern/batch"
 	"postern/event"
 	"postern/instance"
-	"postern/pace"
+	"postern/instance/pace"
 	"postern/whatsapp/device"
 )
 

@@ -9,7 +9,7 @@ import (
 	"strings"
 
 	"postern/config"
-	"postern/dashboard"
+	"postern/console/page"
 	"postern/httpapi"
 )
 
@@ -19,7 +19,7 @@ const maxLogo = 512 << 10
 // portal is how the page of a portal link looks.
 func (a *App) portal() (p httpapi.Portal, err error) {
 	c := a.cfg.Console
-	p = httpapi.Portal{Page: dashboard.Portal(), Title: c.Title, Accent: c.Accent}
+	p = httpapi.Portal{Page: page.Portal(), Title: c.Title, Accent: c.Accent}
 	if c.LogoFile == "" {
 		return p, nil
 	}

@@ -8,7 +8,7 @@ import (
 	"golang.org/x/net/http/httpproxy"
 
 	"postern/config"
-	"postern/proxy"
+	"postern/whatsapp/proxy"
 )
 
 // proxyForAll is the URL of the proxy for instances that have none of their own.

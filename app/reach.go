@@ -9,8 +9,8 @@ import (
 	"postern/config"
 	"postern/dispatch"
 	"postern/instance"
-	"postern/proxy"
 	"postern/whatsapp"
+	"postern/whatsapp/proxy"
 )
 
 // WhatsAppHosts are those that every instance needs: the one that it is connected to,

@@ -13,7 +13,7 @@ import (
 	"postern/cli/consumer"
 	"postern/config"
 	"postern/event"
-	"postern/loglevel"
+	"postern/internal/loglevel"
 )
 
 // hook is a global webhook that counts by event.

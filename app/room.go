@@ -11,7 +11,7 @@ import (
 	"strconv"
 	"strings"
 
-	"postern/peers"
+	"postern/internal/peers"
 )
 
 // What the memory of Go needs at the least, in bytes: docs/operation.md has what was

@@ -8,8 +8,8 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 	dto "github.com/prometheus/client_model/go"
 
+	"postern/console/samples"
 	"postern/event"
-	"postern/samples"
 )
 
 // startSamples keeps how the program stands, a minute each.

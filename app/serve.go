@@ -11,12 +11,12 @@ import (
 	"strings"
 
 	"postern/config"
-	"postern/dashboard"
+	"postern/console/page"
 	"postern/httpapi"
+	"postern/httpapi/alerts"
 	"postern/httpapi/idempotency"
+	"postern/internal/peers"
 	"postern/mcp"
-	"postern/notify"
-	"postern/peers"
 	"postern/whatsapp"
 )
 
@@ -117,7 +117,7 @@ func (a *App) serve(taken Addresses) error {
 		Media: a.media, MaxMedia: a.cfg.Media.MaxBytes, Store: a.store,
 		NewMessageID: whatsapp.NewMessageID, Post: a.postNow, Version: version, BaseURL: a.cfg.PublicURL(), BasePath: a.cfg.Server.BasePath,
 		APIKey: a.sec.GlobalAuthToken, JWTSecret: []byte(a.sec.JWTSecret), TokenTTL: seconds(a.cfg.Authentication.JWTExpiresIn),
-		MaxRecipients: int(a.cfg.Batch.MaxRecipients), Ready: a.notReady, Stopping: a.stopping, Metrics: a.metrics.of, Pages: dashboard.Pages(), Logger: a.log,
+		MaxRecipients: int(a.cfg.Batch.MaxRecipients), Ready: a.notReady, Stopping: a.stopping, Metrics: a.metrics.of, Pages: page.Pages(), Logger: a.log,
 	}
 	api.LogLines, api.Samples = a.lines, a.samples
 	if a.backups != nil {
@@ -129,7 +129,7 @@ func (a *App) serve(taken Addresses) error {
 	}
 	api.Access, api.KeyOpensInstances = a.access, a.cfg.Authentication.GlobalKeyOpensInstances
 	api.Relay, api.Deliveries = a.relay, a.ledger
-	api.Alerts = notify.NewBook(a.store, a.log)
+	api.Alerts = alerts.NewBook(a.store, a.log)
 	if a.cfg.Websocket.Enabled {
 		api.Hub = hubAdapter{a.hub, a.console}
 	}

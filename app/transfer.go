@@ -12,13 +12,13 @@ import (
 
 	"filippo.io/age"
 
+	"postern/backup/transfer"
 	"postern/config"
 	"postern/dispatch"
 	"postern/event"
 	"postern/httpapi/tokens"
 	"postern/instance"
 	"postern/store"
-	"postern/transfer"
 	"postern/whatsapp"
 	"postern/whatsapp/device"
 )

@@ -11,10 +11,10 @@ import (
 
 	"filippo.io/age"
 
+	"postern/backup/transfer"
 	"postern/event"
 	"postern/httpapi"
 	"postern/instance"
-	"postern/transfer"
 	"postern/whatsapp/device"
 )
 

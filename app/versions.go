@@ -1,8 +1,8 @@
 package app
 
 import (
-	"postern/clientversion"
 	"postern/config"
+	"postern/whatsapp/clientversion"
 )
 
 // openVersions has connections say the right version of the client.

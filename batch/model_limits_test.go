@@ -6,7 +6,7 @@ import (
 	"slices"
 	"time"
 
-	"postern/pace"
+	"postern/instance/pace"
 )
 
 // modelBook is what left an instance and what its limits are, in their plainest

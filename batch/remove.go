@@ -12,7 +12,7 @@ import (
 	"github.com/google/uuid"
 
 	"postern/event"
-	"postern/prune"
+	"postern/internal/prune"
 	"postern/store"
 )
 

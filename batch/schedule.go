@@ -7,7 +7,7 @@ import (
 	"fmt"
 	"time"
 
-	"postern/wallclock"
+	"postern/internal/wallclock"
 )
 
 // Schedule is when a batch may send: once (NONE), or every day at the same

@@ -7,7 +7,7 @@ import (
 	"time"
 	_ "time/tzdata" // the rules of these zones, whatever the machine has
 
-	"postern/wallclock"
+	"postern/internal/wallclock"
 )
 
 // walk is what a clock on the wall shows in each minute of some days. It knows

@@ -13,7 +13,7 @@ import (
 	"github.com/google/uuid"
 
 	"postern/event"
-	"postern/pace"
+	"postern/instance/pace"
 	"postern/store"
 )
 

@@ -12,7 +12,7 @@ import (
 
 	"github.com/google/uuid"
 
-	"postern/pace"
+	"postern/instance/pace"
 	"postern/store"
 )
 

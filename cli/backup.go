@@ -17,7 +17,7 @@ import (
 	"postern/app"
 	"postern/backup"
 	"postern/config"
-	"postern/plural"
+	"postern/internal/plural"
 	"postern/store"
 )
 

@@ -12,7 +12,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"postern/config"
-	"postern/plural"
+	"postern/internal/plural"
 	"postern/store"
 )
 

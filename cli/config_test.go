@@ -9,8 +9,8 @@ import (
 	"strings"
 	"testing"
 
+	"postern/cli/doctor"
 	"postern/config"
-	"postern/doctor"
 )
 
 func TestTheEffectiveConfigurationTellsEachSourceAndNoSecret(t *testing.T) {

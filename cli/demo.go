@@ -23,7 +23,7 @@ import (
 	"postern/config"
 	"postern/event"
 	"postern/httpapi/tokens"
-	"postern/plural"
+	"postern/internal/plural"
 )
 
 const (

@@ -8,9 +8,9 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"postern/cli/doctor"
 	"postern/config"
-	"postern/doctor"
-	"postern/plural"
+	"postern/internal/plural"
 )
 
 // doctorCommand is `postern doctor`: what is wrong around the program.

@@ -15,8 +15,8 @@ import (
 	"postern/app"
 	"postern/config"
 	"postern/httpapi/tokens"
+	"postern/internal/plural"
 	"postern/migrate"
-	"postern/plural"
 )
 
 // importCommand is `postern import`: it takes accounts over from another gateway.

@@ -12,10 +12,10 @@ import (
 
 	"postern/app"
 	"postern/backup"
+	"postern/backup/transfer"
 	"postern/config"
-	"postern/plural"
+	"postern/internal/plural"
 	"postern/store"
-	"postern/transfer"
 )
 
 // instanceCommand is `postern instance`: one account moves to another Postern.

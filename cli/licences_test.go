@@ -62,7 +62,7 @@ func linkedModules(t *testing.T) []module {
 	}
 	all = append(all, module{"the Go standard library and runtime", goRoot(t)})
 	for name, folder := range map[string]string{"preact (in the console)": "preact", "htm (in the console)": "htm"} {
-		all = append(all, module{name, filepath.Join("..", "dashboard", "vendored", folder)})
+		all = append(all, module{name, filepath.Join("..", "console", "page", "vendored", folder)})
 	}
 	slices.SortFunc(all, func(a, b module) int { return cmp.Compare(a.name, b.name) })
 	return slices.Compact(all)

@@ -16,7 +16,7 @@ import (
 
 	"postern/app"
 	"postern/cli/consumer"
-	"postern/peers"
+	"postern/internal/peers"
 )
 
 // listenCommand is `postern listen`: a receiver that prints one line a webhook.

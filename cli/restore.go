@@ -20,7 +20,7 @@ import (
 	"postern/app"
 	"postern/backup"
 	"postern/config"
-	"postern/plural"
+	"postern/internal/plural"
 	"postern/store"
 )
 

@@ -15,8 +15,8 @@ import (
 
 	"postern/app"
 	"postern/config"
-	"postern/loglevel"
-	"postern/loglines"
+	"postern/internal/loglevel"
+	"postern/internal/loglines"
 )
 
 // serveCommand is `postern serve`, and what happens without a command.

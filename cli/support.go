@@ -16,11 +16,11 @@ import (
 
 	"postern/app"
 	"postern/backup"
+	"postern/cli/doctor"
+	"postern/cli/support"
 	"postern/config"
-	"postern/doctor"
-	"postern/plural"
+	"postern/internal/plural"
 	"postern/store"
-	"postern/support"
 )
 
 // metricsApart is how long after the first the second look at the metrics is: what

@@ -16,8 +16,8 @@ import (
 
 	"postern/backup"
 	"postern/event"
-	"postern/peers"
-	"postern/proxy"
+	"postern/internal/peers"
+	"postern/whatsapp/proxy"
 )
 
 // The rules of single settings. None of them repeats the value, which may be a

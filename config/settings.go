@@ -5,8 +5,8 @@ import (
 	"strings"
 	"time"
 
-	"postern/clientversion"
 	"postern/whatsapp"
+	"postern/whatsapp/clientversion"
 )
 
 // setting is one row of the configuration: a TOML path, which is also the

@@ -5,7 +5,7 @@ import (
 	"errors"
 	"time"
 
-	"postern/prune"
+	"postern/internal/prune"
 	"postern/store"
 )
 

@@ -12,7 +12,7 @@ import (
 
 	"golang.org/x/net/idna"
 
-	"postern/netfault"
+	"postern/internal/netfault"
 )
 
 // ErrAddress is wrapped when the guard refuses an address.

@@ -17,7 +17,7 @@ import (
 
 	"postern/delivery"
 	"postern/event"
-	"postern/netfault"
+	"postern/internal/netfault"
 )
 
 // DefaultTimeout bounds one delivery, its answer included.

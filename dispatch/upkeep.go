@@ -6,7 +6,7 @@ import (
 
 	"github.com/google/uuid"
 
-	"postern/prune"
+	"postern/internal/prune"
 	"postern/store"
 )
 

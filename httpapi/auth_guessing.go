@@ -6,7 +6,7 @@ import (
 	"slices"
 	"time"
 
-	"postern/peers"
+	"postern/internal/peers"
 )
 
 // judge counts a credential that was given and does not do. When too many came

@@ -16,7 +16,7 @@ import (
 
 	"postern/access"
 	"postern/instance"
-	"postern/peers"
+	"postern/internal/peers"
 )
 
 const (

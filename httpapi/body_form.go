@@ -18,8 +18,8 @@ import (
 	"postern/event"
 	"postern/httpapi/idempotency"
 	"postern/httpapi/strict"
+	"postern/internal/nesting"
 	"postern/media"
-	"postern/nesting"
 )
 
 const (

@@ -10,7 +10,7 @@ import (
 	"postern/batch"
 	"postern/event"
 	"postern/httpapi/openapi"
-	"postern/pace"
+	"postern/instance/pace"
 )
 
 // Code describes one machine code of the error body, for people.

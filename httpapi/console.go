@@ -8,11 +8,11 @@ import (
 
 	"postern/access"
 	"postern/batch"
-	"postern/console"
+	"postern/console/feed"
+	"postern/console/samples"
 	"postern/delivery"
 	"postern/event"
 	"postern/instance"
-	"postern/samples"
 )
 
 // consoleMessage is what /ws/console tells.
@@ -59,17 +59,17 @@ func (a *api) openConsole(c *call) error {
 }
 
 // viewer is what the credential of a request may see of what changes.
-func (a *api) viewer(c *call) console.Viewer {
+func (a *api) viewer(c *call) feed.Viewer {
 	k := c.key
 	if k == nil {
-		return console.Operator()
+		return feed.Operator()
 	}
-	v := console.Viewer{Opens: c.opens(), Instance: func(name string) bool { return a.sees(k, name) }, Webhooks: k.Has(access.Webhook), Figures: k.Has(access.Metrics) && k.Everywhere()}
+	v := feed.Viewer{Opens: c.opens(), Instance: func(name string) bool { return a.sees(k, name) }, Webhooks: k.Has(access.Webhook), Figures: k.Has(access.Metrics) && k.Everywhere()}
 	if k.Has(access.Batch) {
 		v.Batch = func(owner, id uuid.UUID) bool { return owner == k.User && a.maySee(k, id) }
 	}
 	if k.Has(access.Deliveries) {
-		v.Delivery = func(d console.Delivery) bool { return k.Everywhere() || !d.Global && a.sees(k, d.Instance) }
+		v.Delivery = func(d feed.Delivery) bool { return k.Everywhere() || !d.Global && a.sees(k, d.Instance) }
 	}
 	return v
 }

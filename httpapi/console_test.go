@@ -15,7 +15,7 @@ import (
 	"github.com/google/uuid"
 
 	"postern/batch"
-	"postern/console"
+	"postern/console/feed"
 	"postern/delivery"
 	"postern/httpapi/openapi"
 )
@@ -70,14 +70,14 @@ func TestWhatTheConsoleTellsIsWhatTheDocumentSays(t *testing.T) {
 		t.Fatal(err)
 	}
 	made := decoded[batch.View](t, r.do("POST", "/message/batches", batchBody("", "")))
-	f := console.New(console.Config{
+	f := feed.New(feed.Config{
 		Instance:   func(int64, bool) (string, any, bool) { return rec.Name, ConsoleInstance(rec, nil), true },
 		Batch:      func(uuid.UUID, func(int64) bool) (uuid.UUID, any, bool) { return r.user, made, true },
 		Deliveries: func([]uint64) []any { return []any{ConsoleDelivery(delivery.Listed{})} },
 		Figures:    func() any { return ConsoleFigures(r.samples().Running()) },
 	})
 	woke := make(chan struct{}, 1)
-	s := f.Open(console.Operator(), func() {
+	s := f.Open(feed.Operator(), func() {
 		select {
 		case woke <- struct{}{}:
 		default:
@@ -88,10 +88,10 @@ func TestWhatTheConsoleTellsIsWhatTheDocumentSays(t *testing.T) {
 	f.InstanceDeleted(rec.ID, rec.Name)
 	f.BatchChanged(made.ID)
 	f.BatchDeleted(made.ID, r.user)
-	deliveries := func(n uint64) iter.Seq[console.Delivery] {
-		return func(yield func(console.Delivery) bool) {
+	deliveries := func(n uint64) iter.Seq[feed.Delivery] {
+		return func(yield func(feed.Delivery) bool) {
 			for id := range n {
-				yield(console.Delivery{ID: id})
+				yield(feed.Delivery{ID: id})
 			}
 		}
 	}
@@ -128,7 +128,7 @@ func TestWhatTheConsoleTellsIsWhatTheDocumentSays(t *testing.T) {
 			t.Errorf("%s has %v, and the AsyncAPI document requires %v", m.Type, got, payloads[m.Type])
 		}
 		if m.Type == "delivery" {
-			f.DeliveriesChanged(deliveries(console.MostDeliveries + 1))
+			f.DeliveriesChanged(deliveries(feed.MostDeliveries + 1))
 		}
 	}
 	field := consoleFields()["ConsoleMessage.type"]

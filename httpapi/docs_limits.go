@@ -2,7 +2,7 @@ package httpapi
 
 import (
 	"postern/httpapi/openapi"
-	"postern/pace"
+	"postern/instance/pace"
 )
 
 func limitsDescriptions() map[string]description {

@@ -1,14 +1,14 @@
 package httpapi
 
 import (
+	"postern/httpapi/alerts"
 	"postern/httpapi/openapi"
-	"postern/notify"
 )
 
 func notifyDescriptions() map[string]description {
 	return map[string]description{
 		"POST /instance/{i}/notify": {
-			id: "notify", summary: "Tell somebody about alerts.", once: true, in: body[notify.Notification](), query: []string{"to"}, out: body[notifyAnswer](),
+			id: "notify", summary: "Tell somebody about alerts.", once: true, in: body[alerts.Notification](), query: []string{"to"}, out: body[notifyAnswer](),
 			about:   "One text of all that was not told to them in the last 24 hours: the same alert, by its status, fingerprint and start, is told once. A title or message is told each time, unless it has a fingerprint.",
 			example: `{"alerts":[{"status":"firing","labels":{"alertname":"DiskFull","instance":"db1"},"annotations":{"summary":"4 % are free"},"startsAt":"2026-11-20T09:30:00Z","fingerprint":"c6eadffa33fcdf37"}]}`,
 			codes:   sending(),
@@ -23,7 +23,7 @@ func notifyFields() openapi.Fields {
 		"notify.?to": say("Who gets the text: a phone number with its country code, or the JID of a person or a group.", examplePhone, openapi.Required()),
 
 		"Notification.status":          say("Of alerts that have none of their own, and of a title or message with a fingerprint.", "firing"),
-		"Notification.alerts":          say("The alerts of a group.", nil, openapi.Items(0, notify.MaxAlerts)),
+		"Notification.alerts":          say("The alerts of a group.", nil, openapi.Items(0, alerts.MaxAlerts)),
 		"Notification.groupLabels":     say("What the alerts of the group have in common; it names them where they have several names.", labels),
 		"Notification.truncatedAlerts": say("How many alerts the sender left out.", 0),
 		"Notification.title":           say("A title, where there are no alerts.", "Backup"),

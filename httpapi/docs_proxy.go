@@ -2,7 +2,7 @@ package httpapi
 
 import (
 	"postern/httpapi/openapi"
-	"postern/proxy"
+	"postern/whatsapp/proxy"
 )
 
 func proxyDescriptions() map[string]description {

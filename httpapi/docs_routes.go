@@ -7,7 +7,7 @@ import (
 
 	"postern/access"
 	"postern/httpapi/openapi"
-	"postern/pace"
+	"postern/instance/pace"
 )
 
 // description is what the documents say about a route beyond its method, path

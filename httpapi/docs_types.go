@@ -9,12 +9,12 @@ import (
 	"postern/batch"
 	"postern/delivery"
 	"postern/event"
+	"postern/httpapi/alerts"
 	"postern/httpapi/openapi"
 	"postern/httpapi/strict"
 	"postern/instance"
-	"postern/notify"
-	"postern/pace"
-	"postern/proxy"
+	"postern/instance/pace"
+	"postern/whatsapp/proxy"
 )
 
 // types are the Go types whose schema or name is not what they look like.
@@ -58,8 +58,8 @@ func types() map[reflect.Type]openapi.Type {
 		body[minuteShown]():    {Name: "Sample", About: "How the program stood in one minute."},
 		body[backupState]():    {Name: "BackupState", About: "How the backups stand that the program makes by itself."},
 
-		body[notify.Notification](): {Name: "Notification", Open: true, About: "What monitoring tells: alerts, as Alertmanager and Grafana post them, or a title or message. Other fields are passed over."},
-		body[notify.Alert]():        {Name: "Alert", Open: true, About: "An alert that fires or is over."},
+		body[alerts.Notification](): {Name: "Notification", Open: true, About: "What monitoring tells: alerts, as Alertmanager and Grafana post them, or a title or message. Other fields are passed over."},
+		body[alerts.Alert]():        {Name: "Alert", Open: true, About: "An alert that fires or is over."},
 		body[notifyAnswer]():        {Name: "NotifyAnswer", About: "What became of a notification."},
 
 		body[portalState]():  {Name: "PortalState", About: "What the page of a portal link shows."},

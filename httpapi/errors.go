@@ -14,11 +14,11 @@ import (
 	"postern/httpapi/idempotency"
 	"postern/httpapi/strict"
 	"postern/instance"
+	"postern/instance/pace"
+	"postern/internal/nesting"
 	"postern/media"
-	"postern/nesting"
-	"postern/pace"
-	"postern/proxy"
 	"postern/store"
+	"postern/whatsapp/proxy"
 )
 
 // The codes of refusals that this package makes itself, and the reader of bodies for it.

@@ -13,7 +13,7 @@ import (
 	"github.com/google/uuid"
 
 	"postern/httpapi/tokens"
-	"postern/peers"
+	"postern/internal/peers"
 )
 
 // guarded is an interface that takes perMinute wrong credentials, believes

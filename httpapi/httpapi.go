@@ -13,18 +13,18 @@ import (
 	"postern/access"
 	"postern/backup"
 	"postern/batch"
+	"postern/console/samples"
 	"postern/delivery"
 	"postern/dispatch"
 	"postern/event"
+	"postern/httpapi/alerts"
 	"postern/httpapi/idempotency"
 	"postern/httpapi/tokens"
 	"postern/instance"
-	"postern/loglevel"
-	"postern/loglines"
+	"postern/internal/loglevel"
+	"postern/internal/loglines"
+	"postern/internal/peers"
 	"postern/media"
-	"postern/notify"
-	"postern/peers"
-	"postern/samples"
 	"postern/store"
 )
 
@@ -55,7 +55,7 @@ type Config struct {
 
 	// Alerts remembers which alerts were told. nil: a book of its own, which nobody
 	// starts.
-	Alerts *notify.Book
+	Alerts *alerts.Book
 
 	// NewMessageID makes the WhatsApp id of one send.
 	NewMessageID func() string
@@ -200,7 +200,7 @@ func New(c Config) (http.Handler, error) {
 		c.LogLevel = loglevel.New(slog.LevelInfo)
 	}
 	if c.Alerts == nil {
-		c.Alerts = notify.NewBook(c.Store, c.Logger)
+		c.Alerts = alerts.NewBook(c.Store, c.Logger)
 	}
 	if c.LogLines == nil {
 		c.LogLines = loglines.New(1)

@@ -10,7 +10,7 @@ import (
 
 	"postern/dispatch"
 	"postern/instance"
-	"postern/pace"
+	"postern/instance/pace"
 	"postern/store"
 )
 

@@ -9,7 +9,7 @@ import (
 	"postern/access"
 	"postern/event"
 	"postern/instance"
-	"postern/pace"
+	"postern/instance/pace"
 )
 
 // connectAnswer tells where a connect stands. Code and Base64 are left out when

@@ -3,7 +3,7 @@ package httpapi
 import (
 	"net/http"
 
-	"postern/pace"
+	"postern/instance/pace"
 )
 
 // putLimits replaces the limits of an instance. What the body does not name sets

@@ -5,7 +5,7 @@ import (
 
 	"postern/event"
 	"postern/instance"
-	"postern/proxy"
+	"postern/whatsapp/proxy"
 )
 
 // proxyRequest is the body that sets an instance's proxy.

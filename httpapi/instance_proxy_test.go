@@ -8,7 +8,7 @@ import (
 	"strings"
 	"testing"
 
-	"postern/proxy"
+	"postern/whatsapp/proxy"
 )
 
 func TestAProxyIsSetShownTriedAndDeleted(t *testing.T) {

@@ -5,7 +5,7 @@ import (
 	"net/http"
 	"time"
 
-	"postern/peers"
+	"postern/internal/peers"
 )
 
 // logRequest names the pattern and never the path nor the query: both may have phone

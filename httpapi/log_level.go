@@ -9,7 +9,7 @@ import (
 	"time"
 
 	"postern/event"
-	"postern/loglevel"
+	"postern/internal/loglevel"
 )
 
 // How long a changed log level lasts, in minutes.

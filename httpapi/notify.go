@@ -5,8 +5,8 @@ import (
 	"net/http"
 
 	"postern/event"
+	"postern/httpapi/alerts"
 	"postern/instance"
-	"postern/notify"
 	"postern/store"
 )
 
@@ -27,8 +27,8 @@ type notifyAnswer struct {
 // notify for what is promised.
 func (a *api) notify(c *call) error {
 	c.once.Names(c.r.URL.RawQuery)
-	var in notify.Notification
-	if err := c.decodeForeign(&in, maxNotification, notify.MaxAlerts+1); err != nil {
+	var in alerts.Notification
+	if err := c.decodeForeign(&in, maxNotification, alerts.MaxAlerts+1); err != nil {
 		return err
 	}
 	q, err := c.query([]string{"to"})
@@ -85,10 +85,10 @@ func (a *api) notify(c *call) error {
 }
 
 // tell sends the text, which is noted before it leaves and in the commit that stores it.
-func (a *api) tell(c *call, out event.Outgoing, marks []notify.Mark, answer notifyAnswer) error {
+func (a *api) tell(c *call, out event.Outgoing, marks []alerts.Mark, answer notifyAnswer) error {
 	ctx, done := c.patience()
 	defer done()
-	var note *notify.Note
+	var note *alerts.Note
 	out.Leaving = func() (err error) {
 		if err = c.begin(); err == nil {
 			note, err = a.Alerts.Begin(ctx, c.instance.ID, out.To, marks, instance.There)

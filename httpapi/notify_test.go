@@ -11,7 +11,7 @@ import (
 	"testing"
 
 	"postern/event"
-	"postern/notify"
+	"postern/httpapi/alerts"
 )
 
 const notifyPath = "/instance/a/notify?to=4915112345678"
@@ -137,7 +137,7 @@ func TestAKillBetweenTheSendAndItsCommitSendsNothingTwice(t *testing.T) {
 	r, token, left := sender(t)
 	ask := func() string {
 		next := r.restarted()
-		next.Alerts = notify.NewBook(r.store, nil)
+		next.Alerts = alerts.NewBook(r.store, nil)
 		req := httptest.NewRequest("POST", notifyPath, strings.NewReader(group(firing("x"))))
 		req.Header.Set("Authorization", "Bearer "+token)
 		return strings.TrimSpace(read(t, do(next, req)).body)

@@ -26,18 +26,18 @@ import (
 	"postern/access"
 	"postern/backup"
 	"postern/batch"
-	"postern/console"
+	"postern/console/feed"
 	"postern/delivery"
 	"postern/dispatch"
 	"postern/event"
+	"postern/httpapi/alerts"
 	"postern/httpapi/idempotency"
 	"postern/httpapi/tokens/tokenstest"
 	"postern/instance"
+	"postern/instance/pace"
 	"postern/media"
-	"postern/notify"
-	"postern/pace"
-	"postern/proxy"
 	"postern/store"
+	"postern/whatsapp/proxy"
 )
 
 // connectTimeout is what a test of an unanswered connect waits for.
@@ -120,7 +120,7 @@ func newRigOnDisk(t testing.TB, minFree uint64) *rig {
 // instances are what adapt says.
 func newRigWith(t testing.TB, o store.Options, adapt ...func(*instance.Config)) *rig {
 	t.Helper()
-	o.Path, o.Buckets = filepath.Join(t.TempDir(), "t.db"), slices.Concat(batch.Buckets(), instance.Buckets(), media.Buckets(), notify.Buckets(), pace.Buckets(), idempotency.Buckets(), delivery.Buckets(), access.Buckets())
+	o.Path, o.Buckets = filepath.Join(t.TempDir(), "t.db"), slices.Concat(batch.Buckets(), instance.Buckets(), media.Buckets(), alerts.Buckets(), pace.Buckets(), idempotency.Buckets(), delivery.Buckets(), access.Buckets())
 	st, err := store.Open(o)
 	if err != nil {
 		t.Fatal(err)
@@ -390,7 +390,7 @@ type recordingHub struct {
 	err      error
 	user     uuid.UUID
 	instance int64
-	viewer   console.Viewer
+	viewer   feed.Viewer
 	stream   Stream
 	revoked  []int64
 }
@@ -421,7 +421,7 @@ func (h *recordingHub) ServeInstance(w http.ResponseWriter, _ *http.Request, id 
 	return h.err
 }
 
-func (h *recordingHub) ServeConsole(w http.ResponseWriter, _ *http.Request, v console.Viewer, s Stream) error {
+func (h *recordingHub) ServeConsole(w http.ResponseWriter, _ *http.Request, v feed.Viewer, s Stream) error {
 	h.viewer, h.stream = v, s
 	if h.err == nil {
 		w.WriteHeader(http.StatusSwitchingProtocols)

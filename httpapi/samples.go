@@ -5,8 +5,8 @@ import (
 	"time"
 
 	"postern/backup"
+	"postern/console/samples"
 	"postern/event"
-	"postern/samples"
 )
 
 // sampleList is the last day, a minute each.

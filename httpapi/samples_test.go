@@ -6,8 +6,8 @@ import (
 	"time"
 
 	"postern/backup"
+	"postern/console/samples"
 	"postern/event"
-	"postern/samples"
 )
 
 // samples are those of a program that sends a message in each minute, since an hour.

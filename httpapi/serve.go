@@ -16,7 +16,7 @@ import (
 	"postern/event"
 	"postern/httpapi/idempotency"
 	"postern/instance"
-	"postern/peers"
+	"postern/internal/peers"
 )
 
 const requestIDHeader = "X-Request-Id"

@@ -20,7 +20,7 @@ import (
 	"postern/event"
 	"postern/httpapi/tokens"
 	"postern/httpapi/tokens/tokenstest"
-	"postern/peers"
+	"postern/internal/peers"
 	"postern/store"
 )
 

@@ -12,7 +12,7 @@ import (
 	"strings"
 	"testing"
 
-	"postern/peers"
+	"postern/internal/peers"
 )
 
 func TestCSRFIsRandomPerSession(t *testing.T) {

@@ -16,7 +16,7 @@ import (
 	"postern/event"
 	"postern/httpapi/tokens"
 	"postern/instance"
-	"postern/peers"
+	"postern/internal/peers"
 )
 
 const codeInvalidSubscription = "INVALID_SUBSCRIPTION"

@@ -8,7 +8,7 @@ import (
 
 	"github.com/google/uuid"
 
-	"postern/console"
+	"postern/console/feed"
 	"postern/event"
 )
 
@@ -42,7 +42,7 @@ type Hub interface {
 	ServeInstance(w http.ResponseWriter, r *http.Request, instance int64, s Stream) error
 	// ServeConsole tells the viewer what changes. Of the stream only ExpiresAt, Token,
 	// Holder and Check are looked at.
-	ServeConsole(w http.ResponseWriter, r *http.Request, v console.Viewer, s Stream) error
+	ServeConsole(w http.ResponseWriter, r *http.Request, v feed.Viewer, s Stream) error
 	// RevokeInstance closes the clients of an instance whose token is worth
 	// nothing any more.
 	RevokeInstance(instance int64)

@@ -7,7 +7,7 @@ import (
 	"fmt"
 
 	"postern/event"
-	"postern/pace"
+	"postern/instance/pace"
 	"postern/store"
 )
 

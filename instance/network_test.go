@@ -8,7 +8,7 @@ import (
 	"time"
 
 	"postern/event"
-	"postern/proxy"
+	"postern/whatsapp/proxy"
 )
 
 // network is a second implementation of Connector.

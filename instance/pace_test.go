@@ -8,7 +8,7 @@ import (
 	"time"
 
 	"postern/event"
-	"postern/pace"
+	"postern/instance/pace"
 	"postern/store"
 )
 

@@ -9,8 +9,8 @@ import (
 	"sync"
 	"time"
 
-	"postern/proxy"
 	"postern/store"
+	"postern/whatsapp/proxy"
 )
 
 // SharedProxy is a proxy of some instances, with all that they use it for.

@@ -8,8 +8,8 @@ import (
 	"slices"
 
 	"postern/event"
-	"postern/proxy"
 	"postern/store"
+	"postern/whatsapp/proxy"
 )
 
 // Errors about proxies.

@@ -7,7 +7,7 @@ import (
 	"time"
 
 	"postern/event"
-	"postern/proxy"
+	"postern/whatsapp/proxy"
 )
 
 // SetProxy dials WhatsApp through a proxy, stores it when that succeeds, and

@@ -12,8 +12,8 @@ import (
 	"time"
 
 	"postern/event"
-	"postern/proxy"
 	"postern/store"
+	"postern/whatsapp/proxy"
 )
 
 const secretURL = "http://someone:pa55word@proxy.example.org:3128"

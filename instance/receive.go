@@ -13,8 +13,8 @@ import (
 	"github.com/google/uuid"
 
 	"postern/event"
-	"postern/nesting"
-	"postern/pace"
+	"postern/instance/pace"
+	"postern/internal/nesting"
 	"postern/store"
 )
 

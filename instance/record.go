@@ -12,7 +12,7 @@ import (
 	"github.com/google/uuid"
 
 	"postern/event"
-	"postern/nesting"
+	"postern/internal/nesting"
 )
 
 // Limits of a record.

@@ -9,9 +9,9 @@ import (
 	"time"
 
 	"postern/event"
-	"postern/pace"
-	"postern/proxy"
-	"postern/prune"
+	"postern/instance/pace"
+	"postern/internal/prune"
+	"postern/whatsapp/proxy"
 )
 
 // Connector opens sessions with WhatsApp. Open does not dial. report takes

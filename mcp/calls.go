@@ -7,7 +7,7 @@ import (
 	"sync"
 	"time"
 
-	"postern/budget"
+	"postern/internal/budget"
 )
 
 // calls counts what runs, in all and by key, and how many calls each key made in the last

@@ -11,7 +11,7 @@ import (
 
 	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
 
-	"postern/nesting"
+	"postern/internal/nesting"
 )
 
 // Why a text is no message that is taken.

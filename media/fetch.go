@@ -14,7 +14,7 @@ import (
 	"time"
 
 	"postern/event"
-	"postern/netfault"
+	"postern/internal/netfault"
 	"postern/store"
 )
 

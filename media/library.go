@@ -14,7 +14,7 @@ import (
 	"time"
 
 	"postern/event"
-	"postern/prune"
+	"postern/internal/prune"
 	"postern/store"
 )
 

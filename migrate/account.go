@@ -5,7 +5,7 @@ import (
 	"slices"
 
 	"postern/instance"
-	"postern/plural"
+	"postern/internal/plural"
 	"postern/whatsapp/device"
 )
 

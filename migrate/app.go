@@ -9,8 +9,8 @@ import (
 
 	"postern/event"
 	"postern/instance"
+	"postern/internal/plural"
 	"postern/migrate/table"
-	"postern/plural"
 )
 
 // Apps are the programs on the client library of whose own tables something is

@@ -7,8 +7,8 @@ import (
 
 	"postern/event"
 	"postern/instance"
+	"postern/internal/plural"
 	"postern/migrate/table"
-	"postern/plural"
 )
 
 // gowa is go-whatsapp-web-multidevice, of the releases that know several devices. It

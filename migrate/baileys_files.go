@@ -15,7 +15,7 @@ import (
 	"strings"
 	"time"
 
-	"postern/plural"
+	"postern/internal/plural"
 	"postern/whatsapp/device"
 )
 

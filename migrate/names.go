@@ -8,7 +8,7 @@ import (
 	"strings"
 
 	"postern/instance"
-	"postern/plural"
+	"postern/internal/plural"
 	"postern/whatsapp/device"
 )
 

@@ -5,7 +5,7 @@ import (
 	"io"
 	"strings"
 
-	"postern/plural"
+	"postern/internal/plural"
 )
 
 // Report writes what a plan takes over, account by account, as it is told of them.

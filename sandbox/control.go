@@ -12,7 +12,7 @@ import (
 	"strings"
 	"time"
 
-	"postern/nesting"
+	"postern/internal/nesting"
 	"postern/sandbox/handset"
 	"postern/sandbox/network"
 	"postern/sandbox/phone"

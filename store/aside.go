@@ -10,7 +10,7 @@ import (
 
 	bolt "go.etcd.io/bbolt"
 
-	"postern/plural"
+	"postern/internal/plural"
 )
 
 // A record that cannot be read ends nothing but itself. It stays where it is,

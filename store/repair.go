@@ -13,7 +13,7 @@ import (
 
 	bolt "go.etcd.io/bbolt"
 
-	"postern/plural"
+	"postern/internal/plural"
 	"postern/store/pages"
 )
 

@@ -10,7 +10,7 @@ import (
 	"os"
 	"slices"
 
-	"postern/plural"
+	"postern/internal/plural"
 	"postern/store/pages"
 )
 

@@ -13,7 +13,7 @@ import (
 	"go.mau.fi/whatsmeow/types/events"
 
 	"postern/event"
-	"postern/netfault"
+	"postern/internal/netfault"
 )
 
 // What an account's devices have in common is a chain of changes, each signed

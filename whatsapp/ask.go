@@ -9,7 +9,7 @@ import (
 	"go.mau.fi/whatsmeow/appstate"
 
 	"postern/event"
-	"postern/netfault"
+	"postern/internal/netfault"
 )
 
 // ask does one thing at WhatsApp that is no send, in at most

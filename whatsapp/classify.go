@@ -10,7 +10,7 @@ import (
 	"go.mau.fi/whatsmeow/socket"
 
 	"postern/event"
-	"postern/netfault"
+	"postern/internal/netfault"
 )
 
 // classify wraps the error of a SendMessage into the one sentinel of package

@@ -13,8 +13,8 @@ import (
 	wastore "go.mau.fi/whatsmeow/store"
 
 	"postern/event"
-	"postern/proxy"
 	"postern/whatsapp/device"
+	"postern/whatsapp/proxy"
 )
 
 // Devices keeps the device record of each instance: its keys, sessions and

@@ -4,7 +4,7 @@ import (
 	"net/http"
 	"sync"
 
-	"postern/proxy"
+	"postern/whatsapp/proxy"
 )
 
 // lines are the ways on which an instance reaches WhatsApp. Nothing of it leaves

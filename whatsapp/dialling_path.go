@@ -11,7 +11,7 @@ import (
 	"sync"
 	"time"
 
-	"postern/proxy"
+	"postern/whatsapp/proxy"
 )
 
 // path is a line while it goes over one proxy, or over none, with the

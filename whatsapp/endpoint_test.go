@@ -13,8 +13,8 @@ import (
 	"strings"
 	"testing"
 
-	"postern/proxy"
-	"postern/proxy/proxytest"
+	"postern/whatsapp/proxy"
+	"postern/whatsapp/proxy/proxytest"
 )
 
 // authority makes a self-signed certificate for the given names.

@@ -12,7 +12,7 @@ import (
 	"google.golang.org/protobuf/proto"
 	"google.golang.org/protobuf/reflect/protoreflect"
 
-	"postern/nesting"
+	"postern/internal/nesting"
 )
 
 func text(s string) *waE2E.Message { return &waE2E.Message{Conversation: new(s)} }

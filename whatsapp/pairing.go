@@ -9,7 +9,7 @@ import (
 	"go.mau.fi/whatsmeow"
 
 	"postern/event"
-	"postern/netfault"
+	"postern/internal/netfault"
 )
 
 const (

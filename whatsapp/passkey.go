@@ -14,7 +14,7 @@ import (
 	"go.mau.fi/whatsmeow/types/events"
 
 	"postern/event"
-	"postern/netfault"
+	"postern/internal/netfault"
 )
 
 const (

@@ -11,7 +11,7 @@ import (
 	"google.golang.org/protobuf/reflect/protoreflect"
 
 	"postern/event"
-	"postern/nesting"
+	"postern/internal/nesting"
 )
 
 // maxDepth is how deep content may nest, objects and arrays counted alike; what lies

@@ -11,8 +11,8 @@ import (
 	"time"
 
 	"postern/event"
-	"postern/proxy"
-	"postern/proxy/proxytest"
+	"postern/whatsapp/proxy"
+	"postern/whatsapp/proxy/proxytest"
 )
 
 func TestAnInstanceWithAProxyReachesWhatsAppThroughNothingElse(t *testing.T) {

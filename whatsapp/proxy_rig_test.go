@@ -13,8 +13,8 @@ import (
 	"time"
 
 	"postern/event"
-	"postern/proxy"
-	"postern/proxy/proxytest"
+	"postern/whatsapp/proxy"
+	"postern/whatsapp/proxy/proxytest"
 )
 
 // lookups counts the questions of this process to a DNS server. No test has a

@@ -12,7 +12,7 @@ import (
 	"google.golang.org/protobuf/proto"
 
 	"postern/event"
-	"postern/netfault"
+	"postern/internal/netfault"
 )
 
 // Send sends one message under its caller's id and waits for WhatsApp's

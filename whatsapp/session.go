@@ -17,7 +17,7 @@ import (
 	"go.mau.fi/whatsmeow/types"
 
 	"postern/event"
-	"postern/netfault"
+	"postern/internal/netfault"
 )
 
 // ErrPaired is returned by PairCode for an instance that is paired already.

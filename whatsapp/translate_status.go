@@ -8,7 +8,7 @@ import (
 	"go.mau.fi/whatsmeow/types/events"
 
 	"postern/event"
-	"postern/netfault"
+	"postern/internal/netfault"
 )
 
 // statusFacts takes what concerns the account as a whole. The refusals that

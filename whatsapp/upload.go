@@ -14,7 +14,7 @@ import (
 	"go.mau.fi/whatsmeow/proto/waE2E"
 
 	"postern/event"
-	"postern/netfault"
+	"postern/internal/netfault"
 	"postern/store"
 )
 

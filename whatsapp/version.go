@@ -14,8 +14,8 @@ import (
 	"go.mau.fi/whatsmeow/proto/waWa6"
 	wastore "go.mau.fi/whatsmeow/store"
 
-	"postern/netfault"
-	"postern/proxy"
+	"postern/internal/netfault"
+	"postern/whatsapp/proxy"
 )
 
 // Version is the version of WhatsApp's web client that connections say they

@@ -13,9 +13,9 @@ import (
 	wastore "go.mau.fi/whatsmeow/store"
 
 	"postern/event"
-	"postern/proxy"
-	"postern/proxy/proxytest"
 	"postern/sandbox/network"
+	"postern/whatsapp/proxy"
+	"postern/whatsapp/proxy/proxytest"
 )
 
 func later(v Version) Version {

@@ -17,8 +17,8 @@ import (
 	"postern/app"
 	"postern/config"
 	"postern/dispatch"
-	"postern/netfault"
-	"postern/plural"
+	"postern/internal/netfault"
+	"postern/internal/plural"
 )
 
 // What the two clocks may differ by. Receivers refuse signatures that are five minutes

@@ -10,9 +10,9 @@ import (
 	"strconv"
 	"strings"
 
+	"postern/internal/peers"
+	"postern/internal/plural"
 	"postern/media"
-	"postern/peers"
-	"postern/plural"
 	"postern/store"
 )
 

@@ -9,7 +9,7 @@ import (
 
 	"postern/app"
 	"postern/instance"
-	"postern/plural"
+	"postern/internal/plural"
 )
 
 const (

@@ -1,4 +1,4 @@
-// Package console tells pages of operators what changes, while it changes: instances,
+// Package feed tells pages of operators what changes, while it changes: instances,
 // batches, deliveries and figures, each message one JSON object.
 //
 // # What is told
@@ -26,4 +26,4 @@
 // Whoever tells never waits: a stream is a map of names behind a mutex. One that
 // nothing happens to holds two timers. The most that a stream can come to hold is
 // [MostWaiting] names of 64 bytes and the messages of one read, 100 deliveries.
-package console
+package feed

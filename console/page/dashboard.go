@@ -1,11 +1,11 @@
-// Package dashboard is the console: the page for people who would rather look
+// Package page is the console: the page for people who would rather look
 // than call. docs/console.md says by which ideas it is made.
 //
 // The page and its files are the same for everybody and hold nothing secret.
 // What it shows it asks of the HTTP interface, with the session that its user
 // signs in to; the key is kept nowhere. It loads nothing from elsewhere, and its
 // policy forbids it to.
-package dashboard
+package page
 
 import (
 	"bytes"

@@ -16,7 +16,7 @@ import (
 
 	"postern/cli/consumer"
 	"postern/e2e/rig"
-	"postern/proxy/proxytest"
+	"postern/whatsapp/proxy/proxytest"
 )
 
 // finding is a line of postern doctor --json.

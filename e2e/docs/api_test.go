@@ -16,7 +16,7 @@ import (
 
 	"postern/e2e/rig"
 	"postern/httpapi"
-	"postern/proxy/proxytest"
+	"postern/whatsapp/proxy/proxytest"
 )
 
 func apiPage(t *testing.T) string {

@@ -20,7 +20,7 @@ import (
 	"nhooyr.io/websocket"
 
 	"postern/e2e/rig"
-	"postern/proxy/proxytest"
+	"postern/whatsapp/proxy/proxytest"
 )
 
 // TestTheReverseProxiesOfThePageWork: the configurations of docs/operation.md, with no

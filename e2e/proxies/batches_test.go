@@ -8,7 +8,7 @@ import (
 	"postern/cli/consumer"
 	"postern/e2e/rig"
 	"postern/event"
-	"postern/proxy/proxytest"
+	"postern/whatsapp/proxy/proxytest"
 )
 
 // batch of three people; what is sent to them is a text or a file.

@@ -15,8 +15,8 @@ import (
 
 	"postern/cli/consumer"
 	"postern/e2e/rig"
-	"postern/proxy/proxytest"
 	"postern/sandbox"
+	"postern/whatsapp/proxy/proxytest"
 )
 
 const (

@@ -1,4 +1,4 @@
-package notify
+package alerts
 
 import (
 	"context"
@@ -9,7 +9,7 @@ import (
 	"sync"
 	"time"
 
-	"postern/prune"
+	"postern/internal/prune"
 	"postern/store"
 )
 

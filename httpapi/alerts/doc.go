@@ -1,4 +1,4 @@
-// Package notify makes one readable text of what monitoring posts: alerts as
+// Package alerts makes one readable text of what monitoring posts: alerts as
 // Alertmanager and Grafana post them, a group at a time, or a title with a message. And
 // it remembers which alerts were told, so that the same one is not told twice.
 //
@@ -27,4 +27,4 @@
 //
 // A row is a text. The rows of a recipient are read with each post to it. They go a day
 // after they were written, the oldest sooner when there are more than [MaxKept] alerts.
-package notify
+package alerts

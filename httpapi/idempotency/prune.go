@@ -9,7 +9,7 @@ import (
 	"sync"
 	"time"
 
-	"postern/prune"
+	"postern/internal/prune"
 	"postern/store"
 )
 

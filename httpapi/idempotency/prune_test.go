@@ -9,7 +9,7 @@ import (
 	"testing/synctest"
 	"time"
 
-	"postern/prune"
+	"postern/internal/prune"
 	"postern/store"
 )
 

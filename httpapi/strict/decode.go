@@ -11,7 +11,7 @@ import (
 
 	"github.com/go-json-experiment/json/jsontext"
 
-	"postern/nesting"
+	"postern/internal/nesting"
 )
 
 // Options say how a body is read. The zero value keeps all and ignores nothing.

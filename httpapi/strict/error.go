@@ -6,7 +6,7 @@ import (
 	"strings"
 
 	"postern/event"
-	"postern/nesting"
+	"postern/internal/nesting"
 )
 
 // The codes of an [Error].

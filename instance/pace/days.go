@@ -3,7 +3,7 @@ package pace
 import (
 	"time"
 
-	"postern/wallclock"
+	"postern/internal/wallclock"
 )
 
 const day = 24 * time.Hour

@@ -17,7 +17,7 @@ import (
 	"testing"
 	"time"
 
-	"postern/netfault"
+	"postern/internal/netfault"
 )
 
 // silent is a resolver that nobody answers, at an address that no error may

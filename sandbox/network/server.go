@@ -14,7 +14,7 @@ import (
 	wastore "go.mau.fi/whatsmeow/store"
 	"go.mau.fi/whatsmeow/types"
 
-	"postern/peers"
+	"postern/internal/peers"
 	"postern/sandbox/network/appstate"
 	"postern/sandbox/network/mediahost"
 	"postern/sandbox/phone"

@@ -10,9 +10,9 @@ import (
 	"testing"
 	"time"
 
-	"postern/netfault"
-	"postern/proxy"
-	"postern/proxy/proxytest"
+	"postern/internal/netfault"
+	"postern/whatsapp/proxy"
+	"postern/whatsapp/proxy/proxytest"
 )
 
 const target = "web.whatsapp.example:443" // no resolver knows it

@@ -5,7 +5,7 @@ import (
 	"errors"
 	"net"
 
-	"postern/netfault"
+	"postern/internal/netfault"
 )
 
 // Step is where a dial through a proxy fails.

@@ -8,7 +8,7 @@ import (
 	"strings"
 	"testing"
 
-	"postern/proxy"
+	"postern/whatsapp/proxy"
 )
 
 func TestTheURLOfAProxyFollowsItsRules(t *testing.T) {
