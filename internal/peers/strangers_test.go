@@ -44,7 +44,12 @@ func TestStrangersGiveWayToRightCredentials(t *testing.T) {
 func TestProvenRequestsKeepTheirPlace(t *testing.T) {
 	h := newHall(t, Limits{Total: 100, PerAddress: 4, Strangers: true, spare: short})
 	owner := h.come("127.0.0.1").prove("/stay")
-	h.await("the owner is inside", func(s ListenerStats) bool { return s.Open == 1 })
+	h.await("the owner is proven", func(ListenerStats) bool {
+		h.mu.Lock()
+		defer h.mu.Unlock()
+		of := h.table.holders[network(addressOf("127.0.0.1"))]
+		return of != nil && of.open == 1 && of.idle.resting.Len() == 0 && of.idle.strangers.Len() == 0
+	})
 	var slow *guest
 	for range 50 {
 		slow = h.come("127.0.0.1").ask("/stay")

@@ -69,28 +69,32 @@ func (i *idle) list(c *conn) *list.List {
 
 // victim is who is displaced first: the oldest stranger at once, then who has rested
 // longest, once it has rested for spare; again says how long that takes. With hurry, a
-// connection that never had a proven request is not spared.
+// connection that never had a proven request counts as a stranger: a request that is
+// about to be proven is younger than connections which wait without one.
 func (i *idle) victim(spare time.Duration, hurry bool, now time.Time) (c *conn, again time.Duration) {
 	if oldest := i.strangers.Front(); oldest != nil {
-		return oldest.Value.(*conn), 0
+		c = oldest.Value.(*conn)
+	}
+	for e := i.resting.Front(); hurry && e != nil; e = e.Next() {
+		if unknown := e.Value.(*conn); !unknown.proved {
+			if c == nil || unknown.resting.Before(c.resting) {
+				c = unknown
+			}
+			break
+		}
+	}
+	if c != nil {
+		return c, 0
 	}
 	front := i.resting.Front()
 	if front == nil {
 		return nil, 0
 	}
 	longest := front.Value.(*conn)
-	left := spare - now.Sub(longest.resting)
-	if left <= 0 {
-		return longest, 0
+	if left := spare - now.Sub(longest.resting); left > 0 {
+		return nil, left
 	}
-	if hurry {
-		for e := front; e != nil; e = e.Next() {
-			if unknown := e.Value.(*conn); !unknown.proved {
-				return unknown, 0
-			}
-		}
-	}
-	return nil, left
+	return longest, 0
 }
 
 func newTable(l Limits) table {
