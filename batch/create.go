@@ -93,15 +93,19 @@ func (e *Engine) stage(ctx context.Context, id uuid.UUID, all recipients) error 
 // whatever else the request wants in that commit, and leaves in b what was
 // committed.
 func (e *Engine) appear(ctx context.Context, b *full, to recipients, in Input, states []event.State, r *CreateRequest) error {
+	message, err := store.EncodeJSON(b.message)
+	if err != nil {
+		return fmt.Errorf("encode the message: %w", err)
+	}
 	var made full
-	err := e.cfg.Store.Update(ctx, func(tx *store.Tx) error {
+	err = e.cfg.Store.Update(ctx, func(tx *store.Tx) error {
 		s := *b.spec
 		s.CreatedAt = tx.Now().UnixMilli()
 		made = full{id: b.id, header: b.header, spec: &s, message: b.message}
 		return errors.Join(
 			putItems(tx, b.id, to, 0, to.len()),
 			store.PutJSON(tx, bucketSpec, b.id[:], s),
-			store.PutJSON(tx, bucketMessage, b.id[:], b.message),
+			tx.Put(bucketMessage, b.id[:], message),
 			tx.Put(bucketOwner, store.Key(s.Owner, b.id), encodeListed(&s)),
 			tx.Put(bucketOpen, b.id[:], runsFor{created: r.Key}.encode()),
 			tx.Delete(bucketCreating, b.id[:]),

@@ -20,6 +20,10 @@ const (
 // there already.
 func (tx *Tx) guard(b *opened, key []byte) error {
 	declared := b.declared
+	if b.guarded {
+		return nil
+	}
+	b.guarded = declared.Series == 0
 	last := append(bytes.Clone(key[:min(declared.Series, len(key))]), bytes.Repeat([]byte{0xFF}, guardTail)...)
 	if b.Get(last) != nil {
 		return nil

@@ -124,3 +124,37 @@ func TestNoReaderSeesAGuard(t *testing.T) {
 		t.Errorf("left are %x", left)
 	}
 }
+
+// TestGuardsComeBackWithTheNextRecord, also in the transaction that removed them.
+func TestGuardsComeBackWithTheNextRecord(t *testing.T) {
+	for _, series := range []int{0, 8} {
+		s := guardedStore(t, series)
+		first, second := Key(1, 1)[8-series:], Key(1, 2)[8-series:]
+		var guards int
+		change(t, s, func(tx *Tx) error {
+			if err := tx.Put("log", first, nil); err != nil {
+				return err
+			}
+			if _, err := tx.DeletePrefix("log", nil); err != nil {
+				return err
+			}
+			if err := tx.Put("log", second, nil); err != nil {
+				return err
+			}
+			b, err := tx.bucket("log")
+			if err != nil {
+				return err
+			}
+			c := b.Cursor()
+			for k, _ := c.First(); k != nil; k, _ = c.Next() {
+				if b.declared.isGuard(k) {
+					guards++
+				}
+			}
+			return nil
+		})
+		if guards != 3 {
+			t.Errorf("a series of %d bytes: %d guards of 3", series, guards)
+		}
+	}
+}

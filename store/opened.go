@@ -14,6 +14,7 @@ type opened struct {
 	*bolt.Bucket
 	declared Bucket
 	cursor   *bolt.Cursor
+	guarded  bool  // a bucket that is one series has its guards
 	changed  bool  // by this transaction
 	change   tally // by how much; all arithmetic wraps around, so that a difference is a number like any other
 }

@@ -116,6 +116,7 @@ func (tx *Tx) Delete(bucket string, key []byte) error {
 		return nil
 	}
 	tx.writes++
+	b.guarded = b.guarded && !b.declared.isGuard(key)
 	tx.replaced(b, key, old, nil)
 	if err := b.Delete(key); err != nil {
 		return fmt.Errorf("store: delete %s key %x: %w", bucket, key, err)
@@ -331,14 +332,24 @@ const maxLevels = 10_000
 // PutJSON stores v as JSON. It refuses what GetJSON could not read: an encoder
 // takes raw JSON of any shape into a record, and the decoder stops at maxLevels.
 func PutJSON(tx *Tx, bucket string, key []byte, v any) error {
-	raw, err := json.Marshal(v)
+	raw, err := EncodeJSON(v)
 	if err != nil {
 		return fmt.Errorf("store: encode %s key %x: %w", bucket, key, err)
 	}
-	if opens := bytes.Count(raw, []byte{'{'}) + bytes.Count(raw, []byte{'['}); opens > maxLevels && !json.Valid(raw) {
-		return fmt.Errorf("store: encode %s key %x: %w", bucket, key, ErrUnreadable)
-	}
 	return tx.Put(bucket, key, raw)
+}
+
+// EncodeJSON is what PutJSON stores of v, for what can be encoded before the transaction:
+// the writer, which all wait for, need not do it then.
+func EncodeJSON(v any) ([]byte, error) {
+	raw, err := json.Marshal(v)
+	if err != nil {
+		return nil, err
+	}
+	if opens := bytes.Count(raw, []byte{'{'}) + bytes.Count(raw, []byte{'['}); opens > maxLevels && !json.Valid(raw) {
+		return nil, ErrUnreadable
+	}
+	return raw, nil
 }
 
 // GetJSON reads a value that PutJSON stored; found is false when there is none.
