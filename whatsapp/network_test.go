@@ -113,3 +113,27 @@ func TestForeignDeviceIsNeverDialled(t *testing.T) {
 		t.Errorf("forgotten: %v, %v, %d records", err, session.WrongNetwork(), r.rows())
 	}
 }
+
+// TestUnfinishedPairingKeepsLoggedOutDevice shows a code for an account that was logged out, and stops before
+// anybody scans it: the account can still be tried once more.
+func TestUnfinishedPairingKeepsLoggedOutDevice(t *testing.T) {
+	r := newRig(t)
+	own := r.pair()
+	before := r.rows()
+	r.session.Disconnect()
+	r.net.RefuseLogin(own.Number(), 401)
+	r.connect()
+	r.state(event.LoggedOut)
+	eventually(t, "the session is done with it", r.session.LoggedOut)
+	r.connect()
+	r.state(event.QRCodeState)
+	r.reboot()
+	if r.session.Paired() || !r.session.LoggedOut() || r.rows() < before {
+		t.Fatalf("paired %t, kept %t, %d records of %d", r.session.Paired(), r.session.LoggedOut(), r.rows(), before)
+	}
+	if again, err := r.session.Recall(t.Context()); err != nil || !again {
+		t.Fatal(again, err)
+	}
+	r.connect()
+	r.state(event.Online)
+}

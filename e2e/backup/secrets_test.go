@@ -1,9 +1,11 @@
 package backup
 
 import (
+	"bytes"
 	"net/http"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 
@@ -12,14 +14,20 @@ import (
 )
 
 // TestShortKeyBackupIsRestored restores backups of programs whose configured API key has
-// fewer than 32 bytes, and one whose secret is not UTF-8.
+// fewer than 32 bytes, spaces or letters that are not ASCII, and of some whose secret is not UTF-8, or as
+// long as one from a file can be. Without any configuration the restored key opens the program then.
 func TestShortKeyBackupIsRestored(t *testing.T) {
 	t.Parallel() // it waits more than it works
 	o := rig.NewOperator(t)
 	o.Stop()
 	const key, secret = "AUTHENTICATION_GLOBAL_AUTH_TOKEN=", "AUTHENTICATION_JWT_SECRET="
+	long := filepath.Join(t.TempDir(), "secret")
+	if err := os.WriteFile(long, bytes.Repeat([]byte("\xff\xfe\x00 0123456789abcdef\n"), 64<<10/21), 0o600); err != nil {
+		t.Fatal(err)
+	}
 	for name, env := range map[string][]string{
 		"16": {key + "0123456789abcdef"}, "31": {key + "0123456789abcdef0123456789abcde"}, "binary": {secret + "\xff\xfe0123456789abcdef0123456789abcdef"},
+		"spaces": {key + "key  of   an operator"}, "not ASCII": {key + "ключ-оператора"}, "64 KiB": {secret, "AUTHENTICATION_JWT_SECRET_FILE=" + long},
 	} {
 		file := filepath.Join(t.TempDir(), name+".tar")
 		if status, said := o.Runs(env, "backup", file); status != 0 {
@@ -31,6 +39,16 @@ func TestShortKeyBackupIsRestored(t *testing.T) {
 		// The restored secrets are those of the backup: the same configuration differs in nothing.
 		if _, said := o.Runs(env, "restore", "--force", "--yes", file); strings.Contains(said, "other secrets") || strings.Contains(said, "secrets.json.replaced") {
 			t.Errorf("%s: %s", name, said)
+		}
+		if configured, is := strings.CutPrefix(env[0], key); is {
+			right := o.Env
+			o.Env = append(slices.Clone(right), key, secret)
+			o.Start()
+			if status, body := o.Raw(consumer.Key(configured), http.MethodGet, "/instance", ""); status != http.StatusOK {
+				t.Errorf("%s: the restored key is refused: %d %s", name, status, body)
+			}
+			o.Stop()
+			o.Env = right
 		}
 	}
 }

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"net/http"
 	"os"
+	"path/filepath"
 	"strings"
 	"testing"
 	"time"
@@ -23,8 +24,15 @@ func TestTheDemoRunsTheMainJobAndEndsByItself(t *testing.T) {
 	}
 	t.Parallel() // it waits more than it works
 	begin := time.Now()
-	temp := t.TempDir()
-	status, output := rig.Program(t, t.TempDir(), []string{"TMPDIR=" + temp}, "demo")
+	temp, real := t.TempDir(), t.TempDir()
+	for _, name := range []string{"postern.db", "secrets.json", "sandbox.db"} { // of accounts that are somebody's
+		if err := os.WriteFile(filepath.Join(real, name), []byte(name), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	status, output := rig.Program(t, real, []string{
+		"TMPDIR=" + temp, "STORE_PATH=" + filepath.Join(real, "postern.db"), "SANDBOX_PATH=" + filepath.Join(real, "sandbox.db"),
+	}, "demo")
 	if status != 0 {
 		t.Fatalf("exit status %d:\n%s", status, output)
 	}
@@ -41,6 +49,14 @@ func TestTheDemoRunsTheMainJobAndEndsByItself(t *testing.T) {
 	}
 	if left, err := os.ReadDir(temp); err != nil || len(left) > 0 {
 		t.Errorf("the demo left %v (%v)", left, err)
+	}
+	for _, name := range []string{"postern.db", "secrets.json", "sandbox.db"} {
+		if raw, err := os.ReadFile(filepath.Join(real, name)); err != nil || string(raw) != name {
+			t.Errorf("the demo touched %s of the configured folder: %q, %v", name, raw, err)
+		}
+	}
+	if all, err := os.ReadDir(real); err != nil || len(all) != 3 {
+		t.Errorf("the demo left %v in the configured folder (%v)", all, err)
 	}
 }
 

@@ -15,8 +15,12 @@ import (
 )
 
 // clockShift is the variable by which a program of the tests starts with a wrong clock: a
-// duration that is added to the time of day.
+// duration that is added to the time of day, and after ">" another one that takes its place
+// after clockJumps.
 const clockShift = "POSTERN_TEST_CLOCK_SHIFT"
+
+// clockJumps is when the shift changes.
+const clockJumps = 300 * time.Millisecond
 
 // canShiftClock reports whether shiftClock works on this machine.
 const canShiftClock = true
@@ -30,12 +34,18 @@ func shiftClock() {
 	if value == "" {
 		return
 	}
-	shift, err := time.ParseDuration(value)
+	first, second, jumps := strings.Cut(value, ">")
+	shift, err := time.ParseDuration(first)
+	var seconds *int64
 	if err == nil {
-		err = replaceClock(int64(shift / time.Second))
+		seconds, err = replaceClock(int64(shift / time.Second))
 	}
 	if err == nil && time.Since(time.Unix(0, kernelTime())).Abs() < shift.Abs()-time.Minute {
 		err = errors.New("the clock did not move")
+	}
+	if err == nil && jumps {
+		shift, err = time.ParseDuration(second)
+		time.AfterFunc(clockJumps, func() { atomic.StoreInt64(seconds, int64(shift/time.Second)) })
 	}
 	if err != nil {
 		fmt.Fprintln(os.Stderr, clockShift+":", err)
@@ -49,22 +59,23 @@ func kernelTime() int64 {
 	return now.Nano()
 }
 
-func replaceClock(seconds int64) error {
+// replaceClock returns where the shift is, in seconds.
+func replaceClock(shift int64) (seconds *int64, err error) {
 	begin, end, err := vdso()
 	if err != nil {
-		return err
+		return nil, err
 	}
 	image := unsafe.Slice(*(**byte)(unsafe.Pointer(&begin)), end-begin) // memory of the kernel, not of the heap
 	file, err := elf.NewFile(bytes.NewReader(bytes.Clone(image)))
 	if err != nil {
-		return err
+		return nil, err
 	}
 	symbols, err := file.DynamicSymbols()
 	if err != nil {
-		return err
+		return nil, err
 	}
 	if _, _, errno := syscall.RawSyscall(syscall.SYS_MPROTECT, begin, end-begin, syscall.PROT_READ|syscall.PROT_WRITE|syscall.PROT_EXEC); errno != 0 {
-		return errno
+		return nil, errno
 	}
 	for _, s := range symbols {
 		if s.Name != "__vdso_clock_gettime" {
@@ -74,19 +85,20 @@ func replaceClock(seconds int64) error {
 			0xb8, 0xe4, 0, 0, 0, // mov $SYS_clock_gettime, %eax
 			0x0f, 0x05, // syscall
 			0x85, 0xff, // test %edi, %edi: CLOCK_REALTIME is 0
-			0x75, 0x0d, // jnz to ret
-			0x48, 0xb9, // movabs $seconds, %rcx
+			0x75, 0x0a, // jnz to ret
+			0x48, 0x8b, 0x0d, 6, 0, 0, 0, // mov seconds(%rip), %rcx
+			0x48, 0x01, 0x0e, 0xc3, // add %rcx, (%rsi); ret
 		}
-		code = binary.LittleEndian.AppendUint64(code, uint64(seconds))
-		code = append(code, 0x48, 0x01, 0x0e, 0xc3) // add %rcx, (%rsi); ret
 		at := len(image) - 64
 		copy(image[at:], code)
+		seconds = (*int64)(unsafe.Pointer(&image[at+24])) // the next whole word
+		*seconds = shift
 		jump := [8]byte{0xe9} // jmp to code
 		binary.LittleEndian.PutUint32(jump[1:], uint32(int64(at)-int64(s.Value)-5))
 		atomic.StoreUint64((*uint64)(unsafe.Pointer(&image[s.Value])), binary.LittleEndian.Uint64(jump[:]))
-		return nil
+		return seconds, nil
 	}
-	return errors.New("the vDSO has no __vdso_clock_gettime")
+	return nil, errors.New("the vDSO has no __vdso_clock_gettime")
 }
 
 // vdso is where the kernel has mapped the vDSO.

@@ -4,12 +4,14 @@ import (
 	"fmt"
 	"io"
 	"math/rand/v2"
+	"net/http"
 	"os"
 	"os/exec"
 	"path/filepath"
 	"strconv"
 	"strings"
 	"testing"
+	"time"
 
 	"postern/config"
 	"postern/e2e/rig"
@@ -58,6 +60,12 @@ var mistakes = []mistake{
 	{"a clock three weeks ahead", func(l *life) { l.clock("500h") }},
 	{"a clock ten years behind", func(l *life) { l.clock("-87600h") }},
 	{"a clock ten years ahead", func(l *life) { l.clock("87600h") }},
+	{"a clock three weeks behind", func(l *life) { l.clock("-500h") }},
+	{"a clock without a battery", func(l *life) { l.clock(fmt.Sprint(-time.Now().Unix(), "s")) }},
+	{"a clock without a battery, set while it runs", func(l *life) { l.clock(fmt.Sprint(-time.Now().Unix(), "s>0s")) }},
+	{"a clock that jumps ten years ahead", func(l *life) { l.clock("0s>87600h") }},
+	{"a clock that jumps three weeks back", func(l *life) { l.clock("0s>-500h") }},
+	{"a clock an hour ahead, set while it runs", func(l *life) { l.clock("1h>0s") }},
 	{"two programs", (*life).twice},
 	{"an older backup, restored", (*life).restored},
 	{"an older file, copied", (*life).copied},
@@ -85,21 +93,33 @@ func (l *life) clock(shift string) {
 	if !canShiftClock {
 		return
 	}
-	if !strings.HasPrefix(shift, "-") {
-		// After a clock that was an hour ahead, what failed meanwhile waits for up to that hour: no
-		// longer than the longest pause between two attempts, which is too long for a test.
-		l.up.Store(true)
+	if !l.attempt([]string{clockShift + "=" + shift}) {
+		return
 	}
-	if l.attempt([]string{clockShift + "=" + shift}) {
-		l.busy(true)
-		l.AwaitOutbox()
-		l.end()
-		if l.attempt(nil) { // the operator corrects the clock before the next mistake
-			l.busy(true)
-			l.end()
+	l.busy(true)
+	if _, second, jumps := strings.Cut(shift, ">"); jumps {
+		by, err := time.ParseDuration(second)
+		if err != nil {
+			l.T.Fatal(err)
 		}
+		l.Await("the clock jumps", func() bool { return time.Until(l.date().Add(-by)).Abs() < time.Minute })
+		l.busy(true)
 	}
-	l.up.Store(false)
+	l.end()
+}
+
+// date is the time of day by the clock of the program.
+func (l *life) date() (at time.Time) {
+	l.T.Helper()
+	resp, err := http.Get(l.API.Base + "/health")
+	if err == nil {
+		_ = resp.Body.Close()
+		at, err = http.ParseTime(resp.Header.Get("Date"))
+	}
+	if err != nil {
+		l.T.Fatalf("the time of the program: %v", err)
+	}
+	return at
 }
 
 // twice starts the program, and a second one on the same file, which has to end.
