@@ -100,7 +100,7 @@ func (o *backupOptions) run(ctx context.Context, path string, out, errOut io.Wri
 	}
 	fmt.Fprintf(out, "%s: %s\n", path, what)
 	if o.url == "" && cfg.Sandbox.Enabled && cfg.Sandbox.Path != "" {
-		fmt.Fprintf(out, "the sandbox is not in the backup: copy %s while the program is stopped when its simulated phones and their chats matter\n", config.Absolute(cfg.Sandbox.Path))
+		fmt.Fprintf(out, "the sandbox is not in the backup: copy %s and the folder %[1]s.media while the program is stopped when its simulated phones and their chats matter\n", config.Absolute(cfg.Sandbox.Path))
 	}
 	return nil
 }

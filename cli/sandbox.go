@@ -30,7 +30,7 @@ func sandboxCommand() *cobra.Command {
 	}
 	c.Flags().StringVar(&listenAddr, "listen", "127.0.0.1:8443", "`ADDR` of the server that clients connect to")
 	c.Flags().StringVar(&control, "control", "127.0.0.1:8085", "`ADDR` of its control routes, which need no credential")
-	c.Flags().StringVar(&path, "path", "data/sandbox.db", "data `FILE`; empty keeps everything in memory")
+	c.Flags().StringVar(&path, "path", "data/sandbox.db", "data `FILE`, with a folder for media beside it; empty keeps everything in memory")
 	noFiles(c, "listen", "control")
 	c.SetHelpFunc(func(c *cobra.Command, _ []string) {
 		help(c.OutOrStdout(), c)

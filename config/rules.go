@@ -17,6 +17,7 @@ import (
 	"postern/backup"
 	"postern/event"
 	"postern/internal/peers"
+	"postern/internal/plural"
 	"postern/whatsapp/proxy"
 )
 
@@ -32,7 +33,7 @@ const (
 // longEnough is the rule about the length of a secret, wherever it comes from.
 func longEnough(s string, least int) error {
 	if n := len(s); n < least {
-		return fmt.Errorf("has %d bytes, needs %d or more, such as openssl rand -base64 32 prints", n, least)
+		return fmt.Errorf("has %s, needs %d or more, such as openssl rand -base64 32 prints", plural.Of(n, "byte"), least)
 	}
 	return nil
 }
@@ -46,7 +47,7 @@ func checkSecret(s string) error {
 		n = max(n, different(raw)) // 64 random digits may well lack one
 	}
 	if n < minDifferent {
-		return fmt.Errorf("has %d different bytes, needs %d or more, such as openssl rand -base64 32 prints", n, minDifferent)
+		return fmt.Errorf("has %s, needs %d or more, such as openssl rand -base64 32 prints", plural.Of(n, "different byte"), minDifferent)
 	}
 	return nil
 }

@@ -12,6 +12,8 @@ import (
 	"syscall"
 	"testing"
 	"time"
+
+	"postern/internal/plural"
 )
 
 // refused loads a configuration that must be refused, and returns the error's
@@ -274,7 +276,7 @@ func TestTheJWTSecretHas32BytesOrMore(t *testing.T) {
 			"config.toml: authentication.jwt_secret": refused(t, secret, line("authentication.jwt_secret", quote(secret))),
 			"environment AUTHENTICATION_JWT_SECRET":  refused(t, secret, "", "AUTHENTICATION_JWT_SECRET="+secret),
 		} {
-			if !strings.Contains(text, fmt.Sprintf("%s: has %d bytes, needs 32 or more", source, len(secret))) {
+			if !strings.Contains(text, fmt.Sprintf("%s: has %s, needs 32 or more", source, plural.Of(len(secret), "byte"))) {
 				t.Errorf("%s: %s", source, text)
 			}
 		}

@@ -172,6 +172,6 @@ func settings(c *Config) []setting {
 
 		boolean("sandbox.enabled", &c.Sandbox.Enabled, false, "Run the built-in local WhatsApp server and connect every instance to it."),
 		boolean("sandbox.auto_pair", &c.Sandbox.AutoPair, true, "A simulated phone scans each QR code by itself."),
-		text("sandbox.path", &c.Sandbox.Path, "data/sandbox.db", nil, "Keeps its accounts over a restart; empty keeps them in memory."),
+		text("sandbox.path", &c.Sandbox.Path, "data/sandbox.db", nil, "Keeps its accounts over a restart, and in the folder with .media at its end their files for 30 days, 1 GiB at most; empty keeps them in memory."),
 	}
 }

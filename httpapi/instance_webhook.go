@@ -10,6 +10,7 @@ import (
 
 	"postern/event"
 	"postern/instance"
+	"postern/internal/plural"
 )
 
 // webhookRequest is the body that sets an instance's webhook.
@@ -50,7 +51,7 @@ func unknownFlags(at string, keys []string) error {
 	room := maxRepeated
 	for _, key := range keys {
 		if room -= utf8.RuneCountInString(key); room < 0 && len(messages) > 0 {
-			messages = append(messages, fmt.Sprintf("%sevents has %d more keys that are no known event flags", at, len(keys)-len(messages)))
+			messages = append(messages, fmt.Sprintf("%sevents has %s", at, plural.Of(len(keys)-len(messages), "more key that is no known event flag", "more keys that are no known event flags")))
 			break
 		}
 		messages = append(messages, at+"events."+event.Cut(key)+" is not a known event flag; the nearest is "+strconv.Quote(nearestFlag(key)))

@@ -12,6 +12,8 @@ import (
 	"strings"
 	"unicode/utf8"
 
+	"postern/internal/plural"
+
 	"github.com/google/jsonschema-go/jsonschema"
 )
 
@@ -154,7 +156,7 @@ func listFault(name string, p *jsonschema.Schema, v any) string {
 	case p.MinItems != nil && len(all) < *p.MinItems:
 		return "must not be empty"
 	case p.MaxItems != nil && len(all) > *p.MaxItems:
-		return fmt.Sprintf("has %d entries, and %d are allowed", len(all), *p.MaxItems)
+		return fmt.Sprintf("has %s, and %d are allowed", plural.Of(len(all), "entry"), *p.MaxItems)
 	}
 	for i, one := range all {
 		text, ok := one.(string)

@@ -10,6 +10,7 @@ import (
 	"google.golang.org/protobuf/proto"
 
 	"postern/event"
+	"postern/internal/plural"
 )
 
 // composer is what the library adds to a message that only its session knows:
@@ -112,7 +113,7 @@ func composeLocation(l *event.LocationContent) *waE2E.Message {
 }
 
 func composeContacts(all []event.ContactContent) *waE2E.Message {
-	m := &waE2E.ContactsArrayMessage{DisplayName: new(fmt.Sprintf("%d contacts", len(all)))}
+	m := &waE2E.ContactsArrayMessage{DisplayName: new(plural.Of(len(all), "contact"))}
 	for _, c := range all {
 		m.Contacts = append(m.Contacts, composeContact(c))
 	}

@@ -56,7 +56,7 @@ func TestNoSecretIsEverInASupportBundle(t *testing.T) {
 	s.secret("a number in a setting", rig.BobNumber)
 	s.logs("order-of-" + rig.AnneNumber)
 	_, log := s.ask(consumer.Key(w.Sec.GlobalAuthToken), http.MethodGet, "/admin/log/lines", "")
-	for _, mark := range []string{rig.AnneNumber, "marked-instance"} {
+	for _, mark := range []string{rig.AnneNumber, rig.BobNumber, "marked-instance", "marked.gone", w.Sec.GlobalAuthToken} {
 		if !strings.Contains(string(log), mark) {
 			t.Errorf("the log has no %s: nothing is taken out of it", mark)
 		}
@@ -96,8 +96,26 @@ func (s *scan) marks(t *testing.T) {
 	}
 	s.ask(bearer, http.MethodPut, "/instance/shop/proxy", `{"url":"http://me:`+s.secret("a proxy's password", "instance-proxy-marked")+`@127.0.0.1:1"}`)
 	s.ask(bearer, http.MethodPost, "/instance/shop/send/text", `{"number":"`+rig.AnneNumber+`","textMessage":{"text":"what we told Anne alone"}}`)
-	s.ask(consumer.Credential{}, http.MethodGet, "/instance/marked-instance/"+rig.AnneNumber, "") // not found, and logged with its path
+	s.logged(t, rig.AnneNumber, "marked-instance/"+rig.AnneNumber+"@s.whatsapp.net", "instance=marked.gone,number=+"+rig.BobNumber, s.Sec.GlobalAuthToken)
 	s.Do(t, rig.Act("$anne", `{"do":"text","to":"$own","text":"what Anne told us alone"}`))
+}
+
+// logged has the program write texts to its log: as the ids of requests, of which it logs
+// what the caller gave.
+func (s *scan) logged(t *testing.T, texts ...string) {
+	t.Helper()
+	for _, text := range texts {
+		req, err := http.NewRequestWithContext(t.Context(), http.MethodGet, s.API.Base+"/instance", http.NoBody)
+		if err != nil {
+			t.Fatal(err)
+		}
+		req.Header.Set("X-Request-Id", text)
+		res, err := http.DefaultClient.Do(req)
+		if err != nil {
+			t.Fatal(err)
+		}
+		_ = res.Body.Close()
+	}
 }
 
 // search looks for every secret in every text of a bundle.

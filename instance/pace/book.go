@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"postern/event"
+	"postern/internal/plural"
 )
 
 // moment is now by two clocks: the one on the wall, which somebody may set, and
@@ -109,13 +110,13 @@ func (b *book) closed(now moment, sender string) (worst *Refusal) {
 			continue
 		}
 		if left := b.full(now, w, held); left > 0 {
-			rule := fmt.Sprintf("at most %d messages leave in any %s", *w.limit, w.unit)
+			rule := fmt.Sprintf("at most %s in any %s", plural.Of(*w.limit, "message leaves", "messages leave"), w.unit)
 			worst = worst.longer(&Refusal{Limit: w.name, Rule: rule, Until: now.wall.Add(left)})
 		}
 	}
 	today := b.day(now)
 	if most, until := b.dayLimit(now, today); most >= 0 && int64(len(b.since(now.back(today.began)))+held) >= most {
-		rule := fmt.Sprintf("at most %d messages leave on this day", most)
+		rule := fmt.Sprintf("at most %s on this day", plural.Of(most, "message leaves", "messages leave"))
 		worst = worst.longer(&Refusal{Limit: "perDay", Rule: rule, Until: until})
 	}
 	if until := today.quietUntil(now.wall); !until.IsZero() {
@@ -146,7 +147,7 @@ func (b *book) stranger(now moment, person uint64, sender string) *Refusal {
 	if n+int64(len(about)) <= *most {
 		return nil
 	}
-	rule := fmt.Sprintf("at most %d people are written to on one day who never wrote themselves", *most)
+	rule := fmt.Sprintf("at most %s written to on one day who never wrote themselves", plural.Of(*most, "person is", "people are"))
 	return &Refusal{Limit: "newContactsPerDay", Rule: rule, Until: day.ends, Strangers: true}
 }
 

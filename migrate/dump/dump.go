@@ -8,6 +8,7 @@ import (
 	"os"
 	"strings"
 
+	"postern/internal/plural"
 	"postern/migrate/table"
 )
 
@@ -139,7 +140,7 @@ func (t *Text) copied(ctx context.Context, s *scanner, r run, row table.Row, fn 
 			return malformed(at, "%v", err)
 		}
 		if len(row.Values) != len(row.Columns) {
-			return malformed(at, "the row has %d values for %d columns of table %.100q", len(row.Values), len(row.Columns), row.Table)
+			return malformed(at, "the row has %s for %s of table %.100q", plural.Of(len(row.Values), "value"), plural.Of(len(row.Columns), "column"), row.Table)
 		}
 		one := row
 		one.At = fmt.Sprintf("line %d", at)
@@ -175,7 +176,7 @@ func (t *Text) inserts(ctx context.Context, s *scanner, _ run, row table.Row, fn
 			case one.Columns == nil:
 				return malformed(st.line, "the columns of table %.100q are not known: the text has no CREATE TABLE; make it without --data-only, or with --column-inserts", row.Table)
 			case len(values) != len(one.Columns):
-				return malformed(st.line, "the row has %d values for %d columns of table %.100q", len(values), len(one.Columns), row.Table)
+				return malformed(st.line, "the row has %s for %s of table %.100q", plural.Of(len(values), "value"), plural.Of(len(one.Columns), "column"), row.Table)
 			}
 			next := one
 			next.Values = values

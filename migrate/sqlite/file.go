@@ -10,6 +10,7 @@ import (
 	"io/fs"
 	"os"
 
+	"postern/internal/plural"
 	"postern/migrate/table"
 )
 
@@ -91,7 +92,7 @@ func refuseBeside(path string) error {
 	wal, err := os.Stat(path + "-wal")
 	switch {
 	case err == nil && wal.Size() > 0:
-		return fmt.Errorf("%w: %s-wal has %d bytes of what was written last; stop the program that uses it, then run: sqlite3 %[2]q 'PRAGMA wal_checkpoint(TRUNCATE)'", ErrBusy, path, wal.Size())
+		return fmt.Errorf("%w: %s-wal has %s of what was written last; stop the program that uses it, then run: sqlite3 %[2]q 'PRAGMA wal_checkpoint(TRUNCATE)'", ErrBusy, path, plural.Of(wal.Size(), "byte"))
 	case err != nil && !errors.Is(err, fs.ErrNotExist):
 		return err
 	}
@@ -153,7 +154,7 @@ func (h *header) decode(raw []byte, size int64) error {
 	pages := size / h.pageSize
 	if told := int64(e.Uint32(raw[28:])); told != 0 && e.Uint32(raw[24:]) == e.Uint32(raw[92:]) {
 		if told > pages {
-			return fmt.Errorf("%w: the file has %d pages and should have %d; it is cut off", table.ErrMalformed, pages, told)
+			return fmt.Errorf("%w: the file has %s and should have %d; it is cut off", table.ErrMalformed, plural.Of(pages, "page"), told)
 		}
 		pages = told
 	}
@@ -169,7 +170,7 @@ func (f *File) contents() error {
 	w := f.walk("the table of contents", 1)
 	return w.each(context.Background(), func(_ int64, values []any, at uint32) error {
 		if len(values) != 5 {
-			return w.malformed(at, "a row has %d values instead of 5", len(values))
+			return w.malformed(at, "a row has %s instead of 5", plural.Of(len(values), "value"))
 		}
 		kind, _ := values[0].(string)
 		name, _ := values[1].(string)
@@ -219,7 +220,7 @@ func (f *File) Rows(ctx context.Context, name string, fn func(*table.Row) error)
 	w := f.walk("table "+name, found.root)
 	return w.each(ctx, func(id int64, values []any, at uint32) error {
 		if len(values) > len(columns) {
-			return w.malformed(at, "a row has %d values for %d columns", len(values), len(columns))
+			return w.malformed(at, "a row has %s for %s", plural.Of(len(values), "value"), plural.Of(len(columns), "column"))
 		}
 		for _, c := range def.Columns[len(values):] {
 			values = append(values, c.Default)

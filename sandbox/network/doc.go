@@ -59,9 +59,10 @@
 //
 // # What a restart and a crash lose
 //
-// With a Path, everything but media, groups' pictures, presence and the messages that phones
+// With a Path, everything but groups' pictures, presence and the messages that phones
 // remember is kept: certificates, accounts with what they show and have set, keys, sessions,
-// links, groups, pre-keys and queues. Closing loses nothing.
+// links, groups, pre-keys and queues, and beside the file, in a folder, media as package
+// mediahost bounds them. Closing loses nothing.
 // Changes are written behind in groups, so a crash may lose those of the last moments (a
 // completed pairing never): a phone then behaves as if restored from a backup, and the retry
 // receipts of the protocol repair its sessions. Without a Path everything ends with the process.

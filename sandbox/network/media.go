@@ -1,19 +1,17 @@
 package network
 
 import (
-	"path/filepath"
-
 	"go.mau.fi/whatsmeow"
 
 	"postern/sandbox/network/mediahost"
 )
 
-// mediaFolder is where the large files of a sandbox with this data file are.
+// mediaFolder is where the media of a sandbox with this data file are kept.
 func mediaFolder(path string) string {
 	if path == "" {
 		return ""
 	}
-	return filepath.Dir(path)
+	return path + ".media"
 }
 
 // PutMedia stores encrypted media as an upload would, and returns its URL and direct path.

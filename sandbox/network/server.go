@@ -113,8 +113,12 @@ func Open(cfg Config) (*Server, error) {
 	if err != nil {
 		return nil, fmt.Errorf("open sandbox: %w", err)
 	}
+	media, err := mediahost.New(mediaFolder(cfg.Path))
+	if err != nil {
+		return nil, errors.Join(fmt.Errorf("open sandbox: %w", err), persist.close())
+	}
 	s := &Server{
-		log: log, persist: persist, appStates: appstate.New(persist.appStateKeeper()), media: mediahost.New(mediaFolder(cfg.Path)), authority: cfg.Authority, reserved: cfg.Reserved,
+		log: log, persist: persist, appStates: appstate.New(persist.appStateKeeper()), media: media, authority: cfg.Authority, reserved: cfg.Reserved,
 		byPN: map[string]*account{}, byLID: map[string]*account{}, groups: map[string]*group{}, conns: map[*conn]struct{}{},
 		pending: map[string]*conn{}, watchers: map[*account]watchSet{}, refusals: map[string]Refusal{}, site: SiteCurrent, asked: map[string]int{}, groupPictures: map[types.JID]string{},
 	}

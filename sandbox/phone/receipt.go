@@ -9,6 +9,7 @@ import (
 	waBinary "go.mau.fi/whatsmeow/binary"
 	"go.mau.fi/whatsmeow/types"
 
+	"postern/internal/plural"
 	"postern/sandbox/handset"
 )
 
@@ -17,7 +18,7 @@ import (
 func (p *Phone) SendReceipt(ctx context.Context, to types.JID, kind string, ids ...string) error {
 	_, lid, ok := p.net.IdentityOf(to.ToNonAD())
 	if !ok || len(ids) == 0 {
-		return fmt.Errorf("receipt from %s to %s for %d messages: %w", p.Number(), to, len(ids), ErrNoAccount)
+		return fmt.Errorf("receipt from %s to %s for %s: %w", p.Number(), to, plural.Of(len(ids), "message"), ErrNoAccount)
 	}
 	return p.SendNode(ctx, receiptNode(waBinary.Attrs{"to": lid}, kind, ids))
 }
@@ -27,7 +28,7 @@ func (p *Phone) SendReceipt(ctx context.Context, to types.JID, kind string, ids 
 func (p *Phone) SendGroupReceipt(ctx context.Context, group, author types.JID, kind string, ids ...string) error {
 	_, lid, ok := p.net.IdentityOf(author.ToNonAD())
 	if !ok || len(ids) == 0 {
-		return fmt.Errorf("receipt from %s to %s for %d messages: %w", p.Number(), author, len(ids), ErrNoAccount)
+		return fmt.Errorf("receipt from %s to %s for %s: %w", p.Number(), author, plural.Of(len(ids), "message"), ErrNoAccount)
 	}
 	return p.SendNode(ctx, receiptNode(waBinary.Attrs{"to": group, "participant": lid}, kind, ids))
 }

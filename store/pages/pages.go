@@ -5,6 +5,8 @@ import (
 	"errors"
 	"fmt"
 	"io"
+
+	"postern/internal/plural"
 )
 
 // File is a bbolt file at its newest state. It is not safe for concurrent use.
@@ -115,7 +117,7 @@ func (f *File) size(overflow uint32) int64 {
 // fits holds how many bytes a page uses against how many it says to take.
 func (f *File) fits(p page, used int64) error {
 	if pages := (used + f.size(0) - 1) / f.size(0); pages != 1+int64(p.overflow) {
-		return fmt.Errorf("it says that it takes %d pages, and its elements need %d", 1+int64(p.overflow), pages)
+		return fmt.Errorf("it says that it takes %s, and its elements need %d", plural.Of(1+int64(p.overflow), "page"), pages)
 	}
 	return nil
 }

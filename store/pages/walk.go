@@ -5,6 +5,8 @@ import (
 	"encoding/binary"
 	"fmt"
 	"math/bits"
+
+	"postern/internal/plural"
 )
 
 // Visitor is told what a file holds, in the order of the buckets' names and of
@@ -202,7 +204,7 @@ func (f *File) load(id uint64, data []byte) (page, error) {
 	case p.flags != leafPage && p.flags != branchPage:
 		return p, fmt.Errorf("it is neither a leaf nor a branch")
 	case id+uint64(p.overflow) >= f.head.pages:
-		return p, fmt.Errorf("it says that it takes %d pages, and the file has %d", 1+int64(p.overflow), f.head.pages)
+		return p, fmt.Errorf("it says that it takes %s, and the file has %d", plural.Of(1+int64(p.overflow), "page"), f.head.pages)
 	}
 	return p, nil
 }

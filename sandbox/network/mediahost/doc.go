@@ -6,6 +6,10 @@
 //
 // # Bounds and what is lost
 //
-// A file has at most 128 MiB; all together have at most 1 GiB, the oldest go first. Files larger
-// than 1 MiB lie on the disk, without a name where the system allows that. Nothing survives Close.
+// A file has at most 128 MiB; all together have at most 1 GiB, the oldest go first, and those of
+// 30 days. A host with a folder keeps them there, each in a file that is named by its id, so
+// that the next host has them. What a crash of the machine cut short, or the disk did not take, is
+// missing, as are the paths by which phones uploaded files again. Without a folder files
+// larger than 1 MiB lie on the disk, without a name where the system allows that, and nothing
+// survives Close.
 package mediahost

@@ -12,6 +12,7 @@ import (
 	"slices"
 	"strings"
 	"sync"
+	"time"
 )
 
 const (
@@ -20,6 +21,8 @@ const (
 	// maxMedia bounds one file, maxMediaTotal all of them: the oldest go first.
 	maxMedia      = 128 << 20
 	maxMediaTotal = 1 << 30
+	// maxMediaAge is how long a file is kept.
+	maxMediaAge = 30 * 24 * time.Hour
 	// maxInMemory is the largest file that is not on the disk.
 	maxInMemory = 1 << 20
 )
@@ -30,7 +33,7 @@ type Host struct {
 	// before Handle; nil: none is refused.
 	Refusal func() int
 
-	folder string // of large files; empty: the system's for temporary ones
+	folder string // of the files; empty: nothing is kept
 
 	mu    sync.Mutex // guards everything below
 	files map[string]sealedFile
@@ -42,16 +45,23 @@ type Host struct {
 // sealedFile is one encrypted file.
 type sealedFile struct {
 	size int64
-	data []byte   // nil: the file is on the disk
-	file *os.File // without a name, where the system allows that: nothing is left of it after a kill
-	gone bool     // at WhatsApp; phones have it
+	at   time.Time // since when it is here
+	data []byte    // nil: the file is on the disk
+	file *os.File  // without a name, where the system allows that: nothing is left of it after a kill
+	path string    // where it is kept; empty: nowhere
+	gone bool      // at WhatsApp; phones have it
 }
 
-func (f *sealedFile) reader() io.ReadSeeker {
-	if f.file == nil {
-		return bytes.NewReader(f.data)
+// open returns the file from its beginning. The caller closes it.
+func (f *sealedFile) open() (io.ReadCloser, error) {
+	switch {
+	case f.path != "":
+		return os.Open(f.path)
+	case f.file != nil:
+		return io.NopCloser(io.NewSectionReader(f.file, 0, f.size)), nil
+	default:
+		return io.NopCloser(bytes.NewReader(f.data)), nil
 	}
-	return io.NewSectionReader(f.file, 0, f.size)
 }
 
 // drop frees the disk. Whoever reads the file is cut off.
@@ -60,12 +70,24 @@ func (f *sealedFile) drop() {
 		_ = f.file.Close()
 		_ = os.Remove(f.file.Name()) // where an open file cannot be removed
 	}
+	if f.path != "" {
+		_ = os.Remove(f.path)
+	}
 }
 
-// New makes a host that keeps its large files in a folder; empty means the system's for
-// temporary ones. The caller closes it.
-func New(folder string) *Host {
-	return &Host{folder: folder, files: map[string]sealedFile{}, again: map[string]string{}}
+// New makes a host that keeps files beyond Close in a folder, which is made when there is
+// one to keep, and has those that are there. With an empty name they end with the host, and
+// large ones lie in the system's folder for temporary files. Nobody else uses the folder. The
+// caller closes the host.
+func New(folder string) (*Host, error) {
+	h := &Host{folder: folder, files: map[string]sealedFile{}, again: map[string]string{}}
+	if folder == "" {
+		return h, nil
+	}
+	if err := h.load(); err != nil {
+		return nil, fmt.Errorf("media of the sandbox: %w", err)
+	}
+	return h, nil
 }
 
 func newID() string {
@@ -81,18 +103,33 @@ func (h *Host) Put(data []byte) (id string) {
 	return id
 }
 
-// Keep stores a file under an id that nothing else has.
+// Keep stores a file under an id that no other file has.
 func (h *Host) Keep(id string, data []byte) {
 	h.add(id, sealedFile{data: data, size: int64(len(data))})
 }
 
+// add takes in a file, which replaces one of its id.
 func (h *Host) add(id string, f sealedFile) {
+	f.at = time.Now()
+	h.store(id, &f)
 	h.mu.Lock()
 	defer h.mu.Unlock()
+	if old, twice := h.files[id]; twice {
+		if old.path != f.path {
+			old.drop()
+		}
+		h.total -= old.size
+		h.order = slices.DeleteFunc(h.order, func(other string) bool { return other == id })
+	}
 	h.files[id] = f
 	h.order = append(h.order, id)
 	h.total += f.size
-	for h.total > maxMediaTotal {
+	h.prune()
+}
+
+// prune removes what is too much or too old. The caller holds h.mu.
+func (h *Host) prune() {
+	for len(h.order) > 0 && (h.total > maxMediaTotal || time.Since(h.files[h.order[0]].at) > maxMediaAge) {
 		h.remove(h.order[0])
 	}
 }
@@ -119,10 +156,14 @@ func (h *Host) get(id string) (f sealedFile, ok bool) {
 	return f, ok && !f.gone
 }
 
-// Close forgets all files.
+// Close forgets all files that are not kept.
 func (h *Host) Close() {
 	h.mu.Lock()
 	defer h.mu.Unlock()
+	for id, f := range h.files {
+		f.path = "" // stays
+		h.files[id] = f
+	}
 	for len(h.order) > 0 {
 		h.remove(h.order[0])
 	}
@@ -149,7 +190,12 @@ func (h *Host) File(path string) ([]byte, bool) {
 	if !ok {
 		return nil, false
 	}
-	data, err := io.ReadAll(f.reader())
+	r, err := f.open()
+	if err != nil {
+		return nil, false
+	}
+	defer r.Close()
+	data, err := io.ReadAll(r)
 	return data, err == nil
 }
 
@@ -159,8 +205,9 @@ func (h *Host) Forget(path string) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	id := idOf(path)
-	if f, ok := h.files[id]; ok {
+	if f, ok := h.files[id]; ok && !f.gone {
 		f.gone = true
+		f.rename(goneSuffix)
 		h.files[id] = f
 	}
 }

@@ -11,10 +11,22 @@ import (
 	"testing/iotest"
 )
 
+// host is one that keeps its files in a folder, or nowhere.
+func host(t *testing.T, folder string) *Host {
+	t.Helper()
+	h, err := New(folder)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(h.Close)
+	return h
+}
+
 func TestALargeUploadIsOnTheDiskWhileTheServerRunsAndNeverInMemory(t *testing.T) {
 	const size = 24 << 20
 	folder := t.TempDir()
-	m := New(folder)
+	t.Setenv("TMPDIR", folder)
+	m := host(t, "")
 	want := bytes.Repeat([]byte("x"), size)
 	var before, after runtime.MemStats
 	runtime.ReadMemStats(&before)
@@ -26,12 +38,19 @@ func TestALargeUploadIsOnTheDiskWhileTheServerRunsAndNeverInMemory(t *testing.T)
 	if used := after.TotalAlloc - before.TotalAlloc; used > size/2 {
 		t.Errorf("%d bytes were allocated", used)
 	}
-	if got, err := io.ReadAll(f.reader()); err != nil || !bytes.Equal(got, want) {
+	r, err := f.open()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if got, err := io.ReadAll(r); err != nil || !bytes.Equal(got, want) {
 		t.Errorf("%d bytes, %v", len(got), err)
 	}
 	m.add("a", f)
 	m.Close()
-	if _, err := f.reader().Read(make([]byte, 1)); !errors.Is(err, os.ErrClosed) || m.total != 0 {
+	if r, err = f.open(); err == nil {
+		_, err = r.Read(make([]byte, 1))
+	}
+	if !errors.Is(err, os.ErrClosed) || m.total != 0 {
 		t.Errorf("after the end: %v, %d bytes", err, m.total)
 	}
 	if left, _ := filepath.Glob(filepath.Join(folder, "*")); len(left) > 0 {
@@ -41,21 +60,29 @@ func TestALargeUploadIsOnTheDiskWhileTheServerRunsAndNeverInMemory(t *testing.T)
 
 func TestAnUploadThatEndsEarlyLeavesNothing(t *testing.T) {
 	folder := t.TempDir()
-	m := New(folder)
+	t.Setenv("TMPDIR", folder)
+	m, kept := host(t, ""), host(t, filepath.Join(folder, "kept"))
 	gone := errors.New("gone")
 	for _, size := range []int{10, maxInMemory + 10} {
 		body := io.MultiReader(bytes.NewReader(make([]byte, size)), iotest.ErrReader(gone))
 		if _, err := m.receive(body); !errors.Is(err, gone) {
 			t.Errorf("%d bytes: %v", size, err)
 		}
+		body = io.MultiReader(bytes.NewReader(make([]byte, size)), iotest.ErrReader(gone))
+		if _, err := kept.receive(body); !errors.Is(err, gone) {
+			t.Errorf("%d bytes that are to be kept: %v", size, err)
+		}
 	}
-	if left, _ := filepath.Glob(filepath.Join(folder, "*")); len(left) > 0 {
+	if left, _ := filepath.Glob(filepath.Join(folder, "*", "*")); len(left) > 0 {
+		t.Errorf("left: %v", left)
+	}
+	if left, _ := filepath.Glob(filepath.Join(folder, "sandbox-media-*")); len(left) > 0 {
 		t.Errorf("left: %v", left)
 	}
 }
 
 func TestTheOldestMediaGoWhenThereAreTooMany(t *testing.T) {
-	m := New(t.TempDir())
+	m := host(t, "")
 	for _, id := range []string{"a", "b", "c"} {
 		m.add(id, sealedFile{size: maxMediaTotal / 2})
 	}
@@ -67,7 +94,7 @@ func TestTheOldestMediaGoWhenThereAreTooMany(t *testing.T) {
 }
 
 func TestAFileThatPhonesLostLeavesNothing(t *testing.T) {
-	m := New(t.TempDir())
+	m := host(t, "")
 	path := Path(m.Put([]byte("history")))
 	again, ok := m.Again(path)
 	if !ok {

@@ -26,10 +26,9 @@ func (h *Host) receive(body io.Reader) (f sealedFile, err error) {
 	if f.size = int64(len(f.data)); err != nil || f.size <= maxInMemory {
 		return f, err
 	}
-	if f.file, err = os.CreateTemp(h.folder, "sandbox-media-*"); err != nil {
+	if f.file, err = h.create(); err != nil {
 		return f, fmt.Errorf("%w: %w", errMediaDisk, err)
 	}
-	_ = os.Remove(f.file.Name())
 	if f.size, err = io.Copy(f.file, io.MultiReader(bytes.NewReader(f.data), body)); err != nil {
 		f.drop()
 	}
@@ -76,9 +75,15 @@ func (h *Host) download(w http.ResponseWriter, r *http.Request) {
 		http.NotFound(w, r)
 		return
 	}
+	from, err := file.open()
+	if err != nil {
+		http.NotFound(w, r)
+		return
+	}
+	defer from.Close()
 	w.Header().Set("Content-Type", "application/octet-stream")
 	w.Header().Set("Content-Length", strconv.FormatInt(file.size, 10))
-	_, _ = io.Copy(w, file.reader())
+	_, _ = io.Copy(w, from)
 }
 
 // delete takes DELETE /mms/<type>/<token>, by which a client says that it has a piece of
