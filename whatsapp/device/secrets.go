@@ -29,7 +29,7 @@ func (a *account) PutMessageSecrets(ctx context.Context, inserts []wastore.Messa
 	if len(inserts) == 0 {
 		return nil
 	}
-	now := uint64(time.Now().Unix())
+	now := uint64(max(0, a.c.store.Now().Unix()))
 	if rides(ctx) && sendingOf(ctx) == nil {
 		return a.secretsLater(ctx, inserts, now)
 	}
