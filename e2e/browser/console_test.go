@@ -3,7 +3,9 @@ package browser_test
 import (
 	"encoding/json"
 	"fmt"
+	"io"
 	"net/http"
+	"net/http/httptest"
 	"strings"
 	"testing"
 
@@ -18,10 +20,16 @@ func newConsole(t *testing.T) *desk {
 		t.Skip("takes some seconds")
 	}
 	t.Parallel() // it waits more than it works
+	d := openConsole(t)
+	d.Start()
+	return d
+}
+
+// openConsole is a program that has not been started, and a tab.
+func openConsole(t *testing.T) *desk {
 	b := browser.Open(t)
 	d := &desk{World: rig.NewWorld(t), t: t, b: b, page: b.Page()}
 	d.Keep = true
-	d.Start()
 	return d
 }
 
@@ -253,25 +261,40 @@ func TestAKeyThatIsDeletedEndsItsSession(t *testing.T) {
 	d.Stop()
 }
 
-// TestTheConsoleIsThereAtOnce holds the first paint of the page: 300 milliseconds on the loopback. A machine
-// that has much else to do gets five tries.
+// TestTheConsoleIsThereAtOnce holds the first paint of the page: 300 milliseconds on the loopback, of the
+// fastest load. A machine that has much else to do paints a page of one word as slowly, relatively: it is
+// loaded in turn, and where six of it take longer, they are the bound.
 func TestTheConsoleIsThereAtOnce(t *testing.T) {
-	d := newConsole(t)
-	fastest := 1e9
-	for range 5 {
+	if testing.Short() {
+		t.Skip("takes some seconds")
+	}
+	const atOnce, loads = 300, 25
+	plain := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+		w.Header().Set("Content-Type", "text/html")
+		_, _ = io.WriteString(w, "<!doctype html><title>plain</title><p>plain")
+	}))
+	defer plain.Close()
+	d := openConsole(t)
+	d.Start()
+	fastest := func(before float64, url string) float64 {
 		d.page.Go("about:blank#again")
-		d.page.Go(d.API.Base + "/")
+		d.page.Go(url)
 		d.page.Front()
 		d.page.Await(`performance.getEntriesByName("first-contentful-paint").length`)
 		var paint float64
 		if err := json.Unmarshal(d.page.Run(`performance.getEntriesByName("first-contentful-paint")[0].startTime`), &paint); err != nil {
 			t.Fatal(err)
 		}
-		fastest = min(fastest, paint)
+		return min(before, paint)
 	}
-	t.Logf("the first paint after %.0f ms", fastest)
-	if fastest > 300 {
-		t.Errorf("the first paint after %.0f ms", fastest)
+	console, bare := 1e9, 1e9
+	for load := 0; load == 0 || load < loads && console > max(atOnce, 6*bare); load++ {
+		console = fastest(console, d.API.Base+"/")
+		bare = fastest(bare, plain.URL)
+	}
+	t.Logf("the first paint after %.0f ms, of a plain page after %.0f ms", console, bare)
+	if console > max(atOnce, 6*bare) {
+		t.Errorf("the first paint after %.0f ms, of a plain page after %.0f ms", console, bare)
 	}
 	d.Stop()
 }
