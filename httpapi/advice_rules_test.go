@@ -64,6 +64,7 @@ func TestUnknownFieldNamesTheOneThatWasMeant(t *testing.T) {
 		`{"Number":"4915112345678","textMessage":{"text":"hi"}}`:                     "Number is not a known field; use number",
 		`{"number":"4915112345678","textMessage":{"txt":"hi"}}`:                      "textMessage.txt is not a known field; use textMessage.text",
 		`{"number":"4915112345678","delay":5,"textMessage":{"text":"hi"}}`:           "delay is not a known field; use options.delay",
+		`{"number":"4915112345678","message":"hi","textMessage":{"text":"hi"}}`:      "message is not a known field", // not options.quotedMessage.message
 		`{"number":"4915112345678","something":5,"textMessage":{"text":"hi"}}`:       "something is not a known field",
 		`{"number":"4915112345678","quotedMessageId":5,"textMessage":{"text":"hi"}}`: "quotedMessageId is not a known field; use options.quotedMessageId",
 	} {

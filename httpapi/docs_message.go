@@ -25,7 +25,7 @@ func messageFields() openapi.Fields {
 		"MessageFilter.keyRemoteJid":   say("Only messages of this chat.", exampleJID),
 		"MessageFilter.keyFromMe":      say("Only messages that the account sent, or only others.", true),
 		"MessageFilter.messageType":    say("Only messages of this type.", "conversation"),
-		"MessageFilter.status":         say("Only messages whose newest update is this. The words of other gateways (ERROR, PENDING, SERVER_ACK, DELIVERY_ACK, READ, PLAYED) are accepted too; all in any case.", string(event.StatusDelivered)),
+		"MessageFilter.status":         say("Only messages whose newest update is this. The words of other gateways (ERROR, PENDING, SERVER_ACK, DELIVERY_ACK, READ, PLAYED) are accepted in any case.", string(event.StatusDelivered)),
 		"MessageFilter.messageStatus":  say("The same as status.", string(event.StatusRead), openapi.OneOf(updateStatuses()...)),
 		"MessageFilter.id":             say("The id of a message here, or its id at WhatsApp.", 42),
 		"MessageFilter.keyParticipant": say("Who sent it in a group: the JID of the phone, or the LID.", exampleJID),

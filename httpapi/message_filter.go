@@ -53,7 +53,7 @@ func updateStatuses() []event.UpdateStatus {
 }
 
 // familyStatuses are the words of older gateways for what became of a message,
-// and two that have no other name here. All words are read in any case.
+// which are read in any case, and two that have no other name here.
 func familyStatuses() map[string]event.UpdateStatus {
 	return map[string]event.UpdateStatus{
 		"ERROR": event.StatusServerError, "FAILED": event.StatusServerError,
@@ -80,8 +80,8 @@ func (f messageFilter) status() (event.UpdateStatus, error) {
 }
 
 func readStatus(word event.UpdateStatus) (event.UpdateStatus, error) {
-	if own := event.UpdateStatus(strings.ToLower(string(word))); own == "" || slices.Contains(updateStatuses(), own) {
-		return own, nil
+	if word == "" || slices.Contains(updateStatuses(), word) {
+		return word, nil
 	}
 	if status, ok := familyStatuses()[strings.ToUpper(string(word))]; ok {
 		return status, nil

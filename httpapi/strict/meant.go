@@ -36,8 +36,9 @@ func meantBy(t reflect.Type, name string) string {
 	return ""
 }
 
-// fieldsBelow are the paths of all fields inside the fields of a struct, required ones
-// first and then the shorter.
+// fieldsBelow are the paths of the fields inside the fields of a struct, required ones
+// first and then the shorter. The deepest are those with a single value: an object there
+// is a thing of its own, and its name says little.
 func fieldsBelow(t reflect.Type, depth int) (paths []string) {
 	s := shapeOf(t)
 	names := slices.Sorted(maps.Keys(s.fields))
@@ -51,7 +52,9 @@ func fieldsBelow(t reflect.Type, depth int) (paths []string) {
 			continue
 		}
 		for _, field := range slices.Sorted(maps.Keys(shapeOf(inner).fields)) {
-			paths = append(paths, name+"."+field)
+			if depth == meantDepth || single(inner.FieldByIndex(shapeOf(inner).fields[field].index).Type) {
+				paths = append(paths, name+"."+field)
+			}
 		}
 		if depth > 1 {
 			for _, path := range fieldsBelow(inner, depth-1) {
@@ -60,6 +63,19 @@ func fieldsBelow(t reflect.Type, depth int) (paths []string) {
 		}
 	}
 	return paths
+}
+
+// single tells whether a field holds one value, neither an object nor a list.
+func single(t reflect.Type) bool {
+	if t.Kind() == reflect.Pointer {
+		t = t.Elem()
+	}
+	switch t.Kind() {
+	case reflect.Struct, reflect.Slice, reflect.Array, reflect.Map, reflect.Interface:
+		return false
+	default:
+		return true
+	}
 }
 
 // place orders required fields before the others.
