@@ -15,10 +15,11 @@ import (
 //
 // Under load that would still be a dozen turns a second, a tenth of the processor. So the
 // room doubles with each turn that comes soon after the one before, and goes back with
-// each that comes late. A program that rests has little garbage, and leaves less room.
+// each that comes late. At 32 MB it has the most of what it can gain: docs/performance.md has
+// what more would cost. A program that rests has little garbage, and leaves less room.
 const (
 	leastRoom = 16 << 20 // bytes
-	mostRoom  = 64 << 20
+	mostRoom  = 32 << 20
 	soon      = 250 * time.Millisecond
 	late      = time.Second
 	resting   = 10 * time.Second

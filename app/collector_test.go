@@ -26,7 +26,7 @@ func TestTheCollectorLeavesSixteenMegabytesOrTwoThirds(t *testing.T) {
 	}
 }
 
-// TestTheCollectorHasMoreRoomWhileItsTurnsComeOften: up to four times as much, and back; and less
+// TestTheCollectorHasMoreRoomWhileItsTurnsComeOften: up to twice as much, and back; and less
 // of what is in use while the program rests.
 func TestTheCollectorHasMoreRoomWhileItsTurnsComeOften(t *testing.T) {
 	c := tuned{room: leastRoom}
@@ -37,10 +37,9 @@ func TestTheCollectorHasMoreRoomWhileItsTurnsComeOften(t *testing.T) {
 	}{
 		{0, 16, 65},
 		{100 * time.Millisecond, 32, 65},
-		{100 * time.Millisecond, 64, 65},
-		{100 * time.Millisecond, 64, 65},
-		{500 * time.Millisecond, 64, 65},
-		{2 * time.Second, 32, 65},
+		{100 * time.Millisecond, 32, 65},
+		{500 * time.Millisecond, 32, 65},
+		{2 * time.Second, 16, 65},
 		{2 * time.Minute, 16, 25},
 		{2 * time.Minute, 16, 25},
 		{time.Second, 16, 65},
