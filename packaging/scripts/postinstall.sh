@@ -10,7 +10,7 @@ configure) if [ -n "$2" ]; then first=no; else first=yes; fi ;;
 *) exit 0 ;; # dpkg takes back what failed
 esac
 
-# The two secrets, which nobody but root reads; systemd hands them to the service.
+# The two secrets, which only root reads; systemd passes them to the service.
 secrets=/etc/postern/secrets
 for name in api-key jwt-secret; do
 	if [ ! -s "$secrets/$name" ]; then

@@ -14,6 +14,6 @@ if [ "$1" = purge ]; then
 	rm -rf /etc/postern/secrets
 	rmdir --ignore-fail-on-non-empty /etc/postern 2>/dev/null || true
 	if [ -e /var/lib/private/postern ] || [ -e /var/lib/postern ]; then
-		echo "The accounts and messages of Postern stay in /var/lib/postern; delete that and /var/lib/private/postern when nobody needs them."
+		echo "The accounts and messages of Postern stay in /var/lib/postern; delete that and /var/lib/private/postern when they are no longer needed."
 	fi
 fi
