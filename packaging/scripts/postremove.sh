@@ -1,5 +1,5 @@
 #!/bin/sh
-# When the files of the package are gone. dpkg calls it with "remove", and with "purge"
+# Runs after the files of the package are removed. dpkg calls it with "remove", and with "purge"
 # when the configuration is to go too, rpm with 0 when it is the last version.
 #
 # The data is never deleted here: with it would go every account's pairing. Nor is the
