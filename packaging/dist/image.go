@@ -22,8 +22,8 @@ import (
 // know such indexes take their own. manifest.json is how `docker load` without
 // containerd knows images; there each processor has its own tag.
 
-// imageUser is the user and the group of the program in its container: nobody of the
-// machine.
+// imageUser is the user and the group of the program in its container: an id that
+// distributions assign to no user.
 const imageUser = 65532
 
 const (

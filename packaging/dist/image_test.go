@@ -18,8 +18,8 @@ import (
 	"testing"
 )
 
-// TestTheImageIsALayoutOfBlobsThatAreWhatTheirNamesSay, whose program is nobody's on the
-// machine and is asked how it is.
+// TestTheImageIsALayoutOfBlobsThatAreWhatTheirNamesSay, whose program runs as an
+// unprivileged user with a health check.
 func TestTheImageIsALayoutOfBlobsThatAreWhatTheirNamesSay(t *testing.T) {
 	if runtime.GOOS == "windows" {
 		t.Skip("no rights of files here")

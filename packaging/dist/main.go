@@ -40,7 +40,7 @@ func parse(args []string, out io.Writer) (*release, error) {
 	flags.StringVar(&r.version, "version", "dev", "the `version`, such as v1.2.0, or what git describe makes of a commit")
 	flags.StringVar(&r.commit, "commit", "", "the `commit`, in full")
 	epoch := flags.Int64("epoch", 0, "when the commit was made, in `seconds` since 1970")
-	flags.StringVar(&r.out, "out", "dist", "the `folder` that is made anew")
+	flags.StringVar(&r.out, "out", "dist", "the `folder` to write; its former content is removed")
 	names := flags.String("platforms", "all", "a `list` such as linux/amd64,linux/armv7")
 	flags.BoolVar(&r.tools, "tools", true, "make packages and bills of materials too, with the programs of packaging/tools")
 	if err := flags.Parse(args); err != nil {

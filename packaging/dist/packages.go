@@ -48,7 +48,7 @@ type packagedInfo struct {
 }
 
 const description = `WhatsApp accounts as an HTTP API
-Postern connects WhatsApp accounts, tells by webhook and by WebSocket what happens
+Postern connects WhatsApp accounts, reports by webhook and by WebSocket what happens
 on them, and sends batches of messages that survive a crash. Everything is kept in
 one file.`
 

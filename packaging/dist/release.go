@@ -136,8 +136,8 @@ func (r *release) makePlatform(ctx context.Context, p platform) error {
 // programOf is where the program for a platform is built to.
 func (r *release) programOf(p platform) string { return filepath.Join(r.work, p.name(), p.program()) }
 
-// compile builds the program for a platform. What the version control knows is told by
-// the flags, so that a folder without it builds the same.
+// compile builds the program for a platform. The flags carry version and commit, so
+// that a folder without version control builds the same.
 func (r *release) compile(ctx context.Context, p platform, to string) error {
 	args := append(append([]string{"build", "-buildvcs=false"}, r.flags...), "-o", to, ".")
 	_, err := r.run(ctx, r.source, p.environment(), "go", args...)

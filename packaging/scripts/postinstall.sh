@@ -1,5 +1,5 @@
 #!/bin/sh
-# When the files of the package are there. Called with "configure" and the version
+# Runs after the files of the package are installed. Called with "configure" and the version
 # before, if any, by dpkg, with the number of installed versions by rpm.
 set -e
 
@@ -10,7 +10,7 @@ configure) if [ -n "$2" ]; then first=no; else first=yes; fi ;;
 *) exit 0 ;; # dpkg takes back what failed
 esac
 
-# The two secrets, which nobody but root reads; systemd hands them to the service.
+# The two secrets, which only root reads; systemd passes them to the service.
 secrets=/etc/postern/secrets
 for name in api-key jwt-secret; do
 	if [ ! -s "$secrets/$name" ]; then
@@ -21,7 +21,7 @@ done
 
 if [ -d /run/systemd/system ]; then
 	systemctl daemon-reload
-	# One that runs goes on with the new program; it ends in order and migrates its file.
+	# A running service continues with the new program; it ends in order and migrates its file.
 	systemctl try-restart postern.service
 fi
 

@@ -1,6 +1,6 @@
 #!/bin/sh
-# Before the files of the package are there: the user that its files and the service
-# are of. Called with "install" or "upgrade" by dpkg, with the number of versions that
+# Runs before the files of the package are installed: creates the user of the files and the
+# service. Called with "install" or "upgrade" by dpkg, with the number of versions that
 # will be installed by rpm; it does the same each time.
 set -e
 

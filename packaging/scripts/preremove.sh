@@ -1,5 +1,5 @@
 #!/bin/sh
-# Before the files of the package go. Called with "remove" by dpkg, with 0 by rpm; with
+# Runs before the files of the package are removed. Called with "remove" by dpkg, with 0 by rpm; with
 # something else for an upgrade, in which the service is restarted at the end.
 set -e
 
