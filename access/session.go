@@ -47,7 +47,7 @@ func NewSessions(s *store.Store) *Sessions {
 // the end of [SessionLife]. cookie is what a browser shows from then on.
 func (all *Sessions) Begin(ctx context.Context, key uuid.UUID, operator []byte, expires time.Time) (s Session, cookie string, err error) {
 	cookie = newSecret()
-	now := all.passes.store.Now().UTC().Truncate(time.Millisecond)
+	now := all.passes.store.Now().UTC() // not rounded: of two in a millisecond the older one ends first
 	s = Session{Token: digest(cookie), Key: key, Operator: operator, CSRF: newSecret(), CreatedAt: now, ExpiresAt: now.Add(SessionLife)}
 	if !expires.IsZero() && expires.Before(s.ExpiresAt) {
 		s.ExpiresAt = expires

@@ -152,7 +152,7 @@ func TestASessionsWebSocketsEndWithItAndWithItsKey(t *testing.T) {
 				t.Errorf("%s: closed with %d; the log has\n%s", how, code, s.log.String())
 			}
 		case <-time.After(10 * time.Second):
-			t.Fatalf("%s: not closed", how)
+			t.Fatalf("%s: not closed; the log has\n%s", how, s.log.String())
 		}
 	}
 }
