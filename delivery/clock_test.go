@@ -108,7 +108,9 @@ func TestCheckAsksNoClockWhatIsOver(t *testing.T) {
 	})
 	for name, lose := range map[string]func(tx *store.Tx) error{
 		"position": func(tx *store.Tx) error { return tx.Delete(positions, waits.positionKey()) },
-		"alarm":    func(tx *store.Tx) error { return tx.Delete(expiries, expiry{waits.ExpiresAt, expiryEvent, waits.Seq}.key()) },
+		"alarm": func(tx *store.Tx) error {
+			return tx.Delete(expiries, expiry{waits.ExpiresAt, expiryEvent, waits.Seq}.key())
+		},
 	} {
 		before := map[string][]byte{}
 		r.view(func(tx *store.Tx) error {
