@@ -76,8 +76,20 @@ func TestSteadyTimeIgnoresClocksThatAreSet(t *testing.T) {
 	for i, c := range []struct {
 		stopped, adds time.Duration // by how much the time of day and the steady time go on during a stop
 	}{
-		{0, 0}, {hour, hour}, {47 * hour, 47 * hour}, {10 * year, 0}, {-10 * year, 0}, {-year, 0}, {year, 0},
-		{-hour, 0}, {hour, 0}, {2 * hour, 2 * hour}, {-40 * hour, 0}, {30 * hour, 0}, {11 * hour, hour}, {72 * hour, 0},
+		{0, 0},
+		{hour, hour},
+		{47 * hour, 47 * hour},
+		{10 * year, 0},
+		{-10 * year, 0},
+		{-year, 0},
+		{year, 0},
+		{-hour, 0},
+		{hour, 0},
+		{2 * hour, 2 * hour},
+		{-40 * hour, 0},
+		{30 * hour, 0},
+		{11 * hour, hour},
+		{72 * hour, 0},
 	} {
 		now, want = now.Add(c.stopped), want+c.adds
 		s, err := Open(Options{Path: path, Buckets: []Bucket{thing}, NoSync: true, MinFree: 1, Now: func() time.Time { return now }})
