@@ -29,7 +29,7 @@ function Portal() {
   const [state, setState] = useState(null);
   const [error, setError] = useState(null);
   const [pairing, setPairing] = useState(0);
-  const refresh = () => look().then((told) => { setState(told); setError(null); }, setError);
+  const refresh = () => look().then((next) => { setState(next); setError(null); }, setError);
   useEffect(() => { refresh(); }, []);
   useEffect(() => {
     if (pairing || error?.status === 404) return;

@@ -26,9 +26,9 @@ let turn = 0; // of the language that was asked for last
 
 export async function speak(code) {
   const mine = ++turn;
-  const told = loaders[code] && (await loaders[code]()).default;
+  const list = loaders[code] && (await loaders[code]()).default;
   if (mine !== turn) return;
-  table = told?.[0] === english[""] ? Object.fromEntries(Object.keys(english).map((key, i) => [key, told[i]])) : english;
+  table = list?.[0] === english[""] ? Object.fromEntries(Object.keys(english).map((key, i) => [key, list[i]])) : english;
   document.documentElement.lang = code;
   language.set(code);
 }

@@ -114,8 +114,8 @@
     const [bare] = path.split("?"), body = typeof init.body === "string" ? JSON.parse(init.body) : undefined;
     const own = stage.answers[request] || stage.answers[request.split("?")[0]];
     if (own) {
-      const told = await own(body, headers);
-      if (told) return told;
+      const found = await own(body, headers);
+      if (found) return found;
     }
     if (path === "/ready") return broken ? json(503, { status: "not ready", reasons: ["the disk is nearly full: 212 MB are left"], warnings: ["the last backup failed: no space left on device", hostile] }) : json(200, { status: "ready" });
     if (path === "/health") return json(200, { status: "ok" });
@@ -149,8 +149,8 @@
     if (keeping) return keeping;
     if (path === "/metrics") return new Response(metrics());
     if (!path.startsWith("/instance/")) {
-      const told = stage.more?.(init.method || "GET", path, body, headers);
-      if (told) return told;
+      const found = stage.more?.(init.method || "GET", path, body, headers);
+      if (found) return found;
     }
     const [, name, rest = ""] = /^\/instance\/([^/?]+)(.*)$/.exec(path) || [];
     const row = name && stage.instances.find((one) => one.name === decodeURIComponent(name));
@@ -158,8 +158,8 @@
     await later(1);
     const more = stage.more?.(init.method || "GET", path, body, headers, init.body, row);
     if (more) return more;
-    const told = row && ofInstance(row, (init.method || "GET") + " " + rest, rest, body);
-    return told || refusal(404, "NOT_FOUND", "the stage does not know " + request);
+    const found = row && ofInstance(row, (init.method || "GET") + " " + rest, rest, body);
+    return found || refusal(404, "NOT_FOUND", "the stage does not know " + request);
   };
 
   const frame = () => new Promise((done) => requestAnimationFrame(() => setTimeout(done)));

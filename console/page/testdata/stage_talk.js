@@ -36,7 +36,7 @@
   }
   const listed = () => [...talks].filter(([, all]) => all.length).map(([jid, all]) => ({ jid, isGroup: jid.endsWith("@g.us"), name: all.findLast((one) => one.pushName)?.pushName || "", lastMessage: all.at(-1) })).sort((a, b) => b.lastMessage.messageTimestamp - a.lastMessage.messageTimestamp);
   stage.talks = talks;
-  stage.told = (words) => text(0, false, words);
+  stage.text = (words) => text(0, false, words);
 
   // pages goes through a list whose newest is last, as the server does.
   const pages = (all, q, limit) => {
@@ -111,7 +111,7 @@
       talks.set(to, [...(talks.get(to) || []), made]);
       return json(200, made);
     }
-    if (bare === "/media/data") return fetchReal(stage.picture()).then((told) => told.blob()).then((blob) => new Response(blob));
+    if (bare === "/media/data") return fetchReal(stage.picture()).then((picture) => picture.blob()).then((blob) => new Response(blob));
     if (bare === "/chat/is-account") return json(200, body.numbers.map((one) => ({ number: one, jid: one + "@s.whatsapp.net", lid: null, exists: !one.endsWith("0000") })));
   };
   const fetchReal = async (address) => {

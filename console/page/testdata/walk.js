@@ -53,7 +53,7 @@
   };
 
   const steps = {
-    async "a wrong key is refused, told and forgotten"() {
+    async "a wrong key is refused, shown as wrong and cleared"() {
       await signIn("wrong");
       want($("#key-form") && $("[role=alert]").textContent.includes("does not take this key"), "the form and the reason stay");
       want($("#key-form input").getAttribute("aria-invalid") === "true" && document.activeElement === $("#key-form input"), "the field is the one that is wrong");
@@ -162,7 +162,7 @@
       stage.answers["POST /instance/one/connect/passkey/assertion"] = () => stage.refusal(422, "PASSKEY_REFUSED");
       await press("Connect one");
       await looked();
-      const sign = () => $(".sign"), told = () => dialog().querySelector("[role=alert]")?.textContent || "";
+      const sign = () => $(".sign"), notice = () => dialog().querySelector("[role=alert]")?.textContent || "";
       want(sign() && !dialog().querySelector("img") && sign().querySelector("textarea[readonly]").value === script, "the way to the signature is shown, with the line");
       const link = sign().querySelector("a");
       want(link.href === "https://web.whatsapp.com/" && link.target === "_blank" && link.rel === "noreferrer", "the site opens beside it, and learns nothing");
@@ -175,22 +175,22 @@
       };
       const posted = stage.asked.length;
       await paste(script);
-      want(told().includes("the line itself"), "the line is not the answer");
+      want(notice().includes("the line itself"), "the line is not the answer");
       await paste("<html>");
-      want(told().includes("not the whole answer"), "another text is not either");
+      want(notice().includes("not the whole answer"), "another text is not either");
       want(!stage.asked.slice(posted).some((request) => request.startsWith("POST")), "neither is sent");
       await type(box(), '{"id":"kept"}');
       await looked();
-      want(box().value === '{"id":"kept"}' && told(), "looks touch neither what was pasted nor what was told");
+      want(box().value === '{"id":"kept"}' && notice(), "a poll keeps the pasted text and the notice");
       await paste('{"id":"x"}');
-      want(told().includes("did not accept this passkey") && sign(), "a refusal says what to do");
+      want(notice().includes("did not accept this passkey") && sign(), "a refusal says what to do");
       stage.answers["POST /instance/one/connect/passkey/assertion"] = () => stage.json(202, {});
       await paste('{"a":1} {"id":"x"}');
-      want(told().includes("not the whole answer"), "two texts are no answer");
+      want(notice().includes("not the whole answer"), "two texts are no answer");
       await paste("'" + '{"id":"x"}' + "'");
       want(!sign() && dialog().textContent.includes("checks the answer"), "an answer that was taken is waited for");
       await later(35000);
-      want(sign() && told().includes("Nothing followed") && box().value === "", "one that leads nowhere can be given again");
+      want(sign() && notice().includes("Nothing followed") && box().value === "", "one that leads nowhere can be given again");
       status.passkey = { step: "compare", code: hostile };
       await looked();
       want(!sign() && $(".digits").textContent === hostile && !$(".digits *"), "the code is shown, as text");
@@ -214,7 +214,7 @@
       await looked();
       Object.assign(status, { state: "close", connectionStatus: "CONNECTION_TIMEOUT", lastError: hostile, passkey: null });
       await looked();
-      want(dialog().textContent.includes(hostile) && dialog().textContent.includes("passkey"), "the end is told, and why");
+      want(dialog().textContent.includes(hostile) && dialog().textContent.includes("passkey"), "the end and its reason are shown");
     },
     async "a dialog that is closed asks for nothing more"() {
       await signIn("right");
@@ -228,7 +228,7 @@
       await looked();
       want(!dialog() && !stage.asked.slice(before).some((request) => request.includes("/one/")), "it stays closed");
     },
-    async "a server that is gone is told, and that it came back"() {
+    async "a lost server is shown, and its return"() {
       await signIn("right");
       await at("instances");
       stage.fall();
@@ -239,7 +239,7 @@
       await later(20000);
       want(!$(".away") && all(".list .row").length === 1 && $(".list").textContent.includes("Online"), "it catches up by itself");
     },
-    async "what an operator should look at though all works is told"() {
+    async "warnings are shown while all works"() {
       stage.answers["GET /ready"] = () => stage.json(200, { status: "ready", warnings: ["the last backup failed", "<b>another</b>"] });
       await signIn("right");
       await at("overview");

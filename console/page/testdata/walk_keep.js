@@ -41,7 +41,7 @@ window.further = ({ $, all, at, button, dialog, hostile, later, menu, press, sig
       const before = stage.asked.length;
       stage.tell({ type: "delivery", delivery: delivery(2, { state: "DELIVERED", lastError: null }) });
       await later(1000);
-      want($(".sheet").textContent.includes("Delivered") && stage.asked.length === before, "a row in view is drawn as it was told");
+      want($(".sheet").textContent.includes("Delivered") && stage.asked.length === before, "a row in view follows the live connection");
       rows.unshift(delivery(3));
       stage.tell({ type: "delivery", delivery: delivery(3) });
       await later(1500);
@@ -63,10 +63,10 @@ window.further = ({ $, all, at, button, dialog, hostile, later, menu, press, sig
       stage.answers["POST /webhook/deliveries/2/retry"] = () => stage.json(202, delivery(2, { state: "PENDING" }));
       await press("Send again");
       await later(200);
-      want(toasts().includes("on its way") && !$("main [role=alert]"), "and that it worked is told");
+      want(toasts().includes("on its way") && !$("main [role=alert]"), "success is shown");
       await at("deliveries/777");
       await later(300);
-      want($("main").textContent.includes("no such delivery"), "one that is gone is told");
+      want($("main").textContent.includes("no such delivery"), "a deleted delivery is reported");
     },
     async "a replay is counted before it starts, followed, and cancelled"() {
       await signIn("right");
@@ -142,7 +142,7 @@ window.further = ({ $, all, at, button, dialog, hostile, later, menu, press, sig
       for (const [id, stop] of [["7", true], ["8", false]]) {
         await menu("CRM " + id, "Delete");
         const text = dialog().textContent;
-        want(text.includes("batches: 1,200, webhooks: 1") && text.includes(hostile) && text.includes("batch 4") && !text.includes("batch 5") && text.includes("and 1,195 more") && !$("dialog img"), "what goes on is told: " + text);
+        want(text.includes("batches: 1,200, webhooks: 1") && text.includes(hostile) && text.includes("batch 4") && !text.includes("batch 5") && text.includes("and 1,195 more") && !$("dialog img"), "running work is listed: " + text);
         const box = dialog().querySelector(".check input");
         want(!box.checked, "and stopped only when that is asked for");
         if (stop) box.click();
@@ -240,7 +240,7 @@ window.further = ({ $, all, at, button, dialog, hostile, later, menu, press, sig
       const n = asked("GET /admin/log/lines").length;
       await press("Pause");
       await later(7000);
-      want(n >= 3 && asked("GET /admin/log/lines").length === n, "it follows until it is told not to");
+      want(n >= 3 && asked("GET /admin/log/lines").length === n, "it follows until it is switched off");
       await press("Change");
       want(asked("PUT /admin/log").length === 1 && $("main [role=status]").textContent.includes("It is debug until"), "the level falls back by itself");
       await press("Back to info");
@@ -266,7 +266,7 @@ window.further = ({ $, all, at, button, dialog, hostile, later, menu, press, sig
       want($(".phones").textContent.includes(hostile) && !$("main img"), "a name is text");
       stage.answers["POST /sandbox/phones/4915155500137/act"] = () => stage.refusal(422, "INVALID_VALUE", hostile);
       await press("Drop the line");
-      want($("main [role=alert]").textContent.includes(hostile), "a refusal is told");
+      want($("main [role=alert]").textContent.includes(hostile), "a refusal is shown");
     },
     async "a key that is revoked in mid-work leaves what was typed"() {
       await signIn("right");

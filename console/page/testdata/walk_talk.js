@@ -50,19 +50,19 @@
     },
     async "what comes is there at once, with what becomes of it"() {
       await at("chats/shop/" + ada);
-      const message = { ...stage.told("Are you there? <b>now</b>"), keyFromMe: false, pushName: "Ada Lovelace" };
+      const message = { ...stage.text("Are you there? <b>now</b>"), keyFromMe: false, pushName: "Ada Lovelace" };
       feed().hear({ event: "messages.upsert", data: message });
       await later(300);
       want(last().textContent.includes("<b>now</b>") && !$(".talk b") && $(".chats-list .chat").textContent.includes("Are you there?"), "in the chat and in the list, as text");
-      feed().hear({ event: "messages.upsert", data: { ...stage.told(""), messageType: "reactionMessage", keyFromMe: false, content: { key: { id: message.keyId }, text: "🎉" } } });
+      feed().hear({ event: "messages.upsert", data: { ...stage.text(""), messageType: "reactionMessage", keyFromMe: false, content: { key: { id: message.keyId }, text: "🎉" } } });
       await later(300);
       want(last().querySelector(".reactions")?.textContent.includes("🎉"), "a reaction is put to its message");
-      const mine = { ...stage.told("I am."), keyFromMe: true };
+      const mine = { ...stage.text("I am."), keyFromMe: true };
       feed().hear({ event: "send.message", data: mine });
       feed().hear({ event: "messages.update", data: { messageId: mine.id, status: "read", dateTime: "2026-01-01T00:00:00Z" } });
       await later(300);
       want(last().querySelector(".tick").textContent === "read", "and how far ours came");
-      feed().hear({ event: "messages.upsert", data: { ...stage.told(""), messageType: "protocolMessage", content: {}, metadata: { revoked: mine.keyId } } });
+      feed().hear({ event: "messages.upsert", data: { ...stage.text(""), messageType: "protocolMessage", content: {}, metadata: { revoked: mine.keyId } } });
       await later(300);
       want(last().textContent.includes("deleted for everyone") && !last().textContent.includes("I am."), "a deleted one is not shown");
     },
@@ -173,11 +173,11 @@
       await at("batches/new");
       await type(".new-batch textarea.code", 'name,phone\n"Ada, L.",+49 151 555 00003\nBen,4915155500004\nAda,4915155500003\nX,=cmd()\nCem,4915155500000');
       await later(500);
-      const told = () => $(".new-batch").textContent;
-      want(told().includes("3 numbers") && told().includes("1 was there twice") && told().includes("1 line has no number") && all(".as-table td.on").length > 0, "what is good, twice or none");
+      const form = () => $(".new-batch").textContent;
+      want(form().includes("3 numbers") && form().includes("1 was there twice") && form().includes("1 line has no number") && all(".as-table td.on").length > 0, "what is good, twice or none");
       await press("Check 3 numbers");
       await later(500);
-      want(told().includes("2 are on WhatsApp") && told().includes("1 is not on WhatsApp"), "WhatsApp says who is there");
+      want(form().includes("2 are on WhatsApp") && form().includes("1 is not on WhatsApp"), "WhatsApp says who is there");
       let body, headers;
       stage.answers["POST /message/batches"] = (sent, given) => { [body, headers] = [sent, given]; };
       await press("Send to 2 recipients");

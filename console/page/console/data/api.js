@@ -10,9 +10,9 @@ const patience = 20000; // milliseconds that a call may take unless it says othe
 
 // Refusal is an answer that is not what was asked for; NoAnswer is none at all.
 export class Refusal extends Error {
-  constructor(status, told, text) {
-    super((told.messages || told.reasons || [text || String(status)]).join("; "));
-    Object.assign(this, { name: "Refusal", status, code: told.code || "", requestId: told.requestId || "", told });
+  constructor(status, details, text) {
+    super((details.messages || details.reasons || [text || String(status)]).join("; "));
+    Object.assign(this, { name: "Refusal", status, code: details.code || "", requestId: details.requestId || "", details });
   }
 }
 
@@ -47,12 +47,12 @@ export async function call(method, path, body, options = {}) {
   }
   const json = (response.headers.get("Content-Type") || "").includes("json");
   if (response.ok) return json && !options.as && answer ? JSON.parse(answer) : answer;
-  let told = {};
+  let details = {};
   try {
-    told = JSON.parse(answer) || {};
+    details = JSON.parse(answer) || {};
   } catch { // somebody else's answer, such as a proxy's
   }
-  const refusal = new Refusal(response.status, told, response.statusText);
+  const refusal = new Refusal(response.status, details, response.statusText);
   if (response.status === 401 && !options.signingIn) refused.set(refusal);
   throw refusal;
 }

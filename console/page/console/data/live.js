@@ -72,7 +72,7 @@ export async function tryNow() {
     await get("/health", { patience: 5000 });
     await reload();
     if (live.value.state !== "open") live.set({ ...live.value, since: Date.now() });
-  } catch { // it is told already
+  } catch { // reported already
   }
 }
 

@@ -29,9 +29,9 @@ export async function signOut() {
   }
 }
 
-function enter(told) {
-  csrf.set(told.csrf);
-  session.set({ state: "in", operator: !!told.operator, key: told.key || null, expiresAt: told.expiresAt });
+function enter(answer) {
+  csrf.set(answer.csrf);
+  session.set({ state: "in", operator: !!answer.operator, key: answer.key || null, expiresAt: answer.expiresAt });
 }
 
 function leave(state) {

@@ -18,11 +18,11 @@ export const seen = (row) => row.ownerJid && row.connectionStatus === "offline" 
 
 // stateOf is a state's name whatever its capitals; groupFor is its group, "off" for one that
 // this page does not know.
-export const stateOf = (told) => String(told || "offline").toLowerCase();
-export const groupFor = (told) => groupOf[stateOf(told)] || "off";
+export const stateOf = (state) => String(state || "offline").toLowerCase();
+export const groupFor = (state) => groupOf[stateOf(state)] || "off";
 
 // linked tells whether a phone is linked, as far as the state tells.
-export const linked = (told) => ["online", "connecting", "reconnecting", "keepalive_timeout", "disconnected", "stream_replaced", "client_outdated", "temporary_ban", "connection_error"].includes(stateOf(told));
+export const linked = (state) => ["online", "connecting", "reconnecting", "keepalive_timeout", "disconnected", "stream_replaced", "client_outdated", "temporary_ban", "connection_error"].includes(stateOf(state));
 
 // numberOf is the phone number in the address of an account.
 export function numberOf(jid) {

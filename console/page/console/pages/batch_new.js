@@ -187,8 +187,8 @@ function DryRun({ list, missing, on, leaveOut, leave, names, rows }) {
     try {
       for (let done = asked < list.numbers.length ? asked : 0; done < list.numbers.length; done += aPage) {
         setState({ done, stop });
-        const told = await call("POST", instancePath(by) + "/chat/is-account", { numbers: list.numbers.slice(done, done + aPage) }, { signal: stop.signal, patience: 60000 });
-        for (const one of told) {
+        const answers = await call("POST", instancePath(by) + "/chat/is-account", { numbers: list.numbers.slice(done, done + aPage) }, { signal: stop.signal, patience: 60000 });
+        for (const one of answers) {
           if (one.exists) found.delete(one.number);
           else found.add(one.number);
         }

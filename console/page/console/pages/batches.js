@@ -125,7 +125,7 @@ function useBatch(id, owner) {
   }, [id, owner]);
   useEffect(() => {
     load();
-    const ends = [onReload(load), onLive("batch", ({ batch }) => batch.id === id && take(batch)), onLive("batchDeleted", (told) => told.id === id && setState((before) => ({ ...before, gone: true })))];
+    const ends = [onReload(load), onLive("batch", ({ batch }) => batch.id === id && take(batch)), onLive("batchDeleted", (removed) => removed.id === id && setState((before) => ({ ...before, gone: true })))];
     return () => ends.forEach((end) => end());
   }, [load]);
   const [first] = marks.current, last = marks.current.at(-1);
@@ -187,7 +187,7 @@ function Batch({ id, owner }) {
         return html`<div key=${key} class=${n ? tone : "off"}><dt>${t("batch.count." + key)}</dt><dd class="figures">${number(n)}</dd></div>`;
       })}</dl></section>
     <section class="card"><header><h2>${t("batch.about")}</h2></header><dl class="facts">
-      <dt>${t("batch.message")}</dt><dd><${Told} message=${batch.message}/></dd>
+      <dt>${t("batch.message")}</dt><dd><${Content} message=${batch.message}/></dd>
       <dt>${t("batch.instances")}</dt><dd>${batch.instances.slice(0, 20).map((one, i) => html`${i > 0 && ", "}<a key=${one.name} href=${to(["instances", one.name])}>${one.name}</a>`)}${batch.instances.length > 20 && " …"}</dd>
       <dt>${t("batch.delay")}</dt><dd>${batch.options?.delay?.maxMs ? t("batch.delayOf", { from: span(batch.options.delay.minMs / 1000), to: span(batch.options.delay.maxMs / 1000) }) : t("batch.noDelay")}</dd>
       ${batch.schedule && html`<dt>${t("batch.schedule")}</dt><dd>${t(batch.schedule.recurrence === "DAILY" ? "batch.daily" : "batch.onceWindow", { from: moment(batch.schedule.windowStartAt), to: moment(batch.schedule.windowEndAt) })}${batch.schedule.timezone && " · " + batch.schedule.timezone}</dd>`}
@@ -203,7 +203,7 @@ function sentence(batch) {
   return at ? ago(at) : "";
 }
 
-function Told({ message }) {
+function Content({ message }) {
   const { payload = {}, type } = message || {};
   const text = String(payload.text || payload.caption || payload.title || "").slice(0, 1500);
   const link = String(payload.link || payload.media || payload.audio || "").slice(0, 500);

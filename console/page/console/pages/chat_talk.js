@@ -41,8 +41,8 @@ function Bubble({ message, more, at, active, first, dated }) {
   const { answer, drop, react, group, can, setActive } = at.current;
   const [whole, setWhole] = useState(false);
   const [trouble, setTrouble] = useState(null);
-  const told = said(more?.edit || message), sent = message.keyFromMe, real = !message.sending && !message.failed;
-  const text = whole || told.text.length <= long ? told.text : told.text.slice(0, long) + "…";
+  const content = said(more?.edit || message), sent = message.keyFromMe, real = !message.sending && !message.failed;
+  const text = whole || content.text.length <= long ? content.text : content.text.slice(0, long) + "…";
   const reactions = [...(more?.reactions || [])];
   const give = (reaction) => {
     setTrouble(null);
@@ -50,7 +50,7 @@ function Bubble({ message, more, at, active, first, dated }) {
   };
   const items = [
     can.send && { word: t("message.reply"), icon: "left", act: () => answer(message) },
-    told.text && { word: t("message.copy"), icon: "copy", act: () => copyText(told.text).catch(setTrouble) },
+    content.text && { word: t("message.copy"), icon: "copy", act: () => copyText(content.text).catch(setTrouble) },
     can.send && reactions.some(([who]) => who === "me") && { word: t("message.unreact"), icon: "close", act: () => give("") },
   ].filter(Boolean);
   if (can.send) items.push(null, ...emoji.map((one) => ({ word: one, act: () => give(one) })));
@@ -58,12 +58,12 @@ function Bubble({ message, more, at, active, first, dated }) {
     <div class=${"bubble" + (message.failed ? " failed" : "")}>
       ${group && first && !sent && html`<p class="sender"><bdi class="one-line">${senderOf(message)}</bdi></p>`}
       <p class="unseen">${sent ? t("message.mine") : senderOf(message)}</p>
-      ${told.quoted && html`<blockquote>${told.quoted.kind !== "text" && html`<em>${t("message." + told.quoted.kind)} </em>`}<span dir="auto">${told.quoted.text.slice(0, 300)}</span></blockquote>`}
+      ${content.quoted && html`<blockquote>${content.quoted.kind !== "text" && html`<em>${t("message." + content.quoted.kind)} </em>`}<span dir="auto">${content.quoted.text.slice(0, 300)}</span></blockquote>`}
       ${more?.revoked ? html`<p class="quiet">${t("message.revoked")}</p>` : html`
-        ${told.file && html`<${File} told=${told} message=${message} at=${at} real=${real}/>`}
-        ${!told.file && told.kind !== "text" && html`<p class="quiet">${t("message." + told.kind)}${told.kind === "other" && html` <span class="mono">${String(told.type).slice(0, 60)}</span>`}</p>`}
+        ${content.file && html`<${File} content=${content} message=${message} at=${at} real=${real}/>`}
+        ${!content.file && content.kind !== "text" && html`<p class="quiet">${t("message." + content.kind)}${content.kind === "other" && html` <span class="mono">${String(content.type).slice(0, 60)}</span>`}</p>`}
         ${text && html`<p class="text" dir="auto">${text}</p>`}
-        ${text !== told.text && html`<${Button} kind="bare small" word=${t("message.whole")} act=${() => { setWhole(true); }}/>`}`}
+        ${text !== content.text && html`<${Button} kind="bare small" word=${t("message.whole")} act=${() => { setWhole(true); }}/>`}`}
       <p class="meta">${more?.edit && html`<span>${t("message.edited")}</span>`}<time title=${moment((message.messageTimestamp || 0) * 1000)}>${dated ? moment((message.messageTimestamp || 0) * 1000) : clock((message.messageTimestamp || 0) * 1000, false)}</time>${sent && html`<${Ticks} message=${message}/>`}</p>
       ${(message.failed || trouble) && html`<div class="wrong" role="alert"><p>${troubleOf(message.failed || trouble)}</p>${message.failed && html`<div class="buttons"><${Button} kind="small" icon="restart" word=${t("again")} act=${message.again}/><${Button} kind="small bare" word=${t("message.drop")} act=${() => { drop(message.id); }}/></div>`}</div>`}
       ${reactions.length > 0 && html`<p class="reactions"><span class="unseen">${t("message.reactions")} </span>${reactions.map(([who, what]) => html`<span key=${who}>${what}</span>`)}</p>`}
@@ -73,12 +73,12 @@ function Bubble({ message, more, at, active, first, dated }) {
 
 // File is the file of a message. Nothing is fetched before somebody wants it: WhatsApp is asked
 // for it, and it may be large.
-function File({ told, message, at, real }) {
+function File({ content, message, at, real }) {
   const { name, can, loaded } = at.current;
   const [url, setUrl] = useState(message.local || "");
   const [error, setError] = useState(null);
   useEffect(() => () => { if (url && url !== message.local) URL.revokeObjectURL(url); }, [url]);
-  const type = typeOf(told.file.mimetype), size = Number(told.file.fileLength) || 0;
+  const type = typeOf(content.file.mimetype), size = Number(content.file.fileLength) || 0;
   const fetched = async () => {
     setError(null);
     try {
@@ -93,15 +93,15 @@ function File({ told, message, at, real }) {
   };
   const keep = async () => {
     const blob = await fetched();
-    if (blob) save(told.name || told.kind + "-" + message.id + "." + (type.split("/")[1] || "bin"), blob);
+    if (blob) save(content.name || content.kind + "-" + message.id + "." + (type.split("/")[1] || "bin"), blob);
   };
-  const label = [told.name && told.name.slice(0, 120), size && bytes(size)].filter(Boolean).join(" · ");
-  const media = url && (type.startsWith("image/") ? html`<img src=${url} alt=${told.text || t("message." + told.kind)} onLoad=${loaded}/>` :
-    type.startsWith("audio/") ? html`<audio src=${url} controls aria-label=${t("message." + told.kind)}></audio>` :
-      type.startsWith("video/") ? html`<video src=${url} controls playsinline aria-label=${t("message." + told.kind)} onLoadedMetadata=${loaded}></video>` : null);
-  const small = !url && thumbnail(told.file.jpegThumbnail);
-  return html`<div class=${"file " + told.kind}>${media || small && html`<img class="small" src=${small} alt=""/>`}
-    ${!media && html`<p class="file-name"><${Icon} name=${{ audio: "play", voice: "mic", document: "docs" }[told.kind] || "picture"}/><span><strong>${t("message." + told.kind)}</strong>${label && html`<bdi class="quiet">${label}</bdi>`}</span></p>`}
+  const label = [content.name && content.name.slice(0, 120), size && bytes(size)].filter(Boolean).join(" · ");
+  const media = url && (type.startsWith("image/") ? html`<img src=${url} alt=${content.text || t("message." + content.kind)} onLoad=${loaded}/>` :
+    type.startsWith("audio/") ? html`<audio src=${url} controls aria-label=${t("message." + content.kind)}></audio>` :
+      type.startsWith("video/") ? html`<video src=${url} controls playsinline aria-label=${t("message." + content.kind)} onLoadedMetadata=${loaded}></video>` : null);
+  const small = !url && thumbnail(content.file.jpegThumbnail);
+  return html`<div class=${"file " + content.kind}>${media || small && html`<img class="small" src=${small} alt=""/>`}
+    ${!media && html`<p class="file-name"><${Icon} name=${{ audio: "play", voice: "mic", document: "docs" }[content.kind] || "picture"}/><span><strong>${t("message." + content.kind)}</strong>${label && html`<bdi class="quiet">${label}</bdi>`}</span></p>`}
     ${error && html`<p class="wrong" role="alert">${troubleOf(error)}</p>`}
     ${real && can.media && html`<div class="buttons">${type && !url && html`<${Button} kind="small" icon=${/audio|video/.test(type) ? "play" : "picture"} word=${t(/audio|video/.test(type) ? "message.play" : "message.show")} act=${show}/>`}
       <${Button} kind="small bare" icon="save" word=${t("message.save")} act=${keep}/></div>`}</div>`;

@@ -84,13 +84,13 @@ function useFresh(rows, instance, asked) {
   now.current = rows;
   useEffect(() => {
     setFresh(false);
-    const told = new Map();
+    const updates = new Map();
     let other = false, timer = 0;
     const apply = () => {
       timer = 0;
       const { value, set, load } = now.current;
-      if (value && told.size) set({ ...value, records: value.records.map((row) => told.get(row.id) || row) });
-      told.clear();
+      if (value && updates.size) set({ ...value, records: value.records.map((row) => updates.get(row.id) || row) });
+      updates.clear();
       if (!other) return;
       other = false;
       if (value?.grown || scrollY > 200) setFresh(true);
@@ -98,7 +98,7 @@ function useFresh(rows, instance, asked) {
     };
     const later = () => { timer ||= setTimeout(apply, 700); };
     const ends = [onLive("deliveries", () => { other = true; later(); }), onLive("delivery", ({ delivery }) => {
-      if (now.current.value?.records.some((row) => row.id === delivery.id)) told.set(delivery.id, delivery);
+      if (now.current.value?.records.some((row) => row.id === delivery.id)) updates.set(delivery.id, delivery);
       else if (fits(delivery, instance, asked)) other = true;
       else return;
       later();

@@ -55,8 +55,8 @@ function logout(row) {
   confirm({
     title: t("logout.title", { name: row.name }), children: t("logout.text"), word: t("logout.do"),
     act: async () => {
-      const told = await call("DELETE", instancePath(row.name) + "/logout", undefined, { patience: 60000 });
-      put({ name: row.name, connectionStatus: told.connectionStatus });
+      const answer = await call("DELETE", instancePath(row.name) + "/logout", undefined, { patience: 60000 });
+      put({ name: row.name, connectionStatus: answer.connectionStatus });
       toast(t("logout.done", { name: row.name }));
     },
   });
@@ -195,7 +195,7 @@ function objectOf(text) {
   try {
     const value = JSON.parse(text);
     if (value && typeof value === "object" && !Array.isArray(value)) return value;
-  } catch { // told below
+  } catch { // reported below
   }
   throw new Error(t("create.attributesWrong"));
 }

@@ -22,24 +22,24 @@ export default function Options({ path, common }) {
   const save = async (options) => {
     const body = { ...options, signing: without(options.signing) };
     if (!common) body.endpoints = options.endpoints.map((one) => ({ ...one, signing: without(one.signing || {}) }));
-    const told = await call("PUT", path, body);
-    show(told);
-    loaded.set(told);
-    return told;
+    const result = await call("PUT", path, body);
+    show(result);
+    loaded.set(result);
+    return result;
   };
   const rotate = (endpointId) => confirm({
     title: t("signing.rotate"), children: t("signing.rotateText"), word: t("signing.rotateDo"), harm: false,
     act: async () => {
-      const told = await call("POST", path + "/rotate-secret" + (endpointId ? "?endpointId=" + encodeURIComponent(endpointId) : ""));
-      setTimeout(() => show(told));
+      const result = await call("POST", path + "/rotate-secret" + (endpointId ? "?endpointId=" + encodeURIComponent(endpointId) : ""));
+      setTimeout(() => show(result));
     },
   });
   const drop = () => confirm({
     title: t("options.drop"), children: t("options.dropText"), word: t("options.drop"),
     act: async () => {
-      const told = await call("DELETE", path);
-      loaded.set(told);
-      form.saved(told);
+      const result = await call("DELETE", path);
+      loaded.set(result);
+      form.saved(result);
       toast(t("saved"));
     },
   });
@@ -56,8 +56,8 @@ export default function Options({ path, common }) {
 }
 
 // show shows the secrets that an answer has: they stand nowhere else.
-function show(told) {
-  const secrets = [[t("webhook.title"), told.signing.secret], ...(told.endpoints || []).map((one) => [one.id, one.signing?.secret])].filter(([, secret]) => secret);
+function show(result) {
+  const secrets = [[t("webhook.title"), result.signing.secret], ...(result.endpoints || []).map((one) => [one.id, one.signing?.secret])].filter(([, secret]) => secret);
   if (secrets.length === 0) return;
   open(() => html`<${Dialog} title=${t("signing.made")} footer=${html`<${Button} kind="first" word=${t("done")} act=${() => { close(); }}/>`}><p>${t("signing.once")}</p>${secrets.map(([name, secret]) => html`<${Secret} key=${name} label=${name} value=${secret}/>`)}<//>`);
 }

@@ -61,14 +61,14 @@ function parse(line) {
 // a line itself, which is left out.
 function Lines() {
   const [follow, setFollow] = useState(false);
-  const [told, setTold] = useState(null);
+  const [lines, setLines] = useState(null);
   const [error, setError] = useState(null);
   const [wanted, setWanted] = useState("");
   const [least, setLeast] = useState("");
   const box = useRef(null);
   const load = async () => {
     try {
-      setTold((await get("/admin/log/lines", { as: "text" })).split("\n").filter((line) => line && !line.includes("/admin/log/lines")));
+      setLines((await get("/admin/log/lines", { as: "text" })).split("\n").filter((line) => line && !line.includes("/admin/log/lines")));
       setError(null);
     } catch (reason) {
       setError(reason);
@@ -87,8 +87,8 @@ function Lines() {
   }, [follow]);
   const found = useMemo(() => {
     const text = wanted.trim().toLowerCase(), levelsIn = least ? levels.slice(levels.indexOf(least)) : null;
-    return (told || []).map(parse).filter((one) => (!text || one.line.toLowerCase().includes(text)) && (!levelsIn || levelsIn.includes(one.level.toLowerCase())));
-  }, [told, wanted, least]);
+    return (lines || []).map(parse).filter((one) => (!text || one.line.toLowerCase().includes(text)) && (!levelsIn || levelsIn.includes(one.level.toLowerCase())));
+  }, [lines, wanted, least]);
   const shown = found.slice(-shownAtMost);
   useEffect(() => { // the newest are below; who reads further up is left there
     const { current } = box;
@@ -99,7 +99,7 @@ function Lines() {
       <${Choice} label=${t("log.level")} value=${least} on=${setLeast} options=${[["", t("group.all")], ["info", "info"], ["warn", "warn"], ["error", "error"]]}/>
       <div class="buttons"><${Button} icon=${follow ? "pause" : "play"} word=${t(follow ? "events.pause" : "log.follow")} aria-pressed=${String(follow)} act=${() => { setFollow(!follow); }}/>${!follow && html`<${Button} kind="square" icon="restart" word=${t("again")} act=${load}/>`}<${Copy} kind="square" text=${() => found.map((one) => one.line).join("\n")}/></div></div>
     <${Trouble} error=${error} again=${load}/>
-    ${!told ? !error && html`<${Loading}/>` : shown.length === 0 ? html`<${Empty} icon="log" title=${t("instances.none")}/>` :
+    ${!lines ? !error && html`<${Loading}/>` : shown.length === 0 ? html`<${Empty} icon="log" title=${t("instances.none")}/>` :
       html`<ol class="lines-of-log mono" ref=${box} tabindex="0" aria-label=${t("log.lines")} onWheel=${(event) => { event.currentTarget.dataset.moved = "1"; }}>${shown.map((one, i) => html`<li key=${i} class=${tones[one.level] || ""}><time>${one.time && clock(one.time)}</time><span class="level-of">${one.level}</span><span>${one.rest}</span></li>`)}</ol>
       <p class="quiet">${many("log.count", found.length)}</p>`}</section>`;
 }

@@ -46,7 +46,7 @@ function useReady() {
       try {
         setReady({ reasons: [], warnings: [], ...await get("/ready") });
       } catch (error) {
-        if (error.told) setReady({ reasons: [troubleOf(error)], warnings: [], ...error.told });
+        if (error.details) setReady({ reasons: [troubleOf(error)], warnings: [], ...error.details });
       }
     };
     ask();

@@ -51,15 +51,15 @@ function Write({ accounts, phones }) {
   const [whom, setWhom] = useState("");
   const [who, setWho] = useState(stranger);
   const [text, setText] = useState("");
-  const [told, setTold] = useState(null);
+  const [result, setResult] = useState(null);
   const [error, setError] = useState(null);
   const [phone, row] = accounts.find(([one]) => one.phone === whom) || accounts[0];
   const send = async () => {
     setError(null);
-    setTold(null);
+    setResult(null);
     try {
       await act(who.replace(/[^\d]/g, "") || stranger, { do: "text", to: phone.phone, text: text || t("sandbox.hello") });
-      setTold(row.name);
+      setResult(row.name);
       setText("");
       loadSandbox();
     } catch (reason) {
@@ -71,7 +71,7 @@ function Write({ accounts, phones }) {
     <div class="row"><${Text} label=${t("sandbox.who")} value=${who} on=${setWho} inputmode="tel" list="numbers"/><datalist id="numbers">${phones.map((one) => html`<option key=${one.phone} value=${one.phone}>${one.pushName}</option>`)}</datalist>
       <${Select} label=${t("sandbox.whom")} value=${phone.phone} on=${setWhom} options=${accounts.map(([one, its]) => [one.phone, its.name + " · +" + one.phone])}/></div>
     <div class="with-button end wide"><${Text} label=${t("sandbox.text")} placeholder=${t("sandbox.hello")} value=${text} on=${setText} maxlength="4096"/><${Button} kind="first" type="button" icon="deliveries" word=${t("try.do")} act=${send}/></div>
-    <${Trouble} error=${error}/>${told && html`<${Notice} tone="good" live="status" title=${t("sandbox.sent", { name: told })}><a href=${to(["instances", told, "events"])}>${t("tab.events")}</a> · <a href=${to(["deliveries"], { instance: told })}>${t("nav.deliveries")}</a><//>`}</form></section>`;
+    <${Trouble} error=${error}/>${result && html`<${Notice} tone="good" live="status" title=${t("sandbox.sent", { name: result })}><a href=${to(["instances", result, "events"])}>${t("tab.events")}</a> · <a href=${to(["deliveries"], { instance: result })}>${t("nav.deliveries")}</a><//>`}</form></section>`;
 }
 
 function Phone({ phone, row, accounts, does }) {
@@ -161,15 +161,15 @@ function Any({ phones, does }) {
   const [phone, setPhone] = useState("");
   const [what, setWhat] = useState("image");
   const [given, setGiven] = useState({});
-  const [told, setTold] = useState(null);
+  const [result, setResult] = useState(null);
   const [error, setError] = useState(null);
   const acts = help.value?.acts || [];
   const chosen = acts.find((one) => one.do === what);
   const run = async () => {
     setError(null);
-    setTold(null);
+    setResult(null);
     try {
-      setTold(await act((phone || stranger).replace(/[^\d]/g, ""), { do: what, ...Object.fromEntries(Object.keys(chosen.fields).filter((name) => given[name]).map((name) => [name, valueOf(name, given[name])])) }));
+      setResult(await act((phone || stranger).replace(/[^\d]/g, ""), { do: what, ...Object.fromEntries(Object.keys(chosen.fields).filter((name) => given[name]).map((name) => [name, valueOf(name, given[name])])) }));
       loadSandbox();
     } catch (reason) {
       setError(reason);
@@ -179,6 +179,6 @@ function Any({ phones, does }) {
   return html`<details class="card any"><summary><h2>${t("sandbox.any")}</h2></summary><div class="form">
     <div class="row"><${Text} label=${t("sandbox.who")} placeholder=${stranger} value=${phone} on=${setPhone} list="numbers"/><${Select} label=${t("sandbox.act")} help=${html`<span lang="en">${chosen.does}</span>`} value=${what} on=${setWhat} options=${acts.map((one) => [one.do, one.do])}/></div>
     <div class="flags-list">${Object.entries(chosen.fields).sort().map(([name, about]) => html`<${Text} key=${what + name} label=${html`<span class="mono">${name}</span>`} help=${html`<span lang="en">${about}</span>`} kind="code" value=${given[name] || ""} on=${(text) => setGiven({ ...given, [name]: text })}/>`)}</div>
-    <${Trouble} error=${error}/>${told && html`<pre class="code" role="status">${JSON.stringify(told, null, 2)}</pre>`}
+    <${Trouble} error=${error}/>${result && html`<pre class="code" role="status">${JSON.stringify(result, null, 2)}</pre>`}
     <div class="buttons"><${Button} word=${t("sandbox.run")} act=${run}/><${Button} kind="bare" word=${t("sandbox.heal")} act=${() => does(t("sandbox.healed"), () => call("POST", "/sandbox/faults", {}))}/></div></div></details>`;
 }

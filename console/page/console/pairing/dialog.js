@@ -75,7 +75,7 @@ function draw(view, flow, again, name) {
 
 function Failed({ view, again, name }) {
   const { status, why, error } = view;
-  const told = status && (status.lastError ? status.connectionStatus + ": " + status.lastError : status.connectionStatus);
-  return html`${error ? html`<${Trouble} error=${error}/>` : html`<${Notice} tone=${why === "pair.other" ? "bad" : "busy"} live="alert" title=${t(why + ".title", { name })}>${t(why, { name, why: told })}<//>`}
+  const reason = status && (status.lastError ? status.connectionStatus + ": " + status.lastError : status.connectionStatus);
+  return html`${error ? html`<${Trouble} error=${error}/>` : html`<${Notice} tone=${why === "pair.other" ? "bad" : "busy"} live="alert" title=${t(why + ".title", { name })}>${t(why, { name, why: reason })}<//>`}
     <div class="buttons"><${Button} kind="first" icon="restart" word=${t("pair.again")} act=${again} autofocus/></div>`;
 }

@@ -2,7 +2,7 @@
 // tells what is to be shown. Whoever shows it gives it the calls, so that a page that
 // may do nothing else can lead through it too.
 //
-// told gets one of these: {step: "starting"}, {step: "qr", image, count, until},
+// onStep gets one of these: {step: "starting"}, {step: "qr", image, count, until},
 // {step: "number"}, {step: "typed", code}, {step: "sign", line}, {step: "compare",
 // code}, {step: "waiting", why}, {step: "failed", why, values}, {step: "done"}. trouble,
 // the key of a text, stands beside any of them.
@@ -19,8 +19,8 @@ const troubles = {
 
 // Flow is one pairing, from begin to end.
 export class Flow {
-  constructor(calls, told) {
-    Object.assign(this, { calls, told, over: false, now: null, passkey: null, sent: 0, wake: () => {}, stopWatching: () => {}, waits: false });
+  constructor(calls, onStep) {
+    Object.assign(this, { calls, onStep, over: false, now: null, passkey: null, sent: 0, wake: () => {}, stopWatching: () => {}, waits: false });
   }
 
   // show tells what is to be shown, unless that is shown already.
@@ -28,11 +28,11 @@ export class Flow {
     if (this.over) return;
     const kept = next.step === this.now?.step ? { trouble: this.now.trouble } : {};
     this.now = { ...kept, ...next };
-    this.told(this.now);
+    this.onStep(this.now);
   }
 
   trouble(key) {
-    if (!this.over && this.now) this.told(this.now = { ...this.now, trouble: key });
+    if (!this.over && this.now) this.onStep(this.now = { ...this.now, trouble: key });
   }
 
   // end is for who closes the dialog: nothing is asked any more.
@@ -47,7 +47,7 @@ export class Flow {
     try {
       this.waits = false;
       this.stopWatching();
-      this.stopWatching = await this.calls.watch?.((told) => this.hear(told), (open) => { this.waits = open; }) || (() => {});
+      this.stopWatching = await this.calls.watch?.((message) => this.hear(message), (open) => { this.waits = open; }) || (() => {});
       if (this.over) return this.stopWatching();
       await this.lead(await this.calls.connect());
     } catch (error) {

@@ -75,9 +75,9 @@ export const Loading = () => html`<div class="loading" role="status"><span class
 let fields = 0;
 export function Field({ label, help, wrong, children }) {
   const [id] = useState(() => "field-" + ++fields);
-  const told = [help && id + "-help", wrong && id + "-wrong"].filter(Boolean).join(" ");
+  const describedBy = [help && id + "-help", wrong && id + "-wrong"].filter(Boolean).join(" ");
   return html`<div class="field"><label for=${id}>${label}</label>
-    ${children({ id, "aria-describedby": told || undefined, "aria-invalid": wrong ? "true" : undefined })}
+    ${children({ id, "aria-describedby": describedBy || undefined, "aria-invalid": wrong ? "true" : undefined })}
     ${wrong && html`<p class="wrong" id=${id + "-wrong"} role="alert"><${Icon} name="bad"/>${wrong}</p>`}
     ${help && html`<p class="help" id=${id + "-help"}>${help}</p>`}</div>`;
 }
