@@ -80,7 +80,7 @@ func TestTheProgramIsKept(t *testing.T) {
 	d.page.Run(`$("[aria-label='Sign out (operator)']").click()`)
 	d.signInWith(key)
 	d.goTo("deliveries", "Deliveries")
-	d.says(".empty", "Nothing was delivered yet")
+	d.says(".empty", "No deliveries yet")
 	if told := d.page.Text(`[...document.querySelectorAll(".links a span")].map((one) => one.textContent).join()`); told != "Overview,Instances,Chats,Deliveries" {
 		t.Errorf("the key sees %s", told)
 	}
@@ -106,21 +106,21 @@ func TestAnAccountMovesInTheBrowser(t *testing.T) {
 		d.page.Await(`!$("dialog[open]")`)
 	}
 	do("Move to another Postern")
-	d.says(".list .row", "Moved away")
-	do("Take it back")
+	d.says(".list .row", "Moved")
+	do("Undo the move")
 	d.says(".list .row", "Online")
 	do("Move to another Postern")
-	d.says(".list .row", "Moved away")
+	d.says(".list .row", "Moved")
 	d.goTo("instances/shop", "shop")
-	d.says(".notice", "It lives in another Postern")
+	d.says(".notice", "It runs in another Postern")
 	d.goTo("instances", "Instances")
 	do("Delete")
 	d.says(".empty", "Link the first phone")
 
-	d.press("Take in an account")
+	d.press("Import an account")
 	d.page.Run(`(() => { const files = new DataTransfer(); files.items.add(new File([window.kept], "shop.account")); const box = $("dialog [type=file]"); box.files = files.files; box.dispatchEvent(new Event("change", { bubbles: true })); })()`)
-	d.page.Await(`[...document.querySelectorAll("dialog footer button")].some((one) => one.textContent.trim() === "Take in an account" && !one.hasAttribute("aria-disabled") && (one.click(), true))`)
-	d.says(".toasts", "shop is here")
+	d.page.Await(`[...document.querySelectorAll("dialog footer button")].some((one) => one.textContent.trim() === "Import an account" && !one.hasAttribute("aria-disabled") && (one.click(), true))`)
+	d.says(".toasts", "shop was imported")
 	d.says(".list .row", "Online")
 	d.Call(consumer.Bearer(token), http.MethodGet, "/instance/shop", nil, nil) // its token as well
 	d.Stop()

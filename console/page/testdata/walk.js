@@ -55,7 +55,7 @@
   const steps = {
     async "a wrong key is refused, shown as wrong and cleared"() {
       await signIn("wrong");
-      want($("#key-form") && $("[role=alert]").textContent.includes("does not take this key"), "the form and the reason stay");
+      want($("#key-form") && $("[role=alert]").textContent.includes("rejected this key"), "the form and the reason stay");
       want($("#key-form input").getAttribute("aria-invalid") === "true" && document.activeElement === $("#key-form input"), "the field is the one that is wrong");
       want(sessionStorage.length === 0 && document.cookie === "", "nothing is kept");
     },
@@ -124,7 +124,7 @@
       stage.answers["GET /instance/one/connection/status"] = () => stage.json(200, { state, connectionStatus: "CONNECTION_TIMEOUT" });
       await press("Connect one");
       await later(300);
-      want(dialog()?.querySelector("img").src.startsWith("data:image/png") && /good for \d+ seconds/.test(dialog().textContent), "the code is shown, and how long it is good");
+      want(dialog()?.querySelector("img").src.startsWith("data:image/png") && /valid for \d+ seconds/.test(dialog().textContent), "the code is shown, and how long it is good");
       stage.sockets.at(-1).hear({ event: "qrcode.updated", data: { count: 2, base64: "data:image/png;base64,AA==", expiresAt: new Date(Date.now() + 5000).toISOString() } });
       await later(100);
       want(dialog().querySelector("img").src.endsWith("AA=="), "the next one comes by itself");
@@ -247,10 +247,10 @@
       want($(".alerts").textContent.includes("the last backup failed") && $(".alerts").textContent.includes("<b>another</b>") && !$(".alerts b"), "the warnings are shown as text");
       stage.answers["GET /ready"] = () => stage.json(503, { status: "not ready", reasons: ["the disk is full"] });
       await later(61000);
-      want($("h1").textContent.includes("cannot work") && $(".alerts").textContent.includes("the disk is full"), "what holds it up comes first");
+      want($("h1").textContent.includes("is not ready") && $(".alerts").textContent.includes("the disk is full"), "what holds it up comes first");
       stage.answers["GET /ready"] = () => stage.json(200, { status: "ready" });
       await later(61000);
-      want(!$(".alerts") && $("h1").textContent.includes("All is well"), "they go when they are over");
+      want(!$(".alerts") && $("h1").textContent.includes("No problems"), "they go when they are over");
     },
     async "a key of few scopes sees what it may"() {
       stage.session = { operator: false, key: { id: "1", name: "support", instances: ["one"], scopes: ["read"] } };

@@ -20,7 +20,7 @@ window.further = ({ $, all, at, button, dialog, hostile, later, menu, press, sig
       want($("main").textContent.split(hostile).length >= 3 && !$("main img, main script"), "what others said is text");
       all(".filter").find((one) => one.textContent === "Failed").click();
       await later(500);
-      all(".filter").find((one) => one.textContent === "Given up").click();
+      all(".filter").find((one) => one.textContent === "Expired").click();
       await later(500);
       $(".further").open = true;
       await pick(all(".further select")[1], "messages.upsert");
@@ -57,16 +57,16 @@ window.further = ({ $, all, at, button, dialog, hostile, later, menu, press, sig
       stage.answers["POST /webhook/deliveries/2/retry"] = () => stage.refusal(409, "BODY_GONE");
       await at("deliveries/2");
       await later(300);
-      want(all("pre.code").some((one) => one.textContent.includes('"data"')) && $("main").textContent.includes("Refused with 500") && !$("main img, main script"), "all of it is text");
+      want(all("pre.code").some((one) => one.textContent.includes('"data"')) && $("main").textContent.includes("Rejected with 500") && !$("main img, main script"), "all of it is text");
       await press("Send again");
-      want($("main [role=alert]").textContent.includes("not kept any more"), "a refusal says why");
+      want($("main [role=alert]").textContent.includes("no longer stored"), "a refusal says why");
       stage.answers["POST /webhook/deliveries/2/retry"] = () => stage.json(202, delivery(2, { state: "PENDING" }));
       await press("Send again");
       await later(200);
-      want(toasts().includes("on its way") && !$("main [role=alert]"), "success is shown");
+      want(toasts().includes("queued again") && !$("main [role=alert]"), "success is shown");
       await at("deliveries/777");
       await later(300);
-      want($("main").textContent.includes("no such delivery"), "a deleted delivery is reported");
+      want($("main").textContent.includes("Delivery not found"), "a deleted delivery is reported");
     },
     async "a replay is counted before it starts, followed, and cancelled"() {
       await signIn("right");
@@ -179,7 +179,7 @@ window.further = ({ $, all, at, button, dialog, hostile, later, menu, press, sig
       await pick(all(".further select")[1], "global");
       await later(500);
       want(asked("GET /audit?").at(-1).startsWith("GET /audit?action=webhook&subject=shop&actor=global&"), "it is asked for what is sought: " + asked("GET /audit?").at(-1));
-      want(location.hash.includes("action=webhook") && $(".empty").textContent.includes("Nothing fits"), "the address says so, and so does the page");
+      want(location.hash.includes("action=webhook") && $(".empty").textContent.includes("No matches"), "the address says so, and so does the page");
       stage.answers["GET /audit"] = () => list([{ id: 3, at: "2026-01-01T00:00:00Z", actor: "global", action: "webhook.change", subject: "shop", from: "::1" }]);
       await press("Show more");
       await later(300);
@@ -200,32 +200,32 @@ window.further = ({ $, all, at, button, dialog, hostile, later, menu, press, sig
       await press("Move to another Postern", dialog());
       await later(500);
       want(JSON.stringify(sent) === '[{"messages":false,"recipients":["age1x","age1y"]}]', "what goes along, and for whom: " + JSON.stringify(sent));
-      want(!dialog() && toasts().includes("one.account") && $(".list .row").textContent.includes("Moved away") && !button("Connect one"), "it says where it is, and does not offer to connect it");
+      want(!dialog() && toasts().includes("one.account") && $(".list .row").textContent.includes("Moved") && !button("Connect one"), "it says where it is, and does not offer to connect it");
       stage.answers["DELETE /instance/one/export"] = () => stage.refusal(409, "INSTANCE_MOVED", hostile);
-      await menu("one", "Take it back");
+      await menu("one", "Undo the move");
       await type(dialog().querySelector("form input"), "one");
-      await press("Take it back", dialog());
+      await press("Undo the move", dialog());
       await later(300);
       want(dialog().textContent.includes("It has moved to another Postern"), "why it does not come back");
       delete stage.answers["DELETE /instance/one/export"];
-      await press("Take it back", dialog());
+      await press("Undo the move", dialog());
       await later(500);
       want(!dialog() && $(".list .row").textContent.includes("Online"), "it is back");
 
-      await press("Take in an account");
-      want(button("Take in an account", dialog()).getAttribute("aria-disabled") === "true", "not without a file");
+      await press("Import an account");
+      want(button("Import an account", dialog()).getAttribute("aria-disabled") === "true", "not without a file");
       const picked = new DataTransfer();
       picked.items.add(new File(["x"], hostile));
       Object.assign(dialog().querySelector("[type=file]"), { files: picked.files }).dispatchEvent(new Event("change", { bubbles: true }));
       await type(dialog().querySelector(".field input"), "three");
       stage.answers["POST /admin/import"] = () => stage.refusal(422, "INVALID_ARCHIVE", hostile);
-      await press("Take in an account", dialog());
+      await press("Import an account", dialog());
       await later(300);
-      want(dialog().textContent.includes("no file of a moved instance") && dialog().textContent.includes(hostile) && !$("main img, dialog img"), "what is wrong with the file");
+      want(dialog().textContent.includes("Not an instance archive") && dialog().textContent.includes(hostile) && !$("main img, dialog img"), "what is wrong with the file");
       delete stage.answers["POST /admin/import"];
-      await press("Take in an account", dialog());
+      await press("Import an account", dialog());
       await later(500);
-      want(!dialog() && toasts().includes("three is here") && all(".list .row").length === 3, "it is in the list");
+      want(!dialog() && toasts().includes("three was imported") && all(".list .row").length === 3, "it is in the list");
     },
     async "the log is filtered, followed, and made louder for a time"() {
       await signIn("right");
@@ -291,7 +291,7 @@ window.further = ({ $, all, at, button, dialog, hostile, later, menu, press, sig
       want(all(".links a").map((one) => one.textContent.replace(/\d.*/, "")).join() === "Overview,Instances,Chats,Deliveries", "only its pages are there: " + all(".links a").map((one) => one.textContent));
       want(asked("GET /instance/one/webhook/deliveries").length > 0 && !asked("GET /webhook/deliveries").length && !asked("GET /sandbox").length && !asked("GET /admin").length, "it asks for nothing else");
       await at("keys");
-      want($("main").textContent.includes("no such page"), "and comes nowhere else");
+      want($("main").textContent.includes("Page not found"), "and comes nowhere else");
     },
   };
 };

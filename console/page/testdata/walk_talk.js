@@ -146,9 +146,9 @@
       await at("batches/" + id + "?user=" + user);
       await press("Pause");
       want($("main").textContent.includes("Paused") && stage.asked.at(-1).startsWith("POST /message/batches/" + id) || stage.asked.includes("POST /message/batches/" + id + "/pause"), "paused");
-      await press("Go on");
+      await press("Resume");
       await press("Stop");
-      want($("dialog[open]").textContent.includes("for good"), "what ends it for good asks first");
+      want($("dialog[open]").textContent.includes("cannot be resumed"), "what ends it for good asks first");
       await press("Stop", $("dialog[open] footer"));
       want(!$("dialog[open]") && stage.asked.includes("POST /message/batches/" + id + "/stop"), "stopped");
       let body;
@@ -174,7 +174,7 @@
       await type(".new-batch textarea.code", 'name,phone\n"Ada, L.",+49 151 555 00003\nBen,4915155500004\nAda,4915155500003\nX,=cmd()\nCem,4915155500000');
       await later(500);
       const form = () => $(".new-batch").textContent;
-      want(form().includes("3 numbers") && form().includes("1 was there twice") && form().includes("1 line has no number") && all(".as-table td.on").length > 0, "what is good, twice or none");
+      want(form().includes("3 numbers") && form().includes("1 duplicate counts once") && form().includes("1 line has no number") && all(".as-table td.on").length > 0, "what is good, twice or none");
       await press("Check 3 numbers");
       await later(500);
       want(form().includes("2 are on WhatsApp") && form().includes("1 is not on WhatsApp"), "WhatsApp says who is there");
