@@ -1,5 +1,5 @@
-// The figures of the last day, one a minute, the last being the running one; and
-// how the backups stand.
+// The samples of the last day, one a minute, the last being the running minute; and the
+// state of the backups.
 import { get } from "./api.js";
 import { cell } from "./cell.js";
 import { onLive, onReload } from "./live.js";
