@@ -62,8 +62,8 @@ async function again(revoked) {
   if (revoked) await loadSession().catch(() => {});
 }
 
-// tryNow reconnects. It also polls over HTTP, which works even if only WebSockets are
-// blocked.
+// tryNow reconnects. After repeated failures it also polls over HTTP, in case only WebSockets
+// are blocked.
 export async function tryNow() {
   if (socket || session.value.state !== "in") return;
   open();

@@ -11,7 +11,7 @@ const groupOf = {
 
 export const states = Object.keys(groupOf);
 
-// seen returns the instance as shown: one that has an account but is OFFLINE has moved to
+// seen returns the instance as shown: one that has an account but is offline has moved to
 // another Postern.
 export const seen = (row) => row.ownerJid && row.connectionStatus === "offline" ? { ...row, connectionStatus: "moved" } : row;
 

@@ -1,4 +1,4 @@
-// Sending deliveries once more: how many there are before it starts, how far it is after.
+// The replay of deliveries: their number before the start, the progress after it.
 import { useEffect, useState } from "preact/hooks";
 import { call, get, query } from "../data/api.js";
 import { html } from "../html.js";
@@ -12,8 +12,8 @@ import { eventsOf, pathOf, states, targets } from "./deliveries.js";
 
 const usual = ["FAILED", "DROPPED", "EXPIRED"];
 
-// Replay begins with what the list is narrowed to. What is counted is at most: what a replay
-// delivered already, and what has no body any more, is left out by the server.
+// Replay starts with the filter of the list. The count is an upper limit: the server omits
+// deliveries that a replay delivered already and those without a body.
 export function Replay({ instance, chosen }) {
   const known = chosen.state.filter((one) => one !== "PENDING");
   const [form, setForm] = useState({ ...chosen, state: known.length ? known : usual, limit: "" });
@@ -46,7 +46,7 @@ export function Replay({ instance, chosen }) {
     <${Trouble} error=${error || counted.error}/><//>`;
 }
 
-// Progress asks while the replay goes on: nothing tells of it.
+// Progress polls while the replay runs, since the live connection does not report it.
 export function Progress({ path, id }) {
   const at = path.replace(/deliveries$/, "replays/") + encodeURIComponent(id);
   const [progress, setProgress] = useState(null);
@@ -60,7 +60,7 @@ export function Progress({ path, id }) {
         setError(null);
         setProgress(now);
         if (now.state === "RUNNING") timer = setTimeout(ask, 1000);
-        else if (now.sent > now.delivered + now.failed) timer = setTimeout(ask, 5000); // what was handed over goes its way
+        else if (now.sent > now.delivered + now.failed) timer = setTimeout(ask, 5000); // the last deliveries are pending
       } catch (reason) {
         if (over) return;
         setError(reason);

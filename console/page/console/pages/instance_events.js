@@ -1,4 +1,4 @@
-// What happens on an instance, as it happens: the very bytes that a webhook gets.
+// Live events of an instance: the same bytes that a webhook gets.
 import { useCallback, useEffect, useMemo, useRef, useState } from "preact/hooks";
 import { socketAt } from "../data/api.js";
 import { html } from "../html.js";
@@ -7,13 +7,13 @@ import { Button, Copy, Empty } from "../ui/parts.js";
 import { Windowed } from "../ui/windowed.js";
 import { clock, many, t } from "../words.js";
 
-const kept = 500; // events; what is older is forgotten, so that memory stays flat
+const kept = 500; // events; older ones are dropped to bound memory
 
-// useEvents hears the events of an instance while the page is open.
+// useEvents receives the events of an instance while the page is open.
 function useEvents(name, paused) {
   const [list, setList] = useState([]);
   const [state, setState] = useState("opening");
-  const [late, setLate] = useState(0); // that came while it was paused
+  const [late, setLate] = useState(0); // number of events during a pause
   const all = useRef([]), still = useRef(paused), count = useRef(0);
   still.current = paused;
   useEffect(() => {
@@ -60,7 +60,7 @@ export default function Events({ row }) {
         ${chosen && html`<${One} one=${chosen} url=${row.Webhook?.url} close=${() => setChosen(null)}/>`}</div>`}</section>`;
 }
 
-// gist is what of an event fits into its line: text, number or state.
+// gist returns the summary of an event: text, number or state.
 function gist({ data }) {
   const one = Array.isArray(data) ? data[0] : data;
   if (!one || typeof one !== "object") return "";
@@ -74,10 +74,10 @@ function One({ one, url, close }) {
     <p class="quiet figures">${clock(one.at)} · ${many("bytes", new TextEncoder().encode(one.text).length)}</p><${Json} value=${one.parsed}/></div>`;
 }
 
-// quoted is a text as one word of a shell.
+// quoted quotes a text for a shell.
 export const quoted = (text) => "'" + text.replaceAll("'", "'\\''") + "'";
 
-// Json is a value with its names, texts and numbers in different colours.
+// Json shows a value with names, texts and numbers in different colours.
 export function Json({ value }) {
   const text = JSON.stringify(value, null, 2);
   const parts = text.slice(0, 200000).split(/("(?:\\.|[^"\\])*"(?:\s*:)?|-?\d+(?:\.\d+)?(?:[eE][+-]?\d+)?\b)/);

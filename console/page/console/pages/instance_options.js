@@ -1,4 +1,4 @@
-// How events reach the webhook, and where else they go.
+// Delivery options of a webhook and its further receivers.
 import { useState } from "preact/hooks";
 import { call } from "../data/api.js";
 import { useDraft, useLoaded } from "../data/loaded.js";
@@ -11,10 +11,10 @@ import { many, t } from "../words.js";
 import { Secret } from "./instance_actions.js";
 
 const filters = ["groups", "status", "newsletters", "broadcasts", "fromMe"];
-const without = ({ secret, ...rest }) => rest; // what the server made is not put again
+const without = ({ secret, ...rest }) => rest; // do not send back the secret that the server generated
 
-// Options are those of an instance, or, with common, of the global webhook, which has neither
-// filter nor further receivers.
+// Options edits the options of an instance or, with common, of the global webhook, which has
+// no filter and no further receivers.
 export default function Options({ path, common }) {
   const loaded = useLoaded(path);
   const form = useDraft(loaded.value);
@@ -55,7 +55,7 @@ export default function Options({ path, common }) {
     <${Endpoints} list=${draft.endpoints} on=${(endpoints) => change({ endpoints })} saved=${form.changed ? [] : loaded.value.endpoints} rotate=${rotate}/>`}`}<//>`;
 }
 
-// show shows the secrets that an answer has: they stand nowhere else.
+// show shows the secrets of an answer, which are not available later.
 function show(result) {
   const secrets = [[t("webhook.title"), result.signing.secret], ...(result.endpoints || []).map((one) => [one.id, one.signing?.secret])].filter(([, secret]) => secret);
   if (secrets.length === 0) return;

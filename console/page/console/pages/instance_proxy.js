@@ -1,4 +1,4 @@
-// Through which proxy an instance reaches WhatsApp.
+// The proxy of an instance.
 import { useState } from "preact/hooks";
 import { call, instancePath } from "../data/api.js";
 import { useDraft, useLoaded } from "../data/loaded.js";

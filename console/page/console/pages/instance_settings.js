@@ -1,4 +1,4 @@
-// What an instance may send, and what it does by itself.
+// Limits and settings of an instance.
 import { call, instancePath } from "../data/api.js";
 import { useDraft, useLoaded } from "../data/loaded.js";
 import { html } from "../html.js";
@@ -8,8 +8,8 @@ import { t } from "../words.js";
 
 const numbers = ["perMinute", "perHour", "perDay", "newContactsPerDay"];
 
-// number is what was typed, undefined for nothing; what is no number goes to
-// the server as it is, which says what is wrong with it.
+// number parses a typed number, undefined for an empty text; other text goes to the server
+// unchanged, which reports the error.
 const number = (text) => text === "" || text === undefined ? undefined : /^-?\d+$/.test(String(text).trim()) ? Number(text) : text;
 
 const N = ({ label, help, value, on, none }) => html`<${Text} label=${label} help=${help} value=${value ?? ""} on=${on} inputmode="numeric" placeholder=${none || ""}/>`;

@@ -1,5 +1,4 @@
-// Where an instance's events go: the webhook with its flags, a test with the
-// answer, and the options.
+// The webhook of an instance: address, flags, test and options.
 import { useState } from "preact/hooks";
 import { call, instancePath } from "../data/api.js";
 import { events } from "../data/events.js";
@@ -33,7 +32,7 @@ export default function Webhook({ row }) {
     <${Options} path=${path + "/options"}/></div>`;
 }
 
-// Try sends one example and shows what was answered.
+// Try sends one example and shows the answer.
 function Try({ path, unsaved }) {
   const [event, setEvent] = useState("messages.upsert");
   const [result, setResult] = useState(null);

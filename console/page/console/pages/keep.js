@@ -1,4 +1,4 @@
-// What keeps the program: who changed what, its backups and its configuration.
+// Operator pages: audit log, backups and configuration.
 import { useEffect, useState } from "preact/hooks";
 import { call } from "../data/api.js";
 import { useCell } from "../data/cell.js";
@@ -40,7 +40,7 @@ export function Audit({ query }) {
       html`<div class="sheet audit"><${Windowed} items=${value.records} height=${4} keyOf=${(row) => row.id} label=${t("nav.audit")} draw=${draw} head=${html`<div role="row" class="row-head" aria-rowindex="1">${[t("delivery.made"), t("audit.what"), t("audit.of"), t("audit.who")].map((word, i) => html`<span role="columnheader" key=${i} class=${i === 2 ? "wide-only" : ""}>${word}</span>`)}</div>`}/></div><${More} rows=${rows}/>`}`;
 }
 
-// useAct is something that takes its time, and what came of it.
+// useAct runs a slow action and holds its result.
 function useAct(act) {
   const [result, setResult] = useState(null);
   const [error, setError] = useState(null);

@@ -1,4 +1,4 @@
-// The sandbox: phones that are not there, and what can be done with them.
+// The sandbox: simulated phones and their actions.
 import { useEffect, useState } from "preact/hooks";
 import { call, get, instancePath } from "../data/api.js";
 import { useCell } from "../data/cell.js";
@@ -46,7 +46,7 @@ export default function Sandbox() {
         <${Any} phones=${phones} does=${does}/>`}</div>`;
 }
 
-// Write is what a newcomer tries first: somebody writes to an instance.
+// Write sends a message to an instance.
 function Write({ accounts, phones }) {
   const [whom, setWhom] = useState("");
   const [who, setWho] = useState(stranger);
@@ -120,7 +120,7 @@ function Add() {
     <${Check} label=${t("sandbox.passkey")} value=${passkey} on=${setPasskey}/><button hidden></button></form><${Trouble} error=${error}/><//>`;
 }
 
-// Scan lets a phone scan the code of an instance, where none does so by itself.
+// Scan lets a phone scan the code of an instance, if none does so automatically.
 function Scan({ phone }) {
   const rows = useCell(fleet, ({ rows }) => rows).filter((row) => !linked(row.connectionStatus));
   const [name, setName] = useState("");
@@ -144,8 +144,8 @@ function Scan({ phone }) {
 
 const words = new Set(["text", "name", "caption", "subject", "description", "id", "message", "image", "data", "content"]);
 
-// valueOf is a field's text as the act wants it: a number, true, or a list where it is one.
-// What has seven digits and more is a phone.
+// valueOf converts a field's text for the act: a number, true, or a list. Seven and more digits
+// are a phone number and stay text.
 function valueOf(name, text) {
   if (words.has(name) || /^\d{7,}$/.test(text)) return text;
   try {
@@ -155,7 +155,7 @@ function valueOf(name, text) {
   }
 }
 
-// Any is every act that the sandbox knows, in its own words, and what goes wrong for all.
+// Any offers every act that the sandbox knows, with its own help, and the network faults.
 function Any({ phones, does }) {
   const help = useLoaded("/sandbox/help");
   const [phone, setPhone] = useState("");
