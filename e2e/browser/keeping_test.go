@@ -140,7 +140,7 @@ func TestAKeyIsDeletedWithWhatItLeftRunning(t *testing.T) {
 	d.page.Await(`$("[role=menuitem].harm")`)
 	d.page.Run(`$("[role=menuitem].harm").click()`)
 	d.says("dialog .running", "https://example.org/hook")
-	d.check("Stop it all")
+	d.check("Stop all")
 	d.fill("Type leaver to go on", "leaver")
 	d.page.Press("Enter")
 	d.says(".toasts", "leaver was deleted")

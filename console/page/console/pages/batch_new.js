@@ -205,7 +205,7 @@ function DryRun({ list, missing, on, leaveOut, leave, names, rows }) {
   const all = list.numbers.length, gone = [...missing].filter(Boolean);
   return html`<section class="card"><header><h2>${t("dry.title")}</h2><p>${t("dry.about")}</p></header>
     <div class="form">${state ? html`<div class="asking"><${Meter} used=${state.done} of=${all} label=${t("dry.title")}/><div class="between"><p class="figures quiet" role="status">${t("batch.of", { done: number(state.done), of: number(all) })}</p><${Button} kind="small" word=${t("cancel")} act=${() => { state.stop.abort(); }}/></div></div>` :
-      html`<div class="buttons"><${Button} icon="search" word=${asked > 0 && asked < all ? t("dry.on") : all ? many("dry.do", all) : t("dry.title")} disabled=${!all || !by} act=${() => { ask(); }}/><span class="quiet">${by ? t("dry.by", { name: by }) : t("dry.nobody")}</span></div>`}
+      html`<div class="buttons"><${Button} icon="search" word=${asked > 0 && asked < all ? t("dry.on") : all ? many("dry.do", all) : t("dry.title")} disabled=${!all || !by} act=${() => { ask(); }}/><span class="quiet">${by ? t("dry.by", { name: by }) : t("dry.offline")}</span></div>`}
       ${error && html`<${Trouble} error=${error}/>`}
       ${asked > 0 && html`<div class="sums" role="status"><p class="state good"><${Icon} name="good"/><span>${many("dry.there", asked - gone.length)}</span></p>
         ${gone.length > 0 && html`<${Left} tone="bad" key="gone" word=${many("dry.missing", gone.length)} list=${gone.map((text) => ({ text, line: list.numbers.indexOf(text) + 1 })).slice(0, 101)}/><${Check} label=${t("dry.leave")} value=${leaveOut} on=${leave}/>`}</div>`}</div></section>`;

@@ -61,7 +61,7 @@ export default {
 "trouble.noAnswer": "{host} no responde. ¿Está Postern en marcha, y lo alcanza este equipo?",
 "trouble.late": "{host} no respondió a tiempo. Puede estar ocupado; no se perdió nada.",
 "trouble.session": "Tu sesión terminó.",
-"trouble.server": "Algo entre aquí y el programa respondió {status}.",
+"trouble.server": "Un proxy o una pasarela respondió {status}.",
 "trouble.request": "Petición {id}",
 "trouble.copy": "El navegador no deja copiar a esta página. Selecciona el texto y cópialo tú.",
 "code.SCOPE": "Tu clave no abre esto.",

@@ -61,7 +61,7 @@ export default {
 "trouble.noAnswer": "{host} não responde. O Postern está rodando, e este computador o alcança?",
 "trouble.late": "{host} não respondeu a tempo. Pode estar ocupado; nada se perdeu.",
 "trouble.session": "A sua sessão terminou.",
-"trouble.server": "Algo entre aqui e o programa respondeu {status}.",
+"trouble.server": "Um proxy ou gateway respondeu {status}.",
 "trouble.request": "Pedido {id}",
 "trouble.copy": "O navegador não deixa esta página copiar. Selecione o texto e copie você mesmo.",
 "code.SCOPE": "A sua chave não abre isto.",
