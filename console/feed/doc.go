@@ -1,29 +1,27 @@
-// Package feed tells pages of operators what changes, while it changes: instances,
-// batches, deliveries and figures, each message one JSON object.
+// Package feed streams changes of instances, batches, deliveries and figures to operator
+// pages. Each message is one JSON object.
 //
-// # What is told
+// # Delivery
 //
-// Whoever changes something says so by a method of [Feed], once the change is on the
-// disk. That costs one look at a number while nobody listens. For each [Stream] the
-// names of what changed are kept, and nothing else: the rows are read when the client
-// takes them, so that it is told how things are then, however often they changed since
-// the last time. What is told is therefore on the disk already, a row is never older
-// than the one told before it, and the last change of each row is told in the end.
+// The code that commits a change reports it by a method of [Feed], after the commit. While
+// no client is connected that costs one atomic load. Each [Stream] keeps only the names of
+// changed rows and reads a row when the client takes its message, so repeated changes
+// collapse into one message with the latest state. A message therefore never precedes its
+// commit, a row never goes back to an older state, and the last change of each row is sent.
 //
-// Rows go out every [Pause], at most [AtOnce] of them, so that neither two thousand
-// instances that flap nor a batch at full speed keep a page or this program busy. More
-// than [MostDeliveries] deliveries that changed in one pause are only counted.
+// Rows are sent every [Pause], at most [AtOnce] at a time, so that two thousand flapping
+// instances or a batch at full speed overload neither the page nor the program. If more
+// than [MostDeliveries] deliveries change within one pause, only their number is sent.
 //
-// # What it does not do
+// # Limits
 //
-// It remembers nothing for clients that are away: whoever comes, or comes back, loads
-// how things are over HTTP after the first message, and goes on from there with what
-// is told. A stream that a client takes so slowly that more than [MostWaiting] rows
-// wait for it ends by [ErrBehind].
+// The feed keeps no history. A client that connects or reconnects loads the current state
+// over HTTP after the first message and applies later messages to it. A stream with more
+// than [MostWaiting] pending rows ends with [ErrBehind].
 //
 // # Cost
 //
-// Whoever tells never waits: a stream is a map of names behind a mutex. One that
-// nothing happens to holds two timers. The most that a stream can come to hold is
-// [MostWaiting] names of 64 bytes and the messages of one read, 100 deliveries.
+// Reporting a change never blocks: a stream is a map of names behind a mutex. An idle
+// stream holds two timers. A stream holds at most [MostWaiting] names of 64 bytes and the
+// messages of one read, 100 deliveries.
 package feed

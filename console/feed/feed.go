@@ -12,50 +12,50 @@ import (
 )
 
 const (
-	// Pause is the time between what is told and what is told next.
+	// Pause is the interval between two groups of messages.
 	Pause = 200 * time.Millisecond
-	// AtOnce is how many rows are told after a pause.
+	// AtOnce is the maximum number of rows sent after a pause.
 	AtOnce = 200
-	// FiguresEvery is how often figures are told.
+	// FiguresEvery is the interval between two messages with figures.
 	FiguresEvery = 5 * time.Second
-	// MostDeliveries is how many deliveries are told one by one after a pause.
+	// MostDeliveries is the maximum number of deliveries sent as rows after a pause.
 	MostDeliveries = 100
-	// MostWaiting is how many rows of instances and batches may wait for a client.
+	// MostWaiting is the maximum number of pending instance and batch rows of a stream.
 	MostWaiting = 50_000
 )
 
-// ErrBehind ends a stream whose client does not keep up.
-var ErrBehind = errors.New("too much changed that the client did not take")
+// ErrBehind ends a stream whose client is too slow.
+var ErrBehind = errors.New("the client is too slow: too many changes are pending")
 
-// Config is what a Feed needs. All fields are required but Logger. The functions are
-// called by whoever takes messages; what they return is turned into JSON at once.
+// Config configures a Feed. All fields but Logger are required. [Stream.Next] calls the
+// functions and encodes their results as JSON immediately.
 type Config struct {
-	// Instance reads the row of an instance, its webhook only with webhooks; ok is false
-	// when there is none.
+	// Instance reads the row of an instance, with its webhook if webhooks is set; ok is
+	// false if there is none.
 	Instance func(id int64, webhooks bool) (name string, row any, ok bool)
-	// Batch reads the row of a batch, by the instances that opens reports, nil for all; ok is
-	// false when there is none.
+	// Batch reads the row of a batch, limited to the instances that opens accepts, nil for
+	// all; ok is false if there is none.
 	Batch func(id uuid.UUID, opens func(instance int64) bool) (owner uuid.UUID, row any, ok bool)
-	// Deliveries reads the rows of deliveries; those that are gone are left out.
+	// Deliveries reads the rows of deliveries and omits deleted ones.
 	Deliveries func(ids []uint64) []any
-	// Figures are those of now.
+	// Figures returns the current figures.
 	Figures func() any
 
 	Logger *slog.Logger // nil discards
 }
 
-// Viewer says what a client may be told. A function that is nil allows nothing; they
+// Viewer holds the permissions of a client. A nil function allows nothing. The functions
 // must not block.
 type Viewer struct {
 	Instance func(name string) bool
 	Batch    func(owner, id uuid.UUID) bool
-	Opens    func(instance int64) bool // of which rows of batches tell; nil: of all
+	Opens    func(instance int64) bool // instances visible in batch rows; nil: all
 	Delivery func(Delivery) bool
 	Webhooks bool // of the instances
 	Figures  bool
 }
 
-// Operator is a viewer who may be told everything.
+// Operator returns a viewer with all permissions.
 func Operator() Viewer {
 	return Viewer{
 		Instance: func(string) bool { return true },
@@ -66,25 +66,25 @@ func Operator() Viewer {
 	}
 }
 
-// Delivery is one whose record changed.
+// Delivery identifies a changed delivery record.
 type Delivery struct {
 	ID       uint64
-	Instance string // whose event it is, empty for a batch event
-	Global   bool   // it goes to the webhook of the operator
+	Instance string // owner of the event, empty for a batch event
+	Global   bool   // the receiver is the global webhook
 }
 
-// Feed hands on what changed. Its methods may be called from any goroutine, and none
-// blocks.
+// Feed distributes changes to streams. Its methods are safe for concurrent use and never
+// block.
 type Feed struct {
-	cfg       Config
-	log       *slog.Logger
-	listening atomic.Int64
+	cfg  Config
+	log  *slog.Logger
+	open atomic.Int64 // number of streams
 
 	mu      sync.RWMutex
 	streams map[*Stream]struct{}
 }
 
-// New returns a feed that nobody listens to.
+// New returns a feed without streams.
 func New(cfg Config) *Feed {
 	if cfg.Logger == nil {
 		cfg.Logger = slog.New(slog.DiscardHandler)
@@ -92,42 +92,42 @@ func New(cfg Config) *Feed {
 	return &Feed{cfg: cfg, log: cfg.Logger.With("component", "console"), streams: map[*Stream]struct{}{}}
 }
 
-// InstanceChanged tells that an instance has another row than before.
+// InstanceChanged reports that the row of an instance changed.
 func (f *Feed) InstanceChanged(id int64) {
-	f.each(func(s *Stream) { s.note(key{kind: anInstance, instance: id}, told{}) })
+	f.each(func(s *Stream) { s.note(key{kind: anInstance, instance: id}, deleted{}) })
 }
 
-// InstanceDeleted tells that there is no such instance any more.
+// InstanceDeleted reports that an instance was deleted.
 func (f *Feed) InstanceDeleted(id int64, name string) {
 	f.each(func(s *Stream) {
 		if s.viewer.Instance != nil && s.viewer.Instance(name) {
-			s.note(key{kind: noInstance, instance: id}, told{name: name})
+			s.note(key{kind: noInstance, instance: id}, deleted{name: name})
 		}
 	})
 }
 
-// BatchChanged tells that a batch has another row than before.
+// BatchChanged reports that the row of a batch changed.
 func (f *Feed) BatchChanged(id uuid.UUID) {
-	f.each(func(s *Stream) { s.note(key{kind: aBatch, batch: id}, told{}) })
+	f.each(func(s *Stream) { s.note(key{kind: aBatch, batch: id}, deleted{}) })
 }
 
-// BatchDeleted tells that there is no such batch any more.
+// BatchDeleted reports that a batch was deleted.
 func (f *Feed) BatchDeleted(id, owner uuid.UUID) {
 	f.each(func(s *Stream) {
 		if s.viewer.Batch != nil && s.viewer.Batch(owner, id) {
-			s.note(key{kind: noBatch, batch: id}, told{})
+			s.note(key{kind: noBatch, batch: id}, deleted{})
 		}
 	})
 }
 
-// DeliveriesChanged tells of deliveries that have other rows than before.
+// DeliveriesChanged reports that the rows of deliveries changed.
 func (f *Feed) DeliveriesChanged(all iter.Seq[Delivery]) {
 	f.each(func(s *Stream) { s.noteDeliveries(all) })
 }
 
 // each calls fn for every stream.
 func (f *Feed) each(fn func(*Stream)) {
-	if f.listening.Load() == 0 {
+	if f.open.Load() == 0 {
 		return
 	}
 	f.mu.RLock()
@@ -137,15 +137,15 @@ func (f *Feed) each(fn func(*Stream)) {
 	}
 }
 
-// Open begins to keep what a client is to be told. wake is called, from any goroutine,
-// when Next may have something; it must not block. The caller closes the stream.
+// Open opens a stream for a client. wake is called from any goroutine when Next may have
+// a message; it must not block. The caller must close the stream.
 func (f *Feed) Open(v Viewer, wake func()) *Stream {
-	s := &Stream{feed: f, viewer: v, wake: wake, waiting: map[key]told{}, crowd: map[uint64]struct{}{}}
+	s := &Stream{feed: f, viewer: v, wake: wake, waiting: map[key]deleted{}, crowd: map[uint64]struct{}{}}
 	s.begin()
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	f.streams[s] = struct{}{}
-	f.listening.Add(1)
+	f.open.Add(1)
 	return s
 }
 
@@ -154,6 +154,6 @@ func (f *Feed) leave(s *Stream) {
 	defer f.mu.Unlock()
 	if _, there := f.streams[s]; there {
 		delete(f.streams, s)
-		f.listening.Add(-1)
+		f.open.Add(-1)
 	}
 }

@@ -14,7 +14,7 @@ import (
 	"github.com/google/uuid"
 )
 
-// program has rows that tell how often they changed.
+// program has rows whose value is the number of their changes.
 type program struct {
 	*Feed
 	instances map[int64]int
@@ -70,7 +70,7 @@ func (p *program) deliver(from, to uint64) {
 	})
 }
 
-// client is a page that reads all that it is told.
+// client reads all messages of a stream.
 type client struct {
 	*Stream
 	t    *testing.T
@@ -91,7 +91,7 @@ func (p *program) open(t *testing.T, v Viewer) *client {
 	return c
 }
 
-// heard is a message in short: what it tells, and of what.
+// heard is a decoded message.
 type heard struct {
 	Type, Name string
 	ID         *uuid.UUID
@@ -103,7 +103,7 @@ type heard struct {
 	Figures    string
 }
 
-// takes reads what there is now.
+// takes reads the messages that are ready.
 func (c *client) takes() (all []heard) {
 	c.t.Helper()
 	for {
@@ -119,7 +119,7 @@ func (c *client) takes() (all []heard) {
 	}
 }
 
-// listens reads all that is told for a while, as it comes.
+// listens reads messages for d.
 func (c *client) listens(d time.Duration) (all []heard) {
 	c.t.Helper()
 	for over := time.After(d); ; {
@@ -127,7 +127,7 @@ func (c *client) listens(d time.Duration) (all []heard) {
 		select {
 		case <-c.woke:
 		case <-over:
-			synctest.Wait() // a pause that is over now, too
+			synctest.Wait() // include a pause that ends now
 			return append(all, c.takes()...)
 		}
 	}
@@ -145,38 +145,38 @@ func bubble(t *testing.T, fn func(t *testing.T, p *program)) {
 	synctest.Test(t, func(t *testing.T) { fn(t, newProgram()) })
 }
 
-func TestNothingIsComputedWhenNobodyListens(t *testing.T) {
+func TestChangesCostNothingWithoutStreams(t *testing.T) {
 	bubble(t, func(t *testing.T, p *program) {
-		tell := func() {
+		report := func() {
 			p.InstanceChanged(1)
 			p.InstanceDeleted(1, "i1")
 			p.BatchChanged(p.owner)
 			p.BatchDeleted(p.owner, p.owner)
 		}
-		if n := testing.AllocsPerRun(100, tell); n != 0 {
-			t.Errorf("telling nobody takes %v allocations", n)
+		if n := testing.AllocsPerRun(100, report); n != 0 {
+			t.Errorf("without streams a report makes %v allocations", n)
 		}
 		c := p.open(t, Operator())
 		c.takes()
 		c.Close()
 		c.Close() // again does nothing
 		before := p.reads.Load()
-		tell()
+		report()
 		p.deliver(1, 5)
 		time.Sleep(time.Minute)
 		if after := p.reads.Load(); after != before || c.takes() != nil {
-			t.Errorf("%d rows were read for nobody", after-before)
+			t.Errorf("%d rows were read without streams", after-before)
 		}
 	})
 }
 
-func TestHelloIsFirstAndFiguresComeAtOnceAndEveryFiveSeconds(t *testing.T) {
+func TestHelloThenFiguresEveryFiveSeconds(t *testing.T) {
 	bubble(t, func(t *testing.T, p *program) {
 		c := p.open(t, Operator())
 		p.flap(1)
 		all := c.listens(16 * time.Second)
 		if got := types(all); !slices.Equal(got, []string{"hello", "figures", "instance", "figures", "figures", "figures"}) {
-			t.Errorf("told %v", got)
+			t.Errorf("got %v", got)
 		}
 		if at, err := time.Parse(time.RFC3339, all[0].At); err != nil || time.Since(at) > time.Minute || all[1].Figures != "<&>" {
 			t.Errorf("hello says %+v, figures %+v", all[0], all[1])
@@ -184,7 +184,7 @@ func TestHelloIsFirstAndFiguresComeAtOnceAndEveryFiveSeconds(t *testing.T) {
 	})
 }
 
-func TestARowIsToldAsItIsWhenItIsSentHoweverOftenItChangedBefore(t *testing.T) {
+func TestRepeatedChangesSendOneCurrentRow(t *testing.T) {
 	bubble(t, func(t *testing.T, p *program) {
 		c := p.open(t, Operator())
 		c.takes()
@@ -198,11 +198,11 @@ func TestARowIsToldAsItIsWhenItIsSentHoweverOftenItChangedBefore(t *testing.T) {
 		synctest.Wait()
 		all := c.takes()
 		if len(all) != 2 || all[0].Type != "instance" || all[0].Name != "i1" || all[0].Instance != 1000 || all[1].Type != "batch" || all[1].Batch != 1000 {
-			t.Errorf("told %+v", all)
+			t.Errorf("got %+v", all)
 		}
 		p.flap(1)
 		if early := c.takes(); len(early) != 0 {
-			t.Errorf("told %+v before the pause was over", early)
+			t.Errorf("got %+v before the pause ended", early)
 		}
 		if all = c.listens(Pause); len(all) != 1 || all[0].Instance != 1001 {
 			t.Errorf("then %+v", all)
@@ -210,7 +210,7 @@ func TestARowIsToldAsItIsWhenItIsSentHoweverOftenItChangedBefore(t *testing.T) {
 	})
 }
 
-func TestWhatIsGoneIsToldOnceAndItsRowNoMore(t *testing.T) {
+func TestDeletionIsSentOnceWithoutRow(t *testing.T) {
 	bubble(t, func(t *testing.T, p *program) {
 		c := p.open(t, Operator())
 		c.takes()
@@ -222,7 +222,7 @@ func TestWhatIsGoneIsToldOnceAndItsRowNoMore(t *testing.T) {
 		p.BatchDeleted(id, p.owner)
 		all := c.listens(Pause)
 		if len(all) != 2 || all[0].Type != "instanceDeleted" || all[0].Name != "i7" || all[1].Type != "batchDeleted" || *all[1].ID != id {
-			t.Errorf("told %+v", all)
+			t.Errorf("got %+v", all)
 		}
 	})
 }
@@ -241,7 +241,7 @@ func TestDeliveriesUnderLoadAreCounted(t *testing.T) {
 			p.deliver(1, 2*MostDeliveries)
 		}
 		if all = c.listens(Pause); len(all) != 1 || all[0].Type != "deliveries" || all[0].Changed != 20*MostDeliveries {
-			t.Errorf("told %+v", all)
+			t.Errorf("got %+v", all)
 		}
 		p.deliver(5, 5)
 		if all = c.listens(Pause); len(all) != 1 || all[0].Delivery != 5 {
@@ -250,7 +250,7 @@ func TestDeliveriesUnderLoadAreCounted(t *testing.T) {
 	})
 }
 
-func TestAViewerIsToldOnlyWhatItMaySee(t *testing.T) {
+func TestViewerPermissions(t *testing.T) {
 	bubble(t, func(t *testing.T, p *program) {
 		blind := p.open(t, Viewer{})
 		reader := p.open(t, Viewer{
@@ -270,22 +270,21 @@ func TestAViewerIsToldOnlyWhatItMaySee(t *testing.T) {
 		for _, want := range []struct {
 			who  string
 			c    *client
-			told []string
+			want []string
 		}{
-			{"who may see nothing", blind, []string{"hello"}},
-			{"who reads one instance", reader, []string{"hello", "delivery", "delivery", "instance"}},
+			{"a viewer without permissions", blind, []string{"hello"}},
+			{"a reader of one instance", reader, []string{"hello", "delivery", "delivery", "instance"}},
 			{"the owner of batches", owner, []string{"hello", "batch", "batchDeleted"}},
 			{"another user", stranger, []string{"hello"}},
 		} {
-			if got := types(want.c.listens(time.Minute)); !slices.Equal(got, want.told) {
-				t.Errorf("%s is told %v", want.who, got)
+			if got := types(want.c.listens(time.Minute)); !slices.Equal(got, want.want) {
+				t.Errorf("%s gets %v", want.who, got)
 			}
 		}
 	})
 }
 
-// TestAnInstanceIsToldWithItsWebhookToWhoMaySeeIt
-func TestAnInstanceIsToldWithItsWebhookToWhoMaySeeIt(t *testing.T) {
+func TestWebhookNeedsPermission(t *testing.T) {
 	bubble(t, func(t *testing.T, p *program) {
 		reader, operator := p.open(t, Viewer{Instance: func(string) bool { return true }}), p.open(t, Operator())
 		reader.listens(Pause)
@@ -294,36 +293,36 @@ func TestAnInstanceIsToldWithItsWebhookToWhoMaySeeIt(t *testing.T) {
 		for c, want := range map[*client]int{reader: -1, operator: 1} {
 			for _, m := range c.listens(time.Minute) {
 				if m.Type == "instance" && m.Instance != want {
-					t.Errorf("told %+v, not %v", m, want)
+					t.Errorf("got %+v, not %v", m, want)
 				}
 			}
 		}
 	})
 }
 
-// TestTwoThousandInstancesThatFlapCostASlowReaderTheirNamesOnly: it gets the newest
-// state of each in the end.
-func TestTwoThousandInstancesThatFlapCostASlowReaderTheirNamesOnly(t *testing.T) {
+// TestSlowReaderHoldsOnlyNames lets 2000 instances flap: a slow reader keeps one name each
+// and finally gets the newest state of each.
+func TestSlowReaderHoldsOnlyNames(t *testing.T) {
 	const many, changes = 2000, 1000
 	bubble(t, func(t *testing.T, p *program) {
 		slow, fast := p.open(t, Operator()), p.open(t, Operator())
 		slow.takes()
-		told := 0
+		messages := 0
 		for range changes {
 			for id := range int64(many) {
 				p.flap(id)
 			}
 			time.Sleep(time.Millisecond)
-			told += len(fast.takes())
+			messages += len(fast.takes())
 		}
 		slow.mu.Lock()
 		waiting, queued := len(slow.waiting), len(slow.order)
 		slow.mu.Unlock()
 		if waiting != many || queued != many {
-			t.Errorf("%d names wait for the slow reader, %d in a row", waiting, queued)
+			t.Errorf("%d names are pending for the slow reader, %d in order", waiting, queued)
 		}
-		if most := 2 + (AtOnce+1)*int(changes*time.Millisecond/Pause); told > most {
-			t.Errorf("the fast one was told %d times in a second, at most %d", told, most)
+		if most := 2 + (AtOnce+1)*int(changes*time.Millisecond/Pause); messages > most {
+			t.Errorf("the fast reader got %d messages in a second, want at most %d", messages, most)
 		}
 		last := map[string]int{}
 		for _, h := range append(slow.listens(5*time.Second), fast.takes()...) {
@@ -333,13 +332,13 @@ func TestTwoThousandInstancesThatFlapCostASlowReaderTheirNamesOnly(t *testing.T)
 		}
 		for id := range int64(many) {
 			if n := last[fmt.Sprint("i", id)]; n != changes {
-				t.Fatalf("of %d the slow reader knows change %d", id, n)
+				t.Fatalf("the slow reader has instance %d at change %d", id, n)
 			}
 		}
 	})
 }
 
-func TestAReaderForWhomTooMuchWaitsEnds(t *testing.T) {
+func TestStreamEndsWithErrBehind(t *testing.T) {
 	bubble(t, func(t *testing.T, p *program) {
 		c := p.open(t, Operator())
 		for id := range int64(MostWaiting) {
@@ -351,16 +350,16 @@ func TestAReaderForWhomTooMuchWaitsEnds(t *testing.T) {
 		p.InstanceDeleted(-1, "i")
 		p.InstanceDeleted(-2, "i")
 		if c.takes(); !errors.Is(c.err, ErrBehind) {
-			t.Errorf("it goes on: %v", c.err)
+			t.Errorf("the stream continues: %v", c.err)
 		}
 		if len(c.waiting) != 0 {
-			t.Errorf("%d names are kept for it", len(c.waiting))
+			t.Errorf("%d names remain", len(c.waiting))
 		}
 	})
 }
 
-// TestAnHourOfLiveEventsLeavesMemoryFlat, of which the first minute makes all room
-// that there ever is.
+// TestAnHourOfLiveEventsLeavesMemoryFlat compares the heap after an hour with the heap
+// after the first minute.
 func TestAnHourOfLiveEventsLeavesMemoryFlat(t *testing.T) {
 	bubble(t, func(t *testing.T, p *program) {
 		c := p.open(t, Operator())
@@ -386,8 +385,8 @@ func TestAnHourOfLiveEventsLeavesMemoryFlat(t *testing.T) {
 	})
 }
 
-// BenchmarkAnHourOfLiveEvents is what a page costs that stays open while 2 000
-// instances change state ten times a minute each and 200 deliveries a second end.
+// BenchmarkAnHourOfLiveEvents measures one open page while 2000 instances change state ten
+// times a minute each and 200 deliveries end every second.
 func BenchmarkAnHourOfLiveEvents(b *testing.B) {
 	var peak uint64
 	for b.Loop() {
@@ -404,7 +403,7 @@ func BenchmarkAnHourOfLiveEvents(b *testing.B) {
 				p.flap((second*333 + i) % 2000)
 			}
 			p.deliver(uint64(second)*200, uint64(second)*200+199)
-			s.opened() // a pause is over
+			s.opened() // ends the pause
 			for body, _ := s.Next(); body != nil; body, _ = s.Next() {
 			}
 			if second%600 == 0 {

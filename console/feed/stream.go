@@ -12,7 +12,7 @@ import (
 	"github.com/google/uuid"
 )
 
-// key names what changed.
+// key identifies a changed row.
 type key struct {
 	kind     kind
 	instance int64
@@ -28,33 +28,33 @@ const (
 	noBatch
 )
 
-// told is what has to be known of something that is gone.
-type told struct{ name string }
+// deleted holds the name of a deleted row; it is empty for a changed one.
+type deleted struct{ name string }
 
-// Stream is what one client is to be told. Next is for one goroutine.
+// Stream holds the pending messages of one client. Only one goroutine may call Next.
 type Stream struct {
 	feed   *Feed
 	viewer Viewer
 	wake   func()
 
-	ready [][]byte // messages that are made; the goroutine of Next alone has them
+	ready [][]byte // encoded messages; used only by Next
 
 	mu      sync.Mutex
 	closed  bool
 	behind  bool
-	waiting map[key]told
-	order   []key               // of waiting
-	crowd   map[uint64]struct{} // deliveries that changed
-	counted int                 // deliveries that changed, when they are too many
-	armed   bool                // pause runs
-	room    int                 // rows that may be told before the next pause
-	open    bool                // deliveries may be told before the next pause
-	figures bool                // figures may be told
+	waiting map[key]deleted
+	order   []key               // order of waiting
+	crowd   map[uint64]struct{} // changed deliveries
+	counted int                 // number of changed deliveries, above MostDeliveries
+	armed   bool                // pause is running
+	room    int                 // rows left before the next pause
+	open    bool                // deliveries may be sent before the next pause
+	figures bool                // figures are due
 	pause   *time.Timer
 	tick    *time.Timer
 }
 
-// begin has the stream say hello.
+// begin queues the hello message and starts the timers.
 func (s *Stream) begin() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -67,7 +67,7 @@ func (s *Stream) begin() {
 	}
 }
 
-// Close lets the client go.
+// Close removes the stream from the feed and drops its pending messages.
 func (s *Stream) Close() {
 	s.feed.leave(s)
 	s.mu.Lock()
@@ -79,8 +79,8 @@ func (s *Stream) Close() {
 	}
 }
 
-// note keeps a name until its row is told.
-func (s *Stream) note(k key, t told) {
+// note marks a row as changed.
+func (s *Stream) note(k key, d deleted) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if _, waits := s.waiting[k]; waits || s.closed || s.behind {
@@ -91,7 +91,7 @@ func (s *Stream) note(k key, t told) {
 		s.wake()
 		return
 	}
-	s.waiting[k] = t
+	s.waiting[k] = d
 	s.order = append(s.order, k)
 	s.arm()
 }
@@ -123,7 +123,7 @@ func (s *Stream) noteDeliveries(all iter.Seq[Delivery]) {
 	}
 }
 
-// arm has what waits told after the pause, unless that is so already.
+// arm starts the pause, unless it is running or rows may still be sent.
 func (s *Stream) arm() {
 	if !s.armed && s.room == 0 && !s.open {
 		s.armed = true
@@ -131,7 +131,7 @@ func (s *Stream) arm() {
 	}
 }
 
-// opened is the end of a pause.
+// opened ends the pause.
 func (s *Stream) opened() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -151,8 +151,8 @@ func (s *Stream) ticked() {
 	}
 }
 
-// Next is the next message, nil when there is none before wake is called again. Its
-// error is ErrBehind.
+// Next returns the next message, or nil if there is none until wake is called again. The
+// only error is ErrBehind.
 func (s *Stream) Next() ([]byte, error) {
 	for {
 		if len(s.ready) > 0 {
@@ -169,8 +169,8 @@ func (s *Stream) Next() ([]byte, error) {
 	}
 }
 
-// take takes something of what waits, and returns what makes its messages; nil when
-// nothing may be told now.
+// take removes a pending change and returns the function that encodes its messages, or
+// nil if nothing may be sent now.
 func (s *Stream) take() (func() [][]byte, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -191,15 +191,15 @@ func (s *Stream) take() (func() [][]byte, error) {
 		return func() [][]byte { return s.showDeliveries(ids) }, nil
 	case s.room > 0 && len(s.order) > 0:
 		k := s.order[0]
-		t := s.waiting[k]
+		d := s.waiting[k]
 		delete(s.waiting, k)
 		s.order = s.order[1:]
 		s.room--
-		return func() [][]byte { return s.show(k, t) }, nil
+		return func() [][]byte { return s.show(k, d) }, nil
 	}
 	s.room, s.open = 0, false
 	if len(s.order) == 0 {
-		s.order, s.waiting = nil, map[key]told{} // what a crowd left room for is not kept
+		s.order, s.waiting = nil, map[key]deleted{} // release the memory of a burst
 	}
 	if len(s.order) > 0 || len(s.crowd) > 0 || s.counted > 0 {
 		s.arm()
@@ -207,7 +207,7 @@ func (s *Stream) take() (func() [][]byte, error) {
 	return nil, nil
 }
 
-// message is all that is ever told.
+// message is the JSON form of every message.
 type message struct {
 	Type     string     `json:"type"`
 	At       string     `json:"at,omitempty"`
@@ -222,9 +222,9 @@ type message struct {
 
 func now() string { return time.Now().UTC().Format("2006-01-02T15:04:05.000Z") }
 
-// show makes the message about something, none when there is nothing to tell any more
-// or the viewer may not be told.
-func (s *Stream) show(k key, t told) [][]byte {
+// show encodes the message for a row, or none if the row is gone or the viewer may not
+// see it.
+func (s *Stream) show(k key, d deleted) [][]byte {
 	switch k.kind {
 	case anInstance:
 		name, row, ok := s.feed.cfg.Instance(k.instance, s.viewer.Webhooks)
@@ -232,7 +232,7 @@ func (s *Stream) show(k key, t told) [][]byte {
 			return s.one(message{Type: "instance", Name: name, Instance: row})
 		}
 	case noInstance:
-		return s.one(message{Type: "instanceDeleted", Name: t.name})
+		return s.one(message{Type: "instanceDeleted", Name: d.name})
 	case aBatch:
 		if s.viewer.Batch == nil {
 			return nil
@@ -270,7 +270,7 @@ func (s *Stream) message(m message) []byte {
 	e := json.NewEncoder(&body)
 	e.SetEscapeHTML(false)
 	if err := e.Encode(m); err != nil {
-		s.feed.log.Error("a row cannot be told", "type", m.Type, "error", err)
+		s.feed.log.Error("a row could not be encoded", "type", m.Type, "error", err)
 		return nil
 	}
 	return bytes.TrimSuffix(body.Bytes(), []byte("\n"))

@@ -9,7 +9,7 @@ import (
 )
 
 // TestThePageInABrowser runs testdata/walk.js and walk_keep.js in the page, on the stage. The
-// browser's clock skips the pauses, so it takes seconds.
+// browser uses virtual time, so it takes seconds.
 func TestThePageInABrowser(t *testing.T) {
 	t.Parallel()
 	result := browser.Walk(t, stage(t, "walk_keep.js", "walk.js")+"/")
@@ -17,11 +17,11 @@ func TestThePageInABrowser(t *testing.T) {
 		t.Error(rule)
 	}
 	if result.Steps == 0 {
-		t.Error("nothing was walked")
+		t.Error("no step ran")
 	}
 }
 
-// TestChatsAndBatchesInABrowser runs testdata/walk_talk.js in the page, a step after the other.
+// TestChatsAndBatchesInABrowser runs testdata/walk_talk.js in the page, step by step.
 func TestChatsAndBatchesInABrowser(t *testing.T) {
 	t.Parallel()
 	if testing.Short() {
@@ -33,7 +33,7 @@ func TestChatsAndBatchesInABrowser(t *testing.T) {
 	page.Run(`stage.settled()`)
 	names := strings.Split(page.Text(`walk.names.join("\n")`), "\n")
 	if len(names) < 10 {
-		t.Fatalf("only %q are walked", names)
+		t.Fatalf("only the steps %q", names)
 	}
 	for _, name := range names {
 		if found := page.Text(fmt.Sprintf("walk.run(%q).then((found) => found.join(`\n`))", name)); found != "" {

@@ -1,10 +1,9 @@
-// Package page is the console: the page for people who would rather look
-// than call. docs/console.md says by which ideas it is made.
+// Package page serves the web console. docs/console.md describes its design.
 //
-// The page and its files are the same for everybody and hold nothing secret.
-// What it shows it asks of the HTTP interface, with the session that its user
-// signs in to; the key is kept nowhere. It loads nothing from elsewhere, and its
-// policy forbids it to.
+// The page and its files are the same for all users and contain no secrets. The page
+// gets its data from the HTTP API with the session of the signed-in user; it does not
+// store the key. It loads nothing from other origins, and its Content-Security-Policy
+// forbids that.
 package page
 
 import (
@@ -24,36 +23,35 @@ import (
 	"sync"
 )
 
-// What is served: the page's own files, and the modules of others beside them.
+// files holds the page's own files and the vendored modules.
 //
 //go:embed console vendored
 var files embed.FS
 
-// below is where every file but the page itself is served.
+// below is the path prefix of all files but the page itself.
 const below = "/dashboard/"
 
-// medias are the types of what is served, so that they do not depend on the
-// tables of the machine.
+// medias maps file extensions to media types, independent of the system's tables.
 var medias = map[string]string{
 	".html": "text/html; charset=utf-8", ".css": "text/css; charset=utf-8",
 	".js": "text/javascript; charset=utf-8", ".mjs": "text/javascript; charset=utf-8", ".svg": "image/svg+xml",
 }
 
-// Pages returns the handler of each path: the page itself at "/", and its
-// files below /dashboard/. They answer GET. All references are relative to the
-// page, so that it works below any path that ends with a slash.
+// Pages returns the handlers by path: the page at "/" and its files below /dashboard/.
+// They answer GET. All references are relative, so the page works below any path that
+// ends with a slash.
 func Pages() map[string]http.Handler {
 	pages := map[string]http.Handler{}
 	policy := sync.OnceValue(Policy)
 	_ = fs.WalkDir(files, ".", func(name string, d fs.DirEntry, err error) error {
-		if err != nil || d.IsDir() || medias[path.Ext(name)] == "" { // it is embedded; texts about the modules are not for the page
+		if err != nil || d.IsDir() || medias[path.Ext(name)] == "" { // embedded, so err is nil; other files such as READMEs are not served
 			return err
 		}
 		if name == "console/portal.html" {
-			return nil // it is nowhere without a link
+			return nil // served by Portal
 		}
 		if strings.HasPrefix(name, wordsFolder+"/") {
-			name = path.Dir(name) + ".js" // its parts are sent as one
+			name = path.Dir(name) + ".js" // its parts are sent as one file
 		}
 		if isPartOfStyles(name) {
 			name = stylesFile
@@ -68,19 +66,18 @@ func Pages() map[string]http.Handler {
 	return pages
 }
 
-// Portal returns the handler of the page that a portal link leads to, below a path
-// of two words beside the console.
+// Portal returns the handler of the portal link page. Its references assume a path of two
+// segments beside the console.
 func Portal() http.Handler {
 	const name = "console/portal.html"
 	return &file{name: name, policy: sync.OnceValue(func() string { return policyOf(name) }), load: sync.OnceValue(func() content { return read(name) })}
 }
 
-// Policy is the Content-Security-Policy of the console.
+// Policy returns the Content-Security-Policy of the console.
 func Policy() string { return policyOf("console/index.html") }
 
-// policyOf is the Content-Security-Policy of a page: it runs its own modules
-// and talks to its own server only. What the page has inside it is the map of its
-// modules' names, which the policy names by its hash.
+// policyOf returns the Content-Security-Policy of a page. It allows only the page's own
+// modules and server, and the inline import map by its hash.
 func policyOf(name string) string {
 	page, _ := files.ReadFile(name)
 	var inline strings.Builder
@@ -92,13 +89,13 @@ func policyOf(name string) string {
 		"media-src blob:; base-uri 'none'; form-action 'none'; frame-ancestors 'none'"
 }
 
-// content is a file as it is sent.
+// content is a file in the forms in which it is sent.
 type content struct {
-	plain, packed []byte // packed by gzip; nil when that saves nothing
+	plain, packed []byte // packed is gzip, nil if that is not smaller
 	tag           string
 }
 
-// source is what is sent of a file of the page: less than what is written, see [squeeze].
+// source returns the served form of a file, see [squeeze].
 func source(name string) ([]byte, error) {
 	if language, is := strings.CutPrefix(name, wordsFolder+"/"); is {
 		return wordsModule(strings.TrimSuffix(language, ".js"))
@@ -112,14 +109,14 @@ func source(name string) ([]byte, error) {
 
 func read(name string) content {
 	raw, err := source(name)
-	if err != nil { // it is embedded
+	if err != nil { // embedded files can be read
 		return content{}
 	}
 	sum := sha256.Sum256(raw)
 	c := content{plain: raw, tag: hex.EncodeToString(sum[:12])}
 	var packed bytes.Buffer
-	w, _ := gzip.NewWriterLevel(&packed, gzip.BestCompression) // the level is one that it knows
-	_, _ = w.Write(raw)                                        // to memory
+	w, _ := gzip.NewWriterLevel(&packed, gzip.BestCompression) // a valid level
+	_, _ = w.Write(raw)                                        // in memory
 	_ = w.Close()
 	if packed.Len() < len(raw) {
 		c.packed = packed.Bytes()
@@ -133,8 +130,8 @@ type file struct {
 	load   func() content
 }
 
-// ServeHTTP sends the file, packed when the client takes that, or nothing but
-// 304 when the client has it.
+// ServeHTTP sends the file, compressed if the client accepts gzip, or 304 if the client
+// has the current version.
 func (f *file) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	c := f.load()
 	body, tag := c.plain, `"`+c.tag+`"`
@@ -158,11 +155,10 @@ func (f *file) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	}
 	h.Set("Content-Type", medias[path.Ext(f.name)])
 	h.Set("Content-Length", strconv.Itoa(len(body)))
-	_, _ = w.Write(body) // a client that is gone needs no answer
+	_, _ = w.Write(body) // the client may have disconnected
 }
 
-// takesGzip tells whether the client named gzip, or everything, and did not
-// take it back with q=0.
+// takesGzip reports whether the client accepts gzip or *, with q above 0.
 func takesGzip(r *http.Request) bool {
 	takes := false
 	for _, header := range r.Header.Values("Accept-Encoding") {
@@ -181,7 +177,7 @@ func takesGzip(r *http.Request) bool {
 	return takes
 }
 
-// has tells whether the client named the file's tag as one that it has.
+// has reports whether If-None-Match names the tag.
 func has(r *http.Request, tag string) bool {
 	for _, header := range r.Header.Values("If-None-Match") {
 		for one := range strings.SplitSeq(header, ",") {

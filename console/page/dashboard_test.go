@@ -27,8 +27,8 @@ func get(t *testing.T, page http.Handler, header http.Header) (*http.Response, [
 	return res, body
 }
 
-func TestThePageLoadsNothingFromElsewhereAndRunsNothingInline(t *testing.T) {
-	// A link is followed by whoever wants to; it loads nothing.
+func TestPageLoadsNoExternalOrInlineCode(t *testing.T) {
+	// A link loads nothing by itself.
 	link := []byte(`href="https://web.whatsapp.com/" target="_blank" rel="noreferrer"`)
 	forbidden := regexp.MustCompile(`(?:src|href|from|import\(?|url\()[=: ]*["']?(?:https?:)?//|@import|\son[a-z]+="|style="|innerHTML|dangerouslySetInnerHTML|eval\(|new Function`)
 	for name, page := range Pages() {
@@ -40,7 +40,7 @@ func TestThePageLoadsNothingFromElsewhereAndRunsNothingInline(t *testing.T) {
 			t.Errorf("%s has the policy %s", name, p)
 		}
 		if strings.HasPrefix(name, "/dashboard/vendored/") {
-			continue // held against their releases
+			continue // checked against their releases
 		}
 		if found := forbidden.Find(bytes.ReplaceAll(body, link, nil)); found != nil {
 			t.Errorf("%s has %q", name, found)
@@ -48,7 +48,7 @@ func TestThePageLoadsNothingFromElsewhereAndRunsNothingInline(t *testing.T) {
 	}
 }
 
-func TestAFileIsSentPackedAndOnce(t *testing.T) {
+func TestCompressionAndETag(t *testing.T) {
 	page := Pages()["/dashboard/main.js"]
 	plain, raw := get(t, page, nil)
 	packed, body := get(t, page, http.Header{"Accept-Encoding": {"br, gzip;q=0.8"}})
@@ -80,7 +80,7 @@ func TestAFileIsSentPackedAndOnce(t *testing.T) {
 	}
 }
 
-// budget is what all that is served may weigh, packed.
+// budget is the limit of all served files, compressed, in bytes.
 const budget = 150_000
 
 func TestAllOfItIsSmall(t *testing.T) {
@@ -91,7 +91,7 @@ func TestAllOfItIsSmall(t *testing.T) {
 	}
 	t.Logf("%d bytes packed in %d files", sum, len(Pages()))
 	if sum > budget {
-		t.Errorf("%d bytes packed, more than %d", sum, budget)
+		t.Errorf("%d bytes packed, want at most %d", sum, budget)
 	}
 }
 
@@ -108,7 +108,7 @@ func TestEveryFileIsServedAndAskedFor(t *testing.T) {
 		_, body := get(t, page, nil)
 		for _, found := range reference.FindAllSubmatch(body, -1) {
 			to := string(found[1]) + string(found[2]) + string(found[3])
-			at := path.Join("/", to) // of the page, wherever it is written
+			at := path.Join("/", to) // relative to the page
 			switch {
 			case known[to] != "":
 				at = known[to]
@@ -116,7 +116,7 @@ func TestEveryFileIsServedAndAskedFor(t *testing.T) {
 				at = path.Join(path.Dir(name), to)
 			}
 			if pages[at] == nil {
-				t.Errorf("%s refers to %s, which nobody serves", name, to)
+				t.Errorf("%s refers to %s, which is not served", name, to)
 			}
 			asked[at] = true
 		}
@@ -128,9 +128,9 @@ func TestEveryFileIsServedAndAskedFor(t *testing.T) {
 	}
 }
 
-// TestThePageNamesEveryModuleThatItBeginsWith: so that they are all asked for at once, and not
-// one after the other as each is read.
-func TestThePageNamesEveryModuleThatItBeginsWith(t *testing.T) {
+// TestPagePreloadsEveryStartModule checks that the browser can request all start modules at
+// once.
+func TestPagePreloadsEveryStartModule(t *testing.T) {
 	page, err := files.ReadFile("console/index.html")
 	if err != nil {
 		t.Fatal(err)
@@ -153,12 +153,12 @@ func TestThePageNamesEveryModuleThatItBeginsWith(t *testing.T) {
 	}
 	for name := range needed {
 		if !named[name] {
-			t.Errorf("the page does not name %s", name)
+			t.Errorf("the page does not preload %s", name)
 		}
 	}
 	for name, ours := range named {
 		if ours && !needed[name] {
-			t.Errorf("the page names %s, which it does not begin with", name)
+			t.Errorf("the page preloads %s, which is no start module", name)
 		}
 	}
 }

@@ -12,7 +12,7 @@ import (
 	"postern/e2e/browser"
 )
 
-// axe returns the script of axe-core, which is fetched with npm where that can be had.
+// axe returns the script of axe-core, fetched with npm, or skips the test.
 func axe(t *testing.T) string {
 	t.Helper()
 	if testing.Short() {
@@ -26,7 +26,7 @@ func axe(t *testing.T) string {
 	cmd := exec.CommandContext(t.Context(), npm, "install", "--no-save", "--no-audit", "--no-fund", "--ignore-scripts", "axe-core@4.14.1")
 	cmd.Dir = folder
 	if out, err := cmd.CombinedOutput(); err != nil {
-		t.Skipf("axe-core cannot be had: %.300s", out)
+		t.Skipf("axe-core is unavailable: %.300s", out)
 	}
 	raw, err := os.ReadFile(filepath.Join(folder, "node_modules", "axe-core", "axe.min.js"))
 	if err != nil {
@@ -35,9 +35,9 @@ func axe(t *testing.T) string {
 	return string(raw)
 }
 
-// opened is a page of the stage at a place, with its act done.
+// opened loads a page of the stage and performs the act of the shot.
 func opened(page *browser.Page, url string, s shot) {
-	page.Go("about:blank#" + s.name) // so that nothing of the one before is left
+	page.Go("about:blank#" + s.name) // discard the page before
 	page.Go(url + "&scene=" + s.scene + "#/" + s.place)
 	page.Run(`stage.settled()`)
 	if s.act != "" {
@@ -46,20 +46,20 @@ func opened(page *browser.Page, url string, s shot) {
 	}
 }
 
-// window is how a page is looked at.
+// window is a size, colour scheme and language.
 type window struct {
 	width    int
 	dark     bool
 	language string
 }
 
-// windows are those that the pages are looked at in, by turns, so that a run takes a
-// minute; with EVERYWHERE set, each page in all of them.
+// windows are used in turn, so that a run takes a minute; with EVERYWHERE set, each page is
+// checked in all of them.
 var windows = []window{{1280, false, "pt"}, {390, true, "es"}, {320, false, "es"}, {768, true, "pt"}, {3840, false, "es"}}
 
-// TestEveryPage looks at every page, light and dark: axe-core finds no violation of WCAG
-// 2.2 AA; nothing has to be scrolled sideways and nothing is cut off, down to 320 pixels;
-// no key of a word is shown, and nothing in English in another language.
+// TestEveryPage checks every page, light and dark: axe-core finds no violation of WCAG
+// 2.2 AA; nothing scrolls sideways or is cut off, down to 320 pixels; no key is shown, and
+// no English text in another language.
 func TestEveryPage(t *testing.T) {
 	t.Parallel()
 	if testing.Short() {
@@ -67,7 +67,7 @@ func TestEveryPage(t *testing.T) {
 	}
 	url, page := stage(t)+"/?", browser.Open(t).Page()
 	words := tables(t)
-	page.Do("Page.setBypassCSP", map[string]any{"enabled": true}, nil) // for axe alone
+	page.Do("Page.setBypassCSP", map[string]any{"enabled": true}, nil) // for axe only
 	var script string
 	t.Run("barriers", func(t *testing.T) { script = axe(t) })
 	page.Go(url + "scene=empty")
@@ -112,14 +112,14 @@ func within(t *testing.T, page *browser.Page, s shot, w window) {
 
 func speaks(t *testing.T, page *browser.Page, s shot, w window, words map[string]map[string]string) {
 	t.Helper()
-	told := page.Text(`document.documentElement.lang + "\n" + document.body.innerText`)
-	if !strings.HasPrefix(told, w.language) {
-		t.Errorf("%s, %+v: is in %.2s", s.name, w, told)
+	text := page.Text(`document.documentElement.lang + "\n" + document.body.innerText`)
+	if !strings.HasPrefix(text, w.language) {
+		t.Errorf("%s, %+v: is in %.2s", s.name, w, text)
 	}
-	line := " " + strings.ReplaceAll(told, "\n", " ") + " "
-	for key, text := range words["en"] {
-		if len(text) > 14 && text != words[w.language][key] && !strings.Contains(text, "{") && strings.Contains(told, text) {
-			t.Errorf("%s, %+v: says %q", s.name, w, text)
+	line := " " + strings.ReplaceAll(text, "\n", " ") + " "
+	for key, word := range words["en"] {
+		if len(word) > 14 && word != words[w.language][key] && !strings.Contains(word, "{") && strings.Contains(text, word) {
+			t.Errorf("%s, %+v: says %q", s.name, w, word)
 		}
 		if strings.Contains(key, ".") && strings.Contains(line, " "+key+" ") && !strings.HasPrefix(key, "event.") {
 			t.Errorf("%s, %+v: shows the key %q", s.name, w, key)
@@ -127,9 +127,9 @@ func speaks(t *testing.T, page *browser.Page, s shot, w window, words map[string
 	}
 }
 
-// TestEverythingIsReachedByTheKeyboard signs in, makes an instance, looks at its tabs and
-// deletes it without a pointer.
-func TestEverythingIsReachedByTheKeyboard(t *testing.T) {
+// TestInstancePagesByKeyboard signs in, creates an instance, opens its menu and deletes it
+// without a pointer.
+func TestInstancePagesByKeyboard(t *testing.T) {
 	t.Parallel()
 	if testing.Short() {
 		t.Skip("drives a browser")
@@ -148,7 +148,7 @@ func TestEverythingIsReachedByTheKeyboard(t *testing.T) {
 	page.Press("Enter")
 	page.Await(`document.activeElement?.matches("dialog input")`)
 	page.Type("till")
-	page.Press("Tab", "Tab", "Tab", "Space") // no code at once
+	page.Press("Tab", "Tab", "Tab", "Space") // do not show the code
 	page.Await(`!document.querySelector("dialog input[type=checkbox]").checked`)
 	page.Press("Enter")
 	page.Await(`!document.querySelector("dialog[open]") && document.querySelector(".list .row")`)
@@ -161,16 +161,16 @@ func TestEverythingIsReachedByTheKeyboard(t *testing.T) {
 	page.Await(`document.activeElement?.matches("[role=menuitem]")`)
 	page.Press("End", "Enter")
 	page.Await(`document.activeElement?.matches("dialog input")`)
-	page.Press("Enter") // nothing was typed: nothing happens
+	page.Press("Enter") // without the name nothing happens
 	page.Type("till")
 	page.Await(`!document.querySelector("dialog footer .first").hasAttribute("aria-disabled")`)
 	page.Press("Enter")
 	page.Await(`!document.querySelector("dialog[open]") && document.querySelector(".empty")`)
 }
 
-// TestWhatKeepsTheProgramIsReachedByTheKeyboard makes a key, changes it by its menu, and
-// reads a delivery, without a pointer.
-func TestWhatKeepsTheProgramIsReachedByTheKeyboard(t *testing.T) {
+// TestOperatorPagesByKeyboard creates a key, edits it by its menu and opens a delivery
+// without a pointer.
+func TestOperatorPagesByKeyboard(t *testing.T) {
 	if testing.Short() {
 		t.Skip("drives a browser")
 	}
@@ -204,34 +204,33 @@ func TestWhatKeepsTheProgramIsReachedByTheKeyboard(t *testing.T) {
 	page.Await(`document.activeElement === document.querySelector("main h1") && document.querySelector(".attempts")`)
 }
 
-// focus goes on with the Tab key until what is looked for has the focus, and holds that
-// the way there can be seen.
+// focus presses Tab until the selector has the focus, and checks that the focus is always
+// visible.
 func focus(t *testing.T, page *browser.Page, selector string) {
 	t.Helper()
 	for range 60 {
 		page.Press("Tab")
-		told := page.Text(fmt.Sprintf(`(() => { const e = document.activeElement; const seen = e === document.body || getComputedStyle(e).outlineStyle !== "none"; return (e.matches(%q) ? "there" : "on") + (seen ? "" : " unseen " + e.outerHTML.slice(0, 100)); })()`, selector))
-		if strings.Contains(told, "unseen") {
-			t.Errorf("the focus is not to be seen: %s", told)
+		at := page.Text(fmt.Sprintf(`(() => { const e = document.activeElement; const seen = e === document.body || getComputedStyle(e).outlineStyle !== "none"; return (e.matches(%q) ? "there" : "on") + (seen ? "" : " unseen " + e.outerHTML.slice(0, 100)); })()`, selector))
+		if strings.Contains(at, "unseen") {
+			t.Errorf("the focus is not visible: %s", at)
 		}
-		if strings.HasPrefix(told, "there") {
+		if strings.HasPrefix(at, "there") {
 			return
 		}
 	}
-	t.Fatalf("the Tab key does not come to %s", selector)
+	t.Fatalf("the Tab key does not reach %s", selector)
 }
 
-// busy is how long the page's thread has had the processor, in seconds: what else the
-// machine does is not in it.
+// busy returns the processor time of the page's thread in seconds.
 func busy(page *browser.Page) float64 {
-	var told struct {
+	var result struct {
 		Metrics []struct {
 			Name  string
 			Value float64
 		}
 	}
-	page.Do("Performance.getMetrics", nil, &told)
-	for _, m := range told.Metrics {
+	page.Do("Performance.getMetrics", nil, &result)
+	for _, m := range result.Metrics {
 		if m.Name == "TaskDuration" {
 			return m.Value
 		}
@@ -239,8 +238,8 @@ func busy(page *browser.Page) float64 {
 	return 0
 }
 
-// TestTwoThousandInstancesScrollWithoutALongTask holds how many rows there are in the page,
-// and what a frame costs.
+// TestTwoThousandInstancesScrollWithoutALongTask checks the number of rows in the page and
+// the cost of a frame.
 func TestTwoThousandInstancesScrollWithoutALongTask(t *testing.T) {
 	if testing.Short() {
 		t.Skip("measures")
@@ -260,24 +259,24 @@ func TestTwoThousandInstancesScrollWithoutALongTask(t *testing.T) {
 		step();
 	})`)
 	each := (busy(page) - before) / frames * 1000
-	var told struct {
+	var result struct {
 		Rows int
 		Last string
 	}
-	if err := json.Unmarshal(raw, &told); err != nil {
+	if err := json.Unmarshal(raw, &result); err != nil {
 		t.Fatal(err)
 	}
-	t.Logf("%d rows at once, %.1f ms of the processor for each frame", told.Rows, each)
+	t.Logf("%d rows at once, %.1f ms of processor time for each frame", result.Rows, each)
 	if each > 30 {
-		t.Errorf("a frame of a scroll that leaves no row in view takes %.1f ms of the processor", each)
+		t.Errorf("a frame takes %.1f ms of processor time", each)
 	}
-	if told.Rows > 60 || told.Rows < 10 || !strings.Contains(told.Last, "store-18") && !strings.Contains(told.Last, "store-19") && !strings.Contains(told.Last, "store-2000") {
-		t.Errorf("%d rows, the last one is %q", told.Rows, told.Last)
+	if result.Rows > 60 || result.Rows < 10 || !strings.Contains(result.Last, "store-18") && !strings.Contains(result.Last, "store-19") && !strings.Contains(result.Last, "store-2000") {
+		t.Errorf("%d rows, the last one is %q", result.Rows, result.Last)
 	}
 }
 
-// TestAnHourOfEventsLeavesMemoryFlat: ten thousand events, and the page has grown by what the
-// newest five hundred need.
+// TestAnHourOfEventsLeavesMemoryFlat sends ten thousand events and checks that the page keeps
+// only the newest.
 func TestAnHourOfEventsLeavesMemoryFlat(t *testing.T) {
 	if testing.Short() {
 		t.Skip("measures")
@@ -296,18 +295,18 @@ func TestAnHourOfEventsLeavesMemoryFlat(t *testing.T) {
 	}
 }
 
-// heap is what the page's scripts hold, once nothing more can be collected.
+// heap returns the size of the script heap after garbage collection.
 func heap(t *testing.T, page *browser.Page) int64 {
 	t.Helper()
 	page.Do("HeapProfiler.enable", nil, nil)
 	page.Do("HeapProfiler.collectGarbage", nil, nil)
-	var told struct{ UsedSize float64 }
-	page.Do("Runtime.getHeapUsage", nil, &told)
-	return int64(told.UsedSize)
+	var result struct{ UsedSize float64 }
+	page.Do("Runtime.getHeapUsage", nil, &result)
+	return int64(result.UsedSize)
 }
 
-// TestAChatIsWrittenInByTheKeyboard answers a message and searches, without a pointer.
-func TestAChatIsWrittenInByTheKeyboard(t *testing.T) {
+// TestChatByKeyboard replies to a message without a pointer.
+func TestChatByKeyboard(t *testing.T) {
 	t.Parallel()
 	if testing.Short() {
 		t.Skip("drives a browser")

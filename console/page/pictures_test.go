@@ -13,11 +13,10 @@ import (
 
 var (
 	pictures = flag.String("pictures", "", "write pictures of the pages into this folder")
-	only     = flag.String("only", "", "only pictures whose name has this in it")
+	only     = flag.String("only", "", "only pictures whose name contains this")
 )
 
-// shot is one picture: a scene of the stage, the place in the page, and what is done
-// there before.
+// shot is one picture: a scene of the stage, the place in the page, and an act before it.
 type shot struct{ name, scene, place, act string }
 
 var shots = []shot{
@@ -97,11 +96,10 @@ var shots = []shot{
 	{"batch-checked", "three", "batches/new", `stage.type(".new-batch textarea.code", "name;phone\nAda;+49 151 555 00003\nBen;4915155500004\nAda again;4915155500003\nNobody;n/a\nCem;4915155500000").then(() => stage.until(() => document.querySelector(".sums details"))).then(() => stage.press(".new-batch .card:last-of-type .buttons button")).then(() => stage.until(() => document.querySelectorAll(".sums").length > 1))`},
 }
 
-// TestPictures writes what the pages look like, with -pictures; make pictures does
-// it.
+// TestPictures writes screenshots of the pages with -pictures; see make pictures.
 func TestPictures(t *testing.T) {
 	if *pictures == "" {
-		t.Skip("writes pictures where -pictures says; make pictures")
+		t.Skip("writes pictures into the folder of -pictures; see make pictures")
 	}
 	if err := os.MkdirAll(*pictures, 0o755); err != nil {
 		t.Fatal(err)

@@ -12,18 +12,18 @@ import (
 	"strings"
 )
 
-// The folder of the tables of words: a folder a language, a file a part of the page.
+// The translation tables: one folder per language, one file per part of the page.
 const (
 	wordsFolder = "console/words"
 	english     = "en"
 )
 
-// styles are the styles of the console in the order in which they stand; they are sent as one.
+// styles lists the parts of the style sheet in order; they are sent as one file.
 var styles = []string{"tokens", "base", "parts", "floats", "shell", "pages", "keep", "work"}
 
 const stylesFile = "console/style.css"
 
-// allStyles is what is sent at stylesFile.
+// allStyles returns the content of stylesFile.
 func allStyles() ([]byte, error) {
 	var all []byte
 	for _, name := range styles {
@@ -37,16 +37,15 @@ func allStyles() ([]byte, error) {
 	return all, nil
 }
 
-// isPartOfStyles tells whether a file is sent with the others, see [styles].
+// isPartOfStyles reports whether a file is one of [styles].
 func isPartOfStyles(name string) bool {
 	part, is := strings.CutPrefix(name, "console/style/")
 	return is && slices.Contains(styles, strings.TrimSuffix(part, ".css"))
 }
 
-// squeeze leaves out what only people read of a module or a style of the page: comments,
-// indentation, empty lines, spaces around marks and, in a style, line ends around them. It
-// changes nothing else, and every line of a module that stays is on its own: what runs is
-// what is written.
+// squeeze minifies a module or style sheet of the page: it removes comments, indentation,
+// empty lines, spaces around punctuation and, in a style sheet, line ends around it. It
+// changes nothing else; the remaining lines of a module stay separate.
 func squeeze(name string, raw []byte) []byte {
 	own := strings.HasPrefix(name, "console/") && (path.Ext(name) == ".js" || path.Ext(name) == ".css")
 	if !own {
@@ -54,7 +53,7 @@ func squeeze(name string, raw []byte) []byte {
 	}
 	out := make([]byte, 0, len(raw))
 	style := path.Ext(name) == ".css"
-	within := false // a comment of a style goes over several lines
+	within := false // inside a comment of several lines
 	for line := range bytes.Lines(raw) {
 		line = bytes.TrimSpace(line)
 		begins := style && bytes.HasPrefix(line, []byte("/*"))
@@ -71,12 +70,12 @@ func squeeze(name string, raw []byte) []byte {
 	return tightModule(out)
 }
 
-// tight finds what a style does not need around its marks: white space, and the semicolon
-// behind the last declaration of a rule.
+// tight matches white space around the punctuation of a style sheet and the semicolon after
+// the last declaration of a rule.
 var tight = regexp.MustCompile(`;\s*(})\s*|\s*([{};,>])\s*|(:) `)
 
-// uncommented is a line without the comment at its end. What stands behind a quote that is
-// still open is a text, and stays.
+// uncommented returns a line without its trailing comment. It keeps text after an open
+// quote.
 func uncommented(line []byte) []byte {
 	at := bytes.LastIndex(line, []byte(" // "))
 	if bytes.HasSuffix(line, []byte("*/")) {
@@ -93,19 +92,19 @@ func uncommented(line []byte) []byte {
 	return bytes.TrimRight(line[:at], " ")
 }
 
-// tightModule leaves out the spaces beside the marks of a module's code, but those of
-// arithmetic. Texts, templates and patterns stay as they are, what is calculated within a
-// template is code again.
+// tightModule removes the spaces beside punctuation in the code of a module, except around
+// arithmetic operators. It keeps strings, templates and regular expressions unchanged; an
+// expression within a template is code again.
 func tightModule(in []byte) []byte {
 	out := make([]byte, 0, len(in))
-	var within []int // of each template around what is read: the braces that are open in its ${
+	var within []int // for each enclosing template, the open braces in its ${
 	for len(in) > 0 {
 		n, last := 1, len(within)-1
 		switch c := in[0]; {
 		case c == '"' || c == '\'':
 			n = until(in, func(rest []byte) bool { return rest[0] == c })
 		case c == '/' && beginsPattern(out):
-			class := false // within brackets a slash is one
+			class := false // within brackets a slash is literal
 			n = until(in, func(rest []byte) bool {
 				class = rest[0] == '[' || class && rest[0] != ']'
 				return rest[0] == '/' && !class
@@ -131,18 +130,18 @@ func tightModule(in []byte) []byte {
 	return out
 }
 
-// isMark tells whether a space beside c parts nothing in a module.
+// isMark reports whether a space beside c has no meaning in a module.
 func isMark(c byte) bool { return strings.IndexByte("=,:;?(){}[]<>&|!\n", c) >= 0 }
 
-// beginsPattern tells whether a slash behind code begins a pattern: it divides what ends
-// with a name, a number or a closing bracket.
+// beginsPattern reports whether a slash after code begins a regular expression. After a
+// name, a number or a closing bracket it is a division.
 func beginsPattern(code []byte) bool {
 	code = bytes.TrimRight(code, " \n")
 	return len(code) == 0 || strings.IndexByte("(,=:[!&|?{};+-*%<>~^", code[len(code)-1]) >= 0 || bytes.HasSuffix(code, []byte("return"))
 }
 
-// template is the length of the text of a template that begins at a quote or behind a
-// value, up to its end or the next value, with what ends it.
+// template returns the length of the template text that begins at a quote or after an
+// expression, up to and including its end or the start of the next expression.
 func template(in []byte) int {
 	n := until(in, func(rest []byte) bool { return rest[0] == '`' || bytes.HasPrefix(rest, []byte("${")) })
 	if in[n-1] == '$' {
@@ -151,8 +150,8 @@ func template(in []byte) int {
 	return n
 }
 
-// until is the length of what ends where end says, from its second character on; what
-// stands behind a backslash does not end it.
+// until returns the length of in up to and including the first character that end accepts,
+// after the first one. It skips characters after a backslash.
 func until(in []byte, end func(rest []byte) bool) int {
 	for i := 1; i < len(in); i++ {
 		if in[i] == '\\' {
@@ -164,7 +163,7 @@ func until(in []byte, end func(rest []byte) bool) int {
 	return len(in)
 }
 
-// wordsOf is the table of a language, put together of its parts.
+// wordsOf returns the merged table of a language.
 func wordsOf(language string) (map[string]string, error) {
 	table := map[string]string{}
 	names, err := fs.Glob(files, path.Join(wordsFolder, language, "*.js"))
@@ -184,9 +183,9 @@ func wordsOf(language string) (map[string]string, error) {
 	return table, nil
 }
 
-// wordsModule is the module of a language. English has its keys; the others are
-// lists in the order of those, so that a key is sent once. Before all others is one of
-// no name, which tells which keys there are.
+// wordsModule returns the module of a language. English is an object by key; the others are
+// lists in the order of its keys, so that each key is sent once. The first entry, with an
+// empty key, is a checksum of the keys.
 func wordsModule(language string) ([]byte, error) {
 	keyed, err := wordsOf(english)
 	if err != nil {
@@ -208,7 +207,7 @@ func wordsModule(language string) ([]byte, error) {
 	encode.SetEscapeHTML(false)
 	out.WriteString("export default ")
 	if language == english {
-		err = encode.Encode(table) // by its keys, in their order
+		err = encode.Encode(table) // sorted by key
 	} else {
 		list := make([]string, len(keys))
 		for i, key := range keys {

@@ -6,7 +6,7 @@ import (
 	"testing"
 )
 
-func TestWhatIsSentOfAModuleIsWhatIsWrittenOfIt(t *testing.T) {
+func TestSqueezeKeepsCode(t *testing.T) {
 	for written, sent := range map[string]string{
 		"// Says why.\nimport { a } from \"./a.js\";\n\n  go(a); // at once\n":   "import{a}from \"./a.js\";\ngo(a);\n",
 		"const at = \"http://x // y\";\n":                                        "const at=\"http://x // y\";\n",
@@ -26,12 +26,12 @@ func TestWhatIsSentOfAModuleIsWhatIsWrittenOfIt(t *testing.T) {
 		t.Errorf("a style is sent as %q, not %q", got, want)
 	}
 	if got := string(squeeze("vendored/x.js", []byte("// a licence\n"))); got != "// a licence\n" {
-		t.Errorf("of others %q is left", got)
+		t.Errorf("a vendored module is sent as %q", got)
 	}
 }
 
-// TestALanguageIsSentInTheOrderOfEnglish holds what is sent against the tables, and that all
-// name the same keys first.
+// TestALanguageIsSentInTheOrderOfEnglish checks the served modules against the tables, and
+// that all begin with the same checksum.
 func TestALanguageIsSentInTheOrderOfEnglish(t *testing.T) {
 	keyed, first := tables(t), map[string]bool{}
 	for language := range keyed {
@@ -39,8 +39,8 @@ func TestALanguageIsSentInTheOrderOfEnglish(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if told := string(raw); !strings.HasPrefix(told, "export default ") || !strings.Contains(told, `"`+keyed[language]["nav.overview"]+`"`) || strings.Contains(told, `"nav.overview"`) != (language == english) {
-			t.Errorf("%s is sent as %.100s", language, told)
+		if text := string(raw); !strings.HasPrefix(text, "export default ") || !strings.Contains(text, `"`+keyed[language]["nav.overview"]+`"`) || strings.Contains(text, `"nav.overview"`) != (language == english) {
+			t.Errorf("%s is sent as %.100s", language, text)
 		}
 		first[regexp.MustCompile(`"[0-9a-f]{8}"`).FindString(string(raw)[:40])] = true
 	}

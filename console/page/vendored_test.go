@@ -41,7 +41,7 @@ func sumOf(r io.Reader) (string, error) {
 	return hex.EncodeToString(h.Sum(nil)), err
 }
 
-func TestModulesOfOthersAreAsReleased(t *testing.T) {
+func TestVendoredModulesMatchTheirDigests(t *testing.T) {
 	listed := map[string]bool{"README.md": true}
 	for _, row := range vendoredFiles(t) {
 		listed[row.file] = true
@@ -66,9 +66,9 @@ func TestModulesOfOthersAreAsReleased(t *testing.T) {
 	}
 }
 
-// TestModulesOfOthersAreThoseOfTheRegistry holds the files against the archives of
+// TestVendoredModulesMatchTheRegistry holds the files against the archives of
 // their releases, where the registry can be reached.
-func TestModulesOfOthersAreThoseOfTheRegistry(t *testing.T) {
+func TestVendoredModulesMatchTheRegistry(t *testing.T) {
 	if testing.Short() {
 		t.Skip("asks the registry")
 	}

@@ -13,7 +13,7 @@ import (
 	"postern/event"
 )
 
-// tables are the page's words, by language. Each language has the same files.
+// tables returns the page's texts by language. All languages have the same files.
 func tables(t *testing.T) map[string]map[string]string {
 	t.Helper()
 	all := map[string]map[string]string{}
@@ -32,7 +32,7 @@ func tables(t *testing.T) map[string]map[string]string {
 			t.Fatalf("%s: %v", name, err)
 		}
 		if keys := len(regexp.MustCompile(`(?m)^"`).FindAllString(text, -1)); keys != len(part) {
-			t.Errorf("%s has %d lines and %d keys: one is there twice", name, keys, len(part))
+			t.Errorf("%s has %d lines and %d keys: a key is repeated", name, keys, len(part))
 		}
 		language := path.Base(path.Dir(name))
 		if all[language] == nil {
@@ -40,7 +40,7 @@ func tables(t *testing.T) map[string]map[string]string {
 		}
 		for key, text := range part {
 			if all[language][key] != "" {
-				t.Errorf("%s has %s, which another file of %s has too", name, key, language)
+				t.Errorf("%s has %s, which another file of %s repeats", name, key, language)
 			}
 			all[language][key] = text
 		}
@@ -58,25 +58,25 @@ func TestEveryLanguageHasEveryWord(t *testing.T) {
 	}
 	for language, table := range all {
 		for key, text := range all["en"] {
-			told, is := table[key]
+			translated, is := table[key]
 			switch {
-			case !is || told == "":
+			case !is || translated == "":
 				t.Errorf("%s has no %s", language, key)
-			case !slices.Equal(holes(text), holes(told)):
-				t.Errorf("%s of %s has %v instead of %v", key, language, holes(told), holes(text))
+			case !slices.Equal(holes(text), holes(translated)):
+				t.Errorf("%s of %s has %v instead of %v", key, language, holes(translated), holes(text))
 			}
 		}
 		for key := range table {
 			if _, is := all["en"][key]; !is {
-				t.Errorf("%s of %s is nowhere else", key, language)
+				t.Errorf("%s of %s is not in English", key, language)
 			}
 		}
 	}
 }
 
-// TestEveryWordThatIsAskedForIsThere reads the keys that stand in the modules, and those
-// that are put together of a name: states, events, pages.
-func TestEveryWordThatIsAskedForIsThere(t *testing.T) {
+// TestModulesUseOnlyExistingWords collects the keys in the modules and those composed of a
+// name: states, events, pages.
+func TestModulesUseOnlyExistingWords(t *testing.T) {
 	words := tables(t)["en"]
 	wanted := map[string]string{}
 	source := ""
@@ -114,34 +114,34 @@ func TestEveryWordThatIsAskedForIsThere(t *testing.T) {
 	}
 	for key, where := range wanted {
 		if words[key] == "" {
-			t.Errorf("%s asks for %q, which no language has", where, key)
+			t.Errorf("%s uses %q, which does not exist", where, key)
 		}
 	}
-	// The others are asked for by a name that is put together, in one of these families.
+	// The other keys are composed and belong to one of these families.
 	families := regexp.MustCompile(`^(group|column|tab|theme|live|do|held|limits|filter|code|nav|pair|options\.order|proxy|events|figure|settings|event|state|delivery|scope|replay|tick|message|batch\.state|batch\.count|batches\.is|item)\.`)
 	for key := range words {
 		if wanted[key] == "" && !families.MatchString(key) && !strings.Contains(source, `"`+key+`"`) {
-			t.Errorf("nobody asks for %q", key)
+			t.Errorf("%q is unused", key)
 		}
 	}
 }
 
-// TestTheEventsAreThoseOfTheCatalogue holds data/events.js against the program.
+// TestTheEventsAreThoseOfTheCatalogue compares data/events.js with the catalogue.
 func TestTheEventsAreThoseOfTheCatalogue(t *testing.T) {
 	raw, err := files.ReadFile("console/data/events.js")
 	if err != nil {
 		t.Fatal(err)
 	}
-	told, want := map[string]string{}, map[string]string{}
+	got, want := map[string]string{}, map[string]string{}
 	for _, found := range regexp.MustCompile(`(?m)^  (\w+): "([^"]+)",$`).FindAllStringSubmatch(string(raw), -1) {
-		told[found[1]] = found[2]
+		got[found[1]] = found[2]
 	}
 	for _, d := range event.Catalogue() {
 		if d.Family == event.Instance {
 			want[string(d.Flag)] = string(d.Kind)
 		}
 	}
-	if !maps.Equal(told, want) {
-		t.Errorf("the page has %v, the catalogue %v", told, want)
+	if !maps.Equal(got, want) {
+		t.Errorf("the page has %v, the catalogue %v", got, want)
 	}
 }

@@ -1,11 +1,10 @@
-// Package samples keeps how the program stood in each minute of the last day, so that
-// what led to a moment can be looked at without a store of metrics beside it.
+// Package samples keeps one sample of the program's metrics per minute for the last day, so
+// that recent history is available without an external metrics store.
 //
-// A sample has what happened in its minute, by the differences of counters that others
-// keep, and how things stood at its end. A counter that begins anew at 0 counts from
-// there. Minutes are those of the wall clock: one that was set back takes the samples
-// with it that would now be in the future, one that was set on leaves a gap, as a
-// machine that slept does. Nothing is written to the disk: a new start begins anew.
+// A sample holds counter differences over its minute and gauge values at its end. A counter
+// reset to 0 counts from there. Minutes follow the wall clock: setting it back drops the
+// samples that are now in the future; setting it forward, or suspending the machine, leaves
+// a gap. Samples are held in memory and lost on restart.
 //
 // A day of samples with 16 states each takes 300 KB.
 package samples
@@ -19,47 +18,47 @@ import (
 )
 
 const (
-	// Interval is what a sample is about.
+	// Interval is the period of a sample.
 	Interval = time.Minute
-	// Kept is how many samples there are besides the one of the running minute: a day.
+	// Kept is the maximum number of completed samples: one day.
 	Kept = int(24 * time.Hour / Interval)
 
-	// fresh is how old a reading may be for who asks: hostile askers cost one a second.
+	// fresh is the maximum age of a reading for a caller; it limits readings to one a second.
 	fresh = time.Second
 )
 
-// Counts are how often things happened, since whatever moment.
+// Counts holds counters.
 type Counts struct {
-	Sent       uint64 // messages that WhatsApp took
-	Received   uint64 // messages of others
-	Deliveries uint64 // attempts to deliver an event that a receiver accepted
-	Failed     uint64 // attempts that none did
+	Sent       uint64 // messages accepted by WhatsApp
+	Received   uint64 // messages from others
+	Deliveries uint64 // accepted delivery attempts
+	Failed     uint64 // failed delivery attempts
 }
 
-// Levels are how things stand.
+// Levels holds gauges.
 type Levels struct {
-	Instances     []int32       // by connection state, in an order that is always the same
-	OldestPending time.Duration // age of the oldest event that waits to be delivered; 0 when none does
-	FileBytes     int64         // of the data file
-	MemoryBytes   int64         // that the program has of the system
+	Instances     []int32       // by connection state, in a fixed order
+	OldestPending time.Duration // age of the oldest pending event; 0 if there is none
+	FileBytes     int64         // size of the data file
+	MemoryBytes   int64         // obtained from the system
 }
 
-// Reading is how the program stands at one moment.
+// Reading holds the metrics at one moment.
 type Reading struct {
 	Counts // since the program started
 
 	Levels
 }
 
-// Sample is one minute.
+// Sample holds the metrics of one minute.
 type Sample struct {
-	At     time.Time // when the minute began, UTC
+	At     time.Time // start of the minute, UTC
 	Counts           // of this minute
 
-	Levels // at its end, or now when it runs
+	Levels // at its end; current for the running minute
 }
 
-// Recorder keeps the samples. Its methods may be called from any goroutine.
+// Recorder keeps the samples. Its methods are safe for concurrent use.
 type Recorder struct {
 	read func() Reading
 	now  func() time.Time
@@ -67,14 +66,14 @@ type Recorder struct {
 	done chan struct{}
 
 	mu      sync.Mutex
-	rows    []Sample // the oldest first, at most Kept
+	rows    []Sample // oldest first, at most Kept
 	running Sample   // zero before the first reading
-	counted Counts   // by the last reading
+	counted Counts   // counters of the last reading
 	seen    time.Time
 }
 
-// New returns a recorder that begins with Start. read is never called twice at once.
-// now is the machine's clock; nil: the real one.
+// New returns a recorder; Start starts it. read is never called concurrently. now is the
+// clock; nil means [time.Now].
 func New(read func() Reading, now func() time.Time) *Recorder {
 	if now == nil {
 		now = time.Now
@@ -82,7 +81,7 @@ func New(read func() Reading, now func() time.Time) *Recorder {
 	return &Recorder{read: read, now: now, stop: func() {}, done: make(chan struct{})}
 }
 
-// Start has samples kept from now on.
+// Start starts recording a sample every minute.
 func (r *Recorder) Start() {
 	ctx, stop := context.WithCancel(context.Background())
 	r.stop = stop
@@ -103,7 +102,7 @@ func (r *Recorder) Start() {
 	}()
 }
 
-// Stop ends what Start began.
+// Stop stops the recording.
 func (r *Recorder) Stop(ctx context.Context) error {
 	r.stop()
 	select {
@@ -114,8 +113,8 @@ func (r *Recorder) Stop(ctx context.Context) error {
 	}
 }
 
-// Since returns the samples whose minute began at a time or later, the oldest first. The
-// last is that of the running minute.
+// Since returns the samples whose minute began at or after at, oldest first. The last one
+// is the running minute.
 func (r *Recorder) Since(at time.Time) []Sample {
 	r.look(fresh)
 	r.mu.Lock()
@@ -128,7 +127,7 @@ func (r *Recorder) Since(at time.Time) []Sample {
 	return all
 }
 
-// Running is the sample of the running minute.
+// Running returns the sample of the running minute.
 func (r *Recorder) Running() Sample {
 	r.look(fresh)
 	r.mu.Lock()
@@ -136,7 +135,7 @@ func (r *Recorder) Running() Sample {
 	return r.running
 }
 
-// look takes a reading, unless the last one is younger than age.
+// look takes a reading, unless the last one is less than age old.
 func (r *Recorder) look(age time.Duration) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -163,14 +162,14 @@ func (r *Recorder) look(age time.Duration) {
 	}
 }
 
-// drop removes what would be in the future of a clock that was set back.
+// drop removes the samples from a minute on, after the clock was set back.
 func (r *Recorder) drop(from time.Time) {
 	for n := len(r.rows); n > 0 && !r.rows[n-1].At.Before(from); n = len(r.rows) {
 		r.rows = r.rows[:n-1]
 	}
 }
 
-// forget removes what is older than a day.
+// forget removes samples older than a day.
 func (r *Recorder) forget(minute time.Time) {
 	old := 0
 	for old < len(r.rows) && (len(r.rows)-old > Kept || minute.Sub(r.rows[old].At) > Interval*time.Duration(Kept)) {
@@ -183,7 +182,7 @@ func (c Counts) plus(d Counts) Counts {
 	return Counts{c.Sent + d.Sent, c.Received + d.Received, c.Deliveries + d.Deliveries, c.Failed + d.Failed}
 }
 
-// since is what happened since an earlier count.
+// since returns the difference to an earlier count.
 func (c Counts) since(before Counts) Counts {
 	return Counts{
 		more(c.Sent, before.Sent), more(c.Received, before.Received),
@@ -192,7 +191,7 @@ func (c Counts) since(before Counts) Counts {
 }
 
 func more(now, before uint64) uint64 {
-	if now < before { // it began anew
+	if now < before { // the counter was reset
 		return now
 	}
 	return now - before

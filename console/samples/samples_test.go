@@ -9,7 +9,7 @@ import (
 	"time"
 )
 
-// world is a program whose clock and counters are a test's.
+// world is a recorder with a controlled clock and controlled counters.
 type world struct {
 	*Recorder
 	at time.Time
@@ -23,14 +23,14 @@ func newWorld() *world {
 	return w
 }
 
-// passes has time pass with as many messages sent.
+// passes advances the clock by d and counts sent messages.
 func (w *world) passes(d time.Duration, sent uint64) {
 	w.is.Sent += sent
 	w.at = w.at.Add(d)
 	w.look(0)
 }
 
-// sent are the minutes with what was sent in each.
+// sent returns the minutes and the messages sent in each.
 func (w *world) sent() (minutes []string, sent []uint64) {
 	for _, s := range w.Since(time.Time{}) {
 		minutes, sent = append(minutes, s.At.Format("15:04")), append(sent, s.Sent)
@@ -41,25 +41,25 @@ func (w *world) sent() (minutes []string, sent []uint64) {
 func (w *world) wants(t *testing.T, minutes []string, sent ...uint64) {
 	t.Helper()
 	if m, s := w.sent(); !slices.Equal(m, minutes) || !slices.Equal(s, sent) {
-		t.Errorf("there is %v with %v, want %v with %v", m, s, minutes, sent)
+		t.Errorf("got %v with %v, want %v with %v", m, s, minutes, sent)
 	}
 }
 
-func TestAMinuteHasWhatCountersGrewByInItAndTheLastElementIsTheRunningMinute(t *testing.T) {
+func TestSamplesHoldCounterDifferencesPerMinute(t *testing.T) {
 	w := newWorld()
 	w.is.Sent = 1000
-	w.Recorder = New(w.read, w.now) // what was before the start is no minute's
+	w.Recorder = New(w.read, w.now) // counts from before the start are ignored
 	w.look(0)
 	w.passes(20*time.Second, 3)
 	w.passes(20*time.Second, 2)
 	w.passes(30*time.Second, 7)
 	w.wants(t, []string{"12:00", "12:01"}, 5, 7)
 	if at := time.Date(2026, 3, 1, 12, 1, 0, 0, time.UTC); len(w.Since(at)) != 1 || len(w.Since(at.Add(time.Second))) != 0 {
-		t.Error("since does not select what began at that time or later")
+		t.Error("Since does not select the minutes that began at or after its time")
 	}
 }
 
-func TestACounterThatBeginsAnewCountsFromThere(t *testing.T) {
+func TestCounterReset(t *testing.T) {
 	w := newWorld()
 	w.passes(10*time.Second, 50)
 	w.is.Sent = 4
@@ -67,7 +67,7 @@ func TestACounterThatBeginsAnewCountsFromThere(t *testing.T) {
 	w.wants(t, []string{"12:00"}, 54)
 }
 
-func TestAClockThatIsSetBackLeavesNoSampleInTheFuture(t *testing.T) {
+func TestClockSetBackDropsFutureSamples(t *testing.T) {
 	w := newWorld()
 	for range 5 {
 		w.passes(time.Minute, 1)
@@ -78,13 +78,13 @@ func TestAClockThatIsSetBackLeavesNoSampleInTheFuture(t *testing.T) {
 	w.wants(t, []string{"12:00", "12:01", "12:02", "12:03", "12:04"}, 1, 1, 1, 11, 0)
 }
 
-func TestAClockThatIsSetOnLeavesAGap(t *testing.T) {
+func TestClockSetForwardLeavesGap(t *testing.T) {
 	w := newWorld()
 	w.passes(time.Hour, 2)
 	w.passes(10*time.Second, 1)
 	w.wants(t, []string{"12:00", "13:00"}, 2, 1)
 	w.passes(48*time.Hour, 0)
-	w.wants(t, []string{"13:00"}, 0) // the day before is gone
+	w.wants(t, []string{"13:00"}, 0) // older than a day
 }
 
 func TestADayIsKeptInBoundedMemory(t *testing.T) {
@@ -107,11 +107,11 @@ func TestADayIsKeptInBoundedMemory(t *testing.T) {
 		t.Errorf("a day takes %d bytes", grew)
 	}
 	if c := cap(w.rows); c > 2*Kept {
-		t.Errorf("there is room for %d samples", c)
+		t.Errorf("capacity for %d samples", c)
 	}
 }
 
-func TestWhoeverAsksCostsOneReadingASecond(t *testing.T) {
+func TestReadingsAreLimitedToOnePerSecond(t *testing.T) {
 	w := newWorld()
 	readings := 0
 	w.read = func() Reading {
@@ -127,7 +127,7 @@ func TestWhoeverAsksCostsOneReadingASecond(t *testing.T) {
 	}
 }
 
-func TestASampleIsTakenEachMinuteThoughNobodyAsks(t *testing.T) {
+func TestSamplesAreTakenWithoutCallers(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var sent atomic.Uint64
 		r := New(func() Reading { return Reading{Counts: Counts{Sent: sent.Load()}} }, nil)

@@ -75,13 +75,13 @@ func (d *desk) check(label string) {
 func TestTheFirstMinuteOfANewcomer(t *testing.T) {
 	d := newConsole(t)
 	d.signIn()
-	d.says("h1", "Nothing to watch yet")
+	d.says("h1", "No instances yet")
 	d.goTo("instances", "Instances")
 	d.says(".empty", "Link the first phone")
 	d.press("New instance")
 	d.fill("Name", "till")
 	d.page.Press("Enter")
-	d.page.Await(`$(".scan img")?.src.startsWith("data:image/png") && $(".scan .left").textContent.includes("good for")`)
+	d.page.Await(`$(".scan img")?.src.startsWith("data:image/png") && $(".scan .left").textContent.includes("valid for")`)
 	var issued struct{ Token string }
 	d.Call(d.operator(), http.MethodPut, "/instance/till/token", nil, &issued)
 	var connect struct{ Code, ExpiresAt string }
@@ -163,7 +163,7 @@ func TestAWebhookIsSetTriedAndSeen(t *testing.T) {
 	d.press("All")
 	d.save()
 	d.press("Send")
-	d.says(".notice.good", "Taken with 200")
+	d.says(".notice.good", "Accepted with 200")
 	d.Await("the example", func() bool { return d.Seen("messages.upsert") > 0 })
 
 	d.check("Keep each event until it is accepted")
@@ -180,7 +180,7 @@ func TestAWebhookIsSetTriedAndSeen(t *testing.T) {
 	d.check("Keep each event until it is accepted")
 	d.save()
 	d.press("Back to the defaults")
-	d.says("dialog[open]", "All of these options go")
+	d.says("dialog[open]", "removes all these options")
 	d.press("Back to the defaults")
 	d.page.Await(`!$("dialog[open]") && $("label.check input").checked === false`)
 

@@ -91,7 +91,7 @@ func (d *desk) asked() {
 	d.page.Run(`location.hash = "#/instances"`)
 	d.page.Await(`$("[aria-label='Connect shop']")`)
 	d.page.Run(`$("[aria-label='Connect shop']").click()`)
-	d.page.Await(`$(".scan img")?.src.startsWith("data:image/png") && $(".scan .left").textContent.includes("good for")`)
+	d.page.Await(`$(".scan img")?.src.startsWith("data:image/png") && $(".scan .left").textContent.includes("valid for")`)
 	var connect struct{ Code string }
 	d.Call(consumer.Bearer(d.token), http.MethodGet, "/instance/shop/connect", nil, &connect)
 	d.sandbox("/scan", fmt.Sprintf(`{"phone":%q,"code":%q}`, ownNumber, connect.Code), nil)

@@ -45,7 +45,7 @@ func TestACustomerLinksTheirAccountByAPortalLink(t *testing.T) {
 
 	d.Call(consumer.Key(d.Sec.GlobalAuthToken), http.MethodPut, "/instance/shop/token", nil, nil)
 	d.page.Go(link)
-	d.page.Await(`document.querySelector("h1")?.textContent === "This link is over"`)
+	d.page.Await(`document.querySelector("h1")?.textContent === "This link has expired"`)
 	d.picture("portal-over")
 }
 

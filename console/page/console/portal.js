@@ -1,5 +1,5 @@
-// The page for whom a portal link leads to: one instance's name, its state and the way
-// to link it, in the reader's language. Nothing else can be asked for with the link.
+// The page behind a portal link: the name and state of one instance and the pairing, in the
+// reader's language. The link gives access to nothing else.
 import { render } from "preact";
 import { useEffect, useRef, useState } from "preact/hooks";
 import { call, get } from "./data/api.js";
@@ -12,7 +12,7 @@ import { language, languages, preferred, speak, store, t, useWords } from "./wor
 
 const secret = "/" + location.pathname.split("/").pop();
 const look = () => get(secret + "/state", { signingIn: true });
-const pause = 5000; // milliseconds between two looks while nothing is done here
+const pause = 5000; // milliseconds between two requests while idle
 
 const calls = {
   connect: () => get(secret + "/connect", { patience: 60000 }),
@@ -29,7 +29,7 @@ function Portal() {
   const [state, setState] = useState(null);
   const [error, setError] = useState(null);
   const [pairing, setPairing] = useState(0);
-  const refresh = () => look().then((told) => { setState(told); setError(null); }, setError);
+  const refresh = () => look().then((next) => { setState(next); setError(null); }, setError);
   useEffect(() => { refresh(); }, []);
   useEffect(() => {
     if (pairing || error?.status === 404) return;

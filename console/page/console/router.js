@@ -1,5 +1,5 @@
-// Where in the console one is: the part of the address behind the #, so that every
-// place has a link, and the browser's own back and forward work.
+// The current route: the part of the address after the #, so that every page has a link and
+// the browser's back and forward buttons work.
 import { cell } from "./data/cell.js";
 
 export const place = cell(read());
@@ -12,14 +12,14 @@ function read() {
 function decode(part) {
   try {
     return decodeURIComponent(part);
-  } catch { // typed by hand
+  } catch { // an invalid escape
     return part;
   }
 }
 
 window.addEventListener("hashchange", () => place.set(read()));
 
-// to is the link to a place: its parts, and what of it is chosen.
+// to returns the link to a route with its query.
 export function to(parts, query) {
   const chosen = new URLSearchParams(Object.entries(query || {}).filter(([, value]) => value)).toString();
   return "#/" + parts.map(encodeURIComponent).join("/") + (chosen && "?" + chosen);
@@ -29,7 +29,7 @@ export function go(parts, query) {
   location.hash = to(parts, query);
 }
 
-// choose changes what of a place is chosen without a step to go back over.
+// choose changes the query without a new history entry.
 export function choose(query) {
   history.replaceState(null, "", to(place.value.parts, { ...Object.fromEntries(place.value.query), ...query }));
   place.set(read());

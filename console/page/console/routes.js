@@ -1,9 +1,9 @@
-// The pages: where each is, what it is called (its key in words is "nav." and
-// its place), its icon, and the scope that a key needs for it. "operator": only the
-// operator's own key. A page is a module that exports its component as default.
+// The pages: the route of each, whose title has the key "nav." and the route, its icon, and
+// the scope that a key needs. "operator": only the operator's key. A page is a module whose
+// default export is its component.
 //
-// where: "main" is for the day's work, "keep" for keeping the program. when: a page
-// that is only there when that is true of the server.
+// where: "main" for daily work, "keep" for operating the program. when: a condition on the
+// server for the page to exist.
 import { sandbox } from "./data/sandbox.js";
 
 export const routes = [
@@ -23,7 +23,7 @@ export const routes = [
 
 const keep = async (name) => ({ default: (await import("./pages/keep.js"))[name] });
 
-// routeOf is the page of a place, and the first that may be seen for none.
+// routeOf returns the page of a route, or the first permitted page without a route.
 export function routeOf(parts, allowed) {
   return allowed.find((route) => route.at === parts[0]) || (parts.length === 0 ? allowed[0] : undefined);
 }

@@ -1,5 +1,4 @@
-// What stands around every page: where one can go, whether what is seen is of
-// now, and who is signed in.
+// The frame of every page: navigation, connection state and the signed-in user.
 import { useEffect, useLayoutEffect, useRef, useState } from "preact/hooks";
 import { NoAnswer, get } from "./data/api.js";
 import { useCell } from "./data/cell.js";
@@ -51,14 +50,14 @@ function Inside({ lost }) {
 }
 
 function skip(event) {
-  event.preventDefault(); // the address is for places
+  event.preventDefault(); // the hash is the route
   document.getElementById("main").focus();
 }
 
 const Brand = () => html`<a class="brand" href=${to([])}><img src="dashboard/mark.svg" alt="" width="28" height="28"/>Postern</a>`;
 
-// Side is beside the page, or over it where there is no room: then it takes the focus and
-// gives it back.
+// Side is the navigation beside the page, or over it on a narrow screen: then it takes the
+// focus and gives it back.
 function Side({ mine, shown, close }) {
   const { parts } = useCell(place);
   const at = routeOf(parts, mine)?.at;
@@ -81,13 +80,13 @@ function Side({ mine, shown, close }) {
   </div>`;
 }
 
-// Calling is how many instances need a person.
+// Calling shows how many instances need attention.
 function Calling() {
   const n = useCell(fleet, ({ rows }) => rows.reduce((sum, row) => sum + (groupFor(row.connectionStatus) === "bad"), 0));
   return n > 0 && html`<span class="count bad"><span aria-hidden="true">${number(n)}</span><span class="unseen">${many("calling", n)}</span></span>`;
 }
 
-// Pulse is whether what is seen is of now.
+// Pulse shows the state of the live connection.
 function Pulse({ words }) {
   const { state } = useCell(live);
   const tone = { open: "good", closed: "busy", away: "bad" }[state];
@@ -104,7 +103,7 @@ export function Tools() {
     ${who && html`<${Button} kind="bare square" icon="leave" word=${t("signOut.as", { who })} act=${signOut}/>`}`;
 }
 
-// Away says that what is seen is old, since when, and when it is tried again.
+// Away reports that the data is outdated, since when, and when the next attempt is.
 function Away() {
   const { state, since, next } = useCell(live);
   const [now, setNow] = useState(Date.now());
@@ -121,7 +120,7 @@ function Away() {
     <div class="buttons"><${Button} kind="small" icon="restart" word=${t("live.now")} act=${tryNow}/></div></div>`;
 }
 
-const modules = new Map(); // of pages, by route, once loaded
+const modules = new Map(); // loaded page modules by route
 
 function Page({ mine }) {
   const { parts, query } = useCell(place);
@@ -132,12 +131,12 @@ function Page({ mine }) {
   useEffect(() => {
     let here = true;
     setError(null);
-    // A browser tells a file that does not come as a TypeError.
+    // Browsers report a module that cannot be loaded as a TypeError.
     if (route && !modules.has(route)) route.page().then((module) => { modules.set(route, module.default); again((n) => n + 1); }, (reason) => here && setError(reason instanceof TypeError ? new NoAnswer() : reason));
     return () => { here = false; };
   }, [route]);
   const ready = modules.has(route);
-  useLayoutEffect(() => { // a new page begins at its head, for eyes, keyboard and screen reader
+  useLayoutEffect(() => { // a new page starts at its heading, also for keyboard and screen reader
     const here = parts.slice(0, 2).join("/");
     if (!ready || before.current === here) return;
     if (before.current !== null) {
@@ -149,7 +148,7 @@ function Page({ mine }) {
   if (mine.length === 0) return html`<${Empty} icon="key" title=${t("nothing.title")}>${t("nothing.text")}<//>`;
   if (!route && routes.some((one) => one.at === parts[0] && can(one.scope) && one.when && one.when() === undefined)) return html`<${Loading}/>`;
   if (!route) return html`<${Empty} icon="search" title=${t("lost.title")} buttons=${html`<a class="button" href=${to([])}>${t("lost.back")}</a>`}>${t("lost.text")}<//>`;
-  // Another release may be there, whose pages go with nothing that is loaded. While none is, this page stays.
+  // The server may run another release, whose modules do not match the loaded ones. Otherwise this page stays.
   if (error) return html`<${Trouble} error=${error} again=${() => get("/health").then(() => location.reload(), setError)}/>`;
   if (!ready) return html`<${Loading}/>`;
   const Shown = modules.get(route);

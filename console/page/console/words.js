@@ -1,43 +1,43 @@
-// The page's words, numbers and times in the language of who reads them.
+// Texts, numbers and times of the page in the reader's language.
 import { cell, useCell } from "./data/cell.js";
 import english from "./words/en.js";
 
 export const languages = { en: "English", pt: "Português", es: "Español" };
 
-// A language has a file for each part of the console, which are sent as one: English by its
-// keys, the others as lists in their order. The first of each names the keys: after an upgrade a
-// tab may get a list of other ones, and stays with English until it is loaded anew.
+// A language has one file per part of the console; they are served as one module: English by
+// key, the others as lists in the same order. The first entry is a checksum of the keys. After
+// an upgrade a tab may load a list with other keys; it then shows English until it is reloaded.
 const loaders = { pt: () => import("./words/pt.js"), es: () => import("./words/es.js") };
 
 export const language = cell("en");
 let table = english;
 
-// useWords draws the component anew when the language changes.
+// useWords redraws the component when the language changes.
 export const useWords = () => useCell(language);
 
-// preferred is the language to begin with: the one chosen before, or the first of
-// the browser's that there is.
+// preferred returns the initial language: the stored choice, or the first of the browser's
+// languages that exists.
 export function preferred() {
   const wanted = [stored("language"), ...navigator.languages].filter(Boolean).map((one) => one.slice(0, 2).toLowerCase());
   return wanted.find((one) => languages[one]) || "en";
 }
 
-let turn = 0; // of the language that was asked for last
+let turn = 0; // number of the latest request for a language
 
 export async function speak(code) {
   const mine = ++turn;
-  const told = loaders[code] && (await loaders[code]()).default;
+  const list = loaders[code] && (await loaders[code]()).default;
   if (mine !== turn) return;
-  table = told?.[0] === english[""] ? Object.fromEntries(Object.keys(english).map((key, i) => [key, told[i]])) : english;
+  table = list?.[0] === english[""] ? Object.fromEntries(Object.keys(english).map((key, i) => [key, list[i]])) : english;
   document.documentElement.lang = code;
   language.set(code);
 }
 
-// What is stored are tastes, never a key or anything that the server said.
+// Only preferences are stored, never a key or data of the server.
 export function stored(name) {
   try {
     return localStorage.getItem("postern." + name) || "";
-  } catch { // the browser keeps nothing for pages
+  } catch { // storage is disabled
     return "";
   }
 }
@@ -52,18 +52,18 @@ export function store(name, value) {
 
 const text = (key) => table[key] ?? english[key] ?? key;
 
-// t is a text with its {names} filled in.
+// t returns a text with its {names} filled in.
 export function t(key, values) {
   return values ? text(key).replace(/\{(\w+)\}/g, (whole, name) => values[name] ?? whole) : text(key);
 }
 
-// rich is the same with parts of a page in it.
+// rich is like t, with elements as values.
 export const rich = (key, values) => text(key).split(/(\{\w+\})/).map((part) => part.startsWith("{") ? values[part.slice(1, -1)] ?? part : part);
 
-// has tells whether there is a text.
+// has reports whether a text exists.
 export const has = (key) => key in english;
 
-// many is the text for n of something: key.one, key.other.
+// many returns the text for a number: key.one or key.other.
 export function many(key, n, values) {
   const form = new Intl.PluralRules(language.value).select(n);
   return t(key + "." + (form === "one" ? "one" : "other"), { n: number(n), ...values });
@@ -85,7 +85,7 @@ export function bytes(n) {
   return number(n, n < 10 && at > 0 ? 1 : 0) + " " + units[at];
 }
 
-// span is a time that something takes, in seconds, in its largest unit or two.
+// span formats a duration in seconds in its largest one or two units.
 export function span(seconds) {
   const unit = (n, name) => format(Intl.NumberFormat, { style: "unit", unit: name, unitDisplay: "narrow" }).format(n);
   const s = Math.max(0, Math.round(seconds));
@@ -95,7 +95,7 @@ export function span(seconds) {
   return unit(Math.floor(s / 86400), "day") + (s % 86400 >= 3600 ? " " + unit(Math.floor(s % 86400 / 3600), "hour") : "");
 }
 
-// ago is how long ago something was, in words.
+// ago formats the time since a moment.
 export function ago(when, now = Date.now()) {
   const s = Math.round((now - new Date(when)) / 1000);
   const relative = format(Intl.RelativeTimeFormat, { numeric: "auto", style: "short" });

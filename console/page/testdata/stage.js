@@ -1,13 +1,12 @@
 "use strict";
 
-// A server for the page to be looked at with: it stands in for the network, in
-// the page itself and before its modules. ?scene= says what there is: nothing, three
-// instances, 2 000, names that are meant to harm, everything broken. Tests change what it
-// answers by window.stage.
+// A fake server for the page: it replaces the network functions before the modules load.
+// ?scene= selects the data: nothing, three instances, 2000, hostile names, everything broken.
+// Tests change its answers by window.stage.
 (() => {
   const asked = new URLSearchParams(location.search);
   const scene = asked.get("scene") || "three";
-  if (asked.has("still")) { // pictures show the same time whenever they are made
+  if (asked.has("still")) { // pictures always show the same time
     const now = Date.UTC(2026, 4, 18, 9, 41, 12), Real = Date;
     window.Date = class extends Real {
       constructor(...args) { super(...(args.length ? args : [now])); }
@@ -32,8 +31,7 @@
     broken: () => ["logged_out", "stream_replaced", "connection_error", "session_missing", "client_outdated", "temporary_ban", "disconnected", "keepalive_timeout"].map((state, i) => instance("till-" + (i + 1), state, { description: "Till " + (i + 1), Webhook: hook("down.example.org") })),
   };
 
-  // wave is a day in the life of a program, without chance: a picture is the same
-  // each time.
+  // wave is deterministic sample data of a day, so that pictures are reproducible.
   const wave = (i, scale) => Math.max(0, Math.round(scale * (1 + Math.sin(i / 230) * 0.6 + Math.sin(i / 17) * 0.18 + Math.sin(i * 1.7) * 0.12)));
   const samples = () => Array.from({ length: scene === "empty" ? 4 : 1440 }, (_, i) => ({
     at: ago((1439 - i) * 60), instances: {}, sent: scene === "empty" ? 0 : wave(i, 34), received: scene === "empty" ? 0 : wave(i + 90, 61), deliveries: scene === "empty" ? 0 : wave(i + 40, 88),
@@ -59,10 +57,10 @@
     restriction: broken ? { kind: "reachout_timelock", since: ago(3600), until: new Date(Date.now() + 7.2e6).toISOString(), source: "notified", reason: hostile, code: 463, count: 3 } : null, passkey: null,
     limits: { perMinute: { limit: 20, used: broken ? 20 : 7, resetsAt: new Date(Date.now() + 30000).toISOString() }, perDay: { limit: 1000, used: broken ? 870 : 312, resetsAt: null }, newContactsPerDay: { limit: 50, used: 11, resetsAt: null } },
   });
-  const kept = new Map(); // what was put
+  const kept = new Map(); // stored PUT bodies
   const metrics = () => ["postern_store_disk_free_bytes 2.4e+10", "postern_backup_last_success_timestamp_seconds " + (broken ? Date.now() / 1000 - 9 * 86400 : Date.now() / 1000 - 5400), ...stage.instances.slice(0, 3).flatMap((row) => [`postern_instance_received_total{name="${row.name}"} 4211`, `postern_instance_sent_total{name="${row.name}"} 1904`, `postern_instance_undecryptable_total{name="${row.name}"} 2`, `postern_instance_webhook_failures_total{name="${row.name}"} 0`])].join("\n");
 
-  // A square of noise stands for a code to scan.
+  // A square of noise replaces the QR code.
   stage.picture = () => {
     const canvas = Object.assign(document.createElement("canvas"), { width: 37, height: 37 }), pen = canvas.getContext("2d");
     pen.fillStyle = "#fff";
@@ -95,27 +93,27 @@
     if (request === "DELETE /proxy") return json(200, { deleted: true });
   };
 
-  let under = 0; // calls that are under way
+  let under = 0; // pending calls
   window.fetch = async (...asked) => {
     under++;
     try {
       return await answer(...asked);
     } finally {
-      setTimeout(() => under--); // when who asked has had it
+      setTimeout(() => under--); // after the caller has the answer
     }
   };
   const answer = async (address, init = {}) => {
     const path = String(address).replace(/^\.\//, "/"), request = (init.method || "GET") + " " + path;
     if (path === address) throw new Error(address + " is not relative to the page");
     stage.asked.push(request);
-    const headers = new Headers(init.headers); // throws what fetch throws
+    const headers = new Headers(init.headers); // throws like fetch
     if (init.signal?.aborted) throw init.signal.reason;
     if (stage.down) throw new TypeError("Failed to fetch");
     const [bare] = path.split("?"), body = typeof init.body === "string" ? JSON.parse(init.body) : undefined;
     const own = stage.answers[request] || stage.answers[request.split("?")[0]];
     if (own) {
-      const told = await own(body, headers);
-      if (told) return told;
+      const found = await own(body, headers);
+      if (found) return found;
     }
     if (path === "/ready") return broken ? json(503, { status: "not ready", reasons: ["the disk is nearly full: 212 MB are left"], warnings: ["the last backup failed: no space left on device", hostile] }) : json(200, { status: "ready" });
     if (path === "/health") return json(200, { status: "ok" });
@@ -149,8 +147,8 @@
     if (keeping) return keeping;
     if (path === "/metrics") return new Response(metrics());
     if (!path.startsWith("/instance/")) {
-      const told = stage.more?.(init.method || "GET", path, body, headers);
-      if (told) return told;
+      const found = stage.more?.(init.method || "GET", path, body, headers);
+      if (found) return found;
     }
     const [, name, rest = ""] = /^\/instance\/([^/?]+)(.*)$/.exec(path) || [];
     const row = name && stage.instances.find((one) => one.name === decodeURIComponent(name));
@@ -158,13 +156,13 @@
     await later(1);
     const more = stage.more?.(init.method || "GET", path, body, headers, init.body, row);
     if (more) return more;
-    const told = row && ofInstance(row, (init.method || "GET") + " " + rest, rest, body);
-    return told || refusal(404, "NOT_FOUND", "the stage does not know " + request);
+    const found = row && ofInstance(row, (init.method || "GET") + " " + rest, rest, body);
+    return found || refusal(404, "NOT_FOUND", "the stage does not know " + request);
   };
 
   const frame = () => new Promise((done) => requestAnimationFrame(() => setTimeout(done)));
   const until = async (is) => { while (!is()) await frame(); };
-  // settled is when nothing is under way and what came is drawn.
+  // settled waits until no call is pending and the page is drawn.
   stage.settled = async () => {
     for (let quiet = 0; quiet < 4; quiet++) {
       if (under || document.querySelector("main .loading, .plot:empty") || !document.querySelector("main h1")) quiet = 0;
@@ -172,7 +170,7 @@
     }
     await document.fonts.ready;
   };
-  // press waits for what is to be pressed, and for what comes of it.
+  // press waits for an element, clicks it and waits until the page settles.
   stage.press = async (selector, at = 0) => {
     await until(() => document.querySelectorAll(selector).length);
     [...document.querySelectorAll(selector)].at(at).click();
@@ -211,9 +209,9 @@
     envelope("messages.update", { id: 72, keyRemoteJid: "4915112345678@s.whatsapp.net", status: "READ" }),
     envelope("messages.upsert", { id: 73, keyRemoteJid: "4915112345678@s.whatsapp.net", messageType: "conversation", content: { text: hostile } }),
   ];
-  // tell is what the server tells over the page's live connection.
+  // tell sends a message over the page's live connection.
   stage.tell = (message) => stage.sockets.filter((one) => one.path === "/ws/console").forEach((one) => one.hear(message));
-  // fall is the server gone: every connection ends, and no answer comes.
+  // fall simulates a lost server: connections end and calls fail.
   stage.fall = () => {
     stage.down = true;
     stage.sockets.forEach((one) => one.fall(1006));

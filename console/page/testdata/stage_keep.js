@@ -1,7 +1,7 @@
 "use strict";
 
-// What the stage answers to the pages that keep the program: deliveries, keys, audit,
-// backups, configuration, log and sandbox.
+// Answers of the stage for the operator pages: deliveries, keys, audit, backups,
+// configuration, log and sandbox.
 (() => {
   const { scene, json, refusal } = stage;
   const ago = (seconds) => new Date(Date.now() - seconds * 1000).toISOString();

@@ -1,13 +1,13 @@
 "use strict";
 
-// What the stage has of chats and batches.
+// Data of the stage for chats and batches.
 (() => {
   const { scene, json, refusal } = stage;
   const hostile = "<img src=x onerror=alert(1)><script>alert(2)</scr" + "ipt>‮ \"'&amp;";
   const bad = scene === "hostile";
   const now = Math.floor(Date.now() / 1000), at = (seconds) => new Date((now - seconds) * 1000).toISOString();
   const ada = "4915112345678@s.whatsapp.net", group = "120363041234567890@g.us", user = "0196f0a0-0000-7000-8000-000000000001";
-  // A grey picture of eight pixels, as a phone sends one along.
+  // A grey thumbnail of eight pixels, like that of a phone.
   const small = "/9j/4AAQSkZJRgABAQEASABIAAD/2wBDAP//////////////////////////////////////////////////////////////////////////////////////wgALCAABAAEBAREA/8QAFBABAAAAAAAAAAAAAAAAAAAAAP/aAAgBAQABPxA=";
   let ids = 100;
   const message = (ago, mine, messageType, content, more) => ({
@@ -36,9 +36,9 @@
   }
   const listed = () => [...talks].filter(([, all]) => all.length).map(([jid, all]) => ({ jid, isGroup: jid.endsWith("@g.us"), name: all.findLast((one) => one.pushName)?.pushName || "", lastMessage: all.at(-1) })).sort((a, b) => b.lastMessage.messageTimestamp - a.lastMessage.messageTimestamp);
   stage.talks = talks;
-  stage.told = (words) => text(0, false, words);
+  stage.text = (words) => text(0, false, words);
 
-  // pages goes through a list whose newest is last, as the server does.
+  // pages pages through a list whose newest entry is last, like the server.
   const pages = (all, q, limit) => {
     const before = Number(q.get("nextCursor")), after = Number(q.get("previousCursor"));
     let end = before ? all.findIndex((one) => one.id >= before) : all.length, begin = Math.max(0, end - limit);
@@ -111,12 +111,12 @@
       talks.set(to, [...(talks.get(to) || []), made]);
       return json(200, made);
     }
-    if (bare === "/media/data") return fetchReal(stage.picture()).then((told) => told.blob()).then((blob) => new Response(blob));
+    if (bare === "/media/data") return fetchReal(stage.picture()).then((picture) => picture.blob()).then((blob) => new Response(blob));
     if (bare === "/chat/is-account") return json(200, body.numbers.map((one) => ({ number: one, jid: one + "@s.whatsapp.net", lid: null, exists: !one.endsWith("0000") })));
   };
   const fetchReal = async (address) => {
     const bytes = Uint8Array.from(atob(address.split(",")[1]), (c) => c.charCodeAt(0));
-    return { blob: async () => new Blob([bytes], { type: "text/html" }) }; // what somebody says that it is
+    return { blob: async () => new Blob([bytes], { type: "text/html" }) }; // the type declared by the sender
   };
   stage.refuse = (request) => { stage.answers[request] = () => refusal(503, "INSTANCE_NOT_CONNECTED"); };
   stage.type = async (selector, words) => {

@@ -1,7 +1,7 @@
 "use strict";
 
-// Walks the page as its user does, on the stage, and leaves what it found wrong in
-// the page. The browser's clock skips the pauses.
+// Uses the page like a user, on the stage, and writes the failures into the page. The
+// browser runs in virtual time.
 (() => {
   const $ = (selector) => document.querySelector(selector);
   const all = (selector) => [...document.querySelectorAll(selector)];
@@ -41,9 +41,9 @@
     stage.answers["GET /instance/one/connect"] = () => stage.json(200, connect);
     stage.answers["GET /instance/one/connection/status"] = () => stage.json(200, status);
   };
-  const looked = () => later(11000); // longer than a look
+  const looked = () => later(11000); // longer than a poll
 
-  // The stage as the walk wants it: two instances whose every text is hostile.
+  // The initial stage: two instances with hostile texts.
   const reset = () => {
     Object.assign(stage, { answers: {}, asked: [], key: "right", down: false, session: { operator: true } });
     stage.instances = ["one", "two"].map((name, i) => ({
@@ -53,35 +53,35 @@
   };
 
   const steps = {
-    async "a wrong key is refused, told and forgotten"() {
+    async "a wrong key is refused, shown as wrong and cleared"() {
       await signIn("wrong");
-      want($("#key-form") && $("[role=alert]").textContent.includes("does not take this key"), "the form and the reason stay");
-      want($("#key-form input").getAttribute("aria-invalid") === "true" && document.activeElement === $("#key-form input"), "the field is the one that is wrong");
-      want(sessionStorage.length === 0 && document.cookie === "", "nothing is kept");
+      want($("#key-form") && $("[role=alert]").textContent.includes("rejected this key"), "the form and the error stay");
+      want($("#key-form input").getAttribute("aria-invalid") === "true" && document.activeElement === $("#key-form input"), "the field is marked as invalid");
+      want(sessionStorage.length === 0 && document.cookie === "", "nothing is stored");
     },
-    async "a key is the bytes of its text, whatever the letters"() {
+    async "a key may have any letters"() {
       stage.key = "Schlüssel-ключ";
       await signIn(stage.key);
       want($("main h1") && !$("#key-form"), "it opens the page");
       want(bytes(stage.key) !== stage.key, "the walk tries other letters");
     },
-    async "what the server says is text"() {
+    async "answers are shown as text"() {
       await signIn("right");
       await at("instances");
       want(all(".list .row").length === 2 && $(".list").textContent.split(hostile).length >= 5, "all of it is in view");
       want(!$("main img, main script"), "none of it is an element");
       await at("instances/one");
-      want($("main").textContent.includes(hostile) && !$("main img, main script"), "nor on its own page");
+      want($("main").textContent.includes(hostile) && !$("main img, main script"), "nor on the page of the instance");
       want(!JSON.stringify(stage.asked).includes("token-") && !document.documentElement.outerHTML.includes("token-one"), "no token is in the page");
     },
-    async "the reason of a failure stays until the next attempt"() {
+    async "an error stays until the next attempt"() {
       await signIn("right");
       await at("instances");
       await press("New instance");
       await type(dialog().querySelector("input"), "one");
       await press("New instance", dialog().querySelector("footer"));
       await later(3000);
-      want(dialog().querySelector("[role=alert]").textContent.includes("has this name"), "it stays, beside the field");
+      want(dialog().querySelector("[role=alert]").textContent.includes("with this name"), "it stays, beside the field");
       await type(dialog().querySelector("input"), "three");
       dialog().querySelector("input[type=checkbox]").click();
       await later(100);
@@ -96,13 +96,13 @@
       connect.focus();
       stage.tell({ type: "instance", name: "one", instance: { ...stage.instances[0], connectionStatus: "online" } });
       await later(500);
-      want(connect.isConnected && document.activeElement === connect && $(".list").textContent.includes("Online"), "news of another row moves nothing");
+      want(connect.isConnected && document.activeElement === connect && $(".list").textContent.includes("Online"), "a change of another row does not move the focus");
       stage.tell({ type: "instance", name: "two", instance: { ...stage.instances[1], connectionStatus: "disconnected" } });
       stage.tell({ type: "instanceDeleted", name: "one" });
       await later(500);
-      want($(".list").textContent.includes("Disconnected") && all(".list .row").length === 1, "news is drawn at once");
+      want($(".list").textContent.includes("Disconnected") && all(".list .row").length === 1, "a change is drawn at once");
     },
-    async "what ends a session in mid-work leaves the work"() {
+    async "unsaved work survives the end of a session"() {
       await signIn("right");
       await at("instances/one/limits");
       await later(300);
@@ -114,9 +114,9 @@
       await type(dialog().querySelector("input"), "right");
       dialog().querySelector("form").requestSubmit();
       await later(500);
-      want(!dialog() && $("main input").value === "77", "and goes on");
+      want(!dialog() && $("main input").value === "77", "and continues after signing in");
     },
-    async "the codes end with their pairing"() {
+    async "codes end with the pairing"() {
       await signIn("right");
       await at("instances");
       let state = "connecting";
@@ -124,15 +124,15 @@
       stage.answers["GET /instance/one/connection/status"] = () => stage.json(200, { state, connectionStatus: "CONNECTION_TIMEOUT" });
       await press("Connect one");
       await later(300);
-      want(dialog()?.querySelector("img").src.startsWith("data:image/png") && /good for \d+ seconds/.test(dialog().textContent), "the code is shown, and how long it is good");
+      want(dialog()?.querySelector("img").src.startsWith("data:image/png") && /valid for \d+ seconds/.test(dialog().textContent), "the code and its validity are shown");
       stage.sockets.at(-1).hear({ event: "qrcode.updated", data: { count: 2, base64: "data:image/png;base64,AA==", expiresAt: new Date(Date.now() + 5000).toISOString() } });
       await later(100);
-      want(dialog().querySelector("img").src.endsWith("AA=="), "the next one comes by itself");
+      want(dialog().querySelector("img").src.endsWith("AA=="), "the next code is shown automatically");
       state = "close";
       await looked();
       const before = stage.asked.length;
       await looked();
-      want(!dialog().querySelector("img") && dialog().textContent.includes("CONNECTION_TIMEOUT"), "it is gone, and why");
+      want(!dialog().querySelector("img") && dialog().textContent.includes("CONNECTION_TIMEOUT"), "the code disappears with a reason");
       want(!stage.asked.slice(before).some((request) => request.includes("/connect")), "no new pairing begins");
     },
     async "a code is typed instead of scanned"() {
@@ -145,14 +145,14 @@
       stage.answers["POST /instance/one/connect/code"] = (body) => stage.json(200, { code: body.phoneNumber === "+49 151 1234" ? "ABCD-EFGH" : hostile });
       await later(50);
       await press("Get a code");
-      want($(".digits").textContent === "ABCD-EFGH" && button("Copy"), "it is shown, to be copied");
+      want($(".digits").textContent === "ABCD-EFGH" && button("Copy"), "the code is shown for copying");
       await looked();
-      want($(".digits")?.textContent === "ABCD-EFGH", "looks leave it");
+      want($(".digits")?.textContent === "ABCD-EFGH", "polls keep it");
       stage.answers["GET /instance/one/connection/status"] = () => stage.json(200, { state: "open", connectionStatus: "ONLINE" });
       await looked();
       want(!dialog(), "the dialog ends with the link");
     },
-    async "an account with a passkey is led through it"() {
+    async "pairing with a passkey"() {
       await signIn("right");
       await at("instances");
       const status = { state: "connecting", connectionStatus: "PAIRING", passkey: { step: "required", code: null } };
@@ -162,10 +162,10 @@
       stage.answers["POST /instance/one/connect/passkey/assertion"] = () => stage.refusal(422, "PASSKEY_REFUSED");
       await press("Connect one");
       await looked();
-      const sign = () => $(".sign"), told = () => dialog().querySelector("[role=alert]")?.textContent || "";
-      want(sign() && !dialog().querySelector("img") && sign().querySelector("textarea[readonly]").value === script, "the way to the signature is shown, with the line");
+      const sign = () => $(".sign"), notice = () => dialog().querySelector("[role=alert]")?.textContent || "";
+      want(sign() && !dialog().querySelector("img") && sign().querySelector("textarea[readonly]").value === script, "the steps to the signature are shown, with the line");
       const link = sign().querySelector("a");
-      want(link.href === "https://web.whatsapp.com/" && link.target === "_blank" && link.rel === "noreferrer", "the site opens beside it, and learns nothing");
+      want(link.href === "https://web.whatsapp.com/" && link.target === "_blank" && link.rel === "noreferrer", "the site opens in a new tab without a referrer");
       const box = () => sign().querySelector("textarea:not([readonly])");
       const paste = async (text) => {
         await type(box(), text);
@@ -175,33 +175,33 @@
       };
       const posted = stage.asked.length;
       await paste(script);
-      want(told().includes("the line itself"), "the line is not the answer");
+      want(notice().includes("the line itself"), "the line is rejected as an answer");
       await paste("<html>");
-      want(told().includes("not the whole answer"), "another text is not either");
+      want(notice().includes("not the whole answer"), "another text is rejected");
       want(!stage.asked.slice(posted).some((request) => request.startsWith("POST")), "neither is sent");
       await type(box(), '{"id":"kept"}');
       await looked();
-      want(box().value === '{"id":"kept"}' && told(), "looks touch neither what was pasted nor what was told");
+      want(box().value === '{"id":"kept"}' && notice(), "a poll keeps the pasted text and the notice");
       await paste('{"id":"x"}');
-      want(told().includes("did not accept this passkey") && sign(), "a refusal says what to do");
+      want(notice().includes("did not accept this passkey") && sign(), "a refusal says what to do");
       stage.answers["POST /instance/one/connect/passkey/assertion"] = () => stage.json(202, {});
       await paste('{"a":1} {"id":"x"}');
-      want(told().includes("not the whole answer"), "two texts are no answer");
+      want(notice().includes("not the whole answer"), "two texts are rejected");
       await paste("'" + '{"id":"x"}' + "'");
-      want(!sign() && dialog().textContent.includes("checks the answer"), "an answer that was taken is waited for");
+      want(!sign() && dialog().textContent.includes("checks the answer"), "an accepted answer shows progress");
       await later(35000);
-      want(sign() && told().includes("Nothing followed") && box().value === "", "one that leads nowhere can be given again");
+      want(sign() && notice().includes("Nothing followed") && box().value === "", "an answer without effect can be repeated");
       status.passkey = { step: "compare", code: hostile };
       await looked();
       want(!sign() && $(".digits").textContent === hostile && !$(".digits *"), "the code is shown, as text");
       stage.answers["POST /instance/one/connect/passkey/confirm"] = () => stage.json(202, {});
       await press("Yes, it is the same");
-      want(!$(".digits") && dialog().textContent.includes("That was all"), "a confirmed code is waited for");
+      want(!$(".digits") && dialog().textContent.includes("That was all"), "a confirmed code shows progress");
       Object.assign(status, { state: "open", connectionStatus: "ONLINE", passkey: null });
       await looked();
       want(!dialog(), "the dialog ends with the link");
     },
-    async "a passkey that is given up ends the pairing"() {
+    async "a rejected or expired passkey ends the pairing"() {
       await signIn("right");
       await at("instances");
       const status = { state: "connecting", connectionStatus: "PAIRING", passkey: { step: "compare", code: "ABCD-EFGH" } };
@@ -209,14 +209,14 @@
       await press("Connect one");
       await looked();
       await press("No, it is another");
-      want(stage.asked.includes("DELETE /instance/one/logout") && dialog().textContent.includes("Nothing was linked"), "another code than the phone's links nothing");
+      want(stage.asked.includes("DELETE /instance/one/logout") && dialog().textContent.includes("Nothing was linked"), "a different code links nothing");
       await press("New code");
       await looked();
       Object.assign(status, { state: "close", connectionStatus: "CONNECTION_TIMEOUT", lastError: hostile, passkey: null });
       await looked();
-      want(dialog().textContent.includes(hostile) && dialog().textContent.includes("passkey"), "the end is told, and why");
+      want(dialog().textContent.includes(hostile) && dialog().textContent.includes("passkey"), "the end and its reason are shown");
     },
-    async "a dialog that is closed asks for nothing more"() {
+    async "a closed dialog makes no calls"() {
       await signIn("right");
       await at("instances");
       pairing({ base64: stage.picture(), count: 1 }, { state: "connecting", connectionStatus: "PAIRING", passkey: { step: "required", code: null } });
@@ -228,18 +228,18 @@
       await looked();
       want(!dialog() && !stage.asked.slice(before).some((request) => request.includes("/one/")), "it stays closed");
     },
-    async "a server that is gone is told, and that it came back"() {
+    async "a lost server is shown, and its return"() {
       await signIn("right");
       await at("instances");
       stage.fall();
       await later(4000);
-      want($(".away")?.textContent.includes("Not connected") && all(".list .row").length === 2, "the page says that it is old, and stays");
+      want($(".away")?.textContent.includes("Not connected") && all(".list .row").length === 2, "the page is marked as outdated and stays");
       stage.instances = [{ ...stage.instances[1], connectionStatus: "online" }];
       stage.rise();
       await later(20000);
-      want(!$(".away") && all(".list .row").length === 1 && $(".list").textContent.includes("Online"), "it catches up by itself");
+      want(!$(".away") && all(".list .row").length === 1 && $(".list").textContent.includes("Online"), "it reloads after the reconnect");
     },
-    async "what an operator should look at though all works is told"() {
+    async "warnings are shown while all works"() {
       stage.answers["GET /ready"] = () => stage.json(200, { status: "ready", warnings: ["the last backup failed", "<b>another</b>"] });
       await signIn("right");
       await at("overview");
@@ -247,19 +247,19 @@
       want($(".alerts").textContent.includes("the last backup failed") && $(".alerts").textContent.includes("<b>another</b>") && !$(".alerts b"), "the warnings are shown as text");
       stage.answers["GET /ready"] = () => stage.json(503, { status: "not ready", reasons: ["the disk is full"] });
       await later(61000);
-      want($("h1").textContent.includes("cannot work") && $(".alerts").textContent.includes("the disk is full"), "what holds it up comes first");
+      want($("h1").textContent.includes("is not ready") && $(".alerts").textContent.includes("the disk is full"), "reasons come before warnings");
       stage.answers["GET /ready"] = () => stage.json(200, { status: "ready" });
       await later(61000);
-      want(!$(".alerts") && $("h1").textContent.includes("All is well"), "they go when they are over");
+      want(!$(".alerts") && $("h1").textContent.includes("No problems"), "resolved warnings disappear");
     },
-    async "a key of few scopes sees what it may"() {
+    async "a key sees only the pages of its scopes"() {
       stage.session = { operator: false, key: { id: "1", name: "support", instances: ["one"], scopes: ["read"] } };
       await signIn("right");
-      want(all(".links a").map((one) => one.textContent).join() === "Overview,Instances,Chats" && !$(".chart"), "only its pages are there");
+      want(all(".links a").map((one) => one.textContent).join() === "Overview,Instances,Chats" && !$(".chart"), "only its pages are listed");
       await at("instances/one");
-      want(all(".tabs a").map((one) => one.textContent).join() === "State,Events" && !button("Connect one"), "and only what it may do");
+      want(all(".tabs a").map((one) => one.textContent).join() === "State,Events" && !button("Connect one"), "and only its actions");
     },
-    async "signing out leaves nothing, whatever was under way"() {
+    async "signing out leaves no data, even with pending calls"() {
       await signIn("right");
       await at("instances");
       stage.answers["GET /instance/one/connection/status"] = async () => { await later(3000); return stage.json(200, { lastError: "late" }); };

@@ -1,7 +1,6 @@
 "use strict";
 
-// Walks through chats and batches as their user does, on the stage, in real time: scrolling needs
-// frames.
+// Uses chats and batches like a user, on the stage, in real time: scrolling needs frames.
 (() => {
   const $ = (selector) => document.querySelector(selector);
   const all = (selector) => [...document.querySelectorAll(selector)];
@@ -33,7 +32,7 @@
   URL.createObjectURL = (blob) => { saved.push(blob); return make.call(URL, blob); };
 
   const steps = {
-    async "older messages come as one scrolls, and at most some pages are kept"() {
+    async "scrolling loads older messages and keeps few pages"() {
       await at("chats/shop/" + ada);
       const box = $(".talk-box");
       want(box.scrollHeight - box.scrollTop - box.clientHeight < 5 && last().textContent.includes("We close at seven."), "it begins at the end");
@@ -48,35 +47,35 @@
       }
       want(last().textContent.includes("We close at seven."), "and back to the last");
     },
-    async "what comes is there at once, with what becomes of it"() {
+    async "messages and their changes are shown live"() {
       await at("chats/shop/" + ada);
-      const message = { ...stage.told("Are you there? <b>now</b>"), keyFromMe: false, pushName: "Ada Lovelace" };
+      const message = { ...stage.text("Are you there? <b>now</b>"), keyFromMe: false, pushName: "Ada Lovelace" };
       feed().hear({ event: "messages.upsert", data: message });
       await later(300);
       want(last().textContent.includes("<b>now</b>") && !$(".talk b") && $(".chats-list .chat").textContent.includes("Are you there?"), "in the chat and in the list, as text");
-      feed().hear({ event: "messages.upsert", data: { ...stage.told(""), messageType: "reactionMessage", keyFromMe: false, content: { key: { id: message.keyId }, text: "🎉" } } });
+      feed().hear({ event: "messages.upsert", data: { ...stage.text(""), messageType: "reactionMessage", keyFromMe: false, content: { key: { id: message.keyId }, text: "🎉" } } });
       await later(300);
-      want(last().querySelector(".reactions")?.textContent.includes("🎉"), "a reaction is put to its message");
-      const mine = { ...stage.told("I am."), keyFromMe: true };
+      want(last().querySelector(".reactions")?.textContent.includes("🎉"), "a reaction is shown at its message");
+      const mine = { ...stage.text("I am."), keyFromMe: true };
       feed().hear({ event: "send.message", data: mine });
       feed().hear({ event: "messages.update", data: { messageId: mine.id, status: "read", dateTime: "2026-01-01T00:00:00Z" } });
       await later(300);
-      want(last().querySelector(".tick").textContent === "read", "and how far ours came");
-      feed().hear({ event: "messages.upsert", data: { ...stage.told(""), messageType: "protocolMessage", content: {}, metadata: { revoked: mine.keyId } } });
+      want(last().querySelector(".tick").textContent === "read", "the delivery status is shown");
+      feed().hear({ event: "messages.upsert", data: { ...stage.text(""), messageType: "protocolMessage", content: {}, metadata: { revoked: mine.keyId } } });
       await later(300);
       want(last().textContent.includes("deleted for everyone") && !last().textContent.includes("I am."), "a deleted one is not shown");
     },
-    async "text is sent once, also when the answer was lost"() {
+    async "text is sent once, even if the answer is lost"() {
       await at("chats/shop/" + ada);
       const keys = [];
       stage.answers["POST /instance/shop/send/text"] = (body, headers) => { keys.push(headers.get("Idempotency-Key")); return keys.length === 1 ? stage.refusal(503, "INSTANCE_NOT_CONNECTED") : null; };
       await type(".composer textarea", "Hello");
       $(".composer textarea").dispatchEvent(new KeyboardEvent("keydown", { key: "Enter", bubbles: true, cancelable: true }));
       await later(300);
-      want(last().querySelector("[role=alert]").textContent.includes("not connected") && $(".composer textarea").value === "", "what failed stays, and says why");
+      want(last().querySelector("[role=alert]").textContent.includes("not connected") && $(".composer textarea").value === "", "a failed message stays with its error");
       await press("Try again", last());
       await later(300);
-      want(keys.length === 2 && keys[0] === keys[1] && keys[0].length > 16, "it is the same message for the server");
+      want(keys.length === 2 && keys[0] === keys[1] && keys[0].length > 16, "a retry has the same idempotency key");
       want(!$(".bubble.failed") && last().textContent.includes("Hello") && stage.sent.body.chat === ada, "and is sent");
     },
     async "a reply, a reaction and files"() {
@@ -86,16 +85,16 @@
       await press("Reply or react", last());
       all("[role=menuitem]").find((one) => one.textContent === "Reply").click();
       await later(200);
-      want(document.activeElement === $(".composer textarea") && $(".replying"), "one writes at once");
+      want(document.activeElement === $(".composer textarea") && $(".replying"), "the composer has the focus");
       await type(".composer textarea", "As I said");
       await press("Send");
-      want(Number.isInteger(stage.sent.body.options.quotedMessageId) && !$(".replying"), "it names the message that it answers");
+      want(Number.isInteger(stage.sent.body.options.quotedMessageId) && !$(".replying"), "it quotes the message");
       last().dispatchEvent(new PointerEvent("pointerenter"));
       await later(200);
       await press("Reply or react", last());
       all("[role=menuitem]").find((one) => one.textContent === "👍").click();
       await later(300);
-      want(stage.sent.bare === "/send/reaction" && stage.sent.body.reactionMessage.reaction === "👍" && stage.sent.body.reactionMessage.key.fromMe === true, "a reaction names its message");
+      want(stage.sent.bare === "/send/reaction" && stage.sent.body.reactionMessage.reaction === "👍" && stage.sent.body.reactionMessage.key.fromMe === true, "a reaction refers to its message");
       want(last().querySelector(".reactions"), "and is shown");
       const files = new DataTransfer();
       files.items.add(new File(["%PDF"], "a.pdf", { type: "application/pdf" }));
@@ -103,29 +102,29 @@
       await later(300);
       await type(".composer textarea", "The plan");
       await press("Send");
-      want(stage.sent.form?.get("mediaType") === "document" && stage.sent.form.get("caption") === "The plan" && stage.sent.form.get("attachment").name === "a.pdf", "a file that was dropped is sent with its caption");
+      want(stage.sent.form?.get("mediaType") === "document" && stage.sent.form.get("caption") === "The plan" && stage.sent.form.get("attachment").name === "a.pdf", "a dropped file is sent with its caption");
     },
-    async "nothing of a file is run"() {
+    async "files never run"() {
       await at("chats/shop/" + ada);
       saved.length = 0;
       const show = all(".file .button").find((one) => one.textContent.trim() === "Show");
       show.click();
       await later(600);
-      want($(".file img[src^='blob:']") && saved.at(-1)?.type === "image/png", "a picture is shown as one, whatever the server calls it");
+      want($(".file img[src^='blob:']") && saved.at(-1)?.type === "image/png", "a picture is shown with a picture type");
       all(".file.document .button").at(-1).click();
       await later(600);
-      want(saved.at(-1)?.type === "application/octet-stream" && !$("iframe, object, embed"), "what is saved has no type that runs");
+      want(saved.at(-1)?.type === "application/octet-stream" && !$("iframe, object, embed"), "a saved file has no active type");
     },
     async "a chat is searched"() {
       await at("chats/shop/" + ada);
       await press("Search this chat");
       await type(".found input", "ORDER");
       await later(500);
-      want(all(".found .message").length >= 2 && $(".found [role=status]").textContent.includes("found") && stage.asked.some((one) => one.includes("query=ORDER")), "the server looks");
+      want(all(".found .message").length >= 2 && $(".found [role=status]").textContent.includes("found") && stage.asked.some((one) => one.includes("query=ORDER")), "the server searches");
       await press("End the search");
-      want($(".composer") && last(), "and the chat is there again");
+      want($(".composer") && last(), "and the chat is shown again");
     },
-    async "what a batch does is seen while it does it"() {
+    async "the progress of a batch is shown live"() {
       await at("batches");
       want(all(".list .row").length > 5, "they are listed");
       const one = { ...stage.batches[0], name: "<i>x</i>", status: "PAUSED" };
@@ -141,47 +140,47 @@
       }
       want(/1\d\d a minute · about/.test($(".progress-card").textContent) && $(".done").textContent.includes(String(counts.processed + 10)), "how fast it goes, and how long it takes: " + $(".progress-card").textContent);
     },
-    async "a batch is paused, stopped, deleted, and tried again for who failed"() {
+    async "a batch is paused, stopped, deleted and retried"() {
       const id = stage.batches[0].id;
       await at("batches/" + id + "?user=" + user);
       await press("Pause");
       want($("main").textContent.includes("Paused") && stage.asked.at(-1).startsWith("POST /message/batches/" + id) || stage.asked.includes("POST /message/batches/" + id + "/pause"), "paused");
-      await press("Go on");
+      await press("Resume");
       await press("Stop");
-      want($("dialog[open]").textContent.includes("for good"), "what ends it for good asks first");
+      want($("dialog[open]").textContent.includes("cannot be resumed"), "stopping asks first");
       await press("Stop", $("dialog[open] footer"));
       want(!$("dialog[open]") && stage.asked.includes("POST /message/batches/" + id + "/stop"), "stopped");
       let body;
       stage.answers["POST /message/batches"] = (sent) => { body = sent; };
       await press("Retry failed");
       await later(600);
-      want(body?.recipients.length === 7 && body.autoStart === false && body.message.payload.text && $("main").textContent.includes("Draft"), "a draft of those who failed");
+      want(body?.recipients.length === 7 && body.autoStart === false && body.message.payload.text && $("main").textContent.includes("Draft"), "a draft with the failed recipients");
     },
     async "items are filtered, and exported without formulas"() {
       const id = stage.batches.find((one) => one.status === "COMPLETED_WITH_ERRORS").id;
       await at("batches/" + id + "?user=" + user);
       all(".items .filter").find((one) => one.textContent.includes("Failed")).click();
       await later(500);
-      want(all(".items-list .row").length > 5 && all(".items-list .row").every((one) => one.textContent.includes("SEND_MESSAGE_FAILED")), "only those");
+      want(all(".items-list .row").length > 5 && all(".items-list .row").every((one) => one.textContent.includes("SEND_MESSAGE_FAILED")), "only the matching ones");
       saved.length = 0;
       await press("Export CSV");
       await later(800);
       const lines = (await saved[0].text()).trim().split("\r\n");
       want(lines.length === 31 && lines[1].split(",")[1].startsWith("'+49"), "all of them, and what looks like a formula is a text: " + lines[1]);
     },
-    async "numbers are looked at before anything is made"() {
+    async "numbers are validated before a batch is created"() {
       await at("batches/new");
       await type(".new-batch textarea.code", 'name,phone\n"Ada, L.",+49 151 555 00003\nBen,4915155500004\nAda,4915155500003\nX,=cmd()\nCem,4915155500000');
       await later(500);
-      const told = () => $(".new-batch").textContent;
-      want(told().includes("3 numbers") && told().includes("1 was there twice") && told().includes("1 line has no number") && all(".as-table td.on").length > 0, "what is good, twice or none");
+      const form = () => $(".new-batch").textContent;
+      want(form().includes("3 numbers") && form().includes("1 duplicate counts once") && form().includes("1 line has no number") && all(".as-table td.on").length > 0, "valid, duplicate and invalid lines");
       await press("Check 3 numbers");
       await later(500);
-      want(told().includes("2 are on WhatsApp") && told().includes("1 is not on WhatsApp"), "WhatsApp says who is there");
+      want(form().includes("2 are on WhatsApp") && form().includes("1 is not on WhatsApp"), "the result of WhatsApp is shown");
       let body, headers;
       stage.answers["POST /message/batches"] = (sent, given) => { [body, headers] = [sent, given]; };
       await press("Send to 2 recipients");
-      want(!body && all(".new-batch .wrong").length >= 3, "what is missing is named, and nothing is made");
+      want(!body && all(".new-batch .wrong").length >= 3, "missing fields are named, and nothing is created");
       await type(".new-batch textarea:not(.code)", "Hello");
       await type(".new-batch input[maxlength='255']", "Spring");
       $(".flags-list input").click();
@@ -189,9 +188,9 @@
       await press("Send to 2 recipients");
       await later(600);
       want(body?.recipients.join() === "4915155500003,4915155500004" && body.options.delay.minMs === 3000 && headers.get("x-postern-user") === user && headers.get("Idempotency-Key"), "then it is made, for the user who is named: " + JSON.stringify(body));
-      want(location.hash.startsWith("#/batches/0"), "and is what one sees");
+      want(location.hash.startsWith("#/batches/0"), "and its page is shown");
     },
-    async "a key with the scope batch sees its user's, without naming one"() {
+    async "a key with the scope batch sees its user's batches"() {
       stage.session = { operator: false, key: { id: "1", name: "campaigns", instances: ["shop"], scopes: ["batch"], userId: user } };
       stage.answers["GET /instance"] = () => stage.refusal(403, "SCOPE");
       all("button").find((one) => (one.getAttribute("aria-label") || "").startsWith("Sign out")).click();
@@ -200,14 +199,14 @@
       $("#key-form").requestSubmit();
       await later(600);
       await at("batches");
-      want(stage.asked.some((one) => one.startsWith("GET /message/batches?")) && !$(".toolbar .user") && all(".list .row").length > 3, "by the route of users");
+      want(stage.asked.some((one) => one.startsWith("GET /message/batches?")) && !$(".toolbar .user") && all(".list .row").length > 3, "it uses the route for users");
       await at("batches/new");
-      want(!$(".new-batch").textContent.includes("For whom") && all(".flags-list input").length === 1, "its instances are those of the key");
+      want(!$(".new-batch").textContent.includes("Each batch belongs to a user") && all(".flags-list input").length === 1, "its instances are those of the key");
     },
   };
 
   const { batches, talks } = stage, kept = new Map(talks);
-  // steps are run one by one; each returns what it found wrong.
+  // Each step is run separately and returns its failures.
   window.walk = {
     names: Object.keys(steps),
     async run(name) {

@@ -1,18 +1,18 @@
-// Calls of the interface. Everything that the page does goes through here.
+// Calls of the HTTP API. All requests of the page go through here.
 import { cell } from "./cell.js";
 
-// csrf is what a session's calls carry: what changes something needs it, and some of that is asked for by GET.
+// csrf is the token of the session: changing calls need it, some of which are GETs.
 export const csrf = cell("");
-// refused is set to the refusal of a call whose session is no more.
+// refused is set to the refusal of a call whose session has ended.
 export const refused = cell(null);
 
-const patience = 20000; // milliseconds that a call may take unless it says otherwise
+const patience = 20000; // default timeout of a call in milliseconds
 
-// Refusal is an answer that is not what was asked for; NoAnswer is none at all.
+// Refusal is an error response; NoAnswer is a missing response.
 export class Refusal extends Error {
-  constructor(status, told, text) {
-    super((told.messages || told.reasons || [text || String(status)]).join("; "));
-    Object.assign(this, { name: "Refusal", status, code: told.code || "", requestId: told.requestId || "", told });
+  constructor(status, details, text) {
+    super((details.messages || details.reasons || [text || String(status)]).join("; "));
+    Object.assign(this, { name: "Refusal", status, code: details.code || "", requestId: details.requestId || "", details });
   }
 }
 
@@ -23,12 +23,12 @@ export class NoAnswer extends Error {
   }
 }
 
-// A header carries bytes: the key's are those of its UTF-8 text.
+// A header carries bytes: the key is sent as UTF-8.
 export const bytesOf = (text) => String.fromCharCode(...new TextEncoder().encode(text));
 
-// call asks for a path, relative to the page, which may be below one of a reverse
-// proxy. options: headers, signal, patience in milliseconds, as ("json" by what the
-// answer says, "text", "blob", or "response").
+// call requests a path relative to the page, which may be below a path of a reverse proxy.
+// options: headers, signal, patience (the timeout in milliseconds), as ("json" by content
+// type, "text", "blob" or "response").
 export async function call(method, path, body, options = {}) {
   const headers = { ...options.headers };
   const files = body instanceof FormData || body instanceof Blob;
@@ -47,27 +47,27 @@ export async function call(method, path, body, options = {}) {
   }
   const json = (response.headers.get("Content-Type") || "").includes("json");
   if (response.ok) return json && !options.as && answer ? JSON.parse(answer) : answer;
-  let told = {};
+  let details = {};
   try {
-    told = JSON.parse(answer) || {};
-  } catch { // somebody else's answer, such as a proxy's
+    details = JSON.parse(answer) || {};
+  } catch { // not an answer of Postern, such as a proxy's
   }
-  const refusal = new Refusal(response.status, told, response.statusText);
+  const refusal = new Refusal(response.status, details, response.statusText);
   if (response.status === 401 && !options.signingIn) refused.set(refusal);
   throw refusal;
 }
 
 export const get = (path, options) => call("GET", path, undefined, options);
 
-// filled asks for pages of a list, from one on, until one has records or is the last: a page
-// may be empty and others follow it. It ends early once wanted() is false.
+// filled requests pages of a list until one has records or is the last: an empty page may
+// be followed by others. It stops early once wanted() is false.
 export async function filled(ask, nextCursor, wanted = () => true) {
   let page = await ask(nextCursor);
   while (!page.records.length && page.nextCursor && wanted()) page = await ask(page.nextCursor);
   return page;
 }
 
-// query is the part of an address behind its path; empty values are left out.
+// query returns a query string; it omits empty values.
 export function query(values) {
   const made = new URLSearchParams();
   for (const [name, value] of Object.entries(values)) {
@@ -77,7 +77,7 @@ export function query(values) {
   return text && "?" + text;
 }
 
-// socketAt is the address of a WebSocket beside the page.
+// socketAt returns the address of a WebSocket beside the page.
 export function socketAt(path) {
   const at = new URL("." + path, document.baseURI);
   at.protocol = at.protocol.replace("http", "ws");

@@ -1,4 +1,4 @@
-// A cell holds a value and tells those who look at it when it changes.
+// A cell is an observable value.
 import { useEffect, useReducer, useRef } from "preact/hooks";
 
 export function cell(value) {
@@ -10,7 +10,7 @@ export function cell(value) {
       value = next;
       for (const watcher of [...watchers]) watcher(value);
     },
-    // watch calls with each new value, and returns what ends that.
+    // watch calls back with each new value and returns the function that stops it.
     watch(watcher) {
       watchers.add(watcher);
       return () => watchers.delete(watcher);
@@ -20,7 +20,7 @@ export function cell(value) {
 
 const whole = (value) => value;
 
-// useCell draws the component anew when what it picks of the cell changes.
+// useCell redraws the component when the picked part of the cell changes.
 export function useCell(watched, pick = whole) {
   const [, again] = useReducer((n) => n + 1, 0);
   const picked = pick(watched.value);
@@ -32,7 +32,7 @@ export function useCell(watched, pick = whole) {
     const look = () => {
       if (!Object.is(picking.current(watched.value), last.current)) again();
     };
-    look(); // it may have changed since it was drawn
+    look(); // it may have changed since the component was drawn
     return watched.watch(look);
   }, [watched]);
   return picked;

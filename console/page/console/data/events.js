@@ -1,5 +1,5 @@
-// The events of an instance, by the flag that a webhook has for each and the name that
-// the event itself has. A test holds them against the program's catalogue.
+// The events of an instance: webhook flag to event name. A test compares them with the
+// program's catalogue.
 export const events = {
   callUpsert: "call.upsert",
   chatsDeleted: "chats.delete",

@@ -1,12 +1,12 @@
-// All instances that who is signed in may see, as they are now.
+// All instances visible to the signed-in user, kept up to date.
 import { get } from "./api.js";
 import { cell } from "./cell.js";
 import { onLive, onReload } from "./live.js";
 import { session } from "./session.js";
 import { seen } from "./states.js";
 
-// fleet.rows are in the order of their ids; at is when they were loaded, 0
-// before; error is why they could not be.
+// fleet.rows is ordered by id; at is the time of loading, 0 before; error is the loading
+// error.
 export const fleet = cell({ rows: [], at: 0, error: null });
 
 const byName = new Map();
@@ -22,14 +22,14 @@ function soon() {
   if (!due) due = setTimeout(publish, 50);
 }
 
-let loading = null, meanwhile = null; // what was told while it loads, which is newer
+let loading = null, meanwhile = null; // messages that arrive during loading, which are newer
 
 export function loadFleet() {
   if (loading) return loading;
   meanwhile = new Map();
   loading = get("/instance", { patience: 60000 }).then((rows) => {
     byName.clear();
-    for (const { Auth: _, ...row } of rows) byName.set(row.name, row); // the page keeps no token
+    for (const { Auth: _, ...row } of rows) byName.set(row.name, row); // do not keep the token
     for (const [name, row] of meanwhile) {
       if (row) byName.set(name, { ...byName.get(name), ...row });
       else byName.delete(name);
@@ -43,7 +43,7 @@ export function loadFleet() {
   return loading;
 }
 
-// put takes what an answer or a message told of an instance.
+// put merges an instance from an answer or a message.
 export function put(row) {
   meanwhile?.set(row.name, row);
   byName.set(row.name, { ...byName.get(row.name), ...row });

@@ -1,27 +1,27 @@
-// The live connection: one WebSocket that tells what changes. While it is
-// closed the page says so, asks by HTTP instead, and tries again.
+// The live connection: one WebSocket that reports changes. While it is closed, the page
+// shows that, polls over HTTP and reconnects.
 import { get, socketAt } from "./api.js";
 import { cell } from "./cell.js";
 import { loadSession, session } from "./session.js";
 
-// live.state is "closed", "open" or "away": closed for so long that it is worth a
-// word. since is when it was last known what is shown; next when it is tried again.
+// live.state is "closed", "open" or "away", which is closed for longer than grace. since is
+// when the data was last current; next is the time of the next attempt.
 export const live = cell({ state: "closed", since: 0, next: 0 });
 
 const pauses = [500, 1000, 2000, 5000, 10000, 15000]; // milliseconds
-const grace = 1500; // a closed connection is not worth a word for so long
-const listeners = new Map(); // by the type of a message
+const grace = 1500; // a shorter interruption is not shown
+const listeners = new Map(); // by message type
 const reloaders = new Set();
 let socket = null, tries = 0, timer = 0, wordTimer = 0;
 
-// onLive calls with each message of a type, and returns what ends that.
+// onLive calls back with each message of a type and returns the function that stops it.
 export function onLive(type, listener) {
   if (!listeners.has(type)) listeners.set(type, new Set());
   listeners.get(type).add(listener);
   return () => listeners.get(type).delete(listener);
 }
 
-// onReload calls when what was loaded may be old, and returns what ends that.
+// onReload calls back when loaded data may be outdated and returns the function that stops it.
 export function onReload(reload) {
   reloaders.add(reload);
   return () => reloaders.delete(reload);
@@ -38,7 +38,7 @@ function open() {
       tries = 0;
       clearTimeout(wordTimer);
       wordTimer = 0;
-      await reload(); // what comes meanwhile is applied again by it
+      await reload(); // it applies messages that arrive meanwhile
       if (socket === mine) live.set({ state: "open", since: Date.now(), next: 0 });
       return;
     }
@@ -62,8 +62,8 @@ async function again(revoked) {
   if (revoked) await loadSession().catch(() => {});
 }
 
-// tryNow opens the connection anew. Where only WebSockets are held up, what is
-// asked by HTTP is new all the same.
+// tryNow reconnects. After repeated failures it also polls over HTTP, in case only WebSockets
+// are blocked.
 export async function tryNow() {
   if (socket || session.value.state !== "in") return;
   open();
@@ -72,7 +72,7 @@ export async function tryNow() {
     await get("/health", { patience: 5000 });
     await reload();
     if (live.value.state !== "open") live.set({ ...live.value, since: Date.now() });
-  } catch { // it is told already
+  } catch { // reported already
   }
 }
 

@@ -1,10 +1,10 @@
-// What a page asks for once and keeps until it is asked for again.
+// Data that a page loads once and on request again.
 import { useCallback, useEffect, useRef, useState } from "preact/hooks";
 import { get } from "./api.js";
 import { onReload } from "./live.js";
 
-// useLoaded asks for path, null for nothing, again when path changes and when the live
-// connection is back. none: an answer for 404, which then is no error.
+// useLoaded loads path, null for nothing; again when path changes and when the live
+// connection reopens. none: the value for 404, which then is no error.
 export function useLoaded(path, { none, ...options } = {}) {
   const [state, setState] = useState({ value: undefined, error: null, path: null });
   const turn = useRef(0);
@@ -29,8 +29,7 @@ export function useLoaded(path, { none, ...options } = {}) {
   return { ...current, load, set: (value) => setState({ value, error: null, path }) };
 }
 
-// useDraft is a copy of what was loaded, to be changed and saved. fresh is taken
-// over as long as nothing was changed.
+// useDraft is an editable copy of loaded data. It follows fresh until it is changed.
 export function useDraft(fresh) {
   const [draft, setDraft] = useState(fresh);
   const [changed, setChanged] = useState(false);

@@ -1,5 +1,5 @@
-// The figures of the last day, one a minute, the last being the running one; and
-// how the backups stand.
+// The samples of the last day, one a minute, the last being the running minute; and the
+// state of the backups.
 import { get } from "./api.js";
 import { cell } from "./cell.js";
 import { onLive, onReload } from "./live.js";
@@ -12,8 +12,8 @@ const kept = 24 * 60;
 export async function loadSamples() {
   if (!can("operator")) return;
   try {
-    const told = await get("/admin/samples");
-    samples.set({ list: told.samples || [], backup: told.backup, at: Date.now(), error: null });
+    const answer = await get("/admin/samples");
+    samples.set({ list: answer.samples || [], backup: answer.backup, at: Date.now(), error: null });
   } catch (error) {
     samples.set({ ...samples.value, error });
   }
@@ -21,7 +21,7 @@ export async function loadSamples() {
 
 const minuteOf = (sample) => Math.floor(Date.parse(sample.at) / 60000);
 
-// The running minute is told again and again until it is over.
+// The running minute is sent repeatedly until it ends.
 onLive("figures", ({ figures }) => {
   if (!samples.value.at) return;
   const list = samples.value.list.slice(-kept);

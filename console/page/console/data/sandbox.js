@@ -1,10 +1,10 @@
-// Whether the program plays WhatsApp itself, and with which phones.
+// The phones of the sandbox, if the program runs with one.
 import { get } from "./api.js";
 import { cell } from "./cell.js";
 import { onLive } from "./live.js";
 import { can, session } from "./session.js";
 
-// sandbox.phones is null where there is no sandbox, undefined before that is known.
+// sandbox.phones is null without a sandbox, undefined before that is known.
 export const sandbox = cell({ phones: undefined, error: null });
 
 export async function loadSandbox() {

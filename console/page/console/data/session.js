@@ -1,10 +1,9 @@
-// Who is signed in. The key is sent once and kept nowhere; what stays is a
-// cookie that no script can read.
+// The session. The key is sent once and not stored; the session is an HttpOnly cookie.
 import { bytesOf, call, csrf, get, refused } from "./api.js";
 import { cell } from "./cell.js";
 
-// session.state is "unknown" until the server said which, "out", "in", or
-// "lost": signed out in mid-work, by the end of the session or of its key.
+// session.state is "unknown" before the first answer, "out", "in", or "lost": the session or
+// its key ended during work.
 export const session = cell({ state: "unknown" });
 
 export async function loadSession() {
@@ -29,25 +28,24 @@ export async function signOut() {
   }
 }
 
-function enter(told) {
-  csrf.set(told.csrf);
-  session.set({ state: "in", operator: !!told.operator, key: told.key || null, expiresAt: told.expiresAt });
+function enter(answer) {
+  csrf.set(answer.csrf);
+  session.set({ state: "in", operator: !!answer.operator, key: answer.key || null, expiresAt: answer.expiresAt });
 }
 
 function leave(state) {
   csrf.set("");
-  session.set(state === "lost" ? { ...session.value, state } : { state }); // the page that was worked on stays as it is
+  session.set(state === "lost" ? { ...session.value, state } : { state }); // the current page stays as it is
 }
 
-// A call that was refused for want of a credential ends the session for all.
+// A call refused for a missing credential ends the session.
 refused.watch((refusal) => {
   if (refusal && session.value.state === "in") leave("lost");
   refused.set(null);
 });
 
-// can tells whether who is signed in may use what needs the scope. "operator" is
-// what only the operator's own key opens.
-// "everywhere" is what a key of all instances may.
+// can reports whether the session has the scope. "operator": only the operator's key.
+// "everywhere": only a key for all instances.
 export function can(...scopes) {
   const { state, operator, key } = session.value;
   if (state !== "in" && state !== "lost") return false;

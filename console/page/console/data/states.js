@@ -1,5 +1,4 @@
-// Which states there are, and what they ask of a person. Each group has one
-// colour and one icon, everywhere.
+// The connection states by group. Each group has one colour and one icon everywhere.
 export const groups = ["good", "busy", "wait", "bad", "off"];
 
 const groupOf = {
@@ -12,19 +11,19 @@ const groupOf = {
 
 export const states = Object.keys(groupOf);
 
-// seen is an instance as this page tells of it: one that has an account, and never
-// connects, has moved to another Postern.
+// seen returns the instance as shown: one that has an account but is offline has moved to
+// another Postern.
 export const seen = (row) => row.ownerJid && row.connectionStatus === "offline" ? { ...row, connectionStatus: "moved" } : row;
 
-// stateOf is a state's name whatever its capitals; groupFor is its group, "off" for one that
-// this page does not know.
-export const stateOf = (told) => String(told || "offline").toLowerCase();
-export const groupFor = (told) => groupOf[stateOf(told)] || "off";
+// stateOf returns a state's name in lower case; groupFor its group, "off" for an unknown
+// state.
+export const stateOf = (state) => String(state || "offline").toLowerCase();
+export const groupFor = (state) => groupOf[stateOf(state)] || "off";
 
-// linked tells whether a phone is linked, as far as the state tells.
-export const linked = (told) => ["online", "connecting", "reconnecting", "keepalive_timeout", "disconnected", "stream_replaced", "client_outdated", "temporary_ban", "connection_error"].includes(stateOf(told));
+// linked reports whether the state implies a linked phone.
+export const linked = (state) => ["online", "connecting", "reconnecting", "keepalive_timeout", "disconnected", "stream_replaced", "client_outdated", "temporary_ban", "connection_error"].includes(stateOf(state));
 
-// numberOf is the phone number in the address of an account.
+// numberOf returns the phone number in the address of an account.
 export function numberOf(jid) {
   const [, digits] = /^(\d{5,20})(?::\d+)?@s\.whatsapp\.net$/.exec(jid || "") || [];
   return digits ? "+" + digits : jid || "";

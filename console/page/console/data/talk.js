@@ -1,27 +1,26 @@
-// What chats and batches know of the server: what stored messages say, whatever their kind, and
-// who they are from; what happens on an instance while a page is open; states of batches and what
-// is asked about them; lists of numbers, and tables to save. What messages say comes from strangers.
+// Data of chats and batches: content and senders of stored messages, live events of an instance,
+// batch states and calls, lists of numbers, CSV export. Message content is untrusted.
 import { useEffect, useRef, useState } from "preact/hooks";
 import { call, get, query, socketAt } from "./api.js";
 import { session } from "./session.js";
 import { numberOf } from "./states.js";
 
-// Letters that nobody sees: marks of direction, joiners, controls. A name of them alone
-// is none, and in a name they would turn or hide what stands beside it.
+// Invisible characters: marks of direction, joiners, controls. A name made only of them is
+// empty; within a name they could reorder or hide adjacent text.
 const unseen = /[\p{Cc}\u00ad\u034f\u061c\u115f\u1160\u17b4\u17b5\u180e\u200b\u200c\u200e\u200f\u202a-\u202e\u2060-\u206f\u3164\ufeff\uffa0]/gu;
 
 export const named = (text) => String(text ?? "").replace(unseen, "").trim();
 
-// chatName is what a chat is called: its name, else its number or address.
+// chatName returns the name of a chat, or its number or address.
 export const chatName = (chat, groups) => named(groups?.get(chat.jid)) || named(chat.name) || numberOf(chat.jid);
 
-// senderOf is who wrote a message of a group.
+// senderOf returns the sender of a group message.
 export const senderOf = (message) => named(message.pushName) || numberOf(message.keyParticipant) || numberOf(message.keyRemoteJid);
 
 const files = { imageMessage: "image", videoMessage: "video", ptvMessage: "video", audioMessage: "audio", documentMessage: "document", stickerMessage: "sticker", lottieStickerMessage: "sticker" };
 
-// said is a message in plain parts: kind, text, file, quoted. kind is a key of words below
-// "message.", "text" for what is only text.
+// said splits a message into kind, text, file and quoted. kind is a text key below
+// "message.", or "text" for plain text.
 export function said(message) {
   const content = message.content || {}, type = message.messageType || "";
   const file = files[type] || (type === "documentWithCaptionMessage" ? "document" : undefined);
@@ -45,16 +44,16 @@ function quotedOf(quoted) {
   return said({ messageType: type, content: typeof value === "string" ? { text: value } : { ...value, contextInfo: undefined } });
 }
 
-// about is the WhatsApp id of the message that another one only changes: a reaction, an
-// edit or a deletion.
+// about returns the WhatsApp id of the message to which a reaction, edit or deletion
+// applies.
 export function about(message) {
   if (message.messageType === "reactionMessage") return message.content?.key?.id || "?";
   if (message.metadata?.revoked) return message.metadata.revoked;
   return message.metadata?.editOf || "";
 }
 
-// folded are the messages that are shown of a list, the oldest first, with what others
-// changed about them: reactions by who gave them, the newest text, that it was deleted.
+// folded returns the visible messages of a list, oldest first, with reactions by sender,
+// edits and deletions applied.
 export function folded(list) {
   const changed = new Map(), shown = [];
   for (const message of list) {
@@ -77,7 +76,7 @@ export function folded(list) {
 
 const order = ["unknown", "sent", "delivered", "read", "played"];
 
-// statusOf is the furthest that a message of ours came.
+// statusOf returns the highest delivery status of an own message.
 export function statusOf(message) {
   let best = "sent";
   for (const { status } of message.messageUpdates || []) {
@@ -87,30 +86,29 @@ export function statusOf(message) {
   return best;
 }
 
-// Types that are shown. Whatever else a stranger says that a file is, it is only saved.
+// Types that are displayed. Files of any other declared type can only be saved.
 const safe = /^(image\/(jpeg|png|webp|gif)|audio\/(ogg|mpeg|mp4|aac|amr|wav|webm)|video\/(mp4|webm|3gpp))$/;
 
-// typeOf is the type that a file may be shown as, "" for none.
+// typeOf returns the type for displaying a file, "" for none.
 export function typeOf(mime) {
   const [bare] = str(mime).toLowerCase().split(";");
   return safe.test(bare.trim()) ? bare.trim() : "";
 }
 
-// kindOf is how a file of this computer is sent.
+// kindOf returns the message kind for a local file.
 export function kindOf(file) {
   if (/^image\/(jpeg|png)$/.test(file.type)) return "image";
   if (/^video\/(mp4|3gpp)$/.test(file.type)) return "video";
   return file.type.startsWith("audio/") ? "audio" : "document";
 }
 
-// once is a new Idempotency-Key. Without a secure connection there is no randomUUID.
+// once returns a new Idempotency-Key. An insecure context has no randomUUID.
 export const once = () => [...crypto.getRandomValues(new Uint8Array(16))].map((b) => b.toString(16).padStart(2, "0")).join("");
 
-const pause = 2000; // milliseconds before a lost connection is tried again
+const pause = 2000; // milliseconds before a reconnect
 
-// useFeed calls tell with each event of an instance that is in names, and again when the
-// connection is back after it was lost: something was missed. It returns whether it
-// is open.
+// useFeed calls tell with each event of an instance that is in names, and after a reconnect,
+// since events may be missing. It returns whether the connection is open.
 export function useFeed(instance, names, tell, again) {
   const [open, setOpen] = useState(false);
   const latest = useRef({});
@@ -139,7 +137,7 @@ export function useFeed(instance, names, tell, again) {
   return open;
 }
 
-// Each state has a tone and an icon. Those of "ended" can be deleted, and change no more.
+// The tone and icon of each state. Batches in a state of "ended" are final and can be deleted.
 export const states = {
   DRAFT: ["off", "docs"], SCHEDULED: ["off", "clock"], QUEUED: ["busy", "busy"], PROCESSING: ["busy", "busy"],
   WAITING_FOR_INSTANCE: ["bad", "bad"], WAITING_FOR_WINDOW: ["off", "clock"], PAUSE_REQUESTED: ["busy", "held"], PAUSED: ["off", "held"],
@@ -152,7 +150,7 @@ export const can = {
   stop: (status) => !ended(status) && status !== "STOP_REQUESTED",
 };
 
-// filters are groups of states, as one looks for them.
+// filters are groups of states for the list.
 export const filters = {
   running: ["QUEUED", "PROCESSING", "WAITING_FOR_INSTANCE", "WAITING_FOR_WINDOW", "SCHEDULED", "PAUSE_REQUESTED", "STOP_REQUESTED"],
   rest: ["DRAFT", "PAUSED", "INTERRUPTED"],
@@ -164,14 +162,14 @@ export const itemStates = { PENDING: ["off", "clock"], SENDING: ["busy", "busy"]
 
 export const uuid = /^[\da-f]{8}(-[\da-f]{4}){3}-[\da-f]{12}$/i;
 
-// as says whose batches are meant. A key has a user of its own; the operator names one.
+// as returns the header that names the user. A key has its own user; the operator names one.
 export const as = (user) => session.value.operator && user ? { headers: { "x-postern-user": user } } : {};
 export const pathOf = (id) => "/message/batches/" + encodeURIComponent(id);
 export const listOf = (values) => session.value.operator ? "/admin/batches" + query(values) : "/message/batches" + query({ ...values, ownerUserId: "" });
 
 export const act = (batch, what) => call("POST", pathOf(batch.id) + "/" + what, undefined, as(batch.ownerUserId));
 
-// itemsOf reads all items, page by page; each calls with how many there are so far.
+// itemsOf reads all items page by page and calls each with the number so far.
 export async function itemsOf(batch, status, each, signal) {
   const all = [];
   for (let nextCursor = ""; ; ) {
@@ -183,7 +181,7 @@ export async function itemsOf(batch, status, each, signal) {
   }
 }
 
-// again is a draft for those whom a batch did not reach.
+// again creates a draft with the failed recipients of a batch.
 export async function again(batch, name) {
   const failed = await itemsOf(batch, "FAILED");
   return call("POST", "/message/batches", {
@@ -193,17 +191,17 @@ export async function again(batch, name) {
   }, { ...as(batch.ownerUserId), patience: 60000 });
 }
 
-export const most = 100000; // recipients of a batch, unless the server is set otherwise
-export const maxFile = 20e6; // bytes of a file that is read
+export const most = 100000; // default limit of recipients per batch
+export const maxFile = 20e6; // limit of an imported file in bytes
 
-// digitsOf are the digits of a phone number, "" for what is none: the server's own rule.
+// digitsOf returns the digits of a phone number, "" for invalid ones, by the server's rule.
 export function digitsOf(text) {
   const digits = text.replace(/^(.*)@(s\.whatsapp\.net|c\.us)$/, "$1").replace(/[+()./\p{Pd}\s\p{Cf}]/gu, "");
   return /^\d{7,15}$/.test(digits) ? digits : "";
 }
 
-// tableOf reads a text into rows of cells: of a line each, parted by what parts most of the
-// first lines (comma, semicolon, tab), with quotes as in CSV. A text without any is a column.
+// tableOf parses a text into rows of cells. The separator is the one that splits most of the
+// first lines (comma, semicolon, tab); quotes are as in CSV. Without one it is a single column.
 export function tableOf(text) {
   const head = text.slice(0, 4000);
   const parts = [";", "\t", ","].map((one) => [one, head.split(one).length]).sort((a, b) => b[1] - a[1]);
@@ -233,7 +231,7 @@ export function tableOf(text) {
   return rows;
 }
 
-// columnOf is the column that most looks like numbers.
+// columnOf returns the column that most likely has the numbers.
 export function columnOf(rows) {
   const some = rows.slice(0, 200), wide = Math.max(0, ...some.map((row) => row.length));
   let best = 0, most = -1;
@@ -244,9 +242,9 @@ export function columnOf(rows) {
   return best;
 }
 
-// sorted parts what a column has into numbers, what comes again, and what is none, each with the
-// line where it stands. A first line without a number is the head. A line of numbers with
-// commas between, which is no table, counts as many.
+// sorted splits a column into numbers, duplicates and invalid lines, each with its line number.
+// A first line without a number is the header. A line of several numbers separated by commas
+// counts as several.
 export function sorted(rows, column) {
   const numbers = [], again = [], wrong = [], seen = new Set();
   const flat = rows.every((row) => row.every((cell) => !cell || digitsOf(cell)));
@@ -266,8 +264,8 @@ export function sorted(rows, column) {
   return { numbers, again, wrong };
 }
 
-// csv is a table as a file. A spreadsheet takes a cell that begins with = + - or @ for a
-// formula: an apostrophe in front makes it a text.
+// csv encodes a table. Spreadsheets treat a cell that begins with = + - or @ as a formula;
+// a leading apostrophe makes it text.
 export const csv = (rows) => "\ufeff" + rows.map((row) => row.map(cellOf).join(",")).join("\r\n") + "\r\n";
 
 function cellOf(value) {
@@ -276,7 +274,7 @@ function cellOf(value) {
   return /[",\r\n]/.test(plain) ? '"' + plain.replaceAll('"', '""') + '"' : plain;
 }
 
-// save lets the browser save what was made, without running any of it.
+// save downloads data as a file without opening it.
 export function save(name, blob) {
   const url = URL.createObjectURL(new Blob([blob], { type: "application/octet-stream" }));
   const link = Object.assign(document.createElement("a"), { href: url, download: name.replace(/[\p{Cc}\p{Cf}/\\:*?"<>|]/gu, "_").slice(0, 120) || "file" });

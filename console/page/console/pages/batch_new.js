@@ -1,5 +1,5 @@
-// A new batch: to whom, what, how. Numbers are looked at here, and asked of WhatsApp when one
-// wants, before anything is made.
+// A new batch: recipients, message, schedule. Numbers are validated here and optionally checked
+// with WhatsApp before the batch is created.
 import { useEffect, useMemo, useRef, useState } from "preact/hooks";
 import { call, get, instancePath } from "../data/api.js";
 import { as, columnOf, listOf, maxFile, most, once, sorted, tableOf, uuid } from "../data/talk.js";
@@ -14,7 +14,7 @@ import { Icon } from "../ui/icon.js";
 import { Button, Check, Choice, Field, Meter, Select, State, Text, Trouble } from "../ui/parts.js";
 import { compare, many, number, t } from "../words.js";
 
-const aPage = 100; // numbers that are asked for at a time
+const aPage = 100; // numbers per request
 
 export default function NewBatch({ owner }) {
   useTitle(t("batches.new"), t("nav.batches"));
@@ -25,7 +25,7 @@ export default function NewBatch({ owner }) {
   const [form, setForm] = useState({ user: owner, name: "", type: "text", text: "", media: "", kind: "image", instances: [], min: "3", max: "9", skip: true, typing: false, start: true, when: "now", from: "", to: "", leaveOut: true });
   const put = (part) => setForm((before) => ({ ...before, ...part }));
   const [list, setList] = useState({ numbers: [], again: [], wrong: [] });
-  const [missing, setMissing] = useState(new Set()); // not on WhatsApp, as far as was asked
+  const [missing, setMissing] = useState(new Set()); // not on WhatsApp, of those checked
   const [wrong, setWrong] = useState({});
   const [error, setError] = useState(null);
   const key = useRef(once());
@@ -71,7 +71,7 @@ export default function NewBatch({ owner }) {
 
 const zone = () => Intl.DateTimeFormat().resolvedOptions().timeZone || "UTC";
 
-// check names what is wrong, by field.
+// check returns the errors by field.
 function check(form, recipients, operator) {
   const min = Number(form.min.replace(",", ".")), max = Number(form.max.replace(",", "."));
   const wrong = {
@@ -99,7 +99,7 @@ function bodyOf(form, recipients) {
   };
 }
 
-// User names whose batch it is. Those who have batches already are offered.
+// User selects the owner of the batch and suggests users with batches.
 function User({ value, on, wrong }) {
   const [known, setKnown] = useState([]);
   useEffect(() => {
@@ -107,13 +107,13 @@ function User({ value, on, wrong }) {
       const all = [...new Set(page.records.map((one) => one.ownerUserId))];
       setKnown(all);
       if (!value && all.length) on(all[0]);
-    }, () => {}); // then it is typed
+    }, () => {}); // then the user types it
   }, []);
   const fresh = () => on(once().replace(/^(.{8})(.{4}).(.{3}).(.{3})(.{12})$/, "$1-$2-4$3-8$4-$5"));
   return html`<div class="with-button end"><${Text} label=${t("batches.user")} wrong=${wrong} value=${value} on=${(text) => on(text.trim())} kind="code" list="known-users"/><datalist id="known-users">${known.map((one) => html`<option key=${one} value=${one}/>`)}</datalist><${Button} word=${t("new.freshUser")} act=${() => { fresh(); }}/></div>`;
 }
 
-// Recipients are pasted, dropped or read from a file; with columns one says which has the numbers.
+// Recipients edits the numbers: pasted, dropped or from a file, with a choice of the column.
 function Recipients({ list, on, wrong }) {
   const [text, setText] = useState("");
   const [column, setColumn] = useState(0);
@@ -154,11 +154,11 @@ function Recipients({ list, on, wrong }) {
       ${list.wrong.length > 0 && html`<${Left} tone="bad" key="wrong" word=${many("new.wrong", list.wrong.length)} list=${list.wrong}/>`}</div>`}</div></section>`;
 }
 
-// Left is what is left out, and on which lines it stands.
+// Left shows the ignored lines and their numbers.
 const Left = ({ tone, word, list }) => html`<details class=${tone}><summary><span class=${"state " + tone}><${Icon} name=${tone}/><span>${word}</span></span></summary>
   <ul class="left-out">${list.slice(0, 100).map((one) => html`<li key=${one.line + one.text}><span class="quiet figures">${number(one.line)}</span> <bdi class="mono one-line">${one.text.slice(0, 120) || "–"}</bdi></li>`)}${list.length > 100 && html`<li class="quiet">…</li>`}</ul></details>`;
 
-// Instances chooses by whom it goes out. Of very many only those found are drawn.
+// Instances selects the sending instances. Of a long list only the matches are drawn.
 function Instances({ rows, value, on, wrong }) {
   const [wanted, setWanted] = useState("");
   const shown = useMemo(() => rows.filter((row) => (row.name + " " + row.description).toLowerCase().includes(wanted.trim().toLowerCase()))
@@ -172,9 +172,9 @@ function Instances({ rows, value, on, wrong }) {
     ${wrong && html`<p class="wrong" role="alert"><${Icon} name="bad"/>${wrong}</p>`}</fieldset>`;
 }
 
-// DryRun asks WhatsApp who has an account, by one instance, a page at a time.
+// DryRun checks with WhatsApp which numbers have an account, by one instance, page by page.
 function DryRun({ list, missing, on, leaveOut, leave, names, rows }) {
-  const [state, setState] = useState(null); // {done, stop} while it asks
+  const [state, setState] = useState(null); // {done, stop} while it runs
   const [asked, setAsked] = useState(0);
   const [error, setError] = useState(null);
   useEffect(() => { setAsked(0); setError(null); }, [list]);
@@ -187,8 +187,8 @@ function DryRun({ list, missing, on, leaveOut, leave, names, rows }) {
     try {
       for (let done = asked < list.numbers.length ? asked : 0; done < list.numbers.length; done += aPage) {
         setState({ done, stop });
-        const told = await call("POST", instancePath(by) + "/chat/is-account", { numbers: list.numbers.slice(done, done + aPage) }, { signal: stop.signal, patience: 60000 });
-        for (const one of told) {
+        const answers = await call("POST", instancePath(by) + "/chat/is-account", { numbers: list.numbers.slice(done, done + aPage) }, { signal: stop.signal, patience: 60000 });
+        for (const one of answers) {
           if (one.exists) found.delete(one.number);
           else found.add(one.number);
         }
@@ -205,7 +205,7 @@ function DryRun({ list, missing, on, leaveOut, leave, names, rows }) {
   const all = list.numbers.length, gone = [...missing].filter(Boolean);
   return html`<section class="card"><header><h2>${t("dry.title")}</h2><p>${t("dry.about")}</p></header>
     <div class="form">${state ? html`<div class="asking"><${Meter} used=${state.done} of=${all} label=${t("dry.title")}/><div class="between"><p class="figures quiet" role="status">${t("batch.of", { done: number(state.done), of: number(all) })}</p><${Button} kind="small" word=${t("cancel")} act=${() => { state.stop.abort(); }}/></div></div>` :
-      html`<div class="buttons"><${Button} icon="search" word=${asked > 0 && asked < all ? t("dry.on") : all ? many("dry.do", all) : t("dry.title")} disabled=${!all || !by} act=${() => { ask(); }}/><span class="quiet">${by ? t("dry.by", { name: by }) : t("dry.nobody")}</span></div>`}
+      html`<div class="buttons"><${Button} icon="search" word=${asked > 0 && asked < all ? t("dry.on") : all ? many("dry.do", all) : t("dry.title")} disabled=${!all || !by} act=${() => { ask(); }}/><span class="quiet">${by ? t("dry.by", { name: by }) : t("dry.offline")}</span></div>`}
       ${error && html`<${Trouble} error=${error}/>`}
       ${asked > 0 && html`<div class="sums" role="status"><p class="state good"><${Icon} name="good"/><span>${many("dry.there", asked - gone.length)}</span></p>
         ${gone.length > 0 && html`<${Left} tone="bad" key="gone" word=${many("dry.missing", gone.length)} list=${gone.map((text) => ({ text, line: list.numbers.indexOf(text) + 1 })).slice(0, 101)}/><${Check} label=${t("dry.leave")} value=${leaveOut} on=${leave}/>`}</div>`}</div></section>`;

@@ -1,5 +1,5 @@
-// All batches: what is being sent, how far it is; and one of them, with what may be done with it
-// and each of its recipients.
+// The list of batches with their progress, and the page of one batch with its actions and
+// recipients.
 import { useCallback, useEffect, useMemo, useRef, useState } from "preact/hooks";
 import { call, filled, get, query } from "../data/api.js";
 import { act, again, as, can, csv, ended, filters, itemsOf, itemStates, listOf, named, pathOf, save, states, uuid } from "../data/talk.js";
@@ -21,7 +21,7 @@ export default function Batches({ parts, query }) {
   return html`<${List} query=${query}/>`;
 }
 
-// useBatches are the batches that fit, page by page, kept as they are now.
+// useBatches loads the matching batches page by page and keeps them up to date.
 function useBatches(values) {
   const asked = listOf({ ...values, limit: 100 });
   const [state, setState] = useState({ list: null, next: null, total: null, error: null });
@@ -41,7 +41,7 @@ function useBatches(values) {
     }
   }, [asked]);
   useEffect(() => {
-    const timer = setTimeout(load, 150); // while somebody types
+    const timer = setTimeout(load, 150); // while the user types
     const ends = [onReload(() => load()), onLive("batch", ({ batch }) => setState((before) => {
       if (!before.list) return before;
       const at = before.list.findIndex((one) => one.id === batch.id);
@@ -92,7 +92,7 @@ function BatchState({ of, pill }) {
   return html`<span class=${"state " + tone + (pill ? " pill" : "")}><${Icon} name=${icon}/><span>${states[of] ? t("batch.state." + of) : of}</span></span>`;
 }
 
-// Bar is how far a batch is: who was reached, who was not, and who is still to come.
+// Bar shows the progress of a batch: sent, failed and remaining recipients.
 function Bar({ counts }) {
   const parts = [["good", counts.success], ["bad", counts.failed + counts.unknown], ["skipped", counts.skipped]];
   return html`<div class="batch-bar" role="img" aria-label=${t("batch.of", { done: number(counts.processed), of: number(counts.total) })}>${parts.map(([tone, n]) => n > 0 && html`<span key=${tone} class=${tone} style=${{ width: n / counts.total * 100 + "%" }}></span>`)}</div>`;
@@ -107,8 +107,8 @@ function Row({ batch }) {
     <div role="cell" class="cell wide-only"><span class="quiet one-line" title=${moment(batch.createdAt)}>${ago(batch.createdAt)}</span></div>`;
 }
 
-// useBatch is a batch as it is now, and how fast it goes: items a minute over the last
-// minutes that were watched.
+// useBatch keeps a batch up to date and measures its rate: items a minute over the last
+// observed minutes.
 function useBatch(id, owner) {
   const [state, setState] = useState({ batch: null, error: null, gone: false });
   const marks = useRef([]);
@@ -125,7 +125,7 @@ function useBatch(id, owner) {
   }, [id, owner]);
   useEffect(() => {
     load();
-    const ends = [onReload(load), onLive("batch", ({ batch }) => batch.id === id && take(batch)), onLive("batchDeleted", (told) => told.id === id && setState((before) => ({ ...before, gone: true })))];
+    const ends = [onReload(load), onLive("batch", ({ batch }) => batch.id === id && take(batch)), onLive("batchDeleted", (removed) => removed.id === id && setState((before) => ({ ...before, gone: true })))];
     return () => ends.forEach((end) => end());
   }, [load]);
   const [first] = marks.current, last = marks.current.at(-1);
@@ -133,7 +133,7 @@ function useBatch(id, owner) {
   return { ...state, load, take, rate: watched || guessed(state.batch) };
 }
 
-// guessed is the rate since the beginning, or what the pauses allow.
+// guessed returns the rate since the start, or the one that the pauses allow.
 function guessed(batch) {
   if (!batch || batch.status !== "PROCESSING") return 0;
   const { delay } = batch.options || {}, minutes = (Date.now() - Date.parse(batch.startedAt)) / 60000;
@@ -187,7 +187,7 @@ function Batch({ id, owner }) {
         return html`<div key=${key} class=${n ? tone : "off"}><dt>${t("batch.count." + key)}</dt><dd class="figures">${number(n)}</dd></div>`;
       })}</dl></section>
     <section class="card"><header><h2>${t("batch.about")}</h2></header><dl class="facts">
-      <dt>${t("batch.message")}</dt><dd><${Told} message=${batch.message}/></dd>
+      <dt>${t("batch.message")}</dt><dd><${Content} message=${batch.message}/></dd>
       <dt>${t("batch.instances")}</dt><dd>${batch.instances.slice(0, 20).map((one, i) => html`${i > 0 && ", "}<a key=${one.name} href=${to(["instances", one.name])}>${one.name}</a>`)}${batch.instances.length > 20 && " …"}</dd>
       <dt>${t("batch.delay")}</dt><dd>${batch.options?.delay?.maxMs ? t("batch.delayOf", { from: span(batch.options.delay.minMs / 1000), to: span(batch.options.delay.maxMs / 1000) }) : t("batch.noDelay")}</dd>
       ${batch.schedule && html`<dt>${t("batch.schedule")}</dt><dd>${t(batch.schedule.recurrence === "DAILY" ? "batch.daily" : "batch.onceWindow", { from: moment(batch.schedule.windowStartAt), to: moment(batch.schedule.windowEndAt) })}${batch.schedule.timezone && " · " + batch.schedule.timezone}</dd>`}
@@ -203,15 +203,15 @@ function sentence(batch) {
   return at ? ago(at) : "";
 }
 
-function Told({ message }) {
+function Content({ message }) {
   const { payload = {}, type } = message || {};
   const text = String(payload.text || payload.caption || payload.title || "").slice(0, 1500);
   const link = String(payload.link || payload.media || payload.audio || "").slice(0, 500);
   return html`${type !== "text" && html`<span class="quiet">${type}</span> `}<span class="said" dir="auto">${text}</span>${link && html` <span class="mono">${link}</span>`}`;
 }
 
-// useItems are the items that fit, page by page. While the batch goes on, those in view are
-// asked for again now and then.
+// useItems loads the matching items page by page. While the batch runs, it reloads the visible
+// ones periodically.
 function useItems(batch, status, recipient) {
   const [state, setState] = useState({ list: null, next: null, total: null, error: null });
   const turn = useRef(0), busy = useRef(false);
@@ -244,7 +244,7 @@ function useItems(batch, status, recipient) {
   }, [batch.id, status, recipient]);
   const first = useRef(true), due = useRef(0), latest = useRef(load);
   latest.current = load;
-  useEffect(() => { // the batch changed: once a second at most, and only while the first page is what is seen
+  useEffect(() => { // the batch changed: at most once a second, and only on the first page
     if (first.current) return void (first.current = false);
     if (!due.current && (state.list?.length ?? 0) <= 100) due.current = setTimeout(() => { due.current = 0; latest.current(); }, 1000);
   }, [batch]);

@@ -1,6 +1,5 @@
-// One chat: its messages, of which at most some pages are kept, what comes while one looks, and
-// what is written. All of a message is somebody else's: it is shown as text, and a file only as
-// what cannot run.
+// One chat: a window of its messages, live messages and the composer. Message content is
+// untrusted: it is shown as text, and a file only as a type that cannot run.
 import { Component } from "preact";
 import { useCallback, useEffect, useLayoutEffect, useMemo, useRef, useState } from "preact/hooks";
 import { call, get, instancePath, query } from "../data/api.js";
@@ -13,10 +12,10 @@ import { Icon } from "../ui/icon.js";
 import { Button, copyText, Empty, Loading, Trouble, troubleOf } from "../ui/parts.js";
 import { bytes, clock, language, many, moment, span, t } from "../words.js";
 
-const long = 1500; // characters that are shown of a text until all is wanted
+const long = 1500; // characters shown of a long text
 const emoji = ["👍", "❤️", "😂", "😮", "😢", "🙏"];
 
-// Ticks is how far a message of ours came: an icon and a word.
+// Ticks shows the delivery status of an own message: an icon and a text.
 export function Ticks({ message }) {
   const status = message.failed ? "server_error" : message.sending ? "sending" : statusOf(message);
   const word = t("tick." + status);
@@ -24,7 +23,7 @@ export function Ticks({ message }) {
   return html`<span class=${"tick " + tone} title=${word}><${Icon} name=${{ server_error: "triangle", sending: "clock", sent: "check", unknown: "check" }[status] || "ticks"}/><span class="unseen">${word}</span></span>`;
 }
 
-// Message is drawn again only when something of it changed.
+// Message is redrawn only when its properties change.
 class Message extends Component {
   shouldComponentUpdate(next) {
     return Object.keys(next).some((name) => next[name] !== this.props[name] && !(name === "more" && same(next.more, this.props.more)));
@@ -41,8 +40,8 @@ function Bubble({ message, more, at, active, first, dated }) {
   const { answer, drop, react, group, can, setActive } = at.current;
   const [whole, setWhole] = useState(false);
   const [trouble, setTrouble] = useState(null);
-  const told = said(more?.edit || message), sent = message.keyFromMe, real = !message.sending && !message.failed;
-  const text = whole || told.text.length <= long ? told.text : told.text.slice(0, long) + "…";
+  const content = said(more?.edit || message), sent = message.keyFromMe, real = !message.sending && !message.failed;
+  const text = whole || content.text.length <= long ? content.text : content.text.slice(0, long) + "…";
   const reactions = [...(more?.reactions || [])];
   const give = (reaction) => {
     setTrouble(null);
@@ -50,7 +49,7 @@ function Bubble({ message, more, at, active, first, dated }) {
   };
   const items = [
     can.send && { word: t("message.reply"), icon: "left", act: () => answer(message) },
-    told.text && { word: t("message.copy"), icon: "copy", act: () => copyText(told.text).catch(setTrouble) },
+    content.text && { word: t("message.copy"), icon: "copy", act: () => copyText(content.text).catch(setTrouble) },
     can.send && reactions.some(([who]) => who === "me") && { word: t("message.unreact"), icon: "close", act: () => give("") },
   ].filter(Boolean);
   if (can.send) items.push(null, ...emoji.map((one) => ({ word: one, act: () => give(one) })));
@@ -58,12 +57,12 @@ function Bubble({ message, more, at, active, first, dated }) {
     <div class=${"bubble" + (message.failed ? " failed" : "")}>
       ${group && first && !sent && html`<p class="sender"><bdi class="one-line">${senderOf(message)}</bdi></p>`}
       <p class="unseen">${sent ? t("message.mine") : senderOf(message)}</p>
-      ${told.quoted && html`<blockquote>${told.quoted.kind !== "text" && html`<em>${t("message." + told.quoted.kind)} </em>`}<span dir="auto">${told.quoted.text.slice(0, 300)}</span></blockquote>`}
+      ${content.quoted && html`<blockquote>${content.quoted.kind !== "text" && html`<em>${t("message." + content.quoted.kind)} </em>`}<span dir="auto">${content.quoted.text.slice(0, 300)}</span></blockquote>`}
       ${more?.revoked ? html`<p class="quiet">${t("message.revoked")}</p>` : html`
-        ${told.file && html`<${File} told=${told} message=${message} at=${at} real=${real}/>`}
-        ${!told.file && told.kind !== "text" && html`<p class="quiet">${t("message." + told.kind)}${told.kind === "other" && html` <span class="mono">${String(told.type).slice(0, 60)}</span>`}</p>`}
+        ${content.file && html`<${File} content=${content} message=${message} at=${at} real=${real}/>`}
+        ${!content.file && content.kind !== "text" && html`<p class="quiet">${t("message." + content.kind)}${content.kind === "other" && html` <span class="mono">${String(content.type).slice(0, 60)}</span>`}</p>`}
         ${text && html`<p class="text" dir="auto">${text}</p>`}
-        ${text !== told.text && html`<${Button} kind="bare small" word=${t("message.whole")} act=${() => { setWhole(true); }}/>`}`}
+        ${text !== content.text && html`<${Button} kind="bare small" word=${t("message.whole")} act=${() => { setWhole(true); }}/>`}`}
       <p class="meta">${more?.edit && html`<span>${t("message.edited")}</span>`}<time title=${moment((message.messageTimestamp || 0) * 1000)}>${dated ? moment((message.messageTimestamp || 0) * 1000) : clock((message.messageTimestamp || 0) * 1000, false)}</time>${sent && html`<${Ticks} message=${message}/>`}</p>
       ${(message.failed || trouble) && html`<div class="wrong" role="alert"><p>${troubleOf(message.failed || trouble)}</p>${message.failed && html`<div class="buttons"><${Button} kind="small" icon="restart" word=${t("again")} act=${message.again}/><${Button} kind="small bare" word=${t("message.drop")} act=${() => { drop(message.id); }}/></div>`}</div>`}
       ${reactions.length > 0 && html`<p class="reactions"><span class="unseen">${t("message.reactions")} </span>${reactions.map(([who, what]) => html`<span key=${who}>${what}</span>`)}</p>`}
@@ -71,14 +70,14 @@ function Bubble({ message, more, at, active, first, dated }) {
     ${active && real && items.length > 0 && html`<${Menu} word=${t("message.actions")} items=${items} kind="bare square small"/>`}</li>`;
 }
 
-// File is the file of a message. Nothing is fetched before somebody wants it: WhatsApp is asked
-// for it, and it may be large.
-function File({ told, message, at, real }) {
+// File is the file of a message. It is fetched only on request, since it comes from WhatsApp
+// and may be large.
+function File({ content, message, at, real }) {
   const { name, can, loaded } = at.current;
   const [url, setUrl] = useState(message.local || "");
   const [error, setError] = useState(null);
   useEffect(() => () => { if (url && url !== message.local) URL.revokeObjectURL(url); }, [url]);
-  const type = typeOf(told.file.mimetype), size = Number(told.file.fileLength) || 0;
+  const type = typeOf(content.file.mimetype), size = Number(content.file.fileLength) || 0;
   const fetched = async () => {
     setError(null);
     try {
@@ -89,34 +88,34 @@ function File({ told, message, at, real }) {
   };
   const show = async () => {
     const blob = await fetched();
-    if (blob) setUrl(URL.createObjectURL(new Blob([blob], { type }))); // not what the sender calls it
+    if (blob) setUrl(URL.createObjectURL(new Blob([blob], { type }))); // not the type that the sender declares
   };
   const keep = async () => {
     const blob = await fetched();
-    if (blob) save(told.name || told.kind + "-" + message.id + "." + (type.split("/")[1] || "bin"), blob);
+    if (blob) save(content.name || content.kind + "-" + message.id + "." + (type.split("/")[1] || "bin"), blob);
   };
-  const label = [told.name && told.name.slice(0, 120), size && bytes(size)].filter(Boolean).join(" · ");
-  const media = url && (type.startsWith("image/") ? html`<img src=${url} alt=${told.text || t("message." + told.kind)} onLoad=${loaded}/>` :
-    type.startsWith("audio/") ? html`<audio src=${url} controls aria-label=${t("message." + told.kind)}></audio>` :
-      type.startsWith("video/") ? html`<video src=${url} controls playsinline aria-label=${t("message." + told.kind)} onLoadedMetadata=${loaded}></video>` : null);
-  const small = !url && thumbnail(told.file.jpegThumbnail);
-  return html`<div class=${"file " + told.kind}>${media || small && html`<img class="small" src=${small} alt=""/>`}
-    ${!media && html`<p class="file-name"><${Icon} name=${{ audio: "play", voice: "mic", document: "docs" }[told.kind] || "picture"}/><span><strong>${t("message." + told.kind)}</strong>${label && html`<bdi class="quiet">${label}</bdi>`}</span></p>`}
+  const label = [content.name && content.name.slice(0, 120), size && bytes(size)].filter(Boolean).join(" · ");
+  const media = url && (type.startsWith("image/") ? html`<img src=${url} alt=${content.text || t("message." + content.kind)} onLoad=${loaded}/>` :
+    type.startsWith("audio/") ? html`<audio src=${url} controls aria-label=${t("message." + content.kind)}></audio>` :
+      type.startsWith("video/") ? html`<video src=${url} controls playsinline aria-label=${t("message." + content.kind)} onLoadedMetadata=${loaded}></video>` : null);
+  const small = !url && thumbnail(content.file.jpegThumbnail);
+  return html`<div class=${"file " + content.kind}>${media || small && html`<img class="small" src=${small} alt=""/>`}
+    ${!media && html`<p class="file-name"><${Icon} name=${{ audio: "play", voice: "mic", document: "docs" }[content.kind] || "picture"}/><span><strong>${t("message." + content.kind)}</strong>${label && html`<bdi class="quiet">${label}</bdi>`}</span></p>`}
     ${error && html`<p class="wrong" role="alert">${troubleOf(error)}</p>`}
     ${real && can.media && html`<div class="buttons">${type && !url && html`<${Button} kind="small" icon=${/audio|video/.test(type) ? "play" : "picture"} word=${t(/audio|video/.test(type) ? "message.play" : "message.show")} act=${show}/>`}
       <${Button} kind="small bare" icon="save" word=${t("message.save")} act=${keep}/></div>`}</div>`;
 }
 
-// thumbnail is the small picture that a message carries, when it looks like one.
+// thumbnail returns the preview of a message, if it is a JPEG.
 function thumbnail(text) {
   return typeof text === "string" && text.length < 200000 && /^\/9j\/[A-Za-z0-9+/]+=*$/.test(text) ? "data:image/jpeg;base64," + text : "";
 }
 
-const keptPages = 5; // of 50 messages; what is further away is loaded again when one comes there
-const near = 500; // pixels from an end at which more is loaded
+const keptPages = 5; // of 50 messages; further ones are reloaded when scrolled to
+const near = 500; // distance in pixels from an end at which more is loaded
 
-// usePages are the messages of a chat as pages, the newest first, of which a few next to each
-// other are kept. Those of the live end are in front.
+// usePages keeps a few adjacent pages of a chat's messages, newest first. At the live end the
+// newest page comes first.
 function usePages(name, jid) {
   const path = instancePath(name) + "/chats/" + encodeURIComponent(jid) + "/messages";
   const [state, setState] = useState({ pages: null, error: null, missed: 0 });
@@ -148,18 +147,17 @@ function usePages(name, jid) {
     const page = await get(path + query({ limit: 50, previousCursor: pages[0].previousCursor }));
     setState((before) => ({ ...before, error: null, pages: page.records.length ? [page, ...before.pages].slice(0, keptPages) : [{ ...before.pages[0], previousCursor: null }, ...before.pages.slice(1)], ...(page.previousCursor ? {} : { missed: 0 }) }));
   });
-  // put takes a message that came, or that was sent from here.
+  // put adds a received message or one sent here.
   const put = (message) => {
     setState((before) => added(before, message));
-    if (latest.current.pages?.[0].records.length > 150) load(); // so that it does not grow without end
+    if (latest.current.pages?.[0].records.length > 150) load(); // bound the size
   };
   const update = ({ messageId, status, dateTime }) => setState((before) => before.pages ? { ...before, pages: before.pages.map((page) => page.records.some((one) => one.id === messageId) ?
     { ...page, records: page.records.map((one) => one.id === messageId ? { ...one, messageUpdates: [...(one.messageUpdates || []), { status, dateTime }] } : one) } : page) } : before);
   return { ...state, atEnd, load, older, newer, put, update };
 }
 
-// added is what is kept with a message that came: at the live end it is shown, elsewhere
-// counted.
+// added returns the state with a new message: shown at the live end, counted elsewhere.
 function added(before, message) {
   if (!before.pages || before.pages.some((page) => page.records.some((one) => one.id === message.id))) return before;
   const [first, ...rest] = before.pages;
@@ -169,9 +167,9 @@ function added(before, message) {
 
 export default function Talk({ name, chat, online, live, heard, sent }) {
   const talk = usePages(name, chat.jid);
-  const [mine, setMine] = useState([]); // on their way, or that could not be sent
+  const [mine, setMine] = useState([]); // pending or failed messages
   const [reply, setReply] = useState(null);
-  const [wanted, setWanted] = useState(null); // what is searched for, null while nothing is
+  const [wanted, setWanted] = useState(null); // the search text, null without a search
   const [active, setActive] = useState(null);
   const box = useRef(null), composer = useRef(null);
   const path = instancePath(name);
@@ -183,8 +181,7 @@ export default function Talk({ name, chat, online, live, heard, sent }) {
   };
   useEffect(() => () => { heard.current = null; }, []);
 
-  // send calls make with what tells a repetition from a second message, and keeps what did
-  // not work, to be tried again.
+  // send calls make with an idempotency key and keeps a failed message for a retry.
   const send = async (shown, make) => {
     const one = { id: "new-" + once(), keyFromMe: true, messageTimestamp: Date.now() / 1000, sending: true, ...shown };
     const go = async () => {
@@ -215,7 +212,7 @@ export default function Talk({ name, chat, online, live, heard, sent }) {
   const list = useMemo(() => folded((talk.pages || []).flatMap((page) => page.records).reverse()), [talk.pages]);
   const rows = useMemo(() => [...list, ...(talk.atEnd ? mine.map((message) => ({ message })) : [])], [list, mine, talk.atEnd]);
 
-  // What is in view stays there when something is put before it; who is at the end follows it.
+  // Keep the visible messages in place when others are inserted above; at the end follow it.
   const follow = useRef(true), held = useRef(null), turn = useRef(0);
   const holds = () => {
     const top = box.current.getBoundingClientRect().top;
@@ -278,14 +275,14 @@ export default function Talk({ name, chat, online, live, heard, sent }) {
     ${can("send") ? html`<${Composer} chat=${chat} path=${path} online=${online} send=${send} reply=${reply} setReply=${setReply} field=${composer}/>` : html`<p class="talk-note quiet">${t("talk.readOnly")}</p>`}</section>`;
 }
 
-// day is the line between two days.
+// day is the separator between two days.
 function day(before, message) {
   const at = new Date((message.messageTimestamp || 0) * 1000);
   if (before && new Date((before.messageTimestamp || 0) * 1000).toDateString() === at.toDateString()) return null;
   return html`<li class="talk-day" key=${"day-" + message.id}><time>${at.toLocaleDateString(language.value, { weekday: "long", day: "numeric", month: "long", year: "numeric" })}</time></li>`;
 }
 
-// Found is what of the chat has a text in it.
+// Found lists the messages that contain a text.
 function Found({ path, wanted, on, at }) {
   const [state, setState] = useState({ list: [], next: null, busy: false, done: false, error: null });
   const turn = useRef(0), text = wanted.trim().slice(0, 255);
@@ -313,10 +310,10 @@ function Found({ path, wanted, on, at }) {
     ${state.next && !state.busy && html`<div class="buttons"><${Button} kind="small" word=${t("talk.searchOn")} act=${() => look(state.next, turn.current)}/></div>`}</div>`;
 }
 
-const patience = 180000; // milliseconds: a large file goes up, and waits for its turn
+const patience = 180000; // milliseconds, for the upload of a large file and its place in the queue
 const canRecord = () => !!navigator.mediaDevices?.getUserMedia && typeof MediaRecorder === "function";
 
-// useRecorder records the voice of who uses the page.
+// useRecorder records a voice message.
 function useRecorder(done, failed) {
   const [since, setSince] = useState(0);
   const [now, setNow] = useState(0);
@@ -389,7 +386,7 @@ function Composer({ chat, path, online, send, reply, setReply, field }) {
       const kind = one.voice ? "voice" : kindOf(one.file), caption = i === 0 && /image|video|document/.test(kind) ? words : "";
       const type = { image: "imageMessage", video: "videoMessage", document: "documentMessage" }[kind] || "audioMessage";
       send({ messageType: type, content: { caption, fileName: one.file.name, fileLength: one.file.size, mimetype: one.file.type, ptt: !!one.voice, contextInfo }, local: one.url }, (headers) => {
-        const form = new FormData(); // made anew for each attempt
+        const form = new FormData(); // a new form for each attempt
         form.append("chat", chat.jid);
         if (!one.voice) form.append("mediaType", kind);
         if (caption) form.append("caption", caption);
@@ -419,7 +416,7 @@ function Composer({ chat, path, online, send, reply, setReply, field }) {
     setOver(event.type === "dragover");
     if (event.type === "drop") add(event.dataTransfer.files);
   };
-  // The whole conversation takes what is dropped.
+  // The whole conversation accepts dropped files.
   useEffect(() => {
     const box = field.current?.closest(".talk");
     const names = ["dragover", "dragleave", "drop"];

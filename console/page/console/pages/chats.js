@@ -1,5 +1,4 @@
-// Chats of an instance: a list, and one of them beside it. For trying things out and for
-// small teams.
+// Chats of an instance: the list, and one of them beside it. For tests and small teams.
 import { useCallback, useEffect, useMemo, useRef, useState } from "preact/hooks";
 import { filled, get, instancePath, query as asked } from "../data/api.js";
 import { useCell } from "../data/cell.js";
@@ -33,7 +32,7 @@ export default function Chats({ parts }) {
           html`<${Room} key=${row.name} name=${row.name} online=${groupFor(row.connectionStatus) === "good"} chosen=${chosen}/>`}`;
 }
 
-// useChats are the chats that have messages, the latest first, kept as they are now.
+// useChats keeps the chats with messages up to date, latest first.
 function useChats(name) {
   const [state, setState] = useState({ list: null, next: null, error: null });
   const busy = useRef(false);
@@ -58,7 +57,7 @@ function useChats(name) {
       busy.current = false;
     }
   };
-  // put takes a message that came: its chat is the latest now.
+  // put adds a message and moves its chat to the top.
   const put = (message) => setState((before) => {
     if (!before.list || !message.keyRemoteJid) return before;
     const old = before.list.find((one) => one.jid === message.keyRemoteJid || message.keyLid && (one.lid === message.keyLid || one.jid === message.keyLid));
@@ -69,12 +68,12 @@ function useChats(name) {
   return { ...state, load, more, put };
 }
 
-// useGroups are the names of groups, which WhatsApp is asked for once.
+// useGroups loads the names of groups from WhatsApp once.
 function useGroups(name, wanted) {
   const [names, setNames] = useState(null);
   useEffect(() => {
     if (!wanted) return;
-    get(instancePath(name) + "/groups").then((list) => setNames(new Map(list.map((one) => [one.id, one.subject]))), () => {}); // their addresses are shown then
+    get(instancePath(name) + "/groups").then((list) => setNames(new Map(list.map((one) => [one.id, one.subject]))), () => {}); // then their addresses are shown
   }, [name, wanted]);
   return names;
 }
@@ -85,7 +84,7 @@ function Room({ name, online, chosen }) {
   const chats = useChats(name);
   const groups = useGroups(name, online && !!chats.list?.some((one) => one.isGroup));
   const [wanted, setWanted] = useState("");
-  const talk = useRef(null); // what the open conversation hears with
+  const talk = useRef(null); // the event handler of the open conversation
   const live = useFeed(name, ["messages.upsert", "send.message", "messages.update"], ({ event, data }) => {
     if (event !== "messages.update" && data?.keyRemoteJid) chats.put(data);
     talk.current?.(event, data);
@@ -115,14 +114,14 @@ function Room({ name, online, chosen }) {
 const initial = (text) => [...text.replace(/^\+/, "")][0]?.toUpperCase() || "?";
 const timeOf = (chat) => chat.lastMessage?.messageTimestamp ? moment(chat.lastMessage.messageTimestamp * 1000) : "";
 
-// short is when a message was, as short as can be.
+// short formats the time of a message briefly.
 function short(message) {
   if (!message?.messageTimestamp) return "";
   const at = message.messageTimestamp * 1000;
   return new Date(at).toDateString() === new Date().toDateString() ? clock(at, false) : ago(at);
 }
 
-// gist is a message in a line.
+// gist returns a message in one line.
 function gist(message) {
   if (!message) return "";
   if (message.messageType === "reactionMessage") return t("message.reacted", { reaction: String(message.content?.text || "–").slice(0, 16) });
@@ -131,7 +130,7 @@ function gist(message) {
   return [kind !== "text" && t("message." + kind), named(text || name).slice(0, 200)].filter(Boolean).join(" · ");
 }
 
-// NewChat begins a chat with a number, or with somebody whom the account knows.
+// NewChat opens a chat with a number or a contact.
 function NewChat({ name }) {
   const [text, setText] = useState("");
   const [found, setFound] = useState([]);

@@ -1,4 +1,4 @@
-// What became of every webhook: found, read, and sent once more.
+// The list of webhook deliveries: search, read and replay.
 import { useEffect, useMemo, useRef, useState } from "preact/hooks";
 import { instancePath } from "../data/api.js";
 import { useCell } from "../data/cell.js";
@@ -22,10 +22,10 @@ export const states = Object.keys(tones);
 export const Outcome = ({ of, pill }) => html`<${Mark} tone=${tones[of] || "off"} word=${tones[of] ? t("delivery." + of) : of} pill=${pill}/>`;
 export const targets = () => [["", t("group.all")], ["webhook", t("webhook.title")], ["endpoint", t("delivery.endpoint")], ["global", t("delivery.global")]];
 
-// pathOf is where the deliveries of an instance are, or all of them.
+// pathOf returns the path of the deliveries of an instance, or of all.
 export const pathOf = (instance) => (instance ? instancePath(instance) : "") + "/webhook/deliveries";
 
-// whose are the instances that there may be deliveries of; everywhere: all together too.
+// whose are the selectable instances; everywhere: all together too.
 function useWhose() {
   const { operator, key } = useCell(session);
   const names = useCell(fleet, ({ rows }) => rows);
@@ -76,21 +76,21 @@ function List({ query, instance, names, everywhere }) {
 
 export const eventsOf = (chosen) => [["", t("group.all")], ...[...new Set([...Object.values(events), ...(chosen ? [chosen] : [])])].map((name) => [name, name])];
 
-// useFresh keeps the rows as they are now: those in view are drawn anew, and others are
-// loaded, or offered where that would move what is being read.
+// useFresh keeps the rows up to date: it redraws the visible ones and loads new ones, or offers
+// them where that would move the visible rows.
 function useFresh(rows, instance, asked) {
   const [fresh, setFresh] = useState(false);
   const now = useRef(rows);
   now.current = rows;
   useEffect(() => {
     setFresh(false);
-    const told = new Map();
+    const updates = new Map();
     let other = false, timer = 0;
     const apply = () => {
       timer = 0;
       const { value, set, load } = now.current;
-      if (value && told.size) set({ ...value, records: value.records.map((row) => told.get(row.id) || row) });
-      told.clear();
+      if (value && updates.size) set({ ...value, records: value.records.map((row) => updates.get(row.id) || row) });
+      updates.clear();
       if (!other) return;
       other = false;
       if (value?.grown || scrollY > 200) setFresh(true);
@@ -98,7 +98,7 @@ function useFresh(rows, instance, asked) {
     };
     const later = () => { timer ||= setTimeout(apply, 700); };
     const ends = [onLive("deliveries", () => { other = true; later(); }), onLive("delivery", ({ delivery }) => {
-      if (now.current.value?.records.some((row) => row.id === delivery.id)) told.set(delivery.id, delivery);
+      if (now.current.value?.records.some((row) => row.id === delivery.id)) updates.set(delivery.id, delivery);
       else if (fits(delivery, instance, asked)) other = true;
       else return;
       later();
@@ -108,7 +108,7 @@ function useFresh(rows, instance, asked) {
   return [fresh, () => { setFresh(false); return now.current.load(); }];
 }
 
-// fits leaves out what surely is not in the list; the server knows about the rest.
+// fits excludes deliveries that cannot match; the server decides about the rest.
 const fits = (row, instance, { state, event, target, endpointId }) => (!instance || row.instanceName === instance && row.target !== "global") && (!state.length || state.includes(row.state)) &&
   (!event || row.event === event) && (!target || row.target === target) && (!endpointId || row.endpointId === endpointId);
 

@@ -1,4 +1,4 @@
-// One delivery: where it went, what was sent, and what each attempt was answered.
+// One delivery: receiver, body, and the answer to each attempt.
 import { useEffect, useState } from "preact/hooks";
 import { call } from "../data/api.js";
 import { useLoaded } from "../data/loaded.js";
@@ -64,12 +64,12 @@ function Attempts({ all }) {
 
 function Body({ row }) {
   const { body } = row;
-  let told;
+  let parsed;
   try {
-    told = JSON.parse(body);
-  } catch { // shown as it is
+    parsed = JSON.parse(body);
+  } catch { // shown as text
   }
   const curl = () => `curl -X POST ${quoted(row.url)} -H ${quoted("Content-Type: application/json")} -H ${quoted("x-webhook-event: " + row.event)} --data-raw ${quoted(body)}`;
   return html`<section class="card event-body"><header><h2>${t("delivery.body")}</h2>${body !== null && html`<div class="buttons"><${Copy} text=${body}/><${Copy} text=${curl} word=${t("events.curl")}/></div>`}</header>
-    ${body === null ? html`<p class="quiet">${t("delivery.noBody")}</p>` : told && typeof told === "object" ? html`<${Json} value=${told}/>` : html`<pre class="code" tabindex="0" aria-label=${t("delivery.body")}>${body}</pre>`}</section>`;
+    ${body === null ? html`<p class="quiet">${t("delivery.noBody")}</p>` : parsed && typeof parsed === "object" ? html`<${Json} value=${parsed}/>` : html`<pre class="code" tabindex="0" aria-label=${t("delivery.body")}>${body}</pre>`}</section>`;
 }

@@ -1,4 +1,4 @@
-// Sending deliveries once more: how many there are before it starts, how far it is after.
+// The replay of deliveries: their number before the start, the progress after it.
 import { useEffect, useState } from "preact/hooks";
 import { call, get, query } from "../data/api.js";
 import { html } from "../html.js";
@@ -12,8 +12,8 @@ import { eventsOf, pathOf, states, targets } from "./deliveries.js";
 
 const usual = ["FAILED", "DROPPED", "EXPIRED"];
 
-// Replay begins with what the list is narrowed to. What is counted is at most: what a replay
-// delivered already, and what has no body any more, is left out by the server.
+// Replay starts with the filter of the list. The count is an upper limit: the server omits
+// deliveries that a replay delivered already and those without a body.
 export function Replay({ instance, chosen }) {
   const known = chosen.state.filter((one) => one !== "PENDING");
   const [form, setForm] = useState({ ...chosen, state: known.length ? known : usual, limit: "" });
@@ -46,10 +46,10 @@ export function Replay({ instance, chosen }) {
     <${Trouble} error=${error || counted.error}/><//>`;
 }
 
-// Progress asks while the replay goes on: nothing tells of it.
+// Progress polls while the replay runs, since the live connection does not report it.
 export function Progress({ path, id }) {
   const at = path.replace(/deliveries$/, "replays/") + encodeURIComponent(id);
-  const [told, setTold] = useState(null);
+  const [progress, setProgress] = useState(null);
   const [error, setError] = useState(null);
   useEffect(() => {
     let over = false, timer = 0;
@@ -58,9 +58,9 @@ export function Progress({ path, id }) {
         const now = await get(at);
         if (over) return;
         setError(null);
-        setTold(now);
+        setProgress(now);
         if (now.state === "RUNNING") timer = setTimeout(ask, 1000);
-        else if (now.sent > now.delivered + now.failed) timer = setTimeout(ask, 5000); // what was handed over goes its way
+        else if (now.sent > now.delivered + now.failed) timer = setTimeout(ask, 5000); // the last deliveries are pending
       } catch (reason) {
         if (over) return;
         setError(reason);
@@ -70,11 +70,11 @@ export function Progress({ path, id }) {
     ask();
     return () => { over = true; clearTimeout(timer); };
   }, [at]);
-  const stop = () => call("DELETE", at).then(setTold, setError);
-  const done = told && told.state !== "RUNNING";
-  return html`<section class="card replay" aria-label=${t("replay.title")}>${told && html`<div class="between"><p role="status"><strong>${t("replay." + told.state)}</strong> <span class="figures">${t("replay.sent", { sent: number(told.sent), matched: number(told.matched) })}</span></p>
+  const stop = () => call("DELETE", at).then(setProgress, setError);
+  const done = progress && progress.state !== "RUNNING";
+  return html`<section class="card replay" aria-label=${t("replay.title")}>${progress && html`<div class="between"><p role="status"><strong>${t("replay." + progress.state)}</strong> <span class="figures">${t("replay.sent", { sent: number(progress.sent), matched: number(progress.matched) })}</span></p>
       <div class="buttons">${done ? html`<${Button} kind="bare square small" icon="close" word=${t("close")} act=${() => { choose({ replay: "" }); }}/>` : html`<${Button} kind="small harm" word=${t("cancel")} act=${stop}/>`}</div></div>
-    <${Meter} used=${told.sent} of=${told.matched} label=${t("replay.title")}/>
-    <p class="figures state-line"><span class="state good">${number(told.delivered)} ${t("delivery.DELIVERED")}</span> <span class="state bad">${number(told.failed)} ${t("delivery.FAILED")}</span></p>`}
+    <${Meter} used=${progress.sent} of=${progress.matched} label=${t("replay.title")}/>
+    <p class="figures state-line"><span class="state good">${number(progress.delivered)} ${t("delivery.DELIVERED")}</span> <span class="state bad">${number(progress.failed)} ${t("delivery.FAILED")}</span></p>`}
     <${Trouble} error=${error}/></section>`;
 }

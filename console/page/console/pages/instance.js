@@ -1,4 +1,4 @@
-// One instance: what it is, how it is, and what can be changed about it.
+// One instance: its state and settings in tabs.
 import { useEffect, useRef } from "preact/hooks";
 import { useCell } from "../data/cell.js";
 import { fleet } from "../data/fleet.js";
@@ -16,7 +16,7 @@ import { Limits, Settings } from "./instance_settings.js";
 import Now from "./instance_state.js";
 import Webhook from "./instance_webhook.js";
 
-// tabs by their place: the scope that each needs, and what it shows.
+// tabs by route: the required scope and the component.
 const tabs = {
   state: ["read", Now], events: ["read", Events], webhook: ["webhook", Webhook], limits: ["manage", Limits], settings: ["manage", Settings], proxy: ["manage", Proxy],
 };

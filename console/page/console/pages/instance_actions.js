@@ -1,4 +1,4 @@
-// What can be done to an instance, in the list and on its own page.
+// Actions of an instance, in the list and on its page.
 import { useRef, useState } from "preact/hooks";
 import { call, instancePath } from "../data/api.js";
 import { drop, loadFleet, put } from "../data/fleet.js";
@@ -12,7 +12,7 @@ import { Button, Check, Copy, Field, Select, Text, Trouble, troubleOf } from "..
 import { Readers, save } from "../ui/sheet.js";
 import { moment, t } from "../words.js";
 
-// actionsOf is the menu of an instance, as far as who is signed in may.
+// actionsOf returns the menu of an instance that the session permits.
 export function actionsOf(row, own) {
   const is = linked(row.connectionStatus), moved = row.connectionStatus === "moved";
   return tidy([
@@ -30,14 +30,14 @@ export function actionsOf(row, own) {
   ].filter((item) => item !== false));
 }
 
-// Acts are what is pressed most, and the menu of the rest.
+// Acts shows the main actions and the menu of the others.
 export function Acts({ row, large }) {
   const waits = !linked(row.connectionStatus) && row.connectionStatus !== "moved" && can("pair");
   return html`${waits && html`<${Button} kind=${large ? "first" : "small"} icon=${large ? "link" : ""} word=${t("connect.do")} title=${t("connect.of", { name: row.name })} aria-label=${t("connect.of", { name: row.name })} act=${() => { connect(row.name); }}/>`}
     <${Menu} word=${t("actions.of", { name: row.name })} kind=${"square" + (large ? "" : " bare small")} items=${actionsOf(row, large)}/>`;
 }
 
-// tidy leaves out rules that part nothing.
+// tidy removes redundant separators.
 const tidy = (items) => items.filter((item, i) => item || i > 0 && i < items.length - 1 && items[i - 1]);
 
 async function restart(row) {
@@ -55,14 +55,14 @@ function logout(row) {
   confirm({
     title: t("logout.title", { name: row.name }), children: t("logout.text"), word: t("logout.do"),
     act: async () => {
-      const told = await call("DELETE", instancePath(row.name) + "/logout", undefined, { patience: 60000 });
-      put({ name: row.name, connectionStatus: told.connectionStatus });
+      const answer = await call("DELETE", instancePath(row.name) + "/logout", undefined, { patience: 60000 });
+      put({ name: row.name, connectionStatus: answer.connectionStatus });
       toast(t("logout.done", { name: row.name }));
     },
   });
 }
 
-// reset is the last resort for labels and settings of chats that do not verify.
+// reset is the last resort if labels and chat settings cannot be verified.
 function reset(row) {
   confirm({
     title: t("reset.title", { name: row.name }), children: t("reset.text"), word: t("reset.do"), typed: row.name,
@@ -85,7 +85,7 @@ function remove(row) {
   });
 }
 
-// move makes a file of the account, which another Postern takes in; it never connects here again.
+// move exports the account to a file for another Postern; it never connects here again.
 function move(row) {
   const asked = { messages: true };
   confirm({
@@ -112,7 +112,7 @@ function takeBack(row) {
   });
 }
 
-// takeIn takes in an account that another Postern exported.
+// takeIn imports an account that another Postern exported.
 export function takeIn() {
   open(() => html`<${TakeIn}/>`);
 }
@@ -152,13 +152,13 @@ function newToken(row) {
   });
 }
 
-// showToken shows a token, which can be copied as long as the dialog is open.
+// showToken shows a token to copy while the dialog is open.
 function showToken(name, token, title) {
   open(() => html`<${Dialog} title=${title} footer=${html`<${Button} kind="first" word=${t("done")} act=${() => { close(); }}/>`}>
     <p>${t("token.use")}</p><${Secret} label=${t("token.label")} value=${token}/><//>`);
 }
 
-// invite makes a link with which the owner of the phone links it, wherever they are.
+// invite creates a portal link with which the owner of the phone links it remotely.
 function invite(name) {
   open(() => html`<${Invite} name=${name}/>`);
 }
@@ -184,18 +184,18 @@ function Invite({ name }) {
     <${Trouble} error=${error}/><//>`;
 }
 
-// Secret is a text to carry away: long, in one line, with a button.
+// Secret shows a long text in one line with a copy button.
 export function Secret({ label, value }) {
   return html`<${Field} label=${label}>${(ties) => html`<div class="with-button"><input class="input code" readonly value=${value} onFocus=${(event) => event.target.select()} ...${ties}/><${Copy} text=${value} kind=""/></div>`}<//>`;
 }
 
-// objectOf is the object that was typed, nothing for nothing.
+// objectOf parses a typed JSON object; undefined for an empty text.
 function objectOf(text) {
   if (!text.trim()) return undefined;
   try {
     const value = JSON.parse(text);
     if (value && typeof value === "object" && !Array.isArray(value)) return value;
-  } catch { // told below
+  } catch { // reported below
   }
   throw new Error(t("create.attributesWrong"));
 }
@@ -215,7 +215,7 @@ function Create() {
     try {
       const externalAttributes = objectOf(attributes);
       const made = await call("POST", "/instance", { ...(externalAttributes && { externalAttributes }), ...(name.trim() && { instanceName: name.trim() }), ...(description.trim() && { description: description.trim() }) });
-      const { Auth: _, ...row } = made; // the page keeps no token
+      const { Auth: _, ...row } = made; // do not keep the token
       put({ connectionStatus: "offline", status: "OFFLINE", ownerJid: null, Webhook: null, ...row });
       loadFleet().catch(() => {});
       close();

@@ -1,4 +1,4 @@
-// What happens on an instance, as it happens: the very bytes that a webhook gets.
+// Live events of an instance: the same bytes that a webhook gets.
 import { useCallback, useEffect, useMemo, useRef, useState } from "preact/hooks";
 import { socketAt } from "../data/api.js";
 import { html } from "../html.js";
@@ -7,13 +7,13 @@ import { Button, Copy, Empty } from "../ui/parts.js";
 import { Windowed } from "../ui/windowed.js";
 import { clock, many, t } from "../words.js";
 
-const kept = 500; // events; what is older is forgotten, so that memory stays flat
+const kept = 500; // events; older ones are dropped to bound memory
 
-// useEvents hears the events of an instance while the page is open.
+// useEvents receives the events of an instance while the page is open.
 function useEvents(name, paused) {
   const [list, setList] = useState([]);
   const [state, setState] = useState("opening");
-  const [late, setLate] = useState(0); // that came while it was paused
+  const [late, setLate] = useState(0); // number of events during a pause
   const all = useRef([]), still = useRef(paused), count = useRef(0);
   still.current = paused;
   useEffect(() => {
@@ -23,7 +23,7 @@ function useEvents(name, paused) {
       socket = new WebSocket(socketAt("/ws/instance/events?event=*&instance=" + encodeURIComponent(name)));
       socket.addEventListener("open", () => setState("open"));
       socket.addEventListener("message", ({ data }) => {
-        all.current = [{ id: ++count.current, at: Date.now(), text: data, told: JSON.parse(data) }, ...all.current.slice(0, kept - 1)];
+        all.current = [{ id: ++count.current, at: Date.now(), text: data, parsed: JSON.parse(data) }, ...all.current.slice(0, kept - 1)];
         if (still.current) setLate((n) => n + 1);
         else drawn ||= setTimeout(draw, 100); // a burst is drawn once
       });
@@ -50,7 +50,7 @@ export default function Events({ row }) {
     return text ? list.filter((one) => one.text.toLowerCase().includes(text)) : list;
   }, [list, wanted]);
   const draw = useCallback((one) => html`<div role="cell" class="cell"><button type="button" aria-pressed=${String(chosen === one)} onClick=${() => setChosen(chosen === one ? null : one)}>
-    <time class="quiet">${clock(one.at)}</time><span class="mono one-line">${one.told.event}</span><span class="quiet one-line">${gist(one.told)}</span></button></div>`, [chosen]);
+    <time class="quiet">${clock(one.at)}</time><span class="mono one-line">${one.parsed.event}</span><span class="quiet one-line">${gist(one.parsed)}</span></button></div>`, [chosen]);
   return html`<section class="card events"><div class="toolbar">
       <div class="with-icon search"><${Icon} name="search"/><input class="input" type="search" placeholder=${t("events.filter")} aria-label=${t("events.filter")} value=${wanted} onInput=${(event) => setWanted(event.target.value)}/></div>
       <div class="buttons"><${Button} icon=${paused ? "play" : "pause"} word=${t(paused ? "events.go" : "events.pause")} act=${() => { setPaused(!paused); }}/><${Button} kind="bare" word=${t("events.clear")} disabled=${list.length === 0} act=${() => { clear(); setChosen(null); }}/></div></div>
@@ -60,7 +60,7 @@ export default function Events({ row }) {
         ${chosen && html`<${One} one=${chosen} url=${row.Webhook?.url} close=${() => setChosen(null)}/>`}</div>`}</section>`;
 }
 
-// gist is what of an event fits into its line: text, number or state.
+// gist returns the summary of an event: text, number or state.
 function gist({ data }) {
   const one = Array.isArray(data) ? data[0] : data;
   if (!one || typeof one !== "object") return "";
@@ -69,15 +69,15 @@ function gist({ data }) {
 }
 
 function One({ one, url, close }) {
-  const curl = () => `curl -X POST ${quoted(url || "http://127.0.0.1:9090/")} -H ${quoted("Content-Type: application/json")} -H ${quoted("x-webhook-event: " + one.told.event)} --data-raw ${quoted(one.text)}`;
-  return html`<div class="event-one"><header><h2 class="mono">${one.told.event}</h2><div class="buttons"><${Copy} text=${one.text} word=${t("events.json")}/><${Copy} text=${curl} word=${t("events.curl")}/><${Button} kind="bare square small" icon="close" word=${t("close")} act=${() => { close(); }}/></div></header>
-    <p class="quiet figures">${clock(one.at)} · ${many("bytes", new TextEncoder().encode(one.text).length)}</p><${Json} value=${one.told}/></div>`;
+  const curl = () => `curl -X POST ${quoted(url || "http://127.0.0.1:9090/")} -H ${quoted("Content-Type: application/json")} -H ${quoted("x-webhook-event: " + one.parsed.event)} --data-raw ${quoted(one.text)}`;
+  return html`<div class="event-one"><header><h2 class="mono">${one.parsed.event}</h2><div class="buttons"><${Copy} text=${one.text} word=${t("events.json")}/><${Copy} text=${curl} word=${t("events.curl")}/><${Button} kind="bare square small" icon="close" word=${t("close")} act=${() => { close(); }}/></div></header>
+    <p class="quiet figures">${clock(one.at)} · ${many("bytes", new TextEncoder().encode(one.text).length)}</p><${Json} value=${one.parsed}/></div>`;
 }
 
-// quoted is a text as one word of a shell.
+// quoted quotes a text for a shell.
 export const quoted = (text) => "'" + text.replaceAll("'", "'\\''") + "'";
 
-// Json is a value with its names, texts and numbers told apart.
+// Json shows a value with names, texts and numbers in different colours.
 export function Json({ value }) {
   const text = JSON.stringify(value, null, 2);
   const parts = text.slice(0, 200000).split(/("(?:\\.|[^"\\])*"(?:\s*:)?|-?\d+(?:\.\d+)?(?:[eE][+-]?\d+)?\b)/);

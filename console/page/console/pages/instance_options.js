@@ -1,4 +1,4 @@
-// How events reach the webhook, and where else they go.
+// Delivery options of a webhook and its further receivers.
 import { useState } from "preact/hooks";
 import { call } from "../data/api.js";
 import { useDraft, useLoaded } from "../data/loaded.js";
@@ -11,10 +11,10 @@ import { many, t } from "../words.js";
 import { Secret } from "./instance_actions.js";
 
 const filters = ["groups", "status", "newsletters", "broadcasts", "fromMe"];
-const without = ({ secret, ...rest }) => rest; // what the server made is not put again
+const without = ({ secret, ...rest }) => rest; // do not send back the secret that the server generated
 
-// Options are those of an instance, or, with common, of the global webhook, which has neither
-// filter nor further receivers.
+// Options edits the options of an instance or, with common, of the global webhook, which has
+// no filter and no further receivers.
 export default function Options({ path, common }) {
   const loaded = useLoaded(path);
   const form = useDraft(loaded.value);
@@ -22,24 +22,24 @@ export default function Options({ path, common }) {
   const save = async (options) => {
     const body = { ...options, signing: without(options.signing) };
     if (!common) body.endpoints = options.endpoints.map((one) => ({ ...one, signing: without(one.signing || {}) }));
-    const told = await call("PUT", path, body);
-    show(told);
-    loaded.set(told);
-    return told;
+    const result = await call("PUT", path, body);
+    show(result);
+    loaded.set(result);
+    return result;
   };
   const rotate = (endpointId) => confirm({
     title: t("signing.rotate"), children: t("signing.rotateText"), word: t("signing.rotateDo"), harm: false,
     act: async () => {
-      const told = await call("POST", path + "/rotate-secret" + (endpointId ? "?endpointId=" + encodeURIComponent(endpointId) : ""));
-      setTimeout(() => show(told));
+      const result = await call("POST", path + "/rotate-secret" + (endpointId ? "?endpointId=" + encodeURIComponent(endpointId) : ""));
+      setTimeout(() => show(result));
     },
   });
   const drop = () => confirm({
     title: t("options.drop"), children: t("options.dropText"), word: t("options.drop"),
     act: async () => {
-      const told = await call("DELETE", path);
-      loaded.set(told);
-      form.saved(told);
+      const result = await call("DELETE", path);
+      loaded.set(result);
+      form.saved(result);
       toast(t("saved"));
     },
   });
@@ -55,9 +55,9 @@ export default function Options({ path, common }) {
     <${Endpoints} list=${draft.endpoints} on=${(endpoints) => change({ endpoints })} saved=${form.changed ? [] : loaded.value.endpoints} rotate=${rotate}/>`}`}<//>`;
 }
 
-// show shows the secrets that an answer has: they stand nowhere else.
-function show(told) {
-  const secrets = [[t("webhook.title"), told.signing.secret], ...(told.endpoints || []).map((one) => [one.id, one.signing?.secret])].filter(([, secret]) => secret);
+// show shows the secrets of an answer, which are not available later.
+function show(result) {
+  const secrets = [[t("webhook.title"), result.signing.secret], ...(result.endpoints || []).map((one) => [one.id, one.signing?.secret])].filter(([, secret]) => secret);
   if (secrets.length === 0) return;
   open(() => html`<${Dialog} title=${t("signing.made")} footer=${html`<${Button} kind="first" word=${t("done")} act=${() => { close(); }}/>`}><p>${t("signing.once")}</p>${secrets.map(([name, secret]) => html`<${Secret} key=${name} label=${name} value=${secret}/>`)}<//>`);
 }

@@ -1,4 +1,4 @@
-// Through which proxy an instance reaches WhatsApp.
+// The proxy of an instance.
 import { useState } from "preact/hooks";
 import { call, instancePath } from "../data/api.js";
 import { useDraft, useLoaded } from "../data/loaded.js";
@@ -15,19 +15,19 @@ export default function Proxy({ row }) {
   const loaded = useLoaded(path, { none });
   const form = useDraft(loaded.value);
   const { draft, change } = form;
-  const [told, setTold] = useState(null);
+  const [result, setResult] = useState(null);
   const [error, setError] = useState(null);
   const save = async (proxy) => {
-    setTold(null);
+    setResult(null);
     const made = await call("PUT", path, { url: proxy.url.trim(), for: proxy.for }, { patience: 120000 });
     loaded.set(made);
     return made;
   };
   const tryIt = async () => {
     setError(null);
-    setTold(null);
+    setResult(null);
     try {
-      setTold(await call("POST", path + "/test", undefined, { patience: 120000 }));
+      setResult(await call("POST", path + "/test", undefined, { patience: 120000 }));
     } catch (reason) {
       setError(reason);
     }
@@ -46,5 +46,5 @@ export default function Proxy({ row }) {
       more=${html`<${Button} icon="deliveries" word=${t("proxy.try")} act=${tryIt}/>${loaded.value?.url && html`<${Button} kind="harm bare" icon="trash" word=${t("proxy.remove")} act=${() => { remove(); }}/>`}`}>${draft && html`
     <${Text} label=${t("proxy.url")} help=${t("proxy.urlHelp")} kind="code" maxlength="500" placeholder="socks5://user:password@proxy.example.org:1080" value=${draft.url} on=${(url) => change({ url })}/>
     <fieldset><legend class="label">${t("proxy.for")}</legend>${["socket", "media"].map((one) => html`<${Check} key=${one} label=${t("proxy." + one)} value=${draft.for.includes(one)} on=${(is) => use(one, is)}/>`)}</fieldset>
-    ${told && html`<${Notice} tone=${told.ok ? "good" : "bad"} live="status" title=${told.ok ? t("proxy.works", { ms: number(told.latencyMs) }) : t("proxy.fails", { step: told.step })}>${told.error}<//>`}<${Trouble} error=${error}/>`}<//>`;
+    ${result && html`<${Notice} tone=${result.ok ? "good" : "bad"} live="status" title=${result.ok ? t("proxy.works", { ms: number(result.latencyMs) }) : t("proxy.fails", { step: result.step })}>${result.error}<//>`}<${Trouble} error=${error}/>`}<//>`;
 }

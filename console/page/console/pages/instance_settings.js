@@ -1,4 +1,4 @@
-// What an instance may send, and what it does by itself.
+// Limits and settings of an instance.
 import { call, instancePath } from "../data/api.js";
 import { useDraft, useLoaded } from "../data/loaded.js";
 import { html } from "../html.js";
@@ -8,8 +8,8 @@ import { t } from "../words.js";
 
 const numbers = ["perMinute", "perHour", "perDay", "newContactsPerDay"];
 
-// number is what was typed, undefined for nothing; what is no number goes to
-// the server as it is, which says what is wrong with it.
+// number parses a typed number, undefined for an empty text; other text goes to the server
+// unchanged, which reports the error.
 const number = (text) => text === "" || text === undefined ? undefined : /^-?\d+$/.test(String(text).trim()) ? Number(text) : text;
 
 const N = ({ label, help, value, on, none }) => html`<${Text} label=${label} help=${help} value=${value ?? ""} on=${on} inputmode="numeric" placeholder=${none || ""}/>`;
@@ -28,9 +28,9 @@ export function Limits({ row }) {
     if (filled(from, to, days)) body.warmUp = { from: number(from), to: number(to), days: number(days), ...(startedAt && { startedAt }) };
     if (filled(limits.quietHours?.from, limits.quietHours?.to)) body.quietHours = { from: limits.quietHours.from, to: limits.quietHours.to };
     if (filled(limits.jitterMs?.min, limits.jitterMs?.max)) body.jitterMs = { min: number(limits.jitterMs.min), max: number(limits.jitterMs.max) };
-    const told = await call("PUT", path, body);
-    loaded.set(told);
-    return told;
+    const result = await call("PUT", path, body);
+    loaded.set(result);
+    return result;
   };
   return html`<${SaveCard} title=${t("limits.title")} about=${t("limits.about")} loaded=${loaded} form=${form} save=${save}>${draft && html`
     <div class="row">${numbers.map((name) => html`<${N} key=${name} label=${t("limits." + name)} value=${draft[name]} on=${(text) => change({ [name]: text })} none=${t("limits.unset")}/>`)}</div>
@@ -48,9 +48,9 @@ export function Settings({ row }) {
   const { draft, change } = form;
   const ignore = (inner) => change({ ignore: { ...draft.ignore, ...inner } });
   const save = async (settings) => {
-    const told = await call("PUT", path, { ...settings, ignore: { ...settings.ignore, jids: settings.ignore.jids.map((one) => one.trim()).filter(Boolean) }, history: { ...settings.history, days: number(settings.history.days) ?? 0 } });
-    loaded.set(told);
-    return told;
+    const result = await call("PUT", path, { ...settings, ignore: { ...settings.ignore, jids: settings.ignore.jids.map((one) => one.trim()).filter(Boolean) }, history: { ...settings.history, days: number(settings.history.days) ?? 0 } });
+    loaded.set(result);
+    return result;
   };
   return html`<${SaveCard} title=${t("settings.title")} about=${t("settings.about")} loaded=${loaded} form=${form} save=${save}>${draft && html`
     <fieldset><legend class="label">${t("settings.does")}</legend>

@@ -1,5 +1,5 @@
-// How an instance is: its state with the reason and since when, what WhatsApp holds
-// back, how much of its limits is used, and its figures.
+// The state of an instance with its reason and time, restrictions by WhatsApp, usage of its
+// limits, and its figures.
 import { useEffect } from "preact/hooks";
 import { instancePath } from "../data/api.js";
 import { useLoaded } from "../data/loaded.js";
@@ -20,7 +20,7 @@ export default function Now({ row }) {
     ${can("operator") && html`<${Figures} name=${row.name}/>`}</div>`;
 }
 
-// What a state asks of a person, where it asks something.
+// What to do about a state, if anything.
 function What({ row, is }) {
   const state = stateOf(row.connectionStatus), group = groupFor(state);
   const key = "do." + state;
@@ -70,7 +70,7 @@ const figures = [
   ["postern_instance_undecryptable_total", "figure.undecryptable"], ["postern_instance_webhook_failures_total", "figure.failures"],
 ];
 
-// Figures are there when metrics.per_instance is on.
+// Figures needs metrics.per_instance.
 function Figures({ name }) {
   const { value } = useLoaded("/metrics", { as: "text", none: "" });
   const found = value && figures.map(([metric, key]) => [key, metricOf(value, metric, name)]).filter(([, n]) => n !== null);

@@ -1,5 +1,4 @@
-// Where an instance's events go: the webhook with its flags, a test with the
-// answer, and the options.
+// The webhook of an instance: address, flags, test and options.
 import { useState } from "preact/hooks";
 import { call, instancePath } from "../data/api.js";
 import { events } from "../data/events.js";
@@ -33,23 +32,23 @@ export default function Webhook({ row }) {
     <${Options} path=${path + "/options"}/></div>`;
 }
 
-// Try sends one example and shows what was answered.
+// Try sends one example and shows the answer.
 function Try({ path, unsaved }) {
   const [event, setEvent] = useState("messages.upsert");
-  const [told, setTold] = useState(null);
+  const [result, setResult] = useState(null);
   const [error, setError] = useState(null);
   const send = async () => {
     setError(null);
     try {
-      setTold(await call("POST", path + "/test", { event }, { patience: 60000 }));
+      setResult(await call("POST", path + "/test", { event }, { patience: 60000 }));
     } catch (reason) {
-      setTold(null);
+      setResult(null);
       setError(reason);
     }
   };
   return html`<section class="card"><header><h2>${t("try.title")}</h2><p>${t("try.about")}</p></header>
     <div class="form"><div class="with-button end"><${Select} label=${t("try.event")} value=${event} on=${setEvent} options=${Object.values(events).map((name) => [name, name])}/><${Button} icon="deliveries" word=${t("try.do")} act=${send}/></div>
     ${unsaved && html`<p class="quiet">${t("try.unsaved")}</p>`}
-    ${told && html`<${Notice} tone=${told.delivered ? "good" : "bad"} live="status" title=${told.delivered ? t("try.taken", { status: told.statusCode }) : told.statusCode ? t("try.refused", { status: told.statusCode }) : t("try.nothing")}>${t("try.took", { ms: number(told.durationMs) })}<${Said} text=${told.error}/><//>`}
+    ${result && html`<${Notice} tone=${result.delivered ? "good" : "bad"} live="status" title=${result.delivered ? t("try.taken", { status: result.statusCode }) : result.statusCode ? t("try.refused", { status: result.statusCode }) : t("try.nothing")}>${t("try.took", { ms: number(result.durationMs) })}<${Said} text=${result.error}/><//>`}
     <${Trouble} error=${error}/></div></section>`;
 }

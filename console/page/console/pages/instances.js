@@ -1,4 +1,4 @@
-// All instances: found, put in order, and acted upon.
+// The list of instances: search, sort and actions.
 import { useEffect, useMemo, useState } from "preact/hooks";
 import { useCell } from "../data/cell.js";
 import { fleet, loadFleet } from "../data/fleet.js";
@@ -31,7 +31,7 @@ function Head({ rows }) {
     ${can("manage", "everywhere") && rows.length > 0 && html`<div class="buttons"><${Make}/></div>`}</div>`;
 }
 
-// Make is the way to another instance: a new one, or one that was elsewhere.
+// Make offers a new instance and the import of one.
 const Make = () => html`<${Button} kind="first" icon="plus" word=${t("create.do")} act=${() => { create(); }}/>${can("operator") && html`<${Button} icon="clip" word=${t("import.do")} act=${() => { takeIn(); }}/>`}`;
 
 const orders = {
@@ -42,7 +42,7 @@ const orders = {
 const urgency = ["bad", "wait", "busy", "off", "good"];
 const order = (row) => urgency.indexOf(groupFor(row.connectionStatus));
 
-// fold is what is compared when somebody searches: without capitals and accents.
+// fold removes case and accents for searching.
 const fold = (text) => String(text ?? "").normalize("NFD").replace(/\p{M}/gu, "").toLowerCase();
 const found = (row, wanted) => [row.name, row.description, row.ownerJid, row.Webhook?.url].some((text) => fold(text).includes(wanted));
 
@@ -99,13 +99,13 @@ function Row({ row }) {
 const hostOf = (url) => {
   try {
     return new URL(url).host;
-  } catch { // shown as it is
+  } catch { // shown unchanged
     return url;
   }
 };
 
-// First is what a newcomer sees: what an instance is, the way to the first one,
-// and the way without a phone.
+// First is the empty list: what an instance is, how to create one, and the sandbox as the way
+// without a phone.
 function First() {
   if (!can("manage", "everywhere")) return html`<div class="card"><${Empty} icon="phone" title=${t("first.nothing")}>${t("first.nothingText")}<//></div>`;
   return html`<div class="card"><${Empty} icon="phone" title=${t("first.title")} buttons=${html`<${Make}/>`}>${t("first.text")}<//>

@@ -1,4 +1,4 @@
-// What keeps the program: who changed what, its backups and its configuration.
+// Operator pages: audit log, backups and configuration.
 import { useEffect, useState } from "preact/hooks";
 import { call } from "../data/api.js";
 import { useCell } from "../data/cell.js";
@@ -40,20 +40,20 @@ export function Audit({ query }) {
       html`<div class="sheet audit"><${Windowed} items=${value.records} height=${4} keyOf=${(row) => row.id} label=${t("nav.audit")} draw=${draw} head=${html`<div role="row" class="row-head" aria-rowindex="1">${[t("delivery.made"), t("audit.what"), t("audit.of"), t("audit.who")].map((word, i) => html`<span role="columnheader" key=${i} class=${i === 2 ? "wide-only" : ""}>${word}</span>`)}</div>`}/></div><${More} rows=${rows}/>`}`;
 }
 
-// useAct is something that takes its time, and what came of it.
+// useAct runs a slow action and holds its result.
 function useAct(act) {
-  const [told, setTold] = useState(null);
+  const [result, setResult] = useState(null);
   const [error, setError] = useState(null);
   const go = async () => {
     setError(null);
-    setTold(null);
+    setResult(null);
     try {
-      setTold(await act());
+      setResult(await act());
     } catch (reason) {
       setError(reason);
     }
   };
-  return { told, error, go };
+  return { result, error, go };
 }
 
 export function Backups() {
@@ -73,15 +73,15 @@ function Make() {
   return html`<section class="card"><header><h2>${t("backups.make")}</h2><p>${t("backups.makeText")}</p></header><div class="form">
     <${Check} label=${t("backups.secrets")} help=${t("backups.secretsHelp")} value=${secrets} on=${setSecrets}/>
     <${Readers} on=${setRecipients}/>
-    <${Trouble} error=${made.error}/>${made.told && html`<${Notice} tone="good" live="status" title=${t("backups.done")}><span class="mono">${made.told.name}</span> · ${bytes(made.told.size)}<//>`}</div>
+    <${Trouble} error=${made.error}/>${made.result && html`<${Notice} tone="good" live="status" title=${t("backups.done")}><span class="mono">${made.result.name}</span> · ${bytes(made.result.size)}<//>`}</div>
     <footer><${Button} kind="first" icon="download" word=${t("backups.do")} act=${made.go}/></footer></section>`;
 }
 
 function Look() {
-  const { told, error, go } = useAct(() => call("POST", "/admin/check", undefined, { patience: 3600000 }));
+  const { result, error, go } = useAct(() => call("POST", "/admin/check", undefined, { patience: 3600000 }));
   return html`<section class="card"><header><h2>${t("check.title")}</h2><p>${t("check.text")}</p></header>
-    <${Trouble} error=${error}/>${told && html`<${Notice} tone=${told.faults.length ? "bad" : "good"} live="status" title=${told.faults.length ? many("check.faults", told.faults.length) : t("check.good")}>${many("check.read", told.records, { bytes: bytes(told.bytes) })}<//>
-      ${told.faults.length > 0 && html`<ul class="plain faults">${told.faults.slice(0, 100).map((one, i) => html`<li key=${i}>${one}</li>`)}</ul>`}`}
+    <${Trouble} error=${error}/>${result && html`<${Notice} tone=${result.faults.length ? "bad" : "good"} live="status" title=${result.faults.length ? many("check.faults", result.faults.length) : t("check.good")}>${many("check.read", result.records, { bytes: bytes(result.bytes) })}<//>
+      ${result.faults.length > 0 && html`<ul class="plain faults">${result.faults.slice(0, 100).map((one, i) => html`<li key=${i}>${one}</li>`)}</ul>`}`}
     <footer><${Button} icon="search" word=${t("check.do")} act=${go}/></footer></section>`;
 }
 

@@ -1,4 +1,4 @@
-// Scoped keys: who has one, what it opens, and when it was last used.
+// Scoped keys: holders, scopes and last use.
 import { useEffect, useState } from "preact/hooks";
 import { call } from "../data/api.js";
 import { useCell } from "../data/cell.js";
@@ -53,7 +53,7 @@ function remove(row, load) {
   });
 }
 
-// Running is what goes on without the key, unless it is stopped along with it.
+// Running lists what continues without the key unless it is stopped too.
 function Running({ row, asked }) {
   const { value, error, load } = useLoaded("/keys/" + row.id);
   const [stop, setStop] = useState(false);
@@ -71,7 +71,7 @@ const edit = (row, load) => open(() => html`<${Edit} row=${row} load=${load}/>`)
 const days = [1, 30, 90, 365];
 const uuid = () => [...crypto.getRandomValues(new Uint8Array(16))].map((b, i) => (i === 6 ? b & 15 | 64 : i === 8 ? b & 63 | 128 : b).toString(16).padStart(2, "0")).join("").replace(/^(.{8})(.{4})(.{4})(.{4})/, "$1-$2-$3-$4-");
 
-// Edit makes a key, or changes one: its scopes stay, so that who holds it knows what it opens.
+// Edit creates or changes a key. The scopes of an existing key are fixed.
 function Edit({ row, load }) {
   const [form, setForm] = useState(() => ({
     name: row?.name || "", everywhere: !row || row.instances[0] === "*", instances: (row?.instances || []).filter((one) => one !== "*"), scopes: row?.scopes || ["read"], userId: row?.userId || "",
@@ -122,6 +122,6 @@ function Whose({ form, put, toggle }) {
       <div class="flags-list scrolled">${found.slice(0, 100).map((name) => html`<${Check} key=${name} label=${name} value=${form.instances.includes(name)} on=${(is) => toggle("instances", name, is)}/>`)}</div></div>`}</fieldset>`;
 }
 
-// show is the only time that the key's text is there.
+// show shows the key's text, which is not available later.
 const show = (made) => open(() => html`<${Dialog} title=${t("keys.made", { name: made.name })} footer=${html`<${Button} kind="first" word=${t("done")} act=${() => { close(); }}/>`}>
   <p>${t("keys.once")}</p><${Secret} label=${t("signIn.key")} value=${made.key}/><//>`);

@@ -1,4 +1,4 @@
-// The log: its level, its last lines, and what somebody needs who is to help.
+// The log: its level, its last lines and the support bundle.
 import { useEffect, useMemo, useRef, useState } from "preact/hooks";
 import { call, get } from "../data/api.js";
 import { useLoaded } from "../data/loaded.js";
@@ -26,7 +26,7 @@ export default function Log() {
     <div class="stack"><${Trouble} error=${error} again=${bundle}/><${Level}/><${Lines}/></div>`;
 }
 
-// Level changes for a time, after which the log is as it always is.
+// Level changes the level for a limited time.
 function Level() {
   const loaded = useLoaded("/admin/log");
   const [level, setLevel] = useState("debug");
@@ -50,25 +50,25 @@ function Level() {
 const tones = { ERROR: "bad", WARN: "busy", DEBUG: "off" };
 const shownAtMost = 400, pause = 3000;
 
-// parse takes apart what is in each form of log.format; the rest of the line stays as it is.
+// parse splits off the fields that every log.format has; the rest of the line is unchanged.
 function parse(line) {
   const time = /(?:^time=|"time":")(\S+?)(?=[" ]|$)/.exec(line)?.[1], level = /\blevel"?[=:]"?(\w+)/.exec(line)?.[1]?.toUpperCase() || "";
   const rest = line.startsWith("{") ? line : line.replace(/^time=\S+ level=\S+ /, "");
   return { line, level, time: Date.parse(time) ? time : "", rest };
 }
 
-// Lines asks again while it follows: no live connection tells of the log. What it asks is
-// a line itself, which is left out.
+// Lines polls while it follows, since the live connection does not carry the log. It omits the
+// lines of its own requests.
 function Lines() {
   const [follow, setFollow] = useState(false);
-  const [told, setTold] = useState(null);
+  const [lines, setLines] = useState(null);
   const [error, setError] = useState(null);
   const [wanted, setWanted] = useState("");
   const [least, setLeast] = useState("");
   const box = useRef(null);
   const load = async () => {
     try {
-      setTold((await get("/admin/log/lines", { as: "text" })).split("\n").filter((line) => line && !line.includes("/admin/log/lines")));
+      setLines((await get("/admin/log/lines", { as: "text" })).split("\n").filter((line) => line && !line.includes("/admin/log/lines")));
       setError(null);
     } catch (reason) {
       setError(reason);
@@ -87,10 +87,10 @@ function Lines() {
   }, [follow]);
   const found = useMemo(() => {
     const text = wanted.trim().toLowerCase(), levelsIn = least ? levels.slice(levels.indexOf(least)) : null;
-    return (told || []).map(parse).filter((one) => (!text || one.line.toLowerCase().includes(text)) && (!levelsIn || levelsIn.includes(one.level.toLowerCase())));
-  }, [told, wanted, least]);
+    return (lines || []).map(parse).filter((one) => (!text || one.line.toLowerCase().includes(text)) && (!levelsIn || levelsIn.includes(one.level.toLowerCase())));
+  }, [lines, wanted, least]);
   const shown = found.slice(-shownAtMost);
-  useEffect(() => { // the newest are below; who reads further up is left there
+  useEffect(() => { // scroll to the newest line, unless the user has scrolled up
     const { current } = box;
     if (current && (follow || !current.dataset.moved)) current.scrollTop = current.scrollHeight;
   }, [shown.length, shown.at(-1)?.line, follow]);
@@ -99,7 +99,7 @@ function Lines() {
       <${Choice} label=${t("log.level")} value=${least} on=${setLeast} options=${[["", t("group.all")], ["info", "info"], ["warn", "warn"], ["error", "error"]]}/>
       <div class="buttons"><${Button} icon=${follow ? "pause" : "play"} word=${t(follow ? "events.pause" : "log.follow")} aria-pressed=${String(follow)} act=${() => { setFollow(!follow); }}/>${!follow && html`<${Button} kind="square" icon="restart" word=${t("again")} act=${load}/>`}<${Copy} kind="square" text=${() => found.map((one) => one.line).join("\n")}/></div></div>
     <${Trouble} error=${error} again=${load}/>
-    ${!told ? !error && html`<${Loading}/>` : shown.length === 0 ? html`<${Empty} icon="log" title=${t("instances.none")}/>` :
+    ${!lines ? !error && html`<${Loading}/>` : shown.length === 0 ? html`<${Empty} icon="log" title=${t("instances.none")}/>` :
       html`<ol class="lines-of-log mono" ref=${box} tabindex="0" aria-label=${t("log.lines")} onWheel=${(event) => { event.currentTarget.dataset.moved = "1"; }}>${shown.map((one, i) => html`<li key=${i} class=${tones[one.level] || ""}><time>${one.time && clock(one.time)}</time><span class="level-of">${one.level}</span><span>${one.rest}</span></li>`)}</ol>
       <p class="quiet">${many("log.count", found.length)}</p>`}</section>`;
 }

@@ -1,5 +1,4 @@
-// How things are: first in a sentence, then what asks for a person, then
-// pictures, then figures.
+// The overview: a sentence, the alerts, charts, figures.
 import { useEffect, useMemo, useState } from "preact/hooks";
 import { get } from "../data/api.js";
 import { useCell } from "../data/cell.js";
@@ -37,8 +36,7 @@ export default function Overview() {
     </div>`;
 }
 
-// useReady is what /ready says. Nothing tells of its changes, so it is asked once
-// a minute.
+// useReady polls /ready once a minute.
 function useReady() {
   const [ready, setReady] = useState({ reasons: [], warnings: [] });
   useEffect(() => {
@@ -46,7 +44,7 @@ function useReady() {
       try {
         setReady({ reasons: [], warnings: [], ...await get("/ready") });
       } catch (error) {
-        if (error.told) setReady({ reasons: [troubleOf(error)], warnings: [], ...error.told });
+        if (error.details) setReady({ reasons: [troubleOf(error)], warnings: [], ...error.details });
       }
     };
     ask();
@@ -56,7 +54,7 @@ function useReady() {
   return ready;
 }
 
-// alertsOf is what asks for a person, the worst first: each with what to do.
+// alertsOf returns the alerts, worst first, each with what to do.
 function alertsOf(rows, { reasons, warnings }) {
   const all = reasons.map((text, i) => ({ key: "reason" + i, tone: "bad", title: t("alerts.notReady"), text }));
   const byState = new Map();
@@ -85,7 +83,7 @@ function Sentence({ rows, troubles }) {
     <p class="lead">${rows.length ? many("instances.lead", rows.length, { online: number(online) }) : can("manage", "everywhere") && html`<a href=${to(["instances"])}>${t("sentence.begin")}</a>`}</p>`;
 }
 
-// Bar is the fleet in one line: as long as there are instances, coloured as they are.
+// Bar shows the instances by state in one bar.
 function Bar({ rows }) {
   const counts = groups.map((group) => [group, rows.filter((row) => groupFor(row.connectionStatus) === group).length]).filter(([, n]) => n);
   return html`<section class="card fleet"><h2 class="unseen">${t("nav.instances")}</h2><div class="fleet-bar" aria-hidden="true">${counts.map(([group, n]) => html`<span key=${group} class=${group} style=${{ flexGrow: n }}></span>`)}</div>
@@ -103,7 +101,7 @@ function Charts({ ring }) {
       <${Chart} title=${t("charts.deliveries")} label=${range} xs=${drawn.xs} series=${[{ key: "deliveries", tone: "accent", fill: true, label: t("charts.attempts"), values: drawn.deliveries }, { key: "failed", tone: "bad", label: t("charts.failed"), values: drawn.failed }]}/></div></section>`;
 }
 
-// seriesOf are the whole minutes of the range, with zero where the program did not run.
+// seriesOf returns a value for each minute of the range, zero where the program did not run.
 function seriesOf(list, minutes) {
   const named = ["received", "sent", "deliveries", "failed"];
   const made = { xs: [], ...Object.fromEntries(named.map((name) => [name, []])) };
@@ -131,8 +129,7 @@ function Figures({ ring }) {
   return html`<dl class="tiles">${tiles.map(([icon, name, value, help, tone]) => html`<div key=${name} class=${"card " + tone}><dt><${Icon} name=${icon}/>${name}</dt><dd class="figures">${value}</dd><dd class="quiet">${help}</dd></div>`)}</dl>`;
 }
 
-// backupOf is the newest backup that the program made by itself, what to say of it, and
-// how bad that is.
+// backupOf returns the latest automatic backup, its text and its tone.
 function backupOf(backup) {
   if (!backup) return [t("figure.manual"), t("figure.manualHelp"), ""];
   if (backup.failure) return [backup.lastAt ? ago(backup.lastAt) : t("figure.never"), backup.failure, "bad"];

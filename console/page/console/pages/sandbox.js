@@ -1,4 +1,4 @@
-// The sandbox: phones that are not there, and what can be done with them.
+// The sandbox: simulated phones and their actions.
 import { useEffect, useState } from "preact/hooks";
 import { call, get, instancePath } from "../data/api.js";
 import { useCell } from "../data/cell.js";
@@ -46,20 +46,20 @@ export default function Sandbox() {
         <${Any} phones=${phones} does=${does}/>`}</div>`;
 }
 
-// Write is what a newcomer tries first: somebody writes to an instance.
+// Write sends a message to an instance.
 function Write({ accounts, phones }) {
   const [whom, setWhom] = useState("");
   const [who, setWho] = useState(stranger);
   const [text, setText] = useState("");
-  const [told, setTold] = useState(null);
+  const [result, setResult] = useState(null);
   const [error, setError] = useState(null);
   const [phone, row] = accounts.find(([one]) => one.phone === whom) || accounts[0];
   const send = async () => {
     setError(null);
-    setTold(null);
+    setResult(null);
     try {
       await act(who.replace(/[^\d]/g, "") || stranger, { do: "text", to: phone.phone, text: text || t("sandbox.hello") });
-      setTold(row.name);
+      setResult(row.name);
       setText("");
       loadSandbox();
     } catch (reason) {
@@ -71,7 +71,7 @@ function Write({ accounts, phones }) {
     <div class="row"><${Text} label=${t("sandbox.who")} value=${who} on=${setWho} inputmode="tel" list="numbers"/><datalist id="numbers">${phones.map((one) => html`<option key=${one.phone} value=${one.phone}>${one.pushName}</option>`)}</datalist>
       <${Select} label=${t("sandbox.whom")} value=${phone.phone} on=${setWhom} options=${accounts.map(([one, its]) => [one.phone, its.name + " · +" + one.phone])}/></div>
     <div class="with-button end wide"><${Text} label=${t("sandbox.text")} placeholder=${t("sandbox.hello")} value=${text} on=${setText} maxlength="4096"/><${Button} kind="first" type="button" icon="deliveries" word=${t("try.do")} act=${send}/></div>
-    <${Trouble} error=${error}/>${told && html`<${Notice} tone="good" live="status" title=${t("sandbox.sent", { name: told })}><a href=${to(["instances", told, "events"])}>${t("tab.events")}</a> · <a href=${to(["deliveries"], { instance: told })}>${t("nav.deliveries")}</a><//>`}</form></section>`;
+    <${Trouble} error=${error}/>${result && html`<${Notice} tone="good" live="status" title=${t("sandbox.sent", { name: result })}><a href=${to(["instances", result, "events"])}>${t("tab.events")}</a> · <a href=${to(["deliveries"], { instance: result })}>${t("nav.deliveries")}</a><//>`}</form></section>`;
 }
 
 function Phone({ phone, row, accounts, does }) {
@@ -120,7 +120,7 @@ function Add() {
     <${Check} label=${t("sandbox.passkey")} value=${passkey} on=${setPasskey}/><button hidden></button></form><${Trouble} error=${error}/><//>`;
 }
 
-// Scan lets a phone scan the code of an instance, where none does so by itself.
+// Scan lets a phone scan the code of an instance, if none does so automatically.
 function Scan({ phone }) {
   const rows = useCell(fleet, ({ rows }) => rows).filter((row) => !linked(row.connectionStatus));
   const [name, setName] = useState("");
@@ -144,8 +144,8 @@ function Scan({ phone }) {
 
 const words = new Set(["text", "name", "caption", "subject", "description", "id", "message", "image", "data", "content"]);
 
-// valueOf is a field's text as the act wants it: a number, true, or a list where it is one.
-// What has seven digits and more is a phone.
+// valueOf converts a field's text for the act: a number, true, or a list. Seven and more digits
+// are a phone number and stay text.
 function valueOf(name, text) {
   if (words.has(name) || /^\d{7,}$/.test(text)) return text;
   try {
@@ -155,21 +155,21 @@ function valueOf(name, text) {
   }
 }
 
-// Any is every act that the sandbox knows, in its own words, and what goes wrong for all.
+// Any offers every act that the sandbox knows, with its own help, and the network faults.
 function Any({ phones, does }) {
   const help = useLoaded("/sandbox/help");
   const [phone, setPhone] = useState("");
   const [what, setWhat] = useState("image");
   const [given, setGiven] = useState({});
-  const [told, setTold] = useState(null);
+  const [result, setResult] = useState(null);
   const [error, setError] = useState(null);
   const acts = help.value?.acts || [];
   const chosen = acts.find((one) => one.do === what);
   const run = async () => {
     setError(null);
-    setTold(null);
+    setResult(null);
     try {
-      setTold(await act((phone || stranger).replace(/[^\d]/g, ""), { do: what, ...Object.fromEntries(Object.keys(chosen.fields).filter((name) => given[name]).map((name) => [name, valueOf(name, given[name])])) }));
+      setResult(await act((phone || stranger).replace(/[^\d]/g, ""), { do: what, ...Object.fromEntries(Object.keys(chosen.fields).filter((name) => given[name]).map((name) => [name, valueOf(name, given[name])])) }));
       loadSandbox();
     } catch (reason) {
       setError(reason);
@@ -179,6 +179,6 @@ function Any({ phones, does }) {
   return html`<details class="card any"><summary><h2>${t("sandbox.any")}</h2></summary><div class="form">
     <div class="row"><${Text} label=${t("sandbox.who")} placeholder=${stranger} value=${phone} on=${setPhone} list="numbers"/><${Select} label=${t("sandbox.act")} help=${html`<span lang="en">${chosen.does}</span>`} value=${what} on=${setWhat} options=${acts.map((one) => [one.do, one.do])}/></div>
     <div class="flags-list">${Object.entries(chosen.fields).sort().map(([name, about]) => html`<${Text} key=${what + name} label=${html`<span class="mono">${name}</span>`} help=${html`<span lang="en">${about}</span>`} kind="code" value=${given[name] || ""} on=${(text) => setGiven({ ...given, [name]: text })}/>`)}</div>
-    <${Trouble} error=${error}/>${told && html`<pre class="code" role="status">${JSON.stringify(told, null, 2)}</pre>`}
+    <${Trouble} error=${error}/>${result && html`<pre class="code" role="status">${JSON.stringify(result, null, 2)}</pre>`}
     <div class="buttons"><${Button} word=${t("sandbox.run")} act=${run}/><${Button} kind="bare" word=${t("sandbox.heal")} act=${() => does(t("sandbox.healed"), () => call("POST", "/sandbox/faults", {}))}/></div></div></details>`;
 }

@@ -1,5 +1,4 @@
-// Signing in: the first thing that a newcomer sees, and what comes back when a
-// session ends in mid-work.
+// The sign-in form, also shown when a session ends during work.
 import { useState } from "preact/hooks";
 import { useCell } from "../data/cell.js";
 import { loadSession, session, signIn } from "../data/session.js";
@@ -52,7 +51,7 @@ export function SignIn() {
     </div></main>`;
 }
 
-// SignInAgain lies over the page that was being worked on, which stays as it is.
+// SignInAgain covers the current page, which keeps its state.
 export function SignInAgain() {
   return html`<${Dialog} title=${t("signIn.again")} closed=${() => session.set({ state: "out" })}><p>${t("signIn.ended")}</p><${KeyForm} word=${t("signIn.do")}/><//>`;
 }

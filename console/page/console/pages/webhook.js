@@ -1,4 +1,4 @@
-// The global webhook: how events of all instances and of batches reach it.
+// The global webhook, which gets the events of all instances and of batches.
 import { html } from "../html.js";
 import { useTitle } from "../ui/float.js";
 import { t } from "../words.js";

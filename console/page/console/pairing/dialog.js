@@ -12,7 +12,7 @@ export function connect(name) {
   open(() => html`<${Pairing} name=${name} key=${name}/>`);
 }
 
-// callsOf are those of an instance.
+// callsOf returns the calls for an instance.
 export function callsOf(name) {
   const path = instancePath(name) + "/connect";
   return {
@@ -27,8 +27,8 @@ export function callsOf(name) {
   };
 }
 
-// watch hears of codes and steps as they come. It waits for the connection for a
-// moment, so that the first code is heard too, and does without where there is none.
+// watch receives codes and steps live. It waits briefly for the connection so as not to miss
+// the first code, and continues without one.
 function watch(name, hear, opened) {
   const socket = new WebSocket(socketAt("/ws/instance/events?event=qrcode.updated,connection.update&instance=" + encodeURIComponent(name)));
   socket.addEventListener("message", (event) => hear(JSON.parse(event.data)));
@@ -75,7 +75,7 @@ function draw(view, flow, again, name) {
 
 function Failed({ view, again, name }) {
   const { status, why, error } = view;
-  const told = status && (status.lastError ? status.connectionStatus + ": " + status.lastError : status.connectionStatus);
-  return html`${error ? html`<${Trouble} error=${error}/>` : html`<${Notice} tone=${why === "pair.other" ? "bad" : "busy"} live="alert" title=${t(why + ".title", { name })}>${t(why, { name, why: told })}<//>`}
+  const reason = status && (status.lastError ? status.connectionStatus + ": " + status.lastError : status.connectionStatus);
+  return html`${error ? html`<${Trouble} error=${error}/>` : html`<${Notice} tone=${why === "pair.other" ? "bad" : "busy"} live="alert" title=${t(why + ".title", { name })}>${t(why, { name, why: reason })}<//>`}
     <div class="buttons"><${Button} kind="first" icon="restart" word=${t("pair.again")} act=${again} autofocus/></div>`;
 }

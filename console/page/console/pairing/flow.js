@@ -1,41 +1,40 @@
-// What happens between Connect and a linked phone, without a page: it asks, and
-// tells what is to be shown. Whoever shows it gives it the calls, so that a page that
-// may do nothing else can lead through it too.
+// The pairing from Connect to a linked phone, without a user interface: it makes the calls and
+// reports each step. The caller supplies the calls, so that the portal page can use it too.
 //
-// told gets one of these: {step: "starting"}, {step: "qr", image, count, until},
+// onStep gets one of these: {step: "starting"}, {step: "qr", image, count, until},
 // {step: "number"}, {step: "typed", code}, {step: "sign", line}, {step: "compare",
 // code}, {step: "waiting", why}, {step: "failed", why, values}, {step: "done"}. trouble,
-// the key of a text, stands beside any of them.
+// the key of a text, may accompany any of them.
 
-const pause = 2000; // milliseconds between two looks where nothing tells of changes
-const rest = 10000; // the same where something does
-const silence = 20000; // milliseconds after which an answer came to nothing
+const pause = 2000; // milliseconds between two polls without a live connection
+const rest = 10000; // the same with one
+const silence = 20000; // milliseconds after which an answer had no effect
 
-// troubles are the refusals of the server that the reader can do something about.
+// troubles maps refusals of the server that the reader can resolve to texts.
 const troubles = {
   PASSKEY_NOT_EXPECTED: "pair.trouble.late", PASSKEY_REFUSED: "pair.trouble.refused", INVALID_ASSERTION: "pair.trouble.part", UNKNOWN_FIELD: "pair.trouble.other",
   MISSING_FIELD: "pair.trouble.part", BODY_TOO_LARGE: "pair.trouble.large", CONNECT_TIMEOUT: "pair.trouble.slow",
 };
 
-// Flow is one pairing, from begin to end.
+// Flow is one pairing.
 export class Flow {
-  constructor(calls, told) {
-    Object.assign(this, { calls, told, over: false, now: null, passkey: null, sent: 0, wake: () => {}, stopWatching: () => {}, waits: false });
+  constructor(calls, onStep) {
+    Object.assign(this, { calls, onStep, over: false, now: null, passkey: null, sent: 0, wake: () => {}, stopWatching: () => {}, waits: false });
   }
 
-  // show tells what is to be shown, unless that is shown already.
+  // show reports a step, unless it is already shown.
   show(next) {
     if (this.over) return;
     const kept = next.step === this.now?.step ? { trouble: this.now.trouble } : {};
     this.now = { ...kept, ...next };
-    this.told(this.now);
+    this.onStep(this.now);
   }
 
   trouble(key) {
-    if (!this.over && this.now) this.told(this.now = { ...this.now, trouble: key });
+    if (!this.over && this.now) this.onStep(this.now = { ...this.now, trouble: key });
   }
 
-  // end is for who closes the dialog: nothing is asked any more.
+  // end stops all calls when the dialog closes.
   end() {
     this.over = true;
     this.stopWatching();
@@ -47,7 +46,7 @@ export class Flow {
     try {
       this.waits = false;
       this.stopWatching();
-      this.stopWatching = await this.calls.watch?.((told) => this.hear(told), (open) => { this.waits = open; }) || (() => {});
+      this.stopWatching = await this.calls.watch?.((message) => this.hear(message), (open) => { this.waits = open; }) || (() => {});
       if (this.over) return this.stopWatching();
       await this.lead(await this.calls.connect());
     } catch (error) {
@@ -56,8 +55,8 @@ export class Flow {
     this.stopWatching();
   }
 
-  // hear takes what the live connection tells: a new code is shown at once, any
-  // other change is looked at.
+  // hear handles a live message: it shows a new code at once and polls after any other
+  // change.
   hear({ event, data }) {
     if (event === "qrcode.updated" && ["starting", "qr", "waiting"].includes(this.now?.step)) this.code(data);
     else this.wake();
@@ -82,7 +81,7 @@ export class Flow {
       if (!first || code.base64) await this.rest();
       first = false;
       if (this.over) return;
-      // To connect when the codes are used up would begin anew, without end.
+      // Connecting after the last code would restart the pairing without end.
       const status = await this.calls.status();
       if (this.over) return;
       if (status.state === "open") break;
@@ -109,17 +108,17 @@ export class Flow {
     this.trouble("pair.trouble.nothing");
   }
 
-  // ask shows the way to the signature. The line is fetched anew each time: an
-  // old one asks for what WhatsApp does not wait for any more.
+  // ask shows the steps to the signature. It fetches a new line each time: WhatsApp no longer
+  // accepts an answer to an old one.
   async ask() {
     const line = await this.calls.script().catch((error) => {
-      if (error.code === "PASSKEY_NOT_EXPECTED") return ""; // it went on meanwhile; the next look sees where
+      if (error.code === "PASSKEY_NOT_EXPECTED") return ""; // the pairing advanced; the next poll shows the step
       throw error;
     });
     if (line) this.show({ step: "sign", line });
   }
 
-  // act does what the reader asked for; what went wrong is shown where they are.
+  // act performs an action and shows its error in the current step.
   async act(action) {
     this.trouble("");
     try {
@@ -129,8 +128,8 @@ export class Flow {
     }
   }
 
-  // answer takes what was pasted, from its first brace to its last: consoles put
-  // quotes around a text. It returns whether it was taken.
+  // answer sends the pasted text from its first brace to its last, since consoles add quotes.
+  // It reports whether the text was accepted.
   async answer(text) {
     if (text.includes("navigator.credentials")) return this.trouble("pair.trouble.line");
     let answer;
@@ -170,7 +169,7 @@ export class Flow {
     return this.act(async () => this.show({ step: "typed", code: (await this.calls.code(phone)).code }));
   }
 
-  // scan goes back from a typed code, which WhatsApp waits for alone.
+  // scan goes back from a typed code to scanning.
   async scan(again) {
     const typed = this.now.step === "typed";
     await this.act(async () => {

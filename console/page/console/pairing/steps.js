@@ -4,7 +4,7 @@ import { html } from "../html.js";
 import { Button, Copy, Text } from "../ui/parts.js";
 import { many, rich, t } from "../words.js";
 
-// Left is how long the code is still good, as a ring and in seconds.
+// Left shows the remaining validity of the code, as a ring and in seconds.
 function Left({ until }) {
   const [now, setNow] = useState(Date.now());
   const whole = useRef(0);

@@ -1,14 +1,14 @@
-// A chart of figures over time, and the same as a table for who does not look.
+// A chart of figures over time, and the same as a table for screen readers.
 import { useLayoutEffect, useRef, useState } from "preact/hooks";
 import { html } from "../html.js";
 import { clock, number, t } from "../words.js";
 
-// It grows with the page, whose measure is the rem: these are sixteenths of it.
+// The chart scales with the page: these are sixteenths of a rem.
 const height = 200, left = 40, top = 8, right = 12, bottom = 24;
 const unit = () => parseFloat(getComputedStyle(document.documentElement).fontSize) / 16;
 
 // Chart draws series, each {key, tone, fill, label, values}, over the seconds in xs, which
-// are a minute apart. Whoever points at it reads the minute there in the legend.
+// are a minute apart. The legend shows the minute under the pointer.
 export function Chart({ title, xs, series }) {
   const box = useRef(null);
   const [width, setWidth] = useState(0);
@@ -26,7 +26,7 @@ export function Chart({ title, xs, series }) {
       <tbody>${rowsOf(xs).map((i) => html`<tr key=${i}><th scope="row">${clock(xs[i] * 1000, false)}</th>${series.map((one) => html`<td class="number" key=${one.key}>${number(one.values[i] ?? 0)}</td>`)}</tr>`)}</tbody></table></div></details></figure>`;
 }
 
-// rowsOf are the newest minutes, the newest first: a table is for reading.
+// rowsOf returns the latest minutes for the table, newest first.
 const rowsOf = (xs) => xs.map((_, i) => i).reverse().slice(0, 60);
 
 function Drawn({ xs, series, width, at }) {
@@ -42,13 +42,13 @@ function Drawn({ xs, series, width, at }) {
     ${at >= 0 && html`<path class="grid at" d=${`M${x(at)} ${top}V${floor}`}/>`}`;
 }
 
-// stepOf is the whole 1, 2 or 5 with zeros that is not below n.
+// stepOf returns the smallest 1, 2 or 5 times a power of ten that is not below n.
 function stepOf(n) {
   const size = 10 ** Math.floor(Math.log10(Math.max(1, n)));
   return [1, 2, 5, 10].map((one) => one * size).find((one) => one >= n);
 }
 
-// timesOf are the places of round times, most of them at most.
+// timesOf returns the positions of round times, at most most of them.
 function timesOf(xs, most) {
   const away = new Date(xs[0] * 1000).getTimezoneOffset() * 60;
   const step = 60 * ([5, 10, 15, 30, 60, 120, 180, 240, 360].find((one) => xs.length / one <= most) || 720);

@@ -1,4 +1,4 @@
-// Editors that more than one form needs: which events, and which headers.
+// Shared editors: events and headers.
 import { useState } from "preact/hooks";
 import { events } from "../data/events.js";
 import { html } from "../html.js";
@@ -6,7 +6,7 @@ import { number, t } from "../words.js";
 import { Icon } from "./icon.js";
 import { Button, Check } from "./parts.js";
 
-// Flags chooses events. value has the flags that are set.
+// Flags selects events. value holds the flags that are set.
 export function Flags({ value, on }) {
   const [wanted, setWanted] = useState("");
   const all = Object.keys(events), set = all.filter((flag) => value[flag]);
@@ -19,7 +19,7 @@ export function Flags({ value, on }) {
       ${shown.length === 0 && html`<p class="quiet">${t("flags.nothing")}</p>`}</div></fieldset>`;
 }
 
-// Headers edits further headers. A value of *** is one that is kept.
+// Headers edits further headers. The value *** keeps the stored one.
 export function Headers({ value, on }) {
   const list = Object.entries(value || {});
   const put = (at, name, text) => on(Object.fromEntries(list.map((one, i) => i === at ? [name, text] : one)));

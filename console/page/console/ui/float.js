@@ -1,4 +1,4 @@
-// What lies over the page: dialogs, menus and toasts.
+// Overlays: dialogs, menus and toasts.
 import { useEffect, useLayoutEffect, useRef, useState } from "preact/hooks";
 import { cell, useCell } from "../data/cell.js";
 import { html } from "../html.js";
@@ -6,8 +6,8 @@ import { t } from "../words.js";
 import { Icon } from "./icon.js";
 import { Button, Text, Trouble } from "./parts.js";
 
-// dialog is the one that is open, as a function that draws it, null for none. It is
-// drawn by the shell, so that it outlives the row that opened it.
+// dialog is the function that draws the open dialog, null for none. The shell draws it, so
+// that it outlives the row that opened it.
 export const dialog = cell(null);
 
 export const open = (draw) => dialog.set(draw);
@@ -42,8 +42,7 @@ export function Dialog({ title, wide, children, footer, closed = close }) {
     <div class="body">${children}</div>${footer && html`<footer>${footer}</footer>`}</dialog>`;
 }
 
-// confirm asks before something that cannot be taken back. typed: a word that
-// has to be typed for it.
+// confirm asks before an irreversible action. typed: a word to type for it.
 export function confirm(options) {
   open(() => html`<${Confirm} ...${options}/>`);
 }
@@ -74,7 +73,7 @@ function Confirm({ title, children, word, act, harm = true, typed, extra }) {
 }
 
 // Menu is a button with a list of further actions. items: {word, icon, act, harm}, or
-// null for a rule between. It is drawn upwards where there is no room below.
+// null for a separator. It opens upwards if there is no room below.
 export function Menu({ word, icon = "more", items, kind = "bare square", children }) {
   const [shown, setShown] = useState(false);
   const [up, setUp] = useState(false);
@@ -116,8 +115,8 @@ export function Menu({ word, icon = "more", items, kind = "bare square", childre
       html`<li role="separator" class="rule" key=${i}></li>`)}</ul>`}</div>`;
 }
 
-// toast tells in a line that something was done. An error is told where it
-// happened, and stays; a toast never is the only place of one.
+// toast reports a completed action in one line. Errors are shown and stay where they
+// occurred, never only in a toast.
 const toasts = cell([]);
 let toastCount = 0;
 
@@ -135,7 +134,7 @@ export function Toasts() {
     html`<div class="toast" key=${one.id}><${Icon} name=${one.icon}/><span>${one.text}</span><${Button} kind="bare square small" icon="close" word=${t("close")} act=${() => { drop(one.id); }}/></div>`)}</div>`;
 }
 
-// useTitle names the page in the browser's tab.
+// useTitle sets the title of the browser tab.
 export function useTitle(...parts) {
   const title = [...parts, "Postern"].filter(Boolean).join(" · ");
   useEffect(() => { document.title = title; }, [title]);

@@ -1,12 +1,12 @@
-// A card whose fields are changed together and saved together.
+// A card whose fields are saved together.
 import { useEffect, useRef, useState } from "preact/hooks";
 import { html } from "../html.js";
 import { t } from "../words.js";
 import { toast } from "./float.js";
 import { Button, Loading, Trouble } from "./parts.js";
 
-// SaveCard shows what is inside once it is loaded; save saves. Its error stays in view
-// until the next attempt. more: buttons beside.
+// SaveCard shows its fields once they are loaded. An error of save stays visible until the
+// next attempt. more: further buttons.
 export function SaveCard({ title, about, loaded, form, save, done, children, more }) {
   const [error, setError] = useState(null);
   const card = useRef(null);

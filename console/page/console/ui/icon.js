@@ -1,5 +1,5 @@
-// Icons on a grid of 16, drawn with one line of 1.5. They say nothing to a
-// screen reader: a word stands beside each.
+// Icons on a grid of 16 with a stroke of 1.5. They are hidden from screen readers: each has a
+// text beside it.
 import { html } from "../html.js";
 
 const paths = {

@@ -1,4 +1,4 @@
-// The parts that pages are put together from.
+// The components of the pages.
 import { useEffect, useRef, useState } from "preact/hooks";
 import { NoAnswer } from "../data/api.js";
 import { groupFor, stateOf } from "../data/states.js";
@@ -7,8 +7,8 @@ import { has, many, rich, t } from "../words.js";
 import { Icon } from "./icon.js";
 
 // Button. kind: "first", "harm", "bare", "small", "square", several with spaces
-// between. A square one has its word in the title alone. While act's promise
-// is open it cannot be pressed again.
+// between. A square one has its text only in the title. While act's promise is pending
+// it cannot be pressed again.
 export function Button({ icon, kind = "", word, act, disabled, type = "button", title, ...rest }) {
   const [busy, setBusy] = useState(false);
   const here = useRef(true);
@@ -30,28 +30,27 @@ export function Button({ icon, kind = "", word, act, disabled, type = "button", 
     ${busy ? html`<span class="wheel"></span>` : icon && html`<${Icon} name=${icon}/>`}${!square && html`<span>${word}</span>`}</button>`;
 }
 
-// State is a state's colour, icon and word.
+// State shows the colour, icon and name of a state.
 export function State({ of, pill }) {
   const group = groupFor(of), key = "state." + stateOf(of);
   return html`<span class=${"state " + group + (pill ? " pill" : "")}><${Icon} name=${group}/><span>${has(key) ? t(key) : stateOf(of)}</span></span>`;
 }
 
-// Notice says what happened and what to do about it.
+// Notice shows what happened and what to do about it.
 export function Notice({ tone = "busy", icon = tone, title, children, buttons, live }) {
   return html`<div class=${"notice " + tone} role=${live || undefined}><${Icon} name=${icon}/><div><p><strong>${title}</strong></p>${children && html`<p class="do">${children}</p>`}</div>
     ${buttons && html`<div class="buttons">${buttons}</div>`}</div>`;
 }
 
-// Trouble is the notice of an error: what it means, the server's own words, and
-// the way to try again.
+// Trouble shows an error: its meaning, the server's message and a retry button.
 export function Trouble({ error, again }) {
   if (!error) return null;
   const buttons = again && html`<${Button} kind="small" icon="restart" word=${t("again")} act=${again}/>`;
   return html`<${Notice} tone="bad" live="alert" title=${troubleOf(error)} buttons=${buttons}>${error.requestId && html`<span class="quiet">${t("trouble.request", { id: error.requestId })}</span>`}<//>`;
 }
 
-// troubleOf is an error in words. The server's name field and rule, so they are shown
-// where there are no better ones.
+// troubleOf returns the text of an error. The server's messages name field and rule; they are
+// used if there is no translated text.
 export function troubleOf(error) {
   if (error instanceof NoAnswer) return t(error.late ? "trouble.late" : "trouble.noAnswer", { host: location.host });
   const known = "code." + error.code;
@@ -61,7 +60,7 @@ export function troubleOf(error) {
   return error.message || String(error);
 }
 
-// Said is what somebody else said, kept apart from the text around it whichever way it runs.
+// Said shows foreign text, isolated from the direction of the surrounding text.
 export const Said = ({ text }) => text && html`<span class="quiet"> ${rich("said", { text: html`<bdi>${text}</bdi>` })}</span>`;
 
 export function Empty({ icon, title, children, buttons }) {
@@ -70,14 +69,14 @@ export function Empty({ icon, title, children, buttons }) {
 
 export const Loading = () => html`<div class="loading" role="status"><span class="wheel"></span>${t("loading")}</div>`;
 
-// Field gives what is inside it a label, help and an error. What is inside is a
-// function of the attributes that tie them together.
+// Field adds a label, help and an error to a control. The child is a function of the
+// attributes that connect them.
 let fields = 0;
 export function Field({ label, help, wrong, children }) {
   const [id] = useState(() => "field-" + ++fields);
-  const told = [help && id + "-help", wrong && id + "-wrong"].filter(Boolean).join(" ");
+  const describedBy = [help && id + "-help", wrong && id + "-wrong"].filter(Boolean).join(" ");
   return html`<div class="field"><label for=${id}>${label}</label>
-    ${children({ id, "aria-describedby": told || undefined, "aria-invalid": wrong ? "true" : undefined })}
+    ${children({ id, "aria-describedby": describedBy || undefined, "aria-invalid": wrong ? "true" : undefined })}
     ${wrong && html`<p class="wrong" id=${id + "-wrong"} role="alert"><${Icon} name="bad"/>${wrong}</p>`}
     ${help && html`<p class="help" id=${id + "-help"}>${help}</p>`}</div>`;
 }
@@ -96,13 +95,13 @@ export function Check({ label, help, value, on, name, type = "checkbox", disable
   return html`<label class="check"><input type=${type} name=${name} checked=${value} disabled=${disabled} onChange=${(event) => on(event.target.checked)}/><span>${label}</span>${help && html`<span class="help">${help}</span>`}</label>`;
 }
 
-// Choice is one of a few, side by side. options are [key, word, count].
+// Choice selects one of a few options, side by side: [key, word, count].
 export function Choice({ label, value, on, options }) {
   return html`<div class="choice" role="group" aria-label=${label}>${options.map(([key, word]) =>
     html`<button type="button" key=${key} aria-pressed=${String(key === value)} onClick=${() => on(key)}>${word}</button>`)}</div>`;
 }
 
-// Copy copies a text, and says so in its own place.
+// Copy copies a text and confirms it on the button.
 export function Copy({ text, word, kind = "small" }) {
   const [done, setDone] = useState(false);
   const timer = useRef(0);
@@ -116,8 +115,7 @@ export function Copy({ text, word, kind = "small" }) {
   return html`<${Button} kind=${kind} icon=${done ? "check" : "copy"} word=${done ? t("copied") : word || t("copy")} act=${copy}/><span class="unseen" role="status">${done ? t("copied") : ""}</span>`;
 }
 
-// copyText works without a secure connection too, where browsers have no other
-// clipboard than that of a selection.
+// copyText also works in an insecure context, where only a selection can be copied.
 export async function copyText(text) {
   try {
     await navigator.clipboard.writeText(text);

@@ -1,5 +1,5 @@
-// What lists of the keeping pages share: rows that are read a page at a time, a moment
-// that is chosen, a colour with its word, and a file that is saved.
+// Shared parts of the operator lists: paged rows, a date picker, a coloured label and a
+// download.
 import { useEffect, useRef, useState } from "preact/hooks";
 import { NoAnswer, call, get, query } from "../data/api.js";
 import { useLoaded } from "../data/loaded.js";
@@ -8,8 +8,7 @@ import { t } from "../words.js";
 import { Icon } from "./icon.js";
 import { Button, Field, Trouble } from "./parts.js";
 
-// useRows is a list of the interface, the first page of it and as many more as were
-// asked for. null loads nothing.
+// useRows loads a list: its first page and further ones on request. null loads nothing.
 export function useRows(path, asked = {}, limit = 100) {
   const own = path && path + query({ ...asked, limit });
   const loaded = useLoaded(own);
@@ -20,7 +19,7 @@ export function useRows(path, asked = {}, limit = 100) {
   return { ...loaded, path: own, more: loaded.value?.nextCursor && more };
 }
 
-// More is the way to the next rows, below those that are there.
+// More is the button that loads the next rows.
 export function More({ rows }) {
   const [error, setError] = useState(null);
   const go = () => { setError(null); return rows.more().catch(setError); };
@@ -29,13 +28,13 @@ export function More({ rows }) {
 
 export const Mark = ({ tone, word, pill }) => html`<span class=${"state " + tone + (pill ? " pill" : "")}><${Icon} name=${tone}/><span>${word}</span></span>`;
 
-// When chooses a moment; value and what on gets are RFC 3339, "" for none.
+// When selects a time; value and the argument of on are RFC 3339, "" for none.
 export function When({ label, help, value, on }) {
   const local = value && new Date(Date.parse(value) - new Date(value).getTimezoneOffset() * 60000).toISOString().slice(0, 16);
   return html`<${Field} label=${label} help=${help}>${(ties) => html`<input type="datetime-local" class="input" value=${local} onChange=${({ target }) => on(target.value && new Date(target.value).toISOString())} ...${ties}/>`}<//>`;
 }
 
-// useSoon is value once it has been the same for a moment, so that typing asks once.
+// useSoon debounces value, so that typing causes one request.
 export function useSoon(value, ms = 300) {
   const [late, setLate] = useState(value);
   const key = JSON.stringify(value), newest = useRef(value);
@@ -47,12 +46,12 @@ export function useSoon(value, ms = 300) {
   return late;
 }
 
-// Readers are those for whom a file is encrypted; on gets their keys.
+// Readers edits the recipients of an encrypted file; on gets their keys.
 export function Readers({ on }) {
   return html`<${Field} label=${t("backups.people")} help=${t("backups.peopleHelp")}>${(ties) => html`<textarea class="input code" rows="2" placeholder="age1…" onInput=${({ target }) => on(target.value.split(/[\s,]+/).filter(Boolean))} spellcheck=${false} ...${ties}></textarea>`}<//>`;
 }
 
-// save asks for a file and hands it to the browser under the name that the server gives it.
+// save downloads a file under the name from the server.
 export async function save(method, path, body) {
   const answer = await call(method, path, body, { as: "response", patience: 3600000 });
   const blob = await answer.blob().catch(() => { throw new NoAnswer(false); });

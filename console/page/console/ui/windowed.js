@@ -1,19 +1,19 @@
-// A list of which only the rows in view are in the page, and the row that has the
-// focus: two thousand cost as much as twenty.
+// A virtual list: only the visible rows and the focused row are in the page, so two thousand
+// rows cost as much as twenty.
 import { Component } from "preact";
 import { useEffect, useLayoutEffect, useRef, useState } from "preact/hooks";
 import { html } from "../html.js";
 import { language } from "../words.js";
 
-const around = 6; // rows beyond either edge
+const around = 6; // extra rows at either edge
 
-// Windowed draws items in rows of one height (in rem), in the page's own scroll or
-// that of the box around it. draw makes a row; keyOf is what it is known by. The
-// arrow keys go from row to row.
+// Windowed draws items in rows of one height (in rem), within the scroll of the page or of
+// the enclosing box. draw makes a row; keyOf returns its key. The arrow keys move between
+// rows.
 export function Windowed({ items, height, draw, keyOf, label, head }) {
   const box = useRef(null);
   const [range, setRange] = useState([0, 24]);
-  const [held, setHeld] = useState(null); // the key of the row that has the focus
+  const [held, setHeld] = useState(null); // key of the focused row
   const [px, setPx] = useState(() => height * rem());
   useLayoutEffect(() => {
     let frame = 0;
@@ -37,7 +37,7 @@ export function Windowed({ items, height, draw, keyOf, label, head }) {
       removeEventListener("resize", soon);
     };
   }, [height]);
-  useEffect(() => { // the list became shorter than where one was
+  useEffect(() => { // the list became shorter than the scroll position
     if (range[0] >= items.length && items.length) window.dispatchEvent(new Event("resize"));
   }, [items.length]);
 
@@ -75,8 +75,8 @@ export function Windowed({ items, height, draw, keyOf, label, head }) {
     </div></div>`;
 }
 
-// Slot is a row in its place. It is drawn again only when something of it changed, so draw is
-// a function that stays the same, and makes the row of its item alone.
+// Slot is a row in its position. It is redrawn only when its properties change, so draw must
+// be a stable function that depends only on the item.
 class Slot extends Component {
   shouldComponentUpdate(next) {
     return Object.keys(next).some((name) => next[name] !== this.props[name]);
