@@ -14,23 +14,23 @@ import (
 	"postern/store"
 )
 
-// telling is what one commit tells of. Events are added where their cause is
-// stored. Where something wants them durable they are written there and then,
-// with the commit's own time and the record of the instance as that commit leaves
-// it; the others are made after the commit. Nothing leaves before publish.
+// telling writes the events of one commit. Events are added where their cause is stored.
+// Durable events are written in that commit, with its time and the record of the instance
+// as it leaves it; the others are built after the commit. Nothing is published before
+// publish.
 type telling struct {
 	reg  *Registry
 	id   int64
 	e    *entry // nil: there is no such instance
-	old  bool   // there is no room on the disk: the old way
+	old  bool   // the disk is nearly full: deliver from memory
 	news []news
-	one  [1]news // most commits tell of one event
+	one  [1]news // most commits have one event
 
-	// Of the run of the closure that is under way.
+	// State of the current run of the closure.
 	own, global *heldOptions
 }
 
-// news is one event on its way out.
+// news is a pending event.
 type news struct {
 	kind      event.Kind
 	data      any
@@ -38,38 +38,37 @@ type news struct {
 	requestID string
 
 	id      uuid.UUID
-	told    bool         // an earlier commit has it in the file
-	written bool         // it is in the file
-	notice  event.Notice // of a written one
-	err     error        // why it cannot be made
+	told    bool         // stored by an earlier commit
+	written bool         // stored by this commit
+	notice  event.Notice // of a stored event
+	err     error        // why it could not be built
 }
 
-// telling begins what a commit about an instance is to tell.
+// telling returns a writer for the events of a commit about an instance.
 func (r *Registry) telling(id int64) *telling {
 	t := &telling{reg: r, id: id, e: r.entry(id)}
 	t.news = t.one[:0]
 	return t
 }
 
-// about is whom a payload concerns, by both addresses where they are known.
+// about returns the people and chat of a payload, by both addresses where known.
 func (r *Registry) about(data any) event.About { return event.AboutOf(data).With(r.cfg.Twin) }
 
-// add has an event told, once the commit is on the disk. What it returns is good
-// until the next one.
+// add adds an event. The result is valid until the next call.
 func (t *telling) add(kind event.Kind, data any, about event.About, requestID string) *news {
 	t.news = append(t.news, news{kind: kind, data: data, about: about, requestID: requestID})
 	return &t.news[len(t.news)-1]
 }
 
-// under gives an event its id: told, when an earlier commit has it in the file
-// under that, else fresh.
+// under sets the event's id: told if an earlier commit stored the event under that id,
+// else fresh.
 func (n *news) under(fresh, told uuid.UUID) {
 	if n.id = fresh; told != uuid.Nil {
 		n.id, n.told = told, true
 	}
 }
 
-// durable tells whether something may want events of the instance in the file.
+// durable reports whether events of the instance may be durable.
 func (t *telling) durable() bool {
 	if t.old || t.e == nil || t.reg.cfg.Ledger == nil {
 		return false
@@ -79,8 +78,8 @@ func (t *telling) durable() bool {
 
 func (e *entry) wantsDurable() bool { return e.chosen().Durable || e.changing.Load() }
 
-// begin is the first thing of a closure: it forgets what an earlier run added, and
-// finds out what counts in this commit.
+// begin must be the first call of a closure: it discards the events of an earlier run and
+// determines the options of this commit.
 func (t *telling) begin(tx *store.Tx) (err error) {
 	t.news, t.own, t.global = t.news[:0], plainOptions, plainOptions
 	if !t.durable() {
@@ -96,8 +95,8 @@ func (t *telling) begin(tx *store.Tx) (err error) {
 	return err
 }
 
-// optionsIn are the options as a commit finds them: while they are being replaced,
-// the file has what counts.
+// optionsIn returns the options as of a commit: while they are being replaced, those in
+// the file.
 func optionsIn(tx *store.Tx, e *entry, id int64) (*heldOptions, error) {
 	if !e.changing.Load() {
 		return e.chosen(), nil
@@ -114,12 +113,11 @@ func optionsIn(tx *store.Tx, e *entry, id int64) (*heldOptions, error) {
 	return hold(kept), nil
 }
 
-// stores tells whether this commit has its events in the file.
+// stores reports whether this commit stores its events.
 func (t *telling) stores() bool { return t.own.Durable || t.global.Durable }
 
-// write is the last thing of a closure: it writes the events, when they are
-// durable. rec is the instance's record as the commit leaves it, nil when the
-// commit does not change it.
+// write must be the last call of a closure: it writes durable events. rec is the
+// instance's record as the commit leaves it, nil if unchanged.
 func (t *telling) write(tx *store.Tx, rec *Record) error {
 	if len(t.news) == 0 || !t.stores() {
 		return nil
@@ -130,9 +128,9 @@ func (t *telling) write(tx *store.Tx, rec *Record) error {
 		case err != nil && !errors.Is(err, store.ErrDamaged):
 			return err
 		case err != nil:
-			stored = *t.e.record.Load() // damaged: known from memory
+			stored = *t.e.record.Load() // damaged: use the cached record
 		case !found:
-			return ErrNotFound // deleted meanwhile
+			return ErrNotFound // deleted in the meantime
 		}
 		rec = &stored
 	}
@@ -147,7 +145,7 @@ func (t *telling) write(tx *store.Tx, rec *Record) error {
 func (t *telling) writeOne(tx *store.Tx, n *news, rec *Record) error {
 	body, err := event.MarshalInstance(n.kind, rec.Snapshot(), n.data, tx.Now())
 	if err != nil {
-		n.err = err // no reason to undo what is stored
+		n.err = err // does not undo the commit
 		return nil
 	}
 	if n.id == uuid.Nil {
@@ -174,7 +172,7 @@ func (t *telling) writeOne(tx *store.Tx, n *news, rec *Record) error {
 	return nil
 }
 
-// split parts destinations by whether they are durable.
+// split separates durable from other destinations.
 func split(to []event.Destination) (durable, rest []event.Destination) {
 	for _, d := range to {
 		if d.Durable {
@@ -186,26 +184,26 @@ func split(to []event.Destination) (durable, rest []event.Destination) {
 	return durable, rest
 }
 
-// newEventID returns a new id of an event, by which all its deliveries are known.
+// newEventID returns a new event id, shared by all deliveries of the event.
 func newEventID() uuid.UUID {
 	id, err := uuid.NewV7()
 	if err != nil {
-		return uuid.New() // never: the system has random numbers
+		return uuid.New() // unreachable: the system has random numbers
 	}
 	return id
 }
 
-// commit stores what fn does together with the events that it adds. fn may run
-// twice. When the disk has no room for both, the events go the old way.
+// commit runs fn and stores the events that it adds in the same commit. fn may run twice.
+// If the disk has no room for both, the events are delivered from memory.
 func (t *telling) commit(ctx context.Context, fn func(tx *store.Tx) error) error {
 	return t.commitBy(func(closure func(*store.Tx) error) error { return t.reg.cfg.Store.Update(ctx, closure) }, fn)
 }
 
-// maxRide is how long what nobody waits for looks for a commit to go with.
+// maxRide is how long a commit that no caller waits for may wait for another commit.
 const maxRide = 50 * time.Millisecond
 
-// commitAlong is commit for what nobody waits for: it goes with the next commit of
-// anybody, or gets one when there is none for maxRide.
+// commitAlong is commit for changes that no caller waits for: it joins the next commit,
+// or makes its own after maxRide.
 func (t *telling) commitAlong(fn func(tx *store.Tx) error) error {
 	return t.commitBy(func(closure func(*store.Tx) error) error {
 		s := t.reg.cfg.Store
@@ -218,7 +216,7 @@ func (t *telling) commitAlong(fn func(tx *store.Tx) error) error {
 	}, fn)
 }
 
-// commitBy is commit by one of the ways to have a closure run.
+// commitBy is commit with a given way to run the closure.
 func (t *telling) commitBy(update func(func(*store.Tx) error) error, fn func(tx *store.Tx) error) error {
 	closure := func(tx *store.Tx) error {
 		if err := t.begin(tx); err != nil {
@@ -236,8 +234,8 @@ func (t *telling) commitBy(update func(func(*store.Tx) error) error, fn func(tx 
 	return err
 }
 
-// outgrew tells whether a commit failed that may succeed without its events, and
-// has them go the old way.
+// outgrew reports whether a failed commit may succeed without its events, and switches
+// them to delivery from memory.
 func (t *telling) outgrew(err error) bool {
 	if !errors.Is(err, store.ErrDiskFull) || t.old {
 		return false
@@ -246,9 +244,9 @@ func (t *telling) outgrew(err error) bool {
 	return t.old
 }
 
-// publish tells the events, after the commit: those that are in the file to whom
-// they do not reach from there, the others the old way. An error is that of
-// the first event that could not be made, or not be stored.
+// publish publishes the events after the commit: stored ones to receivers outside the
+// file, the others from memory. It returns the error of the first event that could not be
+// built or stored.
 func (t *telling) publish(ctx context.Context) (err error) {
 	for i := range t.news {
 		if failed := t.publishOne(ctx, &t.news[i]); failed != nil && err == nil {
@@ -275,8 +273,8 @@ func (t *telling) publishOne(ctx context.Context, n *news) error {
 	return nil
 }
 
-// store gives an event a commit of its own: its cause stores nothing, or was
-// stored before anything wanted the event durable.
+// store gives an event a commit of its own: its cause is not stored, or was stored before
+// the event became durable.
 func (t *telling) store(ctx context.Context, n *news) error {
 	if t.reg.cfg.Store.Admit() != nil {
 		t.old = true
@@ -299,8 +297,8 @@ func (t *telling) store(ctx context.Context, n *news) error {
 	return err
 }
 
-// publishNow is the old way: through memory, to the destinations as they are now.
-// With none the notice still goes to WebSocket clients.
+// publishNow delivers from memory, to the current destinations. Without any, WebSocket
+// clients still receive the notice.
 func (t *telling) publishNow(n *news) error {
 	if t.e == nil || t.reg.entry(t.id) != t.e {
 		return ErrNotFound
@@ -327,8 +325,8 @@ func (t *telling) publishNow(n *news) error {
 	return nil
 }
 
-// readable leaves out the destinations whose options cannot be read: from memory
-// nothing goes out otherwise than was asked.
+// readable drops destinations with unreadable options: nothing is delivered in another
+// way than requested.
 func (r *Registry) readable(e *entry, to []event.Destination) []event.Destination {
 	own, global := e.chosen().failed != nil, r.global.chosen().failed != nil
 	if !own && !global {

@@ -41,7 +41,7 @@ func TestTheCheckTellsOfLimitsThatDoNotCount(t *testing.T) {
 	}
 	put(bucket, store.Key(int64(4), byte('D'), uint64(1)), "\xff")
 	put(heads, headKey(5), "x")
-	if f := strings.Join(faults(), "\n"); strings.Count(f, "counts as sent at the start") != 2 {
+	if f := strings.Join(faults(), "\n"); strings.Count(f, "count as sent at the start") != 2 {
 		t.Errorf("of what left: %s", f)
 	}
 }
