@@ -18,7 +18,7 @@ func (r *Registry) reportContact(ctx context.Context, id int64, f event.Fact, c 
 		r.log.Debug("contact without a usable JID dropped", "instance_id", id)
 		return nil
 	}
-	t, about := r.telling(id), r.about(*c)
+	t, about := r.newEventWriter(id), r.about(*c)
 	tell := func(stored *Contact) {
 		switch f.Kind {
 		case event.ContactsUpsert:
@@ -37,7 +37,7 @@ func (r *Registry) reportContact(ctx context.Context, id int64, f event.Fact, c 
 
 // saveContact stores a change and calls tell with the contact as stored. A change without
 // effect makes no commit, since the network repeats itself.
-func (r *Registry) saveContact(ctx context.Context, id int64, ids contactIDs, c *event.ContactChange, t *telling, tell func(*Contact)) error {
+func (r *Registry) saveContact(ctx context.Context, id int64, ids contactIDs, c *event.ContactChange, t *eventWriter, tell func(*Contact)) error {
 	if t.e == nil {
 		return ErrNotFound
 	}

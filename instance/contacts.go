@@ -147,10 +147,10 @@ func (c *Contact) learn(ids contactIDs, change *event.ContactChange) {
 	c.JID = cmp.Or(ids.phone, c.JID, c.LID)
 	for _, name := range []struct {
 		stored *string
-		told   *string
+		given  *string
 	}{{&c.PushName, change.PushName}, {&c.BusinessName, change.BusinessName}, {&c.FullName, change.FullName}} {
-		if name.told != nil {
-			*name.stored = clip(*name.told)
+		if name.given != nil {
+			*name.stored = clip(*name.given)
 		}
 	}
 }

@@ -132,7 +132,7 @@ func exportAll(s *store.Store, bucket string, id int64, fn func(tx *store.Tx, nu
 // Move publishes that it is not connected. An existing mark remains unchanged. Errors:
 // ErrNotFound.
 func (r *Registry) Move(ctx context.Context, id int64, by string) error {
-	t := r.telling(id)
+	t := r.newEventWriter(id)
 	_, moved, err := r.changeAndTell(ctx, id, func(rec *Record) bool {
 		if rec.HasMoved() {
 			return false

@@ -11,11 +11,11 @@ import (
 // Logout unlinks an instance from its phone, or ends a pairing in progress; an unlinked
 // instance then counts as logged out, without notice to WhatsApp. Without a pairing in
 // progress it also removes a retained device that WhatsApp logged out. If WhatsApp cannot
-// be reached, the link is removed on this side only and told is false: the phone's owner
+// be reached, the link is removed on this side only and notified is false: the phone's owner
 // should remove the device there. Logout continues after ctx ends, so that a link is
 // never half removed. Errors: ErrNotFound, or ErrForget if the device belongs to another
 // network.
-func (s *Supervisor) Logout(ctx context.Context, id int64, requestID string) (told bool, err error) {
+func (s *Supervisor) Logout(ctx context.Context, id int64, requestID string) (notified bool, err error) {
 	k, err := s.keeper(context.WithoutCancel(ctx), id)
 	if err != nil {
 		return false, err
@@ -44,13 +44,13 @@ func (s *Supervisor) Logout(ctx context.Context, id int64, requestID string) (to
 		}
 		return true, nil
 	}
-	if told, err = k.unlink(ctx); err != nil {
+	if notified, err = k.unlink(ctx); err != nil {
 		if !k.session.Online() {
 			k.set(event.Fact{Status: event.Disconnected, Error: err.Error()})
 		}
 		return false, fmt.Errorf("logout: %w", err)
 	}
-	return told, k.tellLoggedOut(ctx, requestID)
+	return notified, k.tellLoggedOut(ctx, requestID)
 }
 
 // pairing reports whether the instance is unlinked and a pairing is in progress.
@@ -108,7 +108,7 @@ func (k *keeper) endPairing(rec Record, requestID string) bool {
 }
 
 // unlink removes the link at WhatsApp if it can be reached, else on this side only.
-func (k *keeper) unlink(ctx context.Context) (told bool, err error) {
+func (k *keeper) unlink(ctx context.Context) (notified bool, err error) {
 	err = event.ErrNotConnected
 	if k.session.Paired() {
 		err = k.session.Logout(ctx)

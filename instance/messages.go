@@ -79,9 +79,9 @@ func (r *Registry) StoreMessage(tx *store.Tx, instance int64, m *event.Message) 
 }
 
 // storeMessage is StoreMessage that also reports whether the message was known; a history
-// message that arrives live was not. told is the id of its event if that is part of this
+// message that arrives live was not. eventID is the id of its event if that is part of this
 // commit, else uuid.Nil.
-func storeMessage(tx *store.Tx, instance int64, m *event.Message, told uuid.UUID) (id int64, was bool, err error) {
+func storeMessage(tx *store.Tx, instance int64, m *event.Message, eventID uuid.UUID) (id int64, was bool, err error) {
 	key := messageKey(instance, m)
 	known, err := tx.Get(messageKeys, key)
 	if err != nil && !errors.Is(err, store.ErrDamaged) {
@@ -92,21 +92,21 @@ func storeMessage(tx *store.Tx, instance int64, m *event.Message, told uuid.UUID
 			if !old.History || m.History {
 				return old.ID, true, nil
 			}
-			return old.ID, false, arrive(tx, instance, &old, m, told)
+			return old.ID, false, arrive(tx, instance, &old, m, eventID)
 		}
 	}
-	id, err = newMessage(tx, instance, key, m, told)
+	id, err = newMessage(tx, instance, key, m, eventID)
 	return id, false, err
 }
 
 // arrive turns a stored history message into the live one.
-func arrive(tx *store.Tx, instance int64, old, m *event.Message, told uuid.UUID) error {
+func arrive(tx *store.Tx, instance int64, old, m *event.Message, eventID uuid.UUID) error {
 	key := store.Key(instance, old.ID)
 	stored, found, err := store.GetJSON[storedMessage](tx, messages, key)
 	if err != nil || !found {
 		return err
 	}
-	stored.Event, stored.Message = told, keptMessage(*m)
+	stored.Event, stored.Message = eventID, keptMessage(*m)
 	stored.Message.ID = old.ID
 	return errors.Join(
 		tx.Delete(messageChats, chatKey(instance, old)),
@@ -115,7 +115,7 @@ func arrive(tx *store.Tx, instance int64, old, m *event.Message, told uuid.UUID)
 	)
 }
 
-func newMessage(tx *store.Tx, instance int64, key []byte, m *event.Message, told uuid.UUID) (id int64, err error) {
+func newMessage(tx *store.Tx, instance int64, key []byte, m *event.Message, eventID uuid.UUID) (id int64, err error) {
 	if !tx.Has(instances, store.Key(instance)) {
 		return 0, ErrNotFound // deleted in the meantime
 	}
@@ -123,7 +123,7 @@ func newMessage(tx *store.Tx, instance int64, key []byte, m *event.Message, told
 	if err != nil {
 		return 0, err
 	}
-	stored := storedMessage{tx.Now().UnixMilli(), told, keptMessage(*m)}
+	stored := storedMessage{tx.Now().UnixMilli(), eventID, keptMessage(*m)}
 	stored.Message.ID = int64(n)
 	err = errors.Join(
 		store.PutJSON(tx, messages, store.Key(instance, n), stored),
@@ -135,18 +135,18 @@ func newMessage(tx *store.Tx, instance int64, key []byte, m *event.Message, told
 
 // message reads a stored message.
 func message(tx *store.Tx, instance, id int64) (event.Message, error) {
-	m, _, err := toldMessage(tx, instance, id)
+	m, _, err := messageWithEvent(tx, instance, id)
 	return m, err
 }
 
-// toldMessage is message with the id of its event, uuid.Nil if that was not durable.
-func toldMessage(tx *store.Tx, instance, id int64) (m event.Message, told uuid.UUID, err error) {
+// messageWithEvent is message with the id of its event, uuid.Nil if that was not durable.
+func messageWithEvent(tx *store.Tx, instance, id int64) (m event.Message, eventID uuid.UUID, err error) {
 	stored, found, err := store.GetJSON[storedMessage](tx, messages, store.Key(instance, id))
 	if err != nil {
-		return m, told, err
+		return m, eventID, err
 	}
 	if !found {
-		return m, told, fmt.Errorf("message %d: %w", id, ErrNotFound)
+		return m, eventID, fmt.Errorf("message %d: %w", id, ErrNotFound)
 	}
 	return event.Message(stored.Message), stored.Event, nil
 }

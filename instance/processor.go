@@ -391,7 +391,7 @@ func (p *Processor) finish(ctx context.Context, j job, sent *event.Sent, failed 
 	} else {
 		result.Status, result.Error = event.AsyncFailed, &event.AsyncSendFail{Code: failureCode(failed), Message: failed.Error()}
 	}
-	t, about := p.cfg.Registry.telling(j.Instance), p.aboutOf(j, result)
+	t, about := p.cfg.Registry.newEventWriter(j.Instance), p.aboutOf(j, result)
 	err := t.commit(ctx, func(tx *store.Tx) error {
 		if failed == nil {
 			if _, err := p.cfg.Registry.StoreMessage(tx, j.Instance, sent.Message); err != nil {

@@ -375,13 +375,13 @@ func (r *Registry) entry(id int64) *entry {
 // change applies fn to the record of id and stores it unless fn returns false. fn sees
 // UpdatedAt as it will be stored, and may run twice.
 func (r *Registry) change(ctx context.Context, id int64, fn func(*Record) bool) (rec Record, changed bool, err error) {
-	return r.changeAndTell(ctx, id, fn, &telling{reg: r, id: id}, func(*Record) {})
+	return r.changeAndTell(ctx, id, fn, &eventWriter{reg: r, id: id}, func(*Record) {})
 }
 
 // changeAndTell is change that also writes the events which tell adds to t, given the
 // record at that point. Durable events are in the commit of the change, even if nothing
 // else is. The caller publishes them.
-func (r *Registry) changeAndTell(ctx context.Context, id int64, fn func(*Record) bool, t *telling, tell func(*Record)) (rec Record, changed bool, err error) {
+func (r *Registry) changeAndTell(ctx context.Context, id int64, fn func(*Record) bool, t *eventWriter, tell func(*Record)) (rec Record, changed bool, err error) {
 	e := r.entry(id)
 	if e == nil {
 		return rec, false, ErrNotFound

@@ -31,7 +31,7 @@ func (r *Registry) Report(ctx context.Context, id int64, f event.Fact) error {
 		return r.reportEvent(ctx, id, f, false)
 	}
 	if changesState(f) {
-		if err := r.reportState(ctx, id, f, r.telling(id), func(*Record) {}); err != nil {
+		if err := r.reportState(ctx, id, f, r.newEventWriter(id), func(*Record) {}); err != nil {
 			return err
 		}
 	}
@@ -54,7 +54,7 @@ func (r *Registry) Report(ctx context.Context, id int64, f event.Fact) error {
 // reportEvent is Report for a fact whose data is the payload, to be completed unless
 // asIs. Its event concerns the state that the fact changes, or nothing that is stored.
 func (r *Registry) reportEvent(ctx context.Context, id int64, f event.Fact, asIs bool) (err error) {
-	t, about, rule := r.telling(id), r.about(f.Data), r.ruleOf(id, f)
+	t, about, rule := r.newEventWriter(id), r.about(f.Data), r.ruleOf(id, f)
 	silent := f.Kind == "" || rule != notIgnored
 	written := f.Notice != "" && t.durable()
 	if changesState(f) || written {
@@ -90,7 +90,7 @@ func (r *Registry) forgetNotice(ctx context.Context, id int64, notice string) er
 }
 
 // reportStored stores what accompanies an event, and makes tell add the event.
-func (r *Registry) reportStored(ctx context.Context, id int64, f event.Fact, t *telling, tell func(*Record)) error {
+func (r *Registry) reportStored(ctx context.Context, id int64, f event.Fact, t *eventWriter, tell func(*Record)) error {
 	if changesState(f) {
 		return r.reportState(ctx, id, f, t, tell)
 	}
@@ -129,7 +129,7 @@ func changesState(f event.Fact) bool {
 
 // reportState stores the connection state, link, own picture and restriction of a fact,
 // with the events that tell adds to t.
-func (r *Registry) reportState(ctx context.Context, id int64, f event.Fact, t *telling, tell func(*Record)) error {
+func (r *Registry) reportState(ctx context.Context, id int64, f event.Fact, t *eventWriter, tell func(*Record)) error {
 	now := r.cfg.Store.Now()
 	f.Restriction = bounded(f.Restriction, now)
 	_, _, err := r.changeAndTell(ctx, id, func(rec *Record) bool { return applyFact(rec, f, now) }, t, tell)
@@ -191,7 +191,7 @@ func (r *Registry) reportMessage(ctx context.Context, id int64, f event.Fact, m 
 		r.log.Warn("message under an unusable key dropped", "instance_id", id)
 		return nil
 	}
-	k := keeping{t: r.telling(id), kind: f.Kind, about: r.about(m), requestID: f.RequestID}
+	k := keeping{t: r.newEventWriter(id), kind: f.Kind, about: r.about(m), requestID: f.RequestID}
 	if f.Kind == event.MessagesUpsert {
 		k.also = func(tx *store.Tx, stored event.Message) error { return r.wantRead(tx, id, &stored) }
 	}
@@ -211,7 +211,7 @@ func (r *Registry) reportMessage(ctx context.Context, id int64, f event.Fact, m 
 
 // keeping is what a message's commit includes.
 type keeping struct {
-	t         *telling // which its event is added to
+	t         *eventWriter // which its event is added to
 	kind      event.Kind
 	about     event.About
 	requestID string
@@ -243,15 +243,15 @@ func (r *Registry) keepMessage(ctx context.Context, id int64, m *event.Message, 
 		if known = was; err != nil {
 			return err
 		}
-		var told uuid.UUID
-		if stored, told, err = toldMessage(tx, id, n); err != nil {
+		var former uuid.UUID
+		if stored, former, err = messageWithEvent(tx, id, n); err != nil {
 			return err
 		}
 		if !known {
-			told = uuid.Nil // that of this commit
+			former = uuid.Nil // that of this commit
 		}
 		if !repeats(m, &stored, known) {
-			k.t.add(k.kind, stored, k.about, k.requestID).under(eventID, told)
+			k.t.add(k.kind, stored, k.about, k.requestID).under(eventID, former)
 		}
 		if k.also == nil {
 			return nil
@@ -271,7 +271,7 @@ func (r *Registry) reportReceipt(ctx context.Context, id int64, f event.Fact, re
 	if !r.cfg.SaveUpdates || r.underway.keep(id, f, receipt) {
 		return nil
 	}
-	t := r.telling(id)
+	t := r.newEventWriter(id)
 	commit := func(fn func(*store.Tx) error) error { return t.commit(ctx, fn) }
 	missing, err := r.updateMessages(ctx, t, commit, f, receipt, receipt.KeyIDs)
 	if err != nil || len(missing) == 0 {
@@ -300,7 +300,7 @@ func (r *Registry) lookAgain(id int64, f event.Fact, receipt event.Receipt, miss
 		case <-r.life.Done():
 			return
 		}
-		t := r.telling(id)
+		t := r.newEventWriter(id)
 		var err error
 		if missing, err = r.updateMessages(r.life, t, t.commitAlong, f, receipt, missing); err != nil {
 			r.log.Warn("receipt not stored", "instance_id", id, "error", err)
@@ -315,7 +315,7 @@ func (r *Registry) lookAgain(id int64, f event.Fact, receipt event.Receipt, miss
 
 // updateMessages stores and publishes the receipt for the stored messages, by a commit of
 // t, and returns the key ids of the others.
-func (r *Registry) updateMessages(ctx context.Context, t *telling, commit func(func(*store.Tx) error) error,
+func (r *Registry) updateMessages(ctx context.Context, t *eventWriter, commit func(func(*store.Tx) error) error,
 	f event.Fact, receipt event.Receipt, keyIDs []string,
 ) (missing []string, err error) {
 	id := t.id
@@ -393,7 +393,7 @@ func (r *Registry) withLast(id int64, rec *Record, u event.ConnectionUpdate) eve
 
 // publish publishes the events of stored facts. A failure does not make the network
 // resend them.
-func (r *Registry) publish(ctx context.Context, t *telling) {
+func (r *Registry) publish(ctx context.Context, t *eventWriter) {
 	if err := t.publish(context.WithoutCancel(ctx)); err != nil {
 		r.log.Warn("event not published", "instance_id", t.id, "error", err)
 	}

@@ -86,7 +86,7 @@ func (r *Registry) reportEarly(id, found int64, waiting []earlyReceipt) {
 }
 
 func (r *Registry) storeEarly(id, found int64, waiting []earlyReceipt) error {
-	t, about := r.telling(id), make([]event.About, len(waiting))
+	t, about := r.newEventWriter(id), make([]event.About, len(waiting))
 	for i, w := range waiting {
 		about[i] = r.about(w.receipt)
 	}

@@ -118,20 +118,20 @@ func (r Record) last(kind event.InstanceStatusType) (found Restriction, ok bool)
 
 // restrict stores a restriction, at most one of each type. It replaces the slice, which
 // copies of the record share. A notice of WhatsApp takes precedence over inference.
-func (r *Record) restrict(told *event.Restriction, now time.Time) {
-	if told == nil {
+func (r *Record) restrict(next *event.Restriction, now time.Time) {
+	if next == nil {
 		return
 	}
-	before, known := r.last(told.Type)
+	before, known := r.last(next.Type)
 	known = known && !before.over(now)
-	if known && told.Inferred && !before.Inferred {
+	if known && next.Inferred && !before.Inferred {
 		return
 	}
-	kept := slices.DeleteFunc(slices.Clone(r.Restrictions), func(one Restriction) bool { return one.Type == told.Type })
-	if !told.Lifted {
+	kept := slices.DeleteFunc(slices.Clone(r.Restrictions), func(one Restriction) bool { return one.Type == next.Type })
+	if !next.Lifted {
 		one := Restriction{
-			Type: told.Type, Account: r.OwnerJID, Since: event.At(now), Until: event.At(told.Until),
-			Inferred: told.Inferred, Reason: told.Reason, Code: told.Code, Count: told.Count,
+			Type: next.Type, Account: r.OwnerJID, Since: event.At(now), Until: event.At(next.Until),
+			Inferred: next.Inferred, Reason: next.Reason, Code: next.Code, Count: next.Count,
 		}
 		if known {
 			one.Since, one.Refused, one.Everyone = before.Since, before.Refused, before.Everyone
@@ -156,11 +156,11 @@ func (r *Record) refuse(number string) {
 }
 
 // bounded returns a restriction with an end.
-func bounded(told *event.Restriction, now time.Time) *event.Restriction {
-	if told == nil || told.Lifted || !told.Until.IsZero() {
-		return told
+func bounded(next *event.Restriction, now time.Time) *event.Restriction {
+	if next == nil || next.Lifted || !next.Until.IsZero() {
+		return next
 	}
-	b := *told
+	b := *next
 	b.Until = now.Add(banLasts)
 	if b.Type == event.StatusAccountReachoutTimelock {
 		b.Until = now.Add(timelockLasts)
@@ -170,39 +170,39 @@ func bounded(told *event.Restriction, now time.Time) *event.Restriction {
 
 // infer stores an inferred restriction, reports a new one by status.instance, and returns
 // the one then in force. number is the known person whose refusal showed it, else empty.
-func (r *Registry) infer(ctx context.Context, id int64, told event.Restriction, number string) (Restriction, error) {
-	told.Inferred = true
+func (r *Registry) infer(ctx context.Context, id int64, next event.Restriction, number string) (Restriction, error) {
+	next.Inferred = true
 	now := r.cfg.Store.Now()
-	told = *bounded(&told, now)
+	next = *bounded(&next, now)
 	began := false
-	t := r.telling(id)
+	t := r.newEventWriter(id)
 	rec, _, err := r.changeAndTell(ctx, id, func(rec *Record) bool {
 		before := rec.Restrictions
-		was, known := rec.last(told.Type)
+		was, known := rec.last(next.Type)
 		known = known && !was.over(now)
 		began = !known
-		if !known || was.Inferred && told.Until.Sub(was.Until.Time) >= time.Minute {
-			rec.restrict(&told, now)
+		if !known || was.Inferred && next.Until.Sub(was.Until.Time) >= time.Minute {
+			rec.restrict(&next, now)
 		}
 		if number != "" {
 			rec.refuse(number)
 		}
 		return !sameRestrictions(rec.Restrictions, before)
 	}, t, func(rec *Record) {
-		if one, _ := rec.last(told.Type); began {
-			t.add(event.StatusInstance, one.told(), event.About{}, "")
+		if one, _ := rec.last(next.Type); began {
+			t.add(event.StatusInstance, one.statusEvent(), event.About{}, "")
 		}
 	})
 	if err != nil {
 		return Restriction{}, err
 	}
 	r.publish(ctx, t)
-	one, _ := rec.last(told.Type)
+	one, _ := rec.last(next.Type)
 	return one, nil
 }
 
-// told returns the status.instance data of an inferred restriction.
-func (one Restriction) told() event.InstanceStatus {
+// statusEvent returns the status.instance data of an inferred restriction.
+func (one Restriction) statusEvent() event.InstanceStatus {
 	message := "WhatsApp does not let the account write to people it does not know"
 	if !one.Strangers() {
 		message = "WhatsApp refused several messages in a row; batches leave the instance out"

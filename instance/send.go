@@ -79,7 +79,7 @@ func (s *Supervisor) sendAndStore(ctx context.Context, id int64, out event.Outgo
 	sent.Message.InstanceID, sent.Message.ExternalAttributes = id, k.Attributes
 	// The message was sent: store it even if the caller gives up.
 	ctx = context.WithoutCancel(ctx)
-	keep := keeping{t: s.reg.telling(id), kind: event.SendMessage, about: s.reg.about(sent.Message), requestID: k.RequestID, also: k.InCommit}
+	keep := keeping{t: s.reg.newEventWriter(id), kind: event.SendMessage, about: s.reg.about(sent.Message), requestID: k.RequestID, also: k.InCommit}
 	stored, _, err := s.reg.keepMessage(ctx, id, sent.Message, keep)
 	if err != nil {
 		return *sent.Message, fmt.Errorf("%w: %w", ErrNotStored, err)
@@ -92,12 +92,12 @@ func (s *Supervisor) sendAndStore(ctx context.Context, id int64, out event.Outgo
 type Sent struct {
 	message event.Message
 	about   event.About
-	t       *telling
+	t       *eventWriter
 }
 
 // Sent prepares storing m, which the instance has sent.
 func (r *Registry) Sent(id int64, m *event.Message) *Sent {
-	return &Sent{message: *m, about: r.about(m), t: r.telling(id)}
+	return &Sent{message: *m, about: r.about(m), t: r.newEventWriter(id)}
 }
 
 // Store stores the message as part of a commit, with its send.message event if that is
@@ -110,9 +110,9 @@ func (s *Sent) Store(tx *store.Tx) (id int64, err error) {
 	if id, err = s.t.reg.StoreMessage(tx, s.t.id, &s.message); err != nil {
 		return 0, err
 	}
-	told := s.message
-	told.ID = id
-	s.t.add(event.SendMessage, told, s.about, "")
+	payload := s.message
+	payload.ID = id
+	s.t.add(event.SendMessage, payload, s.about, "")
 	return id, s.t.write(tx, nil)
 }
 

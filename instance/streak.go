@@ -75,11 +75,11 @@ func (k *keeper) timelocked(ctx context.Context, number string, person bool, hel
 	if person && k.sup.cfg.Knows != nil && k.sup.cfg.Knows(k.id, number) {
 		known = number
 	}
-	told := event.Restriction{Type: event.StatusAccountReachoutTimelock, Code: event.ReachoutTimelockCode, Count: 1}
+	found := event.Restriction{Type: event.StatusAccountReachoutTimelock, Code: event.ReachoutTimelockCode, Count: 1}
 	if rec, err := k.sup.reg.ByID(k.id); err == nil {
-		told.Until = rec.skewed(k.sup.reg.cfg.Store.Now())
+		found.Until = rec.skewed(k.sup.reg.cfg.Store.Now())
 	}
-	one, err := k.sup.reg.infer(context.WithoutCancel(ctx), k.id, told, known)
+	one, err := k.sup.reg.infer(context.WithoutCancel(ctx), k.id, found, known)
 	if err != nil {
 		k.sup.log.Warn("restriction not stored", "instance_id", k.id, "error", err)
 		return held

@@ -14,40 +14,40 @@ import (
 	"postern/store"
 )
 
-// telling writes the events of one commit. Events are added where their cause is stored.
+// eventWriter writes the events of one commit. Events are added where their cause is stored.
 // Durable events are written in that commit, with its time and the record of the instance
 // as it leaves it; the others are built after the commit. Nothing is published before
 // publish.
-type telling struct {
-	reg  *Registry
-	id   int64
-	e    *entry // nil: there is no such instance
-	old  bool   // the disk is nearly full: deliver from memory
-	news []news
-	one  [1]news // most commits have one event
+type eventWriter struct {
+	reg      *Registry
+	id       int64
+	e        *entry // nil: there is no such instance
+	inMemory bool   // the disk is nearly full: deliver from memory
+	pending  []pendingEvent
+	one      [1]pendingEvent // most commits have one event
 
 	// State of the current run of the closure.
 	own, global *heldOptions
 }
 
-// news is a pending event.
-type news struct {
+// pendingEvent is one event of a commit.
+type pendingEvent struct {
 	kind      event.Kind
 	data      any
 	about     event.About
 	requestID string
 
 	id      uuid.UUID
-	told    bool         // stored by an earlier commit
+	earlier bool         // stored by an earlier commit
 	written bool         // stored by this commit
 	notice  event.Notice // of a stored event
 	err     error        // why it could not be built
 }
 
-// telling returns a writer for the events of a commit about an instance.
-func (r *Registry) telling(id int64) *telling {
-	t := &telling{reg: r, id: id, e: r.entry(id)}
-	t.news = t.one[:0]
+// newEventWriter returns a writer for the events of a commit about an instance.
+func (r *Registry) newEventWriter(id int64) *eventWriter {
+	t := &eventWriter{reg: r, id: id, e: r.entry(id)}
+	t.pending = t.one[:0]
 	return t
 }
 
@@ -55,22 +55,22 @@ func (r *Registry) telling(id int64) *telling {
 func (r *Registry) about(data any) event.About { return event.AboutOf(data).With(r.cfg.Twin) }
 
 // add adds an event. The result is valid until the next call.
-func (t *telling) add(kind event.Kind, data any, about event.About, requestID string) *news {
-	t.news = append(t.news, news{kind: kind, data: data, about: about, requestID: requestID})
-	return &t.news[len(t.news)-1]
+func (t *eventWriter) add(kind event.Kind, data any, about event.About, requestID string) *pendingEvent {
+	t.pending = append(t.pending, pendingEvent{kind: kind, data: data, about: about, requestID: requestID})
+	return &t.pending[len(t.pending)-1]
 }
 
-// under sets the event's id: told if an earlier commit stored the event under that id,
+// under sets the event's id: former if an earlier commit stored the event under that id,
 // else fresh.
-func (n *news) under(fresh, told uuid.UUID) {
-	if n.id = fresh; told != uuid.Nil {
-		n.id, n.told = told, true
+func (n *pendingEvent) under(fresh, former uuid.UUID) {
+	if n.id = fresh; former != uuid.Nil {
+		n.id, n.earlier = former, true
 	}
 }
 
 // durable reports whether events of the instance may be durable.
-func (t *telling) durable() bool {
-	if t.old || t.e == nil || t.reg.cfg.Ledger == nil {
+func (t *eventWriter) durable() bool {
+	if t.inMemory || t.e == nil || t.reg.cfg.Ledger == nil {
 		return false
 	}
 	return t.e.wantsDurable() || *t.reg.globalURL.Load() != "" && t.reg.global.wantsDurable()
@@ -80,13 +80,13 @@ func (e *entry) wantsDurable() bool { return e.chosen().Durable || e.changing.Lo
 
 // begin must be the first call of a closure: it discards the events of an earlier run and
 // determines the options of this commit.
-func (t *telling) begin(tx *store.Tx) (err error) {
-	t.news, t.own, t.global = t.news[:0], plainOptions, plainOptions
+func (t *eventWriter) begin(tx *store.Tx) (err error) {
+	t.pending, t.own, t.global = t.pending[:0], plainOptions, plainOptions
 	if !t.durable() {
 		return nil
 	}
 	if t.reg.cfg.Store.Admit() != nil {
-		t.old = true
+		t.inMemory = true
 		return nil
 	}
 	if t.own, err = optionsIn(tx, t.e, t.id); err == nil && *t.reg.globalURL.Load() != "" {
@@ -114,12 +114,12 @@ func optionsIn(tx *store.Tx, e *entry, id int64) (*heldOptions, error) {
 }
 
 // stores reports whether this commit stores its events.
-func (t *telling) stores() bool { return t.own.Durable || t.global.Durable }
+func (t *eventWriter) stores() bool { return t.own.Durable || t.global.Durable }
 
 // write must be the last call of a closure: it writes durable events. rec is the
 // instance's record as the commit leaves it, nil if unchanged.
-func (t *telling) write(tx *store.Tx, rec *Record) error {
-	if len(t.news) == 0 || !t.stores() {
+func (t *eventWriter) write(tx *store.Tx, rec *Record) error {
+	if len(t.pending) == 0 || !t.stores() {
 		return nil
 	}
 	if rec == nil {
@@ -134,15 +134,15 @@ func (t *telling) write(tx *store.Tx, rec *Record) error {
 		}
 		rec = &stored
 	}
-	for i := range t.news {
-		if err := t.writeOne(tx, &t.news[i], rec); err != nil {
-			return fmt.Errorf("write %s: %w", t.news[i].kind, err)
+	for i := range t.pending {
+		if err := t.writeOne(tx, &t.pending[i], rec); err != nil {
+			return fmt.Errorf("write %s: %w", t.pending[i].kind, err)
 		}
 	}
 	return nil
 }
 
-func (t *telling) writeOne(tx *store.Tx, n *news, rec *Record) error {
+func (t *eventWriter) writeOne(tx *store.Tx, n *pendingEvent, rec *Record) error {
 	body, err := event.MarshalInstance(n.kind, rec.Snapshot(), n.data, tx.Now())
 	if err != nil {
 		n.err = err // does not undo the commit
@@ -159,7 +159,7 @@ func (t *telling) writeOne(tx *store.Tx, n *news, rec *Record) error {
 	if t.own.Durable {
 		e.ExpiresAt = tx.Steady().Add(t.own.maxAge)
 	}
-	if !n.told {
+	if !n.earlier {
 		if e, err = t.reg.cfg.Ledger.Emit(tx, e, t.own.Durable, durable); err != nil {
 			return err
 		}
@@ -195,7 +195,7 @@ func newEventID() uuid.UUID {
 
 // commit runs fn and stores the events that it adds in the same commit. fn may run twice.
 // If the disk has no room for both, the events are delivered from memory.
-func (t *telling) commit(ctx context.Context, fn func(tx *store.Tx) error) error {
+func (t *eventWriter) commit(ctx context.Context, fn func(tx *store.Tx) error) error {
 	return t.commitBy(func(closure func(*store.Tx) error) error { return t.reg.cfg.Store.Update(ctx, closure) }, fn)
 }
 
@@ -204,7 +204,7 @@ const maxRide = 50 * time.Millisecond
 
 // commitAlong is commit for changes that no caller waits for: it joins the next commit,
 // or makes its own after maxRide.
-func (t *telling) commitAlong(fn func(tx *store.Tx) error) error {
+func (t *eventWriter) commitAlong(fn func(tx *store.Tx) error) error {
 	return t.commitBy(func(closure func(*store.Tx) error) error {
 		s := t.reg.cfg.Store
 		attached, err := s.Attach(closure)
@@ -217,7 +217,7 @@ func (t *telling) commitAlong(fn func(tx *store.Tx) error) error {
 }
 
 // commitBy is commit with a given way to run the closure.
-func (t *telling) commitBy(update func(func(*store.Tx) error) error, fn func(tx *store.Tx) error) error {
+func (t *eventWriter) commitBy(update func(func(*store.Tx) error) error, fn func(tx *store.Tx) error) error {
 	closure := func(tx *store.Tx) error {
 		if err := t.begin(tx); err != nil {
 			return err
@@ -236,27 +236,27 @@ func (t *telling) commitBy(update func(func(*store.Tx) error) error, fn func(tx 
 
 // outgrew reports whether a failed commit may succeed without its events, and switches
 // them to delivery from memory.
-func (t *telling) outgrew(err error) bool {
-	if !errors.Is(err, store.ErrDiskFull) || t.old {
+func (t *eventWriter) outgrew(err error) bool {
+	if !errors.Is(err, store.ErrDiskFull) || t.inMemory {
 		return false
 	}
-	t.old = slices.ContainsFunc(t.news, func(n news) bool { return n.written && !n.told })
-	return t.old
+	t.inMemory = slices.ContainsFunc(t.pending, func(n pendingEvent) bool { return n.written && !n.earlier })
+	return t.inMemory
 }
 
 // publish publishes the events after the commit: stored ones to receivers outside the
 // file, the others from memory. It returns the error of the first event that could not be
 // built or stored.
-func (t *telling) publish(ctx context.Context) (err error) {
-	for i := range t.news {
-		if failed := t.publishOne(ctx, &t.news[i]); failed != nil && err == nil {
-			err = fmt.Errorf("publish %s: %w", t.news[i].kind, failed)
+func (t *eventWriter) publish(ctx context.Context) (err error) {
+	for i := range t.pending {
+		if failed := t.publishOne(ctx, &t.pending[i]); failed != nil && err == nil {
+			err = fmt.Errorf("publish %s: %w", t.pending[i].kind, failed)
 		}
 	}
 	return err
 }
 
-func (t *telling) publishOne(ctx context.Context, n *news) error {
+func (t *eventWriter) publishOne(ctx context.Context, n *pendingEvent) error {
 	if !n.written && n.err == nil && t.durable() {
 		if err := t.store(ctx, n); err != nil {
 			return err
@@ -275,35 +275,35 @@ func (t *telling) publishOne(ctx context.Context, n *news) error {
 
 // store gives an event a commit of its own: its cause is not stored, or was stored before
 // the event became durable.
-func (t *telling) store(ctx context.Context, n *news) error {
+func (t *eventWriter) store(ctx context.Context, n *pendingEvent) error {
 	if t.reg.cfg.Store.Admit() != nil {
-		t.old = true
+		t.inMemory = true
 		return nil
 	}
-	alone := &telling{reg: t.reg, id: t.id, e: t.e}
+	alone := &eventWriter{reg: t.reg, id: t.id, e: t.e}
 	err := t.reg.cfg.Store.Update(ctx, func(tx *store.Tx) error {
 		if err := alone.begin(tx); err != nil {
 			return err
 		}
-		alone.news = append(alone.news, *n)
+		alone.pending = append(alone.pending, *n)
 		return alone.write(tx, nil)
 	})
 	if alone.outgrew(err) {
 		err = nil
 	}
-	if t.old = alone.old; err == nil && !t.old {
-		*n = alone.news[0]
+	if t.inMemory = alone.inMemory; err == nil && !t.inMemory {
+		*n = alone.pending[0]
 	}
 	return err
 }
 
 // publishNow delivers from memory, to the current destinations. Without any, WebSocket
 // clients still receive the notice.
-func (t *telling) publishNow(n *news) error {
+func (t *eventWriter) publishNow(n *pendingEvent) error {
 	if t.e == nil || t.reg.entry(t.id) != t.e {
 		return ErrNotFound
 	}
-	if t.old {
+	if t.inMemory {
 		t.reg.scarcity.tell(t.reg.log, t.id, n.kind)
 	}
 	to := t.reg.readable(t.e, t.reg.destinations(t.e, n.kind, n.about))
