@@ -66,7 +66,7 @@ func (l *Library) fetch(ctx context.Context, rawURL string) (file, name string, 
 	if err != nil {
 		err = unfetched(err)
 		l.cfg.Logger.Info("a file could not be fetched", "error", netfault.Cause(err))
-		return "", "", fmt.Errorf("%w: fetch failed: %w", event.ErrMedia, err)
+		return "", "", fmt.Errorf("%w: the file could not be fetched: %w", event.ErrMedia, err)
 	}
 	defer func() { _ = resp.Body.Close() }()
 	if resp.StatusCode != http.StatusOK {

@@ -61,10 +61,10 @@ func (l *Library) Prune(ctx context.Context) (removed int, next time.Time, err e
 	}
 }
 
-// pastShown returns some uploads that are shown no longer, and when the first of
-// the others is not. UUIDs rise with the time, so that it ends at the first one
-// that stays. Of a damaged one nobody knows when it expires; no message can use
-// it, and it goes with those before it.
+// pastShown returns some uploads past their display time, and when the first remaining
+// one is due. UUIDs rise with time, so it stops at the first one that remains. A damaged
+// upload has no known expiry and cannot be used by messages; it is removed with the
+// preceding ones.
 func (l *Library) pastShown() (old []indexRow, next time.Time, err error) {
 	err = l.cfg.Store.View(func(tx *store.Tx) error {
 		return tx.Scan(uploadIDs, store.Range{From: firstUUID, Limit: pruneStep}, func(k, v []byte) (bool, error) {
