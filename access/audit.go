@@ -16,7 +16,7 @@ import (
 	"postern/store"
 )
 
-// Record is one change, and who made it.
+// Record is one audited change.
 type Record struct {
 	ID      uint64    `json:"-"`
 	At      time.Time `json:"at"`
@@ -24,21 +24,20 @@ type Record struct {
 	Action  string    `json:"action"`          // such as instance.create
 	Subject string    `json:"subject"`         // what was changed
 	From    string    `json:"from"`            // the address
-	Count   int       `json:"count,omitempty"` // of a [MoreAction] record: how many changes it stands for
+	Count   int       `json:"count,omitempty"` // with [MoreAction]: number of changes that the record stands for
 }
 
-// Book is the log of what was changed by whom. Its methods may be called from any
-// goroutine.
+// Book is the audit log. It is safe for concurrent use.
 //
-// One actor leaves [rowsPerMinute] records in any minute. Further changes are counted,
-// and the count is one record by the end of the minute; what was counted since the last
-// such record is lost in a crash. The log has [Book.Start]'s maximum of records at most:
-// a new one removes the oldest in the same commit.
+// An actor may write [rowsPerMinute] records a minute. Further changes are only counted;
+// the count becomes one record at the end of the minute. A crash loses the counts since
+// the last such record. The log holds at most the maximum given to [Book.Start]: a new
+// record removes the oldest in the same commit.
 type Book struct {
 	store *store.Store
 	log   *slog.Logger
-	last  atomic.Uint64 // number given last
-	most  atomic.Uint64 // records that are kept
+	last  atomic.Uint64 // last number assigned
+	most  atomic.Uint64 // maximum number of records
 
 	paces paces
 
@@ -46,10 +45,10 @@ type Book struct {
 	work   sync.WaitGroup
 }
 
-// DefaultMaxEntries is how many records a log keeps until [Book.Start] says otherwise.
+// DefaultMaxEntries is the maximum size of a log until [Book.Start] sets another.
 const DefaultMaxEntries = 200_000
 
-// OpenBook finds where the log in s ends. A nil logger is silent.
+// OpenBook opens the log in s. A nil logger discards its output.
 func OpenBook(s *store.Store, log *slog.Logger) (*Book, error) {
 	if log == nil {
 		log = slog.New(slog.DiscardHandler)
@@ -71,9 +70,9 @@ func OpenBook(s *store.Store, log *slog.Logger) (*Book, error) {
 	return b, nil
 }
 
-// Start removes what is older than the retention from now on, 0 keeps all, and what is
-// beyond the newest maxEntries, which is 1 or more. It also writes the counts of changes
-// that have no record of their own.
+// Start begins removing records older than retention (0 keeps all) and records beyond the
+// newest maxEntries, which must be at least 1. It also begins writing the counts of
+// changes without records.
 func (b *Book) Start(retention time.Duration, maxEntries int) {
 	b.most.Store(uint64(max(1, maxEntries)))
 	var life context.Context
@@ -87,14 +86,14 @@ func (b *Book) Start(retention time.Duration, maxEntries int) {
 	b.work.Go(func() { b.count(life) })
 }
 
-// Stop ends the pruning and writes the last counts.
+// Stop ends the pruning and writes the remaining counts.
 func (b *Book) Stop(ctx context.Context) error {
 	b.cancel()
 	b.work.Wait()
 	return b.writeCounts(ctx, b.paces.due(time.Now(), true))
 }
 
-// put stores a record, and makes room for it.
+// put stores a record and removes the oldest if the log is full.
 func (b *Book) put(tx *store.Tx, rec Record) error {
 	key := store.Key(rec.ID)
 	if !tx.Has(bucketAudit, key) {
@@ -105,8 +104,7 @@ func (b *Book) put(tx *store.Tx, rec Record) error {
 	return store.PutJSON(tx, bucketAudit, key, rec)
 }
 
-// makeRoom removes the oldest records for one more, in steps of pruneStep when many are
-// beyond the maximum.
+// makeRoom removes the oldest records to make room for one, at most pruneStep of them.
 func (b *Book) makeRoom(tx *store.Tx) error {
 	rows, err := tx.Rows(bucketAudit)
 	if err != nil {
@@ -127,11 +125,11 @@ func (b *Book) makeRoom(tx *store.Tx) error {
 	return err
 }
 
-// pruneStep is how many records one commit removes.
+// pruneStep is the number of records that one commit removes.
 const pruneStep = 500
 
-// prune removes what was noted before a time. Numbers and times go up together,
-// unless the clock was set: what comes behind a younger record goes with that.
+// prune removes records from before a time. Numbers and times rise together unless the
+// clock was set; an older record behind a newer one is removed with the newer one.
 func (b *Book) prune(ctx context.Context, before time.Time) (oldest time.Time, err error) {
 	for {
 		var old [][]byte
@@ -173,8 +171,8 @@ func decode(key, raw []byte) (r Record, err error) {
 	return r, err
 }
 
-// CallAction is the action of an agent's call of a tool, which ended as outcome says:
-// done, refused or failed.
+// CallAction returns the action of an agent's tool call. outcome is done, refused or
+// failed.
 func CallAction(tool, outcome string) string {
 	if outcome == "done" {
 		return "mcp." + tool
@@ -182,18 +180,18 @@ func CallAction(tool, outcome string) string {
 	return "mcp." + tool + "." + outcome
 }
 
-// Entry is a record of something that is being done.
+// Entry is the record of a change in progress.
 type Entry struct {
 	book    *Book
-	counted bool // it has no record of its own: its actor has had all of this minute
+	counted bool // its actor has exceeded its records for this minute
 
 	mu   sync.Mutex
 	rec  Record
-	over bool // nothing is written any more
+	over bool // no further writes
 }
 
-// Note begins a record of a change that is about to be made. [Entry.Along] has it
-// stored with that; in the end it is kept or withdrawn.
+// Note begins a record of a change that is about to be made. [Entry.Along] stores it in
+// the commit of the change. The caller ends it with Keep, Leave or Withdraw.
 func (b *Book) Note(actor, action, subject, from string) *Entry {
 	now := time.Now()
 	e := &Entry{book: b, rec: Record{At: now.UTC().Truncate(time.Millisecond), Actor: actor, Action: action, Subject: subject, From: from}}
@@ -203,17 +201,17 @@ func (b *Book) Note(actor, action, subject, from string) *Entry {
 	return e
 }
 
-// About sets the subject, once it is known.
+// About sets the subject once it is known.
 func (e *Entry) About(subject string) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	e.rec.Subject = subject
 }
 
-// Along returns a context whose commits have the record in them.
+// Along returns a context whose commits include the record.
 func (e *Entry) Along(ctx context.Context) context.Context { return Along(ctx, []*Entry{e}) }
 
-// Along returns a context whose commits have some records in them.
+// Along returns a context whose commits include the records.
 func Along(ctx context.Context, entries []*Entry) context.Context {
 	return store.Along(ctx, func(tx *store.Tx) error {
 		for _, e := range entries {
@@ -235,7 +233,7 @@ func (e *Entry) put(tx *store.Tx) error {
 	return e.book.put(tx, rec)
 }
 
-// end has no later commit write the record.
+// end prevents later commits from writing the record.
 func (e *Entry) end() Record {
 	e.mu.Lock()
 	defer e.mu.Unlock()
@@ -243,8 +241,8 @@ func (e *Entry) end() Record {
 	return e.rec
 }
 
-// Keep ends the record. It is in the file when Keep returns without an error, by a
-// commit of its own when what was done had none.
+// Keep ends the record. When Keep returns nil the record is stored; if the change made no
+// commit, Keep makes one.
 func (e *Entry) Keep(ctx context.Context) error {
 	rec := e.end()
 	if e.counted {
@@ -258,14 +256,14 @@ func (e *Entry) Keep(ctx context.Context) error {
 	return e.book.store.Update(context.WithoutCancel(ctx), func(tx *store.Tx) error { return e.book.put(tx, rec) })
 }
 
-// Leave ends the record as it is: in the file, when something of what it tells of is.
+// Leave ends the record without a commit: it is stored only if the change committed.
 func (e *Entry) Leave() {
 	if rec := e.end(); e.counted {
 		e.book.paces.count(rec, time.Now())
 	}
 }
 
-// Withdraw ends the record of something that was not done after all.
+// Withdraw ends the record of a change that was not made.
 func (e *Entry) Withdraw(ctx context.Context) error {
 	rec := e.end()
 	if e.counted {
@@ -287,4 +285,4 @@ func (e *Entry) stored(id uint64) (rec Record, found bool, err error) {
 	return rec, found, err
 }
 
-var errRecord = errors.New("a record of the audit log cannot be read")
+var errRecord = errors.New("unreadable audit record")

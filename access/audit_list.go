@@ -10,13 +10,13 @@ import (
 	"postern/store"
 )
 
-// Filter says which records of the log are meant. The zero value is all of them.
+// Filter selects records of the log. The zero value selects all.
 type Filter struct {
-	Actor   string    // in full
-	Action  string    // in full, or the part in front of a dot: webhook is webhook.change and others
-	Subject string    // in full
-	Since   time.Time // then or later; zero: any time
-	Until   time.Time // before it; zero: any time
+	Actor   string    // exact match
+	Action  string    // exact match, or the part before a dot: webhook selects webhook.change and others
+	Subject string    // exact match
+	Since   time.Time // inclusive; zero: no lower bound
+	Until   time.Time // exclusive; zero: no upper bound
 }
 
 func (f *Filter) match(r *Record) bool {
@@ -26,21 +26,20 @@ func (f *Filter) match(r *Record) bool {
 		!r.At.Before(f.Since) && (f.Until.IsZero() || r.At.Before(f.Until))
 }
 
-// MaxLook is how many records one page is looked for in.
+// MaxLook is the maximum number of records that List reads for one page.
 const MaxLook = 20_000
 
-// Page is a part of the log, the newest first.
+// Page is a part of the log, newest first.
 type Page struct {
 	Records []Record
-	Older   uint64 // there may be more below this number; 0: there are none
-	Newer   uint64 // there may be more above this number; 0: there are none
-	Total   int    // how many records the log has; not counted with a filter
+	Older   uint64 // records below this number may follow; 0: none
+	Newer   uint64 // records above this number may precede; 0: none
+	Total   int    // size of the log; not set with a filter
 }
 
-// List returns at most limit records that a filter lets through: with a number below
-// before or, when that is 0, above after, those nearest to it. It looks at [MaxLook]
-// records at most, so that a page may have less than its limit, even none, and more
-// behind it. A damaged record is left out.
+// List returns up to limit records that match f: those just below the number before or,
+// if before is 0, those just above after. It reads at most [MaxLook] records, so a page
+// may be short or empty although more records match. List skips damaged records.
 func (b *Book) List(f Filter, before, after uint64, limit int) (p Page, err error) {
 	r := store.Range{Reverse: true}
 	switch {
@@ -49,7 +48,7 @@ func (b *Book) List(f Filter, before, after uint64, limit int) (p Page, err erro
 	case after > 0:
 		r = store.Range{From: store.Key(after + 1)}
 	}
-	var end uint64 // of what was looked at, when there is more
+	var end uint64 // of the records read, if more follow
 	err = b.store.View(func(tx *store.Tx) error {
 		p, end = Page{}, 0
 		looked, last := 0, uint64(0)

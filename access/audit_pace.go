@@ -12,35 +12,35 @@ import (
 	"postern/store"
 )
 
-// MoreAction is the action of a record that stands for several changes of one actor,
-// which had as many records of its own in a minute as it may.
+// MoreAction is the action of a record that stands for several changes of an actor that
+// exceeded its records for a minute.
 const MoreAction = "audit.more"
 
-// rowsPerMinute is how many records one actor leaves in any minute. What it changes
-// beyond them is counted for gather at most, so that the count is there by the end of the
-// minute that the first record began.
+// rowsPerMinute is the number of records that one actor may write a minute. Changes
+// beyond it are counted for at most gather, so that the count is written by the end of
+// the minute that began with the first record.
 const (
 	rowsPerMinute = 60
 	gather        = 55 * time.Second
-	again         = 5 * time.Second // after a count that was not written
+	again         = 5 * time.Second // retry delay of a failed count
 )
 
-// paces is how fast each actor makes records.
+// paces holds the record rate of each actor.
 type paces struct {
-	wake chan struct{} // size 1: a count begins, which may be due before all others
+	wake chan struct{} // size 1: a new count may be due before all others
 
 	mu      sync.Mutex
 	actors  map[string]*pace
-	sweepAt int // size of actors at which those of the past are removed
+	sweepAt int // size of actors at which idle ones are removed
 }
 
-// pace is that of one actor.
+// pace is the record rate of one actor.
 type pace struct {
-	rows    []time.Time    // of the last minute, the oldest first
+	rows    []time.Time    // of the last minute, oldest first
 	more    map[string]int // by action: changes without a record
-	from    string         // address of the newest of them
-	due     time.Time      // when more is written
-	written time.Time      // when it was written last
+	from    string         // address of the newest such change
+	due     time.Time      // when more is to be written
+	written time.Time      // when more was last written
 }
 
 func newPaces() paces {
@@ -53,7 +53,7 @@ func (p *pace) forget(now time.Time) {
 	}
 }
 
-// take reports whether an actor may make one more record.
+// take reports whether an actor may write one more record.
 func (all *paces) take(actor string, now time.Time) bool {
 	all.mu.Lock()
 	defer all.mu.Unlock()
@@ -71,7 +71,7 @@ func (all *paces) take(actor string, now time.Time) bool {
 	return true
 }
 
-// giveBack is for a record that was not made after all.
+// giveBack returns what take took for a record that was not written.
 func (all *paces) giveBack(actor string) {
 	all.mu.Lock()
 	defer all.mu.Unlock()
@@ -80,7 +80,7 @@ func (all *paces) giveBack(actor string) {
 	}
 }
 
-// sweep removes actors that have made nothing for a minute, now and then.
+// sweep removes actors without records for a minute. It runs only when the map has grown.
 func (all *paces) sweep(now time.Time) {
 	if len(all.actors) < all.sweepAt {
 		return
@@ -93,7 +93,7 @@ func (all *paces) sweep(now time.Time) {
 	all.sweepAt = max(64, 2*len(all.actors))
 }
 
-// count notes a change that has no record.
+// count counts a change that gets no record.
 func (all *paces) count(rec Record, now time.Time) {
 	all.mu.Lock()
 	p := all.actors[rec.Actor]
@@ -120,7 +120,7 @@ func (all *paces) count(rec Record, now time.Time) {
 	}
 }
 
-// due takes the counts that are to be written now, or all of them.
+// due removes and returns the counts that are due or, with force, all of them.
 func (all *paces) due(now time.Time, force bool) (records []Record) {
 	all.mu.Lock()
 	defer all.mu.Unlock()
@@ -142,7 +142,7 @@ func (all *paces) due(now time.Time, force bool) (records []Record) {
 	return records
 }
 
-// next is when the next count is due; zero: there is none.
+// next returns when the next count is due, zero if there is none.
 func (all *paces) next() (at time.Time) {
 	all.mu.Lock()
 	defer all.mu.Unlock()
@@ -154,7 +154,7 @@ func (all *paces) next() (at time.Time) {
 	return at
 }
 
-// count writes what is due until life ends.
+// count writes counts as they become due until life ends.
 func (b *Book) count(life context.Context) {
 	var failed []Record
 	timer := time.NewTimer(time.Hour)
@@ -174,14 +174,14 @@ func (b *Book) count(life context.Context) {
 		case <-timer.C:
 		case <-life.Done():
 			if err := b.writeCounts(context.WithoutCancel(life), failed); err != nil {
-				b.log.Error("the audit log has no count of further changes", "error", err)
+				b.log.Error("the count of further changes was not written to the audit log", "error", err)
 			}
 			return
 		}
 		failed = append(failed, b.paces.due(time.Now(), false)...)
 		if err := b.writeCounts(life, failed); err != nil {
 			if life.Err() == nil {
-				b.log.Warn("the audit log has no count of further changes yet; trying again", "error", err)
+				b.log.Warn("the count of further changes was not written to the audit log; retrying", "error", err)
 			}
 			continue
 		}
@@ -189,7 +189,7 @@ func (b *Book) count(life context.Context) {
 	}
 }
 
-// writeCounts stores records of counts in one commit.
+// writeCounts stores the records of counts in one commit.
 func (b *Book) writeCounts(ctx context.Context, records []Record) error {
 	if len(records) == 0 {
 		return nil

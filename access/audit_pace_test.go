@@ -9,7 +9,7 @@ import (
 	"postern/store"
 )
 
-// inBook gives script a book that is started, in a bubble.
+// inBook runs script with a started book in a synctest bubble.
 func inBook(t *testing.T, maxEntries int, script func(t *testing.T, b *Book)) {
 	t.Helper()
 	inTime(t, func(t *testing.T, s *store.Store) {
@@ -43,7 +43,7 @@ func kept(t *testing.T, b *Book, f Filter) []Record {
 	return page.Records
 }
 
-func TestOneActorLeavesSixtyRowsAMinute(t *testing.T) {
+func TestActorWritesSixtyRecordsAMinute(t *testing.T) {
 	inBook(t, 1000, func(t *testing.T, b *Book) {
 		keep(t, b, "a", 100)
 		keep(t, b, "b", 10)
@@ -66,7 +66,7 @@ func TestOneActorLeavesSixtyRowsAMinute(t *testing.T) {
 	})
 }
 
-func TestSteadyFloodLeavesBoundedRows(t *testing.T) {
+func TestSteadyFloodWritesBoundedRecords(t *testing.T) {
 	inBook(t, 10_000, func(t *testing.T, b *Book) {
 		for range 600 { // ten minutes, five a second
 			keep(t, b, "a", 5)
@@ -84,7 +84,7 @@ func TestSteadyFloodLeavesBoundedRows(t *testing.T) {
 	})
 }
 
-func TestWithdrawnRecordsCostNoRows(t *testing.T) {
+func TestWithdrawnRecordsDoNotCount(t *testing.T) {
 	inBook(t, 1000, func(t *testing.T, b *Book) {
 		for range 200 {
 			if err := b.Note("a", "key.create", "", "").Withdraw(t.Context()); err != nil {
@@ -123,8 +123,8 @@ func TestLogHasMaxEntriesAtMost(t *testing.T) {
 	})
 }
 
-// TestPacesAreForgotten: actors of the past take no memory.
-func TestPacesAreForgotten(t *testing.T) {
+// TestIdleActorsAreForgotten: actors without recent records take no memory.
+func TestIdleActorsAreForgotten(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		all := newPaces()
 		for i := range 100_000 {

@@ -13,9 +13,8 @@ import (
 
 var errChange = errors.New("the change was refused")
 
-// TestARecordCommitsWithWhatItTellsOf: after a power cut at any moment both are there,
-// or neither.
-func TestARecordCommitsWithWhatItTellsOf(t *testing.T) {
+// TestAuditRecordCommitsWithItsChange: after a power cut both are stored, or neither.
+func TestAuditRecordCommitsWithItsChange(t *testing.T) {
 	r := newRig(t)
 	b := r.book()
 	e := b.Note("global", "instance.create", "", "192.0.2.1")
@@ -26,7 +25,7 @@ func TestARecordCommitsWithWhatItTellsOf(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	r.again() // before anybody says that it is to be kept
+	r.again() // before Keep
 	if all := r.list(r.book()); len(all) != 1 || all[0].Subject != "shop" || all[0].Actor != "global" || all[0].Action != "instance.create" || all[0].From != "192.0.2.1" {
 		t.Errorf("%+v", all)
 	}
@@ -35,13 +34,13 @@ func TestARecordCommitsWithWhatItTellsOf(t *testing.T) {
 		t.Fatal(err)
 	}
 	if all := r.list(r.book()); len(all) != 1 {
-		t.Errorf("what was refused is in the log: %+v", all)
+		t.Errorf("a rejected change is in the log: %+v", all)
 	}
 }
 
-// TestAFaultAfterTheCommitKeepsItsRecord: what was changed is in the log, whatever went
-// wrong behind it; what was not is not.
-func TestAFaultAfterTheCommitKeepsItsRecord(t *testing.T) {
+// TestFailureAfterCommitKeepsAuditRecord: the log has a committed change even if a later
+// step failed, and no change that did not commit.
+func TestFailureAfterCommitKeepsAuditRecord(t *testing.T) {
 	r := newRig(t)
 	b := r.book()
 	for _, commits := range []int{0, 1} {
@@ -58,7 +57,7 @@ func TestAFaultAfterTheCommitKeepsItsRecord(t *testing.T) {
 	}
 }
 
-func TestARecordIsKeptOnceHoweverManyCommitsItsChangeTakes(t *testing.T) {
+func TestAuditRecordIsStoredOnceAcrossCommits(t *testing.T) {
 	r := newRig(t)
 	b := r.book()
 	for _, commits := range []int{0, 1, 5} {
@@ -93,7 +92,7 @@ func TestARecordIsKeptOnceHoweverManyCommitsItsChangeTakes(t *testing.T) {
 	}
 }
 
-func TestTheLogIsKeptForItsRetention(t *testing.T) {
+func TestAuditLogHonorsRetention(t *testing.T) {
 	r := newRig(t)
 	synctest.Test(t, func(t *testing.T) {
 		s, err := store.Open(store.Options{Path: r.path + "2", Buckets: Buckets(), NoSync: true, MinFree: 1})
@@ -140,9 +139,8 @@ func TestTheLogIsKeptForItsRetention(t *testing.T) {
 	})
 }
 
-// TestALogIsFilteredByWhoWhatToWhatAndWhen in both directions, each page with no more
-// records than it may have.
-func TestALogIsFilteredByWhoWhatToWhatAndWhen(t *testing.T) {
+// TestAuditLogFilters checks both directions; no page exceeds its limit.
+func TestAuditLogFilters(t *testing.T) {
 	inTime(t, func(t *testing.T, s *store.Store) {
 		b, err := OpenBook(s, nil)
 		if err != nil {
@@ -199,18 +197,18 @@ func TestALogIsFilteredByWhoWhatToWhatAndWhen(t *testing.T) {
 			}
 			for back = ids(p.Records); p.Newer > 0; back = append(ids(p.Records), back...) {
 				if p, err = b.List(c.f, 0, p.Newer, 4); err != nil || p.Older == 0 {
-					t.Fatalf("%s: back: %+v, %v", c.name, p, err)
+					t.Fatalf("%s: backward: %+v, %v", c.name, p, err)
 				}
 			}
 			if !slices.Equal(back, want) {
-				t.Errorf("%s: %v on the way back, want %v", c.name, back, want)
+				t.Errorf("%s: %v backward, want %v", c.name, back, want)
 			}
 		}
 	})
 }
 
-// TestOnePageLooksAtSoManyRecordsAtMost and says where to go on.
-func TestOnePageLooksAtSoManyRecordsAtMost(t *testing.T) {
+// TestAuditPageReadsBoundedRecords and returns where to continue.
+func TestAuditPageReadsBoundedRecords(t *testing.T) {
 	r := newRig(t)
 	b := r.book()
 	err := r.s.Update(t.Context(), func(tx *store.Tx) error {
@@ -227,12 +225,12 @@ func TestOnePageLooksAtSoManyRecordsAtMost(t *testing.T) {
 	f := Filter{Actor: "sought"}
 	p, err := b.List(f, 0, 0, 50)
 	if err != nil || len(p.Records) != 0 || p.Older != 11 || p.Newer != 0 {
-		t.Fatalf("the first page: %+v, %v", p, err)
+		t.Fatalf("first page: %+v, %v", p, err)
 	}
 	if p, err = b.List(f, p.Older, 0, 50); err != nil || len(p.Records) != 1 || p.Older != 0 {
-		t.Errorf("the second page: %+v, %v", p, err)
+		t.Errorf("second page: %+v, %v", p, err)
 	}
 	if p, err = b.List(Filter{Actor: "nobody"}, 0, 1, 50); err != nil || len(p.Records) != 0 || p.Newer != MaxLook+1 {
-		t.Errorf("the way back: %+v, %v", p, err)
+		t.Errorf("backward: %+v, %v", p, err)
 	}
 }

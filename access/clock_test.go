@@ -9,9 +9,10 @@ import (
 	"postern/store"
 )
 
-// TestClockFarBehindEndsNoSessionAndNoLink begins sessions and makes links under a clock without a battery: they
-// work at once, stay when there are others, and outlive its correction. A key that expired before stays expired.
-func TestClockFarBehindEndsNoSessionAndNoLink(t *testing.T) {
+// TestClockFarBehindKeepsSessionsAndLinks begins sessions and makes links under a clock
+// that starts in the past: they work at once, are kept when others are added, and survive
+// the correction. An expired key stays expired.
+func TestClockFarBehindKeepsSessionsAndLinks(t *testing.T) {
 	r := newRig(t)
 	expired, text, err := r.keys().Create(t.Context(), Key{Name: "old", Scopes: []Scope{Read}, ExpiresAt: time.Now().Add(time.Second)}, nil)
 	if err != nil {
@@ -26,13 +27,13 @@ func TestClockFarBehindEndsNoSessionAndNoLink(t *testing.T) {
 	put()
 	off := time.Duration(0)
 	r.now = func() time.Time { return time.Now().Add(off) }
-	off = 3 * time.Second // the key is over
+	off = 3 * time.Second // the key expires
 	r.again()
 	put()
 	off = -10 * 365 * 24 * time.Hour
 	r.again()
 	if _, err := r.keys().ByText(text, "10.0.0.1"); err == nil {
-		t.Errorf("the key that expired at %v opens again", expired.ExpiresAt)
+		t.Errorf("the key that expired at %v is valid again", expired.ExpiresAt)
 	}
 	sessions, links := NewSessions(r.s), NewLinks(r.s)
 	var cookies, secrets []string
@@ -51,13 +52,13 @@ func TestClockFarBehindEndsNoSessionAndNoLink(t *testing.T) {
 		t.Helper()
 		for i := range cookies {
 			if _, found := sessions.Find(cookies[i], []byte("operator")); !found {
-				t.Errorf("%s: session %d is over", when, i)
+				t.Errorf("%s: session %d has ended", when, i)
 			}
 			if _, found := links.Find(secrets[i]); !found {
-				t.Errorf("%s: link %d is over", when, i)
+				t.Errorf("%s: link %d has ended", when, i)
 			}
 			if _, err := links.TakeCode(t.Context(), secrets[i]); err != nil {
-				t.Errorf("%s: link %d leads to no code: %v", when, i, err)
+				t.Errorf("%s: link %d got no code: %v", when, i, err)
 			}
 		}
 	}

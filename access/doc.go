@@ -1,34 +1,32 @@
-// Package access knows who may do what: scoped keys that an operator gives away,
-// the sessions of browsers that were signed in with one, and the log of what was
-// changed by whom.
+// Package access implements authorization: scoped API keys, browser sessions, portal
+// links and the audit log.
 //
 // # Keys
 //
-// A key opens the routes of its scopes, for its instances. Its text is told once,
-// when it is made; kept is its SHA-256. An instance is meant by its id: one that
-// is deleted and made anew under the same name, perhaps for somebody else, is not
-// opened by the keys of the former.
+// A key grants its scopes on its instances. Its text is shown once, when the key is
+// created; the store keeps only the SHA-256. Keys refer to instances by id: a new
+// instance that reuses the name of a deleted one is not accessible with the old one's
+// keys.
 //
-// All keys are in memory, at most [MaxKeys]; a check reads no file. When a key was
-// used last is written behind, at most a minute late.
+// All keys are held in memory, at most [MaxKeys]; a check reads no file. The time of last
+// use is written asynchronously, at most a minute late.
 //
-// A key that is deleted is worth nothing from that commit on. Who deletes it may want what
-// it left running to be stopped, which takes more commits: until the last of them, the key
-// is noted as ending, and a start goes on where a crash cut that off. What a request with a
-// key sets running commits only while there is the key, see [While]: nothing is set running
-// behind the back of a deletion.
+// A deleted key is invalid from the commit of its deletion. Stopping the work that it
+// left running may take more commits: until the last of them the key is recorded as
+// ending, and a restart after a crash resumes there. Work that a request starts with a
+// key commits only while the key exists, see [While], so that none starts after the
+// deletion.
 //
 // # Sessions
 //
-// A session stands for the credential that it was made with, for [SessionLife] at
-// most, and never for more than that is worth at the moment of a request: it ends
-// with a scoped key, and with the operator's key when that is replaced. Kept is
-// the digest of its cookie, so that signed in browsers outlive a restart, and a random
-// value that a page of the session sends along with what it changes.
+// A session stands for the credential that it was made with, for at most [SessionLife].
+// Each request is checked against that credential: a session ends with its scoped key, or
+// when the operator's key is replaced. The store keeps the digest of the cookie, so that
+// sessions survive a restart, and a random CSRF token that pages send with every change.
 //
 // # Audit
 //
-// A record commits in the transaction of what it tells of; see [Book.Note].
+// A record commits in the transaction of the change that it describes; see [Book.Note].
 //
 // # Buckets
 //

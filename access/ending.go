@@ -10,8 +10,8 @@ import (
 	"postern/store"
 )
 
-// While returns a context whose commits fail with ErrUnknown once a key is deleted. A key
-// that expired, or may less than when the request came, does not count.
+// While returns a context whose commits fail with ErrUnknown once the key is deleted.
+// Expiry of the key and loss of rights since the request do not count.
 func While(ctx context.Context, id uuid.UUID) context.Context {
 	return store.Along(ctx, func(tx *store.Tx) error {
 		if !tx.Has(bucketKeys, id[:]) {
@@ -21,8 +21,8 @@ func While(ctx context.Context, id uuid.UUID) context.Context {
 	})
 }
 
-// Ending returns the keys that were deleted, while what they left running is stopped. One
-// that cannot be read is left out.
+// Ending returns the deleted keys whose work is still being stopped. It skips unreadable
+// ones.
 func (all *Keys) Ending() (keys []Key, err error) {
 	err = all.store.View(func(tx *store.Tx) error {
 		keys = nil
@@ -40,7 +40,7 @@ func (all *Keys) Ending() (keys []Key, err error) {
 	return keys, nil
 }
 
-// EndingKey returns one of Ending. Error: ErrNotFound.
+// EndingKey returns one of the keys of Ending. Error: ErrNotFound.
 func (all *Keys) EndingKey(id uuid.UUID) (k Key, err error) {
 	found := false
 	err = all.store.View(func(tx *store.Tx) (err error) {
@@ -53,7 +53,7 @@ func (all *Keys) EndingKey(id uuid.UUID) (k Key, err error) {
 	return k, err
 }
 
-// Ended notes that nothing of a key of Ending runs any more.
+// Ended records that all work of a key of Ending has stopped.
 func (all *Keys) Ended(ctx context.Context, id uuid.UUID) error {
 	if err := all.store.Update(ctx, func(tx *store.Tx) error { return tx.Delete(bucketEnding, id[:]) }); err != nil {
 		return fmt.Errorf("end the key %s: %w", id, err)
@@ -61,11 +61,11 @@ func (all *Keys) Ended(ctx context.Context, id uuid.UUID) error {
 	return nil
 }
 
-// endingNeeds: what a deleted key left running is stopped.
+// endingNeeds checks that the work of a deleted key can be stopped.
 func endingNeeds(*store.Lookup) store.Needs {
 	return func(key, value []byte) []store.Need {
 		if key != nil && (len(key) != len(uuid.UUID{}) || json.Unmarshal(value, &Key{}) != nil) {
-			return []store.Need{{Why: "what a deleted key left running is not stopped: stop it by hand"}}
+			return []store.Need{{Why: "the work that a deleted key left running is not stopped: stop it manually"}}
 		}
 		return nil
 	}

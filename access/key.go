@@ -15,15 +15,15 @@ import (
 
 // Errors of this package.
 var (
-	ErrNotFound = errors.New("there is no such key")
-	ErrInvalid  = errors.New("the key breaks a rule")
+	ErrNotFound = errors.New("key not found")
+	ErrInvalid  = errors.New("invalid key")
 	ErrTooMany  = errors.New("too many keys")
-	// ErrUnknown is the error of every text that opens nothing: of no key, of one
-	// that expired, and of one that was deleted.
-	ErrUnknown = errors.New("no key has this text")
+	// ErrUnknown is the error of every text that is not that of a valid key: unknown,
+	// expired or deleted.
+	ErrUnknown = errors.New("unknown key")
 )
 
-// Bounds of a key.
+// Limits of a key.
 const (
 	MaxKeys       = 10_000
 	maxName       = 255 // characters
@@ -32,14 +32,14 @@ const (
 	maxPerMinute  = 1_000_000
 )
 
-// Key is what a holder of its text may do.
+// Key describes the rights of an API key.
 type Key struct {
 	ID         uuid.UUID  `json:"id"`
 	Name       string     `json:"name"`
-	Instances  []Instance `json:"instances"` // nil: all, those made later too
+	Instances  []Instance `json:"instances"` // nil: all, including future ones
 	Scopes     []Scope    `json:"scopes"`
-	User       uuid.UUID  `json:"user,omitzero"`       // whose batches it opens
-	Recipients []string   `json:"recipients,omitzero"` // addresses that it may write to; nil: all
+	User       uuid.UUID  `json:"user,omitzero"`       // whose batches it may access
+	Recipients []string   `json:"recipients,omitzero"` // addresses that it may send to; nil: all
 	PerMinute  int        `json:"perMinute,omitzero"`  // requests; 0: no limit
 	ExpiresAt  time.Time  `json:"expiresAt,omitzero"`  // zero: never
 	CreatedAt  time.Time  `json:"createdAt"`
@@ -49,8 +49,8 @@ type Key struct {
 	LastUsedFrom string    `json:"-"` // an address
 }
 
-// Instance is one that a key opens. Its name is that of when the key was made: the
-// id counts.
+// Instance is an instance that a key may access. Name is as of the key's creation; the id
+// decides.
 type Instance struct {
 	ID   int64  `json:"id"`
 	Name string `json:"name"`
@@ -61,23 +61,23 @@ func (k *Key) Has(any ...Scope) bool {
 	return slices.ContainsFunc(any, func(s Scope) bool { return slices.Contains(k.Scopes, s) })
 }
 
-// Everywhere reports whether the key opens all instances.
+// Everywhere reports whether the key may access all instances.
 func (k *Key) Everywhere() bool { return k.Instances == nil }
 
-// Opens reports whether the key is for an instance.
+// Opens reports whether the key may access an instance.
 func (k *Key) Opens(instance int64) bool {
 	return k.Everywhere() || slices.ContainsFunc(k.Instances, func(i Instance) bool { return i.ID == instance })
 }
 
-// MayWriteTo reports whether a message may go to an address.
+// MayWriteTo reports whether the key may send to an address.
 func (k *Key) MayWriteTo(jid string) bool {
 	return k.Recipients == nil || slices.Contains(k.Recipients, jid)
 }
 
-// Expired reports whether the key is worth nothing any more at a time.
+// Expired reports whether the key has expired at a time.
 func (k *Key) Expired(now time.Time) bool { return !k.ExpiresAt.IsZero() && !now.Before(k.ExpiresAt) }
 
-// check holds a key against its rules, and puts its lists in order.
+// check validates a key and sorts its lists.
 func (k *Key) check(now time.Time) error {
 	var wrong []string
 	rule := func(broken bool, format string, args ...any) {
@@ -87,13 +87,13 @@ func (k *Key) check(now time.Time) error {
 	}
 	name := strings.TrimSpace(k.Name)
 	rule(name == "" || utf8.RuneCountInString(k.Name) > maxName || strings.ContainsFunc(k.Name, func(r rune) bool { return r < ' ' || r == 0x7f }),
-		"name must have 1 to %d characters, and none that is not to be seen", maxName)
-	rule(len(k.Scopes) == 0, "scopes must name one at least")
+		"name must have 1 to %d characters, all of them printable", maxName)
+	rule(len(k.Scopes) == 0, "scopes must not be empty")
 	for i, s := range k.Scopes {
 		rule(!slices.Contains(Scopes(), s), "scopes[%d] %.40q is not one of %s", i, string(s), Listed())
 	}
-	rule(k.Instances != nil && len(k.Instances) == 0 || len(k.Instances) > maxInstances, "instances must be [\"*\"], or name 1 to %d instances", maxInstances)
-	rule(k.Has(Batch) && k.User == uuid.UUID{}, "userId is required with the scope batch")
+	rule(k.Instances != nil && len(k.Instances) == 0 || len(k.Instances) > maxInstances, "instances must be [\"*\"], or list 1 to %d instances", maxInstances)
+	rule(k.Has(Batch) && k.User == uuid.UUID{}, "userId is required with scope batch")
 	rule(k.Recipients != nil && len(k.Recipients) == 0 || len(k.Recipients) > maxRecipients, "recipients must have 1 to %d entries, or be left out", maxRecipients)
 	rule(k.PerMinute < 0 || k.PerMinute > maxPerMinute, "rateLimit.perMinute must be 1 to %d", maxPerMinute)
 	rule(k.Expired(now), "expiresAt must be in the future")
@@ -118,7 +118,7 @@ func (k *Key) check(now time.Time) error {
 	return nil
 }
 
-// Listed is the names of all scopes in a sentence.
+// Listed returns the names of all scopes as text.
 func Listed() string {
 	var names []string
 	for _, s := range Scopes() {
@@ -127,8 +127,7 @@ func Listed() string {
 	return strings.Join(names, ", ")
 }
 
-// Narrower reports whether there is something that the key may not do any more
-// after a change to next, or not for so long.
+// Narrower reports whether next has fewer rights than k, or expires sooner.
 func (k *Key) Narrower(next *Key) bool {
 	if !next.ExpiresAt.IsZero() && (k.ExpiresAt.IsZero() || next.ExpiresAt.Before(k.ExpiresAt)) {
 		return true
@@ -139,7 +138,7 @@ func (k *Key) Narrower(next *Key) bool {
 	return next.Recipients != nil && (k.Recipients == nil || slices.ContainsFunc(k.Recipients, func(jid string) bool { return !next.MayWriteTo(jid) }))
 }
 
-// InvalidError says which rules a key breaks. It wraps ErrInvalid.
+// InvalidError lists the rules that a key violates. It wraps ErrInvalid.
 type InvalidError struct{ Messages []string }
 
 // Error implements error.

@@ -26,7 +26,7 @@ const (
 	bucketLinks    = "access_link"
 )
 
-// Buckets are those of this package.
+// Buckets returns the buckets of this package.
 func Buckets() []store.Bucket {
 	return []store.Bucket{
 		{Name: bucketKeys, Owner: "access", Key: "UUID", Value: "JSON: a key's rights and the SHA-256 of its text", Needs: keyNeeds},
@@ -45,7 +45,7 @@ func keyNeeds(*store.Lookup) store.Needs {
 		}
 		var k keptKey
 		if len(key) != 16 || json.Unmarshal(value, &k) != nil || len(k.Digest) != sha256.Size {
-			return []store.Need{{Why: "a key opens nothing any more"}}
+			return []store.Need{{Why: "an API key no longer works"}}
 		}
 		return nil
 	}
@@ -56,17 +56,17 @@ func useNeeds(*store.Lookup) store.Needs {
 		if key == nil {
 			return nil
 		}
-		return []store.Need{{Bucket: bucketKeys, Key: slices.Clone(key), Why: "it is about no key"}}
+		return []store.Need{{Bucket: bucketKeys, Key: slices.Clone(key), Why: "its key does not exist"}}
 	}
 }
 
-// keptKey is a key as it is stored.
+// keptKey is the stored form of a key.
 type keptKey struct {
 	Key
-	Digest []byte `json:"digest"` // of its text
+	Digest []byte `json:"digest"` // SHA-256 of the key's text
 }
 
-// use is when and from where a key was used last.
+// use is the last use of a key.
 type use struct {
 	At   time.Time `json:"at"`
 	From string    `json:"from"`
@@ -74,22 +74,22 @@ type use struct {
 
 // held is a key in memory.
 type held struct {
-	key    *Key // never changed, but replaced, under Keys.mu
+	key    *Key // immutable; replaced under Keys.mu
 	digest [sha256.Size]byte
 	budget budget.Minute
-	calls  bucket // of an agent, that are noted
+	calls  bucket // audited calls of an agent
 
 	mu    sync.Mutex
 	use   use
-	dirty bool // use is not in the file yet
+	dirty bool // use is not stored yet
 }
 
-// Keys are all keys. Its methods may be called from any goroutine.
+// Keys holds all keys. It is safe for concurrent use.
 type Keys struct {
 	store *store.Store
 	log   *slog.Logger
 
-	changing sync.Mutex // held by whoever creates, changes or deletes
+	changing sync.Mutex // serializes Create, Change and Delete
 
 	mu       sync.RWMutex
 	byID     map[uuid.UUID]*held
@@ -100,7 +100,7 @@ type Keys struct {
 	work   sync.WaitGroup
 }
 
-// OpenKeys reads all keys of the file. A nil logger is silent.
+// OpenKeys reads all keys of the store. A nil logger discards its output.
 func OpenKeys(s *store.Store, log *slog.Logger) (*Keys, error) {
 	if log == nil {
 		log = slog.New(slog.DiscardHandler)
@@ -113,7 +113,7 @@ func OpenKeys(s *store.Store, log *slog.Logger) (*Keys, error) {
 	return all, nil
 }
 
-// load reads the keys. One that is damaged opens nothing; the store tells of it.
+// load reads the keys. It skips damaged ones, which the store reports.
 func (all *Keys) load(tx *store.Tx) error {
 	return tx.Scan(bucketKeys, store.Range{}, func(id, raw []byte) (bool, error) {
 		var k keptKey
@@ -136,9 +136,9 @@ func (all *Keys) add(h *held) {
 	all.byID[h.key.ID], all.byDigest[h.digest] = h, h
 }
 
-// Create stores a new key and returns it with its text, which nobody can tell
-// again. Of k, what the caller does not choose is set here. fill, unless it is nil,
-// is told the key's id before it is stored. Errors: an InvalidError, ErrTooMany.
+// Create stores a new key and returns it with its text, which cannot be recovered later.
+// It sets the fields of k that the caller does not choose. If fill is not nil, Create
+// calls it with the key's id before storing the key. Errors: an InvalidError, ErrTooMany.
 func (all *Keys) Create(ctx context.Context, k Key, fill func(uuid.UUID)) (_ Key, text string, err error) {
 	now := all.store.Now().UTC().Truncate(time.Millisecond)
 	if err := k.check(now); err != nil {
@@ -147,7 +147,7 @@ func (all *Keys) Create(ctx context.Context, k Key, fill func(uuid.UUID)) (_ Key
 	all.changing.Lock()
 	defer all.changing.Unlock()
 	if all.count() >= MaxKeys {
-		return Key{}, "", fmt.Errorf("%w: there are %d, the most that are kept; delete some", ErrTooMany, MaxKeys)
+		return Key{}, "", fmt.Errorf("%w: the limit is %d; delete some", ErrTooMany, MaxKeys)
 	}
 	if k.ID, err = uuid.NewV7(); err != nil {
 		return Key{}, "", fmt.Errorf("access: %w", err)
@@ -175,8 +175,8 @@ func (all *Keys) put(ctx context.Context, h *held, k *Key) error {
 	return nil
 }
 
-// Change stores what fn makes of a key. It reports whether the key may less now than
-// before, or for a shorter time. Errors: ErrNotFound, fn's, an InvalidError.
+// Change applies fn to a key and stores the result. It reports whether the key has fewer
+// rights than before, or expires sooner. Errors: ErrNotFound, fn's, an InvalidError.
 func (all *Keys) Change(ctx context.Context, id uuid.UUID, fn func(*Key) error) (k Key, narrower bool, err error) {
 	all.changing.Lock()
 	defer all.changing.Unlock()
@@ -192,7 +192,7 @@ func (all *Keys) Change(ctx context.Context, id uuid.UUID, fn func(*Key) error) 
 	now := all.store.Now().UTC().Truncate(time.Millisecond)
 	checkAt := now
 	if k.ExpiresAt.Equal(before.ExpiresAt) {
-		checkAt = time.Time{} // it may have expired: its name can be changed all the same
+		checkAt = time.Time{} // an expired key may still be renamed
 	}
 	if err := k.check(checkAt); err != nil {
 		return Key{}, false, err
@@ -207,9 +207,9 @@ func (all *Keys) Change(ctx context.Context, id uuid.UUID, fn func(*Key) error) 
 	return h.shown(&k), before.Narrower(&k), nil
 }
 
-// Delete makes a key worth nothing, and returns it as it was. With stop, it is one of
-// Ending from that commit on, until Ended is called: the caller stops what it left running.
-// Error: ErrNotFound.
+// Delete invalidates a key and returns it as it was. With stop, the key is listed by
+// Ending from that commit until Ended is called; the caller stops the work that it left
+// running. Error: ErrNotFound.
 func (all *Keys) Delete(ctx context.Context, id uuid.UUID, stop bool) (Key, error) {
 	all.changing.Lock()
 	defer all.changing.Unlock()
@@ -262,7 +262,7 @@ func (all *Keys) Get(id uuid.UUID) (Key, error) {
 	return h.shown(all.now(h)), nil
 }
 
-// List returns all keys, the newest first.
+// List returns all keys, newest first.
 func (all *Keys) List() []Key {
 	all.mu.RLock()
 	defer all.mu.RUnlock()
@@ -270,11 +270,11 @@ func (all *Keys) List() []Key {
 	for _, h := range all.byID {
 		list = append(list, h.shown(h.key))
 	}
-	slices.SortFunc(list, func(a, b Key) int { return slices.Compare(b.ID[:], a.ID[:]) }) // version 7 begins with the time
+	slices.SortFunc(list, func(a, b Key) int { return slices.Compare(b.ID[:], a.ID[:]) }) // UUIDs of version 7 begin with the time
 	return list
 }
 
-// shown is k with its last use.
+// shown returns k with its last use.
 func (h *held) shown(k *Key) Key {
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -283,15 +283,16 @@ func (h *held) shown(k *Key) Key {
 	return out
 }
 
-// clone is a copy whose lists are its own.
+// clone returns a deep copy of the key.
 func (k *Key) clone() Key {
 	c := *k
 	c.Instances, c.Scopes, c.Recipients = slices.Clone(k.Instances), slices.Clone(k.Scopes), slices.Clone(k.Recipients)
 	return c
 }
 
-// ByText returns the key with a text, and notes its use from an address. The key is
-// not to be changed. The error is ErrUnknown for any text that opens nothing.
+// ByText returns the key with a text and records its use from an address. The caller must
+// not modify the key. The error is ErrUnknown for any text that is not that of a valid
+// key.
 func (all *Keys) ByText(text, from string) (*Key, error) {
 	all.mu.RLock()
 	h := all.byDigest[digest(text)]
@@ -299,7 +300,7 @@ func (all *Keys) ByText(text, from string) (*Key, error) {
 	return all.open(h, from)
 }
 
-// ByID is ByText for who has shown the text before, and been given a session.
+// ByID is ByText for a holder of a session, who presented the text before.
 func (all *Keys) ByID(id uuid.UUID, from string) (*Key, error) { return all.open(all.find(id), from) }
 
 func (all *Keys) open(h *held, from string) (*Key, error) {
@@ -316,8 +317,8 @@ func (all *Keys) open(h *held, from string) (*Key, error) {
 	return k, nil
 }
 
-// Take counts a request against the key's rate, and returns how long to wait when
-// there is none left.
+// Take counts a request against the key's rate limit. If the limit is reached, it returns
+// how long to wait.
 func (all *Keys) Take(k *Key) (wait time.Duration) {
 	h := all.find(k.ID)
 	if h == nil || k.PerMinute == 0 {
@@ -328,8 +329,8 @@ func (all *Keys) Take(k *Key) (wait time.Duration) {
 	return h.budget.Take(k.PerMinute, time.Now())
 }
 
-// TakeCall counts a call of an agent that is to be noted, and returns how long to wait when
-// atOnce of them came at once, and no time since for one more of perMinute.
+// TakeCall counts an audited call of an agent. It allows a burst of atOnce, then
+// perMinute a minute; beyond that it returns how long to wait.
 func (all *Keys) TakeCall(k *Key, perMinute, atOnce int) (wait time.Duration) {
 	h := all.find(k.ID)
 	if h == nil {

@@ -11,7 +11,7 @@ import (
 	"github.com/google/uuid"
 )
 
-func TestTheTextOfAKeyIs32BytesInBase62WithAChecksum(t *testing.T) {
+func TestKeyTextFormat(t *testing.T) {
 	seen := map[string]bool{}
 	for range 1000 {
 		text := newText()
@@ -19,20 +19,20 @@ func TestTheTextOfAKeyIs32BytesInBase62WithAChecksum(t *testing.T) {
 			t.Fatalf("text %q", text)
 		}
 		seen[text] = true
-		for i := range text { // a typing error anywhere is one
+		for i := range text { // any single error is detected
 			wrong := []byte(text)
 			wrong[i] = digits[(strings.IndexByte(digits, text[i])+1+len(digits))%len(digits)]
 			if string(wrong) != text && WellFormed(string(wrong)) {
-				t.Fatalf("%q is taken for %q", wrong, text)
+				t.Fatalf("%q is accepted as %q", wrong, text)
 			}
 		}
 		if WellFormed(text[:51]) || WellFormed(text+"0") {
-			t.Fatalf("a part of %q is taken", text)
+			t.Fatalf("a part of %q is accepted", text)
 		}
 	}
 }
 
-func TestAKeyIsStoredAsItsDigestAndOutlivesARestart(t *testing.T) {
+func TestKeyIsStoredAsDigestAndSurvivesRestart(t *testing.T) {
 	r := newRig(t)
 	k := Key{Name: "k", Scopes: []Scope{Send, Read}, Instances: []Instance{{2, "b"}, {1, "a"}}, Recipients: []string{"+49 151 12345678"}, PerMinute: 7, ExpiresAt: later(time.Hour)}
 	made, text, err := r.keys().Create(t.Context(), k, nil)
@@ -42,7 +42,7 @@ func TestAKeyIsStoredAsItsDigestAndOutlivesARestart(t *testing.T) {
 	r.again()
 	raw, err := os.ReadFile(r.path)
 	if err != nil || strings.Contains(string(raw), text) || strings.Contains(string(raw), text[3:40]) {
-		t.Errorf("the file has the text, or %v", err)
+		t.Errorf("the file contains the text, or error: %v", err)
 	}
 	got, err := r.keys().ByText(text, "192.0.2.1")
 	if err != nil {
@@ -54,7 +54,7 @@ func TestAKeyIsStoredAsItsDigestAndOutlivesARestart(t *testing.T) {
 	}
 }
 
-func TestADeletedKeyOpensNothingAlsoAfterARestart(t *testing.T) {
+func TestDeletedKeyIsInvalidAfterRestart(t *testing.T) {
 	r := newRig(t)
 	all := r.keys()
 	k, text, err := all.Create(t.Context(), sound(), nil)
@@ -79,7 +79,7 @@ func TestADeletedKeyOpensNothingAlsoAfterARestart(t *testing.T) {
 	}
 }
 
-func TestWhenAKeyWasUsedLastIsWrittenBehind(t *testing.T) {
+func TestLastUseOfKeyIsStoredAsynchronously(t *testing.T) {
 	r := newRig(t)
 	all := r.keys()
 	k, text, err := all.Create(t.Context(), sound(), nil)
@@ -105,7 +105,7 @@ func TestWhenAKeyWasUsedLastIsWrittenBehind(t *testing.T) {
 	}
 }
 
-func TestAChangeTellsWhetherItNarrows(t *testing.T) {
+func TestChangeReportsNarrowing(t *testing.T) {
 	r := newRig(t)
 	all := r.keys()
 	k, _, err := all.Create(t.Context(), Key{Name: "k", Scopes: []Scope{Send}, Instances: []Instance{{1, "a"}, {2, "b"}}}, nil)
@@ -139,13 +139,13 @@ func TestAChangeTellsWhetherItNarrows(t *testing.T) {
 		t.Errorf("%v", err)
 	}
 	if got, _ := all.Get(k.ID); got.Name != "other" {
-		t.Errorf("a refused change changed %+v", got)
+		t.Errorf("a rejected change modified %+v", got)
 	}
 }
 
-// TestEachCallOfAnAgentIsNotedThatAServerOfAgentsTakes: of two of them as well, that take
-// 120 each in any minute, or one that notes those of two minutes at once; and no key fills the log.
-func TestEachCallOfAnAgentIsNotedThatAServerOfAgentsTakes(t *testing.T) {
+// TestEveryAcceptedAgentCallIsAudited, even with two servers of 120 calls a minute each,
+// or with one that sends two minutes' calls at once; no key fills the log.
+func TestEveryAcceptedAgentCallIsAudited(t *testing.T) {
 	const perMinute, atOnce = 120, 256
 	var b bucket
 	for minute := range 60 {
@@ -155,7 +155,7 @@ func TestEachCallOfAnAgentIsNotedThatAServerOfAgentsTakes(t *testing.T) {
 		}
 		for i := range perMinute {
 			if wait := b.take(perMinute, atOnce, at); wait != 0 {
-				t.Fatalf("call %d of minute %d is not noted", i, minute)
+				t.Fatalf("call %d of minute %d is not audited", i, minute)
 			}
 		}
 	}
@@ -168,14 +168,14 @@ func TestEachCallOfAnAgentIsNotedThatAServerOfAgentsTakes(t *testing.T) {
 		}
 	}
 	if noted > 60*perMinute+atOnce || noted < 60*perMinute {
-		t.Errorf("%d calls are noted in an hour", noted)
+		t.Errorf("%d calls audited in an hour", noted)
 	}
 	if wait := b.take(perMinute, atOnce, begin.Add(-time.Hour)); wait > time.Minute {
 		t.Errorf("with a clock that was set back: %s", wait)
 	}
 }
 
-func TestASessionOutlivesARestartAndEndsInTime(t *testing.T) {
+func TestSessionSurvivesRestartAndExpires(t *testing.T) {
 	r := newRig(t)
 	operator := []byte("the operator's")
 	_, mine, err := NewSessions(r.s).Begin(t.Context(), uuid.UUID{}, operator, time.Time{})
@@ -192,10 +192,10 @@ func TestASessionOutlivesARestartAndEndsInTime(t *testing.T) {
 		t.Errorf("%+v, %v", s, found)
 	}
 	if _, found := all.Find(mine, []byte("another key's")); found {
-		t.Error("the session outlives the operator's key")
+		t.Error("the session survives replacement of the operator's key")
 	}
 	<-time.After(30 * time.Millisecond)
 	if _, found := all.Find(short, nil); found {
-		t.Error("the session outlives its key")
+		t.Error("the session survives its key")
 	}
 }

@@ -8,8 +8,8 @@ import (
 	"postern/store"
 )
 
-// passNeeds: a session or a link, and what is beside it, can be read. One that cannot is
-// swept like what is over.
+// passNeeds checks that a session or link, and what is stored with it, is readable.
+// Unreadable ones are swept like expired ones.
 func passNeeds(what string) func(*store.Lookup) store.Needs {
 	return func(*store.Lookup) store.Needs {
 		return func(key, value []byte) []store.Need {
@@ -29,14 +29,14 @@ func passNeeds(what string) func(*store.Lookup) store.Needs {
 	}
 }
 
-// auditNeeds: a record of the log can be read.
+// auditNeeds checks that an audit record is readable.
 func auditNeeds(*store.Lookup) store.Needs {
 	return func(key, value []byte) []store.Need {
 		if key == nil {
 			return nil
 		}
 		if _, err := decode(key, value); err != nil {
-			return []store.Need{{Why: "the audit log is short of a change"}}
+			return []store.Need{{Why: "a change is missing from the audit log"}}
 		}
 		return nil
 	}

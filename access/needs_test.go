@@ -10,8 +10,8 @@ import (
 	"postern/store"
 )
 
-// TestTheCheckTellsOfPassesAndChangesThatCannotBeRead and of none that can.
-func TestTheCheckTellsOfPassesAndChangesThatCannotBeRead(t *testing.T) {
+// TestCheckReportsUnreadablePassesAndAuditRecords and no readable ones.
+func TestCheckReportsUnreadablePassesAndAuditRecords(t *testing.T) {
 	r := newRig(t)
 	if _, _, err := NewSessions(r.s).Begin(t.Context(), uuid.New(), nil, time.Time{}); err != nil {
 		t.Fatal(err)
@@ -31,7 +31,7 @@ func TestTheCheckTellsOfPassesAndChangesThatCannotBeRead(t *testing.T) {
 		return strings.Join(report.Faults, "\n")
 	}
 	if f := faults(); f != "" {
-		t.Errorf("of what is whole: %s", f)
+		t.Errorf("undamaged file: %s", f)
 	}
 	err := r.s.Update(t.Context(), func(tx *store.Tx) error {
 		for _, bucket := range []string{bucketSessions, bucketLinks, bucketAudit} {
@@ -47,7 +47,7 @@ func TestTheCheckTellsOfPassesAndChangesThatCannotBeRead(t *testing.T) {
 		t.Fatal(err)
 	}
 	f := faults()
-	for why, want := range map[string]int{"a session ends": 4, "a portal link ends": 4, "the audit log is short of a change": 4} {
+	for why, want := range map[string]int{"a session ends": 4, "a portal link ends": 4, "a change is missing from the audit log": 4} {
 		if n := strings.Count(f, why); n != want {
 			t.Errorf("%q %d times, not %d, in\n%s", why, n, want, f)
 		}

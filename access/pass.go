@@ -16,44 +16,43 @@ import (
 	"postern/store"
 )
 
-// newSecret makes what a browser shows, of which the file has the digest only.
+// newSecret makes the secret that a browser presents. The store keeps only its digest.
 func newSecret() string {
 	raw := make([]byte, 32)
-	_, _ = rand.Read(raw) // it never fails
+	_, _ = rand.Read(raw) // never fails
 	return base64.RawURLEncoding.EncodeToString(raw)
 }
 
-// sweepStep is how many records are looked at for some that are over, whenever there is
-// a new one.
+// sweepStep is the number of records that each new pass checks for expired ones.
 const sweepStep = 100
 
-// passes are what secrets stand for, in a bucket of its own: sessions, links. Each has
-// an owner, and ends by itself. The record is under the digest of the secret; beside it
-// an entry is under owner, time and digest, so that those of one owner are found, the
-// oldest first, without a look at all others. An entry whose record is gone counts until
-// its end, and a record without one is swept like any other.
+// passes are expiring secrets in a bucket of their own: sessions, links. Each has an
+// owner. The record is stored under the digest of the secret; an index entry under owner,
+// time and digest finds the passes of one owner, oldest first, without a scan. An entry
+// whose record is gone counts until it expires; a record without an entry is swept like
+// any other.
 type passes struct {
 	store  *store.Store
 	bucket string
-	most   int   // of one owner
-	full   error // of one more; nil: the oldest makes room for it
+	most   int   // maximum per owner
+	full   error // error at the maximum; nil: the oldest is removed instead
 
 	mu sync.Mutex
-	at []byte // where the next sweep begins; nil: at the first record
+	at []byte // start of the next sweep; nil: the first record
 }
 
-// pass is what an entry says.
+// pass is the content of an entry.
 type pass struct {
-	owner any // a part of a key, of the same size for all of a bucket
+	owner any // part of the key, of fixed size within a bucket
 	made  time.Time
 	ends  time.Time
-	id    [sha256.Size]byte // of the secret
+	id    [sha256.Size]byte // digest of the secret
 }
 
 func (p *pass) entry() []byte { return store.Key(p.owner, p.made, p.id) }
 
-// add stores a pass with its record, and tells which others of the owner ended for it.
-// What it costs does not depend on how many there are. Error: full.
+// add stores a pass with its record and returns the passes of the owner that it
+// displaced. The cost does not depend on the number of passes. Error: full.
 func (all *passes) add(ctx context.Context, p pass, record any) (ended [][sha256.Size]byte, err error) {
 	all.mu.Lock()
 	from := all.at
@@ -77,13 +76,13 @@ func (all *passes) add(ctx context.Context, p pass, record any) (ended [][sha256
 	return ended, nil
 }
 
-// makeRoom removes what is over of the owner of p, and the oldest if it has to, which
-// it tells.
+// makeRoom removes the expired passes of the owner of p and, if needed, the oldest one,
+// whose id it returns.
 func (all *passes) makeRoom(tx *store.Tx, p *pass) (ended [][sha256.Size]byte, err error) {
 	var live, gone [][]byte
 	err = tx.Scan(all.bucket, store.Range{Prefix: store.Key(p.owner)}, func(key, value []byte) (bool, error) {
 		switch {
-		case len(key) == sha256.Size: // the record of another
+		case len(key) == sha256.Size: // a record, not an entry
 		case over(key, value, tx.Now()):
 			gone = append(gone, key)
 		default:
@@ -93,7 +92,7 @@ func (all *passes) makeRoom(tx *store.Tx, p *pass) (ended [][sha256.Size]byte, e
 	})
 	if spare := len(live) - all.most + 1; spare > 0 {
 		if all.full != nil {
-			return nil, fmt.Errorf("%w: there are %d, and they end by themselves", all.full, len(live))
+			return nil, fmt.Errorf("%w: the limit is %d; links expire on their own", all.full, len(live))
 		}
 		for _, entry := range live[:spare] {
 			ended = append(ended, idOf(entry))
@@ -107,13 +106,13 @@ func (all *passes) makeRoom(tx *store.Tx, p *pass) (ended [][sha256.Size]byte, e
 	return ended, err
 }
 
-// idOf is the id of the pass that an entry is of.
+// idOf returns the id of the pass of an entry.
 func idOf(entry []byte) [sha256.Size]byte {
 	return [sha256.Size]byte(entry[len(entry)-sha256.Size:])
 }
 
-// sweep removes what is over of the next sweepStep records, and returns where those
-// behind them begin.
+// sweep removes the expired ones among the next sweepStep records and returns where to
+// continue.
 func (all *passes) sweep(tx *store.Tx, from []byte) (next []byte, err error) {
 	var gone [][]byte
 	seen := 0
@@ -132,7 +131,8 @@ func (all *passes) sweep(tx *store.Tx, from []byte) (next []byte, err error) {
 	return next, err
 }
 
-// over reports whether a record or an entry has ended. So has what nobody can read.
+// over reports whether a record or an entry has expired. Unreadable ones count as
+// expired.
 func over(key, value []byte, now time.Time) bool {
 	if len(key) == sha256.Size {
 		var r struct {
@@ -143,7 +143,7 @@ func over(key, value []byte, now time.Time) bool {
 	return len(value) != 8 || bytes.Compare(value, store.Key(now)) <= 0
 }
 
-// entries are those of an owner, the oldest first.
+// entries returns the entries of an owner, oldest first.
 func (all *passes) entries(tx *store.Tx, owner any) (entries [][]byte, err error) {
 	err = tx.Scan(all.bucket, store.Range{Prefix: store.Key(owner)}, func(key, _ []byte) (bool, error) {
 		if len(key) > sha256.Size {

@@ -12,7 +12,7 @@ import (
 	"postern/store"
 )
 
-// inTime runs a test in which time passes as it says, with a data file of its own.
+// inTime runs a test with a data file under the fake clock of synctest.
 func inTime(t *testing.T, run func(t *testing.T, s *store.Store)) {
 	t.Helper()
 	path := filepath.Join(t.TempDir(), "t.db")
@@ -39,9 +39,8 @@ func rows(t *testing.T, s *store.Store, bucket string) int {
 	return n
 }
 
-// TestTheOldestSessionOfAKeyEndsWhenThereIsOneTooMany, and no other: not one that is
-// younger, nor any of another key.
-func TestTheOldestSessionOfAKeyEndsWhenThereIsOneTooMany(t *testing.T) {
+// TestExcessSessionDisplacesTheOldest of the same key, and no other session.
+func TestExcessSessionDisplacesTheOldest(t *testing.T) {
 	inTime(t, func(t *testing.T, s *store.Store) {
 		all, key := NewSessions(s), uuid.New()
 		begin := func(key uuid.UUID) string {
@@ -59,27 +58,27 @@ func TestTheOldestSessionOfAKeyEndsWhenThereIsOneTooMany(t *testing.T) {
 			mine = append(mine, begin(key))
 		}
 		if _, found := all.Find(mine[0], nil); found {
-			t.Error("sessions have no bound")
+			t.Error("sessions are not limited")
 		}
 		for _, cookie := range append(mine[1:], operators) {
 			if _, found := all.Find(cookie, nil); !found {
-				t.Fatal("more than the oldest ended")
+				t.Fatal("more than the oldest session ended")
 			}
 		}
-		for _, cookie := range mine[1:] { // who signed out makes room
+		for _, cookie := range mine[1:] { // signing out makes room
 			session, _ := all.Find(cookie, nil)
 			if err := all.End(t.Context(), session); err != nil {
 				t.Fatal(err)
 			}
 		}
 		if n := rows(t, s, bucketSessions); n != 2 {
-			t.Errorf("%d records are left of one session", n)
+			t.Errorf("one session left %d records", n)
 		}
 	})
 }
 
-// TestALinkIsRefusedWhenAsManyLeadToTheInstance until one of them is over.
-func TestALinkIsRefusedWhenAsManyLeadToTheInstance(t *testing.T) {
+// TestLinkLimitPerInstance: a link is rejected at the limit, until another one expires.
+func TestLinkLimitPerInstance(t *testing.T) {
 	inTime(t, func(t *testing.T, s *store.Store) {
 		all := NewLinks(s)
 		lead := func(instance int64) error {
@@ -98,16 +97,16 @@ func TestALinkIsRefusedWhenAsManyLeadToTheInstance(t *testing.T) {
 		if err := lead(2); err != nil {
 			t.Errorf("to another instance: %v", err)
 		}
-		time.Sleep(time.Hour - 100*time.Millisecond) // the first is over
+		time.Sleep(time.Hour - 100*time.Millisecond) // the first expires
 		if err := lead(1); err != nil {
-			t.Errorf("after the end of one: %v", err)
+			t.Errorf("after one expired: %v", err)
 		}
 	})
 }
 
-// TestWhatIsOverIsSweptThoughItsOwnerNeverComesBack, what no release that there is can
-// read and what a former one wrote, too.
-func TestWhatIsOverIsSweptThoughItsOwnerNeverComesBack(t *testing.T) {
+// TestExpiredPassesOfIdleOwnersAreSwept, including unreadable ones and those of a former
+// release.
+func TestExpiredPassesOfIdleOwnersAreSwept(t *testing.T) {
 	inTime(t, func(t *testing.T, s *store.Store) {
 		all := NewSessions(s)
 		const strangers = 1000
@@ -127,7 +126,7 @@ func TestWhatIsOverIsSweptThoughItsOwnerNeverComesBack(t *testing.T) {
 		comes := 0
 		for ; rows(t, s, bucketSessions) > 2*comes; comes++ {
 			if comes > 2*(2*strangers/sweepStep) {
-				t.Fatalf("%d records are left after %d more sessions", rows(t, s, bucketSessions), comes)
+				t.Fatalf("%d records remain after %d more sessions", rows(t, s, bucketSessions), comes)
 			}
 			if _, _, err := all.Begin(t.Context(), uuid.UUID{}, nil, time.Time{}); err != nil {
 				t.Fatal(err)
@@ -136,9 +135,9 @@ func TestWhatIsOverIsSweptThoughItsOwnerNeverComesBack(t *testing.T) {
 	})
 }
 
-// TestSigningInCostsTheSameHoweverManySessionsThereAre: 10 000 of others make it read and
-// allocate no more.
-func TestSigningInCostsTheSameHoweverManySessionsThereAre(t *testing.T) {
+// TestSignInCostIsIndependentOfSessionCount: 10 000 other sessions add no reads and no
+// allocations.
+func TestSignInCostIsIndependentOfSessionCount(t *testing.T) {
 	inTime(t, func(t *testing.T, s *store.Store) {
 		sessions, links := NewSessions(s), NewLinks(s)
 		cost := func() float64 {
@@ -148,7 +147,7 @@ func TestSigningInCostsTheSameHoweverManySessionsThereAre(t *testing.T) {
 				if err := errors.Join(err, made); err != nil {
 					t.Fatal(err)
 				}
-				time.Sleep(time.Minute) // the link is over
+				time.Sleep(time.Minute) // the link expires
 			})
 		}
 		fill := func(n int) {
@@ -166,7 +165,7 @@ func TestSigningInCostsTheSameHoweverManySessionsThereAre(t *testing.T) {
 				}
 			}
 		}
-		fill(200) // a sweep has its whole step to look at
+		fill(200) // each sweep has a full step to check
 		few := cost()
 		fill(10_000)
 		many := cost()

@@ -14,18 +14,18 @@ import (
 	"postern/store"
 )
 
-// ErrTooManyLinks says that as many links lead to an instance as may.
-var ErrTooManyLinks = errors.New("too many portal links lead to this instance")
+// ErrTooManyLinks reports that the instance has the maximum number of links.
+var ErrTooManyLinks = errors.New("too many portal links for this instance")
 
-// MaxLinkLife is how long a link lasts at most, maxLinks how many of an instance there
-// may be at a time.
+// MaxLinkLife is the longest lifetime of a link, maxLinks the maximum number of links of
+// an instance.
 const (
 	MaxLinkLife = 24 * time.Hour
 	maxLinks    = 100
 )
 
-// Pairing codes that one link asks for within linkCodesIn, and all links of an instance
-// within instanceCodesIn: each rings at the phone of whoever is named.
+// Limits on pairing codes: per link within linkCodesIn, and per instance within
+// instanceCodesIn. Each code notifies the phone of the given number.
 const (
 	maxLinkCodes     = 5
 	linkCodesIn      = 15 * time.Minute
@@ -33,34 +33,34 @@ const (
 	instanceCodesIn  = 24 * time.Hour
 )
 
-// ErrNoLink says that a link ended.
-var ErrNoLink = errors.New("there is no such portal link")
+// ErrNoLink reports that a link has expired or was removed.
+var ErrNoLink = errors.New("portal link not found")
 
-// Link leads somebody without a credential to the pairing of one instance.
+// Link grants access to the pairing of one instance without another credential.
 type Link struct {
 	Instance  int64     `json:"instance"`
-	Key       uuid.UUID `json:"key,omitzero"`    // that made it
-	Digest    []byte    `json:"digest,omitzero"` // of the token that made it, or what stands for the operator's key
+	Key       uuid.UUID `json:"key,omitzero"`    // that created it
+	Digest    []byte    `json:"digest,omitzero"` // of the token that created it, or what stands for the operator's key
 	ExpiresAt time.Time `json:"expiresAt"`
 
-	// Codes is when pairing codes were asked for by the link, the newest maxLinkCodes.
+	// Codes are the times of the last maxLinkCodes pairing codes requested with the link.
 	Codes []time.Time `json:"codes,omitempty"`
 }
 
-// MadeBy reports whether the link was made with a credential that has this digest.
+// MadeBy reports whether the link was created with the credential that has this digest.
 func (l *Link) MadeBy(digest []byte) bool {
 	return len(l.Digest) > 0 && bytes.Equal(l.Digest, digest)
 }
 
-// Links are those that lead to pairings. Its methods may be called from any goroutine.
+// Links holds the portal links. It is safe for concurrent use.
 type Links struct{ passes passes }
 
-// NewLinks returns those in s.
+// NewLinks returns the links in s.
 func NewLinks(s *store.Store) *Links {
 	return &Links{passes{store: s, bucket: bucketLinks, most: maxLinks, full: ErrTooManyLinks}}
 }
 
-// Make stores a link and returns its secret, of which the file has the digest only.
+// Make stores a link and returns its secret, of which the store keeps only the digest.
 // Error: ErrTooManyLinks.
 func (all *Links) Make(ctx context.Context, l Link) (secret string, err error) {
 	secret = newSecret()
@@ -70,7 +70,7 @@ func (all *Links) Make(ctx context.Context, l Link) (secret string, err error) {
 	return secret, nil
 }
 
-// Find returns the link with a secret, unless its time is over.
+// Find returns the link with a secret unless it has expired.
 func (all *Links) Find(secret string) (l Link, found bool) {
 	id := digest(secret)
 	err := all.passes.store.View(func(tx *store.Tx) (err error) {
@@ -80,22 +80,22 @@ func (all *Links) Find(secret string) (l Link, found bool) {
 	return l, err == nil && found && all.passes.store.Now().Before(l.ExpiresAt)
 }
 
-// instanceCodes is when pairing codes were asked for by any link of an instance. It lies
-// beside the links, ends like one, and outlives them.
+// instanceCodes are the times of pairing codes requested with any link of an instance.
+// The record is stored beside the links, expires like one, and outlives them.
 type instanceCodes struct {
 	Codes     []time.Time `json:"codes"`
 	ExpiresAt time.Time   `json:"expiresAt"`
 }
 
-// codesKey is where the codes of an instance are. It has the size of a digest, and no
-// secret has this one.
+// codesKey returns the key of an instance's codes. It has the size of a digest but cannot
+// collide with one.
 func codesKey(instance int64) []byte {
 	return store.Key(make([]byte, sha256.Size-8), instance)
 }
 
-// TakeCode counts a pairing code that is asked for by the link with a secret. It returns
-// how long to wait when the link or its instance has had as many as it may. The counts
-// outlive a restart. Error: ErrNoLink.
+// TakeCode counts a pairing code requested with the link that has a secret. If the limit
+// of the link or of its instance is reached, it returns how long to wait. The counts
+// survive a restart. Error: ErrNoLink.
 func (all *Links) TakeCode(ctx context.Context, secret string) (wait time.Duration, err error) {
 	id := digest(secret)
 	err = all.passes.store.Update(ctx, func(tx *store.Tx) error {
@@ -127,13 +127,13 @@ func (all *Links) TakeCode(ctx context.Context, secret string) (wait time.Durati
 	return wait, nil
 }
 
-// recent are the times that are within a span of now. One after now is of a clock that
-// was set back since; it counts for no longer than the span either.
+// recent returns the times within a span before or after now. Times after now come from a
+// clock that was set back since; they too count no longer than the span.
 func recent(times []time.Time, within time.Duration, now time.Time) []time.Time {
 	return slices.DeleteFunc(slices.Clone(times), func(t time.Time) bool { return now.Sub(t).Abs() >= within })
 }
 
-// untilRoom is how long it takes until there is room for one more of most.
+// untilRoom returns how long it takes until fewer than most times count.
 func untilRoom(times []time.Time, most int, within time.Duration, now time.Time) time.Duration {
 	if len(times) < most {
 		return 0

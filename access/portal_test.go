@@ -8,7 +8,7 @@ import (
 	"postern/store"
 )
 
-func TestCodesOfLinksAreBoundedInTime(t *testing.T) {
+func TestPairingCodeRateLimits(t *testing.T) {
 	inTime(t, func(t *testing.T, s *store.Store) {
 		all := NewLinks(s)
 		link := func() string {
@@ -29,7 +29,7 @@ func TestCodesOfLinksAreBoundedInTime(t *testing.T) {
 		first := link()
 		for range 5 {
 			if take(first) != 0 {
-				t.Fatal("refused")
+				t.Fatal("rejected")
 			}
 		}
 		if wait := take(first); wait <= 0 || wait > 15*time.Minute {
@@ -40,7 +40,7 @@ func TestCodesOfLinksAreBoundedInTime(t *testing.T) {
 		for range 3 {
 			for range 5 {
 				if wait := take(first); wait != 0 {
-					t.Fatalf("refused for %v", wait)
+					t.Fatalf("rejected for %v", wait)
 				}
 			}
 			time.Sleep(15 * time.Minute)
@@ -56,7 +56,7 @@ func TestCodesOfLinksAreBoundedInTime(t *testing.T) {
 			t.Errorf("a day later it waits %v", wait)
 		}
 		if _, err := all.TakeCode(t.Context(), first); !errors.Is(err, ErrNoLink) {
-			t.Errorf("a link that ended: %v", err)
+			t.Errorf("an expired link: %v", err)
 		}
 	})
 }

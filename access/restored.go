@@ -7,13 +7,13 @@ import (
 	"postern/store"
 )
 
-// restoreStep is how many records one commit removes.
+// restoreStep is the number of records that one commit removes.
 const restoreStep = 500
 
-// Restored ends every session and portal link of a file that came from a backup: which
-// of them were ended since, the file does not know. Keys that were deleted since are
-// back for the same reason; keys is how many there are, for somebody to look at. It may
-// be called again, before anything else of this package has the file.
+// Restored ends every session and portal link of a restored file, since the backup does
+// not know which of them ended later. Keys deleted since the backup are valid again for
+// the same reason; keys is the number of keys, for the operator to review. Restored may
+// be repeated, but only before other code of this package uses the file.
 func Restored(ctx context.Context, s *store.Store) (keys int, err error) {
 	for _, bucket := range []string{bucketSessions, bucketLinks} {
 		for n := restoreStep; n == restoreStep; {
@@ -22,7 +22,7 @@ func Restored(ctx context.Context, s *store.Store) (keys int, err error) {
 				return err
 			})
 			if err != nil {
-				return 0, fmt.Errorf("access: end what the backup has of %s: %w", bucket, err)
+				return 0, fmt.Errorf("access: end the restored %s: %w", bucket, err)
 			}
 		}
 	}

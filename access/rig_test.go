@@ -8,12 +8,12 @@ import (
 	"postern/store"
 )
 
-// rig is a data file that can be opened again.
+// rig is a data file that can be reopened.
 type rig struct {
 	t    *testing.T
 	path string
 	s    *store.Store
-	now  func() time.Time // nil: the time of day
+	now  func() time.Time // nil: time.Now
 }
 
 func newRig(t *testing.T) *rig {
@@ -31,7 +31,7 @@ func (r *rig) open() {
 	}
 }
 
-// again is the file after a restart.
+// again reopens the file, as after a restart.
 func (r *rig) again() {
 	r.t.Helper()
 	if err := r.s.Close(); err != nil {
@@ -58,7 +58,7 @@ func (r *rig) book() *Book {
 	return b
 }
 
-// list is what a log has, the newest first.
+// list returns the records of a log, newest first.
 func (r *rig) list(b *Book) []Record {
 	r.t.Helper()
 	page, err := b.List(Filter{}, 0, 0, 1000)
@@ -68,7 +68,7 @@ func (r *rig) list(b *Book) []Record {
 	return page.Records
 }
 
-// sound is a key that breaks no rule.
+// sound returns a valid key.
 func sound() Key { return Key{Name: "k", Scopes: []Scope{Read}} }
 
 func later(d time.Duration) time.Time { return time.Now().Add(d) }

@@ -2,10 +2,10 @@ package access
 
 import "slices"
 
-// Scope is a kind of things that a key may do. The zero value is none.
+// Scope is a group of permissions. The zero value is none.
 type Scope string
 
-// The scopes, in the order in which they are listed to people.
+// The scopes, in display order.
 const (
 	Read       Scope = "read"       // see instances, messages, chats, contacts and groups, and listen to events
 	Send       Scope = "send"       // send messages and act as the account
@@ -23,7 +23,7 @@ func Scopes() []Scope {
 	return []Scope{Read, Send, Manage, Pair, Webhook, Batch, Metrics, Media, Deliveries}
 }
 
-// sorted returns the scopes of a list, each once, in the order of [Scopes].
+// sorted returns the distinct scopes of a list in the order of [Scopes].
 func sorted(given []Scope) []Scope {
 	return slices.DeleteFunc(Scopes(), func(s Scope) bool { return !slices.Contains(given, s) })
 }

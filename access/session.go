@@ -13,38 +13,38 @@ import (
 	"postern/store"
 )
 
-// SessionLife is how long a session lasts.
+// SessionLife is the longest lifetime of a session.
 const SessionLife = 12 * time.Hour
 
-// maxSessions bounds those of one credential: the oldest ends when there is another.
+// maxSessions is the maximum number of sessions of one credential; a new one displaces
+// the oldest.
 const maxSessions = 100
 
-// Session is a browser that was signed in.
+// Session is a signed-in browser.
 type Session struct {
-	Token     [sha256.Size]byte `json:"-"`                 // of its cookie: stands for the session without being it
+	Token     [sha256.Size]byte `json:"-"`                 // digest of its cookie: identifies the session but cannot replace the cookie
 	Key       uuid.UUID         `json:"key,omitzero"`      // zero: the operator's
-	Operator  []byte            `json:"operator,omitzero"` // what the operator's key was bound to, see [Sessions.Begin]
-	CSRF      string            `json:"csrf"`              // what a page sends along with what it changes: random, and of no use without the cookie
+	Operator  []byte            `json:"operator,omitzero"` // the value that stood for the operator's key, see [Sessions.Begin]
+	CSRF      string            `json:"csrf"`              // random token that pages send with changes; useless without the cookie
 	CreatedAt time.Time         `json:"createdAt"`
 	ExpiresAt time.Time         `json:"expiresAt"`
 
-	// Displaced are the tokens of the sessions that ended for this one, told by Begin.
+	// Displaced are the tokens of the sessions that this one displaced, set by Begin.
 	Displaced [][sha256.Size]byte `json:"-"`
 }
 
-// Sessions are those of the browsers that were signed in. Its methods may be called
-// from any goroutine.
+// Sessions holds the browser sessions. It is safe for concurrent use.
 type Sessions struct{ passes passes }
 
-// NewSessions returns those in s.
+// NewSessions returns the sessions in s.
 func NewSessions(s *store.Store) *Sessions {
 	return &Sessions{passes{store: s, bucket: bucketSessions, most: maxSessions}}
 }
 
-// Begin makes a session for a key or, with the zero UUID, for the operator's key,
-// which operator stands for: a value that is another one when that key is replaced,
-// and from which it cannot be found. It ends at expires, when that comes before
-// the end of [SessionLife]. cookie is what a browser shows from then on.
+// Begin creates a session for a key or, with the zero UUID, for the operator's key.
+// operator stands for the operator's key: it changes when that key is replaced, and does
+// not reveal it. The session expires at expires or after [SessionLife], whichever is
+// earlier. The browser presents cookie from then on.
 func (all *Sessions) Begin(ctx context.Context, key uuid.UUID, operator []byte, expires time.Time) (s Session, cookie string, err error) {
 	cookie = newSecret()
 	now := all.passes.store.Now().UTC() // not rounded: of two in a millisecond the older one ends first
@@ -62,9 +62,9 @@ func (s *Session) pass() pass {
 	return pass{owner: s.Key, made: s.CreatedAt, ends: s.ExpiresAt, id: s.Token}
 }
 
-// Find returns the session of a cookie, unless it is over, or stands for an
-// operator's key that was replaced, or is from a release whose CSRF value was made of the
-// cookie. Any error of the store's is one of these.
+// Find returns the session of a cookie. It finds none that has expired, that belongs to a
+// replaced operator's key, or whose CSRF token a former release derived from the cookie.
+// An error of the store counts as not found.
 func (all *Sessions) Find(cookie string, operator []byte) (s Session, found bool) {
 	token := digest(cookie)
 	err := all.passes.store.View(func(tx *store.Tx) (err error) {

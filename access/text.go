@@ -8,11 +8,11 @@ import (
 	"strings"
 )
 
-// Prefix begins the text of every key.
+// Prefix is the prefix of the text of every key.
 const Prefix = "pk_"
 
-// The text of a key is the prefix, 32 random bytes and the CRC-32 (IEEE) of that,
-// both in base62 of a fixed length, the most significant digit first.
+// The text of a key is the prefix, 32 random bytes and their CRC-32 (IEEE), both in
+// base62 of fixed length, most significant digit first.
 const (
 	secretBytes  = 32
 	secretDigits = 43
@@ -20,10 +20,10 @@ const (
 	digits       = "0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz"
 )
 
-// newText makes the text of a key.
+// newText generates the text of a key.
 func newText() string {
 	secret := make([]byte, secretBytes)
-	_, _ = rand.Read(secret) // it never fails
+	_, _ = rand.Read(secret) // never fails
 	text := Prefix + base62(new(big.Int).SetBytes(secret), secretDigits)
 	return text + checkOf(text)
 }
@@ -41,9 +41,8 @@ func checkOf(text string) string {
 	return base62(new(big.Int).SetUint64(uint64(crc32.ChecksumIEEE([]byte(text)))), checkDigits)
 }
 
-// WellFormed reports whether a text could be that of a key: a typing error, or a
-// part that was lost, is told from the text of a key that was never made or is no
-// more.
+// WellFormed reports whether a text has the form and checksum of a key. It tells a typing
+// error or a truncated text from that of an unknown or deleted key.
 func WellFormed(text string) bool {
 	body, found := strings.CutPrefix(text, Prefix)
 	if !found || len(body) != secretDigits+checkDigits || strings.Trim(body, digits) != "" {
@@ -53,5 +52,5 @@ func WellFormed(text string) bool {
 	return checkOf(text[:at]) == text[at:]
 }
 
-// digest is what is kept of a text.
+// digest returns what the store keeps of a text.
 func digest(text string) [sha256.Size]byte { return sha256.Sum256([]byte(text)) }

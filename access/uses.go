@@ -10,10 +10,10 @@ import (
 	"postern/store"
 )
 
-// behind is how late it is noted in the file when a key was used last.
+// behind is the longest delay before the last use of a key is stored.
 const behind = time.Minute
 
-// Start notes the uses of keys from now on, in the background.
+// Start begins storing the uses of keys in the background.
 func (all *Keys) Start() {
 	all.work.Go(func() {
 		t := time.NewTicker(behind)
@@ -25,20 +25,20 @@ func (all *Keys) Start() {
 				return
 			}
 			if err := all.noteUses(all.life); err != nil && all.life.Err() == nil {
-				all.log.Warn("when keys were used last was not stored; trying again in a minute", "error", err)
+				all.log.Warn("the last use of keys was not stored; retrying in a minute", "error", err)
 			}
 		}
 	})
 }
 
-// Stop notes the last uses.
+// Stop stores the remaining uses.
 func (all *Keys) Stop(ctx context.Context) error {
 	all.cancel()
 	all.work.Wait()
 	return all.noteUses(ctx)
 }
 
-// noteUses stores in one commit what was used since the last one; no use costs none.
+// noteUses stores the uses since the last commit, if any, in one commit.
 func (all *Keys) noteUses(ctx context.Context) error {
 	uses := map[uuid.UUID]use{}
 	all.mu.RLock()

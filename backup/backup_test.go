@@ -25,7 +25,7 @@ var thing = store.Bucket{Name: "thing", Owner: "test", Key: "any", Value: "any"}
 
 var secrets = []byte(`{"globalAuthToken":"0123456789abcdef0123456789abcdef","jwtSecret":"fedcba9876543210fedcba9876543210"}`)
 
-// source is a backup of a small data file.
+// source returns the source of a backup of a small data file.
 func source(t *testing.T) Source {
 	t.Helper()
 	path := filepath.Join(t.TempDir(), "p.db")
@@ -67,7 +67,7 @@ func archive(t *testing.T, s Source, to ...age.Recipient) []byte {
 		t.Fatal(err)
 	}
 	if len(to) == 0 && int64(out.Len()) != a.Size() {
-		t.Errorf("%d bytes, and Size says %d", out.Len(), a.Size())
+		t.Errorf("%d bytes, but Size says %d", out.Len(), a.Size())
 	}
 	return out.Bytes()
 }
@@ -81,7 +81,7 @@ func newIdentity(t *testing.T) *age.X25519Identity {
 	return id
 }
 
-func TestABackupIsATarWithAManifestTheDataFileAndTheSecrets(t *testing.T) {
+func TestArchiveMembers(t *testing.T) {
 	raw := archive(t, source(t))
 	tr := tar.NewReader(bytes.NewReader(raw))
 	var names []string
@@ -122,16 +122,16 @@ func TestABackupIsATarWithAManifestTheDataFileAndTheSecrets(t *testing.T) {
 		t.Errorf("secrets %q %v", got, err)
 	}
 	if r, err := store.Check(t.Context(), filepath.Join(folder, "postern.db"), []store.Bucket{thing}); err != nil || r.Records != 300 || len(r.Faults) > 0 {
-		t.Errorf("the data file: %+v %v", r, err)
+		t.Errorf("data file: %+v %v", r, err)
 	}
 }
 
-func TestSecretsCanBeLeftOut(t *testing.T) {
+func TestWriteWithoutSecrets(t *testing.T) {
 	s := source(t)
 	s.Secrets = nil
 	raw := archive(t, s)
 	if bytes.Contains(raw, []byte("jwtSecret")) {
-		t.Error("they are there")
+		t.Error("the archive has secrets")
 	}
 	folder := t.TempDir()
 	if _, err := Extract(t.Context(), bytes.NewReader(raw), folder); err != nil {
@@ -142,7 +142,7 @@ func TestSecretsCanBeLeftOut(t *testing.T) {
 	}
 }
 
-func TestABackupIsReadByItsRecipientsAlone(t *testing.T) {
+func TestEncryptedBackupRequiresItsIdentity(t *testing.T) {
 	mine, yours, other := newIdentity(t), newIdentity(t), newIdentity(t)
 	recipients, err := Recipients([]string{mine.Recipient().String(), yours.Recipient().String()})
 	if err != nil {
@@ -193,9 +193,9 @@ func flipped(raw []byte, at int) []byte {
 	return raw
 }
 
-func TestABackupThatWasCutOffOrChangedAnywhereIsRefused(t *testing.T) {
+func TestTruncatedOrModifiedBackupIsRejected(t *testing.T) {
 	raw := archive(t, source(t))
-	end := len(raw) - 1024 - 512 + len(secrets) // nothing but zeros follows
+	end := len(raw) - 1024 - 512 + len(secrets) // only zeros follow
 	for n := 0; n < end; n += 97 {
 		if _, err := Inspect(t.Context(), bytes.NewReader(raw[:n])); !errors.Is(err, ErrDamaged) && !errors.Is(err, ErrForeign) {
 			t.Fatalf("the first %d bytes of %d: %v", n, len(raw), err)
@@ -205,17 +205,17 @@ func TestABackupThatWasCutOffOrChangedAnywhereIsRefused(t *testing.T) {
 	for at := 0; at < end; at += 61 {
 		_, err := Inspect(t.Context(), bytes.NewReader(flipped(raw, at)))
 		if err == nil {
-			padding++ // of a header or behind a member, or a word of the manifest that nothing depends on
+			padding++ // of a header or after a member, or an irrelevant word of the manifest
 		} else if !errors.Is(err, ErrDamaged) && !errors.Is(err, ErrForeign) && !strings.Contains(err.Error(), "manifest.json") {
 			t.Fatalf("byte %d: %v", at, err)
 		}
 	}
 	if padding > 40 {
-		t.Errorf("%d flips were not noticed", padding)
+		t.Errorf("%d flips went undetected", padding)
 	}
 }
 
-// made is an archive of members as they come.
+// made returns an archive with the given members, in order.
 func made(t *testing.T, members ...any) []byte {
 	t.Helper()
 	var out bytes.Buffer
@@ -240,8 +240,8 @@ func made(t *testing.T, members ...any) []byte {
 	return out.Bytes()
 }
 
-func TestAStrangersArchiveIsRefusedAndWritesNothingElsewhere(t *testing.T) {
-	const digest = "e3b0c44298fc1c149afbf4c8996fb92427ae41e4649b934ca495991b7852b855" // of nothing
+func TestForeignArchiveIsRejectedAndWritesNothing(t *testing.T) {
+	const digest = "e3b0c44298fc1c149afbf4c8996fb92427ae41e4649b934ca495991b7852b855" // of an empty member
 	manifest := func(members string) string { return `{"format":1,"members":[` + members + `]}` }
 	data := `{"name":"postern.db","sha256":"` + digest + `","size":0}`
 	for what, tc := range map[string]struct {
@@ -249,24 +249,24 @@ func TestAStrangersArchiveIsRefusedAndWritesNothingElsewhere(t *testing.T) {
 		want error
 		says string
 	}{
-		"nothing":               {nil, ErrForeign, "no backup"},
-		"a picture":             {[]byte("\x89PNG\r\n\x1a\n" + strings.Repeat("x", 4000)), ErrForeign, "no backup"},
-		"another tar":           {made(t, "README", "hello"), ErrForeign, "its first member is"},
-		"no manifest first":     {made(t, "postern.db", "", "manifest.json", manifest(data)), ErrForeign, "its first member is"},
-		"a manifest of words":   {made(t, "manifest.json", "hello"), ErrForeign, "manifest.json cannot be read"},
+		"nothing":               {nil, ErrForeign, "not a backup"},
+		"a picture":             {[]byte("\x89PNG\r\n\x1a\n" + strings.Repeat("x", 4000)), ErrForeign, "not a backup"},
+		"another tar":           {made(t, "README", "hello"), ErrForeign, "the first member is"},
+		"no manifest first":     {made(t, "postern.db", "", "manifest.json", manifest(data)), ErrForeign, "the first member is"},
+		"a manifest of text":    {made(t, "manifest.json", "hello"), ErrForeign, "unreadable manifest.json"},
 		"an unknown field":      {made(t, "manifest.json", `{"format":1,"members":[`+data+`],"extra":1}`, "postern.db", ""), ErrForeign, `"extra"`},
-		"one in its member":     {made(t, "manifest.json", manifest(strings.Replace(data, `"size"`, `"mode":7,"size"`, 1)), "postern.db", ""), ErrForeign, `"mode"`},
-		"a later format":        {made(t, "manifest.json", `{"format":2}`), ErrForeign, "format is 2"},
+		"a field in its member": {made(t, "manifest.json", manifest(strings.Replace(data, `"size"`, `"mode":7,"size"`, 1)), "postern.db", ""), ErrForeign, `"mode"`},
+		"a later format":        {made(t, "manifest.json", `{"format":2}`), ErrForeign, "format 2 is"},
 		"no data file":          {made(t, "manifest.json", manifest("")), ErrForeign, "no data file"},
 		"an unknown member":     {made(t, "manifest.json", manifest(data+`,{"name":"extra","sha256":"`+digest+`","size":0}`), "postern.db", "", "extra", ""), ErrForeign, `"extra"`},
 		"a way out":             {made(t, "manifest.json", manifest(`{"name":"../../x","sha256":"`+digest+`","size":0}`), "../../x", ""), ErrForeign, "../../x"},
-		"one more than it says": {made(t, "manifest.json", manifest(data), "postern.db", "", "more", "x"), ErrForeign, `"more"`},
-		"twice":                 {made(t, "manifest.json", manifest(data+","+data), "postern.db", "", "postern.db", ""), ErrDamaged, "twice"},
+		"an extra member":       {made(t, "manifest.json", manifest(data), "postern.db", "", "more", "x"), ErrForeign, `"more"`},
+		"twice":                 {made(t, "manifest.json", manifest(data+","+data), "postern.db", "", "postern.db", ""), ErrDamaged, "duplicate"},
 		"another order":         {made(t, "manifest.json", manifest(data), "secrets.json", "x"), ErrDamaged, `"secrets.json"`},
-		"a link":                {made(t, "manifest.json", manifest(data), &tar.Header{Name: "postern.db", Typeflag: tar.TypeSymlink, Linkname: "/etc/passwd"}, ""), ErrDamaged, "in the place of"},
+		"a link":                {made(t, "manifest.json", manifest(data), &tar.Header{Name: "postern.db", Typeflag: tar.TypeSymlink, Linkname: "/etc/passwd"}, ""), ErrDamaged, "instead of"},
 		"another size":          {made(t, "manifest.json", manifest(data), "postern.db", "x"), ErrDamaged, "(1 bytes)"},
 		"another digest":        {made(t, "manifest.json", manifest(strings.Replace(data, "e3b0", "e3b1", 1)), "postern.db", ""), ErrDamaged, "digest"},
-		"no digest":             {made(t, "manifest.json", manifest(strings.Replace(data, digest, "abc", 1)), "postern.db", ""), ErrDamaged, "cannot be"},
+		"no digest":             {made(t, "manifest.json", manifest(strings.Replace(data, digest, "abc", 1)), "postern.db", ""), ErrDamaged, "invalid digest"},
 		"endless secrets":       {made(t, "manifest.json", manifest(data+`,{"name":"secrets.json","sha256":"`+digest+`","size":9999999}`)), ErrDamaged, "secrets.json"},
 		"an endless manifest":   {made(t, "manifest.json", strings.Repeat(" ", maxManifest+1)), ErrForeign, "bytes"},
 	} {
@@ -287,7 +287,7 @@ func TestAStrangersArchiveIsRefusedAndWritesNothingElsewhere(t *testing.T) {
 	}
 }
 
-func TestAFailureOfReadingOrWritingIsToldAsSuch(t *testing.T) {
+func TestReadAndWriteErrorsAreReported(t *testing.T) {
 	boom := errors.New("boom")
 	if _, err := Inspect(t.Context(), io.MultiReader(bytes.NewReader(archive(t, source(t))[:5000]), failing{boom})); !errors.Is(err, boom) || errors.Is(err, ErrDamaged) {
 		t.Errorf("reading: %v", err)
@@ -299,7 +299,7 @@ func TestAFailureOfReadingOrWritingIsToldAsSuch(t *testing.T) {
 		t.Fatal(err)
 	}
 	if err := a.Write(ctx, io.Discard); !errors.Is(err, boom) {
-		t.Errorf("writing for nobody: %v", err)
+		t.Errorf("writing with an ended context: %v", err)
 	}
 	path := filepath.Join(t.TempDir(), "b.tar")
 	if err := WriteFile(path, func(w io.Writer) error { return a.Write(ctx, w) }); !errors.Is(err, boom) {
@@ -312,10 +312,10 @@ func TestAFailureOfReadingOrWritingIsToldAsSuch(t *testing.T) {
 		t.Fatal(err)
 	}
 	if err := WriteFile(path, func(w io.Writer) error { return a.Write(t.Context(), w) }); !errors.Is(err, fs.ErrExist) {
-		t.Errorf("over a file: %v", err)
+		t.Errorf("existing file: %v", err)
 	}
 	if raw, _ := os.ReadFile(path); string(raw) != "precious" {
-		t.Error("it was replaced")
+		t.Error("the file was overwritten")
 	}
 }
 
@@ -323,9 +323,9 @@ type failing struct{ err error }
 
 func (f failing) Read([]byte) (int, error) { return 0, f.err }
 
-// TestWhatFollowsTheEndOfABackupIsRefused, but for zeros that a tool added: of two in one
-// file only the first would be restored.
-func TestWhatFollowsTheEndOfABackupIsRefused(t *testing.T) {
+// TestTrailingDataIsRejected, except zeros added by a tool: of two archives in one file
+// only the first would be restored.
+func TestTrailingDataIsRejected(t *testing.T) {
 	raw := archive(t, source(t))
 	for what, tc := range map[string]struct {
 		behind io.Reader
@@ -338,7 +338,7 @@ func TestWhatFollowsTheEndOfABackupIsRefused(t *testing.T) {
 		"no end at all": {endless{}, ErrDamaged},
 	} {
 		_, err := Inspect(t.Context(), io.MultiReader(bytes.NewReader(raw), tc.behind))
-		if !errors.Is(err, tc.want) || err != nil && !strings.Contains(err.Error(), "behind its end") {
+		if !errors.Is(err, tc.want) || err != nil && !strings.Contains(err.Error(), "after its end") {
 			t.Errorf("%s: %v", what, err)
 		}
 	}

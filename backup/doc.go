@@ -1,29 +1,29 @@
-// Package backup writes a copy of what a Postern must not lose into one archive, and
-// reads it back.
+// Package backup writes the data and secrets of a Postern into one archive, and reads
+// archives.
 //
 // # The archive
 //
 // A tar file with these members, in this order:
 //
-//	manifest.json  what follows: see [Manifest]
-//	postern.db     the data file as it was at one moment
-//	secrets.json   the API key and the secret of tokens; absent when they were left out
+//	manifest.json  description of the members: see [Manifest]
+//	postern.db     a consistent snapshot of the data file
+//	secrets.json   the API key and the secret of tokens; optional
 //
-// With recipients it is encrypted by age (https://age-encryption.org), as a whole.
+// With recipients, the whole archive is encrypted by age (https://age-encryption.org).
 //
-// # What is promised
+// # Guarantees
 //
-// What [Write] wrote without an error is whole: the data file was copied aside at disk
-// speed, its pages and the checksum of each record were held against what was written,
-// and what goes out has the digests that the manifest names. A slow reader of the
-// archive keeps nobody waiting. An archive that was cut off anywhere is noticed by
-// [Extract], which holds every member against the manifest and refuses any other.
+// An archive that [Write] wrote without an error is complete: the snapshot was copied to
+// a separate file first, its pages and the checksum of each record were verified, and the
+// output has the digests that the manifest names. A slow reader of the archive blocks no
+// commits. [Extract] checks every member against the manifest and rejects other members
+// and truncated archives.
 //
-// With [Source].Verify an archive is read as a restore would read it while it is written,
-// before it is encrypted, and a file is read back from the disk before it gets its name:
-// manifest, digests, secrets, every page and record of a plain one; the digest of what was
-// written of an encrypted one, which only its recipients can read.
+// With [Source].Verify the archive is read back as by a restore while it is written,
+// before encryption. A file is also read back from the disk before it gets its name: of a
+// plain archive, the manifest, digests, secrets, and every page and record; of an
+// encrypted one, which only its recipients can read, the digest of the bytes written.
 //
-// [Keeper] makes backups by itself. One is in the folder under its name when it is
-// whole and on the disk; a failure is told and deletes nothing.
+// [Keeper] makes backups on a schedule. A backup appears in the folder under its name
+// only when it is complete and synced. A failure is reported and removes no backup.
 package backup

@@ -18,15 +18,15 @@ import (
 	"filippo.io/age/armor"
 )
 
-// Inspect is Extract without a folder: it says whether an archive is whole.
+// Inspect verifies an archive as Extract does, without writing its members.
 func Inspect(ctx context.Context, r io.Reader, identities ...age.Identity) (Manifest, error) {
 	return Extract(ctx, r, "", identities...)
 }
 
-// Extract reads an archive into folder, which must be empty, and returns what it
-// holds. Nothing of it is to be used when there is an error, which wraps ErrForeign,
-// ErrDamaged, ErrEncrypted or ErrIdentity unless it is one of r, of the folder or of
-// ctx. The files are synced.
+// Extract reads an archive into folder, which must be empty, and returns its manifest.
+// After an error the contents of folder must not be used. The error wraps ErrForeign,
+// ErrDamaged, ErrEncrypted or ErrIdentity unless it comes from r, the folder or ctx.
+// Extract syncs the files.
 func Extract(ctx context.Context, r io.Reader, folder string, identities ...age.Identity) (Manifest, error) {
 	r, err := Opened(ctx, r, identities)
 	if err != nil {
@@ -43,8 +43,8 @@ func Extract(ctx context.Context, r io.Reader, folder string, identities ...age.
 	})
 }
 
-// walk reads a plain archive to its end and calls member for each of its members but the
-// manifest. member reads from to its end and compares the digest.
+// walk reads a plain archive to its end and calls member for each member except the
+// manifest. member must read from to its end and compare the digest.
 func walk(r io.Reader, member func(want Member, from io.Reader) error) (Manifest, error) {
 	t := tar.NewReader(r)
 	m, err := readManifest(t)
@@ -57,7 +57,7 @@ func walk(r io.Reader, member func(want Member, from io.Reader) error) (Manifest
 			return m, cut(err, want.Name)
 		}
 		if h.Name != want.Name || h.Typeflag != tar.TypeReg || h.Size != want.Size {
-			return m, fmt.Errorf("%w: %.100q (%d bytes) is in the place of %s (%d bytes)", ErrDamaged, h.Name, h.Size, want.Name, want.Size)
+			return m, fmt.Errorf("%w: found %.100q (%d bytes) instead of %s (%d bytes)", ErrDamaged, h.Name, h.Size, want.Name, want.Size)
 		}
 		if err := member(want, t); err != nil {
 			return m, err
@@ -65,22 +65,23 @@ func walk(r io.Reader, member func(want Member, from io.Reader) error) (Manifest
 	}
 	switch h, err := t.Next(); {
 	case err == nil:
-		return m, fmt.Errorf("%w: it has the member %.100q, which its manifest does not name", ErrForeign, h.Name)
+		return m, fmt.Errorf("%w: member %.100q is not in its manifest", ErrForeign, h.Name)
 	case !errors.Is(err, io.EOF):
 		return m, cut(err, "the end")
 	}
-	// The rest of the stream says whether an encrypted archive is whole.
+	// The rest of the stream shows whether an encrypted archive is complete.
 	if err := onlyPadding(r); err != nil {
 		return m, err
 	}
 	return m, nil
 }
 
-// maxPadding bounds the zeros behind an archive, which tools add that write in blocks.
+// maxPadding bounds the zeros after an archive, added by tools that write in blocks.
 const maxPadding = 16 << 20
 
-// onlyPadding reads to the end. Anything but zeros there says that the archive is another
-// than was written, such as two in one file, of which only the first would be read.
+// onlyPadding reads r to its end and rejects anything but zeros. Other data would mean
+// that the archive was altered, for example two archives in one file, of which only the
+// first is read.
 func onlyPadding(r io.Reader) error {
 	block, zeros := make([]byte, 64<<10), make([]byte, 64<<10)
 	for n := 0; ; {
@@ -88,18 +89,18 @@ func onlyPadding(r io.Reader) error {
 		n += got
 		switch {
 		case !bytes.Equal(block[:got], zeros[:got]):
-			return fmt.Errorf("%w: behind its end there is more, which was not written with it", ErrDamaged)
+			return fmt.Errorf("%w: unexpected data after its end", ErrDamaged)
 		case errors.Is(err, io.EOF):
 			return nil
 		case err != nil:
 			return cut(err, "the end")
 		case n > maxPadding:
-			return fmt.Errorf("%w: more than %d MiB of zeros are behind its end", ErrDamaged, maxPadding>>20)
+			return fmt.Errorf("%w: more than %d MiB of zeros after its end", ErrDamaged, maxPadding>>20)
 		}
 	}
 }
 
-// Opened is what is behind what encrypts it, until ctx ends. Errors are those of
+// Opened returns the decrypted archive, readable until ctx ends. Errors are those of
 // Extract.
 func Opened(ctx context.Context, r io.Reader, identities []age.Identity) (io.Reader, error) {
 	b := bufio.NewReaderSize(reader{ctx, r}, 64<<10)
@@ -121,7 +122,7 @@ func Opened(ctx context.Context, r io.Reader, identities []age.Identity) (io.Rea
 		return nil, ErrIdentity
 	}
 	if err != nil {
-		return nil, cut(err, "what encrypts it")
+		return nil, cut(err, "the encryption layer")
 	}
 	return plain, nil
 }
@@ -134,9 +135,9 @@ func readManifest(t *tar.Reader) (m Manifest, err error) {
 	case err != nil:
 		return m, cut(err, manifestMember)
 	case h.Name != manifestMember || h.Typeflag != tar.TypeReg:
-		return m, fmt.Errorf("%w: its first member is %.100q, not %s", ErrForeign, h.Name, manifestMember)
+		return m, fmt.Errorf("%w: the first member is %.100q, not %s", ErrForeign, h.Name, manifestMember)
 	case h.Size > maxManifest:
-		return m, fmt.Errorf("%w: its %s has %d bytes", ErrForeign, manifestMember, h.Size)
+		return m, fmt.Errorf("%w: %s has %d bytes", ErrForeign, manifestMember, h.Size)
 	}
 	raw, err := io.ReadAll(t)
 	if err != nil {
@@ -145,7 +146,7 @@ func readManifest(t *tar.Reader) (m Manifest, err error) {
 	return decodeManifest(raw)
 }
 
-// extract writes a member to the file at path, on the disk when it returns nil.
+// extract writes a member to the file at path and syncs it.
 func extract(from io.Reader, want Member, path string) (err error) {
 	f, err := os.OpenFile(path, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o600)
 	if err != nil {
@@ -167,16 +168,16 @@ func copyMember(to io.Writer, from io.Reader, want Member) error {
 		return cut(err, want.Name)
 	}
 	if got := hex.EncodeToString(d.sum.Sum(nil)); got != want.SHA256 {
-		return fmt.Errorf("%w: the digest of %s is %s, and the manifest names %s", ErrDamaged, want.Name, got, want.SHA256)
+		return fmt.Errorf("%w: the digest of %s is %s, but the manifest has %s", ErrDamaged, want.Name, got, want.SHA256)
 	}
 	return nil
 }
 
-// digesting writes to a file and sums up what it got.
+// digesting writes to a file and computes the digest of the data.
 type digesting struct {
 	to     io.Writer
 	sum    hash.Hash
-	failed bool // the file, not what was read
+	failed bool // the file failed, not the source
 }
 
 func (d *digesting) Write(p []byte) (int, error) {
@@ -186,8 +187,8 @@ func (d *digesting) Write(p []byte) (int, error) {
 	return n, err
 }
 
-// reader is a reader until ctx ends. It tells its own errors from those of what it
-// reads.
+// reader reads until ctx ends. It tells its own errors from those of the underlying
+// reader.
 type reader struct {
 	ctx context.Context
 	r   io.Reader
@@ -209,8 +210,8 @@ func (e readError) Unwrap() error { return e.error }
 
 func cut(err error, at string) error { return Cut(err, at, ErrDamaged) }
 
-// Cut says of an error of what Opened returned that the file is damaged there, unless it
-// could not be read at all.
+// Cut turns a read error of what Opened returned into damaged, at that position, unless
+// the source could not be read at all.
 func Cut(err error, at string, damaged error) error {
 	if own, ok := errors.AsType[readError](err); ok {
 		return own.error

@@ -13,34 +13,34 @@ import (
 	"postern/store"
 )
 
-// unfinished and digits are the end of the name of what is being written, or what a kill
-// left of it: a file, or the folder of a restore.
+// unfinished and digits end the name of a file or restore folder that is being written,
+// or that a killed process left.
 const unfinished = ".unfinished-postern-"
 
-// ErrLeft tells that the file is there, whole, though something went wrong: a power cut
-// may take it away.
+// ErrLeft reports that the complete file could not be removed after an error. A power
+// failure may still lose it.
 var ErrLeft = errors.New("the file could not be removed again")
 
-// WriteFile makes the file at path of what write writes: aside, synced, and under its
-// name when it is whole. It replaces no file that is there, which is an error that
-// wraps [fs.ErrExist]; after an error nothing is left, but for ErrLeft. What a kill left
-// in the same folder of an earlier one is removed.
+// WriteFile writes the file at path atomically: to a temporary file, which is synced and
+// then renamed. It never overwrites a file; the error then wraps [fs.ErrExist]. An error
+// leaves no file, except with ErrLeft. WriteFile also removes temporary files that killed
+// processes left in the folder.
 func WriteFile(path string, write func(io.Writer) error) error { return writeFile(path, write, nil) }
 
-// writeFile is WriteFile that calls verify, unless it is nil, with the synced file before
-// it gets its name.
+// writeFile is WriteFile, with an optional verify that checks the synced file before it
+// gets its name.
 func writeFile(path string, write func(io.Writer) error, verify func(f *os.File, size int64) error) (err error) {
 	folder := filepath.Dir(path)
 	switch _, err := os.Lstat(path); {
 	case err == nil:
 		return exists(path)
-	case !errors.Is(err, fs.ErrNotExist): // such as that of a name that is too long
-		return fmt.Errorf("%s: no file of this name can be made: %w", path, pathless(err))
+	case !errors.Is(err, fs.ErrNotExist): // for example, the name is too long
+		return fmt.Errorf("%s: cannot create a file of this name: %w", path, pathless(err))
 	}
 	sweep(folder)
 	f, unlock, err := aside(path)
 	if err != nil {
-		return fmt.Errorf("%s: nothing can be written into the folder %s: %w", path, folder, pathless(err))
+		return fmt.Errorf("%s: cannot write to the folder %s: %w", path, folder, pathless(err))
 	}
 	defer func() { _ = errors.Join(os.Remove(f.Name()), unlock()) }()
 	err = write(&syncing{f: f})
@@ -52,7 +52,7 @@ func writeFile(path string, write func(io.Writer) error, verify func(f *os.File,
 	}
 	if err := errors.Join(err, f.Close()); err != nil {
 		if store.IsFull(err) {
-			err = fmt.Errorf("%w; make room in %s, or choose another folder", err, folder)
+			err = fmt.Errorf("%w; free space in %s or choose another folder", err, folder)
 		}
 		return err
 	}
@@ -60,7 +60,7 @@ func writeFile(path string, write func(io.Writer) error, verify func(f *os.File,
 		if errors.Is(err, fs.ErrExist) {
 			return exists(path)
 		}
-		if err := os.Rename(f.Name(), path); err != nil { // a file system without hard links
+		if err := os.Rename(f.Name(), path); err != nil { // for file systems without hard links
 			return err
 		}
 	}
@@ -73,8 +73,8 @@ func writeFile(path string, write func(io.Writer) error, verify func(f *os.File,
 	return nil
 }
 
-// readBack has verify read what the disk has, and not what the system remembers of it,
-// where that can be asked for.
+// readBack has verify read the file from the disk, bypassing the page cache where the
+// system allows it.
 func readBack(f *os.File, verify func(f *os.File, size int64) error) error {
 	info, err := f.Stat()
 	if err != nil {
@@ -84,8 +84,8 @@ func readBack(f *os.File, verify func(f *os.File, size int64) error) error {
 	return verify(f, info.Size())
 }
 
-// syncing has the disk take a file as it is written. Gigabytes that wait for a sync at the
-// end go out all at once, and the commits of a program on the same disk behind them.
+// syncing flushes a file while it is written. A single sync at the end would write
+// gigabytes at once and delay the commits of a program on the same disk.
 type syncing struct {
 	f        *os.File
 	unsynced int
@@ -103,16 +103,16 @@ func (s *syncing) Write(p []byte) (n int, err error) {
 	return n, err
 }
 
-// aside makes the file that is to be called path when it is whole, with mode 0600, and
-// holds its lock until unlock, where there are locks: whoever sweeps leaves it then.
+// aside creates the temporary file for path with mode 0600 and, where the system supports
+// locks, holds its lock until unlock, so that sweep leaves it alone.
 func aside(path string) (f *os.File, unlock func() error, err error) {
-	for range 5 { // somebody who sweeps may take it away before it is locked
+	for range 5 { // a concurrent sweep may remove it before it is locked
 		if f, err = os.CreateTemp(filepath.Dir(path), begins(filepath.Base(path))+unfinished+"*"); err != nil {
 			return nil, nil, err
 		}
 		unlock, err = store.LockName(f.Name())
 		if !errors.Is(err, store.ErrLocked) && !errors.Is(err, fs.ErrNotExist) {
-			if err != nil { // the file system has none
+			if err != nil { // the file system has no locks
 				unlock = func() error { return nil }
 			}
 			if _, err = os.Lstat(f.Name()); err == nil {
@@ -125,8 +125,8 @@ func aside(path string) (f *os.File, unlock func() error, err error) {
 	return nil, nil, err
 }
 
-// begins is the beginning of a name behind which there is room for more: file systems
-// take 255 bytes, and some 143.
+// begins truncates a name so that a suffix fits: file systems allow 255 bytes, some only
+// 143.
 func begins(name string) string {
 	if len(name) > 100 {
 		return strings.ToValidUTF8(name[:100], "")
@@ -134,31 +134,31 @@ func begins(name string) string {
 	return name
 }
 
-// Folder makes a folder beside the file at path, where what is to take its place can be
-// made ready, and removes what a kill left of one. It is locked until remove; another one
-// that is locked is an error.
+// Folder creates a folder beside the file at path, for preparing its replacement, and
+// removes one that a killed process left. It is locked until remove; if another one is
+// locked, Folder fails.
 func Folder(path string) (folder string, remove func() error, err error) {
 	for _, left := range store.Leftovers(filepath.Dir(path), begins(filepath.Base(path)), unfinished) {
 		unlock, err := taken(left, fs.FileMode.IsDir)
 		if errors.Is(err, store.ErrLocked) {
-			return "", nil, fmt.Errorf("another restore to %s goes on, in %s: wait for its end", path, left)
+			return "", nil, fmt.Errorf("another restore to %s is running, in %s: wait until it ends", path, left)
 		}
 		if err == nil {
 			_ = errors.Join(os.RemoveAll(left), unlock())
 		}
 	}
 	if folder, err = os.MkdirTemp(filepath.Dir(path), begins(filepath.Base(path))+unfinished+"*"); err != nil {
-		return "", nil, fmt.Errorf("nothing can be written into the folder %s: %w; run this command as the user that runs Postern", filepath.Dir(path), pathless(err))
+		return "", nil, fmt.Errorf("cannot write to the folder %s: %w; run this command as the user that runs Postern", filepath.Dir(path), pathless(err))
 	}
 	unlock, err := store.LockName(folder)
 	if err != nil {
-		return "", nil, fmt.Errorf("another restore to %s began at the same moment: %w", path, errors.Join(err, os.RemoveAll(folder)))
+		return "", nil, fmt.Errorf("another restore to %s started at the same time: %w", path, errors.Join(err, os.RemoveAll(folder)))
 	}
 	return folder, func() error { return errors.Join(os.RemoveAll(folder), unlock()) }, nil
 }
 
-// Unfinished is what kills left in a folder of backups, restores and what else WriteFile
-// writes: nobody has it locked, so it is of no use to anybody.
+// Unfinished returns the temporary files that killed processes left in a folder of
+// backups, restores and other outputs of WriteFile: those that no process has locked.
 func Unfinished(folder string) (paths []string) {
 	for _, path := range store.Leftovers(folder, "", unfinished) {
 		unlock, err := taken(path, func(m fs.FileMode) bool { return m.IsRegular() || m.IsDir() })
@@ -170,8 +170,8 @@ func Unfinished(folder string) (paths []string) {
 	return paths
 }
 
-// sweep removes the files of Unfinished. A folder is left to who looks for it by the name
-// of its file.
+// sweep removes the files of Unfinished. It leaves folders, which the next restore to the
+// same file removes.
 func sweep(folder string) {
 	for _, path := range store.Leftovers(folder, "", unfinished) {
 		if unlock, err := taken(path, fs.FileMode.IsRegular); err == nil {
@@ -180,8 +180,8 @@ func sweep(folder string) {
 	}
 }
 
-// taken locks what is there and of the kind, and leaves a link or a pipe of that name
-// alone.
+// taken locks the entry at path if it is of the kind; it leaves links and pipes of that
+// name alone.
 func taken(path string, kind func(fs.FileMode) bool) (unlock func() error, err error) {
 	info, err := os.Lstat(path)
 	switch {
@@ -193,7 +193,7 @@ func taken(path string, kind func(fs.FileMode) bool) (unlock func() error, err e
 	return store.LockName(path)
 }
 
-// pathless is an error without the name of a file that nobody knows.
+// pathless strips the file name, which is a temporary one, from an error.
 func pathless(err error) error {
 	if at, ok := errors.AsType[*fs.PathError](err); ok {
 		return at.Err
@@ -202,19 +202,20 @@ func pathless(err error) error {
 }
 
 func exists(path string) error {
-	return fmt.Errorf("%s is there already; choose another name, or move it away: %w", path, fs.ErrExist)
+	return fmt.Errorf("%s already exists; choose another name or move it: %w", path, fs.ErrExist)
 }
 
-// spare is what writing a file leaves free of a disk: a data file on it has to grow.
+// spare is the disk space that writing a file leaves free, for the data file to grow.
 const spare = store.DefaultMinFree
 
-// room refuses to fill the disk of a folder, unless it is none.
+// room returns an error if the disk of a folder is too small for size. An empty folder is
+// not checked.
 func room(folder string, size int64) error {
 	if folder == "" {
 		return nil
 	}
 	if free, known := store.FreeBytes(folder); known && free < uint64(size)+spare { //nolint:gosec // never negative
-		return fmt.Errorf("%w: %d MiB are needed in %s and %d MiB are free, of which %d MiB are kept free: make room first", syscall.ENOSPC, size>>20, folder, free>>20, spare>>20)
+		return fmt.Errorf("%w: %d MiB are needed in %s; %d MiB are free, of which %d MiB are reserved: free space first", syscall.ENOSPC, size>>20, folder, free>>20, spare>>20)
 	}
 	return nil
 }

@@ -13,9 +13,9 @@ import (
 	"postern/store"
 )
 
-// TestWhatAKillLeftIsRemovedByTheNext, and nothing that somebody else named or that is
-// being written.
-func TestWhatAKillLeftIsRemovedByTheNext(t *testing.T) {
+// TestTemporaryFilesOfKilledProcessesAreRemoved, but no other files and none being
+// written.
+func TestTemporaryFilesOfKilledProcessesAreRemoved(t *testing.T) {
 	folder := t.TempDir()
 	kept := []string{
 		"a.tar.unfinished-postern-", "a.tar.unfinished-postern-12x", "a.tar.new-12", "a.tar.unfinished-postern-7.bak", ".unfinished-postern-7", "living.unfinished-postern-3",
@@ -41,7 +41,7 @@ func TestWhatAKillLeftIsRemovedByTheNext(t *testing.T) {
 	}
 	kept = append(kept, filepath.Base(link), filepath.Base(full), "a.tar")
 	if err := WriteFile(filepath.Join(folder, "a.tar"), func(w io.Writer) error {
-		// While it is written, another command in the same folder leaves it alone.
+		// Another command in the same folder leaves the file being written alone.
 		other := filepath.Join(folder, "b.tar")
 		if err := WriteFile(other, func(io.Writer) error { return nil }); err != nil {
 			return err
@@ -56,7 +56,7 @@ func TestWhatAKillLeftIsRemovedByTheNext(t *testing.T) {
 	}
 	slices.Sort(kept)
 	if got := files(t, folder); !slices.Equal(got, kept) {
-		t.Errorf("there is\n%v instead of\n%v", got, kept)
+		t.Errorf("files are\n%v, want\n%v", got, kept)
 	}
 	if err := unlock(); err != nil {
 		t.Fatal(err)
@@ -66,8 +66,9 @@ func TestWhatAKillLeftIsRemovedByTheNext(t *testing.T) {
 	}
 }
 
-// TestTheFolderOfAKilledRestoreIsRemovedByTheNextOfTheSameFile, and no other one.
-func TestTheFolderOfAKilledRestoreIsRemovedByTheNextOfTheSameFile(t *testing.T) {
+// TestFolderOfKilledRestoreIsRemoved by the next restore to the same file, and no other
+// folder.
+func TestFolderOfKilledRestoreIsRemoved(t *testing.T) {
 	beside := t.TempDir()
 	path := filepath.Join(beside, "postern.db")
 	kept := []string{"other.db.unfinished-postern-1", "postern.db.restore-20260101", "postern.db.unfinished-postern-mine"}
@@ -81,7 +82,7 @@ func TestTheFolderOfAKilledRestoreIsRemovedByTheNextOfTheSameFile(t *testing.T) 
 		t.Fatal(err)
 	}
 	if _, _, err := Folder(path); err == nil {
-		t.Error("two restores of one file at once")
+		t.Error("two concurrent restores to one file")
 	}
 	if err := WriteFile(filepath.Join(beside, "x"), func(io.Writer) error { return nil }); err != nil {
 		t.Fatal(err)
@@ -93,12 +94,13 @@ func TestTheFolderOfAKilledRestoreIsRemovedByTheNextOfTheSameFile(t *testing.T) 
 		t.Fatal(err)
 	}
 	if got := files(t, beside); !slices.Equal(got, append(kept, "x")) {
-		t.Errorf("there is %v", got)
+		t.Errorf("folder has %v", got)
 	}
 }
 
-// TestAFileMayHaveALongName, as long as the file system takes it; else the error says so.
-func TestAFileMayHaveALongName(t *testing.T) {
+// TestLongFileNames are accepted up to the limit of the file system, with an error beyond
+// it.
+func TestLongFileNames(t *testing.T) {
 	folder := t.TempDir()
 	writes := func(w io.Writer) error {
 		_, err := io.WriteString(w, "whole")
@@ -110,7 +112,7 @@ func TestAFileMayHaveALongName(t *testing.T) {
 			t.Errorf("%d bytes: %v", len(name), err)
 		}
 		if err := WriteFile(path, writes); !errors.Is(err, fs.ErrExist) {
-			t.Errorf("%d bytes, once more: %v", len(name), err)
+			t.Errorf("%d bytes, again: %v", len(name), err)
 		}
 		into, remove, err := Folder(path)
 		if err != nil {
@@ -118,7 +120,7 @@ func TestAFileMayHaveALongName(t *testing.T) {
 			continue
 		}
 		if _, _, err := Folder(path); err == nil {
-			t.Errorf("%d bytes: two restores at once, into %s", len(name), into)
+			t.Errorf("%d bytes: two concurrent restores, into %s", len(name), into)
 		}
 		if err := remove(); err != nil {
 			t.Error(err)
@@ -129,7 +131,7 @@ func TestAFileMayHaveALongName(t *testing.T) {
 		asked = true
 		return nil
 	})
-	if err == nil || asked || !strings.Contains(err.Error(), "no file of this name can be made: file name too long") {
+	if err == nil || asked || !strings.Contains(err.Error(), "cannot create a file of this name: file name too long") {
 		t.Errorf("256 bytes: %v; written: %v", err, asked)
 	}
 	if got := Unfinished(folder); len(got) > 0 {

@@ -18,41 +18,41 @@ import (
 	"postern/store"
 )
 
-// KeeperConfig tells a [Keeper] what to do. Dir, Every, Keep and Make are required.
+// KeeperConfig configures a [Keeper]. Dir, Every, Keep and Make are required.
 type KeeperConfig struct {
-	Dir        string        // where backups are kept; made when missing
-	ID         string        // of the data file; backups of others in Dir are left alone. Empty: there are none
-	Every      time.Duration // from one to the next
-	Keep       int           // so many are kept, the newest
+	Dir        string        // folder of the backups; created if missing
+	ID         string        // of the data file; backups of others in Dir are ignored. Empty: there are none
+	Every      time.Duration // interval
+	Keep       int           // number of backups to keep
 	Recipients []age.Recipient
 
-	// Make makes what is to be written; release is called in any case.
+	// Make returns the archive to write; release is always called.
 	Make func(context.Context) (a *Archive, release func() error, err error)
 
 	Logger *slog.Logger     // nil: silent
-	Now    func() time.Time // nil: the machine's clock
+	Now    func() time.Time // nil: time.Now
 }
 
 const (
 	lookEvery  = time.Minute      // the clock may be set, and the machine may sleep
-	retryAfter = 10 * time.Minute // after a failure, unless the next one is due before
+	retryAfter = 10 * time.Minute // after a failure, unless the next backup is due sooner
 )
 
-// Keeper makes backups by itself.
+// Keeper makes backups on a schedule.
 type Keeper struct {
 	cfg  KeeperConfig
 	stop context.CancelFunc
 	done chan struct{}
 
 	mu       sync.Mutex
-	last     time.Time // of the newest that is whole; zero when there is none
+	last     time.Time // time of the newest complete backup; zero if none
 	bytes    int64     // its size
-	failed   error     // of the last attempt; nil: it went well
+	failed   error     // error of the last attempt; nil: success
 	failedAt time.Time
 }
 
-// NewKeeper returns a keeper that begins with Start. The newest backup of the
-// data file that is in the folder already counts as its last one.
+// NewKeeper returns a keeper, to be started with Start. The newest backup of the data
+// file in the folder counts as its last one.
 func NewKeeper(cfg KeeperConfig) *Keeper {
 	if cfg.Logger == nil {
 		cfg.Logger = slog.New(slog.DiscardHandler)
@@ -68,7 +68,7 @@ func NewKeeper(cfg KeeperConfig) *Keeper {
 	return k
 }
 
-// Start has backups made from now on, the first at once when one is due.
+// Start begins making backups, at once if one is due.
 func (k *Keeper) Start() {
 	ctx, stop := context.WithCancel(context.Background())
 	k.stop = stop
@@ -89,7 +89,7 @@ func (k *Keeper) Start() {
 	}()
 }
 
-// Stop ends the one that is being made, of which nothing is left.
+// Stop cancels a backup in progress, which leaves no file.
 func (k *Keeper) Stop(ctx context.Context) error {
 	k.stop()
 	select {
@@ -100,7 +100,7 @@ func (k *Keeper) Stop(ctx context.Context) error {
 	}
 }
 
-// due is when the next one is to be made.
+// due returns when the next backup is due.
 func (k *Keeper) due() time.Time {
 	k.mu.Lock()
 	defer k.mu.Unlock()
@@ -114,47 +114,48 @@ func (k *Keeper) due() time.Time {
 	return k.last.Add(k.cfg.Every)
 }
 
-// LastSuccess is of when the newest backup is; zero when there is none.
+// LastSuccess returns the time of the newest backup, zero if there is none.
 func (k *Keeper) LastSuccess() time.Time {
 	k.mu.Lock()
 	defer k.mu.Unlock()
 	return k.last
 }
 
-// State is how the backups of a [Keeper] stand.
+// State is the state of a [Keeper].
 type State struct {
-	Every    time.Duration // from one to the next
-	Last     time.Time     // of when the newest is; zero when there is none
-	Bytes    int64         // its size; 0 when it is not known
-	Failed   error         // why the last attempt failed; nil when it did not
-	FailedAt time.Time     // when it did
+	Every    time.Duration // interval
+	Last     time.Time     // time of the newest backup; zero if none
+	Bytes    int64         // its size; 0 if unknown
+	Failed   error         // error of the last attempt; nil: success
+	FailedAt time.Time     // time of that failure
 }
 
-// State is that of now.
+// State returns the current state.
 func (k *Keeper) State() State {
 	k.mu.Lock()
 	defer k.mu.Unlock()
 	return State{Every: k.cfg.Every, Last: k.last, Bytes: k.bytes, Failed: k.failed, FailedAt: k.failedAt}
 }
 
-// Warning says in words for people that the last attempt failed; empty when it did not.
+// Warning returns a message for users if the last attempt failed, or else an empty
+// string.
 func (k *Keeper) Warning() string {
 	k.mu.Lock()
 	defer k.mu.Unlock()
 	if k.failed == nil {
 		return ""
 	}
-	last := "there is none yet"
+	last := "there is no backup yet"
 	if !k.last.IsZero() {
-		last = "the newest is of " + k.last.UTC().Format(time.RFC3339)
+		last = "the newest backup is of " + k.last.UTC().Format(time.RFC3339)
 	}
-	return "the last backup failed, and the log says why; " + last // anybody may read it
+	return "the last backup failed, see the log; " + last // shown without authentication
 }
 
 func (k *Keeper) keep(ctx context.Context) {
 	began := time.Now()
 	name, err := k.make(ctx)
-	if errors.Is(err, store.ErrSnapshotting) { // of somebody who asked for one just now
+	if errors.Is(err, store.ErrSnapshotting) { // another backup is being made on request
 		select {
 		case <-ctx.Done():
 		case <-time.After(lookEvery):
@@ -171,10 +172,10 @@ func (k *Keeper) keep(ctx context.Context) {
 	}
 	k.mu.Unlock()
 	if err != nil {
-		k.cfg.Logger.Error("no backup could be made; it is tried again, and those that are there are kept", "folder", k.cfg.Dir, "error", err)
+		k.cfg.Logger.Error("backup failed; retrying, existing backups are kept", "folder", k.cfg.Dir, "error", err)
 		return
 	}
-	k.cfg.Logger.Info("a backup was made", "file", filepath.Join(k.cfg.Dir, name), "took", time.Since(began).Round(time.Millisecond))
+	k.cfg.Logger.Info("backup written", "file", filepath.Join(k.cfg.Dir, name), "took", time.Since(began).Round(time.Millisecond))
 	if err := k.prune(name); err != nil {
 		k.cfg.Logger.Warn("old backups could not be removed", "folder", k.cfg.Dir, "error", err)
 	}
@@ -204,7 +205,7 @@ func (k *Keeper) make(ctx context.Context) (name string, err error) {
 	return name, nil
 }
 
-// sizeOf is the size of a backup, 0 when it cannot be told.
+// sizeOf returns the size of a backup, 0 if unknown.
 func sizeOf(dir, name string) int64 {
 	info, err := os.Stat(filepath.Join(dir, name))
 	if err != nil {
@@ -217,12 +218,11 @@ func sizeOf(dir, name string) int64 {
 type kept struct {
 	name string
 	at   time.Time
-	id   string // the beginning of that of the data file; empty in names of former releases
+	id   string // prefix of the data file's ID; empty in names of former releases
 }
 
-// Newest is the newest backup of the data file with that ID in a folder that programs make
-// backups into, and of when it is; the name is empty when there is none. An empty id is
-// any.
+// Newest returns the newest backup of the data file with that ID in a folder, and its
+// time. The name is empty if there is none. An empty id matches any data file.
 func Newest(dir, id string) (name string, at time.Time, err error) {
 	all, err := list(dir, id)
 	if err != nil || len(all) == 0 {
@@ -232,7 +232,7 @@ func Newest(dir, id string) (name string, at time.Time, err error) {
 	return last.name, last.at, nil
 }
 
-// Of is the backup of that second, of whichever data file.
+// Of returns the backup of that second, of any data file.
 func Of(dir string, second time.Time) (name string, at time.Time, err error) {
 	all, err := list(dir, "")
 	for _, k := range all {
@@ -243,9 +243,9 @@ func Of(dir string, second time.Time) (name string, at time.Time, err error) {
 	return "", time.Time{}, err
 }
 
-// list returns the backups in a folder that are of the data file with that ID, or of any,
-// the oldest first. Those that do not say whose they are belong to it as long as there are
-// none of others.
+// list returns the backups in a folder of the data file with that ID, or of any, oldest
+// first. Backups without an ID in their name count as its own if the folder has none of
+// other data files.
 func list(dir, id string) (all []kept, err error) {
 	files, err := os.ReadDir(dir)
 	if err != nil {
@@ -265,7 +265,7 @@ func list(dir, id string) (all []kept, err error) {
 	return all, nil
 }
 
-// parse reads what Name made.
+// parse parses a name made by Name.
 func parse(name string) (k kept, is bool) {
 	when, ours := strings.CutPrefix(name, "postern-")
 	when, plain := strings.CutSuffix(strings.TrimSuffix(when, ".age"), ".tar")
@@ -280,13 +280,13 @@ func parse(name string) (k kept, is bool) {
 	return kept{name, at, id}, err == nil
 }
 
-// prune removes the oldest of this data file beyond those to be kept, and never the one
-// just made.
+// prune removes the oldest backups of this data file beyond Keep, but never the one just
+// made.
 func (k *Keeper) prune(made string) error {
 	all, err := list(k.cfg.Dir, k.cfg.ID)
 	all = slices.DeleteFunc(all, func(f kept) bool { return f.name == made })
 	now := k.cfg.Now()
-	slices.SortStableFunc(all, func(a, b kept) int { // names of the future are of a clock that was ahead before
+	slices.SortStableFunc(all, func(a, b kept) int { // names in the future come from a clock that was ahead
 		switch future := a.at.After(now); {
 		case future == b.at.After(now):
 			return 0

@@ -15,7 +15,7 @@ import (
 	"postern/store"
 )
 
-// kept runs fn on a keeper into folder, in a bubble with its own clock.
+// kept runs fn with a keeper of folder, under the fake clock of synctest.
 func keeping(t *testing.T, folder string, fn func(t *testing.T, k *Keeper, fail *atomic.Pointer[error])) {
 	t.Helper()
 	keepingOf(t, folder, "", fn)
@@ -58,7 +58,7 @@ func files(t *testing.T, folder string) (names []string) {
 	return names
 }
 
-func TestBackupsAreMadeOnTimeAndTheNewestAreKept(t *testing.T) {
+func TestScheduleAndRetention(t *testing.T) {
 	folder := filepath.Join(t.TempDir(), "new", "backups")
 	if err := os.MkdirAll(folder, 0o700); err != nil {
 		t.Fatal(err)
@@ -84,7 +84,7 @@ func TestBackupsAreMadeOnTimeAndTheNewestAreKept(t *testing.T) {
 			t.Errorf("after some hours: %v", got)
 		}
 		if last := k.LastSuccess(); time.Since(last) > time.Hour+2*time.Minute || k.Warning() != "" {
-			t.Errorf("the last is of %v, warning %q", last, k.Warning())
+			t.Errorf("last success %v, warning %q", last, k.Warning())
 		}
 	})
 	for _, name := range files(t, folder) {
@@ -100,15 +100,15 @@ func TestBackupsAreMadeOnTimeAndTheNewestAreKept(t *testing.T) {
 		}
 		_ = f.Close()
 	}
-	// The next program goes on where this one was.
+	// The next program continues from the existing backups.
 	keeping(t, folder, func(t *testing.T, k *Keeper, _ *atomic.Pointer[error]) {
 		if k.LastSuccess().IsZero() {
-			t.Error("it knows of no backup")
+			t.Error("the existing backup was not found")
 		}
 	})
 }
 
-func TestAFailedBackupIsToldTriedAgainAndDeletesNothing(t *testing.T) {
+func TestFailedBackupIsReportedAndRetried(t *testing.T) {
 	folder := t.TempDir()
 	keeping(t, folder, func(t *testing.T, k *Keeper, fail *atomic.Pointer[error]) {
 		time.Sleep(3*time.Hour + 10*time.Minute)
@@ -121,7 +121,7 @@ func TestAFailedBackupIsToldTriedAgainAndDeletesNothing(t *testing.T) {
 		if after := files(t, folder); !slices.Equal(before, after) {
 			t.Errorf("%v became %v", before, after)
 		}
-		if w := k.Warning(); !strings.Contains(w, "the last backup failed") || strings.Contains(w, "folder") || !strings.Contains(w, "the newest is of 2") {
+		if w := k.Warning(); !strings.Contains(w, "the last backup failed") || strings.Contains(w, "folder") || !strings.Contains(w, "the newest backup is of 2") {
 			t.Errorf("warning %q", w)
 		}
 		if time.Since(k.LastSuccess()) < 10*time.Hour {
@@ -131,19 +131,19 @@ func TestAFailedBackupIsToldTriedAgainAndDeletesNothing(t *testing.T) {
 		time.Sleep(retryAfter + lookEvery)
 		synctest.Wait()
 		if after := files(t, folder); slices.Equal(before, after) || k.Warning() != "" {
-			t.Errorf("it was not tried again: %v, %q", after, k.Warning())
+			t.Errorf("no retry: %v, %q", after, k.Warning())
 		}
 		busy := error(store.ErrSnapshotting)
 		fail.Store(&busy)
 		time.Sleep(2 * time.Hour)
 		synctest.Wait()
 		if k.Warning() != "" {
-			t.Errorf("somebody else's backup is a failure: %q", k.Warning())
+			t.Errorf("a concurrent backup counts as a failure: %q", k.Warning())
 		}
 	})
 }
 
-func TestTheStateOfBackupsTellsTheNewestItsSizeAndWhyTheLastAttemptFailed(t *testing.T) {
+func TestKeeperState(t *testing.T) {
 	folder := t.TempDir()
 	keeping(t, folder, func(t *testing.T, k *Keeper, fail *atomic.Pointer[error]) {
 		time.Sleep(time.Minute)
@@ -175,15 +175,15 @@ func TestTheStateOfBackupsTellsTheNewestItsSizeAndWhyTheLastAttemptFailed(t *tes
 	}
 }
 
-// TestOfEachDataFileSoManyAreKept where two programs have the same folder, and the newest
-// of each is its own.
-func TestOfEachDataFileSoManyAreKept(t *testing.T) {
+// TestRetentionPerDataFile: two programs share a folder, and each counts only its own
+// backups.
+func TestRetentionPerDataFile(t *testing.T) {
 	folder := t.TempDir()
 	const red, blue = "0123456789abcdef0123456789abcdef", "fedcba9876543210fedcba9876543210"
 	hours := func(id string, n int) {
 		keepingOf(t, folder, id, func(t *testing.T, k *Keeper, _ *atomic.Pointer[error]) {
 			if !k.LastSuccess().IsZero() {
-				t.Errorf("%s takes another's backup of %v for its own", id, k.LastSuccess())
+				t.Errorf("%s counts another's backup of %v as its own", id, k.LastSuccess())
 			}
 			time.Sleep(time.Duration(n) * time.Hour)
 			synctest.Wait()
@@ -195,7 +195,7 @@ func TestOfEachDataFileSoManyAreKept(t *testing.T) {
 	for _, name := range files(t, folder) {
 		k, is := parse(name)
 		if !is {
-			t.Errorf("%s is no name of a backup", name)
+			t.Errorf("%s was not parsed as a backup", name)
 		}
 		of[k.id]++
 	}
@@ -204,14 +204,14 @@ func TestOfEachDataFileSoManyAreKept(t *testing.T) {
 	}
 	for _, id := range []string{red, blue} {
 		if name, _, err := Newest(folder, id); err != nil || !strings.Contains(name, "-"+id[:8]+".tar") {
-			t.Errorf("the newest of %s is %q, %v", id, name, err)
+			t.Errorf("newest of %s: %q, %v", id, name, err)
 		}
 	}
 }
 
-// TestBackupsOfAFormerReleaseAreKeptAndRemovedLikeOwn, but for a folder that others use:
-// there nobody knows whose they are.
-func TestBackupsOfAFormerReleaseAreKeptAndRemovedLikeOwn(t *testing.T) {
+// TestBackupsOfFormerReleaseCountAsOwn, unless other data files use the folder: then
+// their owner is unknown.
+func TestBackupsOfFormerReleaseCountAsOwn(t *testing.T) {
 	const own, other = "0123456789abcdef0123456789abcdef", "fedcba98"
 	former := []string{"postern-19990101T000000Z.tar", "postern-19990102T000000Z.tar.age", "postern-19990103T000000Z.tar", "postern-19990104T000000Z.tar"}
 	for what, beside := range map[string][]string{"alone": nil, "beside another": {"postern-19990105T000000Z-" + other + ".tar"}} {
@@ -235,8 +235,8 @@ func TestBackupsOfAFormerReleaseAreKeptAndRemovedLikeOwn(t *testing.T) {
 	}
 }
 
-// TestBackupsNamedByClockAheadGoFirst has backups in the folder that were made under a clock that was ten years
-// ahead: they do not push out those of the days that follow.
+// TestBackupsNamedByClockAheadGoFirst: backups made under a clock ten years ahead do not
+// displace those of the following days.
 func TestBackupsNamedByClockAheadGoFirst(t *testing.T) {
 	folder := t.TempDir()
 	const id = "0123456789abcdef0123456789abcdef"
@@ -247,7 +247,7 @@ func TestBackupsNamedByClockAheadGoFirst(t *testing.T) {
 		}
 	}
 	keepingOf(t, folder, id, func(t *testing.T, _ *Keeper, _ *atomic.Pointer[error]) {
-		for hours, ahead := range []int{2, 1, 0} { // of three that are kept
+		for hours, ahead := range []int{2, 1, 0} { // three are kept
 			time.Sleep(time.Minute)
 			synctest.Wait()
 			names := files(t, folder)

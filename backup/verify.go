@@ -13,23 +13,21 @@ import (
 	"filippo.io/age"
 )
 
-// DigestTrailer is the HTTP trailer of an encrypted backup that a program sends: the SHA-256
-// of the body, in hexadecimal digits. It comes after the last byte, once the backup was
-// verified.
+// DigestTrailer is the HTTP trailer of an encrypted backup: the SHA-256 of the body in
+// hexadecimal. It is sent after the last byte, once the backup has been verified.
 const DigestTrailer = "X-Postern-Sha256"
 
-// Checks are the rules for the content of an archive that this package does not know. A
-// nil field accepts anything.
+// Checks are the content rules of other packages. A nil field accepts anything.
 type Checks struct {
-	// Secrets holds secrets.json against the rules by which a restore and a start read it.
+	// Secrets checks secrets.json as a restore and a start do.
 	Secrets func(raw []byte) error
 	// Data reads every page and record of a data file of size bytes.
 	Data func(ctx context.Context, r io.ReaderAt, size int64) error
 }
 
-// ErrUnverified is wrapped by the errors of an archive that was written and cannot be
+// ErrUnverified is wrapped by the error of an archive that was written but cannot be
 // restored.
-var ErrUnverified = errors.New("the backup that was written cannot be restored")
+var ErrUnverified = errors.New("the backup was written but cannot be restored")
 
 func unverified(err error) error {
 	if err == nil {
@@ -38,13 +36,13 @@ func unverified(err error) error {
 	return fmt.Errorf("%w: %w", ErrUnverified, err)
 }
 
-// Stream verifies a plain archive that cannot be read twice: the manifest, the digest of
-// each member, and the secrets. Its memory is bounded.
+// Stream verifies a plain archive that can be read only once: the manifest, the digest of
+// each member, and the secrets. It uses bounded memory.
 func (c *Checks) Stream(ctx context.Context, r io.Reader) (Manifest, error) {
 	return walk(reader{ctx, r}, func(want Member, from io.Reader) error {
 		var secrets bytes.Buffer
 		to := io.Discard
-		if want.Name == SecretsMember { // of maxSecrets at most
+		if want.Name == SecretsMember { // at most maxSecrets bytes
 			to = &secrets
 		}
 		if err := copyMember(to, from, want); err != nil {
@@ -59,14 +57,14 @@ func (c *Checks) Stream(ctx context.Context, r io.Reader) (Manifest, error) {
 	})
 }
 
-// File verifies a plain archive in a file: what Stream does, and every page and record of
-// the data file. Its memory does not grow with the archive but for a bit a page.
+// File verifies a plain archive in a file: as Stream does, and every page and record of
+// the data file. Besides one bit per page, its memory does not grow with the archive.
 func (c *Checks) File(ctx context.Context, f io.ReaderAt, size int64) (m Manifest, err error) {
 	if m, err = c.Stream(ctx, io.NewSectionReader(f, 0, size)); err != nil || c.Data == nil {
 		return m, err
 	}
-	// The tar reader takes whole blocks of a seekable file, so that after the header of a
-	// member the file stands at its content.
+	// The tar reader takes whole blocks of a seekable file, so that after a member's
+	// header the file is positioned at its content.
 	whole := io.NewSectionReader(f, 0, size)
 	_, err = walk(whole, func(want Member, from io.Reader) error {
 		if want.Name != DataMember {
@@ -85,21 +83,20 @@ func (c *Checks) File(ctx context.Context, f io.ReaderAt, size int64) (m Manifes
 	return m, err
 }
 
-// writeVerified writes the plain archive, and has it read at the same time when there are
-// checks.
+// writeVerified writes the plain archive and, with checks, verifies it concurrently.
 func (a *Archive) writeVerified(ctx context.Context, w io.Writer) error {
 	if a.source.Verify == nil {
 		return a.write(w)
 	}
 	r, tee := io.Pipe()
 	read := make(chan error, 1)
-	go func() { // ends with the archive, or with the first fault in it
+	go func() { // ends with the archive, or at the first fault in it
 		_, err := a.source.Verify.Stream(ctx, r)
 		_ = r.CloseWithError(io.ErrClosedPipe)
 		read <- err
 	}()
 	err := a.write(verifying{w, tee})
-	_ = tee.CloseWithError(err) // nil: the end
+	_ = tee.CloseWithError(err) // nil means EOF
 	fault := <-read
 	if err != nil {
 		return err
@@ -107,7 +104,7 @@ func (a *Archive) writeVerified(ctx context.Context, w io.Writer) error {
 	return unverified(fault)
 }
 
-// verifying writes to w and, as long as somebody reads there, to tee.
+// verifying writes to w and, until its reader ends, to tee.
 type verifying struct {
 	w   io.Writer
 	tee *io.PipeWriter
@@ -117,15 +114,15 @@ type verifying struct {
 func (v verifying) Write(p []byte) (int, error) {
 	n, err := v.w.Write(p)
 	if err == nil {
-		_, _ = v.tee.Write(p) // the reader has ended when it fails, and says why
+		_, _ = v.tee.Write(p) // fails once the reader has ended, which returns the cause
 	}
 	return n, err
 }
 
-// Save writes the archive into a file, as [WriteFile] does. With Source.Verify it reads the
-// file back from the disk before the file gets its name: a plain archive as
-// [Checks.File] does, an encrypted one, which only its recipients can read, by the digest
-// of what was written.
+// Save writes the archive to a file, as [WriteFile] does. With Source.Verify it reads the
+// file back from the disk before it gets its name: a plain archive as by [Checks.File];
+// of an encrypted one, which only its recipients can read, it compares the digest of the
+// bytes written.
 func (a *Archive) Save(ctx context.Context, path string, recipients ...age.Recipient) error {
 	write := func(w io.Writer) error { return a.Write(ctx, w, recipients...) }
 	switch {
@@ -140,8 +137,8 @@ func (a *Archive) Save(ctx context.Context, path string, recipients ...age.Recip
 	})
 }
 
-// WriteDigested is [WriteFile] that reads the file back from the disk and compares its
-// digest with that of what was written.
+// WriteDigested is [WriteFile] that reads the file back from the disk and compares the
+// digest of the bytes written.
 func WriteDigested(ctx context.Context, path string, write func(io.Writer) error) error {
 	sum := sha256.New()
 	return writeFile(path, func(w io.Writer) error { return write(io.MultiWriter(w, sum)) }, func(f *os.File, size int64) error {
@@ -155,13 +152,13 @@ func sameDigest(r io.Reader, want hash.Hash) error {
 		return err
 	}
 	if !bytes.Equal(got.Sum(nil), want.Sum(nil)) {
-		return fmt.Errorf("%w: the disk gives back other bytes than were written", ErrDamaged)
+		return fmt.Errorf("%w: the bytes read back differ from those written", ErrDamaged)
 	}
 	return nil
 }
 
-// WriteInspected is [WriteFile] of a plain archive that comes from elsewhere, read back as
-// [Checks.File] does.
+// WriteInspected is [WriteFile] for a plain archive from elsewhere, which it reads back
+// as by [Checks.File].
 func WriteInspected(ctx context.Context, path string, write func(io.Writer) error, c *Checks) error {
 	return writeFile(path, write, func(f *os.File, size int64) error {
 		_, err := c.File(ctx, reading{ctx, f}, size)
@@ -169,7 +166,7 @@ func WriteInspected(ctx context.Context, path string, write func(io.Writer) erro
 	})
 }
 
-// reading reads until ctx ends.
+// reading is a ReaderAt that fails once ctx ends.
 type reading struct {
 	ctx context.Context
 	r   io.ReaderAt

@@ -17,7 +17,7 @@ import (
 	"postern/store"
 )
 
-// checks are those of the program, with the bucket of these tests.
+// checks returns the program's checks, with the bucket of these tests.
 func checks() *Checks {
 	return &Checks{
 		Secrets: func(raw []byte) error {
@@ -37,7 +37,7 @@ func recipients(t *testing.T) map[string][]age.Recipient {
 	return map[string][]age.Recipient{"plain": nil, "encrypted": {newIdentity(t).Recipient()}}
 }
 
-func TestVerifiedBackupIsSavedWhole(t *testing.T) {
+func TestVerifiedBackupIsSaved(t *testing.T) {
 	for name, to := range recipients(t) {
 		s := source(t)
 		s.Verify = checks()
@@ -55,8 +55,8 @@ func TestVerifiedBackupIsSavedWhole(t *testing.T) {
 	}
 }
 
-// TestUnrestorableBackupIsNeverSaved has archives whose content no restore takes, and data
-// that changes on the disk after its digest was computed.
+// TestUnrestorableBackupIsNeverSaved: archives with content that a restore rejects, and
+// data that changes on the disk after its digest was computed.
 func TestUnrestorableBackupIsNeverSaved(t *testing.T) {
 	for recipient, to := range recipients(t) {
 		for name, spoil := range map[string]func(s *Source) (later func()){
@@ -98,7 +98,7 @@ func TestUnrestorableBackupIsNeverSaved(t *testing.T) {
 				t.Errorf("%s, %s: %v", name, recipient, err)
 			}
 			if left, _ := os.ReadDir(folder); len(left) > 0 {
-				t.Errorf("%s, %s: %v is left", name, recipient, left)
+				t.Errorf("%s, %s: %v remains", name, recipient, left)
 			}
 			if err := a.Write(t.Context(), io.Discard, to...); !errors.Is(err, ErrUnverified) {
 				t.Errorf("%s, %s, written: %v", name, recipient, err)
@@ -114,9 +114,9 @@ func TestUnrestorableBackupIsNeverSaved(t *testing.T) {
 	}
 }
 
-// TestDiskThatChangesBytesIsNoticed flips bytes of an archive between writing it and
-// reading it back. Zeros are left alone: they may be padding, which holds nothing.
-func TestDiskThatChangesBytesIsNoticed(t *testing.T) {
+// TestCorruptionOnDiskIsDetected flips bytes of an archive between writing and reading
+// back, except zeros, which may be padding.
+func TestCorruptionOnDiskIsDetected(t *testing.T) {
 	whole := archive(t, source(t))
 	for at := 0; at < len(whole); at += 509 {
 		if whole[at] == 0 {
@@ -137,7 +137,7 @@ func TestDiskThatChangesBytesIsNoticed(t *testing.T) {
 			t.Errorf("byte %d of %d: %v", at, len(whole), err)
 		}
 		if left, _ := os.ReadDir(folder); len(left) > 0 {
-			t.Fatalf("%v is left", left)
+			t.Fatalf("%v remains", left)
 		}
 	}
 	err := WriteDigested(t.Context(), filepath.Join(t.TempDir(), "b.age"), func(w io.Writer) error {
@@ -153,11 +153,11 @@ func TestDiskThatChangesBytesIsNoticed(t *testing.T) {
 		return errors.Join(err, spoil(folder))
 	})
 	if left, _ := os.ReadDir(folder); !errors.Is(err, ErrUnverified) || len(left) > 0 {
-		t.Errorf("%v; %v is left", err, left)
+		t.Errorf("%v; %v remains", err, left)
 	}
 }
 
-// spoil changes a byte of the one file in a folder.
+// spoil changes a byte of the only file in a folder.
 func spoil(folder string) error {
 	found, err := filepath.Glob(filepath.Join(folder, "*"))
 	if err != nil || len(found) != 1 {
@@ -171,8 +171,8 @@ func spoil(folder string) error {
 	return errors.Join(err, f.Close())
 }
 
-// TestPagesAreReadBesideDigests has an archive whose manifest fits to a damaged data file.
-func TestPagesAreReadBesideDigests(t *testing.T) {
+// TestVerifyReadsPages has an archive whose manifest matches a damaged data file.
+func TestVerifyReadsPages(t *testing.T) {
 	var data bytes.Buffer
 	if _, err := source(t).Data.WriteTo(&data); err != nil {
 		t.Fatal(err)
@@ -182,15 +182,15 @@ func TestPagesAreReadBesideDigests(t *testing.T) {
 	digest := sha256.Sum256(page)
 	raw := made(t, manifestMember, fmt.Sprintf(`{"format":1,"members":[{"name":"postern.db","sha256":"%x","size":%d}]}`, digest, len(page)), DataMember, string(page))
 	if _, err := checks().Stream(t.Context(), bytes.NewReader(raw)); err != nil {
-		t.Fatalf("the digests: %v", err)
+		t.Fatalf("digests: %v", err)
 	}
 	if _, err := checks().File(t.Context(), bytes.NewReader(raw), int64(len(raw))); !errors.Is(err, store.ErrCorrupt) || !strings.Contains(err.Error(), DataMember) {
-		t.Errorf("the pages: %v", err)
+		t.Errorf("pages: %v", err)
 	}
 	ctx, cancel := context.WithCancelCause(t.Context())
 	gone := errors.New("gone")
 	cancel(gone)
 	if _, err := checks().File(ctx, bytes.NewReader(raw), int64(len(raw))); !errors.Is(err, gone) {
-		t.Errorf("ended: %v", err)
+		t.Errorf("after end: %v", err)
 	}
 }

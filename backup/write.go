@@ -19,7 +19,7 @@ import (
 	"postern/store"
 )
 
-// Source is what is to be kept.
+// Source is the input of a backup.
 type Source struct {
 	Data    *store.Snapshot
 	Secrets []byte // secrets.json; nil: left out
@@ -27,12 +27,12 @@ type Source struct {
 	Version string // of the program
 	At      time.Time
 
-	// Verify holds the archive against its manifest and its own rules while it is written,
-	// and again after that where it can be read back; nil: it is not verified.
+	// Verify checks the archive against its manifest and the content rules while it is
+	// written, and again afterwards where it can be read back; nil: no verification.
 	Verify *Checks
 }
 
-// Archive is a Source that was looked at and can be written, once or more often.
+// Archive is a prepared Source. It can be written more than once.
 type Archive struct {
 	source   Source
 	manifest []byte
@@ -54,19 +54,19 @@ func New(ctx context.Context, s Source) (*Archive, error) {
 	return &Archive{s, append(raw, '\n')}, err
 }
 
-// Manifest says what the archive holds.
+// Manifest returns the archive's manifest.
 func (a *Archive) Manifest() (m Manifest) {
-	_ = json.Unmarshal(a.manifest, &m) // it was made of one
+	_ = json.Unmarshal(a.manifest, &m) // it was marshaled from one
 	return m
 }
 
-// Size is how many bytes Write writes when nothing is encrypted.
+// Size returns the number of bytes that Write writes without encryption.
 func (a *Archive) Size() int64 {
 	const block = 512
 	padded := func(n int64) int64 { return block + (n+block-1)/block*block }
 	size := padded(int64(len(a.manifest))) + padded(a.source.Data.Size()) + 2*block
 	if a.source.Data.Size() >= maxUSTAR {
-		size += padded(block) // the header that has the size in another form
+		size += padded(block) // the extra header for large sizes
 	}
 	if a.source.Secrets != nil {
 		size += padded(int64(len(a.source.Secrets)))
@@ -74,13 +74,13 @@ func (a *Archive) Size() int64 {
 	return size
 }
 
-// maxUSTAR is the size from which on a member has a header more.
+// maxUSTAR is the size from which a member needs an extra header.
 const maxUSTAR = 8 << 30
 
 // Write writes the archive, encrypted for the recipients if there are any. With
-// Source.Verify it reads what it writes, before the encryption, as a restore would: the
-// bytes of a snapshot may change on the disk after New computed their digests. The error
-// comes after the last byte then; the archive must not be used.
+// Source.Verify it verifies the plain output as a restore would: a snapshot's bytes may
+// change on the disk after New computed their digests. The verification error comes after
+// the last byte; the archive must not be used then.
 func (a *Archive) Write(ctx context.Context, w io.Writer, recipients ...age.Recipient) error {
 	w = until{ctx, w}
 	if len(recipients) == 0 {
@@ -128,7 +128,7 @@ func (a *Archive) write(w io.Writer) error {
 	return nil
 }
 
-// until is a writer that takes nothing more once ctx has ended.
+// until is a writer that fails once ctx has ended.
 type until struct {
 	ctx context.Context
 	w   io.Writer
@@ -141,18 +141,17 @@ func (u until) Write(p []byte) (int, error) {
 	return u.w.Write(p)
 }
 
-// Recipients reads public keys of age, such as age1…. An error names the one that is
-// none.
+// Recipients parses public keys of age, such as age1…. An error names the invalid one.
 func Recipients(keys []string) (all []age.Recipient, err error) {
 	for _, key := range keys {
 		parsed, err := age.ParseRecipients(strings.NewReader(key))
 		if err != nil || len(parsed) != 1 {
-			return nil, fmt.Errorf("%w: %.100q; one begins with age1, and age-keygen prints it", ErrRecipient, key)
+			return nil, fmt.Errorf("%w: %.100q; expected an age1… key as printed by age-keygen", ErrRecipient, key)
 		}
 		all = append(all, parsed...)
 	}
 	return all, nil
 }
 
-// ErrRecipient is what is no public key of age.
-var ErrRecipient = errors.New("no recipient of age")
+// ErrRecipient reports an invalid public key of age.
+var ErrRecipient = errors.New("not an age recipient")

@@ -267,7 +267,7 @@ func (w *worker) finish(r itemRecord, o outcome) (next *itemRecord, delay time.D
 		w.e.cfg.LetGo(w.id)
 	}
 	if lost, ok := errors.AsType[recordError](err); ok {
-		return w.finish(r, unknown("the message was sent and could not be stored: "+lost.Error()))
+		return w.finish(r, unknown("the message was sent but could not be stored: "+lost.Error()))
 	}
 	if err == nil && o.receipt.Committed != nil {
 		o.receipt.Committed()

@@ -8,10 +8,9 @@ import (
 	"postern/event"
 )
 
-// Account is what a connected session can do besides connecting and sending
-// messages. Every error of its methods wraps one of [event.ErrNotConnected],
-// [event.ErrRefused] and [event.ErrOutcomeUnknown], or one that the method
-// names.
+// Account is what a connected session can do besides connecting and sending messages.
+// Every error of its methods wraps [event.ErrNotConnected], [event.ErrRefused] or
+// [event.ErrOutcomeUnknown], or an error that the method names.
 type Account interface {
 	Files
 	Chats
@@ -21,21 +20,20 @@ type Account interface {
 	AppState
 }
 
-// Files brings files to WhatsApp and back.
+// Files transfers files to and from WhatsApp.
 type Files interface {
-	// Upload encrypts a file and brings it to WhatsApp.
+	// Upload encrypts a file and uploads it to WhatsApp.
 	Upload(ctx context.Context, f event.MediaFile) (event.Uploaded, error)
-	// Download writes the file of a stored message, decrypted, to an empty
-	// file; it may have at most limit bytes. What WhatsApp does not have any
-	// more is asked of the account's phone. Errors: event.ErrNoMedia,
-	// event.ErrMediaGone and event.ErrMedia too.
+	// Download decrypts the file of a stored message into an empty file, up to limit
+	// bytes. If WhatsApp no longer has the file, Download requests it from the account's
+	// phone. Further errors: event.ErrNoMedia, event.ErrMediaGone, event.ErrMedia.
 	Download(ctx context.Context, m event.Message, to *os.File, limit int64) error
-	// Fetch does the same for a file that Upload brought to WhatsApp.
+	// Fetch does the same for a file uploaded by Upload.
 	Fetch(ctx context.Context, u event.Uploaded, to *os.File, limit int64) error
 }
 
-// Account returns the session of an instance that is connected now. Errors:
-// ErrNotFound, event.ErrNotConnected.
+// Account returns the session of a connected instance. Errors: ErrNotFound,
+// event.ErrNotConnected.
 func (s *Supervisor) Account(ctx context.Context, id int64) (Account, error) {
 	k, err := s.keeper(ctx, id)
 	if err != nil {

@@ -6,10 +6,10 @@ import (
 	"postern/event"
 )
 
-// Channels is what the account does with newsletters, which WhatsApp's
-// clients call channels. A newsletter is given by its JID.
+// Channels is the account's use of newsletters, which WhatsApp's clients call channels. A
+// newsletter is identified by its JID.
 type Channels interface {
-	// FollowedChannels are those that the account follows or owns.
+	// FollowedChannels returns the newsletters that the account follows or owns.
 	FollowedChannels(ctx context.Context) ([]event.Channel, error)
 	Channel(ctx context.Context, channel string) (event.Channel, error)
 	// InvitedChannel finds a newsletter by the code of its link.
@@ -17,6 +17,6 @@ type Channels interface {
 
 	// FollowChannel follows or unfollows.
 	FollowChannel(ctx context.Context, channel string, follow bool) error
-	// MuteChannel has an effect on newsletters that are followed.
+	// MuteChannel affects only followed newsletters.
 	MuteChannel(ctx context.Context, channel string, muted bool) error
 }

@@ -6,21 +6,20 @@ import (
 	"postern/event"
 )
 
-// Labels is what a business account does with labels. They live in what the
-// account's devices have in common, which WhatsApp keeps encrypted: it checks
-// nothing, and phones of other accounts show none of it. Every change is told
-// once, by the events of labels. Errors of a change may also be
+// Labels acts on the labels of a business account. They are part of the app state, which
+// WhatsApp stores encrypted and does not check; other accounts do not see them. Every
+// change is reported once, by label events. Further error of a change:
 // event.ErrStateConflict.
 type Labels interface {
-	// Labels reads all labels from WhatsApp, by id.
+	// Labels reads all labels from WhatsApp, sorted by id.
 	Labels(ctx context.Context) ([]event.Label, error)
-	// CreateLabel gives the label the lowest id above those ever used.
+	// CreateLabel assigns the lowest id above all ids ever used.
 	CreateLabel(ctx context.Context, name string, color int) (event.Label, error)
-	// EditLabel fails with event.ErrNoLabel when there is none of that id.
+	// EditLabel returns event.ErrNoLabel if the id is unknown.
 	EditLabel(ctx context.Context, id string, change event.LabelChange) (event.Label, error)
-	// DeleteLabel fails with event.ErrNoLabel when there is none of that id.
+	// DeleteLabel returns event.ErrNoLabel if the id is unknown.
 	DeleteLabel(ctx context.Context, id string) (event.Label, error)
-	// LabelChat puts a label on a chat or takes it off. Whether there is such
-	// a label is not looked at.
+	// LabelChat adds a label to a chat or removes it. It does not check that the label
+	// exists.
 	LabelChat(ctx context.Context, label, chat string, labeled bool) error
 }

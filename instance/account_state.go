@@ -2,12 +2,12 @@ package instance
 
 import "context"
 
-// AppState is what an account's devices have in common, such as labels and
-// which chats are archived, as a whole.
+// AppState is the state that an account's devices share, such as labels and archived
+// chats, as a whole.
 type AppState interface {
-	// ResetAppState asks the phone to give all of it up and to begin anew. It
-	// answers nothing: it removes every linked device of the account, this one
-	// too, and each has to be paired again. When it returns, WhatsApp has taken
-	// the request for the phone.
+	// ResetAppState requests the phone to discard and rebuild the app state. There is no
+	// answer. The reset removes every linked device of the account, including this one;
+	// each must be paired again. When ResetAppState returns, WhatsApp has accepted the
+	// request.
 	ResetAppState(ctx context.Context) error
 }

@@ -7,20 +7,19 @@ import (
 	"postern/event"
 )
 
-// callsAtOnce bounds the calls of one instance that are being rejected: a
-// stranger can ring a hundred times a second.
+// callsAtOnce bounds the concurrent call rejections of one instance: a caller can ring a
+// hundred times a second.
 const callsAtOnce = 8
 
-// automatic is what a keeper does by itself. The keeper's mutex guards it.
+// automatic is the state of a keeper's automatic actions. The keeper's mutex guards it.
 type automatic struct {
 	refusing int  // calls being rejected
 	reading  bool // a goroutine marks messages as read
-	more     bool // and has to look once more
+	more     bool // and has to check once more
 	shown    bool // the account was shown as available on this connection
 }
 
-// act does what the settings say about a fact that is stored. It waits for
-// nothing.
+// act applies the settings to a stored fact. It does not block.
 func (k *keeper) act(f event.Fact) {
 	e := k.sup.reg.entry(k.id)
 	if e == nil {
@@ -36,7 +35,7 @@ func (k *keeper) act(f event.Fact) {
 		if wishes.ReadMessages {
 			k.markRead()
 		}
-	case event.InstanceStatus, event.SettingsChange: // the account's name may be known now, without which it cannot be shown
+	case event.InstanceStatus, event.SettingsChange: // may carry the account's name, which is required for showing it as available
 		k.beAvailable()
 	}
 	if f.Status == event.Online {
@@ -50,7 +49,7 @@ func (k *keeper) act(f event.Fact) {
 	}
 }
 
-// beAvailable shows the account as available, once a connection.
+// beAvailable shows the account as available, once per connection.
 func (k *keeper) beAvailable() {
 	e := k.sup.reg.entry(k.id)
 	if e == nil || !e.wishes().AlwaysOnline {
@@ -73,8 +72,7 @@ func (k *keeper) beAvailable() {
 	})
 }
 
-// PutSettings is Registry.PutSettings, and shows the account as available or
-// not from now on when that changed.
+// PutSettings is Registry.PutSettings that also updates the shown presence if it changed.
 func (s *Supervisor) PutSettings(ctx context.Context, id int64, wanted Settings) (Settings, error) {
 	before, err := s.reg.Settings(id)
 	if err != nil {
@@ -108,8 +106,7 @@ func (k *keeper) showChange(available bool) {
 	})
 }
 
-// refuse rejects a call that rings now. That of a group is rejected without a
-// word.
+// refuse rejects a ringing call. It sends no message for group calls.
 func (k *keeper) refuse(c event.Call, message string) {
 	if c.Status != event.CallOffer && c.Status != event.CallRinging || c.Offline || c.From == "" {
 		return
@@ -143,9 +140,8 @@ func (k *keeper) refuse(c event.Call, message string) {
 	})
 }
 
-// answerCall sends who called a text, unless that was done within the hour. That
-// it is done is in the file before the text leaves: a crash costs the text, and
-// sends no second one.
+// answerCall sends a text to a caller, at most once an hour. It stores the answer before
+// the text leaves: a crash may lose the text, but never sends it twice.
 func (k *keeper) answerCall(caller, message string) error {
 	reg := k.sup.reg
 	due, err := reg.claimAnswer(k.sup.life, k.id, caller)

@@ -11,14 +11,14 @@ import (
 
 const callAnswers = "call_answer"
 
-// answerPause is how long a caller who was answered is not answered again.
+// answerPause is the time between two answers to a caller.
 const answerPause = time.Hour
 
-// staleAnswers bounds how many records one call cleans up.
+// staleAnswers bounds the number of records that one call cleans up.
 const staleAnswers = 1000
 
-// claimAnswer notes that a caller is answered now. It reports false when they
-// were within the hour, by either of their addresses.
+// claimAnswer records that a caller is being answered. It returns false if the caller, by
+// either address, was answered within answerPause.
 func (r *Registry) claimAnswer(ctx context.Context, id int64, caller string) (due bool, err error) {
 	names := []string{caller}
 	if r.cfg.Twin != nil {
@@ -29,12 +29,12 @@ func (r *Registry) claimAnswer(ctx context.Context, id int64, caller string) (du
 	err = r.cfg.Store.Update(ctx, func(tx *store.Tx) error {
 		due = false
 		if !tx.Has(instances, store.Key(id)) {
-			return ErrNotFound // deleted meanwhile
+			return ErrNotFound // deleted in the meantime
 		}
 		now := tx.Now()
 		for _, name := range names {
 			at, err := answeredAt(tx, store.Key(id, name))
-			// A clock that was set back must not silence a caller for longer.
+			// Setting the clock back must not extend the pause.
 			if since := now.Sub(at); err != nil || since < answerPause && since > -answerPause {
 				return err
 			}
@@ -51,7 +51,7 @@ func (r *Registry) claimAnswer(ctx context.Context, id int64, caller string) (du
 	return due, nil
 }
 
-// releaseAnswer takes a claim back whose text certainly did not leave.
+// releaseAnswer reverts a claim whose text certainly did not leave.
 func (r *Registry) releaseAnswer(ctx context.Context, id int64, caller string) error {
 	return r.cfg.Store.Update(ctx, func(tx *store.Tx) error { return tx.Delete(callAnswers, store.Key(id, caller)) })
 }
@@ -64,8 +64,8 @@ func answeredAt(tx *store.Tx, key []byte) (time.Time, error) {
 	return time.UnixMilli(number(raw)), nil
 }
 
-// forgetAnswers removes the records of an instance that hold nobody back any
-// more: what is left are the callers of an hour.
+// forgetAnswers removes the expired records of an instance, leaving the callers of one
+// hour.
 func forgetAnswers(tx *store.Tx, id int64, now time.Time) error {
 	var stale [][]byte
 	err := tx.Scan(callAnswers, store.Range{Prefix: store.Key(id), Limit: staleAnswers}, func(k, v []byte) (bool, error) {

@@ -10,19 +10,17 @@ import (
 	"postern/store"
 )
 
-// chatPrefix begins the keys of a chat in the index of messages by chat.
+// chatPrefix returns the key prefix of a chat in the index of messages by chat.
 func chatPrefix(instance int64, chat string) []byte { return store.Key(instance, chat, byte(0)) }
 
-// chatKey is instance, chat, 0 and the place: the messages of a chat in their
-// order.
+// chatKey is instance, chat, 0 and the place; it sorts the messages of a chat.
 func chatKey(instance int64, m *event.Message) []byte {
 	return append(chatPrefix(instance, chatOf(m)), placeOf(m)...)
 }
 
-// placeOf is where a message stands among those of its chat. Those that came by
-// themselves stand in the order in which they were stored, by their ids. Those of
-// the history come in any order, and stand before all of these by their times:
-// no message has the id 0. Every place ends with the id.
+// placeOf returns the position of a message in its chat. Live messages are ordered by id,
+// as they were stored. History messages arrive in any order; they are ordered by time and
+// come before all live ones, since no message has id 0. Every place ends with the id.
 func placeOf(m *event.Message) []byte {
 	if !m.History {
 		return store.Key(m.ID)
@@ -30,11 +28,11 @@ func placeOf(m *event.Message) []byte {
 	return store.Key(int64(0), max(0, m.MessageTimestamp), m.ID)
 }
 
-// idAt is the id of the message at a place.
+// idAt returns the id of the message at a place.
 func idAt(place []byte) int64 { return number(place[max(0, len(place)-8):]) }
 
-// Values of the index say whose a message is. They are empty in files that were
-// written before it said so.
+// Values of the index say whether a message is the account's own. They are empty in files
+// written before the index had values.
 var (
 	ownMessage   = []byte{1}
 	theirMessage = []byte{2}
@@ -47,14 +45,13 @@ func whose(m *event.Message) []byte {
 	return theirMessage
 }
 
-// puts is a transaction, or what gathers for one.
+// puts is a transaction, or a collector for one.
 type puts interface {
 	Has(bucket string, key []byte) bool
 	Put(bucket string, key, value []byte) error
 }
 
-// indexChat stores under which chat a message is found, and that both names of
-// the chat mean it.
+// indexChat adds a message to the index of its chat, and records both names of the chat.
 func indexChat(tx puts, instance int64, m *event.Message) error {
 	err := tx.Put(messageChats, chatKey(instance, m), whose(m))
 	if m.KeyLID == nil || m.KeyRemoteJID == nil || *m.KeyLID == *m.KeyRemoteJID {
@@ -69,13 +66,12 @@ func indexChat(tx puts, instance int64, m *event.Message) error {
 	return err
 }
 
-// maxChatNames bounds how many other names of a chat are looked at: a phone
-// number that passed from account to account has some.
+// maxChatNames bounds the other names of a chat that are followed: a phone number that
+// passed between accounts has several.
 const maxChatNames = 16
 
-// chatNames are the names under which messages of a chat may be stored: by its
-// LID, or by its phone JID from before the LID was known. Whether contacts are
-// kept makes no difference.
+// chatNames returns the names under which a chat's messages may be stored: its LID, or
+// its phone JID from before the LID was known. This does not depend on stored contacts.
 func chatNames(tx *store.Tx, instance int64, chat string) []string {
 	names := []string{chat}
 	add := func(name string) {
@@ -95,15 +91,14 @@ func chatNames(tx *store.Tx, instance int64, chat string) []string {
 	return names
 }
 
-// indexStep is how many messages one commit of indexChats takes.
+// indexStep is the number of messages in one commit of indexChats.
 const indexStep = 1000
 
-// indexed marks a file whose stored messages are all in the index. No instance
-// has the id 0.
+// indexed is the key that marks a completely indexed file. No instance has id 0.
 func indexed() []byte { return store.Key(int64(0)) }
 
-// indexChats fills the index of messages by chat of a file that was written
-// before there was one. The mark comes last: a crash in the middle begins anew.
+// indexChats builds the index of messages by chat in files written before it existed. It
+// stores the mark last; after a crash it starts over.
 func (r *Registry) indexChats(ctx context.Context) error {
 	var done bool
 	err := r.cfg.Store.View(func(tx *store.Tx) error {

@@ -12,27 +12,26 @@ import (
 	"postern/store"
 )
 
-// Chat is a chat that has stored messages.
+// Chat is a chat with stored messages.
 type Chat struct {
-	JID     string        `json:"jid"`           // the phone's when it is known, else the LID, or the group's
+	JID     string        `json:"jid"`           // the phone JID if known, else the LID, or the group's JID
 	LID     string        `json:"lid,omitempty"` // empty when unknown
 	Name    string        `json:"name,omitempty"`
 	IsGroup bool          `json:"isGroup"`
 	Last    event.Message `json:"lastMessage"`
 }
 
-// chatEnd is a chat and the id of its newest message.
+// chatEnd is a chat with the id of its newest message.
 type chatEnd struct {
 	names []string
 	last  int64
 }
 
-// Chats returns at most limit chats with stored messages, the one with the
-// newest message first, whose newest message is older than the one with the
-// id before; 0 is the beginning. next is the before of the page that follows,
-// 0 when there is none. A page goes through all chats, or, where they are too many
-// for that, through the newest messages: it may then be short, even empty, and have
-// a next one. Errors: ErrNotFound.
+// Chats returns up to limit chats with stored messages, ordered by newest message, newest
+// first, starting below the message id before (0: from the start). next is the before of
+// the next page, 0 if there is none. A page scans all chats or, if there are too many,
+// the newest messages: it may then be short or empty although more pages follow. Errors:
+// ErrNotFound.
 func (r *Registry) Chats(instance int64, before int64, limit int) (page []Chat, next int64, err error) {
 	if r.entry(instance) == nil {
 		return nil, 0, ErrNotFound
@@ -69,21 +68,22 @@ func (r *Registry) Chats(instance int64, before int64, limit int) (page []Chat, 
 }
 
 const (
-	// chatsMax is how many chats are gone through for a page.
+	// chatsMax is the maximum number of chats scanned for a page.
 	chatsMax = 1500
-	// chatMessagesMax is how many messages are, where there are more chats. The first
-	// one of a chat counts as readCost more.
+	// chatMessagesMax is the maximum number of messages scanned if there are more chats.
+	// The first message of each chat costs readCost extra.
 	chatMessagesMax = 4000
 )
 
-// chatsByMessages is Chats by the newest messages: a chat stands where its newest one does.
+// chatsByMessages is Chats by a scan of the newest messages; each chat is placed by its
+// newest one.
 func chatsByMessages(tx *store.Tx, instance int64, before int64, limit int) (page []Chat, next int64, err error) {
 	page = []Chat{}
 	rows := store.Range{Prefix: store.Key(instance), Reverse: true}
 	if before > 0 {
 		rows.Before = store.Key(instance, before)
 	}
-	newest := map[string]int64{} // of a chat, by each of its names
+	newest := map[string]int64{} // by each name of the chat
 	looked, last := 0, int64(0)
 	err = tx.Look(messages, rows, func(k, raw []byte) (bool, error) {
 		if looked >= chatMessagesMax || len(page) == limit {
@@ -128,7 +128,7 @@ func newestUnder(tx *store.Tx, instance int64, names []string) (id int64, err er
 	return id, nil
 }
 
-// chatIn is the chat that the record of a message names, empty for one that cannot be read.
+// chatIn returns the chat named in a message record, empty if it is unreadable.
 func chatIn(raw []byte) string {
 	var m struct {
 		Message struct {
@@ -142,8 +142,8 @@ func chatIn(raw []byte) string {
 	return chatOf(&event.Message{KeyRemoteJID: m.Message.KeyRemoteJID, KeyLID: m.Message.KeyLID})
 }
 
-// chatEnds goes from chat to chat through the index; those of one person
-// become one. whole is false when they are more than are gone through.
+// chatEnds iterates over the chats of the index, merging those of one person. whole is
+// false if there are more than chatsMax.
 func chatEnds(tx *store.Tx, instance int64) (ends []chatEnd, whole bool, err error) {
 	seen := map[string]int{}
 	prefix := store.Key(instance)

@@ -8,20 +8,19 @@ import (
 	"postern/event"
 )
 
-// Connection is the answer of Connect.
+// Connection is the result of Connect.
 type Connection struct {
 	Record            Record
 	Code              *event.QRCode // to be scanned; nil when connected
 	AlreadyConnected  bool
-	AlreadyConnecting bool // an earlier call's attempt goes on
+	AlreadyConnecting bool // an earlier call's attempt is in progress
 }
 
-// Connect connects an instance and waits for the first QR code, or for the
-// login of a paired one. The attempt goes on after the answer and after ctx.
-// While a typed pairing code waits for its phone, or a passkey is asked for, the
-// answer has no code.
-// Errors: ErrNotFound; ErrNoCode when neither came within ConnectTimeout; or
-// one that wraps event.ErrNotConnected and says why, ErrOutdated among them.
+// Connect connects an instance and waits for the first QR code, or for the login of a
+// paired instance. The attempt continues after Connect returns and after ctx ends. While
+// a typed pairing code waits for its phone, or a passkey is requested, the result has no
+// code. Errors: ErrNotFound; ErrNoCode if neither came within ConnectTimeout; or one that
+// wraps event.ErrNotConnected and gives the reason, such as ErrOutdated.
 func (s *Supervisor) Connect(ctx context.Context, id int64, requestID string) (Connection, error) {
 	k, err := s.keeper(ctx, id)
 	if err != nil {
@@ -51,8 +50,7 @@ func (s *Supervisor) Connect(ctx context.Context, id int64, requestID string) (C
 	return k.connection(already)
 }
 
-// begin starts an attempt to connect, unless one is under way already. The
-// caller has the turn.
+// begin starts a connection attempt unless one is in progress. The caller holds the turn.
 func (k *keeper) begin(as event.State, requestID string) (already bool) {
 	k.mu.Lock()
 	if already = k.dialing || k.underWay(); !already {
@@ -66,7 +64,7 @@ func (k *keeper) begin(as event.State, requestID string) (already bool) {
 	return already
 }
 
-// connection is what a settled attempt came to.
+// connection returns the result of a settled attempt.
 func (k *keeper) connection(already bool) (Connection, error) {
 	k.mu.Lock()
 	code, failure, state := k.code, k.failure, k.state
@@ -77,7 +75,7 @@ func (k *keeper) connection(already bool) (Connection, error) {
 	}
 	passkey := k.session.Passkey()
 	if passkey != nil {
-		code = nil // it has done its work, also before that was told
+		code = nil // already used, even if the login is not reported yet
 	}
 	if code == nil && state != event.Online && state != event.PairingCodeState && passkey == nil {
 		why := rec.LastError
@@ -92,10 +90,10 @@ func (k *keeper) connection(already bool) (Connection, error) {
 	return Connection{Record: rec, Code: code, AlreadyConnecting: already}, nil
 }
 
-// PairCode begins a pairing by code for the phone number and returns the code
-// to type there. Errors: ErrNotFound, ErrAlreadyPaired, ErrNoCode when none
-// came within ConnectTimeout, or one that wraps event.ErrRecipient or
-// event.ErrNotConnected, and then maybe ErrOutdated.
+// PairCode begins a pairing by code for the phone number and returns the code to type on
+// the phone. Errors: ErrNotFound; ErrAlreadyPaired; ErrNoCode if none came within
+// ConnectTimeout; or one that wraps event.ErrRecipient or event.ErrNotConnected, in that
+// case possibly ErrOutdated.
 func (s *Supervisor) PairCode(ctx context.Context, id int64, phone, requestID string) (string, error) {
 	k, err := s.keeper(ctx, id)
 	if err != nil {
@@ -122,7 +120,7 @@ func (s *Supervisor) PairCode(ctx context.Context, id int64, phone, requestID st
 	switch {
 	case err == nil:
 	case k.session.Paired():
-		return "", ErrAlreadyPaired // by a scan meanwhile
+		return "", ErrAlreadyPaired // by a concurrent scan
 	case gaveUp(ctx):
 		return "", fmt.Errorf("pairing code: %w", context.Cause(ctx))
 	case k.codeRefused():
@@ -136,16 +134,16 @@ func (s *Supervisor) PairCode(ctx context.Context, id int64, phone, requestID st
 	return code, nil
 }
 
-// gaveUp reports whether this side ended the wait, not the caller.
+// gaveUp reports whether this side, not the caller, ended the wait.
 func gaveUp(ctx context.Context) bool {
 	cause := context.Cause(ctx)
 	return errors.Is(cause, ErrNoCode) || errors.Is(cause, errStopping)
 }
 
-// Restart drops the socket of a paired instance and dials anew. A device that WhatsApp
-// logged out and that is still kept is tried once more. It does not wait for the login.
-// Errors: ErrNotFound; ErrForget when the device belongs to another network; or one that
-// wraps event.ErrNotConnected when the instance was never paired.
+// Restart drops the socket of a paired instance and dials again. A retained device that
+// WhatsApp logged out is tried once more. Restart does not wait for the login. Errors:
+// ErrNotFound; ErrForget if the device belongs to another network; or one that wraps
+// event.ErrNotConnected if the instance was never paired.
 func (s *Supervisor) Restart(ctx context.Context, id int64, requestID string) error {
 	k, err := s.keeper(ctx, id)
 	if err != nil {
@@ -173,8 +171,8 @@ func (s *Supervisor) Restart(ctx context.Context, id int64, requestID string) er
 	return nil
 }
 
-// recall takes back a device that WhatsApp logged out, and reports whether there is one.
-// What pairs the instance meanwhile ends.
+// recall restores a retained device that WhatsApp logged out, and reports whether there
+// is one. It ends a pairing in progress.
 func (k *keeper) recall(ctx context.Context) (bool, error) {
 	if !k.session.LoggedOut() && k.now() != event.LoggedOut {
 		return false, nil

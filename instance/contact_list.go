@@ -10,33 +10,32 @@ import (
 	"postern/store"
 )
 
-// ErrNoContact says that no contact with that JID is stored.
+// ErrNoContact reports that no contact with that JID is stored.
 var ErrNoContact = errors.New("contact not found")
 
 // ContactQuery selects contacts. The zero value selects the first ones.
 type ContactQuery struct {
 	After int64  // only ids above it: the Next of the page before
-	Limit int    // at most so many contacts; 0 = 50
+	Limit int    // page size; 0 means 50
 	JID   string // only the one with this phone JID or LID
-	Name  string // only those with this in one of their names, in any case of letters
+	Name  string // only those with this text in one of their names, ignoring case
 }
 
 const (
 	contactsPage = 50
 
-	// contactsMax is how many contacts one page is looked for in.
+	// contactsMax is the maximum number of contacts scanned for one page.
 	contactsMax = 5000
 )
 
-// ContactPage is a part of the contacts of an instance, by id. It may be shorter than
-// asked for, even empty, with more to come: when many contacts were looked at that do
-// not have the name.
+// ContactPage is a part of the contacts of an instance, ordered by id. It may be short or
+// empty although more follow, if the scan met many contacts without the name.
 type ContactPage struct {
 	Contacts []Contact
 	Next     int64 // After for the next page, 0 when there is none
 
 	looked int
-	last   int64 // id of the one looked at last
+	last   int64 // id of the last contact scanned
 }
 
 // Contact returns the contact with that phone JID or LID. Errors: ErrNotFound,
@@ -59,9 +58,9 @@ func (r *Registry) Contact(instance int64, jid string) (Contact, error) {
 	return *found, nil
 }
 
-// Contacts returns a page of an instance's contacts. Ids do not change and are
-// not used again, so paging neither repeats nor misses a contact that stays.
-// It looks at 5000 contacts at most. Errors: ErrNotFound, or the cause of ctx's end.
+// Contacts returns a page of an instance's contacts. Ids are stable and never reused, so
+// paging neither repeats nor misses a contact that remains. It scans at most 5000
+// contacts. Errors: ErrNotFound, or the cause of ctx's end.
 func (r *Registry) Contacts(ctx context.Context, instance int64, q ContactQuery) (ContactPage, error) {
 	if r.entry(instance) == nil {
 		return ContactPage{}, ErrNotFound
@@ -100,7 +99,7 @@ func (r *Registry) Contacts(ctx context.Context, instance int64, q ContactQuery)
 	return page, nil
 }
 
-// add takes the next record and reports whether the page wants another one.
+// add processes the next record and reports whether the page needs another.
 func (p *ContactPage) add(raw []byte, q *ContactQuery) (more bool, err error) {
 	var c Contact
 	if err := json.Unmarshal(raw, &c); err != nil {
@@ -109,7 +108,7 @@ func (p *ContactPage) add(raw []byte, q *ContactQuery) (more bool, err error) {
 	if !c.matches(q) {
 		return true, nil
 	}
-	if len(p.Contacts) == q.Limit { // one more than the page holds: there is a next one
+	if len(p.Contacts) == q.Limit { // one more than the page holds: another page follows
 		p.Next = p.Contacts[q.Limit-1].ID
 		return false, nil
 	}
@@ -130,7 +129,7 @@ func (c *Contact) matches(q *ContactQuery) bool {
 	return false
 }
 
-// contactAsPage answers a query by JID, of which there is one at most.
+// contactAsPage answers a query by JID, which matches at most one contact.
 func (r *Registry) contactAsPage(instance int64, q ContactQuery) (ContactPage, error) {
 	c, err := r.Contact(instance, q.JID)
 	switch {

@@ -8,8 +8,7 @@ import (
 	"postern/store"
 )
 
-// reportContact stores what was learned about a contact and publishes what is
-// stored.
+// reportContact stores a change of a contact and publishes the stored contact.
 func (r *Registry) reportContact(ctx context.Context, id int64, f event.Fact, c *event.ContactChange) error {
 	if !r.cfg.SaveContacts {
 		return nil
@@ -19,14 +18,14 @@ func (r *Registry) reportContact(ctx context.Context, id int64, f event.Fact, c 
 		r.log.Debug("contact without a usable JID dropped", "instance_id", id)
 		return nil
 	}
-	t, about := r.telling(id), r.about(*c)
+	t, about := r.newEventWriter(id), r.about(*c)
 	tell := func(stored *Contact) {
 		switch f.Kind {
 		case event.ContactsUpsert:
 			t.add(f.Kind, stored.upserted(), about, f.RequestID)
 		case event.ContactsUpdate:
 			t.add(f.Kind, stored.updated(c.Source), about, f.RequestID)
-		default: // stored, and not told
+		default: // stored, but not published
 		}
 	}
 	if err := r.saveContact(ctx, id, ids, c, t, tell); err != nil {
@@ -36,9 +35,9 @@ func (r *Registry) reportContact(ctx context.Context, id int64, f event.Fact, c 
 	return nil
 }
 
-// saveContact stores a change, and calls tell with the contact as it is stored
-// then. What is known already costs no commit: the network repeats itself.
-func (r *Registry) saveContact(ctx context.Context, id int64, ids contactIDs, c *event.ContactChange, t *telling, tell func(*Contact)) error {
+// saveContact stores a change and calls tell with the contact as stored. A change without
+// effect makes no commit, since the network repeats itself.
+func (r *Registry) saveContact(ctx context.Context, id int64, ids contactIDs, c *event.ContactChange, t *eventWriter, tell func(*Contact)) error {
 	if t.e == nil {
 		return ErrNotFound
 	}
@@ -53,7 +52,7 @@ func (r *Registry) saveContact(ctx context.Context, id int64, ids contactIDs, c 
 	case err == nil:
 		err = t.commit(ctx, func(tx *store.Tx) error {
 			if !tx.Has(instances, store.Key(id)) {
-				return ErrNotFound // deleted meanwhile
+				return ErrNotFound // deleted in the meantime
 			}
 			edit, err := editContact(tx, id, ids, c)
 			if err == nil {

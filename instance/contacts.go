@@ -16,17 +16,16 @@ const (
 	contactJIDs = "contact_jid"
 )
 
-// Limits of what strangers may have stored about themselves.
+// Limits of names and JIDs, which come from strangers.
 const (
-	maxContactName = 1000 // characters; the rest is cut off
-	maxContactJID  = 255  // bytes; what is longer is no JID
+	maxContactName = 1000 // characters; longer names are truncated
+	maxContactJID  = 255  // bytes; longer texts are not JIDs
 )
 
-// Contact is somebody whom an account knows, as it is stored. A name that is
-// not known is empty.
+// Contact is a stored contact of an account. Unknown names are empty.
 type Contact struct {
 	ID           int64      `json:"id"`
-	JID          string     `json:"jid"`           // the phone's when it is known, else the LID
+	JID          string     `json:"jid"`           // the phone JID if known, else the LID
 	LID          string     `json:"lid,omitempty"` // empty when unknown
 	PushName     string     `json:"pushName,omitempty"`
 	BusinessName string     `json:"businessName,omitempty"`
@@ -35,7 +34,7 @@ type Contact struct {
 	UpdatedAt    event.Time `json:"updatedAt"`
 }
 
-// upserted is the contact as contacts.upsert tells it.
+// upserted returns the contact as a contacts.upsert payload.
 func (c *Contact) upserted() event.ContactUpsert {
 	return event.ContactUpsert{
 		ID: c.ID, RemoteJID: c.JID, LID: known(c.LID), PushName: known(cmp.Or(c.PushName, c.FullName)),
@@ -43,8 +42,8 @@ func (c *Contact) upserted() event.ContactUpsert {
 	}
 }
 
-// updated is the contact as contacts.update tells it. The name that changed is
-// there even when it was removed, the other one when it is known.
+// updated returns the contact as contacts.update payloads. They include the changed name
+// even if it was removed, and the other name if known.
 func (c *Contact) updated(source event.ContactSource) []event.ContactUpdate {
 	u := event.ContactUpdate{
 		ID: c.ID, RemoteJID: c.JID, LID: known(c.LID), PushName: known(c.PushName), BusinessName: known(c.BusinessName),
@@ -65,12 +64,11 @@ func known(s string) *string {
 	return &s
 }
 
-// contactIDs are the two names of a contact in a change, each empty when it is
-// not told. Somebody may be met by one first and by the other later.
+// contactIDs are the two JIDs of a contact in a change, each empty if the change does not
+// have it. A contact may appear first under one and later under the other.
 type contactIDs struct{ phone, lid string }
 
-// idsOf sorts the JIDs of a change. ok is false when there is none that could
-// be looked up.
+// idsOf extracts the JIDs of a change. ok is false if none is usable for a lookup.
 func idsOf(c *event.ContactChange) (ids contactIDs, ok bool) {
 	ids = contactIDs{c.JID, c.LID}
 	if strings.HasSuffix(c.JID, "@lid") {
@@ -79,27 +77,25 @@ func idsOf(c *event.ContactChange) (ids contactIDs, ok bool) {
 	return ids, ids.phone+ids.lid != "" && plausible(ids.phone) && plausible(ids.lid)
 }
 
-// plausible reports whether a text can be the JID of somebody, or the id of a message. It is
-// a part of keys of the file, in which a zero byte ends it.
+// plausible reports whether a text can be a JID or a message id. Both are parts of store
+// keys, where a zero byte terminates them.
 func plausible(jid string) bool {
 	return len(jid) <= maxContactJID && utf8.ValidString(jid) && !strings.Contains(jid, "\x00")
 }
 
-// contactEdit is what a change makes of the stored contacts: the records that
-// it touches, as they are and as they will be. The last one of after is the
-// contact itself, with the id 0 when it is new.
+// contactEdit is the effect of a change: the affected records before and after. The last
+// of after is the contact itself, with id 0 if it is new.
 type contactEdit struct{ before, after []Contact }
 
 func (e *contactEdit) contact() *Contact { return &e.after[len(e.after)-1] }
 
 func (e *contactEdit) changes() bool { return !slices.Equal(e.before, e.after) }
 
-// editContact finds the contact that a change is about and applies the change.
-// It writes nothing.
+// editContact finds the contact of a change and applies the change, without writing.
 //
-// The LID is the account; a phone number can pass to another account. So two
-// records with one LID, or with none to tell them apart, are one contact, and
-// a number that comes with a new LID is taken from who had it.
+// The LID identifies the account; a phone number can pass to another account. So two
+// records with the same LID, or without LIDs that differ, are one contact, and a number
+// that appears with a new LID is removed from its previous owner.
 func editContact(tx *store.Tx, instance int64, ids contactIDs, c *event.ContactChange) (contactEdit, error) {
 	var e contactEdit
 	byPhone, err := contactByJID(tx, instance, ids.phone)
@@ -130,8 +126,8 @@ func editContact(tx *store.Tx, instance int64, ids contactIDs, c *event.ContactC
 	return e, nil
 }
 
-// merged is what two records of one contact become: the lower id stays, and
-// of two names the one that was stored later.
+// merged merges two records of one contact: the lower id and the more recently stored
+// names remain.
 func merged(a, b Contact) Contact {
 	if a.UpdatedAt.Before(b.UpdatedAt.Time) {
 		a, b = b, a
@@ -151,19 +147,19 @@ func (c *Contact) learn(ids contactIDs, change *event.ContactChange) {
 	c.JID = cmp.Or(ids.phone, c.JID, c.LID)
 	for _, name := range []struct {
 		stored *string
-		told   *string
+		given  *string
 	}{{&c.PushName, change.PushName}, {&c.BusinessName, change.BusinessName}, {&c.FullName, change.FullName}} {
-		if name.told != nil {
-			*name.stored = clip(*name.told)
+		if name.given != nil {
+			*name.stored = clip(*name.given)
 		}
 	}
 }
 
-// clip mends a name's encoding and cuts it to what is stored.
+// clip repairs a name's encoding and truncates it to the stored length.
 func clip(name string) string {
 	const most = maxContactName * utf8.UTFMax
 	if len(name) > most {
-		name = name[:most] // a 10 MB name is not mended as a whole
+		name = name[:most] // repairing a 10 MB name in full would be slow
 	}
 	name = strings.ToValidUTF8(name, "\uFFFD")
 	count := 0
@@ -175,8 +171,8 @@ func clip(name string) string {
 	return name
 }
 
-// contactByJID returns the contact with that phone JID or LID, nil when there
-// is none. One that is damaged has lost all but its id.
+// contactByJID returns the contact with that phone JID or LID, nil if there is none. A
+// damaged contact has only its id.
 func contactByJID(tx *store.Tx, instance int64, jid string) (*Contact, error) {
 	if jid == "" {
 		return nil, nil
@@ -201,7 +197,7 @@ func unlessDamaged(err error) error {
 	return err
 }
 
-// save stores the edit and sets the id of a new contact and the times.
+// save stores the edit and sets the times and the id of a new contact.
 func (e *contactEdit) save(tx *store.Tx, instance int64) error {
 	for _, c := range e.before {
 		if err := deleteContact(tx, instance, &c); err != nil {
@@ -245,7 +241,7 @@ func (c *Contact) put(tx *store.Tx, instance int64) error {
 	return store.PutJSON(tx, contacts, store.Key(instance, c.ID), c)
 }
 
-// jids are the keys of the contact in the index.
+// jids returns the index keys of the contact.
 func (c *Contact) jids() (all []string) {
 	for _, jid := range []string{c.JID, c.LID} {
 		if jid != "" && !slices.Contains(all, jid) {

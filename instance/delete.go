@@ -8,9 +8,9 @@ import (
 	"postern/store"
 )
 
-// Delete removes an instance with its name, webhook and options, proxy, messages, contacts and
-// what the connector keeps of it, in one commit. Its id is not used again. Errors:
-// ErrNotFound, or ErrHasData when messages are stored and force is false.
+// Delete removes an instance with all its data, including the connector's, in one commit.
+// Its id is not reused. Errors: ErrNotFound, or ErrHasData if messages are stored and
+// force is false.
 func (r *Registry) Delete(ctx context.Context, id int64, force bool) error {
 	e := r.entry(id)
 	if e == nil {
@@ -48,7 +48,7 @@ func (r *Registry) forget(id int64, name string, e *entry) {
 		r.departed.add(e)
 	}
 	delete(r.byID, id)
-	if r.byName[name] == e { // not one that was created since the commit
+	if r.byName[name] == e { // unless replaced by one created since the commit
 		delete(r.byName, name)
 	}
 }
@@ -83,11 +83,11 @@ func (r *Registry) erase(tx *store.Tx, id int64, name string) error {
 	)
 }
 
-// Delete logs an instance out, as far as WhatsApp can be told, and removes it
-// with all that is stored of it. Errors: ErrNotFound, or ErrHasData when
-// messages are stored and force is false; nothing has changed then.
+// Delete logs an instance out, if WhatsApp can be reached, and removes it with all its
+// data. Errors: ErrNotFound, or ErrHasData if messages are stored and force is false;
+// nothing has changed then.
 func (s *Supervisor) Delete(ctx context.Context, id int64, force bool) error {
-	ctx = context.WithoutCancel(ctx) // half deleted helps nobody
+	ctx = context.WithoutCancel(ctx) // do not stop halfway
 	if !force {
 		if err := s.reg.cfg.Store.View(func(tx *store.Tx) error { return noMessages(tx, id) }); err != nil {
 			return fmt.Errorf("delete instance %d: %w", id, err)
@@ -97,7 +97,7 @@ func (s *Supervisor) Delete(ctx context.Context, id int64, force bool) error {
 	switch {
 	case errors.Is(err, ErrNotFound), errors.Is(err, errStopping):
 		return err
-	case err != nil: // its session cannot be read: all the more reason to delete it
+	case err != nil: // its session is unreadable, which must not prevent the deletion
 		return s.reg.Delete(ctx, id, force)
 	}
 	if err := k.take(ctx); err != nil {
@@ -121,10 +121,10 @@ func (s *Supervisor) Delete(ctx context.Context, id int64, force bool) error {
 	return nil
 }
 
-// leave ends the life of a keeper that is disconnected, since its instance is not for it
-// any more: why is what those hear who have waited for their turn. The caller has it.
+// leave retires a disconnected keeper whose instance it no longer serves. Calls that wait
+// for the turn return why. The caller holds the turn.
 func (k *keeper) leave(why error) {
-	k.session.Reroute() // there is no way for it any more
+	k.session.Reroute() // nothing may use the connection any more
 	k.gone = why
 	k.sup.mu.Lock()
 	defer k.sup.mu.Unlock()

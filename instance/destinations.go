@@ -8,8 +8,8 @@ import (
 	"postern/event"
 )
 
-// Resolve returns where a lane leads now, and how; the destination is empty where there
-// is none, or its options cannot be read.
+// Resolve returns the current destination of a lane and its status. The destination is
+// empty if there is none or its options are unreadable.
 func (r *Registry) Resolve(lane delivery.Lane) (event.Destination, delivery.Status) {
 	if lane.Target == event.TargetGlobal {
 		return r.resolveGlobal(lane.Flow)
@@ -53,31 +53,30 @@ func (r *Registry) resolveGlobal(flow delivery.Flow) (event.Destination, deliver
 		return event.Destination{}, delivery.Paused
 	}
 	d := o.to(event.TargetGlobal, url, &o.access, r.cfg.Store.Now())
-	if flow == delivery.FlowBatch { // in the outbox, whatever the options say of instance events
+	if flow == delivery.FlowBatch { // always in the outbox, regardless of options
 		d.Durable, d.Order, d.MaxAge = true, event.OrderNone, 0
 		d.WithID = len(d.Secrets) > 0
 	}
 	return d, delivery.Ready
 }
 
-// SetGlobalURL has events go to another global webhook from the next commit on, to
-// none when url is empty. Durable ones that wait for it go to the new one, but for
-// credentials.
+// SetGlobalURL sets the global webhook from the next commit on; an empty url disables it.
+// Pending durable events go to the new webhook, except those with credentials.
 func (r *Registry) SetGlobalURL(url string) {
 	r.globalURL.Store(&url)
 	r.withholdGlobal(r.life)
 	r.tellLanes(lanesOf(GlobalScope))
 }
 
-// destinations are those of an event of an instance: its webhook and its
-// endpoints, each when it is enabled, wants the event and the filter lets it
-// through, and the global webhook.
+// destinations returns the destinations of an instance's event: its webhook and
+// endpoints, each if enabled and if its event list and filter match, and the global
+// webhook.
 func (r *Registry) destinations(e *entry, kind event.Kind, about event.About) []event.Destination {
 	return r.destinationsBy(e, kind, about, e.chosen(), r.global.chosen())
 }
 
-// destinationsBy is destinations by these options of the instance, and of the
-// global webhook.
+// destinationsBy is destinations with these options of the instance and of the global
+// webhook.
 func (r *Registry) destinationsBy(e *entry, kind event.Kind, about event.About, o, forAll *heldOptions) (to []event.Destination) {
 	d, _ := event.Lookup(kind)
 	now := r.cfg.Store.Now()
@@ -107,7 +106,7 @@ func (o *heldOptions) further(p *keptEndpoint, now time.Time) event.Destination 
 	return d
 }
 
-// to is a destination with what these options say, and the access of its own.
+// to returns a destination with these options and its own access.
 func (o *heldOptions) to(target event.Target, url string, a *access, now time.Time) event.Destination {
 	d := event.Destination{Target: target, URL: url, Headers: a.Headers, Secrets: a.inForce(now)}
 	if o.Durable {
@@ -117,8 +116,8 @@ func (o *heldOptions) to(target event.Target, url string, a *access, now time.Ti
 	return d
 }
 
-// inForce are the secrets to sign with, the newest first. One that is to be used for longer than any was replaced
-// under a clock that was ahead.
+// inForce returns the valid signing secrets, newest first. A former secret with an end
+// later than possible was replaced under a clock that was ahead.
 func (a *access) inForce(now time.Time) (all []string) {
 	for i, s := range a.Secrets {
 		if left := s.Until.Sub(now); i == 0 || left > 0 && left <= SecretOverlap+clockSkew {
@@ -128,8 +127,8 @@ func (a *access) inForce(now time.Time) (all []string) {
 	return all
 }
 
-// Durable tells whether the events of an instance go through the file, and how
-// long they are kept there. An instance that does not exist has none.
+// Durable reports whether the events of an instance are durable, and their maximum age.
+// Unknown instances have none.
 func (r *Registry) Durable(id int64) (durable bool, maxAge time.Duration) {
 	e := r.entry(id)
 	if e == nil {
@@ -139,7 +138,8 @@ func (r *Registry) Durable(id int64) (durable bool, maxAge time.Duration) {
 	return o.Durable, o.maxAge
 }
 
-// passes tells whether an event may go to the webhook and the endpoints.
+// passes reports whether the filter lets an event through to the webhook and the
+// endpoints.
 func (f *Filter) passes(kind event.Kind, about event.About) bool {
 	switch {
 	case !f.FromMe && kind == event.MessagesUpsert && about.FromMe,

@@ -7,7 +7,7 @@ import (
 	"postern/event"
 )
 
-// startDial dials at once, with the backoff as new, unless a dial is under way.
+// startDial dials at once with a reset backoff, unless a dial is in progress.
 func (k *keeper) startDial() {
 	k.mu.Lock()
 	defer k.mu.Unlock()
@@ -15,9 +15,8 @@ func (k *keeper) startDial() {
 	k.dialAfter(0)
 }
 
-// dialAfter starts the goroutine that dials. When it runs already, it is told
-// to go on: the loss may be that of the connection which it just made. The
-// caller holds k.mu.
+// dialAfter starts the dialling goroutine. If it is running, it is asked to dial again,
+// since the loss may be that of the connection it just made. The caller holds k.mu.
 func (k *keeper) dialAfter(delay time.Duration) {
 	switch {
 	case k.calm:
@@ -36,8 +35,8 @@ func (k *keeper) dialAfter(delay time.Duration) {
 	}
 }
 
-// dial waits and dials until one dial succeeds or ctx ends; what follows a
-// good one is reported by the session.
+// dial waits and dials until it succeeds or ctx ends. The session reports everything
+// after a success.
 func (k *keeper) dial(ctx context.Context, delay time.Duration) {
 	for again := true; again; {
 		err := k.dialOnce(ctx, delay)
@@ -70,8 +69,8 @@ func (k *keeper) dialOnce(ctx context.Context, delay time.Duration) error {
 	return k.session.Connect(ctx)
 }
 
-// dialFailed stores what became of the connection. It runs while the dial
-// still counts as under way, so that who waits for its end finds the state.
+// dialFailed stores the state after a failed dial. It runs while the dial still counts as
+// in progress, so that those waiting for its end see the state.
 func (k *keeper) dialFailed(err error) (again bool, delay time.Duration) {
 	k.mu.Lock()
 	k.failure = err
@@ -84,7 +83,7 @@ func (k *keeper) dialFailed(err error) (again bool, delay time.Duration) {
 	return again, delay
 }
 
-// halt ends all dialling, at once, and waits for its end.
+// halt ends all dialling at once and waits for its end.
 func (k *keeper) halt() {
 	k.mu.Lock()
 	k.calm, k.redial, k.code = true, false, nil

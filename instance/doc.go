@@ -1,6 +1,5 @@
-// Package instance keeps the instances: their records, tokens and webhook
-// configurations, the messages and contacts that were stored for them, and their
-// connections to WhatsApp.
+// Package instance manages the instances: their records, tokens and webhook
+// configurations, their stored messages and contacts, and their connections to WhatsApp.
 //
 // # Registry
 //
@@ -8,52 +7,48 @@
 // configurations in memory, filled at Open and replaced after each commit, so
 // that no event and no status request reads the file.
 //
-// Report is the one way in for what happens on an account. It stores what the
-// fact asks for in one commit, then makes the envelope from the new state and
-// hands a notice with its destinations to Config.Publish. When the commit
-// fails there is no event, and the error tells the connector not to
-// acknowledge, so that the network sends a message again. A crash between the
-// commit and the delivery loses the delivery, not the record: a destination that
-// is not durable is tried once.
+// [Registry.Report] is the single entry point for facts about an account. It stores the
+// fact in one commit, builds the envelope from the new state and passes a notice with its
+// destinations to Config.Publish. If the commit fails there is no event, and the error
+// makes the connector withhold the acknowledgement, so that the network resends the
+// message. A crash between the commit and the delivery loses the delivery but not the
+// record: destinations that are not durable are tried once.
 //
-// For destinations that are durable, and for instances that are, the event is
-// in that commit, with its final bytes and its snapshot as the commit leaves the
-// instance: see telling. What stores nothing gets a commit for its event alone.
-// So a crash leaves the cause and its event, or neither. Whoever changes state
-// adds its events in the closure that stores it, and publishes after it.
+// For durable destinations and instances the event is part of that commit, with its final
+// bytes and the snapshot of the instance as the commit leaves it: see the event writer.
+// Facts that store nothing get a commit for their event alone. So a crash leaves both the
+// cause and its event, or neither. Code that changes state adds its events in the closure
+// that stores the change, and publishes after the commit.
 //
-// A message that WhatsApp sends again, since it did not hear of the commit, has
-// the id of its durable event beside it and is not told under another one.
+// A message stores the id of its durable event, so that a message that WhatsApp resends
+// for lack of an acknowledgement is not published under another id.
 //
 // # Supervisor
 //
-// A [Supervisor] owns the connections. The connector behind it dials when told
-// and reports facts; the supervisor decides when to dial again, with
-// exponential backoff and jitter, and keeps the stored status true: what a
-// former life of the process stored is corrected before anything is served.
-// Each instance has a keeper with one mutex and at most one goroutine that
-// dials. Calls that connect, pair, restart, log out or delete take turns on it;
-// those that end a connection cut a dial or its pause off rather than wait, and
-// Interrupt ends those that wait for a phone.
+// A [Supervisor] owns the connections. The connector dials on request and reports facts;
+// the supervisor decides when to dial again, with exponential backoff and jitter, and
+// keeps the stored status correct: states stored by a previous process are corrected
+// before anything is served. Each instance has a keeper with one mutex and at most one
+// dialling goroutine. Calls that connect, pair, restart, log out or delete take turns on
+// it. Calls that end a connection interrupt a dial or its pause instead of waiting, and
+// Interrupt ends calls that wait for a phone.
 //
-// A proxy is tried before it is stored, and Registry.Via is asked before every
-// dial. What it does not know for certain is not dialled: a proxy that cannot be
-// read keeps its instance offline until it is set anew or deleted.
+// A proxy is tested before it is stored, and Registry.Via is consulted before every dial.
+// An unreadable proxy keeps its instance offline until it is set again or deleted.
 //
-// An instance whose device belongs to another network than the program is connected to
-// stays as it is, offline, and nothing dials it. A device that WhatsApp logged out is
-// kept for a while, and Restart tries it once more.
+// An instance whose device belongs to another network than the program's is kept offline
+// and never dialled. A device that WhatsApp logged out is retained for a while, and
+// Restart tries it once more.
 //
-// A client that WhatsApp refuses as outdated is no matter of one instance:
-// SupervisorConfig.Outdated looks for a newer version, and Renew has all dial
-// again that were refused. Calls that connect wait for it.
+// A client rejected as outdated affects all instances: SupervisorConfig.Outdated looks
+// for a newer version, and Renew makes all rejected instances dial again. Calls that
+// connect wait for it.
 //
 // # Contacts
 //
-// A contact has one id, whether it is known by its phone JID, its LID or both.
-// When two records turn out to be one person, the lower id stays. The LID is
-// the account: a number that comes with another LID has passed to somebody
-// else, who is another contact.
+// A contact has one id, whether known by phone JID, LID or both. If two records turn out
+// to be one person, the lower id remains. The LID identifies the account: a number that
+// appears with another LID has passed to another person, who is another contact.
 //
 // # Buckets
 //

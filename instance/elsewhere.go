@@ -8,20 +8,20 @@ import (
 	"postern/event"
 )
 
-// Standing is what is known of the network of an instance's device.
+// Standing describes the network of an instance's device.
 type Standing struct {
-	Unknown bool // there is one, and which network paired it is not known
-	Aside   bool // its network logged it out, and it is kept for a while
-	// Wrong is why the program does not connect it, nil when it does.
+	Unknown bool // there is a device, paired by an unknown network
+	Aside   bool // logged out by its network, retained for a while
+	// Wrong is why the program does not connect the device, nil if it does.
 	Wrong *event.NetworkError
 }
 
-// ErrForget refuses what would remove the device of another network; the request has to
-// ask for that.
-var ErrForget = errors.New("network=forget removes it, and the account has to be paired anew")
+// ErrForget rejects a request that would remove the device of another network without
+// asking for it.
+var ErrForget = errors.New("network=forget removes it, and the account must then be paired again")
 
-// correct gives a record the state that it has before anything is connected, and reports
-// whether that is another one.
+// correct sets the state of a record before anything is connected, and reports whether it
+// changed.
 func (rec *Record) correct(device Standing) (changed bool) {
 	switch {
 	case rec.HasMoved():
@@ -31,14 +31,14 @@ func (rec *Record) correct(device Standing) (changed bool) {
 		rec.Status, rec.Elsewhere, rec.LastError = event.Disconnected, "", ""
 		return true
 	case rec.Status == event.LoggedOut && device.Unknown:
-		rec.Status = event.Disconnected // refused by a network that may not be its own
+		rec.Status = event.Disconnected // rejected by a network that may not be its own
 		return true
 	}
 	switch rec.Status {
 	case event.Online, event.Connecting, event.Reconnecting, event.KeepAliveTimeout, event.Pairing,
 		event.QRCodeState, event.PairingCodeState:
 	default:
-		return false // why it is not connected is still true
+		return false // the reason for not connecting still holds
 	}
 	rec.Status = event.Disconnected
 	if rec.OwnerJID == "" {
@@ -48,7 +48,7 @@ func (rec *Record) correct(device Standing) (changed bool) {
 }
 
 // liveElsewhere marks an instance whose device belongs to another network, and reports
-// whether it was not marked so before.
+// whether that is new.
 func (rec *Record) liveElsewhere(why *event.NetworkError) bool {
 	text := why.Error()
 	if rec.Status == event.Offline && rec.Elsewhere == why.Device && rec.LastError == text {
@@ -58,8 +58,8 @@ func (rec *Record) liveElsewhere(why *event.NetworkError) bool {
 	return true
 }
 
-// Elsewhere counts the instances that are not connected because their devices belong to
-// other networks, by network.
+// Elsewhere counts the instances kept offline because their devices belong to other
+// networks, by network.
 func (r *Registry) Elsewhere() map[event.Network]int {
 	r.mu.RLock()
 	defer r.mu.RUnlock()
@@ -72,8 +72,8 @@ func (r *Registry) Elsewhere() map[event.Network]int {
 	return counts
 }
 
-// stayElsewhere marks the instance when its device belongs to another network, and
-// reports whether it does. The caller has the turn.
+// stayElsewhere marks the instance if its device belongs to another network, and reports
+// whether it does. The caller holds the turn.
 func (k *keeper) stayElsewhere() bool {
 	why, wrong := errors.AsType[*event.NetworkError](k.session.WrongNetwork())
 	if !wrong || k.session.LoggedOut() {
@@ -84,8 +84,8 @@ func (k *keeper) stayElsewhere() bool {
 	return true
 }
 
-// here returns an error when the device of the instance belongs to another network, so
-// that a request which would dial is refused.
+// here returns an error if the device of the instance belongs to another network.
+// Requests that would dial check it.
 func (k *keeper) here() error {
 	if err := k.session.WrongNetwork(); err != nil {
 		return fmt.Errorf("%w; %w", err, ErrForget)
@@ -93,9 +93,9 @@ func (k *keeper) here() error {
 	return nil
 }
 
-// ForgetNetwork removes the device of an instance when it belongs to another network than
-// the program is connected to, and reports whether it did. That network is not told: the
-// phone goes on listing the device. Errors: ErrNotFound.
+// ForgetNetwork removes the device of an instance if it belongs to another network than
+// the program's, and reports whether it did. The other network is not notified: the phone
+// keeps listing the device. Errors: ErrNotFound.
 func (s *Supervisor) ForgetNetwork(ctx context.Context, id int64, requestID string) (forgot bool, err error) {
 	ctx = context.WithoutCancel(ctx)
 	k, err := s.keeper(ctx, id)
@@ -117,7 +117,7 @@ func (s *Supervisor) ForgetNetwork(ctx context.Context, id int64, requestID stri
 	return true, k.tellLoggedOut(ctx, requestID)
 }
 
-// tellLoggedOut stores and tells that the instance has no device any more.
+// tellLoggedOut stores and publishes that the instance no longer has a device.
 func (k *keeper) tellLoggedOut(ctx context.Context, requestID string) error {
 	f := event.Fact{
 		Kind: event.ConnectionUpdated, Status: event.LoggedOut, Unlink: true, RequestID: requestID,

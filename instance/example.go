@@ -8,10 +8,9 @@ import (
 	"postern/event"
 )
 
-// Example returns an example of an event as this instance's webhook would get
-// it, with the headers and the signature of its options, whatever its flags and
-// Enabled are. Errors: ErrNotFound, ErrNoWebhook, or that the
-// options cannot be read.
+// Example returns an example event as this instance's webhook would receive it, with the
+// headers and the signature of its options, regardless of filters and Enabled. Errors:
+// ErrNotFound, ErrNoWebhook, or that the options are unreadable.
 func (r *Registry) Example(id int64, kind event.Kind, requestID string) (event.Notice, error) {
 	e := r.entry(id)
 	if e == nil {

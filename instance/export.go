@@ -11,8 +11,7 @@ import (
 	"postern/store"
 )
 
-// Export is an instance on its way to another file of this program: its records as
-// they are stored, null where there is none.
+// Export is an exported instance: its records as stored, null where there is none.
 type Export struct {
 	Record   json.RawMessage `json:"record"`
 	Webhook  json.RawMessage `json:"webhook,omitempty"`
@@ -22,26 +21,26 @@ type Export struct {
 	Limits   *pace.Limits    `json:"limits,omitempty"`
 }
 
-// ExportedMessage is a stored message with what became of it.
+// ExportedMessage is a stored message with its updates.
 type ExportedMessage struct {
 	Message json.RawMessage `json:"message"`
 	Updates []storedUpdate  `json:"updates,omitempty"`
 }
 
-// ErrMoved refuses to connect an instance that lives elsewhere now: both would use the
-// same keys.
+// ErrMoved rejects connecting an instance that has moved: both copies would use the same
+// keys.
 var ErrMoved = errors.New("the instance has moved to another Postern")
 
-// ErrNotMoved tells that there is no export to take back.
+// ErrNotMoved reports that there is no export to undo.
 var ErrNotMoved = errors.New("the instance has not moved to another Postern, or was marked by another export")
 
-// ErrAccountExists refuses a second instance with the keys of an account.
+// ErrAccountExists rejects a second instance with the keys of an account.
 var ErrAccountExists = errors.New("an instance has the account already")
 
-// movedText is what the status of such an instance says.
+// movedText is the status text of a moved instance.
 const movedText = "moved to another Postern; `postern instance export --undo` takes it back when it never connected there"
 
-// HasMoved reports whether an instance lives elsewhere.
+// HasMoved reports whether an instance has moved to another Postern.
 func (r Record) HasMoved() bool { return !r.MovedAt.IsZero() }
 
 // Export reads an instance.
@@ -66,8 +65,8 @@ func (r *Registry) Export(id int64) (e Export, err error) {
 	return e, err
 }
 
-// withoutKey is a record without the scoped key that changed it last, which means nothing
-// in another file.
+// withoutKey removes the scoped key that last changed a record, which is meaningless in
+// another file.
 func withoutKey(raw json.RawMessage) json.RawMessage {
 	var fields map[string]json.RawMessage
 	if json.Unmarshal(raw, &fields) != nil || fields["key"] == nil {
@@ -81,9 +80,8 @@ func withoutKey(raw json.RawMessage) json.RawMessage {
 	return out
 }
 
-// ExportContacts calls fn for each contact of an instance, and ExportMessages for each
-// stored message, the oldest first, until fn returns an error. What is damaged is left
-// out.
+// ExportContacts calls fn for each contact of an instance until fn returns an error. It
+// skips damaged records.
 func (r *Registry) ExportContacts(id int64, fn func(Contact) error) error {
 	return exportAll(r.cfg.Store, contacts, id, func(_ *store.Tx, _ int64, raw []byte) error {
 		var c Contact
@@ -94,7 +92,7 @@ func (r *Registry) ExportContacts(id int64, fn func(Contact) error) error {
 	})
 }
 
-// ExportMessages is explained at [Registry.ExportContacts].
+// ExportMessages is [Registry.ExportContacts] for stored messages, oldest first.
 func (r *Registry) ExportMessages(id int64, fn func(ExportedMessage) error) error {
 	return exportAll(r.cfg.Store, messages, id, func(tx *store.Tx, message int64, raw []byte) error {
 		updates, err := updatesOf(tx, id, message)
@@ -109,9 +107,9 @@ func (r *Registry) ExportMessages(id int64, fn func(ExportedMessage) error) erro
 	})
 }
 
-const exportStep = 1000 // records that one read transaction looks at
+const exportStep = 1000 // records read per transaction
 
-// exportAll reads the records of an instance in steps.
+// exportAll reads the records of an instance in several transactions.
 func exportAll(s *store.Store, bucket string, id int64, fn func(tx *store.Tx, number int64, raw []byte) error) error {
 	for from, more := []byte(nil), true; more; {
 		n := 0
@@ -130,11 +128,11 @@ func exportAll(s *store.Store, bucket string, id int64, fn func(tx *store.Tx, nu
 	return nil
 }
 
-// Move marks an instance as living elsewhere, for the request by: it never connects
-// while the mark is there. Who listens is told that it is not connected. One that is
-// marked already stays as it is. Errors: ErrNotFound.
+// Move marks an instance as moved, for the request by: it never connects while marked.
+// Move publishes that it is not connected. An existing mark remains unchanged. Errors:
+// ErrNotFound.
 func (r *Registry) Move(ctx context.Context, id int64, by string) error {
-	t := r.telling(id)
+	t := r.newEventWriter(id)
 	_, moved, err := r.changeAndTell(ctx, id, func(rec *Record) bool {
 		if rec.HasMoved() {
 			return false
@@ -154,8 +152,8 @@ func (r *Registry) Move(ctx context.Context, id int64, by string) error {
 	return err
 }
 
-// MoveBack takes the mark of Move away. With by it does so only when that request
-// made it. Errors: ErrNotFound, or ErrNotMoved when there is no such mark.
+// MoveBack removes the mark of Move; a non-empty by must be the request that set it.
+// Errors: ErrNotFound, or ErrNotMoved if there is no such mark.
 func (r *Registry) MoveBack(ctx context.Context, id int64, by string) error {
 	_, changed, err := r.change(ctx, id, func(rec *Record) bool {
 		if !rec.HasMoved() || by != "" && rec.MovedBy != by {

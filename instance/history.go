@@ -12,8 +12,8 @@ import (
 	"postern/store"
 )
 
-// reportHistory stores messages from before in one commit. Those that are known
-// stay as they are, and nothing is told of any.
+// reportHistory stores history messages in one commit. Known messages remain unchanged,
+// and no events are published.
 func (r *Registry) reportHistory(ctx context.Context, id int64, part *event.HistoryPart) error {
 	if !r.cfg.SaveMessages {
 		return nil
@@ -49,14 +49,13 @@ func (r *Registry) reportHistory(ctx context.Context, id int64, part *event.Hist
 	return nil
 }
 
-// ErrNoAnchor says that no message of a chat is stored, from which its history
-// could go back.
-var ErrNoAnchor = errors.New("no message of the chat is stored to go back from; there is one as soon as one was sent or received")
+// ErrNoAnchor reports that no message of a chat is stored from which its history could go
+// back.
+var ErrNoAnchor = errors.New("no message of the chat is stored to go back from; send or receive one first")
 
-// Anchor returns the stored message of a chat with that id, or the oldest when
-// the id is 0. The chat may be named by either address of a person. Errors:
-// ErrNotFound, ErrNoMessage when there is none of that id in the chat,
-// ErrNoAnchor.
+// Anchor returns the stored message of a chat with that id, or the oldest if id is 0.
+// Either address of a person names the chat. Errors: ErrNotFound, ErrNoMessage if the
+// chat has no such message, ErrNoAnchor.
 func (r *Registry) Anchor(instance int64, chat string, id int64) (m event.Message, err error) {
 	if r.entry(instance) == nil {
 		return m, ErrNotFound
@@ -74,14 +73,14 @@ func (r *Registry) Anchor(instance int64, chat string, id int64) (m event.Messag
 	})
 	switch {
 	case errors.Is(err, ErrNotFound), err == nil && !found && id != 0:
-		return m, fmt.Errorf("%w: the chat has none of the id %d", ErrNoMessage, id)
+		return m, fmt.Errorf("%w: the chat has no message with id %d", ErrNoMessage, id)
 	case err == nil && !found:
 		return m, ErrNoAnchor
 	}
 	return m, err
 }
 
-// oldest is the oldest stored message of a chat with these names.
+// oldest returns the oldest stored message of a chat with these names.
 func oldest(tx *store.Tx, instance int64, names []string) (first event.Message, found bool, err error) {
 	for _, name := range names {
 		rows := store.Range{Prefix: chatPrefix(instance, name), Limit: heardLook}
@@ -102,7 +101,7 @@ func oldest(tx *store.Tx, instance int64, names []string) (first event.Message, 
 	return first, found, nil
 }
 
-// Ignores tells whether an instance ignores a chat, by its address.
+// Ignores reports whether an instance ignores a chat.
 func (r *Registry) Ignores(instance int64, chat string) bool {
 	e := r.entry(instance)
 	return e != nil && r.ruleFor(&e.wishes().Ignore, event.ChatDelete{ChatJID: chat}) != notIgnored

@@ -18,19 +18,19 @@ const (
 	ignoredNewsletter
 	ignoredBroadcast
 	ignoredJID
-	ignoreRules // how many there are
+	ignoreRules // number of rules
 )
 
-// names as in the settings.
+// String returns the name used in the settings.
 func (r ignoreRule) String() string {
 	return [...]string{"", "groups", "status", "newsletters", "broadcasts", "jids"}[r]
 }
 
-// ignoreCounts counts by rule.
+// ignoreCounts are counters by rule.
 type ignoreCounts [ignoreRules]atomic.Uint64
 
-// Ignored tells how much was ignored since the start: messages and other news
-// of all instances, by the field of Ignore that said so.
+// Ignored returns the number of ignored messages and other facts since the start, over
+// all instances, by the field of Ignore.
 func (r *Registry) Ignored() map[string]uint64 {
 	counts := map[string]uint64{}
 	for rule := ignoredGroup; rule < ignoreRules; rule++ {
@@ -45,16 +45,15 @@ func (c *ignoreCounts) count(rule ignoreRule) {
 	}
 }
 
-// ignores tells whether a fact is about a chat that the instance ignores, and
-// counts it then.
+// ignores reports whether a fact is about an ignored chat, and counts it if so.
 func (r *Registry) ignores(id int64, f event.Fact) bool {
 	rule := r.ruleOf(id, f)
 	r.ignored.count(rule)
 	return rule != notIgnored
 }
 
-// ruleOf is the rule by which the instance ignores a fact, if any. What the API
-// itself sends is never ignored, nor is what becomes of it.
+// ruleOf returns the rule by which the instance ignores a fact, if any. Messages sent by
+// the API, and their updates, are never ignored.
 func (r *Registry) ruleOf(id int64, f event.Fact) ignoreRule {
 	e := r.entry(id)
 	if e == nil || f.Kind == event.SendMessage {
@@ -63,7 +62,7 @@ func (r *Registry) ruleOf(id int64, f event.Fact) ignoreRule {
 	return r.ruleFor(&e.wishes().Ignore, f.Data)
 }
 
-// ruleFor is the rule that makes the chat of a payload ignored, if any.
+// ruleFor returns the rule that ignores the chat of a payload, if any.
 func (r *Registry) ruleFor(i *Ignore, data any) ignoreRule {
 	if !i.Groups && !i.Status && !i.Newsletters && !i.Broadcasts && len(i.JIDs) == 0 {
 		return notIgnored
@@ -91,8 +90,8 @@ func (r *Registry) ruleFor(i *Ignore, data any) ignoreRule {
 	return notIgnored
 }
 
-// listed tells whether one of the names, or the other address of the person who
-// has it, is in the sorted list.
+// listed reports whether the sorted list contains one of the names, or the other address
+// of the same person.
 func (r *Registry) listed(list, names []string) bool {
 	if len(list) == 0 {
 		return false
@@ -113,9 +112,9 @@ func (r *Registry) listed(list, names []string) bool {
 	return false
 }
 
-// chatsOf are the addresses of the chat that a payload is about: of a person's,
-// one or both. It is empty for what is about no chat. A receipt is left out: it
-// is about a message that is stored, or nothing becomes of it.
+// chatsOf returns the addresses of the chat of a payload: one or both of a person's. It
+// is empty for payloads without a chat, and for receipts, which matter only for stored
+// messages.
 func chatsOf(data any) []string {
 	switch d := data.(type) {
 	case []event.GroupUpdate:

@@ -15,11 +15,10 @@ import (
 	"postern/store"
 )
 
-// Import is an instance that another program had, with what belongs to it. What is
-// nil or empty it did not have.
+// Import is an instance of another program with its data. Nil and empty parts are absent.
 type Import struct {
 	New
-	Token string // kept as it is; empty: Mint makes one
+	Token string // kept as is; empty: Mint makes one
 
 	OwnerJID, OwnerLID, PushName, ProfilePicURL string
 
@@ -28,10 +27,10 @@ type Import struct {
 	Proxy    *ProxyChange
 	Settings *Settings
 	Contacts []event.ContactChange
-	Messages []ImportedMessage // the oldest first
+	Messages []ImportedMessage // oldest first
 }
 
-// ImportedMessage is a stored message with what became of it.
+// ImportedMessage is a stored message with its updates.
 type ImportedMessage struct {
 	Message event.Message
 	Updates []ImportedUpdate
@@ -43,14 +42,14 @@ type ImportedUpdate struct {
 	At     event.Time
 }
 
-// Rules hold what an import brings against the rules of the interface.
+// Rules validates imported data by the rules of the API.
 type Rules struct{ reg *Registry }
 
 // NewRules returns the rules of a registry with that configuration, of which only
-// CheckURL and CheckProxy count. No file is needed.
+// CheckURL and CheckProxy are used. It needs no store.
 func NewRules(cfg Config) Rules { return Rules{&Registry{cfg: cfg}} }
 
-// Attributes returns the rule that external attributes break, nil when they break none.
+// Attributes returns the rule that external attributes violate, nil if they are valid.
 func (r Rules) Attributes(raw json.RawMessage) error {
 	n := New{Name: "x", ExternalAttributes: raw}
 	return n.check()
@@ -92,19 +91,18 @@ func (r Rules) Settings(s Settings) error {
 	return s.check()
 }
 
-// Message returns the rule that a message breaks, nil when it can be stored.
+// Message returns the rule that a message violates, nil if it can be stored.
 func (r Rules) Message(m *event.Message) error { return checkMessage(m) }
 
-// Contact tells whether a contact can be stored.
+// Contact reports whether a contact can be stored.
 func (r Rules) Contact(c *event.ContactChange) bool {
 	_, ok := idsOf(c)
 	return ok
 }
 
-// Import stores an instance with everything that it brings in one commit, together
-// with what also writes for its id, and returns it. No event tells of it. What breaks a
-// rule of Rules fails as it would one by one. Errors: a RuleError, ErrExists, or that of
-// also.
+// Import stores an instance with all its data in one commit, together with what also
+// writes for its id, and returns it. It publishes no event. Data that violates a rule of
+// Rules fails as in single requests. Errors: a RuleError, ErrExists, or that of also.
 func (r *Registry) Import(ctx context.Context, in *Import, also func(tx *store.Tx, id int64) error) (Record, error) {
 	if err := errors.Join(in.check(), checkPicture(in.ProfilePicURL)); err != nil {
 		return Record{}, err
@@ -133,7 +131,7 @@ func (r *Registry) Import(ctx context.Context, in *Import, also func(tx *store.T
 	return rec, nil
 }
 
-// takeUp reads an instance that was stored, and counts it among the others.
+// takeUp loads a stored instance into the registry.
 func (r *Registry) takeUp(id int64) (rec Record, err error) {
 	e := &entry{}
 	err = r.cfg.Store.View(func(tx *store.Tx) (err error) {
@@ -155,7 +153,7 @@ func (r *Registry) takeUp(id int64) (rec Record, err error) {
 	return rec, nil
 }
 
-// importTx writes all that belongs to this package.
+// importTx writes everything that belongs to this package.
 func (r *Registry) importTx(tx *store.Tx, in *Import, token string) (rec Record, err error) {
 	if tx.Has(instanceName, []byte(in.Name)) {
 		return rec, ErrExists
@@ -174,8 +172,8 @@ func (r *Registry) importTx(tx *store.Tx, in *Import, token string) (rec Record,
 	if err == nil {
 		err = r.importSettings(tx, in, rec.ID)
 	}
-	// In the order of their keys: within one transaction bbolt splits no page, and what
-	// is put between a hundred thousand others moves half of them.
+	// Put in key order: bbolt splits no page within a transaction, and an insertion among
+	// a hundred thousand entries moves half of them.
 	for _, c := range slices.SortedFunc(slices.Values(in.Contacts), func(a, b event.ContactChange) int { return strings.Compare(a.JID, b.JID) }) {
 		if err == nil {
 			err = importContact(tx, rec.ID, &c)
@@ -248,8 +246,8 @@ func importContact(tx *store.Tx, id int64, c *event.ContactChange) error {
 	return err
 }
 
-// importMessages stores messages as those of the history: each stands at its time,
-// before all that will come. Of two with one key the first stays.
+// importMessages stores messages as history: each is placed by its time, before all live
+// messages. Of two with the same key the first is kept.
 func importMessages(tx *store.Tx, id int64, all []ImportedMessage) error {
 	index := sortedPuts{}
 	for _, m := range all {
@@ -289,10 +287,10 @@ func importUpdates(tx *store.Tx, message []byte, all []ImportedUpdate) error {
 	return nil
 }
 
-// sortedPuts gathers records of an instance that is new, by bucket and key.
+// sortedPuts collects the records of a new instance by bucket and key.
 type sortedPuts map[string]map[string][]byte
 
-// Put gathers a record.
+// Put collects a record.
 func (s sortedPuts) Put(bucket string, key, value []byte) error {
 	if s[bucket] == nil {
 		s[bucket] = map[string][]byte{}
@@ -301,13 +299,13 @@ func (s sortedPuts) Put(bucket string, key, value []byte) error {
 	return nil
 }
 
-// Has tells whether a record was gathered.
+// Has reports whether a record was collected.
 func (s sortedPuts) Has(bucket string, key []byte) bool {
 	_, has := s[bucket][string(key)]
 	return has
 }
 
-// write puts all records in the order of their keys.
+// write puts all records in key order.
 func (s sortedPuts) write(tx *store.Tx) error {
 	for _, bucket := range slices.Sorted(maps.Keys(s)) {
 		for _, key := range slices.Sorted(maps.Keys(s[bucket])) {
@@ -319,8 +317,8 @@ func (s sortedPuts) write(tx *store.Tx) error {
 	return nil
 }
 
-// Names are the ids of the instances in a data file that no program has open, by name.
-// buckets and errors are those of store.LookInto.
+// Names returns the ids of the instances in a data file that no program has open, by
+// name. buckets and errors are those of store.LookInto.
 func Names(path string, buckets []store.Bucket) (map[string]int64, error) {
 	names := map[string]int64{}
 	err := store.LookInto(path, buckets, instanceName, func(k, v []byte) error {

@@ -9,33 +9,33 @@ import (
 	"postern/event"
 )
 
-// keeper keeps one instance's connection. The session reports facts to it; it
-// passes them to the registry and decides whether to dial.
+// keeper manages one instance's connection. It passes the facts that the session reports
+// to the registry, and decides when to dial.
 type keeper struct {
 	sup     *Supervisor
 	id      int64
 	session Session
 
-	// turn, of size 1, is full while a call connects, pairs, restarts or logs
-	// out: what one of them stores must not be overtaken by another.
+	// turn, of size 1, is full while a call connects, pairs, restarts or logs out, so
+	// that their stored states do not interleave.
 	turn chan struct{}
-	gone error // why there is nothing to connect any more; belongs to who has the turn
+	gone error // why the keeper is retired; guarded by turn
 
 	mu      sync.Mutex
 	changed chan struct{} // closed and replaced after each fact and each dial
-	state   event.State   // what the connection is, as last told
-	unsaved event.State   // that state when it could not be stored, else empty
-	dialing bool          // a goroutine is waiting to dial, or dialling
+	state   event.State   // state of the connection, as last reported
+	unsaved event.State   // that state if storing it failed, else empty
+	dialing bool          // a goroutine waits to dial, or is dialling
 	hangup  context.CancelFunc
-	redial  bool          // a loss was told while the dial still ran; dial again
+	redial  bool          // a loss was reported during the dial; dial again
 	pause   time.Duration // before that
-	calm    bool          // dial no more: logging out, restarting or stopping
+	calm    bool          // do not dial: logging out, restarting or stopping
 	tries   int           // pauses since the last time online
-	failure error         // why the last dial failed, nil after a good one
-	code    *event.QRCode // the code that waits for a phone
-	curing  bool          // refused as outdated, and a newer version of the client is looked for
-	coding  *coding       // a call pairs by a typed code, and dials by itself
-	request string        // id of the API call that wants the connection
+	failure error         // error of the last dial, nil after a success
+	code    *event.QRCode // the code that waits to be scanned
+	curing  bool          // rejected as outdated; a newer client version is being looked for
+	coding  *coding       // a call pairs by a typed code, and dials itself
+	request string        // id of the API call that requested the connection
 	streak  streak        // of refusals
 
 	lastReceived, lastSent time.Time
@@ -43,8 +43,8 @@ type keeper struct {
 	auto automatic
 }
 
-// take waits for the turn. It fails with ErrNotFound when the instance was
-// deleted meanwhile, and with ErrMoved when it has moved away.
+// take waits for the turn. It returns ErrNotFound if the instance was deleted in the
+// meantime, and ErrMoved if it has moved.
 func (k *keeper) take(ctx context.Context) error {
 	select {
 	case k.turn <- struct{}{}:
@@ -58,8 +58,8 @@ func (k *keeper) take(ctx context.Context) error {
 	}
 }
 
-// takeUnlessStopping is take for calls that begin something to wait for. Once
-// Interrupt was called it fails, for it would be the wrong time to begin.
+// takeUnlessStopping is take for calls that start a wait. It fails once Interrupt was
+// called.
 func (k *keeper) takeUnlessStopping(ctx context.Context) error {
 	if err := k.take(ctx); err != nil {
 		return err
@@ -73,7 +73,7 @@ func (k *keeper) takeUnlessStopping(ctx context.Context) error {
 
 func (k *keeper) release() { <-k.turn }
 
-// report is the session's report function.
+// report is the report function of the session.
 func (k *keeper) report(ctx context.Context, f event.Fact) error {
 	k.mu.Lock()
 	if f.RequestID == "" && f.Status != "" {
@@ -86,7 +86,7 @@ func (k *keeper) report(ctx context.Context, f event.Fact) error {
 
 	err := k.sup.reg.Report(ctx, k.id, f)
 	if err == nil || f.Status != "" {
-		k.note(f, err) // the connection is what it is, stored or not
+		k.note(f, err) // the connection has this state, stored or not
 	}
 	if err != nil {
 		return err
@@ -98,13 +98,12 @@ func (k *keeper) report(ctx context.Context, f event.Fact) error {
 	return nil
 }
 
-// mayRetry reports whether a lost connection is dialled again. The caller
-// holds k.mu.
+// mayRetry reports whether a lost connection is dialled again. The caller holds k.mu.
 func (k *keeper) mayRetry() bool {
 	return k.sup.cfg.AutoReconnect && !k.calm && k.sup.life.Err() == nil && k.session.Paired() && k.session.WrongNetwork() == nil
 }
 
-// note draws the consequences of a fact; failed is why it was not stored.
+// note acts on a fact; failed is the error of storing it.
 func (k *keeper) note(f event.Fact, failed error) {
 	k.mu.Lock()
 	defer k.mu.Unlock()
@@ -124,7 +123,7 @@ func (k *keeper) note(f event.Fact, failed error) {
 	k.broadcast()
 }
 
-// become notes the state of the connection. The caller holds k.mu.
+// become sets the state of the connection. The caller holds k.mu.
 func (k *keeper) become(s event.State, failed error) {
 	k.state, k.unsaved = s, ""
 	if failed != nil {
@@ -132,7 +131,7 @@ func (k *keeper) become(s event.State, failed error) {
 	}
 }
 
-// follow dials, or ceases to, as a new state asks for. The caller holds k.mu.
+// follow starts or stops dialling as a new state requires. The caller holds k.mu.
 func (k *keeper) follow(f event.Fact) {
 	update, _ := f.Data.(event.ConnectionUpdate)
 	k.redial = false
@@ -149,7 +148,7 @@ func (k *keeper) follow(f event.Fact) {
 		k.dialAfter(k.delay())
 	case event.Connecting:
 		if update.Type == event.TypeManualReconnect {
-			k.dialAfter(0) // paired: the login is due at once
+			k.dialAfter(0) // paired: log in at once
 		}
 	case event.ConnectionError:
 		if update.Type == event.TypeStreamError && k.mayRetry() {
@@ -163,19 +162,18 @@ func (k *keeper) follow(f event.Fact) {
 	}
 }
 
-// settle leaves the connection as it is until somebody asks for it. The caller
-// holds k.mu.
+// settle leaves the connection as it is until a request for it. The caller holds k.mu.
 func (k *keeper) settle() {
 	k.request = ""
 	if k.hangup != nil {
-		k.hangup() // a dial that waits would undo it
+		k.hangup() // a pending dial would undo it
 	}
 }
 
-// set stores a state that this side found, not the session.
+// set stores a state found by this side, not by the session.
 func (k *keeper) set(f event.Fact) { k.found(f, k.sup.set(k.id, f)) }
 
-// setAndTell is set for a state with an event, whose data is complete.
+// setAndTell is set that also publishes an event, whose data is complete.
 func (k *keeper) setAndTell(f event.Fact) {
 	k.found(f, k.sup.checked(k.id, f, k.sup.reg.reportEvent(context.WithoutCancel(k.sup.life), k.id, f, true)))
 }
@@ -187,7 +185,7 @@ func (k *keeper) found(f event.Fact, err error) {
 	k.broadcast()
 }
 
-// broadcast wakes those who await. The caller holds k.mu.
+// broadcast wakes all await calls. The caller holds k.mu.
 func (k *keeper) broadcast() {
 	close(k.changed)
 	k.changed = make(chan struct{})
@@ -210,15 +208,14 @@ func (k *keeper) await(ctx context.Context, ok func() bool) error {
 	}
 }
 
-// settled reports whether the attempt to connect came to some end. The caller
-// holds k.mu.
+// settled reports whether the connection attempt has ended. The caller holds k.mu.
 func (k *keeper) settled() bool {
 	return k.state == event.Online || k.state == event.PairingCodeState || k.code != nil || k.session.Passkey() != nil ||
 		!k.dialing && (k.failure != nil || !k.underWay())
 }
 
-// underWay reports whether more is to come by itself, without another dial or
-// call. The caller holds k.mu.
+// underWay reports whether progress is expected without another dial or call. The caller
+// holds k.mu.
 func (k *keeper) underWay() bool {
 	switch k.state {
 	case event.Connecting, event.Reconnecting, event.Pairing, event.QRCodeState, event.PairingCodeState:
@@ -230,9 +227,9 @@ func (k *keeper) underWay() bool {
 	}
 }
 
-// delay is the pause before the next dial: exponential from InitialDelay to
-// MaxDelay, less a random part of up to a quarter so that instances which were
-// lost together do not come back together. The caller holds k.mu.
+// delay returns the pause before the next dial: exponential from InitialDelay to
+// MaxDelay, less a random part of up to a quarter, so that instances lost together do not
+// reconnect together. The caller holds k.mu.
 func (k *keeper) delay() time.Duration {
 	cfg := k.sup.cfg
 	d := cfg.MaxDelay

@@ -14,18 +14,18 @@ import (
 	"postern/store"
 )
 
-// KeyReceiver is an enabled receiver of an instance's events that a scoped key changed
-// last: the URL of its webhook, or one of its endpoints. Options have no receiver of their
-// own but the endpoints, which a change of them names all.
+// KeyReceiver is an enabled receiver of an instance's events that a scoped key last
+// changed: the URL of its webhook, or one of its endpoints. A change of options counts
+// for all endpoints.
 type KeyReceiver struct {
 	InstanceID   int64        `json:"instanceId"`
 	InstanceName string       `json:"instanceName"`
 	Target       event.Target `json:"target"`
-	EndpointID   string       `json:"endpointId,omitempty"` // of an endpoint
-	URL          string       `json:"url"`                  // without its query
+	EndpointID   string       `json:"endpointId,omitempty"` // if an endpoint
+	URL          string       `json:"url"`                  // without query
 }
 
-// OfKey returns the enabled receivers that a scoped key changed last, by instance.
+// OfKey returns the enabled receivers that a scoped key last changed, by instance.
 func (r *Registry) OfKey(key uuid.UUID) (all []KeyReceiver) {
 	r.mu.RLock()
 	ids := slices.Sorted(maps.Keys(r.byID))
@@ -53,12 +53,12 @@ func (e *entry) ofKey(key uuid.UUID) (all []KeyReceiver) {
 	return all
 }
 
-// keyStep is how many instances one commit changes.
+// keyStep is the number of instances that one commit changes.
 const keyStep = 100
 
-// DisableOfKey disables the receivers that OfKey returns, those of many instances in one
-// commit, and returns those that it disabled. After an error some may be disabled, and
-// another call disables the others.
+// DisableOfKey disables the receivers of OfKey, many instances per commit, and returns
+// those that it disabled. After an error some may be disabled; another call disables the
+// rest.
 func (r *Registry) DisableOfKey(ctx context.Context, key uuid.UUID) (all []KeyReceiver, err error) {
 	var ids []int64
 	for _, receiver := range r.OfKey(key) {
@@ -73,7 +73,7 @@ func (r *Registry) DisableOfKey(ctx context.Context, key uuid.UUID) (all []KeyRe
 	return all, nil
 }
 
-// disableSome disables those of some instances, given in order, in one commit.
+// disableSome disables those of some instances, in the given order, in one commit.
 func (r *Registry) disableSome(ctx context.Context, key uuid.UUID, ids []int64) (done []KeyReceiver, err error) {
 	var all []disabled
 	for _, id := range ids {
@@ -114,7 +114,7 @@ func (r *Registry) disableSome(ctx context.Context, key uuid.UUID, ids []int64) 
 	return done, nil
 }
 
-// disabled is what an instance has instead of its webhook and options; nil: it keeps them.
+// disabled is what replaces an instance's webhook and options; nil: unchanged.
 type disabled struct {
 	id      int64
 	e       *entry
@@ -122,7 +122,7 @@ type disabled struct {
 	options *heldOptions
 }
 
-// disable makes what an instance has when some receivers are disabled.
+// disable returns the webhook and options of an instance with some receivers disabled.
 func (e *entry) disable(id int64, some []KeyReceiver) disabled {
 	d := disabled{id: id, e: e}
 	for _, receiver := range some {

@@ -8,14 +8,14 @@ import (
 	"postern/event"
 )
 
-// Logout unlinks an instance from its phone, and ends a pairing that is under way;
-// what is not linked counts as logged out then, and nobody is told. A device that
-// WhatsApp logged out before, and that is still kept, is removed when no pairing is under way. When WhatsApp cannot be told, the
-// link is forgotten on this side, and told is false: the phone's owner should
-// remove the device there. It goes on when ctx ends, for a link that is half
-// cut helps nobody. Errors: ErrNotFound, or ErrForget when the device belongs to another
+// Logout unlinks an instance from its phone, or ends a pairing in progress; an unlinked
+// instance then counts as logged out, without notice to WhatsApp. Without a pairing in
+// progress it also removes a retained device that WhatsApp logged out. If WhatsApp cannot
+// be reached, the link is removed on this side only and notified is false: the phone's owner
+// should remove the device there. Logout continues after ctx ends, so that a link is
+// never half removed. Errors: ErrNotFound, or ErrForget if the device belongs to another
 // network.
-func (s *Supervisor) Logout(ctx context.Context, id int64, requestID string) (told bool, err error) {
+func (s *Supervisor) Logout(ctx context.Context, id int64, requestID string) (notified bool, err error) {
 	k, err := s.keeper(context.WithoutCancel(ctx), id)
 	if err != nil {
 		return false, err
@@ -39,29 +39,29 @@ func (s *Supervisor) Logout(ctx context.Context, id int64, requestID string) (to
 		if pairing || !k.session.LoggedOut() {
 			return true, nil
 		}
-		if err := k.session.Forget(ctx); err != nil { // that WhatsApp logged it out is agreed to
+		if err := k.session.Forget(ctx); err != nil { // confirms that WhatsApp logged it out
 			return false, fmt.Errorf("logout: %w", err)
 		}
 		return true, nil
 	}
-	if told, err = k.unlink(ctx); err != nil {
+	if notified, err = k.unlink(ctx); err != nil {
 		if !k.session.Online() {
 			k.set(event.Fact{Status: event.Disconnected, Error: err.Error()})
 		}
 		return false, fmt.Errorf("logout: %w", err)
 	}
-	return told, k.tellLoggedOut(ctx, requestID)
+	return notified, k.tellLoggedOut(ctx, requestID)
 }
 
-// pairing reports whether the instance is not linked, and is being linked now.
+// pairing reports whether the instance is unlinked and a pairing is in progress.
 func (k *keeper) pairing() bool {
 	k.mu.Lock()
 	defer k.mu.Unlock()
 	return (k.dialing || k.underWay()) && !k.session.Paired()
 }
 
-// GiveUpPairing ends a pairing that is under way, if one is. Errors: ErrNotFound, and
-// ErrAlreadyPaired when the instance is linked, which it stays.
+// GiveUpPairing ends a pairing in progress. Errors: ErrNotFound, and ErrAlreadyPaired if
+// the instance is linked; it remains so.
 func (s *Supervisor) GiveUpPairing(ctx context.Context, id int64, requestID string) error {
 	ctx = context.WithoutCancel(ctx)
 	k, err := s.keeper(ctx, id)
@@ -81,16 +81,15 @@ func (s *Supervisor) GiveUpPairing(ctx context.Context, id int64, requestID stri
 	}
 	k.halt()
 	if !k.endPairing(rec, requestID) {
-		k.begin(event.Connecting, requestID) // linked in this very moment
+		k.begin(event.Connecting, requestID) // linked concurrently
 		return ErrAlreadyPaired
 	}
 	return nil
 }
 
-// endPairing drops the connection of an instance that is not linked, and with
-// it the code or the passkey that waits for somebody. It reports false when the
-// instance was linked in this very moment. The caller has the turn, and has
-// ended all dialling.
+// endPairing drops the connection of an unlinked instance, and with it a pending code or
+// passkey. It returns false if the instance was linked concurrently. The caller holds the
+// turn and has ended all dialling.
 func (k *keeper) endPairing(rec Record, requestID string) bool {
 	asked := k.session.Passkey()
 	k.session.Disconnect()
@@ -108,8 +107,8 @@ func (k *keeper) endPairing(rec Record, requestID string) bool {
 	return true
 }
 
-// unlink cuts the link, at WhatsApp when it can be told, else here alone.
-func (k *keeper) unlink(ctx context.Context) (told bool, err error) {
+// unlink removes the link at WhatsApp if it can be reached, else on this side only.
+func (k *keeper) unlink(ctx context.Context) (notified bool, err error) {
 	err = event.ErrNotConnected
 	if k.session.Paired() {
 		err = k.session.Logout(ctx)

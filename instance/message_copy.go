@@ -8,16 +8,15 @@ import (
 	"postern/store"
 )
 
-// A message that could not be read comes again, often twice: from its sender,
-// and from the account's own phone. It is told once, whichever comes first and
-// whatever restarts are between: once one copy is stored, no other is told. The
-// rule costs what it costs every event of an instance: a crash between the
-// commit and the delivery loses the delivery.
+// A message that could not be read is sent again, often twice: by its sender and by the
+// account's own phone. It is published once, even across restarts: once one copy is
+// stored, further copies are not published. As for every event of an instance, a crash
+// between the commit and the delivery loses the delivery.
 
-// Copies counts messages that could not be read when they came first.
+// Copies counts messages that could not be read when first received.
 type Copies struct {
-	Recovered uint64 // that were told in the end
-	Repeated  uint64 // further copies of those, which were not
+	Recovered uint64 // published in the end
+	Repeated  uint64 // further copies, not published
 }
 
 // Copies returns the counts since the start.
@@ -25,7 +24,7 @@ func (r *Registry) Copies() Copies {
 	return Copies{Recovered: r.recovered.Load(), Repeated: r.repeated.Load()}
 }
 
-// isRecovered tells whether a message could not be read when it came first.
+// isRecovered reports whether a message could not be read when first received.
 func isRecovered(m *event.Message) bool {
 	if !bytes.Contains(m.Metadata, []byte(`"recovered"`)) {
 		return false
@@ -36,8 +35,8 @@ func isRecovered(m *event.Message) bool {
 	return json.Unmarshal(m.Metadata, &md) == nil && md.Recovered
 }
 
-// knownCopy looks for the message of a copy by both addresses of its chat: the
-// phone may name another one than the sender did.
+// knownCopy looks up the message of a copy by both addresses of its chat, since the phone
+// may use another one than the sender.
 func (r *Registry) knownCopy(tx *store.Tx, instance int64, m *event.Message) (id int64, known bool, err error) {
 	if !isRecovered(m) {
 		return 0, false, nil
@@ -56,13 +55,13 @@ func (r *Registry) knownCopy(tx *store.Tx, instance int64, m *event.Message) (id
 	return 0, false, nil
 }
 
-// repeats tells whether a message is a further copy of one that could not be
-// read, which was told before. All others are told once they are stored.
+// repeats reports whether a message is a further copy of one that could not be read and
+// has been published. All others are published when stored.
 func repeats(m, stored *event.Message, known bool) bool {
 	return known && (isRecovered(m) || isRecovered(stored))
 }
 
-// countCopy counts a message that is stored.
+// countCopy counts a stored message.
 func (r *Registry) countCopy(m, stored *event.Message, known bool) {
 	switch {
 	case repeats(m, stored, known):

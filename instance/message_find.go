@@ -8,7 +8,7 @@ import (
 	"postern/store"
 )
 
-// ErrNoMessage says that no such message is stored for the instance.
+// ErrNoMessage reports that no such message is stored for the instance.
 var ErrNoMessage = errors.New("message not found")
 
 // Message returns a stored message by its internal id. Errors: ErrNoMessage.
@@ -20,8 +20,8 @@ func (r *Registry) Message(instance, id int64) (m event.Message, err error) {
 	return m, noMessage(err)
 }
 
-// MessageByKey returns a stored message by WhatsApp's id; when several chats
-// have one of that id, the account's own counts. Errors: ErrNoMessage.
+// MessageByKey returns a stored message by WhatsApp's id. If several chats have that id,
+// the account's own message is returned. Errors: ErrNoMessage.
 func (r *Registry) MessageByKey(instance int64, keyID string) (m event.Message, err error) {
 	err = r.cfg.Store.View(func(tx *store.Tx) error {
 		id, err := findMessage(tx, instance, keyID)
@@ -37,7 +37,7 @@ func (r *Registry) MessageByKey(instance int64, keyID string) (m event.Message, 
 	return m, noMessage(err)
 }
 
-// noMessage keeps a missing message apart from a missing instance.
+// noMessage distinguishes a missing message from a missing instance.
 func noMessage(err error) error {
 	if errors.Is(err, ErrNotFound) {
 		return ErrNoMessage

@@ -14,54 +14,51 @@ import (
 const (
 	messagePage = 50
 
-	// scanStep is how many messages one read transaction looks at, scanMax how
-	// many one call does: a filter that almost nothing fits must neither pin
-	// the file nor keep its caller waiting. The page then ends early.
-	// A message that is decoded, because its bytes may fit, counts as readCost.
+	// scanStep is the number of messages scanned per transaction, scanMax per call: a
+	// selective filter must neither pin the file nor delay its caller. The page then ends
+	// early. A decoded message costs readCost.
 	scanStep = 1000
 	scanMax  = 50_000
 	readCost = 10
 
-	// searchMax is scanMax for a text, which is looked for in every content.
+	// searchMax is scanMax for a text search, which reads every content.
 	searchMax = 20_000
 
-	// scanBytes is how much content one call reads, in bytes: a message can have
-	// a megabyte of it.
+	// scanBytes is the content read per call, in bytes: one message can have a megabyte.
 	scanBytes = 64 << 20
 )
 
-// MessageQuery selects stored messages, the newest first. Zero fields select
-// all.
+// MessageQuery selects stored messages, newest first. Zero fields do not filter.
 type MessageQuery struct {
 	ID          int64
-	KeyID       string // WhatsApp's id; several chats may have a message of one
+	KeyID       string // WhatsApp's id; not unique across chats
 	Chat        string // the phone JID or the LID of the chat
 	Participant string // the phone JID or the LID of the sender in a group
 	FromMe      *bool
 	IsGroup     *bool
 	Type        string             // the messageType
-	Status      event.UpdateStatus // the newest update's
+	Status      event.UpdateStatus // of the newest update
 	Device      string
 	PushName    string
 
-	Limit  int   // at most so many; 0 means 50
-	Before int64 // only ids below it; 0: from the newest
-	After  int64 // only ids above it, those next to it; excludes Before
-	Skip   int   // so many that fit are passed over first
+	Limit  int   // page size; 0 means 50
+	Before int64 // only ids below it; 0: start with the newest
+	After  int64 // only the ids just above it; excludes Before
+	Skip   int   // number of matches to skip
 
-	Text string // only messages that have these words in them, whatever their case
+	Text string // only messages that contain these words, ignoring case
 }
 
-// narrow tells whether the query selects by more than the chat.
+// narrow reports whether the query filters by more than the chat.
 func (q *MessageQuery) narrow() bool {
 	return q.ID != 0 || q.KeyID != "" || q.Participant != "" || q.FromMe != nil || q.IsGroup != nil ||
 		q.Type != "" || q.Status != "" || q.Device != "" || q.PushName != "" || q.Text != ""
 }
 
-// StoredMessage is a message with what became of it.
+// StoredMessage is a message with its updates.
 type StoredMessage struct {
 	event.Message
-	Updates []StoredUpdate `json:"messageUpdates"` // the oldest first
+	Updates []StoredUpdate `json:"messageUpdates"` // oldest first
 }
 
 // StoredUpdate is one update of a stored message.
@@ -70,19 +67,18 @@ type StoredUpdate struct {
 	At     event.Time         `json:"dateTime"`
 }
 
-// MessagePage is a part of the messages of an instance, the newest first. Older
-// and Newer are the Before and After of the pages next to it, 0 when there is
-// none. A page may be shorter than asked for, even empty, with more to come:
-// when many messages were looked at that do not fit.
+// MessagePage is a part of the messages of an instance, newest first. Older and Newer are
+// the Before and After of the adjacent pages, 0 if there is none. A page may be short or
+// empty although more follow, if the scan met many messages that do not match.
 type MessagePage struct {
 	Messages     []StoredMessage
 	Older, Newer int64
 }
 
-// Messages returns a page of an instance's stored messages. Ids rise with the
-// time of storing and are never used again, so walking through the pages
-// neither repeats nor misses a message that stays. Of one chat, messages of the
-// history come after all others, by their times. Errors: ErrNotFound.
+// Messages returns a page of an instance's stored messages. Ids rise with the time of
+// storing and are never reused, so paging neither repeats nor misses a message that
+// remains. History messages of a chat follow all others, ordered by time. Errors:
+// ErrNotFound.
 func (r *Registry) Messages(ctx context.Context, instance int64, q MessageQuery) (MessagePage, error) {
 	if r.entry(instance) == nil {
 		return MessagePage{}, ErrNotFound
@@ -116,16 +112,15 @@ func (r *Registry) walk(ctx context.Context, w *messageWalk) error {
 	return nil
 }
 
-// countStep is how many keys one read transaction counts, countMax how many one call
-// does.
+// countStep is the number of keys counted per transaction, countMax per call.
 const (
 	countStep = 20_000
 	countMax  = 200_000
 )
 
-// CountMessages returns how many messages a query selects, whatever its page is:
-// of an instance or a chat, up to 200 000 under each name; of those that a query selects
-// by more than that, the ones among the newest that one page looks at. Errors: ErrNotFound.
+// CountMessages returns the number of messages that a query selects, regardless of
+// paging: of an instance or a chat, up to 200 000 under each name; with further filters,
+// only among the newest messages that one page scans. Errors: ErrNotFound.
 func (r *Registry) CountMessages(ctx context.Context, instance int64, q MessageQuery) (n int, err error) {
 	if r.entry(instance) == nil {
 		return 0, ErrNotFound
@@ -158,9 +153,8 @@ func (r *Registry) CountMessages(ctx context.Context, instance int64, q MessageQ
 	return n, nil
 }
 
-// CountChat returns how many messages of a chat are stored; ok is false when
-// they are more than can be counted at once, 20 000 under each of its names.
-// Errors: ErrNotFound.
+// CountChat returns the number of stored messages of a chat; ok is false if there are
+// more than one call counts, 20 000 under each name. Errors: ErrNotFound.
 func (r *Registry) CountChat(instance int64, chat string) (n int, ok bool, err error) {
 	if r.entry(instance) == nil {
 		return 0, false, ErrNotFound
@@ -183,7 +177,7 @@ func (r *Registry) CountChat(instance int64, chat string) (n int, ok bool, err e
 	return n, ok, err
 }
 
-// countKeys counts what the index of messages by chat has below a prefix.
+// countKeys counts the entries of the index of messages by chat under a prefix.
 func (r *Registry) countKeys(ctx context.Context, prefix []byte) (n int, err error) {
 	rows := store.Range{Prefix: prefix}
 	for {
@@ -206,23 +200,23 @@ func (r *Registry) countKeys(ctx context.Context, prefix []byte) (n int, err err
 	}
 }
 
-// messageWalk goes from one message to the next, over several transactions.
+// messageWalk iterates over messages in several transactions.
 type messageWalk struct {
 	instance int64
 	q        MessageQuery
-	chats    []string // names of the chat asked for; nil: all chats
-	senders  []string // names of the participant asked for; nil: all
+	chats    []string // names of the requested chat; nil: all chats
+	senders  []string // names of the requested participant; nil: all
 	words    words    // of q.Text; empty: any
-	up       bool     // towards the newer ones
-	at       []byte   // the place of the last message looked at, nil at the beginning
-	needles  [][]byte // texts that the record of a message has that fits
-	counts   bool     // what fits is counted only, in passed
-	most     int      // that looked goes up to
+	up       bool     // towards newer messages
+	at       []byte   // place of the last message scanned, nil at the start
+	needles  [][]byte // texts that every matching record contains
+	counts   bool     // only count matches, in passed
+	most     int      // limit of looked
 	looked   int
 	read     int  // bytes of content
-	more     bool // there may be more in this direction
-	passed   int  // so many of q.Skip were passed over
-	full     bool // one more than the page takes was found
+	more     bool // more messages may follow in this direction
+	passed   int  // matches skipped for q.Skip
+	full     bool // one match more than the page takes was found
 	found    []StoredMessage
 }
 
@@ -250,8 +244,8 @@ func (w *messageWalk) step(tx *store.Tx) error {
 	return err
 }
 
-// begin finds the place of the message that the page lies beside. One that is
-// gone counts as one that came by itself.
+// begin finds the place of the message that the page starts next to. A removed one counts
+// as a live message.
 func (w *messageWalk) begin(tx *store.Tx) {
 	beside := max(w.q.Before, w.q.After)
 	if w.at != nil || beside == 0 {
@@ -266,10 +260,10 @@ func (w *messageWalk) begin(tx *store.Tx) {
 	}
 }
 
-// isNamed tells whether the query names its messages itself.
+// isNamed reports whether the query identifies its messages by id.
 func (w *messageWalk) isNamed() bool { return w.q.ID > 0 || w.q.KeyID != "" }
 
-// look takes a message when it fits. A damaged one counts as not stored.
+// look adds a message if it matches. A damaged one counts as not stored.
 func (w *messageWalk) look(tx *store.Tx, place []byte) error {
 	id := idAt(place)
 	if passed, err := w.passOver(tx, id); passed || err != nil {
@@ -305,7 +299,7 @@ func (w *messageWalk) look(tx *store.Tx, place []byte) error {
 	return nil
 }
 
-// take adds a message that fits to the page, or passes it over.
+// take adds a matching message to the page, or skips it.
 func (w *messageWalk) take(m event.Message, updates []StoredUpdate) {
 	switch {
 	case w.counts || w.passed < w.q.Skip:
@@ -318,7 +312,7 @@ func (w *messageWalk) take(m event.Message, updates []StoredUpdate) {
 	}
 }
 
-// fits tells whether the query selects a message, whatever became of it.
+// fits reports whether the query matches a message, regardless of its updates.
 func (w *messageWalk) fits(m *event.Message) bool {
 	return w.q.fits(m) && (w.chats == nil || slices.Contains(w.chats, chatOf(m))) && w.sentBy(m) && w.words.in(m)
 }
@@ -335,7 +329,7 @@ func (q *MessageQuery) fits(m *event.Message) bool {
 	return true
 }
 
-// sentBy tells whether the participant that is asked for, if any, wrote m.
+// sentBy reports whether m is from the requested participant, if any.
 func (w *messageWalk) sentBy(m *event.Message) bool {
 	if w.senders == nil {
 		return true
@@ -348,7 +342,7 @@ func (w *messageWalk) sentBy(m *event.Message) bool {
 	return false
 }
 
-// page is what was found, the newest first, and where the next ones begin.
+// page returns the messages found, newest first, and where the adjacent pages start.
 func (w *messageWalk) page() MessagePage {
 	p := MessagePage{Messages: w.found}
 	further := int64(0)
@@ -373,7 +367,7 @@ func (w *messageWalk) page() MessagePage {
 	return p
 }
 
-// named are the messages that a query names itself, by their ids.
+// named returns the ids of messages that the query identifies.
 func (w *messageWalk) named(tx *store.Tx) (all [][]byte, err error) {
 	if w.q.ID > 0 {
 		all = [][]byte{store.Key(w.q.ID)}
@@ -399,7 +393,7 @@ func (w *messageWalk) sort(places [][]byte) {
 	}
 }
 
-// places are the next messages to look at, at most scanStep.
+// places returns the next messages to scan, at most scanStep.
 func (w *messageWalk) places(tx *store.Tx) (all [][]byte, err error) {
 	if w.isNamed() {
 		return w.named(tx)

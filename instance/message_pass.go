@@ -8,9 +8,8 @@ import (
 	"postern/store"
 )
 
-// needles are texts that the record of each message has which the query selects: the
-// values of its fields as the record's JSON has them. A record without one of them need
-// not be decoded.
+// needles are texts that every matching record contains: field values of the query,
+// encoded as in the record's JSON. A record that lacks one need not be decoded.
 func (q *MessageQuery) needles() (all [][]byte) {
 	for _, value := range []string{q.Type, q.KeyID, q.Device, q.PushName} {
 		if value == "" {
@@ -23,12 +22,12 @@ func (q *MessageQuery) needles() (all [][]byte) {
 	return all
 }
 
-// room reports whether the walk may look at another message.
+// room reports whether the walk may scan another message.
 func (w *messageWalk) room() bool { return w.looked < w.most && w.read < scanBytes }
 
-// passOver reports whether a message need not be decoded: because it does not fit, or
-// because every message fits and this one is on a page before. One that is damaged is
-// left to whoever decodes it.
+// passOver reports whether a message need not be decoded: because it does not match, or
+// because every message matches and this one is on an earlier page. Damaged ones are left
+// to the decoder.
 func (w *messageWalk) passOver(tx *store.Tx, id int64) (passed bool, err error) {
 	if !w.q.narrow() && (w.chats == nil || len(w.chats) == 1) && w.passed < w.q.Skip {
 		w.passed++

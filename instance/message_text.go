@@ -9,13 +9,12 @@ import (
 	"postern/event"
 )
 
-// words are a text to look for, with all letters that differ in case alone made
-// one.
+// words is a search text with case folded.
 type words string
 
 func wordsOf(text string) words { return words(fold(text)) }
 
-// in tells whether the message has the words in what people read of it.
+// in reports whether the readable text of a message contains the words.
 func (w words) in(m *event.Message) bool {
 	if w == "" {
 		return true
@@ -32,7 +31,7 @@ func (w words) in(m *event.Message) bool {
 	return false
 }
 
-// legible are the fields of contents that people read.
+// legible are the readable fields of contents.
 type legible struct {
 	Text, Caption, Title, Description, Name, DisplayName, FileName, Address, ContentText, FooterText string
 
@@ -47,8 +46,8 @@ func (l *legible) texts() []string {
 	return all
 }
 
-// fold makes all letters that differ in case alone one, as Unicode's simple case
-// folding does: S, s and ſ, or Σ, σ and ς.
+// fold folds letters that differ only in case, as Unicode's simple case folding does: S,
+// s and ſ, or Σ, σ and ς.
 func fold(text string) string {
 	plain := true
 	for i := range len(text) {

@@ -25,8 +25,8 @@ const (
 
 // storedMessage is the record in the message bucket.
 type storedMessage struct {
-	StoredAt int64       `json:"storedAt"`       // Unix milliseconds; what retention counts from
-	Event    uuid.UUID   `json:"event,omitzero"` // id of its messages.upsert, when that was durable
+	StoredAt int64       `json:"storedAt"`       // Unix milliseconds; basis of retention
+	Event    uuid.UUID   `json:"event,omitzero"` // id of its messages.upsert if that was durable
 	Message  keptMessage `json:"message"`
 }
 
@@ -41,8 +41,8 @@ func messageStored(_, value []byte) (at time.Time) {
 	return at
 }
 
-// keptMessage is an event.Message whose record is without what is null, false
-// or empty: that would be a quarter of the file.
+// keptMessage is an event.Message whose record omits null, false and empty fields, a
+// quarter of the file otherwise.
 type keptMessage struct {
 	ID                int64           `json:"id"`
 	KeyID             string          `json:"keyId"`
@@ -70,19 +70,18 @@ type storedUpdate struct {
 	At     event.Time         `json:"dateTime"`
 }
 
-// StoreMessage stores m for an instance in the caller's transaction, unless a
-// message with that key is stored already, and returns the id of the one that
-// is stored. One that is damaged counts as not stored. One of the history becomes
-// the message that came by itself.
+// StoreMessage stores m for an instance in the caller's transaction unless a message with
+// that key is stored, and returns the id of the stored one. A damaged message counts as
+// not stored. A history message becomes the live one.
 func (r *Registry) StoreMessage(tx *store.Tx, instance int64, m *event.Message) (id int64, err error) {
 	id, _, err = storeMessage(tx, instance, m, uuid.Nil)
 	return id, err
 }
 
-// storeMessage is StoreMessage that tells whether the message was known. One of
-// the history that now came by itself was not. told is the id of its event when
-// this commit has that, else uuid.Nil.
-func storeMessage(tx *store.Tx, instance int64, m *event.Message, told uuid.UUID) (id int64, was bool, err error) {
+// storeMessage is StoreMessage that also reports whether the message was known; a history
+// message that arrives live was not. eventID is the id of its event if that is part of this
+// commit, else uuid.Nil.
+func storeMessage(tx *store.Tx, instance int64, m *event.Message, eventID uuid.UUID) (id int64, was bool, err error) {
 	key := messageKey(instance, m)
 	known, err := tx.Get(messageKeys, key)
 	if err != nil && !errors.Is(err, store.ErrDamaged) {
@@ -93,21 +92,21 @@ func storeMessage(tx *store.Tx, instance int64, m *event.Message, told uuid.UUID
 			if !old.History || m.History {
 				return old.ID, true, nil
 			}
-			return old.ID, false, arrive(tx, instance, &old, m, told)
+			return old.ID, false, arrive(tx, instance, &old, m, eventID)
 		}
 	}
-	id, err = newMessage(tx, instance, key, m, told)
+	id, err = newMessage(tx, instance, key, m, eventID)
 	return id, false, err
 }
 
-// arrive makes a stored message of the history the one that came by itself.
-func arrive(tx *store.Tx, instance int64, old, m *event.Message, told uuid.UUID) error {
+// arrive turns a stored history message into the live one.
+func arrive(tx *store.Tx, instance int64, old, m *event.Message, eventID uuid.UUID) error {
 	key := store.Key(instance, old.ID)
 	stored, found, err := store.GetJSON[storedMessage](tx, messages, key)
 	if err != nil || !found {
 		return err
 	}
-	stored.Event, stored.Message = told, keptMessage(*m)
+	stored.Event, stored.Message = eventID, keptMessage(*m)
 	stored.Message.ID = old.ID
 	return errors.Join(
 		tx.Delete(messageChats, chatKey(instance, old)),
@@ -116,15 +115,15 @@ func arrive(tx *store.Tx, instance int64, old, m *event.Message, told uuid.UUID)
 	)
 }
 
-func newMessage(tx *store.Tx, instance int64, key []byte, m *event.Message, told uuid.UUID) (id int64, err error) {
+func newMessage(tx *store.Tx, instance int64, key []byte, m *event.Message, eventID uuid.UUID) (id int64, err error) {
 	if !tx.Has(instances, store.Key(instance)) {
-		return 0, ErrNotFound // deleted meanwhile
+		return 0, ErrNotFound // deleted in the meantime
 	}
 	n, err := tx.NextID(messages)
 	if err != nil {
 		return 0, err
 	}
-	stored := storedMessage{tx.Now().UnixMilli(), told, keptMessage(*m)}
+	stored := storedMessage{tx.Now().UnixMilli(), eventID, keptMessage(*m)}
 	stored.Message.ID = int64(n)
 	err = errors.Join(
 		store.PutJSON(tx, messages, store.Key(instance, n), stored),
@@ -136,36 +135,35 @@ func newMessage(tx *store.Tx, instance int64, key []byte, m *event.Message, told
 
 // message reads a stored message.
 func message(tx *store.Tx, instance, id int64) (event.Message, error) {
-	m, _, err := toldMessage(tx, instance, id)
+	m, _, err := messageWithEvent(tx, instance, id)
 	return m, err
 }
 
-// toldMessage is message with the id of its event, uuid.Nil when that was not
-// durable.
-func toldMessage(tx *store.Tx, instance, id int64) (m event.Message, told uuid.UUID, err error) {
+// messageWithEvent is message with the id of its event, uuid.Nil if that was not durable.
+func messageWithEvent(tx *store.Tx, instance, id int64) (m event.Message, eventID uuid.UUID, err error) {
 	stored, found, err := store.GetJSON[storedMessage](tx, messages, store.Key(instance, id))
 	if err != nil {
-		return m, told, err
+		return m, eventID, err
 	}
 	if !found {
-		return m, told, fmt.Errorf("message %d: %w", id, ErrNotFound)
+		return m, eventID, fmt.Errorf("message %d: %w", id, ErrNotFound)
 	}
 	return event.Message(stored.Message), stored.Event, nil
 }
 
-// storable tells whether a message can have a key of its own: the file's keys
-// have a limit, and the record has the key's text in JSON.
+// storable reports whether a message has a usable key: the size of the store's keys is
+// limited, and the record has the key's text in JSON.
 func storable(m *event.Message) bool {
 	return m.KeyID != "" && plausible(m.KeyID) && plausible(chatOf(m))
 }
 
-// messageKey is instance, key id and chat: a stranger cannot hide a message by
-// reusing the id of another chat's.
+// messageKey is instance, key id and chat, so that reusing an id of another chat cannot
+// hide a message.
 func messageKey(instance int64, m *event.Message) []byte {
 	return store.Key(instance, m.KeyID, byte(0), chatOf(m))
 }
 
-// chatOf names the chat of a message, by its LID when that is known.
+// chatOf returns the chat of a message, by LID if known.
 func chatOf(m *event.Message) string {
 	switch {
 	case m.KeyLID != nil:
@@ -176,8 +174,8 @@ func chatOf(m *event.Message) string {
 	return ""
 }
 
-// addUpdate stores an update of the message with that key id and returns the
-// message's internal id, 0 when no such message is stored.
+// addUpdate stores an update of the message with that key id and returns the message's
+// internal id, 0 if no such message is stored.
 func addUpdate(tx *store.Tx, instance int64, keyID string, u storedUpdate) (int64, error) {
 	id, err := findMessage(tx, instance, keyID)
 	if err != nil || id == 0 {
@@ -195,8 +193,8 @@ func putUpdate(tx *store.Tx, instance, id int64, u storedUpdate) error {
 	return store.PutJSON(tx, messageUpdates, store.Key(instance, id, n), u)
 }
 
-// findMessage looks a message up by its key id alone, as receipts do. Of
-// several chats with that id the account's own message counts.
+// findMessage looks up a message by key id alone, as receipts do. If several chats have
+// that id, the account's own message is returned.
 func findMessage(tx *store.Tx, instance int64, keyID string) (found int64, err error) {
 	var ids []int64
 	prefix := store.Key(instance, keyID, byte(0))
@@ -218,11 +216,11 @@ func findMessage(tx *store.Tx, instance int64, keyID string) (found int64, err e
 	return ids[0], nil
 }
 
-// sharedID bounds how many chats with a message of one key id are looked at.
+// sharedID bounds the number of chats checked for one key id.
 const sharedID = 64
 
-// findInChat returns the id of the message with that key id in a chat, which
-// may be named by its phone JID or its LID, or 0 when there is none.
+// findInChat returns the id of the message with that key id in a chat, named by phone JID
+// or LID, or 0 if there is none.
 func findInChat(tx *store.Tx, instance int64, keyID, chat string) (id int64, err error) {
 	r := store.Range{Prefix: store.Key(instance, keyID, byte(0)), Limit: sharedID}
 	err = tx.Scan(messageKeys, r, func(_, v []byte) (bool, error) {
@@ -238,18 +236,17 @@ func findInChat(tx *store.Tx, instance int64, keyID, chat string) (id int64, err
 	return id, err
 }
 
-// What one commit of Prune removes at most. A message in a large group has
-// thousands of updates.
+// Limits of one commit of Prune. A message in a large group has thousands of updates.
 const (
 	pruneStep    = 200  // messages
 	pruneUpdates = 2000 // updates of them
 )
 
-// Prune removes the messages of all instances that were stored before the
-// given time, in small commits. It returns how many it removed, and when the
-// oldest was stored that it left; zero when there is none.
+// Prune removes the messages of all instances stored before the given time, in small
+// commits. It returns their number and when the oldest remaining one was stored, zero if
+// there is none.
 func (r *Registry) Prune(ctx context.Context, before time.Time) (removed int, oldest time.Time, err error) {
-	before = time.UnixMilli(before.UnixMilli()) // as the file has it
+	before = time.UnixMilli(before.UnixMilli()) // the stored precision
 	for _, rec := range r.List() {
 		for {
 			first, err := r.firstStored(rec.ID)
@@ -272,8 +269,8 @@ func (r *Registry) Prune(ctx context.Context, before time.Time) (removed int, ol
 	return removed, oldest, nil
 }
 
-// firstStored is when the oldest message of an instance was stored, zero when
-// there is none.
+// firstStored returns when the oldest message of an instance was stored, zero if there is
+// none.
 func (r *Registry) firstStored(instance int64) (at time.Time, err error) {
 	err = r.cfg.Store.View(func(tx *store.Tx) error {
 		return tx.Scan(messages, store.Range{Prefix: store.Key(instance), Limit: 1}, func(k, _ []byte) (bool, error) {
@@ -287,7 +284,7 @@ func (r *Registry) firstStored(instance int64) (at time.Time, err error) {
 	return at, err
 }
 
-// pruneSome makes one commit.
+// pruneSome removes messages in one commit.
 func (r *Registry) pruneSome(ctx context.Context, instance int64, before time.Time) (n int, err error) {
 	err = r.cfg.Store.Update(ctx, func(tx *store.Tx) (err error) {
 		n, err = removeOld(tx, instance, before)
@@ -296,7 +293,7 @@ func (r *Registry) pruneSome(ctx context.Context, instance int64, before time.Ti
 	return n, err
 }
 
-// removeOld removes old messages of an instance, as many as one commit should.
+// removeOld removes old messages of an instance, as many as fit in one commit.
 func removeOld(tx *store.Tx, instance int64, before time.Time) (n int, err error) {
 	old, err := oldMessages(tx, instance, before)
 	if err != nil {
@@ -309,7 +306,7 @@ func removeOld(tx *store.Tx, instance int64, before time.Time) (n int, err error
 			return n, err
 		}
 		if room -= removed; room == 0 {
-			return n, nil // this message may have more of them
+			return n, nil // this message may have more updates
 		}
 		if err := deleteMessage(tx, instance, &m); err != nil {
 			return n, err
@@ -319,8 +316,8 @@ func removeOld(tx *store.Tx, instance int64, before time.Time) (n int, err error
 	return n, nil
 }
 
-// oldMessages returns the oldest messages. Ids rise with the time of storing,
-// so the scan ends at the first young one.
+// oldMessages returns the oldest messages. Ids rise with the time of storing, so the scan
+// ends at the first newer one.
 func oldMessages(tx *store.Tx, instance int64, before time.Time) (old []event.Message, err error) {
 	r := store.Range{Prefix: store.Key(instance), Limit: pruneStep}
 	err = tx.Scan(messages, r, func(k, _ []byte) (bool, error) {
@@ -328,14 +325,14 @@ func oldMessages(tx *store.Tx, instance int64, before time.Time) (old []event.Me
 		if err != nil || stored.StoredAt >= before.UnixMilli() {
 			return false, err
 		}
-		stored.Message.Content = nil // up to megabytes, and only the key is needed
+		stored.Message.Content = nil // up to megabytes; only the key is needed
 		old = append(old, event.Message(stored.Message))
 		return true, nil
 	})
 	return old, err
 }
 
-// deleteUpdates removes at most limit updates of a message and returns how many.
+// deleteUpdates removes up to limit updates of a message and returns their number.
 func deleteUpdates(tx *store.Tx, instance, message int64, limit int) (int, error) {
 	var updates [][]byte
 	r := store.Range{Prefix: store.Key(instance, message), Limit: limit}

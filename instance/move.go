@@ -8,13 +8,13 @@ import (
 	"postern/event"
 )
 
-// MoveAway marks an instance as living elsewhere, for the request by, and disconnects
-// it: what it is sending is sent first, and from its return on nothing reads or writes
-// its device. It goes on when ctx ends once it has begun to disconnect. marked tells that
-// it was not marked before: who then does not hand the account on calls MoveBack.
-// Errors: ErrNotFound; one that wraps event.ErrNotConnected when the instance is not
-// paired, event.ErrBusy when its sends do not end, or that it could not be stored.
-// Nothing has changed then, but that it may connect anew.
+// MoveAway marks an instance as moved, for the request by, and disconnects it: pending
+// sends complete first, and after MoveAway returns nothing reads or writes its device. It
+// continues after ctx ends once disconnecting has begun. marked reports that the mark is
+// new: a caller that then fails to hand the account on calls MoveBack. Errors:
+// ErrNotFound; one that wraps event.ErrNotConnected if the instance is not paired, or
+// event.ErrBusy if its sends do not end; or that of the store. After an error nothing has
+// changed, except that the instance may reconnect.
 func (s *Supervisor) MoveAway(ctx context.Context, id int64, by string) (marked bool, err error) {
 	k, err := s.keeper(ctx, id)
 	if errors.Is(err, ErrMoved) {
@@ -37,7 +37,7 @@ func (s *Supervisor) MoveAway(ctx context.Context, id int64, by string) (marked 
 	if err != nil {
 		return false, fmt.Errorf("move: %w", err)
 	}
-	defer resume() // who waits finds no connection
+	defer resume() // calls that wait find no connection
 	k.mu.Lock()
 	tries := k.wanted()
 	k.mu.Unlock()
@@ -53,8 +53,8 @@ func (s *Supervisor) MoveAway(ctx context.Context, id int64, by string) (marked 
 	return true, nil
 }
 
-// MoveBack takes the mark of MoveAway away, with by only that of this request, and
-// connects the instance as a start does. Errors are those of Registry.MoveBack.
+// MoveBack removes the mark of MoveAway, with a non-empty by only that of this request,
+// and connects the instance as a start does. Errors are those of Registry.MoveBack.
 func (s *Supervisor) MoveBack(ctx context.Context, id int64, by string) error {
 	if err := s.reg.MoveBack(ctx, id, by); err != nil {
 		return err
@@ -63,8 +63,8 @@ func (s *Supervisor) MoveBack(ctx context.Context, id int64, by string) error {
 	return nil
 }
 
-// Resume begins to connect an instance that is paired and has no connection yet, as a
-// start does: unless only calls may connect.
+// Resume starts connecting a paired instance without a connection, as a start does,
+// unless only calls may connect.
 func (s *Supervisor) Resume(id int64) {
 	if s.cfg.AutoReconnect {
 		s.spawn(func() { s.restoreOne(id) })

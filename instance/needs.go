@@ -10,11 +10,11 @@ import (
 	"postern/store"
 )
 
-// What the records of an instance need of each other. What goes with an instance goes in
-// the commit that deletes it. What other parts store for an instance needs it, too, which
-// whoever wires them says with Owner.
+// References between the records of an instance. Records that belong to an instance are
+// deleted in its commit. Other packages declare their records' references to an instance
+// with Owner.
 
-// eachRecord is Needs that ask nothing at the end of the bucket.
+// eachRecord is Needs without a check at the end of the bucket.
 func eachRecord(fn func(key, value []byte) []store.Need) store.Needs {
 	return func(key, value []byte) []store.Need {
 		if key == nil {
@@ -24,13 +24,13 @@ func eachRecord(fn func(key, value []byte) []store.Need) store.Needs {
 	}
 }
 
-// Owner is the need of an instance, by its key: see [store.OwnedBy].
+// Owner requires the instance with that key: see [store.OwnedBy].
 func Owner(id []byte) store.Need {
 	return store.Need{Bucket: instances, Key: bytes.Clone(id), Why: "it belongs to no instance"}
 }
 
-// There returns ErrNotFound for an instance that was deleted. It is for commits of other
-// packages that store something for one.
+// There returns ErrNotFound for a deleted instance. Other packages call it in commits
+// that store records for one.
 func There(tx *store.Tx, id int64) error {
 	if tx.Has(instances, store.Key(id)) {
 		return nil
@@ -38,8 +38,7 @@ func There(tx *store.Tx, id int64) error {
 	return ErrNotFound
 }
 
-// ownedNeeds is for what has the id of an instance at the beginning of its key. That of
-// the global webhook is 0.
+// ownedNeeds is for keys that begin with an instance id, or 0 for the global webhook.
 func ownedNeeds(*store.Lookup) store.Needs {
 	return eachRecord(func(key, _ []byte) []store.Need {
 		switch {
@@ -65,11 +64,11 @@ func ownedJSON[T any](why string) func(*store.Lookup) store.Needs {
 	}
 }
 
-// unknownProxy stands for a proxy that nobody can read: as long as it is there, nothing is
-// dialled without one.
+// unknownProxy replaces an unreadable proxy: while it exists, nothing dials without a
+// proxy.
 func unknownProxy([]byte) []byte { return []byte("{}") }
 
-// proxyNeeds: the proxy of an instance can be read.
+// proxyNeeds checks that the proxy of an instance is readable.
 func proxyNeeds(look *store.Lookup) store.Needs {
 	owned := ownedNeeds(look)
 	is := func(raw []byte) bool { return json.Unmarshal(raw, new(storedProxy)) == nil }
@@ -95,16 +94,16 @@ func instanceNeeds(*store.Lookup) store.Needs {
 	})
 }
 
-// nameNeeds: behind a name is its instance. One of which only the name is left is made
-// anew, so that it keeps its messages and its keys; it is disconnected, and needs a new
-// token.
+// nameNeeds checks that each name has its instance. An instance of which only the name is
+// left is restored, so that its messages and keys remain; it is disconnected and needs a
+// new token.
 func nameNeeds(look *store.Lookup) store.Needs {
 	return eachRecord(func(key, value []byte) []store.Need {
 		if len(value) != 8 {
-			return []store.Need{{Why: "a name is taken by no instance"}}
+			return []store.Need{{Why: "a name belongs to no instance"}}
 		}
 		n := store.Need{
-			Bucket: instances, Key: bytes.Clone(value), Why: "an instance is known by its name only: its owner, token, description and attributes are lost",
+			Bucket: instances, Key: bytes.Clone(value), Why: "only the name of an instance is left: its owner, token, description and attributes are lost",
 			Is: func(raw []byte) bool {
 				var r Record
 				return json.Unmarshal(raw, &r) != nil || r.Name == string(key)
@@ -113,7 +112,7 @@ func nameNeeds(look *store.Lookup) store.Needs {
 		if !look.Has(instances, value) {
 			n.Value, _ = json.Marshal(Record{
 				ID: number(value), Name: string(key), Status: event.Disconnected, ExternalAttributes: event.Attributes("{}"),
-				LastError: "its record was lost and made anew: give it a new token", CreatedAt: event.At(time.Now()), UpdatedAt: event.At(time.Now()),
+				LastError: "its record was lost and restored: issue a new token", CreatedAt: event.At(time.Now()), UpdatedAt: event.At(time.Now()),
 			})
 		}
 		return []store.Need{n}
@@ -140,7 +139,7 @@ func messageNeeds(look *store.Lookup) store.Needs {
 	})
 }
 
-// messageIs tells that a stored message is one of which ok is true.
+// messageIs returns a check that a stored message satisfies ok.
 func messageIs(ok func(*event.Message) bool) func([]byte) bool {
 	return func(raw []byte) bool {
 		var stored storedMessage
@@ -150,7 +149,7 @@ func messageIs(ok func(*event.Message) bool) func([]byte) bool {
 
 func messageKeyNeeds(*store.Lookup) store.Needs {
 	return eachRecord(func(key, value []byte) []store.Need {
-		const why = "a key id is known of which there is no message"
+		const why = "a key id has no message"
 		if len(value) != 8 || len(key) < 8 {
 			return []store.Need{{Why: why}}
 		}
@@ -163,7 +162,7 @@ func messageKeyNeeds(*store.Lookup) store.Needs {
 
 func messageChatNeeds(*store.Lookup) store.Needs {
 	return eachRecord(func(key, _ []byte) []store.Need {
-		const why = "a chat lists a message that is not there"
+		const why = "a chat lists a missing message"
 		if len(key) < 16 {
 			return []store.Need{{Why: why}}
 		}
@@ -177,9 +176,9 @@ func messageChatNeeds(*store.Lookup) store.Needs {
 func messageUpdateNeeds(*store.Lookup) store.Needs {
 	return eachRecord(func(key, _ []byte) []store.Need {
 		if len(key) < 16 {
-			return []store.Need{{Why: "it is the update of no message"}}
+			return []store.Need{{Why: "its message does not exist"}}
 		}
-		return []store.Need{{Bucket: messages, Key: bytes.Clone(key[:16]), Why: "it is the update of no message"}}
+		return []store.Need{{Bucket: messages, Key: bytes.Clone(key[:16]), Why: "its message does not exist"}}
 	})
 }
 
@@ -201,7 +200,7 @@ func contactNeeds(*store.Lookup) store.Needs {
 
 func contactJIDNeeds(*store.Lookup) store.Needs {
 	return eachRecord(func(key, value []byte) []store.Need {
-		const why = "an address is known of which there is no contact"
+		const why = "an address has no contact"
 		if len(key) < 8 || len(value) != 8 {
 			return []store.Need{{Why: why}}
 		}

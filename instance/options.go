@@ -16,8 +16,7 @@ import (
 
 const optionsBucket = "webhook_options"
 
-// GlobalScope stands for an instance's id where the options of the global
-// webhook are meant.
+// GlobalScope is the instance id that selects the options of the global webhook.
 const GlobalScope int64 = 0
 
 // Limits of options.
@@ -32,32 +31,31 @@ const (
 	DefaultMaxAge  = "72h"
 )
 
-// hidden stands for the value of a header wherever options are shown.
+// hidden replaces the value of a header wherever options are shown.
 const hidden = "***"
 
-// SecretOverlap is how long a signing secret is used beside the one that
-// replaced it.
+// SecretOverlap is how long a replaced signing secret remains in use beside the new one.
 const SecretOverlap = 24 * time.Hour
 
-// Errors about options, beside RuleErrors that wrap ErrInvalidWebhook.
+// Errors about options, besides RuleErrors that wrap ErrInvalidWebhook.
 var (
 	// ErrNoEndpoint: the options have no endpoint of that id.
-	ErrNoEndpoint = errors.New("the options have no endpoint of this id")
+	ErrNoEndpoint = errors.New("the options have no endpoint with this id")
 	// ErrNotSigned: there is no secret to rotate.
-	ErrNotSigned = errors.New("signing is off; enable it with PUT, which makes a secret")
+	ErrNotSigned = errors.New("signing is off; enable it with PUT, which creates a secret")
 )
 
-// GlobalOptions are the options of the global webhook, and what those of an
-// instance have in common with them, as they are shown: without secrets.
+// GlobalOptions are the options of the global webhook, and the common part of those of
+// instances, as shown: without secrets.
 type GlobalOptions struct {
 	Durable bool              `json:"durable"`
 	Order   event.Order       `json:"order"`
-	MaxAge  string            `json:"maxAge"`  // as it was given
+	MaxAge  string            `json:"maxAge"`  // as given
 	Headers map[string]string `json:"headers"` // *** for every value
 	Signing Signing           `json:"signing"`
 }
 
-// Options are the options of an instance's webhook, as they are shown.
+// Options are the options of an instance's webhook, as shown.
 type Options struct {
 	GlobalOptions
 
@@ -68,11 +66,10 @@ type Options struct {
 // Signing says whether deliveries are signed.
 type Signing struct {
 	Enabled bool   `json:"enabled"`
-	Secret  string `json:"secret,omitempty"` // only in the answer to the request that made it
+	Secret  string `json:"secret,omitempty"` // only in the response to the request that created it
 }
 
-// Filter says what a webhook and its endpoints receive; what is false they do
-// not.
+// Filter selects what a webhook and its endpoints receive; false excludes.
 type Filter struct {
 	Groups      bool `json:"groups"`
 	Status      bool `json:"status"`
@@ -81,7 +78,7 @@ type Filter struct {
 	FromMe      bool `json:"fromMe"` // of messages.upsert only
 }
 
-// Endpoint is a further destination of an instance's events, as it is shown.
+// Endpoint is a further destination of an instance's events, as shown.
 type Endpoint struct {
 	ID      string              `json:"id"`
 	URL     string              `json:"url"`
@@ -91,9 +88,9 @@ type Endpoint struct {
 	Signing Signing             `json:"signing"`
 }
 
-// keptOptions are options as the file has them, secrets included. They have a
-// bucket of their own: a release that does not know it refuses the file, where it
-// would pass over a field, and deliver unsigned and unfiltered.
+// keptOptions are options as stored, secrets included. They have a bucket of their own: a
+// release that does not know the bucket rejects the file, whereas it would ignore a field
+// and deliver unsigned and unfiltered.
 type keptOptions struct {
 	access
 
@@ -102,10 +99,10 @@ type keptOptions struct {
 	MaxAge    string         `json:"maxAge"`
 	Filter    Filter         `json:"filter"`
 	Endpoints []keptEndpoint `json:"endpoints,omitempty"`
-	Key       uuid.UUID      `json:"key,omitzero"` // that replaced them last; zero: another credential
+	Key       uuid.UUID      `json:"key,omitzero"` // that last replaced them; zero: another credential
 }
 
-// keptEndpoint is an endpoint as the file has it.
+// keptEndpoint is an endpoint as stored.
 type keptEndpoint struct {
 	access
 
@@ -115,27 +112,27 @@ type keptEndpoint struct {
 	Events  map[event.Flag]bool `json:"events"`
 }
 
-// access is what a receiver knows its deliveries by. It is never shown.
+// access is how deliveries authenticate to a receiver. It is never shown.
 type access struct {
 	Headers map[string]string `json:"headers,omitempty"`
-	Secrets []signingSecret   `json:"secrets,omitempty"` // the newest first, two at most; none: not signed
+	Secrets []signingSecret   `json:"secrets,omitempty"` // newest first, at most two; none: not signed
 }
 
 // signingSecret is a key of Standard Webhooks.
 type signingSecret struct {
 	Text  string     `json:"text"`           // whsec_ and base64
-	Until event.Time `json:"until,omitzero"` // of one that was replaced
+	Until event.Time `json:"until,omitzero"` // end of a replaced secret
 }
 
-// heldOptions are options in force. They are never changed, only replaced.
+// heldOptions are options in force. They are immutable and replaced as a whole.
 type heldOptions struct {
 	keptOptions
 
 	maxAge time.Duration
-	failed error // why the file's cannot be read
+	failed error // why the stored options are unreadable
 }
 
-// defaultOptions are those of who has set none.
+// defaultOptions are the options where none were set.
 func defaultOptions() keptOptions {
 	return keptOptions{Order: event.OrderNone, MaxAge: DefaultMaxAge, Filter: Filter{true, true, true, true, true}}
 }
@@ -144,11 +141,11 @@ func defaultOptions() keptOptions {
 var plainOptions = hold(defaultOptions())
 
 func hold(kept keptOptions) *heldOptions {
-	age, _ := time.ParseDuration(kept.MaxAge) // it was checked before it was stored
+	age, _ := time.ParseDuration(kept.MaxAge) // validated before it was stored
 	return &heldOptions{keptOptions: kept, maxAge: age}
 }
 
-// chosen are the options in force, to be read only.
+// chosen returns the options in force. They must not be modified.
 func (e *entry) chosen() *heldOptions {
 	if o := e.options.Load(); o != nil {
 		return o
@@ -156,9 +153,9 @@ func (e *entry) chosen() *heldOptions {
 	return plainOptions
 }
 
-// loadOptions takes over what the file has. Where that cannot be read, nothing
-// goes out otherwise than was asked: what is for the webhook waits in the file,
-// as does what waits for the endpoints already, until the options are set anew.
+// loadOptions loads the stored options. If they are unreadable, nothing is delivered in
+// another way than requested: events for the webhook, and those pending for endpoints,
+// wait in the file until the options are set again.
 func loadOptions(tx *store.Tx, held *atomic.Pointer[heldOptions], id int64) error {
 	kept, found, err := store.GetJSON[keptOptions](tx, optionsBucket, store.Key(id))
 	switch {
@@ -174,7 +171,7 @@ func loadOptions(tx *store.Tx, held *atomic.Pointer[heldOptions], id int64) erro
 	return nil
 }
 
-// endpoint is the endpoint of an id, nil when there is none.
+// endpoint returns the endpoint with an id, nil if there is none.
 func (o *keptOptions) endpoint(id string) *keptEndpoint {
 	i := slices.IndexFunc(o.Endpoints, func(p keptEndpoint) bool { return p.ID == id })
 	if i < 0 {
@@ -183,7 +180,7 @@ func (o *keptOptions) endpoint(id string) *keptEndpoint {
 	return &o.Endpoints[i]
 }
 
-// header is the value of a header, whatever the case of its name.
+// header returns the value of a header; the case of its name is ignored.
 func (a *access) header(name string) (value string, found bool) {
 	for known, value := range a.Headers {
 		if strings.EqualFold(known, name) {
@@ -193,8 +190,8 @@ func (a *access) header(name string) (value string, found bool) {
 	return "", false
 }
 
-// signing shows the secret to who has not seen it: fresh is the set of those
-// that the request made.
+// signing shows a secret only if it is in fresh, the set of those that the request
+// created.
 func (a *access) signing(fresh map[string]bool) Signing {
 	s := Signing{Enabled: len(a.Secrets) > 0}
 	if s.Enabled && fresh[a.Secrets[0].Text] {
@@ -211,7 +208,7 @@ func (a *access) shownHeaders() map[string]string {
 	return shown
 }
 
-// show is what callers may see of options.
+// show returns options without secrets.
 func (o *keptOptions) show(fresh map[string]bool) Options {
 	shown := Options{
 		GlobalOptions: GlobalOptions{Durable: o.Durable, Order: o.Order, MaxAge: o.MaxAge, Headers: o.shownHeaders(), Signing: o.signing(fresh)},

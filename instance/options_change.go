@@ -11,8 +11,7 @@ import (
 	"postern/store"
 )
 
-// scope is the entry whose options are meant, nil when there is no such
-// instance.
+// scope returns the entry of a scope, nil if there is no such instance.
 func (r *Registry) scope(id int64) *entry {
 	if id == GlobalScope {
 		return r.global
@@ -20,9 +19,9 @@ func (r *Registry) scope(id int64) *entry {
 	return r.entry(id)
 }
 
-// Options returns the options of an instance's webhook, or with GlobalScope
-// those of the global one. Errors: ErrNotFound, or one that wraps
-// store.ErrDamaged when they cannot be read; they may be set anew or deleted.
+// Options returns the options of an instance's webhook or, with GlobalScope, of the
+// global one. Errors: ErrNotFound, or one that wraps store.ErrDamaged if they are
+// unreadable; they may be set again or deleted.
 func (r *Registry) Options(id int64) (Options, error) {
 	e := r.scope(id)
 	if e == nil {
@@ -35,10 +34,10 @@ func (r *Registry) Options(id int64) (Options, error) {
 	return o.show(nil), nil
 }
 
-// PutOptions replaces the options of an instance's webhook, which need not exist,
-// or with GlobalScope those of the global one, and returns them with the secrets
-// that it made. Events follow them from the commit on. Errors: ErrNotFound, ErrCodes, or
-// a RuleError wrapping ErrInvalidWebhook, with nothing changed.
+// PutOptions replaces the options of an instance's webhook, which need not exist, or with
+// GlobalScope of the global one, and returns them with the secrets it created. They apply
+// from the commit on. Errors: ErrNotFound, ErrCodes, or a RuleError wrapping
+// ErrInvalidWebhook, with nothing changed.
 func (r *Registry) PutOptions(ctx context.Context, id int64, c OptionsChange) (Options, error) {
 	for {
 		seen, err := r.clearAdded(ctx, id, c)
@@ -57,24 +56,23 @@ func (r *Registry) PutOptions(ctx context.Context, id int64, c OptionsChange) (O
 	}
 }
 
-// errOvertaken: others changed the options meanwhile, and what they removed may not be
-// cleared of what waits for it.
+// errOvertaken reports a concurrent change of the options; lanes of endpoints that it
+// removed may not be cleared yet.
 var errOvertaken = errors.New("the options changed meanwhile")
 
-// DropOptions takes back what was set. Errors: ErrNotFound.
+// DropOptions resets the options to the defaults. Errors: ErrNotFound.
 func (r *Registry) DropOptions(ctx context.Context, id int64) (Options, error) {
 	return r.replaceOptions(ctx, id, func(*heldOptions) (keptOptions, map[string]bool, error) { return r.firstOptions(), nil, nil })
 }
 
-// firstOptions are those of a new instance.
+// firstOptions returns the options of a new instance.
 func (r *Registry) firstOptions() keptOptions {
 	o := defaultOptions()
 	o.Durable = r.cfg.DurableDefault
 	return o
 }
 
-// newOptions are those to store with a new instance, nil when there is nothing
-// to store.
+// newOptions returns the options to store with a new instance, nil if none.
 func (r *Registry) newOptions() *heldOptions {
 	if !r.cfg.DurableDefault {
 		return nil
@@ -82,10 +80,10 @@ func (r *Registry) newOptions() *heldOptions {
 	return hold(r.firstOptions())
 }
 
-// RotateSecret makes a new secret for the webhook, or for one of its endpoints,
-// and returns the options with it. Deliveries are signed with the former one too
-// for SecretOverlap. Errors: ErrNotFound, ErrNoEndpoint, ErrNotSigned, or one that
-// wraps store.ErrDamaged.
+// RotateSecret creates a new secret for the webhook or one of its endpoints, and returns
+// the options with it. Deliveries are also signed with the former secret for
+// SecretOverlap. Errors: ErrNotFound, ErrNoEndpoint, ErrNotSigned, or one that wraps
+// store.ErrDamaged.
 func (r *Registry) RotateSecret(ctx context.Context, id int64, endpoint string) (Options, error) {
 	if _, err := r.Options(id); err != nil {
 		return Options{}, err
@@ -111,7 +109,7 @@ func (r *Registry) RotateSecret(ctx context.Context, id int64, endpoint string) 
 	})
 }
 
-// replaceOptions stores what change makes of the options, and tells who delivers.
+// replaceOptions stores the result of change and reports the affected lanes.
 func (r *Registry) replaceOptions(ctx context.Context, id int64, change func(before *heldOptions) (o keptOptions, fresh map[string]bool, err error)) (Options, error) {
 	e := r.scope(id)
 	if e == nil {
@@ -146,8 +144,8 @@ func (r *Registry) replaceOptions(ctx context.Context, id int64, change func(bef
 	return next.show(fresh), nil
 }
 
-// clearAdded sees to it that nothing waits any more for endpoints that were
-// removed, before others take their ids. It returns the options by which it knows them.
+// clearAdded cancels pending events of removed endpoints before new endpoints reuse their
+// ids. It returns the options that it used.
 func (r *Registry) clearAdded(ctx context.Context, id int64, c OptionsChange) (seen *heldOptions, err error) {
 	e := r.scope(id)
 	if e == nil {
@@ -155,12 +153,12 @@ func (r *Registry) clearAdded(ctx context.Context, id int64, c OptionsChange) (s
 	}
 	seen = e.chosen()
 	if added := seen.added(id, c); len(added) > 0 && r.cfg.ClearLanes != nil {
-		err = r.cfg.ClearLanes(store.Along(ctx, nil), added) // what goes along tells of the change, which comes after this
+		err = r.cfg.ClearLanes(store.Along(ctx, nil), added) // events of this change belong to a later commit
 	}
 	return seen, err
 }
 
-// added are the lanes of the endpoints that a change adds to the options.
+// added returns the lanes of the endpoints that a change adds.
 func (o *heldOptions) added(id int64, c OptionsChange) (lanes []delivery.Lane) {
 	for i := range c.Endpoints[:min(len(c.Endpoints), MaxEndpoints)] {
 		if p := c.Endpoints[i].ID; o.endpoint(p) == nil && o.failed == nil {
@@ -170,14 +168,14 @@ func (o *heldOptions) added(id int64, c OptionsChange) (lanes []delivery.Lane) {
 	return lanes
 }
 
-// tellLanes hands on whose destinations may be others than before.
+// tellLanes reports lanes whose destinations may have changed.
 func (r *Registry) tellLanes(lanes []delivery.Lane) {
 	if r.cfg.OnLanes != nil {
 		r.cfg.OnLanes(lanes)
 	}
 }
 
-// lanesOf are all lanes that options of a scope have a say in.
+// lanesOf returns all lanes affected by the options of a scope.
 func lanesOf(id int64, all ...*heldOptions) []delivery.Lane {
 	if id == GlobalScope {
 		return []delivery.Lane{delivery.GlobalLane, delivery.BatchLane}

@@ -14,17 +14,17 @@ import (
 	"postern/event"
 )
 
-// OptionsChange is a request to replace options. What is nil takes its default.
+// OptionsChange is a request to replace options. A nil field takes its default.
 type OptionsChange struct {
 	Durable   bool
 	Order     *event.Order
-	MaxAge    *string           // a duration such as 90s or 72h
-	Headers   map[string]string // *** keeps the value that the header had
+	MaxAge    *string           // a duration, for example 90s or 72h
+	Headers   map[string]string // *** keeps the current value
 	Signed    bool
 	Filter    *Filter
 	Endpoints []EndpointChange
 
-	// NoCodes is for who may pair no account: see ErrCodes.
+	// NoCodes is set for callers without the right to pair: see ErrCodes.
 	NoCodes bool
 	// Key is the scoped key that makes the change; zero: another credential.
 	Key uuid.UUID
@@ -40,9 +40,8 @@ type EndpointChange struct {
 	Signed  bool
 }
 
-// apply makes options of a change and of those before it, which have the
-// secrets. fresh are the secrets that it made. Errors are ErrCodes, and RuleErrors
-// wrapping ErrInvalidWebhook.
+// apply merges a change with the former options, which have the secrets. fresh are the
+// secrets it created. Errors: ErrCodes, and RuleErrors wrapping ErrInvalidWebhook.
 func (r *Registry) apply(c OptionsChange, before *keptOptions) (o keptOptions, fresh map[string]bool, err error) {
 	o = defaultOptions()
 	o.Durable, o.Key = c.Durable, c.Key
@@ -71,7 +70,7 @@ func (r *Registry) apply(c OptionsChange, before *keptOptions) (o keptOptions, f
 			return o, nil, err
 		}
 		if o.endpoint(p.ID) != nil {
-			return o, nil, badWebhook(fmt.Sprintf("endpoints[%d].id", i), "must be another than those of the endpoints before it")
+			return o, nil, badWebhook(fmt.Sprintf("endpoints[%d].id", i), "must differ from the ids of the other endpoints")
 		}
 		if old := before.endpoint(p.ID); c.NoCodes && hearsCodes(p.Events) && (old == nil || !hearsCodes(old.Events) || old.URL != p.URL) {
 			return o, nil, ErrCodes
@@ -81,7 +80,7 @@ func (r *Registry) apply(c OptionsChange, before *keptOptions) (o keptOptions, f
 	return o, fresh, nil
 }
 
-// checkFlow holds the rules of what is durable.
+// checkFlow checks the rules of durable delivery.
 func (o *keptOptions) checkFlow() error {
 	age, err := time.ParseDuration(o.MaxAge)
 	switch {
@@ -90,7 +89,7 @@ func (o *keptOptions) checkFlow() error {
 	case o.Order != event.OrderNone && o.Order != event.OrderChat && o.Order != event.OrderInstance:
 		return badWebhook("order", "must be none, chat or instance")
 	case o.Order != event.OrderNone && !o.Durable:
-		return badWebhook("order", "must be none, or durable must be true: what is tried once has no order")
+		return badWebhook("order", "must be none unless durable is true")
 	}
 	return nil
 }
@@ -114,7 +113,7 @@ func (r *Registry) applyEndpoint(at string, c EndpointChange, before *keptOption
 	return p, err
 }
 
-// IsEndpointID tells whether an endpoint may have the id.
+// IsEndpointID reports whether an endpoint may have the id.
 func IsEndpointID(id string) bool {
 	return id != "" && len(id) <= MaxEndpointID && !strings.ContainsFunc(id, func(c rune) bool { return !isAlphanumeric(c) && c != '.' && c != '_' && c != '-' })
 }
@@ -123,8 +122,8 @@ func isAlphanumeric(c rune) bool {
 	return c >= '0' && c <= '9' || c >= 'A' && c <= 'Z' || c >= 'a' && c <= 'z'
 }
 
-// change is the access that follows: with the headers of a request, and with a
-// secret when there is to be one. Fields are named below at.
+// change returns the access after a change: with the given headers, and with a secret if
+// signed. at prefixes field names in errors.
 func (a *access) change(at string, headers map[string]string, signed bool, fresh map[string]bool) (next access, err error) {
 	if next.Headers, err = a.changeHeaders(at+"headers", headers); err != nil || !signed {
 		return next, err
@@ -152,28 +151,27 @@ func (a *access) changeHeaders(at string, headers map[string]string) (map[string
 		}
 		lower := strings.ToLower(name)
 		if names[lower] {
-			return nil, badWebhook(at+"."+event.Cut(name), "is there twice; the case of a name makes no difference")
+			return nil, badWebhook(at+"."+event.Cut(name), "is a duplicate; header names are case-insensitive")
 		}
 		names[lower] = true
 		value := headers[name]
 		if value == hidden {
 			old, known := a.header(name)
 			if !known {
-				return nil, badWebhook(at+"."+event.Cut(name), "must be given its value; there is none that *** could keep")
+				return nil, badWebhook(at+"."+event.Cut(name), "needs a value; there is no current value for *** to keep")
 			}
 			value = old
 		}
 		if !isHeaderValue(value) {
-			return nil, badWebhook(at+"."+event.Cut(name), fmt.Sprintf("must have at most %d characters of visible ASCII, with spaces between them only", MaxHeaderValue))
+			return nil, badWebhook(at+"."+event.Cut(name), fmt.Sprintf("must have at most %d visible ASCII characters, with spaces only in between", MaxHeaderValue))
 		}
 		next[name] = value
 	}
 	return next, nil
 }
 
-// ownHeaders are those that a delivery has in any case, and those that say how
-// a request is framed or what its connection is for: with these a header could
-// end a request early, or turn it into another.
+// ownHeaders are the headers that every delivery has, and those that frame a request or
+// control its connection: setting these could end a request early or change its meaning.
 var ownHeaders = []string{
 	"user-agent", "x-request-id", "x-owner-jid", "x-instance-name", "x-instance-id", "x-webhook-event", "host",
 	"connection", "transfer-encoding", "te", "trailer", "upgrade", "expect", "keep-alive", "proxy-connection",
@@ -185,7 +183,7 @@ func checkHeaderName(at, name string) error {
 	}
 	lower := strings.ToLower(name)
 	if slices.Contains(ownHeaders, lower) || strings.HasPrefix(lower, "content-") || strings.HasPrefix(lower, "webhook-") {
-		return badWebhook(at+"."+event.Cut(name), "must be another name; deliveries have this header of their own, or it belongs to the connection")
+		return badWebhook(at+"."+event.Cut(name), "must be another name; this header is reserved for deliveries or the connection")
 	}
 	return nil
 }

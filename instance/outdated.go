@@ -8,15 +8,14 @@ import (
 	"postern/event"
 )
 
-// coding is a call that pairs by a typed code.
+// coding is the state of a call that pairs by a typed code.
 type coding struct {
 	refused bool // its client is outdated
 	renewed bool // and a newer version was found
 }
 
-// outdated looks for help after WhatsApp refused the client for its version. A
-// dial that runs is left alone: it is the one that was refused. The caller
-// holds k.mu.
+// outdated starts a search for a newer version after WhatsApp rejected the client. It
+// does not interrupt the running dial, which is the rejected one. The caller holds k.mu.
 func (k *keeper) outdated(version string) {
 	known, asked := false, false
 	if help := k.sup.cfg.Outdated; help != nil {
@@ -33,7 +32,7 @@ func (k *keeper) outdated(version string) {
 	}
 }
 
-// Outdated returns the instances whose client WhatsApp refuses for its version.
+// Outdated returns the instances whose client version WhatsApp rejects.
 func (s *Supervisor) Outdated() (ids []int64) {
 	s.mu.Lock()
 	keepers := maps.Clone(s.keepers)
@@ -50,15 +49,14 @@ func (s *Supervisor) Outdated() (ids []int64) {
 	return ids
 }
 
-// Renew tells the end of a search for a newer version of the client. When one
-// was found, and is what connections are of from now on, every instance that
-// was refused dials again after the usual delay, unless only calls may connect
-// it and none did. Else they stay as they are.
+// Renew reports the end of a search for a newer client version. If one was found and is
+// used by new connections, every rejected instance dials again after the usual delay,
+// unless only calls may connect it and none did. Otherwise they remain as they are.
 func (s *Supervisor) Renew(found bool) {
 	for _, id := range s.Outdated() {
 		k, err := s.keeper(s.life, id)
 		if err != nil {
-			continue // deleted, or told when it was opened last
+			continue // deleted, or opened since and informed then
 		}
 		if !found || !k.sup.spawn(k.renew) {
 			k.giveUp()
@@ -101,8 +99,8 @@ func (k *keeper) renew() {
 	k.dialAfter(k.delay())
 }
 
-// renewCode leaves the dial to the call that pairs by a typed code, which has
-// the turn. It reports whether there is one.
+// renewCode leaves the dial to the call that pairs by a typed code, which holds the turn.
+// It reports whether there is one.
 func (k *keeper) renewCode() bool {
 	k.mu.Lock()
 	defer k.mu.Unlock()
@@ -114,8 +112,8 @@ func (k *keeper) renewCode() bool {
 	return true
 }
 
-// cured waits for the end of a search for a newer version of the client and,
-// when one was found, for the usual delay. It reports whether to dial again.
+// cured waits for the end of a search for a newer client version and, if one was found,
+// for the usual delay. It reports whether to dial again.
 func (k *keeper) cured(ctx context.Context) bool {
 	var pause time.Duration
 	found := false
@@ -139,28 +137,28 @@ func (k *keeper) cured(ctx context.Context) bool {
 	}
 }
 
-// beginCode notes a call that pairs by a typed code.
+// beginCode registers a call that pairs by a typed code.
 func (k *keeper) beginCode(requestID string) {
 	k.mu.Lock()
 	defer k.mu.Unlock()
 	k.request, k.calm, k.coding = requestID, false, &coding{}
 }
 
-// endCode notes its end.
+// endCode removes it.
 func (k *keeper) endCode() {
 	k.mu.Lock()
 	defer k.mu.Unlock()
 	k.coding = nil
 }
 
-// codeRefused reports whether the client of such a call is outdated.
+// codeRefused reports whether such a call's client is outdated.
 func (k *keeper) codeRefused() bool {
 	k.mu.Lock()
 	defer k.mu.Unlock()
 	return k.coding.refused
 }
 
-// now is the state of the connection as last told.
+// now returns the state of the connection as last reported.
 func (k *keeper) now() event.State {
 	k.mu.Lock()
 	defer k.mu.Unlock()

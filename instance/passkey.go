@@ -8,10 +8,10 @@ import (
 	"postern/event"
 )
 
-// Passkey waits until the pairing of an instance asks for a passkey, and
-// returns what it asks for. It begins to connect when nothing is under way.
-// Errors: ErrNotFound, ErrAlreadyPaired, ErrNoCode when it was not asked for
-// within ConnectTimeout, or one that wraps event.ErrNotConnected.
+// Passkey waits until the pairing of an instance requests a passkey, and returns the
+// challenge. It starts connecting if no attempt is in progress. Errors: ErrNotFound,
+// ErrAlreadyPaired, ErrNoCode if none was requested within ConnectTimeout, or one that
+// wraps event.ErrNotConnected.
 func (s *Supervisor) Passkey(ctx context.Context, id int64, requestID string) (event.PasskeyChallenge, error) {
 	k, err := s.keeper(ctx, id)
 	if err != nil {
@@ -52,9 +52,8 @@ func (s *Supervisor) Passkey(ctx context.Context, id int64, requestID string) (e
 	}
 }
 
-// PasskeyAsked is what an authenticator has to sign for an instance now, also
-// when it was answered before and nothing followed. It does not wait, and
-// connects nothing. Errors: ErrNotFound, event.ErrNoPasskey.
+// PasskeyAsked returns the current challenge of an instance, even if it was answered
+// without result. It neither waits nor connects. Errors: ErrNotFound, event.ErrNoPasskey.
 func (s *Supervisor) PasskeyAsked(id int64) (event.PasskeyChallenge, error) {
 	k, err := s.known(id)
 	if err != nil {
@@ -68,7 +67,7 @@ func (s *Supervisor) PasskeyAsked(id int64) (event.PasskeyChallenge, error) {
 	return event.PasskeyChallenge{}, event.ErrNoPasskey
 }
 
-// known is the keeper of an instance, nil when nothing needed one yet. Errors:
+// known returns the keeper of an instance, nil if none was needed yet. Errors:
 // ErrNotFound.
 func (s *Supervisor) known(id int64) (*keeper, error) {
 	if _, err := s.reg.ByID(id); err != nil {
@@ -79,16 +78,15 @@ func (s *Supervisor) known(id int64) (*keeper, error) {
 	return s.keepers[id], nil
 }
 
-// AssertPasskey hands an authenticator's answer on. The pairing goes on after
-// it returned. Errors: ErrNotFound, event.ErrNoPasskey,
-// event.ErrPasskeyRefused, ErrNoCode when WhatsApp did not take it within
-// ConnectTimeout, or one that wraps event.ErrNotConnected.
+// AssertPasskey forwards an authenticator's answer. The pairing continues afterwards.
+// Errors: ErrNotFound, event.ErrNoPasskey, event.ErrPasskeyRefused, ErrNoCode if WhatsApp
+// did not accept it within ConnectTimeout, or one that wraps event.ErrNotConnected.
 func (s *Supervisor) AssertPasskey(ctx context.Context, id int64, a event.PasskeyAssertion) error {
 	return s.onSession(ctx, id, func(ctx context.Context, session Session) error { return session.AssertPasskey(ctx, a) })
 }
 
-// ConfirmPasskey says that the code of the challenge is the one on the phone.
-// Errors are those of AssertPasskey.
+// ConfirmPasskey confirms that the challenge's code matches the one on the phone. Errors
+// are those of AssertPasskey.
 func (s *Supervisor) ConfirmPasskey(ctx context.Context, id int64) error {
 	return s.onSession(ctx, id, func(ctx context.Context, session Session) error { return session.ConfirmPasskey(ctx) })
 }

@@ -15,53 +15,50 @@ import (
 	"postern/store"
 )
 
-// ErrQueueFull says that as many asynchronous sends wait as may.
-var ErrQueueFull = errors.New("the queue of asynchronous sends is full")
+// ErrQueueFull reports that the queue of asynchronous sends is full.
+var ErrQueueFull = errors.New("the asynchronous send queue is full")
 
 const processing = "processing"
 
-// ProcessorConfig is what a Processor needs. Store, Registry and Supervisor are
-// required.
+// ProcessorConfig configures a Processor. Store, Registry and Supervisor are required.
 type ProcessorConfig struct {
 	Store      *store.Store
 	Registry   *Registry
 	Supervisor *Supervisor
 
-	Workers   int           // sends at a time; 0 means 4
-	QueueSize int           // sends that wait; 0 means 100
-	Timeout   time.Duration // for one send until it can leave, waiting for its connection and its turn included, its own delay not; 0 means 60 s
+	Workers   int           // concurrent sends; 0 means 4
+	QueueSize int           // waiting sends; 0 means 100
+	Timeout   time.Duration // until a send can leave, including the wait for its connection and turn, but not its own delay; 0 means 60 s
 
-	// Release forgets an upload that was made for one send alone, in the commit
-	// that ends it. nil: it is kept.
+	// Release removes an upload made for one send only, in the commit that ends the send.
+	// nil: it is kept.
 	Release func(tx *store.Tx, instance int64, upload string) error
 
-	// Restored tells that the file came from a backup: sends that wait in it may have
-	// left since, and are told of as such.
+	// Restored reports that the file came from a backup: sends waiting in it may have
+	// left since, and end as such.
 	Restored bool
 
 	Logger *slog.Logger // nil discards
 }
 
-// Processor carries out sends that were accepted before they were done. An
-// accepted one is in the file until its end was told by a send.message event:
-// a restart goes on with those that waited, and tells of one that was on its
-// way that its outcome is unknown. Its methods may be called from any
-// goroutine.
+// Processor performs accepted sends asynchronously. An accepted send is stored until a
+// send.message event reports its end. After a restart waiting sends continue, and those
+// in progress end with an unknown outcome. It is safe for concurrent use.
 type Processor struct {
 	cfg  ProcessorConfig
 	log  *slog.Logger
 	work sync.WaitGroup
 
-	life context.Context // ends with Stop: no job is begun from then on
+	life context.Context // ends with Stop; no job begins afterwards
 	end  context.CancelFunc
 
 	mu      sync.Mutex
 	waiting []job
-	more    chan struct{} // size 1: a worker may have something to do
-	kept    int           // jobs in the file
+	more    chan struct{} // size 1: work may be available for a worker
+	kept    int           // jobs in the store
 }
 
-// job is one accepted send as it is stored.
+// job is an accepted send as stored.
 type job struct {
 	ID         uuid.UUID        `json:"id"` // the processId
 	Instance   int64            `json:"instance"`
@@ -74,7 +71,7 @@ type job struct {
 
 func (j *job) key() []byte { return store.Key(j.Instance, j.ID) }
 
-// NewProcessor returns a processor that does nothing before Start.
+// NewProcessor returns a processor, to be started with Start.
 func NewProcessor(cfg ProcessorConfig) *Processor {
 	if cfg.Workers <= 0 {
 		cfg.Workers = 4
@@ -93,7 +90,7 @@ func NewProcessor(cfg ProcessorConfig) *Processor {
 	return p
 }
 
-// Start takes up what the last run left behind and begins to work.
+// Start loads the jobs of the previous run and begins to work.
 func (p *Processor) Start(ctx context.Context) error {
 	var left []job
 	err := p.cfg.Store.View(func(tx *store.Tx) error {
@@ -115,9 +112,9 @@ func (p *Processor) Start(ctx context.Context) error {
 			p.waiting = append(p.waiting, j)
 			continue
 		}
-		err := fmt.Errorf("%w: the program ended while the message was on its way", event.ErrOutcomeUnknown)
+		err := fmt.Errorf("%w: the program stopped while the message was being sent", event.ErrOutcomeUnknown)
 		if !j.Sending {
-			err = fmt.Errorf("%w: the message waited in a backup that was restored, and may have left since that was made", event.ErrOutcomeUnknown)
+			err = fmt.Errorf("%w: the message was waiting in a restored backup and may have been sent since", event.ErrOutcomeUnknown)
 		}
 		if err := p.finish(ctx, j, nil, err); err != nil {
 			return err
@@ -130,8 +127,8 @@ func (p *Processor) Start(ctx context.Context) error {
 	return nil
 }
 
-// Stop begins no more sends and waits for those on their way, until ctx ends.
-// What waits goes on after the next start.
+// Stop begins no more sends and waits for those in progress until ctx ends. Waiting sends
+// continue after the next start.
 func (p *Processor) Stop(ctx context.Context) error {
 	p.end()
 	done := make(chan struct{})
@@ -143,24 +140,24 @@ func (p *Processor) Stop(ctx context.Context) error {
 	case <-done:
 		return nil
 	case <-ctx.Done():
-		return fmt.Errorf("asynchronous sends still on their way: %w", context.Cause(ctx))
+		return fmt.Errorf("asynchronous sends still in progress: %w", context.Cause(ctx))
 	}
 }
 
-// Deferred is a send that is to be carried out after its call was answered.
+// Deferred is a send to be performed after its call has been answered.
 type Deferred struct {
 	Instance   int64
 	Out        event.Outgoing
 	Attributes event.Attributes
 	RequestID  string // of the call
-	OwnUpload  bool   // the upload that Out names is for this send alone
-	// InCommit is called in the commit that accepts the send, maybe twice; its
-	// error refuses it. nil: nothing more is stored.
+	OwnUpload  bool   // the upload of Out is for this send only
+	// InCommit is called in the commit that accepts the send, possibly twice; its error
+	// rejects the send. It may be nil.
 	InCommit func(tx *store.Tx, processID string) error
 }
 
-// Accept stores a send and returns the id under which its end is told.
-// Errors: ErrNotFound, ErrQueueFull and those of the store.
+// Accept stores a send and returns the id under which its end is reported. Errors:
+// ErrNotFound, ErrQueueFull and those of the store.
 func (p *Processor) Accept(ctx context.Context, d Deferred) (processID string, err error) {
 	process, err := uuid.NewV7()
 	if err != nil {
@@ -195,8 +192,7 @@ func (p *Processor) Accept(ctx context.Context, d Deferred) (processID string, e
 	return process.String(), nil
 }
 
-// Kept tells how many accepted sends have not ended: those that wait and those
-// on their way.
+// Kept returns the number of accepted sends that have not ended, waiting or in progress.
 func (p *Processor) Kept() int {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -251,8 +247,8 @@ func (p *Processor) take() (job, bool) {
 	return j, true
 }
 
-// do carries out one job. When the program stops before the message could
-// leave, the job stays for the next start.
+// do performs one job. If the program stops before the message could leave, the job
+// remains for the next start.
 func (p *Processor) do(j job) {
 	sent, err := p.send(&j)
 	for pause := time.Second; errors.Is(err, errNotBegun) && errors.Is(err, store.ErrDiskFull) && p.waitForRoom(j, pause); pause = min(2*pause, time.Minute) {
@@ -272,11 +268,11 @@ func (p *Processor) do(j job) {
 	}
 }
 
-// errNotBegun is wrapped when it could not be stored that a message leaves.
-var errNotBegun = errors.New("its beginning could not be stored")
+// errNotBegun is wrapped if storing the start of a send failed.
+var errNotBegun = errors.New("the start of the send could not be stored")
 
-// send sends the message of a job, which begins when that leaves: until then
-// the time that it may take, and the end of the program, can call it off.
+// send sends the message of a job. The job starts when the message leaves; until then its
+// timeout and the end of the program can cancel it.
 func (p *Processor) send(j *job) (event.Sent, error) {
 	ctx, cancel := context.WithCancelCause(context.Background())
 	defer cancel(nil)
@@ -306,7 +302,7 @@ func (p *Processor) send(j *job) (event.Sent, error) {
 	return p.cfg.Supervisor.Send(ctx, j.Instance, out)
 }
 
-// begin stores that the message of a job may leave.
+// begin records that the message of a job may leave.
 func (p *Processor) begin(j job) error {
 	return p.cfg.Store.Update(context.Background(), func(tx *store.Tx) error {
 		if !tx.Has(processing, j.key()) {
@@ -316,8 +312,8 @@ func (p *Processor) begin(j job) error {
 	})
 }
 
-// whenThereIsRoom repeats a commit while the disk is full, until the program
-// stops: whoever was told that the send is accepted waits for its end.
+// whenThereIsRoom retries a commit while the disk is full, until the program stops: the
+// caller was promised a result.
 func (p *Processor) whenThereIsRoom(j job, commit func() error) error {
 	for pause := time.Second; ; pause = min(2*pause, time.Minute) {
 		err := commit()
@@ -330,10 +326,9 @@ func (p *Processor) whenThereIsRoom(j job, commit func() error) error {
 	}
 }
 
-// waitForRoom waits a moment for room on the disk. It reports false when the
-// program stops.
+// waitForRoom waits before a retry on a full disk. It returns false if the program stops.
 func (p *Processor) waitForRoom(j job, pause time.Duration) bool {
-	p.log.Warn("an asynchronous send waits for room on the disk", "instance_id", j.Instance)
+	p.log.Warn("an asynchronous send waits for disk space", "instance_id", j.Instance)
 	select {
 	case <-time.After(pause):
 		return true
@@ -342,11 +337,11 @@ func (p *Processor) waitForRoom(j job, pause time.Duration) bool {
 	}
 }
 
-// leave ends the work on a job that could not be stored: it is in the file for
-// the next start, unless it is gone with its instance.
+// leave ends the work on a job that could not be stored: the store keeps it for the next
+// start, unless its instance is gone.
 func (p *Processor) leave(j job, err error) {
 	if !errors.Is(err, ErrNotFound) {
-		p.log.Error("an asynchronous send waits for the next start: its progress could not be stored", "instance_id", j.Instance, "error", err)
+		p.log.Error("the progress of an asynchronous send could not be stored; it continues after the next start", "instance_id", j.Instance, "error", err)
 		return
 	}
 	p.mu.Lock()
@@ -379,8 +374,7 @@ func (s *Supervisor) awaitOnline(ctx context.Context, id int64) error {
 	}
 }
 
-// finish removes the job in the commit that stores its message, then tells the
-// end of it.
+// finish removes the job in the commit that stores its message, then publishes its end.
 func (p *Processor) finish(ctx context.Context, j job, sent *event.Sent, failed error) error {
 	result := event.SendResult{
 		ProcessID: j.ID.String(), Status: event.AsyncSent, MentionAll: j.Out.MentionAll, ExternalAttributes: j.Attributes,
@@ -397,7 +391,7 @@ func (p *Processor) finish(ctx context.Context, j job, sent *event.Sent, failed 
 	} else {
 		result.Status, result.Error = event.AsyncFailed, &event.AsyncSendFail{Code: failureCode(failed), Message: failed.Error()}
 	}
-	t, about := p.cfg.Registry.telling(j.Instance), p.aboutOf(j, result)
+	t, about := p.cfg.Registry.newEventWriter(j.Instance), p.aboutOf(j, result)
 	err := t.commit(ctx, func(tx *store.Tx) error {
 		if failed == nil {
 			if _, err := p.cfg.Registry.StoreMessage(tx, j.Instance, sent.Message); err != nil {
@@ -417,7 +411,7 @@ func (p *Processor) finish(ctx context.Context, j job, sent *event.Sent, failed 
 	return nil
 }
 
-// aboutOf is the chat that a job was for, also when nothing was sent there.
+// aboutOf returns the chat that a job was for, even if nothing was sent.
 func (p *Processor) aboutOf(j job, result event.SendResult) event.About {
 	if result.Data != nil {
 		return p.cfg.Registry.about(result)
@@ -425,7 +419,7 @@ func (p *Processor) aboutOf(j job, result event.SendResult) event.About {
 	return event.About{Chat: j.Out.To, FromMe: true}.With(p.cfg.Registry.cfg.Twin)
 }
 
-// release forgets the file of a job that has ended.
+// release removes the upload of a finished job.
 func (p *Processor) release(tx *store.Tx, j job) error {
 	if !j.OwnUpload || p.cfg.Release == nil || j.Out.Content.Media == nil {
 		return nil
@@ -433,7 +427,7 @@ func (p *Processor) release(tx *store.Tx, j job) error {
 	return p.cfg.Release(tx, j.Instance, j.Out.Content.Media.UploadID)
 }
 
-// failureCode is the machine code of a send's error, as the API has it.
+// failureCode returns the API's error code of a send error.
 func failureCode(err error) string {
 	if code := event.NotNowCode(err); code != "" {
 		return code
@@ -443,7 +437,7 @@ func failureCode(err error) string {
 		code string
 	}{
 		{event.ErrMediaType, "MEDIA_TYPE_UNSUPPORTED"},
-		{event.ErrMedia, "INVALID_MEDIA"}, // also when its time is over, whose cause is ErrBusy
+		{event.ErrMedia, "INVALID_MEDIA"}, // also on timeout, whose cause is ErrBusy
 		{event.ErrWrongNetwork, "WRONG_NETWORK"},
 		{event.ErrNotConnected, "INSTANCE_NOT_CONNECTED"},
 		{event.ErrBusy, "INSTANCE_BUSY"},

@@ -13,14 +13,14 @@ import (
 	"postern/whatsapp/proxy"
 )
 
-// SharedProxy is a proxy of some instances, with all that they use it for.
+// SharedProxy is a proxy used by some instances, with all its uses.
 type SharedProxy struct {
 	Server    proxy.Server
 	For       []proxy.Use // in the order of proxy.Uses
 	Instances []string    // by name
 }
 
-// shared gathers proxies of instances.
+// shared collects proxies of instances.
 type shared map[proxy.Server]*SharedProxy
 
 func (all shared) add(name string, p Proxy) {
@@ -39,7 +39,7 @@ func (all shared) add(name string, p Proxy) {
 	s.For = uses
 }
 
-// list has those first that most instances use.
+// list returns them by number of instances, largest first.
 func (all shared) list() []SharedProxy {
 	var list []SharedProxy
 	for _, s := range all {
@@ -55,8 +55,8 @@ func (all shared) list() []SharedProxy {
 	return list
 }
 
-// Proxies are the proxies of single instances. One that cannot be read is left out, and
-// so is that of an instance that has moved.
+// Proxies returns the proxies of single instances, except unreadable ones and those of
+// moved instances.
 func (r *Registry) Proxies() []SharedProxy {
 	all := shared{}
 	for _, rec := range r.List() {
@@ -67,7 +67,7 @@ func (r *Registry) Proxies() []SharedProxy {
 	return all.list()
 }
 
-// ProxiesIn are those of a data file that no program has open. buckets and errors are
+// ProxiesIn is Proxies for a data file that no program has open. buckets and errors are
 // those of store.LookInto.
 func ProxiesIn(path string, buckets []store.Bucket) ([]SharedProxy, error) {
 	names := map[int64]string{}
@@ -96,13 +96,13 @@ func ProxiesIn(path string, buckets []store.Bucket) ([]SharedProxy, error) {
 	return all.list(), err
 }
 
-// trialsAtOnce bounds the proxies that are dialled at the same time, trialTime each dial.
+// trialsAtOnce bounds the concurrent trial dials, trialTime each dial.
 const (
 	trialsAtOnce = 32
 	trialTime    = 5 * time.Second
 )
 
-// TryProxies dials WhatsApp through each of these proxies, and returns how that went, in
+// TryProxies dials WhatsApp through each of these proxies and returns the results in
 // their order. Its error is the cause of ctx's end, or that the program stops.
 func (s *Supervisor) TryProxies(ctx context.Context, all []SharedProxy) ([]ProxyTrial, error) {
 	trials := make([]ProxyTrial, len(all))

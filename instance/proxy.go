@@ -34,27 +34,27 @@ type Proxy struct {
 // ProxyChange is a request to set the proxy of an instance.
 type ProxyChange struct {
 	URL string
-	For []proxy.Use // nil: everything
+	For []proxy.Use // nil: all uses
 }
 
-// storedProxy is a Proxy as the file has it. It has a bucket of its own and is no
-// field of the record: a release that does not know the bucket refuses the file,
-// where it would pass over the field, and dial without the proxy.
+// storedProxy is a Proxy as stored. It has a bucket of its own: a release that does not
+// know the bucket rejects the file, whereas it would ignore a field of the record and
+// dial without the proxy.
 type storedProxy struct {
-	URL       string      `json:"url"` // with the password
+	URL       string      `json:"url"` // with password
 	For       []proxy.Use `json:"for"`
 	CreatedAt event.Time  `json:"createdAt"`
 	UpdatedAt event.Time  `json:"updatedAt"`
 }
 
-// heldProxy is what is known of an instance's proxy. After a failure there is
-// one, and nothing is dialled until it is set anew or deleted.
+// heldProxy is the cached proxy of an instance. If loading failed, nothing dials until
+// the proxy is set again or deleted.
 type heldProxy struct {
 	Proxy
 	failed error
 }
 
-// check reads the change. Errors are RuleErrors wrapping ErrInvalidProxy.
+// check validates the change. Errors are RuleErrors wrapping ErrInvalidProxy.
 func (r *Registry) check(c ProxyChange) (p Proxy, err error) {
 	if p.Server, err = proxy.Parse(c.URL); err != nil {
 		return Proxy{}, badProxy("url", err.Error())
@@ -79,10 +79,9 @@ func (r *Registry) check(c ProxyChange) (p Proxy, err error) {
 
 func badProxy(field, rule string) error { return &RuleError{field, rule, ErrInvalidProxy} }
 
-// PutProxy stores the proxy of an instance; every dial from then on uses it.
-// changed is false when it was set to the same already. Nobody is told: see
-// Supervisor.SetProxy. Errors: ErrNotFound, or a RuleError wrapping
-// ErrInvalidProxy.
+// PutProxy stores the proxy of an instance; every later dial uses it. changed is false if
+// it was set already. PutProxy does not reconnect: see Supervisor.SetProxy. Errors:
+// ErrNotFound, or a RuleError wrapping ErrInvalidProxy.
 func (r *Registry) PutProxy(ctx context.Context, id int64, c ProxyChange) (p Proxy, changed bool, err error) {
 	e := r.entry(id)
 	if e == nil {
@@ -138,8 +137,8 @@ func (r *Registry) DropProxy(ctx context.Context, id int64) (had bool, err error
 	return true, nil
 }
 
-// Proxy returns the proxy of an instance, not the one that all have. Errors:
-// ErrNotFound, ErrNoProxy, or that it cannot be read.
+// Proxy returns the instance's own proxy, not the global one. Errors: ErrNotFound,
+// ErrNoProxy, or that it is unreadable.
 func (r *Registry) Proxy(id int64) (Proxy, error) {
 	e := r.entry(id)
 	if e == nil {
@@ -160,9 +159,9 @@ func (p Proxy) clone() Proxy {
 	return p
 }
 
-// Via is the proxy that an instance has to use for something: its own, else
-// Config.Proxy; the zero Server is none. An error means that it is not known,
-// so that nothing may be dialled.
+// Via returns the proxy that an instance must use for a purpose: its own, else
+// Config.Proxy; the zero Server is none. On error the proxy is unknown and nothing may be
+// dialled.
 func (r *Registry) Via(id int64, use proxy.Use) (proxy.Server, error) {
 	e := r.entry(id)
 	if e == nil {
@@ -171,7 +170,7 @@ func (r *Registry) Via(id int64, use proxy.Use) (proxy.Server, error) {
 	if held := e.proxy.Load(); held != nil {
 		switch {
 		case held.failed != nil:
-			return proxy.Server{}, fmt.Errorf("the proxy of the instance cannot be read; set it again or delete it: %w", held.failed)
+			return proxy.Server{}, fmt.Errorf("the instance's proxy is unreadable; set it again or delete it: %w", held.failed)
 		case slices.Contains(held.For, use):
 			return held.Server, nil
 		}
@@ -181,13 +180,13 @@ func (r *Registry) Via(id int64, use proxy.Use) (proxy.Server, error) {
 	}
 	s, err := proxy.ParseFor(r.cfg.Proxy, e.record.Load().Name)
 	if err != nil {
-		return s, fmt.Errorf("the URL of the proxy for all instances %w", err)
+		return s, fmt.Errorf("the URL of the global proxy %w", err)
 	}
 	return s, nil
 }
 
-// loadProxy takes over what the file has. What cannot be read is no reason to
-// dial without it.
+// loadProxy loads the stored proxy. An unreadable proxy must not lead to dialling without
+// one.
 func (e *entry) loadProxy(tx *store.Tx, id int64) error {
 	stored, found, err := store.GetJSON[storedProxy](tx, proxies, store.Key(id))
 	switch {
@@ -209,17 +208,17 @@ func (e *entry) loadProxy(tx *store.Tx, id int64) error {
 	return nil
 }
 
-// checkUses is the rule of what a proxy is for.
+// checkUses checks the uses of a proxy.
 func checkUses(uses []proxy.Use) error {
 	switch {
 	case len(uses) == 0:
-		return errors.New("must not be empty; delete the proxy to use none")
+		return errors.New("must not be empty; to use no proxy, delete it")
 	case len(uses) > len(proxy.Uses()):
 		return errors.New("must name each use once")
 	}
 	for _, use := range uses {
 		if !slices.Contains(proxy.Uses(), use) {
-			return errors.New("must have socket, media or both, and nothing else")
+			return errors.New("must be socket, media or both")
 		}
 	}
 	return nil

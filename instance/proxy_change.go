@@ -10,11 +10,10 @@ import (
 	"postern/whatsapp/proxy"
 )
 
-// SetProxy dials WhatsApp through a proxy, stores it when that succeeds, and
-// connects the instance anew when it is connected or wants to be. When the
-// instance has the proxy already, it only dials. Errors: ErrNotFound, a
-// RuleError wrapping ErrInvalidProxy, or ErrProxyUnreachable; nothing has
-// changed then.
+// SetProxy dials WhatsApp through a proxy, stores it if that succeeds, and reconnects the
+// instance if it is connected or wants to be. If the instance has the proxy already,
+// SetProxy only dials. Errors: ErrNotFound, a RuleError wrapping ErrInvalidProxy, or
+// ErrProxyUnreachable; nothing has changed then.
 func (s *Supervisor) SetProxy(ctx context.Context, id int64, c ProxyChange, requestID string) (Proxy, error) {
 	wanted, err := s.reg.check(c)
 	if err != nil {
@@ -31,8 +30,8 @@ func (s *Supervisor) SetProxy(ctx context.Context, id int64, c ProxyChange, requ
 	return p, err
 }
 
-// DropProxy removes the proxy of an instance, connects it anew like SetProxy,
-// and reports whether it had one. Errors: ErrNotFound.
+// DropProxy removes the proxy of an instance, reconnects it as SetProxy does, and reports
+// whether it had one. Errors: ErrNotFound.
 func (s *Supervisor) DropProxy(ctx context.Context, id int64, requestID string) (had bool, err error) {
 	err = s.changeProxy(ctx, id, requestID, func(ctx context.Context) (bool, error) {
 		had, err = s.reg.DropProxy(ctx, id)
@@ -41,14 +40,14 @@ func (s *Supervisor) DropProxy(ctx context.Context, id int64, requestID string) 
 	return had, err
 }
 
-// changeProxy makes a change of a proxy and then has nothing go the former way.
+// changeProxy changes a proxy and then closes all connections over the former one.
 func (s *Supervisor) changeProxy(ctx context.Context, id int64, requestID string, change func(context.Context) (bool, error)) error {
-	ctx = context.WithoutCancel(ctx) // the change and the new connection belong together
+	ctx = context.WithoutCancel(ctx) // do not stop between the change and the reconnect
 	k, err := s.keeper(ctx, id)
 	switch {
 	case errors.Is(err, ErrNotFound), errors.Is(err, errStopping):
 		return err
-	case err != nil: // its session cannot be read, and has no connection
+	case err != nil: // its session is unreadable, and has no connection
 		_, err := change(ctx)
 		return err
 	}
@@ -60,14 +59,14 @@ func (s *Supervisor) changeProxy(ctx context.Context, id int64, requestID string
 	if err != nil || !changed {
 		return err
 	}
-	s.log.Info("the proxy of an instance was changed", "instance_id", id)
+	s.log.Info("proxy of instance changed", "instance_id", id)
 	k.reroute(requestID)
 	return nil
 }
 
-// reroute ends what goes over a former proxy, and connects anew what was
-// connected or wanted to be. A typed pairing code is lost with its connection.
-// The caller has the turn.
+// reroute closes connections over a former proxy, and reconnects the instance if it was
+// connected or wanted to be. A typed pairing code is lost with its connection. The caller
+// holds the turn.
 func (k *keeper) reroute(requestID string) {
 	k.mu.Lock()
 	tries, byCode := k.wanted(), k.state == event.PairingCodeState
@@ -85,8 +84,8 @@ func (k *keeper) reroute(requestID string) {
 	}
 }
 
-// wanted reports whether the instance is connected, on its way there, or would
-// be dialled again by itself after a start. The caller holds k.mu.
+// wanted reports whether the instance is connected, connecting, or would be dialled again
+// after a start. The caller holds k.mu.
 func (k *keeper) wanted() bool {
 	if k.session.WrongNetwork() != nil {
 		return false
@@ -100,15 +99,14 @@ func (k *keeper) wanted() bool {
 	return k.sup.cfg.AutoReconnect && k.session.Paired() && retries(k.state)
 }
 
-// ProxyTrial is how a dial through a proxy went.
+// ProxyTrial is the result of a dial through a proxy.
 type ProxyTrial struct {
-	Latency time.Duration // to the end, good or bad
+	Latency time.Duration // until success or failure
 	Failed  *proxy.Error  // nil: WhatsApp answered
 }
 
-// TryProxy dials WhatsApp through the proxy that the instance uses: its own,
-// else the one for all. Errors: ErrNotFound, ErrNoProxy, or that the proxy
-// cannot be read.
+// TryProxy dials WhatsApp through the proxy that the instance uses: its own, else the
+// global one. Errors: ErrNotFound, ErrNoProxy, or that the proxy is unreadable.
 func (s *Supervisor) TryProxy(ctx context.Context, id int64) (ProxyTrial, error) {
 	via, uses := proxy.Server{}, proxy.Uses()
 	own, err := s.reg.Proxy(id)

@@ -14,21 +14,21 @@ import (
 const readsDue = "read_due"
 
 const (
-	readStep  = 100                    // messages that one receipt is for at most
-	readPause = 500 * time.Millisecond // gathers what comes together, and lets the delivery be told first
+	readStep  = 100                    // maximum number of messages in one receipt
+	readPause = 500 * time.Millisecond // collects messages that arrive together, and lets the delivery be reported first
 )
 
-// dueRead is a message that is to be marked as read. It is stored in the commit
-// that stores the message, so that no crash leaves one unread.
+// dueRead is a message to be marked as read. It is stored in the commit of the message,
+// so that a crash leaves none unmarked.
 type dueRead struct {
-	Account string `json:"account"` // who received it
+	Account string `json:"account"` // the receiving account
 	Chat    string `json:"chat"`
 	Sender  string `json:"sender,omitempty"` // in a group
 	KeyID   string `json:"keyId"`
 }
 
-// readable is what marks a message as read, or false for one that is not:
-// nobody is told that a status was seen, or a change of another message.
+// readable returns what marks a message as read; false for statuses and for changes of
+// other messages, for which no receipt is sent.
 func readable(account string, m *event.Message) (dueRead, bool) {
 	if m.KeyFromMe || m.KeyRemoteJID == nil || *m.KeyRemoteJID == event.StatusBroadcast {
 		return dueRead{}, false
@@ -44,8 +44,7 @@ func readable(account string, m *event.Message) (dueRead, bool) {
 	return due, true
 }
 
-// wantRead stores that a message is to be marked as read, when the settings say
-// so.
+// wantRead stores that a message is to be marked as read, if the settings say so.
 func (r *Registry) wantRead(tx *store.Tx, id int64, m *event.Message) error {
 	e := r.entry(id)
 	if e == nil || !e.wishes().ReadMessages {
@@ -62,14 +61,14 @@ func (r *Registry) wantRead(tx *store.Tx, id int64, m *event.Message) error {
 	return store.PutJSON(tx, readsDue, store.Key(id, n), due)
 }
 
-// nextReads are the oldest messages that are to be marked as read, with their
-// keys. Those of an account that the instance had before are among them.
+// nextReads returns the oldest messages to be marked as read, with their keys. They may
+// include those of a former account of the instance.
 func (r *Registry) nextReads(id int64) (reads []dueRead, keys [][]byte, err error) {
 	err = r.cfg.Store.View(func(tx *store.Tx) error {
 		return tx.Scan(readsDue, store.Range{Prefix: store.Key(id), Limit: readStep}, func(k, v []byte) (bool, error) {
 			var due dueRead
 			if err := json.Unmarshal(v, &due); err != nil {
-				_ = tx.Unreadable(readsDue, k, err) // counted; nobody's, so it is removed
+				_ = tx.Unreadable(readsDue, k, err) // counted; has no account, so it is removed
 				due = dueRead{}
 			}
 			reads, keys = append(reads, due), append(keys, k)
@@ -79,7 +78,7 @@ func (r *Registry) nextReads(id int64) (reads []dueRead, keys [][]byte, err erro
 	return reads, keys, err
 }
 
-// readsWait tells whether there are any.
+// readsWait reports whether there are any.
 func (r *Registry) readsWait(id int64) (wait bool) {
 	err := r.cfg.Store.View(func(tx *store.Tx) error {
 		return tx.Scan(readsDue, store.Range{Prefix: store.Key(id), Limit: 1}, func(_, _ []byte) (bool, error) {
@@ -87,7 +86,7 @@ func (r *Registry) readsWait(id int64) (wait bool) {
 			return false, nil
 		})
 	})
-	return wait || err != nil // who looks again logs the error
+	return wait || err != nil // the following read logs the error
 }
 
 func (r *Registry) dropReads(ctx context.Context, keys [][]byte) error {
@@ -101,8 +100,7 @@ func (r *Registry) dropReads(ctx context.Context, keys [][]byte) error {
 	})
 }
 
-// markRead marks what is due as read, in a goroutine of which there is one at
-// most.
+// markRead marks due messages as read, in at most one goroutine.
 func (k *keeper) markRead() {
 	k.mu.Lock()
 	defer k.mu.Unlock()
@@ -124,7 +122,7 @@ func (k *keeper) readAll() {
 		k.mu.Unlock()
 		err := k.readDue()
 		if err != nil && k.sup.life.Err() == nil {
-			// What is left waits in the file, for the next message or connection.
+			// The rest remains stored until the next message or connection.
 			k.sup.log.Warn("messages not marked as read", "instance_id", k.id, "error", err)
 		}
 		k.mu.Lock()
@@ -134,8 +132,7 @@ func (k *keeper) readAll() {
 	}
 }
 
-// readDue marks everything that is due. It does nothing while there is no
-// connection.
+// readDue marks all due messages. Without a connection it does nothing.
 func (k *keeper) readDue() error {
 	for k.session.Online() && k.sup.life.Err() == nil {
 		rec, err := k.sup.reg.ByID(k.id)
@@ -156,8 +153,8 @@ func (k *keeper) readDue() error {
 	return nil
 }
 
-// tellRead sends one receipt for each chat and sender. What WhatsApp's client
-// refuses is not tried again.
+// tellRead sends one receipt per chat and sender. It does not retry what WhatsApp's
+// client rejects.
 func (k *keeper) tellRead(account string, reads []dueRead) error {
 	type place struct{ chat, sender string }
 	ids := map[place][]string{}
@@ -180,7 +177,7 @@ func (k *keeper) tellRead(account string, reads []dueRead) error {
 	return nil
 }
 
-// justRead is for a message that is not stored.
+// justRead is wantRead for a message that is not stored.
 func (r *Registry) justRead(ctx context.Context, id int64, m *event.Message) error {
 	e := r.entry(id)
 	if e == nil || !e.wishes().ReadMessages || !storable(m) {
@@ -188,7 +185,7 @@ func (r *Registry) justRead(ctx context.Context, id int64, m *event.Message) err
 	}
 	return r.cfg.Store.Update(ctx, func(tx *store.Tx) error {
 		if !tx.Has(instances, store.Key(id)) {
-			return ErrNotFound // deleted meanwhile
+			return ErrNotFound // deleted in the meantime
 		}
 		return r.wantRead(tx, id, m)
 	})

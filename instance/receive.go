@@ -18,23 +18,23 @@ import (
 	"postern/store"
 )
 
-// Received is an exported instance with what belongs to it. The records come from a file
-// and may hold anything.
+// Received is an exported instance with its data. The records come from a file and are
+// untrusted.
 type Received struct {
 	Export
-	Name     string // empty: the one that it had
-	Token    string // empty: the one that it had
+	Name     string // empty: its former name
+	Token    string // empty: its former token
 	Contacts []Contact
 	Messages []ExportedMessage
 }
 
 // Receive stores an exported instance in one commit, together with what also writes for
-// its id, and counts it among the instances: a running program knows it from then on.
+// its id, and adds it to the running program.
 //
-// No record of the file is stored as it is. Each part becomes the request that would have
-// made it and is built by the code that serves such requests, so that it meets the same
-// rules; only times, restrictions and signing secrets are added, which no request carries.
-// Errors are those of [Registry.Import] and of these requests, prefixed with the part.
+// No record is stored as is. Each part becomes the request that would have created it,
+// and is processed by the code for such requests under the same rules; only times,
+// restrictions and signing secrets, which no request carries, are added. Errors are those
+// of [Registry.Import] and of these requests, prefixed with the part.
 func (r *Registry) Receive(ctx context.Context, in *Received, also func(tx *store.Tx, id int64) error) (rec Record, err error) {
 	var had Record
 	if err := json.Unmarshal(in.Record, &had); err != nil {
@@ -62,7 +62,7 @@ func (r *Registry) Receive(ctx context.Context, in *Received, also func(tx *stor
 	})
 }
 
-// checkPicture is the rule of the URL of a profile picture, which WhatsApp tells otherwise.
+// checkPicture checks the URL of a profile picture, which otherwise comes from WhatsApp.
 func checkPicture(text string) error {
 	if text == "" {
 		return nil
@@ -74,11 +74,10 @@ func checkPicture(text string) error {
 	return nil
 }
 
-// maxRefused bounds the numbers of one restriction. The program itself notes fewer.
+// maxRefused bounds the numbers of one restriction. The program itself stores fewer.
 const maxRefused = 1000
 
-// checkReceived holds the fields of a record against rules that no request needs, since
-// none can set them.
+// checkReceived validates the fields of a record that no request can set.
 func (r *Record) checkReceived() error {
 	if !plausible(r.OwnerLID) {
 		return invalid("ownerLid", "must be the LID of an account")
@@ -150,13 +149,13 @@ func (r *Registry) receive(tx *store.Tx, in *Received, had Record, id int64) err
 	return nil
 }
 
-// part says of an error which part of a file it is about.
+// part prefixes an error with the part of the file.
 func part(name string, err error) error { return fmt.Errorf("%s: %w", name, err) }
 
-// decoded reads a stored record of a file.
+// decoded decodes a stored record of a file.
 func decoded[T any](raw json.RawMessage) (v T, err error) {
 	if err := json.Unmarshal(raw, &v); err != nil {
-		return v, fmt.Errorf("%w: it cannot be read: %w", ErrInvalid, err)
+		return v, fmt.Errorf("%w: unreadable: %w", ErrInvalid, err)
 	}
 	return v, nil
 }
@@ -203,8 +202,8 @@ func (r *Registry) receiveOptions(_ *store.Tx, _ int64, raw json.RawMessage) (an
 	return made, nil
 }
 
-// receivedSecrets are the signing secrets of a file, in the shape that newSecret makes:
-// one, or two of which the second expires.
+// receivedSecrets validates the signing secrets of a file, which must have the form of
+// newSecret: one, or two of which the second expires.
 func receivedSecrets(at string, had []signingSecret) ([]signingSecret, error) {
 	for i, s := range had {
 		text, ours := strings.CutPrefix(s.Text, secretPrefix)
@@ -244,10 +243,10 @@ func given(s string) *string {
 	return &s
 }
 
-// checkMessage returns the rule that a stored message of a file breaks.
+// checkMessage returns the rule that a stored message of a file violates.
 func checkMessage(m *event.Message) error {
 	if !storable(m) {
-		return invalid("keyId", "must be the id of a message, with the JID of its chat beside it, neither too long")
+		return invalid("keyId", "must be a message id, together with the JID of its chat, neither too long")
 	}
 	for _, one := range []struct {
 		field string
@@ -263,8 +262,8 @@ func checkMessage(m *event.Message) error {
 	return nil
 }
 
-// checkObject holds JSON that is stored as it is against the rules of all JSON from
-// outside: an object or nothing, and no deeper than nesting.Max.
+// checkObject validates JSON that is stored as is: an object or nothing, nested at most
+// nesting.Max deep.
 func checkObject(field string, raw json.RawMessage) error {
 	if nesting.Check(raw) != nil {
 		return tooDeep(field)
@@ -283,7 +282,7 @@ func knownStatus(s event.UpdateStatus) bool {
 	return false
 }
 
-// receiveMessage stores a message as it was, under a new id.
+// receiveMessage stores a message unchanged under a new id.
 func receiveMessage(tx *store.Tx, id int64, m ExportedMessage) error {
 	stored, err := decoded[storedMessage](m.Message)
 	if err != nil {
@@ -307,7 +306,7 @@ func receiveMessage(tx *store.Tx, id int64, m ExportedMessage) error {
 	}
 	for i, update := range m.Updates {
 		if !knownStatus(update.Status) {
-			return invalid(fmt.Sprintf("updates[%d].status", i), "is not the status of a message")
+			return invalid(fmt.Sprintf("updates[%d].status", i), "is not a message status")
 		}
 		u, err := tx.NextID(messageUpdates)
 		if err != nil {

@@ -8,15 +8,15 @@ import (
 	"postern/store"
 )
 
-// Receiver is where the events of an instance go.
+// Receiver is the receiver of an instance's events.
 type Receiver struct {
 	Instance string
-	URL      string // of its webhook; empty for none, or one that is not enabled
+	URL      string // of its webhook; empty if none or disabled
 }
 
-// Receivers are the instances in a data file that no program has open, by their names,
-// with their webhooks. Records that cannot be read are left out. buckets and errors are
-// those of store.LookInto.
+// Receivers returns the instances in a data file that no program has open, by name, with
+// their webhooks. It skips unreadable records. buckets and errors are those of
+// store.LookInto.
 func Receivers(path string, buckets []store.Bucket) (all []Receiver, err error) {
 	urls := map[int64]string{}
 	err = store.LookInto(path, buckets, webhooks, func(_, v []byte) error {

@@ -38,21 +38,21 @@ var (
 	ErrInvalidWebhook = errors.New("invalid webhook configuration")
 )
 
-// RuleError is a value that breaks a rule. It wraps ErrInvalid, ErrInvalidWebhook,
-// ErrInvalidProxy or nesting.ErrTooDeep.
+// RuleError is an invalid value. It wraps ErrInvalid, ErrInvalidWebhook, ErrInvalidProxy
+// or nesting.ErrTooDeep.
 type RuleError struct {
 	Field string // as in the request, for example "url"
-	Rule  string // what must hold
+	Rule  string // the rule that must hold
 	kind  error
 }
 
 // Error names the field and the rule.
 func (e *RuleError) Error() string { return e.Field + " " + e.Rule }
 
-// Unwrap returns the error that says what kind of value it is.
+// Unwrap returns the error that identifies the kind of value.
 func (e *RuleError) Unwrap() error { return e.kind }
 
-// Record is one instance as it is stored.
+// Record is an instance as stored.
 type Record struct {
 	ID                 int64            `json:"id"`
 	Name               string           `json:"name"`
@@ -69,14 +69,14 @@ type Record struct {
 	CreatedAt          event.Time       `json:"createdAt"`
 	UpdatedAt          event.Time       `json:"updatedAt"`
 	Token              Token            `json:"token"`
-	Restrictions       []Restriction    `json:"restrictions,omitempty"` // also those that are over; see Record.Restriction
-	RedialedAt         event.Time       `json:"redialedAt,omitzero"`    // because of refusals in a row
-	Elsewhere          event.Network    `json:"elsewhere,omitempty"`    // network of its device, while the program is connected to another one
-	MovedAt            event.Time       `json:"movedAt,omitzero"`       // to another file; it does not connect here any more
+	Restrictions       []Restriction    `json:"restrictions,omitempty"` // including expired ones; see Record.Restriction
+	RedialedAt         event.Time       `json:"redialedAt,omitzero"`    // after refusals in a row
+	Elsewhere          event.Network    `json:"elsewhere,omitempty"`    // network of its device, if the program is connected to another one
+	MovedAt            event.Time       `json:"movedAt,omitzero"`       // to another file; it no longer connects here
 	MovedBy            string           `json:"movedBy,omitempty"`      // the request that exported it; empty: a command
 }
 
-// Token is an instance's credential, as it was last issued.
+// Token is an instance's current credential.
 type Token struct {
 	Value     string     `json:"value"`
 	CreatedAt event.Time `json:"createdAt"`
@@ -92,7 +92,7 @@ func (r Record) Snapshot() event.Snapshot {
 	return s
 }
 
-// New is what an instance is created from.
+// New describes an instance to create.
 type New struct {
 	Name               string // empty: "instance-" and a UUID
 	Description        string
@@ -104,12 +104,12 @@ type New struct {
 
 var namePattern = regexp.MustCompile(`^[A-Za-z0-9_-][A-Za-z0-9._-]*$`)
 
-// reservedNames are the words that stand for something else in a route.
+// reservedNames are words with another meaning in routes.
 var reservedNames = []string{
 	"create", "fetchInstances", "fetchInstance", "delete", "refreshToken", "connect", "connectionState", "logout", "events",
 }
 
-// CheckName returns a RuleError when name cannot be the name of an instance.
+// CheckName returns a RuleError if name is not a valid instance name.
 func CheckName(name string) error {
 	switch {
 	case len(name) > MaxName:

@@ -37,83 +37,82 @@ func Buckets() []store.Bucket {
 		{Name: messageChats, Owner: "instance", Key: "instance id + chat, 0, message id; of history 0 and its time before that id", Value: "1: the account's own, 2: not; empty in older files", Needs: messageChatNeeds},
 		{Name: chatNamesBucket, Owner: "instance", Key: "instance id + a name of a chat, 0, its other name", Value: "empty", Needs: ownedNeeds},
 		{Name: messageUpdates, Owner: "instance", Key: "instance id + message id + n", Value: "JSON: status and time", Fill: 0.75, Needs: messageUpdateNeeds},
-		{Name: processing, Owner: "instance", Key: "instance id + process id", Value: "JSON: a send that was accepted and has not ended", Needs: ownedJSON[job]("nobody hears what became of a send")},
+		{Name: processing, Owner: "instance", Key: "instance id + process id", Value: "JSON: a send that was accepted and has not ended", Needs: ownedJSON[job]("the result of a send is not reported")},
 		{Name: contacts, Owner: "instance", Key: "instance id + contact id", Value: "JSON: JIDs and names", Needs: contactNeeds},
 		{Name: optionsBucket, Owner: "instance", Key: "instance id, 0: the global webhook", Value: "JSON: how deliveries go out, with headers and secrets, the scoped key that changed them last", Needs: ownedJSON[keptOptions]("headers, secrets and endpoints are lost: set the options again")},
-		{Name: settingsBucket, Owner: "instance", Key: "instance id", Value: "JSON: what the instance does by itself", Needs: ownedJSON[Settings]("an instance does nothing by itself: set its settings again")},
+		{Name: settingsBucket, Owner: "instance", Key: "instance id", Value: "JSON: what the instance does by itself", Needs: ownedJSON[Settings]("an instance has the default settings: set them again")},
 		{Name: callAnswers, Owner: "instance", Key: "instance id + caller", Value: "when the caller was last sent the text that answers calls", Needs: ownedNeeds},
 		{Name: readsDue, Owner: "instance", Key: "instance id + n", Value: "JSON: a message that is to be marked as read", Needs: ownedJSON[dueRead]("a message is not marked as read")},
 		{Name: contactJIDs, Owner: "instance", Key: "instance id + phone JID or LID", Value: "contact id", Needs: contactJIDNeeds},
 	}
 }
 
-// Config is what a Registry needs.
+// Config configures a Registry.
 type Config struct {
 	Store *store.Store
 
-	// Publish takes each event after its commit. It must not block.
+	// Publish receives each event after its commit. It must not block.
 	Publish func(event.Notice)
-	// Watched tells whether Publish does anything with an event of an instance that goes
-	// to no destination; where it does not, such an event is not made. nil: it does.
+	// Watched reports whether Publish uses events of an instance that have no
+	// destination; if not, such events are not made. nil: it does.
 	Watched func(id int64) bool
-	// OnStatus is told every change of a connection state, and the state again
-	// when the restrictions of the account changed, or while one forbids to
-	// write to strangers a stranger wrote, after its commit; it must not block
-	// nor change the instance. nil: nobody is told.
+	// OnStatus is called after the commit of every change of a connection state. It is
+	// called again with the same state when the account's restrictions change, or when a
+	// stranger writes while writing to strangers is restricted. It must not block nor
+	// change the instance. It may be nil.
 	OnStatus func(id int64, s event.State)
-	// OnChange is told of each instance that is new, has another record or webhook than
-	// before, or is gone, after the commit that made it so. It must not block nor change
-	// the instance. nil: nobody is told.
+	// OnChange is called after the commit for each instance that was created or deleted,
+	// or whose record or webhook changed. It must not block nor change the instance. It
+	// may be nil.
 	OnChange func(id int64, name string, gone bool)
-	// KeepsStrangers reports whether a limit of the instance keeps it from writing
-	// to strangers now. nil: none does.
+	// KeepsStrangers reports whether a limit currently prevents the instance from writing
+	// to strangers. nil: none does.
 	KeepsStrangers func(id int64) bool
-	// CheckURL refuses webhook hosts that are never allowed; nil allows all.
+	// CheckURL rejects forbidden webhook hosts; nil allows all.
 	CheckURL func(*url.URL) error
 
-	// Twin returns the other address of a person, the LID of a phone's JID or the
-	// other way round, "" when it is not known. nil: none is known.
+	// Twin returns the other address of a person, the LID of a phone JID or vice versa,
+	// "" if unknown. nil: none is known.
 	Twin func(jid string) string
-	// CheckProxy refuses hosts of proxies that are never allowed; nil allows all.
+	// CheckProxy rejects forbidden proxy hosts; nil allows all.
 	CheckProxy func(*url.URL) error
-	// Proxy is the URL of the proxy for all instances that have none of their
-	// own, see proxy.ParseFor. Empty: none.
+	// Proxy is the URL of the global proxy, for instances without one of their own, see
+	// proxy.ParseFor. Empty: none.
 	Proxy string
 
-	// Ledger takes durable events. nil: there are none, whatever options say.
+	// Ledger receives durable events. nil: no event is durable, regardless of options.
 	Ledger *delivery.Ledger
-	// DropNotice forgets what the connector keeps about a Fact.Notice, in the commit
-	// of the event that it was kept for, or after that was told. nil: nothing is kept.
+	// DropNotice deletes what the connector keeps about a Fact.Notice, in the commit of
+	// its event or after that was published. nil: nothing is kept.
 	DropNotice func(tx *store.Tx, id int64, notice string) error
 
-	// Standings returns what is known of the networks of devices, by instance. nil:
-	// nothing is.
+	// Standings returns the networks of devices by instance. nil: unknown.
 	Standings func() (map[int64]Standing, error)
 
-	// Forget deletes what the connector keeps of an instance, in the commit
-	// that deletes the instance. nil: it keeps nothing.
+	// Forget deletes what the connector keeps of an instance, in the commit that deletes
+	// the instance. nil: it keeps nothing.
 	Forget func(tx *store.Tx, id int64) error
 
-	SaveMessages bool   // gate of messages.upsert
-	SaveUpdates  bool   // gate of messages.update
-	SaveContacts bool   // gate of contacts.upsert and contacts.update
-	GlobalURL    string // the global webhook; empty when it is disabled. See SetGlobalURL
+	SaveMessages bool   // enables messages.upsert
+	SaveUpdates  bool   // enables messages.update
+	SaveContacts bool   // enables contacts.upsert and contacts.update
+	GlobalURL    string // the global webhook; empty if disabled. See SetGlobalURL
 
-	// DurableDefault is what durable is for instances that are created from now
-	// on, and after options were deleted.
+	// DurableDefault is the default of durable for new instances and after options are
+	// deleted.
 	DurableDefault bool
-	// OnLanes is told whose destinations may be others than before, after the
-	// commit: see Resolve. It must not block. nil: nobody is told.
+	// OnLanes is called after the commit with lanes whose destinations may have changed:
+	// see Resolve. It must not block. It may be nil.
 	OnLanes func([]delivery.Lane)
-	// ClearLanes cancels what still waits for removed endpoints of these ids,
-	// before new ones take them. nil: nothing does.
+	// ClearLanes cancels pending events of removed endpoints before new ones reuse their
+	// ids. It may be nil.
 	ClearLanes func(context.Context, []delivery.Lane) error
 
 	Logger *slog.Logger // nil discards
 }
 
-// Registry holds the instances. Its methods may be called from any goroutine;
-// what they return is the caller's own.
+// Registry holds the instances. It is safe for concurrent use; callers own the values it
+// returns.
 type Registry struct {
 	cfg Config
 	log *slog.Logger
@@ -134,29 +133,28 @@ type Registry struct {
 	mu     sync.RWMutex
 	byID   map[int64]*entry
 	byName map[string]*entry
-	open   bool // Open is done: changes are told
+	open   bool // Open has returned: changes are reported
 
 	departed Flow // of instances that were deleted
 }
 
-// entry is the cached state of one instance. change is held from reading the
-// record to replacing it after the commit, so that the cache never goes back.
+// entry is the cached state of one instance. change is held from reading the record until
+// replacing it after the commit, so that the cache never goes back.
 type entry struct {
 	change   sync.Mutex
 	gone     bool // deleted; guarded by change
 	record   atomic.Pointer[Record]
 	webhook  atomic.Pointer[keptWebhook]
-	settings atomic.Pointer[Settings]    // nil: none were stored
-	options  atomic.Pointer[heldOptions] // nil: none were stored
-	changing atomic.Bool                 // options are being replaced: the file is ahead of them
+	settings atomic.Pointer[Settings]    // nil: none stored
+	options  atomic.Pointer[heldOptions] // nil: none stored
+	changing atomic.Bool                 // options are being replaced: the file is newer
 	proxy    atomic.Pointer[heldProxy]
 	traffic  trafficCounts
 }
 
-// Open reads all instances and webhooks. Connection states that only a running
-// connection can have are corrected first: a paired instance is disconnected
-// now, one that never was is offline, and so is one whose device belongs to another
-// network.
+// Open reads all instances and webhooks. It first corrects states that need a running
+// connection: a paired instance becomes disconnected, an unpaired one offline, as does
+// one whose device belongs to another network.
 func Open(ctx context.Context, cfg Config) (*Registry, error) {
 	if cfg.Logger == nil {
 		cfg.Logger = slog.New(slog.DiscardHandler)
@@ -190,8 +188,7 @@ func (r *Registry) Close() {
 	r.background.Wait()
 }
 
-// spawn runs fn in a goroutine that Close waits for; it does nothing once
-// Close was called.
+// spawn runs fn in a goroutine that Close waits for; after Close it does nothing.
 func (r *Registry) spawn(fn func()) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -225,15 +222,15 @@ func (r *Registry) load(tx *store.Tx) error {
 	return nil
 }
 
-// loadParts reads what belongs to an instance beside its record.
+// loadParts reads the data of an instance besides its record.
 func (e *entry) loadParts(tx *store.Tx, id int64) error {
 	return errors.Join(
 		e.loadProxy(tx, id), loadInto(tx, &e.webhook, webhooks, id), loadInto(tx, &e.settings, settingsBucket, id), loadOptions(tx, &e.options, id),
 	)
 }
 
-// loadInto reads what belongs to an instance into the cache. One that is damaged
-// was counted and logged by the store; the instance works without.
+// loadInto reads data of an instance into the cache. Damaged data, already counted and
+// logged by the store, is treated as absent.
 func loadInto[T any](tx *store.Tx, cache *atomic.Pointer[T], bucket string, id int64) error {
 	v, found, err := store.GetJSON[T](tx, bucket, store.Key(id))
 	if errors.Is(err, store.ErrDamaged) {
@@ -245,7 +242,7 @@ func loadInto[T any](tx *store.Tx, cache *atomic.Pointer[T], bucket string, id i
 	return err
 }
 
-// add takes an instance over; options are nil when none are stored.
+// add adds an instance to the registry; options are nil if none are stored.
 func (r *Registry) add(rec Record, options *heldOptions) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -255,8 +252,8 @@ func (r *Registry) add(rec Record, options *heldOptions) {
 	r.byID[rec.ID], r.byName[rec.Name] = e, e
 }
 
-// correct replaces states that tell of a connection, since there is none yet, and those
-// that depend on the network that the program is connected to.
+// correct replaces stored states that require a connection, and those that depend on the
+// program's network.
 func (r *Registry) correct(ctx context.Context) error {
 	standings := map[int64]Standing{}
 	if r.cfg.Standings != nil {
@@ -327,7 +324,8 @@ func (r *Registry) ByName(name string) (Record, error) {
 	return *e.record.Load(), nil
 }
 
-// Now is the time by which restrictions and all else that an instance has end: that of the store.
+// Now returns the store's time, by which restrictions and everything else of an instance
+// expire.
 func (r *Registry) Now() time.Time { return r.cfg.Store.Now() }
 
 // ByID returns the instance with that id, or ErrNotFound.
@@ -350,9 +348,9 @@ func (r *Registry) List() []Record {
 	return all
 }
 
-// SetToken replaces the token of an instance: the former one is no longer
-// valid. With a non-empty old, the stored token must still equal it, so that
-// of two renewals at once only one succeeds; otherwise ErrNotFound.
+// SetToken replaces the token of an instance and invalidates the former one. A non-empty
+// old must equal the stored token, so that only one of two concurrent renewals succeeds;
+// otherwise the error is ErrNotFound.
 func (r *Registry) SetToken(ctx context.Context, id int64, old, token string) (Record, error) {
 	rec, changed, err := r.change(ctx, id, func(rec *Record) bool {
 		if old != "" && rec.Token.Value != old {
@@ -374,16 +372,16 @@ func (r *Registry) entry(id int64) *entry {
 	return r.byID[id]
 }
 
-// change applies fn to the record of id and stores it, unless fn reports that
-// nothing changed. fn sees UpdatedAt as it will be stored, and may run twice.
+// change applies fn to the record of id and stores it unless fn returns false. fn sees
+// UpdatedAt as it will be stored, and may run twice.
 func (r *Registry) change(ctx context.Context, id int64, fn func(*Record) bool) (rec Record, changed bool, err error) {
-	return r.changeAndTell(ctx, id, fn, &telling{reg: r, id: id}, func(*Record) {})
+	return r.changeAndTell(ctx, id, fn, &eventWriter{reg: r, id: id}, func(*Record) {})
 }
 
-// changeAndTell is change with the events that tell adds to t, when it is called
-// with the record as it is then. They are in the commit of the change when they
-// are durable, even if nothing else is. The caller publishes them.
-func (r *Registry) changeAndTell(ctx context.Context, id int64, fn func(*Record) bool, t *telling, tell func(*Record)) (rec Record, changed bool, err error) {
+// changeAndTell is change that also writes the events which tell adds to t, given the
+// record at that point. Durable events are in the commit of the change, even if nothing
+// else is. The caller publishes them.
+func (r *Registry) changeAndTell(ctx context.Context, id int64, fn func(*Record) bool, t *eventWriter, tell func(*Record)) (rec Record, changed bool, err error) {
 	e := r.entry(id)
 	if e == nil {
 		return rec, false, ErrNotFound
@@ -396,7 +394,7 @@ func (r *Registry) changeAndTell(ctx context.Context, id int64, fn func(*Record)
 	before := *e.record.Load()
 	rec = before
 	if changed = fn(&rec); !changed {
-		tell(&before) // stored by publish, if need be
+		tell(&before) // stored by publish, if durable
 		return before, false, nil
 	}
 	err = t.commit(ctx, func(tx *store.Tx) error {
@@ -417,8 +415,7 @@ func (r *Registry) changeAndTell(ctx context.Context, id int64, fn func(*Record)
 	return rec, true, nil
 }
 
-// tellStatus runs under the entry's lock, so that states are told in the order
-// of their commits.
+// tellStatus runs under the entry's lock, so that states are reported in commit order.
 func (r *Registry) tellStatus(before, rec Record) {
 	if !r.open {
 		return

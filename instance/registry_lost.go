@@ -7,8 +7,8 @@ import (
 	"postern/store"
 )
 
-// tellLost names the instances whose records are damaged: they are left out,
-// and everything that the file has of them stays where it is, their names too.
+// tellLost logs the instances with damaged records. They are skipped; all their data,
+// including their names, remains in the file.
 func (r *Registry) tellLost(tx *store.Tx) error {
 	return tx.Scan(instanceName, store.Range{}, func(k, v []byte) (bool, error) {
 		if len(v) != 8 {
@@ -16,7 +16,7 @@ func (r *Registry) tellLost(tx *store.Tx) error {
 		}
 		id := int64(binary.BigEndian.Uint64(v))
 		if r.byID[id] == nil {
-			r.log.Error("an instance is left out, its record is damaged; put back a copy of the data file; its name stays taken until then", "instance", string(k), "instance_id", id)
+			r.log.Error("instance skipped: its record is damaged; restore a backup of the data file; its name stays reserved until then", "instance", string(k), "instance_id", id)
 		}
 		return true, nil
 	})

@@ -11,22 +11,19 @@ import (
 	"postern/store"
 )
 
-// A receipt can overtake the message it is about. It is looked for this often,
-// with a pause that doubles; receiptsWaiting bounds how many are looked for at
-// the same time.
+// A receipt can arrive before its message. The message is looked up this often, with a
+// pause that doubles; receiptsWaiting bounds the receipts that wait concurrently.
 const (
 	receiptLooks    = 3
 	receiptPause    = 100 * time.Millisecond
 	receiptsWaiting = 256
 )
 
-// Report stores what a fact asks for, then publishes its event. Where something
-// wants that durable it is written in the commit that stores what it tells of, or
-// in one of its own when nothing is stored. An error means that nothing was
-// stored and nothing published; the connector must not acknowledge the fact's
-// origin. A fact about an instance that no longer exists is ErrNotFound. Of what
-// is about a chat that the instance ignores nothing is stored or published, and it
-// is no error.
+// Report stores a fact, then publishes its event. A durable event is written in the
+// commit that stores the fact, or in a commit of its own if nothing is stored. An error
+// means that nothing was stored or published; the connector must not acknowledge the fact
+// then. A fact about an unknown instance returns ErrNotFound. Facts about ignored chats
+// are dropped without error.
 func (r *Registry) Report(ctx context.Context, id int64, f event.Fact) error {
 	switch f.Data.(type) {
 	case *event.Message, *event.HistoryPart, event.Receipt, event.ContactChange:
@@ -34,7 +31,7 @@ func (r *Registry) Report(ctx context.Context, id int64, f event.Fact) error {
 		return r.reportEvent(ctx, id, f, false)
 	}
 	if changesState(f) {
-		if err := r.reportState(ctx, id, f, r.telling(id), func(*Record) {}); err != nil {
+		if err := r.reportState(ctx, id, f, r.newEventWriter(id), func(*Record) {}); err != nil {
 			return err
 		}
 	}
@@ -54,11 +51,10 @@ func (r *Registry) Report(ctx context.Context, id int64, f event.Fact) error {
 	return nil
 }
 
-// reportEvent is Report for a fact whose data is the payload, to be completed
-// unless asIs. Its event is about the state that the fact changes, or about nothing
-// that is stored.
+// reportEvent is Report for a fact whose data is the payload, to be completed unless
+// asIs. Its event concerns the state that the fact changes, or nothing that is stored.
 func (r *Registry) reportEvent(ctx context.Context, id int64, f event.Fact, asIs bool) (err error) {
-	t, about, rule := r.telling(id), r.about(f.Data), r.ruleOf(id, f)
+	t, about, rule := r.newEventWriter(id), r.about(f.Data), r.ruleOf(id, f)
 	silent := f.Kind == "" || rule != notIgnored
 	written := f.Notice != "" && t.durable()
 	if changesState(f) || written {
@@ -77,11 +73,11 @@ func (r *Registry) reportEvent(ctx context.Context, id int64, f event.Fact, asIs
 	if err := t.publish(ctx); err != nil || f.Notice == "" || written && t.stores() {
 		return err
 	}
-	// What is not in the file is told first: a kill in between tells it again.
+	// Events in memory are published first: a kill in between repeats them.
 	return r.forgetNotice(ctx, id, f.Notice)
 }
 
-// forgetNotice has the connector forget a notice.
+// forgetNotice makes the connector delete a notice.
 func (r *Registry) forgetNotice(ctx context.Context, id int64, notice string) error {
 	if r.cfg.DropNotice == nil {
 		return nil
@@ -93,8 +89,8 @@ func (r *Registry) forgetNotice(ctx context.Context, id int64, notice string) er
 	return nil
 }
 
-// reportStored stores what comes with an event, and has tell add it.
-func (r *Registry) reportStored(ctx context.Context, id int64, f event.Fact, t *telling, tell func(*Record)) error {
+// reportStored stores what accompanies an event, and makes tell add the event.
+func (r *Registry) reportStored(ctx context.Context, id int64, f event.Fact, t *eventWriter, tell func(*Record)) error {
 	if changesState(f) {
 		return r.reportState(ctx, id, f, t, tell)
 	}
@@ -111,8 +107,8 @@ func (r *Registry) reportStored(ctx context.Context, id int64, f event.Fact, t *
 	return nil
 }
 
-// complete adds to a payload what only this side knows. rec is the record as its
-// event will show it, nil for the one in memory.
+// complete adds data that only the registry has to a payload. rec is the record as its
+// event will show it, nil for the cached one.
 func (r *Registry) complete(id int64, rec *Record, data any, asIs bool) any {
 	if asIs {
 		return data
@@ -126,22 +122,22 @@ func (r *Registry) complete(id int64, rec *Record, data any, asIs bool) any {
 	return data
 }
 
-// changesState tells whether a fact says anything about the instance's record.
+// changesState reports whether a fact changes the instance's record.
 func changesState(f event.Fact) bool {
 	return f.Status != "" || f.Link != nil || f.Unlink || f.Picture != nil || f.Restriction != nil || f.Error != ""
 }
 
-// reportState stores the connection state, the link, the own picture and the
-// restriction of a fact, together with the events that tell adds to t.
-func (r *Registry) reportState(ctx context.Context, id int64, f event.Fact, t *telling, tell func(*Record)) error {
+// reportState stores the connection state, link, own picture and restriction of a fact,
+// with the events that tell adds to t.
+func (r *Registry) reportState(ctx context.Context, id int64, f event.Fact, t *eventWriter, tell func(*Record)) error {
 	now := r.cfg.Store.Now()
 	f.Restriction = bounded(f.Restriction, now)
 	_, _, err := r.changeAndTell(ctx, id, func(rec *Record) bool { return applyFact(rec, f, now) }, t, tell)
 	return err
 }
 
-// applyFact changes the record as the fact says and reports whether anything
-// but its times is different.
+// applyFact applies a fact to the record and reports whether anything but its times
+// changed.
 func applyFact(rec *Record, f event.Fact, at time.Time) bool {
 	type state struct {
 		status                         event.State
@@ -181,8 +177,7 @@ func applyFact(rec *Record, f event.Fact, at time.Time) bool {
 	return now() != before || !sameRestrictions(rec.Restrictions, restricted)
 }
 
-// reportMessage stores the message with create-or-ignore, reads it again and
-// publishes what is stored.
+// reportMessage stores the message unless it exists, reads it back and publishes it.
 func (r *Registry) reportMessage(ctx context.Context, id int64, f event.Fact, m *event.Message) error {
 	if f.Kind == event.MessagesUpsert && !r.cfg.SaveMessages {
 		err := r.justRead(ctx, id, m)
@@ -192,11 +187,11 @@ func (r *Registry) reportMessage(ctx context.Context, id int64, f event.Fact, m 
 		return err
 	}
 	if !storable(m) {
-		// WhatsApp would send it again and again if this were an error.
+		// As an error it would be resent by WhatsApp forever.
 		r.log.Warn("message under an unusable key dropped", "instance_id", id)
 		return nil
 	}
-	k := keeping{t: r.telling(id), kind: f.Kind, about: r.about(m), requestID: f.RequestID}
+	k := keeping{t: r.newEventWriter(id), kind: f.Kind, about: r.about(m), requestID: f.RequestID}
 	if f.Kind == event.MessagesUpsert {
 		k.also = func(tx *store.Tx, stored event.Message) error { return r.wantRead(tx, id, &stored) }
 	}
@@ -214,18 +209,18 @@ func (r *Registry) reportMessage(ctx context.Context, id int64, f event.Fact, m 
 	return nil
 }
 
-// keeping says what goes with a message into its commit.
+// keeping is what a message's commit includes.
 type keeping struct {
-	t         *telling // which its event is added to
+	t         *eventWriter // which its event is added to
 	kind      event.Kind
 	about     event.About
 	requestID string
 	also      func(*store.Tx, event.Message) error // may be nil
 }
 
-// marker is what a message remembers of its event: the id of one that is in the
-// file. A message that WhatsApp sends again, since it heard of no commit, is not
-// told again under another id. It may run in a closure only.
+// marker returns the event id to store with a message: that of its event if the event is
+// in the file. So a message that WhatsApp resends for lack of an acknowledgement is not
+// published under another id. It may run in a closure only.
 func (k *keeping) marker(eventID uuid.UUID) uuid.UUID {
 	if k.kind == event.MessagesUpsert && k.t.stores() {
 		return eventID
@@ -233,8 +228,8 @@ func (k *keeping) marker(eventID uuid.UUID) uuid.UUID {
 	return uuid.Nil
 }
 
-// keepMessage stores a message unless it is known, with its event unless that is
-// another copy of a message that was told.
+// keepMessage stores a message unless it is known, with its event unless it is a further
+// copy of a published message.
 func (r *Registry) keepMessage(ctx context.Context, id int64, m *event.Message, k keeping) (stored event.Message, known bool, err error) {
 	if k.t.e == nil {
 		return stored, false, ErrNotFound
@@ -248,15 +243,15 @@ func (r *Registry) keepMessage(ctx context.Context, id int64, m *event.Message, 
 		if known = was; err != nil {
 			return err
 		}
-		var told uuid.UUID
-		if stored, told, err = toldMessage(tx, id, n); err != nil {
+		var former uuid.UUID
+		if stored, former, err = messageWithEvent(tx, id, n); err != nil {
 			return err
 		}
 		if !known {
-			told = uuid.Nil // that of this very commit
+			former = uuid.Nil // that of this commit
 		}
 		if !repeats(m, &stored, known) {
-			k.t.add(k.kind, stored, k.about, k.requestID).under(eventID, told)
+			k.t.add(k.kind, stored, k.about, k.requestID).under(eventID, former)
 		}
 		if k.also == nil {
 			return nil
@@ -269,14 +264,14 @@ func (r *Registry) keepMessage(ctx context.Context, id int64, m *event.Message, 
 	return stored, known, nil
 }
 
-// reportReceipt publishes one update for each message that is stored. Those
-// that are not yet are looked for again in the background, so that receipts
-// for messages that never were ours hold nothing up.
+// reportReceipt publishes one update for each stored message. Missing messages are looked
+// up again in the background, so that receipts for messages that are never stored delay
+// nothing.
 func (r *Registry) reportReceipt(ctx context.Context, id int64, f event.Fact, receipt event.Receipt) error {
 	if !r.cfg.SaveUpdates || r.underway.keep(id, f, receipt) {
 		return nil
 	}
-	t := r.telling(id)
+	t := r.newEventWriter(id)
 	commit := func(fn func(*store.Tx) error) error { return t.commit(ctx, fn) }
 	missing, err := r.updateMessages(ctx, t, commit, f, receipt, receipt.KeyIDs)
 	if err != nil || len(missing) == 0 {
@@ -295,7 +290,7 @@ func (r *Registry) reportReceipt(ctx context.Context, id int64, f event.Fact, re
 	return nil
 }
 
-// lookAgain makes the remaining looks.
+// lookAgain repeats the lookup.
 func (r *Registry) lookAgain(id int64, f event.Fact, receipt event.Receipt, missing []string) {
 	pause := receiptPause
 	for range receiptLooks - 1 {
@@ -305,7 +300,7 @@ func (r *Registry) lookAgain(id int64, f event.Fact, receipt event.Receipt, miss
 		case <-r.life.Done():
 			return
 		}
-		t := r.telling(id)
+		t := r.newEventWriter(id)
 		var err error
 		if missing, err = r.updateMessages(r.life, t, t.commitAlong, f, receipt, missing); err != nil {
 			r.log.Warn("receipt not stored", "instance_id", id, "error", err)
@@ -318,9 +313,9 @@ func (r *Registry) lookAgain(id int64, f event.Fact, receipt event.Receipt, miss
 	r.log.Debug("receipt of an unknown message dropped", "instance_id", id)
 }
 
-// updateMessages stores and publishes the receipt for those messages that are
-// stored, by a commit of t, and returns the key ids of the others.
-func (r *Registry) updateMessages(ctx context.Context, t *telling, commit func(func(*store.Tx) error) error,
+// updateMessages stores and publishes the receipt for the stored messages, by a commit of
+// t, and returns the key ids of the others.
+func (r *Registry) updateMessages(ctx context.Context, t *eventWriter, commit func(func(*store.Tx) error) error,
 	f event.Fact, receipt event.Receipt, keyIDs []string,
 ) (missing []string, err error) {
 	id := t.id
@@ -352,7 +347,7 @@ func (r *Registry) updateMessages(ctx context.Context, t *telling, commit func(f
 	return missing, nil
 }
 
-// anyStored saves a commit for receipts of messages that are not ours.
+// anyStored avoids a commit for receipts of unknown messages.
 func (r *Registry) anyStored(id int64, keyIDs []string) (known bool, err error) {
 	err = r.cfg.Store.View(func(tx *store.Tx) error {
 		for _, keyID := range keyIDs {
@@ -367,8 +362,8 @@ func (r *Registry) anyStored(id int64, keyIDs []string) (known bool, err error) 
 	return known, err
 }
 
-// withID adds the id of the deleted message, which itself stays. A look-up that
-// fails does not hold the event up: the id is optional.
+// withID adds the id of the deleted message, which remains stored. A failed lookup does
+// not delay the event: the id is optional.
 func (r *Registry) withID(id int64, d event.MessageDelete) event.MessageDelete {
 	err := r.cfg.Store.View(func(tx *store.Tx) (err error) {
 		d.ID, err = findInChat(tx, id, d.MessageID, d.ChatJID)
@@ -380,8 +375,7 @@ func (r *Registry) withID(id int64, d event.MessageDelete) event.MessageDelete {
 	return d
 }
 
-// withLast adds when the instance was connected last, to what does not say so
-// itself.
+// withLast adds the time of the last connection, unless the payload has it.
 func (r *Registry) withLast(id int64, rec *Record, u event.ConnectionUpdate) event.ConnectionUpdate {
 	if !u.LastConnection.IsZero() {
 		return u
@@ -397,9 +391,9 @@ func (r *Registry) withLast(id int64, rec *Record, u event.ConnectionUpdate) eve
 	return u
 }
 
-// publish tells what is stored already: a failure is no reason for the network to
-// send it again.
-func (r *Registry) publish(ctx context.Context, t *telling) {
+// publish publishes the events of stored facts. A failure does not make the network
+// resend them.
+func (r *Registry) publish(ctx context.Context, t *eventWriter) {
 	if err := t.publish(context.WithoutCancel(ctx)); err != nil {
 		r.log.Warn("event not published", "instance_id", t.id, "error", err)
 	}

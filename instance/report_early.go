@@ -8,27 +8,26 @@ import (
 	"postern/store"
 )
 
-// The receipts of a message come with its acknowledgement, on which it is stored: most
-// are here before it is in the file. Those of a message that SendAndStore is about wait
-// for it, and are not looked for.
+// Most receipts of a message arrive with its acknowledgement, before the message is
+// stored. Receipts of messages sent by SendAndStore wait for it, without lookups.
 
-// maxEarly bounds how many receipts wait for one message: in a large group thousands do.
+// maxEarly bounds the receipts that wait for one message: a large group sends thousands.
 const maxEarly = 16
 
-// sentMessage names a message that this program sends.
+// sentMessage identifies a message that this program sends.
 type sentMessage struct {
 	instance int64
 	keyID    string
 }
 
-// earlyReceipt is one that came before its message was stored.
+// earlyReceipt is a receipt that arrived before its message was stored.
 type earlyReceipt struct {
 	fact    event.Fact
 	receipt event.Receipt
 }
 
-// underway are the messages whose receipts wait, until they are stored. The zero value
-// is ready.
+// underway holds the early receipts by message until it is stored. The zero value is
+// ready to use.
 type underway struct {
 	mu  sync.Mutex
 	all map[sentMessage][]earlyReceipt
@@ -43,7 +42,7 @@ func (u *underway) begin(m sentMessage) {
 	u.all[m] = nil
 }
 
-// keep takes a receipt for one message, and reports whether it does.
+// keep takes a receipt for one message if that is being sent, and reports whether it did.
 func (u *underway) keep(id int64, f event.Fact, receipt event.Receipt) bool {
 	if len(receipt.KeyIDs) != 1 {
 		return false
@@ -59,7 +58,7 @@ func (u *underway) keep(id int64, f event.Fact, receipt event.Receipt) bool {
 	return true
 }
 
-// end returns the receipts that waited, in the order in which they came.
+// end returns the early receipts in order of arrival.
 func (u *underway) end(m sentMessage) []earlyReceipt {
 	u.mu.Lock()
 	defer u.mu.Unlock()
@@ -68,8 +67,8 @@ func (u *underway) end(m sentMessage) []earlyReceipt {
 	return waiting
 }
 
-// reportEarly stores and publishes the receipts of a message that is in the file now,
-// with the next commit. When it was not stored, found is 0, they are looked for like others.
+// reportEarly stores and publishes the receipts of a newly stored message, with the next
+// commit. If it was not stored (found is 0), they are looked up like others.
 func (r *Registry) reportEarly(id, found int64, waiting []earlyReceipt) {
 	var err error
 	if found == 0 {
@@ -87,13 +86,13 @@ func (r *Registry) reportEarly(id, found int64, waiting []earlyReceipt) {
 }
 
 func (r *Registry) storeEarly(id, found int64, waiting []earlyReceipt) error {
-	t, about := r.telling(id), make([]event.About, len(waiting))
+	t, about := r.newEventWriter(id), make([]event.About, len(waiting))
 	for i, w := range waiting {
 		about[i] = r.about(w.receipt)
 	}
 	err := t.commitAlong(func(tx *store.Tx) error {
 		if !tx.Has(messages, store.Key(id, found)) {
-			return nil // deleted meanwhile
+			return nil // deleted in the meantime
 		}
 		for i, w := range waiting {
 			u := storedUpdate{w.receipt.Status, receiptTime(tx, w.receipt)}
@@ -111,7 +110,7 @@ func (r *Registry) storeEarly(id, found int64, waiting []earlyReceipt) error {
 	return nil
 }
 
-// receiptTime is when a receipt says that it is from, else that of the commit.
+// receiptTime returns the time of a receipt, or that of the commit if it has none.
 func receiptTime(tx *store.Tx, receipt event.Receipt) event.Time {
 	if receipt.At.IsZero() {
 		return event.At(tx.Now())

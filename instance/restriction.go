@@ -8,44 +8,42 @@ import (
 	"postern/event"
 )
 
-// How long a restriction counts for which nobody named an end, unless it is
-// lifted before. They are bounded because the news that it is over can be
-// missed; the first message afterwards shows whether it is.
+// How long a restriction without a known end lasts, unless lifted before. They are
+// bounded because the notice of their end can be missed; the next message afterwards
+// shows whether they still hold.
 const (
 	banLasts      = 24 * time.Hour
 	timelockLasts = 6 * time.Hour
 )
 
-// refusedKept is how many people are remembered to whom a message was refused
-// although the account should know them. More of them, and it counts as
-// forbidden to write to anybody.
+// refusedKept is the number of known people remembered to whom a message was refused.
+// Beyond it, writing counts as forbidden to everyone.
 const refusedKept = 20
 
-// Restriction is what WhatsApp forbids an account, or what its refusals show.
-// While it is in force batches leave the instance out: for everybody, or for
-// strangers alone. Single messages go out all the same, since answers are
-// allowed.
+// Restriction is what WhatsApp forbids an account, by notice or as inferred from
+// refusals. While it is in force, batches skip the instance for everyone, or for
+// strangers only. Single messages are still sent, since answers are allowed.
 type Restriction struct {
 	Type     event.InstanceStatusType `json:"type"`
-	Account  string                   `json:"account"` // its JID: another account on the instance is free
+	Account  string                   `json:"account"` // its JID; another account on the instance is not restricted
 	Since    event.Time               `json:"since,omitzero"`
 	Until    event.Time               `json:"until"`
-	Inferred bool                     `json:"inferred,omitempty"` // from refusals; else WhatsApp gave notice
-	Reason   string                   `json:"reason,omitempty"`   // WhatsApp's word or code for it
+	Inferred bool                     `json:"inferred,omitempty"` // inferred from refusals, not notified by WhatsApp
+	Reason   string                   `json:"reason,omitempty"`   // WhatsApp's term or code
 	Code     int                      `json:"code,omitempty"`     // of the refusals
-	Count    int                      `json:"count,omitempty"`    // how many there were in a row
-	Refused  []string                 `json:"refused,omitempty"`  // numbers that should be known and were refused
-	Everyone bool                     `json:"everyone,omitempty"` // a time lock that keeps the known back too
-	Ended    bool                     `json:"ended,omitempty"`    // a message went out after the refusals in a row
+	Count    int                      `json:"count,omitempty"`    // number of refusals in a row
+	Refused  []string                 `json:"refused,omitempty"`  // known numbers that were refused
+	Everyone bool                     `json:"everyone,omitempty"` // a time lock that also applies to known people
+	Ended    bool                     `json:"ended,omitempty"`    // a message succeeded after the refusals in a row
 }
 
-// Strangers reports whether only those are kept back whom the account does not
-// know.
+// Strangers reports whether the restriction applies only to people whom the account does
+// not know.
 func (one Restriction) Strangers() bool {
 	return one.Type == event.StatusAccountReachoutTimelock && !one.Everyone
 }
 
-// Kind names the restriction for clients.
+// Kind returns the restriction's name for clients.
 func (one Restriction) Kind() string {
 	switch one.Type {
 	case event.StatusTemporaryBan:
@@ -57,7 +55,7 @@ func (one Restriction) Kind() string {
 	}
 }
 
-// Source tells who found out, for clients: notified or inferred.
+// Source returns how the restriction was found, for clients: notified or inferred.
 func (one Restriction) Source() string {
 	if one.Inferred {
 		return "inferred"
@@ -71,14 +69,14 @@ func (one Restriction) same(other Restriction) bool {
 	return refused && one.plain() == other.plain()
 }
 
-// plain is the restriction without its list, to be compared.
+// plain returns the restriction without its list, for comparison.
 func (one Restriction) plain() any {
 	return [...]any{one.Type, one.Account, one.Since, one.Until, one.Inferred, one.Reason, one.Code, one.Count, one.Everyone, one.Ended}
 }
 
 func sameRestrictions(a, b []Restriction) bool { return slices.EqualFunc(a, b, Restriction.same) }
 
-// InForce returns the restrictions of the account that are in force at now.
+// InForce returns the account's restrictions in force at now.
 func (r Record) InForce(now time.Time) (all []Restriction) {
 	for _, one := range r.Restrictions {
 		if one.Account == r.OwnerJID && !one.over(now) {
@@ -88,9 +86,8 @@ func (r Record) InForce(now time.Time) (all []Restriction) {
 	return all
 }
 
-// Restriction returns the restriction that is in force at now; of several, one
-// that keeps everybody back, and of those alike the one that ends later. ok is
-// false when there is none.
+// Restriction returns the restriction in force at now. Of several it prefers one that
+// applies to everyone, then the one that ends later. ok is false if there is none.
 func (r Record) Restriction(now time.Time) (found Restriction, ok bool) {
 	for _, one := range r.InForce(now) {
 		worse := found.Strangers() && !one.Strangers()
@@ -102,14 +99,14 @@ func (r Record) Restriction(now time.Time) (found Restriction, ok bool) {
 	return found, ok
 }
 
-// over reports whether the restriction has ended at now. One that began later was found under a clock that was ahead:
-// so was its end, unless that is earlier, as WhatsApp named it. If it is not over in truth, the next refusal shows it.
+// over reports whether the restriction has ended at now. One that began after now was
+// found under a clock that was ahead, and so was its end, unless WhatsApp named an
+// earlier one. If it still holds, the next refusal shows it.
 func (one Restriction) over(now time.Time) bool {
 	return !one.Until.After(now) || one.Since.After(now.Add(clockSkew)) && one.Until.After(one.Since.Time)
 }
 
-// last returns the record's restriction of a type, whether it is in force or
-// over.
+// last returns the record's restriction of a type, in force or ended.
 func (r Record) last(kind event.InstanceStatusType) (found Restriction, ok bool) {
 	for _, one := range r.Restrictions {
 		if one.Type == kind && one.Account == r.OwnerJID {
@@ -119,23 +116,22 @@ func (r Record) last(kind event.InstanceStatusType) (found Restriction, ok bool)
 	return found, false
 }
 
-// restrict takes over what a fact told, of which one of each type is kept. The
-// slice is replaced, for copies of the record share it. What WhatsApp names
-// counts for more than what its refusals show.
-func (r *Record) restrict(told *event.Restriction, now time.Time) {
-	if told == nil {
+// restrict stores a restriction, at most one of each type. It replaces the slice, which
+// copies of the record share. A notice of WhatsApp takes precedence over inference.
+func (r *Record) restrict(next *event.Restriction, now time.Time) {
+	if next == nil {
 		return
 	}
-	before, known := r.last(told.Type)
+	before, known := r.last(next.Type)
 	known = known && !before.over(now)
-	if known && told.Inferred && !before.Inferred {
+	if known && next.Inferred && !before.Inferred {
 		return
 	}
-	kept := slices.DeleteFunc(slices.Clone(r.Restrictions), func(one Restriction) bool { return one.Type == told.Type })
-	if !told.Lifted {
+	kept := slices.DeleteFunc(slices.Clone(r.Restrictions), func(one Restriction) bool { return one.Type == next.Type })
+	if !next.Lifted {
 		one := Restriction{
-			Type: told.Type, Account: r.OwnerJID, Since: event.At(now), Until: event.At(told.Until),
-			Inferred: told.Inferred, Reason: told.Reason, Code: told.Code, Count: told.Count,
+			Type: next.Type, Account: r.OwnerJID, Since: event.At(now), Until: event.At(next.Until),
+			Inferred: next.Inferred, Reason: next.Reason, Code: next.Code, Count: next.Count,
 		}
 		if known {
 			one.Since, one.Refused, one.Everyone = before.Since, before.Refused, before.Everyone
@@ -145,8 +141,8 @@ func (r *Record) restrict(told *event.Restriction, now time.Time) {
 	r.Restrictions = kept
 }
 
-// refuse notes somebody to whom a message was refused although the account
-// should know them, so that a batch does not try them again and again.
+// refuse records a known person to whom a message was refused, so that a batch does not
+// retry them.
 func (r *Record) refuse(number string) {
 	kept := slices.Clone(r.Restrictions)
 	for i, one := range kept {
@@ -159,12 +155,12 @@ func (r *Record) refuse(number string) {
 	r.Restrictions = kept
 }
 
-// bounded gives a restriction without an end one.
-func bounded(told *event.Restriction, now time.Time) *event.Restriction {
-	if told == nil || told.Lifted || !told.Until.IsZero() {
-		return told
+// bounded returns a restriction with an end.
+func bounded(next *event.Restriction, now time.Time) *event.Restriction {
+	if next == nil || next.Lifted || !next.Until.IsZero() {
+		return next
 	}
-	b := *told
+	b := *next
 	b.Until = now.Add(banLasts)
 	if b.Type == event.StatusAccountReachoutTimelock {
 		b.Until = now.Add(timelockLasts)
@@ -172,42 +168,41 @@ func bounded(told *event.Restriction, now time.Time) *event.Restriction {
 	return &b
 }
 
-// infer stores a restriction that refusals show, tells of one that begins by
-// status.instance, and returns the one that is in force then. number is whom it
-// was found out by, if the account should know them; else it is empty.
-func (r *Registry) infer(ctx context.Context, id int64, told event.Restriction, number string) (Restriction, error) {
-	told.Inferred = true
+// infer stores an inferred restriction, reports a new one by status.instance, and returns
+// the one then in force. number is the known person whose refusal showed it, else empty.
+func (r *Registry) infer(ctx context.Context, id int64, next event.Restriction, number string) (Restriction, error) {
+	next.Inferred = true
 	now := r.cfg.Store.Now()
-	told = *bounded(&told, now)
+	next = *bounded(&next, now)
 	began := false
-	t := r.telling(id)
+	t := r.newEventWriter(id)
 	rec, _, err := r.changeAndTell(ctx, id, func(rec *Record) bool {
 		before := rec.Restrictions
-		was, known := rec.last(told.Type)
+		was, known := rec.last(next.Type)
 		known = known && !was.over(now)
 		began = !known
-		if !known || was.Inferred && told.Until.Sub(was.Until.Time) >= time.Minute {
-			rec.restrict(&told, now)
+		if !known || was.Inferred && next.Until.Sub(was.Until.Time) >= time.Minute {
+			rec.restrict(&next, now)
 		}
 		if number != "" {
 			rec.refuse(number)
 		}
 		return !sameRestrictions(rec.Restrictions, before)
 	}, t, func(rec *Record) {
-		if one, _ := rec.last(told.Type); began {
-			t.add(event.StatusInstance, one.told(), event.About{}, "")
+		if one, _ := rec.last(next.Type); began {
+			t.add(event.StatusInstance, one.statusEvent(), event.About{}, "")
 		}
 	})
 	if err != nil {
 		return Restriction{}, err
 	}
 	r.publish(ctx, t)
-	one, _ := rec.last(told.Type)
+	one, _ := rec.last(next.Type)
 	return one, nil
 }
 
-// told is the data of status.instance about a restriction that refusals show.
-func (one Restriction) told() event.InstanceStatus {
+// statusEvent returns the status.instance data of an inferred restriction.
+func (one Restriction) statusEvent() event.InstanceStatus {
 	message := "WhatsApp does not let the account write to people it does not know"
 	if !one.Strangers() {
 		message = "WhatsApp refused several messages in a row; batches leave the instance out"
@@ -218,11 +213,11 @@ func (one Restriction) told() event.InstanceStatus {
 	}
 }
 
-// tellRestrictions logs for the operator why batches leave an instance out.
+// tellRestrictions logs why batches skip an instance.
 func (r *Registry) tellRestrictions(before, rec Record) {
 	for _, one := range rec.Restrictions {
 		if !slices.ContainsFunc(before.Restrictions, one.same) {
-			r.log.Warn("WhatsApp restricts the account; batches leave the instance out until then", "instance", rec.Name,
+			r.log.Warn("WhatsApp restricts the account; batches skip the instance until then", "instance", rec.Name,
 				"instance_id", rec.ID, "type", string(one.Type), "kind", one.Kind(), "source", one.Source(), "until", one.Until.String(), "reason", one.Reason,
 				"strangers_only", one.Strangers(), "code", one.Code, "count", one.Count)
 		}

@@ -11,8 +11,8 @@ import (
 // scarcityEvery is the time between two warnings.
 const scarcityEvery = time.Minute
 
-// scarcity warns of events that should be durable and went the old way, because
-// the disk is nearly full: at once, then with their number once a minute.
+// scarcity logs events that should be durable but are delivered from memory because the
+// disk is nearly full: at once, then their number once a minute.
 type scarcity struct {
 	mu    sync.Mutex
 	at    time.Time // of the last warning

@@ -10,8 +10,8 @@ import (
 	"postern/store"
 )
 
-// Send sends a message and stores nothing. Errors: ErrNotFound, or one that
-// wraps a send error of package event.
+// Send sends a message without storing it. Errors: ErrNotFound, or one that wraps a send
+// error of package event.
 func (s *Supervisor) Send(ctx context.Context, id int64, out event.Outgoing) (event.Sent, error) {
 	k, err := s.keeper(ctx, id)
 	if err != nil && !errors.Is(err, ErrNotFound) && !errors.Is(err, event.ErrNotConnected) {
@@ -42,22 +42,21 @@ func (s *Supervisor) Send(ctx context.Context, id int64, out event.Outgoing) (ev
 	return sent, err
 }
 
-// Keeping says how a message is stored once it was sent.
+// Keeping describes how a sent message is stored.
 type Keeping struct {
-	Attributes event.Attributes // stored and told with the message; nil: {}
-	RequestID  string           // of the call that sends, for the event
-	// InCommit is called with the stored message in the commit that stores it,
-	// maybe twice. Its error undoes that commit, so that the send ends with
-	// ErrNotStored. nil: nothing more is stored.
+	Attributes event.Attributes // stored and published with the message; nil: {}
+	RequestID  string           // of the sending call, for the event
+	// InCommit is called with the stored message in its commit, possibly twice. Its error
+	// aborts the commit, and the send ends with ErrNotStored. It may be nil.
 	InCommit func(tx *store.Tx, stored event.Message) error
 }
 
-// SendAndStore sends a message, stores it and publishes send.message. It
-// returns the stored message. Errors as of Send, and ErrNotStored.
+// SendAndStore sends a message, stores it and publishes send.message. It returns the
+// stored message. Errors: those of Send, and ErrNotStored.
 func (s *Supervisor) SendAndStore(ctx context.Context, id int64, out event.Outgoing, k Keeping) (stored event.Message, err error) {
 	m := sentMessage{id, out.ID}
 	s.reg.underway.begin(m)
-	var found int64 // 0: the message is not stored
+	var found int64 // 0: not stored
 	defer func() {
 		if waiting := s.reg.underway.end(m); len(waiting) > 0 {
 			s.reg.spawn(func() { s.reg.reportEarly(id, found, waiting) })
@@ -78,9 +77,9 @@ func (s *Supervisor) sendAndStore(ctx context.Context, id int64, out event.Outgo
 		k.Attributes = event.Attributes("{}")
 	}
 	sent.Message.InstanceID, sent.Message.ExternalAttributes = id, k.Attributes
-	// The message is out: its record must not depend on the caller's patience.
+	// The message was sent: store it even if the caller gives up.
 	ctx = context.WithoutCancel(ctx)
-	keep := keeping{t: s.reg.telling(id), kind: event.SendMessage, about: s.reg.about(sent.Message), requestID: k.RequestID, also: k.InCommit}
+	keep := keeping{t: s.reg.newEventWriter(id), kind: event.SendMessage, about: s.reg.about(sent.Message), requestID: k.RequestID, also: k.InCommit}
 	stored, _, err := s.reg.keepMessage(ctx, id, sent.Message, keep)
 	if err != nil {
 		return *sent.Message, fmt.Errorf("%w: %w", ErrNotStored, err)
@@ -89,22 +88,21 @@ func (s *Supervisor) sendAndStore(ctx context.Context, id int64, out event.Outgo
 	return stored, nil
 }
 
-// Sent is a message that WhatsApp took, on its way into the file by somebody
-// else's commit.
+// Sent is a message that WhatsApp accepted, to be stored in another commit.
 type Sent struct {
 	message event.Message
 	about   event.About
-	t       *telling
+	t       *eventWriter
 }
 
-// Sent begins to store m, which the instance has sent.
+// Sent prepares storing m, which the instance has sent.
 func (r *Registry) Sent(id int64, m *event.Message) *Sent {
-	return &Sent{message: *m, about: r.about(m), t: r.telling(id)}
+	return &Sent{message: *m, about: r.about(m), t: r.newEventWriter(id)}
 }
 
-// Store stores the message as part of a commit, with its send.message event when
-// something wants that durable, and returns its id. It may be called in several
-// runs of a closure, and is to be the last thing there about the instance.
+// Store stores the message as part of a commit, with its send.message event if that is
+// durable, and returns its id. It may run in several attempts of a closure, and must be
+// the last operation on the instance there.
 func (s *Sent) Store(tx *store.Tx) (id int64, err error) {
 	if err := s.t.begin(tx); err != nil {
 		return 0, err
@@ -112,12 +110,12 @@ func (s *Sent) Store(tx *store.Tx) (id int64, err error) {
 	if id, err = s.t.reg.StoreMessage(tx, s.t.id, &s.message); err != nil {
 		return 0, err
 	}
-	told := s.message
-	told.ID = id
-	s.t.add(event.SendMessage, told, s.about, "")
+	payload := s.message
+	payload.ID = id
+	s.t.add(event.SendMessage, payload, s.about, "")
 	return id, s.t.write(tx, nil)
 }
 
-// Tell publishes send.message, after the commit. The instance may have been
-// deleted meanwhile; nobody is left to tell then.
+// Tell publishes send.message after the commit, unless the instance was deleted in the
+// meantime.
 func (s *Sent) Tell() { _ = s.t.publish(context.Background()) }

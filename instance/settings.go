@@ -14,43 +14,43 @@ const settingsBucket = "instance_settings"
 
 // Limits of settings.
 const (
-	MaxIgnored     = 1000 // chats in Ignore.JIDs
+	MaxIgnored     = 1000 // entries of Ignore.JIDs
 	MaxHistoryDays = 365
 )
 
-// Settings are what an instance does by itself. The zero value, with
-// Ignore.JIDs empty, is the default: nothing.
+// Settings are the automatic actions of an instance. The zero value, with Ignore.JIDs
+// empty, is the default: none.
 type Settings struct {
 	Ignore       Ignore      `json:"ignore"`
 	RejectCalls  RejectCalls `json:"rejectCalls"`
-	ReadMessages bool        `json:"readMessages"` // every message that comes in is marked as read
-	AlwaysOnline bool        `json:"alwaysOnline"` // the account is shown as available while it is connected
+	ReadMessages bool        `json:"readMessages"` // mark every incoming message as read
+	AlwaysOnline bool        `json:"alwaysOnline"` // show the account as available while connected
 	History      History     `json:"history"`
 }
 
-// Ignore names the chats of which nothing is stored and nothing is told.
+// Ignore selects chats of which nothing is stored or published.
 type Ignore struct {
 	Groups      bool     `json:"groups"`
 	Status      bool     `json:"status"`
 	Newsletters bool     `json:"newsletters"`
-	Broadcasts  bool     `json:"broadcasts"` // what came by a broadcast list
-	JIDs        []string `json:"jids"`       // single chats, a person by either address
+	Broadcasts  bool     `json:"broadcasts"` // messages sent through a broadcast list
+	JIDs        []string `json:"jids"`       // single chats; either address of a person
 }
 
-// RejectCalls says what becomes of incoming calls.
+// RejectCalls says how incoming calls are handled.
 type RejectCalls struct {
 	Enabled bool   `json:"enabled"`
-	Message string `json:"message"` // sent to the caller, at most once an hour; empty: nothing is
+	Message string `json:"message"` // sent to the caller, at most once an hour; empty: none
 }
 
-// History says what of the time before the pairing is asked for and stored. It
-// counts at the next pairing.
+// History selects what is requested and stored from before the pairing. It applies at the
+// next pairing.
 type History struct {
-	Days   int  `json:"days"` // 0: nothing is stored
+	Days   int  `json:"days"` // 0: none
 	Groups bool `json:"groups"`
 }
 
-// check reads the addresses and tells what breaks a rule.
+// check normalizes the addresses and returns the first violated rule.
 func (s *Settings) check() error {
 	if s.History.Days < 0 || s.History.Days > MaxHistoryDays {
 		return fmt.Errorf("%w: history.days must be 0 to %d", event.ErrArgument, MaxHistoryDays)
@@ -82,10 +82,9 @@ func (s Settings) clone() Settings {
 	return s
 }
 
-// PutSettings replaces the settings of an instance, which are in force when it
-// returns, and returns them as they are stored. Errors: ErrNotFound, or one
-// that wraps event.ErrArgument or event.ErrRecipient and names the field, with
-// nothing changed.
+// PutSettings replaces the settings of an instance, effective on return, and returns them
+// as stored. Errors: ErrNotFound, or one that wraps event.ErrArgument or
+// event.ErrRecipient and names the field, with nothing changed.
 func (r *Registry) PutSettings(ctx context.Context, id int64, s Settings) (Settings, error) {
 	s = s.clone()
 	if err := s.check(); err != nil {
@@ -108,8 +107,8 @@ func (r *Registry) PutSettings(ctx context.Context, id int64, s Settings) (Setti
 	return s.clone(), nil
 }
 
-// Settings returns the settings of an instance, the default when none were
-// stored. Errors: ErrNotFound.
+// Settings returns the settings of an instance, or the default if none are stored.
+// Errors: ErrNotFound.
 func (r *Registry) Settings(id int64) (Settings, error) {
 	e := r.entry(id)
 	if e == nil {
@@ -118,7 +117,7 @@ func (r *Registry) Settings(id int64) (Settings, error) {
 	return e.wishes().clone(), nil
 }
 
-// wishes are the settings in force, to be read only.
+// wishes returns the settings in force. They must not be modified.
 func (e *entry) wishes() *Settings {
 	if s := e.settings.Load(); s != nil {
 		return s

@@ -6,18 +6,18 @@ import (
 	"postern/event"
 )
 
-// Status is what is known of a connection now.
+// Status is the current state of a connection.
 type Status struct {
 	Record         Record
 	Connected      bool // socket open and logged in
 	LoggedIn       bool // linked to a phone
 	LastReceivedAt time.Time
 	LastSentAt     time.Time
-	Passkey        event.PasskeyState // of the pairing that is under way
+	Passkey        event.PasskeyState // of the pairing in progress
 }
 
-// Status tells the truth about an instance's socket. A state that says online
-// while the socket is gone is answered as what will be told next.
+// Status returns the actual state of an instance's socket. If the state is online but the
+// socket is gone, it returns the state that will be reported next.
 func (s *Supervisor) Status(id int64) (Status, error) {
 	rec, err := s.reg.ByID(id)
 	if err != nil {

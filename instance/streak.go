@@ -9,23 +9,23 @@ import (
 	"postern/event"
 )
 
-// What follows from refusals in a row.
+// Consequences of refusals in a row.
 const (
-	streakBench    = time.Hour // batches leave the instance out for so long
-	streakRedial   = 3         // so many of them have it connect anew
-	redialInterval = time.Hour // but not more often
+	streakBench    = time.Hour // how long batches skip the instance
+	streakRedial   = 3         // number of refusals that cause a reconnect
+	redialInterval = time.Hour // minimum time between such reconnects
 )
 
-// streak counts refusals of one code in a row, to different people. It is the
-// keeper's, guarded by its mutex. A reconnect does not end it.
+// streak counts refusals of one code in a row, to different people. The keeper's mutex
+// guards it. A reconnect does not end it.
 type streak struct {
 	code     int
 	count    int
-	people   map[string]bool // those of the count; bounded by the limit
+	people   map[string]bool // people refused; bounded by the limit
 	redialed bool            // in this streak
 }
 
-// refused counts a refusal and reports whether it made the streak longer.
+// refused counts a refusal and reports whether the streak grew.
 func (s *streak) refused(code int, who string, limit int) bool {
 	if s.code != code {
 		*s = streak{code: code}
@@ -43,7 +43,7 @@ func (s *streak) refused(code int, who string, limit int) bool {
 	return true
 }
 
-// reconnects reports whether the streak calls for a new connection, once.
+// reconnects reports whether the streak requires a reconnect, once.
 func (s *streak) reconnects() bool {
 	if s.redialed || s.count < streakRedial || s.code < 400 || s.code > 499 {
 		return false
@@ -52,8 +52,8 @@ func (s *streak) reconnects() bool {
 	return true
 }
 
-// judge draws the conclusions from how a send ended, and adds to an error what
-// is known of its end.
+// judge updates restrictions after a send, and adds the known end of a restriction to an
+// error.
 func (k *keeper) judge(ctx context.Context, to string, err error) error {
 	number, person := strings.CutSuffix(to, "@"+event.UserServer)
 	if err == nil {
@@ -69,17 +69,17 @@ func (k *keeper) judge(ctx context.Context, to string, err error) error {
 	return err
 }
 
-// timelocked notes that the account may not write to strangers for now.
+// timelocked records that the account may not write to strangers for now.
 func (k *keeper) timelocked(ctx context.Context, number string, person bool, held *event.NotNowError) error {
 	known := ""
 	if person && k.sup.cfg.Knows != nil && k.sup.cfg.Knows(k.id, number) {
 		known = number
 	}
-	told := event.Restriction{Type: event.StatusAccountReachoutTimelock, Code: event.ReachoutTimelockCode, Count: 1}
+	found := event.Restriction{Type: event.StatusAccountReachoutTimelock, Code: event.ReachoutTimelockCode, Count: 1}
 	if rec, err := k.sup.reg.ByID(k.id); err == nil {
-		told.Until = rec.skewed(k.sup.reg.cfg.Store.Now())
+		found.Until = rec.skewed(k.sup.reg.cfg.Store.Now())
 	}
-	one, err := k.sup.reg.infer(context.WithoutCancel(ctx), k.id, told, known)
+	one, err := k.sup.reg.infer(context.WithoutCancel(ctx), k.id, found, known)
 	if err != nil {
 		k.sup.log.Warn("restriction not stored", "instance_id", k.id, "error", err)
 		return held
@@ -89,12 +89,12 @@ func (k *keeper) timelocked(ctx context.Context, number string, person bool, hel
 	return &answer
 }
 
-// clockSkew is how far WhatsApp's clock may be from ours.
+// clockSkew is the assumed maximum difference to WhatsApp's clock.
 const clockSkew = time.Minute
 
-// skewed is the end of a time lock that is refused to be over although the end
-// that WhatsApp named has just passed: its clock shows less than ours. It is
-// zero when the refusal is about something new.
+// skewed returns the end of a time lock that WhatsApp still enforces although the end it
+// named has just passed: its clock is behind ours. It is zero if the refusal is about a
+// new lock.
 func (r Record) skewed(now time.Time) time.Time {
 	one, ok := r.last(event.StatusAccountReachoutTimelock)
 	if !ok || one.Inferred || !one.over(now) || now.Sub(one.Until.Time) > clockSkew {
@@ -120,7 +120,7 @@ func (k *keeper) refused(ctx context.Context, to string, code int) {
 		}
 	}
 	if redial && k.sup.reg.redial(ctx, k.id) {
-		k.sup.log.Warn("WhatsApp refuses one message after the other; connecting anew", "instance_id", k.id, "code", code, "count", count)
+		k.sup.log.Warn("WhatsApp refuses consecutive messages; reconnecting", "instance_id", k.id, "code", code, "count", count)
 		k.sup.spawn(k.reconnect)
 	}
 }
@@ -137,15 +137,15 @@ func (k *keeper) succeeded(ctx context.Context) {
 func (k *keeper) reconnect() {
 	resume, err := k.session.Hold(k.sup.life)
 	if err != nil {
-		return // stopping, or too busy: the next streak tries again
+		return // stopping, or too busy: the next streak retries
 	}
 	defer resume()
 	if err := k.sup.Restart(k.sup.life, k.id, ""); err != nil && k.sup.life.Err() == nil {
-		k.sup.log.Warn("not connected anew", "instance_id", k.id, "error", err)
+		k.sup.log.Warn("not reconnected", "instance_id", k.id, "error", err)
 	}
 }
 
-// resumed is the streak as the last process left it.
+// resumed returns the streak of the previous process.
 func (r Record) resumed() streak {
 	one, ok := r.last(event.StatusAccountRestricted)
 	if !ok || one.Ended {
@@ -154,8 +154,8 @@ func (r Record) resumed() streak {
 	return streak{code: one.Code, count: one.Count, redialed: true}
 }
 
-// forgetStreak notes that a message went out after a streak: the next refusals
-// are counted anew. A bench that is in force stays so.
+// forgetStreak records that a message succeeded after a streak, so that counting
+// restarts. A bench in force remains.
 func (r *Registry) forgetStreak(ctx context.Context, id int64) {
 	e := r.entry(id)
 	if e == nil {
@@ -182,8 +182,7 @@ func (r *Registry) forgetStreak(ctx context.Context, id int64) {
 	}
 }
 
-// redial reports whether an instance may connect anew because of refusals, and
-// notes that it does.
+// redial reports whether an instance may reconnect because of refusals, and records it.
 func (r *Registry) redial(ctx context.Context, id int64) bool {
 	_, due, err := r.change(ctx, id, func(rec *Record) bool {
 		now := r.cfg.Store.Now()

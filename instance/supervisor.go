@@ -14,13 +14,12 @@ import (
 	"postern/whatsapp/proxy"
 )
 
-// Connector opens sessions with WhatsApp. Open does not dial. report takes
-// what happens, see Registry.Report; it must not be called after Disconnect
-// returned.
+// Connector opens sessions with WhatsApp. Open does not dial. report receives facts, see
+// Registry.Report; it must not be called after Disconnect has returned.
 type Connector interface {
 	Open(ctx context.Context, instance int64, report func(context.Context, event.Fact) error) (Session, error)
-	// Probe dials WhatsApp through a proxy, for its uses, and hangs up. Its error
-	// is a proxy.Error.
+	// Probe dials WhatsApp through a proxy, for its uses, and hangs up. Its error is a
+	// proxy.Error.
 	Probe(ctx context.Context, via proxy.Server, uses []proxy.Use) error
 }
 
@@ -28,38 +27,35 @@ type Connector interface {
 type Session interface {
 	Paired() bool
 	Online() bool
-	// Connect dials, and begins a pairing by QR when not paired; facts follow.
+	// Connect dials, and begins a pairing by QR code if unpaired; facts follow.
 	Connect(ctx context.Context) error
 	// PairCode begins a pairing by code and returns the code.
 	PairCode(ctx context.Context, phone string) (string, error)
-	// Passkey is what the pairing waits for, nil when that is no passkey.
+	// Passkey returns the challenge that the pairing waits for, nil if none.
 	Passkey() *event.PasskeyChallenge
-	// AssertPasskey and ConfirmPasskey answer it; facts follow. Their errors
-	// are event.ErrNoPasskey, event.ErrPasskeyRefused and
-	// event.ErrNotConnected.
+	// AssertPasskey and ConfirmPasskey answer it; facts follow. Errors:
+	// event.ErrNoPasskey, event.ErrPasskeyRefused, event.ErrNotConnected.
 	AssertPasskey(ctx context.Context, a event.PasskeyAssertion) error
 	ConfirmPasskey(ctx context.Context) error
 	// Send's errors wrap one of the send errors of package event.
 	Send(ctx context.Context, out event.Outgoing) (event.Sent, error)
-	// Hold waits until no message is on its way, and keeps those to come from
-	// leaving until resume is called. Its errors wrap event.ErrBusy or are the
-	// context's.
+	// Hold waits until no message is being sent, and blocks further ones until resume is
+	// called. Its errors wrap event.ErrBusy or are the context's.
 	Hold(ctx context.Context) (resume func(), err error)
-	// Logout unlinks at WhatsApp; it fails with event.ErrNotConnected when
-	// WhatsApp cannot be told, and changes nothing then.
+	// Logout unlinks at WhatsApp; if WhatsApp cannot be reached it returns
+	// event.ErrNotConnected and changes nothing.
 	Logout(ctx context.Context) error
 	// Forget unlinks on this side only.
 	Forget(ctx context.Context) error
-	// WrongNetwork is an event.NetworkError when the device belongs to another
-	// network than the one that sessions connect to, else nil. Nothing dials then.
+	// WrongNetwork returns an event.NetworkError if the device belongs to another network
+	// than the program's, else nil. Such a device is never dialled.
 	WrongNetwork() error
-	// LoggedOut reports whether WhatsApp logged the device out, and it is kept:
-	// Recall takes it back, to be tried once more, and reports false when there is
-	// none.
+	// LoggedOut reports whether there is a retained device that WhatsApp logged out.
+	// Recall restores it for another try, and returns false if there is none.
 	LoggedOut() bool
 	Recall(ctx context.Context) (bool, error)
 	Disconnect()
-	// Reroute closes what does not go over the proxy that Registry.Via names now.
+	// Reroute closes connections that do not use the proxy that Registry.Via names now.
 	Reroute()
 
 	Account
@@ -74,90 +70,85 @@ var (
 	// ErrNeverPaired: the instance was never linked to a phone.
 	ErrNeverPaired = errors.New("the instance is not linked to a phone; connect it first")
 	// ErrNotStored: WhatsApp took the message, and it could not be stored.
-	ErrNotStored = errors.New("the message was sent and could not be stored")
+	ErrNotStored = errors.New("the message was sent but could not be stored")
 
-	// ErrOutdated: WhatsApp refuses this version of the client, and no newer one
-	// is known.
-	ErrOutdated = errors.New("WhatsApp refuses this version of the client as outdated, and no newer one was found")
+	// ErrOutdated: WhatsApp rejects this client version, and no newer one is known.
+	ErrOutdated = errors.New("WhatsApp rejected our client version as outdated, and no newer one was found")
 
 	errMoved    = fmt.Errorf("%w: %w", ErrMoved, event.ErrNotConnected)
 	errStopping = fmt.Errorf("%w: the program is stopping", event.ErrNotConnected)
 )
 
-// SupervisorConfig is what a Supervisor needs.
+// SupervisorConfig configures a Supervisor.
 type SupervisorConfig struct {
 	Registry  *Registry
 	Connector Connector
 
 	AutoReconnect      bool          // dial again after a loss and at start
-	StartupConcurrency int           // instances that reconnect at once at start
-	ConnectTimeout     time.Duration // one dial with its login, and the wait of Connect for a code
-	InitialDelay       time.Duration // before the first new try
-	MaxDelay           time.Duration // between two tries
-	Retention          time.Duration // of stored messages; 0 keeps them
+	StartupConcurrency int           // concurrent reconnects at start
+	ConnectTimeout     time.Duration // limit of one dial with its login, and of Connect's wait for a code
+	InitialDelay       time.Duration // before the first retry
+	MaxDelay           time.Duration // between two retries
+	Retention          time.Duration // of stored messages; 0: forever
 
-	// PruneDevice removes what an instance's paired device no longer needs, and
-	// returns when it is to be called again, zero when there is nothing left. It
-	// looks at all that a device has, so it is not called more often than every
-	// some hours. nil: nothing is removed.
+	// PruneDevice removes unneeded data of an instance's paired device, and returns when
+	// to call it again, zero if there is nothing left. It scans the whole device, so it
+	// is called only every few hours. nil: nothing is removed.
 	PruneDevice func(ctx context.Context, id int64) (next time.Time, err error)
 
-	// DropLoggedOut removes devices that were logged out before a time, and returns
-	// when the oldest that is left was. KeepLoggedOut is how long they are kept. nil:
+	// DropLoggedOut removes devices logged out before a time, and returns when the oldest
+	// remaining one was logged out. KeepLoggedOut is how long they are retained. nil:
 	// nothing is removed.
 	DropLoggedOut func(ctx context.Context, before time.Time) (oldest time.Time, err error)
 	KeepLoggedOut time.Duration
 
-	// Outdated is told that WhatsApp refused the client of an instance for its
-	// version. known: connections are of a newer one by now; asked: one is being
-	// looked for, and a call of Renew follows. It is called with locks held: it
-	// must not block, nor call back. nil: nothing helps.
+	// Outdated is called when WhatsApp rejects an instance's client version. known: new
+	// connections use a newer one; asked: a newer one is being looked for, and a call of
+	// Renew follows. Locks are held: it must not block, nor call back. It may be nil.
 	Outdated func(id int64, version string) (known, asked bool)
-	// Taken is told with which version WhatsApp let an instance in, as Outdated
-	// is. nil: nobody is told.
+	// Taken is called with the version that WhatsApp accepted for an instance, under the
+	// rules of Outdated. It may be nil.
 	Taken func(version string)
 
-	// NewMessageID makes the WhatsApp id of a text that answers a call; needed
-	// where the settings of an instance can ask for one.
+	// NewMessageID generates the WhatsApp id of a text that answers a call; required if
+	// settings can request one.
 	NewMessageID func() string
 
-	// OnCode is told each code that waits for a phone, QR text or typed code;
-	// the sandbox's phones use it. It must not block. nil: nobody is told.
+	// OnCode is called with each code that waits for a phone, QR text or typed code; the
+	// sandbox's phones use it. It must not block. It may be nil.
 	OnCode func(id int64, code string)
 
-	// Knows reports whether an instance's account knows the owner of a phone
-	// number, so that it may write to them though strangers are forbidden. nil:
-	// nobody is known.
+	// Knows reports whether an instance's account knows the owner of a phone number and
+	// may write to them while strangers are forbidden. nil: no one is known.
 	Knows func(id int64, number string) bool
-	// FailureStreak is how many refusals of one code in a row, to different
-	// people, have batches leave an instance out for an hour; 0: none.
+	// FailureStreak is the number of refusals of one code in a row, to different people,
+	// after which batches skip an instance for an hour; 0: never.
 	FailureStreak int
 
-	// Pacer holds sends to the limits of their instance. nil: none are held.
+	// Pacer enforces the limits of instances. nil: there are none.
 	Pacer *pace.Pacer
 
 	Logger *slog.Logger // nil discards
 }
 
-// Supervisor keeps the connections of all instances. Its methods may be called
-// from any goroutine.
+// Supervisor manages the connections of all instances. It is safe for concurrent use.
 type Supervisor struct {
 	cfg SupervisorConfig
 	reg *Registry
 	log *slog.Logger
 
-	life context.Context // ends when Stop is called
+	life context.Context // ends with Stop
 	end  context.CancelFunc
 	work sync.WaitGroup
 
-	calls     context.Context // ends with Interrupt and with life: nobody waits for a phone from then on
+	calls     context.Context // ends with Interrupt and with life: calls stop waiting for phones
 	interrupt context.CancelFunc
 
 	mu      sync.Mutex
 	keepers map[int64]*keeper
 }
 
-// NewSupervisor returns a supervisor that does nothing yet.
+// NewSupervisor returns a supervisor, to be started with Start.
 func NewSupervisor(cfg SupervisorConfig) *Supervisor {
 	if cfg.Logger == nil {
 		cfg.Logger = slog.New(slog.DiscardHandler)
@@ -168,8 +159,8 @@ func NewSupervisor(cfg SupervisorConfig) *Supervisor {
 	return s
 }
 
-// Start begins to reconnect the paired instances, some at a time, and to prune
-// stored messages and devices. It does not wait for either.
+// Start begins reconnecting the paired instances, a few at a time, and pruning stored
+// messages and devices. It waits for neither.
 func (s *Supervisor) Start() {
 	if s.cfg.AutoReconnect {
 		s.restore()
@@ -186,14 +177,13 @@ func (s *Supervisor) Start() {
 	}
 }
 
-// Interrupt ends the calls of Connect and PairCode that wait, and those to
-// come, with an error that wraps event.ErrNotConnected and says that the
-// program stops. Everything else goes on until Stop. A program calls it before
-// it waits for its requests to end.
+// Interrupt ends waiting calls of Connect and PairCode, and future ones, with an error
+// that wraps event.ErrNotConnected and says that the program is stopping. Everything else
+// continues until Stop. A program calls it before waiting for its requests to end.
 func (s *Supervisor) Interrupt() { s.interrupt() }
 
-// patience bounds how long a call waits for WhatsApp: until ConnectTimeout is
-// over, with the cause ErrNoCode, or the program stops.
+// patience bounds how long a call waits for WhatsApp: until ConnectTimeout, with the
+// cause ErrNoCode, or until the program stops.
 func (s *Supervisor) patience(ctx context.Context) (context.Context, context.CancelFunc) {
 	ctx, cancel := context.WithTimeoutCause(ctx, s.cfg.ConnectTimeout, ErrNoCode)
 	ctx, stop := context.WithCancelCause(ctx)
@@ -205,12 +195,11 @@ func (s *Supervisor) patience(ctx context.Context) (context.Context, context.Can
 	}
 }
 
-// Stop disconnects all instances and waits for everything that the supervisor
-// started, until ctx ends. The stored states stay: the next start corrects
-// them.
+// Stop disconnects all instances and waits for everything that the supervisor started,
+// until ctx ends. The stored states remain: the next start corrects them.
 func (s *Supervisor) Stop(ctx context.Context) error {
 	s.mu.Lock()
-	s.end() // nothing is spawned from here on
+	s.end() // nothing is spawned afterwards
 	s.mu.Unlock()
 	done := make(chan struct{})
 	go func() {
@@ -230,8 +219,8 @@ func (s *Supervisor) Stop(ctx context.Context) error {
 	}
 }
 
-// spawn runs fn in a goroutine that Stop waits for. It reports false, and does
-// nothing, once Stop was called.
+// spawn runs fn in a goroutine that Stop waits for. After Stop it does nothing and
+// returns false.
 func (s *Supervisor) spawn(fn func()) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -252,7 +241,7 @@ func (s *Supervisor) all() []*keeper {
 	return all
 }
 
-// keeper returns the keeper of an instance, made on first use.
+// keeper returns the keeper of an instance, created on first use.
 func (s *Supervisor) keeper(ctx context.Context, id int64) (*keeper, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -303,9 +292,9 @@ func (s *Supervisor) restore() {
 	})
 }
 
-// retries reports whether an instance that stopped in this state is dialled
-// again at the next start. The others wait for somebody to act; a client that
-// was outdated may have been replaced by this one.
+// retries reports whether an instance that stopped in this state is dialled again at the
+// next start. Other states need a user's action; an outdated client may have been
+// replaced by this one.
 func retries(state event.State) bool {
 	switch state {
 	case event.LoggedOut, event.TemporaryBan, event.StreamReplaced:
@@ -329,11 +318,11 @@ func (s *Supervisor) restoreOne(id int64) {
 	}
 	ctx, cancel := context.WithTimeout(s.life, s.cfg.ConnectTimeout)
 	defer cancel()
-	_ = k.await(ctx, k.settled) // its end frees the slot, whatever it is
+	_ = k.await(ctx, k.settled) // any end frees the slot
 }
 
-// resume begins to reconnect an instance, unless a call has changed it since
-// the start. It reports whether there is something to wait for.
+// resume starts reconnecting an instance unless a call has changed it since the start. It
+// reports whether there is anything to wait for.
 func (k *keeper) resume() bool {
 	if k.take(k.sup.life) != nil {
 		return false
@@ -346,7 +335,7 @@ func (k *keeper) resume() bool {
 	if k.stayElsewhere() {
 		return false
 	}
-	if !k.session.Paired() && k.session.LoggedOut() { // which could not be told before the program ended
+	if !k.session.Paired() && k.session.LoggedOut() { // logged out, but not reported before the program ended
 		_ = k.sup.checked(k.id, event.Fact{Status: event.LoggedOut}, k.tellLoggedOut(context.WithoutCancel(k.sup.life), ""))
 		return false
 	}
@@ -360,8 +349,7 @@ func (k *keeper) resume() bool {
 	return true
 }
 
-// set stores a state that the supervisor itself found. A failure is logged and
-// returned.
+// set stores a state that the supervisor itself found. It logs and returns an error.
 func (s *Supervisor) set(id int64, f event.Fact) error {
 	return s.checked(id, f, s.reg.Report(context.WithoutCancel(s.life), id, f))
 }
@@ -384,15 +372,15 @@ func (s *Supervisor) pruneMessages(before time.Time) (oldest time.Time, err erro
 	return oldest, err
 }
 
-// What belongs to a device is kept for a week at least. A look at all of it is
-// made no more often than deviceGrace.
+// Data of a device is kept for at least a week. A full scan is made at most every
+// deviceGrace.
 const (
 	deviceLife  = 7 * 24 * time.Hour
 	deviceGrace = 8 * time.Hour
 )
 
-// pruneDevices goes on with the next device when one fails, which is then tried
-// again like the others.
+// pruneDevices prunes all devices. If one fails it continues with the next and retries
+// the failed one later.
 func (s *Supervisor) pruneDevices(time.Time) (oldest time.Time, err error) {
 	soonest := time.Now().Add(deviceGrace)
 	var next time.Time

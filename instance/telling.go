@@ -14,64 +14,63 @@ import (
 	"postern/store"
 )
 
-// telling is what one commit tells of. Events are added where their cause is
-// stored. Where something wants them durable they are written there and then,
-// with the commit's own time and the record of the instance as that commit leaves
-// it; the others are made after the commit. Nothing leaves before publish.
-type telling struct {
-	reg  *Registry
-	id   int64
-	e    *entry // nil: there is no such instance
-	old  bool   // there is no room on the disk: the old way
-	news []news
-	one  [1]news // most commits tell of one event
+// eventWriter writes the events of one commit. Events are added where their cause is stored.
+// Durable events are written in that commit, with its time and the record of the instance
+// as it leaves it; the others are built after the commit. Nothing is published before
+// publish.
+type eventWriter struct {
+	reg      *Registry
+	id       int64
+	e        *entry // nil: there is no such instance
+	inMemory bool   // the disk is nearly full: deliver from memory
+	pending  []pendingEvent
+	one      [1]pendingEvent // most commits have one event
 
-	// Of the run of the closure that is under way.
+	// State of the current run of the closure.
 	own, global *heldOptions
 }
 
-// news is one event on its way out.
-type news struct {
+// pendingEvent is one event of a commit.
+type pendingEvent struct {
 	kind      event.Kind
 	data      any
 	about     event.About
 	requestID string
 
 	id      uuid.UUID
-	told    bool         // an earlier commit has it in the file
-	written bool         // it is in the file
-	notice  event.Notice // of a written one
-	err     error        // why it cannot be made
+	earlier bool         // stored by an earlier commit
+	written bool         // stored by this commit
+	notice  event.Notice // of a stored event
+	err     error        // why it could not be built
 }
 
-// telling begins what a commit about an instance is to tell.
-func (r *Registry) telling(id int64) *telling {
-	t := &telling{reg: r, id: id, e: r.entry(id)}
-	t.news = t.one[:0]
+// newEventWriter returns a writer for the events of a commit about an instance.
+func (r *Registry) newEventWriter(id int64) *eventWriter {
+	t := &eventWriter{reg: r, id: id, e: r.entry(id)}
+	t.pending = t.one[:0]
 	return t
 }
 
-// about is whom a payload concerns, by both addresses where they are known.
+// about returns the people and chat of a payload, by both addresses where known.
 func (r *Registry) about(data any) event.About { return event.AboutOf(data).With(r.cfg.Twin) }
 
-// add has an event told, once the commit is on the disk. What it returns is good
-// until the next one.
-func (t *telling) add(kind event.Kind, data any, about event.About, requestID string) *news {
-	t.news = append(t.news, news{kind: kind, data: data, about: about, requestID: requestID})
-	return &t.news[len(t.news)-1]
+// add adds an event. The result is valid until the next call.
+func (t *eventWriter) add(kind event.Kind, data any, about event.About, requestID string) *pendingEvent {
+	t.pending = append(t.pending, pendingEvent{kind: kind, data: data, about: about, requestID: requestID})
+	return &t.pending[len(t.pending)-1]
 }
 
-// under gives an event its id: told, when an earlier commit has it in the file
-// under that, else fresh.
-func (n *news) under(fresh, told uuid.UUID) {
-	if n.id = fresh; told != uuid.Nil {
-		n.id, n.told = told, true
+// under sets the event's id: former if an earlier commit stored the event under that id,
+// else fresh.
+func (n *pendingEvent) under(fresh, former uuid.UUID) {
+	if n.id = fresh; former != uuid.Nil {
+		n.id, n.earlier = former, true
 	}
 }
 
-// durable tells whether something may want events of the instance in the file.
-func (t *telling) durable() bool {
-	if t.old || t.e == nil || t.reg.cfg.Ledger == nil {
+// durable reports whether events of the instance may be durable.
+func (t *eventWriter) durable() bool {
+	if t.inMemory || t.e == nil || t.reg.cfg.Ledger == nil {
 		return false
 	}
 	return t.e.wantsDurable() || *t.reg.globalURL.Load() != "" && t.reg.global.wantsDurable()
@@ -79,15 +78,15 @@ func (t *telling) durable() bool {
 
 func (e *entry) wantsDurable() bool { return e.chosen().Durable || e.changing.Load() }
 
-// begin is the first thing of a closure: it forgets what an earlier run added, and
-// finds out what counts in this commit.
-func (t *telling) begin(tx *store.Tx) (err error) {
-	t.news, t.own, t.global = t.news[:0], plainOptions, plainOptions
+// begin must be the first call of a closure: it discards the events of an earlier run and
+// determines the options of this commit.
+func (t *eventWriter) begin(tx *store.Tx) (err error) {
+	t.pending, t.own, t.global = t.pending[:0], plainOptions, plainOptions
 	if !t.durable() {
 		return nil
 	}
 	if t.reg.cfg.Store.Admit() != nil {
-		t.old = true
+		t.inMemory = true
 		return nil
 	}
 	if t.own, err = optionsIn(tx, t.e, t.id); err == nil && *t.reg.globalURL.Load() != "" {
@@ -96,8 +95,8 @@ func (t *telling) begin(tx *store.Tx) (err error) {
 	return err
 }
 
-// optionsIn are the options as a commit finds them: while they are being replaced,
-// the file has what counts.
+// optionsIn returns the options as of a commit: while they are being replaced, those in
+// the file.
 func optionsIn(tx *store.Tx, e *entry, id int64) (*heldOptions, error) {
 	if !e.changing.Load() {
 		return e.chosen(), nil
@@ -114,14 +113,13 @@ func optionsIn(tx *store.Tx, e *entry, id int64) (*heldOptions, error) {
 	return hold(kept), nil
 }
 
-// stores tells whether this commit has its events in the file.
-func (t *telling) stores() bool { return t.own.Durable || t.global.Durable }
+// stores reports whether this commit stores its events.
+func (t *eventWriter) stores() bool { return t.own.Durable || t.global.Durable }
 
-// write is the last thing of a closure: it writes the events, when they are
-// durable. rec is the instance's record as the commit leaves it, nil when the
-// commit does not change it.
-func (t *telling) write(tx *store.Tx, rec *Record) error {
-	if len(t.news) == 0 || !t.stores() {
+// write must be the last call of a closure: it writes durable events. rec is the
+// instance's record as the commit leaves it, nil if unchanged.
+func (t *eventWriter) write(tx *store.Tx, rec *Record) error {
+	if len(t.pending) == 0 || !t.stores() {
 		return nil
 	}
 	if rec == nil {
@@ -130,24 +128,24 @@ func (t *telling) write(tx *store.Tx, rec *Record) error {
 		case err != nil && !errors.Is(err, store.ErrDamaged):
 			return err
 		case err != nil:
-			stored = *t.e.record.Load() // damaged: known from memory
+			stored = *t.e.record.Load() // damaged: use the cached record
 		case !found:
-			return ErrNotFound // deleted meanwhile
+			return ErrNotFound // deleted in the meantime
 		}
 		rec = &stored
 	}
-	for i := range t.news {
-		if err := t.writeOne(tx, &t.news[i], rec); err != nil {
-			return fmt.Errorf("write %s: %w", t.news[i].kind, err)
+	for i := range t.pending {
+		if err := t.writeOne(tx, &t.pending[i], rec); err != nil {
+			return fmt.Errorf("write %s: %w", t.pending[i].kind, err)
 		}
 	}
 	return nil
 }
 
-func (t *telling) writeOne(tx *store.Tx, n *news, rec *Record) error {
+func (t *eventWriter) writeOne(tx *store.Tx, n *pendingEvent, rec *Record) error {
 	body, err := event.MarshalInstance(n.kind, rec.Snapshot(), n.data, tx.Now())
 	if err != nil {
-		n.err = err // no reason to undo what is stored
+		n.err = err // does not undo the commit
 		return nil
 	}
 	if n.id == uuid.Nil {
@@ -161,7 +159,7 @@ func (t *telling) writeOne(tx *store.Tx, n *news, rec *Record) error {
 	if t.own.Durable {
 		e.ExpiresAt = tx.Steady().Add(t.own.maxAge)
 	}
-	if !n.told {
+	if !n.earlier {
 		if e, err = t.reg.cfg.Ledger.Emit(tx, e, t.own.Durable, durable); err != nil {
 			return err
 		}
@@ -174,7 +172,7 @@ func (t *telling) writeOne(tx *store.Tx, n *news, rec *Record) error {
 	return nil
 }
 
-// split parts destinations by whether they are durable.
+// split separates durable from other destinations.
 func split(to []event.Destination) (durable, rest []event.Destination) {
 	for _, d := range to {
 		if d.Durable {
@@ -186,27 +184,27 @@ func split(to []event.Destination) (durable, rest []event.Destination) {
 	return durable, rest
 }
 
-// newEventID returns a new id of an event, by which all its deliveries are known.
+// newEventID returns a new event id, shared by all deliveries of the event.
 func newEventID() uuid.UUID {
 	id, err := uuid.NewV7()
 	if err != nil {
-		return uuid.New() // never: the system has random numbers
+		return uuid.New() // unreachable: the system has random numbers
 	}
 	return id
 }
 
-// commit stores what fn does together with the events that it adds. fn may run
-// twice. When the disk has no room for both, the events go the old way.
-func (t *telling) commit(ctx context.Context, fn func(tx *store.Tx) error) error {
+// commit runs fn and stores the events that it adds in the same commit. fn may run twice.
+// If the disk has no room for both, the events are delivered from memory.
+func (t *eventWriter) commit(ctx context.Context, fn func(tx *store.Tx) error) error {
 	return t.commitBy(func(closure func(*store.Tx) error) error { return t.reg.cfg.Store.Update(ctx, closure) }, fn)
 }
 
-// maxRide is how long what nobody waits for looks for a commit to go with.
+// maxRide is how long a commit that no caller waits for may wait for another commit.
 const maxRide = 50 * time.Millisecond
 
-// commitAlong is commit for what nobody waits for: it goes with the next commit of
-// anybody, or gets one when there is none for maxRide.
-func (t *telling) commitAlong(fn func(tx *store.Tx) error) error {
+// commitAlong is commit for changes that no caller waits for: it joins the next commit,
+// or makes its own after maxRide.
+func (t *eventWriter) commitAlong(fn func(tx *store.Tx) error) error {
 	return t.commitBy(func(closure func(*store.Tx) error) error {
 		s := t.reg.cfg.Store
 		attached, err := s.Attach(closure)
@@ -218,8 +216,8 @@ func (t *telling) commitAlong(fn func(tx *store.Tx) error) error {
 	}, fn)
 }
 
-// commitBy is commit by one of the ways to have a closure run.
-func (t *telling) commitBy(update func(func(*store.Tx) error) error, fn func(tx *store.Tx) error) error {
+// commitBy is commit with a given way to run the closure.
+func (t *eventWriter) commitBy(update func(func(*store.Tx) error) error, fn func(tx *store.Tx) error) error {
 	closure := func(tx *store.Tx) error {
 		if err := t.begin(tx); err != nil {
 			return err
@@ -236,29 +234,29 @@ func (t *telling) commitBy(update func(func(*store.Tx) error) error, fn func(tx 
 	return err
 }
 
-// outgrew tells whether a commit failed that may succeed without its events, and
-// has them go the old way.
-func (t *telling) outgrew(err error) bool {
-	if !errors.Is(err, store.ErrDiskFull) || t.old {
+// outgrew reports whether a failed commit may succeed without its events, and switches
+// them to delivery from memory.
+func (t *eventWriter) outgrew(err error) bool {
+	if !errors.Is(err, store.ErrDiskFull) || t.inMemory {
 		return false
 	}
-	t.old = slices.ContainsFunc(t.news, func(n news) bool { return n.written && !n.told })
-	return t.old
+	t.inMemory = slices.ContainsFunc(t.pending, func(n pendingEvent) bool { return n.written && !n.earlier })
+	return t.inMemory
 }
 
-// publish tells the events, after the commit: those that are in the file to whom
-// they do not reach from there, the others the old way. An error is that of
-// the first event that could not be made, or not be stored.
-func (t *telling) publish(ctx context.Context) (err error) {
-	for i := range t.news {
-		if failed := t.publishOne(ctx, &t.news[i]); failed != nil && err == nil {
-			err = fmt.Errorf("publish %s: %w", t.news[i].kind, failed)
+// publish publishes the events after the commit: stored ones to receivers outside the
+// file, the others from memory. It returns the error of the first event that could not be
+// built or stored.
+func (t *eventWriter) publish(ctx context.Context) (err error) {
+	for i := range t.pending {
+		if failed := t.publishOne(ctx, &t.pending[i]); failed != nil && err == nil {
+			err = fmt.Errorf("publish %s: %w", t.pending[i].kind, failed)
 		}
 	}
 	return err
 }
 
-func (t *telling) publishOne(ctx context.Context, n *news) error {
+func (t *eventWriter) publishOne(ctx context.Context, n *pendingEvent) error {
 	if !n.written && n.err == nil && t.durable() {
 		if err := t.store(ctx, n); err != nil {
 			return err
@@ -275,37 +273,37 @@ func (t *telling) publishOne(ctx context.Context, n *news) error {
 	return nil
 }
 
-// store gives an event a commit of its own: its cause stores nothing, or was
-// stored before anything wanted the event durable.
-func (t *telling) store(ctx context.Context, n *news) error {
+// store gives an event a commit of its own: its cause is not stored, or was stored before
+// the event became durable.
+func (t *eventWriter) store(ctx context.Context, n *pendingEvent) error {
 	if t.reg.cfg.Store.Admit() != nil {
-		t.old = true
+		t.inMemory = true
 		return nil
 	}
-	alone := &telling{reg: t.reg, id: t.id, e: t.e}
+	alone := &eventWriter{reg: t.reg, id: t.id, e: t.e}
 	err := t.reg.cfg.Store.Update(ctx, func(tx *store.Tx) error {
 		if err := alone.begin(tx); err != nil {
 			return err
 		}
-		alone.news = append(alone.news, *n)
+		alone.pending = append(alone.pending, *n)
 		return alone.write(tx, nil)
 	})
 	if alone.outgrew(err) {
 		err = nil
 	}
-	if t.old = alone.old; err == nil && !t.old {
-		*n = alone.news[0]
+	if t.inMemory = alone.inMemory; err == nil && !t.inMemory {
+		*n = alone.pending[0]
 	}
 	return err
 }
 
-// publishNow is the old way: through memory, to the destinations as they are now.
-// With none the notice still goes to WebSocket clients.
-func (t *telling) publishNow(n *news) error {
+// publishNow delivers from memory, to the current destinations. Without any, WebSocket
+// clients still receive the notice.
+func (t *eventWriter) publishNow(n *pendingEvent) error {
 	if t.e == nil || t.reg.entry(t.id) != t.e {
 		return ErrNotFound
 	}
-	if t.old {
+	if t.inMemory {
 		t.reg.scarcity.tell(t.reg.log, t.id, n.kind)
 	}
 	to := t.reg.readable(t.e, t.reg.destinations(t.e, n.kind, n.about))
@@ -327,8 +325,8 @@ func (t *telling) publishNow(n *news) error {
 	return nil
 }
 
-// readable leaves out the destinations whose options cannot be read: from memory
-// nothing goes out otherwise than was asked.
+// readable drops destinations with unreadable options: nothing is delivered in another
+// way than requested.
 func (r *Registry) readable(e *entry, to []event.Destination) []event.Destination {
 	own, global := e.chosen().failed != nil, r.global.chosen().failed != nil
 	if !own && !global {

@@ -230,10 +230,10 @@ func TestWhatIsForAWebhookWhoseOptionsCannotBeReadDoesNotLeaveFromMemory(t *test
 	broken := *plainOptions
 	broken.Durable, broken.failed = true, store.ErrDamaged
 	r.reg.entry(id).options.Store(&broken)
-	news := r.reg.telling(id)
-	news.add(event.CallUpsert, event.Call{}, event.About{}, "")
-	news.old = true
-	if err := news.publish(bg); err != nil {
+	w := r.reg.newEventWriter(id)
+	w.add(event.CallUpsert, event.Call{}, event.About{}, "")
+	w.inMemory = true
+	if err := w.publish(bg); err != nil {
 		t.Fatal(err)
 	}
 	if n := r.one(); len(n.To) != 1 || n.To[0].Target != event.TargetGlobal {
@@ -335,7 +335,7 @@ func TestANoticeIsForgottenInTheCommitOfItsEvent(t *testing.T) {
 func TestOfAnInstanceThatIsGoneNothingIsStoredOrTold(t *testing.T) {
 	r, id := durableRig(t)
 	defer r.stop()
-	gone := r.reg.telling(id)
+	gone := r.reg.newEventWriter(id)
 	gone.add(event.CallUpsert, event.Call{}, event.About{}, "")
 	if err := r.reg.Delete(bg, id, true); err != nil {
 		t.Fatal(err)

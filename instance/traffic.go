@@ -7,21 +7,21 @@ import (
 	"postern/event"
 )
 
-// Traffic is what went through an instance since the program started.
+// Traffic counts the traffic of an instance since the program started.
 type Traffic struct {
-	Received        uint64 // messages of others, each once; those of ignored chats aside
-	Sent            uint64 // messages that WhatsApp took
-	Undecryptable   uint64 // messages that could not be read, each time one came
-	WebhookFailures uint64 // attempts to deliver to its own webhook and endpoints
+	Received        uint64 // messages from others, each once; without ignored chats
+	Sent            uint64 // messages that WhatsApp accepted
+	Undecryptable   uint64 // undecryptable messages, each time one arrived
+	WebhookFailures uint64 // failed delivery attempts to its own webhook and endpoints
 	LastReceived    time.Time
-	LastSent        time.Time // both zero when there was none
+	LastSent        time.Time // both zero if there was none
 }
 
-// Flow is how many messages went through all instances since the program started,
-// those that were deleted meanwhile included.
+// Flow counts the messages of all instances since the program started, including deleted
+// instances.
 type Flow struct{ Received, Sent uint64 }
 
-// Flow is that of now.
+// Flow returns the current counts.
 func (r *Registry) Flow() Flow {
 	r.mu.RLock()
 	defer r.mu.RUnlock()
@@ -37,19 +37,19 @@ func (f *Flow) add(e *entry) {
 	f.Sent += e.traffic.sent.Load()
 }
 
-// trafficCounts counts it.
+// trafficCounts are the counters of Traffic.
 type trafficCounts struct {
 	received, sent, undecryptable, failures atomic.Uint64
 	lastReceived, lastSent                  atomic.Int64 // Unix nanoseconds
 }
 
-// count notes that something happened now.
+// count increments a counter and sets its time.
 func count(n *atomic.Uint64, last *atomic.Int64) {
 	n.Add(1)
 	last.Store(time.Now().UnixNano())
 }
 
-// Traffic is that of an instance, nothing when there is no such one.
+// Traffic returns the counts of an instance, zero if it does not exist.
 func (r *Registry) Traffic(id int64) Traffic {
 	e := r.entry(id)
 	if e == nil {
@@ -69,8 +69,8 @@ func timeOf(last *atomic.Int64) time.Time {
 	return time.Time{}
 }
 
-// countReceived counts a message that was taken, unless the account wrote it itself or
-// an earlier copy was counted.
+// countReceived counts a received message, unless the account wrote it or an earlier copy
+// was counted.
 func (r *Registry) countReceived(id int64, f event.Fact, m *event.Message, known bool) {
 	if e := r.entry(id); e != nil && f.Kind == event.MessagesUpsert && !m.KeyFromMe && !known {
 		count(&e.traffic.received, &e.traffic.lastReceived)
@@ -83,14 +83,14 @@ func (r *Registry) countSent(id int64) {
 	}
 }
 
-// CountUndecryptable counts a message that could not be read.
+// CountUndecryptable counts an undecryptable message.
 func (r *Registry) CountUndecryptable(id int64) {
 	if e := r.entry(id); e != nil {
 		e.traffic.undecryptable.Add(1)
 	}
 }
 
-// CountWebhookFailure counts an attempt to deliver that was not accepted.
+// CountWebhookFailure counts a failed delivery attempt.
 func (r *Registry) CountWebhookFailure(id int64) {
 	if e := r.entry(id); e != nil {
 		e.traffic.failures.Add(1)

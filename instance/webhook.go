@@ -23,45 +23,42 @@ type Webhook struct {
 	ID         int64               `json:"id"`
 	URL        string              `json:"url"`
 	Enabled    bool                `json:"enabled"`
-	Events     map[event.Flag]bool `json:"events"` // the flags that were set, true or false
+	Events     map[event.Flag]bool `json:"events"` // the flags set, true or false
 	CreatedAt  event.Time          `json:"createdAt"`
 	UpdatedAt  event.Time          `json:"updatedAt"`
 	InstanceID int64               `json:"instanceId"`
 }
 
-// WebhookChange is a request to create or change a webhook. A nil field was
-// absent.
+// WebhookChange is a request to create or change a webhook. A nil field is absent.
 type WebhookChange struct {
-	URL     *string             // required to create, else kept
+	URL     *string             // required to create, else unchanged
 	Enabled *bool               // absent means true
 	Events  map[event.Flag]bool // absent keeps the flags, an empty map removes all
 
-	// NoCodes is for who may pair no account: see ErrCodes.
+	// NoCodes is set for callers without the right to pair: see ErrCodes.
 	NoCodes bool
 	// Key is the scoped key that makes the change; zero: another credential.
 	Key uuid.UUID
 }
 
-// keptWebhook is a webhook as the file has it.
+// keptWebhook is a webhook as stored.
 type keptWebhook struct {
 	Webhook
 
-	Key uuid.UUID `json:"key,omitzero"` // that changed it last; zero: another credential
+	Key uuid.UUID `json:"key,omitzero"` // that last changed it; zero: another credential
 }
 
-// ErrCodes refuses to have codes, with which whoever has one links the account, go where
-// they did not go before.
-var ErrCodes = errors.New("the codes that pair an account may go to no receiver that did not have them before")
+// ErrCodes rejects sending codes, which allow linking the account, to a new receiver.
+var ErrCodes = errors.New("pairing codes may not be sent to a new receiver")
 
-// hearsCodes reports whether a receiver with these flags has the codes that pair the account.
+// hearsCodes reports whether a receiver with these flags receives pairing codes.
 func hearsCodes(events map[event.Flag]bool) bool {
 	d, _ := event.Lookup(event.QRCodeUpdated)
 	return events[d.Flag]
 }
 
-// PutWebhook creates or changes the webhook of an instance; events use it as
-// soon as PutWebhook returns. Errors: ErrNotFound, ErrCodes, or a RuleError wrapping
-// ErrInvalidWebhook, with nothing changed.
+// PutWebhook creates or changes the webhook of an instance, effective on return. Errors:
+// ErrNotFound, ErrCodes, or a RuleError wrapping ErrInvalidWebhook, with nothing changed.
 func (r *Registry) PutWebhook(ctx context.Context, id int64, c WebhookChange) (Webhook, error) {
 	e := r.entry(id)
 	if e == nil {
@@ -161,7 +158,7 @@ func (r *Registry) checkChange(c WebhookChange) error {
 	return r.checkURL("url", *c.URL)
 }
 
-// checkFlags names the fields below at.
+// checkFlags checks event flags. at prefixes field names in errors.
 func checkFlags(at string, events map[event.Flag]bool) error {
 	for flag := range events {
 		if !event.KnownFlag(flag) {

@@ -8,7 +8,7 @@ import (
 	"postern/store"
 )
 
-// leads are the destinations of a scope by their lanes, enabled or not.
+// leads returns the destinations of a scope by lane, enabled or not.
 func (o *heldOptions) leads(id int64, e *entry, globalURL string) map[delivery.Lane]event.Destination {
 	to := map[delivery.Lane]event.Destination{}
 	if id == GlobalScope {
@@ -27,8 +27,8 @@ func (o *heldOptions) leads(id int64, e *entry, globalURL string) map[delivery.L
 	return to
 }
 
-// withholdAll withholds the credentials for the destinations of a scope that options
-// change, in the commit that stores these.
+// withholdAll withholds credentials from changed destinations of a scope, in the commit
+// that stores the options.
 func (r *Registry) withholdAll(tx *store.Tx, id int64, e *entry, before, after *heldOptions) (ended []delivery.Ended, err error) {
 	if r.cfg.Ledger == nil {
 		return nil, nil
@@ -45,12 +45,12 @@ func (r *Registry) withholdAll(tx *store.Tx, id int64, e *entry, before, after *
 	return ended, err
 }
 
-// withhold withholds the credentials of one lane but for those made for to.
+// withhold withholds the credentials of one lane, except those made for to.
 func (r *Registry) withhold(tx *store.Tx, lane delivery.Lane, to event.Destination) ([]delivery.Ended, error) {
 	switch {
 	case r.cfg.Ledger == nil || lane == delivery.BatchLane:
 		return nil, nil
-	case to.URL == "": // it goes
+	case to.URL == "": // the destination is removed
 		return r.cfg.Ledger.Withhold(tx, lane, 0)
 	case lane == delivery.GlobalLane:
 		return r.cfg.Ledger.WithholdGlobal(tx, to.Access())
@@ -58,15 +58,15 @@ func (r *Registry) withhold(tx *store.Tx, lane delivery.Lane, to event.Destinati
 	return r.cfg.Ledger.Withhold(tx, lane, to.Access())
 }
 
-// freed lets out what waited behind withheld deliveries, after the commit.
+// freed resumes deliveries queued behind withheld ones, after the commit.
 func (r *Registry) freed(ended []delivery.Ended) {
 	if r.cfg.Ledger != nil {
 		r.cfg.Ledger.Freed(ended)
 	}
 }
 
-// withholdGlobal withholds the credentials for a former global webhook. None is sent
-// to another one in any case; what cannot be stored now the next start does.
+// withholdGlobal withholds credentials for a former global webhook. They are never sent
+// to another one; if storing that fails, the next start does it.
 func (r *Registry) withholdGlobal(ctx context.Context) {
 	to := r.global.chosen().leads(GlobalScope, r.global, *r.globalURL.Load())[delivery.GlobalLane]
 	if r.cfg.Ledger == nil || to.URL == "" || r.global.chosen().failed != nil {

@@ -9,8 +9,8 @@ import (
 	"strings"
 )
 
-// abilities are what is asked of ffmpeg, by the flag that lists what it has: see
-// convert, videoThumbnail and demuxer.
+// abilities are the ffmpeg features that convert, videoThumbnail and demuxer need, by the
+// flag that lists them.
 var abilities = []struct {
 	flag, kind string
 	names      []string
@@ -22,8 +22,8 @@ var abilities = []struct {
 	{"-filters", "filter", []string{"scale"}},
 }
 
-// Lacks asks the ffmpeg at a path what of that which conversions need it cannot do,
-// such as "encoder libopus"; nothing when all is well.
+// Lacks returns the features missing from the ffmpeg at a path, such as "encoder
+// libopus"; none if it suffices.
 func Lacks(ctx context.Context, ffmpeg string) (missing []string, err error) {
 	for _, a := range abilities {
 		cmd := exec.CommandContext(ctx, ffmpeg, "-nostdin", "-hide_banner", "-loglevel", "error", a.flag)
@@ -38,7 +38,7 @@ func Lacks(ctx context.Context, ffmpeg string) (missing []string, err error) {
 		}
 		has := offered(string(listed))
 		if len(has) == 0 {
-			return nil, errors.New(ffmpeg + " " + a.flag + " lists nothing: it is no ffmpeg")
+			return nil, errors.New(ffmpeg + " " + a.flag + " lists nothing: not an ffmpeg binary")
 		}
 		for _, name := range a.names {
 			if !slices.Contains(has, name) {
@@ -49,8 +49,8 @@ func Lacks(ctx context.Context, ffmpeg string) (missing []string, err error) {
 	return missing, nil
 }
 
-// offered are the names in a list of ffmpeg's: the second word of each line, where one
-// name may stand for several forms, with commas between them.
+// offered returns the names in a list of ffmpeg's: the second word of each line, which
+// may be several names separated by commas.
 func offered(list string) (names []string) {
 	for line := range strings.Lines(list) {
 		if words := strings.Fields(line); len(words) > 1 {

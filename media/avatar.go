@@ -14,14 +14,14 @@ import (
 )
 
 const (
-	avatarSide    = 640 // pixels; what WhatsApp's clients send
+	avatarSide    = 640 // pixels; as WhatsApp's clients send
 	avatarQuality = 85
 )
 
-// Avatar makes the picture of an account or a group from an image that
-// [Library.Open] or [Library.Prepare] returned: a JPEG of its square middle,
-// at most 640 pixels wide, on white where it is transparent. It waits for its
-// instance's turn as Prepare does. Errors wrap event.ErrMedia.
+// Avatar makes the picture of an account or a group from an image that [Library.Open] or
+// [Library.Prepare] returned: a JPEG of its central square, at most 640 pixels wide,
+// transparency on white. It waits for the instance's turn as Prepare does. Errors wrap
+// event.ErrMedia.
 func (l *Library) Avatar(ctx context.Context, instance int64, f event.MediaFile) (avatar []byte, err error) {
 	err = l.look(ctx, instance, f.Path, func(file *meter) error {
 		picture, err := decode(file)
@@ -49,7 +49,7 @@ func squareOf(picture image.Image) ([]byte, error) {
 	return out.Bytes(), nil
 }
 
-// middle is the largest square in the middle of a rectangle.
+// middle returns the largest centered square of a rectangle.
 func middle(r image.Rectangle) image.Rectangle {
 	side := min(r.Dx(), r.Dy())
 	from := image.Pt(r.Min.X+(r.Dx()-side)/2, r.Min.Y+(r.Dy()-side)/2)

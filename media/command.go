@@ -12,15 +12,15 @@ import (
 )
 
 const (
-	maxBlock    = 64 << 20 // bytes that ffmpeg asks for at once: a picture of 8K has 50 MB
-	maxSaid     = 4 << 10  // bytes of what ffmpeg tells
-	maxToldLine = 200      // bytes of it that an error repeats
+	maxBlock    = 64 << 20 // bytes; ffmpeg's largest allocation: a picture of 8K has 50 MB
+	maxSaid     = 4 << 10  // bytes of ffmpeg's output kept
+	maxToldLine = 200      // bytes of it repeated in an error
 	dyingTime   = time.Second
 )
 
-// ffmpeg runs the program on local files only: without a shell, without what
-// the environment holds of this program, and for at most limit, of a processor too.
-// It waits for its instance's turn as long as ctx lasts.
+// ffmpeg runs the program on local files only: without a shell, without this program's
+// environment, and for at most limit of time and of processor time. It waits for the
+// instance's turn until ctx ends.
 func (l *Library) ffmpeg(ctx context.Context, instance int64, limit time.Duration, args ...string) error {
 	leave, err := l.converting.take(ctx, instance)
 	if err != nil {
@@ -29,7 +29,7 @@ func (l *Library) ffmpeg(ctx context.Context, instance int64, limit time.Duratio
 	defer leave()
 	ctx, cancel := context.WithTimeout(ctx, limit)
 	defer cancel()
-	// If this program is killed, nobody but ffmpeg itself ends a hostile file.
+	// If this program is killed, only ffmpeg's own limit stops a hostile file.
 	seconds := strconv.FormatInt(int64(limit/time.Second)+1, 10)
 	args = append([]string{
 		"-nostdin", "-hide_banner", "-loglevel", "error", "-y", "-timelimit", seconds, "-max_alloc", strconv.Itoa(maxBlock),
@@ -49,8 +49,8 @@ func (l *Library) ffmpeg(ctx context.Context, instance int64, limit time.Duratio
 	return fmt.Errorf("ffmpeg: %w: %.*s", err, maxToldLine, line)
 }
 
-// bareEnvironment is what a program needs to start. The secrets of this one may
-// be in the rest.
+// bareEnvironment returns the variables that a program needs to start. The others may
+// hold secrets.
 func bareEnvironment() []string {
 	env := []string{}
 	for _, name := range []string{"PATH", "HOME", "TMPDIR", "LD_LIBRARY_PATH", "SystemRoot"} {
@@ -61,7 +61,7 @@ func bareEnvironment() []string {
 	return env
 }
 
-// beginning keeps the first bytes that are written to it.
+// beginning keeps the first bytes written to it.
 type beginning struct{ bytes.Buffer }
 
 // Write implements io.Writer.

@@ -15,13 +15,12 @@ import (
 	"postern/store"
 )
 
-// thumbnailTime bounds the search for the first picture of a video: there may be
-// none in it, and ffmpeg would decode it all.
+// thumbnailTime bounds the search for the first picture of a video: without one, ffmpeg
+// would decode the whole file.
 const thumbnailTime = 10 * time.Second
 
-// demuxers names ffmpeg's reader for each type. It is always given: left to
-// guess, ffmpeg takes a playlist for a medium and reads the files that it
-// lists.
+// demuxer returns ffmpeg's reader for a type. It is always given: when guessing, ffmpeg
+// may take a file for a playlist and read the files it lists.
 func demuxer(mimeType string) string {
 	switch mimeType {
 	case mp4Type, m4aType, gp3Type, movType:
@@ -46,16 +45,16 @@ func demuxer(mimeType string) string {
 	return ""
 }
 
-// convert makes OGG/Opus of audio that WhatsApp's clients do not play. Nothing
-// else is converted.
+// convert converts audio that WhatsApp's clients do not play to OGG/Opus. Other files
+// remain unchanged.
 func (l *Library) convert(ctx context.Context, instance int64, f *event.MediaFile) error {
 	audio := f.Kind == event.MediaVoice || f.Kind == event.MediaAudio
 	reader := demuxer(f.MimeType)
 	switch {
 	case !audio || reader == "":
-		return fmt.Errorf("%w: %s cannot be sent as %s, which takes %s", event.ErrMedia, f.MimeType, f.Kind, strings.Join(accepted(f.Kind), ", "))
+		return fmt.Errorf("%w: %s cannot be sent as %s; accepted types are %s", event.ErrMedia, f.MimeType, f.Kind, strings.Join(accepted(f.Kind), ", "))
 	case l.cfg.FFmpeg == "":
-		return fmt.Errorf("%w: %s has to be converted to OGG/Opus for that, and there is no ffmpeg on the PATH of the server; send OGG/Opus, or install ffmpeg", event.ErrMediaType, f.MimeType)
+		return fmt.Errorf("%w: %s must be converted to OGG/Opus, but ffmpeg is not on the PATH of the server; send OGG/Opus, or install ffmpeg", event.ErrMediaType, f.MimeType)
 	}
 	out, err := l.spare()
 	if err != nil {
@@ -67,7 +66,7 @@ func (l *Library) convert(ctx context.Context, instance int64, f *event.MediaFil
 		err = l.wholeAudio(out)
 	}
 	if err != nil {
-		err = errors.Join(l.admit(), err) // before the room is given back
+		err = errors.Join(l.admit(), err) // before the disk space is freed
 		_ = os.Remove(out)
 		return unconverted(err)
 	}
@@ -76,8 +75,8 @@ func (l *Library) convert(ctx context.Context, instance int64, f *event.MediaFil
 	return nil
 }
 
-// unconverted gives an error of a conversion event.ErrMedia, unless it has it or
-// there was no room for what is converted, of which the file is innocent.
+// unconverted wraps a conversion error in event.ErrMedia, unless it does already or the
+// disk was full, which is not the file's fault.
 func unconverted(err error) error {
 	switch {
 	case errors.Is(err, store.ErrDiskFull):
@@ -88,8 +87,8 @@ func unconverted(err error) error {
 	return fmt.Errorf("%w: the audio could not be converted: %w", event.ErrMedia, err)
 }
 
-// wholeAudio tells whether a converted file is all of it: ffmpeg stops at the
-// limit without a word.
+// wholeAudio checks that a converted file is complete: ffmpeg stops at the limit without
+// an error.
 func (l *Library) wholeAudio(path string) error {
 	info, err := os.Stat(path)
 	if err == nil && info.Size() >= l.cfg.MaxBytes {
@@ -98,7 +97,7 @@ func (l *Library) wholeAudio(path string) error {
 	return err
 }
 
-// videoThumbnail takes the first picture of a video, where there is ffmpeg.
+// videoThumbnail extracts the first picture of a video if ffmpeg is available.
 func (l *Library) videoThumbnail(ctx context.Context, instance int64, f *event.MediaFile) {
 	reader := demuxer(f.MimeType)
 	if l.cfg.FFmpeg == "" || reader == "" {
@@ -125,7 +124,7 @@ func (l *Library) videoThumbnail(ctx context.Context, instance int64, f *event.M
 	}
 }
 
-// spare makes an empty file for ffmpeg to write to.
+// spare creates an empty file as ffmpeg's output.
 func (l *Library) spare() (string, error) {
 	f, err := l.Create()
 	if err != nil {

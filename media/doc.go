@@ -1,42 +1,40 @@
-// Package media turns what a caller wants to send into a file that can be
-// sent, and remembers files that lie at WhatsApp already.
+// Package media prepares files for sending and manages uploads, files already stored at
+// WhatsApp.
 //
-// # The flow
+// # Processing
 //
-// A file comes from a URL or from the body of a request. It is written to the
-// spool folder as it arrives, at most Config.MaxBytes of it, so that neither a
-// large file nor a thousand of them are ever in memory. Then its first bytes
-// say what it is: a name or a header that says something else loses. Pictures
-// get their size and a thumbnail, voice notes their length and waveform, and
-// what is no OGG/Opus is converted by ffmpeg where there is one. The connector
-// encrypts and uploads the result, and the file is removed.
+// A file comes from a URL or a request body. It is streamed to the spool folder, up to
+// Config.MaxBytes, so that files are never held in memory. Its first bytes determine the
+// type; a name or header that disagrees is ignored. Pictures get their size and a
+// thumbnail, voice notes their length and waveform, and audio other than OGG/Opus is
+// converted by ffmpeg if available. The connector encrypts and uploads the result, and
+// the file is removed.
 //
-// # What it promises
+// # Guarantees
 //
-// An error of this package is a certain failure: no message was sent. Errors
-// that are the caller's wrap [event.ErrMedia] or [event.ErrMediaType].
+// An error of this package is a certain failure: no message was sent. Errors caused by
+// the caller wrap [event.ErrMedia] or [event.ErrMediaType].
 //
-// URLs are fetched without credentials, through the address guard that the
-// configuration sets, with at most five redirects, each of them guarded too.
-// Nothing hostile in a file makes this package read another file, use more
-// memory than [maxPicture] for a picture, look at it for longer than [maxWork]
-// of a processor, or convert it for longer than Config.Timeout. What a JPEG's
-// scans take is counted by its markers before it is decoded. Nothing but JPEG
-// and PNG is decoded. Whatever is too dear is sent without a thumbnail, and is
-// refused as the picture of a profile.
+// URLs are fetched without credentials, through the configured address guard, with at
+// most five redirects, each of them guarded too. A hostile file cannot make this package
+// read another file, use more memory than [maxPicture] for a picture, take more processor
+// time than [maxWork], or be converted for longer than Config.Timeout. The cost of a
+// JPEG's scans is computed from its markers before decoding. Only JPEG and PNG are
+// decoded. A picture that is too expensive is sent without a thumbnail, and rejected as a
+// profile picture.
 //
-// Two files are looked at and two programs convert at a time, one of each for
-// an instance; others wait for their turn, by instances in turn, so that
-// nobody waits for the queue of somebody else. A program sees no secret of the
-// environment, and ends with whoever waits for it.
+// At most two files are inspected and two converted concurrently, one of each per
+// instance. Others wait, instances in turn, so that no instance waits for the whole queue
+// of another. A converter receives no secrets in its environment, and ends with its
+// caller.
 //
-// While the disk is nearly full nothing is written to the spool folder, and a
-// file that is on its way is removed again.
+// While the disk is nearly full nothing is written to the spool folder, and partial files
+// are removed.
 //
-// # What a crash loses
+// # Crashes
 //
-// Files in the spool folder, which the next start removes. Uploads are stored
-// before their id is told.
+// A crash loses the files in the spool folder, which the next start removes. Uploads are
+// stored before their ids are returned.
 //
 // # Buckets
 //

@@ -24,8 +24,8 @@ const (
 	dialTimeout  = 10 * time.Second
 )
 
-// newClient makes the client for files: no proxy, no cookies, and every
-// address that it dials is judged.
+// newClient returns the client for files: without proxy and cookies, with every dialled
+// address checked.
 func newClient(cfg Config) *http.Client {
 	dialer := &net.Dialer{Timeout: dialTimeout, Control: cfg.Control, Resolver: cfg.Resolver}
 	return &http.Client{
@@ -44,22 +44,21 @@ func newClient(cfg Config) *http.Client {
 			if r.URL.Scheme != "http" && r.URL.Scheme != "https" {
 				return fmt.Errorf("a redirect to %.20s", r.URL.Scheme)
 			}
-			r.Header.Del("Referer") // where it was sent from may be a secret
+			r.Header.Del("Referer") // the previous URL may be a secret
 			r.URL.RawQuery = event.EscapeQuery(r.URL.RawQuery)
 			return nil
 		},
 	}
 }
 
-// fetch brings what lies behind a URL into the spool folder and returns its
-// path and the name that the URL or the server gives it. The URL is in no
-// error: it may be a secret by itself.
+// fetch downloads a URL into the spool folder and returns the file's path and the name
+// given by the URL or the server. Errors do not contain the URL, which may be a secret.
 func (l *Library) fetch(ctx context.Context, rawURL string) (file, name string, err error) {
 	ctx, cancel := context.WithTimeout(ctx, l.cfg.Timeout)
 	defer cancel()
 	req, err := http.NewRequestWithContext(ctx, http.MethodGet, rawURL, nil)
 	if err != nil {
-		return "", "", fmt.Errorf("%w: the URL cannot be read", event.ErrMedia)
+		return "", "", fmt.Errorf("%w: invalid URL", event.ErrMedia)
 	}
 	req.URL.RawQuery = event.EscapeQuery(req.URL.RawQuery)
 	req.Header.Set("User-Agent", "Postern")
@@ -67,11 +66,11 @@ func (l *Library) fetch(ctx context.Context, rawURL string) (file, name string, 
 	if err != nil {
 		err = unfetched(err)
 		l.cfg.Logger.Info("a file could not be fetched", "error", netfault.Cause(err))
-		return "", "", fmt.Errorf("%w: it could not be fetched: %w", event.ErrMedia, err)
+		return "", "", fmt.Errorf("%w: the file could not be fetched: %w", event.ErrMedia, err)
 	}
 	defer func() { _ = resp.Body.Close() }()
 	if resp.StatusCode != http.StatusOK {
-		return "", "", fmt.Errorf("%w: the server answered %d", event.ErrMedia, resp.StatusCode)
+		return "", "", fmt.Errorf("%w: the server returned status %d", event.ErrMedia, resp.StatusCode)
 	}
 	if resp.ContentLength > l.cfg.MaxBytes {
 		return "", "", l.tooLarge()
@@ -80,8 +79,8 @@ func (l *Library) fetch(ctx context.Context, rawURL string) (file, name string, 
 	return file, nameOf(resp), err
 }
 
-// unfetched is why a file could not be fetched, in words for whoever asked for
-// it. The log has the rest.
+// unfetched returns why a file could not be fetched, for the caller. The log has the
+// details.
 func unfetched(err error) error {
 	if failed, ok := errors.AsType[*url.Error](err); ok {
 		err = failed.Err
@@ -89,7 +88,7 @@ func unfetched(err error) error {
 	return netfault.Plain(err)
 }
 
-// nameOf is the file's name by the server's header, or by the URL's path.
+// nameOf returns the file's name from the server's header or the URL's path.
 func nameOf(resp *http.Response) string {
 	if _, params, err := mime.ParseMediaType(resp.Header.Get("Content-Disposition")); err == nil && params["filename"] != "" {
 		return path.Base(params["filename"])
@@ -100,19 +99,19 @@ func nameOf(resp *http.Response) string {
 	return ""
 }
 
-// ErrTooLarge says that a file is larger than Config.MaxBytes. Whatever wraps
-// it wraps event.ErrMedia too.
-var ErrTooLarge = errors.New("it is larger")
+// ErrTooLarge reports that a file is larger than Config.MaxBytes. Errors that wrap it
+// also wrap event.ErrMedia.
+var ErrTooLarge = errors.New("the file is larger")
 
 func (l *Library) tooLarge() error {
 	return fmt.Errorf("%w: %w than %d bytes (media.max_bytes)", event.ErrMedia, ErrTooLarge, l.cfg.MaxBytes)
 }
 
-// Spool writes a file to the spool folder as it arrives and returns its path.
-// It fails with event.ErrMedia when it is empty, larger than Config.MaxBytes
-// (then ErrTooLarge too), or ends early, and with store.ErrDiskFull while the
-// disk is nearly full or as soon as it becomes so: what is left belongs to the
-// store. The caller gives the path to Prepare or removes the file.
+// Spool streams a file to the spool folder and returns its path. It fails with
+// event.ErrMedia if the file is empty, larger than Config.MaxBytes (then also
+// ErrTooLarge) or truncated, and with store.ErrDiskFull if the disk is or becomes nearly
+// full: the rest is reserved for the store. The caller passes the path to Prepare or
+// removes the file.
 func (l *Library) Spool(r io.Reader) (file string, err error) {
 	f, err := l.Create()
 	if err != nil {
@@ -128,13 +127,13 @@ func (l *Library) Spool(r io.Reader) (file string, err error) {
 	n, err := io.Copy(&watched{f, l.admit}, io.LimitReader(body, l.cfg.MaxBytes+1))
 	switch {
 	case body.err != nil:
-		return "", fmt.Errorf("%w: it ended early: %w", event.ErrMedia, netfault.Plain(body.err))
+		return "", fmt.Errorf("%w: the file ended early: %w", event.ErrMedia, netfault.Plain(body.err))
 	case err != nil:
 		return "", diskError(err)
 	case n > l.cfg.MaxBytes:
 		return "", l.tooLarge()
 	case n == 0:
-		return "", fmt.Errorf("%w: it is empty", event.ErrMedia)
+		return "", fmt.Errorf("%w: the file is empty", event.ErrMedia)
 	}
 	if err := f.Close(); err != nil {
 		return "", diskError(err)
@@ -142,10 +141,9 @@ func (l *Library) Spool(r io.Reader) (file string, err error) {
 	return f.Name(), nil
 }
 
-// Create makes an empty file in the spool folder, for a file that comes from
-// elsewhere. The caller closes and removes it; what a crash leaves of it, the
-// next start removes. The error is store.ErrDiskFull while the disk is nearly
-// full.
+// Create creates an empty file in the spool folder. The caller closes and removes it; the
+// next start removes it after a crash. The error is store.ErrDiskFull while the disk is
+// nearly full.
 func (l *Library) Create() (*os.File, error) {
 	if err := l.admit(); err != nil {
 		return nil, err
@@ -157,8 +155,8 @@ func (l *Library) Create() (*os.File, error) {
 	return f, nil
 }
 
-// diskError is an error of the spool folder. Where it lies is nothing for a
-// caller to know when the disk is full.
+// diskError converts an error of the spool folder. It hides the folder's path from
+// callers if the disk is full.
 func diskError(err error) error {
 	if store.IsFull(err) {
 		return store.ErrDiskFull
@@ -166,7 +164,7 @@ func diskError(err error) error {
 	return fmt.Errorf("media: %w", err)
 }
 
-// watched is a file that ends when its disk has no room for it.
+// watched is a file whose writes fail when the disk is nearly full.
 type watched struct {
 	f     *os.File
 	admit func() error
@@ -180,7 +178,7 @@ func (w *watched) Write(p []byte) (int, error) {
 	return w.f.Write(p)
 }
 
-// source tells the errors of its reader from those of the disk.
+// source separates the errors of its reader from those of the disk.
 type source struct {
 	r   io.Reader
 	err error

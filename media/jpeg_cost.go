@@ -8,10 +8,9 @@ import (
 	"io"
 )
 
-// maxBlocks bounds how many blocks of 8 × 8 samples the scans of a JPEG go
-// through, each at most a sixth of a microsecond: more than four times what the
-// largest progressive photograph has. A scan that says that nothing changes
-// takes some dozen bytes.
+// maxBlocks bounds the blocks of 8 × 8 samples that the scans of a JPEG process, each at
+// most a sixth of a microsecond: more than four times those of the largest progressive
+// photograph. A scan without changes takes only some dozen bytes.
 const maxBlocks = 8 << 20
 
 // Markers of JPEG files (ITU-T T.81, table B.1).
@@ -22,7 +21,7 @@ const (
 	startOfScan    = 0xda
 )
 
-// jpegFrame is what the header of a JPEG's frame says.
+// jpegFrame is the frame header of a JPEG.
 type jpegFrame struct {
 	kind          byte
 	width, height int64
@@ -31,10 +30,10 @@ type jpegFrame struct {
 
 type jpegComponent struct {
 	id   byte
-	h, v int64 // samples for each of the least sampled component
+	h, v int64 // samples per sample of the least sampled component
 }
 
-// parseFrame returns false for what no decoder takes.
+// parseFrame returns false for frames that no decoder accepts.
 func parseFrame(kind byte, b []byte) (f jpegFrame, ok bool) {
 	if len(b) < 6 || len(b) < 6+3*int(b[5]) {
 		return f, false
@@ -44,13 +43,13 @@ func parseFrame(kind byte, b []byte) (f jpegFrame, ok bool) {
 		f.components = append(f.components, jpegComponent{id: c[0], h: max(1, int64(c[1]>>4)), v: max(1, int64(c[1]&15))})
 	}
 	if len(f.components) == 1 {
-		f.components[0].h, f.components[0].v = 1, 1 // it is sampled as itself
+		f.components[0].h, f.components[0].v = 1, 1 // a single component is not subsampled
 	}
 	return f, len(f.components) > 0
 }
 
-// memory counts samples: of colours there may be fewer than pixels. A
-// progressive picture keeps 32 bits of each until its last scan.
+// memory returns the memory for decoding, in bytes. Colours may have fewer samples than
+// pixels. A progressive picture keeps 32 bits of each until its last scan.
 func (f jpegFrame) memory(model color.Model) int64 {
 	var areas, widest, highest int64 = 0, 1, 1
 	for _, c := range f.components {
@@ -67,7 +66,7 @@ func (f jpegFrame) memory(model color.Model) int64 {
 	return size
 }
 
-// blocks counts what a scan with this header goes through.
+// blocks returns the number of blocks that a scan with this header processes.
 func (f jpegFrame) blocks(header []byte) int64 {
 	first := f.components[0]
 	units := ((f.width + 8*first.h - 1) / (8 * first.h)) * ((f.height + 8*first.v - 1) / (8 * first.v))
@@ -84,9 +83,8 @@ func (f jpegFrame) blocks(header []byte) int64 {
 
 var errNoFrame = errors.New("a JPEG without a frame")
 
-// jpegCost estimates what it takes to decode a JPEG by its markers: the bytes of
-// memory, and the blocks that its scans go through, which it stops to count
-// beyond maxBlocks. It reads from the beginning to the end.
+// jpegCost estimates the cost of decoding a JPEG from its markers: bytes of memory, and
+// blocks processed by its scans, counted up to maxBlocks. It reads the file once.
 func jpegCost(file io.Reader, c image.Config) (memory, blocks int64, err error) {
 	r := bufio.NewReaderSize(file, 16<<10)
 	var frame *jpegFrame
@@ -112,8 +110,8 @@ func jpegCost(file io.Reader, c image.Config) (memory, blocks int64, err error) 
 	return memory, blocks, nil
 }
 
-// nextSegment reads up to the next marker that has a segment or ends the
-// picture, and the segment where it is of interest.
+// nextSegment reads up to the next marker that has a segment or ends the picture, and the
+// segment if it is relevant.
 func nextSegment(r *bufio.Reader) (kind byte, content []byte, err error) {
 	for {
 		kind, err := nextMarker(r)
@@ -147,12 +145,12 @@ func nextMarker(r *bufio.Reader) (kind byte, err error) {
 		} else if err != nil {
 			return 0, err
 		}
-		for kind = 0xff; kind == 0xff; { // any number of them may fill up
+		for kind = 0xff; kind == 0xff; { // any number of fill bytes
 			if kind, err = r.ReadByte(); err != nil {
 				return 0, err
 			}
 		}
-		if kind != 0 { // an 0xff of the data
+		if kind != 0 { // an 0xff in the data
 			return kind, nil
 		}
 	}

@@ -18,54 +18,53 @@ import (
 	"postern/store"
 )
 
-// Config is what a Library needs. Store and Dir are required.
+// Config configures a Library. Store and Dir are required.
 type Config struct {
 	Store *store.Store
-	Dir   string // the spool folder; whatever lies in it is removed
+	Dir   string // the spool folder; its contents are removed
 
-	// Control judges each address that a URL leads to, see
-	// net.Dialer.Control. nil: all are allowed.
+	// Control checks each address that a URL leads to, see net.Dialer.Control. nil: all
+	// are allowed.
 	Control  func(network, address string, c syscall.RawConn) error
-	Resolver *net.Resolver // of the names in URLs; nil means net.DefaultResolver
+	Resolver *net.Resolver // for the names in URLs; nil means net.DefaultResolver
 
-	// Owner tells in the commit that keeps an upload whether its instance is there still:
-	// nil, or the error of Keep. nil: it is.
+	// Owner reports in the commit that stores an upload whether its instance still
+	// exists: nil, or the error of Keep. It may be nil.
 	Owner func(tx *store.Tx, instance int64) error
 
 	MaxBytes   int64 // of one file; 0 means 100 MiB
-	MaxUploads int   // that wait for one instance; 0 sets no limit
+	MaxUploads int   // pending per instance; 0: no limit
 
 	Timeout time.Duration // for fetching one file, and for converting it; 0 means 60 s
-	FFmpeg  string        // path of the program; empty: nothing is converted
+	FFmpeg  string        // path of the program; empty: no conversion
 
 	Logger *slog.Logger // nil: silent
 }
 
 const (
-	maxLooking    = 2 // a hundred large pictures at once would fill the memory
+	maxLooking    = 2 // limits the memory of concurrent pictures
 	maxConverting = 2
 )
 
-// Library finds and prepares files. Its methods may be called from any
-// goroutine.
+// Library fetches and prepares files. It is safe for concurrent use.
 type Library struct {
 	cfg    Config
 	client *http.Client
 
-	admit func() error // of cfg.Store: whether the disk has room
+	admit func() error // whether the disk of cfg.Store has room
 
-	// Turns at what takes much memory or time: looking at a file, and ffmpeg.
+	// Queues for expensive work: inspecting a file, and ffmpeg.
 	looking, converting *turns
 
 	reserving sync.Mutex    // held while uploads are counted
-	reserved  map[int64]int // uploads under way, by instance
+	reserved  map[int64]int // uploads in progress, by instance
 
 	life context.Context // ends with Stop
 	end  context.CancelFunc
 	work sync.WaitGroup
 }
 
-// New makes the spool folder and removes what a crash left in it.
+// New creates the spool folder and removes leftovers of a crash.
 func New(cfg Config) (*Library, error) {
 	if cfg.Store == nil || cfg.Dir == "" {
 		return nil, errors.New("media: Config needs Store and Dir")
@@ -81,7 +80,7 @@ func New(cfg Config) (*Library, error) {
 	}
 	cfg.Logger = cfg.Logger.With("component", "media")
 	if err := store.MakeFolder(cfg.Dir); err != nil {
-		return nil, fmt.Errorf("media: the folder for files on their way: %w", err)
+		return nil, fmt.Errorf("media: create the spool folder: %w", err)
 	}
 	left, err := filepath.Glob(filepath.Join(cfg.Dir, spoolPattern))
 	if err != nil {
@@ -99,7 +98,7 @@ func New(cfg Config) (*Library, error) {
 	return l, l.numberAll(l.life)
 }
 
-// Start removes uploads that have expired once they are shown no longer.
+// Start begins removing expired uploads at the end of their display time.
 func (l *Library) Start() {
 	l.work.Go(func() {
 		prune.Loop(l.life, l.cfg.Store, Life+Shown, l.pruneOnce, func(err error) {
@@ -119,7 +118,7 @@ func (l *Library) pruneOnce(time.Time) (oldest time.Time, err error) {
 	return first.Add(-Life - Shown), err
 }
 
-// Stop ends what Start began. Files on their way are not waited for.
+// Stop ends what Start began. It does not wait for files in progress.
 func (l *Library) Stop(context.Context) error {
 	l.end()
 	l.work.Wait()
@@ -127,9 +126,9 @@ func (l *Library) Stop(context.Context) error {
 	return nil
 }
 
-// Open returns what a media message consists of: the upload that it names, or
-// a file fetched and prepared for this one send. The caller calls Close.
-// Errors that are the caller's wrap event.ErrMedia or event.ErrMediaType.
+// Open returns the file of a media message: its upload, or a file fetched and prepared
+// for this send. The caller calls Close. Errors caused by the caller wrap event.ErrMedia
+// or event.ErrMediaType.
 func (l *Library) Open(ctx context.Context, instance int64, m *event.Media) (event.MediaSource, error) {
 	switch {
 	case m.File != nil:
@@ -149,7 +148,7 @@ func (l *Library) Open(ctx context.Context, instance int64, m *event.Media) (eve
 	return event.MediaSource{File: &file, Close: func() { Remove(file) }}, nil
 }
 
-// Preview fetches a picture for an instance and makes a thumbnail of it.
+// Preview fetches a picture for an instance and returns its thumbnail.
 func (l *Library) Preview(ctx context.Context, instance int64, url string) (event.MediaInfo, error) {
 	path, _, err := l.fetch(ctx, url)
 	if err != nil {
@@ -163,7 +162,7 @@ func (l *Library) Preview(ctx context.Context, instance int64, url string) (even
 	return file.MediaInfo, nil
 }
 
-// Remove removes a file that Prepare returned.
+// Remove removes a file returned by Prepare.
 func Remove(f event.MediaFile) { _ = os.Remove(f.Path) }
 
 func firstText(texts ...string) string {

@@ -11,16 +11,15 @@ import (
 	"postern/event"
 )
 
-// maxWork bounds the time on a processor that looking at one file takes, twice
-// what the largest photograph needs on a slow machine. It is counted between
-// reads; what a decoder does with the bytes of one read is bounded before, see
-// maxBlocks and maxPicture.
+// maxWork bounds the processor time for inspecting one file, twice that of the largest
+// photograph on a slow machine. It is checked between reads; the work on one read is
+// bounded by maxBlocks and maxPicture.
 const maxWork = 3 * time.Second
 
-var errWork = fmt.Errorf("it takes more than %s of a processor to read", maxWork)
+var errWork = fmt.Errorf("reading it takes more than %s of processor time", maxWork)
 
-// meter is a file whose reading ends when nobody waits for it any more, or when
-// what is done with it has taken too long.
+// meter is a file that fails once its caller is gone or the work on it has taken too
+// long.
 type meter struct {
 	*os.File
 	ctx   context.Context // of one look
@@ -53,8 +52,8 @@ func (m *meter) check() error {
 	return nil
 }
 
-// look lets use read a file in the turn of an instance. Nothing else reads what
-// strangers made.
+// look runs use on a file in the turn of an instance. All untrusted files are read
+// through it.
 func (l *Library) look(ctx context.Context, instance int64, path string, use func(*meter) error) error {
 	file, err := os.Open(path)
 	if err != nil {
@@ -66,7 +65,7 @@ func (l *Library) look(ctx context.Context, instance int64, path string, use fun
 		return err
 	}
 	defer leave()
-	runtime.LockOSThread() // whose time is counted
+	runtime.LockOSThread() // whose time is measured
 	defer runtime.UnlockOSThread()
 	return use(&meter{file, ctx, stopwatch()})
 }

@@ -6,8 +6,8 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// stopwatch counts what this thread takes of a processor from now on, so that a
-// busy machine makes no file too much work.
+// stopwatch measures the processor time of this thread, so that load on the machine does
+// not count.
 func stopwatch() func() time.Duration {
 	spent := func() time.Duration {
 		var at unix.Timespec

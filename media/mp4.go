@@ -7,12 +7,11 @@ import (
 	"postern/event"
 )
 
-// maxBoxes bounds how many boxes of a video are looked at: a hostile one could
-// have millions.
+// maxBoxes bounds the boxes of a video that are read: a hostile file could have millions.
 const maxBoxes = 4096
 
-// describeVideo reads length and size of an ISO base media file (ISO/IEC
-// 14496-12): the movie's duration and the first track that has a picture.
+// describeVideo reads length and size of an ISO base media file (ISO/IEC 14496-12): the
+// movie's duration and the first video track.
 func describeVideo(file *meter, f *event.MediaFile) error {
 	info, err := file.Stat()
 	if err != nil {
@@ -29,7 +28,7 @@ type boxWalker struct {
 	seen int
 }
 
-// walk looks at the boxes between two offsets.
+// walk reads the boxes between two offsets.
 func (w *boxWalker) walk(from, to int64, depth int) {
 	for from+8 <= to && w.seen < maxBoxes && depth < 4 {
 		w.seen++
@@ -63,7 +62,7 @@ func (w *boxWalker) box(kind string, from, to int64, depth int) {
 	}
 }
 
-// movieHeader has the time scale and the duration, in 32 or 64 bits.
+// movieHeader reads the time scale and the duration, in 32 or 64 bits.
 func (w *boxWalker) movieHeader(from, to int64) {
 	var b [32]byte
 	if to-from < int64(len(b)) {

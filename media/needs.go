@@ -8,8 +8,8 @@ import (
 	"postern/store"
 )
 
-// uploadNeeds: an upload is found by its UUID and by its number, which one of an older
-// file gets at the start.
+// uploadNeeds checks that an upload is indexed by its UUID and by its number, which older
+// uploads get at the start.
 func uploadNeeds(*store.Lookup) store.Needs {
 	return func(key, value []byte) []store.Need {
 		if key == nil {
@@ -19,7 +19,7 @@ func uploadNeeds(*store.Lookup) store.Needs {
 		if len(key) != 24 || json.Unmarshal(value, &u) != nil {
 			return []store.Need{{Why: "an upload is lost"}}
 		}
-		const why = "messages cannot point to an upload, and it is never removed"
+		const why = "messages cannot use an upload, and it is never removed"
 		byUUID := store.Need{Bucket: uploadIDs, Key: bytes.Clone(key[8:]), Value: bytes.Clone(key[:8]), Why: why}
 		if u.Number == 0 {
 			return []store.Need{byUUID}
@@ -29,13 +29,13 @@ func uploadNeeds(*store.Lookup) store.Needs {
 	}
 }
 
-// uploadIDNeeds: an id is that of an upload.
+// uploadIDNeeds checks that an id has an upload.
 func uploadIDNeeds(*store.Lookup) store.Needs {
 	return func(key, value []byte) []store.Need {
 		if key == nil {
 			return nil
 		}
-		const why = "an id is that of no upload"
+		const why = "an id has no upload"
 		need := store.Need{Bucket: uploads, Why: why}
 		switch {
 		case len(key) == 8 && len(value) == 24:

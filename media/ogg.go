@@ -10,17 +10,17 @@ import (
 )
 
 const (
-	opusRate      = 48_000 // granules a second, whatever the file's own rate
+	opusRate      = 48_000 // granules a second, independent of the file's rate
 	waveformSize  = 64
 	waveformTop   = 100
-	longest       = 1 << 31 // seconds; what claims to be longer has no length
+	longest       = 1 << 31 // seconds; longer values are treated as unknown
 	maxOggPackets = 1 << 20 // six hours of 20 ms; a longer file has no waveform
 )
 
 var errOgg = errors.New("media: not an OGG file")
 
-// describeAudio reads the length of an OGG/Opus file, and draws its waveform.
-// Other audio keeps an unknown length: clients read it from the file.
+// describeAudio reads the length of an OGG/Opus file and computes its waveform. The
+// length of other audio stays unknown: clients read it from the file.
 func describeAudio(file *meter, f *event.MediaFile) error {
 	granules, packets, err := readOgg(bufio.NewReaderSize(file, 64<<10))
 	if err != nil || granules <= 0 || granules/opusRate >= longest {

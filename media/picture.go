@@ -11,24 +11,23 @@ import (
 	"io"
 
 	"golang.org/x/image/draw"
-	_ "golang.org/x/image/webp" // registers its decoder, for the size of stickers
+	_ "golang.org/x/image/webp" // registers its decoder, for sticker sizes
 
 	"postern/event"
 )
 
 const (
-	// maxPicture bounds the bytes of memory that a picture takes while its
-	// thumbnail is made: of a photograph, 30 to 80 million pixels. A larger one
-	// is sent without.
+	// maxPicture bounds the memory for making a picture's thumbnail: that of a photograph
+	// with 30 to 80 million pixels. A larger one is sent without a thumbnail.
 	maxPicture = 120_000_000
 
 	maxSide = 1<<16 - 1 // pixels; a PNG could have a hundred million rows of one
 
-	thumbnailSide    = 72 // pixels; what WhatsApp's clients send
+	thumbnailSide    = 72 // pixels; as WhatsApp's clients send
 	thumbnailQuality = 60
 )
 
-// describePicture finds the size of a picture and makes its thumbnail.
+// describePicture reads the size of a picture and makes its thumbnail.
 func describePicture(file *meter, f *event.MediaFile) error {
 	size, _, err := image.DecodeConfig(file)
 	if err != nil {
@@ -46,9 +45,8 @@ func describePicture(file *meter, f *event.MediaFile) error {
 	return err
 }
 
-// decode reads a JPEG or a PNG, unless it would take too much memory or time.
-// Other formats that a decoder is registered for are not for pictures of
-// strangers. Errors wrap event.ErrMedia.
+// decode reads a JPEG or a PNG unless that needs too much memory or time. Other
+// registered formats are rejected. Errors wrap event.ErrMedia.
 func decode(file *meter) (image.Image, error) {
 	size, format, err := configOf(file)
 	if err != nil {
@@ -62,7 +60,7 @@ func decode(file *meter) (image.Image, error) {
 	case memory > maxPicture || max(size.Width, size.Height) > maxSide:
 		return nil, fmt.Errorf("%w: the image has too many pixels, %d × %d", event.ErrMedia, size.Width, size.Height)
 	case blocks > maxBlocks:
-		return nil, fmt.Errorf("%w: the image is drawn in too many scans", event.ErrMedia)
+		return nil, fmt.Errorf("%w: the image has too many scans", event.ErrMedia)
 	}
 	if err := rewind(file); err != nil {
 		return nil, err
@@ -78,8 +76,8 @@ func decode(file *meter) (image.Image, error) {
 	return picture, nil
 }
 
-// costOf estimates the bytes of memory that decoding a picture takes, and counts
-// the blocks of a JPEG's scans. It fails for other formats than JPEG and PNG.
+// costOf estimates the memory for decoding a picture, in bytes, and counts the blocks of
+// a JPEG's scans. It fails for formats other than JPEG and PNG.
 func costOf(file *meter, c image.Config, format string) (memory, blocks int64, err error) {
 	if err := rewind(file); err != nil {
 		return 0, 0, err
@@ -100,8 +98,8 @@ func configOf(file *meter) (image.Config, string, error) {
 	return image.DecodeConfig(file)
 }
 
-// unreadable gives an error of a decoder event.ErrMedia, unless it is the
-// meter's, which has it.
+// unreadable wraps a decoder's error in event.ErrMedia, unless it is the meter's, which
+// does already.
 func unreadable(err error) error {
 	if errors.Is(err, event.ErrMedia) {
 		return err
@@ -116,11 +114,11 @@ func rewind(file io.Seeker) error {
 	return nil
 }
 
-// pngMemory estimates the bytes of memory that decoding a PNG takes.
+// pngMemory estimates the memory for decoding a PNG, in bytes.
 func pngMemory(file io.ReaderAt, c image.Config) int64 {
 	pixels := int64(c.Width) * int64(c.Height)
 	if pixels > maxPicture {
-		return pixels // and more, which might be more than can be counted
+		return pixels // at least; the exact value might overflow
 	}
 	size := int64(4)
 	switch c.ColorModel {
@@ -133,12 +131,12 @@ func pngMemory(file io.ReaderAt, c image.Config) int64 {
 	}
 	var interlace [1]byte
 	if _, err := file.ReadAt(interlace[:], 28); err != nil || interlace[0] != 0 {
-		size *= 2 // its passes are pictures too
+		size *= 2 // interlaced passes are pictures too
 	}
 	return pixels * size
 }
 
-// thumbnail is a small JPEG of a picture, on white where that is transparent.
+// thumbnail returns a small JPEG of a picture, transparency on white.
 func thumbnail(picture image.Image) []byte {
 	b := picture.Bounds()
 	w, h := thumbnailSide, thumbnailSide

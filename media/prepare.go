@@ -13,16 +13,16 @@ import (
 	"postern/event"
 )
 
-// Wish is what a caller wants a file to be.
+// Wish describes the file that a caller wants.
 type Wish struct {
-	Instance int64 // whose file it is: instances take turns
+	Instance int64 // the owner: instances take turns
 	Kind     event.MediaKind
 	FileName string // for documents
-	MimeType string // empty: whatever the bytes say
+	MimeType string // empty: as detected
 }
 
-// accepted are the types that WhatsApp's clients show for each kind. Audio of
-// other types is converted, documents may be anything.
+// accepted returns the types that WhatsApp's clients show for a kind. Audio of other
+// types is converted; documents may be anything.
 func accepted(k event.MediaKind) []string {
 	switch k {
 	case event.MediaImage:
@@ -40,11 +40,10 @@ func accepted(k event.MediaKind) []string {
 	}
 }
 
-// Prepare finds out what a spooled file is, holds it against the wish, and
-// makes it fit to be sent. It waits for its instance's turn as long as ctx
-// lasts. It takes the file over: an error removes it, and so
-// does [Remove]. Errors that are the caller's wrap event.ErrMedia, or
-// event.ErrMediaType when the file would have to be converted first.
+// Prepare detects the type of a spooled file, checks it against the wish and makes it
+// ready for sending. It waits for the instance's turn until ctx ends. It takes ownership
+// of the file: an error removes it, and so does [Remove]. Errors caused by the caller
+// wrap event.ErrMedia, or event.ErrMediaType if the file must be converted first.
 func (l *Library) Prepare(ctx context.Context, path string, w Wish) (f event.MediaFile, err error) {
 	f = event.MediaFile{Path: path, MediaInfo: event.MediaInfo{Kind: w.Kind, FileName: w.FileName}}
 	defer func() {
@@ -58,7 +57,7 @@ func (l *Library) Prepare(ctx context.Context, path string, w Wish) (f event.Med
 	if w.Kind == event.MediaDocument {
 		f.MimeType = documentType(w, f.MimeType)
 	} else if w.MimeType != "" && !sameType(w.MimeType, f.MimeType) {
-		return f, fmt.Errorf("%w: the bytes are %s, not %s as mimetype says", event.ErrMedia, f.MimeType, w.MimeType)
+		return f, fmt.Errorf("%w: the content is %s, not the mimetype %s", event.ErrMedia, f.MimeType, w.MimeType)
 	}
 	if types := accepted(w.Kind); types != nil && !slices.Contains(types, f.MimeType) {
 		if err := l.convert(ctx, w.Instance, &f); err != nil {
@@ -90,8 +89,8 @@ func sniffFile(path string) (string, error) {
 	return sniff(head[:n]), nil
 }
 
-// documentType is what a document says it is: by its sender, by its bytes if
-// these are plain, by its name.
+// documentType returns a document's type: as declared by the sender, else detected if
+// plain, else by name.
 func documentType(w Wish, found string) string {
 	if w.MimeType != "" {
 		return w.MimeType
@@ -102,8 +101,8 @@ func documentType(w Wish, found string) string {
 	return found
 }
 
-// describe fills in what a screen shows before the download. What cannot be
-// found out stays unknown: the message is right without it.
+// describe sets what clients show before the download. Unknown properties are omitted;
+// the message is valid without them.
 func (l *Library) describe(ctx context.Context, instance int64, f *event.MediaFile) {
 	read := describer(*f)
 	if read == nil {
@@ -111,14 +110,14 @@ func (l *Library) describe(ctx context.Context, instance int64, f *event.MediaFi
 	}
 	err := l.look(ctx, instance, f.Path, func(file *meter) error { return read(file, f) })
 	if err != nil && ctx.Err() == nil {
-		l.cfg.Logger.Info("a file is sent without what could be shown before it is opened", "instance_id", instance, "kind", f.Kind, "error", err)
+		l.cfg.Logger.Info("file sent without a preview", "instance_id", instance, "kind", f.Kind, "error", err)
 	}
 	if f.Kind == event.MediaVideo || f.Kind == event.MediaPTV {
 		l.videoThumbnail(ctx, instance, f)
 	}
 }
 
-// describer returns how a file is described, nil when there is nothing to say.
+// describer returns the function that describes a file, nil if there is none.
 func describer(f event.MediaFile) func(*meter, *event.MediaFile) error {
 	switch f.Kind {
 	case event.MediaImage, event.MediaSticker:

@@ -11,12 +11,12 @@ import (
 	"postern/store"
 )
 
-// ErrTooMany says that as many uploads of the instance wait as may.
-var ErrTooMany = errors.New("too many uploads of this instance wait")
+// ErrTooMany reports that the instance has the maximum number of uploads.
+var ErrTooMany = errors.New("too many uploads of this instance")
 
-// Reserve takes a place for an upload of an instance, before its file goes to
-// WhatsApp. The caller calls release once Keep is done or the upload is given
-// up. Errors: ErrTooMany.
+// Reserve reserves a place for an upload of an instance before its file is uploaded to
+// WhatsApp. The caller calls release after Keep, or when the upload is abandoned. Errors:
+// ErrTooMany.
 func (l *Library) Reserve(instance int64) (release func(), err error) {
 	most := l.cfg.MaxUploads
 	if most <= 0 {
@@ -41,7 +41,7 @@ func (l *Library) Reserve(instance int64) (release func(), err error) {
 	}, nil
 }
 
-// waiting counts the uploads of an instance that have not expired, up to most.
+// waiting counts the unexpired uploads of an instance, up to most.
 func (l *Library) waiting(instance int64, most int) (n int, err error) {
 	err = l.cfg.Store.View(func(tx *store.Tx) error {
 		return tx.Scan(uploads, store.Range{Prefix: store.Key(instance), Reverse: true}, func(_, v []byte) (bool, error) {
@@ -57,8 +57,8 @@ func (l *Library) waiting(instance int64, most int) (n int, err error) {
 	return n, err
 }
 
-// Release forgets an upload that was made for one message, once that has ended,
-// in the caller's transaction. One that is gone is no error.
+// Release removes an upload made for one message after the message has ended, in the
+// caller's transaction. A missing upload is no error.
 func Release(tx *store.Tx, instance int64, id string) error {
 	known, err := uuid.Parse(id)
 	if err != nil {

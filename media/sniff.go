@@ -8,8 +8,7 @@ import (
 	"strings"
 )
 
-// The types that are told from each other. An OGG file that holds something
-// else than Opus is oggOther.
+// The detected types. An OGG file without Opus is oggOther.
 const (
 	jpegType  = "image/jpeg"
 	pngType   = "image/png"
@@ -31,7 +30,7 @@ const (
 	sniffSize = 512
 )
 
-// sniff tells what a file is by its first bytes.
+// sniff detects a file's type by its first bytes.
 func sniff(head []byte) string {
 	switch {
 	case bytes.HasPrefix(head, []byte("OggS")):
@@ -63,7 +62,7 @@ func sniff(head []byte) string {
 	return kind
 }
 
-// sniffBrand tells the files of the ISO base media family from each other.
+// sniffBrand distinguishes the files of the ISO base media family.
 func sniffBrand(brand string) string {
 	switch {
 	case brand == "M4A " || brand == "M4B ":
@@ -80,15 +79,14 @@ func sniffBrand(brand string) string {
 	return mp4Type
 }
 
-// plausibleMP3 looks at a frame's bit rate and sampling rate: both fields have
-// a value that no file has.
+// plausibleMP3 checks a frame's bit rate and sampling rate: both fields have an invalid
+// value.
 func plausibleMP3(head []byte) bool {
 	h := binary.BigEndian.Uint32(append(bytes.Clone(head[:3]), 0))
 	return h>>12&0xf != 0xf && h>>10&3 != 3
 }
 
-// sameType compares types by what they mean: parameters and case aside, and
-// with the names that are used for one thing.
+// sameType compares types, ignoring parameters and case, and treating synonyms as equal.
 func sameType(declared, found string) bool { return plainType(declared) == plainType(found) }
 
 func plainType(t string) string {

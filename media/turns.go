@@ -6,24 +6,23 @@ import (
 	"sync"
 )
 
-// turns shares a few places among instances: each has one place at most, and
-// of those that wait the one comes first whose last turn is longest ago. So an
-// instance waits for no more than one file of each other that waits, however
-// many those have.
+// turns shares a few places among instances. Each instance has at most one place; of
+// those waiting, the one whose last turn is longest ago is next. So an instance waits for
+// at most one file of each other waiting instance.
 type turns struct {
 	mu      sync.Mutex
-	places  int            // that are free
-	busy    map[int64]bool // the instances that have a place
+	places  int            // free places
+	busy    map[int64]bool // instances that have a place
 	waiting map[int64][]chan struct{}
-	order   []int64 // the instances that wait, the next first
+	order   []int64 // waiting instances, next first
 }
 
 func newTurns(places int) *turns {
 	return &turns{places: places, busy: map[int64]bool{}, waiting: map[int64][]chan struct{}{}}
 }
 
-// take waits for the turn of an instance, and returns how to end it. The error
-// wraps event.ErrMedia: ctx ended first.
+// take waits for the turn of an instance and returns a function that ends it. If ctx ends
+// first the error wraps event.ErrMedia.
 func (t *turns) take(ctx context.Context, instance int64) (leave func(), err error) {
 	if ctx.Err() != nil {
 		return nil, late(ctx)
@@ -35,7 +34,7 @@ func (t *turns) take(ctx context.Context, instance int64) (leave func(), err err
 		return leave, nil
 	case <-ctx.Done():
 		if !t.giveUp(instance, granted) {
-			leave() // it was granted meanwhile
+			leave() // granted concurrently
 		}
 		return nil, late(ctx)
 	}
@@ -53,7 +52,7 @@ func (t *turns) join(instance int64) (granted chan struct{}) {
 	return granted
 }
 
-// leave frees a place. Everybody else comes before the instance that had it.
+// leave frees a place. The instance goes to the end of the order.
 func (t *turns) leave(instance int64) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -65,7 +64,7 @@ func (t *turns) leave(instance int64) {
 	t.grant()
 }
 
-// grant gives free places to those who wait.
+// grant gives free places to waiting instances.
 func (t *turns) grant() {
 	for t.places > 0 {
 		at := slices.IndexFunc(t.order, func(instance int64) bool { return !t.busy[instance] })
@@ -81,7 +80,7 @@ func (t *turns) grant() {
 	}
 }
 
-// giveUp takes somebody off the list, and is false for one who has a place.
+// giveUp removes a waiting instance, and returns false if it has a place.
 func (t *turns) giveUp(instance int64, granted chan struct{}) bool {
 	t.mu.Lock()
 	defer t.mu.Unlock()

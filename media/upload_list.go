@@ -14,42 +14,41 @@ import (
 	"postern/store"
 )
 
-// UploadQuery selects uploads, the newest first. Zero fields select all.
+// UploadQuery selects uploads, newest first. Zero fields do not filter.
 type UploadQuery struct {
 	Kind       event.MediaKind
 	ExternalID string
 	Expired    *bool
-	From, To   time.Time // of the upload, both inclusive
+	From, To   time.Time // time of the upload, both inclusive
 
 	Limit  int
-	Before uuid.UUID // only those older than the upload with this id, and
-	After  uuid.UUID // only those newer, next to it; excludes Before
+	Before uuid.UUID // only uploads older than this one, and
+	After  uuid.UUID // only those just newer; excludes Before
 }
 
-// UploadPage is a part of the uploads of an instance, the newest first. It may be
-// shorter than asked for, even empty, with more beyond it: where many uploads were
-// looked at that the query does not select.
+// UploadPage is a part of the uploads of an instance, newest first. It may be short or
+// empty although more follow, if the scan met many uploads that do not match.
 type UploadPage struct {
 	Uploads      []Upload
-	Total        int       // that the query selects, on all pages
-	Minimum      bool      // there may be more than Total
-	Older, Newer uuid.UUID // Before and After of the pages beside it; Nil: there is none
+	Total        int       // number of matches on all pages
+	Minimum      bool      // Total is a lower bound
+	Older, Newer uuid.UUID // Before and After of the adjacent pages; Nil: none
 }
 
 const (
-	// listMax is how many uploads one page is looked for in, and as many are counted.
+	// listMax is the number of uploads scanned for one page, and for counting.
 	listMax = 2500
-	// listKeys is how many are counted that need not be looked at.
+	// listKeys is the number counted without a filter.
 	listKeys = 100_000
 )
 
-// all tells whether the query selects every upload.
+// all reports whether the query selects every upload.
 func (q *UploadQuery) all() bool {
 	return q.Kind == "" && q.ExternalID == "" && q.Expired == nil && q.From.IsZero() && q.To.IsZero()
 }
 
-// Uploads returns a page of the uploads of an instance, expired ones included as
-// long as they are kept.
+// Uploads returns a page of the uploads of an instance, including expired ones that are
+// still kept.
 func (l *Library) Uploads(ctx context.Context, instance int64, q UploadQuery) (page UploadPage, err error) {
 	if ctx.Err() != nil {
 		return page, context.Cause(ctx)
@@ -67,9 +66,8 @@ func (l *Library) Uploads(ctx context.Context, instance int64, q UploadQuery) (p
 	return page, nil
 }
 
-// eachUpload calls fn for the readable uploads of an instance beside an id, at most
-// listMax of them, until fn returns false. cut is the id at which it ended before the
-// list did.
+// eachUpload calls fn for the readable uploads of an instance next to an id, at most
+// listMax of them, until fn returns false. cut is the id where it stopped before the end.
 func eachUpload(tx *store.Tx, instance int64, r store.Range, fn func(u *Upload) bool) (cut uuid.UUID, err error) {
 	r.Prefix = store.Key(instance)
 	looked := 0
@@ -90,7 +88,7 @@ func eachUpload(tx *store.Tx, instance int64, r store.Range, fn func(u *Upload) 
 	return cut, err
 }
 
-// read finds the uploads of the page, and what lies beyond both of its ends.
+// read reads the uploads of the page, and determines the adjacent pages.
 func (p *UploadPage) read(tx *store.Tx, instance int64, q *UploadQuery) error {
 	up, at := q.After != uuid.Nil, q.Before
 	r := store.Range{Reverse: !up}
@@ -114,7 +112,7 @@ func (p *UploadPage) read(tx *store.Tx, instance int64, q *UploadQuery) error {
 	if err != nil {
 		return err
 	}
-	// Beside the page, ahead of it and behind it: where it is empty, beside its cursor.
+	// The ids next to the page, or next to its cursor if the page is empty.
 	ahead, behind := cut, uuid.Nil
 	if n := len(p.Uploads); n > 0 {
 		if more {
@@ -134,7 +132,7 @@ func (p *UploadPage) read(tx *store.Tx, instance int64, q *UploadQuery) error {
 	return nil
 }
 
-// beyond is the id before at, or behind it: what lies next to that has at in it.
+// beyond returns the id before or after at, so that the page next to it includes at.
 func beyond(at uuid.UUID, up bool) uuid.UUID {
 	for i := len(at) - 1; i >= 0; i-- {
 		if up {
@@ -150,7 +148,7 @@ func beyond(at uuid.UUID, up bool) uuid.UUID {
 	return at
 }
 
-// count counts what the query selects.
+// count counts the matches.
 func (p *UploadPage) count(tx *store.Tx, instance int64, q *UploadQuery) (err error) {
 	if q.all() {
 		p.Total, err = tx.CountSome(uploads, store.Key(instance), listKeys)
@@ -174,9 +172,8 @@ func (q *UploadQuery) fits(u *Upload, now time.Time) bool {
 		(q.From.IsZero() || !u.UploadedAt.Before(q.From)) && (q.To.IsZero() || !u.UploadedAt.After(q.To))
 }
 
-// Held returns how many uploads are kept, expired ones included until they are
-// pruned, and the size of their files in bytes, which lie at WhatsApp. It reads
-// them all.
+// Held returns the number of stored uploads, including expired ones until they are
+// pruned, and the total size of their files at WhatsApp. It reads all of them.
 func (l *Library) Held() (n int, size int64, err error) {
 	err = l.cfg.Store.View(func(tx *store.Tx) error {
 		return tx.Scan(uploads, store.Range{}, func(k, v []byte) (bool, error) {

@@ -11,7 +11,7 @@ import (
 	"postern/store"
 )
 
-const pruneStep = 200 // uploads that one commit removes or numbers at most
+const pruneStep = 200 // maximum uploads per commit, removed or numbered
 
 // indexRow is an upload in the index by UUID.
 type indexRow struct {
@@ -19,7 +19,7 @@ type indexRow struct {
 	key      uuid.UUID
 }
 
-// some returns at most pruneStep uploads of the index for which want is true.
+// some returns up to pruneStep uploads of the index for which want is true.
 func (l *Library) some(want func(tx *store.Tx, r indexRow, v []byte) bool) (rows []indexRow, err error) {
 	err = l.cfg.Store.View(func(tx *store.Tx) error {
 		return tx.Scan(uploadIDs, store.Range{}, func(k, v []byte) (bool, error) {
@@ -35,11 +35,11 @@ func (l *Library) some(want func(tx *store.Tx, r indexRow, v []byte) bool) (rows
 	return rows, err
 }
 
-// firstUUID stands before all UUIDs of the index and behind all numbers.
+// firstUUID sorts before all UUIDs of the index and after all numbers.
 var firstUUID = []byte{0, 0, 0, 1}
 
-// Prune forgets uploads that expired longer ago than Shown, in small commits.
-// It returns how many, and when the next one goes; zero when there is none.
+// Prune removes uploads that expired longer ago than Shown, in small commits. It returns
+// their number, and when the next one is due, zero if there is none.
 func (l *Library) Prune(ctx context.Context) (removed int, next time.Time, err error) {
 	for {
 		var old []indexRow
@@ -61,10 +61,10 @@ func (l *Library) Prune(ctx context.Context) (removed int, next time.Time, err e
 	}
 }
 
-// pastShown returns some uploads that are shown no longer, and when the first of
-// the others is not. UUIDs rise with the time, so that it ends at the first one
-// that stays. Of a damaged one nobody knows when it expires; no message can use
-// it, and it goes with those before it.
+// pastShown returns some uploads past their display time, and when the first remaining
+// one is due. UUIDs rise with time, so it stops at the first one that remains. A damaged
+// upload has no known expiry and cannot be used by messages; it is removed with the
+// preceding ones.
 func (l *Library) pastShown() (old []indexRow, next time.Time, err error) {
 	err = l.cfg.Store.View(func(tx *store.Tx) error {
 		return tx.Scan(uploadIDs, store.Range{From: firstUUID, Limit: pruneStep}, func(k, v []byte) (bool, error) {
@@ -86,8 +86,8 @@ func (l *Library) pastShown() (old []indexRow, next time.Time, err error) {
 	return old, next, err
 }
 
-// numberAll gives a number to each upload that was stored before uploads had
-// one, in small commits. An index row without it tells which.
+// numberAll assigns numbers to uploads stored before uploads had one, in small commits.
+// They are those whose index row lacks one.
 func (l *Library) numberAll(ctx context.Context) error {
 	for {
 		rows, err := l.some(func(_ *store.Tx, _ indexRow, v []byte) bool { return len(v) == 8 })
@@ -108,7 +108,7 @@ func (l *Library) numberAll(ctx context.Context) error {
 	}
 }
 
-// numberOne forgets an upload that cannot be read: no message could use it.
+// numberOne removes an unreadable upload, which no message can use.
 func numberOne(tx *store.Tx, r indexRow) error {
 	u, err := upload(tx, r.instance, r.key)
 	if errors.Is(err, ErrNotFound) || errors.Is(err, store.ErrDamaged) {

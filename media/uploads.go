@@ -15,18 +15,18 @@ import (
 	"postern/store"
 )
 
-// ErrNotFound says that the instance has no upload of that id.
+// ErrNotFound reports that the instance has no upload with that id.
 var ErrNotFound = errors.New("upload not found")
 
 const (
 	uploads   = "media_upload"
 	uploadIDs = "media_upload_id"
 
-	// Life is how long an upload can be used. WhatsApp promises nothing and
-	// removes files after some weeks.
+	// Life is how long an upload can be used. WhatsApp guarantees nothing and removes
+	// files after some weeks.
 	Life = 14 * 24 * time.Hour
 
-	// Shown is how long an expired upload is still listed, as expired.
+	// Shown is how long an expired upload remains listed.
 	Shown = 14 * 24 * time.Hour
 )
 
@@ -38,26 +38,26 @@ func Buckets() []store.Bucket {
 	}
 }
 
-// Upload is a file at WhatsApp that messages of its instance, and batches, may
-// point to by either of its ids until it expires.
+// Upload is a file at WhatsApp that messages of its instance, and batches, may refer to
+// by either of its ids until it expires.
 type Upload struct {
 	ID        uuid.UUID  `json:"id"`
-	Number    int64      `json:"number"` // counts from 1 over all instances, and is never used again
+	Number    int64      `json:"number"` // counts from 1 over all instances; never reused
 	ExpiresAt event.Time `json:"expiresAt"`
 	Tags
 	event.Uploaded
 }
 
-// Tags are what the caller wants to find an upload by.
+// Tags are the caller's search attributes of an upload.
 type Tags struct {
 	ExternalID         string           `json:"externalId,omitempty"`
 	ExternalAttributes event.Attributes `json:"externalAttributes,omitempty"`
 }
 
-// Expired tells whether messages cannot point to the upload any more.
+// Expired reports whether messages can no longer use the upload.
 func (u *Upload) Expired(now time.Time) bool { return !now.Before(u.ExpiresAt.Time) }
 
-// Keep stores an upload of an instance, as made now. Errors are those of Config.Owner and of the
+// Keep stores a new upload of an instance. Errors are those of Config.Owner and of the
 // store.
 func (l *Library) Keep(ctx context.Context, instance int64, u event.Uploaded, tags Tags) (Upload, error) {
 	id, err := uuid.NewV7()
@@ -93,8 +93,8 @@ func put(tx *store.Tx, instance int64, u Upload) error {
 	)
 }
 
-// Upload returns an upload of an instance by its UUID or its number, also one that
-// has expired. Errors: ErrNotFound.
+// Upload returns an upload of an instance by its UUID or number, including expired ones.
+// Errors: ErrNotFound.
 func (l *Library) Upload(instance int64, id string) (u Upload, err error) {
 	err = l.cfg.Store.View(func(tx *store.Tx) error {
 		u, err = uploadOf(tx, instance, id)
@@ -103,8 +103,8 @@ func (l *Library) Upload(instance int64, id string) (u Upload, err error) {
 	return u, err
 }
 
-// Owner is the instance that an upload belongs to, by either of its ids, also of one
-// that has expired. Errors: ErrNotFound.
+// Owner returns the instance of an upload, by either of its ids, including expired ones.
+// Errors: ErrNotFound.
 func (l *Library) Owner(id string) (instance int64, err error) {
 	err = l.cfg.Store.View(func(tx *store.Tx) error {
 		instance, _, err = locate(tx, id)
@@ -124,7 +124,7 @@ func uploadOf(tx *store.Tx, instance int64, id string) (Upload, error) {
 	return upload(tx, instance, key)
 }
 
-// locate finds whose an upload is, and its key there, by either of its ids.
+// locate returns the instance and key of an upload, by either of its ids.
 func locate(tx *store.Tx, id string) (instance int64, key uuid.UUID, err error) {
 	if n, err := strconv.ParseInt(id, 10, 64); err == nil && n > 0 {
 		v, err := tx.Get(uploadIDs, store.Key(n))
@@ -151,8 +151,8 @@ func upload(tx *store.Tx, instance int64, key uuid.UUID) (Upload, error) {
 	return u, err
 }
 
-// Delete forgets an upload of an instance. Messages that point to the file keep
-// it. Errors: ErrNotFound.
+// Delete removes an upload of an instance. Messages that refer to the file keep it.
+// Errors: ErrNotFound.
 func (l *Library) Delete(ctx context.Context, instance int64, id string) error {
 	return l.cfg.Store.Update(ctx, func(tx *store.Tx) error {
 		u, err := uploadOf(tx, instance, id)
@@ -163,7 +163,7 @@ func (l *Library) Delete(ctx context.Context, instance int64, id string) error {
 	})
 }
 
-// remove forgets an upload, whether its record can be read or not.
+// remove removes an upload, readable or not.
 func remove(tx *store.Tx, instance int64, key uuid.UUID) error {
 	v, err := tx.Get(uploadIDs, key[:])
 	if err == nil && len(v) == 16 {
@@ -191,8 +191,8 @@ func Forget(tx *store.Tx, instance int64) error {
 	return err
 }
 
-// forSend is the upload that a message names. A batch may use those of every
-// instance: it sends by several, and the file is the same.
+// forSend returns the upload that a message names. A batch may use those of every
+// instance, since it sends through several.
 func (l *Library) forSend(instance int64, m *event.Media) (event.Uploaded, error) {
 	var u Upload
 	err := l.cfg.Store.View(func(tx *store.Tx) error {
@@ -210,17 +210,17 @@ func (l *Library) forSend(instance int64, m *event.Media) (event.Uploaded, error
 	})
 	switch {
 	case errors.Is(err, ErrNotFound):
-		return event.Uploaded{}, fmt.Errorf("%w: mediaUploadId names no upload of this instance, or one that expired", event.ErrMedia)
+		return event.Uploaded{}, fmt.Errorf("%w: mediaUploadId names an unknown or expired upload of this instance", event.ErrMedia)
 	case err != nil:
 		return event.Uploaded{}, fmt.Errorf("media: upload %.100q: %w", m.UploadID, err)
 	case m.Kind != "" && !fits(u.Uploaded, m.Kind):
-		return event.Uploaded{}, fmt.Errorf("%w: the upload was made to be sent as %s, not as %s", event.ErrMedia, u.Kind, m.Kind)
+		return event.Uploaded{}, fmt.Errorf("%w: the upload is for sending as %s, not as %s", event.ErrMedia, u.Kind, m.Kind)
 	}
 	return u.Uploaded, nil
 }
 
-// fits tells whether a file that was prepared as one kind can be sent as
-// another: what is encrypted alike, and is of a type that the other takes.
+// fits reports whether a file prepared as one kind can be sent as another: if both are
+// encrypted alike and the type is accepted.
 func fits(made event.Uploaded, wanted event.MediaKind) bool {
 	audio := func(k event.MediaKind) bool { return k == event.MediaAudio || k == event.MediaVoice }
 	video := func(k event.MediaKind) bool { return k == event.MediaVideo || k == event.MediaPTV }

@@ -1,12 +1,12 @@
-// Package transfer writes one account with all that belongs to it into a file, and reads
-// it back: how an account moves to another Postern without being paired again.
+// Package transfer writes one account with all its data into a file, and reads it back.
+// It moves an account to another Postern without a new pairing.
 //
-// The file is text, a line of JSON each: first a [Head], then the instance, its device,
-// the sessions, keys and names of that, contacts and messages in any number, and at last
-// an end that says how many lines there were and what their digest is. So one that was
-// cut off or changed anywhere is refused. With recipients it is encrypted by age.
+// The file is text, one JSON value per line: a [Head], the instance, its device, the
+// device's sessions, keys and names, any number of contacts and messages, and an end with
+// the number of lines and their digest. A truncated or modified file is rejected. With
+// recipients the file is encrypted by age.
 //
-// It holds the keys of the account. Whoever has it can act as the account.
+// The file holds the account's keys. Anyone who has it can act as the account.
 package transfer
 
 import (
@@ -33,14 +33,14 @@ const (
 	kind    = "postern account"
 	version = 1
 
-	maxLine = 8 << 20 // of a message with its attributes, by far
+	maxLine = 8 << 20 // far above any message with its attributes
 
-	// What a line and an update of a message take in memory, beside its text.
+	// Memory taken by a line and by an update of a message, besides its text.
 	lineCost   = 256
 	updateCost = 64
 )
 
-// Head says what a file is.
+// Head identifies a file.
 type Head struct {
 	Kind    string     `json:"kind"`
 	Format  int        `json:"format"`
@@ -49,7 +49,7 @@ type Head struct {
 	Name    string     `json:"name"` // of the instance
 }
 
-// line is one line of a file; one of its fields is set.
+// line is one line of a file; exactly one field is set.
 type line struct {
 	Head     *Head                     `json:"head,omitempty"`
 	Instance *instance.Export          `json:"instance,omitempty"`
@@ -68,19 +68,19 @@ type session struct {
 }
 
 type end struct {
-	Lines  int    `json:"lines"`  // before it
-	SHA256 string `json:"sha256"` // of them, line feeds included
+	Lines  int    `json:"lines"`  // number of lines before it
+	SHA256 string `json:"sha256"` // of those lines, including line feeds
 }
 
-// Errors of [Read], with those of package backup.
+// Errors of [Read], besides those of package backup.
 var (
-	ErrForeign = errors.New("this is no account of Postern")
-	ErrDamaged = errors.New("the file is damaged or cut off")
-	// ErrTooLarge tells that the account takes more memory than Read may use.
+	ErrForeign = errors.New("not an exported account of Postern")
+	ErrDamaged = errors.New("the file is damaged or truncated")
+	// ErrTooLarge reports that the account needs more memory than Read may use.
 	ErrTooLarge = errors.New("the account is too large")
 )
 
-// Writer writes a file. Its methods are called in the order of this page, Close last.
+// Writer writes a file. Call its methods in the order of their declaration, Close last.
 type Writer struct {
 	w      io.Writer
 	sealed io.WriteCloser // nil: not encrypted
@@ -89,7 +89,7 @@ type Writer struct {
 	lines  int
 }
 
-// NewWriter begins a file, encrypted for whoever is named.
+// NewWriter begins a file, encrypted for the recipients if there are any.
 func NewWriter(w io.Writer, h Head, to ...age.Recipient) (*Writer, error) {
 	t := &Writer{w: w, sum: sha256.New()}
 	if len(to) > 0 {
@@ -119,7 +119,7 @@ func (t *Writer) put(l line) error {
 // Instance writes the instance.
 func (t *Writer) Instance(e instance.Export) error { return t.put(line{Instance: &e}) }
 
-// Device writes the device with all that belongs to it.
+// Device writes the device with all its data.
 func (t *Writer) Device(e *device.Export) error {
 	if err := t.put(line{Device: e.Record}); err != nil {
 		return err
@@ -148,7 +148,7 @@ func (t *Writer) Contact(c instance.Contact) error { return t.put(line{Contact: 
 // Message writes a stored message.
 func (t *Writer) Message(m instance.ExportedMessage) error { return t.put(line{Message: &m}) }
 
-// Close writes the end. Without it the file is none.
+// Close writes the end. A file without it is rejected.
 func (t *Writer) Close() error {
 	err := t.put(line{End: &end{t.lines, hex.EncodeToString(t.sum.Sum(nil))}})
 	if err == nil {
@@ -160,14 +160,14 @@ func (t *Writer) Close() error {
 	return err
 }
 
-// Account is what a file holds.
+// Account is the content of a file.
 type Account struct {
 	Head     Head
 	Instance instance.Received
 	Device   *device.Image
 }
 
-// Credential is the name of the instance and its token.
+// Credential returns the name of the instance and its token.
 func (a *Account) Credential() (name, token string, err error) {
 	had, err := a.record()
 	return had.Name, had.Token.Value, err
@@ -175,13 +175,13 @@ func (a *Account) Credential() (name, token string, err error) {
 
 func (a *Account) record() (had instance.Record, err error) {
 	if err := json.Unmarshal(a.Instance.Record, &had); err != nil {
-		return had, fmt.Errorf("%w: the record of the instance: %w", ErrDamaged, err)
+		return had, fmt.Errorf("%w: the instance record: %w", ErrDamaged, err)
 	}
 	return had, nil
 }
 
-// Read reads a whole file, for which it takes about most bytes of memory and no more; 0
-// is as many as it needs. It returns nothing of a file that was cut off or changed.
+// Read reads a complete file, using about most bytes of memory at most; 0 sets no limit.
+// It returns nothing of a truncated or modified file.
 func Read(ctx context.Context, r io.Reader, most int64, identities ...age.Identity) (*Account, error) {
 	plain, err := backup.Opened(ctx, r, identities)
 	if err != nil {
@@ -206,17 +206,17 @@ func Read(ctx context.Context, r io.Reader, most int64, identities ...age.Identi
 		case n == 0 && (wrong != nil || l.Head == nil || l.Head.Kind != kind):
 			return nil, ErrForeign
 		case n == 0 && l.Head.Format != version:
-			return nil, fmt.Errorf("%w: its format is %d, and this release (which knows %d) may be too old for it", ErrForeign, l.Head.Format, version)
+			return nil, fmt.Errorf("%w: format %d is not supported; this release supports %d and may be too old", ErrForeign, l.Head.Format, version)
 		case wrong != nil || ended:
-			return nil, fmt.Errorf("%w, at line %d", ErrDamaged, n+1)
+			return nil, fmt.Errorf("%w at line %d", ErrDamaged, n+1)
 		case l.End != nil:
 			if l.End.Lines != n || l.End.SHA256 != hex.EncodeToString(sum.Sum(nil)) {
-				return nil, fmt.Errorf("%w: its end does not fit to the %d lines before it", ErrDamaged, n)
+				return nil, fmt.Errorf("%w: its end does not match the %d lines before it", ErrDamaged, n)
 			}
 			ended = true
 		}
 		if held += l.cost(len(raw)); most > 0 && held > most {
-			return nil, fmt.Errorf("%w: it takes more than %d MiB", ErrTooLarge, most>>20)
+			return nil, fmt.Errorf("%w: it needs more than %d MiB of memory", ErrTooLarge, most>>20)
 		}
 		_, _ = sum.Write(raw)
 		a.add(l, e)
@@ -229,7 +229,7 @@ func Read(ctx context.Context, r io.Reader, most int64, identities ...age.Identi
 	}
 	had, err := a.record()
 	if err == nil && had.OwnerJID != a.Device.Account() {
-		err = fmt.Errorf("%w: its instance has another account than its device", ErrDamaged)
+		err = fmt.Errorf("%w: its instance and its device belong to different accounts", ErrDamaged)
 	}
 	if err != nil {
 		return nil, err
@@ -237,7 +237,7 @@ func Read(ctx context.Context, r io.Reader, most int64, identities ...age.Identi
 	return a, nil
 }
 
-// cost is about what a line of that many bytes takes in memory.
+// cost estimates the memory that a line of that many bytes takes.
 func (l *line) cost(bytes int) int64 {
 	n := bytes + lineCost
 	if l.Message != nil {
@@ -267,7 +267,7 @@ func (a *Account) add(l line, e *device.Export) {
 	}
 }
 
-// readLine reads a line with its feed. One that is too long is damage.
+// readLine reads a line with its line feed. A line that is too long counts as damage.
 func readLine(r *bufio.Reader) (raw []byte, err error) {
 	for {
 		part, err := r.ReadSlice('\n')
@@ -281,7 +281,7 @@ func readLine(r *bufio.Reader) (raw []byte, err error) {
 			}
 			return raw, err
 		case len(raw) > maxLine:
-			return raw, errors.New("it is too long")
+			return raw, errors.New("line too long")
 		}
 	}
 }

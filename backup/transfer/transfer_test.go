@@ -16,7 +16,7 @@ import (
 	"postern/whatsapp/device"
 )
 
-// written is a file with a device that is none.
+// written returns a file whose device record is invalid.
 func written(t *testing.T, to ...age.Recipient) []byte {
 	t.Helper()
 	var out bytes.Buffer
@@ -36,10 +36,10 @@ func written(t *testing.T, to ...age.Recipient) []byte {
 	return out.Bytes()
 }
 
-func TestAFileThatWasCutOffOrChangedAnywhereIsRefused(t *testing.T) {
+func TestTruncatedOrModifiedFileIsRejected(t *testing.T) {
 	raw := written(t)
 	if _, err := Read(t.Context(), bytes.NewReader(raw), 0); !errors.Is(err, ErrDamaged) || !strings.Contains(err.Error(), "the record of the device") {
-		t.Fatalf("the whole file, whose device is none: %v", err)
+		t.Fatalf("complete file with an invalid device: %v", err)
 	}
 	for n := range len(raw) {
 		if _, err := Read(t.Context(), bytes.NewReader(raw[:n]), 0); !errors.Is(err, ErrDamaged) && !errors.Is(err, ErrForeign) {
@@ -57,7 +57,7 @@ func TestAFileThatWasCutOffOrChangedAnywhereIsRefused(t *testing.T) {
 	}
 }
 
-func TestAStrangersFileIsRefused(t *testing.T) {
+func TestForeignFileIsRejected(t *testing.T) {
 	for what, raw := range map[string]string{
 		"nothing": "", "words": "hello\n", "another kind": `{"head":{"kind":"x","format":1}}` + "\n", "no head": `{"contact":{}}` + "\n", "a list": "[]\n",
 		"a later format": `{"head":{"kind":"postern account","format":2}}` + "\n",
@@ -67,13 +67,13 @@ func TestAStrangersFileIsRefused(t *testing.T) {
 		}
 	}
 	if _, err := Read(t.Context(), endless{}, 0); !errors.Is(err, ErrDamaged) {
-		t.Errorf("a line without an end: %v", err)
+		t.Errorf("unterminated line: %v", err)
 	}
 	stopped := errors.New("not wanted any more")
 	ctx, cancel := context.WithCancelCause(t.Context())
 	cancel(stopped)
 	if _, err := Read(ctx, endless{}, 0); !errors.Is(err, stopped) {
-		t.Errorf("without a reader: %v", err)
+		t.Errorf("reading with an ended context: %v", err)
 	}
 }
 
@@ -86,14 +86,14 @@ func (endless) Read(p []byte) (int, error) {
 	return len(p), nil
 }
 
-func TestAnEncryptedFileIsReadWithItsIdentityAlone(t *testing.T) {
+func TestEncryptedFileRequiresItsIdentity(t *testing.T) {
 	id, err := age.GenerateX25519Identity()
 	if err != nil {
 		t.Fatal(err)
 	}
 	raw := written(t, id.Recipient())
 	if bytes.Contains(raw, []byte("shop")) {
-		t.Error("it is not encrypted")
+		t.Error("the file is not encrypted")
 	}
 	if _, err := Read(t.Context(), bytes.NewReader(raw), 0); !errors.Is(err, backup.ErrEncrypted) {
 		t.Errorf("without an identity: %v", err)
@@ -106,9 +106,9 @@ func TestAnEncryptedFileIsReadWithItsIdentityAlone(t *testing.T) {
 	}
 }
 
-// TestAFileThatTakesTooMuchMemoryIsRefused, whatever takes it: long lines, or many of
-// which each is small and large once it is read.
-func TestAFileThatTakesTooMuchMemoryIsRefused(t *testing.T) {
+// TestFileThatNeedsTooMuchMemoryIsRejected: either long lines, or many short lines that
+// need much memory once decoded.
+func TestFileThatNeedsTooMuchMemoryIsRejected(t *testing.T) {
 	const most = 1 << 20
 	for what, l := range map[string]string{
 		"contacts": `{"contact":{}}`,
@@ -127,7 +127,7 @@ func TestAFileThatTakesTooMuchMemoryIsRefused(t *testing.T) {
 		}
 	}
 	if _, err := Read(t.Context(), bytes.NewReader(written(t)), most); errors.Is(err, ErrTooLarge) {
-		t.Error("a small one is refused, too")
+		t.Error("a small file is rejected, too")
 	}
 }
 

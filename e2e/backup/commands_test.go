@@ -28,11 +28,11 @@ func TestABackupIsMadeOfARunningProgramAndOfAStoppedOne(t *testing.T) {
 	before := o.Files()
 	file := filepath.Join(t.TempDir(), "b.tar")
 	o.Says(0, "1 instance, 0 batches", "backup", file)
-	o.Says(1, "is there already", "backup", file)
+	o.Says(1, "already exists", "backup", file)
 	o.Says(2, "FILE is missing", "backup")
 	o.Says(2, "FILE is missing", "backup", "")
 	o.Says(2, "unexpected argument", "backup", "a", "b")
-	o.Says(2, "no recipient of age", "backup", "--recipient", "bob", file+"2")
+	o.Says(2, "not an age recipient", "backup", "--recipient", "bob", file+"2")
 	o.Says(2, "--url must be", "backup", "--url", "example.org", file+"2")
 	o.Says(1, "UNAUTHORIZED", "backup", "--url", o.API.Base, "--key", "not the key at all", file+"2")
 	o.Says(1, "connection refused", "backup", "--url", "http://127.0.0.1:1", "--key", "k", file+"2")
@@ -102,18 +102,18 @@ func TestARestoreRefusesWhatWouldLoseSomething(t *testing.T) {
 	o.Says(2, "FILE is missing", "restore")
 	o.Says(1, "--force moves it aside", "restore", file)
 	o.Says(2, "add --yes", "restore", "--force", file)
-	o.Says(1, "damaged or cut off", "restore", "--force", "--yes", cut)
+	o.Says(1, "damaged or truncated", "restore", "--force", "--yes", cut)
 	o.Says(1, "damaged", "restore", "--force", "--yes", flipped)
-	o.Says(1, "behind its end there is more", "restore", "--force", "--yes", longer)
+	o.Says(1, "unexpected data after its end", "restore", "--force", "--yes", longer)
 	o.Says(1, "no such file", "restore", "--force", "--yes", file+"-none")
-	o.Says(1, "no backup of Postern", "restore", "--force", "--yes", o.DataFile())
+	o.Says(1, "not a backup of Postern", "restore", "--force", "--yes", o.DataFile())
 	o.Says(1, "--identity", "restore", "--force", "--yes", "--identity", file+"-none", file)
 	o.Untouched(before)
 
 	if err := os.Remove(o.DataFile()); err != nil {
 		t.Fatal(err)
 	}
-	o.Says(1, "damaged or cut off", "restore", cut)
+	o.Says(1, "damaged or truncated", "restore", cut)
 	o.Says(0, "1 paired account goes on", "restore", file) // nothing is there: nothing has to be forced
 	o.Start()
 	o.AwaitOnline("red", token)
@@ -154,7 +154,7 @@ func TestAnEncryptedBackupIsRestoredWithItsIdentityAlone(t *testing.T) {
 			t.Errorf("%s is not encrypted (%v)", path, err)
 		}
 	}
-	o.Says(1, "name the file with its identity by --identity", "restore", "--force", "--yes", file)
+	o.Says(1, "pass the identity file with --identity", "restore", "--force", "--yes", file)
 	o.Says(1, "none of the identities", "restore", "--force", "--yes", "--identity", wrong, file+"2")
 	o.Says(1, "no private key of age", "restore", "--force", "--yes", "--identity", file, file)
 	o.Says(0, "1 paired account goes on", "restore", "--force", "--yes", "--identity", key, file)
@@ -347,7 +347,7 @@ func TestBackupsAreMadeByThemselves(t *testing.T) {
 		t.Errorf("the metric says %v, and there is none", last)
 	}
 	o.Stop()
-	if said := o.Output.String(); !strings.Contains(said, "no backup could be made") {
+	if said := o.Output.String(); !strings.Contains(said, "backup failed; retrying") {
 		t.Errorf("the log says nothing:\n%s", said)
 	}
 }

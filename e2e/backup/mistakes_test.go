@@ -232,7 +232,7 @@ func TestWhoMayNotWriteTheFolderIsToldSo(t *testing.T) {
 	}
 	// A restore also warns of the credentials that are valid again.
 	for _, args := range [][]string{{"restore", "--force", "--yes", file}, {"backup", filepath.Join(folder, "b.tar")}} {
-		if status, said := o.Unprivileged(args...); status != 1 || !strings.Contains(said, "nothing can be written into the folder "+folder+": permission denied") {
+		if status, said := o.Unprivileged(args...); status != 1 || !strings.Contains(said, "cannot write to the folder "+folder+": permission denied") {
 			t.Errorf("%q: %d %s", args, status, said)
 		}
 	}

@@ -105,7 +105,7 @@ func TestAnAccountMovesBetweenRunningProgramsAndBack(t *testing.T) {
 		if err := os.WriteFile(bad, cut, 0o600); err != nil {
 			t.Fatal(err)
 		}
-		if said := c.postern(t, 1, "instance", "import", bad); !strings.Contains(said, "damaged") && !strings.Contains(said, "no account of Postern") && !strings.Contains(said, "INVALID_ARCHIVE") {
+		if said := c.postern(t, 1, "instance", "import", bad); !strings.Contains(said, "damaged") && !strings.Contains(said, "not an exported account") && !strings.Contains(said, "INVALID_ARCHIVE") {
 			t.Errorf("%s: %s", what, said)
 		}
 	}

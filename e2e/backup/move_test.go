@@ -50,7 +50,7 @@ func TestAnAccountMovesToAnotherPosternWithoutPairing(t *testing.T) {
 		if err := os.WriteFile(bad, cut, 0o600); err != nil {
 			t.Fatal(err)
 		}
-		if said := c.postern(t, 1, "instance", "import", bad); !strings.Contains(said, "damaged") && !strings.Contains(said, "no account of Postern") {
+		if said := c.postern(t, 1, "instance", "import", bad); !strings.Contains(said, "damaged") && !strings.Contains(said, "not an exported account") {
 			t.Errorf("%s: %s", n, said)
 		}
 	}
@@ -119,7 +119,7 @@ func TestAnExportCanBeTakenBack(t *testing.T) {
 		t.Errorf("undo of nothing: %s", said)
 	}
 	c.postern(t, 1, "instance", "export", "shop", filepath.Join(file, "in", "no", "folder"))
-	if said := c.exportInto(t, file, "instance", "export", "--undo", "shop"); !strings.Contains(said, "is there already") || !strings.Contains(said, "shop has not moved") {
+	if said := c.exportInto(t, file, "instance", "export", "--undo", "shop"); !strings.Contains(said, "already exists") || !strings.Contains(said, "shop has not moved") {
 		t.Errorf("a file that came meanwhile: %s", said)
 	}
 	if said := c.postern(t, 1, "instance", "export", "--undo", "shop"); !strings.Contains(said, "has not moved") {

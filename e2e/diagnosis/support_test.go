@@ -82,7 +82,7 @@ func TestASupportBundleIsMadeOfARunningProgramAndOfAStoppedOne(t *testing.T) {
 	if info, err := os.Stat(file); err != nil || info.Mode().Perm() != 0o600 {
 		t.Errorf("%v %v", info.Mode(), err)
 	}
-	o.Says(1, "is there already", "support", file)
+	o.Says(1, "already exists", "support", file)
 	o.Says(2, "FILE is missing", "support")
 	o.Says(2, "unexpected argument", "support", "a", "b")
 	o.Says(2, "unknown flag: --confg; did you mean --config?", "support", "--confg", "x", file)

@@ -296,7 +296,7 @@ func TestARepairedFileIsOneThatTheProgramStartsOn(t *testing.T) {
 		}
 		return errors.Join(tx.Delete("instance", store.Key(1)), tx.Delete("outbox_due", first(tx, "outbox_due")))
 	})
-	run(1, "known by its name only", "check")
+	run(1, "only the name of an instance is left", "check")
 	run(2, "--yes", "check", "--repair")
 	if beside, _ := filepath.Glob(w.DataFile() + ".*"); len(beside) > 0 {
 		t.Errorf("nobody agreed, and there are %q", beside)

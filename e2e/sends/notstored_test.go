@@ -70,7 +70,7 @@ func TestAnAsynchronousSendThatCannotBeStoredIsToldOnceThereIsRoom(t *testing.T)
 	s.Await("the text at the phone", func() bool { return s.Decrypted(rig.AnneNumber, "to all") == 1 })
 	lift := s.FileLimit(t, 0)
 	s.Await("the program to find the disk full", func() bool {
-		return strings.Contains(s.Output.String(), "waits for room on the disk")
+		return strings.Contains(s.Output.String(), "waits for disk space")
 	})
 	if n := s.Seen(string(event.SendMessage)); n != 0 {
 		t.Errorf("%d results were told before they were stored", n)

@@ -10,43 +10,42 @@ import (
 	"postern/internal/plural"
 )
 
-// moment is now by two clocks: the one on the wall, which somebody may set, and
-// one that counts the time since the start and cannot be set.
+// moment is the current time on two clocks: the wall clock, which may be set, and the
+// awake clock, which counts the time since the start and cannot be set.
 type moment struct {
 	wall  time.Time
 	awake time.Duration
 }
 
-// back is the time on the awake clock at which the wall clock, as it is set now,
+// back returns the time on the awake clock at which the wall clock, as currently set,
 // showed t.
 func (m moment) back(t time.Time) time.Duration { return m.awake - m.wall.Sub(t) }
 
-// departure is a message that left.
+// departure is a message that was sent.
 type departure struct {
 	at     time.Duration // on the awake clock
-	person uint64        // whom it went to, when that was a new contact; else 0
+	person uint64        // the recipient, if a new contact; else 0
 }
 
-// somebody is the least mark of a new contact of whom a crash left nothing but
-// that there may be one.
+// somebody is the lowest mark of a possible new contact that a crash left unidentified.
 const somebody = 1 << 63
 
 // kept is how long departures are remembered: no local day is longer.
 const kept = 26 * time.Hour
 
-// book is what is known of one instance's departures, oldest first, and of those
-// that somebody is about to cause. It is not safe for concurrent use.
+// book holds one instance's departures, oldest first, and those about to happen. It is
+// not safe for concurrent use.
 type book struct {
 	limits   Limits
 	zone     *time.Location
 	sent     []departure
-	places   map[string]uint64 // held for a sender: its new contact, or 0
-	spaced   time.Duration     // nothing leaves before, on the awake clock
-	today    today             // what newContacts found last
-	calendar calendar          // what day found last; zero: nothing
+	places   map[string]uint64 // reserved by sender: its new contact, or 0
+	spaced   time.Duration     // earliest next departure, on the awake clock
+	today    today             // last result of newContacts
+	calendar calendar          // last result of day; zero: none
 }
 
-// window counts what left in any span of that length.
+// window limits the departures in any span of that length.
 type window struct {
 	name  string
 	unit  string
@@ -61,30 +60,30 @@ func (b *book) windows() [2]window {
 	}
 }
 
-// Code is the machine code of every refusal.
+// Code is the error code of every refusal.
 const Code = "INSTANCE_LIMIT"
 
-// ErrLimit is what every refusal of a send is, by errors.Is.
+// ErrLimit matches every refusal of a send with errors.Is.
 var ErrLimit = &event.NotNowError{Code: Code}
 
-// Refusal is why a message must not leave now.
+// Refusal is the reason why a message must not be sent now.
 type Refusal struct {
-	Limit string    // its name, as in Limits
-	Rule  string    // what must hold
-	Until time.Time // the first moment at which it may leave, unless others do before
-	// Strangers says that only new contacts are kept back.
+	Limit string    // the name in Limits
+	Rule  string    // the rule that must hold
+	Until time.Time // earliest time to send, unless other messages are sent before
+	// Strangers reports that only new contacts are affected.
 	Strangers bool
 }
 
-// Text names the limit and its rule.
+// Text returns the limit and its rule.
 func (r *Refusal) Text() string { return r.Limit + ": " + r.Rule }
 
-// error is the refusal as the error of a send.
+// error returns the refusal as a send error.
 func (r *Refusal) error() error {
 	return &event.NotNowError{Code: Code, Text: r.Text(), Until: r.Until}
 }
 
-// longer is the one of two refusals that lasts longer; nil is none.
+// longer returns the refusal that lasts longer; nil means none.
 func (r *Refusal) longer(other *Refusal) *Refusal {
 	if r == nil || other != nil && other.Until.After(r.Until) {
 		return other
@@ -92,14 +91,14 @@ func (r *Refusal) longer(other *Refusal) *Refusal {
 	return r
 }
 
-// refusal returns why a message must not leave at now, nil when it may; of
-// several reasons the one that lasts longest. person is its new contact, or 0;
-// sender is who asks, whose place is its own.
+// refusal returns why a message must not be sent at now, nil if it may; of several
+// reasons the one that lasts longest. person is its new contact, or 0; sender is the
+// caller, whose own place does not count.
 func (b *book) refusal(now moment, person uint64, sender string) *Refusal {
 	return b.closed(now, sender).longer(b.stranger(now, person, sender))
 }
 
-// closed is the refusal of a message to anybody.
+// closed returns the refusal of a message to anyone.
 func (b *book) closed(now moment, sender string) (worst *Refusal) {
 	held := len(b.places)
 	if _, own := b.places[sender]; own {
@@ -120,13 +119,13 @@ func (b *book) closed(now moment, sender string) (worst *Refusal) {
 		worst = worst.longer(&Refusal{Limit: "perDay", Rule: rule, Until: until})
 	}
 	if until := today.quietUntil(now.wall); !until.IsZero() {
-		rule := fmt.Sprintf("nothing leaves from %s to %s", b.limits.QuietHours.From, b.limits.QuietHours.To)
+		rule := fmt.Sprintf("nothing is sent from %s to %s", b.limits.QuietHours.From, b.limits.QuietHours.To)
 		worst = worst.longer(&Refusal{Limit: "quietHours", Rule: rule, Until: until})
 	}
 	return worst
 }
 
-// stranger is the refusal of a message to a new contact.
+// stranger returns the refusal of a message to a new contact.
 func (b *book) stranger(now moment, person uint64, sender string) *Refusal {
 	most := b.limits.NewContactsPerDay
 	if most == nil || person == 0 {
@@ -136,7 +135,7 @@ func (b *book) stranger(now moment, person uint64, sender string) *Refusal {
 	counted := b.newContacts(now.back(day.began))
 	n := int64(len(counted.people))
 	if counted.people[person] > 0 && (!counted.inDoubt || n <= *most) {
-		return nil // once a day, unless it is one of those that a crash put in doubt
+		return nil // counted once a day, except those that a crash left in doubt
 	}
 	about := map[uint64]bool{person: true}
 	for who, other := range b.places {
@@ -151,10 +150,10 @@ func (b *book) stranger(now moment, person uint64, sender string) *Refusal {
 	return &Refusal{Limit: "newContactsPerDay", Rule: rule, Until: day.ends, Strangers: true}
 }
 
-// full tells how long a window is full; 0: it is not. A place that is held
-// becomes a departure, at now or later.
+// full returns how long a window is full, 0 if it is not. A reserved place becomes a
+// departure at now or later.
 func (b *book) full(now moment, w window, held int) time.Duration {
-	first := int64(len(b.sent)+held) - *w.limit // whose leaving the window makes room
+	first := int64(len(b.sent)+held) - *w.limit // the departure whose expiry makes room
 	switch {
 	case first < 0:
 		return 0
@@ -164,8 +163,7 @@ func (b *book) full(now moment, w window, held int) time.Duration {
 	return b.sent[first].at + w.span - now.awake
 }
 
-// dayLimit is the most that leaves today, -1 when nothing says so, and when
-// more will.
+// dayLimit returns the current limit of the day, -1 if none, and when it changes.
 func (b *book) dayLimit(now moment, day *calendar) (most int64, until time.Time) {
 	most, until = -1, day.ends
 	if b.limits.PerDay != nil {
@@ -189,16 +187,16 @@ func (b *book) since(at time.Duration) []departure {
 	return b.sent[i:]
 }
 
-// today are the new contacts of the day that began then, and how often a message
-// went to each.
+// today holds the new contacts of the day that began then, with the messages sent to
+// each.
 type today struct {
 	began   time.Duration // on the awake clock
-	seen    int           // departures that are in it, from the oldest on
+	seen    int           // departures included, from the oldest on
 	people  map[uint64]int
 	inDoubt bool // a crash left some of them
 }
 
-// newContacts are those of the day that began then.
+// newContacts returns those of the day that began then.
 func (b *book) newContacts(began time.Duration) *today {
 	t := &b.today
 	if t.people == nil || (t.began-began).Abs() > drift {
@@ -215,11 +213,11 @@ func (b *book) newContacts(began time.Duration) *today {
 	return t
 }
 
-// forget drops what no limit asks for any more, and says how much.
+// forget drops departures that no limit needs any more and returns their number.
 func (b *book) forget(now moment) int {
 	n := sort.Search(len(b.sent), func(i int) bool { return b.sent[i].at > now.awake-kept })
 	if n < chunk {
-		return 0 // some at a time
+		return 0 // in batches
 	}
 	b.sent, b.today = slices.Delete(b.sent, 0, n), today{}
 	return n

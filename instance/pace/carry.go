@@ -7,8 +7,8 @@ import (
 	"postern/store"
 )
 
-// Stored returns the limits of an instance as the file has them, nil when none are set
-// or nobody can read them.
+// Stored returns the limits of an instance from the store, nil if none are set or they
+// are unreadable.
 func Stored(tx *store.Tx, instance int64) (*Limits, error) {
 	raw, err := tx.Get(bucket, limitsKey(instance))
 	if errors.Is(err, store.ErrDamaged) || err == nil && raw == nil {
@@ -24,8 +24,8 @@ func Stored(tx *store.Tx, instance int64) (*Limits, error) {
 	return &l, nil
 }
 
-// Keep stores the limits of an instance in the commit that makes it. In a running
-// program they count from a Set on. The error is a RuleError, or that of the store.
+// Keep stores the limits of a new instance in its commit. In a running program they apply
+// after Set. The error is a RuleError, or that of the store.
 func Keep(tx *store.Tx, instance int64, limits Limits) error {
 	if err := limits.Check(); err != nil {
 		return err

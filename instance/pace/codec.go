@@ -7,24 +7,23 @@ import (
 	"time"
 )
 
-// chunk is how many departures share a record: each is written with those of its
-// chunk that were before it.
+// chunk is the number of departures per record: each is written together with the earlier
+// ones of its chunk.
 const chunk = 64
 
-// tail is how many departures the head has at most, in the form of a chunk,
-// before they are written into chunks. The heads of some instances are so small
-// together that they are in a page which every commit writes anyway.
+// tail is the maximum number of departures in the head, in the form of a chunk, before
+// they move to chunks. Heads are so small that those of several instances share a page
+// which every commit writes anyway.
 const tail = 8
 
-// head is the record that says which departures there are. They are numbered
-// from 0 on. The newest follow it.
+// head is the record of which departures exist, numbered from 0. The newest follow it.
 type head struct {
-	first   uint64 // the oldest that is kept
+	first   uint64 // the oldest kept
 	end     uint64 // after the newest
-	granted uint64 // those from end on to here may have left without having been noted
+	granted uint64 // those from end up to here may have left without a record
 }
 
-// encode writes a head with the newest departures, those before h.end.
+// encode encodes a head with the newest departures, those before h.end.
 func (h head) encode(now moment, newest []departure) []byte {
 	raw := binary.AppendUvarint(nil, h.first)
 	raw = binary.AppendUvarint(raw, h.end)
@@ -34,7 +33,7 @@ func (h head) encode(now moment, newest []departure) []byte {
 
 var errMalformed = errors.New("malformed record")
 
-// decodeHead returns the head and the newest departures as a chunk.
+// decodeHead returns the head, and the newest departures as a chunk.
 func decodeHead(raw []byte) (h *head, newest []byte, err error) {
 	r := reader{raw}
 	h = &head{r.uvarint(), r.uvarint(), r.uvarint()}
@@ -44,9 +43,8 @@ func decodeHead(raw []byte) (h *head, newest []byte, err error) {
 	return h, r.raw, nil
 }
 
-// encodeChunk writes departures of which the first has the given number. Times
-// are by the wall clock as it is set at now, in milliseconds that are not before
-// the departure.
+// encodeChunk encodes departures, the first with the given number. Times are by the wall
+// clock as set at now, in milliseconds rounded up.
 func encodeChunk(now moment, number uint64, all []departure) []byte {
 	raw := binary.AppendUvarint(make([]byte, 0, 16+4*len(all)), number)
 	base := int64(0)
@@ -65,7 +63,7 @@ func encodeChunk(now moment, number uint64, all []departure) []byte {
 	return raw
 }
 
-// noted is a departure as a record has it.
+// noted is a departure as recorded.
 type noted struct {
 	ms     int64 // Unix milliseconds
 	person uint64
@@ -90,7 +88,7 @@ func decodeChunk(raw []byte) (number uint64, all []noted, err error) {
 	return number, all, nil
 }
 
-// reader takes values off its bytes, which are nil once some were missing.
+// reader consumes bytes; they are nil once some were missing.
 type reader struct{ raw []byte }
 
 func (r *reader) uvarint() uint64 {

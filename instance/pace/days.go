@@ -8,22 +8,22 @@ import (
 
 const day = 24 * time.Hour
 
-// dayAt returns when the local day of now began and when the next one does.
+// dayAt returns when the local day of now began and when it ends.
 func dayAt(now time.Time, zone *time.Location) (began, ends time.Time) {
 	date := wallclock.Reading(now.In(zone)).Truncate(day)
 	began, ends = wallclock.Shows(date, zone), wallclock.Shows(date.Add(day), zone)
-	if !ends.After(now) { // the clock was set back over midnight: the new day goes on
+	if !ends.After(now) { // the clock was set back over midnight: the new day continues
 		began, ends = ends, wallclock.Shows(date.Add(2*day), zone)
 	}
 	return began, ends
 }
 
-// calendar is a local day: when it began and ends, and the quiet hours that may
-// hold in it. It is the same for every moment of the day.
+// calendar is a local day: its start and end, and the quiet hours that may fall in it. It
+// is constant over the day.
 type calendar struct {
 	began, ends time.Time
-	quiet       [2]span   // those that begin on the day before, and on it
-	born        time.Time // when the warm-up began, if there is one
+	quiet       [2]span   // starting on the previous day, and on this one
+	born        time.Time // when the warm-up began, if any
 }
 
 type span struct{ from, to time.Time }
@@ -45,7 +45,7 @@ func calendarAt(now time.Time, zone *time.Location, q *QuietHours) (c calendar) 
 	return c
 }
 
-// quietUntil tells when the quiet hours end that hold at now; zero: none do.
+// quietUntil returns when the quiet hours in force at now end, zero if none are.
 func (c *calendar) quietUntil(now time.Time) time.Time {
 	for _, q := range c.quiet {
 		if !q.from.After(now) && q.to.After(now) {
@@ -55,7 +55,7 @@ func (c *calendar) quietUntil(now time.Time) time.Time {
 	return time.Time{}
 }
 
-// day returns the local day of now, which is worked out once a day.
+// day returns the local day of now, computed once a day.
 func (b *book) day(now moment) *calendar {
 	if b.calendar.ends.IsZero() || now.wall.Before(b.calendar.began) || !now.wall.Before(b.calendar.ends) {
 		b.calendar = calendarAt(now.wall, b.zone, b.limits.QuietHours)
@@ -66,8 +66,8 @@ func (b *book) day(now moment) *calendar {
 	return &b.calendar
 }
 
-// limitAt is the most that leaves a day at now, in a warm-up that began then, and
-// when that rises; zero: it does not.
+// limitAt returns the day's limit at now in a warm-up that began then, and when it rises,
+// zero if never.
 func (w *WarmUp) limitAt(now, began time.Time) (limit int64, rises time.Time) {
 	passed := max(0, int64(now.Sub(began)/day))
 	if passed >= w.Days {

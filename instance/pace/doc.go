@@ -1,44 +1,39 @@
-// Package pace holds the sends of an instance to the limits that were set for
-// it: so many messages a minute, an hour and a day, so many new contacts a day,
-// fewer while an account is young, none in quiet hours, and not all at once.
+// Package pace enforces sending limits per instance: messages a minute, an hour and a
+// day, new contacts a day, a lower daily limit for young accounts, quiet hours, and a
+// minimum time between messages.
 //
-// # What it promises
+// # Guarantees
 //
-// No limit is exceeded in any window. A message is counted at the moment in
-// which it leaves, whoever sends it, and it leaves only when with it no window
-// holds more than its limit: any 60 seconds and any 60 minutes, to the
-// millisecond and not in steps, and the local day. What failed after that, or
-// whose outcome nobody knows, stays counted; what never left is taken back.
-// Nobody waits longer than that: the time that a refusal names is the first at
-// which a message may leave, unless somebody else's does before.
+// No limit is exceeded in any window. Each message counts at the moment it leaves, and
+// leaves only if no window then exceeds its limit: any 60 seconds and any 60 minutes, as
+// sliding windows to the millisecond, and the local day. A message that fails after that,
+// or whose outcome is unknown, stays counted; one that never left is uncounted. No
+// message waits longer than required: the time that a refusal names is the earliest at
+// which it may leave, unless other messages leave before.
 //
-// Counting begins when limits are set for the first time, and goes on as long
-// as the instance is there, whatever is set then. An instance for which nothing
-// was set costs nothing.
+// Counting begins when limits are first set and continues for the life of the instance,
+// regardless of later settings. An instance without limits costs nothing.
 //
 // # Time
 //
-// Minutes and hours are measured by a clock that nobody can set, so that setting
-// the machine's clock changes nothing about them. Local days and quiet hours are
-// read off the machine's clock. When it is set, the departures keep their age:
-// which of them belong to today is what the clock, as it is set now, says about
-// the time at which they left. So a correction frees nobody of what was sent
-// today, and no error of the clock outlives its correction. In the file are
-// times by the machine's clock; those that lie ahead of it at the start count as
-// now.
+// Minutes and hours are measured by a monotonic clock, so setting the machine's clock
+// does not affect them. Local days and quiet hours use the machine's clock. When that is
+// set, departures keep their age: whether one belongs to today depends on its time by the
+// corrected clock. So a correction releases nothing of what was sent today, and no clock
+// error survives its correction. The file holds times of the machine's clock; times in
+// the future at the start count as now.
 //
-// # The file
+// # Storage
 //
-// A limit that a crash forgets is none, and a commit for each message would cost
-// a send more than all the rest. So a departure is noted in whatever commit comes
-// next ([store.Store.Attach]), and the file says beforehand how many may leave
-// without having been noted: the grant. While an instance sends, each note
-// grants the next messages; the first one after a pause waits for its grant,
-// which is asked for when its preparation begins. Once nothing has left for a
-// second, the grant is withdrawn. After a crash, what was granted and not noted
-// may have left, and counts as having left at the start: as many messages as were
-// about to leave at once in that stretch of work, eight at most. A program that was idle, or
-// ended in order, knows exactly.
+// Limits must survive a crash, but a commit per message would be too expensive. So a
+// departure is recorded in the next commit of any kind ([store.Store.Attach]), and the
+// file states in advance how many messages may leave unrecorded: the grant. While an
+// instance sends, each record grants the next messages; the first message after a pause
+// waits for its grant, which is requested when its preparation begins. After a second
+// without departures the grant is withdrawn. After a crash, granted but unrecorded
+// messages count as sent at the start: as many as were about to leave at once in that
+// period, at most eight. After an idle period or an orderly shutdown the counts are
+// exact.
 //
 // # Buckets
 //
@@ -48,7 +43,6 @@
 //	        instance                  -> number of the oldest departure, of the next one, and of the next one that is not granted;
 //	                                     then the newest, eight at most, as in 'D'
 //
-// A note writes a head and nothing else, eight times out of nine: heads have a
-// bucket of their own, which is small, so that a note changes one page more of
-// those that the commit writes, or none.
+// Eight of nine notes write only a head. Heads have a small bucket of their own, so that
+// a note adds at most one page to a commit.
 package pace

@@ -2,10 +2,10 @@ package pace
 
 import "time"
 
-// Hold asks for a sender whose message comes next whether it may leave now. If
-// so, which nil says, its place is held until the message leaves, its Pass ends
-// or Release: of a hundred who wait for the same moment one is told that it has
-// come. A sender has one place at most, and the empty one has none.
+// Hold asks whether the next message of a sender may leave now. If so it returns nil and
+// reserves a place until the message leaves, its Pass ends, or Release: of a hundred
+// senders waiting for the same time only one is admitted. A sender has at most one place;
+// the empty sender has none.
 func (p *Pacer) Hold(instance int64, to, sender string) *Refusal {
 	l := p.ledger(instance)
 	if sender != "" {
@@ -49,7 +49,7 @@ func (p *Pacer) Ask(instance int64, to string) error {
 	return nil
 }
 
-// moveTo gives up the sender's place at another instance.
+// moveTo releases the sender's place at another instance.
 func (p *Pacer) moveTo(instance int64, sender string, limited bool) {
 	p.mu.Lock()
 	before, held := p.holders[sender]
@@ -64,7 +64,7 @@ func (p *Pacer) moveTo(instance int64, sender string, limited bool) {
 	}
 }
 
-// Release gives up the place of a sender, and tells whoever waits for it.
+// Release releases the place of a sender, and notifies those waiting for it.
 func (p *Pacer) Release(sender string) {
 	p.mu.Lock()
 	instance, held := p.holders[sender]
@@ -88,15 +88,14 @@ func (p *Pacer) release(instance int64, sender string) {
 	}
 }
 
-// refuse is refusal, and remembers that somebody was refused for places that are
-// held.
+// refuse is refusal, and records that reserved places caused it.
 func (l *ledger) refuse(now moment, person uint64, sender string) *Refusal {
 	refused := l.refusal(now, person, sender)
 	l.crowded = l.crowded || refused != nil && len(l.places) > 0
 	return refused
 }
 
-// release gives up a place and reports whether somebody may be waiting for it.
+// release releases a place and reports whether another sender may be waiting for it.
 func (l *ledger) release(sender string) bool {
 	_, held := l.places[sender]
 	delete(l.places, sender)
@@ -107,8 +106,8 @@ func (l *ledger) release(sender string) bool {
 	return waits
 }
 
-// Spaced tells when the next message of an instance may leave, for the time
-// between two of them; zero: there is none.
+// Spaced returns the earliest time of the next message of an instance, given the minimum
+// time between two; zero if none applies.
 func (p *Pacer) Spaced(instance int64) time.Time {
 	l := p.ledger(instance)
 	if l == nil {
@@ -123,8 +122,8 @@ func (p *Pacer) Spaced(instance int64) time.Time {
 	return now.wall.Add(l.spaced - now.awake)
 }
 
-// KeepsStrangers reports whether an instance may write to no more new contacts
-// for now: then it makes a difference when somebody ceases to be one.
+// KeepsStrangers reports whether an instance has reached its limit of new contacts for
+// now.
 func (p *Pacer) KeepsStrangers(instance int64) bool {
 	l := p.ledger(instance)
 	if l == nil {

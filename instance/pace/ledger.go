@@ -7,15 +7,15 @@ import (
 	"postern/store"
 )
 
-// ahead is how many messages may leave at most without having been noted: as
-// many as share one commit when the disk is slow.
+// ahead is the maximum number of messages that may leave unrecorded: as many as share one
+// commit on a slow disk.
 const ahead = 8
 
-// quiet is how long nothing has to leave before grants are withdrawn.
+// quiet is the idle time after which grants are withdrawn.
 const quiet = time.Second
 
-// drift is by how much the wall clock may be set, or run faster or slower than
-// the one that counts the time awake, without a new note of all departures.
+// drift is how far the wall clock may deviate from the awake clock before all departures
+// are recorded again.
 const drift = 10 * time.Millisecond
 
 func limitsKey(instance int64) []byte { return store.Key(instance, byte('L')) }
@@ -28,33 +28,33 @@ func chunkKey(instance int64, n uint64) []byte {
 	return store.Key(instance, byte('D'), n)
 }
 
-// ledger is a book with its place in the file.
+// ledger is a book with its state in the file.
 type ledger struct {
 	p  *Pacer
 	id int64
 
-	mu sync.Mutex // over all below
+	mu sync.Mutex // guards all fields below
 	book
-	about   int         // senders that have begun and not ended
-	peak    int         // the most of them since the grant was last withdrawn
-	crowded bool        // somebody was refused while places were held
+	about   int         // senders that have begun but not ended
+	peak    int         // the maximum of about since the grant was last withdrawn
+	crowded bool        // a sender was refused because of reserved places
 	pause   *time.Timer // withdraws the grant
 
 	first   uint64 // number of the oldest departure in the book
 	filed   uint64 // those before are in chunks of the file
 	noted   uint64 // those before are in the file, the last ones in the head
-	granted uint64 // those before may leave: the file says so
-	asked   uint64 // what granted is once all writes are in the file
+	granted uint64 // those before may leave, according to the file
+	asked   uint64 // value of granted once all writes are done
 	writes  []write
-	zero    time.Time // what the wall clock showed when the awake one was 0, as the file has it
-	chunks  [2]uint64 // the file may have those from the one on to the other
+	zero    time.Time // wall clock at time 0 of the awake clock, as in the file
+	chunks  [2]uint64 // range of chunks that the file may have
 }
 
-// write is a write on its way to the file.
+// write is a pending write to the file.
 type write struct {
 	*store.Submitted
 	filed, noted, granted uint64
-	atOnce                bool // waits for nobody's commit
+	atOnce                bool // does not wait for another commit
 }
 
 func newLedger(p *Pacer, instance int64) *ledger {
@@ -64,17 +64,17 @@ func newLedger(p *Pacer, instance int64) *ledger {
 	return l
 }
 
-// zeroOf is what the wall clock, as it is set now, showed at the start.
+// zeroOf returns what the wall clock, as currently set, showed at the start.
 func zeroOf(now moment) time.Time { return now.wall.Round(0).Add(-now.awake) }
 
-// wasSet reports whether the wall clock was set since the file has its times.
+// wasSet reports whether the wall clock was set since the times in the file were written.
 func (l *ledger) wasSet(now moment) bool { return zeroOf(now).Sub(l.zero).Abs() > drift }
 
-// end is the number of the next departure.
+// end returns the number of the next departure.
 func (l *ledger) end() uint64 { return l.first + uint64(len(l.sent)) }
 
-// settle takes over what has become of the writes. One that failed, on a full
-// disk, changed nothing: the next one has all that is missing.
+// settle applies the results of pending writes. A failed one, as on a full disk, changed
+// nothing; the next write includes what is missing.
 func (l *ledger) settle() {
 	for len(l.writes) > 0 && l.writes[0].Done() {
 		w := l.writes[0]
@@ -85,9 +85,8 @@ func (l *ledger) settle() {
 	}
 }
 
-// note submits a write of all that is not in the file, with a new grant: from
-// now on nobody uses a larger one. Unless atOnce, it goes along with the next
-// commit.
+// note submits a write of everything unrecorded, with a new grant, which limits
+// departures from now on. Unless atOnce, it joins the next commit.
 func (l *ledger) note(now moment, granted uint64, atOnce bool) error {
 	l.settle()
 	l.follow(now)
@@ -109,8 +108,8 @@ func (l *ledger) note(now moment, granted uint64, atOnce bool) error {
 	return nil
 }
 
-// snapshot returns a write of what the file does not have yet, and the number
-// before which departures are in chunks then.
+// snapshot returns a write of what the file lacks, and the number before which departures
+// are then in chunks.
 func (l *ledger) snapshot(now moment, granted uint64) (fn func(*store.Tx) error, filed uint64) {
 	type record struct{ key, value []byte }
 	var records []record
@@ -155,8 +154,8 @@ func (l *ledger) snapshot(now moment, granted uint64) (fn func(*store.Tx) error,
 	return fn, filed
 }
 
-// follow takes over that the wall clock was set. The times in the file are wrong
-// then, and until they are right nothing leaves: a crash would believe them.
+// follow adjusts to a changed wall clock. The times in the file are then wrong, and
+// nothing leaves until they are corrected, since a start after a crash would trust them.
 func (l *ledger) follow(now moment) {
 	if !l.wasSet(now) {
 		return
@@ -168,8 +167,8 @@ func (l *ledger) follow(now moment) {
 	}
 }
 
-// unsure is called when what writes on their way say of departures from noted
-// on is no longer true.
+// unsure marks departures from noted on as unrecorded, since pending writes have stale
+// data about them.
 func (l *ledger) unsure() {
 	for i := range l.writes {
 		w := &l.writes[i]
@@ -177,13 +176,13 @@ func (l *ledger) unsure() {
 	}
 }
 
-// reserve is the grant for those who are about to send, or come again when they
-// have their answer.
+// reserve returns the grant for senders that are about to send, or will send again after
+// their answer.
 func (l *ledger) reserve() uint64 {
 	return l.end() + uint64(min(max(l.peak, 1), ahead))
 }
 
-// withdraw takes back what was granted and not used.
+// withdraw withdraws the unused grant.
 func (l *ledger) withdraw() {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -194,8 +193,8 @@ func (l *ledger) withdraw() {
 	l.takeBack()
 }
 
-// takeBack has the file say what left and that nothing else does. It returns
-// the write, nil when the file says so already.
+// takeBack writes the departures and withdraws the grant. It returns the write, nil if
+// the file is up to date.
 func (l *ledger) takeBack() *store.Submitted {
 	l.settle()
 	now := l.p.cfg.now()
@@ -203,7 +202,7 @@ func (l *ledger) takeBack() *store.Submitted {
 		return nil
 	}
 	if err := l.note(now, l.end(), true); err != nil {
-		return nil // the store is closed: whoever reads the file next counts the grant
+		return nil // the store is closed: the next start counts the grant
 	}
 	return l.writes[len(l.writes)-1].Submitted
 }

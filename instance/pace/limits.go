@@ -14,36 +14,35 @@ const (
 	MaxJitter = 60_000    // milliseconds
 )
 
-// Limits are what an instance may send. A field that is nil or empty sets no
-// limit; the zero value sets none.
+// Limits are the sending limits of an instance. A nil or empty field sets no limit.
 type Limits struct {
 	PerMinute         *int64      `json:"perMinute,omitempty"`         // messages in any 60 seconds, from 1
 	PerHour           *int64      `json:"perHour,omitempty"`           // messages in any 60 minutes, from 1
 	PerDay            *int64      `json:"perDay,omitempty"`            // messages a local day, from 1
 	NewContactsPerDay *int64      `json:"newContactsPerDay,omitempty"` // people a local day who never wrote, from 0
-	WarmUp            *WarmUp     `json:"warmUp,omitempty"`            // a day's messages of a young account
-	QuietHours        *QuietHours `json:"quietHours,omitempty"`        // when nothing leaves
+	WarmUp            *WarmUp     `json:"warmUp,omitempty"`            // messages a day of a young account
+	QuietHours        *QuietHours `json:"quietHours,omitempty"`        // times without sending
 	Timezone          string      `json:"timezone,omitempty"`          // of days and quiet hours; empty: Config.Location
 	JitterMs          *Jitter     `json:"jitterMs,omitempty"`          // between two messages
 }
 
-// WarmUp raises the messages of a day from From to To over Days days.
+// WarmUp raises the messages a day from From to To over Days days.
 type WarmUp struct {
 	From      int64  `json:"from" strict:"required"`
 	To        int64  `json:"to" strict:"required"`
 	Days      int64  `json:"days" strict:"required"` // of 24 hours
-	StartedAt string `json:"startedAt,omitempty"`    // RFC 3339; empty when set: as it was, or now
+	StartedAt string `json:"startedAt,omitempty"`    // RFC 3339; empty when set: unchanged, or now
 }
 
-// QuietHours is when nothing leaves, by the clock: from From on and until To,
-// over midnight when To is the earlier one. Both are HH:MM.
+// QuietHours are daily hours without sending, from From until To, past midnight if To is
+// earlier. Both are HH:MM.
 type QuietHours struct {
 	From string `json:"from" strict:"required"`
 	To   string `json:"to" strict:"required"`
 }
 
-// Jitter is the least and the longest time between two messages of an
-// instance, in milliseconds, of which one is drawn at random each time.
+// Jitter is the range of the random time between two messages of an instance, in
+// milliseconds.
 type Jitter struct {
 	Min int64 `json:"min" strict:"required"`
 	Max int64 `json:"max" strict:"required"`
@@ -52,10 +51,10 @@ type Jitter struct {
 // ErrInvalid is wrapped by the errors of Limits.Check.
 var ErrInvalid = errors.New("invalid limits")
 
-// RuleError is a field that breaks its rule. It wraps ErrInvalid.
+// RuleError is an invalid field. It wraps ErrInvalid.
 type RuleError struct {
 	Field string // as in JSON, for example "quietHours.from"
-	Rule  string // what must hold
+	Rule  string // the rule that must hold
 }
 
 // Error names the field and the rule.
@@ -64,7 +63,7 @@ func (e *RuleError) Error() string { return e.Field + " " + e.Rule }
 // Unwrap returns ErrInvalid.
 func (e *RuleError) Unwrap() error { return ErrInvalid }
 
-// Check returns a RuleError when a field breaks its rule.
+// Check returns a RuleError if a field is invalid.
 func (l Limits) Check() error {
 	counts := []struct {
 		field string
@@ -97,7 +96,7 @@ func within(field string, v, least, most int64) error {
 	return nil
 }
 
-// zone is where the days are counted.
+// zone returns the time zone of the days.
 func (l Limits) zone(otherwise *time.Location) (*time.Location, error) {
 	if l.Timezone == "" {
 		return otherwise, nil
@@ -128,7 +127,7 @@ func (w *WarmUp) check() error {
 	return nil
 }
 
-// began is when the warm-up began.
+// began returns when the warm-up began.
 func (w *WarmUp) began() time.Time {
 	at, _ := time.Parse(time.RFC3339, w.StartedAt)
 	return at
@@ -149,7 +148,7 @@ func (q *QuietHours) check() error {
 	return err
 }
 
-// minutes reads a time of the day as what has passed of it.
+// minutes parses a time of day as the duration since midnight.
 func minutes(field, hhmm string) (time.Duration, error) {
 	at, err := time.Parse("15:04", hhmm)
 	if err != nil || len(hhmm) != len("15:04") {

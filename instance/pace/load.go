@@ -12,18 +12,18 @@ import (
 	"postern/store"
 )
 
-// found is what the file has of one instance.
+// found is the stored state of one instance.
 type found struct {
 	limits *Limits
-	head   *head // nil: there is none, or none that can be read
-	moves  bool  // the head stands in bucket, where it was before heads was made
+	head   *head // nil: none, or unreadable
+	moves  bool  // the head is in bucket, as in files older than heads
 	noted  map[uint64]noted
 	chunks []uint64
-	filed  uint64 // those before are in chunks, if at all
+	filed  uint64 // those before are in chunks, if anywhere
 }
 
-// load reads the file into memory. What a crash left in doubt is noted at once:
-// another crash would doubt it anew, at a later time.
+// load reads the file into memory. It records at once what a crash left in doubt: after
+// another crash the doubt would move to a later time.
 func (p *Pacer) load(ctx context.Context) error {
 	all := map[int64]*found{}
 	headless := false
@@ -46,7 +46,7 @@ func (p *Pacer) load(ctx context.Context) error {
 	doubted := map[*ledger]*found{}
 	for id, f := range all {
 		if f.limits == nil {
-			continue // damaged: the store tells of it
+			continue // damaged: reported by the store
 		}
 		l := newLedger(p, id)
 		f.mend(headless)
@@ -58,7 +58,7 @@ func (p *Pacer) load(ctx context.Context) error {
 	return p.resolve(ctx, now, doubted)
 }
 
-// resolve notes what may have left before a crash as having left now.
+// resolve records possible departures before a crash as having left now.
 func (p *Pacer) resolve(ctx context.Context, now moment, doubted map[*ledger]*found) error {
 	if len(doubted) == 0 {
 		return nil
@@ -82,7 +82,7 @@ func (p *Pacer) resolve(ctx context.Context, now moment, doubted map[*ledger]*fo
 		return nil
 	})
 	if errors.Is(err, store.ErrDiskFull) {
-		return nil // it is counted all the same, and noted with the next departure
+		return nil // counted nevertheless, and recorded with the next departure
 	}
 	for l, n := range filed {
 		l.filed, l.noted = n, l.end()
@@ -90,8 +90,8 @@ func (p *Pacer) resolve(ctx context.Context, now moment, doubted map[*ledger]*fo
 	return err
 }
 
-// take adds one record. One that cannot be read is left out: departures that
-// are missing count as of the start.
+// take adds one record. It skips unreadable ones; missing departures count as of the
+// start.
 func take(tx *store.Tx, all map[int64]*found, k, v []byte) error {
 	if len(k) < 9 {
 		return tx.Unreadable(bucket, k, errMalformed)
@@ -127,7 +127,7 @@ func take(tx *store.Tx, all map[int64]*found, k, v []byte) error {
 	return nil
 }
 
-// read takes over the departures of a chunk and returns the number of the first.
+// read adds the departures of a chunk and returns the number of the first.
 func (f *found) read(raw []byte) (uint64, error) {
 	number, some, err := decodeChunk(raw)
 	for i, n := range some {
@@ -136,29 +136,29 @@ func (f *found) read(raw []byte) (uint64, error) {
 	return number, err
 }
 
-// takeHead adds a head, whose departures are newer than what chunks have under
-// the same numbers.
+// takeHead adds a head, whose departures are newer than those of chunks under the same
+// numbers.
 func takeHead(tx *store.Tx, all map[int64]*found, k, v []byte) error {
 	if len(k) != 8 {
 		return tx.Unreadable(heads, k, errMalformed)
 	}
 	f := all[int64(binary.BigEndian.Uint64(k))] //nolint:gosec // as it was stored
 	if f == nil {
-		return nil // its limits are damaged: the store tells of it
+		return nil // its limits are damaged: reported by the store
 	}
 	h, newest, err := decodeHead(v)
 	if err != nil {
 		return tx.Unreadable(heads, k, err)
 	}
-	f.head = h // also when those that follow it cannot be read: then they count as of the start
+	f.head = h // even if the following ones are unreadable: then they count as of the start
 	if f.filed, err = f.read(newest); err != nil {
 		return tx.Unreadable(heads, k, err)
 	}
 	return nil
 }
 
-// restore fills a ledger from the file and reports whether it says more than
-// the file.
+// restore fills a ledger from the file and reports whether it has departures that the
+// file lacks.
 func (l *ledger) restore(now moment, f *found) (doubt bool) {
 	l.limits = *f.limits
 	l.zone, _ = f.limits.zone(l.p.cfg.Location)
@@ -166,7 +166,7 @@ func (l *ledger) restore(now moment, f *found) (doubt bool) {
 	l.sent = make([]departure, 0, f.head.granted-f.head.first)
 	latest := now.awake - kept
 	for number := f.head.first; number < f.head.granted; number++ {
-		d := departure{now.awake, ^number} // to whom nobody knows: to a new contact of its own
+		d := departure{now.awake, ^number} // recipient unknown: count it as a distinct new contact
 		if n, ok := f.noted[number]; ok && number < f.head.end {
 			d = departure{now.back(time.UnixMilli(n.ms)), n.person}
 		} else {
@@ -191,8 +191,8 @@ func (l *ledger) restore(now moment, f *found) (doubt bool) {
 	return doubt
 }
 
-// mend makes a head for departures whose own cannot be read. In a file that has
-// no heads yet an instance without one has sent nothing.
+// mend creates a head for departures whose head is unreadable. In a file without heads,
+// an instance without one has sent nothing.
 func (f *found) mend(headless bool) {
 	if f.head != nil {
 		return

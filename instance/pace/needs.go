@@ -6,11 +6,11 @@ import (
 	"postern/store"
 )
 
-// recordNeeds: what is noted of an instance can be read.
+// recordNeeds checks that the records of an instance are readable.
 func recordNeeds(*store.Lookup) store.Needs {
 	return func(key, value []byte) []store.Need {
 		var err error
-		why := "what an instance sent counts as sent at the start"
+		why := "the messages that an instance sent count as sent at the start"
 		switch {
 		case key == nil:
 			return nil
@@ -21,7 +21,7 @@ func recordNeeds(*store.Lookup) store.Needs {
 			if err = json.Unmarshal(value, &l); err == nil {
 				err = l.Check()
 			}
-			why = "the limits of an instance do not count: set them again"
+			why = "the limits of an instance are not enforced: set them again"
 		case key[8] == 'H':
 			_, _, err = decodeHead(value)
 		case key[8] == 'D':
@@ -34,7 +34,7 @@ func recordNeeds(*store.Lookup) store.Needs {
 	}
 }
 
-// headNeeds: how much left can be read, and what left last.
+// headNeeds checks that the number of departures, and the last ones, are readable.
 func headNeeds(*store.Lookup) store.Needs {
 	return func(key, value []byte) []store.Need {
 		if key == nil {
@@ -45,7 +45,7 @@ func headNeeds(*store.Lookup) store.Needs {
 			_, _, err = decodeChunk(newest)
 		}
 		if err != nil || len(key) != 8 {
-			return []store.Need{{Why: "what an instance sent counts as sent at the start"}}
+			return []store.Need{{Why: "the messages that an instance sent count as sent at the start"}}
 		}
 		return nil
 	}

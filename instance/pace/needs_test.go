@@ -36,12 +36,12 @@ func TestTheCheckTellsOfLimitsThatDoNotCount(t *testing.T) {
 	}
 	put(bucket, limitsKey(2), `{"perMinute":-5}`)
 	put(bucket, limitsKey(3), `{`)
-	if f := strings.Join(faults(), "\n"); strings.Count(f, "the limits of an instance do not count") != 2 {
+	if f := strings.Join(faults(), "\n"); strings.Count(f, "the limits of an instance are not enforced") != 2 {
 		t.Errorf("of limits that are none: %s", f)
 	}
 	put(bucket, store.Key(int64(4), byte('D'), uint64(1)), "\xff")
 	put(heads, headKey(5), "x")
-	if f := strings.Join(faults(), "\n"); strings.Count(f, "counts as sent at the start") != 2 {
+	if f := strings.Join(faults(), "\n"); strings.Count(f, "count as sent at the start") != 2 {
 		t.Errorf("of what left: %s", f)
 	}
 }

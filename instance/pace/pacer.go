@@ -26,7 +26,7 @@ func Buckets() []store.Bucket {
 	}
 }
 
-// Store is what a Pacer needs of a [store.Store].
+// Store is the part of a [store.Store] that a Pacer uses.
 type Store interface {
 	View(fn func(*store.Tx) error) error
 	Update(ctx context.Context, fn func(*store.Tx) error) error
@@ -34,47 +34,46 @@ type Store interface {
 	Attach(fn func(*store.Tx) error) (*store.Submitted, error)
 }
 
-// Config is what a Pacer needs. Store is required.
+// Config configures a Pacer. Store is required.
 type Config struct {
 	Store Store
-	// Location is the zone of limits that name none; nil means UTC.
+	// Location is the zone of limits without one; nil means UTC.
 	Location *time.Location
-	// Person tells the one name of the person at a JID, whichever of their JIDs
-	// that is, from memory; empty: it is no person's. nil: nobody is a person.
+	// Person returns one name for the person at a JID, the same for all their JIDs, from
+	// memory; empty: not a person. nil: no JID is a person's.
 	Person func(jid string) string
-	// IsNew reports whether the person at a JID is a new contact of the instance:
-	// nothing that they wrote is stored, and no token of theirs. It is asked only
-	// where new contacts are limited. nil: nobody is new.
+	// IsNew reports whether the person at a JID is a new contact of the instance: no
+	// message and no token from them is stored. It is called only where new contacts are
+	// limited. nil: none is new.
 	IsNew func(instance int64, jid string) bool
-	// Changed is told that an instance may send sooner than a refusal said. It
-	// must not block. nil: nobody is told.
+	// Changed is called when an instance may send sooner than a refusal said. It must not
+	// block. It may be nil.
 	Changed func(instance int64)
 
-	// Now is the clock; nil: time.Now. What it returns should have a monotonic
-	// reading, by which minutes and hours are measured.
+	// Now is the clock; nil: time.Now. Its values should have a monotonic reading, which
+	// measures minutes and hours.
 	Now func() time.Time
-	// Date is what the clock on the wall counts as showing; nil: Now.
+	// Date is the wall clock; nil: Now.
 	Date func() time.Time
 
 	Logger *slog.Logger // nil discards
 
-	now func() moment // nil: by Now
+	now func() moment // nil: derived from Now
 }
 
-// Pacer holds the limits of all instances. Its methods may be called from any
-// goroutine.
+// Pacer holds the limits of all instances. It is safe for concurrent use.
 type Pacer struct {
 	cfg Config
 	log *slog.Logger
 
-	setting sync.Mutex // held by Set
+	setting sync.Mutex // serializes Set
 
 	mu      sync.RWMutex
 	books   map[int64]*ledger
-	holders map[string]int64 // where a sender has, or may have, its place
+	holders map[string]int64 // instance where a sender has, or may have, its place
 }
 
-// clocks reads what the wall shows off date, or off clock when that is nil.
+// clocks returns moments of clock, with the wall clock date, or clock if date is nil.
 func clocks(clock, date func() time.Time) func() moment {
 	started := clock()
 	if date == nil {
@@ -86,8 +85,7 @@ func clocks(clock, date func() time.Time) func() moment {
 	return func() moment { return moment{date(), clock().Sub(started)} }
 }
 
-// Open reads all limits and what left, and notes what may have left unnoted
-// before a crash.
+// Open reads all limits and departures, and records what may have left before a crash.
 func Open(ctx context.Context, cfg Config) (*Pacer, error) {
 	if cfg.Logger == nil {
 		cfg.Logger = slog.New(slog.DiscardHandler)
@@ -117,9 +115,9 @@ func Open(ctx context.Context, cfg Config) (*Pacer, error) {
 	return p, nil
 }
 
-// Close withdraws the grants of all instances, so that the next start knows
-// exactly what left. Where it fails, as on a full disk with [store.ErrDiskFull],
-// the next start counts what was granted as having left.
+// Close withdraws the grants of all instances, so that the next start has exact counts.
+// If it fails, as on a full disk with [store.ErrDiskFull], the next start counts granted
+// messages as sent.
 func (p *Pacer) Close() error {
 	p.mu.RLock()
 	defer p.mu.RUnlock()
@@ -130,14 +128,14 @@ func (p *Pacer) Close() error {
 	return err
 }
 
-// ledger returns that of an instance, nil when no limits were ever set.
+// ledger returns the ledger of an instance, nil if no limits were ever set.
 func (p *Pacer) ledger(instance int64) *ledger {
 	p.mu.RLock()
 	defer p.mu.RUnlock()
 	return p.books[instance]
 }
 
-// Limits returns what is set for an instance.
+// Limits returns the limits of an instance.
 func (p *Pacer) Limits(instance int64) Limits {
 	l := p.ledger(instance)
 	if l == nil {
@@ -148,7 +146,7 @@ func (p *Pacer) Limits(instance int64) Limits {
 	return l.limits
 }
 
-// Status tells how an instance stands to its limits; nil: none are set.
+// Status returns the usage of an instance's limits, nil if none are set.
 func (p *Pacer) Status(instance int64) *Status {
 	l := p.ledger(instance)
 	if l == nil {
@@ -163,10 +161,9 @@ func (p *Pacer) Status(instance int64) *Status {
 	return &s
 }
 
-// Set replaces the limits of an instance and returns them as they are kept: a
-// warm-up that does not say when it began keeps the former one's beginning, or
-// begins now. exists tells in the commit whether the instance is still there.
-// Errors: a RuleError, ErrGone and those of the store.
+// Set replaces the limits of an instance and returns them as stored. A warm-up without a
+// start keeps the former start, or begins now. exists reports in the commit whether the
+// instance still exists. Errors: a RuleError, ErrGone and those of the store.
 func (p *Pacer) Set(ctx context.Context, instance int64, limits Limits, exists func(*store.Tx) bool) (Limits, error) {
 	if err := limits.Check(); err != nil {
 		return Limits{}, err
@@ -179,7 +176,7 @@ func (p *Pacer) Set(ctx context.Context, instance int64, limits Limits, exists f
 	return l, nil
 }
 
-// beginning returns a warm-up that says when it began, or begins.
+// beginning returns the warm-up with a start.
 func (w *WarmUp) beginning(before *WarmUp, now time.Time) *WarmUp {
 	if w == nil {
 		return nil
@@ -196,7 +193,7 @@ func (w *WarmUp) beginning(before *WarmUp, now time.Time) *WarmUp {
 	return &begun
 }
 
-// ErrGone is returned for an instance that was deleted meanwhile.
+// ErrGone reports that the instance was deleted in the meantime.
 var ErrGone = errors.New("pace: the instance is gone")
 
 func (p *Pacer) replace(ctx context.Context, instance int64, limits Limits, exists func(*store.Tx) bool) (Limits, error) {
@@ -234,20 +231,21 @@ func (p *Pacer) replace(ctx context.Context, instance int64, limits Limits, exis
 	return limits, nil
 }
 
-// Forget deletes what is kept of an instance, in the commit that deletes it.
+// Forget deletes the stored state of an instance, in the commit that deletes the
+// instance.
 func Forget(tx *store.Tx, instance int64) error {
 	_, err := tx.DeletePrefix(bucket, store.Key(instance))
 	return errors.Join(err, tx.Delete(heads, store.Key(instance)))
 }
 
-// Drop forgets an instance that was deleted.
+// Drop removes a deleted instance from memory.
 func (p *Pacer) Drop(instance int64) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	delete(p.books, instance)
 }
 
-// draw is a random time between two messages.
+// draw returns a random time between two messages.
 func (j *Jitter) draw() time.Duration {
 	if j == nil {
 		return 0

@@ -9,26 +9,24 @@ import (
 	"postern/store"
 )
 
-// Pass is one message on its way through the limits of its instance: Begin,
-// Space, Leave, Left, End. The methods of a nil Pass, of an instance without limits,
-// let everything pass.
+// Pass takes one message through the limits of its instance: Begin, Space, Leave, Left,
+// End. A nil Pass, of an instance without limits, permits everything.
 type Pass struct {
 	l      *ledger
 	to     string
-	person uint64 // at that JID, when it is a new contact; else 0
+	person uint64 // the recipient, if a new contact; else 0
 	sender string
 	left   bool
 	is     departure     // once it left
-	space  time.Duration // to the message after it
+	space  time.Duration // minimum time to the next message
 }
 
-// Begin is called before a message is prepared. sender, unless it is empty, may
-// hold a place; see Pacer.Hold. The error is an *event.NotNowError. After a nil
-// error the caller calls End, whatever happens.
+// Begin is called before a message is prepared. A non-empty sender may hold a place; see
+// Pacer.Hold. The error is an *event.NotNowError. If it is nil, the caller must call End.
 func (p *Pacer) Begin(instance int64, to, sender string) (*Pass, error) {
 	l := p.ledger(instance)
 	if l == nil {
-		return nil, nil //nolint:nilnil // a nil Pass lets pass
+		return nil, nil //nolint:nilnil // a nil Pass permits everything
 	}
 	person := l.contact(to)
 	l.mu.Lock()
@@ -40,15 +38,14 @@ func (p *Pacer) Begin(instance int64, to, sender string) (*Pass, error) {
 	l.about++
 	l.peak = max(l.peak, l.about)
 	l.settle()
-	if l.asked <= l.end() { // so that it is granted when the message is ready
+	if l.asked <= l.end() { // request the grant early, while the message is prepared
 		_ = l.note(now, l.reserve(), true)
 	}
 	return &Pass{l: l, to: to, person: person, sender: sender}, nil
 }
 
-// contact returns the mark of the person at a JID when that is a new contact of
-// the instance and those are limited, else 0. Whoever was counted today is not
-// looked up.
+// contact returns the mark of the person at a JID if that is a new contact and new
+// contacts are limited, else 0. It does not look up contacts counted today.
 func (l *ledger) contact(jid string) uint64 {
 	l.mu.Lock()
 	limited := l.limits.NewContactsPerDay != nil
@@ -77,9 +74,9 @@ func (l *ledger) counted(mark uint64) bool {
 	return l.newContacts(now.back(l.day(now).began)).people[mark] > 0
 }
 
-// Space waits until enough time has passed since the last message left. It is called
-// when no other of the instance's messages can leave before this one. It
-// returns the cause of ctx's end.
+// Space waits until enough time has passed since the last message left. It is called when
+// no other message of the instance can leave before this one. It returns the cause of
+// ctx's end.
 func (s *Pass) Space(ctx context.Context) error {
 	if s == nil {
 		return nil
@@ -100,16 +97,16 @@ func (s *Pass) Space(ctx context.Context) error {
 	}
 }
 
-// Leave counts the message, which leaves when the error is nil. It is called
-// immediately before that, when nothing of the message has left. The error is an
-// *event.NotNowError or one of the store.
+// Leave counts the message, which leaves if the error is nil. It is called immediately
+// before, when no byte of the message has left. The error is an *event.NotNowError or one
+// of the store.
 func (s *Pass) Leave() error {
 	if s == nil {
 		return nil
 	}
 	l := s.l
 	if s.person != 0 {
-		s.person = l.contact(s.to) // who wrote meanwhile is none any more
+		s.person = l.contact(s.to) // no longer new if they wrote in the meantime
 	}
 	l.mu.Lock()
 	now := l.p.cfg.now()
@@ -136,9 +133,9 @@ func (s *Pass) Leave() error {
 	return err
 }
 
-// Left is called when the message's bytes have left, after Leave and before End; more
-// than once when they were repeated. The time to the next message counts from here: what
-// a send does between Leave and this takes as long as the network wants.
+// Left is called when the bytes of the message have left, between Leave and End, and
+// again if they were repeated. The time to the next message counts from here, since the
+// network delay between Leave and Left is unbounded.
 func (s *Pass) Left() {
 	if s == nil {
 		return
@@ -150,8 +147,8 @@ func (s *Pass) Left() {
 	}
 }
 
-// grant notes the departure with that number, the newest, and returns the write
-// to wait for; nil when it may leave at once.
+// grant records the newest departure, which has that number, and returns the write to
+// wait for; nil if it may leave at once.
 func (l *ledger) grant(now moment, number uint64) (*store.Submitted, error) {
 	l.settle()
 	l.follow(now)
@@ -172,7 +169,7 @@ func (l *ledger) grant(now moment, number uint64) (*store.Submitted, error) {
 	return granting, nil
 }
 
-// takeBack is called when the message did not leave after all.
+// takeBack uncounts a message that did not leave.
 func (s *Pass) takeBack() {
 	l := s.l
 	l.mu.Lock()
@@ -191,9 +188,8 @@ func (s *Pass) takeBack() {
 	l.unsure()
 }
 
-// End is called when the send has ended, and tells whether the message may have
-// left. What never left is taken back, and whoever waits for the limits is
-// told.
+// End is called when the send has ended, and reports whether the message may have left. A
+// message that never left is uncounted, and waiting senders are notified.
 func (s *Pass) End(left bool) {
 	if s == nil {
 		return

@@ -6,21 +6,20 @@ import (
 	"postern/event"
 )
 
-// Use is how much of a limit is used.
+// Use is the usage of a limit.
 type Use struct {
 	Limit    int64       `json:"limit"`
 	Used     int64       `json:"used"`
-	ResetsAt *event.Time `json:"resetsAt"` // when Used becomes less; null: nothing is used
+	ResetsAt *event.Time `json:"resetsAt"` // when Used decreases; null: nothing is used
 }
 
-// Status is how an instance stands to its limits. Those that are not set are
-// left out.
+// Status is the usage of an instance's limits. Unset limits are omitted.
 type Status struct {
 	PerMinute         *Use        `json:"perMinute,omitempty"`
 	PerHour           *Use        `json:"perHour,omitempty"`
-	PerDay            *Use        `json:"perDay,omitempty"` // the lower one of perDay and warmUp
+	PerDay            *Use        `json:"perDay,omitempty"` // the lower of perDay and warmUp
 	NewContactsPerDay *Use        `json:"newContactsPerDay,omitempty"`
-	QuietUntil        *event.Time `json:"quietUntil,omitempty"` // of quiet hours; null: it is not quiet now
+	QuietUntil        *event.Time `json:"quietUntil,omitempty"` // end of quiet hours; null: not in quiet hours
 }
 
 func (b *book) status(now moment) Status {
@@ -30,7 +29,7 @@ func (b *book) status(now moment) Status {
 	today := b.since(now.back(began))
 	for i, use := range []**Use{&s.PerMinute, &s.PerHour} {
 		if w := b.windows()[i]; w.limit != nil {
-			inside := b.since(now.awake - w.span + 1) // what left one span ago is out
+			inside := b.since(now.awake - w.span + 1) // departures exactly one span ago are outside
 			*use = used(*w.limit, len(inside), time.Time{})
 			if len(inside) > 0 {
 				(*use).ResetsAt = next(now.wall.Add(inside[0].at + w.span - now.awake))
@@ -52,7 +51,7 @@ func (b *book) status(now moment) Status {
 	return s
 }
 
-// next is the first instant in JSON that is not before t.
+// next returns the first time representable in JSON that is not before t.
 func next(t time.Time) *event.Time { return event.AtPtr(t.Add(time.Millisecond - 1)) }
 
 func used(limit int64, n int, resets time.Time) *Use {
