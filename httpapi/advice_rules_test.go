@@ -101,7 +101,7 @@ func TestUnknownInstanceOfAKeyIsExplained(t *testing.T) {
 	var told []string
 	for _, name := range []string{"b", "nobody"} {
 		e := wantError(t, r.with(key, "GET", "/instance/"+name, ""), 403, codeScope)
-		if !strings.Contains(e.Messages[0], "or there is none") || !strings.Contains(e.Messages[0], "read") {
+		if !strings.Contains(e.Messages[0], "or there is no such instance") || !strings.Contains(e.Messages[0], "read") {
 			t.Errorf("%s: %q", name, e.Messages)
 		}
 		told = append(told, e.Messages[0])

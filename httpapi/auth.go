@@ -28,8 +28,8 @@ const (
 	portalLink                   // the secret of a portal link, which is in the path
 )
 
-// errUnauthorized is the one answer to every credential that does not do, so
-// that nobody learns from it what was wrong.
+// errUnauthorized is the same for every rejected credential, so that it does not
+// reveal what was wrong.
 func errUnauthorized() error {
 	return refuse(http.StatusUnauthorized, codeUnauthorized, "the credential is missing, malformed, expired or wrong")
 }
@@ -95,7 +95,7 @@ func bearerAsKey(r *http.Request) *http.Request {
 }
 
 // checkKey compares every value of both headers with the key, in constant
-// time. HTTP does not tell apikey from apiKey.
+// time. HTTP does not distinguish apikey from apiKey.
 func (a *api) checkKey(h http.Header) error {
 	given := append(h["Apikey"], h["X-Api-Key"]...)
 	if len(given) == 0 {
@@ -194,7 +194,7 @@ func (a *api) holder(token, name string) (instance.Record, error) {
 	if err != nil {
 		return instance.Record{}, err
 	}
-	// Of a token that was read, only the length could be measured, and its name tells that.
+	// For a token that was read, timing can reveal only the length, which its name reveals too.
 	if subtle.ConstantTimeCompare([]byte(token), []byte(in.Token.Value)) != 1 {
 		return instance.Record{}, errUnauthorized()
 	}

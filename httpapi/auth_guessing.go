@@ -20,7 +20,7 @@ func (a *api) judge(c *call, err error) error {
 	from := a.Proxies.Client(c.r)
 	wait, last := a.Failures.Count(from)
 	if last {
-		a.log.Warn("wrong credentials: the next from this address are refused until it pauses", "address", peers.Name(from))
+		a.log.Warn("too many wrong credentials: more from this address are refused until it pauses", "address", peers.Name(from))
 	}
 	if wait == 0 {
 		return err
@@ -54,7 +54,7 @@ func (c *call) presentsCredential() bool {
 	})
 }
 
-// tryLater is a refusal that knows by itself when to come again.
+// tryLater is a refusal with its own Retry-After.
 type tryLater struct {
 	error
 	wait time.Duration

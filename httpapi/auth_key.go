@@ -57,8 +57,8 @@ func (a *api) isOperator(h http.Header) bool {
 	return (len(h["Apikey"]) > 0 || len(h["X-Api-Key"]) > 0) && a.checkKey(h) == nil
 }
 
-// findKey returns the key with a text, and counts the request against its rate. Why
-// a text opens nothing is told to the log alone.
+// findKey returns the key with a text, and counts the request against its rate.
+// Only the log has the reason why a text is rejected.
 func (a *api) findKey(c *call, text string) (*access.Key, error) {
 	c.w.guess = true
 	k, err := a.Access.Keys.ByText(text, a.from(c))
@@ -67,7 +67,7 @@ func (a *api) findKey(c *call, text string) (*access.Key, error) {
 		if !access.WellFormed(text) {
 			why = "its checksum is wrong: it was mistyped, or a part of it is missing"
 		}
-		a.log.Info("a scoped key opens nothing", "reason", why, "route", c.w.pattern, "request_id", c.requestID, "address", a.from(c))
+		a.log.Info("a scoped key was rejected", "reason", why, "route", c.w.pattern, "request_id", c.requestID, "address", a.from(c))
 		return nil, errUnauthorized()
 	}
 	return k, a.spend(c, k)
@@ -78,7 +78,7 @@ func (a *api) findKey(c *call, text string) (*access.Key, error) {
 func (a *api) spend(c *call, k *access.Key) error {
 	c.key, c.w.key = k, k.ID.String()
 	if wait := a.Access.Keys.Take(k); wait > 0 {
-		return &tryLater{refuse(http.StatusTooManyRequests, codeRateLimited, "the key has had as many requests within a minute as it may (rateLimit.perMinute)"), wait}
+		return &tryLater{refuse(http.StatusTooManyRequests, codeRateLimited, "the key has reached its limit of requests per minute (rateLimit.perMinute)"), wait}
 	}
 	return nil
 }
@@ -89,7 +89,7 @@ func (a *api) from(c *call) string { return peers.Name(a.Proxies.Client(c.r)) }
 // openWithKey lets the key of c through to a route, if it opens that.
 func (a *api) openWithKey(c *call, r route) error {
 	if r.right == never {
-		return errScope("no scoped key opens this route; " + r.takes())
+		return errScope("this route accepts no scoped key; " + r.takes())
 	}
 	if err := r.right.mayOpen(c.key); err != nil {
 		return err
@@ -119,7 +119,7 @@ func (a *api) keyInstance(k *access.Key, name string, need right) (instance.Reco
 	case err != nil && !errors.Is(err, instance.ErrNotFound):
 		return rec, err
 	}
-	return instance.Record{}, errScope("the key does not have the scope " + listed(need.needs()) + " for an instance of this name, or there is none; GET /instance lists those that it is for")
+	return instance.Record{}, errScope("the key does not have the scope " + listed(need.needs()) + " for an instance of this name, or there is no such instance; GET /instance lists those of the key")
 }
 
 // operatorBinding stands for the operator's key in a session.
@@ -192,7 +192,7 @@ func (c *call) checkCSRF(r route) error {
 		return nil
 	}
 	if given := c.r.Header.Values(csrfHeader); len(given) != 1 || !sameSecret(given[0], c.session.CSRF) {
-		return refuse(http.StatusForbidden, codeCSRF, "a request with the cookie of a session needs the header x-postern-csrf, as POST /session and GET /session tell it")
+		return refuse(http.StatusForbidden, codeCSRF, "a request with the cookie of a session needs the header x-postern-csrf, which POST /session and GET /session return")
 	}
 	return nil
 }
@@ -220,7 +220,7 @@ func (a *api) openAsOperator(c *call, r route) (err error) {
 	case userBearer:
 		c.user, err = uuid.Parse(c.r.Header.Get(userHeader))
 		if err != nil {
-			return refuse(http.StatusBadRequest, codeMissingField, "the header x-postern-user must have the UUID of the user whose batches are meant")
+			return refuse(http.StatusBadRequest, codeMissingField, "the header x-postern-user must have the UUID of the user whose batches to use")
 		}
 	case public, globalKey, pathBearer, signIn, anyKey, handshake, portalLink:
 	}
@@ -285,9 +285,9 @@ func audited(action string, handle func(*api, *call) error) func(*api, *call) er
 	}
 }
 
-// logLate tells that something was done, or not, and that its record says otherwise.
+// logLate logs that something was done, or not, while its record says otherwise.
 func (a *api) logLate(w *response, err error) {
-	a.log.Error("the audit log has no true record of a request", slog.String("route", w.pattern), slog.String("request_id", w.requestID), slog.Any("error", err))
+	a.log.Error("the audit record of a request is missing or wrong", slog.String("route", w.pattern), slog.String("request_id", w.requestID), slog.Any("error", err))
 }
 
 // until is when a credential of c ends, zero for never.

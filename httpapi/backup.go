@@ -24,8 +24,8 @@ type backupRequest struct {
 	Recipients     []string `json:"recipients"`
 }
 
-// makeBackup answers with an archive of all that must not be lost. A client that is
-// slow keeps a copy on the disk and nobody waiting; one that stops reading is cut off.
+// makeBackup answers with an archive of the data file and the secrets. A slow client
+// holds a copy on the disk but no lock; one that stops reading is disconnected.
 func (a *api) makeBackup(c *call) error {
 	var in backupRequest
 	if err := c.decode(&in, maxBody); err != nil {
@@ -46,7 +46,7 @@ func (a *api) makeBackup(c *call) error {
 	}
 	err = a.sendBackup(ctx, c, archive, recipients)
 	if released := release(); released != nil {
-		a.log.Warn("the copy of the data file that a backup was sent from could not be removed; the next start does", "error", released)
+		a.log.Warn("the copy of the data file of a backup could not be removed; the next start removes it", "error", released)
 	}
 	return a.cutOff(c, err, "a backup was cut off")
 }

@@ -226,7 +226,7 @@ func (in *batchRequest) request(refs []batch.InstanceRef) batch.CreateRequest {
 // instanceRefs resolves the names; each unknown one is named in the refusal.
 func (a *api) instanceRefs(c *call, names []string) ([]batch.InstanceRef, error) {
 	if len(names) > maxInstances {
-		return nil, refuse(http.StatusUnprocessableEntity, batch.InvalidInstances, fmt.Sprintf("instances has more than the %d entries that are allowed", maxInstances))
+		return nil, refuse(http.StatusUnprocessableEntity, batch.InvalidInstances, fmt.Sprintf("instances has more than %d entries", maxInstances))
 	}
 	var refs []batch.InstanceRef
 	var unknown []string

@@ -65,13 +65,13 @@ func (a *api) keyBatch(c *call, r route) error {
 	case !some:
 		return batch.ErrNotFound
 	case !all && r.method != http.MethodGet:
-		return errScope("the key needs the scope batch for all instances of the batch; it is for some, and may look at it")
+		return errScope("the key needs the scope batch for all instances of the batch; with some of them it may only read it")
 	}
 	return nil
 }
 
-// maySee reports whether a key is for an instance of a batch of its user. One that is
-// gone is nobody's secret: that it went is all that is told of it.
+// maySee reports whether a key is for an instance of a batch of its user. A
+// deleted batch needs no protection: the only event about it is its deletion.
 func (a *api) maySee(k *access.Key, id uuid.UUID) bool {
 	if k.Everywhere() {
 		return true
@@ -80,8 +80,9 @@ func (a *api) maySee(k *access.Key, id uuid.UUID) bool {
 	return errors.Is(err, batch.ErrNotFound) || some
 }
 
-// tells makes of a message about a batch what a key that listens to those of its user is
-// told, nil for nothing, for one goroutine; nil: it is told all.
+// tells returns a filter for the batch messages sent to a client with this key: it
+// returns the body to send, or nil to skip it. The filter is for one goroutine. nil
+// means no filter.
 func (a *api) tells(k *access.Key) func(body []byte) []byte {
 	if k == nil || k.Everywhere() {
 		return nil
@@ -183,5 +184,5 @@ func narrowed(body []byte, opens func(instance int64) bool) []byte {
 // errBatchElsewhere is the one refusal of an instance that a key is not for and of one that
 // does not exist.
 func errBatchElsewhere(at int) error {
-	return errScope(fmt.Sprintf("the key needs the scope batch for instances[%d], and is for others", at))
+	return errScope(fmt.Sprintf("the key needs the scope batch for instances[%d]", at))
 }

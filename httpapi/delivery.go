@@ -107,7 +107,7 @@ func (c *call) deliveryID() (uint64, error) {
 	return id, nil
 }
 
-// sees tells whether the log of the caller has the record: the operator's has
+// sees reports whether the caller's log has the record: the operator's has
 // all, an instance's its own but for what went to the operator's webhook.
 func (c *call) sees(r delivery.Record) bool {
 	return c.instance.ID == 0 || r.Instance == c.instance.ID && r.Lane.Target != event.TargetGlobal
@@ -126,7 +126,7 @@ func (c *call) mayResend(r delivery.Record) error {
 }
 
 func errResendCodes() error {
-	return errScope("the key needs the scope pair to send qrcode.updated again: whoever has a code links the account")
+	return errScope("the key needs the scope pair to send qrcode.updated again: its codes link the account")
 }
 
 // showDelivery shows one delivery with its body and attempts.
@@ -150,7 +150,7 @@ func (a *api) showDelivery(c *call) error {
 	}
 	for i, attempt := range all {
 		if secret {
-			attempt.Answer = "" // a receiver may tell what it was sent
+			attempt.Answer = "" // a receiver may echo the body
 		}
 		out.Attempts[i] = newDeliveryAttempt(attempt)
 	}

@@ -65,7 +65,7 @@ func (in replayRequest) query() (q delivery.ReplayRequest, err error) {
 	return q, nil
 }
 
-// replayAccepted tells which replay a request began.
+// replayAccepted names the replay that a request started.
 type replayAccepted struct {
 	ReplayID uint64 `json:"replayId"`
 	Matched  int    `json:"matched"`
@@ -124,7 +124,7 @@ func (a *api) showReplay(c *call) error {
 	return c.w.json(http.StatusOK, newReplayStatus(r))
 }
 
-// cancelReplay stops a replay. What it has made already goes its way.
+// cancelReplay stops a replay. Deliveries that it already queued are not cancelled.
 func (a *api) cancelReplay(c *call) error {
 	if err := c.noBody(); err != nil {
 		return err

@@ -144,9 +144,9 @@ func statesInCapitals() (all []stateInCapitals) {
 // sentMessage is a stored message as the answer to a send.
 type sentMessage struct{}
 
-// sentMessageSchema has the field that the other answer to a send is known by, so that
-// types which are generated from both can be told apart by it. A field of type null
-// would say more exactly that it is absent, but clients of openapi-fetch drop those.
+// sentMessageSchema has the field that identifies the other answer to a send, so that
+// generated types can distinguish the two. A field of type null would say more exactly
+// that it is absent, but clients of openapi-fetch drop those.
 func sentMessageSchema(r ref) object {
 	status := object{"type": "string", "enum": []any{"sent"}, "description": "Absent. In an answer with the status 202 it is processing."}
 	return object{"allOf": []object{r(body[event.Message]()), {"type": "object", "properties": object{"status": status}}}}

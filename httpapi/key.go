@@ -109,7 +109,7 @@ func (a *api) createKey(c *call) error {
 	}
 	if in.RateLimit != nil {
 		if k.PerMinute = in.RateLimit.PerMinute; k.PerMinute == 0 { // which would be no limit
-			return refuse(http.StatusUnprocessableEntity, codeInvalidKeyRule, "rateLimit.perMinute must be at least 1; leave rateLimit out for no limit")
+			return refuse(http.StatusUnprocessableEntity, codeInvalidKeyRule, "rateLimit.perMinute must be at least 1; omit rateLimit for no limit")
 		}
 	}
 	if err := a.Store.Admit(); err != nil {
@@ -126,7 +126,7 @@ func (a *api) createKey(c *call) error {
 func (a *api) keyInstances(given []string) ([]access.Instance, error) {
 	if slices.Contains(given, all) {
 		if len(given) > 1 {
-			return nil, refuse(http.StatusUnprocessableEntity, codeInvalidKeyRule, `instances: "*" stands for all, and stands alone`)
+			return nil, refuse(http.StatusUnprocessableEntity, codeInvalidKeyRule, `instances: "*" means all and must be the only entry`)
 		}
 		return nil, nil
 	}

@@ -10,7 +10,7 @@ import (
 
 // logRequest names the pattern and never the path nor the query: both may have phone
 // numbers, tokens and whole keys in them, also where there is no such path. Of a
-// refusal it has the code, which tells an operator why, and not the messages, which may repeat what
+// refusal it has the code, which shows an operator why, and not the messages, which may repeat what
 // the caller sent.
 func (a *api) logRequest(w *response, r *http.Request, took time.Duration) {
 	log := a.log

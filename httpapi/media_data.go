@@ -19,8 +19,8 @@ import (
 	"postern/instance"
 )
 
-// mediaDataRequest names a stored message in one of three ways, or has what an
-// event told of one; a KeyID beside that tells which message it is.
+// mediaDataRequest names a stored message in one of three ways, or has the content
+// of one from an event; a KeyID beside that identifies the message.
 type mediaDataRequest struct {
 	MessageID   *messageRef    `json:"messageId"`
 	ID          *messageRef    `json:"id"`
@@ -31,9 +31,9 @@ type mediaDataRequest struct {
 
 // ofMedia is the message that a request is about.
 func (a *api) ofMedia(c *call, in *mediaDataRequest) (event.Message, error) {
-	told := in.MessageType != "" || in.Content != nil
+	inBody := in.MessageType != "" || in.Content != nil
 	ways := 0
-	for _, given := range []bool{in.MessageID != nil, in.ID != nil, in.KeyID != "" && !told, told} {
+	for _, given := range []bool{in.MessageID != nil, in.ID != nil, in.KeyID != "" && !inBody, inBody} {
 		if given {
 			ways++
 		}
@@ -45,7 +45,7 @@ func (a *api) ofMedia(c *call, in *mediaDataRequest) (event.Message, error) {
 		return a.message(c.instance.ID, *in.MessageID)
 	case in.ID != nil:
 		return a.message(c.instance.ID, *in.ID)
-	case !told:
+	case !inBody:
 		return a.Registry.MessageByKey(c.instance.ID, in.KeyID)
 	case in.MessageType == "" || in.Content == nil:
 		return event.Message{}, strict.Missing("messageType", "and content belong together")

@@ -79,7 +79,7 @@ func (a *api) runOnce(c *call, key string, handle func(*api, *call) error) error
 		return earlier.write(w)
 	}
 	if serr := o.Settle(held.ending(status, err, c.requestID)); serr != nil {
-		a.log.Error("the answer of an idempotency key was not stored; a retry will be told that the outcome is unknown",
+		a.log.Error("the answer of an idempotency key was not stored; a retry will get the answer that the outcome is unknown",
 			slog.String("route", w.pattern), slog.String("request_id", c.requestID), slog.Any("error", serr))
 	}
 	o.Release() // before the caller, who may come again at once, gets the answer
@@ -121,9 +121,9 @@ func replayed(known *idempotency.Answer, err error) error {
 }
 
 // patience returns the context for work that [call.begin] begins, and a function
-// that ends it. Until then the work ends with the request. Afterwards it goes on
-// when the client has left: what WhatsApp took is stored and told, and a retry under
-// the same key gets the real outcome.
+// that ends it. Until then the work ends with the request. Afterwards it continues
+// even when the client has left: a message that WhatsApp accepted is stored and
+// reported, and a retry under the same key gets the real outcome.
 func (c *call) patience() (context.Context, context.CancelFunc) {
 	request := c.r.Context()
 	ctx, cancel := context.WithCancelCause(context.WithoutCancel(request))

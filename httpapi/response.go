@@ -26,7 +26,7 @@ type response struct {
 	key       string // the id of the scoped key that was used, for the log
 
 	before func(status int) error // called once, before the answer begins
-	late   func(error)            // told of before's error
+	late   func(error)            // gets before's error
 
 	values [5]string // of the headers that set has set
 	used   int       // how many of them
@@ -83,7 +83,7 @@ func (w *response) Hijack() (net.Conn, *bufio.ReadWriter, error) {
 // An answer goes out in pieces of writePiece bytes, and a client has
 // writeTimeout to take each: a slow one gets all of it, one that stopped
 // reading is cut off and holds nothing. The time begins when the server gets the
-// piece, which may first wait for the rest of a body that nobody reads: so it is
+// piece, which may first wait for the rest of an unread body: so it is
 // longer than bodyTimeout. The server lifts the limit at the end of the answer.
 const (
 	writePiece   = 256 << 10
@@ -106,7 +106,7 @@ func (w *response) write(p []byte) (n int, err error) {
 	}
 }
 
-// nothing answers that all was done and there is nothing to tell.
+// nothing answers 204.
 func (c *call) nothing() error {
 	c.w.WriteHeader(http.StatusNoContent)
 	return nil

@@ -53,7 +53,7 @@ func errScope(text string) error { return refuse(http.StatusForbidden, codeScope
 // about.
 func (r right) mayOpen(k *access.Key) error {
 	if r == never {
-		return errScope("no scoped key opens this route: it takes the GlobalApiKey, or the token that it asks for")
+		return errScope("this route accepts no scoped key: use the GlobalApiKey, or the token of the route")
 	}
 	if need := r.needs(); r&anyScope == 0 && !k.Has(need...) {
 		return errScope("the key needs the scope " + listed(need))
@@ -87,17 +87,17 @@ func (c *call) mayWriteTo(jid string) error {
 	return errRecipientNotAllowed(jid + " is none of the key's recipients")
 }
 
-// mayShow refuses to send on what a stored message says, with a key that may not read it:
-// the answer has it, and so has whoever gets the message. field is how it was asked for.
+// mayShow refuses to forward or quote a stored message for a key that may not read it:
+// the answer and the recipient would show it. field is the field that requested it.
 func (c *call) mayShow(field string) error {
 	if c.key == nil || c.key.Has(access.Read) {
 		return nil
 	}
-	return errScope("the key needs the scope read for " + field + ", which sends on what a stored message says")
+	return errScope("the key needs the scope read for " + field + ", which forwards or quotes a stored message")
 }
 
-// mayPair reports whether the caller may link accounts. Whoever has a code, the data of
-// qrcode.updated, does so with it.
+// mayPair reports whether the caller may link accounts, and so see the codes in the
+// data of qrcode.updated, which link one.
 func (c *call) mayPair() bool { return c.key == nil || c.key.Has(access.Pair) }
 
 // mayHear is which of the kinds of events that a subscription asks for, nil for all, it
@@ -122,7 +122,7 @@ func (c *call) mayHear(kinds []event.Kind) ([]event.Kind, error) {
 // codesRefused is err in the words of the interface.
 func codesRefused(err error) error {
 	if errors.Is(err, instance.ErrCodes) {
-		return errScope("the key needs the scope pair for the flag qrcodeUpdated at a receiver that did not have it before: whoever has a code links the account")
+		return errScope("the key needs the scope pair for the flag qrcodeUpdated at a receiver that did not have it before: its codes link the account")
 	}
 	return err
 }

@@ -30,13 +30,13 @@ const signInsPerMinute = 10
 func fewSignIns(handle func(*api, *call) error) func(*api, *call) error {
 	return func(a *api, c *call) error {
 		if wait, _ := a.signIns.Count(a.Proxies.Client(c.r)); wait > 0 {
-			return &tryLater{refuse(http.StatusTooManyRequests, codeRateLimited, "this address has begun as many sessions within a minute as it may"), wait}
+			return &tryLater{refuse(http.StatusTooManyRequests, codeRateLimited, "this address has started too many sessions within a minute"), wait}
 		}
 		return handle(a, c)
 	}
 }
 
-// beginSession signs a browser in: from then on the cookie stands for the key.
+// beginSession signs a browser in: the cookie then acts for the key.
 func (a *api) beginSession(c *call) error {
 	if err := c.noBody(); err != nil {
 		return err
@@ -73,7 +73,7 @@ func (a *api) cookie(r *http.Request, value string, seconds int) *http.Cookie {
 	return cookie
 }
 
-// showSession tells what the credential may do. csrf is there for a session only.
+// showSession shows what the credential may do. csrf is present for a session only.
 func (a *api) showSession(c *call) error {
 	out := shownSession{Operator: c.key == nil}
 	if c.session != nil {

@@ -26,11 +26,11 @@ type request struct {
 // maxAnswer is how much of an answer in JSON is read, in bytes.
 const maxAnswer = 16 << 20
 
-// errTooLarge is an answer beyond its bound.
-var errTooLarge = errors.New("the answer is too large to be handed over here; ask for less at a time")
+// errTooLarge reports an answer beyond its size limit.
+var errTooLarge = errors.New("the answer is too large to return here; request less at a time")
 
-// refusal is an answer of the interface that is no success. Its messages name the rule;
-// they never repeat what strangers wrote.
+// refusal is an error answer of the API. Its messages name the rule; they never repeat
+// text of strangers.
 type refusal struct {
 	status int
 	Code   string   `json:"code"`
@@ -38,7 +38,7 @@ type refusal struct {
 	after  string   // seconds to wait, where the answer said so
 }
 
-// Error says what the interface said.
+// Error implements error.
 func (r *refusal) Error() string {
 	text := cmp.Or(clean(strings.Join(r.Texts, "; "), maxName*4), http.StatusText(r.status))
 	text = fmt.Sprintf("%s: %s", cmp.Or(clean(r.Code, maxName), fmt.Sprint(r.status)), text)

@@ -95,13 +95,13 @@ func known(s *jsonschema.Schema) string {
 	return strings.Join(names, ", ")
 }
 
-// integer is a value of JSON that is one.
+// integer parses a positive JSON integer.
 func integer(value json.RawMessage) (int64, bool) {
 	n, err := strconv.ParseInt(string(bytes.TrimSpace(value)), 10, 64)
 	return n, err == nil && n > 0
 }
 
-// faultOf says what is wrong with a value, empty for nothing.
+// faultOf returns what is wrong with a value, or "".
 func faultOf(name string, p *jsonschema.Schema, value json.RawMessage) string {
 	var v any
 	if err := json.Unmarshal(value, &v); err != nil {
@@ -111,7 +111,7 @@ func faultOf(name string, p *jsonschema.Schema, value json.RawMessage) string {
 	case "string":
 		text, ok := v.(string)
 		if !ok {
-			return "must be a text in quotes, not " + kindOf(v)
+			return "must be a string in quotes, not " + kindOf(v)
 		}
 		return textFault(name, p, text)
 	case "integer":
@@ -128,7 +128,7 @@ func textFault(name string, p *jsonschema.Schema, text string) string {
 	case p.MinLength != nil && n < *p.MinLength:
 		return "must not be empty"
 	case p.MaxLength != nil && n > *p.MaxLength:
-		return fmt.Sprintf("has %d characters, and %d are allowed", n, *p.MaxLength)
+		return fmt.Sprintf("has %d characters; at most %d are allowed", n, *p.MaxLength)
 	case p.Pattern != "" && !regexp.MustCompile(p.Pattern).MatchString(text):
 		return "must be " + forms[name]
 	}
@@ -152,16 +152,16 @@ func listFault(name string, p *jsonschema.Schema, v any) string {
 	all, ok := v.([]any)
 	switch {
 	case !ok:
-		return "must be a list in brackets, not " + kindOf(v)
+		return "must be an array in brackets, not " + kindOf(v)
 	case p.MinItems != nil && len(all) < *p.MinItems:
 		return "must not be empty"
 	case p.MaxItems != nil && len(all) > *p.MaxItems:
-		return fmt.Sprintf("has %s, and %d are allowed", plural.Of(len(all), "entry"), *p.MaxItems)
+		return fmt.Sprintf("has %s; at most %d are allowed", plural.Of(len(all), "entry"), *p.MaxItems)
 	}
 	for i, one := range all {
 		text, ok := one.(string)
 		if !ok {
-			return fmt.Sprintf("must have texts in quotes, and entry %d is %s", i, kindOf(one))
+			return fmt.Sprintf("must contain strings in quotes, but entry %d is %s", i, kindOf(one))
 		}
 		if fault := textFault(name, p.Items, text); fault != "" {
 			return fmt.Sprintf("has an entry %d that %s", i, fault)
@@ -173,13 +173,13 @@ func listFault(name string, p *jsonschema.Schema, v any) string {
 func kindOf(v any) string {
 	switch v.(type) {
 	case string:
-		return "a text"
+		return "a string"
 	case float64:
 		return "a number"
 	case bool:
 		return "true or false"
 	case []any:
-		return "a list"
+		return "an array"
 	case nil:
 		return "null"
 	}

@@ -29,7 +29,7 @@ type caller struct {
 	refused   bool // the key has not the scope
 }
 
-// key is what a scoped key may do, as GET /session tells.
+// key is what a scoped key may do, from GET /session.
 type key struct {
 	ID     string   `json:"id"`
 	Scopes []string `json:"scopes"`
@@ -56,7 +56,7 @@ func (k *key) missing(scopes ...string) string {
 // onceKey is the Idempotency-Key of a call. A caller without a message has none. The
 // session is not part of it: a client that starts again repeats its call in another
 // one. Nor does the id suffice, for ids begin at 1 in each session: what the call does
-// tells it from the others that had its id.
+// distinguishes it from others that had its id.
 func (c *caller) onceKey() string {
 	sum := sha256.Sum256(fmt.Appendf(nil, "%s\n%x\n%s", c.key.ID, c.doing, c.message))
 	return "mcp-" + hex.EncodeToString(sum[:])

@@ -269,7 +269,7 @@ func TestWrongArgumentsAreToldWithTheFieldAndItsRule(t *testing.T) {
 		{"get_batch", map[string]any{"id": "../../admin/batches"}, "id of a batch"},
 		{"send_message", with(shop, map[string]any{"to": "49"}), "exactly one"},
 		{"send_message", with(shop, map[string]any{"to": "49", "text": "a", "mediaUrl": "https://x.example/a.jpg"}), "exactly one"},
-		{"send_message", with(shop, map[string]any{"to": "49", "text": "a", "caption": "b"}), "caption goes with"},
+		{"send_message", with(shop, map[string]any{"to": "49", "text": "a", "caption": "b"}), "caption requires mediaUrl"},
 		{"send_message", with(shop, map[string]any{"to": "49", "reaction": "x"}), "replyTo"},
 		{"start_batch", with(examples["start_batch"], map[string]any{"recipients": []string{}}), "must not be empty"},
 		{"start_batch", with(examples["start_batch"], map[string]any{"recipients": nil}), "recipients"},

@@ -23,7 +23,7 @@ const (
 	methodRead      = "resources/read"
 )
 
-// open are the methods that need no key: they tell nothing that is not in the
+// open are the methods that need no key: they reveal nothing that is not in the
 // documentation.
 var open = []string{"initialize", "ping", "server/discover", "notifications/initialized", "notifications/cancelled", "notifications/progress", "notifications/roots/list_changed"}
 
@@ -46,7 +46,7 @@ func (s *Server) receive(next sdk.MethodHandler) sdk.MethodHandler {
 			if slices.Contains(open, method) {
 				return next(ctx, method, req)
 			}
-			return nil, &jsonrpc.Error{Code: jsonrpc.CodeMethodNotFound, Message: "this server does not have that method"}
+			return nil, &jsonrpc.Error{Code: jsonrpc.CodeMethodNotFound, Message: "this server has no such method"}
 		}
 		who := callerOf(req)
 		if who == nil {
@@ -125,7 +125,7 @@ func Calls() []string {
 	}
 }
 
-// audited tells the methods of which every call is noted.
+// audited are the methods whose calls are all recorded.
 func audited(method string) bool { return method == methodCall || method == methodRead }
 
 func notNow(method, text string) (sdk.Result, error) {
@@ -143,8 +143,8 @@ func toolOf(req sdk.Request) string {
 	return ""
 }
 
-// note tells the audit of a call. Of what the caller sent, only names that have their
-// form are told.
+// note records a call in the audit log. Of the caller's input, it records only
+// well-formed names.
 func (s *Server) note(ctx context.Context, who *caller, method string, req sdk.Request, how Outcome) {
 	c := Call{KeyID: who.key.ID, Tool: method, Outcome: how, From: who.from, Forwarded: who.forwarded}
 	var names struct {

@@ -47,7 +47,7 @@ func (u Untrusted) orNone() *Untrusted {
 // nothing: they hide text from people who look at what a model reads. The joiners stay,
 // which scripts and emoji need.
 func clean(text string, most int) string {
-	if len(text) > 4*most { // it only gets shorter, and nobody waits for a megabyte
+	if len(text) > 4*most { // it only gets shorter; do not clean a megabyte
 		text = text[:4*most]
 	}
 	text = strings.Map(func(r rune) rune {

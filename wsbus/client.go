@@ -40,7 +40,7 @@ type client struct {
 	counts   bool   // it came with since, and hears no event without a number
 	past     past   // the stored events; nil for the clients of an instance without
 	position uint64 // among those; only its writer changes it, and only until it is live
-	told     []Gap  // with since: gaps that the client knows of
+	known    []Gap  // with since: gaps that the client knows of
 	lenient  bool   // other events that are not kept may be left out too
 
 	own Messages // of ServeFeed, which has nothing in queue; nil for the others
@@ -59,7 +59,7 @@ type client struct {
 	at      uint64
 	code    websocket.StatusCode // why it ended
 	why     string
-	hangUp  *time.Timer // cuts the wire when the grace is over
+	hangUp  *time.Timer // closes the connection when the grace period ends
 	expirer *time.Timer
 }
 
@@ -75,7 +75,7 @@ func newClient(h *Hub, kinds []event.Kind, expires time.Time) *client {
 
 func (c *client) wants(kind event.Kind) bool { return c.kinds == nil || slices.Contains(c.kinds, kind) }
 
-// offer queues a published message that the client wants and was not told of
+// offer queues a published message that the client wants and has not received
 // yet. Without room for it the client is closed. An event that is not stored has
 // the sequence 0; a client that counts is sent back for it.
 func (c *client) offer(kind event.Kind, seq uint64, body []byte) {
@@ -128,7 +128,7 @@ func (c *client) published() uint64 {
 }
 
 // goLive has published events queued from now on, unless some were published
-// that the client was not told of.
+// that the client has not received.
 func (c *client) goLive() bool {
 	c.mu.Lock()
 	defer c.mu.Unlock()

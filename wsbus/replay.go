@@ -17,7 +17,7 @@ var (
 	// ErrAhead: since is a sequence that no event has yet.
 	ErrAhead = errors.New("since is ahead of the newest event")
 	// ErrGone: the event after since was pruned.
-	ErrGone = errors.New("the events after since are not kept any more")
+	ErrGone = errors.New("the events after since are no longer kept")
 )
 
 // Event is a stored event.
@@ -97,8 +97,8 @@ func (c *client) begin(answer http.Header, since *uint64) error {
 		}
 		c.lenient = *since == 0
 		answer.Set(sinceHeader, strconv.FormatUint(c.position, 10))
-		if len(c.told) > 0 {
-			answer.Set(gapsHeader, writeGaps(c.told))
+		if len(c.known) > 0 {
+			answer.Set(gapsHeader, writeGaps(c.known))
 		}
 	}
 	answer.Set(newestHeader, strconv.FormatUint(newest, 10))
@@ -154,7 +154,7 @@ func (c *client) catchUp(ctx context.Context, conn *websocket.Conn) bool {
 			return false
 		}
 		for _, e := range page {
-			if !c.tell(ctx, conn, e) {
+			if !c.sendStored(ctx, conn, e) {
 				return false
 			}
 		}
@@ -162,8 +162,8 @@ func (c *client) catchUp(ctx context.Context, conn *websocket.Conn) bool {
 	return true
 }
 
-// tell writes one stored event, if the client wants it.
-func (c *client) tell(ctx context.Context, conn *websocket.Conn, e Event) bool {
+// sendStored writes one stored event, if the client wants it.
+func (c *client) sendStored(ctx context.Context, conn *websocket.Conn, e Event) bool {
 	if c.over() || !c.pass(e.Seq-1) {
 		return false
 	}
@@ -175,11 +175,11 @@ func (c *client) tell(ctx context.Context, conn *websocket.Conn, e Event) bool {
 }
 
 // pass moves the position over events that are not kept, if there are any. A
-// client that counts was told of them, or asked for what is kept only; another
-// is closed, for it would go on counting without them.
+// client that counts has them listed, or asked only for kept events; another is
+// closed, because it would continue to count without them.
 func (c *client) pass(to uint64) bool {
-	if to != c.position && !c.lenient && !covered(c.told, c.position, to) {
-		c.kick(CodeSlow, fmt.Sprintf("the next event is not kept any more; come back with since=%d", c.position))
+	if to != c.position && !c.lenient && !covered(c.known, c.position, to) {
+		c.kick(CodeSlow, fmt.Sprintf("the next event is no longer kept; reconnect with since=%d", c.position))
 		return false
 	}
 	c.position = to

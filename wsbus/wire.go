@@ -94,7 +94,7 @@ type wire struct {
 }
 
 // Read implements [net.Conn]. Nothing of a flood is read; it stays for the end
-// of the connection, so that the close frame can tell the client why.
+// of the connection, so that the close frame can give the client the reason.
 func (w *wire) Read(p []byte) (int, error) {
 	n, err := w.Conn.Read(p)
 	if !w.sent.over(n, time.Now()) {
@@ -146,7 +146,7 @@ func (c *client) write(ctx context.Context, conn *websocket.Conn) {
 	}
 }
 
-// send writes what the client is told of one message. It reports false when the client ends
+// send writes one message, filtered for the client. It reports false when the client ends
 // with it.
 func (c *client) send(ctx context.Context, conn *websocket.Conn, body []byte) bool {
 	if c.tells != nil {

@@ -135,7 +135,7 @@ func TestTheCheckTellsOfWhatCannotBeRead(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if r, err := s.Check(t.Context()); err != nil || len(r.Faults) != 1 || !strings.Contains(r.Faults[0], "it may be told once more") {
+	if r, err := s.Check(t.Context()); err != nil || len(r.Faults) != 1 || !strings.Contains(r.Faults[0], "an alert may be sent again") {
 		t.Errorf("%q, %v", r.Faults, err)
 	}
 }

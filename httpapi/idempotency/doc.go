@@ -8,7 +8,7 @@
 //
 //	free        nothing is in the file; a crash leaves a free key
 //	in flight   Begin committed the record; a crash, a panic or a failed commit
-//	            leaves it, and every retry is told that the outcome is unknown
+//	            leaves it, and every retry gets the answer that the outcome is unknown
 //	kept        the record has the answer, committed before the caller gets it
 //
 // What is done by one commit goes from free to kept in that commit, see

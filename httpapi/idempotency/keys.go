@@ -20,8 +20,8 @@ type Keys struct {
 func New(s *store.Store) *Keys { return &Keys{store: s} }
 
 // Request is a request with the key id, one of [OfInstance], [OfUser] or [OfOperator]. Its
-// route tells apart what else the same key and body could mean, and its
-// requestID is told to who asks for an answer that never came.
+// route distinguishes requests with the same key and body, and its requestID is
+// reported to retries of a request whose answer was lost.
 func (k *Keys) Request(id []byte, route, requestID string) *Request {
 	return &Request{keys: k, id: id, route: route, requestID: requestID, body: sha256.New()}
 }

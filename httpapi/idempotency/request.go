@@ -15,7 +15,7 @@ import (
 // Why a request may not have its key.
 var (
 	// ErrInUse: a request with the same key is being worked on.
-	ErrInUse = errors.New("a request with this Idempotency-Key is being worked on")
+	ErrInUse = errors.New("a request with this Idempotency-Key is in progress")
 	// ErrReused: the key was used for something else.
 	ErrReused = errors.New("this Idempotency-Key was used")
 	// ErrOtherRoute and ErrOtherBody say for what; both are an ErrReused.
@@ -158,7 +158,7 @@ func (r *Request) Settle(e Ending) error {
 	case r.begun && e.Certain:
 		return r.keys.store.Update(context.Background(), func(tx *store.Tx) error { return remove(tx, r.id) })
 	default:
-		return nil // never begun; or nobody knows, which is what the record says
+		return nil // never begun; or the outcome is unknown, as the record says
 	}
 }
 

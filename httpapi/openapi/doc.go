@@ -7,7 +7,7 @@
 // error codes, and what fields mean. Schemas are made from the types, by the
 // same tags that the decoder of requests and the encoder of answers obey, so a
 // field cannot be in one and not in the other. What a type cannot say stands in
-// [Fields]: a sentence, an example, limits. [Build] tells which fields have no
+// [Fields]: a sentence, an example, limits. [Build] reports which fields have no
 // such words, which words have no field, and what else the tables lack; the
 // tests of the caller hold these lists empty.
 //

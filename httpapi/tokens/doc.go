@@ -9,6 +9,6 @@
 //
 // A token has exactly one spelling, and [Read] takes no other: no other
 // algorithm, no line breaks, no names in other letters, no claim twice, no time
-// in quotes. So whoever keeps a list of tokens, or another program with the
-// secret, cannot take one for something else than what is read here.
+// in quotes. So a list of tokens, or another program with the secret,
+// cannot understand one differently.
 package tokens
