@@ -152,7 +152,7 @@ func TestRepeatedCallAfterRestartOfClient(t *testing.T) {
 	}
 }
 
-func TestARepeatedCallIsToldToBeOne(t *testing.T) {
+func TestRepeatedCallIsMarked(t *testing.T) {
 	w := newWorld(t)
 	w.answers["POST /instance/shop/send/text"] = func(rw http.ResponseWriter, r *http.Request) {
 		rw.Header().Set("Idempotency-Replayed", "true")
@@ -249,7 +249,7 @@ func TestHostileRequestsAreRefused(t *testing.T) {
 	}
 }
 
-func TestWrongArgumentsAreToldWithTheFieldAndItsRule(t *testing.T) {
+func TestWrongArgumentsNameFieldAndRule(t *testing.T) {
 	w := newWorld(t)
 	s, _ := w.byHTTP(all)
 	shop := map[string]any{"instance": "shop"}
