@@ -20,7 +20,7 @@ const (
 	public         scheme = iota // none
 	globalKey                    // the GlobalApiKey in apikey or x-api-key
 	instanceBearer               // the token of the instance in the path
-	pathBearer                   // the token of an instance that any segment of the path names: clients differ in where
+	pathBearer                   // the token of the instance named by any path segment: clients differ in which
 	userBearer                   // a user's token
 	handshake                    // a WebSocket path, which checks its token itself
 	signIn                       // the GlobalApiKey or a scoped key, and no session
@@ -34,9 +34,9 @@ func errUnauthorized() error {
 	return refuse(http.StatusUnauthorized, codeUnauthorized, "the credential is missing, malformed, expired or wrong")
 }
 
-// authorize checks the credential of c for a route, and puts whom it speaks for
-// into c. A scoped key is known by how it begins; the cookie of a session counts where
-// there is no other credential.
+// authorize checks the credential of c for a route, and stores its owner in c. A
+// scoped key is recognized by its prefix; the session cookie counts only without
+// another credential.
 func (a *api) authorize(c *call, r route) (err error) {
 	if r.auth == public || r.auth == handshake {
 		return nil
@@ -52,7 +52,7 @@ func (a *api) authorize(c *call, r route) (err error) {
 		return err
 	}
 	cookie, signedIn := a.cookieOf(c.r)
-	// Where a route does not take the GlobalApiKey, it does not hide another credential.
+	// On a route that does not accept the GlobalApiKey, it does not hide another credential.
 	takesGlobal := r.auth == globalKey || r.auth == signIn || r.auth == anyKey || r.auth == instanceBearer && a.KeyOpensInstances
 	switch operator := takesGlobal && a.isOperator(c.r.Header); {
 	case given && !operator:
@@ -80,8 +80,8 @@ func (a *api) authorize(c *call, r route) (err error) {
 	return err
 }
 
-// bearerAsKey is a scrape whose GlobalApiKey is in the Authorization header, where
-// Prometheus has it, with that in apikey.
+// bearerAsKey copies the GlobalApiKey of a Prometheus scrape from the Authorization
+// header to apikey.
 func bearerAsKey(r *http.Request) *http.Request {
 	token := bearer(r.Header)
 	if token == "" || strings.HasPrefix(token, access.Prefix) {
@@ -116,7 +116,7 @@ func errKeyMismatch() error {
 	return refuse(http.StatusBadRequest, codeKeyMismatch, "apikey and x-api-key have different values")
 }
 
-// sameSecret hashes first, so that not even the length can be measured.
+// sameSecret hashes first, so that timing does not reveal the length.
 func sameSecret(got, want string) bool {
 	g, w := sha256.Sum256([]byte(got)), sha256.Sum256([]byte(want))
 	return want != "" && subtle.ConstantTimeCompare(g[:], w[:]) == 1

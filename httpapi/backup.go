@@ -18,7 +18,7 @@ import (
 
 const mediaTar = "application/x-tar"
 
-// backupRequest says what is to be in a backup, and who may read it.
+// backupRequest selects the contents and the recipients of a backup.
 type backupRequest struct {
 	WithoutSecrets bool     `json:"withoutSecrets"`
 	Recipients     []string `json:"recipients"`
@@ -85,7 +85,7 @@ func (a *api) untilStopped(c *call) (context.Context, context.CancelCauseFunc) {
 	return ctx, cancel
 }
 
-// checkData answers with what is wrong with the data file.
+// checkData answers with the faults of the data file.
 func (a *api) checkData(c *call) error {
 	if err := c.decode(&struct{}{}, maxBody); err != nil {
 		return err
@@ -105,7 +105,7 @@ func (a *api) checkData(c *call) error {
 	return c.w.json(http.StatusOK, report)
 }
 
-// showStats answers with what the data file holds, bucket by bucket.
+// showStats answers with the contents of the data file by bucket.
 func (a *api) showStats(c *call) error {
 	ctx, cancel := a.untilStopped(c)
 	defer cancel(nil)

@@ -39,7 +39,7 @@ type deliveryRecord struct {
 	WaitsFor      *uint64        `json:"waitsFor,omitempty"` // lists do not have it
 }
 
-// deliveryDetails is a delivery with all that is known of it.
+// deliveryDetails is a delivery with its body and attempts.
 type deliveryDetails struct {
 	deliveryRecord
 
@@ -47,7 +47,7 @@ type deliveryDetails struct {
 	Attempts []deliveryAttempt `json:"attempts"`
 }
 
-// deliveryAttempt is one try of a delivery.
+// deliveryAttempt is one attempt of a delivery.
 type deliveryAttempt struct {
 	Number     int        `json:"number"` // from 1
 	StartedAt  event.Time `json:"startedAt"`
@@ -82,7 +82,7 @@ func newDeliveryAttempt(a delivery.Attempt) deliveryAttempt {
 	}
 }
 
-// unlessZero is v, or null in the place of nothing.
+// unlessZero is v, or null for the zero value.
 func unlessZero[T comparable](v T) *T {
 	if v == *new(T) {
 		return nil
@@ -113,8 +113,8 @@ func (c *call) sees(r delivery.Record) bool {
 	return c.instance.ID == 0 || r.Instance == c.instance.ID && r.Lane.Target != event.TargetGlobal
 }
 
-// mayResend refuses to send a delivery again that the caller does not see, or a code
-// when the caller may pair no account.
+// mayResend refuses a retry of a delivery that the caller may not see, or of a code
+// when the caller may not pair.
 func (c *call) mayResend(r delivery.Record) error {
 	switch {
 	case !c.sees(r):
@@ -157,7 +157,7 @@ func (a *api) showDelivery(c *call) error {
 	return c.w.json(http.StatusOK, out)
 }
 
-// retryDelivery has one delivery sent now, whatever became of it.
+// retryDelivery sends one delivery now, in any state.
 func (a *api) retryDelivery(c *call) error {
 	if err := c.noBody(); err != nil {
 		return err

@@ -79,7 +79,7 @@ func tokenDigest(in instance.Record) []byte {
 	return sum[:]
 }
 
-// errNoLink is the one answer to a link that leads nowhere any more.
+// errNoLink is the answer to an expired or unknown link.
 func errNoLink() error {
 	return refuse(http.StatusNotFound, "PORTAL_NOT_FOUND", "this link has expired; ask for a new one")
 }
@@ -193,7 +193,7 @@ func (a *api) portalLogo(c *call) error {
 	return err
 }
 
-// giveUpPairing ends a pairing that is under way. An account that is linked stays so.
+// giveUpPairing cancels a pairing in progress. A linked account is not affected.
 func (a *api) giveUpPairing(c *call) error {
 	if err := a.Supervisor.GiveUpPairing(c.r.Context(), c.instance.ID, c.requestID); err != nil {
 		return err

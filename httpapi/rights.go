@@ -30,7 +30,7 @@ const (
 	anyScope // every key opens it
 
 	everywhere // and the key is for all instances
-	toNamed    // the handler holds whom it writes to against the key's recipients
+	toNamed    // the handler checks the recipient against the key's recipients
 
 	// scopeSendTo writes to somebody whom the request names.
 	scopeSendTo = scopeSend | toNamed
@@ -46,7 +46,7 @@ func (r right) needs() (all []access.Scope) {
 	return all
 }
 
-// errScope refuses a key that is good for other things.
+// errScope refuses a valid key without the needed scope.
 func errScope(text string) error { return refuse(http.StatusForbidden, codeScope, text) }
 
 // mayOpen reports why a key does not open a route, whatever instance it is asked
@@ -119,7 +119,7 @@ func (c *call) mayHear(kinds []event.Kind) ([]event.Kind, error) {
 	return kinds, nil
 }
 
-// codesRefused is err in the words of the interface.
+// codesRefused maps instance.ErrCodes to a refusal.
 func codesRefused(err error) error {
 	if errors.Is(err, instance.ErrCodes) {
 		return errScope("the key needs the scope pair for the flag qrcodeUpdated at a receiver that did not have it before: its codes link the account")

@@ -23,10 +23,10 @@ type shownSession struct {
 	Key       *keyView    `json:"key"`            // null for the operator
 }
 
-// signInsPerMinute is how many sessions one address may begin in any minute.
+// signInsPerMinute is how many sessions one address may start in any minute.
 const signInsPerMinute = 10
 
-// fewSignIns bounds how often handle is called for one address.
+// fewSignIns limits how often handle is called for one address.
 func fewSignIns(handle func(*api, *call) error) func(*api, *call) error {
 	return func(a *api, c *call) error {
 		if wait, _ := a.signIns.Count(a.Proxies.Client(c.r)); wait > 0 {
@@ -93,8 +93,7 @@ func (a *api) showSession(c *call) error {
 	return c.w.json(http.StatusOK, out)
 }
 
-// endSession signs the browser out: the cookie is worth nothing any more, wherever
-// it was copied to. With all=true it ends all sessions of the key, for its holder without
+// endSession signs the browser out: the cookie and all copies of it become invalid. With all=true it ends all sessions of the key, for its holder without
 // a session too.
 func (a *api) endSession(c *call) error {
 	everywhere, err := c.flag("all")

@@ -199,7 +199,7 @@ func (a *api) scopedStream(c *call, s subscription) Stream {
 	return st
 }
 
-// stillOpens reports whether the key and the session of c are worth what they were.
+// stillOpens reports whether the key and the session of c have kept their rights.
 func (a *api) stillOpens(c *call) error {
 	if c.session != nil {
 		if _, found := a.Access.Sessions.Find(c.cookie, a.operatorBinding()); !found {
@@ -219,8 +219,8 @@ func (a *api) stillOpens(c *call) error {
 	return nil
 }
 
-// checkOrigin refuses a page that is not allowed. An Origin that is there twice
-// is none that is allowed.
+// checkOrigin refuses a page of an origin that is not allowed, and a duplicate Origin
+// header.
 func (a *api) checkOrigin(c *call) error {
 	r := c.r
 	if c.session != nil && !sameOrigin(r) { // its cookie came by itself
@@ -232,8 +232,8 @@ func (a *api) checkOrigin(c *call) error {
 	return ErrOrigin
 }
 
-// globalEvents serves the batch events of a user. A position that the user does
-// not have is found last, since only the owner may learn of it.
+// globalEvents serves the batch events of a user. An unknown position is reported
+// last, because only the owner may learn of it.
 func (a *api) globalEvents(c *call) error {
 	s, token, err := a.admit(c, event.Batch, tokens.Claims.OfUser, "since", "user")
 	if err != nil {
@@ -255,7 +255,7 @@ func (a *api) globalEvents(c *call) error {
 	return a.Hub.ServeGlobal(c.w, c.r, user, stream)
 }
 
-// userOf is whose events are asked for. The operator names the user in the query.
+// userOf is the user whose events are requested. The operator names the user in the query.
 func (a *api) userOf(c *call, token tokens.Claims) (user uuid.UUID, err error) {
 	asked := c.r.URL.Query().Get("user")
 	switch {

@@ -27,8 +27,8 @@ type Stream struct {
 	// Tells filters the messages about a user's batches: it returns the body to send, or
 	// nil to skip it. It is called by one goroutine. nil: no filter.
 	Tells func(body []byte) []byte
-	// Check says whether the token still counts. It is to be asked once a revocation
-	// would reach the client; nil for a user's token.
+	// Check says whether the token is still valid. It is called once a revocation would
+	// reach the client; nil for a user's token.
 	Check func() error
 }
 
@@ -43,10 +43,9 @@ type Hub interface {
 	// ServeConsole sends the viewer all changes. Of the stream only ExpiresAt, Token,
 	// Holder and Check are looked at.
 	ServeConsole(w http.ResponseWriter, r *http.Request, v feed.Viewer, s Stream) error
-	// RevokeInstance closes the clients of an instance whose token is worth
-	// nothing any more.
+	// RevokeInstance closes the clients of an instance whose token was revoked.
 	RevokeInstance(instance int64)
-	// DropInstance closes all clients of an instance, which is gone.
+	// DropInstance closes all clients of a deleted instance.
 	DropInstance(instance int64)
 	// Revoke closes the clients whose token or holder this is, within a second.
 	Revoke(token [sha256.Size]byte)
@@ -64,8 +63,8 @@ var (
 	ErrNotDurable = errors.New("since needs stored events; set durable in the options of the instance's webhook")
 	// ErrGone: the events after since are no longer kept.
 	ErrGone = errors.New("the events after since are older than the retention")
-	// ErrTooManySockets: the token has as many WebSockets as it may.
+	// ErrTooManySockets: the token has reached its limit of WebSockets.
 	ErrTooManySockets = errors.New("too many WebSockets with this token")
-	// ErrStopping: the hub takes no clients any more.
+	// ErrStopping: the hub no longer accepts clients.
 	ErrStopping = errors.New("the program is stopping")
 )
