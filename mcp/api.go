@@ -86,7 +86,7 @@ func (s *Server) fetch(ctx context.Context, r request) (http.Header, []byte, err
 	if resp.StatusCode >= http.StatusMultipleChoices {
 		no := &refusal{status: resp.StatusCode, after: resp.Header.Get("Retry-After")}
 		said, _ := io.ReadAll(io.LimitReader(resp.Body, 1<<16))
-		_ = json.Unmarshal(said, no) // a proxy in between may say anything: then the status is all
+		_ = json.Unmarshal(said, no) // a proxy may send any body: then only the status counts
 		return nil, nil, no
 	}
 	body, err := io.ReadAll(io.LimitReader(resp.Body, int64(r.most)+1))
@@ -131,7 +131,7 @@ func (s *Server) build(ctx context.Context, r request) (*http.Request, error) {
 	return req, nil
 }
 
-// identify asks what the key of the caller may do now.
+// identify looks up the current rights of the caller's key.
 func (s *Server) identify(ctx context.Context, who *caller) error {
 	var shown struct{ Key *key }
 	if err := s.ask(withCaller(ctx, who), request{method: http.MethodGet, path: "/session"}, &shown); err != nil {

@@ -17,15 +17,14 @@ import (
 	"github.com/google/jsonschema-go/jsonschema"
 )
 
-// Arguments are checked here before the SDK holds them against the schema: its errors
-// quote regular expressions and count code points, and models that read them repeat
-// the mistake.
+// Arguments are checked here before the SDK validates them against the schema: its errors
+// quote regular expressions and count code points, and models do not learn from them.
 
 // maxFaults is how many faults of one call are named.
 const maxFaults = 10
 
 // integerIDs are the arguments that name a message by its id. It is an integer
-// everywhere else in the interface, so an integer is accepted for the text.
+// everywhere else in the API, so an integer is accepted for the string.
 var integerIDs = []string{"messageId", "replyTo", "cursor"}
 
 // forms are the rules of the arguments that have a pattern, in words.
@@ -35,8 +34,8 @@ var forms = map[string]string{
 	"id":        "the id of a batch, a UUID, as start_batch returns it",
 }
 
-// arguments checks what a tool was called with. It returns the arguments with integer
-// ids as texts and without optional ones that are null, or what is wrong with them.
+// arguments checks the arguments of a call. It returns them with integer ids as strings
+// and without optional ones that are null, or their faults.
 func (s *Server) arguments(tool string, raw json.RawMessage) (checked json.RawMessage, faults []string) {
 	schema := s.inputs[tool]
 	if schema == nil {

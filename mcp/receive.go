@@ -30,8 +30,8 @@ var open = []string{"initialize", "ping", "server/discover", "notifications/init
 // errUnknownCaller is a request that came by a way which has no credential.
 var errUnknownCaller = errors.New("the request has no credential")
 
-// receive is what every request passes: it finds out whose key decides, leaves out
-// what that key may not use, and has the call noted.
+// receive is the middleware of every request: it finds the key, hides what that key
+// may not use, and records the call.
 func (s *Server) receive(next sdk.MethodHandler) sdk.MethodHandler {
 	return func(ctx context.Context, method string, req sdk.Request) (res sdk.Result, err error) {
 		defer func() {
@@ -60,7 +60,7 @@ func (s *Server) receive(next sdk.MethodHandler) sdk.MethodHandler {
 			}
 		}
 		leave, no := s.calls.enter(who.key.ID, audited(method))
-		if no != "" { // which is not noted: the audit log has an end
+		if no != "" { // not recorded: the audit log is bounded
 			return notNow(method, no)
 		}
 		defer leave()
@@ -72,7 +72,7 @@ func (s *Server) receive(next sdk.MethodHandler) sdk.MethodHandler {
 	}
 }
 
-// carryOut answers a request with what the key of the caller may see and do.
+// carryOut executes a request with the rights of the caller's key.
 func (s *Server) carryOut(ctx context.Context, who *caller, method string, req sdk.Request, next sdk.MethodHandler) (sdk.Result, error) {
 	switch method {
 	case methodCall:
@@ -109,12 +109,12 @@ func (s *Server) carryOut(ctx context.Context, who *caller, method string, req s
 	return res, err
 }
 
-// refused is the result of a call that was not carried out, as the model is to read it.
+// refused is the result of a refused call, for the model.
 func refused(text string) *sdk.CallToolResult {
 	return &sdk.CallToolResult{IsError: true, Content: []sdk.Content{&sdk.TextContent{Text: text}}}
 }
 
-// callUnknown is how a call of a tool that does not exist is noted.
+// callUnknown is the recorded name of a tool that does not exist.
 const callUnknown = "unknown"
 
 // Calls are all names that a [Call] may have.
@@ -156,7 +156,7 @@ func (s *Server) note(ctx context.Context, who *caller, method string, req sdk.R
 		if c.Tool = p.Name; s.scopes[p.Name] == nil {
 			c.Tool = callUnknown
 		}
-		_ = json.Unmarshal(p.Arguments, &names) // what is malformed has no names
+		_ = json.Unmarshal(p.Arguments, &names) // malformed arguments have no names
 	case *sdk.ReadResourceParams:
 		if at, err := parseURI(p.URI); err == nil {
 			names.Instance = at.instance

@@ -28,7 +28,7 @@ type Config struct {
 	// not for calls refused because there were too many. It may be called concurrently.
 	// nil: there is no audit.
 	Audit func(context.Context, Call)
-	// Logger gets what is our fault. nil: silent.
+	// Logger gets internal errors. nil: silent.
 	Logger *slog.Logger
 }
 

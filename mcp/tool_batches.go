@@ -30,7 +30,7 @@ type Batch struct {
 	CreatedAt string `json:"createdAt"`
 }
 
-// Counts are the recipients of a batch by what became of them.
+// Counts are the recipients of a batch by status.
 type Counts struct {
 	Total   int `json:"total"`
 	Pending int `json:"pending"`
@@ -63,7 +63,7 @@ func (s *Server) startBatch(ctx context.Context, in startInput) (out Batch, err 
 	body := map[string]any{
 		"name": cmp.Or(in.Name, clean(in.Text, 60)), "instances": in.Instances, "recipients": in.Recipients,
 		"message": map[string]any{"type": "text", "payload": textMessage{in.Text}},
-		// A key that may not send one message makes no batch that sends many.
+		// A key that may not send one message may not create a batch.
 		"autoStart": callerIn(ctx).key.missing(scopeSend) == "",
 	}
 	err = s.ask(ctx, request{method: http.MethodPost, path: "/message/batches", in: body, once: true}, &out)

@@ -55,7 +55,7 @@ type Contacts struct {
 	More     bool      `json:"more,omitempty" jsonschema:"true: there are more results, which are not shown"`
 }
 
-// Member is somebody in a group.
+// Member is a member of a group.
 type Member struct {
 	JID   string `json:"jid"`
 	Admin bool   `json:"admin,omitempty"`
@@ -135,7 +135,7 @@ type chatRow struct {
 	LastMessage    messageRow
 }
 
-// Pages of chats that are looked through for one call.
+// Pages of chats that one call scans.
 const (
 	chatPage  = 200
 	chatPages = 10

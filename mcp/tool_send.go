@@ -27,7 +27,7 @@ type Sent struct {
 	ID   string `json:"id" jsonschema:"of the message, for replyTo"`
 	Chat string `json:"chat,omitempty" jsonschema:"address of the recipient"`
 	At   string `json:"at,omitempty"`
-	// Repeated is true when the call was carried out before and this is its first answer.
+	// Repeated is true when the call was executed before and this is its first answer.
 	Repeated bool `json:"repeated,omitempty" jsonschema:"true: the same call, by id and arguments, was made in the last 24 hours; this is its answer, and nothing was sent again. To send the same message again on purpose, make a new call: it has a new id"`
 }
 
@@ -134,8 +134,8 @@ func (s *Server) outgoing(ctx context.Context, in sendInput) (kind string, body 
 	return "text", body, nil
 }
 
-// original is the key of the message that is reacted to, which the key of the caller has
-// to be allowed to read.
+// original is the key of the message to react to. The key of the caller must have the
+// right to read it.
 func (s *Server) original(ctx context.Context, in sendInput) (k messageKey, err error) {
 	body := map[string]any{"filter": map[string]string{"id": in.ReplyTo}, "limit": 1}
 	var page struct {
@@ -155,8 +155,8 @@ func (s *Server) original(ctx context.Context, in sendInput) (k messageKey, err 
 	return k, nil
 }
 
-// mediaKind is as what a file is sent, by the end of its URL. What ends otherwise goes
-// as a document, as which every file can be sent.
+// mediaKind is the kind to send a file as, by the extension of its URL. The default is
+// a document, which works for every file.
 func mediaKind(link string) string {
 	u, err := url.Parse(link)
 	if err != nil {

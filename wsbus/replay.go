@@ -35,12 +35,12 @@ type Replayer[Owner comparable] interface {
 	// never was one.
 	Newest(owner Owner) (uint64, error)
 	// EventsAfter returns up to limit of the owner's events after a sequence, in
-	// order and, but for what is not kept any more, without holes. It returns
-	// fewer when they are large, and none only when there is none. The caller
-	// may keep them; nothing in the store waits for it.
+	// order and, except for removed ones, without gaps. It returns fewer when
+	// they are large, and none only when there is none. The caller may keep
+	// them; the store holds no lock for them.
 	EventsAfter(owner Owner, seq uint64, limit int) ([]Event, error)
 	// Gaps returns up to limit of the owner's gaps that end after a sequence, in
-	// order. What is in no gap and not kept either is older than the retention.
+	// order. A removed event outside all gaps is older than the retention.
 	Gaps(owner Owner, seq uint64, limit int) ([]Gap, error)
 }
 
@@ -79,8 +79,8 @@ const (
 // pageEvents is how many events are read at once for a client that is behind.
 const pageEvents = 64
 
-// begin fixes where the registered client c begins, and tells it in the headers
-// of the answer.
+// begin fixes the start of the registered client c, and sets it in the headers of the
+// answer.
 func (c *client) begin(answer http.Header, since *uint64) error {
 	newest, err := c.past.newest()
 	if err != nil {
@@ -106,7 +106,7 @@ func (c *client) begin(answer http.Header, since *uint64) error {
 }
 
 // start returns the sequence that a client with since starts from. That is
-// since, but for 0, which asks for whatever is kept.
+// since, except for 0, which selects all kept events.
 func (c *client) start(since, newest uint64) (uint64, error) {
 	if since > newest {
 		return 0, fmt.Errorf("%w, which is %d", ErrAhead, newest)
@@ -139,9 +139,9 @@ func (c *client) start(since, newest uint64) (uint64, error) {
 	return since, nil
 }
 
-// catchUp writes what the store has after the client's position until the
+// catchUp writes the stored events after the client's position until the
 // client is live. No transaction is open while it writes. It reports false when
-// the connection is at its end.
+// the connection has ended.
 func (c *client) catchUp(ctx context.Context, conn *websocket.Conn) bool {
 	for !c.goLive() {
 		page, err := c.past.after(c.position, pageEvents)

@@ -10,7 +10,7 @@ import (
 )
 
 // Keys are the keys of a data file, and those that are in use now. It is safe
-// for concurrent use. Of one file there is to be one.
+// for concurrent use. A file has only one.
 type Keys struct {
 	store *store.Store
 	busy  busyKeys
@@ -44,8 +44,7 @@ func OfUser(id uuid.UUID, key string) []byte { return store.Key(ownedByUser, id,
 func OfOperator(key string) []byte { return store.Key(ownedByOperator, key) }
 
 // busyKeys are the keys whose handlers run now. A record in the file that is
-// in flight, and not here, was left behind by a handler that did not live to
-// its end. The zero value is ready.
+// in flight, and not here, was left by a handler that did not finish. The zero value is ready.
 type busyKeys struct {
 	mu   sync.Mutex
 	keys map[string]struct{}

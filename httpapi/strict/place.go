@@ -17,7 +17,7 @@ func (d *decoder) trailing(err error) error {
 	return d.failed(err)
 }
 
-// failed is what the reader of tokens says in our words.
+// failed maps an error of the token reader to an Error.
 func (d *decoder) failed(err error) error {
 	if syntax, ok := errors.AsType[*jsontext.SyntacticError](err); ok && errors.Is(err, jsontext.ErrDuplicateName) {
 		return Duplicate(d.path(syntax.JSONPointer))
