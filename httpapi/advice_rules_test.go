@@ -26,7 +26,7 @@ func TestRefusedCredentialNamesWhatTheRouteTakes(t *testing.T) {
 		{"GET", "/keys", "GlobalApiKey in the header apikey"},
 		{"GET", "/session", "or a scoped key as Authorization: Bearer"},
 	} {
-		var told [][]string
+		var texts [][]string
 		for name, credential := range map[string]string{
 			"none": "", "malformed": "x", "of another kind": r.otherKind(c.path, token), "expired": expired,
 			"a key that does not exist": scoped[:len(scoped)-4] + "AAAA",
@@ -35,11 +35,11 @@ func TestRefusedCredentialNamesWhatTheRouteTakes(t *testing.T) {
 			if len(e.Messages) != 2 || e.Messages[0] != "the credential is missing, malformed, expired or wrong" || !strings.Contains(e.Messages[1], c.want) {
 				t.Errorf("%s %s, %s: %q", c.method, c.path, name, e.Messages)
 			}
-			told = append(told, e.Messages)
+			texts = append(texts, e.Messages)
 		}
-		for _, other := range told[1:] {
-			if !slices.Equal(other, told[0]) {
-				t.Errorf("%s %s: the text depends on the credential: %q and %q", c.method, c.path, told[0], other)
+		for _, other := range texts[1:] {
+			if !slices.Equal(other, texts[0]) {
+				t.Errorf("%s %s: the text depends on the credential: %q and %q", c.method, c.path, texts[0], other)
 			}
 		}
 	}
@@ -99,15 +99,15 @@ func TestUnknownInstanceOfAKeyIsExplained(t *testing.T) {
 	r.instance("a")
 	r.instance("b")
 	key := r.newKey(`{"name":"k","instances":["a"],"scopes":["read"]}`).Key
-	var told []string
+	var texts []string
 	for _, name := range []string{"b", "nobody"} {
 		e := wantError(t, r.with(key, "GET", "/instance/"+name, ""), 403, codeScope)
-		if !strings.Contains(e.Messages[0], "or there is none") || !strings.Contains(e.Messages[0], "read") {
+		if !strings.Contains(e.Messages[0], "or there is no such instance") || !strings.Contains(e.Messages[0], "read") {
 			t.Errorf("%s: %q", name, e.Messages)
 		}
-		told = append(told, e.Messages[0])
+		texts = append(texts, e.Messages[0])
 	}
-	if told[0] != told[1] {
-		t.Errorf("a key learns which instances there are: %q", told)
+	if texts[0] != texts[1] {
+		t.Errorf("a key learns which instances there are: %q", texts)
 	}
 }

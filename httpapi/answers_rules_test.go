@@ -146,7 +146,7 @@ func TestAnInstanceShowsItsPictureItsTimesAndItsText(t *testing.T) {
 	}
 }
 
-func TestALogoutThatWhatsAppCannotBeToldOfSaysSo(t *testing.T) {
+func TestLogoutReportsFailedUnlink(t *testing.T) {
 	r, token := online(t)
 	r.line.logoutErr = event.ErrNotConnected
 	got := decoded[logoutAnswer](t, r.as(token, "DELETE", "/instance/a/logout", ""))

@@ -17,7 +17,7 @@ type auditRecord struct {
 	Action  string     `json:"action"`
 	Subject string     `json:"subject"`
 	From    string     `json:"from"`            // the address
-	Count   int        `json:"count,omitempty"` // changes that a record of the action audit.more stands for
+	Count   int        `json:"count,omitempty"` // changes that a record of the action audit.more combines
 }
 
 // auditList is a page of the log, the newest first.
@@ -28,10 +28,10 @@ type auditList struct {
 	Records        []auditRecord `json:"records"`
 }
 
-// maxAuditFilter bounds each word that the log is looked through for, in characters.
+// maxAuditFilter is the maximum length of a filter, in characters.
 const maxAuditFilter = 255
 
-// listAudit lists what was changed, the newest first.
+// listAudit lists the audit log, newest first.
 func (a *api) listAudit(c *call) error {
 	words := []string{"actor", "action", "subject"}
 	q, err := c.query(append([]string{"since", "until", "limit", "nextCursor", "previousCursor"}, words...))

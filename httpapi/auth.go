@@ -20,7 +20,7 @@ const (
 	public         scheme = iota // none
 	globalKey                    // the GlobalApiKey in apikey or x-api-key
 	instanceBearer               // the token of the instance in the path
-	pathBearer                   // the token of an instance that any segment of the path names: clients differ in where
+	pathBearer                   // the token of the instance named by any path segment: clients differ in which
 	userBearer                   // a user's token
 	handshake                    // a WebSocket path, which checks its token itself
 	signIn                       // the GlobalApiKey or a scoped key, and no session
@@ -28,15 +28,15 @@ const (
 	portalLink                   // the secret of a portal link, which is in the path
 )
 
-// errUnauthorized is the one answer to every credential that does not do, so
-// that nobody learns from it what was wrong.
+// errUnauthorized is the same for every rejected credential, so that it does not
+// reveal what was wrong.
 func errUnauthorized() error {
 	return refuse(http.StatusUnauthorized, codeUnauthorized, "the credential is missing, malformed, expired or wrong")
 }
 
-// authorize checks the credential of c for a route, and puts whom it speaks for
-// into c. A scoped key is known by how it begins; the cookie of a session counts where
-// there is no other credential.
+// authorize checks the credential of c for a route, and stores its owner in c. A
+// scoped key is recognized by its prefix; the session cookie counts only without
+// another credential.
 func (a *api) authorize(c *call, r route) (err error) {
 	if r.auth == public || r.auth == handshake {
 		return nil
@@ -52,7 +52,7 @@ func (a *api) authorize(c *call, r route) (err error) {
 		return err
 	}
 	cookie, signedIn := a.cookieOf(c.r)
-	// Where a route does not take the GlobalApiKey, it does not hide another credential.
+	// On a route that does not accept the GlobalApiKey, it does not hide another credential.
 	takesGlobal := r.auth == globalKey || r.auth == signIn || r.auth == anyKey || r.auth == instanceBearer && a.KeyOpensInstances
 	switch operator := takesGlobal && a.isOperator(c.r.Header); {
 	case given && !operator:
@@ -80,8 +80,8 @@ func (a *api) authorize(c *call, r route) (err error) {
 	return err
 }
 
-// bearerAsKey is a scrape whose GlobalApiKey is in the Authorization header, where
-// Prometheus has it, with that in apikey.
+// bearerAsKey copies the GlobalApiKey of a Prometheus scrape from the Authorization
+// header to apikey.
 func bearerAsKey(r *http.Request) *http.Request {
 	token := bearer(r.Header)
 	if token == "" || strings.HasPrefix(token, access.Prefix) {
@@ -95,7 +95,7 @@ func bearerAsKey(r *http.Request) *http.Request {
 }
 
 // checkKey compares every value of both headers with the key, in constant
-// time. HTTP does not tell apikey from apiKey.
+// time. HTTP does not distinguish apikey from apiKey.
 func (a *api) checkKey(h http.Header) error {
 	given := append(h["Apikey"], h["X-Api-Key"]...)
 	if len(given) == 0 {
@@ -116,7 +116,7 @@ func errKeyMismatch() error {
 	return refuse(http.StatusBadRequest, codeKeyMismatch, "apikey and x-api-key have different values")
 }
 
-// sameSecret hashes first, so that not even the length can be measured.
+// sameSecret hashes first, so that timing does not reveal the length.
 func sameSecret(got, want string) bool {
 	g, w := sha256.Sum256([]byte(got)), sha256.Sum256([]byte(want))
 	return want != "" && subtle.ConstantTimeCompare(g[:], w[:]) == 1
@@ -194,7 +194,7 @@ func (a *api) holder(token, name string) (instance.Record, error) {
 	if err != nil {
 		return instance.Record{}, err
 	}
-	// Of a token that was read, only the length could be measured, and its name tells that.
+	// For a token that was read, timing can reveal only the length, which its name reveals too.
 	if subtle.ConstantTimeCompare([]byte(token), []byte(in.Token.Value)) != 1 {
 		return instance.Record{}, errUnauthorized()
 	}

@@ -7,7 +7,7 @@ import (
 )
 
 // withAdvice adds to a refusal which credential the route takes. That depends on the
-// route alone: it is the same for every credential, so it tells nothing about one.
+// route alone: it is the same for every credential, so it reveals nothing about one.
 func withAdvice(err error, r route) error {
 	no, ok := errors.AsType[*refusal](err)
 	if !ok || no.status != http.StatusUnauthorized {
@@ -17,9 +17,9 @@ func withAdvice(err error, r route) error {
 	if advice == "" {
 		return err
 	}
-	told := *no
-	told.messages = append(slices.Clone(no.messages), advice)
-	return &told
+	advised := *no
+	advised.messages = append(slices.Clone(no.messages), advice)
+	return &advised
 }
 
 // takes says which credential a route takes and where it comes from, empty where there

@@ -9,9 +9,9 @@ import (
 	"postern/internal/peers"
 )
 
-// judge counts a credential that was given and does not do. When too many came
-// from the client's address, the refusal becomes 429. A right one is never
-// refused for the wrong ones before it: others may share the address.
+// judge counts a wrong credential. When too many came from the client's address, the
+// refusal becomes 429. A valid credential is never refused because of earlier wrong
+// ones: others may share the address.
 func (a *api) judge(c *call, err error) error {
 	if r, _ := answerTo(err); r.code != codeUnauthorized || !c.presentsCredential() {
 		return err
@@ -20,7 +20,7 @@ func (a *api) judge(c *call, err error) error {
 	from := a.Proxies.Client(c.r)
 	wait, last := a.Failures.Count(from)
 	if last {
-		a.log.Warn("wrong credentials: the next from this address are refused until it pauses", "address", peers.Name(from))
+		a.log.Warn("too many wrong credentials: more from this address are refused until it pauses", "address", peers.Name(from))
 	}
 	if wait == 0 {
 		return err
@@ -31,8 +31,8 @@ func (a *api) judge(c *call, err error) error {
 	}
 }
 
-// presentsCredential reports whether a request has anything where its route
-// reads the credential. Who has nothing there has not guessed.
+// presentsCredential reports whether a request has any credential where its route
+// reads one. A request without one is not a guess.
 func (c *call) presentsCredential() bool {
 	if c.w.guess {
 		return true
@@ -54,7 +54,7 @@ func (c *call) presentsCredential() bool {
 	})
 }
 
-// tryLater is a refusal that knows by itself when to come again.
+// tryLater is a refusal with its own Retry-After.
 type tryLater struct {
 	error
 	wait time.Duration

@@ -51,14 +51,14 @@ func keyText(h http.Header) (text string, given bool, err error) {
 	return values[0], true, nil
 }
 
-// isOperator reports whether a request has the GlobalApiKey, and nothing else where
-// that is read.
+// isOperator reports whether a request has the GlobalApiKey, and no other value in
+// its headers.
 func (a *api) isOperator(h http.Header) bool {
 	return (len(h["Apikey"]) > 0 || len(h["X-Api-Key"]) > 0) && a.checkKey(h) == nil
 }
 
-// findKey returns the key with a text, and counts the request against its rate. Why
-// a text opens nothing is told to the log alone.
+// findKey returns the key with a text, and counts the request against its rate.
+// Only the log has the reason why a text is rejected.
 func (a *api) findKey(c *call, text string) (*access.Key, error) {
 	c.w.guess = true
 	k, err := a.Access.Keys.ByText(text, a.from(c))
@@ -67,18 +67,17 @@ func (a *api) findKey(c *call, text string) (*access.Key, error) {
 		if !access.WellFormed(text) {
 			why = "its checksum is wrong: it was mistyped, or a part of it is missing"
 		}
-		a.log.Info("a scoped key opens nothing", "reason", why, "route", c.w.pattern, "request_id", c.requestID, "address", a.from(c))
+		a.log.Info("a scoped key was rejected", "reason", why, "route", c.w.pattern, "request_id", c.requestID, "address", a.from(c))
 		return nil, errUnauthorized()
 	}
 	return k, a.spend(c, k)
 }
 
-// spend makes the request one of the key's, unless it had as many in this minute as
-// it may.
+// spend counts the request against the key's rate limit, or refuses it.
 func (a *api) spend(c *call, k *access.Key) error {
 	c.key, c.w.key = k, k.ID.String()
 	if wait := a.Access.Keys.Take(k); wait > 0 {
-		return &tryLater{refuse(http.StatusTooManyRequests, codeRateLimited, "the key has had as many requests within a minute as it may (rateLimit.perMinute)"), wait}
+		return &tryLater{refuse(http.StatusTooManyRequests, codeRateLimited, "the key has reached its limit of requests per minute (rateLimit.perMinute)"), wait}
 	}
 	return nil
 }
@@ -86,10 +85,10 @@ func (a *api) spend(c *call, k *access.Key) error {
 // from is the address that a request comes from.
 func (a *api) from(c *call) string { return peers.Name(a.Proxies.Client(c.r)) }
 
-// openWithKey lets the key of c through to a route, if it opens that.
+// openWithKey authorizes c for a route by its key.
 func (a *api) openWithKey(c *call, r route) error {
 	if r.right == never {
-		return errScope("no scoped key opens this route; " + r.takes())
+		return errScope("this route accepts no scoped key; " + r.takes())
 	}
 	if err := r.right.mayOpen(c.key); err != nil {
 		return err
@@ -109,8 +108,8 @@ func (a *api) openWithKey(c *call, r route) error {
 	return nil
 }
 
-// keyInstance is the instance of a name, when the key opens it; need is what it is asked for.
-// Of the others a key learns nothing, not even whether there are any.
+// keyInstance returns the instance with a name, if the key opens it with the right need.
+// A key learns nothing about other instances, not even whether they exist.
 func (a *api) keyInstance(k *access.Key, name string, need right) (instance.Record, error) {
 	rec, err := a.Registry.ByName(name)
 	switch {
@@ -119,7 +118,7 @@ func (a *api) keyInstance(k *access.Key, name string, need right) (instance.Reco
 	case err != nil && !errors.Is(err, instance.ErrNotFound):
 		return rec, err
 	}
-	return instance.Record{}, errScope("the key does not have the scope " + listed(need.needs()) + " for an instance of this name, or there is none; GET /instance lists those that it is for")
+	return instance.Record{}, errScope("the key does not have the scope " + listed(need.needs()) + " for an instance of this name, or there is no such instance; GET /instance lists those of the key")
 }
 
 // operatorBinding stands for the operator's key in a session.
@@ -129,11 +128,11 @@ func (a *api) operatorBinding() []byte {
 	return m.Sum(nil)
 }
 
-// hostPrefix has browsers take a cookie only over https, for this host alone and for all of
-// its paths.
+// hostPrefix makes browsers accept a cookie only over https, for this host only and for
+// all its paths.
 const hostPrefix = "__Host-"
 
-// cookieName is how the session cookie of a request is called. Over https, programs below
+// cookieName is the name of the session cookie of a request. Over https, programs below
 // different base paths of one host share its paths, so each has a name of its own.
 func (a *api) cookieName(r *http.Request) string {
 	if !a.secure(r) {
@@ -161,12 +160,12 @@ func (a *api) cookieOf(r *http.Request) (cookie string, given bool) {
 	}
 	all := r.CookiesNamed(a.cookieName(r))
 	if len(all) != 1 {
-		return "", false // two are of two paths, and one of them may be a stranger's
+		return "", false // two come from two paths, and one may be another program's
 	}
 	return all[0].Value, true
 }
 
-// openSession finds whom a cookie stands for: c has a key then, or is the operator's.
+// openSession sets the owner of a cookie in c: a key or the operator.
 func (a *api) openSession(c *call, cookie string) error {
 	s, found := a.Access.Sessions.Find(cookie, a.operatorBinding())
 	if !found {
@@ -184,20 +183,20 @@ func (a *api) openSession(c *call, cookie string) error {
 	return a.spend(c, k)
 }
 
-// checkCSRF refuses to change something for a page that has the cookie of its
-// browser, and not what only the page of the session knows. What a key needs pair for
-// begins a pairing or carries it on, by GET too.
+// checkCSRF refuses changes from a page that has the browser's cookie but not the
+// session's CSRF token. Routes with the scope pair start or continue a pairing, also
+// by GET.
 func (c *call) checkCSRF(r route) error {
 	if (c.r.Method == http.MethodGet || c.r.Method == http.MethodHead) && r.right != scopePair {
 		return nil
 	}
 	if given := c.r.Header.Values(csrfHeader); len(given) != 1 || !sameSecret(given[0], c.session.CSRF) {
-		return refuse(http.StatusForbidden, codeCSRF, "a request with the cookie of a session needs the header x-postern-csrf, as POST /session and GET /session tell it")
+		return refuse(http.StatusForbidden, codeCSRF, "a request with the cookie of a session needs the header x-postern-csrf, which POST /session and GET /session return")
 	}
 	return nil
 }
 
-// openWithSession lets the session of a cookie through to a route.
+// openWithSession authorizes c for a route by a session cookie.
 func (a *api) openWithSession(c *call, r route, cookie string) error {
 	if err := a.openSession(c, cookie); err != nil {
 		return err
@@ -211,8 +210,8 @@ func (a *api) openWithSession(c *call, r route, cookie string) error {
 	return a.openAsOperator(c, r)
 }
 
-// openAsOperator lets the operator through: to the routes of the GlobalApiKey, to
-// any instance, and to the batches of the user whom a header names.
+// openAsOperator authorizes the operator: for the routes of the GlobalApiKey, to
+// any instance, and the batches of the user in a header.
 func (a *api) openAsOperator(c *call, r route) (err error) {
 	switch r.auth {
 	case instanceBearer:
@@ -220,7 +219,7 @@ func (a *api) openAsOperator(c *call, r route) (err error) {
 	case userBearer:
 		c.user, err = uuid.Parse(c.r.Header.Get(userHeader))
 		if err != nil {
-			return refuse(http.StatusBadRequest, codeMissingField, "the header x-postern-user must have the UUID of the user whose batches are meant")
+			return refuse(http.StatusBadRequest, codeMissingField, "the header x-postern-user must have the UUID of the user whose batches to use")
 		}
 	case public, globalKey, pathBearer, signIn, anyKey, handshake, portalLink:
 	}
@@ -236,8 +235,8 @@ func (c *call) scopedKey() uuid.UUID {
 	return c.key.ID
 }
 
-// whileKey is the context for what a request sets running: with a scoped key, its commits
-// fail once that is deleted, so that no deletion overlooks it.
+// whileKey is the context for work that a request starts: with a scoped key, its commits
+// fail once the key is deleted, so that no deletion misses it.
 func (c *call) whileKey() context.Context {
 	if c.key == nil {
 		return c.r.Context()
@@ -259,8 +258,8 @@ func (c *call) actor() string {
 	}
 }
 
-// audited has a route's success noted in the audit log: the record commits with what
-// the handler changes or, where that changes nothing in the file, before the answer.
+// audited records a route's success in the audit log: the record commits with the
+// handler's change or, without a change of the file, before the answer.
 func audited(action string, handle func(*api, *call) error) func(*api, *call) error {
 	return func(a *api, c *call) error {
 		subject := c.params.ByName("i")
@@ -277,7 +276,7 @@ func audited(action string, handle func(*api, *call) error) func(*api, *call) er
 			case status < 500:
 				return c.entry.Withdraw(ctx)
 			}
-			c.entry.Leave() // what was committed before the fault has its record, and stays
+			c.entry.Leave() // changes committed before the fault keep their records
 			return nil
 		}
 		c.w.late = func(err error) { a.logLate(c.w, err) }
@@ -285,9 +284,9 @@ func audited(action string, handle func(*api, *call) error) func(*api, *call) er
 	}
 }
 
-// logLate tells that something was done, or not, and that its record says otherwise.
+// logLate logs that something was done, or not, while its record says otherwise.
 func (a *api) logLate(w *response, err error) {
-	a.log.Error("the audit log has no true record of a request", slog.String("route", w.pattern), slog.String("request_id", w.requestID), slog.Any("error", err))
+	a.log.Error("the audit record of a request is missing or wrong", slog.String("route", w.pattern), slog.String("request_id", w.requestID), slog.Any("error", err))
 }
 
 // until is when a credential of c ends, zero for never.

@@ -18,14 +18,14 @@ import (
 
 const mediaTar = "application/x-tar"
 
-// backupRequest says what is to be in a backup, and who may read it.
+// backupRequest selects the contents and the recipients of a backup.
 type backupRequest struct {
 	WithoutSecrets bool     `json:"withoutSecrets"`
 	Recipients     []string `json:"recipients"`
 }
 
-// makeBackup answers with an archive of all that must not be lost. A client that is
-// slow keeps a copy on the disk and nobody waiting; one that stops reading is cut off.
+// makeBackup answers with an archive of the data file and the secrets. A slow client
+// holds a copy on the disk but no lock; one that stops reading is disconnected.
 func (a *api) makeBackup(c *call) error {
 	var in backupRequest
 	if err := c.decode(&in, maxBody); err != nil {
@@ -46,7 +46,7 @@ func (a *api) makeBackup(c *call) error {
 	}
 	err = a.sendBackup(ctx, c, archive, recipients)
 	if released := release(); released != nil {
-		a.log.Warn("the copy of the data file that a backup was sent from could not be removed; the next start does", "error", released)
+		a.log.Warn("the copy of the data file of a backup could not be removed; the next start removes it", "error", released)
 	}
 	return a.cutOff(c, err, "a backup was cut off")
 }
@@ -85,7 +85,7 @@ func (a *api) untilStopped(c *call) (context.Context, context.CancelCauseFunc) {
 	return ctx, cancel
 }
 
-// checkData answers with what is wrong with the data file.
+// checkData answers with the faults of the data file.
 func (a *api) checkData(c *call) error {
 	if err := c.decode(&struct{}{}, maxBody); err != nil {
 		return err
@@ -105,7 +105,7 @@ func (a *api) checkData(c *call) error {
 	return c.w.json(http.StatusOK, report)
 }
 
-// showStats answers with what the data file holds, bucket by bucket.
+// showStats answers with the contents of the data file by bucket.
 func (a *api) showStats(c *call) error {
 	ctx, cancel := a.untilStopped(c)
 	defer cancel(nil)

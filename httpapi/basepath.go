@@ -9,14 +9,14 @@ import (
 
 // Below serves h below a path such as /postern, for a reverse proxy that keeps the
 // path, and at its own paths too, for one that strips it. base has no slash at its
-// end; empty is none. It fails when base begins with a word of the interface's own
-// paths, for nobody could tell which of the two a request means.
+// end; empty is none. It fails when base begins with a word of the API's own
+// paths, because requests would be ambiguous.
 func Below(h http.Handler, base string) (http.Handler, error) {
 	if base == "" {
 		return h, nil
 	}
 	if word := firstWord(base); slices.ContainsFunc(ownWords(), func(own string) bool { return strings.EqualFold(own, word) }) {
-		return nil, fmt.Errorf("server.base_path: /%s is a path of the interface itself; choose another first word", word)
+		return nil, fmt.Errorf("server.base_path: /%s is a path of the API itself; choose another first word", word)
 	}
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		path, below := strings.CutPrefix(r.URL.Path, base)

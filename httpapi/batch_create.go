@@ -14,7 +14,7 @@ import (
 	"postern/instance"
 )
 
-// Room in the body of a batch creation: for the message and everything else,
+// Size limits of the body of a batch creation: for the message and everything else,
 // and for each recipient.
 const (
 	batchBodyBase      = 2 << 20
@@ -152,7 +152,7 @@ func (a *api) checkFile(c *call, payload event.Payload) error {
 // see that they are too many.
 func (a *api) entriesKept() int { return max(a.MaxRecipients, maxInstances) + 1 }
 
-// checkShapes decodes the parts that are kept as they were given, and returns the
+// checkShapes decodes the parts that are kept as given, and returns the
 // message's payload; nil when its type is unknown.
 func (in *batchRequest) checkShapes() (event.Payload, error) {
 	if in.Schedule != nil {
@@ -171,9 +171,9 @@ func (in *batchRequest) checkShapes() (event.Payload, error) {
 	return payload, strict.Under(strict.Under(err, "payload"), "message")
 }
 
-// quotedByBatch sets the message that each message of the batch answers. Any of
-// its instances may have it, and all of them send: so its author is named, who
-// else would be the account that sends.
+// quotedByBatch sets the message that each message of the batch quotes. Any of its
+// instances may have it, and all of them send: so its author is set explicitly, which
+// otherwise would be the sending account.
 func (a *api) quotedByBatch(c *call, create *batch.CreateRequest, ref quotedRef, refs []batch.InstanceRef) error {
 	if !ref.given() {
 		return nil
@@ -226,7 +226,7 @@ func (in *batchRequest) request(refs []batch.InstanceRef) batch.CreateRequest {
 // instanceRefs resolves the names; each unknown one is named in the refusal.
 func (a *api) instanceRefs(c *call, names []string) ([]batch.InstanceRef, error) {
 	if len(names) > maxInstances {
-		return nil, refuse(http.StatusUnprocessableEntity, batch.InvalidInstances, fmt.Sprintf("instances has more than the %d entries that are allowed", maxInstances))
+		return nil, refuse(http.StatusUnprocessableEntity, batch.InvalidInstances, fmt.Sprintf("instances has more than %d entries", maxInstances))
 	}
 	var refs []batch.InstanceRef
 	var unknown []string

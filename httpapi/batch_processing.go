@@ -68,12 +68,12 @@ func appendRecords[T any](text []byte, before byte, part []T, err error) ([]byte
 }
 
 // breakOff ends an answer that cannot go on. Once a part of it is out, only a
-// broken connection tells the client.
+// broken connection shows the client.
 func (a *api) breakOff(c *call, err error) error {
 	if c.w.status == 0 {
 		return err
 	}
-	a.log.Error("an answer was broken off", "route", c.w.pattern, "request_id", c.requestID, "error", err)
+	a.log.Error("an answer was interrupted", "route", c.w.pattern, "request_id", c.requestID, "error", err)
 	panic(http.ErrAbortHandler)
 }
 

@@ -13,8 +13,8 @@ import (
 	"postern/event"
 )
 
-// mayBatch refuses a batch that goes out to other people than the key of c is for. What is
-// no recipient is the engine's to name.
+// mayBatch refuses a batch to people who are not recipients of the key of c. The engine
+// reports invalid recipients.
 func (c *call) mayBatch(recipients *batch.Packed) error {
 	if c.key == nil || c.key.Recipients == nil {
 		return nil
@@ -36,7 +36,8 @@ func (c *call) mayBatchTo(recipient string) error {
 	return c.mayWriteTo(who.JID())
 }
 
-// opens reports of an instance whether the key of c is for it; nil: it is for all.
+// opens returns a function that reports whether the key of c is for an instance; nil: it
+// is for all.
 func (c *call) opens() func(instance int64) bool {
 	if c.key == nil || c.key.Everywhere() {
 		return nil
@@ -44,12 +45,11 @@ func (c *call) opens() func(instance int64) bool {
 	return c.key.Opens
 }
 
-// shown are the batches of the user of c as far as its key may see them.
+// shown is the view of the user's batches that the key of c may see.
 func (a *api) shown(c *call) batch.Shown { return a.Engine.Shown(c.user, c.opens()) }
 
-// keyBatch refuses the batch in the path, if there is one, when it goes out by none of the
-// instances that the key of c is for, just as if there were no such batch. What changes a
-// batch needs a key for all of its instances.
+// keyBatch refuses the batch in the path, if there is one, as not found when none of its
+// instances is one of the key's. Changing a batch needs a key for all of its instances.
 func (a *api) keyBatch(c *call, r route) error {
 	if c.key.Everywhere() || c.params.ByName("id") == "" {
 		return nil
@@ -65,13 +65,13 @@ func (a *api) keyBatch(c *call, r route) error {
 	case !some:
 		return batch.ErrNotFound
 	case !all && r.method != http.MethodGet:
-		return errScope("the key needs the scope batch for all instances of the batch; it is for some, and may look at it")
+		return errScope("the key needs the scope batch for all instances of the batch; with some of them it may only read it")
 	}
 	return nil
 }
 
-// maySee reports whether a key is for an instance of a batch of its user. One that is
-// gone is nobody's secret: that it went is all that is told of it.
+// maySee reports whether a key is for an instance of a batch of its user. A
+// deleted batch needs no protection: the only event about it is its deletion.
 func (a *api) maySee(k *access.Key, id uuid.UUID) bool {
 	if k.Everywhere() {
 		return true
@@ -80,8 +80,9 @@ func (a *api) maySee(k *access.Key, id uuid.UUID) bool {
 	return errors.Is(err, batch.ErrNotFound) || some
 }
 
-// tells makes of a message about a batch what a key that listens to those of its user is
-// told, nil for nothing, for one goroutine; nil: it is told all.
+// tells returns a filter for the batch messages sent to a client with this key: it
+// returns the body to send, or nil to skip it. The filter is for one goroutine. nil
+// means no filter.
 func (a *api) tells(k *access.Key) func(body []byte) []byte {
 	if k == nil || k.Everywhere() {
 		return nil
@@ -126,8 +127,8 @@ func batchOf(body []byte) uuid.UUID {
 	return e.Data.Batch.ID
 }
 
-// narrowed is an event about a batch without the instances that opens does not report; nil
-// for one about an item that was given to such an instance.
+// narrowed is an event about a batch without the instances that opens excludes; nil for
+// an event about an item of such an instance.
 func narrowed(body []byte, opens func(instance int64) bool) []byte {
 	var envelope, data, about map[string]json.RawMessage
 	if json.Unmarshal(body, &envelope) != nil || json.Unmarshal(envelope["data"], &data) != nil {
@@ -180,8 +181,8 @@ func narrowed(body []byte, opens func(instance int64) bool) []byte {
 	return out
 }
 
-// errBatchElsewhere is the one refusal of an instance that a key is not for and of one that
-// does not exist.
+// errBatchElsewhere is the same for an instance that a key is not for and one that does
+// not exist.
 func errBatchElsewhere(at int) error {
-	return errScope(fmt.Sprintf("the key needs the scope batch for instances[%d], and is for others", at))
+	return errScope(fmt.Sprintf("the key needs the scope batch for instances[%d]", at))
 }

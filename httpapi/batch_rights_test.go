@@ -51,7 +51,7 @@ func TestEventsOfABatchOfSeveralNameTheKeysInstances(t *testing.T) {
 		{`{"event":"message.batch.created","data":{"batch":{"id":"` + both + `"`, ""},
 	} {
 		if got := string(tells([]byte(row.body))); got != row.want {
-			t.Errorf("%s\nis told as %s\nnot as     %s", row.body, got, row.want)
+			t.Errorf("%s\nis sent as %s\nwant       %s", row.body, got, row.want)
 		}
 	}
 }

@@ -67,7 +67,7 @@ func BenchmarkAPI(b *testing.B) {
 }
 
 // newBenchRig is a rig whose interface writes its log as the program does, to
-// nobody. What is measured is r.api: nothing is held against the document.
+// no one. It measures r.api, without checks against the document.
 func newBenchRig(b *testing.B, o store.Options) *rig {
 	b.Helper()
 	r := newRigWith(b, o)

@@ -30,8 +30,8 @@ func (c *call) decodeKeeping(v any, limit int64, most int) error {
 	return c.decodeBy(how, v, limit)
 }
 
-// decodeForeign is decodeKeeping for what programs post that know nothing of this one:
-// unknown fields are passed over, and nobody is warned of them.
+// decodeForeign is decodeKeeping for posts of third-party programs: unknown fields
+// are ignored, without a warning.
 func (c *call) decodeForeign(v any, limit int64, most int) error {
 	return c.decodeBy(strict.Options{Ignored: &strict.Ignored{}, MaxEntries: most}, v, limit)
 }
@@ -63,14 +63,14 @@ func (c *call) options() strict.Options {
 	return o
 }
 
-// warn tells the caller which fields had no effect.
+// warn names the ignored fields in the header warning.
 func (c *call) warn(f *strict.Ignored) {
 	if f != nil && len(f.Names) > 0 {
 		c.w.Header().Add("Warning", ignoredHeader(f))
 	}
 }
 
-// warnOf tells the caller what of the request had no effect.
+// warnOf names ignored parts of the request in the header warning.
 func (c *call) warnOf(problem string) {
 	c.w.Header().Add("Warning", fmt.Sprintf("299 - %+q", problem))
 }
@@ -85,16 +85,16 @@ func ignoredHeader(f *strict.Ignored) string {
 	return "299 - " + text
 }
 
-// limitBody starts the time in which the body of r has to arrive. It holds for
-// bodies that nobody reads too: the server swallows them before it answers, and
-// would wait for one that never comes. A writer without deadlines is a test's.
+// limitBody starts the time in which the body of r has to arrive. It also
+// holds for unread bodies: the server drains them before it answers, and would
+// wait for one that never comes. Only tests have writers without deadlines.
 func limitBody(w http.ResponseWriter, r *http.Request, within time.Duration) {
 	if r.ContentLength != 0 {
 		_ = http.NewResponseController(w).SetReadDeadline(time.Now().Add(within))
 	}
 }
 
-// noBody reads the body of a route that takes none: empty or {}.
+// noBody reads the body of a route that takes none: it must be empty or {}.
 func (c *call) noBody() error {
 	var nothing struct{}
 	return c.decode(&nothing, maxBody)
@@ -119,7 +119,7 @@ const lingerTime = 5 * time.Second
 
 // linger sends a refusal and reads on for a moment: a client that is still
 // sending when its connection closes is reset, and never sees the answer. This
-// is not for whoever may not use the route.
+// is not used for callers without access to the route.
 func (c *call) linger(refusal error) {
 	if c.r.ContentLength == 0 || c.w.lost || isTimeout(refusal) {
 		return

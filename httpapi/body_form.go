@@ -32,7 +32,7 @@ const (
 type form struct {
 	fields   map[string]string
 	how      strict.Options // of the JSON in it
-	path     string         // of the file; whoever got the form removes it
+	path     string         // of the file; the receiver of the form removes it
 	fileName string         // as the client calls it, without a folder
 }
 
@@ -197,7 +197,7 @@ func (f *failingReader) Read(p []byte) (int, error) {
 	return n, err
 }
 
-// discard removes the file of a form that nobody else has taken over.
+// discard removes the file of a form, unless it was taken over.
 func (f form) discard() {
 	if f.path != "" {
 		_ = os.Remove(f.path)

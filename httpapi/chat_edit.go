@@ -56,7 +56,7 @@ func mayEdit(m event.Message, edit event.EditContent) error {
 	case !m.KeyFromMe:
 		return fmt.Errorf("%w: only messages of the account itself can be edited", event.ErrContent)
 	case !instance.Editable(m):
-		return fmt.Errorf("%w: a message of type %s has no text that could be edited", event.ErrContent, m.MessageType)
+		return fmt.Errorf("%w: a message of type %s has no text to edit", event.ErrContent, m.MessageType)
 	case time.Since(time.Unix(m.MessageTimestamp, 0)) > event.EditWindow:
 		return fmt.Errorf("%w: the message is older than %d minutes, and WhatsApp ignores later edits", event.ErrContent, int(event.EditWindow.Minutes()))
 	}
@@ -84,7 +84,7 @@ func (a *api) deleteMessage(c *call) error {
 	}
 	o := originalOf(m)
 	if !m.KeyFromMe && !m.IsGroup {
-		return fmt.Errorf("%w: what somebody else wrote can be deleted for everyone in groups only, by an admin", event.ErrContent)
+		return fmt.Errorf("%w: messages of others can be deleted for everyone only in groups, by an admin", event.ErrContent)
 	}
 	return a.sendAbout(c, http.StatusNoContent, o.Key.RemoteJID, event.Content{Delete: &o.Key}, nil, nil)
 }

@@ -50,7 +50,7 @@ func (a *api) askHistory(c *call) error {
 		return err
 	}
 	if a.Registry.Ignores(c.instance.ID, in.Chat) {
-		return invalidField("chat is one that the settings of the instance ignore: nothing of it would be stored")
+		return invalidField("the settings of the instance ignore chat: none of its history would be stored")
 	}
 	anchor, err := a.anchor(c, &in)
 	if err != nil {

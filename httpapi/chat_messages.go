@@ -64,7 +64,7 @@ func (a *api) readKeys(c *call, r *readRequest) (keys []event.MessageKey, err er
 func checkRead(k *event.MessageKey) error {
 	switch {
 	case k.FromMe:
-		return fmt.Errorf("%w: what the account itself sent is not marked as read", event.ErrContent)
+		return fmt.Errorf("%w: messages of the account itself cannot be marked as read", event.ErrContent)
 	case k.ID == "":
 		return fmt.Errorf("%w: its id is empty", event.ErrContent)
 	}

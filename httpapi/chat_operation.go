@@ -14,7 +14,7 @@ func (a *api) account(c *call) (instance.Account, error) {
 	return a.Supervisor.Account(c.r.Context(), c.instance.ID)
 }
 
-// tell answers with what the connected session says.
+// tell answers with the result of ask on the connected session.
 func tell[T any](a *api, c *call, ask func(instance.Account, context.Context) (T, error)) error {
 	account, err := a.account(c)
 	if err != nil {
@@ -39,7 +39,7 @@ func chatOperation[B, T any](check func(*B) error, do func(*call, instance.Accou
 	})
 }
 
-// quietOperation is chatOperation for what has nothing to tell: it answers 204.
+// quietOperation is chatOperation without a result: it answers 204.
 func quietOperation[B any](check func(*B) error, do func(*call, instance.Account, *B) error) func(*api, *call) error {
 	return onAccount(check, func(c *call, account instance.Account, in *B) error {
 		if err := do(c, account, in); err != nil {

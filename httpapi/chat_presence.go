@@ -24,7 +24,7 @@ func (r *presenceRequest) check() error {
 	switch r.Presence {
 	case presenceAvailable, presenceUnavailable:
 		if r.Chat != "" {
-			return invalidField("chat is not for the presence " + r.Presence)
+			return invalidField("chat is not allowed with the presence " + r.Presence)
 		}
 		return nil
 	case presenceSubscribe:

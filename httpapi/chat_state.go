@@ -76,9 +76,9 @@ func (r *muteRequest) check() error {
 	case err != nil:
 		return invalidField("until must be a time in RFC 3339")
 	case !r.Muted:
-		return invalidField("until is for muted true")
+		return invalidField("until requires muted true")
 	case !end.After(time.Now()):
-		return invalidField("until must lie in the future")
+		return invalidField("until must be in the future")
 	}
 	return readChat("chat", &r.Chat)
 }

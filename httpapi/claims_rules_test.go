@@ -106,8 +106,8 @@ func TestTheTimeForABodyDoesNotBoundTheHandler(t *testing.T) {
 	})
 }
 
-// TestATokenOfBothKindsOpensNothing: whoever makes it with the shared secret
-// means one of the two, and nobody can tell which.
+// TestATokenOfBothKindsOpensNothing: a token of both kinds is
+// ambiguous.
 func TestATokenOfBothKindsOpensNothing(t *testing.T) {
 	r := newRig(t)
 	r.instance("a")

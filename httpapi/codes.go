@@ -37,8 +37,8 @@ func Codes() []Code {
 	return all
 }
 
-// secondsToWait is what the refusal err, answered with code, says in
-// Retry-After; 0 for nothing.
+// secondsToWait returns the Retry-After of the refusal err, answered with
+// code; 0 for none.
 func secondsToWait(err error, code string) int {
 	if later, ok := errors.AsType[*tryLater](err); ok {
 		return later.seconds()
@@ -63,39 +63,39 @@ func retryAfter(code string) int {
 func inputCodes() []Code {
 	return []Code{
 		{Code: codeMalformedJSON, Status: http.StatusBadRequest, Meaning: "The body is not one JSON object in UTF-8, or something follows it.", Next: "Correct the body; the message says where the reader stopped."},
-		{Code: codeTooDeep, Status: http.StatusBadRequest, Meaning: "The JSON of the body, or of a form's field, nests objects and arrays more than 64 deep. It is told before anything else that is wrong with the body.", Next: "Send it flatter, or what nests as a text."},
+		{Code: codeTooDeep, Status: http.StatusBadRequest, Meaning: "The JSON of the body, or of a form's field, nests objects and arrays more than 64 deep. This is checked before all other rules of the body.", Next: "Flatten it, or send the nested part as a string."},
 		{Code: codeMalformedForm, Status: http.StatusBadRequest, Meaning: "The multipart body is malformed or ended early.", Next: "Send the fields and the file as one multipart/form-data body, as curl -F does."},
 		{Code: codeUnknownField, Status: http.StatusBadRequest, Meaning: "The body has a field that the route does not know. Names are case-sensitive.", Next: "Remove or rename the field that the message names."},
 		{Code: codeDuplicateField, Status: http.StatusBadRequest, Meaning: "An object of the body has the same key twice.", Next: "Keep one of the two."},
-		{Code: codeMissingField, Status: http.StatusBadRequest, Meaning: "A required field is not there.", Next: "Add the field that the message names."},
-		{Code: codeInvalidType, Status: http.StatusBadRequest, Meaning: "A field has a value of another type, or null where null is not taken.", Next: "Send the type that the message names."},
+		{Code: codeMissingField, Status: http.StatusBadRequest, Meaning: "A required field is missing.", Next: "Add the field that the message names."},
+		{Code: codeInvalidType, Status: http.StatusBadRequest, Meaning: "A field has a value of the wrong type, or null where null is not accepted.", Next: "Send the type that the message names."},
 		{Code: codeInvalidQuery, Status: http.StatusBadRequest, Meaning: "A query parameter is unknown, repeated or outside its rule.", Next: "Correct the parameter that the message names."},
 		{Code: codeNoCursor, Status: http.StatusBadRequest, Meaning: "A cursor was not made by this list.", Next: "Pass nextCursor or previousCursor on unchanged, or start from the first page."},
-		{Code: codeInvalidSubscription, Status: http.StatusBadRequest, Meaning: "A WebSocket path was asked for no event, an unknown one, without a token, or from a position that does not exist.", Next: "Correct the query parameter that the message names."},
-		{Code: "INVALID_WEBHOOK", Status: http.StatusBadRequest, Meaning: "A URL of a webhook or an endpoint breaks its rule, or is missing when the webhook is created; or an option does.", Next: "Correct the field that the message names. A URL is http or https, of at most 500 characters, without user and password."},
-		{Code: codeUnknownEvent, Status: http.StatusBadRequest, Meaning: "There is no instance event of that name.", Next: "Use a name of the event catalogue; the message has the nearest."},
+		{Code: codeInvalidSubscription, Status: http.StatusBadRequest, Meaning: "The handshake of a WebSocket names no event, an unknown event, no token, or a position that does not exist.", Next: "Correct the query parameter that the message names."},
+		{Code: "INVALID_WEBHOOK", Status: http.StatusBadRequest, Meaning: "The URL of a webhook or an endpoint is invalid, or is missing when the webhook is created; or an option is invalid.", Next: "Correct the field that the message names. A URL is http or https, of at most 500 characters, without user and password."},
+		{Code: codeUnknownEvent, Status: http.StatusBadRequest, Meaning: "There is no instance event of that name.", Next: "Use a name of the event catalogue; the message suggests the nearest one."},
 		{Code: "ONE_RECIPIENT", Status: http.StatusBadRequest, Meaning: "The body names no recipient, or more than one.", Next: "Give exactly one of number, chat and recipient."},
 		{Code: codeKeyMismatch, Status: http.StatusBadRequest, Meaning: "The headers apikey and x-api-key carry different values.", Next: "Send the key once."},
-		{Code: codeInvalidKey, Status: http.StatusBadRequest, Meaning: "The header Idempotency-Key is empty, too long, sent twice, or no printable ASCII.", Next: "Send one key of 1 to 255 characters, for example a UUID, or none."},
-		{Code: codeBodyTooLarge, Status: http.StatusRequestEntityTooLarge, Meaning: "The body is longer than the route takes.", Next: "Send less: 1 MiB of JSON is taken, more when a batch is created, files up to media.max_bytes, and 64 KiB in each other field of a form."},
+		{Code: codeInvalidKey, Status: http.StatusBadRequest, Meaning: "The header Idempotency-Key is empty, too long, sent twice, or not printable ASCII.", Next: "Send one key of 1 to 255 characters, for example a UUID, or none."},
+		{Code: codeBodyTooLarge, Status: http.StatusRequestEntityTooLarge, Meaning: "The body is longer than the route allows.", Next: "Send less. The limits are 1 MiB of JSON (more when a batch is created), media.max_bytes for files, and 64 KiB for each other field of a form."},
 		{Code: "MEDIA_TYPE_UNSUPPORTED", Status: http.StatusUnsupportedMediaType, Meaning: "The audio would have to be converted, and the server has no ffmpeg.", Next: "Send OGG/Opus, or install ffmpeg on the server."},
-		{Code: codeContentType, Status: http.StatusUnsupportedMediaType, Meaning: "The Content-Type is not the one that the route takes.", Next: "Send JSON in UTF-8 as application/json or without a Content-Type, and a file as multipart/form-data."},
-		{Code: codeUpgradeRequired, Status: http.StatusUpgradeRequired, Meaning: "The path is a WebSocket and the request no handshake.", Next: "Use a WebSocket client."},
+		{Code: codeContentType, Status: http.StatusUnsupportedMediaType, Meaning: "The route does not accept this Content-Type.", Next: "Send JSON in UTF-8 as application/json or without a Content-Type, and a file as multipart/form-data."},
+		{Code: codeUpgradeRequired, Status: http.StatusUpgradeRequired, Meaning: "The path is a WebSocket, and the request is not a handshake.", Next: "Use a WebSocket client."},
 	}
 }
 
 // credentialCodes are about who asks.
 func credentialCodes() []Code {
 	return []Code{
-		{Code: codeUnauthorized, Status: http.StatusUnauthorized, Meaning: "The credential is missing, malformed, expired, revoked or wrong. The answer does not tell which.", Next: "Send the credential that the second message names; get a new token when it may have expired or been replaced."},
-		{Code: codeTooManyFailures, Status: http.StatusTooManyRequests, Meaning: "As many wrong credentials came from this address within a minute as may (authentication.failures_per_minute), and this was another. A right one is served all the same.", Next: "Correct the credential; wait as long as Retry-After says before the next guess.", RetryAfter: retryFailures},
-		{Code: codeForbidden, Status: http.StatusForbidden, Meaning: "The token is good, but for another instance or, on a WebSocket, of the other kind.", Next: "Use the token of the instance in the path."},
-		{Code: codeLimitReached, Status: http.StatusTooManyRequests, Meaning: "A user, a token or an instance has as much as it may have at a time; the message names what: unfinished batches (message.batch.max_open), WebSockets (websocket.max_per_token), uploads (media.max_uploads) or portal links.", Next: "Try again when something of it has ended, or end it.", RetryAfter: retryLimit},
+		{Code: codeUnauthorized, Status: http.StatusUnauthorized, Meaning: "The credential is missing, malformed, expired, revoked or wrong. The answer does not say which.", Next: "Send the credential that the second message names; get a new token when it may have expired or been replaced."},
+		{Code: codeTooManyFailures, Status: http.StatusTooManyRequests, Meaning: "This address has reached the limit of wrong credentials per minute (authentication.failures_per_minute), and sent another. Requests with a valid credential are still served.", Next: "Correct the credential; wait as long as Retry-After says before the next guess.", RetryAfter: retryFailures},
+		{Code: codeForbidden, Status: http.StatusForbidden, Meaning: "The token is valid, but for another instance or, on a WebSocket, of the other kind.", Next: "Use the token of the instance in the path."},
+		{Code: codeLimitReached, Status: http.StatusTooManyRequests, Meaning: "A user, a token or an instance has reached a limit, which the message names: unfinished batches (message.batch.max_open), WebSockets (websocket.max_per_token), uploads (media.max_uploads) or portal links.", Next: "Try again when one of them has ended, or end one.", RetryAfter: retryLimit},
 		{Code: "ORIGIN_REFUSED", Status: http.StatusForbidden, Meaning: "A browser page of this origin may not open the WebSocket.", Next: "Add the origin to websocket.allowed_origins."},
 	}
 }
 
-// stateCodes are about what is there and what it is doing.
+// stateCodes are about what exists and its state.
 func stateCodes() []Code {
 	return []Code{
 		{Code: codeNotFound, Status: http.StatusNotFound, Meaning: "There is no such path.", Next: "Compare the path with the documentation; nothing is redirected, and a slash at the end counts."},
@@ -103,116 +103,116 @@ func stateCodes() []Code {
 		{Code: "WEBHOOK_NOT_FOUND", Status: http.StatusNotFound, Meaning: "The instance has no webhook.", Next: "Set one with PUT."},
 		{Code: "ENDPOINT_NOT_FOUND", Status: http.StatusNotFound, Meaning: "The options of the webhook have no endpoint of that id.", Next: "Read the options to see the ids; they are case-sensitive."},
 		{Code: "PROXY_NOT_FOUND", Status: http.StatusNotFound, Meaning: "The instance has no proxy of its own.", Next: "Set one with PUT. A proxy that the operator set for all instances is not shown."},
-		{Code: "OUTBOX_ENTRY_NOT_FOUND", Status: http.StatusNotFound, Meaning: "The outbox has no event of that id, or no longer has it.", Next: "List the outbox; delivered events are removed after outbox.retention."},
-		{Code: "DELIVERY_NOT_FOUND", Status: http.StatusNotFound, Meaning: "The log has no delivery of that id, or no longer has it, or it is another instance's or went to the global webhook.", Next: "List the deliveries; those that ended are removed after webhook.log_retention."},
-		{Code: codeNoReplay, Status: http.StatusNotFound, Meaning: "There is no replay of that id, or it is another instance's.", Next: "Use the replayId that the replay was answered with."},
-		{Code: "BATCH_NOT_FOUND", Status: http.StatusNotFound, Meaning: "There is no such batch or item, or it belongs to another user.", Next: "Check the id and whose token is used."},
+		{Code: "OUTBOX_ENTRY_NOT_FOUND", Status: http.StatusNotFound, Meaning: "The outbox has no event with that id, or has removed it.", Next: "List the outbox; delivered events are removed after outbox.retention."},
+		{Code: "DELIVERY_NOT_FOUND", Status: http.StatusNotFound, Meaning: "The log has no delivery with that id or has removed it, or the delivery belongs to another instance or to the global webhook.", Next: "List the deliveries; those that ended are removed after webhook.log_retention."},
+		{Code: codeNoReplay, Status: http.StatusNotFound, Meaning: "There is no replay of that id, or it is another instance's.", Next: "Use the replayId of the answer that started the replay."},
+		{Code: "BATCH_NOT_FOUND", Status: http.StatusNotFound, Meaning: "There is no such batch or item, or it belongs to another user.", Next: "Check the id and the user of the token."},
 		{Code: "MESSAGE_NOT_FOUND", Status: http.StatusNotFound, Meaning: "No such message is stored for the instance.", Next: "Check the id; old messages are removed after database.message_retention."},
 		{Code: "LABEL_NOT_FOUND", Status: http.StatusNotFound, Meaning: "The account has no label of that id.", Next: "List the labels."},
-		{Code: codeNotOffered, Status: http.StatusNotImplemented, Meaning: "Gateways of this family offer it elsewhere; this program does not.", Next: "Send what the message names instead."},
+		{Code: codeNotOffered, Status: http.StatusNotImplemented, Meaning: "Other gateways of this family offer this; this program does not.", Next: "Send what the message names instead."},
 		{Code: "UPLOAD_NOT_FOUND", Status: http.StatusNotFound, Meaning: "The instance has no upload of that id, or it expired.", Next: "Upload the file again; uploads are kept for 14 days."},
 		{Code: codeMethodNotAllowed, Status: http.StatusMethodNotAllowed, Meaning: "The path exists, but not with this method.", Next: "Use a method of the Allow header."},
-		{Code: "SENT_BUT_NOT_STORED", Status: http.StatusNotAcceptable, Meaning: "WhatsApp took the message, and it could not be stored here.", Next: "Do not send it again; see the log for the fault of the store."},
+		{Code: "SENT_BUT_NOT_STORED", Status: http.StatusNotAcceptable, Meaning: "WhatsApp accepted the message, but it could not be stored here.", Next: "Do not send it again; the log has the error of the store."},
 		{Code: codeBodyTimeout, Status: http.StatusRequestTimeout, Meaning: "The body did not arrive within a minute, or a file within a quarter of an hour.", Next: "Send it again over a better connection."},
-		{Code: "CONNECT_TIMEOUT", Status: http.StatusRequestTimeout, Meaning: "WhatsApp did not answer in time with a code.", Next: "Ask again; if it stays, look at lastError of the connection status."},
-		{Code: "WHATSAPP_TIMEOUT", Status: http.StatusRequestTimeout, Meaning: "WhatsApp did not answer in time. What was to change may have changed.", Next: "Look at the present state, then ask again."},
-		{Code: event.SendResultUnknown, Status: http.StatusRequestTimeout, Meaning: "The connection was lost, or no acknowledgement came, after the message left: it may have arrived.", Next: "Look at the phone or for receipts before sending again."},
-		{Code: pace.Code, Status: http.StatusTooManyRequests, Meaning: "The message would exceed a limit of the instance, which the text names first, or falls into its quiet hours. Nothing was sent.", Next: "Send it when Retry-After is over, by another instance, or as a batch, which waits by itself.", RetryAfter: retryLimit},
+		{Code: "CONNECT_TIMEOUT", Status: http.StatusRequestTimeout, Meaning: "WhatsApp did not answer in time with a code.", Next: "Try again; if it persists, see lastError of the connection status."},
+		{Code: "WHATSAPP_TIMEOUT", Status: http.StatusRequestTimeout, Meaning: "WhatsApp did not answer in time. The change may have been made.", Next: "Check the current state, then try again."},
+		{Code: event.SendResultUnknown, Status: http.StatusRequestTimeout, Meaning: "The connection was lost, or no acknowledgement came, after the message left: it may have arrived.", Next: "Check the phone or the receipts before you send it again."},
+		{Code: pace.Code, Status: http.StatusTooManyRequests, Meaning: "The message would exceed a limit of the instance, which the text names first, or falls into its quiet hours. Nothing was sent.", Next: "Send it after Retry-After, by another instance, or as a batch, which waits by itself.", RetryAfter: retryLimit},
 		{Code: "INSTANCE_EXISTS", Status: http.StatusConflict, Meaning: "The name is taken.", Next: "Choose another name, or use the instance that has it."},
 		{Code: codeInstanceInUse, Status: http.StatusConflict, Meaning: "The instance has stored messages or an unfinished batch.", Next: "Delete with force=true, or stop the batch first."},
 		{Code: "SIGNING_OFF", Status: http.StatusConflict, Meaning: "There is no signing secret to replace.", Next: "Enable signing with a PUT of the options; its answer has the secret."},
 		{Code: "NOT_DURABLE", Status: http.StatusConflict, Meaning: "The events of the instance are not stored, so none can be replayed from a position.", Next: "Subscribe without since, or set durable with PUT /instance/{instance}/webhook/options first."},
 		{Code: "ALREADY_CONNECTED", Status: http.StatusConflict, Meaning: "A phone is linked already, so there is no code to show.", Next: "Nothing, or log out first to link another phone."},
-		{Code: codeNoQRCode, Status: http.StatusConflict, Meaning: "The instance is being linked in a way in which nothing is scanned: WhatsApp waits for a passkey, or for a code that is typed on the phone.", Next: "Go on with that; passkey of the connection status tells how far a passkey is. Or log out, which ends the pairing, and connect again."},
-		{Code: "APP_STATE_CONFLICT", Status: http.StatusConflict, Meaning: "What this program has of the account's labels and chats does not fit what WhatsApp has, also after it was read anew; nothing changed.", Next: "Repeat the request a minute later; see accounts.md when it stays."},
-		{Code: "NO_ANCHOR", Status: http.StatusConflict, Meaning: "No message of the chat is stored, from which its history could go back.", Next: "Wait for a message of the chat, or send one; or name a stored one as before."},
-		{Code: "PASSKEY_NOT_EXPECTED", Status: http.StatusConflict, Meaning: "The pairing does not wait for this step.", Next: "Scan the code with the phone, then ask for the challenge and do what it says."},
+		{Code: codeNoQRCode, Status: http.StatusConflict, Meaning: "The current pairing uses no QR code: WhatsApp waits for a passkey, or for a code typed on the phone.", Next: "Continue that pairing; passkey of the connection status shows the state of a passkey. Or log out, which ends the pairing, and connect again."},
+		{Code: "APP_STATE_CONFLICT", Status: http.StatusConflict, Meaning: "The state of the account's labels and chats here conflicts with WhatsApp's, even after it was read again; nothing was changed.", Next: "Repeat the request a minute later; if it persists, see accounts.md."},
+		{Code: "NO_ANCHOR", Status: http.StatusConflict, Meaning: "No message of the chat is stored from which older history could be requested.", Next: "Wait for a message of the chat, or send one; or name a stored one in before."},
+		{Code: "PASSKEY_NOT_EXPECTED", Status: http.StatusConflict, Meaning: "The pairing does not wait for this step.", Next: "Scan the code with the phone, then get the challenge and follow it."},
 		{Code: "INVALID_BATCH_TRANSITION", Status: http.StatusConflict, Meaning: "The batch cannot take this command in its status.", Next: "Read the batch and act on its status."},
-		{Code: "OUTBOX_ENTRY_NOT_PENDING", Status: http.StatusConflict, Meaning: "The event was delivered, or was made while the global webhook was disabled and is kept for replay only.", Next: "Nothing: it is never sent again. Read it from the WebSocket with since."},
-		{Code: "BODY_GONE", Status: http.StatusConflict, Meaning: "The body of the delivery is not in the file any more (replayable is false), so it cannot be sent again.", Next: "Read what it told of by the interface; webhook.log_bodies says which bodies are kept, webhook.log_retention how long."},
-		{Code: "ENDPOINT_GONE", Status: http.StatusConflict, Meaning: "The destination of the delivery is not there any more: its endpoint or instance was removed, the instance has no webhook, or the global webhook is disabled (replayable is false).", Next: "Add the endpoint again under the same id, or enable the global webhook; the events that went elsewhere need no retry."},
-		{Code: "LOG_OFF", Status: http.StatusConflict, Meaning: "The log of deliveries is off (webhook.log), so only durable deliveries that are pending are known.", Next: "Have the operator switch it on; what was delivered meanwhile stays unknown."},
+		{Code: "OUTBOX_ENTRY_NOT_PENDING", Status: http.StatusConflict, Meaning: "The event was delivered, or was created while the global webhook was disabled and is kept for replay only.", Next: "None: the event is never sent again. Read it from the WebSocket with since."},
+		{Code: "BODY_GONE", Status: http.StatusConflict, Meaning: "The body of the delivery is no longer stored (replayable is false), so it cannot be sent again.", Next: "Read the current state from the API. webhook.log_bodies sets which bodies are kept, webhook.log_retention how long."},
+		{Code: "ENDPOINT_GONE", Status: http.StatusConflict, Meaning: "The destination of the delivery no longer exists: its endpoint or instance was removed, the instance has no webhook, or the global webhook is disabled (replayable is false).", Next: "Add the endpoint again under the same id, or enable the global webhook; events that other destinations received need no retry."},
+		{Code: "LOG_OFF", Status: http.StatusConflict, Meaning: "The log of deliveries is off (webhook.log), so only durable deliveries that are pending are known.", Next: "Ask the operator to enable it; deliveries made while it was off stay unknown."},
 		{Code: "REPLAY_RUNNING", Status: http.StatusConflict, Meaning: "Another replay of the instance, or of the operator, is running.", Next: "Wait until its state is DONE, or delete it."},
-		{Code: codeKeyInUse, Status: http.StatusConflict, Meaning: "A request with this Idempotency-Key is being worked on.", Next: "Wait for its answer, or repeat the request after some seconds to get the same."},
-		{Code: "INSTANCE_MOVED", Status: http.StatusConflict, Meaning: "The account of the instance was exported to another Postern, so that it does not connect here.", Next: "Use it where it was imported, and delete the instance here; nothing is unlinked. `postern instance export --undo` takes an export back that was never imported."},
-		{Code: "INSTANCE_NOT_MOVED", Status: http.StatusConflict, Meaning: "There is no export of the instance to take back, or not that of requestId.", Next: "Nothing, when it is to connect here: it may."},
-		{Code: "TRANSFER_RUNNING", Status: http.StatusConflict, Meaning: "The instance is being exported, or an account imported, at the moment.", Next: "Wait for its end and ask again."},
-		{Code: codeBackup, Status: http.StatusConflict, Meaning: "A snapshot of the data file is being made already, for another backup or check.", Next: "Wait for its end, some seconds a gigabyte, and ask again."},
-		{Code: codeSupport, Status: http.StatusConflict, Meaning: "Another support bundle is being gathered.", Next: "Wait for its end, some ten seconds, and ask again."},
-		{Code: codeProfiling, Status: http.StatusConflict, Meaning: "Another profile is being made.", Next: "Wait for its end, as many seconds as it was asked for."},
+		{Code: codeKeyInUse, Status: http.StatusConflict, Meaning: "A request with this Idempotency-Key is in progress.", Next: "Wait for its answer, or repeat the request after some seconds to get the same answer."},
+		{Code: "INSTANCE_MOVED", Status: http.StatusConflict, Meaning: "The account of the instance was exported to another Postern, so it does not connect here.", Next: "Use it where it was imported, and delete the instance here; nothing is unlinked. `postern instance export --undo` undoes an export that was never imported."},
+		{Code: "INSTANCE_NOT_MOVED", Status: http.StatusConflict, Meaning: "The instance has no export to undo, or not the one of requestId.", Next: "None, if the instance is to connect here: it can."},
+		{Code: "TRANSFER_RUNNING", Status: http.StatusConflict, Meaning: "An export of the instance or an import of an account is in progress.", Next: "Wait for its end and try again."},
+		{Code: codeBackup, Status: http.StatusConflict, Meaning: "Another backup or check is taking a snapshot of the data file.", Next: "Wait for its end, some seconds per gigabyte, and try again."},
+		{Code: codeSupport, Status: http.StatusConflict, Meaning: "Another support bundle is being written.", Next: "Wait some ten seconds for its end and try again."},
+		{Code: codeProfiling, Status: http.StatusConflict, Meaning: "Another profile is being taken.", Next: "Wait for its end: it takes the seconds that were requested."},
 		{Code: codeKeyReused, Status: http.StatusConflict, Meaning: "This Idempotency-Key belongs to a request with another body, or to another route. Nothing was done.", Next: "Use a new key for a new request, and repeat a request unchanged."},
-		{Code: "MEDIA_GONE", Status: http.StatusGone, Meaning: "WhatsApp does not have the file any more, and the phone could not bring it back in time.", Next: "Switch the phone on and try again, or ask the sender to send it again; WhatsApp keeps files for some weeks."},
-		{Code: "EVENTS_GONE", Status: http.StatusGone, Meaning: "The events after since are not kept any more.", Next: "Read anew what they were about, such as the batches or the messages, then subscribe without since."},
+		{Code: "MEDIA_GONE", Status: http.StatusGone, Meaning: "WhatsApp no longer has the file, and the phone did not upload it again in time.", Next: "Switch the phone on and try again, or ask the sender to send it again; WhatsApp keeps files for some weeks."},
+		{Code: "EVENTS_GONE", Status: http.StatusGone, Meaning: "The events after since have been removed.", Next: "Read the current state of batches or messages, then subscribe without since."},
 	}
 }
 
-// ruleCodes are about values that are well-formed and break a rule.
+// ruleCodes are about well-formed values that break a rule.
 func ruleCodes() []Code {
 	const status = http.StatusUnprocessableEntity
 	user, link := userTokenLife(), portalLinkLife()
 	return []Code{
-		{Code: "MESSAGE_WITHOUT_MEDIA", Status: status, Meaning: "The message has no file, or does not say where it lies.", Next: "Ask for the file of an image, a video, a document, a sticker or a voice note."},
-		{Code: "INVALID_MEDIA", Status: status, Meaning: "The file could not be fetched, is too large, or is not what it is to be sent as.", Next: "Correct what the message names; files are fetched from public addresses unless media.allow_private is set."},
-		{Code: "INVALID_ARGUMENT", Status: status, Meaning: "A value that a chat, a group, a newsletter or a label is to have breaks its rule.", Next: "Correct the field that the message names."},
-		{Code: "REFUSED_BY_WHATSAPP", Status: status, Meaning: "WhatsApp refused what was asked of it, and nothing changed.", Next: "See the message; often the account lacks the right, or the target is gone."},
+		{Code: "MESSAGE_WITHOUT_MEDIA", Status: status, Meaning: "The message has no file, or no address of it.", Next: "Request the file of an image, a video, a document, a sticker or a voice note."},
+		{Code: "INVALID_MEDIA", Status: status, Meaning: "The file could not be fetched, is too large, or does not match the declared media type.", Next: "Correct the problem that the message names; files are fetched from public addresses unless media.allow_private is set."},
+		{Code: "INVALID_ARGUMENT", Status: status, Meaning: "A value for a chat, a group, a newsletter or a label is invalid.", Next: "Correct the field that the message names."},
+		{Code: "REFUSED_BY_WHATSAPP", Status: status, Meaning: "WhatsApp refused the request; nothing was changed.", Next: "See the message; often the account lacks the permission, or the target no longer exists."},
 		{Code: codeNoQuoted, Status: status, Meaning: "options.quotedMessageId names no stored message of the instance.", Next: "Check the id, or give the message itself as options.quotedMessage."},
-		{Code: codeInvalidReplay, Status: status, Meaning: "What a replay is to select breaks a rule. Nothing was begun.", Next: "Correct the field that the message names."},
-		{Code: "INVALID_LIMITS", Status: status, Meaning: "A limit of the instance breaks its rule. Nothing was changed.", Next: "Correct the field that the message names."},
-		{Code: "INVALID_INSTANCE", Status: status, Meaning: "The name, description or attributes of an instance break their rule.", Next: "Correct the field that the message names."},
-		{Code: "INVALID_PROXY", Status: status, Meaning: "The url of a proxy or its for breaks its rule.", Next: "Correct the field that the message names."},
+		{Code: codeInvalidReplay, Status: status, Meaning: "The selection of a replay is invalid. No replay was started.", Next: "Correct the field that the message names."},
+		{Code: "INVALID_LIMITS", Status: status, Meaning: "A limit of the instance is invalid. Nothing was changed.", Next: "Correct the field that the message names."},
+		{Code: "INVALID_INSTANCE", Status: status, Meaning: "The name, description or attributes of an instance are invalid.", Next: "Correct the field that the message names."},
+		{Code: "INVALID_PROXY", Status: status, Meaning: "url or for of a proxy is invalid.", Next: "Correct the field that the message names."},
 		{Code: codeProxyUnreachable, Status: status, Meaning: "WhatsApp could not be dialled through the proxy, and nothing was changed. step and the message name what failed: resolve (the proxy's name), connect (the proxy, or WhatsApp behind it), auth (user and password) or tls.", Next: "Correct the proxy or its URL and try again; POST …/proxy/test dials without changing anything."},
-		{Code: codeInvalidAssertion, Status: status, Meaning: "A part of the authenticator's answer is empty or no base64url.", Next: "Send what navigator.credentials.get() gave, as its toJSON() writes it."},
-		{Code: "PASSKEY_REFUSED", Status: status, Meaning: "WhatsApp did not take the authenticator's answer.", Next: "Ask for the challenge again and sign it with the account's own passkey."},
-		{Code: "INVALID_USER_ID", Status: status, Meaning: "userId is no UUID.", Next: "Send one in its usual form of 36 characters, or leave it out to get a new one."},
-		{Code: codeRecipient, Status: status, Meaning: "A recipient of a backup or an export is no public key of age.", Next: "Send what age-keygen prints as the public key; it begins with age1."},
-		{Code: "INVALID_ARCHIVE", Status: status, Meaning: "The file is no exported account, or was cut off or changed. Nothing was imported.", Next: "Send the file that an export wrote, whole and decrypted; the message has the place of the fault."},
+		{Code: codeInvalidAssertion, Status: status, Meaning: "A part of the authenticator's answer is empty or not base64url.", Next: "Send the toJSON() of what navigator.credentials.get() returned."},
+		{Code: "PASSKEY_REFUSED", Status: status, Meaning: "WhatsApp rejected the authenticator's answer.", Next: "Get the challenge again and sign it with the account's own passkey."},
+		{Code: "INVALID_USER_ID", Status: status, Meaning: "userId is not a UUID.", Next: "Send one in its usual form of 36 characters, or leave it out to get a new one."},
+		{Code: codeRecipient, Status: status, Meaning: "A recipient of a backup or an export is not an age public key.", Next: "Send what age-keygen prints as the public key; it begins with age1."},
+		{Code: "INVALID_ARCHIVE", Status: status, Meaning: "The file is not an exported account, or was truncated or changed. Nothing was imported.", Next: "Send the complete, decrypted file of an export; the message has the position of the error."},
 		{Code: codeLogLevel, Status: status, Meaning: "The level or the minutes of PUT /admin/log are out of range.", Next: "Send debug, info, warn or error, and 1 to 1440 minutes."},
 		{Code: codeExpiresIn, Status: status, Meaning: "expiresIn is out of the range of its route.", Next: fmt.Sprintf("Send a number of seconds in the range that the message names: %d to %d for a user token, %d to %d for a portal link.", user.least, user.most, link.least, link.most)},
-		{Code: batch.InvalidRecipient, Status: status, Meaning: "A recipient is no phone number or address that the route takes.", Next: "Correct it: 7 to 15 digits with country code. A batch names each bad one by its index."},
+		{Code: batch.InvalidRecipient, Status: status, Meaning: "A recipient is not a phone number or address that the route accepts.", Next: "Correct it: 7 to 15 digits with country code. A batch names each bad one by its index."},
 		{Code: batch.TooManyRecipients, Status: status, Meaning: "A batch has more recipients than message.batch.max_recipients allows.", Next: "Split it."},
 		{Code: batch.InvalidMessage, Status: status, Meaning: "The content of the message breaks a rule.", Next: "Correct the field that the message names."},
 		{Code: "RECIPIENT_NOT_ON_WHATSAPP", Status: status, Meaning: "The number has no WhatsApp account.", Next: "Do not try this number again."},
-		{Code: event.ReachoutTimelocked, Status: status, Meaning: "WhatsApp does not let the account write to people it does not know for now; nothing was sent. The message tells until when.", Next: "Write to people who wrote to the account lately; try the others after the time named. GET /instance/{i}/connection/status shows the restriction."},
-		{Code: event.SendMessageFailed, Status: status, Meaning: "WhatsApp refused the message; it was not sent.", Next: "Look at the message's reason; trying again is safe."},
+		{Code: event.ReachoutTimelocked, Status: status, Meaning: "WhatsApp temporarily does not let the account write to people it does not know; nothing was sent. The message says until when.", Next: "Write to people who recently wrote to the account; try the others after that time. GET /instance/{i}/connection/status shows the restriction."},
+		{Code: event.SendMessageFailed, Status: status, Meaning: "WhatsApp refused the message; it was not sent.", Next: "See the reason in the message; trying again is safe."},
 		{Code: batch.InvalidName, Status: status, Meaning: "The name of a batch is empty or longer than 255 characters.", Next: "Give it a name of 1 to 255 characters."},
 		{Code: batch.InvalidInstances, Status: status, Meaning: "A batch names no instance, or one that does not exist.", Next: "Correct the entries that the messages name."},
 		{Code: batch.InvalidOptions, Status: status, Meaning: "delay or presence of a batch is out of range.", Next: "Correct the option that the message names."},
 		{Code: batch.InvalidSchedule, Status: status, Meaning: "The schedule has no usable window.", Next: "Correct it: end after start, a known time zone, DAILY at most 24 hours, NONE not in the past."},
-		{Code: batch.InvalidAttributes, Status: status, Meaning: "externalAttributes of a batch is no object or too large.", Next: "Send an object of at most 64 KiB."},
+		{Code: batch.InvalidAttributes, Status: status, Meaning: "externalAttributes of a batch is not an object or is too large.", Next: "Send an object of at most 64 KiB."},
 	}
 }
 
-// faultCodes are about us.
+// faultCodes are about faults and states of the server.
 func faultCodes() []Code {
 	return []Code{
 		{Code: codeInternal, Status: http.StatusInternalServerError, Meaning: "A fault of the program.", Next: "Find the request id in the log and report it."},
-		{Code: "RECORD_DAMAGED", Status: http.StatusInternalServerError, Meaning: "A record that the request needs is damaged in the data file and set aside.", Next: "Tell the operator: the log names the record, and /ready warns."},
+		{Code: "RECORD_DAMAGED", Status: http.StatusInternalServerError, Meaning: "A record that the request needs is damaged in the data file and set aside.", Next: "Report it to the operator: the log names the record, and /ready warns."},
 		{Code: "INSTANCE_NOT_CONNECTED", Status: http.StatusServiceUnavailable, Meaning: "The instance has no connection to WhatsApp now.", Next: "Wait and try again; when no phone is linked, connect it.", RetryAfter: retryConnection},
 		{
 			Code: codeWrongNetwork, Status: http.StatusServiceUnavailable, Also: http.StatusConflict,
-			Meaning: "The account of the instance belongs to another network than the one that the program is connected to: WhatsApp, a sandbox or an endpoint. Nothing was sent or changed. The status is 409 where the request would connect, pair or log out.",
-			Next:    "Have the operator connect the program to that network; the message names both. With network=forget, connect and logout remove the account from this program.", RetryAfter: retryDisk,
+			Meaning: "The account of the instance belongs to another network (WhatsApp, a sandbox or an endpoint) than the one that the program is connected to. Nothing was sent or changed. The status is 409 where the request would connect, pair or log out.",
+			Next:    "Ask the operator to connect the program to that network; the message names both. With network=forget, connect and logout remove the account from this program.", RetryAfter: retryDisk,
 		},
-		{Code: "CLIENT_OUTDATED", Status: http.StatusServiceUnavailable, Meaning: "WhatsApp refuses the version of the client that this program is, and no newer one was found.", Next: "Nothing at once: it is asked for again by itself, and the instance dials when there is one. The operator sees why in the log; see accounts.md.", RetryAfter: retryOutdated},
-		{Code: "INSTANCE_BUSY", Status: http.StatusServiceUnavailable, Meaning: "The instance sends one message at a time, and the turn of this one did not come in time (message.turn_timeout). Nothing was sent.", Next: "Send less at once, or spread it over more instances; try again with the same Idempotency-Key.", RetryAfter: retryConnection},
-		{Code: "BATCHES_BEING_CREATED", Status: http.StatusServiceUnavailable, Meaning: "Batches of more than 250 recipients are created one after the other. This one waited a minute for its turn, or as many wait as may: 128 of all users, 64 of one. Nothing of it was kept.", Next: "Try again with the same Idempotency-Key when the others have been answered.", RetryAfter: retryConnection},
-		{Code: "MESSAGE_PROCESSING_QUEUE_FULL", Status: http.StatusServiceUnavailable, Meaning: "As many asynchronous sends wait as may (message.processing.queue_size).", Next: "Try again when some of them have ended.", RetryAfter: retryConnection},
-		{Code: "DISK_FULL", Status: http.StatusServiceUnavailable, Meaning: "The disk is full or nearly so; nothing was changed.", Next: "Make room; the program goes on by itself.", RetryAfter: retryDisk},
-		{Code: codeShuttingDown, Status: http.StatusServiceUnavailable, Meaning: "The program is stopping.", Next: "Try again when it has been started anew.", RetryAfter: retryRestart},
+		{Code: "CLIENT_OUTDATED", Status: http.StatusServiceUnavailable, Meaning: "WhatsApp rejected the client version as outdated, and no newer version was found.", Next: "None for now: the program looks for a newer version by itself and then connects the instance. The log has the reason; see accounts.md.", RetryAfter: retryOutdated},
+		{Code: "INSTANCE_BUSY", Status: http.StatusServiceUnavailable, Meaning: "The instance sends one message at a time, and this one waited longer than message.turn_timeout. Nothing was sent.", Next: "Send less at once, or spread it over more instances; try again with the same Idempotency-Key.", RetryAfter: retryConnection},
+		{Code: "BATCHES_BEING_CREATED", Status: http.StatusServiceUnavailable, Meaning: "Batches of more than 250 recipients are created one after the other. This one waited for a minute, or the queue is full: it holds 128 batches, 64 of one user. Nothing was stored.", Next: "Try again with the same Idempotency-Key when the others have finished.", RetryAfter: retryConnection},
+		{Code: "MESSAGE_PROCESSING_QUEUE_FULL", Status: http.StatusServiceUnavailable, Meaning: "The queue of asynchronous sends is full (message.processing.queue_size).", Next: "Try again when some of them have ended.", RetryAfter: retryConnection},
+		{Code: "DISK_FULL", Status: http.StatusServiceUnavailable, Meaning: "The disk is full or nearly full; nothing was changed.", Next: "Free disk space; the program continues by itself.", RetryAfter: retryDisk},
+		{Code: codeShuttingDown, Status: http.StatusServiceUnavailable, Meaning: "The program is stopping.", Next: "Try again after the restart.", RetryAfter: retryRestart},
 	}
 }
 
-// sandboxCodes are those that only the sandbox's own paths have.
+// sandboxCodes are used by the sandbox's own paths only.
 func sandboxCodes() []Code {
 	const status = http.StatusUnprocessableEntity
 	return []Code{
 		{Sandbox: true, Code: "PHONE_NOT_FOUND", Status: http.StatusNotFound, Meaning: "No simulated phone has that number.", Next: "Add it with POST /sandbox/phones."},
-		{Sandbox: true, Code: "PAIRING_NOT_FOUND", Status: http.StatusNotFound, Meaning: "Nothing waits for this code; codes change.", Next: "Ask connect for the code of now."},
+		{Sandbox: true, Code: "PAIRING_NOT_FOUND", Status: http.StatusNotFound, Meaning: "No pairing waits for this code; codes change.", Next: "Get the current code from connect."},
 		{Sandbox: true, Code: "TIMEOUT", Status: http.StatusRequestTimeout, Meaning: "The simulated phone did not finish in time.", Next: "Try again."},
 		{Sandbox: true, Code: "PHONE_EXISTS", Status: http.StatusConflict, Meaning: "A phone with this number or LID exists.", Next: "Use it, or choose another."},
-		{Sandbox: true, Code: "PAIRING_FAILED", Status: http.StatusConflict, Meaning: "The client did not accept the phone.", Next: "Connect anew and scan the new code."},
-		{Sandbox: true, Code: "INVALID_PHONE", Status: status, Meaning: "A number or LID is malformed, or no account of the network.", Next: "Send 7 to 15 digits that do not end in 0000."},
-		{Sandbox: true, Code: "INVALID_CODE", Status: status, Meaning: "code is no QR text or link code.", Next: "Send the code of the connect answer, unchanged."},
+		{Sandbox: true, Code: "PAIRING_FAILED", Status: http.StatusConflict, Meaning: "The client did not accept the phone.", Next: "Connect again and scan the new code."},
+		{Sandbox: true, Code: "INVALID_PHONE", Status: status, Meaning: "A number or LID is malformed, or is not an account of the network.", Next: "Send 7 to 15 digits that do not end in 0000."},
+		{Sandbox: true, Code: "INVALID_CODE", Status: status, Meaning: "code is neither a QR text nor a link code.", Next: "Send the code of the connect answer, unchanged."},
 		{Sandbox: true, Code: "INVALID_GROUP", Status: status, Meaning: "There is no such group, or the phone may not do this in it.", Next: "Create the group first, or act with an admin's phone."},
 		{Sandbox: true, Code: "INVALID_VALUE", Status: status, Meaning: "A field of an act or fault breaks its rule.", Next: "Correct the field that the message names."},
 		{Sandbox: true, Code: "UNKNOWN_ACT", Status: status, Meaning: "There is no act of that name.", Next: "GET /sandbox/help lists them."},

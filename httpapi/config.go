@@ -51,8 +51,8 @@ func (a *api) showConfig(c *call) error {
 	return c.w.json(http.StatusOK, out)
 }
 
-// ErrNoSupport tells that nobody gathers support bundles here.
-var ErrNoSupport = errors.New("this program was started without what gathers support bundles; run postern support")
+// ErrNoSupport is returned when the program cannot write support bundles.
+var ErrNoSupport = errors.New("this program cannot write support bundles; run postern support")
 
 const mediaZip = "application/zip"
 
@@ -63,7 +63,7 @@ func (a *api) makeSupport(c *call) error {
 		return ErrNoSupport
 	}
 	if !a.gathering.TryLock() {
-		return refuse(http.StatusConflict, codeSupport, "another support bundle is being gathered; wait for its end")
+		return refuse(http.StatusConflict, codeSupport, "another support bundle is being written; wait for its end")
 	}
 	ctx, cancel := a.untilStopped(c)
 	var bundle bytes.Buffer

@@ -15,7 +15,7 @@ import (
 	"postern/instance"
 )
 
-// consoleMessage is what /ws/console tells.
+// consoleMessage is a message on /ws/console.
 type consoleMessage struct {
 	Type     string          `json:"type"`
 	At       *event.Time     `json:"at,omitempty"`
@@ -28,7 +28,7 @@ type consoleMessage struct {
 	Figures  *minuteShown    `json:"figures,omitempty"`
 }
 
-// ConsoleInstance is an instance as /ws/console tells of it: as GET /instance lists it,
+// ConsoleInstance is an instance as /ws/console sends it: as GET /instance lists it,
 // but without its token. hook is nil when it has no webhook.
 func ConsoleInstance(rec instance.Record, hook *instance.Webhook) any {
 	return listedInstance{viewOf(rec), nil, hook}
@@ -40,7 +40,7 @@ func ConsoleDelivery(r delivery.Listed) any { return newDeliveryRecord(r) }
 // ConsoleFigures is a sample as GET /admin/samples has it.
 func ConsoleFigures(s samples.Sample) any { return showMinute(s) }
 
-// openConsole tells what changes, for as long as the client listens.
+// openConsole sends changes until the client disconnects.
 func (a *api) openConsole(c *call) error {
 	if err := wantsUpgrade(c); err != nil {
 		return err

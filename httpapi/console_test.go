@@ -97,8 +97,8 @@ func TestWhatTheConsoleTellsIsWhatTheDocumentSays(t *testing.T) {
 	}
 	f.DeliveriesChanged(deliveries(1))
 	payloads := consolePayloads(t)
-	told := map[string]bool{}
-	for !told["deliveries"] {
+	sent := map[string]bool{}
+	for !sent["deliveries"] {
 		body, err := s.Next()
 		if err != nil {
 			t.Fatal(err)
@@ -114,12 +114,12 @@ func TestWhatTheConsoleTellsIsWhatTheDocumentSays(t *testing.T) {
 			t.Errorf("%s: %v", body, err)
 		}
 		if bytes.Contains(body, []byte(rec.Token.Value)) {
-			t.Errorf("the token is told: %s", body)
+			t.Errorf("the token is sent: %s", body)
 		}
 		if again, err := json.Marshal(m); err != nil || !reflect.DeepEqual(value(t, again), value(t, body)) {
 			t.Errorf("%s is by its type %s, %v", body, again, err)
 		}
-		told[m.Type] = true
+		sent[m.Type] = true
 		var fields map[string]any
 		if err := json.Unmarshal(body, &fields); err != nil {
 			t.Fatal(err)
@@ -133,13 +133,13 @@ func TestWhatTheConsoleTellsIsWhatTheDocumentSays(t *testing.T) {
 	}
 	field := consoleFields()["ConsoleMessage.type"]
 	for _, name := range field.Rules["enum"].([]any) {
-		if !told[name.(string)] {
-			t.Errorf("%s is documented and was not told", name)
+		if !sent[name.(string)] {
+			t.Errorf("%s is documented but was not sent", name)
 		}
-		delete(told, name.(string))
+		delete(sent, name.(string))
 	}
-	if len(told) > 0 {
-		t.Errorf("told and not documented: %v", told)
+	if len(sent) > 0 {
+		t.Errorf("sent but not documented: %v", sent)
 	}
 }
 

@@ -54,7 +54,7 @@ func BenchmarkCost(b *testing.B) {
 	}
 }
 
-// discarded is the frame of an answer that nobody reads.
+// discarded is a ResponseWriter that discards the answer.
 type discarded struct {
 	header http.Header
 	status int

@@ -39,7 +39,7 @@ type deliveryRecord struct {
 	WaitsFor      *uint64        `json:"waitsFor,omitempty"` // lists do not have it
 }
 
-// deliveryDetails is a delivery with all that is known of it.
+// deliveryDetails is a delivery with its body and attempts.
 type deliveryDetails struct {
 	deliveryRecord
 
@@ -47,7 +47,7 @@ type deliveryDetails struct {
 	Attempts []deliveryAttempt `json:"attempts"`
 }
 
-// deliveryAttempt is one try of a delivery.
+// deliveryAttempt is one attempt of a delivery.
 type deliveryAttempt struct {
 	Number     int        `json:"number"` // from 1
 	StartedAt  event.Time `json:"startedAt"`
@@ -82,7 +82,7 @@ func newDeliveryAttempt(a delivery.Attempt) deliveryAttempt {
 	}
 }
 
-// unlessZero is v, or null in the place of nothing.
+// unlessZero is v, or null for the zero value.
 func unlessZero[T comparable](v T) *T {
 	if v == *new(T) {
 		return nil
@@ -107,14 +107,14 @@ func (c *call) deliveryID() (uint64, error) {
 	return id, nil
 }
 
-// sees tells whether the log of the caller has the record: the operator's has
+// sees reports whether the caller's log has the record: the operator's has
 // all, an instance's its own but for what went to the operator's webhook.
 func (c *call) sees(r delivery.Record) bool {
 	return c.instance.ID == 0 || r.Instance == c.instance.ID && r.Lane.Target != event.TargetGlobal
 }
 
-// mayResend refuses to send a delivery again that the caller does not see, or a code
-// when the caller may pair no account.
+// mayResend refuses a retry of a delivery that the caller may not see, or of a code
+// when the caller may not pair.
 func (c *call) mayResend(r delivery.Record) error {
 	switch {
 	case !c.sees(r):
@@ -126,7 +126,7 @@ func (c *call) mayResend(r delivery.Record) error {
 }
 
 func errResendCodes() error {
-	return errScope("the key needs the scope pair to send qrcode.updated again: whoever has a code links the account")
+	return errScope("the key needs the scope pair to send qrcode.updated again: its codes link the account")
 }
 
 // showDelivery shows one delivery with its body and attempts.
@@ -150,14 +150,14 @@ func (a *api) showDelivery(c *call) error {
 	}
 	for i, attempt := range all {
 		if secret {
-			attempt.Answer = "" // a receiver may tell what it was sent
+			attempt.Answer = "" // a receiver may echo the body
 		}
 		out.Attempts[i] = newDeliveryAttempt(attempt)
 	}
 	return c.w.json(http.StatusOK, out)
 }
 
-// retryDelivery has one delivery sent now, whatever became of it.
+// retryDelivery sends one delivery now, in any state.
 func (a *api) retryDelivery(c *call) error {
 	if err := c.noBody(); err != nil {
 		return err

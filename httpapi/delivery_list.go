@@ -13,7 +13,7 @@ import (
 	"postern/instance"
 )
 
-// Bounds of the filters.
+// Limits of the filters.
 const (
 	maxDeliveryQuery = 255
 	maxDurationMs    = 86_400_000
@@ -84,7 +84,7 @@ func deliveryFilter(q url.Values) (f delivery.Filter, err error) {
 	return f, nil
 }
 
-// rule is a rule that a value broke, in the words of the answer.
+// rule is the text of a broken rule, for the answer.
 type rule string
 
 func (r rule) Error() string { return string(r) }
@@ -127,7 +127,7 @@ func deliveryTarget(target string, endpoint *string) (event.Target, *string, err
 	return event.Target(target), endpoint, nil
 }
 
-// span reads the times that bound when deliveries were made.
+// span reads the range of creation times.
 func span(from, to string) (begin, end time.Time, err error) {
 	if begin, err = instant("from", from); err != nil {
 		return begin, end, err

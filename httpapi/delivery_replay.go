@@ -11,8 +11,7 @@ import (
 	"postern/store"
 )
 
-// replayRequest selects what is delivered again. What it leaves out selects
-// nothing less.
+// replayRequest selects the deliveries to send again. An absent field selects all.
 type replayRequest struct {
 	From       string   `json:"from"`
 	To         string   `json:"to"`
@@ -48,7 +47,7 @@ func (in replayRequest) query() (q delivery.ReplayRequest, err error) {
 	if in.State != nil && len(in.State) == 0 {
 		return q, rule("state must name one state or more; leave it out for " + joined(delivery.DefaultReplayStates()))
 	}
-	// What is pending goes out by itself.
+	// Pending deliveries are sent by themselves.
 	ended := slices.DeleteFunc(delivery.States(), func(s delivery.State) bool { return s == delivery.Pending })
 	if q.States, err = deliveryStates(in.State, ended); err != nil {
 		return q, err
@@ -65,13 +64,13 @@ func (in replayRequest) query() (q delivery.ReplayRequest, err error) {
 	return q, nil
 }
 
-// replayAccepted tells which replay a request began.
+// replayAccepted names the replay that a request started.
 type replayAccepted struct {
 	ReplayID uint64 `json:"replayId"`
 	Matched  int    `json:"matched"`
 }
 
-// replayDeliveries begins to deliver again what the body selects.
+// replayDeliveries starts a replay of the selected deliveries.
 func (a *api) replayDeliveries(c *call) error {
 	var in replayRequest
 	if err := c.decode(&in, maxBody); err != nil {
@@ -95,7 +94,7 @@ func (a *api) replayDeliveries(c *call) error {
 	return c.w.json(http.StatusAccepted, replayAccepted{r.ID, r.Matched})
 }
 
-// invalidReplay refuses a value that breaks its rule.
+// invalidReplay refuses an invalid value.
 func invalidReplay(err error) error {
 	if r, ok := errors.AsType[*refusal](err); ok {
 		return refuse(http.StatusUnprocessableEntity, codeInvalidReplay, r.messages...)
@@ -103,7 +102,7 @@ func invalidReplay(err error) error {
 	return refuse(http.StatusUnprocessableEntity, codeInvalidReplay, err.Error())
 }
 
-// replayStatus is how far a replay is.
+// replayStatus is the progress of a replay.
 type replayStatus struct {
 	Matched   int                  `json:"matched"`
 	Sent      int                  `json:"sent"`
@@ -124,7 +123,7 @@ func (a *api) showReplay(c *call) error {
 	return c.w.json(http.StatusOK, newReplayStatus(r))
 }
 
-// cancelReplay stops a replay. What it has made already goes its way.
+// cancelReplay stops a replay. Deliveries that it already queued are not cancelled.
 func (a *api) cancelReplay(c *call) error {
 	if err := c.noBody(); err != nil {
 		return err
@@ -144,7 +143,7 @@ func newReplayStatus(r delivery.Replay) replayStatus {
 	return replayStatus{Matched: r.Matched, Sent: r.Sent, Delivered: r.Delivered, Failed: r.Failed, State: r.State}
 }
 
-// noReplay is the answer where a replay is asked for, and not a delivery.
+// noReplay is the not-found answer of replays.
 func noReplay(err error) error {
 	if errors.Is(err, delivery.ErrNotFound) {
 		return refuse(http.StatusNotFound, codeNoReplay, "there is no such replay")

@@ -98,7 +98,7 @@ func TestTheStreamOfABatchIsRefusedAsSoonAsItNestsTooDeep(t *testing.T) {
 }
 
 // TestABodyOfManyFieldsIsReadInTimeThatGrowsWithItsLength: unknown fields of a
-// legacy path are ignored, and each has to be told from those before it.
+// legacy path are ignored, and each has to be distinguished from those before it.
 func TestABodyOfManyFieldsIsReadInTimeThatGrowsWithItsLength(t *testing.T) {
 	r := newRig(t)
 	token := r.instance("a")

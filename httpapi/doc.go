@@ -7,15 +7,15 @@
 // unknown instance); the body (413, 415, 400); the handler. Nothing is ever
 // redirected.
 //
-// # Where things are
+// # Layout
 //
-// A call goes down: from the route to its handler, and from there to the rooms
-// below, none of which knows a resource.
+// Calls go from the route to its handler, and from there to the packages below,
+// none of which knows a resource.
 //
 //   - routes….go are tables: every path, method and credential, the older paths,
-//     what such clients do otherwise, and what is not offered.
+//     the compatibility rules for their clients, and the features not offered.
 //   - router, serve, auth, body, query, page, once, response, log and errors.go
-//     are the way of a request. errors.go holds the one table that maps the errors
+//     process a request. errors.go holds the one table that maps the errors
 //     of every package to a status and a code, and writes the one error body.
 //   - batch_…, chat_…, group_…, instance_…, media_…, message_…, send_… and the
 //     others named after a resource hold its handlers.
@@ -23,15 +23,14 @@
 //   - strict reads JSON, tokens makes and reads tokens, idempotency keeps keys,
 //     openapi writes the documents from the tables.
 //
-// # What it promises
+// # Guarantees
 //
 // Every answer has an x-request-id, and every refusal the same body. A 2xx for
 // a change is written after the change was committed. A handler that panics is
-// answered with 500 and logged, and the process goes on. Tokens, keys, message
+// answered with 500 and logged, and the process continues. Tokens, keys, message
 // texts and query strings are never logged.
 //
-// A request with an Idempotency-Key is carried out once, whatever happens to it:
-// see package idempotency. But for the keys in work, this package keeps no state:
-// what it knows is in the store and in the engines, so nothing is lost when it
-// stops.
+// A request with an Idempotency-Key is executed once, even across crashes: see
+// package idempotency. Except for the keys in progress, this package keeps no
+// state: all state is in the store and the engines.
 package httpapi

@@ -27,7 +27,7 @@ func OpenAPIAliases(server, version string) ([]byte, error) {
 	return json.Marshal(openapi.Build(describe(server, "", version)).Aliases)
 }
 
-// describe collects all that the documents are made of.
+// describe collects the parts of the documents.
 func describe(server, base, version string) openapi.API {
 	return openapi.API{
 		DocumentPath: pathOpenAPI, AliasesPath: pathAliases,
@@ -41,12 +41,12 @@ func describe(server, base, version string) openapi.API {
 
 func credentials() map[string]object {
 	return map[string]object{
-		string(AuthKey):       {"type": "apiKey", "in": "header", "name": "apikey", "description": "The operator's key; x-api-key is taken too."},
+		string(AuthKey):       {"type": "apiKey", "in": "header", "name": "apikey", "description": "The operator's key; x-api-key is accepted too."},
 		string(AuthInstance):  {"type": "http", "scheme": "bearer", "bearerFormat": "JWT", "description": "The token of the instance in the path."},
 		string(AuthUser):      {"type": "http", "scheme": "bearer", "bearerFormat": "JWT", "description": "The token of a user."},
-		credentialScoped:      {"type": "http", "scheme": "bearer", "description": "A scoped key, pk_…, which the header apikey takes too. Of the scopes that stand with a route, it needs one. With GET /instance it sees its own instances and no token. The session of a key opens the same."},
-		credentialSession:     {"type": "apiKey", "in": "cookie", "name": sessionCookie, "description": "The session of a browser, which stands for the key that it was signed in with."},
-		string(AuthHandshake): {"type": "apiKey", "in": "query", "name": "token", "description": "A token; Authorization: Bearer is taken too."},
+		credentialScoped:      {"type": "http", "scheme": "bearer", "description": "A scoped key, pk_…, also accepted in the header apikey. It needs one of the scopes listed with the route. GET /instance shows it its own instances, without tokens. The session of a key has the same access."},
+		credentialSession:     {"type": "apiKey", "in": "cookie", "name": sessionCookie, "description": "The session of a browser, which acts for the key that signed in."},
+		string(AuthHandshake): {"type": "apiKey", "in": "query", "name": "token", "description": "A token; Authorization: Bearer is accepted too."},
 	}
 }
 
@@ -78,7 +78,7 @@ const (
 	credentialSession = "Session"
 )
 
-// credentialsOf are those of which a route takes any.
+// credentialsOf are the credentials that a route accepts; any one is enough.
 func credentialsOf(r Route) (all []openapi.Credential) {
 	scoped := openapi.Credential{Name: credentialScoped}
 	for _, s := range r.Scopes {
@@ -102,7 +102,7 @@ func credentialsOf(r Route) (all []openapi.Credential) {
 	return all
 }
 
-// documentPath gives the parameters of a path the names that people know them by.
+// documentPath gives the parameters of a path readable names.
 func documentPath(path string) string {
 	id := "{eventId}"
 	switch {
@@ -120,9 +120,9 @@ func documentPath(path string) string {
 	return strings.NewReplacer("{i}", "{instanceName}", "{id}", id, "{item}", "{itemId}", "{phone}", "{phoneNumber}").Replace(path)
 }
 
-// aliasID names the operation of an older path after its words; what stands
-// behind them tells paths apart that differ in nothing else, and so does the
-// method where a path has several.
+// aliasID names the operation of an older path after its words. A suffix
+// distinguishes paths with equal words, and the method those of a path with
+// several.
 func aliasID(r Route, path string) string {
 	id, parameters := "legacy", []string{}
 	for s := range strings.SplitSeq(strings.TrimPrefix(path, "/"), "/") {
@@ -146,8 +146,8 @@ func aliasID(r Route, path string) string {
 
 func sockets() []openapi.Socket {
 	all := []openapi.Socket{
-		{Name: "globalEvents", Union: "BatchEvent", ID: "openBatchEvents", About: "The batch events of the token's user, each as its webhook's body. Events after since that are still kept come first."},
-		{Name: "instanceEvents", Union: "InstanceEvent", ID: "openInstanceEvents", About: "The events of the token's instance, each as its webhook's body. Of an instance whose webhook is durable, events after since that are still kept come first; what another did while nobody listened does not come again."},
+		{Name: "globalEvents", Union: "BatchEvent", ID: "openBatchEvents", About: "The batch events of the token's user, each as its webhook's body. Kept events after since are sent first."},
+		{Name: "instanceEvents", Union: "InstanceEvent", ID: "openInstanceEvents", About: "The events of the token's instance, each as its webhook's body. If the instance's webhook is durable, kept events after since are sent first; otherwise events that occurred without a connected client are lost."},
 		{Name: "console", ID: "openConsole", About: "What changes, as it changes.", Messages: consoleMessages()},
 	}
 	for _, d := range event.Catalogue() {

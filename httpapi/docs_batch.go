@@ -16,7 +16,7 @@ func batchDescriptions() map[string]description {
 	command := unknown.and("INVALID_BATCH_TRANSITION")
 	return map[string]description{
 		"POST /message/batches": {
-			id: "createBatch", summary: "Create a batch.", about: "It starts at once, or waits for its schedule or for a command, as autoStart and schedule say.",
+			id: "createBatch", summary: "Create a batch.", about: "It starts at once, or waits for its schedule or for a start command, depending on autoStart and schedule.",
 			once: true, in: body[batchRequest](), status: http.StatusCreated, out: body[batch.View](),
 			example: `{"name":"Summer offer","instances":["sales"],"recipients":["4915112345678","4915187654321"],"message":{"type":"text","payload":{"text":"Half price until Sunday."}},"options":{"delay":{"minMs":1000,"maxMs":5000}}}`,
 			codes: codes{
@@ -28,7 +28,7 @@ func batchDescriptions() map[string]description {
 			id: "listBatches", summary: "List batches, newest first.", about: boundedList, query: filters, out: body[batch.List[batch.View]](), codes: codes{codeNoCursor},
 		},
 		"POST /message/batches/list": {
-			id: "searchBatches", summary: "List batches, newest first, by a body.", about: boundedList, in: body[batchFilter](), example: `{"status":["PROCESSING","PAUSED"],"limit":50}`,
+			id: "searchBatches", summary: "List batches, newest first, with the filter in the body.", about: boundedList, in: body[batchFilter](), example: `{"status":["PROCESSING","PAUSED"],"limit":50}`,
 			out: body[batch.List[batch.View]](), codes: codes{codeNoCursor, codeInvalidQuery},
 		},
 		"GET /message/batches/{id}": {id: "getBatch", summary: "Show a batch.", out: body[batch.View](), codes: unknown},
@@ -42,11 +42,11 @@ func batchDescriptions() map[string]description {
 		"GET /message/batches/{id}/processing": {
 			id: "getBatchProcessing", summary: "Show a batch with all its recipients and attempts.", out: body[processing](), codes: unknown,
 		},
-		"POST /message/batches/{id}/start": {id: "startBatch", summary: "Start a batch, or go on with it.", out: body[batch.View](), codes: command.and("INVALID_MEDIA")},
+		"POST /message/batches/{id}/start": {id: "startBatch", summary: "Start or resume a batch.", out: body[batch.View](), codes: command.and("INVALID_MEDIA")},
 		"POST /message/batches/{id}/pause": {id: "pauseBatch", summary: "Pause a batch.", out: body[batch.View](), codes: command},
-		"POST /message/batches/{id}/stop":  {id: "stopBatch", summary: "Stop a batch for good.", out: body[batch.View](), codes: command},
+		"POST /message/batches/{id}/stop":  {id: "stopBatch", summary: "Stop a batch permanently.", out: body[batch.View](), codes: command},
 		"DELETE /message/batches/{id}": {
-			id: "deleteBatch", summary: "Delete a final batch.", about: "It is gone at once. Its items are removed in the background, its events once they are delivered.",
+			id: "deleteBatch", summary: "Delete a final batch.", about: "The batch disappears at once. Its items are removed in the background, its events after their delivery.",
 			status: http.StatusNoContent, codes: command,
 		},
 		"GET /admin/batches": {
@@ -54,7 +54,7 @@ func batchDescriptions() map[string]description {
 			query: cursors("ownerUserId", "status", "instanceName", "createdFrom", "createdTo", "name", "query"), out: body[batch.List[batch.View]](), codes: codes{codeNoCursor},
 		},
 		"POST /admin/batches/{id}/pause": {id: "pauseAnyBatch", summary: "Pause a batch of any user.", out: body[batch.View](), codes: command},
-		"POST /admin/batches/{id}/stop":  {id: "stopAnyBatch", summary: "Stop a batch of any user for good.", out: body[batch.View](), codes: command},
+		"POST /admin/batches/{id}/stop":  {id: "stopAnyBatch", summary: "Stop a batch of any user permanently.", out: body[batch.View](), codes: command},
 		"GET /message/batches/{id}/events": {
 			id: "listBatchEvents", summary: "List a batch's events with their delivery, oldest first.", query: cursors(),
 			out: body[batch.List[outboxRecord]](), codes: unknown.and(codeNoCursor),
@@ -62,74 +62,74 @@ func batchDescriptions() map[string]description {
 	}
 }
 
-// batchFields are those of batches, of requests, answers and events.
+// batchFields are the fields of batches in requests, answers and events.
 func batchFields() openapi.Fields {
 	uuid, chars, none := openapi.Format("uuid"), openapi.Chars, openapi.AtLeast(0)
 	all := openapi.Fields{
 		"CreateBatchRequest.name":            say("A name for people.", "Summer offer", chars(1, batch.MaxName)),
 		"CreateBatchRequest.instances":       say("The names of the instances that send; the items are shared among them.", []any{exampleName}, object{"minItems": 1}),
-		"CreateBatchRequest.recipients":      say("Phone numbers with their country codes; repeated ones are sent to once.", []any{examplePhone}, object{"minItems": 1}),
-		"CreateBatchRequest.message":         say("What is sent.", nil),
-		"CreateBatchRequest.options":         say("How it is sent.", nil),
+		"CreateBatchRequest.recipients":      say("Phone numbers with their country codes; duplicates are ignored.", []any{examplePhone}, object{"minItems": 1}),
+		"CreateBatchRequest.message":         say("The message to send.", nil),
+		"CreateBatchRequest.options":         say("The send options.", nil),
 		"CreateBatchRequest.autoStart":       say("Whether it starts by itself; true when absent.", true),
-		"CreateBatchRequest.autoResume":      say("Whether it goes on by itself after a restart of the program; true when absent.", true),
-		"CreateBatchRequest.schedule":        say("When it may send; absent: at once.", nil, openapi.As[batchSchedule]()),
-		"BatchOptions.quotedMessageId":       say("The stored message that each message of the batch answers: its id here.", 42),
-		"CreateBatchOptions.quotedMessageId": say("The stored message of one of the instances that each message answers; 0: none.", 42),
-		"CreateBatchOptions.replicable":      say("Of no effect.", true),
+		"CreateBatchRequest.autoResume":      say("Whether it resumes by itself after a restart of the program; true when absent.", true),
+		"CreateBatchRequest.schedule":        say("The time windows for sending; absent: at any time.", nil, openapi.As[batchSchedule]()),
+		"BatchOptions.quotedMessageId":       say("The stored message that each message of the batch quotes: its id here.", 42),
+		"CreateBatchOptions.quotedMessageId": say("The stored message, of one of the instances, that each message quotes; 0: none.", 42),
+		"CreateBatchOptions.replicable":      say("Accepted without effect.", true),
 		"ContactsContent.contacts":           say("The contacts of one message.", nil),
 		"BatchOptions.delay":                 say("The pause after each item.", nil),
-		"BatchOptions.presence":              say("What the chat shows before the message comes.", string(event.PresenceComposing), openapi.OneOf(batchPresences()...)),
-		"BatchOptions.skipUnregistered":      say("Whether numbers without an account are skipped, and not counted as failed.", false),
-		"BatchOptions.whenRestricted":        say("What is done while an account may not write to people it does not know: send to the others, or wait with all.", "known", openapi.OneOf("known", "wait")),
+		"BatchOptions.presence":              say("The presence that the chat shows before the message.", string(event.PresenceComposing), openapi.OneOf(batchPresences()...)),
+		"BatchOptions.skipUnregistered":      say("Whether numbers without an account count as skipped instead of failed.", false),
+		"BatchOptions.whenRestricted":        say("While an account may not write to people it does not know: known sends to known people, wait sends nothing.", "known", openapi.OneOf("known", "wait")),
 		"BatchDelay.minMs":                   say("The shortest pause, in milliseconds.", 1000, none),
 		"BatchDelay.maxMs":                   say("The longest pause, in milliseconds; not less than minMs, at most message.batch.max_delay_ms.", 5000, none),
 
-		"BatchSchedule.windowStartAt": say("When the first window begins, in local time of the zone, or RFC 3339.", "2026-03-01T09:00:00"),
-		"BatchSchedule.windowEndAt":   say("When it ends.", "2026-03-01T17:00:00"),
-		"BatchSchedule.recurrence":    say("Whether the window comes once or each day.", "DAILY", openapi.OneOf("NONE", "DAILY")),
-		"BatchSchedule.timezone":      say("A name of the IANA time zones; that of the program when absent.", "Europe/Berlin"),
+		"BatchSchedule.windowStartAt": say("The start of the first window, as local time of the zone or RFC 3339.", "2026-03-01T09:00:00"),
+		"BatchSchedule.windowEndAt":   say("The end of the first window.", "2026-03-01T17:00:00"),
+		"BatchSchedule.recurrence":    say("Whether the window occurs once or daily.", "DAILY", openapi.OneOf("NONE", "DAILY")),
+		"BatchSchedule.timezone":      say("An IANA time zone; that of the program when absent.", "Europe/Berlin"),
 
-		"BatchFilter.status":       say("Only those with this status, or one of these.", "PAUSED"),
+		"BatchFilter.status":       say("Only those with this status, or one of several.", "PAUSED"),
 		"BatchFilter.instanceName": say("Only those with this instance.", exampleName),
-		"BatchFilter.createdFrom":  say("Only those made at this time or later.", exampleTime, openapi.Format("date-time")),
-		"BatchFilter.createdTo":    say("Only those made before this time.", exampleTime, openapi.Format("date-time")),
-		"BatchFilter.name":         say("Only those whose name has this text in it.", "offer"),
+		"BatchFilter.createdFrom":  say("Only those created at this time or later.", exampleTime, openapi.Format("date-time")),
+		"BatchFilter.createdTo":    say("Only those created before this time.", exampleTime, openapi.Format("date-time")),
+		"BatchFilter.name":         say("Only those whose name contains this text.", "offer"),
 		"BatchFilter.query":        say("Only those with this text in their name, or with this id.", "offer"),
 
 		"BatchItem.id":                   say("The item's id.", exampleUUID, uuid),
-		"BatchItem.position":             say("Its place in the batch, from 0.", 0, none),
-		"BatchItem.recipientInput":       say("The recipient as it was given.", "+49 151 1234-5678"),
-		"BatchItem.normalizedRecipient":  say("The recipient as it was understood.", examplePhone),
+		"BatchItem.position":             say("Its position in the batch, from 0.", 0, none),
+		"BatchItem.recipientInput":       say("The recipient as given.", "+49 151 1234-5678"),
+		"BatchItem.normalizedRecipient":  say("The recipient, normalized.", examplePhone),
 		"BatchItem.recipientJid":         say("The recipient's JID; null until it is known.", exampleJID),
-		"BatchItem.status":               say("What became of it.", "SUCCESS"),
-		"BatchItem.selectedInstanceId":   say("The instance that it was given to; null until then.", 1),
+		"BatchItem.status":               say("The status of the item.", "SUCCESS"),
+		"BatchItem.selectedInstanceId":   say("The instance that it was assigned to; null until then.", 1),
 		"BatchItem.selectedInstanceName": say("Its name; null until then.", exampleName),
 		"BatchItem.clientMessageId":      say("The id at WhatsApp that was chosen for the message; null until then.", exampleKeyID),
 		"BatchItem.whatsappMessageId":    say("The id at WhatsApp that was acknowledged; null until then.", exampleKeyID),
 		"BatchItem.messageId":            say("The id of the stored message; null until then.", 42),
-		"BatchItem.attemptCount":         say("How often it was tried.", 1, none),
+		"BatchItem.attemptCount":         say("The number of attempts.", 1, none),
 		"BatchItem.selectedDelayMs":      say("The pause after it, in milliseconds.", 2300, none),
-		"BatchItem.lastErrorCode":        say("Why the last attempt did not end well, for programs.", event.SendMessageFailed),
+		"BatchItem.lastErrorCode":        say("Why the last attempt failed, as a code.", event.SendMessageFailed),
 		"BatchItem.lastErrorMessage":     say("The same for people.", "recipient is not on WhatsApp"),
 		"BatchItem.processingStartedAt":  say("When it was first tried; null until then.", exampleTime),
 		"BatchItem.finishedAt":           say("When it ended; null until then.", exampleTime),
 		"BatchItemWithAttempts.attempts": say("Its attempts, the oldest first.", nil),
-		"BatchProcessing.held":           say("What keeps instances of the batch from sending now, be it only to people they do not know; empty when nothing does.", nil),
+		"BatchProcessing.held":           say("Instances of the batch that cannot send now, or not to people they do not know, and why; empty when all can.", nil),
 		"BatchHeld.instanceId":           say("The instance.", 1),
 		"BatchHeld.instanceName":         say("Its name.", exampleName),
-		"BatchHeld.reason":               say("Why, as a machine word.", event.ReachoutTimelocked),
+		"BatchHeld.reason":               say("Why, as a code.", event.ReachoutTimelocked),
 		"BatchHeld.message":              say("The same for people.", "WhatsApp does not let the account write to people it does not know"),
-		"BatchHeld.until":                say("When it is tried again, should nothing happen before.", exampleTime),
-		"BatchHeld.strangersOnly":        say("Whether people whom the account knows are sent to all the same.", true),
+		"BatchHeld.until":                say("The time of the next try at the latest.", exampleTime),
+		"BatchHeld.strangersOnly":        say("Whether messages to people whom the account knows are still sent.", true),
 		"BatchProcessing.recipients":     say("All its items with their attempts, by position.", nil),
 
 		"BatchAttempt.id":              say("The attempt's id.", exampleUUID, uuid),
 		"BatchAttempt.batchItemId":     say("The item.", exampleUUID, uuid),
-		"BatchAttempt.attemptNumber":   say("Its number among those of the item, from 1.", 1, openapi.AtLeast(1)),
+		"BatchAttempt.attemptNumber":   say("Its number within the item, from 1.", 1, openapi.AtLeast(1)),
 		"BatchAttempt.clientMessageId": say("The id at WhatsApp that was chosen for it.", exampleKeyID),
-		"BatchAttempt.status":          say("How it ended.", "SUCCESS"),
-		"BatchAttempt.errorCode":       say("Why it did not end well, for programs.", event.SendMessageFailed),
+		"BatchAttempt.status":          say("The status of the attempt.", "SUCCESS"),
+		"BatchAttempt.errorCode":       say("Why it failed, as a code.", event.SendMessageFailed),
 		"BatchAttempt.errorMessage":    say("The same for people.", "recipient is not on WhatsApp"),
 		"BatchAttempt.finishedAt":      say("When it ended; null until then.", exampleTime),
 
@@ -137,26 +137,26 @@ func batchFields() openapi.Fields {
 		"BatchCounts.pending":           say("How many wait.", 0, none),
 		"BatchCounts.sending":           say("How many are being sent.", 0, none),
 		"BatchCounts.success":           say("How many were sent.", 2, none),
-		"BatchCounts.failed":            say("How many were certainly not sent.", 0, none),
-		"BatchCounts.skipped":           say("How many were left out.", 0, none),
-		"BatchCounts.unknown":           say("How many may have been sent or not.", 0, none),
+		"BatchCounts.failed":            say("How many were definitely not sent.", 0, none),
+		"BatchCounts.skipped":           say("How many were skipped.", 0, none),
+		"BatchCounts.unknown":           say("How many have an unknown outcome.", 0, none),
 		"BatchCounts.processed":         say("success, failed, skipped and unknown together.", 2, none),
 		"BatchCounts.received":          say("How many recipients the request had.", 3, none),
-		"BatchCounts.duplicatesIgnored": say("How many of them were there before.", 1, none),
+		"BatchCounts.duplicatesIgnored": say("How many of them were duplicates.", 1, none),
 
-		"BatchInstance.selectedCount": say("How many items were given to it.", 2, none),
+		"BatchInstance.selectedCount": say("How many items were assigned to it.", 2, none),
 		"BatchInstance.failedCount":   say("How many of them failed.", 0, none),
 		"BatchInstance.successCount":  say("How many of them were sent.", 2, none),
 		"BatchItemRef.id":             say("The item's id.", exampleUUID, uuid),
-		"BatchItemRef.position":       say("Its place in the batch, from 0.", 0, none),
+		"BatchItemRef.position":       say("Its position in the batch, from 0.", 0, none),
 		"BatchItemRef.recipient":      say("Its recipient.", examplePhone),
 		"BatchItemData.itemId":        say("The item.", exampleUUID, uuid),
 		"BatchItemData.recipient":     say("Its recipient.", examplePhone),
-		"BatchItemData.instance":      say("The instance that it was given to.", nil),
-		"BatchItemData.error":         say("Why it did not end well.", nil),
+		"BatchItemData.instance":      say("The instance that it was assigned to.", nil),
+		"BatchItemData.error":         say("Why it failed.", nil),
 		"BatchItemError.code":         say("What happened, for programs.", event.SendMessageFailed),
 		"BatchItemError.message":      say("The same for people.", "recipient is not on WhatsApp"),
-		"BatchData.batch":             say("The batch as the event left it.", nil),
+		"BatchData.batch":             say("The batch after the event.", nil),
 	}
 	for _, owner := range []string{"BatchInstance", "BatchItemSender"} {
 		all[owner+".id"] = say("The instance's id.", 1)
@@ -166,36 +166,36 @@ func batchFields() openapi.Fields {
 	return all
 }
 
-// batchPresences are what a chat can show before a message of a batch.
+// batchPresences are the presences that a batch can show before a message.
 func batchPresences() []event.Presence {
 	return []event.Presence{event.PresenceComposing, event.PresenceRecording, event.PresencePaused}
 }
 
-// batchItself are the fields of a batch in all its shapes.
+// batchItself are the fields of all representations of a batch.
 func batchItself() openapi.Fields {
 	return openapi.Fields{
 		"Batch.id":                 say("The batch's id.", exampleUUID, openapi.Format("uuid")),
 		"Batch.name":               say("Its name.", "Summer offer"),
-		"Batch.status":             say("Where it stands.", string(event.BatchIsCompleted)),
+		"Batch.status":             say("The status of the batch.", string(event.BatchIsCompleted)),
 		"Batch.progress":           say("How much of it is processed, in percent.", 100, openapi.Range(0, 100)),
-		"Batch.counts":             say("How many items stand where.", nil),
-		"Batch.startedAt":          say("When it last began to send.", exampleTime),
+		"Batch.counts":             say("The number of items in each state.", nil),
+		"Batch.startedAt":          say("When it last started to send.", exampleTime),
 		"Batch.completedAt":        say("When it was completed.", exampleTime),
 		"Batch.pausedAt":           say("When it was paused.", exampleTime),
 		"Batch.stoppedAt":          say("When it was stopped.", exampleTime),
 		"Batch.interruptedAt":      say("When it was interrupted.", exampleTime),
-		"Batch.nextRunAt":          say("When its next window begins; null when it waits for none.", exampleTime),
-		"Batch.schedule":           say("When it may send, as it was given; null: at any time.", nil, openapi.As[batchSchedule](), openapi.OrNull()),
-		"Batch.autoResume":         say("Whether it goes on by itself after a restart of the program.", true),
-		"Batch.options":            say("How it is sent.", nil),
-		"Batch.message":            say("What is sent.", nil),
-		"Batch.instances":          say("The instances that send, and what became of their items.", nil),
+		"Batch.nextRunAt":          say("The start of its next window; null when it waits for none.", exampleTime),
+		"Batch.schedule":           say("The schedule as given; null: it may send at any time.", nil, openapi.As[batchSchedule](), openapi.OrNull()),
+		"Batch.autoResume":         say("Whether it resumes by itself after a restart of the program.", true),
+		"Batch.options":            say("The send options.", nil),
+		"Batch.message":            say("The message to send.", nil),
+		"Batch.instances":          say("The instances that send, with counts of their items.", nil),
 		"Batch.interruptionReason": say("Why it was interrupted; null when it is not.", "PROCESS_RESTART"),
 		"Batch.lastInterruptedAt":  say("When it was last interrupted; null when it never was.", exampleTime),
-		"Batch.lastRecoveredAt":    say("When it last went on after that; null when it never did.", exampleTime),
+		"Batch.lastRecoveredAt":    say("When it last resumed after an interruption; null when it never did.", exampleTime),
 		"Batch.currentItem":        say("The item that the event is about.", nil),
 	}
 }
 
-// boundedList is what a list says whose filter may fit few of many records.
-const boundedList = "A call looks at a bounded number of batches: with a filter other than status, a page may have fewer records than its limit, even none, and still a next one."
+// boundedList is the text of lists whose filter may select few of many records.
+const boundedList = "A call scans a bounded number of batches: with a filter other than status, a page may have fewer records than its limit, even none, and still a next page."

@@ -18,14 +18,14 @@ func chatDescriptions() map[string]description {
 	patch := read
 	patch.id = "patchReadMessages"
 	archive := description{
-		id: "archiveChat", summary: "Archive a chat, or take it out again.", in: body[archiveRequest](),
+		id: "archiveChat", summary: "Archive or unarchive a chat.", in: body[archiveRequest](),
 		example: `{"chat":"4915112345678","archive":true}`, status: http.StatusNoContent, codes: aboutPeople("INVALID_MESSAGE", "APP_STATE_CONFLICT"),
 	}
 	archivePut := archive
 	archivePut.id = "putArchivedChat"
 	return map[string]description{
 		"POST /instance/{i}/chat/is-account": {
-			id: "checkNumbers", summary: "Tell which numbers have an account.", in: body[numbersRequest](),
+			id: "checkNumbers", summary: "Check which numbers have an account.", in: body[numbersRequest](),
 			example: `{"numbers":["4915112345678"]}`, out: body[[]event.Registration](), codes: aboutPeople(),
 		},
 		"POST /instance/{i}/chat/read-message":  read,
@@ -34,17 +34,17 @@ func chatDescriptions() map[string]description {
 		"POST /instance/{i}/chat/archive":       archive,
 		"PUT /instance/{i}/chat/archive":        archivePut,
 		"POST /instance/{i}/chat/pin": {
-			id: "pinChat", summary: "Pin a chat, or unpin it.", in: body[pinRequest](), example: `{"chat":"4915112345678","pinned":true}`, out: body[chatState](), codes: aboutPeople("APP_STATE_CONFLICT"),
+			id: "pinChat", summary: "Pin or unpin a chat.", in: body[pinRequest](), example: `{"chat":"4915112345678","pinned":true}`, out: body[chatState](), codes: aboutPeople("APP_STATE_CONFLICT"),
 		},
 		"POST /instance/{i}/chat/mute": {
-			id: "muteChat", summary: "Mute a chat, or unmute it.", in: body[muteRequest](), example: `{"chat":"4915112345678","muted":true}`, out: body[chatState](), codes: aboutPeople("APP_STATE_CONFLICT"),
+			id: "muteChat", summary: "Mute or unmute a chat.", in: body[muteRequest](), example: `{"chat":"4915112345678","muted":true}`, out: body[chatState](), codes: aboutPeople("APP_STATE_CONFLICT"),
 		},
 		"POST /instance/{i}/chat/star": {
-			id: "starMessage", summary: "Star a stored message, or take the star away.", in: body[starRequest](),
+			id: "starMessage", summary: "Star or unstar a stored message.", in: body[starRequest](),
 			example: `{"messageId":42,"starred":true}`, out: body[starAnswer](), codes: aboutPeople("APP_STATE_CONFLICT", "MESSAGE_NOT_FOUND", "INVALID_MESSAGE"),
 		},
 		"POST /instance/{i}/chat/block": {
-			id: "blockPerson", summary: "Block a person, or end that.", in: body[blockRequest](), example: `{"number":"4915112345678","blocked":true}`, out: body[blockedPeople](), codes: aboutPeople(),
+			id: "blockPerson", summary: "Block or unblock a person.", in: body[blockRequest](), example: `{"number":"4915112345678","blocked":true}`, out: body[blockedPeople](), codes: aboutPeople(),
 		},
 		"GET /instance/{i}/chat/blocked": {id: "listBlocked", summary: "List the blocked people.", out: body[blockedPeople](), codes: asking()},
 		"POST /instance/{i}/chat/edit-message": {
@@ -55,12 +55,12 @@ func chatDescriptions() map[string]description {
 			id: "deleteMessage", summary: "Delete a message for everyone.", once: true, query: []string{"id"}, status: http.StatusNoContent, codes: sending("MESSAGE_NOT_FOUND"),
 		},
 		"POST /instance/{i}/chat/profile-picture": {
-			id: "getProfilePicture", summary: "Tell where a profile picture lies.", in: body[profilePictureRequest](), example: `{"number":"4915112345678"}`,
+			id: "getProfilePicture", summary: "Get the URL of a profile picture.", in: body[profilePictureRequest](), example: `{"number":"4915112345678"}`,
 			out: body[profilePictureAnswer](), codes: aboutPeople("ONE_RECIPIENT"),
 		},
 		"POST /instance/{i}/chat/history": {
 			id: "askForHistory", summary: "Ask the account's phone for older messages of a chat.",
-			about: "What the phone sends is stored with `metadata.source` \"history\" and told by history.sync alone. A phone that is switched off answers when it is on.",
+			about: "What the phone sends is stored with `metadata.source` \"history\" and reported by history.sync only. A phone that is switched off answers later.",
 			in:    body[historyRequest](), example: `{"chat":"4915112345678","count":50}`, status: http.StatusAccepted, out: body[historyAnswer](),
 			codes: aboutPeople("MESSAGE_NOT_FOUND", "NO_ANCHOR"),
 		},
@@ -69,13 +69,13 @@ func chatDescriptions() map[string]description {
 			status: http.StatusNoContent, codes: aboutPeople(),
 		},
 		"POST /instance/{i}/chat/presence": {
-			id: "setPresence", summary: "Show a presence, or watch somebody's.", in: body[presenceRequest](), example: `{"presence":"composing","chat":"4915112345678"}`,
+			id: "setPresence", summary: "Show a presence, or subscribe to another's.", in: body[presenceRequest](), example: `{"presence":"composing","chat":"4915112345678"}`,
 			out: body[presenceAnswer](), codes: aboutPeople(),
 		},
 	}
 }
 
-// chatFields are those of what a person does with chats.
+// chatFields are the fields of the chat routes.
 func chatFields() openapi.Fields {
 	presences, reads := append(presences()[1:], presenceSubscribe), openapi.Items(0, maxRead)
 	return openapi.Fields{
@@ -83,29 +83,29 @@ func chatFields() openapi.Fields {
 		"Registration.number":    say("The digits that were asked for.", examplePhone),
 		"Registration.exists":    say("Whether the number has an account.", true),
 
-		"ArchiveRequest.archive":       say("Whether it is put into the archive, or taken out.", true),
+		"ArchiveRequest.archive":       say("Whether to archive or unarchive it.", true),
 		"ArchiveRequest.lastMessage":   say("The newest message of the chat, where the caller knows it; it may stand for chat.", nil),
 		"LastMessage.key":              say("Which message it is.", nil),
 		"LastMessage.messageTimestamp": say("When it was sent, in Unix seconds.", 1772366400, openapi.AtLeast(0)),
 		"ChatState.chat":               say("The JID of the chat.", exampleJID),
 		"ChatState.pinned":             say("Whether it is pinned.", true),
-		"ChatState.until":              say("When it is not muted any more; absent: never.", exampleTime),
-		"PinRequest.pinned":            say("Whether it is pinned, or not any more.", true),
-		"MuteChatRequest.until":        say("When it is not muted any more; absent: never.", exampleTime, openapi.Format("date-time")),
+		"ChatState.until":              say("When the mute ends; absent: never.", exampleTime),
+		"PinRequest.pinned":            say("Whether to pin or unpin it.", true),
+		"MuteChatRequest.until":        say("When the mute ends; absent: never.", exampleTime, openapi.Format("date-time")),
 
-		"BlockRequest.blocked":                   say("Whether the person is blocked, or not any more.", true),
+		"BlockRequest.blocked":                   say("Whether to block or unblock the person.", true),
 		"BlockedPeople.blocked":                  say("Whom the account blocks.", nil),
-		"ProfilePictureRequest.preview":          say("Whether the small picture is meant.", false),
+		"ProfilePictureRequest.preview":          say("Whether to get the small picture.", false),
 		"ProfilePictureAnswer.wuid":              say("The JID of the person or the group.", exampleJID),
-		"ProfilePictureAnswer.profilePictureUrl": say("Where the picture lies; null when there is none that the account may see.", "https://pps.whatsapp.net/v/t61/1.jpg"),
-		"HistoryRequest.before":                  say("The stored message that they are to be older than; 0 or absent: the oldest of the chat.", 42),
-		"HistoryRequest.count":                   say("How many messages to ask for; 50 when absent. A phone sends 50 readily.", defaultLimit, openapi.Range(1, maxHistoryCount)),
-		"HistoryAnswer.before":                   say("The id of the message that they are older than.", 42),
+		"ProfilePictureAnswer.profilePictureUrl": say("The URL of the picture; null when the account can see none.", "https://pps.whatsapp.net/v/t61/1.jpg"),
+		"HistoryRequest.before":                  say("The stored message before which to start; 0 or absent: the oldest of the chat.", 42),
+		"HistoryRequest.count":                   say("How many messages to ask for; 50 when absent. Phones usually send up to 50.", defaultLimit, openapi.Range(1, maxHistoryCount)),
+		"HistoryAnswer.before":                   say("The id of the message before which they start.", 42),
 		"HistoryAnswer.count":                    say("How many messages were asked for.", 50),
-		"RejectRequest.callId":                   say("The id of the call, as call.upsert tells it.", "6F1C1A520D6B4C56", openapi.AtLeastChars(1)),
-		"RejectRequest.callFrom":                 say("Who calls, as call.upsert tells it.", exampleJID),
-		"PresenceRequest.presence":               say("What to show. available and unavailable are the account's, subscribe asks for another's, the others are a chat's.", string(event.PresenceComposing), openapi.OneOf(presences...)),
-		"PresenceAnswer.presence":                say("What is shown now, or watched.", string(event.PresenceComposing)),
+		"RejectRequest.callId":                   say("The id of the call, from call.upsert.", "6F1C1A520D6B4C56", openapi.AtLeastChars(1)),
+		"RejectRequest.callFrom":                 say("The caller, from call.upsert.", exampleJID),
+		"PresenceRequest.presence":               say("What to show. available and unavailable apply to the account, the others to a chat; subscribe subscribes to the presence of the chat.", string(event.PresenceComposing), openapi.OneOf(presences...)),
+		"PresenceAnswer.presence":                say("The presence shown now, or subscribe.", string(event.PresenceComposing)),
 
 		"ReadRequest.messageId":    say("Stored messages: their ids here, or their ids at WhatsApp.", []any{42}, reads),
 		"ReadRequest.readMessages": say("Messages by their keys.", nil, reads),

@@ -14,8 +14,8 @@ import (
 func deliveryDescriptions() map[string]description {
 	filters := cursors("state", "event", "target", "endpointId", "from", "to", "minDurationMs", "query")
 	const example = `{"from":"2026-03-01T12:00:00Z","to":"2026-03-01T13:00:00Z","events":["messages.upsert"],"state":["FAILED","DROPPED"],"target":"webhook"}`
-	const replayAbout = "The oldest first, by the same ways as new events, which are not held up. Each gets a record of its own; what a replay delivered is not selected again."
-	const retryAbout = "One more attempt of the same record, whatever its state is. One that waits behind another in an order is not sent out of turn: the first of its line, which waitsFor names, is sent now, and when that is accepted those behind it follow at once."
+	const replayAbout = "Oldest first, through the same queues as new events, which are not delayed. Each delivery gets a new record; deliveries that a replay has delivered are not selected again."
+	const retryAbout = "One more attempt of the same record, in any state. A delivery that waits in an ordered line is not sent out of order: the first of its line, which waitsFor names, is sent now, and when it is accepted the others follow at once."
 	all := map[string]description{}
 	for _, log := range []struct{ base, list, get, retry, replay, status, cancel, whose string }{
 		{"/instance/{i}/webhook", "listDeliveries", "getDelivery", "retryDelivery", "replayDeliveries", "getReplay", "cancelReplay", "the instance"},
@@ -33,75 +33,75 @@ func deliveryDescriptions() map[string]description {
 			status: http.StatusAccepted, out: body[deliveryRecord](), codes: codes{"DELIVERY_NOT_FOUND", "BODY_GONE", "ENDPOINT_GONE", "LOG_OFF"},
 		}
 		all["POST "+log.base+"/deliveries/replay"] = description{
-			id: log.replay, summary: "Send deliveries of " + log.whose + " once more.", about: replayAbout, once: true,
+			id: log.replay, summary: "Send deliveries of " + log.whose + " again.", about: replayAbout, once: true,
 			in: body[replayRequest](), example: example, status: http.StatusAccepted, out: body[replayAccepted](),
 			codes: codes{codeInvalidReplay, "REPLAY_RUNNING", "LOG_OFF"},
 		}
 		all["GET "+log.base+"/replays/{id}"] = description{
-			id: log.status, summary: "Show how far a replay is.", out: body[replayStatus](), codes: codes{codeNoReplay},
+			id: log.status, summary: "Show the progress of a replay.", out: body[replayStatus](), codes: codes{codeNoReplay},
 		}
 		all["DELETE "+log.base+"/replays/{id}"] = description{
-			id: log.cancel, summary: "Stop a replay.", about: "What it has begun to send goes its way. One that has ended stays as it is.",
+			id: log.cancel, summary: "Stop a replay.", about: "Deliveries already started are not cancelled. A replay that has ended does not change.",
 			out: body[replayStatus](), codes: codes{codeNoReplay},
 		}
 	}
 	return all
 }
 
-// deliveryFields are those of the log of deliveries.
+// deliveryFields are the fields of the delivery log.
 func deliveryFields() openapi.Fields {
 	uuid, none, endpoint := openapi.Format("uuid"), openapi.AtLeast(0), openapi.Pattern(`^[A-Za-z0-9._-]{1,`+strconv.Itoa(instance.MaxEndpointID)+`}$`)
 	events := openapi.OneOf(append(kinds(event.Instance), kinds(event.Batch)...)...)
 	targets := openapi.OneOf(event.TargetWebhook, event.TargetGlobal, event.TargetEndpoint)
-	from, to := "Only those made at this time or later.", "Only those made at this time or earlier."
+	from, to := "Only those created at this time or later.", "Only those created at this time or earlier."
 	time := openapi.Format("date-time")
 	return openapi.Fields{
-		"Delivery.id":            say("Its number, ascending in the order in which deliveries were made.", 17, openapi.AtLeast(1)),
+		"Delivery.id":            say("Its number, ascending in the order of creation.", 17, openapi.AtLeast(1)),
 		"Delivery.eventId":       say("The event's id, which the receiver sees as webhook-id: the same at every attempt, every destination and every replay.", exampleUUID, uuid),
 		"Delivery.event":         say("The event's name.", string(event.MessagesUpsert), events),
 		"Delivery.flow":          say("Whether it is an event of an instance or of a batch.", "instance", openapi.OneOf(delivery.FlowInstance, delivery.FlowBatch)),
-		"Delivery.instanceId":    say("The instance that the event is of; null of a batch.", 1),
+		"Delivery.instanceId":    say("The instance of the event; null for batch events.", 1),
 		"Delivery.instanceName":  say("Its name when the event happened.", exampleName),
-		"Delivery.batchId":       say("The batch that the event is of; null of an instance.", exampleUUID, uuid),
+		"Delivery.batchId":       say("The batch of the event; null for instance events.", exampleUUID, uuid),
 		"Delivery.target":        say("What kind of destination it is for: the webhook of the instance, one of its further endpoints, or the global webhook.", "webhook", targets),
 		"Delivery.endpointId":    say("Which endpoint; null for other targets.", "crm"),
 		"Delivery.url":           say("Where it goes, without the query.", "https://example.org/hook"),
-		"Delivery.state":         say("What became of it.", "FAILED"),
-		"Delivery.attemptCount":  say("How often it was sent.", 1, none),
+		"Delivery.state":         say("The state of the delivery.", "FAILED"),
+		"Delivery.attemptCount":  say("The number of attempts.", 1, none),
 		"Delivery.lastStatus":    say("The status of the last answer; null when there was none.", 503),
-		"Delivery.lastError":     say("Why the last attempt was not accepted, or why there will be none; null when it was accepted.", "receiver answered 503"),
+		"Delivery.lastError":     say("Why the last attempt failed, or why there will be none; null when it was accepted.", "receiver answered 503"),
 		"Delivery.durationMs":    say("How long the last attempt took, in milliseconds; null when there was none.", 31, none),
-		"Delivery.bytes":         say("How long the body is.", 1204, none),
-		"Delivery.requestId":     say("The x-request-id of the last attempt, or of the first while there was none; each attempt has its own.", exampleUUID),
-		"Delivery.lastAttemptAt": say("When it was sent last; null when it never was.", exampleTime),
-		"Delivery.nextAttemptAt": say("When it is sent next; null when it goes out as soon as its turn has come, and when it has ended.", exampleTime),
-		"Delivery.replayOf":      say("The delivery that it repeats; null of a first one.", 12),
-		"Delivery.replayable":    say("Whether it can be sent again: its body is still in the file, and its destination is there.", true),
-		"Delivery.waitsFor":      say("The delivery that has to end before this one leaves, for the sake of the order: the first of its line. Told of a single delivery and by a retry, in no list; absent when it waits for none.", 16, openapi.AtLeast(1)),
-		"Delivery.body":          say("The body as it was sent, byte for byte; null when it is not kept, and of qrcode.updated for a key without the scope pair.", `{"event":"messages.upsert"}`),
-		"Delivery.attempts":      say("Its attempts, the newest 1000 of them, the oldest of these first.", nil),
+		"Delivery.bytes":         say("The length of the body in bytes.", 1204, none),
+		"Delivery.requestId":     say("The x-request-id of the last attempt, or of the first one to come; each attempt has its own.", exampleUUID),
+		"Delivery.lastAttemptAt": say("The time of the last attempt; null when there was none.", exampleTime),
+		"Delivery.nextAttemptAt": say("The time of the next attempt; null when it is sent as soon as its turn comes, and when it has ended.", exampleTime),
+		"Delivery.replayOf":      say("The delivery that it replays; null when it is no replay.", 12),
+		"Delivery.replayable":    say("Whether it can be sent again: its body is still stored, and its destination exists.", true),
+		"Delivery.waitsFor":      say("The delivery that must end before this one is sent: the first of its ordered line. Present only for a single delivery and in the answer to a retry; absent when it waits for none.", 16, openapi.AtLeast(1)),
+		"Delivery.body":          say("The body as sent, byte for byte; null when it is not kept, and for qrcode.updated when the key lacks the scope pair.", `{"event":"messages.upsert"}`),
+		"Delivery.attempts":      say("Its newest 1000 attempts, oldest first.", nil),
 
-		"DeliveryAttempt.number":     say("Its number among those of the delivery, from 1.", 1, openapi.AtLeast(1)),
+		"DeliveryAttempt.number":     say("The number of the attempt, from 1.", 1, openapi.AtLeast(1)),
 		"DeliveryAttempt.durationMs": say("How long it took, in milliseconds.", 31, none),
 		"DeliveryAttempt.status":     say("The status of the answer; null when there was none.", 503),
-		"DeliveryAttempt.error":      say("Why it was not accepted; null when it was.", "receiver answered 503"),
+		"DeliveryAttempt.error":      say("Why it failed; null when it was accepted.", "receiver answered 503"),
 		"DeliveryAttempt.requestId":  say("Its x-request-id.", exampleUUID),
-		"DeliveryAttempt.answer":     say("The beginning of the body of an answer other than 2xx, up to 2 KiB; null when there is none, and of qrcode.updated for a key without the scope pair.", "upstream is down"),
+		"DeliveryAttempt.answer":     say("The beginning of the body of an answer other than 2xx, up to 2 KiB; null when there is none, and for qrcode.updated when the key lacks the scope pair.", "upstream is down"),
 
 		"ReplayRequest.from":       say(from, exampleTime, time),
 		"ReplayRequest.to":         say(to, exampleTime, time),
 		"ReplayRequest.events":     say("Only these events; all when absent.", []any{string(event.MessagesUpsert)}, object{"minItems": 1}),
-		"ReplayRequest.state":      say("Only those in these states; FAILED, DROPPED and EXPIRED when absent. What is PENDING goes out by itself.", []any{"FAILED"}, object{"minItems": 1}),
+		"ReplayRequest.state":      say("Only those in these states; FAILED, DROPPED and EXPIRED when absent. PENDING deliveries are sent by themselves.", []any{"FAILED"}, object{"minItems": 1}),
 		"ReplayRequest.target":     say("Only those for this kind of destination.", "webhook", targets),
 		"ReplayRequest.endpointId": say("Only those for this endpoint.", "crm", endpoint),
-		"ReplayRequest.limit":      say("How many at most, the oldest first.", 1000, openapi.Range(1, delivery.MaxReplay), openapi.Default(delivery.MaxReplay)),
+		"ReplayRequest.limit":      say("The maximum number, oldest first.", 1000, openapi.Range(1, delivery.MaxReplay), openapi.Default(delivery.MaxReplay)),
 		"ReplayAccepted.replayId":  say("The replay's id.", 3, openapi.AtLeast(1)),
-		"ReplayAccepted.matched":   say("How many deliveries it will repeat.", 41, none),
-		"Replay.matched":           say("How many deliveries it repeats.", 41, none),
-		"Replay.sent":              say("How many of them it has handed over for delivery.", 20, none),
+		"ReplayAccepted.matched":   say("How many deliveries it will send again.", 41, none),
+		"Replay.matched":           say("How many deliveries it sends again.", 41, none),
+		"Replay.sent":              say("How many of them it has queued for delivery.", 20, none),
 		"Replay.delivered":         say("How many of those a receiver accepted.", 18, none),
 		"Replay.failed":            say("How many of those ended otherwise.", 1, none),
-		"Replay.state":             say("Whether it goes on.", "RUNNING", openapi.OneOf(delivery.ReplayRunning, delivery.ReplayDone, delivery.ReplayCancelled)),
+		"Replay.state":             say("The state of the replay.", "RUNNING", openapi.OneOf(delivery.ReplayRunning, delivery.ReplayDone, delivery.ReplayCancelled)),
 
 		"{deliveryId}":   say("The delivery's id.", 17, openapi.Kind("integer"), object{"minimum": 1}),
 		"{replayId}":     say("The replay's id.", 3, openapi.Kind("integer"), object{"minimum": 1}),
@@ -109,12 +109,12 @@ func deliveryFields() openapi.Fields {
 		"?endpointId":    say("Only those for this endpoint.", "crm", endpoint),
 		"?from":          say(from, exampleTime, time),
 		"?to":            say(to, exampleTime, time),
-		"?minDurationMs": say("Only those whose last attempt took at least so many milliseconds.", 1000, openapi.Kind("integer"), openapi.Range(0, maxDurationMs)),
+		"?minDurationMs": say("Only those whose last attempt took at least this many milliseconds.", 1000, openapi.Kind("integer"), openapi.Range(0, maxDurationMs)),
 	}
 }
 
-// deliveryParameters are those of the lists, whose names mean something else
-// elsewhere.
+// deliveryParameters are the parameters of the lists whose names mean something
+// else in other routes.
 func deliveryParameters() openapi.Fields {
 	all := openapi.Fields{}
 	for _, operation := range []string{"listDeliveries", "listAllDeliveries"} {

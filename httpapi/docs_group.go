@@ -14,7 +14,7 @@ func groupDescriptions() map[string]description {
 	group := []string{"groupJid"}
 	return map[string]description{
 		"POST /instance/{i}/group": {
-			id: "createGroup", summary: "Make a group.", once: true, in: body[createGroupRequest](),
+			id: "createGroup", summary: "Create a group.", once: true, in: body[createGroupRequest](),
 			example: `{"subject":"Summer party","participants":["4915112345678"]}`, status: http.StatusCreated, out: body[event.CreatedGroup](),
 			codes: aboutPeople(event.SendResultUnknown),
 		},
@@ -26,7 +26,7 @@ func groupDescriptions() map[string]description {
 			codes: aboutGroup("INVALID_MEDIA", "INVALID_MESSAGE", "UPLOAD_NOT_FOUND", "MEDIA_GONE", "DISK_FULL"),
 		},
 		"PUT /instance/{i}/group/update-participants": {
-			id: "updateGroupParticipants", summary: "Add, remove, promote or demote members of a group.", about: "204 when all was done; what became of each when something failed, and always with details=true.", query: []string{"groupJid", details}, in: body[membersRequest](),
+			id: "updateGroupParticipants", summary: "Add, remove, promote or demote members of a group.", about: "204 when all changes succeeded; the result for each member when one failed, or with details=true.", query: []string{"groupJid", details}, in: body[membersRequest](),
 			example: `{"groupJid":"` + exampleGroup + `","action":"add","participants":["4915112345678"]}`, out: body[membersAnswer](), also: []openapi.Answer{{Status: http.StatusNoContent}}, codes: aboutGroup(),
 		},
 		"PUT /instance/{i}/group/subject": {
@@ -38,14 +38,14 @@ func groupDescriptions() map[string]description {
 			example: `{"groupJid":"` + exampleGroup + `","description":"We meet at eight."}`, out: body[descriptionAnswer](), codes: aboutGroup(),
 		},
 		"PUT /instance/{i}/group/settings": {
-			id: "setGroupSettings", summary: "Change what members of a group may do, and when its messages disappear.", query: group, in: body[settingsRequest](),
+			id: "setGroupSettings", summary: "Change the settings of a group.", query: group, in: body[settingsRequest](),
 			example: `{"groupJid":"` + exampleGroup + `","announce":true}`, out: body[settingsAnswer](), codes: aboutGroup(),
 		},
 		"GET /instance/{i}/group/invitation-code": {
 			id: "getGroupInvitation", summary: "Show the invite code of a group.", query: group, out: body[inviteAnswer](), codes: aboutGroup(),
 		},
 		"PUT /instance/{i}/group/revoke-invitation": {
-			id: "revokeGroupInvitation", summary: "Replace the invite code of a group by a new one.", about: "204, or with details=true the new one.", query: []string{"groupJid", details}, in: body[groupTarget](),
+			id: "revokeGroupInvitation", summary: "Replace the invite code of a group.", about: "204, or with details=true the new code.", query: []string{"groupJid", details}, in: body[groupTarget](),
 			example: `{"groupJid":"` + exampleGroup + `"}`, status: http.StatusNoContent, also: []openapi.Answer{{Status: http.StatusOK, Type: body[newInvite]()}}, codes: aboutGroup(),
 		},
 		"GET /instance/{i}/group/invitation": {
@@ -55,10 +55,10 @@ func groupDescriptions() map[string]description {
 			id: "joinGroup", summary: "Join a group by its invite code.", in: body[joinRequest](), example: `{"inviteCode":"AbCdEfGhIjKlMnOpQrStUv"}`, out: body[joinedGroup](), codes: aboutPeople(),
 		},
 		"GET /instance/{i}/group/join-requests": {
-			id: "listJoinRequests", summary: "List who asked to join a group.", query: group, out: body[[]event.JoinRequest](), codes: aboutGroup(),
+			id: "listJoinRequests", summary: "List the requests to join a group.", query: group, out: body[[]event.JoinRequest](), codes: aboutGroup(),
 		},
 		"PUT /instance/{i}/group/join-requests": {
-			id: "decideJoinRequests", summary: "Let people into a group who asked to join, or turn them away.", query: group, in: body[decideRequest](),
+			id: "decideJoinRequests", summary: "Approve or reject requests to join a group.", query: group, in: body[decideRequest](),
 			example: `{"groupJid":"` + exampleGroup + `","action":"approve","participants":["4915112345678"]}`, out: body[decideAnswer](), codes: aboutGroup(),
 		},
 		"DELETE /instance/{i}/group/leave": {id: "leaveGroup", summary: "Leave a group.", query: group, status: http.StatusNoContent, codes: aboutGroup()},
@@ -91,7 +91,7 @@ func labelDescriptions() map[string]description {
 	return map[string]description{
 		"GET /instance/{i}/labels": {id: "listLabels", summary: "List the labels of a business account.", out: body[[]event.Label](), codes: asking(codeInvalidQuery)},
 		"POST /instance/{i}/label": {
-			id: "createLabel", summary: "Make a label.", once: true, in: body[createLabelRequest](), example: `{"name":"New order","color":3}`,
+			id: "createLabel", summary: "Create a label.", once: true, in: body[createLabelRequest](), example: `{"name":"New order","color":3}`,
 			status: http.StatusCreated, out: body[event.Label](), codes: sharing(event.SendResultUnknown),
 		},
 		"PUT /instance/{i}/label": {
@@ -103,44 +103,44 @@ func labelDescriptions() map[string]description {
 			out: body[labelChatAnswer](), codes: aboutPeople("LABEL_NOT_FOUND", "APP_STATE_CONFLICT"),
 		},
 		"POST /instance/{i}/label/unassign": {
-			id: "unassignLabel", summary: "Take a label off a chat.", in: body[labelChatRequest](), example: `{"labelId":"4","chat":"4915112345678"}`,
+			id: "unassignLabel", summary: "Remove a label from a chat.", in: body[labelChatRequest](), example: `{"labelId":"4","chat":"4915112345678"}`,
 			out: body[labelChatAnswer](), codes: aboutPeople("LABEL_NOT_FOUND", "APP_STATE_CONFLICT"),
 		},
 	}
 }
 
-// groupFields are those of groups, newsletters and labels.
+// groupFields are the fields of groups, newsletters and labels.
 func groupFields() openapi.Fields {
 	chars := openapi.Chars
 	people := say("The people: phone numbers or JIDs.", []any{examplePhone}, openapi.Items(1, event.MaxMembers-1))
-	results := say("What became of each.", nil)
+	results := say("The result for each.", nil)
 	all := openapi.Fields{
 		"Group.id":                      say("The JID of the group.", exampleGroup),
 		"Group.subject":                 say("Its subject.", "Summer party"),
 		"Group.participants":            say("Its members.", nil),
-		"Participant.id":                say("The JID of the member: of the phone where it is known, else the LID.", exampleJID),
-		"Participant.admin":             say("What rights the member has; null for none.", string(event.RoleAdmin)),
+		"Participant.id":                say("The JID of the member: the phone JID where it is known, else the LID.", exampleJID),
+		"Participant.admin":             say("The role of the member; null for an ordinary member.", string(event.RoleAdmin)),
 		"Participant.isAdmin":           say("Whether the member is an admin.", false),
-		"Participant.isSuperAdmin":      say("Whether the member made the group.", false),
-		"CreatedGroup.notAdded":         say("Who is not in the group, and why.", nil),
-		"CreatedGroup.descriptionError": say("Why the group has no description; absent when it has, or none was given.", "refused"),
+		"Participant.isSuperAdmin":      say("Whether the member created the group.", false),
+		"CreatedGroup.notAdded":         say("The people who were not added, and why.", nil),
+		"CreatedGroup.descriptionError": say("Why the description could not be set; absent when it was, or none was given.", "refused"),
 
 		"CreateGroupRequest.participants": people,
 		"CreateGroupRequest.description":  say("The group's description.", "We meet at eight.", chars(0, event.MaxDescription)),
 		"MembersRequest.participants":     people,
-		"MembersRequest.action":           say("What becomes of them.", string(event.ParticipantAdd)),
-		"MembersAnswer.action":            say("What became of them.", string(event.ParticipantAdd)),
+		"MembersRequest.action":           say("The change.", string(event.ParticipantAdd)),
+		"MembersAnswer.action":            say("The change.", string(event.ParticipantAdd)),
 		"MembersAnswer.participants":      results,
 		"DecideRequest.participants":      people,
-		"DecideRequest.action":            say("Whether they are let in.", string(approve), openapi.OneOf(approve, reject)),
-		"DecideAnswer.action":             say("Whether they were let in.", string(approve), openapi.OneOf(approve, reject)),
+		"DecideRequest.action":            say("The decision.", string(approve), openapi.OneOf(approve, reject)),
+		"DecideAnswer.action":             say("The decision.", string(approve), openapi.OneOf(approve, reject)),
 		"DecideAnswer.participants":       results,
-		"MemberResult.status":             say("200 when it was done, else WhatsApp's code for the refusal.", event.MemberChanged),
-		"MemberResult.invitation":         say("What the account may send to a person who can only be invited.", nil),
+		"MemberResult.status":             say("200 on success, else WhatsApp's code for the refusal.", event.MemberChanged),
+		"MemberResult.invitation":         say("An invitation to send to a person who cannot be added directly.", nil),
 		"Invitation.code":                 say("The code of the invitation.", "AbCdEfGh"),
 		"DescriptionRequest.description":  say("The group's description; empty to remove it.", "We meet at eight.", chars(0, event.MaxDescription)),
 		"DescriptionAnswer.description":   say("The group's description now.", "We meet at eight."),
-		"PictureRequest.image":            say("Where the picture lies: an http or https URL; empty to remove the picture.", "https://example.org/group.jpg", chars(0, event.MaxURL)),
+		"PictureRequest.image":            say("The http or https URL of the picture; empty to remove the picture.", "https://example.org/group.jpg", chars(0, event.MaxURL)),
 		"GroupWithPicture.pictureId":      say("WhatsApp's id of the new picture; empty when it was removed.", "1709294400"),
 		"InviteAnswer.invitation":         say("The link of the invitation.", event.InviteLinkPrefix+"AbCdEfGhIjKlMnOpQrStUv", openapi.Format("uri")),
 		"NewInvite.invitation":            say("The link of the new invitation.", event.InviteLinkPrefix+"AbCdEfGhIjKlMnOpQrStUv", openapi.Format("uri")),
@@ -150,24 +150,24 @@ func groupFields() openapi.Fields {
 		"Newsletter.jid":          say("The JID of the newsletter.", "120363012345678901@newsletter"),
 		"Newsletter.name":         say("Its name.", "News of the engine"),
 		"Newsletter.description":  say("Its description.", "Once a week"),
-		"Newsletter.subscribers":  say("How many follow it.", 1200, openapi.AtLeast(0)),
+		"Newsletter.subscribers":  say("The number of followers.", 1200, openapi.AtLeast(0)),
 		"Newsletter.verification": say("Whether WhatsApp verified it.", "verified", openapi.OneOf("verified", "unverified")),
-		"Newsletter.state":        say("Whether it is open.", "active", openapi.OneOf("active", "suspended", "geosuspended")),
-		"Newsletter.role":         say("What the account is there; absent when the newsletter was found by its invitation.", "subscriber", openapi.OneOf("owner", "admin", "subscriber", "guest")),
+		"Newsletter.state":        say("The state of the newsletter.", "active", openapi.OneOf("active", "suspended", "geosuspended")),
+		"Newsletter.role":         say("The role of the account; absent when the newsletter was found by its invitation.", "subscriber", openapi.OneOf("owner", "admin", "subscriber", "guest")),
 		"FollowAnswer.following":  say("Whether the account follows it now.", true),
 
 		"Label.id":                say("The label's id: digits.", "4"),
 		"Label.name":              say("The label's name.", "Paid"),
 		"CreateLabelRequest.name": say("The label's name.", "Paid", chars(1, event.MaxLabelName)),
 		"LabelChange.name":        say("The label's name.", "Paid", chars(1, event.MaxLabelName)),
-		"DeletedLabel.deleted":    say("That it is gone.", true),
+		"DeletedLabel.deleted":    say("Always true.", true),
 		"LabelChatAnswer.labeled": say("Whether the chat has the label now.", true),
 	}
 	for name, f := range map[string]openapi.Field{
 		"addressingMode":       say("How its members address each other: by pn or lid.", "lid"),
 		"authorPn":             say("The phone JID of who did it, where it is known.", exampleJID),
 		"authorUsername":       say("The username of who did it.", "ada"),
-		"creation":             say("When it was made, in Unix seconds.", 1772366400),
+		"creation":             say("When it was created, in Unix seconds.", 1772366400),
 		"desc":                 say("Its description; empty when it was removed.", "We meet at eight."),
 		"descId":               say("WhatsApp's id of the description.", "3EB0"),
 		"descOwner":            say("The JID of who wrote the description.", exampleJID),
@@ -177,11 +177,11 @@ func groupFields() openapi.Fields {
 		"isCommunity":          say("Whether it is a community.", false),
 		"isCommunityAnnounce":  say("Whether it is the announcement group of a community.", false),
 		"linkedParent":         say("The JID of the community that it belongs to.", exampleGroup),
-		"notify":               say("The name that its maker chose.", "Ada"),
-		"owner":                say("The JID of who made it.", exampleJID),
-		"ownerCountryCode":     say("The country of who made it.", "DE"),
-		"ownerPn":              say("The phone JID of who made it.", exampleJID),
-		"ownerUsername":        say("The username of who made it.", "ada"),
+		"notify":               say("The name that its creator chose.", "Ada"),
+		"owner":                say("The JID of the creator.", exampleJID),
+		"ownerCountryCode":     say("The country of the creator.", "DE"),
+		"ownerPn":              say("The phone JID of the creator.", exampleJID),
+		"ownerUsername":        say("The username of the creator.", "ada"),
 		"size":                 say("How many members it has.", 12, openapi.AtLeast(0)),
 		"subjectOwner":         say("The JID of who wrote the subject.", exampleJID),
 		"subjectOwnerPn":       say("The phone JID of who wrote the subject.", exampleJID),

@@ -97,9 +97,9 @@ func TestFreeFormObjectsTakeAnyField(t *testing.T) {
 	}
 }
 
-// TestResultsOfASendAreToldApart by status: it is absent in a message, and a constant
+// TestSendResultsAreDistinguishable by status: it is absent in a message, and a constant
 // of what is sent later.
-func TestResultsOfASendAreToldApart(t *testing.T) {
+func TestSendResultsAreDistinguishable(t *testing.T) {
 	doc := theDocument(t)
 	for path, methods := range doc.Paths {
 		o := methods["post"]

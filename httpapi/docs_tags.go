@@ -6,7 +6,7 @@ import (
 	"postern/httpapi/openapi"
 )
 
-// tagOf groups routes by what they are about.
+// tagOf groups routes by topic.
 func tagOf(path string) string {
 	for _, t := range []struct{ part, tag string }{
 		{"/batches", tagBatches},
@@ -63,19 +63,19 @@ const (
 func tags() []openapi.Tag {
 	return []openapi.Tag{
 		{Name: tagInstances, About: "WhatsApp accounts of this program, and their tokens."},
-		{Name: tagConnection, About: "Linking an instance with a phone, and the state of its connection."},
-		{Name: tagWebhook, About: "Where the events of an instance go."},
-		{Name: tagDeliveries, About: "Every webhook that was sent or is to be, with its attempts; sending it again."},
-		{Name: tagSending, About: "Sending one message. Answers come when WhatsApp has acknowledged it and it is stored."},
-		{Name: tagMedia, About: "Files: brought to WhatsApp before they are needed, and fetched from messages."},
-		{Name: tagChats, About: "What a person does in the list of chats and inside a chat."},
-		{Name: tagStored, About: "What this program keeps of messages, contacts and chats."},
-		{Name: tagGroups, About: "Groups, their members and how people come in."},
+		{Name: tagConnection, About: "Linking an instance to a phone, and the state of its connection."},
+		{Name: tagWebhook, About: "The webhook of an instance and its options."},
+		{Name: tagDeliveries, About: "The log of webhook deliveries with their attempts, retry and replay."},
+		{Name: tagSending, About: "Sending one message. The answer comes when WhatsApp has acknowledged it and it is stored."},
+		{Name: tagMedia, About: "Uploading files to WhatsApp ahead of a send, and downloading those of messages."},
+		{Name: tagChats, About: "Actions in the chat list and in a chat."},
+		{Name: tagStored, About: "Stored messages, contacts and chats."},
+		{Name: tagGroups, About: "Groups, their members and invitations."},
 		{Name: tagNewsletters, About: "Newsletters, which WhatsApp shows as channels."},
 		{Name: tagLabels, About: "Labels of business accounts."},
-		{Name: tagBatches, About: "One message for many recipients, sent at a human pace, that survives restarts."},
-		{Name: tagOutbox, About: "Events of batches on their way to the global webhook."},
-		{Name: tagSockets, About: "Events as they happen. What is sent on them is described by /asyncapi.json."},
-		{Name: tagOperation, About: "For whoever runs the program."},
+		{Name: tagBatches, About: "One message for many recipients, sent at a human pace and durable across restarts."},
+		{Name: tagOutbox, About: "Batch events for the global webhook."},
+		{Name: tagSockets, About: "Events as they happen. /asyncapi.json describes the messages."},
+		{Name: tagOperation, About: "Operating the program."},
 	}
 }

@@ -17,7 +17,7 @@ import (
 	"postern/whatsapp/proxy"
 )
 
-// types are the Go types whose schema or name is not what they look like.
+// types are the Go types whose schema or name differs from the Go declaration.
 func types() map[reflect.Type]openapi.Type {
 	all := map[reflect.Type]openapi.Type{
 		body[errorBody]():                   {Name: "Error", About: "The body of every refusal."},
@@ -26,10 +26,10 @@ func types() map[reflect.Type]openapi.Type {
 		body[event.Snapshot]():              {Name: "InstanceSnapshot", About: "An instance as it was when the event happened."},
 		body[event.Message]():               {Name: "Message", About: "A message, sent or received."},
 		body[event.Channel]():               {Name: "Newsletter"},
-		body[batch.View]():                  {Name: "Batch", About: "A message for many recipients, and how far it has come."},
+		body[batch.View]():                  {Name: "Batch", About: "A message for many recipients, and its progress."},
 		body[batch.Item]():                  {Name: "BatchItem", About: "One recipient of a batch."},
 		body[batch.Attempt]():               {Name: "BatchAttempt", About: "One attempt to send an item."},
-		body[event.BatchView]():             {Name: "EventBatch", Words: "Batch", About: "A batch as events tell of it. The times of its phases are there in the events of these phases only."},
+		body[event.BatchView]():             {Name: "EventBatch", Words: "Batch", About: "A batch as events report it. The times of its phases are present only in the events of these phases."},
 		body[event.BatchProgressReduced]():  {Words: "Batch"},
 		body[event.BatchCompletedReduced](): {Words: "Batch"},
 		body[event.BatchInstanceReduced]():  {Words: "BatchInstance"},
@@ -44,47 +44,47 @@ func types() map[reflect.Type]openapi.Type {
 		body[muteAnswer]():                  {Name: "NewsletterMuteAnswer"},
 		body[tryRequest]():                  {Name: "TestWebhookRequest"},
 		body[tryAnswer]():                   {Name: "TestWebhookAnswer"},
-		body[proxyView]():                   {Name: "Proxy", About: "What an instance reaches WhatsApp through, without the password."},
-		body[uploadView]():                  {Name: "Upload", About: "A file that lies at WhatsApp, without the keys that open it."},
+		body[proxyView]():                   {Name: "Proxy", About: "The proxy of an instance, without the password."},
+		body[uploadView]():                  {Name: "Upload", About: "A file stored at WhatsApp, without its decryption keys."},
 
 		body[proxy.Use]():  {Name: "ProxyUse", About: "What goes through a proxy.", Schema: openapi.Words(proxy.Uses()...)},
 		body[proxy.Step](): {Name: "ProxyStep", About: "A step of a dial through a proxy.", Schema: openapi.Words(proxy.Resolve, proxy.Connect, proxy.Auth, proxy.TLS)},
 
-		body[SettingList]():    {Name: "SettingList", About: "The configuration in force."},
-		body[ConfigSetting]():  {Name: "ConfigSetting", About: "A setting of the configuration, as it may be seen by others."},
+		body[SettingList]():    {Name: "SettingList", About: "The configuration in effect."},
+		body[ConfigSetting]():  {Name: "ConfigSetting", About: "A setting of the configuration, with secrets masked."},
 		body[SettingValue]():   {Name: "SettingValue", About: "The value of a setting.", Schema: settingSchema},
-		body[consoleMessage](): {Name: "ConsoleMessage", About: "What changed. type names which of the other fields are there."},
+		body[consoleMessage](): {Name: "ConsoleMessage", About: "A change. type determines which other fields are present."},
 		body[sampleList]():     {Name: "SampleList"},
-		body[minuteShown]():    {Name: "Sample", About: "How the program stood in one minute."},
-		body[backupState]():    {Name: "BackupState", About: "How the backups stand that the program makes by itself."},
+		body[minuteShown]():    {Name: "Sample", About: "Figures of the program for one minute."},
+		body[backupState]():    {Name: "BackupState", About: "The state of scheduled backups."},
 
-		body[alerts.Notification](): {Name: "Notification", Open: true, About: "What monitoring tells: alerts, as Alertmanager and Grafana post them, or a title or message. Other fields are passed over."},
-		body[alerts.Alert]():        {Name: "Alert", Open: true, About: "An alert that fires or is over."},
-		body[notifyAnswer]():        {Name: "NotifyAnswer", About: "What became of a notification."},
+		body[alerts.Notification](): {Name: "Notification", Open: true, About: "A post of a monitoring system: alerts, as Alertmanager and Grafana post them, or a title or message. Other fields are ignored."},
+		body[alerts.Alert]():        {Name: "Alert", Open: true, About: "A firing or resolved alert."},
+		body[notifyAnswer]():        {Name: "NotifyAnswer", About: "The result of a notification."},
 
 		body[portalState]():  {Name: "PortalState", About: "What the page of a portal link shows."},
 		body[keyView]():      {Name: "Key", About: "A scoped key, without its text."},
-		body[createdKey]():   {Name: "CreatedKey", Words: "Key", About: "A scoped key as it was made, with its text."},
+		body[createdKey]():   {Name: "CreatedKey", Words: "Key", About: "A scoped key as created, with its text."},
 		body[keyRate]():      {Name: "KeyRate", About: "How many requests a scoped key may make."},
 		body[auditRecord]():  {Name: "AuditRecord", About: "One change, and who made it."},
 		body[access.Scope](): {Name: "KeyScope", About: "What a scoped key may do.", Schema: openapi.Words(access.Scopes()...)},
 
-		body[outboxRecord]():      {Name: "OutboxEvent", About: "An event on its way to the global webhook, without its body."},
-		body[deliveryRecord]():    {Name: "Delivery", About: "One event on its way to one destination, without its body."},
+		body[outboxRecord]():      {Name: "OutboxEvent", About: "An event for the global webhook, without its body."},
+		body[deliveryRecord]():    {Name: "Delivery", About: "One event for one destination, without its body."},
 		body[deliveryDetails]():   {Name: "DeliveryDetails", Words: "Delivery", About: "A delivery with its body and attempts."},
-		body[deliveryAttempt]():   {Name: "DeliveryAttempt", About: "One try of a delivery."},
+		body[deliveryAttempt]():   {Name: "DeliveryAttempt", About: "One attempt of a delivery."},
 		body[replayRequest]():     {Name: "ReplayRequest"},
 		body[replayAccepted]():    {Name: "ReplayAccepted"},
-		body[replayStatus]():      {Name: "Replay", About: "How far a replay of deliveries is."},
-		body[delivery.State]():    {Name: "DeliveryState", About: "What became of a delivery.", Schema: openapi.Words(delivery.States()...)},
-		body[instance.Settings](): {Name: "InstanceSettings", About: "What an instance does by itself."},
+		body[replayStatus]():      {Name: "Replay", About: "The progress of a replay of deliveries."},
+		body[delivery.State]():    {Name: "DeliveryState", About: "The state of a delivery.", Schema: openapi.Words(delivery.States()...)},
+		body[instance.Settings](): {Name: "InstanceSettings", About: "The automatic behaviour of an instance."},
 		body[pace.Limits]():       {Name: "InstanceLimits", About: "What an instance may send."},
 		body[pace.WarmUp]():       {Name: "WarmUp"},
 		body[pace.QuietHours]():   {Name: "QuietHours"},
 		body[pace.Jitter]():       {Name: "Jitter"},
-		body[pace.Status]():       {Name: "LimitStatus", About: "How an instance stands to its limits; those that are not set are left out."},
+		body[pace.Status]():       {Name: "LimitStatus", About: "Usage of an instance's limits; limits that are not set are absent."},
 		body[pace.Use]():          {Name: "LimitUse", About: "How much of a limit is used."},
-		body[instance.Webhook]():  {Name: "Webhook", About: "Where the events of an instance go, and which."},
+		body[instance.Webhook]():  {Name: "Webhook", About: "The destination of an instance's events, and which events it gets."},
 		body[listedInstance]():    {Name: "Instance", About: "An instance as the operator sees it."},
 
 		body[batch.ItemWithAttempts]():         {Name: "BatchItemWithAttempts"},
@@ -110,12 +110,12 @@ func types() map[reflect.Type]openapi.Type {
 		body[variant[event.AudioContent]]():    variantOf[event.AudioContent]("AudioBatchMessage", "audio", "ptt", "whatsapp-audio", "whatsapp_audio"),
 		body[variant[contactPayload]]():        variantOf[contactPayload]("ContactBatchMessage", "contact"),
 		body[variant[event.LocationContent]](): variantOf[event.LocationContent]("LocationBatchMessage", "location"),
-		body[event.BatchStatus]():              {Name: "BatchStatus", About: "The status of a batch. DRAFT is never told by an event.", Schema: openapi.Words(batchStatuses()...)},
+		body[event.BatchStatus]():              {Name: "BatchStatus", About: "The status of a batch. No event reports DRAFT.", Schema: openapi.Words(batchStatuses()...)},
 		body[stateInCapitals]():                {Name: "ConnectionStatus", About: "The state of the connection of an instance, in capitals.", Schema: openapi.Words(statesInCapitals()...)},
 		body[messageRef]():                     {Name: "MessageRef", About: "A stored message: a number is its id here, a string its id at WhatsApp.", Schema: messageRefSchema},
 		body[quotedRef]():                      {Name: "QuotedMessageRef", About: "A stored message to answer: a number is its id here, a string its id at WhatsApp.", Schema: quotedRefSchema},
 		body[event.UploadID]():                 {Name: "UploadRef", About: "An upload, by either of its ids: a number, or a UUID.", Schema: uploadRefSchema},
-		body[messageCursor]():                  {Name: "MessageCursor", About: "Where a page of messages begins.", Schema: messageCursorSchema},
+		body[messageCursor]():                  {Name: "MessageCursor", About: "The start of a page of messages.", Schema: messageCursorSchema},
 		body[messagePlace]():                   {Name: "MessagePlace", About: "The page beside a message."},
 		body[contactPayload]():                 {Schema: contactPayloadSchema},
 		body[flag]():                           {Schema: flagSchema},
@@ -144,9 +144,9 @@ func statesInCapitals() (all []stateInCapitals) {
 // sentMessage is a stored message as the answer to a send.
 type sentMessage struct{}
 
-// sentMessageSchema has the field that the other answer to a send is known by, so that
-// types which are generated from both can be told apart by it. A field of type null
-// would say more exactly that it is absent, but clients of openapi-fetch drop those.
+// sentMessageSchema has the field that identifies the other answer to a send, so that
+// generated types can distinguish the two. A field of type null would say more exactly
+// that it is absent, but clients of openapi-fetch drop those.
 func sentMessageSchema(r ref) object {
 	status := object{"type": "string", "enum": []any{"sent"}, "description": "Absent. In an answer with the status 202 it is processing."}
 	return object{"allOf": []object{r(body[event.Message]()), {"type": "object", "properties": object{"status": status}}}}

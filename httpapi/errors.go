@@ -105,12 +105,12 @@ type mapping struct {
 	text   string
 }
 
-// errorTable maps the errors of the packages below to answers. The first row
-// that fits counts. What fits none is a fault of ours: 500, with the error in
-// the log and not in the answer.
+// errorTable maps the errors of the packages below to answers. The first match
+// counts. An unmapped error is an internal fault: 500, with the error in the log
+// and not in the answer.
 func errorTable() []mapping {
 	return []mapping{
-		// These may wrap a second error of the table, and count before it.
+		// These may wrap a second error of the table, and take precedence.
 		{instance.ErrNotStored, http.StatusNotAcceptable, "SENT_BUT_NOT_STORED", "the message was sent, but could not be stored"},
 		{instance.ErrOutdated, http.StatusServiceUnavailable, "CLIENT_OUTDATED", ""},
 		{instance.ErrMoved, http.StatusConflict, "INSTANCE_MOVED", "the instance has moved to another Postern and does not connect here"},
@@ -118,13 +118,13 @@ func errorTable() []mapping {
 		{event.ErrWrongNetwork, http.StatusServiceUnavailable, codeWrongNetwork, ""},
 		{event.ErrNotConnected, http.StatusServiceUnavailable, "INSTANCE_NOT_CONNECTED", ""},
 		{nesting.ErrTooDeep, http.StatusBadRequest, codeTooDeep, ""},
-		{store.ErrDamaged, http.StatusInternalServerError, "RECORD_DAMAGED", "a record of the data file that this needs is damaged and set aside"},
+		{store.ErrDamaged, http.StatusInternalServerError, "RECORD_DAMAGED", "a record that the request needs is damaged and set aside"},
 		{event.ErrTimelocked, http.StatusUnprocessableEntity, event.ReachoutTimelocked, ""},
 		{pace.ErrLimit, http.StatusTooManyRequests, pace.Code, ""},
 		{event.ErrBusy, http.StatusServiceUnavailable, "INSTANCE_BUSY", ""},
 		{store.ErrDiskFull, http.StatusServiceUnavailable, "DISK_FULL", "the disk is full or nearly full; nothing was changed"},
 		{store.ErrClosed, http.StatusServiceUnavailable, codeShuttingDown, "the program is stopping"},
-		{access.ErrUnknown, http.StatusUnauthorized, codeUnauthorized, "the key was deleted meanwhile; nothing was changed"},
+		{access.ErrUnknown, http.StatusUnauthorized, codeUnauthorized, "the key was deleted during the request; nothing was changed"},
 		{access.ErrNotFound, http.StatusNotFound, "KEY_NOT_FOUND", ""},
 		{access.ErrTooMany, http.StatusTooManyRequests, codeLimitReached, ""},
 		{access.ErrTooManyLinks, http.StatusTooManyRequests, codeLimitReached, ""},
@@ -164,10 +164,10 @@ func errorTable() []mapping {
 		{dispatch.ErrNotPending, http.StatusConflict, "OUTBOX_ENTRY_NOT_PENDING", ""},
 		{delivery.ErrNotFound, http.StatusNotFound, "DELIVERY_NOT_FOUND", "there is no such delivery"},
 		{delivery.ErrCursor, http.StatusBadRequest, codeNoCursor, ""},
-		{delivery.ErrBodyGone, http.StatusConflict, "BODY_GONE", "the body of the delivery is not kept any more"},
+		{delivery.ErrBodyGone, http.StatusConflict, "BODY_GONE", "the body of the delivery is no longer kept"},
 		{delivery.ErrEndpointGone, http.StatusConflict, "ENDPOINT_GONE", ""},
-		{delivery.ErrLogOff, http.StatusConflict, "LOG_OFF", "the log of deliveries is off: only pending durable ones are known"},
-		{delivery.ErrReplayRuns, http.StatusConflict, "REPLAY_RUNNING", "a replay is running already; wait for its end or delete it"},
+		{delivery.ErrLogOff, http.StatusConflict, "LOG_OFF", "the delivery log is off: only pending durable deliveries are known"},
+		{delivery.ErrReplayRuns, http.StatusConflict, "REPLAY_RUNNING", "a replay is already running; wait for its end or delete it"},
 		{instance.ErrNoAnchor, http.StatusConflict, "NO_ANCHOR", ""},
 		{instance.ErrNoMessage, http.StatusNotFound, "MESSAGE_NOT_FOUND", ""},
 		{instance.ErrQueueFull, http.StatusServiceUnavailable, "MESSAGE_PROCESSING_QUEUE_FULL", ""},
@@ -193,8 +193,8 @@ func errorTable() []mapping {
 	}
 }
 
-// answerTo turns any error of a handler into the answer to give. known is
-// false for an error that nothing maps.
+// answerTo maps the error of a handler to its answer. known is false for an
+// unmapped error.
 func answerTo(err error) (r refusal, known bool) {
 	if own, ok := errors.AsType[*refusal](err); ok {
 		return *own, true
@@ -225,7 +225,7 @@ func answerTo(err error) (r refusal, known bool) {
 	return refusalOf(http.StatusInternalServerError, codeInternal, "internal error"), false
 }
 
-// bodyRefusal is 400, or what the reader of the body says.
+// bodyRefusal maps an error of reading the body: 413, 408 or 400.
 func bodyRefusal(e *strict.Error) refusal {
 	if most, ok := errors.AsType[*http.MaxBytesError](e); ok {
 		return refusalOf(http.StatusRequestEntityTooLarge, codeBodyTooLarge, fmt.Sprintf("the body is larger than %d bytes, the limit of this route", most.Limit))
@@ -241,8 +241,8 @@ func isTimeout(err error) bool {
 	return errors.As(err, &t) && t.Timeout()
 }
 
-// errorBody is the one body of every refusal. The messages are there twice
-// because clients of both spellings exist.
+// errorBody is the body of every refusal. The messages appear twice because
+// clients of both spellings exist.
 type errorBody struct {
 	StatusCode int      `json:"statusCode"`
 	Error      string   `json:"error"` // the status text in kebab case

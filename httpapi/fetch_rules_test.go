@@ -81,7 +81,7 @@ func (n *names) answer(m *dnsmessage.Message) {
 	}
 }
 
-// inside is a server that nobody may be led to.
+// inside is a server that no fetch may reach.
 func inside(t *testing.T) (port string, calls *atomic.Int32) {
 	t.Helper()
 	calls = &atomic.Int32{}

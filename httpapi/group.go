@@ -243,7 +243,7 @@ type joinRequest struct {
 	InviteCode string `json:"inviteCode" strict:"required"`
 }
 
-// joinedGroup tells whether the account is in the group, or waits for an
+// joinedGroup says whether the account is in the group, or waits for an
 // admin's approval.
 type joinedGroup struct {
 	GroupJID string `json:"groupJid"`

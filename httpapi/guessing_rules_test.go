@@ -97,7 +97,7 @@ func TestEveryRouteWithACredentialCountsGuesses(t *testing.T) {
 	revoked := r.instance("some-instance")
 	r.admin("PUT", "/instance/some-instance/token", "")
 	for _, row := range routes() {
-		if row.auth == public || row.auth == portalLink { // whose secret nobody can guess
+		if row.auth == public || row.auth == portalLink { // whose secret cannot be guessed
 			continue
 		}
 		a.Failures = peers.NewFailures(1)

@@ -12,10 +12,10 @@ type health struct {
 	Warnings []string `json:"warnings,omitempty"` // what an operator should look at though it is
 }
 
-// health tells that the process is alive, and nothing more.
+// health reports only that the process is alive.
 func (a *api) health(c *call) error { return c.w.json(http.StatusOK, health{Status: "ok"}) }
 
-// ready tells whether the program can do its work, if not, why, and what is
+// ready reports whether the program can do its work, if not, why, and what is
 // wrong with the data file although it can.
 func (a *api) ready(c *call) error {
 	var reasons []string

@@ -53,8 +53,8 @@ type Config struct {
 	// Access has the scoped keys, the sessions and the audit log in Store.
 	Access Access
 
-	// Alerts remembers which alerts were told. nil: a book of its own, which nobody
-	// starts.
+	// Alerts remembers which alerts were sent. nil: a new book, which is not
+	// started.
 	Alerts *alerts.Book
 
 	// NewMessageID makes the WhatsApp id of one send.
@@ -68,8 +68,8 @@ type Config struct {
 
 	// Proxies are believed when they say whom a request comes from.
 	Proxies peers.Proxies
-	// Failures counts wrong credentials, and bounds how many of them one address
-	// is told of. nil: it is not bounded.
+	// Failures counts wrong credentials, and limits how many of them one address
+	// can try. nil: no limit.
 	Failures *peers.Failures
 
 	// MaxRecipients of a batch; it sizes the body that batch creation takes.
@@ -89,8 +89,8 @@ type Config struct {
 	// Ready returns why the program is not ready, nothing when it is. nil:
 	// always ready.
 	Ready func() []string
-	// Stopping is closed when the program begins to stop, and ends what takes its
-	// time for nobody's sake but the caller's. nil: it is never told.
+	// Stopping is closed when the program begins to stop, and ends long requests
+	// that only their caller needs. nil: never.
 	Stopping <-chan struct{}
 	// Backup makes an archive of the program's data; release is to be called when it
 	// was written.
@@ -104,11 +104,11 @@ type Config struct {
 	// Settings is the configuration in force, without secrets. nil: GET /admin/config
 	// answers with no setting.
 	Settings func() SettingList
-	// Support gathers what somebody needs who is to help, without secrets, and writes it
-	// as a zip file; its error is ErrNoSupport when nobody can. nil: nobody can.
+	// Support writes a redacted support bundle as a zip file; its error is ErrNoSupport
+	// when that is not possible. nil: it is not.
 	Support func(ctx context.Context, to io.Writer) error
 
-	// Backups tells how the backups stand that the program makes by itself. nil: it
+	// Backups returns the state of the scheduled backups. nil: it
 	// makes none.
 	Backups func() backup.State
 	// Samples are what GET /admin/samples shows. nil: there are none.
@@ -265,7 +265,7 @@ const (
 // The same over HTTP/2, whose connections carry many requests.
 const (
 	maxStreams       = 100       // at once on a connection, see peers.Listener
-	streamBuffer     = 256 << 10 // of a body that nobody has read yet
+	streamBuffer     = 256 << 10 // of a body that is not read yet
 	connectionBuffer = 512 << 10 // of all bodies of a connection
 )
 

@@ -195,6 +195,6 @@ func (a *api) deleteInstance(c *call) error {
 		a.Hub.DropInstance(c.instance.ID)
 	}
 	return c.w.json(http.StatusOK, deletedInstance{
-		InstanceName: c.instance.Name, Deleted: true, Forced: force, Message: "the instance and everything stored of it were deleted",
+		InstanceName: c.instance.Name, Deleted: true, Forced: force, Message: "the instance and all its stored data were deleted",
 	})
 }

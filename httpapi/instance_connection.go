@@ -12,7 +12,7 @@ import (
 	"postern/instance/pace"
 )
 
-// connectAnswer tells where a connect stands. Code and Base64 are left out when
+// connectAnswer is the state of a connect. Code and Base64 are left out when
 // there is nothing to scan.
 type connectAnswer struct {
 	Count             int        `json:"count"`
@@ -26,7 +26,7 @@ type connectAnswer struct {
 	OwnerJID          *string    `json:"ownerJid"`
 }
 
-// statusAnswer tells the socket's truth.
+// statusAnswer is the state of the socket.
 type statusAnswer struct {
 	State            string      `json:"state"`        // open, close or connecting
 	StatusReason     int         `json:"statusReason"` // WhatsApp's code; 0: none
@@ -114,7 +114,7 @@ func (a *api) connect(c *call) error {
 		AlreadyConnected:  got.AlreadyConnected,
 		AlreadyConnecting: got.AlreadyConnecting,
 	}
-	if c.link == nil { // whoever has the link learns no number
+	if c.link == nil { // a portal link does not reveal the number
 		answer.OwnerJID = orNull(got.Record.OwnerJID)
 	}
 	if got.Code != nil {
@@ -231,9 +231,9 @@ func (c *call) forgetsNetwork() (bool, error) {
 	case c.link != nil, len(values) == 0:
 		return false, nil
 	case len(values) > 1 || values[0] != "forget":
-		return false, invalidQuery("network must be forget, once")
+		return false, invalidQuery("network must be given once, as forget")
 	case c.key != nil && !c.key.Has(access.Manage):
-		return false, errScope("network=forget needs the scope manage, as a logout does")
+		return false, errScope("network=forget needs the scope manage")
 	}
 	return true, nil
 }
@@ -256,15 +256,15 @@ func (a *api) logout(c *call) error {
 	if err != nil {
 		return err
 	}
-	told := false
+	unlinked := false
 	if !forgot {
-		if told, err = a.Supervisor.Logout(c.r.Context(), c.instance.ID, c.requestID); err != nil {
+		if unlinked, err = a.Supervisor.Logout(c.r.Context(), c.instance.ID, c.requestID); err != nil {
 			return err
 		}
 	}
 	message := "the instance was logged out"
-	if !told {
-		message += "; WhatsApp could not be told, so remove the linked device on the phone too"
+	if !unlinked {
+		message += "; WhatsApp could not be notified, so remove the linked device on the phone too"
 	}
 	return c.w.json(http.StatusOK, logoutAnswer{
 		InstanceName: c.instance.Name, State: string(event.LoggedOut), ConnectionStatus: upper(event.LoggedOut), Message: message,

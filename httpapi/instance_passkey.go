@@ -123,7 +123,7 @@ func (a *api) passkeyAssertion(c *call) error {
 	if err := a.Supervisor.AssertPasskey(c.r.Context(), c.instance.ID, assertion); err != nil {
 		return err
 	}
-	return a.passkeyAccepted(c, "the passkey was taken; the pairing goes on")
+	return a.passkeyAccepted(c, "the passkey was accepted; the pairing continues")
 }
 
 // confirmPasskey says that the code of the challenge is the phone's.

@@ -36,7 +36,7 @@ func TestThePasskeyChallengeIsWhatThePairingWaitsFor(t *testing.T) {
 	}
 }
 
-func TestAChallengeThatNobodyAsksForIs408AndOfALinkedInstance409(t *testing.T) {
+func TestUnrequestedChallengeIs408AndLinkedIs409(t *testing.T) {
 	r := newRig(t)
 	token := r.instance("a")
 	wantError(t, r.as(token, "POST", challengePath, ""), 408, "CONNECT_TIMEOUT")

@@ -23,15 +23,15 @@ func (a *api) putSettings(c *call) error {
 	return c.w.json(http.StatusOK, s)
 }
 
-// mayAnswerCalls refuses a key with recipients a text of its own for whoever calls. It
-// may leave the one that is there.
+// mayAnswerCalls refuses a new reply to callers from a key with recipients. The key
+// may keep the current one.
 func (a *api) mayAnswerCalls(c *call, want instance.RejectCalls) error {
 	if c.key == nil || c.key.Recipients == nil || !want.Enabled || want.Message == "" {
 		return nil
 	}
 	now, err := a.Registry.Settings(c.instance.ID)
 	if err == nil && now.RejectCalls != want {
-		err = errRecipientNotAllowed("rejectCalls.message goes to whoever calls, and the key may write to its recipients only")
+		err = errRecipientNotAllowed("rejectCalls.message goes to any caller, and the key may write only to its recipients")
 	}
 	return err
 }

@@ -2,7 +2,7 @@ package httpapi
 
 import "net/http"
 
-// resetAnswer tells that the phone will begin anew.
+// resetAnswer confirms that the phone was asked to reset the app state.
 type resetAnswer struct {
 	InstanceName string `json:"instanceName"`
 	Message      string `json:"message"`
@@ -22,6 +22,6 @@ func (a *api) resetAppState(c *call) error {
 	}
 	return c.w.json(http.StatusOK, resetAnswer{
 		InstanceName: c.instance.Name,
-		Message:      "the phone was asked to begin anew; it removes all linked devices of the account, and each has to be paired again",
+		Message:      "the phone was asked to reset the app state; it unlinks all devices of the account, and each has to be paired again",
 	})
 }

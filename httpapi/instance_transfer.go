@@ -20,7 +20,7 @@ import (
 // Transfers move accounts between programs. All fields are required.
 type Transfers struct {
 	// Export marks an instance as moved, by which request, disconnects it, and returns
-	// its account, encrypted for whoever is named. When it fails the mark is gone again,
+	// its account, encrypted for the recipients. When it fails the mark is gone again,
 	// unless the instance had moved before. Errors are ErrTransferring and those of
 	// instance.Supervisor.MoveAway.
 	Export func(ctx context.Context, id int64, by string, messages bool, to []age.Recipient) (Outgoing, error)
@@ -90,15 +90,14 @@ func (a *api) exportInstance(c *call) error {
 	h.Set("Content-Disposition", `attachment; filename="`+rec.Name+`.account"`)
 	sent, err := io.Copy(c.w, untilDone{ctx, out.Content})
 	if sent == out.Size {
-		// The client may have all of it, and be gone for that. What the server could not
-		// send of it after all the client takes back itself: rather nobody has the
-		// account than two.
+		// The client may have the whole file and be gone because of that. If it does not,
+		// the client undoes the export: better no program has the account than two.
 		err = nil
 	}
 	if ended := out.End(err == nil); ended != nil {
-		a.log.Error("the end of an export could not be noted; when nobody has the account, take it back by postern instance export --undo", "instance", rec.Name, "request_id", c.requestID, "error", ended)
+		a.log.Error("the end of an export could not be stored; if the account was not imported elsewhere, undo the export with postern instance export --undo", "instance", rec.Name, "request_id", c.requestID, "error", ended)
 	}
-	return a.cutOff(c, err, "an export was cut off and taken back", "instance", rec.Name)
+	return a.cutOff(c, err, "an export was interrupted and undone", "instance", rec.Name)
 }
 
 // untilDone reads until a context ends.

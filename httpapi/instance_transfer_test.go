@@ -47,7 +47,7 @@ func TestAnExportMarksTheInstanceAndItsUndoTakesTheMarkBack(t *testing.T) {
 	wantError(t, r.admin("DELETE", "/instance/a/export", ""), 409, "INSTANCE_NOT_MOVED")
 }
 
-// TestAnExportThatIsCutOffIsTakenBack: nobody has the account.
+// TestAnExportThatIsCutOffIsTakenBack: the account stays here.
 func TestAnExportThatIsCutOffIsTakenBack(t *testing.T) {
 	r := newRig(t)
 	r.instance("a")
@@ -67,7 +67,7 @@ func TestAnExportThatIsCutOffIsTakenBack(t *testing.T) {
 	}
 }
 
-// TestAnExportThatWasSentStaysThoughItsReaderIsGone: whoever has all of it hangs up, and
+// TestAnExportThatWasSentStaysThoughItsReaderIsGone: the client has all of it, hangs up, and
 // has the account.
 func TestAnExportThatWasSentStaysThoughItsReaderIsGone(t *testing.T) {
 	r := newRig(t)

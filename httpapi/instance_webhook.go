@@ -112,7 +112,7 @@ type tryAnswer struct {
 }
 
 // tryWebhook sends one example of an event to the instance's webhook, whatever
-// its flags are, and tells how the receiver took it.
+// its flags are, and answers with the receiver's response.
 func (a *api) tryWebhook(c *call) error {
 	var in tryRequest
 	if err := c.decode(&in, maxBody); err != nil {

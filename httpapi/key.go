@@ -54,7 +54,7 @@ func (a *api) keyView(k access.Key) keyView {
 		v.Instances = []string{all}
 	}
 	for _, i := range k.Instances {
-		// One that is gone is not shown: its name may be that of another by now, which the key does not open.
+		// Deleted instances are not shown: their names may belong to new ones, which the key does not open.
 		if rec, err := a.Registry.ByID(i.ID); err == nil {
 			v.Instances = append(v.Instances, rec.Name)
 		}
@@ -109,7 +109,7 @@ func (a *api) createKey(c *call) error {
 	}
 	if in.RateLimit != nil {
 		if k.PerMinute = in.RateLimit.PerMinute; k.PerMinute == 0 { // which would be no limit
-			return refuse(http.StatusUnprocessableEntity, codeInvalidKeyRule, "rateLimit.perMinute must be at least 1; leave rateLimit out for no limit")
+			return refuse(http.StatusUnprocessableEntity, codeInvalidKeyRule, "rateLimit.perMinute must be at least 1; omit rateLimit for no limit")
 		}
 	}
 	if err := a.Store.Admit(); err != nil {
@@ -126,7 +126,7 @@ func (a *api) createKey(c *call) error {
 func (a *api) keyInstances(given []string) ([]access.Instance, error) {
 	if slices.Contains(given, all) {
 		if len(given) > 1 {
-			return nil, refuse(http.StatusUnprocessableEntity, codeInvalidKeyRule, `instances: "*" stands for all, and stands alone`)
+			return nil, refuse(http.StatusUnprocessableEntity, codeInvalidKeyRule, `instances: "*" means all and must be the only entry`)
 		}
 		return nil, nil
 	}
@@ -175,7 +175,7 @@ func (a *api) listKeys(c *call) error {
 		if err != nil {
 			return errNoCursor()
 		}
-		// The key of the cursor may be gone: where it would be counts.
+		// The key of the cursor may be deleted: its position counts.
 		at, there := slices.BinarySearchFunc(keys, id, func(k access.Key, at uuid.UUID) int { return slices.Compare(at[:], k.ID[:]) })
 		switch first = at; {
 		case page.Previous != "":
@@ -214,8 +214,8 @@ func (a *api) showKey(c *call) error {
 	return c.w.json(http.StatusOK, out)
 }
 
-// keyID is the id in the path, by which the audit log names what is changed. One that is
-// no UUID in its form of 36 characters is that of no key.
+// keyID is the id in the path, which is the subject in the audit log. Only a UUID of 36
+// characters is the id of a key.
 func (c *call) keyID() (uuid.UUID, error) {
 	text := c.params.ByName("id")
 	id, err := uuid.Parse(text)
@@ -255,8 +255,8 @@ func (a *api) changeKey(c *call) error {
 	return c.w.json(http.StatusOK, a.keyView(k))
 }
 
-// endSockets ends the WebSockets of a key that may less than before; those of one
-// that lasts longer go on.
+// endSockets closes the WebSockets of a key that was narrowed; those of a key that was
+// extended stay open.
 func (a *api) endSockets(k access.Key, narrower bool) {
 	switch {
 	case a.Hub == nil:
@@ -292,7 +292,7 @@ func (a *api) applyKeyChange(k *access.Key, in *changeKeyRequest) (err error) {
 	return err
 }
 
-// keyRecipients is nil for everybody.
+// keyRecipients is nil for all recipients.
 func keyRecipients(given []string) []string {
 	if len(given) == 1 && given[0] == all {
 		return nil

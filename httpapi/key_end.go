@@ -17,7 +17,7 @@ import (
 // message.batch.max_open is raised.
 const maxRunning = 1000
 
-// keyRunning is what goes on without further requests of a scoped key.
+// keyRunning is the work of a scoped key that continues without further requests.
 type keyRunning struct {
 	Batches       []batch.KeyBatch       `json:"batches"` // unfinished, created or last started with it
 	TotalBatches  int                    `json:"totalBatches"`
@@ -25,7 +25,7 @@ type keyRunning struct {
 	TotalWebhooks int                    `json:"totalWebhooks"`
 }
 
-// shownKey is a key with what goes on when it is deleted.
+// shownKey is a key with what keeps running when it is deleted.
 type shownKey struct {
 	keyView
 	keyRunning
@@ -38,8 +38,8 @@ type deletedKey struct {
 }
 
 // deleteKey answers with the key as it was. With stop=true, what it left running is stopped
-// in further commits; where these fail, or the program ends, another DELETE goes on with
-// them, and so does the next start.
+// in further commits; when these fail, or the program ends, another DELETE or the next
+// start continues them.
 func (a *api) deleteKey(c *call) error {
 	stop, err := c.flag("stop")
 	if err != nil {
@@ -83,8 +83,8 @@ func (a *api) ends() keyEnds {
 	return keyEnds{who: a.Access, engine: a.Engine, registry: a.Registry}
 }
 
-// EndKeys goes on with deletions of keys whose stops were cut off by the end of the
-// program. It stops at the first that it cannot end: another start goes on.
+// EndKeys continues deletions of keys whose stops were interrupted by the end of the
+// program. It returns at the first failure; the next start continues.
 func EndKeys(ctx context.Context, who Access, engine *batch.Engine, registry *instance.Registry) error {
 	keys, err := who.Keys.Ending()
 	for _, k := range keys {
@@ -95,8 +95,7 @@ func EndKeys(ctx context.Context, who Access, engine *batch.Engine, registry *in
 	return err
 }
 
-// keyEnds finds and stops what goes on without further requests of scoped keys, for an
-// actor at an address.
+// keyEnds finds and stops what scoped keys left running, for an actor at an address.
 type keyEnds struct {
 	who      Access
 	engine   *batch.Engine

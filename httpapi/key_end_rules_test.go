@@ -217,7 +217,7 @@ func TestADeletionWithStopStopsWhatTheKeySetRunning(t *testing.T) {
 	r.check("stopped", *got.Stopped)
 	for _, b := range got.Stopped.Batches {
 		if b.Status != event.BatchIsStopped {
-			t.Errorf("told %+v", b)
+			t.Errorf("got %+v", b)
 		}
 	}
 	r.wantStopped()
@@ -326,7 +326,7 @@ func TestADeletionStopsThousandsOfBatchesInFewCommits(t *testing.T) {
 	before := r.store.Stats().Commits
 	got := decoded[deletedKey](t, r.admin("DELETE", "/keys/"+k.ID.String()+"?stop=true", "")).Stopped
 	if len(got.Batches) != maxRunning || got.TotalBatches != many {
-		t.Errorf("%d of %d are told", len(got.Batches), got.TotalBatches)
+		t.Errorf("%d of %d are listed", len(got.Batches), got.TotalBatches)
 	}
 	if n := r.store.Stats().Commits - before; n > 40 {
 		t.Errorf("it took %d commits", n)

@@ -52,7 +52,7 @@ func TestAWarmUpBeginsOnce(t *testing.T) {
 	}
 	time.Sleep(3 * time.Millisecond)
 	if again := decoded[answer](t, r.as(token, "PUT", "/instance/a/limits", body)).WarmUp.StartedAt; !again.Equal(first) {
-		t.Errorf("it began anew at %s", again)
+		t.Errorf("it began again at %s", again)
 	}
 	other := decoded[answer](t, r.as(token, "PUT", "/instance/a/limits", `{"warmUp":{"from":5,"to":50,"days":10,"startedAt":"2026-02-01T00:00:00+01:00"}}`))
 	if got := other.WarmUp.StartedAt.UTC().Format(time.RFC3339); got != "2026-01-31T23:00:00Z" {

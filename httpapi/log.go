@@ -10,7 +10,7 @@ import (
 
 // logRequest names the pattern and never the path nor the query: both may have phone
 // numbers, tokens and whole keys in them, also where there is no such path. Of a
-// refusal it has the code, which tells an operator why, and not the messages, which may repeat what
+// refusal it has the code, which shows an operator why, and not the messages, which may repeat what
 // the caller sent.
 func (a *api) logRequest(w *response, r *http.Request, took time.Duration) {
 	log := a.log
@@ -30,8 +30,8 @@ func (a *api) logRequest(w *response, r *http.Request, took time.Duration) {
 		slog.Int("status", w.status), slog.Duration("duration", took), slog.String("request_id", w.requestID))
 }
 
-// logLevel hides what monitoring asks for every few seconds. A scrape that was
-// refused is none of it.
+// logLevel logs frequent requests of monitoring at debug level, unless they were
+// refused.
 func (w *response) logLevel() slog.Level {
 	switch {
 	case w.pattern == "/health" || w.pattern == "/ready", w.pattern == pathMetrics && w.status < 400:
@@ -40,8 +40,7 @@ func (w *response) logLevel() slog.Level {
 	return slog.LevelInfo
 }
 
-// knownMethod is a method, or "other" for one of the caller's invention, which may be
-// any text.
+// knownMethod is a method, or "other" for an unknown one, which may be any text.
 func knownMethod(method string) string {
 	switch method {
 	case http.MethodGet, http.MethodHead, http.MethodPost, http.MethodPut, http.MethodPatch, http.MethodDelete, http.MethodOptions,
@@ -51,5 +50,5 @@ func knownMethod(method string) string {
 	return "other"
 }
 
-// printable cuts a method of the caller's invention to something to print.
+// printable truncates an unknown method to printable text.
 func printable(method string) string { return method[:min(len(method), 16)] }

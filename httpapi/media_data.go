@@ -19,8 +19,8 @@ import (
 	"postern/instance"
 )
 
-// mediaDataRequest names a stored message in one of three ways, or has what an
-// event told of one; a KeyID beside that tells which message it is.
+// mediaDataRequest names a stored message in one of three ways, or has the content
+// of one from an event; a KeyID beside that identifies the message.
 type mediaDataRequest struct {
 	MessageID   *messageRef    `json:"messageId"`
 	ID          *messageRef    `json:"id"`
@@ -31,9 +31,9 @@ type mediaDataRequest struct {
 
 // ofMedia is the message that a request is about.
 func (a *api) ofMedia(c *call, in *mediaDataRequest) (event.Message, error) {
-	told := in.MessageType != "" || in.Content != nil
+	inBody := in.MessageType != "" || in.Content != nil
 	ways := 0
-	for _, given := range []bool{in.MessageID != nil, in.ID != nil, in.KeyID != "" && !told, told} {
+	for _, given := range []bool{in.MessageID != nil, in.ID != nil, in.KeyID != "" && !inBody, inBody} {
 		if given {
 			ways++
 		}
@@ -45,7 +45,7 @@ func (a *api) ofMedia(c *call, in *mediaDataRequest) (event.Message, error) {
 		return a.message(c.instance.ID, *in.MessageID)
 	case in.ID != nil:
 		return a.message(c.instance.ID, *in.ID)
-	case !told:
+	case !inBody:
 		return a.Registry.MessageByKey(c.instance.ID, in.KeyID)
 	case in.MessageType == "" || in.Content == nil:
 		return event.Message{}, strict.Missing("messageType", "and content belong together")
@@ -85,7 +85,7 @@ func fileOf(m event.Message) (f storedFile, err error) {
 	if f.Voice {
 		f.kind = event.MediaVoice
 	}
-	// What a stranger wrote goes into headers: only what parses.
+	// Untrusted values go into headers: only those that parse.
 	kind, params, err := mime.ParseMediaType(f.MimeType)
 	if err != nil {
 		kind, params = mediaBytes, nil
@@ -139,8 +139,8 @@ func mediaKindOf(messageType string) event.MediaKind {
 	return ""
 }
 
-// mediaData brings the file of a stored message to the caller, by way of the
-// spool folder: an answer is begun only when the file is whole and proved.
+// mediaData sends the file of a stored message by way of the spool folder: the answer
+// starts only when the file is complete and verified.
 func (a *api) mediaData(c *call) error {
 	raw, err := c.flag("binary")
 	if err != nil {
@@ -195,8 +195,8 @@ func closeSpooled(f *os.File) {
 	_ = os.Remove(f.Name())
 }
 
-// answerFile answers with the bytes alone. A client that gets fewer than were
-// announced knows that the answer broke off.
+// answerFile answers with the bytes alone. The Content-Length lets a client detect a
+// truncated answer.
 func (a *api) answerFile(c *call, file *os.File, about storedFile) error {
 	info, err := file.Stat()
 	if err != nil {
@@ -211,8 +211,8 @@ func (a *api) answerFile(c *call, file *os.File, about storedFile) error {
 	return a.ended(c, err)
 }
 
-// ended is the end of an answer that is begun: one that our disk broke off must
-// not look whole, and one that the client broke off needs nothing more.
+// ended handles an error after the answer has started: after a disk error the answer
+// must not look complete; after a disconnect of the client nothing is needed.
 func (a *api) ended(c *call, err error) error {
 	if err == nil || c.w.lost {
 		return err
@@ -238,8 +238,8 @@ type fileSize struct {
 	Width      int   `json:"width,omitempty"`
 }
 
-// answerJSON answers with a fileAnswer. The file goes out as it is read: with
-// its text a large one would be in memory several times.
+// answerJSON answers with a fileAnswer. The file is streamed, because
+// otherwise a large one would be in memory several times.
 func (a *api) answerJSON(c *call, file *os.File, about storedFile) error {
 	info, err := file.Stat()
 	if err != nil {

@@ -65,7 +65,7 @@ func TestTheFileOfAMessageComesRawOrInJSON(t *testing.T) {
 	}
 }
 
-// TestAFileWithoutANameAndWithoutAMessageIsNamedAfterItsKind: what an event told
+// TestAFileWithoutANameAndWithoutAMessageIsNamedAfterItsKind: what an event sent
 // of it is asked with, and no keyId beside that.
 func TestAFileWithoutANameAndWithoutAMessageIsNamedAfterItsKind(t *testing.T) {
 	r, token, _ := doing(t)

@@ -29,7 +29,7 @@ func (m *messageCursor) UnmarshalJSON(raw []byte) error {
 	return nil
 }
 
-// given tells whether there is a cursor: an empty text is none.
+// given reports whether there is a cursor: an empty text is none.
 func (m messageCursor) given() bool { return len(m.raw) > 0 && string(m.raw) != `""` }
 
 // placeAt reads a cursor that was given into q.

@@ -87,7 +87,7 @@ func readStatus(word event.UpdateStatus) (event.UpdateStatus, error) {
 		return status, nil
 	}
 	others := slices.Sorted(maps.Keys(familyStatuses()))
-	return "", invalidQuery(fmt.Sprintf("status %.100q is not one of %s; nor is it a word of other gateways: %s", word, joined(updateStatuses()), joined(others)))
+	return "", invalidQuery(fmt.Sprintf("status %.100q is not one of %s, nor one of the names of other gateways: %s", word, joined(updateStatuses()), joined(others)))
 }
 
 // query checks the filter. The types of messages are WhatsApp's, which adds to
@@ -127,7 +127,7 @@ func (f messageFilter) query() (q instance.MessageQuery, err error) {
 // oneOf is the value of a field that has two names.
 func oneOf[T ~string](name string, value T, other string, same T) (T, error) {
 	if value != "" && same != "" && value != same {
-		return "", invalidQuery(name + " and " + other + " mean the same, and differ")
+		return "", invalidQuery(name + " and " + other + " mean the same but have different values")
 	}
 	return max(value, same), nil
 }

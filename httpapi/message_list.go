@@ -135,7 +135,7 @@ func (a *api) findMessages(c *call) error {
 		number = *in.Page
 	}
 	if number < 1 || number-1 > deepest/int64(q.Limit) { // by division: a product can overflow
-		return invalidQuery(fmt.Sprintf("page must be at least 1 and end before message %d; cursors of db/messages go further", deepest))
+		return invalidQuery(fmt.Sprintf("page must be at least 1 and end before message %d; the cursors of db/messages have no such limit", deepest))
 	}
 	q.Skip = int(number-1) * q.Limit
 	if in.Cursor.given() {

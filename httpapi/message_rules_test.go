@@ -10,8 +10,8 @@ import (
 func TestAnUnknownStatusOfMessagesIs400AndTheAllowedOnesAreNamed(t *testing.T) {
 	r, token := online(t)
 	for path, body := range map[string]string{
-		"/instance/a/db/messages": `{"filter":{"status":"DELIVERED"}}`,
-		"/chat/findMessages/a":    `{"where":{"status":"DELIVERED"}}`,
+		"/instance/a/db/messages": `{"filter":{"status":"ARRIVED"}}`,
+		"/chat/findMessages/a":    `{"where":{"status":"ARRIVED"}}`,
 	} {
 		e := wantError(t, r.as(token, "POST", path, body), 400, codeInvalidQuery)
 		for _, s := range updateStatuses() {

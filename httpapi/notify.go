@@ -14,17 +14,16 @@ import (
 const maxNotification = 4 << 20
 
 // notifyAnswer is the answer to a notification: how many of its alerts are in a text that
-// was sent, and how many were told already. A title and message counts as one.
+// was sent, and how many were sent before. A title and message counts as one.
 type notifyAnswer struct {
 	Sent       int `json:"sent"`
 	Suppressed int `json:"suppressed"`
-	// Unknown is how many of Suppressed were in a text of which nobody knows whether it
-	// arrived.
+	// Unknown is how many of Suppressed were in a text with an unknown outcome.
 	Unknown int `json:"unknown,omitempty"`
 }
 
-// notify sends one text about the alerts of the body that were not told yet; see package
-// notify for what is promised.
+// notify sends one text with the alerts of the body that were not sent yet; see package
+// alerts for its guarantees.
 func (a *api) notify(c *call) error {
 	c.once.Names(c.r.URL.RawQuery)
 	var in alerts.Notification
@@ -47,7 +46,7 @@ func (a *api) notify(c *call) error {
 	if err != nil {
 		return err
 	}
-	if err := c.mayWriteTo(to.JID()); err != nil { // before it says what was told
+	if err := c.mayWriteTo(to.JID()); err != nil { // before the answer reveals what was sent
 		return err
 	}
 	release, err := a.Alerts.Turn(c.r.Context(), c.instance.ID, to.JID())
@@ -62,7 +61,7 @@ func (a *api) notify(c *call) error {
 	}
 	answer := notifyAnswer{Sent: len(known.New), Suppressed: len(marks) - len(known.New), Unknown: known.Unknown}
 	if known.Unknown > 0 {
-		a.log.Warn("alerts are not told again, though nobody knows whether they arrived", "instance", c.instance.Name, "alerts", known.Unknown, "request_id", c.requestID)
+		a.log.Warn("alerts are not sent again, although it is unknown whether they arrived", "instance", c.instance.Name, "alerts", known.Unknown, "request_id", c.requestID)
 	}
 	switch {
 	case len(marks) == 0:
@@ -81,11 +80,11 @@ func (a *api) notify(c *call) error {
 	if err := a.Store.Admit(); err != nil {
 		return err
 	}
-	return a.tell(c, out, known.Marks, answer)
+	return a.sendAlerts(c, out, known.Marks, answer)
 }
 
-// tell sends the text, which is noted before it leaves and in the commit that stores it.
-func (a *api) tell(c *call, out event.Outgoing, marks []alerts.Mark, answer notifyAnswer) error {
+// sendAlerts sends the text, and notes it before the send and in the commit that stores it.
+func (a *api) sendAlerts(c *call, out event.Outgoing, marks []alerts.Mark, answer notifyAnswer) error {
 	ctx, done := c.patience()
 	defer done()
 	var note *alerts.Note
@@ -110,7 +109,7 @@ func (a *api) tell(c *call, out event.Outgoing, marks []alerts.Mark, answer noti
 	}
 	if r, known := answerTo(err); known && !keepsKey(r) { // nothing left
 		if undo := note.Undo(context.WithoutCancel(ctx)); undo != nil {
-			a.log.Error("alerts that were not told are not told for a day", "instance", c.instance.Name, "error", undo)
+			a.log.Error("a note of alerts that were not sent could not be removed; they are suppressed for a day", "instance", c.instance.Name, "error", undo)
 		}
 	}
 	return err

@@ -43,7 +43,7 @@ func (r *rig) notified(token, path, body, want string) {
 }
 
 // TestOneTextForAGroupAndNoRepeatIn24Hours: what is the same by status, fingerprint, start
-// and recipient is told once, and a group is a text of what was not.
+// and recipient is sent once, and the text of a group has only new alerts.
 func TestOneTextForAGroupAndNoRepeatIn24Hours(t *testing.T) {
 	r, token, left := sender(t)
 	r.notified(token, notifyPath, group(firing("x"), firing("y")), `{"sent":2,"suppressed":0}`)
@@ -69,8 +69,8 @@ func TestOneTextForAGroupAndNoRepeatIn24Hours(t *testing.T) {
 	r.notified(other, strings.Replace(notifyPath, "/a/", "/b/", 1), group(firing("x")), `{"sent":1,"suppressed":0}`)
 }
 
-// TestATitleAndMessageIsToldEachTime unless it has a fingerprint.
-func TestATitleAndMessageIsToldEachTime(t *testing.T) {
+// TestTitleAndMessageAreSentEachTime unless it has a fingerprint.
+func TestTitleAndMessageAreSentEachTime(t *testing.T) {
 	r, token, left := sender(t)
 	for range 2 {
 		r.notified(token, notifyPath, `{"title":"Backup","message":"failed","icon":7}`, `{"sent":1,"suppressed":0}`)
@@ -105,7 +105,7 @@ func TestConcurrentPostsOfTheSameAlertsSendOnce(t *testing.T) {
 	}
 }
 
-// TestAnAlertIsKeptOnlyAfterASendThatWorked: what certainly did not leave is told by the
+// TestAnAlertIsKeptOnlyAfterASendThatWorked: what was definitely not sent is sent by the
 // next post; what may have left is not, and is said to be unknown.
 func TestAnAlertIsKeptOnlyAfterASendThatWorked(t *testing.T) {
 	r, token, left := sender(t)
@@ -176,7 +176,7 @@ func TestANotificationTakesAnIdempotencyKey(t *testing.T) {
 	}
 }
 
-// TestTheLimitsOfAnInstanceHoldForNotifications: one over a limit is refused, and is told
+// TestTheLimitsOfAnInstanceHoldForNotifications: one over a limit is refused, and is sent
 // later.
 func TestTheLimitsOfAnInstanceHoldForNotifications(t *testing.T) {
 	r, token, _ := sender(t)
@@ -184,7 +184,7 @@ func TestTheLimitsOfAnInstanceHoldForNotifications(t *testing.T) {
 	r.notified(token, notifyPath, group(firing("x")), `{"sent":1,"suppressed":0}`)
 	res := r.as(token, "POST", notifyPath, group(firing("x"), firing("y")))
 	if res.Header.Get("Retry-After") == "" {
-		t.Error("nobody says when")
+		t.Error("no Retry-After")
 	}
 	wantError(t, res, 429, "INSTANCE_LIMIT")
 	r.notified(token, notifyPath, group(firing("x")), `{"sent":0,"suppressed":1}`)

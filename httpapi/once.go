@@ -19,13 +19,13 @@ const (
 )
 
 // once makes a route take an Idempotency-Key. A request with a key that has an
-// answer already gets that answer, and its handler goes no further than the
-// end of the body. Without the header nothing changes.
+// answer already gets that answer, and its handler stops at the end of the body.
+// Without the header nothing changes.
 //
 // The handler reads its body with [call.decode], or with another reader that
 // ends in [call.claim]. Then it does one of two things, or a crash in the
-// middle would let a retry do the work again: it has [call.begin] called before
-// something leaves that cannot be taken back, as [api.sendContent] does, or it
+// middle would let a retry do the work again: it calls [call.begin] before an
+// irreversible send, as [api.sendContent] does, or it
 // stores its answer in its own commit, by [keepInCommit]. A send does both.
 func once(handle func(*api, *call) error) func(*api, *call) error {
 	return func(a *api, c *call) error {
@@ -79,7 +79,7 @@ func (a *api) runOnce(c *call, key string, handle func(*api, *call) error) error
 		return earlier.write(w)
 	}
 	if serr := o.Settle(held.ending(status, err, c.requestID)); serr != nil {
-		a.log.Error("the answer of an idempotency key was not stored; a retry will be told that the outcome is unknown",
+		a.log.Error("the answer of an idempotency key was not stored; a retry will get the answer that the outcome is unknown",
 			slog.String("route", w.pattern), slog.String("request_id", c.requestID), slog.Any("error", serr))
 	}
 	o.Release() // before the caller, who may come again at once, gets the answer
@@ -107,7 +107,7 @@ func keyID(c *call, key string) []byte {
 }
 
 // claim takes the key of c for a body with that digest, or returns the error
-// that the handler has to return: a refusal, or the answer to give again.
+// that the handler has to return: a refusal, or the stored answer.
 func (c *call) claim(digest [sha256.Size]byte) error { return replayed(c.once.Claim(digest)) }
 
 // claimBody is claim for the body that was decoded.
@@ -121,9 +121,9 @@ func replayed(known *idempotency.Answer, err error) error {
 }
 
 // patience returns the context for work that [call.begin] begins, and a function
-// that ends it. Until then the work ends with the request. Afterwards it goes on
-// when the client has left: what WhatsApp took is stored and told, and a retry under
-// the same key gets the real outcome.
+// that ends it. Until then the work ends with the request. Afterwards it continues
+// even when the client has left: a message that WhatsApp accepted is stored and
+// reported, and a retry under the same key gets the real outcome.
 func (c *call) patience() (context.Context, context.CancelFunc) {
 	request := c.r.Context()
 	ctx, cancel := context.WithCancelCause(context.WithoutCancel(request))
@@ -134,8 +134,7 @@ func (c *call) patience() (context.Context, context.CancelFunc) {
 	}
 }
 
-// begin is called when everything was checked and prepared, immediately before
-// something leaves; see [idempotency.Request.Begin].
+// begin is called after all checks, immediately before a message is sent; see [idempotency.Request.Begin].
 func (c *call) begin() error {
 	if err := c.once.Begin(c.r.Context()); err != nil {
 		return err
@@ -146,8 +145,8 @@ func (c *call) begin() error {
 	return nil
 }
 
-// keepInCommit returns a function that stores an answer in the commit that
-// makes it true, so that a crash leaves both or none. The handler then has to
+// keepInCommit returns a function that stores an answer in the commit of its
+// change, so that a crash leaves both or none. The handler then has to
 // answer with that status and value. It returns nil without a key.
 func keepInCommit[T any](c *call, status int) func(*store.Tx, T) error {
 	keep := c.once.InCommit()

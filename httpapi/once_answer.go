@@ -10,10 +10,10 @@ import (
 
 const contentTypeJSON = "application/json"
 
-// mediaBytes is the media type of what has no other.
+// mediaBytes is the default media type.
 const mediaBytes = "application/octet-stream"
 
-// heldAnswer takes what a handler writes. Headers pass through.
+// heldAnswer buffers what a handler writes. Headers pass through.
 type heldAnswer struct {
 	http.ResponseWriter
 	body bytes.Buffer
@@ -29,8 +29,8 @@ func (h *heldAnswer) Write(p []byte) (int, error) { return h.body.Write(p) }
 // Unwrap lets http.ResponseController reach the server's own writer.
 func (h *heldAnswer) Unwrap() http.ResponseWriter { return h.ResponseWriter }
 
-// ending judges what the handler wrote or, when it failed, what its error will
-// be answered with.
+// ending returns how the request ends for its key: from what the handler wrote or,
+// when it failed, from the answer to its error.
 func (h *heldAnswer) ending(status int, err error, requestID string) idempotency.Ending {
 	if err == nil {
 		ok := status >= 200 && status < 300
@@ -49,25 +49,25 @@ func (h *heldAnswer) ending(status int, err error, requestID string) idempotency
 	return idempotency.Ending{Kept: true, Answer: idempotency.Answer{Status: r.status, ContentType: contentTypeJSON, Body: body}}
 }
 
-// codeNoAnswer is the code of a request that is no send and may have been done.
+// codeNoAnswer is the code of a request, not a send, with an unknown outcome.
 const codeNoAnswer = "WHATSAPP_TIMEOUT"
 
-// keepsKey reports whether a refusal is kept under its key: those after which
-// the message may be on its way, or is, or a group or label may be there. A fault of ours is no answer to keep,
-// but after begin it leaves the key in flight, which comes to the same.
+// keepsKey reports whether a refusal is kept under its key: those after which the
+// message was or may have been sent, or a group or label created. An internal error
+// is not kept, but after begin it leaves the key in flight, with the same effect.
 func keepsKey(r refusal) bool {
 	return r.status == http.StatusNotAcceptable || r.code == event.SendResultUnknown || r.code == codeNoAnswer
 }
 
-// replay ends a handler whose request has its answer already.
+// replay ends the handler of a request that already has an answer.
 type replay struct{ answer idempotency.Answer }
 
 // Error implements error.
 func (*replay) Error() string { return "the request was answered before" }
 
-// write gives the answer again, byte for byte. That of a handler that did not get
-// to its end is answered as the send of unknown outcome that it
-// is; it depends on the file only, so it stays the same too.
+// write sends the stored answer again, byte for byte. For a handler that did not
+// finish, the answer is an unknown outcome; it depends only on the file, so it does
+// not change either.
 func (r *replay) write(w *response) error {
 	known := r.answer
 	if known.Status == 0 {

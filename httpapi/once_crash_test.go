@@ -135,7 +135,7 @@ func TestAFaultOfOursInMidSendLeavesTheOutcomeUnknown(t *testing.T) {
 	r, token, left := sender(t)
 	r.line.onSend = func(context.Context) error {
 		left.Add(1)
-		return errors.New("nobody knows this error")
+		return errors.New("an unmapped error")
 	}
 	if got := r.keyed(token, "k", sendPath, hello); got.status != 500 {
 		t.Fatal(got)
@@ -186,7 +186,7 @@ func TestAClientThatLeavesInMidSendDoesNotStopItAndItsRetryGetsTheAnswer(t *test
 }
 
 // TestAClientThatLeavesInMidSendHasItStoredWithoutAKeyToo: what WhatsApp took is stored
-// and told, whoever waits for the answer.
+// and reported, with or without a client.
 func TestAClientThatLeavesInMidSendHasItStoredWithoutAKeyToo(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		r, token, left := sender(t)

@@ -153,7 +153,7 @@ func TestAKeyBelongsToItsInstanceOrUser(t *testing.T) {
 	}
 }
 
-func TestAnInstanceThatIsCreatedAnewHasNoKeysAndADeletedOneLeavesNoAnswers(t *testing.T) {
+func TestRecreatedInstanceHasNoKeys(t *testing.T) {
 	r, token, left := sender(t)
 	r.keyed(token, "k", sendPath, hello)
 	in, err := r.registry.ByName("a")

@@ -26,7 +26,7 @@ func said(t *testing.T, res *http.Response) string {
 }
 
 // TestForeignAndUnknownNamesAreAnsweredAlike on every route that names an instance or a
-// batch, byte for byte but for the request's id. What is told of a batch of several instances
+// batch, byte for byte but for the request's id. What is sent of a batch of several instances
 // does not name those of others.
 func TestForeignAndUnknownNamesAreAnsweredAlike(t *testing.T) {
 	r := newRig(t)

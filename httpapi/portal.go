@@ -79,9 +79,9 @@ func tokenDigest(in instance.Record) []byte {
 	return sum[:]
 }
 
-// errNoLink is the one answer to a link that leads nowhere any more.
+// errNoLink is the answer to an expired or unknown link.
 func errNoLink() error {
-	return refuse(http.StatusNotFound, "PORTAL_NOT_FOUND", "this link is over; ask for a new one")
+	return refuse(http.StatusNotFound, "PORTAL_NOT_FOUND", "this link has expired; ask for a new one")
 }
 
 // openPortal finds the instance that the link in the path leads to, as long as what
@@ -107,8 +107,8 @@ func (a *api) mayStillPair(link *access.Link, in instance.Record) bool {
 	return err == nil && !k.Expired(a.Store.Now()) && k.Has(access.Pair) && k.Opens(in.ID)
 }
 
-// takeCode bounds the pairing codes that a portal link asks for: whoever has the link may
-// name any number, and its phone rings.
+// takeCode limits the pairing codes that a portal link requests: its user may name any
+// number, and the phone of that number shows a notification.
 func (a *api) takeCode(c *call) error {
 	if c.link == nil {
 		return nil
@@ -120,12 +120,12 @@ func (a *api) takeCode(c *call) error {
 	case err != nil:
 		return err
 	case wait > 0:
-		return &tryLater{refuse(http.StatusTooManyRequests, codeRateLimited, "this link, or its instance, has asked for as many pairing codes as it may: 5 in 15 minutes, and 20 a day for all links of an instance"), wait}
+		return &tryLater{refuse(http.StatusTooManyRequests, codeRateLimited, "the limit of pairing codes is reached: 5 in 15 minutes for a link, and 20 a day for all links of an instance"), wait}
 	}
 	return nil
 }
 
-// portalPage sends the page. To a link that is over it is not found, and says so in
+// portalPage sends the page. For an expired link it is 404, and says so in
 // its reader's language.
 func (a *api) portalPage(c *call) error {
 	err := a.openPortal(c)
@@ -193,7 +193,7 @@ func (a *api) portalLogo(c *call) error {
 	return err
 }
 
-// giveUpPairing ends a pairing that is under way. An account that is linked stays so.
+// giveUpPairing cancels a pairing in progress. A linked account is not affected.
 func (a *api) giveUpPairing(c *call) error {
 	if err := a.Supervisor.GiveUpPairing(c.r.Context(), c.instance.ID, c.requestID); err != nil {
 		return err

@@ -81,8 +81,8 @@ func TestAPortalLinkEndsWithWhatMadeIt(t *testing.T) {
 	wantError(t, r.open("GET", short+"/state"), 404, "PORTAL_NOT_FOUND")
 }
 
-// TestAPortalLinkLogsNobodyOut: what it may give up is a pairing, not a linked account.
-func TestAPortalLinkLogsNobodyOut(t *testing.T) {
+// TestPortalLinkCannotLogOut: what it may give up is a pairing, not a linked account.
+func TestPortalLinkCannotLogOut(t *testing.T) {
 	r, token := online(t)
 	path := r.portalPath(token, 60)
 	wantError(t, r.open("DELETE", path+"/connect"), 409, "ALREADY_CONNECTED")

@@ -33,7 +33,7 @@ func (a *api) profileNow(c *call, name string) error {
 	case "0":
 	default:
 		if q.Has("debug") {
-			return invalidQuery("debug must be 0, for what pprof reads, or 1, for text")
+			return invalidQuery("debug must be 0 for the pprof format, or 1 for text")
 		}
 	}
 	return a.profile(c, name, func(to *bytes.Buffer) error { return pprof.Lookup(name).WriteTo(to, debug) })
@@ -73,7 +73,7 @@ func (a *api) profileProcessor(c *call) error {
 // made at a time: each costs something, and there is one of the processor.
 func (a *api) profile(c *call, name string, write func(*bytes.Buffer) error) error {
 	if !a.profiling.TryLock() {
-		return refuse(http.StatusConflict, codeProfiling, "another profile is being made; wait for its end")
+		return refuse(http.StatusConflict, codeProfiling, "another profile is being taken; wait for its end")
 	}
 	var profile bytes.Buffer
 	err := write(&profile)

@@ -57,7 +57,7 @@ func TestAProfileRefusesWhatItDoesNotKnow(t *testing.T) {
 }
 
 // TestOneProfileIsMadeAtATimeAndEndsWithTheProgram asks for others, of each kind,
-// beside one of two minutes, which ends at once when nobody needs it any more.
+// beside one of two minutes, which ends at once when it is no longer needed.
 func TestOneProfileIsMadeAtATimeAndEndsWithTheProgram(t *testing.T) {
 	for name, want := range map[string]int{"the program stops": http.StatusOK, "the client goes away": http.StatusInternalServerError} {
 		t.Run(name, func(t *testing.T) {

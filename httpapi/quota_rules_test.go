@@ -93,7 +93,7 @@ func (uploader) Upload(context.Context, event.MediaFile) (event.Uploaded, error)
 	return event.Uploaded{MediaInfo: event.MediaInfo{Kind: event.MediaImage}, UploadedAt: event.At(time.Now())}, nil
 }
 
-// TestAFileForEverybodyThatIsNotAcceptedLeavesNoUpload: nobody asked for one.
+// TestAFileForEverybodyThatIsNotAcceptedLeavesNoUpload: none was requested.
 func TestAFileForEverybodyThatIsNotAcceptedLeavesNoUpload(t *testing.T) {
 	r := newRig(t)
 	token := r.instance("a")

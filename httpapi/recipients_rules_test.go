@@ -87,9 +87,9 @@ func TestNoRouteSendsToWhomTheKeyMayNotWriteTo(t *testing.T) {
 	}
 }
 
-// TestAKeyWithRecipientsWritesToNobodyAtLarge: no status, and no mention of everybody,
+// TestKeyWithRecipientsCannotBroadcast: no status, and no mention of everybody,
 // not even in a group that it may write to.
-func TestAKeyWithRecipientsWritesToNobodyAtLarge(t *testing.T) {
+func TestKeyWithRecipientsCannotBroadcast(t *testing.T) {
 	r, _, d := doing(t)
 	key := r.newKey(`{"name":"k","instances":["a"],"scopes":["send"],"recipients":["` + exampleGroup + `","4915112345678"]}`).Key
 	body, kind := formBody(t, part{"attachment", "a.png", "\x89PNG\r\n\x1a\n"}, part{name: "mediaType", text: "image"}, part{name: "chat", text: exampleGroup}, part{name: "options", text: `{"mentionAll":true}`})

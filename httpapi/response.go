@@ -10,7 +10,7 @@ import (
 	"postern/event"
 )
 
-// response remembers what was answered.
+// response records the answer.
 type response struct {
 	http.ResponseWriter
 	requestID string
@@ -19,14 +19,14 @@ type response struct {
 	right     right  // of a scoped key on it
 	status    int    // 0 until the answer began
 	code      string // of a refusal, for the log
-	wrong     bool   // a credential was given and does not do
-	lost      bool   // the client went away, or was cut off
+	wrong     bool   // a wrong credential was given
+	lost      bool   // the client disconnected, or was disconnected
 	legacy    bool   // the request came by a path of older clients
-	guess     bool   // a scoped key was given, wherever that may be
+	guess     bool   // a scoped key was given, in any place
 	key       string // the id of the scoped key that was used, for the log
 
 	before func(status int) error // called once, before the answer begins
-	late   func(error)            // told of before's error
+	late   func(error)            // gets before's error
 
 	values [5]string // of the headers that set has set
 	used   int       // how many of them
@@ -80,18 +80,18 @@ func (w *response) Hijack() (net.Conn, *bufio.ReadWriter, error) {
 	return conn, rw, err
 }
 
-// An answer goes out in pieces of writePiece bytes, and a client has
-// writeTimeout to take each: a slow one gets all of it, one that stopped
-// reading is cut off and holds nothing. The time begins when the server gets the
-// piece, which may first wait for the rest of a body that nobody reads: so it is
+// An answer is written in pieces of writePiece bytes, with writeTimeout for each: a
+// slow client gets all of it; one that stops reading is disconnected and holds no
+// resources. The time begins when the server gets the
+// piece, which may first wait for the rest of an unread body: so it is
 // longer than bodyTimeout. The server lifts the limit at the end of the answer.
 const (
 	writePiece   = 256 << 10
 	writeTimeout = bodyTimeout + 30*time.Second
 )
 
-// write passes p on to the server. A writer without deadlines is a test's, or
-// keeps the answer in memory.
+// write passes p on to the server. Only tests and in-memory answers have writers
+// without deadlines.
 func (w *response) write(p []byte) (n int, err error) {
 	deadline := http.NewResponseController(w.ResponseWriter)
 	for {
@@ -106,7 +106,7 @@ func (w *response) write(p []byte) (n int, err error) {
 	}
 }
 
-// nothing answers that all was done and there is nothing to tell.
+// nothing answers 204.
 func (c *call) nothing() error {
 	c.w.WriteHeader(http.StatusNoContent)
 	return nil

@@ -258,7 +258,7 @@ type line struct {
 	onSend  func(context.Context) error // before sendErr; nil: nothing
 	sendErr error
 
-	logoutErr error // that WhatsApp could not be told, or another
+	logoutErr error // that WhatsApp could not be notified, or another
 	probeErr  error // of a dial through a proxy
 
 	passkey  *event.PasskeyChallenge
@@ -288,7 +288,7 @@ func (l *line) Open(_ context.Context, _ int64, report func(context.Context, eve
 	return l, nil
 }
 
-// fact is told by the one session of a rig.
+// fact is published by the one session of a rig.
 func (r *rig) fact(f event.Fact) {
 	r.t.Helper()
 	if err := r.line.report(r.t.Context(), f); err != nil {

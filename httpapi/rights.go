@@ -30,7 +30,7 @@ const (
 	anyScope // every key opens it
 
 	everywhere // and the key is for all instances
-	toNamed    // the handler holds whom it writes to against the key's recipients
+	toNamed    // the handler checks the recipient against the key's recipients
 
 	// scopeSendTo writes to somebody whom the request names.
 	scopeSendTo = scopeSend | toNamed
@@ -46,14 +46,14 @@ func (r right) needs() (all []access.Scope) {
 	return all
 }
 
-// errScope refuses a key that is good for other things.
+// errScope refuses a valid key without the needed scope.
 func errScope(text string) error { return refuse(http.StatusForbidden, codeScope, text) }
 
 // mayOpen reports why a key does not open a route, whatever instance it is asked
 // about.
 func (r right) mayOpen(k *access.Key) error {
 	if r == never {
-		return errScope("no scoped key opens this route: it takes the GlobalApiKey, or the token that it asks for")
+		return errScope("this route accepts no scoped key: use the GlobalApiKey, or the token of the route")
 	}
 	if need := r.needs(); r&anyScope == 0 && !k.Has(need...) {
 		return errScope("the key needs the scope " + listed(need))
@@ -87,17 +87,17 @@ func (c *call) mayWriteTo(jid string) error {
 	return errRecipientNotAllowed(jid + " is none of the key's recipients")
 }
 
-// mayShow refuses to send on what a stored message says, with a key that may not read it:
-// the answer has it, and so has whoever gets the message. field is how it was asked for.
+// mayShow refuses to forward or quote a stored message for a key that may not read it:
+// the answer and the recipient would show it. field is the field that requested it.
 func (c *call) mayShow(field string) error {
 	if c.key == nil || c.key.Has(access.Read) {
 		return nil
 	}
-	return errScope("the key needs the scope read for " + field + ", which sends on what a stored message says")
+	return errScope("the key needs the scope read for " + field + ", which forwards or quotes a stored message")
 }
 
-// mayPair reports whether the caller may link accounts. Whoever has a code, the data of
-// qrcode.updated, does so with it.
+// mayPair reports whether the caller may link accounts, and so see the codes in the
+// data of qrcode.updated, which link one.
 func (c *call) mayPair() bool { return c.key == nil || c.key.Has(access.Pair) }
 
 // mayHear is which of the kinds of events that a subscription asks for, nil for all, it
@@ -119,10 +119,10 @@ func (c *call) mayHear(kinds []event.Kind) ([]event.Kind, error) {
 	return kinds, nil
 }
 
-// codesRefused is err in the words of the interface.
+// codesRefused maps instance.ErrCodes to a refusal.
 func codesRefused(err error) error {
 	if errors.Is(err, instance.ErrCodes) {
-		return errScope("the key needs the scope pair for the flag qrcodeUpdated at a receiver that did not have it before: whoever has a code links the account")
+		return errScope("the key needs the scope pair for the flag qrcodeUpdated at a receiver that did not have it before: its codes link the account")
 	}
 	return err
 }

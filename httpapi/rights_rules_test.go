@@ -38,7 +38,7 @@ func TestAKeyShowsNoInstanceThatIsGone(t *testing.T) {
 	}
 }
 
-// TestAKeyWithoutPairHearsNoCode: whoever has one links the account.
+// TestAKeyWithoutPairHearsNoCode: a code links the account.
 func TestAKeyWithoutPairHearsNoCode(t *testing.T) {
 	r := newRig(t)
 	r.instance("a")
@@ -82,7 +82,7 @@ func TestAKeyWithoutReadSendsNothingOnThatIsStored(t *testing.T) {
 }
 
 // TestABatchByOtherInstancesIsNotTheKeys: 404 on every route of a batch, and
-// it is in no list, in no event and not told to the console; of the user's other keys it is.
+// it is in no list, in no event and not sent to the console; of the user's other keys it is.
 // One that goes out by an instance of the key as well can be looked at, and not changed.
 func TestABatchByOtherInstancesIsNotTheKeys(t *testing.T) {
 	r, _, _ := doing(t)
@@ -143,21 +143,21 @@ func TestABatchByOtherInstancesIsNotTheKeys(t *testing.T) {
 			t.Fatal(res.Status)
 		}
 		for _, id := range []uuid.UUID{own, others, mixed} {
-			told := slices.Contains(want, id)
+			want := slices.Contains(want, id)
 			for _, body := range []string{`{"event":"message.batch.created","data":{"batch":{"id":%q}}}`, `{"event":"message.batch.item.failed","data":{"batchId":%q}}`} {
-				if got := tells == nil || tells(fmt.Appendf(nil, body, id)) != nil; got != told {
-					t.Errorf("%s is told: %v, want %v", body, got, told)
+				if got := tells == nil || tells(fmt.Appendf(nil, body, id)) != nil; got != want {
+					t.Errorf("%s is sent: %v, want %v", body, got, want)
 				}
 			}
-			if got := r.hub.viewer.Batch(r.user, id); got != told {
-				t.Errorf("the console is told: %v, want %v", got, told)
+			if got := r.hub.viewer.Batch(r.user, id); got != want {
+				t.Errorf("the console gets it: %v, want %v", got, want)
 			}
 		}
 		if tells != nil && tells([]byte(`{"data":{"batch":{"id":"`+exampleUUID+`"}}}`)) != nil {
-			t.Error("a batch that is gone is told")
+			t.Error("a deleted batch is sent")
 		}
 		if !r.hub.viewer.Batch(r.user, uuid.New()) || r.hub.viewer.Batch(uuid.New(), own) {
-			t.Error("the console is not told that one is gone, or is told of another user's")
+			t.Error("the console does not get the deletion, or gets another user's")
 		}
 	}
 }
@@ -205,7 +205,7 @@ func TestAKeyWithoutPairSeesNoCodeInTheLog(t *testing.T) {
 	}
 }
 
-// TestAKeyWithoutPairSendsCodesToNoReceiverThatDidNotHaveThem: whoever has one links the
+// TestAKeyWithoutPairSendsCodesToNoReceiverThatDidNotHaveThem: a code links the
 // account. What it may not is named, and changes nothing.
 func TestAKeyWithoutPairSendsCodesToNoReceiverThatDidNotHaveThem(t *testing.T) {
 	r := newRig(t)

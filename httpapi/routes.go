@@ -16,10 +16,10 @@ type route struct {
 	handle func(*api, *call) error
 }
 
-// isSocket tells a path that is a WebSocket.
+// isSocket reports whether a path is a WebSocket.
 func (r route) isSocket() bool { return strings.HasPrefix(r.path, "/ws/") }
 
-// answersHEAD tells that HEAD is answered as GET is, without the body: everywhere but
+// answersHEAD reports whether HEAD is answered as GET is, without the body: everywhere but
 // where GET begins a pairing or carries it on, which HEAD must not, and at handshakes.
 func (r route) answersHEAD() bool {
 	return r.method == http.MethodGet && !r.isSocket() && r.right != scopePair && !slices.Contains(strings.Split(r.path, "/"), "connect")

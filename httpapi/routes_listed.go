@@ -15,7 +15,7 @@ type Route struct {
 	Aliases []string
 	// Scopes are those of which a scoped key needs one; none: no such key opens it.
 	Scopes []access.Scope
-	// Everywhere tells that the key has to be for all instances, too.
+	// Everywhere requires a key for all instances.
 	Everywhere bool
 }
 

@@ -4,14 +4,14 @@ import (
 	"net/http"
 )
 
-// What gateways of this family offer elsewhere and this program does not. A
-// client that asks for it gets a sentence that says so, after its credential
-// was checked; otherwise it would look for a mistake of its own in a 404.
+// Features of other gateways of this family that this program does not offer. A
+// client that asks for one gets a 501 that says so, after its credential was
+// checked; a 404 would look like a mistake of the client.
 
 const (
 	noInteraction = "interactive messages of ordinary accounts do not arrive at today's phones; send a poll (send/poll) or a link (send/link) instead"
 	noPayments    = "payments and orders are not offered here; send a link to the payment page (send/link) instead"
-	noCalls       = "calls are not offered here: incoming ones are told by the event call.upsert, and chat/reject-call rejects them"
+	noCalls       = "calls are not offered here: the event call.upsert reports incoming ones, and chat/reject-call rejects them"
 )
 
 // notOffered are the ends of the paths below /instance/{i}/send/, and why.
@@ -42,7 +42,7 @@ func notOfferedAliases() []alias {
 	}
 }
 
-// addNotOffered adds the paths that are refused.
+// addNotOffered adds the refused paths.
 func (a *api) addNotOffered() {
 	refused := func(why string) func(*api, *call) error {
 		return func(*api, *call) error { return refuse(http.StatusNotImplemented, codeNotOffered, why) }

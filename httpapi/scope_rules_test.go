@@ -300,13 +300,13 @@ func TestAKeyWithoutWebhookSeesNoAddress(t *testing.T) {
 			t.Errorf("%s: %+v and %+v", scopes, all, one)
 		}
 		if res := do(r.h, handshakeOf("/ws/console", func(h http.Header) { h.Set("Authorization", "Bearer "+key) })); res.StatusCode != 101 || r.hub.viewer.Webhooks != sees {
-			t.Errorf("%s: %s, and what changes is told to %+v", scopes, res.Status, r.hub.viewer)
+			t.Errorf("%s: %s, and changes are sent to %+v", scopes, res.Status, r.hub.viewer)
 		}
 	}
 }
 
-// TestAnInstanceOfTheSameNameIsAnother: whoever had a key for the former one has none
-// for that which is made anew, perhaps by somebody else.
+// TestAnInstanceOfTheSameNameIsAnother: a key for the deleted instance is not valid
+// for a new one of the same name.
 func TestAnInstanceOfTheSameNameIsAnother(t *testing.T) {
 	r := newRig(t)
 	token := r.instance("a")
@@ -376,8 +376,8 @@ func TestRecipientsHold(t *testing.T) {
 	}
 }
 
-// TestAKeyWithRecipientsSetsNoTextForWhoeverCalls; one that is there stays as it is.
-func TestAKeyWithRecipientsSetsNoTextForWhoeverCalls(t *testing.T) {
+// TestKeyWithRecipientsCannotSetCallReply; one that is there stays as it is.
+func TestKeyWithRecipientsCannotSetCallReply(t *testing.T) {
 	r := newRig(t)
 	token := r.instance("a")
 	key := r.newKey(`{"name":"k","instances":["a"],"scopes":["manage"],"recipients":["4915112345678"]}`).Key

@@ -135,7 +135,7 @@ type acceptedSend struct {
 	InstanceName string `json:"instanceName"`
 }
 
-// sendLater accepts a send to many people; its end is told by send.message.
+// sendLater accepts a send to many people; the event send.message reports its result.
 func (a *api) sendLater(c *call, out event.Outgoing, attributes event.Attributes) error {
 	if c.key != nil && c.key.Recipients != nil {
 		return errRecipientNotAllowed("a key with recipients cannot mention everybody of a group")
@@ -151,7 +151,7 @@ func (a *api) sendLater(c *call, out event.Outgoing, attributes event.Attributes
 	}
 	answer := acceptedSend{
 		StatusCode: http.StatusAccepted, Status: "processing",
-		Message:      "the message is being sent; the event send.message tells the result",
+		Message:      "the message is being sent; the event send.message has the result",
 		InstanceName: c.instance.Name,
 	}
 	d := instance.Deferred{Instance: c.instance.ID, Out: out, Attributes: attributes, RequestID: c.requestID, OwnUpload: ownUpload}
@@ -180,7 +180,7 @@ func (a *api) dropUpload(c *call, d instance.Deferred) {
 		return media.Release(tx, d.Instance, d.Out.Content.Media.UploadID)
 	})
 	if err != nil {
-		a.log.Warn("the file of a send that was not accepted is kept as an upload until it expires", "instance", c.instance.Name, "error", err)
+		a.log.Warn("the upload of a refused send could not be removed; it expires by itself", "instance", c.instance.Name, "error", err)
 	}
 }
 

@@ -40,10 +40,10 @@ func (r *sendMediaRequest) content() (event.Content, error) {
 	return r.MediaMessage.Content()
 }
 
-// needKind fails when nothing tells as what a file is to be sent.
+// needKind fails when the kind of message for a file is not given.
 func needKind(m *event.MediaContent) error {
 	if m.Kind == "" && m.UploadID == "" {
-		return strict.Missing("mediatype", "is required: only an upload tells its own")
+		return strict.Missing("mediatype", "is required: only an upload has its own")
 	}
 	return nil
 }
@@ -64,7 +64,7 @@ func (r *sendVoiceRequest) content() (event.Content, error) {
 // oneUpload takes an upload that is named beside a content over into it.
 func oneUpload(inside *event.UploadID, beside event.UploadID) error {
 	if *inside != "" && beside != "" && *inside != beside {
-		return fmt.Errorf("%w: mediaUploadId is given twice, and differs", event.ErrContent)
+		return fmt.Errorf("%w: mediaUploadId is given twice with different values", event.ErrContent)
 	}
 	if *inside == "" {
 		*inside = beside

@@ -12,7 +12,7 @@ import (
 // quotedMessage is a message that need not be stored here, in one of two forms,
 // or none at all when it is empty: by Key and Message, where Message has one
 // field, named by the messageType, that holds the content; or by the other
-// fields, as an event tells of it.
+// fields of an event.
 type quotedMessage struct {
 	Key     *event.MessageKey `json:"key"`
 	Message strict.Object     `json:"message"`

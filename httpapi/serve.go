@@ -30,7 +30,7 @@ type call struct {
 	instance  instance.Record      // set for instanceBearer
 	user      uuid.UUID            // set for userBearer
 	once      *idempotency.Request // set for a request with an Idempotency-Key
-	detach    func() bool          // set by patience: the client's leaving ends nothing from then on
+	detach    func() bool          // set by patience: after it, a disconnect of the client ends nothing
 
 	key      *access.Key     // set when a scoped key opened the route
 	session  *access.Session // set when a browser's session did
@@ -53,7 +53,7 @@ func (a *api) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		}
 		a.logRequest(res, r, time.Since(start))
 	}()
-	limitBody(w, r, lingerTime) // of a stranger, whose connection is worth little
+	limitBody(w, r, lingerTime) // unauthenticated
 	r = withoutSlash(r)
 	f := a.router.find(r)
 	res.legacy = f.legacy
@@ -68,9 +68,9 @@ func (a *api) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	}
 }
 
-// handler is the way of every request to a route: credential, then handler,
-// which reads the body. Only who has a right credential gets the time that a body
-// may take, and keeps the connection when a newcomer needs one, see [peers.Prove].
+// handler serves a route: it checks the credential, then calls the handler, which
+// reads the body. Only a valid credential gets the full time for a body, and keeps
+// its connection when a new client needs one, see [peers.Prove].
 func (a *api) handler(r route) httprouter.Handle {
 	return func(w http.ResponseWriter, req *http.Request, params httprouter.Params) {
 		res := w.(*response)
@@ -83,7 +83,7 @@ func (a *api) handler(r route) httprouter.Handle {
 		}
 		if r.auth != public && r.auth != handshake {
 			peers.Prove(req.Context())
-			if r.method != http.MethodGet { // no GET has a body that is read
+			if r.method != http.MethodGet { // the body of a GET is not read
 				limitBody(w, req, bodyTimeout)
 			}
 		}
@@ -97,11 +97,11 @@ func (a *api) handler(r route) httprouter.Handle {
 	}
 }
 
-// fail answers with the error body for err. It logs what nothing maps, for
-// that is a fault of ours.
+// fail answers with the error body for err. It logs unmapped errors, which are
+// internal faults.
 func (a *api) fail(w *response, err error) {
 	r, known := answerTo(err)
-	if !known && a.stops() && errors.Is(err, context.Canceled) { // the stop ended what the handler waited for
+	if !known && a.stops() && errors.Is(err, context.Canceled) { // the stop cancelled the handler
 		r, known = answerTo(ErrStopping)
 	}
 	if !known && !w.lost && !errors.Is(err, context.Canceled) {
@@ -138,7 +138,7 @@ func (a *api) panicked(w *response, cause any) {
 	}
 	a.log.Error("handler panicked", "route", w.pattern, "request_id", w.requestID, "panic", cause, "stack", string(debug.Stack()))
 	if w.status != 0 {
-		panic(http.ErrAbortHandler) // half an answer must not look like a whole one
+		panic(http.ErrAbortHandler) // a partial answer must not look complete
 	}
 	a.fail(w, refuse(http.StatusInternalServerError, codeInternal, "internal error"))
 }
@@ -146,8 +146,8 @@ func (a *api) panicked(w *response, cause any) {
 // maxRequestID is the longest request id that is taken over from a caller.
 const maxRequestID = 128
 
-// requestID is the caller's, when it is one value of visible ASCII characters,
-// else a new one.
+// requestID is the caller's, if it is a single value of visible ASCII characters,
+// or a new one.
 func requestID(h http.Header) string {
 	values := h[requestIDHeader]
 	if len(values) != 1 || values[0] == "" || len(values[0]) > maxRequestID {

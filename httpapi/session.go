@@ -23,20 +23,20 @@ type shownSession struct {
 	Key       *keyView    `json:"key"`            // null for the operator
 }
 
-// signInsPerMinute is how many sessions one address may begin in any minute.
+// signInsPerMinute is how many sessions one address may start in any minute.
 const signInsPerMinute = 10
 
-// fewSignIns bounds how often handle is called for one address.
+// fewSignIns limits how often handle is called for one address.
 func fewSignIns(handle func(*api, *call) error) func(*api, *call) error {
 	return func(a *api, c *call) error {
 		if wait, _ := a.signIns.Count(a.Proxies.Client(c.r)); wait > 0 {
-			return &tryLater{refuse(http.StatusTooManyRequests, codeRateLimited, "this address has begun as many sessions within a minute as it may"), wait}
+			return &tryLater{refuse(http.StatusTooManyRequests, codeRateLimited, "this address has started too many sessions within a minute"), wait}
 		}
 		return handle(a, c)
 	}
 }
 
-// beginSession signs a browser in: from then on the cookie stands for the key.
+// beginSession signs a browser in: the cookie then acts for the key.
 func (a *api) beginSession(c *call) error {
 	if err := c.noBody(); err != nil {
 		return err
@@ -73,7 +73,7 @@ func (a *api) cookie(r *http.Request, value string, seconds int) *http.Cookie {
 	return cookie
 }
 
-// showSession tells what the credential may do. csrf is there for a session only.
+// showSession shows what the credential may do. csrf is present for a session only.
 func (a *api) showSession(c *call) error {
 	out := shownSession{Operator: c.key == nil}
 	if c.session != nil {
@@ -93,8 +93,7 @@ func (a *api) showSession(c *call) error {
 	return c.w.json(http.StatusOK, out)
 }
 
-// endSession signs the browser out: the cookie is worth nothing any more, wherever
-// it was copied to. With all=true it ends all sessions of the key, for its holder without
+// endSession signs the browser out: the cookie and all copies of it become invalid. With all=true it ends all sessions of the key, for its holder without
 // a session too.
 func (a *api) endSession(c *call) error {
 	everywhere, err := c.flag("all")

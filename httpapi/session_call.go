@@ -15,7 +15,7 @@ const (
 	callsAtOnce    = 256
 )
 
-// agentCall is what an agent's program did with its key, as `postern mcp` tells it.
+// agentCall is a call of an agent's program, as `postern mcp` reports it.
 type agentCall struct {
 	Tool     string `json:"tool" strict:"required"`
 	Outcome  string `json:"outcome" strict:"required"`
@@ -32,7 +32,7 @@ func (a *api) noteCall(c *call) error {
 	outcomes := []string{"done", "refused", "failed"}
 	switch {
 	case c.key == nil:
-		return errScope("this is for scoped keys: what the GlobalApiKey changes is noted anyway")
+		return errScope("this is for scoped keys: changes by the GlobalApiKey are recorded anyway")
 	case !slices.Contains(a.AgentTools, in.Tool):
 		return invalidField("tool must be one of: " + joined(a.AgentTools))
 	case !slices.Contains(outcomes, in.Outcome):
@@ -41,7 +41,7 @@ func (a *api) noteCall(c *call) error {
 		return invalidField("instance must have at most 255 characters")
 	}
 	if wait := a.Access.Keys.TakeCall(c.key, callsPerMinute, callsAtOnce); wait > 0 {
-		return &tryLater{refuse(http.StatusTooManyRequests, codeRateLimited, "the key has had as many calls noted within a minute as it may"), wait}
+		return &tryLater{refuse(http.StatusTooManyRequests, codeRateLimited, "the key has reached its limit of recorded calls per minute"), wait}
 	}
 	if err := a.Store.Admit(); err != nil {
 		return err

@@ -287,8 +287,8 @@ func TestACallOfAnAgentIsOneLineOfTheAuditLog(t *testing.T) {
 	wantError(t, r.admin("POST", "/session/calls", `{"tool":"x","outcome":"done"}`), 403, "SCOPE")
 }
 
-// TestTheTextOfAKeyIsToldOnce: neither the lists nor the file nor the log has it.
-func TestTheTextOfAKeyIsToldOnce(t *testing.T) {
+// TestKeyTextIsShownOnce: neither the lists nor the file nor the log has it.
+func TestKeyTextIsShownOnce(t *testing.T) {
 	r := newRig(t)
 	r.instance("a")
 	k := r.newKey(`{"name":"k","instances":["a"],"scopes":["read"]}`)

@@ -56,7 +56,7 @@ func talking(t *testing.T, settings []http2.Setting, begin func() (h http.Handle
 	})
 }
 
-// hear reads as long as there is something: a pipe has no buffer, and whoever does not
+// hear reads as long as there is something: a pipe has no buffer, and a peer that does not
 // read holds the server up.
 func (k *talker) hear() {
 	defer close(k.frames)
@@ -127,9 +127,9 @@ func TestABodyOverHTTP2ThatDoesNotArriveIn60SecondsIs408(t *testing.T) {
 	})
 }
 
-// TestAnAnswerOverHTTP2ThatNobodyTakesIsCutOff: the client's window is shut, or opens
+// TestUnreadHTTP2AnswerIsCutOff: the client's window is shut, or opens
 // by one byte a second.
-func TestAnAnswerOverHTTP2ThatNobodyTakesIsCutOff(t *testing.T) {
+func TestUnreadHTTP2AnswerIsCutOff(t *testing.T) {
 	for _, c := range []struct {
 		window uint32
 		drips  bool

@@ -115,9 +115,9 @@ func TestABodyThatDoesNotArriveIn60SecondsIs408(t *testing.T) {
 	})
 }
 
-// TestABodyThatNobodyReadsHoldsNothing: the server swallows what is left of a
+// TestUnreadBodyHoldsNothing: the server swallows what is left of a
 // body before it answers.
-func TestABodyThatNobodyReadsHoldsNothing(t *testing.T) {
+func TestUnreadBodyHoldsNothing(t *testing.T) {
 	slowly(t, func(t *testing.T, c net.Conn) {
 		_, _ = io.WriteString(c, "POST /nowhere HTTP/1.1\r\nHost: x\r\nContent-Length: 10\r\n\r\n{")
 		answer, after := cut(t, c)

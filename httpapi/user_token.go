@@ -40,8 +40,8 @@ type userToken struct {
 
 func (l lifetime) shape() openapi.Object { return openapi.Range(l.least, l.most) }
 
-// issueUserToken makes a token for a user, who need not be known: users are
-// whoever the operator says they are.
+// issueUserToken makes a token for a user. The program keeps no list of users:
+// the operator defines them.
 func (a *api) issueUserToken(c *call) error {
 	var in userTokenRequest
 	if err := c.decode(&in, maxBody); err != nil {

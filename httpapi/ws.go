@@ -39,11 +39,11 @@ func wantsUpgrade(c *call) error {
 			c.w.Header().Set("Upgrade", "websocket")
 		}
 		c.w.Header().Set("Sec-Websocket-Version", "13")
-		return refuse(http.StatusUpgradeRequired, codeUpgradeRequired, "this path is a WebSocket; ask for the upgrade, version 13")
+		return refuse(http.StatusUpgradeRequired, codeUpgradeRequired, "this path is a WebSocket; send an upgrade request, version 13")
 	}
 	keys := h.Values("Sec-Websocket-Key")
 	if len(keys) != 1 || !isNonce(keys[0]) {
-		return invalidSubscription("Sec-WebSocket-Key must be there once, 16 bytes in base64")
+		return invalidSubscription("Sec-WebSocket-Key must be given once, as 16 bytes in base64")
 	}
 	return nil
 }
@@ -102,7 +102,7 @@ func (a *api) subscribe(c *call, family event.Family, known ...string) (subscrip
 	return s, nil
 }
 
-// kindsOf reads the names of events; "*" is all of the family, told as nil.
+// kindsOf reads the names of events; for "*", all of the family, it returns nil.
 func kindsOf(names []string, family event.Family) ([]event.Kind, error) {
 	if len(names) == 0 {
 		return nil, invalidSubscription("event is missing: name one or more events, or *")
@@ -139,11 +139,11 @@ func invalidSubscription(text string) error {
 }
 
 func wrongKind() error {
-	return refuse(http.StatusForbidden, codeForbidden, "this token is not of the kind that this path takes")
+	return refuse(http.StatusForbidden, codeForbidden, "this path does not accept this kind of token")
 }
 
 // admit does the checks that both paths share: 426, 400, 401, and 403 for a
-// token of the other kind. own tells from the claims whether it is of this one.
+// token of the other kind. own reports from the claims whether it is of this one.
 // Without claims, c has the key or the session that was given in place of a token.
 func (a *api) admit(c *call, family event.Family, own func(tokens.Claims) bool, known ...string) (subscription, tokens.Claims, error) {
 	if err := wantsUpgrade(c); err != nil {
@@ -199,7 +199,7 @@ func (a *api) scopedStream(c *call, s subscription) Stream {
 	return st
 }
 
-// stillOpens reports whether the key and the session of c are worth what they were.
+// stillOpens reports whether the key and the session of c have kept their rights.
 func (a *api) stillOpens(c *call) error {
 	if c.session != nil {
 		if _, found := a.Access.Sessions.Find(c.cookie, a.operatorBinding()); !found {
@@ -214,13 +214,13 @@ func (a *api) stillOpens(c *call) error {
 		return errUnauthorized()
 	}
 	if c.key.Narrower(now) {
-		return errScope("the key was changed in this moment, and may less than before; connect again")
+		return errScope("the key was narrowed during the handshake; connect again")
 	}
 	return nil
 }
 
-// checkOrigin refuses a page that is not allowed. An Origin that is there twice
-// is none that is allowed.
+// checkOrigin refuses a page of an origin that is not allowed, and a duplicate Origin
+// header.
 func (a *api) checkOrigin(c *call) error {
 	r := c.r
 	if c.session != nil && !sameOrigin(r) { // its cookie came by itself
@@ -232,8 +232,8 @@ func (a *api) checkOrigin(c *call) error {
 	return ErrOrigin
 }
 
-// globalEvents serves the batch events of a user. A position that the user does
-// not have is found last, since only the owner may learn of it.
+// globalEvents serves the batch events of a user. An unknown position is reported
+// last, because only the owner may learn of it.
 func (a *api) globalEvents(c *call) error {
 	s, token, err := a.admit(c, event.Batch, tokens.Claims.OfUser, "since", "user")
 	if err != nil {
@@ -255,7 +255,7 @@ func (a *api) globalEvents(c *call) error {
 	return a.Hub.ServeGlobal(c.w, c.r, user, stream)
 }
 
-// userOf is whose events are asked for. The operator names the user in the query.
+// userOf is the user whose events are requested. The operator names the user in the query.
 func (a *api) userOf(c *call, token tokens.Claims) (user uuid.UUID, err error) {
 	asked := c.r.URL.Query().Get("user")
 	switch {
@@ -263,7 +263,7 @@ func (a *api) userOf(c *call, token tokens.Claims) (user uuid.UUID, err error) {
 		user = c.key.User
 	case c.session != nil:
 		if user, err = uuid.Parse(asked); err != nil {
-			return user, invalidSubscription("user must be the UUID of the user whose batches are meant")
+			return user, invalidSubscription("user must be the UUID of the user whose batches to use")
 		}
 	default:
 		if user, err = token.User(); err != nil {
@@ -276,9 +276,9 @@ func (a *api) userOf(c *call, token tokens.Claims) (user uuid.UUID, err error) {
 	return user, nil
 }
 
-// instanceEvents serves the events of one instance. An instance that is gone is
-// told after an origin that is refused, a token that was replaced before it. That
-// the instance has no positions is told before one that it does not have.
+// instanceEvents serves the events of one instance. The order of the
+// checks is: token replaced, origin refused, instance deleted, instance without
+// positions, position unknown.
 func (a *api) instanceEvents(c *call) error {
 	s, token, err := a.admit(c, event.Instance, tokens.Claims.OfInstance, "since", "instance")
 	if err != nil {
@@ -325,7 +325,7 @@ func (a *api) scopedEvents(c *call, s subscription) (err error) {
 	}
 	switch {
 	case name == "":
-		return invalidSubscription("instance must name the instance whose events are meant")
+		return invalidSubscription("instance must name the instance whose events to receive")
 	case c.key != nil:
 		c.instance, err = a.keyInstance(c.key, name, c.w.right)
 	default:

@@ -22,13 +22,13 @@ type Stream struct {
 	// Holder stands for the scoped key on which the token, that of a session, depends;
 	// zero for every other token.
 	Holder [sha256.Size]byte
-	// Scoped tells that the token is none of the instance's own, which may be replaced.
+	// Scoped says that the token is not the instance's own, which may be replaced.
 	Scoped bool
-	// Tells makes of a message about a user's batches what the client is told, nil for
-	// nothing. It is called by one goroutine; nil: it is told all.
+	// Tells filters the messages about a user's batches: it returns the body to send, or
+	// nil to skip it. It is called by one goroutine. nil: no filter.
 	Tells func(body []byte) []byte
-	// Check says whether the token still counts. It is to be asked once a revocation
-	// would reach the client; nil for a user's token.
+	// Check says whether the token is still valid. It is called once a revocation would
+	// reach the client; nil for a user's token.
 	Check func() error
 }
 
@@ -40,13 +40,12 @@ type Hub interface {
 	OriginAllowed(origin, host string) bool
 	ServeGlobal(w http.ResponseWriter, r *http.Request, user uuid.UUID, s Stream) error
 	ServeInstance(w http.ResponseWriter, r *http.Request, instance int64, s Stream) error
-	// ServeConsole tells the viewer what changes. Of the stream only ExpiresAt, Token,
+	// ServeConsole sends the viewer all changes. Of the stream only ExpiresAt, Token,
 	// Holder and Check are looked at.
 	ServeConsole(w http.ResponseWriter, r *http.Request, v feed.Viewer, s Stream) error
-	// RevokeInstance closes the clients of an instance whose token is worth
-	// nothing any more.
+	// RevokeInstance closes the clients of an instance whose token was revoked.
 	RevokeInstance(instance int64)
-	// DropInstance closes all clients of an instance, which is gone.
+	// DropInstance closes all clients of a deleted instance.
 	DropInstance(instance int64)
 	// Revoke closes the clients whose token or holder this is, within a second.
 	Revoke(token [sha256.Size]byte)
@@ -61,11 +60,11 @@ var (
 	// ErrAhead: since is newer than the newest event.
 	ErrAhead = errors.New("since is ahead of the newest event")
 	// ErrNotDurable: the events of the instance are not stored.
-	ErrNotDurable = errors.New("the events of this instance are not stored, so there is no since; set durable in the options of its webhook")
-	// ErrGone: the events after since are not kept any more.
+	ErrNotDurable = errors.New("since needs stored events; set durable in the options of the instance's webhook")
+	// ErrGone: the events after since are no longer kept.
 	ErrGone = errors.New("the events after since are older than the retention")
-	// ErrTooManySockets: the token has as many WebSockets as it may.
-	ErrTooManySockets = errors.New("too many WebSockets of this token")
-	// ErrStopping: the hub takes no clients any more.
+	// ErrTooManySockets: the token has reached its limit of WebSockets.
+	ErrTooManySockets = errors.New("too many WebSockets with this token")
+	// ErrStopping: the hub no longer accepts clients.
 	ErrStopping = errors.New("the program is stopping")
 )

@@ -26,11 +26,11 @@ type request struct {
 // maxAnswer is how much of an answer in JSON is read, in bytes.
 const maxAnswer = 16 << 20
 
-// errTooLarge is an answer beyond its bound.
-var errTooLarge = errors.New("the answer is too large to be handed over here; ask for less at a time")
+// errTooLarge reports an answer beyond its size limit.
+var errTooLarge = errors.New("the answer is too large to return here; request less at a time")
 
-// refusal is an answer of the interface that is no success. Its messages name the rule;
-// they never repeat what strangers wrote.
+// refusal is an error answer of the API. Its messages name the rule; they never repeat
+// text of strangers.
 type refusal struct {
 	status int
 	Code   string   `json:"code"`
@@ -38,7 +38,7 @@ type refusal struct {
 	after  string   // seconds to wait, where the answer said so
 }
 
-// Error says what the interface said.
+// Error implements error.
 func (r *refusal) Error() string {
 	text := cmp.Or(clean(strings.Join(r.Texts, "; "), maxName*4), http.StatusText(r.status))
 	text = fmt.Sprintf("%s: %s", cmp.Or(clean(r.Code, maxName), fmt.Sprint(r.status)), text)
@@ -86,7 +86,7 @@ func (s *Server) fetch(ctx context.Context, r request) (http.Header, []byte, err
 	if resp.StatusCode >= http.StatusMultipleChoices {
 		no := &refusal{status: resp.StatusCode, after: resp.Header.Get("Retry-After")}
 		said, _ := io.ReadAll(io.LimitReader(resp.Body, 1<<16))
-		_ = json.Unmarshal(said, no) // a proxy in between may say anything: then the status is all
+		_ = json.Unmarshal(said, no) // a proxy may send any body: then only the status counts
 		return nil, nil, no
 	}
 	body, err := io.ReadAll(io.LimitReader(resp.Body, int64(r.most)+1))
@@ -131,7 +131,7 @@ func (s *Server) build(ctx context.Context, r request) (*http.Request, error) {
 	return req, nil
 }
 
-// identify asks what the key of the caller may do now.
+// identify looks up the current rights of the caller's key.
 func (s *Server) identify(ctx context.Context, who *caller) error {
 	var shown struct{ Key *key }
 	if err := s.ask(withCaller(ctx, who), request{method: http.MethodGet, path: "/session"}, &shown); err != nil {

@@ -17,15 +17,14 @@ import (
 	"github.com/google/jsonschema-go/jsonschema"
 )
 
-// Arguments are checked here before the SDK holds them against the schema: its errors
-// quote regular expressions and count code points, and models that read them repeat
-// the mistake.
+// Arguments are checked here before the SDK validates them against the schema: its errors
+// quote regular expressions and count code points, and models do not learn from them.
 
 // maxFaults is how many faults of one call are named.
 const maxFaults = 10
 
 // integerIDs are the arguments that name a message by its id. It is an integer
-// everywhere else in the interface, so an integer is accepted for the text.
+// everywhere else in the API, so an integer is accepted for the string.
 var integerIDs = []string{"messageId", "replyTo", "cursor"}
 
 // forms are the rules of the arguments that have a pattern, in words.
@@ -35,8 +34,8 @@ var forms = map[string]string{
 	"id":        "the id of a batch, a UUID, as start_batch returns it",
 }
 
-// arguments checks what a tool was called with. It returns the arguments with integer
-// ids as texts and without optional ones that are null, or what is wrong with them.
+// arguments checks the arguments of a call. It returns them with integer ids as strings
+// and without optional ones that are null, or their faults.
 func (s *Server) arguments(tool string, raw json.RawMessage) (checked json.RawMessage, faults []string) {
 	schema := s.inputs[tool]
 	if schema == nil {
@@ -95,13 +94,13 @@ func known(s *jsonschema.Schema) string {
 	return strings.Join(names, ", ")
 }
 
-// integer is a value of JSON that is one.
+// integer parses a positive JSON integer.
 func integer(value json.RawMessage) (int64, bool) {
 	n, err := strconv.ParseInt(string(bytes.TrimSpace(value)), 10, 64)
 	return n, err == nil && n > 0
 }
 
-// faultOf says what is wrong with a value, empty for nothing.
+// faultOf returns what is wrong with a value, or "".
 func faultOf(name string, p *jsonschema.Schema, value json.RawMessage) string {
 	var v any
 	if err := json.Unmarshal(value, &v); err != nil {
@@ -111,7 +110,7 @@ func faultOf(name string, p *jsonschema.Schema, value json.RawMessage) string {
 	case "string":
 		text, ok := v.(string)
 		if !ok {
-			return "must be a text in quotes, not " + kindOf(v)
+			return "must be a string in quotes, not " + kindOf(v)
 		}
 		return textFault(name, p, text)
 	case "integer":
@@ -128,7 +127,7 @@ func textFault(name string, p *jsonschema.Schema, text string) string {
 	case p.MinLength != nil && n < *p.MinLength:
 		return "must not be empty"
 	case p.MaxLength != nil && n > *p.MaxLength:
-		return fmt.Sprintf("has %d characters, and %d are allowed", n, *p.MaxLength)
+		return fmt.Sprintf("has %d characters; at most %d are allowed", n, *p.MaxLength)
 	case p.Pattern != "" && !regexp.MustCompile(p.Pattern).MatchString(text):
 		return "must be " + forms[name]
 	}
@@ -152,16 +151,16 @@ func listFault(name string, p *jsonschema.Schema, v any) string {
 	all, ok := v.([]any)
 	switch {
 	case !ok:
-		return "must be a list in brackets, not " + kindOf(v)
+		return "must be an array in brackets, not " + kindOf(v)
 	case p.MinItems != nil && len(all) < *p.MinItems:
 		return "must not be empty"
 	case p.MaxItems != nil && len(all) > *p.MaxItems:
-		return fmt.Sprintf("has %s, and %d are allowed", plural.Of(len(all), "entry"), *p.MaxItems)
+		return fmt.Sprintf("has %s; at most %d are allowed", plural.Of(len(all), "entry"), *p.MaxItems)
 	}
 	for i, one := range all {
 		text, ok := one.(string)
 		if !ok {
-			return fmt.Sprintf("must have texts in quotes, and entry %d is %s", i, kindOf(one))
+			return fmt.Sprintf("must contain strings in quotes, but entry %d is %s", i, kindOf(one))
 		}
 		if fault := textFault(name, p.Items, text); fault != "" {
 			return fmt.Sprintf("has an entry %d that %s", i, fault)
@@ -173,13 +172,13 @@ func listFault(name string, p *jsonschema.Schema, v any) string {
 func kindOf(v any) string {
 	switch v.(type) {
 	case string:
-		return "a text"
+		return "a string"
 	case float64:
 		return "a number"
 	case bool:
 		return "true or false"
 	case []any:
-		return "a list"
+		return "an array"
 	case nil:
 		return "null"
 	}

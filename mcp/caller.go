@@ -15,7 +15,7 @@ import (
 	sdk "github.com/modelcontextprotocol/go-sdk/mcp"
 )
 
-// caller is who made one request, and by what.
+// caller identifies the sender of one request and its credential.
 type caller struct {
 	token     string
 	key       *key // nil: not asked for yet
@@ -29,7 +29,7 @@ type caller struct {
 	refused   bool // the key has not the scope
 }
 
-// key is what a scoped key may do, as GET /session tells.
+// key is what a scoped key may do, from GET /session.
 type key struct {
 	ID     string   `json:"id"`
 	Scopes []string `json:"scopes"`
@@ -56,13 +56,13 @@ func (k *key) missing(scopes ...string) string {
 // onceKey is the Idempotency-Key of a call. A caller without a message has none. The
 // session is not part of it: a client that starts again repeats its call in another
 // one. Nor does the id suffice, for ids begin at 1 in each session: what the call does
-// tells it from the others that had its id.
+// distinguishes it from others that had its id.
 func (c *caller) onceKey() string {
 	sum := sha256.Sum256(fmt.Appendf(nil, "%s\n%x\n%s", c.key.ID, c.doing, c.message))
 	return "mcp-" + hex.EncodeToString(sum[:])
 }
 
-// does notes what the call does.
+// does records what the call does.
 func (c *caller) does(tool string, in any) {
 	args, _ := json.Marshal(in) // it was read from JSON
 	sum := sha256.Sum256(fmt.Appendf(nil, "%s\n%s", tool, args))
@@ -78,12 +78,12 @@ func messageID(m jsonrpc.Message) string {
 	return fmt.Sprintf("%T %v", r.ID.Raw(), r.ID.Raw())
 }
 
-// maxID is up to which a number of JSON is no other integer when it is read as a float.
+// maxID is the largest integer that a float represents exactly.
 const maxID = 1<<53 - 1
 
 // exactID reports whether the SDK reads the id of a message as it was written. It makes
-// integers of numbers that are none, or are larger: of two calls one would be taken for
-// the repetition of the other, and answered by its outcome.
+// integers of other numbers: one of two calls would be taken for a repetition of the
+// other, and get its answer.
 func exactID(body []byte) bool {
 	var m map[string]json.RawMessage
 	if err := json.Unmarshal(body, &m); err != nil {
@@ -96,8 +96,8 @@ func exactID(body []byte) bool {
 	return n == math.Trunc(n) && math.Abs(n) <= maxID
 }
 
-// keyPrefix begins every scoped key. Other credentials are no key here: the GlobalApiKey
-// and tokens of instances and users open far more than an agent should have.
+// keyPrefix begins every scoped key. Other credentials are not accepted: the GlobalApiKey
+// and tokens of instances and users have more rights than an agent should have.
 const keyPrefix = "pk_"
 
 // maxKey is the length of a key in bytes beyond which none is looked up.
@@ -108,7 +108,7 @@ func isKey(text string) bool {
 	return strings.HasPrefix(text, keyPrefix) && len(text) <= maxKey && !strings.ContainsFunc(text, func(r rune) bool { return r <= ' ' || r > '~' })
 }
 
-// carried is where the caller of a request lies in what the SDK hands on with it.
+// carried is the key of the caller in the token info of the SDK.
 const carried = "postern.caller"
 
 // tokenInfo carries c through the SDK.
@@ -116,7 +116,7 @@ func (c *caller) tokenInfo() *auth.TokenInfo {
 	return &auth.TokenInfo{Extra: map[string]any{carried: c}}
 }
 
-// callerOf is who made a request that the SDK hands over; nil for none.
+// callerOf is the caller of a request from the SDK; nil for none.
 func callerOf(r sdk.Request) *caller {
 	extra := r.GetExtra()
 	if extra == nil || extra.TokenInfo == nil {

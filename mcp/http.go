@@ -23,7 +23,7 @@ const sessionHeader = "Mcp-Session-Id"
 // bodyTimeout is how long a message with a known key may take to arrive.
 const bodyTimeout = time.Minute
 
-// streamable is the SDK's side of the transport. Whoever called is in the context.
+// streamable is the SDK's side of the transport. The context has the caller.
 func (s *Server) streamable() http.Handler {
 	h := sdk.NewStreamableHTTPHandler(func(*http.Request) *sdk.Server { return s.sdk }, &sdk.StreamableHTTPOptions{
 		JSONResponse:   true,
@@ -127,7 +127,7 @@ func (s *Server) open(w http.ResponseWriter, r *http.Request, who *caller) error
 	return nil
 }
 
-// opening is the answer to a request without a session, which tells the id of a new one.
+// opening is the answer to a request without a session, which has the id of a new one.
 // It is noted before the client can use it.
 type opening struct {
 	http.ResponseWriter

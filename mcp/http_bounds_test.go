@@ -28,7 +28,7 @@ func TestASessionOfAnotherKeyDoesNotExist(t *testing.T) {
 		}
 	}
 	if status, _, _ := w.post(all, "made-up", calling("1", "list_instances", nil)); status != http.StatusNotFound {
-		t.Errorf("a session that nobody opened: %d", status)
+		t.Errorf("a session that does not exist: %d", status)
 	}
 	if status, answer, _ := w.post(all, id, calling("1", "list_instances", nil)); status != http.StatusOK {
 		t.Errorf("its own: %d %s", status, answer)

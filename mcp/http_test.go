@@ -152,7 +152,7 @@ func TestRepeatedCallAfterRestartOfClient(t *testing.T) {
 	}
 }
 
-func TestARepeatedCallIsToldToBeOne(t *testing.T) {
+func TestRepeatedCallIsMarked(t *testing.T) {
 	w := newWorld(t)
 	w.answers["POST /instance/shop/send/text"] = func(rw http.ResponseWriter, r *http.Request) {
 		rw.Header().Set("Idempotency-Replayed", "true")
@@ -249,7 +249,7 @@ func TestHostileRequestsAreRefused(t *testing.T) {
 	}
 }
 
-func TestWrongArgumentsAreToldWithTheFieldAndItsRule(t *testing.T) {
+func TestWrongArgumentsNameFieldAndRule(t *testing.T) {
 	w := newWorld(t)
 	s, _ := w.byHTTP(all)
 	shop := map[string]any{"instance": "shop"}
@@ -269,7 +269,7 @@ func TestWrongArgumentsAreToldWithTheFieldAndItsRule(t *testing.T) {
 		{"get_batch", map[string]any{"id": "../../admin/batches"}, "id of a batch"},
 		{"send_message", with(shop, map[string]any{"to": "49"}), "exactly one"},
 		{"send_message", with(shop, map[string]any{"to": "49", "text": "a", "mediaUrl": "https://x.example/a.jpg"}), "exactly one"},
-		{"send_message", with(shop, map[string]any{"to": "49", "text": "a", "caption": "b"}), "caption goes with"},
+		{"send_message", with(shop, map[string]any{"to": "49", "text": "a", "caption": "b"}), "caption requires mediaUrl"},
 		{"send_message", with(shop, map[string]any{"to": "49", "reaction": "x"}), "replyTo"},
 		{"start_batch", with(examples["start_batch"], map[string]any{"recipients": []string{}}), "must not be empty"},
 		{"start_batch", with(examples["start_batch"], map[string]any{"recipients": nil}), "recipients"},

@@ -14,7 +14,7 @@ import (
 	"postern/internal/nesting"
 )
 
-// Why a text is no message that is taken.
+// Reasons to refuse a message.
 var (
 	errNotOne = errors.New("the body is not one message of JSON-RPC 2.0; several at once are not taken")
 	errID     = errors.New("the id must be a text, or an integer between -(2^53 - 1) and 2^53 - 1")
@@ -36,9 +36,8 @@ func oneMessage(text []byte) (jsonrpc.Message, error) {
 	return m, nil
 }
 
-// lines is what a client writes, a message a line, without those that are not taken: they
-// are answered here. The SDK would end the session by one of them, or read its id as that
-// of another call.
+// lines reads a client's messages, one per line, and answers invalid ones itself: the
+// SDK would end the session, or read the id as that of another call.
 type lines struct {
 	io.Closer
 
@@ -96,7 +95,7 @@ func (l *lines) refuse(why error) error {
 	return err
 }
 
-// refusalOf is the answer to what is refused before it is a message.
+// refusalOf is the answer to an invalid message.
 func refusalOf(why string) any {
 	return map[string]any{
 		"jsonrpc": "2.0", "id": nil,
@@ -104,7 +103,7 @@ func refusalOf(why string) any {
 	}
 }
 
-// inTurn lets one write after the other.
+// inTurn serializes writes.
 type inTurn struct {
 	io.WriteCloser
 

@@ -8,17 +8,16 @@ import (
 	"net/http"
 )
 
-// Local is the way to the HTTP interface of the same program: its handler is called,
-// and nothing goes over a network. A request comes from the address that the agent's
-// own request came from.
+// Local is a transport to the HTTP API of the same program: it calls the handler
+// directly, without a network. A request has the address of the agent's own request.
 type Local struct {
 	handler http.Handler
 }
 
-// Serve says whose handler is called. It is called before the first request.
+// Serve sets the handler. It is called before the first request.
 func (l *Local) Serve(h http.Handler) { l.handler = h }
 
-// errBrokenOff is an answer that ended in its middle.
+// errBrokenOff reports a truncated answer.
 var errBrokenOff = errors.New("the interface broke its answer off")
 
 // RoundTrip implements http.RoundTripper.

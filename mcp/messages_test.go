@@ -117,7 +117,7 @@ func TestReadMessagesGoesThroughAllPagesOnce(t *testing.T) {
 	}
 }
 
-func TestACursorOfNobodyIsRefusedByTheInterface(t *testing.T) {
+func TestUnknownCursorIsRefused(t *testing.T) {
 	w := newWorld(t)
 	s, _ := w.byHTTP(reader)
 	call(t, s, "read_messages", map[string]any{"instance": "shop", "cursor": "x y"})

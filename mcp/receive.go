@@ -23,15 +23,15 @@ const (
 	methodRead      = "resources/read"
 )
 
-// open are the methods that need no key: they tell nothing that is not in the
+// open are the methods that need no key: they reveal nothing that is not in the
 // documentation.
 var open = []string{"initialize", "ping", "server/discover", "notifications/initialized", "notifications/cancelled", "notifications/progress", "notifications/roots/list_changed"}
 
 // errUnknownCaller is a request that came by a way which has no credential.
 var errUnknownCaller = errors.New("the request has no credential")
 
-// receive is what every request passes: it finds out whose key decides, leaves out
-// what that key may not use, and has the call noted.
+// receive is the middleware of every request: it finds the key, hides what that key
+// may not use, and records the call.
 func (s *Server) receive(next sdk.MethodHandler) sdk.MethodHandler {
 	return func(ctx context.Context, method string, req sdk.Request) (res sdk.Result, err error) {
 		defer func() {
@@ -46,7 +46,7 @@ func (s *Server) receive(next sdk.MethodHandler) sdk.MethodHandler {
 			if slices.Contains(open, method) {
 				return next(ctx, method, req)
 			}
-			return nil, &jsonrpc.Error{Code: jsonrpc.CodeMethodNotFound, Message: "this server does not have that method"}
+			return nil, &jsonrpc.Error{Code: jsonrpc.CodeMethodNotFound, Message: "this server has no such method"}
 		}
 		who := callerOf(req)
 		if who == nil {
@@ -60,7 +60,7 @@ func (s *Server) receive(next sdk.MethodHandler) sdk.MethodHandler {
 			}
 		}
 		leave, no := s.calls.enter(who.key.ID, audited(method))
-		if no != "" { // which is not noted: the audit log has an end
+		if no != "" { // not recorded: the audit log is bounded
 			return notNow(method, no)
 		}
 		defer leave()
@@ -72,7 +72,7 @@ func (s *Server) receive(next sdk.MethodHandler) sdk.MethodHandler {
 	}
 }
 
-// carryOut answers a request with what the key of the caller may see and do.
+// carryOut executes a request with the rights of the caller's key.
 func (s *Server) carryOut(ctx context.Context, who *caller, method string, req sdk.Request, next sdk.MethodHandler) (sdk.Result, error) {
 	switch method {
 	case methodCall:
@@ -109,12 +109,12 @@ func (s *Server) carryOut(ctx context.Context, who *caller, method string, req s
 	return res, err
 }
 
-// refused is the result of a call that was not carried out, as the model is to read it.
+// refused is the result of a refused call, for the model.
 func refused(text string) *sdk.CallToolResult {
 	return &sdk.CallToolResult{IsError: true, Content: []sdk.Content{&sdk.TextContent{Text: text}}}
 }
 
-// callUnknown is how a call of a tool that does not exist is noted.
+// callUnknown is the recorded name of a tool that does not exist.
 const callUnknown = "unknown"
 
 // Calls are all names that a [Call] may have.
@@ -125,7 +125,7 @@ func Calls() []string {
 	}
 }
 
-// audited tells the methods of which every call is noted.
+// audited are the methods whose calls are all recorded.
 func audited(method string) bool { return method == methodCall || method == methodRead }
 
 func notNow(method, text string) (sdk.Result, error) {
@@ -143,8 +143,8 @@ func toolOf(req sdk.Request) string {
 	return ""
 }
 
-// note tells the audit of a call. Of what the caller sent, only names that have their
-// form are told.
+// note records a call in the audit log. Of the caller's input, it records only
+// well-formed names.
 func (s *Server) note(ctx context.Context, who *caller, method string, req sdk.Request, how Outcome) {
 	c := Call{KeyID: who.key.ID, Tool: method, Outcome: how, From: who.from, Forwarded: who.forwarded}
 	var names struct {
@@ -156,7 +156,7 @@ func (s *Server) note(ctx context.Context, who *caller, method string, req sdk.R
 		if c.Tool = p.Name; s.scopes[p.Name] == nil {
 			c.Tool = callUnknown
 		}
-		_ = json.Unmarshal(p.Arguments, &names) // what is malformed has no names
+		_ = json.Unmarshal(p.Arguments, &names) // malformed arguments have no names
 	case *sdk.ReadResourceParams:
 		if at, err := parseURI(p.URI); err == nil {
 			names.Instance = at.instance

@@ -71,11 +71,11 @@ func mediaURI(instance, message string) string {
 func (s *Server) addResources() {
 	s.sdk.AddResourceTemplate(&sdk.ResourceTemplate{
 		Name: "chats", Title: "Chats of an instance", URITemplate: uriOfChats, MIMEType: typeJSON,
-		Description: "The latest chats, as find_chats tells of them. " + warning,
+		Description: "The latest chats, as find_chats returns them. " + warning,
 	}, s.readResource)
 	s.sdk.AddResourceTemplate(&sdk.ResourceTemplate{
 		Name: "chat", Title: "Messages of a chat", URITemplate: uriOfChat, MIMEType: typeJSON,
-		Description: "The newest messages of a chat, as read_messages tells of them; the address is percent-encoded. " + warning,
+		Description: "The newest messages of a chat, as read_messages returns them; the address is percent-encoded. " + warning,
 	}, s.readResource)
 }
 

@@ -153,7 +153,7 @@ func TestAKeyThatIsDeletedInTheMiddleOfASessionIsRefused(t *testing.T) {
 	})
 }
 
-func TestWhatTheInterfaceRefusesTheAgentIsTold(t *testing.T) {
+func TestAPIRefusalsReachTheAgent(t *testing.T) {
 	w := newWorld(t)
 	w.answers["POST /instance/shop/send/text"] = says(403, `{"code":"RECIPIENT_NOT_ALLOWED","messages":["this key may not write to that recipient"]}`)
 	s, _ := w.byHTTP(sender)

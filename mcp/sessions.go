@@ -5,8 +5,7 @@ import (
 	"time"
 )
 
-// sessions is which sessions are open by HTTP, whose they are, and when they were last
-// used. The SDK ends one that is idle; here it is forgotten when the next one opens.
+// sessions are the open HTTP sessions, with their owners and times of last use. The SDK ends one that is idle; here it is forgotten when the next one opens.
 type sessions struct {
 	mu  sync.Mutex
 	all map[string]*session
@@ -15,10 +14,10 @@ type sessions struct {
 type session struct {
 	owner string // id of the key
 	used  time.Time
-	calls int // requests that are under way
+	calls int // running requests
 }
 
-// idle reports whether the session has ended for want of requests.
+// idle reports whether the session has ended without requests.
 func (one *session) idle() bool { return one.calls == 0 && time.Since(one.used) > sessionIdle }
 
 func newSessions() *sessions { return &sessions{all: map[string]*session{}} }
@@ -65,8 +64,8 @@ func (s *sessions) drop(id string) {
 	delete(s.all, id)
 }
 
-// room makes room for one more session of a key, and returns the ids of those that have
-// to end for it, which are forgotten. It is false when all that could end are at work.
+// room makes room for one more session of a key: it removes sessions and returns their
+// ids, which the caller ends. It is false when all candidates have running requests.
 func (s *sessions) room(owner string) (end []string, ok bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()

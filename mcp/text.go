@@ -11,15 +11,15 @@ import (
 	"unicode/utf8"
 )
 
-// How much is returned of what others wrote, in bytes.
+// Limits of returned text of others, in bytes.
 const (
 	maxText = 4096
 	maxName = 256
 	maxLast = 300 // of the newest message in a list of chats
 )
 
-// Untrusted is what other people wrote, chose or named. It is never shown to a model
-// but under this name.
+// Untrusted is text written or chosen by other people. A model sees it only under this
+// name.
 type Untrusted struct {
 	Name        string   `json:"name,omitempty" jsonschema:"of a chat, a group or a person, as somebody chose it"`
 	Sender      string   `json:"sender,omitempty" jsonschema:"the name that the sender gave themselves"`
@@ -42,12 +42,12 @@ func (u Untrusted) orNone() *Untrusted {
 	return &u
 }
 
-// clean is what of a stranger's text is handed on: valid UTF-8 of at most most bytes,
-// without control characters but for line ends and tabs, and without those that show
-// nothing: they hide text from people who look at what a model reads. The joiners stay,
-// which scripts and emoji need.
+// clean sanitizes untrusted text: valid UTF-8 of at most most bytes, without control
+// characters except line ends and tabs, and without invisible characters, which hide
+// text from people who see what a model reads. Joiners stay, because scripts and emoji
+// need them.
 func clean(text string, most int) string {
-	if len(text) > 4*most { // it only gets shorter, and nobody waits for a megabyte
+	if len(text) > 4*most { // it only gets shorter; do not clean a megabyte
 		text = text[:4*most]
 	}
 	text = strings.Map(func(r rune) rune {
@@ -68,14 +68,14 @@ func clean(text string, most int) string {
 	return text
 }
 
-// legible are the fields of a message's content that people read.
+// legible are the fields of a message's content with text.
 type legible struct {
 	Text, Caption, Title, Description, Name, DisplayName, FileName, Mimetype, Address, ContentText string
 
 	Options []struct{ OptionName string } // of a poll
 }
 
-// readable is what a message's content says, at most most bytes of each text.
+// readable is the text of a message's content, at most most bytes of each field.
 func readable(content json.RawMessage, most int) Untrusted {
 	var l legible
 	if json.Unmarshal(content, &l) != nil {
@@ -96,8 +96,7 @@ func readable(content json.RawMessage, most int) Untrusted {
 // maxOptions is how many of a poll's options are shown; WhatsApp takes no more.
 const maxOptions = 12
 
-// The forms of what is shown outside of untrustedText. Each holds no words but those of
-// this list.
+// The formats of values outside of untrustedText. None allows free text.
 var (
 	jidForm  = regexp.MustCompile(`^([0-9][0-9:._-]{0,40}@(s\.whatsapp\.net|c\.us|lid|g\.us|newsletter|broadcast|bot|hosted|hosted\.lid)|status@broadcast)$`)
 	typeForm = regexp.MustCompile(`^[A-Za-z][A-Za-z0-9]{0,60}$`)

@@ -15,9 +15,9 @@ import (
 type sendInput struct {
 	Instance string  `json:"instance" jsonschema:"name of the instance that sends"`
 	To       string  `json:"to" jsonschema:"phone number with country code, or address of a person or a group"`
-	Text     string  `json:"text,omitempty" jsonschema:"the message; one of text, reaction and mediaUrl has to be given"`
-	ReplyTo  string  `json:"replyTo,omitempty" jsonschema:"id of the message that is answered, or reacted to"`
-	Reaction *string `json:"reaction,omitempty" jsonschema:"one emoji, as a reaction to replyTo; empty takes it back"`
+	Text     string  `json:"text,omitempty" jsonschema:"the message; exactly one of text, reaction and mediaUrl is required"`
+	ReplyTo  string  `json:"replyTo,omitempty" jsonschema:"id of the message to reply or react to"`
+	Reaction *string `json:"reaction,omitempty" jsonschema:"one emoji, as a reaction to replyTo; empty removes it"`
 	MediaURL string  `json:"mediaUrl,omitempty" jsonschema:"https URL of a picture, video, recording or document to send"`
 	Caption  string  `json:"caption,omitempty" jsonschema:"text below mediaUrl"`
 }
@@ -25,17 +25,17 @@ type sendInput struct {
 // Sent is the result of send_message.
 type Sent struct {
 	ID   string `json:"id" jsonschema:"of the message, for replyTo"`
-	Chat string `json:"chat,omitempty" jsonschema:"address that it went to"`
+	Chat string `json:"chat,omitempty" jsonschema:"address of the recipient"`
 	At   string `json:"at,omitempty"`
-	// Repeated is true when the call was carried out before and this is its first answer.
-	Repeated bool `json:"repeated,omitempty" jsonschema:"true: the same call, by id and arguments, was made in the last 24 hours; this is its answer, and nothing was sent again. To send the same once more on purpose, call again: a new call has a new id"`
+	// Repeated is true when the call was executed before and this is its first answer.
+	Repeated bool `json:"repeated,omitempty" jsonschema:"true: the same call, by id and arguments, was made in the last 24 hours; this is its answer, and nothing was sent again. To send the same message again on purpose, make a new call: it has a new id"`
 }
 
 var (
 	errOneContent = errors.New("give exactly one of text, reaction and mediaUrl")
-	errCaption    = errors.New("caption goes with mediaUrl only; a message of its own is text")
-	errNoOriginal = errors.New("reaction needs replyTo, the id of the message that is reacted to")
-	errNoMessage  = errors.New("replyTo is no stored message of this instance")
+	errCaption    = errors.New("caption requires mediaUrl; use text for a message without media")
+	errNoOriginal = errors.New("reaction needs replyTo, the id of the message to react to")
+	errNoMessage  = errors.New("replyTo is not a stored message of this instance")
 )
 
 func (s *Server) addSendTool() {
@@ -134,8 +134,8 @@ func (s *Server) outgoing(ctx context.Context, in sendInput) (kind string, body 
 	return "text", body, nil
 }
 
-// original is the key of the message that is reacted to, which the key of the caller has
-// to be allowed to read.
+// original is the key of the message to react to. The key of the caller must have the
+// right to read it.
 func (s *Server) original(ctx context.Context, in sendInput) (k messageKey, err error) {
 	body := map[string]any{"filter": map[string]string{"id": in.ReplyTo}, "limit": 1}
 	var page struct {
@@ -155,8 +155,8 @@ func (s *Server) original(ctx context.Context, in sendInput) (k messageKey, err 
 	return k, nil
 }
 
-// mediaKind is as what a file is sent, by the end of its URL. What ends otherwise goes
-// as a document, as which every file can be sent.
+// mediaKind is the kind to send a file as, by the extension of its URL. The default is
+// a document, which works for every file.
 func mediaKind(link string) string {
 	u, err := url.Parse(link)
 	if err != nil {

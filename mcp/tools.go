@@ -14,7 +14,7 @@ type tool struct {
 	title  string
 	text   string // for the model
 	scopes []string
-	writes bool // it sends, or makes what can be sent
+	writes bool // it sends, or creates something to send
 }
 
 // add gives the server a tool. do returns the result and, where there is more than
@@ -45,7 +45,7 @@ func add[In, Out any](s *Server, name string, t tool, do func(context.Context, I
 func schemaOf[T any]() *jsonschema.Schema {
 	s, err := jsonschema.For[T](nil)
 	if err != nil {
-		panic(fmt.Sprintf("mcp: the schema of %T: %v", *new(T), err)) // a fault of ours, which every test meets
+		panic(fmt.Sprintf("mcp: the schema of %T: %v", *new(T), err)) // a programming error, which every test detects
 	}
 	withoutNull(s)
 	return s
@@ -63,7 +63,7 @@ func withoutNull(s *jsonschema.Schema) {
 	}
 }
 
-// inputOf is the schema of what a tool takes, with the bounds of its fields.
+// inputOf is the schema of a tool's arguments, with the limits of its fields.
 func inputOf[In any]() *jsonschema.Schema {
 	s := schemaOf[In]()
 	for name, p := range s.Properties {
@@ -74,7 +74,7 @@ func inputOf[In any]() *jsonschema.Schema {
 	return s
 }
 
-// bounds are those of the fields that tools take, each of which means the same in all.
+// bounds are the limits of the arguments, each of which means the same in all tools.
 var bounds = map[string]func(*jsonschema.Schema){
 	"instance": func(p *jsonschema.Schema) { p.Pattern = nameForm.String() },
 	"instances": func(p *jsonschema.Schema) {

@@ -13,7 +13,7 @@ import (
 	"postern/event"
 )
 
-// Close codes of our own, and the one that the program's end has.
+// Private close codes, and the one for the end of the program.
 const (
 	CodeExpired websocket.StatusCode = 4001
 	CodeRevoked websocket.StatusCode = 4003
@@ -24,8 +24,8 @@ const (
 	codeLost websocket.StatusCode = 0
 )
 
-// grace is how long a connection lives on after its end was decided: for the
-// message under way, the close frame and the client's answer to it.
+// grace is the time between the decision to close a connection and its end: for the
+// current message, the close frame and the client's answer to it.
 const grace = time.Second
 
 // client is one connection.
@@ -37,10 +37,10 @@ type client struct {
 	scoped bool                     // token is none of the instance's own
 	tells  func(body []byte) []byte // nil: everything as it is
 
-	counts   bool   // it came with since, and hears no event without a number
+	counts   bool   // it has since, and gets no event without a number
 	past     past   // the stored events; nil for the clients of an instance without
 	position uint64 // among those; only its writer changes it, and only until it is live
-	told     []Gap  // with since: gaps that the client knows of
+	known    []Gap  // with since: gaps that the client knows of
 	lenient  bool   // other events that are not kept may be left out too
 
 	own Messages // of ServeFeed, which has nothing in queue; nil for the others
@@ -54,12 +54,12 @@ type client struct {
 	queue   []message // to write, at most cfg.SendBuffer
 	wire    net.Conn  // nil until the upgrade
 	ended   bool
-	resume  bool // the reason of the end is the position to come back with
+	resume  bool // the reason of the end is the position to reconnect with
 	wasLive bool // with resume: it was live then, and the position is at
 	at      uint64
-	code    websocket.StatusCode // why it ended
+	code    websocket.StatusCode // of its end
 	why     string
-	hangUp  *time.Timer // cuts the wire when the grace is over
+	hangUp  *time.Timer // closes the connection when the grace period ends
 	expirer *time.Timer
 }
 
@@ -75,7 +75,7 @@ func newClient(h *Hub, kinds []event.Kind, expires time.Time) *client {
 
 func (c *client) wants(kind event.Kind) bool { return c.kinds == nil || slices.Contains(c.kinds, kind) }
 
-// offer queues a published message that the client wants and was not told of
+// offer queues a published message that the client wants and has not received
 // yet. Without room for it the client is closed. An event that is not stored has
 // the sequence 0; a client that counts is sent back for it.
 func (c *client) offer(kind event.Kind, seq uint64, body []byte) {
@@ -98,14 +98,14 @@ func (c *client) offer(kind event.Kind, seq uint64, body []byte) {
 	}
 }
 
-// sendBack ends a client that counts: the next event has no number. The reason is
-// its position once the message under way is written. The caller holds mu.
+// sendBack closes a client that counts: the next event has no number. The reason is
+// its position after the current message. The caller holds mu.
 func (c *client) sendBack() {
 	c.resume, c.wasLive = true, c.live
 	switch {
 	case !c.live: // its writer has the position
 	case len(c.queue) > 0:
-		c.at = c.queue[0].seq - 1 // what is queued is not written any more
+		c.at = c.queue[0].seq - 1 // the queue is not written
 	default:
 		c.at = max(c.newest, c.position)
 	}
@@ -127,8 +127,8 @@ func (c *client) published() uint64 {
 	return c.newest
 }
 
-// goLive has published events queued from now on, unless some were published
-// that the client was not told of.
+// goLive starts queueing published events, unless some were published
+// that the client has not received.
 func (c *client) goLive() bool {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -137,7 +137,7 @@ func (c *client) goLive() bool {
 }
 
 // next waits for a message to write. It reports false at the client's end; when
-// that is the program's end, what is queued comes first.
+// that is the program's end, the queue is written first.
 func (c *client) next() (body []byte, ok bool) {
 	if c.own != nil {
 		return c.nextOwn()
@@ -149,7 +149,7 @@ func (c *client) next() (body []byte, ok bool) {
 			body = c.queue[0].body
 			c.queue[0] = message{}
 			if c.queue = c.queue[1:]; len(c.queue) == 0 {
-				c.queue = nil // most clients have nothing to do most of the time
+				c.queue = nil // most clients are idle most of the time
 			}
 		}
 		c.mu.Unlock()
@@ -160,7 +160,7 @@ func (c *client) next() (body []byte, ok bool) {
 	}
 }
 
-// nextOwn is next for a client with messages of its own, whose end is at once.
+// nextOwn is next for a client with its own messages, which ends at once.
 func (c *client) nextOwn() (body []byte, ok bool) {
 	for !c.over() {
 		body, err := c.own.Next()
@@ -183,7 +183,7 @@ func (c *client) kick(code websocket.StatusCode, why string) {
 	c.end(code, why)
 }
 
-// end is kick for who holds mu.
+// end is kick for callers that hold mu.
 func (c *client) end(code websocket.StatusCode, why string) {
 	if c.ended {
 		return
@@ -194,7 +194,7 @@ func (c *client) end(code websocket.StatusCode, why string) {
 	c.close(code, why)
 }
 
-// close has the connection end. The caller holds mu, and knows that it has not ended.
+// close ends the connection. The caller holds mu and has checked that it has not ended.
 func (c *client) close(code websocket.StatusCode, why string) {
 	c.ended, c.code, c.why = true, code, why
 	if code != codeStopping {
@@ -223,7 +223,7 @@ func (c *client) over() bool {
 	return c.ended
 }
 
-// verdict is why the client ended, once nothing is written to it any more.
+// verdict is why the client ended, after its last write.
 func (c *client) verdict() (websocket.StatusCode, string) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -247,7 +247,7 @@ func (c *client) attach(wire net.Conn) {
 	c.setExpirer()
 }
 
-// expireAt has the client's token expire at another time.
+// expireAt changes the expiry of the client's token.
 func (c *client) expireAt(t time.Time) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -257,7 +257,7 @@ func (c *client) expireAt(t time.Time) {
 	}
 }
 
-// setExpirer is for who holds mu.
+// setExpirer is for callers that hold mu.
 func (c *client) setExpirer() {
 	if c.expirer != nil {
 		c.expirer.Stop()
@@ -279,7 +279,7 @@ func (c *client) detach() {
 	}
 }
 
-// serve writes until the client goes or is kicked.
+// serve writes until the client disconnects or is kicked.
 func (c *client) serve(conn *websocket.Conn, wire net.Conn) {
 	c.attach(wire)
 	defer c.detach()

@@ -46,7 +46,7 @@ func (k *kept) EventsAfter(id int64, seq uint64, limit int) ([]Event, error) {
 
 func (k *kept) Gaps(int64, uint64, int) ([]Gap, error) { return nil, nil }
 
-// store commits n events; nobody is told yet.
+// store commits n events without publishing them.
 func (k *kept) store(n int) (fresh []Event) {
 	k.mu.Lock()
 	defer k.mu.Unlock()
@@ -83,7 +83,7 @@ func TestSinceOfADurableInstanceReplaysAndGoesOnLive(t *testing.T) {
 	wantHeaders(t, answer, "200", "20")
 	wantEvents(t, conn, stored[20:])
 	live := w.kept.store(3)
-	w.tell(stored[190:]...) // late: the client was told of them by the store
+	w.tell(stored[190:]...) // late: the client got them from the store
 	w.tell(live...)
 	wantEvents(t, conn, live)
 }

@@ -109,7 +109,7 @@ func TestEachEndOfAClientWithMessagesOfItsOwnHasItsCloseCode(t *testing.T) {
 			messages := last()
 			c.do(t, w, conn, messages)
 			if name == "it answers no ping" {
-				w.waitForClients(t, 0) // nobody reads, so nobody answers
+				w.waitForClients(t, 0) // no client reads, so none answers
 			} else if got := closeCode(t, conn); got != c.want {
 				t.Errorf("closed with %d, want %d", got, c.want)
 			}

@@ -7,7 +7,7 @@ import (
 )
 
 // Gap is a run of sequences whose events were removed together with their
-// batches. A replay passes over it, and tells so beforehand: a client that
+// batches. A replay skips it, and announces it beforehand: a client that
 // counts adds its length when it comes to it.
 type Gap struct{ First, Last uint64 }
 
@@ -15,11 +15,11 @@ type Gap struct{ First, Last uint64 }
 // starts from and the newest sequence: "4-9,12-12".
 const gapsHeader = "X-Event-Gaps"
 
-// maxGaps bounds how many gaps are told to a client. Where more come up, it has
-// to come back.
+// maxGaps is the maximum number of gaps listed for a client. When there are more, it
+// must reconnect.
 const maxGaps = 200
 
-// learnGaps notes the gaps that the client is told of.
+// learnGaps stores the gaps listed for the client.
 func (c *client) learnGaps() error {
 	gaps, err := c.past.gaps(c.position, maxGaps)
 	if err != nil {
@@ -28,7 +28,7 @@ func (c *client) learnGaps() error {
 	for i := range gaps {
 		gaps[i].First = max(gaps[i].First, c.position+1)
 	}
-	c.told = gaps
+	c.known = gaps
 	return nil
 }
 

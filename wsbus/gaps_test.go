@@ -84,7 +84,7 @@ func TestAGapDoesNotHideWhatTheRetentionRemoved(t *testing.T) {
 }
 
 // A batch that is removed while a replay is on its way leaves a gap that the
-// client was not told of. It is sent away with its position, from which it hears
+// client does not know. It is closed with its position, from which it gets
 // of it.
 func TestAGapThatComesUpDuringAReplaySendsTheClientAway(t *testing.T) {
 	w := newWorld(t, Config{})

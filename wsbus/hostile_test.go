@@ -179,7 +179,7 @@ func TestAPingOfTheClientIsAnswered(t *testing.T) {
 
 // Each ping costs an answer, and a client that reads none of them fills its
 // connection.
-func TestAFloodOfPingsHoldsNobodyUp(t *testing.T) {
+func TestPingFloodDoesNotBlockOthers(t *testing.T) {
 	w := newWorld(t, Config{WriteTimeout: 100 * time.Millisecond})
 	good, bad := w.dial(t, "/instance"), w.raw(t)
 	flood := strings.Repeat(frame(ping, strings.Repeat("x", 125)), 1000)

@@ -19,7 +19,7 @@ import (
 	"postern/event"
 )
 
-// ErrTooMany says that as many clients of this token are connected as may be.
+// ErrTooMany reports that the token has its maximum number of clients.
 var ErrTooMany = errors.New("too many connections with this token")
 
 // ErrStopping is returned to a client that comes after Close began.
@@ -50,9 +50,9 @@ type GlobalClient struct {
 	Token   Token        // that it came with
 	Holder  Token        // on which its token depends; zero: on none
 	Check   func() error // as of an InstanceClient
-	// Tells makes of a message of the user's what the client is sent. One of which that is nil
-	// is passed over, as events of other kinds are. The goroutine that writes to the client
-	// calls it. nil: it is sent all as they are.
+	// Tells filters the messages of the user: it returns the body to send, or nil to skip
+	// the message, like an event of another kind. The goroutine that writes to the client
+	// calls it. nil: no filter.
 	Tells func(body []byte) []byte
 	Since *uint64 // replay the events after this sequence first; 0: all that is kept; nil: none
 }
@@ -66,28 +66,28 @@ type InstanceClient struct {
 	Token    Token        // that it came with
 	Holder   Token        // on which its token depends; zero: on none
 	Scoped   bool         // its token is none of the instance's own
-	// Since is as of a GlobalClient, with Durable only. A client with it hears no event
-	// without a number: one that it wants ends it with CodeSlow and its position as the
-	// reason.
+	// Since is as in GlobalClient, with Durable only. A client with it gets no event
+	// without a number: such an event of its kinds closes it with CodeSlow and its
+	// position as the reason.
 	Since *uint64
-	// Check is asked once the client is registered, so that RevokeInstance does
-	// not miss it: does its token still count? An error refuses the client. Nil
-	// lets it in.
+	// Check verifies the token again once the client is registered, so that
+	// RevokeInstance does not miss it. An error refuses the client. A nil Check
+	// accepts it.
 	Check func() error
 }
 
-// Messages are what one client of ServeFeed is sent. Next is called by one goroutine.
+// Messages is the source of one client of ServeFeed. Next is called by one goroutine.
 type Messages interface {
 	// Next is the next message, nil when there is none before the client is woken
 	// again. An error ends the client with CodeSlow: it did not keep up.
 	Next() ([]byte, error)
-	// Close is called once, when the client is gone or never came.
+	// Close is called once, when the client has disconnected or was refused.
 	Close()
 }
 
-// FeedClient is a client with messages of its own.
+// FeedClient is a client with its own messages.
 type FeedClient struct {
-	// Open begins the messages. wake may be called from any goroutine, and never
+	// Open starts the messages. wake may be called from any goroutine, and never
 	// blocks.
 	Open    func(wake func()) Messages
 	Expires time.Time // of the credential; zero: never
@@ -97,7 +97,7 @@ type FeedClient struct {
 	Check func() error
 }
 
-// Token stands for a token without being one: its digest.
+// Token is the digest of a token.
 type Token [sha256.Size]byte
 
 // Hub holds the connections. Its methods may be called from any goroutine.
@@ -139,10 +139,10 @@ func orDefault[T int | time.Duration](v, def T) T {
 }
 
 // ServeGlobal upgrades the request, with the newest sequence of the user in the
-// answer's x-event-sequence, and returns; the client is served until it goes or
-// is closed. The caller has authenticated it and checked its origin. After an
-// error, ErrStopping, ErrTooMany, ErrAhead, ErrGone or one of the store, nothing was
-// answered yet.
+// answer's x-event-sequence, and returns; the client is served until it disconnects
+// or is closed. The caller has authenticated it and checked its origin. After an
+// error, ErrStopping, ErrTooMany, ErrAhead, ErrGone or one of the store, no answer
+// was sent yet.
 func (h *Hub) ServeGlobal(w http.ResponseWriter, r *http.Request, g GlobalClient) error {
 	c := newClient(h, g.Kinds, g.Expires)
 	c.token, c.holder, c.tells = g.Token, g.Holder, g.Tells
@@ -158,8 +158,7 @@ func (h *Hub) ServeGlobal(w http.ResponseWriter, r *http.Request, g GlobalClient
 }
 
 // ServeInstance is ServeGlobal for the events of an instance. Unless they are
-// durable they have no sequence, nor has the answer, and the client is live at
-// once. Its errors are those of ServeGlobal and of the client's Check.
+// durable, they and the answer have no sequence, and the client is live at once. Its errors are those of ServeGlobal and of the client's Check.
 func (h *Hub) ServeInstance(w http.ResponseWriter, r *http.Request, i InstanceClient) error {
 	c := newClient(h, i.Kinds, i.Expires)
 	c.token, c.holder, c.scoped, c.live = i.Token, i.Holder, i.Scoped, !i.Durable
@@ -196,8 +195,8 @@ func (h *Hub) ServeFeed(w http.ResponseWriter, r *http.Request, f FeedClient) er
 	})
 }
 
-// serve registers c before anything is asked about it, so that no event and no
-// revocation is missed between the question and the upgrade.
+// serve registers c before its check, so that it misses no event and no revocation
+// between the check and the upgrade.
 func serve[K comparable](h *Hub, w http.ResponseWriter, r *http.Request, group map[K]map[*client]struct{}, key K, c *client, check func() error) error {
 	if err := join(h, group, key, c); err != nil {
 		return err
@@ -267,7 +266,7 @@ func (h *Hub) PublishBatch(kind event.Kind, owner uuid.UUID, seq uint64, body []
 	}
 }
 
-// Watched tells whether an instance has clients.
+// Watched reports whether an instance has clients.
 func (h *Hub) Watched(id int64) bool {
 	h.mu.Lock()
 	defer h.mu.Unlock()

@@ -17,7 +17,7 @@ var (
 	// ErrAhead: since is a sequence that no event has yet.
 	ErrAhead = errors.New("since is ahead of the newest event")
 	// ErrGone: the event after since was pruned.
-	ErrGone = errors.New("the events after since are not kept any more")
+	ErrGone = errors.New("the events after since are no longer kept")
 )
 
 // Event is a stored event.
@@ -35,12 +35,12 @@ type Replayer[Owner comparable] interface {
 	// never was one.
 	Newest(owner Owner) (uint64, error)
 	// EventsAfter returns up to limit of the owner's events after a sequence, in
-	// order and, but for what is not kept any more, without holes. It returns
-	// fewer when they are large, and none only when there is none. The caller
-	// may keep them; nothing in the store waits for it.
+	// order and, except for removed ones, without gaps. It returns fewer when
+	// they are large, and none only when there is none. The caller may keep
+	// them; the store holds no lock for them.
 	EventsAfter(owner Owner, seq uint64, limit int) ([]Event, error)
 	// Gaps returns up to limit of the owner's gaps that end after a sequence, in
-	// order. What is in no gap and not kept either is older than the retention.
+	// order. A removed event outside all gaps is older than the retention.
 	Gaps(owner Owner, seq uint64, limit int) ([]Gap, error)
 }
 
@@ -79,8 +79,8 @@ const (
 // pageEvents is how many events are read at once for a client that is behind.
 const pageEvents = 64
 
-// begin fixes where the registered client c begins, and tells it in the headers
-// of the answer.
+// begin fixes the start of the registered client c, and sets it in the headers of the
+// answer.
 func (c *client) begin(answer http.Header, since *uint64) error {
 	newest, err := c.past.newest()
 	if err != nil {
@@ -97,8 +97,8 @@ func (c *client) begin(answer http.Header, since *uint64) error {
 		}
 		c.lenient = *since == 0
 		answer.Set(sinceHeader, strconv.FormatUint(c.position, 10))
-		if len(c.told) > 0 {
-			answer.Set(gapsHeader, writeGaps(c.told))
+		if len(c.known) > 0 {
+			answer.Set(gapsHeader, writeGaps(c.known))
 		}
 	}
 	answer.Set(newestHeader, strconv.FormatUint(newest, 10))
@@ -106,7 +106,7 @@ func (c *client) begin(answer http.Header, since *uint64) error {
 }
 
 // start returns the sequence that a client with since starts from. That is
-// since, but for 0, which asks for whatever is kept.
+// since, except for 0, which selects all kept events.
 func (c *client) start(since, newest uint64) (uint64, error) {
 	if since > newest {
 		return 0, fmt.Errorf("%w, which is %d", ErrAhead, newest)
@@ -139,9 +139,9 @@ func (c *client) start(since, newest uint64) (uint64, error) {
 	return since, nil
 }
 
-// catchUp writes what the store has after the client's position until the
+// catchUp writes the stored events after the client's position until the
 // client is live. No transaction is open while it writes. It reports false when
-// the connection is at its end.
+// the connection has ended.
 func (c *client) catchUp(ctx context.Context, conn *websocket.Conn) bool {
 	for !c.goLive() {
 		page, err := c.past.after(c.position, pageEvents)
@@ -154,7 +154,7 @@ func (c *client) catchUp(ctx context.Context, conn *websocket.Conn) bool {
 			return false
 		}
 		for _, e := range page {
-			if !c.tell(ctx, conn, e) {
+			if !c.sendStored(ctx, conn, e) {
 				return false
 			}
 		}
@@ -162,8 +162,8 @@ func (c *client) catchUp(ctx context.Context, conn *websocket.Conn) bool {
 	return true
 }
 
-// tell writes one stored event, if the client wants it.
-func (c *client) tell(ctx context.Context, conn *websocket.Conn, e Event) bool {
+// sendStored writes one stored event, if the client wants it.
+func (c *client) sendStored(ctx context.Context, conn *websocket.Conn, e Event) bool {
 	if c.over() || !c.pass(e.Seq-1) {
 		return false
 	}
@@ -175,11 +175,11 @@ func (c *client) tell(ctx context.Context, conn *websocket.Conn, e Event) bool {
 }
 
 // pass moves the position over events that are not kept, if there are any. A
-// client that counts was told of them, or asked for what is kept only; another
-// is closed, for it would go on counting without them.
+// client that counts has them listed, or asked only for kept events; another is
+// closed, because it would continue to count without them.
 func (c *client) pass(to uint64) bool {
-	if to != c.position && !c.lenient && !covered(c.told, c.position, to) {
-		c.kick(CodeSlow, fmt.Sprintf("the next event is not kept any more; come back with since=%d", c.position))
+	if to != c.position && !c.lenient && !covered(c.known, c.position, to) {
+		c.kick(CodeSlow, fmt.Sprintf("the next event is no longer kept; reconnect with since=%d", c.position))
 		return false
 	}
 	c.position = to

@@ -30,7 +30,7 @@ func TestSinceReplaysTheEventsAfterItAndThenGoesOnLive(t *testing.T) {
 	wantHeaders(t, answer, "200", "20")
 	wantEvents(t, conn, stored[20:])
 	live := w.log.emit(t, event.BatchPaused, 3)
-	w.publish(stored[190:]...) // late: the client was told of them by the store
+	w.publish(stored[190:]...) // late: the client got them from the store
 	w.publish(live...)
 	wantEvents(t, conn, live)
 }
@@ -259,7 +259,7 @@ func TestAStopDoesNotWaitForTheEndOfAReplay(t *testing.T) {
 }
 
 // Clients come at random moments, from random positions, while events are
-// stored, and published some time later. Each counts: what it was told it starts
+// stored, and published some time later. Each counts: what it got it starts
 // from, and one for every message.
 func TestNoEventIsMissedOrDoubledWhereTheReplayGoesLive(t *testing.T) {
 	const total = 600

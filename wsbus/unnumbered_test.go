@@ -154,12 +154,12 @@ func TestCountersMissNothingThroughFallbacks(t *testing.T) {
 		w.waitForClients(t, clients)
 		fresh := w.kept.store(min(1+rand.IntN(6), total-n))
 		n += len(fresh)
-		told := rand.IntN(len(fresh) + 1)
-		w.tell(fresh[:told]...)
+		early := rand.IntN(len(fresh) + 1)
+		w.tell(fresh[:early]...)
 		for range rand.IntN(3) {
 			w.tellUnstored("fallback")
 		}
-		w.tell(fresh[told:]...)
+		w.tell(fresh[early:]...)
 	}
 	work.Wait()
 }

@@ -23,9 +23,9 @@ const (
 )
 
 // upgrade answers the handshake and takes the connection from the server. Each
-// write to it is given up after the timeout; flood is called when the client
-// sends more than it may, and must end in closing the connection. After an error
-// the request is answered. The origin was checked by the caller.
+// write to it fails after the timeout; flood is called when the client exceeds its
+// limit, and must lead to closing the connection. After an error the request is
+// answered. The origin was checked by the caller.
 func upgrade(w http.ResponseWriter, r *http.Request, timeout time.Duration, flood func()) (*websocket.Conn, net.Conn, error) {
 	u := &upgrader{ResponseWriter: w, timeout: timeout, flood: flood}
 	conn, err := websocket.Accept(u, r, &websocket.AcceptOptions{
@@ -60,15 +60,15 @@ func (u *upgrader) Hijack() (net.Conn, *bufio.ReadWriter, error) {
 	return u.wire, bufio.NewReadWriter(reader, bufio.NewWriterSize(u.wire, writeBuffer)), nil
 }
 
-// What a client may send, in bytes: it has nothing to say but pongs, a ping now
-// and then, and the close, and each ping costs an answer.
+// Limits of what a client may send, in bytes: only pongs, occasional pings and the
+// close frame are expected, and each ping costs an answer.
 const (
 	controlBurst     = 8 << 10
 	controlPerSecond = 1 << 10
 )
 
-// meter is a bucket that what a client sends drips into, and that drains by
-// controlPerSecond. The zero value is empty. It is for one goroutine.
+// meter is a leaky bucket of a client's bytes, which drains by controlPerSecond.
+// The zero value is empty. It is for one goroutine.
 type meter struct {
 	level float64
 	at    time.Time
@@ -81,8 +81,8 @@ func (m *meter) over(n int, now time.Time) bool {
 	return m.level > controlBurst
 }
 
-// wire is a connection on which no write takes longer than timeout, and from
-// which no more is read than a client may send.
+// wire is a connection that limits the time of a write to timeout, and the bytes read
+// to those that a client may send.
 type wire struct {
 	net.Conn
 	timeout time.Duration
@@ -94,7 +94,7 @@ type wire struct {
 }
 
 // Read implements [net.Conn]. Nothing of a flood is read; it stays for the end
-// of the connection, so that the close frame can tell the client why.
+// of the connection, so that the close frame can give the client the reason.
 func (w *wire) Read(p []byte) (int, error) {
 	n, err := w.Conn.Read(p)
 	if !w.sent.over(n, time.Now()) {
@@ -146,7 +146,7 @@ func (c *client) write(ctx context.Context, conn *websocket.Conn) {
 	}
 }
 
-// send writes what the client is told of one message. It reports false when the client ends
+// send writes one message, filtered for the client. It reports false when the client ends
 // with it.
 func (c *client) send(ctx context.Context, conn *websocket.Conn, body []byte) bool {
 	if c.tells != nil {
@@ -166,8 +166,8 @@ func (c *client) send(ctx context.Context, conn *websocket.Conn, body []byte) bo
 	return false
 }
 
-// ping asks for a sign of life at every interval. No goroutine waits between
-// two pings. stop waits for the one under way, which a closed connection ends.
+// ping sends a ping at every interval. No goroutine waits between two pings. stop
+// waits for the current one, which a closed connection ends.
 func (c *client) ping(conn *websocket.Conn) (stop func()) {
 	var (
 		mu      sync.Mutex // held while a ping is under way
@@ -194,7 +194,7 @@ func (c *client) ping(conn *websocket.Conn) (stop func()) {
 
 // pingOnce ends a client that does not answer. An error before the timeout says
 // nothing of the client: either the connection is closed, which its reader
-// knows, or a message is under way, which has a timeout of its own.
+// knows, or a message is being written, which has its own timeout.
 func (c *client) pingOnce(conn *websocket.Conn) {
 	ctx, cancel := context.WithTimeout(context.Background(), c.hub.cfg.PongTimeout)
 	defer cancel()

@@ -16,7 +16,7 @@ import (
 const (
 	bucket = "notify"
 
-	// Life is how long an alert that was told is not told again.
+	// Life is how long an alert that was sent is not sent again.
 	Life = 24 * time.Hour
 	// MaxKept is how many alerts are remembered for a recipient of an instance.
 	MaxKept = 50_000
@@ -28,24 +28,24 @@ const (
 func Buckets() []store.Bucket {
 	return []store.Bucket{{
 		Name: bucket, Owner: "notify", Key: "instance id + hash of a recipient + number of a text",
-		Value: "whether it was sent, when, and hashes of the alerts that it told of", Needs: rowNeeds, Of: store.FirstID,
+		Value: "whether it was sent, when, and hashes of its alerts", Needs: rowNeeds, Of: store.FirstID,
 	}}
 }
 
-// rowNeeds: what was told can be read.
+// rowNeeds: the row can be decoded.
 func rowNeeds(*store.Lookup) store.Needs {
 	return func(key, value []byte) []store.Need {
 		if key == nil {
 			return nil
 		}
 		if _, err := decode(value); err != nil {
-			return []store.Need{{Why: "what was told of an alert is not known: it may be told once more"}}
+			return []store.Need{{Why: "the record of sent alerts is unreadable: an alert may be sent again"}}
 		}
 		return nil
 	}
 }
 
-// Book remembers what was told. Its methods may be called from any goroutine.
+// Book records which alerts were sent. Its methods may be called from any goroutine.
 type Book struct {
 	store *store.Store
 	log   *slog.Logger
@@ -68,28 +68,28 @@ func NewBook(s *store.Store, log *slog.Logger) *Book {
 	return b
 }
 
-// Start forgets from now on what is over, in the background.
+// Start begins to remove expired rows in the background.
 func (b *Book) Start() {
 	b.work.Go(func() {
-		prune.Loop(b.life, b.store, Life, b.pruneOld, func(err error) { b.log.Warn("told alerts not forgotten", "error", err) })
+		prune.Loop(b.life, b.store, Life, b.pruneOld, func(err error) { b.log.Warn("expired alerts were not removed", "error", err) })
 	})
 }
 
-// Stop ends that, and waits for the commit that is under way.
+// Stop ends that, and waits for the current commit.
 func (b *Book) Stop(context.Context) error {
 	b.end()
 	b.work.Wait()
 	return nil
 }
 
-// turn is whose turn it is to tell a recipient something.
+// turn serializes the posts to a recipient.
 type turn struct {
-	taken chan struct{} // has one while somebody has it
-	users int           // who have it or wait for it
+	taken chan struct{} // has an element while the turn is taken
+	users int           // that have it or wait for it
 }
 
-// Turn waits until nobody else tells the recipient something by that instance, or
-// returns why ctx ended. release is to be called at the end.
+// Turn waits until no other post to the recipient by that instance is in progress, or
+// returns the cause of the end of ctx. The caller calls release at the end.
 func (b *Book) Turn(ctx context.Context, instance int64, to string) (release func(), err error) {
 	key := string(prefix(instance, to))
 	b.mu.Lock()
@@ -116,31 +116,31 @@ func (b *Book) Turn(ctx context.Context, instance int64, to string) (release fun
 	}
 }
 
-// Known is what of a post was told already.
+// Known says which alerts of a post were already sent.
 type Known struct {
-	New     []int  // places of the marks that were not
+	New     []int  // indexes of the marks that were not
 	Marks   []Mark // those
-	Unknown int    // of the others, those of which nobody knows whether they arrived
+	Unknown int    // the number of the others with an unknown outcome
 }
 
 // Known looks marks up. One that comes twice is new once. It is called in the recipient's
 // turn.
 func (b *Book) Known(instance int64, to string, marks []Mark) (k Known, err error) {
-	told := map[Mark]bool{} // whether it was sent for certain
+	sure := map[Mark]bool{} // whether it was sent for certain
 	err = b.store.View(func(tx *store.Tx) error {
 		return eachRow(tx, prefix(instance, to), func(_ []byte, r row) {
 			for _, m := range r.marks {
 				if r.counts(tx.Now()) {
-					told[m] = told[m] || r.sent
+					sure[m] = sure[m] || r.sent
 				}
 			}
 		})
 	})
 	for i, m := range marks {
-		sent, known := told[m]
+		sent, known := sure[m]
 		switch {
 		case !known:
-			told[m] = true
+			sure[m] = true
 			k.New, k.Marks = append(k.New, i), append(k.Marks, m)
 		case !sent:
 			k.Unknown++
@@ -149,16 +149,15 @@ func (b *Book) Known(instance int64, to string, marks []Mark) (k Known, err erro
 	return k, err
 }
 
-// Note is what is about to be told. A nil Note is of nothing that is remembered.
+// Note is the record of a text that is about to be sent. A nil Note records nothing.
 type Note struct {
 	book *Book
 	key  []byte
 	row  row
 }
 
-// Begin notes what is about to be told, before it leaves. there tells in the commit
-// whether the instance is there still. It is called in the recipient's turn. No marks have
-// no Note.
+// Begin stores a Note before the send. In its commit, there checks that the instance
+// still exists. It is called in the recipient's turn. Without marks the Note is nil.
 func (b *Book) Begin(ctx context.Context, instance int64, to string, marks []Mark, there func(tx *store.Tx, instance int64) error) (*Note, error) {
 	if len(marks) == 0 {
 		return nil, nil //nolint:nilnil // as documented
@@ -194,7 +193,7 @@ func (n *Note) Sent(tx *store.Tx) error {
 	return tx.Put(bucket, n.key, sent.encode())
 }
 
-// Undo forgets what certainly did not leave.
+// Undo removes the note of a text that was definitely not sent.
 func (n *Note) Undo(ctx context.Context) error {
 	if n == nil {
 		return nil
@@ -208,8 +207,8 @@ func Forget(tx *store.Tx, instance int64) error {
 	return err
 }
 
-// makeRoom removes what is over of a recipient, and the oldest when there would be too
-// many.
+// makeRoom removes the expired rows of a recipient, and the oldest when there would be
+// too many.
 func makeRoom(tx *store.Tx, of []byte, more int) error {
 	type old struct {
 		key   []byte
@@ -237,8 +236,8 @@ func makeRoom(tx *store.Tx, of []byte, more int) error {
 	return err
 }
 
-// pruneOld removes what was noted before a time, or under a clock that was ahead, and
-// returns when the oldest that is left was.
+// pruneOld removes expired rows, and rows from a clock that was ahead, and returns the
+// time of the oldest remaining row.
 func (b *Book) pruneOld(time.Time) (oldest time.Time, err error) {
 	for from := []byte(nil); b.life.Err() == nil; {
 		var over [][]byte
@@ -277,15 +276,15 @@ func (b *Book) pruneOld(time.Time) (oldest time.Time, err error) {
 	return oldest, nil
 }
 
-// row is what was told in one text.
+// row is the record of one text.
 type row struct {
 	sent  bool
 	at    time.Time
 	marks []Mark
 }
 
-// counts tells that it is not over. A clock that was set back makes it last a day longer
-// at most.
+// counts reports whether the row has not expired. A clock that was set back extends its
+// life by a day at most.
 func (r *row) counts(now time.Time) bool {
 	since := now.Sub(r.at)
 	return since < Life && since > -Life
@@ -317,7 +316,7 @@ func decode(raw []byte) (r row, err error) {
 	return r, nil
 }
 
-// prefix is what the keys of a recipient's rows begin with.
+// prefix is the prefix of the keys of a recipient's rows.
 func prefix(instance int64, to string) []byte {
 	sum := digest(to)
 	return store.Key(instance, sum[:8])

@@ -37,8 +37,8 @@ func marks(from, n int) (all []Mark) {
 	return all
 }
 
-// told notes marks as sent.
-func (b *Book) told(t *testing.T, to string, all []Mark) {
+// noteSent notes marks as sent.
+func (b *Book) noteSent(t *testing.T, to string, all []Mark) {
 	t.Helper()
 	n, err := b.Begin(t.Context(), 1, to, all, there)
 	if err == nil {
@@ -70,16 +70,16 @@ func rows(t *testing.T, s *store.Store) (n int) {
 	return n
 }
 
-// TestWhatWasToldIsKnownForADayAndForgottenThen, by whoever looks and in the file.
-func TestWhatWasToldIsKnownForADayAndForgottenThen(t *testing.T) {
+// TestSentAlertsAreKnownForADay, by lookups and in the file.
+func TestSentAlertsAreKnownForADay(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		b, s := newBook(t)
 		defer func() { _ = s.Close() }()
 		b.Start()
 		defer func() { _ = b.Stop(context.Background()) }()
-		b.told(t, anne, marks(0, 3))
+		b.noteSent(t, anne, marks(0, 3))
 		time.Sleep(Life / 2)
-		b.told(t, anne, marks(3, 2))
+		b.noteSent(t, anne, marks(3, 2))
 		time.Sleep(Life/2 - time.Second)
 		if k := b.known(t, 1, anne, marks(0, 6)); len(k.New) != 1 || k.New[0] != 5 || k.Unknown != 0 {
 			t.Errorf("within the day: %+v", k)
@@ -89,10 +89,10 @@ func TestWhatWasToldIsKnownForADayAndForgottenThen(t *testing.T) {
 			t.Errorf("a day later: %+v", k)
 		}
 		if k := b.known(t, 2, anne, marks(3, 1)); len(k.New) != 1 {
-			t.Error("another instance told it")
+			t.Error("another instance knows it")
 		}
 		if k := b.known(t, 1, "others", marks(3, 1)); len(k.New) != 1 {
-			t.Error("another recipient was told")
+			t.Error("another recipient knows it")
 		}
 		time.Sleep(2 * Life)
 		synctest.Wait()
@@ -127,7 +127,7 @@ func TestManyRowsThatAreOverAreForgottenInSteps(t *testing.T) {
 // TestTheCheckTellsOfWhatCannotBeRead and of nothing else.
 func TestTheCheckTellsOfWhatCannotBeRead(t *testing.T) {
 	b, s := newBook(t)
-	b.told(t, anne, marks(0, 3))
+	b.noteSent(t, anne, marks(0, 3))
 	if r, err := s.Check(t.Context()); err != nil || len(r.Faults) > 0 {
 		t.Errorf("%q, %v", r.Faults, err)
 	}
@@ -135,7 +135,7 @@ func TestTheCheckTellsOfWhatCannotBeRead(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if r, err := s.Check(t.Context()); err != nil || len(r.Faults) != 1 || !strings.Contains(r.Faults[0], "it may be told once more") {
+	if r, err := s.Check(t.Context()); err != nil || len(r.Faults) != 1 || !strings.Contains(r.Faults[0], "an alert may be sent again") {
 		t.Errorf("%q, %v", r.Faults, err)
 	}
 }
@@ -144,7 +144,7 @@ func TestTheCheckTellsOfWhatCannotBeRead(t *testing.T) {
 func TestWhatIsRememberedOfARecipientIsBounded(t *testing.T) {
 	b, s := newBook(t)
 	for i := range MaxKept/MaxAlerts + 3 {
-		b.told(t, anne, marks(i*MaxAlerts, MaxAlerts))
+		b.noteSent(t, anne, marks(i*MaxAlerts, MaxAlerts))
 	}
 	if n := rows(t, s); n != MaxKept/MaxAlerts {
 		t.Errorf("%d rows", n)
@@ -175,7 +175,7 @@ func TestWhatDidNotLeaveIsForgotten(t *testing.T) {
 	if err = errors.Join(err, s.Update(t.Context(), none.Sent), none.Undo(t.Context())); err != nil || none != nil || rows(t, s) != 0 {
 		t.Errorf("nothing to remember: %v", err)
 	}
-	b.told(t, anne, marks(0, 1))
+	b.noteSent(t, anne, marks(0, 1))
 	if err := s.Update(t.Context(), func(tx *store.Tx) error { return Forget(tx, 1) }); err != nil || rows(t, s) != 0 {
 		t.Errorf("of an instance that was deleted: %v", err)
 	}

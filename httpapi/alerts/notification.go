@@ -25,7 +25,7 @@ type Notification struct {
 	Message string `json:"message"`
 	Msg     string `json:"msg"` // the message, as Uptime Kuma calls it
 
-	// Of a title and message that is told once.
+	// Of a title and message that is sent once.
 	Fingerprint string `json:"fingerprint"`
 	StartsAt    string `json:"startsAt"`
 }
@@ -69,11 +69,11 @@ func (n *Notification) Check() error {
 	return nil
 }
 
-// Mark is what makes an alert the same one as another.
+// Mark identifies an alert.
 type Mark [16]byte
 
-// Marks are those of what a post tells to a recipient: of each alert, in their order. A
-// title and message has one when it names a fingerprint, else none.
+// Marks are the marks of a post to a recipient, one for each alert, in their order. A
+// title and message has one when it has a fingerprint, else none.
 func (n *Notification) Marks(to string) (all []Mark) {
 	if len(n.Alerts) == 0 && n.Fingerprint != "" {
 		return []Mark{markOf(n.Status, n.Fingerprint, n.StartsAt, to)}

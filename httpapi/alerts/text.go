@@ -149,7 +149,7 @@ func (a *Alert) block(common map[string]string) []string {
 	return lines
 }
 
-// lines tell of an alert what is not common to all.
+// lines are the details of an alert that are not common to all.
 func (a *Alert) lines(common map[string]string, named bool) (lines []string) {
 	name := ""
 	if named && common["alertname"] == "" {
@@ -170,7 +170,7 @@ func (a *Alert) lines(common map[string]string, named bool) (lines []string) {
 	return lines
 }
 
-// when is since when an alert fires, or how long it did.
+// when says since when an alert fires, or how long it fired.
 func (a *Alert) when() string {
 	start, known := instant(a.StartsAt)
 	if !known {
@@ -198,7 +198,7 @@ func span(d time.Duration) string {
 	return fmt.Sprintf("%d d %d h", d/(24*time.Hour), d%(24*time.Hour)/time.Hour)
 }
 
-// link is where to read on.
+// link is the link to further information.
 func (a *Alert) link() string {
 	for _, url := range []string{value(a.Annotations, "runbook_url"), a.DashboardURL, a.PanelURL, a.GeneratorURL} {
 		web := strings.HasPrefix(url, "https://") || strings.HasPrefix(url, "http://")
@@ -209,7 +209,7 @@ func (a *Alert) link() string {
 	return ""
 }
 
-// labels are those that are shown.
+// labels are the shown labels.
 func (a *Alert) labels() map[string]string {
 	shown := map[string]string{}
 	for name, value := range a.Labels {
@@ -233,16 +233,16 @@ func commonLabels(all []*Alert) map[string]string {
 	return common
 }
 
-// labelsLine shows labels but for those that are told elsewhere, severity first.
-func labelsLine(labels, told map[string]string) string {
+// labelsLine shows labels except those shown elsewhere, severity first.
+func labelsLine(labels, elsewhere map[string]string) string {
 	shown := map[string]*string{}
 	for name, value := range labels {
-		if _, is := told[name]; !is && name != "alertname" && name != "severity" {
+		if _, is := elsewhere[name]; !is && name != "alertname" && name != "severity" {
 			shown[name] = &value
 		}
 	}
 	order := names(shown)
-	if severity, is := labels["severity"]; is && told["severity"] == "" {
+	if severity, is := labels["severity"]; is && elsewhere["severity"] == "" {
 		shown["severity"], order = &severity, append([]string{"severity"}, order...)
 	}
 	var parts []string

@@ -70,8 +70,8 @@ func alert(i int, more string) string {
 	return fmt.Sprintf(`{"status":"firing","labels":{"alertname":"Down","instance":"host-%d"},"startsAt":"2026-11-20T10:00:00Z","fingerprint":"f%d"%s}`, i, i, more)
 }
 
-// TestATextIsBoundedAndShowsWhatWasNotTold whatever there is of it.
-func TestATextIsBoundedAndShowsWhatWasNotTold(t *testing.T) {
+// TestTextLimitsShowOmissions whatever there is of it.
+func TestTextLimitsShowOmissions(t *testing.T) {
 	var many []string
 	for i := range MaxAlerts {
 		many = append(many, alert(i, ""))

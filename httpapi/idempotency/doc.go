@@ -1,28 +1,27 @@
-// Package idempotency keeps the keys with which a caller makes a repetition of a
-// request harmless, and the answers that repetitions get.
+// Package idempotency stores idempotency keys, with which a caller can safely repeat
+// a request, and the answers for repetitions.
 //
-// # What it promises
+// # Guarantees
 //
-// A request with a key is carried out once, whatever happens to it. A handler
-// that runs under a [Request] ends in one of three ways, in this order of time:
+// A request with a key is executed once, even across crashes. A key goes through
+// these states, in this order:
 //
 //	free        nothing is in the file; a crash leaves a free key
 //	in flight   Begin committed the record; a crash, a panic or a failed commit
-//	            leaves it, and every retry is told that the outcome is unknown
+//	            leaves it, and every retry gets the answer that the outcome is unknown
 //	kept        the record has the answer, committed before the caller gets it
 //
-// What is done by one commit goes from free to kept in that commit, see
-// [Request.InCommit]. A send costs one commit more with a key than without: the
-// record in flight must be on disk before the message leaves. The answer is stored
-// in the commit that stores the message. Both share their fsync with whatever else
-// is committed then. A refusal after which a retry is safe deletes the record
+// A change made by one commit takes its key from free to kept in that commit, see
+// [Request.InCommit]. A send costs one more commit with a key than without: the
+// record in flight must be on disk before the message is sent. The answer is stored
+// in the commit that stores the message. Both share their fsync with
+// concurrent commits. A refusal after which a retry is safe deletes the record
 // again.
 //
-// Nothing happens at start: in flight, without a handler in this process that
-// works on it, is what the unknown outcome looks like in the file. Keys live for
-// [Life]; a [Pruner] removes them.
+// Nothing is done at start: a record in flight without a handler in this process
+// means an unknown outcome. Keys are kept for [Life]; a [Pruner] removes them.
 //
-// # The file
+// # Buckets
 //
 //	idempotency_key    i|instance|key, u|user|key or o|key -> record and answer
 //	idempotency_time   time|key of the record       -> nothing

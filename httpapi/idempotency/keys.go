@@ -10,7 +10,7 @@ import (
 )
 
 // Keys are the keys of a data file, and those that are in use now. It is safe
-// for concurrent use. Of one file there is to be one.
+// for concurrent use. A file has only one.
 type Keys struct {
 	store *store.Store
 	busy  busyKeys
@@ -20,8 +20,8 @@ type Keys struct {
 func New(s *store.Store) *Keys { return &Keys{store: s} }
 
 // Request is a request with the key id, one of [OfInstance], [OfUser] or [OfOperator]. Its
-// route tells apart what else the same key and body could mean, and its
-// requestID is told to who asks for an answer that never came.
+// route distinguishes requests with the same key and body, and its requestID is
+// reported to retries of a request whose answer was lost.
 func (k *Keys) Request(id []byte, route, requestID string) *Request {
 	return &Request{keys: k, id: id, route: route, requestID: requestID, body: sha256.New()}
 }
@@ -44,8 +44,7 @@ func OfUser(id uuid.UUID, key string) []byte { return store.Key(ownedByUser, id,
 func OfOperator(key string) []byte { return store.Key(ownedByOperator, key) }
 
 // busyKeys are the keys whose handlers run now. A record in the file that is
-// in flight, and not here, was left behind by a handler that did not live to
-// its end. The zero value is ready.
+// in flight, and not here, was left by a handler that did not finish. The zero value is ready.
 type busyKeys struct {
 	mu   sync.Mutex
 	keys map[string]struct{}

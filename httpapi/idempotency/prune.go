@@ -67,7 +67,7 @@ func oldest(s *store.Store) (at time.Time, err error) {
 	return at, err
 }
 
-// pruneOld removes the keys whose day is over, and gives those that are from
+// pruneOld removes the keys older than a day, and gives those that are from
 // the future, because a former release counted by a clock that was set back, the time of now: they are kept for
 // a day from here on, not for the years that the clock was wrong by.
 func pruneOld(ctx context.Context, s *store.Store) error {

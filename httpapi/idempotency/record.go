@@ -27,8 +27,8 @@ func Buckets() []store.Bucket {
 	}
 }
 
-// record is what the file knows of a key. Status 0 is a request in flight,
-// or one that never got to its end.
+// record is the stored record of a key. Status 0 is a request in flight,
+// or one that never finished.
 type record struct {
 	At          int64  `json:"at"` // Unix milliseconds of steady time, which no clock that is set makes old; its life counts from here
 	Route       string `json:"route"`
@@ -63,7 +63,7 @@ func (r *record) expired(now time.Time) bool {
 	return now.UnixMilli()-r.At >= Life.Milliseconds()
 }
 
-// find reads a record that still counts.
+// find reads a record that has not expired.
 func find(s *store.Store, id []byte) (r record, found bool, err error) {
 	err = s.View(func(tx *store.Tx) (err error) {
 		r, found, err = load(tx, id)
@@ -112,7 +112,7 @@ func timedID(entry []byte) []byte { return entry[8:] }
 // ForgetInstance deletes the keys of an instance, whose answers hold messages.
 // It is for the commit that deletes the instance.
 func ForgetInstance(tx *store.Tx, instance int64) error {
-	// What is left in the index of times goes with its day.
+	// Remaining entries in the index of times expire after a day.
 	_, err := tx.DeletePrefix(bucketKeys, store.Key(ownedByInstance, instance))
 	return err
 }

@@ -12,10 +12,10 @@ import (
 	"postern/store"
 )
 
-// Why a request may not have its key.
+// Reasons to refuse a key.
 var (
-	// ErrInUse: a request with the same key is being worked on.
-	ErrInUse = errors.New("a request with this Idempotency-Key is being worked on")
+	// ErrInUse: a request with the same key is in progress.
+	ErrInUse = errors.New("a request with this Idempotency-Key is in progress")
 	// ErrReused: the key was used for something else.
 	ErrReused = errors.New("this Idempotency-Key was used")
 	// ErrOtherRoute and ErrOtherBody say for what; both are an ErrReused.
@@ -23,8 +23,8 @@ var (
 	ErrOtherBody  = fmt.Errorf("%w with another body", ErrReused)
 )
 
-// Answer is what a request was answered with. Status 0: that is not known, for
-// its handler did not get to its end.
+// Answer is the answer to a request. Status 0: unknown, because its handler did not
+// finish.
 type Answer struct {
 	Status      int
 	ContentType string // empty when there is no body
@@ -66,7 +66,7 @@ func (r *Request) Body(body io.Reader) io.Reader {
 	return io.TeeReader(body, r.body)
 }
 
-// Names adds what the request is about and its body does not say.
+// Names adds the subject of the request when it is not in the body.
 func (r *Request) Names(what string) {
 	if r == nil {
 		return
@@ -86,7 +86,7 @@ func (r *Request) ClaimBody() (known *Answer, err error) {
 }
 
 // Claim takes the key for a body with that digest. It returns the answer that
-// the request has already, or nil when it has none and is to be carried out;
+// the request has already, or nil when it has none and must be executed;
 // [ErrInUse], [ErrOtherRoute] or [ErrOtherBody] when it may not. It is called when
 // the body was read, and before anything else about it is checked, for a retry
 // gets its answer even if its body would be refused by now.
@@ -113,9 +113,8 @@ func (r *Request) Claim(digest [sha256.Size]byte) (known *Answer, err error) {
 	return &Answer{earlier.Status, earlier.ContentType, earlier.body, earlier.RequestID}, nil
 }
 
-// Begin puts the key into the file as in flight. It is called when everything
-// was checked and prepared, immediately before something leaves; what was
-// never sent is then never in doubt.
+// Begin stores the key as in flight. It is called after all checks, immediately before
+// the send, so that a request that sent nothing never has an unknown outcome.
 func (r *Request) Begin(request context.Context) error {
 	if r == nil {
 		return nil
@@ -134,8 +133,8 @@ func (r *Request) Begin(request context.Context) error {
 	return nil
 }
 
-// InCommit returns a function that stores an answer in the commit that makes it
-// true, so that a crash leaves both or none. The handler then has to answer with
+// InCommit returns a function that stores an answer in the commit of its change, so
+// that a crash leaves both or none. The handler then has to answer with
 // just that. It returns nil without a key.
 func (r *Request) InCommit() func(*store.Tx, Answer) error {
 	if r == nil {
@@ -158,11 +157,11 @@ func (r *Request) Settle(e Ending) error {
 	case r.begun && e.Certain:
 		return r.keys.store.Update(context.Background(), func(tx *store.Tx) error { return remove(tx, r.id) })
 	default:
-		return nil // never begun; or nobody knows, which is what the record says
+		return nil // never begun; or the outcome is unknown, as the record says
 	}
 }
 
-// Release lets the next request have the key.
+// Release frees the key for the next request.
 func (r *Request) Release() {
 	if r.claimed {
 		r.keys.busy.release(string(r.id))

@@ -99,7 +99,7 @@ type Type struct {
 	Name  string
 	About string
 	Words string // whose words in [Fields] it shares
-	// Open tells that a request may have other fields too, which mean nothing.
+	// Open allows other fields in a request; they are ignored.
 	Open bool
 	// Schema makes the schema; ref gives those of other types as they stand in
 	// requests or, with Answers, in answers.

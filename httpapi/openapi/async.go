@@ -24,7 +24,7 @@ func (d *document) asyncAPI() Object {
 		}
 		for _, m := range s.Messages {
 			name := s.Name + words(m.Name)
-			messages[name] = d.told(m)
+			messages[name] = d.plainMessage(m)
 			own[name] = reference("messages", name)
 		}
 		handshake := d.operationOf(s.ID)
@@ -72,8 +72,8 @@ func (d *document) opens(handshake Operation, schemes Object) (all []Object) {
 	return all
 }
 
-// told is a message that is no event.
-func (d *document) told(m Message) Object {
+// plainMessage describes a message that is no event.
+func (d *document) plainMessage(m Message) Object {
 	return Object{
 		"name": m.Name, "title": m.Name, "summary": m.About, "contentType": "application/json",
 		"payload": Object{"allOf": []Object{d.answer(m.Type), {

@@ -1,20 +1,20 @@
 // Package openapi writes the documents of the HTTP interface: OpenAPI 3.1 for
 // requests and webhooks, AsyncAPI 3.0 for WebSockets, and the page for people.
 //
-// # Where a document comes from
+// # Sources
 //
-// An [API] is tables: operations with the Go types of their bodies and answers,
-// error codes, and what fields mean. Schemas are made from the types, by the
-// same tags that the decoder of requests and the encoder of answers obey, so a
-// field cannot be in one and not in the other. What a type cannot say stands in
-// [Fields]: a sentence, an example, limits. [Build] tells which fields have no
-// such words, which words have no field, and what else the tables lack; the
-// tests of the caller hold these lists empty.
+// An [API] consists of tables: operations with the Go types of their bodies and
+// answers, error codes, and field descriptions. Schemas are derived from the types,
+// by the same tags that the decoder of requests and the encoder of answers use, so
+// code and document have the same fields. [Fields] adds what a type cannot express:
+// a description, an example, limits. [Build] reports fields without a description,
+// descriptions without a field, and other gaps; the caller's tests require these
+// lists to be empty.
 //
 // # Shared schemas
 //
-// Every struct and enumeration becomes a component that is named after its Go
-// type. A struct that occurs in requests and in answers has two schemas, for in
-// answers a field is there unless it is optional, and in requests it may be
-// left out unless it is required; the one of requests is called …Input.
+// Every struct and enumeration becomes a component named after its Go type. A
+// struct used in both requests and answers has two schemas, because in answers a
+// field is present unless optional, and in requests it is optional unless required;
+// the schema of requests is named …Input.
 package openapi

@@ -187,7 +187,7 @@ func securityOf(credentials []Credential) []Object {
 	return all
 }
 
-// needsBody tells whether a request without a body lacks something.
+// needsBody reports whether a request without a body lacks something.
 func (d *document) needsBody(o Operation) bool {
 	if o.In == nil || o.Form != nil {
 		return true

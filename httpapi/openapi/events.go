@@ -25,7 +25,7 @@ func (d *document) events() {
 			mapping[kind] = ref["$ref"]
 		}
 		d.all[socket.Union] = Object{
-			"description": "Any event of this family; the field event tells which.", "oneOf": shapes,
+			"description": "Any event of this family; the field event names it.", "oneOf": shapes,
 			"discriminator": Object{"propertyName": "event", "mapping": mapping},
 		}
 	}

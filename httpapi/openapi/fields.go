@@ -98,7 +98,7 @@ func Kind(name string) Object { return Object{"type": name} }
 // it.
 func As[T any]() Object { return Object{asType: reflect.TypeFor[T]()} }
 
-// OrNull tells that a value may be null whose Go type does not tell it.
+// OrNull marks a value that may be null although its Go type cannot.
 func OrNull() Object { return Object{mayBeNull: true} }
 
 // Required marks a query parameter that must be there.

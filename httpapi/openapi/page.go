@@ -31,8 +31,8 @@ type Page struct {
 	Policy string
 }
 
-// NewPage makes the page of the documents. It loads nothing from anywhere, and
-// talks to nobody but the server that it came from.
+// NewPage makes the page of the documents. It loads no external resources, and
+// connects only to its own server.
 func NewPage(docs Documents) (Page, error) {
 	view, err := viewOf(docs)
 	if err != nil {

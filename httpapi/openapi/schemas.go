@@ -148,7 +148,7 @@ func (c *schemas) explain(field string, s Object, owners ...string) {
 	}
 }
 
-// retype gives a schema the type that the words about its field tell.
+// retype gives a schema the type that its field's description sets.
 func (c *schemas) retype(f Field, s Object) {
 	null := f.Rules[mayBeNull] == true
 	if kinds, ok := s["type"].([]any); ok && slices.Contains(kinds, any("null")) {
@@ -187,7 +187,7 @@ func (c *schemas) read(t reflect.Type) Object {
 	case t.Kind() == reflect.Map:
 		return Object{"type": "object", "additionalProperties": c.read(t.Elem())}
 	case reflect.PointerTo(t).Implements(reflect.TypeFor[json.Unmarshaler]()):
-		c.fail(fmt.Sprintf("%v reads itself, so Types must tell its schema", t))
+		c.fail(fmt.Sprintf("%v has its own decoder, so Types must give its schema", t))
 	}
 	return c.answer(t)
 }

@@ -77,8 +77,8 @@ var decoders = sync.Pool{New: func() any {
 	return d
 }}
 
-// read returns a decoder of the one document that r reads. Whoever has it calls
-// end, once.
+// read returns a decoder of the one document that r reads. The caller calls end,
+// once.
 func read(r io.Reader, o Options) *decoder {
 	d := decoders.Get().(*decoder)
 	d.Options = o

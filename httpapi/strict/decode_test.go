@@ -229,8 +229,8 @@ func TestUTF8IsJudgedAcrossReads(t *testing.T) {
 // cutOff ends as a request does whose client went away: with an error once, and
 // then as if it were whole.
 type cutOff struct {
-	text string
-	told bool
+	text  string
+	broke bool
 }
 
 func (c *cutOff) Read(p []byte) (n int, err error) {
@@ -238,10 +238,10 @@ func (c *cutOff) Read(p []byte) (n int, err error) {
 	c.text = c.text[n:]
 	switch {
 	case c.text != "":
-	case c.told:
+	case c.broke:
 		err = io.EOF
 	default:
-		c.told, err = true, io.ErrUnexpectedEOF
+		c.broke, err = true, io.ErrUnexpectedEOF
 	}
 	return n, err
 }

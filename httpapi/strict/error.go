@@ -19,8 +19,8 @@ const (
 	CodeInvalidType    = "INVALID_TYPE"
 )
 
-// Error is a body that is not what its reader takes. Other readers of a body,
-// such as those of forms, use it for what they refuse, with codes of their own.
+// Error reports an invalid body. Other readers of a body, such as those of forms, use
+// it with their own codes.
 type Error struct {
 	Code string
 	Path string // of the field, for example "recipients[3]"; empty for the body itself

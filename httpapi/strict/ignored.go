@@ -2,7 +2,7 @@ package strict
 
 import "strings"
 
-// Bounds of what is kept of the names of unknown fields: they are the caller's.
+// Limits of the kept names of unknown fields, which the caller controls.
 const (
 	MaxIgnored     = 20 // names
 	MaxIgnoredName = 64 // bytes of one

@@ -9,7 +9,7 @@ import (
 	"github.com/go-json-experiment/json/jsontext"
 )
 
-// trailing tells a body that goes on from one that could not be read on.
+// trailing distinguishes a body with trailing data from a read error.
 func (d *decoder) trailing(err error) error {
 	if _, syntax := errors.AsType[*jsontext.SyntacticError](err); err == nil || syntax {
 		return &Error{Code: CodeMalformed, Text: "has data after the JSON object"}
@@ -17,7 +17,7 @@ func (d *decoder) trailing(err error) error {
 	return d.failed(err)
 }
 
-// failed is what the reader of tokens says in our words.
+// failed maps an error of the token reader to an Error.
 func (d *decoder) failed(err error) error {
 	if syntax, ok := errors.AsType[*jsontext.SyntacticError](err); ok && errors.Is(err, jsontext.ErrDuplicateName) {
 		return Duplicate(d.path(syntax.JSONPointer))

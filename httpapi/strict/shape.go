@@ -9,11 +9,11 @@ import (
 	"sync"
 )
 
-// requiredTag is the `strict` tag of a field that must be there. For any other
+// requiredTag is the `strict` tag of a required field. For any other
 // field null means absent.
 const requiredTag = "required"
 
-// shape is what the reader of a value goes by. It follows from the type alone.
+// shape describes how to decode a type.
 type shape struct {
 	itself bool             // it unmarshals itself
 	texts  bool             // it takes an array of strings

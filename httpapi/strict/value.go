@@ -58,8 +58,8 @@ func (d *decoder) raw(u json.Unmarshaler, nullable bool) (given bool, err error)
 }
 
 // wholeRunes writes U+FFFD for escapes of half a rune, as ReadToken reads them.
-// What is kept goes out again in events, and many who read those refuse such an
-// escape with all that it stands in.
+// Kept values are sent in events, and many readers refuse a document with such an
+// escape.
 func wholeRunes(raw jsontext.Value) (jsontext.Value, error) {
 	if !bytes.Contains(raw, []byte(`\ud`)) && !bytes.Contains(raw, []byte(`\uD`)) || raw.IsValid() {
 		return raw, nil

@@ -37,7 +37,7 @@
     search.dispatchEvent(new Event("input"));
     const left = routes.filter(shown).map((route) => route.id);
     rule(left.includes("sendVoiceNoteFile") && left.length < 6, `the search leaves ${left}`);
-    rule(one("#found").textContent.endsWith("found"), "the search does not tell how many");
+    rule(one("#found").textContent.endsWith("found"), "the search does not show how many");
     search.dispatchEvent(new KeyboardEvent("keydown", { key: "Escape", bubbles: true }));
     rule(routes.every((route) => !route.hidden) && search.value === "", "Escape does not end the search");
 

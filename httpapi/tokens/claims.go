@@ -22,10 +22,9 @@ type Claims struct {
 	jwt.RegisteredClaims
 }
 
-// UnmarshalJSON reads what the program goes by: the names in exactly these
-// letters, times that are numbers. encoding/json alone takes EXP for exp and
+// UnmarshalJSON reads the used claims: case-sensitive names, times that are numbers. encoding/json alone takes EXP for exp and
 // the library a time in quotes, so that two readers of one token could differ.
-// Other claims mean nothing here, whatever they hold.
+// Other claims are ignored.
 func (c *Claims) UnmarshalJSON(raw []byte) error {
 	if err := strict.Check(raw); err != nil {
 		return err
@@ -96,7 +95,7 @@ func (c Claims) OfInstance() bool { return c.UserID == "" }
 // OfUser reports the same for a user token.
 func (c Claims) OfUser() bool { return c.InstanceName == "" }
 
-// Instance returns the instance that the token speaks for.
+// Instance returns the instance of the token.
 func (c Claims) Instance() (string, error) {
 	if c.InstanceName == "" || !c.OfInstance() {
 		return "", fmt.Errorf("%w: not an instance token", ErrInvalid)
@@ -104,7 +103,7 @@ func (c Claims) Instance() (string, error) {
 	return c.InstanceName, nil
 }
 
-// User returns the user that the token speaks for. A user token must expire.
+// User returns the user of the token. A user token must expire.
 func (c Claims) User() (uuid.UUID, error) {
 	id, err := uuid.Parse(c.UserID)
 	if err != nil || len(c.UserID) != len(id.String()) || !c.OfUser() {

@@ -13,10 +13,9 @@ import (
 
 // Reader reads the tokens that one secret signed. It is safe for concurrent use.
 //
-// That a signature is right, and what it signs, follows from secret and token
-// alone: it cannot change, so a Reader remembers it of the tokens that it read
-// last, by their digest. What can change is looked at each time: the clock here,
-// and by the caller whether the token is the one that counts.
+// The validity of a signature depends only on secret and token, so a Reader caches the
+// claims of the last tokens by their digest. It checks the times on every read; the
+// caller checks whether the token is the current one.
 type Reader struct {
 	secret []byte
 	most   int // tokens to remember
@@ -86,7 +85,7 @@ func (r *Reader) verify(token string) (*Claims, error) {
 	if err != nil {
 		return nil, err
 	}
-	// RFC 7515: who does not know a critical header must refuse the token.
+	// RFC 7515: a reader that does not know a critical header must refuse the token.
 	if _, critical := t.Header["crit"]; critical {
 		return nil, errors.New("critical header")
 	}

@@ -9,7 +9,7 @@ import (
 	"github.com/google/uuid"
 )
 
-// algorithm is the only one that is ever signed with or accepted.
+// algorithm is the only algorithm used or accepted.
 var algorithm = jwt.SigningMethodHS256
 
 // ForInstance makes a bearer token for the instance called name. It

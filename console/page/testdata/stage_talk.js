@@ -68,7 +68,7 @@
       const from = Number(q.get("nextCursor")) || 0, limit = Number(q.get("limit"));
       return json(200, { records: fits.slice(from, from + limit), nextCursor: from + limit < fits.length ? String(from + limit) : null, previousCursor: null, totalRecords: fits.length });
     }
-    if (stage.session.operator && headers.get("x-postern-user") !== user) return refusal(400, "MISSING_FIELD", "the header x-postern-user must have the UUID of the user whose batches are meant");
+    if (stage.session.operator && headers.get("x-postern-user") !== user) return refusal(400, "MISSING_FIELD", "the header x-postern-user must have the UUID of the user whose batches to use");
     if (method === "POST" && bare === "/message/batches") {
       const made = batch(stage.batches.length + 900, body.autoStart === false ? "DRAFT" : "QUEUED", { total: body.recipients.length }, { name: body.name, message: body.message, options: body.options, createdAt: at(0) });
       stage.batches.unshift(made);

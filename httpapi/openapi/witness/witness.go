@@ -145,7 +145,7 @@ func fits(pattern, path []string, same func(a, b string) bool) bool {
 	return true
 }
 
-// Answer tells what the document does not say about an answer. A path that it
+// Answer returns what the document does not say about an answer. A path that it
 // does not have may be answered anyhow.
 func (w *Witness) Answer(method, path string, status int, header http.Header, body []byte) error {
 	o := w.find(method, path)
@@ -203,7 +203,7 @@ func (w *Witness) content(id string, r response, status int, code string, header
 	return w.check(fmt.Sprintf("%s %d", id, status), r.place+"/content/"+escape(media)+"/schema", body)
 }
 
-// Request tells what about the JSON body of a request its schema does not
+// Request returns what about the JSON body of a request its schema does not
 // allow.
 func (w *Witness) Request(method, path string, body []byte) error {
 	o := w.find(method, path)

@@ -1,5 +1,5 @@
-// Package tokenstest makes tokens that nobody but a test makes: good ones of any
-// claims, and forged ones, which no part of the program may take.
+// Package tokenstest makes tokens for tests: valid ones with any claims, and forged
+// ones, which no part of the program may accept.
 package tokenstest
 
 import (
