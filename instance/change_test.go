@@ -9,7 +9,7 @@ import (
 	"postern/event"
 )
 
-func TestEveryChangeOfAnInstanceIsToldAfterItsCommit(t *testing.T) {
+func TestOnChangeFollowsEveryCommit(t *testing.T) {
 	var told []string
 	var r *rig
 	r = newRig(t, func(c *Config) {

@@ -50,7 +50,7 @@ func TestConnectWaitsForTheFirstQRCode(t *testing.T) {
 	})
 }
 
-func TestConnectEndsWithErrNoCodeWhenNoCodeComes(t *testing.T) {
+func TestConnectWithoutCodeReturnsErrNoCode(t *testing.T) {
 	inBubble(t, nil, func(r *rig) {
 		id := r.create("a").ID
 		r.net.onDial(func(context.Context, *session) error { return nil })
@@ -77,7 +77,7 @@ func TestConnectWhenOnlineSaysAlreadyConnected(t *testing.T) {
 	})
 }
 
-func TestASecondConnectDuringALoginJoinsTheFirst(t *testing.T) {
+func TestConcurrentConnectJoinsTheFirst(t *testing.T) {
 	inBubble(t, nil, func(r *rig) {
 		id := r.linked("a", event.Disconnected).ID
 		r.net.onDial(func(_ context.Context, s *session) error {
@@ -96,7 +96,7 @@ func TestASecondConnectDuringALoginJoinsTheFirst(t *testing.T) {
 	})
 }
 
-func TestAFailedDialIsToldAndStoredAsConnectionTimeout(t *testing.T) {
+func TestFailedDialReportsConnectionTimeout(t *testing.T) {
 	inBubble(t, nil, func(r *rig) {
 		id := r.create("a").ID
 		r.net.onDial(func(context.Context, *session) error { return errors.New("no route to host") })
@@ -111,7 +111,7 @@ func TestAFailedDialIsToldAndStoredAsConnectionTimeout(t *testing.T) {
 	})
 }
 
-func TestConnectDuringAPairingByCodeLeavesItAlone(t *testing.T) {
+func TestConnectDoesNotDisturbPairingByCode(t *testing.T) {
 	inBubble(t, nil, func(r *rig) {
 		id := r.create("a").ID
 		if code, err := r.sup.PairCode(bg, id, "4915123456", ""); err != nil || code != "ABCD-EFGH" {
@@ -136,7 +136,7 @@ func TestPairCodeWhenPairedIsErrAlreadyPaired(t *testing.T) {
 	})
 }
 
-func TestPairCodeEndsWithErrNoCodeWhenWhatsAppIsSilent(t *testing.T) {
+func TestPairCodeWithoutAnswerReturnsErrNoCode(t *testing.T) {
 	inBubble(t, nil, func(r *rig) {
 		id := r.create("a").ID
 		if _, err := r.sup.PairCode(bg, id, "4915123456", ""); err != nil { // opens the session
@@ -155,7 +155,7 @@ func TestPairCodeEndsWithErrNoCodeWhenWhatsAppIsSilent(t *testing.T) {
 	})
 }
 
-func TestInterruptEndsWhoWaitsForAPhoneAndNothingElse(t *testing.T) {
+func TestInterruptEndsOnlyWaitsForAPhone(t *testing.T) {
 	inBubble(t, nil, func(r *rig) {
 		online := r.linked("online", event.Disconnected).ID
 		if _, err := r.sup.Connect(bg, online, ""); err != nil {
@@ -213,7 +213,7 @@ func TestInterruptEndsWhoWaitsForAPhoneAndNothingElse(t *testing.T) {
 	})
 }
 
-func TestLogoutStoresLoggedOutAndTellsTheOwnerIsGone(t *testing.T) {
+func TestLogoutStoresAndReportsLoggedOut(t *testing.T) {
 	inBubble(t, nil, func(r *rig) {
 		id := r.linked("a", event.Disconnected).ID
 		if _, err := r.sup.Connect(bg, id, ""); err != nil {
@@ -238,8 +238,8 @@ func TestLogoutStoresLoggedOutAndTellsTheOwnerIsGone(t *testing.T) {
 	})
 }
 
-// TestLogoutOfWhatWasNeverPairedEndsItsPairing, and tells nobody: no link was cut.
-func TestLogoutOfWhatWasNeverPairedEndsItsPairing(t *testing.T) {
+// TestLogoutOfUnpairedInstanceEndsPairing, and tells nobody: no link was cut.
+func TestLogoutOfUnpairedInstanceEndsPairing(t *testing.T) {
 	inBubble(t, nil, func(r *rig) {
 		id := r.create("a").ID
 		if told, err := r.sup.Logout(bg, id, ""); err != nil || !told {
@@ -265,7 +265,7 @@ func TestLogoutOfWhatWasNeverPairedEndsItsPairing(t *testing.T) {
 	})
 }
 
-func TestLogoutForgetsTheLinkWhenWhatsAppCannotBeTold(t *testing.T) {
+func TestLogoutWithoutWhatsAppUnlinksLocally(t *testing.T) {
 	inBubble(t, nil, func(r *rig) {
 		id := r.linked("a", event.Disconnected).ID
 		ctx, cancel := context.WithCancel(bg)
@@ -317,7 +317,7 @@ func TestTwoLogoutsAtOnceTellOneEvent(t *testing.T) {
 	})
 }
 
-func TestAFailedLogoutLeavesATrueStatusAndCanBeRepeated(t *testing.T) {
+func TestFailedLogoutCanBeRepeated(t *testing.T) {
 	inBubble(t, nil, func(r *rig) {
 		id := r.linked("a", event.Disconnected).ID
 		if _, err := r.sup.Connect(bg, id, ""); err != nil {
@@ -359,7 +359,7 @@ func TestRestartDropsAndReopensTheSocket(t *testing.T) {
 	})
 }
 
-func TestRestartDuringBackoffOrADialDoesNotWaitForIt(t *testing.T) {
+func TestRestartInterruptsBackoffAndDial(t *testing.T) {
 	inBubble(t, nil, func(r *rig) {
 		id := r.linked("a", event.Disconnected).ID
 		r.net.onDial(func(ctx context.Context, _ *session) error { // 30 s per dial, 2 s and more between
@@ -401,7 +401,7 @@ func TestARestartGoesOnWhenItsCallerLeaves(t *testing.T) {
 	})
 }
 
-func TestTheCallsOfAnUnknownInstanceAreErrNotFound(t *testing.T) {
+func TestCallsOfUnknownInstanceReturnErrNotFound(t *testing.T) {
 	inBubble(t, nil, func(r *rig) {
 		_, connect := r.sup.Connect(bg, 7, "")
 		_, code := r.sup.PairCode(bg, 7, "4915123456", "")
@@ -451,7 +451,7 @@ func TestDeletingLogsOutAndWhoWaitedFindsNothing(t *testing.T) {
 	}
 }
 
-func TestAnInstanceWithMessagesIsDeletedOnlyWithForceAndStaysOnline(t *testing.T) {
+func TestDeleteOfInstanceWithMessagesRequiresForce(t *testing.T) {
 	inBubble(t, nil, func(r *rig) {
 		id := r.linked("a", event.Disconnected).ID
 		if _, err := r.sup.Connect(bg, id, ""); err != nil {

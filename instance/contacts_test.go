@@ -52,7 +52,7 @@ func (r *rig) contact(instance int64, jid string) Contact {
 	return c
 }
 
-func TestAContactUpsertIsStoredBeforeItIsToldAndTellsThePushNameElseTheAddressBooks(t *testing.T) {
+func TestContactUpsertIsStoredBeforeItsEvent(t *testing.T) {
 	full, none := "Ann of the address book", ""
 	for name, c := range map[string]struct {
 		change        event.ContactChange
@@ -81,7 +81,7 @@ func TestAContactUpsertIsStoredBeforeItIsToldAndTellsThePushNameElseTheAddressBo
 	}
 }
 
-func TestAContactUpdateIsAnArrayOfOneWithTheNameThatChanged(t *testing.T) {
+func TestContactUpdatePayload(t *testing.T) {
 	r := newRig(t, nil, nil)
 	defer r.stop()
 	id := r.create("a").ID
@@ -108,7 +108,7 @@ func TestAContactUpdateIsAnArrayOfOneWithTheNameThatChanged(t *testing.T) {
 }
 
 // Every order in which a phone number and a LID can become known.
-func TestAContactKeepsOneIdHoweverItsTwoJIDsBecomeKnown(t *testing.T) {
+func TestContactHasOneIDForBothJIDs(t *testing.T) {
 	ann := Contact{ID: 1, JID: annPhone, LID: annLID, PushName: "Ann"}
 	for name, c := range map[string]struct {
 		told []event.ContactChange
@@ -196,7 +196,7 @@ func (r *rig) wantContacts(id int64, want []Contact) {
 	}
 }
 
-func TestAContactThatIsKnownIsToldAgainWithoutACommit(t *testing.T) {
+func TestKnownContactIsPublishedWithoutCommit(t *testing.T) {
 	r := newRig(t, nil, nil)
 	defer r.stop()
 	id := r.create("a").ID
@@ -242,7 +242,7 @@ func TestNamesOfStrangersAreMendedAndCut(t *testing.T) {
 	}
 }
 
-func TestAContactWithoutAUsableJIDIsNeitherStoredNorTold(t *testing.T) {
+func TestContactWithoutUsableJIDIsDropped(t *testing.T) {
 	r := newRig(t, nil, nil)
 	defer r.stop()
 	id := r.create("a").ID
@@ -256,7 +256,7 @@ func TestAContactWithoutAUsableJIDIsNeitherStoredNorTold(t *testing.T) {
 	}
 }
 
-func TestAContactChangeWithoutAKindIsStoredAndNotTold(t *testing.T) {
+func TestContactChangeWithoutKindHasNoEvent(t *testing.T) {
 	r := newRig(t, nil, nil)
 	defer r.stop()
 	id := r.create("a").ID
@@ -266,7 +266,7 @@ func TestAContactChangeWithoutAKindIsStoredAndNotTold(t *testing.T) {
 	}
 }
 
-func TestWhenAContactCannotBeStoredThereIsNoEvent(t *testing.T) {
+func TestUnstoredContactHasNoEvent(t *testing.T) {
 	r := newRig(t, nil, nil)
 	defer r.stop()
 	id := r.create("a").ID
@@ -294,7 +294,7 @@ func TestWhenAContactCannotBeStoredThereIsNoEvent(t *testing.T) {
 	}
 }
 
-func TestADamagedContactKeepsItsIdAndIsLearntAnew(t *testing.T) {
+func TestDamagedContactKeepsItsIDAndIsRestored(t *testing.T) {
 	r := newRig(t, nil, nil)
 	defer r.stop()
 	id := r.create("a").ID
@@ -310,7 +310,7 @@ func TestADamagedContactKeepsItsIdAndIsLearntAnew(t *testing.T) {
 	r.wantContacts(id, []Contact{{ID: 1, JID: annPhone, LID: annLID, PushName: "Ann"}})
 }
 
-func TestOfManyChangesAtOnceEachContactHasOneRecord(t *testing.T) {
+func TestConcurrentContactChangesMakeOneRecord(t *testing.T) {
 	r := newRig(t, nil, nil)
 	defer r.stop()
 	id := r.create("a").ID
@@ -351,7 +351,7 @@ func (r *rig) crowd(instance int64, n int) {
 	}
 }
 
-func Test100000ContactsAreDeletedWithTheirInstanceAndNotWithOthers(t *testing.T) {
+func TestDeleteRemovesContactsOfTheInstanceOnly(t *testing.T) {
 	if testing.Short() {
 		t.Skip("stores 100 000 records")
 	}

@@ -95,7 +95,7 @@ func TestNothingDialsAForeignDevice(t *testing.T) {
 	})
 }
 
-func TestRefusedDeviceOfUnknownNetworkIsTriedAtStart(t *testing.T) {
+func TestRejectedDeviceOfUnknownNetworkIsRetried(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		standings := map[int64]Standing{}
 		r := standing(t, standings)
@@ -109,7 +109,7 @@ func TestRefusedDeviceOfUnknownNetworkIsTriedAtStart(t *testing.T) {
 	})
 }
 
-func TestLogOutCutOffByAKillIsTold(t *testing.T) {
+func TestLogoutInterruptedByKillIsReported(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		r := newRig(t, nil, nil)
 		id := r.linked("a", event.Online).ID

@@ -64,7 +64,7 @@ func (r *rig) keys(id int64, q MessageQuery) (keys []string) {
 	return keys
 }
 
-func TestMessagesOfTheHistoryStandBeforeAllOthersByTheirTimes(t *testing.T) {
+func TestHistorySortsBeforeLiveMessages(t *testing.T) {
 	const lid = annLID
 	r := newRig(t, nil, nil)
 	defer r.stop()
@@ -123,7 +123,7 @@ func TestMessagesOfTheHistoryStandBeforeAllOthersByTheirTimes(t *testing.T) {
 	}
 }
 
-func TestAMessageOfTheHistoryThatComesByItselfIsToldAndStandsWithTheOthers(t *testing.T) {
+func TestHistoryMessageReceivedLiveIsPublished(t *testing.T) {
 	r := newRig(t, nil, nil)
 	defer r.stop()
 	id := r.create("a").ID
@@ -161,7 +161,7 @@ func TestPruningLeavesNothingOfTheHistory(t *testing.T) {
 	}
 }
 
-func TestHistoryIsHeldBackByTheGateOfMessagesAndByWhatIsIgnored(t *testing.T) {
+func TestHistoryHonorsGateAndIgnore(t *testing.T) {
 	shut := newRig(t, func(c *Config) { c.SaveMessages = false }, nil)
 	defer shut.stop()
 	if n := shut.recall(shut.create("a").ID, past("H", annPhone, 1)); n != 0 {
@@ -177,7 +177,7 @@ func TestHistoryIsHeldBackByTheGateOfMessagesAndByWhatIsIgnored(t *testing.T) {
 	}
 }
 
-func TestTextIsFoundWhateverItsCaseAndWhereverItIsRead(t *testing.T) {
+func TestTextSearchFoldsCase(t *testing.T) {
 	r := newRig(t, nil, nil)
 	defer r.stop()
 	id := r.create("a").ID
@@ -221,7 +221,7 @@ func fillChat(t testing.TB, r *rig, id int64, n int) {
 	}
 }
 
-func TestAPageThatFindsNothingEndsEarlyAndGoesOn(t *testing.T) {
+func TestPageWithoutMatchesContinues(t *testing.T) {
 	r := newRig(t, nil, nil)
 	defer r.stop()
 	id := r.create("a").ID

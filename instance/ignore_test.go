@@ -66,7 +66,7 @@ func (r *rig) records() (n int) {
 	return n
 }
 
-func TestOfIgnoredChatsNothingIsStoredAndNothingIsTold(t *testing.T) {
+func TestIgnoredChatsAreNeitherStoredNorPublished(t *testing.T) {
 	const phone, lid = "4915112345678@s.whatsapp.net", "133742133742133@lid"
 	twin := func(cfg *Config) {
 		cfg.Twin = func(jid string) string {
@@ -118,7 +118,7 @@ func TestOfIgnoredChatsNothingIsStoredAndNothingIsTold(t *testing.T) {
 	}
 }
 
-func TestAMessageByABroadcastListIsIgnoredInItsDirectChat(t *testing.T) {
+func TestBroadcastMessageIsIgnoredInDirectChat(t *testing.T) {
 	r := newRig(t, nil, nil)
 	defer r.stop()
 	id := r.create("a").ID
@@ -133,7 +133,7 @@ func TestAMessageByABroadcastListIsIgnoredInItsDirectChat(t *testing.T) {
 	r.one()
 }
 
-func TestWhatTheAPISendsToAnIgnoredChatIsToldWithItsReceipts(t *testing.T) {
+func TestSendsToIgnoredChatArePublished(t *testing.T) {
 	r := newRig(t, nil, nil)
 	defer r.stop()
 	id := r.create("a").ID

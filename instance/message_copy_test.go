@@ -17,9 +17,9 @@ func copied(id, chat, lid string) event.Fact {
 	return event.Fact{Kind: event.MessagesUpsert, Data: m}
 }
 
-// TestAMessageThatCouldNotBeReadIsToldOnce whichever copy comes first, by
+// TestRecoveredMessageIsPublishedOnce whichever copy comes first, by
 // whatever address of the chat, and whatever is between them.
-func TestAMessageThatCouldNotBeReadIsToldOnce(t *testing.T) {
+func TestRecoveredMessageIsPublishedOnce(t *testing.T) {
 	const phone, lid = "4915112345678@s.whatsapp.net", "77@lid"
 	plain := func() event.Fact { return event.Fact{Kind: event.MessagesUpsert, Data: text("K", phone, false)} }
 	for name, tc := range map[string]struct {

@@ -10,10 +10,10 @@ import (
 	"postern/event"
 )
 
-// TestAnInstanceThatMovesEndsInOrderAndNeverDialsAgain: what is on its way is waited for,
+// TestMovedInstanceNeverDialsAgain: what is on its way is waited for,
 // who waits for the instance is refused, who listens is told, and it stays away until
 // that very mark is taken back.
-func TestAnInstanceThatMovesEndsInOrderAndNeverDialsAgain(t *testing.T) {
+func TestMovedInstanceNeverDialsAgain(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		r := newRig(t, nil, nil)
 		defer func() { r.stop() }()

@@ -44,7 +44,7 @@ func TestPasskeyWaitsUntilThePairingAsksForIt(t *testing.T) {
 	})
 }
 
-func TestPasskeyThatNobodyAsksForEndsInTime(t *testing.T) {
+func TestPasskeyNotRequestedTimesOut(t *testing.T) {
 	inBubble(t, nil, func(r *rig) {
 		id := r.create("a").ID
 		if _, err := r.sup.Passkey(bg, id, ""); !errors.Is(err, ErrNoCode) {
@@ -60,7 +60,7 @@ func TestPasskeyThatNobodyAsksForEndsInTime(t *testing.T) {
 	})
 }
 
-func TestAPasskeyThatWhatsAppDoesNotTakeInTimeIsATimeout(t *testing.T) {
+func TestPasskeyNotAcceptedTimesOut(t *testing.T) {
 	inBubble(t, nil, func(r *rig) {
 		id := r.create("a").ID
 		err := r.sup.onSession(bg, id, func(ctx context.Context, _ Session) error {
@@ -90,7 +90,7 @@ func (r *rig) asked(name string) int64 {
 	return id
 }
 
-func TestTheStatusHasThePasskeyUntilThePairingIsOver(t *testing.T) {
+func TestStatusHasPasskeyUntilPairingEnds(t *testing.T) {
 	inBubble(t, nil, func(r *rig) {
 		id := r.asked("a")
 		step := func() event.PasskeyStep {
@@ -115,7 +115,7 @@ func TestTheStatusHasThePasskeyUntilThePairingIsOver(t *testing.T) {
 	})
 }
 
-func TestTheQuestionIsToldWithoutWaitingAndAlsoAfterAnAnswer(t *testing.T) {
+func TestPasskeyAskedDoesNotWait(t *testing.T) {
 	inBubble(t, nil, func(r *rig) {
 		if _, err := r.sup.PasskeyAsked(99); !errors.Is(err, ErrNotFound) {
 			t.Errorf("of none: %v", err)
@@ -161,7 +161,7 @@ func TestAPasskeyIsGivenUpByALogout(t *testing.T) {
 	})
 }
 
-func TestConnectAnswersAtOnceWhileAPasskeyIsWaitedFor(t *testing.T) {
+func TestConnectReturnsAtOnceDuringPasskeyWait(t *testing.T) {
 	inBubble(t, nil, func(r *rig) {
 		id := r.asked("a")
 		began := time.Now()
@@ -172,9 +172,9 @@ func TestConnectAnswersAtOnceWhileAPasskeyIsWaitedFor(t *testing.T) {
 	})
 }
 
-// TestACodeThatWasScannedIsShownNoMore, from the moment on in which the status
+// TestScannedCodeIsNotShown, from the moment on in which the status
 // has the passkey.
-func TestACodeThatWasScannedIsShownNoMore(t *testing.T) {
+func TestScannedCodeIsNotShown(t *testing.T) {
 	inBubble(t, nil, func(r *rig) {
 		id := r.create("a").ID
 		if got, err := r.sup.Connect(bg, id, ""); err != nil || got.Code == nil {

@@ -53,7 +53,7 @@ func stopProcessor(t *testing.T, p *Processor) {
 	}
 }
 
-func TestAnAcceptedSendEndsInOneSendMessageWithItsProcessID(t *testing.T) {
+func TestAcceptedSendEndsInOneEvent(t *testing.T) {
 	connected(t, func(r *rig, id int64, _ *session) {
 		p := r.processor(nil)
 		defer stopProcessor(t, p)
@@ -73,7 +73,7 @@ func TestAnAcceptedSendEndsInOneSendMessageWithItsProcessID(t *testing.T) {
 	})
 }
 
-func TestAnAcceptedSendThatFailsTellsWhy(t *testing.T) {
+func TestFailedAcceptedSendReportsReason(t *testing.T) {
 	connected(t, func(r *rig, id int64, s *session) {
 		p := r.processor(nil)
 		defer stopProcessor(t, p)
@@ -91,7 +91,7 @@ func TestAnAcceptedSendThatFailsTellsWhy(t *testing.T) {
 	})
 }
 
-func TestAnAcceptedSendWaitsForItsInstanceUntilTheTimeoutOnly(t *testing.T) {
+func TestAcceptedSendWaitsUntilTimeout(t *testing.T) {
 	inBubble(t, nil, func(r *rig) {
 		id := r.linked("a", event.Disconnected).ID
 		p := r.processor(nil)
@@ -108,7 +108,7 @@ func TestAnAcceptedSendWaitsForItsInstanceUntilTheTimeoutOnly(t *testing.T) {
 	})
 }
 
-func TestAFullQueueTakesNoMoreSendsUntilOneEnds(t *testing.T) {
+func TestFullQueueRejectsSends(t *testing.T) {
 	inBubble(t, nil, func(r *rig) {
 		id := r.linked("a", event.Disconnected).ID
 		p := r.processor(func(c *ProcessorConfig) { c.Workers, c.QueueSize = 1, 2 })
@@ -149,7 +149,7 @@ func TestWhatWasAcceptedOutlivesARestart(t *testing.T) {
 	})
 }
 
-func TestASendThatWasOnItsWayWhenTheProgramEndedIsNotRepeated(t *testing.T) {
+func TestSendInProgressAtExitIsNotRepeated(t *testing.T) {
 	connected(t, func(r *rig, id int64, s *session) {
 		p := r.processor(nil)
 		sends := 0
@@ -170,9 +170,9 @@ func TestASendThatWasOnItsWayWhenTheProgramEndedIsNotRepeated(t *testing.T) {
 	})
 }
 
-// TestASendThatWaitsForItsTurnHasNotBegun: the program ends meanwhile, and the
+// TestSendWaitingForItsTurnHasNotBegun: the program ends meanwhile, and the
 // next start sends it.
-func TestASendThatWaitsForItsTurnHasNotBegun(t *testing.T) {
+func TestSendWaitingForItsTurnHasNotBegun(t *testing.T) {
 	connected(t, func(r *rig, id int64, s *session) {
 		s.turn = func(ctx context.Context) error {
 			<-ctx.Done()
@@ -197,7 +197,7 @@ func TestASendThatWaitsForItsTurnHasNotBegun(t *testing.T) {
 	})
 }
 
-func TestASendWhoseTurnDoesNotComeInItsTimeIsToldAsBusy(t *testing.T) {
+func TestSendWithoutTurnInTimeIsBusy(t *testing.T) {
 	connected(t, func(r *rig, id int64, s *session) {
 		s.turn = func(ctx context.Context) error {
 			<-ctx.Done()
@@ -214,9 +214,9 @@ func TestASendWhoseTurnDoesNotComeInItsTimeIsToldAsBusy(t *testing.T) {
 	})
 }
 
-// TestTheTimeToWaitIsNoPartOfTheSend: its turn comes after 50 s, and WhatsApp
+// TestWaitDoesNotCountAsSendTime: its turn comes after 50 s, and WhatsApp
 // acknowledges 20 s later.
-func TestTheTimeToWaitIsNoPartOfTheSend(t *testing.T) {
+func TestWaitDoesNotCountAsSendTime(t *testing.T) {
 	connected(t, func(r *rig, id int64, s *session) {
 		s.turn = func(context.Context) error {
 			time.Sleep(50 * time.Second)
@@ -233,7 +233,7 @@ func TestTheTimeToWaitIsNoPartOfTheSend(t *testing.T) {
 	})
 }
 
-func TestTheDelayOfAnAcceptedSendIsNotPartOfItsTimeout(t *testing.T) {
+func TestDelayDoesNotCountAgainstTimeout(t *testing.T) {
 	connected(t, func(r *rig, id int64, _ *session) {
 		p := r.processor(func(c *ProcessorConfig) { c.Timeout = time.Minute })
 		defer stopProcessor(t, p)

@@ -37,7 +37,7 @@ func (r *rig) count(bucket string, id int64) (n int) {
 }
 
 // The table of triggers: what each tells, and the status its envelope shows.
-func TestTheStatusIsStoredBeforeTheEventIsMadeSoTheEnvelopeShowsIt(t *testing.T) {
+func TestEnvelopeShowsStoredStatus(t *testing.T) {
 	for kind, c := range map[event.ConnectionType]struct {
 		connection event.Connection
 		status     event.State
@@ -95,7 +95,7 @@ func TestTheStatusIsStoredBeforeTheEventIsMadeSoTheEnvelopeShowsIt(t *testing.T)
 	}
 }
 
-func TestClientOutdatedAndTemporaryBanChangeTheStatusWithoutConnectionUpdate(t *testing.T) {
+func TestOutdatedAndBanHaveNoConnectionUpdate(t *testing.T) {
 	r := newRig(t, nil, nil)
 	defer r.stop()
 	id := r.create("a").ID
@@ -110,7 +110,7 @@ func TestClientOutdatedAndTemporaryBanChangeTheStatusWithoutConnectionUpdate(t *
 	}
 }
 
-func TestLinkAndUnlinkRecordTheOwnerAndOnlineItsTime(t *testing.T) {
+func TestLinkUnlinkAndOnlineAreRecorded(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		r := newRig(t, nil, nil)
 		defer r.stop()
@@ -135,7 +135,7 @@ func TestLinkAndUnlinkRecordTheOwnerAndOnlineItsTime(t *testing.T) {
 	})
 }
 
-func TestStatesAreToldToOnStatusInTheOrderOfTheirCommits(t *testing.T) {
+func TestOnStatusFollowsCommitOrder(t *testing.T) {
 	r := newRig(t, nil, nil)
 	defer r.stop()
 	id := r.create("a").ID
@@ -161,7 +161,7 @@ func TestStatesAreToldToOnStatusInTheOrderOfTheirCommits(t *testing.T) {
 	}
 }
 
-func TestAMessageIsStoredOnceAndReadAgainForItsEvent(t *testing.T) {
+func TestMessageIsStoredOnce(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		r := newRig(t, nil, nil)
 		defer r.stop()
@@ -194,7 +194,7 @@ func TestAMessageIsStoredOnceAndReadAgainForItsEvent(t *testing.T) {
 	})
 }
 
-func TestAStoredMessageThatIsDamagedIsStoredAnew(t *testing.T) {
+func TestDamagedMessageIsStoredAgain(t *testing.T) {
 	r := newRig(t, nil, nil)
 	defer r.stop()
 	id := r.create("a").ID
@@ -209,7 +209,7 @@ func TestAStoredMessageThatIsDamagedIsStoredAnew(t *testing.T) {
 	}
 }
 
-func TestWhatEndsAConnectionTellsWhenItBeganUnlessThereWasNone(t *testing.T) {
+func TestConnectionEndReportsItsStart(t *testing.T) {
 	inBubble(t, nil, func(r *rig) {
 		id := r.create("a").ID
 		lost := func() any {
@@ -230,7 +230,7 @@ func TestWhatEndsAConnectionTellsWhenItBeganUnlessThereWasNone(t *testing.T) {
 
 // The store's keys have a limit, and what cannot be stored is sent again for
 // ever.
-func TestAMessageUnderAnAbsurdKeyIsTakenAndNeitherStoredNorTold(t *testing.T) {
+func TestMessageWithUnusableKeyIsDropped(t *testing.T) {
 	r := newRig(t, nil, nil)
 	defer r.stop()
 	id := r.create("a").ID
@@ -252,7 +252,7 @@ func TestAMessageUnderAnAbsurdKeyIsTakenAndNeitherStoredNorTold(t *testing.T) {
 	}
 }
 
-func TestWithoutItsGateAMessageOrReceiptIsNeitherStoredNorTold(t *testing.T) {
+func TestDisabledGateDropsMessagesAndReceipts(t *testing.T) {
 	r := newRig(t, func(c *Config) { c.SaveMessages, c.SaveUpdates = false, false }, nil)
 	defer r.stop()
 	id := r.create("a").ID
@@ -272,7 +272,7 @@ func TestWithoutItsGateAMessageOrReceiptIsNeitherStoredNorTold(t *testing.T) {
 
 // A receipt that overtook its message is stored with the next commit of anybody, and
 // has one of its own only when there is none.
-func TestAReceiptThatOvertookItsMessageGoesWithAnotherCommit(t *testing.T) {
+func TestEarlyReceiptJoinsAnotherCommit(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		r := newRig(t, nil, nil)
 		defer r.stop()
@@ -304,7 +304,7 @@ func TestAReceiptThatOvertookItsMessageGoesWithAnotherCommit(t *testing.T) {
 
 // The receipts of a message that is being sent wait until it is stored, however long
 // that takes, and go with another commit; they are told after it, in their order.
-func TestReceiptsThatComeBeforeTheirMessageIsStoredWaitForIt(t *testing.T) {
+func TestEarlyReceiptsWaitForTheirMessage(t *testing.T) {
 	connected(t, func(r *rig, id int64, s *session) {
 		statuses := []event.UpdateStatus{event.StatusDelivered, event.StatusRead}
 		s.send = func() error {
@@ -337,7 +337,7 @@ func TestReceiptsThatComeBeforeTheirMessageIsStoredWaitForIt(t *testing.T) {
 
 // More receipts than wait for one message are looked for as before, and so are those of a
 // message that is not stored.
-func TestNoMoreReceiptsWaitForAMessageThanAreBounded(t *testing.T) {
+func TestEarlyReceiptsAreBounded(t *testing.T) {
 	connected(t, func(r *rig, id int64, s *session) {
 		var outcome error
 		out := hello
@@ -365,7 +365,7 @@ func TestNoMoreReceiptsWaitForAMessageThanAreBounded(t *testing.T) {
 	})
 }
 
-func TestWhenPersistenceFailsThereIsNoEventAndTheConnectorHearsOfIt(t *testing.T) {
+func TestFailedCommitReturnsErrorWithoutEvent(t *testing.T) {
 	r := newRig(t, nil, nil)
 	defer r.stop()
 	id := r.create("a").ID
@@ -413,7 +413,7 @@ func TestAReceiptMakesOneUpdatePerStoredMessage(t *testing.T) {
 	})
 }
 
-func TestAReceiptThatOvertakesItsMessageIsLookedForThreeTimes100msDoubling(t *testing.T) {
+func TestReceiptLookupBackoff(t *testing.T) {
 	for _, c := range []struct {
 		after time.Duration
 		found bool
@@ -455,7 +455,7 @@ func TestCloseEndsTheSearchForReceiptsMessages(t *testing.T) {
 	})
 }
 
-func TestAReceiptIsForTheAccountsOwnMessageWhenChatsShareAnID(t *testing.T) {
+func TestReceiptWithSharedIDUpdatesOwnMessage(t *testing.T) {
 	r := newRig(t, nil, nil)
 	defer r.stop()
 	id := r.create("a").ID
@@ -468,7 +468,7 @@ func TestAReceiptIsForTheAccountsOwnMessageWhenChatsShareAnID(t *testing.T) {
 	}
 }
 
-func TestAFactOfAnUnknownInstanceIsErrNotFound(t *testing.T) {
+func TestFactOfUnknownInstanceReturnsErrNotFound(t *testing.T) {
 	r := newRig(t, nil, nil)
 	defer r.stop()
 	for _, f := range []event.Fact{

@@ -44,7 +44,7 @@ func (r *rig) restrictedUntil(id int64) time.Time {
 	return one.Until.Time
 }
 
-func TestARestrictionIsInForceUntilTheTimeItNames(t *testing.T) {
+func TestRestrictionHonorsItsEnd(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		r := newRig(t, nil, nil)
 		defer r.stop()
@@ -61,7 +61,7 @@ func TestARestrictionIsInForceUntilTheTimeItNames(t *testing.T) {
 	})
 }
 
-func TestATimeLockWithoutAnEndIsInForceForSixHours(t *testing.T) {
+func TestTimeLockWithoutEndLastsSixHours(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		r := newRig(t, nil, nil)
 		defer r.stop()
@@ -76,7 +76,7 @@ func TestATimeLockWithoutAnEndIsInForceForSixHours(t *testing.T) {
 	})
 }
 
-func TestALiftedRestrictionIsOverAtOnceAndLeavesTheOtherInForce(t *testing.T) {
+func TestLiftingEndsOneRestriction(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		r := newRig(t, nil, nil)
 		defer r.stop()
@@ -122,7 +122,7 @@ func TestARestrictionBelongsToTheAccount(t *testing.T) {
 	}
 }
 
-func TestOnStatusIsToldOfRestrictionsThatChanged(t *testing.T) {
+func TestOnStatusReportsRestrictionChanges(t *testing.T) {
 	r := newRig(t, nil, nil)
 	defer r.stop()
 	id, until := r.online("a"), time.Now().Add(time.Hour)
@@ -146,7 +146,7 @@ func TestOnStatusIsToldOfRestrictionsThatChanged(t *testing.T) {
 	}
 }
 
-func TestTheOperatorReadsOfARestrictionInTheLog(t *testing.T) {
+func TestRestrictionIsLogged(t *testing.T) {
 	var log bytes.Buffer
 	r := newRig(t, func(c *Config) { c.Logger = slog.New(slog.NewTextHandler(&log, nil)) }, nil)
 	defer r.stop()

@@ -24,7 +24,7 @@ func connected(t *testing.T, fn func(r *rig, id int64, s *session)) {
 
 var hello = event.Outgoing{ID: "OUT", To: "1@s.whatsapp.net"}
 
-func TestASentMessageIsStoredAndToldAsSendMessageWithTheCallsRequestID(t *testing.T) {
+func TestSentMessageIsStoredAndPublished(t *testing.T) {
 	connected(t, func(r *rig, id int64, s *session) {
 		ctx, cancel := context.WithCancel(bg)
 		s.send = func() error { cancel(); return nil } // the caller leaves: the record stays
@@ -47,7 +47,7 @@ func TestASentMessageIsStoredAndToldAsSendMessageWithTheCallsRequestID(t *testin
 	})
 }
 
-func TestASentMessageWithoutAttributesHasAnEmptyObject(t *testing.T) {
+func TestSentMessageWithoutAttributes(t *testing.T) {
 	connected(t, func(r *rig, id int64, _ *session) {
 		m, err := r.sup.SendAndStore(bg, id, hello, Keeping{})
 		if err != nil || string(m.ExternalAttributes) != "{}" {
@@ -60,7 +60,7 @@ func TestASentMessageWithoutAttributesHasAnEmptyObject(t *testing.T) {
 	})
 }
 
-func TestASentMessageThatCannotBeStoredIsErrNotStored(t *testing.T) {
+func TestUnstoredSentMessageReturnsErrNotStored(t *testing.T) {
 	connected(t, func(r *rig, id int64, s *session) {
 		s.send = func() error { return r.s.Close() }
 		m, err := r.sup.SendAndStore(bg, id, hello, Keeping{})
@@ -70,7 +70,7 @@ func TestASentMessageThatCannotBeStoredIsErrNotStored(t *testing.T) {
 	})
 }
 
-func TestASendThatFailsKeepsItsErrorAndTellsNothing(t *testing.T) {
+func TestFailedSendHasNoEvent(t *testing.T) {
 	for _, want := range []error{event.ErrNotOnWhatsApp, event.ErrSendRefused, event.ErrOutcomeUnknown, event.ErrNotConnected} {
 		connected(t, func(r *rig, id int64, s *session) {
 			s.send = func() error { return want }
@@ -81,7 +81,7 @@ func TestASendThatFailsKeepsItsErrorAndTellsNothing(t *testing.T) {
 	}
 }
 
-func TestASendOfAnInstanceThatIsNotOnlineIsErrNotConnected(t *testing.T) {
+func TestSendOfOfflineInstanceReturnsErrNotConnected(t *testing.T) {
 	connected(t, func(r *rig, id int64, s *session) {
 		s.be(true, false)
 		s.send = func() error { t.Error("sent"); return nil }
@@ -91,7 +91,7 @@ func TestASendOfAnInstanceThatIsNotOnlineIsErrNotConnected(t *testing.T) {
 	})
 }
 
-func TestASendOfAnInstanceWhoseSessionCannotBeReadIsErrNotConnected(t *testing.T) {
+func TestSendWithUnreadableSessionReturnsErrNotConnected(t *testing.T) {
 	r := newRig(t, nil, nil)
 	defer r.stop()
 	id := r.create("a").ID

@@ -11,7 +11,7 @@ import (
 
 // The three gates in every combination: each decides about its own events and
 // about nothing else, and what the API sends has none.
-func TestEachGateAloneDecidesWhatItStoresAndTells(t *testing.T) {
+func TestGatesAreIndependent(t *testing.T) {
 	for mask := range 8 {
 		inbound, updates, people := mask&1 != 0, mask&2 != 0, mask&4 != 0
 		t.Run(fmt.Sprintf("messages=%t,updates=%t,contacts=%t", inbound, updates, people), func(t *testing.T) {
@@ -104,7 +104,7 @@ func TestAnUnstoredPictureMakesNoEvent(t *testing.T) {
 	}
 }
 
-func TestADeletedMessageIsToldWithItsIdWhenItIsStoredInThatChatAndStays(t *testing.T) {
+func TestDeletedMessageEventHasItsID(t *testing.T) {
 	r := newRig(t, nil, nil)
 	defer r.stop()
 	id := r.create("a").ID
@@ -141,7 +141,7 @@ func TestADeletedMessageIsToldWithItsIdWhenItIsStoredInThatChatAndStays(t *testi
 	}
 }
 
-func TestADeletedMessageIsToldEvenWhenItCannotBeLookedUp(t *testing.T) {
+func TestDeletedMessageIsPublishedDespiteLookupFailure(t *testing.T) {
 	r := newRig(t, nil, nil)
 	defer r.stop()
 	id := r.create("a").ID

@@ -62,7 +62,7 @@ func (r *refusals) kind() string {
 
 func (r *refusals) dials() int { return len(r.net.session(r.id).dials) }
 
-func TestRefusalsOfOneKindInARowBenchAnInstanceForAnHour(t *testing.T) {
+func TestConsecutiveRefusalsBenchForAnHour(t *testing.T) {
 	for rule, tc := range map[string]struct {
 		run     func(r *refusals)
 		benched bool
@@ -100,7 +100,7 @@ func TestRefusalsOfOneKindInARowBenchAnInstanceForAnHour(t *testing.T) {
 	}
 }
 
-func TestAStreakGoesOnAfterItsBenchAndItsRestartUntilAMessageGoesOut(t *testing.T) {
+func TestStreakSurvivesBenchAndRestart(t *testing.T) {
 	refusing(t, func(r *refusals) {
 		r.refused(479, 1, 2, 3, 4, 5)
 		r.reboot()
@@ -129,7 +129,7 @@ func TestAStreakGoesOnAfterItsBenchAndItsRestartUntilAMessageGoesOut(t *testing.
 	})
 }
 
-func TestThreeRefusalsWithA4xxConnectAnewOnceAnHourAndTheStreakGoesOn(t *testing.T) {
+func TestThreeRefusalsReconnectOnceAnHour(t *testing.T) {
 	refusing(t, func(r *refusals) {
 		before := r.dials()
 		want := func(n int, rule string) {
@@ -160,7 +160,7 @@ func TestThreeRefusalsWithA4xxConnectAnewOnceAnHourAndTheStreakGoesOn(t *testing
 	})
 }
 
-func TestA463IsARestrictionForSixHoursThatANoticeReplacesAndALiftingEnds(t *testing.T) {
+func TestRefusal463InfersTimeLock(t *testing.T) {
 	refusing(t, func(r *refusals) {
 		begin := time.Now()
 		err := r.ends(1, event.ErrTimelocked)
@@ -199,7 +199,7 @@ func TestA463IsARestrictionForSixHoursThatANoticeReplacesAndALiftingEnds(t *test
 	})
 }
 
-func TestARefusalJustAfterTheEndThatWhatsAppNamedIsOfItsClock(t *testing.T) {
+func TestRefusalAfterEndAllowsForClockSkew(t *testing.T) {
 	refusing(t, func(r *refusals) {
 		r.report(r.id, timelock(time.Now().Add(time.Hour)))
 		time.Sleep(time.Hour + time.Second)
@@ -215,7 +215,7 @@ func TestARefusalJustAfterTheEndThatWhatsAppNamedIsOfItsClock(t *testing.T) {
 	})
 }
 
-func TestTheKnownWhoAreRefusedAreRememberedAndTooManyOfThemMeanEverybody(t *testing.T) {
+func TestManyRefusedKnownContactsRestrictEveryone(t *testing.T) {
 	refusing(t, func(r *refusals) {
 		for n := range refusedKept + 1 {
 			number := fmt.Sprintf("49%09d", n)
@@ -235,7 +235,7 @@ func TestTheKnownWhoAreRefusedAreRememberedAndTooManyOfThemMeanEverybody(t *test
 	})
 }
 
-func TestAMessageFromAStrangerIsToldWhileStrangersMayNotBeWrittenTo(t *testing.T) {
+func TestStrangersMessageIsReportedDuringRestriction(t *testing.T) {
 	refusing(t, func(r *refusals) {
 		in := func(key, from string) {
 			m := text(key, from, false)

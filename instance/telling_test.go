@@ -202,9 +202,9 @@ func causes() []cause {
 	}
 }
 
-// TestAKillLeavesAnEventAndItsCauseOrNeither looks at the file as every commit
+// TestKillLeavesCauseAndEventOrNeither looks at the file as every commit
 // leaves it.
-func TestAKillLeavesAnEventAndItsCauseOrNeither(t *testing.T) {
+func TestKillLeavesCauseAndEventOrNeither(t *testing.T) {
 	for _, c := range causes() {
 		t.Run(c.name, func(t *testing.T) {
 			r, id := durableRig(t)
@@ -237,9 +237,9 @@ func TestAKillLeavesAnEventAndItsCauseOrNeither(t *testing.T) {
 	}
 }
 
-// TestWithoutDurableAReportCostsTheCommitsThatItDid also sees to it that no event
+// TestWithoutDurableReportsCostNoExtraCommits also sees to it that no event
 // comes into the file.
-func TestWithoutDurableAReportCostsTheCommitsThatItDid(t *testing.T) {
+func TestWithoutDurableReportsCostNoExtraCommits(t *testing.T) {
 	for _, c := range causes() {
 		t.Run(c.name, func(t *testing.T) {
 			r := newRig(t, withLedger(t), nil)
@@ -268,9 +268,9 @@ func TestWithoutDurableAReportCostsTheCommitsThatItDid(t *testing.T) {
 	}
 }
 
-// TestADurableEventHasTheBodyOfTheWebhookAndOneRecordForEachDestination: what is
+// TestDurableEventHasOneRecordPerDestination: what is
 // not durable gets the same event from memory.
-func TestADurableEventHasTheBodyOfTheWebhookAndOneRecordForEachDestination(t *testing.T) {
+func TestDurableEventHasOneRecordPerDestination(t *testing.T) {
 	for _, c := range causes() {
 		t.Run(c.name, func(t *testing.T) {
 			r, id := durableRig(t)
@@ -309,9 +309,9 @@ func TestADurableEventHasTheBodyOfTheWebhookAndOneRecordForEachDestination(t *te
 	}
 }
 
-// TestAnEventShowsTheInstanceAsItsCommitLeavesIt: a state that is stored by the
+// TestEventSnapshotMatchesItsCommit: a state that is stored by the
 // same commit, and which memory does not have yet, is there.
-func TestAnEventShowsTheInstanceAsItsCommitLeavesIt(t *testing.T) {
+func TestEventSnapshotMatchesItsCommit(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		r, id := durableRig(t)
 		defer r.stop()
@@ -388,9 +388,9 @@ func TestDurableCountsFromTheCommitOfItsOptions(t *testing.T) {
 	})
 }
 
-// TestTheNumbersOfAnInstanceGoOnWhenItIsDurableAgain: what happened between has
+// TestSequenceContinuesWhenDurableAgain: what happened between has
 // none.
-func TestTheNumbersOfAnInstanceGoOnWhenItIsDurableAgain(t *testing.T) {
+func TestSequenceContinuesWhenDurableAgain(t *testing.T) {
 	r, id := durableRig(t)
 	defer r.stop()
 	call := event.Fact{Kind: event.CallUpsert, Data: event.Call{ChatID: "1@s.whatsapp.net"}}
@@ -408,9 +408,9 @@ func TestTheNumbersOfAnInstanceGoOnWhenItIsDurableAgain(t *testing.T) {
 	}
 }
 
-// TestWithADurableGlobalWebhookTheEventsOfAllInstancesAreStored, without numbers,
+// TestDurableGlobalWebhookStoresAllEvents, without numbers,
 // while their own webhooks go the old way.
-func TestWithADurableGlobalWebhookTheEventsOfAllInstancesAreStored(t *testing.T) {
+func TestDurableGlobalWebhookStoresAllEvents(t *testing.T) {
 	r := newRig(t, func(c *Config) {
 		withLedger(t)(c)
 		c.GlobalURL = "http://global.example/"

@@ -6,9 +6,9 @@ import (
 	"postern/event"
 )
 
-// TestAnEventThatNobodyWouldGetIsNotMade: one without a destination is for WebSocket
+// TestEventWithoutReceiverIsNotBuilt: one without a destination is for WebSocket
 // clients only.
-func TestAnEventThatNobodyWouldGetIsNotMade(t *testing.T) {
+func TestEventWithoutReceiverIsNotBuilt(t *testing.T) {
 	watched := false
 	r := newRig(t, func(c *Config) { c.Watched = func(int64) bool { return watched } }, nil)
 	defer r.stop()

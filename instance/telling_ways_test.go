@@ -18,9 +18,9 @@ import (
 	"postern/store"
 )
 
-// TestAMessageThatComesAgainIsNotToldUnderAnotherID: WhatsApp did not hear of the
+// TestResentMessageKeepsItsEventID: WhatsApp did not hear of the
 // commit, but the event was in it.
-func TestAMessageThatComesAgainIsNotToldUnderAnotherID(t *testing.T) {
+func TestResentMessageKeepsItsEventID(t *testing.T) {
 	r, id := durableRig(t)
 	defer r.stop()
 	f := event.Fact{Kind: event.MessagesUpsert, Data: text("K", "1@s.whatsapp.net", false)}
@@ -42,8 +42,8 @@ func TestAMessageThatComesAgainIsNotToldUnderAnotherID(t *testing.T) {
 	}
 }
 
-// TestAMessageThatWasToldTheOldWayIsToldAgainWhenItComesAgain, durably by now.
-func TestAMessageThatWasToldTheOldWayIsToldAgainWhenItComesAgain(t *testing.T) {
+// TestResentMessagePublishedFromMemoryIsPublishedAgain, durably by now.
+func TestResentMessagePublishedFromMemoryIsPublishedAgain(t *testing.T) {
 	r := newRig(t, withLedger(t), nil)
 	defer r.stop()
 	id := r.create("a").ID
@@ -57,8 +57,8 @@ func TestAMessageThatWasToldTheOldWayIsToldAgainWhenItComesAgain(t *testing.T) {
 	}
 }
 
-// TestACommitThatFailsTellsNothing: an error, and neither event nor cause.
-func TestACommitThatFailsTellsNothing(t *testing.T) {
+// TestFailedCommitPublishesNothing: an error, and neither event nor cause.
+func TestFailedCommitPublishesNothing(t *testing.T) {
 	for _, c := range causes() {
 		if c.name == "a restriction that refusals show" {
 			continue // reports its error otherwise
@@ -95,8 +95,8 @@ func (q quiet) Fatal(args ...any) {
 	q.TB.Fatal(args...)
 }
 
-// TestOnANearlyFullDiskADurableEventGoesTheOldWay and the log says so.
-func TestOnANearlyFullDiskADurableEventGoesTheOldWay(t *testing.T) {
+// TestNearlyFullDiskDeliversFromMemory and the log says so.
+func TestNearlyFullDiskDeliversFromMemory(t *testing.T) {
 	for _, c := range causes() {
 		t.Run(c.name, func(t *testing.T) {
 			r, id := durableRig(t)
@@ -149,9 +149,9 @@ func (s *syncBuffer) String() string {
 	return s.b.String()
 }
 
-// TestTheEndOfAnAsynchronousSendIsToldInTheCommitThatForgetsIt, whether it went
+// TestAsynchronousSendEventIsInItsCommit, whether it went
 // well or not.
-func TestTheEndOfAnAsynchronousSendIsToldInTheCommitThatForgetsIt(t *testing.T) {
+func TestAsynchronousSendEventIsInItsCommit(t *testing.T) {
 	for name, fail := range map[string]error{"sent": nil, "failed": event.ErrOutcomeUnknown} {
 		t.Run(name, func(t *testing.T) {
 			connected(t, func(r *rig, id int64, s *session) {
@@ -189,8 +189,8 @@ func TestTheEndOfAnAsynchronousSendIsToldInTheCommitThatForgetsIt(t *testing.T) 
 	}
 }
 
-// TestTheEndOfAQuestionForAPasskeyIsToldInTheCommitOfTheState.
-func TestTheEndOfAQuestionForAPasskeyIsToldInTheCommitOfTheState(t *testing.T) {
+// TestPasskeyEndEventIsInStateCommit.
+func TestPasskeyEndEventIsInStateCommit(t *testing.T) {
 	inBubble(t, nil, func(r *rig) {
 		withLedger(t)(&r.reg.cfg)
 		id := r.asked("a")
@@ -222,9 +222,9 @@ func TestTheEndOfAQuestionForAPasskeyIsToldInTheCommitOfTheState(t *testing.T) {
 	})
 }
 
-// TestWhatIsForAWebhookWhoseOptionsCannotBeReadDoesNotLeaveFromMemory, where the
+// TestUnreadableOptionsBlockDeliveryFromMemory, where the
 // disk has no room for it to wait.
-func TestWhatIsForAWebhookWhoseOptionsCannotBeReadDoesNotLeaveFromMemory(t *testing.T) {
+func TestUnreadableOptionsBlockDeliveryFromMemory(t *testing.T) {
 	r, id := durableRig(t)
 	defer r.stop()
 	broken := *plainOptions
@@ -241,8 +241,8 @@ func TestWhatIsForAWebhookWhoseOptionsCannotBeReadDoesNotLeaveFromMemory(t *test
 	}
 }
 
-// TestTheResultOfABatchItemIsToldInItsOwnCommit.
-func TestTheResultOfABatchItemIsToldInItsOwnCommit(t *testing.T) {
+// TestBatchItemResultEventIsInItsCommit.
+func TestBatchItemResultEventIsInItsCommit(t *testing.T) {
 	r, id := durableRig(t)
 	defer r.stop()
 	r.told()
@@ -275,9 +275,9 @@ func TestTheResultOfABatchItemIsToldInItsOwnCommit(t *testing.T) {
 	}
 }
 
-// TestNoKillBetweenForgettingANoticeAndTellingLosesTheEvent: a durable event is in
+// TestKillAroundNoticeRemovalKeepsTheEvent: a durable event is in
 // the file in the commit that forgets its notice; any other is told before.
-func TestNoKillBetweenForgettingANoticeAndTellingLosesTheEvent(t *testing.T) {
+func TestKillAroundNoticeRemovalKeepsTheEvent(t *testing.T) {
 	for _, durable := range []bool{false, true} {
 		var order []string
 		r := newRig(t, func(c *Config) {
@@ -308,9 +308,9 @@ func TestNoKillBetweenForgettingANoticeAndTellingLosesTheEvent(t *testing.T) {
 	}
 }
 
-// TestANoticeIsForgottenInTheCommitOfItsEvent, with durable and without, in one
+// TestNoticeIsRemovedInItsEventCommit, with durable and without, in one
 // commit.
-func TestANoticeIsForgottenInTheCommitOfItsEvent(t *testing.T) {
+func TestNoticeIsRemovedInItsEventCommit(t *testing.T) {
 	for _, durable := range []bool{false, true} {
 		var dropped []string
 		r := newRig(t, func(c *Config) {
@@ -332,7 +332,7 @@ func TestANoticeIsForgottenInTheCommitOfItsEvent(t *testing.T) {
 	}
 }
 
-func TestOfAnInstanceThatIsGoneNothingIsStoredOrTold(t *testing.T) {
+func TestDeletedInstanceStoresAndPublishesNothing(t *testing.T) {
 	r, id := durableRig(t)
 	defer r.stop()
 	gone := r.reg.newEventWriter(id)
@@ -352,8 +352,8 @@ func TestOfAnInstanceThatIsGoneNothingIsStoredOrTold(t *testing.T) {
 	}
 }
 
-// TestTheIDOfAnEventIsTheSameForAllItsDestinationsAndForNoOther.
-func TestTheIDOfAnEventIsTheSameForAllItsDestinationsAndForNoOther(t *testing.T) {
+// TestEventIDIsSharedByItsDestinations.
+func TestEventIDIsSharedByItsDestinations(t *testing.T) {
 	r := newRig(t, withLedger(t), nil)
 	defer r.stop()
 	id := r.create("a").ID

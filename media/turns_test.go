@@ -43,7 +43,7 @@ func TestAnInstanceWaitsForNoQueueOfOthers(t *testing.T) {
 	})
 }
 
-func TestOneInstanceHasOnePlaceAndTheOthersTheRest(t *testing.T) {
+func TestInstanceHasOnePlace(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		places := newTurns(2)
 		first, err := places.take(t.Context(), 1)

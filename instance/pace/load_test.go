@@ -57,9 +57,9 @@ func TestAFileWithoutHeadsKeepsWhatLeft(t *testing.T) {
 	})
 }
 
-// TestAKillLeavesNoMoreInDoubtThanWasAboutToLeave, in every step of the head and
+// TestKillLeavesOnlyPendingSendsInDoubt, in every step of the head and
 // its chunks.
-func TestAKillLeavesNoMoreInDoubtThanWasAboutToLeave(t *testing.T) {
+func TestKillLeavesOnlyPendingSendsInDoubt(t *testing.T) {
 	s := openStore(t, filepath.Join(t.TempDir(), "p.db"))
 	defer func() { _ = s.Close() }()
 	p := newPacer(t, s, Limits{PerDay: number(5000)})

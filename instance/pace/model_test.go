@@ -49,7 +49,7 @@ type left struct {
 
 var zones = []string{"UTC", "Europe/Berlin", "America/New_York", "Asia/Kathmandu", "Africa/Cairo", "America/Havana", "Australia/Lord_Howe", "Pacific/Auckland"}
 
-func TestNoLimitIsExceededAndNobodyWaitsInVain(t *testing.T) {
+func TestLimitsAreExactModel(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "p.db")
 	s := openStore(t, path)
 	defer func() { _ = s.Close() }()
