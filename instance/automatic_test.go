@@ -153,6 +153,6 @@ func TestMessagesOfFormerAccountAreNotMarkedRead(t *testing.T) {
 	s.Account = account
 	s.be(true, true)
 	if err := k.readDue(); err != nil || len(account.reads) != 0 || r.count(readsDue, rec.ID) != 0 {
-		t.Errorf("%v: told %v, %d are due", err, account.reads, r.count(readsDue, rec.ID))
+		t.Errorf("%v: published %v, %d are due", err, account.reads, r.count(readsDue, rec.ID))
 	}
 }

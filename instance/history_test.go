@@ -85,15 +85,15 @@ func TestHistorySortsBeforeLiveMessages(t *testing.T) {
 		}
 		batch = append(batch, m)
 	}
-	r.told()
+	r.published()
 	if n := r.recall(id, batch...); n != 5 {
 		t.Errorf("%d were stored", n)
 	}
 	if n := r.recall(id, batch...); n != 0 {
 		t.Errorf("%d were stored again", n)
 	}
-	if told := r.told(); len(told) != 0 {
-		t.Errorf("%v was told", kinds(told))
+	if published := r.published(); len(published) != 0 {
+		t.Errorf("%v was published", kinds(published))
 	}
 	live("L2")
 	want := []string{"L2", "L1", "H5", "H4", "H3", "H2", "H1"}
@@ -129,10 +129,10 @@ func TestHistoryMessageReceivedLiveIsPublished(t *testing.T) {
 	id := r.create("a").ID
 	r.report(id, event.Fact{Kind: event.MessagesUpsert, Data: text("L1", annPhone, false)})
 	r.recall(id, past("BOTH", annPhone, 2000), past("H", annPhone, 1000))
-	r.told()
+	r.published()
 	r.report(id, event.Fact{Kind: event.MessagesUpsert, Data: text("BOTH", annPhone, false)})
 	if data := fields(t, r.one().Body)["data"].(map[string]any); data["metadata"] != nil || data["keyId"] != "BOTH" {
-		t.Errorf("told: %v", data)
+		t.Errorf("published: %v", data)
 	}
 	if got := r.keys(id, MessageQuery{Chat: annPhone}); !slices.Equal(got, []string{"BOTH", "L1", "H"}) {
 		t.Errorf("%q", got)

@@ -296,7 +296,7 @@ func TestEachPageLooksAtBoundedRecords(t *testing.T) {
 		"a type that no message has":   {Type: "none"},
 		"a status that no message has": {Status: event.StatusPlayed},
 		"a flag that no message has":   {FromMe: &yes},
-		"a sender that nobody is":      {Participant: "9@s.whatsapp.net"},
+		"an unknown sender":            {Participant: "9@s.whatsapp.net"},
 	} {
 		bounded(what, func() error {
 			page, err := r.reg.Messages(bg, id, q)

@@ -157,12 +157,12 @@ func TestRotatedSecretOverlapsForADay(t *testing.T) {
 
 // TestOnLanesReportsChangedLanes, after the change is in force.
 func TestOnLanesReportsChangedLanes(t *testing.T) {
-	var told []string
+	var published []string
 	var r *rig
 	r = newRig(t, func(c *Config) {
 		c.OnLanes = func(lanes []delivery.Lane) {
 			for _, lane := range lanes {
-				told = append(told, strings.Trim(string(lane.Flow)+" "+string(lane.Target)+" "+lane.Endpoint, " ")+" "+r.where(lane))
+				published = append(published, strings.Trim(string(lane.Flow)+" "+string(lane.Target)+" "+lane.Endpoint, " ")+" "+r.where(lane))
 			}
 		}
 	}, nil)
@@ -170,10 +170,10 @@ func TestOnLanesReportsChangedLanes(t *testing.T) {
 	id := r.create("a").ID
 	want := func(step string, all ...string) {
 		t.Helper()
-		if diff := cmp.Diff(all, told); diff != "" {
+		if diff := cmp.Diff(all, published); diff != "" {
 			t.Errorf("%s: %s", step, diff)
 		}
-		told = nil
+		published = nil
 	}
 	r.hook(id, "http://own")
 	want("a webhook", "instance webhook http://own")
@@ -333,7 +333,7 @@ func TestOptionsLeaveTheFileWithTheirInstance(t *testing.T) {
 }
 
 // TestUnreadableOptionsBlockDelivery: what is for
-// the webhook waits in the file until they are set anew.
+// the webhook waits in the file until they are set again.
 func TestUnreadableOptionsBlockDelivery(t *testing.T) {
 	r := newRig(t, nil, nil)
 	defer func() { r.stop() }()
@@ -365,14 +365,14 @@ func TestUnreadableOptionsBlockDelivery(t *testing.T) {
 	}
 	r.options(id, OptionsChange{})
 	if got := r.where(endpointLane(id, "crm")); got != "gone" {
-		t.Errorf("set anew without it: %s", got)
+		t.Errorf("set again without it: %s", got)
 	}
 	if got := r.where(webhookLane(id)); got != "http://own" {
-		t.Errorf("set anew: the webhook is %s", got)
+		t.Errorf("set again: the webhook is %s", got)
 	}
 	r.reboot()
 	if o := r.shown(id); len(o.Headers) != 0 {
-		t.Errorf("set anew: %+v", o)
+		t.Errorf("set again: %+v", o)
 	}
 }
 
@@ -438,21 +438,21 @@ func TestEndpointURLRules(t *testing.T) {
 // for an endpoint: after a power cut between both nothing has changed yet.
 func TestAuditOfOptionsCommitsWithThem(t *testing.T) {
 	var r *rig
-	told, early := 0, -1
+	published, early := 0, -1
 	r = newRig(t, func(c *Config) {
 		c.ClearLanes = func(ctx context.Context, _ []delivery.Lane) error {
 			err := r.s.Update(ctx, func(*store.Tx) error { return nil })
-			early = told
+			early = published
 			return err
 		}
 	}, nil)
 	defer r.stop()
 	id := r.create("a").ID
-	ctx := store.Along(t.Context(), func(*store.Tx) error { told++; return nil })
+	ctx := store.Along(t.Context(), func(*store.Tx) error { published++; return nil })
 	if _, err := r.reg.PutOptions(ctx, id, OptionsChange{Endpoints: []EndpointChange{{ID: "b", URL: "http://b"}}}); err != nil {
 		t.Fatal(err)
 	}
-	if early != 0 || told != 1 {
-		t.Errorf("told %d times before the change, %d times with it", early, told)
+	if early != 0 || published != 1 {
+		t.Errorf("published %d times before the change, %d times with it", early, published)
 	}
 }

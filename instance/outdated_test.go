@@ -88,7 +88,7 @@ func TestConnectOfOutdatedClientReturnsRedialCode(t *testing.T) {
 		if !slices.Equal(v.told, []string{"2.3000.1"}) {
 			t.Errorf("told of %v", v.told)
 		}
-		notices := r.told()
+		notices := r.published()
 		if last := notices[len(notices)-1]; last.Kind != event.QRCodeUpdated || last.RequestID != "req-1" {
 			t.Errorf("the code carries request id %q", last.RequestID)
 		}

@@ -86,7 +86,7 @@ func (r *rig) asked(name string) int64 {
 	if _, err := r.sup.Passkey(bg, id, ""); err != nil {
 		r.Fatal(err)
 	}
-	r.told()
+	r.published()
 	return id
 }
 
@@ -141,22 +141,22 @@ func TestPasskeyAskedDoesNotWait(t *testing.T) {
 }
 
 // TestAPasskeyIsGivenUpByALogout, which drops the connection: else a phone
-// could complete a link that nobody wants any more.
+// could complete an unwanted link.
 func TestAPasskeyIsGivenUpByALogout(t *testing.T) {
 	inBubble(t, nil, func(r *rig) {
 		id := r.asked("a")
 		drops := r.net.session(id).drops
-		if told, err := r.sup.Logout(bg, id, "req-7"); err != nil || !told {
-			t.Fatalf("%t, %v", told, err)
+		if notified, err := r.sup.Logout(bg, id, "req-7"); err != nil || !notified {
+			t.Fatalf("%t, %v", notified, err)
 		}
 		r.wantStatus(id, event.LoggedOut)
 		if r.net.session(id).drops == drops {
 			t.Error("the connection was kept")
 		}
-		all := r.told()
+		all := r.published()
 		if len(all) != 1 || all[0].Kind != event.ConnectionUpdated || all[0].RequestID != "req-7" ||
 			!strings.Contains(string(all[0].Body), `"data":{"type":"passkey","connection":"close","passkey":null}`) {
-			t.Errorf("told %+v", all)
+			t.Errorf("published %+v", all)
 		}
 	})
 }

@@ -36,12 +36,12 @@ func (r *rig) accept(p *Processor, id int64) (process string) {
 	return process
 }
 
-// result is the one send.message that was told.
+// result returns the only send.message published.
 func (r *rig) result() map[string]any {
 	r.Helper()
 	n := r.one()
 	if n.Kind != event.SendMessage || n.RequestID != "req-7" {
-		r.Errorf("told %s for %q", n.Kind, n.RequestID)
+		r.Errorf("published %s for %q", n.Kind, n.RequestID)
 	}
 	return fields(r, n.Body)["data"].(map[string]any)
 }
@@ -62,10 +62,10 @@ func TestAcceptedSendEndsInOneEvent(t *testing.T) {
 		got := r.result()
 		data, _ := got["data"].(map[string]any)
 		if got["processId"] != process || got["status"] != "sent" || got["mentionAll"] != true || data["messageId"] != "OUT" {
-			t.Errorf("told %v", got)
+			t.Errorf("published %v", got)
 		}
 		if got["externalAttributes"].(map[string]any)["order"] != 5.0 {
-			t.Errorf("told %v", got)
+			t.Errorf("published %v", got)
 		}
 		if m, err := r.reg.MessageByKey(id, "OUT"); err != nil || m.ID != 1 {
 			t.Errorf("stored %+v, %v", m, err)
@@ -83,7 +83,7 @@ func TestFailedAcceptedSendReportsReason(t *testing.T) {
 		got := r.result()
 		failed, _ := got["error"].(map[string]any)
 		if got["status"] != "failed" || failed["code"] != event.SendResultUnknown || failed["message"] == "" {
-			t.Errorf("told %v", got)
+			t.Errorf("published %v", got)
 		}
 		if _, err := r.reg.MessageByKey(id, "OUT"); !errors.Is(err, ErrNoMessage) {
 			t.Errorf("stored all the same: %v", err)
@@ -98,12 +98,12 @@ func TestAcceptedSendWaitsUntilTimeout(t *testing.T) {
 		defer stopProcessor(t, p)
 		r.accept(p, id)
 		time.Sleep(59 * time.Second)
-		if told := r.told(); len(told) != 0 {
-			t.Fatalf("told %v", kinds(told))
+		if published := r.published(); len(published) != 0 {
+			t.Fatalf("published %v", kinds(published))
 		}
 		time.Sleep(2 * time.Second)
 		if failed := r.result()["error"].(map[string]any); failed["code"] != "INSTANCE_NOT_CONNECTED" {
-			t.Errorf("told %v", failed)
+			t.Errorf("published %v", failed)
 		}
 	})
 }
@@ -135,16 +135,16 @@ func TestWhatWasAcceptedOutlivesARestart(t *testing.T) {
 		synctest.Wait()
 		stopProcessor(t, p) // it waited for the connection, nothing left
 		r.reboot()
-		r.told()
+		r.published()
 		if _, err := r.sup.Connect(bg, id, ""); err != nil {
 			t.Fatal(err)
 		}
-		r.told()
+		r.published()
 		p = r.processor(nil)
 		defer stopProcessor(t, p)
 		synctest.Wait()
 		if got := r.result(); got["processId"] != process || got["status"] != "sent" {
-			t.Errorf("told %v", got)
+			t.Errorf("published %v", got)
 		}
 	})
 }
@@ -165,7 +165,7 @@ func TestSendInProgressAtExitIsNotRepeated(t *testing.T) {
 		got := r.result()
 		failed, _ := got["error"].(map[string]any)
 		if got["processId"] != process || failed["code"] != event.SendResultUnknown || sends != 1 {
-			t.Errorf("told %v after %d sends", got, sends)
+			t.Errorf("published %v after %d sends", got, sends)
 		}
 	})
 }
@@ -186,13 +186,13 @@ func TestSendWaitingForItsTurnHasNotBegun(t *testing.T) {
 		if took := time.Since(begin); took > time.Second {
 			t.Errorf("stop took %v", took)
 		}
-		r.told()
+		r.published()
 		s.turn = nil
 		p = r.processor(nil)
 		defer stopProcessor(t, p)
 		synctest.Wait()
 		if got := r.result(); got["processId"] != process || got["status"] != "sent" {
-			t.Errorf("told %v", got)
+			t.Errorf("published %v", got)
 		}
 	})
 }
@@ -209,7 +209,7 @@ func TestSendWithoutTurnInTimeIsBusy(t *testing.T) {
 		time.Sleep(61 * time.Second)
 		got := r.result()
 		if failed, _ := got["error"].(map[string]any); got["status"] != "failed" || failed["code"] != "INSTANCE_BUSY" {
-			t.Errorf("told %v", got)
+			t.Errorf("published %v", got)
 		}
 	})
 }
@@ -228,7 +228,7 @@ func TestWaitDoesNotCountAsSendTime(t *testing.T) {
 		r.accept(p, id)
 		time.Sleep(71 * time.Second)
 		if got := r.result(); got["status"] != "sent" {
-			t.Errorf("told %v", got)
+			t.Errorf("published %v", got)
 		}
 	})
 }
@@ -245,7 +245,7 @@ func TestDelayDoesNotCountAgainstTimeout(t *testing.T) {
 		time.Sleep(out.Delay)
 		synctest.Wait()
 		if got := r.result(); got["status"] != "sent" {
-			t.Errorf("told %v", got)
+			t.Errorf("published %v", got)
 		}
 	})
 }

@@ -36,7 +36,7 @@ func (r *rig) count(bucket string, id int64) (n int) {
 	return n
 }
 
-// The table of triggers: what each tells, and the status its envelope shows.
+// The table of triggers: what each publishes, and the status its envelope shows.
 func TestEnvelopeShowsStoredStatus(t *testing.T) {
 	for kind, c := range map[event.ConnectionType]struct {
 		connection event.Connection
@@ -88,7 +88,7 @@ func TestEnvelopeShowsStoredStatus(t *testing.T) {
 					t.Errorf("stored %s with reason %d", got.Status, got.Reason)
 				}
 				if s := r.seen(); len(s) != 1 || s[0] != c.status {
-					t.Errorf("OnStatus was told %v", s)
+					t.Errorf("OnStatus got %v", s)
 				}
 			})
 		})
@@ -105,7 +105,7 @@ func TestOutdatedAndBanHaveNoConnectionUpdate(t *testing.T) {
 			t.Errorf("%+v", got)
 		}
 	}
-	if n := r.told(); len(n) != 0 {
+	if n := r.published(); len(n) != 0 {
 		t.Errorf("published %v", kinds(n))
 	}
 }
@@ -152,11 +152,11 @@ func TestOnStatusFollowsCommitOrder(t *testing.T) {
 	}
 	seen := r.seen()
 	if last := seen[len(seen)-1]; last != r.record(id).Status {
-		t.Errorf("last told %s, stored %s", last, r.record(id).Status)
+		t.Errorf("last published %s, stored %s", last, r.record(id).Status)
 	}
 	for i := 1; i < len(seen); i++ {
 		if seen[i] == seen[i-1] {
-			t.Fatalf("told %s twice: %v", seen[i], seen)
+			t.Fatalf("published %s twice: %v", seen[i], seen)
 		}
 	}
 }
@@ -202,7 +202,7 @@ func TestDamagedMessageIsStoredAgain(t *testing.T) {
 	m.Content = json.RawMessage(`{"text":"damage-this-text"}`)
 	r.report(id, event.Fact{Kind: event.MessagesUpsert, Data: m})
 	r.damage("damage-this-text")
-	r.told()
+	r.published()
 	r.report(id, event.Fact{Kind: event.MessagesUpsert, Data: m})
 	if got := fields(t, r.one().Body)["data"].(map[string]any); got["id"] != 2.0 || got["content"].(map[string]any)["text"] != "damage-this-text" {
 		t.Errorf("%v", got)
@@ -220,7 +220,7 @@ func TestConnectionEndReportsItsStart(t *testing.T) {
 			t.Errorf("connected at %v before it ever was", when)
 		}
 		r.report(id, connection(event.TypeConnected, event.ConnectionOpen, event.Online))
-		r.told()
+		r.published()
 		time.Sleep(time.Hour)
 		if when := lost(); when != "2000-01-01T00:00:00.000Z" {
 			t.Errorf("connected at %v", when)
@@ -247,7 +247,7 @@ func TestMessageWithUnusableKeyIsDropped(t *testing.T) {
 	if err := r.reg.Report(bg, id, event.Fact{Kind: event.MessagesUpdate, Data: receipt}); err != nil {
 		t.Errorf("receipt: %.100v", err)
 	}
-	if n := r.told(); len(n) != 0 || r.count(messages, id) != 0 {
+	if n := r.published(); len(n) != 0 || r.count(messages, id) != 0 {
 		t.Errorf("published %v", kinds(n))
 	}
 }
@@ -265,7 +265,7 @@ func TestDisabledGateDropsMessagesAndReceipts(t *testing.T) {
 		t.Errorf("%s, %d stored", n.Kind, r.count(messages, id))
 	}
 	r.report(id, event.Fact{Kind: event.MessagesUpdate, Data: event.Receipt{KeyIDs: []string{"S"}, Status: event.StatusRead}})
-	if n := r.told(); len(n) != 0 || r.count(messageUpdates, id) != 0 {
+	if n := r.published(); len(n) != 0 || r.count(messageUpdates, id) != 0 {
 		t.Errorf("published %v", kinds(n))
 	}
 }
@@ -303,7 +303,7 @@ func TestEarlyReceiptJoinsAnotherCommit(t *testing.T) {
 }
 
 // The receipts of a message that is being sent wait until it is stored, however long
-// that takes, and go with another commit; they are told after it, in their order.
+// that takes, and go with another commit; they are published after it, in their order.
 func TestEarlyReceiptsWaitForTheirMessage(t *testing.T) {
 	connected(t, func(r *rig, id int64, s *session) {
 		statuses := []event.UpdateStatus{event.StatusDelivered, event.StatusRead}
@@ -319,15 +319,15 @@ func TestEarlyReceiptsWaitForTheirMessage(t *testing.T) {
 			t.Fatal(err)
 		}
 		if n := r.one(); n.Kind != event.SendMessage || r.count(messageUpdates, id) != 0 {
-			t.Fatalf("first told: %s", n.Kind)
+			t.Fatalf("first published: %s", n.Kind)
 		}
 		time.Sleep(maxRide)
 		synctest.Wait()
-		told := r.told()
-		if len(told) != 2 || r.count(messageUpdates, id) != 2 || r.s.Stats().Commits != before+2 {
-			t.Fatalf("told %v, %d stored, in %d commits", kinds(told), r.count(messageUpdates, id), r.s.Stats().Commits-before)
+		published := r.published()
+		if len(published) != 2 || r.count(messageUpdates, id) != 2 || r.s.Stats().Commits != before+2 {
+			t.Fatalf("published %v, %d stored, in %d commits", kinds(published), r.count(messageUpdates, id), r.s.Stats().Commits-before)
 		}
-		for i, n := range told {
+		for i, n := range published {
 			if data := fields(t, n.Body)["data"].(map[string]any); data["messageId"] != 1.0 || data["status"] != string(statuses[i]) {
 				t.Errorf("update %d: %v", i, data)
 			}
@@ -351,16 +351,16 @@ func TestEarlyReceiptsAreBounded(t *testing.T) {
 			t.Fatal(err)
 		}
 		time.Sleep(time.Second)
-		if n := len(r.told()) - 1; n != maxEarly+3 || r.count(messageUpdates, id) != maxEarly+3 {
-			t.Errorf("%d updates told, %d stored", n, r.count(messageUpdates, id))
+		if n := len(r.published()) - 1; n != maxEarly+3 || r.count(messageUpdates, id) != maxEarly+3 {
+			t.Errorf("%d updates published, %d stored", n, r.count(messageUpdates, id))
 		}
 		outcome, out.ID = event.ErrSendRefused, "NOT"
 		if _, err := r.sup.SendAndStore(bg, id, out, Keeping{}); !errors.Is(err, outcome) {
 			t.Fatal(err)
 		}
 		time.Sleep(time.Second)
-		if n := len(r.told()); n != 0 || len(r.reg.underway.all) != 0 {
-			t.Errorf("%d told, %d wait", n, len(r.reg.underway.all))
+		if n := len(r.published()); n != 0 || len(r.reg.underway.all) != 0 {
+			t.Errorf("%d published, %d wait", n, len(r.reg.underway.all))
 		}
 	})
 }
@@ -381,7 +381,7 @@ func TestFailedCommitReturnsErrorWithoutEvent(t *testing.T) {
 			t.Errorf("%s: %v", f.Kind, err)
 		}
 	}
-	if n := r.told(); len(n) != 0 || len(r.seen()) != 0 || r.record(id).Status != event.Offline {
+	if n := r.published(); len(n) != 0 || len(r.seen()) != 0 || r.record(id).Status != event.Offline {
 		t.Errorf("published %v, state %s", kinds(n), r.record(id).Status)
 	}
 }
@@ -394,10 +394,10 @@ func TestAReceiptMakesOneUpdatePerStoredMessage(t *testing.T) {
 		for _, k := range []string{"A", "B"} {
 			r.report(id, event.Fact{Kind: event.MessagesUpsert, Data: text(k, "1@s.whatsapp.net", true)})
 		}
-		r.told()
+		r.published()
 		at := time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC)
 		r.report(id, event.Fact{Kind: event.MessagesUpdate, RequestID: "q", Data: event.Receipt{KeyIDs: []string{"A", "unknown", "B"}, Status: event.StatusDelivered, At: at}})
-		notices := r.told()
+		notices := r.published()
 		if len(notices) != 2 {
 			t.Fatalf("%d events", len(notices))
 		}
@@ -430,9 +430,9 @@ func TestReceiptLookupBackoff(t *testing.T) {
 				}
 				time.Sleep(c.after)
 				r.report(id, event.Fact{Kind: event.MessagesUpsert, Data: text("K", "1@s.whatsapp.net", true)})
-				r.told()
+				r.published()
 				time.Sleep(time.Second)
-				if n := r.told(); (len(n) == 1) != c.found {
+				if n := r.published(); (len(n) == 1) != c.found {
 					t.Errorf("%d updates", len(n))
 				}
 			})
@@ -461,7 +461,7 @@ func TestReceiptWithSharedIDUpdatesOwnMessage(t *testing.T) {
 	id := r.create("a").ID
 	r.report(id, event.Fact{Kind: event.MessagesUpsert, Data: text("K", "1@s.whatsapp.net", false)})
 	r.report(id, event.Fact{Kind: event.MessagesUpsert, Data: text("K", "2@s.whatsapp.net", true)})
-	r.told()
+	r.published()
 	r.report(id, event.Fact{Kind: event.MessagesUpdate, Data: event.Receipt{KeyIDs: []string{"K"}, Status: event.StatusRead}})
 	if got := fields(t, r.one().Body)["data"].(map[string]any)["messageId"]; got != 2.0 {
 		t.Errorf("message %v", got)

@@ -66,7 +66,7 @@ func TestTimeLockWithoutEndLastsSixHours(t *testing.T) {
 		r := newRig(t, nil, nil)
 		defer r.stop()
 		id := r.online("a")
-		for range 2 { // told again, it counts from then
+		for range 2 { // published again, it counts from then
 			time.Sleep(time.Hour)
 			r.report(id, timelock(time.Time{}))
 			if got := r.restrictedUntil(id); !got.Equal(time.Now().Add(6 * time.Hour)) {
@@ -128,20 +128,20 @@ func TestOnStatusReportsRestrictionChanges(t *testing.T) {
 	id, until := r.online("a"), time.Now().Add(time.Hour)
 	r.seen()
 	for _, step := range []struct {
-		rule string
-		fact event.Fact
-		told int
+		rule      string
+		fact      event.Fact
+		published int
 	}{
 		{"restricted", timelock(until), 1},
-		{"told again", timelock(until), 0},
+		{"published again", timelock(until), 0},
 		{"with another end", timelock(until.Add(time.Hour)), 1},
 		{"banned, which is a new state as well", banned(until), 1},
 		{"lifted", lifted(), 1},
 		{"lifted again", lifted(), 0},
 	} {
 		r.report(id, step.fact)
-		if got := len(r.seen()); got != step.told {
-			t.Errorf("%s: OnStatus was told %d times, want %d", step.rule, got, step.told)
+		if got := len(r.seen()); got != step.published {
+			t.Errorf("%s: OnStatus was published %d times, want %d", step.rule, got, step.published)
 		}
 	}
 }

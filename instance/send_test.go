@@ -17,7 +17,7 @@ func connected(t *testing.T, fn func(r *rig, id int64, s *session)) {
 		if _, err := r.sup.Connect(bg, id, ""); err != nil {
 			t.Fatal(err)
 		}
-		r.told()
+		r.published()
 		fn(r, id, r.net.session(id))
 	})
 }
@@ -39,7 +39,7 @@ func TestSentMessageIsStoredAndPublished(t *testing.T) {
 		}
 		data := fields(t, n.Body)["data"].(map[string]any)
 		if !reflect.DeepEqual(data, fields(t, body)) {
-			t.Errorf("told %v\nanswered %s", data, body)
+			t.Errorf("published %v\nanswered %s", data, body)
 		}
 		if data["instanceId"] != 1.0 || data["externalAttributes"].(map[string]any)["order"] != 5.0 || data["keyId"] != "OUT" {
 			t.Errorf("%v", data)
@@ -55,7 +55,7 @@ func TestSentMessageWithoutAttributes(t *testing.T) {
 		}
 		data := fields(t, r.one().Body)["data"].(map[string]any)
 		if got, ok := data["externalAttributes"].(map[string]any); !ok || len(got) != 0 {
-			t.Errorf("told %v", data)
+			t.Errorf("published %v", data)
 		}
 	})
 }
@@ -64,7 +64,7 @@ func TestUnstoredSentMessageReturnsErrNotStored(t *testing.T) {
 	connected(t, func(r *rig, id int64, s *session) {
 		s.send = func() error { return r.s.Close() }
 		m, err := r.sup.SendAndStore(bg, id, hello, Keeping{})
-		if !errors.Is(err, ErrNotStored) || m.KeyID != "OUT" || len(r.told()) != 0 {
+		if !errors.Is(err, ErrNotStored) || m.KeyID != "OUT" || len(r.published()) != 0 {
 			t.Errorf("%+v, %v", m, err)
 		}
 	})
@@ -74,7 +74,7 @@ func TestFailedSendHasNoEvent(t *testing.T) {
 	for _, want := range []error{event.ErrNotOnWhatsApp, event.ErrSendRefused, event.ErrOutcomeUnknown, event.ErrNotConnected} {
 		connected(t, func(r *rig, id int64, s *session) {
 			s.send = func() error { return want }
-			if _, err := r.sup.SendAndStore(bg, id, hello, Keeping{}); !errors.Is(err, want) || len(r.told()) != 0 || r.count(messages, id) != 0 {
+			if _, err := r.sup.SendAndStore(bg, id, hello, Keeping{}); !errors.Is(err, want) || len(r.published()) != 0 || r.count(messages, id) != 0 {
 				t.Errorf("%v: %v", want, err)
 			}
 		})

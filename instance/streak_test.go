@@ -22,7 +22,7 @@ func refusing(t *testing.T, fn func(r *refusals)) {
 		if _, err := r.sup.Connect(bg, id, ""); err != nil {
 			t.Fatal(err)
 		}
-		r.told()
+		r.published()
 		fn(&refusals{r, id, known})
 	})
 }
@@ -175,11 +175,11 @@ func TestRefusal463InfersTimeLock(t *testing.T) {
 		n := r.one()
 		data := fields(t, n.Body)["data"].(map[string]any)
 		if reason, _ := data["reason"].(map[string]any); data["type"] != "account.restricted" || reason["code"] != 463.0 || reason["count"] != 1.0 || reason["until"] == nil {
-			t.Errorf("told %v", data)
+			t.Errorf("published %v", data)
 		}
 		_ = r.ends(2, event.ErrTimelocked)
-		if told := r.told(); len(told) != 0 {
-			t.Errorf("told again: %v", kinds(told))
+		if published := r.published(); len(published) != 0 {
+			t.Errorf("published again: %v", kinds(published))
 		}
 		end := time.Now().Add(time.Hour)
 		r.report(r.id, timelock(end))
@@ -245,18 +245,18 @@ func TestStrangersMessageIsReportedDuringRestriction(t *testing.T) {
 		r.seen()
 		in("A", "491@s.whatsapp.net")
 		if n := len(r.seen()); n != 0 {
-			t.Errorf("without a restriction: told %d times", n)
+			t.Errorf("without a restriction: published %d times", n)
 		}
 		_ = r.ends(1, event.ErrTimelocked)
 		r.seen()
 		in("B", "492@s.whatsapp.net")
 		if n := len(r.seen()); n != 1 {
-			t.Errorf("a stranger: told %d times", n)
+			t.Errorf("a stranger: published %d times", n)
 		}
 		in("C", "492@s.whatsapp.net")
 		in("D", "491@s.whatsapp.net")
 		if n := len(r.seen()); n != 0 {
-			t.Errorf("those who are known: told %d times", n)
+			t.Errorf("those who are known: published %d times", n)
 		}
 	})
 }

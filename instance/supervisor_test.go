@@ -276,7 +276,7 @@ func TestStatusReflectsTheSocket(t *testing.T) {
 		if err != nil || !st.Connected || !st.LoggedIn || st.Record.Status != event.Online {
 			t.Errorf("online: %+v, %v", st, err)
 		}
-		r.net.session(id).be(true, false) // closed, and nothing told yet
+		r.net.session(id).be(true, false) // closed, and nothing published yet
 		if st, _ = r.sup.Status(id); st.Connected || st.Record.Status != event.Reconnecting {
 			t.Errorf("socket gone: %+v", st)
 		}

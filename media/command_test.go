@@ -69,7 +69,7 @@ func TestConverterEndsWithItsCallerAndChildren(t *testing.T) {
 	}
 }
 
-// gone tells whether a process has ended. An orphan may wait for its new parent
+// gone reports whether a process has ended. An orphan may wait for its new parent
 // to take note of that.
 func gone(pid int) bool {
 	raw, err := os.ReadFile("/proc/" + strconv.Itoa(pid) + "/stat")

@@ -143,7 +143,7 @@ func TestSlowFileIsSentWithoutThumbnail(t *testing.T) {
 	}
 }
 
-// BenchmarkHostileFiles tells how long each hostile file of 57 kB takes to
+// BenchmarkHostileFiles reports how long each hostile file of 57 kB takes to
 // prepare, and how long a picture takes its decoder by itself.
 func BenchmarkHostileFiles(b *testing.B) {
 	for _, h := range hostileFiles(57_000) {

@@ -144,7 +144,7 @@ func FuzzCostOfAPicture(f *testing.F) {
 	})
 }
 
-// metered is a file of which nobody tires.
+// metered is a file without a time limit.
 func metered(t *testing.T, content []byte) *meter {
 	t.Helper()
 	path := filepath.Join(t.TempDir(), "file")

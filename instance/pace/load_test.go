@@ -83,7 +83,7 @@ func TestKillLeavesOnlyPendingSendsInDoubt(t *testing.T) {
 			used = int64(len(l.sent))
 			for _, d := range l.sent[:n+1] {
 				if d.person != 0 {
-					t.Errorf("after %d messages the file has one of nobody knows when", n+1)
+					t.Errorf("after %d messages the file has one of an unknown time", n+1)
 				}
 			}
 			return nil

@@ -8,7 +8,7 @@ import (
 	"postern/store"
 )
 
-// TestCheckReportsUnreadableLimits: what nobody can read of an instance's limits is a
+// TestCheckReportsUnreadableLimits: what is unreadable of an instance's limits is a
 // fault, and what can be is none.
 func TestCheckReportsUnreadableLimits(t *testing.T) {
 	s, err := store.Open(store.Options{Path: filepath.Join(t.TempDir(), "t.db"), Buckets: Buckets(), NoSync: true, MinFree: 1})
