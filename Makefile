@@ -86,7 +86,7 @@ model: ## the batch engine against its model, in random lives (STEPS=1000000, or
 	STEPS=$(or $(STEPS),1000000) SEED=$(SEED) $(GO) test -run '^TestTheEngineDoesWhatTheModelSays$$' -count 1 -timeout 2h -v ./batch
 
 lives: ## the limits of instances against their plain rules, in random lives (LIVES=100000)
-	$(GO) test -run '^TestNoLimitIsExceededAndNobodyWaitsInVain$$' -count 1 -timeout 2h -v ./instance/pace -pace.lives $(or $(LIVES),100000)
+	$(GO) test -run '^TestLimitsAreExactModel$$' -count 1 -timeout 2h -v ./instance/pace -pace.lives $(or $(LIVES),100000)
 
 mistakes: ## start the real program with mistakes of an operator in a row (ROUNDS=1000 SEED=any)
 	ROUNDS=$(or $(ROUNDS),1000) SEED=$(SEED) $(GO) test -run '^TestOperatorMistakes' -count 1 -timeout 3h -v ./e2e/mistakes

@@ -13,7 +13,7 @@ import (
 	"postern/store"
 )
 
-func TestACallerIsAnsweredOnceAnHourByEitherAddress(t *testing.T) {
+func TestCallerIsAnsweredOnceAnHour(t *testing.T) {
 	const lid = "133742133742133@lid"
 	r := newRig(t, func(cfg *Config) {
 		cfg.Twin = func(jid string) string { return map[string]string{annPhone: lid, lid: annPhone}[jid] }
@@ -86,7 +86,7 @@ func (a *recorder) MarkRead(_ context.Context, chat, sender string, ids []string
 
 func (a *recorder) ShowAvailable(context.Context, bool) error { return nil }
 
-func TestWhatCannotBeMarkedAsReadNowWaitsInTheFile(t *testing.T) {
+func TestPendingReadReceiptsAreStored(t *testing.T) {
 	r := newRig(t, nil, func(c *SupervisorConfig) { c.InitialDelay, c.MaxDelay = time.Hour, time.Hour })
 	defer r.stop()
 	rec := r.linked("a", event.Disconnected)
@@ -137,7 +137,7 @@ func TestWhatCannotBeMarkedAsReadNowWaitsInTheFile(t *testing.T) {
 	}
 }
 
-func TestWhatAnotherAccountReceivedIsNotMarkedAsRead(t *testing.T) {
+func TestMessagesOfFormerAccountAreNotMarkedRead(t *testing.T) {
 	r := newRig(t, nil, func(c *SupervisorConfig) { c.InitialDelay, c.MaxDelay = time.Hour, time.Hour })
 	defer r.stop()
 	rec := r.linked("a", event.Disconnected)
@@ -153,6 +153,6 @@ func TestWhatAnotherAccountReceivedIsNotMarkedAsRead(t *testing.T) {
 	s.Account = account
 	s.be(true, true)
 	if err := k.readDue(); err != nil || len(account.reads) != 0 || r.count(readsDue, rec.ID) != 0 {
-		t.Errorf("%v: told %v, %d are due", err, account.reads, r.count(readsDue, rec.ID))
+		t.Errorf("%v: published %v, %d are due", err, account.reads, r.count(readsDue, rec.ID))
 	}
 }

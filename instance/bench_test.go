@@ -73,8 +73,8 @@ func BenchmarkReport(b *testing.B) {
 				r.report(id, fact(i))
 				i++
 			}
-			if n := len(r.told()); n < i && !durable {
-				b.Fatalf("%d of %d events were told", n, i)
+			if n := len(r.published()); n < i && !durable {
+				b.Fatalf("%d of %d events were published", n, i)
 			}
 		}
 		b.Run(name, func(b *testing.B) { measure(b, false) })

@@ -9,13 +9,13 @@ import (
 	"postern/event"
 )
 
-func TestEveryChangeOfAnInstanceIsToldAfterItsCommit(t *testing.T) {
-	var told []string
+func TestOnChangeFollowsEveryCommit(t *testing.T) {
+	var published []string
 	var r *rig
 	r = newRig(t, func(c *Config) {
 		c.OnChange = func(id int64, name string, gone bool) {
 			_, err := r.reg.ByID(id)
-			told = append(told, fmt.Sprint(name, " ", gone, " ", err == nil))
+			published = append(published, fmt.Sprint(name, " ", gone, " ", err == nil))
 		}
 	}, nil)
 	rec := r.create("a")
@@ -29,7 +29,7 @@ func TestEveryChangeOfAnInstanceIsToldAfterItsCommit(t *testing.T) {
 	if err := r.reg.Delete(context.Background(), rec.ID, true); err != nil {
 		t.Fatal(err)
 	}
-	if want := []string{"a false true", "a false true", "a false true", "a true false"}; !slices.Equal(told, want) {
-		t.Errorf("told %v, want %v", told, want)
+	if want := []string{"a false true", "a false true", "a false true", "a true false"}; !slices.Equal(published, want) {
+		t.Errorf("published %v, want %v", published, want)
 	}
 }

@@ -39,9 +39,9 @@ func TestConnectWaitsForTheFirstQRCode(t *testing.T) {
 		if n := r.one(); n.Kind != event.QRCodeUpdated || n.RequestID != "req-1" {
 			t.Errorf("%s carries request id %q", n.Kind, n.RequestID)
 		}
-		synctest.Wait() // for who is told beside the answer
+		synctest.Wait() // for who is published beside the answer
 		if len(r.codes) != 1 || r.codes[0] != "2@x" {
-			t.Errorf("OnCode was told %q", r.codes)
+			t.Errorf("OnCode got %q", r.codes)
 		}
 		again, err := r.sup.Connect(bg, id, "req-2")
 		if err != nil || again.Code == nil || !again.AlreadyConnecting {
@@ -50,7 +50,7 @@ func TestConnectWaitsForTheFirstQRCode(t *testing.T) {
 	})
 }
 
-func TestConnectEndsWithErrNoCodeWhenNoCodeComes(t *testing.T) {
+func TestConnectWithoutCodeReturnsErrNoCode(t *testing.T) {
 	inBubble(t, nil, func(r *rig) {
 		id := r.create("a").ID
 		r.net.onDial(func(context.Context, *session) error { return nil })
@@ -77,7 +77,7 @@ func TestConnectWhenOnlineSaysAlreadyConnected(t *testing.T) {
 	})
 }
 
-func TestASecondConnectDuringALoginJoinsTheFirst(t *testing.T) {
+func TestConcurrentConnectJoinsTheFirst(t *testing.T) {
 	inBubble(t, nil, func(r *rig) {
 		id := r.linked("a", event.Disconnected).ID
 		r.net.onDial(func(_ context.Context, s *session) error {
@@ -96,7 +96,7 @@ func TestASecondConnectDuringALoginJoinsTheFirst(t *testing.T) {
 	})
 }
 
-func TestAFailedDialIsToldAndStoredAsConnectionTimeout(t *testing.T) {
+func TestFailedDialReportsConnectionTimeout(t *testing.T) {
 	inBubble(t, nil, func(r *rig) {
 		id := r.create("a").ID
 		r.net.onDial(func(context.Context, *session) error { return errors.New("no route to host") })
@@ -111,7 +111,7 @@ func TestAFailedDialIsToldAndStoredAsConnectionTimeout(t *testing.T) {
 	})
 }
 
-func TestConnectDuringAPairingByCodeLeavesItAlone(t *testing.T) {
+func TestConnectDoesNotDisturbPairingByCode(t *testing.T) {
 	inBubble(t, nil, func(r *rig) {
 		id := r.create("a").ID
 		if code, err := r.sup.PairCode(bg, id, "4915123456", ""); err != nil || code != "ABCD-EFGH" {
@@ -136,7 +136,7 @@ func TestPairCodeWhenPairedIsErrAlreadyPaired(t *testing.T) {
 	})
 }
 
-func TestPairCodeEndsWithErrNoCodeWhenWhatsAppIsSilent(t *testing.T) {
+func TestPairCodeWithoutAnswerReturnsErrNoCode(t *testing.T) {
 	inBubble(t, nil, func(r *rig) {
 		id := r.create("a").ID
 		if _, err := r.sup.PairCode(bg, id, "4915123456", ""); err != nil { // opens the session
@@ -155,7 +155,7 @@ func TestPairCodeEndsWithErrNoCodeWhenWhatsAppIsSilent(t *testing.T) {
 	})
 }
 
-func TestInterruptEndsWhoWaitsForAPhoneAndNothingElse(t *testing.T) {
+func TestInterruptEndsOnlyWaitsForAPhone(t *testing.T) {
 	inBubble(t, nil, func(r *rig) {
 		online := r.linked("online", event.Disconnected).ID
 		if _, err := r.sup.Connect(bg, online, ""); err != nil {
@@ -213,16 +213,16 @@ func TestInterruptEndsWhoWaitsForAPhoneAndNothingElse(t *testing.T) {
 	})
 }
 
-func TestLogoutStoresLoggedOutAndTellsTheOwnerIsGone(t *testing.T) {
+func TestLogoutStoresAndReportsLoggedOut(t *testing.T) {
 	inBubble(t, nil, func(r *rig) {
 		id := r.linked("a", event.Disconnected).ID
 		if _, err := r.sup.Connect(bg, id, ""); err != nil {
 			t.Fatal(err)
 		}
-		r.told()
-		told, err := r.sup.Logout(bg, id, "req-9")
-		if err != nil || !told {
-			t.Fatal(told, err)
+		r.published()
+		notified, err := r.sup.Logout(bg, id, "req-9")
+		if err != nil || !notified {
+			t.Fatal(notified, err)
 		}
 		r.wantStatus(id, event.LoggedOut)
 		n := r.one()
@@ -232,18 +232,18 @@ func TestLogoutStoresLoggedOutAndTellsTheOwnerIsGone(t *testing.T) {
 			data["type"] != "logged.out" || data["connection"] != "close" {
 			t.Errorf("%+v\n%s", n, n.Body)
 		}
-		if told, err := r.sup.Logout(bg, id, ""); err != nil || !told || len(r.told()) != 0 {
-			t.Errorf("a second logout must change nothing: %t, %v", told, err)
+		if notified, err := r.sup.Logout(bg, id, ""); err != nil || !notified || len(r.published()) != 0 {
+			t.Errorf("a second logout must change nothing: %t, %v", notified, err)
 		}
 	})
 }
 
-// TestLogoutOfWhatWasNeverPairedEndsItsPairing, and tells nobody: no link was cut.
-func TestLogoutOfWhatWasNeverPairedEndsItsPairing(t *testing.T) {
+// TestLogoutOfUnpairedInstanceEndsPairing, without notice: no link was removed.
+func TestLogoutOfUnpairedInstanceEndsPairing(t *testing.T) {
 	inBubble(t, nil, func(r *rig) {
 		id := r.create("a").ID
-		if told, err := r.sup.Logout(bg, id, ""); err != nil || !told {
-			t.Errorf("%t, %v", told, err)
+		if notified, err := r.sup.Logout(bg, id, ""); err != nil || !notified {
+			t.Errorf("%t, %v", notified, err)
 		}
 		r.wantStatus(id, event.LoggedOut)
 		pairing := r.create("b").ID
@@ -251,13 +251,13 @@ func TestLogoutOfWhatWasNeverPairedEndsItsPairing(t *testing.T) {
 			t.Fatal(err)
 		}
 		r.wantStatus(pairing, event.QRCodeState)
-		r.told()
-		if told, err := r.sup.Logout(bg, pairing, ""); err != nil || !told {
-			t.Errorf("%t, %v", told, err)
+		r.published()
+		if notified, err := r.sup.Logout(bg, pairing, ""); err != nil || !notified {
+			t.Errorf("%t, %v", notified, err)
 		}
 		r.wantStatus(pairing, event.LoggedOut)
-		if all := r.told(); len(all) != 0 {
-			t.Errorf("told %+v", all)
+		if all := r.published(); len(all) != 0 {
+			t.Errorf("published %+v", all)
 		}
 		if _, err := r.sup.Connect(bg, pairing, ""); err != nil {
 			t.Errorf("it cannot be paired any more: %v", err)
@@ -265,14 +265,14 @@ func TestLogoutOfWhatWasNeverPairedEndsItsPairing(t *testing.T) {
 	})
 }
 
-func TestLogoutForgetsTheLinkWhenWhatsAppCannotBeTold(t *testing.T) {
+func TestLogoutWithoutWhatsAppUnlinksLocally(t *testing.T) {
 	inBubble(t, nil, func(r *rig) {
 		id := r.linked("a", event.Disconnected).ID
 		ctx, cancel := context.WithCancel(bg)
 		cancel() // the caller is gone: the link must not stay half cut
-		told, err := r.sup.Logout(ctx, id, "")
-		if err != nil || told || r.net.session(id).Paired() {
-			t.Errorf("%t, %v", told, err)
+		notified, err := r.sup.Logout(ctx, id, "")
+		if err != nil || notified || r.net.session(id).Paired() {
+			t.Errorf("%t, %v", notified, err)
 		}
 		r.wantStatus(id, event.LoggedOut)
 	})
@@ -303,7 +303,7 @@ func TestTwoLogoutsAtOnceTellOneEvent(t *testing.T) {
 		if _, err := r.sup.Connect(bg, id, ""); err != nil {
 			t.Fatal(err)
 		}
-		r.told()
+		r.published()
 		for range 2 {
 			go func() {
 				if _, err := r.sup.Logout(bg, id, ""); err != nil {
@@ -317,7 +317,7 @@ func TestTwoLogoutsAtOnceTellOneEvent(t *testing.T) {
 	})
 }
 
-func TestAFailedLogoutLeavesATrueStatusAndCanBeRepeated(t *testing.T) {
+func TestFailedLogoutCanBeRepeated(t *testing.T) {
 	inBubble(t, nil, func(r *rig) {
 		id := r.linked("a", event.Disconnected).ID
 		if _, err := r.sup.Connect(bg, id, ""); err != nil {
@@ -343,7 +343,7 @@ func TestRestartDropsAndReopensTheSocket(t *testing.T) {
 		if _, err := r.sup.Connect(bg, id, ""); err != nil {
 			t.Fatal(err)
 		}
-		r.told()
+		r.published()
 		if err := r.sup.Restart(bg, id, "req-3"); err != nil {
 			t.Fatal(err)
 		}
@@ -359,7 +359,7 @@ func TestRestartDropsAndReopensTheSocket(t *testing.T) {
 	})
 }
 
-func TestRestartDuringBackoffOrADialDoesNotWaitForIt(t *testing.T) {
+func TestRestartInterruptsBackoffAndDial(t *testing.T) {
 	inBubble(t, nil, func(r *rig) {
 		id := r.linked("a", event.Disconnected).ID
 		r.net.onDial(func(ctx context.Context, _ *session) error { // 30 s per dial, 2 s and more between
@@ -401,7 +401,7 @@ func TestARestartGoesOnWhenItsCallerLeaves(t *testing.T) {
 	})
 }
 
-func TestTheCallsOfAnUnknownInstanceAreErrNotFound(t *testing.T) {
+func TestCallsOfUnknownInstanceReturnErrNotFound(t *testing.T) {
 	inBubble(t, nil, func(r *rig) {
 		_, connect := r.sup.Connect(bg, 7, "")
 		_, code := r.sup.PairCode(bg, 7, "4915123456", "")
@@ -451,7 +451,7 @@ func TestDeletingLogsOutAndWhoWaitedFindsNothing(t *testing.T) {
 	}
 }
 
-func TestAnInstanceWithMessagesIsDeletedOnlyWithForceAndStaysOnline(t *testing.T) {
+func TestDeleteOfInstanceWithMessagesRequiresForce(t *testing.T) {
 	inBubble(t, nil, func(r *rig) {
 		id := r.linked("a", event.Disconnected).ID
 		if _, err := r.sup.Connect(bg, id, ""); err != nil {

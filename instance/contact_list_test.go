@@ -8,7 +8,7 @@ import (
 	"postern/event"
 )
 
-func TestContactsArePagedByIdWithoutRepeatsAndMisses(t *testing.T) {
+func TestContactPagesHaveNoGapsOrRepeats(t *testing.T) {
 	r := newRig(t, nil, nil)
 	defer r.stop()
 	other, id := r.create("other").ID, r.create("a").ID
@@ -39,7 +39,7 @@ func TestContactsArePagedByIdWithoutRepeatsAndMisses(t *testing.T) {
 	}
 }
 
-func TestContactsAreFilteredByJIDAndByPartOfAName(t *testing.T) {
+func TestContactFilters(t *testing.T) {
 	r := newRig(t, nil, nil)
 	defer r.stop()
 	id := r.create("a").ID
@@ -81,7 +81,7 @@ func TestContactsAreFilteredByJIDAndByPartOfAName(t *testing.T) {
 	}
 }
 
-func TestContactsOfAnUnknownInstanceAreErrNotFoundAndAnEndedContextEndsAList(t *testing.T) {
+func TestContactListErrors(t *testing.T) {
 	r := newRig(t, nil, nil)
 	defer r.stop()
 	if _, err := r.reg.Contacts(bg, 9, ContactQuery{}); !errors.Is(err, ErrNotFound) {

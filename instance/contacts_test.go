@@ -21,7 +21,7 @@ const (
 	bobPhone, bobLID = "492@s.whatsapp.net", "72@lid"
 )
 
-// met is what the network tells of somebody: one JID, or both.
+// met returns a contact change from the network with one JID or both.
 func met(jid, lid, pushName string) event.ContactChange {
 	c := event.ContactChange{JID: jid, LID: lid, Source: event.SourcePushName}
 	if pushName != "" {
@@ -30,7 +30,7 @@ func met(jid, lid, pushName string) event.ContactChange {
 	return c
 }
 
-// learn reports changes as contacts.upsert and returns the id each was told
+// learn reports changes as contacts.upsert and returns the id each was published
 // with.
 func (r *rig) learn(instance int64, changes ...event.ContactChange) (ids []float64) {
 	r.Helper()
@@ -52,7 +52,7 @@ func (r *rig) contact(instance int64, jid string) Contact {
 	return c
 }
 
-func TestAContactUpsertIsStoredBeforeItIsToldAndTellsThePushNameElseTheAddressBooks(t *testing.T) {
+func TestContactUpsertIsStoredBeforeItsEvent(t *testing.T) {
 	full, none := "Ann of the address book", ""
 	for name, c := range map[string]struct {
 		change        event.ContactChange
@@ -81,7 +81,7 @@ func TestAContactUpsertIsStoredBeforeItIsToldAndTellsThePushNameElseTheAddressBo
 	}
 }
 
-func TestAContactUpdateIsAnArrayOfOneWithTheNameThatChanged(t *testing.T) {
+func TestContactUpdatePayload(t *testing.T) {
 	r := newRig(t, nil, nil)
 	defer r.stop()
 	id := r.create("a").ID
@@ -108,12 +108,12 @@ func TestAContactUpdateIsAnArrayOfOneWithTheNameThatChanged(t *testing.T) {
 }
 
 // Every order in which a phone number and a LID can become known.
-func TestAContactKeepsOneIdHoweverItsTwoJIDsBecomeKnown(t *testing.T) {
+func TestContactHasOneIDForBothJIDs(t *testing.T) {
 	ann := Contact{ID: 1, JID: annPhone, LID: annLID, PushName: "Ann"}
 	for name, c := range map[string]struct {
-		told []event.ContactChange
-		ids  []float64
-		want []Contact
+		published []event.ContactChange
+		ids       []float64
+		want      []Contact
 	}{
 		"phone, then both": {
 			[]event.ContactChange{met(annPhone, "", "Ann"), met(annPhone, annLID, "")},
@@ -162,12 +162,12 @@ func TestAContactKeepsOneIdHoweverItsTwoJIDsBecomeKnown(t *testing.T) {
 				defer r.stop()
 				id := r.create("a").ID
 				var ids []float64
-				for _, change := range c.told {
+				for _, change := range c.published {
 					ids = append(ids, r.learn(id, change)...)
 					time.Sleep(time.Second) // each is later than the one before
 				}
 				if !reflect.DeepEqual(ids, c.ids) {
-					t.Errorf("told ids %v, want %v", ids, c.ids)
+					t.Errorf("published ids %v, want %v", ids, c.ids)
 				}
 				r.wantContacts(id, c.want)
 			})
@@ -196,7 +196,7 @@ func (r *rig) wantContacts(id int64, want []Contact) {
 	}
 }
 
-func TestAContactThatIsKnownIsToldAgainWithoutACommit(t *testing.T) {
+func TestKnownContactIsPublishedWithoutCommit(t *testing.T) {
 	r := newRig(t, nil, nil)
 	defer r.stop()
 	id := r.create("a").ID
@@ -207,7 +207,7 @@ func TestAContactThatIsKnownIsToldAgainWithoutACommit(t *testing.T) {
 	}
 	commits := r.s.Stats().Commits
 	if ids := r.learn(id, met(annPhone, annLID, "Ann"), met(annLID, "", "")); !reflect.DeepEqual(ids, []float64{1, 1}) {
-		t.Errorf("told as %v", ids)
+		t.Errorf("published as %v", ids)
 	}
 	if n := r.s.Stats().Commits - commits; n != 0 {
 		t.Errorf("%d commits", n)
@@ -218,7 +218,7 @@ func TestAContactThatIsKnownIsToldAgainWithoutACommit(t *testing.T) {
 }
 
 func TestNamesOfStrangersAreMendedAndCut(t *testing.T) {
-	for name, c := range map[string]struct{ told, stored string }{
+	for name, c := range map[string]struct{ published, stored string }{
 		"1000 characters stay": {strings.Repeat("ä", 1000), strings.Repeat("ä", 1000)},
 		"the rest is cut off":  {strings.Repeat("😀", 1001), strings.Repeat("😀", 1000)},
 		"10 MB":                {strings.Repeat("x", 10<<20), strings.Repeat("x", 1000)},
@@ -229,7 +229,7 @@ func TestNamesOfStrangersAreMendedAndCut(t *testing.T) {
 			defer r.stop()
 			id := r.create("a").ID
 			r.report(id, event.Fact{Kind: event.ContactsUpdate, Data: event.ContactChange{
-				JID: annPhone, PushName: &c.told, BusinessName: &c.told, FullName: &c.told, Source: event.SourcePushName,
+				JID: annPhone, PushName: &c.published, BusinessName: &c.published, FullName: &c.published, Source: event.SourcePushName,
 			}})
 			got := r.contact(id, annPhone)
 			if got.PushName != c.stored || got.BusinessName != c.stored || got.FullName != c.stored {
@@ -242,7 +242,7 @@ func TestNamesOfStrangersAreMendedAndCut(t *testing.T) {
 	}
 }
 
-func TestAContactWithoutAUsableJIDIsNeitherStoredNorTold(t *testing.T) {
+func TestContactWithoutUsableJIDIsDropped(t *testing.T) {
 	r := newRig(t, nil, nil)
 	defer r.stop()
 	id := r.create("a").ID
@@ -251,22 +251,22 @@ func TestAContactWithoutAUsableJIDIsNeitherStoredNorTold(t *testing.T) {
 	} {
 		r.report(id, event.Fact{Kind: event.ContactsUpsert, Data: c})
 	}
-	if n := r.told(); len(n) != 0 || r.count(contacts, id)+r.count(contactJIDs, id) != 0 {
-		t.Errorf("told %v, %d stored", kinds(n), r.count(contacts, id))
+	if n := r.published(); len(n) != 0 || r.count(contacts, id)+r.count(contactJIDs, id) != 0 {
+		t.Errorf("published %v, %d stored", kinds(n), r.count(contacts, id))
 	}
 }
 
-func TestAContactChangeWithoutAKindIsStoredAndNotTold(t *testing.T) {
+func TestContactChangeWithoutKindHasNoEvent(t *testing.T) {
 	r := newRig(t, nil, nil)
 	defer r.stop()
 	id := r.create("a").ID
 	r.report(id, event.Fact{Data: met(annPhone, "", "Ann")})
-	if n := r.told(); len(n) != 0 || r.contact(id, annPhone).PushName != "Ann" {
-		t.Errorf("told %v, stored %+v", kinds(n), r.contact(id, annPhone))
+	if n := r.published(); len(n) != 0 || r.contact(id, annPhone).PushName != "Ann" {
+		t.Errorf("published %v, stored %+v", kinds(n), r.contact(id, annPhone))
 	}
 }
 
-func TestWhenAContactCannotBeStoredThereIsNoEvent(t *testing.T) {
+func TestUnstoredContactHasNoEvent(t *testing.T) {
 	r := newRig(t, nil, nil)
 	defer r.stop()
 	id := r.create("a").ID
@@ -289,12 +289,12 @@ func TestWhenAContactCannotBeStoredThereIsNoEvent(t *testing.T) {
 			t.Errorf("%s: %v", kind, err)
 		}
 	}
-	if n := r.told(); len(n) != 0 {
-		t.Errorf("told %v", kinds(n))
+	if n := r.published(); len(n) != 0 {
+		t.Errorf("published %v", kinds(n))
 	}
 }
 
-func TestADamagedContactKeepsItsIdAndIsLearntAnew(t *testing.T) {
+func TestDamagedContactKeepsItsIDAndIsRestored(t *testing.T) {
 	r := newRig(t, nil, nil)
 	defer r.stop()
 	id := r.create("a").ID
@@ -304,21 +304,21 @@ func TestADamagedContactKeepsItsIdAndIsLearntAnew(t *testing.T) {
 		t.Errorf("a damaged one is read as %v", err)
 	}
 	if ids := r.learn(id, met(annPhone, "", "Ann"), met(annLID, "", "")); !reflect.DeepEqual(ids, []float64{1, 1}) {
-		t.Errorf("told as %v", ids)
+		t.Errorf("published as %v", ids)
 	}
 	r.learn(id, met(annPhone, annLID, ""))
 	r.wantContacts(id, []Contact{{ID: 1, JID: annPhone, LID: annLID, PushName: "Ann"}})
 }
 
-func TestOfManyChangesAtOnceEachContactHasOneRecord(t *testing.T) {
+func TestConcurrentContactChangesMakeOneRecord(t *testing.T) {
 	r := newRig(t, nil, nil)
 	defer r.stop()
 	id := r.create("a").ID
-	told := []event.ContactChange{met(annPhone, "", "Ann"), met(annLID, "", "Ann"), met(annPhone, annLID, "Ann"), met(bobPhone, bobLID, "Bob")}
+	published := []event.ContactChange{met(annPhone, "", "Ann"), met(annLID, "", "Ann"), met(annPhone, annLID, "Ann"), met(bobPhone, bobLID, "Bob")}
 	done := make(chan error)
 	for i := range 80 {
 		go func() {
-			done <- r.reg.Report(bg, id, event.Fact{Kind: event.ContactsUpsert, Data: told[i%len(told)]})
+			done <- r.reg.Report(bg, id, event.Fact{Kind: event.ContactsUpsert, Data: published[i%len(published)]})
 		}()
 	}
 	for range 80 {
@@ -326,7 +326,7 @@ func TestOfManyChangesAtOnceEachContactHasOneRecord(t *testing.T) {
 			t.Error(err)
 		}
 	}
-	if r.contact(id, annPhone) != r.contact(id, annLID) || r.count(contacts, id) != 2 || r.count(contactJIDs, id) != 4 || len(r.told()) != 80 {
+	if r.contact(id, annPhone) != r.contact(id, annLID) || r.count(contacts, id) != 2 || r.count(contactJIDs, id) != 4 || len(r.published()) != 80 {
 		t.Errorf("%d records, %d JIDs", r.count(contacts, id), r.count(contactJIDs, id))
 	}
 }
@@ -351,7 +351,7 @@ func (r *rig) crowd(instance int64, n int) {
 	}
 }
 
-func Test100000ContactsAreDeletedWithTheirInstanceAndNotWithOthers(t *testing.T) {
+func TestDeleteRemovesContactsOfTheInstanceOnly(t *testing.T) {
 	if testing.Short() {
 		t.Skip("stores 100 000 records")
 	}

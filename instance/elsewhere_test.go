@@ -15,7 +15,7 @@ var (
 	elsewhere = event.Between(event.WhatsApp, aSandbox)
 )
 
-// standing is a rig whose registry is told these standings at each boot.
+// standing is a rig whose registry gets these standings at each boot.
 func standing(t *testing.T, standings map[int64]Standing) *rig {
 	t.Helper()
 	return newRig(t, func(c *Config) { c.Standings = func() (map[int64]Standing, error) { return standings, nil } }, nil)
@@ -95,7 +95,7 @@ func TestNothingDialsAForeignDevice(t *testing.T) {
 	})
 }
 
-func TestRefusedDeviceOfUnknownNetworkIsTriedAtStart(t *testing.T) {
+func TestRejectedDeviceOfUnknownNetworkIsRetried(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		standings := map[int64]Standing{}
 		r := standing(t, standings)
@@ -109,7 +109,7 @@ func TestRefusedDeviceOfUnknownNetworkIsTriedAtStart(t *testing.T) {
 	})
 }
 
-func TestLogOutCutOffByAKillIsTold(t *testing.T) {
+func TestLogoutInterruptedByKillIsReported(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		r := newRig(t, nil, nil)
 		id := r.linked("a", event.Online).ID
@@ -122,12 +122,12 @@ func TestLogOutCutOffByAKillIsTold(t *testing.T) {
 		s.mu.Lock()
 		s.kept = true
 		s.mu.Unlock()
-		r.told()
+		r.published()
 		r.sup.Start()
 		synctest.Wait()
 		r.wantStatus(id, event.LoggedOut)
 		if n := r.one(); n.Kind != event.ConnectionUpdated || r.record(id).OwnerJID != "" {
-			t.Errorf("told %s; %+v", n.Kind, r.record(id))
+			t.Errorf("published %s; %+v", n.Kind, r.record(id))
 		}
 		if err := r.sup.Restart(context.Background(), id, ""); err != nil {
 			t.Fatal(err)

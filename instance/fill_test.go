@@ -67,7 +67,7 @@ func TestMessagesFillTheirPages(t *testing.T) {
 }
 
 // Files of earlier releases have records that spell out what is not there.
-func TestARecordThatSpellsOutWhatIsNotThereReadsAsOneThatDoesNot(t *testing.T) {
+func TestRecordWithExplicitEmptyFieldsReadsTheSame(t *testing.T) {
 	r := newRig(t, nil, nil)
 	defer r.stop()
 	id := r.create("a").ID

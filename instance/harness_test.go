@@ -27,8 +27,8 @@ type rig struct {
 
 	durable bool // commits reach the disk, as in production
 	minFree uint64
-	logs    io.Writer                           // of the registry; nil: nobody
-	commit  func(calls int, took time.Duration) // after each; nil: nobody asks
+	logs    io.Writer                           // of the registry; nil: discarded
+	commit  func(calls int, took time.Duration) // after each; nil: not called
 	reg     *Registry
 	sup     *Supervisor
 	net     *network
@@ -173,7 +173,7 @@ func (r *rig) wantStatus(id int64, want event.State) {
 	}
 	st, err := r.sup.Status(id)
 	if err != nil || st.Record.Status != want {
-		r.Errorf("told status is %s, want %s (%v)", st.Record.Status, want, err)
+		r.Errorf("stored status is %s, want %s (%v)", st.Record.Status, want, err)
 	}
 }
 
@@ -195,8 +195,8 @@ func (r *rig) hook(id int64, url string, flags ...event.Flag) {
 	}
 }
 
-// told returns what was published since the last call.
-func (r *rig) told() []event.Notice {
+// published returns what was published since the last call.
+func (r *rig) published() []event.Notice {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	n := r.notices
@@ -216,7 +216,7 @@ func (r *rig) seen() []event.State {
 // one is the only notice since the last call.
 func (r *rig) one() event.Notice {
 	r.Helper()
-	n := r.told()
+	n := r.published()
 	if len(n) != 1 {
 		r.Fatalf("%d events were published, want one: %v", len(n), kinds(n))
 	}

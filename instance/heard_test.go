@@ -10,7 +10,7 @@ import (
 	"postern/store"
 )
 
-func TestSomebodyIsHeardOnceAMessageFromThemIsStored(t *testing.T) {
+func TestHeardAfterStoredMessage(t *testing.T) {
 	r := newRig(t, nil, nil)
 	defer r.stop()
 	id, other := r.create("a").ID, r.create("b").ID
@@ -55,7 +55,7 @@ func TestSomebodyIsHeardOnceAMessageFromThemIsStored(t *testing.T) {
 	}
 }
 
-func TestSomebodyIsHeardByTheirLIDToo(t *testing.T) {
+func TestHeardByLID(t *testing.T) {
 	r := newRig(t, nil, nil)
 	defer r.stop()
 	id := r.create("a").ID
@@ -68,10 +68,10 @@ func TestSomebodyIsHeardByTheirLIDToo(t *testing.T) {
 	}
 }
 
-// TestSomebodyStaysHeardHoweverOftenTheyAreWrittenTo, as long as what they wrote
+// TestHeardDespiteManyOutgoingMessages, as long as what they wrote
 // is stored. Of a file whose index does not say whose a message is, the newest
 // hundred are read.
-func TestSomebodyStaysHeardHoweverOftenTheyAreWrittenTo(t *testing.T) {
+func TestHeardDespiteManyOutgoingMessages(t *testing.T) {
 	r := newRig(t, nil, nil)
 	defer r.stop()
 	id := r.create("a").ID

@@ -64,7 +64,7 @@ func (r *rig) keys(id int64, q MessageQuery) (keys []string) {
 	return keys
 }
 
-func TestMessagesOfTheHistoryStandBeforeAllOthersByTheirTimes(t *testing.T) {
+func TestHistorySortsBeforeLiveMessages(t *testing.T) {
 	const lid = annLID
 	r := newRig(t, nil, nil)
 	defer r.stop()
@@ -85,15 +85,15 @@ func TestMessagesOfTheHistoryStandBeforeAllOthersByTheirTimes(t *testing.T) {
 		}
 		batch = append(batch, m)
 	}
-	r.told()
+	r.published()
 	if n := r.recall(id, batch...); n != 5 {
 		t.Errorf("%d were stored", n)
 	}
 	if n := r.recall(id, batch...); n != 0 {
 		t.Errorf("%d were stored again", n)
 	}
-	if told := r.told(); len(told) != 0 {
-		t.Errorf("%v was told", kinds(told))
+	if published := r.published(); len(published) != 0 {
+		t.Errorf("%v was published", kinds(published))
 	}
 	live("L2")
 	want := []string{"L2", "L1", "H5", "H4", "H3", "H2", "H1"}
@@ -123,16 +123,16 @@ func TestMessagesOfTheHistoryStandBeforeAllOthersByTheirTimes(t *testing.T) {
 	}
 }
 
-func TestAMessageOfTheHistoryThatComesByItselfIsToldAndStandsWithTheOthers(t *testing.T) {
+func TestHistoryMessageReceivedLiveIsPublished(t *testing.T) {
 	r := newRig(t, nil, nil)
 	defer r.stop()
 	id := r.create("a").ID
 	r.report(id, event.Fact{Kind: event.MessagesUpsert, Data: text("L1", annPhone, false)})
 	r.recall(id, past("BOTH", annPhone, 2000), past("H", annPhone, 1000))
-	r.told()
+	r.published()
 	r.report(id, event.Fact{Kind: event.MessagesUpsert, Data: text("BOTH", annPhone, false)})
 	if data := fields(t, r.one().Body)["data"].(map[string]any); data["metadata"] != nil || data["keyId"] != "BOTH" {
-		t.Errorf("told: %v", data)
+		t.Errorf("published: %v", data)
 	}
 	if got := r.keys(id, MessageQuery{Chat: annPhone}); !slices.Equal(got, []string{"BOTH", "L1", "H"}) {
 		t.Errorf("%q", got)
@@ -161,7 +161,7 @@ func TestPruningLeavesNothingOfTheHistory(t *testing.T) {
 	}
 }
 
-func TestHistoryIsHeldBackByTheGateOfMessagesAndByWhatIsIgnored(t *testing.T) {
+func TestHistoryHonorsGateAndIgnore(t *testing.T) {
 	shut := newRig(t, func(c *Config) { c.SaveMessages = false }, nil)
 	defer shut.stop()
 	if n := shut.recall(shut.create("a").ID, past("H", annPhone, 1)); n != 0 {
@@ -177,7 +177,7 @@ func TestHistoryIsHeldBackByTheGateOfMessagesAndByWhatIsIgnored(t *testing.T) {
 	}
 }
 
-func TestTextIsFoundWhateverItsCaseAndWhereverItIsRead(t *testing.T) {
+func TestTextSearchFoldsCase(t *testing.T) {
 	r := newRig(t, nil, nil)
 	defer r.stop()
 	id := r.create("a").ID
@@ -221,7 +221,7 @@ func fillChat(t testing.TB, r *rig, id int64, n int) {
 	}
 }
 
-func TestAPageThatFindsNothingEndsEarlyAndGoesOn(t *testing.T) {
+func TestPageWithoutMatchesContinues(t *testing.T) {
 	r := newRig(t, nil, nil)
 	defer r.stop()
 	id := r.create("a").ID

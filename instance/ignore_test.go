@@ -66,7 +66,7 @@ func (r *rig) records() (n int) {
 	return n
 }
 
-func TestOfIgnoredChatsNothingIsStoredAndNothingIsTold(t *testing.T) {
+func TestIgnoredChatsAreNeitherStoredNorPublished(t *testing.T) {
 	const phone, lid = "4915112345678@s.whatsapp.net", "133742133742133@lid"
 	twin := func(cfg *Config) {
 		cfg.Twin = func(jid string) string {
@@ -96,8 +96,8 @@ func TestOfIgnoredChatsNothingIsStoredAndNothingIsTold(t *testing.T) {
 			news := newsOf(c.chat)
 			for name, fact := range news {
 				r.report(id, fact) // no error: it is acknowledged
-				if told := r.told(); len(told) != 0 {
-					t.Errorf("%s: %v was told", name, kinds(told))
+				if published := r.published(); len(published) != 0 {
+					t.Errorf("%s: %v was published", name, kinds(published))
 				}
 			}
 			if n := r.records(); n != 0 {
@@ -108,8 +108,8 @@ func TestOfIgnoredChatsNothingIsStoredAndNothingIsTold(t *testing.T) {
 			}
 			for name, fact := range newsOf(c.other) {
 				r.report(id, fact)
-				if told := r.told(); len(told) != 1 {
-					t.Errorf("%s of another chat: %v was told", name, kinds(told))
+				if published := r.published(); len(published) != 1 {
+					t.Errorf("%s of another chat: %v was published", name, kinds(published))
 				}
 			}
 			r.report(free, news["message"])
@@ -118,7 +118,7 @@ func TestOfIgnoredChatsNothingIsStoredAndNothingIsTold(t *testing.T) {
 	}
 }
 
-func TestAMessageByABroadcastListIsIgnoredInItsDirectChat(t *testing.T) {
+func TestBroadcastMessageIsIgnoredInDirectChat(t *testing.T) {
 	r := newRig(t, nil, nil)
 	defer r.stop()
 	id := r.create("a").ID
@@ -126,14 +126,14 @@ func TestAMessageByABroadcastListIsIgnoredInItsDirectChat(t *testing.T) {
 	m := text("K", "4915112345678@s.whatsapp.net", false)
 	m.Metadata = json.RawMessage(`{"broadcast":"17@broadcast"}`)
 	r.report(id, event.Fact{Kind: event.MessagesUpsert, Data: m})
-	if told := r.told(); len(told) != 0 || r.records() != 0 {
-		t.Errorf("told %v, %d records", kinds(told), r.records())
+	if published := r.published(); len(published) != 0 || r.records() != 0 {
+		t.Errorf("published %v, %d records", kinds(published), r.records())
 	}
 	r.report(id, event.Fact{Kind: event.MessagesUpsert, Data: text("L", "4915112345678@s.whatsapp.net", false)})
 	r.one()
 }
 
-func TestWhatTheAPISendsToAnIgnoredChatIsToldWithItsReceipts(t *testing.T) {
+func TestSendsToIgnoredChatArePublished(t *testing.T) {
 	r := newRig(t, nil, nil)
 	defer r.stop()
 	id := r.create("a").ID
@@ -143,7 +143,7 @@ func TestWhatTheAPISendsToAnIgnoredChatIsToldWithItsReceipts(t *testing.T) {
 	r.one()
 	r.report(id, event.Fact{Kind: event.MessagesUpdate, Data: event.Receipt{KeyIDs: []string{"K"}, Status: event.StatusRead}})
 	if n := r.one(); n.Kind != event.MessagesUpdate {
-		t.Errorf("%s was told", n.Kind)
+		t.Errorf("%s was published", n.Kind)
 	}
 }
 
@@ -159,7 +159,7 @@ func TestSettingsOutliveARestart(t *testing.T) {
 		t.Errorf("after the restart: %+v (%v)", got, err)
 	}
 	r.report(id, event.Fact{Kind: event.MessagesUpsert, Data: text("K", ignoredGroupJID, false)})
-	if told := r.told(); len(told) != 0 {
-		t.Errorf("told %v", kinds(told))
+	if published := r.published(); len(published) != 0 {
+		t.Errorf("published %v", kinds(published))
 	}
 }

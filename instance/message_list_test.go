@@ -43,7 +43,7 @@ func (r *rig) messages(id int64, q MessageQuery) MessagePage {
 	return p
 }
 
-func TestStoredMessagesAreListedNewestFirstInBothDirections(t *testing.T) {
+func TestMessageListOrder(t *testing.T) {
 	r := newRig(t, nil, nil)
 	defer r.stop()
 	id, other := r.create("a").ID, r.create("b").ID
@@ -134,7 +134,7 @@ func TestStoredMessagesAreSelectedByEachFilter(t *testing.T) {
 	}
 }
 
-func TestAChatIsOneWhetherItsMessagesHaveTheLIDOrNot(t *testing.T) {
+func TestChatMergesMessagesWithAndWithoutLID(t *testing.T) {
 	r := newRig(t, nil, nil)
 	defer r.stop()
 	id := r.create("a").ID
@@ -155,9 +155,9 @@ func TestAChatIsOneWhetherItsMessagesHaveTheLIDOrNot(t *testing.T) {
 	}
 }
 
-// TestAChatIsFoundByEitherOfItsNames has no contact: an account that does not
+// TestChatIsFoundByEitherName has no contact: an account that does not
 // keep any, or that only ever sent, must not lose its chats for that.
-func TestAChatIsFoundByEitherOfItsNames(t *testing.T) {
+func TestChatIsFoundByEitherName(t *testing.T) {
 	r := newRig(t, nil, nil)
 	defer func() { r.stop() }()
 	id, other := r.create("a").ID, r.create("b").ID
@@ -296,7 +296,7 @@ func TestEachPageLooksAtBoundedRecords(t *testing.T) {
 		"a type that no message has":   {Type: "none"},
 		"a status that no message has": {Status: event.StatusPlayed},
 		"a flag that no message has":   {FromMe: &yes},
-		"a sender that nobody is":      {Participant: "9@s.whatsapp.net"},
+		"an unknown sender":            {Participant: "9@s.whatsapp.net"},
 	} {
 		bounded(what, func() error {
 			page, err := r.reg.Messages(bg, id, q)
@@ -316,9 +316,9 @@ func TestEachPageLooksAtBoundedRecords(t *testing.T) {
 	}
 }
 
-// TestAFilterThatNothingFitsEndsEarlyAndGoesOn: with more messages than one
+// TestFilterWithoutMatchesContinues: with more messages than one
 // call looks at, an empty page says where to go on.
-func TestAFilterThatNothingFitsEndsEarlyAndGoesOn(t *testing.T) {
+func TestFilterWithoutMatchesContinues(t *testing.T) {
 	r := newRig(t, nil, nil)
 	defer r.stop()
 	id := r.create("a").ID
@@ -348,7 +348,7 @@ func TestAFilterThatNothingFitsEndsEarlyAndGoesOn(t *testing.T) {
 	}
 }
 
-func TestAFileFromBeforeTheIndexOfChatsGetsItAtStart(t *testing.T) {
+func TestChatIndexIsBuiltAtStart(t *testing.T) {
 	r := newRig(t, nil, nil)
 	id := r.create("a").ID
 	for i := range indexStep + 5 {

@@ -10,10 +10,10 @@ import (
 	"postern/event"
 )
 
-// TestAnInstanceThatMovesEndsInOrderAndNeverDialsAgain: what is on its way is waited for,
-// who waits for the instance is refused, who listens is told, and it stays away until
+// TestMovedInstanceNeverDialsAgain: what is on its way is waited for,
+// who waits for the instance is refused, listeners are informed, and it stays away until
 // that very mark is taken back.
-func TestAnInstanceThatMovesEndsInOrderAndNeverDialsAgain(t *testing.T) {
+func TestMovedInstanceNeverDialsAgain(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		r := newRig(t, nil, nil)
 		defer func() { r.stop() }()
@@ -26,7 +26,7 @@ func TestAnInstanceThatMovesEndsInOrderAndNeverDialsAgain(t *testing.T) {
 			t.Fatal(err)
 		}
 		r.wantStatus(id, event.Online)
-		r.told()
+		r.published()
 		s := r.net.session(id)
 		s.mu.Lock()
 		s.busy = make(chan struct{})
@@ -59,7 +59,7 @@ func TestAnInstanceThatMovesEndsInOrderAndNeverDialsAgain(t *testing.T) {
 			t.Errorf("%+v", rec)
 		}
 		if n := r.one(); n.Kind != event.ConnectionUpdated || n.RequestID != "export-1" {
-			t.Errorf("told: %+v", n)
+			t.Errorf("published: %+v", n)
 		}
 		if marked, err := r.sup.MoveAway(bg, id, "export-2"); marked || err != nil {
 			t.Errorf("a second time: %v, %v", marked, err)

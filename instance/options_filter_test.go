@@ -28,9 +28,9 @@ func byList(keyID string) *event.Message {
 	return m
 }
 
-// TestWhatTheFilterHasAsFalseIsNotDelivered to the webhook and the endpoints,
+// TestFilterExcludesEvents to the webhook and the endpoints,
 // and to the global webhook it is; it is stored as before.
-func TestWhatTheFilterHasAsFalseIsNotDelivered(t *testing.T) {
+func TestFilterExcludesEvents(t *testing.T) {
 	all := Filter{true, true, true, true, true}
 	without := func(change func(*Filter)) Filter {
 		f := all

@@ -24,7 +24,7 @@ func (r *rig) where(lane delivery.Lane) string {
 	return map[delivery.Status]string{delivery.Gone: "gone", delivery.Paused: "paused", delivery.Absent: "absent", delivery.Ready: d.URL}[state]
 }
 
-func TestALaneLeadsWhereItsDestinationIsConfiguredNow(t *testing.T) {
+func TestResolveUsesCurrentConfiguration(t *testing.T) {
 	r := newRig(t, nil, nil)
 	defer func() { r.stop() }()
 	id := r.create("a").ID
@@ -72,7 +72,7 @@ func TestALaneLeadsWhereItsDestinationIsConfiguredNow(t *testing.T) {
 	want("the global webhook is disabled", delivery.BatchLane, "absent")
 }
 
-func TestSigningOrDurableAloneAddsTheIDAndWithNeitherThereIsNone(t *testing.T) {
+func TestEventIDRequiresSigningOrDurable(t *testing.T) {
 	r := newRig(t, func(c *Config) { c.GlobalURL = "http://global" }, nil)
 	defer r.stop()
 	id := r.create("a").ID
@@ -96,7 +96,7 @@ func TestSigningOrDurableAloneAddsTheIDAndWithNeitherThereIsNone(t *testing.T) {
 	}
 }
 
-func TestARotatedSecretIsUsedBesideTheNewOneForADayAndAFurtherRotationKeepsTheNewestTwo(t *testing.T) {
+func TestRotatedSecretOverlapsForADay(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		r := newRig(t, nil, nil)
 		defer r.stop()
@@ -155,14 +155,14 @@ func TestARotatedSecretIsUsedBesideTheNewOneForADayAndAFurtherRotationKeepsTheNe
 	})
 }
 
-// TestWhoDeliversIsToldWhichLanesChanged, after the change is in force.
-func TestWhoDeliversIsToldWhichLanesChanged(t *testing.T) {
-	var told []string
+// TestOnLanesReportsChangedLanes, after the change is in force.
+func TestOnLanesReportsChangedLanes(t *testing.T) {
+	var published []string
 	var r *rig
 	r = newRig(t, func(c *Config) {
 		c.OnLanes = func(lanes []delivery.Lane) {
 			for _, lane := range lanes {
-				told = append(told, strings.Trim(string(lane.Flow)+" "+string(lane.Target)+" "+lane.Endpoint, " ")+" "+r.where(lane))
+				published = append(published, strings.Trim(string(lane.Flow)+" "+string(lane.Target)+" "+lane.Endpoint, " ")+" "+r.where(lane))
 			}
 		}
 	}, nil)
@@ -170,10 +170,10 @@ func TestWhoDeliversIsToldWhichLanesChanged(t *testing.T) {
 	id := r.create("a").ID
 	want := func(step string, all ...string) {
 		t.Helper()
-		if diff := cmp.Diff(all, told); diff != "" {
+		if diff := cmp.Diff(all, published); diff != "" {
 			t.Errorf("%s: %s", step, diff)
 		}
-		told = nil
+		published = nil
 	}
 	r.hook(id, "http://own")
 	want("a webhook", "instance webhook http://own")
@@ -193,7 +193,7 @@ func TestWhoDeliversIsToldWhichLanesChanged(t *testing.T) {
 	want("the instance is deleted", "instance webhook gone", "instance endpoint b gone")
 }
 
-func TestNothingWaitsForAFormerEndpointOfTheSameIDWhenOneIsAdded(t *testing.T) {
+func TestAddedEndpointHasNoFormerPendingEvents(t *testing.T) {
 	var cleared []delivery.Lane
 	fails := false
 	r := newRig(t, func(c *Config) {
@@ -240,9 +240,9 @@ func TestNothingWaitsForAFormerEndpointOfTheSameIDWhenOneIsAdded(t *testing.T) {
 	}
 }
 
-// TestAnEventFollowsTheOptionsFromTheAnswerOn, with events all the while: none
+// TestOptionsApplyFromTheResponseOn, with events all the while: none
 // after the answer goes the way before it.
-func TestAnEventFollowsTheOptionsFromTheAnswerOn(t *testing.T) {
+func TestOptionsApplyFromTheResponseOn(t *testing.T) {
 	r := newRig(t, nil, nil)
 	defer r.stop()
 	id := r.create("a").ID
@@ -274,7 +274,7 @@ func TestAnEventFollowsTheOptionsFromTheAnswerOn(t *testing.T) {
 	all.Wait()
 }
 
-func TestAChangeThatIsNotStoredIsNotInForce(t *testing.T) {
+func TestUnstoredChangeIsNotInForce(t *testing.T) {
 	r := newRig(t, nil, nil)
 	defer r.stop()
 	id := r.create("a").ID
@@ -332,9 +332,9 @@ func TestOptionsLeaveTheFileWithTheirInstance(t *testing.T) {
 	}
 }
 
-// TestWithOptionsThatCannotBeReadNothingGoesOutOtherwiseThanAsked: what is for
-// the webhook waits in the file until they are set anew.
-func TestWithOptionsThatCannotBeReadNothingGoesOutOtherwiseThanAsked(t *testing.T) {
+// TestUnreadableOptionsBlockDelivery: what is for
+// the webhook waits in the file until they are set again.
+func TestUnreadableOptionsBlockDelivery(t *testing.T) {
 	r := newRig(t, nil, nil)
 	defer func() { r.stop() }()
 	id, other := r.create("a").ID, r.create("b").ID
@@ -365,18 +365,18 @@ func TestWithOptionsThatCannotBeReadNothingGoesOutOtherwiseThanAsked(t *testing.
 	}
 	r.options(id, OptionsChange{})
 	if got := r.where(endpointLane(id, "crm")); got != "gone" {
-		t.Errorf("set anew without it: %s", got)
+		t.Errorf("set again without it: %s", got)
 	}
 	if got := r.where(webhookLane(id)); got != "http://own" {
-		t.Errorf("set anew: the webhook is %s", got)
+		t.Errorf("set again: the webhook is %s", got)
 	}
 	r.reboot()
 	if o := r.shown(id); len(o.Headers) != 0 {
-		t.Errorf("set anew: %+v", o)
+		t.Errorf("set again: %+v", o)
 	}
 }
 
-func TestAFileWithOptionsIsRefusedByAReleaseThatDoesNotKnowThem(t *testing.T) {
+func TestOlderReleaseRejectsFileWithOptions(t *testing.T) {
 	r := newRig(t, nil, nil)
 	r.options(r.create("a").ID, everything())
 	r.stop()
@@ -417,7 +417,7 @@ func TestAFileWithoutTheBucketOfOptionsOpens(t *testing.T) {
 	r.options(rec.ID, everything())
 }
 
-func TestAURLOfAnEndpointHasTheRulesOfTheWebhooks(t *testing.T) {
+func TestEndpointURLRules(t *testing.T) {
 	var asked []string
 	r := newRig(t, func(c *Config) {
 		c.CheckURL = func(u *url.URL) error {
@@ -434,25 +434,25 @@ func TestAURLOfAnEndpointHasTheRulesOfTheWebhooks(t *testing.T) {
 	}
 }
 
-// TestWhatTellsOfOptionsCommitsWithThem and not a commit earlier, with which room is made
+// TestAuditOfOptionsCommitsWithThem and not a commit earlier, with which room is made
 // for an endpoint: after a power cut between both nothing has changed yet.
-func TestWhatTellsOfOptionsCommitsWithThem(t *testing.T) {
+func TestAuditOfOptionsCommitsWithThem(t *testing.T) {
 	var r *rig
-	told, early := 0, -1
+	published, early := 0, -1
 	r = newRig(t, func(c *Config) {
 		c.ClearLanes = func(ctx context.Context, _ []delivery.Lane) error {
 			err := r.s.Update(ctx, func(*store.Tx) error { return nil })
-			early = told
+			early = published
 			return err
 		}
 	}, nil)
 	defer r.stop()
 	id := r.create("a").ID
-	ctx := store.Along(t.Context(), func(*store.Tx) error { told++; return nil })
+	ctx := store.Along(t.Context(), func(*store.Tx) error { published++; return nil })
 	if _, err := r.reg.PutOptions(ctx, id, OptionsChange{Endpoints: []EndpointChange{{ID: "b", URL: "http://b"}}}); err != nil {
 		t.Fatal(err)
 	}
-	if early != 0 || told != 1 {
-		t.Errorf("told %d times before the change, %d times with it", early, told)
+	if early != 0 || published != 1 {
+		t.Errorf("published %d times before the change, %d times with it", early, published)
 	}
 }

@@ -8,10 +8,10 @@ import (
 	"postern/delivery"
 )
 
-// TestChangesOfOptionsAtTheSameTimeCountInTheOrderOfTheirCommits: an endpoint that one
+// TestConcurrentOptionChangesApplyInCommitOrder: an endpoint that one
 // removes and the other adds is a new one, with nothing that waits from before, a secret
 // of its own that the answer shows, and no header of the old one.
-func TestChangesOfOptionsAtTheSameTimeCountInTheOrderOfTheirCommits(t *testing.T) {
+func TestConcurrentOptionChangesApplyInCommitOrder(t *testing.T) {
 	var r *rig
 	var cleared []string // with what waits for it
 	between := func() {}

@@ -127,7 +127,7 @@ func TestEachDestinationIsJudgedAlone(t *testing.T) {
 		t.Errorf("a disabled webhook silences more than its own URL, or not that: %s", got)
 	}
 	if got := where(event.PresenceUpdated); got != "global:" {
-		t.Errorf("nobody but the global webhook wants it: %s", got)
+		t.Errorf("only the global webhook wants it: %s", got)
 	}
 }
 

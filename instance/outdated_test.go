@@ -69,7 +69,7 @@ func withVersions(t *testing.T, adapt func(*SupervisorConfig), fn func(r *rig, v
 	})
 }
 
-func TestConnectOfARefusedClientAnswersWithTheCodeOfTheRedial(t *testing.T) {
+func TestConnectOfOutdatedClientReturnsRedialCode(t *testing.T) {
 	withVersions(t, nil, func(r *rig, v *versions, better *atomic.Bool) {
 		id := r.create("a").ID
 		began := time.Now()
@@ -88,14 +88,14 @@ func TestConnectOfARefusedClientAnswersWithTheCodeOfTheRedial(t *testing.T) {
 		if !slices.Equal(v.told, []string{"2.3000.1"}) {
 			t.Errorf("told of %v", v.told)
 		}
-		notices := r.told()
+		notices := r.published()
 		if last := notices[len(notices)-1]; last.Kind != event.QRCodeUpdated || last.RequestID != "req-1" {
 			t.Errorf("the code carries request id %q", last.RequestID)
 		}
 	})
 }
 
-func TestConnectOfARefusedClientIsErrOutdatedWhenNoNewerVersionIsFound(t *testing.T) {
+func TestConnectWithoutNewerVersionReturnsErrOutdated(t *testing.T) {
 	withVersions(t, nil, func(r *rig, v *versions, _ *atomic.Bool) {
 		unpaired, paired := r.create("a").ID, r.linked("b", event.Disconnected).ID
 		for _, id := range []int64{unpaired, paired} {
@@ -121,7 +121,7 @@ func TestConnectOfARefusedClientIsErrOutdatedWhenNoNewerVersionIsFound(t *testin
 	})
 }
 
-func TestWithoutHelpARefusedClientIsToldAtOnce(t *testing.T) {
+func TestOutdatedClientWithoutUpdateIsReportedAtOnce(t *testing.T) {
 	better := &atomic.Bool{}
 	inBubble(t, nil, func(r *rig) {
 		r.refuseUntil(better)
@@ -131,9 +131,9 @@ func TestWithoutHelpARefusedClientIsToldAtOnce(t *testing.T) {
 	})
 }
 
-// TestEveryRefusedInstanceDialsAgainWithANewerVersion: whether or not it was
+// TestOutdatedInstancesRedialWithNewerVersion: whether or not it was
 // refused in this run, paired or not, and no other instance does.
-func TestEveryRefusedInstanceDialsAgainWithANewerVersion(t *testing.T) {
+func TestOutdatedInstancesRedialWithNewerVersion(t *testing.T) {
 	withVersions(t, nil, func(r *rig, _ *versions, better *atomic.Bool) {
 		refused := []int64{r.linked("a", event.Disconnected).ID, r.linked("b", event.Disconnected).ID}
 		stored, unpaired := r.linked("c", event.ClientOutdated).ID, r.create("d").ID
@@ -160,7 +160,7 @@ func TestEveryRefusedInstanceDialsAgainWithANewerVersion(t *testing.T) {
 	})
 }
 
-func TestAVersionThatIsKnownAlreadyIsUsedWithoutAQuestion(t *testing.T) {
+func TestKnownVersionIsUsedWithoutSearch(t *testing.T) {
 	withVersions(t, nil, func(r *rig, v *versions, better *atomic.Bool) {
 		id := r.linked("a", event.Disconnected).ID
 		v.answer(true, false)
@@ -174,7 +174,7 @@ func TestAVersionThatIsKnownAlreadyIsUsedWithoutAQuestion(t *testing.T) {
 	})
 }
 
-func TestAPairingByCodeOfARefusedClientGoesOnWithANewerVersion(t *testing.T) {
+func TestPairingByCodeContinuesWithNewerVersion(t *testing.T) {
 	withVersions(t, nil, func(r *rig, v *versions, better *atomic.Bool) {
 		id := r.create("a").ID
 		pair := func(after time.Duration, found bool) (string, error) {
@@ -216,9 +216,9 @@ func TestAPairingByCodeOfARefusedClientGoesOnWithANewerVersion(t *testing.T) {
 	})
 }
 
-// TestWhoeverMayNotDialByItselfWaitsForACall: with reconnecting switched off, a
+// TestNewerVersionWithoutAutoReconnectWaitsForCall: with reconnecting switched off, a
 // newer version is used by the next call, or by the one that waits.
-func TestWhoeverMayNotDialByItselfWaitsForACall(t *testing.T) {
+func TestNewerVersionWithoutAutoReconnectWaitsForCall(t *testing.T) {
 	manual := func(c *SupervisorConfig) { c.AutoReconnect = false }
 	withVersions(t, manual, func(r *rig, _ *versions, better *atomic.Bool) {
 		idle, called := r.linked("a", event.ClientOutdated).ID, r.linked("b", event.Disconnected).ID
@@ -237,7 +237,7 @@ func TestWhoeverMayNotDialByItselfWaitsForACall(t *testing.T) {
 	})
 }
 
-func TestALogoutEndsTheWaitForANewerVersion(t *testing.T) {
+func TestLogoutEndsWaitForNewerVersion(t *testing.T) {
 	withVersions(t, nil, func(r *rig, _ *versions, better *atomic.Bool) {
 		id := r.create("a").ID
 		answer := make(chan error)
@@ -262,7 +262,7 @@ func TestALogoutEndsTheWaitForANewerVersion(t *testing.T) {
 	})
 }
 
-func TestAStartWaitsForTheCureOfARefusedInstanceBeforeTheNextTakesItsPlace(t *testing.T) {
+func TestStartWaitsForNewerVersionBeforeNextInstance(t *testing.T) {
 	withVersions(t, func(c *SupervisorConfig) { c.StartupConcurrency = 1 }, func(r *rig, _ *versions, better *atomic.Bool) {
 		first, second := r.linked("a", event.ClientOutdated).ID, r.linked("b", event.Disconnected).ID
 		r.sup.Start()

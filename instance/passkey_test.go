@@ -44,7 +44,7 @@ func TestPasskeyWaitsUntilThePairingAsksForIt(t *testing.T) {
 	})
 }
 
-func TestPasskeyThatNobodyAsksForEndsInTime(t *testing.T) {
+func TestPasskeyNotRequestedTimesOut(t *testing.T) {
 	inBubble(t, nil, func(r *rig) {
 		id := r.create("a").ID
 		if _, err := r.sup.Passkey(bg, id, ""); !errors.Is(err, ErrNoCode) {
@@ -60,7 +60,7 @@ func TestPasskeyThatNobodyAsksForEndsInTime(t *testing.T) {
 	})
 }
 
-func TestAPasskeyThatWhatsAppDoesNotTakeInTimeIsATimeout(t *testing.T) {
+func TestPasskeyNotAcceptedTimesOut(t *testing.T) {
 	inBubble(t, nil, func(r *rig) {
 		id := r.create("a").ID
 		err := r.sup.onSession(bg, id, func(ctx context.Context, _ Session) error {
@@ -86,11 +86,11 @@ func (r *rig) asked(name string) int64 {
 	if _, err := r.sup.Passkey(bg, id, ""); err != nil {
 		r.Fatal(err)
 	}
-	r.told()
+	r.published()
 	return id
 }
 
-func TestTheStatusHasThePasskeyUntilThePairingIsOver(t *testing.T) {
+func TestStatusHasPasskeyUntilPairingEnds(t *testing.T) {
 	inBubble(t, nil, func(r *rig) {
 		id := r.asked("a")
 		step := func() event.PasskeyStep {
@@ -115,7 +115,7 @@ func TestTheStatusHasThePasskeyUntilThePairingIsOver(t *testing.T) {
 	})
 }
 
-func TestTheQuestionIsToldWithoutWaitingAndAlsoAfterAnAnswer(t *testing.T) {
+func TestPasskeyAskedDoesNotWait(t *testing.T) {
 	inBubble(t, nil, func(r *rig) {
 		if _, err := r.sup.PasskeyAsked(99); !errors.Is(err, ErrNotFound) {
 			t.Errorf("of none: %v", err)
@@ -141,27 +141,27 @@ func TestTheQuestionIsToldWithoutWaitingAndAlsoAfterAnAnswer(t *testing.T) {
 }
 
 // TestAPasskeyIsGivenUpByALogout, which drops the connection: else a phone
-// could complete a link that nobody wants any more.
+// could complete an unwanted link.
 func TestAPasskeyIsGivenUpByALogout(t *testing.T) {
 	inBubble(t, nil, func(r *rig) {
 		id := r.asked("a")
 		drops := r.net.session(id).drops
-		if told, err := r.sup.Logout(bg, id, "req-7"); err != nil || !told {
-			t.Fatalf("%t, %v", told, err)
+		if notified, err := r.sup.Logout(bg, id, "req-7"); err != nil || !notified {
+			t.Fatalf("%t, %v", notified, err)
 		}
 		r.wantStatus(id, event.LoggedOut)
 		if r.net.session(id).drops == drops {
 			t.Error("the connection was kept")
 		}
-		all := r.told()
+		all := r.published()
 		if len(all) != 1 || all[0].Kind != event.ConnectionUpdated || all[0].RequestID != "req-7" ||
 			!strings.Contains(string(all[0].Body), `"data":{"type":"passkey","connection":"close","passkey":null}`) {
-			t.Errorf("told %+v", all)
+			t.Errorf("published %+v", all)
 		}
 	})
 }
 
-func TestConnectAnswersAtOnceWhileAPasskeyIsWaitedFor(t *testing.T) {
+func TestConnectReturnsAtOnceDuringPasskeyWait(t *testing.T) {
 	inBubble(t, nil, func(r *rig) {
 		id := r.asked("a")
 		began := time.Now()
@@ -172,9 +172,9 @@ func TestConnectAnswersAtOnceWhileAPasskeyIsWaitedFor(t *testing.T) {
 	})
 }
 
-// TestACodeThatWasScannedIsShownNoMore, from the moment on in which the status
+// TestScannedCodeIsNotShown, from the moment on in which the status
 // has the passkey.
-func TestACodeThatWasScannedIsShownNoMore(t *testing.T) {
+func TestScannedCodeIsNotShown(t *testing.T) {
 	inBubble(t, nil, func(r *rig) {
 		id := r.create("a").ID
 		if got, err := r.sup.Connect(bg, id, ""); err != nil || got.Code == nil {

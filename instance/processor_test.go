@@ -36,12 +36,12 @@ func (r *rig) accept(p *Processor, id int64) (process string) {
 	return process
 }
 
-// result is the one send.message that was told.
+// result returns the only send.message published.
 func (r *rig) result() map[string]any {
 	r.Helper()
 	n := r.one()
 	if n.Kind != event.SendMessage || n.RequestID != "req-7" {
-		r.Errorf("told %s for %q", n.Kind, n.RequestID)
+		r.Errorf("published %s for %q", n.Kind, n.RequestID)
 	}
 	return fields(r, n.Body)["data"].(map[string]any)
 }
@@ -53,7 +53,7 @@ func stopProcessor(t *testing.T, p *Processor) {
 	}
 }
 
-func TestAnAcceptedSendEndsInOneSendMessageWithItsProcessID(t *testing.T) {
+func TestAcceptedSendEndsInOneEvent(t *testing.T) {
 	connected(t, func(r *rig, id int64, _ *session) {
 		p := r.processor(nil)
 		defer stopProcessor(t, p)
@@ -62,10 +62,10 @@ func TestAnAcceptedSendEndsInOneSendMessageWithItsProcessID(t *testing.T) {
 		got := r.result()
 		data, _ := got["data"].(map[string]any)
 		if got["processId"] != process || got["status"] != "sent" || got["mentionAll"] != true || data["messageId"] != "OUT" {
-			t.Errorf("told %v", got)
+			t.Errorf("published %v", got)
 		}
 		if got["externalAttributes"].(map[string]any)["order"] != 5.0 {
-			t.Errorf("told %v", got)
+			t.Errorf("published %v", got)
 		}
 		if m, err := r.reg.MessageByKey(id, "OUT"); err != nil || m.ID != 1 {
 			t.Errorf("stored %+v, %v", m, err)
@@ -73,7 +73,7 @@ func TestAnAcceptedSendEndsInOneSendMessageWithItsProcessID(t *testing.T) {
 	})
 }
 
-func TestAnAcceptedSendThatFailsTellsWhy(t *testing.T) {
+func TestFailedAcceptedSendReportsReason(t *testing.T) {
 	connected(t, func(r *rig, id int64, s *session) {
 		p := r.processor(nil)
 		defer stopProcessor(t, p)
@@ -83,7 +83,7 @@ func TestAnAcceptedSendThatFailsTellsWhy(t *testing.T) {
 		got := r.result()
 		failed, _ := got["error"].(map[string]any)
 		if got["status"] != "failed" || failed["code"] != event.SendResultUnknown || failed["message"] == "" {
-			t.Errorf("told %v", got)
+			t.Errorf("published %v", got)
 		}
 		if _, err := r.reg.MessageByKey(id, "OUT"); !errors.Is(err, ErrNoMessage) {
 			t.Errorf("stored all the same: %v", err)
@@ -91,24 +91,24 @@ func TestAnAcceptedSendThatFailsTellsWhy(t *testing.T) {
 	})
 }
 
-func TestAnAcceptedSendWaitsForItsInstanceUntilTheTimeoutOnly(t *testing.T) {
+func TestAcceptedSendWaitsUntilTimeout(t *testing.T) {
 	inBubble(t, nil, func(r *rig) {
 		id := r.linked("a", event.Disconnected).ID
 		p := r.processor(nil)
 		defer stopProcessor(t, p)
 		r.accept(p, id)
 		time.Sleep(59 * time.Second)
-		if told := r.told(); len(told) != 0 {
-			t.Fatalf("told %v", kinds(told))
+		if published := r.published(); len(published) != 0 {
+			t.Fatalf("published %v", kinds(published))
 		}
 		time.Sleep(2 * time.Second)
 		if failed := r.result()["error"].(map[string]any); failed["code"] != "INSTANCE_NOT_CONNECTED" {
-			t.Errorf("told %v", failed)
+			t.Errorf("published %v", failed)
 		}
 	})
 }
 
-func TestAFullQueueTakesNoMoreSendsUntilOneEnds(t *testing.T) {
+func TestFullQueueRejectsSends(t *testing.T) {
 	inBubble(t, nil, func(r *rig) {
 		id := r.linked("a", event.Disconnected).ID
 		p := r.processor(func(c *ProcessorConfig) { c.Workers, c.QueueSize = 1, 2 })
@@ -135,21 +135,21 @@ func TestWhatWasAcceptedOutlivesARestart(t *testing.T) {
 		synctest.Wait()
 		stopProcessor(t, p) // it waited for the connection, nothing left
 		r.reboot()
-		r.told()
+		r.published()
 		if _, err := r.sup.Connect(bg, id, ""); err != nil {
 			t.Fatal(err)
 		}
-		r.told()
+		r.published()
 		p = r.processor(nil)
 		defer stopProcessor(t, p)
 		synctest.Wait()
 		if got := r.result(); got["processId"] != process || got["status"] != "sent" {
-			t.Errorf("told %v", got)
+			t.Errorf("published %v", got)
 		}
 	})
 }
 
-func TestASendThatWasOnItsWayWhenTheProgramEndedIsNotRepeated(t *testing.T) {
+func TestSendInProgressAtExitIsNotRepeated(t *testing.T) {
 	connected(t, func(r *rig, id int64, s *session) {
 		p := r.processor(nil)
 		sends := 0
@@ -165,14 +165,14 @@ func TestASendThatWasOnItsWayWhenTheProgramEndedIsNotRepeated(t *testing.T) {
 		got := r.result()
 		failed, _ := got["error"].(map[string]any)
 		if got["processId"] != process || failed["code"] != event.SendResultUnknown || sends != 1 {
-			t.Errorf("told %v after %d sends", got, sends)
+			t.Errorf("published %v after %d sends", got, sends)
 		}
 	})
 }
 
-// TestASendThatWaitsForItsTurnHasNotBegun: the program ends meanwhile, and the
+// TestSendWaitingForItsTurnHasNotBegun: the program ends meanwhile, and the
 // next start sends it.
-func TestASendThatWaitsForItsTurnHasNotBegun(t *testing.T) {
+func TestSendWaitingForItsTurnHasNotBegun(t *testing.T) {
 	connected(t, func(r *rig, id int64, s *session) {
 		s.turn = func(ctx context.Context) error {
 			<-ctx.Done()
@@ -186,18 +186,18 @@ func TestASendThatWaitsForItsTurnHasNotBegun(t *testing.T) {
 		if took := time.Since(begin); took > time.Second {
 			t.Errorf("stop took %v", took)
 		}
-		r.told()
+		r.published()
 		s.turn = nil
 		p = r.processor(nil)
 		defer stopProcessor(t, p)
 		synctest.Wait()
 		if got := r.result(); got["processId"] != process || got["status"] != "sent" {
-			t.Errorf("told %v", got)
+			t.Errorf("published %v", got)
 		}
 	})
 }
 
-func TestASendWhoseTurnDoesNotComeInItsTimeIsToldAsBusy(t *testing.T) {
+func TestSendWithoutTurnInTimeIsBusy(t *testing.T) {
 	connected(t, func(r *rig, id int64, s *session) {
 		s.turn = func(ctx context.Context) error {
 			<-ctx.Done()
@@ -209,14 +209,14 @@ func TestASendWhoseTurnDoesNotComeInItsTimeIsToldAsBusy(t *testing.T) {
 		time.Sleep(61 * time.Second)
 		got := r.result()
 		if failed, _ := got["error"].(map[string]any); got["status"] != "failed" || failed["code"] != "INSTANCE_BUSY" {
-			t.Errorf("told %v", got)
+			t.Errorf("published %v", got)
 		}
 	})
 }
 
-// TestTheTimeToWaitIsNoPartOfTheSend: its turn comes after 50 s, and WhatsApp
+// TestWaitDoesNotCountAsSendTime: its turn comes after 50 s, and WhatsApp
 // acknowledges 20 s later.
-func TestTheTimeToWaitIsNoPartOfTheSend(t *testing.T) {
+func TestWaitDoesNotCountAsSendTime(t *testing.T) {
 	connected(t, func(r *rig, id int64, s *session) {
 		s.turn = func(context.Context) error {
 			time.Sleep(50 * time.Second)
@@ -228,12 +228,12 @@ func TestTheTimeToWaitIsNoPartOfTheSend(t *testing.T) {
 		r.accept(p, id)
 		time.Sleep(71 * time.Second)
 		if got := r.result(); got["status"] != "sent" {
-			t.Errorf("told %v", got)
+			t.Errorf("published %v", got)
 		}
 	})
 }
 
-func TestTheDelayOfAnAcceptedSendIsNotPartOfItsTimeout(t *testing.T) {
+func TestDelayDoesNotCountAgainstTimeout(t *testing.T) {
 	connected(t, func(r *rig, id int64, _ *session) {
 		p := r.processor(func(c *ProcessorConfig) { c.Timeout = time.Minute })
 		defer stopProcessor(t, p)
@@ -245,7 +245,7 @@ func TestTheDelayOfAnAcceptedSendIsNotPartOfItsTimeout(t *testing.T) {
 		time.Sleep(out.Delay)
 		synctest.Wait()
 		if got := r.result(); got["status"] != "sent" {
-			t.Errorf("told %v", got)
+			t.Errorf("published %v", got)
 		}
 	})
 }

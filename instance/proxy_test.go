@@ -43,7 +43,7 @@ func (r *rig) wantVia(id int64, use proxy.Use, want string) {
 	}
 }
 
-func TestAProxyIsForBothUsesUnlessItSaysOtherwise(t *testing.T) {
+func TestProxyUsesDefaultToBoth(t *testing.T) {
 	r := newRig(t, nil, nil)
 	defer func() { r.stop() }()
 	id := r.create("a").ID
@@ -80,7 +80,7 @@ func TestAProxyIsForBothUsesUnlessItSaysOtherwise(t *testing.T) {
 	r.wantVia(id, proxy.Socket, "")
 }
 
-func TestABadProxyIsRefusedAndNothingIsDialledOrChanged(t *testing.T) {
+func TestInvalidProxyIsRejected(t *testing.T) {
 	r := newRig(t, func(c *Config) {
 		c.CheckProxy = func(u *url.URL) error {
 			if u.Hostname() == "169.254.169.254" {
@@ -137,7 +137,7 @@ func TestAProxyThatDoesNotWorkChangesNothing(t *testing.T) {
 	})
 }
 
-func TestAChangeOfTheProxyConnectsAnewWhatIsOrWantsToBeConnected(t *testing.T) {
+func TestProxyChangeReconnects(t *testing.T) {
 	down := func(ctx context.Context, _ *session) error {
 		return fmt.Errorf("%w: down", event.ErrNotConnected)
 	}
@@ -205,7 +205,7 @@ func TestAChangeOfTheProxyConnectsAnewWhatIsOrWantsToBeConnected(t *testing.T) {
 	}
 }
 
-func TestTheSameProxyOnceMoreIsTriedAndChangesNothing(t *testing.T) {
+func TestUnchangedProxyIsOnlyTried(t *testing.T) {
 	inBubble(t, nil, func(r *rig) {
 		id := r.linked("a", event.Disconnected).ID
 		_, _ = r.sup.Connect(bg, id, "")
@@ -231,7 +231,7 @@ func TestTheSameProxyOnceMoreIsTriedAndChangesNothing(t *testing.T) {
 	})
 }
 
-func TestAnInstanceWithoutAProxyOfItsOwnUsesTheOneForAll(t *testing.T) {
+func TestInstanceWithoutProxyUsesGlobalProxy(t *testing.T) {
 	r := newRig(t, func(c *Config) { c.Proxy = "socks5://user-{instance}:pa55word@{instance}.example.org" }, nil)
 	defer r.stop()
 	a, b := r.create("shop").ID, r.create("Desk.2").ID
@@ -258,7 +258,7 @@ func TestAnInstanceWithoutAProxyOfItsOwnUsesTheOneForAll(t *testing.T) {
 	}
 }
 
-func TestATrialTellsTheStepAndHowLongItTook(t *testing.T) {
+func TestProxyTrialReportsStepAndLatency(t *testing.T) {
 	inBubble(t, nil, func(r *rig) {
 		id := r.create("a").ID
 		if _, err := r.sup.TryProxy(bg, id); !errors.Is(err, ErrNoProxy) {
@@ -284,7 +284,7 @@ func TestATrialTellsTheStepAndHowLongItTook(t *testing.T) {
 	})
 }
 
-func TestAProxyThatCannotBeReadKeepsItsInstanceFromDialling(t *testing.T) {
+func TestUnreadableProxyPreventsDialling(t *testing.T) {
 	r := newRig(t, nil, nil)
 	defer func() { r.stop() }()
 	id := r.create("a").ID
@@ -308,7 +308,7 @@ func TestAProxyThatCannotBeReadKeepsItsInstanceFromDialling(t *testing.T) {
 	r.wantVia(id, proxy.Socket, secretURL)
 }
 
-func TestARecordThatIsNoProxyIsNotTakenForNone(t *testing.T) {
+func TestInvalidProxyRecordPreventsDialling(t *testing.T) {
 	r := newRig(t, nil, nil)
 	defer func() { r.stop() }()
 	id := r.create("a").ID

@@ -10,7 +10,7 @@ import (
 	"postern/event"
 )
 
-func TestPruneRemovesWhatWasStoredBeforeAndItsUpdates(t *testing.T) {
+func TestPruneRemovesOldMessagesAndUpdates(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		r := newRig(t, nil, nil)
 		defer r.stop()
@@ -38,7 +38,7 @@ func TestPruneRemovesWhatWasStoredBeforeAndItsUpdates(t *testing.T) {
 	})
 }
 
-func TestAMessageWithManyUpdatesIsPrunedInSeveralCommits(t *testing.T) {
+func TestMessageWithManyUpdatesIsPrunedInSteps(t *testing.T) {
 	r := newRig(t, nil, nil)
 	defer r.stop()
 	id := r.create("a").ID

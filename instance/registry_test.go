@@ -11,7 +11,7 @@ import (
 	"postern/event"
 )
 
-func TestNamesHave1To255CharactersOfTheAlphabetNoLeadingDotAndAreNoReservedWord(t *testing.T) {
+func TestInstanceNameRules(t *testing.T) {
 	for name, valid := range map[string]bool{
 		"a": true, "A-Z_0.9": true, "-a": true, "_": true, "0": true, "a.": true, strings.Repeat("n", 255): true, "Create": true, "creates": true,
 		".a": false, ".": false, "": false, "a b": false, "ä": false, "a/b": false, "a\n": false, "a%20b": false, strings.Repeat("n", 256): false,
@@ -26,7 +26,7 @@ func TestNamesHave1To255CharactersOfTheAlphabetNoLeadingDotAndAreNoReservedWord(
 	}
 }
 
-func TestADescriptionHas255CharactersAndAttributesAreAnObjectOf64KiB(t *testing.T) {
+func TestDescriptionAndAttributeRules(t *testing.T) {
 	r := newRig(t, nil, nil)
 	defer r.stop()
 	attributes := func(n int) []byte { return []byte(`{"a":"` + strings.Repeat("x", n-8) + `"}`) }
@@ -50,7 +50,7 @@ func TestADescriptionHas255CharactersAndAttributesAreAnObjectOf64KiB(t *testing.
 	}
 }
 
-func TestANewInstanceIsOfflineHasADefaultNameAndItsToken(t *testing.T) {
+func TestNewInstanceDefaults(t *testing.T) {
 	r := newRig(t, nil, nil)
 	defer r.stop()
 	rec, err := r.reg.Create(bg, New{Mint: mint})
@@ -69,7 +69,7 @@ func TestANewInstanceIsOfflineHasADefaultNameAndItsToken(t *testing.T) {
 	}
 }
 
-func TestADuplicateNameIsErrExistsAlsoWhenBothAreCreatedAtOnce(t *testing.T) {
+func TestDuplicateNameReturnsErrExists(t *testing.T) {
 	r := newRig(t, nil, nil)
 	defer r.stop()
 	results := make(chan error)
@@ -109,7 +109,7 @@ func TestIdsCountFrom1AndAreNeverReused(t *testing.T) {
 	}
 }
 
-func TestAnIssuedTokenReplacesTheFormerOneAndOfTwoRenewalsOneWins(t *testing.T) {
+func TestOneOfTwoTokenRenewalsWins(t *testing.T) {
 	r := newRig(t, nil, nil)
 	defer r.stop()
 	rec := r.create("a")
@@ -132,7 +132,7 @@ func TestAnIssuedTokenReplacesTheFormerOneAndOfTwoRenewalsOneWins(t *testing.T) 
 	}
 }
 
-func TestADamagedRecordIsSkippedAndTheOthersWork(t *testing.T) {
+func TestDamagedRecordIsSkipped(t *testing.T) {
 	r := newRig(t, nil, nil)
 	defer r.stop()
 	good := r.create("good")
@@ -194,7 +194,7 @@ func Test1000InstancesWithWebhooksLoad(t *testing.T) {
 	}
 }
 
-func TestDeleteRemovesEverythingOfTheInstanceAndNothingElse(t *testing.T) {
+func TestDeleteRemovesExactlyTheInstance(t *testing.T) {
 	var forgotten []int64
 	r := newRig(t, func(c *Config) { c.Forget = forget(&forgotten) }, nil)
 	defer r.stop()

@@ -36,8 +36,8 @@ func (r *rig) count(bucket string, id int64) (n int) {
 	return n
 }
 
-// The table of triggers: what each tells, and the status its envelope shows.
-func TestTheStatusIsStoredBeforeTheEventIsMadeSoTheEnvelopeShowsIt(t *testing.T) {
+// The table of triggers: what each publishes, and the status its envelope shows.
+func TestEnvelopeShowsStoredStatus(t *testing.T) {
 	for kind, c := range map[event.ConnectionType]struct {
 		connection event.Connection
 		status     event.State
@@ -88,14 +88,14 @@ func TestTheStatusIsStoredBeforeTheEventIsMadeSoTheEnvelopeShowsIt(t *testing.T)
 					t.Errorf("stored %s with reason %d", got.Status, got.Reason)
 				}
 				if s := r.seen(); len(s) != 1 || s[0] != c.status {
-					t.Errorf("OnStatus was told %v", s)
+					t.Errorf("OnStatus got %v", s)
 				}
 			})
 		})
 	}
 }
 
-func TestClientOutdatedAndTemporaryBanChangeTheStatusWithoutConnectionUpdate(t *testing.T) {
+func TestOutdatedAndBanHaveNoConnectionUpdate(t *testing.T) {
 	r := newRig(t, nil, nil)
 	defer r.stop()
 	id := r.create("a").ID
@@ -105,12 +105,12 @@ func TestClientOutdatedAndTemporaryBanChangeTheStatusWithoutConnectionUpdate(t *
 			t.Errorf("%+v", got)
 		}
 	}
-	if n := r.told(); len(n) != 0 {
+	if n := r.published(); len(n) != 0 {
 		t.Errorf("published %v", kinds(n))
 	}
 }
 
-func TestLinkAndUnlinkRecordTheOwnerAndOnlineItsTime(t *testing.T) {
+func TestLinkUnlinkAndOnlineAreRecorded(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		r := newRig(t, nil, nil)
 		defer r.stop()
@@ -135,7 +135,7 @@ func TestLinkAndUnlinkRecordTheOwnerAndOnlineItsTime(t *testing.T) {
 	})
 }
 
-func TestStatesAreToldToOnStatusInTheOrderOfTheirCommits(t *testing.T) {
+func TestOnStatusFollowsCommitOrder(t *testing.T) {
 	r := newRig(t, nil, nil)
 	defer r.stop()
 	id := r.create("a").ID
@@ -152,16 +152,16 @@ func TestStatesAreToldToOnStatusInTheOrderOfTheirCommits(t *testing.T) {
 	}
 	seen := r.seen()
 	if last := seen[len(seen)-1]; last != r.record(id).Status {
-		t.Errorf("last told %s, stored %s", last, r.record(id).Status)
+		t.Errorf("last published %s, stored %s", last, r.record(id).Status)
 	}
 	for i := 1; i < len(seen); i++ {
 		if seen[i] == seen[i-1] {
-			t.Fatalf("told %s twice: %v", seen[i], seen)
+			t.Fatalf("published %s twice: %v", seen[i], seen)
 		}
 	}
 }
 
-func TestAMessageIsStoredOnceAndReadAgainForItsEvent(t *testing.T) {
+func TestMessageIsStoredOnce(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		r := newRig(t, nil, nil)
 		defer r.stop()
@@ -194,7 +194,7 @@ func TestAMessageIsStoredOnceAndReadAgainForItsEvent(t *testing.T) {
 	})
 }
 
-func TestAStoredMessageThatIsDamagedIsStoredAnew(t *testing.T) {
+func TestDamagedMessageIsStoredAgain(t *testing.T) {
 	r := newRig(t, nil, nil)
 	defer r.stop()
 	id := r.create("a").ID
@@ -202,14 +202,14 @@ func TestAStoredMessageThatIsDamagedIsStoredAnew(t *testing.T) {
 	m.Content = json.RawMessage(`{"text":"damage-this-text"}`)
 	r.report(id, event.Fact{Kind: event.MessagesUpsert, Data: m})
 	r.damage("damage-this-text")
-	r.told()
+	r.published()
 	r.report(id, event.Fact{Kind: event.MessagesUpsert, Data: m})
 	if got := fields(t, r.one().Body)["data"].(map[string]any); got["id"] != 2.0 || got["content"].(map[string]any)["text"] != "damage-this-text" {
 		t.Errorf("%v", got)
 	}
 }
 
-func TestWhatEndsAConnectionTellsWhenItBeganUnlessThereWasNone(t *testing.T) {
+func TestConnectionEndReportsItsStart(t *testing.T) {
 	inBubble(t, nil, func(r *rig) {
 		id := r.create("a").ID
 		lost := func() any {
@@ -220,7 +220,7 @@ func TestWhatEndsAConnectionTellsWhenItBeganUnlessThereWasNone(t *testing.T) {
 			t.Errorf("connected at %v before it ever was", when)
 		}
 		r.report(id, connection(event.TypeConnected, event.ConnectionOpen, event.Online))
-		r.told()
+		r.published()
 		time.Sleep(time.Hour)
 		if when := lost(); when != "2000-01-01T00:00:00.000Z" {
 			t.Errorf("connected at %v", when)
@@ -230,7 +230,7 @@ func TestWhatEndsAConnectionTellsWhenItBeganUnlessThereWasNone(t *testing.T) {
 
 // The store's keys have a limit, and what cannot be stored is sent again for
 // ever.
-func TestAMessageUnderAnAbsurdKeyIsTakenAndNeitherStoredNorTold(t *testing.T) {
+func TestMessageWithUnusableKeyIsDropped(t *testing.T) {
 	r := newRig(t, nil, nil)
 	defer r.stop()
 	id := r.create("a").ID
@@ -247,12 +247,12 @@ func TestAMessageUnderAnAbsurdKeyIsTakenAndNeitherStoredNorTold(t *testing.T) {
 	if err := r.reg.Report(bg, id, event.Fact{Kind: event.MessagesUpdate, Data: receipt}); err != nil {
 		t.Errorf("receipt: %.100v", err)
 	}
-	if n := r.told(); len(n) != 0 || r.count(messages, id) != 0 {
+	if n := r.published(); len(n) != 0 || r.count(messages, id) != 0 {
 		t.Errorf("published %v", kinds(n))
 	}
 }
 
-func TestWithoutItsGateAMessageOrReceiptIsNeitherStoredNorTold(t *testing.T) {
+func TestDisabledGateDropsMessagesAndReceipts(t *testing.T) {
 	r := newRig(t, func(c *Config) { c.SaveMessages, c.SaveUpdates = false, false }, nil)
 	defer r.stop()
 	id := r.create("a").ID
@@ -265,14 +265,14 @@ func TestWithoutItsGateAMessageOrReceiptIsNeitherStoredNorTold(t *testing.T) {
 		t.Errorf("%s, %d stored", n.Kind, r.count(messages, id))
 	}
 	r.report(id, event.Fact{Kind: event.MessagesUpdate, Data: event.Receipt{KeyIDs: []string{"S"}, Status: event.StatusRead}})
-	if n := r.told(); len(n) != 0 || r.count(messageUpdates, id) != 0 {
+	if n := r.published(); len(n) != 0 || r.count(messageUpdates, id) != 0 {
 		t.Errorf("published %v", kinds(n))
 	}
 }
 
 // A receipt that overtook its message is stored with the next commit of anybody, and
 // has one of its own only when there is none.
-func TestAReceiptThatOvertookItsMessageGoesWithAnotherCommit(t *testing.T) {
+func TestEarlyReceiptJoinsAnotherCommit(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		r := newRig(t, nil, nil)
 		defer r.stop()
@@ -303,8 +303,8 @@ func TestAReceiptThatOvertookItsMessageGoesWithAnotherCommit(t *testing.T) {
 }
 
 // The receipts of a message that is being sent wait until it is stored, however long
-// that takes, and go with another commit; they are told after it, in their order.
-func TestReceiptsThatComeBeforeTheirMessageIsStoredWaitForIt(t *testing.T) {
+// that takes, and go with another commit; they are published after it, in their order.
+func TestEarlyReceiptsWaitForTheirMessage(t *testing.T) {
 	connected(t, func(r *rig, id int64, s *session) {
 		statuses := []event.UpdateStatus{event.StatusDelivered, event.StatusRead}
 		s.send = func() error {
@@ -319,15 +319,15 @@ func TestReceiptsThatComeBeforeTheirMessageIsStoredWaitForIt(t *testing.T) {
 			t.Fatal(err)
 		}
 		if n := r.one(); n.Kind != event.SendMessage || r.count(messageUpdates, id) != 0 {
-			t.Fatalf("first told: %s", n.Kind)
+			t.Fatalf("first published: %s", n.Kind)
 		}
 		time.Sleep(maxRide)
 		synctest.Wait()
-		told := r.told()
-		if len(told) != 2 || r.count(messageUpdates, id) != 2 || r.s.Stats().Commits != before+2 {
-			t.Fatalf("told %v, %d stored, in %d commits", kinds(told), r.count(messageUpdates, id), r.s.Stats().Commits-before)
+		published := r.published()
+		if len(published) != 2 || r.count(messageUpdates, id) != 2 || r.s.Stats().Commits != before+2 {
+			t.Fatalf("published %v, %d stored, in %d commits", kinds(published), r.count(messageUpdates, id), r.s.Stats().Commits-before)
 		}
-		for i, n := range told {
+		for i, n := range published {
 			if data := fields(t, n.Body)["data"].(map[string]any); data["messageId"] != 1.0 || data["status"] != string(statuses[i]) {
 				t.Errorf("update %d: %v", i, data)
 			}
@@ -337,7 +337,7 @@ func TestReceiptsThatComeBeforeTheirMessageIsStoredWaitForIt(t *testing.T) {
 
 // More receipts than wait for one message are looked for as before, and so are those of a
 // message that is not stored.
-func TestNoMoreReceiptsWaitForAMessageThanAreBounded(t *testing.T) {
+func TestEarlyReceiptsAreBounded(t *testing.T) {
 	connected(t, func(r *rig, id int64, s *session) {
 		var outcome error
 		out := hello
@@ -351,21 +351,21 @@ func TestNoMoreReceiptsWaitForAMessageThanAreBounded(t *testing.T) {
 			t.Fatal(err)
 		}
 		time.Sleep(time.Second)
-		if n := len(r.told()) - 1; n != maxEarly+3 || r.count(messageUpdates, id) != maxEarly+3 {
-			t.Errorf("%d updates told, %d stored", n, r.count(messageUpdates, id))
+		if n := len(r.published()) - 1; n != maxEarly+3 || r.count(messageUpdates, id) != maxEarly+3 {
+			t.Errorf("%d updates published, %d stored", n, r.count(messageUpdates, id))
 		}
 		outcome, out.ID = event.ErrSendRefused, "NOT"
 		if _, err := r.sup.SendAndStore(bg, id, out, Keeping{}); !errors.Is(err, outcome) {
 			t.Fatal(err)
 		}
 		time.Sleep(time.Second)
-		if n := len(r.told()); n != 0 || len(r.reg.underway.all) != 0 {
-			t.Errorf("%d told, %d wait", n, len(r.reg.underway.all))
+		if n := len(r.published()); n != 0 || len(r.reg.underway.all) != 0 {
+			t.Errorf("%d published, %d wait", n, len(r.reg.underway.all))
 		}
 	})
 }
 
-func TestWhenPersistenceFailsThereIsNoEventAndTheConnectorHearsOfIt(t *testing.T) {
+func TestFailedCommitReturnsErrorWithoutEvent(t *testing.T) {
 	r := newRig(t, nil, nil)
 	defer r.stop()
 	id := r.create("a").ID
@@ -381,7 +381,7 @@ func TestWhenPersistenceFailsThereIsNoEventAndTheConnectorHearsOfIt(t *testing.T
 			t.Errorf("%s: %v", f.Kind, err)
 		}
 	}
-	if n := r.told(); len(n) != 0 || len(r.seen()) != 0 || r.record(id).Status != event.Offline {
+	if n := r.published(); len(n) != 0 || len(r.seen()) != 0 || r.record(id).Status != event.Offline {
 		t.Errorf("published %v, state %s", kinds(n), r.record(id).Status)
 	}
 }
@@ -394,10 +394,10 @@ func TestAReceiptMakesOneUpdatePerStoredMessage(t *testing.T) {
 		for _, k := range []string{"A", "B"} {
 			r.report(id, event.Fact{Kind: event.MessagesUpsert, Data: text(k, "1@s.whatsapp.net", true)})
 		}
-		r.told()
+		r.published()
 		at := time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC)
 		r.report(id, event.Fact{Kind: event.MessagesUpdate, RequestID: "q", Data: event.Receipt{KeyIDs: []string{"A", "unknown", "B"}, Status: event.StatusDelivered, At: at}})
-		notices := r.told()
+		notices := r.published()
 		if len(notices) != 2 {
 			t.Fatalf("%d events", len(notices))
 		}
@@ -413,7 +413,7 @@ func TestAReceiptMakesOneUpdatePerStoredMessage(t *testing.T) {
 	})
 }
 
-func TestAReceiptThatOvertakesItsMessageIsLookedForThreeTimes100msDoubling(t *testing.T) {
+func TestReceiptLookupBackoff(t *testing.T) {
 	for _, c := range []struct {
 		after time.Duration
 		found bool
@@ -430,9 +430,9 @@ func TestAReceiptThatOvertakesItsMessageIsLookedForThreeTimes100msDoubling(t *te
 				}
 				time.Sleep(c.after)
 				r.report(id, event.Fact{Kind: event.MessagesUpsert, Data: text("K", "1@s.whatsapp.net", true)})
-				r.told()
+				r.published()
 				time.Sleep(time.Second)
-				if n := r.told(); (len(n) == 1) != c.found {
+				if n := r.published(); (len(n) == 1) != c.found {
 					t.Errorf("%d updates", len(n))
 				}
 			})
@@ -455,20 +455,20 @@ func TestCloseEndsTheSearchForReceiptsMessages(t *testing.T) {
 	})
 }
 
-func TestAReceiptIsForTheAccountsOwnMessageWhenChatsShareAnID(t *testing.T) {
+func TestReceiptWithSharedIDUpdatesOwnMessage(t *testing.T) {
 	r := newRig(t, nil, nil)
 	defer r.stop()
 	id := r.create("a").ID
 	r.report(id, event.Fact{Kind: event.MessagesUpsert, Data: text("K", "1@s.whatsapp.net", false)})
 	r.report(id, event.Fact{Kind: event.MessagesUpsert, Data: text("K", "2@s.whatsapp.net", true)})
-	r.told()
+	r.published()
 	r.report(id, event.Fact{Kind: event.MessagesUpdate, Data: event.Receipt{KeyIDs: []string{"K"}, Status: event.StatusRead}})
 	if got := fields(t, r.one().Body)["data"].(map[string]any)["messageId"]; got != 2.0 {
 		t.Errorf("message %v", got)
 	}
 }
 
-func TestAFactOfAnUnknownInstanceIsErrNotFound(t *testing.T) {
+func TestFactOfUnknownInstanceReturnsErrNotFound(t *testing.T) {
 	r := newRig(t, nil, nil)
 	defer r.stop()
 	for _, f := range []event.Fact{

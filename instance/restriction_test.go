@@ -44,7 +44,7 @@ func (r *rig) restrictedUntil(id int64) time.Time {
 	return one.Until.Time
 }
 
-func TestARestrictionIsInForceUntilTheTimeItNames(t *testing.T) {
+func TestRestrictionHonorsItsEnd(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		r := newRig(t, nil, nil)
 		defer r.stop()
@@ -61,12 +61,12 @@ func TestARestrictionIsInForceUntilTheTimeItNames(t *testing.T) {
 	})
 }
 
-func TestATimeLockWithoutAnEndIsInForceForSixHours(t *testing.T) {
+func TestTimeLockWithoutEndLastsSixHours(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		r := newRig(t, nil, nil)
 		defer r.stop()
 		id := r.online("a")
-		for range 2 { // told again, it counts from then
+		for range 2 { // published again, it counts from then
 			time.Sleep(time.Hour)
 			r.report(id, timelock(time.Time{}))
 			if got := r.restrictedUntil(id); !got.Equal(time.Now().Add(6 * time.Hour)) {
@@ -76,7 +76,7 @@ func TestATimeLockWithoutAnEndIsInForceForSixHours(t *testing.T) {
 	})
 }
 
-func TestALiftedRestrictionIsOverAtOnceAndLeavesTheOtherInForce(t *testing.T) {
+func TestLiftingEndsOneRestriction(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		r := newRig(t, nil, nil)
 		defer r.stop()
@@ -122,31 +122,31 @@ func TestARestrictionBelongsToTheAccount(t *testing.T) {
 	}
 }
 
-func TestOnStatusIsToldOfRestrictionsThatChanged(t *testing.T) {
+func TestOnStatusReportsRestrictionChanges(t *testing.T) {
 	r := newRig(t, nil, nil)
 	defer r.stop()
 	id, until := r.online("a"), time.Now().Add(time.Hour)
 	r.seen()
 	for _, step := range []struct {
-		rule string
-		fact event.Fact
-		told int
+		rule      string
+		fact      event.Fact
+		published int
 	}{
 		{"restricted", timelock(until), 1},
-		{"told again", timelock(until), 0},
+		{"published again", timelock(until), 0},
 		{"with another end", timelock(until.Add(time.Hour)), 1},
 		{"banned, which is a new state as well", banned(until), 1},
 		{"lifted", lifted(), 1},
 		{"lifted again", lifted(), 0},
 	} {
 		r.report(id, step.fact)
-		if got := len(r.seen()); got != step.told {
-			t.Errorf("%s: OnStatus was told %d times, want %d", step.rule, got, step.told)
+		if got := len(r.seen()); got != step.published {
+			t.Errorf("%s: OnStatus was published %d times, want %d", step.rule, got, step.published)
 		}
 	}
 }
 
-func TestTheOperatorReadsOfARestrictionInTheLog(t *testing.T) {
+func TestRestrictionIsLogged(t *testing.T) {
 	var log bytes.Buffer
 	r := newRig(t, func(c *Config) { c.Logger = slog.New(slog.NewTextHandler(&log, nil)) }, nil)
 	defer r.stop()

@@ -17,14 +17,14 @@ func connected(t *testing.T, fn func(r *rig, id int64, s *session)) {
 		if _, err := r.sup.Connect(bg, id, ""); err != nil {
 			t.Fatal(err)
 		}
-		r.told()
+		r.published()
 		fn(r, id, r.net.session(id))
 	})
 }
 
 var hello = event.Outgoing{ID: "OUT", To: "1@s.whatsapp.net"}
 
-func TestASentMessageIsStoredAndToldAsSendMessageWithTheCallsRequestID(t *testing.T) {
+func TestSentMessageIsStoredAndPublished(t *testing.T) {
 	connected(t, func(r *rig, id int64, s *session) {
 		ctx, cancel := context.WithCancel(bg)
 		s.send = func() error { cancel(); return nil } // the caller leaves: the record stays
@@ -39,7 +39,7 @@ func TestASentMessageIsStoredAndToldAsSendMessageWithTheCallsRequestID(t *testin
 		}
 		data := fields(t, n.Body)["data"].(map[string]any)
 		if !reflect.DeepEqual(data, fields(t, body)) {
-			t.Errorf("told %v\nanswered %s", data, body)
+			t.Errorf("published %v\nanswered %s", data, body)
 		}
 		if data["instanceId"] != 1.0 || data["externalAttributes"].(map[string]any)["order"] != 5.0 || data["keyId"] != "OUT" {
 			t.Errorf("%v", data)
@@ -47,7 +47,7 @@ func TestASentMessageIsStoredAndToldAsSendMessageWithTheCallsRequestID(t *testin
 	})
 }
 
-func TestASentMessageWithoutAttributesHasAnEmptyObject(t *testing.T) {
+func TestSentMessageWithoutAttributes(t *testing.T) {
 	connected(t, func(r *rig, id int64, _ *session) {
 		m, err := r.sup.SendAndStore(bg, id, hello, Keeping{})
 		if err != nil || string(m.ExternalAttributes) != "{}" {
@@ -55,33 +55,33 @@ func TestASentMessageWithoutAttributesHasAnEmptyObject(t *testing.T) {
 		}
 		data := fields(t, r.one().Body)["data"].(map[string]any)
 		if got, ok := data["externalAttributes"].(map[string]any); !ok || len(got) != 0 {
-			t.Errorf("told %v", data)
+			t.Errorf("published %v", data)
 		}
 	})
 }
 
-func TestASentMessageThatCannotBeStoredIsErrNotStored(t *testing.T) {
+func TestUnstoredSentMessageReturnsErrNotStored(t *testing.T) {
 	connected(t, func(r *rig, id int64, s *session) {
 		s.send = func() error { return r.s.Close() }
 		m, err := r.sup.SendAndStore(bg, id, hello, Keeping{})
-		if !errors.Is(err, ErrNotStored) || m.KeyID != "OUT" || len(r.told()) != 0 {
+		if !errors.Is(err, ErrNotStored) || m.KeyID != "OUT" || len(r.published()) != 0 {
 			t.Errorf("%+v, %v", m, err)
 		}
 	})
 }
 
-func TestASendThatFailsKeepsItsErrorAndTellsNothing(t *testing.T) {
+func TestFailedSendHasNoEvent(t *testing.T) {
 	for _, want := range []error{event.ErrNotOnWhatsApp, event.ErrSendRefused, event.ErrOutcomeUnknown, event.ErrNotConnected} {
 		connected(t, func(r *rig, id int64, s *session) {
 			s.send = func() error { return want }
-			if _, err := r.sup.SendAndStore(bg, id, hello, Keeping{}); !errors.Is(err, want) || len(r.told()) != 0 || r.count(messages, id) != 0 {
+			if _, err := r.sup.SendAndStore(bg, id, hello, Keeping{}); !errors.Is(err, want) || len(r.published()) != 0 || r.count(messages, id) != 0 {
 				t.Errorf("%v: %v", want, err)
 			}
 		})
 	}
 }
 
-func TestASendOfAnInstanceThatIsNotOnlineIsErrNotConnected(t *testing.T) {
+func TestSendOfOfflineInstanceReturnsErrNotConnected(t *testing.T) {
 	connected(t, func(r *rig, id int64, s *session) {
 		s.be(true, false)
 		s.send = func() error { t.Error("sent"); return nil }
@@ -91,7 +91,7 @@ func TestASendOfAnInstanceThatIsNotOnlineIsErrNotConnected(t *testing.T) {
 	})
 }
 
-func TestASendOfAnInstanceWhoseSessionCannotBeReadIsErrNotConnected(t *testing.T) {
+func TestSendWithUnreadableSessionReturnsErrNotConnected(t *testing.T) {
 	r := newRig(t, nil, nil)
 	defer r.stop()
 	id := r.create("a").ID

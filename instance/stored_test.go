@@ -11,7 +11,7 @@ import (
 
 // The three gates in every combination: each decides about its own events and
 // about nothing else, and what the API sends has none.
-func TestEachGateAloneDecidesWhatItStoresAndTells(t *testing.T) {
+func TestGatesAreIndependent(t *testing.T) {
 	for mask := range 8 {
 		inbound, updates, people := mask&1 != 0, mask&2 != 0, mask&4 != 0
 		t.Run(fmt.Sprintf("messages=%t,updates=%t,contacts=%t", inbound, updates, people), func(t *testing.T) {
@@ -44,8 +44,8 @@ func TestEachGateAloneDecidesWhatItStoresAndTells(t *testing.T) {
 				stored[contacts], stored[contactJIDs] = 1, 2
 			}
 			want = append(want, event.MessagesStar)
-			if got := kinds(r.told()); !reflect.DeepEqual(got, want) {
-				t.Errorf("told %v, want %v", got, want)
+			if got := kinds(r.published()); !reflect.DeepEqual(got, want) {
+				t.Errorf("published %v, want %v", got, want)
 			}
 			for bucket, n := range stored {
 				if got := r.count(bucket, id); got != n {
@@ -79,14 +79,14 @@ func TestTheOwnPictureIsStoredBeforeItsEvent(t *testing.T) {
 	if got := r.record(id); got.ProfilePicURL != url {
 		t.Errorf("after another's picture and a restart: %+v", got)
 	}
-	r.told()
+	r.published()
 	r.report(id, event.Fact{Kind: event.ProfilePictureUpdate, Data: event.PictureUpdate{JID: annPhone, Remove: true}, Picture: new("")})
 	if r.one(); stored != "" {
 		t.Errorf("removed: %q", stored)
 	}
 	r.report(id, event.Fact{Picture: new(url)})
 	r.report(id, event.Fact{Status: event.LoggedOut, Unlink: true})
-	if got := r.record(id); got.ProfilePicURL != "" || len(r.told()) != 0 {
+	if got := r.record(id); got.ProfilePicURL != "" || len(r.published()) != 0 {
 		t.Errorf("unlinked: %+v", got)
 	}
 }
@@ -99,12 +99,12 @@ func TestAnUnstoredPictureMakesNoEvent(t *testing.T) {
 		t.Fatal(err)
 	}
 	f := event.Fact{Kind: event.ProfilePictureUpdate, Data: event.PictureUpdate{JID: annPhone}, Picture: new("https://pps.whatsapp.net/1.jpg")}
-	if err := r.reg.Report(bg, id, f); err == nil || len(r.told()) != 0 || r.record(id).ProfilePicURL != "" {
+	if err := r.reg.Report(bg, id, f); err == nil || len(r.published()) != 0 || r.record(id).ProfilePicURL != "" {
 		t.Errorf("%v, %+v", err, r.record(id))
 	}
 }
 
-func TestADeletedMessageIsToldWithItsIdWhenItIsStoredInThatChatAndStays(t *testing.T) {
+func TestDeletedMessageEventHasItsID(t *testing.T) {
 	r := newRig(t, nil, nil)
 	defer r.stop()
 	id := r.create("a").ID
@@ -116,7 +116,7 @@ func TestADeletedMessageIsToldWithItsIdWhenItIsStoredInThatChatAndStays(t *testi
 		r.report(id, event.Fact{Kind: event.MessagesUpsert, Data: m})
 	}
 	r.damage("damage-this-text")
-	r.told()
+	r.published()
 	for _, c := range []struct {
 		key, chat string
 		want      any
@@ -141,12 +141,12 @@ func TestADeletedMessageIsToldWithItsIdWhenItIsStoredInThatChatAndStays(t *testi
 	}
 }
 
-func TestADeletedMessageIsToldEvenWhenItCannotBeLookedUp(t *testing.T) {
+func TestDeletedMessageIsPublishedDespiteLookupFailure(t *testing.T) {
 	r := newRig(t, nil, nil)
 	defer r.stop()
 	id := r.create("a").ID
 	r.report(id, event.Fact{Kind: event.MessagesUpsert, Data: text("K", annPhone, false)})
-	r.told()
+	r.published()
 	if err := r.s.Close(); err != nil {
 		t.Fatal(err)
 	}

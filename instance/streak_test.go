@@ -22,7 +22,7 @@ func refusing(t *testing.T, fn func(r *refusals)) {
 		if _, err := r.sup.Connect(bg, id, ""); err != nil {
 			t.Fatal(err)
 		}
-		r.told()
+		r.published()
 		fn(&refusals{r, id, known})
 	})
 }
@@ -62,7 +62,7 @@ func (r *refusals) kind() string {
 
 func (r *refusals) dials() int { return len(r.net.session(r.id).dials) }
 
-func TestRefusalsOfOneKindInARowBenchAnInstanceForAnHour(t *testing.T) {
+func TestConsecutiveRefusalsBenchForAnHour(t *testing.T) {
 	for rule, tc := range map[string]struct {
 		run     func(r *refusals)
 		benched bool
@@ -100,7 +100,7 @@ func TestRefusalsOfOneKindInARowBenchAnInstanceForAnHour(t *testing.T) {
 	}
 }
 
-func TestAStreakGoesOnAfterItsBenchAndItsRestartUntilAMessageGoesOut(t *testing.T) {
+func TestStreakSurvivesBenchAndRestart(t *testing.T) {
 	refusing(t, func(r *refusals) {
 		r.refused(479, 1, 2, 3, 4, 5)
 		r.reboot()
@@ -129,7 +129,7 @@ func TestAStreakGoesOnAfterItsBenchAndItsRestartUntilAMessageGoesOut(t *testing.
 	})
 }
 
-func TestThreeRefusalsWithA4xxConnectAnewOnceAnHourAndTheStreakGoesOn(t *testing.T) {
+func TestThreeRefusalsReconnectOnceAnHour(t *testing.T) {
 	refusing(t, func(r *refusals) {
 		before := r.dials()
 		want := func(n int, rule string) {
@@ -160,7 +160,7 @@ func TestThreeRefusalsWithA4xxConnectAnewOnceAnHourAndTheStreakGoesOn(t *testing
 	})
 }
 
-func TestA463IsARestrictionForSixHoursThatANoticeReplacesAndALiftingEnds(t *testing.T) {
+func TestRefusal463InfersTimeLock(t *testing.T) {
 	refusing(t, func(r *refusals) {
 		begin := time.Now()
 		err := r.ends(1, event.ErrTimelocked)
@@ -175,11 +175,11 @@ func TestA463IsARestrictionForSixHoursThatANoticeReplacesAndALiftingEnds(t *test
 		n := r.one()
 		data := fields(t, n.Body)["data"].(map[string]any)
 		if reason, _ := data["reason"].(map[string]any); data["type"] != "account.restricted" || reason["code"] != 463.0 || reason["count"] != 1.0 || reason["until"] == nil {
-			t.Errorf("told %v", data)
+			t.Errorf("published %v", data)
 		}
 		_ = r.ends(2, event.ErrTimelocked)
-		if told := r.told(); len(told) != 0 {
-			t.Errorf("told again: %v", kinds(told))
+		if published := r.published(); len(published) != 0 {
+			t.Errorf("published again: %v", kinds(published))
 		}
 		end := time.Now().Add(time.Hour)
 		r.report(r.id, timelock(end))
@@ -199,7 +199,7 @@ func TestA463IsARestrictionForSixHoursThatANoticeReplacesAndALiftingEnds(t *test
 	})
 }
 
-func TestARefusalJustAfterTheEndThatWhatsAppNamedIsOfItsClock(t *testing.T) {
+func TestRefusalAfterEndAllowsForClockSkew(t *testing.T) {
 	refusing(t, func(r *refusals) {
 		r.report(r.id, timelock(time.Now().Add(time.Hour)))
 		time.Sleep(time.Hour + time.Second)
@@ -215,7 +215,7 @@ func TestARefusalJustAfterTheEndThatWhatsAppNamedIsOfItsClock(t *testing.T) {
 	})
 }
 
-func TestTheKnownWhoAreRefusedAreRememberedAndTooManyOfThemMeanEverybody(t *testing.T) {
+func TestManyRefusedKnownContactsRestrictEveryone(t *testing.T) {
 	refusing(t, func(r *refusals) {
 		for n := range refusedKept + 1 {
 			number := fmt.Sprintf("49%09d", n)
@@ -235,7 +235,7 @@ func TestTheKnownWhoAreRefusedAreRememberedAndTooManyOfThemMeanEverybody(t *test
 	})
 }
 
-func TestAMessageFromAStrangerIsToldWhileStrangersMayNotBeWrittenTo(t *testing.T) {
+func TestStrangersMessageIsReportedDuringRestriction(t *testing.T) {
 	refusing(t, func(r *refusals) {
 		in := func(key, from string) {
 			m := text(key, from, false)
@@ -245,18 +245,18 @@ func TestAMessageFromAStrangerIsToldWhileStrangersMayNotBeWrittenTo(t *testing.T
 		r.seen()
 		in("A", "491@s.whatsapp.net")
 		if n := len(r.seen()); n != 0 {
-			t.Errorf("without a restriction: told %d times", n)
+			t.Errorf("without a restriction: published %d times", n)
 		}
 		_ = r.ends(1, event.ErrTimelocked)
 		r.seen()
 		in("B", "492@s.whatsapp.net")
 		if n := len(r.seen()); n != 1 {
-			t.Errorf("a stranger: told %d times", n)
+			t.Errorf("a stranger: published %d times", n)
 		}
 		in("C", "492@s.whatsapp.net")
 		in("D", "491@s.whatsapp.net")
 		if n := len(r.seen()); n != 0 {
-			t.Errorf("those who are known: told %d times", n)
+			t.Errorf("those who are known: published %d times", n)
 		}
 	})
 }

@@ -35,7 +35,7 @@ func TestInstancesThatWereLoggedInReconnectAtStart(t *testing.T) {
 	})
 }
 
-func TestStatesThatOnlyARunningConnectionHasAreCorrectedAtOpen(t *testing.T) {
+func TestOpenCorrectsConnectionStates(t *testing.T) {
 	inBubble(t, nil, func(r *rig) {
 		want := map[int64]event.State{}
 		for _, s := range event.States() {
@@ -68,7 +68,7 @@ func TestStatesThatOnlyARunningConnectionHasAreCorrectedAtOpen(t *testing.T) {
 	})
 }
 
-func TestAtMostStartupConcurrencyInstancesReconnectAtATime(t *testing.T) {
+func TestStartupConcurrencyBoundsReconnects(t *testing.T) {
 	inBubble(t, func(c *SupervisorConfig) { c.StartupConcurrency = 3 }, func(r *rig) {
 		for i := range 10 {
 			r.linked(fmt.Sprint("i", i), event.Disconnected)
@@ -90,7 +90,7 @@ func TestAtMostStartupConcurrencyInstancesReconnectAtATime(t *testing.T) {
 	})
 }
 
-func TestWithoutAutoReconnectNothingIsDialledAndALossIsDisconnected(t *testing.T) {
+func TestWithoutAutoReconnectNothingDials(t *testing.T) {
 	inBubble(t, func(c *SupervisorConfig) { c.AutoReconnect = false }, func(r *rig) {
 		id := r.linked("a", event.Disconnected).ID
 		r.sup.Start()
@@ -110,7 +110,7 @@ func TestWithoutAutoReconnectNothingIsDialledAndALossIsDisconnected(t *testing.T
 	})
 }
 
-func TestBackoffDoublesFromTheInitialToTheMaximalDelayWithJitter(t *testing.T) {
+func TestBackoffDoublesWithJitter(t *testing.T) {
 	inBubble(t, nil, func(r *rig) {
 		id := r.linked("a", event.Disconnected).ID
 		if _, err := r.sup.Connect(bg, id, ""); err != nil {
@@ -154,7 +154,7 @@ func TestBackoffDoublesFromTheInitialToTheMaximalDelayWithJitter(t *testing.T) {
 	})
 }
 
-func TestALossToldBeforeTheDialReturnedIsDialledAgain(t *testing.T) {
+func TestLossDuringDialRedials(t *testing.T) {
 	inBubble(t, nil, func(r *rig) {
 		id := r.linked("a", event.Disconnected).ID
 		var first atomic.Bool
@@ -209,7 +209,7 @@ func TestOnlyLossesAndStreamErrorsAreDialledAgain(t *testing.T) {
 	}
 }
 
-func TestStopEndsDialsBackoffAndWaitersAndNothingIsLeft(t *testing.T) {
+func TestStopEndsDialsAndWaiters(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) { // the bubble fails when a goroutine stays
 		r := newRig(t, nil, func(c *SupervisorConfig) { c.Retention = time.Hour })
 		dialling, waiting := r.linked("dialling", event.Disconnected).ID, r.linked("waiting", event.Disconnected).ID
@@ -242,7 +242,7 @@ func TestStopEndsDialsBackoffAndWaitersAndNothingIsLeft(t *testing.T) {
 	})
 }
 
-func TestStopWaitsForAReportAndDoesNotLockWithIt(t *testing.T) {
+func TestStopWaitsForReportWithoutDeadlock(t *testing.T) {
 	inBubble(t, nil, func(r *rig) {
 		id := r.linked("a", event.Disconnected).ID
 		if _, err := r.sup.Connect(bg, id, ""); err != nil {
@@ -266,7 +266,7 @@ func TestStopWaitsForAReportAndDoesNotLockWithIt(t *testing.T) {
 	})
 }
 
-func TestStatusTellsTheSocketsTruthNotAStoredWish(t *testing.T) {
+func TestStatusReflectsTheSocket(t *testing.T) {
 	inBubble(t, nil, func(r *rig) {
 		id := r.linked("a", event.Disconnected).ID
 		if _, err := r.sup.Connect(bg, id, ""); err != nil {
@@ -276,7 +276,7 @@ func TestStatusTellsTheSocketsTruthNotAStoredWish(t *testing.T) {
 		if err != nil || !st.Connected || !st.LoggedIn || st.Record.Status != event.Online {
 			t.Errorf("online: %+v, %v", st, err)
 		}
-		r.net.session(id).be(true, false) // closed, and nothing told yet
+		r.net.session(id).be(true, false) // closed, and nothing published yet
 		if st, _ = r.sup.Status(id); st.Connected || st.Record.Status != event.Reconnecting {
 			t.Errorf("socket gone: %+v", st)
 		}
@@ -324,7 +324,7 @@ func TestARefusalEndsADialThatWaits(t *testing.T) {
 	})
 }
 
-func TestARestoreLeavesAloneWhatACallChangedBeforeItsTurn(t *testing.T) {
+func TestRestoreRespectsEarlierCalls(t *testing.T) {
 	inBubble(t, func(c *SupervisorConfig) { c.StartupConcurrency = 1 }, func(r *rig) {
 		slow, out := r.linked("slow", event.Disconnected).ID, r.linked("out", event.Disconnected).ID
 		r.net.onDial(func(ctx context.Context, s *session) error {
@@ -346,7 +346,7 @@ func TestARestoreLeavesAloneWhatACallChangedBeforeItsTurn(t *testing.T) {
 	})
 }
 
-func TestTheSupervisorPrunesEachDeviceAtStartAndWhenSomethingOfItCanBeOld(t *testing.T) {
+func TestDevicesArePrunedAtStartAndWhenDue(t *testing.T) {
 	const day = 24 * time.Hour
 	looks := map[int64][]time.Duration{}
 	dues := map[int64][]time.Duration{ // what each look answers: when the next thing is old, after the start

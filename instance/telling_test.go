@@ -119,7 +119,7 @@ func (c *camera) each(fn func(s *store.Store)) {
 	}
 }
 
-// cause is something that an event tells of.
+// cause is something that causes an event.
 type cause struct {
 	name   string
 	kind   event.Kind
@@ -142,46 +142,46 @@ func recordWith(ok func(Record) bool) func(*store.Tx, int64) bool {
 	}
 }
 
-func told(f event.Fact) func(*rig, int64) {
+func published(f event.Fact) func(*rig, int64) {
 	return func(r *rig, id int64) { r.report(id, f) }
 }
 
 // causes are all ways in which an event comes about.
 func causes() []cause {
 	const chat = "1@s.whatsapp.net"
-	sent := told(event.Fact{Kind: event.SendMessage, Data: text("S", chat, true)})
+	sent := published(event.Fact{Kind: event.SendMessage, Data: text("S", chat, true)})
 	return []cause{
-		{name: "a message", kind: event.MessagesUpsert, act: told(event.Fact{Kind: event.MessagesUpsert, Data: text("K", chat, false)}), stored: has(messages)},
+		{name: "a message", kind: event.MessagesUpsert, act: published(event.Fact{Kind: event.MessagesUpsert, Data: text("K", chat, false)}), stored: has(messages)},
 		{name: "a sent message", kind: event.SendMessage, act: sent, stored: has(messages)},
 		{
 			name: "a receipt", kind: event.MessagesUpdate, before: sent, stored: has(messageUpdates),
-			act: told(event.Fact{Kind: event.MessagesUpdate, Data: event.Receipt{KeyIDs: []string{"S"}, Status: event.StatusRead, Chat: chat}}),
+			act: published(event.Fact{Kind: event.MessagesUpdate, Data: event.Receipt{KeyIDs: []string{"S"}, Status: event.StatusRead, Chat: chat}}),
 		},
 		{
 			name: "a contact", kind: event.ContactsUpsert, stored: has(contacts),
-			act: told(event.Fact{Kind: event.ContactsUpsert, Data: event.ContactChange{JID: chat, FullName: new("Anne")}}),
+			act: published(event.Fact{Kind: event.ContactsUpsert, Data: event.ContactChange{JID: chat, FullName: new("Anne")}}),
 		},
 		{
 			name: "a contact's name", kind: event.ContactsUpdate, stored: has(contacts),
-			act: told(event.Fact{Kind: event.ContactsUpdate, Data: event.ContactChange{JID: chat, PushName: new("Anne"), Source: event.SourcePushName}}),
+			act: published(event.Fact{Kind: event.ContactsUpdate, Data: event.ContactChange{JID: chat, PushName: new("Anne"), Source: event.SourcePushName}}),
 		},
 		{
-			name: "a state", kind: event.ConnectionUpdated, act: told(connection(event.TypeConnected, event.ConnectionOpen, event.Online)),
+			name: "a state", kind: event.ConnectionUpdated, act: published(connection(event.TypeConnected, event.ConnectionOpen, event.Online)),
 			stored: recordWith(func(rec Record) bool { return rec.Status == event.Online }),
 		},
 		{
 			name: "a code", kind: event.QRCodeUpdated,
-			act:    told(event.Fact{Kind: event.QRCodeUpdated, Status: event.QRCodeState, Data: event.QRCode{Count: 1, Code: "2@x"}}),
+			act:    published(event.Fact{Kind: event.QRCodeUpdated, Status: event.QRCodeState, Data: event.QRCode{Count: 1, Code: "2@x"}}),
 			stored: recordWith(func(rec Record) bool { return rec.Status == event.QRCodeState }),
 		},
 		{
 			name: "the own picture", kind: event.ProfilePictureUpdate,
-			act:    told(event.Fact{Kind: event.ProfilePictureUpdate, Picture: new("https://p"), Data: event.PictureUpdate{JID: chat}}),
+			act:    published(event.Fact{Kind: event.ProfilePictureUpdate, Picture: new("https://p"), Data: event.PictureUpdate{JID: chat}}),
 			stored: recordWith(func(rec Record) bool { return rec.ProfilePicURL == "https://p" }),
 		},
 		{
-			name: "a restriction that WhatsApp tells", kind: event.StatusInstance,
-			act: told(event.Fact{
+			name: "a restriction that WhatsApp reports", kind: event.StatusInstance,
+			act: published(event.Fact{
 				Kind: event.StatusInstance, Data: event.InstanceStatus{Type: event.StatusAccountReachoutTimelock},
 				Restriction: &event.Restriction{Type: event.StatusAccountReachoutTimelock},
 			}),
@@ -196,15 +196,15 @@ func causes() []cause {
 			},
 			stored: recordWith(func(rec Record) bool { return len(rec.Restrictions) > 0 }),
 		},
-		{name: "a presence", kind: event.PresenceUpdated, act: told(event.Fact{Kind: event.PresenceUpdated, Data: event.PresenceUpdate{JID: chat}})},
-		{name: "a call", kind: event.CallUpsert, act: told(event.Fact{Kind: event.CallUpsert, Data: event.Call{ChatID: chat}})},
-		{name: "a deleted message", kind: event.MessagesDelete, act: told(event.Fact{Kind: event.MessagesDelete, Data: event.MessageDelete{ChatJID: chat}})},
+		{name: "a presence", kind: event.PresenceUpdated, act: published(event.Fact{Kind: event.PresenceUpdated, Data: event.PresenceUpdate{JID: chat}})},
+		{name: "a call", kind: event.CallUpsert, act: published(event.Fact{Kind: event.CallUpsert, Data: event.Call{ChatID: chat}})},
+		{name: "a deleted message", kind: event.MessagesDelete, act: published(event.Fact{Kind: event.MessagesDelete, Data: event.MessageDelete{ChatJID: chat}})},
 	}
 }
 
-// TestAKillLeavesAnEventAndItsCauseOrNeither looks at the file as every commit
+// TestKillLeavesCauseAndEventOrNeither looks at the file as every commit
 // leaves it.
-func TestAKillLeavesAnEventAndItsCauseOrNeither(t *testing.T) {
+func TestKillLeavesCauseAndEventOrNeither(t *testing.T) {
 	for _, c := range causes() {
 		t.Run(c.name, func(t *testing.T) {
 			r, id := durableRig(t)
@@ -237,9 +237,9 @@ func TestAKillLeavesAnEventAndItsCauseOrNeither(t *testing.T) {
 	}
 }
 
-// TestWithoutDurableAReportCostsTheCommitsThatItDid also sees to it that no event
+// TestWithoutDurableReportsCostNoExtraCommits also sees to it that no event
 // comes into the file.
-func TestWithoutDurableAReportCostsTheCommitsThatItDid(t *testing.T) {
+func TestWithoutDurableReportsCostNoExtraCommits(t *testing.T) {
 	for _, c := range causes() {
 		t.Run(c.name, func(t *testing.T) {
 			r := newRig(t, withLedger(t), nil)
@@ -249,7 +249,7 @@ func TestWithoutDurableAReportCostsTheCommitsThatItDid(t *testing.T) {
 			if c.before != nil {
 				c.before(r, id)
 			}
-			r.told()
+			r.published()
 			var commits atomic.Int64
 			r.commit = func(int, time.Duration) { commits.Add(1) }
 			c.act(r, id)
@@ -262,15 +262,15 @@ func TestWithoutDurableAReportCostsTheCommitsThatItDid(t *testing.T) {
 			}
 			n := r.one()
 			if n.Kind != c.kind || n.Stored || n.ID.Version() != 7 || len(n.To) != 1 || n.To[0].URL != "http://a.example/" || n.To[0].WithID || n.To[0].Durable {
-				t.Errorf("told %+v", n)
+				t.Errorf("published %+v", n)
 			}
 		})
 	}
 }
 
-// TestADurableEventHasTheBodyOfTheWebhookAndOneRecordForEachDestination: what is
+// TestDurableEventHasOneRecordPerDestination: what is
 // not durable gets the same event from memory.
-func TestADurableEventHasTheBodyOfTheWebhookAndOneRecordForEachDestination(t *testing.T) {
+func TestDurableEventHasOneRecordPerDestination(t *testing.T) {
 	for _, c := range causes() {
 		t.Run(c.name, func(t *testing.T) {
 			r, id := durableRig(t)
@@ -278,7 +278,7 @@ func TestADurableEventHasTheBodyOfTheWebhookAndOneRecordForEachDestination(t *te
 			if c.before != nil {
 				c.before(r, id)
 			}
-			r.told()
+			r.published()
 			sequence := uint64(len(r.events(id)))
 			c.act(r, id)
 			all := r.events(id)
@@ -309,13 +309,13 @@ func TestADurableEventHasTheBodyOfTheWebhookAndOneRecordForEachDestination(t *te
 	}
 }
 
-// TestAnEventShowsTheInstanceAsItsCommitLeavesIt: a state that is stored by the
+// TestEventSnapshotMatchesItsCommit: a state that is stored by the
 // same commit, and which memory does not have yet, is there.
-func TestAnEventShowsTheInstanceAsItsCommitLeavesIt(t *testing.T) {
+func TestEventSnapshotMatchesItsCommit(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		r, id := durableRig(t)
 		defer r.stop()
-		r.told()
+		r.published()
 		together(r,
 			func() { r.report(id, connection(event.TypeConnected, event.ConnectionOpen, event.Online)) },
 			func() { r.report(id, event.Fact{Kind: event.CallUpsert, Data: event.Call{ChatID: "1@s.whatsapp.net"}}) },
@@ -388,9 +388,9 @@ func TestDurableCountsFromTheCommitOfItsOptions(t *testing.T) {
 	})
 }
 
-// TestTheNumbersOfAnInstanceGoOnWhenItIsDurableAgain: what happened between has
+// TestSequenceContinuesWhenDurableAgain: what happened between has
 // none.
-func TestTheNumbersOfAnInstanceGoOnWhenItIsDurableAgain(t *testing.T) {
+func TestSequenceContinuesWhenDurableAgain(t *testing.T) {
 	r, id := durableRig(t)
 	defer r.stop()
 	call := event.Fact{Kind: event.CallUpsert, Data: event.Call{ChatID: "1@s.whatsapp.net"}}
@@ -408,9 +408,9 @@ func TestTheNumbersOfAnInstanceGoOnWhenItIsDurableAgain(t *testing.T) {
 	}
 }
 
-// TestWithADurableGlobalWebhookTheEventsOfAllInstancesAreStored, without numbers,
+// TestDurableGlobalWebhookStoresAllEvents, without numbers,
 // while their own webhooks go the old way.
-func TestWithADurableGlobalWebhookTheEventsOfAllInstancesAreStored(t *testing.T) {
+func TestDurableGlobalWebhookStoresAllEvents(t *testing.T) {
 	r := newRig(t, func(c *Config) {
 		withLedger(t)(c)
 		c.GlobalURL = "http://global.example/"
@@ -435,6 +435,6 @@ func TestWithADurableGlobalWebhookTheEventsOfAllInstancesAreStored(t *testing.T)
 		t.Fatal(err)
 	}
 	if n := r.one(); n.ID != all[0].ID || n.Stored || len(n.To) != 1 || n.To[0].URL != "http://a.example/" {
-		t.Errorf("told %+v", n)
+		t.Errorf("published %+v", n)
 	}
 }

@@ -6,21 +6,21 @@ import (
 	"postern/event"
 )
 
-// TestAnEventThatNobodyWouldGetIsNotMade: one without a destination is for WebSocket
+// TestEventWithoutReceiverIsNotBuilt: one without a destination is for WebSocket
 // clients only.
-func TestAnEventThatNobodyWouldGetIsNotMade(t *testing.T) {
+func TestEventWithoutReceiverIsNotBuilt(t *testing.T) {
 	watched := false
 	r := newRig(t, func(c *Config) { c.Watched = func(int64) bool { return watched } }, nil)
 	defer r.stop()
 	id := r.create("a").ID
-	for n, c := range []struct{ watched, hooked, told bool }{{false, false, false}, {true, false, true}, {false, true, true}} {
+	for n, c := range []struct{ watched, hooked, published bool }{{false, false, false}, {true, false, true}, {false, true, true}} {
 		if watched = c.watched; c.hooked {
 			r.hook(id, "http://a.example/", allFlags()...)
 		}
-		r.told()
+		r.published()
 		r.report(id, event.Fact{Kind: event.SendMessage, Data: text(string(rune('A'+n)), "1@s.whatsapp.net", true)})
-		if told := len(r.told()) > 0; told != c.told || r.count(messages, id) != n+1 {
-			t.Errorf("%+v: told %v, %d stored", c, told, r.count(messages, id))
+		if published := len(r.published()) > 0; published != c.published || r.count(messages, id) != n+1 {
+			t.Errorf("%+v: published %v, %d stored", c, published, r.count(messages, id))
 		}
 	}
 }

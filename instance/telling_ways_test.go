@@ -18,22 +18,22 @@ import (
 	"postern/store"
 )
 
-// TestAMessageThatComesAgainIsNotToldUnderAnotherID: WhatsApp did not hear of the
+// TestResentMessageKeepsItsEventID: WhatsApp did not hear of the
 // commit, but the event was in it.
-func TestAMessageThatComesAgainIsNotToldUnderAnotherID(t *testing.T) {
+func TestResentMessageKeepsItsEventID(t *testing.T) {
 	r, id := durableRig(t)
 	defer r.stop()
 	f := event.Fact{Kind: event.MessagesUpsert, Data: text("K", "1@s.whatsapp.net", false)}
 	r.report(id, f)
 	r.reboot()
-	r.told()
+	r.published()
 	r.report(id, f)
 	all := r.events(id)
 	if len(all) != 1 {
 		t.Fatalf("%d events for one message", len(all))
 	}
 	if n := r.one(); n.ID != all[0].ID || len(n.To) != 1 || n.To[0].Target != event.TargetGlobal {
-		t.Errorf("what is not durable was told %+v, want the same id", n)
+		t.Errorf("what is not durable was published %+v, want the same id", n)
 	}
 	r.options(id, OptionsChange{})
 	r.report(id, f)
@@ -42,8 +42,8 @@ func TestAMessageThatComesAgainIsNotToldUnderAnotherID(t *testing.T) {
 	}
 }
 
-// TestAMessageThatWasToldTheOldWayIsToldAgainWhenItComesAgain, durably by now.
-func TestAMessageThatWasToldTheOldWayIsToldAgainWhenItComesAgain(t *testing.T) {
+// TestResentMessagePublishedFromMemoryIsPublishedAgain, durably by now.
+func TestResentMessagePublishedFromMemoryIsPublishedAgain(t *testing.T) {
 	r := newRig(t, withLedger(t), nil)
 	defer r.stop()
 	id := r.create("a").ID
@@ -57,8 +57,8 @@ func TestAMessageThatWasToldTheOldWayIsToldAgainWhenItComesAgain(t *testing.T) {
 	}
 }
 
-// TestACommitThatFailsTellsNothing: an error, and neither event nor cause.
-func TestACommitThatFailsTellsNothing(t *testing.T) {
+// TestFailedCommitPublishesNothing: an error, and neither event nor cause.
+func TestFailedCommitPublishesNothing(t *testing.T) {
 	for _, c := range causes() {
 		if c.name == "a restriction that refusals show" {
 			continue // reports its error otherwise
@@ -68,13 +68,13 @@ func TestACommitThatFailsTellsNothing(t *testing.T) {
 			if c.before != nil {
 				c.before(r, id)
 			}
-			r.told()
+			r.published()
 			if err := r.s.Close(); err != nil {
 				t.Fatal(err)
 			}
 			failing := &rig{TB: quiet{t}, reg: r.reg}
 			c.act(failing, id)
-			if n := r.told(); len(n) != 0 {
+			if n := r.published(); len(n) != 0 {
 				t.Errorf("published %v", kinds(n))
 			}
 			r.sup.end()
@@ -95,8 +95,8 @@ func (q quiet) Fatal(args ...any) {
 	q.TB.Fatal(args...)
 }
 
-// TestOnANearlyFullDiskADurableEventGoesTheOldWay and the log says so.
-func TestOnANearlyFullDiskADurableEventGoesTheOldWay(t *testing.T) {
+// TestNearlyFullDiskDeliversFromMemory and the log says so.
+func TestNearlyFullDiskDeliversFromMemory(t *testing.T) {
 	for _, c := range causes() {
 		t.Run(c.name, func(t *testing.T) {
 			r, id := durableRig(t)
@@ -107,12 +107,12 @@ func TestOnANearlyFullDiskADurableEventGoesTheOldWay(t *testing.T) {
 			r.minFree, r.logs = 1<<62, &log
 			r.reboot()
 			defer r.stop()
-			r.told()
+			r.published()
 			before := len(r.events(id))
 			c.act(r, id)
 			n := r.one()
 			if n.Kind != c.kind || n.Stored || len(r.events(id)) != before || len(n.To) < 2 {
-				t.Errorf("told %+v, %d events in the file", n, len(r.events(id))-before)
+				t.Errorf("published %+v, %d events in the file", n, len(r.events(id))-before)
 			}
 			if c.stored != nil {
 				err := r.s.View(func(tx *store.Tx) error {
@@ -149,9 +149,9 @@ func (s *syncBuffer) String() string {
 	return s.b.String()
 }
 
-// TestTheEndOfAnAsynchronousSendIsToldInTheCommitThatForgetsIt, whether it went
+// TestAsynchronousSendEventIsInItsCommit, whether it went
 // well or not.
-func TestTheEndOfAnAsynchronousSendIsToldInTheCommitThatForgetsIt(t *testing.T) {
+func TestAsynchronousSendEventIsInItsCommit(t *testing.T) {
 	for name, fail := range map[string]error{"sent": nil, "failed": event.ErrOutcomeUnknown} {
 		t.Run(name, func(t *testing.T) {
 			connected(t, func(r *rig, id int64, s *session) {
@@ -169,7 +169,7 @@ func TestTheEndOfAnAsynchronousSendIsToldInTheCommitThatForgetsIt(t *testing.T) 
 					_ = s.View(func(tx *store.Tx) error {
 						waits, written := has(processing)(tx, id), len(storedEvents(t, s, id)) > 0
 						if waits == written {
-							t.Errorf("the job waits: %t, its end is told: %t", waits, written)
+							t.Errorf("the job waits: %t, its end is published: %t", waits, written)
 						}
 						if written {
 							ends++
@@ -182,15 +182,15 @@ func TestTheEndOfAnAsynchronousSendIsToldInTheCommitThatForgetsIt(t *testing.T) 
 				}
 				e := r.events(id)[0]
 				if !strings.Contains(string(e.Body), process) || e.RequestID != "req-7" || e.About.Chat != "123@g.us" {
-					t.Errorf("told %s about %+v", e.Body, e.About)
+					t.Errorf("published %s about %+v", e.Body, e.About)
 				}
 			})
 		})
 	}
 }
 
-// TestTheEndOfAQuestionForAPasskeyIsToldInTheCommitOfTheState.
-func TestTheEndOfAQuestionForAPasskeyIsToldInTheCommitOfTheState(t *testing.T) {
+// TestPasskeyEndEventIsInStateCommit.
+func TestPasskeyEndEventIsInStateCommit(t *testing.T) {
 	inBubble(t, nil, func(r *rig) {
 		withLedger(t)(&r.reg.cfg)
 		id := r.asked("a")
@@ -222,9 +222,9 @@ func TestTheEndOfAQuestionForAPasskeyIsToldInTheCommitOfTheState(t *testing.T) {
 	})
 }
 
-// TestWhatIsForAWebhookWhoseOptionsCannotBeReadDoesNotLeaveFromMemory, where the
+// TestUnreadableOptionsBlockDeliveryFromMemory, where the
 // disk has no room for it to wait.
-func TestWhatIsForAWebhookWhoseOptionsCannotBeReadDoesNotLeaveFromMemory(t *testing.T) {
+func TestUnreadableOptionsBlockDeliveryFromMemory(t *testing.T) {
 	r, id := durableRig(t)
 	defer r.stop()
 	broken := *plainOptions
@@ -237,15 +237,15 @@ func TestWhatIsForAWebhookWhoseOptionsCannotBeReadDoesNotLeaveFromMemory(t *test
 		t.Fatal(err)
 	}
 	if n := r.one(); len(n.To) != 1 || n.To[0].Target != event.TargetGlobal {
-		t.Errorf("told %+v", n)
+		t.Errorf("published %+v", n)
 	}
 }
 
-// TestTheResultOfABatchItemIsToldInItsOwnCommit.
-func TestTheResultOfABatchItemIsToldInItsOwnCommit(t *testing.T) {
+// TestBatchItemResultEventIsInItsCommit.
+func TestBatchItemResultEventIsInItsCommit(t *testing.T) {
 	r, id := durableRig(t)
 	defer r.stop()
-	r.told()
+	r.published()
 	m := text("S", "1@s.whatsapp.net", true)
 	m.ExternalAttributes = event.Attributes(`{"order":5}`)
 	sent := r.reg.Sent(id, m)
@@ -268,16 +268,16 @@ func TestTheResultOfABatchItemIsToldInItsOwnCommit(t *testing.T) {
 	}
 	data := fields(t, all[0].Body)["data"].(map[string]any)
 	if data["id"] != 1.0 || data["externalAttributes"].(map[string]any)["order"] != 5.0 {
-		t.Errorf("told %v", data)
+		t.Errorf("published %v", data)
 	}
-	if told := r.one(); !told.Stored || told.ID != all[0].ID {
-		t.Errorf("published %+v", told)
+	if published := r.one(); !published.Stored || published.ID != all[0].ID {
+		t.Errorf("published %+v", published)
 	}
 }
 
-// TestNoKillBetweenForgettingANoticeAndTellingLosesTheEvent: a durable event is in
-// the file in the commit that forgets its notice; any other is told before.
-func TestNoKillBetweenForgettingANoticeAndTellingLosesTheEvent(t *testing.T) {
+// TestKillAroundNoticeRemovalKeepsTheEvent: a durable event is in
+// the file in the commit that forgets its notice; any other is published before.
+func TestKillAroundNoticeRemovalKeepsTheEvent(t *testing.T) {
 	for _, durable := range []bool{false, true} {
 		var order []string
 		r := newRig(t, func(c *Config) {
@@ -285,7 +285,7 @@ func TestNoKillBetweenForgettingANoticeAndTellingLosesTheEvent(t *testing.T) {
 			publish := c.Publish
 			c.Publish = func(n event.Notice) {
 				if n.Kind == event.HistorySync {
-					order = append(order, "told")
+					order = append(order, "published")
 				}
 				publish(n)
 			}
@@ -297,9 +297,9 @@ func TestNoKillBetweenForgettingANoticeAndTellingLosesTheEvent(t *testing.T) {
 		id := r.create("a").ID
 		r.options(id, OptionsChange{Durable: durable})
 		r.report(id, event.Fact{Kind: event.HistorySync, Data: event.HistoryUpdate{Type: event.HistorySyncType}, Notice: "N"})
-		want := []string{"told", "forgotten"}
+		want := []string{"published", "forgotten"}
 		if durable {
-			want = []string{"forgotten"} // the relay tells of what is in the file
+			want = []string{"forgotten"} // the relay publishes what is in the file
 		}
 		if !slices.Equal(order, want) || (len(r.events(id)) == 1) != durable {
 			t.Errorf("durable %t: %q, not %q; %d events in the file", durable, order, want, len(r.events(id)))
@@ -308,9 +308,9 @@ func TestNoKillBetweenForgettingANoticeAndTellingLosesTheEvent(t *testing.T) {
 	}
 }
 
-// TestANoticeIsForgottenInTheCommitOfItsEvent, with durable and without, in one
+// TestNoticeIsRemovedInItsEventCommit, with durable and without, in one
 // commit.
-func TestANoticeIsForgottenInTheCommitOfItsEvent(t *testing.T) {
+func TestNoticeIsRemovedInItsEventCommit(t *testing.T) {
 	for _, durable := range []bool{false, true} {
 		var dropped []string
 		r := newRig(t, func(c *Config) {
@@ -325,14 +325,14 @@ func TestANoticeIsForgottenInTheCommitOfItsEvent(t *testing.T) {
 		commits := 0
 		r.commit = func(int, time.Duration) { commits++ }
 		r.report(id, event.Fact{Kind: event.HistorySync, Data: event.HistoryUpdate{Type: event.HistorySyncType}, Notice: "N"})
-		if commits != 1 || !slices.Equal(dropped, []string{"N"}) || (len(r.events(id)) == 1) != durable || (len(r.told()) == 0) != durable {
+		if commits != 1 || !slices.Equal(dropped, []string{"N"}) || (len(r.events(id)) == 1) != durable || (len(r.published()) == 0) != durable {
 			t.Errorf("durable %t: %d commits, dropped %v, %d events", durable, commits, dropped, len(r.events(id)))
 		}
 		r.stop()
 	}
 }
 
-func TestOfAnInstanceThatIsGoneNothingIsStoredOrTold(t *testing.T) {
+func TestDeletedInstanceStoresAndPublishesNothing(t *testing.T) {
 	r, id := durableRig(t)
 	defer r.stop()
 	gone := r.reg.newEventWriter(id)
@@ -340,20 +340,20 @@ func TestOfAnInstanceThatIsGoneNothingIsStoredOrTold(t *testing.T) {
 	if err := r.reg.Delete(bg, id, true); err != nil {
 		t.Fatal(err)
 	}
-	r.told()
+	r.published()
 	if err := gone.publish(bg); !errors.Is(err, ErrNotFound) {
 		t.Errorf("an event on its way: %v", err)
 	}
 	if err := r.reg.Report(context.Background(), id, event.Fact{Kind: event.CallUpsert, Data: event.Call{}}); !errors.Is(err, ErrNotFound) {
 		t.Errorf("a later one: %v", err)
 	}
-	if len(r.told()) != 0 || len(r.events(id)) != 0 {
-		t.Error("something was stored or told")
+	if len(r.published()) != 0 || len(r.events(id)) != 0 {
+		t.Error("something was stored or published")
 	}
 }
 
-// TestTheIDOfAnEventIsTheSameForAllItsDestinationsAndForNoOther.
-func TestTheIDOfAnEventIsTheSameForAllItsDestinationsAndForNoOther(t *testing.T) {
+// TestEventIDIsSharedByItsDestinations.
+func TestEventIDIsSharedByItsDestinations(t *testing.T) {
 	r := newRig(t, withLedger(t), nil)
 	defer r.stop()
 	id := r.create("a").ID

@@ -10,7 +10,7 @@ import (
 	"postern/event"
 )
 
-func TestAWebhookIsCreatedAndChangedByItsRules(t *testing.T) {
+func TestWebhookRules(t *testing.T) {
 	r := newRig(t, nil, nil)
 	defer r.stop()
 	id := r.create("a").ID
@@ -124,7 +124,7 @@ func TestAllTwentySevenFlagsAreKnown(t *testing.T) {
 	}
 }
 
-func TestAnEventGoesToTheEnabledWebhookThatWantsItAndToTheGlobalOne(t *testing.T) {
+func TestEventGoesToInstanceAndGlobalWebhook(t *testing.T) {
 	for name, c := range map[string]struct {
 		global  string
 		enabled *bool
@@ -160,7 +160,7 @@ func urls(n event.Notice) (urls []string) {
 	return urls
 }
 
-func TestAChangedWebhookCountsFromTheNextEventOn(t *testing.T) {
+func TestChangedWebhookAppliesToNextEvent(t *testing.T) {
 	r := newRig(t, nil, nil)
 	defer r.stop()
 	id := r.create("a").ID

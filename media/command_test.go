@@ -37,7 +37,7 @@ func eventually(t *testing.T, what string, holds func() bool) {
 	}
 }
 
-func TestAConverterEndsWithItsCallerAndTakesWhatItStartedAlong(t *testing.T) {
+func TestConverterEndsWithItsCallerAndChildren(t *testing.T) {
 	pids := filepath.Join(t.TempDir(), "pids")
 	l := newLibrary(t, func(c *Config) { c.FFmpeg = script(t, "sleep 1000 &\necho $$ $! > "+pids+"\nwait") })
 	ctx, cancel := context.WithCancel(t.Context())
@@ -69,7 +69,7 @@ func TestAConverterEndsWithItsCallerAndTakesWhatItStartedAlong(t *testing.T) {
 	}
 }
 
-// gone tells whether a process has ended. An orphan may wait for its new parent
+// gone reports whether a process has ended. An orphan may wait for its new parent
 // to take note of that.
 func gone(pid int) bool {
 	raw, err := os.ReadFile("/proc/" + strconv.Itoa(pid) + "/stat")
@@ -80,14 +80,14 @@ func gone(pid int) bool {
 	return errors.Is(syscall.Kill(pid, 0), syscall.ESRCH)
 }
 
-func TestAConverterThatHangsIsGivenUpAfterTheTimeout(t *testing.T) {
+func TestHangingConverterTimesOut(t *testing.T) {
 	l := newLibrary(t, func(c *Config) { c.FFmpeg, c.Timeout = script(t, "sleep 1000"), 50*time.Millisecond })
 	if _, err := l.prepares(t, example(t, "tone.wav"), Wish{Kind: event.MediaVoice}); !errors.Is(err, event.ErrMedia) || !errors.Is(err, context.DeadlineExceeded) {
 		t.Error(err)
 	}
 }
 
-func TestAConverterSeesNoSecretAndItsWordsAreCutShort(t *testing.T) {
+func TestConverterSeesNoSecrets(t *testing.T) {
 	seen := filepath.Join(t.TempDir(), "seen")
 	t.Setenv("AUTHENTICATION_GLOBAL_AUTH_TOKEN", "the key")
 	l := newLibrary(t, func(c *Config) {
@@ -102,7 +102,7 @@ func TestAConverterSeesNoSecretAndItsWordsAreCutShort(t *testing.T) {
 	}
 }
 
-func TestWhoFindsNoPlaceWaitsAsLongAsTheCallerDoes(t *testing.T) {
+func TestConversionWaitsForItsTurn(t *testing.T) {
 	l := newLibrary(t, func(c *Config) { c.FFmpeg = script(t, "exit 1") })
 	photo := l.spools(t, example(t, "photo.jpg"))
 	f := event.MediaFile{Path: photo, MediaInfo: event.MediaInfo{Kind: event.MediaImage}}
@@ -147,7 +147,7 @@ func TestWhoFindsNoPlaceWaitsAsLongAsTheCallerDoes(t *testing.T) {
 	}
 }
 
-func TestAConversionThatFillsTheDiskIsNoFaultOfTheFile(t *testing.T) {
+func TestConversionOnFullDiskIsNotMediaError(t *testing.T) {
 	l := newLibrary(t, func(c *Config) { c.FFmpeg = script(t, "exit 1") })
 	path, asked := l.spools(t, example(t, "tone.wav")), 0
 	l.admit = func() error {
@@ -164,9 +164,9 @@ func TestAConversionThatFillsTheDiskIsNoFaultOfTheFile(t *testing.T) {
 	}
 }
 
-// TestAConversionThatHangsHoldsNobodyElse: of ffmpeg too each instance has one
+// TestHangingConversionBlocksNoOtherInstance: of ffmpeg too each instance has one
 // place, and the others the rest.
-func TestAConversionThatHangsHoldsNobodyElse(t *testing.T) {
+func TestHangingConversionBlocksNoOtherInstance(t *testing.T) {
 	first := filepath.Join(t.TempDir(), "first")
 	l := newLibrary(t, func(c *Config) {
 		c.FFmpeg, c.Timeout = script(t, "if [ -e "+first+" ]; then exit 1; fi\ntouch "+first+"\nexec sleep 1000"), time.Hour
@@ -200,9 +200,9 @@ func TestAConversionThatHangsHoldsNobodyElse(t *testing.T) {
 	}
 }
 
-// TestTheFirstPictureOfAVideoIsNotLookedForAsLongAsAConversionMayTake: there may
+// TestVideoThumbnailHasShorterTimeout: there may
 // be none in it.
-func TestTheFirstPictureOfAVideoIsNotLookedForAsLongAsAConversionMayTake(t *testing.T) {
+func TestVideoThumbnailHasShorterTimeout(t *testing.T) {
 	args := filepath.Join(t.TempDir(), "args")
 	l := newLibrary(t, func(c *Config) { c.FFmpeg, c.Timeout = script(t, "echo \"$@\" > "+args), time.Hour })
 	if _, err := l.prepares(t, example(t, "clip.mp4"), Wish{Instance: 1, Kind: event.MediaVideo}); err != nil {

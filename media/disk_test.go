@@ -12,7 +12,7 @@ import (
 	"postern/store"
 )
 
-func TestNothingIsSpooledWhileTheDiskIsNearlyFull(t *testing.T) {
+func TestNearlyFullDiskRejectsSpooling(t *testing.T) {
 	st, err := store.Open(store.Options{Path: filepath.Join(t.TempDir(), "m.db"), Buckets: Buckets(), NoSync: true, MinFree: 1 << 62})
 	if err != nil {
 		t.Fatal(err)
@@ -39,7 +39,7 @@ func TestNothingIsSpooledWhileTheDiskIsNearlyFull(t *testing.T) {
 	}
 }
 
-func TestAFileThatFillsTheDiskOnItsWayIsRefusedAndGivesTheRoomBack(t *testing.T) {
+func TestFileThatFillsTheDiskIsRemoved(t *testing.T) {
 	l := newLibrary(t, nil)
 	asked := 0
 	l.admit = func() error {

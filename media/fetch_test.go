@@ -19,7 +19,7 @@ import (
 	"postern/event"
 )
 
-func TestAFileLargerThanTheLimitIsRefusedAndNothingIsLeft(t *testing.T) {
+func TestFileLargerThanLimitIsRejected(t *testing.T) {
 	l := newLibrary(t, func(c *Config) { c.MaxBytes = 1000 })
 	if path, err := l.Spool(strings.NewReader(strings.Repeat("x", 1000))); err != nil {
 		t.Error(err)
@@ -104,7 +104,7 @@ func TestFetching(t *testing.T) {
 	}
 }
 
-func TestTheGuardJudgesEveryAddressAlsoAfterARedirect(t *testing.T) {
+func TestGuardChecksEveryAddress(t *testing.T) {
 	refused := errors.New("not there")
 	inner := httptest.NewServer(http.HandlerFunc(func(http.ResponseWriter, *http.Request) { t.Error("the inner server was reached") }))
 	defer inner.Close()
@@ -127,7 +127,7 @@ func TestTheGuardJudgesEveryAddressAlsoAfterARedirect(t *testing.T) {
 	}
 }
 
-func TestAServerThatHangsIsGivenUpAfterTheTimeout(t *testing.T) {
+func TestHangingServerTimesOut(t *testing.T) {
 	release := make(chan struct{})
 	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
 		_, _ = io.WriteString(w, "begun")
@@ -142,9 +142,9 @@ func TestAServerThatHangsIsGivenUpAfterTheTimeout(t *testing.T) {
 	}
 }
 
-// TestARedirectTellsNobodyWhereItCameFrom: a URL may be a secret by itself, and
+// TestRedirectSendsNoReferer: a URL may be a secret by itself, and
 // its host is nothing for the next one to know.
-func TestARedirectTellsNobodyWhereItCameFrom(t *testing.T) {
+func TestRedirectSendsNoReferer(t *testing.T) {
 	var headers []http.Header
 	var server *httptest.Server
 	server = httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
@@ -174,7 +174,7 @@ func TestARedirectTellsNobodyWhereItCameFrom(t *testing.T) {
 	}
 }
 
-func TestWhatCouldNotBeFetchedIsToldWithoutAddresses(t *testing.T) {
+func TestFetchErrorsContainNoAddresses(t *testing.T) {
 	refused, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
 		t.Fatal(err)

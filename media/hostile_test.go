@@ -83,7 +83,7 @@ func TestNoHostileFileTakesMuchOfAProcessor(t *testing.T) {
 	}
 }
 
-func TestAPictureOfManyScansIsCountedAndNotDecoded(t *testing.T) {
+func TestPictureWithManyScansIsNotDecoded(t *testing.T) {
 	for name, c := range map[string]struct {
 		content []byte
 		blocks  int64
@@ -104,9 +104,9 @@ func TestAPictureOfManyScansIsCountedAndNotDecoded(t *testing.T) {
 	}
 }
 
-// TestLookingEndsWithWhoeverWaitsForIt: a decoder stops within the bytes of one
+// TestInspectionEndsWithItsCaller: a decoder stops within the bytes of one
 // read once its caller has gone, and once its time is up.
-func TestLookingEndsWithWhoeverWaitsForIt(t *testing.T) {
+func TestInspectionEndsWithItsCaller(t *testing.T) {
 	file := metered(t, manyScans(2400, 2400, 80))
 	reads := 0
 	file.spent = func() time.Duration {
@@ -132,7 +132,7 @@ func TestLookingEndsWithWhoeverWaitsForIt(t *testing.T) {
 	}
 }
 
-func TestAFileThatTookTooLongIsSentWithoutItsThumbnail(t *testing.T) {
+func TestSlowFileIsSentWithoutThumbnail(t *testing.T) {
 	l := newLibrary(t, func(c *Config) { c.MaxBytes = 100 << 20 })
 	f, err := l.prepares(t, emptyScans(4800, 4800, 1400), Wish{Instance: 1, Kind: event.MediaImage})
 	if err != nil || f.Thumbnail != nil || f.Width != 4800 || f.Height != 4800 {
@@ -143,7 +143,7 @@ func TestAFileThatTookTooLongIsSentWithoutItsThumbnail(t *testing.T) {
 	}
 }
 
-// BenchmarkHostileFiles tells how long each hostile file of 57 kB takes to
+// BenchmarkHostileFiles reports how long each hostile file of 57 kB takes to
 // prepare, and how long a picture takes its decoder by itself.
 func BenchmarkHostileFiles(b *testing.B) {
 	for _, h := range hostileFiles(57_000) {

@@ -78,7 +78,7 @@ func pictures(t *testing.T, side int) map[string][]byte {
 	}
 }
 
-func TestTheEstimateOfAPicturesMemoryIsNoLessThanItTakes(t *testing.T) {
+func TestPictureMemoryEstimateIsSufficient(t *testing.T) {
 	const side, slack = 1024, 256 << 10
 	for name, b := range pictures(t, side) {
 		estimate, _, err := estimated(t, b)
@@ -96,7 +96,7 @@ func TestTheEstimateOfAPicturesMemoryIsNoLessThanItTakes(t *testing.T) {
 	}
 }
 
-func TestAPictureThatWouldTakeTooMuchMemoryIsNotDecoded(t *testing.T) {
+func TestPictureNeedingTooMuchMemoryIsNotDecoded(t *testing.T) {
 	l := newLibrary(t, nil)
 	small := pictures(t, 64)
 	for name, c := range map[string]struct {
@@ -144,7 +144,7 @@ func FuzzCostOfAPicture(f *testing.F) {
 	})
 }
 
-// metered is a file of which nobody tires.
+// metered is a file without a time limit.
 func metered(t *testing.T, content []byte) *meter {
 	t.Helper()
 	path := filepath.Join(t.TempDir(), "file")

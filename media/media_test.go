@@ -160,7 +160,7 @@ func TestAFileIsDescribed(t *testing.T) {
 	}
 }
 
-func TestADocumentIsWhatItsSenderOrItsNameSays(t *testing.T) {
+func TestDocumentType(t *testing.T) {
 	l := newLibrary(t, nil)
 	for _, c := range []struct{ name, mime, content, want string }{
 		{"a.bin", "application/x-own", "x", "application/x-own"},
@@ -175,7 +175,7 @@ func TestADocumentIsWhatItsSenderOrItsNameSays(t *testing.T) {
 	}
 }
 
-func TestAFileThatIsNotWhatItIsToBeSentAsIsRefused(t *testing.T) {
+func TestFileOfWrongTypeIsRejected(t *testing.T) {
 	l := newLibrary(t, nil)
 	for _, c := range []struct {
 		file string
@@ -202,7 +202,7 @@ func TestAFileThatIsNotWhatItIsToBeSentAsIsRefused(t *testing.T) {
 	}
 }
 
-func TestOtherAudioIsConvertedWhereThereIsFFmpeg(t *testing.T) {
+func TestOtherAudioIsConverted(t *testing.T) {
 	program := converter(t)
 	l := newLibrary(t, func(c *Config) { c.FFmpeg = program })
 	for _, kind := range []event.MediaKind{event.MediaVoice, event.MediaAudio} {
@@ -227,7 +227,7 @@ func TestOtherAudioIsConvertedWhereThereIsFFmpeg(t *testing.T) {
 	}
 }
 
-func TestAudioThatIsLargerOnceConvertedIsRefusedNotCut(t *testing.T) {
+func TestAudioTooLargeAfterConversionIsRejected(t *testing.T) {
 	program := converter(t)
 	l := newLibrary(t, func(c *Config) { c.FFmpeg = program })
 	path := l.spools(t, example(t, "tone.wav"))
@@ -315,7 +315,7 @@ func FuzzDescribe(f *testing.F) {
 	})
 }
 
-func TestFilesOfAnEarlierRunAreRemovedAtStart(t *testing.T) {
+func TestSpoolIsEmptiedAtStart(t *testing.T) {
 	l := newLibrary(t, nil)
 	if _, err := l.Spool(strings.NewReader("left by a crash")); err != nil {
 		t.Fatal(err)

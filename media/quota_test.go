@@ -56,7 +56,7 @@ func TestAnInstanceHasAtMostMaxUploadsWaiting(t *testing.T) {
 	})
 }
 
-func TestManyUploadsAtOnceDoNotPassTheLimitTogether(t *testing.T) {
+func TestConcurrentUploadsHonorTheLimit(t *testing.T) {
 	l := newLibrary(t, func(c *Config) { c.MaxUploads = 10 })
 	var mu sync.Mutex
 	kept := 0
@@ -80,7 +80,7 @@ func TestManyUploadsAtOnceDoNotPassTheLimitTogether(t *testing.T) {
 	}
 }
 
-func TestAnUploadOfOneMessageIsReleasedInTheCommitThatEndsIt(t *testing.T) {
+func TestUploadIsReleasedInFinalCommit(t *testing.T) {
 	l := newLibrary(t, nil)
 	u := l.keeps(t, 1, event.MediaImage)
 	for range 2 { // a repeated commit

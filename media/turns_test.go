@@ -43,7 +43,7 @@ func TestAnInstanceWaitsForNoQueueOfOthers(t *testing.T) {
 	})
 }
 
-func TestOneInstanceHasOnePlaceAndTheOthersTheRest(t *testing.T) {
+func TestInstanceHasOnePlace(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		places := newTurns(2)
 		first, err := places.take(t.Context(), 1)
@@ -110,7 +110,7 @@ func TestTurnsAreNeitherLostNorGivenTwice(t *testing.T) {
 }
 
 // TestAnotherInstancesPicturesAreNotHeld: the pictures of one instance, a
-// hundred that wait and one that is looked at for ever, are nobody else's matter.
+// hundred that wait and one that is looked at for ever, do not affect the others.
 func TestAnotherInstancesPicturesAreNotHeld(t *testing.T) {
 	l := newLibrary(t, nil)
 	leave, err := l.looking.take(t.Context(), 1)

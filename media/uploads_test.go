@@ -33,7 +33,7 @@ func (l *Library) keepsOf(t *testing.T, instance int64, kind event.MediaKind, mi
 	return u
 }
 
-func TestAnUploadIsFoundByItsInstanceAloneAndKnowsWhenItExpired(t *testing.T) {
+func TestUploadBelongsToItsInstance(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		l := newLibrary(t, nil)
 		u := l.keeps(t, 1, event.MediaImage)
@@ -69,8 +69,8 @@ func TestAnUploadIsFoundByItsInstanceAloneAndKnowsWhenItExpired(t *testing.T) {
 
 func idsOf(u Upload) []string { return []string{u.ID.String(), strconv.FormatInt(u.Number, 10)} }
 
-// TestUploadsAreListedNewestFirstAPageAtATime walks to the end and back.
-func TestUploadsAreListedNewestFirstAPageAtATime(t *testing.T) {
+// TestUploadListOrder walks to the end and back.
+func TestUploadListOrder(t *testing.T) {
 	l := newLibrary(t, nil)
 	var want []uuid.UUID
 	for range 5 {
@@ -194,9 +194,9 @@ func TestUploadsAreSelectedByEachFilter(t *testing.T) {
 	})
 }
 
-// TestUploadsFromBeforeTheyHadNumbersGetThemAtStart: the next start after an
+// TestOldUploadsAreNumberedAtStart: the next start after an
 // update, and the one after a crash in the middle, number what has none.
-func TestUploadsFromBeforeTheyHadNumbersGetThemAtStart(t *testing.T) {
+func TestOldUploadsAreNumberedAtStart(t *testing.T) {
 	l := newLibrary(t, nil)
 	const old = pruneStep + 5
 	var keys []uuid.UUID
@@ -235,7 +235,7 @@ func TestUploadsFromBeforeTheyHadNumbersGetThemAtStart(t *testing.T) {
 	}
 }
 
-func TestUploadsArePrunedWhenTheyAreShownNoLongerAndOthersStay(t *testing.T) {
+func TestExpiredUploadsArePruned(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		l := newLibrary(t, nil)
 		for range pruneStep + 3 {
@@ -279,7 +279,7 @@ func (l *Library) records(t *testing.T) (n int) {
 	return n
 }
 
-func TestDeletingRemovesAllOfAnUploadAndOfAnInstance(t *testing.T) {
+func TestDeleteRemovesUploadAndInstance(t *testing.T) {
 	l := newLibrary(t, nil)
 	u := l.keeps(t, 1, event.MediaImage)
 	l.keeps(t, 1, event.MediaImage)
@@ -300,7 +300,7 @@ func TestDeletingRemovesAllOfAnUploadAndOfAnInstance(t *testing.T) {
 	}
 }
 
-func TestAMessageMayNameUploadsOfItsInstanceAndABatchThoseOfAll(t *testing.T) {
+func TestBatchMayUseUploadsOfAllInstances(t *testing.T) {
 	l := newLibrary(t, nil)
 	u := l.keepsOf(t, 1, event.MediaVideo, mp4Type)
 	for _, c := range []struct {
@@ -331,9 +331,9 @@ func TestAMessageMayNameUploadsOfItsInstanceAndABatchThoseOfAll(t *testing.T) {
 	}
 }
 
-// TestAnUploadOfAudioIsAVoiceNoteWhereItsTypeIsThatOfOne: who uploads a note
+// TestAudioUploadAsVoiceNote: who uploads a note
 // knows no other kind than audio, and the batch that sends it has that type too.
-func TestAnUploadOfAudioIsAVoiceNoteWhereItsTypeIsThatOfOne(t *testing.T) {
+func TestAudioUploadAsVoiceNote(t *testing.T) {
 	l := newLibrary(t, nil)
 	for _, c := range []struct {
 		made     event.MediaKind
@@ -358,7 +358,7 @@ func TestAnUploadOfAudioIsAVoiceNoteWhereItsTypeIsThatOfOne(t *testing.T) {
 	}
 }
 
-func TestUploadsOfAllInstancesAreHeldWithTheirBytes(t *testing.T) {
+func TestHeldCountsUploadsAndBytes(t *testing.T) {
 	l := newLibrary(t, nil)
 	for instance := range int64(3) {
 		u := event.Uploaded{MediaInfo: event.MediaInfo{Kind: event.MediaImage, Size: 100}, UploadedAt: event.At(time.Now())}

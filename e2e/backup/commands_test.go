@@ -155,7 +155,7 @@ func TestAnEncryptedBackupIsRestoredWithItsIdentityAlone(t *testing.T) {
 		}
 	}
 	o.Says(1, "pass the identity file with --identity", "restore", "--force", "--yes", file)
-	o.Says(1, "none of the identities", "restore", "--force", "--yes", "--identity", wrong, file+"2")
+	o.Says(1, "any of the identities", "restore", "--force", "--yes", "--identity", wrong, file+"2")
 	o.Says(1, "no private key of age", "restore", "--force", "--yes", "--identity", file, file)
 	o.Says(0, "1 paired account goes on", "restore", "--force", "--yes", "--identity", key, file)
 	o.Says(0, "1 paired account goes on", "restore", "--force", "--yes", "--identity", key, file+"2")

@@ -125,8 +125,8 @@ func TestSpaceLeavesTimeBetweenTwoMessages(t *testing.T) {
 	})
 }
 
-// TestADamagedRecordFreesNobody: what is missing counts as of the start.
-func TestADamagedRecordFreesNobody(t *testing.T) {
+// TestDamagedRecordStillLimits: what is missing counts as of the start.
+func TestDamagedRecordStillLimits(t *testing.T) {
 	for name, spoil := range map[string]func(*store.Tx) error{
 		"head": func(tx *store.Tx) error { return tx.Put(heads, headKey(1), []byte{1}) },
 		"no head": func(tx *store.Tx) error {

@@ -57,9 +57,9 @@ func TestAFileWithoutHeadsKeepsWhatLeft(t *testing.T) {
 	})
 }
 
-// TestAKillLeavesNoMoreInDoubtThanWasAboutToLeave, in every step of the head and
+// TestKillLeavesOnlyPendingSendsInDoubt, in every step of the head and
 // its chunks.
-func TestAKillLeavesNoMoreInDoubtThanWasAboutToLeave(t *testing.T) {
+func TestKillLeavesOnlyPendingSendsInDoubt(t *testing.T) {
 	s := openStore(t, filepath.Join(t.TempDir(), "p.db"))
 	defer func() { _ = s.Close() }()
 	p := newPacer(t, s, Limits{PerDay: number(5000)})
@@ -83,7 +83,7 @@ func TestAKillLeavesNoMoreInDoubtThanWasAboutToLeave(t *testing.T) {
 			used = int64(len(l.sent))
 			for _, d := range l.sent[:n+1] {
 				if d.person != 0 {
-					t.Errorf("after %d messages the file has one of nobody knows when", n+1)
+					t.Errorf("after %d messages the file has one of an unknown time", n+1)
 				}
 			}
 			return nil

@@ -49,7 +49,7 @@ type left struct {
 
 var zones = []string{"UTC", "Europe/Berlin", "America/New_York", "Asia/Kathmandu", "Africa/Cairo", "America/Havana", "Australia/Lord_Howe", "Pacific/Auckland"}
 
-func TestNoLimitIsExceededAndNobodyWaitsInVain(t *testing.T) {
+func TestLimitsAreExactModel(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "p.db")
 	s := openStore(t, path)
 	defer func() { _ = s.Close() }()
@@ -160,7 +160,7 @@ func (l *life) set() {
 	kept, err := l.p.Set(context.Background(), l.id, in, func(*store.Tx) bool { return true })
 	l.must(err)
 	if l.woken == before {
-		l.t.Error("nobody was told that the limits changed")
+		l.t.Error("no notice of the changed limits")
 	}
 	l.limits, l.wait = kept, map[string]time.Time{}
 	l.zone, err = time.LoadLocation(in.Timezone)
@@ -204,7 +204,7 @@ func (l *life) step() string {
 	return ""
 }
 
-// restarted begins the process anew. What the file says of the past is by the
+// restarted begins the process again. What the file says of the past is by the
 // wall clock, to the millisecond.
 func (l *life) restarted() {
 	l.jumped = false
@@ -248,7 +248,7 @@ func (l *life) send(to, sender string) string {
 	}
 	gone := left{awake: l.awake}
 	if l.limits.NewContactsPerDay != nil && (!l.known[to] || l.people(l.today)[to]) {
-		gone.person = to // whoever was a new contact today stays one for the day
+		gone.person = to // a new contact stays one for the day
 	}
 	delete(l.holds, sender)
 	if why := l.forbids(to, 0); why != "" {

@@ -8,9 +8,9 @@ import (
 	"postern/store"
 )
 
-// TestTheCheckTellsOfLimitsThatDoNotCount: what nobody can read of an instance's limits is a
+// TestCheckReportsUnreadableLimits: what is unreadable of an instance's limits is a
 // fault, and what can be is none.
-func TestTheCheckTellsOfLimitsThatDoNotCount(t *testing.T) {
+func TestCheckReportsUnreadableLimits(t *testing.T) {
 	s, err := store.Open(store.Options{Path: filepath.Join(t.TempDir(), "t.db"), Buckets: Buckets(), NoSync: true, MinFree: 1})
 	if err != nil {
 		t.Fatal(err)
