@@ -145,12 +145,12 @@ func (a *api) showCode(c *call) error {
 
 // nothingToScan says why a connect has no code to scan.
 func nothingToScan(c instance.Connection) error {
-	why := "the pairing goes on with a passkey"
+	why := "the pairing continues with a passkey"
 	switch {
 	case c.AlreadyConnected, c.Record.Status == event.Online:
 		return fmt.Errorf("no code to show: %w", instance.ErrAlreadyPaired)
 	case c.Record.Status == event.PairingCodeState:
-		why = "a code was asked for that is typed on the phone"
+		why = "WhatsApp waits for a code that is typed on the phone"
 	}
 	return refuse(http.StatusConflict, codeNoQRCode, "there is no code to scan: "+why+"; finish it that way, or log the instance out and connect it again")
 }

@@ -228,8 +228,8 @@ func (c *call) keyID() (uuid.UUID, error) {
 	return id, nil
 }
 
-// changeKeyRequest has the fields to change. What bounds a key is taken away by "*"
-// alone, an empty time, and a rate of 0: null is as good as absent, here as anywhere.
+// changeKeyRequest has the fields to change. "*" alone, an empty time and a rate of 0
+// remove a restriction: null counts as absent.
 type changeKeyRequest struct {
 	Name       *string  `json:"name"`
 	Instances  []string `json:"instances"`

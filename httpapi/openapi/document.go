@@ -110,7 +110,7 @@ func (d *document) tags() []Object {
 	for _, t := range d.api.Tags {
 		all = append(all, Object{"name": t.Name, "description": t.About})
 	}
-	return append(all, Object{"name": eventsTag, "description": "What is posted to webhooks, and sent on WebSockets."})
+	return append(all, Object{"name": eventsTag, "description": "Events posted to webhooks and sent on WebSockets."})
 }
 
 // paths are the operations by path and method: the current ones, and the older.

@@ -5,8 +5,7 @@ const all = (selector, root = document) => [...root.querySelectorAll(selector)];
 const one = (selector, root = document) => root.querySelector(selector);
 document.body.classList.add("scripted");
 
-// The address in the examples is the one that the page came from, which may be below
-// a path.
+// The address in the examples is the page's own, which may be below a path.
 const base = location.pathname.replace(/\/docs\/?$/, "");
 if (location.protocol.startsWith("http")) {
   for (const code of all(".sample pre")) {
@@ -69,7 +68,7 @@ document.addEventListener("keydown", (event) => {
     search.dispatchEvent(new Event("input"));
   }
 });
-// A link to what the search hides shows it.
+// A link to a route hidden by the search shows it.
 addEventListener("hashchange", () => {
   const target = document.getElementById(decodeURIComponent(location.hash.slice(1)));
   if (target?.closest("[hidden]")) {
@@ -113,7 +112,7 @@ function requestOf(route, form) {
   return { url: path + (search ? "?" + search : ""), options };
 }
 
-// A token in an answer is what the next route needs.
+// Fill in a token from an answer for the next route.
 function takeOver(id, answer) {
   if (id === "createUserToken") one("#UserBearer").value = answer.token;
   if (id === "createInstance") one("#InstanceBearer").value = answer.Auth.token;

@@ -78,7 +78,7 @@ func (w *markupWriter) page(v pageView) {
 <title>%s: interface</title>
 <link rel="icon" href="data:,">
 <style>%s</style>
-<noscript>Without scripts the page can be read; search, the choice of a language and trying need them.</noscript>
+<noscript>Search, language selection and trying routes need JavaScript.</noscript>
 <a class="skip" href="#main">To the routes</a>
 `, v.Title, markup(pageStyle))
 	w.menu(v.Groups)
@@ -131,10 +131,10 @@ func (w *markupWriter) head(v pageView) {
  <p>For programs: <a href="%[1]s/openapi.json">%[1]s/openapi.json</a>, <a href="%[1]s/openapi-aliases.json">%[1]s/openapi-aliases.json</a> with the older paths, and <a href="%[1]s/asyncapi.json">%[1]s/asyncapi.json</a>.</p>
  <form id="credentials" autocomplete="off">
   <h2>Try it</h2>
-  <p>What is put here stays in this tab until it is closed or reloaded. A token that a tried route answers with is taken over.</p>
+  <p>Credentials stay in this tab until it is closed or reloaded. A token in the answer of a tried route is filled in.</p>
   <label>API key <input id="GlobalApiKey" type="password" autocomplete="off"></label>
-  <label>Token of an instance <input id="InstanceBearer" type="password" autocomplete="off"></label>
-  <label>Token of a user <input id="UserBearer" type="password" autocomplete="off"></label>
+  <label>Instance token <input id="InstanceBearer" type="password" autocomplete="off"></label>
+  <label>User token <input id="UserBearer" type="password" autocomplete="off"></label>
  </form>
 </header>
 `, v.Base)
@@ -154,7 +154,7 @@ func (w *markupWriter) events(events []pageEvent) {
 	w.put(`
 <section id="events">
 <h2>Events</h2>
-<p>What is posted to webhooks and sent on WebSockets.</p>
+<p>Events posted to webhooks and sent on WebSockets.</p>
 <table><thead><tr><th scope="col">Event</th><th scope="col">When it is sent</th></tr></thead><tbody>`)
 	for _, e := range events {
 		w.put("\n<tr id=\"event-%s\"><td><a href=\"#schema-%s\"><code>%s</code></a></td><td>%s</td></tr>", e.Name, e.Schema, e.Name, prose(e.About))
@@ -165,7 +165,7 @@ func (w *markupWriter) events(events []pageEvent) {
 func (w *markupWriter) codes(codes []Code) {
 	w.put(`<section id="codes">
 <h2>Error codes</h2>
-<table><thead><tr><th scope="col">Code</th><th scope="col">Status</th><th scope="col">What happened, and what to do</th></tr></thead><tbody>`)
+<table><thead><tr><th scope="col">Code</th><th scope="col">Status</th><th scope="col">Meaning and action</th></tr></thead><tbody>`)
 	for _, c := range codes {
 		retry := markup("")
 		if c.RetryAfter != 0 {
