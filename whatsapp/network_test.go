@@ -39,10 +39,7 @@ func TestRefusedDeviceIsTriedOnceMore(t *testing.T) {
 	r.net.RefuseLogin(own.Number(), 401)
 	r.connect()
 	r.state(event.LoggedOut)
-	eventually(t, "the device is put aside", func() bool {
-		standings, err := r.conn.cfg.Devices.(*device.Container).Standings()
-		return err == nil && standings[1].Aside
-	})
+	r.untilAside()
 	if r.session.Paired() || !r.session.LoggedOut() || r.rows() < before {
 		t.Errorf("paired %t, kept %t, %d records of %d", r.session.Paired(), r.session.LoggedOut(), r.rows(), before)
 	}
@@ -65,17 +62,28 @@ func TestRefusedDeviceIsTriedOnceMore(t *testing.T) {
 	}
 }
 
+// untilAside waits until the device is put aside, which follows what is told of its logout.
+func (r *rig) untilAside() {
+	r.t.Helper()
+	r.eventually("the device is put aside", func() bool {
+		standings, err := r.conn.cfg.Devices.(*device.Container).Standings()
+		return err == nil && standings[1].Aside
+	})
+}
+
 func TestSecondRefusalKeepsDeviceAside(t *testing.T) {
 	r := newRig(t)
 	own := r.pair()
 	r.net.Unlink(own.Number())
 	r.state(event.LoggedOut)
+	r.untilAside()
 	for range 2 {
 		if again, err := r.session.Recall(t.Context()); err != nil || !again {
 			t.Fatal(again, err)
 		}
 		r.connect()
 		r.state(event.LoggedOut)
+		r.untilAside()
 	}
 	r.reboot()
 	if r.session.Paired() || !r.session.LoggedOut() || r.rows() < 800 {
