@@ -69,32 +69,31 @@ func (i *idle) list(c *conn) *list.List {
 
 // victim is who is displaced first: the oldest stranger at once, then who has rested
 // longest, once it has rested for spare; again says how long that takes. With hurry, a
-// connection that never had a proven request counts as a stranger: a request that is
-// about to be proven is younger than connections which wait without one.
+// connection that never had a proven request is not spared, and gives way before the only
+// stranger, whose request may be about to be proven.
 func (i *idle) victim(spare time.Duration, hurry bool, now time.Time) (c *conn, again time.Duration) {
-	if oldest := i.strangers.Front(); oldest != nil {
-		c = oldest.Value.(*conn)
-	}
-	for e := i.resting.Front(); hurry && e != nil; e = e.Next() {
-		if unknown := e.Value.(*conn); !unknown.proved {
-			if c == nil || unknown.resting.Before(c.resting) {
-				c = unknown
-			}
-			break
+	var unknown *conn
+	for e := i.resting.Front(); hurry && e != nil && unknown == nil; e = e.Next() {
+		if c := e.Value.(*conn); !c.proved {
+			unknown = c
 		}
 	}
-	if c != nil {
-		return c, 0
+	if oldest := i.strangers.Front(); oldest != nil && (i.strangers.Len() > 1 || unknown == nil) {
+		return oldest.Value.(*conn), 0
 	}
 	front := i.resting.Front()
 	if front == nil {
 		return nil, 0
 	}
 	longest := front.Value.(*conn)
-	if left := spare - now.Sub(longest.resting); left > 0 {
-		return nil, left
+	left := spare - now.Sub(longest.resting)
+	switch {
+	case left <= 0:
+		return longest, 0
+	case unknown != nil:
+		return unknown, 0
 	}
-	return longest, 0
+	return nil, left
 }
 
 func newTable(l Limits) table {
