@@ -134,7 +134,7 @@ func refusedOptions() map[string]string {
 		`{"headers":{"A(":"v"}}`: "headers.A(", `{"headers":{"A/b":"v"}}`: "headers.A/b", `{"headers":{"A\"":"v"}}`: "headers.A", `{"headers":{"A\u0000":"v"}}`: "headers.A", `{"headers":{" A":"v"}}`: "headers. A",
 		`{"headers":{"` + strings.Repeat("n", 257) + `":"v"}}`: "headers.nnn", `{"headers":{"\u212aey":"v"}}`: "headers.", // the Kelvin sign is a k in lower case
 		// names equal but for case, or *** without an old value.
-		`{"headers":{"X-Key":"a","x-key":"b"}}`: "twice", `{"headers":{"A":"***"}}`: "headers.A",
+		`{"headers":{"X-Key":"a","x-key":"b"}}`: "duplicate", `{"headers":{"A":"***"}}`: "headers.A",
 	}
 	for _, name := range []string{
 		"content-type", "user-agent", "x-request-id", "x-owner-jid", "x-instance-name", "x-instance-id", "x-webhook-event", "host", "content-length", "content-encoding",
