@@ -171,12 +171,12 @@ func (k *Keeper) keep(ctx context.Context) {
 	}
 	k.mu.Unlock()
 	if err != nil {
-		k.cfg.Logger.Error("no backup could be made; it is tried again, and those that are there are kept", "folder", k.cfg.Dir, "error", err)
+		k.cfg.Logger.Error("no backup could be made; it is tried again, and those that are there are kept; remove the cause that the error names", "folder", k.cfg.Dir, "error", err)
 		return
 	}
 	k.cfg.Logger.Info("a backup was made", "file", filepath.Join(k.cfg.Dir, name), "took", time.Since(began).Round(time.Millisecond))
 	if err := k.prune(name); err != nil {
-		k.cfg.Logger.Warn("old backups could not be removed", "folder", k.cfg.Dir, "error", err)
+		k.cfg.Logger.Warn("old backups could not be removed; remove them yourself, or give the user of the program the folder", "folder", k.cfg.Dir, "error", err)
 	}
 }
 

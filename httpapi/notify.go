@@ -62,7 +62,7 @@ func (a *api) notify(c *call) error {
 	}
 	answer := notifyAnswer{Sent: len(known.New), Suppressed: len(marks) - len(known.New), Unknown: known.Unknown}
 	if known.Unknown > 0 {
-		a.log.Warn("alerts are not told again, though nobody knows whether they arrived", "instance", c.instance.Name, "alerts", known.Unknown, "request_id", c.requestID)
+		a.log.Warn("alerts are not told again, though nobody knows whether they arrived; look at the alert manager", "instance", c.instance.Name, "alerts", known.Unknown, "request_id", c.requestID)
 	}
 	switch {
 	case len(marks) == 0:

@@ -333,7 +333,7 @@ func (p *Processor) whenThereIsRoom(j job, commit func() error) error {
 // waitForRoom waits a moment for room on the disk. It reports false when the
 // program stops.
 func (p *Processor) waitForRoom(j job, pause time.Duration) bool {
-	p.log.Warn("an asynchronous send waits for room on the disk", "instance_id", j.Instance)
+	p.log.Warn("an asynchronous send waits for room on the disk; free some space", "instance_id", j.Instance)
 	select {
 	case <-time.After(pause):
 		return true
@@ -346,7 +346,7 @@ func (p *Processor) waitForRoom(j job, pause time.Duration) bool {
 // the next start, unless it is gone with its instance.
 func (p *Processor) leave(j job, err error) {
 	if !errors.Is(err, ErrNotFound) {
-		p.log.Error("an asynchronous send waits for the next start: its progress could not be stored", "instance_id", j.Instance, "error", err)
+		p.log.Error("an asynchronous send waits for the next start: its progress could not be stored; restart the program once the cause is removed", "instance_id", j.Instance, "error", err)
 		return
 	}
 	p.mu.Lock()

@@ -120,7 +120,7 @@ func (k *keeper) refused(ctx context.Context, to string, code int) {
 		}
 	}
 	if redial && k.sup.reg.redial(ctx, k.id) {
-		k.sup.log.Warn("WhatsApp refuses one message after the other; connecting anew", "instance_id", k.id, "code", code, "count", count)
+		k.sup.log.Warn("WhatsApp refuses one message after the other; connecting anew; look at what is sent and to whom, when it goes on", "instance_id", k.id, "code", code, "count", count)
 		k.sup.spawn(k.reconnect)
 	}
 }
