@@ -74,7 +74,7 @@ func (p *pairer) scan(id int64, code string) {
 	}
 	p.work.Go(func() {
 		if _, err := p.server.AutoScan(code); err != nil {
-			p.log.Warn("no simulated phone could pair", "instance_id", id, "error", err)
+			p.log.Warn("no simulated phone could pair; POST /sandbox/phones makes one, POST /sandbox/scan has it scan the code", "instance_id", id, "error", err)
 		}
 	})
 }

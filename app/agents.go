@@ -38,7 +38,7 @@ func (a *App) auditAgent(ctx context.Context, proxies peers.Proxies, c mcp.Call)
 	}
 	from := peers.Name(proxies.Client(&http.Request{RemoteAddr: c.From, Header: http.Header{"X-Forwarded-For": c.Forwarded}}))
 	if err := a.access.Book.Note(c.KeyID, access.CallAction(c.Tool, string(c.Outcome)), c.Instance, from).Keep(ctx); err != nil {
-		a.log.Error("the audit log has no record of an agent's call", "tool", c.Tool, "key", c.KeyID, "error", err)
+		a.log.Error("the audit log has no record of an agent's call; free some space if the error says so", "tool", c.Tool, "key", c.KeyID, "error", err)
 	}
 }
 

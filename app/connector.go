@@ -23,7 +23,12 @@ func (a *App) connector(devices *device.Container) (instance.Connector, error) {
 	a.home = endpoint.Network()
 	devices.KeepLoggedOut(a.cfg.WhatsApp.KeepLoggedOut)
 	if endpoint != nil {
-		a.log.Warn("NOT connected to WhatsApp: every instance talks to another server", "endpoint", config.MaskURL(endpoint.URL))
+		setting := "whatsapp.endpoint"
+		if endpoint.Sandbox {
+			setting = "sandbox.enabled"
+		}
+		a.log.Warn("NOT connected to WhatsApp: every instance talks to another server; for real accounts take back the setting that it names",
+			"endpoint", config.MaskURL(endpoint.URL), "setting", setting)
 	}
 	wa := a.cfg.WhatsApp
 	quiet := wa.QuietReconnect

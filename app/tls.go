@@ -86,7 +86,7 @@ func (c *certificate) get(*tls.ClientHelloInfo) (*tls.Certificate, error) {
 		}
 	}
 	if err != nil && !said {
-		c.log.Error("the certificate cannot be read again; the one before it is served on", "file", c.cert, "until", c.is.Leaf.NotAfter, "error", err)
+		c.log.Error("the certificate cannot be read again; the one before it is served on; mend the files that the error names", "file", c.cert, "until", c.is.Leaf.NotAfter, "error", err)
 	}
 	return c.is, nil
 }
@@ -117,7 +117,7 @@ func (c *certificate) load(stamps [2]stamp) error {
 		if c.is != nil {
 			return err
 		}
-		c.log.Error("clients will refuse the certificate", "error", err)
+		c.log.Error("clients will refuse the certificate; renew it", "error", err)
 	}
 	c.is, c.stamps = &pair, stamps
 	return nil

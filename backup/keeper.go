@@ -172,12 +172,12 @@ func (k *Keeper) keep(ctx context.Context) {
 	}
 	k.mu.Unlock()
 	if err != nil {
-		k.cfg.Logger.Error("backup failed; retrying, existing backups are kept", "folder", k.cfg.Dir, "error", err)
+		k.cfg.Logger.Error("backup failed; retrying, existing backups are kept; remove the cause that the error names", "folder", k.cfg.Dir, "error", err)
 		return
 	}
 	k.cfg.Logger.Info("backup written", "file", filepath.Join(k.cfg.Dir, name), "took", time.Since(began).Round(time.Millisecond))
 	if err := k.prune(name); err != nil {
-		k.cfg.Logger.Warn("old backups could not be removed", "folder", k.cfg.Dir, "error", err)
+		k.cfg.Logger.Warn("old backups could not be removed; remove them yourself, or give the user of the program the folder", "folder", k.cfg.Dir, "error", err)
 	}
 }
 

@@ -346,7 +346,7 @@ func (e *Engine) update(fn func(*store.Tx) error) error {
 		if !errors.Is(err, store.ErrDiskFull) {
 			return err
 		}
-		e.cfg.Logger.Warn("no room for a batch's progress, trying again", "error", err)
+		e.cfg.Logger.Warn("no room for a batch's progress, trying again; free some space", "error", err)
 		retry := time.NewTimer(diskRetry)
 		select {
 		case <-retry.C:

@@ -74,7 +74,7 @@ func (w *worker) report(err error) {
 		return
 	}
 	if errors.Is(err, store.ErrDiskFull) { // Engine.update has waited for room until Stop gave up
-		w.e.cfg.Logger.Warn("no room to note that a batch is interrupted; the next start takes it up as after a crash", "batch", w.id, "error", err)
+		w.e.cfg.Logger.Warn("no room to note that a batch is interrupted; the next start takes it up as after a crash; free some space before it", "batch", w.id, "error", err)
 		return
 	}
 	w.e.cfg.Logger.Error("a batch cannot go on; restart Postern once the cause is removed", "batch", w.id, "error", err)

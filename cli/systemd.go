@@ -19,7 +19,7 @@ func supervised(ctx context.Context, stuck func(context.Context) []string, log *
 	context.AfterFunc(ctx, func() { tellSystemd(log, daemon.SdNotifyStopping) })
 	every, err := daemon.SdWatchdogEnabled(false)
 	if err != nil {
-		log.Warn("systemd's watchdog is not served", "error", err)
+		log.Warn("systemd's watchdog is not served; correct WatchdogSec= of the service", "error", err)
 	}
 	if err != nil || every == 0 {
 		return
@@ -38,7 +38,7 @@ func supervised(ctx context.Context, stuck func(context.Context) []string, log *
 			case ctx.Err() != nil:
 				return
 			case len(reasons) > 0:
-				log.Error("systemd's watchdog is not told that the program lives", "reasons", strings.Join(reasons, "; "))
+				log.Error("systemd's watchdog is not told that the program lives; systemd starts it anew, unless the reasons go away", "reasons", strings.Join(reasons, "; "))
 			default:
 				tellSystemd(log, daemon.SdNotifyWatchdog)
 			}
@@ -56,7 +56,7 @@ func reloading(log *slog.Logger) {
 func tellSystemd(log *slog.Logger, state string) bool {
 	told, err := daemon.SdNotify(false, state)
 	if err != nil {
-		log.Warn("systemd could not be told", "state", state, "error", err)
+		log.Warn("systemd could not be told; see that the unit has NotifyAccess=main", "state", state, "error", err)
 	}
 	return told
 }

@@ -114,6 +114,6 @@ func (t *tellOnce) due() bool {
 
 func (l *Ledger) tellLost(err error) {
 	if l.gaps.due() {
-		l.log.Warn("deliveries are missing from the log", "count", l.LogDropped(), "error", err)
+		l.log.Warn("deliveries are missing from the log; they were made all the same: free some space, or look after a slow disk with postern doctor", "count", l.LogDropped(), "error", err)
 	}
 }

@@ -20,7 +20,7 @@ func (l *Ledger) mend() error {
 	if !damaged {
 		return nil
 	}
-	l.log.Warn("records of webhook deliveries are damaged; their indexes are made anew")
+	l.log.Warn("records of webhook deliveries are damaged; their indexes are made anew; run postern check, and look after the disk")
 	return l.store.Update(context.Background(), func(tx *store.Tx) error {
 		m := &mender{tx: tx, first: map[lineName]uint64{}, waits: map[Lane]Backlog{}, lost: map[uint64]bool{}}
 		for _, step := range []func() error{m.events, m.records, m.indexes, m.expiries, m.positions, m.backlogs} {

@@ -125,6 +125,6 @@ func (l *Ledger) untidy() (is bool) {
 func (l *Ledger) tellShed() {
 	total := l.shed.Load()
 	if n := total - l.told.Swap(total); n > 0 {
-		l.log.Warn("pending webhook deliveries were cancelled: more waits than webhook.durable_max_bytes allows", "count", n, "reason", ReasonCapacity)
+		l.log.Warn("pending webhook deliveries were cancelled: more waits than webhook.durable_max_bytes allows; see to the receiver, or raise that setting", "count", n, "reason", ReasonCapacity)
 	}
 }

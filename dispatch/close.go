@@ -113,10 +113,10 @@ func (q *Queue) tellLeftovers() {
 	for i, name := range names {
 		total += q.left[name]
 		if i < maxTold {
-			q.log.Warn("webhooks left at the stop: the destination accepts none", "destination", name, "count", q.left[name])
+			q.log.Warn("webhooks left at the stop: the destination accepts none; see to its receiver", "destination", name, "count", q.left[name])
 		}
 	}
 	if total > 0 {
-		q.log.Warn("webhooks dropped while stopping", "count", total, "destinations", len(names))
+		q.log.Warn("webhooks dropped while stopping; those of an endpoint with durable delivery wait for the next start instead", "count", total, "destinations", len(names))
 	}
 }

@@ -291,12 +291,12 @@ func (l *lane) deliver(f flight) (next flight, more bool) {
 func (l *lane) tellBreaker(to event.Destination, o Outcome, opened bool) {
 	switch {
 	case l.outbox() && opened:
-		l.r.log.Warn("the global webhook is down; trying it now and then", "status", o.Status, "reason", o.Reason(), "cause", o.cause())
+		l.r.log.Warn("the global webhook is down; trying it now and then; see to the receiver at webhook.global.url", "status", o.Status, "reason", o.Reason(), "cause", o.cause())
 	case l.outbox():
 		l.r.log.Info("the global webhook is back")
 	case opened:
 		level, times := l.r.outages.Count(l.name())
-		l.r.log.Log(l.r.reading, level, "a webhook is down; trying it now and then", l.attrs(to.URL,
+		l.r.log.Log(l.r.reading, level, "a webhook is down; trying it now and then; see to its receiver", l.attrs(to.URL,
 			"status", o.Status, "reason", o.Reason(), "cause", o.cause(), "count", times)...)
 	default:
 		level, times := l.r.returns.Count(l.name())
@@ -346,9 +346,9 @@ func (l *lane) skip(f flight) { l.board.skipped(f, false) }
 // unreadable leaves out what cannot be read.
 func (l *lane) unreadable(f flight, err error) {
 	if l.outbox() {
-		l.r.log.Error("outbox entry cannot be read and is left out", "sequence", f.seq, "error", err)
+		l.r.log.Error("outbox entry cannot be read and is left out; run postern check", "sequence", f.seq, "error", err)
 	} else {
-		l.r.log.Error("a delivery cannot be read and is left out", l.attrs("", "delivery_id", f.seq, "error", err)...)
+		l.r.log.Error("a delivery cannot be read and is left out; run postern check", l.attrs("", "delivery_id", f.seq, "error", err)...)
 	}
 	lost := errors.Is(err, store.ErrDamaged) || errors.Is(err, delivery.ErrBodyGone)
 	if lost {

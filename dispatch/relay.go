@@ -235,7 +235,7 @@ func (r *Relay) lastWords(ctx context.Context) []*lane {
 // tellLeft says what the next start has to deliver.
 func (r *Relay) tellLeft() {
 	if n := r.cfg.Store.OutboxCounts().Of(store.OutboxPending); n > 0 && r.globalURL() != "" {
-		r.log.Warn("batch events are left for the next start: the global webhook has not accepted them", "count", n)
+		r.log.Warn("batch events are left for the next start: the global webhook has not accepted them; see to its receiver", "count", n)
 	}
 	if r.cfg.Ledger == nil {
 		return
@@ -251,7 +251,7 @@ func (r *Relay) tellLeft() {
 		lanes[b.Lane] = true
 	}
 	if n > 0 {
-		r.log.Warn("durable events are left for the next start: their receivers have not accepted them", "count", n, "destinations", len(lanes))
+		r.log.Warn("durable events are left for the next start: their receivers have not accepted them; see to the receivers", "count", n, "destinations", len(lanes))
 	}
 }
 

@@ -20,7 +20,7 @@ func (a *api) judge(c *call, err error) error {
 	from := a.Proxies.Client(c.r)
 	wait, last := a.Failures.Count(from)
 	if last {
-		a.log.Warn("too many wrong credentials: more from this address are refused until it pauses", "address", peers.Name(from))
+		a.log.Warn("too many wrong credentials: more from this address are refused until it pauses; correct the credential of that client, or block the address (docs/security.md)", "address", peers.Name(from))
 	}
 	if wait == 0 {
 		return err

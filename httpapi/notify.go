@@ -61,7 +61,7 @@ func (a *api) notify(c *call) error {
 	}
 	answer := notifyAnswer{Sent: len(known.New), Suppressed: len(marks) - len(known.New), Unknown: known.Unknown}
 	if known.Unknown > 0 {
-		a.log.Warn("alerts are not sent again, although it is unknown whether they arrived", "instance", c.instance.Name, "alerts", known.Unknown, "request_id", c.requestID)
+		a.log.Warn("alerts are not sent again, although it is unknown whether they arrived; look at the alert manager", "instance", c.instance.Name, "alerts", known.Unknown, "request_id", c.requestID)
 	}
 	switch {
 	case len(marks) == 0:

@@ -136,7 +136,7 @@ func (a *api) panicked(w *response, cause any) {
 	if err, ok := cause.(error); ok && errors.Is(err, http.ErrAbortHandler) {
 		panic(cause)
 	}
-	a.log.Error("handler panicked", "route", w.pattern, "request_id", w.requestID, "panic", cause, "stack", string(debug.Stack()))
+	a.log.Error("handler panicked; this is a fault of the program, report it with what postern support gathers", "route", w.pattern, "request_id", w.requestID, "panic", cause, "stack", string(debug.Stack()))
 	if w.status != 0 {
 		panic(http.ErrAbortHandler) // a partial answer must not look complete
 	}

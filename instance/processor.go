@@ -328,7 +328,7 @@ func (p *Processor) whenThereIsRoom(j job, commit func() error) error {
 
 // waitForRoom waits before a retry on a full disk. It returns false if the program stops.
 func (p *Processor) waitForRoom(j job, pause time.Duration) bool {
-	p.log.Warn("an asynchronous send waits for disk space", "instance_id", j.Instance)
+	p.log.Warn("an asynchronous send waits for disk space; free some space", "instance_id", j.Instance)
 	select {
 	case <-time.After(pause):
 		return true
@@ -341,7 +341,7 @@ func (p *Processor) waitForRoom(j job, pause time.Duration) bool {
 // start, unless its instance is gone.
 func (p *Processor) leave(j job, err error) {
 	if !errors.Is(err, ErrNotFound) {
-		p.log.Error("the progress of an asynchronous send could not be stored; it continues after the next start", "instance_id", j.Instance, "error", err)
+		p.log.Error("the progress of an asynchronous send could not be stored; it continues after the next start; remove the cause and restart the program", "instance_id", j.Instance, "error", err)
 		return
 	}
 	p.mu.Lock()

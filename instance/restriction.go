@@ -217,7 +217,7 @@ func (one Restriction) statusEvent() event.InstanceStatus {
 func (r *Registry) tellRestrictions(before, rec Record) {
 	for _, one := range rec.Restrictions {
 		if !slices.ContainsFunc(before.Restrictions, one.same) {
-			r.log.Warn("WhatsApp restricts the account; batches skip the instance until then", "instance", rec.Name,
+			r.log.Warn("WhatsApp restricts the account; batches skip the instance until then; let it rest, write to people who wrote first, and see docs/accounts.md", "instance", rec.Name,
 				"instance_id", rec.ID, "type", string(one.Type), "kind", one.Kind(), "source", one.Source(), "until", one.Until.String(), "reason", one.Reason,
 				"strangers_only", one.Strangers(), "code", one.Code, "count", one.Count)
 		}

@@ -27,6 +27,6 @@ func (s *scarcity) tell(log *slog.Logger, id int64, kind event.Kind) {
 	if !s.at.IsZero() && now.Sub(s.at) < scarcityEvery {
 		return
 	}
-	log.Warn("durable events are delivered from memory, once: the disk is nearly full", "instance_id", id, "event", string(kind), "count", s.since)
+	log.Warn("durable events are delivered from memory, once: the disk is nearly full; free some space", "instance_id", id, "event", string(kind), "count", s.since)
 	s.at, s.since = now, 0
 }

@@ -120,7 +120,7 @@ func (k *keeper) refused(ctx context.Context, to string, code int) {
 		}
 	}
 	if redial && k.sup.reg.redial(ctx, k.id) {
-		k.sup.log.Warn("WhatsApp refuses consecutive messages; reconnecting", "instance_id", k.id, "code", code, "count", count)
+		k.sup.log.Warn("WhatsApp refuses consecutive messages; reconnecting; if it continues, look at what is sent and to whom", "instance_id", k.id, "code", code, "count", count)
 		k.sup.spawn(k.reconnect)
 	}
 }

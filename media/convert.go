@@ -112,7 +112,7 @@ func (l *Library) videoThumbnail(ctx context.Context, instance int64, f *event.M
 	err = l.ffmpeg(ctx, instance, min(l.cfg.Timeout, thumbnailTime), "-f", reader, "-i", "file:"+f.Path, "-an", "-frames:v", "1",
 		"-vf", "scale="+side+":"+side+":force_original_aspect_ratio=decrease", "-c:v", "mjpeg", "-f", "image2pipe", "file:"+out)
 	if err != nil {
-		l.cfg.Logger.Warn("no thumbnail of a video", "error", err)
+		l.cfg.Logger.Warn("no thumbnail of a video; it is sent without one: postern doctor looks at ffmpeg", "error", err)
 		return
 	}
 	picture, err := os.ReadFile(out)

@@ -131,18 +131,18 @@ const maxToldAtStart = 100
 func (s *Store) tellFound(found *survey) {
 	for i, what := range found.mended {
 		if i == maxToldAtStart {
-			s.log.Warn("more flipped bits were put right", "count", len(found.mended)-i)
+			s.log.Warn("more flipped bits were put right; check the disk and the memory", "count", len(found.mended)-i)
 			break
 		}
-		s.log.Warn("a flipped bit of the data file was put right; its disk or memory may be failing", "where", what)
+		s.log.Warn("a flipped bit of the data file was put right; its disk or memory may be failing; check both, and keep backups elsewhere", "where", what)
 	}
 	if s.headLost = found.file.HeadLost; s.headLost {
-		s.log.Error("one of the two head pages of the data file is damaged; if it was the newer one, the last commit before this start is missing")
+		s.log.Error("one of the two head pages of the data file is damaged; if it was the newer one, the last commit before this start is missing; check the disk")
 	}
 	for i, d := range found.damaged {
 		if d.Bucket == metaBucket.Name || d.Bucket == damagedBucket.Name {
 			s.stats.damaged.Add(1)
-			s.log.Error("a damaged record of the store's own was replaced", "record", d.String())
+			s.log.Error("a damaged record of the store's own was replaced; check the disk", "record", d.String())
 			continue
 		}
 		s.aside.add(d.String())
@@ -152,7 +152,7 @@ func (s *Store) tellFound(found *survey) {
 		}
 	}
 	if n := s.aside.len(); n > 0 {
-		s.log.Error("damaged records are set aside; the rest of the data file is whole", "count", n)
+		s.log.Error("damaged records are set aside; the rest of the data file is whole; check the disk, and run postern check", "count", n)
 	}
 }
 

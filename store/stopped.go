@@ -97,7 +97,7 @@ func unread(f *os.File, size int64, sch schema) *survey {
 // is known to be damaged. Without it the next start takes longer.
 func (s *Store) leaveNote() {
 	if err := s.tryNote(); err != nil && !errors.Is(err, errors.ErrUnsupported) {
-		s.log.Warn("the next start will read the whole data file", "error", err)
+		s.log.Warn("the next start will read the whole data file; it takes longer, nothing else: free some space if the error says so", "error", err)
 	}
 }
 

@@ -151,7 +151,7 @@ func open(o Options) (*Store, error) {
 	log := o.Logger.With("component", "store")
 	if o.Fatal == nil {
 		o.Fatal = func(err error) {
-			log.Error("stopping for the sake of the data file", "error", err)
+			log.Error("stopping for the sake of the data file; look after the disk, and start again: docs/crash.md says what the start does", "error", err)
 			os.Exit(3)
 		}
 	}

@@ -159,7 +159,7 @@ func (s *Session) readAnew(ctx context.Context, cli *whatsmeow.Client, name apps
 	err := cli.FetchAppState(ctx, name, true, false)
 	if err != nil {
 		s.conn.seen.recovered(Recovery{RecoverByReading, RecoveryFailed})
-		s.log.Warn("app state does not verify, and reading it anew failed", "collection", string(name), "error", netfault.Plain(err))
+		s.log.Warn("app state does not verify, and reading it anew failed; have the account's phone online, which is asked for its copy", "collection", string(name), "error", netfault.Plain(err))
 		return err
 	}
 	s.conn.seen.recovered(Recovery{RecoverByReading, RecoveryDone})
@@ -200,11 +200,11 @@ func (s *Session) askPhone(life context.Context, cli *whatsmeow.Client, name app
 			s.log.Warn("a request that did not leave counts all the same", "error", err)
 		}
 		s.conn.seen.recovered(Recovery{RecoverByPhone, RecoveryFailed})
-		s.log.Warn("the phone was not asked for its copy of app state", "collection", string(name), "error", netfault.Plain(err))
+		s.log.Warn("the phone was not asked for its copy of app state; POST /instance/{name}/app-state/reset is the last resort", "collection", string(name), "error", netfault.Plain(err))
 		return
 	}
 	s.conn.seen.recovered(Recovery{RecoverByPhone, RecoverySent})
-	s.log.Warn("app state cannot be verified; the phone is asked for its copy", "collection", string(name))
+	s.log.Warn("app state cannot be verified; the phone is asked for its copy; have it online", "collection", string(name))
 }
 
 func stateRequest(name appstate.WAPatchName) string { return "state " + string(name) }
@@ -213,7 +213,7 @@ func stateRequest(name appstate.WAPatchName) string { return "state " + string(n
 func (s *Session) mayAskForState(ctx context.Context, name appstate.WAPatchName) bool {
 	allowed, err := s.conn.cfg.Devices.Request(ctx, s.instance, stateRequest(name), 1, askPhoneAgain)
 	if err != nil {
-		s.log.Warn("the phone is not asked for its copy of app state", "collection", string(name), "error", err)
+		s.log.Warn("the phone is not asked for its copy of app state; POST /instance/{name}/app-state/reset is the last resort", "collection", string(name), "error", err)
 	}
 	return allowed
 }

@@ -27,7 +27,7 @@ func (s *Session) handle(cli *whatsmeow.Client, evt any) (ok bool) {
 	defer func() {
 		if v := recover(); v != nil {
 			s.conn.seen.panicked()
-			s.log.Error("event handler panicked", "event", fmt.Sprintf("%T", evt), "panic", fmt.Sprint(v), "stack", string(debug.Stack()))
+			s.log.Error("event handler panicked; this is a fault of the program, report it with what postern support gathers", "event", fmt.Sprintf("%T", evt), "panic", fmt.Sprint(v), "stack", string(debug.Stack()))
 			ok = s.settled() // it would panic again at every delivery
 		}
 	}()

@@ -95,8 +95,14 @@ func TestReadmeBlocksRunAndCanBePastedAgain(t *testing.T) {
 	ports := map[string]string{"127.0.0.1:8084": rig.FreeAddress(t), "127.0.0.1:9090": rig.FreeAddress(t)}
 	ports["postern listen"] = "postern listen --addr " + ports["127.0.0.1:9090"]
 
+	where := &capture.Buffer{}
+	twice := paste(t, folder, strings.Repeat(strings.Replace(blocks[1], "serve", "config", 1), 2)+"pwd\n", nil)
+	twice.Stdout, twice.Stderr = where, where
+	if err := twice.Run(); err != nil || strings.Count(where.String(), "[server]") != 2 || !strings.HasSuffix(where.String(), folder+"\n") {
+		t.Errorf("the block that starts the program, twice: %v\n%s", err, where)
+	}
 	serving := &capture.Buffer{}
-	server := paste(t, folder, strings.Replace(blocks[1], "SANDBOX", "exec env SANDBOX", 1), nil, "SERVER_LISTEN="+ports["127.0.0.1:8084"])
+	server := paste(t, folder, strings.NewReplacer("(cd", "cd", "SANDBOX", "exec env SANDBOX", "serve)", "serve").Replace(blocks[1]), nil, "SERVER_LISTEN="+ports["127.0.0.1:8084"])
 	server.Stdout, server.Stderr = serving, serving
 	if err := server.Start(); err != nil {
 		t.Fatal(err)
@@ -165,5 +171,16 @@ func TestReadmeBlocksReportAStoppedProgram(t *testing.T) {
 	calls := strings.Count(blocks[2]+blocks[3], "call ")
 	if n := strings.Count(complaints.String(), "curl: ("); n < calls || strings.Contains(out.String(), "ONLINE") {
 		t.Errorf("%d of %d calls complain:\n%s\n%s", n, calls, complaints.String(), out.String())
+	}
+}
+
+// TestReadmeHas900WordsAtMost counts them as wc does.
+func TestReadmeHas900WordsAtMost(t *testing.T) {
+	text, err := os.ReadFile("README.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if n := len(strings.Fields(string(text))); n > 900 {
+		t.Errorf("README.md has %d words", n)
 	}
 }

@@ -219,7 +219,7 @@ func (l *Listener) admit(c *conn) bool {
 		p := l.place(c, first)
 		if p.full && first {
 			if times := l.warnings.count("total"); times > 0 {
-				l.log.Warn("all connections are taken; who has no request gives its place, others wait", "limit", l.total, "count", times)
+				l.log.Warn("all connections are taken; who has no request gives its place, others wait; raise the limit of open files (LimitNOFILE= of the service, ulimit -n) when these are your clients", "limit", l.total, "count", times)
 			}
 		}
 		switch {
@@ -244,7 +244,7 @@ func (l *Listener) admit(c *conn) bool {
 // crowded warns that an address is at its limit.
 func (l *Listener) crowded(c *conn) {
 	if times := l.warnings.count("address"); times > 0 {
-		l.log.Warn("an address holds as many connections as it may; those without a right credential or a request are closed first, then newcomers",
+		l.log.Warn("an address holds as many connections as it may; those without a right credential or a request are closed first, then newcomers; raise server.max_connections_per_address, or name your reverse proxy in server.trusted_proxies, when these are your clients",
 			"address", Name(c.network.Addr()), "limit", l.table.perAddress, "count", times)
 	}
 }
@@ -314,7 +314,7 @@ func (l *Listener) begins(c *conn) bool {
 		return true
 	}
 	if times := l.warnings.count("address"); times > 0 {
-		l.log.Warn("an address has as many requests and connections as it may, or all are taken; more requests over HTTP/2 are reset", "address", Name(c.network.Addr()), "limit", l.table.perAddress, "count", times)
+		l.log.Warn("an address has as many requests and connections as it may, or all are taken; more requests over HTTP/2 are reset; raise server.max_connections_per_address, or name your reverse proxy in server.trusted_proxies, when these are your clients", "address", Name(c.network.Addr()), "limit", l.table.perAddress, "count", times)
 	}
 	return false
 }

@@ -102,7 +102,7 @@ func (d *device) takeBundle() (b handset.Bundle, used *handset.PreKey) {
 // there. The caller holds s.mu.
 func (s *Server) enqueue(d *device, n waBinary.Node) {
 	if len(d.queue) >= maxQueue {
-		s.log.Warn("too many stanzas wait for a device, the oldest is lost", "device", d.lid())
+		s.log.Warn("too many stanzas wait for a device, the oldest is lost; connect its instance, or unlink it", "device", d.lid())
 		s.unqueue(d, 0)
 	}
 	d.nextSeq++

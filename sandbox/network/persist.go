@@ -127,7 +127,7 @@ func (p *persistence) commit() bool {
 	p.addHandsets(changes, phones)
 	err := p.file.Update(context.Background(), func(tx *store.Tx) error { return write(tx, changes) })
 	if err != nil {
-		p.log.Error("the sandbox's state was not saved; a restart forgets these changes",
+		p.log.Error("the sandbox's state was not saved; a restart forgets these changes; free some space, or give the user of the program the folder of sandbox.path",
 			"records", len(changes), "error", err)
 	}
 	for _, flush := range flushes {

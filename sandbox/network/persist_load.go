@@ -36,7 +36,7 @@ func (s *Server) load() error {
 		for _, step := range steps {
 			err := tx.Scan(step.bucket, store.Range{}, func(k, v []byte) (bool, error) {
 				if err := step.add(k, v); err != nil {
-					s.log.Error("a saved record was left out", "bucket", step.bucket, "error", err)
+					s.log.Error("a saved record was left out; delete the file of sandbox.path to begin anew", "bucket", step.bucket, "error", err)
 				}
 				return true, nil
 			})

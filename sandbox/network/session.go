@@ -18,7 +18,7 @@ func (s *Server) join(c *conn) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.closed || len(s.conns) >= maxConns {
-		c.log.Warn("connection refused", "open", len(s.conns))
+		c.log.Warn("connection refused; the sandbox has as many as it may, start it anew without what left them open", "open", len(s.conns))
 		return false
 	}
 	s.conns[c] = struct{}{}

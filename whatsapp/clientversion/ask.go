@@ -114,7 +114,7 @@ func (r *Refresher) answered(found whatsapp.Version, err error) {
 	defer r.mu.Unlock()
 	r.asking, r.through = false, 0
 	if err != nil {
-		r.log.Error("no newer version of the client was found; the refused instances stay away, asking again later",
+		r.log.Error("no newer version of the client was found; the refused instances stay away, asking again later; set whatsapp.version to one that WhatsApp takes, or install a newer release",
 			"error", err, "next", r.state.Due.UTC().Format(time.RFC3339), "count", r.state.Failures)
 		return
 	}
